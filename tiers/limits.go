@@ -1,0 +1,108 @@
+package tiers
+
+import (
+	"fmt"
+	"time"
+)
+
+// Limits bound one snippet. A zero field means the default, never "no limit".
+//
+// Time spent waiting for a host call is charged to neither Wall nor Active.
+type Limits struct {
+	// Wall bounds the time a snippet takes, sleeping included.
+	Wall time.Duration
+	// Active bounds the time in which the snippet computes.
+	Active time.Duration
+	// Memory bounds the guest's memory, in bytes.
+	Memory int64
+	// Output bounds what is kept of stdout and stderr together, in bytes. What
+	// is written beyond it is counted and dropped; the snippet goes on.
+	Output int64
+	// HostCalls bounds the number of host calls of one snippet.
+	HostCalls int
+	// HostCallsAtOnce bounds how many run at the same time; others wait.
+	HostCallsAtOnce int
+	// Fuel bounds work by a repeatable measure, see Usage.Fuel.
+	Fuel uint64
+}
+
+// DefaultLimits are what a zero Limits means.
+func DefaultLimits() Limits {
+	return Limits{
+		Wall:            30 * time.Second,
+		Active:          30 * time.Second,
+		Memory:          512 << 20,
+		Output:          20_000,
+		HostCalls:       10_000,
+		HostCallsAtOnce: 64,
+		Fuel:            1 << 50,
+	}
+}
+
+// WithDefaults returns l with every zero field replaced by its default. If
+// Wall is set and Active is not, Active follows Wall.
+func (l Limits) WithDefaults() Limits {
+	d := DefaultLimits()
+	if l.Wall == 0 {
+		l.Wall = d.Wall
+	}
+	if l.Active == 0 {
+		l.Active = l.Wall
+	}
+	if l.Memory == 0 {
+		l.Memory = d.Memory
+	}
+	if l.Output == 0 {
+		l.Output = d.Output
+	}
+	if l.HostCalls == 0 {
+		l.HostCalls = d.HostCalls
+	}
+	if l.HostCallsAtOnce == 0 {
+		l.HostCallsAtOnce = d.HostCallsAtOnce
+	}
+	if l.Fuel == 0 {
+		l.Fuel = d.Fuel
+	}
+	return l
+}
+
+// Validate reports the first field that no tier can honour.
+func (l Limits) Validate() error {
+	for _, f := range []struct {
+		name  string
+		value int64
+	}{
+		{"wall", int64(l.Wall)},
+		{"active", int64(l.Active)},
+		{"memory", l.Memory},
+		{"output", l.Output},
+		{"host calls", int64(l.HostCalls)},
+		{"host calls at once", int64(l.HostCallsAtOnce)},
+	} {
+		if f.value < 0 {
+			return fmt.Errorf("limit %q is negative: give a positive value, or 0 for the default", f.name)
+		}
+	}
+	return nil
+}
+
+// Limit names a limit that fired.
+type Limit string
+
+// The limits, as results name them.
+const (
+	LimitWall      Limit = "wall"
+	LimitActive    Limit = "cpu"
+	LimitMemory    Limit = "memory"
+	LimitOutput    Limit = "output"
+	LimitHostCalls Limit = "host_calls"
+	LimitFuel      Limit = "fuel"
+)
+
+// Enforcement says by which mechanism a limit is kept.
+type Enforcement struct {
+	Limit     Limit  `json:"limit"`
+	Value     string `json:"value"`
+	Mechanism string `json:"mechanism"`
+}
