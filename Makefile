@@ -1,0 +1,89 @@
+# `make` lists the targets. Go is all that build, test and fuzz need.
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+MAKEFLAGS += --warn-undefined-variables --no-builtin-rules
+
+# Tools, pinned. A new version goes into a folder of its own.
+GOLANGCI_VERSION := v2.15.0
+GOFUMPT_VERSION := v0.9.2
+
+TOOLS := $(CURDIR)/bin/tools
+GOLANGCI := $(TOOLS)/golangci-lint-$(GOLANGCI_VERSION)/golangci-lint
+GOFUMPT := $(TOOLS)/gofumpt-$(GOFUMPT_VERSION)/gofumpt
+
+# What may be set from outside: make fuzz FUZZTIME=5m
+FUZZTIME ?= 20s
+TESTTIMEOUT ?= 15m
+TESTFLAGS ?=
+PACKAGES ?= ./...
+XDG_CACHE_HOME ?= $(HOME)/.cache
+PYTHON_PREFIX ?= $(XDG_CACHE_HOME)/rlm/python
+
+VERSION = $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+
+.PHONY: help build demo test lint bench fuzz wasm wasm-verify wasm-check python clean
+
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+build: ## Build the command as one static file, bin/rlm
+	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o bin/rlm ./cmd/rlm
+
+demo: build ## Show what it does, on a text of 1 GiB
+	scripts/demo.sh
+
+test: ## Test everything, with the race detector
+	@if command -v "$$(go env CC)" >/dev/null; then \
+		race=-race; export CGO_ENABLED=1; \
+	else \
+		race=; echo 'make test: there is no C compiler, so this run is WITHOUT the race detector'; \
+	fi; \
+	set -x; go test $$race -timeout $(TESTTIMEOUT) $(TESTFLAGS) $(PACKAGES)
+
+lint: $(GOLANGCI) $(GOFUMPT) ## Check the code: vet, linters, format, other systems, go.mod
+	go vet ./...
+	$(GOLANGCI) run ./...
+	@unformatted=$$($(GOFUMPT) -l .); if [[ -n "$$unformatted" ]]; then \
+		printf 'not formatted, run gofumpt -w on:\n%s\n' "$$unformatted"; exit 1; fi
+	CGO_ENABLED=0 GOOS=darwin GOARCH=arm64 go build ./...
+	CGO_ENABLED=0 GOOS=windows GOARCH=amd64 go build ./...
+	go mod tidy -diff
+	@if command -v shellcheck >/dev/null; then \
+		set -x; find scripts .ci \( -name '*.sh' -o -path .ci/run \) -exec shellcheck {} +; \
+	else echo 'make lint: shellcheck is not installed, shell scripts are not checked'; fi
+
+bench: build ## Measure, and compare with native CPython
+	scripts/bench.sh
+
+fuzz: ## Fuzz every target for FUZZTIME each
+	@go test -list '^Fuzz' $(PACKAGES) | \
+	awk '/^Fuzz/ { names[n++] = $$1 } /^ok/ { for (i = 0; i < n; i++) print $$2, names[i]; n = 0 }' | \
+	while read -r package target; do \
+		echo "== $$package $$target"; \
+		go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) "$$package" </dev/null; \
+	done
+
+wasm: ## Build the WebAssembly Python anew, from source packages
+	scripts/wasm/build.sh
+
+wasm-verify: ## Build it anew and compare with the committed files
+	scripts/wasm/verify.sh
+
+wasm-check: ## Compare the committed files with their manifest, in a second
+	scripts/wasm/check.sh
+
+python: ## Build the native CPython that benchmarks and tests compare with
+	scripts/native-python.sh '$(PYTHON_PREFIX)'
+
+clean: ## Remove what was built, tools included
+	rm -rf bin build
+
+# go install leaves go.mod alone when a version is given.
+$(GOLANGCI):
+	GOBIN='$(@D)' go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_VERSION)
+
+$(GOFUMPT):
+	GOBIN='$(@D)' go install mvdan.cc/gofumpt@$(GOFUMPT_VERSION)

@@ -1,0 +1,652 @@
+"""The session's inputs: plain values, lazy texts, directories.
+
+A text above LAZY characters is not brought into the guest. A LazyText answers
+as the str would, asking the host for what it needs; the guest's memory stays
+the same whatever the text's size.
+"""
+
+import collections.abc
+import sys
+
+import wire
+
+LAZY = 8 << 20  # characters; longer slices stay lazy, too
+_BLOCK = 1 << 20
+_WHOLE = 64 << 20  # no more is ever turned into a str by itself
+
+_installed = False
+
+
+def open_input(info):
+    """The value of one input, from the host's description of it."""
+    kind = info["kind"]
+    if kind == "value":
+        return wire.decode(wire.text(f"j{info['id']}"))
+    if kind == "dir":
+        return Directory(info)
+    return open_text(info)
+
+
+def open_text(info):
+    """A str, or a LazyText where that is too long."""
+    if info["chars"] > LAZY or info["bytes"] > LAZY:
+        _install()
+        return LazyText(info, 0, info["chars"])
+    return wire.text(f"ts{info['id']},0,{info['chars']}")
+
+
+def _install():
+    global _installed
+    if not _installed:
+        _installed = True
+        adapters.install()
+
+
+class Directory(collections.abc.Mapping):
+    """A directory: relative path -> text, opened when asked for."""
+
+    def __init__(self, info):
+        self._id = info["id"]
+        self.name = info["name"]
+        self._sizes = None
+        self._open = {}
+
+    def _load(self):
+        if self._sizes is None:
+            self._sizes = dict(wire.decode(wire.text(f"dl{self._id}")))
+        return self._sizes
+
+    def __getitem__(self, path):
+        if path not in self._load():
+            raise KeyError(path)
+        text = self._open.get(path)
+        if text is None:
+            text = open_text(wire.decode(wire.send("do", f"{self._id},{path}")))
+            if isinstance(text, LazyText):
+                self._open[path] = text
+        return text
+
+    def __iter__(self):
+        return iter(self._load())
+
+    def __len__(self):
+        return len(self._load())
+
+    def __contains__(self, path):
+        return path in self._load()
+
+    def sizes(self):
+        """Path -> size in bytes, without opening a file."""
+        return dict(self._load())
+
+    def __repr__(self):
+        return f"<Directory {self.name!r}: {len(self):,} files>"
+
+
+def _too_long(what, text):
+    return MemoryError(
+        f"{what} would bring {text.size:,} characters into memory. Take a part: context[a:b], "
+        "context.chunks(size), context.lines(a, b); or search: context.findall(pattern), context.find(s)."
+    )
+
+
+class LazyText:
+    """A read-only text of any size that answers as a str does.
+
+    Indexing, slicing, `in`, find, count, split, splitlines, strip and the like
+    give what the str would give. Beyond that:
+
+      size                      length in characters; len() ends at 2,147,483,647
+      lines(), lines(a, b)      lines without their ends, lazily, or those from a to b
+      chunks(size, overlap=0)   consecutive parts
+      search findall finditer   as re's, with the pattern first
+      open()                    a file-like object for csv.reader and the like
+      bytes(a, b)               raw bytes by byte offset
+      text()                    the whole as a str, if it fits
+
+    Iterating gives lines, as a file does. Long slices are LazyText again.
+    """
+
+    __slots__ = ("_info", "_id", "_a", "_b")
+
+    def __init__(self, info, start, end):
+        self._info, self._id, self._a, self._b = info, info["id"], start, end
+
+    # What it is.
+
+    @property
+    def size(self):
+        return self._b - self._a
+
+    @property
+    def nbytes(self):
+        """Size in bytes of the whole input."""
+        return self._info["bytes"]
+
+    @property
+    def name(self):
+        return self._info["name"]
+
+    @property
+    def type(self):
+        """text, json, jsonl, csv, xml, html, code or binary."""
+        return self._info["type"]
+
+    @property
+    def ascii(self):
+        return self._info["ascii"]
+
+    @property
+    def invalid_bytes(self):
+        """Bytes that are not UTF-8; they appear as U+DC80 to U+DCFF."""
+        return self._info["invalid"]
+
+    def __len__(self):
+        if self.size > sys.maxsize:
+            raise OverflowError(f"the context has {self.size:,} characters, more than len() can say: use context.size")
+        return self.size
+
+    def __bool__(self):
+        return self._b > self._a
+
+    def __repr__(self):
+        return f"<LazyText {self.name!r}: {self.size:,} characters of {self.type}, starts {self._slice(0, 60)!r}>"
+
+    def __hash__(self):
+        return hash((self._id, self._a, self._b))
+
+    def __eq__(self, other):
+        if isinstance(other, LazyText):
+            if (self._id, self._a, self._b) == (other._id, other._a, other._b):
+                return True
+            if self.size != other.size:
+                return False
+            return all(x == y for x, y in zip(self.chunks(_BLOCK), other.chunks(_BLOCK)))
+        if isinstance(other, str):
+            return self.size == len(other) and self.startswith(other)
+        return NotImplemented
+
+    def __rlm_ref__(self):
+        return {"__rlm_text__": [self._id, self._a, self._b]}
+
+    # Taking parts.
+
+    def _slice(self, start, end):
+        """The characters [start, end) as a str; offsets are within bounds."""
+        return wire.text(f"ts{self._id},{self._a + start},{self._a + min(end, self.size)}")
+
+    def _part(self, start, end):
+        if end - start > LAZY:
+            return LazyText(self._info, self._a + start, self._a + end)
+        return self._slice(start, end) if end > start else ""
+
+    def __getitem__(self, key):
+        if isinstance(key, slice):
+            start, end, step = key.indices(self.size)
+            if step == 1:
+                return self._part(start, max(start, end))
+            return self._stride(start, end, step)
+        try:
+            index = key.__index__()
+        except AttributeError:
+            raise TypeError(f"string indices must be integers, not {type(key).__name__!r}") from None
+        if index < 0:
+            index += self.size
+        if not 0 <= index < self.size:
+            raise IndexError("string index out of range")
+        return self._slice(index, index + 1)
+
+    def _stride(self, start, end, step):
+        count = len(range(start, end, step)) if abs(end - start) < sys.maxsize else _WHOLE + 1
+        if count > _WHOLE:
+            raise _too_long("a slice with a step", self)
+        if count == 0:
+            return ""
+        low, high = (start, end) if step > 0 else (start + (count - 1) * step, start + 1)
+        parts = []
+        position = low
+        while position < high:
+            block = self._slice(position, min(high, position + _BLOCK))
+            parts.append(block[::abs(step)])
+            position += -(-len(block) // abs(step)) * abs(step)
+        whole = "".join(parts)
+        return whole if step > 0 else whole[::-1]
+
+    def chunks(self, size, overlap=0):
+        """Consecutive parts of size characters, each sharing overlap with the next."""
+        return Chunks(self, size, overlap)
+
+    def bytes(self, start=0, end=None):
+        """Raw bytes [start, end) of the whole input, by byte offset."""
+        start, end, _ = slice(start, end).indices(self.nbytes)
+        if end - start > _WHOLE:
+            raise _too_long("bytes", self)
+        return wire.call(f"tb{self._id},{start},{max(start, end)}")
+
+    def text(self):
+        """The whole as a str, if it fits into memory."""
+        if self.size > _WHOLE:
+            raise _too_long("text()", self)
+        return "".join(self.chunks(_BLOCK))
+
+    def __str__(self):
+        if self.size > _WHOLE:
+            raise _too_long("str()", self)
+        return self.text()
+
+    def __format__(self, spec):
+        return format(str(self), spec)
+
+    def open(self):
+        """A file-like object over the text: read, readline, seek, iteration."""
+        return adapters.TextFile(self)
+
+    # Searching.
+
+    def _span(self, start, end):
+        """Slice bounds as str's methods take them; None where nothing can match."""
+        if start is not None and start > self.size:
+            return None
+        a, b, _ = slice(start, end).indices(self.size)
+        return (self._a + a, self._a + b) if a <= b else None
+
+    def _find(self, op, sub, start, end):
+        if not isinstance(sub, str):
+            raise TypeError(f"must be str, not {type(sub).__name__}")
+        span = self._span(start, end)
+        if span is None:
+            return -1
+        try:
+            needle = sub.encode("utf-8", "surrogateescape")
+        except UnicodeEncodeError:
+            return -1  # no decoded text has other lone surrogates
+        return int(wire.text(b"t%b%d,%d,%d," % (op, self._id, *span) + needle))
+
+    def find(self, sub, start=None, end=None):
+        found = self._find(b"f", sub, start, end)
+        return found if found < 0 else found - self._a
+
+    def rfind(self, sub, start=None, end=None):
+        found = self._find(b"r", sub, start, end)
+        return found if found < 0 else found - self._a
+
+    def index(self, sub, start=None, end=None):
+        found = self.find(sub, start, end)
+        if found < 0:
+            raise ValueError("substring not found")
+        return found
+
+    def rindex(self, sub, start=None, end=None):
+        found = self.rfind(sub, start, end)
+        if found < 0:
+            raise ValueError("substring not found")
+        return found
+
+    def count(self, sub, start=None, end=None):
+        return max(0, self._find(b"c", sub, start, end))
+
+    def __contains__(self, sub):
+        if not isinstance(sub, str):
+            raise TypeError(f"'in <string>' requires string as left operand, not {type(sub).__name__}")
+        return self.find(sub) >= 0
+
+    def _affix(self, affix, start, end, at_end):
+        if isinstance(affix, tuple):
+            return any(self._affix(a, start, end, at_end) for a in affix)
+        if not isinstance(affix, str):
+            name = "endswith" if at_end else "startswith"
+            raise TypeError(f"{name} first arg must be str or a tuple of str, not {type(affix).__name__}")
+        if start is not None and start > self.size:
+            return False
+        a, b, _ = slice(start, end).indices(self.size)
+        if a > b or b - a < len(affix):
+            return False
+        return self._slice(b - len(affix), b) == affix if at_end else self._slice(a, a + len(affix)) == affix
+
+    def startswith(self, prefix, start=None, end=None):
+        return self._affix(prefix, start, end, False)
+
+    def endswith(self, suffix, start=None, end=None):
+        return self._affix(suffix, start, end, True)
+
+    # Taking apart.
+
+    def split(self, sep=None, maxsplit=-1):
+        if sep is not None and not isinstance(sep, str):
+            raise TypeError(f"must be str or None, not {type(sep).__name__}")
+        if sep == "":
+            raise ValueError("empty separator")
+        if maxsplit < 0:
+            return Parts(self, "fields", "") if sep is None else Parts(self, "sep", sep)
+        if sep is None:
+            return self._split_fields(maxsplit)
+        parts, start = [], 0
+        while len(parts) < maxsplit and (found := self.find(sep, start)) >= 0:
+            parts.append(self._part(start, found))
+            start = found + len(sep)
+        parts.append(self._part(start, self.size))
+        return parts
+
+    def _split_fields(self, maxsplit):
+        words = Parts(self, "fields", "")
+        count = min(maxsplit, words.size)
+        parts = list(words[:count])
+        if words.size > count:
+            parts.append(self._part(words.bounds(count)[0], self.size))
+            if isinstance(parts[-1], str):
+                parts[-1] = parts[-1].rstrip() if maxsplit < 0 else parts[-1]
+        return parts
+
+    def rsplit(self, sep=None, maxsplit=-1):
+        if maxsplit < 0 or sep is None:
+            if maxsplit < 0 and (sep is None or not _overlaps_itself(sep)):
+                return self.split(sep)
+            raise _unsupported("rsplit", "rfind and slices")
+        parts, end = [], self.size
+        while len(parts) < maxsplit and (found := self.rfind(sep, 0, end)) >= 0:
+            parts.append(self._part(found + len(sep), end))
+            end = found
+        parts.append(self._part(0, end))
+        return parts[::-1]
+
+    def partition(self, sep):
+        found = self.index(sep) if sep in self else -1
+        if found < 0:
+            return self, "", ""
+        return self._part(0, found), sep, self._part(found + len(sep), self.size)
+
+    def rpartition(self, sep):
+        found = self.rfind(sep)
+        if found < 0:
+            return "", "", self
+        return self._part(0, found), sep, self._part(found + len(sep), self.size)
+
+    def splitlines(self, keepends=False):
+        return Parts(self, "lines", "", keepends)
+
+    def lines(self, start=None, end=None, keepends=False):
+        """Lines as a file has them, ended by \\n or \\r\\n; a part of them if
+        start or end is given."""
+        lines = Parts(self, "newlines", "", keepends)
+        return lines if start is None and end is None else lines[start:end]
+
+    def __iter__(self):
+        return iter(self.lines())
+
+    def _strip(self, chars, left, right):
+        start, end = 0, self.size
+        while left and start < end:
+            block = self._slice(start, min(end, start + _BLOCK))
+            kept = block.lstrip(chars)
+            start += len(block) - len(kept)
+            left = not kept
+        while right and start < end:
+            block = self._slice(max(start, end - _BLOCK), end)
+            kept = block.rstrip(chars)
+            end -= len(block) - len(kept)
+            right = not kept
+        return self._part(start, end)
+
+    def strip(self, chars=None):
+        return self._strip(chars, True, True)
+
+    def lstrip(self, chars=None):
+        return self._strip(chars, True, False)
+
+    def rstrip(self, chars=None):
+        return self._strip(chars, False, True)
+
+    def removeprefix(self, prefix):
+        return self._part(len(prefix), self.size) if self.startswith(prefix) else self
+
+    def removesuffix(self, suffix):
+        return self._part(0, self.size - len(suffix)) if suffix and self.endswith(suffix) else self
+
+    # Regular expressions.
+
+    def search(self, pattern, flags=0):
+        return adapters.search(pattern, self, flags)
+
+    def findall(self, pattern, flags=0):
+        return adapters.findall(pattern, self, flags)
+
+    def finditer(self, pattern, flags=0):
+        return adapters.finditer(pattern, self, flags)
+
+    # What only a str can do.
+
+    def __getattr__(self, name):
+        method = getattr(str, name, None)
+        if method is None or name.startswith("__"):
+            raise AttributeError(f"'LazyText' object has no attribute {name!r}")
+        if self.size > _WHOLE:
+            raise _unsupported(name, "a part: context[a:b], context.lines(a, b), context.chunks(size)")
+        return getattr(self.text(), name)
+
+    def __add__(self, other):
+        return str(self) + str(other) if isinstance(other, (str, LazyText)) else NotImplemented
+
+    def __radd__(self, other):
+        return other + str(self) if isinstance(other, str) else NotImplemented
+
+    def __copy__(self):
+        return self
+
+    def __deepcopy__(self, memo):
+        return self
+
+    def __reduce__(self):
+        return LazyText, (self._info, self._a, self._b)
+
+
+def _unsupported(name, instead):
+    return TypeError(f"the context is too long for str.{name}: use {instead}")
+
+
+def _overlaps_itself(sep):
+    return any(sep[k:] == sep[:-k] for k in range(1, len(sep)))
+
+
+class _Lazy(collections.abc.Sequence):
+    """A sequence whose items are made when asked for. Slices are lists while
+    they are short."""
+
+    __slots__ = ()
+    _LIST = 1 << 16  # longer slices stay lazy
+
+    def __len__(self):
+        if self.size > sys.maxsize:
+            raise OverflowError(f"{self.size:,} items are more than len() can say: use .size")
+        return self.size
+
+    def __bool__(self):
+        return self.size > 0
+
+    def __getitem__(self, key):
+        if isinstance(key, slice):
+            start, end, step = key.indices(self.size)
+            if step == 1:
+                return self._items(start, max(start, end))
+            return [self[i] for i in range(start, end, step)]
+        index = key.__index__()
+        if index < 0:
+            index += self.size
+        if not 0 <= index < self.size:
+            raise IndexError("list index out of range")
+        return self._items(index, index + 1)[0]
+
+    def __eq__(self, other):
+        if not isinstance(other, (list, tuple, _Lazy)):
+            return NotImplemented
+        return len(self) == len(other) and all(x == y for x, y in zip(self, other))
+
+    __hash__ = None
+
+    def __add__(self, other):
+        return [*self, *other]
+
+    def __radd__(self, other):
+        return [*other, *self]
+
+    def __reversed__(self):
+        end = self.size
+        while end > 0:
+            start = max(0, end - 4096)
+            yield from reversed(list(self._items(start, end)))
+            end = start
+
+    def copy(self):
+        return list(self)
+
+
+class Chunks(_Lazy):
+    """text[0:size], text[size-overlap:...], and so on."""
+
+    __slots__ = ("_text", "_length", "_step", "size")
+
+    def __init__(self, text, size, overlap):
+        if size <= 0:
+            raise ValueError(f"chunk size must be positive, not {size}")
+        if not 0 <= overlap < size:
+            raise ValueError(f"overlap must be at least 0 and below the chunk size {size}, not {overlap}")
+        self._text, self._length, self._step = text, size, size - overlap
+        self.size = -(-max(text.size - overlap, 1) // self._step) if text.size else 0
+
+    def _items(self, start, end):
+        text, length = self._text, self._length
+        return [text[i * self._step : i * self._step + length] for i in range(start, end)]
+
+    def __iter__(self):
+        for index in range(self.size):
+            yield from self._items(index, index + 1)
+
+    def __repr__(self):
+        return f"<{self.size:,} chunks of {self._length:,} characters>"
+
+
+class Parts(_Lazy):
+    """What split, splitlines and lines give for a LazyText."""
+
+    __slots__ = ("_text", "_kind", "_sep", "_keepends", "_from", "_size")
+
+    def __init__(self, text, kind, sep, keepends=False, start=0, size=None):
+        self._text, self._kind, self._sep, self._keepends = text, kind, sep, keepends
+        self._from, self._size = start, size
+
+    def _ask(self, op, operands=""):
+        text = self._text
+        head = f"t{op}{text._id},{text._a},{text._b},{self._kind}{operands},"
+        return wire.text(head.encode() + self._sep.encode("utf-8", "surrogateescape"))
+
+    @property
+    def size(self):
+        if self._size is None:
+            self._size = int(self._ask("p"))
+        return self._size
+
+    def bounds(self, start, end=None):
+        """Where the parts from start to end lie in the text: two offsets."""
+        end = start + 1 if end is None else end
+        low, high = self._ask("l", f",{self._from + start},{self._from + end}").split(",")
+        return int(low) - self._text._a, int(high) - self._text._a
+
+    def _items(self, start, end):
+        if end - start > self._LIST:
+            return Parts(self._text, self._kind, self._sep, self._keepends, self._from + start, end - start)
+        if end <= start:
+            return []
+        low, high = self.bounds(start, end)
+        if high - low > LAZY:  # a few very long parts
+            return [self._text._part(*self._one(i)) for i in range(start, end)]
+        if self._keepends:
+            high = self._after(end, high)
+        items = self._cut(self._text._slice(low, high) if high > low else "")
+        # A last empty line is none to splitlines, yet it is a part here.
+        return items if len(items) == end - start else [*items, *[""] * (end - start - len(items))]
+
+    def _one(self, index):
+        low, high = self.bounds(index)
+        return low, self._after(index + 1, high) if self._keepends else high
+
+    def _after(self, end, high):
+        """Where the line that ends at high is over, its end included."""
+        if end < self.size:
+            return self.bounds(end)[0]
+        tail = self._text._slice(high, min(high + 2, self._text.size))
+        return high + (2 if tail == "\r\n" else 1 if tail else 0)
+
+    def _cut(self, block):
+        if self._kind == "sep":
+            return block.split(self._sep)
+        if self._kind == "fields":
+            return block.split()
+        if self._kind == "lines":
+            return block.splitlines(self._keepends)
+        return cut_lines(block, self._keepends)
+
+    def __iter__(self):
+        if self._from or self._size is not None and self._size <= self._LIST:
+            return self._batches()
+        return self._stream()
+
+    def _batches(self):
+        for start in range(0, self.size, 1024):
+            yield from self._items(start, min(self.size, start + 1024))
+
+    def _stream(self):
+        """All parts from the text's beginning; needs no index on the host."""
+        text, rest, position = self._text, "", 0
+        limit = sys.maxsize if self._size is None else self._size
+        while position < text.size:
+            block = rest + text._slice(position, min(text.size, position + _BLOCK))
+            position = min(text.size, position + _BLOCK)
+            keep = _complete(self._kind, block, self._sep) if position < text.size else len(block)
+            parts, rest = self._cut_block(block[:keep], position >= text.size), block[keep:]
+            if limit <= len(parts):
+                yield from parts[:limit]
+                return
+            limit -= len(parts)
+            yield from parts
+
+    def _cut_block(self, block, last):
+        parts = self._cut(block)
+        if self._kind == "sep" and not last:
+            parts.pop()  # the block ends with a separator
+        return parts
+
+    def __repr__(self):
+        what = {"sep": f"parts split at {self._sep!r}", "fields": "words"}.get(self._kind, "lines")
+        return f"<{self.size:,} {what}>"
+
+
+def _complete(kind, block, sep):
+    """How much of block is whole parts, ends included; the rest waits for more."""
+    if kind == "sep":
+        return block.rfind(sep) + len(sep) if sep in block else 0
+    if kind == "fields":
+        index = len(block)
+        while index and not block[index - 1].isspace():
+            index -= 1
+        return index
+    if kind == "newlines":
+        return block.rfind("\n") + 1
+    lines = block.splitlines(True)
+    if not lines:
+        return 0
+    return len(block) - len(lines[-1])  # its end may go on: \r and then \n
+
+
+def cut_lines(block, keepends):
+    """block as a file's lines: ended by \\n or \\r\\n, nothing else."""
+    lines = block.split("\n")
+    if not lines[-1]:
+        lines.pop()
+        ends = len(lines)
+    else:
+        ends = len(lines) - 1
+    if keepends:
+        return [line + "\n" if n < ends else line for n, line in enumerate(lines)]
+    return [line[:-1] if n < ends and line.endswith("\r") else line for n, line in enumerate(lines)]
+
+
+import adapters  # at the end: it needs LazyText

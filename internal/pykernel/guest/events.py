@@ -1,0 +1,323 @@
+"""An asyncio event loop, and an executor, over host calls.
+
+There are no sockets and no threads in the guest. All the loop can wait for is
+time and host calls, and both are one request: `w`, which returns when a started
+call has ended or the time is over.
+"""
+
+import asyncio
+import concurrent.futures
+import concurrent.futures.thread
+import time
+from asyncio import events as _events
+
+import hostcall
+import wire
+
+
+class _Calls:
+    """The calls under way on the host; asyncio's `selector`, and the executor's."""
+
+    def __init__(self):
+        self.futures = {}  # number of the call -> future of either kind
+
+    def select(self, timeout=None):
+        if timeout is not None and timeout <= 0 and not self.futures:
+            return ()
+        if timeout is None and not self.futures:
+            raise RuntimeError("deadlock: the event loop waits, and neither a host call nor a timer is pending")
+        self.wait(timeout)
+        return ()
+
+    def wait(self, timeout):
+        ms = -1 if timeout is None else max(0, int(timeout * 1000 + 0.999))
+        for number, ok, value in wire.decode(wire.text(f"w{ms}")):
+            future = self.futures.pop(number, None)
+            if future is None or future.done():
+                continue
+            if ok:
+                future.set_result(value)
+            else:
+                future.set_exception(wire.HostError(value))
+
+    def start(self, future, function, args, kwargs):
+        number = function.start(args, kwargs)
+        self.futures[number] = future
+        future.add_done_callback(lambda f: self._forget(number, f))
+        return future
+
+    def _forget(self, number, future):
+        if future.cancelled() and self.futures.pop(number, None) is not None:
+            wire.text(f"x{number}")
+
+    def drop_all(self):
+        """Cancels what a stopped snippet left behind."""
+        futures, self.futures = self.futures, {}
+        for number, future in futures.items():
+            wire.text(f"x{number}")
+            future.cancel()
+
+    def close(self):
+        pass
+
+    def get_map(self):
+        return {}
+
+
+calls = _Calls()
+
+
+class HostLoop(asyncio.BaseEventLoop):
+    """The event loop of a session."""
+
+    def __init__(self):
+        super().__init__()
+        self._selector = calls
+        self._clock_resolution = 0.001
+
+    def _process_events(self, events):
+        pass  # select sets the futures itself
+
+    def _write_to_self(self):
+        pass  # nothing else could wake it: there are no threads
+
+    def host_call(self, function, args, kwargs):
+        return calls.start(self.create_future(), function, args, kwargs)
+
+    def run_in_executor(self, executor, func, *args):
+        if isinstance(_target(func), hostcall.HostFunction):
+            function, bound, kwargs = _unwrap(func, args)
+            return self.host_call(function, bound, kwargs)
+        future = self.create_future()
+        try:
+            future.set_result(func(*args))
+        except Exception as error:
+            future.set_exception(error)
+        return future
+
+    async def shutdown_default_executor(self, timeout=None):
+        pass
+
+    def run_until_complete(self, future):
+        with _Nested():
+            return super().run_until_complete(future)
+
+    def run_forever(self):
+        with _Nested():
+            super().run_forever()
+
+
+class _Nested:
+    """Lets a loop run inside another: a snippet with a top-level await may call
+    asyncio.run, as it may in the REPLs that models know."""
+
+    def __enter__(self):
+        self.outer = outer = _events._get_running_loop()
+        if outer is not None:
+            self.task = asyncio.tasks.current_task(outer)
+            if self.task is not None:
+                asyncio.tasks._leave_task(outer, self.task)
+            _events._set_running_loop(None)
+
+    def __exit__(self, *exc):
+        if self.outer is not None:
+            _events._set_running_loop(self.outer)
+            if self.task is not None:
+                asyncio.tasks._enter_task(self.outer, self.task)
+
+
+class _Policy(_events.BaseDefaultEventLoopPolicy):
+    _loop_factory = HostLoop
+
+
+_session_loop = None
+
+
+def session_loop():
+    """The loop that top-level await runs on."""
+    global _session_loop
+    if _session_loop is None or _session_loop.is_closed():
+        _session_loop = HostLoop()
+    asyncio.set_event_loop(_session_loop)
+    return _session_loop
+
+
+def discard_loop():
+    """Forgets the loop, so that a copy of this guest starts with none."""
+    global _session_loop
+    if _session_loop is not None:
+        _session_loop.close()
+        _session_loop = None
+
+
+def run_coroutine(coroutine):
+    """Runs a snippet's own coroutine to its end; what it leaves behind on an
+    abnormal end is cancelled, so that it does not surface in a later snippet."""
+    loop = session_loop()
+    try:
+        return loop.run_until_complete(coroutine)
+    except BaseException:
+        _sweep(loop)
+        raise
+
+
+def _sweep(loop):
+    tasks = [t for t in asyncio.all_tasks(loop) if not t.done()]
+    for task in tasks:
+        task.cancel()
+    calls.drop_all()
+    loop.set_exception_handler(lambda loop, context: None)
+    try:
+        if tasks:
+            loop.run_until_complete(asyncio.wait(tasks, timeout=1))
+    except BaseException:
+        pass
+    finally:
+        loop.set_exception_handler(None)
+
+
+def _target(func):
+    while hasattr(func, "func") and hasattr(func, "args"):  # functools.partial
+        func = func.func
+    return func
+
+
+def _unwrap(func, args, kwargs=None):
+    """The host function under a functools.partial, with all its arguments."""
+    kwargs = dict(kwargs or {})
+    args = tuple(args)
+    while not isinstance(func, hostcall.HostFunction):
+        args, kwargs, func = (*func.args, *args), {**func.keywords, **kwargs}, func.func
+    return func, args, kwargs
+
+
+class _ExecutorFuture(concurrent.futures.Future):
+    """A future that waits for its host call when it is asked for its result."""
+
+    def _settle(self, timeout):
+        end = None if timeout is None else time.monotonic() + timeout
+        while not self.done():
+            left = None if end is None else end - time.monotonic()
+            if left is not None and left <= 0:
+                raise TimeoutError()
+            calls.wait(left)
+
+    def result(self, timeout=None):
+        self._settle(timeout)
+        return super().result(0)
+
+    def exception(self, timeout=None):
+        self._settle(timeout)
+        return super().exception(0)
+
+
+class ThreadPoolExecutor(concurrent.futures.Executor):
+    """A stand-in for threads, which the guest has not: host functions run on the
+    host at the same time, any other function runs at once in submit."""
+
+    def __init__(self, max_workers=None, thread_name_prefix="", initializer=None, initargs=()):
+        if max_workers is not None and max_workers <= 0:
+            raise ValueError("max_workers must be greater than 0")
+        self._max_workers = max_workers or 32
+        self._closed = False
+        if initializer is not None:
+            initializer(*initargs)
+
+    def submit(self, fn, /, *args, **kwargs):
+        if self._closed:
+            raise RuntimeError("cannot schedule new futures after shutdown")
+        future = _ExecutorFuture()
+        future.set_running_or_notify_cancel()
+        if isinstance(_target(fn), hostcall.HostFunction):
+            return calls.start(future, *_unwrap(fn, args, kwargs))
+        try:
+            future.set_result(fn(*args, **kwargs))
+        except Exception as error:
+            future.set_exception(error)
+        return future
+
+    def shutdown(self, wait=True, *, cancel_futures=False):
+        self._closed = True
+
+
+_wait, _as_completed = concurrent.futures.wait, concurrent.futures.as_completed
+
+
+def _settle_some(futures, timeout, until):
+    end = None if timeout is None else time.monotonic() + timeout
+    while not until(futures):
+        left = None if end is None else end - time.monotonic()
+        if left is not None and left <= 0:
+            return
+        calls.wait(left)
+
+
+def wait(fs, timeout=None, return_when=concurrent.futures.ALL_COMPLETED):
+    """concurrent.futures.wait for futures of host calls."""
+    fs = set(fs)
+    if return_when == concurrent.futures.FIRST_COMPLETED:
+        until = lambda futures: any(f.done() for f in futures)
+    elif return_when == concurrent.futures.FIRST_EXCEPTION:
+        until = lambda futures: all(f.done() for f in futures) or any(
+            f.done() and not f.cancelled() and f.exception() for f in futures)
+    else:
+        until = lambda futures: all(f.done() for f in futures)
+    if any(isinstance(f, _ExecutorFuture) for f in fs):
+        _settle_some(fs, timeout, until)
+        timeout = 0
+    return _wait(fs, timeout, return_when)
+
+
+def as_completed(fs, timeout=None):
+    """concurrent.futures.as_completed for futures of host calls."""
+    left = set(fs)
+    if not any(isinstance(f, _ExecutorFuture) for f in left):
+        yield from _as_completed(left, timeout)
+        return
+    end = None if timeout is None else time.monotonic() + timeout
+    while left:
+        ready = {f for f in left if f.done()}
+        if not ready:
+            rest = None if end is None else end - time.monotonic()
+            if rest is not None and rest <= 0:
+                raise TimeoutError(f"{len(left)} (of {len(fs)}) futures unfinished")
+            calls.wait(rest)
+        left -= ready
+        yield from ready
+
+
+async def to_thread(func, /, *args, **kwargs):
+    """asyncio.to_thread, for host functions without a thread."""
+    if isinstance(_target(func), hostcall.HostFunction):
+        return await asyncio.get_running_loop().host_call(*_unwrap(func, args, kwargs))
+    return func(*args, **kwargs)
+
+
+def sleep(seconds, /):
+    """time.sleep: the host waits, so that a limit can end it."""
+    if not isinstance(seconds, (int, float)):
+        seconds = seconds.__index__() if hasattr(seconds, "__index__") else float(seconds)
+    if seconds != seconds:
+        raise ValueError("Invalid value NaN (not a number)")
+    if seconds < 0:
+        raise ValueError("sleep length must be non-negative")
+    wire.text(f"z{int(min(seconds, 1e9) * 1e6)}")
+
+
+def parallel_map(fn, inputs, return_exceptions=False):
+    """parallel_map(fn, inputs): [fn(x) for x in inputs], host functions at once."""
+    pool = ThreadPoolExecutor()
+    futures = [pool.submit(fn, x) for x in inputs]
+    if not return_exceptions:
+        return [f.result() for f in futures]
+    return [f.exception() or f.result() for f in futures]
+
+
+def install():
+    """Puts the guest's event loop, executor and sleep in place of the stock ones."""
+    asyncio.set_event_loop_policy(_Policy())
+    asyncio.to_thread = asyncio.threads.to_thread = to_thread
+    concurrent.futures.ThreadPoolExecutor = ThreadPoolExecutor
+    concurrent.futures.thread.ThreadPoolExecutor = ThreadPoolExecutor
+    concurrent.futures.wait, concurrent.futures.as_completed = wait, as_completed
+    time.sleep = sleep

@@ -1,0 +1,66 @@
+"""sys.stdout and sys.stderr over the host's wire.
+
+They do not use file descriptors, so a snippet that closes those cannot mute the
+snippets after it. Text that came from bytes that are not UTF-8 goes out as the
+same bytes again.
+"""
+
+import io
+import sys
+import wire
+
+
+class _Raw(io.RawIOBase):
+    def __init__(self, fd):
+        self._fd = fd
+        self._op = b"o%d" % fd
+
+    def writable(self):
+        return True
+
+    def fileno(self):
+        return self._fd
+
+    def isatty(self):
+        return False
+
+    def write(self, data):
+        wire.call(self._op + bytes(data))
+        return len(data)
+
+
+def _stream(fd, name, errors):
+    raw = io.BufferedWriter(_Raw(fd), 32768)
+    stream = io.TextIOWrapper(raw, encoding="utf-8", errors=errors, newline="\n", line_buffering=True)
+    stream.mode = "w"
+    raw.raw.name = name
+    return stream
+
+
+stdout = _stream(1, "<stdout>", "surrogateescape")
+stderr = _stream(2, "<stderr>", "backslashreplace")
+stdin = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
+raws = (stdout.buffer.raw, stderr.buffer.raw)
+
+
+def install():
+    """Puts the streams in place, whatever the last snippet left there."""
+    global stdout, stderr, stdin
+    if stdout.closed:
+        stdout = _stream(1, "<stdout>", "surrogateescape")
+    if stderr.closed:
+        stderr = _stream(2, "<stderr>", "backslashreplace")
+    if stdin.closed:
+        stdin = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
+    sys.stdout = sys.__stdout__ = stdout
+    sys.stderr = sys.__stderr__ = stderr
+    sys.stdin = sys.__stdin__ = stdin
+
+
+def flush():
+    """Sends what is still buffered in the current and in our own streams."""
+    for stream in (sys.stdout, stdout, stderr):
+        try:
+            stream.flush()
+        except Exception:
+            pass  # the snippet's own stream, or one it closed

@@ -1,0 +1,260 @@
+"""Runs snippets: one namespace, CPython's own tracebacks, a report to the host."""
+
+import ast
+import asyncio
+import builtins
+import collections
+import datetime
+import gc
+import inspect
+import itertools
+import json
+import linecache
+import math
+import random
+import re
+import statistics
+import sys
+import time
+import traceback
+import types
+
+import awaits
+import contexts
+import events
+import finish
+import hostcall
+import output
+import wire
+
+OK, RAISED, EXITED = 0, 1, 2
+RESEED, CONFIGURE = 1, 2  # flags; the snippet's ordinal stands above bit 8
+_ECHO = "__rlm_echo__"
+_LIMIT = 65536  # characters of a message or traceback sent to the host
+
+_main = types.ModuleType("__main__")
+_globals = _main.__dict__
+_stock_builtins = dict(builtins.__dict__)
+_reserved = {}
+_host_names = set()
+
+
+class Quitter:
+    """exit and quit, as the interactive interpreter has them."""
+
+    def __init__(self, name):
+        self.name = name
+
+    def __repr__(self):
+        return f"Use {self.name}() to leave the snippet"
+
+    def __call__(self, code=None):
+        raise SystemExit(code)
+
+
+def prepare():
+    """Builds the namespace; runs once, before the image is taken."""
+    builtins.exit, builtins.quit = Quitter("exit"), Quitter("quit")
+    _stock_builtins.update(exit=builtins.exit, quit=builtins.quit)
+    events.install()
+    awaits.install()
+    output.install()
+    asyncio.run = _nested_run
+    initial = {
+        "json": json, "re": re, "math": math, "collections": collections, "itertools": itertools,
+        "statistics": statistics, "datetime": datetime.datetime, "timedelta": datetime.timedelta,
+        "date": datetime.date, "time": datetime.time, "timezone": datetime.timezone,
+        "answer": {"content": "", "ready": False}, "history": [],
+    }
+    _globals.update(initial, __builtins__=builtins, __doc__=None)
+    finish.initial = dict(initial)
+    finish.namespace = _globals
+    _reserve({name: hostcall.HostFunction(name, doc) for name, doc in hostcall.PROTOCOL.items()})
+    _reserve({name: getattr(finish, name) for name in ("FINAL", "FINAL_VAR", "SUBMIT", "SHOW_VARS")})
+    _reserve({"parallel_map": events.parallel_map, awaits.START: awaits.start})
+    _globals.update(_reserved)
+    sys.modules["__main__"] = _main
+    _wrap_kernel_builtins()
+
+
+def rehearse():
+    """Runs what every snippet runs once, so that the image holds it warm."""
+    run("None", 0)
+    run("1/0", 0)
+    run("async def f(): pass\nawait f()", 0)
+    for name in ("f", "_"):
+        _globals.pop(name, None)
+    linecache.cache.clear()
+    events.discard_loop()
+
+
+def _wrap_kernel_builtins():
+    """Gives the kernel builtins of its own: a snippet that empties the builtins
+    module must not take the kernel along."""
+    own = types.ModuleType("builtins")
+    own.__dict__.update(_stock_builtins)
+    for module in kernel_modules:
+        module.__dict__["__builtins__"] = own.__dict__
+
+
+kernel_modules = []  # filled by the loader
+
+
+def _reserve(names):
+    _reserved.update(names)
+    _host_names.update(n for n, f in names.items() if isinstance(f, hostcall.HostFunction))
+    finish._hidden = frozenset(_reserved) | {_ECHO}
+
+
+def _configure():
+    """Asks the host for the session's inputs and functions."""
+    config = wire.decode(wire.text("i"))
+    _reserve({f["name"]: hostcall.HostFunction(f["name"], f["doc"]) for f in config["functions"]})
+    inputs = [contexts.open_input(i) for i in config["inputs"]]
+    names = {f"context_{n}": value for n, value in enumerate(inputs)}
+    if inputs:
+        names["context"] = inputs[0]
+    _reserve(names)
+
+
+_stock_run = asyncio.run
+
+
+def _nested_run(main, *, debug=None, loop_factory=None):
+    with events._Nested():
+        try:
+            return _stock_run(main, debug=debug, loop_factory=loop_factory)
+        finally:
+            asyncio.set_event_loop(None)
+
+
+def run(source, flags):
+    """Runs one snippet; what `run` of the C runner calls."""
+    finish.done = False
+    try:
+        _enter(flags)
+        value = _execute(source, f"<snippet {flags >> 8}>")
+        if value is not None:
+            _globals["_"] = value
+            output.stdout.write(repr(value) + "\n")
+        finish.check_answer()
+        return OK
+    except finish.Finished:
+        return OK
+    except SystemExit as error:
+        _report(error, _exit_code(error))
+        return EXITED
+    except BaseException as error:
+        _report(error, 1)
+        return RAISED
+    finally:
+        _leave()
+
+
+def _enter(flags):
+    if len(builtins.__dict__) < len(_stock_builtins):
+        builtins.__dict__.update(_stock_builtins)
+    if sys.modules.get("__main__") is not _main:
+        sys.modules["__main__"] = _main
+    if flags & RESEED:
+        random.seed()
+    if flags & CONFIGURE:
+        _configure()
+    if sys.stdout is not output.stdout or sys.stderr is not output.stderr or output.stdout.closed:
+        output.install()
+    _globals.update(_reserved)
+
+
+def _leave():
+    sys.settrace(None)
+    sys.setprofile(None)
+    output.flush()
+    if events.calls.futures:
+        events.calls.drop_all()
+    _globals.pop(_ECHO, None)
+    _globals.update(_reserved)
+
+
+def _execute(source, name):
+    linecache.cache[name] = (len(source), None, source.splitlines(True), name)
+    flags = ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+    tree = compile(source, name, "exec", flags, dont_inherit=True)
+    if awaits.wanted(source):
+        awaits.arrange(tree, _host_names)
+    body = tree.body
+    echo = bool(body) and isinstance(body[-1], ast.Expr)
+    if echo:
+        last = body[-1]
+        target = ast.copy_location(ast.Name(_ECHO, ast.Store()), last)
+        body[-1] = ast.copy_location(ast.Assign([target], last.value), last)
+    code = compile(tree, name, "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
+    if code.co_flags & inspect.CO_COROUTINE:
+        events.run_coroutine(eval(code, _globals))
+    else:
+        exec(code, _globals)
+    return _globals.get(_ECHO) if echo else None
+
+
+def _exit_code(error):
+    code = error.code
+    if code is None:
+        return 0
+    if isinstance(code, int):
+        return code
+    output.stderr.write(f"{code}\n")
+    return 1
+
+
+def _report(error, code):
+    try:
+        kind, message = type(error).__name__, _message(error)
+        trace = "" if isinstance(error, SystemExit) else format_exception(error)
+    except MemoryError:
+        kind, message, trace = "MemoryError", "", "MemoryError\n"
+    module = type(error).__module__
+    if module not in ("builtins", "__main__"):
+        kind = f"{module}.{type(error).__qualname__}"
+    wire.send("e", wire.encode({
+        "type": kind, "message": message[:_LIMIT], "traceback": _middle_out(trace), "code": code,
+    }))
+
+
+def _middle_out(text):
+    if len(text) <= _LIMIT:
+        return text
+    half = _LIMIT // 2
+    return f"{text[:half]}\n[... {len(text) - _LIMIT:,} characters left out ...]\n{text[-half:]}"
+
+
+def _message(error):
+    try:
+        return str(error)
+    except Exception:
+        return "<exception str() failed>"
+
+
+def format_exception(error):
+    """What CPython prints for an exception, without the kernel's own frames."""
+    summary = traceback.TracebackException(type(error), error, _first_own_frame(error.__traceback__))
+    _strip(summary, set())
+    return "".join(summary.format())
+
+
+def _first_own_frame(trace):
+    """Drops what leads to the snippet: the kernel, the event loop. An exception
+    without a frame of a snippet has none to show."""
+    while trace is not None and not trace.tb_frame.f_code.co_filename.startswith("<snippet "):
+        trace = trace.tb_next
+    return trace
+
+
+def _strip(summary, seen):
+    if summary is None or id(summary) in seen:
+        return
+    seen.add(id(summary))
+    stack = summary.stack
+    stack[:] = [frame for frame in stack if not frame.filename.startswith("<rlm ")]
+    _strip(summary.__cause__, seen)
+    _strip(summary.__context__, seen)
+    for inner in summary.exceptions or ():
+        _strip(inner, seen)

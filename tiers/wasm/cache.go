@@ -1,0 +1,141 @@
+package wasm
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+)
+
+// cacheHead is how many bytes the head of a cached image takes: a JSON object
+// and spaces.
+const cacheHead = 16 << 10
+
+// cachedHead says what a cached image is.
+type cachedHead struct {
+	Key    string
+	Size   int64
+	Layout layout
+}
+
+// cachedImage is a cached image that fits this program.
+type cachedImage struct {
+	head cachedHead
+	file *os.File
+}
+
+func (e *engine) imagePath(key string) string {
+	return filepath.Join(e.options.CacheDir, "image", key[:32])
+}
+
+// lookup opens the cached image with that key, nil if there is none. A file
+// that is not whole is as good as none.
+func (e *engine) lookup(key string) *cachedImage {
+	if e.options.CacheDir == "" {
+		return nil
+	}
+	f, err := os.Open(e.imagePath(key))
+	if err != nil {
+		return nil
+	}
+	head, err := readHead(f, key)
+	if err != nil {
+		e.options.Log.Debug().Err(err).Msg("cached image ignored")
+		_ = f.Close() // only read
+		return nil
+	}
+	return &cachedImage{head, f}
+}
+
+func readHead(f *os.File, key string) (cachedHead, error) {
+	var head cachedHead
+	raw := make([]byte, cacheHead)
+	if _, err := io.ReadFull(f, raw); err != nil {
+		return head, err
+	}
+	if err := json.Unmarshal(raw, &head); err != nil {
+		return head, err
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return head, err
+	}
+	if head.Key != key || info.Size() != cacheHead+head.Size || head.Size <= 0 || head.Size > 1<<30 || head.Size%pageSize != 0 {
+		return head, errors.New("it is another program's, or not whole")
+	}
+	for _, run := range head.Layout.Hot {
+		if run[0] > run[1] || run[1] > uint64(head.Size) {
+			return head, errors.New("its hot pages are out of range")
+		}
+	}
+	return head, nil
+}
+
+// adopt makes the cached image the engine's.
+func (e *engine) adopt(c *cachedImage) error {
+	defer c.file.Close() //nolint:errcheck // only read
+	data := make([]byte, c.head.Size)
+	if _, err := c.file.ReadAt(data, cacheHead); err != nil {
+		return fmt.Errorf("cannot read the cached image %s: %w", c.file.Name(), err)
+	}
+	img, err := newImage(data)
+	if err != nil {
+		return err
+	}
+	e.image, e.layout = img, c.head.Layout
+	e.setHot()
+	return nil
+}
+
+// store keeps the image for the next process. That it cannot is no error: the
+// next process prepares anew.
+func (e *engine) store(key string, data []byte) {
+	if e.options.CacheDir == "" {
+		return
+	}
+	if err := e.write(key, data); err != nil {
+		e.options.Log.Warn().Err(err).Msg("cannot cache the prepared image")
+	}
+}
+
+func (e *engine) write(key string, data []byte) error {
+	head, err := json.Marshal(cachedHead{key, int64(len(data)), e.layout})
+	if err != nil {
+		return err
+	}
+	if len(head) > cacheHead {
+		return errors.New("the image's head is too long")
+	}
+	path := e.imagePath(key)
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), "new-")
+	if err != nil {
+		return err
+	}
+	err = writeImage(f, head, data)
+	if err = errors.Join(err, f.Close()); err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	return os.Rename(f.Name(), path)
+}
+
+// writeImage leaves the pages of zeros out: they become holes.
+func writeImage(f *os.File, head, data []byte) error {
+	padded := make([]byte, cacheHead)
+	for i := copy(padded, head); i < cacheHead; i++ {
+		padded[i] = ' '
+	}
+	if _, err := f.WriteAt(padded, 0); err != nil {
+		return err
+	}
+	for _, run := range dirtyRuns(data) {
+		if _, err := f.WriteAt(data[run.start:run.end], cacheHead+int64(run.start)); err != nil {
+			return err
+		}
+	}
+	return f.Truncate(cacheHead + int64(len(data)))
+}

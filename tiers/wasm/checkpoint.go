@@ -1,0 +1,51 @@
+package wasm
+
+import "bytes"
+
+// checkpoint is what a sandbox's memory had that the image has not: the state
+// to return to, or to copy.
+type checkpoint struct {
+	size    uint64 // of the memory in use
+	runs    []span
+	data    []byte // the runs' bytes, one after another
+	snippet int    // the last snippet whose effects it holds
+}
+
+// take copies the changed pages of a guest that does not run.
+func take(in *instance) *checkpoint {
+	c := &checkpoint{size: uint64(in.module.Memory().Size()), snippet: in.session.Snippet()}
+	memory := in.mem.bytes()
+	c.runs = changedRuns(in.mem, in.engine.image)
+	for _, run := range c.runs {
+		c.data = append(c.data, memory[run.start:run.end]...)
+	}
+	return c
+}
+
+// apply writes the checkpoint into fresh memory.
+func (c *checkpoint) apply(mem linearMemory) {
+	memory, data := mem.bytes(), c.data
+	for _, run := range c.runs {
+		n := copy(memory[run.start:run.end], data)
+		data = data[n:]
+	}
+}
+
+// changedRuns lists the pages that differ from the image.
+func changedRuns(mem linearMemory, img *image) []span {
+	memory := mem.bytes()
+	var runs []span
+	for _, run := range mem.dirty() {
+		for at := run.start; at < run.end; at += pageSize {
+			page := memory[at : at+pageSize]
+			if original := img.original(at, at+pageSize); original != nil {
+				if !bytes.Equal(page, original) {
+					runs = appendPage(runs, at)
+				}
+			} else if !isZero(page) {
+				runs = appendPage(runs, at)
+			}
+		}
+	}
+	return runs
+}

@@ -1,0 +1,322 @@
+package wasm
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	mathrand "math/rand/v2"
+	"strings"
+	"time"
+
+	"github.com/tetratelabs/wazero"
+	"github.com/tetratelabs/wazero/api"
+
+	"github.com/rlmhq/rlm/internal/pykernel"
+	"github.com/rlmhq/rlm/tiers"
+)
+
+const (
+	wasmPage = 64 << 10
+	// slice is how much fuel the guest gets at a time: about a millisecond.
+	slice = 200_000
+	// nagEvery is how often a snippet that ignores KeyboardInterrupt is sent
+	// another, and grace how long it may go on doing so.
+	nagEvery = 50 * time.Millisecond
+	grace    = 500 * time.Millisecond
+)
+
+// instance is one interpreter. Once the guest has trapped or been killed it can
+// only be closed. Never close it while the guest runs: that unmaps its memory.
+type instance struct {
+	engine  *engine
+	session *pykernel.Session
+	module  api.Module
+	mem     linearMemory
+	watch   *memoryWatch
+	runFn   api.Function
+	fuel    api.MutableGlobal
+	pending pykernel.Reply
+	stack   [3]uint64
+
+	burnt   uint64 // fuel of the slices that are used up
+	granted uint64 // fuel of the slice under way
+	nagged  time.Time
+}
+
+// The reasons for which the host stops a guest. They never leave the package.
+var (
+	errKilled   = errors.New("killed")
+	errCanceled = errors.New("canceled")
+)
+
+// exitError says that the guest called exit.
+type exitError struct{ code uint32 }
+
+func (e exitError) Error() string { return fmt.Sprintf("the guest exited with code %d", e.code) }
+
+// instantiate makes an interpreter over the image, or over a checkpoint.
+func (e *engine) instantiate(ctx context.Context, session *pykernel.Session, from *checkpoint) (*instance, error) {
+	in := &instance{engine: e, session: session, watch: &memoryWatch{}}
+	var err error
+	size := uint64(0)
+	if from != nil {
+		size = from.size
+	}
+	limit := uint64(session.Limits().Memory) / wasmPage * wasmPage
+	if limit > 1<<32 {
+		return nil, fmt.Errorf("cannot give a sandbox %d MiB of memory: the wasm tier's limit is 4096 MiB", session.Limits().Memory>>20)
+	}
+	if limit < e.image.size+4<<20 {
+		return nil, fmt.Errorf("cannot run Python in %d MiB of memory: the wasm tier needs at least %d MiB",
+			session.Limits().Memory>>20, (e.image.size+8<<20)>>20)
+	}
+	if in.mem, err = e.image.allocate(size, limit, in.watch); err != nil {
+		return nil, err
+	}
+	if from != nil {
+		from.apply(in.mem)
+	}
+	ctx = withAllocator(ctx, in.mem)
+	if in.module, err = e.runtime.InstantiateModule(ctx, e.module, in.config()); err != nil {
+		in.mem.Free()
+		return nil, fmt.Errorf("cannot start the interpreter: %w", err)
+	}
+	in.fuel = in.module.ExportedGlobal("fuel").(api.MutableGlobal)
+	return in, nil
+}
+
+// config is the guest's world: no files, no arguments, no environment.
+func (in *instance) config() wazero.ModuleConfig {
+	c := wazero.NewModuleConfig().WithName("").WithStartFunctions().
+		WithStdout(in.session.Output(false)).WithStderr(in.session.Output(true))
+	if in.session.Config().Deterministic {
+		return c.WithRandSource(mathrand.NewChaCha8([32]byte{'r', 'l', 'm'})) // wazero's clocks are fixed by default
+	}
+	return c.WithRandSource(rand.Reader).WithSysWalltime().WithSysNanotime()
+}
+
+// key finds the instance in the context of a host function.
+type key struct{}
+
+func (in *instance) bind(ctx context.Context) context.Context {
+	return context.WithValue(ctx, key{}, in)
+}
+
+func bound(ctx context.Context) *instance { return ctx.Value(key{}).(*instance) }
+
+func (in *instance) memory() []byte {
+	m := in.module.Memory()
+	b, _ := m.Read(0, m.Size())
+	return b
+}
+
+func (in *instance) close() {
+	if in.module != nil {
+		// Its memory is freed by it. It has no files, so nothing can fail.
+		_ = in.module.Close(context.Background())
+		in.module = nil
+	}
+}
+
+// run runs a snippet. An error means that the guest is beyond use.
+func (in *instance) run(ctx context.Context, source string, flags int) (code int, err error) {
+	at, err := in.put(ctx, source)
+	if err != nil {
+		return -1, err
+	}
+	if in.runFn == nil {
+		in.runFn = in.module.ExportedFunction("run")
+	}
+	in.burnt, in.nagged = 0, time.Time{}
+	in.refuel()
+	in.stack = [3]uint64{uint64(at), uint64(len(source)), uint64(uint32(flags))}
+	if err := in.runFn.CallWithStack(in.bind(ctx), in.stack[:]); err != nil {
+		return -1, err
+	}
+	in.clearInterrupt()
+	return int(int32(in.stack[0])), nil
+}
+
+// put writes a snippet's source where the guest's run can read it.
+func (in *instance) put(ctx context.Context, source string) (uint32, error) {
+	at := in.engine.layout.Input
+	if len(source) > int(in.engine.layout.InputSize) {
+		r, err := in.module.ExportedFunction("alloc").Call(in.bind(ctx), uint64(len(source)))
+		if err != nil {
+			return 0, err
+		}
+		if at = uint32(r[0]); at == 0 {
+			return 0, errNoRoom
+		}
+	}
+	if !in.module.Memory().WriteString(at, source) {
+		return 0, errNoRoom
+	}
+	return at, nil
+}
+
+var errNoRoom = errors.New("the snippet's source does not fit into the sandbox's memory")
+
+// boot runs Python source outside of any snippet, to load the kernel.
+func (in *instance) boot(ctx context.Context, source string) error {
+	if err := in.session.Begin(ctx, tiers.Job{}); err != nil {
+		return err
+	}
+	r, err := in.module.ExportedFunction("alloc").Call(in.bind(ctx), uint64(len(source)))
+	if err != nil {
+		return err
+	}
+	in.module.Memory().WriteString(uint32(r[0]), source)
+	code, err := in.module.ExportedFunction("boot").Call(in.bind(ctx), r[0], uint64(len(source)))
+	result := in.session.End(0)
+	if err == nil && int32(code[0]) != 0 {
+		err = errors.New("it raised an exception")
+	}
+	if err != nil {
+		return fmt.Errorf("cannot load the Python runtime: %w: %s", err, strings.TrimSpace(result.Stderr))
+	}
+	if _, err := in.module.ExportedFunction("free").Call(in.bind(ctx), r[0]); err != nil {
+		return err
+	}
+	_, err = in.module.ExportedFunction("settle").Call(in.bind(ctx))
+	return err
+}
+
+func (in *instance) readLayout(ctx context.Context) (layout, error) {
+	var l layout
+	var values [3]uint32
+	for i, name := range []string{"input", "input_size", "words"} {
+		r, err := in.module.ExportedFunction(name).Call(in.bind(ctx))
+		if err != nil {
+			return l, err
+		}
+		values[i] = uint32(r[0])
+	}
+	words, ok := in.module.Memory().Read(values[2], 16)
+	if !ok {
+		return l, io.ErrUnexpectedEOF
+	}
+	word := func(i int) uint32 { return binary.LittleEndian.Uint32(words[4*i:]) }
+	return layout{
+		Input: values[0], InputSize: values[1],
+		EvalBreaker: word(0), AsyncBit: word(1), AsyncExc: word(2), Interrupt: word(3),
+	}, nil
+}
+
+// fuelUsed is exact: whole slices and the used part of the one under way.
+func (in *instance) fuelUsed() uint64 {
+	left := int64(in.fuel.Get())
+	return in.burnt + uint64(int64(in.granted)-left)
+}
+
+// refuel gives the guest its next slice, or what is left of the budget.
+func (in *instance) refuel() {
+	budget := in.session.Limits().Fuel
+	in.granted = slice
+	if budget > in.burnt {
+		in.granted = min(slice, budget-in.burnt)
+	}
+	in.fuel.Set(in.granted)
+}
+
+// hostYield is called when a slice is used up.
+func hostYield(ctx context.Context, _ api.Module, _ []uint64) {
+	in := bound(ctx)
+	in.burnt += in.granted
+	if in.burnt >= in.session.Limits().Fuel {
+		in.session.Fire(tiers.LimitFuel)
+	}
+	in.refuel()
+	in.watchLimits()
+}
+
+// watchLimits stops a guest that has used up a limit: it is asked by
+// KeyboardInterrupt first, and killed if it does not end.
+func (in *instance) watchLimits() {
+	if in.session.Canceled() {
+		panic(errCanceled)
+	}
+	limit := in.session.Over()
+	if limit == "" {
+		return
+	}
+	if limit == tiers.LimitFuel && in.session.Config().Deterministic || in.session.Overdue() > grace {
+		panic(errKilled)
+	}
+	if time.Since(in.nagged) > nagEvery {
+		in.nagged = time.Now()
+		in.interrupt()
+	}
+}
+
+// interrupt raises KeyboardInterrupt at the guest's next bytecode boundary. The
+// class is immortal, so writing its address takes no reference.
+func (in *instance) interrupt() {
+	l, m := in.engine.layout, in.module.Memory()
+	m.WriteUint32Le(l.AsyncExc, l.Interrupt)
+	breaker, _ := m.ReadUint32Le(l.EvalBreaker)
+	m.WriteUint32Le(l.EvalBreaker, breaker|l.AsyncBit)
+}
+
+// clearInterrupt takes back an interrupt that came too late for its snippet.
+func (in *instance) clearInterrupt() {
+	if in.nagged.IsZero() {
+		return
+	}
+	l, m := in.engine.layout, in.module.Memory()
+	m.WriteUint32Le(l.AsyncExc, 0)
+	breaker, _ := m.ReadUint32Le(l.EvalBreaker)
+	m.WriteUint32Le(l.EvalBreaker, breaker&^l.AsyncBit)
+}
+
+// Flags of a reply, above its length.
+const (
+	replyFailed = 1 << 32
+	replyASCII  = 1 << 33
+)
+
+// hostCall answers a request; the guest takes the answer when it has made room.
+func hostCall(ctx context.Context, m api.Module, stack []uint64) {
+	in := bound(ctx)
+	req, ok := m.Memory().Read(uint32(stack[0]), uint32(stack[1]))
+	if !ok {
+		panic(errBadPointer)
+	}
+	in.pending = in.session.Handle(req)
+	in.watchLimits()
+	stack[0] = uint64(uint32(len(in.pending.Data)))
+	if in.pending.Failed {
+		stack[0] |= replyFailed
+	}
+	if in.pending.ASCII {
+		stack[0] |= replyASCII
+	}
+}
+
+var errBadPointer = errors.New("the guest passed an address outside of its memory")
+
+// hostTake copies the pending answer into the guest.
+func hostTake(ctx context.Context, m api.Module, stack []uint64) {
+	in := bound(ctx)
+	reply := in.pending
+	in.pending = pykernel.Reply{}
+	n := uint32(stack[1])
+	if n == 0 {
+		return
+	}
+	dst, ok := m.Memory().Read(uint32(stack[0]), n)
+	if !ok || int(n) != len(reply.Data) {
+		panic(errBadPointer)
+	}
+	if err := reply.CopyTo(dst); err != nil {
+		in.session.Broke(err)
+		panic(errCanceled)
+	}
+}
+
+func hostExit(_ context.Context, _ api.Module, stack []uint64) {
+	panic(exitError{uint32(stack[0])})
+}

@@ -1,0 +1,65 @@
+//go:build !linux
+
+package wasm
+
+const pageSize = 4096
+
+// image is the memory of a guest that has been prepared. Off Linux a sandbox
+// starts as a plain copy of it.
+type image struct {
+	view []byte
+	size uint64
+	hot  []span
+}
+
+func newImage(data []byte) (*image, error) {
+	return &image{view: data, size: uint64(len(data))}, nil
+}
+
+func (img *image) close() error { return nil }
+
+// mapping is a sandbox's linear memory, a Go slice that moves when it grows.
+type mapping struct {
+	img   *image
+	data  []byte
+	used  uint64
+	limit uint64
+	watch *memoryWatch
+}
+
+func (img *image) allocate(size, limit uint64, watch *memoryWatch) (linearMemory, error) {
+	used := max(size, img.size)
+	m := &mapping{img: img, data: make([]byte, used), used: used, limit: max(limit, used), watch: watch}
+	copy(m.data, img.view)
+	return m, nil
+}
+
+// Reallocate is wazero's request for size bytes in all. Nil refuses.
+func (m *mapping) Reallocate(size uint64) []byte {
+	if size > m.limit {
+		m.watch.refused = true
+		return nil
+	}
+	if size > uint64(len(m.data)) {
+		grown := make([]byte, min(m.limit, max(size, uint64(len(m.data))*5/4)))
+		copy(grown, m.data)
+		m.data = grown
+	}
+	m.used = max(m.used, size)
+	m.watch.peak = max(m.watch.peak, m.used)
+	return m.data[:m.used]
+}
+
+func (m *mapping) bytes() []byte { return m.data }
+
+// Free lets go of the memory.
+func (m *mapping) Free() { m.data = nil }
+
+func (m *mapping) dirty() []span { return []span{{0, m.used}} }
+
+func (img *image) original(start, end uint64) []byte {
+	if end > img.size {
+		return nil
+	}
+	return img.view[start:end]
+}

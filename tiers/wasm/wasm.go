@@ -1,0 +1,132 @@
+// Package wasm is the tier that runs CPython as WebAssembly under wazero.
+//
+// The interpreter is part of the program: nothing need be installed. A sandbox
+// is a copy-on-write view of the memory of an interpreter that has started
+// already, so a new one costs about a millisecond and half a mebibyte. The guest
+// has no system calls. It reaches the host by one function, and only the
+// requests of package pykernel exist there.
+//
+// Every loop of the guest's machine code counts fuel, and every slice of it,
+// about a millisecond of work, calls back into the host. There the limits are
+// kept: no timer, no signal and no other goroutine touches a guest that runs.
+package wasm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/rlmhq/rlm/tiers"
+)
+
+// Name is the tier's name.
+const Name = "wasm"
+
+// Options configure the tier. The zero value works.
+type Options struct {
+	// CacheDir keeps compiled code and the prepared image between processes.
+	// It must belong to the user alone: code in it is run. Empty keeps nothing,
+	// and every process then prepares anew for about two seconds.
+	CacheDir string
+	// Progress, if set, is told when a slow preparation begins.
+	Progress func(what string)
+	// Log receives what a developer of the tier wants to see.
+	Log zerolog.Logger
+}
+
+// Tier is CPython in WebAssembly.
+type Tier struct {
+	options Options
+
+	mu     sync.Mutex // guards engine and closed
+	engine *engine
+	closed bool
+}
+
+var (
+	_ tiers.Tier   = (*Tier)(nil)
+	_ tiers.Warmer = (*Tier)(nil)
+)
+
+// New returns the tier. It prepares nothing yet: see Warm.
+func New(options Options) *Tier { return &Tier{options: options} }
+
+// Info describes the tier. Cost is measured by `make bench`, see
+// docs/performance.md.
+func (t *Tier) Info() tiers.Info {
+	return tiers.Info{
+		Name:      Name,
+		Languages: []tiers.Language{tiers.Python},
+		Features:  []tiers.Feature{tiers.FeatureAsync, tiers.FeatureFork, tiers.FeatureHugeContext, tiers.FeatureFuel},
+		Isolation: tiers.IsolationWasm,
+		Cost: tiers.Cost{
+			Start: time.Millisecond, Snippet: 80 * time.Microsecond, HostCall: 10 * time.Microsecond,
+			Slowdown: 3.4, Memory: 1 << 20,
+		},
+	}
+}
+
+// Probe reports whether the machine can run the tier: wazero compiles for amd64
+// and arm64.
+func (t *Tier) Probe(context.Context) error {
+	if runtime.GOARCH != "amd64" && runtime.GOARCH != "arm64" {
+		return fmt.Errorf("tier wasm needs an amd64 or arm64 processor, this is %s", runtime.GOARCH)
+	}
+	return nil
+}
+
+// Warm compiles the interpreter and prepares its image, or loads both from the
+// cache. Open does so too if need be.
+func (t *Tier) Warm(ctx context.Context) error {
+	_, err := t.prepared(ctx)
+	return err
+}
+
+func (t *Tier) prepared(ctx context.Context) (*engine, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.closed {
+		return nil, errors.New("the wasm tier is closed")
+	}
+	if t.engine == nil {
+		if err := t.Probe(ctx); err != nil {
+			return nil, err
+		}
+		e, err := newEngine(ctx, t.options)
+		if err != nil {
+			return nil, fmt.Errorf("cannot prepare the wasm tier: %w", err)
+		}
+		t.engine = e
+	}
+	return t.engine, nil
+}
+
+// Open starts a sandbox.
+func (t *Tier) Open(ctx context.Context, cfg tiers.Config) (tiers.Sandbox, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	e, err := t.prepared(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return open(ctx, e, cfg)
+}
+
+// Close frees the compiled code and the image. All sandboxes must be closed.
+func (t *Tier) Close() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.closed = true
+	if t.engine == nil {
+		return nil
+	}
+	e := t.engine
+	t.engine = nil
+	return e.close()
+}
