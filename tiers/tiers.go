@@ -189,6 +189,8 @@ type Result struct {
 	Limit Limit
 	// Usage is what the snippet used.
 	Usage Usage
+	// Enforced says which limits were kept, and by what.
+	Enforced []Enforcement
 	// Lost says what a restore took from the session, nil if nothing.
 	Lost *Loss
 }

@@ -21,6 +21,8 @@ type sandbox struct {
 	flags   int // for the next run
 	closed  bool
 
+	enforced []tiers.Enforcement
+
 	saved    *checkpoint   // nil: the fresh sandbox
 	savedAt  time.Time     // when saved was taken
 	saveCost time.Duration // what taking it cost
@@ -41,7 +43,21 @@ func open(ctx context.Context, e *engine, cfg tiers.Config) (*sandbox, error) {
 	if err := s.renew(ctx); err != nil {
 		return nil, err
 	}
+	s.enforced = enforced(session.Limits())
 	return s, nil
+}
+
+// enforced says how each limit is kept.
+func enforced(l tiers.Limits) []tiers.Enforcement {
+	const clock = "the host's clock, read at each fuel slice of about a millisecond; KeyboardInterrupt, then kill"
+	return []tiers.Enforcement{
+		{Limit: tiers.LimitWall, Value: l.Wall.String(), Mechanism: clock},
+		{Limit: tiers.LimitActive, Value: l.Active.String(), Mechanism: clock},
+		{Limit: tiers.LimitMemory, Value: fmt.Sprintf("%d bytes", l.Memory), Mechanism: "the linear memory does not grow beyond it; MemoryError"},
+		{Limit: tiers.LimitOutput, Value: fmt.Sprintf("%d bytes", l.Output), Mechanism: "the host counts and drops the rest"},
+		{Limit: tiers.LimitHostCalls, Value: fmt.Sprint(l.HostCalls), Mechanism: "the host counts and refuses"},
+		{Limit: tiers.LimitFuel, Value: fmt.Sprintf("%d loop headers", l.Fuel), Mechanism: "counted in the guest's machine code; KeyboardInterrupt, then kill"},
+	}
 }
 
 // renew replaces the instance by one made from the last checkpoint.
@@ -103,7 +119,7 @@ func (s *sandbox) ended(ctx context.Context, code int, err error) (tiers.Result,
 		s.session.Refuse(tiers.LimitMemory)
 	}
 	r := s.session.End(code)
-	r.Usage.Fuel, r.Usage.PeakMemory = fuel, int64(watch.peak)
+	r.Usage.Fuel, r.Usage.PeakMemory, r.Enforced = fuel, int64(watch.peak), s.enforced
 	s.flags = 0
 	if err == nil && code >= 0 || err == nil && r.Status == tiers.StatusLimit {
 		return r, nil
@@ -216,7 +232,7 @@ func (s *sandbox) Fork(ctx context.Context) (tiers.Sandbox, error) {
 		return nil, err
 	}
 	session.Continue(s.session)
-	forked := &sandbox{engine: s.engine, session: session, savedAt: time.Now(), saveCost: s.saveCost}
+	forked := &sandbox{engine: s.engine, session: session, enforced: s.enforced, savedAt: time.Now(), saveCost: s.saveCost}
 	if s.session.Snippet() > 0 {
 		forked.saved = take(s.in)
 	}

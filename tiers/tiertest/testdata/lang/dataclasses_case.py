@@ -20,7 +20,7 @@ a, b = Item("pen", 1.5), Item("book", 12, ["x"])
 print(a, b, a < b, Item.count, a == Item("pen", 1.5))
 print(asdict(b), astuple(a))
 print([f.name for f in fields(Item)])
-print(replace(b, price=3.0) if False else Item("z"))
+print(Item("z"))
 
 
 @dataclass(frozen=True, slots=True)

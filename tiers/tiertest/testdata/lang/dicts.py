@@ -6,7 +6,7 @@ print(d, list(d), list(d.items()), list(reversed(d.values())), d.popitem(), d.po
 d = dict(x=1, y=2) | {"y": 3, "z": 4}
 d |= [("w", 5)]
 print(d, {**d, "x": 0}, d.get("q"), d.get("q", 7), d.setdefault("x", 100), d.setdefault("n", []), "x" in d, len(d))
-print(d.keys() & {"x", "q"}, sorted(d.keys() | {"q"}), d.keys() - {"w", "x", "y", "z"}, d.items() >= {("x", 1)} if False else ("x", 1) in d.items(), d.keys() == set(d))
+print(d.keys() & {"x", "q"}, sorted(d.keys() | {"q"}), d.keys() - {"w", "x", "y", "z"}, ("x", 1) in d.items(), d.keys() == set(d))
 print(dict.fromkeys("ab", 0), dict([("k", "v")]), dict(zip("ab", (1, 2))), {1: "a", 1.0: "b", True: "c"}, {(): 1, None: 2, (1, 2): 3})
 a = {"x": 1, "y": 2}
 b = {"y": 2, "x": 1}

@@ -7,7 +7,7 @@ print(0.1 + 0.2, 1e16, 1e15, 1e-5, 0.0001, 123456789.123456789, 1.0, -0.0, 5e-32
 print(inf, -inf, nan, inf - inf, inf * 0, nan == nan, nan != nan, [nan] == [nan], nan in [nan], inf > 10 ** 400)
 print(round(2.5), round(3.5), round(-2.5), round(2.675, 2), round(1234.5678, -2), round(0.5), round(1e20), round(-0.4))
 print(f"{3.14159:.2f} {1e10:g} {1e-10:G} {0.000123:.3e} {1234567.891:,.2f} {5:.1f} {-3.7:+.0f} {2.5:010.3f} {0.1:.20f}")
-print(format(1e100, "f")[:20], format(0.1, "r") if False else repr(0.1), str(1e16), "%.3g" % 12345.678, "%g" % 1e6, "%g" % 1e5)
+print(format(1e100, "f")[:20], repr(0.1), str(1e16), "%.3g" % 12345.678, "%g" % 1e6, "%g" % 1e5)
 print((0.1).hex(), float.fromhex("0x1.8p+1"), (0.75).as_integer_ratio(), (2.0).is_integer(), float("1_0.5"), float(" -1e3 "), float("١.٥"))
 print(7.5 // 2, -7.5 // 2, 7.5 % 2, -7.5 % 2, divmod(-7.5, 2), 2 ** 0.5, (-8) ** (1 / 3) == complex((-8) ** (1 / 3)))
 print(math.floor(-1.5), math.ceil(-1.5), math.trunc(-1.5), math.copysign(1, -0.0), math.isclose(0.1 + 0.2, 0.3), math.fsum([0.1] * 10))

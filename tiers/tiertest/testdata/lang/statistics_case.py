@@ -16,4 +16,4 @@ for bad in (lambda: st.mean([]), lambda: st.median([]), lambda: st.stdev([1]), l
         print(bad())
     except (st.StatisticsError, TypeError) as e:
         print(type(e).__name__, e)
-print(st.mean([1e30, 1, -1e30]), st.mean(range(10 ** 5)), st.median(["a", "c", "b"]) if False else st.median_low(["a", "c", "b"]), st.mode(["x", "y", "x"]), st.pvariance([1, 1]), st.kde([1, 2, 3], h=1.0)(2) > 0)
+print(st.mean([1e30, 1, -1e30]), st.mean(range(10 ** 5)), st.median_low(["a", "c", "b"]), st.mode(["x", "y", "x"]), st.pvariance([1, 1]), st.kde([1, 2, 3], h=1.0)(2) > 0)

@@ -1,0 +1,314 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/dustin/go-humanize"
+	"github.com/spf13/cobra"
+
+	"github.com/rlmhq/rlm"
+	"github.com/rlmhq/rlm/tiers"
+)
+
+// maxSource and maxStdin bound what is read of code and of a context on stdin.
+const (
+	maxSource = 64 << 20
+	maxStdin  = 1 << 40
+)
+
+// execFlags are the flags of `rlm exec`.
+type execFlags struct {
+	code          []string
+	contexts      []string
+	timeout       time.Duration
+	memory        string
+	output        string
+	cacheDir      string
+	fuel          uint64
+	deterministic bool
+	json          bool
+	quiet         bool
+}
+
+const execLong = `Run Python in a sandbox, over contexts of any size.
+
+The snippet finds the first context as ` + "`context`" + `, further ones as context_1,
+context_2, ... A file up to 8 MiB is a str; a longer one answers as a str does
+without being loaded; a directory is a mapping of relative paths to texts.
+
+What the snippet writes goes to stdout, then the value of FINAL(...). Several
+files run in order in one session, up to the first that fails or calls FINAL.
+
+Exit codes: 0 fine, 1 the snippet raised, 2 usage or bad input, 3 no tier may
+run it, 4 a limit (named on stderr), 5 the tier broke, 130 interrupted.`
+
+func newExec(e *env) *cobra.Command {
+	var f execFlags
+	cmd := &cobra.Command{
+		Use:   "exec [-c CODE | FILE... | -]",
+		Short: "Run Python in a sandbox, over contexts of any size",
+		Long:  execLong,
+		Example: `  rlm exec -c 'print(sum(range(10)))'
+  rlm exec --context server.log -c 'print(context.count("ERROR"))'
+  rlm exec --context notes/ prepare.py answer.py`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return runExec(cmd.Context(), e, f, args)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringArrayVarP(&f.code, "code", "c", nil, "code to run, instead of files; may be repeated")
+	flags.StringArrayVar(&f.contexts, "context", nil, "file or directory to work on, - for stdin; may be repeated")
+	flags.DurationVar(&f.timeout, "timeout", 30*time.Second, "time each snippet may take; waiting for host calls is free")
+	flags.StringVar(&f.memory, "memory", "512MiB", "memory of the sandbox")
+	flags.StringVar(&f.output, "max-output", "20000", "bytes of output kept of each snippet")
+	flags.Uint64Var(&f.fuel, "fuel", 0, "work each snippet may do, as --json counts it; 0 for no such bound")
+	flags.BoolVar(&f.deterministic, "deterministic", false, "fixed clock and randomness: the same result in every run")
+	flags.StringVar(&f.cacheDir, "cache-dir", os.Getenv("RLM_CACHE_DIR"), "where compiled code is kept, `none` for nowhere (default: the user's cache directory)")
+	flags.BoolVar(&f.json, "json", false, "print one JSON object for each snippet instead")
+	flags.BoolVar(&f.quiet, "quiet", false, "no notes on stderr, errors only")
+	return cmd
+}
+
+func runExec(ctx context.Context, e *env, f execFlags, args []string) error {
+	sources, err := f.sources(e.stdin, args)
+	if err != nil {
+		return &exitError{exitUsage, err}
+	}
+	cfg, err := f.session(e.stdin)
+	if err != nil {
+		return &exitError{exitUsage, err}
+	}
+	note := func(format string, args ...any) {
+		if !f.quiet {
+			_, _ = fmt.Fprintf(e.stderr, "rlm: "+format+"\n", args...)
+		}
+	}
+	engine, err := rlm.New(rlm.Options{CacheDir: f.cacheDir, Log: e.log, Progress: func(what string) { note("%s", what) }})
+	if err != nil {
+		return &exitError{exitUsage, err}
+	}
+	defer engine.Close() //nolint:errcheck // the process ends
+	// Preparing first tells a broken tier from a bad context.
+	if err := engine.Warm(ctx); err != nil {
+		return &exitError{exitBroken, err}
+	}
+	session, err := engine.Open(ctx, cfg)
+	if err != nil {
+		return &exitError{exitUsage, err}
+	}
+	defer session.Close() //nolint:errcheck // the process ends
+	describeInputs(ctx, session.Inputs(), note)
+	return runAll(ctx, e, f, session, sources, note)
+}
+
+// sources returns the snippets in order.
+func (f execFlags) sources(stdin io.Reader, args []string) ([]string, error) {
+	if len(f.code) > 0 {
+		if len(args) > 0 {
+			return nil, errors.New("give code by -c or by files, not by both")
+		}
+		return f.code, nil
+	}
+	if len(args) == 0 {
+		if isTerminal(stdin) {
+			return nil, errors.New("there is no code: give -c CODE, a FILE, or - for stdin")
+		}
+		args = []string{"-"}
+	}
+	var sources []string
+	for _, name := range args {
+		source, err := f.readSource(stdin, name)
+		if err != nil {
+			return nil, err
+		}
+		sources = append(sources, source)
+	}
+	return sources, nil
+}
+
+func (f execFlags) readSource(stdin io.Reader, name string) (string, error) {
+	r := stdin
+	if name != "-" {
+		file, err := os.Open(name)
+		if err != nil {
+			return "", fmt.Errorf("cannot read the code: %w", err)
+		}
+		defer file.Close() //nolint:errcheck // only read
+		r = file
+	} else if f.stdinContext() {
+		return "", errors.New("stdin cannot be both the code and a context: give the code by -c or a file")
+	}
+	data, err := io.ReadAll(io.LimitReader(r, maxSource+1))
+	if err != nil {
+		return "", fmt.Errorf("cannot read the code %s: %w", name, err)
+	}
+	if len(data) > maxSource {
+		return "", fmt.Errorf("the code %s is longer than %d MiB: pass data by --context", name, maxSource>>20)
+	}
+	return string(data), nil
+}
+
+func (f execFlags) stdinContext() bool {
+	for _, c := range f.contexts {
+		if c == "-" {
+			return true
+		}
+	}
+	return false
+}
+
+// session makes the session's configuration of the flags.
+func (f execFlags) session(stdin io.Reader) (rlm.SessionConfig, error) {
+	cfg := rlm.SessionConfig{Deterministic: f.deterministic}
+	seen := false
+	for _, path := range f.contexts {
+		if path != "-" {
+			cfg.Contexts = append(cfg.Contexts, rlm.File(path))
+			continue
+		}
+		if seen {
+			return cfg, errors.New("--context - may be given once")
+		}
+		seen = true
+		cfg.Contexts = append(cfg.Contexts, rlm.Reader("stdin", stdin, maxStdin))
+	}
+	memory, err := parseSize("--memory", f.memory)
+	if err != nil {
+		return cfg, err
+	}
+	output, err := parseSize("--max-output", f.output)
+	if err != nil {
+		return cfg, err
+	}
+	if f.timeout <= 0 {
+		return cfg, fmt.Errorf("--timeout %v: give a time above zero, such as 30s or 5m", f.timeout)
+	}
+	cfg.Limits = tiers.Limits{Wall: f.timeout, Memory: memory, Output: output, Fuel: f.fuel}
+	return cfg, nil
+}
+
+func parseSize(flag, text string) (int64, error) {
+	n, err := humanize.ParseBytes(text)
+	if err != nil || n == 0 || n > 1<<50 {
+		return 0, fmt.Errorf("%s %q: give a size above zero, such as 20000, 64KiB or 512MiB", flag, text)
+	}
+	return int64(n), nil
+}
+
+// describeInputs tells of bytes that are not UTF-8, which the snippet will meet.
+func describeInputs(ctx context.Context, inputs []tiers.Input, note func(string, ...any)) {
+	for _, in := range inputs {
+		if in.Dir != nil && in.Dir.Skipped() > 0 {
+			note("context %s: %d links or special files are left out", in.Name, in.Dir.Skipped())
+		}
+		if in.Text == nil {
+			continue
+		}
+		invalid, err := in.Text.Invalid(ctx)
+		if err != nil || invalid == 0 {
+			continue // an error comes again when the text is used
+		}
+		first, err := in.Text.FirstInvalid(ctx)
+		if err == nil {
+			note("context %s: %s bytes are not UTF-8, the first at byte %s; the snippet sees them as U+DC80 to U+DCFF",
+				in.Name, humanize.Comma(invalid), humanize.Comma(first))
+		}
+	}
+}
+
+// runAll runs the snippets up to the first that fails or calls FINAL.
+func runAll(ctx context.Context, e *env, f execFlags, session *rlm.Session, sources []string, note func(string, ...any)) error {
+	for _, source := range sources {
+		job := tiers.Job{Source: source}
+		if !f.json {
+			job.Stdout, job.Stderr = e.stdout, e.stderr
+		}
+		result, err := session.RunJob(ctx, job)
+		if err != nil {
+			return runFailure(err)
+		}
+		if err := report(e, f, result, note); err != nil {
+			return err
+		}
+		if code := resultCode(result); code != exitOK {
+			return &exitError{code: code}
+		}
+		if result.Final != nil {
+			return nil
+		}
+	}
+	return nil
+}
+
+func runFailure(err error) error {
+	var rejected *tiers.RejectedError
+	if errors.As(err, &rejected) {
+		return &exitError{exitNoTier, err}
+	}
+	return &exitError{exitBroken, err}
+}
+
+func resultCode(r tiers.Result) int {
+	switch {
+	case r.Limit != "":
+		return exitLimit
+	case r.Status == tiers.StatusOK, r.Status == tiers.StatusExited && r.Exception.ExitCode == 0:
+		return exitOK
+	}
+	return exitRaised
+}
+
+func report(e *env, f execFlags, r tiers.Result, note func(string, ...any)) error {
+	if f.json {
+		return printJSON(e.stdout, r)
+	}
+	if r.Final != nil {
+		if err := printFinal(e.stdout, r.Final.Value); err != nil {
+			return &exitError{exitBroken, err}
+		}
+	}
+	if r.Exception != nil && r.Exception.Traceback != "" {
+		_, _ = io.WriteString(e.stderr, r.Exception.Traceback)
+	}
+	if r.Limit != "" {
+		_, _ = fmt.Fprintf(e.stderr, "rlm: limit: %s%s\n", r.Limit, limitHint(r, f))
+	}
+	if r.Lost != nil {
+		note("%s", r.Lost.Reason)
+	}
+	return nil
+}
+
+func limitHint(r tiers.Result, f execFlags) string {
+	switch r.Limit {
+	case tiers.LimitWall, tiers.LimitActive:
+		return fmt.Sprintf(" (the snippet took longer than %v; raise --timeout)", f.timeout)
+	case tiers.LimitMemory:
+		return fmt.Sprintf(" (the snippet needed more than %s; raise --memory)", f.memory)
+	case tiers.LimitOutput:
+		return fmt.Sprintf(" (%s bytes more were written and dropped; raise --max-output)", humanize.Comma(r.Dropped))
+	case tiers.LimitFuel:
+		return fmt.Sprintf(" (the snippet did more work than %d; raise --fuel)", f.fuel)
+	case tiers.LimitHostCalls:
+	}
+	return ""
+}
+
+// printFinal prints a str as it is and any other value as JSON.
+func printFinal(w io.Writer, value tiers.Value) error {
+	text := string(value)
+	if strings.HasPrefix(text, `"`) {
+		if err := json.Unmarshal(value, &text); err != nil {
+			return fmt.Errorf("cannot decode the final value: %w", err)
+		}
+	}
+	_, err := fmt.Fprintln(w, text)
+	return err
+}

@@ -1,0 +1,76 @@
+package main
+
+import (
+	"encoding/json"
+	"io"
+
+	"github.com/rlmhq/rlm/tiers"
+)
+
+// jsonResult is what --json prints. Its names are part of the interface: see
+// docs/cli.md.
+type jsonResult struct {
+	Status    tiers.Status        `json:"status"`
+	Tier      string              `json:"tier"`
+	Stdout    string              `json:"stdout"`
+	Stderr    string              `json:"stderr,omitempty"`
+	Dropped   int64               `json:"dropped_bytes,omitempty"`
+	Final     bool                `json:"final"`
+	Value     json.RawMessage     `json:"value,omitempty"`
+	Exception *jsonException      `json:"exception,omitempty"`
+	Limit     tiers.Limit         `json:"limit,omitempty"`
+	Lost      *jsonLoss           `json:"lost,omitempty"`
+	Usage     jsonUsage           `json:"usage"`
+	Enforced  []tiers.Enforcement `json:"enforced"`
+}
+
+type jsonException struct {
+	Type      string `json:"type"`
+	Message   string `json:"message"`
+	Traceback string `json:"traceback,omitempty"`
+	ExitCode  int    `json:"exit_code,omitempty"`
+}
+
+type jsonLoss struct {
+	Snippets []int  `json:"snippets"`
+	Reason   string `json:"reason"`
+}
+
+type jsonUsage struct {
+	ActiveMS   float64 `json:"active_ms"`
+	WallMS     float64 `json:"wall_ms"`
+	HostWaitMS float64 `json:"host_wait_ms"`
+	Fuel       uint64  `json:"fuel"`
+	PeakMemory int64   `json:"peak_memory_bytes"`
+	HostCalls  int     `json:"host_calls"`
+	Output     int64   `json:"output_bytes"`
+}
+
+func printJSON(w io.Writer, r tiers.Result) error {
+	out := jsonResult{
+		Status: r.Status, Tier: "wasm", Stdout: r.Stdout, Stderr: r.Stderr, Dropped: r.Dropped,
+		Limit: r.Limit, Enforced: r.Enforced,
+		Usage: jsonUsage{
+			ActiveMS: ms(r.Usage.Active.Nanoseconds()), WallMS: ms(r.Usage.Wall.Nanoseconds()),
+			HostWaitMS: ms(r.Usage.HostWait.Nanoseconds()), Fuel: r.Usage.Fuel, PeakMemory: r.Usage.PeakMemory,
+			HostCalls: r.Usage.HostCalls, Output: r.Usage.OutputBytes,
+		},
+	}
+	if r.Final != nil {
+		out.Final, out.Value = true, r.Final.Value
+	}
+	if x := r.Exception; x != nil {
+		out.Exception = &jsonException{x.Type, x.Message, x.Traceback, x.ExitCode}
+	}
+	if r.Lost != nil {
+		out.Lost = &jsonLoss{r.Lost.Snippets, r.Lost.Reason}
+	}
+	encoder := json.NewEncoder(w)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(out); err != nil {
+		return &exitError{exitBroken, err}
+	}
+	return nil
+}
+
+func ms(ns int64) float64 { return float64(ns) / 1e6 }

@@ -1,0 +1,117 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/mattn/go-isatty"
+	"github.com/rs/zerolog"
+	"github.com/spf13/cobra"
+)
+
+// version is set by the linker.
+var version = "dev"
+
+// Exit codes. They are part of the interface: see docs/cli.md.
+const (
+	exitOK          = 0
+	exitRaised      = 1   // the snippet raised, or broke its interpreter
+	exitUsage       = 2   // usage or bad input
+	exitNoTier      = 3   // no tier may run the snippet
+	exitLimit       = 4   // a limit fired
+	exitBroken      = 5   // the tier broke
+	exitInterrupted = 130 // Ctrl-C
+)
+
+// exitError carries an exit code; err may be nil if all has been said.
+type exitError struct {
+	code int
+	err  error
+}
+
+func (e *exitError) Error() string {
+	if e.err == nil {
+		return fmt.Sprintf("exit code %d", e.code)
+	}
+	return e.err.Error()
+}
+
+func (e *exitError) Unwrap() error { return e.err }
+
+// env is what a sub-command may touch.
+type env struct {
+	stdin          io.Reader
+	stdout, stderr io.Writer
+	log            zerolog.Logger
+}
+
+// run is main with everything passed in; it returns the exit code.
+func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	e := &env{stdin: stdin, stdout: stdout, stderr: stderr}
+	root := newRoot(e)
+	root.SetArgs(args)
+	root.SetIn(stdin)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	return exitCode(ctx, stderr, root.ExecuteContext(ctx))
+}
+
+func exitCode(ctx context.Context, stderr io.Writer, err error) int {
+	if err == nil {
+		return exitOK
+	}
+	var exit *exitError
+	if !errors.As(err, &exit) {
+		exit = &exitError{exitUsage, err} // cobra's own: unknown flags and the like
+	}
+	if ctx.Err() != nil {
+		_, _ = fmt.Fprintln(stderr, "rlm: interrupted")
+		return exitInterrupted
+	}
+	if exit.err != nil {
+		_, _ = fmt.Fprintln(stderr, "rlm:", exit.err)
+	}
+	return exit.code
+}
+
+func newRoot(e *env) *cobra.Command {
+	var level string
+	root := &cobra.Command{
+		Use:           "rlm",
+		Short:         "Run model-written code safely, over inputs of any size",
+		Version:       version,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		PersistentPreRunE: func(*cobra.Command, []string) error {
+			parsed, err := zerolog.ParseLevel(level)
+			if err != nil {
+				return fmt.Errorf("--log-level %q: give trace, debug, info, warn or error", level)
+			}
+			e.log = newLog(e.stderr, parsed)
+			return nil
+		},
+	}
+	root.PersistentFlags().StringVar(&level, "log-level", "warn", "how much to log on stderr: trace, debug, info, warn, error")
+	root.AddCommand(newExec(e))
+	return root
+}
+
+// newLog writes for people on a terminal and JSON elsewhere.
+func newLog(w io.Writer, level zerolog.Level) zerolog.Logger {
+	if isTerminal(w) {
+		w = zerolog.ConsoleWriter{Out: w}
+	}
+	return zerolog.New(w).Level(level).With().Timestamp().Logger()
+}
+
+func isTerminal(w any) bool {
+	f, ok := w.(*os.File)
+	return ok && isatty.IsTerminal(f.Fd())
+}

@@ -1,0 +1,39 @@
+package bigtext
+
+import (
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// maxHoles bounds the list of holes; what follows the last one is read.
+const maxHoles = 1 << 16
+
+// populate maps the pages of b, whose first byte starts a page, with one call
+// instead of one fault per 16 pages. An old kernel or a truncated file refuses;
+// then the faults come one by one, as without it.
+func populate(b []byte) { _ = unix.Madvise(b, unix.MADV_POPULATE_READ) }
+
+// fileHoles returns the holes of the first size bytes of f, by SEEK_DATA and
+// SEEK_HOLE (lseek(2)); none where the file system cannot say.
+func fileHoles(f *os.File, size int64) []span {
+	fd := int(f.Fd())
+	defer unix.Seek(fd, 0, unix.SEEK_SET) //nolint:errcheck // nobody uses the offset
+	var holes []span
+	for at := int64(0); at < size && len(holes) < maxHoles; {
+		data, err := unix.Seek(fd, at, unix.SEEK_DATA)
+		if err == unix.ENXIO { // no data up to the end
+			return append(holes, span{at, size})
+		}
+		if err != nil || data < at {
+			return holes
+		}
+		if data > at {
+			holes = append(holes, span{at, min(data, size)})
+		}
+		if at, err = unix.Seek(fd, data, unix.SEEK_HOLE); err != nil || at <= data {
+			return holes
+		}
+	}
+	return holes
+}

@@ -1,0 +1,61 @@
+package bigtext
+
+import (
+	"fmt"
+	"runtime"
+	"runtime/debug"
+	"unsafe"
+)
+
+// Guard runs f, which may read what Slice returned: the mapping stays while f
+// runs, even when the text is closed meanwhile, and a fault because the file
+// was truncated becomes an error that wraps [ErrChanged]. Only f's own
+// goroutine is protected. A panic that is no fault of the mapping goes on.
+func Guard(t *Text, f func()) error {
+	return t.run(func() error { f(); return nil })
+}
+
+// run protects f as Guard does, and keeps the mapping.
+func (t *Text) run(f func() error) error {
+	if err := t.acquire(); err != nil {
+		return err
+	}
+	defer t.release() //nolint:errcheck // who called Close has its answer
+	return t.protect(f)
+}
+
+// protect turns a fault of f on this text's mapping into an error. Each
+// goroutine that reads the mapping needs its own.
+func (t *Text) protect(f func() error) (err error) {
+	old := debug.SetPanicOnFault(true)
+	defer debug.SetPanicOnFault(old)
+	defer func() {
+		if e := recover(); e != nil {
+			err = t.fault(e)
+		}
+	}()
+	return f()
+}
+
+// fault returns the error for the fault e of the mapping; any other panic goes on.
+func (t *Text) fault(e any) error {
+	re, ok := e.(runtime.Error)
+	if !ok {
+		panic(e)
+	}
+	at, ok := re.(interface{ Addr() uintptr })
+	if !ok || t.file == nil || !t.maps(at.Addr()) {
+		panic(e)
+	}
+	return fmt.Errorf("context file %q was truncated while in use: %w", t.name, ErrChanged)
+}
+
+// maps reports whether address p is in the mapping, or in the page after its
+// last byte, where a vector instruction may report its fault.
+func (t *Text) maps(p uintptr) bool {
+	if len(t.data) == 0 {
+		return false
+	}
+	base := uintptr(unsafe.Pointer(unsafe.SliceData(t.data)))
+	return p >= base && p-base < uintptr(len(t.data))+1<<16
+}

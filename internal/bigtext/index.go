@@ -1,0 +1,233 @@
+package bigtext
+
+import (
+	"context"
+	"fmt"
+	"sort"
+)
+
+// index counts the characters before each block of block bytes.
+type index struct {
+	size, block int64
+	chars       int64
+	invalid     int64   // bytes that are in no valid sequence
+	first       int64   // position of the first of them; -1: none
+	cum         []int64 // characters that start before block i; nil when ASCII
+}
+
+func (x *index) ascii() bool { return x.chars == x.size && x.invalid == 0 }
+
+// chunkCount is what a worker finds in one chunk.
+type chunkCount struct {
+	chars, invalid, first int64
+	blocks                []int32 // characters of each block; nil: as many as bytes
+}
+
+// indexed returns the index, built at the first call.
+func (t *Text) indexed(ctx context.Context) (*index, error) {
+	if x := t.index.Load(); x != nil {
+		return x, nil
+	}
+	if err := t.lock(ctx); err != nil {
+		return nil, err
+	}
+	defer t.unlock()
+	if x := t.index.Load(); x != nil {
+		return x, nil
+	}
+	x, err := t.buildIndex(ctx)
+	if err == nil {
+		t.index.Store(x)
+	}
+	return x, err
+}
+
+func (t *Text) buildIndex(ctx context.Context) (*index, error) {
+	size := t.Bytes()
+	counts := make([]chunkCount, t.chunks(0, size))
+	err := t.each(ctx, 0, size, func(i, lo, hi int64) error {
+		counts[i] = t.countChunk(lo, hi)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return t.sumIndex(counts), nil
+}
+
+func (t *Text) countChunk(lo, hi int64) chunkCount {
+	// The byte before a hole may be the first of a sequence, but NUL ends it.
+	if t.inHole(lo, hi) || isASCII(t.data[lo:hi]) {
+		return chunkCount{chars: hi - lo, first: -1}
+	}
+	c := chunkCount{first: -1, blocks: make([]int32, 0, (hi-lo)/t.block+1)}
+	for ; lo < hi; lo += t.block {
+		to := min(lo+t.block, hi)
+		n, invalid, first := to-lo, int64(0), int64(-1)
+		if !t.inHole(lo, to) {
+			n, invalid, first = countChars(t.data, lo, to)
+		}
+		c.chars += n
+		c.invalid += invalid
+		if c.first < 0 {
+			c.first = first
+		}
+		c.blocks = append(c.blocks, int32(n))
+	}
+	return c
+}
+
+func (t *Text) sumIndex(counts []chunkCount) *index {
+	x := &index{size: t.Bytes(), block: t.block, first: -1}
+	for _, c := range counts {
+		x.chars += c.chars
+		x.invalid += c.invalid
+		if x.first < 0 {
+			x.first = c.first
+		}
+	}
+	if x.ascii() {
+		return x
+	}
+	x.cum = make([]int64, 0, x.size/t.block+2)
+	sum := int64(0)
+	for i, c := range counts {
+		lo, hi := t.chunkAt(0, x.size, int64(i))
+		for k := int64(0); lo+k*t.block < hi; k++ {
+			x.cum = append(x.cum, sum)
+			if c.blocks != nil {
+				sum += int64(c.blocks[k])
+			} else {
+				sum += min(t.block, hi-lo-k*t.block)
+			}
+		}
+	}
+	return x
+}
+
+// byteOf returns the position of character c, 0 <= c <= chars.
+func (x *index) byteOf(data []byte, c int64) int64 {
+	if x.cum == nil {
+		return c
+	}
+	if c == x.chars {
+		return x.size
+	}
+	i := int64(sort.Search(len(x.cum), func(i int) bool { return x.cum[i] > c })) - 1
+	p := nextBoundary(data, i*x.block)
+	return skipChars(data, p, c-x.cum[i], x.invalid == 0)
+}
+
+// charOf returns how many characters start before position p.
+func (x *index) charOf(data []byte, p int64) int64 {
+	if x.cum == nil {
+		return p
+	}
+	if p >= x.size {
+		return x.chars
+	}
+	i := p / x.block
+	if x.invalid == 0 {
+		return x.cum[i] + leads(data[i*x.block:p])
+	}
+	n, _, _ := countChars(data, i*x.block, p)
+	return x.cum[i] + n
+}
+
+// bytesOf returns the bytes of the characters [a,b); verb is for the error.
+func (x *index) bytesOf(data []byte, verb string, a, b int64) (lo, hi int64, err error) {
+	if a < 0 || a > b || b > x.chars {
+		return 0, 0, rangeError(verb, a, b, x.chars)
+	}
+	return x.byteOf(data, a), x.byteOf(data, b), nil
+}
+
+// Len returns the number of characters.
+func (t *Text) Len(ctx context.Context) (n int64, err error) {
+	err = t.withIndex(ctx, func(x *index) error { n = x.chars; return nil })
+	return n, err
+}
+
+// ASCII reports whether every character is ASCII.
+func (t *Text) ASCII(ctx context.Context) (ok bool, err error) {
+	err = t.withIndex(ctx, func(x *index) error { ok = x.ascii(); return nil })
+	return ok, err
+}
+
+// Invalid returns the number of bytes that are in no valid UTF-8 sequence.
+func (t *Text) Invalid(ctx context.Context) (n int64, err error) {
+	err = t.withIndex(ctx, func(x *index) error { n = x.invalid; return nil })
+	return n, err
+}
+
+// FirstInvalid returns the byte position of the first of them; -1: none.
+func (t *Text) FirstInvalid(ctx context.Context) (byteOff int64, err error) {
+	byteOff = -1
+	err = t.withIndex(ctx, func(x *index) error { byteOff = x.first; return nil })
+	return byteOff, err
+}
+
+// withIndex calls f with the index, the mapping kept and faults caught.
+func (t *Text) withIndex(ctx context.Context, f func(x *index) error) error {
+	return t.run(func() error {
+		x, err := t.indexed(ctx)
+		if err != nil {
+			return err
+		}
+		return f(x)
+	})
+}
+
+// Slice returns the bytes of the characters [a,b) and whether they are all
+// ASCII. The bytes are the mapping's own: do not write to them, read them in
+// [Guard], and not after Close. The error wraps [ErrRange] for a bad range.
+func (t *Text) Slice(ctx context.Context, a, b int64) (data []byte, ascii bool, err error) {
+	err = t.withIndex(ctx, func(x *index) error {
+		lo, hi, err := x.bytesOf(t.data, "slice", a, b)
+		if err != nil {
+			return err
+		}
+		data = t.data[lo:hi:hi]
+		if ascii = hi-lo == b-a; ascii && x.invalid > 0 { // a character of one byte may be invalid
+			ascii, err = t.rangeASCII(ctx, lo, hi)
+		}
+		return err
+	})
+	return data, ascii, err
+}
+
+func (t *Text) rangeASCII(ctx context.Context, lo, hi int64) (bool, error) {
+	for n, i := t.chunks(lo, hi), int64(0); i < n; i++ {
+		if err := ctx.Err(); err != nil {
+			return false, err
+		}
+		from, to := t.chunkAt(lo, hi, i)
+		if !t.inHole(from, to) && !isASCII(t.data[from:to]) {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// Offset returns the byte position of character char; of the text's end for
+// char == Len. The error wraps [ErrRange] for any other.
+func (t *Text) Offset(ctx context.Context, char int64) (byteOff int64, err error) {
+	err = t.withIndex(ctx, func(x *index) error {
+		byteOff, _, err = x.bytesOf(t.data, "find the byte of", char, char)
+		return err
+	})
+	return byteOff, err
+}
+
+// Chars returns how many characters start before byte byteOff. The error wraps
+// [ErrRange] when that is not in the text.
+func (t *Text) Chars(ctx context.Context, byteOff int64) (n int64, err error) {
+	err = t.withIndex(ctx, func(x *index) error {
+		if byteOff < 0 || byteOff > x.size {
+			return fmt.Errorf("cannot count the characters before byte %d: %w: give 0 to %d", byteOff, ErrRange, x.size)
+		}
+		n = x.charOf(t.data, byteOff)
+		return nil
+	})
+	return n, err
+}

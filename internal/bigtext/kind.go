@@ -1,0 +1,121 @@
+package bigtext
+
+import (
+	"bytes"
+	"path/filepath"
+	"strings"
+	"unicode/utf8"
+)
+
+// Kind says what a text seems to be.
+type Kind string
+
+// The kinds. KindText is what is nothing else.
+const (
+	KindText   Kind = "text"
+	KindJSON   Kind = "json"
+	KindJSONL  Kind = "jsonl"
+	KindCSV    Kind = "csv"
+	KindXML    Kind = "xml"
+	KindHTML   Kind = "html"
+	KindCode   Kind = "code"
+	KindBinary Kind = "binary"
+)
+
+const sniffSize = 64 << 10
+
+var kindByExtension = map[string]Kind{
+	".json": KindJSON, ".geojson": KindJSON, ".ipynb": KindJSON,
+	".jsonl": KindJSONL, ".ndjson": KindJSONL,
+	".csv": KindCSV, ".tsv": KindCSV,
+	".xml": KindXML, ".svg": KindXML, ".rss": KindXML, ".atom": KindXML, ".xsd": KindXML, ".xsl": KindXML,
+	".html": KindHTML, ".htm": KindHTML, ".xhtml": KindHTML,
+	".txt": KindText, ".md": KindText, ".rst": KindText, ".log": KindText, ".tex": KindText,
+}
+
+func init() {
+	for _, ext := range strings.Fields(`.bash .bat .c .cc .clj .cpp .cs .css .cxx .dart .el .erl .ex .exs .f90
+		.go .h .hh .hpp .hs .java .jl .js .jsx .kt .kts .lisp .lua .m .mjs .ml .mm .php .pl .pm .proto .ps1 .py
+		.pyi .r .rb .rs .s .scala .scm .sh .sql .swift .tf .ts .tsx .v .vb .vhdl .vue .zig .zsh`) {
+		kindByExtension[ext] = KindCode
+	}
+}
+
+// sniffKind tells the kind by the extension of name, and by the first 64 KiB of
+// b: those alone say binary.
+func sniffKind(name string, b []byte) Kind {
+	b = b[:min(len(b), sniffSize)]
+	if looksBinary(b) {
+		return KindBinary
+	}
+	if k, ok := kindByExtension[strings.ToLower(filepath.Ext(name))]; ok {
+		return k
+	}
+	return kindByContent(bytes.TrimSpace(bytes.TrimPrefix(b, []byte("\uFEFF"))))
+}
+
+// looksBinary says yes to more than one NUL in 1000 bytes (UTF-16 has them,
+// too, and is no text here), and to more than one invalid byte in 10.
+func looksBinary(b []byte) bool {
+	if n := bytes.Count(b, []byte{0}); n > 0 && n*1000 > len(b) {
+		return true
+	}
+	_, invalid, _ := countDecoded(b)
+	return invalid*10 > int64(len(b))
+}
+
+// kindByContent tells the kind of text without a telling extension by its
+// beginning b.
+func kindByContent(b []byte) Kind {
+	head := strings.ToLower(string(b[:min(len(b), 512)]))
+	line, rest, _ := bytes.Cut(b, []byte("\n"))
+	switch {
+	case len(b) == 0:
+		return KindText
+	case strings.HasPrefix(head, "<!doctype html"), strings.HasPrefix(head, "<html"):
+		return KindHTML
+	case strings.HasPrefix(head, "<?xml"):
+		return KindXML
+	case strings.HasPrefix(head, "#!"):
+		return KindCode
+	case isObject(line) && isObject(firstLine(bytes.TrimSpace(rest))):
+		return KindJSONL
+	case b[0] == '{' && strings.ContainsAny(head, `"}`), b[0] == '[' && strings.ContainsAny(head[1:], `{["]`):
+		return KindJSON
+	case looksCSV(b):
+		return KindCSV
+	}
+	return KindText
+}
+
+func firstLine(b []byte) []byte {
+	line, _, _ := bytes.Cut(b, []byte("\n"))
+	return line
+}
+
+// isObject reports whether line has the first and the last byte of a JSON object.
+func isObject(line []byte) bool {
+	line = bytes.TrimSpace(line)
+	return len(line) > 1 && line[0] == '{' && line[len(line)-1] == '}'
+}
+
+// looksCSV reports whether the first lines have the same number, two or more,
+// of one separator and no sentence's end.
+func looksCSV(b []byte) bool {
+	lines := bytes.SplitN(b, []byte("\n"), 7)
+	if len(lines) < 3 || !utf8.Valid(lines[0]) {
+		return false
+	}
+	lines = lines[:len(lines)-1] // the last one may be cut
+	for _, sep := range []string{",", "\t", ";", "|"} {
+		n := bytes.Count(lines[0], []byte(sep))
+		same := n > 0 && (n > 1 || len(lines) > 3)
+		for _, line := range lines {
+			same = same && bytes.Count(line, []byte(sep)) == n
+		}
+		if same {
+			return true
+		}
+	}
+	return false
+}

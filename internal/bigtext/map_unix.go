@@ -1,0 +1,39 @@
+//go:build linux || darwin
+
+package bigtext
+
+import (
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// openFlags are added to those of each open: it does not wait when the file has
+// become a FIFO since the look at it.
+const openFlags = unix.O_NONBLOCK
+
+// mapFile maps n bytes of f read-only.
+func mapFile(f *os.File, n int) (data []byte, unmap func() error, err error) {
+	if n == 0 {
+		return nil, func() error { return nil }, nil
+	}
+	data, err = unix.Mmap(int(f.Fd()), 0, n, unix.PROT_READ, unix.MAP_SHARED)
+	if err != nil {
+		return nil, nil, os.NewSyscallError("mmap", err)
+	}
+	return data, func() error { return os.NewSyscallError("munmap", unix.Munmap(data)) }, nil
+}
+
+// tempFile returns a new file that has no name any more, and what removes the
+// rest of it after its Close: nothing.
+func tempFile() (f *os.File, remove func() error, err error) {
+	f, err = os.CreateTemp("", "rlm-input-*")
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := os.Remove(f.Name()); err != nil {
+		f.Close()
+		return nil, nil, err
+	}
+	return f, func() error { return nil }, nil
+}

@@ -1,0 +1,127 @@
+package bigtext
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+)
+
+// Open maps the regular file at path read-only. It is an error, that says
+// which, when path is missing, unreadable, or is no regular file.
+func Open(path string) (*Text, error) {
+	// A look before the open: opening a FIFO or a device may have effects.
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, fmt.Errorf("cannot open the context file: %w", err)
+	}
+	if err := regular(path, info); err != nil {
+		return nil, err
+	}
+	f, err := os.OpenFile(path, os.O_RDONLY|openFlags, 0)
+	if err != nil {
+		return nil, fmt.Errorf("cannot open the context file: %w", err)
+	}
+	return fromFile(path, f)
+}
+
+func regular(name string, info os.FileInfo) error {
+	if info.Mode().IsRegular() {
+		return nil
+	}
+	what := "not a regular file"
+	switch m := info.Mode(); {
+	case m.IsDir():
+		what = "a directory: give a file, or open it as a directory of texts"
+	case m&os.ModeNamedPipe != 0:
+		what = "a pipe: give it as standard input"
+	case m&os.ModeSocket != 0:
+		what = "a socket: give a file"
+	case m&os.ModeDevice != 0:
+		what = "a device: give a file"
+	}
+	return fmt.Errorf("cannot open the context file %q: it is %s", name, what)
+}
+
+// fromFile maps f, which it owns from now on.
+func fromFile(name string, f *os.File) (*Text, error) {
+	t, err := mapText(name, f)
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return t, nil
+}
+
+func mapText(name string, f *os.File) (*Text, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return nil, fmt.Errorf("cannot open the context file %q: %w", name, err)
+	}
+	if err := regular(name, info); err != nil {
+		return nil, err
+	}
+	if info.Size() > math.MaxInt {
+		return nil, fmt.Errorf("cannot map the context file %q of %d bytes: %w for this system: split it", name, info.Size(), ErrTooLarge)
+	}
+	data, unmap, err := mapFile(f, int(info.Size()))
+	if err != nil {
+		return nil, fmt.Errorf("cannot map the context file %q: %w", name, err)
+	}
+	t := newText(name, data)
+	t.file, t.state = f, info
+	t.free = func() error { return errors.Join(unmap(), f.Close()) }
+	if err := t.protect(func() error { t.kind = sniffKind(name, data); return nil }); err != nil {
+		return nil, errors.Join(err, unmap())
+	}
+	return t, nil
+}
+
+// Spool copies r to a temporary file without a name and maps that. The error
+// wraps [ErrTooLarge] when r has more than max bytes. The text's name is
+// "stdin". A Read that blocks is not interrupted: close r for that.
+func Spool(ctx context.Context, r io.Reader, max int64) (*Text, error) {
+	f, remove, err := tempFile()
+	if err != nil {
+		return nil, fmt.Errorf("cannot keep the input in a temporary file: %w", err)
+	}
+	if err := spool(ctx, f, r, max); err != nil {
+		return nil, errors.Join(err, f.Close(), remove())
+	}
+	t, err := fromFile("stdin", f)
+	if err != nil {
+		return nil, errors.Join(err, remove())
+	}
+	free := t.free
+	t.free = func() error { return errors.Join(free(), remove()) }
+	return t, nil
+}
+
+func spool(ctx context.Context, w io.Writer, r io.Reader, max int64) error {
+	buf := make([]byte, 1<<20)
+	empty := 0
+	for total := int64(0); ; {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		n, err := r.Read(buf)
+		if total += int64(n); total > max {
+			return fmt.Errorf("cannot keep the input: %w: it has more than %d bytes: raise the bound or give a file", ErrTooLarge, max)
+		}
+		if _, werr := w.Write(buf[:n]); werr != nil {
+			return fmt.Errorf("cannot keep the input in a temporary file: %w: free space there or set TMPDIR", werr)
+		}
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("cannot read the input: %w", err)
+		}
+		if empty++; n > 0 {
+			empty = 0
+		} else if empty > 100 {
+			return fmt.Errorf("cannot read the input: %w", io.ErrNoProgress)
+		}
+	}
+}

@@ -1,0 +1,127 @@
+package bigtext
+
+import (
+	"context"
+	"regexp/syntax"
+)
+
+// pike finds the groups of a match by simulating all threads of a backtracking
+// match at once, each with its own group ends (R. Cox, "Regular Expression
+// Matching: the Virtual Machine Approach", 2009, section "Pike's
+// Implementation"). Its lists are those of the automaton in dfa.go, so that both
+// find the same match.
+type pike struct {
+	re        *Regexp
+	now, then threads
+	seen      sparse
+	cap       []int64 // of the thread that is followed
+	match     []int64
+	noEmpty   int64 // an empty match here is none; -1: nowhere
+}
+
+// threads is an ordered list of instructions, each with its group ends.
+type threads struct {
+	in   sparse
+	caps []int64
+}
+
+func newPike(re *Regexp) *pike {
+	m := &pike{re: re, cap: make([]int64, re.slots), match: make([]int64, re.slots)}
+	m.seen.init(len(re.prog.Inst))
+	m.now.in.init(len(re.prog.Inst))
+	m.then.in.init(len(re.prog.Inst))
+	return m
+}
+
+// run returns the byte positions of the groups of the leftmost match of the
+// region that starts at from or later; nil when there is none. They are valid
+// until the next run. noEmpty says that an empty match at from is none: the
+// threads that come to it end, as CPython's do after an empty match.
+func (m *pike) run(ctx context.Context, r *region, from int64, noEmpty bool) ([]int64, error) {
+	m.noEmpty = -1
+	if noEmpty {
+		m.noEmpty = from
+	}
+	m.now.clear()
+	found := false
+	seenBefore := before(r.data, r.lo, from)
+	for p, n := from, 0; ; n++ {
+		if n&0xfff == 0xfff && ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		k, w := m.re.classes.at(r.data, p, r.hi)
+		starts := !found && (!m.re.anchored || p == r.lo)
+		if m.step(p, k, holding(seenBefore, m.re.classes.attr[k]), starts) {
+			found = true
+		}
+		m.now, m.then = m.then, m.now
+		if p >= r.hi || len(m.now.in.dense) == 0 && (found || m.re.anchored) {
+			break
+		}
+		seenBefore = m.re.classes.attr[k] &^ seenEdge
+		p += w
+	}
+	if !found {
+		return nil, nil
+	}
+	return m.match, nil
+}
+
+func (t *threads) clear() {
+	t.in.clear()
+	t.caps = t.caps[:0]
+}
+
+// step makes the list then from the list now by a character of class k at p;
+// true when a thread came to the match, which drops the threads after it.
+func (m *pike) step(p int64, k int, hold syntax.EmptyOp, starts bool) bool {
+	m.seen.clear()
+	m.then.clear()
+	for i, pc := range m.now.in.dense {
+		copy(m.cap, m.now.caps[i*len(m.cap):])
+		if m.walk(pc, p, k, hold) {
+			return true
+		}
+	}
+	if !starts {
+		return false
+	}
+	for i := range m.cap {
+		m.cap[i] = -1
+	}
+	m.cap[0] = p
+	return m.walk(uint32(m.re.prog.Start), p, k, hold)
+}
+
+// walk is dfa.walk with groups; its depth is bounded by maxInst.
+func (m *pike) walk(pc uint32, p int64, k int, hold syntax.EmptyOp) bool {
+	if !m.seen.add(pc) {
+		return false
+	}
+	switch in := &m.re.prog.Inst[pc]; in.Op {
+	case syntax.InstAlt, syntax.InstAltMatch:
+		return m.walk(in.Out, p, k, hold) || m.walk(in.Arg, p, k, hold)
+	case syntax.InstNop:
+		return m.walk(in.Out, p, k, hold)
+	case syntax.InstCapture:
+		was := m.cap[in.Arg]
+		m.cap[in.Arg] = p
+		found := m.walk(in.Out, p, k, hold)
+		m.cap[in.Arg] = was
+		return found
+	case syntax.InstEmptyWidth:
+		return syntax.EmptyOp(in.Arg)&^hold == 0 && m.walk(in.Out, p, k, hold)
+	case syntax.InstMatch:
+		if p == m.noEmpty {
+			return false
+		}
+		copy(m.match, m.cap)
+		m.match[1] = p
+		return true
+	default:
+		if m.re.classes.matches(in, k) && m.then.in.add(in.Out) {
+			m.then.caps = append(m.then.caps, m.cap...)
+		}
+		return false
+	}
+}

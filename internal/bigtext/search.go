@@ -1,0 +1,154 @@
+package bigtext
+
+import (
+	"bytes"
+	"context"
+	"unicode/utf8"
+)
+
+// searchStep is how many bytes a search looks at between two looks at the context.
+const searchStep = 1 << 20
+
+// search looks for one needle of at least one byte.
+type search struct {
+	t      *Text
+	needle []byte
+	raw    bool // the needle has invalid bytes, so that a match needs a check
+	nul    bool // the needle has a NUL, so that it may be in a hole
+}
+
+func newSearch(t *Text, needle []byte) *search {
+	return &search{t: t, needle: needle, raw: !utf8.Valid(needle), nul: bytes.IndexByte(needle, 0) >= 0}
+}
+
+// starts returns the range of positions where a match inside [lo,hi) may start.
+func (s *search) starts(lo, hi int64) span {
+	return span{lo, max(lo, hi-int64(len(s.needle))+1)}
+}
+
+// matches reports whether the needle's bytes at p are the needle's characters:
+// they are unless a valid sequence crosses the first or the last byte, which
+// only a needle with invalid bytes allows.
+func (s *search) matches(p int64) bool {
+	return !s.raw || boundary(s.t.data, p) && boundary(s.t.data, p+int64(len(s.needle)))
+}
+
+// window returns the end of the starts to look at from lo in one step, and the
+// bytes to look at; none when lo is in a hole that the needle cannot be in,
+// whose end it returns then.
+func (s *search) window(lo, hi int64) (end int64, w []byte) {
+	n := int64(len(s.needle))
+	end = min(hi, lo+max(searchStep, n))
+	last := min(end+n-1, s.t.Bytes())
+	if !s.nul {
+		if q := s.t.skipHole(lo); q > lo {
+			return min(q, hi), nil
+		}
+		hole := s.t.nextHole(lo)
+		end, last = min(end, hole), min(last, hole)
+	}
+	return end, s.t.data[lo:last]
+}
+
+// next returns the first match that starts in [lo,hi); -1: none.
+func (s *search) next(ctx context.Context, lo, hi int64) (int64, error) {
+	for lo < hi {
+		if err := ctx.Err(); err != nil {
+			return -1, err
+		}
+		end, w := s.window(lo, hi)
+		i := int64(bytes.Index(w, s.needle))
+		switch {
+		case i < 0:
+			lo = end
+		case s.matches(lo + i):
+			return lo + i, nil
+		default:
+			lo += i + 1
+		}
+	}
+	return -1, nil
+}
+
+// last returns the last match that starts in [lo,hi); -1: none. It asks
+// bytes.Index first, which is much faster than bytes.LastIndex.
+func (s *search) last(ctx context.Context, lo, hi int64) (int64, error) {
+	n := int64(len(s.needle))
+	for lo < hi {
+		if err := ctx.Err(); err != nil {
+			return -1, err
+		}
+		from := max(lo, hi-max(searchStep/16, n))
+		if !s.nul && s.t.inHole(from, hi) {
+			hi = from
+			continue
+		}
+		w := s.t.data[from:min(hi+n-1, s.t.Bytes())]
+		i := int64(bytes.Index(w, s.needle))
+		if i >= 0 {
+			i = int64(bytes.LastIndex(w, s.needle))
+		}
+		switch {
+		case i < 0:
+			hi = from
+		case s.matches(from + i):
+			return from + i, nil
+		default:
+			hi = from + i
+		}
+	}
+	return -1, nil
+}
+
+// countFrom counts the matches that start in [lo,hi) and do not overlap, from
+// the left, and returns where the next one may start.
+func (s *search) countFrom(ctx context.Context, lo, hi int64) (count, next int64, err error) {
+	for {
+		p, err := s.next(ctx, lo, hi)
+		if err != nil || p < 0 {
+			return count, lo, err
+		}
+		count++
+		lo = p + int64(len(s.needle))
+	}
+}
+
+// countAll counts the matches that start in [lo,hi) of a needle that cannot
+// overlap itself.
+func (s *search) countAll(ctx context.Context, lo, hi int64) (int64, error) {
+	if s.raw {
+		n, _, err := s.countFrom(ctx, lo, hi)
+		return n, err
+	}
+	count := int64(0)
+	for lo < hi {
+		if err := ctx.Err(); err != nil {
+			return 0, err
+		}
+		end, w := s.window(lo, hi)
+		count += int64(bytes.Count(w, s.needle))
+		lo = end
+	}
+	return count, nil
+}
+
+// overlaps reports whether two matches may overlap: whether a proper prefix of
+// the needle is its suffix (the border of Knuth, Morris and Pratt, "Fast
+// pattern matching in strings", 1977). A needle above 1 MiB is taken to.
+func (s *search) overlaps() bool {
+	n := len(s.needle)
+	if n == 0 || n > 1<<20 {
+		return n > 0
+	}
+	border := make([]int32, n)
+	for i, k := 1, int32(0); i < n; i++ {
+		for k > 0 && s.needle[i] != s.needle[k] {
+			k = border[k-1]
+		}
+		if s.needle[i] == s.needle[k] {
+			k++
+		}
+		border[i] = k
+	}
+	return border[n-1] > 0
+}

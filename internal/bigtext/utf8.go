@@ -1,0 +1,136 @@
+package bigtext
+
+import (
+	"encoding/binary"
+	"math/bits"
+	"unicode/utf8"
+)
+
+const (
+	highBits = 0x8080808080808080
+	lowBits  = 0x0101010101010101
+)
+
+// isASCII reports whether b has no byte above 0x7F, eight words at a time.
+func isASCII(b []byte) bool {
+	for len(b) >= 64 {
+		w := (*[64]byte)(b)
+		x := binary.LittleEndian.Uint64(w[0:]) | binary.LittleEndian.Uint64(w[8:]) |
+			binary.LittleEndian.Uint64(w[16:]) | binary.LittleEndian.Uint64(w[24:]) |
+			binary.LittleEndian.Uint64(w[32:]) | binary.LittleEndian.Uint64(w[40:]) |
+			binary.LittleEndian.Uint64(w[48:]) | binary.LittleEndian.Uint64(w[56:])
+		if x&highBits != 0 {
+			return false
+		}
+		b = b[64:]
+	}
+	for _, c := range b {
+		if c >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
+}
+
+// leads counts the bytes of b that are no continuation bytes (10xxxxxx): in
+// valid UTF-8, the characters.
+func leads(b []byte) int64 {
+	n := len(b)
+	tails := 0
+	for ; len(b) >= 8; b = b[8:] {
+		x := binary.LittleEndian.Uint64(b)
+		tails += bits.OnesCount64(x & (^x << 1) & highBits)
+	}
+	for _, c := range b {
+		if c&0xC0 == 0x80 {
+			tails++
+		}
+	}
+	return int64(n - tails)
+}
+
+// boundary reports whether a character starts at p, 0 <= p <= len(b). A byte
+// that is no continuation byte always starts one; a continuation byte does
+// unless one of the three bytes before it starts a valid sequence that holds
+// it, for the first byte of a valid sequence is never inside another one.
+func boundary(b []byte, p int64) bool {
+	if p >= int64(len(b)) || b[p]&0xC0 != 0x80 {
+		return true
+	}
+	for k := int64(1); k <= 3 && k <= p; k++ {
+		c := b[p-k]
+		if c&0xC0 == 0x80 {
+			continue
+		}
+		_, w := utf8.DecodeRune(b[p-k:])
+		return int64(w) <= k
+	}
+	return true
+}
+
+// nextBoundary returns the first boundary at or after p; it is at most 3 bytes on.
+func nextBoundary(b []byte, p int64) int64 {
+	for !boundary(b, p) {
+		p++
+	}
+	return p
+}
+
+// countChars counts the characters that start in b[lo:hi], the invalid bytes
+// among them, and tells where the first of those is (-1: none).
+func countChars(b []byte, lo, hi int64) (chars, invalid, first int64) {
+	from, to := nextBoundary(b, lo), nextBoundary(b, hi)
+	if from >= to {
+		return 0, 0, -1
+	}
+	part := b[from:to]
+	if isASCII(part) {
+		return int64(len(part)), 0, -1
+	}
+	if utf8.Valid(part) {
+		return leads(part), 0, -1
+	}
+	chars, invalid, first = countDecoded(part)
+	return chars, invalid, first + from
+}
+
+// countDecoded is countChars for all of b, character by character.
+func countDecoded(b []byte) (chars, invalid, first int64) {
+	first = -1
+	for p := 0; p < len(b); chars++ {
+		if b[p] < utf8.RuneSelf {
+			p++
+			continue
+		}
+		r, w := utf8.DecodeRune(b[p:])
+		if r == utf8.RuneError && w == 1 {
+			if invalid++; first < 0 {
+				first = int64(p)
+			}
+		}
+		p += w
+	}
+	return chars, invalid, first
+}
+
+// skipChars returns the position n characters after the boundary p; the bytes
+// up to there must be in b. valid says that b is valid UTF-8.
+func skipChars(b []byte, p, n int64, valid bool) int64 {
+	for valid && n >= 8 && p+8 <= int64(len(b)) {
+		n -= leads(b[p : p+8])
+		p += 8
+	}
+	// The eight bytes may end inside a character that is counted already.
+	for valid && p < int64(len(b)) && b[p]&0xC0 == 0x80 {
+		p++
+	}
+	for ; n > 0 && p < int64(len(b)); n-- {
+		if b[p] < utf8.RuneSelf {
+			p++
+			continue
+		}
+		_, w := utf8.DecodeRune(b[p:])
+		p += int64(w)
+	}
+	return p
+}

@@ -1,0 +1,21 @@
+#!/usr/bin/env bash
+# Measures: every Go benchmark, then the table of docs/performance.md.
+#   BENCH=table scripts/bench.sh   the table alone
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+cache=${XDG_CACHE_HOME:-$HOME/.cache}/rlm
+text=${RLM_BENCH_TEXT:-$cache/bench-1GiB.txt}
+python=${RLM_PYTHON:-}
+
+if [[ -z $python ]]; then
+	python=$(scripts/native-python.sh "$cache/python" | tail -n 1)
+fi
+if [[ ! -s $text ]]; then
+	mkdir -p "$(dirname "$text")"
+	go run ./scripts/corpus -bytes 1GiB -seed 1 -o "$text"
+fi
+if [[ ${BENCH:-all} != table ]]; then
+	go test -run '^$' -bench . -benchmem ./...
+fi
+go run ./scripts/bench -python "$python" -text "$text" -rlm bin/rlm

@@ -1,0 +1,96 @@
+// Command bench measures what docs/performance.md states: this project against
+// native CPython, grep and itself, in one run, so that the ratios mean something
+// on a noisy machine.
+//
+//	go run ./scripts/bench -python python3.13 -text big.txt -rlm bin/rlm
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+
+	"github.com/rlmhq/rlm/tiers/wasm"
+)
+
+// bench is what the measurements share.
+type bench struct {
+	ctx    context.Context
+	tier   *wasm.Tier
+	python string // native CPython
+	text   string // a large text
+	rlm    string // the command
+	rows   []row
+}
+
+// row is one line of the table.
+type row struct {
+	what, measured, against, ratio, reach string
+	met                                   bool
+}
+
+func main() {
+	b := &bench{}
+	flag.StringVar(&b.python, "python", os.Getenv("RLM_PYTHON"), "native CPython 3.13")
+	flag.StringVar(&b.text, "text", "", "a text of 1 GiB, from scripts/corpus")
+	flag.StringVar(&b.rlm, "rlm", "bin/rlm", "the command")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	b.ctx = ctx
+	err := b.run()
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+func (b *bench) run() error {
+	if b.python == "" || b.text == "" {
+		return fmt.Errorf("give -python and -text")
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return err
+	}
+	b.tier = wasm.New(wasm.Options{CacheDir: filepath.Join(cache, "rlm")})
+	defer b.tier.Close() //nolint:errcheck // the process ends
+	if err := b.tier.Warm(b.ctx); err != nil {
+		return err
+	}
+	for _, part := range []func() error{b.start, b.throughput, b.density, b.snippet, b.hostCalls, b.compute, b.scan, b.command} {
+		if err := part(); err != nil {
+			return err
+		}
+	}
+	b.print()
+	return nil
+}
+
+// add records a ratio that must not pass a bound.
+func (b *bench) add(what, measured, against string, ratio, atMost float64) {
+	r := row{what: what, measured: measured, against: against, ratio: fmt.Sprintf("%.3g x", ratio), reach: fmt.Sprintf("<= %g x", atMost), met: ratio <= atMost}
+	b.rows = append(b.rows, r)
+	fmt.Fprintf(os.Stderr, "%s: %s against %s: %s\n", what, measured, against, r.ratio)
+}
+
+// addPlain records a figure with a bound of its own.
+func (b *bench) addPlain(what, measured, reach string, met bool) {
+	b.rows = append(b.rows, row{what: what, measured: measured, against: "-", ratio: "-", reach: reach, met: met})
+	fmt.Fprintf(os.Stderr, "%s: %s\n", what, measured)
+}
+
+func (b *bench) print() {
+	fmt.Println("| what | measured | against | ratio | reach | met |")
+	fmt.Println("| --- | --- | --- | --- | --- | --- |")
+	for _, r := range b.rows {
+		met := "yes"
+		if !r.met {
+			met = "no"
+		}
+		fmt.Printf("| %s | %s | %s | %s | %s | %s |\n", r.what, r.measured, r.against, r.ratio, r.reach, met)
+	}
+}

@@ -1,0 +1,209 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/rlmhq/rlm/tiers"
+)
+
+const small = "print(1+1)"
+
+// open makes a sandbox and runs a snippet in it that must print want.
+func (b *bench) open(cfg tiers.Config, source, want string) (tiers.Sandbox, error) {
+	s, err := b.tier.Open(b.ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
+	r, err := s.Run(b.ctx, tiers.Job{Source: source})
+	if err == nil && (r.Status != tiers.StatusOK || r.Stdout != want) {
+		err = fmt.Errorf("%q gave %+v", source, r)
+	}
+	if err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+func (b *bench) once() error {
+	s, err := b.open(tiers.Config{}, small, "2\n")
+	if err != nil {
+		return err
+	}
+	return s.Close()
+}
+
+func (b *bench) native() error {
+	return exec.CommandContext(b.ctx, b.python, "-I", "-S", "-c", small).Run()
+}
+
+// median times f n times.
+func median(n int, f func() error) (time.Duration, error) {
+	times := make([]time.Duration, 0, n)
+	for range n {
+		begun := time.Now()
+		if err := f(); err != nil {
+			return 0, err
+		}
+		times = append(times, time.Since(begun))
+	}
+	slices.Sort(times)
+	return times[n/2], nil
+}
+
+func (b *bench) start() error {
+	native, err := median(60, b.native)
+	if err != nil {
+		return err
+	}
+	ours, err := median(400, b.once)
+	if err != nil {
+		return err
+	}
+	b.add("new sandbox to the result of `print(1+1)`", ours.String(), "native process "+native.String(), float64(ours)/float64(native), 0.12)
+	return nil
+}
+
+func (b *bench) throughput() error {
+	const forks, processes = 4000, 150
+	begun := time.Now()
+	group, _ := errgroup.WithContext(b.ctx)
+	for range 2 {
+		group.Go(func() error {
+			for range forks / 2 {
+				if err := b.once(); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	ours := forks / time.Since(begun).Seconds()
+	begun = time.Now()
+	for range processes {
+		if err := b.native(); err != nil {
+			return err
+		}
+	}
+	native := processes / time.Since(begun).Seconds()
+	b.addPlain("sandboxes a second, two goroutines, against native processes one after another",
+		fmt.Sprintf("%.0f/s against %.0f/s: %.1f x", ours, native, ours/native), ">= 10 x", ours/native >= 10)
+	return nil
+}
+
+// pss is this process's share of memory, in bytes.
+func pss() (int64, error) {
+	f, err := os.Open("/proc/self/smaps_rollup")
+	if err != nil {
+		return 0, err
+	}
+	defer f.Close() //nolint:errcheck // only read
+	lines := bufio.NewScanner(f)
+	for lines.Scan() {
+		var kib int64
+		if _, err := fmt.Sscanf(lines.Text(), "Pss: %d kB", &kib); err == nil {
+			return kib << 10, nil
+		}
+	}
+	return 0, errors.New("no Pss in smaps_rollup")
+}
+
+func (b *bench) density() error {
+	const alive = 1000
+	before, err := pss()
+	if err != nil {
+		return err
+	}
+	var all []tiers.Sandbox
+	defer func() {
+		for _, s := range all {
+			_ = s.Close() // freed memory is all it has
+		}
+	}()
+	for range alive {
+		s, err := b.open(tiers.Config{}, small, "2\n")
+		if err != nil {
+			return err
+		}
+		all = append(all, s)
+	}
+	after, err := pss()
+	if err != nil {
+		return err
+	}
+	each := float64(after-before) / alive / (1 << 20)
+	b.addPlain("memory of a live idle sandbox (Pss, 1,000 alive)", fmt.Sprintf("%.2f MiB", each), "<= 1 MiB", each <= 1)
+	return nil
+}
+
+func (b *bench) snippet() error {
+	s, err := b.open(tiers.Config{}, small, "2\n")
+	if err != nil {
+		return err
+	}
+	defer s.Close() //nolint:errcheck // freed memory is all it has
+	took, err := median(5000, func() error {
+		_, err := s.Run(b.ctx, tiers.Job{Source: small})
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	b.addPlain("second snippet in a live session", took.String(), "<= 0.1 ms", took <= 100*time.Microsecond)
+	return nil
+}
+
+func (b *bench) hostCalls() error {
+	host := tiers.HostFunc(func(context.Context, tiers.Call) (tiers.Value, error) {
+		return tiers.Value(`{"answer": "yes", "score": 0.5}`), nil
+	})
+	cfg := tiers.Config{Host: host, Functions: []tiers.Function{{Name: "ask"}}, Limits: tiers.Limits{HostCalls: 1 << 30}}
+	bare, err := b.perRound(cfg, 300_000, "import _rlm\ncall = _rlm.call\nfor _ in range(%d): call('z0')")
+	if err != nil {
+		return err
+	}
+	loop, err := b.perRound(cfg, 300_000, "f = len\nfor _ in range(%d): f('z0')")
+	if err != nil {
+		return err
+	}
+	b.addPlain("host call round trip, bare (a loop over len costs "+loop.String()+")", bare.String(), "<= 1 us", bare <= time.Microsecond)
+	typed, err := b.perRound(cfg, 30_000, "for i in range(%d): ask('question', {'id': i, 'tags': ['a', 'b']}, model='m')")
+	if err != nil {
+		return err
+	}
+	b.addPlain("host call round trip, JSON arguments and result", typed.String(), "<= 20 us", typed <= 20*time.Microsecond)
+	return nil
+}
+
+func (b *bench) perRound(cfg tiers.Config, rounds int, source string) (time.Duration, error) {
+	best := time.Duration(1 << 62)
+	for range 3 {
+		s, err := b.tier.Open(b.ctx, cfg)
+		if err != nil {
+			return 0, err
+		}
+		begun := time.Now()
+		r, err := s.Run(b.ctx, tiers.Job{Source: fmt.Sprintf(source, rounds)})
+		took := time.Since(begun)
+		if err = errors.Join(err, s.Close()); err != nil {
+			return 0, err
+		}
+		if r.Status != tiers.StatusOK {
+			return 0, fmt.Errorf("%s: %+v", strings.TrimSpace(source), r.Exception)
+		}
+		best = min(best, took/time.Duration(rounds))
+	}
+	return best, nil
+}

@@ -1,0 +1,3 @@
+# The classic: a method that returned None.
+words = "b a".split()
+print(words.sort().index("a"))

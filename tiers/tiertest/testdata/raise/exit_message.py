@@ -1,0 +1,4 @@
+import sys
+
+print("output before")
+sys.exit("the reason, on stderr")

@@ -1,0 +1,2 @@
+# A misspelt name of a built-in module.
+from sys import exitt

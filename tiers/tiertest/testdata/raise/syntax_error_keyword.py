@@ -1,0 +1,3 @@
+print("a")
+for i in range(3)
+    print(i)

@@ -1,0 +1,2 @@
+message = "no closing quote
+print(message)
