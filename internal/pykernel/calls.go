@@ -286,6 +286,9 @@ func (s *Session) sleep(body []byte) Reply {
 	if err != nil || us < 0 || us > 1e15 {
 		return fail(errRequest)
 	}
+	if us == 0 {
+		return Reply{ASCII: true}
+	}
 	wait := min(time.Duration(us)*time.Microsecond, s.meter.wallLeft())
 	begun := time.Now()
 	timer := time.NewTimer(wait)

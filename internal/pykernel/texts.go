@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"strconv"
 	"strings"
 	"time"
@@ -120,6 +121,9 @@ func (s *Session) openFile(d *bigtext.Dir, path string) Reply {
 		return fail(fmt.Errorf("cannot open %q: %d files have been opened in this session, no more may be", path, maxTexts))
 	}
 	t, err := d.Open(path)
+	if errors.Is(err, fs.ErrNotExist) { // the error of the file system would show the host's path
+		err = fmt.Errorf("cannot open %q: no such file in the context directory", path)
+	}
 	if err != nil {
 		return fail(err)
 	}

@@ -42,8 +42,10 @@ _stock_gather = asyncio.gather
 
 
 def gather(*awaitables, return_exceptions=False):
-    """asyncio.gather that also takes values that are there already: what a plain
-    function made of a host call."""
+    """asyncio.gather that in a coroutine also takes values that are there already:
+    what a plain function made of a host call."""
+    if asyncio._get_running_loop() is None:
+        return _stock_gather(*awaitables, return_exceptions=return_exceptions)
     return _stock_gather(*(a if hasattr(a, "__await__") or asyncio.isfuture(a) else _value(a) for a in awaitables),
                          return_exceptions=return_exceptions)
 

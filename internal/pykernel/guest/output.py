@@ -40,7 +40,6 @@ def _stream(fd, name, errors):
 stdout = _stream(1, "<stdout>", "surrogateescape")
 stderr = _stream(2, "<stderr>", "backslashreplace")
 stdin = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
-raws = (stdout.buffer.raw, stderr.buffer.raw)
 
 
 def install():
@@ -59,7 +58,7 @@ def install():
 
 def flush():
     """Sends what is still buffered in the current and in our own streams."""
-    for stream in (sys.stdout, stdout, stderr):
+    for stream in (stdout, stderr) if sys.stdout is stdout else (sys.stdout, stdout, stderr):
         try:
             stream.flush()
         except Exception:

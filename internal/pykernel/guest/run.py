@@ -145,6 +145,8 @@ def run(source, flags):
         _report(error, _exit_code(error))
         return EXITED
     except BaseException as error:
+        if isinstance(error, SyntaxError):
+            _quote_line(error, source)
         _report(error, 1)
         return RAISED
     finally:
@@ -181,18 +183,39 @@ def _execute(source, name):
     tree = compile(source, name, "exec", flags, dont_inherit=True)
     if awaits.wanted(source):
         awaits.arrange(tree, _host_names)
-    body = tree.body
-    echo = bool(body) and isinstance(body[-1], ast.Expr)
+    echo = bool(tree.body) and type(tree.body[-1]) is ast.Expr
     if echo:
-        last = body[-1]
-        target = ast.copy_location(ast.Name(_ECHO, ast.Store()), last)
-        body[-1] = ast.copy_location(ast.Assign([target], last.value), last)
+        tree.body[-1] = _keep_value(tree.body[-1])
     code = compile(tree, name, "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
     if code.co_flags & inspect.CO_COROUTINE:
         events.run_coroutine(eval(code, _globals))
     else:
         exec(code, _globals)
     return _globals.get(_ECHO) if echo else None
+
+
+# Made once: constructing and locating nodes costs more than running a small
+# snippet.
+_target = ast.Name(_ECHO, ast.Store(), lineno=1, col_offset=0, end_lineno=1, end_col_offset=0)
+_assign = ast.Assign([_target], ast.Constant(None), lineno=1, col_offset=0, end_lineno=1, end_col_offset=0)
+
+
+def _keep_value(last):
+    """The trailing expression as an assignment, so that its value can be echoed."""
+    for node in (_target, _assign):
+        node.lineno, node.end_lineno = last.lineno, last.end_lineno
+        node.col_offset, node.end_col_offset = last.col_offset, last.end_col_offset
+    _assign.value = last.value
+    return _assign
+
+
+def _quote_line(error, source):
+    """The compiler looks for the line of a late SyntaxError, such as a `return`
+    outside a function, in a file; there is none."""
+    if error.text is None and error.lineno and (error.filename or "").startswith("<snippet "):
+        lines = source.splitlines(True)
+        if error.lineno <= len(lines):
+            error.text = lines[error.lineno - 1]
 
 
 def _exit_code(error):

@@ -1,0 +1,103 @@
+package wasm_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/rlmhq/rlm/tiers"
+	"github.com/rlmhq/rlm/tiers/wasm"
+)
+
+// warmTier shares its cache between the package's tests, so that the
+// interpreter is compiled once.
+func warmTier(tb testing.TB) *wasm.Tier {
+	tb.Helper()
+	tier := wasm.New(wasm.Options{CacheDir: filepath.Join(os.TempDir(), "rlm-test-cache")})
+	tb.Cleanup(func() {
+		if err := tier.Close(); err != nil {
+			tb.Error(err)
+		}
+	})
+	if err := tier.Warm(context.Background()); err != nil {
+		tb.Fatal(err)
+	}
+	return tier
+}
+
+func openSandbox(tb testing.TB, tier tiers.Tier, cfg tiers.Config) tiers.Sandbox {
+	tb.Helper()
+	s, err := tier.Open(context.Background(), cfg)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return s
+}
+
+func runOK(tb testing.TB, s tiers.Sandbox, source string) tiers.Result {
+	tb.Helper()
+	r, err := s.Run(context.Background(), tiers.Job{Source: source})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	if r.Status != tiers.StatusOK {
+		tb.Fatalf("%s: %s %+v", source, r.Status, r.Exception)
+	}
+	return r
+}
+
+// BenchmarkStart is a new sandbox up to its first result, and its end.
+func BenchmarkStart(b *testing.B) {
+	tier := warmTier(b)
+	for b.Loop() {
+		s := openSandbox(b, tier, tiers.Config{})
+		runOK(b, s, "print(1+1)")
+		if err := s.Close(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkSnippet is a further snippet of a live session.
+func BenchmarkSnippet(b *testing.B) {
+	s := openSandbox(b, warmTier(b), tiers.Config{})
+	defer s.Close() //nolint:errcheck // freed memory is all it has
+	for b.Loop() {
+		runOK(b, s, "print(1+1)")
+	}
+}
+
+// BenchmarkHostCall is one call of a host function with JSON both ways.
+func BenchmarkHostCall(b *testing.B) {
+	host := tiers.HostFunc(func(context.Context, tiers.Call) (tiers.Value, error) {
+		return tiers.Value(`{"answer": "yes", "score": 0.5}`), nil
+	})
+	s := openSandbox(b, warmTier(b), tiers.Config{
+		Host: host, Functions: []tiers.Function{{Name: "ask"}}, Limits: tiers.Limits{HostCalls: 1 << 30},
+	})
+	defer s.Close() //nolint:errcheck // freed memory is all it has
+	runOK(b, s, "def many(n):\n    for i in range(n): ask('question', {'id': i, 'tags': ['a', 'b']}, model='m')")
+	const batch = 1000
+	for b.Loop() {
+		runOK(b, s, "many(1000)")
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/batch, "ns/call")
+}
+
+// BenchmarkFork copies a live sandbox that holds some data.
+func BenchmarkFork(b *testing.B) {
+	s := openSandbox(b, warmTier(b), tiers.Config{})
+	defer s.Close() //nolint:errcheck // freed memory is all it has
+	runOK(b, s, "data = list(range(50000))")
+	for b.Loop() {
+		f, err := s.(tiers.Forker).Fork(context.Background())
+		if err != nil {
+			b.Fatal(err)
+		}
+		runOK(b, f, "data[7]")
+		if err := f.Close(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
