@@ -1,0 +1,168 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"os"
+	"runtime/debug"
+	"strings"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/rlmhq/rlm/tiers/wasm/cpython/manifest"
+)
+
+// describe compresses the product and returns the files to write, by name.
+func describe(p *product, inputsFile, flagsFile string) (map[string][]byte, error) {
+	m := manifest.Manifest{
+		Python:       p.python,
+		ImagePages:   uint32(len(p.image) / manifest.PageSize),
+		StackPointer: p.stackPointer,
+		FuelPoints:   p.fuelPoints,
+	}
+	files := make(map[string][]byte)
+	var err error
+	if m.Module, err = addCompressed(files, manifest.ModuleFile, p.module); err != nil {
+		return nil, err
+	}
+	if m.Image, err = addCompressed(files, manifest.ImageFile, p.image); err != nil {
+		return nil, err
+	}
+	if m.Inputs, err = readInputs(inputsFile); err != nil {
+		return nil, err
+	}
+	if m.Flags, err = readFlags(flagsFile); err != nil {
+		return nil, err
+	}
+	m.Sources, m.Toolchain = versions(m.Inputs)
+	addGoVersions(m.Toolchain)
+	text, err := json.MarshalIndent(m, "", "  ")
+	if err != nil {
+		return nil, err
+	}
+	files[manifest.ManifestFile] = append(text, '\n')
+	return files, nil
+}
+
+func addCompressed(files map[string][]byte, name string, data []byte) (manifest.Artefact, error) {
+	compressed, err := compress(data)
+	if err != nil {
+		return manifest.Artefact{}, err
+	}
+	files[name] = compressed
+	return manifest.Artefact{
+		File:             name,
+		Size:             len(data),
+		SHA256:           hash(data),
+		CompressedSize:   len(compressed),
+		CompressedSHA256: hash(compressed),
+	}, nil
+}
+
+func hash(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
+
+// compress packs as tightly as the library can, in one thread: how work is
+// divided among several could show in the result.
+func compress(data []byte) ([]byte, error) {
+	enc, err := zstd.NewWriter(nil,
+		zstd.WithEncoderLevel(zstd.SpeedBestCompression),
+		zstd.WithEncoderConcurrency(1),
+		zstd.WithWindowSize(1<<25))
+	if err != nil {
+		return nil, err
+	}
+	defer enc.Close()
+	return enc.EncodeAll(data, nil), nil
+}
+
+// readLines returns the lines of a file, empty ones and comments left out.
+func readLines(name string) ([]string, error) {
+	data, err := os.ReadFile(name)
+	if err != nil {
+		return nil, err
+	}
+	var lines []string
+	for scanner := bufio.NewScanner(bytes.NewReader(data)); scanner.Scan(); {
+		line := strings.TrimSpace(scanner.Text())
+		if line != "" && !strings.HasPrefix(line, "#") {
+			lines = append(lines, line)
+		}
+	}
+	return lines, nil
+}
+
+// readInputs reads lines of a hash and a file name, as sha256sum prints them.
+func readInputs(name string) (map[string]string, error) {
+	lines, err := readLines(name)
+	if err != nil {
+		return nil, err
+	}
+	inputs := make(map[string]string)
+	for _, line := range lines {
+		sum, file, ok := strings.Cut(line, "  ")
+		if !ok || len(sum) != 2*sha256.Size {
+			return nil, fmt.Errorf("%s: bad line %q", name, line)
+		}
+		inputs[file] = sum
+	}
+	return inputs, nil
+}
+
+// readFlags reads lines of a step, an equals sign and the options.
+func readFlags(name string) (map[string]string, error) {
+	lines, err := readLines(name)
+	if err != nil {
+		return nil, err
+	}
+	flags := make(map[string]string)
+	for _, line := range lines {
+		step, options, ok := strings.Cut(line, "=")
+		if !ok {
+			return nil, fmt.Errorf("%s: bad line %q", name, line)
+		}
+		flags[step] = options
+	}
+	return flags, nil
+}
+
+// versions takes the versions of packages from the names of their files:
+// name_version.dsc for sources, name_version_architecture.deb for tools.
+func versions(inputs map[string]string) (sources, toolchain map[string]string) {
+	sources, toolchain = make(map[string]string), make(map[string]string)
+	for file := range inputs {
+		name, rest, _ := strings.Cut(file, "_")
+		if version, ok := strings.CutSuffix(rest, ".dsc"); ok {
+			sources[name] = version
+		} else if strings.HasSuffix(rest, ".deb") {
+			version, _, _ := strings.Cut(rest, "_")
+			if plain, err := url.PathUnescape(version); err == nil {
+				version = plain // APT writes the colon of an epoch as %3a
+			}
+			toolchain[name] = version
+		}
+	}
+	return sources, toolchain
+}
+
+// addGoVersions adds the modules that had a hand in the bytes: one ran the
+// guest, the other compressed.
+func addGoVersions(toolchain map[string]string) {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return
+	}
+	for _, dep := range info.Deps {
+		switch dep.Path {
+		case "github.com/tetratelabs/wazero", "github.com/klauspost/compress":
+			toolchain[dep.Path] = dep.Version
+		}
+	}
+}

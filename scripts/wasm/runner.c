@@ -1,0 +1,553 @@
+/*
+ * The reactor around CPython: what the host can call in the guest, and the
+ * built-in module _rlm with which the guest calls the host.
+ *
+ * The host never re-enters the guest. A call leaves its reply pending with the
+ * host and returns the reply's length; the guest then allocates the object the
+ * reply belongs in and has the host write straight into it.
+ */
+#define PY_SSIZE_T_CLEAN
+#define Py_BUILD_CORE 1
+#include <Python.h>
+#include "internal/pycore_ceval.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define EXPORT(name) __attribute__((export_name(name), used))
+#define IMPORT(name) __attribute__((import_module("rlm"), import_name(name)))
+
+/* ---- what the host offers ---------------------------------------------- */
+
+IMPORT("call") extern int64_t host_call(const void *request, int32_t len);
+IMPORT("take") extern void host_take(void *dst, int32_t len);
+IMPORT("yield") extern void host_yield(void);
+
+/* Only instrumented code calls host_yield, and that code does not exist yet
+ * when the linker looks. This reference keeps the import alive until then. */
+__attribute__((used)) static void (*const keep_yield)(void) = host_yield;
+
+enum { REPLY_ERROR = 1 << 0, REPLY_ASCII = 1 << 1 };
+
+typedef struct {
+    uint32_t len;
+    uint32_t flags;
+} reply_t;
+
+/* ---- the module _rlm ----------------------------------------------------- */
+
+static PyObject *host_error;   /* the exception _rlm.HostError */
+static PyObject *run_callable; /* what set_run registered */
+
+static void
+discard_reply(void)
+{
+    host_take(NULL, 0);
+}
+
+static void
+take_into(void *dst, uint32_t len)
+{
+    if (len == 0) {
+        discard_reply(); /* dst may be a shared empty object */
+    }
+    else {
+        host_take(dst, (int32_t)len);
+    }
+}
+
+/* Hands len bytes to the host. Fails, with an exception, only if one of the
+ * two lengths does not fit the ABI. */
+static int
+ask(const void *data, Py_ssize_t len, reply_t *reply)
+{
+    if ((int64_t)len > INT32_MAX) {
+        PyErr_SetString(PyExc_OverflowError, "request is too large");
+        return -1;
+    }
+    uint64_t packed = (uint64_t)host_call(data, (int32_t)len);
+    reply->len = (uint32_t)packed;
+    reply->flags = (uint32_t)(packed >> 32);
+    if (reply->len > INT32_MAX) {
+        discard_reply();
+        PyErr_SetString(PyExc_OverflowError, "reply is too large");
+        return -1;
+    }
+    return 0;
+}
+
+static int
+ask_encoded(PyObject *text, reply_t *reply)
+{
+    PyObject *bytes = PyUnicode_AsEncodedString(text, "utf-8", "surrogateescape");
+    if (bytes == NULL) {
+        return -1;
+    }
+    int rc = ask(PyBytes_AS_STRING(bytes), PyBytes_GET_SIZE(bytes), reply);
+    Py_DECREF(bytes);
+    return rc;
+}
+
+static int
+ask_str(PyObject *text, reply_t *reply)
+{
+    Py_ssize_t len;
+    const char *utf8 = PyUnicode_AsUTF8AndSize(text, &len);
+    if (utf8 != NULL) {
+        return ask(utf8, len, reply);
+    }
+    if (!PyErr_ExceptionMatches(PyExc_UnicodeEncodeError)) {
+        return -1;
+    }
+    PyErr_Clear(); /* lone surrogates: bytes that came in escaped go out again */
+    return ask_encoded(text, reply);
+}
+
+static int
+ask_buffer(PyObject *obj, reply_t *reply)
+{
+    Py_buffer view;
+    if (PyObject_GetBuffer(obj, &view, PyBUF_SIMPLE) < 0) {
+        return -1;
+    }
+    int rc = ask(view.buf, view.len, reply);
+    PyBuffer_Release(&view);
+    return rc;
+}
+
+static int
+ask_object(PyObject *obj, reply_t *reply)
+{
+    return PyUnicode_Check(obj) ? ask_str(obj, reply) : ask_buffer(obj, reply);
+}
+
+static PyObject *
+take_bytes(uint32_t len)
+{
+    PyObject *bytes = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)len);
+    if (bytes == NULL) {
+        discard_reply();
+        return NULL;
+    }
+    take_into(PyBytes_AS_STRING(bytes), len);
+    return bytes;
+}
+
+/* An ASCII reply needs no decoding: the host writes the characters themselves. */
+static PyObject *
+take_ascii(uint32_t len)
+{
+    PyObject *text = PyUnicode_New((Py_ssize_t)len, 127);
+    if (text == NULL) {
+        discard_reply();
+        return NULL;
+    }
+    take_into(len ? PyUnicode_1BYTE_DATA(text) : NULL, len);
+    return text;
+}
+
+static PyObject *
+take_str(const reply_t *reply)
+{
+    if (reply->flags & REPLY_ASCII) {
+        return take_ascii(reply->len);
+    }
+    PyObject *bytes = take_bytes(reply->len);
+    if (bytes == NULL) {
+        return NULL;
+    }
+    PyObject *text = PyUnicode_DecodeUTF8(
+        PyBytes_AS_STRING(bytes), PyBytes_GET_SIZE(bytes), "surrogateescape");
+    Py_DECREF(bytes);
+    return text;
+}
+
+static void
+raise_host_error(const reply_t *reply)
+{
+    PyObject *text = take_str(reply);
+    if (text != NULL) {
+        PyErr_SetObject(host_error, text);
+        Py_DECREF(text);
+    }
+}
+
+static PyObject *
+rlm_call(PyObject *Py_UNUSED(module), PyObject *request)
+{
+    reply_t reply;
+    if (ask_object(request, &reply) < 0) {
+        return NULL;
+    }
+    if (reply.flags & REPLY_ERROR) {
+        raise_host_error(&reply);
+        return NULL;
+    }
+    return take_bytes(reply.len);
+}
+
+static PyObject *
+rlm_call_str(PyObject *Py_UNUSED(module), PyObject *request)
+{
+    reply_t reply;
+    if (ask_object(request, &reply) < 0) {
+        return NULL;
+    }
+    if (reply.flags & REPLY_ERROR) {
+        raise_host_error(&reply);
+        return NULL;
+    }
+    return take_str(&reply);
+}
+
+static PyObject *
+rlm_set_run(PyObject *Py_UNUSED(module), PyObject *callable)
+{
+    if (!PyCallable_Check(callable)) {
+        PyErr_SetString(PyExc_TypeError, "set_run() needs a callable");
+        return NULL;
+    }
+    Py_XSETREF(run_callable, Py_NewRef(callable));
+    Py_RETURN_NONE;
+}
+
+static PyMethodDef rlm_methods[] = {
+    {"call", rlm_call, METH_O,
+     "call(request, /) -> bytes\n\nAsk the host; request is a str or bytes-like."},
+    {"call_str", rlm_call_str, METH_O,
+     "call_str(request, /) -> str\n\nAsk the host for text."},
+    {"set_run", rlm_set_run, METH_O,
+     "set_run(callable, /)\n\nSay what runs a snippet: callable(source, flags) -> int."},
+    {NULL, NULL, 0, NULL},
+};
+
+static struct PyModuleDef rlm_module = {
+    PyModuleDef_HEAD_INIT,
+    .m_name = "_rlm",
+    .m_doc = "The way from the sandbox to its host.",
+    .m_size = -1,
+    .m_methods = rlm_methods,
+};
+
+static PyObject *
+init_rlm(void)
+{
+    PyObject *module = PyModule_Create(&rlm_module);
+    if (module == NULL) {
+        return NULL;
+    }
+    host_error = PyErr_NewExceptionWithDoc(
+        "_rlm.HostError", "The host refused a call or failed at it.",
+        PyExc_RuntimeError, NULL);
+    if (host_error == NULL
+        || PyModule_AddObjectRef(module, "HostError", host_error) < 0) {
+        Py_DECREF(module);
+        return NULL;
+    }
+    return module;
+}
+
+/* ---- starting CPython ---------------------------------------------------- */
+
+extern const struct _frozen stdlib_frozen[]; /* made by freeze.py */
+
+static int
+failed(PyStatus status)
+{
+    if (!PyStatus_Exception(status)) {
+        return 0;
+    }
+    const char *why = status.err_msg ? status.err_msg : "exit requested";
+    fprintf(stderr, "init: %s\n", why);
+    fflush(stderr);
+    return 1;
+}
+
+static int
+preinitialize(void)
+{
+    PyPreConfig config;
+    PyPreConfig_InitIsolatedConfig(&config);
+    config.utf8_mode = 1;
+    return failed(Py_PreInitialize(&config)) ? -1 : 0;
+}
+
+/* There is no file system: these only have to be sane strings. */
+static int
+set_paths(PyConfig *config)
+{
+    struct {
+        wchar_t **field;
+        const wchar_t *value;
+    } paths[] = {
+        {&config->program_name, L"python"},
+        {&config->executable, L""},
+        {&config->base_executable, L""},
+        {&config->prefix, L"/"},
+        {&config->exec_prefix, L"/"},
+        {&config->base_prefix, L"/"},
+        {&config->base_exec_prefix, L"/"},
+        {&config->stdlib_dir, L"/lib"},
+        {&config->platlibdir, L"lib"},
+    };
+    for (size_t i = 0; i < Py_ARRAY_LENGTH(paths); i++) {
+        if (failed(PyConfig_SetString(config, paths[i].field, paths[i].value))) {
+            return -1;
+        }
+    }
+    config->module_search_paths_set = 1; /* and empty: everything is frozen */
+    return 0;
+}
+
+static void
+set_options(PyConfig *config)
+{
+    config->use_frozen_modules = 1; /* there are no others */
+    config->site_import = 0;
+    config->user_site_directory = 0;
+    config->write_bytecode = 0;
+    config->install_signal_handlers = 0;
+    config->faulthandler = 0;
+    config->parse_argv = 0;
+    config->pathconfig_warnings = 0;
+    /* All sandboxes are copies of one image, so hashes are the same in all of
+     * them anyway; a fixed seed makes the image reproducible. */
+    config->use_hash_seed = 1;
+    config->hash_seed = 0;
+}
+
+static int
+initialize(void)
+{
+    PyConfig config;
+    PyConfig_InitIsolatedConfig(&config);
+    set_options(&config);
+    int rc = set_paths(&config);
+    if (rc == 0 && failed(Py_InitializeFromConfig(&config))) {
+        rc = -1;
+    }
+    PyConfig_Clear(&config);
+    return rc;
+}
+
+EXPORT("init") int32_t
+rlm_init(void)
+{
+    if (preinitialize() < 0) {
+        return -1;
+    }
+    if (PyImport_AppendInittab("_rlm", init_rlm) < 0) {
+        fputs("init: out of memory\n", stderr);
+        return -2;
+    }
+    PyImport_FrozenModules = stdlib_frozen;
+    return initialize() < 0 ? -3 : 0;
+}
+
+/* ---- running Python ------------------------------------------------------ */
+
+/* Prints the current exception and clears it. PyErr_Print will not do: it ends
+ * the process on SystemExit. */
+static int32_t
+report_error(void)
+{
+    PyObject *exc = PyErr_GetRaisedException();
+    if (exc != NULL) {
+        PyErr_DisplayException(exc);
+        Py_DECREF(exc);
+    }
+    PyErr_Clear();
+    return -1;
+}
+
+static PyObject *
+compile_boot(const char *source, int32_t len)
+{
+    if (memchr(source, 0, (size_t)len) != NULL) {
+        PyErr_SetString(PyExc_SyntaxError, "source code cannot contain null bytes");
+        return NULL;
+    }
+    char *text = malloc((size_t)len + 1); /* the compiler wants a C string */
+    if (text == NULL) {
+        return PyErr_NoMemory();
+    }
+    memcpy(text, source, (size_t)len);
+    text[len] = 0;
+    PyCompilerFlags flags = _PyCompilerFlags_INIT;
+    flags.cf_flags = PyCF_SOURCE_IS_UTF8 | PyCF_IGNORE_COOKIE;
+    PyObject *code =
+        Py_CompileStringExFlags(text, "<boot>", Py_file_input, &flags, -1);
+    free(text);
+    return code;
+}
+
+static PyObject *
+boot_globals(void)
+{
+    PyObject *globals = PyDict_New();
+    PyObject *name = PyUnicode_FromString("__boot__");
+    if (globals == NULL || name == NULL
+        || PyDict_SetItemString(globals, "__builtins__", PyEval_GetBuiltins()) < 0
+        || PyDict_SetItemString(globals, "__name__", name) < 0) {
+        Py_CLEAR(globals);
+    }
+    Py_XDECREF(name);
+    return globals;
+}
+
+static PyObject *
+eval_boot(PyObject *code)
+{
+    PyObject *globals = boot_globals();
+    if (globals == NULL) {
+        return NULL;
+    }
+    PyObject *result = PyEval_EvalCode(code, globals, globals);
+    Py_DECREF(globals);
+    return result;
+}
+
+EXPORT("boot") int32_t
+rlm_boot(const char *source, int32_t len)
+{
+    PyObject *code = compile_boot(source, len);
+    if (code == NULL) {
+        return report_error();
+    }
+    PyObject *result = eval_boot(code);
+    Py_DECREF(code);
+    if (result == NULL) {
+        return report_error();
+    }
+    Py_DECREF(result);
+    return 0;
+}
+
+static PyObject *
+call_run(const char *source, int32_t len, int32_t flags)
+{
+    if (run_callable == NULL) {
+        PyErr_SetString(PyExc_RuntimeError, "nothing is registered to run snippets");
+        return NULL;
+    }
+    PyObject *text = PyUnicode_DecodeUTF8(source, len, "surrogateescape");
+    if (text == NULL) {
+        return NULL;
+    }
+    PyObject *callable = Py_NewRef(run_callable); /* it may register another */
+    PyObject *result = PyObject_CallFunction(callable, "Ni", text, (int)flags);
+    Py_DECREF(callable);
+    return result;
+}
+
+static int32_t
+run_result(PyObject *result)
+{
+    if (!PyLong_Check(result)) {
+        PyErr_Format(PyExc_TypeError, "the runner returned %T, not int", result);
+        return -1;
+    }
+    long value = PyLong_AsLong(result);
+    if (value < 0 && !PyErr_Occurred()) {
+        PyErr_SetString(PyExc_ValueError, "the runner returned a negative int");
+    }
+    return value < 0 ? -1 : (int32_t)value;
+}
+
+EXPORT("run") int32_t
+rlm_run(const char *source, int32_t len, int32_t flags)
+{
+    PyObject *result = call_run(source, len, flags);
+    if (result == NULL) {
+        return report_error();
+    }
+    int32_t rc = run_result(result);
+    Py_DECREF(result); /* may run code, too: check for errors only after it */
+    return PyErr_Occurred() ? report_error() : rc;
+}
+
+/* ---- memory for the host ------------------------------------------------- */
+
+/* Most snippets fit here, which saves an allocation and two calls each. */
+static char input_buffer[64 * 1024];
+
+EXPORT("input") char *
+rlm_input(void)
+{
+    return input_buffer;
+}
+
+EXPORT("input_size") int32_t
+rlm_input_size(void)
+{
+    return (int32_t)sizeof input_buffer;
+}
+
+EXPORT("alloc") void *
+rlm_alloc(int32_t len)
+{
+    return malloc((size_t)(uint32_t)len);
+}
+
+EXPORT("free") void
+rlm_free(void *block)
+{
+    free(block);
+}
+
+/* ---- before a snapshot --------------------------------------------------- */
+
+static void
+flush_stream(const char *name)
+{
+    PyObject *stream = PySys_GetObject(name); /* borrowed */
+    if (stream == NULL || stream == Py_None) {
+        return;
+    }
+    Py_INCREF(stream);
+    Py_XDECREF(PyObject_CallMethod(stream, "flush", NULL));
+    Py_DECREF(stream);
+    PyErr_Clear();
+}
+
+static void
+freeze_objects(void)
+{
+    PyObject *gc = PyImport_ImportModule("gc");
+    if (gc != NULL) {
+        Py_XDECREF(PyObject_CallMethod(gc, "freeze", NULL));
+        Py_DECREF(gc);
+    }
+    PyErr_Clear();
+}
+
+/* Leaves nothing unwritten and nothing for a collector to touch, so that
+ * copies of the memory share as many of its pages as possible. */
+EXPORT("settle") void
+rlm_settle(void)
+{
+    flush_stream("stdout");
+    flush_stream("stderr");
+    fflush(NULL);
+    PyGC_Collect();
+    freeze_objects();
+}
+
+/* ---- interrupting without entering the guest ------------------------------ */
+
+/* The host raises KeyboardInterrupt in a running guest by writing these words
+ * into its memory; the last one lets it grant a fresh C recursion budget. */
+EXPORT("words") uint32_t *
+rlm_words(void)
+{
+    static uint32_t words[5];
+    PyThreadState *thread = PyThreadState_Get();
+    words[0] = (uint32_t)(uintptr_t)&thread->eval_breaker;
+    words[1] = _PY_ASYNC_EXCEPTION_BIT;
+    words[2] = (uint32_t)(uintptr_t)&thread->async_exc;
+    words[3] = (uint32_t)(uintptr_t)PyExc_KeyboardInterrupt;
+    words[4] = (uint32_t)(uintptr_t)&thread->c_recursion_remaining;
+    return words;
+}
