@@ -94,7 +94,7 @@ func runExec(ctx context.Context, e *env, f execFlags, args []string) error {
 	if err != nil {
 		return &exitError{exitUsage, err}
 	}
-	defer engine.Close() //nolint:errcheck // the process ends
+	defer engine.Close()
 	// Preparing first tells a broken tier from a bad context.
 	if err := engine.Warm(ctx); err != nil {
 		return &exitError{exitBroken, err}
@@ -103,7 +103,7 @@ func runExec(ctx context.Context, e *env, f execFlags, args []string) error {
 	if err != nil {
 		return &exitError{exitUsage, err}
 	}
-	defer session.Close() //nolint:errcheck // the process ends
+	defer session.Close()
 	describeInputs(ctx, session.Inputs(), note)
 	return runAll(ctx, e, f, session, sources, note)
 }
@@ -140,7 +140,7 @@ func (f execFlags) readSource(stdin io.Reader, name string) (string, error) {
 		if err != nil {
 			return "", fmt.Errorf("cannot read the code: %w", err)
 		}
-		defer file.Close() //nolint:errcheck // only read
+		defer file.Close()
 		r = file
 	} else if f.stdinContext() {
 		return "", errors.New("stdin cannot be both the code and a context: give the code by -c or a file")

@@ -34,7 +34,6 @@ const (
 )
 
 const wordOps = syntax.EmptyWordBoundary | syntax.EmptyNoWordBoundary
-const lineOps = syntax.EmptyBeginLine | syntax.EmptyEndLine
 
 // maxClassWork bounds the steps of newClasses, maxClasses its result.
 const (
@@ -106,8 +105,9 @@ func runeSet(in *syntax.Inst) []rune {
 			}
 		}
 		return set
+	default: // consumes nothing
+		return nil
 	}
-	return nil
 }
 
 // refine returns for each interval between two edges a number, the same for
@@ -209,8 +209,9 @@ func (c *classes) matches(in *syntax.Inst, k int) bool {
 	switch in.Op {
 	case syntax.InstRune, syntax.InstRune1, syntax.InstRuneAny, syntax.InstRuneAnyNotNL:
 		return in.MatchRune(c.rep[k])
+	default:
+		return false
 	}
-	return false
 }
 
 // at returns the class of the character at p, and its width in bytes; the

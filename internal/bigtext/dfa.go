@@ -28,7 +28,8 @@ type dfa struct {
 	ids    map[string]uint32
 	starts [16]uint32 // by what is seen before, and noEmpty; 0: not built
 	max    int        // states
-	misses int        // transitions computed since the search looked at its context
+	misses int        // transitions computed since the last look at the context
+	budget int64      // bytes until the next one
 
 	seen    sparse // instructions of this step
 	next    sparse // the list being built
@@ -56,8 +57,8 @@ const (
 	transFlags          = transUnknown | transMatch | transDead | transStart
 )
 
-// dfaEntries bounds the transitions in memory: 8 MiB of them.
-const dfaEntries = 1 << 21
+// dfaEntries bounds the transitions in memory: 4 MiB of them.
+const dfaEntries = 1 << 20
 
 func newDFA(re *Regexp, track bool) *dfa {
 	d := &dfa{re: re, track: track || re.start.on}
@@ -86,7 +87,8 @@ func (d *dfa) flush() {
 
 // intern returns the number of the state s, shifted; s.list is copied.
 func (d *dfa) intern(s dstate) uint32 {
-	key := append(d.keyBuf[:0], s.before, byte(b2i(s.noEmpty)))
+	key := d.keyBuf[:0]
+	key = append(key, s.before, byte(b2i(s.noEmpty)))
 	for _, pc := range s.list {
 		key = binary.LittleEndian.AppendUint32(key, pc)
 	}

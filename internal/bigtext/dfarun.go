@@ -6,7 +6,10 @@ import "context"
 type region struct {
 	data   []byte
 	lo, hi int64
-	valid  bool // it is valid UTF-8
+	valid  bool // the text is valid UTF-8
+	// skipHole returns the end of the hole that holds a position, or that; nil
+	// when the text has no holes.
+	skipHole func(p int64) int64
 }
 
 // decode marks, in a byte table, the bytes whose class is told by more of them.
@@ -43,23 +46,57 @@ const maxMisses = 64
 // returns the match's end, -1 for none, and a position from where on the
 // match starts: from, or later when the automaton tracks that.
 func (d *dfa) find(ctx context.Context, r *region, t *byteTable, from, stop int64, noEmpty bool) (begin, end int64, err error) {
-	f := dfaFind{d: d, r: r, t: t, p: from, begin: from, end: -1}
-	f.s = d.startState(before(r.data, r.lo, from), noEmpty)
-	f.dead = len(d.states[f.s>>d.shift].list) == 0
-	if d.re.start.on {
-		f.skip(min(stop, from+searchStep))
-	}
-	for f.p < stop && !f.dead {
-		if err := ctx.Err(); err != nil {
-			return from, -1, err
-		}
-		d.misses = 0
-		f.run(min(stop, f.p+searchStep))
-	}
-	if !f.dead && stop == r.hi && d.move(f.s, d.re.classes.end)&transMatch != 0 {
-		f.end = r.hi
+	f := dfaFind{d: d, r: r, t: t}
+	f.start(from, stop, noEmpty)
+	if err := f.finish(ctx); err != nil {
+		return from, -1, err
 	}
 	return nextBoundary(r.data, f.begin), f.end, nil
+}
+
+// count counts the matches from from to stop of an expression that matches no
+// empty string.
+func (d *dfa) count(ctx context.Context, r *region, t *byteTable, from, stop int64) (n int64, err error) {
+	f := dfaFind{d: d, r: r, t: t}
+	for {
+		f.start(from, stop, false)
+		if err := f.finish(ctx); err != nil || f.end < 0 {
+			return n, err
+		}
+		n++
+		from = f.end
+	}
+}
+
+// start starts a search.
+func (f *dfaFind) start(from, stop int64, noEmpty bool) {
+	f.p, f.begin, f.end, f.stop = from, from, -1, stop
+	f.s = f.d.startState(before(f.r.data, f.r.lo, from), noEmpty)
+	f.dead = f.s == 0
+	if f.d.re.start.on {
+		f.skip(min(stop, from+searchStep))
+	}
+}
+
+// finish runs the search to its end.
+func (f *dfaFind) finish(ctx context.Context) error {
+	stop := f.stop
+	for f.p < stop && !f.dead {
+		// A search is most often short, and a look at the context costs as much.
+		if f.d.budget <= 0 || f.d.misses >= maxMisses {
+			f.d.budget, f.d.misses = searchStep, 0
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+		}
+		p := f.p
+		f.run(min(stop, p+searchStep))
+		f.d.budget -= f.p - p + 16
+	}
+	if !f.dead && stop == f.r.hi && f.d.move(f.s, f.d.re.classes.end)&transMatch != 0 {
+		f.end = stop
+	}
+	return nil
 }
 
 // dfaFind is the state of a find.
@@ -71,6 +108,7 @@ type dfaFind struct {
 	s          uint32
 	dead       bool
 	begin, end int64
+	stop       int64 // see find
 }
 
 // move returns the transition of state s with class k.
@@ -83,35 +121,40 @@ func (d *dfa) move(s uint32, k int) uint32 {
 
 // run goes on to hi, or until no thread is left or many transitions were computed.
 func (f *dfaFind) run(hi int64) {
-	data, table := f.r.data[:f.r.hi], f.t
 	for f.p < hi && !f.dead && f.d.misses < maxMisses {
-		// The fast part: nothing but transitions without flags.
-		trans, p, s := f.d.trans, f.p, f.s
-		var k uint16
-		var t uint32
-		for p < hi {
-			if k = table[data[p]]; k == decode {
-				break
-			}
-			if t = trans[s+uint32(k)]; t >= transStart {
-				break
-			}
-			s = t
-			p++
-		}
-		f.p, f.s = p, s
-		if p < hi {
-			f.slow(int(k), hi)
+		if k, w := f.fast(hi); w > 0 {
+			f.slow(k, w, hi)
 		}
 	}
 }
 
-// slow makes one transition of any sort.
-func (f *dfaFind) slow(k int, hi int64) {
-	w := int64(1)
-	if k == decode {
-		k, w = f.d.re.classes.at(f.r.data, f.p, f.r.hi)
+// fast makes transitions to hi or to one that needs more than a table; that is
+// not made, it has class k and is of w bytes.
+func (f *dfaFind) fast(hi int64) (k int, w int64) {
+	data, table, trans := f.r.data[:f.r.hi], f.t, f.d.trans
+	p, s := f.p, f.s
+	for p < hi {
+		k, w = int(table[data[p]]), 1
+		if k == decode {
+			k, w = f.d.re.classes.at(data, p, int64(len(data)))
+		}
+		t := trans[int(s)+k]
+		if t >= transStart {
+			if t>>28 != transMatch>>28 {
+				f.p, f.s = p, s
+				return k, w
+			}
+			f.end = p
+		}
+		s = t &^ transMatch
+		p += w
 	}
+	f.p, f.s = p, s
+	return 0, 0
+}
+
+// slow makes one transition of any sort, with a character of w bytes and class k.
+func (f *dfaFind) slow(k int, w, hi int64) {
 	t := f.d.move(f.s, k)
 	if t&transMatch != 0 {
 		f.end = f.p
@@ -130,6 +173,10 @@ func (f *dfaFind) slow(k int, hi int64) {
 // skip goes on to where a match may start, at most to hi; the state holds
 // nothing but loop.
 func (f *dfaFind) skip(hi int64) {
+	if f.r.skipHole != nil && !f.d.re.start.may[0] && f.p < hi {
+		f.p = min(f.stop, f.r.skipHole(f.p)) // a hole is not read: it is NUL
+		f.begin = f.p
+	}
 	if f.p < hi {
 		f.p = f.d.re.start.skip(f.r.data, f.p, hi, f.r.hi)
 		f.begin = f.p

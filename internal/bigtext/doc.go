@@ -32,6 +32,14 @@
 // by a lazily built automaton over characters (see dfa.go), and by a simulation
 // of the program (see pike.go) where groups are asked for.
 //
+// A file is mapped twice. Scans use a mapping without advice: in 1 GiB that is
+// in memory, counting line ends through a new mapping took 0.15 to 0.18 s of
+// processor time with MADV_POPULATE_READ per chunk, MADV_SEQUENTIAL,
+// MADV_WILLNEED and none. What is read here and there (short slices, single
+// blocks of an index) uses one with MADV_RANDOM: 200 reads of 9 KB of a file
+// that is not in memory took 0.04 s with it and 0.76 s without, where the disk
+// reads 8 MiB ahead (all on Linux 6.18).
+//
 // # Faults
 //
 // A mapped file that somebody truncates makes its missing pages fault. Each

@@ -8,8 +8,10 @@ import (
 func indexByte(b []byte, c byte) int64 { return int64(bytes.IndexByte(b, c)) }
 
 // asciiSpace has the ASCII characters that are whitespace for str.isspace.
-var asciiSpace = [256]bool{'\t': true, '\n': true, '\v': true, '\f': true, '\r': true,
-	0x1c: true, 0x1d: true, 0x1e: true, 0x1f: true, ' ': true}
+var asciiSpace = [256]bool{
+	'\t': true, '\n': true, '\v': true, '\f': true, '\r': true,
+	0x1c: true, 0x1d: true, 0x1e: true, 0x1f: true, ' ': true,
+}
 
 // wideSpace returns the length in bytes of the whitespace above ASCII that b
 // starts with; 0: none. The set is _PyUnicode_IsWhitespace of CPython 3.13:
@@ -57,6 +59,36 @@ func (d fieldScanner) next(p, hi int64) (at, after int64) {
 	}
 	return -1, hi
 }
+
+// count is the number of events in [lo,hi), as next would find them.
+func (d fieldScanner) count(lo, hi int64) (n int64) {
+	p := nextBoundary(d, lo)
+	space := uint8(b2i(d.spaceBefore(p)))
+	for p < hi {
+		c := d[p]
+		now, w := spaceByte[c], int64(1)
+		if now > 1 {
+			w = wideSpace(d[p:])
+			now = uint8(min(w, 1))
+			w = max(w, 1)
+		}
+		n += int64(space &^ now) // no branch: nobody can predict the length of a word
+		space = now
+		p += w
+	}
+	return n
+}
+
+// spaceByte is 1 for ASCII whitespace, 2 for what may start other whitespace.
+var spaceByte = func() (t [256]uint8) {
+	for c, space := range asciiSpace {
+		t[c] = uint8(b2i(space))
+	}
+	for _, c := range []byte{0xc2, 0xe1, 0xe2, 0xe3} {
+		t[c] = 2
+	}
+	return t
+}()
 
 func (d fieldScanner) separator(at int64) span { return span{at, at} }
 

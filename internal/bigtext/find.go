@@ -23,10 +23,11 @@ func (t *Text) RFind(ctx context.Context, needle []byte, a, b int64) (at int64, 
 }
 
 func (t *Text) search(ctx context.Context, verb string, needle []byte, a, b, empty int64,
-	find func(context.Context, *search, span) (int64, error)) (at int64, err error) {
+	find func(context.Context, *search, span) (int64, error),
+) (at int64, err error) {
 	at = -1
 	err = t.withIndex(ctx, func(x *index) error {
-		lo, hi, err := x.bytesOf(t.data, verb, a, b)
+		lo, hi, err := x.bytesOf(t.random, verb, a, b)
 		if err != nil {
 			return err
 		}
@@ -37,7 +38,7 @@ func (t *Text) search(ctx context.Context, verb string, needle []byte, a, b, emp
 		s := newSearch(t, needle)
 		p, err := find(ctx, s, s.starts(lo, hi))
 		if err == nil && p >= 0 {
-			at = x.charOf(t.data, p)
+			at = x.charOf(t.random, p)
 		}
 		return err
 	})
@@ -56,7 +57,6 @@ func (t *Text) findFirst(ctx context.Context, s *search, r span) (int64, error) 
 		if lo > best.Load() {
 			return nil
 		}
-		t.prefetch(lo, hi)
 		p, err := s.next(ctx, lo, hi)
 		if p >= 0 {
 			keep(&best, p, func(p, q int64) bool { return p < q })
@@ -82,7 +82,6 @@ func (t *Text) findLast(ctx context.Context, s *search, r span) (int64, error) {
 		if hi <= best.Load() {
 			return nil
 		}
-		t.prefetch(lo, hi)
 		p, err := s.last(ctx, lo, hi)
 		if p >= 0 {
 			keep(&best, p, func(p, q int64) bool { return p > q })
@@ -106,7 +105,7 @@ func keep(best *atomic.Int64, p int64, better func(p, q int64) bool) {
 // left, as str.count does: the empty needle b-a+1 times.
 func (t *Text) Count(ctx context.Context, needle []byte, a, b int64) (n int64, err error) {
 	err = t.withIndex(ctx, func(x *index) error {
-		lo, hi, err := x.bytesOf(t.data, "count in", a, b)
+		lo, hi, err := x.bytesOf(t.random, "count in", a, b)
 		if err != nil {
 			return err
 		}
@@ -123,8 +122,7 @@ func (t *Text) Count(ctx context.Context, needle []byte, a, b int64) (n int64, e
 
 func (t *Text) count(ctx context.Context, s *search, r span) (int64, error) {
 	if s.overlaps() {
-		n, _, err := s.countFrom(ctx, r.lo, r.hi)
-		return n, err
+		return s.countFrom(ctx, r.lo, r.hi)
 	}
 	var total atomic.Int64
 	err := t.each(ctx, r.lo, r.hi, func(_, lo, hi int64) error {

@@ -50,12 +50,14 @@ func (t *Text) fault(e any) error {
 	return fmt.Errorf("context file %q was truncated while in use: %w", t.name, ErrChanged)
 }
 
-// maps reports whether address p is in the mapping, or in the page after its
-// last byte, where a vector instruction may report its fault.
+// maps reports whether address p is in a mapping, or right after its last
+// byte, where a vector instruction may report its fault.
 func (t *Text) maps(p uintptr) bool {
-	if len(t.data) == 0 {
-		return false
+	for _, b := range [][]byte{t.data, t.random} {
+		base := uintptr(unsafe.Pointer(unsafe.SliceData(b)))
+		if len(b) > 0 && p >= base && p-base < uintptr(len(b))+1<<16 {
+			return true
+		}
 	}
-	base := uintptr(unsafe.Pointer(unsafe.SliceData(t.data)))
-	return p >= base && p-base < uintptr(len(t.data))+1<<16
+	return false
 }

@@ -115,6 +115,9 @@ func (x *index) byteOf(data []byte, c int64) int64 {
 	}
 	i := int64(sort.Search(len(x.cum), func(i int) bool { return x.cum[i] > c })) - 1
 	p := nextBoundary(data, i*x.block)
+	if x.invalid == 0 && i+1 < int64(len(x.cum)) && x.cum[i+1]-x.cum[i] == x.block {
+		return p + c - x.cum[i] // all ASCII
+	}
 	return skipChars(data, p, c-x.cum[i], x.invalid == 0)
 }
 
@@ -183,11 +186,14 @@ func (t *Text) withIndex(ctx context.Context, f func(x *index) error) error {
 // [Guard], and not after Close. The error wraps [ErrRange] for a bad range.
 func (t *Text) Slice(ctx context.Context, a, b int64) (data []byte, ascii bool, err error) {
 	err = t.withIndex(ctx, func(x *index) error {
-		lo, hi, err := x.bytesOf(t.data, "slice", a, b)
+		lo, hi, err := x.bytesOf(t.random, "slice", a, b)
 		if err != nil {
 			return err
 		}
-		data = t.data[lo:hi:hi]
+		if data = t.random; hi-lo > nearSize { // worth reading ahead
+			data = t.data
+		}
+		data = data[lo:hi:hi]
 		if ascii = hi-lo == b-a; ascii && x.invalid > 0 { // a character of one byte may be invalid
 			ascii, err = t.rangeASCII(ctx, lo, hi)
 		}
@@ -213,7 +219,7 @@ func (t *Text) rangeASCII(ctx context.Context, lo, hi int64) (bool, error) {
 // char == Len. The error wraps [ErrRange] for any other.
 func (t *Text) Offset(ctx context.Context, char int64) (byteOff int64, err error) {
 	err = t.withIndex(ctx, func(x *index) error {
-		byteOff, _, err = x.bytesOf(t.data, "find the byte of", char, char)
+		byteOff, _, err = x.bytesOf(t.random, "find the byte of", char, char)
 		return err
 	})
 	return byteOff, err
@@ -226,7 +232,7 @@ func (t *Text) Chars(ctx context.Context, byteOff int64) (n int64, err error) {
 		if byteOff < 0 || byteOff > x.size {
 			return fmt.Errorf("cannot count the characters before byte %d: %w: give 0 to %d", byteOff, ErrRange, x.size)
 		}
-		n = x.charOf(t.data, byteOff)
+		n = x.charOf(t.random, byteOff)
 		return nil
 	})
 	return n, err

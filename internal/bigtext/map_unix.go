@@ -3,6 +3,7 @@
 package bigtext
 
 import (
+	"errors"
 	"os"
 
 	"golang.org/x/sys/unix"
@@ -24,6 +25,17 @@ func mapFile(f *os.File, n int) (data []byte, unmap func() error, err error) {
 	return data, func() error { return os.NewSyscallError("munmap", unix.Munmap(data)) }, nil
 }
 
+// mapRandom maps n bytes of f once more, for reads here and there: the system
+// reads nothing ahead. nil when it cannot.
+func mapRandom(f *os.File, n int) (data []byte, unmap func() error) {
+	data, unmap, err := mapFile(f, n)
+	if err != nil || n == 0 {
+		return nil, func() error { return nil }
+	}
+	_ = unix.Madvise(data, unix.MADV_RANDOM) // without it, it is only slower
+	return data, unmap
+}
+
 // tempFile returns a new file that has no name any more, and what removes the
 // rest of it after its Close: nothing.
 func tempFile() (f *os.File, remove func() error, err error) {
@@ -32,8 +44,7 @@ func tempFile() (f *os.File, remove func() error, err error) {
 		return nil, nil, err
 	}
 	if err := os.Remove(f.Name()); err != nil {
-		f.Close()
-		return nil, nil, err
+		return nil, nil, errors.Join(err, f.Close())
 	}
 	return f, func() error { return nil }, nil
 }

@@ -67,7 +67,7 @@ func (m *matcher) each(ctx context.Context, r *region, p, stop int64, f func(loc
 		if err != nil {
 			return err
 		}
-		if loc == nil || loc[1] != end {
+		if len(loc) == 0 || loc[1] != end {
 			return errNoMatch
 		}
 		p, noEmpty = end, loc[0] == end
@@ -87,18 +87,12 @@ func (m *matcher) count(ctx context.Context, r *region, p, stop int64) (n int64,
 		m.counting = newDFA(m.re, false)
 	}
 	for p < stop {
-		lo, hi := m.nextLine(r.data, p, stop)
-		for lo < hi {
-			_, end, err := m.counting.find(ctx, r, m.table, lo, hi, false)
-			if err != nil {
-				return n, err
-			}
-			if end < 0 {
-				break
-			}
-			n++
-			lo = end
+		lo, hi := m.nextLine(r, p, stop)
+		k, err := m.counting.count(ctx, r, m.table, lo, hi)
+		if err != nil {
+			return n, err
 		}
+		n += k
 		p = hi
 	}
 	return n, nil
@@ -112,9 +106,9 @@ const (
 
 // nextLine returns the next bytes of [p,stop) to look at: all, or, when no match
 // holds a \n and each holds a literal, the next line that holds it.
-func (m *matcher) nextLine(data []byte, p, stop int64) (lo, hi int64) {
-	lit := m.re.literal
-	if !m.re.oneLine || lit == "" || m.re.start.prefix != "" ||
+func (m *matcher) nextLine(r *region, p, stop int64) (lo, hi int64) {
+	data, lit := r.data, m.re.literal
+	if !m.re.oneLine || lit == "" || m.re.start.prefix != "" || r.skipHole != nil ||
 		m.hops >= tryHops && m.hopped < m.hops*minHop {
 		return p, stop
 	}

@@ -71,22 +71,27 @@ func mapText(name string, f *os.File) (*Text, error) {
 	}
 	t := newText(name, data)
 	t.file, t.state = f, info
-	t.free = func() error { return errors.Join(unmap(), f.Close()) }
-	if err := t.protect(func() error { t.kind = sniffKind(name, data); return nil }); err != nil {
-		return nil, errors.Join(err, unmap())
+	random, unmapRandom := mapRandom(f, len(data))
+	if random != nil {
+		t.random = random
+	}
+	unmapAll := func() error { return errors.Join(unmap(), unmapRandom()) }
+	t.free = func() error { return errors.Join(unmapAll(), f.Close()) }
+	if err := t.protect(func() error { t.kind = sniffKind(name, t.random); return nil }); err != nil {
+		return nil, errors.Join(err, unmapAll())
 	}
 	return t, nil
 }
 
 // Spool copies r to a temporary file without a name and maps that. The error
-// wraps [ErrTooLarge] when r has more than max bytes. The text's name is
+// wraps [ErrTooLarge] when r has more than bound bytes. The text's name is
 // "stdin". A Read that blocks is not interrupted: close r for that.
-func Spool(ctx context.Context, r io.Reader, max int64) (*Text, error) {
+func Spool(ctx context.Context, r io.Reader, bound int64) (*Text, error) {
 	f, remove, err := tempFile()
 	if err != nil {
 		return nil, fmt.Errorf("cannot keep the input in a temporary file: %w", err)
 	}
-	if err := spool(ctx, f, r, max); err != nil {
+	if err := spool(ctx, f, r, bound); err != nil {
 		return nil, errors.Join(err, f.Close(), remove())
 	}
 	t, err := fromFile("stdin", f)
@@ -98,7 +103,7 @@ func Spool(ctx context.Context, r io.Reader, max int64) (*Text, error) {
 	return t, nil
 }
 
-func spool(ctx context.Context, w io.Writer, r io.Reader, max int64) error {
+func spool(ctx context.Context, w io.Writer, r io.Reader, bound int64) error {
 	buf := make([]byte, 1<<20)
 	empty := 0
 	for total := int64(0); ; {
@@ -106,8 +111,8 @@ func spool(ctx context.Context, w io.Writer, r io.Reader, max int64) error {
 			return err
 		}
 		n, err := r.Read(buf)
-		if total += int64(n); total > max {
-			return fmt.Errorf("cannot keep the input: %w: it has more than %d bytes: raise the bound or give a file", ErrTooLarge, max)
+		if total += int64(n); total > bound {
+			return fmt.Errorf("cannot keep the input: %w: it has more than %d bytes: raise the bound or give a file", ErrTooLarge, bound)
 		}
 		if _, werr := w.Write(buf[:n]); werr != nil {
 			return fmt.Errorf("cannot keep the input in a temporary file: %w: free space there or set TMPDIR", werr)

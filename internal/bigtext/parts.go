@@ -13,12 +13,7 @@ type cut struct {
 	sc     scanner
 	x      *splitIndex
 	lo, hi int64
-	before int64 // events of x before lo
-	events int64 // events in the range
-	// extra is 1 when the range starts with an event that is none in the text:
-	// the \n of a \r\n, or the rest of a field.
-	extra int64
-	parts int64
+	cutSums
 }
 
 // split returns the cut of the bytes [lo,hi).
@@ -31,23 +26,35 @@ func (t *Text) split(ctx context.Context, s Splitter, lo, hi int64) (*cut, error
 	if err != nil {
 		return nil, err
 	}
-	c := &cut{t: t, s: s, sc: s.scanner(ctx, t), x: x, lo: lo, hi: hi}
+	c := &cut{t: t, s: s, sc: s.scanner(ctx, t, t.random), x: x, lo: lo, hi: hi}
+	key := splitKey{s, lo, hi}
+	// The sums depend on the index: on its beginning.
+	if sums, ok := t.splits.getSums(key); ok && x.key.hi-x.key.lo > t.small() {
+		c.cutSums = sums
+		return c, nil
+	}
+	c.key = key
 	c.before = x.rank(c.sc, lo)
 	c.extra = b2i(lo < hi && c.startsInside())
 	c.events = x.rank(c.sc, max(lo, end)) - c.before + c.extra
 	c.parts = c.countParts()
-	return c, ctx.Err()
+	err = ctx.Err()
+	if err == nil && x.key.hi-x.key.lo > t.small() {
+		t.splits.putSums(c.cutSums)
+	}
+	return c, err
 }
 
 func (c *cut) startsInside() bool {
-	d := c.t.data
+	d := c.t.random
 	switch c.s.kind {
 	case splitLines:
 		return c.lo > 0 && d[c.lo] == '\n' && d[c.lo-1] == '\r'
 	case splitFields:
 		return spaceWidth(d, c.lo) == 0 && !fieldScanner(d).spaceBefore(c.lo)
+	default:
+		return false
 	}
-	return false
 }
 
 func (c *cut) countParts() int64 {
@@ -56,12 +63,13 @@ func (c *cut) countParts() int64 {
 		return c.events + 1
 	case splitFields:
 		return c.events
+	default:
+		rest := c.lo
+		if c.events > 0 {
+			rest = c.separator(c.events - 1).hi
+		}
+		return c.events + b2i(rest < c.hi)
 	}
-	rest := c.lo
-	if c.events > 0 {
-		rest = c.separator(c.events - 1).hi
-	}
-	return c.events + b2i(rest < c.hi)
 }
 
 // event returns the position of event i of the range.
@@ -157,13 +165,13 @@ func (c *cut) chars(ctx context.Context, x *index, i, j int64) (start, end int64
 	if err == nil {
 		err = ctx.Err()
 	}
-	return x.charOf(c.t.data, lo), x.charOf(c.t.data, hi), err
+	return x.charOf(c.t.random, lo), x.charOf(c.t.random, hi), err
 }
 
 // withCut calls f with the cut of the characters [a,b).
 func (t *Text) withCut(ctx context.Context, s Splitter, a, b int64, f func(x *index, c *cut) error) error {
 	return t.withIndex(ctx, func(x *index) error {
-		lo, hi, err := x.bytesOf(t.data, "split", a, b)
+		lo, hi, err := x.bytesOf(t.random, "split", a, b)
 		if err != nil {
 			return err
 		}

@@ -46,7 +46,7 @@ func (m *pike) run(ctx context.Context, r *region, from int64, noEmpty bool) ([]
 	found := false
 	seenBefore := before(r.data, r.lo, from)
 	for p, n := from, 0; ; n++ {
-		if n&0xfff == 0xfff && ctx.Err() != nil {
+		if n&0x3f == 0x3f && ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
 		k, w := m.re.classes.at(r.data, p, r.hi)

@@ -52,10 +52,13 @@ func CompileRegexp(expr string) (*Regexp, error) {
 		return nil, fmt.Errorf("cannot compile the regular expression: %w: it has %d instructions and %d groups: use fewer repetitions, classes or groups", ErrTooLarge, n, tree.MaxCap())
 	}
 	re.literal = requiredLiteral(simple)
-	return re, re.analyze()
+	if err := re.analyse(); err != nil {
+		return nil, err
+	}
+	return re, nil
 }
 
-func (re *Regexp) analyze() error {
+func (re *Regexp) analyse() error {
 	re.need = assertions(re.prog)
 	var all syntax.EmptyOp
 	for _, op := range re.need {
@@ -93,8 +96,9 @@ func (re *Regexp) matchesEmpty(pc uint32, seen []bool) bool {
 		return re.matchesEmpty(in.Out, seen)
 	case syntax.InstMatch:
 		return true
+	default:
+		return false
 	}
-	return false
 }
 
 // String returns the expression.
@@ -122,6 +126,7 @@ func assertions(prog *syntax.Prog) []syntax.EmptyOp {
 				n = need[in.Out]
 			case syntax.InstEmptyWidth:
 				n = need[in.Out] | syntax.EmptyOp(in.Arg)
+			default: // consumes a character, or ends
 			}
 			if n != need[pc] {
 				need[pc], changed = n, true
@@ -152,6 +157,7 @@ func requiredLiteral(re *syntax.Regexp) string {
 			}
 		}
 		return best
+	default: // need not hold any one string
 	}
 	return ""
 }

@@ -26,11 +26,15 @@ func (t *Text) CountRegexp(ctx context.Context, re *Regexp, a, b int64) (n int64
 
 func (t *Text) withRegion(ctx context.Context, a, b int64, f func(*index, *region) error) error {
 	return t.withIndex(ctx, func(x *index) error {
-		lo, hi, err := x.bytesOf(t.data, "match in", a, b)
+		lo, hi, err := x.bytesOf(t.random, "match in", a, b)
 		if err != nil {
 			return err
 		}
-		return f(x, &region{data: t.data, lo: lo, hi: hi, valid: x.invalid == 0})
+		r := &region{data: t.data, lo: lo, hi: hi, valid: x.invalid == 0}
+		if len(t.findHoles()) > 0 {
+			r.skipHole = t.skipHole
+		}
+		return f(x, r)
 	})
 }
 
@@ -49,7 +53,6 @@ func (t *Text) eachPiece(ctx context.Context, re *Regexp, r *region, f func(lo, 
 		if i > 0 {
 			lo = ends[i-1]
 		}
-		t.prefetch(lo, ends[i])
 		return f(lo, ends[i])
 	})
 }
@@ -92,10 +95,10 @@ func (t *Text) FindRegexp(ctx context.Context, re *Regexp, a, b, from int64, lim
 		if from < a || from > b || limit < 1 {
 			return fmt.Errorf("cannot match from %d up to %d times: %w: give %d to %d, and 1 or more", from, limit, ErrRange, a, b)
 		}
-		c := collector{x: x, data: t.data, limit: limit, next: -1}
+		c := collector{x: x, data: t.random, limit: limit, next: -1}
 		m := re.borrow(r.valid)
 		defer re.giveBack(m)
-		if err := m.each(ctx, r, x.byteOf(t.data, from), r.hi, c.add); err != nil {
+		if err := m.each(ctx, r, x.byteOf(t.random, from), r.hi, c.add); err != nil {
 			return err
 		}
 		spans = c.spans
@@ -152,6 +155,9 @@ func (c *collector) char(p int64) int64 {
 		return p
 	case d >= 0 && d < c.x.block/2 && c.x.invalid == 0:
 		c.atChar += leads(c.data[c.atByte:p])
+	case d >= 0 && d < c.x.block/2: // both positions begin a character
+		n, _, _ := countDecoded(c.data[c.atByte:p])
+		c.atChar += n
 	default:
 		c.atChar = c.x.charOf(c.data, p)
 	}

@@ -10,7 +10,7 @@ import (
 )
 
 // chunks returns how many chunks the bytes [lo,hi) have. Chunks start at
-// multiples of t.chunk, so that they are made of whole blocks and pages.
+// multiples of t.chunk, so that they are made of whole blocks.
 func (t *Text) chunks(lo, hi int64) int64 {
 	if lo >= hi {
 		return 0
@@ -30,7 +30,6 @@ func (t *Text) chunkAt(lo, hi, i int64) (int64, int64) {
 func (t *Text) each(ctx context.Context, lo, hi int64, f func(i, lo, hi int64) error) error {
 	return t.eachOf(ctx, t.chunks(lo, hi), func(i int64) error {
 		lo, hi := t.chunkAt(lo, hi, i)
-		t.prefetch(lo, hi)
 		return f(i, lo, hi)
 	})
 }
@@ -68,15 +67,6 @@ func some(ctx context.Context, n int64, f func(i int64) error) error {
 		return nil
 	}
 	return f(0)
-}
-
-// prefetch maps the pages of the bytes [lo,hi) that are in no hole.
-func (t *Text) prefetch(lo, hi int64) {
-	const page = 1 << 16 // a multiple of every system's page size
-	if lo = lo / page * page; t.file == nil || hi-lo < 2*page || t.inHole(lo, hi) {
-		return
-	}
-	populate(t.data[lo:hi:hi])
 }
 
 // findHoles asks the file for its holes, once.

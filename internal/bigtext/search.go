@@ -12,13 +12,14 @@ const searchStep = 1 << 20
 // search looks for one needle of at least one byte.
 type search struct {
 	t      *Text
+	data   []byte // of t
 	needle []byte
 	raw    bool // the needle has invalid bytes, so that a match needs a check
 	nul    bool // the needle has a NUL, so that it may be in a hole
 }
 
 func newSearch(t *Text, needle []byte) *search {
-	return &search{t: t, needle: needle, raw: !utf8.Valid(needle), nul: bytes.IndexByte(needle, 0) >= 0}
+	return &search{t: t, data: t.data, needle: needle, raw: !utf8.Valid(needle), nul: bytes.IndexByte(needle, 0) >= 0}
 }
 
 // starts returns the range of positions where a match inside [lo,hi) may start.
@@ -30,7 +31,7 @@ func (s *search) starts(lo, hi int64) span {
 // they are unless a valid sequence crosses the first or the last byte, which
 // only a needle with invalid bytes allows.
 func (s *search) matches(p int64) bool {
-	return !s.raw || boundary(s.t.data, p) && boundary(s.t.data, p+int64(len(s.needle)))
+	return !s.raw || boundary(s.data, p) && boundary(s.data, p+int64(len(s.needle)))
 }
 
 // window returns the end of the starts to look at from lo in one step, and the
@@ -47,7 +48,7 @@ func (s *search) window(lo, hi int64) (end int64, w []byte) {
 		hole := s.t.nextHole(lo)
 		end, last = min(end, hole), min(last, hole)
 	}
-	return end, s.t.data[lo:last]
+	return end, s.data[lo:last]
 }
 
 // next returns the first match that starts in [lo,hi); -1: none.
@@ -83,7 +84,7 @@ func (s *search) last(ctx context.Context, lo, hi int64) (int64, error) {
 			hi = from
 			continue
 		}
-		w := s.t.data[from:min(hi+n-1, s.t.Bytes())]
+		w := s.data[from:min(hi+n-1, s.t.Bytes())]
 		i := int64(bytes.Index(w, s.needle))
 		if i >= 0 {
 			i = int64(bytes.LastIndex(w, s.needle))
@@ -101,12 +102,12 @@ func (s *search) last(ctx context.Context, lo, hi int64) (int64, error) {
 }
 
 // countFrom counts the matches that start in [lo,hi) and do not overlap, from
-// the left, and returns where the next one may start.
-func (s *search) countFrom(ctx context.Context, lo, hi int64) (count, next int64, err error) {
+// the left.
+func (s *search) countFrom(ctx context.Context, lo, hi int64) (count int64, err error) {
 	for {
 		p, err := s.next(ctx, lo, hi)
 		if err != nil || p < 0 {
-			return count, lo, err
+			return count, err
 		}
 		count++
 		lo = p + int64(len(s.needle))
@@ -117,8 +118,7 @@ func (s *search) countFrom(ctx context.Context, lo, hi int64) (count, next int64
 // overlap itself.
 func (s *search) countAll(ctx context.Context, lo, hi int64) (int64, error) {
 	if s.raw {
-		n, _, err := s.countFrom(ctx, lo, hi)
-		return n, err
+		return s.countFrom(ctx, lo, hi)
 	}
 	count := int64(0)
 	for lo < hi {

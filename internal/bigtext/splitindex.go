@@ -1,6 +1,7 @@
 package bigtext
 
 import (
+	"bytes"
 	"context"
 	"sort"
 	"strings"
@@ -33,8 +34,37 @@ type splitKey struct {
 
 // splitCache keeps the last used split indexes, the latest first.
 type splitCache struct {
-	mu  sync.Mutex
-	all []*splitIndex
+	mu   sync.Mutex
+	all  []*splitIndex
+	sums []cutSums // of the last ranges that were split
+}
+
+// cutSums is what there is to know about a split range before any of its parts.
+type cutSums struct {
+	key    splitKey
+	before int64 // events of the index before the range
+	events int64 // events in the range
+	// extra is 1 when the range starts with an event that is none in the text:
+	// the \n of a \r\n, or the rest of a field.
+	extra int64
+	parts int64
+}
+
+func (c *splitCache) getSums(k splitKey) (cutSums, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, s := range c.sums {
+		if s.key == k {
+			return s, true
+		}
+	}
+	return cutSums{}, false
+}
+
+func (c *splitCache) putSums(s cutSums) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.sums = append([]cutSums{s}, c.sums[:min(len(c.sums), maxSplitIndexes-1)]...)
 }
 
 func (c *splitCache) get(k splitKey) *splitIndex {
@@ -59,7 +89,7 @@ func (c *splitCache) put(x *splitIndex) {
 // splitIndexFor returns an index for the events in [lo,hi).
 func (t *Text) splitIndexFor(ctx context.Context, s Splitter, lo, hi int64) (*splitIndex, error) {
 	whole := splitKey{s, 0, s.lastEvent(0, t.Bytes())}
-	small := hi-lo <= min(smallRange, t.chunk)
+	small := hi-lo <= t.small()
 	if s.greedy {
 		whole = splitKey{s, lo, hi}
 	}
@@ -134,7 +164,7 @@ func (t *Text) countEvents(ctx context.Context, x *splitIndex) error {
 	first := x.key.lo / x.block
 	holes := x.key.s.kind != splitSep || strings.IndexByte(x.key.s.sep, 0) < 0
 	return t.each(ctx, x.key.lo, x.key.hi, func(_, lo, hi int64) error {
-		sc := x.key.s.scanner(ctx, t)
+		sc := x.key.s.scanner(ctx, t, t.data)
 		for i := lo/x.block - first; i <= (hi-1)/x.block-first; i++ {
 			from, to := x.blockAt(i)
 			// The byte before matters: a hole after whitespace starts a field.
@@ -147,7 +177,17 @@ func (t *Text) countEvents(ctx context.Context, x *splitIndex) error {
 	})
 }
 
+// countEvents returns the number of events in [lo,hi).
 func countEvents(sc scanner, lo, hi int64) (n int64) {
+	if lo >= hi {
+		return 0
+	}
+	switch sc := sc.(type) { // much faster than one by one
+	case fieldScanner:
+		return sc.count(lo, hi)
+	case newlineScanner:
+		return int64(bytes.Count(sc[lo:hi], []byte{'\n'}))
+	}
 	for at, p := sc.next(lo, hi); at >= 0; at, p = sc.next(p, hi) {
 		n++
 	}
@@ -197,3 +237,6 @@ func (x *splitIndex) at(sc scanner, k int64) int64 {
 	}
 	return at
 }
+
+// small returns smallRange, but less where a test makes chunks small.
+func (t *Text) small() int64 { return min(smallRange, t.chunk) }

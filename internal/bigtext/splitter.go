@@ -56,17 +56,19 @@ type scanner interface {
 	separator(at int64) span
 }
 
-// scanner returns the scanner of s for t.
-func (s Splitter) scanner(ctx context.Context, t *Text) scanner {
+// scanner returns the scanner of s for t, whose bytes it takes from data.
+func (s Splitter) scanner(ctx context.Context, t *Text, data []byte) scanner {
 	switch s.kind {
 	case splitLines:
-		return lineScanner(t.data)
+		return lineScanner(data)
 	case splitNewlines:
-		return newlineScanner(t.data)
+		return newlineScanner(data)
 	case splitFields:
-		return fieldScanner(t.data)
+		return fieldScanner(data)
 	default:
-		return sepScanner{newSearch(t, []byte(s.sep)), ctx}
+		find := newSearch(t, []byte(s.sep))
+		find.data = data
+		return sepScanner{find, ctx}
 	}
 }
 
@@ -100,19 +102,22 @@ func (d lineScanner) next(p, hi int64) (at, after int64) {
 			}
 		}
 		for end := min(p+8, hi); p < end; p++ {
-			if w := d.width(p); w > 0 {
-				return p, p + w
+			if mayEndLine[d[p]] {
+				if w := d.width(p); w > 0 {
+					return p, p + w
+				}
 			}
 		}
 	}
 	return -1, hi
 }
 
+// mayEndLine has the first bytes of all line ends.
+var mayEndLine = [256]bool{'\n': true, '\v': true, '\f': true, '\r': true, 0x1c: true, 0x1d: true, 0x1e: true, 0xc2: true, 0xe2: true}
+
 // width returns the length in bytes of the line end that starts at p; 0: none.
 func (d lineScanner) width(p int64) int64 {
 	switch c := d[p]; {
-	case c > 0x1e && c < 0xc2:
-		return 0
 	case c == '\r':
 		return 1 + b2i(d.has(p+1, "\n"))
 	case c == '\n':

@@ -69,19 +69,36 @@ func (s *startSet) addInst(c *classes, in *syntax.Inst) {
 			s.may[b] = true
 		}
 	}
-	for _, r := range c.rep { // a class of ASCII and others has an ASCII representative
-		if k := c.of(r); !c.matches(in, int(k)) || !c.hasWide(k) {
-			continue
+	for k := range c.n {
+		if c.matches(in, k) {
+			c.addLeads(&s.may, uint16(k))
 		}
-		for b := utf8.RuneSelf; b < 256; b++ {
-			s.may[b] = true
-		}
-		return
 	}
 }
 
-// hasWide reports whether class k has a character above ASCII.
-func (c *classes) hasWide(k uint16) bool { return c.wideClass[k] }
+// addLeads adds the first bytes of the characters above ASCII of class k: all
+// bytes above ASCII when an invalid one is of class k.
+func (c *classes) addLeads(may *[256]bool, k uint16) {
+	if !c.wideClass[k] {
+		return
+	}
+	if k == c.of(utf8.RuneError) {
+		for b := utf8.RuneSelf; b < 256; b++ {
+			may[b] = true
+		}
+		return
+	}
+	for p, page := range c.wide {
+		for i, id := range page {
+			if r := rune(p<<8 | i); id == k && r >= utf8.RuneSelf {
+				may[utf8.AppendRune(nil, r)[0]] = true
+				if p >= 8 { // from U+0800 on, a page has one first byte
+					break
+				}
+			}
+		}
+	}
+}
 
 // skip returns the first position in [p,hi) where a match may start, or hi; a
 // prefix may end after hi, where last is the end of the range.

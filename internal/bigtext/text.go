@@ -19,12 +19,13 @@ const (
 // Text is a read-only text. Its methods may be called concurrently. Use [Open],
 // [FromBytes], [Spool] or [Dir.Open] to get one, and Close it.
 type Text struct {
-	name  string
-	data  []byte
-	file  *os.File
-	state os.FileInfo // at Open; nil without a file
-	free  func() error
-	kind  Kind
+	name   string
+	data   []byte // for scans
+	random []byte // the same bytes for reads here and there: see doc.go
+	file   *os.File
+	state  os.FileInfo // at Open; nil without a file
+	free   func() error
+	kind   Kind
 
 	refs   atomic.Int64 // users of data, and one until Close
 	closed atomic.Bool
@@ -42,8 +43,10 @@ type Text struct {
 type span struct{ lo, hi int64 }
 
 func newText(name string, data []byte) *Text {
-	t := &Text{name: name, data: data, build: make(chan struct{}, 1),
-		chunk: defaultChunk, block: defaultBlock, splitBlock: defaultSplitBlock}
+	t := &Text{
+		name: name, data: data, random: data, build: make(chan struct{}, 1),
+		chunk: defaultChunk, block: defaultBlock, splitBlock: defaultSplitBlock,
+	}
 	t.refs.Store(1)
 	return t
 }

@@ -84,14 +84,61 @@ func countChars(b []byte, lo, hi int64) (chars, invalid, first int64) {
 		return 0, 0, -1
 	}
 	part := b[from:to]
-	if isASCII(part) {
-		return int64(len(part)), 0, -1
-	}
-	if utf8.Valid(part) {
-		return leads(part), 0, -1
+	if chars, ok := countValid(part); ok {
+		return chars, 0, -1
 	}
 	chars, invalid, first = countDecoded(part)
 	return chars, invalid, first + from
+}
+
+// countValid counts the characters of b; false when b is not valid UTF-8. It is
+// utf8.RuneCount, several times as fast on text that mixes ASCII and others.
+func countValid(b []byte) (chars int64, ok bool) {
+	p, n := 0, len(b)
+	tails := 0
+	for p+8 <= n {
+		high := binary.LittleEndian.Uint64(b[p:]) & highBits
+		if high == 0 {
+			p += 8
+			continue
+		}
+		p += bits.TrailingZeros64(high) / 8
+		// A run of characters above ASCII, of two and three bytes most often.
+		for p+4 <= n && b[p] >= utf8.RuneSelf {
+			w := wideLen(binary.LittleEndian.Uint32(b[p:]))
+			if w == 0 {
+				return 0, false
+			}
+			p += w
+			tails += w - 1
+		}
+	}
+	for p < n {
+		r, w := utf8.DecodeRune(b[p:])
+		if r == utf8.RuneError && w == 1 {
+			return 0, false
+		}
+		p += w
+		tails += w - 1
+	}
+	return int64(n - tails), true
+}
+
+// wideLen returns the length of the valid sequence above ASCII that the bytes
+// of x, the first one lowest, start with; 0 when it is invalid. The cases are
+// those of The Unicode Standard 15.0, table 3-7.
+func wideLen(x uint32) int {
+	switch {
+	case x&0xC0E0 == 0x80C0:
+		return int(b2i(x&0x1E != 0)) * 2
+	case x&0xC0C0F0 == 0x8080E0:
+		lead, second := x&0xF, x>>8&0x3F
+		return int(b2i(lead != 0 && lead != 0xD || lead == 0 && second >= 0x20 || lead == 0xD && second < 0x20)) * 3
+	case x&0xC0C0C0F8 == 0x808080F0:
+		lead, second := x&7, x>>8&0x3F
+		return int(b2i(lead > 0 && lead < 4 || lead == 0 && second >= 0x10 || lead == 4 && second < 0x10)) * 4
+	}
+	return 0
 }
 
 // countDecoded is countChars for all of b, character by character.
@@ -117,7 +164,8 @@ func countDecoded(b []byte) (chars, invalid, first int64) {
 // up to there must be in b. valid says that b is valid UTF-8.
 func skipChars(b []byte, p, n int64, valid bool) int64 {
 	for valid && n >= 8 && p+8 <= int64(len(b)) {
-		n -= leads(b[p : p+8])
+		x := binary.LittleEndian.Uint64(b[p:])
+		n -= 8 - int64(bits.OnesCount64(x&(^x<<1)&highBits))
 		p += 8
 	}
 	// The eight bytes may end inside a character that is counted already.

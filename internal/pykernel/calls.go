@@ -91,7 +91,8 @@ func (s *Session) decodeCall(body []byte) (tiers.Call, error) {
 	if json.Unmarshal(pair[0], &call.Args) != nil || json.Unmarshal(pair[1], &call.Named) != nil {
 		return tiers.Call{}, errRequest
 	}
-	return call, s.permit(&call)
+	err := s.permit(&call)
+	return call, err
 }
 
 // ErrNoModel is what a model call answers in a session without a model.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"time"
 
 	"github.com/rlmhq/rlm/internal/bigtext"
@@ -17,7 +18,7 @@ import (
 // the host functions it calls run on goroutines of their own.
 type Session struct {
 	cfg     tiers.Config
-	texts   []*bigtext.Text // by id: the inputs' first, then files of directories
+	texts   []openText // by id: the inputs' first, then files of directories
 	snippet int             // ordinal of the snippet that runs or ran last
 	meter   meter
 	calls   calls
@@ -25,6 +26,24 @@ type Session struct {
 	final   *tiers.Final
 	raised  *report
 	broken  error
+}
+
+// openText is a text that the guest knows by number. One of a directory is opened
+// again for each use: the directory keeps few of them open.
+type openText struct {
+	text *bigtext.Text
+	dir  *bigtext.Dir
+	path string
+}
+
+func (o openText) open() (*bigtext.Text, error) {
+	if o.dir != nil {
+		return o.dir.Open(o.path)
+	}
+	if o.text == nil {
+		return nil, errRequest // the input is no text
+	}
+	return o.text, nil
 }
 
 // report is the guest's word on the exception that left a snippet.
@@ -42,12 +61,12 @@ func NewSession(ctx context.Context, cfg tiers.Config) (*Session, error) {
 		return nil, err
 	}
 	cfg.Limits = cfg.Limits.WithDefaults()
-	s := &Session{cfg: cfg, texts: make([]*bigtext.Text, len(cfg.Inputs))}
+	s := &Session{cfg: cfg, texts: make([]openText, len(cfg.Inputs))}
 	for i, in := range cfg.Inputs {
 		if err := checkInput(in); err != nil {
 			return nil, fmt.Errorf("cannot use input %d (%s): %w", i, in.Name, err)
 		}
-		s.texts[i] = in.Text
+		s.texts[i].text = in.Text
 		if in.Text != nil {
 			if _, err := in.Text.Len(ctx); err != nil {
 				return nil, fmt.Errorf("cannot read input %d: %w", i, err)
@@ -55,8 +74,8 @@ func NewSession(ctx context.Context, cfg tiers.Config) (*Session, error) {
 		}
 	}
 	for _, f := range cfg.Functions {
-		if !identifier(f.Name) {
-			return nil, fmt.Errorf("cannot offer host function %q: its name is not a Python identifier", f.Name)
+		if err := checkName(f.Name); err != nil {
+			return nil, fmt.Errorf("cannot offer host function %q: %w", f.Name, err)
 		}
 	}
 	return s, nil
@@ -74,6 +93,22 @@ func checkInput(in tiers.Input) error {
 	}
 	if in.Value != nil && !json.Valid(in.Value) {
 		return errors.New("its value is not JSON")
+	}
+	return nil
+}
+
+// taken are the names that a host function cannot have: Python's keywords and
+// what the runtime itself provides.
+var taken = regexp.MustCompile(`^(False|None|True|and|as|assert|async|await|break|class|continue|def|del|elif|else|` +
+	`except|finally|for|from|global|if|import|in|is|lambda|nonlocal|not|or|pass|raise|return|try|while|with|yield|` +
+	`FINAL|FINAL_VAR|SUBMIT|SHOW_VARS|parallel_map|answer|history|context(_[0-9]+)?)$`)
+
+func checkName(name string) error {
+	if !identifier(name) {
+		return errors.New("its name is not a plain Python identifier")
+	}
+	if taken.MatchString(name) {
+		return errors.New("its name is reserved")
 	}
 	return nil
 }
@@ -106,17 +141,17 @@ func (s *Session) Snippet() int { return s.snippet }
 // counts its snippets on and knows the same open texts.
 func (s *Session) Continue(from *Session) {
 	s.snippet = from.snippet
-	s.texts = append([]*bigtext.Text(nil), from.texts...)
+	s.texts = append([]openText(nil), from.texts...)
 }
 
 // Begin starts the accounts of a snippet. It fails if an input has changed on
 // disk: offsets would lie.
 func (s *Session) Begin(ctx context.Context, job tiers.Job) error {
-	for _, t := range s.texts {
-		if t == nil {
+	for _, o := range s.texts {
+		if o.text == nil {
 			continue
 		}
-		if err := t.Changed(); err != nil {
+		if err := o.text.Changed(); err != nil {
 			return err
 		}
 	}
@@ -290,23 +325,14 @@ func (o *output) write(stream int, b []byte) {
 
 func (o *output) dropped() int64 { return max(0, o.total-o.limit) }
 
-// Output gives a writer for what the guest's own C code prints, which does not
-// come by request.
-func (s *Session) Output(stderr bool) io.Writer {
+// Print takes what the guest's own C code writes, which does not come by
+// request.
+func (s *Session) Print(stderr bool, b []byte) {
+	stream := 0
 	if stderr {
-		return streamWriter{s, 1}
+		stream = 1
 	}
-	return streamWriter{s, 0}
-}
-
-type streamWriter struct {
-	s      *Session
-	stream int
-}
-
-func (w streamWriter) Write(b []byte) (int, error) {
-	w.s.out.write(w.stream, b)
-	return len(b), nil
+	s.out.write(stream, b)
 }
 
 // Broke records that the session itself failed, not the snippet: an input

@@ -33,19 +33,19 @@ var echoHost = tiers.HostFunc(func(ctx context.Context, call tiers.Call) (tiers.
 	return json.Marshal(call.Args)
 })
 
-func testConfig(t testing.TB) tiers.Config {
-	t.Helper()
-	root := t.TempDir()
+func testConfig(tb testing.TB) tiers.Config {
+	tb.Helper()
+	root := tb.TempDir()
 	if err := os.WriteFile(filepath.Join(root, "a.txt"), []byte("file of a directory"), 0o600); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	dir, err := bigtext.OpenDir(root)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	t.Cleanup(func() {
+	tb.Cleanup(func() {
 		if err := dir.Close(); err != nil {
-			t.Error(err)
+			tb.Error(err)
 		}
 	})
 	return tiers.Config{
@@ -60,16 +60,16 @@ func testConfig(t testing.TB) tiers.Config {
 	}
 }
 
-func begun(t testing.TB, cfg tiers.Config) *Session {
-	t.Helper()
+func begun(tb testing.TB, cfg tiers.Config) *Session {
+	tb.Helper()
 	s, err := NewSession(context.Background(), cfg)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	if err := s.Begin(context.Background(), tiers.Job{}); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	t.Cleanup(func() { s.calls.end() })
+	tb.Cleanup(func() { s.calls.end() })
 	return s
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -61,7 +62,11 @@ func (s *Session) describe() Reply {
 }
 
 func (s *Session) textInfo(id int, name string) (textInfo, error) {
-	t, ctx := s.texts[id], s.calls.ctx
+	ctx := s.calls.ctx
+	t, err := s.texts[id].open()
+	if err != nil {
+		return textInfo{}, err
+	}
 	chars, err := t.Len(ctx)
 	if err != nil {
 		return textInfo{}, err
@@ -120,24 +125,15 @@ func (s *Session) openFile(d *bigtext.Dir, path string) Reply {
 	if len(s.texts) >= maxTexts+len(s.cfg.Inputs) {
 		return fail(fmt.Errorf("cannot open %q: %d files have been opened in this session, no more may be", path, maxTexts))
 	}
-	t, err := d.Open(path)
+	id := slices.IndexFunc(s.texts, func(o openText) bool { return o.dir == d && o.path == path })
+	if id < 0 {
+		id = len(s.texts)
+		s.texts = append(s.texts, openText{dir: d, path: path})
+	}
+	info, err := s.textInfo(id, path)
 	if errors.Is(err, fs.ErrNotExist) { // the error of the file system would show the host's path
 		err = fmt.Errorf("cannot open %q: no such file in the context directory", path)
 	}
-	if err != nil {
-		return fail(err)
-	}
-	id := -1
-	for i := len(s.cfg.Inputs); i < len(s.texts); i++ {
-		if s.texts[i] == t {
-			id = i
-		}
-	}
-	if id < 0 {
-		id = len(s.texts)
-		s.texts = append(s.texts, t)
-	}
-	info, err := s.textInfo(id, path)
 	if err != nil {
 		return fail(err)
 	}
@@ -155,10 +151,14 @@ func (s *Session) text(body []byte) Reply {
 	if err != nil {
 		return fail(err)
 	}
-	if nums[0] < 0 || nums[0] >= int64(len(s.texts)) || s.texts[nums[0]] == nil {
+	if nums[0] < 0 || nums[0] >= int64(len(s.texts)) {
 		return fail(errRequest)
 	}
-	t, a, b := s.texts[nums[0]], nums[1], nums[2]
+	t, err := s.texts[nums[0]].open()
+	if err != nil {
+		return fail(err)
+	}
+	a, b := nums[1], nums[2]
 	switch op {
 	case 's':
 		return s.slice(t, a, b)
@@ -273,8 +273,10 @@ func matches(ctx context.Context, t *bigtext.Text, op byte, a, b int64, body []b
 	if err != nil {
 		return fail(fmt.Errorf("regexp: %w", err))
 	}
-	var spans [][]int64
-	next := int64(-1)
+	var (
+		spans [][]int64
+		next  int64
+	)
 	if op == 'x' {
 		spans, next, err = t.FindRegexp(ctx, re, a, b, nums[0], int(nums[1]))
 	} else {

@@ -76,7 +76,7 @@ func (b *bench) guest(cfg tiers.Config, source string) (tiers.Result, error) {
 	if err != nil {
 		return tiers.Result{}, err
 	}
-	defer s.Close() //nolint:errcheck // freed memory is all it has
+	defer s.Close()
 	r, err := s.Run(b.ctx, tiers.Job{Source: source})
 	if err == nil && r.Status != tiers.StatusOK {
 		err = fmt.Errorf("%s: %+v", source, r.Exception)
@@ -96,7 +96,7 @@ func (b *bench) scan() error {
 	if err != nil {
 		return err
 	}
-	defer text.Close() //nolint:errcheck // only read
+	defer text.Close()
 	cfg := tiers.Config{Inputs: []tiers.Input{{Name: b.text, Text: text}}}
 	for _, s := range searches {
 		source := "n = " + s.guest + fmt.Sprintf(timing, "n = "+s.guest)

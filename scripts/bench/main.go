@@ -57,7 +57,7 @@ func (b *bench) run() error {
 		return err
 	}
 	b.tier = wasm.New(wasm.Options{CacheDir: filepath.Join(cache, "rlm")})
-	defer b.tier.Close() //nolint:errcheck // the process ends
+	defer b.tier.Close()
 	if err := b.tier.Warm(b.ctx); err != nil {
 		return err
 	}

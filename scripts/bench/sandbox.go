@@ -109,7 +109,7 @@ func pss() (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	defer f.Close() //nolint:errcheck // only read
+	defer f.Close()
 	lines := bufio.NewScanner(f)
 	for lines.Scan() {
 		var kib int64
@@ -153,7 +153,7 @@ func (b *bench) snippet() error {
 	if err != nil {
 		return err
 	}
-	defer s.Close() //nolint:errcheck // freed memory is all it has
+	defer s.Close()
 	took, err := median(5000, func() error {
 		_, err := s.Run(b.ctx, tiers.Job{Source: small})
 		return err
@@ -197,7 +197,7 @@ func (b *bench) perRound(cfg tiers.Config, rounds int, source string) (time.Dura
 		begun := time.Now()
 		r, err := s.Run(b.ctx, tiers.Job{Source: fmt.Sprintf(source, rounds)})
 		took := time.Since(begun)
-		if err = errors.Join(err, s.Close()); err != nil {
+		if err := errors.Join(err, s.Close()); err != nil {
 			return 0, err
 		}
 		if r.Status != tiers.StatusOK {

@@ -35,7 +35,7 @@ func openSandbox(tb testing.TB, tier tiers.Tier, cfg tiers.Config) tiers.Sandbox
 	return s
 }
 
-func runOK(tb testing.TB, s tiers.Sandbox, source string) tiers.Result {
+func runOK(tb testing.TB, s tiers.Sandbox, source string) {
 	tb.Helper()
 	r, err := s.Run(context.Background(), tiers.Job{Source: source})
 	if err != nil {
@@ -44,7 +44,6 @@ func runOK(tb testing.TB, s tiers.Sandbox, source string) tiers.Result {
 	if r.Status != tiers.StatusOK {
 		tb.Fatalf("%s: %s %+v", source, r.Status, r.Exception)
 	}
-	return r
 }
 
 // BenchmarkStart is a new sandbox up to its first result, and its end.
@@ -62,7 +61,7 @@ func BenchmarkStart(b *testing.B) {
 // BenchmarkSnippet is a further snippet of a live session.
 func BenchmarkSnippet(b *testing.B) {
 	s := openSandbox(b, warmTier(b), tiers.Config{})
-	defer s.Close() //nolint:errcheck // freed memory is all it has
+	defer s.Close()
 	for b.Loop() {
 		runOK(b, s, "print(1+1)")
 	}
@@ -76,7 +75,7 @@ func BenchmarkHostCall(b *testing.B) {
 	s := openSandbox(b, warmTier(b), tiers.Config{
 		Host: host, Functions: []tiers.Function{{Name: "ask"}}, Limits: tiers.Limits{HostCalls: 1 << 30},
 	})
-	defer s.Close() //nolint:errcheck // freed memory is all it has
+	defer s.Close()
 	runOK(b, s, "def many(n):\n    for i in range(n): ask('question', {'id': i, 'tags': ['a', 'b']}, model='m')")
 	const batch = 1000
 	for b.Loop() {
@@ -88,7 +87,7 @@ func BenchmarkHostCall(b *testing.B) {
 // BenchmarkFork copies a live sandbox that holds some data.
 func BenchmarkFork(b *testing.B) {
 	s := openSandbox(b, warmTier(b), tiers.Config{})
-	defer s.Close() //nolint:errcheck // freed memory is all it has
+	defer s.Close()
 	runOK(b, s, "data = list(range(50000))")
 	for b.Loop() {
 		f, err := s.(tiers.Forker).Fork(context.Background())

@@ -75,7 +75,7 @@ func readHead(f *os.File, key string) (cachedHead, error) {
 
 // adopt makes the cached image the engine's.
 func (e *engine) adopt(c *cachedImage) error {
-	defer c.file.Close() //nolint:errcheck // only read
+	defer c.file.Close()
 	data := make([]byte, c.head.Size)
 	if _, err := c.file.ReadAt(data, cacheHead); err != nil {
 		return fmt.Errorf("cannot read the cached image %s: %w", c.file.Name(), err)

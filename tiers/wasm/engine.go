@@ -34,6 +34,7 @@ type engine struct {
 	module  wazero.CompiledModule
 	image   *image
 	layout  layout
+	idle    *idleList
 }
 
 // layout is where things lie in the guest's memory.
@@ -49,7 +50,7 @@ type layout struct {
 }
 
 func newEngine(ctx context.Context, options Options) (*engine, error) {
-	e := &engine{options: options}
+	e := &engine{options: options, idle: newIdleList()}
 	if err := e.start(ctx); err != nil {
 		return nil, errors.Join(err, e.close())
 	}
@@ -125,6 +126,14 @@ func (e *engine) imports(ctx context.Context) error {
 	// on the stack. Ours only ends the run; the sandbox is discarded after it.
 	i32, i64 := api.ValueTypeI32, api.ValueTypeI64
 	wasi.NewFunctionBuilder().WithGoModuleFunction(api.GoModuleFunc(hostExit), []api.ValueType{i32}, nil).Export("proc_exit")
+	// What would change the descriptors, the only state of an instance on the
+	// host's side, does not exist: instances are used again.
+	refuse := api.GoModuleFunc(hostRefuse)
+	for name, params := range map[string][]api.ValueType{
+		"fd_close": {i32}, "fd_renumber": {i32, i32}, "fd_fdstat_set_flags": {i32, i32},
+	} {
+		wasi.NewFunctionBuilder().WithGoModuleFunction(refuse, params, []api.ValueType{i32}).Export(name)
+	}
 	if _, err := wasi.Instantiate(ctx); err != nil {
 		return fmt.Errorf("cannot offer WASI: %w", err)
 	}
@@ -154,7 +163,7 @@ func (e *engine) derive(ctx context.Context, key string) error {
 	if err != nil {
 		return err
 	}
-	in, err := e.instantiate(ctx, session, nil)
+	in, err := e.create(ctx, session, e.image.size, 1<<30)
 	if err != nil {
 		return err
 	}
@@ -193,7 +202,7 @@ func (e *engine) learnHot(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	in, err := e.instantiate(ctx, session, nil)
+	in, err := e.create(ctx, session, e.image.size, 1<<30)
 	if err != nil {
 		return err
 	}
@@ -226,6 +235,7 @@ func (e *engine) setHot() {
 func (e *engine) close() error {
 	ctx := context.Background()
 	var errs []error
+	e.idle.close()
 	if e.runtime != nil {
 		errs = append(errs, e.runtime.Close(ctx))
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/rlmhq/rlm/internal/pykernel"
 	"github.com/rlmhq/rlm/tiers"
+	"github.com/rlmhq/rlm/tiers/wasm/cpython"
 )
 
 const (
@@ -37,9 +38,13 @@ type instance struct {
 	mem     linearMemory
 	watch   *memoryWatch
 	runFn   api.Function
-	fuel    api.MutableGlobal
-	pending pykernel.Reply
-	stack   [3]uint64
+	limit   uint64 // of its memory
+	// All mutable state outside of the memory. The table never changes, and the
+	// guest can neither open nor close a file descriptor.
+	fuel, stackPointer api.MutableGlobal
+	deterministic      bool
+	pending            pykernel.Reply
+	stack              [3]uint64
 
 	burnt   uint64 // fuel of the slices that are used up
 	granted uint64 // fuel of the slice under way
@@ -59,43 +64,76 @@ func (e exitError) Error() string { return fmt.Sprintf("the guest exited with co
 
 // instantiate makes an interpreter over the image, or over a checkpoint.
 func (e *engine) instantiate(ctx context.Context, session *pykernel.Session, from *checkpoint) (*instance, error) {
-	in := &instance{engine: e, session: session, watch: &memoryWatch{}}
-	var err error
-	size := uint64(0)
+	limit, err := e.memoryLimit(session.Limits().Memory)
+	if err != nil {
+		return nil, err
+	}
+	size := e.image.size
 	if from != nil {
 		size = from.size
 	}
-	limit := uint64(session.Limits().Memory) / wasmPage * wasmPage
-	if limit > 1<<32 {
-		return nil, fmt.Errorf("cannot give a sandbox %d MiB of memory: the wasm tier's limit is 4096 MiB", session.Limits().Memory>>20)
+	in := e.idle.get(idleKey{limit, size == e.image.size && !session.Config().Deterministic})
+	if in == nil {
+		if in, err = e.create(ctx, session, size, limit); err != nil {
+			return nil, err
+		}
 	}
-	if limit < e.image.size+4<<20 {
-		return nil, fmt.Errorf("cannot run Python in %d MiB of memory: the wasm tier needs at least %d MiB",
-			session.Limits().Memory>>20, (e.image.size+8<<20)>>20)
-	}
-	if in.mem, err = e.image.allocate(size, limit, in.watch); err != nil {
-		return nil, err
-	}
+	in.session = session
+	in.mem.prefault()
 	if from != nil {
 		from.apply(in.mem)
 	}
-	ctx = withAllocator(ctx, in.mem)
-	if in.module, err = e.runtime.InstantiateModule(ctx, e.module, in.config()); err != nil {
+	return in, nil
+}
+
+func (e *engine) memoryLimit(bytes int64) (uint64, error) {
+	limit := uint64(bytes) / wasmPage * wasmPage
+	if limit > 1<<32 {
+		return 0, fmt.Errorf("cannot give a sandbox %d MiB of memory: the wasm tier's limit is 4096 MiB", bytes>>20)
+	}
+	if least := e.image.size + 8<<20; limit < least {
+		return 0, fmt.Errorf("cannot run Python in %d MiB of memory: the wasm tier needs at least %d MiB", bytes>>20, least>>20)
+	}
+	return limit, nil
+}
+
+// create instantiates the module over new memory of size bytes.
+func (e *engine) create(ctx context.Context, session *pykernel.Session, size, limit uint64) (*instance, error) {
+	in := &instance{engine: e, session: session, limit: limit, watch: &memoryWatch{}}
+	var err error
+	if in.mem, err = e.image.allocate(size, limit, in.watch); err != nil {
+		return nil, err
+	}
+	if in.module, err = e.runtime.InstantiateModule(withAllocator(ctx, in.mem), e.module, in.config()); err != nil {
 		in.mem.Free()
 		return nil, fmt.Errorf("cannot start the interpreter: %w", err)
 	}
 	in.fuel = in.module.ExportedGlobal("fuel").(api.MutableGlobal)
+	in.stackPointer = in.module.ExportedGlobal("__stack_pointer").(api.MutableGlobal)
+	in.runFn = in.module.ExportedFunction("run")
 	return in, nil
 }
 
 // config is the guest's world: no files, no arguments, no environment.
 func (in *instance) config() wazero.ModuleConfig {
 	c := wazero.NewModuleConfig().WithName("").WithStartFunctions().
-		WithStdout(in.session.Output(false)).WithStderr(in.session.Output(true))
+		WithStdout(guestOutput{in, false}).WithStderr(guestOutput{in, true})
 	if in.session.Config().Deterministic {
+		in.deterministic = true
 		return c.WithRandSource(mathrand.NewChaCha8([32]byte{'r', 'l', 'm'})) // wazero's clocks are fixed by default
 	}
 	return c.WithRandSource(rand.Reader).WithSysWalltime().WithSysNanotime()
+}
+
+// guestOutput is where the guest's own C code prints.
+type guestOutput struct {
+	in     *instance
+	stderr bool
+}
+
+func (w guestOutput) Write(b []byte) (int, error) {
+	w.in.session.Print(w.stderr, b)
+	return len(b), nil
 }
 
 // key finds the instance in the context of a host function.
@@ -113,11 +151,27 @@ func (in *instance) memory() []byte {
 	return b
 }
 
+// close frees the instance, and its memory with it.
 func (in *instance) close() {
 	if in.module != nil {
-		// Its memory is freed by it. It has no files, so nothing can fail.
-		_ = in.module.Close(context.Background())
+		_ = in.module.Close(context.Background()) // it has no files, so nothing can fail
 		in.module = nil
+	}
+}
+
+// retire gives up an instance whose guest ended in order. It is made new and
+// kept for another sandbox if that is possible: instantiating takes longer than
+// all the rest of a start.
+func (in *instance) retire() {
+	in.pending = pykernel.Reply{}
+	if in.deterministic || !in.mem.reset(in.watch) {
+		in.close()
+		return
+	}
+	*in.watch = memoryWatch{}
+	in.stackPointer.Set(uint64(cpython.Manifest().StackPointer))
+	if !in.engine.idle.put(idleKey{in.limit, true}, in) {
+		in.close()
 	}
 }
 
@@ -126,9 +180,6 @@ func (in *instance) run(ctx context.Context, source string, flags int) (code int
 	at, err := in.put(ctx, source)
 	if err != nil {
 		return -1, err
-	}
-	if in.runFn == nil {
-		in.runFn = in.module.ExportedFunction("run")
 	}
 	in.burnt, in.nagged = 0, time.Time{}
 	in.refuel()
@@ -320,3 +371,6 @@ func hostTake(ctx context.Context, m api.Module, stack []uint64) {
 func hostExit(_ context.Context, _ api.Module, stack []uint64) {
 	panic(exitError{uint32(stack[0])})
 }
+
+// hostRefuse answers ENOTSUP.
+func hostRefuse(_ context.Context, _ api.Module, stack []uint64) { stack[0] = 58 }

@@ -17,6 +17,11 @@ type linearMemory interface {
 	bytes() []byte
 	// dirty lists what may differ from the image.
 	dirty() []span
+	// reset makes memory that has not grown new again, and reports whether it
+	// did.
+	reset(watch *memoryWatch) bool
+	// prefault readies the pages that every snippet writes.
+	prefault()
 }
 
 // memoryWatch is told what happens to a sandbox's memory.

@@ -27,10 +27,10 @@ type image struct {
 	hot []span
 
 	mu   sync.Mutex
-	free map[uint64][]uintptr // mappings that were given back, by their length
+	free map[uint64][][]byte // mappings that were given back, by their length
 }
 
-// poolBytes bounds the address space kept for reuse.
+// poolMappings bounds how many mappings of one length are kept for reuse.
 const poolMappings = 64
 
 func newImage(data []byte) (*image, error) {
@@ -38,7 +38,7 @@ func newImage(data []byte) (*image, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot create the image's memory: %w", err)
 	}
-	img := &image{file: os.NewFile(uintptr(fd), "rlm-image"), size: uint64(len(data)), free: map[uint64][]uintptr{}}
+	img := &image{file: os.NewFile(uintptr(fd), "rlm-image"), size: uint64(len(data)), free: map[uint64][][]byte{}}
 	if err := img.fill(data); err != nil {
 		return nil, errors.Join(fmt.Errorf("cannot fill the image's memory: %w", err), img.close())
 	}
@@ -69,109 +69,114 @@ func (img *image) fill(data []byte) error {
 func (img *image) close() error {
 	img.mu.Lock()
 	defer img.mu.Unlock()
-	for length, list := range img.free {
-		for _, addr := range list {
-			unmap(addr, length)
+	var errs []error
+	for _, list := range img.free {
+		for _, data := range list {
+			errs = append(errs, release(data))
 		}
 	}
 	img.free = nil
-	var err error
 	if img.view != nil {
-		err = unix.Munmap(img.view)
+		errs = append(errs, unix.Munmap(img.view))
 	}
-	return errors.Join(err, img.file.Close())
+	return errors.Join(append(errs, img.file.Close())...)
 }
 
 // mapping is a sandbox's linear memory: a guard, the image copy-on-write,
 // zeros up to the limit, a guard. It never moves.
 type mapping struct {
-	img    *image
-	addr   uintptr
-	length uint64
-	used   uint64
-	watch  *memoryWatch
+	img   *image
+	data  []byte // all that is mapped between the guards; nil once freed
+	used  uint64
+	watch *memoryWatch
 }
 
 // allocate maps memory that begins as size bytes, at least the image's, and can
 // grow to limit.
 func (img *image) allocate(size, limit uint64, watch *memoryWatch) (linearMemory, error) {
 	limit = max(limit, size, img.size)
-	m := &mapping{img: img, length: limit, used: max(size, img.size), watch: watch}
-	if m.addr = img.reuse(limit); m.addr != 0 {
-		m.prefault()
+	m := &mapping{img: img, used: max(size, img.size), watch: watch}
+	if m.data = img.reuse(limit); m.data != nil {
 		return m, nil
 	}
-	addr, err := reserve(limit)
+	data, err := reserve(limit)
 	if err != nil {
 		return nil, err
 	}
-	m.addr = addr
-	if _, err := mmap(addr, img.size, unix.PROT_READ|unix.PROT_WRITE,
-		unix.MAP_PRIVATE|unix.MAP_FIXED|unix.MAP_NORESERVE, int(img.file.Fd())); err != nil {
-		unmap(addr, limit)
-		return nil, fmt.Errorf("cannot map the image: %w", err)
+	flags := unix.MAP_PRIVATE | unix.MAP_FIXED | unix.MAP_NORESERVE
+	if _, err := unix.MmapPtr(int(img.file.Fd()), 0, unsafe.Pointer(unsafe.SliceData(data)), uintptr(img.size),
+		unix.PROT_READ|unix.PROT_WRITE, flags); err != nil {
+		return nil, errors.Join(fmt.Errorf("cannot map the image: %w", err), release(data))
 	}
-	m.prefault()
+	m.data = data
 	return m, nil
 }
 
 // prefault breaks the copy-on-write of the pages that every snippet writes, in
 // a few calls instead of a fault each.
 func (m *mapping) prefault() {
-	const populateWrite = 23 // MADV_POPULATE_WRITE; kernels before 5.14 refuse it, which costs only time
 	for _, run := range m.img.hot {
-		_, _, _ = unix.Syscall(unix.SYS_MADVISE, m.addr+uintptr(run.start), uintptr(run.end-run.start), populateWrite)
+		// Kernels before 5.14 refuse, which costs only time.
+		_ = unix.Madvise(m.data[run.start:run.end], unix.MADV_POPULATE_WRITE)
 	}
 }
 
-func (img *image) reuse(length uint64) uintptr {
+func (img *image) reuse(length uint64) []byte {
 	img.mu.Lock()
 	defer img.mu.Unlock()
 	list := img.free[length]
 	if len(list) == 0 {
-		return 0
+		return nil
 	}
-	addr := list[len(list)-1]
+	data := list[len(list)-1]
 	img.free[length] = list[:len(list)-1]
-	return addr
+	return data
 }
+
+// reset makes m what it was when it was new: the image's part shows the image
+// again, the rest reads as zeros. It reports whether it could.
+func (m *mapping) reset(watch *memoryWatch) bool {
+	if m.used != m.img.size || !m.drop() {
+		return false
+	}
+	m.watch = watch
+	return true
+}
+
+func (m *mapping) drop() bool { return unix.Madvise(m.data, unix.MADV_DONTNEED) == nil }
 
 // Reallocate is wazero's request for size bytes in all. Nil refuses.
 func (m *mapping) Reallocate(size uint64) []byte {
-	if size > m.length {
+	if size > uint64(len(m.data)) {
 		m.watch.refused = true
 		return nil
 	}
 	m.used = max(m.used, size)
 	m.watch.peak = max(m.watch.peak, m.used)
-	return m.bytes()[:m.used:m.length]
+	return m.data[:m.used]
 }
 
-func (m *mapping) bytes() []byte {
-	return unsafe.Slice((*byte)(unsafe.Pointer(m.addr)), m.length) //nolint:govet // the address of our own mapping, which does not move
-}
+func (m *mapping) bytes() []byte { return m.data }
 
-// Free drops the private pages and keeps the mapping for the next sandbox: the
-// image's part shows the image again, the rest reads as zeros.
+// Free drops the private pages and keeps the mapping for another sandbox.
 func (m *mapping) Free() {
-	if m.addr == 0 {
+	if m.data == nil {
 		return
 	}
-	addr := m.addr
-	m.addr = 0
-	if _, _, errno := unix.Syscall(unix.SYS_MADVISE, addr, uintptr(m.length), unix.MADV_DONTNEED); errno == 0 && m.img.keep(addr, m.length) {
-		return
+	if !m.drop() || !m.img.keep(m.data) {
+		_ = release(m.data) // it fails only for what was never mapped
 	}
-	unmap(addr, m.length)
+	m.data = nil
 }
 
-func (img *image) keep(addr uintptr, length uint64) bool {
+func (img *image) keep(data []byte) bool {
 	img.mu.Lock()
 	defer img.mu.Unlock()
+	length := uint64(len(data))
 	if img.free == nil || len(img.free[length]) >= poolMappings || len(img.free) > 8 {
 		return false
 	}
-	img.free[length] = append(img.free[length], addr)
+	img.free[length] = append(img.free[length], data)
 	return true
 }
 
@@ -192,10 +197,11 @@ func (m *mapping) privatePages() ([]span, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close() //nolint:errcheck // read only
+	defer f.Close()
 	table := make([]uint64, m.used/pageSize)
 	raw := unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(table))), len(table)*8)
-	if _, err := f.ReadAt(raw, int64(m.addr/pageSize*8)); err != nil {
+	page := uintptr(unsafe.Pointer(unsafe.SliceData(m.data))) / pageSize
+	if _, err := f.ReadAt(raw, int64(page*8)); err != nil {
 		return nil, err
 	}
 	const present, swapped, file = 1 << 63, 1 << 62, 1 << 61
@@ -216,29 +222,22 @@ func (img *image) original(start, end uint64) []byte {
 	return img.view[start:end]
 }
 
-func mmap(addr uintptr, length uint64, prot, flags, fd int) (uintptr, error) {
-	r, _, errno := unix.Syscall6(unix.SYS_MMAP, addr, uintptr(length), uintptr(prot), uintptr(flags), uintptr(fd), 0)
-	if errno != 0 {
-		return 0, errno
-	}
-	return r, nil
-}
-
 // reserve maps length bytes of zeros between two guards that fault.
-func reserve(length uint64) (uintptr, error) {
-	base, err := mmap(0, length+2*guard, unix.PROT_NONE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_NORESERVE, -1)
+func reserve(length uint64) ([]byte, error) {
+	flags := unix.MAP_PRIVATE | unix.MAP_ANONYMOUS | unix.MAP_NORESERVE
+	base, err := unix.MmapPtr(-1, 0, nil, uintptr(length)+2*guard, unix.PROT_NONE, flags)
 	if err != nil {
-		return 0, fmt.Errorf("cannot reserve %d MiB of address space: %w", length>>20, err)
+		return nil, fmt.Errorf("cannot reserve %d MiB of address space: %w", length>>20, err)
 	}
-	addr := base + guard
-	if _, _, errno := unix.Syscall(unix.SYS_MPROTECT, addr, uintptr(length), unix.PROT_READ|unix.PROT_WRITE); errno != 0 {
-		unmap(addr, length)
-		return 0, fmt.Errorf("cannot reserve %d MiB of memory: %w", length>>20, errno)
+	data := unsafe.Slice((*byte)(unsafe.Add(base, guard)), length)
+	if err := unix.Mprotect(data, unix.PROT_READ|unix.PROT_WRITE); err != nil {
+		return nil, errors.Join(fmt.Errorf("cannot reserve %d MiB of memory: %w", length>>20, err), release(data))
 	}
-	return addr, nil
+	return data, nil
 }
 
-func unmap(addr uintptr, length uint64) {
-	// It can only fail for arguments that were never mapped.
-	_, _, _ = unix.Syscall(unix.SYS_MUNMAP, addr-guard, uintptr(length)+2*guard, 0)
+// release unmaps what reserve has mapped.
+func release(data []byte) error {
+	base := unsafe.Add(unsafe.Pointer(unsafe.SliceData(data)), -guard)
+	return unix.MunmapPtr(base, uintptr(len(data))+2*guard)
 }

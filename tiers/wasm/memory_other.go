@@ -52,6 +52,18 @@ func (m *mapping) Reallocate(size uint64) []byte {
 
 func (m *mapping) bytes() []byte { return m.data }
 
+// reset makes m what it was when it was new. It reports whether it could.
+func (m *mapping) reset(watch *memoryWatch) bool {
+	if m.used != m.img.size {
+		return false
+	}
+	copy(m.data, m.img.view)
+	m.watch = watch
+	return true
+}
+
+func (m *mapping) prefault() {}
+
 // Free lets go of the memory.
 func (m *mapping) Free() { m.data = nil }
 

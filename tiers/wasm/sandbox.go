@@ -102,7 +102,19 @@ func (s *sandbox) Run(ctx context.Context, job tiers.Job) (tiers.Result, error) 
 	}
 	s.in.watch.peak, s.in.watch.refused = uint64(s.in.module.Memory().Size()), false
 	code, err := s.in.run(ctx, job.Source, s.flags|s.session.Snippet()<<pykernel.OrdinalShift)
-	return s.ended(ctx, code, err)
+	return s.ended(ctx, job, code, err)
+}
+
+// healthy runs a check-up after a snippet that may have harmed its interpreter.
+func (s *sandbox) healthy(ctx context.Context, source string) bool {
+	if !pykernel.Reaching(source) {
+		return true
+	}
+	defer func() { s.in.session = s.session }()
+	return pykernel.Checkup(context.WithoutCancel(ctx), func(own *pykernel.Session, source string) (int, error) {
+		s.in.session = own
+		return s.in.run(ctx, source, 0)
+	})
 }
 
 var errClosed = errors.New("the sandbox is closed")
@@ -113,7 +125,7 @@ func (s *sandbox) broken(effects tiers.Effects, lost *tiers.Loss, err error) err
 
 // ended makes the result of a run, and a new instance if the run cost the old
 // one its life.
-func (s *sandbox) ended(ctx context.Context, code int, err error) (tiers.Result, error) {
+func (s *sandbox) ended(ctx context.Context, job tiers.Job, code int, err error) (tiers.Result, error) {
 	fuel, watch := s.in.fuelUsed(), *s.in.watch
 	if watch.refused {
 		s.session.Refuse(tiers.LimitMemory)
@@ -121,7 +133,7 @@ func (s *sandbox) ended(ctx context.Context, code int, err error) (tiers.Result,
 	r := s.session.End(code)
 	r.Usage.Fuel, r.Usage.PeakMemory, r.Enforced = fuel, int64(watch.peak), s.enforced
 	s.flags = 0
-	if err == nil && code >= 0 || err == nil && r.Status == tiers.StatusLimit {
+	if err == nil && (code >= 0 || r.Status == tiers.StatusLimit) && s.healthy(ctx, job.Source) {
 		return r, nil
 	}
 	cause := death(err)
@@ -245,7 +257,7 @@ func (s *sandbox) Fork(ctx context.Context) (tiers.Sandbox, error) {
 // Close frees the sandbox.
 func (s *sandbox) Close() error {
 	if s.in != nil {
-		s.in.close()
+		s.in.retire()
 		s.in = nil
 	}
 	s.closed = true

@@ -168,6 +168,10 @@ class Match:
         self.re, self.string, self._spans = pattern, text, spans
         self.pos, self.endpos = pos, endpos
 
+    @property
+    def __class__(self):
+        return re.Match
+
     def _number(self, group):
         if isinstance(group, str):
             number = self.re.groupindex.get(group, -1)

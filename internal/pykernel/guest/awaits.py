@@ -22,6 +22,7 @@ _AWAITERS = frozenset(
     "gather wait wait_for create_task ensure_future as_completed shield run run_until_complete "
     "run_coroutine_threadsafe start_soon".split()
 )
+_CONTAINERS = frozenset("list tuple set zip reversed enumerate iter next".split())
 _GROWERS = frozenset(("append", "add", "extend", "insert", "appendleft", "put_nowait"))
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
@@ -154,7 +155,13 @@ def _take(place, names, starts, callees, variables):
         if isinstance(node, ast.Name):
             variables.add(node.id)
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-            (starts.add(id(node)) if node.func.id in names else callees.add(node.func.id))
+            if node.func.id in _CONTAINERS:
+                for part in node.args:
+                    _take(part, names, starts, callees, variables)
+            else:
+                (starts.add(id(node)) if node.func.id in names else callees.add(node.func.id))
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            _take(node.func.value, names, starts, callees, variables)  # tasks.values(), tasks.pop()
         elif isinstance(node, (ast.Subscript, ast.Attribute)) and isinstance(node.value, ast.Name):
             variables.add(node.value.id)
 

@@ -129,6 +129,10 @@ class _Nested:
 class _Policy(_events.BaseDefaultEventLoopPolicy):
     _loop_factory = HostLoop
 
+    def get_event_loop(self):
+        loop = self._local._loop
+        return session_loop() if loop is None or loop.is_closed() else loop
+
 
 _session_loop = None
 

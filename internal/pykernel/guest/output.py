@@ -42,14 +42,26 @@ stderr = _stream(2, "<stderr>", "backslashreplace")
 stdin = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
 
 
+def _usable(stream):
+    try:
+        return not stream.closed
+    except ValueError:
+        return False  # detached
+
+
+def installed():
+    """Whether our streams are in place and usable."""
+    return sys.stdout is stdout and sys.stderr is stderr and _usable(stdout) and _usable(stderr)
+
+
 def install():
     """Puts the streams in place, whatever the last snippet left there."""
     global stdout, stderr, stdin
-    if stdout.closed:
+    if not _usable(stdout):
         stdout = _stream(1, "<stdout>", "surrogateescape")
-    if stderr.closed:
+    if not _usable(stderr):
         stderr = _stream(2, "<stderr>", "backslashreplace")
-    if stdin.closed:
+    if not _usable(stdin):
         stdin = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
     sys.stdout = sys.__stdout__ = stdout
     sys.stderr = sys.__stderr__ = stderr

@@ -133,7 +133,7 @@ def run(source, flags):
     finish.done = False
     try:
         _enter(flags)
-        value = _execute(source, f"<snippet {flags >> 8}>")
+        value = _execute(source.removeprefix("\ufeff"), f"<snippet {flags >> 8}>")
         if value is not None:
             _globals["_"] = value
             output.stdout.write(repr(value) + "\n")
@@ -162,9 +162,10 @@ def _enter(flags):
         random.seed()
     if flags & CONFIGURE:
         _configure()
-    if sys.stdout is not output.stdout or sys.stderr is not output.stderr or output.stdout.closed:
+    if not output.installed():
         output.install()
     _globals.update(_reserved)
+    _load_ballast()
 
 
 def _leave():
@@ -178,7 +179,7 @@ def _leave():
 
 
 def _execute(source, name):
-    linecache.cache[name] = (len(source), None, source.splitlines(True), name)
+    linecache.cache[name] = (len(source), None, _lines(source), name)
     flags = ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
     tree = compile(source, name, "exec", flags, dont_inherit=True)
     if awaits.wanted(source):
@@ -213,9 +214,33 @@ def _quote_line(error, source):
     """The compiler looks for the line of a late SyntaxError, such as a `return`
     outside a function, in a file; there is none."""
     if error.text is None and error.lineno and (error.filename or "").startswith("<snippet "):
-        lines = source.splitlines(True)
+        lines = _lines(source)
         if error.lineno <= len(lines):
             error.text = lines[error.lineno - 1]
+
+
+def _lines(source):
+    """Lines as the compiler counts them and linecache keeps them."""
+    if "\r" in source:
+        source = source.replace("\r\n", "\n").replace("\r", "\n")
+    lines = source.split("\n")
+    if not lines[-1]:
+        lines.pop()
+    return [line + "\n" for line in lines]
+
+
+_BALLAST = 1 << 20
+_ballast = None
+
+
+def _load_ballast():
+    """Takes memory to give up when the snippet has used up all other."""
+    global _ballast
+    if _ballast is None:
+        try:
+            _ballast = bytes(_BALLAST)
+        except MemoryError:
+            pass
 
 
 def _exit_code(error):
@@ -229,6 +254,9 @@ def _exit_code(error):
 
 
 def _report(error, code):
+    global _ballast
+    if isinstance(error, MemoryError):
+        _ballast = None  # room for the report, and for the snippet after it
     try:
         kind, message = type(error).__name__, _message(error)
         trace = "" if isinstance(error, SystemExit) else format_exception(error)

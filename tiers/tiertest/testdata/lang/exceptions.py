@@ -1,4 +1,7 @@
 # Exceptions: flow, chaining, notes, custom classes, finally rules.
+import errno
+
+
 def flow(n):
     out = []
     try:
@@ -100,9 +103,9 @@ except AssertionError as ex:
     print(repr(ex))
 print([c.__name__ for c in KeyError.__mro__], issubclass(SystemExit, Exception), issubclass(TimeoutError, OSError))
 try:
-    raise OSError(2, "No such file", "f.txt")
+    raise OSError(errno.ENOENT, "No such file", "f.txt")
 except FileNotFoundError as ex:
-    print(ex, ex.errno, ex.filename)
+    print(ex.strerror, ex.filename, ex.errno == errno.ENOENT, str(ex).endswith("No such file: 'f.txt'"))
 err = ValueError("t")
 try:
     raise err.with_traceback(None)

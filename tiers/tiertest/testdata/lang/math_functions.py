@@ -4,7 +4,7 @@ import math
 
 r = lambda x: round(x, 10)
 print([r(f(0.5)) for f in (math.sin, math.cos, math.tan, math.asin, math.acos, math.atan, math.sinh, math.cosh, math.tanh, math.exp, math.expm1, math.log1p, math.erf, math.gamma)])
-print(r(math.log(8, 2)), math.log2(1024), math.log10(1e5), r(math.log(math.e)), math.sqrt(2), math.cbrt(27.0), math.exp2(10))
+print(r(math.log(8, 2)), math.log2(1024), math.log10(1e5), r(math.log(math.e)), math.sqrt(2), r(math.cbrt(27.0)), math.exp2(10))
 print(math.pi, math.e, math.tau, math.inf, math.nan, r(math.degrees(math.pi)), r(math.radians(180)), r(math.atan2(1, -1)))
 print(math.gcd(12, 18, 27), math.lcm(4, 6), math.gcd(), math.comb(5, 2), math.perm(5, 2), math.factorial(10), math.isqrt(99))
 print(math.floor(2.7), math.ceil(2.1), math.trunc(-2.7), math.fmod(-7, 3), math.remainder(7, 4), math.fabs(-2), math.modf(3.25))

@@ -11,7 +11,7 @@ state = r.getstate()
 a = [r.random() for _ in range(3)]
 r.setstate(state)
 assert a == [r.random() for _ in range(3)]
-print(a, random.Random(b"bytes").random(), random.Random(2 ** 80).randint(0, 10 ** 30), random.Random(1.5).random(), random.Random(-7).random() == random.Random(7).random())
+print(a, random.Random(b"bytes").random(), random.Random(2 ** 80).randint(0, 10 ** 30), random.Random(-7).random() == random.Random(7).random())
 for bad in (lambda: random.choice([]), lambda: random.sample([1], 2), lambda: random.randint(2, 1), lambda: random.randrange(0), lambda: random.choices([], k=1), lambda: random.sample({1, 2}, 1), lambda: random.Random([]), lambda: random.choices([1], weights=[0]), lambda: random.randrange(1.5)):
     try:
         print(bad())

@@ -9,11 +9,6 @@ import (
 // maxHoles bounds the list of holes; what follows the last one is read.
 const maxHoles = 1 << 16
 
-// populate maps the pages of b, whose first byte starts a page, with one call
-// instead of one fault per 16 pages. An old kernel or a truncated file refuses;
-// then the faults come one by one, as without it.
-func populate(b []byte) { _ = unix.Madvise(b, unix.MADV_POPULATE_READ) }
-
 // fileHoles returns the holes of the first size bytes of f, by SEEK_DATA and
 // SEEK_HOLE (lseek(2)); none where the file system cannot say.
 func fileHoles(f *os.File, size int64) []span {

@@ -1,0 +1,163 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// jsonget is the script command `[!] jsonget [N:]PATH [PATTERN]`. It looks into
+// the last command's standard output, of which line N (the only one, if there is
+// no N) must be a JSON object, for PATH: keys and indices with dots between them,
+// # for an array's length. PATTERN must match all of the value there, a string as
+// it is and anything else as JSON.
+func jsonget(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) < 1 || len(args) > 2 {
+		ts.Fatalf("usage: [!] jsonget [N:]PATH [PATTERN]")
+	}
+	value, found := lookup(ts, args[0])
+	if len(args) == 1 {
+		if found == neg {
+			ts.Fatalf("%s: found %t: %s", args[0], found, value)
+		}
+		return
+	}
+	if !found {
+		ts.Fatalf("%s is not there", args[0])
+	}
+	if matches := regexp.MustCompile(`(?s)\A(?:` + args[1] + `)\z`).MatchString(value); matches == neg {
+		ts.Fatalf("%s is %s", args[0], value)
+	}
+}
+
+// lookup finds the value at a jsonget path, as text.
+func lookup(ts *testscript.TestScript, path string) (text string, found bool) {
+	lines := strings.Split(strings.TrimSuffix(ts.ReadFile("stdout"), "\n"), "\n")
+	number, rest, numbered := strings.Cut(path, ":")
+	n := 1
+	if numbered {
+		var err error
+		n, err = strconv.Atoi(number)
+		ts.Check(err)
+		path = rest
+	} else if len(lines) != 1 {
+		ts.Fatalf("there are %d lines of output: say which", len(lines))
+	}
+	if n > len(lines) {
+		return "", false
+	}
+	decoder := json.NewDecoder(strings.NewReader(lines[n-1]))
+	decoder.UseNumber()
+	var value any
+	ts.Check(decoder.Decode(&value))
+	if decoder.More() {
+		ts.Fatalf("line %d has more than one JSON value", n)
+	}
+	for _, key := range strings.Split(path, ".") {
+		if value, found = child(value, key); !found {
+			return "", false
+		}
+	}
+	return jsonText(ts, value), true
+}
+
+// child is the value of a key or an index.
+func child(value any, key string) (any, bool) {
+	switch v := value.(type) {
+	case map[string]any:
+		inner, found := v[key]
+		return inner, found
+	case []any:
+		if key == "#" {
+			return json.Number(strconv.Itoa(len(v))), true
+		}
+		if i, err := strconv.Atoi(key); err == nil && i >= 0 && i < len(v) {
+			return v[i], true
+		}
+	}
+	return nil, false
+}
+
+func jsonText(ts *testscript.TestScript, value any) string {
+	if s, ok := value.(string); ok {
+		return s
+	}
+	var b bytes.Buffer
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false)
+	ts.Check(encoder.Encode(value))
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// size is the script command `size BYTES FILE`; FILE may be stdout or stderr.
+func size(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) != 2 || neg {
+		ts.Fatalf("usage: size BYTES FILE")
+	}
+	if got := strconv.Itoa(len(ts.ReadFile(args[1]))); got != args[0] {
+		ts.Fatalf("%s has %s bytes, want %s", args[1], got, args[0])
+	}
+}
+
+// crlf is the script command `crlf SOURCE DESTINATION`: it copies a text with
+// line ends as on Windows.
+func crlf(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) != 2 || neg {
+		ts.Fatalf("usage: crlf SOURCE DESTINATION")
+	}
+	text := strings.ReplaceAll(ts.ReadFile(args[0]), "\n", "\r\n")
+	ts.Check(os.WriteFile(ts.MkAbs(args[1]), []byte(text), 0o600))
+}
+
+// manyfiles is the script command `manyfiles N DIRECTORY`: it makes the files
+// 0, 1, ... N-1 there, which hold their names.
+func manyfiles(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) != 2 || neg {
+		ts.Fatalf("usage: manyfiles N DIRECTORY")
+	}
+	n, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	dir := ts.MkAbs(args[1])
+	ts.Check(os.Mkdir(dir, 0o700))
+	for i := range n {
+		name := strconv.Itoa(i)
+		ts.Check(os.WriteFile(filepath.Join(dir, name), []byte(name), 0o600))
+	}
+}
+
+// fuel is the script command `fuel`: it sets FUEL to the fuel that the last
+// command reports in its JSON, and LESS to one less.
+func fuel(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) != 0 || neg {
+		ts.Fatalf("usage: fuel")
+	}
+	text, _ := lookup(ts, "usage.fuel")
+	used, err := strconv.ParseUint(text, 10, 64)
+	ts.Check(err)
+	ts.Setenv("FUEL", text)
+	ts.Setenv("LESS", strconv.FormatUint(used-1, 10))
+}
+
+// damage is the script command `damage DIRECTORY`: it cuts each file in it to
+// half its size.
+func damage(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) != 1 || neg {
+		ts.Fatalf("usage: damage DIRECTORY")
+	}
+	entries, err := os.ReadDir(ts.MkAbs(args[0]))
+	ts.Check(err)
+	if len(entries) == 0 {
+		ts.Fatalf("%s is empty", args[0])
+	}
+	for _, e := range entries {
+		info, err := e.Info()
+		ts.Check(err)
+		ts.Check(os.Truncate(filepath.Join(ts.MkAbs(args[0]), e.Name()), info.Size()/2))
+	}
+}

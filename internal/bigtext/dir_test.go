@@ -1,0 +1,128 @@
+package bigtext
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+)
+
+func makeDir(t *testing.T, files ...string) string {
+	t.Helper()
+	root := t.TempDir()
+	for _, name := range files {
+		path := filepath.Join(root, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte("text of "+name), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return root
+}
+
+func TestDir(t *testing.T) {
+	root := makeDir(t, "b.txt", "a/z", "a/b/c", "a.txt", "empty/x")
+	outside := writeFile(t, []byte("secret"))
+	for _, link := range []string{"link", "a/link"} {
+		if err := os.Symlink(outside, filepath.Join(root, link)); err != nil {
+			t.Skip(err)
+		}
+	}
+	d, err := OpenDir(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	want := []string{"a.txt", "a/b/c", "a/z", "b.txt", "empty/x"}
+	if !slices.Equal(d.Names(), want) || d.Skipped() != 2 {
+		t.Fatalf("%q, %d skipped", d.Names(), d.Skipped())
+	}
+	for _, name := range want {
+		text, err := d.Open(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n, _ := d.Size(name)
+		data, _, err := text.Slice(bg, 0, n)
+		if string(data) != "text of "+name || err != nil || text.Name() != name {
+			t.Errorf("%q %v", data, err)
+		}
+	}
+	checkEscapes(t, d, root, outside)
+	if err := d.Close(); err != nil {
+		t.Error(err)
+	}
+	if _, err := d.Open("a/z"); !errorsIs(err, ErrClosed) {
+		t.Error(err)
+	}
+}
+
+// checkEscapes tries to open what is not in the directory.
+func checkEscapes(t *testing.T, d *Dir, root, outside string) {
+	t.Helper()
+	for _, name := range []string{"link", "../x", "/etc/passwd", "", ".", "a", "missing", outside} {
+		if _, err := d.Open(name); !errorsIs(err, os.ErrNotExist) {
+			t.Errorf("%q: %v", name, err)
+		}
+	}
+	// A file that becomes a link after the walk.
+	path := filepath.Join(root, "empty", "x")
+	last, err := d.Open("empty/x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := last.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(outside, path); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.Open("empty/x"); err == nil {
+		t.Error("a link was followed")
+	}
+}
+
+func TestDirBounds(t *testing.T) {
+	var files []string
+	for i := range maxOpen + 10 {
+		files = append(files, fmt.Sprintf("d%d/f", i))
+	}
+	root := makeDir(t, files...)
+	d, err := OpenDir(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	first, err := d.Open("d0/f")
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := d.Open("d0/f")
+	if err != nil || again != first {
+		t.Error("a text is opened twice", err)
+	}
+	for _, name := range d.Names() {
+		if _, err := d.Open(name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(d.open) > maxOpen {
+		t.Errorf("%d texts are open", len(d.open))
+	}
+	if _, err := first.Len(bg); !errorsIs(err, ErrClosed) && d.open[len(d.open)-1] != first {
+		t.Error(err)
+	}
+	small := &Dir{name: root, root: d.root, sizes: map[string]int64{}}
+	if err := small.walk(20); !errorsIs(err, ErrTooLarge) {
+		t.Error(err)
+	}
+	if _, err := OpenDir(filepath.Join(root, "missing")); !errorsIs(err, os.ErrNotExist) {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,141 @@
+package tiertest
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "write the golden files from what CPython prints")
+
+// cpython returns a CPython 3.13. RLM_PYTHON names it, else it is python3.13 on
+// PATH; with RLM_REQUIRE_PYTHON its absence is a failure.
+func cpython(t *testing.T) string {
+	t.Helper()
+	name := os.Getenv("RLM_PYTHON")
+	if name == "" {
+		name = "python3.13"
+	}
+	// It is asked for its version, since a version manager's stand-in may be on
+	// PATH for a Python that is not there.
+	out, err := exec.CommandContext(t.Context(), name, "-I", "-c", "import sys; print(sys.version_info[:2])").CombinedOutput()
+	if err == nil && strings.TrimSpace(string(out)) == "(3, 13)" {
+		return name
+	}
+	missing := fmt.Sprintf("no CPython 3.13: %s: %v: %s", name, err, out)
+	if os.Getenv("RLM_REQUIRE_PYTHON") != "" {
+		t.Fatal(missing)
+	}
+	t.Skip(missing)
+	return ""
+}
+
+// ran is what CPython made of a script.
+type ran struct {
+	stdout, stderr string
+	code           int
+}
+
+// script runs a case as a script and puts the snippet's name for its path.
+func script(t *testing.T, python, dir, name string) ran {
+	t.Helper()
+	file := filepath.Join(dir, name+".py")
+	path, err := filepath.Abs(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var stdout, stderr bytes.Buffer
+	cmd := exec.CommandContext(t.Context(), python, "-I", "-X", "utf8", path)
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "PYENV_VERSION=" + os.Getenv("PYENV_VERSION")}
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	err = cmd.Run()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatalf("cannot run %s: %v", python, err)
+	}
+	rename := strings.NewReplacer(path, "<snippet 1>")
+	return ran{rename.Replace(stdout.String()), rename.Replace(stderr.String()), cmd.ProcessState.ExitCode()}
+}
+
+// golden compares a text with a file, or writes the file.
+func golden(t *testing.T, file, got string) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	compare(t, filepath.Base(file), got, fixture(t, filepath.ToSlash(file)))
+}
+
+func TestLanguageOnCPython(t *testing.T) {
+	python := cpython(t)
+	for _, name := range cases(t, langDir) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := script(t, python, langDir, name)
+			if r.code != 0 {
+				t.Fatalf("exit code %d\n%s", r.code, r.stderr)
+			}
+			golden(t, filepath.Join(langDir, name+".out"), r.stdout)
+		})
+	}
+}
+
+func TestTracebacksOnCPython(t *testing.T) {
+	python := cpython(t)
+	for _, name := range cases(t, raiseDir) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := script(t, python, raiseDir, name)
+			if code, exits := exitCodes[name]; exits && r.code != code || !exits && r.code == 0 {
+				t.Fatalf("exit code %d\n%s", r.code, r.stderr)
+			}
+			golden(t, filepath.Join(raiseDir, name+".stderr"), anyDepth(r.stderr))
+			golden(t, filepath.Join(raiseDir, name+".out"), r.stdout)
+		})
+	}
+}
+
+// TestCasesAreDeterministic runs each script twice: string hashes differ between
+// processes, so a case that depends on them shows.
+func TestCasesAreDeterministic(t *testing.T) {
+	python := cpython(t)
+	for _, name := range cases(t, langDir) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			a, b := script(t, python, langDir, name), script(t, python, langDir, name)
+			compare(t, "the second run's stdout", b.stdout, a.stdout)
+		})
+	}
+}
+
+// TestCasesAreCases keeps the folders in order: every script has its golden
+// files and every golden file its script.
+func TestCasesAreCases(t *testing.T) {
+	for dir, suffixes := range map[string][]string{langDir: {".out"}, raiseDir: {".out", ".stderr"}} {
+		names := map[string]bool{}
+		for _, name := range cases(t, dir) {
+			names[name] = true
+			for _, suffix := range suffixes {
+				fixture(t, dir+"/"+name+suffix)
+			}
+		}
+		entries, err := testdata.ReadDir(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range entries {
+			if name, _, _ := strings.Cut(e.Name(), "."); !names[name] {
+				t.Errorf("%s/%s belongs to no script", dir, e.Name())
+			}
+		}
+	}
+}

@@ -1,0 +1,148 @@
+package tiertest
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/rlmhq/rlm/tiers"
+)
+
+// session is one sandbox under test.
+type session struct {
+	*suite
+	box tiers.Sandbox
+}
+
+// open starts a sandbox that is closed at the end of the test.
+func (s *suite) open(t *testing.T, cfg tiers.Config) *session {
+	t.Helper()
+	box, err := s.tier.Open(s.patient(t), cfg)
+	if err != nil {
+		t.Fatalf("cannot open a sandbox: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := box.Close(); err != nil {
+			t.Errorf("cannot close the sandbox: %v", err)
+		}
+	})
+	return &session{s, box}
+}
+
+// run runs a snippet, which may end in any way that is a result.
+func (s *session) run(t *testing.T, source string) tiers.Result {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), s.opt.Patience)
+	defer cancel()
+	r, err := s.box.Run(ctx, tiers.Job{Source: source})
+	if err != nil {
+		t.Fatalf("the tier broke: %v\nsnippet: %s", err, excerpt(source))
+	}
+	wellFormed(t, r)
+	return r
+}
+
+// ok runs a snippet that must run to its end.
+func (s *session) ok(t *testing.T, source string) tiers.Result {
+	t.Helper()
+	r := s.run(t, source)
+	if r.Status != tiers.StatusOK {
+		t.Fatalf("status %q, want ok\nsnippet: %s\n%s", r.Status, excerpt(source), describe(r))
+	}
+	return r
+}
+
+// prints runs a snippet that must run to its end and print exactly want.
+func (s *session) prints(t *testing.T, source, want string) {
+	t.Helper()
+	if r := s.ok(t, source); r.Stdout != want {
+		t.Fatalf("stdout %q, want %q\nsnippet: %s\n%s", excerpt(r.Stdout), excerpt(want), excerpt(source), describe(r))
+	}
+}
+
+// alive fails the test if the session does not run a further snippet.
+func (s *session) alive(t *testing.T) {
+	t.Helper()
+	r := s.ok(t, `print("alive")`)
+	if r.Stdout != "alive\n" || r.Stderr != "" || r.Lost != nil {
+		t.Fatalf("the session does not go on as it should\n%s", describe(r))
+	}
+}
+
+// marked is a variable that snippet 1 of a session sets, to see later whether
+// the session kept it.
+const marked = `kept = {"since": "snippet 1"}`
+
+// honest fails the test if what a result says of the session's state is not so:
+// the variable of snippet 1 is there, or reported as lost.
+func (s *session) honest(t *testing.T, after tiers.Result) {
+	t.Helper()
+	r := s.ok(t, "try:\n    print(kept == {'since': 'snippet 1'})\nexcept NameError:\n    print('gone')")
+	reported := after.Lost != nil && slices.Contains(after.Lost.Snippets, 1)
+	switch {
+	case r.Stdout == "True\n" && reported:
+		t.Errorf("snippet 1 is reported as lost, and its variable is still there")
+	case r.Stdout == "gone\n" && !reported:
+		t.Errorf("the variable of snippet 1 is lost and the result does not say so: %+v", after.Lost)
+	case r.Stdout != "True\n" && r.Stdout != "gone\n":
+		t.Errorf("the variable of snippet 1 is damaged: %q", r.Stdout)
+	}
+}
+
+// wellFormed checks what holds for every result.
+func wellFormed(t *testing.T, r tiers.Result) {
+	t.Helper()
+	excepted := r.Status == tiers.StatusRaised || r.Status == tiers.StatusExited || r.Status == tiers.StatusCrashed
+	switch {
+	case !slices.Contains(statuses, r.Status):
+		t.Errorf("unknown status %q", r.Status)
+	case excepted && r.Exception == nil:
+		t.Errorf("status %q without an exception", r.Status)
+	case r.Status == tiers.StatusOK && r.Exception != nil:
+		t.Errorf("status ok with an exception: %+v", r.Exception)
+	case r.Status == tiers.StatusLimit && r.Limit == "":
+		t.Error("a limit stopped the snippet and is not named")
+	case r.Lost != nil && (len(r.Lost.Snippets) == 0 || r.Lost.Reason == ""):
+		t.Errorf("a loss without snippets or reason: %+v", r.Lost)
+	case r.Dropped < 0 || r.Dropped > 0 != (r.Usage.OutputBytes > int64(len(r.Stdout)+len(r.Stderr))):
+		t.Errorf("%d bytes written, %d kept, %d dropped", r.Usage.OutputBytes, len(r.Stdout)+len(r.Stderr), r.Dropped)
+	}
+}
+
+var statuses = []tiers.Status{
+	tiers.StatusOK, tiers.StatusRaised, tiers.StatusExited, tiers.StatusLimit, tiers.StatusCrashed,
+}
+
+// describe shows a result in a failure's message.
+func describe(r tiers.Result) string {
+	var b strings.Builder
+	b.WriteString("status " + string(r.Status))
+	if r.Limit != "" {
+		b.WriteString(", limit " + string(r.Limit))
+	}
+	if r.Lost != nil {
+		b.WriteString(", lost: " + r.Lost.Reason)
+	}
+	if r.Final != nil {
+		b.WriteString(", final " + excerpt(string(r.Final.Value)))
+	}
+	for _, part := range []struct{ name, text string }{{"stdout", r.Stdout}, {"stderr", r.Stderr}} {
+		if part.text != "" {
+			b.WriteString("\n" + part.name + ": " + excerpt(part.text))
+		}
+	}
+	if r.Exception != nil {
+		b.WriteString("\nexception " + r.Exception.Type + ": " + excerpt(r.Exception.Message) + "\n" + excerpt(r.Exception.Traceback))
+	}
+	return b.String()
+}
+
+// excerpt keeps a message readable: some snippets are megabytes long.
+func excerpt(s string) string {
+	const most = 2000
+	if len(s) <= most {
+		return s
+	}
+	return s[:most/2] + "\n[…]\n" + s[len(s)-most/2:]
+}

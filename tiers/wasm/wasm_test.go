@@ -1,0 +1,15 @@
+package wasm_test
+
+import (
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/rlmhq/rlm/tiers/tiertest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestSuite(t *testing.T) {
+	tiertest.Run(t, warmTier(t), tiertest.Options{})
+}
