@@ -227,7 +227,7 @@ type Usage struct {
 	// waiting for host calls, Idle the part spent sleeping; Active is the
 	// rest, in which the snippet computed.
 	Wall, Active, HostWait, Idle time.Duration
-	// Fuel counts the loop iterations and calls of the guest's machine code
+	// Fuel counts the loop iterations of the guest's machine code
 	// where the tier meters them: exact and repeatable.
 	Fuel uint64
 	// PeakMemory is the most memory the guest had, in bytes.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"regexp"
 	"time"
 
@@ -18,8 +19,9 @@ import (
 // the host functions it calls run on goroutines of their own.
 type Session struct {
 	cfg     tiers.Config
-	texts   []openText // by id: the inputs' first, then files of directories
-	snippet int             // ordinal of the snippet that runs or ran last
+	texts   []openText       // by id: the inputs' first, then files of directories
+	files   map[openText]int // the number of each file of a directory
+	snippet int              // ordinal of the snippet that runs or ran last
 	meter   meter
 	calls   calls
 	out     output
@@ -61,7 +63,7 @@ func NewSession(ctx context.Context, cfg tiers.Config) (*Session, error) {
 		return nil, err
 	}
 	cfg.Limits = cfg.Limits.WithDefaults()
-	s := &Session{cfg: cfg, texts: make([]openText, len(cfg.Inputs))}
+	s := &Session{cfg: cfg, texts: make([]openText, len(cfg.Inputs)), files: map[openText]int{}}
 	for i, in := range cfg.Inputs {
 		if err := checkInput(in); err != nil {
 			return nil, fmt.Errorf("cannot use input %d (%s): %w", i, in.Name, err)
@@ -142,6 +144,7 @@ func (s *Session) Snippet() int { return s.snippet }
 func (s *Session) Continue(from *Session) {
 	s.snippet = from.snippet
 	s.texts = append([]openText(nil), from.texts...)
+	s.files = maps.Clone(from.files)
 }
 
 // Begin starts the accounts of a snippet. It fails if an input has changed on

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -125,10 +124,12 @@ func (s *Session) openFile(d *bigtext.Dir, path string) Reply {
 	if len(s.texts) >= maxTexts+len(s.cfg.Inputs) {
 		return fail(fmt.Errorf("cannot open %q: %d files have been opened in this session, no more may be", path, maxTexts))
 	}
-	id := slices.IndexFunc(s.texts, func(o openText) bool { return o.dir == d && o.path == path })
-	if id < 0 {
+	file := openText{dir: d, path: path}
+	id, known := s.files[file]
+	if !known {
 		id = len(s.texts)
-		s.texts = append(s.texts, openText{dir: d, path: path})
+		s.texts = append(s.texts, file)
+		s.files[file] = id
 	}
 	info, err := s.textInfo(id, path)
 	if errors.Is(err, fs.ErrNotExist) { // the error of the file system would show the host's path

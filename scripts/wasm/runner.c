@@ -9,7 +9,11 @@
 #define PY_SSIZE_T_CLEAN
 #define Py_BUILD_CORE 1
 #include <Python.h>
+#include "internal/pycore_ast.h"
 #include "internal/pycore_ceval.h"
+#include "internal/pycore_compile.h"
+#include "internal/pycore_parser.h"
+#include "internal/pycore_pyarena.h"
 
 #include <stdint.h>
 #include <stdio.h>
@@ -213,11 +217,75 @@ rlm_set_run(PyObject *Py_UNUSED(module), PyObject *callable)
     Py_RETURN_NONE;
 }
 
+/* keep_value turns a trailing expression into an assignment to name, so that
+ * the value can be echoed. Doing it here spares the detour over syntax trees of
+ * Python objects, which would take longer than a small snippet. */
+static int keep_value(mod_ty module, PyObject *name, PyArena *arena) {
+    asdl_stmt_seq *body = module->v.Module.body;
+    Py_ssize_t length = asdl_seq_LEN(body);
+    if (length == 0)
+        return 0;
+    stmt_ty last = asdl_seq_GET(body, length - 1);
+    if (last->kind != Expr_kind)
+        return 0;
+    asdl_expr_seq *targets = _Py_asdl_expr_seq_new(1, arena);
+    if (targets == NULL || _PyArena_AddPyObject(arena, Py_NewRef(name)) < 0)
+        return -1;
+    expr_ty target = _PyAST_Name(name, Store, last->lineno, last->col_offset,
+                                 last->end_lineno, last->end_col_offset, arena);
+    if (target == NULL)
+        return -1;
+    asdl_seq_SET(targets, 0, target);
+    stmt_ty kept = _PyAST_Assign(targets, last->v.Expr.value, NULL, last->lineno,
+                                 last->col_offset, last->end_lineno,
+                                 last->end_col_offset, arena);
+    if (kept == NULL)
+        return -1;
+    asdl_seq_SET(body, length - 1, kept);
+    return 0;
+}
+
+static PyObject *compile_in(PyArena *arena, const char *source,
+                            PyObject *file, PyObject *name) {
+    PyCompilerFlags flags = _PyCompilerFlags_INIT;
+    flags.cf_flags = PyCF_SOURCE_IS_UTF8 | PyCF_IGNORE_COOKIE |
+                     PyCF_ALLOW_TOP_LEVEL_AWAIT;
+    mod_ty module =
+        _PyParser_ASTFromString(source, file, Py_file_input, &flags, arena);
+    if (module == NULL || keep_value(module, name, arena) < 0)
+        return NULL;
+    return (PyObject *)_PyAST_Compile(module, file, &flags, -1, arena);
+}
+
+static PyObject *rlm_compile(PyObject *module, PyObject *args) {
+    PyObject *source, *file, *name;
+    if (!PyArg_ParseTuple(args, "UUU:compile", &source, &file, &name))
+        return NULL;
+    Py_ssize_t length;
+    const char *text = PyUnicode_AsUTF8AndSize(source, &length);
+    if (text == NULL)
+        return NULL;
+    if (strlen(text) != (size_t)length) {
+        PyErr_SetString(PyExc_SyntaxError,
+                        "source code string cannot contain null bytes");
+        return NULL;
+    }
+    PyArena *arena = _PyArena_New();
+    if (arena == NULL)
+        return NULL;
+    PyObject *code = compile_in(arena, text, file, name);
+    _PyArena_Free(arena);
+    return code;
+}
+
 static PyMethodDef rlm_methods[] = {
     {"call", rlm_call, METH_O,
      "call(request, /) -> bytes\n\nAsk the host; request is a str or bytes-like."},
     {"call_str", rlm_call_str, METH_O,
      "call_str(request, /) -> str\n\nAsk the host for text."},
+    {"compile", rlm_compile, METH_VARARGS,
+     "compile(source, filename, name, /) -> code\n\nCompile a snippet; the value "
+     "of a trailing expression is assigned to name."},
     {"set_run", rlm_set_run, METH_O,
      "set_run(callable, /)\n\nSay what runs a snippet: callable(source, flags) -> int."},
     {NULL, NULL, 0, NULL},

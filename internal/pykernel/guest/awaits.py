@@ -79,6 +79,15 @@ def arrange(tree, names):
     _Rewriter(names, starts).visit(tree)
 
 
+def keep_value(tree, name):
+    """The tree, a trailing expression changed into an assignment to name."""
+    if tree.body and isinstance(tree.body[-1], ast.Expr):
+        last = tree.body[-1]
+        target = ast.copy_location(ast.Name(name, ast.Store()), last)
+        tree.body[-1] = ast.copy_location(ast.Assign([target], last.value), last)
+    return tree
+
+
 class _Scope:
     def __init__(self, node):
         self.node = node

@@ -1,12 +1,10 @@
 """Runs snippets: one namespace, CPython's own tracebacks, a report to the host."""
 
-import ast
 import asyncio
 import builtins
 import collections
 import datetime
 import gc
-import inspect
 import itertools
 import json
 import linecache
@@ -18,6 +16,11 @@ import sys
 import time
 import traceback
 import types
+from ast import PyCF_ALLOW_TOP_LEVEL_AWAIT, PyCF_ONLY_AST
+from builtins import compile as parse
+from inspect import CO_COROUTINE
+
+import _rlm
 
 import awaits
 import contexts
@@ -27,6 +30,7 @@ import hostcall
 import output
 import wire
 
+compile_plain = _rlm.compile
 OK, RAISED, EXITED = 0, 1, 2
 RESEED, CONFIGURE = 1, 2  # flags; the snippet's ordinal stands above bit 8
 _ECHO = "__rlm_echo__"
@@ -180,34 +184,19 @@ def _leave():
 
 def _execute(source, name):
     linecache.cache[name] = (len(source), None, _lines(source), name)
-    flags = ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
-    tree = compile(source, name, "exec", flags, dont_inherit=True)
-    if awaits.wanted(source):
-        awaits.arrange(tree, _host_names)
-    echo = bool(tree.body) and type(tree.body[-1]) is ast.Expr
-    if echo:
-        tree.body[-1] = _keep_value(tree.body[-1])
-    code = compile(tree, name, "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
-    if code.co_flags & inspect.CO_COROUTINE:
+    code = _compile(source, name) if awaits.wanted(source) else compile_plain(source, name, _ECHO)
+    if code.co_flags & CO_COROUTINE:
         events.run_coroutine(eval(code, _globals))
     else:
         exec(code, _globals)
-    return _globals.get(_ECHO) if echo else None
+    return _globals.get(_ECHO)
 
 
-# Made once: constructing and locating nodes costs more than running a small
-# snippet.
-_target = ast.Name(_ECHO, ast.Store(), lineno=1, col_offset=0, end_lineno=1, end_col_offset=0)
-_assign = ast.Assign([_target], ast.Constant(None), lineno=1, col_offset=0, end_lineno=1, end_col_offset=0)
-
-
-def _keep_value(last):
-    """The trailing expression as an assignment, so that its value can be echoed."""
-    for node in (_target, _assign):
-        node.lineno, node.end_lineno = last.lineno, last.end_lineno
-        node.col_offset, node.end_col_offset = last.col_offset, last.end_col_offset
-    _assign.value = last.value
-    return _assign
+def _compile(source, name):
+    """Compiles by way of a syntax tree, so that awaits can be arranged."""
+    tree = parse(source, name, "exec", PyCF_ONLY_AST | PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
+    awaits.arrange(tree, _host_names)
+    return parse(awaits.keep_value(tree, _ECHO), name, "exec", PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
 
 
 def _quote_line(error, source):

@@ -1,0 +1,82 @@
+package wasm_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/rlmhq/rlm/tiers"
+	"github.com/rlmhq/rlm/tiers/wasm"
+)
+
+// cachedImage fills a cache directory and returns its image file.
+func cachedImage(t *testing.T, dir string) string {
+	t.Helper()
+	check(t, dir)
+	images, err := filepath.Glob(filepath.Join(dir, "image", "*"))
+	if err != nil || len(images) != 1 {
+		t.Fatalf("the cache has the images %v (%v), want one", images, err)
+	}
+	return images[0]
+}
+
+// check opens a tier on the cache directory and runs a snippet.
+func check(t *testing.T, dir string) {
+	t.Helper()
+	var told []string
+	tier := wasm.New(wasm.Options{CacheDir: dir, Progress: func(what string) { told = append(told, what) }})
+	defer tier.Close()
+	s, err := tier.Open(context.Background(), tiers.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	runOK(t, s, "print(1+1)")
+	t.Logf("told: %v", told)
+}
+
+// TestDamagedCache prepares anew whatever is wrong with the cached image.
+func TestDamagedCache(t *testing.T) {
+	dir := t.TempDir()
+	path := cachedImage(t, dir)
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, data := range map[string][]byte{
+		"empty":           {},
+		"a head, cut off": whole[:100],
+		"cut off":         whole[:len(whole)-4096],
+		"longer":          append(append([]byte(nil), whole...), 0),
+		"another's key":   []byte(strings.Replace(string(whole), `"Key":"`, `"Key":"0`, 1)),
+		"not JSON":        append([]byte("x"), whole[1:]...),
+	} {
+		t.Run(name, func(t *testing.T) {
+			if err := os.WriteFile(path, data, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			check(t, dir)
+			if again, err := os.ReadFile(path); err != nil || string(again) != string(whole) {
+				t.Errorf("the image was not made anew (%v)", err)
+			}
+		})
+	}
+}
+
+// TestUnusableCacheDirectory says which directory is meant.
+func TestUnusableCacheDirectory(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	tier := wasm.New(wasm.Options{CacheDir: file})
+	defer tier.Close()
+	if err := tier.Warm(context.Background()); err == nil || !strings.Contains(err.Error(), file) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestNoCache prepares in memory.
+func TestNoCache(t *testing.T) { check(t, "") }

@@ -1,0 +1,65 @@
+package wasm_test
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"runtime"
+	"testing"
+
+	"github.com/rlmhq/rlm/tiers"
+)
+
+// holdings are what a process can leak.
+type holdings struct {
+	mappings, files, goroutines int
+	heap                        uint64
+}
+
+func holds(t *testing.T) holdings {
+	t.Helper()
+	maps, err := os.ReadFile("/proc/self/maps")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return holdings{bytes.Count(maps, []byte("\n")), len(files), runtime.NumGoroutine(), m.HeapInuse}
+}
+
+// TestTenThousandSandboxes opens them one after another, some of which end badly,
+// and looks for anything that has stayed.
+func TestTenThousandSandboxes(t *testing.T) {
+	const many, warm = 10_000, 300
+	tier := warmTier(t)
+	sources := []string{"print(1+1)", "x = bytearray(40 << 20)", "1/0", "import os\nos._exit(3)", "async def f(): return 1\nawait f()"}
+	cfg := tiers.Config{Limits: tiers.Limits{Memory: 128 << 20}}
+	var before holdings
+	for i := range many {
+		if i == warm {
+			before = holds(t)
+		}
+		s := openSandbox(t, tier, cfg)
+		source := sources[0]
+		if i%10 == 0 { // the rest of the sources end instances for good, which is slower
+			source = sources[i/10%len(sources)]
+		}
+		if _, err := s.Run(context.Background(), tiers.Job{Source: source}); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	after := holds(t)
+	// Go's own runtime maps memory as it likes; a leak of one mapping a sandbox
+	// would be thousands.
+	if after.files != before.files || after.goroutines != before.goroutines || after.mappings > before.mappings+50 || after.heap > before.heap+16<<20 {
+		t.Errorf("before %+v, after %+v", before, after)
+	}
+}
