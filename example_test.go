@@ -50,7 +50,7 @@ func Example() {
 		result, err := session.Run(ctx, source)
 		if err != nil {
 			fmt.Println(err)
-		return
+			return
 		}
 		fmt.Print(result.Stdout)
 		if result.Exception != nil {

@@ -88,6 +88,7 @@ type SessionConfig struct {
 type Session struct {
 	sandbox tiers.Sandbox
 	inputs  *inputs
+	closed  bool
 }
 
 // Open starts a session.
@@ -103,7 +104,7 @@ func (e *Engine) Open(ctx context.Context, cfg SessionConfig) (*Session, error) 
 	if err != nil {
 		return nil, errors.Join(err, in.close())
 	}
-	return &Session{sandbox, in.share()}, nil
+	return &Session{sandbox: sandbox, inputs: in.share()}, nil
 }
 
 // Run runs a Python snippet in the session's namespace.
@@ -129,10 +130,14 @@ func (s *Session) Fork(ctx context.Context) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Session{sandbox, s.inputs.share()}, nil
+	return &Session{sandbox: sandbox, inputs: s.inputs.share()}, nil
 }
 
-// Close ends the session.
+// Close ends the session. It is idempotent.
 func (s *Session) Close() error {
+	if s.closed {
+		return nil
+	}
+	s.closed = true
 	return errors.Join(s.sandbox.Close(), s.inputs.release())
 }

@@ -7,7 +7,8 @@
 import collections
 import re
 
-print(f"{context.name.rsplit('/', 1)[-1]}: {context.size:,} characters, {context.nbytes:,} bytes, type {context.type}")
+size = len(context)
+print(f"{size:,} characters, as a {type(context).__name__}")
 print("begins:", context[:46].strip())
 
 # Whole-text questions are answered by the host, over its own mapping.
@@ -29,7 +30,7 @@ languages = collections.Counter(t.split(" | ")[3] for t in tail if t.startswith(
 print("languages of the last tickets:", dict(languages.most_common(5)))
 
 # Join parts from far apart into something small.
-step = context.size // 5
+step = size // 5
 digest = "\n".join(context[i * step : i * step + 40].replace("\n", " ") for i in range(5))
 print(digest)
 

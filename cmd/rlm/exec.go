@@ -77,7 +77,7 @@ func newExec(e *env) *cobra.Command {
 }
 
 func runExec(ctx context.Context, e *env, f execFlags, args []string) error {
-	sources, err := f.sources(e.stdin, args)
+	sources, err := f.sources(e, args)
 	if err != nil {
 		return &exitError{exitUsage, err}
 	}
@@ -109,7 +109,7 @@ func runExec(ctx context.Context, e *env, f execFlags, args []string) error {
 }
 
 // sources returns the snippets in order.
-func (f execFlags) sources(stdin io.Reader, args []string) ([]string, error) {
+func (f execFlags) sources(e *env, args []string) ([]string, error) {
 	if len(f.code) > 0 {
 		if len(args) > 0 {
 			return nil, errors.New("give code by -c or by files, not by both")
@@ -117,14 +117,14 @@ func (f execFlags) sources(stdin io.Reader, args []string) ([]string, error) {
 		return f.code, nil
 	}
 	if len(args) == 0 {
-		if isTerminal(stdin) {
+		if e.terminal {
 			return nil, errors.New("there is no code: give -c CODE, a FILE, or - for stdin")
 		}
 		args = []string{"-"}
 	}
 	var sources []string
 	for _, name := range args {
-		source, err := f.readSource(stdin, name)
+		source, err := f.readSource(e.stdin, name)
 		if err != nil {
 			return nil, err
 		}

@@ -78,7 +78,6 @@ func TestScripts(t *testing.T) {
 			"crlf":      crlf,
 			"manyfiles": manyfiles,
 			"fuel":      fuel,
-			"damage":    damage,
 		},
 	})
 }

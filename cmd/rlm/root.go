@@ -46,6 +46,7 @@ func (e *exitError) Unwrap() error { return e.err }
 // env is what a sub-command may touch.
 type env struct {
 	stdin          io.Reader
+	terminal       bool // stdin is one
 	stdout, stderr io.Writer
 	log            zerolog.Logger
 }
@@ -54,7 +55,7 @@ type env struct {
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	e := &env{stdin: stdin, stdout: stdout, stderr: stderr}
+	e := &env{stdin: interruptible(ctx, stdin), terminal: isTerminal(stdin), stdout: stdout, stderr: stderr}
 	root := newRoot(e)
 	root.SetArgs(args)
 	root.SetIn(stdin)
@@ -90,8 +91,8 @@ func newRoot(e *env) *cobra.Command {
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		PersistentPreRunE: func(*cobra.Command, []string) error {
-			parsed, err := zerolog.ParseLevel(level)
-			if err != nil {
+			parsed, known := levels[level]
+			if !known {
 				return fmt.Errorf("--log-level %q: give trace, debug, info, warn or error", level)
 			}
 			e.log = newLog(e.stderr, parsed)
@@ -101,6 +102,11 @@ func newRoot(e *env) *cobra.Command {
 	root.PersistentFlags().StringVar(&level, "log-level", "warn", "how much to log on stderr: trace, debug, info, warn, error")
 	root.AddCommand(newExec(e))
 	return root
+}
+
+var levels = map[string]zerolog.Level{
+	"trace": zerolog.TraceLevel, "debug": zerolog.DebugLevel, "info": zerolog.InfoLevel,
+	"warn": zerolog.WarnLevel, "error": zerolog.ErrorLevel,
 }
 
 // newLog writes for people on a terminal and JSON elsewhere.

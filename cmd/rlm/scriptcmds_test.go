@@ -143,21 +143,3 @@ func fuel(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Setenv("FUEL", text)
 	ts.Setenv("LESS", strconv.FormatUint(used-1, 10))
 }
-
-// damage is the script command `damage DIRECTORY`: it cuts each file in it to
-// half its size.
-func damage(ts *testscript.TestScript, neg bool, args []string) {
-	if len(args) != 1 || neg {
-		ts.Fatalf("usage: damage DIRECTORY")
-	}
-	entries, err := os.ReadDir(ts.MkAbs(args[0]))
-	ts.Check(err)
-	if len(entries) == 0 {
-		ts.Fatalf("%s is empty", args[0])
-	}
-	for _, e := range entries {
-		info, err := e.Info()
-		ts.Check(err)
-		ts.Check(os.Truncate(filepath.Join(ts.MkAbs(args[0]), e.Name()), info.Size()/2))
-	}
-}

@@ -197,6 +197,9 @@ func (s *Session) End(code int) tiers.Result {
 	if e := s.raised; e != nil && code != codeOK {
 		r.Exception = &tiers.Exception{Type: e.Type, Message: e.Message, Traceback: e.Traceback, ExitCode: e.Code}
 	}
+	if r.Status == tiers.StatusExited && r.Exception == nil {
+		r.Status = "" // the guest's run lied
+	}
 	s.settle(&r)
 	return r
 }

@@ -84,7 +84,7 @@ func TestLanguageOnCPython(t *testing.T) {
 			if r.code != 0 {
 				t.Fatalf("exit code %d\n%s", r.code, r.stderr)
 			}
-			golden(t, filepath.Join(langDir, name+".out"), r.stdout)
+			golden(t, filepath.Join(langDir, name+".stdout"), r.stdout)
 		})
 	}
 }
@@ -99,7 +99,7 @@ func TestTracebacksOnCPython(t *testing.T) {
 				t.Fatalf("exit code %d\n%s", r.code, r.stderr)
 			}
 			golden(t, filepath.Join(raiseDir, name+".stderr"), anyDepth(r.stderr))
-			golden(t, filepath.Join(raiseDir, name+".out"), r.stdout)
+			golden(t, filepath.Join(raiseDir, name+".stdout"), r.stdout)
 		})
 	}
 }
@@ -120,7 +120,7 @@ func TestCasesAreDeterministic(t *testing.T) {
 // TestCasesAreCases keeps the folders in order: every script has its golden
 // files and every golden file its script.
 func TestCasesAreCases(t *testing.T) {
-	for dir, suffixes := range map[string][]string{langDir: {".out"}, raiseDir: {".out", ".stderr"}} {
+	for dir, suffixes := range map[string][]string{langDir: {".stdout"}, raiseDir: {".stdout", ".stderr"}} {
 		names := map[string]bool{}
 		for _, name := range cases(t, dir) {
 			names[name] = true

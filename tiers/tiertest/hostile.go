@@ -42,7 +42,7 @@ var againstRuntime = []excess{
 	{"modules of the runtime emptied", "import sys\nfor m in list(sys.modules.values()):\n    try: vars(m).clear()\n    except Exception: pass"},
 	{"builtins cleared", "import builtins\nbuiltins.__dict__.clear()"},
 	{"builtins replaced", "import builtins\nfor n in list(vars(builtins)):\n    setattr(builtins, n, None)"},
-	{"globals cleared but for what is the test's", "for n in [n for n in globals() if n != 'mark']: del globals()[n]"},
+	{"globals cleared but for what is the test's", "for n in [n for n in globals() if n != 'kept']: del globals()[n]"},
 	{"__builtins__ removed", "del __builtins__"},
 	{"__import__ replaced", "import builtins\nbuiltins.__import__ = lambda *a, **k: 1 / 0\nimport json"},
 	{"print and repr replaced", "import builtins\nbuiltins.print = builtins.repr = builtins.len = builtins.isinstance = lambda *a, **k: 1 / 0"},

@@ -52,7 +52,7 @@ func (s *suite) language(t *testing.T) {
 			// The scripts print more than a model should read.
 			box := s.open(t, tiers.Config{Limits: tiers.Limits{Output: 10 << 20}})
 			r := box.ok(t, fixture(t, langDir+"/"+name+".py"))
-			compare(t, "stdout", r.Stdout, fixture(t, langDir+"/"+name+".out"))
+			compare(t, "stdout", r.Stdout, fixture(t, langDir+"/"+name+".stdout"))
 		})
 	}
 }
@@ -67,7 +67,7 @@ func (s *suite) tracebacks(t *testing.T) {
 			want := fixture(t, raiseDir+"/"+name+".stderr")
 			checkEnding(t, name, r)
 			compare(t, "traceback", anyDepth(r.Stderr+r.Exception.Traceback), want)
-			compare(t, "stdout", r.Stdout, fixture(t, raiseDir+"/"+name+".out"))
+			compare(t, "stdout", r.Stdout, fixture(t, raiseDir+"/"+name+".stdout"))
 			box.alive(t)
 		})
 	}

@@ -64,12 +64,12 @@ def _spans(pattern, text, pos=0, endpos=None, shape="{}"):
 
 
 def _host_spans(expr, text, start):
-    position = text._a + start
+    position, base, batch = text._a + start, text._a, 16
     while position >= 0:
-        reply = wire.decode(wire.send("tx", f"{text._id},{text._a},{text._b},{position},{_BATCH},{expr}"))
-        position, spans, base = reply[0], reply[1], text._a
-        for span in spans:
-            yield [x - base if x >= 0 else -1 for x in span]
+        reply = wire.decode(wire.send("tx", f"{text._id},{text._a},{text._b},{position},{batch},{expr}"))
+        position, batch = reply[0], _BATCH
+        for span in reply[1]:
+            yield [x - base if x >= 0 else -1 for x in span] if base else span
 
 
 def _flat(match, base):
@@ -159,14 +159,33 @@ def _window_spans(pattern, reach, text, position):
         position = following
 
 
+class _Window:
+    """The part of a text around the last match that was looked at: matches that
+    follow each other closely are cut from one block."""
+
+    __slots__ = ("text", "start", "block")
+    _SIZE = 1 << 16
+
+    def __init__(self, text):
+        self.text, self.start, self.block = text, 0, ""
+
+    def cut(self, low, high):
+        if not self.start <= low <= high <= self.start + len(self.block):
+            if high - low > self._SIZE:
+                return self.text._slice(low, high)
+            end = min(self.text.size, low + self._SIZE)
+            self.start, self.block = low, self.text._slice(low, end) if end > low else ""
+        return self.block[low - self.start : high - self.start]
+
+
 class Match:
     """What re.Match is, for a match in a LazyText."""
 
-    __slots__ = ("re", "string", "pos", "endpos", "_spans")
+    __slots__ = ("re", "string", "pos", "endpos", "_spans", "_window")
 
-    def __init__(self, pattern, text, spans, pos, endpos):
+    def __init__(self, pattern, text, spans, pos, endpos, window=None):
         self.re, self.string, self._spans = pattern, text, spans
-        self.pos, self.endpos = pos, endpos
+        self.pos, self.endpos, self._window = pos, endpos, window
 
     @property
     def __class__(self):
@@ -183,7 +202,11 @@ class Match:
 
     def _text(self, at, default=None):
         low, high = self._spans[at], self._spans[at + 1]
-        return default if low < 0 else self.string._slice(low, high) if high > low else ""
+        if low < 0:
+            return default
+        if self._window is not None:
+            return self._window.cut(low, high)
+        return self.string._slice(low, high) if high > low else ""
 
     def group(self, *groups):
         if len(groups) == 1:
@@ -256,7 +279,8 @@ def _expand(template, match):
 def finditer(pattern, text, flags=0, pos=0, endpos=None):
     pattern = _compiled(pattern, flags)
     start, end, _ = slice(pos, endpos).indices(text.size)
-    return (Match(pattern, text, spans, start, end) for spans in _spans(pattern, text, pos, endpos))
+    window = _Window(text)
+    return (Match(pattern, text, spans, start, end, window) for spans in _spans(pattern, text, pos, endpos))
 
 
 def search(pattern, text, flags=0, pos=0, endpos=None):
@@ -265,11 +289,13 @@ def search(pattern, text, flags=0, pos=0, endpos=None):
 
 def findall(pattern, text, flags=0, pos=0, endpos=None):
     pattern = _compiled(pattern, flags)
-    found = []
+    found, cut = [], _Window(text).cut
     for spans in _spans(pattern, text, pos, endpos):
-        groups = [text._slice(low, high) if low >= 0 and high > low else ""
-                  for low, high in zip(spans[::2], spans[1::2])]
-        found.append(groups[0] if pattern.groups == 0 else groups[1] if pattern.groups == 1 else tuple(groups[1:]))
+        if pattern.groups == 0:
+            found.append(cut(spans[0], spans[1]))
+            continue
+        groups = [cut(low, high) if low >= 0 else "" for low, high in zip(spans[2::2], spans[3::2])]
+        found.append(groups[0] if pattern.groups == 1 else tuple(groups))
     return found
 
 

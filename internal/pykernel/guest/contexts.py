@@ -12,6 +12,7 @@ import wire
 
 LAZY = 8 << 20  # characters; longer slices stay lazy, too
 _BLOCK = 1 << 20
+_STREAM = 1 << 18  # characters read ahead by an iteration
 _WHOLE = 64 << 20  # no more is ever turned into a str by itself
 
 _installed = False
@@ -598,8 +599,8 @@ class Parts(_Lazy):
         text, rest, position = self._text, "", 0
         limit = sys.maxsize if self._size is None else self._size
         while position < text.size:
-            block = rest + text._slice(position, min(text.size, position + _BLOCK))
-            position = min(text.size, position + _BLOCK)
+            block = rest + text._slice(position, min(text.size, position + _STREAM))
+            position = min(text.size, position + _STREAM)
             keep = _complete(self._kind, block, self._sep) if position < text.size else len(block)
             parts, rest = self._cut_block(block[:keep], position >= text.size), block[keep:]
             if limit <= len(parts):

@@ -15,8 +15,9 @@ namespace = None  # the snippets' globals, set by run
 def _finish(value, name=""):
     global done
     if not done:
+        answer = wire.encode_whole({"value": value, "name": name})
         done = True
-        wire.send("f", wire.encode({"value": value, "name": name}))
+        wire.send("f", answer)
     raise Finished()
 
 
@@ -95,4 +96,4 @@ def check_answer():
     answer = namespace.get("answer")
     if not done and type(answer) is dict and answer.get("ready") is True:
         done = True
-        wire.send("f", wire.encode({"value": answer.get("content"), "name": "answer"}))
+        wire.send("f", wire.encode_whole({"value": answer.get("content"), "name": "answer"}))

@@ -184,7 +184,10 @@ def _leave():
 
 def _execute(source, name):
     linecache.cache[name] = (len(source), None, _lines(source), name)
-    code = _compile(source, name) if awaits.wanted(source) else compile_plain(source, name, _ECHO)
+    try:
+        code = _compile(source, name) if awaits.wanted(source) else compile_plain(source, name, _ECHO)
+    except UnicodeEncodeError:
+        raise _not_utf8(source) from None
     if code.co_flags & CO_COROUTINE:
         events.run_coroutine(eval(code, _globals))
     else:
@@ -197,6 +200,14 @@ def _compile(source, name):
     tree = parse(source, name, "exec", PyCF_ONLY_AST | PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
     awaits.arrange(tree, _host_names)
     return parse(awaits.keep_value(tree, _ECHO), name, "exec", PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
+
+
+def _not_utf8(source):
+    """The error for source with bytes that are not UTF-8, which came here as lone
+    surrogates."""
+    at = next(i for i, char in enumerate(source) if "\ud800" <= char <= "\udfff")
+    line = source.count("\n", 0, at) + 1
+    return SyntaxError(f"Non-UTF-8 code starting with '\\x{ord(source[at]) & 0xFF:02x}' on line {line}")
 
 
 def _quote_line(error, source):
@@ -237,7 +248,7 @@ def _exit_code(error):
     if code is None:
         return 0
     if isinstance(code, int):
-        return code
+        return max(-0x80000000, min(0x7FFFFFFF, int(code)))
     output.stderr.write(f"{code}\n")
     return 1
 

@@ -15,9 +15,6 @@ text = _rlm.call_str
 
 def _plain(value):
     """What JSON cannot say, said as well as JSON can."""
-    ref = getattr(type(value), "__rlm_ref__", None)
-    if ref is not None:
-        return ref(value)
     if isinstance(value, (set, frozenset)):
         return sorted(value, key=repr)
     if isinstance(value, (bytes, bytearray, memoryview)):
@@ -39,35 +36,51 @@ def _plain(value):
     return str(value)
 
 
-# The C encoder, made once: json.dumps with options makes a new one each time.
-_encode = _encoder.c_make_encoder(None, _plain, _encoder.encode_basestring, None, ": ", ", ", False, False, False)
+def _referring(value):
+    """_plain, a lazy text as a reference that the host resolves."""
+    ref = getattr(type(value), "__rlm_ref__", None)
+    return _plain(value) if ref is None else ref(value)
 
 
-def _tame(value, depth=0):
-    """A copy of value with every part that _encode refuses turned into text."""
+def _make(default):
+    # The C encoder, made once: json.dumps with options makes a new one each time.
+    return _encoder.c_make_encoder(None, default, _encoder.encode_basestring, None, ": ", ", ", False, False, False)
+
+
+def _tame(value, default, depth=0):
+    """A copy of value with every part that the encoder refuses turned into text."""
     if depth > 100:
         return str(value)
     if isinstance(value, dict):
-        return {k if isinstance(k, str) else str(k): _tame(v, depth + 1) for k, v in value.items()}
+        return {k if isinstance(k, str) else str(k): _tame(v, default, depth + 1) for k, v in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_tame(v, depth + 1) for v in value]
+        return [_tame(v, default, depth + 1) for v in value]
     if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
         return str(value)
     if value is None or isinstance(value, (str, bool, int, float)):
         return value
-    return _tame(_plain(value), depth + 1)
+    return _tame(default(value), default, depth + 1)
 
 
-def encode(value):
+_encoders = {_plain: _make(_plain), _referring: _make(_referring)}
+
+
+def encode(value, default=_referring):
     """value as JSON text; never fails for a value that has a str()."""
+    make = _encoders[default]
     try:
-        return "".join(_encode(value, 0))
+        return "".join(make(value, 0))
     except (TypeError, ValueError, RecursionError):
         pass
     try:
-        return "".join(_encode(_tame(value), 0))
+        return "".join(make(_tame(value, default), 0))
     except (TypeError, ValueError, RecursionError):
-        return "".join(_encode(str(value), 0))
+        return "".join(make(str(value), 0))
+
+
+def encode_whole(value):
+    """value as JSON text, lazy texts as their characters."""
+    return encode(value, _plain)
 
 
 _scan = json.JSONDecoder().scan_once

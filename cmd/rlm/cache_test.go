@@ -1,0 +1,73 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+func TestTheFirstRunPreparesAndSaysSo(t *testing.T) {
+	needCache(t)
+	out, _ := fillCache() // needCache has seen the error
+	if !strings.HasPrefix(string(out), "rlm: preparing ") {
+		t.Errorf("the first run prints %q", out)
+	}
+	if out := quick(t, os.Getenv(cacheVariable)); out != "" {
+		t.Errorf("a later run prints %q on stderr", out)
+	}
+}
+
+func TestTheCacheBelongsToTheUserAlone(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("Windows has no modes")
+	}
+	needCache(t)
+	dir := filepath.Join(os.Getenv(cacheVariable), "image")
+	info, err := os.Stat(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info.Mode().Perm() != 0o700 {
+		t.Errorf("%s has mode %v, want 0700", filepath.Base(dir), info.Mode().Perm())
+	}
+}
+
+func TestADamagedImageIsMadeAnew(t *testing.T) {
+	needCache(t)
+	dir := filepath.Join(t.TempDir(), "cache")
+	if err := os.CopyFS(dir, os.DirFS(os.Getenv(cacheVariable))); err != nil {
+		t.Fatal(err)
+	}
+	images, err := filepath.Glob(filepath.Join(dir, "image", "*"))
+	if err != nil || len(images) == 0 {
+		t.Fatalf("there is no image in the cache (%v)", err)
+	}
+	for _, image := range images {
+		if err := os.Truncate(image, 20<<10); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if out := quick(t, dir); !strings.HasPrefix(out, "rlm: preparing ") {
+		t.Errorf("with a damaged image it prints %q on stderr", out)
+	}
+	if out := quick(t, dir); out != "" {
+		t.Errorf("after that it prints %q on stderr", out)
+	}
+}
+
+// quick runs a snippet that must print 2, and returns what is on stderr.
+func quick(t *testing.T, cache string) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "rlm", "exec", "--cache-dir", cache, "-c", "print(1 + 1)")
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil || string(out) != "2\n" {
+		t.Fatalf("it prints %q (%v)\n%s", out, err, &stderr)
+	}
+	return stderr.String()
+}
