@@ -1,6 +1,7 @@
 package wasm_test
 
 import (
+	"bytes"
 	"context"
 	"os"
 	"path/filepath"
@@ -58,7 +59,7 @@ func TestDamagedCache(t *testing.T) {
 				t.Fatal(err)
 			}
 			check(t, dir)
-			if again, err := os.ReadFile(path); err != nil || string(again) != string(whole) {
+			if again, err := os.ReadFile(path); err != nil || !bytes.Equal(again, whole) {
 				t.Errorf("the image was not made anew (%v)", err)
 			}
 		})

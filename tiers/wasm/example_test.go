@@ -1,0 +1,35 @@
+package wasm_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+
+	"github.com/rlmhq/rlm/tiers"
+	"github.com/rlmhq/rlm/tiers/wasm"
+)
+
+// A sandbox keeps its namespace from snippet to snippet.
+func Example() {
+	ctx := context.Background()
+	tier := wasm.New(wasm.Options{})
+	defer tier.Close()
+	sandbox, err := tier.Open(ctx, tiers.Config{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer sandbox.Close()
+	for _, source := range []string{"total = sum(range(10))", "print(total)", "total / 0"} {
+		result, err := sandbox.Run(ctx, tiers.Job{Source: source})
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Print(result.Status, " ", result.Stdout)
+		if result.Exception != nil {
+			fmt.Println(result.Exception.Type, result.Exception.Message)
+		}
+	}
+	// Output:
+	// ok ok 45
+	// raised ZeroDivisionError division by zero
+}
