@@ -185,7 +185,7 @@ type Result struct {
 	// StatusCrashed, and when a limit stopped the snippet by an exception.
 	Exception *Exception
 	// Limit names the limit that fired: with StatusLimit the one that stopped
-	// the snippet, otherwise LimitOutput if output was dropped.
+	// the snippet, otherwise one that it exceeded and yet went on.
 	Limit Limit
 	// Usage is what the snippet used.
 	Usage Usage

@@ -217,6 +217,8 @@ func (s *Session) settle(r *tiers.Result) {
 		r.Status, r.Limit = tiers.StatusLimit, fired
 	case r.Status == tiers.StatusRaised && s.meter.refused != "" && causedBy(s.meter.refused, r.Exception):
 		r.Status, r.Limit = tiers.StatusLimit, s.meter.refused
+	case fired != "": // the snippet went on in spite of it
+		r.Limit = fired
 	case r.Dropped > 0:
 		r.Limit = tiers.LimitOutput
 	}

@@ -10,10 +10,11 @@ The result is text in FINAL, lines of tab-separated fields that begin with "@":
 
     @result  module  run  skipped  failed  seconds
     @fail    id  cause
-    @note    what was done so that the module loads
+    @note    what would have kept the module from loading
     @skip    reason  how many tests
 
-Each test's id goes to stderr as it starts, so that a crash has a name.
+Each test's id goes to stderr as it starts (@start), and what fails at once, so
+that little is lost in a crash.
 """
 
 import builtins
@@ -239,14 +240,17 @@ class Result(unittest.TestResult):
         super().startTest(test)
         self.running = identify(test)
         self.ran += 1
-        log.write(f"@start\t{self.running}\n")
+        log.write(row("start", self.running))
 
     def stopTest(self, test):
         super().stopTest(test)
         self.running = None
 
     def fail(self, test, text):
-        self.causes.setdefault(identify(test), text)
+        name = identify(test)
+        if name not in self.causes:
+            self.causes[name] = text
+            log.write(row("fail", name, text))
 
     def addError(self, test, error):
         log.write("".join(traceback.format_exception(*error)))
@@ -282,7 +286,7 @@ def import_anyhow(name, result):
         except (unittest.SkipTest, ImportError, AttributeError) as error:
             if not remove_obstacle(str(error)):
                 raise
-            result.notes.append(f"would not load: {error}")
+            result.notes.append(str(error))
 
 
 def remove_obstacle(text):
@@ -338,14 +342,15 @@ def main():
     seconds = time.monotonic() - started
     skipped = sum(result.reasons.values())
     rows = [("result", module, result.ran, skipped, len(result.causes), f"{seconds:.0f}")]
-    rows += [("fail", *row) for row in result.causes.items()]
+    rows += [("fail", *item) for item in result.causes.items()]
     rows += [("note", text) for text in result.notes]
-    rows += [("skip", *row) for row in result.reasons.most_common()]
-    return "\n" + "".join("@" + "\t".join(map(ascii_field, row)) + "\n" for row in rows)
+    rows += [("skip", *item) for item in result.reasons.most_common()]
+    return "\n" + "".join(row(*fields) for fields in rows)
 
 
-def ascii_field(value):
-    return str(value).encode("ascii", "backslashreplace").decode().replace("\t", " ").replace("\n", " ")
+def row(*fields):
+    fields = (str(f).encode("ascii", "backslashreplace").decode() for f in fields)
+    return "@" + "\t".join(" ".join(f.split()) for f in fields) + "\n"
 
 
 log = sys.stderr

@@ -27,7 +27,7 @@ $1 == "@result" {
   seconds[module] = $6
 }
 
-$1 == "@note" { note[++notes] = module ": " $2 }
+$1 == "@note" { notes[$2] = notes[$2] " " module; noted = 1 }
 
 $1 == "@fail" {
   seen[module, $2] = 1
@@ -55,8 +55,9 @@ END {
   printf format, "all", runs, skips, fails, knowns + 0, ""
   print "\n* required"
 
-  if (notes) print "\nMade to load:"
-  for (i = 1; i <= notes; i++) print "  " note[i]
+  if (noted) print "\nMade to load, though CPython would skip them as a whole:"
+  for (text in notes) printf "  %s:%s\n", text, notes[text] | "sort"
+  close("sort")
 
   print "\nExpected failures:"
   for (text in causes) printf "%6d  %s\n", causes[text], text | "sort -rn"

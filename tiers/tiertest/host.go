@@ -55,6 +55,7 @@ func (h *scripted) functions() map[string]function {
 		"meet":      h.meet,
 		"crowd":     h.crowd,
 		"hang":      h.hang,
+		"began":     h.began,
 		"slow":      h.slow,
 		"llm_query": h.ask,
 	}
@@ -165,6 +166,18 @@ func (h *scripted) hang(ctx context.Context, _ tiers.Call) (tiers.Value, error) 
 	<-ctx.Done()
 	close(h.cancelled)
 	return nil, ctx.Err()
+}
+
+// began() waits until a call of hang has reached the host.
+func (h *scripted) began(ctx context.Context, _ tiers.Call) (tiers.Value, error) {
+	select {
+	case <-h.hanging:
+		return tiers.Value("true"), nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-time.After(rendezvous):
+		return nil, errors.New("hang was not called at the same time")
+	}
 }
 
 // slow(ms) takes its time.

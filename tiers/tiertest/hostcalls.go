@@ -241,7 +241,7 @@ func (s *suite) cancelCall(t *testing.T) {
 		}
 		host := newHost()
 		box := s.open(t, host.config())
-		box.prints(t, "import asyncio\ntry:\n    async with asyncio.timeout(0.05):\n        await hang()\nexcept TimeoutError:\n    print('timed out')", "timed out\n")
+		box.prints(t, "import asyncio\ntry:\n    async with asyncio.timeout(None) as limit:\n        t = asyncio.create_task(hang())\n        await began()\n        limit.reschedule(asyncio.get_running_loop().time() + 0.01)\n        await t\nexcept TimeoutError:\n    print('timed out')", "timed out\n")
 		arrives(t, host.cancelled, "the host's context did not end")
 		box.alive(t)
 	})
@@ -285,7 +285,7 @@ func (s *suite) stale(t *testing.T) {
 	}
 	host := newHost()
 	box := s.open(t, host.config())
-	box.prints(t, "import asyncio\nasync def later(): return await hang()\nt = asyncio.create_task(later())\nfor _ in range(5): await asyncio.sleep(0)\nprint('left')", "left\n")
+	box.prints(t, "import asyncio\nasync def later(): return await hang()\nt = asyncio.create_task(later())\nawait began()\nprint('left')", "left\n")
 	arrives(t, host.cancelled, "the host's context did not end with the snippet")
 	box.prints(t, "print(ask('next'), await ask('and on'))", "re: next re: and on\n")
 }

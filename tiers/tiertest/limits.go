@@ -84,7 +84,7 @@ func (s *suite) stubborn(t *testing.T) {
 		{"suppress(BaseException)", "import contextlib\nwhile True:\n    with contextlib.suppress(BaseException):\n        while True: pass"},
 		{"a generator that will not close", "def g():\n    while True:\n        try:\n            while True: yield\n        except BaseException: pass\nx = g()\nfor _ in x: pass"},
 		{"recursion in the handler", "def f():\n    try:\n        while True: pass\n    except BaseException:\n        f()\nf()"},
-		{"__del__ that never ends", "class D:\n    def __del__(self):\n        while True: pass\nx = D()\ndel x"},
+		{"__del__ that never ends", "class D:\n    def __del__(self):\n        while True: pass\nwhile True: D()"},
 		{"a signal handler", "import signal\ntry:\n    signal.signal(signal.SIGINT, signal.SIG_IGN)\nexcept Exception: pass\nwhile True:\n    try:\n        while True: pass\n    except BaseException: pass"},
 		{"an excepthook and a trace function", "import sys\ndef tr(*a): return tr\nsys.settrace(tr)\nwhile True:\n    try:\n        while True: pass\n    except BaseException: pass"},
 		{"a coroutine that swallows", "import asyncio\nwhile True:\n    try:\n        await asyncio.sleep(0)\n    except BaseException: pass"},

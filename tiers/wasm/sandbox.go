@@ -106,10 +106,19 @@ func (s *sandbox) Run(ctx context.Context, job tiers.Job) (tiers.Result, error) 
 }
 
 // healthy runs a check-up after a snippet that may have harmed its interpreter.
-func (s *sandbox) healthy(ctx context.Context, source string) bool {
-	if !pykernel.Reaching(source) {
+func (s *sandbox) healthy(ctx context.Context, source string, code int) bool {
+	if code >= 0 && !pykernel.Reaching(source) {
 		return true
 	}
+	if code < 0 {
+		// The runtime was interrupted at its own work and may have half a line
+		// left to write; the first check-up takes it.
+		s.checkup(ctx)
+	}
+	return s.checkup(ctx)
+}
+
+func (s *sandbox) checkup(ctx context.Context) bool {
 	defer func() { s.in.session = s.session }()
 	return pykernel.Checkup(context.WithoutCancel(ctx), func(own *pykernel.Session, source string) (int, error) {
 		s.in.session = own
@@ -133,7 +142,7 @@ func (s *sandbox) ended(ctx context.Context, job tiers.Job, code int, err error)
 	r := s.session.End(code)
 	r.Usage.Fuel, r.Usage.PeakMemory, r.Enforced = fuel, int64(watch.peak), s.enforced
 	s.flags = 0
-	if err == nil && (code >= 0 || r.Status == tiers.StatusLimit) && s.healthy(ctx, job.Source) {
+	if err == nil && (code >= 0 || r.Status == tiers.StatusLimit) && s.healthy(ctx, job.Source, code) {
 		return r, nil
 	}
 	cause := death(err)

@@ -264,7 +264,7 @@ class Match:
 
 
 def _expand(template, match):
-    parsed = re._compile_template(match.re, template)
+    parsed = re._parser.parse_template(template, match.re)
     if isinstance(parsed, str):
         return parsed
     out = []
@@ -434,9 +434,9 @@ def _end(endpos):
 def _compile(pattern, flags=0):
     compiled = _stock["compile"](pattern.stock if type(pattern) is LazyPattern else pattern, flags)
     # The standard library gets the stock object: only snippets meet a LazyText.
-    if sys._getframe(1).f_globals.get("__name__") == "__main__" and isinstance(compiled.pattern, str):
-        return LazyPattern(compiled)
-    return compiled
+    if not isinstance(compiled.pattern, str) or sys._getframe(1).f_code.co_filename.startswith("<frozen "):
+        return compiled
+    return LazyPattern(compiled)
 
 
 def _dispatching(stock, lazy, at):

@@ -351,12 +351,16 @@ class LazyText:
         return parts[::-1]
 
     def partition(self, sep):
-        found = self.index(sep) if sep in self else -1
+        if sep == "":
+            raise ValueError("empty separator")
+        found = self.find(sep)
         if found < 0:
             return self, "", ""
         return self._part(0, found), sep, self._part(found + len(sep), self.size)
 
     def rpartition(self, sep):
+        if sep == "":
+            raise ValueError("empty separator")
         found = self.rfind(sep)
         if found < 0:
             return "", "", self

@@ -195,7 +195,7 @@ class _Writer:
         return f"(?:{inner}){bounds}{lazy}"
 
     def op_groupref(self, av, flags):
-        return self.relaxed("(?s:.)*")
+        return self.relaxed(r"[^\n]*")  # relaxed expressions are for patterns that stay within a line
 
     op_groupref_exists = op_groupref
 
