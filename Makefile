@@ -16,7 +16,7 @@ GOFUMPT := $(TOOLS)/gofumpt-$(GOFUMPT_VERSION)/gofumpt
 
 # What may be set from outside: make fuzz FUZZTIME=5m
 FUZZTIME ?= 20s
-TESTTIMEOUT ?= 15m
+TESTTIMEOUT ?= 40m
 TESTFLAGS ?=
 PACKAGES ?= ./...
 XDG_CACHE_HOME ?= $(HOME)/.cache

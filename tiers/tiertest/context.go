@@ -172,16 +172,16 @@ var lines = map[string]string{
 		"\x80lone continuation, caf\xe9 latin-1, ok 日本 \xf5\xf6\n\x00nul line\n",
 }
 
-// hugeText repeats lines until they are more than size bytes, numbered so that
+// hugeText repeats lines until they are lazy bytes and more, numbered so that
 // no two are alike, with a needle near the end.
-func hugeText(seed string, size int) []byte {
+func hugeText(seed string) []byte {
 	var b strings.Builder
 	parts := strings.SplitAfter(seed, "\n")
-	for i := 0; b.Len() < size; i++ {
+	for i := 0; b.Len() < lazy; i++ {
 		b.WriteString(parts[i%len(parts)])
 		if i%100 == 0 {
 			b.WriteString("row ")
-			b.WriteString(mustInt(int64(i)))
+			b.WriteString(decimal(int64(i)))
 			b.WriteString(",é,\"x\"\n")
 		}
 	}

@@ -244,12 +244,12 @@ func (s *suite) sum(ctx context.Context, i int) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, box.Close()) }()
-	n := mustInt(int64(i))
+	n := decimal(int64(i))
 	if _, err := box.Run(ctx, tiers.Job{Source: "n = " + n}); err != nil {
 		return err
 	}
 	r, err := box.Run(ctx, tiers.Job{Source: "print(sum(range(10000)) + n)"})
-	if err == nil && r.Stdout != mustInt(int64(49995000+i))+"\n" {
+	if err == nil && r.Stdout != decimal(int64(49995000+i))+"\n" {
 		err = errors.New("a wrong sum: " + r.Stdout)
 	}
 	return err

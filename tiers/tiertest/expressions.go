@@ -19,9 +19,15 @@ type group struct {
 // in turn: kind is the number of the text's, of kinds in all.
 func expressions(kind, kinds int) []group {
 	groups := []group{
-		{"Indexing", indexing()}, {"Slicing", slicing()}, {"Searching", searching}, {"Stripping", stripping}, {"Errors", wrongUses},
-		{"Splitting", inTurn(splitting, kind, kinds)}, {"RegexFlags", inTurn(regexFlags, kind, kinds)},
-		{"RegexWrite", inTurn(regexWrite, kind, kinds)}, {"RegexCalls", inTurn(regexCalls, kind, kinds)},
+		{"Indexing", indexing()},
+		{"Slicing", slicing()},
+		{"Searching", searching},
+		{"Stripping", stripping},
+		{"Errors", wrongUses},
+		{"Splitting", inTurn(splitting, kind, kinds)},
+		{"RegexFlags", inTurn(regexFlags, kind, kinds)},
+		{"RegexWrite", inTurn(regexWrite, kind, kinds)},
+		{"RegexCalls", inTurn(regexCalls, kind, kinds)},
 	}
 	for part := range slices.Chunk(patterns, 15) {
 		g := group{name: fmt.Sprintf("Regex%d", len(groups)-8)}

@@ -81,7 +81,7 @@ func (h *scripted) made() []tiers.Call {
 
 // ask(p) answers "re: " + p.
 func (h *scripted) ask(_ context.Context, call tiers.Call) (tiers.Value, error) {
-	p, err := text(call, 0)
+	p, err := text(call)
 	if err != nil {
 		return nil, err
 	}
@@ -98,7 +98,7 @@ func (h *scripted) echo(_ context.Context, call tiers.Call) (tiers.Value, error)
 
 // raw(s) returns s itself as the JSON text of its value.
 func (h *scripted) raw(_ context.Context, call tiers.Call) (tiers.Value, error) {
-	p, err := text(call, 0)
+	p, err := text(call)
 	return tiers.Value(p), err
 }
 
@@ -112,7 +112,7 @@ func (h *scripted) seen(_ context.Context, call tiers.Call) (tiers.Value, error)
 
 // fail(s) fails with the text s.
 func (h *scripted) fail(_ context.Context, call tiers.Call) (tiers.Value, error) {
-	p, err := text(call, 0)
+	p, err := text(call)
 	if err != nil {
 		return nil, err
 	}
@@ -127,7 +127,7 @@ type meeting struct {
 
 // meet(p, n) returns p once n calls are under way at the same time.
 func (h *scripted) meet(ctx context.Context, call tiers.Call) (tiers.Value, error) {
-	p, err := text(call, 0)
+	p, err := text(call)
 	n := int64(3)
 	if len(call.Args) > 1 {
 		err = errors.Join(err, json.Unmarshal(call.Args[1], &n))
@@ -154,7 +154,10 @@ func (h *scripted) meet(ctx context.Context, call tiers.Call) (tiers.Value, erro
 func (h *scripted) crowd(ctx context.Context, _ tiers.Call) (tiers.Value, error) {
 	n := h.running.Add(1)
 	defer h.running.Add(-1)
-	for most := h.most.Load(); n > most && !h.most.CompareAndSwap(most, n); most = h.most.Load() {
+	for most := h.most.Load(); n > most; most = h.most.Load() {
+		if h.most.CompareAndSwap(most, n) {
+			break
+		}
 	}
 	// Long enough for others to arrive; nothing depends on whether they do.
 	return tiers.Value("null"), pause(ctx, 10*time.Millisecond)
@@ -198,13 +201,14 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-func text(call tiers.Call, i int) (string, error) {
+// text is a call's first argument, which must be a string.
+func text(call tiers.Call) (string, error) {
 	var s string
-	if i >= len(call.Args) {
-		return "", fmt.Errorf("%s needs %d arguments, got %d", call.Function, i+1, len(call.Args))
+	if len(call.Args) == 0 {
+		return "", fmt.Errorf("%s needs 1 argument, got none", call.Function)
 	}
-	if err := json.Unmarshal(call.Args[i], &s); err != nil {
-		return "", fmt.Errorf("argument %d of %s is no string: %w", i, call.Function, err)
+	if err := json.Unmarshal(call.Args[0], &s); err != nil {
+		return "", fmt.Errorf("the argument of %s is no string: %w", call.Function, err)
 	}
 	return s, nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strconv"
 	"testing"
 	"time"
 
@@ -216,7 +217,7 @@ func (s *suite) waitIsFree(t *testing.T) {
 			cfg := newHost().config()
 			cfg.Limits = s.stopping()
 			box := s.open(t, cfg)
-			box.ok(t, "ms = "+mustInt(ms))
+			box.ok(t, "ms = "+decimal(ms))
 			r := box.ok(t, source+"\nprint('answered')")
 			if waited := time.Duration(ms) * time.Millisecond; r.Usage.HostWait < waited-s.opt.Stop/2 { // a started call runs a little before it is waited for
 				t.Errorf("HostWait is %v, the host took %v", r.Usage.HostWait, waited)
@@ -228,9 +229,8 @@ func (s *suite) waitIsFree(t *testing.T) {
 	}
 }
 
-func mustInt(n int64) string {
-	b, _ := json.Marshal(n) // an integer always encodes
-	return string(b)
+func decimal(n int64) string {
+	return strconv.FormatInt(n, 10)
 }
 
 // cancelCall ends the wait for a call from inside and from outside.

@@ -123,7 +123,7 @@ var againstInterpreter = []excess{
 	{"testing modules", "import _testcapi\n_testcapi.crash_no_current_thread()"},
 	{"deallocation deep in C", "class C:\n    __slots__ = 'n'\nc = None\nfor i in range(300000):\n    d = C()\n    d.n = c\n    c = d\ndel c, d"},
 	{"sys._clear_internal_caches and friends", "import sys\nfor n in ('_clear_internal_caches', '_clear_type_cache', '_debugmallocstats'):\n    if hasattr(sys, n): getattr(sys, n)()"},
-	{"finalizing the interpreter", "import sys\nfor n in ('_shutdown', '_exit', '_finalize'):\n    try: getattr(__import__('threading'), n)()\n    except Exception: pass"},
+	{"shutting down the interpreter", "import sys\nfor n in ('_shutdown', '_exit', '_finalize'):\n    try: getattr(__import__('threading'), n)()\n    except Exception: pass"},
 }
 
 // bombs are small programs with large consequences.

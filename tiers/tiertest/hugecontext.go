@@ -72,7 +72,7 @@ func (s *suite) differential(t *testing.T) {
 	for kind, name := range slices.Sorted(maps.Keys(lines)) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			data := hugeText(lines[name], lazy)
+			data := hugeText(lines[name])
 			sum := sha256.Sum256(data)
 			for _, g := range expressions(kind, len(lines)) {
 				t.Run(g.name, func(t *testing.T) {
@@ -96,7 +96,7 @@ func (s *suite) differential(t *testing.T) {
 
 // handle tests what a str does not have, or has in another way.
 func (s *suite) handle(t *testing.T) {
-	data := hugeText(lines["languages"], lazy)
+	data := hugeText(lines["languages"])
 	in, _ := fileInput(t, data)
 	cfg := func() tiers.Config {
 		return tiers.Config{Inputs: []tiers.Input{in, textInput(t, "small", "a small one")}, Limits: tiers.Limits{Memory: 1 << 30}}
@@ -149,7 +149,7 @@ func (s *suite) library(t *testing.T) {
 			in, _ := fileInput(t, []byte(row.text))
 			box := s.open(t, tiers.Config{Inputs: []tiers.Input{in}, Limits: tiers.Limits{Memory: 1 << 30, Wall: s.opt.Patience}})
 			r := box.run(t, row.source)
-			want := mustInt(int64(strings.Count(row.text, "ë")+strings.Count(row.text, "é"))) + "\n"
+			want := decimal(int64(strings.Count(row.text, "ë")+strings.Count(row.text, "é"))) + "\n"
 			switch {
 			case r.Status == tiers.StatusOK && r.Stdout != want:
 				t.Errorf("counted %q, want %q", r.Stdout, want)
@@ -160,7 +160,7 @@ func (s *suite) library(t *testing.T) {
 		})
 	}
 	t.Run("io.StringIO", func(t *testing.T) {
-		in, _ := fileInput(t, hugeText(lines["ASCII"], lazy))
+		in, _ := fileInput(t, hugeText(lines["ASCII"]))
 		box := s.open(t, tiers.Config{Inputs: []tiers.Input{in}, Limits: tiers.Limits{Memory: 1 << 30}})
 		box.prints(t, "import io\nf = io.StringIO(context)\nprint(f.readline()[:9], f.read(6), sum(1 for l in f) > 1000)", "The quick row 0, True\n")
 	})
@@ -168,7 +168,7 @@ func (s *suite) library(t *testing.T) {
 
 // refs looks at what a host gets when it is handed a handle.
 func (s *suite) refs(t *testing.T) {
-	in, _ := fileInput(t, hugeText(lines["ASCII"], lazy))
+	in, _ := fileInput(t, hugeText(lines["ASCII"]))
 	cfg := newHost().config()
 	cfg.Inputs = []tiers.Input{textInput(t, "small", "x"), in}
 	box := s.open(t, cfg)
@@ -202,7 +202,7 @@ func (s *suite) changed(t *testing.T) {
 // disturbed wants a clear error, by exception or from Run, or an answer where
 // nothing that was asked for has changed. The process lives in any case.
 func (s *suite) disturbed(t *testing.T, disturb func(path string) error) {
-	in, path := fileInput(t, hugeText(lines["ASCII"], lazy))
+	in, path := fileInput(t, hugeText(lines["ASCII"]))
 	box := s.open(t, tiers.Config{Inputs: []tiers.Input{in}})
 	box.prints(t, "print(context[4:9], context.count('NEEDLE'))", "quick 1\n")
 	if err := disturb(path); err != nil {
@@ -236,7 +236,7 @@ try:
 except OverflowError as e:
     print('size' in str(e))
 print(context[context.size - 10:context.size - 7], context.search('t[a-z]il').start() == context.size - 6, context.count('tail', 2 ** 31))`)
-	if want := mustInt(size+10) + " tail é '\\x00' True\nTrue\nthe True 1\n"; r.Stdout != want {
+	if want := decimal(size+10) + " tail é '\\x00' True\nTrue\nthe True 1\n"; r.Stdout != want {
 		t.Errorf("got %q, want %q", r.Stdout, want)
 	}
 	if r.Usage.PeakMemory > 64<<20 {

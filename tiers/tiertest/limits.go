@@ -30,7 +30,7 @@ var timeLimits = []tiers.Limit{tiers.LimitWall, tiers.LimitActive}
 
 // exceed runs each snippet in a session of its own, under limits that stop it.
 // See stopped for what must come of it.
-func (s *suite) exceed(t *testing.T, l tiers.Limits, want []tiers.Limit, rows []excess, also func(*testing.T, *session, tiers.Result)) {
+func (s *suite) exceed(t *testing.T, l tiers.Limits, want []tiers.Limit, rows []excess, also func(*testing.T, tiers.Result)) {
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
 			if strings.Contains(row.source, "await ") && !s.info.Has(tiers.FeatureAsync) {
@@ -45,7 +45,7 @@ func (s *suite) exceed(t *testing.T, l tiers.Limits, want []tiers.Limit, rows []
 			box.alive(t)
 			box.honest(t, r)
 			if also != nil {
-				also(t, box, r)
+				also(t, r)
 			}
 		})
 	}
@@ -66,7 +66,7 @@ func (s *suite) endless(t *testing.T) {
 		{"a slow __repr__", "class R:\n    def __repr__(self):\n        while True: pass\nR()"},
 		{"a loop in exec", "exec('while True: pass')"},
 		{"collatz without end", "n = 27\nwhile n: n = n * 3 + 1 if n % 2 and n > 1 else n // 2 or 27"},
-	}, func(t *testing.T, box *session, r tiers.Result) {
+	}, func(t *testing.T, r tiers.Result) {
 		if r.Lost != nil {
 			t.Errorf("an interrupt would have kept the session: %s", r.Lost.Reason)
 		}
@@ -127,7 +127,7 @@ func (s *suite) sleeping(t *testing.T) {
 		{"asyncio.sleep under asyncio.run", "import asyncio\nasyncio.run(asyncio.sleep(3600))"},
 		{"gathered sleeps", "import asyncio\nawait asyncio.gather(*[asyncio.sleep(3600 + i) for i in range(100)])"},
 		{"a poll", "import asyncio\nflag = []\nwhile not flag: await asyncio.sleep(0.001)"},
-	}, func(t *testing.T, box *session, r tiers.Result) {
+	}, func(t *testing.T, r tiers.Result) {
 		if r.Lost != nil {
 			t.Errorf("an interrupt would have kept the session: %s", r.Lost.Reason)
 		}

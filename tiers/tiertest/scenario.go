@@ -3,6 +3,7 @@ package tiertest
 import (
 	"bytes"
 	"encoding/json"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -124,8 +125,7 @@ func (st step) answer(r tiers.Result) string {
 }
 
 func quote(s string) string {
-	b, _ := json.Marshal(excerpt(s)) // a string always encodes
-	return string(b)
+	return strconv.Quote(excerpt(s))
 }
 
 // sameJSON compares JSON texts by value, numbers by their digits.

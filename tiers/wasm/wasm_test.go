@@ -2,6 +2,7 @@ package wasm_test
 
 import (
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -11,5 +12,5 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestSuite(t *testing.T) {
-	tiertest.Run(t, warmTier(t), tiertest.Options{})
+	tiertest.Run(t, warmTier(t), tiertest.Options{Patience: 10 * time.Minute})
 }
