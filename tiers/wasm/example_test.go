@@ -2,6 +2,7 @@ package wasm_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log"
 
@@ -13,12 +14,10 @@ import (
 func Example() {
 	ctx := context.Background()
 	tier := wasm.New(wasm.Options{})
-	defer tier.Close()
 	sandbox, err := tier.Open(ctx, tiers.Config{})
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer sandbox.Close()
 	for _, source := range []string{"total = sum(range(10))", "print(total)", "total / 0"} {
 		result, err := sandbox.Run(ctx, tiers.Job{Source: source})
 		if err != nil {
@@ -28,6 +27,9 @@ func Example() {
 		if result.Exception != nil {
 			fmt.Println(result.Exception.Type, result.Exception.Message)
 		}
+	}
+	if err := errors.Join(sandbox.Close(), tier.Close()); err != nil {
+		log.Fatal(err)
 	}
 	// Output:
 	// ok ok 45
