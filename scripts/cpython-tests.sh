@@ -44,7 +44,7 @@ MORE=(
   test_html test_htmlparser test_http_cookies test_index test_inspect test_int test_int_literal
   test_ipaddress test_isinstance test_iter test_iterlen test_keyword test_keywordonlyarg
   test_list test_listcomps test_locale test_long test_longexp test_marshal
-  test_math_property test_memoryio test_memoryview test_metaclass test_minidom test_module
+  test_memoryio test_memoryview test_metaclass test_minidom test_module
   test_multibytecodec test_named_expressions test_numeric_tower test_opcache test_opcodes
   test_operator test_optparse test_ordered_dict test_patma test_peepholer test_pep646_syntax
   test_pickle test_picklebuffer test_pickletools test_platform test_plistlib
@@ -53,7 +53,7 @@ MORE=(
   test_robotparser test_sax test_sched test_scope test_secrets test_set test_setcomps test_shlex
   test_slice test_sort test_str test_strftime test_stringprep test_strptime
   test_strtod test_struct test_structseq test_subclassinit test_super test_symtable test_syntax
-  test_sys test_sys_setprofile test_sys_settrace test_threading_local test_time test_timeit
+  test_sys test_sys_setprofile test_sys_settrace test_time test_timeit
   test_tokenize test_tomllib test_traceback test_tuple test_type_aliases test_type_annotations
   test_type_comments test_type_params test_typechecks test_types test_ucn
   test_unary test_unicode_identifiers test_unicodedata test_unittest test_unpack test_unpack_ex

@@ -12,7 +12,7 @@ source "$(dirname -- "${BASH_SOURCE[0]}")/wasm/lib.sh"
 configure_native() {
   mkdir -p "$WORK/native"
   (cd "$WORK/native" && quiet "$WORK/logs/native-configure.log" ../src/python/configure \
-    --disable-test-modules --without-ensurepip --without-doc-strings CFLAGS=-O2)
+    --disable-test-modules --without-ensurepip CFLAGS=-O2)
 }
 
 make_native() {

@@ -356,7 +356,7 @@ def sub(pattern, repl, text, count=0, flags=0):
 class LazyPattern:
     """A compiled pattern that also takes a LazyText. isinstance says re.Pattern."""
 
-    __slots__ = ("stock",)
+    __slots__ = ("stock", "__weakref__")
 
     def __init__(self, stock):
         self.stock = stock
@@ -384,7 +384,7 @@ class LazyPattern:
         return self
 
     def __reduce__(self):
-        return _stock["compile"], (self.stock.pattern, self.stock.flags)
+        return re._compile, (self.stock.pattern, self.stock.flags)
 
     def search(self, string, pos=0, endpos=sys.maxsize):
         if type(string) is LazyText:
@@ -544,7 +544,7 @@ _stock_stringio = io.StringIO
 
 
 class StringIO(io.StringIO, metaclass=_StringIOMeta):
-    pass
+    __module__ = "io"
 
 
 def _whole(text, what, instead):
@@ -573,7 +573,7 @@ def _install_csv():
     def reader(lines, *args, **kwargs):
         return stock_reader(lines.open() if type(lines) is LazyText else lines, *args, **kwargs)
 
-    reader.__doc__ = stock_reader.__doc__
+    reader.__doc__, reader.__module__ = stock_reader.__doc__, "_csv"
     csv.reader = reader
 
 

@@ -8,6 +8,7 @@ call has ended or the time is over.
 import asyncio
 import concurrent.futures
 import concurrent.futures.thread
+import functools
 import time
 from asyncio import events as _events
 
@@ -181,7 +182,7 @@ def _sweep(loop):
 
 
 def _target(func):
-    while hasattr(func, "func") and hasattr(func, "args"):  # functools.partial
+    while isinstance(func, functools.partial):
         func = func.func
     return func
 
@@ -300,7 +301,9 @@ async def to_thread(func, /, *args, **kwargs):
 def sleep(seconds, /):
     """time.sleep: the host waits, so that a limit can end it."""
     if not isinstance(seconds, (int, float)):
-        seconds = seconds.__index__() if hasattr(seconds, "__index__") else float(seconds)
+        if not hasattr(type(seconds), "__index__") and not hasattr(type(seconds), "__float__"):
+            raise TypeError(f"{type(seconds).__name__!r} object cannot be interpreted as an integer")
+        seconds = seconds.__index__() if hasattr(type(seconds), "__index__") else float(seconds)
     if seconds != seconds:
         raise ValueError("Invalid value NaN (not a number)")
     if seconds < 0:
@@ -320,6 +323,9 @@ def parallel_map(fn, inputs, return_exceptions=False):
 def install():
     """Puts the guest's event loop, executor and sleep in place of the stock ones."""
     asyncio.set_event_loop_policy(_Policy())
+    asyncio.DefaultEventLoopPolicy = _Policy
+    asyncio.EventLoop = asyncio.SelectorEventLoop = HostLoop
+    _events._init_event_loop_policy = lambda: asyncio.set_event_loop_policy(_Policy())
     asyncio.to_thread = asyncio.threads.to_thread = to_thread
     concurrent.futures.ThreadPoolExecutor = ThreadPoolExecutor
     concurrent.futures.thread.ThreadPoolExecutor = ThreadPoolExecutor

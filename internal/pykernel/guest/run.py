@@ -262,6 +262,9 @@ def _report(error, code):
         trace = "" if isinstance(error, SystemExit) else format_exception(error)
     except MemoryError:
         kind, message, trace = "MemoryError", "", "MemoryError\n"
+    except Exception:  # the snippet has spoilt what formats tracebacks
+        kind, message = type(error).__name__, ""
+        trace = f"{kind}\n"
     module = type(error).__module__
     if module not in ("builtins", "__main__"):
         kind = f"{module}.{type(error).__qualname__}"
