@@ -74,6 +74,9 @@ func python(t *testing.T) string {
 			return name
 		}
 	}
+	if os.Getenv("RLM_REQUIRE_PYTHON") != "" {
+		t.Fatal("no python3.13: set RLM_PYTHON")
+	}
 	t.Skip("no python3.13: set RLM_PYTHON")
 	return ""
 }
