@@ -1,0 +1,133 @@
+// Package frame carries messages over a byte stream, a socket or a pipe,
+// between a host and a guest that may be hostile.
+//
+// A frame is a header of five bytes and a payload: the length of the payload
+// as 4 bytes, least significant first, then 1 byte for its kind. What the kinds
+// mean, and what is in a payload, is up to the two ends.
+//
+// A stream that breaks the rules once cannot be trusted again: after an error
+// a Reader gives the same error for ever.
+package frame
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+)
+
+// headerSize is the size of a header in bytes.
+const headerSize = 5
+
+// keep is how large a buffer may be that outlives its frame, so that one large
+// frame does not hold memory for ever.
+const keep = 1 << 20
+
+// step is how much room is made before the first bytes of a payload are there.
+// A header alone must not make the host allocate.
+const step = 64 << 10
+
+// ErrTooLarge is wrapped by the error for a frame over the maximum.
+var ErrTooLarge = errors.New("frame is larger than its maximum")
+
+// A Reader reads frames. It has one user at a time.
+type Reader struct {
+	r   io.Reader
+	max int
+	err error
+	// The header is here because one on the stack would be moved to the heap each time.
+	header [headerSize]byte
+	buf    []byte
+}
+
+// NewReader returns a Reader that takes payloads of at most max bytes.
+func NewReader(r io.Reader, max int) *Reader { //nolint:revive,predeclared // max is what it is
+	return &Reader{r: r, max: max}
+}
+
+// Next reads one frame. The payload is valid until the next call. The error is
+// io.EOF if the stream ended between two frames, io.ErrUnexpectedEOF if it
+// ended within one, and wraps ErrTooLarge if the payload is over the maximum.
+func (r *Reader) Next() (kind byte, payload []byte, err error) {
+	if r.err != nil {
+		return 0, nil, r.err
+	}
+	kind, payload, r.err = r.next()
+	return kind, payload, r.err
+}
+
+func (r *Reader) next() (byte, []byte, error) {
+	// The header is read alone, so that nothing of the next frame is taken.
+	if _, err := io.ReadFull(r.r, r.header[:]); err != nil {
+		return 0, nil, err
+	}
+	size := binary.LittleEndian.Uint32(r.header[:4])
+	if uint64(size) > uint64(max(r.max, 0)) {
+		return 0, nil, fmt.Errorf("cannot read a frame of %d bytes, at most %d: %w", size, r.max, ErrTooLarge)
+	}
+	payload, err := r.fill(int(size))
+	if errors.Is(err, io.EOF) {
+		err = io.ErrUnexpectedEOF
+	}
+	return r.header[4], payload, err
+}
+
+// fill reads a payload into the buffer, which grows with what has arrived.
+func (r *Reader) fill(size int) ([]byte, error) {
+	if cap(r.buf) > keep && size <= keep {
+		r.buf = nil
+	}
+	r.buf = r.buf[:0]
+	for len(r.buf) < size {
+		have := len(r.buf)
+		if have == cap(r.buf) {
+			grown := make([]byte, have, min(size, max(2*have, step)))
+			copy(grown, r.buf)
+			r.buf = grown
+		}
+		r.buf = r.buf[:min(size, cap(r.buf))]
+		if _, err := io.ReadFull(r.r, r.buf[have:]); err != nil {
+			return nil, err
+		}
+	}
+	return r.buf, nil
+}
+
+// A Writer writes frames. It has one user at a time.
+type Writer struct {
+	w   io.Writer
+	max int
+	buf []byte
+}
+
+// NewWriter returns a Writer that takes payloads of at most max bytes.
+func NewWriter(w io.Writer, max int) *Writer { //nolint:revive,predeclared // max is what it is
+	return &Writer{w: w, max: min(max, math.MaxInt32)}
+}
+
+// Write writes one frame with one call of the underlying Write. The payload is
+// its pieces, one after the other. A payload over the maximum writes nothing
+// and gives an error that wraps ErrTooLarge.
+func (w *Writer) Write(kind byte, pieces ...[]byte) error {
+	size := 0
+	for _, piece := range pieces {
+		size += len(piece)
+		if len(piece) > w.max || size > w.max {
+			return fmt.Errorf("cannot write a frame of %d bytes or more, at most %d: %w", size, w.max, ErrTooLarge)
+		}
+	}
+	w.buf = binary.LittleEndian.AppendUint32(w.buf[:0], uint32(size))
+	w.buf = append(w.buf, kind)
+	for _, piece := range pieces {
+		w.buf = append(w.buf, piece...)
+	}
+	_, err := w.w.Write(w.buf)
+	if cap(w.buf) > keep {
+		w.buf = nil
+	}
+	if err != nil {
+		return fmt.Errorf("cannot write a frame of %d bytes: %w", size, err)
+	}
+	return nil
+}

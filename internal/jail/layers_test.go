@@ -1,0 +1,266 @@
+//go:build linux && (amd64 || arm64)
+
+package jail
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+)
+
+func TestHostileAttemptsFail(t *testing.T) {
+	requireFull(t)
+	h := startHostile(t, Config{Env: []string{"A=b"}})
+	for attempt, want := range map[string]string{
+		"read /etc/passwd": "ENOENT", "read /proc/kallsyms": "ENOENT", "read /proc/sys/kernel/core_pattern": "ENOENT",
+		"read /proc/sysrq-trigger": "ENOENT", "read /sys/kernel/notes": "ENOENT", "list /": "EACCES", "list /dev": "EACCES",
+		"read /proc/1/environ": "ENOENT", "read /proc/self/exe": "EACCES", "read /dev/null": "done",
+		"write /usr/x": "EROFS", "write /x": "EROFS", "write /dev/x": "EROFS", "write /proc/self/oom_score_adj": "EACCES",
+		"write /sandbox/x": "done", "write /tmp/x": "done", "script /sandbox/y": "EACCES", "execute /bin/true": "done",
+		"unix": "EPERM", "inet": "EPERM", "inet6": "EPERM", "netlink": "EPERM", "packet": "EPERM", "alg": "EPERM", "vsock": "EPERM",
+		"pair": "done", "ptrace": "EPERM", "vm_readv": "EPERM", "unshare": "EPERM", "setns": "EPERM", "mount": "EPERM", "bpf": "EPERM",
+		"io_uring": "EPERM", "userfaultfd": "EPERM", "keyctl": "EPERM", "memfd": "EPERM", "perf": "EPERM", "handle": "EPERM",
+		"chroot": "EPERM", "setuid": "EPERM", "shmget": "EPERM", "mq_open": "EPERM", "clone3": "ENOSYS", "execveat": "EPERM",
+		"new_user": "EPERM", "namespace": "EPERM", "unknown": "ENOSYS", "limit_init": "EPERM", "raise": "EPERM", "core": "1",
+		"signal " + strconv.Itoa(os.Getpid()): "ESRCH",
+		"ids":                                 "65532 65532 []", "env": "A=b", "hostname": "jail", "cwd": "/sandbox<nil>",
+		"processes": "0 others, 2 entries that are no process", "descriptors": "", "each_thread": "", "list_threads": "EACCES",
+	} {
+		if os.Geteuid() != 0 && (attempt == "ids" || attempt == "each_thread") {
+			continue // an ordinary launcher cannot drop its groups
+		}
+		h.expect(attempt, want)
+	}
+	// The init does not hear it, or Landlock refuses it.
+	for _, attempt := range []string{"kill 1", "kill_parent"} {
+		if got := h.try(attempt); got != "done" && got != "EPERM" {
+			t.Errorf("%s: %s", attempt, got)
+		}
+	}
+	h.expect("read /dev/null", "done")
+}
+
+func TestInterpCanDoHardlyAnything(t *testing.T) {
+	requireFull(t)
+	h := startHostile(t, Config{Profile: Interp})
+	for attempt, want := range map[string]string{
+		"read /dev/null": "EPERM", "list /proc": "EPERM", "write /sandbox/x": "EPERM", "execute /bin/true": "EPERM",
+		"unix": "EPERM", "pair": "EPERM", "inet": "EPERM", "ptrace": "EPERM", "memfd": "EPERM", "exec_memory": "EPERM",
+		"new_user": "EPERM", "clone3": "ENOSYS", "unknown": "ENOSYS", "kill 1": "EPERM", "kill_parent": "EPERM",
+		"threads 20": "done", "io_uring": "EPERM", "limit_init": "ENOSYS", "core": "1",
+	} {
+		h.expect(attempt, want)
+	}
+}
+
+// A control is an attempt that must fail in a whole jail, and fail too with
+// all but one of the layers that stand in its way, and succeed without them.
+func TestEachLayerHasANegativeControl(t *testing.T) {
+	requireFull(t)
+	hold, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer hold.Close()
+	datagrams, err := net.ListenPacket("udp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer datagrams.Close()
+	abstract, err := net.Listen("unix", fmt.Sprintf("@rlm-jail-test-%d", os.Getpid()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer abstract.Close()
+	canary := t.TempDir() + "/canary"
+	if err := os.WriteFile(canary, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		attempt string
+		alone   []Layers // each of these is enough to stop it
+	}{
+		{"read /etc/passwd", []Layers{Mounts, Landlock}},
+		{"list /", []Layers{Landlock}},
+		{"dial tcp " + hold.Addr().String(), []Layers{Network, Seccomp, Landlock}},
+		{"dial udp " + datagrams.LocalAddr().String(), []Layers{Network, Seccomp}},
+		{"dial unix " + abstract.Addr().String(), []Layers{Network, Seccomp, Landlock}},
+		{"namespace", []Layers{Seccomp}},
+		{"memfd", []Layers{Seccomp}},
+		{"netlink", []Layers{Seccomp}},
+		{"shmget", []Layers{Seccomp}},
+		{"files", []Layers{Rlimits}},
+		{"large /sandbox/large", []Layers{Rlimits}},
+		{"threads 60", []Layers{Rlimits, Cgroup}},
+		{"flood 200", []Layers{Cgroup}},
+		{"signal " + strconv.Itoa(os.Getpid()), []Layers{Namespaces}},
+	} {
+		t.Run(strings.ReplaceAll(c.attempt, "/", "_"), func(t *testing.T) {
+			controls(t, c.attempt, c.alone)
+		})
+	}
+}
+
+// controls tries an attempt with one layer of its obstacles at a time, and
+// with none.
+func controls(t *testing.T, attempt string, alone []Layers) {
+	t.Helper()
+	var all Layers
+	for _, l := range alone {
+		all |= l
+		if l == Cgroup {
+			requireCgroup(t)
+		}
+		if l == Namespaces {
+			requireRoot(t)
+		}
+		if l == Mounts && withCgo {
+			t.Skip("with cgo the C library looks for threads in the /proc of the jail")
+		}
+	}
+	limits := Limits{Memory: 128 << 20, FileSize: 2 << 20, Processes: 40}
+	for _, l := range alone {
+		h := startHostile(t, Config{Limits: limits, Off: all &^ l, MinClass: Nested})
+		if got := h.try(attempt); got == "done" {
+			t.Errorf("layer %s alone does not stop %q", l, attempt)
+		}
+	}
+	if all&Namespaces != 0 {
+		// Then it is the user of the host and Landlock that hold, as they should.
+		h := startHostile(t, Config{Limits: limits, Off: all, MinClass: Nested})
+		h.expect(attempt, "EPERM")
+		return
+	}
+	h := startHostile(t, Config{Limits: limits, Off: all})
+	h.expect(attempt, "done")
+}
+
+func TestForeignCallingConventionIsLethal(t *testing.T) {
+	requireFull(t)
+	if runtime.GOARCH != "amd64" {
+		t.Skip("only amd64 has a second one")
+	}
+	h := startHostile(t, Config{})
+	h.expect("x32", "gone")
+	if e := wait(t, h.Process); e.Signal != syscall.SIGSYS {
+		t.Errorf("%+v", e)
+	}
+}
+
+func TestManyAtOnce(t *testing.T) {
+	requireFull(t)
+	var users sync.Map
+	var all sync.WaitGroup
+	for range 16 {
+		all.Go(func() {
+			p, err := Start(t.Context(), Config{Worker: "echo"})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			if uid := p.Attestation().HostUID; os.Geteuid() == 0 {
+				if _, taken := users.LoadOrStore(uid, true); taken {
+					t.Errorf("two jails have user %d", uid)
+				}
+			}
+			defer func() {
+				if err := p.Kill(); err != nil {
+					t.Error(err)
+				}
+			}()
+			answer := make([]byte, 1)
+			if _, err := p.Conn().Write(answer); err != nil {
+				t.Error(err)
+			}
+			if _, err := p.Conn().Read(answer); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+}
+
+func TestPrivilegesHaveANegativeControl(t *testing.T) {
+	requireFull(t)
+	h := startHostile(t, Config{Off: Privileges | Seccomp | Landlock})
+	if h.try("each_thread") == "" {
+		t.Error("privileges are dropped without the layer that drops them")
+	}
+	h.expect("mount", "done")
+	whole := startHostile(t, Config{Off: Seccomp})
+	whole.expect("mount", "EPERM")
+	whole.expect("setuid", "EINVAL") // there is no user 0
+}
+
+func TestScratchIsBounded(t *testing.T) {
+	requireFull(t)
+	h := startHostile(t, Config{Limits: Limits{TmpBytes: 4 << 20, TmpInodes: 100}})
+	for _, dir := range scratch {
+		h.expect("fill "+dir, "ENOSPC after 4 MiB")
+		h.expect("inodes "+dir, "ENOSPC")
+	}
+	control := startHostile(t, Config{Limits: Limits{TmpBytes: 80 << 20, TmpInodes: 11000, FileSize: 80 << 20}})
+	control.expect("fill /tmp", "done")
+	control.expect("inodes /tmp", "done")
+}
+
+func TestMemoryFloodIsToldFromACrash(t *testing.T) {
+	requireFull(t)
+	for _, off := range []Layers{0, Cgroup} {
+		cfg := Config{Limits: Limits{Memory: 128 << 20}}
+		if off == 0 {
+			requireCgroup(t)
+		} else if os.Geteuid() == 0 {
+			continue // with a cgroup to be had there is no sampler to test
+		}
+		h := startHostile(t, cfg)
+		if got := h.try("flood 300"); got != "gone" {
+			t.Errorf("the flood went %s", got)
+		}
+		if e := wait(t, h.Process); !e.OOM || !h.OOM() {
+			t.Errorf("%+v", e)
+		}
+		break
+	}
+	h := startHostile(t, Config{})
+	if err := h.Signal(t.Context(), 9); err != nil && !errors.Is(err, ErrEnded) {
+		t.Error(err)
+	}
+	if e := wait(t, h.Process); e.OOM || e.Signal != 9 {
+		t.Errorf("%+v", e)
+	}
+}
+
+func TestMemoryIsSampledWithoutACgroup(t *testing.T) {
+	requireFull(t)
+	if _, err := findPlaces(); err == nil {
+		t.Skip("there is a cgroup")
+	}
+	h := startHostile(t, Config{Limits: Limits{Memory: 128 << 20}})
+	if got := h.try("flood 2000"); got != "gone" {
+		t.Errorf("the flood went %s", got)
+	}
+	if e := wait(t, h.Process); !e.OOM {
+		t.Errorf("%+v", e)
+	}
+}
+
+func TestForkBombStops(t *testing.T) {
+	requireFull(t)
+	h := startHostile(t, Config{Limits: Limits{Processes: 40}})
+	if got := h.try("forks 200"); !strings.HasPrefix(got, "EAGAIN after ") {
+		t.Errorf("%s", got)
+	}
+	p := startJail(t, Config{
+		Path: "/bin/sh", Args: []string{"sh", "-c", `f() { f | f & }; f; /bin/sleep 0.3; echo alive >&3; /bin/sleep 1000`},
+		Profile: CPython, Binds: systemBinds(), Limits: Limits{Processes: 40},
+	})
+	_ = p // ended by the end of the test, which takes as long as it takes
+}

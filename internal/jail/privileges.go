@@ -1,0 +1,125 @@
+//go:build linux && (amd64 || arm64)
+
+package jail
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+	"kernel.org/pub/linux/libs/security/libcap/psx"
+)
+
+// lockedSecurebits: user 0 is nobody special, and no capability can be raised
+// into the ambient set, for ever.
+const lockedSecurebits = secbitNoRoot | secbitNoRoot<<1 | secbitNoSetuidFixup | secbitNoSetuidFixup<<1 |
+	secbitKeepCaps<<1 | secbitNoAmbientRaise | secbitNoAmbientRaise<<1
+
+// The bit to the left of each of these locks it.
+const (
+	secbitNoRoot         = 1 << 0
+	secbitNoSetuidFixup  = 1 << 2
+	secbitKeepCaps       = 1 << 4
+	secbitNoAmbientRaise = 1 << 6
+)
+
+// givePrivilegesUp takes from this thread what its children would inherit.
+// What the thread can do at the moment stays: there are mounts to make.
+func givePrivilegesUp() error {
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return fmt.Errorf("cannot set no_new_privs: %w", err)
+	}
+	if err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); err != nil {
+		return fmt.Errorf("cannot clear ambient capabilities: %w", err)
+	}
+	// Without a session keyring of its own the guest would share the launcher's.
+	_, _, errno := unix.Syscall(unix.SYS_KEYCTL, unix.KEYCTL_JOIN_SESSION_KEYRING, 0, 0)
+	if errno != 0 && errno != unix.ENOSYS && errno != unix.EPERM { // containers refuse keyctl for all
+		return fmt.Errorf("cannot make a session keyring: %w", errno)
+	}
+	held, err := capabilities()
+	if err != nil {
+		return err
+	}
+	if held&(1<<unix.CAP_SETPCAP) == 0 {
+		return nil // class Nested of an ordinary user: no_new_privs has to do
+	}
+	for c := uintptr(0); ; c++ {
+		err := unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0)
+		if errors.Is(err, unix.EINVAL) {
+			break // the last one was the last one
+		}
+		if err != nil {
+			return fmt.Errorf("cannot drop capability %d: %w", c, err)
+		}
+	}
+	if err := unix.Prctl(unix.PR_SET_SECUREBITS, lockedSecurebits, 0, 0, 0); err != nil {
+		return fmt.Errorf("cannot lock securebits: %w", err)
+	}
+	return nil
+}
+
+// capabilities returns the permitted set of this thread.
+func capabilities() (uint64, error) {
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var data [2]unix.CapUserData
+	if err := unix.Capget(&header, &data[0]); err != nil {
+		return 0, fmt.Errorf("cannot read capabilities: %w", err)
+	}
+	return uint64(data[1].Permitted)<<32 | uint64(data[0].Permitted), nil
+}
+
+// keepInitCapabilities leaves the init, on all of its threads, what it needs to
+// see and to kill every process of its namespace, and nothing else.
+func keepInitCapabilities(class Class) error {
+	keep := uint32(1<<unix.CAP_KILL | 1<<unix.CAP_SYS_PTRACE)
+	if class == Nested {
+		keep = 0
+	}
+	return setCapabilities(keep)
+}
+
+// setCapabilities sets the capabilities of all threads.
+func setCapabilities(keep uint32) error {
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	data := [2]unix.CapUserData{{Effective: keep, Permitted: keep}}
+	_, _, errno := psx.Syscall3(unix.SYS_CAPSET, uintptr(unsafe.Pointer(&header)), uintptr(unsafe.Pointer(&data[0])), 0)
+	if errno != 0 {
+		return fmt.Errorf("cannot reduce capabilities: %w", errno)
+	}
+	return nil
+}
+
+// checkPrivileges reads from the text of /proc/thread-self/status whether
+// there is any privilege left, and returns what it found wrong.
+func checkPrivileges(status map[string]string) error {
+	for _, set := range []string{"CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"} {
+		if bits, err := strconv.ParseUint(status[set], 16, 64); err != nil || bits != 0 {
+			return fmt.Errorf("%s is %q", set, status[set])
+		}
+	}
+	if status["NoNewPrivs"] != "1" {
+		return fmt.Errorf("NoNewPrivs is %q", status["NoNewPrivs"])
+	}
+	return nil
+}
+
+// readStatus parses an open /proc/<pid>/status.
+func readStatus(f *os.File) (map[string]string, error) {
+	buf := make([]byte, 8<<10)
+	n, err := unix.Pread(int(f.Fd()), buf, 0)
+	if err != nil {
+		return nil, fmt.Errorf("cannot read %s: %w", f.Name(), err)
+	}
+	status := map[string]string{}
+	for line := range strings.Lines(string(buf[:n])) {
+		if key, value, ok := strings.Cut(line, ":"); ok {
+			status[key] = strings.TrimSpace(value)
+		}
+	}
+	return status, nil
+}

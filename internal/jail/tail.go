@@ -1,0 +1,62 @@
+//go:build linux && (amd64 || arm64)
+
+package jail
+
+import (
+	"io"
+	"slices"
+	"sync"
+)
+
+// half is how much a tail keeps of the beginning, and of the end.
+const half = 32 << 10
+
+// tail keeps the beginning and the end of what is written to it.
+type tail struct {
+	mu      sync.Mutex // guards what follows
+	first   []byte
+	last    []byte // at most twice half
+	skipped bool
+}
+
+func newTail() *tail { return &tail{} }
+
+// fill reads until there is nothing more to read.
+func (t *tail) fill(r io.Reader) {
+	buf := make([]byte, 16<<10)
+	for {
+		n, err := r.Read(buf)
+		t.add(buf[:n])
+		if err != nil {
+			return
+		}
+	}
+}
+
+// add keeps what there is room for.
+func (t *tail) add(text []byte) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	n := min(len(text), half-len(t.first))
+	t.first = append(t.first, text[:n]...)
+	t.last = append(t.last, text[n:]...)
+	if over := len(t.last) - half; over > half {
+		t.last = append(t.last[:0], t.last[over:]...)
+		t.skipped = true
+	}
+}
+
+// bytes returns a copy of what was kept.
+func (t *tail) bytes() []byte {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	last := t.last
+	skipped := t.skipped
+	if over := len(last) - half; over > 0 {
+		last, skipped = last[over:], true
+	}
+	if skipped {
+		return slices.Concat(t.first, []byte("\n[…]\n"), last)
+	}
+	return slices.Concat(t.first, last)
+}
