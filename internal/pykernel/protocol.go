@@ -32,7 +32,10 @@ import (
 //	tp<text>,<a>,<b>,<kind>,<sep>        number of parts
 //	tl<text>,<a>,<b>,<kind>,<i>,<j>,<sep>  where the parts i to j-1 lie
 //	tx<text>,<a>,<b>,<from>,<n>,<re2>    up to n matches -> [next, [[start, end, ...], ...]]
+//	ti<text>                             a text's description
 //	tg<text>,<a>,<b>,<from>,<n>,<re2>    up to n runs of lines with matches -> [next, [[start, end], ...]]
+//	r<what>                              the tier lacks what the snippet needs -> 1: stop
+//	p<state>, g, l<json>                 give and take a state: see state.go
 const maxRequest = 256 << 20
 
 // Reply is the answer to one request.

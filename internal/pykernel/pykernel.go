@@ -29,6 +29,10 @@ const (
 	FlagReseed = 1
 	// FlagConfigure makes the guest ask for the session's inputs and functions.
 	FlagConfigure = 2
+	// FlagExport and FlagImport make the guest give or take a state instead of
+	// running a snippet.
+	FlagExport = 4
+	FlagImport = 8
 	// OrdinalShift is where the snippet's ordinal begins in the flags.
 	OrdinalShift = 8
 )

@@ -21,6 +21,7 @@ type Session struct {
 	cfg     tiers.Config
 	texts   []openText       // by id: the inputs' first, then files of directories
 	files   map[openText]int // the number of each file of a directory
+	paths   []string         // where the guest can read the inputs' files: see Show
 	snippet int              // ordinal of the snippet that runs or ran last
 	meter   meter
 	calls   calls
@@ -28,6 +29,10 @@ type Session struct {
 	final   *tiers.Final
 	raised  *report
 	broken  error
+	moving  moving
+	// missing is what the snippet needs at run time and the tier lacks.
+	missing    string
+	rejectable bool
 }
 
 // openText is a text that the guest knows by number. One of a directory is opened
@@ -75,12 +80,20 @@ func NewSession(ctx context.Context, cfg tiers.Config) (*Session, error) {
 			}
 		}
 	}
-	for _, f := range cfg.Functions {
-		if err := checkName(f.Name); err != nil {
-			return nil, fmt.Errorf("cannot offer host function %q: %w", f.Name, err)
-		}
+	if err := CheckFunctions(cfg.Functions); err != nil {
+		return nil, err
 	}
 	return s, nil
+}
+
+// CheckFunctions reports the first host function whose name snippets cannot use.
+func CheckFunctions(functions []tiers.Function) error {
+	for _, f := range functions {
+		if err := checkName(f.Name); err != nil {
+			return fmt.Errorf("cannot offer host function %q: %w", f.Name, err)
+		}
+	}
+	return nil
 }
 
 func checkInput(in tiers.Input) error {
@@ -126,6 +139,10 @@ func identifier(name string) bool {
 	return name != "" && len(name) <= 100 && (len(name) < 2 || name[:2] != "__")
 }
 
+// Show tells where the guest finds the file of each input, empty where it does
+// not.
+func (s *Session) Show(paths []string) { s.paths = paths }
+
 // Configured reports whether the guest has to be told anything at its first
 // run: see FlagConfigure.
 func (s *Session) Configured() bool { return len(s.cfg.Inputs) > 0 || len(s.cfg.Functions) > 0 }
@@ -150,6 +167,21 @@ func (s *Session) Continue(from *Session) {
 // Begin starts the accounts of a snippet. It fails if an input has changed on
 // disk: offsets would lie.
 func (s *Session) Begin(ctx context.Context, job tiers.Job) error {
+	if err := s.Changed(); err != nil {
+		return err
+	}
+	s.snippet++
+	s.final, s.raised, s.broken, s.missing = nil, nil, nil, ""
+	s.rejectable = job.Rejectable
+	s.out.begin(s.cfg.Limits.Output, job.Stdout, job.Stderr)
+	s.calls.begin(ctx, s.snippet)
+	s.meter.begin(s.cfg.Limits)
+	return nil
+}
+
+// Changed reports an input that has changed on disk since it was opened: what a
+// snippet read of it may be wrong.
+func (s *Session) Changed() error {
 	for _, o := range s.texts {
 		if o.text == nil {
 			continue
@@ -158,11 +190,6 @@ func (s *Session) Begin(ctx context.Context, job tiers.Job) error {
 			return err
 		}
 	}
-	s.snippet++
-	s.final, s.raised, s.broken = nil, nil, nil
-	s.out.begin(s.cfg.Limits.Output, job.Stdout, job.Stderr)
-	s.calls.begin(ctx, s.snippet)
-	s.meter.begin(s.cfg.Limits)
 	return nil
 }
 
@@ -269,6 +296,14 @@ func (s *Session) Handle(req []byte) Reply {
 		return s.dir(body)
 	case 't':
 		return s.text(body)
+	case 'p':
+		return s.put(body)
+	case 'g':
+		return s.get(body)
+	case 'l':
+		return s.left(body)
+	case 'r':
+		return s.reject(body)
 	}
 	return fail(errRequest)
 }
@@ -280,6 +315,25 @@ func (s *Session) write(body []byte) Reply {
 	s.out.write(int(body[0]-'1'), body[1:])
 	return Reply{ASCII: true}
 }
+
+// reject notes that the snippet needs a module, or another thing, that its tier
+// has not. The answer "1" tells the guest to stop.
+func (s *Session) reject(body []byte) Reply {
+	if !s.rejectable || len(body) == 0 || len(body) > 200 {
+		return ok("0")
+	}
+	if s.missing == "" {
+		s.missing = string(body)
+	}
+	return ok("1")
+}
+
+// Missing is what the snippet turned out to need that its tier lacks, "" if
+// nothing.
+func (s *Session) Missing() string { return s.missing }
+
+// Forget takes back the ordinal of a snippet that was rejected.
+func (s *Session) Forget() { s.snippet-- }
 
 func (s *Session) finish(body []byte) Reply {
 	var f struct {

@@ -30,6 +30,7 @@ type textInfo struct {
 	Bytes   int64        `json:"bytes"`
 	ASCII   bool         `json:"ascii"`
 	Invalid int64        `json:"invalid"`
+	Path    string       `json:"path,omitempty"` // in the guest's file system
 }
 
 func (s *Session) describe() Reply {
@@ -78,7 +79,29 @@ func (s *Session) textInfo(id int, name string) (textInfo, error) {
 	if err != nil {
 		return textInfo{}, err
 	}
-	return textInfo{id, "text", name, t.Kind(), chars, t.Bytes(), ascii, invalid}, nil
+	info := textInfo{id, "text", name, t.Kind(), chars, t.Bytes(), ascii, invalid, ""}
+	if id < len(s.paths) {
+		info.Path = s.paths[id]
+	}
+	return info, nil
+}
+
+// describeText describes a text that the guest knows by number from before a
+// move.
+func (s *Session) describeText(body []byte) Reply {
+	id, err := strconv.Atoi(string(body))
+	if err != nil || id < 0 || id >= len(s.texts) {
+		return fail(errRequest)
+	}
+	name := s.texts[id].path
+	if id < len(s.cfg.Inputs) {
+		name = s.cfg.Inputs[id].Name
+	}
+	info, err := s.textInfo(id, name)
+	if err != nil {
+		return fail(err)
+	}
+	return okJSON(info)
 }
 
 func (s *Session) value(body []byte) Reply {
@@ -147,6 +170,9 @@ func (s *Session) text(body []byte) Reply {
 		return fail(errRequest)
 	}
 	op, body := body[0], body[1:]
+	if op == 'i' {
+		return s.describeText(body)
+	}
 	more := op != 's' && op != 'b'
 	nums, rest, err := operands(body, 3, more)
 	if err != nil {

@@ -18,11 +18,16 @@ class _Finder:
         return None
 
     def exec_module(self, module):
-        file = f"<rlm {module.__name__}.py>"
+        # Warnings pass over frames of files named like importlib's: they name the
+        # snippet's line also where we stand between it and the library.
+        file = f"<rlm {module.__name__}.py, as importlib._bootstrap>"
         modules.append(module)
         exec(compile(sources[module.__name__], file, "exec"), module.__dict__)
 
 
+if getattr(_rlm, "native", False):  # there are threads, and locks that wait for them
+    sources["events"] = sources["nativeevents"]
+    sources["locks"] = "import _thread\nlock = _thread.LockType\ndef install(): pass"
 modules = []
 finder = _Finder()
 sys.meta_path.insert(0, finder)

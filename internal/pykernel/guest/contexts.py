@@ -36,6 +36,13 @@ def open_text(info):
     return wire.text(f"ts{info['id']},0,{info['chars']}")
 
 
+def again(number, start, end):
+    """The part of a text that a session had under that number before it moved."""
+    info = wire.decode(wire.text(f"ti{number}"))
+    _install()
+    return LazyText(info, start, end)
+
+
 def _install():
     global _installed
     if not _installed:
@@ -104,6 +111,7 @@ class LazyText:
       open()                    a file-like object for csv.reader and the like
       bytes(a, b)               raw bytes by byte offset
       text()                    the whole as a str, if it fits
+      path                      a file with the same bytes, where the sandbox has one, else None
 
     Iterating gives lines, as a file does. Long slices are LazyText again.
     """
@@ -127,6 +135,12 @@ class LazyText:
     @property
     def name(self):
         return self._info["name"]
+
+    @property
+    def path(self):
+        """The file to read it from by other means, None if there is none."""
+        whole = self._a == 0 and self._b == self._info["chars"]
+        return self._info.get("path") if whole else None
 
     @property
     def type(self):
@@ -410,13 +424,13 @@ class LazyText:
     # Regular expressions.
 
     def search(self, pattern, flags=0):
-        return adapters.search(pattern, self, flags)
+        return regexes.search(pattern, self, flags)
 
     def findall(self, pattern, flags=0):
-        return adapters.findall(pattern, self, flags)
+        return regexes.findall(pattern, self, flags)
 
     def finditer(self, pattern, flags=0):
-        return adapters.finditer(pattern, self, flags)
+        return regexes.finditer(pattern, self, flags)
 
     # What only a str can do.
 
@@ -654,4 +668,5 @@ def cut_lines(block, keepends):
     return [line[:-1] if n < ends and line.endswith("\r") else line for n, line in enumerate(lines)]
 
 
-import adapters  # at the end: it needs LazyText
+import adapters  # at the end: these need LazyText
+import regexes

@@ -68,6 +68,24 @@ class _Calls:
 calls = _Calls()
 
 
+def wait_until(done, timeout=None):
+    """Waits until done() holds or the time is over; whether it holds. Only the end
+    of a host call can change that: there is no other thread."""
+    end = None if timeout is None else time.monotonic() + timeout
+    while not done():
+        left = None if end is None else end - time.monotonic()
+        if left is not None and left <= 0:
+            return False
+        if calls.futures:
+            calls.wait(left)
+        elif left is None:
+            raise RuntimeError("deadlock: no other thread exists that could end this wait, and no host call is pending")
+        else:
+            sleep(left)
+            return done()
+    return True
+
+
 class HostLoop(asyncio.BaseEventLoop):
     """The event loop of a session."""
 
@@ -200,12 +218,8 @@ class _ExecutorFuture(concurrent.futures.Future):
     """A future that waits for its host call when it is asked for its result."""
 
     def _settle(self, timeout):
-        end = None if timeout is None else time.monotonic() + timeout
-        while not self.done():
-            left = None if end is None else end - time.monotonic()
-            if left is not None and left <= 0:
-                raise TimeoutError()
-            calls.wait(left)
+        if not wait_until(self.done, timeout):
+            raise TimeoutError()
 
     def result(self, timeout=None):
         self._settle(timeout)
@@ -248,27 +262,18 @@ class ThreadPoolExecutor(concurrent.futures.Executor):
 _wait, _as_completed = concurrent.futures.wait, concurrent.futures.as_completed
 
 
-def _settle_some(futures, timeout, until):
-    end = None if timeout is None else time.monotonic() + timeout
-    while not until(futures):
-        left = None if end is None else end - time.monotonic()
-        if left is not None and left <= 0:
-            return
-        calls.wait(left)
-
-
 def wait(fs, timeout=None, return_when=concurrent.futures.ALL_COMPLETED):
     """concurrent.futures.wait for futures of host calls."""
     fs = set(fs)
     if return_when == concurrent.futures.FIRST_COMPLETED:
-        until = lambda futures: any(f.done() for f in futures)
+        until = lambda: any(f.done() for f in fs)
     elif return_when == concurrent.futures.FIRST_EXCEPTION:
-        until = lambda futures: all(f.done() for f in futures) or any(
-            f.done() and not f.cancelled() and f.exception() for f in futures)
+        until = lambda: all(f.done() for f in fs) or any(
+            f.done() and not f.cancelled() and f.exception() for f in fs)
     else:
-        until = lambda futures: all(f.done() for f in futures)
+        until = lambda: all(f.done() for f in fs)
     if any(isinstance(f, _ExecutorFuture) for f in fs):
-        _settle_some(fs, timeout, until)
+        wait_until(until, timeout)
         timeout = 0
     return _wait(fs, timeout, return_when)
 
@@ -281,12 +286,9 @@ def as_completed(fs, timeout=None):
         return
     end = None if timeout is None else time.monotonic() + timeout
     while left:
+        if not wait_until(lambda: any(f.done() for f in left), None if end is None else end - time.monotonic()):
+            raise TimeoutError(f"{len(left)} (of {len(fs)}) futures unfinished")
         ready = {f for f in left if f.done()}
-        if not ready:
-            rest = None if end is None else end - time.monotonic()
-            if rest is not None and rest <= 0:
-                raise TimeoutError(f"{len(left)} (of {len(fs)}) futures unfinished")
-            calls.wait(rest)
         left -= ready
         yield from ready
 
@@ -322,6 +324,9 @@ def parallel_map(fn, inputs, return_exceptions=False):
 
 def install():
     """Puts the guest's event loop, executor and sleep in place of the stock ones."""
+    for ours, stock in ((to_thread, asyncio.to_thread), (wait, concurrent.futures.wait), (sleep, time.sleep),
+                        (as_completed, concurrent.futures.as_completed), (ThreadPoolExecutor, concurrent.futures.ThreadPoolExecutor)):
+        ours.__module__ = stock.__module__
     asyncio.set_event_loop_policy(_Policy())
     asyncio.DefaultEventLoopPolicy = _Policy
     asyncio.EventLoop = asyncio.SelectorEventLoop = HostLoop

@@ -1,4 +1,4 @@
-"""sys.stdout and sys.stderr over the host's wire.
+"""sys.stdout and sys.stderr over the host's wire; sys.stdin, which is empty.
 
 They do not use file descriptors, so a snippet that closes those cannot mute the
 snippets after it. Text that came from bytes that are not UTF-8 goes out as the
@@ -11,12 +11,16 @@ import wire
 
 
 class _Raw(io.RawIOBase):
-    def __init__(self, fd):
-        self._fd = fd
+    def __init__(self, fd, name):
+        self._fd, self.name = fd, name
+        self.mode = "wb" if fd else "rb"
         self._op = b"o%d" % fd
 
+    def readable(self):
+        return self._fd == 0
+
     def writable(self):
-        return True
+        return self._fd > 0
 
     def fileno(self):
         return self._fd
@@ -24,22 +28,25 @@ class _Raw(io.RawIOBase):
     def isatty(self):
         return False
 
+    def readinto(self, buffer):
+        return 0
+
     def write(self, data):
         wire.call(self._op + bytes(data))
         return len(data)
 
 
 def _stream(fd, name, errors):
-    raw = io.BufferedWriter(_Raw(fd), 32768)
-    stream = io.TextIOWrapper(raw, encoding="utf-8", errors=errors, newline="\n", line_buffering=True)
-    stream.mode = "w"
-    raw.raw.name = name
+    raw = _Raw(fd, name)
+    buffer = io.BufferedWriter(raw, 32768) if fd else io.BufferedReader(raw)
+    stream = io.TextIOWrapper(buffer, encoding="utf-8", errors=errors, newline="\n", line_buffering=True)
+    stream.mode = raw.mode[0]
     return stream
 
 
 stdout = _stream(1, "<stdout>", "surrogateescape")
 stderr = _stream(2, "<stderr>", "backslashreplace")
-stdin = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
+stdin = _stream(0, "<stdin>", "surrogateescape")
 
 
 def _usable(stream):
@@ -62,7 +69,7 @@ def install():
     if not _usable(stderr):
         stderr = _stream(2, "<stderr>", "backslashreplace")
     if not _usable(stdin):
-        stdin = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
+        stdin = _stream(0, "<stdin>", "surrogateescape")
     sys.stdout = sys.__stdout__ = stdout
     sys.stderr = sys.__stderr__ = stderr
     sys.stdin = sys.__stdin__ = stdin

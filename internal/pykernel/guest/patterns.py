@@ -9,12 +9,20 @@ Python's re decide on the lines that the host has found.
 
 import re
 import _sre
-from re import _constants as c
-from re import _parser
+
+try:
+    from re import _constants as c
+    from re import _parser as parser
+except ImportError:  # CPython before 3.11
+    import sre_constants as c
+    import sre_parse as parser
 
 import charsets
 
 _MAX = 1000  # RE2's bound on counted repetition
+_ASSERTS = c.ASSERT, c.ASSERT_NOT
+_REPEATS = c.MAX_REPEAT, c.MIN_REPEAT, getattr(c, "POSSESSIVE_REPEAT", None)  # None before CPython 3.11
+_ATOMIC_GROUP = getattr(c, "ATOMIC_GROUP", None)
 
 
 class Unwritable(Exception):
@@ -24,14 +32,15 @@ class Unwritable(Exception):
 class Translation:
     """expr: RE2 text. exact: whether it says just what the pattern says.
     newline: whether the pattern could touch a line's end.
-    reach: the longest match with its surroundings, None if unbounded."""
+    reach: the longest match with its surroundings, None if unbounded.
+    behind: how many characters before a match's start may decide about it."""
 
-    __slots__ = ("expr", "exact", "newline", "reach")
+    __slots__ = ("expr", "exact", "newline", "reach", "behind")
 
 
 def translate(pattern, ascii_text, invalid, text_ends_in_newline):
     """pattern is a compiled str pattern; the flags describe the text."""
-    tree = _parser.parse(pattern.pattern, pattern.flags & ~re.DEBUG)
+    tree = parser.parse(pattern.pattern, pattern.flags & ~re.DEBUG)
     flags = pattern.flags
     writer = _Writer(ascii_text, invalid, text_ends_in_newline)
     result = Translation()
@@ -44,6 +53,7 @@ def translate(pattern, ascii_text, invalid, text_ends_in_newline):
     low, high = tree.getwidth()
     around = _around(tree)
     result.reach = None if high >= c.MAXREPEAT or high > 1 << 20 or around is None else high + around
+    result.behind = 1 + sum(av[1].getwidth()[1] for op, av in _walk(tree) if op in _ASSERTS and av[0] < 0)
     return result
 
 
@@ -232,13 +242,13 @@ def _touches_newline(tree, flags):
         elif op is c.BRANCH:
             if any(_touches_newline(t, flags) for t in av[1]):
                 return True
-        elif op in (c.MAX_REPEAT, c.MIN_REPEAT, c.POSSESSIVE_REPEAT):
+        elif op in _REPEATS:
             if _touches_newline(av[2], flags):
                 return True
         elif op in (c.ASSERT, c.ASSERT_NOT):
             if _touches_newline(av[1], flags):
                 return True
-        elif op is c.ATOMIC_GROUP:
+        elif op is _ATOMIC_GROUP:
             if _touches_newline(av, flags):
                 return True
         elif op is c.GROUPREF_EXISTS:
@@ -266,7 +276,7 @@ def _around(tree):
     """How far lookaround reaches beyond a match; None if without bound."""
     reach = 2
     for op, av in _walk(tree):
-        if op in (c.ASSERT, c.ASSERT_NOT):
+        if op in _ASSERTS:
             high = av[1].getwidth()[1]
             if high >= c.MAXREPEAT or high > 1 << 20:
                 return None
@@ -280,9 +290,9 @@ def _walk(tree):
     for op, av in tree:
         yield op, av
         for part in av if isinstance(av, (tuple, list)) else (av,):
-            if isinstance(part, _parser.SubPattern):
+            if isinstance(part, parser.SubPattern):
                 yield from _walk(part)
             elif isinstance(part, list):
                 for branch in part:
-                    if isinstance(branch, _parser.SubPattern):
+                    if isinstance(branch, parser.SubPattern):
                         yield from _walk(branch)

@@ -24,15 +24,19 @@ import _rlm
 
 import awaits
 import contexts
+import definitions
 import events
 import finish
 import hostcall
+import locks
+import missing
 import output
+import state
 import wire
 
 compile_plain = _rlm.compile
 OK, RAISED, EXITED = 0, 1, 2
-RESEED, CONFIGURE = 1, 2  # flags; the snippet's ordinal stands above bit 8
+RESEED, CONFIGURE, EXPORT, IMPORT = 1, 2, 4, 8  # flags; the snippet's ordinal stands above bit 8
 _ECHO = "__rlm_echo__"
 _LIMIT = 65536  # characters of a message or traceback sent to the host
 
@@ -62,7 +66,9 @@ def prepare():
     _stock_builtins.update(exit=builtins.exit, quit=builtins.quit)
     events.install()
     awaits.install()
+    locks.install()
     output.install()
+    missing.install()
     asyncio.run = _nested_run
     initial = {
         "json": json, "re": re, "math": math, "collections": collections, "itertools": itertools,
@@ -77,7 +83,8 @@ def prepare():
     _reserve({name: getattr(finish, name) for name in ("FINAL", "FINAL_VAR", "SUBMIT", "SHOW_VARS")})
     _reserve({"parallel_map": events.parallel_map, awaits.START: awaits.start})
     _globals.update(_reserved)
-    sys.modules["__main__"] = _main
+    sys.modules["__main__"] = state.main = definitions.main = _main
+    state.reserved, definitions.compile_snippet = _reserved, _compile_snippet
     _wrap_kernel_builtins()
 
 
@@ -124,10 +131,10 @@ def _configure():
 _stock_run = asyncio.run
 
 
-def _nested_run(main, *, debug=None, loop_factory=None):
+def _nested_run(main, *, debug=None, **options):
     with events._Nested():
         try:
-            return _stock_run(main, debug=debug, loop_factory=loop_factory)
+            return _stock_run(main, debug=debug, **options)
         finally:
             asyncio.set_event_loop(None)
 
@@ -137,6 +144,9 @@ def run(source, flags):
     finish.done = False
     try:
         _enter(flags)
+        if flags & (EXPORT | IMPORT):
+            state.receive() if flags & IMPORT else state.send(_movable())
+            return OK
         value = _execute(source.removeprefix("\ufeff"), f"<snippet {flags >> 8}>")
         if value is not None:
             _globals["_"] = value
@@ -155,6 +165,19 @@ def run(source, flags):
         return RAISED
     finally:
         _leave()
+
+
+def _movable():
+    """The names of the variables that make up the session."""
+    stock = finish.initial
+    return [name for name, value in _globals.items()
+            if name not in ("__builtins__", "__doc__", "__name__", "__loader__", "__spec__", "__package__", _ECHO)
+            and name not in _reserved and (stock.get(name, _ECHO) is not value or _filled(name, value))]
+
+
+def _filled(name, value):
+    """Whether one of the two stock values that snippets fill has been."""
+    return name == "history" and value != [] or name == "answer" and value != {"content": "", "ready": False}
 
 
 def _enter(flags):
@@ -185,7 +208,7 @@ def _leave():
 def _execute(source, name):
     linecache.cache[name] = (len(source), None, _lines(source), name)
     try:
-        code = _compile(source, name) if awaits.wanted(source) else compile_plain(source, name, _ECHO)
+        code = _compile_snippet(source, name)
     except UnicodeEncodeError:
         raise _not_utf8(source) from None
     if code.co_flags & CO_COROUTINE:
@@ -193,6 +216,10 @@ def _execute(source, name):
     else:
         exec(code, _globals)
     return _globals.get(_ECHO)
+
+
+def _compile_snippet(source, name):
+    return _compile(source, name) if awaits.wanted(source) else compile_plain(source, name, _ECHO)
 
 
 def _compile(source, name):
@@ -310,5 +337,5 @@ def _strip(summary, seen):
     stack[:] = [frame for frame in stack if not frame.filename.startswith("<rlm ")]
     _strip(summary.__cause__, seen)
     _strip(summary.__context__, seen)
-    for inner in summary.exceptions or ():
+    for inner in getattr(summary, "exceptions", None) or ():  # CPython 3.11 on
         _strip(inner, seen)

@@ -1,0 +1,419 @@
+"""Functions and classes that snippets defined, taken apart and put together.
+
+Code goes twice: marshalled, for an interpreter of the same version, and as its
+place in a snippet's source, for any other. Objects that may refer to themselves
+are made empty first and filled after.
+"""
+
+import _thread
+import abc
+import collections
+import dataclasses
+import enum
+import functools
+import importlib
+import importlib.util
+import linecache
+import marshal
+import sys
+import threading
+import types
+import typing
+
+import locks
+
+_MAGIC = importlib.util.MAGIC_NUMBER
+compile_snippet = None  # (source, name) -> code; set by run
+_compiled = {}  # name of a snippet -> its code, while a state is written or read
+
+
+main = None  # the __main__ module; set by run
+
+
+def attribute(obj, path):
+    for part in path.split("."):
+        obj = getattr(obj, part)
+    return obj
+
+
+def importable(obj, name=None):
+    """Whether another interpreter finds obj by its module and name."""
+    module = sys.modules.get(getattr(obj, "__module__", None) or "builtins")
+    if module is None or module is main:
+        return False
+    try:
+        return attribute(module, name or obj.__qualname__) is obj
+    except AttributeError:
+        return False
+
+
+# --- code ---------------------------------------------------------------------
+
+
+def reduce_code(code):
+    return make_code, (_MAGIC, marshal.dumps(code), code.co_filename, _place(code), code.co_name)
+
+
+def _codes(code):
+    """All code in code, depth first."""
+    for const in code.co_consts:
+        if isinstance(const, types.CodeType):
+            yield const
+            yield from _codes(const)
+
+
+def _snippet_code(name):
+    code = _compiled.get(name)
+    if code is None and name in linecache.cache:
+        code = _compiled[name] = compile_snippet("".join(linecache.cache[name][2]), name)
+    return code
+
+
+def _place(code):
+    """(line, n): code is the nth of its name that begins on that line."""
+    if not code.co_filename.startswith("<snippet "):
+        return None
+    whole = _snippet_code(code.co_filename)
+    if whole is not None:
+        same = [c for c in _codes(whole) if c.co_name == code.co_name and c.co_firstlineno == code.co_firstlineno]
+        for n, candidate in enumerate(same):
+            if candidate == code:
+                return code.co_firstlineno, n
+    return None
+
+
+def make_code(magic, data, filename, place, name):
+    if magic == _MAGIC:
+        return marshal.loads(data)
+    if place is None:
+        raise ValueError(f"{name} has no source here, and its code is for another version of Python")
+    line, n = place
+    whole = _snippet_code(filename)
+    return [c for c in _codes(whole) if c.co_name == name and c.co_firstlineno == line][n]
+
+
+# --- functions ----------------------------------------------------------------
+
+
+def reduce_function(function):
+    if importable(function):
+        return function.__qualname__
+    code = function.__code__
+    if code.co_filename.startswith("<rlm "):
+        raise ValueError("it is a part of this tier")
+    return (
+        make_function, (code, _scope(function), function.__name__, function.__closure__),
+        _function_state(function), None, None, set_function,
+    )
+
+
+def _scope(function):
+    """The function's globals: the name of the module they belong to, or a dict."""
+    scope = function.__globals__
+    name = "__main__" if scope is main.__dict__ else scope.get("__name__")
+    module = sys.modules.get(name) if isinstance(name, str) else None
+    return name if module is not None and module.__dict__ is scope else scope
+
+
+def _function_state(function):
+    state = {name: getattr(function, name) for name in (
+        "__defaults__", "__kwdefaults__", "__qualname__", "__doc__", "__module__", "__annotations__")}
+    parameters = getattr(function, "__type_params__", ())
+    if parameters:
+        state["__type_params__"] = parameters
+    return state, dict(function.__dict__)
+
+
+def make_function(code, scope, name, closure):
+    if isinstance(scope, str):
+        scope = (main if scope == "__main__" else importlib.import_module(scope)).__dict__
+    return types.FunctionType(code, scope, name, None, closure)
+
+
+def set_function(function, state):
+    special, own = state
+    for name, value in special.items():
+        setattr(function, name, value)
+    function.__dict__.update(own)
+
+
+def reduce_cell(cell):
+    try:
+        return make_cell, (), (cell.cell_contents,), None, None, set_cell
+    except ValueError:  # empty
+        return make_cell, ()
+
+
+def make_cell():
+    return types.CellType()
+
+
+def set_cell(cell, state):
+    cell.cell_contents = state[0]
+
+
+# --- classes ------------------------------------------------------------------
+
+# What type.__new__ makes itself, or what is put back in another way.
+_MADE = frozenset((
+    "__dict__", "__weakref__", "_abc_impl", "__dataclass_fields__", "__dataclass_params__", "__match_args__",
+    "__annotate__", "__annotate_func__", "__annotations_cache__", "__static_attributes__", "__firstlineno__",
+))
+# What has to be there when the class is made.
+_AT_ONCE = ("__slots__", "__module__", "__orig_bases__", "__type_params__")
+_SLOT = type(type("_", (), {"__slots__": ("a",)}).a)
+
+
+def reduce_class(cls):
+    for name in ("None", "NotImplemented", "Ellipsis"):
+        if cls is type(eval(name)):
+            return type, (eval(name),)
+    if importable(cls):
+        return cls.__qualname__
+    if cls.__module__ == "builtins":
+        return make_builtin, (next(name for name, value in vars(types).items() if value is cls),)
+    if isinstance(cls, enum.EnumMeta):
+        return _reduce_enum(cls)
+    if cls.__bases__ == (tuple,) and hasattr(cls, "_fields") and hasattr(cls, "_make"):
+        return _reduce_named_tuple(cls)
+    start = {name: cls.__dict__[name] for name in _AT_ONCE if name in cls.__dict__}
+    args = type(cls), cls.__name__, cls.__qualname__, cls.__bases__, start
+    return make_class, args, _class_state(cls), None, None, set_class
+
+
+def make_builtin(name):
+    """A built-in type that only the module types has a name for."""
+    return getattr(types, name)
+
+
+def _class_state(cls):
+    fields = cls.__dict__.get("__dataclass_params__") and _own_fields(cls)
+    generated = _generated(cls) if fields is not None else ()
+    names = {}
+    for name, value in cls.__dict__.items():
+        if name in _MADE or name in generated or isinstance(value, _SLOT) or name in _AT_ONCE:
+            continue
+        if name == "__doc__" and value is None:
+            continue
+        names[name] = value
+    if "__annotations__" not in names and getattr(cls, "__annotations__", None):
+        names["__annotations__"] = dict(cls.__annotations__)
+    return names, fields, fields is not None and _parameters(cls)
+
+
+def _parameters(cls):
+    params = cls.__dataclass_params__
+    return {name: getattr(params, name) for name in params.__slots__ if name not in ("slots", "weakref_slot")}
+
+
+def _own_fields(cls):
+    """The class's own dataclass fields, as arguments of dataclasses.field."""
+    own = cls.__dict__.get("__annotations__") or getattr(cls, "__annotations__", {})
+    fields = {}
+    for name in own:
+        field = cls.__dict__["__dataclass_fields__"].get(name)
+        if field is None:
+            continue
+        wanted = {"init": field.init, "repr": field.repr, "hash": field.hash, "compare": field.compare,
+                  "metadata": dict(field.metadata)}
+        if getattr(field, "kw_only", False) is True:
+            wanted["kw_only"] = True
+        for default in ("default", "default_factory"):
+            if getattr(field, default) is not dataclasses.MISSING:
+                wanted[default] = getattr(field, default)
+        fields[name] = wanted
+    return fields
+
+
+def _generated(cls):
+    """The methods that the dataclass decorator wrote."""
+    return {name for name, value in cls.__dict__.items()
+            if name.startswith("__") and (isinstance(value, types.FunctionType) or name == "__hash__") and not _from_snippet(value)
+            and name not in ("__getstate__", "__setstate__")}  # these come with slots alone
+
+
+def _from_snippet(value):
+    code = getattr(value, "__code__", None)
+    return code is not None and code.co_filename.startswith("<snippet ")
+
+
+def make_class(meta, name, qualname, bases, start):
+    start = dict(start, __qualname__=qualname)
+    build = abc.ABCMeta.__new__ if issubclass(meta, abc.ABCMeta) else type.__new__
+    with _quiet(bases):
+        return build(meta, name, bases, start)
+
+
+class _quiet:
+    """Keeps the hooks of the bases from running again for a class that has been
+    made once already."""
+
+    def __init__(self, bases):
+        self.hooks = [(b, b.__dict__["__init_subclass__"]) for base in bases for b in base.__mro__
+                      if "__init_subclass__" in b.__dict__ and isinstance(b.__dict__["__init_subclass__"], classmethod)
+                      and b.__module__ == "__main__"]
+
+    def __enter__(self):
+        for base, _ in self.hooks:
+            if "__init_subclass__" in base.__dict__:
+                type.__delattr__(base, "__init_subclass__")
+
+    def __exit__(self, *exc):
+        for base, hook in self.hooks:
+            type.__setattr__(base, "__init_subclass__", hook)
+
+
+def set_class(cls, state):
+    names, fields, parameters = state
+    for name, value in names.items():
+        type.__setattr__(cls, name, value)
+    if fields is not None:
+        slots = {name: cls.__dict__[name] for name in fields if isinstance(cls.__dict__.get(name), _SLOT)}
+        for name, wanted in fields.items():
+            type.__setattr__(cls, name, dataclasses.field(**_known(dataclasses.field, wanted)))
+        dataclasses.dataclass(**_known(dataclasses.dataclass, parameters))(cls)
+        for name, slot in slots.items():
+            type.__setattr__(cls, name, slot)
+    if isinstance(cls, abc.ABCMeta) and hasattr(abc, "update_abstractmethods"):
+        abc.update_abstractmethods(cls)
+
+
+def _known(function, arguments):
+    """The arguments that function has in this version of Python."""
+    code = function.__code__
+    names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    return {name: value for name, value in arguments.items() if name in names}
+
+
+def _reduce_enum(cls):
+    members = {name: member._value_ for name, member in cls.__members__.items()}
+    skip = set(members) | {
+        "_member_map_", "_member_names_", "_value2member_map_", "_member_type_", "_value_repr_", "_new_member_",
+        "_unhashable_values_", "_unhashable_values_map_", "_hashable_values_", "_use_args_", "_generate_next_value_",
+        "_flag_mask_", "_all_bits_", "_singles_mask_", "_inverted_", "_boundary_", "__new__", "__new_member__",
+        "_add_alias_", "_add_value_alias_", "__reduce_ex__", "__reduce__",
+    }
+    own = {name: value for name, value in cls.__dict__.items()
+           if name not in skip and name not in _MADE and name not in ("__module__", "__qualname__", "__doc__")
+           and (_from_snippet(value) or not isinstance(value, types.FunctionType))
+           and not isinstance(value, (types.MemberDescriptorType, enum.property if hasattr(enum, "property") else ()))}
+    for name, value in cls.__dict__.items():
+        if isinstance(value, property) and name not in skip:
+            own[name] = value
+    return (make_enum, (type(cls), cls.__bases__, cls.__name__, cls.__qualname__, members, cls.__module__),
+            own, None, None, set_enum)
+
+
+def make_enum(meta, bases, name, qualname, members, module):
+    start = meta.__prepare__(name, bases)
+    start["__module__"], start["__qualname__"] = module, qualname
+    for member, value in members.items():
+        start[member] = value
+    return meta.__new__(meta, name, bases, start)
+
+
+def set_enum(cls, names):
+    for name, value in names.items():
+        type.__setattr__(cls, name, value)
+
+
+def _reduce_named_tuple(cls):
+    made = collections.namedtuple("_", cls._fields)
+    own = {name: value for name, value in cls.__dict__.items()
+           if name not in made.__dict__ and name not in ("__annotations__", "__orig_bases__", "__static_attributes__",
+                                                         "__firstlineno__", "__annotate_func__", "__annotate__",
+                                                         "__annotations_cache__")}
+    own["__qualname__"], own["__doc__"] = cls.__qualname__, cls.__doc__
+    notes = dict(getattr(cls, "__annotations__", {}))
+    if notes:
+        own["__annotations__"] = notes
+    return (make_named_tuple, (cls.__name__, cls._fields, tuple(cls._field_defaults.values()), cls.__module__),
+            own, None, None, set_enum)
+
+
+def make_named_tuple(name, fields, defaults, module):
+    return collections.namedtuple(name, fields, defaults=defaults, module=module)
+
+
+# --- parts of classes ----------------------------------------------------------
+
+
+def _reduce_property(p):
+    return property, (p.fget, p.fset, p.fdel, p.__doc__)
+
+
+def _reduce_method(m):
+    return type(m), (m.__func__,)
+
+
+def _reduce_cached(p):
+    return make_cached, (p.func, p.attrname)
+
+
+def make_cached(function, name):
+    made = functools.cached_property(function)
+    if name is not None:
+        made.__set_name__(None, name)
+    return made
+
+
+def _reduce_lru(function):
+    if importable(function):
+        return function.__qualname__
+    own = {name: value for name, value in function.__dict__.items() if name not in ("cache_parameters", "__wrapped__")}
+    return make_lru, (function.__wrapped__, function.cache_parameters()), own, None, None, set_lru
+
+
+def make_lru(function, parameters):
+    return functools.lru_cache(**parameters)(function)
+
+
+def set_lru(function, state):
+    function.__dict__.update(state)
+
+
+def _reduce_lock(lock):
+    locked = lock.locked() if hasattr(lock, "locked") else "locked" in repr(lock) and "unlocked" not in repr(lock)
+    if locked:
+        raise TypeError("a lock that is held stays where it is")
+    return make_lock, ("RLock" if "RLock" in type(lock).__name__ else "Lock",)
+
+
+def make_lock(kind):
+    return getattr(threading, kind)()
+
+
+def _reduce_type_variable(v):
+    if importable(v):
+        return v.__name__
+    return make_type_variable, (v.__name__, v.__bound__, v.__constraints__, v.__covariant__, v.__contravariant__)
+
+
+def make_type_variable(name, bound, constraints, covariant, contravariant):
+    return typing.TypeVar(name, *constraints, bound=bound, covariant=covariant, contravariant=contravariant)
+
+
+def _reduce_proxy(p):
+    return types.MappingProxyType, (dict(p),)
+
+
+# The reductions of types that pickle does not know, or knows by name only.
+SPECIAL = {
+    types.CodeType: reduce_code,
+    types.CellType: reduce_cell,
+    property: _reduce_property,
+    classmethod: _reduce_method,
+    staticmethod: _reduce_method,
+    functools.cached_property: _reduce_cached,
+    functools._lru_cache_wrapper: _reduce_lru,
+    _thread.LockType: _reduce_lock,
+    locks.lock: _reduce_lock,
+    type(threading.RLock()): _reduce_lock,
+    typing.TypeVar: _reduce_type_variable,
+    types.MappingProxyType: _reduce_proxy,
+}
+
+NAMED = (
+    make_code, make_function, set_function, make_cell, set_cell, make_class, set_class, make_enum, set_enum,
+    make_builtin, make_named_tuple, make_cached, make_lru, set_lru, make_lock, make_type_variable,
+)

@@ -1,0 +1,60 @@
+"""Locks of a guest without threads: a wait that nothing can end is an error at
+once, where CPython would wait for ever.
+
+Conditions, events, semaphores, barriers and queue.Queue are made of these locks.
+A lock may still be released while it is waited for: by the callback of a host
+call that ends.
+"""
+
+import _thread
+import queue
+import threading
+
+import events
+
+
+class lock:
+    """threading.Lock, named as CPython names it."""
+
+    __module__ = "_thread"
+    __slots__ = ("_stock", "release", "locked", "__weakref__")
+
+    def __init__(self):
+        self._stock = _thread.allocate_lock()
+        self.release, self.locked = self._stock.release, self._stock.locked
+
+    def acquire(self, blocking=True, timeout=-1):
+        if blocking and (timeout == -1 or timeout > 0) and self.locked():
+            events.wait_until(lambda: not self.locked(), None if timeout == -1 else timeout)
+            blocking, timeout = False, -1
+        return self._stock.acquire(blocking, timeout)
+
+    def __enter__(self):
+        return self.acquire()
+
+    def __exit__(self, *exc):
+        self.release()
+
+    def __repr__(self):
+        return repr(self._stock)
+
+    def _at_fork_reinit(self):
+        self._stock._at_fork_reinit()
+
+
+class SimpleQueue(queue.SimpleQueue):
+    """queue.SimpleQueue, whose own waiting is in C."""
+
+    __module__ = "queue"
+
+    def get(self, block=True, timeout=None):
+        if block and (timeout is None or timeout > 0):
+            events.wait_until(self.qsize, timeout)
+            block = False
+        return super().get(block, timeout)
+
+
+def install():
+    """Puts these locks in place of the stock ones."""
+    threading.Lock = threading._allocate_lock = _thread.lock = _thread.LockType = lock
+    queue.SimpleQueue = SimpleQueue

@@ -1,0 +1,202 @@
+"""The event loop of a guest that has threads: asyncio's own, and host calls
+beside its sockets. It takes the place of the module events."""
+
+import asyncio
+import concurrent.futures
+import functools
+import threading
+import time
+from asyncio import events as _events
+
+import _rlm
+import hostcall
+import wire
+
+
+class _Calls:
+    """The host calls of event loops that are under way."""
+
+    def __init__(self):
+        self.futures = {}
+
+    def drop_all(self):
+        futures, self.futures = self.futures, {}
+        for number, future in futures.items():
+            _abandon(number)
+            if not future.done() and not future.get_loop().is_closed():
+                future.cancel()
+
+
+calls = _Calls()
+
+
+def _abandon(number):
+    _rlm.forget(number)
+    wire.text(f"x{number}")
+
+
+class HostLoop(asyncio.SelectorEventLoop):
+    """The event loop of a session."""
+
+    def __init__(self):
+        super().__init__()
+        try:
+            self.add_reader(_rlm.fileno, _rlm.pump)
+        except OSError:
+            pass  # a forked process has no connection
+
+    def host_call(self, function, args, kwargs):
+        future = self.create_future()
+
+        def answered(failed, data):
+            self.call_soon_threadsafe(self._settle, future, failed, data)
+
+        number = _rlm.post(b"c" + function._request(args, kwargs).encode("utf-8", "replace"), answered)
+        calls.futures[number] = future
+        future.add_done_callback(lambda f: self._forget(number, f))
+        return future
+
+    @staticmethod
+    def _settle(future, failed, data):
+        if future.done():
+            return
+        text = data.decode("utf-8", "surrogateescape")
+        if failed:
+            future.set_exception(wire.HostError(text))
+        else:
+            future.set_result(wire.decode(text))
+
+    @staticmethod
+    def _forget(number, future):
+        if calls.futures.pop(number, None) is not None and future.cancelled():
+            _abandon(number)
+
+    def run_in_executor(self, executor, func, *args):
+        if executor is None and isinstance(_target(func), hostcall.HostFunction):
+            func = functools.partial(func, *args)
+            positional, named = (), {}
+            while isinstance(func, functools.partial):
+                positional, named, func = (*func.args, *positional), {**func.keywords, **named}, func.func
+            return self.host_call(func, positional, named)
+        return super().run_in_executor(executor, func, *args)
+
+    def run_until_complete(self, future):
+        with _Nested():
+            return super().run_until_complete(future)
+
+    def run_forever(self):
+        with _Nested():
+            super().run_forever()
+
+
+class _Nested:
+    """Lets a loop run inside another: a snippet with a top-level await may call
+    asyncio.run, as it may in the REPLs that models know."""
+
+    def __enter__(self):
+        self.outer = outer = _events._get_running_loop()
+        if outer is not None:
+            self.task = asyncio.tasks.current_task(outer)
+            if self.task is not None:
+                asyncio.tasks._leave_task(outer, self.task)
+            _events._set_running_loop(None)
+
+    def __exit__(self, *exc):
+        if self.outer is not None:
+            _events._set_running_loop(self.outer)
+            if self.task is not None:
+                asyncio.tasks._enter_task(self.outer, self.task)
+
+
+_Stock = getattr(_events, "BaseDefaultEventLoopPolicy", None) or _events._BaseDefaultEventLoopPolicy
+
+
+class _Policy(_Stock):
+    _loop_factory = HostLoop
+
+    def get_event_loop(self):
+        loop = self._local._loop
+        if threading.current_thread() is threading.main_thread() and (loop is None or loop.is_closed()):
+            return session_loop()
+        return super().get_event_loop()
+
+
+_session_loop = None
+
+
+def session_loop():
+    """The loop that top-level await runs on."""
+    global _session_loop
+    if _session_loop is None or _session_loop.is_closed():
+        _session_loop = HostLoop()
+    asyncio.set_event_loop(_session_loop)
+    return _session_loop
+
+
+def discard_loop():
+    """Forgets the loop, so that a copy of this guest starts with none."""
+    global _session_loop
+    if _session_loop is not None:
+        _session_loop.close()
+        _session_loop = None
+
+
+def run_coroutine(coroutine):
+    """Runs a snippet's own coroutine to its end; what it leaves behind on an
+    abnormal end is cancelled, so that it does not surface in a later snippet."""
+    loop = session_loop()
+    try:
+        return loop.run_until_complete(coroutine)
+    except BaseException:
+        _sweep(loop)
+        raise
+
+
+def _sweep(loop):
+    tasks = [t for t in asyncio.all_tasks(loop) if not t.done()]
+    for task in tasks:
+        task.cancel()
+    calls.drop_all()
+    loop.set_exception_handler(lambda loop, context: None)
+    try:
+        if tasks:
+            loop.run_until_complete(asyncio.wait(tasks, timeout=1))
+    except BaseException:
+        pass
+    finally:
+        loop.set_exception_handler(None)
+
+
+def _target(func):
+    while isinstance(func, functools.partial):
+        func = func.func
+    return func
+
+
+_stock_sleep = time.sleep
+
+
+def sleep(seconds, /):
+    """time.sleep: the host waits for the main thread, so that it is not charged
+    as work."""
+    if _rlm.forked() or threading.current_thread() is not threading.main_thread() or not isinstance(seconds, (int, float)):
+        return _stock_sleep(seconds)
+    if not seconds >= 0:
+        return _stock_sleep(seconds)  # its own errors
+    wire.text(f"z{int(min(seconds, 1e9) * 1e6)}")
+
+
+def parallel_map(fn, inputs, return_exceptions=False):
+    """parallel_map(fn, inputs): [fn(x) for x in inputs], at once."""
+    with concurrent.futures.ThreadPoolExecutor(32) as pool:
+        futures = [pool.submit(fn, x) for x in inputs]
+        if not return_exceptions:
+            return [f.result() for f in futures]
+        return [f.exception() or f.result() for f in futures]
+
+
+def install():
+    """Puts the session's event loop and sleep in place of the stock ones."""
+    sleep.__module__ = "time"
+    asyncio.set_event_loop_policy(_Policy())
+    time.sleep = sleep

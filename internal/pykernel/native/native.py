@@ -1,0 +1,449 @@
+# What a CPython outside of WebAssembly runs first: the module _rlm over a
+# connection, and the loop that serves snippets. The host's half is remote.go.
+#
+# A process that is about to run a snippet may leave a keeper behind: its parent,
+# asleep, which takes the session over in the state before the snippet when the
+# snippet's process dies.
+import ast
+import gc
+import itertools
+import os
+import random
+import resource
+import select
+import signal
+import struct
+import sys
+import threading
+import types
+
+CONNECTION = 3
+_read, _write, _fstat, _pread, _dup2 = os.read, os.write, os.fstat, os.pread, os.dup2
+_random = random._inst
+_forked = False  # this process is a snippet's own child
+_keeping = False  # the fork under way is ours
+_HEAD = struct.Struct("<IB")
+_NUMBER = struct.Struct("<I")
+_RUN = struct.Struct("<iB16s")
+
+
+class HostError(Exception):
+    """The host refused a call or failed at it."""
+
+
+HostError.__module__, HostError.__qualname__ = "_rlm", "HostError"
+
+
+class Connection:
+    """Requests of any number of threads over one socket. Whoever waits for an
+    answer reads, one thread at a time, and hands the others theirs."""
+
+    def __init__(self):
+        self.buffer = bytearray()
+        self.renew()
+
+    def renew(self):
+        """Forgets what a process before this one had asked."""
+        self.numbers = itertools.count(1)
+        self.answers = {}
+        self.callbacks = {}
+        self.state = threading.Condition(threading.Lock())
+        self.sending = threading.Lock()
+        self.reading = False
+        self.critical = 0  # the main thread is at work that must not be cut short
+        self.interrupted = False
+        self.owner = os.getpid()
+
+    def interrupt(self, *_):
+        if self.critical:
+            self.interrupted = True
+        else:
+            raise KeyboardInterrupt
+
+    def leave_critical(self):
+        self.critical -= 1
+        if self.interrupted and not self.critical:
+            self.interrupted = False
+            raise KeyboardInterrupt
+
+    def send(self, kind, *parts):
+        data = b"".join((_HEAD.pack(sum(map(len, parts)), kind), *parts))
+        main = threading.current_thread() is threading.main_thread()
+        self.critical += main
+        try:
+            with self.sending:
+                view = memoryview(data)
+                while view:
+                    view = view[_write(CONNECTION, view):]
+        finally:
+            if main:
+                self.leave_critical()
+
+    def post(self, payload, callback=None):
+        """Sends a request; its number."""
+        if _forked:
+            raise HostError("a forked process cannot call the host")
+        number = next(self.numbers)
+        if callback is not None:
+            self.callbacks[number] = callback
+        self.send(113, _NUMBER.pack(number), payload)
+        return number
+
+    def request(self, payload):
+        number = self.post(payload)
+        while True:
+            with self.state:
+                while number not in self.answers and self.reading:
+                    self.state.wait()
+                if number in self.answers:
+                    return self.answers.pop(number)
+                self.reading = True
+            self.read_as_leader(None)
+
+    def pump(self):
+        """Takes the answers that have come, without waiting."""
+        with self.state:
+            if self.reading:
+                return
+            self.reading = True
+        self.read_as_leader(0)
+
+    def read_as_leader(self, timeout):
+        try:
+            ready = self.readable(timeout)
+            while ready:
+                self.deliver(*self.take())
+                ready = self.whole()  # no poll tells of what has been read already
+        finally:
+            with self.state:
+                self.reading = False
+                self.state.notify_all()
+
+    def whole(self):
+        """Whether a whole frame has been read."""
+        return len(self.buffer) >= _HEAD.size and len(self.buffer) >= _HEAD.size + _HEAD.unpack_from(self.buffer)[0]
+
+    def readable(self, timeout):
+        if self.whole():
+            return True
+        poll = select.poll()
+        poll.register(CONNECTION, select.POLLIN)
+        return bool(poll.poll(timeout))
+
+    def take(self):
+        """The next frame. Not cut short by an interrupt: half a frame is no frame."""
+        main = threading.current_thread() is threading.main_thread()
+        self.critical += main
+        try:
+            while True:
+                if self.whole():
+                    size, kind = _HEAD.unpack_from(self.buffer)
+                    payload = bytes(self.buffer[_HEAD.size : _HEAD.size + size])
+                    del self.buffer[: _HEAD.size + size]
+                    return kind, payload
+                data = _read(CONNECTION, 1 << 18)
+                if not data:
+                    os._exit(0)  # the host is gone
+                self.buffer += data
+        finally:
+            if main:
+                self.leave_critical()
+
+    def deliver(self, kind, payload):
+        if kind != 97:
+            return
+        number = _NUMBER.unpack_from(payload)[0]
+        answer = payload[4] == 1, payload[5:]
+        callback = self.callbacks.pop(number, None)
+        if callback is not None:
+            callback(*answer)
+            return
+        with self.state:
+            self.answers[number] = answer
+
+    def forget(self, number):
+        self.callbacks.pop(number, None)
+
+    def skip_past(self, mark):
+        """Throws away what was meant for another process, up to the mark."""
+        while True:
+            at = self.buffer.find(mark)
+            if at >= 0:
+                del self.buffer[: at + len(mark)]
+                return
+            del self.buffer[: max(0, len(self.buffer) - len(mark))]
+            data = _read(CONNECTION, 1 << 18)
+            if not data:
+                os._exit(0)
+            self.buffer += data
+
+
+connection = Connection()
+
+
+class Capture:
+    """What comes to descriptors 1 and 2 from beside sys.stdout and sys.stderr: from
+    child processes, from C code. It is gathered in files, and forwarded before
+    Python's own next output and at the end of a snippet."""
+
+    def __init__(self):
+        self.lock = threading.Lock()
+        self.files = []  # number of the stream, file, how much of it has been forwarded
+
+    def open(self):
+        for stream in (1, 2):
+            try:
+                file = os.open("/tmp", os.O_TMPFILE | os.O_RDWR | os.O_APPEND, 0o600)
+            except OSError:
+                return  # a jail without /tmp: the host shows it when all goes wrong
+            _dup2(file, 200 + stream, False)
+            os.close(file)
+            self.files.append([stream, 200 + stream, 0])
+
+    def attach(self):
+        for stream, file, _ in self.files:
+            _dup2(file, stream, True)
+
+    def forward(self):
+        if not self.lock.acquire(False):
+            return
+        try:
+            for entry in self.files:
+                stream, file, at = entry
+                while at < _fstat(file).st_size:
+                    data = _pread(file, 1 << 20, at)
+                    entry[2] = at = at + len(data)
+                    connection.request(b"o%d" % stream + data)
+        except OSError:
+            pass  # the snippet has closed it
+        finally:
+            self.lock.release()
+
+    def clear(self):
+        for entry in self.files:
+            try:
+                if _fstat(entry[1]).st_size:
+                    os.ftruncate(entry[1], 0)
+            except OSError:
+                pass
+            entry[2] = 0
+
+
+capture = Capture()
+
+
+def call(payload):
+    payload = payload if isinstance(payload, bytes) else payload.encode()
+    if payload[:1] == b"o":
+        if _forked:
+            return _write_plain(payload)
+        if capture.files:
+            capture.forward()
+    failed, data = connection.request(payload)
+    if failed:
+        raise HostError(data.decode("utf-8", "replace"))
+    return data
+
+
+def _write_plain(payload):
+    """Output of a forked process: the connection is not its own."""
+    stream, view = payload[1] - 48, memoryview(payload)[2:]
+    while view and stream in (1, 2):
+        view = view[_write(stream, view):]
+    return b""
+
+
+def before_fork():
+    if not _keeping:
+        for stream in (sys.stdout, sys.stderr):
+            try:
+                stream.flush()
+            except Exception:
+                pass
+
+
+def after_fork_in_child():
+    global _forked
+    if not _keeping:
+        _forked = True
+        os.close(CONNECTION)
+
+
+def call_str(payload):
+    return call(payload).decode("utf-8", "surrogateescape")
+
+
+def compile_echo(source, name, echo):
+    """Compiles a snippet; the value of a last expression is assigned to echo."""
+    tree = compile(source, name, "exec", ast.PyCF_ONLY_AST, dont_inherit=True)
+    if tree.body and isinstance(tree.body[-1], ast.Expr):
+        last = tree.body[-1]
+        target = ast.copy_location(ast.Name(echo, ast.Store()), last)
+        tree.body[-1] = ast.copy_location(ast.Assign([target], last.value), last)
+    return compile(tree, name, "exec", dont_inherit=True)
+
+
+run = None
+
+
+def set_run(function):
+    global run
+    if run is None:
+        run = function
+
+
+_DEEP = 300  # a recursion limit below which the runtime might not get through
+
+
+def serve():
+    while True:
+        connection.critical = 1  # an interrupt that comes late is nobody's
+        kind, payload = connection.take()
+        if kind != 114:
+            continue
+        flags, safe, mark = _RUN.unpack_from(payload)
+        source = payload[_RUN.size:].decode("utf-8", "surrogateescape")
+        connection.send(98, mark)
+        if safe and keep(mark):
+            continue  # this is the keeper, awake again: the snippet has been run
+        capture.attach()
+        code = run_snippet(source, flags)
+        if _forked:
+            os._exit(0)  # a process that the snippet forked and let run on
+        if sys.getrecursionlimit() < _DEEP:
+            sys.setrecursionlimit(_DEEP)
+        if capture.files:
+            capture.forward()
+            capture.clear()
+        connection.send(100, _DONE.pack(code, memory_used()))
+
+
+def run_snippet(source, flags):
+    connection.interrupted, connection.critical = False, 0
+    try:
+        code = run(source, flags)
+        connection.critical = 1
+    except KeyboardInterrupt:  # it came when the snippet had ended
+        connection.critical = 1
+        code = 1
+    return code
+
+
+_DONE = struct.Struct("<iQ")
+
+
+def memory_used():
+    """The most memory that this process or a child of it has had, in KiB."""
+    return max(resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+
+
+_keeper = 0  # the parent that keeps the last state, 0 if there is none
+
+
+def keep(mark):
+    """Forks. The child returns False and goes on as the session; the parent
+    sleeps, and returns True once the child has died."""
+    global _keeper, _keeping
+    if threading.active_count() > 1 or has_children():
+        return False  # a copy would not have them
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    chance = _random.getstate()
+    connection.send(107, _NUMBER.pack(os.getpid()))  # before there are two that write
+    old, _keeping = _keeper, True
+    try:
+        pid = os.fork()
+    except OSError:  # the snippet has used up its processes
+        connection.send(107, _NUMBER.pack(0))
+        signal.signal(signal.SIGINT, connection.interrupt)
+        return False
+    finally:
+        _keeping = False
+    if pid == 0:
+        signal.signal(signal.SIGINT, connection.interrupt)
+        _keeper = os.getppid()
+        _random.setstate(chance)  # the module draws anew in a forked process
+        connection.renew()
+        return False
+    if old:
+        try:
+            os.kill(old, signal.SIGKILL)
+        except OSError:
+            pass
+    while True:
+        try:
+            if os.waitpid(pid, 0)[0] == pid:
+                break
+        except ChildProcessError:
+            break
+    capture.clear()
+    _write(CONNECTION, mark)
+    connection.skip_past(mark)
+    connection.renew()
+    _keeper = 0
+    signal.signal(signal.SIGINT, connection.interrupt)
+    return True
+
+
+_MARGIN = 2 << 20  # for what is no data: the stack, pages of libraries
+
+
+def limit_memory(limit):
+    """Bounds what this process and each child of it may have for itself. What it
+    has already counts; the file of a library does not."""
+    if not limit:
+        return
+    try:
+        with open("/proc/self/statm") as file:
+            fields = [int(n) * resource.getpagesize() for n in file.read().split()]
+        resident, data = fields[1], fields[5]
+    except OSError:  # a jail without /proc
+        resident = data = 0
+    limit = max(limit - resident - _MARGIN, 8 << 20) + data
+    resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
+
+
+def has_children():
+    try:
+        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        return True
+    except ChildProcessError:
+        return False
+
+
+def start(boot):
+    """Loads the runtime, says so and serves."""
+    global _keeping
+    memory = int(os.environ.pop("RLM_MEMORY", 0))
+    os.set_inheritable(CONNECTION, False)
+    module = types.ModuleType("_rlm")
+    module.__dict__.update(
+        call=call, call_str=call_str, HostError=HostError, compile=compile_echo, set_run=set_run,
+        native=True, forked=lambda: _forked, post=connection.post, pump=connection.pump, forget=connection.forget, fileno=CONNECTION,
+    )
+    sys.modules["_rlm"] = module
+    signal.signal(signal.SIGINT, connection.interrupt)
+    exec(compile(boot, "<rlm boot.py>", "exec"), {"__name__": "boot"})
+    os.register_at_fork(before=before_fork, after_in_child=after_fork_in_child)
+    _keeping = True
+    if os.fork():
+        wait_for_ever()
+    _keeping = False
+    connection.renew()
+    capture.open()
+    gc.collect()
+    gc.freeze()  # copies of this process share what is never looked at again
+    limit_memory(memory)
+    run("None", 0)  # what a first snippet makes its own is then no longer shared with the first process
+    connection.send(121, struct.pack("<3i", *sys.version_info[:3]))
+    serve()
+
+
+def wait_for_ever():
+    """The first process only holds the others' place: its end would be theirs."""
+    os.close(CONNECTION)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    while True:
+        try:
+            os.wait()
+        except OSError:
+            signal.pause()
