@@ -1,6 +1,9 @@
 package tiers
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // Info is what a tier is and has, as data. The router knows a tier only by
 // this and by Probe.
@@ -11,6 +14,9 @@ type Info struct {
 	Languages []Language
 	// Features that a snippet may need and the tier has.
 	Features []Feature
+	// Modules are the Python modules that snippets can import. It may be known
+	// only after Probe or Warm.
+	Modules Modules
 	// Isolation is how strong the tier's wall is.
 	Isolation Isolation
 	// Cost is what using the tier takes.
@@ -27,6 +33,25 @@ func (i Info) Has(f Feature) bool {
 	return false
 }
 
+// Modules is a set of top-level modules, by their import names.
+type Modules map[string]struct{}
+
+// Has reports whether the set holds the top-level package of a dotted name.
+func (m Modules) Has(name string) bool {
+	top, _, _ := strings.Cut(name, ".")
+	_, ok := m[top]
+	return ok
+}
+
+// ModuleSet makes a set of names.
+func ModuleSet(names ...string) Modules {
+	m := make(Modules, len(names))
+	for _, name := range names {
+		m[name] = struct{}{}
+	}
+	return m
+}
+
 // Feature is something a snippet may need beyond its language.
 type Feature string
 
@@ -39,9 +64,44 @@ const (
 	FeatureFiles       Feature = "files"        // a file system to write to
 	FeatureNative      Feature = "native"       // native extension modules
 	FeatureFork        Feature = "fork"         // live sandboxes can be copied
+	FeatureMove        Feature = "move"         // namespaces move to and from other tiers
 	FeatureHugeContext Feature = "huge-context" // contexts beyond memory
+	FeatureDeterminism Feature = "determinism"  // the same result in every run, where asked for
 	FeatureFuel        Feature = "fuel"         // repeatable metering of work
+	FeatureDynamic     Feature = "dynamic"      // exec, eval, imports by a computed name
+	FeatureClasses     Feature = "classes"      // class definitions
+	FeatureGenerators  Feature = "generators"   // generators
 )
+
+// The features of Go that an interpreter of Go may lack or get wrong.
+const (
+	// FeatureGoroutines: the go statement.
+	FeatureGoroutines Feature = "go-goroutines"
+	// FeatureLoopVariables: a loop whose variable outlives its iteration, in a
+	// closure or by its address, so that it matters that Go 1.22 has one each.
+	FeatureLoopVariables Feature = "go1.22-loops"
+	// FeatureRangeInt: for i := range 10.
+	FeatureRangeInt Feature = "go1.22-range-int"
+	// FeatureBuiltins: min, max and clear, which are of Go 1.21.
+	FeatureBuiltins Feature = "go1.21-builtins"
+	// FeatureGenerics: functions and types of the snippet have type parameters.
+	FeatureGenerics Feature = "go-generics"
+	// FeatureGenericsStdlib: generic functions and types of the standard library.
+	FeatureGenericsStdlib Feature = "go-generics-stdlib"
+	// FeatureMethods: methods that the standard library finds by an interface,
+	// such as String and MarshalJSON.
+	FeatureMethods Feature = "go-methods"
+	// FeatureReflect: package reflect.
+	FeatureReflect Feature = "go-reflect"
+)
+
+// GoFeatures are all features of Go: a tier that compiles has them.
+func GoFeatures() []Feature {
+	return []Feature{
+		FeatureGoroutines, FeatureLoopVariables, FeatureRangeInt, FeatureBuiltins, FeatureGenerics, FeatureGenericsStdlib,
+		FeatureMethods, FeatureReflect,
+	}
+}
 
 // Isolation orders the kinds of wall by strength.
 type Isolation int

@@ -20,8 +20,8 @@
 //
 // # Optional interfaces
 //
-// A Tier may also be a [Warmer]; a Sandbox may also be a [Forker] and a
-// [Checkpointer]. They are found by type assertion.
+// A Tier may also be a [Warmer]; a Sandbox may also be a [Forker], a
+// [Checkpointer] and an [Exporter]. They are found by type assertion.
 package tiers
 
 import (
@@ -139,6 +139,11 @@ type Job struct {
 	Language Language
 	// Source is the snippet's text, unmodified.
 	Source string
+	// Rejectable makes the tier end the snippet with a [*RejectedError] when it
+	// turns out at run time to need what the tier lacks and another may have: a
+	// module, a thread. The sandbox is then in the state before the snippet.
+	// Without it the snippet meets an exception.
+	Rejectable bool
 	// Stdout and Stderr, where set, receive what the snippet writes as it
 	// writes it, within the output limit. A write error is not reported to the
 	// snippet.

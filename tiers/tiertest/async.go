@@ -73,7 +73,7 @@ var asyncErrors = []scenario{
 		}},
 		{source: "print('alive')", out: "alive\n"},
 	}},
-	{name: "an exception group of a TaskGroup", steps: []step{
+	{name: "an exception group of a TaskGroup", since: 11, steps: []step{
 		{source: "import asyncio\nasync def bad(m): raise ValueError(m)\nasync with asyncio.TaskGroup() as tg:\n    tg.create_task(bad('one'))\n    tg.create_task(bad('two'))", raises: "ExceptionGroup", says: []string{"ValueError: one", "ValueError: two"}},
 		{source: "print('alive')", out: "alive\n"},
 	}},
@@ -81,7 +81,7 @@ var asyncErrors = []scenario{
 		{source: "import asyncio\nasyncio.current_task().cancel()\nawait asyncio.sleep(0)", status: tiers.StatusRaised, says: []string{"CancelledError"}},
 		{source: "await asyncio.sleep(0, 'alive')", out: "'alive'\n"},
 	}},
-	{name: "timeout", steps: []step{
+	{name: "timeout", since: 11, steps: []step{
 		{source: "import asyncio\nasync with asyncio.timeout(0.01):\n    await asyncio.sleep(3600)", raises: "TimeoutError"},
 		{source: "try:\n    await asyncio.wait_for(asyncio.sleep(3600), 0.01)\nexcept TimeoutError:\n    print('caught')", out: "caught\n"},
 	}},

@@ -75,16 +75,21 @@ func golden(t *testing.T, file, got string) {
 	compare(t, filepath.Base(file), got, fixture(t, filepath.ToSlash(file)))
 }
 
-func TestLanguageOnCPython(t *testing.T) {
+func TestLanguageOnCPython(t *testing.T) { testOnCPython(t, langDir) }
+
+// TestMovesOnCPython runs what moves between its snippets as one script.
+func TestMovesOnCPython(t *testing.T) { testOnCPython(t, moveDir) }
+
+func testOnCPython(t *testing.T, dir string) {
 	python := cpython(t)
-	for _, name := range cases(t, langDir) {
+	for _, name := range cases(t, dir) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := script(t, python, langDir, name)
+			r := script(t, python, dir, name)
 			if r.code != 0 {
 				t.Fatalf("exit code %d\n%s", r.code, r.stderr)
 			}
-			golden(t, filepath.Join(langDir, name+".stdout"), r.stdout)
+			golden(t, filepath.Join(dir, name+".stdout"), r.stdout)
 		})
 	}
 }
@@ -120,7 +125,7 @@ func TestCasesAreDeterministic(t *testing.T) {
 // TestCasesAreCases keeps the folders in order: every script has its golden
 // files and every golden file its script.
 func TestCasesAreCases(t *testing.T) {
-	for dir, suffixes := range map[string][]string{langDir: {".stdout"}, raiseDir: {".stdout", ".stderr"}} {
+	for dir, suffixes := range map[string][]string{langDir: {".stdout"}, moveDir: {".stdout"}, raiseDir: {".stdout", ".stderr"}} {
 		names := map[string]bool{}
 		for _, name := range cases(t, dir) {
 			names[name] = true

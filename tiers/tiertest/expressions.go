@@ -28,9 +28,10 @@ func expressions(kind, kinds int) []group {
 		{"RegexFlags", inTurn(regexFlags, kind, kinds)},
 		{"RegexWrite", inTurn(regexWrite, kind, kinds)},
 		{"RegexCalls", inTurn(regexCalls, kind, kinds)},
+		{"RegexBounds", slices.Concat(regexBounds, inTurn(regexReach, kind, kinds))},
 	}
 	for part := range slices.Chunk(patterns, 15) {
-		g := group{name: fmt.Sprintf("Regex%d", len(groups)-8)}
+		g := group{name: fmt.Sprintf("Regex%d", len(groups)-9)}
 		for _, p := range inTurn(part, kind, kinds) {
 			g.exprs = append(g.exprs, fmt.Sprintf("list(islice(re.finditer(%s, t), 200))", pyRaw(p)))
 		}
@@ -109,6 +110,23 @@ var regexCalls = []string{
 	`re.match('The|Stra|valid', t)`, `re.match('row', t)`, `re.fullmatch('.', t)`, `re.fullmatch('(?s).*', t) is not None`,
 	`re.findall(r'row \d+', t)`, `re.findall(r'(row) (\d+)', t)[-9:]`, `re.findall(r'(?:row) (\d+)', t)[-9:]`, `re.findall('(a)|(e)', t)[:99]`, `re.findall('x*', t[:500])`, `len(re.findall('e', t))`, `re.findall(r'(\w)\1\1', t)[:99]`, `re.findall(r'\bNEEDLE\b.*', t)`,
 	`sum(1 for _ in re.finditer('row', t))`, `[m.span() for m in re.finditer('NEEDLE|line', t)][-3:]`, `list(re.finditer('(?P<a>NEE)(?P<b>x)?', t))`,
+}
+
+// regexBounds are pos and endpos as re takes them, and what a match sees around them.
+var regexBounds = []string{
+	`re.compile('row').search(t, -5)`, `re.compile('row').search(t, 0, -5)`, `re.compile('e').findall(t, -5, -1)`, `re.compile('').search(t, -5, -1)`, `re.compile('.').match(t, -3)`, `re.compile('row').search(t, None)`, `re.compile('row').search(t, 0, None)`,
+	`re.compile('').search(t, 50, 10)`, `re.compile('').findall(t, 50, 10)`, `re.compile('').match(t, 50, 10)`, `re.compile('').fullmatch(t, 50, 10)`, `re.compile('$').match(t, 50, 10)`, `re.compile(r'\b').match(t, 3, 1)`, `re.compile(r'\b').match(t, 3, 0)`, `re.compile(r'\B').search(t, 0, 0)`, `re.compile(r'\B').match(t, 0, 0)`,
+	`re.compile('x*').search(t, N + 9)`, `re.compile('x*').fullmatch(t, N + 9)`, `re.compile('.?').match(t, N)`, `re.compile('.').match(t, N)`, `re.compile('.').match(t, N - 1)`, `re.compile('$').match(t, N - 1)`,
+	`re.compile('(?<=row) ').match(t, t.index('row ') + 3)`, `re.compile('(?<=row) ').search(t, t.index('row ') + 3)`, `re.compile('(?<!row) ').match(t, t.index('row ') + 3)`, `re.compile('(?<!row) ').search(t, t.index('row ') + 3)`, `re.compile('(?s)(?<=row) .').search(t, t.index('row ') + 3)`, `re.compile('(?<=(?<=^.).).').search(t[:], 2)`,
+	`re.compile(r'^.').match(t, 3)`, `re.compile(r'\A.').match(t, 3)`, `re.compile(r'(?m)^.').match(t, t.find('\n') + 1)`, `re.compile(r'(?m)^.').match(t, 3)`, `re.compile(r'\B.(\w+)?').match(t, 1)`, `re.compile(r'\b.').match(t, 1)`, `re.compile(r'.+$').match(t, t.find('\n') - 3)`, `re.compile(r'.+$').match(t, 3, t.find('\n') + 1)`, `re.compile(r'.+\Z').match(t, 3, t.find('\n') + 1)`,
+	`re.compile('.*').fullmatch(t, 3, 9)`, `re.fullmatch('.*', t)`, `re.fullmatch(r'(\w).*\1', t)`, `re.match('(a)|(.)(.)', t)`, `re.split('row', t, maxsplit=-1) == [t]`, `re.match('(?s).{5000}', t)`, `re.fullmatch('(?s).{5000}', t)`, `re.match('(?s)(?:.{100}){100}', t)`,
+}
+
+// regexReach are patterns whose matches or surroundings are long.
+var regexReach = []string{
+	`re.match('(?s).*line', t).end()`, `re.match('(?s).*?NEEDLE', t).end()`, `re.search('(?s).*?NEEDLE', t).end()`, `re.match('(?s)(?=.*NEEDLE).', t)`, `re.search('(?s)(?=.*NEEDLE).', t)`, `re.match('(?s)(?!.*NEEDLE).', t)`,
+	`re.match(r'(?:[^,]+,){9999}', t).end()`, `re.search(r'(?:[^,]+,){9999}', t).end()`, `re.match('(?s)(?:.{1000}){3000}', t).end()`, `re.search('(?s)(?:.{1000}){3000}', t).end()`, `re.match(r'(?s).*row\b', t).end()`, `re.match(r'(?s)(?:.*)(e)\1?', t).span(1)`,
+	`re.fullmatch('(?s).*', t).end()`, `re.fullmatch(r'(?s).*(\w).*\1?', t).span(1)`, `re.match(r'(?s).*NEEDLE\b.*absent', t)`, `re.search('(?s)(?<=row)(?=.{2000000})', t)`, `re.search('(?s)(?<=row)(?!.{2000000})', t)`, `re.match('(?s)(?:.|x)*line(?!s)', t).end()`,
 }
 
 var regexFlags = []string{

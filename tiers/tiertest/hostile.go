@@ -176,7 +176,7 @@ func (s *suite) kill(t *testing.T) {
 	}
 	for range 40 {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(rng.IntN(20_000))*time.Microsecond)
-		_, err := box.box.Run(ctx, tiers.Job{Source: sources[rng.IntN(len(sources))]})
+		_, err := box.try(ctx, t, tiers.Job{Source: sources[rng.IntN(len(sources))]})
 		cancel()
 		var broken *tiers.BrokenError
 		if !errors.As(err, &broken) || !errors.Is(err, context.DeadlineExceeded) {

@@ -18,7 +18,12 @@ const protocolNames = "llm_query llm_query_batched llm_batch batch_llm_query llm
 func (s *suite) persistence(t *testing.T) {
 	t.Run("Echo", func(t *testing.T) { s.play(t, bare, echoes) })
 	t.Run("Namespace", func(t *testing.T) { s.play(t, bare, namespaces) })
-	t.Run("Tracebacks", func(t *testing.T) { s.play(t, bare, laterTracebacks) })
+	t.Run("Tracebacks", func(t *testing.T) {
+		if s.opt.Minor != 0 {
+			t.Skip("the marks below a line are those of CPython 3.13")
+		}
+		s.play(t, bare, laterTracebacks)
+	})
 	t.Run("Reserved", s.reserved)
 	t.Run("Prebound", func(t *testing.T) { s.play(t, bare, prebound) })
 }

@@ -37,6 +37,7 @@ type step struct {
 type scenario struct {
 	name  string
 	needs tiers.Feature
+	since int // minor version of CPython 3 that it needs
 	steps []step
 }
 
@@ -49,6 +50,9 @@ func (s *suite) play(t *testing.T, cfg func() tiers.Config, scenarios []scenario
 		t.Run(sc.name, func(t *testing.T) {
 			if sc.needs != "" && !s.info.Has(sc.needs) {
 				t.Skipf("tier %s has no feature %q", s.info.Name, sc.needs)
+			}
+			if s.opt.Minor != 0 && s.opt.Minor < sc.since {
+				t.Skipf("it needs CPython 3.%d", sc.since)
 			}
 			box := s.open(t, cfg())
 			for _, st := range sc.steps {

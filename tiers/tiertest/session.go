@@ -19,6 +19,7 @@ type session struct {
 func (s *suite) open(t *testing.T, cfg tiers.Config) *session {
 	t.Helper()
 	box, err := s.tier.Open(s.patient(t), cfg)
+	s.skipRefused(t, err)
 	if err != nil {
 		t.Fatalf("cannot open a sandbox: %v", err)
 	}
@@ -35,7 +36,7 @@ func (s *session) run(t *testing.T, source string) tiers.Result {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), s.opt.Patience)
 	defer cancel()
-	r, err := s.box.Run(ctx, tiers.Job{Source: source})
+	r, err := s.try(ctx, t, tiers.Job{Source: source})
 	if err != nil {
 		t.Fatalf("the tier broke: %v\nsnippet: %s", err, excerpt(source))
 	}

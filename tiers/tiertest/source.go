@@ -11,7 +11,7 @@ import (
 func (s *suite) source(t *testing.T) {
 	t.Run("Odd", func(t *testing.T) { s.play(t, bare, oddSources) })
 	t.Run("Bytes", s.sourceBytes)
-	t.Run("Huge", s.hugeSource)
+	t.Run("Huge", quick(s.hugeSource))
 }
 
 var oddSources = []scenario{

@@ -20,11 +20,13 @@
 // # What is left out
 //
 // Groups of cases that need a feature which the tier's Info does not name are
-// skipped. Nothing else is.
+// skipped. Nothing else is, unless the tier may reject snippets, see [Options];
+// then the suite counts what was really run.
 package tiertest
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"time"
 
@@ -44,6 +46,16 @@ type Options struct {
 	Memory int64
 	// Sandboxes is how many the leak check opens. Zero is 50.
 	Sandboxes int
+	// MayReject is for a tier that runs a part of the language: a test is skipped
+	// when the tier rejects a snippet of it that never ran. What it does run must
+	// come out as in every other tier.
+	MayReject bool
+	// Minor is the minor version of a CPython 3 that is not the one of the golden
+	// files. Zero is that one; otherwise only the groups run that do not depend on
+	// it, without the rows that need a later one.
+	Minor int
+	// AtLeast is how many tests such a tier must run without a rejection.
+	AtLeast int
 }
 
 func (o Options) withDefaults() Options {
@@ -67,11 +79,16 @@ type suite struct {
 	tier tiers.Tier
 	info tiers.Info
 	opt  Options
+
+	share share
 }
+
+// anyPython are the groups that run on each CPython 3 alike.
+var anyPython = []string{"Contract", "Persistence", "HostCalls", "Async", "Move"}
 
 // Run runs the whole suite against a tier.
 func Run(t *testing.T, tier tiers.Tier, opt Options) {
-	s := &suite{tier: tier, info: tier.Info(), opt: opt.withDefaults()}
+	s := &suite{tier: tier, info: tier.Info(), opt: opt.withDefaults(), share: share{tests: map[string]struct{}{}}}
 	s.usable(t)
 	for _, group := range []struct {
 		name  string
@@ -92,27 +109,51 @@ func Run(t *testing.T, tier tiers.Tier, opt Options) {
 		{name: "Source", run: s.source},
 		{name: "Context", run: s.smallContext},
 		{name: "HugeContext", needs: tiers.FeatureHugeContext, run: s.hugeContext},
+		{name: "Move", needs: tiers.FeatureMove, run: s.move},
 		{name: "Fork", needs: tiers.FeatureFork, run: s.fork},
 		{name: "Leaks", run: s.leaks},
 	} {
+		if s.opt.Minor != 0 && !slices.Contains(anyPython, group.name) {
+			continue
+		}
 		t.Run(group.name, func(t *testing.T) {
-			if group.needs != "" && !s.info.Has(group.needs) {
-				t.Skipf("tier %s has no feature %q", s.info.Name, group.needs)
+			if group.needs != "" {
+				s.needs(t, group.needs)
 			}
 			group.run(t)
 		})
 	}
+	if s.opt.MayReject {
+		t.Run("Accepted", s.accepted)
+	}
 }
 
-// usable fails the test early, and once, if the tier cannot work here.
+// quick leaves a test to a run without the race detector, which would make it
+// take minutes: `make test` has both.
+func quick(test func(*testing.T)) func(*testing.T) {
+	return func(t *testing.T) {
+		if raceDetector {
+			t.Skip("takes too long with the race detector; make test runs it without")
+		}
+		test(t)
+	}
+}
+
+// needs skips a test of what the tier does not claim to have.
+func (s *suite) needs(t *testing.T, f tiers.Feature) {
+	t.Helper()
+	if !s.info.Has(f) {
+		t.Skipf("tier %s has no feature %q", s.info.Name, f)
+	}
+}
+
+// usable ends the test early, and once, if the tier cannot work here.
 func (s *suite) usable(t *testing.T) {
 	t.Helper()
 	if s.info.Name == "" {
 		t.Fatal("Info names no tier")
 	}
-	if err := s.tier.Probe(t.Context()); err != nil {
-		t.Fatalf("tier %s cannot be tested here: %v", s.info.Name, err)
-	}
+	Require(t, s.info.Name, s.tier.Probe(t.Context()))
 	if w, ok := s.tier.(tiers.Warmer); ok {
 		if err := w.Warm(t.Context()); err != nil {
 			t.Fatalf("cannot warm tier %s: %v", s.info.Name, err)
