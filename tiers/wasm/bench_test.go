@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/rlmhq/rlm/tiers"
+	"github.com/rlmhq/rlm/tiers/tiertest"
 	"github.com/rlmhq/rlm/tiers/wasm"
 )
 
@@ -20,6 +21,7 @@ func warmTier(tb testing.TB) *wasm.Tier {
 			tb.Error(err)
 		}
 	})
+	tiertest.Require(tb, wasm.Name, tier.Probe(context.Background()))
 	if err := tier.Warm(context.Background()); err != nil {
 		tb.Fatal(err)
 	}

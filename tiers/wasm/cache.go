@@ -16,8 +16,10 @@ const cacheHead = 16 << 10
 // cachedHead says what a cached image is.
 type cachedHead struct {
 	Key    string
-	Size   int64
+	Size   uint64
 	Layout layout
+	// Runs are the parts of the image that are not zeros.
+	Runs []span
 }
 
 // cachedImage is a cached image that fits this program.
@@ -62,12 +64,12 @@ func readHead(f *os.File, key string) (cachedHead, error) {
 	if err != nil {
 		return head, err
 	}
-	if head.Key != key || info.Size() != cacheHead+head.Size || head.Size <= 0 || head.Size > 1<<30 || head.Size%pageSize != 0 {
+	if head.Key != key || head.Size == 0 || head.Size > 1<<30 || head.Size%pageSize != 0 || info.Size() != cacheHead+int64(head.Size) {
 		return head, errors.New("it is another program's, or not whole")
 	}
-	for _, run := range head.Layout.Hot {
-		if run[0] > run[1] || run[1] > uint64(head.Size) {
-			return head, errors.New("its hot pages are out of range")
+	for _, run := range append(head.Runs, head.Layout.Hot...) {
+		if run.Start > run.End || run.End > head.Size {
+			return head, errors.New("its pages are out of range")
 		}
 	}
 	return head, nil
@@ -76,16 +78,12 @@ func readHead(f *os.File, key string) (cachedHead, error) {
 // adopt makes the cached image the engine's.
 func (e *engine) adopt(c *cachedImage) error {
 	defer c.file.Close()
-	data := make([]byte, c.head.Size)
-	if _, err := c.file.ReadAt(data, cacheHead); err != nil {
+	img, err := newImage(io.NewSectionReader(c.file, cacheHead, int64(c.head.Size)), c.head.Size, c.head.Runs)
+	if err != nil {
 		return fmt.Errorf("cannot read the cached image %s: %w", c.file.Name(), err)
 	}
-	img, err := newImage(data)
-	if err != nil {
-		return err
-	}
 	e.image, e.layout = img, c.head.Layout
-	e.setHot()
+	e.image.hot = e.layout.Hot
 	return nil
 }
 
@@ -101,7 +99,8 @@ func (e *engine) store(key string, data []byte) {
 }
 
 func (e *engine) write(key string, data []byte) error {
-	head, err := json.Marshal(cachedHead{key, int64(len(data)), e.layout})
+	runs := dirtyRuns(data)
+	head, err := json.Marshal(cachedHead{key, uint64(len(data)), e.layout, runs})
 	if err != nil {
 		return err
 	}
@@ -116,15 +115,15 @@ func (e *engine) write(key string, data []byte) error {
 	if err != nil {
 		return err
 	}
-	err = writeImage(f, head, data)
+	err = writeImage(f, head, data, runs)
 	if err = errors.Join(err, f.Close()); err != nil {
 		return errors.Join(err, os.Remove(f.Name()))
 	}
 	return os.Rename(f.Name(), path)
 }
 
-// writeImage leaves the pages of zeros out: they become holes.
-func writeImage(f *os.File, head, data []byte) error {
+// writeImage leaves what is not in runs out: it becomes holes.
+func writeImage(f *os.File, head, data []byte, runs []span) error {
 	padded := make([]byte, cacheHead)
 	for i := copy(padded, head); i < cacheHead; i++ {
 		padded[i] = ' '
@@ -132,8 +131,8 @@ func writeImage(f *os.File, head, data []byte) error {
 	if _, err := f.WriteAt(padded, 0); err != nil {
 		return err
 	}
-	for _, run := range dirtyRuns(data) {
-		if _, err := f.WriteAt(data[run.start:run.end], cacheHead+int64(run.start)); err != nil {
+	for _, run := range runs {
+		if _, err := f.WriteAt(data[run.Start:run.End], cacheHead+int64(run.Start)); err != nil {
 			return err
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -63,6 +64,38 @@ func TestDamagedCache(t *testing.T) {
 				t.Errorf("the image was not made anew (%v)", err)
 			}
 		})
+	}
+}
+
+// TestDamagedCode compiles anew when the cached code cannot be read.
+func TestDamagedCode(t *testing.T) {
+	dir := t.TempDir()
+	check(t, dir)
+	files, err := filepath.Glob(filepath.Join(dir, "code", "*", "*"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("the cache has no code: %v", err)
+	}
+	for _, file := range files {
+		if err := os.WriteFile(file, []byte("rubbish"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	check(t, dir)
+}
+
+// TestCacheOfOthers refuses code that somebody else may have put there.
+func TestCacheOfOthers(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("files have no modes here")
+	}
+	dir := t.TempDir()
+	if err := os.Chmod(dir, 0o777); err != nil { //nolint:gosec // that is what must be refused
+		t.Fatal(err)
+	}
+	tier := wasm.New(wasm.Options{CacheDir: dir})
+	defer tier.Close()
+	if err := tier.Warm(context.Background()); err == nil || !strings.Contains(err.Error(), "others may write") {
+		t.Errorf("got %v", err)
 	}
 }
 

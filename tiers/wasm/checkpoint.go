@@ -17,7 +17,7 @@ func take(in *instance) *checkpoint {
 	memory := in.mem.bytes()
 	c.runs = changedRuns(in.mem, in.engine.image)
 	for _, run := range c.runs {
-		c.data = append(c.data, memory[run.start:run.end]...)
+		c.data = append(c.data, memory[run.Start:run.End]...)
 	}
 	return c
 }
@@ -26,7 +26,7 @@ func take(in *instance) *checkpoint {
 func (c *checkpoint) apply(mem linearMemory) {
 	memory, data := mem.bytes(), c.data
 	for _, run := range c.runs {
-		n := copy(memory[run.start:run.end], data)
+		n := copy(memory[run.Start:run.End], data)
 		data = data[n:]
 	}
 }
@@ -36,7 +36,7 @@ func changedRuns(mem linearMemory, img *image) []span {
 	memory := mem.bytes()
 	var runs []span
 	for _, run := range mem.dirty() {
-		for at := run.start; at < run.end; at += pageSize {
+		for at := run.Start; at < run.End; at += pageSize {
 			page := memory[at : at+pageSize]
 			if original := img.original(at, at+pageSize); original != nil {
 				if !bytes.Equal(page, original) {

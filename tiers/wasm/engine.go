@@ -1,12 +1,14 @@
 package wasm
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"runtime"
 	"time"
@@ -23,7 +25,7 @@ import (
 )
 
 // imageFormat changes when the way of preparing the image does.
-const imageFormat = "1"
+const imageFormat = "2"
 
 // engine is what all sandboxes of a tier share: the compiled interpreter and the
 // image of one that has our kernel loaded.
@@ -46,7 +48,7 @@ type layout struct {
 	// bit in EvalBreaker, as PyThreadState_SetAsyncExc does.
 	EvalBreaker, AsyncBit, AsyncExc, Interrupt uint32
 	// Hot are the runs of pages that every snippet writes to.
-	Hot [][2]uint64
+	Hot []span
 }
 
 func newEngine(ctx context.Context, options Options) (*engine, error) {
@@ -61,7 +63,12 @@ func newEngine(ctx context.Context, options Options) (*engine, error) {
 // side by side.
 func (e *engine) start(ctx context.Context) error {
 	begun := time.Now()
-	key := imageKey()
+	if e.options.CacheDir != "" {
+		if err := checkPrivate(e.options.CacheDir); err != nil {
+			return err
+		}
+	}
+	key := e.imageKey()
 	cached := e.lookup(key)
 	if cached == nil && e.options.Progress != nil {
 		e.options.Progress("preparing Python for this machine, once: about two seconds")
@@ -84,18 +91,36 @@ func (e *engine) start(ctx context.Context) error {
 }
 
 // imageKey names everything that the prepared image depends on.
-func imageKey() string {
+func (e *engine) imageKey() string {
 	m := cpython.Manifest()
 	h := sha256.New()
 	_, _ = io.WriteString(h, imageFormat+m.Module.SHA256+m.Image.SHA256+runtime.GOARCH)
-	_, _ = io.WriteString(h, pykernel.Boot())
+	_, _ = io.WriteString(h, pykernel.Boot()+"\x00"+e.options.Preload)
 	return hex.EncodeToString(h.Sum(nil))
 }
 
+// compile compiles the module or loads it from the cache. A cache that cannot be
+// read is thrown away, once: it is only a cache.
 func (e *engine) compile(ctx context.Context) error {
+	err := e.compileOnce(ctx)
+	if err == nil || e.options.CacheDir == "" || e.module != nil || e.cache == nil || ctx.Err() != nil {
+		return err
+	}
+	e.options.Log.Warn().Err(err).Msg("the cached code cannot be used; it is made anew")
+	errs := []error{err, e.runtime.Close(ctx), e.cache.Close(ctx), os.RemoveAll(filepath.Join(e.options.CacheDir, codeDir))}
+	if errors.Join(errs[1:]...) != nil {
+		return errors.Join(errs...)
+	}
+	return e.compileOnce(ctx)
+}
+
+// codeDir is where compiled code lies in the cache directory.
+const codeDir = "code"
+
+func (e *engine) compileOnce(ctx context.Context) error {
 	config := wazero.NewRuntimeConfigCompiler().WithDebugInfoEnabled(false)
 	if e.options.CacheDir != "" {
-		cache, err := wazero.NewCompilationCacheWithDir(filepath.Join(e.options.CacheDir, "code"))
+		cache, err := wazero.NewCompilationCacheWithDir(filepath.Join(e.options.CacheDir, codeDir))
 		if err != nil {
 			return fmt.Errorf("cannot use the cache directory %s: %w", e.options.CacheDir, err)
 		}
@@ -155,7 +180,7 @@ func (e *engine) derive(ctx context.Context, key string) error {
 	if err != nil {
 		return err
 	}
-	if e.image, err = newImage(data); err != nil {
+	if e.image, err = imageOf(data); err != nil {
 		return err
 	}
 	// The loading is deterministic, so that the image is the same everywhere.
@@ -168,8 +193,10 @@ func (e *engine) derive(ctx context.Context, key string) error {
 		return err
 	}
 	defer in.close()
-	if err := in.boot(ctx, pykernel.Boot()); err != nil {
-		return err
+	for _, source := range []string{pykernel.Boot(), e.options.Preload} {
+		if err := in.boot(ctx, source); err != nil {
+			return err
+		}
 	}
 	prepared := append([]byte(nil), in.memory()...)
 	if e.layout, err = in.readLayout(ctx); err != nil {
@@ -186,9 +213,13 @@ func (e *engine) derive(ctx context.Context, key string) error {
 	return nil
 }
 
+func imageOf(data []byte) (*image, error) {
+	return newImage(bytes.NewReader(data), uint64(len(data)), dirtyRuns(data))
+}
+
 func (e *engine) replaceImage(data []byte) error {
 	old := e.image
-	img, err := newImage(data)
+	img, err := imageOf(data)
 	if err != nil {
 		return err
 	}
@@ -217,19 +248,12 @@ func (e *engine) learnHot(ctx context.Context) error {
 	}
 	e.layout.Hot = nil
 	for _, run := range changedRuns(in.mem, e.image) {
-		if run.end <= e.image.size {
-			e.layout.Hot = append(e.layout.Hot, [2]uint64{run.start, run.end})
+		if run.End <= e.image.size {
+			e.layout.Hot = append(e.layout.Hot, run)
 		}
 	}
-	e.setHot()
+	e.image.hot = e.layout.Hot
 	return nil
-}
-
-func (e *engine) setHot() {
-	e.image.hot = nil
-	for _, run := range e.layout.Hot {
-		e.image.hot = append(e.image.hot, span{run[0], run[1]})
-	}
 }
 
 func (e *engine) close() error {

@@ -55,6 +55,7 @@ type instance struct {
 var (
 	errKilled   = errors.New("killed")
 	errCanceled = errors.New("canceled")
+	errRejected = errors.New("rejected")
 )
 
 // exitError says that the guest called exit.
@@ -89,12 +90,19 @@ func (e *engine) instantiate(ctx context.Context, session *pykernel.Session, fro
 func (e *engine) memoryLimit(bytes int64) (uint64, error) {
 	limit := uint64(bytes) / wasmPage * wasmPage
 	if limit > 1<<32 {
-		return 0, fmt.Errorf("cannot give a sandbox %d MiB of memory: the wasm tier's limit is 4096 MiB", bytes>>20)
+		return 0, noMemory("it cannot give a sandbox %d MiB of memory: its limit is 4096 MiB", bytes>>20)
 	}
 	if least := e.image.size + 8<<20; limit < least {
-		return 0, fmt.Errorf("cannot run Python in %d MiB of memory: the wasm tier needs at least %d MiB", bytes>>20, least>>20)
+		return 0, noMemory("it cannot run Python in %d MiB of memory: it needs at least %d MiB", bytes>>20, least>>20)
 	}
 	return limit, nil
+}
+
+// noMemory says that another tier may keep a limit that this one cannot.
+func noMemory(format string, args ...any) error {
+	return &tiers.RejectedError{
+		Tier: Name, Missing: "memory", Reason: fmt.Sprintf(format, args...), Effects: tiers.EffectsNeverRan,
+	}
 }
 
 // create instantiates the module over new memory of size bytes.
@@ -337,7 +345,14 @@ func hostCall(ctx context.Context, m api.Module, stack []uint64) {
 		panic(errBadPointer)
 	}
 	in.pending = in.session.Handle(req)
-	in.watchLimits()
+	if in.session.Missing() != "" {
+		panic(errRejected)
+	}
+	if len(req) == 0 || req[0] != 'o' {
+		// An interrupt right after output had gone out would make the guest's
+		// buffer write it again.
+		in.watchLimits()
+	}
 	stack[0] = uint64(uint32(len(in.pending.Data)))
 	if in.pending.Failed {
 		stack[0] |= replyFailed

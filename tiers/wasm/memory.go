@@ -8,7 +8,7 @@ import (
 )
 
 // span is a run of bytes [start, end).
-type span struct{ start, end uint64 }
+type span struct{ Start, End uint64 }
 
 // linearMemory is a guest's memory, as wazero and the checkpoints see it.
 type linearMemory interface {
@@ -58,8 +58,8 @@ func dirtyRuns(data []byte) []span {
 
 // appendPage adds the page at offset at, joining it to the last run if it can.
 func appendPage(runs []span, at uint64) []span {
-	if n := len(runs); n > 0 && runs[n-1].end == at {
-		runs[n-1].end += pageSize
+	if n := len(runs); n > 0 && runs[n-1].End == at {
+		runs[n-1].End += pageSize
 		return runs
 	}
 	return append(runs, span{at, at + pageSize})

@@ -3,6 +3,7 @@ package wasm
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"sync"
 	"unsafe"
@@ -33,34 +34,42 @@ type image struct {
 // poolMappings bounds how many mappings of one length are kept for reuse.
 const poolMappings = 64
 
-func newImage(data []byte) (*image, error) {
+// newImage makes an image of size bytes, a whole number of pages, from those
+// runs of source; the rest stays holes that cost nothing.
+func newImage(source io.ReaderAt, size uint64, runs []span) (*image, error) {
 	fd, err := unix.MemfdCreate("rlm-image", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
 	if err != nil {
 		return nil, fmt.Errorf("cannot create the image's memory: %w", err)
 	}
-	img := &image{file: os.NewFile(uintptr(fd), "rlm-image"), size: uint64(len(data)), free: map[uint64][][]byte{}}
-	if err := img.fill(data); err != nil {
+	img := &image{file: os.NewFile(uintptr(fd), "rlm-image"), size: size, free: map[uint64][][]byte{}}
+	if err := img.fill(source, runs); err != nil {
 		return nil, errors.Join(fmt.Errorf("cannot fill the image's memory: %w", err), img.close())
 	}
 	return img, nil
 }
 
-// fill writes the pages that are not zero; the others stay holes that cost
-// nothing.
-func (img *image) fill(data []byte) error {
-	if err := img.file.Truncate(int64(len(data))); err != nil {
+func (img *image) fill(source io.ReaderAt, runs []span) error {
+	if err := img.file.Truncate(int64(img.size)); err != nil {
 		return err
 	}
-	for _, run := range dirtyRuns(data) {
-		if _, err := img.file.WriteAt(data[run.start:run.end], int64(run.start)); err != nil {
-			return err
+	buffer := make([]byte, 256<<10)
+	for _, run := range runs {
+		for at := run.Start; at < run.End; {
+			part := buffer[:min(uint64(len(buffer)), run.End-at)]
+			if n, err := source.ReadAt(part, int64(at)); n < len(part) {
+				return err
+			}
+			if _, err := img.file.WriteAt(part, int64(at)); err != nil {
+				return err
+			}
+			at += uint64(len(part))
 		}
 	}
 	seals := unix.F_SEAL_WRITE | unix.F_SEAL_GROW | unix.F_SEAL_SHRINK | unix.F_SEAL_SEAL
 	if _, err := unix.FcntlInt(img.file.Fd(), unix.F_ADD_SEALS, seals); err != nil {
 		return err
 	}
-	view, err := unix.Mmap(int(img.file.Fd()), 0, len(data), unix.PROT_READ, unix.MAP_SHARED)
+	view, err := unix.Mmap(int(img.file.Fd()), 0, int(img.size), unix.PROT_READ, unix.MAP_SHARED)
 	img.view = view
 	return err
 }
@@ -89,6 +98,8 @@ type mapping struct {
 	data  []byte // all that is mapped between the guards; nil once freed
 	used  uint64
 	watch *memoryWatch
+	// warm says that the pages that every snippet writes are private already.
+	warm bool
 }
 
 // allocate maps memory that begins as size bytes, at least the image's, and can
@@ -115,9 +126,12 @@ func (img *image) allocate(size, limit uint64, watch *memoryWatch) (linearMemory
 // prefault breaks the copy-on-write of the pages that every snippet writes, in
 // a few calls instead of a fault each.
 func (m *mapping) prefault() {
+	if m.warm {
+		return
+	}
 	for _, run := range m.img.hot {
 		// Kernels before 5.14 refuse, which costs only time.
-		_ = unix.Madvise(m.data[run.start:run.end], unix.MADV_POPULATE_WRITE)
+		_ = unix.Madvise(m.data[run.Start:run.End], unix.MADV_POPULATE_WRITE)
 	}
 }
 
@@ -133,14 +147,36 @@ func (img *image) reuse(length uint64) []byte {
 	return data
 }
 
-// reset makes m what it was when it was new: the image's part shows the image
-// again, the rest reads as zeros. It reports whether it could.
+// resetPages bounds how much reset keeps of the memory that it makes new.
+const resetPages = 512
+
+// reset makes m what it was when it was new and reports whether it could. The
+// few pages that a small snippet changed get the image's bytes again and stay
+// private: to drop them and to break their copy-on-write anew would flush the
+// translations of every processor that runs this process, page by page.
 func (m *mapping) reset(watch *memoryWatch) bool {
-	if m.used != m.img.size || !m.drop() {
+	if m.used != m.img.size {
 		return false
 	}
-	m.watch = watch
+	runs, err := m.privatePages()
+	if err != nil || pages(runs) > resetPages {
+		if !m.drop() {
+			return false
+		}
+		runs = nil
+	}
+	for _, run := range runs {
+		copy(m.data[run.Start:run.End], m.img.view[run.Start:run.End])
+	}
+	m.watch, m.warm = watch, len(runs) > 0
 	return true
+}
+
+func pages(runs []span) (n uint64) {
+	for _, run := range runs {
+		n += (run.End - run.Start) / pageSize
+	}
+	return n
 }
 
 func (m *mapping) drop() bool { return unix.Madvise(m.data, unix.MADV_DONTNEED) == nil }

@@ -2,6 +2,11 @@
 
 package wasm
 
+import (
+	"fmt"
+	"io"
+)
+
 const pageSize = 4096
 
 // image is the memory of a guest that has been prepared. Off Linux a sandbox
@@ -12,8 +17,15 @@ type image struct {
 	hot  []span
 }
 
-func newImage(data []byte) (*image, error) {
-	return &image{view: data, size: uint64(len(data))}, nil
+// newImage makes an image of size bytes from those runs of source.
+func newImage(source io.ReaderAt, size uint64, runs []span) (*image, error) {
+	img := &image{view: make([]byte, size), size: size}
+	for _, run := range runs {
+		if n, err := source.ReadAt(img.view[run.Start:run.End], int64(run.Start)); uint64(n) < run.End-run.Start {
+			return nil, fmt.Errorf("cannot fill the image's memory: %w", err)
+		}
+	}
+	return img, nil
 }
 
 func (img *image) close() error { return nil }

@@ -32,6 +32,7 @@ var (
 	_ tiers.Sandbox      = (*sandbox)(nil)
 	_ tiers.Forker       = (*sandbox)(nil)
 	_ tiers.Checkpointer = (*sandbox)(nil)
+	_ tiers.Exporter     = (*sandbox)(nil)
 )
 
 func open(ctx context.Context, e *engine, cfg tiers.Config) (*sandbox, error) {
@@ -96,6 +97,9 @@ func (s *sandbox) Run(ctx context.Context, job tiers.Job) (tiers.Result, error) 
 			return tiers.Result{}, s.broken(tiers.EffectsNeverRan, nil, err)
 		}
 	}
+	if job.Rejectable && s.session.Snippet() > 0 {
+		s.save()
+	}
 	s.saveIfCheap()
 	if err := s.session.Begin(ctx, job); err != nil {
 		return tiers.Result{}, s.broken(tiers.EffectsNeverRan, nil, err)
@@ -142,6 +146,9 @@ func (s *sandbox) ended(ctx context.Context, job tiers.Job, code int, err error)
 	r := s.session.End(code)
 	r.Usage.Fuel, r.Usage.PeakMemory, r.Enforced = fuel, int64(watch.peak), s.enforced
 	s.flags = 0
+	if changed := s.session.Changed(); changed != nil && err == nil {
+		return r, s.broken(tiers.EffectsRan, nil, changed)
+	}
 	if err == nil && (code >= 0 || r.Status == tiers.StatusLimit) && s.healthy(ctx, job.Source, code) {
 		return r, nil
 	}
@@ -158,6 +165,13 @@ func (s *sandbox) ended(ctx context.Context, job tiers.Job, code int, err error)
 	}
 	if broke := s.session.Broken(); broke != nil {
 		return r, s.broken(tiers.EffectsRan, r.Lost, broke)
+	}
+	if what := s.session.Missing(); what != "" && errors.Is(err, errRejected) {
+		s.session.Forget()
+		return r, &tiers.RejectedError{
+			Tier: Name, Missing: what, Effects: tiers.EffectsRan,
+			Reason: fmt.Sprintf("it lacks the module %s, which the snippet imported at run time", what),
+		}
 	}
 	if errors.Is(err, errCanceled) {
 		return r, s.broken(tiers.EffectsRan, r.Lost, context.Cause(ctx))
@@ -204,6 +218,9 @@ func (s *sandbox) lost() *tiers.Loss {
 		state = fmt.Sprintf("the state after snippet %d", s.saved.snippet)
 	}
 	loss.Reason = "The interpreter had to be stopped; the session was restored to " + state + "."
+	if n := len(loss.Snippets); n > 1 {
+		loss.Reason += fmt.Sprintf(" What snippets %d to %d did to the variables is gone.", first, first+n-1)
+	}
 	return loss
 }
 
@@ -241,6 +258,35 @@ func (s *sandbox) Restore(ctx context.Context) error {
 		return errClosed
 	}
 	return s.renew(ctx)
+}
+
+// Export returns the namespace for another tier.
+func (s *sandbox) Export(ctx context.Context) (tiers.State, error) {
+	if s.closed || s.in == nil {
+		return tiers.State{}, errClosed
+	}
+	return s.session.Export(ctx, Name, s.runner(ctx))
+}
+
+// Import brings a namespace from another tier into a fresh sandbox.
+func (s *sandbox) Import(ctx context.Context, state tiers.State) (tiers.Report, error) {
+	if s.closed || s.in == nil {
+		return tiers.Report{}, errClosed
+	}
+	report, err := s.session.Import(ctx, Name, state, s.runner(ctx))
+	if err == nil {
+		s.save()
+	}
+	return report, err
+}
+
+// runner runs the guest outside of a snippet.
+func (s *sandbox) runner(ctx context.Context) pykernel.Runner {
+	return func(source string, flags int) (int, error) {
+		flags |= s.flags
+		s.flags = 0
+		return s.in.run(ctx, source, flags)
+	}
 }
 
 // Fork returns a copy of the sandbox in its current state.

@@ -22,6 +22,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/rlmhq/rlm/tiers"
+	"github.com/rlmhq/rlm/tiers/wasm/cpython"
 )
 
 // Name is the tier's name.
@@ -33,6 +34,9 @@ type Options struct {
 	// It must belong to the user alone: code in it is run. Empty keeps nothing,
 	// and every process then prepares anew for about two seconds.
 	CacheDir string
+	// Preload is Python source, the caller's own, that the image has run when a
+	// sandbox starts. It can leave modules in sys.modules.
+	Preload string
 	// Progress, if set, is told when a slow preparation begins.
 	Progress func(what string)
 	// Log receives what a developer of the tier wants to see.
@@ -62,14 +66,20 @@ func (t *Tier) Info() tiers.Info {
 	return tiers.Info{
 		Name:      Name,
 		Languages: []tiers.Language{tiers.Python},
-		Features:  []tiers.Feature{tiers.FeatureAsync, tiers.FeatureFork, tiers.FeatureHugeContext, tiers.FeatureFuel},
+		Features: []tiers.Feature{
+			tiers.FeatureAsync, tiers.FeatureClasses, tiers.FeatureGenerators, tiers.FeatureDynamic,
+			tiers.FeatureFork, tiers.FeatureMove, tiers.FeatureHugeContext, tiers.FeatureFuel, tiers.FeatureDeterminism,
+		},
+		Modules:   modules(),
 		Isolation: tiers.IsolationWasm,
 		Cost: tiers.Cost{
-			Start: time.Millisecond, Snippet: 80 * time.Microsecond, HostCall: 10 * time.Microsecond,
+			Start: 500 * time.Microsecond, Snippet: 90 * time.Microsecond, HostCall: 16 * time.Microsecond,
 			Slowdown: 3.4, Memory: 1 << 20,
 		},
 	}
 }
+
+var modules = sync.OnceValue(func() tiers.Modules { return tiers.ModuleSet(cpython.Modules()...) })
 
 // Probe reports whether the machine can run the tier: wazero compiles for amd64
 // and arm64.

@@ -10,6 +10,7 @@ import (
 	_ "embed" // the artefacts
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"github.com/rlmhq/rlm/tiers/wasm/cpython/manifest"
 )
@@ -22,6 +23,13 @@ var imageFile []byte
 
 //go:embed manifest.json
 var manifestFile []byte
+
+//go:embed modules.txt
+var moduleNames string
+
+// Modules returns the names of the standard library's top-level modules that
+// can be imported.
+func Modules() []string { return strings.Fields(moduleNames) }
 
 // decoded is part of the program: it cannot be wrong without the tests failing.
 var decoded = mustDecode(manifestFile)

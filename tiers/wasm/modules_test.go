@@ -1,0 +1,31 @@
+package wasm_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/rlmhq/rlm/tiers"
+	"github.com/rlmhq/rlm/tiers/wasm/cpython"
+)
+
+// TestModules compares what the tier says of its modules with what imports.
+func TestModules(t *testing.T) {
+	box := openSandbox(t, warmTier(t), tiers.Config{Limits: tiers.Limits{Output: 1 << 20}})
+	defer box.Close()
+	r, err := box.Run(t.Context(), tiers.Job{Source: `
+import sys
+def has(name):
+    try:
+        __import__(name)
+    except BaseException:
+        return False
+    return True
+print(*sorted(n for n in set(sys.stdlib_module_names) | set(sys.builtin_module_names) if has(n)))
+`})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := strings.Fields(r.Stdout), cpython.Modules(); strings.Join(got, " ") != strings.Join(want, " ") {
+		t.Errorf("modules.txt is not what imports:\n got %s\nwant %s\n%s", want, got, r.Stderr)
+	}
+}
