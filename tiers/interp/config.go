@@ -1,0 +1,112 @@
+package interp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+
+	"github.com/rlmhq/rlm/internal/bigtext"
+	"github.com/rlmhq/rlm/tiers"
+	"github.com/rlmhq/rlm/tiers/interp/internal/wire"
+)
+
+// newSandbox checks a configuration and returns a sandbox without a worker.
+func newSandbox(ctx context.Context, p *pool, cfg tiers.Config) (*sandbox, error) {
+	if err := cfg.Limits.Validate(); err != nil {
+		return nil, err
+	}
+	if f := cfg.Limits.Fuel; f != 0 && f != tiers.DefaultLimits().Fuel {
+		return nil, reject(string(tiers.FeatureFuel), "it does not count fuel")
+	}
+	cfg.Limits = cfg.Limits.WithDefaults()
+	if cfg.Host == nil {
+		cfg.Host = tiers.HostFunc(func(context.Context, tiers.Call) (tiers.Value, error) {
+			return nil, errors.New("this session has no host functions")
+		})
+	}
+	s := &sandbox{pool: p, cfg: cfg, setup: wire.Setup{Memory: cfg.Limits.Memory}, offered: map[string]bool{"llm_query": true}}
+	for _, f := range cfg.Functions {
+		if err := checkName(f.Name); err != nil {
+			return nil, fmt.Errorf("cannot offer host function %q: %w", f.Name, err)
+		}
+		s.offered[f.Name] = true
+		s.setup.Functions = append(s.setup.Functions, f.Name)
+	}
+	for i, in := range cfg.Inputs {
+		message, err := inputMessage(ctx, in)
+		if err != nil {
+			return nil, fmt.Errorf("cannot use input %d (%s): %w", i, in.Name, err)
+		}
+		s.setup.Inputs = append(s.setup.Inputs, message)
+	}
+	s.enforced = enforced(cfg.Limits)
+	return s, nil
+}
+
+// reserved are names that a host function cannot have: Python's keywords and
+// what every session has.
+var reserved = regexp.MustCompile(`^(False|None|True|and|as|assert|async|await|break|class|continue|def|del|elif|else|` +
+	`except|finally|for|from|global|if|import|in|is|lambda|nonlocal|not|or|pass|raise|return|try|while|with|yield|` +
+	`FINAL|FINAL_VAR|SUBMIT|SHOW_VARS|parallel_map|answer|history|context(_[0-9]+)?)$`)
+
+var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,99}$`)
+
+func checkName(name string) error {
+	if !identifier.MatchString(name) || len(name) > 1 && name[:2] == "__" {
+		return errors.New("its name is not a plain identifier")
+	}
+	if reserved.MatchString(name) {
+		return errors.New("its name is reserved")
+	}
+	return nil
+}
+
+// sentWhole is up to how many bytes a text is given to the worker as a string.
+const sentWhole = 64 << 10
+
+func inputMessage(ctx context.Context, in tiers.Input) (wire.Input, error) {
+	set := 0
+	for _, has := range []bool{in.Text != nil, in.Dir != nil, in.Value != nil} {
+		if has {
+			set++
+		}
+	}
+	switch {
+	case set != 1:
+		return wire.Input{}, errors.New("set exactly one of Text, Dir and Value")
+	case in.Dir != nil:
+		return wire.Input{}, reject("directory inputs", "it has no directories as inputs")
+	case in.Value != nil && !json.Valid(in.Value):
+		return wire.Input{}, errors.New("its value is not JSON")
+	case in.Value != nil:
+		return wire.Input{Value: in.Value}, nil
+	}
+	length, err := in.Text.Len(ctx)
+	if err != nil {
+		return wire.Input{}, err
+	}
+	invalid, err := in.Text.Invalid(ctx)
+	if err != nil || in.Text.Bytes() > sentWhole || invalid > 0 {
+		return wire.Input{Lazy: true, Length: length}, err
+	}
+	data, err := wholeText(ctx, in.Text, length)
+	text := string(data)
+	return wire.Input{Text: &text}, err
+}
+
+func wholeText(ctx context.Context, text *bigtext.Text, length int64) ([]byte, error) {
+	return sliceOf(ctx, text, 0, length)
+}
+
+// enforced says how each limit is kept.
+func enforced(l tiers.Limits) []tiers.Enforcement {
+	return []tiers.Enforcement{
+		{Limit: tiers.LimitWall, Value: l.Wall.String(), Mechanism: "the host's clock, every 20 ms; kill"},
+		{Limit: tiers.LimitActive, Value: l.Active.String(), Mechanism: "the jail's processor time, every 20 ms, or the host's clock; kill"},
+		{Limit: tiers.LimitMemory, Value: fmt.Sprintf("%d bytes", l.Memory), Mechanism: "the jail's limit, with 64 MiB for the worker itself; kill"},
+		{Limit: tiers.LimitOutput, Value: fmt.Sprintf("%d bytes", l.Output), Mechanism: "the host counts and drops the rest"},
+		{Limit: tiers.LimitHostCalls, Value: fmt.Sprint(l.HostCalls), Mechanism: "the host counts and refuses"},
+	}
+}

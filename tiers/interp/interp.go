@@ -1,0 +1,132 @@
+// Package interp is the tier of small interpreters: yaegi for Go, gpython for a
+// proven-safe part of Python.
+//
+// Neither interpreter can be interrupted or bounded, so both run in a worker: a
+// jailed process of this very binary. A few workers are kept warm. A session
+// gets one and keeps it until it is closed; a worker that hangs, grows or dies
+// is replaced, and the session's earlier snippets run again in the new one.
+//
+// What an interpreter gets wrong is found before the snippet runs, by its syntax
+// tree, and ends in a rejection: see docs/limitations/interp.md.
+package interp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/rlmhq/rlm/internal/jail"
+	"github.com/rlmhq/rlm/tiers"
+	"github.com/rlmhq/rlm/tiers/interp/internal/guest"
+)
+
+// Name is the tier's name.
+const Name = "interp"
+
+// Options configure the tier. The zero value works.
+type Options struct {
+	// Workers is how many are kept warm, 2 if zero.
+	Workers int
+	// MinClass is the weakest jail to accept, [jail.Nested] if empty: a worker
+	// needs no file, so that the layers of that class are all it is about.
+	MinClass jail.Class
+}
+
+// Tier is the pool of workers.
+type Tier struct {
+	options Options
+	pool    *pool
+}
+
+var (
+	_ tiers.Tier   = (*Tier)(nil)
+	_ tiers.Warmer = (*Tier)(nil)
+)
+
+// workerName is what package jail knows the worker by.
+const workerName = "interp"
+
+func init() { jail.Register(workerName, guest.Main) }
+
+// New returns the tier. It starts no worker yet: see Warm.
+func New(options Options) *Tier {
+	if options.Workers == 0 {
+		options.Workers = 2
+	}
+	if options.MinClass == "" {
+		options.MinClass = jail.Nested
+	}
+	t := &Tier{options: options}
+	t.pool = newPool(t.jailed, options.Workers, tiers.DefaultLimits().Memory)
+	return t
+}
+
+// overhead is what a worker holds before it runs anything.
+const overhead = 64 << 20
+
+// jailed starts a worker's jail.
+func (t *Tier) jailed(ctx context.Context, memory int64) (process, error) {
+	return jail.Start(ctx, jail.Config{
+		Worker: workerName, Profile: jail.Interp, MinClass: t.options.MinClass,
+		Env:    []string{"GOTRACEBACK=none"},
+		Limits: jail.Limits{Memory: memory + overhead, Processes: 64, OpenFiles: 32, FileSize: 1, TmpBytes: 1 << 16, TmpInodes: 16},
+	})
+}
+
+// Info describes the tier. Cost is measured by `make bench`.
+func (t *Tier) Info() tiers.Info {
+	return tiers.Info{
+		Name:      Name,
+		Languages: []tiers.Language{tiers.Go, tiers.Python},
+		Features:  []tiers.Feature{tiers.FeatureHugeContext, tiers.FeatureGoroutines},
+		Modules:   tiers.ModuleSet(),
+		Isolation: tiers.IsolationProcess,
+		Cost: tiers.Cost{
+			Start: time.Millisecond, Snippet: 150 * time.Microsecond, HostCall: 62 * time.Microsecond,
+			Slowdown: 6, Memory: 26 << 20,
+		},
+	}
+}
+
+// Probe reports whether jails can be had here.
+func (t *Tier) Probe(ctx context.Context) error {
+	report := jail.Probe(ctx)
+	if report.Class == "" || report.Class == jail.Nested && t.options.MinClass == jail.Full {
+		return fmt.Errorf("tier interp needs a jail of class %s, there is %q here: %v", t.options.MinClass, report.Class, report.Advice)
+	}
+	return nil
+}
+
+// Warm fills the pool.
+func (t *Tier) Warm(ctx context.Context) error { return t.pool.fill(ctx) }
+
+// Open starts a sandbox.
+func (t *Tier) Open(ctx context.Context, cfg tiers.Config) (tiers.Sandbox, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	s, err := newSandbox(ctx, t.pool, cfg)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.renew(ctx); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// Close ends the warm workers. All sandboxes must be closed.
+func (t *Tier) Close() error {
+	t.pool.close()
+	return nil
+}
+
+// reject is a rejection before anything ran.
+func reject(missing, format string, operands ...any) error {
+	return &tiers.RejectedError{
+		Tier: Name, Missing: missing, Reason: fmt.Sprintf(format, operands...), Effects: tiers.EffectsNeverRan,
+	}
+}
+
+var errClosed = errors.New("the sandbox is closed")

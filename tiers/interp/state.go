@@ -1,0 +1,104 @@
+package interp
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/rlmhq/rlm/tiers"
+	"github.com/rlmhq/rlm/tiers/interp/internal/wire"
+)
+
+// replayed is one snippet of a state in format replay. A snippet that called the
+// host is an object with the answers it got; every other is its source alone, as
+// [tiers.FormatReplay] says.
+type replayed struct {
+	Source string     `json:"source"`
+	Calls  []answered `json:"calls"`
+}
+
+// MarshalJSON writes a snippet without calls as a string.
+func (r replayed) MarshalJSON() ([]byte, error) {
+	if len(r.Calls) == 0 {
+		return json.Marshal(r.Source)
+	}
+	type plain replayed
+	return json.Marshal(plain(r))
+}
+
+// UnmarshalJSON reads either form.
+func (r *replayed) UnmarshalJSON(data []byte) error {
+	if bytes.HasPrefix(data, []byte(`"`)) {
+		return json.Unmarshal(data, &r.Source)
+	}
+	type plain replayed
+	return wire.Decode(data, (*plain)(r))
+}
+
+// Export returns the session's snippets of the language that it used last. What
+// read a clock or random numbers is in Left: it gives something else when it is
+// run again.
+func (s *sandbox) Export(context.Context) (tiers.State, error) {
+	if s.closed {
+		return tiers.State{}, errClosed
+	}
+	state := tiers.State{Language: tiers.Python, Format: tiers.FormatReplay, From: Name, Snippet: s.snippet}
+	if n := len(s.history); n > 0 {
+		state.Language = tiers.Language(s.history[n-1].run.Language)
+	}
+	snippets := []replayed{}
+	for _, p := range s.history {
+		switch {
+		case p.run.Language != string(state.Language):
+			state.Left = append(state.Left, tiers.Left{
+				Name: fmt.Sprintf("snippet %d", p.ordinal), Type: p.run.Language, Reason: "it is of another language",
+			})
+			continue
+		case p.impure != "":
+			state.Left = append(state.Left, tiers.Left{
+				Name: fmt.Sprintf("snippet %d", p.ordinal), Type: p.run.Language,
+				Reason: "it ran again and may have given something else: " + p.impure,
+			})
+		}
+		snippets = append(snippets, replayed{p.run.Source, p.journal})
+	}
+	var err error
+	state.Data, err = json.Marshal(snippets)
+	return state, err
+}
+
+// maxState bounds a state.
+const maxState = 64 << 20
+
+// Import runs the snippets of a state of this format.
+func (s *sandbox) Import(ctx context.Context, state tiers.State) (tiers.Report, error) {
+	switch {
+	case s.closed:
+		return tiers.Report{}, errClosed
+	case s.snippet > 0 || len(s.history) > 0:
+		return tiers.Report{}, fmt.Errorf("cannot import a state after %d snippets", s.snippet)
+	case state.Format != tiers.FormatReplay || state.From != Name || len(state.Data) > maxState ||
+		state.Language != tiers.Python && state.Language != tiers.Go:
+		return tiers.Report{}, reject("state "+state.Format, "it cannot read a state of format %q from %q", state.Format, state.From)
+	}
+	var snippets []replayed
+	if err := wire.Decode(state.Data, &snippets); err != nil {
+		return tiers.Report{}, reject("state "+state.Format, "the state cannot be read: %v", err)
+	}
+	for i, snippet := range snippets {
+		t := s.turn(append([]answered{}, snippet.Calls...))
+		run := wire.Run{Language: string(state.Language), Source: snippet.Source}
+		e := t.play(ctx, run)
+		if e.end == nil || e.end.Verdict != wire.OK && e.end.Verdict != wire.Raised || t.calls.strayed {
+			s.history = nil
+			if err := s.renew(context.WithoutCancel(ctx)); err != nil {
+				return tiers.Report{}, broken(tiers.EffectsUnknown, nil, err)
+			}
+			return tiers.Report{}, reject("state "+state.Format, "snippet %d of %d of the state does not run here", i+1, len(snippets))
+		}
+		s.history = append(s.history, t.past(i+1, run, e.end))
+	}
+	s.snippet = state.Snippet
+	return tiers.Report{Moved: len(snippets), Left: state.Left}, nil
+}
