@@ -1,0 +1,201 @@
+// Package gobuild turns the snippets of a Go session into a program. It runs in
+// a jail: what it parses, checks and compiles is hostile, and nothing that it
+// says is believed.
+//
+// A session is one program. The variables, types and functions of all snippets
+// stand at its top level, and each snippet's statements are a function. A name
+// that is declared again leaves the older meaning with another name, so that
+// what used it goes on using it.
+package gobuild
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"go/token"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+
+	"github.com/rlmhq/rlm/internal/frame"
+	"github.com/rlmhq/rlm/internal/jail"
+)
+
+// Worker is the name of the worker for package jail.
+const Worker = "local-go"
+
+func init() { jail.Register(Worker, Main) }
+
+// The kinds of frame between the tier and the worker.
+const (
+	KindBuild   = 'B' // tier: Request
+	KindMissing = 'N' // worker: Missing; the tier asks again when it has them
+	KindFailed  = 'X' // worker: CompileError
+	KindRefs    = 'M' // worker: the refs of all snippets
+	KindProgram = 'D' // worker: the program
+)
+
+// MaxFrame is the size of the largest frame, which is a program.
+const MaxFrame = 128 << 20
+
+// Request asks for the program of a session.
+type Request struct {
+	Snippets  []Snippet         `json:"snippets"`
+	Functions []string          `json:"functions"`
+	Inputs    []string          `json:"inputs"` // "text", "lazy", "value", or empty for none
+	Exports   map[string]string `json:"exports"`
+	Tools     string            `json:"tools"` // the folder of compiler and linker
+	GoVersion string            `json:"go_version"`
+	Arch      string            `json:"arch"`
+}
+
+// Missing are packages that the tier did not give.
+type Missing struct {
+	Paths []string `json:"paths"`
+}
+
+// Main serves requests until the connection ends.
+func Main(conn *os.File) int {
+	in, out := frame.NewReader(conn, MaxFrame), frame.NewWriter(conn, MaxFrame)
+	std := newStdlib()
+	for {
+		_, body, err := in.Next()
+		if err != nil {
+			return 0
+		}
+		var request Request
+		if json.Unmarshal(body, &request) != nil {
+			return 1
+		}
+		if answer(out, &request, std) != nil {
+			return 1
+		}
+		runtime.GC()
+	}
+}
+
+// answer builds one program and says what came of it.
+func answer(out *frame.Writer, request *Request, std *stdlib) error {
+	if missing := request.missing(); len(missing) > 0 {
+		return send(out, KindMissing, Missing{missing})
+	}
+	program, err := build(request, std)
+	var failure *CompileError
+	if errors.As(err, &failure) {
+		return send(out, KindFailed, failure)
+	}
+	if err != nil {
+		return err
+	}
+	refs := make([][]Ref, len(request.Snippets))
+	for i, s := range request.Snippets {
+		refs[i] = s.Refs
+	}
+	if err := send(out, KindRefs, refs); err != nil {
+		return err
+	}
+	return out.Write(KindProgram, program)
+}
+
+func send(out *frame.Writer, kind byte, message any) error {
+	body, err := json.Marshal(message)
+	if err != nil {
+		return err
+	}
+	return out.Write(kind, body)
+}
+
+// missing are the imports of snippets that nobody has looked at which the
+// request has no export data for. A syntax error is for later.
+func (r *Request) missing() []string {
+	var paths []string
+	for i, s := range r.Snippets {
+		if s.Refs != nil {
+			continue
+		}
+		u, err := parseUnit(token.NewFileSet(), i+1, s.Source)
+		if err != nil {
+			continue
+		}
+		for _, imported := range u.imports {
+			if _, ok := r.Exports[imported.path]; !ok && imported.path != "unsafe" && Importable(imported.path) {
+				paths = append(paths, imported.path)
+			}
+		}
+	}
+	return paths
+}
+
+// build makes the program.
+func build(request *Request, std *stdlib) ([]byte, error) {
+	var p *program
+	for count := 1; count <= len(request.Snippets); count++ {
+		if request.Snippets[count-1].Refs != nil && count < len(request.Snippets) {
+			continue
+		}
+		var failure *CompileError
+		if p, failure = analyse(request, std, count); failure != nil {
+			return nil, failure
+		}
+	}
+	files, err := p.render()
+	if err != nil {
+		return nil, err
+	}
+	return compile(request, files)
+}
+
+// compile runs compiler and linker in a folder of their own.
+func compile(request *Request, files map[string]string) ([]byte, error) {
+	dir, err := os.MkdirTemp("", "")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir) //nolint:errcheck // the jail's folder goes with the jail
+	files["importcfg"] = request.importConfig()
+	args := []string{"-p", "main", "-complete", "-pack", "-importcfg", "importcfg", "-trimpath", dir, "-o", "main.a"}
+	for name, text := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			return nil, err
+		}
+		if path.Ext(name) == ".go" {
+			args = append(args, name)
+		}
+	}
+	if failure := run(dir, filepath.Join(request.Tools, "compile"), args...); failure != nil {
+		return nil, failure
+	}
+	failure := run(dir, filepath.Join(request.Tools, "link"), "-s", "-w", "-buildmode=exe", "-importcfg", "importcfg", "-o", "main", "main.a")
+	if failure != nil {
+		return nil, failure
+	}
+	return os.ReadFile(filepath.Join(dir, "main"))
+}
+
+// place is how a compiler names the folder of its files.
+var place = regexp.MustCompile(`(?m)^(\./|/tmp/[0-9]+/)`)
+
+// run runs a tool. What it says is the error.
+func run(dir, tool string, args ...string) error {
+	var said bytes.Buffer
+	cmd := exec.Command(tool, args...) //nolint:noctx // the jail ends it
+	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, &said, &said
+	cmd.Env = []string{"HOME=/tmp", "TMPDIR=/tmp", "PATH=", "CGO_ENABLED=0"}
+	err := cmd.Run()
+	if err == nil {
+		return nil
+	}
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok && exit.ExitCode() < 0 {
+		return failed("CompileError", fmt.Sprintf("the %s was killed: it needs too much memory for this", filepath.Base(tool)))
+	}
+	text := suffix.ReplaceAllString(place.ReplaceAllString(said.String(), ""), "")
+	if text = strings.TrimSpace(text); text == "" {
+		text = fmt.Sprintf("the %s ended: %v", filepath.Base(tool), err)
+	}
+	return failed("CompileError", strings.Split(text, "\n")...)
+}

@@ -1,0 +1,275 @@
+package local
+
+import (
+	"bytes"
+	"context"
+	"embed"
+	"errors"
+	"fmt"
+	"go/importer"
+	"go/token"
+	"go/version"
+	"io"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/rlmhq/rlm/internal/jail"
+	"github.com/rlmhq/rlm/tiers"
+	"github.com/rlmhq/rlm/tiers/local/gobuild"
+)
+
+// toolchain is the host's Go. Compiler and linker run in jails; here it compiles
+// the standard library, and nothing else.
+type toolchain struct {
+	path, version string // the go command; "go1.26"
+	root, tools   string
+	cache         string
+
+	mu      sync.Mutex        // guards what follows, and the building
+	exports map[string]string // compiled packages, by import path
+}
+
+// gorunSource is what every program is linked with.
+//
+//go:embed gorun/*.go
+var gorunSource embed.FS
+
+// usual are the packages that are compiled at once, for the first snippet.
+const usual = "bufio bytes cmp container/heap context encoding/json errors fmt io iter maps math math/rand os regexp slices sort strconv " +
+	"strings sync sync/atomic time unicode unicode/utf8"
+
+// oldest is the oldest Go to use: since then loop variables are what they are.
+const oldest = "go1.22"
+
+// Deadlines for the host's Go. The standard library is compiled once for each
+// version of Go and kept on disk.
+const (
+	askTimeout   = 20 * time.Second
+	buildTimeout = 5 * time.Minute
+)
+
+// findGo finds the host's Go and asks it where it is.
+func findGo(ctx context.Context, name, cache string) (*toolchain, error) {
+	if name == "" {
+		name = "go"
+	}
+	path, err := exec.LookPath(name)
+	if err != nil {
+		return nil, fmt.Errorf("cannot run Go snippets: there is no %s on this host", name)
+	}
+	if cache == "" {
+		if cache, err = os.UserCacheDir(); err != nil {
+			return nil, fmt.Errorf("cannot run Go snippets: there is no folder for compiled packages: %w", err)
+		}
+		cache = filepath.Join(cache, "rlm", "go")
+	}
+	t := &toolchain{path: path, cache: cache, exports: map[string]string{}}
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	said, err := t.command(ctx, "", "env", "GOROOT", "GOVERSION", "GOTOOLDIR")
+	if err != nil {
+		return nil, err
+	}
+	lines := strings.Split(strings.TrimSpace(said), "\n")
+	if len(lines) != 3 || !filepath.IsAbs(lines[2]) {
+		return nil, fmt.Errorf("cannot use %s: it does not know its own paths", path)
+	}
+	t.root, t.version, t.tools = lines[0], version.Lang(lines[1]), filepath.Clean(lines[2])
+	if version.Compare(t.version, oldest) < 0 {
+		return nil, fmt.Errorf("cannot use %s: it is %s, and %s is the oldest that will do", path, lines[1], oldest)
+	}
+	for _, tool := range []string{"compile", "link"} {
+		if _, err := os.Stat(filepath.Join(t.tools, tool)); err != nil {
+			return nil, fmt.Errorf("cannot use %s: it has no %s: %w", path, tool, err)
+		}
+	}
+	return t, nil
+}
+
+// command runs the go command, with nothing of the host's settings.
+func (t *toolchain) command(ctx context.Context, dir string, args ...string) (string, error) {
+	var stdout, stderr bytes.Buffer
+	cmd := exec.CommandContext(ctx, t.path, args...)
+	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, &stdout, &stderr
+	cmd.Env = []string{
+		"GOCACHE=" + filepath.Join(t.cache, "build"), "HOME=" + t.cache, "PATH=/usr/bin:/bin", "GOENV=off", "GOTOOLCHAIN=local",
+		"GOWORK=off", "GOPROXY=off", "GOFLAGS=-mod=mod", "CGO_ENABLED=0", "GOTELEMETRY=off",
+	}
+	if err := cmd.Run(); err != nil {
+		return "", fmt.Errorf("cannot run %s %s: %w: %s", t.path, args[0], err, strings.TrimSpace(stderr.String()))
+	}
+	return stdout.String(), nil
+}
+
+// provide returns the compiled packages, these among them, and what they need.
+// A path that is none of the standard library's is not among them.
+func (t *toolchain) provide(ctx context.Context, paths ...string) (map[string]string, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	fresh := len(t.exports) == 0 || t.stale()
+	if fresh {
+		t.exports = map[string]string{}
+		paths = append(paths, append(strings.Fields(usual), "rlm/gorun")...)
+	}
+	var wanted []string
+	for _, path := range paths {
+		_, have := t.exports[path]
+		if info, err := os.Stat(filepath.Join(t.root, "src", path)); path == "rlm/gorun" || !have && err == nil && info.IsDir() && gobuild.Importable(path) {
+			wanted = append(wanted, path)
+		}
+	}
+	if len(wanted) == 0 {
+		return maps.Clone(t.exports), nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, buildTimeout)
+	defer cancel()
+	if err := t.compile(ctx, wanted); err != nil {
+		return nil, err
+	}
+	if fresh {
+		if err := t.readable(); err != nil {
+			return nil, err
+		}
+	}
+	return maps.Clone(t.exports), nil
+}
+
+// stale reports whether a compiled package is gone: the go command removes what
+// nobody has used for days.
+func (t *toolchain) stale() bool {
+	for _, name := range t.exports {
+		if _, err := os.Stat(name); err != nil && name != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// compile compiles packages and notes where they are.
+func (t *toolchain) compile(ctx context.Context, paths []string) error {
+	dir, err := t.module()
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir) //nolint:errcheck // a copy of what is embedded
+	args := append([]string{"list", "-e", "-export", "-deps", "-f", "{{.ImportPath}}\t{{.Export}}"}, paths...)
+	said, err := t.command(ctx, dir, args...)
+	if err != nil {
+		return err
+	}
+	for line := range strings.Lines(said) {
+		path, name, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
+		if name == "" && path != "unsafe" {
+			continue // a folder without a package
+		}
+		t.exports[path] = name
+		if name == "" {
+			continue
+		}
+		// For the guest's user, whatever the umask was.
+		if err := errors.Join(os.Chmod(name, 0o644), os.Chmod(filepath.Dir(name), 0o755)); err != nil {
+			return fmt.Errorf("cannot use the compiled package %s: %w", path, err)
+		}
+	}
+	return os.Chmod(filepath.Join(t.cache, "build"), 0o755)
+}
+
+// module writes the module with package gorun.
+func (t *toolchain) module() (string, error) {
+	if err := os.MkdirAll(t.cache, 0o755); err != nil {
+		return "", fmt.Errorf("cannot compile the standard library: %w", err)
+	}
+	dir, err := os.MkdirTemp(t.cache, "module-")
+	if err != nil {
+		return "", fmt.Errorf("cannot compile the standard library: %w", err)
+	}
+	err = os.CopyFS(dir, gorunSource)
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, "go.mod"), []byte("module rlm\n\ngo "+strings.TrimPrefix(t.version, "go")+"\n"), 0o600)
+	}
+	if err != nil {
+		return "", errors.Join(fmt.Errorf("cannot compile the standard library: %w", err), os.RemoveAll(dir))
+	}
+	return dir, nil
+}
+
+// readable makes sure that this program understands what the host's compiler
+// writes, which may be newer.
+func (t *toolchain) readable() (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("cannot read packages of %s: %v", t.version, r)
+		}
+	}()
+	_, err = importer.ForCompiler(token.NewFileSet(), "gc", func(path string) (io.ReadCloser, error) {
+		return os.Open(t.exports[path])
+	}).Import("rlm/gorun")
+	if err != nil {
+		return fmt.Errorf("cannot read packages of %s: %w", t.version, err)
+	}
+	return nil
+}
+
+// goFinder finds the host's Go once for a tier.
+type goFinder struct {
+	goMu     sync.Mutex // guards what follows
+	goTools  *toolchain
+	goFailed error
+}
+
+// golang returns the host's Go. The first answer is kept.
+func (t *Tier) golang(ctx context.Context) (*toolchain, error) {
+	t.goMu.Lock()
+	defer t.goMu.Unlock()
+	if t.goTools == nil && t.goFailed == nil {
+		tools, err := findGo(ctx, t.options.Go, t.options.GoCache)
+		if ctx.Err() != nil {
+			return nil, err // another context may last long enough
+		}
+		t.goTools, t.goFailed = tools, err
+	}
+	return t.goTools, t.goFailed
+}
+
+// withGo adds to the tier's description what it can do with Go, once Probe has
+// found it.
+func (t *Tier) withGo(info tiers.Info) tiers.Info {
+	t.goMu.Lock()
+	defer t.goMu.Unlock()
+	if t.goTools != nil {
+		info.Languages = append(info.Languages, tiers.Go)
+		info.Features = append(info.Features, tiers.GoFeatures()...)
+	}
+	return info
+}
+
+// buildJail is where a session's snippets are compiled.
+func (t *toolchain) buildJail() jail.Config {
+	return jail.Config{
+		Worker: gobuild.Worker, Profile: jail.CPython,
+		Env:   []string{"GOTRACEBACK=none", "TMPDIR=/tmp", fmt.Sprintf("GOMAXPROCS=%d", min(runtime.NumCPU(), 4))},
+		Binds: []jail.Bind{{Source: t.tools}, {Source: filepath.Join(t.cache, "build")}},
+		Limits: jail.Limits{
+			Memory: buildMemory, AddressSpace: 16 << 30, FileSize: gobuild.MaxFrame, TmpBytes: 2 * gobuild.MaxFrame, Processes: 128,
+		},
+	}
+}
+
+// buildMemory bounds compiler, linker and what is in front of them.
+const buildMemory = 1 << 30
+
+// GoVersion names the toolchain that compiles Go snippets, or says why there is
+// none.
+func (t *Tier) GoVersion(ctx context.Context) (string, error) {
+	tools, err := t.golang(ctx)
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("%s, %s", tools.version, tools.path), nil
+}

@@ -1,0 +1,268 @@
+package local
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/rlmhq/rlm/internal/bigtext"
+	"github.com/rlmhq/rlm/internal/frame"
+	"github.com/rlmhq/rlm/internal/jail"
+	"github.com/rlmhq/rlm/tiers"
+	"github.com/rlmhq/rlm/tiers/local/gobuild"
+	"github.com/rlmhq/rlm/tiers/local/gorun"
+)
+
+// goProgram is a compiled session that runs in its jail.
+type goProgram struct {
+	jail    *jail.Process
+	streams *goStreams
+	refs    [][]gobuild.Ref
+	frames  chan goFrame // closed when it is gone
+	broke   bool         // it sent what is no frame; written before frames is closed
+	gone    chan struct{}
+	end     func() jail.Exit // kills it, and waits
+
+	write  sync.Mutex // guards writing
+	writer *frame.Writer
+}
+
+type goFrame struct {
+	kind byte
+	body []byte
+}
+
+// programPath is where the program is in its jail.
+const programPath = "/program/main"
+
+// What a program needs beyond the snippet's own memory.
+const (
+	programMemory = 64 << 20 // resident
+	programSpace  = 4 << 30  // address space: the runtime reserves much that it never uses
+)
+
+// takenIn bounds how long a program may take to read a frame.
+const takenIn = 10 * time.Second
+
+// start starts a program. Its file is gone as soon as the jail holds it.
+func (s *goSession) start(ctx context.Context, built builtGo) (*goProgram, error) {
+	dir, err := os.MkdirTemp("", "rlm-go-")
+	if err != nil {
+		return nil, fmt.Errorf("cannot store a program: %w", err)
+	}
+	file := filepath.Join(dir, "main")
+	var process *jail.Process
+	if err = os.WriteFile(file, built.program, 0o755); err == nil { //nolint:gosec // for the guest's user
+		process, err = jail.Start(context.WithoutCancel(ctx), jail.Config{
+			Path: programPath, Args: []string{"main"},
+			Env:     []string{"PATH=/usr/bin:/bin", "HOME=/sandbox", "LANG=C.UTF-8", "TMPDIR=/tmp", "GODEBUG=randseednop=0", "GOTRACEBACK=single"},
+			Binds:   append(binds(programFolders), jail.Bind{Source: file, Target: programPath}),
+			Profile: jail.CPython, MinClass: s.tier.options.MinClass,
+			Limits: jail.Limits{Memory: s.cfg.Limits.Memory + programMemory, AddressSpace: s.cfg.Limits.Memory + programSpace},
+		})
+	}
+	if err = errors.Join(err, os.RemoveAll(dir)); err != nil {
+		if process != nil {
+			err = errors.Join(err, process.Kill())
+		}
+		return nil, fmt.Errorf("cannot start a program: %w", err)
+	}
+	p := &goProgram{
+		jail: process, refs: built.refs, frames: make(chan goFrame), gone: make(chan struct{}),
+		writer: frame.NewWriter(process.Conn(), gorun.MaxFromHost),
+	}
+	p.end = sync.OnceValue(p.kill)
+	go p.read()
+	if p.streams, err = newGoStreams(process.Conn()); err != nil {
+		p.end()
+		return nil, fmt.Errorf("cannot set up a program: %w", err)
+	}
+	if err := p.send(gorun.KindSetup, s.setup); err != nil {
+		p.close()
+		return nil, fmt.Errorf("cannot set up a program: %w", err)
+	}
+	return p, nil
+}
+
+// programFolders are what a program finds of the host.
+var programFolders = []string{"/usr", "/lib", "/lib64", "/bin"}
+
+// read hands on the program's frames until the connection ends.
+func (p *goProgram) read() {
+	defer close(p.frames)
+	in := frame.NewReader(p.jail.Conn(), gorun.MaxFromProgram)
+	for {
+		kind, body, err := in.Next()
+		if err != nil {
+			p.broke = errors.Is(err, frame.ErrTooLarge)
+			return
+		}
+		select {
+		case p.frames <- goFrame{kind, append([]byte(nil), body...)}:
+		case <-p.gone:
+			return
+		}
+	}
+}
+
+func (p *goProgram) send(kind byte, body []byte) error {
+	p.write.Lock()
+	defer p.write.Unlock()
+	if err := p.jail.Conn().SetWriteDeadline(time.Now().Add(takenIn)); err != nil && !errors.Is(err, net.ErrClosed) {
+		return err
+	}
+	return p.writer.Write(kind, body)
+}
+
+// kill ends the program and says how it had ended, if it had.
+func (p *goProgram) kill() jail.Exit {
+	close(p.gone)
+	killed := p.jail.Kill()
+	for range p.frames { // until the reader has ended
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), orderTimeout)
+	defer cancel()
+	exit, err := p.jail.Wait(ctx)
+	if err != nil || killed != nil {
+		return jail.Exit{Code: -1, Killed: true}
+	}
+	return exit
+}
+
+// close ends the program and lets go of it.
+func (p *goProgram) close() {
+	p.end()
+	p.streams.close()
+}
+
+// died waits for a program whose connection has ended.
+func (p *goProgram) died() jail.Exit {
+	ctx, cancel := context.WithTimeout(context.Background(), orderTimeout)
+	defer cancel()
+	exit, err := p.jail.Wait(ctx)
+	if err != nil {
+		return p.end()
+	}
+	return exit
+}
+
+// sentWhole is up to how many bytes a text is given to a program as a string.
+const sentWhole = 64 << 10
+
+// goInput describes an input to a program. A directory has no form in Go.
+func goInput(ctx context.Context, in tiers.Input) (kind string, input gorun.Input, err error) {
+	switch {
+	case in.Value != nil:
+		return "value", gorun.Input{Value: in.Value}, nil
+	case in.Text == nil:
+		return "", gorun.Input{}, nil
+	}
+	length, err := in.Text.Len(ctx)
+	if err != nil {
+		return "", gorun.Input{}, err
+	}
+	invalid, err := in.Text.Invalid(ctx)
+	if err != nil || in.Text.Bytes() > sentWhole || invalid > 0 {
+		return "lazy", gorun.Input{Length: length}, err
+	}
+	data, err := goSlice(ctx, in.Text, 0, length)
+	return "text", gorun.Input{Text: string(data)}, err
+}
+
+// mostText bounds the part of a text that is handed over at a time.
+const mostText = 64 << 20
+
+// text answers a question about a lazy text. The numbers in it are hostile;
+// package bigtext checks ranges.
+func (s *goSession) text(ctx context.Context, q gorun.Question) ([]byte, error) {
+	if q.Input < 0 || q.Input >= len(s.cfg.Inputs) || s.cfg.Inputs[q.Input].Text == nil {
+		return nil, fmt.Errorf("input %d is no text", q.Input)
+	}
+	text := s.cfg.Inputs[q.Input].Text
+	var n int64
+	var err error
+	switch q.Op {
+	case gorun.OpSlice:
+		return goSlice(ctx, text, q.A, q.B)
+	case gorun.OpFind:
+		n, err = text.Find(ctx, []byte(q.Needle), q.A, q.B)
+	case gorun.OpRFind:
+		n, err = text.RFind(ctx, []byte(q.Needle), q.A, q.B)
+	case gorun.OpCount:
+		n, err = text.Count(ctx, []byte(q.Needle), q.A, q.B)
+	case gorun.OpLines:
+		n, err = text.Parts(ctx, bigtext.Newlines(), q.A, q.B)
+	case gorun.OpLine:
+		return goLines(ctx, text, q.A, q.B)
+	default:
+		return nil, errProtocol
+	}
+	return strconv.AppendInt(nil, n, 10), err
+}
+
+func goSlice(ctx context.Context, text *bigtext.Text, a, b int64) ([]byte, error) {
+	data, _, err := text.Slice(ctx, a, b)
+	if err != nil {
+		return nil, err
+	}
+	if len(data) > mostText {
+		return nil, fmt.Errorf("%d bytes are too many for one string, take %d at a time", len(data), mostText)
+	}
+	var own []byte
+	err = bigtext.Guard(text, func() { own = append([]byte{}, data...) })
+	return own, err
+}
+
+// goLines returns the lines a to b-1, each with a line feed at its end.
+func goLines(ctx context.Context, text *bigtext.Text, a, b int64) ([]byte, error) {
+	length, err := text.Len(ctx)
+	if err != nil {
+		return nil, err
+	}
+	count, err := text.Parts(ctx, bigtext.Newlines(), 0, length)
+	if err != nil {
+		return nil, err
+	}
+	if b = min(b, count); a >= b {
+		return nil, nil
+	}
+	start, end, err := text.PartsRange(ctx, bigtext.Newlines(), 0, length, a, b)
+	if err != nil {
+		return nil, err
+	}
+	data, err := goSlice(ctx, text, start, end)
+	return append([]byte(strings.ReplaceAll(string(data), "\r\n", "\n")), '\n'), err
+}
+
+// strict decodes a message of a program.
+func strict(body []byte, message any) error {
+	d := json.NewDecoder(strings.NewReader(string(body)))
+	d.DisallowUnknownFields()
+	if err := d.Decode(message); err != nil || d.More() {
+		return errProtocol
+	}
+	return nil
+}
+
+// atoi reads digits that a pattern has found.
+func atoi(digits string) int {
+	n, _ := strconv.Atoi(digits)
+	return n
+}
+
+// lineOf is one line of a text, from 1, without the blanks around it.
+func lineOf(text string, line int) string {
+	lines := strings.Split(text, "\n")
+	if line < 1 || line > len(lines) {
+		return ""
+	}
+	return strings.TrimSpace(lines[line-1])
+}

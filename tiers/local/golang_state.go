@@ -1,0 +1,117 @@
+package local
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/rlmhq/rlm/tiers"
+	"github.com/rlmhq/rlm/tiers/local/gobuild"
+)
+
+// replayedSnippet is one snippet of a state in format replay. One that called
+// the host is an object with the answers it got; every other is its source
+// alone, as [tiers.FormatReplay] says.
+type replayedSnippet struct {
+	Source string         `json:"source"`
+	Calls  []answeredCall `json:"calls"`
+}
+
+// MarshalJSON writes a snippet without calls as a string.
+func (r replayedSnippet) MarshalJSON() ([]byte, error) {
+	if len(r.Calls) == 0 {
+		return json.Marshal(r.Source)
+	}
+	type plain replayedSnippet
+	return json.Marshal(plain(r))
+}
+
+// UnmarshalJSON reads either form.
+func (r *replayedSnippet) UnmarshalJSON(data []byte) error {
+	if bytes.HasPrefix(data, []byte(`"`)) {
+		return json.Unmarshal(data, &r.Source)
+	}
+	type plain replayedSnippet
+	return strict(data, (*plain)(r))
+}
+
+// export returns the session's snippets. One that has given something else when
+// it ran again will do so in the other tier, too.
+func (s *goSession) export() (tiers.State, error) {
+	state := tiers.State{Language: tiers.Go, Format: tiers.FormatReplay, From: Name, Snippet: s.snippet}
+	snippets := []replayedSnippet{}
+	for _, p := range s.history {
+		snippets = append(snippets, replayedSnippet{p.Source, p.journal})
+		if p.changed {
+			state.Left = append(state.Left, tiers.Left{
+				Name: fmt.Sprintf("snippet %d", p.ordinal), Type: string(tiers.Go), Reason: "it gave something else when it ran again",
+			})
+		}
+	}
+	var err error
+	state.Data, err = json.Marshal(snippets)
+	return state, err
+}
+
+// The bounds of a state.
+const (
+	maxState    = 64 << 20
+	maxSnippets = 10_000
+)
+
+// importable reports whether a state is a Go session's.
+func importable(state tiers.State) bool {
+	return state.Format == tiers.FormatReplay && state.Language == tiers.Go
+}
+
+// load runs the snippets of a state, with the answers that they got.
+func (s *goSession) load(ctx context.Context, state tiers.State) (tiers.Report, error) {
+	var snippets []replayedSnippet
+	if len(state.Data) > maxState || strict(state.Data, &snippets) != nil || len(snippets) > maxSnippets {
+		return tiers.Report{}, stateRejected(state, "the state cannot be read")
+	}
+	if err := s.prepare(ctx); err != nil {
+		return tiers.Report{}, err
+	}
+	if len(snippets) == 0 {
+		return tiers.Report{Left: state.Left}, nil
+	}
+	var sources []string
+	for _, snippet := range snippets {
+		sources = append(sources, snippet.Source)
+	}
+	program, err := s.build(ctx, sources...)
+	var failure *gobuild.CompileError
+	if errors.As(err, &failure) {
+		return tiers.Report{}, stateRejected(state, "its snippets do not compile here: "+failure.Message)
+	}
+	if err != nil {
+		return tiers.Report{}, goBroken(tiers.EffectsNeverRan, nil, err)
+	}
+	defer program.close()
+	for i, snippet := range snippets {
+		s.history = append(s.history, goPast{
+			Snippet: gobuild.Snippet{Source: snippet.Source, Refs: program.refs[i]}, ordinal: i + 1,
+			journal: append([]answeredCall{}, snippet.Calls...), took: s.cfg.Limits.Wall,
+		})
+	}
+	lost, err := s.replay(ctx, program)
+	if err != nil || lost != nil {
+		s.history = nil
+		if ctx.Err() != nil {
+			return tiers.Report{}, goBroken(tiers.EffectsNeverRan, nil, context.Cause(ctx))
+		}
+		return tiers.Report{}, stateRejected(state, "its snippets do something else here")
+	}
+	s.snippet = state.Snippet
+	return tiers.Report{Moved: len(snippets), Left: state.Left}, nil
+}
+
+func stateRejected(state tiers.State, why string) error {
+	return &tiers.RejectedError{
+		Tier: Name, Missing: "state " + state.Format, Effects: tiers.EffectsNeverRan,
+		Reason: fmt.Sprintf("it cannot go on with a session of tier %s: %s", state.From, why),
+	}
+}

@@ -1,0 +1,183 @@
+package local_test
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rlmhq/rlm/internal/jail"
+	"github.com/rlmhq/rlm/tiers"
+	"github.com/rlmhq/rlm/tiers/local"
+)
+
+// reach is a snippet that prints "escaped" when it got what it wanted.
+type reach struct {
+	name, source string
+	// without are the layers that keep it from that: with all of them left out
+	// it does escape. Zero where trying would harm the host, or where what
+	// contains it is no layer of the jail.
+	without jail.Layers
+}
+
+// prelude has attempt, which judges an attack by what it returns, and raw system
+// calls by their number on amd64 and on arm64.
+const prelude = `import ctypes, os, platform, resource, signal, socket, subprocess, sys, time
+FILE, DIR, PORT, SOCKET, ABSTRACT, PID, HOST = %q, %q, %d, %q, %q, %d, %q
+libc = ctypes.CDLL(None, use_errno=True)
+def syscall(amd64, arm64, *args):
+    return libc.syscall(ctypes.c_long(amd64 if platform.machine() == 'x86_64' else arm64), *args)
+def attempt(f):
+    try:
+        got = f()
+    except BaseException as e:
+        got = None
+        print('contained:', type(e).__name__, e)
+    print('escaped' if got else 'contained')
+`
+
+const (
+	files = jail.Mounts | jail.Landlock
+	wires = jail.Network | jail.Seccomp | jail.Landlock
+)
+
+// reaching attacks want something of the host.
+var reaching = []reach{
+	{"a file of the host", "attempt(lambda: 'canary' in open(FILE).read())", files},
+	{"by os.open", "attempt(lambda: os.read(os.open(FILE, os.O_RDONLY), 10))", files},
+	{"a folder of the host", "attempt(lambda: os.listdir(DIR))", files},
+	{"upwards", "attempt(lambda: open('../' * 20 + FILE.lstrip('/')).read())", files},
+	{"a symbolic link", "os.symlink(FILE, 'link')\nattempt(lambda: open('link').read())", 0},
+	{"a hard link", "attempt(lambda: os.link(FILE, 'hard') or open('hard').read())", 0},
+	{"by the root of itself", "attempt(lambda: open('/proc/self/root' + FILE).read())", files},
+	{"by the root of the init", "attempt(lambda: open('/proc/1/root' + FILE).read())", 0},
+	{"by the folder of the parent", "attempt(lambda: os.listdir(f'/proc/{os.getppid()}/cwd'))", 0},
+	{"by a program", "attempt(lambda: subprocess.run(['cat', FILE], capture_output=True).stdout)", files},
+	{"by mmap", "import mmap\nattempt(lambda: mmap.mmap(os.open(FILE, os.O_RDONLY), 0, prot=mmap.PROT_READ)[:6])", files},
+	{"the users of the host", "attempt(lambda: open('/etc/passwd').read())", files},
+	{"the passwords of the host", "attempt(lambda: open('/etc/shadow').read())", 0},
+	{"devices", "attempt(lambda: os.open('/dev/full', os.O_RDONLY))", files},
+	{"a device by mknod", "attempt(lambda: os.mknod('disk', 0o660 | 0o060000, os.makedev(8, 0)) or True)", 0},
+	{"the kernel's settings", "attempt(lambda: open('/proc/sys/kernel/core_pattern').read())", files},
+	{"the kernel's symbols", "attempt(lambda: open('/proc/kallsyms').read(10))", files},
+	{"control groups", "attempt(lambda: os.listdir('/sys/fs/cgroup'))", files},
+	{"writing to the system", "attempt(lambda: open('/usr/x', 'w'))", 0},
+	{"writing to the root", "attempt(lambda: os.mkdir('/x') or True)", 0},
+	{"a program of its own", "open('p', 'w').write('#!/bin/sh\\necho yes')\nos.chmod('p', 0o755)\nattempt(lambda: subprocess.run(['/sandbox/p'], capture_output=True).stdout)", 0},
+	{"a set-user-ID program", "attempt(lambda: any(b'uid=0' in subprocess.run([p, '-c', 'id'], stdin=subprocess.DEVNULL, capture_output=True).stdout for p in ('/bin/su', '/usr/bin/su')))", 0},
+	{"becoming root", "attempt(lambda: os.setuid(0) or True)", 0},
+	{"the environment of the host", "attempt(lambda: 'RLM_HOSTILE' in os.environ)", 0},
+	{"environments in /proc", "import glob\ndef look():\n    for p in glob.glob('/proc/[0-9]*/environ'):\n        try:\n            if b'RLM_HOSTILE' in open(p, 'rb').read(): return True\n        except OSError: pass\nattempt(look)", 0},
+	{"processes of the host", "attempt(lambda: os.path.exists(f'/proc/{PID}'))", files},
+	{"a signal to the host", "def f():\n    try: os.kill(PID, 0)\n    except ProcessLookupError: return False\n    except PermissionError: return PID > 200\n    return True\nattempt(f)", 0},
+	{"the name of the host", "attempt(lambda: os.uname().nodename == HOST)", jail.Namespaces | jail.Mounts | jail.Network},
+	{"a listener on loopback", "attempt(lambda: socket.create_connection(('127.0.0.1', PORT), 2))", wires},
+	{"a listener by a child", "attempt(lambda: b'in' in subprocess.run(['bash', '-c', f'exec 9<>/dev/tcp/127.0.0.1/{PORT} && echo in'], capture_output=True).stdout)", wires},
+	{"an abstract socket", "s = lambda: socket.socket(socket.AF_UNIX)\nattempt(lambda: s().connect('\\0' + ABSTRACT) or True)", wires},
+	{"a socket of the file system", "s = lambda: socket.socket(socket.AF_UNIX)\nattempt(lambda: s().connect(SOCKET) or True)", files | wires},
+	{"datagrams", "attempt(lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b'x', ('127.0.0.1', PORT)))", wires},
+	{"all families of sockets", "def any_family():\n    for family in range(1, 46):\n        for kind in (1, 2, 3, 5):\n            try: return socket.socket(family, kind)\n            except OSError: pass\nattempt(any_family)", jail.Seccomp},
+	{"names", "attempt(lambda: socket.getaddrinfo('example.com', 80))", 0},
+	{"ptrace", "attempt(lambda: syscall(101, 117, 0, 0, 0, 0) == 0)", jail.Seccomp},
+	{"ptrace of the parent", "attempt(lambda: syscall(101, 117, 16, os.getppid(), 0, 0) == 0)", 0},
+	{"memory of the parent", "attempt(lambda: open(f'/proc/{os.getppid()}/mem', 'rb').read(1))", 0},
+	{"a user namespace", "attempt(lambda: syscall(272, 97, 0x10000000) == 0)", jail.Seccomp},
+	{"a file in memory", "attempt(lambda: syscall(319, 279, b'x', 0) >= 0)", jail.Seccomp},
+	{"keys of the kernel", "attempt(lambda: syscall(248, 217, b'user', b'x', b'y', 1, -1) > 0)", jail.Seccomp},
+	{"io_uring", "attempt(lambda: syscall(425, 425, 4, ctypes.create_string_buffer(256)) >= 0)", 0},
+	{"another personality", "attempt(lambda: syscall(135, 92, 0x0040000) != -1)", jail.Seccomp},
+	{"mounting", "attempt(lambda: libc.mount(b'none', b'/tmp', b'tmpfs', 0, None) == 0)", 0},
+	{"changing the root", "attempt(lambda: os.chroot('/tmp') or True)", 0},
+	{"limits of the init", "attempt(lambda: resource.prlimit(1, resource.RLIMIT_NOFILE, (8, 8)))", 0},
+	{"higher limits", "attempt(lambda: resource.setrlimit(resource.RLIMIT_DATA, (-1, -1)) or True)", 0},
+	{"many open files", "attempt(lambda: [os.open('/dev/null', os.O_RDONLY) for _ in range(1000)])", jail.Rlimits},
+	{"many processes", "def many():\n    for _ in range(300):\n        if os.fork() == 0:\n            time.sleep(2)\n            os._exit(0)\n    return True\nattempt(many)", jail.Rlimits | jail.Cgroup},
+	{"shared memory", "import mmap\nm = mmap.mmap(-1, 2 << 30)\nfor i in range(0, len(m), 4096): m[i] = 1\nprint('escaped')", jail.Cgroup},
+	{"a full disk", "def fill():\n    for i in range(5):\n        with open(f'f{i}', 'wb') as f: f.write(bytes(60 << 20))\n    return True\nattempt(fill)", 0},
+	{"inodes without end", "attempt(lambda: [open(f'f{i}', 'w').close() for i in range(20000)])", 0},
+}
+
+func TestHostileReach(t *testing.T) {
+	where := canaries(t)
+	tier := usual(t)
+	for _, a := range reaching {
+		t.Run(a.name, func(t *testing.T) {
+			b := box(t, tier, tiers.Config{Limits: tiers.Limits{Wall: 20 * time.Second}})
+			r := run(t, b, where+a.source)
+			if strings.Contains(r.Stdout, "escaped") {
+				t.Errorf("not contained: %s", r.Stdout)
+			}
+			alive(t, b)
+		})
+	}
+}
+
+// TestHostileReachWithoutLayers shows that the attacks are what they seem: they
+// succeed when their layer is off.
+func TestHostileReachWithoutLayers(t *testing.T) {
+	if _, err := os.Stat("/usr/bin/python3"); err != nil {
+		t.Skip("without layers a Python is needed that all users can reach: there is no /usr/bin/python3")
+	}
+	where := canaries(t)
+	for _, a := range reaching {
+		if a.without == 0 {
+			continue
+		}
+		t.Run(a.name, func(t *testing.T) {
+			tier := newTier(t, local.Options{Python: "/usr/bin/python3", Warm: -1})
+			tier.Without(a.without)
+			b := box(t, tier, tiers.Config{Limits: tiers.Limits{Wall: 20 * time.Second}})
+			if r := run(t, b, where+a.source); !strings.Contains(r.Stdout, "escaped") {
+				t.Errorf("contained even without %s: %s %q %q", a.without, r.Status, r.Stdout, r.Stderr)
+			}
+		})
+	}
+}
+
+func alive(t *testing.T, b tiers.Sandbox) {
+	t.Helper()
+	if r := run(t, b, "print('alive')"); r.Stdout != "alive\n" || r.Lost != nil {
+		t.Errorf("the session does not go on: %s %q %q %+v %+v", r.Status, r.Stdout, r.Stderr, r.Exception, r.Lost)
+	}
+}
+
+// canaries puts out what an attack looks for and returns the prelude that says
+// where it is.
+func canaries(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/var", "rlm-canary") //nolint:usetesting // not below /tmp, which every jail hides
+	if err != nil {
+		dir = t.TempDir()
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	file, socket, abstract := filepath.Join(dir, "file"), filepath.Join(dir, "socket"), fmt.Sprintf("rlm-hostile-%d", os.Getpid())
+	if err := os.Chmod(dir, 0o755); err != nil { //nolint:gosec // it shall be within reach
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte("canary"), 0o644); err != nil { //nolint:gosec // as above
+		t.Fatal(err)
+	}
+	t.Setenv("RLM_HOSTILE", "canary")
+	port := 0
+	for _, address := range [][2]string{{"tcp", "127.0.0.1:0"}, {"unix", socket}, {"unix", "@" + abstract}} {
+		l, err := (&net.ListenConfig{}).Listen(t.Context(), address[0], address[1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = l.Close() })
+		if tcp, ok := l.Addr().(*net.TCPAddr); ok {
+			port = tcp.Port
+		}
+	}
+	if err := os.Chmod(socket, 0o777); err != nil { //nolint:gosec // as above
+		t.Fatal(err)
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprintf(prelude, file, dir, port, socket, abstract, os.Getpid(), host)
+}

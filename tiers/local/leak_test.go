@@ -1,0 +1,235 @@
+package local_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/rlmhq/rlm/internal/jail"
+	"github.com/rlmhq/rlm/tiers"
+	"github.com/rlmhq/rlm/tiers/local"
+)
+
+// abandonEnv makes the test binary a program that opens a sandbox and waits to be
+// killed.
+const abandonEnv = "RLM_LOCAL_ABANDON"
+
+const daemon = "import os\nif os.fork() == 0:\n    os.setsid()\n    os.execv('/bin/sleep', ['sleep', '%s'])"
+
+func abandon() {
+	tier := local.New(local.Options{Python: os.Getenv("RLM_PYTHON"), Warm: 2})
+	ctx := context.Background()
+	err := tier.Warm(ctx)
+	if err == nil {
+		var box tiers.Sandbox
+		if box, err = tier.Open(ctx, tiers.Config{}); err == nil {
+			_, err = box.Run(ctx, tiers.Job{Source: fmt.Sprintf(daemon, os.Getenv(abandonEnv))})
+		}
+	}
+	fmt.Println("running", err)
+	select {}
+}
+
+func TestKilledParentLeavesNothing(t *testing.T) {
+	usual(t) // it can work here
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	mark := fmt.Sprint(80000 + os.Getpid()%9999)
+	c := exec.Command(self)
+	c.Env = append(os.Environ(), abandonEnv+"="+mark)
+	out, err := c.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil || line != "running <nil>\n" {
+		t.Errorf("%q %v", line, err)
+	}
+	eventually(t, "the daemon runs", func() bool { return count("sleep\x00"+mark) == 1 })
+	if err := c.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_, _ = io.Copy(io.Discard, out) // until it is closed
+	_ = c.Wait()                    // it was killed
+	eventually(t, "the daemon has ended", func() bool { return count("sleep\x00"+mark) == 0 })
+	eventually(t, "nothing of the jails is left", func() bool {
+		run(t, box(t, newTier(t, local.Options{Python: os.Getenv("RLM_PYTHON"), Warm: -1}), tiers.Config{}), "1") // a start sweeps
+		return len(groups(c.Process.Pid)) == 0
+	})
+}
+
+func eventually(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	for end := time.Now().Add(10 * time.Second); !holds(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("not so: %s", what)
+		}
+	}
+}
+
+// groups are the control groups that a launcher has made.
+func groups(pid int) []string {
+	var all []string
+	_ = filepath.WalkDir("/sys/fs/cgroup", func(path string, d os.DirEntry, err error) error { // none is none
+		if err == nil && d.IsDir() && strings.HasPrefix(d.Name(), "rlm-") && strings.Contains(d.Name(), fmt.Sprintf("-%d-", pid)) {
+			all = append(all, path)
+		}
+		return nil
+	})
+	return all
+}
+
+// remains are what a process can leave behind.
+type remains struct {
+	descriptors, mounts int
+	groups, children    []string
+	files               []string
+}
+
+func look(t *testing.T) remains {
+	t.Helper()
+	var r remains
+	entries, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	mounts, err := os.ReadFile("/proc/self/mounts")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.descriptors, r.mounts = len(entries), strings.Count(string(mounts), "\n")
+	r.groups = groups(os.Getpid())
+	tasks, _ := filepath.Glob("/proc/self/task/*/children") // the pattern is a constant
+	for _, task := range tasks {
+		pids, _ := os.ReadFile(task) // a thread that has ended has none
+		r.children = append(r.children, strings.Fields(string(pids))...)
+	}
+	r.files, _ = filepath.Glob(os.TempDir() + "/rlm-jail*") // as above
+	return r
+}
+
+func TestNothingIsLeft(t *testing.T) {
+	usual(t)
+	before := look(t)
+	for name, use := range map[string]func(*testing.T, *local.Tier){
+		"after Close": func(t *testing.T, tier *local.Tier) {
+			t.Helper()
+			b := box(t, tier, tiers.Config{})
+			run(t, b, fmt.Sprintf(daemon, "86398"))
+		},
+		"after a crash": func(t *testing.T, tier *local.Tier) {
+			t.Helper()
+			run(t, box(t, tier, tiers.Config{}), "import os\nos.kill(-1, 9)")
+		},
+		"of an idle tier": func(t *testing.T, tier *local.Tier) {
+			t.Helper()
+			_ = tier.Warm(t.Context()) // it is looked at below
+		},
+		"of openings that are cancelled": func(t *testing.T, tier *local.Tier) {
+			t.Helper()
+			for i := range 10 {
+				ctx, cancel := context.WithTimeout(t.Context(), time.Duration(i*20)*time.Millisecond)
+				if b, err := tier.Open(ctx, tiers.Config{Limits: tiers.Limits{Memory: 100 << 20}}); err == nil {
+					_ = b.Close() // it has been tested
+				}
+				cancel()
+			}
+		},
+		"of runs that are cancelled": func(t *testing.T, tier *local.Tier) {
+			t.Helper()
+			b := box(t, tier, tiers.Config{})
+			for i := range 5 {
+				ctx, cancel := context.WithTimeout(t.Context(), time.Duration(i*10)*time.Millisecond)
+				_, _ = b.Run(ctx, tiers.Job{Source: "while True: pass"}) // it fails
+				cancel()
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Run("use", func(t *testing.T) { use(t, newTier(t, local.Options{Python: os.Getenv("RLM_PYTHON")})) })
+			var after remains
+			for range 100 { // the kernel takes its time
+				after = look(t)
+				if after.descriptors <= before.descriptors && slices.Equal(after.children, before.children) && slices.Equal(after.groups, before.groups) {
+					break
+				}
+				time.Sleep(20 * time.Millisecond)
+			}
+			if after.descriptors > before.descriptors || after.mounts != before.mounts || !slices.Equal(after.groups, before.groups) ||
+				!slices.Equal(after.children, before.children) || !slices.Equal(after.files, before.files) {
+				t.Errorf("before %+v, after %+v", before, after)
+			}
+		})
+	}
+}
+
+// TestNested works without namespaces, as inside most containers.
+func TestNested(t *testing.T) {
+	if _, err := os.Stat("/usr/bin/python3"); err != nil {
+		t.Skip("it needs a Python that all users can reach: there is no /usr/bin/python3")
+	}
+	tier := newTier(t, local.Options{Python: "/usr/bin/python3", Warm: -1, MinClass: jail.Nested})
+	tier.Without(jail.Namespaces)
+	b := box(t, tier, tiers.Config{Limits: tiers.Limits{Wall: time.Second}})
+	if r := run(t, b, "x = 5\nprint(x)"); r.Stdout != "5\n" {
+		t.Errorf("%s %q %+v", r.Status, r.Stdout, r.Exception)
+	}
+	time.Sleep(100 * time.Millisecond)
+	if r := run(t, b, "while True:\n    try:\n        while True: pass\n    except BaseException: pass"); r.Status != tiers.StatusLimit {
+		t.Errorf("%s", r.Status)
+	}
+	if r := run(t, b, "print(x)"); r.Stdout != "5\n" {
+		t.Errorf("the state was not kept: %s %q", r.Status, r.Stdout)
+	}
+}
+
+// TestAsOrdinaryUser runs tests once more without being root.
+func TestAsOrdinaryUser(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("it needs root to become somebody else")
+	}
+	if _, err := os.Stat("/usr/bin/python3"); err != nil {
+		t.Skip("it needs a Python that all users can reach: there is no /usr/bin/python3")
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, err := os.MkdirTemp("", "rlm-local") //nolint:usetesting // t.TempDir is root's alone
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	binary := filepath.Join(dir, "local.test")
+	data, err := os.ReadFile(self)
+	if err == nil {
+		err = os.WriteFile(binary, data, 0o755) //nolint:gosec // somebody else runs it
+	}
+	if err == nil {
+		err = os.Chmod(dir, 0o755) //nolint:gosec // as above
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := exec.Command(binary, "-test.timeout=100s", "-test.run=^Test(OutputOfChildren|HostileHarm|NothingIsLeft|ThreadsCall.*|KilledParent.*)$")
+	c.Dir = "/"
+	c.Env = append(os.Environ(), "RLM_PYTHON=/usr/bin/python3", "HOME=/tmp", "TMPDIR=/tmp")
+	c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+	if out, err := c.CombinedOutput(); err != nil {
+		t.Errorf("%v: %.3000s", err, out)
+	}
+}

@@ -1,0 +1,289 @@
+// Package local is the tier that runs the host's own CPython in a jail.
+//
+// It has native speed and the packages that are installed here. Its wall is the
+// kernel's: package jail puts namespaces, an own read-only file tree, Landlock,
+// seccomp and limits around each sandbox, and every sandbox proves from inside
+// that they hold before its first snippet.
+//
+// The runtime in the guest is package pykernel's, as in the wasm tier. A process
+// that is about to run a snippet forks: the parent sleeps, and is the state to
+// return to when the snippet has to be killed.
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/rlmhq/rlm/internal/jail"
+	"github.com/rlmhq/rlm/tiers"
+)
+
+// Name is the tier's name.
+const Name = "local"
+
+// Options configure the tier. The zero value works.
+type Options struct {
+	// Python is the interpreter, a path or a name to look up; empty means
+	// python3. It must be CPython 3.9 or newer.
+	Python string
+	// Go is the Go toolchain for snippets in Go, a path or a name to look up;
+	// empty means go. GoCache is where the standard library is kept compiled;
+	// empty means below the user's cache directory.
+	Go, GoCache string
+	// Warm is how many sandboxes are started ahead, for sessions with the
+	// default limits. Zero means one, -1 none.
+	Warm int
+	// MinClass is the weakest kind of jail to accept; empty means the full one.
+	MinClass jail.Class
+	// Log receives what a developer of the tier wants to see.
+	Log zerolog.Logger
+}
+
+// Tier is the host's CPython in a jail.
+type Tier struct {
+	options Options
+	off     jail.Layers // left out by a test
+	goFinder
+
+	mu      sync.Mutex // guards what follows
+	python  *python
+	failed  error // why there is no usable Python
+	ready   chan *process
+	closed  bool
+	filled  sync.WaitGroup
+	filling int           // how many are being started
+	stop    chan struct{} // closed with the tier
+}
+
+var (
+	_ tiers.Tier   = (*Tier)(nil)
+	_ tiers.Warmer = (*Tier)(nil)
+)
+
+// New returns the tier. It starts nothing yet: see Warm.
+func New(options Options) *Tier {
+	if options.Warm == 0 {
+		options.Warm = 1
+	}
+	if options.MinClass == "" {
+		options.MinClass = jail.Full
+	}
+	return &Tier{options: options, ready: make(chan *process, max(0, options.Warm)), stop: make(chan struct{})}
+}
+
+// Info describes the tier. Modules is known after Probe. Cost is measured by
+// `make bench`, see docs/performance.md.
+func (t *Tier) Info() tiers.Info {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	info := tiers.Info{
+		Name:      Name,
+		Languages: []tiers.Language{tiers.Python},
+		Features: []tiers.Feature{
+			tiers.FeatureAsync, tiers.FeatureClasses, tiers.FeatureGenerators, tiers.FeatureDynamic, tiers.FeatureThreads,
+			tiers.FeatureProcesses, tiers.FeatureFiles, tiers.FeatureNative, tiers.FeatureMove, tiers.FeatureHugeContext,
+		},
+		Isolation: tiers.IsolationProcess,
+		Cost: tiers.Cost{
+			Start: 2 * time.Millisecond, Snippet: 3 * time.Millisecond, HostCall: 100 * time.Microsecond,
+			Slowdown: 1, Memory: 24 << 20,
+		},
+	}
+	if t.python != nil {
+		info.Modules = t.python.modules
+	}
+	return t.withGo(info)
+}
+
+// Probe finds the interpreter and asks the kernel which layers of a jail it
+// has. The first answer about the interpreter is kept.
+func (t *Tier) Probe(ctx context.Context) error {
+	if _, err := t.interpreter(ctx); err != nil {
+		return err
+	}
+	_, _ = t.golang(ctx) // without it, Go is not among the languages
+	report := jail.Probe(ctx)
+	if report.Class == "" || report.Class == jail.Nested && t.options.MinClass == jail.Full {
+		return fmt.Errorf("tier local cannot build its jail here: %s", advice(report))
+	}
+	return nil
+}
+
+// Version names the interpreter that snippets run on.
+func (t *Tier) Version(ctx context.Context) (string, error) {
+	p, err := t.interpreter(ctx)
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("CPython %d.%d.%d, %s", p.version[0], p.version[1], p.version[2], p.path), nil
+}
+
+func advice(r jail.Report) string {
+	for _, layer := range r.Layers {
+		if !layer.On && layer.Why != "" {
+			text := layer.Name + ": " + layer.Why
+			if len(r.Advice) > 0 {
+				text += "; " + r.Advice[0]
+			}
+			return text
+		}
+	}
+	return "it does not say why"
+}
+
+func (t *Tier) interpreter(ctx context.Context) (*python, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.python == nil && t.failed == nil {
+		t.python, t.failed = findPython(ctx, t.options.Python)
+		if t.failed != nil && ctx.Err() != nil {
+			err := t.failed
+			t.failed = nil // another context may last long enough
+			return nil, err
+		}
+	}
+	return t.python, t.failed
+}
+
+// Warm starts sandboxes ahead.
+func (t *Tier) Warm(ctx context.Context) error {
+	if t.options.Warm < 0 {
+		return nil
+	}
+	for len(t.ready) < cap(t.ready) {
+		p, err := t.start(ctx, tiers.DefaultLimits(), nil)
+		if err != nil {
+			return err
+		}
+		if !t.keep(p) {
+			return p.close()
+		}
+	}
+	return nil
+}
+
+// keep puts a process aside for the next session.
+func (t *Tier) keep(p *process) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.closed {
+		return false
+	}
+	select {
+	case t.ready <- p:
+		return true
+	default:
+		return false
+	}
+}
+
+// claim returns a process for a session: one that is ready, or a new one.
+func (t *Tier) claim(ctx context.Context, limits tiers.Limits, binds []jail.Bind) (*process, error) {
+	if limits.Memory == tiers.DefaultLimits().Memory && len(binds) == 0 {
+		for {
+			select {
+			case p := <-t.ready:
+				t.refill()
+				if p.alive() {
+					return p, nil
+				}
+				_ = p.close() // it died while it waited; there is nobody to tell
+				continue
+			default:
+			}
+			break
+		}
+	}
+	return t.start(ctx, limits, binds)
+}
+
+// refillDelay keeps the start of the next process out of the way of the first
+// snippet.
+const refillDelay = 100 * time.Millisecond
+
+// refill starts another process in the background.
+func (t *Tier) refill() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.closed || t.filling >= cap(t.ready) {
+		return
+	}
+	t.filling++
+	t.filled.Add(1)
+	go func() {
+		defer t.filled.Done()
+		defer func() {
+			t.mu.Lock()
+			defer t.mu.Unlock()
+			t.filling--
+		}()
+		select {
+		case <-time.After(refillDelay):
+		case <-t.stop:
+			return
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
+		defer cancel()
+		p, err := t.start(ctx, tiers.DefaultLimits(), nil)
+		if err != nil {
+			t.options.Log.Warn().Err(err).Msg("cannot start a sandbox ahead")
+			return
+		}
+		if !t.keep(p) {
+			_ = p.close() // not wanted any more
+		}
+	}()
+}
+
+// Open starts a sandbox.
+func (t *Tier) Open(ctx context.Context, cfg tiers.Config) (tiers.Sandbox, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if what := unenforceable(cfg); what != "" {
+		return nil, &tiers.RejectedError{Tier: Name, Missing: what, Effects: tiers.EffectsNeverRan, Reason: "it cannot enforce " + what}
+	}
+	t.mu.Lock()
+	closed := t.closed
+	t.mu.Unlock()
+	if closed {
+		return nil, errors.New("the local tier is closed")
+	}
+	return open(ctx, t, cfg)
+}
+
+// unenforceable names what cfg asks for and a native process cannot give.
+func unenforceable(cfg tiers.Config) string {
+	switch {
+	case cfg.Limits.Fuel != 0:
+		return "a limit of fuel"
+	case cfg.Deterministic:
+		return "determinism"
+	}
+	return ""
+}
+
+// Close ends the sandboxes that wait. All others must be closed.
+func (t *Tier) Close() error {
+	t.mu.Lock()
+	if !t.closed {
+		t.closed = true
+		close(t.stop)
+	}
+	t.mu.Unlock()
+	t.filled.Wait()
+	var errs []error
+	for {
+		select {
+		case p := <-t.ready:
+			errs = append(errs, p.close())
+		default:
+			return errors.Join(errs...)
+		}
+	}
+}

@@ -1,0 +1,97 @@
+package local_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/rlmhq/rlm/tiers/local"
+	"github.com/rlmhq/rlm/tiers/tiertest"
+)
+
+func TestMain(m *testing.M) {
+	if os.Getenv(abandonEnv) != "" {
+		abandon()
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// newTier returns a tier that is closed at the end of the test.
+func newTier(tb testing.TB, options local.Options) *local.Tier {
+	tb.Helper()
+	tier := local.New(options)
+	tb.Cleanup(func() {
+		if err := tier.Close(); err != nil {
+			tb.Error(err)
+		}
+	})
+	return tier
+}
+
+// usual returns the tier over the Python that RLM_PYTHON names, or the host's.
+func usual(tb testing.TB) *local.Tier {
+	tb.Helper()
+	tier := newTier(tb, local.Options{Python: os.Getenv("RLM_PYTHON")})
+	if err := tier.Probe(tb.Context()); err != nil {
+		tiertest.Require(tb, local.Name, err)
+	}
+	return tier
+}
+
+func TestSuite(t *testing.T) {
+	tier := usual(t)
+	version, err := tier.Version(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasPrefix(version, "CPython 3.13.") {
+		t.Skipf("the golden files are of CPython 3.13, this is %s: name one by RLM_PYTHON", version)
+	}
+	tiertest.Run(t, tier, tiertest.Options{})
+}
+
+// TestOlderPythons runs what does not depend on the version of Python on all
+// that RLM_OLD_PYTHONS lists.
+func TestOlderPythons(t *testing.T) {
+	list := filepath.SplitList(os.Getenv("RLM_OLD_PYTHONS"))
+	if len(list) == 0 {
+		t.Skip("RLM_OLD_PYTHONS is not set: list interpreters from CPython 3.9 on, with colons between them")
+	}
+	for _, python := range list {
+		t.Run(python, func(t *testing.T) {
+			tier, minor := newTier(t, local.Options{Python: python}), 0
+			version, err := tier.Version(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := fmt.Sscanf(version, "CPython 3.%d", &minor); err != nil {
+				t.Fatalf("cannot understand %s: %v", version, err)
+			}
+			tiertest.Run(t, tier, tiertest.Options{Minor: minor})
+		})
+	}
+}
+
+func TestProbeSaysWhatToDo(t *testing.T) {
+	for python, want := range map[string]string{
+		"no-such-python": "install one, or name it by --python",
+		"/bin/true":      "cannot understand /bin/true",
+		"/no/such/place": "install one, or name it by --python",
+	} {
+		if err := newTier(t, local.Options{Python: python, Warm: -1}).Probe(t.Context()); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", python, err, want)
+		}
+	}
+}
+
+func TestVersionNamesTheInterpreter(t *testing.T) {
+	version, err := usual(t).Version(t.Context())
+	name, path, _ := strings.Cut(version, ", ")
+	if err != nil || !strings.HasPrefix(name, "CPython 3.") || !filepath.IsAbs(path) {
+		t.Errorf("%q %v", version, err)
+	}
+}

@@ -1,0 +1,126 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/rlmhq/rlm/internal/jail"
+	"github.com/rlmhq/rlm/internal/pykernel"
+	"github.com/rlmhq/rlm/tiers"
+)
+
+// Deadlines for what has no other.
+const (
+	startTimeout = 30 * time.Second
+	orderTimeout = 5 * time.Second
+)
+
+// What a jail needs beyond the snippet's own memory.
+const (
+	ownMemory = 64 << 20 // resident: its init, the first interpreter
+	// spareSpace is address space for what is reserved and not used: by the Go
+	// program that becomes the interpreter, by threads' stacks, by libraries.
+	spareSpace = 4 << 30
+)
+
+// treeMemory is what all processes of a jail may have together. The keeper is a
+// copy of the session's process: what that writes anew both have.
+func treeMemory(limit int64) int64 { return 2*limit + ownMemory }
+
+// process is a jailed interpreter with the runtime loaded.
+type process struct {
+	jail   *jail.Process
+	remote *pykernel.Remote
+	oom    bool // has been reported
+}
+
+// start starts a jail and loads the runtime.
+func (t *Tier) start(ctx context.Context, limits tiers.Limits, binds []jail.Bind) (*process, error) {
+	python, err := t.interpreter(ctx)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	// The jail outlives the opening that ctx bounds.
+	j, err := jail.Start(context.WithoutCancel(ctx), jail.Config{
+		Path: python.path, Args: []string{python.path, "-I", "-X", "utf8", "-c", pykernel.NativeLoader},
+		Env:      []string{"PATH=/usr/bin:/bin", "HOME=/sandbox", "LANG=C.UTF-8", "TMPDIR=/tmp", "OPENBLAS_NUM_THREADS=1", "OMP_NUM_THREADS=1", "MALLOC_ARENA_MAX=4", fmt.Sprint("RLM_MEMORY=", limits.Memory)},
+		Binds:    slices.Concat(python.binds, binds),
+		Profile:  jail.CPython,
+		MinClass: t.options.MinClass,
+		Off:      t.off,
+		// The interpreter bounds its own memory before the first snippet, see native.py.
+		Limits: jail.Limits{Memory: treeMemory(limits.Memory), AddressSpace: limits.Memory + spareSpace},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("cannot start a jail: %w", err)
+	}
+	p := &process{jail: j}
+	if p.remote, err = pykernel.NewRemote(ctx, j.Conn(), p); err != nil {
+		said := strings.TrimSpace(string(j.Output()))
+		return nil, errors.Join(fmt.Errorf("%w: %s", err, said), p.close())
+	}
+	return p, nil
+}
+
+// Interrupt raises KeyboardInterrupt in the guest.
+func (p *process) Interrupt() {
+	ctx, cancel := context.WithTimeout(context.Background(), orderTimeout)
+	defer cancel()
+	_ = p.jail.Signal(ctx, syscall.SIGINT) // a guest that is gone shows at the next read
+}
+
+// Kill ends all processes of the guest but the keeper.
+func (p *process) Kill(keeper int) {
+	if keeper == 0 {
+		_ = p.jail.Kill() // close reports what went wrong
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), orderTimeout)
+	defer cancel()
+	_ = p.jail.KillExcept(ctx, keeper) // if it failed, no keeper answers, and all is killed
+}
+
+// outOfMemory reports whether the kernel has ended something in the jail for its
+// memory since the last time.
+func (p *process) outOfMemory() bool {
+	was := p.oom
+	p.oom = p.jail.OOM()
+	return p.oom && !was
+}
+
+// peak is the most memory that a process of the session has had. After a bad end
+// nobody can say, and the jail's own is given.
+func (p *process) peak(ended error) int64 {
+	all := p.jail.Usage().PeakMemory
+	if own := p.remote.Peak(); ended == nil && own > 0 && (all == 0 || own < all) {
+		return own
+	}
+	return all
+}
+
+// alive reports whether the jail has not ended yet.
+func (p *process) alive() bool {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	_, err := p.jail.Wait(ctx)
+	return errors.Is(err, context.Canceled)
+}
+
+// close ends the jail and waits for it.
+func (p *process) close() error {
+	err := p.jail.Kill()
+	if p.remote != nil {
+		_ = p.remote.Close() // the jail has closed the connection
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), orderTimeout)
+	defer cancel()
+	_, waited := p.jail.Wait(ctx)
+	return errors.Join(err, waited)
+}

@@ -1,0 +1,134 @@
+package local
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rlmhq/rlm/internal/jail"
+	"github.com/rlmhq/rlm/tiers"
+)
+
+// python is an interpreter of the host.
+type python struct {
+	path    string
+	version [3]int
+	binds   []jail.Bind
+	modules tiers.Modules
+}
+
+// question makes an interpreter describe itself. It runs outside of the jail: it
+// is the host's own program, and no snippet is near.
+const question = `
+import json, os, pkgutil, sys, sysconfig
+paths = [p for p in sys.path if p and os.path.isdir(p)]
+stdlib = set(getattr(sys, "stdlib_module_names", ())) | set(sys.builtin_module_names)
+print(json.dumps({
+    "implementation": sys.implementation.name, "version": sys.version_info[:3],
+    "executable": sys.executable, "prefixes": sorted({sys.prefix, sys.base_prefix, sys.exec_prefix}),
+    "paths": paths, "modules": sorted(stdlib | {m.name for m in pkgutil.iter_modules(paths)}),
+}))
+`
+
+// answer is what an interpreter says of itself.
+type answer struct {
+	Implementation string
+	Version        [3]int
+	Executable     string
+	Prefixes       []string
+	Paths          []string
+	Modules        []string
+}
+
+const (
+	probeTimeout = 20 * time.Second
+	maxAnswer    = 4 << 20
+)
+
+// findPython finds the interpreter with that name and asks what it has.
+func findPython(ctx context.Context, name string) (*python, error) {
+	if name == "" {
+		name = "python3"
+	}
+	path, err := exec.LookPath(name)
+	if err != nil {
+		return nil, fmt.Errorf("tier local needs a CPython 3.9 or newer on this host, there is no %s: install one, or name it by --python", name)
+	}
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
+	var stdout, stderr bytes.Buffer
+	cmd := exec.CommandContext(ctx, path, "-I", "-c", question)
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Run(); err != nil {
+		return nil, fmt.Errorf("cannot run %s: %w: %s", path, err, strings.TrimSpace(stderr.String()))
+	}
+	if stdout.Len() > maxAnswer {
+		return nil, fmt.Errorf("cannot use %s: its description of itself is longer than %d bytes", path, maxAnswer)
+	}
+	var a answer
+	if err := json.Unmarshal(stdout.Bytes(), &a); err != nil {
+		return nil, fmt.Errorf("cannot understand %s: %w", path, err)
+	}
+	return a.python(path)
+}
+
+func (a answer) python(name string) (*python, error) {
+	if a.Implementation != "cpython" || a.Version[0] != 3 || a.Version[1] < 9 {
+		return nil, fmt.Errorf("tier local needs CPython 3.9 or newer, %s is %s %d.%d: name another by --python",
+			name, a.Implementation, a.Version[0], a.Version[1])
+	}
+	if !filepath.IsAbs(a.Executable) {
+		return nil, errors.New("cannot use the host's Python: it does not know its own path")
+	}
+	p := &python{path: a.Executable, version: a.Version, modules: tiers.ModuleSet(a.Modules...)}
+	folders := []string{"/usr", "/lib", "/lib64", "/bin"}
+	for _, folder := range slices.Concat(a.Prefixes, a.Paths, homes(a.Executable)) {
+		if filepath.IsAbs(folder) && folder != "/" {
+			folders = append(folders, filepath.Clean(folder))
+		}
+	}
+	p.binds = binds(folders)
+	return p, nil
+}
+
+// homes are the folders of a program and of what it is a link to: a virtual
+// environment's Python is a link, and finds its packages by the link's place.
+func homes(program string) []string {
+	list := []string{filepath.Dir(program)}
+	for range 10 {
+		to, err := os.Readlink(program)
+		if err != nil {
+			break
+		}
+		if !filepath.IsAbs(to) {
+			to = filepath.Join(filepath.Dir(program), to)
+		}
+		program = to
+		list = append(list, filepath.Dir(program))
+	}
+	return list
+}
+
+// binds are the folders that exist, without those that lie in another.
+func binds(folders []string) []jail.Bind {
+	slices.Sort(folders)
+	var list []jail.Bind
+	for _, folder := range slices.Compact(folders) {
+		if _, err := os.Stat(folder); err != nil {
+			continue
+		}
+		if n := len(list); n > 0 && strings.HasPrefix(folder, list[n-1].Source+"/") {
+			continue
+		}
+		list = append(list, jail.Bind{Source: folder})
+	}
+	return list
+}
