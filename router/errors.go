@@ -1,0 +1,54 @@
+package router
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/rlmhq/rlm/tiers"
+)
+
+// ErrNoTier says that no tier may run a snippet. The error is a [*NoTierError],
+// which holds the reasons.
+var ErrNoTier = errors.New("no tier may run the snippet")
+
+// ErrMismatch says that a snippet which was started again in another tier made
+// other host calls than before, so that the answers it had been given do not
+// fit. It comes wrapped in a [*tiers.BrokenError].
+var ErrMismatch = errors.New("the snippet does not repeat its host calls")
+
+// NoTierError lists why each tier was refused. It wraps [ErrNoTier].
+type NoTierError struct {
+	// Refusals are the reasons, one for each tier.
+	Refusals []Refusal
+	// Effects says whether the snippet made host calls before the last tier
+	// rejected it. Its effects on the namespace are undone in any case.
+	Effects tiers.Effects
+}
+
+// Error lists the refusals, one a line.
+func (e *NoTierError) Error() string {
+	var b strings.Builder
+	b.WriteString(ErrNoTier.Error())
+	if len(e.Refusals) == 0 {
+		b.WriteString(": there is none")
+	}
+	for _, r := range e.Refusals {
+		fmt.Fprintf(&b, "\n  tier %s: %s", r.Tier, r.Reason)
+	}
+	return b.String()
+}
+
+// Unwrap returns [ErrNoTier].
+func (e *NoTierError) Unwrap() error { return ErrNoTier }
+
+// rejection returns the rejection that err is, nil if it is anything else: also
+// if a tier broke because of another's rejection.
+func rejection(err error) *tiers.RejectedError {
+	var broken *tiers.BrokenError
+	var rejected *tiers.RejectedError
+	if errors.As(err, &broken) || !errors.As(err, &rejected) {
+		return nil
+	}
+	return rejected
+}

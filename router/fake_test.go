@@ -1,0 +1,413 @@
+package router
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/rlmhq/rlm/tiers"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// fake is a tier in memory. Its snippets are statements, one a line:
+//
+//	set NAME VALUE    binds a variable
+//	show NAME         writes a variable to stdout
+//	print TEXT        writes to stdout
+//	call F JSON       makes a host call and waits for it
+//	start F JSON      makes a host call and does not wait
+//	await             waits for the started calls
+//	need MODULE       rejects the snippet if the tier lacks the module and the
+//	                  job is rejectable, else raises
+//	reject            rejects the snippet, asked or not
+//	break             breaks the tier
+//	hang              waits for the context
+type fake struct {
+	info   tiers.Info
+	probe  func(context.Context) error
+	opens  error // what Open fails with
+	imp    error // what Import fails with
+	exp    error // what Export fails with
+	left   []tiers.Left
+	single bool // its sandboxes can neither export nor import
+	noFork bool
+	// rewrite changes what a snippet is, so that it does not repeat itself.
+	rewrite func(source string) string
+
+	mu     sync.Mutex
+	probes int
+	opened int
+	closed int
+	jobs   []tiers.Job
+	inputs []*tiers.Input
+}
+
+func (f *fake) Info() tiers.Info { return f.info }
+
+func (f *fake) Probe(ctx context.Context) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.probes++
+	if f.probe != nil {
+		return f.probe(ctx)
+	}
+	return nil
+}
+
+func (f *fake) Open(_ context.Context, cfg tiers.Config) (tiers.Sandbox, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.opens != nil {
+		return nil, f.opens
+	}
+	f.opened++
+	for i := range cfg.Inputs {
+		f.inputs = append(f.inputs, &cfg.Inputs[i])
+	}
+	core := &fakeSandbox{tier: f, cfg: cfg, vars: map[string]string{}}
+	switch {
+	case f.single:
+		return core, nil
+	case f.noFork:
+		return &fakeMover{core}, nil
+	}
+	return &fakeForker{fakeMover{core}}, nil
+}
+
+func (f *fake) live() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.opened - f.closed
+}
+
+type fakeSandbox struct {
+	tier    *fake
+	cfg     tiers.Config
+	vars    map[string]string
+	snippet int
+	closed  bool
+}
+
+// fakeMover can move, fakeForker can be copied too.
+type (
+	fakeMover  struct{ *fakeSandbox }
+	fakeForker struct{ fakeMover }
+)
+
+func (s *fakeSandbox) Close() error {
+	s.tier.mu.Lock()
+	defer s.tier.mu.Unlock()
+	if !s.closed {
+		s.tier.closed++
+	}
+	s.closed = true
+	return nil
+}
+
+func (s *fakeMover) Export(context.Context) (tiers.State, error) {
+	if s.tier.exp != nil {
+		return tiers.State{}, s.tier.exp
+	}
+	data, err := json.Marshal(s.vars)
+	return tiers.State{Format: "fake", From: s.tier.info.Name, Snippet: s.snippet, Data: data, Left: s.tier.left}, err
+}
+
+func (s *fakeMover) Import(_ context.Context, state tiers.State) (tiers.Report, error) {
+	if s.tier.imp != nil {
+		return tiers.Report{}, s.tier.imp
+	}
+	s.snippet = state.Snippet
+	err := json.Unmarshal(state.Data, &s.vars)
+	return tiers.Report{Moved: len(s.vars), Left: state.Left}, err
+}
+
+func (s *fakeForker) Fork(context.Context) (tiers.Sandbox, error) {
+	s.tier.mu.Lock()
+	defer s.tier.mu.Unlock()
+	s.tier.opened++
+	core := *s.fakeSandbox
+	core.vars = maps.Clone(s.vars)
+	return &fakeForker{fakeMover{&core}}, nil
+}
+
+// fakeRun is one snippet that runs.
+type fakeRun struct {
+	*fakeSandbox
+	ctx    context.Context //nolint:containedctx // as long as the run
+	job    tiers.Job
+	vars   map[string]string
+	result tiers.Result
+	calls  int
+	async  sync.WaitGroup
+}
+
+// errRaised ends a snippet by an exception.
+var errRaised = errors.New("raised")
+
+// Run runs a snippet. Like the real tiers it cancels what calls still run when
+// the snippet ends, and waits for them.
+func (s *fakeSandbox) Run(ctx context.Context, job tiers.Job) (tiers.Result, error) {
+	s.tier.mu.Lock()
+	s.tier.jobs = append(s.tier.jobs, job)
+	s.tier.mu.Unlock()
+	s.snippet++
+	if s.tier.rewrite != nil {
+		job.Source = s.tier.rewrite(job.Source)
+	}
+	if job.Source == "" { // for the benchmark
+		return tiers.Result{Status: tiers.StatusOK}, nil
+	}
+	callCtx, cancel := context.WithCancel(ctx)
+	r := &fakeRun{fakeSandbox: s, ctx: callCtx, job: job, vars: maps.Clone(s.vars)}
+	err := r.run()
+	cancel()
+	r.async.Wait()
+	r.result.Status = tiers.StatusOK
+	var rejected *tiers.RejectedError
+	switch {
+	case errors.As(err, &rejected):
+		s.snippet--
+		return tiers.Result{}, err
+	case ctx.Err() != nil:
+		return r.result, &tiers.BrokenError{Tier: s.tier.info.Name, Effects: tiers.EffectsRan, Lost: &tiers.Loss{Snippets: []int{s.snippet}}, Err: context.Cause(ctx)}
+	case errors.Is(err, errRaised):
+		r.result.Status = tiers.StatusRaised
+		r.result.Exception = &tiers.Exception{Type: "Error", Message: strings.TrimPrefix(err.Error(), "raised: ")}
+	case err != nil:
+		return r.result, err
+	}
+	s.vars = r.vars
+	return r.result, nil
+}
+
+func (r *fakeRun) run() error {
+	for line := range strings.Lines(r.job.Source) {
+		words := strings.SplitN(strings.TrimSpace(line), " ", 3)
+		if len(words) > 0 && words[0] != "" {
+			if err := r.statement(words[0], append(words[1:], "", "")); err != nil {
+				return err
+			}
+		}
+		if r.ctx.Err() != nil {
+			return r.ctx.Err()
+		}
+	}
+	return nil
+}
+
+func (r *fakeRun) statement(verb string, args []string) error {
+	name := r.tier.info.Name
+	switch verb {
+	case "#": // for the analyser
+	case "set":
+		r.vars[args[0]] = args[1]
+	case "show":
+		r.write(r.vars[args[0]])
+	case "print":
+		r.write(args[0])
+	case "call":
+		r.calls++
+		return r.call(r.calls, args)
+	case "start":
+		r.calls++
+		n := r.calls
+		r.async.Go(func() { _ = r.call(n, args) })
+	case "await":
+		r.async.Wait()
+	case "need":
+		return r.need(args[0])
+	case "reject":
+		return &tiers.RejectedError{Tier: "itself", Reason: "it will not", Effects: tiers.EffectsRan}
+	case "break":
+		return fmt.Errorf("%s fell apart", name)
+	case "hang":
+		<-r.ctx.Done()
+		return r.ctx.Err()
+	default:
+		return fmt.Errorf("%w: %s", errRaised, verb)
+	}
+	return nil
+}
+
+func (r *fakeRun) write(text string) {
+	r.result.Stdout += text + "\n"
+	if r.job.Stdout != nil {
+		fmt.Fprintln(r.job.Stdout, text)
+	}
+}
+
+func (r *fakeRun) call(ordinal int, args []string) error {
+	v, err := r.cfg.Host.Call(r.ctx, tiers.Call{Function: args[0], Args: []tiers.Value{tiers.Value(args[1])}, Snippet: r.snippet, Ordinal: ordinal})
+	if err != nil {
+		return fmt.Errorf("%w: %s", errRaised, err.Error())
+	}
+	if args[0] != "slow" {
+		r.write(string(v))
+	}
+	return nil
+}
+
+func (r *fakeRun) need(module string) error {
+	if r.tier.info.Modules.Has(module) {
+		return nil
+	}
+	if r.job.Rejectable {
+		return &tiers.RejectedError{Tier: r.tier.info.Name, Missing: module, Reason: "there is no module " + module, Effects: tiers.EffectsRan}
+	}
+	return fmt.Errorf("%w: no module named %s", errRaised, module)
+}
+
+// The four tiers of the project, as far as the router knows them.
+
+var whole = []tiers.Feature{
+	tiers.FeatureAsync, tiers.FeatureClasses, tiers.FeatureGenerators, tiers.FeatureDynamic, tiers.FeatureMove,
+}
+
+func newInterp() *fake {
+	return &fake{info: tiers.Info{
+		Name: "interp", Languages: []tiers.Language{tiers.Python, tiers.Go}, Isolation: tiers.IsolationProcess,
+		Features: []tiers.Feature{tiers.FeatureMove}, Modules: tiers.ModuleSet("math"),
+		Cost: tiers.Cost{Start: 100 * time.Microsecond, Snippet: 50 * time.Microsecond},
+	}}
+}
+
+func newWasm() *fake {
+	return &fake{info: tiers.Info{
+		Name: "wasm", Languages: []tiers.Language{tiers.Python}, Isolation: tiers.IsolationWasm,
+		Features: whole, Modules: tiers.ModuleSet("math", "json", "re", "os"),
+		Cost: tiers.Cost{Start: time.Millisecond, Snippet: 80 * time.Microsecond},
+	}}
+}
+
+func newDocker() *fake {
+	return &fake{info: tiers.Info{
+		Name: "docker", Languages: []tiers.Language{tiers.Python}, Isolation: tiers.IsolationContainer,
+		Features: slices.Concat(whole, []tiers.Feature{tiers.FeatureThreads, tiers.FeatureFiles, tiers.FeatureProcesses}),
+		Modules:  tiers.ModuleSet("math", "json", "re", "os", "numpy"),
+		Cost:     tiers.Cost{Start: 400 * time.Millisecond, Snippet: 500 * time.Microsecond},
+	}}
+}
+
+func newLocal() *fake {
+	return &fake{info: tiers.Info{
+		Name: "local", Languages: []tiers.Language{tiers.Python, tiers.Go}, Isolation: tiers.IsolationProcess,
+		Features: slices.Concat(whole, []tiers.Feature{tiers.FeatureThreads, tiers.FeatureFiles, tiers.FeatureProcesses}),
+		Modules:  tiers.ModuleSet("math", "json", "re", "os", "numpy", "torch"),
+		Cost:     tiers.Cost{Start: 20 * time.Millisecond, Snippet: 200 * time.Microsecond},
+	}}
+}
+
+// analyserFunc adapts a function to Analyser.
+type analyserFunc func(context.Context, string) (Verdict, error)
+
+func (f analyserFunc) Analyse(ctx context.Context, source string) (Verdict, error) {
+	return f(ctx, source)
+}
+
+// reader understands lines that begin with '#': "# import M", "# dynamic",
+// "# feature F", "# invalid", "# unknown". All else needs nothing.
+func reader(_ context.Context, source string) (Verdict, error) {
+	needs := &Needs{}
+	number := 0
+	for line := range strings.Lines(source) {
+		number++
+		words := append(strings.Fields(line), "", "", "")
+		if words[0] != "#" {
+			continue
+		}
+		switch words[1] {
+		case "import":
+			needs.Imports = append(needs.Imports, Import{Module: words[2], Line: number, Guarded: words[3] == "guarded"})
+		case "dynamic":
+			needs.Features = append(needs.Features, FeatureNeed{Feature: tiers.FeatureDynamic, Why: "exec", Line: number})
+		case "feature":
+			needs.Features = append(needs.Features, FeatureNeed{Feature: tiers.Feature(words[2]), Why: "it", Line: number})
+		case "invalid":
+			return Verdict{Invalid: &tiers.Exception{Type: "SyntaxError", Message: "invalid syntax", Traceback: "SyntaxError: invalid syntax\n"}}, nil
+		case "unknown":
+			return Verdict{Unknown: "too deep"}, nil
+		case "broken":
+			return Verdict{}, errors.New("no stack left")
+		}
+	}
+	return Verdict{Needs: needs}, nil
+}
+
+// session is a Runner over fake tiers.
+type session struct {
+	*Runner
+	t *testing.T
+}
+
+func start(t *testing.T, cfg RunnerConfig, list ...*fake) *session {
+	t.Helper()
+	for _, f := range list {
+		cfg.Tiers = append(cfg.Tiers, f)
+	}
+	cfg.Analysers = map[tiers.Language]Analyser{tiers.Python: analyserFunc(reader), tiers.Go: analyserFunc(reader)}
+	r, err := NewRunner(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := errors.Join(r.Close(), r.Close()); err != nil {
+			t.Error(err)
+		}
+		for _, f := range list {
+			if n := f.live(); n != 0 {
+				t.Errorf("%d sandboxes of tier %s are left open", n, f.info.Name)
+			}
+		}
+	})
+	return &session{r, t}
+}
+
+// runs runs a snippet that must end as a result.
+func (s *session) runs(source string) Result {
+	s.t.Helper()
+	result, err := s.Run(s.t.Context(), tiers.Job{Source: source})
+	if err != nil {
+		s.t.Fatalf("%q: %v", source, err)
+	}
+	return result
+}
+
+// fails runs a snippet that must end as an error.
+func (s *session) fails(source string) (Result, error) {
+	s.t.Helper()
+	result, err := s.Run(s.t.Context(), tiers.Job{Source: source})
+	if err == nil {
+		s.t.Fatalf("%q ends as %s", source, result.Status)
+	}
+	return result, err
+}
+
+// in runs a snippet that must run in a tier and write something.
+func (s *session) in(tier, source, stdout string) Result {
+	s.t.Helper()
+	result := s.runs(source)
+	if result.Tier != tier || result.Stdout != stdout || result.Status != tiers.StatusOK {
+		s.t.Errorf("%q ran in %q, %s, writes %q (%v); want %q, ok, %q", source, result.Tier, result.Status, result.Stdout, result.Exception, tier, stdout)
+	}
+	return result
+}
+
+// broke checks the kind of an error, and returns the loss that it reports.
+func broke(t *testing.T, err error, tier string, effects tiers.Effects) *tiers.Loss {
+	t.Helper()
+	var broken *tiers.BrokenError
+	if !errors.As(err, &broken) || broken.Tier != tier || broken.Effects != effects {
+		t.Fatalf("the error is %#v (%v), want one of tier %s with effects %s", err, err, tier, effects)
+	}
+	return broken.Lost
+}

@@ -1,0 +1,160 @@
+package golang
+
+import (
+	"go/ast"
+	"go/doc"
+	"go/token"
+
+	"github.com/rlmhq/rlm/router"
+)
+
+// isUniverse reports whether the parser found no declaration of a name in its
+// part: it is predeclared, or a package, or from elsewhere.
+func isUniverse(name *ast.Ident) bool {
+	return name.Obj == nil
+}
+
+// findNames fills in what is read, written, called and defined.
+func findNames(files []part, packages map[string]string, n *router.Needs) {
+	w := &names{assigned: map[*ast.Ident]bool{}}
+	for _, file := range files {
+		w.define(file)
+	}
+	for _, file := range files {
+		ast.Inspect(file.syntax, w.inspect)
+	}
+	known := func(name string) bool {
+		_, imported := packages[name]
+		return imported || name == "_" || doc.IsPredeclared(name) || w.defines.has[name]
+	}
+	for _, file := range files {
+		// In statements, a name that is declared further down is an older one.
+		own := func(name string) bool { return known(name) || file.statements == nil && w.top.has[name] }
+		for _, name := range file.syntax.Unresolved {
+			if own(name.Name) {
+				continue
+			}
+			if w.assigned[name] {
+				w.writes.add(name.Name)
+				continue
+			}
+			w.reads.add(name.Name)
+		}
+	}
+	for _, name := range w.called.list {
+		if !known(name) && !w.top.has[name] {
+			n.Calls = append(n.Calls, name)
+		}
+	}
+	n.Reads, n.Writes, n.Defines = w.reads.list, w.writes.list, w.defines.list
+}
+
+// names gathers what a snippet does with names.
+type names struct {
+	top      set // declared at the top of the snippet
+	reads    set
+	writes   set
+	defines  set
+	called   set                 // called by plain name
+	assigned map[*ast.Ident]bool // on the left of a plain assignment
+}
+
+// set is a set of names in the order of appearance.
+type set struct {
+	list []string
+	has  map[string]bool
+}
+
+func (s *set) add(name string) {
+	if s.has == nil {
+		s.has = map[string]bool{}
+	}
+	if !s.has[name] {
+		s.has[name] = true
+		s.list = append(s.list, name)
+	}
+}
+
+func (w *names) bind(name *ast.Ident, defines bool) {
+	if name == nil || name.Name == "_" || name.Name == "init" {
+		return
+	}
+	w.top.add(name.Name)
+	w.writes.add(name.Name)
+	if defines {
+		w.defines.add(name.Name)
+	}
+}
+
+// define finds what a part declares at its top.
+func (w *names) define(file part) {
+	if file.statements != nil {
+		for _, s := range file.statements.List {
+			switch s := s.(type) {
+			case *ast.DeclStmt:
+				w.declaration(s.Decl)
+			case *ast.AssignStmt:
+				if s.Tok == token.DEFINE {
+					for _, e := range s.Lhs {
+						if name, ok := e.(*ast.Ident); ok {
+							w.bind(name, false)
+						}
+					}
+				}
+			}
+		}
+		return
+	}
+	for _, d := range file.syntax.Decls {
+		w.declaration(d)
+	}
+}
+
+func (w *names) declaration(d ast.Decl) {
+	switch d := d.(type) {
+	case *ast.FuncDecl:
+		if d.Recv == nil {
+			w.bind(d.Name, true)
+		}
+	case *ast.GenDecl:
+		for _, spec := range d.Specs {
+			switch s := spec.(type) {
+			case *ast.TypeSpec:
+				w.bind(s.Name, true)
+			case *ast.ValueSpec:
+				for _, name := range s.Names {
+					w.bind(name, true)
+				}
+			}
+		}
+	}
+}
+
+func (w *names) inspect(node ast.Node) bool {
+	switch n := node.(type) {
+	case *ast.AssignStmt:
+		if n.Tok == token.ASSIGN {
+			for _, e := range n.Lhs {
+				if name, ok := e.(*ast.Ident); ok {
+					w.assigned[name] = true
+				}
+			}
+		} else if n.Tok != token.DEFINE {
+			w.changed(n.Lhs[0])
+		}
+	case *ast.IncDecStmt:
+		w.changed(n.X)
+	case *ast.CallExpr:
+		if name, ok := n.Fun.(*ast.Ident); ok && isUniverse(name) {
+			w.called.add(name.Name)
+		}
+	}
+	return true
+}
+
+// changed notes a variable that is read and written: x += 1.
+func (w *names) changed(e ast.Expr) {
+	if name, ok := e.(*ast.Ident); ok && isUniverse(name) {
+		w.writes.add(name.Name)
+	}
+}

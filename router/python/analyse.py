@@ -1,0 +1,316 @@
+"""Finds out what a snippet needs, from CPython's own syntax tree.
+
+One pass over the tree with a stack instead of recursion. The loop in _Walk.run
+knows the few kinds of node that make up nine tenths of a tree and keeps what it
+uses in local variables: it decides how fast routing is. The other kinds have a
+function each, in KINDS. A tuple on the stack is a task, (function, a, b), done
+when all that was pushed after it has been looked at: the end of a scope, say.
+"""
+
+import json
+import traceback
+import warnings
+from ast import (AST, Assign, AsyncFunctionDef, Attribute, BinOp, Call, ClassDef, Constant, Div, Expr, FunctionDef, JoinedStr,
+                 Name, PyCF_ALLOW_TOP_LEVEL_AWAIT, PyCF_ONLY_AST, Starred, Tuple, Yield)
+from builtins import compile as parse
+
+warnings.simplefilter("ignore")  # the tier that runs the snippet warns
+FILE = "<snippet>"
+NoneType = type(None)
+TELLING = frozenset((Name, Attribute, Call, BinOp, Constant, JoinedStr))  # what may stand for something: see _Walk.path
+LOAD, STORE = (n.ctx for n in ast.walk(ast.parse("a\na = 1")) if isinstance(n, Name))  # the parser's only ones
+
+
+def analyse(source):
+    """A router.Verdict, as its JSON."""
+    if source.startswith("\ufeff"):
+        source = source[1:]
+    try:
+        tree = parse(source, FILE, "exec", PyCF_ONLY_AST | PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
+        walk = _Walk()
+        walk.run(tree)
+        if walk.doubtful or "__debug__" in source:
+            try:
+                parse(source, FILE, "exec", PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
+            except RecursionError:
+                pass  # too deep to compile: that is the tier's to say
+        return {"Needs": walk.needs()}
+    except SyntaxError as error:
+        return {"Invalid": _invalid(error, source)}
+    except UnicodeEncodeError:
+        return {"Invalid": _invalid(_not_utf8(source), source)}
+    except (MemoryError, RecursionError) as error:
+        return {"Unknown": f"it is too large or nested too deeply to analyse ({type(error).__name__})"}
+    except (ValueError, OverflowError) as error:
+        return {"Unknown": f"its syntax tree cannot be made: {error}"}
+
+
+def _not_utf8(source):
+    """What the runtime of the tiers reports for bytes that are not UTF-8."""
+    at = next(i for i, char in enumerate(source) if "\ud800" <= char <= "\udfff")
+    line = source.count("\n", 0, at) + 1
+    return SyntaxError(f"Non-UTF-8 code starting with '\\x{ord(source[at]) & 0xFF:02x}' on line {line}")
+
+
+def _invalid(error, source):
+    if error.text is None and error.lineno and error.filename == FILE:
+        lines = source.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+        if error.lineno <= len(lines) and (lines[-1] or error.lineno < len(lines)):
+            error.text = lines[error.lineno - 1] + "\n"
+    trace = "".join(traceback.TracebackException(type(error), error, None).format())
+    return {"Type": type(error).__name__, "Message": str(error), "Traceback": trace}
+
+
+class _Walk:
+    """What one pass has found, and the scope it is in."""
+
+    def __init__(self):
+        self.stack = []
+        self.imports, self.features = {}, {}
+        self.bound = {}  # names of this scope, as far as they are bound already
+        self.reads = {}  # names read in this scope that were not bound then
+        self.calls = {}  # names called in this scope
+        self.names = IMPLIED  # name -> what it stands for: a dotted path, or a _Later
+        self.declared = ()  # nonlocal names of this scope, and whether they are global
+        self.kind = None  # the node whose scope this is, None for the module
+        self.loops = self.guards = self.lambdas = 0
+        self.unbound, self.deletes, self.defines, self.written = {}, {}, {}, {}
+        self.methods = None  # what the methods of a class read, until its end
+        self.comprehensions = False  # whether there was one
+        self.doubtful = False  # whether only the compiler can say that this is valid
+
+    def run(self, tree):
+        """Looks at the whole tree."""
+        stack = self.stack
+        pop, push = stack.pop, stack.append
+        stack += tree.body[::-1]
+        bound, reads, calls, names = self.bound, self.reads, self.calls, self.names
+        while stack:
+            node = pop()
+            kind = node.__class__
+            if kind is Expr:
+                node = node.value
+                kind = node.__class__
+            if kind is Call:
+                func = node.func
+                for arg in node.args:
+                    if arg.__class__ is not Constant:
+                        push(arg.value if arg.__class__ is Starred else arg)
+                if node.keywords:
+                    self.keywords(node.keywords)
+                kind = func.__class__
+                if kind is Name:
+                    calls[func.id] = None
+                    if func.id in names:
+                        self.call(node)
+                elif kind is Attribute and func.attr in HOT:
+                    self.call(node)
+                node = func
+            while kind is Attribute:
+                if node.attr in HOT:
+                    self.attribute(node)
+                node = node.value
+                kind = node.__class__
+            if kind is Name:
+                name = node.id
+                if node.ctx is LOAD:
+                    if name not in bound:
+                        reads[name] = None
+                    if name in names:
+                        self.name(node, name)
+                        names = self.names
+                elif node.ctx is STORE:
+                    bound[name] = None
+                    if name in names:
+                        names = self.forget(name)
+                else:
+                    self.delete(name)
+                    names = self.names
+            elif kind is Constant or kind is NoneType:
+                continue
+            elif kind is list:
+                stack += node[::-1]
+            elif kind is Assign:
+                value, targets = node.value, node.targets
+                if len(targets) == 1:
+                    targets = targets[0]
+                    if value.__class__ in TELLING and targets.__class__ is Name:
+                        self.alias(targets.id, value)
+                push(targets)
+                push(value)
+            elif kind in MANY:
+                stack += MANY[kind](node)
+            elif kind in ONE:
+                push(ONE[kind](node))
+            elif kind is Call:
+                push(node)
+            else:
+                if kind is tuple:
+                    node[0](self, node[1], node[2])
+                else:
+                    KINDS.get(kind, _other)(self, node)
+                bound, reads, calls, names = self.bound, self.reads, self.calls, self.names
+
+    def alias(self, name, value):
+        """A name will be bound to a value that may stand for something."""
+        path = self.path(value)
+        if path is not None and (path != "str" or value.__class__ is not Constant or _like_path(value.value)):
+            self.stack.append((_Walk.bind, name, path))
+
+    def keywords(self, keywords):
+        """The keyword arguments of a call."""
+        self.stack += [k.value for k in keywords]
+        if len(keywords) > 1 and len({k.arg or k for k in keywords}) < len(keywords):
+            self.doubtful = True  # an argument named twice
+
+    # --- names ---
+
+    def name(self, node, name):
+        """A name is read that stands for something."""
+        path = self.names[name]
+        if path.__class__ is _Later:
+            self.use(name)
+        elif path in FEATURES and name != "open":
+            self.need(FEATURES[path], path, node)
+
+    def use(self, name):
+        """A function is mentioned: from now on it may run, and read."""
+        if self.kind is None:
+            later = self.names[name]
+            self.forget(name)
+            for read in later.reads:
+                if read not in self.bound:
+                    self.reads[read] = None
+                if self.names.get(read).__class__ is _Later:
+                    self.use(read)
+
+    def forget(self, name):
+        """A name that stands for something is bound anew. The names of an outer
+        scope stay as they are."""
+        self.names = names = dict(self.names)
+        del names[name]
+        return names
+
+    def bind(self, name, path=None):
+        """A name is bound, to what path says."""
+        self.bound[name] = None
+        if path is not None:
+            self.names = {**self.names, name: path}
+        elif name in self.names:
+            self.forget(name)
+
+    def delete(self, name):
+        """A del statement."""
+        if self.kind is None:
+            self.deletes[name] = None
+            if self.bound.pop(name, self) is None:
+                self.unbound[name] = None
+            else:
+                self.reads[name] = None
+        if name in self.names:
+            self.forget(name)
+
+    # --- features ---
+
+    def need(self, feature, why, node):
+        """Notes a feature and where it was seen."""
+        self.features.setdefault((feature, why), node.lineno)
+
+    def path(self, node):
+        """What an expression stands for, as far as that is known."""
+        kind = node.__class__
+        if kind is Name:
+            path = self.names.get(node.id)
+            return path if path.__class__ is str else None
+        if kind is Attribute:
+            base = self.path(node.value)
+            return base and ATTRIBUTES.get(f"{base}.{node.attr}", f"{base}.{node.attr}")
+        if kind is Call:
+            func = node.func
+            if func.__class__ is Name:
+                path = self.names.get(func.id, func.id)
+            elif func.__class__ is Attribute and func.attr in RESULTING:
+                path = self.path(func)
+            else:
+                return None
+            if path.__class__ is str and CALLED.get(path) == "import" and node.args and isinstance(name := _text(node.args[0]), str):
+                return name if len(node.args) == 1 and path != "__import__" else name.partition(".")[0]
+            return RESULTS.get(path)
+        if kind is BinOp:
+            left = self.path(node.left)
+            if node.op.__class__ is Div:
+                return left if left == "Path" else "Path" if self.path(node.right) == "Path" else None
+            return "str" if left == "str" else self.path(node.right)
+        if kind is JoinedStr or kind is Constant and node.value.__class__ is str:
+            return "str"
+        return None
+
+    def attribute(self, node):
+        """An attribute with a name that some function of interest has."""
+        path = self.path(node)
+        if path in FEATURES:
+            self.need(FEATURES[path], path, node)
+
+    def call(self, node):
+        """A call that may be of interest."""
+        path = self.path(node.func)
+        if path in CALLED:
+            CALLS[CALLED[path]](self, node, path)
+        elif path in OPENERS:
+            at = OPENERS[path]
+            if len(node.args) > at:
+                text = _text(node.args[at])
+                if isinstance(text, str) and text.startswith(("http://", "https://", "s3://", "ftp://")):
+                    self.need("sockets", path, node)
+                elif text not in (":memory:", "") and self.path(node.args[at]) in ("str", "Path"):
+                    self.need("files", path, node)
+        elif node.func.__class__ is Attribute and node.func.attr in SAVERS:
+            if node.args and self.path(node.args[0]) in ("str", "Path"):
+                self.need("files", node.func.attr, node)
+
+    def imported(self, module, line):
+        """Notes an import."""
+        self.imports.setdefault((module, self.guards > 0), line)
+        if not self.guards and module in IMPORTED:
+            self.features.setdefault((IMPORTED[module], "import " + module), line)
+
+    # --- the answer ---
+
+    def needs(self):
+        """What router.Needs holds, as JSON has it."""
+        for name, later in list(self.names.items()):
+            if later.__class__ is _Later and name in self.names:
+                self.use(name)
+        free = [name for name in self.reads if name not in BUILTINS]
+        # An import that is also made unguarded is no guarded one.
+        imports = [{"module": module, "guarded": guarded, "line": line} for (module, guarded), line in self.imports.items()
+                   if not guarded or (module, False) not in self.imports]
+        features = [{"feature": f, "why": why, "line": line} for (f, why), line in self.features.items()]
+        features.sort(key=_line)
+        writes = [*self.bound, *(n for n in (*self.unbound, *self.written) if n not in self.bound)]
+        return {
+            "language": "python", "imports": imports, "features": features, "reads": free,
+            "writes": list(dict.fromkeys(writes)), "deletes": list(self.deletes), "defines": list(self.defines),
+            "calls": [n for n in self.calls if n not in BUILTINS and n not in self.bound and n not in self.unbound],
+        }
+
+
+class _Later:
+    """What a function reads when it is called."""
+
+    __slots__ = ("reads",)
+
+    def __init__(self, reads):
+        self.reads = reads
+
+
+def _like_path(text):
+    return len(text) < 300 and ("/" in text or "." in text) and "\n" not in text
+
+
+def _line(row):
+    return row["line"]
+
+
+def _text(node):
+    return node.value if node.__class__ is Constant else None

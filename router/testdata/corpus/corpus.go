@@ -1,0 +1,83 @@
+// Package corpus holds snippets as models write them, each with what it needs
+// and where it runs, as a person judged it. It is for tests and for the table in
+// docs/performance.md.
+//
+// A file has snippets one after another, each under a line
+//
+//	=== name tier feature… +module… ?module…
+//
+// where tier is the cheapest that can run it: interp, wasm, docker, local, none
+// (it needs the network, or what is nowhere installed) or invalid (it is not of
+// its language). The features are those that decide between tiers; +module is
+// imported and not in Python's standard library as the wasm tier has it, ?module
+// is imported and the snippet does without.
+package corpus
+
+import (
+	"embed"
+	"fmt"
+	"strings"
+
+	"github.com/rlmhq/rlm/tiers"
+)
+
+//go:embed *.txt
+var files embed.FS
+
+// The labels that are no tier.
+const (
+	None    = "none"
+	Invalid = "invalid"
+)
+
+// Snippet is one snippet and its labels.
+type Snippet struct {
+	Name     string
+	Language tiers.Language
+	Source   string
+	// Tier is the cheapest that can run it, None or Invalid.
+	Tier string
+	// Features are those that decide between tiers.
+	Features []string
+	// Modules are imported and not part of the language; Optional ones may lack.
+	Modules, Optional []string
+}
+
+// All returns all snippets.
+func All() ([]Snippet, error) {
+	entries, err := files.ReadDir(".")
+	if err != nil {
+		return nil, err
+	}
+	var all []Snippet
+	for _, entry := range entries {
+		data, err := files.ReadFile(entry.Name())
+		if err != nil {
+			return nil, err
+		}
+		language := tiers.Python
+		if entry.Name() == "go.txt" {
+			language = tiers.Go
+		}
+		for _, text := range strings.Split("\n"+string(data), "\n=== ")[1:] {
+			head, source, _ := strings.Cut(text, "\n")
+			fields := strings.Fields(head)
+			if len(fields) < 2 {
+				return nil, fmt.Errorf("corpus: %s: cannot read %q", entry.Name(), head)
+			}
+			s := Snippet{Name: fields[0], Tier: fields[1], Language: language, Source: source + "\n"}
+			for _, f := range fields[2:] {
+				switch f[0] {
+				case '+':
+					s.Modules = append(s.Modules, f[1:])
+				case '?':
+					s.Optional = append(s.Optional, f[1:])
+				default:
+					s.Features = append(s.Features, f)
+				}
+			}
+			all = append(all, s)
+		}
+	}
+	return all, nil
+}
