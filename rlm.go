@@ -18,12 +18,21 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
+	"slices"
+	"sync/atomic"
 
 	"github.com/rs/zerolog"
 
+	"github.com/rlmhq/rlm/internal/pykernel"
+	"github.com/rlmhq/rlm/router"
+	"github.com/rlmhq/rlm/router/golang"
+	"github.com/rlmhq/rlm/router/python"
 	"github.com/rlmhq/rlm/tiers"
+	"github.com/rlmhq/rlm/tiers/interp"
+	"github.com/rlmhq/rlm/tiers/local"
 	"github.com/rlmhq/rlm/tiers/wasm"
 )
 
@@ -33,6 +42,9 @@ type Options struct {
 	// must belong to the user alone. Empty means the user's cache directory,
 	// NoCache none.
 	CacheDir string
+	// Python is the host's interpreter for tier local, a path or a name; empty
+	// means python3.
+	Python string
 	// Progress, if set, is told when a slow preparation begins.
 	Progress func(what string)
 	// Log receives the engine's own messages. The zero value writes nothing.
@@ -44,10 +56,18 @@ type Options struct {
 const NoCache = "none"
 
 // Engine opens sessions. It is safe for concurrent use.
-type Engine struct{ tier *wasm.Tier }
+type Engine struct {
+	wasm      *wasm.Tier
+	tiers     []tiers.Tier
+	analyser  *python.Analyser
+	analysers map[tiers.Language]router.Analyser
+	probes    *router.Probes
+	log       zerolog.Logger
+	closed    atomic.Bool
+}
 
 // New returns an engine. It prepares nothing yet, so that it is cheap: the first
-// Open does, or Warm.
+// snippet does, or Warm.
 func New(options Options) (*Engine, error) {
 	dir := options.CacheDir
 	switch dir {
@@ -60,14 +80,34 @@ func New(options Options) (*Engine, error) {
 		}
 		dir = filepath.Join(user, "rlm")
 	}
-	return &Engine{wasm.New(wasm.Options{CacheDir: dir, Progress: options.Progress, Log: options.Log})}, nil
+	e := &Engine{
+		wasm:   wasm.New(wasm.Options{CacheDir: dir, Preload: python.Preload(), Progress: options.Progress, Log: options.Log}),
+		probes: router.NewProbes(), log: options.Log,
+	}
+	e.tiers = []tiers.Tier{interp.New(interp.Options{}), e.wasm, local.New(local.Options{Python: options.Python, Warm: -1, Log: options.Log})}
+	e.analyser = python.New(e.wasm)
+	e.analysers = map[tiers.Language]router.Analyser{tiers.Python: e.analyser, tiers.Go: golang.New()}
+	return e, nil
 }
 
-// Warm does the slow preparations ahead of the first Open.
-func (e *Engine) Warm(ctx context.Context) error { return e.tier.Warm(ctx) }
+// Tiers are the tiers that the engine chooses from, the strongest walls and all
+// others alike. They must not be closed.
+func (e *Engine) Tiers() []tiers.Tier { return slices.Clone(e.tiers) }
+
+// Warm does the slow preparations ahead of the first snippet.
+func (e *Engine) Warm(ctx context.Context) error { return e.wasm.Warm(ctx) }
 
 // Close frees the engine. All its sessions must be closed.
-func (e *Engine) Close() error { return e.tier.Close() }
+func (e *Engine) Close() error {
+	e.closed.Store(true)
+	errs := []error{e.analyser.Close()}
+	for _, tier := range e.tiers {
+		if closer, ok := tier.(io.Closer); ok {
+			errs = append(errs, closer.Close())
+		}
+	}
+	return errors.Join(errs...)
+}
 
 // SessionConfig says what a session has. The zero value is a session without
 // contexts and host functions, within the default limits.
@@ -81,40 +121,64 @@ type SessionConfig struct {
 	Limits tiers.Limits
 	// Deterministic makes clocks and randomness the same in every run.
 	Deterministic bool
+	// Policy says which tiers may run the snippets. The zero value allows all
+	// but local.
+	Policy router.Policy
 }
 
-// Session is a persistent namespace. It has one owner: its methods must not be
+// Result is what became of a snippet, and where it ran.
+type Result = router.Result
+
+// Session is a persistent namespace over snippets, each of which runs in the
+// cheapest tier that can run it. It has one owner: its methods must not be
 // called concurrently.
 type Session struct {
-	sandbox tiers.Sandbox
-	inputs  *inputs
-	closed  bool
+	runner *router.Runner
+	inputs *inputs
+	closed bool
 }
 
 // Open starts a session.
 func (e *Engine) Open(ctx context.Context, cfg SessionConfig) (*Session, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if e.closed.Load() {
+		return nil, errors.New("the engine is closed")
+	}
+	if err := pykernel.CheckFunctions(cfg.Functions); err != nil {
+		return nil, err
+	}
 	in, err := openContexts(ctx, cfg.Contexts)
 	if err != nil {
 		return nil, err
 	}
-	sandbox, err := e.tier.Open(ctx, tiers.Config{
-		Host: cfg.Host, Functions: cfg.Functions, Inputs: in.list,
-		Limits: cfg.Limits, Deterministic: cfg.Deterministic,
+	runner, err := router.NewRunner(router.RunnerConfig{
+		Tiers: e.tiers, Analysers: e.analysers, Policy: cfg.Policy, Probes: e.probes, Log: e.log,
+		Config: tiers.Config{
+			Host: cfg.Host, Functions: cfg.Functions, Inputs: in.list,
+			Limits: cfg.Limits, Deterministic: cfg.Deterministic,
+		},
 	})
 	if err != nil {
 		return nil, errors.Join(err, in.close())
 	}
-	return &Session{sandbox: sandbox, inputs: in.share()}, nil
+	return &Session{runner: runner, inputs: in.share()}, nil
 }
 
 // Run runs a Python snippet in the session's namespace.
-func (s *Session) Run(ctx context.Context, source string) (tiers.Result, error) {
+func (s *Session) Run(ctx context.Context, source string) (Result, error) {
 	return s.RunJob(ctx, tiers.Job{Source: source})
 }
 
 // RunJob is Run with all that a job can say.
-func (s *Session) RunJob(ctx context.Context, job tiers.Job) (tiers.Result, error) {
-	return s.sandbox.Run(ctx, job)
+func (s *Session) RunJob(ctx context.Context, job tiers.Job) (Result, error) {
+	return s.runner.Run(ctx, job)
+}
+
+// Explain returns where a snippet would run and why, and runs nothing.
+func (s *Session) Explain(ctx context.Context, job tiers.Job) (router.Plan, error) {
+	return s.runner.Explain(ctx, job)
 }
 
 // Inputs describes the session's contexts.
@@ -122,15 +186,11 @@ func (s *Session) Inputs() []tiers.Input { return s.inputs.list }
 
 // Fork returns an independent session with the same namespace.
 func (s *Session) Fork(ctx context.Context) (*Session, error) {
-	forker, ok := s.sandbox.(tiers.Forker)
-	if !ok {
-		return nil, errors.New("cannot fork the session: its tier has no fork")
-	}
-	sandbox, err := forker.Fork(ctx)
+	runner, err := s.runner.Fork(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return &Session{sandbox: sandbox, inputs: s.inputs.share()}, nil
+	return &Session{runner: runner, inputs: s.inputs.share()}, nil
 }
 
 // Close ends the session. It is idempotent.
@@ -139,5 +199,5 @@ func (s *Session) Close() error {
 		return nil
 	}
 	s.closed = true
-	return errors.Join(s.sandbox.Close(), s.inputs.release())
+	return errors.Join(s.runner.Close(), s.inputs.release())
 }

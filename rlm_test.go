@@ -20,6 +20,7 @@ import (
 
 	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/internal/bigtext"
+	"github.com/rlmhq/rlm/router"
 	"github.com/rlmhq/rlm/tiers"
 )
 
@@ -86,7 +87,7 @@ func prints(t *testing.T, session *rlm.Session, source, want string) {
 	}
 }
 
-func trouble(r tiers.Result) string {
+func trouble(r rlm.Result) string {
 	if r.Exception == nil {
 		return r.Stderr
 	}
@@ -201,15 +202,22 @@ func TestAContextThatCannotBeUsedIsAnErrorThatNamesIt(t *testing.T) {
 
 func TestLimitsAndFunctionsThatMakeNoSenseAreErrors(t *testing.T) {
 	for name, cfg := range map[string]rlm.SessionConfig{
-		"negative wall":     {Limits: tiers.Limits{Wall: -1}},
-		"negative memory":   {Limits: tiers.Limits{Memory: -1}},
-		"too little memory": {Limits: tiers.Limits{Memory: 1 << 20}},
-		"too much memory":   {Limits: tiers.Limits{Memory: 1 << 40}},
-		"no identifier":     {Functions: []tiers.Function{{Name: "not a name"}}},
+		"negative wall":   {Limits: tiers.Limits{Wall: -1}},
+		"negative memory": {Limits: tiers.Limits{Memory: -1}},
+		"no identifier":   {Functions: []tiers.Function{{Name: "not a name"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, err := tryOpen(t, cfg); err == nil {
 				t.Error("the session opens")
+			}
+		})
+	}
+	// What only a tier knows shows when a snippet wants one.
+	for name, bytes := range map[string]int64{"too little memory": 1 << 20, "too much memory": 1 << 40} {
+		t.Run(name, func(t *testing.T) {
+			session := open(t, rlm.SessionConfig{Limits: tiers.Limits{Memory: bytes}, Policy: router.Policy{Pin: "wasm"}})
+			if _, err := session.Run(t.Context(), "print(1)"); !errors.Is(err, router.ErrNoTier) {
+				t.Errorf("the snippet runs: %v", err)
 			}
 		})
 	}
@@ -635,10 +643,8 @@ func TestARunStreamsItsOutput(t *testing.T) {
 }
 
 func TestAnotherLanguageIsRejected(t *testing.T) {
-	session := open(t, rlm.SessionConfig{})
-	_, err := session.RunJob(t.Context(), tiers.Job{Language: tiers.Go, Source: "package main"})
-	var rejected *tiers.RejectedError
-	if !errors.As(err, &rejected) || rejected.Effects != tiers.EffectsNeverRan {
+	session := open(t, rlm.SessionConfig{Policy: router.Policy{Pin: "wasm"}})
+	if _, err := session.RunJob(t.Context(), tiers.Job{Language: tiers.Go, Source: "package main"}); !errors.Is(err, router.ErrNoTier) {
 		t.Errorf("the error is %v", err)
 	}
 	prints(t, session, "print(1)", "1\n")

@@ -7,13 +7,17 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/dustin/go-humanize"
+	"github.com/dustin/go-humanize/english"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/rlmhq/rlm"
+	"github.com/rlmhq/rlm/router"
 	"github.com/rlmhq/rlm/tiers"
 )
 
@@ -35,6 +39,14 @@ type execFlags struct {
 	deterministic bool
 	json          bool
 	quiet         bool
+	explain       bool
+	routing       routing
+}
+
+// addCode adds the flags that every command with code has.
+func (f *execFlags) addCode(flags *pflag.FlagSet) {
+	flags.StringArrayVarP(&f.code, "code", "c", nil, "code to run, instead of files; may be repeated")
+	flags.StringVar(&f.cacheDir, "cache-dir", os.Getenv("RLM_CACHE_DIR"), "where compiled code is kept, `none` for nowhere (default: the user's cache directory)")
 }
 
 const execLong = `Run Python in a sandbox, over contexts of any size.
@@ -59,25 +71,40 @@ func newExec(e *env) *cobra.Command {
   rlm exec --context server.log -c 'print(context.count("ERROR"))'
   rlm exec --context notes/ prepare.py answer.py`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return runExec(cmd.Context(), e, f, args)
+			return withEngine(cmd, e, &f, args, func(s *rlm.Session, jobs []tiers.Job) error {
+				describeInputs(cmd.Context(), s.Inputs(), f.note(e))
+				return runAll(cmd.Context(), e, f, s, jobs)
+			})
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringArrayVarP(&f.code, "code", "c", nil, "code to run, instead of files; may be repeated")
+	f.addCode(flags)
+	f.routing.add(flags)
 	flags.StringArrayVar(&f.contexts, "context", nil, "file or directory to work on, - for stdin; may be repeated")
 	flags.DurationVar(&f.timeout, "timeout", 30*time.Second, "time each snippet may take; waiting for host calls is free")
 	flags.StringVar(&f.memory, "memory", "512MiB", "memory of the sandbox")
 	flags.StringVar(&f.output, "max-output", "20000", "bytes of output kept of each snippet")
 	flags.Uint64Var(&f.fuel, "fuel", 0, "work each snippet may do, as --json counts it; 0 for no such bound")
 	flags.BoolVar(&f.deterministic, "deterministic", false, "fixed clock and randomness: the same result in every run")
-	flags.StringVar(&f.cacheDir, "cache-dir", os.Getenv("RLM_CACHE_DIR"), "where compiled code is kept, `none` for nowhere (default: the user's cache directory)")
+	flags.BoolVar(&f.explain, "explain", false, "also say on stderr where each snippet runs, and why")
 	flags.BoolVar(&f.json, "json", false, "print one JSON object for each snippet instead")
 	flags.BoolVar(&f.quiet, "quiet", false, "no notes on stderr, errors only")
 	return cmd
 }
 
-func runExec(ctx context.Context, e *env, f execFlags, args []string) error {
-	sources, err := f.sources(e, args)
+// note returns a function that writes notes on stderr.
+func (f *execFlags) note(e *env) func(format string, args ...any) {
+	return func(format string, args ...any) {
+		if !f.quiet {
+			_, _ = fmt.Fprintf(e.stderr, "rlm: "+format+"\n", args...)
+		}
+	}
+}
+
+// withEngine reads the code and opens a session for it.
+func withEngine(cmd *cobra.Command, e *env, f *execFlags, args []string, use func(*rlm.Session, []tiers.Job) error) error {
+	ctx := cmd.Context()
+	jobs, err := f.jobs(e, args)
 	if err != nil {
 		return &exitError{exitUsage, err}
 	}
@@ -85,16 +112,18 @@ func runExec(ctx context.Context, e *env, f execFlags, args []string) error {
 	if err != nil {
 		return &exitError{exitUsage, err}
 	}
-	note := func(format string, args ...any) {
-		if !f.quiet {
-			_, _ = fmt.Fprintf(e.stderr, "rlm: "+format+"\n", args...)
-		}
-	}
-	engine, err := rlm.New(rlm.Options{CacheDir: f.cacheDir, Log: e.log, Progress: func(what string) { note("%s", what) }})
+	note := f.note(e)
+	engine, err := rlm.New(rlm.Options{
+		CacheDir: f.cacheDir, Python: f.routing.python, Log: e.log,
+		Progress: func(what string) { note("%s", what) },
+	})
 	if err != nil {
 		return &exitError{exitUsage, err}
 	}
 	defer engine.Close()
+	if cfg.Policy.Pin != "" && !knows(engine, cfg.Policy.Pin) {
+		return &exitError{exitUsage, fmt.Errorf("--tier %q: there is no such tier, see `rlm tiers`", cfg.Policy.Pin)}
+	}
 	// Preparing first tells a broken tier from a bad context.
 	if err := engine.Warm(ctx); err != nil {
 		return &exitError{exitBroken, err}
@@ -104,36 +133,53 @@ func runExec(ctx context.Context, e *env, f execFlags, args []string) error {
 		return &exitError{exitUsage, err}
 	}
 	defer session.Close()
-	describeInputs(ctx, session.Inputs(), note)
-	return runAll(ctx, e, f, session, sources, note)
+	for i := range jobs {
+		if jobs[i].Language == "" {
+			jobs[i].Language = engine.Detect(ctx, jobs[i].Source)
+		}
+	}
+	return use(session, jobs)
 }
 
-// sources returns the snippets in order.
-func (f execFlags) sources(e *env, args []string) ([]string, error) {
-	if len(f.code) > 0 {
-		if len(args) > 0 {
-			return nil, errors.New("give code by -c or by files, not by both")
-		}
-		return f.code, nil
+func knows(engine *rlm.Engine, name string) bool {
+	return slices.ContainsFunc(engine.Tiers(), func(t tiers.Tier) bool { return t.Info().Name == name })
+}
+
+// jobs returns the snippets in order. A language that is not known yet is empty.
+func (f *execFlags) jobs(e *env, args []string) ([]tiers.Job, error) {
+	var jobs []tiers.Job
+	add := func(source, file string) error {
+		language, err := f.routing.languageOf(file)
+		jobs = append(jobs, tiers.Job{Language: language, Source: source})
+		return err
 	}
-	if len(args) == 0 {
+	if len(f.code) > 0 && len(args) > 0 {
+		return nil, errors.New("give code by -c or by files, not by both")
+	}
+	for _, source := range f.code {
+		if err := add(source, ""); err != nil {
+			return nil, err
+		}
+	}
+	if len(f.code) == 0 && len(args) == 0 {
 		if e.terminal {
 			return nil, errors.New("there is no code: give -c CODE, a FILE, or - for stdin")
 		}
 		args = []string{"-"}
 	}
-	var sources []string
 	for _, name := range args {
 		source, err := f.readSource(e.stdin, name)
 		if err != nil {
 			return nil, err
 		}
-		sources = append(sources, source)
+		if err := add(source, name); err != nil {
+			return nil, err
+		}
 	}
-	return sources, nil
+	return jobs, nil
 }
 
-func (f execFlags) readSource(stdin io.Reader, name string) (string, error) {
+func (f *execFlags) readSource(stdin io.Reader, name string) (string, error) {
 	r := stdin
 	if name != "-" {
 		file, err := os.Open(name)
@@ -155,7 +201,7 @@ func (f execFlags) readSource(stdin io.Reader, name string) (string, error) {
 	return string(data), nil
 }
 
-func (f execFlags) stdinContext() bool {
+func (f *execFlags) stdinContext() bool {
 	for _, c := range f.contexts {
 		if c == "-" {
 			return true
@@ -165,8 +211,15 @@ func (f execFlags) stdinContext() bool {
 }
 
 // session makes the session's configuration of the flags.
-func (f execFlags) session(stdin io.Reader) (rlm.SessionConfig, error) {
-	cfg := rlm.SessionConfig{Deterministic: f.deterministic}
+func (f *execFlags) session(stdin io.Reader) (rlm.SessionConfig, error) {
+	policy, err := f.routing.policy()
+	cfg := rlm.SessionConfig{Deterministic: f.deterministic, Policy: policy, Host: host, Functions: functions}
+	if err != nil {
+		return cfg, err
+	}
+	if f.timeout == 0 && f.memory == "" { // the command runs nothing
+		return cfg, nil
+	}
 	seen := false
 	for _, path := range f.contexts {
 		if path != "-" {
@@ -224,20 +277,28 @@ func describeInputs(ctx context.Context, inputs []tiers.Input, note func(string,
 }
 
 // runAll runs the snippets up to the first that fails or calls FINAL.
-func runAll(ctx context.Context, e *env, f execFlags, session *rlm.Session, sources []string, note func(string, ...any)) error {
-	for _, source := range sources {
-		job := tiers.Job{Source: source}
+func runAll(ctx context.Context, e *env, f execFlags, session *rlm.Session, jobs []tiers.Job) error {
+	stdout := &lasting{w: e.stdout}
+	for _, job := range jobs {
 		if !f.json {
-			job.Stdout, job.Stderr = e.stdout, e.stderr
+			job.Stdout, job.Stderr = stdout, e.stderr
 		}
 		result, err := session.RunJob(ctx, job)
+		if f.explain && result.Plan != nil {
+			if err := showPlan(e.stderr, result.Plan, false); err != nil {
+				return &exitError{exitBroken, err}
+			}
+		}
 		if err != nil {
 			return runFailure(err)
 		}
-		if err := report(e, f, result, note); err != nil {
+		if stdout.err != nil {
+			return &exitError{exitBroken, fmt.Errorf("cannot write the output: %w", stdout.err)}
+		}
+		if err := report(e, f, result); err != nil {
 			return err
 		}
-		if code := resultCode(result); code != exitOK {
+		if code := resultCode(result.Result); code != exitOK {
 			return &exitError{code: code}
 		}
 		if result.Final != nil {
@@ -247,9 +308,25 @@ func runAll(ctx context.Context, e *env, f execFlags, session *rlm.Session, sour
 	return nil
 }
 
+// lasting remembers the first error of a writer whose user does not ask.
+type lasting struct {
+	w   io.Writer
+	err error
+}
+
+// Write writes as long as nothing has failed.
+func (l *lasting) Write(b []byte) (int, error) {
+	if l.err != nil {
+		return 0, l.err
+	}
+	n, err := l.w.Write(b)
+	l.err = err
+	return n, err
+}
+
 func runFailure(err error) error {
 	var rejected *tiers.RejectedError
-	if errors.As(err, &rejected) {
+	if errors.Is(err, router.ErrNoTier) || errors.As(err, &rejected) {
 		return &exitError{exitNoTier, err}
 	}
 	return &exitError{exitBroken, err}
@@ -265,7 +342,14 @@ func resultCode(r tiers.Result) int {
 	return exitRaised
 }
 
-func report(e *env, f execFlags, r tiers.Result, note func(string, ...any)) error {
+func report(e *env, f execFlags, r rlm.Result) error {
+	note := f.note(e)
+	if r.Moved != nil {
+		note("the session moved from tier %s to %s, with %s", r.Moved.From, r.Moved.To, english.Plural(r.Moved.Report.Moved, "variable", ""))
+		for _, left := range r.Moved.Report.Left {
+			note("left behind: %s (%s): %s", left.Name, left.Type, left.Reason)
+		}
+	}
 	if f.json {
 		return printJSON(e.stdout, r)
 	}
@@ -278,7 +362,7 @@ func report(e *env, f execFlags, r tiers.Result, note func(string, ...any)) erro
 		_, _ = io.WriteString(e.stderr, r.Exception.Traceback)
 	}
 	if r.Limit != "" {
-		_, _ = fmt.Fprintf(e.stderr, "rlm: limit: %s%s\n", r.Limit, limitHint(r, f))
+		_, _ = fmt.Fprintf(e.stderr, "rlm: limit: %s%s\n", r.Limit, limitHint(r.Result, f))
 	}
 	if r.Lost != nil {
 		note("%s", r.Lost.Reason)

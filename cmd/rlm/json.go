@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"io"
 
+	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/tiers"
 )
 
@@ -20,6 +21,7 @@ type jsonResult struct {
 	Exception *jsonException      `json:"exception,omitempty"`
 	Limit     tiers.Limit         `json:"limit,omitempty"`
 	Lost      *jsonLoss           `json:"lost,omitempty"`
+	Moved     *jsonMove           `json:"moved,omitempty"`
 	Usage     jsonUsage           `json:"usage"`
 	Enforced  []tiers.Enforcement `json:"enforced"`
 }
@@ -36,6 +38,13 @@ type jsonLoss struct {
 	Reason   string `json:"reason"`
 }
 
+type jsonMove struct {
+	From string       `json:"from"`
+	To   string       `json:"to"`
+	Kept int          `json:"variables"`
+	Left []tiers.Left `json:"left_behind,omitempty"`
+}
+
 type jsonUsage struct {
 	ActiveMS   float64 `json:"active_ms"`
 	WallMS     float64 `json:"wall_ms"`
@@ -46,9 +55,9 @@ type jsonUsage struct {
 	Output     int64   `json:"output_bytes"`
 }
 
-func printJSON(w io.Writer, r tiers.Result) error {
+func printJSON(w io.Writer, r rlm.Result) error {
 	out := jsonResult{
-		Status: r.Status, Tier: "wasm", Stdout: r.Stdout, Stderr: r.Stderr, Dropped: r.Dropped,
+		Status: r.Status, Tier: r.Tier, Stdout: r.Stdout, Stderr: r.Stderr, Dropped: r.Dropped,
 		Limit: r.Limit, Enforced: r.Enforced,
 		Usage: jsonUsage{
 			ActiveMS: ms(r.Usage.Active.Nanoseconds()), WallMS: ms(r.Usage.Wall.Nanoseconds()),
@@ -64,6 +73,9 @@ func printJSON(w io.Writer, r tiers.Result) error {
 	}
 	if r.Lost != nil {
 		out.Lost = &jsonLoss{r.Lost.Snippets, r.Lost.Reason}
+	}
+	if m := r.Moved; m != nil {
+		out.Moved = &jsonMove{m.From, m.To, m.Report.Moved, m.Report.Left}
 	}
 	encoder := json.NewEncoder(w)
 	encoder.SetEscapeHTML(false)

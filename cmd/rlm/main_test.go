@@ -2,47 +2,91 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/rlmhq/rlm/tiers"
+	"github.com/rlmhq/rlm/tiers/local"
 )
 
-// TestMain makes this test program answer as rlm, too, and as the commands that
-// the scripts need beside it.
+// TestMain builds rlm as it is shipped, and makes this test program answer as the
+// commands that the scripts need beside it. The race detector would make every
+// start of rlm ten times as long; the packages that it is made of are tested with it.
 func TestMain(m *testing.M) {
-	testscript.Main(withCache{m}, map[string]func(){
-		"rlm":    func() { os.Exit(run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
-		"exits":  exits,
-		"mktext": mktext,
+	testscript.Main(withProgram{m}, map[string]func(){
+		"rlmnotes": rlmNotes,
+		"exits":    exits,
+		"mktext":   mktext,
 	})
+}
+
+// rlmNotes is rlm with a host function note(text), which adds a line to the file
+// notes, so that a script can count the calls.
+func rlmNotes() {
+	const name = "notes"
+	functions = []tiers.Function{{Name: "note", Doc: "note(text): keep a line"}}
+	host = tiers.HostFunc(func(_ context.Context, call tiers.Call) (tiers.Value, error) {
+		f, err := os.OpenFile(name, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+		if err != nil {
+			return nil, err
+		}
+		_, err = fmt.Fprintf(f, "%s\n", call.Args[0])
+		return tiers.Value(fmt.Sprintf(`"noted %d"`, call.Snippet)), errors.Join(err, f.Close())
+	})
+	os.Exit(run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 
 const cacheVariable = "RLM_CACHE_DIR"
 
-// withCache gives all that runs one cache directory: the interpreter is compiled
-// once, not once for each command.
-type withCache struct{ *testing.M }
+// withProgram puts rlm on the PATH, and gives all that runs one cache directory:
+// the interpreter is compiled once, not once for each command.
+type withProgram struct{ *testing.M }
 
 // Run runs the tests.
-func (m withCache) Run() int {
-	dir, err := os.MkdirTemp("", "rlm-cache-")
+func (m withProgram) Run() int {
+	dir, err := os.MkdirTemp("", "rlm-test-")
 	if err != nil {
-		log.Printf("cannot make a cache directory: %v", err)
+		log.Printf("cannot make a directory: %v", err)
 		return 1
 	}
 	defer os.RemoveAll(dir)
-	if err := os.Setenv(cacheVariable, dir); err != nil {
-		log.Printf("cannot set %s: %v", cacheVariable, err)
+	build := exec.Command("go", "build", "-o", filepath.Join(dir, "rlm"+exeSuffix()), ".")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		log.Printf("cannot build rlm: %v\n%s", err, out)
+		return 1
+	}
+	for name, value := range map[string]string{
+		cacheVariable: filepath.Join(dir, "cache"), "PATH": dir + string(os.PathListSeparator) + os.Getenv("PATH"),
+	} {
+		if err := os.Setenv(name, value); err != nil {
+			log.Printf("cannot set %s: %v", name, err)
+			return 1
+		}
+	}
+	if err := os.Chmod(dir, 0o755); err != nil { // jails run it as other users
+		log.Printf("cannot open the directory: %v", err)
 		return 1
 	}
 	return m.M.Run()
+}
+
+func exeSuffix() string {
+	if runtime.GOOS == "windows" {
+		return ".exe"
+	}
+	return ""
 }
 
 // fillCache compiles before the tests do so at the same time.
@@ -67,10 +111,13 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Condition: func(name string) (bool, error) {
-			if name != "unreadable" {
-				return false, fmt.Errorf("there is no condition %q", name)
+			switch name {
+			case "unreadable":
+				return os.Getuid() > 0, nil // root reads everything; Windows has no user number
+			case "local":
+				return localWorks(), nil
 			}
-			return os.Getuid() > 0, nil // root reads everything; Windows has no user number
+			return false, fmt.Errorf("there is no condition %q", name)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"jsonget":   jsonget,
@@ -78,6 +125,8 @@ func TestScripts(t *testing.T) {
 			"crlf":      crlf,
 			"manyfiles": manyfiles,
 			"fuel":      fuel,
+			"venv":      venv,
+			"rlm":       program,
 		},
 	})
 }
@@ -92,7 +141,12 @@ func exits() {
 	if err != nil {
 		log.Fatalf("exits: %v", err)
 	}
-	if got := run(context.Background(), os.Args[3:], os.Stdin, os.Stdout, os.Stderr); got != want {
+	cmd := exec.Command(os.Args[2], os.Args[3:]...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	if err := cmd.Run(); cmd.ProcessState == nil {
+		log.Fatal(err)
+	}
+	if got := cmd.ProcessState.ExitCode(); got != want {
 		log.Fatalf("exit code %d, want %d", got, want)
 	}
 }
@@ -114,4 +168,21 @@ func write(t *testing.T, name string, content []byte) string {
 		t.Fatal(err)
 	}
 	return path
+}
+
+// localWorks reports whether tier local is usable here. Where it must be, the
+// scripts run in any case, and fail if it is not.
+func localWorks() bool {
+	if strings.Contains(os.Getenv("RLM_REQUIRE_TIERS"), "local") {
+		return true
+	}
+	return local.New(local.Options{Python: localPython()}).Probe(context.Background()) == nil
+}
+
+// localPython is the interpreter that the scripts' virtual environment is made of.
+func localPython() string {
+	if name := os.Getenv("RLM_LOCAL_PYTHON"); name != "" {
+		return name
+	}
+	return "python3"
 }

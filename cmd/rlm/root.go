@@ -12,6 +12,8 @@ import (
 	"github.com/mattn/go-isatty"
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
+
+	"github.com/rlmhq/rlm/tiers"
 )
 
 // version is set by the linker.
@@ -42,6 +44,13 @@ func (e *exitError) Error() string {
 }
 
 func (e *exitError) Unwrap() error { return e.err }
+
+// host and functions are what snippets may call besides the protocol's names. The
+// command itself offers nothing yet; its tests do.
+var (
+	host      tiers.Host
+	functions []tiers.Function
+)
 
 // env is what a sub-command may touch.
 type env struct {
@@ -100,7 +109,7 @@ func newRoot(e *env) *cobra.Command {
 		},
 	}
 	root.PersistentFlags().StringVar(&level, "log-level", "warn", "how much to log on stderr: trace, debug, info, warn, error")
-	root.AddCommand(newExec(e))
+	root.AddCommand(newExec(e), newExplain(e), newTiers(e), newDoctor(e))
 	return root
 }
 

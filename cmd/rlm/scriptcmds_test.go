@@ -143,3 +143,25 @@ func fuel(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Setenv("FUEL", text)
 	ts.Setenv("LESS", strconv.FormatUint(used-1, 10))
 }
+
+// venv is the script command `venv DIR MODULE.py`: a virtual environment in DIR
+// in which the module can be imported. It needs no ensurepip.
+func venv(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: venv DIR MODULE.py")
+	}
+	dir := ts.MkAbs(args[0])
+	ts.Check(ts.Exec(localPython(), "-m", "venv", "--without-pip", "--symlinks", dir))
+	places, err := filepath.Glob(filepath.Join(dir, "lib", "python3*", "site-packages"))
+	if err != nil || len(places) != 1 {
+		ts.Fatalf("the virtual environment has %d places for packages: %v", len(places), err)
+	}
+	ts.Check(os.WriteFile(filepath.Join(places[0], filepath.Base(args[1])), []byte(ts.ReadFile(args[1])), 0o644))
+}
+
+// program is the script command `[!] rlm ARGUMENT...`: rlm as it is shipped.
+func program(ts *testscript.TestScript, neg bool, args []string) {
+	if err := ts.Exec("rlm", args...); (err != nil) != neg {
+		ts.Fatalf("rlm ends with %v", err)
+	}
+}

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rlmhq/rlm"
+)
+
+// diagnosis makes a command that shows what works here.
+func diagnosis(e *env, use, short, long string, show func(io.Writer, *rlm.Diagnosis) error) *cobra.Command {
+	var asJSON bool
+	var python string
+	cmd := &cobra.Command{
+		Use: use, Short: short, Long: long, Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			engine, err := rlm.New(rlm.Options{Python: python, Log: e.log})
+			if err != nil {
+				return &exitError{exitUsage, err}
+			}
+			defer engine.Close()
+			d := engine.Diagnose(cmd.Context())
+			if asJSON {
+				encoder := json.NewEncoder(e.stdout)
+				encoder.SetEscapeHTML(false)
+				return encoder.Encode(d)
+			}
+			return show(e.stdout, &d)
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object instead")
+	cmd.Flags().StringVar(&python, "python", "", "the Python of tier local, a path or a name (default python3)")
+	return cmd
+}
+
+func newTiers(e *env) *cobra.Command {
+	return diagnosis(e, "tiers", "List the tiers: where code can run on this machine",
+		"List the tiers, whether each is usable on this machine, and why not.", showTiers)
+}
+
+func newDoctor(e *env) *cobra.Command {
+	return diagnosis(e, "doctor", "Say what is enforced on this machine, and by what",
+		"Say which tiers are usable on this machine, what is enforced and by which\nmechanism, and what to do about what is not.", showDoctor)
+}
+
+func showTiers(out io.Writer, d *rlm.Diagnosis) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	_, _ = fmt.Fprintln(w, "tier\tlanguages\tisolation\tusable\tnote")
+	for _, tier := range d.Tiers {
+		var languages []string
+		for _, language := range tier.Languages {
+			languages = append(languages, string(language))
+		}
+		usable, note := "yes", tier.Version
+		if tier.OnRequest {
+			note = strings.TrimPrefix(note+"; only with --allow-local or --tier "+tier.Name, "; ")
+		}
+		if !tier.Usable {
+			usable, note = "no", tier.Why
+		}
+		_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", tier.Name, strings.Join(languages, ", "), tier.Isolation, usable, note)
+	}
+	return w.Flush()
+}
+
+func showDoctor(out io.Writer, d *rlm.Diagnosis) error {
+	if _, err := fmt.Fprintf(out, "rlm %s on %s\n\n", version, d.System); err != nil {
+		return err
+	}
+	if err := showTiers(out, d); err != nil {
+		return err
+	}
+	for _, tier := range d.Tiers {
+		var features []string
+		for _, feature := range tier.Features {
+			features = append(features, string(feature))
+		}
+		_, _ = fmt.Fprintf(out, "\ntier %s: %d Python modules; %s\n", tier.Name, tier.Modules, strings.Join(features, ", "))
+	}
+	class := d.Jail.Class
+	if class == "" {
+		class = "none"
+	}
+	_, _ = fmt.Fprintf(out, "\njail around host processes: %s\n", class)
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	for _, layer := range d.Jail.Layers {
+		state, how := "on", layer.Mechanism
+		if !layer.On {
+			state, how = "off", layer.Why
+		}
+		_, _ = fmt.Fprintf(w, "  %s\t%s\t%s\n", layer.Name, state, how)
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	for _, advice := range d.Jail.Advice {
+		if _, err := fmt.Fprintln(out, "  advice:", advice); err != nil {
+			return err
+		}
+	}
+	return nil
+}
