@@ -19,6 +19,8 @@ FUZZTIME ?= 20s
 TESTTIMEOUT ?= 40m
 TESTFLAGS ?=
 PACKAGES ?= ./...
+# What the race detector would make take minutes is tested without it.
+UNRACED := ^TestSuite$$/^(HugeContext|Source)$$/^(Differential|Huge)$$
 XDG_CACHE_HOME ?= $(HOME)/.cache
 PYTHON_PREFIX ?= $(XDG_CACHE_HOME)/rlm/python
 
@@ -41,7 +43,10 @@ test: ## Test everything, with the race detector
 	else \
 		race=; echo 'make test: there is no C compiler, so this run is WITHOUT the race detector'; \
 	fi; \
-	set -x; go test $$race -timeout $(TESTTIMEOUT) $(TESTFLAGS) $(PACKAGES)
+	set -x; go test $$race -timeout $(TESTTIMEOUT) $(TESTFLAGS) $(PACKAGES); \
+	if [[ -n "$$race" && '$(PACKAGES)' == './...' ]]; then \
+		go test -timeout $(TESTTIMEOUT) $(TESTFLAGS) -run '$(UNRACED)' ./tiers/wasm ./tiers/local; \
+	fi
 
 lint: $(GOLANGCI) $(GOFUMPT) ## Check the code: vet, linters, format, other systems, go.mod
 	go vet ./...

@@ -4,12 +4,14 @@ go 1.26
 
 require (
 	github.com/dustin/go-humanize v1.0.1
+	github.com/go-python/gpython v0.2.0
 	github.com/klauspost/compress v1.18.1
 	github.com/mattn/go-isatty v0.0.20
 	github.com/rogpeppe/go-internal v1.14.1
 	github.com/rs/zerolog v1.35.1
 	github.com/spf13/cobra v1.10.2
 	github.com/tetratelabs/wazero v1.12.0
+	github.com/traefik/yaegi v0.16.1
 	go.uber.org/goleak v1.3.0
 	golang.org/x/sync v0.18.0
 	golang.org/x/sys v0.44.0
@@ -18,6 +20,7 @@ require (
 require (
 	github.com/inconshreveable/mousetrap v1.1.0 // indirect
 	github.com/mattn/go-colorable v0.1.14 // indirect
-	github.com/spf13/pflag v1.0.9 // indirect
+	github.com/spf13/pflag v1.0.9
 	golang.org/x/tools v0.26.0 // indirect
+	kernel.org/pub/linux/libs/security/libcap/psx v1.2.77
 )

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Measures: every Go benchmark, then the table of docs/performance.md.
-#   BENCH=table scripts/bench.sh   the table alone
+# Measures: every Go benchmark, then the tables of docs/performance.md.
+#   BENCH=table scripts/bench.sh   the tables alone
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -19,3 +19,5 @@ if [[ ${BENCH:-all} != table ]]; then
 	go test -run '^$' -bench . -benchmem ./...
 fi
 go run ./scripts/bench -python "$python" -text "$text" -rlm bin/rlm
+echo
+go run ./scripts/corpustable

@@ -21,9 +21,6 @@ REQUIRED=(
   test_typing test_functools
 )
 
-# These hang; see expected.txt.
-declare -A TIMEOUTS=([test_asyncio.test_tasks]=2m)
-
 # What is run as well.
 MORE=(
   test_abc test_abstract_numbers test_argparse test_array test_ast test_asyncgen test_augassign
@@ -93,7 +90,7 @@ long_text() { head -c 9000000 /dev/zero | tr '\0' 'x' >"$1"; }
 run_one() {
   local module=$1 log=$LOGS/$1 status=0
   printf 'module = "%s"\n' "$module" |
-    "$RLM" exec --quiet --context "$LIB" --context "$LONG" --timeout "${TIMEOUTS[$module]:-$TIMEOUT}" \
+    "$RLM" exec --quiet --context "$LIB" --context "$LONG" --timeout "$TIMEOUT" \
       --memory 1GiB --max-output 4MiB - "$SCRIPTS/cpython-tests/driver.py" \
       >"$log.out" 2>"$log.err" || status=$?
   grep -aE '^@(result|fail|note|skip)\b' "$log.out" >"$log.result" ||

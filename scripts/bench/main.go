@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strings"
 
 	"github.com/rlmhq/rlm/tiers/wasm"
 )
@@ -61,7 +62,7 @@ func (b *bench) run() error {
 	if err := b.tier.Warm(b.ctx); err != nil {
 		return err
 	}
-	for _, part := range []func() error{b.start, b.throughput, b.density, b.snippet, b.hostCalls, b.compute, b.scan, b.command} {
+	for _, part := range []func() error{b.start, b.throughput, b.density, b.snippet, b.hostCalls, b.compute, b.scan, b.command, b.analysis, b.warmTiers, b.routing} {
 		if err := part(); err != nil {
 			return err
 		}
@@ -83,13 +84,23 @@ func (b *bench) addPlain(what, measured, reach string, met bool) {
 	fmt.Fprintf(os.Stderr, "%s: %s\n", what, measured)
 }
 
+// skip records that something cannot be measured here.
+func (b *bench) skip(what string, why error) {
+	reason, _, _ := strings.Cut(why.Error(), "\n")
+	b.rows = append(b.rows, row{what: what, measured: "skipped: " + strings.ReplaceAll(reason, "|", "/"), against: "-", ratio: "-", reach: "-"})
+	fmt.Fprintf(os.Stderr, "%s: skipped: %s\n", what, reason)
+}
+
 func (b *bench) print() {
 	fmt.Println("| what | measured | against | ratio | reach | met |")
 	fmt.Println("| --- | --- | --- | --- | --- | --- |")
 	for _, r := range b.rows {
-		met := "yes"
-		if !r.met {
-			met = "no"
+		met := "no"
+		switch {
+		case r.met:
+			met = "yes"
+		case r.reach == "-": // skipped
+			met = "-"
 		}
 		fmt.Printf("| %s | %s | %s | %s | %s | %s |\n", r.what, r.measured, r.against, r.ratio, r.reach, met)
 	}

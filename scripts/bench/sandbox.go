@@ -19,8 +19,12 @@ import (
 const small = "print(1+1)"
 
 // open makes a sandbox and runs a snippet in it that must print want.
-func (b *bench) open(cfg tiers.Config, source, want string) (tiers.Sandbox, error) {
-	s, err := b.tier.Open(b.ctx, cfg)
+func (b *bench) open(source, want string) (tiers.Sandbox, error) {
+	return b.openIn(b.tier, source, want)
+}
+
+func (b *bench) openIn(tier tiers.Tier, source, want string) (tiers.Sandbox, error) {
+	s, err := tier.Open(b.ctx, tiers.Config{})
 	if err != nil {
 		return nil, err
 	}
@@ -35,7 +39,7 @@ func (b *bench) open(cfg tiers.Config, source, want string) (tiers.Sandbox, erro
 }
 
 func (b *bench) once() error {
-	s, err := b.open(tiers.Config{}, small, "2\n")
+	s, err := b.open(small, "2\n")
 	if err != nil {
 		return err
 	}
@@ -56,8 +60,12 @@ func median(n int, f func() error) (time.Duration, error) {
 		}
 		times = append(times, time.Since(begun))
 	}
+	return middle(times), nil
+}
+
+func middle(times []time.Duration) time.Duration {
 	slices.Sort(times)
-	return times[n/2], nil
+	return times[len(times)/2]
 }
 
 func (b *bench) start() error {
@@ -133,7 +141,7 @@ func (b *bench) density() error {
 		}
 	}()
 	for range alive {
-		s, err := b.open(tiers.Config{}, small, "2\n")
+		s, err := b.open(small, "2\n")
 		if err != nil {
 			return err
 		}
@@ -149,7 +157,7 @@ func (b *bench) density() error {
 }
 
 func (b *bench) snippet() error {
-	s, err := b.open(tiers.Config{}, small, "2\n")
+	s, err := b.open(small, "2\n")
 	if err != nil {
 		return err
 	}

@@ -13,7 +13,11 @@ engine runs. The tables are written by scripts/charsets/charsets.py.
 """
 
 import _sre
-from re import _casefix
+
+try:
+    from re._casefix import _EXTRA_CASES as _extra_cases
+except ImportError:  # CPython before 3.11
+    from sre_compile import _ignorecase_fixes as _extra_cases
 
 # Ranges of code points, in hexadecimal.
 '''
@@ -72,7 +76,7 @@ def variants(code, narrow):
             for upper in range(low, high + 1):
                 _variants.setdefault(_sre.unicode_tolower(upper), set()).add(upper)
     lower = _sre.unicode_tolower(code)
-    return {x for low in (lower, *_casefix._EXTRA_CASES.get(lower, ())) for x in (low, *_variants.get(low, ()))}
+    return {x for low in (lower, *_extra_cases.get(lower, ())) for x in (low, *_variants.get(low, ()))}
 '''
 
 

@@ -1,0 +1,281 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/rlmhq/rlm/router"
+	"github.com/rlmhq/rlm/router/python"
+	"github.com/rlmhq/rlm/tiers"
+	"github.com/rlmhq/rlm/tiers/interp"
+	"github.com/rlmhq/rlm/tiers/local"
+)
+
+// snippetFile is a snippet of fifty lines.
+const snippetFile = "router/python/testdata/fifty.py"
+
+// parsing is native ast.parse and ast.walk, the best of many.
+const parsing = `
+import ast, sys, time
+source, best = sys.stdin.read(), 1e9
+for _ in range(400):
+    begun = time.perf_counter()
+    for _ in ast.walk(ast.parse(source)):
+        pass
+    best = min(best, time.perf_counter() - begun)
+print(best)
+`
+
+// analysis is of a snippet of fifty lines: seen for the first time by a warm
+// analyser, and seen before.
+func (b *bench) analysis() error {
+	text, err := os.ReadFile(snippetFile)
+	if err != nil {
+		return err
+	}
+	source, analyser := string(text), python.New(b.tier)
+	defer analyser.Close()
+	analyse := func(source string) error {
+		v, err := analyser.Analyse(b.ctx, source)
+		if err == nil && v.Needs == nil {
+			err = fmt.Errorf("no needs of %s", snippetFile)
+		}
+		return err
+	}
+	uncached := time.Hour
+	for n := range 400 {
+		fresh := fmt.Sprintf("%s# %d\n", source, n)
+		begun := time.Now()
+		if err := analyse(fresh); err != nil {
+			return err
+		}
+		uncached = min(uncached, time.Since(begun))
+	}
+	command := exec.CommandContext(b.ctx, b.python, "-I", "-S", "-c", parsing)
+	command.Stdin = strings.NewReader(source)
+	out, err := command.Output()
+	if err != nil {
+		return fmt.Errorf("native ast.parse: %w", err)
+	}
+	native, err := strconv.ParseFloat(strings.TrimSpace(string(out)), 64)
+	if err != nil {
+		return err
+	}
+	what := "analysis of a 50-line snippet, warm, uncached"
+	b.add(what, inMS(uncached.Seconds()), "native `ast.parse` and `walk` "+inMS(native), uncached.Seconds()/native, 4)
+	b.addPlain(what, inMS(uncached.Seconds()), "<= 1.5 ms", uncached <= 1500*time.Microsecond)
+	cached, err := median(5000, func() error { return analyse(source + "# 399\n") })
+	if err != nil {
+		return err
+	}
+	b.addPlain("the same, cached", cached.String(), "<= 5 us", cached <= 5*time.Microsecond)
+	return nil
+}
+
+// warm is a tier that prepares sandboxes ahead.
+type warm interface {
+	tiers.Tier
+	tiers.Warmer
+	Close() error
+}
+
+// starts times a new sandbox to the result of a small snippet. The sandbox was
+// warm before the clock runs.
+func (b *bench) starts(tier warm, n int) (time.Duration, error) {
+	times := make([]time.Duration, 0, n)
+	for range n {
+		if err := tier.Warm(b.ctx); err != nil {
+			return 0, err
+		}
+		select { // what the tier does in the background is over soon
+		case <-time.After(5 * time.Millisecond):
+		case <-b.ctx.Done():
+			return 0, b.ctx.Err()
+		}
+		begun := time.Now()
+		s, err := b.openIn(tier, small, "2\n")
+		times = append(times, time.Since(begun))
+		if err == nil {
+			err = s.Close()
+		}
+		if err != nil {
+			return 0, err
+		}
+	}
+	return middle(times), nil
+}
+
+// usable notes that a row is skipped if the tier cannot work here.
+func (b *bench) usable(tier tiers.Tier, what string) bool {
+	err := tier.Probe(b.ctx)
+	if err != nil {
+		b.skip(what, err)
+	}
+	return err == nil
+}
+
+// warmTiers are the two tiers that keep processes ready.
+func (b *bench) warmTiers() error {
+	own := interp.New(interp.Options{})
+	defer own.Close()
+	host := local.New(local.Options{Python: b.python})
+	defer host.Close()
+	if err := b.interpreters(own); err != nil {
+		return err
+	}
+	if err := b.hostPython(host); err != nil {
+		return err
+	}
+	return b.move(host)
+}
+
+func (b *bench) interpreters(tier warm) error {
+	const what = "interp, warm worker, `print(1+1)`"
+	if !b.usable(tier, what) {
+		return nil
+	}
+	ours, err := b.starts(tier, 60)
+	if err != nil {
+		return err
+	}
+	fork, err := median(400, b.once)
+	if err != nil {
+		return err
+	}
+	b.add(what, ours.String(), "the wasm tier's fork "+fork.String(), float64(ours)/float64(fork), 1)
+	return nil
+}
+
+func (b *bench) hostPython(tier warm) error {
+	const what = "local, warm, `print(1+1)`"
+	if !b.usable(tier, what) {
+		return nil
+	}
+	ours, err := b.starts(tier, 30)
+	if err != nil {
+		return err
+	}
+	native, err := median(60, b.native)
+	if err != nil {
+		return err
+	}
+	b.add(what, ours.String(), "native process "+native.String(), float64(ours)/float64(native), 0.5)
+	return nil
+}
+
+// namespace is 10 MiB as pickle counts.
+const namespace = `
+rows = [{"id": i, "name": f"user{i}", "tags": ["a", "b", i % 7], "score": i * 1.5, "text": f"line {i} of the log " * 4} for i in range(60000)]
+index = {f"key{i}": i for i in range(100000)}
+blob = "x" * 1500000
+`
+
+// pickling is native dumps and loads of the same, the best of several.
+const pickling = namespace + `
+import pickle, time, sys
+best = 1e9
+for _ in range(5):
+    begun = time.perf_counter()
+    data = pickle.dumps((rows, index, blob), protocol=5)
+    pickle.loads(data)
+    best = min(best, time.perf_counter() - begun)
+print(best, len(data))
+`
+
+// move takes a namespace of 10 MiB from wasm to local, both sandboxes open.
+func (b *bench) move(tier warm) error {
+	const what = "move of a 10 MiB namespace wasm → local"
+	if !b.usable(tier, what) {
+		return nil
+	}
+	out, err := exec.CommandContext(b.ctx, b.python, "-I", "-S", "-c", pickling).Output()
+	if err != nil {
+		return fmt.Errorf("native pickle: %w", err)
+	}
+	var native float64
+	var size int64
+	if _, err := fmt.Sscan(string(out), &native, &size); err != nil {
+		return err
+	}
+	best := time.Hour
+	for range 5 {
+		took, err := b.moveOnce(tier)
+		if err != nil {
+			return err
+		}
+		best = min(best, took)
+	}
+	against := fmt.Sprintf("native `pickle` of its %.1f MiB %s", float64(size)/(1<<20), inMS(native))
+	b.add(what, inMS(best.Seconds()), against, best.Seconds()/native, 3)
+	return nil
+}
+
+func (b *bench) moveOnce(tier tiers.Tier) (took time.Duration, err error) {
+	from, err := b.open(namespace, "")
+	if err != nil {
+		return 0, err
+	}
+	defer from.Close()
+	to, err := tier.Open(b.ctx, tiers.Config{})
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, to.Close()) }()
+	begun := time.Now()
+	state, err := from.(tiers.Exporter).Export(b.ctx)
+	if err != nil {
+		return 0, err
+	}
+	if _, err := to.(tiers.Exporter).Import(b.ctx, state); err != nil {
+		return 0, err
+	}
+	took = time.Since(begun)
+	r, err := to.Run(b.ctx, tiers.Job{Source: "print(len(rows), len(index), len(blob))"})
+	if err == nil && r.Stdout != "60000 100000 1500000\n" {
+		err = fmt.Errorf("the namespace did not arrive: %q %+v", r.Stdout, state.Left)
+	}
+	return took, err
+}
+
+// routing is a runner and a bare sandbox that run the same snippet in turn.
+func (b *bench) routing() error {
+	analyser := python.New(b.tier)
+	defer analyser.Close()
+	runner, err := router.NewRunner(router.RunnerConfig{
+		Tiers: []tiers.Tier{b.tier}, Analysers: map[tiers.Language]router.Analyser{tiers.Python: analyser},
+	})
+	if err != nil {
+		return err
+	}
+	defer runner.Close()
+	bare, err := b.open(small, "2\n")
+	if err != nil {
+		return err
+	}
+	defer bare.Close()
+	const rounds = 5000
+	times := [2][]time.Duration{}
+	for range rounds {
+		for i, run := range []func(context.Context, tiers.Job) error{
+			func(ctx context.Context, job tiers.Job) error { _, err := runner.Run(ctx, job); return err },
+			func(ctx context.Context, job tiers.Job) error { _, err := bare.Run(ctx, job); return err },
+		} {
+			begun := time.Now()
+			if err := run(b.ctx, tiers.Job{Source: small}); err != nil {
+				return err
+			}
+			times[i] = append(times[i], time.Since(begun))
+		}
+	}
+	routed, plain := middle(times[0]), middle(times[1])
+	percent := 100 * (float64(routed)/float64(plain) - 1)
+	b.addPlain("router overhead on `print(1+1)` that stays home, its analysis cached",
+		fmt.Sprintf("%.1f %% (%v against %v)", percent, routed, plain), "<= 10 %", percent <= 10)
+	return nil
+}

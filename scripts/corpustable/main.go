@@ -1,0 +1,154 @@
+// Command corpustable counts where the router sends the snippets of
+// router/testdata/corpus, and where it is wrong: the table in
+// docs/performance.md.
+//
+//	go run ./scripts/corpustable
+//
+// Nothing is run: the plans are made from what the tiers say of themselves, and
+// a person's label is the truth. Tests of the analysers prove the labels.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/rlmhq/rlm/router"
+	"github.com/rlmhq/rlm/router/golang"
+	"github.com/rlmhq/rlm/router/python"
+	"github.com/rlmhq/rlm/router/testdata/corpus"
+	"github.com/rlmhq/rlm/tiers"
+	"github.com/rlmhq/rlm/tiers/interp"
+	"github.com/rlmhq/rlm/tiers/local"
+	"github.com/rlmhq/rlm/tiers/wasm"
+)
+
+func main() {
+	cache, err := os.UserCacheDir()
+	if err == nil {
+		var t table
+		if t, err = count(context.Background(), filepath.Join(cache, "rlm")); err == nil {
+			fmt.Print(t)
+		}
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "corpustable:", err)
+		os.Exit(1)
+	}
+}
+
+// places are where a snippet can end, cheapest first.
+var places = []string{interp.Name, wasm.Name, local.Name, corpus.None, corpus.Invalid}
+
+// table is what the command prints.
+type table struct {
+	total                int
+	share                map[string]int
+	accepts, escalations []string // the snippets that are sent too low, too high
+}
+
+// count plans every snippet as the first of a session that may use local.
+func count(ctx context.Context, cache string) (t table, err error) {
+	all, err := corpus.All()
+	if err != nil {
+		return t, err
+	}
+	guest := wasm.New(wasm.Options{CacheDir: cache})
+	analyser := python.New(guest)
+	defer func() { err = errors.Join(err, analyser.Close(), guest.Close()) }()
+	analysers := map[tiers.Language]router.Analyser{tiers.Python: analyser, tiers.Go: golang.New()}
+	known := candidates(all)
+	t.share = map[string]int{}
+	for _, s := range all {
+		v, err := analysers[s.Language].Analyse(ctx, s.Source)
+		if err != nil {
+			return t, err
+		}
+		t.add(s, place(v, known, s.Language))
+	}
+	return t, nil
+}
+
+// candidates are the tiers as they are. Whatever host this is, local counts as
+// one with the packages that the corpus wants of docker.
+func candidates(all []corpus.Snippet) []router.Candidate {
+	host := local.New(local.Options{}).Info()
+	guest := wasm.New(wasm.Options{}).Info()
+	host.Modules = maps.Clone(guest.Modules)
+	for _, s := range all {
+		for _, module := range s.Modules {
+			if truth(s) == local.Name {
+				host.Modules[module] = struct{}{}
+			}
+		}
+	}
+	return []router.Candidate{{Info: interp.New(interp.Options{}).Info()}, {Info: guest}, {Info: host}}
+}
+
+// place is where the plan sends a snippet.
+func place(v router.Verdict, known []router.Candidate, language tiers.Language) string {
+	if v.Invalid != nil {
+		return corpus.Invalid
+	}
+	plan := router.Policy{AllowLocal: true}.Plan(v, known, router.State{Language: language})
+	if len(plan.Chain) == 0 {
+		return corpus.None
+	}
+	return plan.Chain[0].Tier
+}
+
+// truth is where a snippet belongs. There is no tier docker yet: local does its
+// work. Small Python is labelled interp, and wasm is the cheaper of the two.
+func truth(s corpus.Snippet) string {
+	switch {
+	case s.Tier == "docker":
+		return local.Name
+	case s.Tier == interp.Name && s.Language == tiers.Python:
+		return wasm.Name
+	}
+	return s.Tier
+}
+
+func (t *table) add(s corpus.Snippet, to string) {
+	t.total++
+	t.share[to]++
+	switch got, want := slices.Index(places, to), slices.Index(places, truth(s)); {
+	case got < want:
+		t.accepts = append(t.accepts, s.Name)
+	case got > want:
+		t.escalations = append(t.escalations, s.Name)
+	}
+}
+
+// String is the table as docs/performance.md has it.
+func (t table) String() string {
+	var b strings.Builder
+	b.WriteString("| sent to | snippets | share |\n| --- | --- | --- |\n")
+	for _, name := range places {
+		fmt.Fprintf(&b, "| %s | %d | %s |\n", name, t.share[name], t.percent(t.share[name]))
+	}
+	for _, wrong := range []struct {
+		what  string
+		names []string
+	}{{"false accepts", t.accepts}, {"false escalations", t.escalations}} {
+		fmt.Fprintf(&b, "| %s | %d | %s |\n", wrong.what, len(wrong.names), t.percent(len(wrong.names)))
+	}
+	fmt.Fprintf(&b, "\nOf %d snippets. False accepts: %s.\nFalse escalations: %s.\n", t.total, list(t.accepts), list(t.escalations))
+	return b.String()
+}
+
+func (t table) percent(n int) string {
+	return fmt.Sprintf("%.1f %%", 100*float64(n)/float64(t.total))
+}
+
+func list(names []string) string {
+	if len(names) == 0 {
+		return "none"
+	}
+	return "`" + strings.Join(names, " ") + "`"
+}

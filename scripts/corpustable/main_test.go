@@ -1,0 +1,34 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestTheDocumentHasTheTable keeps docs/performance.md true.
+func TestTheDocumentHasTheTable(t *testing.T) {
+	counted, err := count(t.Context(), filepath.Join(os.TempDir(), "rlm-test-cache"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	document, err := os.ReadFile(filepath.FromSlash("../../docs/performance.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(document), counted.String()) {
+		t.Errorf("docs/performance.md does not have the table that go run ./scripts/corpustable prints:\n%s", counted)
+	}
+}
+
+// TestTheCorpusIsLargeAndMostlyRoutedRight bounds what may be wrong.
+func TestTheCorpusIsLargeAndMostlyRoutedRight(t *testing.T) {
+	counted, err := count(t.Context(), filepath.Join(os.TempDir(), "rlm-test-cache"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if counted.total < 300 || len(counted.accepts) > counted.total/20 || len(counted.escalations) > counted.total/20 {
+		t.Errorf("%v", counted)
+	}
+}
