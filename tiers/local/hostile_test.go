@@ -40,7 +40,7 @@ def attempt(f):
 `
 
 const (
-	files = jail.Mounts | jail.Landlock
+	files = jail.Mounts | jail.Landlock | jail.Namespaces // a process namespace with the /proc of another has no way to list its threads
 	wires = jail.Network | jail.Seccomp | jail.Landlock
 )
 
