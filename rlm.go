@@ -17,7 +17,6 @@ package rlm
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -69,16 +68,9 @@ type Engine struct {
 // New returns an engine. It prepares nothing yet, so that it is cheap: the first
 // snippet does, or Warm.
 func New(options Options) (*Engine, error) {
-	dir := options.CacheDir
-	switch dir {
-	case NoCache:
-		dir = ""
-	case "":
-		user, err := os.UserCacheDir()
-		if err != nil {
-			return nil, fmt.Errorf("cannot find the user's cache directory (set Options.CacheDir, to rlm.NoCache for none): %w", err)
-		}
-		dir = filepath.Join(user, "rlm")
+	dir, err := cacheDir(options)
+	if err != nil {
+		return nil, err
 	}
 	e := &Engine{
 		wasm:   wasm.New(wasm.Options{CacheDir: dir, Preload: python.Preload(), Progress: options.Progress, Log: options.Log}),
@@ -88,6 +80,27 @@ func New(options Options) (*Engine, error) {
 	e.analyser = python.New(e.wasm)
 	e.analysers = map[tiers.Language]router.Analyser{tiers.Python: e.analyser, tiers.Go: golang.New()}
 	return e, nil
+}
+
+// cacheDir returns where compiled code is kept, "" for nowhere. A directory that
+// the caller named must do; without the usual one there is only a slower start.
+func cacheDir(options Options) (string, error) {
+	switch options.CacheDir {
+	case NoCache:
+		return "", nil
+	case "":
+		dir, err := os.UserCacheDir()
+		if err == nil {
+			dir = filepath.Join(dir, "rlm")
+			err = wasm.CheckCacheDir(dir)
+		}
+		if err != nil {
+			options.Log.Warn().Err(err).Msg("nothing is kept between processes, so that each takes seconds to start; name another cache directory")
+			return "", nil
+		}
+		return dir, nil
+	}
+	return options.CacheDir, wasm.CheckCacheDir(options.CacheDir)
 }
 
 // Tiers are the tiers that the engine chooses from, the strongest walls and all

@@ -28,6 +28,23 @@ type cachedImage struct {
 	file *os.File
 }
 
+// CheckCacheDir makes the directory for its owner alone if it is not there, and
+// says why it cannot be a cache: it is no directory, others may write to it, or
+// this process may not.
+func CheckCacheDir(dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("cannot use the cache directory: %w", err)
+	}
+	if err := checkPrivate(dir); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(dir, "new-")
+	if err != nil {
+		return fmt.Errorf("cannot use the cache directory: %w", err)
+	}
+	return errors.Join(f.Close(), os.Remove(f.Name()))
+}
+
 func (e *engine) imagePath(key string) string {
 	return filepath.Join(e.options.CacheDir, "image", key[:32])
 }
@@ -38,7 +55,11 @@ func (e *engine) lookup(key string) *cachedImage {
 	if e.options.CacheDir == "" {
 		return nil
 	}
-	f, err := os.Open(e.imagePath(key))
+	path := e.imagePath(key)
+	if info, err := os.Lstat(path); err != nil || !info.Mode().IsRegular() {
+		return nil // to open a FIFO would wait for a writer
+	}
+	f, err := os.Open(path)
 	if err != nil {
 		return nil
 	}
@@ -115,11 +136,14 @@ func (e *engine) write(key string, data []byte) error {
 	if err != nil {
 		return err
 	}
-	err = writeImage(f, head, data, runs)
-	if err = errors.Join(err, f.Close()); err != nil {
+	err = errors.Join(writeImage(f, head, data, runs), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
 		return errors.Join(err, os.Remove(f.Name()))
 	}
-	return os.Rename(f.Name(), path)
+	return nil
 }
 
 // writeImage leaves what is not in runs out: it becomes holes.
