@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"regexp"
 
-	"github.com/rlmhq/rlm/internal/bigtext"
+	"github.com/rlmhq/rlm/internal/gohost"
+	"github.com/rlmhq/rlm/internal/gorun"
 	"github.com/rlmhq/rlm/tiers"
-	"github.com/rlmhq/rlm/tiers/interp/internal/wire"
 )
 
 // newSandbox checks a configuration and returns a sandbox without a worker.
@@ -20,18 +20,12 @@ func newSandbox(ctx context.Context, p *pool, cfg tiers.Config) (*sandbox, error
 	if f := cfg.Limits.Fuel; f != 0 && f != tiers.DefaultLimits().Fuel {
 		return nil, reject(string(tiers.FeatureFuel), "it does not count fuel")
 	}
-	cfg.Limits = cfg.Limits.WithDefaults()
-	if cfg.Host == nil {
-		cfg.Host = tiers.HostFunc(func(context.Context, tiers.Call) (tiers.Value, error) {
-			return nil, errors.New("this session has no host functions")
-		})
-	}
-	s := &sandbox{pool: p, cfg: cfg, setup: wire.Setup{Memory: cfg.Limits.Memory}, offered: map[string]bool{"llm_query": true}}
+	s := &sandbox{pool: p, host: gohost.NewSession(cfg)}
+	s.setup.Memory = s.host.Config.Limits.Memory
 	for _, f := range cfg.Functions {
 		if err := checkName(f.Name); err != nil {
 			return nil, fmt.Errorf("cannot offer host function %q: %w", f.Name, err)
 		}
-		s.offered[f.Name] = true
 		s.setup.Functions = append(s.setup.Functions, f.Name)
 	}
 	for i, in := range cfg.Inputs {
@@ -41,7 +35,7 @@ func newSandbox(ctx context.Context, p *pool, cfg tiers.Config) (*sandbox, error
 		}
 		s.setup.Inputs = append(s.setup.Inputs, message)
 	}
-	s.enforced = enforced(cfg.Limits)
+	s.enforced = enforced(s.host.Config.Limits)
 	return s, nil
 }
 
@@ -63,10 +57,7 @@ func checkName(name string) error {
 	return nil
 }
 
-// sentWhole is up to how many bytes a text is given to the worker as a string.
-const sentWhole = 64 << 10
-
-func inputMessage(ctx context.Context, in tiers.Input) (wire.Input, error) {
+func inputMessage(ctx context.Context, in tiers.Input) (gorun.Input, error) {
 	set := 0
 	for _, has := range []bool{in.Text != nil, in.Dir != nil, in.Value != nil} {
 		if has {
@@ -75,29 +66,13 @@ func inputMessage(ctx context.Context, in tiers.Input) (wire.Input, error) {
 	}
 	switch {
 	case set != 1:
-		return wire.Input{}, errors.New("set exactly one of Text, Dir and Value")
+		return gorun.Input{}, errors.New("set exactly one of Text, Dir and Value")
 	case in.Dir != nil:
-		return wire.Input{}, reject("directory inputs", "it has no directories as inputs")
+		return gorun.Input{}, reject("directory inputs", "it has no directories as inputs")
 	case in.Value != nil && !json.Valid(in.Value):
-		return wire.Input{}, errors.New("its value is not JSON")
-	case in.Value != nil:
-		return wire.Input{Value: in.Value}, nil
+		return gorun.Input{}, errors.New("its value is not JSON")
 	}
-	length, err := in.Text.Len(ctx)
-	if err != nil {
-		return wire.Input{}, err
-	}
-	invalid, err := in.Text.Invalid(ctx)
-	if err != nil || in.Text.Bytes() > sentWhole || invalid > 0 {
-		return wire.Input{Lazy: true, Length: length}, err
-	}
-	data, err := wholeText(ctx, in.Text, length)
-	text := string(data)
-	return wire.Input{Text: &text}, err
-}
-
-func wholeText(ctx context.Context, text *bigtext.Text, length int64) ([]byte, error) {
-	return sliceOf(ctx, text, 0, length)
+	return gohost.Input(ctx, in)
 }
 
 // enforced says how each limit is kept.

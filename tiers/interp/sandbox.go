@@ -6,8 +6,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"time"
 
+	"github.com/rlmhq/rlm/internal/gohost"
 	"github.com/rlmhq/rlm/tiers"
 	"github.com/rlmhq/rlm/tiers/interp/internal/wire"
 )
@@ -15,9 +17,8 @@ import (
 // sandbox is one session: its worker, and how to make another one like it.
 type sandbox struct {
 	pool     *pool
-	cfg      tiers.Config
+	host     *gohost.Session
 	setup    wire.Setup
-	offered  map[string]bool
 	enforced []tiers.Enforcement
 
 	worker  *worker // nil after a restore that failed
@@ -30,7 +31,7 @@ type sandbox struct {
 type past struct {
 	ordinal int
 	run     wire.Run
-	journal []answered
+	journal []gohost.Answered
 	verdict string
 	printed [sha256.Size]byte
 	impure  string
@@ -42,15 +43,13 @@ var (
 	_ tiers.Exporter = (*sandbox)(nil)
 )
 
-func (s *sandbox) offers(name string) bool { return s.offered[name] }
-
 // renew gives the sandbox a fresh worker.
 func (s *sandbox) renew(ctx context.Context) error {
 	if s.worker != nil {
 		s.worker.destroy()
 		s.worker = nil
 	}
-	w, err := s.pool.take(ctx, s.cfg.Limits.Memory)
+	w, err := s.pool.take(ctx, s.host.Config.Limits.Memory)
 	if err != nil {
 		return err
 	}
@@ -76,7 +75,7 @@ func (s *sandbox) Run(ctx context.Context, job tiers.Job) (tiers.Result, error) 
 		return tiers.Result{}, broken(tiers.EffectsNeverRan, nil, errClosed)
 	case job.Language != tiers.Python && job.Language != tiers.Go:
 		return tiers.Result{}, reject(string(job.Language), "it runs Go and Python only, not %s", job.Language)
-	case job.Language == tiers.Go && s.cfg.Deterministic:
+	case job.Language == tiers.Go && s.host.Config.Deterministic:
 		return tiers.Result{}, reject("determinism", "its Go is not deterministic")
 	case ctx.Err() != nil:
 		return tiers.Result{}, broken(tiers.EffectsNeverRan, nil, ctx.Err())
@@ -86,30 +85,19 @@ func (s *sandbox) Run(ctx context.Context, job tiers.Job) (tiers.Result, error) 
 			return tiers.Result{}, broken(tiers.EffectsNeverRan, nil, err)
 		}
 	}
-	for _, in := range s.cfg.Inputs {
-		if in.Text == nil {
-			continue
-		}
-		if err := in.Text.Changed(); err != nil {
-			return tiers.Result{}, broken(tiers.EffectsNeverRan, nil, err)
-		}
+	if err := s.host.Changed(); err != nil {
+		return tiers.Result{}, broken(tiers.EffectsNeverRan, nil, err)
 	}
 	s.snippet++
 	run := wire.Run{Language: string(job.Language), Source: job.Source}
-	t := s.turn(nil)
-	t.out.sinks[0], t.out.sinks[1] = job.Stdout, job.Stderr
-	return s.ended(ctx, job, t, t.play(ctx, run))
+	t := s.turn()
+	t.out.Sinks = [2]io.Writer{job.Stdout, job.Stderr}
+	return s.ended(ctx, job, t, s.play(ctx, t, run, nil))
 }
 
-func (s *sandbox) turn(journal []answered) *turn {
-	t := &turn{box: s, worker: s.worker, limits: s.cfg.Limits}
-	t.out.limit = t.limits.Output
-	if journal != nil {
-		t.calls.replay = map[string][]answered{}
-		for _, a := range journal {
-			t.calls.replay[a.key()] = append(t.calls.replay[a.key()], a)
-		}
-	}
+func (s *sandbox) turn() *turn {
+	t := &turn{worker: s.worker, limits: s.host.Config.Limits}
+	t.out.Limit = t.limits.Output
 	return t
 }
 
@@ -133,7 +121,7 @@ func (s *sandbox) ended(ctx context.Context, job tiers.Job, t *turn, e ending) (
 	case wire.OK, wire.Raised:
 		s.history = append(s.history, t.past(s.snippet, wire.Run{Language: string(job.Language), Source: job.Source}, e.end))
 	default:
-		e.end, e.err = nil, errProtocol
+		e.end, e.err = nil, gohost.ErrProtocol
 		return s.stopped(ctx, t, e)
 	}
 	r := t.result(e)
@@ -222,11 +210,11 @@ func (s *sandbox) replay(ctx context.Context, history []past) error {
 	for _, p := range history {
 		journal := p.journal
 		if journal == nil {
-			journal = []answered{}
+			journal = []gohost.Answered{}
 		}
-		t := s.turn(journal)
-		e := t.play(ctx, p.run)
-		if e.end == nil || e.end.Verdict != p.verdict || t.calls.strayed || t.printed() != p.printed {
+		t := s.turn()
+		e := s.play(ctx, t, p.run, journal)
+		if e.end == nil || e.end.Verdict != p.verdict || t.calls.Strayed() || t.printed() != p.printed {
 			return fmt.Errorf("snippet %d did something else when it was run again", p.ordinal)
 		}
 	}

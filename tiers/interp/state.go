@@ -1,40 +1,14 @@
 package interp
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 
+	"github.com/rlmhq/rlm/internal/gohost"
 	"github.com/rlmhq/rlm/tiers"
 	"github.com/rlmhq/rlm/tiers/interp/internal/wire"
 )
-
-// replayed is one snippet of a state in format replay. A snippet that called the
-// host is an object with the answers it got; every other is its source alone, as
-// [tiers.FormatReplay] says.
-type replayed struct {
-	Source string     `json:"source"`
-	Calls  []answered `json:"calls"`
-}
-
-// MarshalJSON writes a snippet without calls as a string.
-func (r replayed) MarshalJSON() ([]byte, error) {
-	if len(r.Calls) == 0 {
-		return json.Marshal(r.Source)
-	}
-	type plain replayed
-	return json.Marshal(plain(r))
-}
-
-// UnmarshalJSON reads either form.
-func (r *replayed) UnmarshalJSON(data []byte) error {
-	if bytes.HasPrefix(data, []byte(`"`)) {
-		return json.Unmarshal(data, &r.Source)
-	}
-	type plain replayed
-	return wire.Decode(data, (*plain)(r))
-}
 
 // Export returns the session's snippets of the language that it used last. What
 // read a clock or random numbers is in Left: it gives something else when it is
@@ -47,7 +21,7 @@ func (s *sandbox) Export(context.Context) (tiers.State, error) {
 	if n := len(s.history); n > 0 {
 		state.Language = tiers.Language(s.history[n-1].run.Language)
 	}
-	snippets := []replayed{}
+	snippets := []gohost.Snippet{}
 	for _, p := range s.history {
 		switch {
 		case p.run.Language != string(state.Language):
@@ -61,15 +35,12 @@ func (s *sandbox) Export(context.Context) (tiers.State, error) {
 				Reason: "it ran again and may have given something else: " + p.impure,
 			})
 		}
-		snippets = append(snippets, replayed{p.run.Source, p.journal})
+		snippets = append(snippets, gohost.Snippet{Source: p.run.Source, Calls: p.journal})
 	}
 	var err error
 	state.Data, err = json.Marshal(snippets)
 	return state, err
 }
-
-// maxState bounds a state.
-const maxState = 64 << 20
 
 // Import runs the snippets of a state of this format.
 func (s *sandbox) Import(ctx context.Context, state tiers.State) (tiers.Report, error) {
@@ -78,19 +49,19 @@ func (s *sandbox) Import(ctx context.Context, state tiers.State) (tiers.Report, 
 		return tiers.Report{}, errClosed
 	case s.snippet > 0 || len(s.history) > 0:
 		return tiers.Report{}, fmt.Errorf("cannot import a state after %d snippets", s.snippet)
-	case state.Format != tiers.FormatReplay || state.From != Name || len(state.Data) > maxState ||
+	case state.Format != tiers.FormatReplay || state.From != Name ||
 		state.Language != tiers.Python && state.Language != tiers.Go:
 		return tiers.Report{}, reject("state "+state.Format, "it cannot read a state of format %q from %q", state.Format, state.From)
 	}
-	var snippets []replayed
-	if err := wire.Decode(state.Data, &snippets); err != nil {
+	snippets, err := gohost.DecodeState(state.Data)
+	if err != nil {
 		return tiers.Report{}, reject("state "+state.Format, "the state cannot be read: %v", err)
 	}
 	for i, snippet := range snippets {
-		t := s.turn(append([]answered{}, snippet.Calls...))
+		t := s.turn()
 		run := wire.Run{Language: string(state.Language), Source: snippet.Source}
-		e := t.play(ctx, run)
-		if e.end == nil || e.end.Verdict != wire.OK && e.end.Verdict != wire.Raised || t.calls.strayed {
+		e := s.play(ctx, t, run, append([]gohost.Answered{}, snippet.Calls...))
+		if e.end == nil || e.end.Verdict != wire.OK && e.end.Verdict != wire.Raised || t.calls.Strayed() {
 			s.history = nil
 			if err := s.renew(context.WithoutCancel(ctx)); err != nil {
 				return tiers.Report{}, broken(tiers.EffectsUnknown, nil, err)

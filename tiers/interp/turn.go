@@ -1,12 +1,12 @@
 package interp
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
-	"io"
 	"time"
 
+	"github.com/rlmhq/rlm/internal/gohost"
+	"github.com/rlmhq/rlm/internal/gorun"
 	"github.com/rlmhq/rlm/internal/jail"
 	"github.com/rlmhq/rlm/tiers"
 	"github.com/rlmhq/rlm/tiers/interp/internal/wire"
@@ -14,13 +14,11 @@ import (
 
 // turn is one snippet on its way through a worker.
 type turn struct {
-	box    *sandbox
 	worker *worker
 	limits tiers.Limits
-	out    output
-	calls  calls
-	final  *tiers.Final
-	meter  meter
+	out    gohost.Output
+	calls  *gohost.Calls
+	meter  gohost.Meter
 }
 
 // ending is how a turn ended: by the worker's word, or by a limit, a death or a
@@ -35,12 +33,18 @@ type ending struct {
 // tick is how often the limits are looked at, beyond the wall limit's own timer.
 const tick = 20 * time.Millisecond
 
-// play runs a snippet. Unless the result has an end, the worker is destroyed.
-func (t *turn) play(ctx context.Context, run wire.Run) ending {
+// play runs a snippet, a replay if there is a journal. Unless the result has an
+// end, the worker is destroyed.
+func (s *sandbox) play(ctx context.Context, t *turn, run wire.Run, journal []gohost.Answered) ending {
 	callCtx, cancel := context.WithCancel(ctx)
-	t.calls.begin(callCtx, t)
+	t.calls = s.host.Turn(callCtx, s.snippet, journal)
+	t.calls.Meter = &t.meter
+	t.calls.Reply = func(id uint64, value []byte, err error) {
+		// A worker that does not take it is about to be found dead.
+		_ = t.worker.send(wire.KindAnswer, gorun.AppendAnswer(id, value, err))
+	}
 	e := t.wait(ctx, run)
-	t.meter.stop()
+	t.meter.Stop()
 	cancel()
 	if e.end == nil {
 		exit := t.worker.destroy() // also frees calls that are writing their answers
@@ -48,12 +52,12 @@ func (t *turn) play(ctx context.Context, run wire.Run) ending {
 			e.died = &exit
 		}
 	}
-	t.calls.running.Wait()
+	t.calls.Wait()
 	return e
 }
 
 func (t *turn) wait(ctx context.Context, run wire.Run) ending {
-	t.meter.begin(t.limits, t.worker.proc)
+	t.meter.Begin(t.limits, t.worker.proc)
 	body, err := json.Marshal(run)
 	if err == nil {
 		err = t.worker.send(wire.KindRun, body)
@@ -77,7 +81,7 @@ func (t *turn) wait(ctx context.Context, run wire.Run) ending {
 				return ending{end: end}
 			}
 		case <-ticker.C:
-			if limit := t.meter.over(); limit != "" {
+			if limit := t.meter.Over(); limit != "" {
 				return ending{limit: limit}
 			}
 		case <-ctx.Done():
@@ -94,66 +98,21 @@ func (t *turn) broken(err error) ending {
 
 // handle takes one frame of the worker.
 func (t *turn) handle(f frame) (*wire.End, error) {
+	if handled, err := t.calls.Handle(byte(f.kind), f.body); handled {
+		return nil, err
+	}
 	switch f.kind {
 	case wire.KindOutput:
 		stream, text, err := wire.ParseOutput(f.body)
 		if err == nil {
-			t.out.write(stream, text)
+			t.out.Write(stream, text)
 		}
 		return nil, err
-	case wire.KindCall:
-		var call wire.Call
-		if err := wire.Decode(f.body, &call); err != nil {
-			return nil, err
-		}
-		t.calls.start(call)
-	case wire.KindText:
-		var question wire.Text
-		if err := wire.Decode(f.body, &question); err != nil {
-			return nil, err
-		}
-		t.calls.ask(question)
-	case wire.KindFinal:
-		var final wire.Final
-		if err := wire.Decode(f.body, &final); err != nil {
-			return nil, err
-		}
-		if t.final == nil && final.Value != nil {
-			t.final = &tiers.Final{Value: final.Value, Name: final.Name}
-		}
 	case wire.KindEnd:
 		var end wire.End
-		if err := wire.Decode(f.body, &end); err != nil {
-			return nil, err
-		}
-		return &end, nil
+		err := gorun.Decode(f.body, &end)
+		return &end, err
 	default:
-		return nil, errProtocol
-	}
-	return nil, nil
-}
-
-// output keeps what a snippet writes, up to a limit.
-type output struct {
-	limit   int64
-	total   int64
-	streams [2]bytes.Buffer
-	sinks   [2]io.Writer
-}
-
-func (o *output) write(stream int, text []byte) {
-	room := max(0, o.limit-o.total)
-	o.total += int64(len(text))
-	if int64(len(text)) > room {
-		text = text[:room]
-	}
-	if len(text) == 0 {
-		return
-	}
-	o.streams[stream].Write(text)
-	if sink := o.sinks[stream]; sink != nil {
-		_, _ = sink.Write(text) // the caller's sink; the snippet cannot mend it
+		return nil, gohost.ErrProtocol
 	}
 }
-
-func (o *output) dropped() int64 { return max(0, o.total-o.limit) }

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/rlmhq/rlm/internal/gohost"
 	"github.com/rlmhq/rlm/internal/jail"
 	"github.com/rlmhq/rlm/tiers/interp/internal/wire"
 )
@@ -70,7 +71,7 @@ func launch(ctx context.Context, start starter, memory int64) (*worker, error) {
 		if ok && f.kind == wire.KindReady {
 			return w, nil
 		}
-		err = fmt.Errorf("cannot start a worker: it died (%s)", lastLine(proc.Output()))
+		err = fmt.Errorf("cannot start a worker: it died (%s)", gohost.LastLine(proc.Output()))
 	case <-ctx.Done():
 		err = ctx.Err()
 	case <-timer.C:

@@ -3,7 +3,6 @@ package local
 import (
 	"bytes"
 	"context"
-	"embed"
 	"errors"
 	"fmt"
 	"go/importer"
@@ -19,6 +18,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/rlmhq/rlm/internal/gorun"
 	"github.com/rlmhq/rlm/internal/jail"
 	"github.com/rlmhq/rlm/tiers"
 	"github.com/rlmhq/rlm/tiers/local/gobuild"
@@ -34,11 +34,6 @@ type toolchain struct {
 	mu      sync.Mutex        // guards what follows, and the building
 	exports map[string]string // compiled packages, by import path
 }
-
-// gorunSource is what every program is linked with.
-//
-//go:embed gorun/*.go
-var gorunSource embed.FS
 
 // usual are the packages that are compiled at once, for the first snippet.
 const usual = "bufio bytes cmp container/heap context encoding/json errors fmt io iter maps math math/rand os regexp slices sort strconv " +
@@ -189,7 +184,7 @@ func (t *toolchain) module() (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("cannot compile the standard library: %w", err)
 	}
-	err = os.CopyFS(dir, gorunSource)
+	err = os.CopyFS(filepath.Join(dir, "gorun"), gorun.Source)
 	if err == nil {
 		err = os.WriteFile(filepath.Join(dir, "go.mod"), []byte("module rlm\n\ngo "+strings.TrimPrefix(t.version, "go")+"\n"), 0o600)
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/rlmhq/rlm/internal/frame"
+	"github.com/rlmhq/rlm/internal/gohost"
 	"github.com/rlmhq/rlm/internal/jail"
 	"github.com/rlmhq/rlm/tiers/local/gobuild"
 )
@@ -50,7 +51,7 @@ func (b *builder) build(ctx context.Context, request gobuild.Request) (builtGo, 
 		}
 		missing = more
 	}
-	return builtGo{}, errProtocol
+	return builtGo{}, gohost.ErrProtocol
 }
 
 // ask has one request answered, within the limits of a compilation.
@@ -122,15 +123,13 @@ func (b *builder) answer(in *frame.Reader) (built builtGo, missing []string, err
 			built.program = append([]byte(nil), body...)
 			return built, nil, nil
 		default:
-			return builtGo{}, nil, errProtocol
+			return builtGo{}, nil, gohost.ErrProtocol
 		}
 	}
 }
 
 // maxImports bounds the packages that one request can have compiled.
 const maxImports = 100
-
-var errProtocol = errors.New("the guest sent what it may not send")
 
 // close ends the jail.
 func (b *builder) close() error {

@@ -2,7 +2,6 @@ package local
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -13,12 +12,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/rlmhq/rlm/internal/bigtext"
 	"github.com/rlmhq/rlm/internal/frame"
+	"github.com/rlmhq/rlm/internal/gorun"
 	"github.com/rlmhq/rlm/internal/jail"
-	"github.com/rlmhq/rlm/tiers"
 	"github.com/rlmhq/rlm/tiers/local/gobuild"
-	"github.com/rlmhq/rlm/tiers/local/gorun"
 )
 
 // goProgram is a compiled session that runs in its jail.
@@ -66,7 +63,7 @@ func (s *goSession) start(ctx context.Context, built builtGo) (*goProgram, error
 			Env:     []string{"PATH=/usr/bin:/bin", "HOME=/sandbox", "LANG=C.UTF-8", "TMPDIR=/tmp", "GODEBUG=randseednop=0", "GOTRACEBACK=single"},
 			Binds:   append(binds(programFolders), jail.Bind{Source: file, Target: programPath}),
 			Profile: jail.CPython, MinClass: s.tier.options.MinClass,
-			Limits: jail.Limits{Memory: s.cfg.Limits.Memory + programMemory, AddressSpace: s.cfg.Limits.Memory + programSpace},
+			Limits: jail.Limits{Memory: s.host.Config.Limits.Memory + programMemory, AddressSpace: s.host.Config.Limits.Memory + programSpace},
 		})
 	}
 	if err = errors.Join(err, os.RemoveAll(dir)); err != nil {
@@ -98,7 +95,7 @@ var programFolders = []string{"/usr", "/lib", "/lib64", "/bin"}
 // read hands on the program's frames until the connection ends.
 func (p *goProgram) read() {
 	defer close(p.frames)
-	in := frame.NewReader(p.jail.Conn(), gorun.MaxFromProgram)
+	in := frame.NewReader(p.jail.Conn(), gorun.MaxFromGuest)
 	for {
 		kind, body, err := in.Next()
 		if err != nil {
@@ -152,104 +149,6 @@ func (p *goProgram) died() jail.Exit {
 		return p.end()
 	}
 	return exit
-}
-
-// sentWhole is up to how many bytes a text is given to a program as a string.
-const sentWhole = 64 << 10
-
-// goInput describes an input to a program. A directory has no form in Go.
-func goInput(ctx context.Context, in tiers.Input) (kind string, input gorun.Input, err error) {
-	switch {
-	case in.Value != nil:
-		return "value", gorun.Input{Value: in.Value}, nil
-	case in.Text == nil:
-		return "", gorun.Input{}, nil
-	}
-	length, err := in.Text.Len(ctx)
-	if err != nil {
-		return "", gorun.Input{}, err
-	}
-	invalid, err := in.Text.Invalid(ctx)
-	if err != nil || in.Text.Bytes() > sentWhole || invalid > 0 {
-		return "lazy", gorun.Input{Length: length}, err
-	}
-	data, err := goSlice(ctx, in.Text, 0, length)
-	return "text", gorun.Input{Text: string(data)}, err
-}
-
-// mostText bounds the part of a text that is handed over at a time.
-const mostText = 64 << 20
-
-// text answers a question about a lazy text. The numbers in it are hostile;
-// package bigtext checks ranges.
-func (s *goSession) text(ctx context.Context, q gorun.Question) ([]byte, error) {
-	if q.Input < 0 || q.Input >= len(s.cfg.Inputs) || s.cfg.Inputs[q.Input].Text == nil {
-		return nil, fmt.Errorf("input %d is no text", q.Input)
-	}
-	text := s.cfg.Inputs[q.Input].Text
-	var n int64
-	var err error
-	switch q.Op {
-	case gorun.OpSlice:
-		return goSlice(ctx, text, q.A, q.B)
-	case gorun.OpFind:
-		n, err = text.Find(ctx, []byte(q.Needle), q.A, q.B)
-	case gorun.OpRFind:
-		n, err = text.RFind(ctx, []byte(q.Needle), q.A, q.B)
-	case gorun.OpCount:
-		n, err = text.Count(ctx, []byte(q.Needle), q.A, q.B)
-	case gorun.OpLines:
-		n, err = text.Parts(ctx, bigtext.Newlines(), q.A, q.B)
-	case gorun.OpLine:
-		return goLines(ctx, text, q.A, q.B)
-	default:
-		return nil, errProtocol
-	}
-	return strconv.AppendInt(nil, n, 10), err
-}
-
-func goSlice(ctx context.Context, text *bigtext.Text, a, b int64) ([]byte, error) {
-	data, _, err := text.Slice(ctx, a, b)
-	if err != nil {
-		return nil, err
-	}
-	if len(data) > mostText {
-		return nil, fmt.Errorf("%d bytes are too many for one string, take %d at a time", len(data), mostText)
-	}
-	var own []byte
-	err = bigtext.Guard(text, func() { own = append([]byte{}, data...) })
-	return own, err
-}
-
-// goLines returns the lines a to b-1, each with a line feed at its end.
-func goLines(ctx context.Context, text *bigtext.Text, a, b int64) ([]byte, error) {
-	length, err := text.Len(ctx)
-	if err != nil {
-		return nil, err
-	}
-	count, err := text.Parts(ctx, bigtext.Newlines(), 0, length)
-	if err != nil {
-		return nil, err
-	}
-	if b = min(b, count); a >= b {
-		return nil, nil
-	}
-	start, end, err := text.PartsRange(ctx, bigtext.Newlines(), 0, length, a, b)
-	if err != nil {
-		return nil, err
-	}
-	data, err := goSlice(ctx, text, start, end)
-	return append([]byte(strings.ReplaceAll(string(data), "\r\n", "\n")), '\n'), err
-}
-
-// strict decodes a message of a program.
-func strict(body []byte, message any) error {
-	d := json.NewDecoder(strings.NewReader(string(body)))
-	d.DisallowUnknownFields()
-	if err := d.Decode(message); err != nil || d.More() {
-		return errProtocol
-	}
-	return nil
 }
 
 // atoi reads digits that a pattern has found.

@@ -6,13 +6,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"regexp"
 	"time"
 
+	"github.com/rlmhq/rlm/internal/gohost"
+	"github.com/rlmhq/rlm/internal/gorun"
 	"github.com/rlmhq/rlm/tiers"
 	"github.com/rlmhq/rlm/tiers/local/gobuild"
-	"github.com/rlmhq/rlm/tiers/local/gorun"
 )
 
 // goSession is the Go half of a sandbox. Its snippets are one program, which is
@@ -20,8 +22,7 @@ import (
 // with the answers that the host gave before.
 type goSession struct {
 	tier     *Tier
-	cfg      tiers.Config
-	offered  map[string]bool
+	host     *gohost.Session
 	enforced []tiers.Enforcement
 	builder  *builder // nil until the first snippet
 	setup    []byte   // a gorun.Setup
@@ -36,7 +37,7 @@ type goSession struct {
 type goPast struct {
 	gobuild.Snippet
 	ordinal int
-	journal []answeredCall
+	journal []gohost.Answered
 	ran     bool // here: what it did is known
 	did     [sha256.Size]byte
 	changed bool // it did something else when it ran again
@@ -44,17 +45,9 @@ type goPast struct {
 }
 
 func newGoSession(t *Tier, cfg tiers.Config) *goSession {
-	cfg.Limits = cfg.Limits.WithDefaults()
-	if cfg.Host == nil {
-		cfg.Host = tiers.HostFunc(func(context.Context, tiers.Call) (tiers.Value, error) {
-			return nil, errors.New("this session has no host functions")
-		})
-	}
-	s := &goSession{tier: t, cfg: cfg, offered: map[string]bool{"llm_query": true}, enforced: goEnforcement(cfg.Limits)}
-	for _, f := range cfg.Functions {
-		s.offered[f.Name] = true
-	}
-	return s
+	host := gohost.NewSession(cfg)
+	host.Canonical = canonical
+	return &goSession{tier: t, host: host, enforced: goEnforcement(host.Config.Limits)}
 }
 
 func goEnforcement(l tiers.Limits) []tiers.Enforcement {
@@ -113,14 +106,14 @@ func (s *goSession) prepare(ctx context.Context) error {
 	if err != nil {
 		return &tiers.RejectedError{Tier: Name, Missing: string(tiers.Go), Effects: tiers.EffectsNeverRan, Reason: err.Error()}
 	}
-	setup := gorun.Setup{Memory: s.cfg.Limits.Memory, Seed: rand.Int64()} //nolint:gosec // for the guest's convenience
+	setup := gorun.Setup{Memory: s.host.Config.Limits.Memory, Seed: rand.Int64()} //nolint:gosec // for the guest's convenience
 	s.inputs = nil
-	for i, in := range s.cfg.Inputs {
-		kind, input, err := goInput(ctx, in)
+	for i, in := range s.host.Config.Inputs {
+		input, err := gohost.Input(ctx, in)
 		if err != nil {
 			return fmt.Errorf("cannot use input %d (%s): %w", i, in.Name, err)
 		}
-		s.inputs, setup.Inputs = append(s.inputs, kind), append(setup.Inputs, input)
+		s.inputs, setup.Inputs = append(s.inputs, input.Kind), append(setup.Inputs, input)
 	}
 	if s.setup, err = json.Marshal(setup); err != nil {
 		return err
@@ -138,13 +131,8 @@ func (s *goSession) run(ctx context.Context, job tiers.Job, ordinal int) (tiers.
 		}
 		return tiers.Result{}, goBroken(tiers.EffectsNeverRan, nil, err)
 	}
-	for _, in := range s.cfg.Inputs {
-		if in.Text == nil {
-			continue
-		}
-		if err := in.Text.Changed(); err != nil {
-			return tiers.Result{}, goBroken(tiers.EffectsNeverRan, nil, err)
-		}
+	if err := s.host.Changed(); err != nil {
+		return tiers.Result{}, goBroken(tiers.EffectsNeverRan, nil, err)
 	}
 	s.snippet = ordinal
 	program, err := s.build(ctx, job.Source)
@@ -163,9 +151,9 @@ func (s *goSession) run(ctx context.Context, job tiers.Job, ordinal int) (tiers.
 	if err != nil {
 		return tiers.Result{}, goBroken(tiers.EffectsNeverRan, lost, err)
 	}
-	t := s.turn(program, len(s.history)+1, nil)
-	t.out.sinks[0], t.out.sinks[1] = job.Stdout, job.Stderr
-	return s.ended(ctx, t, t.play(ctx), goPast{
+	t := s.turn(program, len(s.history)+1)
+	t.out.Sinks = [2]io.Writer{job.Stdout, job.Stderr}
+	return s.ended(ctx, t, t.play(ctx, nil), goPast{
 		Snippet: gobuild.Snippet{Source: job.Source, Refs: program.refs[len(s.history)]}, ordinal: ordinal,
 	}, lost)
 }
@@ -177,7 +165,7 @@ func goBroken(effects tiers.Effects, lost *tiers.Loss, err error) error {
 // build compiles the session and further snippets, and starts the program.
 func (s *goSession) build(ctx context.Context, sources ...string) (*goProgram, error) {
 	request := gobuild.Request{Inputs: s.inputs}
-	for _, f := range s.cfg.Functions {
+	for _, f := range s.host.Config.Functions {
 		request.Functions = append(request.Functions, f.Name)
 	}
 	for _, p := range s.history {
@@ -191,7 +179,7 @@ func (s *goSession) build(ctx context.Context, sources ...string) (*goProgram, e
 		return nil, err
 	}
 	if len(built.refs) != len(request.Snippets) {
-		return nil, errProtocol
+		return nil, gohost.ErrProtocol
 	}
 	return s.start(ctx, built)
 }
@@ -203,9 +191,9 @@ func (s *goSession) replay(ctx context.Context, program *goProgram) (*tiers.Loss
 	var lost *tiers.Loss
 	for i := range s.history {
 		p := &s.history[i]
-		t := s.turn(program, i+1, p.journal)
+		t := s.turn(program, i+1)
 		t.limits.Wall, t.limits.Active = 3*p.took+replaySlack, 3*p.took+replaySlack
-		e := t.play(ctx)
+		e := t.play(ctx, append([]gohost.Answered{}, p.journal...))
 		if e.end == nil {
 			if ctx.Err() != nil {
 				return nil, context.Cause(ctx) // the session is as it was
@@ -218,9 +206,9 @@ func (s *goSession) replay(ctx context.Context, program *goProgram) (*tiers.Loss
 			return lost, fmt.Errorf("cannot run snippet %d again", p.ordinal)
 		}
 		if !p.ran {
-			p.did, p.ran, p.took = t.did(e), true, t.meter.own()
+			p.did, p.ran, p.took = t.did(e), true, t.meter.Own()
 		}
-		if !t.calls.strayed && t.did(e) == p.did {
+		if !t.calls.Strayed() && t.did(e) == p.did {
 			continue
 		}
 		p.changed = true
@@ -244,7 +232,7 @@ func (s *goSession) ended(ctx context.Context, t *goTurn, e goEnding, p goPast, 
 		r.Exception.Traceback = s.quoted(r.Exception.Traceback, p)
 	}
 	if e.end != nil {
-		p.journal, p.ran, p.did, p.took = t.calls.journal, true, t.did(e), t.meter.own()
+		p.journal, p.ran, p.did, p.took = t.calls.Journal(), true, t.did(e), t.meter.Own()
 		s.history = append(s.history, p)
 		return r, nil
 	}

@@ -1,49 +1,23 @@
 package local
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 
+	"github.com/rlmhq/rlm/internal/gohost"
 	"github.com/rlmhq/rlm/tiers"
 	"github.com/rlmhq/rlm/tiers/local/gobuild"
 )
-
-// replayedSnippet is one snippet of a state in format replay. One that called
-// the host is an object with the answers it got; every other is its source
-// alone, as [tiers.FormatReplay] says.
-type replayedSnippet struct {
-	Source string         `json:"source"`
-	Calls  []answeredCall `json:"calls"`
-}
-
-// MarshalJSON writes a snippet without calls as a string.
-func (r replayedSnippet) MarshalJSON() ([]byte, error) {
-	if len(r.Calls) == 0 {
-		return json.Marshal(r.Source)
-	}
-	type plain replayedSnippet
-	return json.Marshal(plain(r))
-}
-
-// UnmarshalJSON reads either form.
-func (r *replayedSnippet) UnmarshalJSON(data []byte) error {
-	if bytes.HasPrefix(data, []byte(`"`)) {
-		return json.Unmarshal(data, &r.Source)
-	}
-	type plain replayedSnippet
-	return strict(data, (*plain)(r))
-}
 
 // export returns the session's snippets. One that has given something else when
 // it ran again will do so in the other tier, too.
 func (s *goSession) export() (tiers.State, error) {
 	state := tiers.State{Language: tiers.Go, Format: tiers.FormatReplay, From: Name, Snippet: s.snippet}
-	snippets := []replayedSnippet{}
+	snippets := []gohost.Snippet{}
 	for _, p := range s.history {
-		snippets = append(snippets, replayedSnippet{p.Source, p.journal})
+		snippets = append(snippets, gohost.Snippet{Source: p.Source, Calls: p.journal})
 		if p.changed {
 			state.Left = append(state.Left, tiers.Left{
 				Name: fmt.Sprintf("snippet %d", p.ordinal), Type: string(tiers.Go), Reason: "it gave something else when it ran again",
@@ -55,12 +29,6 @@ func (s *goSession) export() (tiers.State, error) {
 	return state, err
 }
 
-// The bounds of a state.
-const (
-	maxState    = 64 << 20
-	maxSnippets = 10_000
-)
-
 // importable reports whether a state is a Go session's.
 func importable(state tiers.State) bool {
 	return state.Format == tiers.FormatReplay && state.Language == tiers.Go
@@ -68,9 +36,9 @@ func importable(state tiers.State) bool {
 
 // load runs the snippets of a state, with the answers that they got.
 func (s *goSession) load(ctx context.Context, state tiers.State) (tiers.Report, error) {
-	var snippets []replayedSnippet
-	if len(state.Data) > maxState || strict(state.Data, &snippets) != nil || len(snippets) > maxSnippets {
-		return tiers.Report{}, stateRejected(state, "the state cannot be read")
+	snippets, err := gohost.DecodeState(state.Data)
+	if err != nil {
+		return tiers.Report{}, stateRejected(state, "the state cannot be read: "+err.Error())
 	}
 	if err := s.prepare(ctx); err != nil {
 		return tiers.Report{}, err
@@ -94,7 +62,7 @@ func (s *goSession) load(ctx context.Context, state tiers.State) (tiers.Report, 
 	for i, snippet := range snippets {
 		s.history = append(s.history, goPast{
 			Snippet: gobuild.Snippet{Source: snippet.Source, Refs: program.refs[i]}, ordinal: i + 1,
-			journal: append([]answeredCall{}, snippet.Calls...), took: s.cfg.Limits.Wall,
+			journal: append([]gohost.Answered{}, snippet.Calls...), took: s.host.Config.Limits.Wall,
 		})
 	}
 	lost, err := s.replay(ctx, program)

@@ -39,6 +39,14 @@ type process struct {
 	oom    bool // has been reported
 }
 
+// pythonEnv is all that an interpreter finds of an environment. The fixed
+// threshold keeps large blocks out of the C library's heap: once freed they are
+// the system's again, so that a session which ran out of memory can go on.
+var pythonEnv = []string{
+	"PATH=/usr/bin:/bin", "HOME=/sandbox", "LANG=C.UTF-8", "TMPDIR=/tmp",
+	"OPENBLAS_NUM_THREADS=1", "OMP_NUM_THREADS=1", "MALLOC_ARENA_MAX=4", "MALLOC_MMAP_THRESHOLD_=131072",
+}
+
 // start starts a jail and loads the runtime.
 func (t *Tier) start(ctx context.Context, limits tiers.Limits, binds []jail.Bind) (*process, error) {
 	python, err := t.interpreter(ctx)
@@ -50,7 +58,7 @@ func (t *Tier) start(ctx context.Context, limits tiers.Limits, binds []jail.Bind
 	// The jail outlives the opening that ctx bounds.
 	j, err := jail.Start(context.WithoutCancel(ctx), jail.Config{
 		Path: python.path, Args: []string{python.path, "-I", "-X", "utf8", "-c", pykernel.NativeLoader},
-		Env:      []string{"PATH=/usr/bin:/bin", "HOME=/sandbox", "LANG=C.UTF-8", "TMPDIR=/tmp", "OPENBLAS_NUM_THREADS=1", "OMP_NUM_THREADS=1", "MALLOC_ARENA_MAX=4", fmt.Sprint("RLM_MEMORY=", limits.Memory)},
+		Env:      append([]string{fmt.Sprint("RLM_MEMORY=", limits.Memory)}, pythonEnv...),
 		Binds:    slices.Concat(python.binds, binds),
 		Profile:  jail.CPython,
 		MinClass: t.options.MinClass,

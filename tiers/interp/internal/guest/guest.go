@@ -12,6 +12,7 @@ import (
 	"runtime/metrics"
 	"sync"
 
+	"github.com/rlmhq/rlm/internal/gorun"
 	"github.com/rlmhq/rlm/tiers/interp/internal/wire"
 )
 
@@ -85,23 +86,21 @@ func (nowhere) Write(b []byte) (int, error) { return len(b), nil }
 
 // link is the worker's end of the connection.
 type link struct {
-	in  *bufio.Reader
-	out *output
+	in   *bufio.Reader
+	out  *output
+	host gorun.Link
 
-	mu      sync.Mutex // guards conn's writes, next and waiting
-	conn    io.Writer
-	next    uint64
-	waiting map[uint64]chan<- answer
-}
-
-type answer struct {
-	value []byte
-	err   error
+	mu   sync.Mutex // guards conn's writes
+	conn io.Writer
 }
 
 func newLink(conn io.ReadWriter) *link {
-	l := &link{in: bufio.NewReader(conn), conn: conn, waiting: map[uint64]chan<- answer{}}
+	l := &link{in: bufio.NewReader(conn), conn: conn}
 	l.out = &output{link: l}
+	l.host.Send = func(kind byte, message any) error {
+		l.out.flush()
+		return l.sendJSON(wire.Kind(kind), message)
+	}
 	return l
 }
 
@@ -115,7 +114,7 @@ func (l *link) listen(setup func(wire.Setup), runs chan<- wire.Run) int {
 		switch kind {
 		case wire.KindSetup:
 			var s wire.Setup
-			if wire.Decode(body, &s) != nil {
+			if gorun.Decode(body, &s) != nil {
 				return 1
 			}
 			if s.Memory > 0 { // collect more often near the limit instead of dying of it
@@ -124,21 +123,13 @@ func (l *link) listen(setup func(wire.Setup), runs chan<- wire.Run) int {
 			setup(s)
 		case wire.KindRun:
 			var r wire.Run
-			if wire.Decode(body, &r) != nil {
+			if gorun.Decode(body, &r) != nil {
 				return 1
 			}
 			runs <- r
 		case wire.KindAnswer:
-			id, value, failure, err := wire.ParseAnswer(body)
-			if err != nil {
+			if l.host.Answered(body) != nil {
 				return 1
-			}
-			l.mu.Lock()
-			waiter := l.waiting[id]
-			delete(l.waiting, id)
-			l.mu.Unlock()
-			if waiter != nil {
-				waiter <- answer{value, failure}
 			}
 		default:
 			return 1
@@ -156,22 +147,6 @@ func (l *link) sendJSON(kind wire.Kind, message any) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return wire.WriteJSON(l.conn, kind, message)
-}
-
-// ask sends a request that number makes and waits for its answer.
-func (l *link) ask(kind wire.Kind, number func(id uint64) any) ([]byte, error) {
-	l.out.flush()
-	reply := make(chan answer, 1)
-	l.mu.Lock()
-	l.next++
-	id := l.next
-	l.waiting[id] = reply
-	l.mu.Unlock()
-	if err := l.sendJSON(kind, number(id)); err != nil {
-		return nil, err
-	}
-	a := <-reply
-	return a.value, a.err
 }
 
 // output gathers small writes: a snippet that prints a line at a time would

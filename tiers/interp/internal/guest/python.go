@@ -9,6 +9,7 @@ import (
 	_ "github.com/go-python/gpython/compile" // gives package py its compiler
 	_ "github.com/go-python/gpython/stdlib/builtin"
 
+	"github.com/rlmhq/rlm/internal/gorun"
 	"github.com/rlmhq/rlm/tiers/interp/internal/wire"
 )
 
@@ -52,9 +53,8 @@ func (s *pySession) run(source string) wire.End {
 	s.vars, s.past = vars, append(s.past, program)
 	s.link.out.write('1', s.in.out)
 	if s.in.final != nil {
-		s.link.out.flush()
 		// A host that is gone ends the worker elsewhere.
-		_ = s.link.sendJSON(wire.KindFinal, wire.Final{Value: s.in.final})
+		_ = s.link.host.Send(gorun.KindFinal, gorun.Final{Value: s.in.final})
 	}
 	return wire.End{Verdict: wire.OK}
 }

@@ -1,21 +1,21 @@
-// Package wire is what the tier's two processes say to one another.
+// Package wire is what the tier's two processes say to one another, beyond what
+// every Go session's halves say, which is in package gorun.
 //
 // The host speaks first: one [Setup], then a [Run] for each snippet. While a
 // snippet runs, the worker sends output, host calls and questions about lazy
 // texts, and the host answers them by number; the worker closes the snippet
 // with an [End]. The worker is hostile: the host reads with [Read], which bounds
-// every frame, and [Decode], which accepts exactly the messages below.
+// every frame, and gohost.Decode, which accepts exactly the messages below.
 package wire
 
 import (
-	"bytes"
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 
 	"github.com/rlmhq/rlm/internal/frame"
+	"github.com/rlmhq/rlm/internal/gorun"
 )
 
 // Kind is the first byte of a frame's body.
@@ -23,79 +23,34 @@ type Kind byte
 
 // The kinds of frame, by who sends them.
 const (
-	KindSetup  Kind = 'S' // host: Setup
-	KindRun    Kind = 'R' // host: Run
-	KindAnswer Kind = 'A' // host: an answer, see Answer
+	KindSetup  Kind = gorun.KindSetup  // host: Setup
+	KindRun    Kind = gorun.KindRun    // host: Run
+	KindAnswer Kind = gorun.KindAnswer // host: an answer, see gorun.AppendAnswer
 
-	KindReady  Kind = 'Y' // worker: warm, waiting for Setup; empty
-	KindOutput Kind = 'O' // worker: a byte '1' or '2', then what was written
-	KindCall   Kind = 'C' // worker: Call
-	KindText   Kind = 'T' // worker: Text
-	KindFinal  Kind = 'F' // worker: Final
-	KindEnd    Kind = 'E' // worker: End
+	KindReady  Kind = 'Y'           // worker: warm, waiting for Setup; empty
+	KindOutput Kind = 'O'           // worker: a byte '1' or '2', then what was written
+	KindEnd    Kind = gorun.KindEnd // worker: End
 )
 
 // The bounds of a frame's body, by who sends it. An answer may be long: it holds
 // what a host function returned or a part of a text.
 const (
-	MaxFromWorker = 32 << 20
-	MaxFromHost   = 256 << 20
+	MaxFromWorker = gorun.MaxFromGuest
+	MaxFromHost   = gorun.MaxFromHost
 	MaxOutput     = 64 << 10
 )
 
 // Setup says what a session has.
 type Setup struct {
-	Functions []string `json:"functions"`
-	Inputs    []Input  `json:"inputs"`
-	Memory    int64    `json:"memory"`
-}
-
-// Input is one of the session's contexts: a text that was sent whole, a lazy
-// text of Length characters, or a value.
-type Input struct {
-	Text   *string         `json:"text,omitempty"`
-	Lazy   bool            `json:"lazy,omitempty"`
-	Length int64           `json:"length,omitempty"`
-	Value  json.RawMessage `json:"value,omitempty"`
+	Functions []string      `json:"functions"`
+	Inputs    []gorun.Input `json:"inputs"`
+	Memory    int64         `json:"memory"`
 }
 
 // Run is one snippet.
 type Run struct {
 	Language string `json:"language"`
 	Source   string `json:"source"`
-}
-
-// Call asks the host for a function's answer.
-type Call struct {
-	ID       uint64            `json:"id"`
-	Function string            `json:"function"`
-	Args     []json.RawMessage `json:"args"`
-}
-
-// Text asks about the characters [A, B) of lazy input Input.
-type Text struct {
-	ID     uint64 `json:"id"`
-	Input  int    `json:"input"`
-	Op     string `json:"op"`
-	A      int64  `json:"a"`
-	B      int64  `json:"b"`
-	Needle string `json:"needle"`
-}
-
-// The operations of Text. Lines are counted from 0.
-const (
-	OpSlice = "slice" // the characters [A, B)
-	OpFind  = "find"  // where Needle is first in [A, B), or -1
-	OpRFind = "rfind" // where it is last
-	OpCount = "count" // how often it is there
-	OpLines = "lines" // how many lines the text has
-	OpLine  = "line"  // the lines [A, B), as one text
-)
-
-// Final is the session's answer.
-type Final struct {
-	Value json.RawMessage `json:"value"`
-	Name  string          `json:"name"`
 }
 
 // End closes a snippet.
@@ -150,40 +105,6 @@ func WriteJSON(w io.Writer, kind Kind, message any) error {
 func Read(r io.Reader, most int) (Kind, []byte, error) {
 	kind, body, err := frame.NewReader(r, most).Next()
 	return Kind(kind), body, err
-}
-
-// Decode decodes a message strictly: no unknown field, nothing after it.
-func Decode(body []byte, message any) error {
-	d := json.NewDecoder(bytes.NewReader(body))
-	d.DisallowUnknownFields()
-	if err := d.Decode(message); err != nil {
-		return fmt.Errorf("%w: %w", errFrame, err)
-	}
-	if d.More() {
-		return fmt.Errorf("%w: bytes after a message", errFrame)
-	}
-	return nil
-}
-
-// Answer is the body of an answer to request id: a value, or an error's text.
-func Answer(id uint64, value []byte, err error) []byte {
-	body := binary.BigEndian.AppendUint64(make([]byte, 0, 9+len(value)), id)
-	if err != nil {
-		return append(append(body, 'e'), err.Error()...)
-	}
-	return append(append(body, 'v'), value...)
-}
-
-// ParseAnswer takes an answer apart.
-func ParseAnswer(body []byte) (id uint64, value []byte, failure error, err error) {
-	if len(body) < 9 || body[8] != 'v' && body[8] != 'e' {
-		return 0, nil, nil, errFrame
-	}
-	id, value = binary.BigEndian.Uint64(body), body[9:]
-	if body[8] == 'e' {
-		return id, nil, errors.New(string(value)), nil
-	}
-	return id, value, nil, nil
 }
 
 // ParseOutput takes an output frame apart: stream 0 is stdout, 1 stderr.

@@ -1,18 +1,19 @@
-package interp
+package gohost
 
 import (
 	"sync"
 	"time"
 
+	"github.com/rlmhq/rlm/internal/jail"
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// meter keeps the time of a turn. The time in which host calls are under way
+// Meter keeps the time of a turn. The time in which host calls are under way
 // counts for nothing; the processor's time, where the jail counts it, always
 // does, so that a snippet cannot compute for ever behind a slow call.
-type meter struct {
+type Meter struct {
 	limits tiers.Limits
-	proc   process
+	proc   Process
 	begun  time.Time
 	ended  time.Time
 
@@ -26,12 +27,16 @@ type meter struct {
 	hostWait time.Duration
 }
 
-func (m *meter) begin(limits tiers.Limits, proc process) {
+// Process is what a meter needs of a guest's process.
+type Process interface{ Usage() jail.Usage }
+
+// Begin starts the clock.
+func (m *Meter) Begin(limits tiers.Limits, proc Process) {
 	m.limits, m.proc, m.begun, m.cpuFrom = limits, proc, time.Now(), -1
 }
 
 // callBegins and callEnds bracket a host call.
-func (m *meter) callBegins() {
+func (m *Meter) callBegins() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.pending == 0 {
@@ -40,7 +45,7 @@ func (m *meter) callBegins() {
 	m.pending++
 }
 
-func (m *meter) callEnds() {
+func (m *Meter) callEnds() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.pending--; m.pending == 0 {
@@ -48,8 +53,8 @@ func (m *meter) callEnds() {
 	}
 }
 
-// own is the time that the turn has taken without its host calls.
-func (m *meter) own() time.Duration {
+// Own is the time that the turn has taken without its host calls.
+func (m *Meter) Own() time.Duration {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	now, wait := m.ended, m.hostWait
@@ -62,9 +67,9 @@ func (m *meter) own() time.Duration {
 	return max(0, now.Sub(m.begun)-wait)
 }
 
-// over looks at the clocks and returns the limit that is exceeded, if any.
-func (m *meter) over() tiers.Limit {
-	own := m.own()
+// Over looks at the clocks and returns the limit that is exceeded, if any.
+func (m *Meter) Over() tiers.Limit {
+	own := m.Own()
 	usage := m.proc.Usage()
 	m.peak = max(m.peak, usage.PeakMemory)
 	if used := time.Duration(usage.CPUNanos); used > 0 {
@@ -84,17 +89,18 @@ func (m *meter) over() tiers.Limit {
 	return ""
 }
 
-func (m *meter) stop() {
+// Stop stops the clock.
+func (m *Meter) Stop() {
 	if m.begun.IsZero() {
 		m.begun = time.Now()
 	}
 	m.ended = time.Now()
 }
 
-// usage divides the turn's time. A turn too short for a look at the processor's
+// Usage divides the turn's time. A turn too short for a look at the processor's
 // time has computed all along.
-func (m *meter) usage() tiers.Usage {
-	u := tiers.Usage{Wall: m.ended.Sub(m.begun), Active: m.own(), PeakMemory: m.peak}
+func (m *Meter) Usage() tiers.Usage {
+	u := tiers.Usage{Wall: m.ended.Sub(m.begun), Active: m.Own(), PeakMemory: m.peak}
 	u.HostWait = u.Wall - u.Active
 	if m.cpuFrom >= 0 && m.cpu < u.Active {
 		u.Idle = u.Active - m.cpu

@@ -1,17 +1,20 @@
-// Package gorun is the runtime of a session's Go program: it runs the snippets
-// one after the other as the host says, and asks the host what they ask.
+// Package gorun is the guest's half of a Go session: what the host and its guest
+// say to one another, the names that a snippet finds, and (in run.go) the runtime
+// of a program that was compiled from a session's snippets. The host's half is
+// package gohost.
 //
-// The tier compiles this package by the host's toolchain into every program, so
-// it may import nothing but the standard library. The tier itself imports it for
-// the messages alone. Frames are those of package internal/frame; before them the
-// host sends one byte with two pipes, the outputs. The program is hostile: the
-// host bounds and checks all that it sends.
+// Tier local compiles this package by the host's toolchain into every program, so
+// it may import nothing but the standard library, of Go 1.22. Frames are those of
+// package internal/frame. The guest is hostile: the host bounds and checks all
+// that it sends.
 package gorun
 
 import (
+	"bytes"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 )
 
@@ -21,16 +24,16 @@ const (
 	KindRun    = 'R' // host: Run
 	KindAnswer = 'A' // host: an answer, see AppendAnswer
 
-	KindCall  = 'C' // program: Call
-	KindText  = 'T' // program: Question
-	KindFinal = 'F' // program: Final
-	KindEnd   = 'E' // program: End
+	KindCall  = 'C' // guest: Call
+	KindText  = 'T' // guest: Question
+	KindFinal = 'F' // guest: Final
+	KindEnd   = 'E' // guest: End, or what another guest ends with
 )
 
 // The bounds of a frame, by who sends it.
 const (
-	MaxFromProgram = 32 << 20
-	MaxFromHost    = 256 << 20
+	MaxFromGuest = 32 << 20
+	MaxFromHost  = 256 << 20
 )
 
 // Setup is what a session has.
@@ -43,10 +46,18 @@ type Setup struct {
 // Input is one of the session's contexts: a text that was sent whole, a lazy
 // text of Length characters, or a value.
 type Input struct {
+	Kind   string          `json:"kind"` // as below; empty for an input that has no form in Go
 	Text   string          `json:"text,omitempty"`
 	Length int64           `json:"length,omitempty"`
 	Value  json.RawMessage `json:"value,omitempty"`
 }
+
+// The kinds of Input.
+const (
+	InputIsText  = "text"
+	InputIsLazy  = "lazy"
+	InputIsValue = "value"
+)
 
 // Run says which snippet runs, from 1.
 type Run struct {
@@ -109,6 +120,19 @@ const (
 
 var errFrame = errors.New("cannot understand the other process")
 
+// Decode decodes a message strictly: no unknown field, nothing after it.
+func Decode(body []byte, message any) error {
+	d := json.NewDecoder(bytes.NewReader(body))
+	d.DisallowUnknownFields()
+	if err := d.Decode(message); err != nil {
+		return fmt.Errorf("%w: %w", errFrame, err)
+	}
+	if d.More() {
+		return fmt.Errorf("%w: bytes after a message", errFrame)
+	}
+	return nil
+}
+
 // AppendAnswer makes the body of an answer to request id: a value, or an error's
 // text.
 func AppendAnswer(id uint64, value []byte, err error) []byte {
@@ -119,8 +143,8 @@ func AppendAnswer(id uint64, value []byte, err error) []byte {
 	return append(append(body, 'v'), value...)
 }
 
-// parseAnswer takes an answer apart.
-func parseAnswer(body []byte) (id uint64, value []byte, failure, err error) {
+// ParseAnswer takes an answer apart.
+func ParseAnswer(body []byte) (id uint64, value []byte, failure, err error) {
 	if len(body) < 9 || body[8] != 'v' && body[8] != 'e' {
 		return 0, nil, nil, errFrame
 	}

@@ -1,44 +1,64 @@
-//go:build linux
-
 package gorun
 
 import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"os"
-	"reflect"
 	"strconv"
 	"strings"
 	"sync"
 )
 
-// Vars makes variables known to FinalVar: pointers by their names.
-func Vars(vars map[string]any) {
-	self.mu.Lock()
-	defer self.mu.Unlock()
-	for name, pointer := range vars {
-		self.vars[name] = pointer
-	}
+// Link is the guest's end of the connection. It is safe for concurrent use.
+type Link struct {
+	// Send sends one frame with a message, whatever was written before it first.
+	Send func(kind byte, message any) error
+
+	mu      sync.Mutex // guards what follows
+	next    uint64
+	waiting map[uint64]chan<- answer
 }
 
-// InputText is an input that was sent whole.
-func InputText(n int) string { return self.setup.Inputs[n].Text }
-
-// InputLazy is an input that stays with the host.
-func InputLazy(n int) *Text { return &Text{input: n, length: self.setup.Inputs[n].Length} }
-
-// InputValue is an input that is no text.
-func InputValue(n int) any {
-	var v any
-	if err := json.Unmarshal(self.setup.Inputs[n].Value, &v); err != nil {
-		panic(err)
-	}
-	return v
+type answer struct {
+	value []byte
+	err   error
 }
 
-// call makes one host call.
-func call(function string, args []any) (json.RawMessage, error) {
+// Answered takes the body of an answer frame to who waits for it.
+func (l *Link) Answered(body []byte) error {
+	id, value, failure, err := ParseAnswer(body)
+	if err != nil {
+		return err
+	}
+	l.mu.Lock()
+	waiter := l.waiting[id]
+	delete(l.waiting, id)
+	l.mu.Unlock()
+	if waiter != nil {
+		waiter <- answer{value, failure}
+	}
+	return nil
+}
+
+// ask sends a request that number makes and waits for its answer.
+func (l *Link) ask(kind byte, number func(id uint64) any) ([]byte, error) {
+	reply := make(chan answer, 1)
+	l.mu.Lock()
+	if l.waiting == nil {
+		l.waiting = map[uint64]chan<- answer{}
+	}
+	l.next++
+	id := l.next
+	l.waiting[id] = reply
+	l.mu.Unlock()
+	if err := l.Send(kind, number(id)); err != nil {
+		return nil, err
+	}
+	a := <-reply
+	return a.value, a.err
+}
+
+func (l *Link) call(function string, args []any) (json.RawMessage, error) {
 	encoded := make([]json.RawMessage, len(args))
 	for i, a := range args {
 		var err error
@@ -46,19 +66,20 @@ func call(function string, args []any) (json.RawMessage, error) {
 			return nil, fmt.Errorf("cannot pass argument %d of %s: %w", i+1, function, err)
 		}
 	}
-	return self.ask(KindCall, func(id uint64) any { return Call{ID: id, Function: function, Args: encoded} })
+	return l.ask(KindCall, func(id uint64) any { return Call{ID: id, Function: function, Args: encoded} })
 }
 
 func encode(v any) (json.RawMessage, error) {
 	if t, ok := v.(*Text); ok {
-		return fmt.Appendf(nil, `{"__rlm_text__":[%d,0,%d]}`, t.input, t.length), nil
+		return json.RawMessage(fmt.Sprintf(`{"__rlm_text__":[%d,0,%d]}`, t.input, t.length)), nil
 	}
 	return json.Marshal(v)
 }
 
-// CallHost calls a host function.
-func CallHost(function string, args ...any) (any, error) {
-	raw, err := call(function, args)
+// Call calls a host function. Arguments and the answer are what encoding/json
+// makes of them.
+func (l *Link) Call(function string, args ...any) (any, error) {
+	raw, err := l.call(function, args)
 	if err != nil {
 		return nil, err
 	}
@@ -69,29 +90,30 @@ func CallHost(function string, args ...any) (any, error) {
 	return v, nil
 }
 
-// Query calls the host's llm_query.
-func Query(prompt string) (string, error) {
-	raw, err := call("llm_query", []any{prompt})
+// Query calls the host's llm_query. An answer that is no string is given as JSON.
+func (l *Link) Query(prompt string) (string, error) {
+	raw, err := l.call("llm_query", []any{prompt})
 	if err != nil {
 		return "", err
 	}
 	if !bytes.HasPrefix(raw, []byte(`"`)) {
-		return string(raw), nil // an answer that is no string, as JSON
+		return string(raw), nil
 	}
 	var text string
 	err = json.Unmarshal(raw, &text)
 	return text, err
 }
 
-// QueryBatched calls it for all prompts at once.
-func QueryBatched(prompts []string) ([]string, error) {
+// QueryBatched calls it for all prompts at once; answers are in their order. The
+// error is the first that failed.
+func (l *Link) QueryBatched(prompts []string) ([]string, error) {
 	answers, failures := make([]string, len(prompts)), make([]error, len(prompts))
 	var all sync.WaitGroup
 	for i, prompt := range prompts {
 		all.Add(1)
 		go func() {
 			defer all.Done()
-			answers[i], failures[i] = Query(prompt)
+			answers[i], failures[i] = l.Query(prompt)
 		}()
 	}
 	all.Wait()
@@ -103,52 +125,32 @@ func QueryBatched(prompts []string) ([]string, error) {
 	return answers, nil
 }
 
-// Finish gives the session's answer.
-func Finish(v any) { finish(v, "") }
-
-// FinishVar gives the value of a variable.
-func FinishVar(name string) {
-	self.mu.Lock()
-	pointer, ok := self.vars[name]
-	self.mu.Unlock()
-	if !ok {
-		panic("FINAL_VAR: there is no variable " + name)
-	}
-	finish(reflect.ValueOf(pointer).Elem().Interface(), name)
-}
-
-func finish(v any, name string) {
+// Final gives the session's answer: a value, and the variable's name if it has
+// one. What has no form in JSON is given as text.
+func (l *Link) Final(v any, name string) error {
 	value, err := encode(v)
 	if err != nil {
 		value, err = encode(fmt.Sprint(v))
 	}
 	if err != nil {
-		panic(err)
+		return err
 	}
-	self.sendJSON(KindFinal, Final{Value: value, Name: name})
+	return l.Send(KindFinal, Final{Value: value, Name: name})
 }
 
-// Echo shows the value of a trailing expression, strings quoted.
-func Echo(v any) {
-	switch s := v.(type) {
-	case string:
-		fmt.Fprintf(os.Stdout, "%q\n", s)
-	default:
-		if v == nil || reflect.TypeOf(v).Kind() != reflect.Func {
-			fmt.Fprintf(os.Stdout, "%+v\n", v)
-		}
-	}
-}
+// Lazy is the text that is input number n, of so many characters.
+func (l *Link) Lazy(n int, length int64) *Text { return &Text{link: l, input: n, length: length} }
 
 // Text is a context that stays with the host. Offsets count characters. Its
 // methods panic if the host cannot answer.
 type Text struct {
+	link   *Link
 	input  int
 	length int64
 }
 
 func (t *Text) ask(op string, a, b int64, needle string) string {
-	raw, err := self.ask(KindText, func(id uint64) any {
+	raw, err := t.link.ask(KindText, func(id uint64) any {
 		return Question{ID: id, Input: t.input, Op: op, A: a, B: b, Needle: needle}
 	})
 	if err != nil {
@@ -164,6 +166,9 @@ func (t *Text) number(op string, a, b int64, needle string) int {
 	}
 	return n
 }
+
+// String says what the text is, instead of showing how it is reached.
+func (t *Text) String() string { return fmt.Sprintf("a text of %d characters", t.length) }
 
 // Len is the number of characters.
 func (t *Text) Len() int { return int(t.length) }

@@ -28,18 +28,13 @@ type session struct {
 	snippets []func()
 	ended    chan End // of the snippet that runs
 
-	mu      sync.Mutex // guards writing to conn, and what follows
-	next    uint64
-	waiting map[uint64]chan<- answer
-	vars    map[string]any // pointers
+	link Link
+
+	mu   sync.Mutex     // guards writing to conn, and what follows
+	vars map[string]any // pointers
 }
 
-type answer struct {
-	value []byte
-	err   error
-}
-
-var self = &session{waiting: map[uint64]chan<- answer{}, vars: map[string]any{}, ended: make(chan End, 1)}
+var self = &session{vars: map[string]any{}, ended: make(chan End, 1)}
 
 // connection is the descriptor that the jail gives to its guest.
 const connection = 3
@@ -50,6 +45,7 @@ func Main(configure func(), snippets ...func()) {
 	debug.SetMaxStack(maxStack)
 	s := self
 	s.snippets = snippets
+	s.link.Send = s.send
 	s.conn = os.NewFile(connection, "host")
 	syscall.CloseOnExec(connection)
 	s.streams = receive()
@@ -75,7 +71,9 @@ func Main(configure func(), snippets ...func()) {
 			}
 			go s.run(run.Snippet)
 		case KindAnswer:
-			s.answered(body)
+			if err := s.link.Answered(body); err != nil {
+				fatal(err.Error())
+			}
 		}
 	}
 }
@@ -83,20 +81,6 @@ func Main(configure func(), snippets ...func()) {
 func fatal(why string) {
 	fmt.Fprintln(os.Stderr, why)
 	syscall.Exit(1)
-}
-
-func (s *session) answered(body []byte) {
-	id, value, failure, err := parseAnswer(body)
-	if err != nil {
-		fatal(err.Error())
-	}
-	s.mu.Lock()
-	waiter := s.waiting[id]
-	delete(s.waiting, id)
-	s.mu.Unlock()
-	if waiter != nil {
-		waiter <- answer{value, failure}
-	}
 }
 
 // run runs one snippet and tells the host how it ended. One that exited stays
@@ -115,7 +99,9 @@ func (s *session) run(n int) {
 	}()
 	end := <-s.ended
 	end.Snippet = n
-	s.sendJSON(KindEnd, end)
+	if err := s.send(KindEnd, end); err != nil {
+		fatal(err.Error())
+	}
 }
 
 // receive takes the outputs, which are pipes of the host, from the connection.
@@ -201,31 +187,17 @@ func raised(value any) End {
 	return end
 }
 
-func (s *session) send(kind byte, body []byte) {
+// send sends one frame with a message. It does not return to a program whose host
+// is gone.
+func (s *session) send(kind byte, message any) error {
+	body, err := json.Marshal(message)
+	if err != nil {
+		return err
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if writeFrame(s.conn, kind, body) != nil {
-		syscall.Exit(1) // there is no host any more
+		syscall.Exit(1)
 	}
-}
-
-func (s *session) sendJSON(kind byte, message any) {
-	body, err := json.Marshal(message)
-	if err != nil {
-		panic(err)
-	}
-	s.send(kind, body)
-}
-
-// ask sends a request that number makes and waits for its answer.
-func (s *session) ask(kind byte, number func(id uint64) any) ([]byte, error) {
-	reply := make(chan answer, 1)
-	s.mu.Lock()
-	s.next++
-	id := s.next
-	s.waiting[id] = reply
-	s.mu.Unlock()
-	s.sendJSON(kind, number(id))
-	a := <-reply
-	return a.value, a.err
+	return nil
 }

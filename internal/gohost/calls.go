@@ -1,0 +1,220 @@
+// Package gohost is the host's half of a Go session, whatever runs its snippets:
+// it answers what a snippet asks (host calls, parts of a lazy text), keeps the
+// answers for the day the snippet runs again, and meters time and output. The
+// other half is package gorun.
+package gohost
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/rlmhq/rlm/internal/gorun"
+	"github.com/rlmhq/rlm/tiers"
+)
+
+// Answered is one host call that was made, as a journal keeps it.
+type Answered struct {
+	Function string            `json:"function"`
+	Args     []json.RawMessage `json:"args"`
+	Value    json.RawMessage   `json:"value,omitempty"`
+	Error    string            `json:"error,omitempty"`
+}
+
+// Session is what the calls of all its turns have in common.
+type Session struct {
+	Config tiers.Config
+	// Offers are the functions that may be called.
+	Offers map[string]bool
+	// Canonical, if set, takes out of a call what may differ when it is made
+	// again by the same snippet.
+	Canonical func([]byte) []byte
+}
+
+// NewSession returns a session's half, with the defaults of its limits and a host
+// that has no functions where there is none.
+func NewSession(cfg tiers.Config) *Session {
+	cfg.Limits = cfg.Limits.WithDefaults()
+	if cfg.Host == nil {
+		cfg.Host = tiers.HostFunc(func(context.Context, tiers.Call) (tiers.Value, error) {
+			return nil, errors.New("this session has no host functions")
+		})
+	}
+	s := &Session{Config: cfg, Offers: map[string]bool{"llm_query": true}}
+	for _, f := range cfg.Functions {
+		s.Offers[f.Name] = true
+	}
+	return s
+}
+
+// key is what a replayed call must have in common with the journal's. The order
+// of calls is not: goroutines make them in any.
+func (s *Session) key(a Answered) string {
+	body, err := json.Marshal([]any{a.Function, a.Args})
+	if err != nil {
+		return "" // raw messages were decoded, so they encode
+	}
+	if s.Canonical != nil {
+		body = s.Canonical(body)
+	}
+	return string(body)
+}
+
+// Calls answers the requests of one turn.
+type Calls struct {
+	// Final is the answer that the snippet gave, nil if none.
+	Final *tiers.Final
+	// Reply sends an answer to request id. It is called by many goroutines.
+	Reply func(id uint64, value []byte, err error)
+	// Meter is told when the snippet waits for the host.
+	Meter *Meter
+
+	session *Session
+	snippet int
+	limits  tiers.Limits
+	ctx     context.Context //nolint:containedctx // of the turn: requests arrive as frames
+	made    int
+	refused bool
+	slots   chan struct{}
+	running sync.WaitGroup
+
+	mu      sync.Mutex // guards what follows
+	journal []Answered
+	replay  map[string][]Answered // answers given before, nil in a turn that is new
+	strayed bool                  // a replayed snippet asked something else
+}
+
+// Turn prepares the calls of a snippet. With a journal, even an empty one, it is a
+// replay, which the host hears nothing of.
+func (s *Session) Turn(ctx context.Context, snippet int, journal []Answered) *Calls {
+	c := &Calls{
+		session: s, snippet: snippet, limits: s.Config.Limits, ctx: ctx,
+		slots: make(chan struct{}, s.Config.Limits.HostCallsAtOnce),
+	}
+	if journal != nil {
+		c.replay = map[string][]Answered{}
+		for _, a := range journal {
+			key := s.key(a)
+			c.replay[key] = append(c.replay[key], a)
+		}
+	}
+	return c
+}
+
+// Journal is what was answered. It is whole after Wait.
+func (c *Calls) Journal() []Answered { return c.journal }
+
+// Strayed reports whether a replayed snippet asked what it had not asked before.
+func (c *Calls) Strayed() bool { return c.strayed }
+
+// Wait waits for the calls that are under way. The turn's context must be done,
+// or they may take as long as the host likes.
+func (c *Calls) Wait() { c.running.Wait() }
+
+// Handle takes one frame of the guest, if it is a request or the session's answer.
+// It is called by one goroutine.
+func (c *Calls) Handle(kind byte, body []byte) (handled bool, err error) {
+	switch kind {
+	case gorun.KindCall:
+		var call gorun.Call
+		if err := gorun.Decode(body, &call); err != nil {
+			return true, err
+		}
+		c.start(call)
+	case gorun.KindText:
+		var question gorun.Question
+		if err := gorun.Decode(body, &question); err != nil {
+			return true, err
+		}
+		c.ask(question)
+	case gorun.KindFinal:
+		var final gorun.Final
+		if err := gorun.Decode(body, &final); err != nil {
+			return true, err
+		}
+		if c.Final == nil && final.Value != nil {
+			c.Final = &tiers.Final{Value: final.Value, Name: final.Name}
+		}
+	default:
+		return false, nil
+	}
+	return true, nil
+}
+
+// start makes one host call on a goroutine of its own.
+func (c *Calls) start(call gorun.Call) {
+	c.made++
+	ordinal := c.made
+	if ordinal > c.limits.HostCalls {
+		c.refused = true
+		c.Reply(call.ID, nil, fmt.Errorf("the snippet may make %d host calls, no more", c.limits.HostCalls))
+		return
+	}
+	if !c.session.Offers[call.Function] {
+		c.Reply(call.ID, nil, fmt.Errorf("there is no host function %q", call.Function))
+		return
+	}
+	c.Meter.callBegins()
+	c.running.Go(func() {
+		value, err := c.answer(call, ordinal)
+		c.Meter.callEnds()
+		c.Reply(call.ID, value, err)
+	})
+}
+
+// answer takes a call's answer from the journal, or from the host.
+func (c *Calls) answer(call gorun.Call, ordinal int) (json.RawMessage, error) {
+	a := Answered{Function: call.Function, Args: call.Args}
+	if c.replay != nil {
+		return c.again(c.session.key(a))
+	}
+	select {
+	case c.slots <- struct{}{}:
+		defer func() { <-c.slots }()
+	case <-c.ctx.Done():
+		return nil, c.ctx.Err()
+	}
+	value, err := c.session.Config.Host.Call(c.ctx, tiers.Call{
+		Function: call.Function, Args: call.Args, Named: map[string]tiers.Value{},
+		Snippet: c.snippet, Ordinal: ordinal,
+	})
+	if err == nil && len(value) == 0 {
+		value = json.RawMessage("null")
+	}
+	if err == nil && !json.Valid(value) {
+		err = errors.New("the host function returned something that is not JSON")
+	}
+	if a.Value = value; err != nil {
+		a.Value, a.Error = nil, err.Error()
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.journal = append(c.journal, a)
+	return value, err
+}
+
+func (c *Calls) again(key string) (json.RawMessage, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	left := c.replay[key]
+	if len(left) == 0 {
+		c.strayed = true
+		return nil, errors.New("this call was not made the first time")
+	}
+	c.replay[key] = left[1:]
+	c.journal = append(c.journal, left[0])
+	if left[0].Error != "" {
+		return nil, errors.New(left[0].Error)
+	}
+	return left[0].Value, nil
+}
+
+// ask answers a question about a lazy text.
+func (c *Calls) ask(q gorun.Question) {
+	c.running.Go(func() {
+		value, err := c.session.text(c.ctx, q)
+		c.Reply(q.ID, value, err)
+	})
+}
