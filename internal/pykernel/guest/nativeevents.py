@@ -10,7 +10,9 @@ from asyncio import events as _events
 
 import _rlm
 import hostcall
+import sessionloop
 import wire
+from sessionloop import discard_loop, run_coroutine, session_loop, target
 
 
 class _Calls:
@@ -72,7 +74,7 @@ class HostLoop(asyncio.SelectorEventLoop):
             _abandon(number)
 
     def run_in_executor(self, executor, func, *args):
-        if executor is None and isinstance(_target(func), hostcall.HostFunction):
+        if executor is None and isinstance(target(func), hostcall.HostFunction):
             func = functools.partial(func, *args)
             positional, named = (), {}
             while isinstance(func, functools.partial):
@@ -121,56 +123,7 @@ class _Policy(_Stock):
         return super().get_event_loop()
 
 
-_session_loop = None
-
-
-def session_loop():
-    """The loop that top-level await runs on."""
-    global _session_loop
-    if _session_loop is None or _session_loop.is_closed():
-        _session_loop = HostLoop()
-    asyncio.set_event_loop(_session_loop)
-    return _session_loop
-
-
-def discard_loop():
-    """Forgets the loop, so that a copy of this guest starts with none."""
-    global _session_loop
-    if _session_loop is not None:
-        _session_loop.close()
-        _session_loop = None
-
-
-def run_coroutine(coroutine):
-    """Runs a snippet's own coroutine to its end; what it leaves behind on an
-    abnormal end is cancelled, so that it does not surface in a later snippet."""
-    loop = session_loop()
-    try:
-        return loop.run_until_complete(coroutine)
-    except BaseException:
-        _sweep(loop)
-        raise
-
-
-def _sweep(loop):
-    tasks = [t for t in asyncio.all_tasks(loop) if not t.done()]
-    for task in tasks:
-        task.cancel()
-    calls.drop_all()
-    loop.set_exception_handler(lambda loop, context: None)
-    try:
-        if tasks:
-            loop.run_until_complete(asyncio.wait(tasks, timeout=1))
-    except BaseException:
-        pass
-    finally:
-        loop.set_exception_handler(None)
-
-
-def _target(func):
-    while isinstance(func, functools.partial):
-        func = func.func
-    return func
+sessionloop.use(HostLoop, calls)
 
 
 _stock_sleep = time.sleep

@@ -1,0 +1,66 @@
+"""The event loop that a session's top-level await runs on, whichever kind of
+loop the guest has."""
+
+import asyncio
+import functools
+
+_kind = _calls = None
+
+
+def use(kind, calls):
+    """Says what loops are made of, and where their host calls are."""
+    global _kind, _calls
+    _kind, _calls = kind, calls
+
+
+_session_loop = None
+
+
+def session_loop():
+    """The loop that top-level await runs on."""
+    global _session_loop
+    if _session_loop is None or _session_loop.is_closed():
+        _session_loop = _kind()
+    asyncio.set_event_loop(_session_loop)
+    return _session_loop
+
+
+def discard_loop():
+    """Forgets the loop, so that a copy of this guest starts with none."""
+    global _session_loop
+    if _session_loop is not None:
+        _session_loop.close()
+        _session_loop = None
+
+
+def run_coroutine(coroutine):
+    """Runs a snippet's own coroutine to its end; what it leaves behind on an
+    abnormal end is cancelled, so that it does not surface in a later snippet."""
+    loop = session_loop()
+    try:
+        return loop.run_until_complete(coroutine)
+    except BaseException:
+        _sweep(loop)
+        raise
+
+
+def _sweep(loop):
+    tasks = [t for t in asyncio.all_tasks(loop) if not t.done()]
+    for task in tasks:
+        task.cancel()
+    _calls.drop_all()
+    loop.set_exception_handler(lambda loop, context: None)
+    try:
+        if tasks:
+            loop.run_until_complete(asyncio.wait(tasks, timeout=1))
+    except BaseException:
+        pass
+    finally:
+        loop.set_exception_handler(None)
+
+
+def target(func):
+    """The function under any functools.partial."""
+    while isinstance(func, functools.partial):
+        func = func.func
+    return func
