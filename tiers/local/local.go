@@ -120,7 +120,11 @@ func (t *Tier) Version(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("CPython %d.%d.%d, %s", p.version[0], p.version[1], p.version[2], p.path), nil
+	golang, err := t.GoVersion(ctx)
+	if err != nil {
+		golang = "no Go: " + err.Error()
+	}
+	return fmt.Sprintf("CPython %d.%d.%d, %s; %s", p.version[0], p.version[1], p.version[2], p.path, golang), nil
 }
 
 func advice(r jail.Report) string {

@@ -60,6 +60,11 @@ var (
 // New returns the tier. It prepares nothing yet: see Warm.
 func New(options Options) *Tier { return &Tier{options: options} }
 
+// Version names the interpreter that snippets run on.
+func (*Tier) Version(context.Context) (string, error) {
+	return "CPython " + cpython.Manifest().Python + ", built in", nil
+}
+
 // Info describes the tier. Cost is measured by `make bench`, see
 // docs/performance.md.
 func (t *Tier) Info() tiers.Info {
