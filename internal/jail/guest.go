@@ -85,7 +85,7 @@ func (g *guest) lockDown() error {
 	}{
 		{Namespaces, "user, process, IPC, host name and cgroup namespaces", g.checkNamespaces},
 		{Mounts, "own tmpfs root, read-only binds", g.checkTree},
-		{Network, "empty network namespace", g.checkNetwork},
+		{Network, network(p), g.checkNetwork},
 		{Rlimits, "setrlimit", g.limit},
 		{Landlock, fmt.Sprintf("ABI %d", landlockABI()), g.landlock},
 		{Privileges, "no capabilities, no_new_privs, locked securebits", g.dropPrivileges},
@@ -187,14 +187,14 @@ func (g *guest) dropPrivileges() error {
 
 // seccomp is last: after it hardly anything can be looked up.
 func (g *guest) seccomp() error {
-	if err := filterCalls(g.plan.Profile); err != nil {
+	if err := filterCalls(g.plan.Profile, g.plan.Proxy); err != nil {
 		return err
 	}
 	status, err := readStatus(g.status)
 	if err != nil {
 		return err
 	}
-	return checkCalls(status)
+	return checkCalls(status, g.plan.Proxy)
 }
 
 // execute becomes the program. It never returns: a failure is reported as

@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // handshake leads the init and the guest to the point where the guest starts.
@@ -20,8 +22,12 @@ func (p *Process) handshake() error {
 	if err := errors.Join(p.control.SetDeadline(deadline), p.gate.SetDeadline(deadline)); err != nil {
 		return err
 	}
-	if _, err := p.ask(p.control, p.plan, "the init"); err != nil {
+	_, err := p.ask(p.control, p.plan, "the init")
+	if err != nil {
 		return err
+	}
+	if p.plan.Proxy && p.proxy == nil {
+		return layered(Network, errors.New("the init sent no listener"))
 	}
 	m, err := p.ask(p.gate, p.plan, "the guest")
 	if err != nil {
@@ -51,8 +57,15 @@ func (p *Process) ask(c *net.UnixConn, question any, who string) (message, error
 		return message{}, fmt.Errorf("cannot tell %s its plan: %w", who, err)
 	}
 	var m message
-	if err := get(c, &m); err != nil {
+	file, err := get(c, &m)
+	if err != nil {
 		return message{}, fmt.Errorf("%s ended before it was ready: %w", who, err)
+	}
+	if file != nil {
+		p.proxy, err = net.FileListener(file)
+		if err = errors.Join(err, file.Close()); err != nil {
+			return message{}, layered(Network, fmt.Errorf("cannot use the guest's listener: %w", err))
+		}
 	}
 	if m.Error != "" && m.Layer != 0 {
 		return message{}, layered(m.Layer, errors.New(m.Error))
@@ -122,15 +135,27 @@ func put(c *net.UnixConn, m any) error {
 	return err
 }
 
-// get reads one message.
-func get(c *net.UnixConn, m any) error {
-	buf := make([]byte, maxMessage)
-	n, err := c.Read(buf)
+// get reads one message, and the file that came with it.
+func get(c *net.UnixConn, m any) (*os.File, error) {
+	buf, rights := make([]byte, maxMessage), make([]byte, unix.CmsgSpace(4))
+	n, nr, _, _, err := c.ReadMsgUnix(buf, rights)
 	if err == nil && n == 0 {
 		err = io.EOF
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return json.Unmarshal(buf[:n], m)
+	var file *os.File
+	if nr > 0 {
+		control, err := unix.ParseSocketControlMessage(rights[:nr])
+		if err != nil || len(control) != 1 {
+			return nil, errors.New("a message came with something that is no file")
+		}
+		fds, err := unix.ParseUnixRights(&control[0])
+		if err != nil || len(fds) != 1 {
+			return nil, errors.New("a message came with something that is no file")
+		}
+		file = os.NewFile(uintptr(fds[0]), "proxy")
+	}
+	return file, json.Unmarshal(buf[:n], m)
 }

@@ -35,7 +35,7 @@ func runInit() {
 		_ = send(m) // a launcher that has gone needs no reason
 		exit(helperFailed)
 	}
-	if err := send(message{Ready: true}); err != nil {
+	if err := in.ready(); err != nil {
 		in.end()
 	}
 	go in.reap()
@@ -48,6 +48,7 @@ func runInit() {
 // initProcess is the state of the init.
 type initProcess struct {
 	plan   plan
+	proxy  int // the listener, before it is sent
 	guest  int // process number
 	memory atomic.Bool
 }
@@ -65,6 +66,12 @@ func (in *initProcess) build() error {
 	}
 	if err := in.plan.fail("init"); err != nil {
 		return err
+	}
+	if in.plan.Proxy {
+		var err error
+		if in.proxy, err = listenForProxy(); err != nil {
+			return layered(Network, err)
+		}
 	}
 	if in.plan.has(Privileges) {
 		if err := givePrivilegesUp(); err != nil {

@@ -128,6 +128,11 @@ type Config struct {
 	// Binds are what the file tree holds besides /tmp, /sandbox, /proc and a
 	// /dev with null, zero, urandom and shm.
 	Binds []Bind
+	// Proxy gives the guest one thing to connect to: a listener on
+	// 127.0.0.1:ProxyPort of its own network, which is empty otherwise. The
+	// launcher serves it, see Process.Proxy. Profile must be CPython, and the
+	// class is Full.
+	Proxy bool
 	// Limits bound the jail.
 	Limits Limits
 	// Profile is Interp if empty.
@@ -138,6 +143,9 @@ type Config struct {
 	// good for: Start refuses it outside of a test binary.
 	Off Layers
 }
+
+// ProxyPort is where a guest finds its proxy.
+const ProxyPort = 3128
 
 // Exit is how the guest ended.
 type Exit struct {

@@ -127,6 +127,11 @@ func restrictFiles(p *plan) error {
 			return err
 		}
 	}
+	if p.Proxy && attr.Access_net != 0 {
+		if err := addPort(int(fd), ProxyPort); err != nil {
+			return err
+		}
+	}
 	if abi >= syncABI {
 		_, _, errno = unix.Syscall(unix.SYS_LANDLOCK_RESTRICT_SELF, fd, restrictSync, 0)
 	} else {
@@ -147,6 +152,20 @@ func attrSize(abi int) uintptr {
 		return 16
 	}
 	return 24
+}
+
+// ruleNetPort is LANDLOCK_RULE_NET_PORT, which package unix does not have.
+const ruleNetPort = 2
+
+// addPort allows to connect to a TCP port.
+func addPort(ruleset int, port uint64) error {
+	attr := struct{ access, port uint64 }{unix.LANDLOCK_ACCESS_NET_CONNECT_TCP, port}
+	_, _, errno := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, uintptr(ruleset), ruleNetPort,
+		uintptr(unsafe.Pointer(&attr)), 0, 0, 0)
+	if errno != 0 {
+		return fmt.Errorf("cannot allow port %d: %w", port, errno)
+	}
+	return nil
 }
 
 // addRule allows access below a path.

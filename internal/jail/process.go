@@ -23,6 +23,7 @@ type Process struct {
 	conn         *net.UnixConn
 	control      *net.UnixConn // to the init
 	gate         *net.UnixConn // to the guest, until it starts
+	proxy        net.Listener  // in the guest's network, nil if there is none
 	output       *tail
 	cgroup       *cgroup
 	noCgroup     error // why there is none
@@ -50,6 +51,10 @@ type Process struct {
 // Conn returns the launcher's end of a stream socket whose other end is
 // descriptor 3 of the guest. Kill closes it.
 func (p *Process) Conn() net.Conn { return p.conn }
+
+// Proxy returns the listener that Config.Proxy asked for, nil without. The
+// launcher accepts from it whatever the guest connects to; Kill closes it.
+func (p *Process) Proxy() net.Listener { return p.proxy }
 
 // Output returns what the guest has written to its standard output and error:
 // the first and the last 32 KiB.
@@ -110,8 +115,12 @@ func (p *Process) order(ctx context.Context, o order) error {
 func (p *Process) listen() {
 	for {
 		var m message
-		if err := get(p.control, &m); err != nil {
+		file, err := get(p.control, &m)
+		if err != nil {
 			return
+		}
+		if file != nil {
+			_ = file.Close() // nothing was asked for
 		}
 		if m.Exit != nil {
 			p.reported = m.Exit
@@ -266,6 +275,9 @@ func (p *Process) release() error {
 		if c != nil {
 			_ = c.Close() // closed twice is closed
 		}
+	}
+	if p.proxy != nil {
+		_ = p.proxy.Close() // closed twice is closed
 	}
 	var err error
 	if p.cgroup != nil {

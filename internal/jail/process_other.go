@@ -32,6 +32,9 @@ func Probe(context.Context) Report {
 // Conn returns nil.
 func (*Process) Conn() net.Conn { return nil }
 
+// Proxy returns nil.
+func (*Process) Proxy() net.Listener { return nil }
+
 // Output returns nil.
 func (*Process) Output() []byte { return nil }
 

@@ -8,8 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// policyOf returns the policy of a profile, for the process that calls it.
-func policyOf(profile Profile) policy {
+// policyOf returns the policy of a profile, for the process that calls it. With a
+// proxy it may connect by IPv4, in whose network there is nothing else.
+func policyOf(profile Profile, proxy bool) policy {
 	self := uint32(unix.Getpid())
 	if profile == Interp {
 		return policy{
@@ -26,7 +27,7 @@ func policyOf(profile Profile) policy {
 			},
 		}
 	}
-	return policy{
+	p := policy{
 		allowed: slices.Concat(callsRunning, archRunning, callsPrograms, archPrograms),
 		refused: slices.Concat(callsRefused, archRefused),
 		only: map[uintptr]condition{
@@ -39,6 +40,11 @@ func policyOf(profile Profile) policy {
 			unix.SYS_PERSONALITY: {arg: 0, any: []uint32{0, 0xffffffff}},
 		},
 	}
+	if proxy {
+		p.allowed = append(p.allowed, unix.SYS_CONNECT)
+		p.only[unix.SYS_SOCKET] = condition{arg: 0, any: []uint32{unix.AF_INET}}
+	}
+	return p
 }
 
 // newNamespaces are the flags of clone that make namespaces. CLONE_NEWTIME

@@ -106,6 +106,8 @@ func (c Config) check() error {
 		return fmt.Errorf("program %s needs profile %s: %s cannot execute anything", c.Path, CPython, c.Profile)
 	case c.Path != "" && (!filepath.IsAbs(c.Path) || len(c.Args) == 0):
 		return fmt.Errorf("program %q must be an absolute path and have at least its name as argument", c.Path)
+	case c.Proxy && (c.Profile != CPython || c.MinClass != Full || c.Off&Network != 0):
+		return fmt.Errorf("a proxy needs profile %s and a network of its own, so class %s", CPython, Full)
 	case c.Worker != "" && !registered(c.Worker):
 		return fmt.Errorf("no worker is registered as %q", c.Worker)
 	case c.Off != 0 && flag.Lookup("test.v") == nil:
@@ -339,6 +341,9 @@ func (p *Process) attributes() *syscall.SysProcAttr {
 	// Only a launcher that is root can drop its groups, and must.
 	attr.GidMappingsEnableSetgroups = p.slot != nil
 	attr.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_SETPCAP, unix.CAP_KILL, unix.CAP_SYS_PTRACE}
+	if p.plan.Proxy {
+		attr.AmbientCaps = append(attr.AmbientCaps, unix.CAP_NET_ADMIN) // to switch loopback on
+	}
 	return attr
 }
 

@@ -1,0 +1,74 @@
+//go:build linux && (amd64 || arm64)
+
+package jail
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"golang.org/x/sys/unix"
+)
+
+// network names the guest's network.
+func network(p *plan) string {
+	if p.Proxy {
+		return fmt.Sprintf("network namespace with the proxy on 127.0.0.1:%d and nothing else", ProxyPort)
+	}
+	return "empty network namespace"
+}
+
+// listenForProxy makes the one listener of the jail's network. It is for the init,
+// which hands it to the launcher: whoever connects inside is served outside.
+func listenForProxy() (int, error) {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return 0, fmt.Errorf("cannot make a socket: %w", err)
+	}
+	err = loopback(fd)
+	if err == nil {
+		err = unix.Bind(fd, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}, Port: ProxyPort})
+	}
+	if err == nil {
+		err = unix.Listen(fd, 64)
+	}
+	if err != nil {
+		return 0, errors.Join(fmt.Errorf("cannot listen for the proxy: %w", err), unix.Close(fd))
+	}
+	return fd, nil
+}
+
+// loopback switches the loopback device on, which a new network has but does not
+// use.
+func loopback(socket int) error {
+	request, err := unix.NewIfreq("lo")
+	if err != nil {
+		return err
+	}
+	if err := unix.IoctlIfreq(socket, unix.SIOCGIFFLAGS, request); err != nil {
+		return fmt.Errorf("cannot find loopback: %w", err)
+	}
+	request.SetUint16(request.Uint16() | unix.IFF_UP)
+	if err := unix.IoctlIfreq(socket, unix.SIOCSIFFLAGS, request); err != nil {
+		return fmt.Errorf("cannot switch loopback on: %w", err)
+	}
+	return nil
+}
+
+// ready tells the launcher that all is built, and hands it the listener.
+func (in *initProcess) ready() error {
+	m := message{Ready: true}
+	if !in.plan.Proxy {
+		return send(m)
+	}
+	data, err := json.Marshal(m)
+	if err != nil {
+		return err
+	}
+	for {
+		err = unix.Sendmsg(launcherFD, data, unix.UnixRights(in.proxy), nil, 0)
+		if !errors.Is(err, unix.EINTR) {
+			return errors.Join(err, unix.Close(in.proxy))
+		}
+	}
+}

@@ -1,0 +1,101 @@
+//go:build linux && (amd64 || arm64)
+
+package jail
+
+import (
+	"io"
+	"os"
+	"testing"
+)
+
+// viaProxy finds out what there is to connect to.
+const viaProxy = `
+import socket
+def connect(family, address, kind=socket.SOCK_STREAM):
+    try:
+        s = socket.socket(family, kind)
+        s.settimeout(5)
+        s.connect(address)
+        return s
+    except OSError as e:
+        return type(e).__name__
+s = connect(socket.AF_INET, ("127.0.0.1", 3128))
+s.sendall(b"hello\n")
+print(s.recv(100))
+out = socket.socket(fileno=3)
+for family, address in [
+    (socket.AF_INET, ("127.0.0.1", 3129)), (socket.AF_INET, ("127.0.0.2", 3128)), (socket.AF_INET, ("192.0.2.1", 3128)),
+    (socket.AF_INET, ("192.0.2.1", 80)), (socket.AF_INET6, ("::1", 3128)), (socket.AF_UNIX, "/tmp/x"), (socket.AF_UNIX, "\0x"),
+]:
+    got = connect(family, address)
+    out.sendall(f"{address!r} {got}\n".encode() if isinstance(got, str) else f"REACHED {address}\n".encode())
+for what in ("bind", "listen"):
+    try:
+        s = socket.socket(socket.AF_INET)
+        s.bind(("127.0.0.1", 4000)) if what == "bind" else s.listen()
+        out.sendall(b"REACHED " + what.encode() + b"\n")
+    except OSError as e:
+        out.sendall(f"{what} {type(e).__name__}\n".encode())
+`
+
+// TestTheProxyIsAllThereIs: the guest reaches the listener that the launcher
+// serves, and nothing else.
+func TestTheProxyIsAllThereIs(t *testing.T) {
+	requireFull(t)
+	const python = "/usr/bin/python3"
+	if _, err := os.Stat(python); err != nil {
+		t.Skip("there is no " + python)
+	}
+	p := startJail(t, Config{
+		Path: python, Args: []string{"python3", "-I", "-c", viaProxy}, Env: []string{"HOME=/sandbox", "LANG=C.UTF-8"},
+		Profile: CPython, Binds: systemBinds(), Proxy: true,
+	})
+	if !p.Attestation().On(Network | Seccomp | Landlock) {
+		t.Errorf("%+v", p.Attestation())
+	}
+	conn, err := p.Proxy().Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	line := make([]byte, 6)
+	if _, err := io.ReadFull(conn, line); err != nil || string(line) != "hello\n" {
+		t.Errorf("%q %v", line, err)
+	}
+	if _, err := io.WriteString(conn, "welcome"); err != nil {
+		t.Error(err)
+	}
+	_ = conn.Close()
+	said, err := io.ReadAll(p.Conn())
+	want := `('127.0.0.1', 3129) PermissionError
+('127.0.0.2', 3128) ConnectionRefusedError
+('192.0.2.1', 3128) OSError
+('192.0.2.1', 80) PermissionError
+('::1', 3128) PermissionError
+'/tmp/x' PermissionError
+'\x00x' PermissionError
+bind PermissionError
+listen PermissionError
+`
+	if e := wait(t, p); err != nil || string(said) != want || e.Code != 0 {
+		t.Errorf("%s, %v, %v, it wrote %s", said, err, e, p.Output())
+	}
+	if err := p.Kill(); err != nil {
+		t.Error(err)
+	}
+	if _, err := p.Proxy().Accept(); err == nil {
+		t.Error("the listener outlives the jail")
+	}
+}
+
+func TestAProxyNeedsANetworkOfItsOwn(t *testing.T) {
+	for name, c := range map[string]Config{
+		"another profile": {Worker: "nothing", Proxy: true},
+		"a weaker class":  {Path: "/bin/true", Args: []string{"true"}, Profile: CPython, MinClass: Nested, Proxy: true},
+		"no network":      {Path: "/bin/true", Args: []string{"true"}, Profile: CPython, Off: Network, Proxy: true},
+	} {
+		if p, err := Start(t.Context(), c); err == nil {
+			t.Errorf("%s: it starts", name)
+			_ = p.Kill()
+		}
+	}
+}
