@@ -6,11 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/events"
 	"github.com/docker/docker/api/types/filters"
 )
 
@@ -21,6 +23,7 @@ type Container struct {
 	// Streams are its standard streams.
 	*Streams
 	client *Client
+	began  time.Time
 }
 
 // Errors that callers tell apart.
@@ -33,12 +36,13 @@ var (
 
 // Start makes a container, connects its streams and starts it. What it writes to
 // its standard error goes to stderr, on a goroutine that ends with the streams.
-// The context bounds the start alone. After an error nothing is left.
+// The context bounds the start alone. After an error nothing is left, except
+// where the daemon has not answered: then remove the Spec's name later.
 func (c *Client) Start(ctx context.Context, spec Spec, stderr func([]byte)) (*Container, error) {
 	ctx, cancel := context.WithTimeout(ctx, longPatience)
 	defer cancel()
 	config, host, net := hardened(spec)
-	made, err := c.api.ContainerCreate(ctx, config, host, net, nil, "")
+	made, err := c.api.ContainerCreate(ctx, config, host, net, nil, spec.Name)
 	if err != nil {
 		if errdefs.IsNotFound(err) {
 			return nil, fmt.Errorf("cannot create a container of %s: %w", spec.Image, ErrNoImage)
@@ -58,6 +62,7 @@ func (c *Client) start(ctx context.Context, id string, warnings []string, stderr
 	if len(warnings) > 0 {
 		return nil, fmt.Errorf("the Docker daemon does not enforce all that was asked for: %s", strings.Join(warnings, "; "))
 	}
+	began := time.Now()
 	// The streams outlive the start that ctx bounds.
 	long := context.WithoutCancel(ctx)
 	in, err := c.attach(long, id, container.AttachOptions{Stream: true, Stdin: true, Stdout: true}, streamOut)
@@ -72,7 +77,7 @@ func (c *Client) start(ctx context.Context, id string, warnings []string, stderr
 	if err := c.api.ContainerStart(ctx, id, container.StartOptions{}); err != nil {
 		return nil, errors.Join(c.explain("start a container", err), streams.Close())
 	}
-	return &Container{ID: id, Streams: streams, client: c}, nil
+	return &Container{ID: id, Streams: streams, client: c, began: began}, nil
 }
 
 func (c *Client) attach(ctx context.Context, id string, options container.AttachOptions, which byte) (*pieces, error) {
@@ -158,6 +163,27 @@ func (c *Container) Usage(ctx context.Context) (Usage, error) {
 	}
 	m := stats.MemoryStats
 	return Usage{Limit: int64(m.Limit), Peak: int64(max(m.MaxUsage, m.Usage)), Refused: m.Failcnt, Processes: stats.PidsStats.Limit}, nil
+}
+
+// Killings counts how often the kernel has ended a process of the container for its
+// memory, as far as the daemon has heard and remembers.
+func (c *Container) Killings(ctx context.Context) (int, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	messages, errs := c.client.api.Events(ctx, events.ListOptions{
+		Since: strconv.FormatInt(c.began.Unix()-1, 10), Until: strconv.FormatInt(time.Now().Unix()+1, 10),
+		Filters: filters.NewArgs(filters.Arg("container", c.ID), filters.Arg("event", string(events.ActionOOM))),
+	})
+	for n := 0; ; n++ {
+		select {
+		case <-messages:
+		case err := <-errs:
+			if err == nil || errors.Is(err, io.EOF) {
+				return n, nil
+			}
+			return n, c.client.explain("ask what has become of a container", err)
+		}
+	}
 }
 
 // Wait waits until the container has ended and returns its exit code.

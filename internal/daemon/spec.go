@@ -22,6 +22,9 @@ const User = 65532
 
 // Spec is what containers differ in. Everything else is the same for all.
 type Spec struct {
+	// Name is the container's, and nobody else's: it can be removed by it even if
+	// nobody knows whether it was made. Empty lets the daemon choose.
+	Name string
 	// Image is an image's ID, "sha256:…".
 	Image string
 	// Command is the program, by its absolute path, and its arguments.

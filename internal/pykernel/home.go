@@ -97,13 +97,25 @@ func (h *Home) Run(ctx context.Context, job tiers.Job) (tiers.Result, error) {
 	if err := h.Session.Begin(ctx, job); err != nil {
 		return tiers.Result{}, h.Broken(tiers.EffectsNeverRan, nil, err)
 	}
+	fresh := h.fresh
+	code, err := h.execute(job)
+	if fresh && errors.Is(err, ErrGone) && !h.remote().Begun() && ctx.Err() == nil && h.Session.Over() == "" {
+		// It died while it waited for its session, and nothing has run: any other does.
+		if err := h.Renew(ctx); err != nil {
+			return tiers.Result{}, h.Broken(tiers.EffectsNeverRan, nil, err)
+		}
+		code, err = h.execute(job)
+	}
+	return h.ended(ctx, job, code, err)
+}
+
+func (h *Home) execute(job tiers.Job) (int, error) {
 	safe := !h.fresh && (job.Rejectable || time.Since(h.keptAt) >= keepShare*keepCost)
 	h.fresh = false
 	if safe {
 		h.keptAt = time.Now()
 	}
-	code, err := h.remote().Run(h.Session, job.Source, h.flags|h.Session.Snippet()<<OrdinalShift, safe, h.Session.Snippet()-1)
-	return h.ended(ctx, job, code, err)
+	return h.remote().Run(h.Session, job.Source, h.flags|h.Session.Snippet()<<OrdinalShift, safe, h.Session.Snippet()-1)
 }
 
 // To leave a keeper behind takes keepCost. One is left if that is at most one part

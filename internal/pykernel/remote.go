@@ -255,6 +255,9 @@ func (r *Remote) answer(number uint32, reply Reply) error {
 	return nil
 }
 
+// Begun reports whether the guest has begun with the last run.
+func (r *Remote) Begun() bool { return r.begun }
+
 // Kept is the last snippet that the state holds to which ErrRestored returned.
 func (r *Remote) Kept() int { return r.keeper.snippet }
 
@@ -381,6 +384,9 @@ func (r *Remote) handle(s *Session, kind byte, payload []byte) (code int, done b
 			r.keeper.pid = pid
 		} else {
 			r.keeper = r.former
+		}
+		if r.takenOver(len(r.buffer)) { // the mark came together with this
+			return -1, true, r.welcome()
 		}
 		return 0, false, nil
 	case frameRequest:

@@ -215,7 +215,7 @@ func (t *Tier) Close() error {
 	t.mu.Lock()
 	t.closed = true
 	t.mu.Unlock()
-	errs := []error{t.pool.close(), t.removeLeft()}
+	errs := []error{t.pool.close(), t.removeLeft(context.Background())}
 	if t.docker != nil {
 		errs = append(errs, t.docker.Close())
 	}

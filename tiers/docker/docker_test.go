@@ -12,7 +12,13 @@ import (
 	"github.com/rlmhq/rlm/tiers/tiertest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if os.Getenv(abandonEnv) != "" {
+		abandon()
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // newTier returns a tier that is closed at the end of the test.
 func newTier(tb testing.TB, options docker.Options) *docker.Tier {

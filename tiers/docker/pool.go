@@ -147,6 +147,10 @@ func (t *Tier) claim(ctx context.Context, limits tiers.Limits, mounts []daemon.M
 	p, err := t.start(ctx, limits, mounts)
 	if err != nil {
 		t.forget() // the daemon may be another one now, or the image gone
+		return nil, err
 	}
-	return p, err
+	if err := t.removeLeft(ctx); err != nil { // it answers again
+		t.options.Log.Warn().Err(err).Msg("cannot remove a container")
+	}
+	return p, nil
 }

@@ -3,6 +3,7 @@ package docker
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	_ "embed" // the first process
 	"errors"
 	"fmt"
@@ -44,6 +45,7 @@ type process struct {
 	limit  int64 // of the container's memory
 
 	refused uint64 // memory, as the kernel had counted it last
+	ended   int    // processes, by the kernel for memory
 	peak    int64
 	fault   error // why it ended, if we know that it was not the guest
 	lost    bool  // the daemon has not carried out an order in time
@@ -108,7 +110,7 @@ func (t *Tier) start(ctx context.Context, limits tiers.Limits, mounts []daemon.M
 	p := &process{limit: treeMemory(limits.Memory)}
 	p.report = report{line: make(chan []byte, 1), done: make(chan struct{}, 1)}
 	spec := daemon.Spec{
-		Image:   setup.image.ID,
+		Name: "rlm-" + rand.Text(), Image: setup.image.ID,
 		Command: []string{"/usr/bin/python3", "-I", "-X", "utf8", "-c", guestSource + pykernel.NativeLoader(guestOptions)},
 		Env: []string{
 			"PATH=/usr/bin:/bin", "HOME=/sandbox", "LANG=C.UTF-8", "TMPDIR=/tmp", "OPENBLAS_NUM_THREADS=1", "OMP_NUM_THREADS=1",
@@ -118,9 +120,15 @@ func (t *Tier) start(ctx context.Context, limits tiers.Limits, mounts []daemon.M
 		GVisor: setup.facts.GVisor, Systemd: setup.facts.Systemd, AppArmor: setup.facts.AppArmor,
 	}
 	if p.box, err = t.docker.Start(ctx, spec, p.report.write); err != nil {
+		t.leave(spec.Name) // for all we know
 		return nil, err
 	}
 	p.end = sync.OnceValue(func() error {
+		if p.lost { // the daemon would only be waited for once more
+			t.leave(p.box.ID)
+			t.forget() // so that the next start asks whether it answers
+			return p.box.Streams.Close()
+		}
 		own, cancel := context.WithTimeout(context.Background(), endTimeout)
 		defer cancel()
 		err := p.box.End(own)
@@ -223,36 +231,68 @@ func (p *process) trouble(err error) error {
 	return nil // the guest keeps its first process from working: its own doing
 }
 
-// OutOfMemory reports whether the kernel has refused memory to the container since
-// the last time. It is asked only after a bad end: that tells an end by the kernel
-// from one of the guest's own.
+// OutOfMemory reports whether the kernel has ended something in the container for
+// its memory since the last time. It is asked only after a bad end: that tells an
+// end by the kernel from one of the guest's own.
 func (p *process) OutOfMemory(bad bool) bool {
-	if !bad || p.lost {
+	if !bad || p.lost || p.killed {
 		return false
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), orderTimeout)
 	defer cancel()
-	if state, err := p.box.State(ctx); err == nil && !state.Running {
-		p.judge(state)
-		return state.OutOfMemory
+	state, err := p.box.State(ctx)
+	switch {
+	case errors.Is(err, daemon.ErrGone):
+		p.fault = errors.New("somebody has removed the container")
+		return false
+	case err != nil:
+		return false // the next order will tell
+	case !state.Running:
+		oom := state.OutOfMemory || state.ExitCode == exitKilled && p.killings(ctx)
+		p.judge(state, oom)
+		return oom
 	}
 	usage, err := p.box.Usage(ctx)
 	if err != nil {
-		return false // there is nobody to ask any more
+		return false // as above
 	}
 	was := p.refused
 	p.refused, p.peak = usage.Refused, min(usage.Peak, p.limit)
-	return p.refused > was
+	const near = 1 << 20
+	if usage.Refused == was && usage.Peak < p.limit-near {
+		return false // it has never come near its limit
+	}
+	return p.killings(ctx) || usage.Refused > was
+}
+
+// exitKilled is the exit code of a container whose first process was killed.
+const exitKilled = 128 + 9
+
+// heardIn is how long the daemon may take to hear of what the kernel has done.
+const heardIn = 500 * time.Millisecond
+
+// killings reports whether the daemon hears of a process that the kernel has ended
+// since the last time.
+func (p *process) killings(ctx context.Context) bool {
+	for end := time.Now().Add(heardIn); ; time.Sleep(20 * time.Millisecond) {
+		n, err := p.box.Killings(ctx)
+		if n > p.ended {
+			p.ended = n
+			return true
+		}
+		if err != nil || time.Now().After(end) {
+			return false
+		}
+	}
 }
 
 // judge finds out who ended a container.
-func (p *process) judge(state daemon.State) {
-	const killed = 128 + 9
+func (p *process) judge(state daemon.State, oom bool) {
 	switch {
-	case p.killed || state.OutOfMemory || p.fault != nil:
+	case oom || p.fault != nil:
 	case state.Error != "":
 		p.fault = fmt.Errorf("the container failed: %s", state.Error)
-	case state.ExitCode == killed: // nobody inside can kill its first process
+	case state.ExitCode == exitKilled: // nobody inside can kill its first process
 		p.fault = errors.New("somebody has killed the container")
 	}
 }

@@ -132,15 +132,18 @@ func (t *Tier) leave(id string) {
 }
 
 // removeLeft tries once more to remove what could not be removed.
-func (t *Tier) removeLeft() error {
+func (t *Tier) removeLeft(ctx context.Context) error {
 	t.mu.Lock()
 	left := t.left
 	t.left = map[string]struct{}{}
 	t.mu.Unlock()
 	var errs []error
 	for id := range left {
-		ctx, cancel := context.WithTimeout(context.Background(), endTimeout)
-		errs = append(errs, t.docker.Remove(ctx, id))
+		own, cancel := context.WithTimeout(ctx, endTimeout)
+		if err := t.docker.Remove(own, id); err != nil {
+			t.leave(id)
+			errs = append(errs, err)
+		}
 		cancel()
 	}
 	return errors.Join(errs...)
