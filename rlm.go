@@ -30,6 +30,7 @@ import (
 	"github.com/rlmhq/rlm/router/golang"
 	"github.com/rlmhq/rlm/router/python"
 	"github.com/rlmhq/rlm/tiers"
+	"github.com/rlmhq/rlm/tiers/docker"
 	"github.com/rlmhq/rlm/tiers/interp"
 	"github.com/rlmhq/rlm/tiers/local"
 	"github.com/rlmhq/rlm/tiers/wasm"
@@ -44,6 +45,15 @@ type Options struct {
 	// Python is the host's interpreter for tier local, a path or a name; empty
 	// means python3.
 	Python string
+	// DockerHost is the address of the Docker daemon for tier docker, as in the
+	// variable DOCKER_HOST; empty means the system's own socket.
+	DockerHost string
+	// DockerImage pins the image of tier docker by its ID, "sha256:…"; empty means
+	// the one that this version of the program builds.
+	DockerImage string
+	// Containers is how many containers of tier docker are kept started for sessions
+	// to come. Zero means none: each then starts when it is needed.
+	Containers int
 	// Progress, if set, is told when a slow preparation begins.
 	Progress func(what string)
 	// Log receives the engine's own messages. The zero value writes nothing.
@@ -76,7 +86,15 @@ func New(options Options) (*Engine, error) {
 		wasm:   wasm.New(wasm.Options{CacheDir: dir, Preload: python.Preload(), Progress: options.Progress, Log: options.Log}),
 		probes: router.NewProbes(), log: options.Log,
 	}
-	e.tiers = []tiers.Tier{interp.New(interp.Options{}), e.wasm, local.New(local.Options{Python: options.Python, Warm: -1, Log: options.Log})}
+	warm := -1
+	if options.Containers > 0 {
+		warm = options.Containers
+	}
+	e.tiers = []tiers.Tier{
+		interp.New(interp.Options{}), e.wasm,
+		docker.New(docker.Options{Host: options.DockerHost, Image: options.DockerImage, Warm: warm, Log: options.Log}),
+		local.New(local.Options{Python: options.Python, Warm: -1, Log: options.Log}),
+	}
 	e.analyser = python.New(e.wasm)
 	e.analysers = map[tiers.Language]router.Analyser{tiers.Python: e.analyser, tiers.Go: golang.New()}
 	return e, nil

@@ -114,7 +114,7 @@ func withEngine(cmd *cobra.Command, e *env, f *execFlags, args []string, use fun
 	}
 	note := f.note(e)
 	engine, err := rlm.New(rlm.Options{
-		CacheDir: f.cacheDir, Python: f.routing.python, Log: e.log,
+		CacheDir: f.cacheDir, Python: f.routing.python, DockerHost: dockerHost(), Log: e.log,
 		Progress: func(what string) { note("%s", what) },
 	})
 	if err != nil {

@@ -17,6 +17,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/rlmhq/rlm/tiers"
+	"github.com/rlmhq/rlm/tiers/docker"
 	"github.com/rlmhq/rlm/tiers/local"
 )
 
@@ -116,6 +117,8 @@ func TestScripts(t *testing.T) {
 				return os.Getuid() > 0, nil // root reads everything; Windows has no user number
 			case "local":
 				return localWorks(), nil
+			case "docker":
+				return dockerWorks(), nil
 			}
 			return false, fmt.Errorf("there is no condition %q", name)
 		},
@@ -177,6 +180,14 @@ func localWorks() bool {
 		return true
 	}
 	return local.New(local.Options{Python: localPython()}).Probe(context.Background()) == nil
+}
+
+// dockerWorks reports whether tier docker is usable here, as localWorks does.
+func dockerWorks() bool {
+	if strings.Contains(os.Getenv("RLM_REQUIRE_TIERS"), "docker") {
+		return true
+	}
+	return docker.New(docker.Options{Host: dockerHost()}).Probe(context.Background()) == nil
 }
 
 // localPython is the interpreter that the scripts' virtual environment is made of.

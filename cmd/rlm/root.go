@@ -109,7 +109,7 @@ func newRoot(e *env) *cobra.Command {
 		},
 	}
 	root.PersistentFlags().StringVar(&level, "log-level", "warn", "how much to log on stderr: trace, debug, info, warn, error")
-	root.AddCommand(newExec(e), newExplain(e), newTiers(e), newDoctor(e))
+	root.AddCommand(newExec(e), newExplain(e), newTiers(e), newDoctor(e), newImages(e))
 	return root
 }
 

@@ -19,7 +19,7 @@ func diagnosis(e *env, use, short, long string, show func(io.Writer, *rlm.Diagno
 	cmd := &cobra.Command{
 		Use: use, Short: short, Long: long, Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			engine, err := rlm.New(rlm.Options{Python: python, Log: e.log})
+			engine, err := rlm.New(rlm.Options{Python: python, DockerHost: dockerHost(), Log: e.log})
 			if err != nil {
 				return &exitError{exitUsage, err}
 			}

@@ -16,8 +16,13 @@ import (
 var nativeSource string
 
 // NativeLoader is what a native CPython is started with, by -c: it reads the
-// rest from the connection, which is descriptor 3.
-const NativeLoader = `import os
+// rest from the connection, which is descriptor 3. Options are further arguments
+// of the function start in native/native.py, empty for none.
+func NativeLoader(options string) string {
+	return nativeLoader + "native.start(parts[1], " + options + ")\n"
+}
+
+const nativeLoader = `import os
 def read(n):
     data = b""
     while len(data) < n:
@@ -29,7 +34,6 @@ parts = [read(int.from_bytes(read(4), "little")).decode() for _ in "nb"]
 native = __import__("types").ModuleType("native")
 native.__builtins__ = dict(vars(__import__("builtins")))
 exec(compile(parts[0], "<rlm native.py>", "exec"), native.__dict__)
-native.start(parts[1])
 `
 
 // Frames of the connection: a length, a kind, a payload. The kinds are letters;
@@ -85,13 +89,14 @@ type Remote struct {
 	coming  keeper // what a keeper made now would be
 	begun   bool   // the guest has begun with the run
 	gone    bool
+	closed  chan struct{} // closed when the connection has ended
 	pending map[uint32]*remoteCall
 	ended   chan *remoteCall
 }
 
 // NewRemote loads the runtime into a process that was started with NativeLoader.
 func NewRemote(ctx context.Context, conn io.ReadWriteCloser, control Control) (*Remote, error) {
-	r := &Remote{conn: conn, control: control, input: make(chan []byte, 4), output: make(chan []byte)}
+	r := &Remote{conn: conn, control: control, input: make(chan []byte, 4), output: make(chan []byte), closed: make(chan struct{})}
 	var head []byte
 	for _, part := range []string{nativeSource, Boot()} {
 		head = binary.LittleEndian.AppendUint32(head, uint32(len(part)))
@@ -128,8 +133,12 @@ func (r *Remote) load(ctx context.Context) error {
 	}
 }
 
+// Gone is closed when the guest has ended the connection.
+func (r *Remote) Gone() <-chan struct{} { return r.closed }
+
 func (r *Remote) read() {
 	defer close(r.input)
+	defer close(r.closed)
 	part := make([]byte, 64<<10)
 	for {
 		n, err := r.conn.Read(part)
@@ -245,6 +254,9 @@ func (r *Remote) answer(number uint32, reply Reply) error {
 	r.send(head)
 	return nil
 }
+
+// Begun reports whether the guest has begun with the last run.
+func (r *Remote) Begun() bool { return r.begun }
 
 // Kept is the last snippet that the state holds to which ErrRestored returned.
 func (r *Remote) Kept() int { return r.keeper.snippet }
@@ -372,6 +384,9 @@ func (r *Remote) handle(s *Session, kind byte, payload []byte) (code int, done b
 			r.keeper.pid = pid
 		} else {
 			r.keeper = r.former
+		}
+		if r.takenOver(len(r.buffer)) { // the mark came together with this
+			return -1, true, r.welcome()
 		}
 		return 0, false, nil
 	case frameRequest:

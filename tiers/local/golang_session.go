@@ -63,23 +63,23 @@ func goEnforcement(l tiers.Limits) []tiers.Enforcement {
 // runGo runs a Go snippet. Both languages count snippets together.
 func (s *sandbox) runGo(ctx context.Context, job tiers.Job) (tiers.Result, error) {
 	if err := ctx.Err(); err != nil {
-		return tiers.Result{}, s.broken(tiers.EffectsNeverRan, nil, err)
+		return tiers.Result{}, s.Broken(tiers.EffectsNeverRan, nil, err)
 	}
 	g := s.golang
-	g.python = s.session.Snippet()
+	g.python = s.Session.Snippet()
 	g.runs++
 	return g.run(ctx, job, g.python+g.runs)
 }
 
 // wasGo reports whether the last snippet was in Go.
 func (s *sandbox) wasGo() bool {
-	return s.golang.runs > 0 && s.golang.python == s.session.Snippet()
+	return s.golang.runs > 0 && s.golang.python == s.Session.Snippet()
 }
 
 // exportGo returns the Go half of a session.
 func (s *sandbox) exportGo() (tiers.State, error) {
 	state, err := s.golang.export()
-	if s.session.Snippet() > 0 {
+	if s.Session.Snippet() > 0 {
 		state.Left = append(state.Left, tiers.Left{Name: "*", Type: string(tiers.Python), Reason: "the session's Python variables are of another language"})
 	}
 	return state, err
@@ -87,8 +87,8 @@ func (s *sandbox) exportGo() (tiers.State, error) {
 
 // importGo goes on with a Go session of another tier.
 func (s *sandbox) importGo(ctx context.Context, state tiers.State) (tiers.Report, error) {
-	if s.session.Snippet() > 0 || s.golang.runs > 0 {
-		return tiers.Report{}, fmt.Errorf("cannot import a state after %d snippets", s.session.Snippet()+s.golang.runs)
+	if s.Session.Snippet() > 0 || s.golang.runs > 0 {
+		return tiers.Report{}, fmt.Errorf("cannot import a state after %d snippets", s.Session.Snippet()+s.golang.runs)
 	}
 	report, err := s.golang.load(ctx, state)
 	if err == nil {

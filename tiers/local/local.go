@@ -165,7 +165,7 @@ func (t *Tier) Warm(ctx context.Context) error {
 			return err
 		}
 		if !t.keep(p) {
-			return p.close()
+			return p.Close()
 		}
 	}
 	return nil
@@ -196,7 +196,7 @@ func (t *Tier) claim(ctx context.Context, limits tiers.Limits, binds []jail.Bind
 				if p.alive() {
 					return p, nil
 				}
-				_ = p.close() // it died while it waited; there is nobody to tell
+				_ = p.Close() // it died while it waited; there is nobody to tell
 				continue
 			default:
 			}
@@ -239,7 +239,7 @@ func (t *Tier) refill() {
 			return
 		}
 		if !t.keep(p) {
-			_ = p.close() // not wanted any more
+			_ = p.Close() // not wanted any more
 		}
 	}()
 }
@@ -285,7 +285,7 @@ func (t *Tier) Close() error {
 	for {
 		select {
 		case p := <-t.ready:
-			errs = append(errs, p.close())
+			errs = append(errs, p.Close())
 		default:
 			return errors.Join(errs...)
 		}

@@ -32,6 +32,8 @@ const (
 // copy of the session's process: what that writes anew both have.
 func treeMemory(limit int64) int64 { return 2*limit + ownMemory }
 
+var _ pykernel.Process = (*process)(nil)
+
 // process is a jailed interpreter with the runtime loaded.
 type process struct {
 	jail   *jail.Process
@@ -57,7 +59,7 @@ func (t *Tier) start(ctx context.Context, limits tiers.Limits, binds []jail.Bind
 	defer cancel()
 	// The jail outlives the opening that ctx bounds.
 	j, err := jail.Start(context.WithoutCancel(ctx), jail.Config{
-		Path: python.path, Args: []string{python.path, "-I", "-X", "utf8", "-c", pykernel.NativeLoader},
+		Path: python.path, Args: []string{python.path, "-I", "-X", "utf8", "-c", pykernel.NativeLoader("")},
 		Env:      append([]string{fmt.Sprint("RLM_MEMORY=", limits.Memory)}, pythonEnv...),
 		Binds:    slices.Concat(python.binds, binds),
 		Profile:  jail.CPython,
@@ -72,7 +74,7 @@ func (t *Tier) start(ctx context.Context, limits tiers.Limits, binds []jail.Bind
 	p := &process{jail: j}
 	if p.remote, err = pykernel.NewRemote(ctx, j.Conn(), p); err != nil {
 		said := strings.TrimSpace(string(j.Output()))
-		return nil, errors.Join(fmt.Errorf("%w: %s", err, said), p.close())
+		return nil, errors.Join(fmt.Errorf("%w: %s", err, said), p.Close())
 	}
 	return p, nil
 }
@@ -95,19 +97,25 @@ func (p *process) Kill(keeper int) {
 	_ = p.jail.KillExcept(ctx, keeper) // if it failed, no keeper answers, and all is killed
 }
 
-// outOfMemory reports whether the kernel has ended something in the jail for its
+// Remote is the runtime in the jail.
+func (p *process) Remote() *pykernel.Remote { return p.remote }
+
+// Fault is nil: what ends a jail is the guest or its tier.
+func (p *process) Fault() error { return nil }
+
+// OutOfMemory reports whether the kernel has ended something in the jail for its
 // memory since the last time.
-func (p *process) outOfMemory() bool {
+func (p *process) OutOfMemory(bool) bool {
 	was := p.oom
 	p.oom = p.jail.OOM()
 	return p.oom && !was
 }
 
-// peak is the most memory that a process of the session has had. After a bad end
+// Peak is the most memory that a process of the session has had. After a bad end
 // nobody can say, and the jail's own is given.
-func (p *process) peak(ended error) int64 {
+func (p *process) Peak(own int64) int64 {
 	all := p.jail.Usage().PeakMemory
-	if own := p.remote.Peak(); ended == nil && own > 0 && (all == 0 || own < all) {
+	if own > 0 && (all == 0 || own < all) {
 		return own
 	}
 	return all
@@ -121,8 +129,8 @@ func (p *process) alive() bool {
 	return errors.Is(err, context.Canceled)
 }
 
-// close ends the jail and waits for it.
-func (p *process) close() error {
+// Close ends the jail and waits for it.
+func (p *process) Close() error {
 	err := p.jail.Kill()
 	if p.remote != nil {
 		_ = p.remote.Close() // the jail has closed the connection

@@ -17,7 +17,8 @@ import sys
 import threading
 import types
 
-CONNECTION = 3
+INPUT = OUTPUT = 3  # the connection: one socket, or a pipe for each way
+_private = {3}  # descriptors that only the session's own processes have
 _read, _write, _fstat, _pread, _dup2 = os.read, os.write, os.fstat, os.pread, os.dup2
 _random = random._inst
 _forked = False  # this process is a snippet's own child
@@ -74,7 +75,7 @@ class Connection:
             with self.sending:
                 view = memoryview(data)
                 while view:
-                    view = view[_write(CONNECTION, view):]
+                    view = view[_write(OUTPUT, view):]
         finally:
             if main:
                 self.leave_critical()
@@ -127,7 +128,7 @@ class Connection:
         if self.whole():
             return True
         poll = select.poll()
-        poll.register(CONNECTION, select.POLLIN)
+        poll.register(INPUT, select.POLLIN)
         return bool(poll.poll(timeout))
 
     def take(self):
@@ -141,7 +142,7 @@ class Connection:
                     payload = bytes(self.buffer[_HEAD.size : _HEAD.size + size])
                     del self.buffer[: _HEAD.size + size]
                     return kind, payload
-                data = _read(CONNECTION, 1 << 18)
+                data = _read(INPUT, 1 << 18)
                 if not data:
                     os._exit(0)  # the host is gone
                 self.buffer += data
@@ -172,7 +173,7 @@ class Connection:
                 del self.buffer[: at + len(mark)]
                 return
             del self.buffer[: max(0, len(self.buffer) - len(mark))]
-            data = _read(CONNECTION, 1 << 18)
+            data = _read(INPUT, 1 << 18)
             if not data:
                 os._exit(0)
             self.buffer += data
@@ -266,7 +267,15 @@ def after_fork_in_child():
     global _forked
     if not _keeping:
         _forked = True
-        os.close(CONNECTION)
+        close_private()
+
+
+def close_private():
+    for fd in _private:
+        try:
+            os.close(fd)
+        except OSError:
+            pass  # the snippet has closed it
 
 
 def call_str(payload):
@@ -337,6 +346,7 @@ def memory_used():
     return max(resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
 
 
+_announce = lambda pid: None  # tells whoever ends processes which one to spare
 _keeper = 0  # the parent that keeps the last state, 0 if there is none
 
 
@@ -350,10 +360,12 @@ def keep(mark):
     chance = _random.getstate()
     connection.send(107, _NUMBER.pack(os.getpid()))  # before there are two that write
     old, _keeping = _keeper, True
+    _announce(os.getpid())
     try:
         pid = os.fork()
     except OSError:  # the snippet has used up its processes
         connection.send(107, _NUMBER.pack(0))
+        _announce(old)
         signal.signal(signal.SIGINT, connection.interrupt)
         return False
     finally:
@@ -376,7 +388,7 @@ def keep(mark):
         except ChildProcessError:
             break
     capture.clear()
-    _write(CONNECTION, mark)
+    _write(OUTPUT, mark)
     connection.skip_past(mark)
     connection.renew()
     _keeper = 0
@@ -410,15 +422,21 @@ def has_children():
         return False
 
 
-def start(boot):
-    """Loads the runtime, says so and serves."""
-    global _keeping
+def start(boot, output=3, life=None, announce=None, hold=None):
+    """Loads the runtime, says so and serves. The connection is descriptor 3, and
+    output if that is another; life is one that is open as long as the session
+    lives. The first process runs hold, if that is given."""
+    global _keeping, _announce, OUTPUT
     memory = int(os.environ.pop("RLM_MEMORY", 0))
-    os.set_inheritable(CONNECTION, False)
+    OUTPUT = output
+    _private.update({output} if life is None else {output, life})
+    _announce = announce or _announce
+    for fd in _private:
+        os.set_inheritable(fd, False)
     module = types.ModuleType("_rlm")
     module.__dict__.update(
         call=call, call_str=call_str, HostError=HostError, compile=compile_echo, set_run=set_run,
-        native=True, forked=lambda: _forked, post=connection.post, pump=connection.pump, forget=connection.forget, fileno=CONNECTION,
+        native=True, forked=lambda: _forked, post=connection.post, pump=connection.pump, forget=connection.forget, fileno=INPUT,
     )
     sys.modules["_rlm"] = module
     signal.signal(signal.SIGINT, connection.interrupt)
@@ -426,7 +444,8 @@ def start(boot):
     os.register_at_fork(before=before_fork, after_in_child=after_fork_in_child)
     _keeping = True
     if os.fork():
-        wait_for_ever()
+        close_private()
+        (hold or wait_for_ever)()
     _keeping = False
     connection.renew()
     capture.open()
@@ -440,7 +459,6 @@ def start(boot):
 
 def wait_for_ever():
     """The first process only holds the others' place: its end would be theirs."""
-    os.close(CONNECTION)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     while True:
         try:

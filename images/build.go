@@ -1,0 +1,247 @@
+package images
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/rlmhq/rlm/internal/daemon"
+)
+
+// The packages' source.
+const (
+	suite         = "trixie"
+	defaultMirror = "http://deb.debian.org"
+)
+
+// BuildOptions say how to build. The zero value works.
+type BuildOptions struct {
+	// WorkDir keeps what was downloaded, to be used again. Empty means a temporary
+	// folder.
+	WorkDir string
+	// Mirror is where Debian's packages come from, without the path "/debian";
+	// they are verified by Debian's keys. Empty means Debian's own.
+	Mirror string
+	// Progress receives what the build says.
+	Progress io.Writer
+}
+
+// Built is what a build gave.
+type Built struct {
+	// ID is the image's digest, to pin it by; Name its reference.
+	ID, Name string
+	// Version is of what runs in it.
+	Version string
+	// Took is how long it took; zero if the image was there already.
+	Took time.Duration
+}
+
+// programs are what can be executed in the image of a kind.
+var programs = map[string][]string{"python": {"python3", "python3.13"}}
+
+// Build makes the image of a recipe with a daemon.
+func Build(ctx context.Context, docker *daemon.Client, r Recipe, options BuildOptions) (Built, error) {
+	begun := time.Now()
+	if options.Mirror == "" {
+		options.Mirror = defaultMirror
+	}
+	if options.Progress == nil {
+		options.Progress = io.Discard
+	}
+	if options.WorkDir == "" {
+		dir, err := os.MkdirTemp("", "rlm-images-")
+		if err != nil {
+			return Built{}, fmt.Errorf("cannot make a folder to build in: %w", err)
+		}
+		defer os.RemoveAll(dir)
+		options.WorkDir = dir
+	}
+	facts, err := docker.Check(ctx)
+	if err != nil {
+		return Built{}, err
+	}
+	draft, err := fetch(ctx, docker, r, options)
+	if err != nil {
+		return Built{}, err
+	}
+	built, err := finish(ctx, docker, r, draft, facts, options.Progress)
+	built.Took = time.Since(begun)
+	own, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
+	defer cancel()
+	return built, errors.Join(err, docker.RemoveImage(own, draft))
+}
+
+// fetch makes an image of the packages as they are, and returns its ID.
+func fetch(ctx context.Context, docker *daemon.Client, r Recipe, options BuildOptions) (string, error) {
+	work, err := filepath.Abs(options.WorkDir)
+	if err != nil {
+		return "", fmt.Errorf("cannot build in %s: %w", options.WorkDir, err)
+	}
+	script, err := recipes.ReadFile("fetch.sh")
+	if err != nil {
+		return "", err
+	}
+	cmd := exec.CommandContext(ctx, "sh", append([]string{"-s", work, suite, runtime.GOARCH, options.Mirror}, r.Packages...)...)
+	cmd.Stdin, cmd.Stderr = bytes.NewReader(script), options.Progress
+	files, err := cmd.StdoutPipe()
+	if err != nil {
+		return "", err
+	}
+	if err := cmd.Start(); err != nil {
+		return "", fmt.Errorf("cannot fetch packages: %w", err)
+	}
+	id, err := importLayer(ctx, docker, "", nil, func(l *layer) error {
+		if err := l.extras(skeleton()); err != nil {
+			return err
+		}
+		return l.add(files, wantedFile(programs[r.Kind]...))
+	})
+	_, _ = io.Copy(io.Discard, files) // so that the script ends, after an error too
+	if waited := cmd.Wait(); waited != nil {
+		err = errors.Join(fmt.Errorf("cannot fetch packages: %w", waited), err)
+	}
+	return id, err
+}
+
+// importLayer makes an image of what write writes.
+func importLayer(ctx context.Context, docker *daemon.Client, name string, changes []string, write func(*layer) error) (string, error) {
+	in, out := io.Pipe()
+	done := make(chan error, 1)
+	go func() {
+		l := newLayer(out)
+		err := write(l)
+		if err == nil {
+			err = l.to.Close()
+		}
+		done <- err
+		out.CloseWithError(err)
+	}()
+	id, err := docker.Import(ctx, in, name, changes)
+	in.CloseWithError(errors.New("the daemon does not take any more"))
+	if written := <-done; written != nil && err != nil {
+		return "", errors.Join(written, err)
+	}
+	return id, err
+}
+
+// skeleton is what every image has besides files of packages.
+func skeleton() []extra {
+	list := []extra{{name: "usr", dir: true}, {name: "usr/lib", dir: true}, {name: "etc", dir: true}}
+	for _, name := range []string{"bin", "lib", "sbin", "lib64"} {
+		list = append(list, extra{name: name, link: "usr/" + name})
+	}
+	for _, name := range []string{"dev", "proc", "sys", "tmp", "sandbox", "context", "out"} {
+		list = append(list, extra{name: name, dir: true})
+	}
+	who := fmt.Sprintf("sandbox:x:%d:%d::/sandbox:/nonexistent\n", daemon.User, daemon.User)
+	library := "usr/lib/" + map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[runtime.GOARCH] + "-linux-gnu/"
+	return append(list,
+		extra{name: "etc/passwd", text: "root:x:0:0::/nonexistent:/nonexistent\n" + who},
+		extra{name: "etc/group", text: fmt.Sprintf("root:x:0:\nsandbox:x:%d:\n", daemon.User)},
+		// No files: names are not looked up where there is no network.
+		extra{name: "etc/nsswitch.conf", text: "passwd: files\ngroup: files\nhosts: dns\n"},
+		// Scripts of packages, which are not run, would make these links.
+		extra{name: library + "libopenblas.so.0", link: "openblas-pthread/libopenblas.so.0"},
+		extra{name: library + "libblas.so.3", link: "openblas-pthread/libblas.so.3"},
+		extra{name: library + "liblapack.so.3", link: "openblas-pthread/liblapack.so.3"},
+	)
+}
+
+// inventory is what the finishing script says of an image.
+type inventory struct {
+	Version string   `json:"version"`
+	Modules []string `json:"modules"`
+}
+
+// finishIn bounds the work of the finishing script.
+const finishIn = 15 * time.Minute
+
+// finish runs the finishing script in the draft and makes the image of what is
+// there then.
+func finish(ctx context.Context, docker *daemon.Client, r Recipe, draft string, facts daemon.Facts, progress io.Writer) (built Built, err error) {
+	script, err := recipes.ReadFile(r.Kind + "/finish.py")
+	if err != nil {
+		return Built{}, err
+	}
+	_, _ = fmt.Fprintln(progress, "compiling the modules")
+	ctx, cancel := context.WithTimeout(ctx, finishIn)
+	defer cancel()
+	box, err := docker.Start(ctx, daemon.Spec{
+		Image: draft, Command: []string{"/usr/bin/python3", "-I", "-c", string(script)}, Env: []string{"LANG=C.UTF-8", "PYTHONHASHSEED=0"},
+		Labels: map[string]string{Label: r.Kind, "rlm.build": "yes"},
+		Memory: 2 << 30, CPUs: int64(1000 * runtime.NumCPU()), Processes: 256, Root: true, Systemd: facts.Systemd,
+	}, func(said []byte) { _, _ = progress.Write(said) })
+	if err != nil {
+		return Built{}, err
+	}
+	defer func() { err = errors.Join(err, box.End(context.WithoutCancel(ctx))) }()
+	defer context.AfterFunc(ctx, func() { _ = box.Close() })() // ends the reading; its own end is reported
+	said, err := io.ReadAll(io.LimitReader(box, 1<<20))
+	if err != nil {
+		return Built{}, fmt.Errorf("cannot finish the image: %w", errors.Join(err, ctx.Err()))
+	}
+	if code, err := box.Wait(ctx); err != nil || code != 0 {
+		return Built{}, errors.Join(fmt.Errorf("cannot finish the image: its script ended with code %d: %.2000s", code, said), err)
+	}
+	var has inventory
+	if err := json.Unmarshal(said, &has); err != nil {
+		return Built{}, fmt.Errorf("cannot finish the image: its script said %.200q: %w", said, err)
+	}
+	if err := r.matches(has); err != nil {
+		return Built{}, err
+	}
+	built = Built{Name: r.Name(), Version: has.Version}
+	built.ID, err = importLayer(ctx, docker, built.Name, []string{
+		fmt.Sprintf("USER %d:%d", daemon.User, daemon.User), "WORKDIR /sandbox", "ENTRYPOINT [\"/usr/bin/python3\"]",
+		fmt.Sprintf("LABEL %s=%s %s=%s %s=%s", Label, r.Kind, RecipeLabel, r.Hash, VersionLabel, has.Version),
+	}, func(l *layer) error {
+		files, err := box.Export(ctx)
+		if err != nil {
+			return err
+		}
+		defer files.Close()
+		return l.add(files, finished)
+	})
+	return built, err
+}
+
+// finished leaves out what the daemon puts into a container.
+func finished(name string) bool {
+	switch name {
+	case ".dockerenv", "etc/hosts", "etc/hostname", "etc/resolv.conf", "etc/mtab":
+		return false
+	}
+	for _, folder := range []string{"dev/", "proc/", "sys/", "tmp/", "sandbox/"} {
+		if strings.HasPrefix(name, folder) {
+			return false
+		}
+	}
+	return true
+}
+
+// matches reports modules that the program promises and the image lacks.
+func (r Recipe) matches(has inventory) error {
+	there := map[string]bool{}
+	for _, name := range has.Modules {
+		there[name] = true
+	}
+	var lacks []string
+	for _, name := range r.Modules {
+		if !there[name] {
+			lacks = append(lacks, name)
+		}
+	}
+	if len(lacks) > 0 {
+		return fmt.Errorf("the image %s lacks modules that it should have: %s", r.Name(), strings.Join(lacks, ", "))
+	}
+	return nil
+}

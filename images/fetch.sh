@@ -1,0 +1,65 @@
+#!/bin/sh
+# Fetches Debian packages with all they depend on and writes their files to
+# standard output, as a tar stream. It needs apt, but no root and no registry: apt
+# works in a folder of its own, as if nothing were installed, and verifies what it
+# downloads by Debian's keys. No script of a package is run.
+#
+#   fetch.sh WORKDIR SUITE ARCHITECTURE MIRROR PACKAGE...
+#
+# Downloads stay in WORKDIR/cache and are used again.
+set -eu
+
+work=$1 suite=$2 arch=$3 mirror=$4
+shift 4
+
+say() { echo "$*" >&2; }
+
+keys=/usr/share/keyrings/debian-archive-keyring.gpg
+for tool in apt-get apt-cache dpkg-deb tar; do
+	command -v "$tool" >/dev/null || { say "cannot fetch packages: there is no $tool here, build from a base image (--base debian:$suite-slim)"; exit 1; }
+done
+[ -f "$keys" ] || { say "cannot fetch packages: there is no $keys, install debian-archive-keyring"; exit 1; }
+
+mkdir -p "$work/etc/apt.conf.d" "$work/etc/preferences.d" "$work/state/lists/partial" "$work/cache/archives/partial"
+: >"$work/status"
+source_of() { echo "deb [signed-by=$keys] $1 $2 main"; }
+{
+	source_of "$mirror/debian" "$suite"
+	source_of "$mirror/debian" "$suite-updates"
+	source_of "$mirror/debian-security" "$suite-security"
+} >"$work/etc/sources.list"
+cat >"$work/apt.conf" <<EOF
+Dir "/";
+Dir::State "$work/state";
+Dir::State::status "$work/status";
+Dir::Cache "$work/cache";
+Dir::Etc "$work/etc";
+Dir::Etc::parts "apt.conf.d";
+Dir::Log "$work";
+APT::Architecture "$arch";
+APT::Architectures { "$arch"; };
+APT::Install-Recommends "false";
+APT::Sandbox::User "";
+Acquire::Languages "none";
+Acquire::Retries "3";
+EOF
+APT_CONFIG=$work/apt.conf
+export APT_CONFIG DEBIAN_FRONTEND=noninteractive
+
+say "reading the lists of Debian $suite"
+apt-get -qq update >&2
+say "fetching $# packages and what they need"
+apt-get -qq --yes --download-only --no-install-recommends install "$@" >&2
+
+# Only what apt has chosen now: the cache may hold more.
+rm -rf "$work/root"
+mkdir -p "$work/root/usr/share/rlm"
+apt-get -qq --simulate --no-install-recommends install "$@" |
+	sed -n 's/^Inst \([^ ]*\) (\([^ ]*\) .*\[\([a-z0-9][a-z0-9]*\)\].*/\1 \2 \3/p' | LC_ALL=C sort >"$work/root/usr/share/rlm/packages.txt"
+say "unpacking $(wc -l <"$work/root/usr/share/rlm/packages.txt") packages"
+while read -r name version of; do
+	file=$work/cache/archives/${name}_$(echo "$version" | sed 's/:/%3a/g')_$of.deb
+	dpkg-deb --extract "$file" "$work/root"
+done <"$work/root/usr/share/rlm/packages.txt"
+tar -C "$work/root" --sort=name --numeric-owner --owner=0 --group=0 -cf - .
+rm -rf "$work/root"

@@ -1,0 +1,159 @@
+package daemon
+
+import (
+	_ "embed" // the seccomp profile
+	"fmt"
+	"time"
+
+	"github.com/docker/docker/api/types/blkiodev"
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/mount"
+	"github.com/docker/docker/api/types/network"
+	"github.com/docker/go-units"
+)
+
+// seccompProfile is derived from moby's default profile by the package's test.
+//
+//go:embed seccomp.json
+var seccompProfile string
+
+// User is who runs in a container: nobody's number on the host, and no name.
+const User = 65532
+
+// Spec is what containers differ in. Everything else is the same for all.
+type Spec struct {
+	// Name is the container's, and nobody else's: it can be removed by it even if
+	// nobody knows whether it was made. Empty lets the daemon choose.
+	Name string
+	// Image is an image's ID, "sha256:…".
+	Image string
+	// Command is the program, by its absolute path, and its arguments.
+	Command []string
+	// Env is the whole environment.
+	Env []string
+	// Labels tell containers apart, see List.
+	Labels map[string]string
+	// Memory is what all processes may have together, in bytes, the files in memory
+	// included. There is no swap.
+	Memory int64
+	// CPUs is how many processors may be used, in thousandths.
+	CPUs int64
+	// Processes bounds processes and threads together.
+	Processes int64
+	// Mounts are files of the host, read-only.
+	Mounts []Mount
+	// GVisor chooses the runtime runsc.
+	GVisor bool
+	// Systemd is Facts.Systemd: it decides how a control group is named.
+	Systemd bool
+	// AppArmor is Facts.AppArmor: the daemon's own profile is then asked for.
+	AppArmor bool
+	// Root runs as root with a file tree that can be written: to make images from,
+	// never for code that is not ours.
+	Root bool
+}
+
+// Mount shows a file or folder of the host in a container, read-only.
+type Mount struct{ Source, Target string }
+
+// Sizes of the places that can be written, all in memory.
+const (
+	// FilesSize is how much each of /tmp, /sandbox and /dev/shm holds, in bytes, and
+	// how large one file can be.
+	FilesSize = 64 << 20
+	// FilesCount is how many files each holds.
+	FilesCount = 4096
+	// OpenFiles is how many files one process may have open.
+	OpenFiles = 256
+)
+
+// Group is the control group of all containers together, for a limit on the whole.
+const Group = "rlm"
+
+// hardened is the container of a Spec: docs/docker.md gives the reason for each
+// value. Fields that are not here have their zero value on purpose.
+func hardened(s Spec) (*container.Config, *container.HostConfig, *network.NetworkingConfig) {
+	noTimeout := 0
+	config := &container.Config{
+		User: fmt.Sprintf("%d:%d", User, User), Env: s.Env, WorkingDir: "/sandbox", Hostname: "sandbox",
+		NetworkDisabled: true,
+		AttachStdin:     true, AttachStdout: true, AttachStderr: true, OpenStdin: true, StdinOnce: true,
+		StopSignal: "SIGKILL", StopTimeout: &noTimeout,
+		Healthcheck: &container.HealthConfig{Test: []string{"NONE"}},
+		Entrypoint:  s.Command, Image: s.Image, Labels: s.Labels,
+	}
+	no := false
+	host := &container.HostConfig{
+		NetworkMode: network.NetworkNone, ReadonlyRootfs: true, CapDrop: []string{"ALL"},
+		SecurityOpt:   []string{"no-new-privileges:true", "seccomp=" + seccompProfile},
+		IpcMode:       container.IPCModeNone,
+		CgroupnsMode:  container.CgroupnsModePrivate,
+		OomScoreAdj:   900,
+		Init:          &no,
+		LogConfig:     container.LogConfig{Type: "none"},
+		RestartPolicy: container.RestartPolicy{Name: container.RestartPolicyDisabled},
+		Tmpfs: map[string]string{
+			"/tmp": tmpfs, "/sandbox": tmpfs, "/dev/shm": tmpfs,
+		},
+		Sysctls: map[string]string{
+			"net.ipv4.ip_unprivileged_port_start": "1024",
+			"net.ipv4.ping_group_range":           "1 0",
+		},
+		MaskedPaths: maskedPaths, ReadonlyPaths: readonlyPaths,
+		Resources: container.Resources{
+			CgroupParent: group(s.Systemd),
+			Memory:       s.Memory, MemorySwap: s.Memory, MemoryReservation: s.Memory / 2,
+			NanoCPUs: s.CPUs * 1e6, CPUShares: 128, PidsLimit: &s.Processes,
+			BlkioDeviceWriteBps: []*blkiodev.ThrottleDevice{},
+			Ulimits: []*units.Ulimit{
+				limit("nofile", OpenFiles), limit("fsize", FilesSize), limit("core", 0), limit("memlock", 0), limit("msgqueue", 0),
+				limit("stack", 8<<20),
+			},
+		},
+	}
+	if s.AppArmor {
+		host.SecurityOpt = append(host.SecurityOpt, "apparmor=docker-default")
+	}
+	if s.GVisor {
+		host.Runtime = "runsc"
+	}
+	for _, m := range s.Mounts {
+		host.Mounts = append(host.Mounts, mount.Mount{
+			Type: mount.TypeBind, Source: m.Source, Target: m.Target, ReadOnly: true,
+			BindOptions: &mount.BindOptions{Propagation: mount.PropagationRPrivate, NonRecursive: true},
+		})
+	}
+	if s.Root {
+		host.IpcMode = container.IPCModePrivate
+		config.User, config.WorkingDir = "0:0", "/"
+		host.ReadonlyRootfs, host.Tmpfs = false, nil
+	}
+	return config, host, &network.NetworkingConfig{}
+}
+
+// A mode of 1777 would be overwritten by the folder's own on older daemons.
+var tmpfs = fmt.Sprintf("rw,noexec,nosuid,nodev,size=%d,nr_inodes=%d,mode=0700,uid=%d,gid=%d", FilesSize, FilesCount, User, User)
+
+func limit(name string, value int64) *units.Ulimit {
+	return &units.Ulimit{Name: name, Soft: value, Hard: value}
+}
+
+func group(systemd bool) string {
+	if systemd {
+		return Group + ".slice"
+	}
+	return "/" + Group
+}
+
+// The lists replace the daemon's own, so its entries are here too.
+var (
+	maskedPaths = []string{
+		"/proc/acpi", "/proc/asound", "/proc/interrupts", "/proc/kallsyms", "/proc/kcore", "/proc/keys", "/proc/kmsg",
+		"/proc/kpagecgroup", "/proc/kpagecount", "/proc/kpageflags", "/proc/latency_stats", "/proc/sched_debug", "/proc/scsi",
+		"/proc/sysrq-trigger", "/proc/timer_list", "/proc/timer_stats", "/sys",
+	}
+	readonlyPaths = []string{"/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys"}
+)
+
+// removeIn bounds the removal of a container that could not be started.
+const removeIn = 10 * time.Second

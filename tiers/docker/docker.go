@@ -1,0 +1,223 @@
+// Package docker is the tier that runs CPython in hardened containers.
+//
+// It has native speed and a fixed set of packages: NumPy, pandas, SciPy and more.
+// A container has no network, a file tree that cannot be written, no capability,
+// a seccomp profile, and limits; its first process says from inside what wall it
+// sees, and a container whose wall is not whole is never used. See package daemon
+// for what exactly a container is.
+//
+// The runtime in the guest is package pykernel's, as in the tiers wasm and local:
+// it is sent over the container's standard streams, so that image and program
+// cannot disagree about it. A container serves one session and is then destroyed;
+// some are started ahead.
+package docker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/rlmhq/rlm/images"
+	"github.com/rlmhq/rlm/internal/daemon"
+	"github.com/rlmhq/rlm/tiers"
+)
+
+// Name is the tier's name.
+const Name = "docker"
+
+// Options configure the tier. The zero value works.
+type Options struct {
+	// Host is the daemon's address, as in DOCKER_HOST; empty means the system's own
+	// socket.
+	Host string
+	// Image pins the image by its ID, "sha256:…"; empty means the one that was built
+	// by this program's recipe.
+	Image string
+	// Warm is how many containers are started ahead, for sessions with the default
+	// limits. Zero means one, -1 none.
+	Warm int
+	// CPUs is how many processors one container may use, in thousandths. Zero means
+	// one whole processor.
+	CPUs int64
+	// Log receives what a developer of the tier wants to see.
+	Log zerolog.Logger
+}
+
+// Tier is CPython in containers.
+type Tier struct {
+	options Options
+	docker  *daemon.Client
+	broken  error // why there is no client
+	recipe  images.Recipe
+
+	mu     sync.Mutex // guards what follows
+	setup  *setup
+	swept  bool
+	closed bool
+	left   map[string]struct{} // containers that could not be removed
+	pool   pool
+}
+
+// setup is what the tier has found out about its daemon.
+type setup struct {
+	facts daemon.Facts
+	image daemon.Image
+}
+
+var (
+	_ tiers.Tier   = (*Tier)(nil)
+	_ tiers.Warmer = (*Tier)(nil)
+)
+
+// New returns the tier. It starts nothing yet: see Warm.
+func New(options Options) *Tier {
+	if options.Warm == 0 {
+		options.Warm = 1
+	}
+	if options.CPUs == 0 {
+		options.CPUs = 1000
+	}
+	t := &Tier{options: options, left: map[string]struct{}{}}
+	t.docker, t.broken = daemon.New(options.Host)
+	if t.broken == nil {
+		t.recipe, t.broken = images.Find("python")
+	}
+	t.pool.init(max(0, options.Warm))
+	return t
+}
+
+// Info describes the tier. Cost is measured by `make bench`, see
+// docs/performance.md.
+func (t *Tier) Info() tiers.Info {
+	info := tiers.Info{
+		Name:      Name,
+		Languages: []tiers.Language{tiers.Python},
+		Features: []tiers.Feature{
+			tiers.FeatureAsync, tiers.FeatureClasses, tiers.FeatureGenerators, tiers.FeatureDynamic, tiers.FeatureThreads,
+			tiers.FeatureProcesses, tiers.FeatureFiles, tiers.FeatureNative, tiers.FeatureMove, tiers.FeatureHugeContext,
+		},
+		Modules:   tiers.ModuleSet(t.recipe.Modules...),
+		Isolation: tiers.IsolationContainer,
+		Cost: tiers.Cost{
+			Start: 600 * time.Millisecond, Snippet: 4 * time.Millisecond, HostCall: 300 * time.Microsecond,
+			Slowdown: 1, Memory: 30 << 20,
+		},
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.setup != nil && t.setup.facts.GVisor {
+		info.Isolation = tiers.IsolationKernel
+	}
+	return info
+}
+
+// Probe asks the daemon whether it can build the wall, and for the image.
+func (t *Tier) Probe(ctx context.Context) error {
+	t.mu.Lock()
+	t.setup = nil // what was true then may not be now
+	t.mu.Unlock()
+	_, err := t.ready(ctx)
+	return err
+}
+
+// ready finds out about the daemon and the image, once.
+func (t *Tier) ready(ctx context.Context) (setup, error) {
+	t.mu.Lock()
+	known := t.setup
+	t.mu.Unlock()
+	if known != nil {
+		return *known, nil
+	}
+	if t.broken != nil {
+		return setup{}, t.broken
+	}
+	facts, err := t.docker.Check(ctx)
+	if err != nil {
+		return setup{}, fmt.Errorf("tier docker cannot work here: %w", err)
+	}
+	name := t.options.Image
+	if name == "" {
+		name = t.recipe.Name()
+	}
+	image, err := t.docker.Image(ctx, name)
+	switch {
+	case errors.Is(err, daemon.ErrNoImage):
+		return setup{}, fmt.Errorf("tier docker has no image %s: build it by rlm images build: %w", name, err)
+	case err != nil:
+		return setup{}, fmt.Errorf("tier docker cannot work here: %w", err)
+	case t.options.Image != "" && image.ID != t.options.Image:
+		return setup{}, fmt.Errorf("tier docker is pinned to the image %s, which is no image's ID: the daemon has %s by that name", name, image.ID)
+	case image.Labels[images.Label] != t.recipe.Kind:
+		return setup{}, fmt.Errorf("tier docker cannot use the image %s: it was not built by rlm images build", name)
+	}
+	found := setup{facts, image}
+	t.mu.Lock()
+	t.setup = &found
+	t.mu.Unlock()
+	return found, nil
+}
+
+// forget makes the next start ask the daemon anew.
+func (t *Tier) forget() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.setup = nil
+}
+
+// Version names the interpreter that snippets run on, and the wall.
+func (t *Tier) Version(ctx context.Context) (string, error) {
+	s, err := t.ready(ctx)
+	if err != nil {
+		return "", err
+	}
+	wall := "runc " + s.facts.Runc
+	if s.facts.GVisor {
+		wall = "runsc"
+	}
+	return fmt.Sprintf("CPython %s, Docker %s, %s, cgroup v%s", s.image.Labels[images.VersionLabel], s.facts.Version, wall, s.facts.CgroupVersion), nil
+}
+
+// Open starts a sandbox.
+func (t *Tier) Open(ctx context.Context, cfg tiers.Config) (tiers.Sandbox, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if what := unenforceable(cfg); what != "" {
+		return nil, &tiers.RejectedError{Tier: Name, Missing: what, Effects: tiers.EffectsNeverRan, Reason: "it cannot enforce " + what}
+	}
+	t.mu.Lock()
+	closed := t.closed
+	t.mu.Unlock()
+	if closed {
+		return nil, errors.New("the docker tier is closed")
+	}
+	return open(ctx, t, cfg)
+}
+
+// unenforceable names what cfg asks for and a native process cannot give.
+func unenforceable(cfg tiers.Config) string {
+	switch {
+	case cfg.Limits.Fuel != 0:
+		return "a limit of fuel"
+	case cfg.Deterministic:
+		return "determinism"
+	}
+	return ""
+}
+
+// Close ends the containers that wait and removes those that could not be removed
+// before. All sandboxes must be closed.
+func (t *Tier) Close() error {
+	t.mu.Lock()
+	t.closed = true
+	t.mu.Unlock()
+	errs := []error{t.pool.close(), t.removeLeft(context.Background())}
+	if t.docker != nil {
+		errs = append(errs, t.docker.Close())
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,82 @@
+package docker_test
+
+import (
+	"context"
+	"os"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/rlmhq/rlm/tiers"
+	"github.com/rlmhq/rlm/tiers/docker"
+	"github.com/rlmhq/rlm/tiers/tiertest"
+)
+
+func TestMain(m *testing.M) {
+	if os.Getenv(abandonEnv) != "" {
+		abandon()
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// newTier returns a tier that is closed at the end of the test.
+func newTier(tb testing.TB, options docker.Options) *docker.Tier {
+	tb.Helper()
+	tier := docker.New(options)
+	tb.Cleanup(func() {
+		if err := tier.Close(); err != nil {
+			tb.Error(err)
+		}
+	})
+	return tier
+}
+
+// usual returns the tier over the daemon that DOCKER_HOST names, or the system's.
+func usual(tb testing.TB, options docker.Options) *docker.Tier {
+	tb.Helper()
+	options.Host = os.Getenv("DOCKER_HOST")
+	tier := newTier(tb, options)
+	if err := tier.Probe(tb.Context()); err != nil {
+		tiertest.Require(tb, docker.Name, err)
+	}
+	return tier
+}
+
+func TestSuite(t *testing.T) {
+	tiertest.Run(t, usual(t, docker.Options{}), tiertest.Options{})
+}
+
+// box returns a sandbox that is closed at the end of the test.
+func box(tb testing.TB, tier tiers.Tier, cfg tiers.Config) tiers.Sandbox {
+	tb.Helper()
+	b, err := tier.Open(tb.Context(), cfg)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() {
+		if err := b.Close(); err != nil {
+			tb.Error(err)
+		}
+	})
+	return b
+}
+
+func run(tb testing.TB, b tiers.Sandbox, source string) tiers.Result {
+	tb.Helper()
+	r, err := b.Run(context.WithoutCancel(tb.Context()), tiers.Job{Source: source})
+	if err != nil {
+		tb.Fatalf("%s: %v", source, err)
+	}
+	return r
+}
+
+func TestNumPyRuns(t *testing.T) {
+	b := box(t, usual(t, docker.Options{}), tiers.Config{})
+	if r := run(t, b, "import numpy as np\nprint(np.arange(10).sum())"); r.Stdout != "45\n" {
+		t.Errorf("%s %q %q %+v", r.Status, r.Stdout, r.Stderr, r.Exception)
+	}
+	if r := run(t, b, "print(np.ones(3))"); r.Stdout != "[1. 1. 1.]\n" {
+		t.Errorf("%s %q %q %+v", r.Status, r.Stdout, r.Stderr, r.Exception)
+	}
+}

@@ -1,0 +1,472 @@
+package docker_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rlmhq/rlm/tiers"
+	"github.com/rlmhq/rlm/tiers/docker"
+)
+
+// socket is where the real daemon listens.
+func socket() string {
+	if host := os.Getenv("DOCKER_HOST"); host != "" {
+		return strings.TrimPrefix(host, "unix://")
+	}
+	return "/var/run/docker.sock"
+}
+
+// gate stands between a tier and the real daemon. It can hang or be gone, as a
+// daemon can.
+type gate struct {
+	path string
+
+	mu       sync.Mutex
+	listener net.Listener
+	conns    map[net.Conn]struct{}
+	frozen   chan struct{} // closed while bytes pass
+	serving  sync.WaitGroup
+}
+
+func newGate(t *testing.T) *gate {
+	t.Helper()
+	g := &gate{path: filepath.Join(t.TempDir(), "docker.sock"), conns: map[net.Conn]struct{}{}, frozen: make(chan struct{})}
+	close(g.frozen)
+	g.listen(t)
+	t.Cleanup(g.cut)
+	return g
+}
+
+func (g *gate) listen(t *testing.T) {
+	t.Helper()
+	l, err := net.Listen("unix", g.path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.mu.Lock()
+	g.listener = l
+	g.mu.Unlock()
+	g.serving.Add(1)
+	go func() {
+		defer g.serving.Done()
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			g.serving.Add(1)
+			go g.serve(conn)
+		}
+	}()
+}
+
+func (g *gate) serve(conn net.Conn) {
+	defer g.serving.Done()
+	real, err := net.Dial("unix", socket())
+	if err != nil {
+		_ = conn.Close()
+		return
+	}
+	g.mu.Lock()
+	g.conns[conn], g.conns[real] = struct{}{}, struct{}{}
+	g.mu.Unlock()
+	var both sync.WaitGroup
+	for _, pair := range [][2]net.Conn{{conn, real}, {real, conn}} {
+		both.Add(1)
+		go func() {
+			defer both.Done()
+			g.copy(pair[0], pair[1])
+		}()
+	}
+	both.Wait()
+	_, _ = conn.Close(), real.Close()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	delete(g.conns, conn)
+	delete(g.conns, real)
+}
+
+func (g *gate) copy(to, from net.Conn) {
+	part := make([]byte, 64<<10)
+	for {
+		n, err := from.Read(part)
+		g.mu.Lock()
+		passes := g.frozen
+		g.mu.Unlock()
+		<-passes
+		if _, failed := to.Write(part[:n]); failed != nil || err != nil {
+			if half, ok := to.(*net.UnixConn); ok {
+				_ = half.CloseWrite()
+			}
+			return
+		}
+	}
+}
+
+// freeze makes the daemon hang, until thaw.
+func (g *gate) freeze() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.frozen = make(chan struct{})
+}
+
+func (g *gate) thaw() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	close(g.frozen)
+}
+
+// cut makes the daemon gone: connections break, and there are no new ones.
+func (g *gate) cut() {
+	g.mu.Lock()
+	select {
+	case <-g.frozen:
+	default:
+		close(g.frozen)
+	}
+	_ = g.listener.Close()
+	for conn := range g.conns {
+		_ = conn.Close()
+	}
+	g.mu.Unlock()
+	g.serving.Wait()
+}
+
+// behind returns a tier whose daemon is behind the gate.
+func behind(t *testing.T, g *gate) *docker.Tier {
+	t.Helper()
+	usual(t, docker.Options{Warm: -1}) // it can work here
+	tier := docker.New(docker.Options{Host: "unix://" + g.path, Warm: -1})
+	t.Cleanup(func() { _ = tier.Close() }) // what it could not remove is looked at below
+	return tier
+}
+
+// broken runs a snippet whose tier must break, typed, and soon enough.
+func broken(t *testing.T, b tiers.Sandbox, source string) *tiers.BrokenError {
+	t.Helper()
+	begun := time.Now()
+	r, err := b.Run(context.Background(), tiers.Job{Source: source})
+	var broke *tiers.BrokenError
+	if !errors.As(err, &broke) {
+		t.Fatalf("%v\n%+v", err, r)
+	}
+	if took := time.Since(begun); took > time.Minute {
+		t.Errorf("it took %v", took)
+	}
+	t.Log(err)
+	return broke
+}
+
+func TestDaemonStopsDuringASnippet(t *testing.T) {
+	g := newGate(t)
+	tier := behind(t, g)
+	b := box(t, tier, tiers.Config{Limits: tiers.Limits{Wall: time.Minute}})
+	run(t, b, "kept = 1")
+	timer := time.AfterFunc(300*time.Millisecond, g.cut)
+	defer timer.Stop()
+	broke := broken(t, b, "while True: pass")
+	if broke.Effects != tiers.EffectsRan || broke.Lost == nil || !slices.Equal(broke.Lost.Snippets, []int{1, 2}) {
+		t.Errorf("%+v", broke)
+	}
+	if broke := broken(t, b, "print(1)"); broke.Effects != tiers.EffectsNeverRan || !strings.Contains(broke.Error(), "start it") {
+		t.Errorf("while it is gone: %+v", broke)
+	}
+	g.listen(t)
+	if r := run(t, b, "print('kept' in globals())"); r.Stdout != "False\n" {
+		t.Errorf("%q", r.Stdout)
+	}
+	if err := errors.Join(b.Close(), tier.Close()); err != nil {
+		t.Error(err)
+	}
+	nothingLeft(t)
+}
+
+func TestDaemonHangsDuringASnippet(t *testing.T) {
+	g := newGate(t)
+	tier := behind(t, g)
+	b := box(t, tier, tiers.Config{Limits: tiers.Limits{Wall: 500 * time.Millisecond}})
+	run(t, b, "kept = 1")
+	g.freeze()
+	broke := broken(t, b, "print(1)")
+	if broke.Lost == nil || !strings.Contains(broke.Error(), "does not answer") {
+		t.Errorf("%+v", broke)
+	}
+	g.thaw()
+	if r := run(t, b, "print('kept' in globals())"); r.Stdout != "False\n" {
+		t.Errorf("%q", r.Stdout)
+	}
+	if err := errors.Join(b.Close(), tier.Close()); err != nil {
+		t.Error(err)
+	}
+	nothingLeft(t)
+}
+
+// daemonCall asks the real daemon beside the tier, as an administrator would.
+func daemonCall(t *testing.T, method, path string, into any) {
+	t.Helper()
+	transport := &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, "unix", socket())
+	}}
+	request, err := http.NewRequestWithContext(context.WithoutCancel(t.Context()), method, "http://docker/v1.41"+path, http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := (&http.Client{Transport: transport}).Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil || response.StatusCode >= 300 {
+		t.Fatalf("%s %s: %s %s %v", method, path, response.Status, body, err)
+	}
+	if into != nil {
+		if err := json.Unmarshal(body, into); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// containers are those of a process of this machine.
+func containers(t *testing.T, pid int) []string {
+	t.Helper()
+	var list []struct {
+		ID     string `json:"Id"`
+		Labels map[string]string
+	}
+	filter, err := json.Marshal(map[string][]string{"label": {"rlm.tier=docker"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	daemonCall(t, http.MethodGet, "/containers/json?all=1&filters="+url.QueryEscape(string(filter)), &list)
+	var ids []string
+	for _, c := range list {
+		if strings.Contains(c.Labels["rlm.owner"], fmt.Sprintf("/%d/", pid)) {
+			ids = append(ids, c.ID)
+		}
+	}
+	return ids
+}
+
+func nothingLeft(t *testing.T) {
+	t.Helper()
+	if left := containers(t, os.Getpid()); len(left) > 0 {
+		t.Errorf("containers are left: %v", left)
+	}
+}
+
+// alone opens the only session of this process, and returns its container.
+func alone(t *testing.T, limits tiers.Limits) (tiers.Sandbox, string) {
+	t.Helper()
+	b := box(t, usual(t, docker.Options{Warm: -1}), tiers.Config{Limits: limits})
+	run(t, b, "kept = 1")
+	ids := containers(t, os.Getpid())
+	if len(ids) != 1 {
+		t.Fatalf("%v", ids)
+	}
+	return b, ids[0]
+}
+
+func TestContainerIsKilled(t *testing.T) {
+	b, id := alone(t, tiers.Limits{})
+	timer := time.AfterFunc(300*time.Millisecond, func() { daemonCall(t, http.MethodPost, "/containers/"+id+"/kill", nil) })
+	defer timer.Stop()
+	broke := broken(t, b, "import time\ntime.sleep(20)")
+	if broke.Lost == nil || !slices.Equal(broke.Lost.Snippets, []int{1, 2}) || !strings.Contains(broke.Error(), "killed the container") {
+		t.Errorf("%+v %+v", broke, broke.Lost)
+	}
+	if r := run(t, b, "print('kept' in globals())"); r.Stdout != "False\n" {
+		t.Errorf("%q", r.Stdout)
+	}
+}
+
+func TestContainerIsRemoved(t *testing.T) {
+	b, id := alone(t, tiers.Limits{})
+	daemonCall(t, http.MethodDelete, "/containers/"+id+"?force=1", nil)
+	if broke := broken(t, b, "print(1)"); broke.Lost == nil {
+		t.Errorf("%+v", broke)
+	}
+	if r := run(t, b, "print('kept' in globals())"); r.Stdout != "False\n" {
+		t.Errorf("%q", r.Stdout)
+	}
+}
+
+func TestContainerIsPaused(t *testing.T) {
+	b, id := alone(t, tiers.Limits{Wall: 500 * time.Millisecond})
+	daemonCall(t, http.MethodPost, "/containers/"+id+"/pause", nil)
+	if broke := broken(t, b, "print(1)"); broke.Lost == nil || !strings.Contains(broke.Error(), "paused the container") {
+		t.Errorf("%+v", broke)
+	}
+	if r := run(t, b, "print('kept' in globals())"); r.Stdout != "False\n" {
+		t.Errorf("%q", r.Stdout)
+	}
+}
+
+func TestAWarmContainerThatDiedIsNotHandedOut(t *testing.T) {
+	tier := usual(t, docker.Options{Warm: 1})
+	for _, wait := range []bool{true, false} { // the tier has heard of it, or has not yet
+		if err := tier.Warm(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		for _, id := range containers(t, os.Getpid()) {
+			daemonCall(t, http.MethodPost, "/containers/"+id+"/kill", nil)
+		}
+		if wait {
+			time.Sleep(200 * time.Millisecond)
+		}
+		b := box(t, tier, tiers.Config{})
+		if r := run(t, b, "print(1)"); r.Stdout != "1\n" || r.Lost != nil {
+			t.Errorf("%+v", r)
+		}
+		if err := b.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestOutOfMemoryIsToldFromACrash(t *testing.T) {
+	for _, row := range []struct {
+		name, source string
+		status       tiers.Status
+	}{
+		{"memory that is shared", "import mmap\nm = mmap.mmap(-1, 1 << 30)\nfor i in range(0, 1 << 30, 4096): m[i] = 1", tiers.StatusLimit},
+		{"a fault", "import ctypes\nctypes.string_at(1)", tiers.StatusCrashed},
+		{"an end by hand", "import os\nos._exit(137)", tiers.StatusCrashed},
+		{"a signal by hand", "import os\nos.kill(os.getpid(), 9)", tiers.StatusCrashed},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			b := box(t, usual(t, docker.Options{Warm: -1}), tiers.Config{Limits: tiers.Limits{Memory: 128 << 20}})
+			run(t, b, "kept = 1")
+			r := run(t, b, row.source)
+			if r.Status != row.status || r.Status == tiers.StatusLimit && r.Limit != tiers.LimitMemory || r.Lost == nil {
+				t.Errorf("%s %q %+v %+v", r.Status, r.Limit, r.Exception, r.Lost)
+			}
+			if r := run(t, b, "print(1)"); r.Stdout != "1\n" || r.Lost != nil {
+				t.Errorf("%+v", r)
+			}
+		})
+	}
+}
+
+func TestFilesInMemoryAreBounded(t *testing.T) {
+	b := box(t, usual(t, docker.Options{Warm: -1}), tiers.Config{})
+	for _, place := range []string{"/tmp", "/sandbox", "/dev/shm"} {
+		r := run(t, b, fmt.Sprintf(`import os
+def full(make):
+    try:
+        while True: make()
+    except OSError as e:
+        return e.strerror
+n = 0
+def bytes_():
+    global n
+    n += 1
+    with open(f'%[1]s/b{n}', 'wb') as f: f.write(bytes(1 << 20))
+def files():
+    global n
+    n += 1
+    open(f'%[1]s/f{n}', 'w').close()
+print(full(bytes_), n <= 65)
+for f in os.listdir('%[1]s'): os.remove('%[1]s/' + f)
+n = 0
+print(full(files), n <= 4096)
+for f in os.listdir('%[1]s'): os.remove('%[1]s/' + f)`, place))
+		if r.Stdout != "No space left on device True\nNo space left on device True\n" {
+			t.Errorf("%s: %s %q %+v", place, r.Status, r.Stdout, r.Exception)
+		}
+	}
+	if r := run(t, b, "open('/tmp/x', 'w').write('fine')\nprint(open('/tmp/x').read())"); r.Stdout != "fine\n" {
+		t.Errorf("%q", r.Stdout)
+	}
+}
+
+func TestImageThatIsMissingIsNamed(t *testing.T) {
+	usual(t, docker.Options{Warm: -1})
+	id := "sha256:" + strings.Repeat("0", 64)
+	tier := newTier(t, docker.Options{Host: os.Getenv("DOCKER_HOST"), Image: id, Warm: -1})
+	for _, err := range []error{tier.Probe(t.Context()), openError(t, tier)} {
+		if err == nil || !strings.Contains(err.Error(), "has no image "+id+": build it by rlm images build") {
+			t.Errorf("%v", err)
+		}
+	}
+}
+
+func openError(t *testing.T, tier *docker.Tier) error {
+	t.Helper()
+	b, err := tier.Open(t.Context(), tiers.Config{})
+	if err == nil {
+		_ = b.Close() // it is wrong that it opened at all
+	}
+	return err
+}
+
+// abandonEnv makes the test binary a program that opens a sandbox and waits to be
+// killed.
+const abandonEnv = "RLM_DOCKER_ABANDON"
+
+func abandon() {
+	tier := docker.New(docker.Options{Host: os.Getenv("DOCKER_HOST")})
+	ctx := context.Background()
+	err := tier.Warm(ctx)
+	if err == nil {
+		var b tiers.Sandbox
+		if b, err = tier.Open(ctx, tiers.Config{}); err == nil {
+			fmt.Println("running", err)
+			_, _ = b.Run(ctx, tiers.Job{Source: "while True: pass"}) // until it is killed
+		}
+	}
+	fmt.Println("cannot run", err)
+}
+
+func TestWhatACrashedProgramLeftIsRemoved(t *testing.T) {
+	tier := usual(t, docker.Options{Warm: -1})
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := exec.Command(self)
+	c.Env = append(os.Environ(), abandonEnv+"=1")
+	out, err := c.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil || line != "running <nil>\n" {
+		t.Errorf("%q %v", line, err)
+	}
+	if _, err := tier.Sweep(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if len(containers(t, c.Process.Pid)) == 0 {
+		t.Error("a container of a program that runs was removed")
+	}
+	if err := c.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = c.Wait() // it was killed
+	run(t, box(t, tier, tiers.Config{}), "print(1)")
+	if removed, err := tier.Sweep(t.Context()); err != nil {
+		t.Error(removed, err)
+	}
+	if left := containers(t, c.Process.Pid); len(left) > 0 {
+		t.Errorf("containers are left: %v", left)
+	}
+}

@@ -1,0 +1,156 @@
+package docker
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/rlmhq/rlm/internal/daemon"
+	"github.com/rlmhq/rlm/tiers"
+)
+
+// pool keeps containers that were started ahead. Each is claimed once.
+type pool struct {
+	ready chan *process
+	stop  chan struct{} // closed with the tier
+
+	mu      sync.Mutex // guards what follows
+	closed  bool
+	filling int // how many are being started
+	filled  sync.WaitGroup
+}
+
+func (p *pool) init(size int) {
+	p.ready, p.stop = make(chan *process, size), make(chan struct{})
+}
+
+// keep puts a container aside for the next session, and reports whether there was
+// room.
+func (p *pool) keep(ready *process) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return false
+	}
+	select {
+	case p.ready <- ready:
+		return true
+	default:
+		return false
+	}
+}
+
+// take returns a container that lives, nil if there is none. What died while it
+// waited is thrown away.
+func (p *pool) take() *process {
+	for {
+		select {
+		case ready := <-p.ready:
+			if ready.alive() {
+				return ready
+			}
+			_ = ready.Close() // it is left for the tier's Close if it cannot be removed
+		default:
+			return nil
+		}
+	}
+}
+
+// refillDelay keeps the start of the next container out of the way of the first
+// snippet.
+const refillDelay = 100 * time.Millisecond
+
+// refill starts containers in the background until the pool is full.
+func (p *pool) refill(start func(context.Context) (*process, error), failed func(error)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for !p.closed && p.filling+len(p.ready) < cap(p.ready) {
+		p.filling++
+		p.filled.Add(1)
+		go p.fill(start, failed)
+	}
+}
+
+func (p *pool) fill(start func(context.Context) (*process, error), failed func(error)) {
+	defer p.filled.Done()
+	defer func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.filling--
+	}()
+	select {
+	case <-time.After(refillDelay):
+	case <-p.stop:
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
+	defer cancel()
+	ready, err := start(ctx)
+	if err != nil {
+		failed(err)
+		return
+	}
+	if !p.keep(ready) {
+		_ = ready.Close() // not wanted any more
+	}
+}
+
+func (p *pool) close() error {
+	p.mu.Lock()
+	if !p.closed {
+		p.closed = true
+		close(p.stop)
+	}
+	p.mu.Unlock()
+	p.filled.Wait()
+	var errs []error
+	for {
+		select {
+		case ready := <-p.ready:
+			errs = append(errs, ready.Close())
+		default:
+			return errors.Join(errs...)
+		}
+	}
+}
+
+// ahead starts a container for the pool.
+func (t *Tier) ahead(ctx context.Context) (*process, error) {
+	return t.start(ctx, tiers.DefaultLimits(), nil)
+}
+
+// Warm starts containers ahead.
+func (t *Tier) Warm(ctx context.Context) error {
+	for len(t.pool.ready) < cap(t.pool.ready) {
+		p, err := t.ahead(ctx)
+		if err != nil {
+			return err
+		}
+		if !t.pool.keep(p) {
+			return p.Close()
+		}
+	}
+	return nil
+}
+
+// claim returns a container for a session: one that is ready, or a new one.
+func (t *Tier) claim(ctx context.Context, limits tiers.Limits, mounts []daemon.Mount) (*process, error) {
+	t.sweepOnce(ctx)
+	if limits.Memory == tiers.DefaultLimits().Memory && len(mounts) == 0 {
+		p := t.pool.take()
+		t.pool.refill(t.ahead, func(err error) { t.options.Log.Warn().Err(err).Msg("cannot start a container ahead") })
+		if p != nil {
+			return p, nil
+		}
+	}
+	p, err := t.start(ctx, limits, mounts)
+	if err != nil {
+		t.forget() // the daemon may be another one now, or the image gone
+		return nil, err
+	}
+	if err := t.removeLeft(ctx); err != nil { // it answers again
+		t.options.Log.Warn().Err(err).Msg("cannot remove a container")
+	}
+	return p, nil
+}

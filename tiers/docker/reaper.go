@@ -1,0 +1,150 @@
+package docker
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Labels of containers. The reaper knows by them what a program that is gone has
+// left.
+const (
+	labelTier     = "rlm.tier"
+	labelOwner    = "rlm.owner"
+	labelDeadline = "rlm.deadline"
+	labelRecipe   = "rlm.recipe"
+)
+
+// lifetime is how long a container of a program that cannot be asked about, on
+// another machine, is left alone.
+const lifetime = 24 * time.Hour
+
+func (t *Tier) labels() map[string]string {
+	return map[string]string{
+		labelTier: Name, labelOwner: owner(os.Getpid()), labelRecipe: t.recipe.Hash,
+		labelDeadline: strconv.FormatInt(time.Now().Add(lifetime).Unix(), 10),
+	}
+}
+
+// owner names a process of this machine since it was booted: process numbers are
+// used again, so its start time is part of it. Without /proc, what cannot be found
+// out is empty.
+func owner(pid int) string {
+	return fmt.Sprintf("%s/%d/%s", machine(), pid, startOf(pid))
+}
+
+// machine names this machine and the time since it was booted, and says nothing
+// else of it. Process numbers mean something only in one process namespace.
+func machine() string {
+	boot, _ := os.ReadFile("/proc/sys/kernel/random/boot_id") // not everywhere
+	host, _ := os.Hostname()                                  // as above
+	space, _ := os.Readlink("/proc/self/ns/pid")              // as above
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s\n%s\n%s", boot, host, space))
+	return hex.EncodeToString(sum[:8])
+}
+
+// startOf is when a process was started, in the kernel's ticks, empty if there is
+// none.
+func startOf(pid int) string {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return ""
+	}
+	// The name is in brackets and may contain brackets itself.
+	fields := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
+	const start = 19 // the 22nd of all
+	if len(fields) <= start {
+		return ""
+	}
+	return fields[start]
+}
+
+// abandoned reports whether nobody can be using a container any more.
+func abandoned(labels map[string]string, now time.Time) bool {
+	if deadline, err := strconv.ParseInt(labels[labelDeadline], 10, 64); err == nil && now.Unix() > deadline {
+		where, _, _ := strings.Cut(labels[labelOwner], "/")
+		if where != machine() {
+			return true
+		}
+	}
+	parts := strings.Split(labels[labelOwner], "/")
+	if len(parts) != 3 || parts[0] != machine() || parts[2] == "" {
+		return false
+	}
+	pid, err := strconv.Atoi(parts[1])
+	return err == nil && startOf(pid) != parts[2]
+}
+
+// Sweep removes the containers that programs have left which are gone, and returns
+// how many.
+func (t *Tier) Sweep(ctx context.Context) (int, error) {
+	if t.broken != nil {
+		return 0, t.broken
+	}
+	found, err := t.docker.List(ctx, map[string]string{labelTier: Name})
+	if err != nil {
+		return 0, err
+	}
+	var errs []error
+	removed := 0
+	for _, c := range found {
+		if !abandoned(c.Labels, time.Now()) {
+			continue
+		}
+		if err := t.docker.Remove(ctx, c.ID); err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		removed++
+	}
+	return removed, errors.Join(errs...)
+}
+
+// sweepOnce sweeps before the first container of this tier.
+func (t *Tier) sweepOnce(ctx context.Context) {
+	t.mu.Lock()
+	swept := t.swept
+	t.swept = true
+	t.mu.Unlock()
+	if swept {
+		return
+	}
+	removed, err := t.Sweep(ctx)
+	if err != nil {
+		t.options.Log.Warn().Err(err).Msg("cannot remove all containers that others left")
+	}
+	if removed > 0 {
+		t.options.Log.Info().Int("containers", removed).Msg("removed containers that others left")
+	}
+}
+
+// leave notes a container that could not be removed.
+func (t *Tier) leave(id string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.left[id] = struct{}{}
+}
+
+// removeLeft tries once more to remove what could not be removed.
+func (t *Tier) removeLeft(ctx context.Context) error {
+	t.mu.Lock()
+	left := t.left
+	t.left = map[string]struct{}{}
+	t.mu.Unlock()
+	var errs []error
+	for id := range left {
+		own, cancel := context.WithTimeout(ctx, endTimeout)
+		if err := t.docker.Remove(own, id); err != nil {
+			t.leave(id)
+			errs = append(errs, err)
+		}
+		cancel()
+	}
+	return errors.Join(errs...)
+}

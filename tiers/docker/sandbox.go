@@ -1,0 +1,44 @@
+package docker
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/rlmhq/rlm/internal/pykernel"
+	"github.com/rlmhq/rlm/tiers"
+)
+
+// sandbox is one session: its Python lives in a container of its own.
+type sandbox struct{ *pykernel.Home }
+
+var (
+	_ tiers.Sandbox  = (*sandbox)(nil)
+	_ tiers.Exporter = (*sandbox)(nil)
+)
+
+func open(ctx context.Context, t *Tier, cfg tiers.Config) (*sandbox, error) {
+	session, err := pykernel.NewSession(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
+	mounts, paths := show(cfg.Inputs)
+	session.Show(paths)
+	s := &sandbox{&pykernel.Home{
+		Tier: Name, Lacks: "it runs Python only", Session: session, Enforced: enforcement(session.Limits()),
+		Start: func(ctx context.Context) (pykernel.Process, error) { return t.claim(ctx, session.Limits(), mounts) },
+	}}
+	return s, s.Renew(ctx)
+}
+
+// enforcement says how each limit is kept.
+func enforcement(l tiers.Limits) []tiers.Enforcement {
+	const clock = "the host's clock, read every two milliseconds; KeyboardInterrupt, then SIGKILL"
+	return []tiers.Enforcement{
+		{Limit: tiers.LimitWall, Value: l.Wall.String(), Mechanism: clock},
+		{Limit: tiers.LimitActive, Value: l.Active.String(), Mechanism: clock},
+		{Limit: tiers.LimitMemory, Value: fmt.Sprintf("%d bytes", l.Memory), Mechanism: fmt.Sprintf(
+			"RLIMIT_DATA for each process, MemoryError; the container's control group, %d bytes for all, no swap", treeMemory(l.Memory))},
+		{Limit: tiers.LimitOutput, Value: fmt.Sprintf("%d bytes", l.Output), Mechanism: "the host counts and drops the rest"},
+		{Limit: tiers.LimitHostCalls, Value: fmt.Sprint(l.HostCalls), Mechanism: "the host counts and refuses"},
+	}
+}
