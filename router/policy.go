@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rlmhq/rlm/internal/egress"
 	"github.com/rlmhq/rlm/tiers"
 )
 
@@ -31,6 +32,9 @@ type Policy struct {
 	// means any. It is checked against what the analyser sees, so it steers
 	// honest code and is no wall.
 	Modules []string `json:"modules,omitempty"`
+	// Hosts are what snippets may connect to, each as HOST:PORT with a public name.
+	// Empty means none. See tiers.Config.Hosts, which it becomes.
+	Hosts []string `json:"hosts,omitempty"`
 	// Network and Files say that the session is going to want sockets, or a file
 	// system to write to: tiers without are refused from the first snippet on,
 	// so that the session starts where it can stay. They open nothing that a
@@ -50,6 +54,9 @@ func (p Policy) Validate() error {
 	}
 	if slices.Contains(p.Modules, "") {
 		return errors.New("the policy allows a module without a name")
+	}
+	if _, err := egress.ParseEndpoints(p.Hosts); err != nil {
+		return fmt.Errorf("the policy's hosts: %w", err)
 	}
 	if p.Pin != "" && len(p.Tiers) > 0 && !slices.Contains(p.Tiers, p.Pin) {
 		return fmt.Errorf("the policy pins tier %s and allows only %s", p.Pin, strings.Join(p.Tiers, ", "))

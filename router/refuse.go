@@ -73,8 +73,12 @@ func (q *question) byNeeds(c *Candidate) string {
 		return reason
 	}
 	for i := range v.Needs.Features {
-		if need := &v.Needs.Features[i]; !info.Has(need.Feature) {
+		need := &v.Needs.Features[i]
+		switch {
+		case !info.Has(need.Feature):
 			return fmt.Sprintf("needs %s (%s, line %d)", need.Feature, oneLine(need.Why), need.Line)
+		case need.Feature == tiers.FeatureSockets && len(q.policy.Hosts) == 0:
+			return fmt.Sprintf("needs %s (%s, line %d), and the policy lists no host to reach", need.Feature, oneLine(need.Why), need.Line)
 		}
 	}
 	return ""

@@ -20,7 +20,8 @@ type RunnerConfig struct {
 	Analysers map[tiers.Language]Analyser
 	// Policy is what the caller allows.
 	Policy Policy
-	// Config is what every sandbox of the session gets. All share its inputs.
+	// Config is what every sandbox of the session gets. All share its inputs. Its
+	// Hosts are the policy's.
 	Config tiers.Config
 	// Probes are shared with other sessions, nil for the runner's own.
 	Probes *Probes
@@ -61,6 +62,7 @@ func NewRunner(cfg RunnerConfig) (*Runner, error) {
 	if cfg.Probes == nil {
 		cfg.Probes = NewProbes()
 	}
+	cfg.Config.Hosts = cfg.Policy.Hosts
 	r := &Runner{cfg: cfg, host: cfg.Config.Host, spaces: map[tiers.Language]*space{}}
 	if r.host != nil {
 		r.cfg.Config.Host = door{r.host}

@@ -60,7 +60,7 @@ const (
 	FeatureAsync       Feature = "async"        // top-level await, asyncio
 	FeatureThreads     Feature = "threads"      // real threads
 	FeatureProcesses   Feature = "processes"    // subprocess, fork
-	FeatureSockets     Feature = "sockets"      // network sockets
+	FeatureSockets     Feature = "sockets"      // connections, to Config.Hosts
 	FeatureFiles       Feature = "files"        // a file system to write to
 	FeatureNative      Feature = "native"       // native extension modules
 	FeatureFork        Feature = "fork"         // live sandboxes can be copied

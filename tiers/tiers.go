@@ -128,6 +128,10 @@ type Config struct {
 	Inputs []Input
 	// Limits bound each snippet. A zero field means its default.
 	Limits Limits
+	// Hosts are what snippets may connect to, each as HOST:PORT with a public name.
+	// Tiers with FeatureSockets reach them through a proxy of the host's, and
+	// nothing else; the other tiers have no network whatever this says.
+	Hosts []string
 	// Deterministic makes clocks, randomness and object identities the same in
 	// every run of the same snippets.
 	Deterministic bool
@@ -196,8 +200,16 @@ type Result struct {
 	Usage Usage
 	// Enforced says which limits were kept, and by what.
 	Enforced []Enforcement
+	// Denied are connections that were refused, see Config.Hosts.
+	Denied []Denial
 	// Lost says what a restore took from the session, nil if nothing.
 	Lost *Loss
+}
+
+// Denial is a connection that a snippet asked for and did not get.
+type Denial struct {
+	// Target is what it asked for, and Reason why not, with what is allowed.
+	Target, Reason string
 }
 
 // Final is the answer that a snippet gave by FINAL and its dialects.

@@ -364,6 +364,9 @@ func report(e *env, f execFlags, r rlm.Result) error {
 	if r.Limit != "" {
 		_, _ = fmt.Fprintf(e.stderr, "rlm: limit: %s%s\n", r.Limit, limitHint(r.Result, f))
 	}
+	for _, d := range r.Denied {
+		note("%s is refused: %s", d.Target, d.Reason)
+	}
 	if r.Lost != nil {
 		note("%s", r.Lost.Reason)
 	}

@@ -20,6 +20,7 @@ type jsonResult struct {
 	Value     json.RawMessage     `json:"value,omitempty"`
 	Exception *jsonException      `json:"exception,omitempty"`
 	Limit     tiers.Limit         `json:"limit,omitempty"`
+	Denied    []jsonDenial        `json:"denied,omitempty"`
 	Lost      *jsonLoss           `json:"lost,omitempty"`
 	Moved     *jsonMove           `json:"moved,omitempty"`
 	Usage     jsonUsage           `json:"usage"`
@@ -31,6 +32,11 @@ type jsonException struct {
 	Message   string `json:"message"`
 	Traceback string `json:"traceback,omitempty"`
 	ExitCode  int    `json:"exit_code,omitempty"`
+}
+
+type jsonDenial struct {
+	Target string `json:"target"`
+	Reason string `json:"reason"`
 }
 
 type jsonLoss struct {
@@ -70,6 +76,9 @@ func printJSON(w io.Writer, r rlm.Result) error {
 	}
 	if x := r.Exception; x != nil {
 		out.Exception = &jsonException{x.Type, x.Message, x.Traceback, x.ExitCode}
+	}
+	for _, d := range r.Denied {
+		out.Denied = append(out.Denied, jsonDenial(d))
 	}
 	if r.Lost != nil {
 		out.Lost = &jsonLoss{r.Lost.Snippets, r.Lost.Reason}

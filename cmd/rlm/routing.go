@@ -18,6 +18,7 @@ type routing struct {
 	isolation  string
 	allowLocal bool
 	python     string
+	hosts      []string
 }
 
 func (r *routing) add(flags *pflag.FlagSet) {
@@ -25,12 +26,13 @@ func (r *routing) add(flags *pflag.FlagSet) {
 	flags.StringVar(&r.language, "lang", "auto", "language of the code: auto, python or go")
 	flags.StringVar(&r.isolation, "min-isolation", "none", "weakest wall to accept: none, process, container, wasm, kernel")
 	flags.BoolVar(&r.allowLocal, "allow-local", false, "also use tier local: this host's Python in a jail")
+	flags.StringArrayVar(&r.hosts, "allow-host", nil, "let snippets connect to `HOST:PORT`, where the tier has a way out; may be repeated")
 	flags.StringVar(&r.python, "python", "", "the Python of tier local, a path or a name (default python3)")
 }
 
 // policy is what the flags allow.
 func (r *routing) policy() (router.Policy, error) {
-	p := router.Policy{AllowLocal: r.allowLocal}
+	p := router.Policy{AllowLocal: r.allowLocal, Hosts: r.hosts}
 	if r.tier != "auto" {
 		p.Pin = r.tier
 	}

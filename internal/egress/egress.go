@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -27,6 +28,18 @@ type Endpoint struct {
 
 // String is HOST:PORT.
 func (e Endpoint) String() string { return e.Host + ":" + strconv.Itoa(int(e.Port)) }
+
+// ParseEndpoints reads a list of HOST:PORT.
+func ParseEndpoints(texts []string) ([]Endpoint, error) {
+	list := make([]Endpoint, len(texts))
+	for i, text := range texts {
+		var err error
+		if list[i], err = ParseEndpoint(text); err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
+}
 
 // ParseEndpoint reads HOST:PORT, as a person writes it. A name beyond ASCII has to
 // be given in its xn-- form, and an address is refused: what is meant is a service,
@@ -80,6 +93,31 @@ func canonical(host string) (string, error) {
 		return "", errors.New("it is a name of the local network")
 	}
 	return host, nil
+}
+
+// Certificates is where a guest finds the certificates of authorities.
+const Certificates = "/etc/ssl/certs/ca-certificates.crt"
+
+// Environment is what makes a guest's libraries use a proxy on that port of its
+// own 127.0.0.1.
+func Environment(port int) []string {
+	proxy := fmt.Sprintf("http://127.0.0.1:%d", port)
+	env := []string{"NO_PROXY=", "no_proxy=", "SSL_CERT_FILE=" + Certificates, "REQUESTS_CA_BUNDLE=" + Certificates}
+	for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"} {
+		env = append(env, name+"="+proxy)
+	}
+	return env
+}
+
+// HostCertificates is where this host has the certificates of authorities, empty
+// if it has none in a usual place.
+func HostCertificates() string {
+	for _, path := range []string{Certificates, "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/ca-bundle.pem", "/etc/ssl/cert.pem"} {
+		if file, err := filepath.EvalSymlinks(path); err == nil {
+			return file
+		}
+	}
+	return ""
 }
 
 // special are addresses that look public and are not, or that carry another

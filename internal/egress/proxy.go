@@ -17,15 +17,9 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
-)
 
-// Denial is a request that was not let through.
-type Denial struct {
-	// Target is what the guest asked for, cut and made printable.
-	Target string
-	// Reason says why not, and what is allowed.
-	Reason string
-}
+	"github.com/rlmhq/rlm/tiers"
+)
 
 // Bounds of what a guest may do to the proxy.
 const (
@@ -59,7 +53,7 @@ type Proxy struct {
 	slots   chan struct{}
 
 	mu      sync.Mutex // guards what follows
-	denials []Denial
+	denials []tiers.Denial
 	left    int64
 	tunnels map[net.Conn]struct{}
 	closed  bool
@@ -101,13 +95,19 @@ func New(options Options) *Proxy {
 	return p
 }
 
-// Serve serves a listener that only the sandbox can reach, until Close. Each
-// connection counts against the proxy's bounds.
-func (p *Proxy) Serve(l net.Listener) error {
-	if err := p.server.Serve(&bounded{l, p}); !errors.Is(err, http.ErrServerClosed) {
-		return err
+// Serve begins to serve a listener that only the sandbox can reach, until that is
+// closed or the proxy is. All connections together count against the bounds.
+func (p *Proxy) Serve(l net.Listener) {
+	if !p.track() {
+		_ = l.Close() // nobody serves it
+		return
 	}
-	return nil
+	go func() {
+		defer p.untrack()
+		if err := p.server.Serve(&bounded{l, p}); !errors.Is(err, http.ErrServerClosed) && !errors.Is(err, net.ErrClosed) {
+			p.options.Log.Warn().Err(err).Msg("the egress proxy cannot go on")
+		}
+	}()
 }
 
 // Close ends all connections and waits for them.
@@ -125,7 +125,7 @@ func (p *Proxy) Close() error {
 }
 
 // Denials returns what was refused since the last call, and forgets it.
-func (p *Proxy) Denials() []Denial {
+func (p *Proxy) Denials() []tiers.Denial {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	denials := p.denials
@@ -145,7 +145,7 @@ func (p *Proxy) refuse(target, format string, args ...any) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(p.denials) < maxDenials {
-		p.denials = append(p.denials, Denial{r.target, r.reason})
+		p.denials = append(p.denials, tiers.Denial{Target: r.target, Reason: r.reason})
 	}
 	return r
 }

@@ -19,6 +19,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/rlmhq/rlm/internal/egress"
 	"github.com/rlmhq/rlm/internal/jail"
 	"github.com/rlmhq/rlm/tiers"
 )
@@ -47,7 +48,8 @@ type Options struct {
 // Tier is the host's CPython in a jail.
 type Tier struct {
 	options Options
-	off     jail.Layers // left out by a test
+	off     jail.Layers    // left out by a test
+	reach   egress.Options // where proxies go; a test can change it
 	goFinder
 
 	mu      sync.Mutex // guards what follows
@@ -86,7 +88,7 @@ func (t *Tier) Info() tiers.Info {
 		Languages: []tiers.Language{tiers.Python},
 		Features: []tiers.Feature{
 			tiers.FeatureAsync, tiers.FeatureClasses, tiers.FeatureGenerators, tiers.FeatureDynamic, tiers.FeatureThreads,
-			tiers.FeatureProcesses, tiers.FeatureFiles, tiers.FeatureNative, tiers.FeatureMove, tiers.FeatureHugeContext,
+			tiers.FeatureProcesses, tiers.FeatureSockets, tiers.FeatureFiles, tiers.FeatureNative, tiers.FeatureMove, tiers.FeatureHugeContext,
 		},
 		Isolation: tiers.IsolationProcess,
 		Cost: tiers.Cost{
@@ -160,7 +162,7 @@ func (t *Tier) Warm(ctx context.Context) error {
 		return nil
 	}
 	for len(t.ready) < cap(t.ready) {
-		p, err := t.start(ctx, tiers.DefaultLimits(), nil)
+		p, err := t.start(ctx, tiers.DefaultLimits(), nil, nil)
 		if err != nil {
 			return err
 		}
@@ -187,8 +189,8 @@ func (t *Tier) keep(p *process) bool {
 }
 
 // claim returns a process for a session: one that is ready, or a new one.
-func (t *Tier) claim(ctx context.Context, limits tiers.Limits, binds []jail.Bind) (*process, error) {
-	if limits.Memory == tiers.DefaultLimits().Memory && len(binds) == 0 {
+func (t *Tier) claim(ctx context.Context, limits tiers.Limits, binds []jail.Bind, proxy *egress.Proxy) (*process, error) {
+	if limits.Memory == tiers.DefaultLimits().Memory && len(binds) == 0 && proxy == nil {
 		for {
 			select {
 			case p := <-t.ready:
@@ -203,7 +205,7 @@ func (t *Tier) claim(ctx context.Context, limits tiers.Limits, binds []jail.Bind
 			break
 		}
 	}
-	return t.start(ctx, limits, binds)
+	return t.start(ctx, limits, binds, proxy)
 }
 
 // refillDelay keeps the start of the next process out of the way of the first
@@ -233,7 +235,7 @@ func (t *Tier) refill() {
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 		defer cancel()
-		p, err := t.start(ctx, tiers.DefaultLimits(), nil)
+		p, err := t.start(ctx, tiers.DefaultLimits(), nil, nil)
 		if err != nil {
 			t.options.Log.Warn().Err(err).Msg("cannot start a sandbox ahead")
 			return

@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/rlmhq/rlm/internal/egress"
 	"github.com/rlmhq/rlm/internal/jail"
 	"github.com/rlmhq/rlm/internal/pykernel"
 	"github.com/rlmhq/rlm/tiers"
@@ -50,20 +51,28 @@ var pythonEnv = []string{
 }
 
 // start starts a jail and loads the runtime.
-func (t *Tier) start(ctx context.Context, limits tiers.Limits, binds []jail.Bind) (*process, error) {
+func (t *Tier) start(ctx context.Context, limits tiers.Limits, binds []jail.Bind, proxy *egress.Proxy) (*process, error) {
 	python, err := t.interpreter(ctx)
 	if err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
+	env, class := append([]string{fmt.Sprint("RLM_MEMORY=", limits.Memory)}, pythonEnv...), t.options.MinClass
+	if proxy != nil {
+		env, class = append(env, egress.Environment(jail.ProxyPort)...), jail.Full
+		if file := egress.HostCertificates(); file != "" {
+			binds = append(slices.Clone(binds), jail.Bind{Source: file, Target: egress.Certificates})
+		}
+	}
 	// The jail outlives the opening that ctx bounds.
 	j, err := jail.Start(context.WithoutCancel(ctx), jail.Config{
 		Path: python.path, Args: []string{python.path, "-I", "-X", "utf8", "-c", pykernel.NativeLoader("")},
-		Env:      append([]string{fmt.Sprint("RLM_MEMORY=", limits.Memory)}, pythonEnv...),
+		Env:      env,
 		Binds:    slices.Concat(python.binds, binds),
 		Profile:  jail.CPython,
-		MinClass: t.options.MinClass,
+		MinClass: class,
+		Proxy:    proxy != nil,
 		Off:      t.off,
 		// The interpreter bounds its own memory before the first snippet, see native.py.
 		Limits: jail.Limits{Memory: treeMemory(limits.Memory), AddressSpace: limits.Memory + spareSpace},
@@ -72,6 +81,9 @@ func (t *Tier) start(ctx context.Context, limits tiers.Limits, binds []jail.Bind
 		return nil, fmt.Errorf("cannot start a jail: %w", err)
 	}
 	p := &process{jail: j}
+	if proxy != nil {
+		proxy.Serve(j.Proxy())
+	}
 	if p.remote, err = pykernel.NewRemote(ctx, j.Conn(), p); err != nil {
 		said := strings.TrimSpace(string(j.Output()))
 		return nil, errors.Join(fmt.Errorf("%w: %s", err, said), p.Close())

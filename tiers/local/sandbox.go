@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/rlmhq/rlm/internal/egress"
 	"github.com/rlmhq/rlm/internal/pykernel"
 	"github.com/rlmhq/rlm/tiers"
 )
@@ -13,6 +14,7 @@ import (
 type sandbox struct {
 	*pykernel.Home
 	golang *goSession
+	proxy  *egress.Proxy // nil for a session that may reach no host
 }
 
 var (
@@ -25,17 +27,30 @@ func open(ctx context.Context, t *Tier, cfg tiers.Config) (*sandbox, error) {
 	if err != nil {
 		return nil, err
 	}
+	endpoints, err := egress.ParseEndpoints(cfg.Hosts)
+	if err != nil {
+		return nil, err
+	}
 	binds, paths := t.show(cfg.Inputs)
 	session.Show(paths)
+	var proxy *egress.Proxy
+	if len(endpoints) > 0 {
+		reach := t.reach
+		reach.Allow, reach.Log = endpoints, t.options.Log
+		proxy = egress.New(reach)
+	}
 	s := &sandbox{
+		proxy:  proxy,
 		golang: newGoSession(t, cfg),
 		Home: &pykernel.Home{
 			Tier: Name, Lacks: "it runs Python and Go only", Session: session,
-			Start: func(ctx context.Context) (pykernel.Process, error) { return t.claim(ctx, session.Limits(), binds) },
+			Start: func(ctx context.Context) (pykernel.Process, error) {
+				return t.claim(ctx, session.Limits(), binds, proxy)
+			},
 		},
 	}
 	if err := s.Renew(ctx); err != nil {
-		return nil, err
+		return nil, errors.Join(err, s.Close())
 	}
 	s.Enforced = s.enforcement(session.Limits())
 	return s, nil
@@ -66,7 +81,11 @@ func (s *sandbox) Run(ctx context.Context, job tiers.Job) (tiers.Result, error) 
 	if job.Language == tiers.Go && !s.Closed() {
 		return s.runGo(ctx, job)
 	}
-	return s.Home.Run(ctx, job)
+	r, err := s.Home.Run(ctx, job)
+	if s.proxy != nil {
+		r.Denied = s.proxy.Denials()
+	}
+	return r, err
 }
 
 // Export returns the namespace for another tier.
@@ -86,4 +105,10 @@ func (s *sandbox) Import(ctx context.Context, state tiers.State) (tiers.Report, 
 }
 
 // Close ends the sandbox.
-func (s *sandbox) Close() error { return errors.Join(s.golang.close(), s.Home.Close()) }
+func (s *sandbox) Close() error {
+	errs := []error{s.golang.close(), s.Home.Close()}
+	if s.proxy != nil {
+		errs = append(errs, s.proxy.Close())
+	}
+	return errors.Join(errs...)
+}
