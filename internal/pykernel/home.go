@@ -165,7 +165,8 @@ func (h *Home) ended(ctx context.Context, job tiers.Job, code int, err error) (t
 	if err == nil {
 		err = h.remote().Discard()
 	}
-	return r, h.restore(ctx, &r, err)
+	err = h.restore(ctx, &r, err)
+	return r, err
 }
 
 // restore brings the session back after a bad end and says what ended it, if that

@@ -127,7 +127,7 @@ func (t *Tier) start(ctx context.Context, limits tiers.Limits, mounts []daemon.M
 		if p.lost { // the daemon would only be waited for once more
 			t.leave(p.box.ID)
 			t.forget() // so that the next start asks whether it answers
-			return p.box.Streams.Close()
+			return p.box.Close()
 		}
 		own, cancel := context.WithTimeout(context.Background(), endTimeout)
 		defer cancel()
@@ -274,16 +274,15 @@ const heardIn = 500 * time.Millisecond
 // killings reports whether the daemon hears of a process that the kernel has ended
 // since the last time.
 func (p *process) killings(ctx context.Context) bool {
-	for end := time.Now().Add(heardIn); ; time.Sleep(20 * time.Millisecond) {
-		n, err := p.box.Killings(ctx)
-		if n > p.ended {
-			p.ended = n
-			return true
-		}
-		if err != nil || time.Now().After(end) {
-			return false
-		}
+	ctx, cancel := context.WithTimeout(ctx, heardIn)
+	defer cancel()
+	n, err := p.box.Killings(ctx, p.ended+1)
+	if err != nil {
+		p.ended = max(p.ended, n)
+		return false // it is not heard of; whoever is wrong, the session has its result
 	}
+	p.ended = n
+	return true
 }
 
 // judge finds out who ended a container.

@@ -27,7 +27,10 @@ func open(ctx context.Context, t *Tier, cfg tiers.Config) (*sandbox, error) {
 		Tier: Name, Lacks: "it runs Python only", Session: session, Enforced: enforcement(session.Limits()),
 		Start: func(ctx context.Context) (pykernel.Process, error) { return t.claim(ctx, session.Limits(), mounts) },
 	}}
-	return s, s.Renew(ctx)
+	if err := s.Renew(ctx); err != nil {
+		return nil, err
+	}
+	return s, nil
 }
 
 // enforcement says how each limit is kept.
