@@ -99,24 +99,31 @@ func (r *report) text() string {
 	return strings.TrimSpace(string(r.said))
 }
 
+// needs are what the containers of sessions differ in.
+type needs struct {
+	limits tiers.Limits
+	mounts []daemon.Mount
+	out    bool
+}
+
 // start starts a container and loads the runtime.
-func (t *Tier) start(ctx context.Context, limits tiers.Limits, mounts []daemon.Mount) (*process, error) {
+func (t *Tier) start(ctx context.Context, n needs) (*process, error) {
 	setup, err := t.ready(ctx)
 	if err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	p := &process{limit: treeMemory(limits.Memory)}
+	p := &process{limit: treeMemory(n.limits.Memory)}
 	p.report = report{line: make(chan []byte, 1), done: make(chan struct{}, 1)}
 	spec := daemon.Spec{
 		Name: "rlm-" + rand.Text(), Image: setup.image.ID,
 		Command: []string{"/usr/bin/python3", "-I", "-X", "utf8", "-c", guestSource + pykernel.NativeLoader(guestOptions)},
 		Env: []string{
 			"PATH=/usr/bin:/bin", "HOME=/sandbox", "LANG=C.UTF-8", "TMPDIR=/tmp", "OPENBLAS_NUM_THREADS=1", "OMP_NUM_THREADS=1",
-			"MALLOC_ARENA_MAX=4", fmt.Sprint("RLM_MEMORY=", limits.Memory),
+			"MALLOC_ARENA_MAX=4", fmt.Sprint("RLM_MEMORY=", n.limits.Memory),
 		},
-		Labels: t.labels(), Memory: p.limit, CPUs: t.options.CPUs, Processes: processes, Mounts: mounts,
+		Labels: t.labels(), Memory: p.limit, CPUs: t.options.CPUs, Processes: processes, Mounts: n.mounts, Out: n.out,
 		GVisor: setup.facts.GVisor, Systemd: setup.facts.Systemd, AppArmor: setup.facts.AppArmor,
 	}
 	if p.box, err = t.docker.Start(ctx, spec, p.report.write); err != nil {
