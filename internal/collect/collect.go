@@ -35,7 +35,7 @@ const (
 	maxRefused = 100
 )
 
-// ErrFlood: the stream holds more than the limits allow.
+// ErrFlood says that the stream holds more than the limits allow.
 var ErrFlood = errors.New("the sandbox gives more files than are allowed")
 
 // Unpack writes the files of a tar stream into dir, which is made if it is not

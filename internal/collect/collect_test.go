@@ -15,8 +15,8 @@ type entry struct {
 	kind             byte
 }
 
-func stream(t testing.TB, entries ...entry) *bytes.Reader {
-	t.Helper()
+func stream(tb testing.TB, entries ...entry) *bytes.Reader {
+	tb.Helper()
 	var out bytes.Buffer
 	w := tar.NewWriter(&out)
 	for _, e := range entries {
@@ -25,14 +25,14 @@ func stream(t testing.TB, entries ...entry) *bytes.Reader {
 		}
 		head := &tar.Header{Name: e.name, Linkname: e.link, Typeflag: e.kind, Mode: 0o6777, Size: int64(len(e.text))}
 		if err := w.WriteHeader(head); err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 		if _, err := w.Write([]byte(e.text)); err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 	}
 	if err := w.Close(); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return bytes.NewReader(out.Bytes())
 }

@@ -144,10 +144,37 @@ func (t *Tier) start(ctx context.Context, n needs) (*process, error) {
 		}
 		return err
 	})
-	if err := p.load(ctx, setup.facts.GVisor); err != nil {
+	if err = p.load(ctx, setup.facts.GVisor); err == nil {
+		err = t.weigh(ctx, p)
+	}
+	if err != nil {
 		return nil, errors.Join(err, p.Close())
 	}
 	return p, nil
+}
+
+// weigh looks, once for each daemon, whether the kernel has the limits that cannot be
+// seen from inside.
+func (t *Tier) weigh(ctx context.Context, p *process) error {
+	t.mu.Lock()
+	done := t.weighed
+	t.mu.Unlock()
+	if done {
+		return nil
+	}
+	usage, err := p.box.Usage(ctx)
+	switch {
+	case err != nil:
+		return err
+	case usage.Limit != p.limit:
+		return fmt.Errorf("the wall of a container is not whole: its memory is limited to %d bytes, not %d", usage.Limit, p.limit)
+	case usage.Processes != processes:
+		return fmt.Errorf("the wall of a container is not whole: its processes are limited to %d, not %d", usage.Processes, processes)
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.weighed = true
+	return nil
 }
 
 // processes bounds processes and threads together.
