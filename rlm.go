@@ -152,6 +152,11 @@ type SessionConfig struct {
 	Limits tiers.Limits
 	// Deterministic makes clocks and randomness the same in every run.
 	Deterministic bool
+	// Mounts are files and folders of the host that snippets find, read-only; Out
+	// gives them the folder /out, whose files Collect brings back. Only tier docker
+	// has these.
+	Mounts []tiers.Mount
+	Out    bool
 	// Policy says which tiers may run the snippets. The zero value allows all
 	// but local.
 	Policy router.Policy
@@ -188,7 +193,7 @@ func (e *Engine) Open(ctx context.Context, cfg SessionConfig) (*Session, error) 
 		Tiers: e.tiers, Analysers: e.analysers, Policy: cfg.Policy, Probes: e.probes, Log: e.log,
 		Config: tiers.Config{
 			Host: cfg.Host, Functions: cfg.Functions, Inputs: in.list,
-			Limits: cfg.Limits, Deterministic: cfg.Deterministic,
+			Limits: cfg.Limits, Deterministic: cfg.Deterministic, Mounts: cfg.Mounts, Out: cfg.Out,
 		},
 	})
 	if err != nil {
@@ -210,6 +215,13 @@ func (s *Session) RunJob(ctx context.Context, job tiers.Job) (Result, error) {
 // Explain returns where a snippet would run and why, and runs nothing.
 func (s *Session) Explain(ctx context.Context, job tiers.Job) (router.Plan, error) {
 	return s.runner.Explain(ctx, job)
+}
+
+// Collect writes the files that snippets have written below /out into a folder of
+// the host, which must be empty. It takes regular files only, and says what else
+// was there. The session must have been opened with Out.
+func (s *Session) Collect(ctx context.Context, dir string) (tiers.Collected, error) {
+	return s.runner.Collect(ctx, dir)
 }
 
 // Inputs describes the session's contexts.

@@ -45,9 +45,6 @@ type Built struct {
 	Took time.Duration
 }
 
-// programs are what can be executed in the image of a kind.
-var programs = map[string][]string{"python": {"python3", "python3.13"}}
-
 // Build makes the image of a recipe with a daemon.
 func Build(ctx context.Context, docker *daemon.Client, r Recipe, options BuildOptions) (Built, error) {
 	begun := time.Now()
@@ -62,7 +59,7 @@ func Build(ctx context.Context, docker *daemon.Client, r Recipe, options BuildOp
 		if err != nil {
 			return Built{}, fmt.Errorf("cannot make a folder to build in: %w", err)
 		}
-		defer os.RemoveAll(dir)
+		defer func() { _ = os.RemoveAll(dir) }() // it is temporary
 		options.WorkDir = dir
 	}
 	facts, err := docker.Check(ctx)
@@ -90,6 +87,7 @@ func fetch(ctx context.Context, docker *daemon.Client, r Recipe, options BuildOp
 	if err != nil {
 		return "", err
 	}
+	//nolint:forbidigo // apt, by our own script: no snippet is near
 	cmd := exec.CommandContext(ctx, "sh", append([]string{"-s", work, suite, runtime.GOARCH, options.Mirror}, r.Packages...)...)
 	cmd.Stdin, cmd.Stderr = bytes.NewReader(script), options.Progress
 	files, err := cmd.StdoutPipe()
@@ -131,29 +129,6 @@ func importLayer(ctx context.Context, docker *daemon.Client, name string, change
 		return "", errors.Join(written, err)
 	}
 	return id, err
-}
-
-// skeleton is what every image has besides files of packages.
-func skeleton() []extra {
-	list := []extra{{name: "usr", dir: true}, {name: "usr/lib", dir: true}, {name: "etc", dir: true}}
-	for _, name := range []string{"bin", "lib", "sbin", "lib64"} {
-		list = append(list, extra{name: name, link: "usr/" + name})
-	}
-	for _, name := range []string{"dev", "proc", "sys", "tmp", "sandbox", "context", "out"} {
-		list = append(list, extra{name: name, dir: true})
-	}
-	who := fmt.Sprintf("sandbox:x:%d:%d::/sandbox:/nonexistent\n", daemon.User, daemon.User)
-	library := "usr/lib/" + map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[runtime.GOARCH] + "-linux-gnu/"
-	return append(list,
-		extra{name: "etc/passwd", text: "root:x:0:0::/nonexistent:/nonexistent\n" + who},
-		extra{name: "etc/group", text: fmt.Sprintf("root:x:0:\nsandbox:x:%d:\n", daemon.User)},
-		// No files: names are not looked up where there is no network.
-		extra{name: "etc/nsswitch.conf", text: "passwd: files\ngroup: files\nhosts: dns\n"},
-		// Scripts of packages, which are not run, would make these links.
-		extra{name: library + "libopenblas.so.0", link: "openblas-pthread/libopenblas.so.0"},
-		extra{name: library + "libblas.so.3", link: "openblas-pthread/libblas.so.3"},
-		extra{name: library + "liblapack.so.3", link: "openblas-pthread/liblapack.so.3"},
-	)
 }
 
 // inventory is what the finishing script says of an image.
@@ -212,20 +187,6 @@ func finish(ctx context.Context, docker *daemon.Client, r Recipe, draft string, 
 		return l.add(files, finished)
 	})
 	return built, err
-}
-
-// finished leaves out what the daemon puts into a container.
-func finished(name string) bool {
-	switch name {
-	case ".dockerenv", "etc/hosts", "etc/hostname", "etc/resolv.conf", "etc/mtab":
-		return false
-	}
-	for _, folder := range []string{"dev/", "proc/", "sys/", "tmp/", "sandbox/"} {
-		if strings.HasPrefix(name, folder) {
-			return false
-		}
-	}
-	return true
 }
 
 // matches reports modules that the program promises and the image lacks.

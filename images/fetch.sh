@@ -52,14 +52,14 @@ say "fetching $# packages and what they need"
 apt-get -qq --yes --download-only --no-install-recommends install "$@" >&2
 
 # Only what apt has chosen now: the cache may hold more.
-rm -rf "$work/root"
-mkdir -p "$work/root/usr/share/rlm"
+rm -rf "$work/tree"
+mkdir -p "$work/tree/usr/share/rlm"
 apt-get -qq --simulate --no-install-recommends install "$@" |
-	sed -n 's/^Inst \([^ ]*\) (\([^ ]*\) .*\[\([a-z0-9][a-z0-9]*\)\].*/\1 \2 \3/p' | LC_ALL=C sort >"$work/root/usr/share/rlm/packages.txt"
-say "unpacking $(wc -l <"$work/root/usr/share/rlm/packages.txt") packages"
+	sed -n 's/^Inst \([^ ]*\) (\([^ ]*\) .*\[\([a-z0-9][a-z0-9]*\)\].*/\1 \2 \3/p' | LC_ALL=C sort >"$work/tree/usr/share/rlm/packages.txt"
+say "unpacking $(wc -l <"$work/tree/usr/share/rlm/packages.txt") packages"
 while read -r name version of; do
 	file=$work/cache/archives/${name}_$(echo "$version" | sed 's/:/%3a/g')_$of.deb
-	dpkg-deb --extract "$file" "$work/root"
-done <"$work/root/usr/share/rlm/packages.txt"
-tar -C "$work/root" --sort=name --numeric-owner --owner=0 --group=0 -cf - .
-rm -rf "$work/root"
+	dpkg-deb --extract "$file" "$work/tree"
+done <"$work/tree/usr/share/rlm/packages.txt"
+tar -C "$work/tree" --sort=name --numeric-owner --owner=0 --group=0 -cf - .
+rm -rf "$work/tree"

@@ -22,7 +22,9 @@ import (
 	"github.com/rlmhq/rlm/internal/daemon"
 )
 
-//go:embed fetch.sh python build.go layer.go
+// The code that decides what is in an image is part of its recipe.
+//
+//go:embed fetch.sh python contents.go layer.go
 var recipes embed.FS
 
 // Label is on every image of this project; its value is the image's kind.

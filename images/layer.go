@@ -80,48 +80,6 @@ func plain(head *tar.Header, name string) (*tar.Header, bool) {
 	return out, true
 }
 
-// wantedFile says what of Debian's packages comes into an image: no shell, no
-// program but those named, nothing to read for people, no tests, nothing to
-// compile with.
-func wantedFile(programs ...string) func(string) bool {
-	return func(name string) bool {
-		dir, base := path.Split(name)
-		switch {
-		case dir == "usr/bin/":
-			for _, program := range programs {
-				if base == program {
-					return true
-				}
-			}
-			return false
-		case name == "usr/sbin", strings.HasPrefix(name, "usr/sbin/"), strings.HasPrefix(name, "usr/include"), strings.HasPrefix(name, "usr/games"):
-			return false
-		case strings.HasPrefix(name, "var/"), strings.HasPrefix(name, "etc/"):
-			return false
-		case strings.HasPrefix(name, "usr/share/"):
-			return wantedShare(strings.TrimPrefix(name, "usr/share/"))
-		case strings.HasSuffix(name, ".a"), strings.HasSuffix(name, ".pyx"), strings.HasSuffix(name, ".pxd"):
-			return false
-		}
-		return !strings.Contains(name+"/", "/tests/") || strings.Contains(name, "numpy/_core/tests/_natype.py") // which numpy itself imports
-	}
-}
-
-func wantedShare(name string) bool {
-	top, _, _ := strings.Cut(name, "/")
-	switch top {
-	case "zoneinfo", "rlm", "python3", "mime", "ca-certificates":
-		return true
-	}
-	return false
-}
-
-// extra is a file that no package has.
-type extra struct {
-	name, link, text string
-	dir              bool
-}
-
 func (l *layer) extras(list []extra) error {
 	for _, e := range list {
 		l.seen[e.name] = true

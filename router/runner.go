@@ -103,6 +103,23 @@ func (r *Runner) Home(language tiers.Language) string {
 	return ""
 }
 
+// Collect writes the files of the session's [tiers.OutFolder] into an empty folder
+// of the host. A session that has run nothing has none.
+func (r *Runner) Collect(ctx context.Context, dir string) (tiers.Collected, error) {
+	if r.closed {
+		return tiers.Collected{}, errClosed
+	}
+	s := r.spaces[tiers.Python]
+	if s == nil || s.sandbox == nil {
+		return tiers.Collected{}, nil
+	}
+	collector, ok := s.sandbox.(tiers.Collector)
+	if !ok {
+		return tiers.Collected{}, fmt.Errorf("cannot take files out of tier %s: it has no place for them", s.tier)
+	}
+	return collector.Collect(ctx, dir)
+}
+
 func languageOf(language tiers.Language) tiers.Language {
 	if language == "" {
 		return tiers.Python

@@ -21,7 +21,7 @@
 // # Optional interfaces
 //
 // A Tier may also be a [Warmer]; a Sandbox may also be a [Forker], a
-// [Checkpointer] and an [Exporter]. They are found by type assertion.
+// [Checkpointer], an [Exporter] and a [Collector]. They are found by type assertion.
 package tiers
 
 import (
@@ -135,6 +135,10 @@ type Config struct {
 	// Deterministic makes clocks, randomness and object identities the same in
 	// every run of the same snippets.
 	Deterministic bool
+	// Mounts are files and folders of the host that snippets find, read-only.
+	Mounts []Mount
+	// Out gives snippets [OutFolder], from which files come back: see [Collector].
+	Out bool
 }
 
 // Job is one snippet to run.

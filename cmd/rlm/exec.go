@@ -41,6 +41,7 @@ type execFlags struct {
 	quiet         bool
 	explain       bool
 	routing       routing
+	files         files
 }
 
 // addCode adds the flags that every command with code has.
@@ -73,13 +74,14 @@ func newExec(e *env) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withEngine(cmd, e, &f, args, func(s *rlm.Session, jobs []tiers.Job) error {
 				describeInputs(cmd.Context(), s.Inputs(), f.note(e))
-				return runAll(cmd.Context(), e, f, s, jobs)
+				return f.files.collect(cmd.Context(), s, f.note(e), runAll(cmd.Context(), e, f, s, jobs))
 			})
 		},
 	}
 	flags := cmd.Flags()
 	f.addCode(flags)
 	f.routing.add(flags)
+	f.files.add(flags)
 	flags.StringArrayVar(&f.contexts, "context", nil, "file or directory to work on, - for stdin; may be repeated")
 	flags.DurationVar(&f.timeout, "timeout", 30*time.Second, "time each snippet may take; waiting for host calls is free")
 	flags.StringVar(&f.memory, "memory", "512MiB", "memory of the sandbox")
@@ -217,6 +219,10 @@ func (f *execFlags) session(stdin io.Reader) (rlm.SessionConfig, error) {
 	if err != nil {
 		return cfg, err
 	}
+	if cfg.Mounts, err = f.files.mounted(); err != nil {
+		return cfg, err
+	}
+	cfg.Out = f.files.out != ""
 	if f.timeout == 0 && f.memory == "" { // the command runs nothing
 		return cfg, nil
 	}

@@ -165,22 +165,23 @@ func (c *Container) Usage(ctx context.Context) (Usage, error) {
 	return Usage{Limit: int64(m.Limit), Peak: int64(max(m.MaxUsage, m.Usage)), Refused: m.Failcnt, Processes: stats.PidsStats.Limit}, nil
 }
 
-// Killings counts how often the kernel has ended a process of the container for its
-// memory, as far as the daemon has heard and remembers.
-func (c *Container) Killings(ctx context.Context) (int, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
+// Killings waits until the daemon has heard that the kernel has ended at least so
+// many processes of the container for its memory, and counts them. If the context
+// ends first, that is the error.
+func (c *Container) Killings(ctx context.Context, least int) (int, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel() // ends the messages
 	messages, errs := c.client.api.Events(ctx, events.ListOptions{
-		Since: strconv.FormatInt(c.began.Unix()-1, 10), Until: strconv.FormatInt(time.Now().Unix()+1, 10),
+		Since:   strconv.FormatInt(c.began.Unix()-1, 10),
 		Filters: filters.NewArgs(filters.Arg("container", c.ID), filters.Arg("event", string(events.ActionOOM))),
 	})
 	for n := 0; ; n++ {
+		if n >= least {
+			return n, nil
+		}
 		select {
 		case <-messages:
 		case err := <-errs:
-			if err == nil || errors.Is(err, io.EOF) {
-				return n, nil
-			}
 			return n, c.client.explain("ask what has become of a container", err)
 		}
 	}

@@ -21,7 +21,7 @@ var refusedCalls = []string{
 	"ptrace", "process_vm_readv", "process_vm_writev", "process_madvise", "kcmp", "pidfd_getfd", "pidfd_open", "pidfd_send_signal",
 	"add_key", "keyctl", "request_key", "userfaultfd", "perf_event_open", "bpf", "open_by_handle_at", "name_to_handle_at",
 	"unshare", "setns", "mount", "umount", "umount2", "mount_setattr", "fsopen", "fsconfig", "fsmount", "fspick", "move_mount", "open_tree",
-	"memfd_secret", "landlock_create_ruleset", "landlock_add_rule", "landlock_restrict_self",
+	"memfd_create", "memfd_secret", "landlock_create_ruleset", "landlock_add_rule", "landlock_restrict_self",
 	"io_uring_setup", "io_uring_enter", "io_uring_register", "socketcall", "chroot", "fanotify_mark", "fanotify_init",
 	"mq_open", "mq_unlink", "mq_timedsend", "mq_timedreceive", "mq_notify", "mq_getsetattr", "mq_timedsend_time64", "mq_timedreceive_time64",
 	"mknod", "mknodat", "setuid", "setgid", "setreuid", "setregid", "setresuid", "setresgid", "setgroups", "setfsuid", "setfsgid",

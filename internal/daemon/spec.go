@@ -42,6 +42,8 @@ type Spec struct {
 	Processes int64
 	// Mounts are files of the host, read-only.
 	Mounts []Mount
+	// Out adds the folder /out, in memory as /tmp is.
+	Out bool
 	// GVisor chooses the runtime runsc.
 	GVisor bool
 	// Systemd is Facts.Systemd: it decides how a control group is named.
@@ -122,6 +124,9 @@ func hardened(s Spec) (*container.Config, *container.HostConfig, *network.Networ
 			Type: mount.TypeBind, Source: m.Source, Target: m.Target, ReadOnly: true,
 			BindOptions: &mount.BindOptions{Propagation: mount.PropagationRPrivate, NonRecursive: true},
 		})
+	}
+	if s.Out {
+		host.Tmpfs["/out"] = tmpfs
 	}
 	if s.Root {
 		host.IpcMode = container.IPCModePrivate

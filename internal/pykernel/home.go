@@ -165,7 +165,8 @@ func (h *Home) ended(ctx context.Context, job tiers.Job, code int, err error) (t
 	if err == nil {
 		err = h.remote().Discard()
 	}
-	return r, h.restore(ctx, &r, err)
+	err = h.restore(ctx, &r, err)
+	return r, err
 }
 
 // restore brings the session back after a bad end and says what ended it, if that
@@ -258,6 +259,30 @@ func (h *Home) run(source string, flags int) (int, error) {
 	flags |= h.flags
 	h.flags, h.fresh = 0, false
 	return h.remote().Run(h.Session, source, flags, false, 0)
+}
+
+// Aside runs source in the guest apart from the session's accounts, as a snippet of
+// no session. What ends badly costs the session its process, as a snippet's.
+func (h *Home) Aside(ctx context.Context, limits tiers.Limits, source string) (tiers.Result, error) {
+	if h.closed || h.process == nil {
+		return tiers.Result{}, errClosed
+	}
+	own, err := NewSession(ctx, tiers.Config{Limits: limits})
+	if err == nil {
+		err = own.Begin(ctx, tiers.Job{})
+	}
+	if err != nil {
+		return tiers.Result{}, err
+	}
+	flags := h.flags &^ FlagConfigure // own has nothing to tell
+	h.flags &= FlagConfigure
+	h.fresh = false
+	code, err := h.remote().Run(own, source, flags, false, 0)
+	r := own.End(code)
+	if err != nil {
+		err = h.restore(ctx, &r, err)
+	}
+	return r, err
 }
 
 // Closed reports whether Close has been called.

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/rlmhq/rlm/internal/daemon"
+	"github.com/rlmhq/rlm/tiers"
 )
 
 // attestation is what the first process of a container sees around it. It comes
@@ -78,7 +79,11 @@ func (a attestation) holes(ownKernel bool) []string {
 func (a attestation) filesHoles(want func(bool, string, ...any)) {
 	want(slices.Contains(a.Mounts["/"], "ro"), "the root file system can be written")
 	want(a.Sys == 0, "/sys shows %d entries", a.Sys)
-	for _, place := range []string{"/tmp", "/sandbox", "/dev/shm"} {
+	places := []string{"/tmp", "/sandbox", "/dev/shm"}
+	if a.Mounts[tiers.OutFolder] != nil {
+		places = append(places, tiers.OutFolder)
+	}
+	for _, place := range places {
 		for _, option := range []string{"noexec", "nosuid", "nodev"} {
 			want(slices.Contains(a.Mounts[place], option), "%s is not mounted %s", place, option)
 		}
@@ -87,11 +92,13 @@ func (a attestation) filesHoles(want func(bool, string, ...any)) {
 			place, size, daemon.FilesSize, daemon.FilesCount)
 	}
 	for place, options := range a.Mounts {
-		if strings.HasPrefix(place, "/context") {
-			want(slices.Contains(options, "ro"), "%s can be written", place)
-		}
+		ours := slices.Contains(places, place) || slices.Contains(kernels, place)
+		want(ours || slices.Contains(options, "ro") || strings.HasPrefix(place, "/etc/"), "%s can be written", place)
 	}
 }
+
+// kernels are mounts that are no place for files.
+var kernels = []string{"/dev", "/proc", "/sys"}
 
 // refusedDeeds are what the first process tries, and must be refused.
 var refusedDeeds = []string{"inet", "inet6", "netlink", "packet", "alg", "vsock", "userns", "root file", "sysctl", "mknod"}

@@ -54,12 +54,13 @@ type Tier struct {
 	broken  error // why there is no client
 	recipe  images.Recipe
 
-	mu     sync.Mutex // guards what follows
-	setup  *setup
-	swept  bool
-	closed bool
-	left   map[string]struct{} // containers that could not be removed
-	pool   pool
+	mu      sync.Mutex // guards what follows
+	setup   *setup
+	swept   bool
+	weighed bool
+	closed  bool
+	left    map[string]struct{} // containers that could not be removed
+	pool    pool
 }
 
 // setup is what the tier has found out about its daemon.
@@ -118,7 +119,7 @@ func (t *Tier) Info() tiers.Info {
 // Probe asks the daemon whether it can build the wall, and for the image.
 func (t *Tier) Probe(ctx context.Context) error {
 	t.mu.Lock()
-	t.setup = nil // what was true then may not be now
+	t.setup, t.weighed = nil, false // what was true then may not be now
 	t.mu.Unlock()
 	_, err := t.ready(ctx)
 	return err
@@ -165,7 +166,7 @@ func (t *Tier) ready(ctx context.Context) (setup, error) {
 func (t *Tier) forget() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.setup = nil
+	t.setup, t.weighed = nil, false
 }
 
 // Version names the interpreter that snippets run on, and the wall.

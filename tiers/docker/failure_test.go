@@ -77,16 +77,16 @@ func (g *gate) listen(t *testing.T) {
 
 func (g *gate) serve(conn net.Conn) {
 	defer g.serving.Done()
-	real, err := net.Dial("unix", socket())
+	daemon, err := net.Dial("unix", socket())
 	if err != nil {
 		_ = conn.Close()
 		return
 	}
 	g.mu.Lock()
-	g.conns[conn], g.conns[real] = struct{}{}, struct{}{}
+	g.conns[conn], g.conns[daemon] = struct{}{}, struct{}{}
 	g.mu.Unlock()
 	var both sync.WaitGroup
-	for _, pair := range [][2]net.Conn{{conn, real}, {real, conn}} {
+	for _, pair := range [][2]net.Conn{{conn, daemon}, {daemon, conn}} {
 		both.Add(1)
 		go func() {
 			defer both.Done()
@@ -94,11 +94,11 @@ func (g *gate) serve(conn net.Conn) {
 		}()
 	}
 	both.Wait()
-	_, _ = conn.Close(), real.Close()
+	_, _ = conn.Close(), daemon.Close()
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	delete(g.conns, conn)
-	delete(g.conns, real)
+	delete(g.conns, daemon)
 }
 
 func (g *gate) copy(to, from net.Conn) {

@@ -37,8 +37,8 @@ def attest():
         "status": {k: status.get(k, "") for k in (
             "Uid", "Gid", "Groups", "CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb", "NoNewPrivs", "Seccomp")},
         "pid": os.getpid(),
-        "mounts": {k: v for k, v in mounts.items() if k in ("/", "/tmp", "/sandbox", "/dev/shm", "/proc", "/sys") or k.startswith(("/context", "/out"))},
-        "files": {path: statvfs(path) for path in ("/tmp", "/sandbox", "/dev/shm")},
+        "mounts": {k: v for k, v in mounts.items() if not k.startswith(("/proc/", "/sys/", "/dev/")) or k == "/dev/shm"},
+        "files": {path: statvfs(path) for path in ("/tmp", "/sandbox", "/dev/shm", "/out") if path in mounts},
         "limits": {name: resource.getrlimit(getattr(resource, "RLIMIT_" + name))[1] for name in (
             "NOFILE", "FSIZE", "CORE", "MEMLOCK", "MSGQUEUE", "STACK")},
         "interfaces": interfaces(),

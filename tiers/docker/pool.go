@@ -6,7 +6,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/rlmhq/rlm/internal/daemon"
 	"github.com/rlmhq/rlm/tiers"
 )
 
@@ -117,7 +116,7 @@ func (p *pool) close() error {
 
 // ahead starts a container for the pool.
 func (t *Tier) ahead(ctx context.Context) (*process, error) {
-	return t.start(ctx, tiers.DefaultLimits(), nil)
+	return t.start(ctx, needs{limits: tiers.DefaultLimits()})
 }
 
 // Warm starts containers ahead.
@@ -135,16 +134,16 @@ func (t *Tier) Warm(ctx context.Context) error {
 }
 
 // claim returns a container for a session: one that is ready, or a new one.
-func (t *Tier) claim(ctx context.Context, limits tiers.Limits, mounts []daemon.Mount) (*process, error) {
+func (t *Tier) claim(ctx context.Context, n needs) (*process, error) {
 	t.sweepOnce(ctx)
-	if limits.Memory == tiers.DefaultLimits().Memory && len(mounts) == 0 {
+	if n.limits.Memory == tiers.DefaultLimits().Memory && len(n.mounts) == 0 && !n.out {
 		p := t.pool.take()
 		t.pool.refill(t.ahead, func(err error) { t.options.Log.Warn().Err(err).Msg("cannot start a container ahead") })
 		if p != nil {
 			return p, nil
 		}
 	}
-	p, err := t.start(ctx, limits, mounts)
+	p, err := t.start(ctx, n)
 	if err != nil {
 		t.forget() // the daemon may be another one now, or the image gone
 		return nil, err

@@ -99,24 +99,31 @@ func (r *report) text() string {
 	return strings.TrimSpace(string(r.said))
 }
 
+// needs are what the containers of sessions differ in.
+type needs struct {
+	limits tiers.Limits
+	mounts []daemon.Mount
+	out    bool
+}
+
 // start starts a container and loads the runtime.
-func (t *Tier) start(ctx context.Context, limits tiers.Limits, mounts []daemon.Mount) (*process, error) {
+func (t *Tier) start(ctx context.Context, n needs) (*process, error) {
 	setup, err := t.ready(ctx)
 	if err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	p := &process{limit: treeMemory(limits.Memory)}
+	p := &process{limit: treeMemory(n.limits.Memory)}
 	p.report = report{line: make(chan []byte, 1), done: make(chan struct{}, 1)}
 	spec := daemon.Spec{
 		Name: "rlm-" + rand.Text(), Image: setup.image.ID,
 		Command: []string{"/usr/bin/python3", "-I", "-X", "utf8", "-c", guestSource + pykernel.NativeLoader(guestOptions)},
 		Env: []string{
 			"PATH=/usr/bin:/bin", "HOME=/sandbox", "LANG=C.UTF-8", "TMPDIR=/tmp", "OPENBLAS_NUM_THREADS=1", "OMP_NUM_THREADS=1",
-			"MALLOC_ARENA_MAX=4", fmt.Sprint("RLM_MEMORY=", limits.Memory),
+			"MALLOC_ARENA_MAX=4", fmt.Sprint("RLM_MEMORY=", n.limits.Memory),
 		},
-		Labels: t.labels(), Memory: p.limit, CPUs: t.options.CPUs, Processes: processes, Mounts: mounts,
+		Labels: t.labels(), Memory: p.limit, CPUs: t.options.CPUs, Processes: processes, Mounts: n.mounts, Out: n.out,
 		GVisor: setup.facts.GVisor, Systemd: setup.facts.Systemd, AppArmor: setup.facts.AppArmor,
 	}
 	if p.box, err = t.docker.Start(ctx, spec, p.report.write); err != nil {
@@ -127,7 +134,7 @@ func (t *Tier) start(ctx context.Context, limits tiers.Limits, mounts []daemon.M
 		if p.lost { // the daemon would only be waited for once more
 			t.leave(p.box.ID)
 			t.forget() // so that the next start asks whether it answers
-			return p.box.Streams.Close()
+			return p.box.Close()
 		}
 		own, cancel := context.WithTimeout(context.Background(), endTimeout)
 		defer cancel()
@@ -137,10 +144,37 @@ func (t *Tier) start(ctx context.Context, limits tiers.Limits, mounts []daemon.M
 		}
 		return err
 	})
-	if err := p.load(ctx, setup.facts.GVisor); err != nil {
+	if err = p.load(ctx, setup.facts.GVisor); err == nil {
+		err = t.weigh(ctx, p)
+	}
+	if err != nil {
 		return nil, errors.Join(err, p.Close())
 	}
 	return p, nil
+}
+
+// weigh looks, once for each daemon, whether the kernel has the limits that cannot be
+// seen from inside.
+func (t *Tier) weigh(ctx context.Context, p *process) error {
+	t.mu.Lock()
+	done := t.weighed
+	t.mu.Unlock()
+	if done {
+		return nil
+	}
+	usage, err := p.box.Usage(ctx)
+	switch {
+	case err != nil:
+		return err
+	case usage.Limit != p.limit:
+		return fmt.Errorf("the wall of a container is not whole: its memory is limited to %d bytes, not %d", usage.Limit, p.limit)
+	case usage.Processes != processes:
+		return fmt.Errorf("the wall of a container is not whole: its processes are limited to %d, not %d", usage.Processes, processes)
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.weighed = true
+	return nil
 }
 
 // processes bounds processes and threads together.
@@ -274,16 +308,15 @@ const heardIn = 500 * time.Millisecond
 // killings reports whether the daemon hears of a process that the kernel has ended
 // since the last time.
 func (p *process) killings(ctx context.Context) bool {
-	for end := time.Now().Add(heardIn); ; time.Sleep(20 * time.Millisecond) {
-		n, err := p.box.Killings(ctx)
-		if n > p.ended {
-			p.ended = n
-			return true
-		}
-		if err != nil || time.Now().After(end) {
-			return false
-		}
+	ctx, cancel := context.WithTimeout(ctx, heardIn)
+	defer cancel()
+	n, err := p.box.Killings(ctx, p.ended+1)
+	if err != nil {
+		p.ended = max(p.ended, n)
+		return false // it is not heard of; whoever is wrong, the session has its result
 	}
+	p.ended = n
+	return true
 }
 
 // judge finds out who ended a container.

@@ -12,8 +12,9 @@ import (
 type sandbox struct{ *pykernel.Home }
 
 var (
-	_ tiers.Sandbox  = (*sandbox)(nil)
-	_ tiers.Exporter = (*sandbox)(nil)
+	_ tiers.Sandbox   = (*sandbox)(nil)
+	_ tiers.Exporter  = (*sandbox)(nil)
+	_ tiers.Collector = (*sandbox)(nil)
 )
 
 func open(ctx context.Context, t *Tier, cfg tiers.Config) (*sandbox, error) {
@@ -23,11 +24,19 @@ func open(ctx context.Context, t *Tier, cfg tiers.Config) (*sandbox, error) {
 	}
 	mounts, paths := show(cfg.Inputs)
 	session.Show(paths)
+	more, err := checkMounts(cfg.Mounts)
+	if err != nil {
+		return nil, err
+	}
+	n := needs{session.Limits(), append(mounts, more...), cfg.Out}
 	s := &sandbox{&pykernel.Home{
 		Tier: Name, Lacks: "it runs Python only", Session: session, Enforced: enforcement(session.Limits()),
-		Start: func(ctx context.Context) (pykernel.Process, error) { return t.claim(ctx, session.Limits(), mounts) },
+		Start: func(ctx context.Context) (pykernel.Process, error) { return t.claim(ctx, n) },
 	}}
-	return s, s.Renew(ctx)
+	if err := s.Renew(ctx); err != nil {
+		return nil, err
+	}
+	return s, nil
 }
 
 // enforcement says how each limit is kept.

@@ -106,6 +106,9 @@ func (t *Tier) Open(ctx context.Context, cfg tiers.Config) (tiers.Sandbox, error
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
+	if err := tiers.RejectFiles(Name, cfg); err != nil {
+		return nil, err
+	}
 	s, err := newSandbox(ctx, t.pool, cfg)
 	if err != nil {
 		return nil, err

@@ -254,6 +254,9 @@ func (t *Tier) Open(ctx context.Context, cfg tiers.Config) (tiers.Sandbox, error
 	if what := unenforceable(cfg); what != "" {
 		return nil, &tiers.RejectedError{Tier: Name, Missing: what, Effects: tiers.EffectsNeverRan, Reason: "it cannot enforce " + what}
 	}
+	if err := tiers.RejectFiles(Name, cfg); err != nil {
+		return nil, err
+	}
 	t.mu.Lock()
 	closed := t.closed
 	t.mu.Unlock()

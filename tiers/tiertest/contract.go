@@ -24,6 +24,7 @@ func (s *suite) contract(t *testing.T) {
 	t.Run("Usage", s.usage)
 	t.Run("Concurrent", s.concurrent)
 	t.Run("Deterministic", s.deterministic)
+	t.Run("Files", s.files)
 }
 
 func (s *suite) infoConstant(t *testing.T) {
@@ -276,5 +277,28 @@ func (s *suite) deterministic(t *testing.T) {
 	}
 	if outs[0] != outs[1] {
 		t.Errorf("two runs differ:\n%s\n%s", outs[0], outs[1])
+	}
+}
+
+// files asks for a folder whose files come back: a tier has one, or rejects the
+// session.
+func (s *suite) files(t *testing.T) {
+	for name, cfg := range map[string]tiers.Config{
+		"out": {Out: true}, "mounts": {Mounts: []tiers.Mount{{Source: t.TempDir(), Target: "/data"}}},
+	} {
+		box, err := s.tier.Open(t.Context(), cfg)
+		if err == nil {
+			if _, ok := box.(tiers.Collector); !ok {
+				t.Errorf("%s: it has files, and none come back", name)
+			}
+			if err := box.Close(); err != nil {
+				t.Error(err)
+			}
+			continue
+		}
+		var rejected *tiers.RejectedError
+		if !errors.As(err, &rejected) || rejected.Effects != tiers.EffectsNeverRan {
+			t.Errorf("%s: %v, want a rejection", name, err)
+		}
 	}
 }

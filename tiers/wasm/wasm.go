@@ -126,6 +126,9 @@ func (t *Tier) Open(ctx context.Context, cfg tiers.Config) (tiers.Sandbox, error
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
+	if err := tiers.RejectFiles(Name, cfg); err != nil {
+		return nil, err
+	}
 	e, err := t.prepared(ctx)
 	if err != nil {
 		return nil, err

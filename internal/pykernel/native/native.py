@@ -7,6 +7,7 @@
 import ast
 import gc
 import itertools
+import linecache
 import os
 import random
 import resource
@@ -324,7 +325,17 @@ def serve():
         if capture.files:
             capture.forward()
             capture.clear()
+        if not intact():
+            os._exit(0)  # the snippet has put something else in the connection's place
         connection.send(100, _DONE.pack(code, memory_used()))
+
+
+def intact():
+    """Whether the connection's descriptors are still what they were."""
+    try:
+        return _ends == [(s.st_dev, s.st_ino) for s in map(_fstat, (INPUT, OUTPUT))]
+    except OSError:
+        return False
 
 
 def run_snippet(source, flags):
@@ -426,13 +437,15 @@ def start(boot, output=3, life=None, announce=None, hold=None):
     """Loads the runtime, says so and serves. The connection is descriptor 3, and
     output if that is another; life is one that is open as long as the session
     lives. The first process runs hold, if that is given."""
-    global _keeping, _announce, OUTPUT
+    global _keeping, _announce, _ends, OUTPUT
     memory = int(os.environ.pop("RLM_MEMORY", 0))
     OUTPUT = output
     _private.update({output} if life is None else {output, life})
     _announce = announce or _announce
     for fd in _private:
         os.set_inheritable(fd, False)
+    _ends = [(s.st_dev, s.st_ino) for s in map(_fstat, (INPUT, OUTPUT))]
+    getattr(linecache, "_interactive_cache", {}).clear()  # this is no source of a snippet's "<string>"
     module = types.ModuleType("_rlm")
     module.__dict__.update(
         call=call, call_str=call_str, HostError=HostError, compile=compile_echo, set_run=set_run,

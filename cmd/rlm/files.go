@@ -1,0 +1,77 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/rlmhq/rlm"
+	"github.com/rlmhq/rlm/tiers"
+)
+
+// files are the flags about files of the host that a snippet reads, and about its
+// own that come back.
+type files struct {
+	mounts []string
+	out    string
+}
+
+func (f *files) add(flags *pflag.FlagSet) {
+	flags.StringArrayVar(&f.mounts, "mount", nil, "file or folder to show, as `SRC:DST`, read-only (tier docker); may be repeated")
+	flags.StringVar(&f.out, "out", "", "empty or new `folder` for the files that snippets write below /out (tier docker)")
+}
+
+// mounted reads the mounts: SRC:DST, or SRC:DST:ro.
+func (f *files) mounted() ([]tiers.Mount, error) {
+	var list []tiers.Mount
+	for _, given := range f.mounts {
+		text, mode := given, "ro"
+		if head, last, found := cutLast(given); found && !strings.Contains(last, "/") {
+			text, mode = head, last
+		}
+		source, target, found := cutLast(text)
+		switch {
+		case mode != "ro":
+			return nil, fmt.Errorf("--mount %s: what is mounted can only be read (ro); files come back by --out", given)
+		case !found || source == "" || target == "":
+			return nil, fmt.Errorf("--mount %s: give a file or folder and where snippets find it, such as ./data:/data", given)
+		}
+		absolute, err := filepath.Abs(source)
+		if err != nil {
+			return nil, fmt.Errorf("--mount %s: %w", given, err)
+		}
+		list = append(list, tiers.Mount{Source: absolute, Target: target})
+	}
+	return list, nil
+}
+
+func cutLast(text string) (head, last string, found bool) {
+	i := strings.LastIndexByte(text, ':')
+	if i < 0 {
+		return text, "", false
+	}
+	return text[:i], text[i+1:], true
+}
+
+// collect brings the files back, however the snippets ended; ended is how.
+func (f *files) collect(ctx context.Context, s *rlm.Session, note func(string, ...any), ended error) error {
+	if f.out == "" {
+		return ended
+	}
+	got, err := s.Collect(ctx, f.out)
+	for _, why := range got.Refused {
+		note("not collected: %s", why)
+	}
+	if err == nil {
+		note("collected %d files with %d bytes in %s", got.Files, got.Bytes, f.out)
+		return ended
+	}
+	if ended != nil {
+		note("%v", err)
+		return ended
+	}
+	return &exitError{exitBroken, err}
+}

@@ -1,0 +1,54 @@
+package docker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/rlmhq/rlm/internal/collect"
+	"github.com/rlmhq/rlm/internal/daemon"
+	"github.com/rlmhq/rlm/tiers"
+)
+
+// collectIn bounds the time in which the files come out.
+const collectIn = 30 * time.Second
+
+// packed is what a container may send for its files: those, and a head of a few
+// blocks for each.
+const packed = daemon.FilesSize + 4096*daemon.FilesCount
+
+// packSource makes the guest write the files of /out to its output, as a tar stream.
+// It runs among hostile code, so that what comes is hostile, too.
+const packSource = `exec("""
+import io, sys, tarfile
+class Out(io.RawIOBase):
+    def writable(self): return True
+    def write(self, data):
+        sys.stdout.buffer.write(data)
+        return len(data)
+with io.BufferedWriter(Out(), 1 << 20) as out:
+    with tarfile.open(fileobj=out, mode='w|', format=tarfile.PAX_FORMAT) as pack:
+        pack.add('/out', '.')
+sys.stdout.flush()
+""", {})`
+
+// Collect writes the files below /out into a folder of the host.
+func (s *sandbox) Collect(ctx context.Context, dir string) (tiers.Collected, error) {
+	if !s.Session.Config().Out {
+		return tiers.Collected{}, errors.New("cannot collect files: the session was opened without a folder for them")
+	}
+	r, err := s.Aside(ctx, tiers.Limits{Wall: collectIn, Output: packed}, packSource)
+	if err != nil {
+		return tiers.Collected{}, fmt.Errorf("cannot take the files out of the container: %w", err)
+	}
+	if r.Status != tiers.StatusOK || r.Dropped > 0 {
+		why := string(r.Status) + " " + string(r.Limit)
+		if r.Exception != nil {
+			why = r.Exception.Type + ": " + r.Exception.Message
+		}
+		return tiers.Collected{}, fmt.Errorf("cannot take the files out of the container: its packing ended with %s", strings.TrimSpace(why))
+	}
+	return collect.Unpack(strings.NewReader(r.Stdout), dir, collect.Limits{Bytes: daemon.FilesSize, Entries: daemon.FilesCount + 1})
+}

@@ -1,0 +1,48 @@
+package docker_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/rlmhq/rlm/internal/bigtext"
+	"github.com/rlmhq/rlm/tiers"
+	"github.com/rlmhq/rlm/tiers/docker"
+)
+
+func TestALongTextHasAFileInTheContainer(t *testing.T) {
+	tier := usual(t, docker.Options{Warm: -1})
+	content := strings.Repeat("a line of text\n", 1_000_000)
+	for _, row := range []struct {
+		mode os.FileMode
+		want string
+	}{{0o666, "/context/1 15000000 1000000 True\nRead-only file system\nNone\n"}, {0o600, "None\n"}} {
+		path := filepath.Join(t.TempDir(), "long.txt")
+		if err := os.WriteFile(path, []byte(content), row.mode); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chmod(path, row.mode); err != nil { // whatever the umask: only the mount shall refuse to write
+			t.Fatal(err)
+		}
+		text, err := bigtext.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = text.Close() })
+		b := box(t, tier, tiers.Config{Inputs: []tiers.Input{{Value: tiers.Value(`1`)}, {Text: text}}})
+		r := run(t, b, `import numpy as np
+p = context_1.path
+if p:
+    a = np.memmap(p, dtype=np.uint8, mode='r')
+    print(p, len(a), int((a == 10).sum()), open(p).read(100) == context_1[:100])
+    try: open(p, 'a')
+    except OSError as e: print(e.strerror)
+    print(context_1[5:].path)
+else:
+    print(p)`)
+		if r.Stdout != row.want {
+			t.Errorf("mode %o: %q %+v", row.mode, r.Stdout, r.Exception)
+		}
+	}
+}
