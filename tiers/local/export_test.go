@@ -2,6 +2,7 @@ package local
 
 import (
 	"context"
+	"time"
 
 	"github.com/rlmhq/rlm/internal/jail"
 	"github.com/rlmhq/rlm/tiers"
@@ -20,3 +21,6 @@ func (t *Tier) Bare(ctx context.Context, limits tiers.Limits, program string) (*
 	}
 	return jail.Start(ctx, t.jailFor(python, limits, nil, program))
 }
+
+// BuildIn bounds compilations by another time.
+func (t *Tier) BuildIn(d time.Duration) { t.buildIn = d }

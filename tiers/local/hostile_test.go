@@ -159,31 +159,38 @@ func alive(t *testing.T, b tiers.Sandbox) {
 	}
 }
 
-// canaries puts out what an attack looks for and returns the prelude that says
-// where it is.
-func canaries(t *testing.T) string {
+// canaryFolder makes a folder of the host with a file that all may read and
+// write, a folder where all may write, and a program of root's.
+func canaryFolder(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("/var", "rlm-canary") //nolint:usetesting // not below /tmp, which every jail hides
 	if err != nil {
 		dir = t.TempDir()
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	file, socket, abstract := filepath.Join(dir, "file"), filepath.Join(dir, "socket"), fmt.Sprintf("rlm-hostile-%d", os.Getpid())
-	if err := os.Chmod(dir, 0o755); err != nil { //nolint:gosec // it shall be within reach
-		t.Fatal(err)
-	}
-	if err := errors.Join(os.WriteFile(file, []byte("canary"), 0o600), os.Chmod(file, 0o666)); err != nil { //nolint:gosec // as above
-		t.Fatal(err)
-	}
-	open := filepath.Join(dir, "open")
-	err = errors.Join(os.Mkdir(open, 0o755), os.Chmod(open, 0o777), os.WriteFile(filepath.Join(open, "doomed"), nil, 0o600)) //nolint:gosec // as above
-	if id, err := os.ReadFile("/usr/bin/id"); err == nil && os.Geteuid() == 0 {
+	file, open := filepath.Join(dir, "file"), filepath.Join(dir, "open")
+	//nolint:gosec // all of it shall be within reach
+	err = errors.Join(
+		os.Chmod(dir, 0o755), os.WriteFile(file, []byte("canary"), 0o600), os.Chmod(file, 0o666),
+		os.Mkdir(open, 0o755), os.Chmod(open, 0o777), os.WriteFile(filepath.Join(open, "doomed"), nil, 0o600),
+	)
+	if id, missing := os.ReadFile("/usr/bin/id"); missing == nil && os.Geteuid() == 0 {
 		suid := filepath.Join(dir, "suid")
-		err = errors.Join(os.WriteFile(suid, id, 0o755), os.Chmod(suid, 0o755|os.ModeSetuid)) //nolint:gosec // it can show who runs it, nothing else
+		err = errors.Join(err, os.WriteFile(suid, id, 0o755), os.Chmod(suid, 0o755|os.ModeSetuid)) //nolint:gosec // it can show who runs it, nothing else
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
+	return dir
+}
+
+// canaries puts out what an attack looks for and returns the prelude that says
+// where it is.
+func canaries(t *testing.T) string {
+	t.Helper()
+	dir := canaryFolder(t)
+	file, open := filepath.Join(dir, "file"), filepath.Join(dir, "open")
+	socket, abstract := filepath.Join(dir, "socket"), fmt.Sprintf("rlm-hostile-%d", os.Getpid())
 	port := 0
 	for _, address := range [][2]string{{"tcp", "127.0.0.1:0"}, {"unix", socket}, {"unix", "@" + abstract}} {
 		l, err := (&net.ListenConfig{}).Listen(t.Context(), address[0], address[1])
