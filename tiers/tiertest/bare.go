@@ -74,7 +74,8 @@ func Bare(t *testing.T, cmd *exec.Cmd, wall time.Duration) (Harm, string) {
 	}
 	slay(cmd.Process.Pid) // and what it started
 	if !ended {
-		<-done
+		err := <-done // it was killed
+		t.Log(err)
 	}
 	said := out.String()
 	before, after, found := strings.Cut(said, Begun)
