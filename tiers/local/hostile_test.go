@@ -163,7 +163,7 @@ func alive(t *testing.T, b tiers.Sandbox) {
 // write, a folder where all may write, and a program of root's.
 func canaryFolder(t *testing.T) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("/var", "rlm-canary") //nolint:usetesting // not below /tmp, which every jail hides
+	dir, err := os.MkdirTemp("/var/tmp", "rlm-canary") //nolint:usetesting // not below /tmp, which every jail hides
 	if err != nil {
 		dir = t.TempDir()
 	}

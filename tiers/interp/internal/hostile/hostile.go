@@ -97,7 +97,7 @@ var Snippets = []Snippet{
 	{Name: "a symbolic link", Source: "import (\n\t\"fmt\"\n\t\"os\"\n)\nos.Symlink(\"secret\", \"link\")\nb, _ := os.ReadFile(\"link\")\nfmt.Println(string(b))", May: []string{Rejected}, Harm: Secret},
 	{Name: "/proc", Source: "import (\n\t\"fmt\"\n\t\"io/ioutil\"\n)\nb, _ := ioutil.ReadFile(\"/proc/self/environ\")\nfmt.Println(string(b))", May: []string{Rejected}, Harm: Secret},
 	{Name: "a socket", Source: "import (\n\t\"fmt\"\n\t\"syscall\"\n)\nfd, err := syscall.Socket(2, 2, 0)\nfmt.Println(\"socket:\", fd > 0, err)", May: []string{Rejected}, Harm: "socket: true <nil>"},
-	{Name: "ptrace", Source: "import (\n\t\"fmt\"\n\t\"syscall\"\n)\nfmt.Println(\"traced:\", syscall.PtraceAttach(VICTIM))", May: []string{Rejected}, Harm: "traced: <nil>"},
+	{Name: "ptrace", Source: "import (\n\t\"fmt\"\n\t\"os\"\n\t\"syscall\"\n)\np, _ := os.StartProcess(\"/bin/sleep\", []string{\"sleep\", \"9\"}, &os.ProcAttr{})\nfmt.Println(\"traced:\", syscall.PtraceAttach(p.Pid))\np.Kill()", May: []string{Rejected}, Harm: "traced: <nil>"},
 	{Name: "a fork", Source: "import (\n\t\"fmt\"\n\t\"os\"\n)\np, err := os.StartProcess(\"/bin/sh\", []string{\"sh\", \"-c\", \"exit 0\"}, &os.ProcAttr{})\nfmt.Println(\"started:\", p != nil, err)", May: []string{Rejected}, Harm: "started: true <nil>"},
 	{Name: "a disk flood", Source: "import (\n\t\"fmt\"\n\t\"os\"\n)\nerr := os.WriteFile(\"flood\", make([]byte, 8<<20), 0600)\nfmt.Println(\"written:\", err)", May: []string{Rejected}, Harm: "written: <nil>"},
 	{Name: "runtime/debug", Source: "import \"runtime/debug\"\nfunc f(n int) int { if n == 0 { return 0 }; return f(n-1) }\ndebug.SetMaxStack(1 << 10)\nf(1000)", May: []string{Rejected}, Harm: Kills},
