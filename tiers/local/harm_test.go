@@ -144,7 +144,8 @@ func TestHarmWithoutTheTier(t *testing.T) {
 // unharmed is what a session says from the attack on if nothing is wrong.
 const unharmed = "done, kept, done, "
 
-// unkeptAnswer runs a snippet in an unkept session, then asks for a variable.
+// unkeptAnswer runs a snippet in an unkept session, then asks for a variable and
+// for the session's parent.
 func unkeptAnswer(t *testing.T, tier *local.Tier, source string, wall time.Duration) string {
 	t.Helper()
 	p, err := tier.Bare(t.Context(), tiers.Limits{Memory: 256 << 20}, unkept)
@@ -157,7 +158,7 @@ func unkeptAnswer(t *testing.T, tier *local.Tier, source string, wall time.Durat
 		}
 	}()
 	said := ""
-	for i, step := range []string{"kept = 'kept, '", source, "import _rlm, time\ntime.sleep(0.3)\n_rlm.send(kept)"} {
+	for i, step := range []string{"import os\nkept, parent = 'kept, ', os.getppid()", source, "import _rlm, os, time\ntime.sleep(0.3)\n_rlm.send(kept if os.getppid() == parent else 'an orphan, ')"} {
 		frame := append(binary.LittleEndian.AppendUint32(nil, uint32(len(step))), step...)
 		if _, err := p.Conn().Write(frame); err != nil {
 			return said
@@ -170,7 +171,7 @@ func unkeptAnswer(t *testing.T, tier *local.Tier, source string, wall time.Durat
 			t.Fatal(err)
 		}
 		buf := make([]byte, 1<<16)
-		for want := []string{"done, ", "done, ", unharmed}[i]; !strings.HasSuffix(said, want) && len(said) < 100; {
+		for want := []string{"done, ", "done, ", ", done, "}[i]; !strings.HasSuffix(said, want) && len(said) < 100; {
 			n, err := p.Conn().Read(buf)
 			if said += string(buf[:n]); err != nil {
 				return said

@@ -113,6 +113,7 @@ func TestHostileReach(t *testing.T) {
 	tier := usual(t)
 	for _, a := range reaching {
 		t.Run(a.name, func(t *testing.T) {
+			t.Parallel()
 			b := box(t, tier, tiers.Config{Limits: tiers.Limits{Wall: 20 * time.Second}})
 			r := run(t, b, where+a.source)
 			if strings.Contains(r.Stdout, "escaped") {
@@ -132,6 +133,7 @@ func TestHostileReachWithoutLayers(t *testing.T) {
 	where := canaries(t)
 	for _, a := range reaching {
 		t.Run(a.name, func(t *testing.T) {
+			t.Parallel()
 			if strings.Contains(a.source, "'/suid'") && os.Geteuid() != 0 {
 				t.Skip("only root can make a program that belongs to root")
 			}
