@@ -1,27 +1,32 @@
 package local_test
 
 import (
+	"encoding/binary"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/rlmhq/rlm/tiers"
+	"github.com/rlmhq/rlm/tiers/local"
+	"github.com/rlmhq/rlm/tiers/tiertest"
 )
 
 // harming attacks want to break the session, its keeper or the connection. They
 // may end in any way; the session goes on and says what it lost.
 var harming = []struct{ name, source string }{
 	{"a fork bomb", "import os\nwhile True:\n    try: os.fork()\n    except OSError: pass"},
-	{"a bomb of a shell", "import subprocess\nsubprocess.run(['bash', '-c', ':(){ :|:& };:; wait'])"},
-	{"a bomb of threads", "import threading, time\nwhile True: threading.Thread(target=time.sleep, args=(100,)).start()"},
-	{"memory of many children", "import os, time\nfor _ in range(20):\n    if os.fork() == 0:\n        x = bytearray(300 << 20)\n        time.sleep(100)\n        os._exit(0)\nos.wait()"},
+	{"a bomb of a shell", "import subprocess\nsubprocess.run(['bash', '-c', 'b() { while :; do b & done; }; b'])"},
+	{"a bomb of threads", "import threading, time\nwhile True:\n    try: threading.Thread(target=time.sleep, args=(100,)).start()\n    except RuntimeError: pass"},
+	{"memory of many children", "import os, time\nwhile True:\n    try:\n        if os.fork() == 0:\n            x = b'x' * (100 << 20)\n            time.sleep(100)\n            os._exit(0)\n    except (OSError, MemoryError): pass"},
 	{"a zip bomb", "import zlib\nd = zlib.compress(zlib.compress(bytes(1 << 28)))\nx = [zlib.decompress(zlib.decompress(d)) for _ in range(100)]"},
-	{"a signal to the init", "import os\nfor s in range(1, 65):\n    try: os.kill(1, s)\n    except OSError: pass"},
+	{"all signals to the parent", "import os\nfor s in range(1, 65):\n    try: os.kill(os.getppid(), s)\n    except OSError: pass"},
 	{"a signal to the parent", "import os\nos.kill(os.getppid(), 9)"},
 	{"a signal to everybody", "import os\nos.kill(-1, 9)"},
-	{"a stop of everybody", "import os, signal\nos.kill(-1, signal.SIGSTOP)"},
+	{"a stop of everybody", "import os, signal\nos.kill(-1, signal.SIGSTOP)\nos.kill(os.getpid(), signal.SIGSTOP)"},
 	{"a stop of itself", "import os, signal\nos.kill(os.getpid(), signal.SIGSTOP)"},
 	{"a stop of the parent", "import os, signal\nos.kill(os.getppid(), signal.SIGSTOP)\nos._exit(0)"},
 	{"all processes in /proc", "import os\nfor p in os.listdir('/proc'):\n    if p.isdigit() and int(p) != os.getpid():\n        try: os.kill(int(p), 9)\n        except OSError: pass"},
@@ -41,8 +46,7 @@ var harming = []struct{ name, source string }{
 	{"another start", "import os\nos.write(3, b'\\x0c\\0\\0\\0y' + bytes(12))"},
 	{"os._exit", "import os\nos._exit(0)"},
 	{"a fault", "import ctypes\nctypes.string_at(1)"},
-	{"a stack without end", "import ctypes\nf = ctypes.CFUNCTYPE(None)(lambda: f())\nf()"},
-	{"a daemon", "import os, time\nif os.fork() == 0:\n    os.setsid()\n    if os.fork() == 0:\n        for fd in range(3, 256):\n            try: os.close(fd)\n            except OSError: pass\n        time.sleep(600)\n    os._exit(0)"},
+	{"memory overwritten", "import ctypes\nctypes.memset(id(1), 0, 1 << 24)"},
 	{"another program in its place", "import os\nos.execv('/bin/sleep', ['sleep', '600'])"},
 	{"the runtime's module", "import _rlm\nfor n in list(vars(_rlm)): setattr(_rlm, n, None)"},
 	{"the runtime's functions", "import gc, types\nfor o in gc.get_objects():\n    if isinstance(o, types.FunctionType) and o.__code__.co_filename.startswith('<rlm'):\n        o.__code__ = (lambda *a, **k: 1 / 0).__code__ if not o.__closure__ else o.__code__"},
@@ -87,6 +91,102 @@ func TestHostileHarm(t *testing.T) {
 	}
 }
 
+// unkept is a session as it would be without what the tier has against harm: no
+// kept copy, no frames that are checked, nobody who stops it. It reads snippets
+// from the connection and says "done" after each. Its parent is all that waits
+// for it.
+const unkept = `import os, sys, types
+if os.fork():
+    os.wait()
+    os._exit(0)
+_rlm = sys.modules['_rlm'] = types.ModuleType('_rlm')
+exec(compile('''
+import os
+mark = (os.urandom(16), None)
+def receive():
+    data = b''
+    while len(data) < 4 or len(data) < 4 + int.from_bytes(data[:4], 'little'): data += os.read(3, 65536) or os._exit(0)
+    return data[4:].decode()
+def send(text):
+    os.write(3, text.encode())
+def serve(space):
+    while True:
+        source = receive()
+        try: exec(source, space)
+        except BaseException: pass
+        send('done, ')
+''', '<rlm unkept>', 'exec'), vars(_rlm))
+_rlm.serve({})
+`
+
+// TestHarmWithoutTheTier is the negative control of the attacks on the session:
+// in one that is not kept, the next snippet is not answered as it should.
+func TestHarmWithoutTheTier(t *testing.T) {
+	tier := newTier(t, local.Options{Python: os.Getenv("RLM_PYTHON"), Warm: -1})
+	tiertest.Require(t, local.Name, tier.Probe(t.Context()))
+	t.Run("attacks", func(t *testing.T) {
+		for _, a := range harming {
+			t.Run(a.name, func(t *testing.T) {
+				t.Parallel()
+				if said := unkeptAnswer(t, tier, a.source, 700*time.Millisecond); said == unharmed {
+					t.Error("it does no harm")
+				}
+			})
+		}
+	})
+	for _, source := range []string{"pass", "1 / 0", "import os\nos.listdir('/proc')", "import time\ntime.sleep(0.2)"} {
+		if said := unkeptAnswer(t, tier, source, time.Minute); said != unharmed {
+			t.Errorf("%s harms an unkept session: %q", source, said)
+		}
+	}
+}
+
+// unharmed is what a session says from the attack on if nothing is wrong.
+const unharmed = "done, kept, done, "
+
+// unkeptAnswer runs a snippet in an unkept session, then asks for a variable and
+// for the session's parent.
+func unkeptAnswer(t *testing.T, tier *local.Tier, source string, wall time.Duration) string {
+	t.Helper()
+	p, err := tier.Bare(t.Context(), tiers.Limits{Memory: 256 << 20}, unkept)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := p.Kill(); err != nil {
+			t.Error(err)
+		}
+	}()
+	said := ""
+	for i, step := range []string{"import os\nkept, parent = 'kept, ', os.getppid()", source, "import _rlm, os, time\ntime.sleep(0.3)\n_rlm.send(kept if os.getppid() == parent else 'an orphan, ')"} {
+		frame := append(binary.LittleEndian.AppendUint32(nil, uint32(len(step))), step...)
+		if _, err := p.Conn().Write(frame); err != nil {
+			return said
+		}
+		within := wall
+		if i != 1 {
+			within = time.Minute
+		}
+		if err := p.Conn().SetReadDeadline(time.Now().Add(within)); err != nil {
+			t.Fatal(err)
+		}
+		buf := make([]byte, 1<<16)
+		for want := []string{"done, ", "done, ", ", done, "}[i]; !strings.HasSuffix(said, want) && len(said) < 100; {
+			n, err := p.Conn().Read(buf)
+			if said += string(buf[:n]); err != nil {
+				return said
+			}
+		}
+		if i == 0 {
+			said = ""
+		}
+	}
+	return said
+}
+
+// leftBehind leaves a process behind.
+const leftBehind = "import os\nif os.fork() == 0:\n    os.setsid()\n    if os.fork() == 0:\n        for fd in range(0, 256):\n            try: os.close(fd)\n            except OSError: pass\n        os.execv('/bin/sleep', ['sleep', '86399'])\n    os._exit(0)"
+
 // TestNoProcessOutlivesItsSandbox looks for a daemon after Close.
 func TestNoProcessOutlivesItsSandbox(t *testing.T) {
 	tier := usual(t)
@@ -94,29 +194,52 @@ func TestNoProcessOutlivesItsSandbox(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	run(t, b, "import os, subprocess\nif os.fork() == 0:\n    os.setsid()\n    os.execv('/bin/sleep', ['sleep', '86399'])")
-	for end := time.Now().Add(5 * time.Second); count("sleep\x0086399") == 0; time.Sleep(10 * time.Millisecond) {
+	run(t, b, leftBehind)
+	awaitDaemon(t)
+	if err := b.Close(); err != nil {
+		t.Error(err)
+	}
+	if left := processes("sleep\x0086399"); len(left) != 0 {
+		t.Errorf("daemons outlive the sandbox: %v", left)
+	}
+}
+
+// TestAProcessOutlivesAnInterpreter is the negative control: a daemon of an
+// interpreter that has no sandbox is still there when that has ended.
+func TestAProcessOutlivesAnInterpreter(t *testing.T) {
+	if _, err := os.Stat("/usr/bin/python3"); err != nil {
+		t.Skip("there is no /usr/bin/python3")
+	}
+	tiertest.BarePython(t, "/usr/bin/python3", leftBehind, 20*time.Second)
+	for _, pid := range awaitDaemon(t) {
+		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// awaitDaemon waits until it runs.
+func awaitDaemon(t *testing.T) []int {
+	t.Helper()
+	for end := time.Now().Add(5 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		if found := processes("sleep\x0086399"); len(found) > 0 {
+			return found
+		}
 		if time.Now().After(end) {
 			t.Fatal("the daemon does not run")
 		}
 	}
-	if err := b.Close(); err != nil {
-		t.Error(err)
-	}
-	if n := count("sleep\x0086399"); n != 0 {
-		t.Errorf("%d daemons outlive the sandbox", n)
-	}
 }
 
-// count counts the processes of this machine whose arguments contain a text.
-func count(text string) int {
+// processes are those of this machine whose arguments contain a text.
+func processes(text string) []int {
 	entries, _ := os.ReadDir("/proc") // no process, no match
-	n := 0
+	var found []int
 	for _, e := range entries {
 		line, _ := os.ReadFile("/proc/" + e.Name() + "/cmdline") // as above
-		if strings.Contains(string(line), text) {
-			n++
+		if pid, err := strconv.Atoi(e.Name()); err == nil && strings.Contains(string(line), text) {
+			found = append(found, pid)
 		}
 	}
-	return n
+	return found
 }

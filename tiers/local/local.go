@@ -47,7 +47,8 @@ type Options struct {
 // Tier is the host's CPython in a jail.
 type Tier struct {
 	options Options
-	off     jail.Layers // left out by a test
+	off     jail.Layers   // left out by a test
+	buildIn time.Duration // bounds one compilation
 	goFinder
 
 	mu      sync.Mutex // guards what follows
@@ -73,7 +74,7 @@ func New(options Options) *Tier {
 	if options.MinClass == "" {
 		options.MinClass = jail.Full
 	}
-	return &Tier{options: options, ready: make(chan *process, max(0, options.Warm)), stop: make(chan struct{})}
+	return &Tier{options: options, buildIn: buildIn, ready: make(chan *process, max(0, options.Warm)), stop: make(chan struct{})}
 }
 
 // Info describes the tier. Modules is known after Probe. Cost is measured by
