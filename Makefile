@@ -19,8 +19,10 @@ FUZZTIME ?= 20s
 TESTTIMEOUT ?= 40m
 TESTFLAGS ?=
 PACKAGES ?= ./...
-# What the race detector would make take minutes is tested without it.
-UNRACED := ^TestSuite$$/^(HugeContext|Source)$$/^(Differential|Huge)$$
+# What the race detector would make take minutes, and what attacks a guest rather
+# than the host's goroutines, is tested without it.
+UNRACED := ^TestSuite$$/^(HugeContext|Source)$$/^(Differential|Huge)$$|^TestSuite$$/^Limits$$/^Recursion$$
+UNRACED := $(UNRACED)|^TestHostile(Go|Reach|Harm)|^TestHarmWithoutTheTier$$|^TestGo(AttacksWithoutLayers|BombsWithoutLimits)$$
 XDG_CACHE_HOME ?= $(HOME)/.cache
 PYTHON_PREFIX ?= $(XDG_CACHE_HOME)/rlm/python
 
@@ -43,9 +45,12 @@ test: ## Test everything, with the race detector
 	else \
 		race=; echo 'make test: there is no C compiler, so this run is WITHOUT the race detector'; \
 	fi; \
-	set -x; go test $$race -timeout $(TESTTIMEOUT) $(TESTFLAGS) $(PACKAGES); \
-	if [[ -n "$$race" && '$(PACKAGES)' == './...' ]]; then \
-		go test -timeout $(TESTTIMEOUT) $(TESTFLAGS) -run '$(UNRACED)' ./tiers/wasm ./tiers/local; \
+	if [[ -z "$$race" || '$(PACKAGES)' != './...' ]]; then \
+		set -x; go test $$race -timeout $(TESTTIMEOUT) $(TESTFLAGS) $(PACKAGES); \
+	else \
+		set -x; go test -race -timeout $(TESTTIMEOUT) -skip '$(UNRACED)' $(TESTFLAGS) ./...; \
+		go test -timeout $(TESTTIMEOUT) -run '$(UNRACED)' $(TESTFLAGS) ./tiers/wasm ./tiers/local; \
+		go test -timeout $(TESTTIMEOUT) $(TESTFLAGS) ./tiers/interp/internal/hostile; \
 	fi
 
 lint: $(GOLANGCI) $(GOFUMPT) ## Check the code: vet, linters, format, other systems, go.mod

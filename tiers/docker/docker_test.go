@@ -47,7 +47,7 @@ func TestSuite(t *testing.T) {
 	tiertest.Run(t, usual(t, docker.Options{}), tiertest.Options{})
 }
 
-func TestHostileHarm(t *testing.T) { tiertest.Harm(t, usual(t, docker.Options{Warm: -1})) }
+func TestHostileHarm(t *testing.T) { tiertest.AttackSessions(t, usual(t, docker.Options{Warm: -1})) }
 
 // box returns a sandbox that is closed at the end of the test.
 func box(tb testing.TB, tier tiers.Tier, cfg tiers.Config) tiers.Sandbox {

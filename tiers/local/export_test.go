@@ -1,8 +1,12 @@
 package local
 
 import (
+	"context"
+	"time"
+
 	"github.com/rlmhq/rlm/internal/egress"
 	"github.com/rlmhq/rlm/internal/jail"
+	"github.com/rlmhq/rlm/tiers"
 )
 
 // Without leaves layers of the jail out, for tests that prove what each is good
@@ -11,3 +15,16 @@ func (t *Tier) Without(layers jail.Layers) { t.off = layers }
 
 // Reach makes proxies resolve and dial as a test wants.
 func (t *Tier) Reach(o egress.Options) { t.reach = o }
+
+// Bare starts the interpreter in the jail with a program of the test's in place
+// of the runtime.
+func (t *Tier) Bare(ctx context.Context, limits tiers.Limits, program string) (*jail.Process, error) {
+	python, err := t.interpreter(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return jail.Start(ctx, t.jailFor(python, limits, nil, program))
+}
+
+// BuildIn bounds compilations by another time.
+func (t *Tier) BuildIn(d time.Duration) { t.buildIn = d }

@@ -117,7 +117,7 @@ func TestGoLimits(t *testing.T) {
 		"huge slice": {"b := make([]byte, 1<<45)\nb[0] = 1", tiers.LimitMemory},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := openGo(t, tier, tiers.Config{Limits: tiers.Limits{Wall: 2 * time.Second, Memory: 64 << 20}})
+			s := openGo(t, tier, tiers.Config{Limits: tiers.Limits{Wall: 20 * time.Second, Memory: 64 << 20}}) // it must end by its memory
 			goOK(t, s, "kept := 41")
 			if name == "loop" || name == "sleep" || name == "deadlock" {
 				s = openGo(t, tier, tiers.Config{Limits: tiers.Limits{Wall: 300 * time.Millisecond}})

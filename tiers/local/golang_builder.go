@@ -17,9 +17,10 @@ import (
 // builder compiles the programs of one session, in a jail of its own. It has one
 // owner.
 type builder struct {
-	tools *toolchain
-	class jail.Class
-	jail  *jail.Process // nil until it is needed
+	tools  *toolchain
+	class  jail.Class
+	within time.Duration // of one compilation
+	jail   *jail.Process // nil until it is needed
 }
 
 // buildIn bounds one compilation. Everything that is no attack takes seconds.
@@ -67,7 +68,7 @@ func (b *builder) ask(ctx context.Context, request gobuild.Request) (built built
 	if err != nil {
 		return builtGo{}, nil, err
 	}
-	deadline := time.Now().Add(buildIn)
+	deadline := time.Now().Add(b.within)
 	limited, cancel := context.WithDeadline(ctx, deadline)
 	defer cancel()
 	conn := b.jail.Conn()
@@ -87,7 +88,7 @@ func (b *builder) ask(ctx context.Context, request gobuild.Request) (built built
 	case oom:
 		return builtGo{}, nil, compilerStopped(fmt.Sprintf("the compiler needed more than %d MiB", int64(buildMemory)>>20))
 	case time.Now().After(deadline):
-		return builtGo{}, nil, compilerStopped(fmt.Sprintf("the compiler took longer than %v", buildIn))
+		return builtGo{}, nil, compilerStopped(fmt.Sprintf("the compiler took longer than %v", b.within))
 	}
 	return builtGo{}, nil, compilerStopped(fmt.Sprintf("the compiler broke: %v", err))
 }

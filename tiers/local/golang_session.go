@@ -118,7 +118,7 @@ func (s *goSession) prepare(ctx context.Context) error {
 	if s.setup, err = json.Marshal(setup); err != nil {
 		return err
 	}
-	s.builder = &builder{tools: tools, class: s.tier.options.MinClass}
+	s.builder = &builder{tools: tools, class: s.tier.options.MinClass, within: s.tier.buildIn}
 	return nil
 }
 

@@ -1,16 +1,116 @@
 package local_test
 
 import (
+	"encoding/binary"
 	"os"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/rlmhq/rlm/tiers"
+	"github.com/rlmhq/rlm/tiers/local"
 	"github.com/rlmhq/rlm/tiers/tiertest"
 )
 
-func TestHostileHarm(t *testing.T) { tiertest.Harm(t, usual(t)) }
+func TestHostileHarm(t *testing.T) { tiertest.AttackSessions(t, usual(t)) }
+
+// unkept is a session as it would be without what the tier has against harm: no
+// kept copy, no frames that are checked, nobody who stops it. It reads snippets
+// from the connection and says "done" after each. Its parent is all that waits
+// for it.
+const unkept = `import os, sys, types
+if os.fork():
+    os.wait()
+    os._exit(0)
+_rlm = sys.modules['_rlm'] = types.ModuleType('_rlm')
+exec(compile('''
+import os
+mark = (os.urandom(16), None)
+def receive():
+    data = b''
+    while len(data) < 4 or len(data) < 4 + int.from_bytes(data[:4], 'little'): data += os.read(3, 65536) or os._exit(0)
+    return data[4:].decode()
+def send(text):
+    os.write(3, text.encode())
+def serve(space):
+    while True:
+        source = receive()
+        try: exec(source, space)
+        except BaseException: pass
+        send('done, ')
+''', '<rlm unkept>', 'exec'), vars(_rlm))
+_rlm.serve({})
+`
+
+// TestHarmWithoutTheTier is the negative control of the attacks on the session:
+// in one that is not kept, the next snippet is not answered as it should.
+func TestHarmWithoutTheTier(t *testing.T) {
+	tier := newTier(t, local.Options{Python: os.Getenv("RLM_PYTHON"), Warm: -1})
+	tiertest.Require(t, local.Name, tier.Probe(t.Context()))
+	t.Run("attacks", func(t *testing.T) {
+		for _, a := range tiertest.Harming {
+			t.Run(a.Name, func(t *testing.T) {
+				t.Parallel()
+				if said := unkeptAnswer(t, tier, a.Source, 700*time.Millisecond); said == unharmed {
+					t.Error("it does no harm")
+				}
+			})
+		}
+	})
+	for _, source := range []string{"pass", "1 / 0", "import os\nos.listdir('/proc')", "import time\ntime.sleep(0.2)"} {
+		if said := unkeptAnswer(t, tier, source, time.Minute); said != unharmed {
+			t.Errorf("%s harms an unkept session: %q", source, said)
+		}
+	}
+}
+
+// unharmed is what a session says from the attack on if nothing is wrong.
+const unharmed = "done, kept, done, "
+
+// unkeptAnswer runs a snippet in an unkept session, then asks for a variable and
+// for the session's parent.
+func unkeptAnswer(t *testing.T, tier *local.Tier, source string, wall time.Duration) string {
+	t.Helper()
+	p, err := tier.Bare(t.Context(), tiers.Limits{Memory: 256 << 20}, unkept)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := p.Kill(); err != nil {
+			t.Error(err)
+		}
+	}()
+	said := ""
+	for i, step := range []string{"import os\nkept, parent = 'kept, ', os.getppid()", source, "import _rlm, os, time\ntime.sleep(0.3)\n_rlm.send(kept if os.getppid() == parent else 'an orphan, ')"} {
+		frame := append(binary.LittleEndian.AppendUint32(nil, uint32(len(step))), step...)
+		if _, err := p.Conn().Write(frame); err != nil {
+			return said
+		}
+		within := wall
+		if i != 1 {
+			within = time.Minute
+		}
+		if err := p.Conn().SetReadDeadline(time.Now().Add(within)); err != nil {
+			t.Fatal(err)
+		}
+		buf := make([]byte, 1<<16)
+		for want := []string{"done, ", "done, ", ", done, "}[i]; !strings.HasSuffix(said, want) && len(said) < 100; {
+			n, err := p.Conn().Read(buf)
+			if said += string(buf[:n]); err != nil {
+				return said
+			}
+		}
+		if i == 0 {
+			said = ""
+		}
+	}
+	return said
+}
+
+// leftBehind leaves a process behind.
+const leftBehind = "import os\nif os.fork() == 0:\n    os.setsid()\n    if os.fork() == 0:\n        for fd in range(0, 256):\n            try: os.close(fd)\n            except OSError: pass\n        os.execv('/bin/sleep', ['sleep', '86399'])\n    os._exit(0)"
 
 // TestNoProcessOutlivesItsSandbox looks for a daemon after Close.
 func TestNoProcessOutlivesItsSandbox(t *testing.T) {
@@ -19,29 +119,52 @@ func TestNoProcessOutlivesItsSandbox(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	run(t, b, "import os, subprocess\nif os.fork() == 0:\n    os.setsid()\n    os.execv('/bin/sleep', ['sleep', '86399'])")
-	for end := time.Now().Add(5 * time.Second); count("sleep\x0086399") == 0; time.Sleep(10 * time.Millisecond) {
+	run(t, b, leftBehind)
+	awaitDaemon(t)
+	if err := b.Close(); err != nil {
+		t.Error(err)
+	}
+	if left := processes("sleep\x0086399"); len(left) != 0 {
+		t.Errorf("daemons outlive the sandbox: %v", left)
+	}
+}
+
+// TestAProcessOutlivesAnInterpreter is the negative control: a daemon of an
+// interpreter that has no sandbox is still there when that has ended.
+func TestAProcessOutlivesAnInterpreter(t *testing.T) {
+	if _, err := os.Stat("/usr/bin/python3"); err != nil {
+		t.Skip("there is no /usr/bin/python3")
+	}
+	tiertest.BarePython(t, "/usr/bin/python3", leftBehind, 20*time.Second)
+	for _, pid := range awaitDaemon(t) {
+		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// awaitDaemon waits until it runs.
+func awaitDaemon(t *testing.T) []int {
+	t.Helper()
+	for end := time.Now().Add(5 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		if found := processes("sleep\x0086399"); len(found) > 0 {
+			return found
+		}
 		if time.Now().After(end) {
 			t.Fatal("the daemon does not run")
 		}
 	}
-	if err := b.Close(); err != nil {
-		t.Error(err)
-	}
-	if n := count("sleep\x0086399"); n != 0 {
-		t.Errorf("%d daemons outlive the sandbox", n)
-	}
 }
 
-// count counts the processes of this machine whose arguments contain a text.
-func count(text string) int {
+// processes are those of this machine whose arguments contain a text.
+func processes(text string) []int {
 	entries, _ := os.ReadDir("/proc") // no process, no match
-	n := 0
+	var found []int
 	for _, e := range entries {
 		line, _ := os.ReadFile("/proc/" + e.Name() + "/cmdline") // as above
-		if strings.Contains(string(line), text) {
-			n++
+		if pid, err := strconv.Atoi(e.Name()); err == nil && strings.Contains(string(line), text) {
+			found = append(found, pid)
 		}
 	}
-	return n
+	return found
 }

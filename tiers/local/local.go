@@ -49,6 +49,7 @@ type Options struct {
 type Tier struct {
 	options Options
 	off     jail.Layers    // left out by a test
+	buildIn time.Duration  // bounds one compilation
 	reach   egress.Options // where proxies go; a test can change it
 	goFinder
 
@@ -75,7 +76,7 @@ func New(options Options) *Tier {
 	if options.MinClass == "" {
 		options.MinClass = jail.Full
 	}
-	return &Tier{options: options, ready: make(chan *process, max(0, options.Warm)), stop: make(chan struct{})}
+	return &Tier{options: options, buildIn: buildIn, ready: make(chan *process, max(0, options.Warm)), stop: make(chan struct{})}
 }
 
 // Info describes the tier. Modules is known after Probe. Cost is measured by

@@ -17,6 +17,9 @@ func TestMain(m *testing.M) {
 	if os.Getenv(abandonEnv) != "" {
 		abandon()
 	}
+	if err := os.Setenv("RLM_HOSTILE", "canary"); err != nil { // no guest may see it
+		panic(err)
+	}
 	goleak.VerifyTestMain(m)
 }
 

@@ -58,25 +58,16 @@ func (t *Tier) start(ctx context.Context, limits tiers.Limits, binds []jail.Bind
 	}
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	env, class := append([]string{fmt.Sprint("RLM_MEMORY=", limits.Memory)}, pythonEnv...), t.options.MinClass
+	config := t.jailFor(python, limits, binds, pykernel.NativeLoader(""))
 	if proxy != nil {
-		env, class = append(env, egress.Environment(jail.ProxyPort)...), jail.Full
+		config.Proxy, config.MinClass = true, jail.Full
+		config.Env = append(config.Env, egress.Environment(jail.ProxyPort)...)
 		if file := egress.HostCertificates(); file != "" {
-			binds = append(slices.Clone(binds), jail.Bind{Source: file, Target: egress.Certificates})
+			config.Binds = append(config.Binds, jail.Bind{Source: file, Target: egress.Certificates})
 		}
 	}
 	// The jail outlives the opening that ctx bounds.
-	j, err := jail.Start(context.WithoutCancel(ctx), jail.Config{
-		Path: python.path, Args: []string{python.path, "-I", "-X", "utf8", "-c", pykernel.NativeLoader("")},
-		Env:      env,
-		Binds:    slices.Concat(python.binds, binds),
-		Profile:  jail.CPython,
-		MinClass: class,
-		Proxy:    proxy != nil,
-		Off:      t.off,
-		// The interpreter bounds its own memory before the first snippet, see native.py.
-		Limits: jail.Limits{Memory: treeMemory(limits.Memory), AddressSpace: limits.Memory + spareSpace},
-	})
+	j, err := jail.Start(context.WithoutCancel(ctx), config)
 	if err != nil {
 		return nil, fmt.Errorf("cannot start a jail: %w", err)
 	}
@@ -89,6 +80,20 @@ func (t *Tier) start(ctx context.Context, limits tiers.Limits, binds []jail.Bind
 		return nil, errors.Join(fmt.Errorf("%w: %s", err, said), p.Close())
 	}
 	return p, nil
+}
+
+// jailFor is the jail of an interpreter that runs a program.
+func (t *Tier) jailFor(python *python, limits tiers.Limits, binds []jail.Bind, program string) jail.Config {
+	return jail.Config{
+		Path: python.path, Args: []string{python.path, "-I", "-X", "utf8", "-c", program},
+		Env:      append([]string{fmt.Sprint("RLM_MEMORY=", limits.Memory)}, pythonEnv...),
+		Binds:    slices.Concat(python.binds, binds),
+		Profile:  jail.CPython,
+		MinClass: t.options.MinClass,
+		Off:      t.off,
+		// The interpreter bounds its own memory before the first snippet, see native.py.
+		Limits: jail.Limits{Memory: treeMemory(limits.Memory), AddressSpace: limits.Memory + spareSpace},
+	}
 }
 
 // Interrupt raises KeyboardInterrupt in the guest.

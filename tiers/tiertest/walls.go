@@ -4,6 +4,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"net"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -89,51 +92,74 @@ func (s *suite) wire(t *testing.T) {
 	}
 }
 
+// reaching wants something that only a tier with the feature may have. PORT is a
+// server of the host.
+type reaching struct {
+	name    string
+	feature tiers.Feature
+	source  string
+}
+
+// beyond are snippets that get what they want from a plain CPython:
+// TestReachOnCPython shows it.
+var beyond = []reaching{
+	{"threading", tiers.FeatureThreads, "import threading\nthreading.Thread(target=print).start()"},
+	{"_thread", tiers.FeatureThreads, "import _thread\n_thread.start_new_thread(print, ())"},
+	{"subprocess", tiers.FeatureProcesses, "import subprocess\nsubprocess.run(['ls', '/'])"},
+	{"os.system", tiers.FeatureProcesses, "import os\nos.system('ls /')"},
+	{"os.popen", tiers.FeatureProcesses, "import os\nos.popen('ls /').read()"},
+	{"os.fork", tiers.FeatureProcesses, "import os\nos.fork()"},
+	{"os.execv", tiers.FeatureProcesses, "import os\nos.execv('/bin/sh', ['sh', '-c', 'echo got there'])"},
+	{"os.posix_spawn", tiers.FeatureProcesses, "import os\nos.posix_spawn('/bin/ls', ['ls'], {})"},
+	{"multiprocessing", tiers.FeatureProcesses, "import multiprocessing\np = multiprocessing.Process(target=print)\np.start()"},
+	{"a socket that connects", tiers.FeatureSockets, "import socket\nsocket.create_connection(('127.0.0.1', PORT), 1)"},
+	{"a socket that listens", tiers.FeatureSockets, "import socket\ns = socket.socket()\ns.bind(('127.0.0.1', 0))\ns.listen()"},
+	{"a UDP socket", tiers.FeatureSockets, "import socket\nsocket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b'x', ('127.0.0.1', 53))"},
+	{"a name lookup", tiers.FeatureSockets, "import socket\nsocket.getaddrinfo('localhost', 80)"},
+	{"urllib", tiers.FeatureSockets, "import urllib.request\nurllib.request.urlopen('http://127.0.0.1:PORT/')"},
+	{"reading a file of the host", tiers.FeatureFiles, "open('/etc/passwd').read()"},
+	{"reading by os.open", tiers.FeatureFiles, "import os\nos.read(os.open('/etc/passwd', os.O_RDONLY), 10)"},
+	{"listing the root", tiers.FeatureFiles, "import os\nos.listdir('/')"},
+	{"listing upwards", tiers.FeatureFiles, "import os\nos.listdir('../../../..')"},
+	{"writing a file", tiers.FeatureFiles, "open('escape', 'w')"},
+	{"a temporary file", tiers.FeatureFiles, "import tempfile\ntempfile.NamedTemporaryFile()"},
+	{"a symbolic link", tiers.FeatureFiles, "import os\nos.symlink('/etc', 'etc')"},
+	{"a file by introspection", tiers.FeatureFiles, "print.__self__.__dict__['open']('/etc/passwd').read()"},
+	{"a program by introspection", tiers.FeatureProcesses, "[c for c in ().__class__.__base__.__subclasses__() if c.__name__ == '_wrap_close'][0].__init__.__globals__['popen']('echo hi').read()"},
+	{"the memory map in /proc", tiers.FeatureFiles, "open('/proc/self/maps').read()"},
+	{"pathlib", tiers.FeatureFiles, "import pathlib\npathlib.Path('/etc/hosts').read_text()"},
+	{"ctypes", tiers.FeatureNative, "import ctypes"},
+	{"mmap", tiers.FeatureNative, "import mmap\nmmap.mmap(-1, 10)"},
+}
+
 // walls tries what a tier without the feature must refuse by an exception.
 func (s *suite) walls(t *testing.T) {
-	rows := []struct {
-		name    string
-		feature tiers.Feature
-		source  string
-	}{
-		{"threading", tiers.FeatureThreads, "import threading\nthreading.Thread(target=print).start()"},
-		{"_thread", tiers.FeatureThreads, "import _thread\n_thread.start_new_thread(print, ())"},
-		{"subprocess", tiers.FeatureProcesses, "import subprocess\nsubprocess.run(['ls', '/'])"},
-		{"os.system", tiers.FeatureProcesses, "import os\nos.system('ls /')"},
-		{"os.popen", tiers.FeatureProcesses, "import os\nos.popen('ls /').read()"},
-		{"os.fork", tiers.FeatureProcesses, "import os\nos.fork()"},
-		{"os.execv", tiers.FeatureProcesses, "import os\nos.execv('/bin/sh', ['sh', '-c', 'ls'])"},
-		{"os.posix_spawn", tiers.FeatureProcesses, "import os\nos.posix_spawn('/bin/ls', ['ls'], {})"},
-		{"multiprocessing", tiers.FeatureProcesses, "import multiprocessing\np = multiprocessing.Process(target=print)\np.start()"},
-		{"a socket that connects", tiers.FeatureSockets, "import socket\nsocket.create_connection(('127.0.0.1', 80), 1)"},
-		{"a socket that listens", tiers.FeatureSockets, "import socket\ns = socket.socket()\ns.bind(('127.0.0.1', 0))\ns.listen()"},
-		{"a UDP socket", tiers.FeatureSockets, "import socket\nsocket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b'x', ('127.0.0.1', 53))"},
-		{"a name lookup", tiers.FeatureSockets, "import socket\nsocket.getaddrinfo('localhost', 80)"},
-		{"urllib", tiers.FeatureSockets, "import urllib.request\nurllib.request.urlopen('http://127.0.0.1/')"},
-		{"reading a file of the host", tiers.FeatureFiles, "open('/etc/passwd').read()"},
-		{"reading by os.open", tiers.FeatureFiles, "import os\nos.read(os.open('/etc/passwd', os.O_RDONLY), 10)"},
-		{"listing the root", tiers.FeatureFiles, "import os\nos.listdir('/')"},
-		{"listing upwards", tiers.FeatureFiles, "import os\nos.listdir('../../../..')"},
-		{"writing a file", tiers.FeatureFiles, "open('/tmp/rlm-escape', 'w')"},
-		{"a temporary file", tiers.FeatureFiles, "import tempfile\ntempfile.NamedTemporaryFile()"},
-		{"a symbolic link", tiers.FeatureFiles, "import os\nos.symlink('/etc', 'etc')"},
-		{"pathlib", tiers.FeatureFiles, "import pathlib\npathlib.Path('/etc/hosts').read_text()"},
-		{"ctypes", tiers.FeatureNative, "import ctypes"},
-		{"mmap", tiers.FeatureNative, "import mmap\nmmap.mmap(-1, 10)"},
-	}
-	for _, row := range rows {
+	port := listener(t)
+	for _, row := range beyond {
 		t.Run(row.name, func(t *testing.T) {
 			if s.info.Has(row.feature) {
 				t.Skipf("tier %s has the feature %q", s.info.Name, row.feature)
 			}
 			box := s.open(t, tiers.Config{Limits: tiers.Limits{Wall: 10 * s.opt.Stop}})
-			r := box.run(t, row.source)
+			r := box.run(t, strings.ReplaceAll(row.source, "PORT", port))
 			if r.Status != tiers.StatusRaised {
 				t.Errorf("want an exception\n%s", describe(r))
 			}
 			box.alive(t)
 		})
 	}
+}
+
+// listener starts a server on the host and returns its port.
+func listener(t *testing.T) string {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	t.Cleanup(server.Close)
+	_, port, err := net.SplitHostPort(server.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return port
 }
 
 // isolation spoils one sandbox and looks at its neighbours, older and newer.
