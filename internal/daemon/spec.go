@@ -2,7 +2,9 @@ package daemon
 
 import (
 	_ "embed" // the seccomp profile
+	"encoding/json"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/docker/docker/api/types/blkiodev"
@@ -16,6 +18,33 @@ import (
 //
 //go:embed seccomp.json
 var seccompProfile string
+
+// proxyProfile is the profile of containers with a proxy: it also allows sockets of
+// IPv4, which is family 2.
+var proxyProfile = sync.OnceValue(func() string {
+	var profile map[string]any
+	if err := json.Unmarshal([]byte(seccompProfile), &profile); err != nil {
+		panic(err) // it is embedded and tested
+	}
+	calls, _ := profile["syscalls"].([]any)
+	profile["syscalls"] = append(calls, map[string]any{
+		"names": []string{"socket"}, "action": "SCMP_ACT_ALLOW",
+		"args": []any{map[string]any{"index": 0, "value": 2, "op": "SCMP_CMP_EQ"}},
+	})
+	text, err := json.Marshal(profile)
+	if err != nil {
+		panic(err) // it was decoded
+	}
+	return string(text)
+})
+
+// profileFor is the seccomp profile of a container.
+func profileFor(s Spec) string {
+	if s.Proxy {
+		return proxyProfile()
+	}
+	return seccompProfile
+}
 
 // User is who runs in a container: nobody's number on the host, and no name.
 const User = 65532
@@ -40,6 +69,9 @@ type Spec struct {
 	CPUs int64
 	// Processes bounds processes and threads together.
 	Processes int64
+	// Proxy lets processes make IPv4 sockets, in a network in which there is only
+	// what the container makes itself.
+	Proxy bool
 	// Mounts are files of the host, read-only.
 	Mounts []Mount
 	// Out adds the folder /out, in memory as /tmp is.
@@ -87,7 +119,7 @@ func hardened(s Spec) (*container.Config, *container.HostConfig, *network.Networ
 	no := false
 	host := &container.HostConfig{
 		NetworkMode: network.NetworkNone, ReadonlyRootfs: true, CapDrop: []string{"ALL"},
-		SecurityOpt:   []string{"no-new-privileges:true", "seccomp=" + seccompProfile},
+		SecurityOpt:   []string{"no-new-privileges:true", "seccomp=" + profileFor(s)},
 		IpcMode:       container.IPCModeNone,
 		CgroupnsMode:  container.CgroupnsModePrivate,
 		OomScoreAdj:   900,

@@ -60,6 +60,17 @@ type Proxy struct {
 	running sync.WaitGroup
 }
 
+// ForSession returns the proxy of a session that may reach hosts, nil if there are
+// none. What base says of them does not count.
+func ForSession(hosts []string, base Options) (*Proxy, error) {
+	endpoints, err := ParseEndpoints(hosts)
+	if err != nil || len(endpoints) == 0 {
+		return nil, err
+	}
+	base.Allow = endpoints
+	return New(base), nil
+}
+
 // New returns a proxy. It serves nothing yet.
 func New(options Options) *Proxy {
 	if options.MaxBytes == 0 {

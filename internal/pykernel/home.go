@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rlmhq/rlm/internal/egress"
 	"github.com/rlmhq/rlm/tiers"
 )
 
@@ -41,6 +42,8 @@ type Home struct {
 	Start func(ctx context.Context) (Process, error)
 	// Enforced says how limits are kept.
 	Enforced []tiers.Enforcement
+	// Proxy is the session's way out, nil for none; it ends with the session.
+	Proxy *egress.Proxy
 
 	process Process
 	flags   int // for the next run
@@ -141,6 +144,9 @@ func (h *Home) ended(ctx context.Context, job tiers.Job, code int, err error) (t
 		h.Session.Refuse(tiers.LimitMemory)
 	}
 	r := h.Session.End(code)
+	if h.Proxy != nil {
+		r.Denied = h.Proxy.Denials()
+	}
 	own := int64(0)
 	if err == nil {
 		own = h.remote().Peak()
@@ -291,10 +297,13 @@ func (h *Home) Closed() bool { return h.closed }
 // Close ends the session's process. It is idempotent.
 func (h *Home) Close() error {
 	h.closed = true
-	if h.process == nil {
-		return nil
+	var errs []error
+	if h.process != nil {
+		errs = append(errs, h.process.Close())
+		h.process = nil
 	}
-	p := h.process
-	h.process = nil
-	return p.Close()
+	if h.Proxy != nil {
+		errs = append(errs, h.Proxy.Close())
+	}
+	return errors.Join(errs...)
 }

@@ -38,7 +38,7 @@ func whole() attestation {
 }
 
 func TestEachHoleInTheWallIsSeen(t *testing.T) {
-	if holes := whole().holes(false); len(holes) > 0 {
+	if holes := whole().holes(false, false); len(holes) > 0 {
 		t.Fatalf("a wall that stands has holes: %s", holes)
 	}
 	for want, spoil := range map[string]func(*attestation){
@@ -70,13 +70,13 @@ func TestEachHoleInTheWallIsSeen(t *testing.T) {
 	} {
 		a := whole()
 		spoil(&a)
-		if holes := a.holes(false); !slices.ContainsFunc(holes, func(hole string) bool { return strings.Contains(hole, want) }) {
+		if holes := a.holes(false, false); !slices.ContainsFunc(holes, func(hole string) bool { return strings.Contains(hole, want) }) {
 			t.Errorf("%q is not among %q", want, holes)
 		}
 	}
 	a := whole()
 	a.Status["Seccomp"], a.Refused["inet"] = "0", 0
-	if holes := a.holes(true); len(holes) > 0 {
+	if holes := a.holes(true, false); len(holes) > 0 {
 		t.Errorf("a kernel of its own needs no filter: %s", holes)
 	}
 }
@@ -96,7 +96,7 @@ func FuzzAttestation(f *testing.F) {
 		if err == nil && len(line) > maxAttestation {
 			t.Error("it was too long")
 		}
-		_ = a.holes(len(line)%2 == 0) // must not panic
+		_ = a.holes(len(line)%2 == 0, false) // must not panic
 	})
 }
 

@@ -23,6 +23,7 @@ import (
 
 	"github.com/rlmhq/rlm/images"
 	"github.com/rlmhq/rlm/internal/daemon"
+	"github.com/rlmhq/rlm/internal/egress"
 	"github.com/rlmhq/rlm/tiers"
 )
 
@@ -50,6 +51,7 @@ type Options struct {
 // Tier is CPython in containers.
 type Tier struct {
 	options Options
+	reach   egress.Options // where proxies go; a test can change it
 	docker  *daemon.Client
 	broken  error // why there is no client
 	recipe  images.Recipe
@@ -99,7 +101,7 @@ func (t *Tier) Info() tiers.Info {
 		Languages: []tiers.Language{tiers.Python},
 		Features: []tiers.Feature{
 			tiers.FeatureAsync, tiers.FeatureClasses, tiers.FeatureGenerators, tiers.FeatureDynamic, tiers.FeatureThreads,
-			tiers.FeatureProcesses, tiers.FeatureFiles, tiers.FeatureNative, tiers.FeatureMove, tiers.FeatureHugeContext,
+			tiers.FeatureProcesses, tiers.FeatureSockets, tiers.FeatureFiles, tiers.FeatureNative, tiers.FeatureMove, tiers.FeatureHugeContext,
 		},
 		Modules:   tiers.ModuleSet(t.recipe.Modules...),
 		Isolation: tiers.IsolationContainer,

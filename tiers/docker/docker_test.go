@@ -49,6 +49,8 @@ func TestSuite(t *testing.T) {
 
 func TestHostileHarm(t *testing.T) { tiertest.AttackSessions(t, usual(t, docker.Options{Warm: -1})) }
 
+func TestEgress(t *testing.T) { tiertest.Egress(t, usual(t, docker.Options{Warm: -1})) }
+
 // box returns a sandbox that is closed at the end of the test.
 func box(tb testing.TB, tier tiers.Tier, cfg tiers.Config) tiers.Sandbox {
 	tb.Helper()

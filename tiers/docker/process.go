@@ -7,11 +7,13 @@ import (
 	_ "embed" // the first process
 	"errors"
 	"fmt"
+	"net"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/rlmhq/rlm/internal/daemon"
+	"github.com/rlmhq/rlm/internal/egress"
 	"github.com/rlmhq/rlm/internal/pykernel"
 	"github.com/rlmhq/rlm/tiers"
 )
@@ -39,10 +41,11 @@ func treeMemory(limit int64) int64 { return 2*limit + ownMemory }
 
 // process is a container with the runtime loaded.
 type process struct {
-	box    *daemon.Container
-	remote *pykernel.Remote
-	report report
-	limit  int64 // of the container's memory
+	box      *daemon.Container
+	remote   *pykernel.Remote
+	report   report
+	listener net.Listener // of the way out, nil for none
+	limit    int64        // of the container's memory
 
 	refused uint64 // memory, as the kernel had counted it last
 	ended   int    // processes, by the kernel for memory
@@ -104,6 +107,7 @@ type needs struct {
 	limits tiers.Limits
 	mounts []daemon.Mount
 	out    bool
+	proxy  *egress.Proxy // nil for no way out
 }
 
 // start starts a container and loads the runtime.
@@ -111,6 +115,9 @@ func (t *Tier) start(ctx context.Context, n needs) (*process, error) {
 	setup, err := t.ready(ctx)
 	if err != nil {
 		return nil, err
+	}
+	if n.proxy != nil && setup.facts.GVisor {
+		return nil, reject("a kernel of its own cannot hand a listener over")
 	}
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
@@ -126,11 +133,22 @@ func (t *Tier) start(ctx context.Context, n needs) (*process, error) {
 		Labels: t.labels(), Memory: p.limit, CPUs: t.options.CPUs, Processes: processes, Mounts: n.mounts, Out: n.out,
 		GVisor: setup.facts.GVisor, Systemd: setup.facts.Systemd, AppArmor: setup.facts.AppArmor,
 	}
+	var way *gate
+	if n.proxy != nil {
+		if way, err = newGate(); err != nil {
+			return nil, err
+		}
+		defer func() { _ = way.close() }() // what is left of it is an empty folder
+		way.spec(&spec)
+	}
 	if p.box, err = t.docker.Start(ctx, spec, p.report.write); err != nil {
 		t.leave(spec.Name) // for all we know
 		return nil, err
 	}
 	p.end = sync.OnceValue(func() error {
+		if p.listener != nil {
+			_ = p.listener.Close() // whoever connects is inside, and ends
+		}
 		if p.lost { // the daemon would only be waited for once more
 			t.leave(p.box.ID)
 			t.forget() // so that the next start asks whether it answers
@@ -144,6 +162,12 @@ func (t *Tier) start(ctx context.Context, n needs) (*process, error) {
 		}
 		return err
 	})
+	if way != nil {
+		if p.listener, err = way.listener(ctx); err != nil {
+			return nil, errors.Join(err, p.Close())
+		}
+		n.proxy.Serve(p.listener)
+	}
 	if err = p.load(ctx, setup.facts.GVisor); err == nil {
 		err = t.weigh(ctx, p)
 	}
@@ -151,6 +175,11 @@ func (t *Tier) start(ctx context.Context, n needs) (*process, error) {
 		return nil, errors.Join(err, p.Close())
 	}
 	return p, nil
+}
+
+// reject declines a session that wants a way out.
+func reject(reason string) error {
+	return &tiers.RejectedError{Tier: Name, Missing: string(tiers.FeatureSockets), Effects: tiers.EffectsNeverRan, Reason: reason}
 }
 
 // weigh looks, once for each daemon, whether the kernel has the limits that cannot be
@@ -196,7 +225,7 @@ func (p *process) load(ctx context.Context, ownKernel bool) error {
 	if err != nil {
 		return err
 	}
-	if holes := a.holes(ownKernel); len(holes) > 0 {
+	if holes := a.holes(ownKernel, p.listener != nil); len(holes) > 0 {
 		return fmt.Errorf("the wall of a container is not whole: %s", strings.Join(holes, "; "))
 	}
 	return nil

@@ -2,8 +2,10 @@ package docker
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
+	"github.com/rlmhq/rlm/internal/egress"
 	"github.com/rlmhq/rlm/internal/pykernel"
 	"github.com/rlmhq/rlm/tiers"
 )
@@ -28,13 +30,19 @@ func open(ctx context.Context, t *Tier, cfg tiers.Config) (*sandbox, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := needs{session.Limits(), append(mounts, more...), cfg.Out}
+	reach := t.reach
+	reach.Log = t.options.Log
+	proxy, err := egress.ForSession(cfg.Hosts, reach)
+	if err != nil {
+		return nil, err
+	}
+	n := needs{session.Limits(), append(mounts, more...), cfg.Out, proxy}
 	s := &sandbox{&pykernel.Home{
-		Tier: Name, Lacks: "it runs Python only", Session: session, Enforced: enforcement(session.Limits()),
+		Tier: Name, Lacks: "it runs Python only", Session: session, Proxy: proxy, Enforced: enforcement(session.Limits()),
 		Start: func(ctx context.Context) (pykernel.Process, error) { return t.claim(ctx, n) },
 	}}
 	if err := s.Renew(ctx); err != nil {
-		return nil, err
+		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
 }

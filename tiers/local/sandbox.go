@@ -14,7 +14,6 @@ import (
 type sandbox struct {
 	*pykernel.Home
 	golang *goSession
-	proxy  *egress.Proxy // nil for a session that may reach no host
 }
 
 var (
@@ -27,23 +26,18 @@ func open(ctx context.Context, t *Tier, cfg tiers.Config) (*sandbox, error) {
 	if err != nil {
 		return nil, err
 	}
-	endpoints, err := egress.ParseEndpoints(cfg.Hosts)
+	reach := t.reach
+	reach.Log = t.options.Log
+	proxy, err := egress.ForSession(cfg.Hosts, reach)
 	if err != nil {
 		return nil, err
 	}
 	binds, paths := t.show(cfg.Inputs)
 	session.Show(paths)
-	var proxy *egress.Proxy
-	if len(endpoints) > 0 {
-		reach := t.reach
-		reach.Allow, reach.Log = endpoints, t.options.Log
-		proxy = egress.New(reach)
-	}
 	s := &sandbox{
-		proxy:  proxy,
 		golang: newGoSession(t, cfg),
 		Home: &pykernel.Home{
-			Tier: Name, Lacks: "it runs Python and Go only", Session: session,
+			Tier: Name, Lacks: "it runs Python and Go only", Session: session, Proxy: proxy,
 			Start: func(ctx context.Context) (pykernel.Process, error) {
 				return t.claim(ctx, session.Limits(), binds, proxy)
 			},
@@ -81,11 +75,7 @@ func (s *sandbox) Run(ctx context.Context, job tiers.Job) (tiers.Result, error) 
 	if job.Language == tiers.Go && !s.Closed() {
 		return s.runGo(ctx, job)
 	}
-	r, err := s.Home.Run(ctx, job)
-	if s.proxy != nil {
-		r.Denied = s.proxy.Denials()
-	}
-	return r, err
+	return s.Home.Run(ctx, job)
 }
 
 // Export returns the namespace for another tier.
@@ -105,10 +95,4 @@ func (s *sandbox) Import(ctx context.Context, state tiers.State) (tiers.Report, 
 }
 
 // Close ends the sandbox.
-func (s *sandbox) Close() error {
-	errs := []error{s.golang.close(), s.Home.Close()}
-	if s.proxy != nil {
-		errs = append(errs, s.proxy.Close())
-	}
-	return errors.Join(errs...)
-}
+func (s *sandbox) Close() error { return errors.Join(s.golang.close(), s.Home.Close()) }

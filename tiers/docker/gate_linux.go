@@ -1,0 +1,126 @@
+package docker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/rlmhq/rlm/internal/daemon"
+	"github.com/rlmhq/rlm/internal/egress"
+)
+
+// proxyPort is where a guest finds its proxy, and gateFolder where its first
+// process finds the host, to hand the listener over: see guest.py.
+const (
+	proxyPort  = 3128
+	gateFolder = "/egress"
+)
+
+// gate is where the host waits for the listener of a container: a socket in a
+// folder that only this user can reach on the host. The container sees the inner
+// folder, whose socket everybody may use, and only for as long as it starts.
+type gate struct {
+	outer, inner string
+	socket       *net.UnixListener
+}
+
+func newGate() (*gate, error) {
+	outer, err := os.MkdirTemp("", "rlm-egress-")
+	if err != nil {
+		return nil, fmt.Errorf("cannot make a way out: %w", err)
+	}
+	g := &gate{outer: outer, inner: filepath.Join(outer, "gate")}
+	name := filepath.Join(g.inner, "host")
+	err = os.Mkdir(g.inner, 0o755) //nolint:gosec // the outer folder is closed
+	if err == nil {
+		err = os.Chmod(g.inner, 0o755) //nolint:gosec // whatever the umask is
+	}
+	if err == nil {
+		g.socket, err = net.ListenUnix("unix", &net.UnixAddr{Name: name, Net: "unix"})
+	}
+	if err == nil {
+		err = os.Chmod(name, 0o666) //nolint:gosec // for the container's user
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("cannot make a way out: %w", err), g.close())
+	}
+	return g, nil
+}
+
+// close removes the gate.
+func (g *gate) close() error {
+	if g.socket != nil {
+		_ = g.socket.Close() // nothing was written
+	}
+	return os.RemoveAll(g.outer)
+}
+
+// spec adds to a container what it needs to have a way out.
+func (g *gate) spec(s *daemon.Spec) {
+	s.Proxy = true
+	s.Mounts = append(append([]daemon.Mount(nil), s.Mounts...), daemon.Mount{Source: g.inner, Target: gateFolder})
+	if file := egress.HostCertificates(); file != "" {
+		s.Mounts = append(s.Mounts, daemon.Mount{Source: file, Target: egress.Certificates})
+	}
+	s.Env = append(append([]string(nil), s.Env...), egress.Environment(proxyPort)...)
+	s.Env = append(s.Env, fmt.Sprintf("RLM_EGRESS=%s/host", gateFolder))
+}
+
+// listener waits for the listener in the network of the container.
+func (g *gate) listener(ctx context.Context) (net.Listener, error) {
+	if deadline, ok := ctx.Deadline(); ok {
+		if err := g.socket.SetDeadline(deadline); err != nil {
+			return nil, fmt.Errorf("cannot wait for a container's way out: %w", err)
+		}
+	}
+	stop := context.AfterFunc(ctx, func() { _ = g.socket.SetDeadline(time.Now()) }) // ends the waiting
+	defer stop()
+	conn, err := g.socket.AcceptUnix()
+	if err != nil {
+		return nil, fmt.Errorf("a container does not hand over its way out: %w", errors.Join(err, context.Cause(ctx)))
+	}
+	defer conn.Close()
+	if deadline, ok := ctx.Deadline(); ok {
+		if err := conn.SetDeadline(deadline); err != nil {
+			return nil, fmt.Errorf("cannot wait for a container's way out: %w", err)
+		}
+	}
+	file, err := receiveFile(conn)
+	if err != nil {
+		return nil, fmt.Errorf("cannot take over a container's way out: %w", err)
+	}
+	defer file.Close()
+	listener, err := net.FileListener(file)
+	if err != nil {
+		return nil, fmt.Errorf("cannot take over a container's way out: %w", err)
+	}
+	at, ok := listener.Addr().(*net.TCPAddr)
+	if !ok || !at.IP.IsLoopback() || at.Port != proxyPort {
+		return nil, errors.Join(fmt.Errorf("a container's way out is on %s", listener.Addr()), listener.Close())
+	}
+	return listener, nil
+}
+
+// receiveFile takes the one file that a message brings.
+func receiveFile(conn *net.UnixConn) (*os.File, error) {
+	rights := make([]byte, syscall.CmsgSpace(4))
+	_, n, _, _, err := conn.ReadMsgUnix(make([]byte, 1), rights)
+	if err != nil {
+		return nil, err
+	}
+	messages, err := syscall.ParseSocketControlMessage(rights[:n])
+	if err != nil || len(messages) != 1 {
+		return nil, errors.New("the message brings no file")
+	}
+	fds, err := syscall.ParseUnixRights(&messages[0])
+	if err != nil || len(fds) != 1 {
+		return nil, errors.New("the message brings no file")
+	}
+	syscall.CloseOnExec(fds[0])
+	return os.NewFile(uintptr(fds[0]), "listener"), nil
+}

@@ -1,0 +1,24 @@
+//go:build !linux
+
+package docker
+
+import (
+	"context"
+	"errors"
+	"net"
+
+	"github.com/rlmhq/rlm/internal/daemon"
+)
+
+// gate needs containers on the kernel of this program.
+type gate struct{}
+
+func newGate() (*gate, error) {
+	return nil, reject("containers run on another kernel than this program, which cannot hand a listener over")
+}
+
+func (*gate) close() error      { return nil }
+func (*gate) spec(*daemon.Spec) {}
+func (*gate) listener(context.Context) (net.Listener, error) {
+	return nil, errors.ErrUnsupported
+}
