@@ -10,7 +10,7 @@ import (
 	"github.com/rlmhq/rlm/tiers/tiertest"
 )
 
-func TestHostileHarm(t *testing.T) { tiertest.Harm(t, usual(t)) }
+func TestHostileHarm(t *testing.T) { tiertest.Harm(t, usual(t), 500*time.Millisecond) }
 
 // TestNoProcessOutlivesItsSandbox looks for a daemon after Close.
 func TestNoProcessOutlivesItsSandbox(t *testing.T) {
