@@ -2,11 +2,15 @@ package docker_test
 
 import (
 	"context"
+	"fmt"
 	"os"
+	"strings"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
+	"github.com/rlmhq/rlm/internal/daemon"
 	"github.com/rlmhq/rlm/tiers"
 	"github.com/rlmhq/rlm/tiers/docker"
 	"github.com/rlmhq/rlm/tiers/tiertest"
@@ -17,7 +21,33 @@ func TestMain(m *testing.M) {
 		abandon()
 		return
 	}
-	goleak.VerifyTestMain(m)
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		if left := orphans(); len(left) > 0 && code == 0 {
+			fmt.Println("containers are left after all tests:", left)
+			code = 1
+		}
+		os.Exit(code)
+	}))
+}
+
+// orphans are the containers of this process.
+func orphans() []string {
+	client, err := daemon.New(os.Getenv("DOCKER_HOST"))
+	if err != nil {
+		return nil // there was no daemon to test with
+	}
+	defer func() { _ = client.Close() }() // nothing is left open
+	found, err := client.List(context.Background(), map[string]string{"rlm.tier": docker.Name})
+	if err != nil {
+		return nil // as above
+	}
+	var left []string
+	for _, c := range found {
+		if strings.Contains(c.Labels["rlm.owner"], fmt.Sprintf("/%d/", os.Getpid())) {
+			left = append(left, c.ID)
+		}
+	}
+	return left
 }
 
 // newTier returns a tier that is closed at the end of the test.
@@ -44,10 +74,14 @@ func usual(tb testing.TB, options docker.Options) *docker.Tier {
 }
 
 func TestSuite(t *testing.T) {
-	tiertest.Run(t, usual(t, docker.Options{}), tiertest.Options{})
+	// The huge contexts take hundreds of thousands of requests, each a fifth of a
+	// millisecond here.
+	tiertest.Run(t, usual(t, docker.Options{}), tiertest.Options{Patience: 5 * time.Minute})
 }
 
-func TestHostileHarm(t *testing.T) { tiertest.AttackSessions(t, usual(t, docker.Options{Warm: -1})) }
+func TestHostileHarm(t *testing.T) {
+	tiertest.AttackSessions(t, usual(t, docker.Options{Warm: -1}), 1500*time.Millisecond)
+}
 
 func TestEgress(t *testing.T) { tiertest.Egress(t, usual(t, docker.Options{Warm: -1})) }
 

@@ -177,9 +177,13 @@ func TestDaemonStopsDuringASnippet(t *testing.T) {
 	tier := behind(t, g)
 	b := box(t, tier, tiers.Config{Limits: tiers.Limits{Wall: time.Minute}})
 	run(t, b, "kept = 1")
-	timer := time.AfterFunc(300*time.Millisecond, g.cut)
-	defer timer.Stop()
+	isCut := make(chan struct{})
+	time.AfterFunc(300*time.Millisecond, func() {
+		g.cut()
+		close(isCut)
+	})
 	broke := broken(t, b, "while True: pass")
+	<-isCut
 	if broke.Effects != tiers.EffectsRan || broke.Lost == nil || !slices.Equal(broke.Lost.Snippets, []int{1, 2}) {
 		t.Errorf("%+v", broke)
 	}

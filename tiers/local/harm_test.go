@@ -14,7 +14,7 @@ import (
 	"github.com/rlmhq/rlm/tiers/tiertest"
 )
 
-func TestHostileHarm(t *testing.T) { tiertest.AttackSessions(t, usual(t)) }
+func TestHostileHarm(t *testing.T) { tiertest.AttackSessions(t, usual(t), 500*time.Millisecond) }
 
 // unkept is a session as it would be without what the tier has against harm: no
 // kept copy, no frames that are checked, nobody who stops it. It reads snippets

@@ -55,13 +55,14 @@ var Harming = []struct{ Name, Source string }{
 }
 
 // AttackSessions runs attacks on the session itself, for tiers whose guests are processes of a
-// kernel. Each ends soon, and the session goes on and says what it lost.
-func AttackSessions(t *testing.T, tier tiers.Tier) {
+// kernel. Each ends soon, and the session goes on and says what it lost. Wall is
+// how long a snippet may take.
+func AttackSessions(t *testing.T, tier tiers.Tier, wall time.Duration) {
 	s := &suite{tier: tier, info: tier.Info(), opt: Options{}.withDefaults(), share: share{tests: map[string]struct{}{}}}
 	s.usable(t)
 	for _, a := range Harming {
 		t.Run(a.Name, func(t *testing.T) {
-			b := s.open(t, tiers.Config{Limits: tiers.Limits{Wall: 500 * time.Millisecond, Memory: 256 << 20}})
+			b := s.open(t, tiers.Config{Limits: tiers.Limits{Wall: wall, Memory: 256 << 20}})
 			b.run(t, "kept = 'kept'")
 			begun := time.Now()
 			r := b.run(t, a.Source)

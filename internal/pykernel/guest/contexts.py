@@ -486,13 +486,23 @@ class _Lazy(collections.abc.Sequence):
             start, end, step = key.indices(self.size)
             if step == 1:
                 return self._items(start, max(start, end))
-            return [self[i] for i in range(start, end, step)]
+            return self._stepped(range(start, end, step))
         index = key.__index__()
         if index < 0:
             index += self.size
         if not 0 <= index < self.size:
             raise IndexError("list index out of range")
         return self._items(index, index + 1)[0]
+
+    def _stepped(self, indices):
+        """The items at indices, of which many are asked for at a time."""
+        items, step = [], indices.step
+        at_once = max(1, 4096 // abs(step))
+        for k in range(0, len(indices), at_once):
+            some = indices[k : k + at_once]
+            block = list(self._items(min(some[0], some[-1]), max(some[0], some[-1]) + 1))
+            items += block[::step]
+        return items
 
     def __eq__(self, other):
         if not isinstance(other, (list, tuple, _Lazy)):
