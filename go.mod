@@ -5,7 +5,10 @@ go 1.26
 require (
 	github.com/dustin/go-humanize v1.0.1
 	github.com/go-python/gpython v0.2.0
+	github.com/goccy/go-yaml v1.19.2
 	github.com/klauspost/compress v1.18.1
+	github.com/knadh/koanf/providers/env/v2 v2.0.0
+	github.com/knadh/koanf/v2 v2.4.1
 	github.com/mattn/go-isatty v0.0.20
 	github.com/rogpeppe/go-internal v1.14.1
 	github.com/rs/zerolog v1.35.1
@@ -15,6 +18,13 @@ require (
 	go.uber.org/goleak v1.3.0
 	golang.org/x/sync v0.18.0
 	golang.org/x/sys v0.44.0
+)
+
+require (
+	github.com/go-viper/mapstructure/v2 v2.4.0 // indirect
+	github.com/knadh/koanf/maps v0.1.2 // indirect
+	github.com/mitchellh/copystructure v1.2.0 // indirect
+	github.com/mitchellh/reflectwalk v1.0.2 // indirect
 )
 
 require (
