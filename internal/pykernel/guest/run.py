@@ -23,6 +23,7 @@ from inspect import CO_COROUTINE
 import _rlm
 
 import awaits
+import combinators
 import contexts
 import definitions
 import events
@@ -31,6 +32,7 @@ import hostcall
 import locks
 import missing
 import output
+import queries
 import state
 import wire
 
@@ -74,7 +76,8 @@ def prepare():
         "json": json, "re": re, "math": math, "collections": collections, "itertools": itertools,
         "statistics": statistics, "datetime": datetime.datetime, "timedelta": datetime.timedelta,
         "date": datetime.date, "time": datetime.time, "timezone": datetime.timezone,
-        "answer": {"content": "", "ready": False}, "history": [],
+        "answer": {"content": "", "ready": False}, "history": [], "SubCallError": queries.SubCallError,
+        **combinators.NAMES,
     }
     _globals.update(initial, __builtins__=builtins, __doc__=None)
     finish.initial = dict(initial)
@@ -114,13 +117,15 @@ kernel_modules = []  # filled by the loader
 def _reserve(names):
     _reserved.update(names)
     _host_names.update(n for n, f in names.items() if isinstance(f, hostcall.HostFunction))
+    _host_names.update(combinators.NAMES, ("parallel_map",))  # plain functions that may be awaited
     finish._hidden = frozenset(_reserved) | {_ECHO}
 
 
 def _configure():
     """Asks the host for the session's inputs and functions."""
     config = wire.decode(wire.text("i"))
-    _reserve({f["name"]: hostcall.HostFunction(f["name"], f["doc"]) for f in config["functions"]})
+    _reserve({f["name"]: hostcall.HostFunction(f["name"], f["doc"]) for f in config["functions"]
+              if f["name"] not in combinators.NAMES})
     inputs = [contexts.open_input(i) for i in config["inputs"]]
     names = {f"context_{n}": value for n, value in enumerate(inputs)}
     if inputs:
@@ -203,6 +208,7 @@ def _leave():
         events.calls.drop_all()
     _globals.pop(_ECHO, None)
     _globals.update(_reserved)
+    finish.report()
 
 
 def _execute(source, name):
