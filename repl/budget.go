@@ -145,12 +145,12 @@ func (l *Ledger) Deadline() time.Time { return l.start.Add(l.budget.Wall) }
 // Elapsed is the time since the ledger began.
 func (l *Ledger) Elapsed() time.Duration { return time.Since(l.start) }
 
-// Check returns a [*BudgetError] if need does not fit into what is left, calls in
-// flight counted. It reserves nothing.
+// Check returns a [*BudgetError] if sub-calls that need so much do not fit into
+// what is left, calls in flight counted. It reserves nothing.
 func (l *Ledger) Check(need Spending) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.lacks(l.spent.plus(l.reserved), need)
+	return l.lacks(l.spent.plus(l.reserved).plus(l.heldBack()), need)
 }
 
 // minOutput is how many tokens a reply needs to be of any use.
@@ -159,10 +159,12 @@ const minOutput = 64
 // Reserve sets aside what a call may cost, and waits while only calls in flight
 // stand in the way: they seldom use all that was reserved for them. A need of
 // output tokens shrinks to what is left of them, at least minOutput; Grant says
-// what it became. The error is a [*BudgetError] or the context's.
-func (l *Ledger) Reserve(ctx context.Context, need Spending) (*Reservation, error) {
+// what it became. A call of a snippet leaves the budget's end to the root loop, so
+// that it can finish: sub says that it is one. The error is a [*BudgetError] or the
+// context's.
+func (l *Ledger) Reserve(ctx context.Context, need Spending, sub bool) (*Reservation, error) {
 	for {
-		r, wait, err := l.try(need)
+		r, wait, err := l.try(need, sub)
 		if wait == nil {
 			return r, err
 		}
@@ -175,30 +177,44 @@ func (l *Ledger) Reserve(ctx context.Context, need Spending) (*Reservation, erro
 }
 
 // try reserves, or says what to wait for, or refuses.
-func (l *Ledger) try(need Spending) (*Reservation, chan struct{}, error) {
+func (l *Ledger) try(need Spending, sub bool) (*Reservation, chan struct{}, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.lacks(l.spent.plus(l.reserved), need) == nil {
+	spent := l.spent
+	if sub {
+		spent = spent.plus(l.heldBack())
+	}
+	if l.lacks(spent.plus(l.reserved), need) == nil {
 		l.reserved = l.reserved.plus(need)
 		return &Reservation{ledger: l, Grant: need}, nil, nil
 	}
 	if l.reserved.Calls > 0 {
 		return nil, l.settled, nil
 	}
-	least := l.shrink(need)
-	if err := l.lacks(l.spent, least); err != nil {
+	least := l.shrink(need, spent)
+	if err := l.lacks(spent, least); err != nil {
 		return nil, nil, err
 	}
 	l.reserved = l.reserved.plus(least)
 	return &Reservation{ledger: l, Grant: least}, nil, nil
 }
 
+// heldBack is what sub-calls leave to the root: two calls, and a twentieth of the
+// rest.
+func (l *Ledger) heldBack() Spending {
+	b := l.budget
+	return Spending{
+		Calls: min(2, b.Calls/4), InputTokens: min(b.InputTokens, b.Tokens) / 20,
+		OutputTokens: min(b.OutputTokens, b.Tokens) / 20, USD: b.USD / 20,
+	}
+}
+
 // shrink asks for less output, where that is what does not fit.
-func (l *Ledger) shrink(need Spending) Spending {
-	left := min(l.budget.OutputTokens-l.spent.OutputTokens,
-		l.budget.Tokens-l.spent.InputTokens-l.spent.OutputTokens-need.InputTokens)
-	if need.OutputTokens > 0 && l.budget.USD < l.spent.USD+need.USD {
-		share := (l.budget.USD - l.spent.USD) / need.USD
+func (l *Ledger) shrink(need, spent Spending) Spending {
+	left := min(l.budget.OutputTokens-spent.OutputTokens,
+		l.budget.Tokens-spent.InputTokens-spent.OutputTokens-need.InputTokens)
+	if need.OutputTokens > 0 && l.budget.USD < spent.USD+need.USD {
+		share := (l.budget.USD - spent.USD) / need.USD
 		left = min(left, int64(share*float64(need.OutputTokens)))
 	}
 	if output := max(left, min(need.OutputTokens, minOutput)); output < need.OutputTokens {

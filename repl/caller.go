@@ -107,18 +107,31 @@ func (c *Caller) request(a *Ask, m *llm.Model) llm.Request {
 	return r
 }
 
-// Foresee is what asks are going to use at most, if each is made once.
-func (c *Caller) Foresee(asks []Ask) (Spending, error) {
-	var sum Spending
-	for i := range asks {
-		m, err := c.Models.Resolve(asks[i].Model)
-		if err != nil {
-			return sum, err
-		}
-		r := c.request(&asks[i], &m)
-		sum = sum.plus(cost(&m, &r))
+// predicted is how many tokens a reply has by experience: a word for a yes or a
+// number, some sentences for everything else.
+func predicted(contract *schema.Contract) int {
+	if contract == nil {
+		return 400
 	}
-	return sum, nil
+	var s struct {
+		Type any   `json:"type"`
+		Enum []any `json:"enum"`
+	}
+	if json.Unmarshal(contract.JSONSchema(), &s) == nil && (s.Enum != nil || s.Type == "boolean" || s.Type == "integer" || s.Type == "number") {
+		return 16
+	}
+	return 400
+}
+
+// Foresee is what an ask is going to use by experience, if it is made once.
+func (c *Caller) Foresee(a Ask) (Spending, error) {
+	m, err := c.Models.Resolve(a.Model)
+	if err != nil {
+		return Spending{}, err
+	}
+	r := c.request(&a, &m)
+	r.MaxTokens = min(r.MaxTokens, predicted(a.Schema))
+	return cost(&m, &r), nil
 }
 
 // Complete asks a model once: it reserves what the call may cost, waits for its
@@ -138,7 +151,7 @@ func (c *Caller) Complete(ctx context.Context, a Ask) (llm.Response, error) {
 		return llm.Response{}, err
 	}
 	defer c.Gate.Leave()
-	reserved, err := c.Ledger.Reserve(ctx, need)
+	reserved, err := c.Ledger.Reserve(ctx, need, a.Sub || a.Depth > 0)
 	if err != nil {
 		c.emit(a, Event{Kind: EventRefusal, Error: err.Error()})
 		return llm.Response{}, err
