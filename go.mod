@@ -5,12 +5,14 @@ go 1.26
 require (
 	github.com/dustin/go-humanize v1.0.1
 	github.com/go-python/gpython v0.2.0
+	github.com/goccy/go-yaml v1.19.2
 	github.com/klauspost/compress v1.18.1
 	github.com/mattn/go-isatty v0.0.20
 	github.com/rogpeppe/go-internal v1.14.1
 	github.com/rs/zerolog v1.35.1
 	github.com/spf13/cobra v1.10.2
 	github.com/tetratelabs/wazero v1.12.0
+	github.com/tmaxmax/go-sse v0.11.0
 	github.com/traefik/yaegi v0.16.1
 	go.uber.org/goleak v1.3.0
 	golang.org/x/sync v0.18.0
