@@ -40,29 +40,27 @@ func refusal(err error) []Violation {
 }
 
 // check is Check for a decoded value.
-func (c *Contract) check(n *node) (checked *node, violations []Violation, err error) {
+func (c *Contract) check(n *node) (checked *node, wrong []Violation, err error) {
+	left := maxWork
+	found, err := c.validate(c.root, n, &left)
+	if err != nil || found == nil && !n.hasFraction() {
+		return n, nil, err
+	}
 	k := coercer{c: c, left: maxWork}
-	valid, err := c.validate(c.root, n, &k.left)
-	if err != nil {
-		return nil, nil, err
-	}
-	if valid == nil && !n.hasFraction() {
-		return n, nil, nil
-	}
-	coerced := k.value(n, c.root)
-	if valid == nil && !k.spent() {
-		return coerced, nil, nil
-	}
-	if coerced != n {
-		k.left = max(k.left, maxWork/2)
-		if valid, err = c.validate(c.root, coerced, &k.left); err != nil {
-			return nil, nil, err
+	if coerced := k.value(n, c.root); coerced != n {
+		left = maxWork
+		better, err := c.validate(c.root, coerced, &left)
+		if err != nil || better == nil {
+			return coerced, nil, err
+		}
+		if found != nil { // show what is wrong with the best that can be made of it
+			found = better
 		}
 	}
-	if valid != nil {
-		return nil, c.violations(valid), nil
+	if found != nil {
+		return nil, violations(found), nil
 	}
-	return coerced, nil, nil
+	return n, nil, nil
 }
 
 // hasFraction reports whether a number in the value is written with a fraction
@@ -87,7 +85,7 @@ func (n *node) hasFraction() bool {
 // validate applies one schema and charges the work to an account. It returns
 // what the library found, nil if the value is valid.
 func (c *Contract) validate(s *jsonschema.Schema, n *node, left *int) (found *jsonschema.ValidationError, err error) {
-	if *left -= c.cost(s, n); *left <= 0 {
+	if *left -= c.cost(s, n); *left < 0 {
 		return nil, errWork
 	}
 	defer func() {

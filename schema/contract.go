@@ -3,6 +3,7 @@ package schema
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"regexp/syntax"
 	"slices"
@@ -64,6 +65,9 @@ func (c *Contract) compile() (root *jsonschema.Schema, err error) {
 	compiler := jsonschema.NewCompiler()
 	compiler.DefaultDraft(jsonschema.Draft2020)
 	compiler.AssertFormat()
+	for _, format := range formats {
+		compiler.RegisterFormat(format)
+	}
 	compiler.UseLoader(refuser{})
 	compiler.UseRegexpEngine(c.regexps())
 	if err := compiler.AddResource(base, c.document.plain); err != nil {
@@ -76,11 +80,18 @@ func (c *Contract) compile() (root *jsonschema.Schema, err error) {
 	return root, nil
 }
 
-// plainError keeps the length of the library's messages in bounds, and leaves
-// out the address that only we know.
+// plainError says what the library found in our words: without the address that
+// only we know, and not longer than a model reads.
 func plainError(err error) error {
+	var wrong *jsonschema.SchemaValidationError
+	var found *jsonschema.ValidationError
+	if errors.As(err, &wrong) && errors.As(wrong.Err, &found) {
+		if all := violations(found); len(all) > 0 {
+			return fmt.Errorf("it is no JSON Schema: %s", all[0])
+		}
+	}
 	text := strings.ReplaceAll(err.Error(), base, "")
-	return fmt.Errorf("%s", clip(text, 600)) //nolint:err113 // a copy of the text, without what it wraps
+	return errors.New(clip(text, 600))
 }
 
 // refuser is the loader of documents: there are none.
@@ -142,7 +153,7 @@ func checkAnchors(n *node, seen map[string]bool, top bool) error {
 	for i, key := range n.keys {
 		kid := n.kids[i]
 		if kid.kind == textKind && key == "$schema" && !top {
-			return fmt.Errorf("\"$schema\" may stand at the top only")
+			return errors.New("\"$schema\" may stand at the top only")
 		}
 		if kid.kind == textKind && key == "$dynamicAnchor" {
 			if seen[kid.text] {

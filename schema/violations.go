@@ -42,7 +42,7 @@ type problem struct {
 }
 
 // violations lists what the library found.
-func (c *Contract) violations(found *jsonschema.ValidationError) []Violation {
+func violations(found *jsonschema.ValidationError) []Violation {
 	problems := flatten(found)
 	slices.SortStableFunc(problems, compareProblems)
 	problems = slices.CompactFunc(problems, func(a, b problem) bool { return compareProblems(a, b) == 0 })
@@ -122,8 +122,44 @@ func flatten(e *jsonschema.ValidationError) []problem {
 	case *fault.Pattern:
 		return at("must match the pattern %s, is %s", k.Want, show(k.Got))
 	default:
-		return at("%s", e.ErrorKind.LocalizedString(english))
+		return at("%s", limit(e.ErrorKind))
 	}
+}
+
+// limit says which bound a value breaks.
+func limit(k jsonschema.ErrorKind) string {
+	count := func(word string, want, got int, what string) string {
+		return fmt.Sprintf("must have %s %d %s, has %d", word, want, what, got)
+	}
+	switch k := k.(type) {
+	case *fault.MinItems:
+		return count("at least", k.Want, k.Got, "items")
+	case *fault.MaxItems:
+		return count("at most", k.Want, k.Got, "items")
+	case *fault.MinLength:
+		return count("at least", k.Want, k.Got, "characters")
+	case *fault.MaxLength:
+		return count("at most", k.Want, k.Got, "characters")
+	case *fault.MinProperties:
+		return count("at least", k.Want, k.Got, "members")
+	case *fault.MaxProperties:
+		return count("at most", k.Want, k.Got, "members")
+	case *fault.Minimum:
+		return "must be at least " + decimal(k.Want) + ", is " + decimal(k.Got)
+	case *fault.Maximum:
+		return "must be at most " + decimal(k.Want) + ", is " + decimal(k.Got)
+	case *fault.ExclusiveMinimum:
+		return "must be greater than " + decimal(k.Want) + ", is " + decimal(k.Got)
+	case *fault.ExclusiveMaximum:
+		return "must be less than " + decimal(k.Want) + ", is " + decimal(k.Got)
+	case *fault.MultipleOf:
+		return "must be a multiple of " + decimal(k.Want) + ", is " + decimal(k.Got)
+	case *fault.UniqueItems:
+		return fmt.Sprintf("the items %d and %d are the same, each may be there once", k.Duplicates[0], k.Duplicates[1])
+	case *fault.Not:
+		return "must not be what the schema excludes by \"not\""
+	}
+	return k.LocalizedString(english)
 }
 
 var english = message.NewPrinter(language.English)

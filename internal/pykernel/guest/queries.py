@@ -8,7 +8,7 @@ error object; sequences of any kind go out as lists.
 
 import json
 
-import contracts
+import lazy
 
 _SCHEMAS = ("schema", "output_type", "output_schema", "response_format", "response_model")
 _LISTS = ("prompts", "calls", "queries", "items")
@@ -46,18 +46,26 @@ class Prediction(dict):
             raise AttributeError(f"the prediction has no field {name!r}, only {', '.join(self)}") from None
 
 
+# What can be no type is told by a look, without the module that knows types.
+_PLAIN = (str, int, float, bool, list, dict, tuple, type(None))
+
+
 def take_type(args, kwargs):
-    """Cuts a type out of the arguments, such as bool or a class: (args, kwargs, what
+    """Cuts a schema out of the arguments, such as bool or a class: (args, kwargs, what
     makes its instance of an answer). The last is None without one."""
     for name in _SCHEMAS:
-        if name in kwargs and contracts.is_type(kwargs[name]):
-            text, rebuild = contracts.to_schema(kwargs[name])
-            return args, {**{k: v for k, v in kwargs.items() if k != name}, "schema": json.loads(text)}, rebuild
+        if kwargs.get(name) is not None:
+            rest = {k: v for k, v in kwargs.items() if k != name}
+            return _typed(args, rest, kwargs[name])
     for i, value in enumerate(args):
-        if i and contracts.is_type(value):
-            text, rebuild = contracts.to_schema(value)
-            return args[:i] + args[i + 1:], {**kwargs, "schema": json.loads(text)}, rebuild
+        if i and type(value) not in _PLAIN and lazy.load("contracts").is_type(value):
+            return _typed(args[:i] + args[i + 1:], kwargs, value)
     return args, kwargs, None
+
+
+def _typed(args, kwargs, kind):
+    text, rebuild = lazy.load("contracts").to_schema(kind)
+    return args, {**kwargs, "schema": json.loads(text)}, rebuild
 
 
 def single(args, kwargs):

@@ -32,6 +32,7 @@ import hostcall
 import locks
 import missing
 import output
+import pydantics
 import queries
 import state
 import wire
@@ -70,6 +71,7 @@ def prepare():
     awaits.install()
     locks.install()
     output.install()
+    pydantics.install()
     missing.install()
     asyncio.run = _nested_run
     initial = {
@@ -107,11 +109,11 @@ def _wrap_kernel_builtins():
     module must not take the kernel along."""
     own = types.ModuleType("builtins")
     own.__dict__.update(_stock_builtins)
-    for module in kernel_modules:
+    for module in kernel_modules.values():
         module.__dict__["__builtins__"] = own.__dict__
 
 
-kernel_modules = []  # filled by the loader
+kernel_modules = {}  # set by the loader
 
 
 def _reserve(names):
