@@ -16,7 +16,8 @@ type TextFinal struct {
 }
 
 // finalAt begins an answer in text; marks of emphasis may stand around the name.
-var finalAt = regexp.MustCompile("(?m)^[ \t]*[*_`]{0,3}(FINAL_VAR|FINAL|SUBMIT)[*_`]{0,3}\\(")
+// What is indented like code is code.
+var finalAt = regexp.MustCompile("(?m)^ {0,3}[*_`]{0,3}(FINAL_VAR|FINAL|SUBMIT)[*_`]{0,3}\\(")
 
 // textFinal returns the last answer in text: a model that gives two means the
 // second.

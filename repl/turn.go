@@ -124,7 +124,7 @@ func (t *Turn) Told(ctx context.Context, s *Session, o FeedbackOptions) (string,
 // TextOf is an answer as text: a string as it is, anything else as JSON.
 func TextOf(value json.RawMessage) string {
 	var s string
-	if json.Unmarshal(value, &s) == nil {
+	if len(value) > 0 && value[0] == '"' && json.Unmarshal(value, &s) == nil {
 		return s
 	}
 	return string(value)

@@ -54,6 +54,8 @@ type models struct {
 	sub      func(r llm.Request) (llm.Response, error)
 	facts    llm.Facts
 	complete func(ctx context.Context, r llm.Request) (llm.Response, error)
+	// byPurpose may answer before the script; it is called with mu held.
+	byPurpose func(r llm.Request) (llm.Response, bool)
 }
 
 func (m *models) Resolve(name string) (llm.Model, error) {
@@ -83,6 +85,11 @@ func (m *models) reply(r llm.Request) (llm.Response, error) {
 		return m.sub(r)
 	}
 	defer m.mu.Unlock()
+	if m.byPurpose != nil {
+		if response, ok := m.byPurpose(r); ok {
+			return response, nil
+		}
+	}
 	m.requests = append(m.requests, r)
 	if len(m.script) == 0 {
 		return llm.Response{}, &llm.Error{Kind: llm.ErrNoReply, Model: r.Model}
