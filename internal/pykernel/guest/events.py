@@ -37,13 +37,16 @@ class _Calls:
             future = self.futures.pop(number, None)
             if future is None or future.done():
                 continue
-            if ok:
-                future.set_result(value)
-            else:
+            if not ok:
                 future.set_exception(wire.HostError(value))
+                continue
+            try:
+                future.set_result(value if future.receive is None else future.receive(value))
+            except Exception as error:  # of the snippet's own class
+                future.set_exception(error)
 
     def start(self, future, function, args, kwargs):
-        number = function.start(args, kwargs)
+        number, future.receive = function.start(args, kwargs)
         self.futures[number] = future
         future.add_done_callback(lambda f: self._forget(number, f))
         return future

@@ -50,23 +50,28 @@ class HostLoop(asyncio.SelectorEventLoop):
     def host_call(self, function, args, kwargs):
         future = self.create_future()
 
-        def answered(failed, data):
-            self.call_soon_threadsafe(self._settle, future, failed, data)
+        request, receive = function.request(args, kwargs)
 
-        number = _rlm.post(b"c" + function._request(args, kwargs).encode("utf-8", "replace"), answered)
+        def answered(failed, data):
+            self.call_soon_threadsafe(self._settle, future, receive, failed, data)
+
+        number = _rlm.post(b"c" + request.encode("utf-8", "replace"), answered)
         calls.futures[number] = future
         future.add_done_callback(lambda f: self._forget(number, f))
         return future
 
     @staticmethod
-    def _settle(future, failed, data):
+    def _settle(future, receive, failed, data):
         if future.done():
             return
         text = data.decode("utf-8", "surrogateescape")
-        if failed:
-            future.set_exception(wire.HostError(text))
-        else:
-            future.set_result(wire.decode(text))
+        try:
+            if failed:
+                raise wire.HostError(text)
+            value = wire.decode(text)
+            future.set_result(value if receive is None else receive(value))
+        except Exception as error:  # the host's, or one of the snippet's own class
+            future.set_exception(error)
 
     @staticmethod
     def _forget(number, future):
