@@ -10,6 +10,7 @@ require (
 	github.com/knadh/koanf/providers/env/v2 v2.0.0
 	github.com/knadh/koanf/v2 v2.4.1
 	github.com/mattn/go-isatty v0.0.20
+	github.com/peterh/liner v1.2.2
 	github.com/rogpeppe/go-internal v1.14.1
 	github.com/rs/zerolog v1.35.1
 	github.com/santhosh-tekuri/jsonschema/v6 v6.0.3
@@ -20,14 +21,17 @@ require (
 	go.uber.org/goleak v1.3.0
 	golang.org/x/sync v0.18.0
 	golang.org/x/sys v0.44.0
+	golang.org/x/term v0.37.0
 	golang.org/x/text v0.14.0
 )
 
 require (
 	github.com/go-viper/mapstructure/v2 v2.4.0 // indirect
 	github.com/knadh/koanf/maps v0.1.2 // indirect
+	github.com/mattn/go-runewidth v0.0.13 // indirect
 	github.com/mitchellh/copystructure v1.2.0 // indirect
 	github.com/mitchellh/reflectwalk v1.0.2 // indirect
+	github.com/rivo/uniseg v0.3.4 // indirect
 )
 
 require (

@@ -324,11 +324,21 @@ func readFlags(flags *pflag.FlagSet) layer {
 	return l
 }
 
-// AddFlags gives a command the flags of some groups. What they are given is
+// In picks the settings of some groups.
+func In(groups ...Group) func(Setting) bool {
+	return func(s Setting) bool { return slices.Contains(groups, s.Group) }
+}
+
+// Named picks some settings.
+func Named(keys ...string) func(Setting) bool {
+	return func(s Setting) bool { return slices.Contains(keys, s.Key) }
+}
+
+// AddFlags gives a command the flags of some settings. What they are given is
 // checked at once, and taken by Load.
-func AddFlags(flags *pflag.FlagSet, groups ...Group) {
+func AddFlags(flags *pflag.FlagSet, pick func(Setting) bool) {
 	for _, s := range Settings(&Config{}) {
-		if s.NoFlag || !slices.Contains(groups, s.Group) {
+		if s.NoFlag || !pick(s) {
 			continue
 		}
 		if err := s.Value.Set(s.Default); err != nil {

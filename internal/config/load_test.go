@@ -25,7 +25,7 @@ func load(t *testing.T, content string, environ []string, args ...string) (*Load
 		}
 	}
 	s.Flags = pflag.NewFlagSet("test", pflag.ContinueOnError)
-	AddFlags(s.Flags, Sandbox, Models, Run, Triggers, Program)
+	AddFlags(s.Flags, func(Setting) bool { return true })
 	if err := s.Flags.Parse(args); err != nil {
 		return nil, err
 	}

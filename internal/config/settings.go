@@ -43,7 +43,8 @@ type Group string
 
 // The groups, in the order of the manual.
 const (
-	Sandbox  Group = "sandbox"
+	Routing  Group = "routing"
+	Limits   Group = "limits"
 	Models   Group = "models"
 	Run      Group = "run"
 	Triggers Group = "triggers"
@@ -81,17 +82,17 @@ var providers = []string{"anthropic", "azure", "litellm", "ollama", "openai", "o
 
 // Settings is the table of all settings, bound to the fields of c.
 func Settings(c *Config) []Setting {
-	table := []Setting{
-		{Key: "tier", Value: text{&c.Tier}, Default: "auto", Doc: "where code runs: auto, or one of `rlm tiers`"},
-		{Key: "min_isolation", Value: choice{&c.MinIsolation, []string{"none", "process", "container", "wasm", "kernel"}}, Default: "none", Doc: "weakest wall to accept: none, process, container, wasm, kernel"},
-		{Key: "allow_local", Value: toggle{&c.AllowLocal}, Default: "false", Doc: "also use tier local: this host's Python in a jail"},
-		{Key: "python", Value: text{&c.Python}, Doc: "the Python of tier local, a path or a name (default python3)"},
-		{Key: "timeout", Value: span{&c.Timeout}, Default: "30s", Doc: "time each snippet may take; waiting for host calls is free"},
-		{Key: "memory", Value: size{&c.Memory}, Default: "512MiB", Doc: "memory of a sandbox"},
-		{Key: "max_output", Value: size{&c.MaxOutput}, Doc: "bytes of output kept of each snippet (default 20000, in runs 1MiB)"},
-		{Key: "fuel", Value: whole{&c.Fuel, 0, 1 << 62}, Default: "0", Doc: "work each snippet may do, as --json counts it; 0 for no such bound"},
-		{Key: "deterministic", Value: toggle{&c.Deterministic}, Default: "false", Doc: "fixed clock and randomness in snippets: the same result in every run"},
-		{Key: "cache_dir", Value: text{&c.CacheDir}, Doc: "where compiled code is kept, none for nowhere (default: the user's cache directory)"},
+	return []Setting{
+		{Key: "tier", Group: Routing, Value: text{&c.Tier}, Default: "auto", Doc: "where code runs: auto, or one of `rlm tiers`"},
+		{Key: "min_isolation", Group: Routing, Value: choice{&c.MinIsolation, []string{"none", "process", "container", "wasm", "kernel"}}, Default: "none", Doc: "weakest wall to accept: none, process, container, wasm, kernel"},
+		{Key: "allow_local", Group: Routing, Value: toggle{&c.AllowLocal}, Default: "false", Doc: "also use tier local: this host's Python in a jail"},
+		{Key: "python", Group: Routing, Value: text{&c.Python}, Doc: "the Python of tier local, a path or a name (default python3)"},
+		{Key: "cache_dir", Group: Routing, Value: text{&c.CacheDir}, Doc: "where compiled code is kept, none for nowhere (default: the user's cache directory)"},
+		{Key: "timeout", Group: Limits, Value: span{&c.Timeout}, Default: "30s", Doc: "time each snippet may take; waiting for host calls is free"},
+		{Key: "memory", Group: Limits, Value: size{&c.Memory}, Default: "512MiB", Doc: "memory of a sandbox"},
+		{Key: "max_output", Group: Limits, Value: size{&c.MaxOutput}, Doc: "bytes of output kept of each snippet (default 20000, in runs 1MiB)"},
+		{Key: "fuel", Group: Limits, Value: whole{&c.Fuel, 0, 1 << 62}, Default: "0", Doc: "work each snippet may do, as --json counts it; 0 for no such bound"},
+		{Key: "deterministic", Group: Limits, Value: toggle{&c.Deterministic}, Default: "false", Doc: "fixed clock and randomness in snippets: the same result in every run"},
 
 		{Key: "model", Group: Models, Value: text{&c.Model}, Doc: "the root loop's model, as provider/name"},
 		{Key: "sub_model", Group: Models, Value: text{&c.SubModel}, Doc: "the model of sub-loops and of snippets' calls (default: model)"},
@@ -138,12 +139,6 @@ func Settings(c *Config) []Setting {
 
 		{Key: "log_level", Group: Program, Value: choice{&c.LogLevel, []string{"trace", "debug", "info", "warn", "error"}}, Default: "warn", Doc: "how much to log on stderr: trace, debug, info, warn, error"},
 	}
-	for i := range table {
-		if table[i].Group == "" {
-			table[i].Group = Sandbox
-		}
-	}
-	return table
 }
 
 // keys are the names of a table's settings.
