@@ -59,7 +59,8 @@ func (e *Engine) Interactive(ctx context.Context, task Task) (*Interactive, erro
 
 // open makes the session's runner, with a host that a run can take over.
 func (i *Interactive) open(ctx context.Context, cfg tiers.Config) (*router.Runner, error) {
-	i.host.now.Store(&cfg.Host)
+	person := cfg.Host
+	i.host.now.Store(&person)
 	cfg.Host = i.host
 	var err error
 	i.runner, err = i.engine.Opener(i.task.Policy)(ctx, cfg)

@@ -363,7 +363,7 @@ func limitHint(r tiers.Result, c *config.Loaded) string {
 	case tiers.LimitWall, tiers.LimitActive:
 		return fmt.Sprintf(" (the snippet took longer than %v; raise --timeout)", c.Timeout)
 	case tiers.LimitMemory:
-		return fmt.Sprintf(" (the snippet needed more than %s; raise --memory)", humanize.IBytes(uint64(c.Memory)))
+		return fmt.Sprintf(" (the snippet needed more than %s; raise --memory)", c.Text("memory"))
 	case tiers.LimitOutput:
 		return fmt.Sprintf(" (%s bytes more were written and dropped; raise --max-output)", humanize.Comma(r.Dropped))
 	case tiers.LimitFuel:

@@ -10,6 +10,7 @@ import (
 	"github.com/mattn/go-isatty"
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/rlmhq/rlm/internal/config"
 	"github.com/rlmhq/rlm/tiers"
@@ -111,11 +112,23 @@ func newRoot(e *env) *cobra.Command {
 			return nil
 		},
 	}
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return flagError(err) })
 	flags := root.PersistentFlags()
 	flags.StringVar(&file, "config", "", "the configuration file, none for none (default: config.yaml in rlm of the user's configuration directory)")
 	config.AddFlags(flags, config.In(config.Program))
 	root.AddCommand(newRun(e), newExec(e), newRepl(e), newHook(e), newTrace(e), newExplain(e), newTiers(e), newDoctor(e), newConfig(e))
 	return root
+}
+
+// flagError says of a setting's flag what the setting says of the value.
+func flagError(err error) error {
+	var invalid *pflag.InvalidValueError
+	if errors.As(err, &invalid) {
+		if _, ours := invalid.GetFlag().Value.(config.Value); ours {
+			return fmt.Errorf("--%s %w", invalid.GetFlag().Name, invalid.Unwrap())
+		}
+	}
+	return err
 }
 
 var levels = map[string]zerolog.Level{

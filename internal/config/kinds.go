@@ -110,10 +110,14 @@ func trimSpan(text string) string {
 const maxSize = 1 << 50
 
 // size is a number of bytes above zero. Empty leaves it to the command.
-type size struct{ to *int64 }
+type size struct {
+	to *int64
+	// optional sizes may be empty.
+	optional bool
+}
 
 func (s size) Set(text string) error {
-	if text == "" {
+	if text == "" && s.optional {
 		*s.to = 0
 		return nil
 	}

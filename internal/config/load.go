@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/knadh/koanf/providers/env/v2"
 	"github.com/knadh/koanf/v2"
@@ -185,6 +186,9 @@ type Loaded struct {
 // From says where the value of a setting came from.
 func (l *Loaded) From(key string) Origin { return l.origins[key] }
 
+// Text is a setting's value in force, as it may be shown.
+func (l *Loaded) Text(key string) string { return find(Settings(&l.Config), key).Value.String() }
+
 // Load puts all sources over one another. The error names every mistake, each
 // with its place.
 func Load(s Sources) (*Loaded, error) {
@@ -241,7 +245,7 @@ func (s Sources) readFile() (path string, l layer, err error) {
 		if s.UserFile == "" {
 			return "", layer{}, nil
 		}
-		if _, err := os.Stat(s.UserFile); errors.Is(err, os.ErrNotExist) {
+		if _, err := os.Stat(s.UserFile); errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 			return "", layer{}, nil
 		}
 		path = s.UserFile
