@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/rlmhq/rlm/tiers"
 )
@@ -31,7 +32,8 @@ func (p protocol) rlmBatch(ctx context.Context, call tiers.Call) (tiers.Value, e
 func (p protocol) batch(call tiers.Call, params ...string) ([]Query, error) {
 	if len(call.Args) > 1 && len(call.Args[1]) > 0 && call.Args[1][0] == '[' {
 		call.Named = with(call.Named, "contexts", call.Args[1])
-		call.Args = []tiers.Value{call.Args[0]}
+		call.Args = slices.Clone(call.Args)
+		call.Args[1] = tiers.Value("null")
 	}
 	a, err := accept(call, params...)
 	if err != nil {

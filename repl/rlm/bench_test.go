@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rlmhq/rlm/repl"
 	"github.com/rlmhq/rlm/repl/llm"
 	"github.com/rlmhq/rlm/repl/llm/llmtest"
 	"github.com/rlmhq/rlm/repl/llm/providers"
@@ -45,13 +46,19 @@ func BenchmarkSubCalls(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed())/float64(b.N)/float64(ideal), "ideal")
 }
 
-// BenchmarkTurn is what a turn takes beside model and snippet: both do nothing.
+// BenchmarkTurn is what a turn takes beside model and snippet: extraction, keeping
+// the output, feedback, messages.
 func BenchmarkTurn(b *testing.B) {
 	const turns = 50
 	m := &models{}
 	cfg := config(m, text("input"))
 	cfg.MaxTurns = turns + 1
-	var snippets time.Duration
+	var overhead time.Duration
+	cfg.Progress = func(e repl.Event) {
+		if e.Kind == repl.EventSnippet {
+			overhead -= e.Elapsed
+		}
+	}
 	for b.Loop() {
 		m.script, m.requests = nil, nil
 		for i := range turns {
@@ -62,9 +69,9 @@ func BenchmarkTurn(b *testing.B) {
 		if err != nil || outcome.Turns != turns+1 {
 			b.Fatalf("%+v %v", outcome, err)
 		}
-		snippets += outcome.Elapsed
+		overhead += outcome.Elapsed
 	}
-	b.ReportMetric(float64(snippets)/float64(b.N)/turns/1e6, "ms/turn")
+	b.ReportMetric(float64(overhead)/float64(b.N)/turns/1e6, "ms/turn")
 }
 
 // BenchmarkSubLoop is what starting a sub-loop takes: session, contract, prompt, and
