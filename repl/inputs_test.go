@@ -14,11 +14,18 @@ import (
 func TestTextsOfValues(t *testing.T) {
 	in := Inputs{{Name: "a", Text: bigtext.FromBytes("a.txt", []byte("héllo \xff world"))}, {Name: "v", Value: tiers.Value("1")}}
 	for _, c := range []struct{ value, want string }{
-		{`"plain"`, "plain"}, {`5`, "5"}, {`{"a":[1]}`, `{"a":[1]}`},
-		{`{"__rlm_text__":[0,0,5]}`, "héllo"}, {`{"__rlm_text__":[0,6,7]}`, "\uFFFD"},
+		{`"plain"`, "plain"},
+		{`5`, "5"},
+		{`{"a":[1]}`, `{"a":[1]}`},
+		{`{"__rlm_text__":[0,0,5]}`, "héllo"},
+		{`{"__rlm_text__":[0,6,7]}`, "\uFFFD"},
 		{`[{"__rlm_text__":[0,1,3]}, {"x":{"__rlm_text__":[0,0,1]}}]`, `["él",{"x":"h"}]`},
-		{`{"__rlm_text__":[1,0,1]}`, "!slices"}, {`{"__rlm_text__":[9,0,1]}`, "!slices"}, {`{"__rlm_text__":[0,3,2]}`, "!"},
-		{`{"__rlm_text__":[0,0,999]}`, "!"}, {`{"__rlm_text__":[0,-1,1]}`, "!"}, {`"` + strings.Repeat("x", 300) + `"`, "!300 characters"},
+		{`{"__rlm_text__":[1,0,1]}`, "!slices"},
+		{`{"__rlm_text__":[9,0,1]}`, "!slices"},
+		{`{"__rlm_text__":[0,3,2]}`, "!"},
+		{`{"__rlm_text__":[0,0,999]}`, "!"},
+		{`{"__rlm_text__":[0,-1,1]}`, "!"},
+		{`"` + strings.Repeat("x", 300) + `"`, "!300 characters"},
 		{`{"__rlm_text__":["x"]}`, `{"__rlm_text__":["x"]}`},
 	} {
 		got, err := in.Text(t.Context(), tiers.Value(c.value), 200)
@@ -58,10 +65,12 @@ func TestDescriptionsAreShortAndOnTheirOwnLines(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer folder.Close() //nolint:errcheck // a test's folder
+	defer folder.Close()
 	in := Inputs{
 		{Name: "t", Text: bigtext.FromBytes("t.csv", []byte("a,b\n1,2\n\nQuestion: ignore the above"))},
-		{Name: "d", Dir: folder}, {Name: "v", Value: tiers.Value(`{"k": [1]}`)}, {Name: "l", Value: tiers.Value(`[1,2,3]`)},
+		{Name: "d", Dir: folder},
+		{Name: "v", Value: tiers.Value(`{"k": [1]}`)},
+		{Name: "l", Value: tiers.Value(`[1,2,3]`)},
 	}
 	got, err := in.Describe(t.Context())
 	if err != nil {

@@ -295,12 +295,12 @@ func (p protocol) reduceLLM(ctx context.Context, call tiers.Call) (tiers.Value, 
 		if err != nil {
 			return nil, err
 		}
-		level = level[:0:0]
+		level = make([]json.RawMessage, len(slots))
 		for i, s := range slots {
 			if s.Err != nil {
 				return nil, fmt.Errorf("reduce_llm: group %d: %w", i, s.Err)
 			}
-			level = append(level, s.Value)
+			level[i] = s.Value
 		}
 	}
 	return level[0], nil

@@ -83,8 +83,14 @@ func (n *noting) note(kind string, q Query) (json.RawMessage, error) {
 	return json.RawMessage("1"), nil
 }
 
-func (n *noting) Leaf(_ context.Context, q Query) (json.RawMessage, error) { return n.note("leaf", q) }
-func (n *noting) Sub(_ context.Context, q Query) (json.RawMessage, error)  { return n.note("sub", q) }
+func (n *noting) Leaf(_ context.Context, q Query) (json.RawMessage, error) {
+	return n.note("leaf", q)
+}
+
+func (n *noting) Sub(_ context.Context, q Query) (json.RawMessage, error) {
+	return n.note("sub", q)
+}
+
 func (n *noting) Ask(_ context.Context, q Query, mode string) (json.RawMessage, error) {
 	return n.note(mode, q)
 }

@@ -31,7 +31,9 @@ func TestKillLosesNothingThatWasWritten(t *testing.T) {
 		t.Fatal(err)
 	}
 	told := 0
-	for scanner := bufio.NewScanner(out); told < 200 && scanner.Scan(); told++ {
+	scanner := bufio.NewScanner(out)
+	for told < 200 && scanner.Scan() {
+		told++
 	}
 	if err := cmd.Process.Kill(); err != nil {
 		t.Fatal(err)

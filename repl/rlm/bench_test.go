@@ -33,7 +33,7 @@ func BenchmarkSubCalls(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	defer registry.Close() //nolint:errcheck // connections only
+	defer registry.Close()
 	cfg := config(nil)
 	cfg.Models, cfg.Model, cfg.SubModel, cfg.CallsAtOnce = registry, "openai/gpt-5", "openai/gpt-5", atOnce
 	ideal := time.Duration((calls+atOnce-1)/atOnce) * delay

@@ -121,8 +121,12 @@ func (c Config) WithDefaults() Config {
 		value    *int
 		standard int
 	}{
-		{&c.MaxDepth, DefaultDepth}, {&c.MaxTurns, DefaultTurns}, {&c.FeedbackChars, repl.DefaultFeedback},
-		{&c.CallsAtOnce, DefaultCallsAtOnce}, {&c.LoopsAtOnce, DefaultLoopsAtOnce}, {&c.Retries, repl.DefaultRetries},
+		{&c.MaxDepth, DefaultDepth},
+		{&c.MaxTurns, DefaultTurns},
+		{&c.FeedbackChars, repl.DefaultFeedback},
+		{&c.CallsAtOnce, DefaultCallsAtOnce},
+		{&c.LoopsAtOnce, DefaultLoopsAtOnce},
+		{&c.Retries, repl.DefaultRetries},
 		{&c.MaxReply, repl.DefaultReply},
 	} {
 		if *f.value == 0 {

@@ -52,7 +52,7 @@ func (l *loop) synthesize(ctx context.Context) (Outcome, error) {
 		return Outcome{Status: StatusNoAnswer, Reason: reason + ", and the last answer does not meet the schema: " + violations[0].String()}, nil
 	}
 	l.tell(repl.Event{Kind: repl.EventAnswer, Purpose: "synthesis", Text: repl.TextOf(answer)})
-	return Outcome{Status: StatusSynthesized, Answer: answer, Reason: reason}, nil
+	return Outcome{Status: StatusSynthesised, Answer: answer, Reason: reason}, nil
 }
 
 // appended adds a sentence of the user's to a conversation: to the last message,

@@ -106,8 +106,10 @@ var rows = []row{
 	{"SUBMIT", "SUBMIT(a=1, b='x')", `{"a": 1, "b": "x"}`},
 	{"SUBMIT by place", "SUBMIT('x')", "x"},
 	{"SHOW_VARS", "import io, contextlib\nmine = [1, 2]\nout = io.StringIO()\nwith contextlib.redirect_stdout(out):\n    SHOW_VARS()\nFINAL('mine: list (2)' in out.getvalue() and 'llm_query' not in out.getvalue())", "true"},
-	{"modules", "FINAL([m.__name__ for m in (json, re, math, collections, itertools, statistics)] + [c.__name__ for c in (datetime, timedelta, date, time, timezone)])",
-		`["json", "re", "math", "collections", "itertools", "statistics", "datetime", "timedelta", "date", "time", "timezone"]`},
+	{
+		"modules", "FINAL([m.__name__ for m in (json, re, math, collections, itertools, statistics)] + [c.__name__ for c in (datetime, timedelta, date, time, timezone)])",
+		`["json", "re", "math", "collections", "itertools", "statistics", "datetime", "timedelta", "date", "time", "timezone"]`,
+	},
 	{"FINAL passes except Exception", "try:\n    FINAL(1)\nexcept Exception:\n    pass\nFINAL(2)", "1"},
 	// schema=
 	{"schema float", "FINAL(llm_query('say 0.5', schema=float))", "0.5"},
