@@ -106,7 +106,7 @@ func FuzzParsePrices(f *testing.F) {
 // whole process along.
 func TestHostileYAMLIsSoonRefused(t *testing.T) {
 	for _, unit := range []string{"[", "{a: ", "- ", "? ", "&a ", "a: ", "!!a ", "!", "a\n", "- [", "*a ", "\"", "'", "| ", "%", "\t", "---\n", "a: &a [*a, "} {
-		text := strings.Repeat(unit, 4<<20/len(unit))
+		text := strings.Repeat(unit, 256<<10/len(unit))
 		if err := llm.DecodeYAML(strings.NewReader(text), 8<<20, &struct{ A []string }{}); err == nil {
 			t.Errorf("%q again and again is taken", unit)
 		}
