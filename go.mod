@@ -5,7 +5,6 @@ go 1.26
 require (
 	github.com/dustin/go-humanize v1.0.1
 	github.com/go-python/gpython v0.2.0
-	github.com/goccy/go-yaml v1.19.2
 	github.com/klauspost/compress v1.18.1
 	github.com/mattn/go-isatty v0.0.20
 	github.com/rogpeppe/go-internal v1.14.1
@@ -15,6 +14,7 @@ require (
 	github.com/tmaxmax/go-sse v0.11.0
 	github.com/traefik/yaegi v0.16.1
 	go.uber.org/goleak v1.3.0
+	go.yaml.in/yaml/v3 v3.0.4
 	golang.org/x/sync v0.18.0
 	golang.org/x/sys v0.44.0
 )
@@ -26,6 +26,7 @@ require (
 
 require (
 	github.com/inconshreveable/mousetrap v1.1.0 // indirect
+	github.com/kr/text v0.2.0 // indirect
 	github.com/mattn/go-colorable v0.1.14 // indirect
 	github.com/spf13/pflag v1.0.9
 	golang.org/x/tools v0.26.0 // indirect

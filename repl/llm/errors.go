@@ -69,11 +69,10 @@ func (e *Error) Error() string {
 	if e.Provider != "" {
 		b.WriteString(e.Provider + ": ")
 	}
-	b.WriteString("cannot ask ")
 	if e.Model != "" {
-		fmt.Fprintf(&b, "model %q: ", e.Model)
+		fmt.Fprintf(&b, "cannot ask model %q: ", e.Model)
 	} else {
-		b.WriteString("a model: ")
+		b.WriteString("cannot be used: ")
 	}
 	b.WriteString(e.Kind.Error())
 	if e.Status != 0 {
