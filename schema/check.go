@@ -85,7 +85,7 @@ func (n *node) hasFraction() bool {
 // validate applies one schema and charges the work to an account. It returns
 // what the library found, nil if the value is valid.
 func (c *Contract) validate(s *jsonschema.Schema, n *node, left *int) (found *jsonschema.ValidationError, err error) {
-	if *left -= c.cost(s, n); *left < 0 {
+	if *left -= c.cost(s, n); *left <= 0 {
 		return nil, errWork
 	}
 	defer func() {

@@ -35,8 +35,9 @@ type node struct {
 	kids []*node
 	// plain is the same value as the JSON Schema library takes it.
 	plain any
-	// size is the number of values in it, and one more for each 64 bytes of text.
-	size int
+	// own is one, and one more for each 64 bytes of its text or keys; size is the
+	// sum of that over all values in it.
+	own, size int
 }
 
 // bounds limit what is decoded.
@@ -223,9 +224,9 @@ func whole(literal string) (string, bool) {
 }
 
 var (
-	null    = &node{kind: nullKind, text: "null", size: 1}
-	isTrue  = &node{kind: boolKind, text: "true", plain: true, size: 1}
-	isFalse = &node{kind: boolKind, text: "false", plain: false, size: 1}
+	null    = &node{kind: nullKind, text: "null", own: 1, size: 1}
+	isTrue  = &node{kind: boolKind, text: "true", plain: true, own: 1, size: 1}
+	isFalse = &node{kind: boolKind, text: "false", plain: false, own: 1, size: 1}
 )
 
 func newBool(b bool) *node {
@@ -236,11 +237,12 @@ func newBool(b bool) *node {
 }
 
 func newNumber(literal string) *node {
-	return &node{kind: numberKind, text: literal, plain: json.Number(literal), size: 1}
+	return &node{kind: numberKind, text: literal, plain: json.Number(literal), own: 1, size: 1}
 }
 
 func newText(text string) *node {
-	return &node{kind: textKind, text: text, plain: text, size: 1 + len(text)/64}
+	size := 1 + len(text)/64
+	return &node{kind: textKind, text: text, plain: text, own: size, size: size}
 }
 
 func newArray(kids []*node) *node {
@@ -265,10 +267,11 @@ func newObject(keys []string, kids []*node) *node {
 }
 
 func (n *node) measure() {
-	n.size = 1
+	n.own = 1
 	for _, key := range n.keys {
-		n.size += len(key) / 64
+		n.own += len(key) / 64
 	}
+	n.size = n.own
 	for _, kid := range n.kids {
 		n.size += kid.size
 	}

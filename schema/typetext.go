@@ -181,6 +181,9 @@ func (p *typeParser) single(depth int) (*node, error) {
 		}
 		return nil, p.refuse("expected a type")
 	}
+	if first, _ := utf8.DecodeRuneInString(p.token); !unicode.IsLetter(first) && first != '_' {
+		return nil, p.refuse("expected a type")
+	}
 	name := p.token[strings.LastIndexByte(p.token, '.')+1:]
 	p.next()
 	if p.token != "[" || p.ahead(']') {
