@@ -63,16 +63,12 @@ func (c *Contract) check(n *node) (checked *node, wrong []Violation, err error) 
 	return n, nil, nil
 }
 
-// hasFraction reports whether a number in the value is written with a fraction
-// or an exponent: it may be meant for an integer.
+// hasFraction reports whether an integer in the value is written with a fraction
+// or an exponent.
 func (n *node) hasFraction() bool {
 	if n.kind == numberKind {
-		for _, b := range []byte(n.text) {
-			if b == '.' || b == 'e' || b == 'E' {
-				return true
-			}
-		}
-		return false
+		literal, ok := whole(n.text)
+		return ok && literal != n.text
 	}
 	for _, kid := range n.kids {
 		if kid.hasFraction() {
