@@ -219,6 +219,7 @@ func (c *Contract) refuseLoops(s *jsonschema.Schema, marks map[*jsonschema.Schem
 	switch marks[s] {
 	case done:
 		return nil
+	case unseen:
 	case open:
 		return fmt.Errorf("the schema at #%s refers to itself without going into the value", clip(strings.TrimPrefix(s.Location, base+"#"), 200))
 	}
