@@ -59,6 +59,8 @@ type decoder struct {
 	at   int
 	path []string // where the value that is read stands
 	left int
+	keys map[string]string // those that were seen: rows repeat them
+	slab []node            // room for scalars
 }
 
 // malformed says where and why a document is refused.
@@ -134,7 +136,7 @@ func (d *decoder) next() (*node, error) {
 		d.at += len("false")
 		return isFalse, nil
 	case '"':
-		return newText(d.text()), nil
+		return d.keep(textNode(string(d.text()))), nil
 	case '[', '{':
 		if len(d.path) >= d.depth {
 			return nil, d.refuse("the %s is nested deeper than %d", d.what, d.depth)
@@ -156,11 +158,20 @@ func (d *decoder) number() (*node, error) {
 	if reason := badNumber(literal); reason != "" {
 		return nil, d.refuse("%s", reason)
 	}
-	return newNumber(literal), nil
+	return d.keep(numberNode(literal)), nil
 }
 
-// text reads a string.
-func (d *decoder) text() string {
+// keep puts a node among others: they live and die together.
+func (d *decoder) keep(n node) *node {
+	if len(d.slab) == cap(d.slab) {
+		d.slab = make([]node, 0, min(64, 1+len(d.data)/16))
+	}
+	d.slab = append(d.slab, n)
+	return &d.slab[len(d.slab)-1]
+}
+
+// text reads a string. What it returns may be a part of the document.
+func (d *decoder) text() []byte {
 	start := d.at + 1
 	escaped := false
 	for d.at++; d.data[d.at] != '"'; d.at++ {
@@ -171,13 +182,29 @@ func (d *decoder) text() string {
 	}
 	d.at++
 	if !escaped {
-		return string(d.data[start : d.at-1])
+		return d.data[start : d.at-1]
 	}
 	var text string
 	if err := json.Unmarshal(d.data[start-1:d.at], &text); err != nil { // it is well formed
-		return ""
+		return nil
 	}
-	return text
+	return []byte(text)
+}
+
+// key reads the name of a member.
+func (d *decoder) key() string {
+	text := d.text()
+	if known, ok := d.keys[string(text)]; ok {
+		return known
+	}
+	key := string(text)
+	if d.keys == nil {
+		d.keys = map[string]string{}
+	}
+	if len(d.keys) < 100 {
+		d.keys[key] = key
+	}
+	return key
 }
 
 // more steps to the next item; it reports whether there is one before the end.
@@ -218,7 +245,7 @@ func (d *decoder) object() (*node, error) {
 	plain := map[string]any{}
 	for d.more('}', len(n.keys) == 0) {
 		d.peek()
-		key := d.text()
+		key := d.key()
 		d.path = append(d.path, key)
 		if _, twice := plain[key]; twice {
 			return nil, d.refuse("this key is there twice")
@@ -292,12 +319,22 @@ func newBool(b bool) *node {
 }
 
 func newNumber(literal string) *node {
-	return &node{kind: numberKind, text: literal, plain: json.Number(literal), own: 1, size: 1}
+	n := numberNode(literal)
+	return &n
+}
+
+func numberNode(literal string) node {
+	return node{kind: numberKind, text: literal, plain: json.Number(literal), own: 1, size: 1}
 }
 
 func newText(text string) *node {
+	n := textNode(text)
+	return &n
+}
+
+func textNode(text string) node {
 	size := 1 + len(text)/64
-	return &node{kind: textKind, text: text, plain: text, own: size, size: size}
+	return node{kind: textKind, text: text, plain: text, own: size, size: size}
 }
 
 func newArray(kids []*node) *node {

@@ -2,6 +2,7 @@ package schema
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -61,7 +62,7 @@ func TestWhatTheHostTakesPythonRebuilds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if string(rest) != string(want) {
+	if !bytes.Equal(rest, want) {
 		t.Errorf("not as in %s:\n%s", file, rest)
 	}
 }
