@@ -19,6 +19,7 @@ require (
 	github.com/tmaxmax/go-sse v0.11.0
 	github.com/traefik/yaegi v0.16.1
 	go.uber.org/goleak v1.3.0
+	go.yaml.in/yaml/v3 v3.0.4
 	golang.org/x/sync v0.18.0
 	golang.org/x/sys v0.44.0
 	golang.org/x/term v0.37.0

@@ -111,7 +111,7 @@ func closing(lines []string, i int, marks string) int {
 	depth, plain := 0, len(lines)
 	for j := i + 1; j < len(lines); j++ {
 		m := fence.FindStringSubmatch(lines[j])
-		if m == nil || m[1][0] != marks[0] || len(m[1]) < len(marks) {
+		if len(m) == 0 || m[1][0] != marks[0] || len(m[1]) < len(marks) {
 			continue
 		}
 		if strings.TrimSpace(m[2]) != "" {

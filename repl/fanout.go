@@ -21,11 +21,9 @@ func FanOut[T any](ctx context.Context, n, limit int, f func(ctx context.Context
 	group.SetLimit(max(1, limit))
 	for i := range n {
 		group.Go(func() error {
-			if ctx.Err() != nil {
-				slots[i].Err = context.Cause(ctx)
-				return nil
+			if slots[i].Err = context.Cause(ctx); slots[i].Err == nil {
+				slots[i].Value, slots[i].Err = f(ctx, i)
 			}
-			slots[i].Value, slots[i].Err = f(ctx, i)
 			return nil
 		})
 	}

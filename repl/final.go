@@ -19,11 +19,15 @@ type TextFinal struct {
 // What is indented like code is code.
 var finalAt = regexp.MustCompile("(?m)^ {0,3}[*_`]{0,3}(FINAL_VAR|FINAL|SUBMIT)[*_`]{0,3}\\(")
 
+// maxTries bounds how many places of one reply are tried: a flood of them must not
+// take quadratic time.
+const maxTries = 20
+
 // textFinal returns the last answer in text: a model that gives two means the
 // second.
 func textFinal(text string) *TextFinal {
 	places := finalAt.FindAllStringSubmatchIndex(text, -1)
-	for i := len(places) - 1; i >= 0; i-- {
+	for i := len(places) - 1; i >= max(0, len(places)-maxTries); i-- {
 		at := places[i]
 		limit := len(text)
 		if i+1 < len(places) {
@@ -44,9 +48,9 @@ func parenthesised(text string) (string, bool) {
 	if end := balanced(text); end >= 0 {
 		return strings.TrimSpace(text[:end]), true
 	}
-	for end := len(text); end > 0; {
-		end = strings.LastIndexByte(text[:end], ')')
-		if end < 0 {
+	end := len(text)
+	for range maxTries {
+		if end = strings.LastIndexByte(text[:end], ')'); end < 0 {
 			break
 		}
 		rest, _, _ := strings.Cut(text[end+1:], "\n")
@@ -111,7 +115,7 @@ var anyFinal = regexp.MustCompile(`\b(FINAL_VAR|FINAL|SUBMIT)\(`)
 // its looks, or prose about FINAL(...) would end a run.
 func finalCall(reply string) string {
 	places := anyFinal.FindAllStringIndex(reply, -1)
-	for i := len(places) - 1; i >= 0; i-- {
+	for i := len(places) - 1; i >= max(0, len(places)-maxTries); i-- {
 		at := places[i]
 		end := balanced(reply[at[1]:])
 		if end < 0 {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/rlmhq/rlm/tiers"
 )
@@ -31,7 +32,8 @@ func (p protocol) rlmBatch(ctx context.Context, call tiers.Call) (tiers.Value, e
 func (p protocol) batch(call tiers.Call, params ...string) ([]Query, error) {
 	if len(call.Args) > 1 && len(call.Args[1]) > 0 && call.Args[1][0] == '[' {
 		call.Named = with(call.Named, "contexts", call.Args[1])
-		call.Args = []tiers.Value{call.Args[0]}
+		call.Args = slices.Clone(call.Args)
+		call.Args[1] = tiers.Value("null")
 	}
 	a, err := accept(call, params...)
 	if err != nil {
@@ -293,12 +295,12 @@ func (p protocol) reduceLLM(ctx context.Context, call tiers.Call) (tiers.Value, 
 		if err != nil {
 			return nil, err
 		}
-		level = level[:0:0]
+		level = make([]json.RawMessage, len(slots))
 		for i, s := range slots {
 			if s.Err != nil {
 				return nil, fmt.Errorf("reduce_llm: group %d: %w", i, s.Err)
 			}
-			level = append(level, s.Value)
+			level[i] = s.Value
 		}
 	}
 	return level[0], nil

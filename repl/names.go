@@ -129,28 +129,36 @@ type arguments struct {
 	values map[string]tiers.Value
 }
 
-// accept names positional arguments and translates synonyms.
+// accept names positional arguments and translates synonyms. None is the same as
+// no argument.
 func accept(call tiers.Call, params ...string) (arguments, error) {
+	if len(call.Args) > len(params) {
+		return arguments{}, fmt.Errorf("%s takes %d arguments (%s), %d were given", call.Function, len(params), strings.Join(params, ", "), len(call.Args))
+	}
 	named := make(map[string]tiers.Value, len(call.Named))
 	for name, value := range call.Named {
 		if other, ok := synonyms[name]; ok && !slices.Contains(params, name) {
 			name = other
+		}
+		if string(value) == "null" {
+			continue
 		}
 		if _, twice := named[name]; twice {
 			return arguments{}, fmt.Errorf("%s got %q twice", call.Function, name)
 		}
 		named[name] = value
 	}
-	values, err := Bind(tiers.Call{Function: call.Function, Args: call.Args, Named: named}, params)
-	if err != nil {
-		return arguments{}, err
-	}
-	for name, value := range values {
+	for i, value := range call.Args {
 		if string(value) == "null" {
-			delete(values, name)
+			continue
 		}
+		if _, twice := named[params[i]]; twice {
+			return arguments{}, fmt.Errorf("%s got %q twice", call.Function, params[i])
+		}
+		named[params[i]] = value
 	}
-	return arguments{call, values}, nil
+	values, err := Bind(tiers.Call{Function: call.Function, Named: named}, params)
+	return arguments{call, values}, err
 }
 
 // text is a parameter that is a string.

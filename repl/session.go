@@ -46,7 +46,6 @@ type Session struct {
 	stash map[string]tiers.Value
 	calls []SubCall
 
-	turn      int
 	variables map[string]string // name to kind, as the guest last told
 }
 

@@ -103,8 +103,9 @@ const (
 )
 
 // Trace writes the record of one loop into a folder, a line at a time as things
-// happen, each by one write: a process that is killed loses nothing of what it
-// wrote. A nil Trace writes nothing. It is safe for concurrent use.
+// happen, each by one write: a process that is killed loses nothing but, perhaps,
+// the end of the line that it was writing, which then has no line end. A nil Trace
+// writes nothing. It is safe for concurrent use.
 type Trace struct {
 	dir        string
 	trajectory *lines

@@ -37,7 +37,7 @@ func Execute(ctx context.Context, s *Session, r Reply) (Turn, error) {
 	for i, block := range r.Blocks {
 		ran, err := s.Run(ctx, block)
 		if err != nil {
-			if err = t.refused(err); err != nil {
+			if err := t.refused(err); err != nil {
 				return t, err
 			}
 			t.Skipped = len(r.Blocks) - i - 1
@@ -59,7 +59,8 @@ func Execute(ctx context.Context, s *Session, r Reply) (Turn, error) {
 		t.Notes = append(t.Notes, r.Final.Call+" in your text was not taken, because your code failed. Mend it, then answer.")
 		return t, nil
 	}
-	return t, t.settle(ctx, s, r.Final)
+	err := t.settle(ctx, s, r.Final)
+	return t, err
 }
 
 // refused notes that no tier may run a snippet; another error comes back.

@@ -12,7 +12,7 @@ func (c *Contract) admits(s *jsonschema.Schema, under map[*jsonschema.Schema]boo
 		return f.admitted
 	}
 	under[s] = true
-	set := typeSet(everyType)
+	set := everyType
 	if f.types != 0 {
 		set = f.types
 		if set&wantsNumber != 0 {

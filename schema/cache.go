@@ -70,7 +70,7 @@ func (c *Cache) lookup(raw json.RawMessage) *Contract {
 }
 
 func entry(element *list.Element) cached {
-	return element.Value.(cached) //nolint:errcheck // the list holds nothing else
+	return element.Value.(cached) // the list holds nothing else
 }
 
 func (c *Cache) keep(text string, contract *Contract) {

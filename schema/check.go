@@ -63,16 +63,12 @@ func (c *Contract) check(n *node) (checked *node, wrong []Violation, err error) 
 	return n, nil, nil
 }
 
-// hasFraction reports whether a number in the value is written with a fraction
-// or an exponent: it may be meant for an integer.
+// hasFraction reports whether an integer in the value is written with a fraction
+// or an exponent.
 func (n *node) hasFraction() bool {
 	if n.kind == numberKind {
-		for _, b := range []byte(n.text) {
-			if b == '.' || b == 'e' || b == 'E' {
-				return true
-			}
-		}
-		return false
+		literal, ok := whole(n.text)
+		return ok && literal != n.text
 	}
 	for _, kid := range n.kids {
 		if kid.hasFraction() {
@@ -85,7 +81,7 @@ func (n *node) hasFraction() bool {
 // validate applies one schema and charges the work to an account. It returns
 // what the library found, nil if the value is valid.
 func (c *Contract) validate(s *jsonschema.Schema, n *node, left *int) (found *jsonschema.ValidationError, err error) {
-	if *left -= c.cost(s, n); *left < 0 {
+	if *left -= c.cost(s, n); *left <= 0 {
 		return nil, errWork
 	}
 	defer func() {

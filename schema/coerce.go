@@ -24,7 +24,7 @@ func (k *coercer) spent() bool { return k.left <= 0 }
 
 func (k *coercer) value(n *node, s *jsonschema.Schema) *node {
 	f := k.c.facts[s]
-	if k.left -= f.weight; k.spent() || s.Bool != nil {
+	if k.left -= f.weight * n.own; k.spent() || s.Bool != nil {
 		return n
 	}
 	for _, sub := range []*jsonschema.Schema{s.Ref, dynamic(s)} {

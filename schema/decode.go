@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"math/big"
 	"strconv"
@@ -35,8 +34,9 @@ type node struct {
 	kids []*node
 	// plain is the same value as the JSON Schema library takes it.
 	plain any
-	// size is the number of values in it, and one more for each 64 bytes of text.
-	size int
+	// own is one, and one more for each 64 bytes of its text or keys; size is the
+	// sum of that over all values in it.
+	own, size int
 }
 
 // bounds limit what is decoded.
@@ -52,12 +52,15 @@ var (
 	schemaBounds = bounds{"schema", 256 << 10, 100, 20_000}
 )
 
-// decoder reads one JSON document strictly.
+// decoder reads one JSON document that is known to be well formed.
 type decoder struct {
 	bounds
-	json *json.Decoder
+	data []byte
+	at   int
 	path []string // where the value that is read stands
 	left int
+	keys map[string]string // those that were seen: rows repeat them
+	slab []node            // room for scalars
 }
 
 // malformed says where and why a document is refused.
@@ -71,120 +74,193 @@ func (m *malformed) Error() string { return pathText(m.path) + ": " + m.reason }
 // decode reads a whole JSON document: no duplicate keys, no text that is not
 // UTF-8, no number that a float64 cannot come near to.
 func decode(raw []byte, limits bounds) (*node, error) {
+	d := decoder{bounds: limits, data: raw, left: limits.values}
 	if len(raw) > limits.bytes {
-		return nil, &malformed{nil, fmt.Sprintf("the %s has %d bytes, more than %d", limits.what, len(raw), limits.bytes)}
+		return nil, d.refuse("the %s has %d bytes, more than %d", limits.what, len(raw), limits.bytes)
 	}
 	if !utf8.Valid(raw) {
-		return nil, &malformed{nil, fmt.Sprintf("the %s is not UTF-8", limits.what)}
+		return nil, d.refuse("the %s is not UTF-8", limits.what)
 	}
-	d := decoder{bounds: limits, json: json.NewDecoder(bytes.NewReader(raw)), left: limits.values}
-	d.json.UseNumber()
-	n, err := d.next()
-	if err != nil {
-		return nil, err
+	if !json.Valid(raw) {
+		return nil, d.invalid()
 	}
-	if _, err := d.json.Token(); !errors.Is(err, io.EOF) {
-		return nil, d.refuse("something follows the JSON value at byte %d", d.json.InputOffset())
+	return d.next()
+}
+
+// invalid says what is wrong with a document that is no JSON.
+func (d *decoder) invalid() error {
+	var value json.RawMessage
+	err := json.Unmarshal(d.data, &value)
+	var syntax *json.SyntaxError
+	switch {
+	case !errors.As(err, &syntax):
+		return d.refuse("the %s is not JSON", d.what)
+	case syntax.Offset >= int64(len(d.data)) && strings.HasPrefix(syntax.Error(), "unexpected end"):
+		return d.refuse("the %s is not JSON: it ends too early", d.what)
+	case strings.Contains(syntax.Error(), "max depth"):
+		return d.refuse("the %s is nested deeper than %d", d.what, d.depth)
 	}
-	return n, nil
+	return d.refuse("the %s is not JSON: %s at byte %d", d.what, clip(syntax.Error(), 100), syntax.Offset-1)
 }
 
 func (d *decoder) refuse(format string, args ...any) error {
 	return &malformed{append([]string(nil), d.path...), fmt.Sprintf(format, args...)}
 }
 
+// peek returns the next byte that is no white space.
+func (d *decoder) peek() byte {
+	for d.at < len(d.data) {
+		switch c := d.data[d.at]; c {
+		case ' ', '\t', '\n', '\r':
+			d.at++
+		default:
+			return c
+		}
+	}
+	return 0
+}
+
 // next reads the value that comes next.
 func (d *decoder) next() (*node, error) {
-	token, err := d.token()
-	if err != nil {
-		return nil, err
-	}
-	return d.value(token)
-}
-
-func (d *decoder) token() (json.Token, error) {
-	token, err := d.json.Token()
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return nil, d.refuse("the %s is not JSON: it ends too early", d.what)
-	}
-	if err != nil {
-		return nil, d.refuse("the %s is not JSON: %s at byte %d", d.what, clip(err.Error(), 100), d.json.InputOffset())
-	}
-	return token, nil
-}
-
-func (d *decoder) value(token json.Token) (*node, error) {
 	if d.left--; d.left < 0 {
 		return nil, d.refuse("the %s has more than %d parts", d.what, d.values)
 	}
-	switch t := token.(type) {
-	case nil:
+	switch d.peek() {
+	case 'n':
+		d.at += len("null")
 		return null, nil
-	case bool:
-		return newBool(t), nil
-	case json.Number:
-		if reason := badNumber(t.String()); reason != "" {
-			return nil, d.refuse("%s", reason)
+	case 't':
+		d.at += len("true")
+		return isTrue, nil
+	case 'f':
+		d.at += len("false")
+		return isFalse, nil
+	case '"':
+		return d.keep(textNode(string(d.text()))), nil
+	case '[', '{':
+		if len(d.path) >= d.depth {
+			return nil, d.refuse("the %s is nested deeper than %d", d.what, d.depth)
 		}
-		return newNumber(t.String()), nil
-	case string:
-		return newText(t), nil
+		if d.data[d.at] == '[' {
+			return d.array()
+		}
+		return d.object()
 	}
-	if len(d.path) >= d.depth {
-		return nil, d.refuse("the %s is nested deeper than %d", d.what, d.depth)
+	return d.number()
+}
+
+func (d *decoder) number() (*node, error) {
+	start := d.at
+	for d.at < len(d.data) && strings.IndexByte("+-.0123456789eE", d.data[d.at]) >= 0 {
+		d.at++
 	}
-	if token == json.Delim('[') {
-		return d.array()
+	literal := string(d.data[start:d.at])
+	if reason := badNumber(literal); reason != "" {
+		return nil, d.refuse("%s", reason)
 	}
-	return d.object()
+	return d.keep(numberNode(literal)), nil
+}
+
+// keep puts a node among others: they live and die together.
+func (d *decoder) keep(n node) *node {
+	if len(d.slab) == cap(d.slab) {
+		d.slab = make([]node, 0, min(64, 1+len(d.data)/16))
+	}
+	d.slab = append(d.slab, n)
+	return &d.slab[len(d.slab)-1]
+}
+
+// text reads a string. What it returns may be a part of the document.
+func (d *decoder) text() []byte {
+	start := d.at + 1
+	escaped := false
+	for d.at++; d.data[d.at] != '"'; d.at++ {
+		if d.data[d.at] == '\\' {
+			escaped = true
+			d.at++
+		}
+	}
+	d.at++
+	if !escaped {
+		return d.data[start : d.at-1]
+	}
+	var text string
+	if err := json.Unmarshal(d.data[start-1:d.at], &text); err != nil { // it is well formed
+		return nil
+	}
+	return []byte(text)
+}
+
+// key reads the name of a member.
+func (d *decoder) key() string {
+	text := d.text()
+	if known, ok := d.keys[string(text)]; ok {
+		return known
+	}
+	key := string(text)
+	if d.keys == nil {
+		d.keys = map[string]string{}
+	}
+	if len(d.keys) < 100 {
+		d.keys[key] = key
+	}
+	return key
+}
+
+// more steps to the next item; it reports whether there is one before the end.
+func (d *decoder) more(end byte, first bool) bool {
+	c := d.peek()
+	if c == end {
+		d.at++
+		return false
+	}
+	if !first {
+		d.at++ // the comma
+	}
+	return true
 }
 
 func (d *decoder) array() (*node, error) {
+	d.at++
 	var kids []*node
-	for d.json.More() {
-		d.path = append(d.path, strconv.Itoa(len(kids)))
+	for d.more(']', len(kids) == 0) {
+		d.path = append(d.path, "")
 		kid, err := d.next()
 		if err != nil {
+			var m *malformed
+			if errors.As(err, &m) { // the number is written only when it is wanted
+				m.path[len(d.path)-1] = strconv.Itoa(len(kids))
+			}
 			return nil, err
 		}
 		d.path = d.path[:len(d.path)-1]
 		kids = append(kids, kid)
 	}
-	if _, err := d.token(); err != nil {
-		return nil, err
-	}
 	return newArray(kids), nil
 }
 
 func (d *decoder) object() (*node, error) {
-	var keys []string
-	var kids []*node
-	seen := map[string]any{}
-	for d.json.More() {
-		token, err := d.token()
-		if err != nil {
-			return nil, err
-		}
-		key, ok := token.(string)
-		if !ok {
-			return nil, d.refuse("the %s is not JSON: a key is no string", d.what)
-		}
+	d.at++
+	n := &node{kind: objectKind, keys: make([]string, 0, 8), kids: make([]*node, 0, 8)}
+	plain := map[string]any{}
+	for d.more('}', len(n.keys) == 0) {
+		d.peek()
+		key := d.key()
 		d.path = append(d.path, key)
-		if _, twice := seen[key]; twice {
+		if _, twice := plain[key]; twice {
 			return nil, d.refuse("this key is there twice")
 		}
+		d.peek()
+		d.at++ // the colon
 		kid, err := d.next()
 		if err != nil {
 			return nil, err
 		}
 		d.path = d.path[:len(d.path)-1]
-		keys, kids = append(keys, key), append(kids, kid)
-		seen[key] = kid.plain
+		n.keys, n.kids = append(n.keys, key), append(n.kids, kid)
+		plain[key] = kid.plain
 	}
-	if _, err := d.token(); err != nil {
-		return nil, err
-	}
-	n := &node{kind: objectKind, keys: keys, kids: kids, plain: seen}
+	n.plain = plain
 	n.measure()
 	return n, nil
 }
@@ -195,6 +271,9 @@ const maxDigits = 400
 // badNumber returns why a number is refused. The bound on the exponent matters:
 // 1e-999999999 as an exact fraction would fill the memory.
 func badNumber(literal string) string {
+	if len(literal) < 300 && !strings.ContainsAny(literal, "eE") && literal != "" && literal[0] != '.' && literal[len(literal)-1] != '.' {
+		return "" // the scanner has seen that it is a number
+	}
 	if len(literal) > maxDigits {
 		return fmt.Sprintf("a number of %d digits is too long", len(literal))
 	}
@@ -212,8 +291,12 @@ func badNumber(literal string) string {
 // whole returns the literal of a number without a fraction or exponent, if its
 // value is an integer.
 func whole(literal string) (string, bool) {
-	if !strings.ContainsAny(literal, ".eE") {
-		return literal, true
+	if !strings.ContainsAny(literal, "eE") {
+		digits, fraction, _ := strings.Cut(literal, ".")
+		if digits == "-0" {
+			digits = "0"
+		}
+		return digits, strings.Trim(fraction, "0") == ""
 	}
 	r, ok := new(big.Rat).SetString(literal)
 	if !ok || !r.IsInt() {
@@ -223,9 +306,9 @@ func whole(literal string) (string, bool) {
 }
 
 var (
-	null    = &node{kind: nullKind, text: "null", size: 1}
-	isTrue  = &node{kind: boolKind, text: "true", plain: true, size: 1}
-	isFalse = &node{kind: boolKind, text: "false", plain: false, size: 1}
+	null    = &node{kind: nullKind, text: "null", own: 1, size: 1}
+	isTrue  = &node{kind: boolKind, text: "true", plain: true, own: 1, size: 1}
+	isFalse = &node{kind: boolKind, text: "false", plain: false, own: 1, size: 1}
 )
 
 func newBool(b bool) *node {
@@ -236,11 +319,22 @@ func newBool(b bool) *node {
 }
 
 func newNumber(literal string) *node {
-	return &node{kind: numberKind, text: literal, plain: json.Number(literal), size: 1}
+	n := numberNode(literal)
+	return &n
+}
+
+func numberNode(literal string) node {
+	return node{kind: numberKind, text: literal, plain: json.Number(literal), own: 1, size: 1}
 }
 
 func newText(text string) *node {
-	return &node{kind: textKind, text: text, plain: text, size: 1 + len(text)/64}
+	n := textNode(text)
+	return &n
+}
+
+func textNode(text string) node {
+	size := 1 + len(text)/64
+	return node{kind: textKind, text: text, plain: text, own: size, size: size}
 }
 
 func newArray(kids []*node) *node {
@@ -265,10 +359,11 @@ func newObject(keys []string, kids []*node) *node {
 }
 
 func (n *node) measure() {
-	n.size = 1
+	n.own = 1
 	for _, key := range n.keys {
-		n.size += len(key) / 64
+		n.own += len(key) / 64
 	}
+	n.size = n.own
 	for _, kid := range n.kids {
 		n.size += kid.size
 	}

@@ -20,8 +20,8 @@ type facts struct {
 	// here are the schemas that apply to the same value, below those that apply
 	// to its parts.
 	here, below []*jsonschema.Schema
-	weight      int // the cost of this schema alone, for one value
-	total       int // an upper bound with all that it leads to, for each value; maxWork if it recurs
+	weight      int     // the cost of this schema alone, for a value and each 64 bytes of its text
+	total       int     // an upper bound with all that it leads to, for each value; maxWork if it recurs
 	admitted    typeSet // the types that a valid value can have
 	patterns    []patternRule
 }
@@ -150,11 +150,11 @@ func (c *Contract) factsOf(s *jsonschema.Schema, n *node) *facts {
 	}
 	for re, sub := range s.PatternProperties {
 		f.patterns = append(f.patterns, patternRule{re, sub})
-		f.weight += c.programs[re.String()] / 8
+		f.weight += c.programs[re.String()]
 	}
 	slices.SortFunc(f.patterns, func(a, b patternRule) int { return strings.Compare(a.re.String(), b.re.String()) })
 	if s.Pattern != nil {
-		f.weight += c.programs[s.Pattern.String()] / 8
+		f.weight += c.programs[s.Pattern.String()]
 	}
 	f.here, f.below = applied(s)
 	return f
@@ -219,6 +219,7 @@ func (c *Contract) refuseLoops(s *jsonschema.Schema, marks map[*jsonschema.Schem
 	switch marks[s] {
 	case done:
 		return nil
+	case unseen:
 	case open:
 		return fmt.Errorf("the schema at #%s refers to itself without going into the value", clip(strings.TrimPrefix(s.Location, base+"#"), 200))
 	}
@@ -297,7 +298,10 @@ func (m *meter) cost(s *jsonschema.Schema, n *node) int {
 		return maxWork
 	}
 	m.seen[at] = maxWork // what a loop would find
-	work := f.weight*(n.size-kidSize(n)) + len(n.kids)/4
+	work := f.weight*n.own + len(n.kids)/4
+	if work >= maxWork { // before the patterns run over the keys
+		return maxWork
+	}
 	for _, sub := range f.here {
 		work = min(maxWork, work+m.cost(sub, n))
 	}
@@ -316,15 +320,6 @@ func (m *meter) cost(s *jsonschema.Schema, n *node) int {
 	}
 	m.seen[at] = work
 	return work
-}
-
-// kidSize returns the size of a value's parts.
-func kidSize(n *node) int {
-	size := 0
-	for _, kid := range n.kids {
-		size += kid.size
-	}
-	return size
 }
 
 // subschemas returns the schemas that s applies to the part i of n.

@@ -112,14 +112,14 @@ func unwrap(n *node) *node {
 	return n
 }
 
-var fence = regexp.MustCompile("(?ms)^[ \t]*(```|~~~)[^\n]*\n(.*?)^[ \t]*(```|~~~)[ \t]*$")
+var fence = regexp.MustCompile("(?m)^[ \t]*(?:```|~~~)[^\n]*((?s:.*?))\n[ \t]*(?:```|~~~)[ \t]*$")
 
 // fences returns the contents of the last fenced blocks, the very last first.
 func fences(text string) []string {
 	found := fence.FindAllStringSubmatch(text, -1)
 	var blocks []string
 	for _, m := range slices.Backward(found[max(0, len(found)-maxCandidates):]) {
-		blocks = append(blocks, strings.TrimSpace(m[2]))
+		blocks = append(blocks, strings.TrimSpace(m[1]))
 	}
 	return blocks
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
@@ -32,8 +33,8 @@ const maxFields = 50
 // The output is always an object with just these members, even for one of
 // them; [Contract.Fields] lists them in their order.
 func FromSignature(text string) (inputs []Field, output *Contract, err error) {
-	if len(text) > maxTypeText {
-		return nil, nil, fmt.Errorf("cannot read a signature of %d bytes, more than %d", len(text), maxTypeText)
+	if len(text) > maxTypeText || !utf8.ValidString(text) {
+		return nil, nil, fmt.Errorf("cannot read a signature of %d bytes: it must be UTF-8 of at most %d", len(text), maxTypeText)
 	}
 	in, out, found := strings.Cut(text, "->")
 	if !found {

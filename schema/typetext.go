@@ -2,6 +2,7 @@ package schema
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -57,15 +58,15 @@ type typeParser struct {
 	bad   string // why the token could not be read
 }
 
-func (p *typeParser) refuse(format string, args ...any) error {
+func (p *typeParser) refuse(expected string) error {
 	if p.bad != "" {
-		return fmt.Errorf("%s", p.bad) //nolint:err113 // the reason was found earlier
+		return errors.New(p.bad)
 	}
 	found := strconv.Quote(p.token)
 	if p.token == "" {
 		found = "the end"
 	}
-	return fmt.Errorf("%s at character %d, found %s", fmt.Sprintf(format, args...), utf8.RuneCountInString(p.text[:p.at]), found)
+	return fmt.Errorf("%s at character %d, found %s", expected, utf8.RuneCountInString(p.text[:p.at]), found)
 }
 
 func (p *typeParser) next() {
@@ -181,6 +182,9 @@ func (p *typeParser) single(depth int) (*node, error) {
 		}
 		return nil, p.refuse("expected a type")
 	}
+	if first, _ := utf8.DecodeRuneInString(p.token); !unicode.IsLetter(first) && first != '_' {
+		return nil, p.refuse("expected a type")
+	}
 	name := p.token[strings.LastIndexByte(p.token, '.')+1:]
 	p.next()
 	if p.token != "[" || p.ahead(']') {
@@ -281,7 +285,7 @@ func (p *typeParser) generic(name string, args []*node) (*node, error) {
 	}
 	lower := strings.ToLower(name)
 	if dots > 0 && (lower != "tuple" || len(args) != 2 || args[1] != nil || args[0] == nil) {
-		return nil, fmt.Errorf("... stands only in tuple[T, ...]")
+		return nil, errors.New("... stands only in tuple[T, ...]")
 	}
 	switch {
 	case lower == "tuple" && dots == 0:
@@ -323,7 +327,7 @@ func dictOf(key, value *node) (*node, error) {
 		keys = append(keys, "propertyNames")
 		kids = append(kids, newObject([]string{"pattern"}, []*node{newText("^-?[0-9]+$")}))
 	case len(key.keys) > 0 && (kind == nil || kind.text != "string"):
-		return nil, fmt.Errorf("the keys of a dict are str, int or a Literal")
+		return nil, errors.New("the keys of a dict are str, int or a Literal")
 	}
 	return newObject(keys, kids), nil
 }

@@ -118,6 +118,9 @@ func flatten(e *jsonschema.ValidationError) []problem {
 	case *fault.FalseSchema:
 		return at("must not be here")
 	case *fault.Format:
+		if k.Want == "regex" {
+			return at("%v", k.Err)
+		}
 		return at("must be a valid %s, is %s", k.Want, show(k.Got))
 	case *fault.Pattern:
 		return at("must match the pattern %s, is %s", k.Want, show(k.Got))
@@ -196,7 +199,7 @@ func alternatives(e *jsonschema.ValidationError) []problem {
 			wants, got = append(wants, first.want...), first.got
 			continue
 		}
-		hints = append(hints, branch[0].message)
+		hints = append(hints, hint(branch, len(e.InstanceLocation)))
 		if !slices.ContainsFunc(branch, func(p problem) bool { return p.fixed && len(p.path) <= len(e.InstanceLocation)+1 }) {
 			meant = append(meant, branch)
 		}
@@ -212,6 +215,19 @@ func alternatives(e *jsonschema.ValidationError) []problem {
 		return []problem{{path: e.InstanceLocation, message: withTypes(hints[0], wants), fixed: true}}
 	}
 	return []problem{{path: e.InstanceLocation, message: "fits none of the alternatives: " + clip(strings.Join(hints, "; or "), 240)}}
+}
+
+// hint says why an alternative was not meant, or what is wrong first. The place
+// is seen from depth steps below the root.
+func hint(branch []problem, depth int) string {
+	first := branch[0]
+	if i := slices.IndexFunc(branch, func(p problem) bool { return p.fixed }); i >= 0 {
+		first = branch[i]
+	}
+	if len(first.path) <= depth {
+		return first.message
+	}
+	return strings.TrimPrefix(pathText(first.path[depth:]), "$.") + " " + first.message
 }
 
 func withTypes(hint string, wants []string) string {

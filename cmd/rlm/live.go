@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/dustin/go-humanize"
 	"github.com/dustin/go-humanize/english"
 	"golang.org/x/term"
 
@@ -192,7 +193,12 @@ func usedText(e repl.Event) string {
 	if used == nil {
 		return ""
 	}
-	return ", " + used.String()
+	return ", " + spentText(*used)
+}
+
+// spentText is a spending for people.
+func spentText(s repl.Spending) string {
+	return fmt.Sprintf("%s, %s tokens in and %s out, $%.4f", english.Plural(int(s.Calls), "call", ""), humanize.Comma(s.InputTokens), humanize.Comma(s.OutputTokens), s.USD)
 }
 
 // callsText is what a snippet asked of models.
@@ -253,7 +259,7 @@ func (v *view) block(most int) []string {
 		lines = append(lines, text+n.callsText())
 	}
 	spinner := []rune("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏")
-	return append(lines, fmt.Sprintf("%c %v, %v", spinner[v.beat%len(spinner)], time.Since(v.begun).Round(time.Second), v.spent))
+	return append(lines, fmt.Sprintf("%c %v, %s", spinner[v.beat%len(spinner)], time.Since(v.begun).Round(time.Second), spentText(v.spent)))
 }
 
 // pathOf is a node's name in pieces that sort as numbers do.

@@ -175,10 +175,10 @@ func (s *shell) unfinished(ctx context.Context, source string) (bool, error) {
 		return true, nil
 	}
 	block := strings.HasPrefix(lines[0], "@") || strings.HasSuffix(strings.TrimSpace(lines[0]), ":")
-	if strings.Contains(invalid, "expected an indented block") {
-		return strings.TrimSpace(last) != "", nil
+	if !block || invalid != "" && len(lines) > 1 && !strings.Contains(invalid, "expected an indented block") {
+		return false, nil
 	}
-	return block && strings.TrimSpace(last) != "" && (invalid == "" || len(lines) == 1), nil
+	return strings.TrimSpace(last) != "" || s.in.Indented(), nil
 }
 
 // obey runs a line: a command, a question or a snippet. An error ends the session.

@@ -214,7 +214,7 @@ func (f *runFlags) finish(e *env, outcome rlm.Outcome, err error) error {
 	switch outcome.Status {
 	case loop.StatusAnswered:
 		return nil
-	case loop.StatusSynthesized:
+	case loop.StatusSynthesised:
 		if !f.quiet {
 			_, _ = fmt.Fprintln(e.stderr, "rlm: the turns ran out; this is the best answer that the model had")
 		}
@@ -265,7 +265,7 @@ func (f *runFlags) showEstimate(ctx context.Context, e *env, engine *rlm.Engine,
 		way = "by one call, since the input fits the model's window"
 	}
 	most := estimate.Most
-	_, err = fmt.Fprintf(e.stdout, "the run goes %s\nthe first turn:            %v\nto read the input once:    %v\nnever more than:           %d calls, %d tokens, $%g, %v%s\n",
-		way, estimate.Turn, estimate.ReadOnce, most.Calls, most.Tokens, most.USD, most.Wall, unpriced)
+	_, err = fmt.Fprintf(e.stdout, "the run goes %s\nthe first turn:            %s\nto read the input once:    %s\nnever more than:           %d calls, %d tokens, $%g, %v%s\n",
+		way, spentText(estimate.Turn), spentText(estimate.ReadOnce), most.Calls, most.Tokens, most.USD, most.Wall, unpriced)
 	return err
 }

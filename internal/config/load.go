@@ -292,14 +292,14 @@ func readVariables(environ []string) (layer, error) {
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		key, ok := names[name]
 		value, isText := given[name].(string)
+		if !isText || value == "" {
+			continue // as if it were not set, which is how shells unset one for a command
+		}
 		if !ok {
 			if meant := nearest(name, spelt); meant != "" && name != FileVariable && distance(name, meant) <= 2 {
 				errs = append(errs, fmt.Errorf("%s: there is no such variable; did you mean %s?", name, meant))
 			}
 			continue
-		}
-		if !isText || value == "" {
-			continue // as if it were not set, which is how shells unset one for a command
 		}
 		err := l.take(table, key, Given{Raw: value, Origin: Origin{Kind: FromVariable, Name: name}})
 		if err != nil {

@@ -88,7 +88,9 @@ type Provider interface {
 	// Complete sends one request and waits for the whole reply. If stream is
 	// not nil it gets the text piece by piece as it arrives, from one goroutine;
 	// a piece once given is not taken back, so a reply that breaks after its
-	// first piece is not asked for again. A failure is an [*Error], or the
+	// first piece is not asked for again. Pieces are as the server sends them: a
+	// value that had to be wrapped for the server is still wrapped in them, and
+	// not in the Response. A failure is an [*Error], or the
 	// context's cause if the context ended.
 	Complete(ctx context.Context, r Request, stream func(delta string)) (Response, error)
 }

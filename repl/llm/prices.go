@@ -10,7 +10,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/goccy/go-yaml"
+	"go.yaml.in/yaml/v3"
 )
 
 //go:embed prices.yaml
@@ -135,11 +135,17 @@ func DecodeYAML(r io.Reader, limit int64, into any) error {
 	if int64(len(text)) > limit {
 		return fmt.Errorf("it has more than %d bytes", limit)
 	}
-	if err := yaml.NewDecoder(bytes.NewReader(text), yaml.Strict()).Decode(into); err != nil {
+	decoder := yaml.NewDecoder(bytes.NewReader(text))
+	decoder.KnownFields(true)
+	if err := decoder.Decode(into); err != nil {
 		if errors.Is(err, io.EOF) {
 			return errors.New("it is empty")
 		}
-		return errors.New(strings.TrimSpace(yaml.FormatError(err, false, true)))
+		return err
+	}
+	var more yaml.Node
+	if err := decoder.Decode(&more); !errors.Is(err, io.EOF) {
+		return errors.New("it has more than one document")
 	}
 	return nil
 }

@@ -3,7 +3,6 @@ package llm_test
 import (
 	"errors"
 	"math"
-	"os"
 	"strings"
 	"testing"
 
@@ -85,12 +84,8 @@ func TestBadPriceTablesAreRefused(t *testing.T) {
 }
 
 func FuzzParsePrices(f *testing.F) {
-	text, err := os.ReadFile("prices.yaml")
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Add(string(text))
 	f.Add("version: 1\nmodels: [{match: '*a*', input: 1, output: 1, long: {above: 5, input: 1, output: 1}}]")
+	f.Add("version: 1\nmodels:\n  - {match: openai/gpt-5, input: 1.25, cached: 0.1, cache_write: 2, output: 10, window: 5, max_output: 6}")
 	f.Add("a: &a [*a]")
 	f.Fuzz(func(t *testing.T, text string) {
 		table, err := llm.ParsePrices(strings.NewReader(text))
@@ -105,4 +100,15 @@ func FuzzParsePrices(f *testing.F) {
 			t.Errorf("a call costs %v", usd)
 		}
 	})
+}
+
+// Decoders have been seen that take minutes for a page of brackets, or the
+// whole process along.
+func TestHostileYAMLIsSoonRefused(t *testing.T) {
+	for _, unit := range []string{"[", "{a: ", "- ", "? ", "&a ", "a: ", "!!a ", "!", "a\n", "- [", "*a ", "\"", "'", "| ", "%", "\t", "---\n", "a: &a [*a, "} {
+		text := strings.Repeat(unit, 256<<10/len(unit))
+		if err := llm.DecodeYAML(strings.NewReader(text), 8<<20, &struct{ A []string }{}); err == nil {
+			t.Errorf("%q again and again is taken", unit)
+		}
+	}
 }

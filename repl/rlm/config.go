@@ -86,6 +86,9 @@ type Config struct {
 	// the best answer so far.
 	NoSynthesis bool
 
+	// Triggers say when ShouldTrigger and LargeOutput choose a run.
+	Triggers Triggers
+
 	// Trace is a folder for the record; empty is none. It must hold no trace yet.
 	Trace string
 	// Progress is told what happens, as it happens. It is called concurrently and
@@ -118,8 +121,12 @@ func (c Config) WithDefaults() Config {
 		value    *int
 		standard int
 	}{
-		{&c.MaxDepth, DefaultDepth}, {&c.MaxTurns, DefaultTurns}, {&c.FeedbackChars, repl.DefaultFeedback},
-		{&c.CallsAtOnce, DefaultCallsAtOnce}, {&c.LoopsAtOnce, DefaultLoopsAtOnce}, {&c.Retries, repl.DefaultRetries},
+		{&c.MaxDepth, DefaultDepth},
+		{&c.MaxTurns, DefaultTurns},
+		{&c.FeedbackChars, repl.DefaultFeedback},
+		{&c.CallsAtOnce, DefaultCallsAtOnce},
+		{&c.LoopsAtOnce, DefaultLoopsAtOnce},
+		{&c.Retries, repl.DefaultRetries},
 		{&c.MaxReply, repl.DefaultReply},
 	} {
 		if *f.value == 0 {

@@ -52,7 +52,7 @@ func (l *loop) synthesize(ctx context.Context) (Outcome, error) {
 		return Outcome{Status: StatusNoAnswer, Reason: reason + ", and the last answer does not meet the schema: " + violations[0].String()}, nil
 	}
 	l.tell(repl.Event{Kind: repl.EventAnswer, Purpose: "synthesis", Text: repl.TextOf(answer)})
-	return Outcome{Status: StatusSynthesized, Answer: answer, Reason: reason}, nil
+	return Outcome{Status: StatusSynthesised, Answer: answer, Reason: reason}, nil
 }
 
 // appended adds a sentence of the user's to a conversation: to the last message,
@@ -88,7 +88,9 @@ func (l *loop) compact(ctx context.Context) error {
 		return err
 	}
 	l.compactions++
-	last := whole[len(whole)-1].Content
+	// The summary's author has read what came last; a quarter of the share is enough
+	// of it, or the next turn would be summed up at once.
+	last := repl.Truncate(whole[len(whole)-1].Content, int(limit))
 	l.messages = append([]llm.Message(nil), whole[:preamble]...)
 	l.say("Summary of my work so far:\n"+strings.TrimSpace(response.Text),
 		"Your earlier messages were replaced by this summary; all of them are in `history`, a list of dicts with role and content. "+

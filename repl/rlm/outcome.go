@@ -14,9 +14,9 @@ type Status string
 const (
 	// StatusAnswered: the root model gave its answer, and it meets the contract.
 	StatusAnswered Status = "answered"
-	// StatusSynthesized: the turns ran out, and the model gave its best answer when
+	// StatusSynthesised: the turns ran out, and the model gave its best answer when
 	// it was asked to.
-	StatusSynthesized Status = "synthesized"
+	StatusSynthesised Status = "synthesised"
 	// StatusPartial: the budget was used up first. Partial is what there was.
 	StatusPartial Status = "partial"
 	// StatusNoAnswer: the turns ran out, and there is no answer that meets the
@@ -32,7 +32,7 @@ const (
 type Outcome struct {
 	Status Status `json:"status"`
 	// Answer is the answer as JSON, a string for text. It is set with
-	// StatusAnswered and StatusSynthesized alone, and always meets the contract.
+	// StatusAnswered and StatusSynthesised alone, and always meets the contract.
 	Answer json.RawMessage `json:"answer,omitempty"`
 	// Partial is what there was when a run ended without an answer: what snippets
 	// had put into answer["content"], else the last output. Nobody checked it.

@@ -171,7 +171,7 @@ func EstimateRun(ctx context.Context, cfg Config) (Estimate, error) {
 	if err := l.begin(ctx); err != nil {
 		return Estimate{}, err
 	}
-	defer l.session.Close() //nolint:errcheck // nothing ran in it
+	defer l.session.Close()
 	turn, err := r.caller.Foresee(repl.Ask{Model: l.model, Messages: l.messages})
 	if err != nil {
 		return Estimate{}, err

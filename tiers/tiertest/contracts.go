@@ -22,6 +22,10 @@ func (s *suite) contracts(t *testing.T) {
 	if !s.info.Modules.Has("rlm_models") {
 		t.Skipf("tier %s has no runtime for Python's types", s.info.Name)
 	}
+	t.Run("pydantic", func(t *testing.T) { // the real one, or the look-alike
+		s.open(t, bare()).prints(t, "from pydantic import BaseModel, Field, ValidationError\nclass F(BaseModel):\n    n: int = Field(ge=1)\n"+
+			"print(F(n='3'), F.model_validate({'n': 4}).model_dump())\ntry: F(n=0)\nexcept ValidationError as e: print(e.error_count())", "n=3 {'n': 4}\n1\n")
+	})
 	cfg := tiers.Config{Limits: tiers.Limits{Output: 10 << 20}}
 	for _, name := range cases(t, contractDir) {
 		t.Run(name, func(t *testing.T) {

@@ -7,9 +7,10 @@ import sys
 import typing
 
 import contracts
+import converters
 import finish
 
-Field, Mismatch = contracts.Field, contracts.Mismatch
+Field, Mismatch = contracts.Field, converters.Mismatch
 
 
 def reader(t):

@@ -5,37 +5,19 @@ real Python value of the JSON that comes back. The host coerces and validates;
 here values only get their Python types again. models.py builds its validation
 on the same converters.
 
-A converter is a function (value, strict) -> value that raises Mismatch. Strict
-ones take a value only as it is; a union tries those first.
+A converter is a function (value, strict) -> value that raises Mismatch (see converters.py).
+Strict ones take a value only as it is; a union tries those first.
 """
 
 import collections.abc
 import datetime
-import decimal
-import enum
 import json
 import re
 import types
 import typing
-import uuid
 
+import converters
 import finish
-
-
-class Mismatch(ValueError):
-    """A value that is not of its type: [(path, message)], a path as a tuple."""
-
-    def __init__(self, *problems):
-        super().__init__("; ".join(f"{where(path)}: {message}" for path, message in problems))
-        self.problems = list(problems)
-
-    def under(self, step):
-        return Mismatch(*(((step, *path), message) for path, message in self.problems))
-
-
-def where(path):
-    """A path as the host writes it."""
-    return "$" + "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
 
 
 def to_schema(t):
@@ -43,12 +25,8 @@ def to_schema(t):
     builder = Builder()
     schema, convert = builder.of(_meant(t))
     if isinstance(schema, str):  # type text that only the host understands
-        return json.dumps(schema), _as_is
+        return json.dumps(schema), converters.as_is
     return json.dumps(builder.document(schema)), lambda value: convert(value, False)
-
-
-def _as_is(value, strict=False):
-    return value
 
 
 _KEYWORDS = frozenset(
@@ -110,117 +88,6 @@ def _is_shape(d):
     return not _KEYWORDS.intersection(d) and all(isinstance(value, (str, list, dict)) for value in d.values())
 
 
-def _scalar(*accepts):
-    def wrap(function):
-        def convert(value, strict):
-            if type(value) in accepts:
-                return value
-            if not strict:
-                made = function(value)
-                if made is not None:
-                    return made
-            raise Mismatch(((), f"must be {function.__doc__}, is {kind_of(value)}"))
-
-        return convert
-
-    return wrap
-
-
-def kind_of(value):
-    return {bool: "a bool", int: "an int", float: "a float", str: "a str", list: "a list", dict: "a dict",
-            type(None): "None"}.get(type(value), f"a {type(value).__name__}")
-
-
-@_scalar(bool)
-def _bool(value):
-    """a bool"""
-    if isinstance(value, str):
-        return {"true": True, "yes": True, "false": False, "no": False}.get(value.strip().lower())
-    return bool(value) if type(value) in (int, float) and value in (0, 1) else None
-
-
-@_scalar(int)
-def _int(value):
-    """an int"""
-    if isinstance(value, bool):
-        return None
-    if isinstance(value, int):
-        return value  # a subclass, such as a member of an IntEnum
-    if isinstance(value, float) and value.is_integer():
-        return int(value)
-    if isinstance(value, str) and re.fullmatch(r"\s*[+-]?[0-9]{1,400}\s*", value):
-        return int(value)
-    return None
-
-
-@_scalar(float)
-def _float(value):
-    """a float"""
-    if isinstance(value, bool):
-        return None
-    if isinstance(value, (int, float, decimal.Decimal)):
-        return float(value)
-    try:
-        return float(value) if isinstance(value, str) else None
-    except ValueError:
-        return None
-
-
-def _strict_float(value, strict):
-    return float(value) if type(value) is int else _float(value, strict)  # JSON has one kind of number
-
-
-@_scalar(str)
-def _str(value):
-    """a str"""
-    return value if isinstance(value, str) else None
-
-
-@_scalar(type(None))
-def _none(value):
-    """None"""
-
-
-def _parsed(cls, what, read):
-    def convert(value, strict):
-        if isinstance(value, cls) and not (cls is datetime.date and isinstance(value, datetime.datetime)):
-            return value
-        try:
-            return read(value)
-        except (TypeError, ValueError, ArithmeticError):
-            raise Mismatch(((), f"must be {what}, is {kind_of(value)}")) from None
-
-    return convert
-
-
-def _iso(cls):
-    return lambda text: cls.fromisoformat(re.sub(r"[zZ]$", "+00:00", text.strip()))
-
-
-def _number_text(value):
-    if isinstance(value, bool):
-        raise TypeError
-    return decimal.Decimal(str(value))
-
-
-_PLAIN = {
-    bool: ({"type": "boolean"}, _bool),
-    int: ({"type": "integer"}, _int),
-    float: ({"type": "number"}, _strict_float),
-    str: ({"type": "string"}, _str),
-    None: ({"type": "null"}, _none),
-    type(None): ({"type": "null"}, _none),
-    typing.Any: ({}, _as_is),
-    object: ({}, _as_is),
-    datetime.datetime: ({"type": "string", "format": "date-time"}, _parsed(datetime.datetime, "a date and time", _iso(datetime.datetime))),
-    datetime.date: ({"type": "string", "format": "date"}, _parsed(datetime.date, "a date", _iso(datetime.date))),
-    datetime.time: ({"type": "string", "format": "time"}, _parsed(datetime.time, "a time", _iso(datetime.time))),
-    datetime.timedelta: ({"type": "number", "description": "seconds"},
-                         _parsed(datetime.timedelta, "a number of seconds", lambda v: datetime.timedelta(seconds=v))),
-    decimal.Decimal: ({"type": "number"}, _parsed(decimal.Decimal, "a number", _number_text)),
-    uuid.UUID: ({"type": "string", "format": "uuid"}, _parsed(uuid.UUID, "a UUID", uuid.UUID)),
-}
-
 _LISTS = (list, collections.abc.Sequence, collections.abc.MutableSequence, collections.abc.Iterable, collections.abc.Collection)
 _SETS = (set, frozenset, collections.abc.Set, collections.abc.MutableSet)
 _DICTS = (dict, collections.abc.Mapping, collections.abc.MutableMapping, collections.OrderedDict, collections.defaultdict)
@@ -244,24 +111,24 @@ class Builder:
     def of(self, t):
         """(schema, converter) of a type."""
         try:
-            if t in _PLAIN:
-                schema, convert = _PLAIN[t]
+            if t in converters.PLAIN:
+                schema, convert = converters.PLAIN[t]
                 return dict(schema), convert
         except TypeError:
             pass  # not hashable: a dict, or a type with one in it
         if isinstance(t, Text):
-            return t, _as_is
+            return t, converters.as_is
         if isinstance(t, _Shape):
             t = t.fields
         if isinstance(t, dict):
-            return self.shape(t) if _is_shape(t) else (t, _as_is)
+            return self.shape(t) if _is_shape(t) else (t, converters.as_is)
         if isinstance(t, (list, str)):
             found = _meant(t)
             if isinstance(found, Text):
                 raise TypeError(f"schema= cannot be understood: {t!r} names no type")
             return self.of(found)
         if isinstance(t, bool):
-            return t, _as_is
+            return t, converters.as_is
         return self.generic(t) or self.of_class(t)
 
     def generic(self, t):
@@ -279,7 +146,7 @@ class Builder:
         if hasattr(t, "__metadata__"):  # Annotated
             return self.annotated(t.__origin__, t.__metadata__)
         if origin is typing.Literal:
-            return _literal(args)
+            return converters.literal(args)
         if origin in _UNIONS:
             return self.union(args)
         if origin is tuple:
@@ -299,24 +166,24 @@ class Builder:
         schema, convert = self.of(t)
         for note in notes:
             if isinstance(note, str):
-                schema = _beside(schema, {"description": note})
+                schema = converters.beside(schema, {"description": note})
             else:
-                schema, convert = constrain(schema, convert, note)
+                schema, convert = converters.constrain(schema, convert, note)
         return schema, convert
 
     def union(self, args):
         if type(None) in args and len(args) > 1:  # None last, as people write it
             args = [a for a in args if a is not type(None)] + [None]
         parts = [self.of(a) for a in args]
-        converters = [convert for _, convert in parts]
+        ways = [convert for _, convert in parts]
 
         def convert(value, strict):
             first = None
             for way in (True,) if strict else (True, False):
-                for each in converters:
+                for each in ways:
                     try:
                         return each(value, way)
-                    except Mismatch as error:
+                    except converters.Mismatch as error:
                         if first is None or len(error.problems[0][0]) > len(first.problems[0][0]):
                             first = error
             raise first
@@ -331,10 +198,10 @@ class Builder:
         parts = [self.of(a) for a in args]
 
         def convert(value, strict):
-            values = _items(value, "a tuple", strict)
+            values = converters.items(value, "a tuple", strict)
             if len(values) != len(parts):
-                raise Mismatch(((), f"must have {len(parts)} items, has {len(values)}"))
-            return tuple(_each(values, [c for _, c in parts], strict))
+                raise converters.Mismatch(((), f"must have {len(parts)} items, has {len(values)}"))
+            return tuple(converters.each(values, [c for _, c in parts], strict))
 
         count = len(parts)
         return {"type": "array", "prefixItems": [schema for schema, _ in parts], "items": False,
@@ -342,18 +209,18 @@ class Builder:
 
     def many(self, args, make, schema):
         if not args:
-            return schema, lambda value, strict: make(_items(value, f"a {make.__name__}", strict))
+            return schema, lambda value, strict: make(converters.items(value, f"a {make.__name__}", strict))
         inner, each = self.of(args[0])
 
         def convert(value, strict):
-            values = _items(value, f"a {make.__name__}", strict)
-            return make(_each(values, [each] * len(values), strict))
+            values = converters.items(value, f"a {make.__name__}", strict)
+            return make(converters.each(values, [each] * len(values), strict))
 
         return {**schema, "items": inner}, convert
 
     def mapping(self, args):
         if not args:
-            return {"type": "object"}, lambda value, strict: dict(_members(value))
+            return {"type": "object"}, lambda value, strict: dict(converters.members(value))
         names, name = self.of(args[0])
         inner, each = self.of(args[1])
         schema = {"type": "object", "additionalProperties": inner}
@@ -366,10 +233,10 @@ class Builder:
 
         def convert(value, strict):
             made = {}
-            for key, item in _members(value).items():
+            for key, item in converters.members(value).items():
                 try:
                     made[name(key, False)] = each(item, strict)
-                except Mismatch as error:
+                except converters.Mismatch as error:
                     raise error.under(key) from None
             return made
 
@@ -406,7 +273,7 @@ class Builder:
                   "required": [field.key for field in fields.values() if field.required]}
 
         def convert(value, strict):
-            value, made, problems = _members(value), {}, []
+            value, made, problems = converters.members(value), {}, []
             for name, (_, each) in parts.items():
                 key = fields[name].key
                 if key not in value:
@@ -414,7 +281,7 @@ class Builder:
                 if key in value:
                     try:
                         made[name] = each(value[key], strict)
-                    except Mismatch as error:
+                    except converters.Mismatch as error:
                         problems += error.under(key).problems
                 elif fields[name].required:
                     problems.append(((fields[name].key,), "is missing"))
@@ -422,7 +289,7 @@ class Builder:
             if unknown and (strict or extra == "forbid"):
                 problems += [((key,), "is not a field") for key in unknown]
             if problems:
-                raise Mismatch(*problems)
+                raise converters.Mismatch(*problems)
             if extra == "allow":
                 made.update((key, value[key]) for key in unknown)
             return make(made)
@@ -434,7 +301,7 @@ class Builder:
     def field(self, field):
         schema, convert = self.of(field.type)
         for note in field.notes:
-            schema, convert = constrain(schema, convert, note)
+            schema, convert = converters.constrain(schema, convert, note)
         return schema, convert
 
 
@@ -443,107 +310,6 @@ class Field:
 
     def __init__(self, name, type, required=True, notes=(), key=None):
         self.type, self.required, self.notes, self.key = type, required, notes, key or name
-
-
-def _beside(schema, more):
-    """A schema with more keywords; a reference keeps to itself in allOf-free 2020-12."""
-    return {**schema, **more} if isinstance(schema, dict) else schema
-
-
-_BOUNDS = (
-    ("ge", "minimum", lambda v, b: v >= b, "at least"), ("gt", "exclusiveMinimum", lambda v, b: v > b, "greater than"),
-    ("le", "maximum", lambda v, b: v <= b, "at most"), ("lt", "exclusiveMaximum", lambda v, b: v < b, "less than"),
-    ("multiple_of", "multipleOf", lambda v, b: v % b == 0, "a multiple of"),
-)
-_COUNTS = {"array": "Items", "object": "Properties", "string": "Length"}
-
-
-def constrain(schema, convert, note):
-    """Schema and converter with the bounds that a note has: pydantic's Field, or
-    anything with the same attributes."""
-    more, checks = {}, []
-    get = lambda name: getattr(note, name, None)
-    for name, keyword, holds, words in _BOUNDS:
-        bound = get(name)
-        if isinstance(bound, (int, float, decimal.Decimal)):
-            more[keyword] = bound if isinstance(bound, (int, float)) else float(bound)
-            checks.append((lambda v, h=holds, b=bound: h(v, b), f"must be {words} {bound}"))
-    for name, word, holds, words in (("min_length", "min", lambda v, b: len(v) >= b, "at least"),
-                                     ("max_length", "max", lambda v, b: len(v) <= b, "at most")):
-        bound = get(name)
-        if isinstance(bound, int):
-            for part in schema.get("anyOf", [schema]):
-                if part.get("type") in _COUNTS:
-                    more[word + _COUNTS[part["type"]]] = bound
-            checks.append((lambda v, h=holds, b=bound: h(v, b), f"must have a length of {words} {bound}"))
-    pattern = get("pattern")
-    if isinstance(pattern, str):
-        more["pattern"] = pattern
-        checks.append((re.compile(pattern).search, f"must match the pattern {pattern}"))
-    for name in ("title", "description", "examples"):
-        if get(name) and not callable(get(name)):
-            more[name] = get(name)
-    extra = get("json_schema_extra")
-    if isinstance(extra, dict):
-        more.update(extra)
-    return _beside(schema, more), _checked(convert, checks) if checks else convert
-
-
-def _checked(convert, checks):
-    def check(value, strict):
-        made = convert(value, strict)
-        for holds, message in checks if made is not None else ():
-            try:
-                fine = holds(made)
-            except TypeError:
-                continue  # a bound on another member of a union
-            if not fine:
-                raise Mismatch(((), message))
-        return made
-
-    return check
-
-
-def _literal(args):
-    values = [a.value if isinstance(a, enum.Enum) else a for a in args]
-
-    def convert(value, strict):
-        for each, plain in zip(args, values):
-            if each is value or type(value) is type(plain) and value == plain:
-                return each
-        if isinstance(value, str) and not strict:
-            same = [a for a, plain in zip(args, values) if str(plain).lower() == value.strip().lower()]
-            if len(same) == 1:
-                return same[0]
-        raise Mismatch(((), f"must be one of {', '.join(map(repr, values))}"))
-
-    return {"enum": values}, convert
-
-
-def _items(value, what, strict):
-    if isinstance(value, (list, tuple)) or isinstance(value, (set, frozenset, collections.abc.KeysView, collections.abc.ValuesView)):
-        return list(value)
-    if not strict and isinstance(value, types.GeneratorType):
-        return list(value)
-    raise Mismatch(((), f"must be {what}, is {kind_of(value)}"))
-
-
-def _each(values, converters, strict):
-    made, problems = [], []
-    for i, (value, convert) in enumerate(zip(values, converters)):
-        try:
-            made.append(convert(value, strict))
-        except Mismatch as error:
-            problems += error.under(i).problems
-    if problems:
-        raise Mismatch(*problems)
-    return made
-
-
-def _members(value):
-    if isinstance(value, collections.abc.Mapping):
-        return value
-    raise Mismatch(((), f"must be a dict, is {kind_of(value)}"))
 
 
 import classcontracts  # it needs what stands above

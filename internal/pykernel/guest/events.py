@@ -11,6 +11,7 @@ import concurrent.futures.thread
 import time
 from asyncio import events as _events
 
+import awaits
 import hostcall
 import sessionloop
 import wire
@@ -273,8 +274,8 @@ def parallel_map(fn, inputs, return_exceptions=False):
     pool = ThreadPoolExecutor()
     futures = [pool.submit(fn, x) for x in inputs]
     if not return_exceptions:
-        return [f.result() for f in futures]
-    return [f.exception() or f.result() for f in futures]
+        return awaits.gathered([f.result() for f in futures])
+    return awaits.gathered([f.exception() or f.result() for f in futures], True)
 
 
 def install():

@@ -17,9 +17,10 @@ from typing import Annotated
 
 import classcontracts as _classcontracts
 import contracts as _contracts
+import converters as _converters
 import wire as _wire
 
-_Mismatch = _contracts.Mismatch
+_Mismatch = _converters.Mismatch
 _MISSING = type("PydanticUndefinedType", (), {"__repr__": lambda self: "PydanticUndefined"})()
 _known = {}  # class -> its _Model, as long as the class is there; see _model
 
@@ -84,8 +85,8 @@ def Field(default=_MISSING, *, regex=None, min_items=None, max_items=None, **not
     return FieldInfo(default, **{name: value for name, value in notes.items() if value is not None})
 
 
-def PrivateAttr(default=_MISSING, *, default_factory=None):
-    return default_factory() if default_factory is not None else None if default is _MISSING else default
+def PrivateAttr(default=None, *, default_factory=None):
+    return default_factory() if default_factory is not None else default
 
 
 class _Validator:
@@ -163,8 +164,7 @@ class _Model:
 
 
 def _model(cls):
-    """The _Model of a class. It is kept outside of the class, which moves
-    between tiers, and made again when the class is another."""
+    """The _Model of a class, kept outside of the class, which moves between tiers."""
     found = _known.get(cls)
     if found is None:
         if len(_known) > 500:
@@ -269,12 +269,13 @@ class BaseModel:
     def _read(cls, value, strict):
         if isinstance(value, cls):
             return value
-        model, made = _model(cls), cls.__new__(cls)
+        model = _model(cls)
         if strict:
-            model.read(_contracts._members(value), True)
+            model.read(_converters.members(value), True)
         if cls.__init__ is not BaseModel.__init__:
-            return _run(lambda: cls(**_contracts._members(value)))
-        made._fill(model, _values(cls, model, _contracts._members(value)))
+            return _run(lambda: cls(**_converters.members(value)))
+        made = cls.__new__(cls)
+        made._fill(model, _values(cls, model, _converters.members(value)))
         return made
 
     @classmethod
@@ -325,8 +326,8 @@ class BaseModel:
         return _json.loads(_wire.encode_whole(made)) if mode == "json" else made
 
     def model_dump_json(self, *, indent=None, **options):
-        separators = (",", ":") if indent is None else None
-        return _json.dumps(self.model_dump(**{**options, "mode": "json"}), indent=indent, ensure_ascii=False, separators=separators)
+        made = self.model_dump(**{**options, "mode": "json"})
+        return _json.dumps(made, indent=indent, ensure_ascii=False, separators=None if indent else (",", ":"))
 
     def model_copy(self, *, update=None, deep=False):
         made = type(self).__new__(type(self))
@@ -376,7 +377,7 @@ class BaseModel:
     def __repr__(self):
         return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in self._own().items())})"
 
-    # The names of pydantic 1.
+    # The names of pydantic 1
     dict = model_dump
     copy = model_copy
     parse_obj, parse_raw, schema, construct = model_validate, model_validate_json, model_json_schema, model_construct
@@ -390,9 +391,7 @@ def _dumped(value, options):
         return value.model_dump(**options)
     if isinstance(value, dict):
         return {key: _dumped(item, options) for key, item in value.items()}
-    if type(value) in (list, tuple, set, frozenset):
-        return type(value)(_dumped(item, options) if type(value) in (list, tuple) else item for item in value)
-    return value
+    return type(value)(_dumped(item, options) for item in value) if type(value) in (list, tuple) else value
 
 
 class TypeAdapter:

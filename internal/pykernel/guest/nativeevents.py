@@ -9,6 +9,7 @@ import time
 from asyncio import events as _events
 
 import _rlm
+import awaits
 import hostcall
 import sessionloop
 import wire
@@ -149,8 +150,8 @@ def parallel_map(fn, inputs, return_exceptions=False):
     with concurrent.futures.ThreadPoolExecutor(32) as pool:
         futures = [pool.submit(fn, x) for x in inputs]
         if not return_exceptions:
-            return [f.result() for f in futures]
-        return [f.exception() or f.result() for f in futures]
+            return awaits.gathered([f.result() for f in futures])
+        return awaits.gathered([f.exception() or f.result() for f in futures], True)
 
 
 def install():

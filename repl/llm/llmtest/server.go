@@ -2,7 +2,9 @@
 // and Anthropic on loopback, streamed and not, with a Go function as the model,
 // and fails in all the ways that real servers do when told to.
 //
-//	server := llmtest.Start(script.Complete…)
+//	server := llmtest.Start(func(r llm.Request) (llm.Response, error) {
+//		return script.Complete(ctx, r, nil)
+//	})
 //	defer server.Close()
 //	models, err := providers.New(providers.Config{Env: server.Env})
 //	model, err := models.Resolve("anthropic/any")

@@ -80,6 +80,7 @@ func (p *Provider) Complete(ctx context.Context, r llm.Request, stream func(stri
 		given := false
 		outcome, err := p.wire.Do(ctx, wire.Call{
 			Method: http.MethodPost, Path: p.path(r.Model), Body: body, Model: r.Model,
+			Input: func() int64 { return llm.EstimateInput(ask.Request) },
 			Given: func() bool { return given },
 			Read: func(body io.Reader) (err error) {
 				got = &gathered{request: ask.Request}

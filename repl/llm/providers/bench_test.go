@@ -24,7 +24,11 @@ func benchModel(b *testing.B, format string, latency time.Duration) llm.Model {
 	if err != nil {
 		b.Fatal(err)
 	}
-	b.Cleanup(func() { registry.Close() })
+	b.Cleanup(func() {
+		if err := registry.Close(); err != nil {
+			b.Error(err)
+		}
+	})
 	model, err := registry.Resolve(format + "/any")
 	if err != nil {
 		b.Fatal(err)

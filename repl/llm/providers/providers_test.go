@@ -54,6 +54,7 @@ func TestWhatIsMissingIsNamed(t *testing.T) {
 		{"unparsable URL", "openai/x", providers.Config{Env: env("OPENAI_BASE_URL", "https://hunter2\x7f")}, llm.ErrMisconfigured, "parsed"},
 		{"key in the open", "vllm/x", providers.Config{Env: env("VLLM_BASE_URL", "http://gpu.example/v1", "VLLM_API_KEY", "hunter2")}, llm.ErrMisconfigured, "unencrypted"},
 		{"key with a line end", "openai/x", providers.Config{Env: env("OPENAI_API_KEY", "hunter2\nX: y")}, llm.ErrMisconfigured, "character"},
+		{"bad header", "vllm/x", providers.Config{HTTP: llm.HTTP{Headers: map[string]string{"X": "y\r\nZ: hunter2"}}}, llm.ErrMisconfigured, "header"},
 		{"bad host", "ollama/x", providers.Config{Env: env("OLLAMA_HOST", "%zz")}, llm.ErrMisconfigured, "OLLAMA_HOST"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -386,3 +386,16 @@ func TestALengthLimitIsTold(t *testing.T) {
 		}
 	})
 }
+
+func TestABrokenReplyIsCountedToo(t *testing.T) {
+	each(t, quick, reply(long), func(s *llmtest.Server, c caller) {
+		t := c.T
+		s.Fail(llmtest.Cut(10))
+		request := llm.Request{Model: "any", Messages: []llm.Message{{Role: llm.RoleUser, Content: "hello"}}}
+		response, _, err := c.ask(t.Context(), request)
+		want := 100 + llm.EstimateInput(request)
+		if err != nil || response.Attempts != 2 || response.Usage.InputTokens != want || !response.Usage.Estimated {
+			t.Errorf("got %+v, %v", response, err)
+		}
+	})
+}

@@ -33,7 +33,7 @@ func open(t *testing.T) (path string, log *record.Log) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { log.Close() })
+	t.Cleanup(func() { log.Close() }) // a test may have closed it already
 	return path, log
 }
 
@@ -172,7 +172,9 @@ func TestCancelledCallsAreNotRecorded(t *testing.T) {
 
 func TestACallThatCannotBeRecordedFails(t *testing.T) {
 	_, log := open(t)
-	log.Close()
+	if err := log.Close(); err != nil {
+		t.Fatal(err)
+	}
 	if _, err := log.Wrap("p", counting()).Complete(t.Context(), ask("a"), nil); err == nil {
 		t.Error("nobody noticed")
 	}

@@ -102,10 +102,23 @@ func baseURL(c Config) (string, error) {
 		return "", fmt.Errorf("the base URL %q must begin with http:// or https:// and a host", c.BaseURL)
 	case strings.ContainsFunc(c.Key.Reveal(), func(r rune) bool { return r <= ' ' || r > '~' }):
 		return "", errors.New("the key has a character that no key has: was something else pasted?")
+	case !sendable(c.HTTP.Headers):
+		return "", errors.New("a header has a character that no header can have")
 	case u.Scheme == "http" && !c.Key.IsZero() && !c.HTTP.AllowHTTP && !loopback(u.Hostname()):
 		return "", fmt.Errorf("the key would go to %q unencrypted: use https, or allow http for this provider", u.Host)
 	}
 	return strings.TrimSuffix(u.String(), "/"), nil
+}
+
+// sendable reports whether headers can go over the wire.
+func sendable(headers map[string]string) bool {
+	for name, value := range headers {
+		bad := func(r rune) bool { return r < ' ' || r > '~' }
+		if name == "" || strings.ContainsFunc(name+value, bad) || strings.ContainsAny(name, " :()<>@,;\\\"/[]?={}") {
+			return false
+		}
+	}
+	return true
 }
 
 // loopback reports whether a host is this machine.
@@ -142,6 +155,9 @@ type Call struct {
 	Path   string // is added to the base URL; may have a query
 	Body   []byte // JSON, nil for none
 	Model  string // for errors
+	// Input estimates the tokens of the prompt, which a broken reply has cost;
+	// nil if the call costs nothing.
+	Input func() int64
 	// Read decodes the body of a good reply. It is called once an attempt, and
 	// begins anew each time. Its errors are *llm.Error.
 	Read func(body io.Reader) error
@@ -172,13 +188,26 @@ func (c *Client) send(ctx context.Context, call Call) (hint string, err error) {
 	err = call.Read(body)
 	switch {
 	case errors.Is(body.err, errTooLarge):
-		return "", withUsage(&llm.Error{Kind: llm.ErrTooLarge, Message: fmt.Sprintf("more than %d bytes", c.HTTP.MaxResponse)}, err)
+		err = withUsage(&llm.Error{Kind: llm.ErrTooLarge, Message: fmt.Sprintf("more than %d bytes", c.HTTP.MaxResponse)}, err)
 	case body.err != nil:
-		return "", withUsage(c.transportError(ctx, attempt, body.err), err)
+		err = withUsage(c.transportError(ctx, attempt, body.err), err)
 	case err == nil:
 		drain(response.Body, cancel)
 	}
-	return "", err
+	return "", charged(err, call, body.left < c.HTTP.MaxResponse)
+}
+
+// charged notes that a reply that had begun and then broke has cost its prompt,
+// if not more.
+func charged(err error, call Call, begun bool) error {
+	var failure *llm.Error
+	if !begun || call.Input == nil || !errors.As(err, &failure) || failure.Usage != (llm.Usage{}) {
+		return err
+	}
+	if failure.Kind == llm.ErrCut || failure.Kind == llm.ErrTimeout || failure.Kind == llm.ErrTooLarge {
+		failure.Usage = llm.Usage{InputTokens: call.Input(), Estimated: true}
+	}
+	return err
 }
 
 // setHeaders adds what every request carries.
