@@ -194,6 +194,12 @@ func (l *loop) say(reply, told string) {
 
 // ask asks the loop's model.
 func (l *loop) ask(ctx context.Context, purpose string, messages []llm.Message) (llm.Response, error) {
+	if purpose == "turn" {
+		purpose = "root"
+		if l.depth > 0 {
+			purpose = "sub"
+		}
+	}
 	a := repl.Ask{Node: l.node, Depth: l.depth, Turn: int(l.turn.Load()), Purpose: purpose, Model: l.model, Messages: messages}
 	if l.cfg.Stream && l.cfg.Progress != nil {
 		a.Stream = func(delta string) { l.tell(repl.Event{Kind: repl.EventDelta, Model: l.model, Text: delta}) }
