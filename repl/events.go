@@ -40,8 +40,8 @@ type Event struct {
 	Node  string `json:"node"`
 	Depth int    `json:"depth"`
 	Turn  int    `json:"turn,omitempty"`
-	// Purpose is what a call was for: "turn", "leaf", "compaction", "synthesis",
-	// "bypass".
+	// Purpose is what a call was for: "root" and "sub" for the turns of the root and
+	// of sub-loops, "leaf", "compaction", "synthesis", "bypass".
 	Purpose string `json:"purpose,omitempty"`
 	Model   string `json:"model,omitempty"`
 	// Text is the reply, the code, the answer or the reason, shortened.

@@ -107,14 +107,17 @@ func (t *Turn) settle(ctx context.Context, s *Session, f *TextFinal) error {
 const NothingDone = "Your reply had neither code nor a final answer, so nothing happened. " +
 	"Write code in a ```repl block, or give your answer with FINAL(...)."
 
-// Told is the feedback on a turn. Output beyond the cap is kept in the session.
+// Told is the feedback on a turn. Its output is kept in the session; a session that
+// cannot take it, its memory being full, is no reason to end a run.
 func (t *Turn) Told(ctx context.Context, s *Session, o FeedbackOptions) (string, error) {
 	if output := Output(t.Ran); output != "" {
 		name, err := s.Keep(ctx, o.Turn, output)
-		if err != nil {
-			return "", err
-		}
-		if Cut(t.Ran, o.Cap) {
+		switch {
+		case ctx.Err() != nil:
+			return "", context.Cause(ctx)
+		case err != nil:
+			o.Notes = append(slices.Clone(o.Notes), "The whole output could not be kept: "+Truncate(err.Error(), 300))
+		case Cut(t.Ran, o.Cap):
 			o.Kept = name
 		}
 	}

@@ -85,7 +85,10 @@ func (l *loop) compact(ctx context.Context) error {
 		return err
 	}
 	if err := l.session.Assign(ctx, "history", l.extended(whole[preamble:])); err != nil {
-		return err
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		l.tell(repl.Event{Kind: repl.EventWarning, Purpose: "compaction", Error: err.Error()})
 	}
 	l.compactions++
 	// The summary's author has read what came last; a quarter of the share is enough

@@ -299,3 +299,36 @@ func TestPerDepthModels(t *testing.T) {
 	cfg.ByDepth = []string{"", "other"}
 	answered(t, cfg, "other")
 }
+
+func TestARefusalEndsTheRunAndACutReplyIsTold(t *testing.T) {
+	m := &models{byPurpose: func(llm.Request) (llm.Response, bool) {
+		return llm.Response{Text: "I cannot help with that.", Finish: llm.FinishRefusal}, true
+	}}
+	if outcome, err := rlm.Run(t.Context(), config(m)); err == nil || outcome.Status != rlm.StatusFailed || !strings.Contains(err.Error(), "declined: I cannot") {
+		t.Errorf("a refusal: %+v, %v", outcome, err)
+	}
+	var told string
+	m.byPurpose = func(r llm.Request) (llm.Response, bool) {
+		told = last(r)
+		if r.Metadata.Turn == 1 {
+			return llm.Response{Text: "```repl\nprint(1", Finish: llm.FinishLength}, true
+		}
+		return llm.Response{Text: "FINAL(1)"}, true
+	}
+	answered(t, config(m), "1")
+	if !strings.Contains(told, "cut at the limit of tokens") || !strings.Contains(told, "SyntaxError") {
+		t.Errorf("a cut reply: %q", told)
+	}
+}
+
+// TestAFullSandboxIsToldToTheModel: output that the session has no room for is no
+// reason to end the run.
+func TestAFullSandboxIsToldToTheModel(t *testing.T) {
+	m := &models{script: []string{
+		code("hog = []\ntry:\n    while True:\n        hog.append(bytearray(1 << 16))\nexcept MemoryError:\n    pass\nprint('x' * 500_000)"),
+		code("del hog"), "FINAL(done)",
+	}}
+	cfg := config(m)
+	cfg.Limits.Memory = 96 << 20
+	answered(t, cfg, "done")
+}

@@ -158,6 +158,10 @@ func (l *loop) take(ctx context.Context, turn int) (json.RawMessage, error) {
 		return nil, err
 	}
 	reply := repl.Extract(response.Text)
+	silent := reply.Final == nil && len(reply.Blocks) == 0
+	if silent && response.Finish == llm.FinishRefusal {
+		return nil, fmt.Errorf("the model %s declined: %s", l.model, repl.Truncate(response.Text, 500))
+	}
 	done, err := l.execute(ctx, reply)
 	if err != nil {
 		l.record(turn, sent, response.Text, &done, nil, begun)
@@ -172,8 +176,11 @@ func (l *loop) take(ctx context.Context, turn int) (json.RawMessage, error) {
 		l.tell(repl.Event{Kind: repl.EventAnswer, Text: repl.TextOf(answer)})
 		return answer, nil
 	}
-	if reply.Final == nil && len(reply.Blocks) == 0 {
+	if silent {
 		done.Notes = append(done.Notes, repl.NothingDone)
+	}
+	if response.Finish == llm.FinishLength {
+		done.Notes = append(done.Notes, "Your reply was cut at the limit of tokens. Write less in one turn.")
 	}
 	told, err := done.Told(ctx, l.session, repl.FeedbackOptions{Cap: l.cfg.FeedbackChars, Turn: turn, Turns: l.cfg.MaxTurns})
 	if err != nil {
@@ -194,6 +201,12 @@ func (l *loop) say(reply, told string) {
 
 // ask asks the loop's model.
 func (l *loop) ask(ctx context.Context, purpose string, messages []llm.Message) (llm.Response, error) {
+	if purpose == "turn" {
+		purpose = "root"
+		if l.depth > 0 {
+			purpose = "sub"
+		}
+	}
 	a := repl.Ask{Node: l.node, Depth: l.depth, Turn: int(l.turn.Load()), Purpose: purpose, Model: l.model, Messages: messages}
 	if l.cfg.Stream && l.cfg.Progress != nil {
 		a.Stream = func(delta string) { l.tell(repl.Event{Kind: repl.EventDelta, Model: l.model, Text: delta}) }
