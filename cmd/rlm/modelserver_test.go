@@ -61,11 +61,11 @@ func start(script *scripted.Script) *llmtest.Server {
 // servers that speak the formats of OpenAI and Anthropic.
 func TestEveryProviderGivesTheSameTrajectory(t *testing.T) {
 	needCache(t)
-	examples, err := filepath.Abs(filepath.Join("..", "..", "examples"))
+	folder, err := filepath.Abs(filepath.Join("testdata", "servers"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	path := filepath.Join(examples, "filter.yaml")
+	path := filepath.Join(folder, "letters.yaml")
 	script, err := scripted.Load(path)
 	if err != nil {
 		t.Fatal(err)
@@ -75,7 +75,7 @@ func TestEveryProviderGivesTheSameTrajectory(t *testing.T) {
 	var want string
 	for _, model := range []string{"scripted/" + path, "openai/any", "anthropic/any"} {
 		dir := t.TempDir()
-		cmd := command(t, dir, "run", "Where does Saltram live?", "--context", filepath.Join(examples, "letters.txt"), "--model", model, "--trace", "trace", "--quiet")
+		cmd := command(t, dir, "run", "Where does Saltram live?", "--context", filepath.Join(folder, "letters.txt"), "--model", model, "--trace", "trace", "--quiet")
 		for _, name := range serverVariables {
 			cmd.Env = append(cmd.Environ(), name+"="+server.Env(name))
 		}
