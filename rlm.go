@@ -189,17 +189,30 @@ func (e *Engine) Open(ctx context.Context, cfg SessionConfig) (*Session, error) 
 	if err != nil {
 		return nil, err
 	}
-	runner, err := router.NewRunner(router.RunnerConfig{
-		Tiers: e.tiers, Analysers: e.analysers, Policy: cfg.Policy, Probes: e.probes, Log: e.log,
-		Config: tiers.Config{
-			Host: cfg.Host, Functions: cfg.Functions, Inputs: in.list,
-			Limits: cfg.Limits, Deterministic: cfg.Deterministic, Mounts: cfg.Mounts, Out: cfg.Out,
-		},
+	runner, err := e.Opener(cfg.Policy)(ctx, tiers.Config{
+		Host: cfg.Host, Functions: cfg.Functions, Inputs: in.list,
+		Limits: cfg.Limits, Deterministic: cfg.Deterministic, Mounts: cfg.Mounts, Out: cfg.Out,
 	})
 	if err != nil {
 		return nil, errors.Join(err, in.close())
 	}
 	return &Session{runner: runner, inputs: in.share()}, nil
+}
+
+// Opener returns what makes the runner of a session under a policy: the loops of
+// package repl open theirs by it. What the runner is given stays the caller's.
+func (e *Engine) Opener(policy router.Policy) func(ctx context.Context, cfg tiers.Config) (*router.Runner, error) {
+	return func(ctx context.Context, cfg tiers.Config) (*router.Runner, error) {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if e.closed.Load() {
+			return nil, errors.New("the engine is closed")
+		}
+		return router.NewRunner(router.RunnerConfig{
+			Tiers: e.tiers, Analysers: e.analysers, Policy: policy, Probes: e.probes, Log: e.log, Config: cfg,
+		})
+	}
 }
 
 // Run runs a Python snippet in the session's namespace.

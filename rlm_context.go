@@ -86,6 +86,16 @@ func Value(name string, value any) Context {
 	}}
 }
 
+// Input opens the context for a loop of package repl, whose caller keeps it open
+// and then calls done.
+func (c Context) Input(ctx context.Context) (input tiers.Input, done func() error, err error) {
+	in, err := openContexts(ctx, []Context{c})
+	if err != nil {
+		return tiers.Input{}, nil, err
+	}
+	return in.list[0], in.close, nil
+}
+
 // inputs are the opened contexts of a session and its forks.
 type inputs struct {
 	list  []tiers.Input

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Shows the main job: a model-style program over a text far larger than memory
-# should hold, in a sandbox. RLM_DEMO_BYTES makes the text smaller or larger.
+# Shows the two main jobs over a text far larger than memory should hold: a
+# model-style program in a sandbox, and a run in which a model writes such programs
+# and they call models. RLM_DEMO_BYTES makes the text smaller or larger.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -14,3 +15,9 @@ go run ./scripts/corpus -bytes "$size" -seed 7 -o "$text"
 echo
 echo "--- rlm exec --context TEXT examples/tickets.py"
 time bin/rlm exec --context "$text" --timeout 120s examples/tickets.py
+
+echo
+echo "--- rlm run \"How urgent are the tickets?\" --context TEXT --model scripted/examples/tickets.yaml"
+echo "    (the model is SCRIPTED: examples/tickets.yaml holds its replies, and a table of words judges"
+echo "    the tickets. All the rest is real: the loop, the sandbox, 400 typed sub-calls, the budget.)"
+time bin/rlm run "How urgent are the tickets?" --context "$text" --model scripted/examples/tickets.yaml --timeout 120s

@@ -208,6 +208,17 @@ type Result struct {
 	Denied []Denial
 	// Lost says what a restore took from the session, nil if nothing.
 	Lost *Loss
+	// Variables are those that snippets made and that exist now, in the order of
+	// their making, at most a few hundred. Nil means that the tier did not say: it
+	// does not know, or the snippet was stopped.
+	Variables []Variable
+}
+
+// Variable is a variable of a session.
+type Variable struct {
+	// Name is the variable's, Kind its type and for a collection its length, such
+	// as "list (1,204)". Both come from the guest.
+	Name, Kind string
 }
 
 // Denial is a connection that a snippet asked for and did not get.

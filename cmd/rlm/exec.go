@@ -9,7 +9,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/dustin/go-humanize"
 	"github.com/dustin/go-humanize/english"
@@ -17,6 +16,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/rlmhq/rlm"
+	"github.com/rlmhq/rlm/internal/config"
 	"github.com/rlmhq/rlm/router"
 	"github.com/rlmhq/rlm/tiers"
 )
@@ -29,25 +29,21 @@ const (
 
 // execFlags are the flags of `rlm exec`.
 type execFlags struct {
-	code          []string
-	contexts      []string
-	timeout       time.Duration
-	memory        string
-	output        string
-	cacheDir      string
-	fuel          uint64
-	deterministic bool
-	json          bool
-	quiet         bool
-	explain       bool
-	routing       routing
-	files         files
+	code     []string
+	contexts []string
+	json     bool
+	quiet    bool
+	explain  bool
+	runs     bool // the command runs the code
+	routing  routing
+	files    files
 }
 
 // addCode adds the flags that every command with code has.
 func (f *execFlags) addCode(flags *pflag.FlagSet) {
 	flags.StringArrayVarP(&f.code, "code", "c", nil, "code to run, instead of files; may be repeated")
-	flags.StringVar(&f.cacheDir, "cache-dir", os.Getenv("RLM_CACHE_DIR"), "where compiled code is kept, `none` for nowhere (default: the user's cache directory)")
+	f.routing.add(flags)
+	config.AddFlags(flags, config.In(config.Routing))
 }
 
 const execLong = `Run Python in a sandbox, over contexts of any size.
@@ -63,7 +59,7 @@ Exit codes: 0 fine, 1 the snippet raised, 2 usage or bad input, 3 no tier may
 run it, 4 a limit (named on stderr), 5 the tier broke, 130 interrupted.`
 
 func newExec(e *env) *cobra.Command {
-	var f execFlags
+	f := execFlags{runs: true}
 	cmd := &cobra.Command{
 		Use:   "exec [-c CODE | FILE... | -]",
 		Short: "Run Python in a sandbox, over contexts of any size",
@@ -80,14 +76,9 @@ func newExec(e *env) *cobra.Command {
 	}
 	flags := cmd.Flags()
 	f.addCode(flags)
-	f.routing.add(flags)
+	config.AddFlags(flags, config.In(config.Limits))
 	f.files.add(flags)
 	flags.StringArrayVar(&f.contexts, "context", nil, "file or directory to work on, - for stdin; may be repeated")
-	flags.DurationVar(&f.timeout, "timeout", 30*time.Second, "time each snippet may take; waiting for host calls is free")
-	flags.StringVar(&f.memory, "memory", "512MiB", "memory of the sandbox")
-	flags.StringVar(&f.output, "max-output", "20000", "bytes of output kept of each snippet")
-	flags.Uint64Var(&f.fuel, "fuel", 0, "work each snippet may do, as --json counts it; 0 for no such bound")
-	flags.BoolVar(&f.deterministic, "deterministic", false, "fixed clock and randomness: the same result in every run")
 	flags.BoolVar(&f.explain, "explain", false, "also say on stderr where each snippet runs, and why")
 	flags.BoolVar(&f.json, "json", false, "print one JSON object for each snippet instead")
 	flags.BoolVar(&f.quiet, "quiet", false, "no notes on stderr, errors only")
@@ -110,26 +101,15 @@ func withEngine(cmd *cobra.Command, e *env, f *execFlags, args []string, use fun
 	if err != nil {
 		return &exitError{exitUsage, err}
 	}
-	cfg, err := f.session(e.stdin)
+	cfg, err := f.session(e)
 	if err != nil {
 		return &exitError{exitUsage, err}
 	}
-	note := f.note(e)
-	engine, err := rlm.New(rlm.Options{
-		CacheDir: f.cacheDir, Python: f.routing.python, DockerHost: dockerHost(), Log: e.log,
-		Progress: func(what string) { note("%s", what) },
-	})
+	engine, err := e.engine(ctx, f.note(e))
 	if err != nil {
-		return &exitError{exitUsage, err}
+		return err
 	}
 	defer engine.Close()
-	if cfg.Policy.Pin != "" && !knows(engine, cfg.Policy.Pin) {
-		return &exitError{exitUsage, fmt.Errorf("--tier %q: there is no such tier, see `rlm tiers`", cfg.Policy.Pin)}
-	}
-	// Preparing first tells a broken tier from a bad context.
-	if err := engine.Warm(ctx); err != nil {
-		return &exitError{exitBroken, err}
-	}
 	session, err := engine.Open(ctx, cfg)
 	if err != nil {
 		return &exitError{exitUsage, err}
@@ -141,6 +121,26 @@ func withEngine(cmd *cobra.Command, e *env, f *execFlags, args []string, use fun
 		}
 	}
 	return use(session, jobs)
+}
+
+// engine makes an engine by the settings, ready for snippets.
+func (e *env) engine(ctx context.Context, note func(string, ...any)) (*rlm.Engine, error) {
+	engine, err := rlm.New(rlm.Options{
+		CacheDir: e.settings.CacheDir, Python: e.settings.Python, DockerHost: dockerHost(), Log: e.log,
+		Progress: func(what string) { note("%s", what) },
+	})
+	if err != nil {
+		return nil, &exitError{exitUsage, err}
+	}
+	if name := e.settings.Tier; name != "auto" && !knows(engine, name) {
+		err = &exitError{exitUsage, fmt.Errorf("--tier %q: there is no such tier, see `rlm tiers`", name)}
+	} else if warm := engine.Warm(ctx); warm != nil { // before a bad context is looked at, which is another mistake
+		err = &exitError{exitBroken, warm}
+	}
+	if err != nil {
+		return nil, errors.Join(err, engine.Close())
+	}
+	return engine, nil
 }
 
 func knows(engine *rlm.Engine, name string) bool {
@@ -212,53 +212,41 @@ func (f *execFlags) stdinContext() bool {
 	return false
 }
 
-// session makes the session's configuration of the flags.
-func (f *execFlags) session(stdin io.Reader) (rlm.SessionConfig, error) {
-	policy, err := f.routing.policy()
-	cfg := rlm.SessionConfig{Deterministic: f.deterministic, Policy: policy, Host: host, Functions: functions}
-	if err != nil {
+// session makes the session's configuration of the flags and settings.
+func (f *execFlags) session(e *env) (rlm.SessionConfig, error) {
+	policy, err := policy(e.settings)
+	cfg := rlm.SessionConfig{Deterministic: e.settings.Deterministic, Policy: policy, Host: host, Functions: functions}
+	if err != nil || !f.runs {
 		return cfg, err
 	}
 	if cfg.Mounts, err = f.files.mounted(); err != nil {
 		return cfg, err
 	}
 	cfg.Out = f.files.out != ""
-	if f.timeout == 0 && f.memory == "" { // the command runs nothing
-		return cfg, nil
-	}
+	cfg.Limits = limits(e.settings, defaultOutput)
+	cfg.Contexts, err = contextsOf(f.contexts, e.stdin)
+	return cfg, err
+}
+
+// defaultOutput is how many bytes of a snippet's output are kept for people.
+const defaultOutput = 20_000
+
+// contextsOf are the contexts of the flag --context.
+func contextsOf(paths []string, stdin io.Reader) ([]rlm.Context, error) {
+	var all []rlm.Context
 	seen := false
-	for _, path := range f.contexts {
+	for _, path := range paths {
 		if path != "-" {
-			cfg.Contexts = append(cfg.Contexts, rlm.File(path))
+			all = append(all, rlm.File(path))
 			continue
 		}
 		if seen {
-			return cfg, errors.New("--context - may be given once")
+			return nil, errors.New("--context - may be given once")
 		}
 		seen = true
-		cfg.Contexts = append(cfg.Contexts, rlm.Reader("stdin", stdin, maxStdin))
+		all = append(all, rlm.Reader("stdin", stdin, maxStdin))
 	}
-	memory, err := parseSize("--memory", f.memory)
-	if err != nil {
-		return cfg, err
-	}
-	output, err := parseSize("--max-output", f.output)
-	if err != nil {
-		return cfg, err
-	}
-	if f.timeout <= 0 {
-		return cfg, fmt.Errorf("--timeout %v: give a time above zero, such as 30s or 5m", f.timeout)
-	}
-	cfg.Limits = tiers.Limits{Wall: f.timeout, Memory: memory, Output: output, Fuel: f.fuel}
-	return cfg, nil
-}
-
-func parseSize(flag, text string) (int64, error) {
-	n, err := humanize.ParseBytes(text)
-	if err != nil || n == 0 || n > 1<<50 {
-		return 0, fmt.Errorf("%s %q: give a size above zero, such as 20000, 64KiB or 512MiB", flag, text)
-	}
-	return int64(n), nil
+	return all, nil
 }
 
 // describeInputs tells of bytes that are not UTF-8, which the snippet will meet.
@@ -368,7 +356,7 @@ func report(e *env, f execFlags, r rlm.Result) error {
 		_, _ = io.WriteString(e.stderr, r.Exception.Traceback)
 	}
 	if r.Limit != "" {
-		_, _ = fmt.Fprintf(e.stderr, "rlm: limit: %s%s\n", r.Limit, limitHint(r.Result, f))
+		_, _ = fmt.Fprintf(e.stderr, "rlm: limit: %s%s\n", r.Limit, limitHint(r.Result, e.settings))
 	}
 	for _, d := range r.Denied {
 		note("%s is refused: %s", d.Target, d.Reason)
@@ -379,16 +367,16 @@ func report(e *env, f execFlags, r rlm.Result) error {
 	return nil
 }
 
-func limitHint(r tiers.Result, f execFlags) string {
+func limitHint(r tiers.Result, c *config.Loaded) string {
 	switch r.Limit {
 	case tiers.LimitWall, tiers.LimitActive:
-		return fmt.Sprintf(" (the snippet took longer than %v; raise --timeout)", f.timeout)
+		return fmt.Sprintf(" (the snippet took longer than %v; raise --timeout)", c.Timeout)
 	case tiers.LimitMemory:
-		return fmt.Sprintf(" (the snippet needed more than %s; raise --memory)", f.memory)
+		return fmt.Sprintf(" (the snippet needed more than %s; raise --memory)", c.Text("memory"))
 	case tiers.LimitOutput:
 		return fmt.Sprintf(" (%s bytes more were written and dropped; raise --max-output)", humanize.Comma(r.Dropped))
 	case tiers.LimitFuel:
-		return fmt.Sprintf(" (the snippet did more work than %d; raise --fuel)", f.fuel)
+		return fmt.Sprintf(" (the snippet did more work than %d; raise --fuel)", c.Fuel)
 	case tiers.LimitHostCalls:
 	}
 	return ""

@@ -50,7 +50,6 @@ func newExplain(e *env) *cobra.Command {
 	}
 	flags := cmd.Flags()
 	f.addCode(flags)
-	f.routing.add(flags)
 	flags.BoolVar(&f.json, "json", false, "print one JSON object for each snippet instead")
 	return cmd
 }

@@ -109,7 +109,9 @@ func TestScripts(t *testing.T) {
 		RequireUniqueNames: true,
 		Setup: func(e *testscript.Env) error {
 			e.Setenv(cacheVariable, os.Getenv(cacheVariable))
-			return nil
+			examples, err := filepath.Abs(filepath.Join("..", "..", "examples"))
+			e.Setenv("EXAMPLES", examples)
+			return err
 		},
 		Condition: func(name string) (bool, error) {
 			switch name {
@@ -130,6 +132,7 @@ func TestScripts(t *testing.T) {
 			"fuel":      fuel,
 			"venv":      venv,
 			"rlm":       program,
+			"serve":     serve,
 		},
 	})
 }

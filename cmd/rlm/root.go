@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
-	"syscall"
 
 	"github.com/mattn/go-isatty"
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
+	"github.com/rlmhq/rlm/internal/config"
 	"github.com/rlmhq/rlm/tiers"
 )
 
@@ -27,6 +27,8 @@ const (
 	exitNoTier      = 3   // no tier may run the snippet
 	exitLimit       = 4   // a limit fired
 	exitBroken      = 5   // the tier broke
+	exitPartial     = 6   // the run's budget was used up
+	exitNoAnswer    = 7   // the run ended without an answer
 	exitInterrupted = 130 // Ctrl-C
 )
 
@@ -58,13 +60,15 @@ type env struct {
 	terminal       bool // stdin is one
 	stdout, stderr io.Writer
 	log            zerolog.Logger
+	settings       *config.Loaded
+	interrupts     *interrupts
 }
 
 // run is main with everything passed in; it returns the exit code.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	e := &env{stdin: interruptible(ctx, stdin), terminal: isTerminal(stdin), stdout: stdout, stderr: stderr}
+	ctx, in := listen(ctx)
+	defer in.stop()
+	e := &env{stdin: interruptible(ctx, stdin), terminal: isTerminal(stdin), stdout: stdout, stderr: stderr, interrupts: in}
 	root := newRoot(e)
 	root.SetArgs(args)
 	root.SetIn(stdin)
@@ -92,25 +96,39 @@ func exitCode(ctx context.Context, stderr io.Writer, err error) int {
 }
 
 func newRoot(e *env) *cobra.Command {
-	var level string
+	var file string
 	root := &cobra.Command{
 		Use:           "rlm",
 		Short:         "Run model-written code safely, over inputs of any size",
 		Version:       version,
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		PersistentPreRunE: func(*cobra.Command, []string) error {
-			parsed, known := levels[level]
-			if !known {
-				return fmt.Errorf("--log-level %q: give trace, debug, info, warn or error", level)
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
+			settings, err := config.Load(config.Sources{File: file, UserFile: config.UserFile(), Environ: os.Environ(), Flags: cmd.Flags()})
+			if err != nil {
+				return err
 			}
-			e.log = newLog(e.stderr, parsed)
+			e.settings, e.log = settings, newLog(e.stderr, levels[settings.LogLevel])
 			return nil
 		},
 	}
-	root.PersistentFlags().StringVar(&level, "log-level", "warn", "how much to log on stderr: trace, debug, info, warn, error")
-	root.AddCommand(newExec(e), newExplain(e), newTiers(e), newDoctor(e), newImages(e))
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return flagError(err) })
+	flags := root.PersistentFlags()
+	flags.StringVar(&file, "config", "", "the configuration file, none for none (default: config.yaml in rlm of the user's configuration directory)")
+	config.AddFlags(flags, config.In(config.Program))
+	root.AddCommand(newRun(e), newExec(e), newRepl(e), newHook(e), newTrace(e), newExplain(e), newTiers(e), newDoctor(e), newImages(e), newConfig(e))
 	return root
+}
+
+// flagError says of a setting's flag what the setting says of the value.
+func flagError(err error) error {
+	var invalid *pflag.InvalidValueError
+	if errors.As(err, &invalid) {
+		if _, ours := invalid.GetFlag().Value.(config.Value); ours {
+			return fmt.Errorf("--%s %w", invalid.GetFlag().Name, invalid.Unwrap())
+		}
+	}
+	return err
 }
 
 var levels = map[string]zerolog.Level{

@@ -7,42 +7,38 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/rlmhq/rlm/internal/config"
 	"github.com/rlmhq/rlm/router"
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// routing are the flags that say where code may run.
-type routing struct {
-	tier       string
-	language   string
-	isolation  string
-	allowLocal bool
-	python     string
-	hosts      []string
-}
-
-func (r *routing) add(flags *pflag.FlagSet) {
-	flags.StringVar(&r.tier, "tier", "auto", "where to run: auto, or one of `rlm tiers`")
-	flags.StringVar(&r.language, "lang", "auto", "language of the code: auto, python or go")
-	flags.StringVar(&r.isolation, "min-isolation", "none", "weakest wall to accept: none, process, container, wasm, kernel")
-	flags.BoolVar(&r.allowLocal, "allow-local", false, "also use tier local: this host's Python in a jail")
-	flags.StringArrayVar(&r.hosts, "allow-host", nil, "let snippets connect to `HOST:PORT`, where the tier has a way out; may be repeated")
-	flags.StringVar(&r.python, "python", "", "the Python of tier local, a path or a name (default python3)")
-}
-
-// policy is what the flags allow.
-func (r *routing) policy() (router.Policy, error) {
-	p := router.Policy{AllowLocal: r.allowLocal, Hosts: r.hosts}
-	if r.tier != "auto" {
-		p.Pin = r.tier
+// policy is what the settings allow.
+func policy(c *config.Loaded) (router.Policy, error) {
+	p := router.Policy{AllowLocal: c.AllowLocal, Hosts: c.AllowHost}
+	if c.Tier != "auto" {
+		p.Pin = c.Tier
 	}
 	for level := tiers.IsolationNone; level <= tiers.IsolationKernel; level++ {
-		if level.String() == r.isolation {
+		if level.String() == c.MinIsolation {
 			p.MinIsolation = level
-			return p, p.Validate()
 		}
 	}
-	return p, fmt.Errorf("--min-isolation %q: give none, process, container, wasm or kernel", r.isolation)
+	return p, p.Validate()
+}
+
+// limits bound each snippet. A size that is not set is the command's own.
+func limits(c *config.Loaded, output int64) tiers.Limits {
+	if c.MaxOutput != 0 {
+		output = c.MaxOutput
+	}
+	return tiers.Limits{Wall: c.Timeout, Memory: c.Memory, Output: output, Fuel: uint64(c.Fuel)} //nolint:gosec // the table keeps it from being negative
+}
+
+// routing is the flag that says what code is.
+type routing struct{ language string }
+
+func (r *routing) add(flags *pflag.FlagSet) {
+	flags.StringVar(&r.language, "lang", "auto", "language of the code: auto, python or go")
 }
 
 // languageOf is the language of code that came from a file, or "" for what has

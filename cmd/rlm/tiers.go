@@ -10,16 +10,16 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rlmhq/rlm"
+	"github.com/rlmhq/rlm/internal/config"
 )
 
 // diagnosis makes a command that shows what works here.
 func diagnosis(e *env, use, short, long string, show func(io.Writer, *rlm.Diagnosis) error) *cobra.Command {
 	var asJSON bool
-	var python string
 	cmd := &cobra.Command{
 		Use: use, Short: short, Long: long, Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			engine, err := rlm.New(rlm.Options{Python: python, DockerHost: dockerHost(), Log: e.log})
+			engine, err := rlm.New(rlm.Options{Python: e.settings.Python, DockerHost: dockerHost(), Log: e.log})
 			if err != nil {
 				return &exitError{exitUsage, err}
 			}
@@ -34,7 +34,7 @@ func diagnosis(e *env, use, short, long string, show func(io.Writer, *rlm.Diagno
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object instead")
-	cmd.Flags().StringVar(&python, "python", "", "the Python of tier local, a path or a name (default python3)")
+	config.AddFlags(cmd.Flags(), config.Named("python"))
 	return cmd
 }
 

@@ -124,12 +124,13 @@ func (s *Session) offers(name string) bool {
 	return false
 }
 
-// protocol are the names that exist in every session; guest/hostcall.py has the
-// same list.
+// protocol are the names that exist in every session; guest/hostcall.py and
+// guest/combinators.py have the same.
 var protocol = map[string]bool{
 	"llm_query": true, "llm_query_batched": true, "llm_batch": true, "batch_llm_query": true,
 	"llm_query_parallel": true, "llm_query_map": true, "rlm_query": true, "rlm_query_batched": true,
 	"run_parallel_sub_calls": true, "recursive_llm": true, "ask_llm": true, "sub_agent_call": true, "predict": true,
+	"map_llm": true, "filter_llm": true, "reduce_llm": true, "tally": true,
 }
 
 // call runs a host function while the guest waits.

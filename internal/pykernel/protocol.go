@@ -22,6 +22,7 @@ import (
 //	z<microseconds>                      sleep
 //	f<json>                              FINAL: {"value", "name"}
 //	e<json>                              the exception that left the snippet
+//	v<json>                              the snippets' variables: [[name, kind], ...]
 //	i                                    the session's inputs and functions
 //	j<input>                             a JSON input
 //	dl<input>                            a directory's [[path, size], ...]

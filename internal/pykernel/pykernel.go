@@ -44,6 +44,10 @@ const (
 	codeExited = 2
 )
 
+// Modules are the modules that the runtime brings beside the standard library: a
+// look-alike of pydantic, which stands behind a real one.
+func Modules() []string { return []string{"pydantic", "rlm_models"} }
+
 // Boot is Python source that loads the runtime and registers its run function
 // with _rlm.set_run. It is the same in every process of one build.
 var Boot = sync.OnceValue(boot)

@@ -28,6 +28,7 @@ type Session struct {
 	out     output
 	final   *tiers.Final
 	raised  *report
+	known   []tiers.Variable
 	broken  error
 	moving  moving
 	// missing is what the snippet needs at run time and the tier lacks.
@@ -171,7 +172,7 @@ func (s *Session) Begin(ctx context.Context, job tiers.Job) error {
 		return err
 	}
 	s.snippet++
-	s.final, s.raised, s.broken, s.missing = nil, nil, nil, ""
+	s.final, s.raised, s.known, s.broken, s.missing = nil, nil, nil, nil, ""
 	s.rejectable = job.Rejectable
 	s.out.begin(s.cfg.Limits.Output, job.Stdout, job.Stderr)
 	s.calls.begin(ctx, s.snippet)
@@ -218,7 +219,7 @@ func (s *Session) End(code int) tiers.Result {
 	usage.HostCalls, usage.OutputBytes = s.calls.made, s.out.total
 	r := tiers.Result{
 		Stdout: s.out.streams[0].String(), Stderr: s.out.streams[1].String(),
-		Dropped: s.out.dropped(), Final: s.final, Usage: usage,
+		Dropped: s.out.dropped(), Final: s.final, Usage: usage, Variables: s.known,
 	}
 	r.Status = map[int]tiers.Status{codeOK: tiers.StatusOK, codeRaised: tiers.StatusRaised, codeExited: tiers.StatusExited}[code]
 	if e := s.raised; e != nil && code != codeOK {
@@ -288,6 +289,8 @@ func (s *Session) Handle(req []byte) Reply {
 		return s.finish(body)
 	case 'e':
 		return s.raise(body)
+	case 'v':
+		return s.variables(body)
 	case 'i':
 		return s.describe()
 	case 'j':
@@ -355,6 +358,28 @@ func (s *Session) raise(body []byte) Reply {
 		return fail(errRequest)
 	}
 	s.raised = &r
+	return Reply{ASCII: true}
+}
+
+// Bounds on what a guest may say of its variables.
+const (
+	maxVariables = 300
+	maxName      = 200 // bytes
+)
+
+// variables takes the list of the session's variables.
+func (s *Session) variables(body []byte) Reply {
+	var list [][2]string
+	if json.Unmarshal(body, &list) != nil || len(list) > maxVariables {
+		return fail(errRequest)
+	}
+	s.known = make([]tiers.Variable, 0, len(list))
+	for _, v := range list {
+		if len(v[0]) > maxName || len(v[1]) > maxName {
+			return fail(errRequest)
+		}
+		s.known = append(s.known, tiers.Variable{Name: v[0], Kind: v[1]})
+	}
 	return Reply{ASCII: true}
 }
 

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/rlmhq/rlm/internal/jail"
+	"github.com/rlmhq/rlm/internal/pykernel"
 	"github.com/rlmhq/rlm/tiers"
 )
 
@@ -88,7 +89,7 @@ func (a answer) python(name string) (*python, error) {
 	if !filepath.IsAbs(a.Executable) {
 		return nil, errors.New("cannot use the host's Python: it does not know its own path")
 	}
-	p := &python{path: a.Executable, version: a.Version, modules: tiers.ModuleSet(a.Modules...)}
+	p := &python{path: a.Executable, version: a.Version, modules: tiers.ModuleSet(append(a.Modules, pykernel.Modules()...)...)}
 	folders := []string{"/usr", "/lib", "/lib64", "/bin"}
 	for _, folder := range slices.Concat(a.Prefixes, a.Paths, homes(a.Executable)) {
 		if filepath.IsAbs(folder) && folder != "/" {

@@ -97,6 +97,7 @@ func Run(t *testing.T, tier tiers.Tier, opt Options) {
 	}{
 		{name: "Contract", run: s.contract},
 		{name: "Language", run: s.language},
+		{name: "Contracts", run: s.contracts},
 		{name: "Tracebacks", run: s.tracebacks},
 		{name: "Persistence", run: s.persistence},
 		{name: "Async", needs: tiers.FeatureAsync, run: s.async},

@@ -21,6 +21,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/rlmhq/rlm/internal/pykernel"
 	"github.com/rlmhq/rlm/tiers"
 	"github.com/rlmhq/rlm/tiers/wasm/cpython"
 )
@@ -84,7 +85,9 @@ func (t *Tier) Info() tiers.Info {
 	}
 }
 
-var modules = sync.OnceValue(func() tiers.Modules { return tiers.ModuleSet(cpython.Modules()...) })
+var modules = sync.OnceValue(func() tiers.Modules {
+	return tiers.ModuleSet(append(cpython.Modules(), pykernel.Modules()...)...)
+})
 
 // Probe reports whether the machine can run the tier: wazero compiles for amd64
 // and arm64.

@@ -51,6 +51,17 @@ def gather(*awaitables, return_exceptions=False):
                          return_exceptions=return_exceptions)
 
 
+def gathered(values, return_exceptions=False):
+    """The values, those that can be awaited awaited at the same time."""
+    if not any(hasattr(value, "__await__") for value in values):
+        return values
+
+    async def everything():
+        return await gather(*values, return_exceptions=return_exceptions)
+
+    return asyncio.run(everything())
+
+
 async def _value(value):
     return value
 

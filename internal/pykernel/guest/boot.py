@@ -21,22 +21,40 @@ class _Finder:
         # Warnings pass over frames of files named like importlib's: they name the
         # snippet's line also where we stand between it and the library.
         file = f"<rlm {module.__name__}.py, as importlib._bootstrap>"
-        modules.append(module)
+        loaded[module.__name__] = module
         exec(compile(sources[module.__name__], file, "exec"), module.__dict__)
 
 
 if getattr(_rlm, "native", False):  # there are threads, and locks that wait for them
     sources["events"] = sources["nativeevents"]
     sources["locks"] = "import _thread\nlock = _thread.LockType\ndef install(): pass"
-modules = []
+loaded = {}  # name -> module
 finder = _Finder()
-sys.meta_path.insert(0, finder)
-import run
 
-run.kernel_modules[:] = modules
+
+def load(name):
+    """A kernel module. The others are in sys.modules while it is loaded, in place
+    of what a snippet may have under their names."""
+    if name not in loaded:
+        hidden = {other: sys.modules.pop(other) for other in sources if other in sys.modules}
+        sys.modules.update(loaded)
+        sys.meta_path.insert(0, finder)
+        try:
+            __import__(name)
+        finally:
+            sys.meta_path.remove(finder)
+            for other in loaded:
+                sys.modules.pop(other, None)
+            sys.modules.update(hidden)
+    return loaded[name]
+
+
+run = load("run")
+loaded["lazy"].load = load
+if not getattr(_rlm, "native", False):
+    load("models")
+    sources.clear()
+run.kernel_modules = loaded
 run.prepare()
-for _module in modules:
-    del sys.modules[_module.__name__]
-sys.meta_path.remove(finder)
 _rlm.set_run(run.run)
 run.rehearse()

@@ -11,6 +11,7 @@ import concurrent.futures.thread
 import time
 from asyncio import events as _events
 
+import awaits
 import hostcall
 import sessionloop
 import wire
@@ -37,13 +38,16 @@ class _Calls:
             future = self.futures.pop(number, None)
             if future is None or future.done():
                 continue
-            if ok:
-                future.set_result(value)
-            else:
+            if not ok:
                 future.set_exception(wire.HostError(value))
+                continue
+            try:
+                future.set_result(value if future.receive is None else future.receive(value))
+            except Exception as error:  # of the snippet's own class
+                future.set_exception(error)
 
     def start(self, future, function, args, kwargs):
-        number = function.start(args, kwargs)
+        number, future.receive = function.start(args, kwargs)
         self.futures[number] = future
         future.add_done_callback(lambda f: self._forget(number, f))
         return future
@@ -270,8 +274,8 @@ def parallel_map(fn, inputs, return_exceptions=False):
     pool = ThreadPoolExecutor()
     futures = [pool.submit(fn, x) for x in inputs]
     if not return_exceptions:
-        return [f.result() for f in futures]
-    return [f.exception() or f.result() for f in futures]
+        return awaits.gathered([f.result() for f in futures])
+    return awaits.gathered([f.exception() or f.result() for f in futures], True)
 
 
 def install():

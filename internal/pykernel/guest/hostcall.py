@@ -6,6 +6,7 @@ calls of one gather run on the host at the same time.
 """
 
 import finish
+import queries
 import wire
 
 
@@ -18,16 +19,24 @@ class HostFunction:
         self.__module__ = "__main__"
 
     def __call__(self, *args, **kwargs):
-        return wire.decode(wire.send("c", self._request(args, kwargs)))
+        request, receive = self.request(args, kwargs)
+        value = wire.decode(wire.send("c", request))
+        return value if receive is None else receive(value)
 
     def start(self, args, kwargs):
-        """Starts the call on the host; its number, for events.wait."""
-        return int(wire.send("s", self._request(args, kwargs)))
+        """Starts the call on the host; its number, for events.wait, and what makes
+        the value of the answer, None for nothing."""
+        request, receive = self.request(args, kwargs)
+        return int(wire.send("s", request)), receive
 
-    def _request(self, args, kwargs):
+    def request(self, args, kwargs):
+        """What goes out, and what makes the value of the answer."""
         if finish.done:
             raise finish.Finished()
-        return f"{self.__name__}\0{wire.encode((args, kwargs))}"
+        convert, receive = queries.CONVERTERS.get(self.__name__), None
+        if convert is not None:
+            args, kwargs, receive = convert(args, kwargs)
+        return f"{self.__name__}\0{wire.encode((args, kwargs))}", receive
 
     def __get__(self, instance, owner=None):
         return self  # a host function stored on a class takes no self

@@ -9,6 +9,7 @@ import time
 from asyncio import events as _events
 
 import _rlm
+import awaits
 import hostcall
 import sessionloop
 import wire
@@ -50,23 +51,28 @@ class HostLoop(asyncio.SelectorEventLoop):
     def host_call(self, function, args, kwargs):
         future = self.create_future()
 
-        def answered(failed, data):
-            self.call_soon_threadsafe(self._settle, future, failed, data)
+        request, receive = function.request(args, kwargs)
 
-        number = _rlm.post(b"c" + function._request(args, kwargs).encode("utf-8", "replace"), answered)
+        def answered(failed, data):
+            self.call_soon_threadsafe(self._settle, future, receive, failed, data)
+
+        number = _rlm.post(b"c" + request.encode("utf-8", "replace"), answered)
         calls.futures[number] = future
         future.add_done_callback(lambda f: self._forget(number, f))
         return future
 
     @staticmethod
-    def _settle(future, failed, data):
+    def _settle(future, receive, failed, data):
         if future.done():
             return
         text = data.decode("utf-8", "surrogateescape")
-        if failed:
-            future.set_exception(wire.HostError(text))
-        else:
-            future.set_result(wire.decode(text))
+        try:
+            if failed:
+                raise wire.HostError(text)
+            value = wire.decode(text)
+            future.set_result(value if receive is None else receive(value))
+        except Exception as error:  # the host's, or one of the snippet's own class
+            future.set_exception(error)
 
     @staticmethod
     def _forget(number, future):
@@ -144,8 +150,8 @@ def parallel_map(fn, inputs, return_exceptions=False):
     with concurrent.futures.ThreadPoolExecutor(32) as pool:
         futures = [pool.submit(fn, x) for x in inputs]
         if not return_exceptions:
-            return [f.result() for f in futures]
-        return [f.exception() or f.result() for f in futures]
+            return awaits.gathered([f.result() for f in futures])
+        return awaits.gathered([f.exception() or f.result() for f in futures], True)
 
 
 def install():

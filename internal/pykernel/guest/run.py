@@ -23,6 +23,7 @@ from inspect import CO_COROUTINE
 import _rlm
 
 import awaits
+import combinators
 import contexts
 import definitions
 import events
@@ -31,6 +32,8 @@ import hostcall
 import locks
 import missing
 import output
+import pydantics
+import queries
 import state
 import wire
 
@@ -68,13 +71,15 @@ def prepare():
     awaits.install()
     locks.install()
     output.install()
+    pydantics.install()
     missing.install()
     asyncio.run = _nested_run
     initial = {
         "json": json, "re": re, "math": math, "collections": collections, "itertools": itertools,
         "statistics": statistics, "datetime": datetime.datetime, "timedelta": datetime.timedelta,
         "date": datetime.date, "time": datetime.time, "timezone": datetime.timezone,
-        "answer": {"content": "", "ready": False}, "history": [],
+        "answer": {"content": "", "ready": False}, "history": [], "SubCallError": queries.SubCallError,
+        **combinators.NAMES,
     }
     _globals.update(initial, __builtins__=builtins, __doc__=None)
     finish.initial = dict(initial)
@@ -104,23 +109,25 @@ def _wrap_kernel_builtins():
     module must not take the kernel along."""
     own = types.ModuleType("builtins")
     own.__dict__.update(_stock_builtins)
-    for module in kernel_modules:
+    for module in kernel_modules.values():
         module.__dict__["__builtins__"] = own.__dict__
 
 
-kernel_modules = []  # filled by the loader
+kernel_modules = {}  # set by the loader
 
 
 def _reserve(names):
     _reserved.update(names)
     _host_names.update(n for n, f in names.items() if isinstance(f, hostcall.HostFunction))
+    _host_names.update(combinators.NAMES, ("parallel_map",))  # plain functions that may be awaited
     finish._hidden = frozenset(_reserved) | {_ECHO}
 
 
 def _configure():
     """Asks the host for the session's inputs and functions."""
     config = wire.decode(wire.text("i"))
-    _reserve({f["name"]: hostcall.HostFunction(f["name"], f["doc"]) for f in config["functions"]})
+    _reserve({f["name"]: hostcall.HostFunction(f["name"], f["doc"]) for f in config["functions"]
+              if f["name"] not in combinators.NAMES})
     inputs = [contexts.open_input(i) for i in config["inputs"]]
     names = {f"context_{n}": value for n, value in enumerate(inputs)}
     if inputs:
@@ -203,6 +210,7 @@ def _leave():
         events.calls.drop_all()
     _globals.pop(_ECHO, None)
     _globals.update(_reserved)
+    finish.report()
 
 
 def _execute(source, name):

@@ -20,6 +20,7 @@ import types
 import contexts
 import definitions
 import hostcall
+import queries
 import wire
 
 # Under this name the functions of this module are found by pickle, while a state
@@ -83,6 +84,14 @@ def _reserved(name):
     return reserved[name]
 
 
+def _sub_call_error(text):
+    return queries.SubCallError(text)
+
+
+def _prediction(fields):
+    return queries.Prediction(fields)
+
+
 def _text(number, start, end):
     return contexts.again(number, start, end)
 
@@ -123,6 +132,10 @@ class _Pickler(pickle.Pickler):
             return self._of_module(obj)
         if kind is hostcall.HostFunction:
             return _host_function, (obj.__name__,)
+        if kind is queries.SubCallError:
+            return _sub_call_error, (str.__str__(obj),)
+        if kind is queries.Prediction:
+            return _prediction, (dict(obj),)
         if kind is contexts.LazyText:
             return _text, (obj._id, obj._a, obj._b)
         if kind is contexts.Directory:

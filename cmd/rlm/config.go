@@ -1,0 +1,81 @@
+package main
+
+import (
+	"fmt"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rlmhq/rlm/internal/config"
+)
+
+const configLong = `Print every setting in force, its value, and where it comes from.
+
+A flag goes over a variable, a variable over the configuration file, that over
+the default. The flags of the other commands can be given here, too, to see what
+they would do. Keys are never printed.`
+
+// jsonSetting is a setting in what --json prints.
+type jsonSetting struct {
+	Key      string        `json:"key"`
+	Value    any           `json:"value"`
+	From     config.Origin `json:"from"`
+	Variable string        `json:"variable"`
+	Flag     string        `json:"flag,omitempty"`
+	Default  string        `json:"default"`
+	Doc      string        `json:"doc"`
+}
+
+func newConfig(e *env) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: "config", Short: "Print every setting in force, and where it comes from", Long: configLong, Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			if err := showConfig(e, asJSON); err != nil {
+				return &exitError{exitBroken, err}
+			}
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object instead")
+	config.AddFlags(cmd.Flags(), config.In(config.Routing, config.Limits, config.Models, config.Run, config.Triggers))
+	return cmd
+}
+
+func showConfig(e *env, asJSON bool) error {
+	if asJSON {
+		all := []jsonSetting{}
+		for _, s := range config.Settings(&e.settings.Config) {
+			out := jsonSetting{Key: s.Key, Value: s.Value.JSON(), From: e.settings.From(s.Key), Variable: s.Variable(), Default: s.Default, Doc: s.Doc}
+			if !s.NoFlag {
+				out.Flag = "--" + s.Flag()
+			}
+			all = append(all, out)
+		}
+		return printLine(e.stdout, struct {
+			File     string        `json:"file"`
+			Settings []jsonSetting `json:"settings"`
+		}{e.settings.File, all})
+	}
+	file := e.settings.File
+	if file == "" {
+		file = "none"
+	}
+	if _, err := fmt.Fprintln(e.stdout, "configuration file:", printable(file)); err != nil {
+		return err
+	}
+	w := tabwriter.NewWriter(e.stdout, 0, 0, 2, ' ', 0)
+	group := config.Group("")
+	for _, s := range config.Settings(&e.settings.Config) {
+		if s.Group != group {
+			group = s.Group
+			_, _ = fmt.Fprintf(w, "\n%s\tvalue\tfrom\n", group)
+		}
+		value := printable(s.Value.String())
+		if value == "" {
+			value = "-"
+		}
+		_, _ = fmt.Fprintf(w, "  %s\t%s\t%s\n", s.Key, value, printable(e.settings.From(s.Key).String()))
+	}
+	return w.Flush()
+}

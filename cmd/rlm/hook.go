@@ -1,0 +1,136 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rlmhq/rlm"
+	"github.com/rlmhq/rlm/internal/config"
+)
+
+const hookLong = `Stand between a tool and the model that called it: the tool's output comes in on
+stdin, and what the model should see goes out on stdout.
+
+An output that is not large goes out as it came in, byte for byte. A large one
+becomes the context of a run, as of rlm run, whose answer takes its place. What is
+large is said by large_output_threshold and the triggers of the configuration.
+
+Exit codes are those of rlm run. When a run fails nothing is printed.`
+
+func newHook(e *env) *cobra.Command {
+	f := runFlags{}
+	cmd := &cobra.Command{
+		Use:   "hook [QUESTION]",
+		Short: "Pass a tool's output on, or what a run finds in it if it is large",
+		Long:  hookLong,
+		Example: `  make test 2>&1 | rlm hook "which tests failed, and why?" --model openai/gpt-5
+  kubectl logs api | rlm hook --large-output-threshold 20000`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			question := rlm.HookQuestion
+			if len(args) == 1 {
+				question = args[0]
+			}
+			return f.hook(cmd.Context(), e, question)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.schema, "output-schema", "", "a file with the JSON Schema that a run's answer must meet")
+	flags.StringVar(&f.kind, "output-type", "", "the type that it must have instead, such as bool or list[str]")
+	flags.BoolVar(&f.quiet, "quiet", false, "nothing on stderr but errors")
+	config.AddFlags(flags, config.In(config.Routing, config.Limits, config.Models, config.Run, config.Triggers))
+	return cmd
+}
+
+// triggers are those of the settings.
+func triggers(c *config.Loaded) rlm.Triggers {
+	t := rlm.Triggers{Always: c.Always, NoLongHorizon: !c.OnLongHorizon, OutputChars: c.LargeOutput, Traces: c.ManyTraces, Nodes: c.ManyNodes}
+	for _, off := range []struct {
+		on        bool
+		threshold *int64
+	}{{c.OnLargeOutput, &t.OutputChars}, {c.OnManyTraces, &t.Traces}, {c.OnManyNodes, &t.Nodes}} {
+		if !off.on {
+			*off.threshold = rlm.NoTrigger
+		}
+	}
+	return t
+}
+
+// hook passes stdin on, or has a run look at it. The engine is made only then: most
+// outputs are small.
+func (f *runFlags) hook(ctx context.Context, e *env, question string) error {
+	if question == "-" {
+		return &exitError{exitUsage, errors.New("stdin is the tool's output: give the question as an argument")}
+	}
+	task, err := f.task(e, question)
+	if err != nil {
+		return &exitError{exitUsage, err}
+	}
+	view := newView(e, f.quiet)
+	defer view.close()
+	solver := &lazyEngine{e: e, f: f, view: view}
+	defer solver.close()
+	hooked, err := triggers(e.settings).Hook(ctx, e.stdin, task, solver.answer)
+	view.close()
+	if hooked.Outcome == nil {
+		if err == nil {
+			_, err = io.WriteString(e.stdout, hooked.Text)
+		}
+		if err != nil {
+			var exit *exitError
+			if errors.As(err, &exit) {
+				return err
+			}
+			return &exitError{exitBroken, fmt.Errorf("cannot pass the output on: %w", err)}
+		}
+		return nil
+	}
+	var exit *exitError
+	if errors.As(err, &exit) {
+		return exit
+	}
+	return f.finish(e, *hooked.Outcome, err)
+}
+
+// lazyEngine makes an engine and a registry when a run needs them.
+type lazyEngine struct {
+	e    *env
+	f    *runFlags
+	view *view
+	end  []io.Closer
+}
+
+func (l *lazyEngine) answer(ctx context.Context, task rlm.Task) (rlm.Outcome, error) {
+	models, err := registry(l.e)
+	if err != nil {
+		return rlm.Outcome{}, &rlm.SetupError{Err: err}
+	}
+	l.end = append(l.end, models)
+	question := task.Run.Question
+	if task.Run, err = l.f.complete(l.e, task.Run, models); err != nil {
+		return rlm.Outcome{}, &rlm.SetupError{Err: err}
+	}
+	task.Run.Question, task.Run.Progress = question, l.view.event
+	if err := needModel(task.Run); err != nil {
+		return rlm.Outcome{}, &rlm.SetupError{Err: err}
+	}
+	engine, err := l.e.engine(ctx, l.view.note)
+	if err != nil {
+		return rlm.Outcome{}, err
+	}
+	l.end = append(l.end, engine)
+	l.view.note("the output is large, and a run looks at it")
+	return engine.Answer(ctx, task)
+}
+
+func (l *lazyEngine) close() {
+	for i := len(l.end) - 1; i >= 0; i-- {
+		if err := l.end[i].Close(); err != nil {
+			l.e.log.Warn().Err(err).Msg("cannot close what the run used")
+		}
+	}
+}

@@ -1,0 +1,179 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/rlmhq/rlm/repl"
+	"github.com/rlmhq/rlm/repl/llm"
+	"github.com/rlmhq/rlm/repl/llm/llmtest"
+	"github.com/rlmhq/rlm/repl/llm/scripted"
+)
+
+// serverVariables are those by which rlm finds a model server and its key.
+var serverVariables = []string{"OPENAI_BASE_URL", "OPENAI_API_KEY", "ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY"}
+
+// serve is the script command `serve SCRIPT [FAULT]`: from then on a server on
+// loopback speaks the formats of OpenAI and Anthropic, and replies by the script.
+// The first request meets the fault: "busy", "down" or "cut".
+func serve(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 1 || len(args) > 2 {
+		ts.Fatalf("usage: serve SCRIPT [busy|down|cut]")
+	}
+	script, err := scripted.Load(ts.MkAbs(args[0]))
+	ts.Check(err)
+	server := start(script)
+	ts.Defer(server.Close)
+	for _, name := range serverVariables {
+		ts.Setenv(name, server.Env(name))
+	}
+	if len(args) == 1 {
+		return
+	}
+	switch args[1] {
+	case "busy":
+		server.Fail(llmtest.Status(429, "", "slow down", "0"))
+	case "down":
+		server.Fail(llmtest.Fault{Times: -1, Alter: llmtest.Status(500, "", "out of order", "").Alter})
+	case "cut":
+		server.Fail(llmtest.Cut(20))
+	default:
+		ts.Fatalf("there is no fault %q", args[1])
+	}
+}
+
+// start starts a server whose model is a script.
+func start(script *scripted.Script) *llmtest.Server {
+	return llmtest.Start(func(r llm.Request) (llm.Response, error) {
+		return script.Complete(context.Background(), r, nil)
+	})
+}
+
+// TestEveryProviderGivesTheSameTrajectory runs one program by a script, and by
+// servers that speak the formats of OpenAI and Anthropic.
+func TestEveryProviderGivesTheSameTrajectory(t *testing.T) {
+	needCache(t)
+	folder, err := filepath.Abs(filepath.Join("testdata", "servers"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(folder, "letters.yaml")
+	script, err := scripted.Load(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := start(script)
+	defer server.Close()
+	var want string
+	for _, model := range []string{"scripted/" + path, "openai/any", "anthropic/any"} {
+		dir := t.TempDir()
+		cmd := command(t, dir, "run", "Where does Saltram live?", "--context", filepath.Join(folder, "letters.txt"), "--model", model, "--trace", "trace", "--quiet")
+		for _, name := range serverVariables {
+			cmd.Env = append(cmd.Environ(), name+"="+server.Env(name))
+		}
+		out, err := cmd.CombinedOutput()
+		if err != nil || string(out) != "In the old mill by the ford.\n" {
+			t.Fatalf("%s: %v\n%s", model, err, out)
+		}
+		got := stable(t, filepath.Join(dir, "trace"))
+		if want == "" {
+			want = got
+		}
+		if got != want {
+			t.Errorf("%s gives another trajectory:\n%s\nwant:\n%s", model, got, want)
+		}
+	}
+	if len(server.Seen()) < 20 {
+		t.Errorf("the server has seen %d requests", len(server.Seen()))
+	}
+}
+
+// stable is what a record says, without times, names of models and the order of
+// what went on at the same time.
+func stable(t *testing.T, dir string) string {
+	t.Helper()
+	var loops []string
+	err := filepath.WalkDir(dir, func(path string, entry os.DirEntry, err error) error {
+		if err != nil || entry.Name() != repl.TrajectoryFile {
+			return err
+		}
+		file, err := os.Open(path)
+		if err != nil {
+			return err
+		}
+		defer file.Close()
+		var b strings.Builder
+		lines := bufio.NewScanner(file)
+		lines.Buffer(nil, 1<<24)
+		for lines.Scan() {
+			var turn recordedTurn
+			if err := json.Unmarshal(lines.Bytes(), &turn); err != nil {
+				return err
+			}
+			b.WriteString(turn.Response + string(turn.Final) + "\n")
+			for _, block := range turn.CodeBlocks {
+				var calls []string
+				for _, c := range block.Result.RLMCalls {
+					calls = append(calls, c.Prompt+" → "+c.Response)
+				}
+				slices.Sort(calls)
+				b.WriteString(block.Code + block.Result.Stdout + block.Result.Stderr + strings.Join(calls, "\n") + "\n")
+			}
+		}
+		loops = append(loops, b.String())
+		return lines.Err()
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(loops)
+	return strings.Join(loops, "---\n")
+}
+
+func FuzzReadTrace(f *testing.F) {
+	f.Add(`{"type":"metadata","root_model":"a/b"}` + "\n" + `{"type":"iteration","iteration":1,"response":"x","code_blocks":[{"code":"y","result":{"stdout":"z","rlm_calls":[{"prompt":"p"}]}}],"final_answer":"a","iteration_time":1e300}` + "\n")
+	f.Add(`{"kind":"run_started","node":"0","text":"q"}` + "\n" + `{"kind":"snippet","node":"0","tier":"wasm"}` + "\n{")
+	f.Fuzz(func(t *testing.T, content string) {
+		run := &recordedRun{root: &recordedLoop{folder: "."}, tiers: map[string][]string{}}
+		if err := run.root.read(strings.NewReader(content)); err != nil {
+			t.Fatal(err)
+		}
+		if err := run.readEvents(strings.NewReader(content)); err != nil {
+			t.Fatal(err)
+		}
+		var out strings.Builder
+		view := traceView{w: bufio.NewWriter(&out)}
+		view.run(run)
+		if err := view.w.Flush(); err != nil {
+			t.Fatal(err)
+		}
+		if i := strings.IndexFunc(out.String(), func(r rune) bool { return r != '\n' && r != '\t' && (r < ' ' || r >= 0x7f && r < 0xa0) }); i >= 0 {
+			t.Errorf("a control character is shown: %q", out.String()[i:])
+		}
+	})
+}
+
+func TestALineThatWasNotFinishedIsNoted(t *testing.T) {
+	l := &recordedLoop{}
+	if err := l.read(strings.NewReader(`{"type":"iteration","iteration":1}` + "\n" + `{"type":"iterat`)); err != nil {
+		t.Fatal(err)
+	}
+	if len(l.turns) != 1 || len(l.notes) != 1 || !strings.Contains(l.notes[0], "line 2 is left out: it is not finished") {
+		t.Errorf("%+v", l)
+	}
+	l = &recordedLoop{}
+	if err := l.read(strings.NewReader(`"` + strings.Repeat("x", maxTraceLine) + `"` + "\n" + `{"type":"iteration","iteration":2}`)); err != nil {
+		t.Fatal(err)
+	}
+	if len(l.turns) != 1 || len(l.notes) != 1 || !strings.Contains(l.notes[0], "line 1 is left out: it is longer than 16 MiB") {
+		t.Errorf("%d turns, %q", len(l.turns), l.notes)
+	}
+}

@@ -1,0 +1,332 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rlmhq/rlm"
+	"github.com/rlmhq/rlm/internal/config"
+	"github.com/rlmhq/rlm/repl"
+	"github.com/rlmhq/rlm/tiers"
+)
+
+const replLong = `An interactive session: Python in a sandbox, over contexts of any size, with the
+variables kept from line to line, and a model within reach.
+
+A line that begins with ? is a question. The model finds all variables of the
+session in a copy, so what it does to them changes nothing here; its answer is
+printed and bound to _answer. Your own code can call llm_query(...) and the like.
+
+Ctrl-C interrupts what runs, not the session. Ctrl-D ends it.`
+
+const replHelp = `:ask QUESTION, ?QUESTION   ask the model, in a copy of the session
+:vars                      the variables
+:home                      the tier that they live in
+:explain CODE              where code would run, and why
+:help                      this text
+:quit                      end the session (or Ctrl-D)
+A block (if, for, def, ...) ends with an empty line.
+`
+
+// shell is one interactive session.
+type shell struct {
+	e       *env
+	in      editor
+	session *rlm.Interactive
+	view    *view
+	flags   *runFlags
+	failed  bool // the last snippet or question did not end well
+}
+
+func newRepl(e *env) *cobra.Command {
+	f := runFlags{}
+	var history string
+	cmd := &cobra.Command{
+		Use: "repl", Short: "An interactive session, with a model within reach", Long: replLong, Args: cobra.NoArgs,
+		Example: `  rlm repl --context server.log
+  rlm repl --context notes/ --model openai/gpt-5`,
+		RunE: func(cmd *cobra.Command, _ []string) error { return f.repl(cmd.Context(), e, history) },
+	}
+	flags := cmd.Flags()
+	flags.StringArrayVar(&f.contexts, "context", nil, "file or directory to work on; may be repeated")
+	flags.BoolVar(&f.quiet, "quiet", false, "nothing on stderr but errors")
+	flags.StringVar(&history, "history", "", "where lines are kept for the next session, `none` for nowhere (default: in the user's cache directory)")
+	config.AddFlags(flags, config.In(config.Routing, config.Limits, config.Models, config.Run))
+	return cmd
+}
+
+// repl opens the session and reads lines until their end.
+func (f *runFlags) repl(ctx context.Context, e *env, history string) (err error) {
+	for _, c := range f.contexts {
+		if c == "-" {
+			return &exitError{exitUsage, errors.New("stdin is where the lines come from: give contexts as files")}
+		}
+	}
+	task, err := f.task(e, "(asked later)")
+	if err != nil {
+		return &exitError{exitUsage, err}
+	}
+	view := newView(e, f.quiet)
+	defer view.close()
+	if e.settings.Model != "" || len(e.settings.DepthModels) > 0 {
+		models, err := registry(e)
+		if err != nil {
+			return &exitError{exitUsage, err}
+		}
+		defer models.Close() //nolint:errcheck // a record that cannot be written fails its call
+		if task.Run, err = f.complete(e, task.Run, models); err != nil {
+			return &exitError{exitUsage, err}
+		}
+		task.Run.Progress, task.Run.Trace = view.event, ""
+	}
+	task.Run.Limits = limits(e.settings, defaultOutput)
+	task.Run.Deterministic = e.settings.Deterministic
+	engine, err := e.engine(ctx, view.note)
+	if err != nil {
+		return err
+	}
+	defer engine.Close()
+	session, err := engine.Interactive(ctx, task)
+	if err != nil {
+		return &exitError{exitUsage, err}
+	}
+	view.close() // lines and a drawing do not go together
+	s := &shell{e: e, session: session, view: view, flags: f}
+	s.in = newEditor(e, history, s.complete)
+	defer func() { err = errors.Join(err, s.in.Close(), session.Close()) }()
+	return s.loop(ctx)
+}
+
+// loop reads and runs until the end of the input. On a pipe the exit code is that of
+// the last snippet; on a terminal people have seen it.
+func (s *shell) loop(ctx context.Context) error {
+	if s.e.terminal && !s.flags.quiet {
+		_, _ = fmt.Fprintln(s.e.stderr, "rlm "+version+", Python in a sandbox. :help says more, ? asks the model, Ctrl-D ends.")
+	}
+	for {
+		source, err := s.read(ctx)
+		switch {
+		case errors.Is(err, errAborted):
+			continue
+		case errors.Is(err, io.EOF):
+			if s.failed && !s.e.terminal {
+				return &exitError{code: exitRaised}
+			}
+			return nil
+		case err != nil:
+			return &exitError{exitBroken, fmt.Errorf("cannot read a line: %w", err)}
+		}
+		if done, err := s.obey(ctx, source); done || err != nil {
+			return err
+		}
+	}
+}
+
+// maxTyped bounds the source of one snippet, in bytes.
+const maxTyped = 1 << 20
+
+// read reads a whole snippet or command: as many lines as it takes.
+func (s *shell) read(ctx context.Context) (string, error) {
+	source, err := s.in.Line(">>> ")
+	if err != nil || strings.TrimSpace(source) == "" || isCommand(source) {
+		return source, err
+	}
+	for len(source) < maxTyped {
+		more, err := s.unfinished(ctx, source)
+		if err != nil || !more {
+			return source, err
+		}
+		line, err := s.in.Line("... ")
+		if errors.Is(err, io.EOF) {
+			return source, nil // the end of a pipe ends the last block
+		}
+		if err != nil {
+			return "", err
+		}
+		source += "\n" + line
+	}
+	return "", fmt.Errorf("the snippet is longer than %d bytes", maxTyped)
+}
+
+// isCommand reports whether a line is for the shell.
+func isCommand(line string) bool { return strings.HasPrefix(line, ":") || strings.HasPrefix(line, "?") }
+
+// unfinished reports whether a snippet needs more lines. CPython's own parser says
+// so; a block ends with an empty line, as in its prompt.
+func (s *shell) unfinished(ctx context.Context, source string) (bool, error) {
+	lines := strings.Split(source, "\n")
+	last := lines[len(lines)-1]
+	invalid, err := s.session.Invalid(ctx, source)
+	if err != nil {
+		return false, err
+	}
+	for _, sign := range []string{"was never closed", "unterminated triple-quoted", "unexpected EOF", "expected 'except' or 'finally' block"} {
+		if strings.Contains(invalid, sign) {
+			return true, nil
+		}
+	}
+	if strings.HasSuffix(last, "\\") {
+		return true, nil
+	}
+	block := strings.HasPrefix(lines[0], "@") || strings.HasSuffix(strings.TrimSpace(lines[0]), ":")
+	if !block || invalid != "" && len(lines) > 1 && !strings.Contains(invalid, "expected an indented block") {
+		return false, nil
+	}
+	return strings.TrimSpace(last) != "" || s.in.Indented(), nil
+}
+
+// obey runs a line: a command, a question or a snippet. An error ends the session.
+func (s *shell) obey(ctx context.Context, source string) (done bool, err error) {
+	trimmed := strings.TrimSpace(source)
+	if question, ok := strings.CutPrefix(trimmed, "?"); ok {
+		return false, s.ask(ctx, question)
+	}
+	if trimmed == "" || !strings.HasPrefix(trimmed, ":") {
+		return false, s.run(ctx, source)
+	}
+	command, rest, _ := strings.Cut(trimmed, " ")
+	switch command {
+	case ":quit", ":q", ":exit":
+		return true, nil
+	case ":ask":
+		return false, s.ask(ctx, rest)
+	case ":vars":
+		w := tabwriter.NewWriter(s.e.stdout, 0, 0, 2, ' ', 0)
+		for _, v := range s.session.Variables() {
+			_, _ = fmt.Fprintf(w, "%s\t%s\n", printable(v.Name), printable(v.Kind))
+		}
+		return false, w.Flush()
+	case ":home":
+		home := s.session.Home()
+		if home == "" {
+			home = "none yet"
+		}
+		_, err = fmt.Fprintln(s.e.stdout, home)
+	case ":explain":
+		plan, err := s.session.Explain(ctx, tiers.Job{Source: rest})
+		if err != nil {
+			return false, err
+		}
+		return false, showPlan(s.e.stdout, &plan, false)
+	case ":help":
+		_, err = io.WriteString(s.e.stdout, replHelp)
+	default:
+		s.failed = true
+		_, _ = fmt.Fprintf(s.e.stderr, "rlm: there is no command %s, :help lists them\n", printable(command))
+	}
+	return false, err
+}
+
+// during runs something that Ctrl-C interrupts.
+func (s *shell) during(ctx context.Context, what func(context.Context) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer s.e.interrupts.take(func() { cancel(errAborted) })()
+	err := what(ctx)
+	if err != nil && errors.Is(context.Cause(ctx), errAborted) {
+		_, _ = fmt.Fprintln(s.e.stderr, "rlm: interrupted; the session goes on")
+		s.failed = true
+		return nil
+	}
+	return err
+}
+
+// run runs a snippet.
+func (s *shell) run(ctx context.Context, source string) error {
+	if strings.TrimSpace(source) == "" {
+		return nil
+	}
+	stdout := &lasting{w: s.e.stdout}
+	var result rlm.Result
+	err := s.during(ctx, func(ctx context.Context) (err error) {
+		result, err = s.session.Run(ctx, tiers.Job{Language: tiers.Python, Source: source + "\n", Stdout: stdout, Stderr: s.e.stderr})
+		return err
+	})
+	if stdout.err != nil {
+		return &exitError{exitBroken, fmt.Errorf("cannot write the output: %w", stdout.err)}
+	}
+	if err != nil {
+		if ctx.Err() != nil {
+			return err
+		}
+		s.failed = true
+		_, _ = fmt.Fprintln(s.e.stderr, "rlm:", printable(err.Error()))
+		return nil
+	}
+	s.failed = s.failed && result.Status == "" || resultCode(result.Result) != exitOK && result.Status != ""
+	return report(s.e, execFlags{quiet: s.flags.quiet}, result)
+}
+
+// ask asks the model.
+func (s *shell) ask(ctx context.Context, question string) error {
+	s.failed = true
+	if question = strings.TrimSpace(question); question == "" {
+		_, _ = fmt.Fprintln(s.e.stderr, "rlm: give a question, as in ? how many rows are there")
+		return nil
+	}
+	if s.e.settings.Model == "" && len(s.e.settings.DepthModels) == 0 {
+		_, _ = fmt.Fprintln(s.e.stderr, "rlm: there is no model: start with --model, such as openai/gpt-5")
+		return nil
+	}
+	var outcome rlm.Outcome
+	err := s.during(ctx, func(ctx context.Context) (err error) {
+		outcome, err = s.session.Ask(ctx, question)
+		return err
+	})
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return err
+	case err != nil:
+		_, _ = fmt.Fprintln(s.e.stderr, "rlm:", printable(err.Error()))
+	case outcome.Answer != nil:
+		s.failed = false
+		_, err = fmt.Fprintln(s.e.stdout, outcome.Text())
+		return err
+	case outcome.Status != "":
+		_, _ = fmt.Fprintf(s.e.stderr, "rlm: %s: %s\n", outcome.Status, printable(outcome.Reason))
+		if outcome.Partial != "" {
+			_, _ = fmt.Fprintln(s.e.stderr, printableLines(outcome.Partial))
+		}
+	}
+	return nil
+}
+
+// complete offers what the last word of a line may become.
+func (s *shell) complete(line string) []string {
+	start := strings.LastIndexFunc(line, func(r rune) bool {
+		return r != '_' && r != ':' && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
+	}) + 1
+	head, word := line[:start], line[start:]
+	if word == "" {
+		return nil
+	}
+	candidates := append([]string{"context", "SHOW_VARS()", "FINAL(", "FINAL_VAR("}, pythonWords...)
+	for _, name := range repl.Names() {
+		candidates = append(candidates, name+"(")
+	}
+	for _, v := range s.session.Variables() {
+		candidates = append(candidates, v.Name)
+	}
+	if start == 0 {
+		candidates = append(candidates, ":ask ", ":vars", ":home", ":explain ", ":help", ":quit")
+	}
+	var out []string
+	for _, c := range candidates {
+		if strings.HasPrefix(c, word) && printable(c) == c {
+			out = append(out, head+c)
+		}
+	}
+	return out
+}
+
+// pythonWords are worth completing.
+var pythonWords = []string{
+	"import ", "from ", "for ", "while ", "def ", "class ", "return ", "lambda ", "print(", "len(", "range(", "enumerate(", "sorted(", "isinstance(",
+	"True", "False", "None", "await ", "async ", "with ", "except ", "finally:", "continue", "break", "assert ", "yield ",
+}

@@ -1,0 +1,135 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/peterh/liner"
+)
+
+// errAborted says that Ctrl-C was pressed.
+var errAborted = errors.New("interrupted")
+
+// editor gives lines.
+type editor interface {
+	// Line returns a line without its end, io.EOF at the end of the input, or
+	// errAborted.
+	Line(prompt string) (string, error)
+	// Indented reports whether the next line is known to be indented: an empty
+	// line does not end a block then.
+	Indented() bool
+	Close() error
+}
+
+// newEditor edits lines where both ends are a terminal, and reads them elsewhere.
+func newEditor(e *env, history string, complete func(string) []string) editor {
+	if !e.terminal || !isTerminal(e.stdout) {
+		return &pipeEditor{bufio.NewReaderSize(e.stdin, 64<<10)}
+	}
+	t := &lineEditor{state: liner.NewLiner(), history: historyFile(history)}
+	t.state.SetCtrlCAborts(true)
+	t.state.SetTabCompletionStyle(liner.TabPrints)
+	t.state.SetCompleter(complete)
+	if t.history == "" {
+		return t
+	}
+	if file, err := os.Open(t.history); err == nil {
+		_, err = t.state.ReadHistory(io.LimitReader(file, maxTyped))
+		if err = errors.Join(err, file.Close()); err != nil {
+			e.log.Warn().Err(err).Msg("cannot read the history")
+		}
+	}
+	return t
+}
+
+// historyFile is where lines are kept, empty for nowhere.
+func historyFile(flag string) string {
+	if flag == "none" {
+		return ""
+	}
+	if flag != "" {
+		return flag
+	}
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		return ""
+	}
+	return filepath.Join(dir, "rlm", "history")
+}
+
+// pipeEditor reads lines that nobody types.
+type pipeEditor struct{ in *bufio.Reader }
+
+func (p *pipeEditor) Line(string) (string, error) {
+	var line []byte
+	for {
+		piece, err := p.in.ReadSlice('\n')
+		if line = append(line, piece...); len(line) > maxTyped {
+			return "", fmt.Errorf("a line is longer than %d bytes", maxTyped)
+		}
+		switch {
+		case errors.Is(err, bufio.ErrBufferFull):
+			continue
+		case err != nil && (!errors.Is(err, io.EOF) || len(line) == 0):
+			return "", err
+		}
+		for len(line) > 0 && (line[len(line)-1] == '\n' || line[len(line)-1] == '\r') {
+			line = line[:len(line)-1]
+		}
+		return string(line), nil
+	}
+}
+
+func (p *pipeEditor) Indented() bool {
+	next, err := p.in.Peek(1)
+	return err == nil && (next[0] == ' ' || next[0] == '\t')
+}
+
+func (p *pipeEditor) Close() error { return nil }
+
+// lineEditor is a terminal with history and completion.
+type lineEditor struct {
+	state   *liner.State
+	history string
+}
+
+func (t *lineEditor) Line(prompt string) (string, error) {
+	line, err := t.state.Prompt(prompt)
+	if errors.Is(err, liner.ErrPromptAborted) {
+		return "", errAborted
+	}
+	if err == nil && line != "" {
+		t.state.AppendHistory(line)
+	}
+	return line, err
+}
+
+// Indented is not known of what has not been typed.
+func (t *lineEditor) Indented() bool { return false }
+
+// Close keeps the history, readable by its owner only, and gives the terminal back.
+func (t *lineEditor) Close() error {
+	var errs []error
+	if t.history != "" {
+		if err := t.save(); err != nil {
+			errs = append(errs, fmt.Errorf("cannot keep the history: %w", err))
+		}
+	}
+	return errors.Join(append(errs, t.state.Close())...)
+}
+
+func (t *lineEditor) save() error {
+	if err := os.MkdirAll(filepath.Dir(t.history), 0o700); err != nil {
+		return err
+	}
+	file, err := os.OpenFile(t.history, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = t.state.WriteHistory(file)
+	return errors.Join(err, file.Close())
+}

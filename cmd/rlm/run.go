@@ -1,0 +1,271 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rlmhq/rlm"
+	"github.com/rlmhq/rlm/internal/config"
+	"github.com/rlmhq/rlm/repl"
+	loop "github.com/rlmhq/rlm/repl/rlm"
+)
+
+// maxQuestion and maxSchema bound what is read of a question and of a contract.
+const (
+	maxQuestion = 1 << 20
+	maxSchema   = 1 << 20
+)
+
+// runFlags are the flags of `rlm run` that are no settings.
+type runFlags struct {
+	contexts []string
+	schema   string
+	kind     string
+	estimate bool
+	json     bool
+	quiet    bool
+}
+
+const runLong = `Have a model answer a question about inputs of any size.
+
+The root model is told what the contexts are, not what is in them. It writes
+snippets, which run in a sandbox where the contexts are variables, and which
+call models on parts of them. What a snippet hands to FINAL is the answer.
+
+The answer alone goes to stdout: text as it is, anything else as JSON. What
+happens goes to stderr, on a terminal as a live tree.
+
+Exit codes: 0 answered, 2 usage, no key, unknown model or server away, 3 no tier
+may run snippets, 5 something broke, 6 the budget was used up (what there was is
+printed), 7 there is no answer, 130 interrupted.`
+
+func newRun(e *env) *cobra.Command {
+	var f runFlags
+	cmd := &cobra.Command{
+		Use:   "run QUESTION",
+		Short: "Have a model answer a question about inputs of any size",
+		Long:  runLong,
+		Example: `  rlm run "which services failed, and why?" --context logs/ --model openai/gpt-5 --sub-model openai/gpt-5-mini
+  rlm run "is there a security risk?" --context diff.txt --output-type bool --max-usd 2
+  rlm run "count the rows" --context big.csv --model scripted/replies.yaml`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return errors.New("give one question, in quotes, or - to read it from stdin")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), e, args[0]) },
+	}
+	flags := cmd.Flags()
+	flags.StringArrayVar(&f.contexts, "context", nil, "file or directory to work on, - for stdin; may be repeated")
+	flags.StringVar(&f.schema, "output-schema", "", "a file with the JSON Schema that the answer must meet")
+	flags.StringVar(&f.kind, "output-type", "", "the type that the answer must have instead, such as bool or list[str]")
+	flags.BoolVar(&f.estimate, "estimate", false, "say what the run may take, and run nothing")
+	flags.BoolVar(&f.json, "json", false, "print one JSON object: the answer, how the run ended, what it used")
+	flags.BoolVar(&f.quiet, "quiet", false, "nothing on stderr but errors")
+	config.AddFlags(flags, config.In(config.Routing, config.Limits, config.Models, config.Run))
+	return cmd
+}
+
+// run answers the question.
+func (f *runFlags) run(ctx context.Context, e *env, question string) error {
+	task, err := f.task(e, question)
+	if err != nil {
+		return &exitError{exitUsage, err}
+	}
+	models, err := registry(e)
+	if err != nil {
+		return &exitError{exitUsage, err}
+	}
+	defer models.Close() //nolint:errcheck // a record that cannot be written fails its call
+	if task.Run, err = f.complete(e, task.Run, models); err != nil {
+		return &exitError{exitUsage, err}
+	}
+	if err := needModel(task.Run); err != nil {
+		return &exitError{exitUsage, err}
+	}
+	if f.estimate {
+		task.Run.Trace = ""
+	}
+	view := newView(e, f.quiet || f.estimate)
+	defer view.close()
+	engine, err := e.engine(ctx, view.note)
+	if err != nil {
+		return err
+	}
+	defer engine.Close()
+	if f.estimate {
+		return f.showEstimate(ctx, e, engine, task)
+	}
+	task.Run.Progress = view.event
+	outcome, err := engine.Answer(ctx, task)
+	view.close()
+	return f.finish(e, outcome, err)
+}
+
+// task is what the flags say of a run.
+func (f *runFlags) task(e *env, question string) (task rlm.Task, err error) {
+	if question == "-" {
+		for _, c := range f.contexts {
+			if c == "-" {
+				return task, errors.New("stdin cannot be both the question and a context")
+			}
+		}
+		if question, err = readAll(e.stdin, maxQuestion, "the question"); err != nil {
+			return task, err
+		}
+	}
+	if question = strings.TrimSpace(question); question == "" {
+		return task, errors.New("the question is empty")
+	}
+	task.Run.Question = question
+	if task.Policy, err = policy(e.settings); err != nil {
+		return task, err
+	}
+	task.Contexts, err = contextsOf(f.contexts, e.stdin)
+	return task, err
+}
+
+// complete adds the settings and the contract to a run's configuration.
+func (f *runFlags) complete(e *env, run rlm.RunConfig, models repl.Models) (rlm.RunConfig, error) {
+	cfg, err := runConfig(e, models)
+	if err != nil {
+		return cfg, err
+	}
+	cfg.Question = run.Question
+	switch {
+	case f.schema != "" && f.kind != "":
+		return cfg, errors.New("give --output-schema or --output-type, not both")
+	case f.schema != "":
+		file, err := os.Open(f.schema)
+		if err != nil {
+			return cfg, fmt.Errorf("cannot read the contract: %w", err)
+		}
+		defer file.Close()
+		text, err := readAll(file, maxSchema, "the contract "+f.schema)
+		if err != nil {
+			return cfg, err
+		}
+		if !json.Valid([]byte(text)) {
+			return cfg, fmt.Errorf("the contract %s is not valid JSON", f.schema)
+		}
+		cfg.Schema = json.RawMessage(text)
+	case f.kind != "":
+		cfg.Schema, err = json.Marshal(f.kind)
+	}
+	return cfg, err
+}
+
+// needModel refuses a run whose models cannot be asked, before an engine is made.
+// Whether their servers are there is asked later.
+func needModel(run rlm.RunConfig) error {
+	if run.Model == "" && len(run.ByDepth) == 0 {
+		return errors.New("there is no model: give --model, such as openai/gpt-5, or set model in the configuration")
+	}
+	for _, name := range slices.Concat([]string{run.Model, run.SubModel}, run.ByDepth, run.Allowed) {
+		if name == "" {
+			continue
+		}
+		if _, err := run.Models.Resolve(name); err != nil {
+			return fmt.Errorf("cannot use model %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// readAll reads a text of bounded length.
+func readAll(r io.Reader, limit int64, what string) (string, error) {
+	data, err := io.ReadAll(io.LimitReader(r, limit+1))
+	if err != nil {
+		return "", fmt.Errorf("cannot read %s: %w", what, err)
+	}
+	if int64(len(data)) > limit {
+		return "", fmt.Errorf("%s is longer than %d bytes", what, limit)
+	}
+	return string(data), nil
+}
+
+// finish prints what became of a run and returns its exit code.
+func (f *runFlags) finish(e *env, outcome rlm.Outcome, err error) error {
+	var setup *rlm.SetupError
+	if errors.As(err, &setup) {
+		return &exitError{exitUsage, err}
+	}
+	if f.json {
+		if err := printLine(e.stdout, outcome); err != nil {
+			return &exitError{exitBroken, err}
+		}
+	} else if text, ok := f.shown(outcome); ok {
+		if _, err := fmt.Fprintln(e.stdout, text); err != nil {
+			return &exitError{exitBroken, fmt.Errorf("cannot write the answer: %w", err)}
+		}
+	}
+	if err != nil {
+		return runFailure(err)
+	}
+	switch outcome.Status {
+	case loop.StatusAnswered:
+		return nil
+	case loop.StatusSynthesised:
+		if !f.quiet {
+			_, _ = fmt.Fprintln(e.stderr, "rlm: the turns ran out; this is the best answer that the model had")
+		}
+		return nil
+	case loop.StatusPartial:
+		if text, ok := f.shown(outcome); !ok && outcome.Partial != "" && !f.json {
+			_, _ = fmt.Fprintf(e.stderr, "rlm: what there was, which nobody checked: %s\n", printable(text))
+		}
+		return &exitError{exitPartial, errors.New(outcome.Reason)}
+	case loop.StatusNoAnswer:
+		return &exitError{exitNoAnswer, fmt.Errorf("there is no answer: %s", outcome.Reason)}
+	case loop.StatusCanceled, loop.StatusFailed:
+	}
+	return &exitError{exitBroken, errors.New(outcome.Reason)}
+}
+
+// shown is what goes to stdout. What there was at the end of a budget does so only
+// if no contract was asked for: programs that read stdout rely on it.
+func (f *runFlags) shown(outcome rlm.Outcome) (string, bool) {
+	if outcome.Answer != nil {
+		return outcome.Text(), true
+	}
+	return outcome.Partial, outcome.Partial != "" && f.schema == "" && f.kind == ""
+}
+
+// printLine prints a value as one line of JSON.
+func printLine(w io.Writer, v any) error {
+	encoder := json.NewEncoder(w)
+	encoder.SetEscapeHTML(false)
+	return encoder.Encode(v)
+}
+
+// showEstimate prints what a run may take.
+func (f *runFlags) showEstimate(ctx context.Context, e *env, engine *rlm.Engine, task rlm.Task) error {
+	estimate, err := engine.Estimate(ctx, task)
+	if err != nil {
+		return &exitError{exitUsage, err}
+	}
+	if f.json {
+		return printLine(e.stdout, estimate)
+	}
+	unpriced := ""
+	if !estimate.Priced {
+		unpriced = " (the price of a model is not known, and counts as nothing)"
+	}
+	way := "by a loop of turns"
+	if estimate.Bypass {
+		way = "by one call, since the input fits the model's window"
+	}
+	most := estimate.Most
+	_, err = fmt.Fprintf(e.stdout, "the run goes %s\nthe first turn:            %s\nto read the input once:    %s\nnever more than:           %d calls, %d tokens, $%g, %v%s\n",
+		way, spentText(estimate.Turn), spentText(estimate.ReadOnce), most.Calls, most.Tokens, most.USD, most.Wall, unpriced)
+	return err
+}

@@ -1,0 +1,91 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/rlmhq/rlm"
+	"github.com/rlmhq/rlm/internal/config"
+	"github.com/rlmhq/rlm/repl"
+	"github.com/rlmhq/rlm/repl/llm"
+	"github.com/rlmhq/rlm/repl/llm/providers"
+	loop "github.com/rlmhq/rlm/repl/rlm"
+)
+
+// registry makes the registry of models by the settings. Close it.
+func registry(e *env) (*llm.Registry, error) {
+	c := e.settings
+	keys := map[string]llm.Secret{}
+	for provider, key := range c.Keys {
+		keys[provider] = llm.NewSecret(key)
+	}
+	cfg := providers.Config{
+		Env: os.Getenv, Keys: keys, BaseURLs: c.BaseURLs, Default: c.DefaultProvider, Record: c.Record, Replay: c.Replay,
+		HTTP: llm.HTTP{
+			Timeout: c.RequestTimeout, Attempts: int(c.RequestAttempts), AllowHTTP: c.AllowHTTP,
+			Wait: func(err *llm.Error, pause time.Duration) {
+				e.log.Info().Err(err).Stringer("pause", pause).Msg("the model call is tried again")
+			},
+		},
+	}
+	if c.Prices != "" {
+		file, err := os.Open(c.Prices)
+		if err != nil {
+			return nil, fmt.Errorf("cannot read the price table: %w", err)
+		}
+		defer file.Close()
+		if cfg.Prices, err = llm.ParsePrices(file); err != nil {
+			return nil, fmt.Errorf("cannot read the price table %s: %w", c.Prices, err)
+		}
+	}
+	return providers.New(cfg)
+}
+
+// runConfig says by the settings how a run goes. The question is the caller's.
+func runConfig(e *env, models repl.Models) (rlm.RunConfig, error) {
+	c := e.settings
+	trace, err := traceFolder(c.Trace)
+	cfg := rlm.RunConfig{
+		Models: models, Model: c.Model, SubModel: c.SubModel, ByDepth: c.DepthModels, Allowed: c.AllowedModels, MaxReply: int(c.MaxReply),
+		Limits: limits(c, repl.DefaultOutput), Deterministic: c.Deterministic,
+		Budget: repl.Budget{
+			Calls: c.MaxCalls, Tokens: c.MaxTokens, InputTokens: c.MaxInputTokens, OutputTokens: c.MaxOutputTokens, USD: c.MaxUSD, Wall: c.MaxTime,
+		},
+		MaxDepth: orNone(c.MaxDepth, loop.NoSubLoops), AllowDeep: c.AllowDeep, MaxTurns: int(c.MaxTurns), FeedbackChars: int(c.Feedback),
+		CallsAtOnce: int(c.CallsAtOnce), LoopsAtOnce: int(c.LoopsAtOnce), Retries: orNone(c.Retries, loop.NoRetries), CompactAt: c.CompactAt,
+		Bypass: c.Bypass, BypassShare: c.BypassShare, NoSynthesis: !c.Synthesis, Trace: trace,
+	}
+	if c.From("max_usd").Kind == config.FromDefault {
+		cfg.Budget.USD = 0 // the guard against accidents, which lets models without a price pass
+	}
+	return cfg, err
+}
+
+// orNone turns a count of zero into what the library calls none.
+func orNone(n int64, none int) int {
+	if n == 0 {
+		return none
+	}
+	return int(n)
+}
+
+// traceFolder is where a run's record goes, empty for nowhere.
+func traceFolder(setting string) (string, error) {
+	switch setting {
+	case "", "none":
+		return "", nil
+	case "auto":
+		dir, err := os.UserCacheDir()
+		if err != nil {
+			return "", fmt.Errorf("--trace auto: there is no cache directory, name a folder: %w", err)
+		}
+		dir = filepath.Join(dir, "rlm", "traces")
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return "", fmt.Errorf("--trace auto: %w", err)
+		}
+		return os.MkdirTemp(dir, time.Now().Format("20060102-150405-"))
+	}
+	return setting, nil
+}

@@ -1,0 +1,184 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/dustin/go-humanize/english"
+	"github.com/spf13/cobra"
+
+	"github.com/rlmhq/rlm/repl"
+)
+
+const traceLong = `Show the record of a run: its tree, and for each turn the reply, the code, where
+it ran, what it wrote, the model calls it made, and what all that took.
+
+The folder is what --trace had. A record may come from anywhere: what does not
+print is shown as an escape, and long texts are cut (--full shows all).`
+
+// traceView says how a record is shown.
+type traceView struct {
+	w           *bufio.Writer
+	full, brief bool
+}
+
+func newTrace(e *env) *cobra.Command {
+	var v traceView
+	show := &cobra.Command{
+		Use: "show DIR", Short: "Show the record of a run", Long: traceLong, Args: cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			if v.full && v.brief {
+				return errors.New("give --full or --brief, not both")
+			}
+			run, err := readTrace(args[0])
+			if err != nil {
+				return &exitError{exitUsage, fmt.Errorf("cannot show the record: %w", err)}
+			}
+			v.w = bufio.NewWriter(e.stdout)
+			v.run(run)
+			if err := v.w.Flush(); err != nil {
+				return &exitError{exitBroken, err}
+			}
+			return nil
+		},
+	}
+	show.Flags().BoolVar(&v.full, "full", false, "cut no text")
+	show.Flags().BoolVar(&v.brief, "brief", false, "the tree alone: no code and no texts")
+	cmd := &cobra.Command{Use: "trace", Short: "Look at records of runs", Args: cobra.NoArgs}
+	cmd.AddCommand(show)
+	return cmd
+}
+
+// Bounds of what is shown of a text and of calls, without --full.
+const (
+	shownText  = 2_000 // characters
+	shownCalls = 10
+)
+
+func (v *traceView) printf(format string, args ...any) { _, _ = fmt.Fprintf(v.w, format, args...) }
+
+// run shows a record.
+func (v *traceView) run(run *recordedRun) {
+	if e := run.begun; e != nil {
+		v.printf("question: %s\n", short(e.Text, 500))
+	}
+	switch e := run.ended; {
+	case e != nil:
+		v.printf("%s in %s%s\n", printable(e.Status), seconds(e.Elapsed.Seconds()), usedText(repl.Event{Spent: e.Spent}))
+		if e.Error != "" {
+			v.printf("reason: %s\n", short(e.Error, 500))
+		}
+	case run.begun != nil:
+		v.printf("not ended: the run goes on, or was killed%s\n", usedText(repl.Event{Spent: run.last}))
+	}
+	v.notes("", run.notes)
+	v.loop(run, run.root, "0", "")
+}
+
+func (v *traceView) notes(indent string, notes []string) {
+	for _, note := range notes {
+		v.printf("%snote: %s\n", indent, printable(note))
+	}
+}
+
+// loop shows a loop and those below it. Node is its name in the events.
+func (v *traceView) loop(run *recordedRun, l *recordedLoop, node, indent string) {
+	v.printf("\n%s%s model %s, %s", indent, node, printable(l.metadata.RootModel), english.Plural(len(l.turns), "turn", ""))
+	if l.folder != "." {
+		v.printf(", in %s", printable(strings.TrimPrefix(l.folder, "./")))
+	}
+	v.printf("\n")
+	v.notes(indent, l.notes)
+	tiers := run.tiers[node]
+	for _, turn := range l.turns {
+		tiers = v.turn(turn, tiers, indent)
+	}
+	for i, sub := range l.subs {
+		v.loop(run, sub, fmt.Sprintf("%s.%d", node, i+1), indent+"  ")
+	}
+}
+
+// turn shows a turn, and returns the tiers of the snippets after it.
+func (v *traceView) turn(t recordedTurn, tiers []string, indent string) []string {
+	v.printf("%s├─ turn %d, %s\n", indent, t.Iteration, seconds(t.Seconds))
+	inner := indent + "│    "
+	v.text(inner, "reply", t.Response)
+	for _, block := range t.CodeBlocks {
+		tier := ""
+		if len(tiers) > 0 {
+			tier, tiers = ", tier "+printable(tiers[0]), tiers[1:]
+		}
+		v.printf("%s│  code, %s%s\n", indent, seconds(block.Result.ExecutionTime), tier)
+		v.text(inner, "", block.Code)
+		v.text(inner, "stdout", block.Result.Stdout)
+		v.text(inner, "stderr", block.Result.Stderr)
+		v.calls(indent, block.Result.RLMCalls)
+	}
+	if len(t.Final) > 0 && string(t.Final) != "null" {
+		v.printf("%s│  answer: %s\n", indent, v.cut(finalText(t.Final)))
+	}
+	return tiers
+}
+
+// finalText is an answer for people.
+func finalText(value json.RawMessage) string { return printable(repl.TextOf(value)) }
+
+// calls shows a snippet's model calls.
+func (v *traceView) calls(indent string, calls []repl.CallRecord) {
+	if len(calls) == 0 {
+		return
+	}
+	var sum float64
+	for _, c := range calls {
+		sum += c.ExecutionTime
+	}
+	v.printf("%s│  %s, %s in sum\n", indent, english.Plural(len(calls), "model call", ""), seconds(sum))
+	if v.brief {
+		return
+	}
+	for i, c := range calls {
+		if i == shownCalls && !v.full {
+			v.printf("%s│    and %d more\n", indent, len(calls)-i)
+			break
+		}
+		v.printf("%s│    %s, %s: %s → %s\n", indent, printable(c.RootModel), seconds(c.ExecutionTime), short(c.Prompt, 100), short(c.Response, 100))
+	}
+}
+
+// text shows a text, each line behind a bar.
+func (v *traceView) text(indent, title, text string) {
+	if text = strings.TrimRight(text, "\n"); text == "" || v.brief {
+		return
+	}
+	if title != "" {
+		v.printf("%s%s\n", strings.TrimSuffix(indent, "  "), title)
+	}
+	for line := range strings.SplitSeq(v.cut(printableLines(text)), "\n") {
+		v.printf("%s%s\n", indent, line)
+	}
+}
+
+// cut shortens a text that prints.
+func (v *traceView) cut(text string) string {
+	if v.full || utf8.RuneCountInString(text) <= shownText {
+		return text
+	}
+	return repl.Truncate(text, shownText)
+}
+
+// seconds is a time of a record, whatever it holds.
+func seconds(s float64) string {
+	if !(s >= 0 && s < 1e9) {
+		return "?"
+	}
+	d := time.Duration(s * float64(time.Second))
+	if d < time.Second {
+		return d.Round(time.Microsecond * 10).String()
+	}
+	return d.Round(time.Millisecond * 10).String()
+}

@@ -1,0 +1,242 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/rlmhq/rlm/repl"
+)
+
+// Bounds of a record that is read: it may come from anywhere.
+const (
+	maxTraceLine  = 16 << 20 // bytes
+	maxTraceTurns = 10_000   // of one loop
+	maxTraceLoops = 10_000
+	maxTraceDepth = 32
+	maxTraceNotes = 20 // about lines that cannot be read, of one file
+)
+
+// recordedLoop is one loop of a record.
+type recordedLoop struct {
+	folder   string
+	metadata repl.Metadata
+	turns    []recordedTurn
+	subs     []*recordedLoop
+	notes    []string
+}
+
+// recordedTurn is a line of a trajectory, without the prompt, which repeats what
+// the lines before hold.
+type recordedTurn struct {
+	Type       string           `json:"type"`
+	Iteration  int              `json:"iteration"`
+	Response   string           `json:"response"`
+	CodeBlocks []repl.CodeBlock `json:"code_blocks"`
+	Final      json.RawMessage  `json:"final_answer"`
+	Seconds    float64          `json:"iteration_time"`
+}
+
+// recordedRun is a whole record.
+type recordedRun struct {
+	root *recordedLoop
+	// begun, ended and tiers are of the events, as far as there are any.
+	begun, ended *repl.Event
+	tiers        map[string][]string // of each loop's snippets in order, by node
+	last         *repl.Spending
+	notes        []string
+}
+
+// traceReader reads a record's folder. Nothing outside the folder is touched,
+// whatever links lie in it.
+type traceReader struct {
+	root  *os.Root
+	loops int
+}
+
+func readTrace(dir string) (*recordedRun, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close() //nolint:errcheck // it was only read
+	r := &traceReader{root: root}
+	run := &recordedRun{tiers: map[string][]string{}}
+	if run.root, err = r.loop(".", 0); err != nil {
+		if errors.Is(err, os.ErrNotExist) {
+			err = fmt.Errorf("there is no %s in %s: name the folder that --trace had", repl.TrajectoryFile, dir)
+		}
+		return nil, err
+	}
+	return run, r.events(run)
+}
+
+// open opens a regular file.
+func (r *traceReader) open(name string) (*os.File, error) {
+	info, err := r.root.Lstat(name)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is no regular file", name)
+	}
+	return r.root.Open(name)
+}
+
+// loop reads a loop's folder and those below it.
+func (r *traceReader) loop(folder string, depth int) (*recordedLoop, error) {
+	if r.loops++; r.loops > maxTraceLoops || depth > maxTraceDepth {
+		return nil, fmt.Errorf("the record has more than %d loops, or nests them deeper than %d", maxTraceLoops, maxTraceDepth)
+	}
+	file, err := r.open(folder + "/" + repl.TrajectoryFile)
+	if err != nil {
+		return nil, err
+	}
+	l := &recordedLoop{folder: folder}
+	err = errors.Join(l.read(file), file.Close())
+	if err != nil {
+		return nil, err
+	}
+	names, err := r.folders(folder)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		sub, err := r.loop(folder+"/"+name, depth+1)
+		if errors.Is(err, os.ErrNotExist) {
+			continue // a folder of something else
+		}
+		if err != nil {
+			return nil, err
+		}
+		l.subs = append(l.subs, sub)
+	}
+	return l, nil
+}
+
+// folders are the names of the sub-loops' folders, in order.
+func (r *traceReader) folders(folder string) ([]string, error) {
+	dir, err := r.root.Open(folder)
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close() //nolint:errcheck // it was only read
+	entries, err := dir.ReadDir(maxTraceLoops)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	var names []string
+	for _, entry := range entries {
+		if entry.IsDir() && strings.HasPrefix(entry.Name(), "sub_") {
+			names = append(names, entry.Name())
+		}
+	}
+	slices.SortFunc(names, func(a, b string) int {
+		if len(a) != len(b) {
+			return len(a) - len(b) // sub_10000 comes after sub_9999
+		}
+		return strings.Compare(a, b)
+	})
+	return names, nil
+}
+
+// read reads a trajectory.
+func (l *recordedLoop) read(file io.Reader) error {
+	return eachLine(file, &l.notes, func(line []byte) error {
+		var turn recordedTurn
+		if err := json.Unmarshal(line, &turn); err != nil {
+			return err
+		}
+		if turn.Type == "metadata" {
+			return json.Unmarshal(line, &l.metadata)
+		}
+		if len(l.turns) >= maxTraceTurns {
+			return fmt.Errorf("there are more than %d turns", maxTraceTurns)
+		}
+		l.turns = append(l.turns, turn)
+		return nil
+	})
+}
+
+// events takes from the events what the trajectories do not say.
+func (r *traceReader) events(run *recordedRun) error {
+	file, err := r.open(repl.EventsFile)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer file.Close() //nolint:errcheck // it was only read
+	return run.readEvents(file)
+}
+
+func (run *recordedRun) readEvents(file io.Reader) error {
+	return eachLine(file, &run.notes, func(line []byte) error {
+		var e repl.Event
+		if err := json.Unmarshal(line, &e); err != nil {
+			return err
+		}
+		if e.Spent != nil {
+			run.last = e.Spent
+		}
+		switch e.Kind { //nolint:exhaustive // the others are in the trajectories
+		case repl.EventRunStarted:
+			run.begun = &e
+		case repl.EventRunEnded:
+			run.ended = &e
+		case repl.EventSnippet:
+			if len(run.tiers) < maxTraceLoops && len(run.tiers[e.Node]) < maxTraceTurns {
+				run.tiers[e.Node] = append(run.tiers[e.Node], e.Tier)
+			}
+		}
+		return nil
+	})
+}
+
+// eachLine hands the lines of a file to take, and notes those that cannot be read.
+func eachLine(file io.Reader, notes *[]string, take func(line []byte) error) error {
+	r := bufio.NewReaderSize(file, 64<<10)
+	for number := 1; ; number++ {
+		line, whole, err := boundedLine(r)
+		if err != nil && !errors.Is(err, io.EOF) {
+			return err
+		}
+		if len(bytes.TrimSpace(line)) > 0 {
+			problem := take(line)
+			if !whole {
+				problem = fmt.Errorf("it is longer than %d MiB", maxTraceLine>>20)
+			} else if problem != nil && err != nil {
+				problem = errors.New("it is not finished, as if its program had been killed")
+			}
+			if problem != nil && len(*notes) < maxTraceNotes {
+				*notes = append(*notes, fmt.Sprintf("line %d is left out: %v", number, problem))
+			}
+		}
+		if err != nil {
+			return nil
+		}
+	}
+}
+
+// boundedLine reads a line, of which it keeps no more than maxTraceLine.
+func boundedLine(r *bufio.Reader) (line []byte, whole bool, err error) {
+	whole = true
+	for {
+		piece, err := r.ReadSlice('\n')
+		if len(line)+len(piece) <= maxTraceLine {
+			line = append(line, piece...)
+		} else {
+			whole = false
+		}
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return line, whole, err
+		}
+	}
+}

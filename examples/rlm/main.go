@@ -1,0 +1,72 @@
+// Command rlm runs a question over a file by the loop of recursive language
+// models, from Go. Its model is a script of replies beside it, so it needs neither
+// key nor network; another name, such as openai/gpt-5, asks a real one.
+//
+//	go run ./examples/rlm -model scripted/examples/rlm/csv-outliers.yaml -context examples/rlm/orders.csv "Find the outliers."
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+
+	"github.com/rlmhq/rlm"
+	"github.com/rlmhq/rlm/repl"
+	"github.com/rlmhq/rlm/repl/llm/providers"
+	loop "github.com/rlmhq/rlm/repl/rlm"
+	"github.com/rlmhq/rlm/router"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, os.Args[1:], os.Stdout, os.Stderr); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1) //nolint:gocritic // the process ends, and the signal with it
+	}
+}
+
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err error) {
+	flags := flag.NewFlagSet("rlm", flag.ContinueOnError)
+	model := flags.String("model", "", "the model, such as scripted/FILE.yaml or openai/gpt-5")
+	file := flags.String("context", "", "the file to work on")
+	contract := flags.String("type", "", "the type of the answer, such as bool")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	registry, err := providers.New(providers.Config{Env: os.Getenv})
+	if err != nil {
+		return err
+	}
+	engine, err := rlm.New(rlm.Options{})
+	if err != nil {
+		return errors.Join(err, registry.Close())
+	}
+	input, done, err := rlm.File(*file).Input(ctx)
+	if err != nil {
+		return errors.Join(err, engine.Close(), registry.Close())
+	}
+	defer func() { err = errors.Join(err, done(), engine.Close(), registry.Close()) }()
+
+	cfg := loop.Config{
+		Question: flags.Arg(0), Inputs: repl.Inputs{input}, Models: registry, Model: *model,
+		Open:   engine.Opener(router.Policy{}),
+		Budget: repl.Budget{Calls: 200},
+		Progress: func(e repl.Event) {
+			fmt.Fprintf(stderr, "%-4s %-13s %s %s\n", e.Node, e.Kind, e.Status, e.Error)
+		},
+	}
+	if *contract != "" {
+		if cfg.Schema, err = json.Marshal(*contract); err != nil {
+			return err
+		}
+	}
+	outcome, err := loop.Run(ctx, cfg)
+	fmt.Fprintf(stdout, "%s: %s (%d turns, %d sub-loops, %d calls)\n", outcome.Status, outcome.Text(), outcome.Turns, outcome.Loops, outcome.Spent.Calls)
+	return err
+}

@@ -1,0 +1,362 @@
+package config
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/dustin/go-humanize"
+	"github.com/spf13/pflag"
+)
+
+// Value is where a setting is kept: a field of a [Config], and the texts that it
+// takes.
+type Value interface {
+	pflag.Value
+	// JSON is the value as it may be shown to people: secrets are left out.
+	JSON() any
+}
+
+// whole is a whole number within bounds.
+type whole struct {
+	to       *int64
+	min, max int64
+}
+
+func (w whole) Set(text string) error {
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < w.min || n > w.max {
+		return fmt.Errorf("%q: give a whole number from %d to %d", text, w.min, w.max)
+	}
+	*w.to = n
+	return nil
+}
+
+func (w whole) String() string {
+	return show(w.to, func(n int64) string { return strconv.FormatInt(n, 10) })
+}
+func (w whole) Type() string { return "number" }
+func (w whole) JSON() any    { return *w.to }
+
+// amount is a number above zero, possibly with a fraction.
+type amount struct{ to *float64 }
+
+func (a amount) Set(text string) error {
+	n, err := strconv.ParseFloat(text, 64)
+	if err != nil || math.IsNaN(n) || math.IsInf(n, 0) || n <= 0 {
+		return fmt.Errorf("%q: give a number above zero, such as 2.5", text)
+	}
+	*a.to = n
+	return nil
+}
+
+func (a amount) String() string {
+	return show(a.to, func(n float64) string { return strconv.FormatFloat(n, 'g', -1, 64) })
+}
+func (a amount) Type() string { return "amount" }
+func (a amount) JSON() any    { return *a.to }
+
+// toggle is true or false.
+type toggle struct{ to *bool }
+
+func (t toggle) Set(text string) error {
+	if text != "true" && text != "false" {
+		return fmt.Errorf("%q: give true or false", text)
+	}
+	*t.to = text == "true"
+	return nil
+}
+func (t toggle) String() string { return show(t.to, strconv.FormatBool) }
+func (t toggle) Type() string   { return "bool" }
+func (t toggle) JSON() any      { return *t.to }
+
+// span is a time above zero.
+type span struct{ to *time.Duration }
+
+func (s span) Set(text string) error {
+	d, err := time.ParseDuration(text)
+	if err != nil || d <= 0 {
+		return fmt.Errorf("%q: give a time above zero, such as 30s or 5m", text)
+	}
+	*s.to = d
+	return nil
+}
+
+func (s span) String() string {
+	return show(s.to, func(d time.Duration) string { return trimSpan(d.String()) })
+}
+func (s span) Type() string { return "time" }
+func (s span) JSON() any    { return s.String() }
+
+// trimSpan writes 10m instead of 10m0s.
+func trimSpan(text string) string {
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if strings.HasSuffix(text, "h0m") {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return text
+}
+
+// maxSize bounds a size in bytes.
+const maxSize = 1 << 50
+
+// size is a number of bytes above zero. Empty leaves it to the command.
+type size struct {
+	to *int64
+	// optional sizes may be empty.
+	optional bool
+}
+
+func (s size) Set(text string) error {
+	if text == "" && s.optional {
+		*s.to = 0
+		return nil
+	}
+	n, err := humanize.ParseBytes(text)
+	if err != nil || n == 0 || n > maxSize {
+		return fmt.Errorf("%q: give a size above zero, such as 20000, 64KiB or 512MiB", text)
+	}
+	*s.to = int64(n)
+	return nil
+}
+func (s size) String() string { return show(s.to, bytesText) }
+func (s size) Type() string   { return "size" }
+func (s size) JSON() any      { return *s.to }
+
+// bytesText is a size that Set reads back as the same number.
+func bytesText(n int64) string {
+	switch {
+	case n == 0:
+		return ""
+	case n%(1<<30) == 0:
+		return fmt.Sprintf("%dGiB", n>>30)
+	case n%(1<<20) == 0:
+		return fmt.Sprintf("%dMiB", n>>20)
+	}
+	return strconv.FormatInt(n, 10)
+}
+
+// text is a line of text.
+type text struct{ to *string }
+
+func (t text) Set(s string) error {
+	if strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f }) {
+		return fmt.Errorf("%q: give one line, without control characters", s)
+	}
+	*t.to = s
+	return nil
+}
+func (t text) String() string { return show(t.to, func(s string) string { return s }) }
+func (t text) Type() string   { return "text" }
+func (t text) JSON() any      { return *t.to }
+
+// choice is one of some words.
+type choice struct {
+	to   *string
+	from []string
+}
+
+func (c choice) Set(s string) error {
+	if !slices.Contains(c.from, s) {
+		return fmt.Errorf("%q: give %s", s, orList(c.from))
+	}
+	*c.to = s
+	return nil
+}
+func (c choice) String() string { return show(c.to, func(s string) string { return s }) }
+func (c choice) Type() string   { return "word" }
+func (c choice) JSON() any      { return *c.to }
+
+// orList is "a, b or c".
+func orList(words []string) string {
+	if len(words) < 2 {
+		return strings.Join(words, "")
+	}
+	last := len(words) - 1
+	return strings.Join(words[:last], ", ") + " or " + words[last]
+}
+
+// list is some texts; as one text, with commas between them.
+type list struct{ to *[]string }
+
+func (l list) Set(s string) error { return l.setAll(splitList(s)) }
+
+func (l list) setAll(items []string) error {
+	for _, item := range items {
+		if item == "" {
+			return errors.New("an entry is empty")
+		}
+		if err := (text{new(string)}).Set(item); err != nil {
+			return err
+		}
+	}
+	*l.to = items
+	return nil
+}
+
+func (l list) String() string {
+	return show(l.to, func(items []string) string { return strings.Join(items, ",") })
+}
+func (l list) Type() string { return "list" }
+func (l list) JSON() any    { return append([]string{}, *l.to...) }
+
+func splitList(s string) []string {
+	if s == "" {
+		return nil
+	}
+	items := strings.Split(s, ",")
+	for i := range items {
+		items[i] = strings.TrimSpace(items[i])
+	}
+	return items
+}
+
+// pairs is a text for each of some names; as one text, name=text with commas
+// between them.
+type pairs struct {
+	to    *map[string]string
+	names []string
+	// shown is what people may see of a text.
+	shown func(string) string
+}
+
+func (p pairs) Set(s string) error {
+	all := map[string]string{}
+	for _, item := range splitList(s) {
+		name, value, found := strings.Cut(item, "=")
+		if !found {
+			return errors.New("give name=value, with commas between them") // the text may be a secret
+		}
+		if _, twice := all[name]; twice {
+			return errors.New("a name is given twice")
+		}
+		all[name] = value
+	}
+	return p.setAll(all)
+}
+
+func (p pairs) setAll(all map[string]string) error {
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		if !slices.Contains(p.names, name) {
+			// What is no name may be a secret that stands in the wrong place.
+			if meant := nearest(name, p.names); meant != "" {
+				return fmt.Errorf("one of the names is not known; did you mean %s?", meant)
+			}
+			return fmt.Errorf("one of the names is not known: give %s", orList(p.names))
+		}
+		if all[name] == "" || (text{new(string)}).Set(all[name]) != nil {
+			return fmt.Errorf("the value of %s is empty or has control characters", name)
+		}
+	}
+	*p.to = all
+	return nil
+}
+
+func (p pairs) String() string {
+	if p.to == nil {
+		return ""
+	}
+	var items []string
+	for _, name := range slices.Sorted(maps.Keys(*p.to)) {
+		items = append(items, name+"="+p.shown((*p.to)[name]))
+	}
+	return strings.Join(items, ",")
+}
+func (p pairs) Type() string { return "pairs" }
+func (p pairs) JSON() any {
+	out := map[string]string{}
+	for name, value := range *p.to {
+		out[name] = p.shown(value)
+	}
+	return out
+}
+
+// hidden is what people see of a secret.
+func hidden(string) string { return "(set)" }
+
+// address is what people see of a URL: one may carry a password or a key.
+func address(raw string) string {
+	u, err := url.Parse(raw)
+	if err != nil {
+		return "(set)"
+	}
+	u.RawQuery, u.Fragment = "", ""
+	return u.Redacted()
+}
+
+// show is what a flag package asks of the zero value, too.
+func show[T any](to *T, text func(T) string) string {
+	if to == nil {
+		return ""
+	}
+	return text(*to)
+}
+
+// quoted is a text as it stands in a JSON document or an error.
+func quoted(s string) string {
+	out, err := json.Marshal(s)
+	if err != nil {
+		return strconv.Quote(s)
+	}
+	return string(out)
+}
+
+// unknown is the error for a name that is none of those known, with the one that
+// was probably meant.
+func unknown(what, name string, known []string) error {
+	if len(name) > 64 {
+		name = name[:64] + "…"
+	}
+	meant := nearest(name, known)
+	if meant == "" {
+		return fmt.Errorf("there is no %s %s", what, quoted(name))
+	}
+	return fmt.Errorf("there is no %s %s; did you mean %s?", what, quoted(name), meant)
+}
+
+// nearest is the known name that takes the fewest changes to get at, empty if
+// none is near.
+func nearest(name string, known []string) string {
+	best, meant := len(name)/3+2, ""
+	for _, candidate := range known {
+		if d := distance(name, candidate); d < best {
+			best, meant = d, candidate
+		}
+	}
+	return meant
+}
+
+// distance is the number of letters to insert, remove, replace or swap with a
+// neighbour that lead from a to b (optimal string alignment).
+func distance(a, b string) int {
+	rows := make([][]int, len(a)+1)
+	for i := range rows {
+		rows[i] = make([]int, len(b)+1)
+		rows[i][0] = i
+	}
+	for j := range rows[0] {
+		rows[0][j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		for j := 1; j <= len(b); j++ {
+			differ := 1
+			if a[i-1] == b[j-1] {
+				differ = 0
+			}
+			rows[i][j] = min(rows[i-1][j]+1, rows[i][j-1]+1, rows[i-1][j-1]+differ)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				rows[i][j] = min(rows[i][j], rows[i-2][j-2]+1)
+			}
+		}
+	}
+	return rows[len(a)][len(b)]
+}

@@ -1,0 +1,360 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/knadh/koanf/providers/env/v2"
+	"github.com/knadh/koanf/v2"
+	"github.com/spf13/pflag"
+)
+
+// Kind is a kind of origin.
+type Kind string
+
+// Where values come from, each over the ones before.
+const (
+	FromDefault  Kind = "default"
+	FromFile     Kind = "file"
+	FromVariable Kind = "variable"
+	FromFlag     Kind = "flag"
+)
+
+// Origin says where a value came from.
+type Origin struct {
+	Kind Kind `json:"kind"`
+	// Name is the file's path, the variable, or the flag with its dashes.
+	Name string `json:"name,omitempty"`
+	// Line and Column are those of the key in the file, from 1.
+	Line   int `json:"line,omitempty"`
+	Column int `json:"column,omitempty"`
+}
+
+// String is the origin for people, such as config.yaml:3:1.
+func (o Origin) String() string {
+	switch o.Kind {
+	case FromDefault:
+		return "default"
+	case FromFile:
+		return fmt.Sprintf("%s:%d:%d", o.Name, o.Line, o.Column)
+	case FromVariable, FromFlag:
+	}
+	return o.Name
+}
+
+// Given is a value that a layer gives, before it is checked: a string, []string
+// or map[string]string.
+type Given struct {
+	Raw any
+	// By is the name by which it was given: the setting's key, or a foreign one.
+	By     string
+	Origin Origin
+}
+
+// layer is what one source gives, by key. It is a koanf.Provider.
+type layer map[string]Given
+
+// Read gives koanf the layer.
+func (l layer) Read() (map[string]any, error) {
+	all := map[string]any{}
+	for key, given := range l {
+		all[key] = given
+	}
+	return all, nil
+}
+
+// ReadBytes is the other form of a koanf.Provider, which a layer does not have.
+func (l layer) ReadBytes() ([]byte, error) { return nil, errors.New("a layer has no bytes") }
+
+// add gives a key a value, and refuses a second one that differs.
+func (l layer) add(key string, g Given) error {
+	if old, there := l[key]; there && fmt.Sprint(old.Raw) != fmt.Sprint(g.Raw) {
+		return fmt.Errorf("%s contradicts %s (%s): %s would be both %v and %v; keep one of them", g.By, old.By, old.Origin, key, g.Raw, old.Raw)
+	}
+	l[key] = g
+	return nil
+}
+
+// take adds a value under a name of ours or a foreign one. The error has no origin
+// yet.
+func (l layer) take(table []Setting, name string, g Given) error {
+	g.By = name
+	i := slices.IndexFunc(table, func(s Setting) bool { return s.Key == name })
+	if i >= 0 {
+		if err := table[i].assign(g.Raw); err != nil { // on a scratch Config: is it a value at all?
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		return l.add(name, g)
+	}
+	if err := known(table, name); err != nil {
+		return err
+	}
+	f := foreignByKey(name)
+	before := maps.Clone(l)
+	if err := l.translate(f, g); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	for key, given := range l {
+		if _, old := before[key]; old {
+			continue
+		}
+		if err := find(table, key).assign(given.Raw); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// known refuses a name that is neither ours nor a foreign one that is understood.
+func known(table []Setting, name string) error {
+	names := keys(table)
+	for _, f := range foreigners {
+		names = append(names, f.key)
+	}
+	if slices.Contains(names, name) {
+		return nil
+	}
+	return unknown("setting", name, names)
+}
+
+// find returns a setting of the table by a key that it has.
+func find(table []Setting, key string) Setting {
+	return table[slices.IndexFunc(table, func(s Setting) bool { return s.Key == key })]
+}
+
+// assign checks a raw value and puts it into the setting's field.
+func (s Setting) assign(raw any) error {
+	switch raw := raw.(type) {
+	case string:
+		return s.Value.Set(raw)
+	case []string:
+		if l, ok := s.Value.(list); ok {
+			return l.setAll(raw)
+		}
+		return fmt.Errorf("give one %s, not a list", s.Value.Type())
+	case map[string]string:
+		if p, ok := s.Value.(pairs); ok {
+			return p.setAll(raw)
+		}
+		return fmt.Errorf("give one %s, not a mapping", s.Value.Type())
+	}
+	return errors.New("there is no value")
+}
+
+// Sources are where settings come from.
+type Sources struct {
+	// File is a YAML file that must be there. If it is empty, RLM_CONFIG names
+	// one; else UserFile is read if it is there. NoFile reads none.
+	File string
+	// UserFile is the file of the user's configuration directory, empty for none.
+	UserFile string
+	// Environ is the environment, as os.Environ has it.
+	Environ []string
+	// Flags are the command's, of which those are taken that were given.
+	Flags *pflag.FlagSet
+}
+
+// NoFile as a file's name means that none is read.
+const NoFile = "none"
+
+// FileVariable names a configuration file.
+const FileVariable = prefix + "CONFIG"
+
+// UserFile is the usual place of the file, empty if there is no such place.
+func UserFile() string {
+	dir, err := os.UserConfigDir()
+	if err != nil {
+		return "" // no home directory: then there is no file in it
+	}
+	return filepath.Join(dir, "rlm", "config.yaml")
+}
+
+// Loaded is the configuration in force.
+type Loaded struct {
+	Config
+	// File is the file that was read, empty if there was none.
+	File    string
+	origins map[string]Origin
+}
+
+// From says where the value of a setting came from.
+func (l *Loaded) From(key string) Origin { return l.origins[key] }
+
+// Text is a setting's value in force, as it may be shown.
+func (l *Loaded) Text(key string) string { return find(Settings(&l.Config), key).Value.String() }
+
+// Load puts all sources over one another. The error names every mistake, each
+// with its place.
+func Load(s Sources) (*Loaded, error) {
+	out := &Loaded{origins: map[string]Origin{}}
+	file, fromFile, err := s.readFile()
+	if err != nil {
+		return nil, err
+	}
+	fromEnv, err := readVariables(s.Environ)
+	if err != nil {
+		return nil, err
+	}
+	merged := koanf.New("/")
+	for _, l := range []koanf.Provider{defaults(), fromFile, fromEnv, readFlags(s.Flags)} {
+		if err := merged.Load(l, nil); err != nil {
+			return nil, err
+		}
+	}
+	out.File = file
+	for _, setting := range Settings(&out.Config) {
+		given, ok := merged.Get(setting.Key).(Given)
+		if !ok {
+			return nil, fmt.Errorf("setting %s has no value", setting.Key)
+		}
+		if err := setting.assign(given.Raw); err != nil {
+			return nil, fmt.Errorf("%s: %s: %w", given.Origin, setting.Key, err)
+		}
+		out.origins[setting.Key] = given.Origin
+	}
+	return out, nil
+}
+
+// defaults are the lowest layer.
+func defaults() layer {
+	l := layer{}
+	for _, s := range Settings(&Config{}) {
+		l[s.Key] = Given{Raw: s.Default, By: s.Key, Origin: Origin{Kind: FromDefault}}
+	}
+	return l
+}
+
+// readFile finds and reads the file.
+func (s Sources) readFile() (path string, l layer, err error) {
+	path = s.File
+	for _, entry := range s.Environ {
+		if value, ok := strings.CutPrefix(entry, FileVariable+"="); ok && path == "" {
+			path = value
+		}
+	}
+	if path == NoFile {
+		return "", layer{}, nil
+	}
+	if path == "" {
+		if s.UserFile == "" {
+			return "", layer{}, nil
+		}
+		if _, err := os.Stat(s.UserFile); errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+			return "", layer{}, nil
+		}
+		path = s.UserFile
+	}
+	content, err := readBounded(path)
+	if err != nil {
+		return "", nil, fmt.Errorf("cannot read the configuration: %w", err)
+	}
+	l, err = decode(path, content)
+	return path, l, err
+}
+
+// readVariables is the environment's layer. A variable that looks like a setting
+// misspelt is an error; others with the prefix may belong to somebody else.
+func readVariables(environ []string) (layer, error) {
+	table := Settings(&Config{})
+	l, names := layer{}, map[string]string{}
+	spelt := make([]string, 0, len(table))
+	for _, s := range table {
+		names[s.Variable()] = s.Key
+		spelt = append(spelt, s.Variable())
+	}
+	for _, f := range foreigners {
+		name := prefix + strings.ToUpper(f.key)
+		if f.variable != "" {
+			name = f.variable
+		}
+		names[name] = f.key
+		spelt = append(spelt, name)
+	}
+	given, err := env.Provider("", env.Opt{
+		EnvironFunc: func() []string { return slices.DeleteFunc(slices.Clone(environ), irregular) },
+		TransformFunc: func(name, value string) (string, any) {
+			if _, ok := names[name]; !ok && !strings.HasPrefix(name, prefix) {
+				return "", nil
+			}
+			return name, value
+		},
+	}).Read()
+	if err != nil {
+		return nil, err
+	}
+	var errs []error
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		key, ok := names[name]
+		value, isText := given[name].(string)
+		if !isText || value == "" {
+			continue // as if it were not set, which is how shells unset one for a command
+		}
+		if !ok {
+			if meant := nearest(name, spelt); meant != "" && name != FileVariable && distance(name, meant) <= 2 {
+				errs = append(errs, fmt.Errorf("%s: there is no such variable; did you mean %s?", name, meant))
+			}
+			continue
+		}
+		err := l.take(table, key, Given{Raw: value, Origin: Origin{Kind: FromVariable, Name: name}})
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", name, err))
+		}
+	}
+	return l, errors.Join(errs...)
+}
+
+// irregular reports entries that have no name, as Windows has them.
+func irregular(entry string) bool { return strings.IndexByte(entry, '=') <= 0 }
+
+// readFlags is the layer of the flags that were given.
+func readFlags(flags *pflag.FlagSet) layer {
+	l := layer{}
+	if flags == nil {
+		return l
+	}
+	for _, s := range Settings(&Config{}) {
+		flag := flags.Lookup(s.Flag())
+		if flag == nil || !flag.Changed || s.NoFlag {
+			continue
+		}
+		l[s.Key] = Given{Raw: flag.Value.String(), By: s.Key, Origin: Origin{Kind: FromFlag, Name: "--" + flag.Name}}
+	}
+	return l
+}
+
+// In picks the settings of some groups.
+func In(groups ...Group) func(Setting) bool {
+	return func(s Setting) bool { return slices.Contains(groups, s.Group) }
+}
+
+// Named picks some settings.
+func Named(keys ...string) func(Setting) bool {
+	return func(s Setting) bool { return slices.Contains(keys, s.Key) }
+}
+
+// AddFlags gives a command the flags of some settings. What they are given is
+// checked at once, and taken by Load.
+func AddFlags(flags *pflag.FlagSet, pick func(Setting) bool) {
+	for _, s := range Settings(&Config{}) {
+		if s.NoFlag || !pick(s) {
+			continue
+		}
+		if err := s.Value.Set(s.Default); err != nil {
+			panic(err) // the table's own default
+		}
+		flag := flags.VarPF(s.Value, s.Flag(), "", s.Doc)
+		flag.DefValue = s.Default
+		if s.Default == "0" || s.Default == "false" || s.Default == "none" {
+			flag.DefValue = "" // not worth a word
+		}
+		if _, ok := s.Value.(toggle); ok {
+			flag.NoOptDefVal = "true"
+		}
+	}
+}

@@ -1,0 +1,130 @@
+"""What goes on in the guest around the calls of the REPL protocol.
+
+The host binds arguments and knows all dialects (repl/names.go). Only what JSON
+cannot carry is done here: a Python type given as schema= goes out as JSON Schema
+and the answer comes back as its instance; a slot that failed comes back as an
+error object; sequences of any kind go out as lists.
+"""
+
+import json
+
+import lazy
+
+_SCHEMAS = ("schema", "output_type", "output_schema", "response_format", "response_model")
+_LISTS = ("prompts", "calls", "queries", "items")
+_ERROR = "__rlm_error__"
+
+
+class SubCallError(str):
+    """A sub-call that failed: a text that begins with "Error: ", and is false, so
+    that no filter takes a failure for a yes."""
+
+    __slots__ = ()
+    __module__ = "__main__"
+
+    def __bool__(self):
+        return False
+
+    def __repr__(self):
+        return f"SubCallError({str(self)!r})"
+
+    @property
+    def error(self):
+        return self.removeprefix("Error: ")
+
+
+class Prediction(dict):
+    """What predict returns: a dict whose members are attributes, too."""
+
+    __slots__ = ()
+    __module__ = "__main__"
+
+    def __getattr__(self, name):
+        try:
+            return self[name]
+        except KeyError:
+            raise AttributeError(f"the prediction has no field {name!r}, only {', '.join(self)}") from None
+
+
+# What can be no type is told by a look, without the module that knows types.
+_PLAIN = (str, int, float, bool, list, dict, tuple, type(None))
+
+
+def take_type(args, kwargs):
+    """Cuts a schema out of the arguments, such as bool or a class: (args, kwargs, what
+    makes its instance of an answer). The last is None without one."""
+    for name in _SCHEMAS:
+        if kwargs.get(name) is not None:
+            rest = {k: v for k, v in kwargs.items() if k != name}
+            return _typed(args, rest, kwargs[name])
+    for i, value in enumerate(args):
+        if i and type(value) not in _PLAIN and lazy.load("contracts").is_type(value):
+            return _typed(args[:i] + args[i + 1:], kwargs, value)
+    return args, kwargs, None
+
+
+def _typed(args, kwargs, kind):
+    text, rebuild = lazy.load("contracts").to_schema(kind)
+    return args, {**kwargs, "schema": json.loads(text)}, rebuild
+
+
+def single(args, kwargs):
+    """For functions with one answer."""
+    return take_type(args, kwargs)
+
+
+def _listed(value):
+    """A sequence of any kind as a list; what is no sequence as it is."""
+    if isinstance(value, (str, bytes, dict)) or getattr(type(value), "__rlm_ref__", None) or not hasattr(value, "__iter__"):
+        return value
+    return list(value)
+
+
+def batch(args, kwargs):
+    """For functions with a list of answers."""
+    args, kwargs, rebuild = take_type(args, kwargs)
+    own = {}
+
+    def entries(value):
+        value = _listed(value)
+        if not isinstance(value, list):
+            return value
+        out = []
+        for i, entry in enumerate(value):
+            if isinstance(entry, dict):
+                _, entry, own[i] = take_type((), entry)
+            elif isinstance(entry, tuple) and len(entry) == 2:
+                entry = {"prompt": entry[0], "context": entry[1]}  # (prompt, context) pairs
+            out.append(entry)
+        return out
+
+    args = tuple(entries(a) if i == 0 else _listed(a) for i, a in enumerate(args))
+    kwargs = {k: entries(v) if k in _LISTS else _listed(v) if k.startswith(("context", "sub_context")) else v
+              for k, v in kwargs.items()}
+    return args, kwargs, lambda value: slots(value, rebuild, own)
+
+
+def slots(values, rebuild, own=None):
+    """The answers of a list as Python values; own are the rebuilders of single slots."""
+    out = []
+    for i, value in enumerate(values):
+        if isinstance(value, dict) and len(value) == 1 and _ERROR in value:
+            out.append(SubCallError(value[_ERROR]))
+        elif isinstance(value, str) and value.startswith("Error: "):
+            out.append(value)
+        else:
+            make = (own or {}).get(i) or rebuild
+            out.append(value if make is None else make(value))
+    return out
+
+
+def prediction(args, kwargs):
+    return args, kwargs, Prediction
+
+
+# How each function of the protocol is converted, by its name.
+CONVERTERS = {
+    "llm_query": single, "rlm_query": single, "recursive_llm": single, "ask_llm": single, "sub_agent_call": single,
+    "llm_query_batched": batch, "llm_batch": batch, "batch_llm_query": batch, "llm_query_parallel": batch,
+    "llm_query_map": batch, "rlm_query_batched": batch, "run_parallel_sub_calls": batch, "predict": prediction,
+}

@@ -1,0 +1,181 @@
+package repl
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+func ledger(t *testing.T, b Budget) *Ledger {
+	t.Helper()
+	l, err := NewLedger(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+func TestBudgetsAreKeptUnderRaces(t *testing.T) {
+	l := ledger(t, Budget{Calls: 50, OutputTokens: 4_000, Tokens: 1_000_000})
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	made, refused := 0, 0
+	for range 200 {
+		wg.Go(func() {
+			r, err := l.Reserve(t.Context(), Spending{Calls: 1, InputTokens: 10, OutputTokens: 100, USD: 0.001}, false)
+			mu.Lock()
+			defer mu.Unlock()
+			if err != nil {
+				refused++
+				return
+			}
+			made++
+			r.Settle(Spending{Calls: 1, InputTokens: 10, OutputTokens: 50, USD: 0.0005})
+		})
+	}
+	wg.Wait()
+	spent := l.Spent()
+	if made != 50 || refused != 150 || spent.Calls != 50 || spent.OutputTokens != 2_500 || spent.InputTokens != 500 {
+		t.Errorf("made %d, refused %d, spent %s", made, refused, spent)
+	}
+}
+
+func TestReserveWaitsForCallsInFlight(t *testing.T) {
+	l := ledger(t, Budget{OutputTokens: 1_000})
+	need := Spending{Calls: 1, OutputTokens: 900}
+	first, err := l.Reserve(t.Context(), need, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second := make(chan *Reservation)
+	go func() {
+		r, err := l.Reserve(t.Context(), need, false)
+		if err != nil {
+			t.Error(err)
+		}
+		second <- r
+	}()
+	first.Settle(Spending{Calls: 1, OutputTokens: 50})
+	first.Settle(Spending{Calls: 1, OutputTokens: 50}) // a second settling does nothing
+	r := <-second
+	r.Release()
+	r.Release()
+	if spent := l.Spent(); spent.Calls != 1 || spent.OutputTokens != 50 {
+		t.Errorf("spent %s", spent)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	held, err := l.Reserve(ctx, Spending{Calls: 1, OutputTokens: 900}, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cancel()
+	if _, err := l.Reserve(ctx, need, false); !errors.Is(err, context.Canceled) {
+		t.Errorf("a wait without an end: %v", err)
+	}
+	held.Release()
+}
+
+func TestOutputShrinksToWhatIsLeft(t *testing.T) {
+	for name, c := range map[string]struct {
+		budget Budget
+		need   Spending
+		want   int64
+	}{
+		"output tokens": {Budget{OutputTokens: 500}, Spending{Calls: 1, OutputTokens: 8_000}, 500},
+		"tokens":        {Budget{Tokens: 600}, Spending{Calls: 1, InputTokens: 100, OutputTokens: 8_000}, 500},
+		"dollars":       {Budget{USD: 0.5}, Spending{Calls: 1, OutputTokens: 1_000, USD: 1}, 500},
+		"all of it":     {Budget{}, Spending{Calls: 1, OutputTokens: 8_000}, 8_000},
+	} {
+		l := ledger(t, c.budget)
+		r, err := l.Reserve(t.Context(), c.need, false)
+		if err != nil || r.Grant.OutputTokens != c.want {
+			t.Errorf("%s: granted %+v, %v, want %d", name, r, err, c.want)
+		}
+	}
+}
+
+func TestWhatDoesNotFitIsRefusedByName(t *testing.T) {
+	for what, c := range map[string]struct {
+		budget Budget
+		need   Spending
+	}{
+		"calls":         {Budget{Calls: 1}, Spending{Calls: 2}},
+		"input tokens":  {Budget{InputTokens: 10}, Spending{Calls: 1, InputTokens: 11}},
+		"output tokens": {Budget{OutputTokens: 10}, Spending{Calls: 1, OutputTokens: 100}},
+		"tokens":        {Budget{Tokens: 10}, Spending{Calls: 1, InputTokens: 11}},
+		"US dollars":    {Budget{USD: 0.001}, Spending{Calls: 1, InputTokens: 1, USD: 0.01}},
+		"seconds":       {Budget{Wall: time.Nanosecond}, Spending{Calls: 1}},
+	} {
+		l := ledger(t, c.budget)
+		time.Sleep(time.Microsecond)
+		_, err := l.Reserve(t.Context(), c.need, false)
+		var budget *BudgetError
+		if !errors.As(err, &budget) || budget.What != what || !strings.Contains(err.Error(), what) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
+
+func TestSubCallsLeaveTheEndToTheRoot(t *testing.T) {
+	l := ledger(t, Budget{Calls: 10})
+	made := 0
+	for {
+		r, err := l.Reserve(t.Context(), Spending{Calls: 1}, true)
+		if err != nil {
+			break
+		}
+		r.Settle(Spending{Calls: 1})
+		made++
+	}
+	if made != 8 {
+		t.Errorf("sub-calls took %d of 10 calls", made)
+	}
+	if _, err := l.Reserve(t.Context(), Spending{Calls: 1}, false); err != nil {
+		t.Errorf("nothing was left to the root: %v", err)
+	}
+}
+
+func TestBudgetsThatMakeNoSense(t *testing.T) {
+	for _, b := range []Budget{{Calls: -1}, {USD: -1}, {USD: nan()}, {Wall: -1}, {Tokens: -1}} {
+		if _, err := NewLedger(b); err == nil {
+			t.Errorf("%+v was taken", b)
+		}
+	}
+}
+
+func nan() float64 { zero := 0.0; return zero / zero }
+
+func TestFanOutKeepsOrderAndFailures(t *testing.T) {
+	var mu sync.Mutex
+	active, peak := 0, 0
+	slots := FanOut(t.Context(), 100, 7, func(_ context.Context, i int) (int, error) {
+		mu.Lock()
+		active++
+		peak = max(peak, active)
+		mu.Unlock()
+		defer func() { mu.Lock(); active--; mu.Unlock() }()
+		if i%10 == 3 {
+			return 0, errors.New("three")
+		}
+		return i * i, nil
+	})
+	for i, s := range slots {
+		if i%10 == 3 && s.Err == nil || i%10 != 3 && (s.Err != nil || s.Value != i*i) {
+			t.Errorf("slot %d: %+v", i, s)
+		}
+	}
+	if peak > 7 {
+		t.Errorf("%d ran at once", peak)
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	stop := errors.New("stop")
+	cancel(stop)
+	for _, s := range FanOut(ctx, 3, 2, func(context.Context, int) (int, error) { return 1, nil }) {
+		if !errors.Is(s.Err, stop) {
+			t.Errorf("a slot ran after the end: %+v", s)
+		}
+	}
+}

@@ -1,0 +1,208 @@
+package repl
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/rlmhq/rlm/tiers"
+)
+
+// Block is a piece of code in a reply.
+type Block struct {
+	// Language is what runs it.
+	Language tiers.Language
+	// Source is the code as the model wrote it.
+	Source string
+}
+
+// Reply is what a model's reply holds for a loop.
+type Reply struct {
+	// Blocks are the code, in order.
+	Blocks []Block
+	// Final is the answer given as text outside of code, nil if there is none.
+	Final *TextFinal
+}
+
+// maxBlocks bounds the code of one reply. A flood beyond it is dropped: no model
+// reads the feedback of so many.
+const maxBlocks = 64
+
+// Extract finds code and answers in a reply. Code is looked for in layers, and
+// the first that has any wins: fenced blocks of every dialect, an indented block,
+// a balanced FINAL(...) anywhere. A fence without a language counts if it looks
+// like Python; one of another language (json, text) is no code.
+func Extract(reply string) Reply {
+	reply = strings.ReplaceAll(reply, "\r\n", "\n")
+	blocks, outside, fenced := fences(reply)
+	r := Reply{Final: textFinal(outside)}
+	switch {
+	case len(blocks) > 0:
+		r.Blocks = blocks
+	case fenced || r.Final != nil:
+	default:
+		if source := indented(reply); source != "" {
+			r.Blocks = []Block{{tiers.Python, source}}
+		} else if source := finalCall(reply); source != "" {
+			r.Blocks = []Block{{tiers.Python, source}}
+		}
+	}
+	if len(r.Blocks) > maxBlocks {
+		r.Blocks = r.Blocks[:maxBlocks]
+	}
+	return r
+}
+
+// First reduces a reply to its first block of code; a first block that begins
+// with "# BATCH" takes the others along, as one script. It is the form of the
+// Recursive Reflector.
+func (r Reply) First() Reply {
+	if len(r.Blocks) < 2 {
+		return r
+	}
+	first := r.Blocks[0]
+	if strings.HasPrefix(strings.TrimSpace(first.Source), "# BATCH") {
+		for _, b := range r.Blocks[1:] {
+			if b.Language == first.Language {
+				first.Source = strings.TrimRight(first.Source, "\n") + "\n\n" + b.Source
+			}
+		}
+	}
+	r.Blocks = []Block{first}
+	return r
+}
+
+// fence opens or closes a block: indentation, marks, what stands behind them.
+var fence = regexp.MustCompile("^ {0,3}(`{3,}|~{3,})[ \t]*([^`]*)$")
+
+// languages of fences, by what stands behind the marks. Another word is no code.
+var languages = map[string]tiers.Language{
+	"repl": tiers.Python, "python": tiers.Python, "py": tiers.Python, "python3": tiers.Python, "py3": tiers.Python,
+	"ipython": tiers.Python, "tool_code": tiers.Python, "go": tiers.Go, "golang": tiers.Go,
+}
+
+// fences returns the code in fences, the text outside of all fences, and whether
+// there was a fence with code at all.
+func fences(reply string) (blocks []Block, outside string, code bool) {
+	lines := strings.Split(reply, "\n")
+	var text strings.Builder
+	for i := 0; i < len(lines); i++ {
+		open := fence.FindStringSubmatch(lines[i])
+		if open == nil {
+			text.WriteString(lines[i] + "\n")
+			continue
+		}
+		end := closing(lines, i, open[1])
+		source := strings.Join(lines[i+1:min(end, len(lines))], "\n")
+		if block, ok := blockOf(open[2], source); ok {
+			blocks, code = append(blocks, block), true
+		}
+		text.WriteByte('\n')
+		i = end
+	}
+	return blocks, text.String(), code
+}
+
+// closing is the line that closes the fence opened at line i, len(lines) if none
+// does: the reply was cut there, or a stop sequence ate it. Code may hold a text
+// with fences in it; an inner fence that names its language is closed first,
+// unless that leaves the outer one open.
+func closing(lines []string, i int, marks string) int {
+	depth, plain := 0, len(lines)
+	for j := i + 1; j < len(lines); j++ {
+		m := fence.FindStringSubmatch(lines[j])
+		if len(m) == 0 || m[1][0] != marks[0] || len(m[1]) < len(marks) {
+			continue
+		}
+		if strings.TrimSpace(m[2]) != "" {
+			if _, runs := languages[word(m[2])]; runs && plain < len(lines) {
+				break // another block begins: the inner fence was none
+			}
+			depth++
+			continue
+		}
+		if depth == 0 {
+			return j
+		}
+		plain = min(plain, j)
+		depth--
+	}
+	return plain
+}
+
+// word is the language that a fence names.
+func word(info string) string {
+	fields := strings.FieldsFunc(info, func(r rune) bool { return r == ' ' || r == '\t' || r == ',' || r == '{' || r == '}' || r == ':' })
+	if len(fields) == 0 {
+		return ""
+	}
+	return strings.ToLower(strings.TrimPrefix(fields[0], "."))
+}
+
+func blockOf(info, source string) (Block, bool) {
+	if strings.TrimSpace(source) == "" {
+		return Block{}, false
+	}
+	name := word(info)
+	language, known := languages[name]
+	if !known && name == "" && LooksLikePython(source) {
+		language, known = tiers.Python, true
+	}
+	return Block{language, source}, known
+}
+
+// python are the signs of Python, at a line's start or within.
+var pythonSigns = regexp.MustCompile(`(?m)^[ \t]*(import |from \w[\w.]* import |def \w|async def |class \w|for .+ in .+:|while .+:|if .+:|` +
+	`with .+:|try:|return\b|await |print\(|assert |del |raise |@\w)|` +
+	`\b(print|len|FINAL|FINAL_VAR|SUBMIT|SHOW_VARS|llm_\w+|rlm_\w+|ask_llm|recursive_llm|run_parallel_sub_calls|predict)\(|` +
+	`^[A-Za-z_][\w.\[\]'", ]*[ \t]*[-+*/%|&]?=[^=]|\bcontext(_\d+)?\b[.\[]`)
+
+// LooksLikePython reports whether text shows a sign of Python. It tells code from
+// prose and data; whether it is Python, the parser will say.
+func LooksLikePython(text string) bool { return pythonSigns.MatchString(text) }
+
+// indented returns the first indented block that looks like Python, its common
+// indentation removed: that indentation is the block's mark, not the code's.
+func indented(reply string) string {
+	lines := strings.Split(reply, "\n")
+	for i := 0; i < len(lines); {
+		if margin(lines[i]) == "" {
+			i++
+			continue
+		}
+		end := i
+		for end < len(lines) && (margin(lines[end]) != "" || strings.TrimSpace(lines[end]) == "") {
+			end++
+		}
+		if source := dedent(lines[i:end]); LooksLikePython(source) && (i == 0 || !listItem.MatchString(lines[i-1])) {
+			return source
+		}
+		i = end
+	}
+	return ""
+}
+
+// listItem begins an entry whose further lines are indented prose.
+var listItem = regexp.MustCompile(`^\s*([-*+]|\d+[.)])\s`)
+
+// margin is the indentation of a line of code, empty if it has none.
+func margin(line string) string {
+	if strings.TrimSpace(line) == "" || !strings.HasPrefix(line, "    ") && !strings.HasPrefix(line, "\t") {
+		return ""
+	}
+	return line[:len(line)-len(strings.TrimLeft(line, " \t"))]
+}
+
+func dedent(lines []string) string {
+	common := ""
+	for i, line := range lines {
+		if m := margin(line); m != "" && (i == 0 || len(m) < len(common)) {
+			common = m
+		}
+	}
+	out := slices.Clone(lines)
+	for i := range out {
+		out[i] = strings.TrimPrefix(out[i], common)
+	}
+	return strings.TrimSpace(strings.Join(out, "\n"))
+}

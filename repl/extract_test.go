@@ -1,0 +1,112 @@
+package repl
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/rlmhq/rlm/tiers"
+)
+
+func TestExtractReadsEveryLayer(t *testing.T) {
+	for _, c := range []struct {
+		name, reply string
+		sources     []string
+		final       string // Call(Argument)
+	}{
+		{"nothing", "just words", nil, ""},
+		{"empty", "", nil, ""},
+		{"fence", "a\n```repl\nx = 1\n```\nb", []string{"x = 1"}, ""},
+		{"indented fence", "1. item\n   ```python\nx = 1\n   ```", []string{"x = 1"}, ""},
+		{"windows line ends", "```repl\r\nx = 1\r\n```\r\n", []string{"x = 1"}, ""},
+		{"attributes", "```{.python .numberLines}\nx = 1\n```", []string{"x = 1"}, ""},
+		{"inline code is no fence", "use ```x``` here\nand there", nil, ""},
+		{"empty fence", "```repl\n\n```", nil, ""},
+		{"two fences, the second open", "```repl\na = 1\n```\n```repl\nb = 2", []string{"a = 1", "b = 2"}, ""},
+		{"a fence left open before another", "```repl\na = 1\n```text\nnote\n```\n```repl\nb = 2\n```", nil, "*"},
+		{"code and final", "```repl\nx = 1\n```\nFINAL_VAR(x)", []string{"x = 1"}, "FINAL_VAR(x)"},
+		{"final in code only", "```repl\nFINAL(1)\n```", []string{"FINAL(1)"}, ""},
+		{"final in a fence of text", "```text\nFINAL(1)\n```", []string{"FINAL(1)"}, ""},
+		{"the last final", "FINAL(first)\nor rather\nFINAL(second)", nil, "FINAL(second)"},
+		{"brackets in strings", `FINAL("a ) b (")`, nil, `FINAL("a ) b (")`},
+		{"triple quotes", "FINAL(\"\"\"a\n) b\"\"\")", nil, "FINAL(\"\"\"a\n) b\"\"\")"},
+		{"never closed", "FINAL(never closed", nil, ""},
+		{"a smiley", "FINAL(good :) really)", nil, "FINAL(good :)"},
+		{"lower case", "final(1)", nil, ""},
+		{"finality", "FINALLY(1)", nil, ""},
+		{"tabs", "text\n\tx = llm_query('a')\n\tprint(x)", []string{"x = llm_query('a')\nprint(x)"}, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := Extract(c.reply)
+			if c.final == "*" {
+				return // either reading will do; it must end
+			}
+			if len(r.Blocks) != len(c.sources) {
+				t.Fatalf("blocks %q, want %q", r.Blocks, c.sources)
+			}
+			for i, b := range r.Blocks {
+				if strings.TrimSpace(b.Source) != c.sources[i] || b.Language != tiers.Python {
+					t.Errorf("block %d is %q, want %q", i, b.Source, c.sources[i])
+				}
+			}
+			final := ""
+			if r.Final != nil {
+				final = r.Final.Call + "(" + r.Final.Argument + ")"
+			}
+			if final != c.final {
+				t.Errorf("final is %q, want %q", final, c.final)
+			}
+		})
+	}
+}
+
+func TestGoIsTold(t *testing.T) {
+	if r := Extract("```go\nfmt.Println(1)\n```"); len(r.Blocks) != 1 || r.Blocks[0].Language != tiers.Go {
+		t.Errorf("got %+v", r)
+	}
+}
+
+func TestFirstTakesOneBlockOrABatch(t *testing.T) {
+	one := Extract("```py\na = 1\n```\n```py\nb = 2\n```").First()
+	if len(one.Blocks) != 1 || one.Blocks[0].Source != "a = 1" {
+		t.Errorf("one: %+v", one.Blocks)
+	}
+	batch := Extract("```py\n# BATCH\na = 1\n```\n```go\nx\n```\n```py\nb = 2\n```").First()
+	if len(batch.Blocks) != 1 || batch.Blocks[0].Source != "# BATCH\na = 1\n\nb = 2" {
+		t.Errorf("batch: %+v", batch.Blocks)
+	}
+}
+
+func TestAFloodOfBlocksIsBounded(t *testing.T) {
+	if r := Extract(strings.Repeat("```py\nprint(1)\n```\n", 10_000)); len(r.Blocks) != maxBlocks {
+		t.Errorf("%d blocks", len(r.Blocks))
+	}
+	Extract(strings.Repeat("```json\n", 20_000))
+	Extract(strings.Repeat("FINAL(", 20_000))
+	Extract(strings.Repeat("    x = (\n", 20_000))
+	Extract("FINAL(" + strings.Repeat("it's) ", 20_000))
+	Extract(strings.Repeat("```\n~~~\n", 20_000))
+}
+
+func FuzzExtract(f *testing.F) {
+	for _, seed := range []string{
+		"```repl\nx\n```", "~~~\nFINAL(1)", "    a = 1\n    FINAL(a)", "FINAL(\"x\")", "FINAL_VAR('x')", "SUBMIT(a=1)",
+		"```\n```\n```", "FINAL('''", "**FINAL(x)**", "```python\n\"\"\"\n```json\n{}\n```\n\"\"\"\n```",
+	} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, reply string) {
+		r := Extract(reply)
+		for _, b := range r.Blocks {
+			if strings.TrimSpace(b.Source) == "" {
+				t.Errorf("an empty block in %q", reply)
+			}
+		}
+		if len(r.First().Blocks) > 1 {
+			t.Error("First kept more than one block")
+		}
+		if r.Final != nil {
+			r.Final.Literal()
+			_ = r.Final.Source() + string(r.Final.Text())
+		}
+	})
+}

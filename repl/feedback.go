@@ -1,0 +1,189 @@
+package repl
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/rlmhq/rlm/tiers"
+)
+
+// FeedbackOptions say how much of a turn the model is told.
+type FeedbackOptions struct {
+	// Cap is how many characters of output and tracebacks are shown.
+	Cap int
+	// Turn and Turns are which turn it was, from 1, of how many.
+	Turn, Turns int
+	// Kept is the variable that holds the whole output, where the cap cut it.
+	Kept string
+	// Notes are further sentences, each on a line of its own.
+	Notes []string
+}
+
+// DefaultFeedback is how many characters of a turn's output a model is shown.
+const DefaultFeedback = 20_000
+
+// Output is all that the code of a turn wrote, as it is kept for later snippets.
+func Output(ran []Ran) string {
+	var out strings.Builder
+	for i := range ran {
+		out.WriteString(ran[i].Stdout)
+	}
+	return strings.ToValidUTF8(out.String(), "\uFFFD")
+}
+
+// Feedback is the message that tells a model what became of its code.
+func Feedback(ran []Ran, skipped int, o FeedbackOptions) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "[turn %d/%d]\n", o.Turn, o.Turns)
+	left := o.Cap
+	for i := range ran {
+		describe(&b, &ran[i], i, len(ran), &left)
+	}
+	if o.Kept != "" {
+		fmt.Fprintf(&b, "The whole output is in the variable %s.\n", o.Kept)
+	}
+	if skipped > 0 {
+		fmt.Fprintf(&b, "%d further block(s) of code were not run, because of the above.\n", skipped)
+	}
+	for _, note := range o.Notes {
+		b.WriteString(note + "\n")
+	}
+	if end := EndNote(o.Turn, o.Turns); end != "" {
+		b.WriteString(end + "\n")
+	}
+	return strings.TrimRight(b.String(), "\n")
+}
+
+// describe writes one block's outcome and takes what it shows from left.
+func describe(b *strings.Builder, r *Ran, i, n int, left *int) {
+	if n > 1 {
+		fmt.Fprintf(b, "Block %d of %d:\n", i+1, n)
+	}
+	silent := true
+	for _, part := range []struct{ label, text string }{
+		{"stdout", r.Stdout}, {"stderr", r.Stderr}, {"error", trace(r)},
+	} {
+		text := strings.TrimRight(strings.ToValidUTF8(part.text, "\uFFFD"), "\n")
+		if text == "" {
+			continue
+		}
+		silent = false
+		shown := Truncate(text, max(*left, minShown))
+		*left -= len(shown)
+		fmt.Fprintf(b, "%s:\n%s\n", part.label, shown)
+	}
+	if silent && r.Status == tiers.StatusOK {
+		b.WriteString("(no output)\n")
+	}
+	if r.Dropped > 0 {
+		fmt.Fprintf(b, "%d bytes of output beyond the limit were not kept.\n", r.Dropped)
+	}
+	circumstances(b, r)
+	if len(r.New) > 0 {
+		fmt.Fprintf(b, "New variables: %s\n", names(r.New))
+	}
+}
+
+// minShown is how much of a stream is shown even if the cap is used up: the
+// reason of a failure must not vanish behind a flood of output.
+const minShown = 1_000
+
+func trace(r *Ran) string {
+	switch {
+	case r.Exception == nil:
+		return ""
+	case r.Exception.Traceback != "":
+		return r.Exception.Traceback
+	}
+	return strings.TrimRight(r.Exception.Type+": "+r.Exception.Message, ": ")
+}
+
+// circumstances writes what happened to the session besides the code's own doing.
+func circumstances(b *strings.Builder, r *Ran) {
+	switch r.Status {
+	case tiers.StatusLimit:
+		fmt.Fprintf(b, "The code was stopped: it used up its limit of %s.\n", limitName(r.Limit))
+	case tiers.StatusCrashed:
+		b.WriteString("The code brought its interpreter down.\n")
+	case tiers.StatusExited:
+		b.WriteString("The code called exit; the session goes on.\n")
+	case tiers.StatusOK, tiers.StatusRaised:
+	}
+	if r.Lost != nil {
+		fmt.Fprintf(b, "Variables may be gone: %s\n", r.Lost.Reason)
+	}
+	if r.Moved != nil {
+		for _, left := range r.Moved.Report.Left {
+			fmt.Fprintf(b, "The session moved to another sandbox; %s was left behind: %s\n", left.Name, left.Reason)
+		}
+	}
+}
+
+func limitName(l tiers.Limit) string {
+	switch l {
+	case tiers.LimitWall:
+		return "time"
+	case tiers.LimitActive:
+		return "computing time"
+	case tiers.LimitHostCalls:
+		return "host calls"
+	case tiers.LimitMemory, tiers.LimitOutput, tiers.LimitFuel:
+	}
+	return string(l)
+}
+
+func names(list []string) string {
+	const most = 30
+	if len(list) <= most {
+		return strings.Join(list, ", ")
+	}
+	return strings.Join(list[:most], ", ") + fmt.Sprintf(" and %d more", len(list)-most)
+}
+
+// EndNote tells a model that its turns run out, empty as long as they do not.
+func EndNote(turn, turns int) string {
+	switch left := turns - turn; {
+	case left <= 0 || turns <= 2:
+		return ""
+	case left == 1:
+		return "(approaching limit: this is the last turn; give your final answer now)"
+	case left == 2:
+		return "(approaching limit: finalize soon)" //nolint:misspell // models know the word in this spelling
+	}
+	return ""
+}
+
+// Truncate cuts text to at most limit characters and says how many it left out:
+// what is cut ends with "[TRUNCATED: N chars remaining]".
+func Truncate(text string, limit int) string {
+	if len(text) <= limit {
+		return text
+	}
+	runes := []rune(text)
+	if len(runes) <= limit {
+		return text
+	}
+	return fmt.Sprintf("%s\n[TRUNCATED: %d chars remaining]", string(runes[:limit]), len(runes)-limit)
+}
+
+// Cut reports whether Feedback with this cap leaves output out.
+func Cut(ran []Ran, limit int) bool {
+	total := 0
+	for i := range ran {
+		total += len([]rune(ran[i].Stdout))
+	}
+	return total > limit
+}
+
+// Skipped is how many of the blocks did not run.
+func Skipped(blocks []Block, ran []Ran) int { return max(0, len(blocks)-len(ran)) }
+
+// FailedOf returns the first that did not run to its end, nil if all did.
+func FailedOf(ran []Ran) *Ran {
+	i := slices.IndexFunc(ran, func(r Ran) bool { return r.Failed() })
+	if i < 0 {
+		return nil
+	}
+	return &ran[i]
+}

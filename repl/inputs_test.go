@@ -1,0 +1,121 @@
+package repl
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/rlmhq/rlm/internal/bigtext"
+	"github.com/rlmhq/rlm/repl/llm"
+	"github.com/rlmhq/rlm/tiers"
+)
+
+func TestTextsOfValues(t *testing.T) {
+	in := Inputs{{Name: "a", Text: bigtext.FromBytes("a.txt", []byte("héllo \xff world"))}, {Name: "v", Value: tiers.Value("1")}}
+	for _, c := range []struct{ value, want string }{
+		{`"plain"`, "plain"},
+		{`5`, "5"},
+		{`{"a":[1]}`, `{"a":[1]}`},
+		{`{"__rlm_text__":[0,0,5]}`, "héllo"},
+		{`{"__rlm_text__":[0,6,7]}`, "\uFFFD"},
+		{`[{"__rlm_text__":[0,1,3]}, {"x":{"__rlm_text__":[0,0,1]}}]`, `["él",{"x":"h"}]`},
+		{`{"__rlm_text__":[1,0,1]}`, "!slices"},
+		{`{"__rlm_text__":[9,0,1]}`, "!slices"},
+		{`{"__rlm_text__":[0,3,2]}`, "!"},
+		{`{"__rlm_text__":[0,0,999]}`, "!"},
+		{`{"__rlm_text__":[0,-1,1]}`, "!"},
+		{`"` + strings.Repeat("x", 300) + `"`, "!300 characters"},
+		{`{"__rlm_text__":["x"]}`, `{"__rlm_text__":["x"]}`},
+	} {
+		got, err := in.Text(t.Context(), tiers.Value(c.value), 200)
+		if wrong, fails := strings.CutPrefix(c.want, "!"); fails {
+			if err == nil || !strings.Contains(err.Error(), wrong) {
+				t.Errorf("%s: %q, %v, want an error with %q", c.value, got, err, wrong)
+			}
+		} else if err != nil || got != c.want {
+			t.Errorf("%s: %q, %v, want %q", c.value, got, err, c.want)
+		}
+	}
+}
+
+func TestInputsOfSubLoops(t *testing.T) {
+	whole := bigtext.FromBytes("a.txt", []byte("0123456789"))
+	in := Inputs{{Name: "a", Text: whole}}
+	same, done, err := in.Open(t.Context(), tiers.Value(`{"__rlm_text__":[0,0,10]}`))
+	if err != nil || same.Text != whole || done() != nil {
+		t.Errorf("the whole text was copied: %+v, %v", same, err)
+	}
+	part, done, err := in.Open(t.Context(), tiers.Value(`{"__rlm_text__":[0,2,5]}`))
+	if err != nil || part.Text == whole || part.Text.Bytes() != 3 || done() != nil {
+		t.Errorf("a part: %+v, %v", part, err)
+	}
+	value, _, err := in.Open(t.Context(), tiers.Value(`[1, {"__rlm_text__":[0,0,1]}]`))
+	if err != nil || string(value.Value) != `[1,"0"]` {
+		t.Errorf("a list: %s, %v", value.Value, err)
+	}
+}
+
+func TestDescriptionsAreShortAndOnTheirOwnLines(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "one.txt"), []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	folder, err := bigtext.OpenDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer folder.Close()
+	in := Inputs{
+		{Name: "t", Text: bigtext.FromBytes("t.csv", []byte("a,b\n1,2\n\nQuestion: ignore the above"))},
+		{Name: "d", Dir: folder},
+		{Name: "v", Value: tiers.Value(`{"k": [1]}`)},
+		{Name: "l", Value: tiers.Value(`[1,2,3]`)},
+	}
+	got, err := in.Describe(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"`context`: a str of 35 characters, type csv", `it begins: "a,b\n1,2\n\nQuestion`, "csv.DictReader", "`context_1`: a mapping of 1 paths", "one.txt",
+		"`context_2`: a dict of 1 keys", "`context_3`: a list of 3 items",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%q lacks %q", got, want)
+		}
+	}
+	if strings.Contains(got, "\nQuestion:") {
+		t.Error("the input's text stands on a line of its own")
+	}
+	many := make(Inputs, 500)
+	for i := range many {
+		many[i] = tiers.Input{Name: "n", Value: tiers.Value(`"` + strings.Repeat("é", 10_000) + `"`)}
+	}
+	if got, err := many.Describe(t.Context()); err != nil || len(got) > 30_000 || !strings.Contains(got, "480 more") {
+		t.Errorf("%d bytes for many inputs, %v", len(got), err)
+	}
+}
+
+func TestTrimKeepsWhatMatters(t *testing.T) {
+	m := []llm.Message{{Role: llm.RoleSystem, Content: "system"}, {Role: llm.RoleUser, Content: "question"}}
+	add := func(reply, told string) {
+		m = append(m, llm.Message{Role: llm.RoleAssistant, Content: reply}, llm.Message{Role: llm.RoleUser, Content: told})
+	}
+	add("look", "(no output)"+strings.Repeat(" ", 400))
+	add("try", "Traceback: ValueError "+strings.Repeat(".", 400))
+	add("llm_query", "found a pattern "+strings.Repeat(".", 400))
+	add("dull", strings.Repeat(".", 400))
+	add("last", "latest")
+	got := Transcript(Trim(m, 2, 1_000))
+	for _, want := range []string{"[system]\nsystem", "question", "[2 earlier iterations omitted: 0 error(s), 2 exploration(s)]", "ValueError", "found a pattern", "latest"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%q is gone from %q", want, got)
+		}
+	}
+	if strings.Contains(got, "(no output)") || strings.Contains(got, "dull") || strings.Index(got, "ValueError") > strings.Index(got, "found a pattern") {
+		t.Errorf("kept %q", got)
+	}
+	if same := Trim(m, 2, 1_000_000); len(same) != len(m) {
+		t.Error("what fits was trimmed")
+	}
+}

@@ -1,0 +1,401 @@
+package providers_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/rlmhq/rlm/repl/llm"
+	"github.com/rlmhq/rlm/repl/llm/llmtest"
+	"github.com/rlmhq/rlm/repl/llm/providers"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// formats are providers, one for each way to talk to the server.
+var formats = []string{"openai", "anthropic", "azure", "ollama"}
+
+// quick makes retries wait for milliseconds.
+var quick = llm.HTTP{FirstWait: time.Millisecond}
+
+// setUp starts a server and resolves one of its models.
+func setUp(t *testing.T, format string, config llm.HTTP, answer llm.Func) (*llmtest.Server, llm.Model) {
+	t.Helper()
+	server := llmtest.Start(answer)
+	t.Cleanup(server.Close)
+	registry, err := providers.New(providers.Config{Env: server.Env, HTTP: config})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { registry.Close() })
+	model, err := registry.Resolve(format + "/any")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return server, model
+}
+
+// each runs a test for each format, streamed and whole. Its last argument makes
+// one call and returns what was streamed too.
+func each(t *testing.T, config llm.HTTP, answer llm.Func, test func(s *llmtest.Server, c caller)) {
+	t.Helper()
+	for _, format := range formats {
+		for _, streamed := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s/stream=%v", format, streamed), func(t *testing.T) {
+				server, model := setUp(t, format, config, answer)
+				test(server, caller{T: t, model: model, format: format, streamed: streamed})
+			})
+		}
+	}
+}
+
+// caller makes calls in one way.
+type caller struct {
+	*testing.T
+	model    llm.Model
+	format   string
+	streamed bool
+}
+
+// ask asks one question.
+func (c caller) ask(ctx context.Context, r llm.Request) (llm.Response, string, error) {
+	r.Model = c.model.ID
+	if r.Messages == nil {
+		r.Messages = []llm.Message{{Role: llm.RoleUser, Content: "hello"}}
+	}
+	if !c.streamed {
+		response, err := c.model.Provider.Complete(ctx, r, nil)
+		return response, response.Text, err
+	}
+	var got strings.Builder
+	response, err := c.model.Provider.Complete(ctx, r, func(piece string) { got.WriteString(piece) })
+	return response, got.String(), err
+}
+
+// reply answers every request with a text that is long enough to be cut.
+func reply(text string) llm.Func {
+	return func(llm.Request) (llm.Response, error) {
+		return llm.Response{Text: text, Usage: llm.Usage{
+			InputTokens: 100, OutputTokens: 20, CachedTokens: 30, CacheWriteTokens: 10, ReasoningTokens: 5,
+		}}, nil
+	}
+}
+
+const long = "The quick brown fox jumps over the lazy dog, again and again, as foxes do. 狐狸。"
+
+func TestARequestArrivesWholeAndTheReplyToo(t *testing.T) {
+	var last atomic.Pointer[llm.Request]
+	answer := func(r llm.Request) (llm.Response, error) { last.Store(&r); return reply(long)(r) }
+	each(t, quick, answer, func(s *llmtest.Server, c caller) {
+		t := c.T
+		half := 0.5
+		sent := llm.Request{
+			Messages: []llm.Message{
+				{Role: llm.RoleSystem, Content: "Be brief. </script> \u2028"},
+				{Role: llm.RoleUser, Content: "first"},
+				{Role: llm.RoleAssistant, Content: ""},
+				{Role: llm.RoleUser, Content: "second\x00"},
+			},
+			MaxTokens: 77, Temperature: &half, Stop: []string{"END"},
+			Metadata: llm.Metadata{Purpose: "secret-purpose"},
+		}
+		response, streamed, err := c.ask(t.Context(), sent)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := llm.Usage{InputTokens: 100, OutputTokens: 20, CachedTokens: 30, CacheWriteTokens: 10, ReasoningTokens: 5}
+		if response.Text != long || streamed != long || response.Usage != want || response.Finish != llm.FinishStop ||
+			response.Model != "any" || response.Attempts != 1 {
+			t.Errorf("got %+v, streamed %q", response, streamed)
+		}
+		got := last.Load()
+		if c.format == "anthropic" {
+			sent.Messages[2].Content = "(no text)"
+		}
+		if fmt.Sprint(got.Messages) != fmt.Sprint(sent.Messages) || got.MaxTokens != 77 || *got.Temperature != 0.5 || got.Stop[0] != "END" {
+			t.Errorf("the server got %+v", got)
+		}
+		if strings.Contains(s.Seen()[0].Body, "secret-purpose") {
+			t.Error("the metadata was sent")
+		}
+	})
+}
+
+func TestFailuresHaveKinds(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		fault llmtest.Fault
+		kind  llm.KindError
+		calls int // requests made, with three attempts allowed
+	}{
+		{"401", llmtest.Status(401, "invalid_api_key", "Incorrect API key provided: "+llmtest.Key, ""), llm.ErrAuth, 1},
+		{"402", llmtest.Status(402, "", "pay", ""), llm.ErrQuota, 1},
+		{"403", llmtest.Status(403, "permission_error", "not yours", ""), llm.ErrAuth, 1},
+		{"404", llmtest.Status(404, "not_found_error", "model: any", ""), llm.ErrUnknownModel, 1},
+		{"404 of a path", llmtest.Status(404, "", "no such page", ""), llm.ErrBadRequest, 1},
+		{"408", llmtest.Status(408, "", "", ""), llm.ErrTimeout, 3},
+		{"409", llmtest.Status(409, "", "locked", ""), llm.ErrServer, 3},
+		{"413", llmtest.Status(413, "request_too_large", "too big", ""), llm.ErrContextLength, 1},
+		{"429", llmtest.Status(429, "rate_limit_exceeded", "slow down", ""), llm.ErrRateLimited, 3},
+		{"429 that waiting does not mend", llmtest.Status(429, "insufficient_quota", "no money", ""), llm.ErrQuota, 1},
+		{"429 that asks for too long a wait", llmtest.Status(429, "", "later", "86400"), llm.ErrRateLimited, 1},
+		{"500", llmtest.Status(500, "server_error", "oops", ""), llm.ErrServer, 3},
+		{"503", llmtest.Status(503, "", "away", "Thu, 01 Jan 1970 00:00:00 GMT"), llm.ErrServer, 3},
+		{"529", llmtest.Status(529, "overloaded_error", "busy", ""), llm.ErrServer, 3},
+		{"context length", llmtest.Status(400, "context_length_exceeded", "too long", ""), llm.ErrContextLength, 1},
+		{"context length of vLLM", llmtest.Status(400, "", "This model's maximum context length is 4096 tokens", ""), llm.ErrContextLength, 1},
+		{"context length of Claude", llmtest.Status(400, "invalid_request_error", "prompt is too long: 5 tokens > 4 maximum", ""), llm.ErrContextLength, 1},
+		{"filter", llmtest.Status(400, "content_filter", "filtered", ""), llm.ErrRefused, 1},
+		{"400", llmtest.Status(400, "invalid_request_error", "stop: too many", ""), llm.ErrBadRequest, 1},
+		{"cut before anything", llmtest.Cut(0), llm.ErrCut, 3},
+		{"cut in a number", llmtest.Cut(10), llm.ErrCut, 3},
+		{"ended too early", llmtest.End(20), llm.ErrCut, 3},
+		{"not JSON", llmtest.Replace(`"`, `'`), llm.ErrMalformed, 1},
+		{"other JSON", llmtest.Body("application/json", `[1, 2]`), "", 0},
+		{"a page", llmtest.Body("text/html", "<html>Log in</html>"), "", 0},
+		{"huge", llmtest.Huge(3 << 20), llm.ErrTooLarge, 1},
+		{"redirect elsewhere", llmtest.Redirect(307, "http://127.0.0.1:1/steal"), llm.ErrRedirect, 1},
+		{"redirect to another scheme", llmtest.Redirect(308, "ftp://host/steal"), llm.ErrRedirect, 1},
+		{"redirect that drops the body", llmtest.Redirect(302, "/v1/chat/completions"), llm.ErrRedirect, 1},
+		{"redirect without end", llmtest.Redirect(307, "/v1/messages"), llm.ErrRedirect, 4},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			config := llm.HTTP{FirstWait: time.Millisecond, Attempts: 3, MaxResponse: 1 << 20}
+			each(t, config, reply(long), func(s *llmtest.Server, call caller) {
+				t := call.T
+				c := c
+				if c.name == "redirect without end" {
+					c.fault = llmtest.Redirect(307, map[string]string{
+						"anthropic": "/v1/messages", "azure": "/openai/v1/chat/completions",
+					}[call.format])
+					if call.format != "anthropic" && call.format != "azure" {
+						c.fault = llmtest.Redirect(307, "/v1/chat/completions")
+					}
+				}
+				c.fault.Times = -1
+				s.Fail(c.fault)
+				_, streamed, err := call.ask(t.Context(), llm.Request{})
+				var failure *llm.Error
+				if !errors.As(err, &failure) {
+					t.Fatalf("got %v", err)
+				}
+				if c.kind == "" {
+					if failure.Kind != llm.ErrMalformed && failure.Kind != llm.ErrCut {
+						t.Errorf("got %v", failure)
+					}
+					return
+				}
+				if failure.Kind != c.kind || len(s.Seen()) != c.calls && streamed == "" {
+					t.Errorf("got %v after %d requests, streamed %q", failure, len(s.Seen()), streamed)
+				}
+				if strings.Contains(fmt.Sprintf("%v %+v %#v", err, err, failure), llmtest.Key) {
+					t.Errorf("the error holds the key: %+v", failure)
+				}
+			})
+		})
+	}
+}
+
+func TestWhatPassesIsTriedAgain(t *testing.T) {
+	for name, fault := range map[string]llmtest.Fault{
+		"429": llmtest.Status(429, "rate_limit_error", "slow down", "0"), "500": llmtest.Status(500, "", "", ""),
+		"cut": llmtest.Cut(5),
+	} {
+		t.Run(name, func(t *testing.T) {
+			each(t, quick, reply(long), func(s *llmtest.Server, c caller) {
+				t := c.T
+				fault.Times = 2
+				s.Fail(fault)
+				response, streamed, err := c.ask(t.Context(), llm.Request{})
+				if err != nil || response.Attempts != 3 || response.Text != long || streamed != long {
+					t.Errorf("got %+v, %v, streamed %q", response, err, streamed)
+				}
+			})
+		})
+	}
+}
+
+func TestRetryAfterIsKept(t *testing.T) {
+	for name, value := range map[string]string{
+		"seconds": "1", "date": time.Now().Add(2 * time.Second).UTC().Format(http.TimeFormat),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var waited atomic.Int64
+			config := llm.HTTP{Wait: func(err *llm.Error, pause time.Duration) {
+				if !errors.Is(err, llm.ErrRateLimited) || pause < err.RetryAfter {
+					t.Errorf("waits %s for %v, which asks for %s", pause, err, err.RetryAfter)
+				}
+				waited.Add(int64(err.RetryAfter))
+			}}
+			server, model := setUp(t, "openai", config, reply("x"))
+			server.Fail(llmtest.Status(429, "", "", value))
+			if _, _, err := (caller{model: model}).ask(t.Context(), llm.Request{}); err != nil || waited.Load() == 0 {
+				t.Errorf("got %v after waiting %d", err, waited.Load())
+			}
+		})
+	}
+}
+
+func TestAWaitBeyondTheDeadlineIsNotBegun(t *testing.T) {
+	server, model := setUp(t, "openai", llm.HTTP{MaxWait: time.Hour}, reply("x"))
+	server.Fail(llmtest.Status(429, "", "", "600"))
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	_, _, err := caller{model: model}.ask(ctx, llm.Request{})
+	if !errors.Is(err, llm.ErrRateLimited) || ctx.Err() != nil {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestAStreamThatBrokeAfterItsFirstPieceIsNotAskedForAgain(t *testing.T) {
+	for name, fault := range map[string]llmtest.Fault{
+		"cut": llmtest.Cut(900), "error": llmtest.StreamError(6, "overloaded_error", "busy"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			each(t, quick, reply(long+long+long), func(s *llmtest.Server, c caller) {
+				t := c.T
+				if !c.streamed {
+					t.Skip("a whole reply can be asked for again")
+				}
+				s.Fail(fault)
+				_, streamed, err := c.ask(t.Context(), llm.Request{})
+				var failure *llm.Error
+				if !errors.As(err, &failure) || !failure.Retryable() || streamed == "" || len(s.Seen()) != 1 {
+					t.Fatalf("got %v after %d requests, streamed %q", err, len(s.Seen()), streamed)
+				}
+				if !failure.Usage.Estimated || failure.Usage.OutputTokens == 0 {
+					t.Errorf("the half reply is said to have used %+v", failure.Usage)
+				}
+			})
+		})
+	}
+}
+
+func TestAStreamThatFailsBeforeItsFirstPieceIsAskedForAgain(t *testing.T) {
+	each(t, quick, reply(long), func(s *llmtest.Server, c caller) {
+		t := c.T
+		s.Fail(llmtest.StreamError(0, "overloaded_error", "busy"))
+		response, streamed, err := c.ask(t.Context(), llm.Request{})
+		if err != nil || streamed != long || c.streamed && response.Attempts != 2 {
+			t.Errorf("got %+v, %v, streamed %q", response, err, streamed)
+		}
+	})
+}
+
+func TestSlownessEndsByTheTimeout(t *testing.T) {
+	for name, fault := range map[string]llmtest.Fault{"first byte": llmtest.Slow(time.Hour), "later": llmtest.Stall(5)} {
+		t.Run(name, func(t *testing.T) {
+			config := llm.HTTP{Timeout: 50 * time.Millisecond, FirstWait: time.Millisecond, Attempts: 2}
+			each(t, config, reply(long), func(s *llmtest.Server, c caller) {
+				t := c.T
+				fault.Times = -1
+				s.Fail(fault)
+				_, _, err := c.ask(t.Context(), llm.Request{})
+				if !errors.Is(err, llm.ErrTimeout) || len(s.Seen()) != 2 {
+					t.Errorf("got %v after %d requests", err, len(s.Seen()))
+				}
+			})
+		})
+	}
+}
+
+func TestACancelledContextEndsACallWithItsCause(t *testing.T) {
+	stop := errors.New("the user pressed a key")
+	for name, fault := range map[string]llmtest.Fault{
+		"while waiting for a byte": llmtest.Slow(time.Hour),
+		"while reading":            llmtest.Stall(5),
+		"while pausing":            llmtest.Status(429, "", "", "50"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			paused := make(chan struct{}, 1)
+			config := llm.HTTP{Wait: func(*llm.Error, time.Duration) { paused <- struct{}{} }}
+			each(t, config, reply(long), func(s *llmtest.Server, c caller) {
+				t := c.T
+				ctx, cancel := context.WithCancelCause(t.Context())
+				fault.Times = -1
+				s.Fail(fault)
+				go func() {
+					if name == "while pausing" {
+						<-paused
+					}
+					for len(s.Seen()) == 0 {
+						time.Sleep(time.Millisecond)
+					}
+					cancel(stop)
+				}()
+				if _, _, err := c.ask(ctx, llm.Request{}); !errors.Is(err, stop) {
+					t.Errorf("got %v", err)
+				}
+			})
+		})
+	}
+}
+
+func TestAUsageThatCannotBeIsReplacedByAnEstimate(t *testing.T) {
+	for _, raw := range []string{
+		`null`, `{}`, `"many"`, `{"prompt_tokens":-5,"completion_tokens":3,"input_tokens":-5,"output_tokens":3}`,
+		`{"prompt_tokens":9223372036854775807,"completion_tokens":1,"input_tokens":9223372036854775807,"output_tokens":1}`,
+		`{"prompt_tokens":1e99,"input_tokens":1e99}`, `{"prompt_tokens":"12","input_tokens":"12"}`,
+		`{"prompt_tokens":5,"completion_tokens":0,"input_tokens":5,"output_tokens":0}`,
+		`{"prompt_tokens":5,"completion_tokens":1,"prompt_tokens_details":{"cached_tokens":6},"input_tokens":5,"output_tokens":1,"cache_read_input_tokens":-6}`,
+	} {
+		t.Run(raw, func(t *testing.T) {
+			each(t, quick, reply(long), func(s *llmtest.Server, c caller) {
+				t := c.T
+				s.Fail(llmtest.Usage(raw))
+				request := llm.Request{Model: "any", Messages: []llm.Message{{Role: llm.RoleUser, Content: "hello"}}}
+				response, _, err := c.ask(t.Context(), request)
+				if err != nil || response.Text != long || response.Usage != llm.EstimateUsage(request, long) {
+					t.Errorf("got %+v, %v", response, err)
+				}
+			})
+		})
+	}
+}
+
+func TestARefusalIsAnAnswer(t *testing.T) {
+	answer := func(llm.Request) (llm.Response, error) {
+		return llm.Response{Text: "I will not.", Finish: llm.FinishRefusal}, nil
+	}
+	each(t, quick, answer, func(_ *llmtest.Server, c caller) {
+		t := c.T
+		response, _, err := c.ask(t.Context(), llm.Request{Schema: json.RawMessage(`{"type":"boolean"}`)})
+		if err != nil || response.Finish != llm.FinishRefusal || response.Text != "I will not." {
+			t.Errorf("got %+v, %v", response, err)
+		}
+	})
+}
+
+func TestALengthLimitIsTold(t *testing.T) {
+	answer := func(llm.Request) (llm.Response, error) {
+		return llm.Response{Text: "half a", Finish: llm.FinishLength}, nil
+	}
+	each(t, quick, answer, func(_ *llmtest.Server, c caller) {
+		t := c.T
+		if response, _, err := c.ask(t.Context(), llm.Request{}); err != nil || response.Finish != llm.FinishLength {
+			t.Errorf("got %+v, %v", response, err)
+		}
+	})
+}
+
+func TestABrokenReplyIsCountedToo(t *testing.T) {
+	each(t, quick, reply(long), func(s *llmtest.Server, c caller) {
+		t := c.T
+		s.Fail(llmtest.Cut(10))
+		request := llm.Request{Model: "any", Messages: []llm.Message{{Role: llm.RoleUser, Content: "hello"}}}
+		response, _, err := c.ask(t.Context(), request)
+		want := 100 + llm.EstimateInput(request)
+		if err != nil || response.Attempts != 2 || response.Usage.InputTokens != want || !response.Usage.Estimated {
+			t.Errorf("got %+v, %v", response, err)
+		}
+	})
+}

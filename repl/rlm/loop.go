@@ -1,0 +1,380 @@
+package rlm
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/rlmhq/rlm/repl"
+	"github.com/rlmhq/rlm/repl/llm"
+	"github.com/rlmhq/rlm/schema"
+	"github.com/rlmhq/rlm/tiers"
+)
+
+// loop is one node of the tree: a model, a session, a conversation.
+type loop struct {
+	*run
+	node     string
+	depth    int
+	model    string
+	question string
+	inputs   repl.Inputs
+	fields   map[string]tiers.Value
+	contract *schema.Contract
+	trace    *repl.Trace
+
+	session     *repl.Session
+	answers     *repl.Answers
+	messages    []llm.Message // the system prompt, the question, then the turns
+	turn        atomic.Int64
+	children    atomic.Int64
+	compactions int
+	broken      int    // tiers that broke, in a row
+	last        string // the last output, for an ending without an answer
+	history     []llm.Message
+}
+
+// preamble is how many messages stand before the turns.
+const preamble = 2
+
+// maxBroken is how often in a row a tier may break before the loop gives up.
+const maxBroken = 3
+
+// solve runs the loop to its end. With an error the outcome says how far it came.
+func (l *loop) solve(ctx context.Context) (outcome Outcome, err error) {
+	if err := l.begin(ctx); err != nil {
+		return Outcome{}, err
+	}
+	defer func() {
+		if outcome.Answer == nil {
+			outcome.Partial = l.partial(ctx)
+		}
+		outcome.Turns, outcome.Compactions = int(l.turn.Load()), l.compactions
+		err = errors.Join(err, l.session.Close())
+	}()
+	if err := l.setFields(ctx); err != nil {
+		return outcome, err
+	}
+	for turn := 1; turn <= l.cfg.MaxTurns; turn++ {
+		l.turn.Store(int64(turn))
+		answer, err := l.take(ctx, turn)
+		if err != nil {
+			return outcome, err
+		}
+		if answer != nil {
+			return Outcome{Status: StatusAnswered, Answer: answer}, nil
+		}
+	}
+	return l.synthesize(ctx)
+}
+
+// begin opens the session and writes the first messages.
+func (l *loop) begin(ctx context.Context) error {
+	l.answers = &repl.Answers{
+		Caller: l.caller, Inputs: l.inputs, Node: l.node, Depth: l.depth, Turn: &l.turn,
+		Model: l.cfg.SubModel, Models: l.allowed, Agents: l.cfg.Agents, Retries: l.cfg.Retries,
+		CallsAtOnce: l.cfg.CallsAtOnce, LoopsAtOnce: l.cfg.LoopsAtOnce,
+	}
+	if l.depth < l.cfg.MaxDepth {
+		l.answers.Loop = l.sub
+	}
+	tools, err := l.cfg.Tools.With(l.answers.Functions()...)
+	if err != nil {
+		return err
+	}
+	l.session, err = repl.OpenSession(ctx, repl.SessionConfig{
+		Open: l.cfg.Open, Inputs: l.inputs, Tools: tools, Limits: l.cfg.Limits, Deterministic: l.cfg.Deterministic,
+	})
+	if err != nil {
+		return err
+	}
+	if l.messages, err = l.opening(ctx, tools); err != nil {
+		return errors.Join(err, l.session.Close())
+	}
+	l.trace.Begin(l.metadata())
+	return nil
+}
+
+// opening are the first messages: of constant size, whatever the inputs hold.
+func (l *loop) opening(ctx context.Context, tools *repl.Tools) ([]llm.Message, error) {
+	inputs, err := l.inputs.Describe(ctx)
+	if err != nil {
+		return nil, err
+	}
+	contract := ""
+	if l.contract != nil {
+		contract = l.contract.Describe()
+	}
+	system, err := prompt("system", map[string]any{
+		"Functions": tools.Prompt(), "Depth": l.depth, "MaxDepth": l.cfg.MaxDepth, "Turns": l.cfg.MaxTurns, "Contract": contract,
+	})
+	if err != nil {
+		return nil, err
+	}
+	first, err := prompt("question", map[string]any{
+		"Question": l.question, "Inputs": inputs, "Fields": strings.Join(slices.Sorted(maps.Keys(l.fields)), ", "),
+	})
+	if err != nil {
+		return nil, err
+	}
+	return []llm.Message{{Role: llm.RoleSystem, Content: system}, {Role: llm.RoleUser, Content: first}}, nil
+}
+
+func (l *loop) metadata() repl.Metadata {
+	backend, _, _ := strings.Cut(l.model, "/")
+	return repl.Metadata{
+		RootModel: l.model, MaxDepth: l.cfg.MaxDepth, MaxIterations: l.cfg.MaxTurns, Backend: backend,
+		BackendKwargs: map[string]any{"model_name": l.model}, EnvironmentType: "rlm",
+		EnvironmentKwargs: map[string]any{"depth": l.depth, "node": l.node}, OtherBackends: l.allowed,
+	}
+}
+
+// setFields binds the signature's inputs to variables.
+func (l *loop) setFields(ctx context.Context) error {
+	for _, name := range slices.Sorted(maps.Keys(l.fields)) {
+		if err := l.session.Assign(ctx, name, l.fields[name]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// take makes one turn. It returns the answer, nil if there is none yet.
+func (l *loop) take(ctx context.Context, turn int) (json.RawMessage, error) {
+	if err := l.compact(ctx); err != nil {
+		return nil, err
+	}
+	begun := time.Now()
+	l.tell(repl.Event{Kind: repl.EventTurnStarted, Model: l.model})
+	sent := l.messages
+	response, err := l.ask(ctx, "turn", l.messages)
+	if err != nil {
+		return nil, err
+	}
+	reply := repl.Extract(response.Text)
+	silent := reply.Final == nil && len(reply.Blocks) == 0
+	if silent && response.Finish == llm.FinishRefusal {
+		return nil, fmt.Errorf("the model %s declined: %s", l.model, repl.Truncate(response.Text, 500))
+	}
+	done, err := l.execute(ctx, reply)
+	if err != nil {
+		l.record(turn, sent, response.Text, &done, nil, begun)
+		return nil, err
+	}
+	answer, err := l.judge(&done)
+	if err != nil {
+		return nil, err
+	}
+	l.record(turn, sent, response.Text, &done, answer, begun)
+	if answer != nil {
+		l.tell(repl.Event{Kind: repl.EventAnswer, Text: repl.TextOf(answer)})
+		return answer, nil
+	}
+	if silent {
+		done.Notes = append(done.Notes, repl.NothingDone)
+	}
+	if response.Finish == llm.FinishLength {
+		done.Notes = append(done.Notes, "Your reply was cut at the limit of tokens. Write less in one turn.")
+	}
+	told, err := done.Told(ctx, l.session, repl.FeedbackOptions{Cap: l.cfg.FeedbackChars, Turn: turn, Turns: l.cfg.MaxTurns})
+	if err != nil {
+		return nil, err
+	}
+	l.say(response.Text, told)
+	return nil, nil //nolint:nilnil // documented: no answer yet
+}
+
+// say adds a reply and what the model is told about it.
+func (l *loop) say(reply, told string) {
+	if strings.TrimSpace(reply) == "" {
+		reply = "(empty reply)" // servers refuse empty messages
+	}
+	l.messages = append(slices.Clip(l.messages),
+		llm.Message{Role: llm.RoleAssistant, Content: reply}, llm.Message{Role: llm.RoleUser, Content: told})
+}
+
+// ask asks the loop's model.
+func (l *loop) ask(ctx context.Context, purpose string, messages []llm.Message) (llm.Response, error) {
+	if purpose == "turn" {
+		purpose = "root"
+		if l.depth > 0 {
+			purpose = "sub"
+		}
+	}
+	a := repl.Ask{Node: l.node, Depth: l.depth, Turn: int(l.turn.Load()), Purpose: purpose, Model: l.model, Messages: messages}
+	if l.cfg.Stream && l.cfg.Progress != nil {
+		a.Stream = func(delta string) { l.tell(repl.Event{Kind: repl.EventDelta, Model: l.model, Text: delta}) }
+	}
+	return l.caller.Complete(ctx, a)
+}
+
+// execute runs a reply's code. A tier that broke is told to the model, who may
+// have caused it, until it happens too often.
+func (l *loop) execute(ctx context.Context, reply repl.Reply) (repl.Turn, error) {
+	done, err := repl.Execute(ctx, l.session, reply)
+	for i := range done.Ran {
+		ran := &done.Ran[i]
+		l.tell(repl.Event{
+			Kind: repl.EventSnippet, Text: ran.Source, Tier: ran.Tier, Status: string(ran.Status), Elapsed: ran.Elapsed,
+			Error: failure(ran),
+		})
+	}
+	if output := repl.Output(done.Ran); strings.TrimSpace(output) != "" {
+		l.last = output
+	}
+	var broken *tiers.BrokenError
+	if err == nil || ctx.Err() != nil || !errors.As(err, &broken) {
+		l.broken = 0
+		return done, err
+	}
+	l.tell(repl.Event{Kind: repl.EventWarning, Error: err.Error()})
+	if l.broken++; l.broken >= maxBroken {
+		return done, err
+	}
+	done.Notes = append(done.Notes, "The sandbox broke while it ran your code; variables may be gone, see SHOW_VARS(). "+
+		repl.Truncate(err.Error(), 500))
+	return done, nil
+}
+
+func failure(ran *repl.Ran) string {
+	if ran.Exception == nil {
+		return ""
+	}
+	return ran.Exception.Type + ": " + repl.Truncate(ran.Exception.Message, 500)
+}
+
+// judge holds an answer against the contract. One that breaks it is no answer: the
+// model is told what is wrong, and its session stays as it is.
+func (l *loop) judge(done *repl.Turn) (json.RawMessage, error) {
+	if done.Final == nil {
+		return nil, nil //nolint:nilnil // no answer yet
+	}
+	value, violations, err := l.check(done.Final.Value)
+	if err != nil || violations == nil {
+		return value, err
+	}
+	l.tell(repl.Event{Kind: repl.EventRetry, Purpose: "answer", Error: violations[0].String()})
+	done.Notes = append(done.Notes, "FINAL was not accepted. "+repl.Correction(l.contract, violations)+
+		" Your variables are as you left them; call FINAL again.")
+	return nil, nil //nolint:nilnil // no answer yet
+}
+
+// check returns the answer as the contract has it. A text that holds the value is
+// as good as the value.
+func (l *loop) check(value json.RawMessage) (json.RawMessage, []schema.Violation, error) {
+	if l.contract == nil {
+		return value, nil, nil
+	}
+	checked, violations, err := l.contract.Check(value)
+	if err != nil || len(violations) == 0 {
+		return checked, nil, err
+	}
+	var text string
+	if json.Unmarshal(value, &text) == nil {
+		if found, wrong, err := l.contract.CheckReply(text); err == nil && len(wrong) == 0 {
+			return found, nil, nil
+		}
+	}
+	return nil, violations, nil
+}
+
+// partial is what there is without an answer: what the snippets put into
+// answer["content"], else the last output. The run's own time may be over, so it
+// takes a little more.
+func (l *loop) partial(ctx context.Context) string {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
+	defer cancel()
+	ran, err := l.session.Run(ctx, repl.Block{Language: tiers.Python, Source: `answer.get("content") and FINAL(answer["content"])`})
+	if err == nil && ran.Final != nil {
+		return repl.TextOf(ran.Final.Value)
+	}
+	return repl.Truncate(strings.TrimSpace(l.last), repl.DefaultFeedback)
+}
+
+// record writes a turn to the trajectory.
+func (l *loop) record(turn int, sent []llm.Message, reply string, done *repl.Turn, answer json.RawMessage, begun time.Time) {
+	if l.trace == nil {
+		return
+	}
+	blocks := make([]repl.CodeBlock, 0, len(done.Ran))
+	for i := range done.Ran {
+		blocks = append(blocks, repl.CodeBlockOf(&done.Ran[i], l.session.Variables()))
+	}
+	var final any
+	if answer != nil {
+		final = repl.TextOf(answer)
+	}
+	l.trace.Turn(repl.Iteration{
+		Iteration: turn, Prompt: sent, Response: reply, CodeBlocks: blocks, FinalAnswer: final, IterationTime: time.Since(begun).Seconds(),
+	})
+}
+
+// tell emits an event of this loop.
+func (l *loop) tell(e repl.Event) {
+	e.Node, e.Depth, e.Turn = l.node, l.depth, int(l.turn.Load())
+	l.caller.Tell(e)
+}
+
+// sub answers a query by a loop of its own, one level deeper.
+func (l *loop) sub(ctx context.Context, q repl.Query, contract *schema.Contract) (json.RawMessage, error) {
+	question, err := l.inputs.Text(ctx, q.Prompt, maxQuestion)
+	if err != nil {
+		return nil, fmt.Errorf("the prompt: %w", err)
+	}
+	if strings.TrimSpace(question) == "" {
+		return nil, errors.New("the prompt is empty")
+	}
+	trace, err := l.trace.Child()
+	if err != nil {
+		return nil, err
+	}
+	child := &loop{
+		run: l.run, node: fmt.Sprintf("%s.%d", l.node, l.children.Add(1)), depth: l.depth + 1,
+		model: q.Model, question: question, contract: contract, trace: trace,
+	}
+	if child.model == "" {
+		child.model = l.cfg.modelAt(child.depth)
+	}
+	l.loops.Add(1)
+	done := func() error { return nil }
+	if q.Context != nil {
+		var input tiers.Input
+		if input, done, err = l.inputs.Open(ctx, q.Context); err != nil {
+			return nil, errors.Join(fmt.Errorf("the context: %w", err), trace.Close())
+		}
+		child.inputs = repl.Inputs{input}
+	}
+	value, err := child.answer(ctx)
+	return value, errors.Join(err, done(), trace.Close())
+}
+
+// maxQuestion is how many characters a sub-task may have; what is longer belongs
+// into its context.
+const maxQuestion = 200_000
+
+// answer runs a sub-loop and returns what its caller gets.
+func (l *loop) answer(ctx context.Context) (json.RawMessage, error) {
+	begun := time.Now()
+	l.tell(repl.Event{Kind: repl.EventLoopStarted, Model: l.model, Text: l.question})
+	outcome, err := l.solve(ctx)
+	if err == nil && outcome.Answer == nil {
+		err = fmt.Errorf("the sub-task ended without an answer: %s", outcome.Reason)
+	}
+	e := repl.Event{Kind: repl.EventLoopEnded, Status: string(outcome.Status), Text: outcome.Text(), Elapsed: time.Since(begun)}
+	call := repl.SubCall{Model: l.model, Prompt: l.question, Response: outcome.Text(), Elapsed: e.Elapsed, Err: err}
+	if err != nil {
+		e.Error = err.Error()
+	}
+	l.tell(e)
+	repl.Record(ctx, call)
+	if err != nil || l.contract != nil {
+		return outcome.Answer, err
+	}
+	return json.Marshal(outcome.Text()) // without a contract the caller expects a text
+}

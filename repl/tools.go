@@ -1,0 +1,248 @@
+package repl
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/rlmhq/rlm/internal/pykernel"
+	"github.com/rlmhq/rlm/schema"
+	"github.com/rlmhq/rlm/tiers"
+)
+
+// Tool is a function that snippets find by its name.
+type Tool struct {
+	// Name is a Python identifier that is not reserved.
+	Name string
+	// Signature is how it is called, such as "search(query, limit=10)". Its
+	// parameters bind positional arguments to names.
+	Signature string
+	// Doc is one or two sentences for the prompt.
+	Doc string
+	// Schema is the JSON Schema of the arguments, an object by parameter names.
+	// Nil checks nothing.
+	Schema json.RawMessage
+	// Capability names what the tool touches beyond the run: "files", "shell",
+	// "search". It is shown to people and recorded; empty is nothing.
+	Capability string
+	// Call does the work. Its arguments are hostile, and it is called
+	// concurrently. An error becomes an exception in the snippet, with its text.
+	Call func(ctx context.Context, args map[string]tiers.Value) (tiers.Value, error)
+
+	raw    func(ctx context.Context, call tiers.Call) (tiers.Value, error) // of the protocol
+	params []string
+	check  *schema.Contract
+}
+
+// Tools are the functions of a session: those of the protocol, which a loop
+// provides, and those that an embedder adds. It is the [tiers.Host] of a session.
+type Tools struct {
+	list   []Tool
+	byName map[string]int
+}
+
+// reserved are the names that no tool may take: the protocol's, and what the
+// guest itself provides, which package pykernel refuses.
+var reserved = func() map[string]bool {
+	names := map[string]bool{keeper: true}
+	for _, name := range Names() {
+		names[name] = true
+	}
+	return names
+}()
+
+// NewTools returns a registry with an embedder's tools.
+func NewTools(tools ...Tool) (*Tools, error) {
+	t := &Tools{byName: map[string]int{}}
+	for _, tool := range tools {
+		if reserved[tool.Name] {
+			return nil, fmt.Errorf("cannot add tool %q: its name is reserved", tool.Name)
+		}
+		if tool.Call == nil {
+			return nil, fmt.Errorf("cannot add tool %q: it has no Call", tool.Name)
+		}
+		if err := t.add(tool); err != nil {
+			return nil, err
+		}
+	}
+	return t, nil
+}
+
+// With returns a copy of t that also has functions of the protocol.
+func (t *Tools) With(functions ...Tool) (*Tools, error) {
+	more := &Tools{byName: map[string]int{}}
+	if t != nil {
+		more.list, more.byName = slices.Clone(t.list), maps.Clone(t.byName)
+	}
+	for _, f := range functions {
+		if err := more.add(f); err != nil {
+			return nil, err
+		}
+	}
+	return more, nil
+}
+
+func (t *Tools) add(tool Tool) error {
+	if err := pykernel.CheckFunctions([]tiers.Function{{Name: tool.Name}}); err != nil {
+		return err
+	}
+	if _, twice := t.byName[tool.Name]; twice {
+		return fmt.Errorf("cannot add tool %q: there is one of that name", tool.Name)
+	}
+	if tool.Signature == "" {
+		tool.Signature = tool.Name + "()"
+	}
+	if !strings.HasPrefix(tool.Signature, tool.Name+"(") || !strings.HasSuffix(tool.Signature, ")") {
+		return fmt.Errorf("cannot add tool %q: its signature %q is not %s(...)", tool.Name, tool.Signature, tool.Name)
+	}
+	tool.params = parameters(tool.Signature)
+	if tool.Schema != nil {
+		check, err := schema.Parse(tool.Schema)
+		if err != nil {
+			return fmt.Errorf("cannot add tool %q: %w", tool.Name, err)
+		}
+		tool.check = check
+	}
+	t.byName[tool.Name] = len(t.list)
+	t.list = append(t.list, tool)
+	return nil
+}
+
+// parameter is one name in a signature; defaults and annotations follow it.
+var parameter = regexp.MustCompile(`^\s*\*{0,2}([A-Za-z_]\w*)`)
+
+// parameters are the names in a signature, in order.
+func parameters(signature string) []string {
+	_, inside, _ := strings.Cut(strings.TrimSuffix(signature, ")"), "(")
+	var names []string
+	for _, part := range splitTop(inside) {
+		if m := parameter.FindStringSubmatch(part); m != nil {
+			names = append(names, m[1])
+		}
+	}
+	return names
+}
+
+// splitTop splits at commas that no bracket or quote surrounds.
+func splitTop(s string) []string {
+	var parts []string
+	depth, start := 0, 0
+	for i := 0; i < len(s); i++ {
+		switch s[i] {
+		case '(', '[', '{':
+			depth++
+		case ')', ']', '}':
+			depth--
+		case '"', '\'':
+			if end := stringEnd(s, i); end > 0 {
+				i = end
+			}
+		case ',':
+			if depth == 0 {
+				parts = append(parts, s[start:i])
+				start = i + 1
+			}
+		}
+	}
+	return append(parts, s[start:])
+}
+
+// Functions are what a sandbox is told of.
+func (t *Tools) Functions() []tiers.Function {
+	functions := make([]tiers.Function, 0, len(t.list))
+	for _, tool := range t.list {
+		functions = append(functions, tiers.Function{Name: tool.Name, Doc: tool.Signature + ": " + tool.Doc})
+	}
+	return functions
+}
+
+// Prompt lists the functions for a system prompt, one a line. Aliases, which have
+// no Doc, are left out.
+func (t *Tools) Prompt() string {
+	var b strings.Builder
+	for _, tool := range t.list {
+		if tool.Doc != "" {
+			fmt.Fprintf(&b, "- `%s`: %s\n", tool.Signature, tool.Doc)
+		}
+	}
+	return strings.TrimRight(b.String(), "\n")
+}
+
+// Call answers a host call.
+func (t *Tools) Call(ctx context.Context, call tiers.Call) (tiers.Value, error) {
+	i, ok := t.byName[call.Function]
+	if !ok {
+		return nil, fmt.Errorf("there is no function %q here", call.Function)
+	}
+	tool := &t.list[i]
+	if tool.raw != nil {
+		return tool.raw(ctx, call)
+	}
+	args, err := Bind(call, tool.params)
+	if err != nil {
+		return nil, err
+	}
+	if args, err = tool.checked(args); err != nil {
+		return nil, err
+	}
+	return tool.Call(ctx, args)
+}
+
+// checked holds arguments against the tool's schema.
+func (tool *Tool) checked(args map[string]tiers.Value) (map[string]tiers.Value, error) {
+	if tool.check == nil {
+		return args, nil
+	}
+	object, err := json.Marshal(args)
+	if err != nil {
+		return nil, fmt.Errorf("%s: cannot encode its arguments: %w", tool.Name, err)
+	}
+	value, violations, err := tool.check.Check(object)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", tool.Name, err)
+	}
+	if len(violations) > 0 {
+		return nil, fmt.Errorf("%s: the arguments do not fit: %s", tool.Name, joined(violations))
+	}
+	var coerced map[string]tiers.Value
+	if err := json.Unmarshal(value, &coerced); err != nil {
+		return nil, fmt.Errorf("%s: %w", tool.Name, err)
+	}
+	return coerced, nil
+}
+
+// joined are violations on one line.
+func joined(violations []schema.Violation) string {
+	parts := make([]string, len(violations))
+	for i, v := range violations {
+		parts[i] = v.String()
+	}
+	return strings.Join(parts, "; ")
+}
+
+// Bind gives positional arguments the names of parameters, and refuses what fits
+// none. The last parameter takes no list: a signature with *names is bound by its
+// caller.
+func Bind(call tiers.Call, params []string) (map[string]tiers.Value, error) {
+	args := make(map[string]tiers.Value, len(call.Args)+len(call.Named))
+	if len(call.Args) > len(params) {
+		return nil, fmt.Errorf("%s takes %d arguments (%s), %d were given", call.Function, len(params), strings.Join(params, ", "), len(call.Args))
+	}
+	for i, value := range call.Args {
+		args[params[i]] = value
+	}
+	for name, value := range call.Named {
+		if !slices.Contains(params, name) {
+			return nil, fmt.Errorf("%s has no parameter %q: it takes %s", call.Function, name, strings.Join(params, ", "))
+		}
+		if _, twice := args[name]; twice {
+			return nil, fmt.Errorf("%s got %q twice", call.Function, name)
+		}
+		args[name] = value
+	}
+	return args, nil
+}

@@ -1,0 +1,247 @@
+package repl
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+)
+
+// Metadata is the first line of a trajectory, in the form that the visualizer of
+// the RLM paper's authors reads.
+type Metadata struct {
+	Type              string         `json:"type"` // "metadata"
+	RootModel         string         `json:"root_model"`
+	MaxDepth          int            `json:"max_depth"`
+	MaxIterations     int            `json:"max_iterations"`
+	Backend           string         `json:"backend"`
+	BackendKwargs     map[string]any `json:"backend_kwargs"`
+	EnvironmentType   string         `json:"environment_type"`
+	EnvironmentKwargs map[string]any `json:"environment_kwargs"`
+	OtherBackends     []string       `json:"other_backends"`
+}
+
+// Iteration is a further line: one turn.
+type Iteration struct {
+	Type          string      `json:"type"` // "iteration"
+	Iteration     int         `json:"iteration"`
+	Timestamp     string      `json:"timestamp"`
+	Prompt        any         `json:"prompt"`
+	Response      string      `json:"response"`
+	CodeBlocks    []CodeBlock `json:"code_blocks"`
+	FinalAnswer   any         `json:"final_answer"`
+	IterationTime float64     `json:"iteration_time"` // seconds
+}
+
+// CodeBlock is one piece of code of a turn.
+type CodeBlock struct {
+	Code   string     `json:"code"`
+	Result CodeResult `json:"result"`
+}
+
+// CodeResult is what became of it.
+type CodeResult struct {
+	Stdout        string            `json:"stdout"`
+	Stderr        string            `json:"stderr"`
+	Locals        map[string]string `json:"locals"` // variables and their kinds
+	ExecutionTime float64           `json:"execution_time"`
+	RLMCalls      []CallRecord      `json:"rlm_calls"`
+	FinalAnswer   any               `json:"final_answer"`
+}
+
+// CallRecord is one sub-call.
+type CallRecord struct {
+	RootModel     string         `json:"root_model"`
+	Prompt        string         `json:"prompt"`
+	Response      string         `json:"response"`
+	UsageSummary  map[string]any `json:"usage_summary"`
+	ExecutionTime float64        `json:"execution_time"`
+}
+
+// maxRecorded bounds each text of a sub-call in a trajectory, in characters: a
+// thousand sub-calls with their chunks would make a second copy of the input.
+const maxRecorded = 20_000
+
+// CodeBlockOf is the record of code that ran.
+func CodeBlockOf(ran *Ran, variables map[string]string) CodeBlock {
+	result := CodeResult{
+		Stdout: ran.Stdout, Stderr: ran.Stderr, Locals: variables,
+		ExecutionTime: ran.Elapsed.Seconds(), RLMCalls: []CallRecord{},
+	}
+	if t := trace(ran); t != "" {
+		result.Stderr += t
+	}
+	if result.Locals == nil {
+		result.Locals = map[string]string{}
+	}
+	if ran.Final != nil {
+		result.FinalAnswer = ran.Final.Value
+	}
+	for _, c := range ran.Calls {
+		response := c.Response
+		if c.Err != nil {
+			response = "Error: " + c.Err.Error()
+		}
+		result.RLMCalls = append(result.RLMCalls, CallRecord{
+			RootModel: c.Model, Prompt: Truncate(c.Prompt, maxRecorded), Response: Truncate(response, maxRecorded),
+			ExecutionTime: c.Elapsed.Seconds(),
+			UsageSummary: map[string]any{"model_usage_summaries": map[string]any{c.Model: map[string]any{
+				"total_calls": 1, "total_input_tokens": c.Usage.InputTokens, "total_output_tokens": c.Usage.OutputTokens,
+			}}},
+		})
+	}
+	return CodeBlock{Code: ran.Source, Result: result}
+}
+
+// Files of a trace's folder.
+const (
+	TrajectoryFile = "trajectory.jsonl"
+	EventsFile     = "events.jsonl"
+)
+
+// Trace writes the record of one loop into a folder, a line at a time as things
+// happen, each by one write: a process that is killed loses nothing but, perhaps,
+// the end of the line that it was writing, which then has no line end. A nil Trace
+// writes nothing. It is safe for concurrent use.
+type Trace struct {
+	dir        string
+	trajectory *lines
+	events     *lines // of the root, shared by all
+
+	mu       sync.Mutex
+	children int
+}
+
+// lines is an append-only file of JSON lines.
+type lines struct {
+	mu   sync.Mutex
+	file *os.File
+	err  error
+}
+
+func openLines(name string) (*lines, error) {
+	file, err := os.OpenFile(name, os.O_WRONLY|os.O_APPEND|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	return &lines{file: file}, nil
+}
+
+// write appends a line. The first error stays: the end of a run reports it.
+func (l *lines) write(v any) {
+	data, err := json.Marshal(v)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err == nil {
+		_, err = l.file.Write(append(data, '\n'))
+	}
+	l.err = errors.Join(l.err, err)
+}
+
+func (l *lines) close() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return errors.Join(l.err, l.file.Close())
+}
+
+// OpenTrace begins the record of a run in a folder, which is made if it is not
+// there and must hold no trace yet.
+func OpenTrace(dir string) (*Trace, error) {
+	t, err := openTrace(dir)
+	if err != nil {
+		return nil, fmt.Errorf("cannot write a trace (name a folder without one): %w", err)
+	}
+	if t.events, err = openLines(filepath.Join(dir, EventsFile)); err != nil {
+		return nil, errors.Join(fmt.Errorf("cannot write a trace (name a folder without one): %w", err), t.trajectory.close())
+	}
+	return t, nil
+}
+
+func openTrace(dir string) (*Trace, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	trajectory, err := openLines(filepath.Join(dir, TrajectoryFile))
+	if err != nil {
+		return nil, err
+	}
+	return &Trace{dir: dir, trajectory: trajectory}, nil
+}
+
+// Child begins the record of a sub-loop, in a folder of its own below t's: the
+// folders mirror the tree of calls.
+func (t *Trace) Child() (*Trace, error) {
+	if t == nil {
+		return nil, nil //nolint:nilnil // documented: a nil Trace writes nothing
+	}
+	t.mu.Lock()
+	t.children++
+	n := t.children
+	t.mu.Unlock()
+	child, err := openTrace(filepath.Join(t.dir, fmt.Sprintf("sub_%04d", n)))
+	if err != nil {
+		return nil, fmt.Errorf("cannot write a trace: %w", err)
+	}
+	child.events = t.events
+	return child, nil
+}
+
+// Begin writes the metadata.
+func (t *Trace) Begin(m Metadata) {
+	if t == nil {
+		return
+	}
+	m.Type = "metadata"
+	if m.BackendKwargs == nil {
+		m.BackendKwargs = map[string]any{}
+	}
+	if m.EnvironmentKwargs == nil {
+		m.EnvironmentKwargs = map[string]any{}
+	}
+	if m.OtherBackends == nil {
+		m.OtherBackends = []string{}
+	}
+	t.trajectory.write(m)
+}
+
+// Turn writes an iteration.
+func (t *Trace) Turn(i Iteration) {
+	if t == nil {
+		return
+	}
+	i.Type = "iteration"
+	if i.CodeBlocks == nil {
+		i.CodeBlocks = []CodeBlock{}
+	}
+	if i.Timestamp == "" {
+		i.Timestamp = time.Now().Format(time.RFC3339Nano)
+	}
+	t.trajectory.write(i)
+}
+
+// Event writes an event, to the one file of the whole tree.
+func (t *Trace) Event(e Event) {
+	if t == nil {
+		return
+	}
+	t.events.write(e)
+}
+
+// Close ends the record and returns what went wrong in writing it. The root's
+// ends the events.
+func (t *Trace) Close() error {
+	if t == nil {
+		return nil
+	}
+	err := t.trajectory.close()
+	if t.dir != "" && filepath.Dir(t.events.file.Name()) == t.dir {
+		err = errors.Join(err, t.events.close())
+	}
+	if err != nil {
+		return fmt.Errorf("cannot write the trace: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,99 @@
+package repl
+
+import (
+	"bufio"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// writer is set for the child process of TestKillLosesNothingThatWasWritten.
+const writer = "RLM_TEST_TRACE_WRITER"
+
+// TestKillLosesNothingThatWasWritten kills a process that writes a trace and reads
+// what it left: every line that it had told of. Only a line that was being written
+// may be cut, and then it has no end.
+func TestKillLosesNothingThatWasWritten(t *testing.T) {
+	if dir := os.Getenv(writer); dir != "" {
+		writeForEver(dir)
+	}
+	dir := filepath.Join(t.TempDir(), "trace")
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestKillLosesNothingThatWasWritten$")
+	cmd.Env = append(os.Environ(), writer+"="+dir)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	told := 0
+	scanner := bufio.NewScanner(out)
+	for told < 200 && scanner.Scan() {
+		told++
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait() // killed
+	for _, file := range []string{TrajectoryFile, EventsFile, filepath.Join("sub_0001", TrajectoryFile)} {
+		data, err := os.ReadFile(filepath.Join(dir, file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		whole := string(data[:strings.LastIndex(string(data), "\n")+1])
+		lines := strings.Split(strings.TrimSuffix(whole, "\n"), "\n")
+		if len(lines) < 200 {
+			t.Errorf("%s has %d lines, %d were told of", file, len(lines), told)
+		}
+		for i, line := range lines {
+			if !json.Valid([]byte(line)) {
+				t.Errorf("%s: line %d is no JSON: %.80q", file, i+1, line)
+			}
+		}
+	}
+}
+
+func writeForEver(dir string) {
+	trace, err := OpenTrace(dir)
+	if err != nil {
+		panic(err)
+	}
+	child, err := trace.Child()
+	if err != nil {
+		panic(err)
+	}
+	trace.Begin(Metadata{RootModel: "m"})
+	child.Begin(Metadata{RootModel: "m"})
+	for i := 1; ; i++ {
+		trace.Turn(Iteration{Iteration: i, Response: strings.Repeat("x", 5_000)})
+		child.Turn(Iteration{Iteration: i})
+		trace.Event(Event{Kind: EventReply, Text: "é"})
+		_, _ = os.Stdout.WriteString("written\n")
+	}
+}
+
+func TestAFolderHoldsOneTrace(t *testing.T) {
+	dir := t.TempDir()
+	first, err := OpenTrace(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := OpenTrace(dir); err == nil {
+		t.Error("a second trace was opened over the first")
+	}
+	if err := first.Close(); err != nil {
+		t.Error(err)
+	}
+	var none *Trace
+	child, err := none.Child()
+	if child != nil || err != nil || none.Close() != nil {
+		t.Error("a nil Trace does something")
+	}
+	none.Begin(Metadata{})
+	none.Turn(Iteration{})
+	none.Event(Event{})
+}

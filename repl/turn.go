@@ -1,0 +1,144 @@
+package repl
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/rlmhq/rlm/router"
+	"github.com/rlmhq/rlm/tiers"
+)
+
+// Turn is what came of one reply.
+type Turn struct {
+	// Ran is the code that ran, in order; Skipped counts blocks that did not,
+	// because one before them failed or gave the answer.
+	Ran     []Ran
+	Skipped int
+	// Final is the answer, nil if there was none.
+	Final *tiers.Final
+	// Notes are for the model.
+	Notes []string
+}
+
+// Failed returns the code that did not run to its end, nil if all did.
+func (t *Turn) Failed() *Ran { return FailedOf(t.Ran) }
+
+// Execute runs a reply's code, block after block until one fails or answers, and
+// then settles an answer in its text. An answer that stands beside code which
+// failed is not taken: it was written before its author knew.
+//
+// What no tier may run is told to the model in Notes. An error means that the
+// context ended or that a tier broke.
+func Execute(ctx context.Context, s *Session, r Reply) (Turn, error) {
+	var t Turn
+	for i, block := range r.Blocks {
+		ran, err := s.Run(ctx, block)
+		if err != nil {
+			if err := t.refused(err); err != nil {
+				return t, err
+			}
+			t.Skipped = len(r.Blocks) - i - 1
+			return t, nil
+		}
+		t.Ran = append(t.Ran, ran)
+		if ran.Final != nil {
+			t.Final = ran.Final
+		}
+		if ran.Failed() || ran.Final != nil {
+			t.Skipped = len(r.Blocks) - i - 1
+			break
+		}
+	}
+	if r.Final == nil || t.Final != nil {
+		return t, nil
+	}
+	if t.Failed() != nil {
+		t.Notes = append(t.Notes, r.Final.Call+" in your text was not taken, because your code failed. Mend it, then answer.")
+		return t, nil
+	}
+	err := t.settle(ctx, s, r.Final)
+	return t, err
+}
+
+// refused notes that no tier may run a snippet; another error comes back.
+func (t *Turn) refused(err error) error {
+	if !errors.Is(err, router.ErrNoTier) {
+		return err
+	}
+	t.Notes = append(t.Notes, "The code was not run: "+err.Error())
+	return nil
+}
+
+// settle finds out what an answer in text means. FINAL(x) may name a variable,
+// be a Python expression, or be text as it stands: the session decides, and what
+// it cannot read is text.
+func (t *Turn) settle(ctx context.Context, s *Session, f *TextFinal) error {
+	if value, ok := f.Literal(); ok && f.Call != "FINAL_VAR" {
+		t.Final = &tiers.Final{Value: value}
+		return nil
+	}
+	source := f.Source()
+	if source == "" {
+		t.Final = &tiers.Final{Value: f.Text()}
+		return nil
+	}
+	ran, err := s.Run(ctx, Block{tiers.Python, source})
+	if err != nil {
+		return t.refused(err)
+	}
+	switch {
+	case ran.Final != nil:
+		t.Final = ran.Final
+	case f.Call == "FINAL_VAR":
+		t.Ran = append(t.Ran, ran) // it lists the variables there are
+	case ran.Exception != nil && slices.Contains([]string{"SyntaxError", "NameError", "IndentationError"}, ran.Exception.Type):
+		t.Final = &tiers.Final{Value: f.Text()}
+	default:
+		t.Ran = append(t.Ran, ran)
+	}
+	return nil
+}
+
+// NothingDone is what a model is told whose reply holds neither code nor an
+// answer.
+const NothingDone = "Your reply had neither code nor a final answer, so nothing happened. " +
+	"Write code in a ```repl block, or give your answer with FINAL(...)."
+
+// Told is the feedback on a turn. Its output is kept in the session; a session that
+// cannot take it, its memory being full, is no reason to end a run.
+func (t *Turn) Told(ctx context.Context, s *Session, o FeedbackOptions) (string, error) {
+	if output := Output(t.Ran); output != "" {
+		name, err := s.Keep(ctx, o.Turn, output)
+		switch {
+		case ctx.Err() != nil:
+			return "", context.Cause(ctx)
+		case err != nil:
+			o.Notes = append(slices.Clone(o.Notes), "The whole output could not be kept: "+Truncate(err.Error(), 300))
+		case Cut(t.Ran, o.Cap):
+			o.Kept = name
+		}
+	}
+	o.Notes = append(slices.Clone(t.Notes), o.Notes...)
+	return Feedback(t.Ran, t.Skipped, o), nil
+}
+
+// TextOf is an answer as text: a string as it is, anything else as JSON.
+func TextOf(value json.RawMessage) string {
+	var s string
+	if len(value) > 0 && value[0] == '"' && json.Unmarshal(value, &s) == nil {
+		return s
+	}
+	return string(value)
+}
+
+// quoteJSON is text as a JSON string.
+func quoteJSON(text string) (json.RawMessage, error) {
+	data, err := json.Marshal(text)
+	if err != nil {
+		return nil, fmt.Errorf("cannot encode a text: %w", err)
+	}
+	return data, nil
+}

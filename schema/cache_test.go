@@ -1,0 +1,70 @@
+package schema
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+)
+
+func TestCacheKeepsTheLatest(t *testing.T) {
+	cache := NewCache(3)
+	parse := func(n int) *Contract {
+		t.Helper()
+		c, err := cache.Parse(json.RawMessage(fmt.Sprintf(`{"minimum":%d}`, n)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	first := parse(0)
+	for n := range 3 {
+		parse(n)
+	}
+	if parse(0) != first {
+		t.Error("a contract in use was dropped")
+	}
+	parse(3) // drops 1, which was used longest ago
+	if cache.Len() != 3 || parse(0) != first {
+		t.Errorf("%d contracts", cache.Len())
+	}
+	if _, err := cache.Parse(json.RawMessage(`{"type":3}`)); err == nil || cache.Len() != 3 {
+		t.Errorf("a mistake is kept: %v", err)
+	}
+}
+
+func TestCacheIsBoundedInBytes(t *testing.T) {
+	cache := NewCache(0)
+	for n := range 20 {
+		text := fmt.Sprintf(`{"description":"%d%s"}`, n, strings.Repeat("x", 100_000))
+		if _, err := cache.Parse(json.RawMessage(text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if cache.Len() != maxCacheBytes/100_000 || cache.bytes > maxCacheBytes {
+		t.Errorf("%d contracts of %d bytes", cache.Len(), cache.bytes)
+	}
+}
+
+// TestConcurrentUse is for the race detector.
+func TestConcurrentUse(t *testing.T) {
+	cache := NewCache(2)
+	var group sync.WaitGroup
+	for worker := range 8 {
+		group.Go(func() {
+			for n := range 50 {
+				c, err := cache.Parse(json.RawMessage(fmt.Sprintf(`{"items":{"type":"integer","minimum":%d}}`, (n+worker)%4)))
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if value, violations, err := c.Check(json.RawMessage(`["7",8.0]`)); err != nil || string(value) != "[7,8]" {
+					t.Errorf("%s, %v, %v", value, violations, err)
+				}
+				c.Describe()
+			}
+		})
+	}
+	group.Wait()
+}

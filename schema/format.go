@@ -1,0 +1,34 @@
+package schema
+
+import (
+	"errors"
+	"time"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+// formats are those that differ from the library's: a time of day and a moment
+// may leave out the offset from UTC and put a space between date and time, as
+// Python's isoformat and models write them.
+var formats = []*jsonschema.Format{
+	{Name: "date-time", Validate: oneLayout("2006-01-02T15:04:05.999999999Z07:00", "2006-01-02T15:04:05.999999999",
+		"2006-01-02 15:04:05.999999999Z07:00", "2006-01-02 15:04:05.999999999", "2006-01-02T15:04", "2006-01-02 15:04")},
+	{Name: "time", Validate: oneLayout("15:04:05.999999999Z07:00", "15:04:05.999999999", "15:04")},
+}
+
+var errLayout = errors.New("it is not in the form of ISO 8601")
+
+func oneLayout(layouts ...string) func(any) error {
+	return func(value any) error {
+		text, ok := value.(string)
+		if !ok {
+			return nil
+		}
+		for _, layout := range layouts {
+			if _, err := time.Parse(layout, text); err == nil {
+				return nil
+			}
+		}
+		return errLayout
+	}
+}
