@@ -28,13 +28,16 @@ PYTHON_PREFIX ?= $(XDG_CACHE_HOME)/rlm/python
 
 VERSION = $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 
-.PHONY: help build demo test lint bench fuzz wasm wasm-verify wasm-check python clean
+.PHONY: help build images demo test lint bench fuzz wasm wasm-verify wasm-check python clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 build: ## Build the command as one static file, bin/rlm
 	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o bin/rlm ./cmd/rlm
+
+images: build ## Build the container images of tier docker, from Debian's packages
+	bin/rlm images build
 
 demo: build ## Show what it does, on a text of 1 GiB
 	scripts/demo.sh
