@@ -1,0 +1,36 @@
+package docker_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+
+	"github.com/rlmhq/rlm/tiers"
+	"github.com/rlmhq/rlm/tiers/docker"
+)
+
+func TestTheImageHasNoShellAndAllItsModules(t *testing.T) {
+	tier := usual(t, docker.Options{Warm: -1})
+	var names []string
+	for name := range tier.Info().Modules {
+		names = append(names, name)
+	}
+	list, err := json.Marshal(names)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := box(t, tier, tiers.Config{})
+	r := run(t, b, fmt.Sprintf(`import importlib.util, os, stat, sys
+print(sorted(os.listdir('/usr/bin')), os.path.exists('/bin/sh'), os.path.exists('/usr/sbin'))
+odd = []
+for folder, _, files in os.walk('/'):
+    if folder.startswith(('/proc', '/sys', '/dev')): continue
+    for f in files:
+        s = os.lstat(os.path.join(folder, f))
+        if s.st_mode & (stat.S_ISUID | stat.S_ISGID) or s.st_uid not in (0, 65532): odd.append(os.path.join(folder, f))
+print(odd)
+print([n for n in %s if n not in sys.modules and importlib.util.find_spec(n) is None])`, list))
+	if r.Stdout != "['python3', 'python3.13'] False False\n[]\n[]\n" {
+		t.Errorf("%s %q %+v", r.Status, r.Stdout, r.Exception)
+	}
+}
