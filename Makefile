@@ -52,7 +52,7 @@ test: ## Test everything, with the race detector
 		set -x; go test $$race -timeout $(TESTTIMEOUT) $(TESTFLAGS) $(PACKAGES); \
 	else \
 		set -x; go test -race -timeout $(TESTTIMEOUT) -skip '$(UNRACED)' $(TESTFLAGS) ./...; \
-		go test -timeout $(TESTTIMEOUT) -run '$(UNRACED)' $(TESTFLAGS) ./tiers/wasm ./tiers/local; \
+		go test -timeout $(TESTTIMEOUT) -run '$(UNRACED)' $(TESTFLAGS) ./tiers/wasm ./tiers/docker ./tiers/local; \
 		go test -timeout $(TESTTIMEOUT) $(TESTFLAGS) ./tiers/interp/internal/hostile; \
 	fi
 
