@@ -79,7 +79,7 @@ func (f *runFlags) repl(ctx context.Context, e *env, history string) (err error)
 		if err != nil {
 			return &exitError{exitUsage, err}
 		}
-		defer models.Close() //nolint:errcheck // a record that cannot be written fails its call
+		defer models.Close()
 		if task.Run, err = f.complete(e, task.Run, models); err != nil {
 			return &exitError{exitUsage, err}
 		}
