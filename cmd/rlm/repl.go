@@ -178,7 +178,7 @@ func (s *shell) unfinished(ctx context.Context, source string) (bool, error) {
 	if !block || invalid != "" && len(lines) > 1 && !strings.Contains(invalid, "expected an indented block") {
 		return false, nil
 	}
-	return strings.TrimSpace(last) != "" || s.in.Indented(), nil
+	return strings.TrimSpace(last) != "", nil
 }
 
 // obey runs a line: a command, a question or a snippet. An error ends the session.
