@@ -185,3 +185,24 @@ func TestBothWireFormatsGiveTheSameRun(t *testing.T) {
 		t.Errorf("the runs differ:\n%s\n%s", a, b)
 	}
 }
+
+// TestLazyTextsGoToSubCallsByReference: what the sandbox never held goes to a
+// sub-loop all the same, whole or in part.
+func TestLazyTextsGoToSubCallsByReference(t *testing.T) {
+	input := strings.Repeat("é line of text\n", 1_000_000)
+	m := &models{
+		script: []string{code(`assert type(context).__name__ == "LazyText"
+whole = rlm_query("q", context)
+part = rlm_query("q", context[1_000_000:11_000_000])
+both = rlm_query("q", [context[:9_000_000], "plain"])
+try:
+    llm_query("sum it up", context)
+except Exception as e:
+    error = str(e)
+FINAL([whole, part, both, "too many" in error])`)},
+		byPurpose: func(r llm.Request) (llm.Response, bool) {
+			return llm.Response{Text: code("FINAL(f'{type(context).__name__} {len(context)}')")}, r.Metadata.Depth == 1
+		},
+	}
+	answered(t, config(m, text(input)), `["LazyText 15000000", "LazyText 10000000", "list 2", true]`)
+}
