@@ -4,10 +4,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 
+	"github.com/rlmhq/rlm/repl"
 	"github.com/rlmhq/rlm/repl/llm"
 	"github.com/rlmhq/rlm/repl/llm/llmtest"
 	"github.com/rlmhq/rlm/repl/llm/providers"
@@ -172,11 +174,12 @@ func TestBothWireFormatsGiveTheSameRun(t *testing.T) {
 		}
 		cfg := config(nil, text("abc"))
 		cfg.Models, cfg.Model, cfg.SubModel = registry, name, name
+		cfg.Trace, cfg.CallsAtOnce = filepath.Join(t.TempDir(), "trace"), 1 // so that calls end in one order
 		outcome, err := rlm.Run(t.Context(), cfg)
 		if err != nil || outcome.Text() != `["PART A", "PART B", "PART C"]` {
 			t.Fatalf("%s: %+v, %v", name, outcome, err)
 		}
-		conversations[name] = fmt.Sprint(outcome.Text(), outcome.Turns, outcome.Spent.Calls)
+		conversations[name] = trajectory(t, cfg.Trace)
 		if err := registry.Close(); err != nil {
 			t.Error(err)
 		}
@@ -184,6 +187,23 @@ func TestBothWireFormatsGiveTheSameRun(t *testing.T) {
 	if a, b := conversations["openai/gpt-5"], conversations["anthropic/claude-sonnet-4-5"]; a != b {
 		t.Errorf("the runs differ:\n%s\n%s", a, b)
 	}
+}
+
+// trajectory is what was said and done in a trace, without times and models.
+func trajectory(t *testing.T, dir string) string {
+	t.Helper()
+	var b strings.Builder
+	for _, line := range readLines(t, filepath.Join(dir, repl.TrajectoryFile))[1:] {
+		fmt.Fprintln(&b, line["iteration"], line["prompt"], line["response"], line["final_answer"])
+		for _, block := range line["code_blocks"].([]any) {
+			result := block.(map[string]any)["result"].(map[string]any)
+			fmt.Fprintln(&b, result["stdout"], result["stderr"], result["locals"])
+			for _, call := range result["rlm_calls"].([]any) {
+				fmt.Fprintln(&b, call.(map[string]any)["prompt"], call.(map[string]any)["response"])
+			}
+		}
+	}
+	return b.String()
 }
 
 // TestLazyTextsGoToSubCallsByReference: what the sandbox never held goes to a
