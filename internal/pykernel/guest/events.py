@@ -8,13 +8,14 @@ call has ended or the time is over.
 import asyncio
 import concurrent.futures
 import concurrent.futures.thread
-import functools
 import time
 from asyncio import events as _events
 
 import awaits
 import hostcall
+import sessionloop
 import wire
+from sessionloop import discard_loop, run_coroutine, session_loop, target
 
 
 class _Calls:
@@ -108,7 +109,7 @@ class HostLoop(asyncio.BaseEventLoop):
         return calls.start(self.create_future(), function, args, kwargs)
 
     def run_in_executor(self, executor, func, *args):
-        if isinstance(_target(func), hostcall.HostFunction):
+        if isinstance(target(func), hostcall.HostFunction):
             function, bound, kwargs = _unwrap(func, args)
             return self.host_call(function, bound, kwargs)
         future = self.create_future()
@@ -157,56 +158,7 @@ class _Policy(_events.BaseDefaultEventLoopPolicy):
         return session_loop() if loop is None or loop.is_closed() else loop
 
 
-_session_loop = None
-
-
-def session_loop():
-    """The loop that top-level await runs on."""
-    global _session_loop
-    if _session_loop is None or _session_loop.is_closed():
-        _session_loop = HostLoop()
-    asyncio.set_event_loop(_session_loop)
-    return _session_loop
-
-
-def discard_loop():
-    """Forgets the loop, so that a copy of this guest starts with none."""
-    global _session_loop
-    if _session_loop is not None:
-        _session_loop.close()
-        _session_loop = None
-
-
-def run_coroutine(coroutine):
-    """Runs a snippet's own coroutine to its end; what it leaves behind on an
-    abnormal end is cancelled, so that it does not surface in a later snippet."""
-    loop = session_loop()
-    try:
-        return loop.run_until_complete(coroutine)
-    except BaseException:
-        _sweep(loop)
-        raise
-
-
-def _sweep(loop):
-    tasks = [t for t in asyncio.all_tasks(loop) if not t.done()]
-    for task in tasks:
-        task.cancel()
-    calls.drop_all()
-    loop.set_exception_handler(lambda loop, context: None)
-    try:
-        if tasks:
-            loop.run_until_complete(asyncio.wait(tasks, timeout=1))
-    except BaseException:
-        pass
-    finally:
-        loop.set_exception_handler(None)
-
-
-def _target(func):
-    while isinstance(func, functools.partial):
-        func = func.func
-    return func
+sessionloop.use(HostLoop, calls)
 
 
 def _unwrap(func, args, kwargs=None):
@@ -257,7 +209,7 @@ class ThreadPoolExecutor(concurrent.futures.Executor):
             except Exception as error:
                 future.set_exception(error)
                 return future
-        if isinstance(_target(fn), hostcall.HostFunction):
+        if isinstance(target(fn), hostcall.HostFunction):
             return calls.start(future, *_unwrap(fn, args, kwargs))
         try:
             future.set_result(fn(*args, **kwargs))
@@ -305,7 +257,7 @@ def as_completed(fs, timeout=None):
 
 async def to_thread(func, /, *args, **kwargs):
     """asyncio.to_thread, for host functions without a thread."""
-    if isinstance(_target(func), hostcall.HostFunction):
+    if isinstance(target(func), hostcall.HostFunction):
         return await asyncio.get_running_loop().host_call(*_unwrap(func, args, kwargs))
     return func(*args, **kwargs)
 
