@@ -86,6 +86,7 @@ func (in Inputs) Text(ctx context.Context, value tiers.Value, limit int64) (stri
 			return "", err
 		}
 	}
+	text = strings.ToValidUTF8(text, "\uFFFD") // a hostile guest's JSON may be anything
 	if n := int64(utf8.RuneCountInString(text)); n > limit {
 		return "", fmt.Errorf("%s characters are too many for one sub-call, which takes %s: split them", humanize.Comma(n), humanize.Comma(limit))
 	}

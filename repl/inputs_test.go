@@ -1,10 +1,12 @@
 package repl
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/rlmhq/rlm/internal/bigtext"
 	"github.com/rlmhq/rlm/repl/llm"
@@ -118,4 +120,23 @@ func TestTrimKeepsWhatMatters(t *testing.T) {
 	if same := Trim(m, 2, 1_000_000); len(same) != len(m) {
 		t.Error("what fits was trimmed")
 	}
+}
+
+// FuzzInputs feeds the decoder of references what a hostile guest may send.
+func FuzzInputs(f *testing.F) {
+	f.Add(`{"__rlm_text__":[0,1,2]}`)
+	f.Add(`[{"a":{"__rlm_text__":[0,-1,9999999999]}}]`)
+	f.Add(`{"__rlm_text__":[[],{},"x"]}`)
+	f.Fuzz(func(t *testing.T, value string) {
+		if !json.Valid([]byte(value)) {
+			t.Skip()
+		}
+		in := Inputs{{Name: "a", Text: bigtext.FromBytes("a.txt", []byte("héllo \xff world"))}}
+		if text, err := in.Text(t.Context(), tiers.Value(value), 1_000); err == nil && !utf8.ValidString(text) {
+			t.Errorf("%q became %q, which is no UTF-8", value, text)
+		}
+		if _, done, err := in.Open(t.Context(), tiers.Value(value)); err == nil && done() != nil {
+			t.Error("the input could not be closed")
+		}
+	})
 }

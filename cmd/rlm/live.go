@@ -37,9 +37,9 @@ type view struct {
 
 // liveNode is a loop at work.
 type liveNode struct {
-	model, tier, doing              string
-	depth, turn                     int
-	flying, calls, failed, snippets int
+	model, tier, doing    string
+	depth, turn           int
+	flying, calls, failed int
 }
 
 // redraw is the pause between two drawings, shown is how many loops are drawn.

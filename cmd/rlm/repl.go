@@ -79,7 +79,7 @@ func (f *runFlags) repl(ctx context.Context, e *env, history string) (err error)
 		if err != nil {
 			return &exitError{exitUsage, err}
 		}
-		defer models.Close() //nolint:errcheck // a record that cannot be written fails its call
+		defer models.Close()
 		if task.Run, err = f.complete(e, task.Run, models); err != nil {
 			return &exitError{exitUsage, err}
 		}
@@ -178,7 +178,7 @@ func (s *shell) unfinished(ctx context.Context, source string) (bool, error) {
 	if !block || invalid != "" && len(lines) > 1 && !strings.Contains(invalid, "expected an indented block") {
 		return false, nil
 	}
-	return strings.TrimSpace(last) != "" || s.in.Indented(), nil
+	return strings.TrimSpace(last) != "", nil
 }
 
 // obey runs a line: a command, a question or a snippet. An error ends the session.

@@ -19,9 +19,6 @@ type editor interface {
 	// Line returns a line without its end, io.EOF at the end of the input, or
 	// errAborted.
 	Line(prompt string) (string, error)
-	// Indented reports whether the next line is known to be indented: an empty
-	// line does not end a block then.
-	Indented() bool
 	Close() error
 }
 
@@ -84,11 +81,6 @@ func (p *pipeEditor) Line(string) (string, error) {
 	}
 }
 
-func (p *pipeEditor) Indented() bool {
-	next, err := p.in.Peek(1)
-	return err == nil && (next[0] == ' ' || next[0] == '\t')
-}
-
 func (p *pipeEditor) Close() error { return nil }
 
 // lineEditor is a terminal with history and completion.
@@ -107,9 +99,6 @@ func (t *lineEditor) Line(prompt string) (string, error) {
 	}
 	return line, err
 }
-
-// Indented is not known of what has not been typed.
-func (t *lineEditor) Indented() bool { return false }
 
 // Close keeps the history, readable by its owner only, and gives the terminal back.
 func (t *lineEditor) Close() error {

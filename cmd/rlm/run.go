@@ -85,7 +85,7 @@ func (f *runFlags) run(ctx context.Context, e *env, question string) error {
 	if err != nil {
 		return &exitError{exitUsage, err}
 	}
-	defer models.Close() //nolint:errcheck // a record that cannot be written fails its call
+	defer models.Close()
 	if task.Run, err = f.complete(e, task.Run, models); err != nil {
 		return &exitError{exitUsage, err}
 	}

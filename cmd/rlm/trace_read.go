@@ -65,7 +65,7 @@ func readTrace(dir string) (*recordedRun, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer root.Close() //nolint:errcheck // it was only read
+	defer root.Close()
 	r := &traceReader{root: root}
 	run := &recordedRun{tiers: map[string][]string{}}
 	if run.root, err = r.loop(".", 0); err != nil {
@@ -126,7 +126,7 @@ func (r *traceReader) folders(folder string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer dir.Close() //nolint:errcheck // it was only read
+	defer dir.Close()
 	entries, err := dir.ReadDir(maxTraceLoops)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
@@ -173,7 +173,7 @@ func (r *traceReader) events(run *recordedRun) error {
 	if err != nil {
 		return err
 	}
-	defer file.Close() //nolint:errcheck // it was only read
+	defer file.Close()
 	return run.readEvents(file)
 }
 
@@ -220,7 +220,7 @@ func eachLine(file io.Reader, notes *[]string, take func(line []byte) error) err
 			}
 		}
 		if err != nil {
-			return nil
+			return nil //nolint:nilerr // the end of the file
 		}
 	}
 }

@@ -86,6 +86,9 @@ func (l layer) translate(f *foreign, g Given) error {
 	if !isText {
 		return errors.New("give one value")
 	}
+	if slices.Equal(f.words, onOff) {
+		value = truth(value)
+	}
 	if f.words != nil && !slices.Contains(f.words, value) {
 		return fmt.Errorf("%s: give %s", quoted(value), orList(f.words))
 	}

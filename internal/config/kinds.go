@@ -67,11 +67,27 @@ func (a amount) JSON() any    { return *a.to }
 type toggle struct{ to *bool }
 
 func (t toggle) Set(text string) error {
-	if text != "true" && text != "false" {
+	switch truth(text) {
+	case "true":
+		*t.to = true
+	case "false":
+		*t.to = false
+	default:
 		return fmt.Errorf("%q: give true or false", text)
 	}
-	*t.to = text == "true"
 	return nil
+}
+
+// truth is how a text says true or false: as YAML, Python and shells do. Other
+// texts are returned as they are.
+func truth(text string) string {
+	switch strings.ToLower(text) {
+	case "true", "1":
+		return "true"
+	case "false", "0":
+		return "false"
+	}
+	return text
 }
 func (t toggle) String() string { return show(t.to, strconv.FormatBool) }
 func (t toggle) Type() string   { return "bool" }

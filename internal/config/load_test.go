@@ -182,7 +182,7 @@ ahe_trace_threshold: 7
 kg_bulk_threshold: 8
 max_depth: 3
 use_wasm: false
-`, []string{"ENABLE_RLM=true"})
+`, []string{"ENABLE_RLM=True", "RLM_USE_CONTAINER=0"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -232,7 +232,7 @@ func TestVariablesThatAreMisspeltAreErrors(t *testing.T) {
 	for variable, want := range map[string]string{
 		"RLM_MAX_USB=1":    "RLM_MAX_USB: there is no such variable; did you mean RLM_MAX_USD?",
 		"RLM_MAX_DEPTH=x":  "RLM_MAX_DEPTH: max_depth: \"x\": give a whole number",
-		"RLM_BYPASS=1":     "give true or false",
+		"RLM_BYPASS=on":    "give true or false",
 		"RLM_USE_WASM=yes": "give true or false",
 	} {
 		_, err := load(t, "", []string{variable})

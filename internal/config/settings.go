@@ -84,7 +84,7 @@ var providers = []string{"anthropic", "azure", "litellm", "ollama", "openai", "o
 // Settings is the table of all settings, bound to the fields of c.
 func Settings(c *Config) []Setting {
 	return []Setting{
-		{Key: "tier", Group: Routing, Value: text{&c.Tier}, Default: "auto", Doc: "where code runs: auto, or one of `rlm tiers`"},
+		{Key: "tier", Group: Routing, Value: text{&c.Tier}, Default: "auto", Doc: "where code runs: auto, or one that rlm tiers lists"},
 		{Key: "min_isolation", Group: Routing, Value: choice{&c.MinIsolation, []string{"none", "process", "container", "wasm", "kernel"}}, Default: "none", Doc: "weakest wall to accept: none, process, container, wasm, kernel"},
 		{Key: "allow_local", Group: Routing, Value: toggle{&c.AllowLocal}, Default: "false", Doc: "also use tier local: this host's Python in a jail"},
 		{Key: "allow_host", Group: Routing, Value: list{&c.AllowHost}, Doc: "HOST:PORT that snippets may connect to, where the tier has a way out"},

@@ -4,10 +4,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 
+	"github.com/rlmhq/rlm/repl"
 	"github.com/rlmhq/rlm/repl/llm"
 	"github.com/rlmhq/rlm/repl/llm/llmtest"
 	"github.com/rlmhq/rlm/repl/llm/providers"
@@ -172,11 +174,12 @@ func TestBothWireFormatsGiveTheSameRun(t *testing.T) {
 		}
 		cfg := config(nil, text("abc"))
 		cfg.Models, cfg.Model, cfg.SubModel = registry, name, name
+		cfg.Trace, cfg.CallsAtOnce = filepath.Join(t.TempDir(), "trace"), 1 // so that calls end in one order
 		outcome, err := rlm.Run(t.Context(), cfg)
 		if err != nil || outcome.Text() != `["PART A", "PART B", "PART C"]` {
 			t.Fatalf("%s: %+v, %v", name, outcome, err)
 		}
-		conversations[name] = fmt.Sprint(outcome.Text(), outcome.Turns, outcome.Spent.Calls)
+		conversations[name] = trajectory(t, cfg.Trace)
 		if err := registry.Close(); err != nil {
 			t.Error(err)
 		}
@@ -184,4 +187,42 @@ func TestBothWireFormatsGiveTheSameRun(t *testing.T) {
 	if a, b := conversations["openai/gpt-5"], conversations["anthropic/claude-sonnet-4-5"]; a != b {
 		t.Errorf("the runs differ:\n%s\n%s", a, b)
 	}
+}
+
+// trajectory is what was said and done in a trace, without times and models.
+func trajectory(t *testing.T, dir string) string {
+	t.Helper()
+	var b strings.Builder
+	for _, line := range readLines(t, filepath.Join(dir, repl.TrajectoryFile))[1:] {
+		fmt.Fprintln(&b, line["iteration"], line["prompt"], line["response"], line["final_answer"])
+		for _, block := range line["code_blocks"].([]any) {
+			result := block.(map[string]any)["result"].(map[string]any)
+			fmt.Fprintln(&b, result["stdout"], result["stderr"], result["locals"])
+			for _, call := range result["rlm_calls"].([]any) {
+				fmt.Fprintln(&b, call.(map[string]any)["prompt"], call.(map[string]any)["response"])
+			}
+		}
+	}
+	return b.String()
+}
+
+// TestLazyTextsGoToSubCallsByReference: what the sandbox never held goes to a
+// sub-loop all the same, whole or in part.
+func TestLazyTextsGoToSubCallsByReference(t *testing.T) {
+	input := strings.Repeat("é line of text\n", 1_000_000)
+	m := &models{
+		script: []string{code(`assert type(context).__name__ == "LazyText"
+whole = rlm_query("q", context)
+part = rlm_query("q", context[1_000_000:11_000_000])
+both = rlm_query("q", [context[:9_000_000], "plain"])
+try:
+    llm_query("sum it up", context)
+except Exception as e:
+    error = str(e)
+FINAL([whole, part, both, "too many" in error])`)},
+		byPurpose: func(r llm.Request) (llm.Response, bool) {
+			return llm.Response{Text: code("FINAL(f'{type(context).__name__} {len(context)}')")}, r.Metadata.Depth == 1
+		},
+	}
+	answered(t, config(m, text(input)), `["LazyText 15000000", "LazyText 10000000", "list 2", true]`)
 }

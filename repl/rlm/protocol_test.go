@@ -1,8 +1,10 @@
 package rlm_test
 
 import (
+	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -10,6 +12,9 @@ import (
 	"github.com/rlmhq/rlm/repl"
 	"github.com/rlmhq/rlm/repl/llm"
 	"github.com/rlmhq/rlm/router"
+	"github.com/rlmhq/rlm/schema"
+	"github.com/rlmhq/rlm/tiers"
+	"github.com/rlmhq/rlm/tiers/tiertest"
 )
 
 // row is one thing that the protocol promises: what a snippet gives to FINAL.
@@ -90,6 +95,9 @@ var rows = []row{
 	{"parallel_map awaited", "FINAL(await parallel_map(llm_query, ['a', 'b']))", `["re: a", "re: b"]`},
 	{"parallel_map of a function", "FINAL(parallel_map(lambda x: llm_query(x).upper(), ['a', 'b']))", `["RE: A", "RE: B"]`},
 	{"parallel_map of a coroutine function", "async def f(x):\n    return (await llm_query(x)) + '!'\nFINAL(parallel_map(f, ['a', 'b']))", `["re: a!", "re: b!"]`},
+	{"parallel_map of a lambda that only calls", "FINAL(parallel_map(lambda x: llm_query('say ' + x, schema=str), ['a', 'b']))", `["a", "b"]`},
+	{"parallel_map of a lambda that raises", "try:\n    parallel_map(lambda x: llm_query(x + 1), ['a'])\nexcept TypeError:\n    FINAL('raised')", "raised"},
+	{"parallel_map of a lambda over a name of one's own", "def ask(x): return 'mine ' + x\nllm_query = ask\nFINAL(parallel_map(lambda x: llm_query(x), ['a']))", `["mine a"]`},
 	{"parallel_map with exceptions", "r = parallel_map(llm_query, ['a', 'fail'], return_exceptions=True)\nFINAL([r[0], isinstance(r[1], Exception)])", `["re: a", true]`},
 	{"parallel_map raises", "try:\n    parallel_map(llm_query, ['fail'])\nexcept Exception as e:\n    FINAL(str(e))", "the model broke"},
 	{"sub_agent_call", "FINAL(sub_agent_call('q', 'critic', {'a': 1}))", "critic: q\n\nContext:\n{\"a\": 1}"},
@@ -203,30 +211,85 @@ func loopOf(r llm.Request) (llm.Response, bool) {
 	return llm.Response{Text: code(source)}, true
 }
 
-// tiersUnderTest are those that the rows are tried in: wasm, and local where it
-// is asked for.
-func tiersUnderTest() []string {
-	names := []string{"wasm"}
-	if slices.Contains(strings.Split(os.Getenv("RLM_REQUIRE_TIERS"), ","), "local") {
-		names = append(names, "local")
+func TestEveryRowOfTheProtocol(t *testing.T) {
+	for _, row := range rows {
+		t.Run(row.name, func(t *testing.T) {
+			m := &models{script: []string{code(row.source)}, sub: leafOf, byPurpose: loopOf}
+			cfg := config(m, text("the first"), text("the second"))
+			cfg.Allowed, cfg.MaxTurns = []string{"other"}, 1
+			cfg.NoSynthesis = true
+			cfg.Agents = critics
+			answered(t, cfg, row.want)
+		})
 	}
-	return names
 }
 
-func TestEveryRowOfTheProtocol(t *testing.T) {
-	for _, tier := range tiersUnderTest() {
-		for _, row := range rows {
-			t.Run(tier+"/"+row.name, func(t *testing.T) {
-				m := &models{script: []string{code(row.source)}, sub: leafOf, byPurpose: loopOf}
-				cfg := config(m, text("the first"), text("the second"))
-				cfg.Open = shared.Opener(router.Policy{Pin: tier})
-				cfg.Allowed, cfg.MaxTurns = []string{"other"}, 1
-				cfg.NoSynthesis = true
-				cfg.Agents = map[string]repl.Agent{"critic": {Doc: "judges", System: "You are a critic."}}
-				answered(t, cfg, row.want)
-			})
+var critics = map[string]repl.Agent{"critic": {Doc: "judges", System: "You are a critic."}}
+
+// TestEveryRowOfTheProtocolInTierLocal tries the rows in one session, since
+// processes take long to start. Sub-loops are played: what they are is tested above.
+func TestEveryRowOfTheProtocolInTierLocal(t *testing.T) {
+	for _, tier := range shared.Tiers() {
+		if tier.Info().Name == "local" {
+			tiertest.Require(t, "local", tier.Probe(t.Context()))
 		}
 	}
+	session := localSession(t)
+	for _, row := range rows {
+		t.Run(row.name, func(t *testing.T) {
+			if strings.HasPrefix(row.want, "sub: q | [") || strings.HasPrefix(row.want, "sub: q | {") {
+				t.Skip("it is about what a sub-loop sees")
+			}
+			source := "answer = {'content': '', 'ready': False}\n" + row.source
+			ran, err := session.Run(t.Context(), repl.Block{Language: tiers.Python, Source: source})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if ran.Final == nil || repl.TextOf(ran.Final.Value) != row.want {
+				t.Errorf("it gave %+v, want %s (%+v)", ran.Final, row.want, ran.Exception)
+			}
+		})
+	}
+}
+
+func localSession(t *testing.T) *repl.Session {
+	t.Helper()
+	ledger, err := repl.NewLedger(repl.Budget{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	inputs := repl.Inputs{text("the first"), text("the second")}
+	answers := &repl.Answers{
+		Caller: &repl.Caller{Models: &models{sub: leafOf}, Ledger: ledger, Gate: repl.NewGate(8)}, Inputs: inputs,
+		Model: "sub", Models: []string{"sub", "other"}, Agents: critics, CallsAtOnce: 8, LoopsAtOnce: 4, Retries: 2,
+		Loop: func(ctx context.Context, q repl.Query, _ *schema.Contract) (json.RawMessage, error) {
+			question, err := inputs.Text(ctx, q.Prompt, 1_000)
+			if err != nil || question == "fail" {
+				return nil, errors.Join(err, errors.New("the sub-loop broke"))
+			}
+			part, err := inputs.Text(ctx, q.Context, 1_000)
+			if err != nil || question == "yes" {
+				return json.RawMessage("true"), err
+			}
+			return json.Marshal("sub: " + question + " | " + part)
+		},
+	}
+	tools, err := (*repl.Tools)(nil).With(answers.Functions()...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	session, err := repl.OpenSession(t.Context(), repl.SessionConfig{
+		Open: shared.Opener(router.Policy{Pin: "local"}), Inputs: inputs, Tools: tools,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := session.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return session
 }
 
 // TestEveryNameHasARow keeps the table complete.

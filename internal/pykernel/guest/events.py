@@ -203,6 +203,12 @@ class ThreadPoolExecutor(concurrent.futures.Executor):
             raise RuntimeError("cannot schedule new futures after shutdown")
         future = _ExecutorFuture()
         future.set_running_or_notify_cancel()
+        if isinstance(fn, hostcall.Deferred):
+            try:
+                fn, args, kwargs = fn.make(*args, **kwargs)
+            except Exception as error:
+                future.set_exception(error)
+                return future
         if isinstance(target(fn), hostcall.HostFunction):
             return calls.start(future, *_unwrap(fn, args, kwargs))
         try:

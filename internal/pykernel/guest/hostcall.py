@@ -48,6 +48,17 @@ class HostFunction:
         return self.__name__  # pickled as the global name it stands for
 
 
+class Deferred:
+    """A lambda that only calls a host function: make says which, with what."""
+
+    def __init__(self, make):
+        self.make = make
+
+    def __call__(self, *args, **kwargs):
+        function, args, kwargs = self.make(*args, **kwargs)
+        return function(*args, **kwargs)
+
+
 # The names of the REPL protocol. They exist in every session; a host that does
 # not offer one answers so.
 PROTOCOL = {

@@ -86,7 +86,8 @@ def prepare():
     finish.namespace = _globals
     _reserve({name: hostcall.HostFunction(name, doc) for name, doc in hostcall.PROTOCOL.items()})
     _reserve({name: getattr(finish, name) for name in ("FINAL", "FINAL_VAR", "SUBMIT", "SHOW_VARS")})
-    _reserve({"parallel_map": events.parallel_map, awaits.START: awaits.start})
+    _reserve({"parallel_map": events.parallel_map, awaits.START: awaits.start,
+              awaits.DEFER: hostcall.Deferred})
     _globals.update(_reserved)
     sys.modules["__main__"] = state.main = definitions.main = _main
     state.reserved, definitions.compile_snippet = _reserved, _compile_snippet

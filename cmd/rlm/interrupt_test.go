@@ -1,0 +1,117 @@
+//go:build unix
+
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// waitFor reads lines up to one that has a text in it.
+func waitFor(t *testing.T, lines *bufio.Reader, text string) {
+	t.Helper()
+	for {
+		line, err := lines.ReadString('\n')
+		if strings.Contains(line, text) {
+			return
+		}
+		if err != nil {
+			t.Fatalf("%q never came: %v", text, err)
+		}
+	}
+}
+
+func TestCtrlCInterruptsTheSnippetNotTheSession(t *testing.T) {
+	cmd := command(t, t.TempDir(), "repl", "--quiet")
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.WriteString(stdin, "x = 41\nif x:\n    print('busy')\n    while True: pass\n\n"); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewReader(stdout)
+	waitFor(t, lines, "busy")
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.WriteString(stdin, "print('x is', x)\n:quit\n"); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, lines, "x is 41")
+	if err := errors.Join(stdin.Close(), cmd.Wait()); err != nil {
+		t.Fatalf("%v\n%s", err, &stderr)
+	}
+	if !strings.Contains(stderr.String(), "interrupted; the session goes on") {
+		t.Errorf("stderr: %s", &stderr)
+	}
+}
+
+// TestARunThatIsEndedKeepsWhatWasWritten ends one run by Ctrl-C, which it may
+// answer, and one by SIGKILL, which it cannot.
+func TestARunThatIsEndedKeepsWhatWasWritten(t *testing.T) {
+	for _, c := range []struct {
+		signal unix.Signal
+		code   int
+		shown  string
+	}{{unix.SIGINT, exitInterrupted, "canceled in"}, {unix.SIGKILL, -1, "not ended"}} {
+		dir := t.TempDir()
+		script := "version: 1\nrules:\n  - when: {said: 0}\n    reply: |\n      ```repl\n      print('first')\n      ```\n  - delay: 50s\n    reply: FINAL(1)\n"
+		if err := os.WriteFile(filepath.Join(dir, "s.yaml"), []byte(script), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		cmd := command(t, dir, "run", "x", "--model", "scripted/s.yaml", "--trace", "tr")
+		stderr, err := cmd.StderrPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		lines := bufio.NewReader(stderr)
+		waitFor(t, lines, "snippet in wasm: ok")
+		waitForTurn(t, filepath.Join(dir, "tr", "trajectory.jsonl"))
+		if err := cmd.Process.Signal(c.signal); err != nil {
+			t.Fatal(err)
+		}
+		_, _ = io.Copy(io.Discard, lines)
+		var exit *exec.ExitError
+		if err := cmd.Wait(); !errors.As(err, &exit) || exit.ExitCode() != c.code {
+			t.Errorf("%v ends it with %v", c.signal, err)
+		}
+		out, err := command(t, dir, "trace", "show", "tr").CombinedOutput()
+		if err != nil || !strings.Contains(string(out), c.shown) || !strings.Contains(string(out), "first") {
+			t.Errorf("%v: %v\n%s", c.signal, err, out)
+		}
+	}
+}
+
+// waitForTurn waits until a trajectory has its first turn.
+func waitForTurn(t *testing.T, path string) {
+	t.Helper()
+	for t.Context().Err() == nil {
+		data, err := os.ReadFile(path)
+		if err == nil && strings.Count(string(data), "\n") >= 2 {
+			return
+		}
+	}
+	t.Fatal(t.Context().Err())
+}

@@ -1,0 +1,53 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/rlmhq/rlm"
+	"github.com/rlmhq/rlm/internal/config"
+	"github.com/rlmhq/rlm/repl"
+	loop "github.com/rlmhq/rlm/repl/rlm"
+	"github.com/rlmhq/rlm/tiers"
+)
+
+// TestTheDefaultsOfSettingsAreThoseOfTheLibrary: the command says in its manual what
+// holds, and an embedder who sets nothing gets the same.
+func TestTheDefaultsOfSettingsAreThoseOfTheLibrary(t *testing.T) {
+	c, err := config.Load(config.Sources{File: config.NoFile})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := runConfig(&env{settings: c}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := loop.Config{}.WithDefaults()
+	got = got.WithDefaults()
+	for _, pair := range []struct {
+		name      string
+		got, want any
+	}{
+		{"budget", got.Budget, repl.DefaultBudget()},
+		{"max_usd", c.MaxUSD, repl.DefaultBudget().USD},
+		{"max_depth", got.MaxDepth, want.MaxDepth},
+		{"max_turns", got.MaxTurns, want.MaxTurns},
+		{"feedback", got.FeedbackChars, want.FeedbackChars},
+		{"calls_at_once", got.CallsAtOnce, want.CallsAtOnce},
+		{"loops_at_once", got.LoopsAtOnce, want.LoopsAtOnce},
+		{"retries", got.Retries, want.Retries},
+		{"max_reply", got.MaxReply, want.MaxReply},
+		{"compact_at", got.CompactAt, want.CompactAt},
+		{"bypass_share", got.BypassShare, want.BypassShare},
+		{"bypass", got.Bypass, want.Bypass},
+		{"synthesis", got.NoSynthesis, want.NoSynthesis},
+		{"allow_deep", got.AllowDeep, want.AllowDeep},
+		{"trace", got.Trace, want.Trace},
+		{"max_output of runs", got.Limits.Output, int64(repl.DefaultOutput)},
+		{"timeout", got.Limits.Wall, tiers.Limits{}.WithDefaults().Wall},
+		{"triggers", triggers(c), rlm.Triggers{OutputChars: rlm.DefaultOutputChars, Traces: rlm.DefaultTraces, Nodes: rlm.DefaultNodes}},
+	} {
+		if pair.got != pair.want {
+			t.Errorf("%s is %v, and %v in the library", pair.name, pair.got, pair.want)
+		}
+	}
+}

@@ -1,0 +1,37 @@
+package config
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Manual is the reference of all settings in Markdown, as docs/configuration.md has
+// it between its marks.
+func Manual() string {
+	var b strings.Builder
+	group := Group("")
+	for _, s := range Settings(&Config{}) {
+		if s.Group != group {
+			group = s.Group
+			fmt.Fprintf(&b, "\n### %s\n\n| setting | takes | default | meaning |\n| --- | --- | --- | --- |\n", group)
+		}
+		standard := ""
+		if s.Default != "" {
+			standard = "`" + s.Default + "`"
+		}
+		doc := strings.ReplaceAll(s.Doc, "|", `\|`)
+		if s.NoFlag {
+			doc += "; not on the command line"
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", s.Key, s.Value.Type(), standard, doc)
+	}
+	b.WriteString("\n### names of agent-utilities\n\n| name | here |\n| --- | --- |\n")
+	for _, f := range foreigners {
+		name := "`" + f.key + "`"
+		if f.variable != "" {
+			name += ", variable `" + f.variable + "`"
+		}
+		fmt.Fprintf(&b, "| %s | %s |\n", name, f.doc)
+	}
+	return b.String()
+}
