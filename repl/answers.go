@@ -40,8 +40,12 @@ type Answers struct {
 	// Loop answers a query by a loop one level deeper. Nil is the depth's floor:
 	// there a query goes to the model at once.
 	Loop func(ctx context.Context, q Query, contract *schema.Contract) (json.RawMessage, error)
-	// CallsAtOnce and LoopsAtOnce bound what one fan-out has under way.
-	CallsAtOnce, LoopsAtOnce int
+	// CallsAtOnce bounds what one fan-out has under way.
+	CallsAtOnce int
+	// Loops limits the sub-loops that this loop has under way, however they were
+	// asked for. It is this loop's own: a tree of such gates cannot deadlock, since
+	// who holds a place waits only for places further down.
+	Loops Gate
 	// Retries is how often an answer that breaks its contract is asked for again.
 	Retries int
 
@@ -160,6 +164,10 @@ func (a *Answers) sub(ctx context.Context, q Query) (json.RawMessage, error) {
 			return nil, err
 		}
 	}
+	if err := a.Loops.Enter(ctx); err != nil {
+		return nil, err
+	}
+	defer a.Loops.Leave()
 	return a.Loop(ctx, q, contract)
 }
 
@@ -246,7 +254,7 @@ func (a *Answers) Predict(ctx context.Context, p Prediction) (json.RawMessage, e
 func (a *Answers) Many(ctx context.Context, queries []Query, sub bool) ([]Slot[json.RawMessage], error) {
 	limit := a.CallsAtOnce
 	if sub && a.Loop != nil {
-		limit = a.LoopsAtOnce
+		limit = cap(a.Loops)
 	}
 	slots := FanOut(ctx, len(queries), limit, func(ctx context.Context, i int) (json.RawMessage, error) {
 		if sub {

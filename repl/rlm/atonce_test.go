@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rlmhq/rlm/repl"
 	"github.com/rlmhq/rlm/repl/llm"
 )
 
@@ -47,6 +48,54 @@ func TestCallsThatShouldRunAtOnceDo(t *testing.T) {
 				return llm.Response{Text: "FINAL(x)"}, nil
 			}
 			answered(t, config(m), "3")
+		})
+	}
+}
+
+// TestSubLoopsAndCallsKeepTheirLimits counts what is in flight: sub-loops of one
+// loop, and model calls of the whole tree.
+func TestSubLoopsAndCallsKeepTheirLimits(t *testing.T) {
+	for name, source := range map[string]string{
+		"gather":   "import asyncio\nr = await asyncio.gather(*[rlm_query(str(i)) for i in range(12)])",
+		"batched":  "r = rlm_query_batched([str(i) for i in range(12)])",
+		"parallel": "r = run_parallel_sub_calls([{'prompt': str(i)} for i in range(12)])",
+	} {
+		t.Run(name, func(t *testing.T) {
+			var mu sync.Mutex
+			loops, calls, peakLoops, peakCalls := 0, 0, 0, 0
+			m := &models{script: []string{code(source + "\nFINAL(len(r))")}}
+			m.complete = func(ctx context.Context, r llm.Request) (llm.Response, error) {
+				if r.Metadata.Purpose == "root" {
+					return llm.Func(m.reply).Complete(ctx, r, nil)
+				}
+				mu.Lock()
+				calls++
+				peakCalls = max(peakCalls, calls)
+				mu.Unlock()
+				defer func() { mu.Lock(); calls--; mu.Unlock() }()
+				if r.Metadata.Purpose == "sub" {
+					return llm.Response{Text: code("FINAL(len(llm_query_batched(list('abcdefgh'))))")}, nil
+				}
+				time.Sleep(time.Millisecond)
+				return llm.Response{Text: "leaf"}, nil
+			}
+			cfg := config(m)
+			cfg.LoopsAtOnce, cfg.CallsAtOnce = 3, 5
+			cfg.Progress = func(e repl.Event) {
+				mu.Lock()
+				defer mu.Unlock()
+				switch e.Kind { //nolint:exhaustive // the others do not count
+				case repl.EventLoopStarted:
+					loops++
+					peakLoops = max(peakLoops, loops)
+				case repl.EventLoopEnded:
+					loops--
+				}
+			}
+			answered(t, cfg, "12")
+			if peakLoops > 3 || peakCalls > 5 || peakLoops == 0 {
+				t.Errorf("%d sub-loops and %d calls at once", peakLoops, peakCalls)
+			}
 		})
 	}
 }

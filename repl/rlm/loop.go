@@ -79,7 +79,7 @@ func (l *loop) begin(ctx context.Context) error {
 	l.answers = &repl.Answers{
 		Caller: l.caller, Inputs: l.inputs, Node: l.node, Depth: l.depth, Turn: &l.turn,
 		Model: l.cfg.SubModel, Models: l.allowed, Agents: l.cfg.Agents, Retries: l.cfg.Retries,
-		CallsAtOnce: l.cfg.CallsAtOnce, LoopsAtOnce: l.cfg.LoopsAtOnce,
+		CallsAtOnce: l.cfg.CallsAtOnce, Loops: repl.NewGate(l.cfg.LoopsAtOnce),
 	}
 	if l.depth < l.cfg.MaxDepth {
 		l.answers.Loop = l.sub

@@ -261,7 +261,7 @@ func localSession(t *testing.T) *repl.Session {
 	inputs := repl.Inputs{text("the first"), text("the second")}
 	answers := &repl.Answers{
 		Caller: &repl.Caller{Models: &models{sub: leafOf}, Ledger: ledger, Gate: repl.NewGate(8)}, Inputs: inputs,
-		Model: "sub", Models: []string{"sub", "other"}, Agents: critics, CallsAtOnce: 8, LoopsAtOnce: 4, Retries: 2,
+		Model: "sub", Models: []string{"sub", "other"}, Agents: critics, CallsAtOnce: 8, Loops: repl.NewGate(4), Retries: 2,
 		Loop: func(ctx context.Context, q repl.Query, _ *schema.Contract) (json.RawMessage, error) {
 			question, err := inputs.Text(ctx, q.Prompt, 1_000)
 			if err != nil || question == "fail" {
