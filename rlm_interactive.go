@@ -82,7 +82,7 @@ func (i *Interactive) tools() (*repl.Tools, error) {
 	caller := &repl.Caller{Models: cfg.Models, Ledger: ledger, Gate: repl.NewGate(cfg.CallsAtOnce), MaxReply: cfg.MaxReply, Emit: cfg.Progress}
 	answers := &repl.Answers{
 		Caller: caller, Inputs: i.inputs.list, Node: "0", Turn: new(atomic.Int64), Model: cfg.SubModel, Models: []string{cfg.Model, cfg.SubModel},
-		Agents: cfg.Agents, CallsAtOnce: cfg.CallsAtOnce, LoopsAtOnce: cfg.LoopsAtOnce, Retries: cfg.Retries,
+		Agents: cfg.Agents, CallsAtOnce: cfg.CallsAtOnce, Loops: repl.NewGate(cfg.LoopsAtOnce), Retries: cfg.Retries,
 	}
 	return cfg.Tools.With(answers.Functions()...)
 }
