@@ -2,6 +2,7 @@ package rlm
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"github.com/rlmhq/rlm/repl"
 	"github.com/rlmhq/rlm/router"
 	"github.com/rlmhq/rlm/tiers"
+	"github.com/rlmhq/rlm/tiers/wasm"
 )
 
 // Interactive is a session of a person, in which a model can be asked. The person's
@@ -86,13 +88,29 @@ func (i *Interactive) tools() (*repl.Tools, error) {
 }
 
 // Run runs a snippet of the person's. If the context ends, the snippet is
-// interrupted and the session goes on.
+// interrupted and the session is as it was before it. In tiers other than wasm,
+// which cannot be copied in a millisecond, that is up to the tier.
 func (i *Interactive) Run(ctx context.Context, job tiers.Job) (Result, error) {
-	result, err := i.runner.Run(ctx, job)
-	if result.Variables != nil {
-		i.known = result.Variables
+	var spare *router.Runner
+	if i.Home() == wasm.Name {
+		var err error
+		if spare, err = i.runner.Fork(ctx); err != nil {
+			return Result{}, err
+		}
 	}
-	return result, err
+	result, err := i.runner.Run(ctx, job)
+	if err == nil || ctx.Err() == nil || spare == nil {
+		if result.Variables != nil {
+			i.known = result.Variables
+		}
+		if spare != nil {
+			err = errors.Join(err, spare.Close())
+		}
+		return result, err
+	}
+	broken := i.runner
+	i.runner = spare
+	return result, errors.Join(err, broken.Close())
 }
 
 // Invalid returns what is wrong with a snippet's syntax, empty if nothing is.
@@ -132,9 +150,23 @@ func (i *Interactive) Ask(ctx context.Context, question string) (Outcome, error)
 	outcome, err := i.engine.solve(ctx, cfg)
 	i.host.now.Store(person)
 	if outcome.Answer != nil && err == nil {
-		err = i.session.Assign(ctx, "_answer", outcome.Answer)
+		err = i.bind(ctx, outcome.Answer)
 	}
 	return outcome, err
+}
+
+// bind gives the person's session the answer. A JSON text is a Python one, too.
+func (i *Interactive) bind(ctx context.Context, answer json.RawMessage) error {
+	literal, err := json.Marshal(string(answer))
+	if err != nil {
+		return err
+	}
+	source := "def _answer():\n    import json\n    return json.loads(" + string(literal) + ")\n_answer = _answer()\n"
+	result, err := i.runner.Run(ctx, tiers.Job{Source: source})
+	if err == nil && result.Status != tiers.StatusOK {
+		err = fmt.Errorf("cannot bind the answer: the snippet ended as %s", result.Status)
+	}
+	return err
 }
 
 // told names the variables to a model.
@@ -160,7 +192,7 @@ func (i *Interactive) told() string {
 
 // Close ends the session.
 func (i *Interactive) Close() error {
-	return errors.Join(i.session.Close(), i.inputs.release())
+	return errors.Join(i.runner.Close(), i.session.Close(), i.inputs.release())
 }
 
 // Explain returns where a snippet would run and why, and runs nothing.

@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -17,7 +18,7 @@ import (
 )
 
 // waitFor reads lines up to one that has a text in it.
-func waitFor(t *testing.T, lines *bufio.Reader, text string) {
+func waitFor(t *testing.T, lines *bufio.Reader, text string, also ...fmt.Stringer) {
 	t.Helper()
 	for {
 		line, err := lines.ReadString('\n')
@@ -25,7 +26,7 @@ func waitFor(t *testing.T, lines *bufio.Reader, text string) {
 			return
 		}
 		if err != nil {
-			t.Fatalf("%q never came: %v", text, err)
+			t.Fatalf("%q never came: %v %v", text, err, also)
 		}
 	}
 }
@@ -56,7 +57,7 @@ func TestCtrlCInterruptsTheSnippetNotTheSession(t *testing.T) {
 	if _, err := io.WriteString(stdin, "print('x is', x)\n:quit\n"); err != nil {
 		t.Fatal(err)
 	}
-	waitFor(t, lines, "x is 41")
+	waitFor(t, lines, "x is 41", &stderr)
 	if err := errors.Join(stdin.Close(), cmd.Wait()); err != nil {
 		t.Fatalf("%v\n%s", err, &stderr)
 	}

@@ -1,0 +1,77 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/rlmhq/rlm/repl"
+)
+
+func TestTheViewTakesEventsOfManyLoopsAtOnce(t *testing.T) {
+	var out bytes.Buffer
+	v := newView(&env{stderr: &out}, false)
+	v.event(repl.Event{Kind: repl.EventRunStarted, Node: "0", Model: "a/b", Text: "a\x1b[31m question"})
+	var all sync.WaitGroup
+	for i := range 20 {
+		all.Go(func() {
+			node := fmt.Sprintf("0.%d", i+1)
+			v.event(repl.Event{Kind: repl.EventLoopStarted, Node: node, Depth: 1, Model: "a/b"})
+			v.event(repl.Event{Kind: repl.EventTurnStarted, Node: node, Depth: 1, Turn: 1})
+			v.event(repl.Event{Kind: repl.EventCallStarted, Node: node, Depth: 1})
+			v.mu.Lock()
+			v.block(shown)
+			v.mu.Unlock()
+			v.event(repl.Event{Kind: repl.EventCall, Node: node, Depth: 1, Error: "no"})
+			v.event(repl.Event{Kind: repl.EventSnippet, Node: node, Depth: 1, Turn: 1, Tier: "wasm", Status: "ok"})
+			v.event(repl.Event{Kind: repl.EventLoopEnded, Node: node, Depth: 1, Status: "answered"})
+		})
+	}
+	all.Wait()
+	v.close()
+	if got := strings.Count(out.String(), "snippet in wasm: ok in 0s, 1 model call (1 failed)\n"); got != 20 {
+		t.Errorf("%d snippets are told of, want 20:\n%s", got, &out)
+	}
+	if len(v.nodes) != 1 {
+		t.Errorf("%d loops are at work, want the root", len(v.nodes))
+	}
+	if strings.Contains(out.String(), "\x1b") || !strings.Contains(out.String(), `a\x1b[31m question`) {
+		t.Errorf("a control character passes: %q", out.String()[:100])
+	}
+}
+
+func TestTheBlockIsATreeInOrder(t *testing.T) {
+	v := newView(&env{stderr: &bytes.Buffer{}}, false)
+	for _, node := range []string{"0", "0.10", "0.2", "0.2.1"} {
+		v.event(repl.Event{Kind: repl.EventTurnStarted, Node: node, Depth: strings.Count(node, "."), Turn: 3, Model: "m"})
+	}
+	v.event(repl.Event{Kind: repl.EventCallStarted, Node: "0.2", Depth: 1})
+	v.event(repl.Event{Kind: repl.EventReply, Node: "0", Spent: &repl.Spending{Calls: 4, USD: 0.5}})
+	lines := v.block(3)
+	for i, want := range []string{
+		"├─ 0 turn 3, runs the reply", "│ ├─ 0.2 turn 3, asks m, 1 calls in flight", "│ │ ├─ 0.2.1 turn 3, asks m", "… and 1 more loops", "⠋ 0s, 4 calls, 0 tokens in and 0 out, $0.5000",
+	} {
+		if i >= len(lines) || lines[i] != want {
+			t.Errorf("line %d is not %q:\n%s", i, want, strings.Join(lines, "\n"))
+		}
+	}
+}
+
+func TestWhatDoesNotPrintIsEscaped(t *testing.T) {
+	for text, want := range map[string]string{
+		"plain ünï 漢字 😀": "plain ünï 漢字 😀", "a\x1b[31mb": `a\x1b[31mb`, "a\nb\tc": `a\nb\tc`, "\u202eevil": `\u202eevil`, "\xff": `\xff`,
+		"\u009b31m": `\x9b31m`, "\x7f": `\x7f`, "\U000e0041": `\U000e0041`, "\u2028": `\u2028`,
+	} {
+		if got := printable(text); got != want {
+			t.Errorf("%q is shown as %q, want %q", text, got, want)
+		}
+	}
+	if got := printableLines("a\r\nb\rc\td"); got != "a\nb\\x0dc\td" {
+		t.Errorf("%q", got)
+	}
+	if got := short(strings.Repeat("漢", 50), 10); got != strings.Repeat("漢", 9)+"…" {
+		t.Errorf("%q", got)
+	}
+}

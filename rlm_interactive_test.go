@@ -1,0 +1,97 @@
+package rlm_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/rlmhq/rlm"
+	"github.com/rlmhq/rlm/repl/llm"
+	"github.com/rlmhq/rlm/repl/llm/scripted"
+	"github.com/rlmhq/rlm/tiers"
+)
+
+// scriptedModels is a registry with the provider "test" of some rules.
+func scriptedModels(t *testing.T, rules ...scripted.Rule) *llm.Registry {
+	t.Helper()
+	script, err := scripted.New(rules...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	models := llm.NewRegistry("test", llm.DefaultPrices())
+	models.Register("test", func(id string) (llm.Provider, string, error) { return script, id, nil })
+	return models
+}
+
+func reply(when scripted.When, text string) scripted.Rule {
+	return scripted.Rule{When: when, Reply: &text}
+}
+
+func TestAModelWorksInACopyOfThePersonsSession(t *testing.T) {
+	engine, err := sharedEngine()
+	if err != nil {
+		t.Fatal(err)
+	}
+	models := scriptedModels(t,
+		reply(scripted.When{Purpose: "root"}, "```repl\nx += 1\nparts = rlm_query_batched(['a', 'b'])\nFINAL([x, len(context), parts])\n```"),
+		reply(scripted.When{Purpose: "sub"}, "```repl\nFINAL(str('x' in globals()))\n```"),
+		reply(scripted.When{}, "a leaf"))
+	session, err := engine.Interactive(t.Context(), rlm.Task{
+		Contexts: []rlm.Context{rlm.Text("t", "five.")},
+		Run:      rlm.RunConfig{Models: models, Model: "test/m"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer session.Close()
+	run := func(source, want string) {
+		t.Helper()
+		var out strings.Builder
+		result, err := session.Run(t.Context(), tiers.Job{Source: source, Stdout: &out})
+		if err != nil || result.Status != tiers.StatusOK || strings.TrimSpace(out.String()) != want {
+			t.Errorf("%s: %q, %+v, %v", source, out.String(), result.Exception, err)
+		}
+	}
+	for range 2 { // the second question finds the session as the person left it
+		run("x = 41; x", "41")
+		outcome, err := session.Ask(t.Context(), "what is x?")
+		if got := string(outcome.Answer); err != nil || strings.ReplaceAll(got, " ", "") != `[42,5,["False","False"]]` {
+			t.Fatalf("%s, %+v, %v", got, outcome, err)
+		}
+		run("x, _answer[0]", "(41, 42)")
+		run("llm_query('hi')", "'a leaf'")
+	}
+}
+
+func TestAnInterruptedSnippetLeavesTheSession(t *testing.T) {
+	engine, err := sharedEngine()
+	if err != nil {
+		t.Fatal(err)
+	}
+	session, err := engine.Interactive(t.Context(), rlm.Task{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer session.Close()
+	if _, err := session.Run(t.Context(), tiers.Job{Source: "x = 41"}); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	busy := writerFunc(func([]byte) { cancel() })
+	if _, err := session.Run(ctx, tiers.Job{Source: "print('busy')\nwhile True: pass", Stdout: busy}); err == nil {
+		t.Error("the endless snippet ends without an error")
+	}
+	var out strings.Builder
+	if result, err := session.Run(t.Context(), tiers.Job{Source: "print(x)", Stdout: &out}); err != nil || out.String() != "41\n" {
+		t.Errorf("%q, %+v, %v", out.String(), result, err)
+	}
+}
+
+// writerFunc is a writer that tells of each write.
+type writerFunc func([]byte)
+
+// Write tells of the bytes.
+func (f writerFunc) Write(b []byte) (int, error) {
+	f(b)
+	return len(b), nil
+}
