@@ -86,7 +86,8 @@ type Hooked struct {
 	// Trigger is why a run looked at it, TriggerNone if none did.
 	Trigger Trigger
 	// Text is what the asking model should see: the output itself, or the run's
-	// answer. A run without an answer leaves it empty.
+	// answer. For a run without an answer it is how that ended, and how the output
+	// begins.
 	Text string
 	// Outcome is the run's, nil if there was none.
 	Outcome *Outcome
@@ -122,7 +123,29 @@ func (t Triggers) Hook(ctx context.Context, output io.Reader, task Task, answer 
 	}
 	task.Contexts = append([]Context{Reader("output", io.MultiReader(strings.NewReader(head), output), maxHooked)}, task.Contexts...)
 	outcome, err := answer(ctx, task)
-	return Hooked{Trigger: trigger, Text: outcome.Text(), Outcome: &outcome}, err
+	hooked := Hooked{Trigger: trigger, Text: outcome.Text(), Outcome: &outcome}
+	if outcome.Answer == nil {
+		reason := outcome.Reason
+		if reason == "" && err != nil {
+			reason = err.Error()
+		}
+		hooked.Text = fmt.Sprintf("[The output is large, and the run that was to look at it has no answer: %s. It begins:]\n%s\n", reason, beginning(head))
+	}
+	return hooked, err
+}
+
+// shownChars is how much of an output is shown of which a run could make nothing.
+const shownChars = 2_000
+
+// beginning is the first characters of a text.
+func beginning(text string) string {
+	n := 0
+	for i := range text {
+		if n++; n > shownChars {
+			return text[:i]
+		}
+	}
+	return text
 }
 
 // peek reads as much of an output as decides, and says whether that is all of it.

@@ -222,6 +222,9 @@ func (f *execFlags) session(e *env) (rlm.SessionConfig, error) {
 	if cfg.Mounts, err = f.files.mounted(); err != nil {
 		return cfg, err
 	}
+	if err := f.files.check(); err != nil {
+		return cfg, err
+	}
 	cfg.Out = f.files.out != ""
 	cfg.Limits = limits(e.settings, defaultOutput)
 	cfg.Contexts, err = contextsOf(f.contexts, e.stdin)

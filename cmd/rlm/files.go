@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -24,12 +26,30 @@ func (f *files) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.out, "out", "", "empty or new `folder` for the files that snippets write below /out (tier docker)")
 }
 
+// check makes the folder for the files that come back, before anything runs for them.
+func (f *files) check() error {
+	if f.out == "" {
+		return nil
+	}
+	err := os.MkdirAll(f.out, 0o755) //nolint:gosec // as every program makes them; the umask decides
+	if err == nil {
+		var entries []os.DirEntry
+		if entries, err = os.ReadDir(f.out); err == nil && len(entries) > 0 {
+			err = errors.New("it is not empty")
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("--out %s: %w", f.out, err)
+	}
+	return nil
+}
+
 // mounted reads the mounts: SRC:DST, or SRC:DST:ro.
 func (f *files) mounted() ([]tiers.Mount, error) {
 	var list []tiers.Mount
 	for _, given := range f.mounts {
 		text, mode := given, "ro"
-		if head, last, found := cutLast(given); found && !strings.Contains(last, "/") {
+		if head, last, found := cutLast(given); found && !strings.Contains(last, "/") && strings.Contains(head, ":") {
 			text, mode = head, last
 		}
 		source, target, found := cutLast(text)
@@ -41,6 +61,9 @@ func (f *files) mounted() ([]tiers.Mount, error) {
 		}
 		absolute, err := filepath.Abs(source)
 		if err != nil {
+			return nil, fmt.Errorf("--mount %s: %w", given, err)
+		}
+		if _, err := os.Stat(absolute); err != nil {
 			return nil, fmt.Errorf("--mount %s: %w", given, err)
 		}
 		list = append(list, tiers.Mount{Source: absolute, Target: target})

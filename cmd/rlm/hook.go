@@ -19,7 +19,8 @@ An output that is not large goes out as it came in, byte for byte. A large one
 becomes the context of a run, as of rlm run, whose answer takes its place. What is
 large is said by large_output_threshold and the triggers of the configuration.
 
-Exit codes are those of rlm run. When a run fails nothing is printed.`
+Exit codes are those of rlm run. When a run has no answer, how the output begins
+is printed, with the reason.`
 
 func newHook(e *env) *cobra.Command {
 	f := runFlags{}
@@ -88,6 +89,11 @@ func (f *runFlags) hook(ctx context.Context, e *env, question string) error {
 			return &exitError{exitBroken, fmt.Errorf("cannot pass the output on: %w", err)}
 		}
 		return nil
+	}
+	if hooked.Outcome.Answer == nil {
+		if _, writing := io.WriteString(e.stdout, hooked.Text); writing != nil {
+			err = errors.Join(err, fmt.Errorf("cannot pass the output on: %w", writing))
+		}
 	}
 	var exit *exitError
 	if errors.As(err, &exit) {

@@ -37,7 +37,11 @@ const ownMemory = 64 << 20
 
 // treeMemory is what all processes of a container may have together. The keeper is
 // a copy of the session's process: what that writes anew both have.
-func treeMemory(limit int64) int64 { return 2*limit + ownMemory }
+// The kernel counts whole pages.
+func treeMemory(limit int64) int64 {
+	const page = 64 << 10 // the largest that a kernel has
+	return (2*limit + ownMemory + page - 1) / page * page
+}
 
 // process is a container with the runtime loaded.
 type process struct {

@@ -232,12 +232,12 @@ func (t *Tier) golang(ctx context.Context) (*toolchain, error) {
 	return t.goTools, t.goFailed
 }
 
-// withGo adds to the tier's description what it can do with Go, once Probe has
-// found it.
+// withGo adds to the tier's description what it can do with Go, unless Probe has
+// found none.
 func (t *Tier) withGo(info tiers.Info) tiers.Info {
 	t.goMu.Lock()
 	defer t.goMu.Unlock()
-	if t.goTools != nil {
+	if t.goFailed == nil {
 		info.Languages = append(info.Languages, tiers.Go)
 		info.Features = append(info.Features, tiers.GoFeatures()...)
 	}
