@@ -85,9 +85,9 @@ func New(options Options) *Tier {
 		options.CPUs = 1000
 	}
 	t := &Tier{options: options, left: map[string]struct{}{}}
-	t.docker, t.broken = daemon.New(options.Host)
-	if t.broken == nil {
-		t.recipe, t.broken = images.Find("python")
+	// What a container would hold is known without a daemon.
+	if t.recipe, t.broken = images.Find("python"); t.broken == nil {
+		t.docker, t.broken = daemon.New(options.Host)
 	}
 	t.pool.init(max(0, options.Warm))
 	return t
