@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/http/httputil"
@@ -51,6 +52,8 @@ type Proxy struct {
 	server  *http.Server
 	forward *httputil.ReverseProxy
 	slots   chan struct{}
+	done    chan struct{} // closed by Close
+	end     func()
 
 	mu      sync.Mutex // guards what follows
 	denials []tiers.Denial
@@ -85,23 +88,27 @@ func New(options Options) *Proxy {
 		options.Dial = (&net.Dialer{Timeout: dialTime}).DialContext
 	}
 	p := &Proxy{
-		options: options, left: options.MaxBytes,
+		options: options, left: options.MaxBytes, done: make(chan struct{}),
 		slots: make(chan struct{}, maxConnections), tunnels: map[net.Conn]struct{}{},
 	}
+	p.end = sync.OnceFunc(func() { close(p.done) })
 	p.forward = &httputil.ReverseProxy{
+		ErrorLog:  log.New(io.Discard, "", 0), // a server writes what would be in it
 		Rewrite:   func(r *httputil.ProxyRequest) { r.Out.Host = r.Out.URL.Host },
-		Transport: &http.Transport{DialContext: p.dial, DisableCompression: true, ResponseHeaderTimeout: idleTime, IdleConnTimeout: idleTime, MaxResponseHeaderBytes: maxHead},
+		Transport: &http.Transport{DialContext: p.dial, DisableCompression: true, MaxConnsPerHost: maxConnections, ResponseHeaderTimeout: idleTime, IdleConnTimeout: idleTime, MaxResponseHeaderBytes: maxHead},
 		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) {
-			status := http.StatusBadGateway
 			if refused := (*refusal)(nil); errors.As(err, &refused) {
-				status = http.StatusForbidden
+				http.Error(w, "rlm: "+err.Error(), http.StatusForbidden)
+				return
 			}
-			http.Error(w, "rlm: "+err.Error(), status)
+			options.Log.Info().Err(err).Msg("egress failed")
+			http.Error(w, unreachable, http.StatusBadGateway)
 		},
 	}
 	p.server = &http.Server{
 		Handler: http.HandlerFunc(p.serve), ReadHeaderTimeout: headTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHead,
 		BaseContext: func(net.Listener) context.Context { return context.Background() },
+		ErrorLog:    log.New(io.Discard, "", 0), // a guest writes what would be in it
 	}
 	return p
 }
@@ -123,6 +130,7 @@ func (p *Proxy) Serve(l net.Listener) {
 
 // Close ends all connections and waits for them.
 func (p *Proxy) Close() error {
+	p.end()
 	p.mu.Lock()
 	p.closed = true
 	for c := range p.tunnels {
@@ -176,14 +184,22 @@ func printable(text string) string {
 // serve answers one request.
 func (p *Proxy) serve(w http.ResponseWriter, r *http.Request) {
 	switch {
+	case r.Method == http.MethodConnect && strings.HasSuffix(r.Host, ":80"):
+		// In a tunnel the name that the server is asked for could not be checked.
+		http.Error(w, "rlm: "+p.refuse(r.Host, "ask for http:// addresses without CONNECT").Error(), http.StatusForbidden)
 	case r.Method == http.MethodConnect:
 		p.tunnel(w, r)
 	case r.URL.Scheme != "http" || r.URL.Host == "" || r.URL.User != nil:
 		http.Error(w, "rlm: "+p.refuse(r.URL.Redacted(), "this is a proxy: it takes CONNECT, and http:// addresses").Error(), http.StatusForbidden)
 	default:
+		r.Header.Del("Upgrade") // nobody would count the bytes of what it becomes, nor end it
 		p.forward.ServeHTTP(w, r)
 	}
 }
+
+// unreachable is all that a guest hears of a failure: the error itself would name
+// addresses of the host.
+const unreachable = "rlm: the host cannot be reached"
 
 // tunnel joins the guest with an endpoint. A refusal stands in the status line,
 // because that is what clients show.
@@ -198,11 +214,13 @@ func (p *Proxy) tunnel(w http.ResponseWriter, r *http.Request) {
 	}
 	defer near.Close()
 	if err != nil {
-		status := "502 Bad Gateway: "
+		status := "502 " + unreachable
 		if refused := (*refusal)(nil); errors.As(err, &refused) {
-			status = "403 Forbidden by rlm: "
+			status = "403 Forbidden by rlm: " + printable(err.Error())
+		} else {
+			p.options.Log.Info().Err(err).Msg("egress failed")
 		}
-		_, _ = fmt.Fprintf(near, "HTTP/1.1 %s%s\r\nContent-Length: 0\r\nConnection: close\r\n\r\n", status, printable(err.Error()))
+		_, _ = fmt.Fprintf(near, "HTTP/1.1 %s\r\nContent-Length: 0\r\nConnection: close\r\n\r\n", status)
 		return
 	}
 	defer far.Close()
@@ -269,7 +287,7 @@ func (p *Proxy) dial(ctx context.Context, _, target string) (net.Conn, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, dialTime)
 	defer cancel()
-	addresses, err := p.options.Resolve(ctx, want.Host)
+	addresses, err := p.options.Resolve(ctx, want.Host+".")
 	if err != nil {
 		return nil, fmt.Errorf("cannot resolve %s: %w", want.Host, err)
 	}
@@ -367,7 +385,11 @@ type bounded struct {
 
 // Accept waits for a free slot, then for a connection.
 func (b *bounded) Accept() (net.Conn, error) {
-	b.proxy.slots <- struct{}{}
+	select {
+	case b.proxy.slots <- struct{}{}:
+	case <-b.proxy.done:
+		return nil, net.ErrClosed
+	}
 	conn, err := b.Listener.Accept()
 	if err != nil {
 		<-b.proxy.slots

@@ -33,7 +33,7 @@ type world struct {
 }
 
 func (w *world) resolve(_ context.Context, host string) ([]netip.Addr, error) {
-	texts, ok := w.names[host]
+	texts, ok := w.names[strings.TrimSuffix(host, ".")]
 	if !ok {
 		return nil, errors.New("no such host")
 	}

@@ -78,20 +78,30 @@ type Calls struct {
 	made    int
 	refused bool
 	slots   chan struct{}
+	texts   chan struct{} // holds an answer about a text while it is made and sent
 	running sync.WaitGroup
 
 	mu      sync.Mutex // guards what follows
 	journal []Answered
 	replay  map[string][]Answered // answers given before, nil in a turn that is new
 	strayed bool                  // a replayed snippet asked something else
+	asked   int                   // bytes of questions that wait for an answer
 }
+
+// Bounds of what a guest can make the host hold: so many answers about texts at a
+// time, and so many bytes of questions, each counted as some more for itself.
+const (
+	textsAtOnce   = 2
+	maxAsked      = 64 << 20
+	questionBytes = 4 << 10
+)
 
 // Turn prepares the calls of a snippet. With a journal, even an empty one, it is a
 // replay, which the host hears nothing of.
 func (s *Session) Turn(ctx context.Context, snippet int, journal []Answered) *Calls {
 	c := &Calls{
 		session: s, snippet: snippet, limits: s.Config.Limits, ctx: ctx,
-		slots: make(chan struct{}, s.Config.Limits.HostCallsAtOnce),
+		slots: make(chan struct{}, s.Config.Limits.HostCallsAtOnce), texts: make(chan struct{}, textsAtOnce),
 	}
 	if journal != nil {
 		c.replay = map[string][]Answered{}
@@ -128,7 +138,7 @@ func (c *Calls) Handle(kind byte, body []byte) (handled bool, err error) {
 		if err := gorun.Decode(body, &question); err != nil {
 			return true, err
 		}
-		c.ask(question)
+		return true, c.ask(question)
 	case gorun.KindFinal:
 		var final gorun.Final
 		if err := gorun.Decode(body, &final); err != nil {
@@ -211,10 +221,29 @@ func (c *Calls) again(key string) (json.RawMessage, error) {
 	return left[0].Value, nil
 }
 
-// ask answers a question about a lazy text.
-func (c *Calls) ask(q gorun.Question) {
+// ask answers a question about a lazy text. A guest that asks faster than it takes
+// answers breaks the protocol.
+func (c *Calls) ask(q gorun.Question) error {
+	size := questionBytes + len(q.Needle)
+	c.mu.Lock()
+	c.asked += size
+	over := c.asked > maxAsked
+	c.mu.Unlock()
+	if over {
+		return ErrProtocol
+	}
 	c.running.Go(func() {
+		select {
+		case c.texts <- struct{}{}: // until the answer has been sent
+			defer func() { <-c.texts }()
+		case <-c.ctx.Done():
+			return
+		}
 		value, err := c.session.text(c.ctx, q)
+		c.mu.Lock()
+		c.asked -= size
+		c.mu.Unlock()
 		c.Reply(q.ID, value, err)
 	})
+	return nil
 }

@@ -43,7 +43,7 @@ func Input(ctx context.Context, in tiers.Input) (gorun.Input, error) {
 }
 
 // mostText bounds the part of a text that is handed over at a time.
-const mostText = 64 << 20
+const mostText = 16 << 20
 
 // text answers a question about a lazy text. The numbers in it are hostile;
 // package bigtext checks ranges.

@@ -92,6 +92,8 @@ type Remote struct {
 	closed  chan struct{} // closed when the connection has ended
 	pending map[uint32]*remoteCall
 	ended   chan *remoteCall
+
+	processor time.Duration // of the guest, when it was last asked for
 }
 
 // NewRemote loads the runtime into a process that was started with NativeLoader.

@@ -29,11 +29,33 @@ func (r *Remote) charge(s *Session, last *time.Time) {
 	}
 	switch {
 	case calls > 0:
-		s.meter.hostWait += passed
+		s.meter.hostWait += passed - min(passed, r.computed())
 	case sleeps > 0:
 		s.meter.idle += passed
 	}
 }
+
+// Processor is a Control that knows how much processor time its guest has used, 0
+// if nobody counts. With one, a snippet that computes behind a pending host call is
+// charged for it.
+type Processor interface{ Processor() time.Duration }
+
+// computed is the processor time since it was last asked for.
+func (r *Remote) computed() time.Duration {
+	p, ok := r.control.(Processor)
+	if !ok {
+		return 0
+	}
+	was := r.processor
+	r.processor = p.Processor()
+	if was == 0 {
+		return 0
+	}
+	return max(0, r.processor-was)
+}
+
+// maxSleeps bounds the sleeps under way: there is one for each thread.
+const maxSleeps = 1024
 
 func (r *Remote) request(s *Session, number uint32, req []byte) (int, bool, error) {
 	switch req[0] {
@@ -100,7 +122,7 @@ func (r *Remote) begin(s *Session, number uint32, body []byte) {
 
 func (r *Remote) sleep(s *Session, number uint32, body []byte) {
 	var us int64
-	if _, err := fmt.Sscanf(string(body), "%d", &us); err != nil || us < 0 || us > 1e15 || r.pending[number] != nil {
+	if _, err := fmt.Sscanf(string(body), "%d", &us); err != nil || us < 0 || us > 1e15 || r.pending[number] != nil || len(r.pending) >= s.cfg.Limits.HostCallsAtOnce+maxSleeps {
 		_ = r.answer(number, fail(errRequest)) // as above
 		return
 	}

@@ -144,24 +144,38 @@ func listDir(d *bigtext.Dir) Reply {
 }
 
 func (s *Session) openFile(d *bigtext.Dir, path string) Reply {
+	if len(path) > maxPath {
+		return fail(fmt.Errorf("cannot open a path of %d bytes: no file has one that is longer than %d", len(path), maxPath))
+	}
 	if len(s.texts) >= maxTexts+len(s.cfg.Inputs) {
 		return fail(fmt.Errorf("cannot open %q: %d files have been opened in this session, no more may be", path, maxTexts))
 	}
 	file := openText{dir: d, path: path}
 	id, known := s.files[file]
 	if !known {
+		if _, err := d.Size(path); err != nil { // what is not there is not kept in mind
+			return fail(noFile(path, err))
+		}
 		id = len(s.texts)
 		s.texts = append(s.texts, file)
 		s.files[file] = id
 	}
 	info, err := s.textInfo(id, path)
-	if errors.Is(err, fs.ErrNotExist) { // the error of the file system would show the host's path
-		err = fmt.Errorf("cannot open %q: no such file in the context directory", path)
-	}
 	if err != nil {
-		return fail(err)
+		return fail(noFile(path, err))
 	}
 	return okJSON(info)
+}
+
+// maxPath is how long a path in a directory can be, in bytes.
+const maxPath = 4096
+
+// noFile says that a file is not there without the host's own path.
+func noFile(path string, err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("cannot open %q: no such file in the context directory", path)
+	}
+	return err
 }
 
 // text answers the requests that begin with t.

@@ -29,7 +29,7 @@ func show(inputs []tiers.Input) ([]daemon.Mount, []string) {
 
 // hidden are where nothing may be mounted: it would stand before what the container
 // is made of, or what the tier mounts itself.
-var hidden = []string{"/", "/bin", "/dev", "/etc", "/lib", "/lib64", "/proc", "/sbin", "/sys", "/usr", "/context", "/out", "/tmp", "/sandbox"}
+var hidden = []string{"/", "/bin", "/dev", "/etc", "/lib", "/lib64", "/proc", "/sbin", "/sys", "/usr", "/context", "/egress", "/out", "/tmp", "/sandbox"}
 
 // secret are files of the host that would give a snippet the host, or other
 // processes of it.

@@ -96,6 +96,9 @@ func (t *Tier) jailFor(python *python, limits tiers.Limits, binds []jail.Bind, p
 	}
 }
 
+// Processor is the time that all processes of the jail have computed.
+func (p *process) Processor() time.Duration { return time.Duration(p.jail.Usage().CPUNanos) }
+
 // Interrupt raises KeyboardInterrupt in the guest.
 func (p *process) Interrupt() {
 	ctx, cancel := context.WithTimeout(context.Background(), orderTimeout)

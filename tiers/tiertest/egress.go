@@ -42,7 +42,7 @@ func Egress(t *testing.T, tier Reaching) {
 func world(server string) egress.Options {
 	return egress.Options{
 		Resolve: func(_ context.Context, host string) ([]netip.Addr, error) {
-			switch host {
+			switch strings.TrimSuffix(host, ".") {
 			case "allowed.example.com", "other.example.com":
 				return []netip.Addr{netip.MustParseAddr("93.184.216.34")}, nil
 			case "inside.example.com":
