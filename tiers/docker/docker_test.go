@@ -47,8 +47,6 @@ func TestSuite(t *testing.T) {
 	tiertest.Run(t, usual(t, docker.Options{}), tiertest.Options{})
 }
 
-func TestHostileHarm(t *testing.T) { tiertest.AttackSessions(t, usual(t, docker.Options{Warm: -1})) }
-
 func TestEgress(t *testing.T) { tiertest.Egress(t, usual(t, docker.Options{Warm: -1})) }
 
 // box returns a sandbox that is closed at the end of the test.

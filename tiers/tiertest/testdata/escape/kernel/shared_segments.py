@@ -1,0 +1,12 @@
+# makes a shared segment of System V
+# local: seccomp
+import ctypes, os, platform
+libc = ctypes.CDLL(None, use_errno=True)
+def syscall(amd64, arm64, *args):
+    args = [ctypes.c_long(a) if isinstance(a, int) else a for a in (amd64 if platform.machine() == 'x86_64' else arm64, *args)]
+    got = libc.syscall(*args)
+    if got == -1: raise OSError(ctypes.get_errno(), 'the call failed')
+    return got
+i = syscall(29, 194, 0, 4096, 0o1600)
+syscall(31, 195, i, 0, 0)
+print(CANARY_PROOF)
