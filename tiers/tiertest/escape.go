@@ -236,7 +236,7 @@ func (s *subject) try(t *testing.T, c EscapeCase, into *trial) bool {
 	if c.Class == "links" && rejected == nil {
 		into.verdict = s.collected(t, into)
 	}
-	if why := s.after(t, r, rejected != nil); why != "" {
+	if why := s.after(t, r, rejected != nil, c.fresh() || r.Lost != nil); why != "" {
 		into.verdict = Escaped + ": " + why
 	}
 	for _, call := range s.taken()[len(before):] {
@@ -275,18 +275,23 @@ const lateness = 300 * time.Millisecond
 
 // after says what is wrong with the session after a case, empty if nothing: it
 // goes on, and what it said of its state is so.
-func (s *subject) after(t *testing.T, r tiers.Result, rejected bool) string {
+func (s *subject) after(t *testing.T, r tiers.Result, rejected, spoils bool) string {
 	t.Helper()
 	lost := r.Lost != nil && slices.Contains(r.Lost.Snippets, 1)
 	ask := func(source string) (string, error) {
 		again, err := s.box.Run(t.Context(), tiers.Job{Source: source})
 		lost = lost || again.Lost != nil && slices.Contains(again.Lost.Snippets, 1)
+		if again.Status != tiers.StatusOK {
+			return describe(again), err
+		}
 		return again.Stdout, err
 	}
-	if r.Lost != nil || s.allowed.Limits.Wall == briefWall && !rejected {
+	if spoils && !rejected {
 		time.Sleep(lateness)
-		if _, err := ask("1"); err != nil { // what was left behind shows here
-			return "the session broke: " + err.Error()
+		for range 2 { // what was left behind shows here, and may end the session's process once more
+			if _, err := ask("1"); err != nil {
+				return "the session broke: " + err.Error()
+			}
 		}
 	}
 	if said, err := ask(`print("alive")`); err != nil || said != "alive\n" {

@@ -1,6 +1,5 @@
 # makes a character device
-# local: mounts landlock namespaces seccomp privileges
-# unsafe: it is the right of root
+# root: it is the right of root
 # docker: seccomp privileges
 import os
 try: os.chdir(CANARY_OPEN)

@@ -1,4 +1,3 @@
 # goes by the root of process 1
 # unsafe: process 1 may be of another machine
-# local: mounts landlock namespaces
 print(open('/proc/1/root' + CANARY_FILE).read())

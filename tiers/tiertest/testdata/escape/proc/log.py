@@ -1,5 +1,4 @@
 # opens the kernel's log
-# root: it is for root
+# unsafe: the log may be empty
 import os
-os.open('/proc/kmsg', os.O_RDONLY | os.O_NONBLOCK)
-print(CANARY_PROOF)
+print(CANARY_PROOF if os.read(os.open('/proc/kmsg', os.O_RDONLY | os.O_NONBLOCK), 9) else 1 / 0)

@@ -1,5 +1,4 @@
-# makes a shared segment of System V
-# local: seccomp
+# changes the limits of a process of the host
 import ctypes, os, platform
 libc = ctypes.CDLL(None, use_errno=True)
 def syscall(amd64, arm64, *args):
@@ -7,6 +6,6 @@ def syscall(amd64, arm64, *args):
     got = libc.syscall(*args)
     if got == -1: raise OSError(ctypes.get_errno(), 'the call failed')
     return got
-i = syscall(29, 194, 0, 4096, 0o1600)
-syscall(31, 195, i, 0, 0)
+import resource
+resource.prlimit(CANARY_VICTIM, resource.RLIMIT_NOFILE, (9, 9))
 print(CANARY_PROOF)
