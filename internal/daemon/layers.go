@@ -17,7 +17,7 @@ type Layer string
 const (
 	Seccomp    Layer = "seccomp"    // the list of system calls
 	Network    Layer = "network"    // a network of its own, with nothing in it
-	Privileges Layer = "privileges" // no capabilities, none to be had, an unprivileged user
+	Privileges Layer = "privileges" // no capabilities, an unprivileged user
 	Rootfs     Layer = "rootfs"     // a root that cannot be written
 	Names      Layer = "names"      // a host name of its own
 	Masks      Layer = "masks"      // what is hidden of /proc and /sys
@@ -39,8 +39,7 @@ func (l Layer) leave(config *container.Config, host *container.HostConfig) {
 	case Network:
 		config.NetworkDisabled, config.Hostname, host.NetworkMode, host.Sysctls = false, "", network.NetworkHost, nil
 	case Privileges:
-		config.User, host.CapDrop, host.CapAdd = "0:0", nil, []string{"ALL"}
-		host.SecurityOpt = slices.DeleteFunc(host.SecurityOpt, func(o string) bool { return strings.HasPrefix(o, "no-new-privileges") })
+		config.User, host.CapDrop, host.CapAdd = "0:0", nil, []string{"SYS_ADMIN"}
 	case Rootfs:
 		host.ReadonlyRootfs = false
 	case Names: // the numbers of processes stay its own: the tier signals all that it sees

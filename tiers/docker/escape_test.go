@@ -52,7 +52,7 @@ func TestEscapeWithoutLayers(t *testing.T) {
 // that escapes without it.
 func TestEachLayerContains(t *testing.T) {
 	cases := map[daemon.Layer]string{
-		daemon.Seccomp: "kernel/mount", daemon.Network: "network/connect", daemon.Privileges: "kernel/mount", daemon.Rootfs: "container/modules_folder",
+		daemon.Seccomp: "network/connect", daemon.Network: "network/connect", daemon.Privileges: "kernel/mount", daemon.Rootfs: "container/modules_folder",
 		daemon.Names: "container/name_of_the_host", daemon.Masks: "container/core_pattern", daemon.Tmpfs: "limits/inodes", daemon.Resources: "limits/open_files",
 	}
 	for _, layer := range daemon.Layers() {

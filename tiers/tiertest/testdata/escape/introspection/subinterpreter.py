@@ -3,4 +3,6 @@
 # ends: variously
 import _interpreters
 i = _interpreters.create()
-if e := _interpreters.exec(i, 'open(' + repr(CANARY_OPEN) + ' + "/inter", "w").close()'): raise OSError(e)
+e = _interpreters.exec(i, 'open(' + repr(CANARY_OPEN) + ' + "/inter", "w").close()')
+_interpreters.destroy(i)
+if e: raise OSError(e)
