@@ -48,8 +48,11 @@ func newCanaries(t *testing.T, source, variable string) *canaries {
 	c.words["CANARY_HOST"] = strconv.Quote(host)
 	c.folder(t)
 	for _, w := range [][3]string{
-		{"TCP", "tcp", "127.0.0.1:0"}, {"UDP", "udp", "127.0.0.1:0"}, {"DNS", "udp", "127.0.0.1:0"},
-		{"SOCKET", "unix", filepath.Join(c.dir, "socket")}, {"ABSTRACT", "unix", "@rlm-" + rand.Text()},
+		{"TCP", "tcp", "127.0.0.1:0"},
+		{"UDP", "udp", "127.0.0.1:0"},
+		{"DNS", "udp", "127.0.0.1:0"},
+		{"SOCKET", "unix", filepath.Join(c.dir, "socket")},
+		{"ABSTRACT", "unix", "@rlm-" + rand.Text()},
 	} {
 		if strings.Contains(source, "CANARY_"+w[0]) {
 			c.words["CANARY_"+w[0]] = c.listen(t, w[0], w[1], w[2])
@@ -262,7 +265,7 @@ func (w *wire) heard(dir string) (bool, error) {
 	if w.stream.Addr().Network() == "unix" {
 		dialer.LocalAddr = &net.UnixAddr{Net: "unix", Name: filepath.Join(dir, "judge-"+w.name)}
 	}
-	own, err := dialer.Dial(w.stream.Addr().Network(), w.stream.Addr().String()) //nolint:noctx // it has a timeout
+	own, err := dialer.Dial(w.stream.Addr().Network(), w.stream.Addr().String())
 	if err != nil {
 		return false, err
 	}

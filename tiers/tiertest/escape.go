@@ -240,7 +240,7 @@ func (s *subject) try(t *testing.T, c EscapeCase, into *trial) bool {
 		into.verdict = Escaped + ": " + why
 	}
 	for _, call := range s.taken()[len(before):] {
-		into.said += string(call.Function) + fmt.Sprint(call)
+		into.said += call.Function + fmt.Sprint(call)
 		if call.Function != "ask" {
 			into.verdict = Escaped + ": the host was asked for a function that it does not offer"
 		}

@@ -1,5 +1,5 @@
 # protects itself from the end for memory
-# root: it is the right of root
+# unsafe: the kernel may refuse it to all
 # fresh: it may change its score
 import os
 os.write(os.open('/proc/self/oom_score_adj', os.O_WRONLY), b'-900')
