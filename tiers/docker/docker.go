@@ -52,6 +52,7 @@ type Options struct {
 type Tier struct {
 	options Options
 	reach   egress.Options // where proxies go; a test can change it
+	off     []daemon.Layer // left out by a test
 	docker  *daemon.Client
 	broken  error // why there is no client
 	recipe  images.Recipe

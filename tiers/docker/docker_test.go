@@ -79,10 +79,6 @@ func TestSuite(t *testing.T) {
 	tiertest.Run(t, usual(t, docker.Options{}), tiertest.Options{Patience: 5 * time.Minute})
 }
 
-func TestHostileHarm(t *testing.T) {
-	tiertest.AttackSessions(t, usual(t, docker.Options{Warm: -1}), 1500*time.Millisecond)
-}
-
 func TestEgress(t *testing.T) { tiertest.Egress(t, usual(t, docker.Options{Warm: -1})) }
 
 // box returns a sandbox that is closed at the end of the test.

@@ -1,6 +1,12 @@
 package docker
 
-import "github.com/rlmhq/rlm/internal/egress"
+import (
+	"github.com/rlmhq/rlm/internal/daemon"
+	"github.com/rlmhq/rlm/internal/egress"
+)
 
 // Reach makes proxies resolve and dial as a test wants.
 func (t *Tier) Reach(o egress.Options) { t.reach = o }
+
+// Without leaves layers of the wall out, for tests that prove what each is good for.
+func (t *Tier) Without(layers []daemon.Layer) { t.off = layers }

@@ -135,7 +135,7 @@ func (t *Tier) start(ctx context.Context, n needs) (*process, error) {
 			"MALLOC_ARENA_MAX=4", fmt.Sprint("RLM_MEMORY=", n.limits.Memory),
 		},
 		Labels: t.labels(), Memory: p.limit, CPUs: t.options.CPUs, Processes: processes, Mounts: n.mounts, Out: n.out,
-		GVisor: setup.facts.GVisor, Systemd: setup.facts.Systemd, AppArmor: setup.facts.AppArmor,
+		GVisor: setup.facts.GVisor, Systemd: setup.facts.Systemd, AppArmor: setup.facts.AppArmor, Off: t.off,
 	}
 	var way *gate
 	if n.proxy != nil {
@@ -172,7 +172,7 @@ func (t *Tier) start(ctx context.Context, n needs) (*process, error) {
 		}
 		n.proxy.Serve(p.listener)
 	}
-	if err = p.load(ctx, setup.facts.GVisor); err == nil {
+	if err = p.load(ctx, setup.facts.GVisor, len(t.off) > 0); err == nil {
 		err = t.weigh(ctx, p)
 	}
 	if err != nil {
@@ -190,7 +190,7 @@ func reject(reason string) error {
 // seen from inside.
 func (t *Tier) weigh(ctx context.Context, p *process) error {
 	t.mu.Lock()
-	done := t.weighed
+	done := t.weighed || len(t.off) > 0
 	t.mu.Unlock()
 	if done {
 		return nil
@@ -213,8 +213,9 @@ func (t *Tier) weigh(ctx context.Context, p *process) error {
 // processes bounds processes and threads together.
 const processes = 64
 
-// load loads the runtime, and looks whether the wall stands.
-func (p *process) load(ctx context.Context, ownKernel bool) error {
+// load loads the runtime, and looks whether the wall stands, unless a test has left
+// layers out.
+func (p *process) load(ctx context.Context, ownKernel, open bool) error {
 	var err error
 	if p.remote, err = pykernel.NewRemote(ctx, p.box, p); err != nil {
 		return fmt.Errorf("%w: %s", err, p.report.text())
@@ -229,7 +230,7 @@ func (p *process) load(ctx context.Context, ownKernel bool) error {
 	if err != nil {
 		return err
 	}
-	if holes := a.holes(ownKernel, p.listener != nil); len(holes) > 0 {
+	if holes := a.holes(ownKernel, p.listener != nil); len(holes) > 0 && !open {
 		return fmt.Errorf("the wall of a container is not whole: %s", strings.Join(holes, "; "))
 	}
 	return nil

@@ -16,6 +16,13 @@ type goAttack struct {
 	without jail.Layers
 }
 
+// What stands in the way of files, and of connections. A process namespace with the
+// /proc of another has no way to list its threads.
+const (
+	files = jail.Mounts | jail.Landlock | jail.Namespaces
+	wires = jail.Network | jail.Seccomp | jail.Landlock
+)
+
 // goHarm is what an attack does.
 type goHarm string
 

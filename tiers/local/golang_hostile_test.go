@@ -290,3 +290,28 @@ func descriptors(t *testing.T) int {
 	}
 	return len(list)
 }
+
+// canaryFolder makes a folder of the host with a file that all may read and
+// write, a folder where all may write, and a program of root's.
+func canaryFolder(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/var/tmp", "rlm-canary") //nolint:usetesting // not below /tmp, which every jail hides
+	if err != nil {
+		dir = t.TempDir()
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	file, open := filepath.Join(dir, "file"), filepath.Join(dir, "open")
+	//nolint:gosec // all of it shall be within reach
+	err = errors.Join(
+		os.Chmod(dir, 0o755), os.WriteFile(file, []byte("canary"), 0o600), os.Chmod(file, 0o666),
+		os.Mkdir(open, 0o755), os.Chmod(open, 0o777), os.WriteFile(filepath.Join(open, "doomed"), nil, 0o600),
+	)
+	if id, missing := os.ReadFile("/usr/bin/id"); missing == nil && os.Geteuid() == 0 {
+		suid := filepath.Join(dir, "suid")
+		err = errors.Join(err, os.WriteFile(suid, id, 0o755), os.Chmod(suid, 0o755|os.ModeSetuid)) //nolint:gosec // it can show who runs it, nothing else
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}

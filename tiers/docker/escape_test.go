@@ -1,0 +1,82 @@
+package docker_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/rlmhq/rlm/internal/daemon"
+	"github.com/rlmhq/rlm/tiers"
+	"github.com/rlmhq/rlm/tiers/docker"
+	"github.com/rlmhq/rlm/tiers/tiertest"
+)
+
+func TestEscape(t *testing.T) { tiertest.Escape(t, usual(t, docker.Options{})) }
+
+// tryWithout runs a case in a container without its layers, but for the one to
+// keep.
+func tryWithout(t *testing.T, c tiertest.EscapeCase, keep daemon.Layer) string {
+	t.Helper()
+	var off []daemon.Layer
+	for _, name := range c.Layers(docker.Name) {
+		layer := daemon.Layer(name)
+		if !slices.Contains(daemon.Layers(), layer) {
+			t.Fatalf("there is no layer %q", name)
+		}
+		if layer != keep {
+			off = append(off, layer)
+		}
+	}
+	tier := usual(t, docker.Options{Warm: -1})
+	tier.Without(off)
+	return tiertest.TryEscape(t, tier, c, nil)
+}
+
+// TestEscapeWithoutLayers shows that the cases are what they seem: they succeed
+// when the layers that contain them are off.
+func TestEscapeWithoutLayers(t *testing.T) {
+	for _, c := range tiertest.EscapeCases(t) {
+		if c.Layers(docker.Name) == nil {
+			continue
+		}
+		t.Run(c.ID(), func(t *testing.T) {
+			t.Parallel()
+			if verdict := tryWithout(t, c, ""); !strings.HasPrefix(verdict, tiertest.Escaped) {
+				t.Errorf("even without %s it is %s", c.Layers(docker.Name), verdict)
+			}
+		})
+	}
+}
+
+// TestEachLayerContains brings one layer back at a time: alone it contains a case
+// that escapes without it.
+func TestEachLayerContains(t *testing.T) {
+	cases := map[daemon.Layer]string{
+		daemon.Seccomp: "network/connect", daemon.Network: "network/connect", daemon.Privileges: "kernel/mount", daemon.Rootfs: "container/modules_folder",
+		daemon.Names: "container/name_of_the_host", daemon.Masks: "container/core_pattern", daemon.Tmpfs: "limits/inodes", daemon.Resources: "limits/open_files",
+	}
+	for _, layer := range daemon.Layers() {
+		t.Run(string(layer), func(t *testing.T) {
+			t.Parallel()
+			c := tiertest.EscapeNamed(t, cases[layer])
+			if !slices.Contains(c.Layers(docker.Name), string(layer)) {
+				t.Fatalf("%s does not name the layer", c.ID())
+			}
+			if verdict := tryWithout(t, c, layer); strings.HasPrefix(verdict, tiertest.Escaped) {
+				t.Errorf("%s does not contain %s: %s", layer, c.ID(), verdict)
+			}
+		})
+	}
+}
+
+// TestEscapeThroughAMount is the control of the image's own file tree: where the
+// host's folders are mounted, its files are read.
+func TestEscapeThroughAMount(t *testing.T) {
+	tier := usual(t, docker.Options{Warm: -1})
+	verdict := tiertest.TryEscape(t, tier, tiertest.EscapeNamed(t, "files/os_open"), func(cfg *tiers.Config) {
+		cfg.Mounts = []tiers.Mount{{Source: "/var/tmp", Target: "/var/tmp"}}
+	})
+	if !strings.HasPrefix(verdict, tiertest.Escaped) {
+		t.Errorf("with the folder mounted it is %s", verdict)
+	}
+}

@@ -1,0 +1,77 @@
+package local_test
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/rlmhq/rlm/internal/jail"
+	"github.com/rlmhq/rlm/tiers/local"
+	"github.com/rlmhq/rlm/tiers/tiertest"
+)
+
+func TestEscape(t *testing.T) { tiertest.Escape(t, usual(t)) }
+
+// layers are those of the jail, by the names that the corpus calls them.
+var layers = map[string]jail.Layers{
+	"namespaces": jail.Namespaces, "mounts": jail.Mounts, "network": jail.Network, "privileges": jail.Privileges,
+	"landlock": jail.Landlock, "seccomp": jail.Seccomp, "rlimits": jail.Rlimits, "cgroup": jail.Cgroup,
+}
+
+// tryWithout runs a case in a jail without its layers, but for those to keep.
+func tryWithout(t *testing.T, c tiertest.EscapeCase, keep ...string) string {
+	t.Helper()
+	if _, err := os.Stat("/usr/bin/python3"); err != nil {
+		t.Skip("without layers a Python is needed that all users can reach: there is no /usr/bin/python3")
+	}
+	if strings.Contains(c.Name, "set_user_id") && os.Geteuid() != 0 {
+		t.Skip("only root can make a program that belongs to root")
+	}
+	var off jail.Layers
+	for _, name := range c.Layers(local.Name) {
+		if layers[name] == 0 {
+			t.Fatalf("there is no layer %q", name)
+		}
+		if !slices.Contains(keep, name) {
+			off |= layers[name]
+		}
+	}
+	tier := newTier(t, local.Options{Python: "/usr/bin/python3", Warm: -1})
+	tiertest.Require(t, local.Name, tier.Probe(t.Context()))
+	tier.Without(off)
+	return tiertest.TryEscape(t, tier, c, nil)
+}
+
+// TestEscapeWithoutLayers shows that the cases are what they seem: they succeed
+// when the layers that contain them are off.
+func TestEscapeWithoutLayers(t *testing.T) {
+	for _, c := range tiertest.EscapeCases(t) {
+		if c.Layers(local.Name) == nil {
+			continue
+		}
+		t.Run(c.ID(), func(t *testing.T) {
+			t.Parallel()
+			if verdict := tryWithout(t, c); !strings.HasPrefix(verdict, tiertest.Escaped) {
+				t.Errorf("even without %s it is %s", c.Layers(local.Name), verdict)
+			}
+		})
+	}
+}
+
+// TestEachLayerContains brings one layer back at a time: alone it contains a case
+// that escapes without it. A file tree of its own needs a namespace.
+func TestEachLayerContains(t *testing.T) {
+	for layer, id := range map[string]string{
+		"namespaces": "container/name_of_the_host", "mounts namespaces": "files/os_open", "network": "network/abstract_socket", "privileges": "kernel/mount",
+		"landlock": "files/os_open", "seccomp": "kernel/become_root", "rlimits": "limits/processes", "cgroup": "limits/shared_memory",
+	} {
+		t.Run(layer, func(t *testing.T) {
+			t.Parallel()
+			c := tiertest.EscapeNamed(t, id)
+			if verdict := tryWithout(t, c, strings.Fields(layer)...); strings.HasPrefix(verdict, tiertest.Escaped) {
+				t.Errorf("%s does not contain %s: %s", layer, id, verdict)
+			}
+		})
+	}
+}

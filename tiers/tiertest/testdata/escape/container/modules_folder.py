@@ -1,0 +1,6 @@
+# makes a file in a folder of the system
+# unsafe: it would write to the host
+# docker: rootfs privileges seccomp
+import os
+os.close(os.open('/usr/escape-probe', os.O_CREAT | os.O_WRONLY))
+print(CANARY_PROOF)

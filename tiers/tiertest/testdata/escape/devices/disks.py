@@ -1,0 +1,9 @@
+# opens the disks
+# unsafe: the machine may have none
+# ends: variously
+import os
+for n in os.listdir('/dev'):
+    if n[:2] in ('sd', 'vd', 'xv', 'nv', 'lo', 'dm'):
+        try: os.open('/dev/' + n, os.O_RDONLY)
+        except OSError: continue
+        print(CANARY_PROOF)

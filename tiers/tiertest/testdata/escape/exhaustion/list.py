@@ -1,0 +1,5 @@
+# grows a list
+# harm: grows
+# ends: variously
+x = [1]
+while True: x += x

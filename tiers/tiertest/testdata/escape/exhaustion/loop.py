@@ -1,0 +1,3 @@
+# never ends
+# harm: hangs
+while True: pass

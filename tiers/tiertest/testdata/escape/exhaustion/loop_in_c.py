@@ -1,0 +1,3 @@
+# never ends in C
+# harm: hangs
+sum(range(10 ** 12))

@@ -1,0 +1,6 @@
+# doubles a nest of lists
+# harm: hangs
+# ends: variously
+x = ['lol']
+for _ in range(40): x = [x, x]
+len(str(x))

@@ -1,0 +1,3 @@
+# prints without end
+# harm: floods
+while True: print('flood ' * 100)

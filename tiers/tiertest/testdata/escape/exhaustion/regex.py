@@ -1,0 +1,4 @@
+# backtracks
+# harm: hangs
+import re
+re.match(r'(a+)+$', 'a' * 64 + 'b')

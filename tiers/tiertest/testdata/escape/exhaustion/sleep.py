@@ -1,0 +1,4 @@
+# sleeps
+# harm: hangs
+import time
+time.sleep(3600)

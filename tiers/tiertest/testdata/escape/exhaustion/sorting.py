@@ -1,0 +1,6 @@
+# sorts what never compares
+# harm: hangs
+class C:
+    def __lt__(self, other):
+        while True: pass
+sorted([C(), C()])

@@ -1,0 +1,5 @@
+# grows a text
+# harm: grows
+# ends: variously
+x = 'ab'
+while True: x += x

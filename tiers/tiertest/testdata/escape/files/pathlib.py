@@ -1,0 +1,4 @@
+# reads by pathlib
+# local: mounts landlock namespaces
+import pathlib
+print(pathlib.Path(CANARY_FILE).read_text())

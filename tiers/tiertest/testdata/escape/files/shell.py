@@ -1,0 +1,4 @@
+# has a shell read
+# local: mounts landlock namespaces
+import os
+if os.system('cat ' + CANARY_FILE): raise OSError('refused')

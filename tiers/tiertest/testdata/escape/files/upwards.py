@@ -1,0 +1,3 @@
+# climbs out by many ..
+# local: mounts landlock namespaces
+print(open('../' * 20 + CANARY_FILE.lstrip('/')).read())

@@ -1,0 +1,2 @@
+# calls the host too often
+for _ in range(30): ask()

@@ -1,0 +1,6 @@
+# calls the host many times at once
+import asyncio
+async def main():
+    async def one(): return ask()
+    await asyncio.gather(*[one() for _ in range(30)], return_exceptions=True)
+await main()

@@ -1,0 +1,7 @@
+# calls the host in a comparison
+class C:
+    def __lt__(self, other):
+        try: ask()
+        except BaseException: pass
+        return True
+sorted([C() for _ in range(30)])

@@ -1,0 +1,5 @@
+# writes a database
+import sqlite3
+c = sqlite3.connect(CANARY_OPEN + '/db')
+c.execute('create table t (x)')
+c.commit()

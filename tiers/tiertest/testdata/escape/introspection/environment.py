@@ -1,0 +1,3 @@
+# reads the environment
+import os
+print(os.environ['RLM_ESCAPE_CANARY'])

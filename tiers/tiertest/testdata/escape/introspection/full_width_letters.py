@@ -1,0 +1,2 @@
+# spells open in letters that Python normalises
+print(ｏｐｅｎ(CANARY_FILE).read())

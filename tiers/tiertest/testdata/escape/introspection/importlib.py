@@ -1,0 +1,3 @@
+# imports by importlib
+import importlib
+print(importlib.import_module('io').open(CANARY_FILE).read())

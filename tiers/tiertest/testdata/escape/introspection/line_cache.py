@@ -1,0 +1,5 @@
+# reads by linecache
+import linecache
+lines = linecache.getlines(CANARY_FILE)
+if not lines: raise OSError('nothing')
+print(lines)

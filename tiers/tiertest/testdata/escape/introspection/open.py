@@ -1,0 +1,3 @@
+# opens a file by its builtin
+# local: mounts landlock namespaces
+print(open(CANARY_FILE).read())

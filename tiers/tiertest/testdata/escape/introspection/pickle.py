@@ -1,0 +1,5 @@
+# has a pickle call open
+import pickle
+class P:
+    def __reduce__(self): return open, (CANARY_FILE,)
+print(pickle.loads(pickle.dumps(P())).read())

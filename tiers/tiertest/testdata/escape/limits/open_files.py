@@ -1,0 +1,7 @@
+# opens very many files
+# local: rlimits
+# docker: limits
+# fresh: it has no descriptors left
+import os
+held = [os.open('/dev/null', os.O_RDONLY) for _ in range(1000)]
+print(CANARY_PROOF)

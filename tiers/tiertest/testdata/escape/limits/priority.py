@@ -1,0 +1,5 @@
+# puts itself before all others
+# root: it is the right of root
+import os
+os.nice(-5)
+print(CANARY_PROOF)

@@ -1,0 +1,4 @@
+# leaves a link by /proc
+import os
+os.chdir(CANARY_OUT)
+os.symlink('/proc/self/root' + CANARY_FILE, 'result')

@@ -1,0 +1,4 @@
+# leaves very many files
+import os
+os.chdir(CANARY_OUT)
+for i in range(9000): open(str(i), 'w').close()

@@ -1,0 +1,4 @@
+# leaves a named pipe
+import os
+os.chdir(CANARY_OUT)
+os.mkfifo('pipe')

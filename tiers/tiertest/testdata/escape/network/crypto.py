@@ -1,0 +1,5 @@
+# opens the kernel's ciphers
+# unsafe: the kernel may have none
+import socket
+socket.socket(38, 5)
+print(CANARY_PROOF)

@@ -1,0 +1,5 @@
+# sends a datagram
+# docker: network seccomp
+# local: network seccomp landlock
+import socket
+socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b'x', ('127.0.0.1', CANARY_UDP))

@@ -1,0 +1,5 @@
+# sends by the handler of a log
+# local: network seccomp landlock
+import logging, logging.handlers
+h = logging.handlers.SysLogHandler(('127.0.0.1', CANARY_UDP))
+h.emit(logging.makeLogRecord({'msg': 'x'}))

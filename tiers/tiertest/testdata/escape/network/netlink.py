@@ -1,0 +1,6 @@
+# asks the kernel for its routes
+# local: seccomp
+# docker: seccomp
+import socket
+socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0)
+print(CANARY_PROOF)

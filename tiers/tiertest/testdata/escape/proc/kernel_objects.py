@@ -1,0 +1,5 @@
+# lists the kernel's objects
+# docker: masks
+# local: mounts landlock namespaces
+import os
+print(CANARY_PROOF if os.listdir('/sys/kernel') else 1 / 0)

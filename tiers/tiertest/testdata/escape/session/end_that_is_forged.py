@@ -1,0 +1,5 @@
+# attacks its session by an end that is forged
+# ends: variously
+import os, struct
+os.write(3, struct.pack('<IBiQ', 12, 100, 0, 0))
+x = 'later'

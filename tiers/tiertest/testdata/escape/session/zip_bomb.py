@@ -1,0 +1,5 @@
+# attacks its session by a zip bomb
+# ends: variously
+import zlib
+d = zlib.compress(zlib.compress(bytes(1 << 28)))
+x = [zlib.decompress(zlib.decompress(d)) for _ in range(100)]
