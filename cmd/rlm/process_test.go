@@ -241,20 +241,6 @@ func TestTheCommandsThatReadmeBeginsWithWork(t *testing.T) {
 	}
 }
 
-// fill writes files into a directory.
-func fill(t *testing.T, dir string, files map[string]string) {
-	t.Helper()
-	for name, text := range files {
-		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
 // thousands writes n as Python's format does with a comma.
 func thousands(n int) string {
 	digits := fmt.Sprint(n)
