@@ -279,8 +279,15 @@ func (s *subject) after(t *testing.T, r tiers.Result, rejected, spoils bool) str
 	t.Helper()
 	lost := r.Lost != nil && slices.Contains(r.Lost.Snippets, 1)
 	ask := func(source string) (string, error) {
-		again, err := s.box.Run(t.Context(), tiers.Job{Source: source})
-		lost = lost || again.Lost != nil && slices.Contains(again.Lost.Snippets, 1)
+		var again tiers.Result
+		var err error
+		for range 3 { // what was left behind may take the time of an answer
+			again, err = s.box.Run(t.Context(), tiers.Job{Source: source})
+			lost = lost || again.Lost != nil && slices.Contains(again.Lost.Snippets, 1)
+			if err != nil || again.Status != tiers.StatusLimit {
+				break
+			}
+		}
 		if again.Status != tiers.StatusOK {
 			return describe(again), err
 		}
@@ -300,11 +307,8 @@ func (s *subject) after(t *testing.T, r tiers.Result, rejected, spoils bool) str
 	if !s.kept {
 		return ""
 	}
-	want := "True\n"
-	if lost {
-		want = "False\n"
-	}
-	if said, err := ask("print(globals().get('kept') == {'since': 'snippet 1'})"); err != nil || said != want {
+	said, err := ask("print(globals().get('kept') == {'since': 'snippet 1'})")
+	if err != nil || said != map[bool]string{false: "True\n", true: "False\n"}[lost] {
 		return fmt.Sprintf("the variable of snippet 1: %q, reported as lost: %v %v", said, lost, err)
 	}
 	return ""
