@@ -14,6 +14,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"sync"
 
 	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/repl"
@@ -53,11 +54,14 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 	}
 	defer func() { err = errors.Join(err, done(), engine.Close(), registry.Close()) }()
 
+	var line sync.Mutex // sub-loops report at the same time
 	cfg := loop.Config{
 		Question: flags.Arg(0), Inputs: repl.Inputs{input}, Models: registry, Model: *model,
 		Open:   engine.Opener(router.Policy{}),
 		Budget: repl.Budget{Calls: 200},
 		Progress: func(e repl.Event) {
+			line.Lock()
+			defer line.Unlock()
 			fmt.Fprintf(stderr, "%-4s %-13s %s %s\n", e.Node, e.Kind, e.Status, e.Error)
 		},
 	}
