@@ -58,6 +58,9 @@ func scripted(_ context.Context, call tiers.Call) (tiers.Value, error) {
 		n := strings.Count(string(call.Args[0]), `", "`) + 1
 		return tiers.Value("[" + strings.TrimSuffix(strings.Repeat(`"yes 42",`, n), ",") + "]"), nil
 	}
+	if call.Function == "predict" { // its answer has a field for each of the signature
+		return tiers.Value(`{"sentiment":"good"}`), nil
+	}
 	return tiers.Value(`"yes 42"`), nil
 }
 
