@@ -1,3 +1,3 @@
 # raises an error that is huge
 # harm: floods
-raise ValueError('x' * 50_000_000)
+raise ValueError('x' * 12_000_000)
