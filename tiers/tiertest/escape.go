@@ -301,7 +301,8 @@ func (s *subject) after(t *testing.T, r tiers.Result, rejected, spoils bool) str
 			}
 		}
 	}
-	if said, err := ask(`print("alive")`); err != nil || said != "alive\n" {
+	// What an answer that took too long has printed may come with the next one.
+	if said, err := ask(`print("alive")`); err != nil || !strings.HasSuffix(said, "alive\n") {
 		return fmt.Sprintf("the session does not go on: %q %v", said, err)
 	}
 	if !s.kept {
