@@ -43,6 +43,8 @@ type goCheck struct {
 	local  map[string]bool
 	impure string
 
+	started map[*ast.FuncLit]bool // by a go statement that has a frame of its own
+
 	missing, reason string
 }
 
@@ -55,7 +57,7 @@ func (c *goCheck) found(missing, reason string, at token.Pos) {
 }
 
 func (c *goCheck) run() (missing, reason string) {
-	c.local = map[string]bool{}
+	c.local, c.started = map[string]bool{}, map[*ast.FuncLit]bool{}
 	for _, d := range c.src.decls {
 		c.declare(d)
 	}

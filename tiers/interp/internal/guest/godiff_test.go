@@ -93,6 +93,10 @@ var goPrograms = []string{
 	"x := 1\n{ x := 2; x++; _ = x }\nfmt.Println(x)",
 	"var wg sync.WaitGroup\nch := make(chan int)\nfor w := 0; w < 3; w++ { wg.Add(1); go func(id int) { defer wg.Done(); ch <- id }(w) }\ngo func() { wg.Wait(); close(ch) }()\nt := 0\nfor v := range ch { t += v }\nfmt.Println(t)",
 	"var cnt atomic.Int64\nvar wg sync.WaitGroup\nfor i := 0; i < 10; i++ { wg.Add(1); go func() { defer wg.Done(); cnt.Add(1) }() }\nwg.Wait()\nfmt.Println(cnt.Load())",
+	"var wg sync.WaitGroup\nvar n atomic.Int64\nfor i := 0; i < 300; i++ { k := int64(i); wg.Add(1); go func() { defer wg.Done(); n.Add(k) }() }\nwg.Wait()\nfmt.Println(n.Load())",
+	"var wg sync.WaitGroup\nvar n atomic.Int64\nrun := func(f func(int64) error) { wg.Add(1); go func() { defer wg.Done(); f(2) }() }\nfor _, k := range []int64{1, 2, 3} { for j := 0; j < 100; j++ { run(func(m int64) error { n.Add(k * m); return nil }) } }\nwg.Wait()\nfmt.Println(n.Load())",
+	"var wg sync.WaitGroup\nout := make([]string, 3)\nfor i, w := range []string{\"a\", \"b\", \"c\"} { wg.Add(1); go func(i int, w string) { defer wg.Done()\n for j := 0; j < 2; j++ { out[i] += func() string { return w }() } }(i, w) }\nwg.Wait()\nfmt.Println(out)",
+	"var wg sync.WaitGroup\nvar n atomic.Int64\nf := func(k int64) { defer wg.Done(); n.Add(k) }\ng := func(k int64) { defer wg.Done(); n.Add(1000 * k) }\nh := f\nfor i := 0; i < 100; i++ { wg.Add(2); h = f; go h(1); h = g; go h(1) }\nwg.Wait()\nfmt.Println(n.Load())",
 	"var n int64\natomic.AddInt64(&n, 3)\nfmt.Println(n)",
 }
 

@@ -12,43 +12,79 @@ import (
 func (c *goCheck) loops(root ast.Node, inLoop bool) {
 	ast.Inspect(root, func(n ast.Node) bool {
 		switch n := n.(type) {
+		case *ast.GoStmt:
+			c.ownStart(n, inLoop)
 		case *ast.FuncLit:
-			if n != root {
-				c.loops(n.Body, false)
-				return false
+			if inLoop && !c.started[n] {
+				c.ownFrame(n)
 			}
+			c.loops(n.Body, false)
+			return false
 		case *ast.DeferStmt:
 			if inLoop {
 				c.found("defer in a loop", "it runs a defer in a loop with the last round's values", n.Pos())
 			}
 		case *ast.ForStmt:
-			if n != root {
-				c.forLoop(n)
-				c.loops(n, true)
-				return false
+			c.forLoop(n)
+			for _, part := range []ast.Node{n.Init, n.Cond, n.Post, n.Body} {
+				if !isNil(part) {
+					c.loops(part, true)
+				}
 			}
+			return false
 		case *ast.RangeStmt:
-			if n != root {
-				c.rangeLoop(n)
-				c.loops(n, true)
-				return false
-			}
+			c.rangeLoop(n)
+			c.loops(n.X, inLoop)
+			c.loops(n.Body, true)
+			return false
 		}
 		return true
 	})
-	switch n := root.(type) { // Inspect above skips the root's own case
-	case *ast.ForStmt:
-		if !inLoop {
-			c.forLoop(n)
-			c.loops(n, true)
-		}
-	case *ast.RangeStmt:
-		if !inLoop {
-			c.rangeLoop(n)
-			c.loops(n, true)
-		}
-	}
 }
+
+// The interpreter keeps a closure in a place of its maker's frame, and puts back
+// there what was before when a call of it ends: a goroutine of one round of a loop
+// would put its own closure where the next round is about to take one from. And a
+// goroutine takes the function out of its variable only when it begins. So a
+// closure that a loop makes, and a function that go takes from a variable, are each
+// given a frame of their own.
+
+// ownFrame has a function around a closure, which makes and returns it.
+func (c *goCheck) ownFrame(n *ast.FuncLit) {
+	kind := c.src.text[c.src.offset(n.Type.Pos()):c.src.offset(n.Type.End())]
+	if strings.Contains(kind, "\n") {
+		c.found("closure in a loop", "the type of a closure in a loop must be on one line", n.Pos())
+	}
+	c.src.edits = append(c.src.edits,
+		goEdit{c.src.offset(n.Pos()), 0, "func() (" + kind + ") { return "},
+		goEdit{c.src.offset(n.Body.Rbrace), 1, "} }()"})
+}
+
+// ownStart has a function around a go statement.
+func (c *goCheck) ownStart(n *ast.GoStmt, inLoop bool) {
+	first := ""
+	switch f := ast.Unparen(n.Call.Fun).(type) {
+	case *ast.FuncLit:
+		if !inLoop {
+			return
+		}
+		c.started[f] = true
+	case *ast.Ident:
+		if !c.local[f.Name] || c.own.results[f.Name] > 0 || c.known.results[f.Name] > 0 {
+			return
+		}
+		first = goStarted + " := " + f.Name + "; "
+		c.edit(f, goStarted)
+	default:
+		return
+	}
+	c.src.edits = append(c.src.edits,
+		goEdit{c.src.offset(n.Pos()), 0, "func() { " + first},
+		goEdit{c.src.offset(n.Call.Rparen), 1, ") }()"})
+}
+
+// goStarted stands for the function that a go statement takes from a variable.
+const goStarted = wrapper + "Go"
 
 // forLoop rejects a loop whose variable outlives a round.
 func (c *goCheck) forLoop(n *ast.ForStmt) {
