@@ -111,7 +111,8 @@ func TestGoAttacksWithoutLayers(t *testing.T) {
 				t.Fatal(err)
 			}
 			said := goHarms(t, p, a.harm)
-			if !slices.Contains(said, a.harm) {
+			// Who makes it hang may end it as well, where a limit bites first.
+			if !slices.Contains(said, a.harm) && (a.harm != hangs || !slices.Contains(said, kills)) {
 				t.Errorf("without %q it does %q, not %s: %s", a.without, said, a.harm, p.Output())
 			}
 		})
