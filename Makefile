@@ -19,10 +19,13 @@ FUZZTIME ?= 20s
 TESTTIMEOUT ?= 40m
 TESTFLAGS ?=
 PACKAGES ?= ./...
+# Tests wait more than they compute.
+ATONCE ?= 4
 # What the race detector would make take minutes, and what attacks a guest rather
 # than the host's goroutines, is tested without it.
 UNRACED := ^TestSuite$$/^(HugeContext|Source)$$/^(Differential|Huge)$$|^TestSuite$$/^Limits$$/^Recursion$$
 UNRACED := $(UNRACED)|^TestHostileGo|^TestEscape|^TestEachLayerContains$$|^TestHarmWithoutTheTier$$|^TestGo(AttacksWithoutLayers|BombsWithoutLimits)$$
+UNRACED := $(UNRACED)|^TestSuite$$/^Hostile$$/^(Runtime|Interpreter|Bombs|Oddities)$$|^TestPythonIsCPython$$|^TestDamaged(Code|Cache)$$|^TestNoCache$$
 XDG_CACHE_HOME ?= $(HOME)/.cache
 PYTHON_PREFIX ?= $(XDG_CACHE_HOME)/rlm/python
 
@@ -51,8 +54,8 @@ test: ## Test everything, with the race detector
 	if [[ -z "$$race" || '$(PACKAGES)' != './...' ]]; then \
 		set -x; go test $$race -timeout $(TESTTIMEOUT) $(TESTFLAGS) $(PACKAGES); \
 	else \
-		set -x; go test -race -timeout $(TESTTIMEOUT) -skip '$(UNRACED)' $(TESTFLAGS) ./...; \
-		go test -timeout $(TESTTIMEOUT) -run '$(UNRACED)' $(TESTFLAGS) ./tiers/...; \
+		set -x; go test -race -parallel $(ATONCE) -timeout $(TESTTIMEOUT) -skip '$(UNRACED)' $(TESTFLAGS) ./...; \
+		go test -parallel $(ATONCE) -timeout $(TESTTIMEOUT) -run '$(UNRACED)' $(TESTFLAGS) ./tiers/...; \
 		go test -timeout $(TESTTIMEOUT) $(TESTFLAGS) ./tiers/interp/internal/hostile; \
 	fi
 

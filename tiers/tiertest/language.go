@@ -49,6 +49,7 @@ func (s *suite) language(t *testing.T) {
 			if !s.info.Has(tiers.FeatureAsync) && strings.HasPrefix(name, "async_") {
 				t.Skipf("tier %s has no feature %q", s.info.Name, tiers.FeatureAsync)
 			}
+			t.Parallel()
 			// The scripts print more than a model should read.
 			box := s.open(t, tiers.Config{Limits: tiers.Limits{Output: 10 << 20}})
 			r := box.ok(t, fixture(t, langDir+"/"+name+".py"))
@@ -62,6 +63,7 @@ func (s *suite) language(t *testing.T) {
 func (s *suite) tracebacks(t *testing.T) {
 	for _, name := range cases(t, raiseDir) {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			box := s.open(t, bare())
 			r := box.run(t, fixture(t, raiseDir+"/"+name+".py"))
 			want := fixture(t, raiseDir+"/"+name+".stderr")

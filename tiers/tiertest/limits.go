@@ -176,6 +176,7 @@ var floods = []excess{
 func (s *suite) memory(t *testing.T) {
 	for _, row := range floods {
 		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
 			box := s.open(t, tiers.Config{Limits: tiers.Limits{Memory: s.opt.Memory}})
 			box.ok(t, marked)
 			r := box.run(t, row.source)
@@ -213,6 +214,7 @@ func (s *suite) caughtMemory(t *testing.T) {
 			continue
 		}
 		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
 			box := s.open(t, tiers.Config{Limits: tiers.Limits{Memory: s.opt.Memory}})
 			box.ok(t, marked)
 			source := "def flood():\n    " + strings.ReplaceAll(row.source, "\n", "\n    ") +
