@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/rlmhq/rlm/internal/bigtext"
+	"github.com/rlmhq/rlm/internal/inflight"
 	"github.com/rlmhq/rlm/tiers"
 )
 
@@ -25,6 +26,7 @@ type Session struct {
 	snippet int              // ordinal of the snippet that runs or ran last
 	meter   meter
 	calls   calls
+	gate    *inflight.Gate
 	out     output
 	final   *tiers.Final
 	raised  *report
@@ -69,7 +71,7 @@ func NewSession(ctx context.Context, cfg tiers.Config) (*Session, error) {
 		return nil, err
 	}
 	cfg.Limits = cfg.Limits.WithDefaults()
-	s := &Session{cfg: cfg, texts: make([]openText, len(cfg.Inputs)), files: map[openText]int{}}
+	s := &Session{cfg: cfg, texts: make([]openText, len(cfg.Inputs)), files: map[openText]int{}, gate: inflight.New(cfg.Limits)}
 	for i, in := range cfg.Inputs {
 		if err := checkInput(in); err != nil {
 			return nil, fmt.Errorf("cannot use input %d (%s): %w", i, in.Name, err)
