@@ -196,9 +196,22 @@ func (s *Session) Changed() error {
 	return nil
 }
 
-// Over fires a time limit that is used up and reports the limit that has fired,
-// "" if none.
-func (s *Session) Over() tiers.Limit { return s.meter.check() }
+// Over fires a time limit that is used up, or the caller's interrupt, and reports
+// what has fired, "" if nothing.
+func (s *Session) Over() tiers.Limit {
+	if s.Canceled() {
+		s.meter.fire(interrupt)
+	}
+	return s.meter.check()
+}
+
+// interrupt stands for a limit when the caller gives up on a snippet: the snippet is
+// asked to end as one that has used up its time.
+const interrupt tiers.Limit = "interrupt"
+
+// Interrupted reports whether the caller has given up on the snippet before it
+// ended.
+func (s *Session) Interrupted() bool { return s.meter.fired == interrupt }
 
 // Fire records that a limit fired which the tier watches itself, and that the
 // tier is stopping the snippet.
@@ -237,6 +250,9 @@ func (s *Session) End(code int) tiers.Result {
 // settle tells an exception that a limit caused from one of the snippet's own.
 func (s *Session) settle(r *tiers.Result) {
 	fired := s.meter.fired
+	if fired == interrupt {
+		fired = "" // the caller knows
+	}
 	switch {
 	case r.Status == "": // the guest's run did not return in order
 		r.Status = tiers.StatusCrashed
@@ -307,6 +323,8 @@ func (s *Session) Handle(req []byte) Reply {
 		return s.get(body)
 	case 'l':
 		return s.left(body)
+	case 'n':
+		return s.next(body)
 	case 'r':
 		return s.reject(body)
 	}
