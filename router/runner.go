@@ -34,7 +34,7 @@ type RunnerConfig struct {
 // run it. It has one owner: its methods must not be called concurrently.
 type Runner struct {
 	cfg        RunnerConfig
-	host       tiers.Host  // the caller's; tiers get a door to it
+	host       tiers.Host // the caller's; tiers get a door to it
 	gate       *inflight.Gate
 	candidates []Candidate // of cfg.Tiers, same order
 	probed     []bool
