@@ -128,7 +128,7 @@ var attempts = map[string]func(argument string) string{
 		return outcome(err)
 	},
 	"datagram": datagram,
-	"execute": func(name string) string { return outcome(exec.Command(name).Run()) },
+	"execute":  func(name string) string { return outcome(exec.Command(name).Run()) },
 	"script": func(name string) string {
 		if err := os.WriteFile(name, []byte("#!/bin/true\n"), 0o755); err != nil {
 			return "write: " + outcome(err)
