@@ -6,17 +6,18 @@ import (
 
 	"github.com/rlmhq/rlm/internal/jail"
 	"github.com/rlmhq/rlm/router"
+	"github.com/rlmhq/rlm/router/golang"
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// Detect returns the language of a snippet: Python, unless it is valid Go and no
-// valid Python.
+// Detect returns the language of a snippet: Python, unless it is no valid Python but
+// valid Go, and shows that it is Go.
 func (e *Engine) Detect(ctx context.Context, source string) tiers.Language {
 	language := tiers.Python
 	if v, err := e.analyser.Analyse(ctx, source); err != nil || v.Invalid == nil {
 		return language
 	}
-	if v, err := e.analysers[tiers.Go].Analyse(ctx, source); err == nil && v.Needs != nil {
+	if v, err := e.analysers[tiers.Go].Analyse(ctx, source); err == nil && v.Needs != nil && golang.Shows(source) {
 		language = tiers.Go
 	}
 	return language

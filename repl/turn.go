@@ -38,6 +38,9 @@ func Execute(ctx context.Context, s *Session, r Reply) (Turn, error) {
 		ran, err := s.Run(ctx, block)
 		if err != nil {
 			if err := t.refused(err); err != nil {
+				if ctx.Err() != nil {
+					t.Ran = append(t.Ran, ran) // as far as it came: a run that is out of time shows it
+				}
 				return t, err
 			}
 			t.Skipped = len(r.Blocks) - i - 1

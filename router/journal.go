@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/rlmhq/rlm/internal/inflight"
 	"github.com/rlmhq/rlm/tiers"
 )
 
@@ -14,6 +15,8 @@ import (
 // nobody would read it.
 type journal struct {
 	host tiers.Host
+	// gate bounds the calls that are kept: they may outlive the tier's own count.
+	gate *inflight.Gate
 
 	mu      sync.Mutex
 	made    int            // real calls of all attempts
@@ -77,7 +80,15 @@ func (j *journal) calls() int {
 }
 
 func (a *attempt) call(ctx context.Context, call tiers.Call) (tiers.Value, error) {
-	e, err := a.entry(ctx, &call)
+	if a.keep {
+		if err := a.journal.enter(ctx, &call); err != nil {
+			return nil, a.stopped(err)
+		}
+	}
+	e, began, err := a.entry(ctx, &call)
+	if a.keep && !began {
+		a.journal.leave(&call)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -94,9 +105,23 @@ func (a *attempt) call(ctx context.Context, call tiers.Call) (tiers.Value, error
 	}
 }
 
+// stopped is why no call is taken any more, err if they are.
+func (a *attempt) stopped(err error) error {
+	a.journal.mu.Lock()
+	defer a.journal.mu.Unlock()
+	switch {
+	case a.wrong != nil:
+		return a.wrong
+	case a.over:
+		return errNotRunning
+	}
+	return err
+}
+
 // entry returns what the journal has for a call, and starts the call if that is
-// nothing. No entry means that the call is to be made without the journal.
-func (a *attempt) entry(ctx context.Context, call *tiers.Call) (*entry, error) {
+// nothing; then it began. No entry means that the call is to be made without the
+// journal.
+func (a *attempt) entry(ctx context.Context, call *tiers.Call) (e *entry, began bool, err error) {
 	var of fingerprint
 	if a.keep || a.replay {
 		of = fingerprintOf(call)
@@ -105,14 +130,14 @@ func (a *attempt) entry(ctx context.Context, call *tiers.Call) (*entry, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if a.wrong != nil {
-		return nil, a.wrong
+		return nil, false, a.wrong
 	}
 	if a.over {
-		return nil, errNotRunning
+		return nil, false, errNotRunning
 	}
 	if a.keep || a.replay {
 		if a.seen[call.Ordinal] {
-			return nil, a.mismatch(fmt.Errorf("%w: call %d of the snippet came twice", ErrMismatch, call.Ordinal))
+			return nil, false, a.mismatch(fmt.Errorf("%w: call %d of the snippet came twice", ErrMismatch, call.Ordinal))
 		}
 		if a.seen == nil {
 			a.seen = map[int]bool{}
@@ -121,17 +146,17 @@ func (a *attempt) entry(ctx context.Context, call *tiers.Call) (*entry, error) {
 	}
 	if e := j.entries[call.Ordinal]; e != nil {
 		if e.of != of {
-			return nil, a.mismatch(fmt.Errorf("%w: call %d, now of %s, had another function or other arguments in the tier before",
+			return nil, false, a.mismatch(fmt.Errorf("%w: call %d, now of %s, had another function or other arguments in the tier before",
 				ErrMismatch, call.Ordinal, oneLine(call.Function)))
 		}
-		return e, nil
+		return e, false, nil
 	}
 	j.made++
 	if !a.keep {
 		a.unnoted++
-		return nil, nil //nolint:nilnil // documented: no entry
+		return nil, false, nil
 	}
-	return j.start(ctx, *call, of), nil
+	return j.start(ctx, *call, of), true, nil
 }
 
 // mismatch stops the attempt. journal.mu is held.
@@ -143,7 +168,9 @@ func (a *attempt) mismatch(err error) error {
 
 // start makes a call on a goroutine of its own, so that it goes on when the
 // tier's context ends: if that is because the tier rejects the snippet, the
-// answer is paid for and needed. mu is held.
+// answer is paid for and needed. The call has entered the gate and leaves it once
+// the host function has returned, however long that takes after its cancellation.
+// mu is held.
 func (j *journal) start(ctx context.Context, call tiers.Call, of fingerprint) *entry {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	e := &entry{of: of, cancel: cancel, done: make(chan struct{})}
@@ -154,9 +181,40 @@ func (j *journal) start(ctx context.Context, call tiers.Call, of fingerprint) *e
 	go func() {
 		defer cancel()
 		defer close(e.done)
+		defer j.leave(&call)
 		e.value, e.err = j.host.Call(ctx, call)
 	}()
 	return e
+}
+
+// enter waits until a call may be made and kept. A call that its tier gives up
+// meanwhile is not made.
+func (j *journal) enter(ctx context.Context, call *tiers.Call) error {
+	if err := j.gate.Hold(bytesOf(call)); err != nil {
+		return err
+	}
+	err := j.gate.Enter(ctx)
+	if err != nil {
+		j.gate.Free(bytesOf(call))
+	}
+	return err
+}
+
+func (j *journal) leave(call *tiers.Call) {
+	j.gate.Leave()
+	j.gate.Free(bytesOf(call))
+}
+
+// bytesOf is what a call's arguments take.
+func bytesOf(call *tiers.Call) int {
+	n := 0
+	for _, arg := range call.Args {
+		n += len(arg)
+	}
+	for _, arg := range call.Named {
+		n += len(arg)
+	}
+	return n
 }
 
 // end closes an attempt whose snippet has ended for good: calls that still run

@@ -1,6 +1,7 @@
 package router
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rlmhq/rlm/internal/inflight"
 	"github.com/rlmhq/rlm/tiers"
 )
 
@@ -258,6 +260,13 @@ func TestTheJournalTellsCallsApart(t *testing.T) {
 		{call("f", `12345678901234567890`), call("f", `12345678901234567891`), false},
 		{call("f", `1e999`), call("f", `1e998`), false},
 		{call("f", `0.5`), call("f", `5e-1`), true},
+		{call("f", `100`), call("f", `1E+2`), true},
+		{call("f", `-1.50`), call("f", `-15e-1`), true},
+		{call("f", `1.5`), call("f", `-1.5`), false},
+		{call("f", `0.0`), call("f", `0e5`), true},
+		{call("f", `1e999999999`), call("f", `10e999999998`), true},
+		{call("f", `1e999999999`), call("f", `1e999999998`), false},
+		{call("f", `1e99999999999999999999`), call("f", `1e99999999999999999998`), false},
 		{call("f", `NaN`), call("f", `NaN`), true},
 		{call("f", `1 2`), call("f", `1`), false},
 		{call("f", `1`), call("f", `"1"`), false},
@@ -268,11 +277,48 @@ func TestTheJournalTellsCallsApart(t *testing.T) {
 	}
 }
 
+// TestCanonicalValuesStaySmall: what a call says is compared without writing it out.
+func TestCanonicalValuesStaySmall(t *testing.T) {
+	long := "\"" + strings.Repeat(`\u00e9`, mostParsed/3) + "\""
+	for name, v := range map[string]string{
+		"large numbers": "[" + strings.Repeat("1e308,", 1000) + "1e999999999]",
+		"small numbers": "[" + strings.Repeat("1e-308,", 1000) + "1e-999999999]",
+		"a long string": long,
+	} {
+		if n := len(canonical(tiers.Value(v))); n > 2*len(v) {
+			t.Errorf("%s: %d bytes become %d", name, len(v), n)
+		}
+	}
+	if got, want := canonical(tiers.Value(long)), `"`+strings.Repeat("é", mostParsed/3)+`"`; string(got) != want {
+		t.Error("a long string is not compared by its characters")
+	}
+	list := tiers.Value("[" + strings.Repeat("1,", mostParsed) + "1]")
+	if n := testing.AllocsPerRun(1, func() { canonical(list) }); n > 100 {
+		t.Errorf("a long list is taken apart: %.0f allocations", n)
+	}
+}
+
+// FuzzCanonical: what is canonical is so twice, and no longer than twice.
+func FuzzCanonical(f *testing.F) {
+	for _, seed := range []string{`1e999999999`, `[1.0, -0, 0e5, 1E+2]`, `{"b":1,"a":"\u00e9"}`, `"a<b"`, ` 1 2`, `NaN`, "\"\xff\""} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, v []byte) {
+		once := canonical(v)
+		if twice := canonical(once); !bytes.Equal(twice, once) {
+			t.Errorf("%q becomes %q and then %q", v, once, twice)
+		}
+		if len(once) > 6*len(v)+20 { // a control character takes six
+			t.Errorf("%d bytes become %d", len(v), len(once))
+		}
+	})
+}
+
 func TestAHostCallOutsideOfASnippetIsRefused(t *testing.T) {
 	if _, err := (door{echo}).Call(t.Context(), tiers.Call{}); !errors.Is(err, errNotRunning) {
 		t.Error(err)
 	}
-	j := journal{host: echo}
+	j := journal{host: echo, gate: inflight.New(tiers.DefaultLimits())}
 	ctx, a := j.begin(t.Context(), true)
 	call := tiers.Call{Function: "f", Args: []tiers.Value{tiers.Value("1")}, Ordinal: 1}
 	if v, err := (door{}).Call(ctx, call); err != nil || string(v) != "1" {
@@ -289,12 +335,89 @@ func TestAHostCallOutsideOfASnippetIsRefused(t *testing.T) {
 	}
 }
 
+// TestACancelledCallKeepsItsPlace: a snippet that starts and cancels calls in a loop
+// gets no more of them to run at the same time than one that waits.
+func TestACancelledCallKeepsItsPlace(t *testing.T) {
+	const atOnce = 2
+	began, release := make(chan struct{}, 100), make(chan struct{})
+	host := tiers.HostFunc(func(context.Context, tiers.Call) (tiers.Value, error) {
+		began <- struct{}{}
+		<-release // it does not look at its context
+		return tiers.Value("1"), nil
+	})
+	r, err := NewRunner(RunnerConfig{Config: tiers.Config{Host: host, Limits: tiers.Limits{HostCallsAtOnce: atOnce}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	j := journal{host: r.host, gate: r.gate}
+	ctx, a := j.begin(t.Context(), true)
+	ordinal := 0
+	call := func(ctx context.Context) error {
+		ordinal++
+		_, err := (door{}).Call(ctx, tiers.Call{Function: "f", Args: []tiers.Value{tiers.Value("1")}, Ordinal: ordinal})
+		return err
+	}
+	for range atOnce {
+		callCtx, cancel := context.WithCancel(ctx)
+		go func() {
+			<-began
+			cancel()
+		}()
+		if err := call(callCtx); !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+	}
+	gaveUp, cancel := context.WithCancel(ctx)
+	cancel()
+	for range 10 {
+		if err := call(gaveUp); !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+	}
+	if n := j.calls(); n != atOnce {
+		t.Errorf("%d calls run at once, want %d", n, atOnce)
+	}
+	close(release)
+	if err := call(ctx); err != nil {
+		t.Errorf("a call after the places are left: %v", err)
+	}
+	a.end()
+}
+
+func TestCallsThatRunAfterTheirTierHoldNoMoreThanTheMemory(t *testing.T) {
+	release := make(chan struct{})
+	host := tiers.HostFunc(func(context.Context, tiers.Call) (tiers.Value, error) {
+		<-release
+		return tiers.Value("1"), nil
+	})
+	j := journal{host: host, gate: inflight.New(tiers.Limits{HostCallsAtOnce: 64, Memory: 1000})}
+	ctx, a := j.begin(t.Context(), true)
+	large := []tiers.Value{tiers.Value(`"` + strings.Repeat("x", 598) + `"`)}
+	first := make(chan error)
+	go func() {
+		_, err := (door{}).Call(ctx, tiers.Call{Function: "f", Args: large, Ordinal: 1})
+		first <- err
+	}()
+	for j.calls() == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	_, err := (door{}).Call(ctx, tiers.Call{Function: "f", Named: map[string]tiers.Value{"a": large[0]}, Ordinal: 2})
+	if err == nil || !strings.Contains(err.Error(), "would take more than 1000 B together") {
+		t.Errorf("the host holds more: %v", err)
+	}
+	close(release)
+	if err := <-first; err != nil {
+		t.Error(err)
+	}
+	a.end()
+}
+
 func BenchmarkHostCall(b *testing.B) {
 	call := tiers.Call{Function: "llm_query", Args: []tiers.Value{tiers.Value(`"` + strings.Repeat("a prompt ", 100) + `"`)}}
 	for _, keep := range []bool{false, true} {
 		b.Run(fmt.Sprintf("journal=%v", keep), func(b *testing.B) {
 			b.ReportAllocs()
-			j := journal{host: echo}
+			j := journal{host: echo, gate: inflight.New(tiers.DefaultLimits())}
 			ctx, a := j.begin(b.Context(), keep)
 			defer a.end()
 			for b.Loop() {

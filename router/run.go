@@ -48,7 +48,7 @@ func (r *Runner) Run(ctx context.Context, job tiers.Job) (Result, error) {
 	if err != nil {
 		return Result{}, brokenBy(routerName, tiers.EffectsNeverRan, err)
 	}
-	e := escalation{Runner: r, space: r.space(job.Language), verdict: v, job: job, journal: journal{host: r.host}}
+	e := escalation{Runner: r, space: r.space(job.Language), verdict: v, job: job, journal: journal{host: r.host, gate: r.gate}}
 	for {
 		again, err := e.step(ctx)
 		if !again {

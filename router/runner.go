@@ -8,6 +8,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/rlmhq/rlm/internal/inflight"
 	"github.com/rlmhq/rlm/tiers"
 )
 
@@ -33,7 +34,8 @@ type RunnerConfig struct {
 // run it. It has one owner: its methods must not be called concurrently.
 type Runner struct {
 	cfg        RunnerConfig
-	host       tiers.Host  // the caller's; tiers get a door to it
+	host       tiers.Host // the caller's; tiers get a door to it
+	gate       *inflight.Gate
 	candidates []Candidate // of cfg.Tiers, same order
 	probed     []bool
 	spaces     map[tiers.Language]*space
@@ -63,7 +65,10 @@ func NewRunner(cfg RunnerConfig) (*Runner, error) {
 		cfg.Probes = NewProbes()
 	}
 	cfg.Config.Hosts = cfg.Policy.Hosts
-	r := &Runner{cfg: cfg, host: cfg.Config.Host, spaces: map[tiers.Language]*space{}}
+	r := &Runner{
+		cfg: cfg, host: cfg.Config.Host, gate: inflight.New(cfg.Config.Limits.WithDefaults()),
+		spaces: map[tiers.Language]*space{},
+	}
 	if r.host != nil {
 		r.cfg.Config.Host = door{r.host}
 	}
@@ -219,7 +224,7 @@ func (r *Runner) Fork(ctx context.Context) (*Runner, error) {
 		return nil, errClosed
 	}
 	forked := &Runner{
-		cfg: r.cfg, host: r.host, spaces: map[tiers.Language]*space{},
+		cfg: r.cfg, host: r.host, gate: inflight.New(r.cfg.Config.Limits.WithDefaults()), spaces: map[tiers.Language]*space{},
 		candidates: slices.Clone(r.candidates), probed: slices.Clone(r.probed),
 	}
 	for language, from := range r.spaces {

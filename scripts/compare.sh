@@ -8,6 +8,7 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
+make -s build # the program under test is the one of this tree
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/rlm
 text=${RLM_BENCH_TEXT:-$cache/bench-1GiB.txt}
 python=${RLM_PYTHON:-}

@@ -2,16 +2,13 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"slices"
-	"strings"
 
 	"github.com/dustin/go-humanize"
-	"github.com/dustin/go-humanize/english"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -275,10 +272,10 @@ func describeInputs(ctx context.Context, inputs []tiers.Input, note func(string,
 
 // runAll runs the snippets up to the first that fails or calls FINAL.
 func runAll(ctx context.Context, e *env, f execFlags, session *rlm.Session, jobs []tiers.Job) error {
-	stdout := &lasting{w: e.stdout}
+	stdout, stderr := &lasting{w: e.stdout}, &lasting{w: e.stderr}
 	for _, job := range jobs {
 		if !f.json {
-			job.Stdout, job.Stderr = stdout, e.stderr
+			job.Stdout, job.Stderr = stdout, stderr
 		}
 		result, err := session.RunJob(ctx, job)
 		if f.explain && result.Plan != nil {
@@ -292,7 +289,7 @@ func runAll(ctx context.Context, e *env, f execFlags, session *rlm.Session, jobs
 		if stdout.err != nil {
 			return &exitError{exitBroken, fmt.Errorf("cannot write the output: %w", stdout.err)}
 		}
-		if err := report(e, f, result); err != nil {
+		if err := report(e.after(stdout, stderr), f, result); err != nil {
 			return err
 		}
 		if code := resultCode(result.Result); code != exitOK {
@@ -303,22 +300,6 @@ func runAll(ctx context.Context, e *env, f execFlags, session *rlm.Session, jobs
 		}
 	}
 	return nil
-}
-
-// lasting remembers the first error of a writer whose user does not ask.
-type lasting struct {
-	w   io.Writer
-	err error
-}
-
-// Write writes as long as nothing has failed.
-func (l *lasting) Write(b []byte) (int, error) {
-	if l.err != nil {
-		return 0, l.err
-	}
-	n, err := l.w.Write(b)
-	l.err = err
-	return n, err
 }
 
 func runFailure(err error) error {
@@ -337,62 +318,4 @@ func resultCode(r tiers.Result) int {
 		return exitOK
 	}
 	return exitRaised
-}
-
-func report(e *env, f execFlags, r rlm.Result) error {
-	note := f.note(e)
-	if r.Moved != nil {
-		note("the session moved from tier %s to %s, with %s", r.Moved.From, r.Moved.To, english.Plural(r.Moved.Report.Moved, "variable", ""))
-		for _, left := range r.Moved.Report.Left {
-			note("left behind: %s (%s): %s", left.Name, left.Type, left.Reason)
-		}
-	}
-	if f.json {
-		return printJSON(e.stdout, r)
-	}
-	if r.Final != nil {
-		if err := printFinal(e.stdout, r.Final.Value); err != nil {
-			return &exitError{exitBroken, err}
-		}
-	}
-	if r.Exception != nil && r.Exception.Traceback != "" {
-		_, _ = io.WriteString(e.stderr, r.Exception.Traceback)
-	}
-	if r.Limit != "" {
-		_, _ = fmt.Fprintf(e.stderr, "rlm: limit: %s%s\n", r.Limit, limitHint(r.Result, e.settings))
-	}
-	for _, d := range r.Denied {
-		note("%s is refused: %s", d.Target, d.Reason)
-	}
-	if r.Lost != nil {
-		note("%s", r.Lost.Reason)
-	}
-	return nil
-}
-
-func limitHint(r tiers.Result, c *config.Loaded) string {
-	switch r.Limit {
-	case tiers.LimitWall, tiers.LimitActive:
-		return fmt.Sprintf(" (the snippet took longer than %v; raise --timeout)", c.Timeout)
-	case tiers.LimitMemory:
-		return fmt.Sprintf(" (the snippet needed more than %s; raise --memory)", c.Text("memory"))
-	case tiers.LimitOutput:
-		return fmt.Sprintf(" (%s bytes more were written and dropped; raise --max-output)", humanize.Comma(r.Dropped))
-	case tiers.LimitFuel:
-		return fmt.Sprintf(" (the snippet did more work than %d; raise --fuel)", c.Fuel)
-	case tiers.LimitHostCalls:
-	}
-	return ""
-}
-
-// printFinal prints a str as it is and any other value as JSON.
-func printFinal(w io.Writer, value tiers.Value) error {
-	text := string(value)
-	if strings.HasPrefix(text, `"`) {
-		if err := json.Unmarshal(value, &text); err != nil {
-			return fmt.Errorf("cannot decode the final value: %w", err)
-		}
-	}
-	_, err := fmt.Fprintln(w, text)
-	return err
 }

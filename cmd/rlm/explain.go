@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rlmhq/rlm"
+	"github.com/rlmhq/rlm/internal/config"
 	"github.com/rlmhq/rlm/router"
 	"github.com/rlmhq/rlm/tiers"
 )
@@ -50,6 +51,7 @@ func newExplain(e *env) *cobra.Command {
 	}
 	flags := cmd.Flags()
 	f.addCode(flags)
+	config.AddFlags(flags, config.In(config.Limits))
 	flags.BoolVar(&f.json, "json", false, "print one JSON object for each snippet instead")
 	return cmd
 }

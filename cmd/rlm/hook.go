@@ -111,7 +111,7 @@ type lazyEngine struct {
 }
 
 func (l *lazyEngine) answer(ctx context.Context, task rlm.Task) (rlm.Outcome, error) {
-	models, err := registry(l.e)
+	models, err := registry(l.e, false)
 	if err != nil {
 		return rlm.Outcome{}, &rlm.SetupError{Err: err}
 	}

@@ -72,7 +72,7 @@ func printJSON(w io.Writer, r rlm.Result) error {
 		},
 	}
 	if r.Final != nil {
-		out.Final, out.Value = true, r.Final.Value
+		out.Final, out.Value = true, validJSON(r.Final.Value)
 	}
 	if x := r.Exception; x != nil {
 		out.Exception = &jsonException{x.Type, x.Message, x.Traceback, x.ExitCode}

@@ -25,12 +25,13 @@ printed and bound to _answer. Your own code can call llm_query(...) and the like
 
 Ctrl-C interrupts what runs, not the session. Ctrl-D ends it.`
 
-const replHelp = `:ask QUESTION, ?QUESTION   ask the model, in a copy of the session
+const replHelp = `:ask QUESTION, ?QUESTION   ask the model, in a copy of the session: of what it makes
+                           only its answer comes back, as _answer
 :vars                      the variables
 :home                      the tier that they live in
 :explain CODE              where code would run, and why
 :help                      this text
-:quit                      end the session (or Ctrl-D)
+:quit, exit                end the session (or Ctrl-D)
 A block (if, for, def, ...) ends with an empty line.
 `
 
@@ -56,7 +57,7 @@ func newRepl(e *env) *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringArrayVar(&f.contexts, "context", nil, "file or directory to work on; may be repeated")
 	flags.BoolVar(&f.quiet, "quiet", false, "nothing on stderr but errors")
-	flags.StringVar(&history, "history", "", "where lines are kept for the next session, `none` for nowhere (default: in the user's cache directory)")
+	flags.StringVar(&history, "history", "", "where lines are kept for the next session, none for nowhere (default: in the user's cache directory)")
 	config.AddFlags(flags, config.In(config.Routing, config.Limits, config.Models, config.Run))
 	return cmd
 }
@@ -75,7 +76,7 @@ func (f *runFlags) repl(ctx context.Context, e *env, history string) (err error)
 	view := newView(e, f.quiet)
 	defer view.close()
 	if e.settings.Model != "" || len(e.settings.DepthModels) > 0 {
-		models, err := registry(e)
+		models, err := registry(e, false)
 		if err != nil {
 			return &exitError{exitUsage, err}
 		}
@@ -181,9 +182,15 @@ func (s *shell) unfinished(ctx context.Context, source string) (bool, error) {
 	return strings.TrimSpace(last) != "", nil
 }
 
+// leaves are what ends a session at CPython's own prompt.
+var leaves = map[string]bool{"exit": true, "exit()": true, "quit": true, "quit()": true}
+
 // obey runs a line: a command, a question or a snippet. An error ends the session.
 func (s *shell) obey(ctx context.Context, source string) (done bool, err error) {
 	trimmed := strings.TrimSpace(source)
+	if leaves[trimmed] {
+		return true, nil
+	}
 	if question, ok := strings.CutPrefix(trimmed, "?"); ok {
 		return false, s.ask(ctx, question)
 	}
@@ -242,10 +249,10 @@ func (s *shell) run(ctx context.Context, source string) error {
 	if strings.TrimSpace(source) == "" {
 		return nil
 	}
-	stdout := &lasting{w: s.e.stdout}
+	stdout, stderr := &lasting{w: s.e.stdout}, &lasting{w: s.e.stderr}
 	var result rlm.Result
 	err := s.during(ctx, func(ctx context.Context) (err error) {
-		result, err = s.session.Run(ctx, tiers.Job{Language: tiers.Python, Source: source + "\n", Stdout: stdout, Stderr: s.e.stderr})
+		result, err = s.session.Run(ctx, tiers.Job{Language: tiers.Python, Source: source + "\n", Stdout: stdout, Stderr: stderr})
 		return err
 	})
 	if stdout.err != nil {
@@ -260,7 +267,7 @@ func (s *shell) run(ctx context.Context, source string) error {
 		return nil
 	}
 	s.failed = s.failed && result.Status == "" || resultCode(result.Result) != exitOK && result.Status != ""
-	return report(s.e, execFlags{quiet: s.flags.quiet}, result)
+	return report(s.e.after(stdout, stderr), execFlags{quiet: s.flags.quiet}, result)
 }
 
 // ask asks the model.

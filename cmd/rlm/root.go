@@ -116,8 +116,20 @@ func newRoot(e *env) *cobra.Command {
 	flags := root.PersistentFlags()
 	flags.StringVar(&file, "config", "", "the configuration file, none for none (default: config.yaml in rlm of the user's configuration directory)")
 	config.AddFlags(flags, config.In(config.Program))
-	root.AddCommand(newRun(e), newExec(e), newRepl(e), newHook(e), newTrace(e), newExplain(e), newTiers(e), newDoctor(e), newImages(e), newConfig(e))
+	root.AddCommand(newRun(e), newExec(e), newRepl(e), newHook(e), newTrace(e), newExplain(e), newTiers(e), newDoctor(e), newImages(e), newConfig(e), newVersion(e))
 	return root
+}
+
+// newVersion prints what --version does: many look for it as a command.
+func newVersion(e *env) *cobra.Command {
+	return &cobra.Command{
+		Use: "version", Short: "Print the version", Args: cobra.NoArgs,
+		PersistentPreRunE: func(*cobra.Command, []string) error { return nil }, // a broken configuration is no reason
+		RunE: func(*cobra.Command, []string) error {
+			_, err := fmt.Fprintln(e.stdout, "rlm version", version)
+			return err
+		},
+	}
 }
 
 // flagError says of a setting's flag what the setting says of the value.

@@ -81,7 +81,7 @@ func (f *runFlags) run(ctx context.Context, e *env, question string) error {
 	if err != nil {
 		return &exitError{exitUsage, err}
 	}
-	models, err := registry(e)
+	models, err := registry(e, f.estimate)
 	if err != nil {
 		return &exitError{exitUsage, err}
 	}

@@ -14,15 +14,16 @@ import (
 	loop "github.com/rlmhq/rlm/repl/rlm"
 )
 
-// registry makes the registry of models by the settings. Close it.
-func registry(e *env) (*llm.Registry, error) {
+// registry makes the registry of models by the settings. Close it. Models that are
+// never asked need no key.
+func registry(e *env, neverAsked bool) (*llm.Registry, error) {
 	c := e.settings
 	keys := map[string]llm.Secret{}
 	for provider, key := range c.Keys {
 		keys[provider] = llm.NewSecret(key)
 	}
 	cfg := providers.Config{
-		Env: os.Getenv, Keys: keys, BaseURLs: c.BaseURLs, Default: c.DefaultProvider, Record: c.Record, Replay: c.Replay,
+		Env: os.Getenv, Keys: keys, BaseURLs: c.BaseURLs, Default: c.DefaultProvider, Record: c.Record, Replay: c.Replay, Unasked: neverAsked,
 		HTTP: llm.HTTP{
 			Timeout: c.RequestTimeout, Attempts: int(c.RequestAttempts), AllowHTTP: c.AllowHTTP,
 			Wait: func(err *llm.Error, pause time.Duration) {

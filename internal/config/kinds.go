@@ -98,6 +98,9 @@ type span struct{ to *time.Duration }
 
 func (s span) Set(text string) error {
 	d, err := time.ParseDuration(text)
+	if n, bare := strconv.ParseFloat(text, 64); bare == nil && n > 0 {
+		return fmt.Errorf("%q: give the time with its unit, such as %ss", text, text)
+	}
 	if err != nil || d <= 0 {
 		return fmt.Errorf("%q: give a time above zero, such as 30s or 5m", text)
 	}
@@ -130,6 +133,8 @@ type size struct {
 	to *int64
 	// optional sizes may be empty.
 	optional bool
+	// least is the smallest that makes sense, in bytes.
+	least uint64
 }
 
 func (s size) Set(text string) error {
@@ -140,6 +145,9 @@ func (s size) Set(text string) error {
 	n, err := humanize.ParseBytes(text)
 	if err != nil || n == 0 || n > maxSize {
 		return fmt.Errorf("%q: give a size above zero, such as 20000, 64KiB or 512MiB", text)
+	}
+	if n < s.least {
+		return fmt.Errorf("%q: give at least %s", text, bytesText(int64(s.least)))
 	}
 	*s.to = int64(n)
 	return nil

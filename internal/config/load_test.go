@@ -134,6 +134,7 @@ func TestMistakesOfAFileNameTheirPlace(t *testing.T) {
 		{"timeout: 30\n", "this is a number, and it takes a time such as 30s"},
 		{"timeout: -5s\n", "give a time above zero"},
 		{"memory: many\n", "give a size above zero"},
+		{"memory: 1\n", "give at least 40MiB"},
 		{"min_isolation: strong\n", "give none, process, container, wasm or kernel"},
 		{"depth_models: [a, 3]\n", "and it takes text"},
 		{"depth_models: [a, [b]]\n", "this is a list, and it takes text"},

@@ -78,6 +78,9 @@ const prefix = "RLM_"
 // most bounds counts that have no other bound.
 const most = 1 << 40
 
+// leastMemory is what a sandbox needs for its interpreter and a few megabytes more.
+const leastMemory = 40 << 20
+
 // providers are whose keys and addresses can be set.
 var providers = []string{"anthropic", "azure", "litellm", "ollama", "openai", "openrouter", "vllm"}
 
@@ -91,8 +94,8 @@ func Settings(c *Config) []Setting {
 		{Key: "python", Group: Routing, Value: text{&c.Python}, Doc: "the Python of tier local, a path or a name (default python3)"},
 		{Key: "cache_dir", Group: Routing, Value: text{&c.CacheDir}, Doc: "where compiled code is kept, none for nowhere (default: the user's cache directory)"},
 		{Key: "timeout", Group: Limits, Value: span{&c.Timeout}, Default: "30s", Doc: "time each snippet may take; waiting for host calls is free"},
-		{Key: "memory", Group: Limits, Value: size{&c.Memory, false}, Default: "512MiB", Doc: "memory of a sandbox"},
-		{Key: "max_output", Group: Limits, Value: size{&c.MaxOutput, true}, Doc: "bytes of output kept of each snippet (default 20000, in runs 1MiB)"},
+		{Key: "memory", Group: Limits, Value: size{&c.Memory, false, leastMemory}, Default: "512MiB", Doc: "memory of a sandbox, at least 40MiB"},
+		{Key: "max_output", Group: Limits, Value: size{&c.MaxOutput, true, 0}, Doc: "bytes of output kept of each snippet (default 20000, in runs 1MiB)"},
 		{Key: "fuel", Group: Limits, Value: whole{&c.Fuel, 0, 1 << 62}, Default: "0", Doc: "work each snippet may do, as --json counts it; 0 for no such bound"},
 		{Key: "deterministic", Group: Limits, Value: toggle{&c.Deterministic}, Default: "false", Doc: "fixed clock and randomness in snippets: the same result in every run"},
 

@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/rlmhq/rlm/internal/gorun"
+	"github.com/rlmhq/rlm/internal/inflight"
 	"github.com/rlmhq/rlm/tiers"
 )
 
@@ -31,6 +32,8 @@ type Session struct {
 	// Canonical, if set, takes out of a call what may differ when it is made
 	// again by the same snippet.
 	Canonical func([]byte) []byte
+
+	gate *inflight.Gate
 }
 
 // NewSession returns a session's half, with the defaults of its limits and a host
@@ -42,7 +45,7 @@ func NewSession(cfg tiers.Config) *Session {
 			return nil, errors.New("this session has no host functions")
 		})
 	}
-	s := &Session{Config: cfg, Offers: map[string]bool{"llm_query": true}}
+	s := &Session{Config: cfg, Offers: map[string]bool{"llm_query": true}, gate: inflight.New(cfg.Limits)}
 	for _, f := range cfg.Functions {
 		s.Offers[f.Name] = true
 	}
@@ -77,7 +80,6 @@ type Calls struct {
 	ctx     context.Context //nolint:containedctx // of the turn: requests arrive as frames
 	made    int
 	refused bool
-	slots   chan struct{}
 	texts   chan struct{} // holds an answer about a text while it is made and sent
 	running sync.WaitGroup
 
@@ -101,7 +103,7 @@ const (
 func (s *Session) Turn(ctx context.Context, snippet int, journal []Answered) *Calls {
 	c := &Calls{
 		session: s, snippet: snippet, limits: s.Config.Limits, ctx: ctx,
-		slots: make(chan struct{}, s.Config.Limits.HostCallsAtOnce), texts: make(chan struct{}, textsAtOnce),
+		texts: make(chan struct{}, textsAtOnce),
 	}
 	if journal != nil {
 		c.replay = map[string][]Answered{}
@@ -166,8 +168,17 @@ func (c *Calls) start(call gorun.Call) {
 		c.Reply(call.ID, nil, fmt.Errorf("there is no host function %q", call.Function))
 		return
 	}
+	size := 0
+	for _, arg := range call.Args {
+		size += len(arg)
+	}
+	if err := c.session.gate.Hold(size); err != nil {
+		c.Reply(call.ID, nil, err)
+		return
+	}
 	c.Meter.callBegins()
 	c.running.Go(func() {
+		defer c.session.gate.Free(size)
 		value, err := c.answer(call, ordinal)
 		c.Meter.callEnds()
 		c.Reply(call.ID, value, err)
@@ -180,12 +191,10 @@ func (c *Calls) answer(call gorun.Call, ordinal int) (json.RawMessage, error) {
 	if c.replay != nil {
 		return c.again(c.session.key(a))
 	}
-	select {
-	case c.slots <- struct{}{}:
-		defer func() { <-c.slots }()
-	case <-c.ctx.Done():
-		return nil, c.ctx.Err()
+	if err := c.session.gate.Enter(c.ctx); err != nil {
+		return nil, err
 	}
+	defer c.session.gate.Leave()
 	value, err := c.session.Config.Host.Call(c.ctx, tiers.Call{
 		Function: call.Function, Args: call.Args, Named: map[string]tiers.Value{},
 		Snippet: c.snippet, Ordinal: ordinal,

@@ -119,14 +119,16 @@ var attempts = map[string]func(argument string) string{
 	"packet":  socket(unix.AF_PACKET, unix.SOCK_RAW),
 	"alg":     socket(unix.AF_ALG, unix.SOCK_SEQPACKET),
 	"vsock":   socket(unix.AF_VSOCK, unix.SOCK_STREAM),
-	"pair": func(string) string {
-		pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
+	"pair": func(argument string) string {
+		kind, _ := strconv.Atoi(argument) // a stream if there is none
+		pair, err := unix.Socketpair(unix.AF_UNIX, max(kind, unix.SOCK_STREAM)|unix.SOCK_CLOEXEC, 0)
 		if err == nil {
 			err = errors.Join(unix.Close(pair[0]), unix.Close(pair[1]))
 		}
 		return outcome(err)
 	},
-	"execute": func(name string) string { return outcome(exec.Command(name).Run()) },
+	"datagram": datagram,
+	"execute":  func(name string) string { return outcome(exec.Command(name).Run()) },
 	"script": func(name string) string {
 		if err := os.WriteFile(name, []byte("#!/bin/true\n"), 0o755); err != nil {
 			return "write: " + outcome(err)
@@ -209,6 +211,16 @@ func dial(argument string) string {
 	}
 	defer c.Close()
 	_, err = c.Write([]byte("canary"))
+	return outcome(err)
+}
+
+// datagram sends to a named socket from half of a pair.
+func datagram(name string) string {
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err == nil {
+		err = unix.Sendto(pair[0], []byte("canary"), 0, &unix.SockaddrUnix{Name: name})
+		err = errors.Join(err, unix.Close(pair[0]), unix.Close(pair[1]))
+	}
 	return outcome(err)
 }
 

@@ -47,7 +47,7 @@ const (
 // Profile names the system calls that the guest may make.
 type Profile string
 
-// The profiles. Neither can create a socket other than by socketpair.
+// The profiles. Neither can create a socket other than a pair of streams.
 const (
 	// Interp is for a registered worker: no new file, program or process.
 	Interp Profile = "interp"

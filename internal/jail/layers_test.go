@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
@@ -25,7 +26,7 @@ func TestHostileAttemptsFail(t *testing.T) {
 		"write /usr/x": "EROFS", "write /x": "EROFS", "write /dev/x": "EROFS", "write /proc/self/oom_score_adj": "EACCES",
 		"write /sandbox/x": "done", "write /tmp/x": "done", "script /sandbox/y": "EACCES", "execute /bin/true": "done",
 		"unix": "EPERM", "inet": "EPERM", "inet6": "EPERM", "netlink": "EPERM", "packet": "EPERM", "alg": "EPERM", "vsock": "EPERM",
-		"pair": "done", "ptrace": "EPERM", "vm_readv": "EPERM", "unshare": "EPERM", "setns": "EPERM", "mount": "EPERM", "bpf": "EPERM",
+		"pair": "done", "pair 2": "EPERM", "pair 5": "EPERM", "ptrace": "EPERM", "vm_readv": "EPERM", "unshare": "EPERM", "setns": "EPERM", "mount": "EPERM", "bpf": "EPERM",
 		"io_uring": "EPERM", "userfaultfd": "EPERM", "keyctl": "EPERM", "memfd": "EPERM", "perf": "EPERM", "handle": "EPERM",
 		"chroot": "EPERM", "setuid": "EPERM", "shmget": "EPERM", "mq_open": "EPERM", "clone3": "ENOSYS", "execveat": "EPERM",
 		"new_user": "EPERM", "namespace": "EPERM", "unknown": "ENOSYS", "limit_init": "EPERM", "raise": "EPERM", "core": "1",
@@ -106,6 +107,26 @@ func TestEachLayerHasANegativeControl(t *testing.T) {
 			controls(t, c.attempt, c.alone)
 		})
 	}
+}
+
+// TestADatagramReachesNoSocketOfTheHost: half of a pair of datagram sockets can send
+// to a socket that it finds in a bound folder, if it can be had.
+func TestADatagramReachesNoSocketOfTheHost(t *testing.T) {
+	requireFull(t)
+	name := t.TempDir() + "/socket"
+	socket, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Net: "unixgram", Name: name})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer socket.Close()
+	if err := os.Chmod(name, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	binds := []Bind{{Source: filepath.Dir(name)}}
+	whole := startHostile(t, Config{Binds: binds})
+	whole.expect("datagram "+name, "EPERM")
+	control := startHostile(t, Config{Binds: binds, Off: Seccomp})
+	control.expect("datagram "+name, "done")
 }
 
 // controls tries an attempt with one layer of its obstacles at a time, and

@@ -29,6 +29,12 @@ for family, address in [
 ]:
     got = connect(family, address)
     out.sendall(f"{address!r} {got}\n".encode() if isinstance(got, str) else f"REACHED {address}\n".encode())
+for kind, protocol in (socket.SOCK_DGRAM, 0), (socket.SOCK_RAW, 1), (socket.SOCK_STREAM, 6), (socket.SOCK_STREAM, 262):
+    try:
+        socket.socket(socket.AF_INET, kind, protocol)
+        out.sendall(f"{kind:d} {protocol} made\n".encode())
+    except OSError as e:
+        out.sendall(f"{kind:d} {protocol} {type(e).__name__}\n".encode())
 for what in ("bind", "listen"):
     try:
         s = socket.socket(socket.AF_INET)
@@ -73,6 +79,10 @@ func TestTheProxyIsAllThereIs(t *testing.T) {
 ('::1', 3128) PermissionError
 '/tmp/x' PermissionError
 '\x00x' PermissionError
+2 0 PermissionError
+3 1 PermissionError
+1 6 made
+1 262 PermissionError
 bind PermissionError
 listen PermissionError
 `

@@ -54,16 +54,21 @@ type condition struct {
 	any  []uint32 // the values allowed; the upper half of the argument is not looked at
 }
 
-// emit returns the instructions that judge a call whose number has matched.
-func (c condition) emit() []unix.SockFilter {
-	code := []unix.SockFilter{load(offArgs + 8*c.arg)}
-	if c.mask != 0 {
-		code = append(code, unix.SockFilter{Code: unix.BPF_ALU | unix.BPF_AND | unix.BPF_K, K: c.mask})
+// judge returns the instructions that judge a call whose number has matched: all
+// conditions must hold.
+func judge(conditions []condition) []unix.SockFilter {
+	var code []unix.SockFilter
+	for _, c := range conditions {
+		code = append(code, load(offArgs+8*c.arg))
+		if c.mask != 0 {
+			code = append(code, unix.SockFilter{Code: unix.BPF_ALU | unix.BPF_AND | unix.BPF_K, K: c.mask})
+		}
+		for i, value := range c.any {
+			code = append(code, jump(unix.BPF_JEQ, value, len(c.any)-i, 0)) // behind the refusal
+		}
+		code = append(code, give(refuse))
 	}
-	for _, value := range c.any {
-		code = append(code, jump(unix.BPF_JEQ, value, 0, 1), give(allow))
-	}
-	return append(code, give(refuse))
+	return append(code, give(allow))
 }
 
 // The upper half of an argument is ignored by the kernel too where conditions
@@ -74,7 +79,7 @@ func (c condition) emit() []unix.SockFilter {
 type policy struct {
 	allowed []uintptr
 	refused []uintptr
-	only    map[uintptr]condition
+	only    map[uintptr][]condition
 }
 
 // assemble returns the program of a policy.
@@ -85,7 +90,7 @@ func assemble(p policy) []unix.SockFilter {
 	}
 	// The conditions first: they win over the lists.
 	for _, number := range slices.Sorted(maps.Keys(p.only)) {
-		code := p.only[number].emit()
+		code := judge(p.only[number])
 		program = append(program, jump(unix.BPF_JEQ, uint32(number), 0, len(code)))
 		program = append(program, code...)
 	}
@@ -124,19 +129,33 @@ func checkCalls(status map[string]string, proxy bool) error {
 		return fmt.Errorf("Seccomp is %q", status["Seccomp"]) //nolint:staticcheck // the kernel's spelling
 	}
 	for _, family := range families {
-		if proxy && family == unix.AF_INET {
-			continue
+		for _, kind := range []int{unix.SOCK_STREAM, unix.SOCK_DGRAM} {
+			if proxy && family == unix.AF_INET && kind == unix.SOCK_STREAM {
+				continue
+			}
+			if err := checkSocket(family, kind); err != nil {
+				return err
+			}
 		}
-		fd, _, errno := unix.RawSyscall(unix.SYS_SOCKET, uintptr(family), unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-		if errno == 0 {
-			_ = unix.Close(int(fd)) // the jail is given up
-		}
-		if errno != unix.EPERM {
-			return fmt.Errorf("a socket of family %d can be had, or gives the wrong error: %w", family, errno)
-		}
+	}
+	var pair [2]int32
+	_, _, errno := unix.RawSyscall6(unix.SYS_SOCKETPAIR, unix.AF_UNIX, unix.SOCK_DGRAM, 0, uintptr(unsafe.Pointer(&pair)), 0, 0)
+	if errno != unix.EPERM {
+		return fmt.Errorf("a pair of datagram sockets can be had, or gives the wrong error: %w", errno)
 	}
 	if _, _, errno := unix.RawSyscall(unix.SYS_PTRACE, unix.PTRACE_TRACEME, 0, 0); errno != unix.EPERM {
 		return fmt.Errorf("ptrace can be had, or gives the wrong error: %w", errno)
+	}
+	return nil
+}
+
+func checkSocket(family, kind int) error {
+	fd, _, errno := unix.RawSyscall(unix.SYS_SOCKET, uintptr(family), uintptr(kind|unix.SOCK_CLOEXEC), 0)
+	if errno == 0 {
+		_ = unix.Close(int(fd)) // the jail is given up
+	}
+	if errno != unix.EPERM {
+		return fmt.Errorf("a socket of family %d and type %d can be had, or gives the wrong error: %w", family, kind, errno)
 	}
 	return nil
 }

@@ -9,43 +9,49 @@ import (
 )
 
 // policyOf returns the policy of a profile, for the process that calls it. With a
-// proxy it may connect by IPv4, in whose network there is nothing else.
+// proxy it may connect by TCP over IPv4, in whose network there is nothing else.
 func policyOf(profile Profile, proxy bool) policy {
 	self := uint32(unix.Getpid())
 	if profile == Interp {
 		return policy{
 			allowed: slices.Concat(callsRunning, archRunning),
 			refused: slices.Concat(callsRefused, archRefused, callsPrograms, archPrograms),
-			only: map[uintptr]condition{
+			only: map[uintptr][]condition{
 				// Threads yes, processes no. The rest of the flags is for libraries.
-				unix.SYS_CLONE:    {arg: 0, mask: newNamespaces | unix.CLONE_THREAD | unix.CLONE_PTRACE, any: []uint32{unix.CLONE_THREAD}},
-				unix.SYS_TGKILL:   {arg: 0, any: []uint32{self}},
-				unix.SYS_KILL:     {arg: 0, any: []uint32{self}},
-				unix.SYS_MMAP:     {arg: 2, mask: unix.PROT_EXEC, any: []uint32{0}},
-				unix.SYS_MPROTECT: {arg: 2, mask: unix.PROT_EXEC, any: []uint32{0}},
-				unix.SYS_PRCTL:    {arg: 0, any: harmlessPrctl},
+				unix.SYS_CLONE:    {{arg: 0, mask: newNamespaces | unix.CLONE_THREAD | unix.CLONE_PTRACE, any: []uint32{unix.CLONE_THREAD}}},
+				unix.SYS_TGKILL:   {{arg: 0, any: []uint32{self}}},
+				unix.SYS_KILL:     {{arg: 0, any: []uint32{self}}},
+				unix.SYS_MMAP:     {{arg: 2, mask: unix.PROT_EXEC, any: []uint32{0}}},
+				unix.SYS_MPROTECT: {{arg: 2, mask: unix.PROT_EXEC, any: []uint32{0}}},
+				unix.SYS_PRCTL:    {{arg: 0, any: harmlessPrctl}},
 			},
 		}
 	}
 	p := policy{
 		allowed: slices.Concat(callsRunning, archRunning, callsPrograms, archPrograms),
 		refused: slices.Concat(callsRefused, archRefused),
-		only: map[uintptr]condition{
-			unix.SYS_CLONE:      {arg: 0, mask: newNamespaces | unix.CLONE_PTRACE, any: []uint32{0}},
-			unix.SYS_SOCKETPAIR: {arg: 0, any: []uint32{unix.AF_UNIX}},
-			unix.SYS_PRCTL:      {arg: 0, any: harmlessPrctl},
-			unix.SYS_IOCTL:      {arg: 1, any: harmlessIoctl},
+		only: map[uintptr][]condition{
+			unix.SYS_CLONE:      {{arg: 0, mask: newNamespaces | unix.CLONE_PTRACE, any: []uint32{0}}},
+			unix.SYS_SOCKETPAIR: {{arg: 0, any: []uint32{unix.AF_UNIX}}, streams},
+			unix.SYS_PRCTL:      {{arg: 0, any: harmlessPrctl}},
+			unix.SYS_IOCTL:      {{arg: 1, any: harmlessIoctl}},
 			// Of itself only: the limits of the init are not the guest's to set.
-			unix.SYS_PRLIMIT64:   {arg: 0, any: []uint32{0, self}},
-			unix.SYS_PERSONALITY: {arg: 0, any: []uint32{0, 0xffffffff}},
+			unix.SYS_PRLIMIT64:   {{arg: 0, any: []uint32{0, self}}},
+			unix.SYS_PERSONALITY: {{arg: 0, any: []uint32{0, 0xffffffff}}},
 		},
 	}
 	if proxy {
 		p.allowed = append(p.allowed, unix.SYS_CONNECT)
-		p.only[unix.SYS_SOCKET] = condition{arg: 0, any: []uint32{unix.AF_INET}}
+		p.only[unix.SYS_SOCKET] = []condition{
+			{arg: 0, any: []uint32{unix.AF_INET}}, streams, {arg: 2, any: []uint32{0, unix.IPPROTO_TCP}},
+		}
 	}
 	return p
 }
+
+// streams are the sockets that reach nobody but their peer. A datagram socket can
+// send to any name, even one half of a pair. The bits above the type are flags.
+var streams = condition{arg: 1, mask: 0xf, any: []uint32{unix.SOCK_STREAM}}
 
 // newNamespaces are the flags of clone that make namespaces. CLONE_NEWTIME
 // shares its bit with the signal of clone and is for unshare and clone3 only.

@@ -21,7 +21,6 @@ type calls struct {
 	snippet int
 	made    int
 	running sync.WaitGroup
-	slots   chan struct{}
 
 	mu      sync.Mutex
 	cancels map[int]context.CancelFunc
@@ -39,7 +38,7 @@ type ended struct {
 func (c *calls) begin(ctx context.Context, snippet int) {
 	c.ctx, c.stop = context.WithCancel(ctx)
 	c.snippet, c.made = snippet, 0
-	c.cancels, c.done, c.wake, c.slots = nil, nil, nil, nil
+	c.cancels, c.done, c.wake = nil, nil, nil
 }
 
 // end cancels what still runs and waits for it: a Host returns soon once its
@@ -77,7 +76,19 @@ func (c *calls) pending() int {
 	return len(c.cancels)
 }
 
-// decodeCall reads the operands of c and s: name, NUL, [args, named].
+// admit reads the operands of c and s: name, NUL, [args, named]. Unless there is an
+// error, the gate has to free as many bytes as body has when the call has ended.
+func (s *Session) admit(body []byte) (tiers.Call, error) {
+	call, err := s.decodeCall(body)
+	if err == nil {
+		err = s.permit(&call)
+	}
+	if err == nil {
+		err = s.gate.Hold(len(body))
+	}
+	return call, err
+}
+
 func (s *Session) decodeCall(body []byte) (tiers.Call, error) {
 	name, operands, found := bytes.Cut(body, []byte{0})
 	if !found {
@@ -91,8 +102,7 @@ func (s *Session) decodeCall(body []byte) (tiers.Call, error) {
 	if json.Unmarshal(pair[0], &call.Args) != nil || json.Unmarshal(pair[1], &call.Named) != nil {
 		return tiers.Call{}, errRequest
 	}
-	err := s.permit(&call)
-	return call, err
+	return call, nil
 }
 
 // ErrNoModel is what a model call answers in a session without a model.
@@ -135,21 +145,18 @@ var protocol = map[string]bool{
 
 // call runs a host function while the guest waits.
 func (s *Session) call(body []byte) Reply {
-	call, err := s.decodeCall(body)
+	call, err := s.admit(body)
 	if err != nil {
 		return fail(err)
 	}
+	defer s.gate.Free(len(body))
 	begun := time.Now()
-	value, err := s.cfg.Host.Call(s.calls.ctx, call)
+	value, err := s.ask(s.calls.ctx, call)
 	s.meter.hostWait += time.Since(begun)
 	return valueReply(value, err)
 }
 
 func valueReply(value tiers.Value, err error) Reply {
-	if err != nil {
-		return fail(err)
-	}
-	value, err = checkValue(value)
 	if err != nil {
 		return fail(err)
 	}
@@ -170,37 +177,35 @@ func checkValue(value tiers.Value) (tiers.Value, error) {
 
 // start runs a host function on a goroutine of its own.
 func (s *Session) start(body []byte) Reply {
-	call, err := s.decodeCall(body)
+	call, err := s.admit(body)
 	if err != nil {
 		return fail(err)
 	}
-	c := &s.calls
+	c, size := &s.calls, len(body)
 	ctx, cancel := context.WithCancel(c.ctx)
 	c.mu.Lock()
 	if c.cancels == nil {
 		c.cancels, c.wake = map[int]context.CancelFunc{}, make(chan struct{}, 1)
-		c.slots = make(chan struct{}, s.cfg.Limits.HostCallsAtOnce)
 	}
 	c.cancels[call.Ordinal] = cancel
 	c.mu.Unlock()
 	c.running.Add(1)
 	go func() {
 		defer c.running.Done()
-		value, err := c.limited(ctx, s.cfg.Host, call)
+		defer s.gate.Free(size)
+		value, err := s.ask(ctx, call)
 		c.settled(ended{call.Ordinal, value, err})
 	}()
 	return okInt(int64(call.Ordinal))
 }
 
-// limited makes the call once one of the slots is free.
-func (c *calls) limited(ctx context.Context, host tiers.Host, call tiers.Call) (tiers.Value, error) {
-	select {
-	case c.slots <- struct{}{}:
-	case <-ctx.Done():
-		return nil, ctx.Err()
+// ask makes the call once the gate lets it.
+func (s *Session) ask(ctx context.Context, call tiers.Call) (tiers.Value, error) {
+	if err := s.gate.Enter(ctx); err != nil {
+		return nil, err
 	}
-	defer func() { <-c.slots }()
-	value, err := host.Call(ctx, call)
+	defer s.gate.Leave()
+	value, err := s.cfg.Host.Call(ctx, call)
 	if err != nil {
 		return nil, err
 	}

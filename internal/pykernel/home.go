@@ -159,6 +159,9 @@ func (h *Home) ended(ctx context.Context, job tiers.Job, code int, err error) (t
 		h.flags = 0
 	}
 	if err == nil && (code >= 0 && r.Status != tiers.StatusCrashed || r.Status == tiers.StatusLimit) && h.healthy(ctx, job.Source) {
+		if h.Session.Interrupted() {
+			return r, h.Broken(tiers.EffectsRan, nil, context.Cause(ctx))
+		}
 		return r, nil
 	}
 	if r.Status == tiers.StatusCrashed && oom {
@@ -249,7 +252,7 @@ func (h *Home) Export(ctx context.Context) (tiers.State, error) {
 	if h.closed || h.process == nil {
 		return tiers.State{}, errClosed
 	}
-	return h.Session.Export(ctx, h.Tier, h.run)
+	return h.Session.Export(ctx, h.Tier, h.run(true))
 }
 
 // Import brings a namespace from another tier into a fresh sandbox.
@@ -257,14 +260,21 @@ func (h *Home) Import(ctx context.Context, state tiers.State) (tiers.Report, err
 	if h.closed || h.process == nil {
 		return tiers.Report{}, errClosed
 	}
-	return h.Session.Import(ctx, h.Tier, state, h.run)
+	return h.Session.Import(ctx, h.Tier, state, h.run(false))
 }
 
-// run runs the guest outside of a snippet.
-func (h *Home) run(source string, flags int) (int, error) {
-	flags |= h.flags
-	h.flags, h.fresh = 0, false
-	return h.remote().Run(h.Session, source, flags, false, 0)
+// run returns what runs the guest outside of a snippet. Safe leaves a keeper behind: a
+// variable that cannot be stopped must not take the others along.
+func (h *Home) run(safe bool) Runner {
+	return func(source string, flags int) (int, error) {
+		flags |= h.flags
+		h.flags, h.fresh = 0, false
+		code, err := h.remote().Run(h.Session, source, flags, safe, h.Session.Snippet())
+		if errors.Is(err, ErrRestored) {
+			h.flags = FlagReseed
+		}
+		return code, err
+	}
 }
 
 // Aside runs source in the guest apart from the session's accounts, as a snippet of

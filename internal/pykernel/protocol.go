@@ -37,6 +37,8 @@ import (
 //	tg<text>,<a>,<b>,<from>,<n>,<re2>    up to n runs of lines with matches -> [next, [[start, end], ...]]
 //	r<what>                              the tier lacks what the snippet needs -> 1: stop
 //	p<state>, g, l<json>                 give and take a state: see state.go
+//	n                                    the next variable of a state begins
+//	n!                                   it was interrupted -> why it is left behind, "" to give the move up
 const maxRequest = 256 << 20
 
 // Reply is the answer to one request.

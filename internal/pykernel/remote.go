@@ -330,9 +330,6 @@ func (r *Remote) serve(s *Session) (int, error) {
 			}
 		case call := <-r.ended:
 			r.charge(s, &last)
-			if s.Canceled() { // that is what ended the call
-				return -1, r.stop()
-			}
 			delete(r.pending, call.number)
 			if err := r.answer(call.number, call.reply); err != nil && s.Broken() == nil {
 				s.Broke(err)
@@ -340,9 +337,6 @@ func (r *Remote) serve(s *Session) (int, error) {
 			}
 		case <-ticker.C:
 			r.charge(s, &last)
-			if s.Canceled() {
-				return -1, r.stop()
-			}
 			limit := s.Over()
 			if limit == "" {
 				continue

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"github.com/rlmhq/rlm/tiers"
 )
 
 // remoteCall is a request whose answer takes its time.
@@ -91,18 +93,16 @@ func (r *Remote) request(s *Session, number uint32, req []byte) (int, bool, erro
 
 // begin starts a host call.
 func (r *Remote) begin(s *Session, number uint32, body []byte) {
-	call, err := s.decodeCall(body)
-	if err != nil || r.pending[number] != nil {
-		if err == nil {
-			err = errRequest
-		}
+	var call tiers.Call
+	err := errRequest
+	if r.pending[number] == nil {
+		call, err = s.admit(body)
+	}
+	if err != nil {
 		_ = r.answer(number, fail(err)) // a broken connection shows at the next read
 		return
 	}
-	c := &s.calls
-	if c.slots == nil {
-		c.slots = make(chan struct{}, s.cfg.Limits.HostCallsAtOnce)
-	}
+	c, size := &s.calls, len(body)
 	ctx, cancel := context.WithCancel(c.ctx)
 	p := &remoteCall{number: number, cancel: cancel}
 	r.pending[number] = p
@@ -111,7 +111,8 @@ func (r *Remote) begin(s *Session, number uint32, body []byte) {
 	go func() {
 		defer c.running.Done()
 		defer cancel()
-		value, err := c.limited(ctx, s.cfg.Host, call)
+		value, err := s.ask(ctx, call)
+		s.gate.Free(size)
 		p.reply = valueReply(value, err)
 		select {
 		case ended <- p:

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/rlmhq/rlm/internal/bigtext"
+	"github.com/rlmhq/rlm/internal/inflight"
 	"github.com/rlmhq/rlm/tiers"
 )
 
@@ -25,6 +26,7 @@ type Session struct {
 	snippet int              // ordinal of the snippet that runs or ran last
 	meter   meter
 	calls   calls
+	gate    *inflight.Gate
 	out     output
 	final   *tiers.Final
 	raised  *report
@@ -69,7 +71,7 @@ func NewSession(ctx context.Context, cfg tiers.Config) (*Session, error) {
 		return nil, err
 	}
 	cfg.Limits = cfg.Limits.WithDefaults()
-	s := &Session{cfg: cfg, texts: make([]openText, len(cfg.Inputs)), files: map[openText]int{}}
+	s := &Session{cfg: cfg, texts: make([]openText, len(cfg.Inputs)), files: map[openText]int{}, gate: inflight.New(cfg.Limits)}
 	for i, in := range cfg.Inputs {
 		if err := checkInput(in); err != nil {
 			return nil, fmt.Errorf("cannot use input %d (%s): %w", i, in.Name, err)
@@ -194,9 +196,22 @@ func (s *Session) Changed() error {
 	return nil
 }
 
-// Over fires a time limit that is used up and reports the limit that has fired,
-// "" if none.
-func (s *Session) Over() tiers.Limit { return s.meter.check() }
+// Over fires a time limit that is used up, or the caller's interrupt, and reports
+// what has fired, "" if nothing.
+func (s *Session) Over() tiers.Limit {
+	if s.Canceled() {
+		s.meter.fire(interrupt)
+	}
+	return s.meter.check()
+}
+
+// interrupt stands for a limit when the caller gives up on a snippet: the snippet is
+// asked to end as one that has used up its time.
+const interrupt tiers.Limit = "interrupt"
+
+// Interrupted reports whether the caller has given up on the snippet before it
+// ended.
+func (s *Session) Interrupted() bool { return s.meter.fired == interrupt }
 
 // Fire records that a limit fired which the tier watches itself, and that the
 // tier is stopping the snippet.
@@ -235,6 +250,9 @@ func (s *Session) End(code int) tiers.Result {
 // settle tells an exception that a limit caused from one of the snippet's own.
 func (s *Session) settle(r *tiers.Result) {
 	fired := s.meter.fired
+	if fired == interrupt {
+		fired = "" // the caller knows
+	}
 	switch {
 	case r.Status == "": // the guest's run did not return in order
 		r.Status = tiers.StatusCrashed
@@ -305,6 +323,8 @@ func (s *Session) Handle(req []byte) Reply {
 		return s.get(body)
 	case 'l':
 		return s.left(body)
+	case 'n':
+		return s.next(body)
 	case 'r':
 		return s.reject(body)
 	}

@@ -199,6 +199,24 @@ func TestHostCallLimit(t *testing.T) {
 	}
 }
 
+func TestArgumentsOfCallsUnderWayAreBounded(t *testing.T) {
+	cfg := testConfig(t)
+	cfg.Limits.Memory = 1000
+	s := begun(t, cfg)
+	large := "slow\x00[[\"" + strings.Repeat("x", 580) + "\"],{}]"
+	number := string(s.Handle([]byte("s" + large)).Data)
+	for _, op := range []string{"s", "c"} {
+		if r := s.Handle([]byte(op + large)); !r.Failed || !strings.Contains(string(r.Data), "would take more than 1000 B together") {
+			t.Errorf("%s: a call too much gave %q", op, r.Data)
+		}
+	}
+	s.Handle([]byte("x" + number))
+	s.Handle([]byte("w-1"))
+	if r := s.Handle([]byte("s" + large)); r.Failed {
+		t.Errorf("after the first has ended: %s", r.Data)
+	}
+}
+
 func TestOutputIsCutAndCounted(t *testing.T) {
 	s := begun(t, testConfig(t))
 	s.Handle([]byte("o1hello "))

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/rlmhq/rlm/tiers"
 )
@@ -23,7 +24,17 @@ type moving struct {
 	left  []tiers.Left
 	out   bool // the guest may give a state
 	moved int
+	each  time.Duration // what a variable may take
+	until time.Time     // when no variable gets time of its own any more
 }
+
+// The time of a move. A variable may take mostEach, or the session's limit if that
+// is less; each that took longer halves it for the others, so that those that never
+// end take twice as much together, whatever their number.
+const (
+	mostEach  = 10 * time.Second
+	leastEach = 100 * time.Millisecond
+)
 
 // texts is what a state says to the host of the other tier: the files of
 // directories that the guest knows by number, in order. It stands before the
@@ -110,6 +121,10 @@ func (s *Session) transfer(ctx context.Context, run Runner, flag int) error {
 		return err
 	}
 	s.snippet = snippet // it is none
+	wall := s.cfg.Limits.Wall
+	s.moving.each = min(wall, mostEach)
+	s.moving.until = time.Now().Add(wall + 2*s.moving.each)
+	s.time()
 	code, err := run("", flag)
 	r := s.End(code)
 	switch {
@@ -121,6 +136,31 @@ func (s *Session) transfer(ctx context.Context, run Runner, flag int) error {
 		return fmt.Errorf("%s %s", r.Status, r.Limit)
 	}
 	return nil
+}
+
+// time gives the next variable its time.
+func (s *Session) time() {
+	limits := s.cfg.Limits
+	limits.Wall, limits.Active = s.moving.each, min(limits.Active, s.moving.each)
+	s.meter.begin(limits)
+}
+
+// next begins with the next variable of a state. With "!" the guest was interrupted at
+// the last one, and asks why.
+func (s *Session) next(body []byte) Reply {
+	if s.moving.until.IsZero() {
+		return fail(errRequest)
+	}
+	if time.Now().After(s.moving.until) {
+		return ok("")
+	}
+	reason := ""
+	if string(body) == "!" {
+		reason = fmt.Sprintf("it took longer than %s to copy", s.moving.each)
+		s.moving.each = max(s.moving.each/2, leastEach)
+	}
+	s.time()
+	return ok(reason)
 }
 
 func (s *Session) fileList() []textFile {

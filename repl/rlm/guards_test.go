@@ -149,6 +149,23 @@ func TestTheBudgetOfTimeEndsTheRun(t *testing.T) {
 	}
 }
 
+// TestWhatASnippetHadWhenTheTimeWasOverIsKept: an answer so far, or else the output,
+// of the very snippet that the end of the time stopped.
+func TestWhatASnippetHadWhenTheTimeWasOverIsKept(t *testing.T) {
+	for source, want := range map[string]string{
+		"answer['content'] = 'so far'\nllm_query('endless')": "so far",
+		"print('found', 7)\nllm_query('endless')":            "found 7",
+	} {
+		m := &models{script: []string{code(source)}}
+		slow(m, make(chan struct{}, 1))
+		cfg := config(m)
+		cfg.Budget.Wall = 2 * time.Second
+		if outcome := run(t, cfg); outcome.Status != rlm.StatusPartial || outcome.Partial != want {
+			t.Errorf("%s: %s with %q, want %q", source, outcome.Status, outcome.Partial, want)
+		}
+	}
+}
+
 func TestEventsAndTraceTellTheTree(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "trace")
 	m := &models{

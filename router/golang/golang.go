@@ -9,6 +9,7 @@ import (
 	"context"
 	"fmt"
 	"go/ast"
+	"go/token"
 	"strings"
 
 	"github.com/rlmhq/rlm/router"
@@ -55,4 +56,26 @@ func (Analyser) Analyse(ctx context.Context, source string) (router.Verdict, err
 		ast.Inspect(file.syntax, f.inspect)
 	}
 	return router.Verdict{Needs: n}, nil
+}
+
+// Shows reports whether a text has what Go has and other languages have not: a
+// clause or a declaration that begins with a word of Go, a block in braces, or a call
+// of package fmt. Words alone, such as `return 5` or `y := 2`, could as well be
+// mistakes in another language.
+func Shows(source string) bool {
+	shows, last, at := false, token.ILLEGAL, 0
+	tokens(source, func(offset int, tok token.Token) bool {
+		switch tok {
+		case token.PACKAGE, token.FUNC, token.TYPE, token.VAR, token.CONST, token.GO, token.DEFER, token.CHAN, token.LBRACE:
+			shows = true
+		case token.STRING, token.LPAREN:
+			shows = last == token.IMPORT
+		case token.PERIOD:
+			shows = last == token.IDENT && strings.HasPrefix(source[at:], "fmt.")
+		default:
+		}
+		last, at = tok, offset
+		return !shows
+	})
+	return shows
 }

@@ -191,3 +191,17 @@ func BenchmarkAnalyse(b *testing.B) {
 		analyse(b, source)
 	}
 }
+
+func TestShowsTellsGoFromMistakesInPython(t *testing.T) {
+	for source, want := range map[string]bool{
+		"package main": true, "import \"fmt\"\nx := 1": true, "import (\n\"fmt\"\n)": true, "func f() int { return 1 }": true,
+		"fmt.Println(1); x := 2": true, "if x > 1 { y() }": true, "x := []int{1}": true, "var x int": true, "type T int": true,
+		"go f()": true, "defer f()": true,
+		"return 5": false, "!ls": false, "y := 2": false, "y := f.fmt": false, "x++": false, "import os": false, "a, b := f(1)": false,
+		"y := math.Sqrt(2)": false, "x := \"{\"": false, "": false,
+	} {
+		if got := Shows(source); got != want {
+			t.Errorf("%q: %v", source, got)
+		}
+	}
+}

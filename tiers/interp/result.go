@@ -27,7 +27,7 @@ func (t *turn) result(e ending) tiers.Result {
 	case e.end != nil && e.end.Verdict == wire.OK:
 	case e.end != nil:
 		r.Status = tiers.StatusRaised
-		r.Exception = &tiers.Exception{Type: e.end.Type, Message: e.end.Message, Traceback: e.end.Traceback}
+		r.Exception = gohost.Mistake(e.end.Type, e.end.Message, e.end.Traceback)
 	case e.limit != "":
 		r.Status, r.Limit = tiers.StatusLimit, e.limit
 	default:

@@ -26,6 +26,7 @@ func TestAGoSnippetThatDoesNotCompileChangesNothing(t *testing.T) {
 		"import \"internal/abi\"":           "is not in std",
 		"func f() int {\n\treturn \"x\"\n}": "snippet_2.go:2:9: cannot use \"x\"",
 		"fmt.Println(1)":                    "undefined: fmt",
+		"x := context":                      "in Go the first input is Context",
 		"for i := 0; i < 3; i++ {":          "snippet_2.go:",
 		"}\nfunc evil() {":                  "snippet_2.go",
 		"package other\nfunc main() {}\n)":  "snippet_2.go",

@@ -140,7 +140,7 @@ func (s *goSession) run(ctx context.Context, job tiers.Job, ordinal int) (tiers.
 	if errors.As(err, &failure) {
 		return tiers.Result{
 			Status: tiers.StatusRaised, Enforced: s.enforced,
-			Exception: &tiers.Exception{Type: failure.Type, Message: failure.Message, Traceback: failure.Text},
+			Exception: gohost.Mistake(failure.Type, failure.Message, failure.Text),
 		}, nil
 	}
 	if err != nil {

@@ -3,6 +3,7 @@ package local_test
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -87,6 +88,19 @@ func TestProbeSaysWhatToDo(t *testing.T) {
 	} {
 		if err := newTier(t, local.Options{Python: python, Warm: -1}).Probe(t.Context()); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", python, err, want)
+		}
+	}
+}
+
+// TestModulesThatLackTheirHalfInCAreNotThere compares what the tier says that it has
+// with what the interpreter can import.
+func TestModulesThatLackTheirHalfInCAreNotThere(t *testing.T) {
+	tier := newTier(t, local.Options{Python: "/usr/bin/python3", Warm: -1})
+	tiertest.Require(t, local.Name, tier.Probe(t.Context()))
+	for _, module := range []string{"tkinter", "turtle", "turtledemo", "idlelib", "curses", "sqlite3", "ssl", "lzma", "bz2", "ctypes", "json", "winreg"} {
+		can := exec.CommandContext(t.Context(), "/usr/bin/python3", "-I", "-c", "import "+module).Run() == nil
+		if has := tier.Info().Modules.Has(module); has != can {
+			t.Errorf("%s: the tier says %v, the interpreter %v", module, has, can)
 		}
 	}
 }

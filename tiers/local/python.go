@@ -29,15 +29,28 @@ type python struct {
 // question makes an interpreter describe itself. It runs outside of the jail: it
 // is the host's own program, and no snippet is near.
 const question = `
-import json, os, pkgutil, sys, sysconfig
+import importlib.util, json, os, pkgutil, sys, sysconfig
+def found(name):
+    try:
+        return importlib.util.find_spec(name) is not None
+    except Exception:
+        return False
 paths = [p for p in sys.path if p and os.path.isdir(p)]
 stdlib = set(getattr(sys, "stdlib_module_names", ())) | set(sys.builtin_module_names)
 print(json.dumps({
     "implementation": sys.implementation.name, "version": sys.version_info[:3],
     "executable": sys.executable, "prefixes": sorted({sys.prefix, sys.base_prefix, sys.exec_prefix}),
-    "paths": paths, "modules": sorted(stdlib | {m.name for m in pkgutil.iter_modules(paths)}),
+    "paths": paths, "modules": sorted({m for m in stdlib if found(m)} | {m.name for m in pkgutil.iter_modules(paths)}),
+    "halves": [m for m in ("_tkinter", "_curses", "_sqlite3", "_ssl", "_ctypes", "_lzma", "_bz2") if not found(m)],
 }))
 `
+
+// wholes are the modules of the standard library that are there and useless without
+// a half in C, which a system may lack.
+var wholes = map[string][]string{
+	"_tkinter": {"tkinter", "turtle", "turtledemo", "idlelib"}, "_curses": {"curses"}, "_sqlite3": {"sqlite3"},
+	"_ssl": {"ssl"}, "_ctypes": {"ctypes"}, "_lzma": {"lzma"}, "_bz2": {"bz2"},
+}
 
 // answer is what an interpreter says of itself.
 type answer struct {
@@ -47,6 +60,7 @@ type answer struct {
 	Prefixes       []string
 	Paths          []string
 	Modules        []string
+	Halves         []string // of modules, in C, that are missing
 }
 
 const (
@@ -88,6 +102,9 @@ func (a answer) python(name string) (*python, error) {
 	}
 	if !filepath.IsAbs(a.Executable) {
 		return nil, errors.New("cannot use the host's Python: it does not know its own path")
+	}
+	for _, half := range a.Halves {
+		a.Modules = slices.DeleteFunc(a.Modules, func(m string) bool { return slices.Contains(wholes[half], m) })
 	}
 	p := &python{path: a.Executable, version: a.Version, modules: tiers.ModuleSet(append(a.Modules, pykernel.Modules()...)...)}
 	folders := []string{"/usr", "/lib", "/lib64", "/bin"}

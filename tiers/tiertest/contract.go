@@ -158,6 +158,27 @@ func (s *suite) cancelled(t *testing.T) {
 			box.honest(t, tiers.Result{Lost: broken.Lost})
 		})
 	}
+	t.Run("Run, that obeys", func(t *testing.T) {
+		if !s.info.Has(tiers.FeatureDynamic) {
+			t.Skip("the tier has no interrupts")
+		}
+		host := newHost()
+		cfg := host.config()
+		cfg.Limits.Wall = time.Hour
+		box := s.open(t, cfg)
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		go func() {
+			defer cancel()
+			<-host.hanging
+		}()
+		_, err := box.try(ctx, t, tiers.Job{Source: "half = 'done'\ntry:\n    hang()\n    while True: pass\nfinally: cleared = True"})
+		var broken *tiers.BrokenError
+		if !errors.As(err, &broken) || !errors.Is(err, context.Canceled) || broken.Lost != nil {
+			t.Errorf("Run returned %v, want a BrokenError that lost nothing", err)
+		}
+		box.prints(t, "print(half, cleared)", "done True\n")
+	})
 }
 
 func (s *suite) otherLanguage(t *testing.T) {

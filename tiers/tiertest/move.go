@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rlmhq/rlm/tiers"
 )
@@ -30,6 +31,8 @@ func (s *suite) move(t *testing.T) {
 	}
 	t.Run("left behind", s.leftBehind)
 	t.Run("fails there", s.failsThere)
+	t.Run("never ends", s.neverEnds)
+	t.Run("cannot be stopped", s.unstoppable)
 	t.Run("unknown format", func(t *testing.T) {
 		_, err := exporter(t, s.open(t, bare())).Import(t.Context(), tiers.State{Format: "stone tablet"})
 		var rejected *tiers.RejectedError
@@ -117,4 +120,45 @@ func (s *suite) failsThere(t *testing.T) {
 	}
 	to.prints(t, "shared.append(2)\nprint(before, after, after['z'] is before)",
 		"{'x': [1, 2]} {'y': [1, 2], 'words': ['a', 'b'], 'z': {'x': [1, 2]}} True\n")
+}
+
+// neverEnds moves variables that take for ever to be written or to be read: they are
+// left behind, each after a time of its own, and the others arrive.
+func (s *suite) neverEnds(t *testing.T) {
+	cfg := tiers.Config{Limits: tiers.Limits{Wall: time.Second}}
+	from, to := s.open(t, cfg), s.open(t, cfg)
+	from.ok(t, "def spin():\n    while True: pass\nclass There:\n    def __reduce__(self): return spin, ()\n"+
+		"class Here:\n    def __reduce__(self): return spin()\nshared = [1]\nbefore = shared\n"+
+		"here, there = Here(), There()\nafter = [shared]")
+	report := moveTo(t, from, to)
+	names := map[string]bool{}
+	for _, left := range report.Left {
+		names[left.Name] = true
+		if !strings.Contains(left.Reason, "took longer than") {
+			t.Errorf("the reason is not the time: %+v", left)
+		}
+	}
+	if len(names) != 2 || !names["here"] || !names["there"] {
+		t.Errorf("left behind: %+v, want here and there", report.Left)
+	}
+	if report.Moved != 6 {
+		t.Errorf("%d variables moved, want 6: what was left behind did not", report.Moved)
+	}
+	to.prints(t, "print(before is shared is after[0], repr(here)[:18], repr(there)[:19])", "True <Here left behind: <value left behind:\n")
+	from.prints(t, "print(type(here), after)", "<class '__main__.Here'> [[1]]\n")
+}
+
+// unstoppable exports a variable that ignores every interrupt: that fails, and the
+// session goes on with all that it had.
+func (s *suite) unstoppable(t *testing.T) {
+	from := s.open(t, tiers.Config{Limits: tiers.Limits{Wall: time.Second}})
+	from.ok(t, "class Bad:\n    def __reduce__(self):\n        while True:\n            try:\n                while True: pass\n            except BaseException: pass\n"+
+		"kept, bad = [1], Bad()")
+	if _, err := exporter(t, from).Export(t.Context()); err == nil {
+		t.Error("it was exported")
+	}
+	from.prints(t, "print(kept, type(bad).__name__)\ndel bad", "[1] Bad\n")
+	to := s.open(t, bare())
+	moveTo(t, from, to)
+	to.prints(t, "print(kept)", "[1]\n")
 }

@@ -3,10 +3,13 @@ package wasm_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/rlmhq/rlm/tiers"
@@ -114,3 +117,23 @@ func TestUnusableCacheDirectory(t *testing.T) {
 
 // TestNoCache prepares in memory.
 func TestNoCache(t *testing.T) { check(t, "") }
+
+// TestOneOfManyPrepares: what starts at the same time with an empty cache waits for
+// the first to prepare.
+func TestOneOfManyPrepares(t *testing.T) {
+	dir := t.TempDir()
+	var prepared atomic.Int32
+	var all sync.WaitGroup
+	for range 4 {
+		all.Go(func() {
+			tier := wasm.New(wasm.Options{CacheDir: dir, Progress: func(string) { prepared.Add(1) }})
+			if err := errors.Join(tier.Warm(t.Context()), tier.Close()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if n := prepared.Load(); n != 1 {
+		t.Errorf("%d of them prepared", n)
+	}
+}

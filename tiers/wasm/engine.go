@@ -70,6 +70,14 @@ func (e *engine) start(ctx context.Context) error {
 	}
 	key := e.imageKey()
 	cached := e.lookup(key)
+	if cached == nil {
+		release, err := e.lock(ctx)
+		if err != nil {
+			return err
+		}
+		defer release()
+		cached = e.lookup(key) // another process may have been at it
+	}
 	if cached == nil && e.options.Progress != nil {
 		e.options.Progress("preparing Python for this machine, once: about two seconds")
 	}

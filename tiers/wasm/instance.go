@@ -292,17 +292,17 @@ func hostYield(ctx context.Context, _ api.Module, _ []uint64) {
 	in.watchLimits()
 }
 
-// watchLimits stops a guest that has used up a limit: it is asked by
-// KeyboardInterrupt first, and killed if it does not end.
+// watchLimits stops a guest that has used up a limit, or whose caller has given it
+// up: it is asked by KeyboardInterrupt first, and killed if it does not end.
 func (in *instance) watchLimits() {
-	if in.session.Canceled() {
-		panic(errCanceled)
-	}
 	limit := in.session.Over()
 	if limit == "" {
 		return
 	}
 	if limit == tiers.LimitFuel && in.session.Config().Deterministic || in.session.Overdue() > grace {
+		if in.session.Interrupted() {
+			panic(errCanceled)
+		}
 		panic(errKilled)
 	}
 	if time.Since(in.nagged) > nagEvery {
@@ -347,6 +347,9 @@ func hostCall(ctx context.Context, m api.Module, stack []uint64) {
 	in.pending = in.session.Handle(req)
 	if in.session.Missing() != "" {
 		panic(errRejected)
+	}
+	if in.pending.Failed && in.nagged.IsZero() && in.session.Canceled() {
+		in.nagged = time.Now() // the error is interrupt enough for a while
 	}
 	if len(req) == 0 || req[0] != 'o' {
 		// An interrupt right after output had gone out would make the guest's

@@ -150,6 +150,9 @@ func (s *sandbox) ended(ctx context.Context, job tiers.Job, code int, err error)
 		return r, s.broken(tiers.EffectsRan, nil, changed)
 	}
 	if err == nil && (code >= 0 || r.Status == tiers.StatusLimit) && s.healthy(ctx, job.Source, code) {
+		if s.session.Interrupted() {
+			return r, s.broken(tiers.EffectsRan, nil, context.Cause(ctx))
+		}
 		return r, nil
 	}
 	cause := death(err)
@@ -265,7 +268,12 @@ func (s *sandbox) Export(ctx context.Context) (tiers.State, error) {
 	if s.closed || s.in == nil {
 		return tiers.State{}, errClosed
 	}
-	return s.session.Export(ctx, Name, s.runner(ctx))
+	s.save() // a variable that cannot be stopped must not take the others along
+	state, err := s.session.Export(ctx, Name, s.runner(ctx))
+	if err != nil {
+		err = errors.Join(err, s.renew(context.WithoutCancel(ctx)))
+	}
+	return state, err
 }
 
 // Import brings a namespace from another tier into a fresh sandbox.

@@ -13,6 +13,9 @@ class _Finder:
 
     @staticmethod
     def find_spec(name, path=None, target=None):
+        if name == "tzdata":  # zoneinfo shows it above its own error
+            raise ModuleNotFoundError("No module named 'tzdata': this sandbox has no time zones but UTC; use "
+                                      "datetime.timezone with an offset", name=name)
         if "." not in name and not name.startswith("_") and _wanted_by_snippet():
             wire.send("r", name[:100])
         return None

@@ -16,6 +16,7 @@ import linecache
 import pickle
 import sys
 import types
+from time import monotonic
 
 import contexts
 import definitions
@@ -266,6 +267,29 @@ def receive():
     wire.send("l", wire.encode({"moved": moved, "left": left}))
 
 
+_told = 0.0
+
+
+def _begin(name, worker):
+    """Begins with a variable, whose time the host measures from here. It is told
+    only if some has passed, because most variables take none."""
+    global _told
+    worker.name = name
+    now = monotonic()
+    if now - _told > 0.05:
+        _told = now
+        wire.text("n")
+
+
+def _overdue():
+    """Why the variable that was interrupted is left behind; raises if it was not its
+    own time that was over."""
+    reason = wire.text("n!")
+    if not reason:
+        raise
+    return reason
+
+
 def dump(names):
     """The variables with those names as (bytes, [left])."""
     lost = {}
@@ -284,7 +308,7 @@ def _dump_all(pickler, file, names, lost, ends):
     """Writes the variables. A value that fails midway spoils the memo, so all is
     written again with a stand-in for it."""
     for name in names:
-        pickler.name = name
+        _begin(name, pickler)
         value = main.__dict__[name]
         if name in lost:
             value = pickler.lose(value, lost[name])
@@ -292,6 +316,9 @@ def _dump_all(pickler, file, names, lost, ends):
             pickler.dump(_shown(value))
         except MemoryError:
             raise
+        except KeyboardInterrupt:
+            lost[name] = _overdue()
+            return True
         except Exception as error:
             lost[name] = str(error) or type(error).__name__
             return True
@@ -333,28 +360,30 @@ def _head():
 
 
 def load(data):
-    """Reads variables into the namespace: (how many, [left])."""
+    """Reads variables into the namespace: (how many came along, [left])."""
     start = 4 + int.from_bytes(data[:4], "little")
     ends = wire.decode(data[4:start].decode())
-    file, left = io.BytesIO(data), []
+    file, left, moved = io.BytesIO(data), [], 0
     file.seek(start)
     with _findable():
         reader = _reader(file, left)
         for name, text in reader.load()["sources"].items():
             linecache.cache.setdefault(name, (len(text), None, text.splitlines(True), name))
         for name, end in ends[1:]:
-            reader.name = name
+            _begin(name, reader)
             try:
-                main.__dict__[name] = reader.load()
+                value = main.__dict__[name] = reader.load()
+                moved += type(value) not in (LeftBehind, _Hollow)
             except MemoryError:
                 raise
-            except Exception as error:
-                reason = (str(error) or type(error).__name__)[:300]
+            except (Exception, KeyboardInterrupt) as error:
+                reason = _overdue() if type(error) is KeyboardInterrupt else str(error) or type(error).__name__
+                reason = reason[:300]
                 left.append({"name": name, "type": "value", "reason": reason})
                 stand_in = main.__dict__[name] = LeftBehind("value", reason)
                 file.seek(start + end)
                 reader = _reader(file, left, _memo(reader, data[start : start + end], stand_in))
-    return len(ends) - 1, left
+    return moved, left
 
 
 def _memo(reader, data, stand_in):

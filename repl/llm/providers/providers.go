@@ -33,6 +33,9 @@ type Config struct {
 	// Replay is a record that answers in place of all models. Keys are not
 	// needed then, and no server is asked.
 	Replay string
+	// Unasked says that no model is going to be asked, only looked up: then what a
+	// server needs, an address and a key, may be missing.
+	Unasked bool
 }
 
 // New returns the registry of all providers. It fails only for a record that
@@ -139,6 +142,9 @@ func (b *builder) recorded(name string, p llm.Provider) llm.Provider {
 // what to set.
 func (b *builder) reach(name string, v vendor) (base string, key llm.Secret, err error) {
 	base = cmp.Or(b.BaseURLs[name], b.Env(v.url), v.standard)
+	if base == "" && b.Unasked {
+		base = "https://" + name + ".invalid"
+	}
 	if base == "" {
 		return "", key, &llm.Error{Kind: llm.ErrMisconfigured, Provider: name, Message: "set " + v.url + " to the server's address"}
 	}
@@ -146,7 +152,7 @@ func (b *builder) reach(name string, v vendor) (base string, key llm.Secret, err
 	if key.IsZero() {
 		key = llm.NewSecret(b.Env(v.key))
 	}
-	if key.IsZero() && v.needsKey && (base == v.standard || v.standard == "") {
+	if key.IsZero() && v.needsKey && !b.Unasked && (base == v.standard || v.standard == "") {
 		return "", key, &llm.Error{Kind: llm.ErrNoKey, Provider: name, Message: "set " + v.key}
 	}
 	if v.address != nil {

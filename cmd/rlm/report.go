@@ -1,0 +1,182 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/dustin/go-humanize"
+	"github.com/dustin/go-humanize/english"
+
+	"github.com/rlmhq/rlm"
+	"github.com/rlmhq/rlm/internal/config"
+	"github.com/rlmhq/rlm/tiers"
+)
+
+// lasting remembers the first error of a writer whose user does not ask, and whether
+// the last line has ended.
+type lasting struct {
+	w    io.Writer
+	err  error
+	open bool
+}
+
+// Write writes as long as nothing has failed.
+func (l *lasting) Write(b []byte) (int, error) {
+	if l.err != nil {
+		return 0, l.err
+	}
+	n, err := l.w.Write(b)
+	l.err = err
+	if n > 0 {
+		l.open = b[n-1] != '\n'
+	}
+	return n, err
+}
+
+// after is the environment for what is said after a snippet's output: its first note
+// begins a line where the output ended within one that people see it in.
+func (e *env) after(stdout, stderr *lasting) *env {
+	if stderr.open || stdout.open && sameFile(e.stdout, e.stderr) {
+		later := *e
+		later.stderr = &newLine{w: e.stderr}
+		return &later
+	}
+	return e
+}
+
+// newLine ends a line before it writes for the first time.
+type newLine struct {
+	w    io.Writer
+	done bool
+}
+
+// Write writes b, after the end of the line.
+func (n *newLine) Write(b []byte) (int, error) {
+	if !n.done && len(b) > 0 {
+		n.done = true
+		if _, err := io.WriteString(n.w, "\n"); err != nil {
+			return 0, err
+		}
+	}
+	return n.w.Write(b)
+}
+
+// sameFile reports whether two writers are one terminal, or one file.
+func sameFile(a, b io.Writer) bool {
+	var infos [2]os.FileInfo
+	for i, w := range []io.Writer{a, b} {
+		f, ok := w.(*os.File)
+		if !ok {
+			return false
+		}
+		var err error
+		if infos[i], err = f.Stat(); err != nil {
+			return false
+		}
+	}
+	return os.SameFile(infos[0], infos[1])
+}
+
+// report prints what became of a snippet beyond its own output.
+func report(e *env, f execFlags, r rlm.Result) error {
+	note := f.note(e)
+	if r.Moved != nil {
+		note("the session moved from tier %s to %s, with %s", r.Moved.From, r.Moved.To, english.Plural(r.Moved.Report.Moved, "variable", ""))
+		for _, left := range r.Moved.Report.Left {
+			note("left behind: %s (%s): %s", left.Name, left.Type, left.Reason)
+		}
+	}
+	if f.json {
+		return printJSON(e.stdout, r)
+	}
+	if r.Final != nil {
+		if err := printFinal(e.stdout, r.Final.Value); err != nil {
+			return &exitError{exitBroken, err}
+		}
+	}
+	if r.Exception != nil && r.Exception.Traceback != "" {
+		_, _ = io.WriteString(e.stderr, r.Exception.Traceback)
+	}
+	if r.Status == tiers.StatusExited && r.Exception != nil && r.Exception.ExitCode != 0 && r.Exception.Traceback == "" {
+		note("the snippet exited with status %d", r.Exception.ExitCode)
+	}
+	if r.Limit != "" {
+		_, _ = fmt.Fprintf(e.stderr, "rlm: limit: %s%s\n", r.Limit, limitHint(r.Result, e.settings))
+	}
+	for _, d := range r.Denied {
+		note("%s is refused: %s", d.Target, d.Reason)
+	}
+	if r.Lost != nil {
+		note("%s", r.Lost.Reason)
+	}
+	return nil
+}
+
+func limitHint(r tiers.Result, c *config.Loaded) string {
+	switch r.Limit {
+	case tiers.LimitWall, tiers.LimitActive:
+		return fmt.Sprintf(" (the snippet took longer than %v; raise --timeout)", c.Timeout)
+	case tiers.LimitMemory:
+		return fmt.Sprintf(" (the snippet needed more than %s; raise --memory)", c.Text("memory"))
+	case tiers.LimitOutput:
+		return fmt.Sprintf(" (%s bytes more were written and dropped; raise --max-output)", humanize.Comma(r.Dropped))
+	case tiers.LimitFuel:
+		return fmt.Sprintf(" (the snippet did more work than %d; raise --fuel)", c.Fuel)
+	case tiers.LimitHostCalls:
+	}
+	return ""
+}
+
+// printFinal prints a str as it is, as print does, and any other value as JSON.
+func printFinal(w io.Writer, value tiers.Value) error {
+	text := string(validJSON(value))
+	if bytes.HasPrefix(value, []byte{'"'}) {
+		var err error
+		if text, err = textOf(value); err != nil {
+			return fmt.Errorf("cannot decode the final value: %w", err)
+		}
+	}
+	_, err := fmt.Fprintln(w, text)
+	return err
+}
+
+// validJSON is a value as JSON for programs: bytes that a context had and that are not
+// UTF-8, which the sandbox leaves as they are, are replaced, each by itself.
+func validJSON(value tiers.Value) tiers.Value {
+	if utf8.Valid(value) {
+		return value
+	}
+	return tiers.Value(string([]rune(string(value))))
+}
+
+// textOf decodes a JSON string and keeps bytes that are not UTF-8. None is part of an
+// escape, so that what stands between them can be decoded by itself.
+func textOf(value tiers.Value) (string, error) {
+	var b strings.Builder
+	for rest := bytes.TrimSuffix(value[1:], []byte{'"'}); len(rest) > 0; {
+		n := 0
+		for n < len(rest) {
+			r, size := utf8.DecodeRune(rest[n:])
+			if r == utf8.RuneError && size == 1 {
+				break
+			}
+			n += size
+		}
+		var part string
+		if err := json.Unmarshal(slices.Concat([]byte{'"'}, rest[:n], []byte{'"'}), &part); err != nil {
+			return "", err
+		}
+		b.WriteString(part)
+		if rest = rest[n:]; len(rest) > 0 {
+			b.WriteByte(rest[0])
+			rest = rest[1:]
+		}
+	}
+	return b.String(), nil
+}

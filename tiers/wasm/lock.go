@@ -1,0 +1,44 @@
+package wasm
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// How long to wait for another process that prepares, and how often to look. A
+// process that is slower is not waited for: to prepare twice does no harm.
+const (
+	lockWait = time.Minute
+	lockLook = 20 * time.Millisecond
+)
+
+// lock keeps other processes with the same cache directory from preparing at the
+// same time, until release. Without a cache directory there is nothing to wait for.
+func (e *engine) lock(ctx context.Context) (release func(), err error) {
+	if e.options.CacheDir == "" {
+		return func() {}, nil
+	}
+	f, err := os.OpenFile(filepath.Join(e.options.CacheDir, "lock"), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("cannot use the cache directory: %w", err)
+	}
+	release = func() { _ = f.Close() } // nothing was written
+	for begun := time.Now(); ; {
+		got, failed := tryLock(f)
+		if failed != nil {
+			e.options.Log.Debug().Err(failed).Msg("the cache directory cannot be locked")
+		}
+		if got || failed != nil || time.Since(begun) > lockWait {
+			return release, nil //nolint:nilerr // a lock that cannot be had saves nobody the work, no more
+		}
+		select {
+		case <-time.After(lockLook):
+		case <-ctx.Done():
+			release()
+			return nil, ctx.Err()
+		}
+	}
+}
