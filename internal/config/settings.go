@@ -33,6 +33,11 @@ type Config struct {
 	Bypass, Synthesis                                    bool
 	Trace                                                string
 
+	MaxIterations, MaxLLMCalls, MaxContextChars, SubagentMaxTokens int64
+	EnableLLMQuery, EnableSubagent                                 bool
+	SubagentTemperature                                            float64
+	SubagentSystemPrompt                                           string
+
 	Always, OnLongHorizon, OnLargeOutput, OnManyTraces, OnManyNodes bool
 	LargeOutput, ManyTraces, ManyNodes                              int64
 
@@ -48,6 +53,7 @@ const (
 	Limits   Group = "limits"
 	Models   Group = "models"
 	Run      Group = "run"
+	Reflect  Group = "reflect"
 	Triggers Group = "triggers"
 	Program  Group = "program"
 )
@@ -129,6 +135,15 @@ func Settings(c *Config) []Setting {
 		{Key: "bypass_share", Group: Run, Value: amount{&c.BypassShare}, Default: "0.5", Doc: "share of the window that the input may fill for that"},
 		{Key: "synthesis", Group: Run, Value: toggle{&c.Synthesis}, Default: "true", Doc: "at the end of the turns ask once more, for the best answer so far"},
 		{Key: "trace", Group: Run, Value: text{&c.Trace}, Default: "none", Doc: "a new folder for the run's record; auto makes one below the cache directory, none keeps none"},
+
+		{Key: "max_iterations", Group: Reflect, Value: whole{&c.MaxIterations, 1, 100_000}, Default: "20", Doc: "iterations of a reflection"},
+		{Key: "max_llm_calls", Group: Reflect, Value: whole{&c.MaxLLMCalls, 1, most}, Default: "30", Doc: "model calls of a reflection, the sub-agent's included"},
+		{Key: "max_context_chars", Group: Reflect, Value: whole{&c.MaxContextChars, 1, most}, Default: "50000", Doc: "characters from which on the messages of a reflection are trimmed"},
+		{Key: "enable_llm_query", Group: Reflect, Value: toggle{&c.EnableLLMQuery}, Default: "true", Doc: "let snippets of a reflection call llm_query and what is built on it"},
+		{Key: "enable_subagent", Group: Reflect, Value: toggle{&c.EnableSubagent}, Default: "true", Doc: "let ask_llm ask sub_model; otherwise it says that it is disabled"},
+		{Key: "subagent_max_tokens", Group: Reflect, Value: whole{&c.SubagentMaxTokens, 1, most}, Default: "8192", Doc: "tokens of a sub-agent's reply"},
+		{Key: "subagent_temperature", Group: Reflect, Value: within{&c.SubagentTemperature, 0, 2}, Default: "0.3", Doc: "temperature of the sub-agent, 0 to 2"},
+		{Key: "subagent_system_prompt", Group: Reflect, Value: text{&c.SubagentSystemPrompt}, Doc: "the sub-agent's in modes other than analysis and deep_dive (default: that of analysis)"},
 
 		{Key: "trigger_always", Group: Triggers, Value: toggle{&c.Always}, Default: "false", Doc: "every output triggers a run"},
 		{Key: "trigger_on_long_horizon", Group: Triggers, Value: toggle{&c.OnLongHorizon}, Default: "true", Doc: "a task that is marked as long triggers a run"},
