@@ -222,7 +222,7 @@ func (l *loop) execute(ctx context.Context, reply repl.Reply) (repl.Turn, error)
 		ran := &done.Ran[i]
 		l.tell(repl.Event{
 			Kind: repl.EventSnippet, Text: ran.Source, Tier: ran.Tier, Status: string(ran.Status), Elapsed: ran.Elapsed,
-			Error: failure(ran),
+			Error: failure(ran), Ran: ran,
 		})
 	}
 	if output := repl.Output(done.Ran); strings.TrimSpace(output) != "" {
