@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+	"unicode/utf8"
 
 	"github.com/rlmhq/rlm/repl/llm"
 	"github.com/rlmhq/rlm/schema"
@@ -96,11 +97,13 @@ func (a *Answers) ask(ctx context.Context, q Query) (Ask, error) {
 	if err != nil {
 		return out, fmt.Errorf("the prompt: %w", err)
 	}
+	out.Question, out.Mode = prompt, q.Mode
 	if q.Context != nil {
 		text, err := a.Inputs.Text(ctx, q.Context, limit)
 		if err != nil {
 			return out, fmt.Errorf("the context: %w", err)
 		}
+		out.ContextLength = utf8.RuneCountInString(text)
 		if text != "" {
 			prompt += "\n\nContext:\n" + text
 		}

@@ -50,8 +50,12 @@ type Ask struct {
 	Temperature *float64
 	// Stream gets the reply as it arrives; nil for none.
 	Stream func(delta string)
-	// Sub says that a snippet asked: the call is recorded with it.
-	Sub bool
+	// Sub says that a snippet asked: the call is recorded with it, and with the next
+	// three, which [SubCall] explains.
+	Sub           bool
+	Question      string
+	ContextLength int
+	Mode          string
 }
 
 // NewCaller returns the caller of a run and opens its ledger. Each of the models must
@@ -227,11 +231,13 @@ func (c *Caller) report(ctx context.Context, a Ask, response llm.Response, used 
 		e.Error = err.Error()
 	}
 	if a.Sub {
-		e.Kind = EventCall
-		Record(ctx, SubCall{
+		call := SubCall{
 			Model: a.Model, Prompt: lastUser(a.Messages), Response: response.Text, Elapsed: elapsed, Err: err,
+			Question: a.Question, ContextLength: a.ContextLength, Mode: a.Mode,
 			Usage: llm.Usage{InputTokens: used.InputTokens, OutputTokens: used.OutputTokens},
-		})
+		}
+		e.Kind, e.Call = EventCall, &call
+		Record(ctx, call)
 	}
 	spent := c.Ledger.Spent()
 	e.Spent = &spent

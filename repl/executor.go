@@ -27,6 +27,7 @@ func (x *Executor) Execute(ctx context.Context, reply Reply) (Turn, error) {
 		ran := &done.Ran[i]
 		x.Tell(Event{
 			Kind: EventSnippet, Text: ran.Source, Tier: ran.Tier, Status: string(ran.Status), Elapsed: ran.Elapsed, Error: ran.failure(),
+			Ran: ran,
 		})
 	}
 	var broken *tiers.BrokenError

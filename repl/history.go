@@ -47,7 +47,9 @@ func importance(turn []llm.Message) float64 {
 			score += s.score
 		}
 	}
-	if slices.ContainsFunc(turn, func(m llm.Message) bool { return m.Role == llm.RoleUser && utf8.RuneCountInString(m.Content) > longOutput }) {
+	if slices.ContainsFunc(turn, func(m llm.Message) bool {
+		return m.Role == llm.RoleUser && utf8.RuneCountInString(m.Content) > longOutput
+	}) {
 		score++
 	}
 	return score

@@ -148,11 +148,22 @@ func TestMessageTrimmingTable(t *testing.T) {
 		want              float64
 	}{
 		{"nothing", "x", "y", 0},
-		{"an error", "x", "ValueError", 3}, {"an exception", "x", "Exception", 3}, {"a traceback", "x", "Traceback", 3}, {"stderr", "x", "stderr: z", 3},
-		{"found", "x", "I Found it", 2}, {"a pattern", "x", "a pattern", 2}, {"an insight", "x", "insight", 2}, {"discovered", "x", "discovered", 2},
-		{"FINAL", "FINAL(1)", "y", 2}, {"ask_llm", "ask_llm(1)", "y", 1}, {"llm_query", "llm_query(1)", "y", 1},
-		{"long output", "x", strings.Repeat("é", 501), 1}, {"500 characters", "x", strings.Repeat("é", 500), 0}, {"long reply", strings.Repeat("x", 600), "y", 0},
-		{"no output", "x", "(no output)", -1}, {"all", "FINAL(ask_llm())", "Error found (no output)" + strings.Repeat(".", 500), 8},
+		{"an error", "x", "ValueError", 3},
+		{"an exception", "x", "Exception", 3},
+		{"a traceback", "x", "Traceback", 3},
+		{"stderr", "x", "stderr: z", 3},
+		{"found", "x", "I Found it", 2},
+		{"a pattern", "x", "a pattern", 2},
+		{"an insight", "x", "insight", 2},
+		{"discovered", "x", "discovered", 2},
+		{"FINAL", "FINAL(1)", "y", 2},
+		{"ask_llm", "ask_llm(1)", "y", 1},
+		{"llm_query", "llm_query(1)", "y", 1},
+		{"long output", "x", strings.Repeat("é", 501), 1},
+		{"500 characters", "x", strings.Repeat("é", 500), 0},
+		{"long reply", strings.Repeat("x", 600), "y", 0},
+		{"no output", "x", "(no output)", -1},
+		{"all", "FINAL(ask_llm())", "Error found (no output)" + strings.Repeat(".", 500), 8},
 	} {
 		if got := importance(Say(nil, c.reply, c.told)); got != c.want {
 			t.Errorf("%s: the score is %v, want %v", c.name, got, c.want)

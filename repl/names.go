@@ -24,6 +24,8 @@ type Query struct {
 	Model string
 	// Slot is the place in a fan-out, from 0.
 	Slot int
+	// Mode is the mode of ask_llm, for the record of the call.
+	Mode string
 }
 
 // Answerer does what the protocol's functions ask for: a loop.
@@ -291,6 +293,7 @@ func (p protocol) askLLM(ctx context.Context, call tiers.Call) (tiers.Value, err
 	if mode == "" {
 		mode = "analysis"
 	}
+	q.Mode = mode
 	return p.Ask(ctx, q, mode)
 }
 

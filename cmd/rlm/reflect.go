@@ -226,8 +226,11 @@ func (f *reflectFlags) finish(e *env, outcome rr.Outcome, err error) error {
 func analysis(o *rr.ReflectorOutput) string {
 	var b strings.Builder
 	for _, part := range []struct{ title, text string }{
-		{"Key insight", o.KeyInsight}, {"Reasoning", o.Reasoning}, {"Error", o.ErrorIdentification},
-		{"Root cause", o.RootCauseAnalysis}, {"Correct approach", o.CorrectApproach},
+		{"Key insight", o.KeyInsight},
+		{"Reasoning", o.Reasoning},
+		{"Error", o.ErrorIdentification},
+		{"Root cause", o.RootCauseAnalysis},
+		{"Correct approach", o.CorrectApproach},
 	} {
 		if text := strings.TrimSpace(part.text); text != "" {
 			fmt.Fprintf(&b, "## %s\n\n%s\n\n", part.title, printableLines(text))

@@ -65,19 +65,19 @@ func braced(names []string) []string {
 
 func TestBadConfigurationsEndBeforeAnyWork(t *testing.T) {
 	for want, change := range map[string]func(*rr.Config){
-		"name one":                func(c *rr.Config) { c.Model = "" },
-		"nobody":                  func(c *rr.Config) { c.SubagentModel = "nobody" },
-		"set Config.Open":         func(c *rr.Config) { c.Open = nil },
-		"a bound is negative":     func(c *rr.Config) { c.MaxIterations = -1 },
-		"two limits of time":      func(c *rr.Config) { c.Timeout, c.Limits.Wall = time.Second, time.Minute },
-		"two limits of calls":     func(c *rr.Config) { c.MaxLLMCalls, c.Budget.Calls = 5, 6 },
-		"temperature":             func(c *rr.Config) { c.SubagentTemperature = pointer(-1.0) },
-		"lacks {step_count}":      func(c *rr.Config) { c.PromptTemplate = strings.Join(braced(rr.PromptVariables()[:11]), "") },
-		"a brace alone":           func(c *rr.Config) { c.PromptTemplate = "{question_length" },
-		"there are only":          func(c *rr.Config) { c.PromptTemplate = "{answer.__class__}" },
-		"price of model":          func(c *rr.Config) { c.Budget.USD = 1 },
-		"a budget is negative":    func(c *rr.Config) { c.Budget.Tokens = -1 },
-		"name a folder without":   func(c *rr.Config) { c.Trace = "main_test.go" },
+		"name one":              func(c *rr.Config) { c.Model = "" },
+		"nobody":                func(c *rr.Config) { c.SubagentModel = "nobody" },
+		"set Config.Open":       func(c *rr.Config) { c.Open = nil },
+		"a bound is negative":   func(c *rr.Config) { c.MaxIterations = -1 },
+		"two limits of time":    func(c *rr.Config) { c.Timeout, c.Limits.Wall = time.Second, time.Minute },
+		"two limits of calls":   func(c *rr.Config) { c.MaxLLMCalls, c.Budget.Calls = 5, 6 },
+		"temperature":           func(c *rr.Config) { c.SubagentTemperature = pointer(-1.0) },
+		"lacks {step_count}":    func(c *rr.Config) { c.PromptTemplate = strings.Join(braced(rr.PromptVariables()[:11]), "") },
+		"a brace alone":         func(c *rr.Config) { c.PromptTemplate = "{question_length" },
+		"there are only":        func(c *rr.Config) { c.PromptTemplate = "{answer.__class__}" },
+		"price of model":        func(c *rr.Config) { c.Budget.USD = 1 },
+		"a budget is negative":  func(c *rr.Config) { c.Budget.Tokens = -1 },
+		"name a folder without": func(c *rr.Config) { c.Trace = "main_test.go" },
 	} {
 		t.Run(want, func(t *testing.T) {
 			m := &models{}
@@ -96,7 +96,7 @@ func TestPromptsAreGolden(t *testing.T) {
 	m := &models{script: []string{code("print(1)"), code("print(2)"), "I do not know."}}
 	cfg := config(m)
 	cfg.MaxIterations = 2
-	reflect(t, cfg)
+	reflected(t, cfg)
 	m.script = []string{code("ask_llm('q', 'c')\nask_llm('q', 'c', 'deep_dive')"), code(good)}
 	answered(t, config(m))
 	for name, text := range map[string]string{

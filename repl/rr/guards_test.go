@@ -89,7 +89,7 @@ func TestIterationHeader(t *testing.T) {
 	m := &models{script: []string{code("print(1)")}}
 	cfg := config(m)
 	cfg.MaxIterations = 5
-	reflect(t, cfg)
+	reflected(t, cfg)
 	for n, want := range []string{
 		"[Iteration 1/5]\nstdout", "[Iteration 2/5]\nstdout", "[Iteration 3/5] (approaching limit — finalize soon)\n",
 		"[Iteration 4/5] (approaching limit — finalize soon)\n", "[Iteration 5/5] (approaching limit — finalize soon)\n",
@@ -144,7 +144,7 @@ func TestFallbackSynthesis(t *testing.T) {
 	}
 	t.Run("code", func(t *testing.T) {
 		m := &models{script: []string{code("mine = 1"), code("print(mine)"), code("assert 'mine' not in dir() and trace and traces and skillbook\nFINAL({'reasoning': 'so far'})")}}
-		outcome := reflect(t, cfg(m))
+		outcome := reflected(t, cfg(m))
 		r := record(t, outcome)
 		if outcome.Status != repl.StatusSynthesised || outcome.Output.Reasoning != "so far" || !r.TimedOut || r.TotalIterations != 2 || outcome.Output.Raw["timeout"] != nil {
 			t.Errorf("it ended as %+v with %+v", outcome, r)
@@ -156,7 +156,7 @@ func TestFallbackSynthesis(t *testing.T) {
 		holds(t, repl.Transcript(last.Messages), "no iterations left", "[Iteration 2/2]")
 	})
 	t.Run("json", func(t *testing.T) {
-		outcome := reflect(t, cfg(&models{script: []string{code("1"), code("2"), `{"reasoning": "in short"}`}}))
+		outcome := reflected(t, cfg(&models{script: []string{code("1"), code("2"), `{"reasoning": "in short"}`}}))
 		if outcome.Status != repl.StatusSynthesised || outcome.Output.Reasoning != "in short" {
 			t.Errorf("it ended as %+v", outcome)
 		}
@@ -181,7 +181,7 @@ func TestFallbackSynthesis(t *testing.T) {
 // timedOut plays a reflection to an end without an analysis.
 func timedOut(t *testing.T, cfg rr.Config) {
 	t.Helper()
-	outcome := reflect(t, cfg)
+	outcome := reflected(t, cfg)
 	o := outcome.Output
 	if outcome.Status != repl.StatusNoAnswer || string(o.Raw["timeout"]) != "true" || !record(t, outcome).TimedOut {
 		t.Errorf("it ended as %+v", outcome)

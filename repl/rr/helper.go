@@ -64,21 +64,20 @@ func (h *helper) Ask(ctx context.Context, q repl.Query, mode string) (json.RawMe
 		}
 		return json.Marshal(disabledText)
 	}
-	made := false
-	value, err := h.Answers.Ask(repl.WithRecorder(ctx, func(c repl.SubCall) { made = true; repl.Record(ctx, c) }), q, mode)
-	if made {
-		h.note(q, mode, value)
-	}
-	return value, err
+	q.Mode = mode
+	return h.Answers.Ask(repl.WithRecorder(ctx, func(c repl.SubCall) {
+		h.note(c)
+		repl.Record(ctx, c)
+	}), q, mode)
 }
 
 // note writes a call into the history.
-func (h *helper) note(q repl.Query, mode string, answer json.RawMessage) {
+func (h *helper) note(c repl.SubCall) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.calls = append(h.calls, SubagentCall{
-		CallNumber: len(h.calls) + 1, Question: repl.Truncate(textOf(q.Prompt), maxQuestion), Mode: shorten(mode),
-		ContextLength: utf8.RuneCountInString(textOf(q.Context)), ResponseLength: utf8.RuneCountInString(textOf(answer)),
+		CallNumber: len(h.calls) + 1, Question: repl.Truncate(c.Question, maxQuestion), Mode: shorten(c.Mode, 60),
+		ContextLength: c.ContextLength, ResponseLength: utf8.RuneCountInString(c.Response),
 	})
 }
 

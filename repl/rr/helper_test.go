@@ -139,7 +139,7 @@ func TestAnExhaustedBudgetEndsTheLoop(t *testing.T) {
 	m := after(code("print(1)"))
 	cfg := config(m)
 	cfg.MaxLLMCalls = 3
-	outcome := reflect(t, cfg)
+	outcome := reflected(t, cfg)
 	r := record(t, outcome)
 	if outcome.Status != repl.StatusPartial || string(outcome.Output.Raw["timeout"]) != "true" || !r.TimedOut || r.TotalIterations != 3 || len(m.requests) != 3 {
 		t.Errorf("it ended as %+v with %+v after %d calls", outcome, r, len(m.requests))

@@ -110,7 +110,7 @@ func config(m *models) rr.Config {
 	return rr.Config{Models: m, Model: "main", SubagentModel: "sub", Open: shared.Opener(router.Policy{Pin: "wasm"})}
 }
 
-func reflect(t *testing.T, cfg rr.Config) rr.Outcome {
+func reflected(t *testing.T, cfg rr.Config) rr.Outcome {
 	t.Helper()
 	outcome, err := rr.Run(t.Context(), cfg, subject())
 	if err != nil {
@@ -126,7 +126,7 @@ func after(replies ...string) *models {
 
 func answered(t *testing.T, cfg rr.Config) rr.Outcome {
 	t.Helper()
-	outcome := reflect(t, cfg)
+	outcome := reflected(t, cfg)
 	if outcome.Status != repl.StatusAnswered {
 		t.Fatalf("the reflection ended as %s: %s", outcome.Status, outcome.Reason)
 	}

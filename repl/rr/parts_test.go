@@ -107,14 +107,22 @@ func TestOutputIsReadLeniently(t *testing.T) {
 		{"text", `"just text"`, `{"reasoning":"just text"}`},
 		{"number", `42`, `{"reasoning":"42"}`},
 		{"list", `["a"]`, `{"reasoning":"[\"a\"]"}`},
-		{"wrong types", `{"reasoning": ["a", 1], "key_insight": 3, "correct_approach": null, "error_identification": true}`,
-			`{"reasoning":"[\"a\", 1]","error_identification":"true","key_insight":"3"}`},
-		{"one learning", `{"reasoning": "r", "extracted_learnings": {"learning": "l", "atomicity_score": "0.5"}}`,
-			`{"reasoning":"r","extracted_learnings":[{"learning":"l","atomicity_score":0.5,"evidence":""}]}`},
-		{"texts for entries", `{"reasoning": "r", "extracted_learnings": ["l", "", null, {}], "skill_tags": ["s-1", {"tag": "helpful"}]}`,
-			`{"reasoning":"r","extracted_learnings":[{"learning":"l","atomicity_score":0,"evidence":""}],"skill_tags":[{"id":"s-1","tag":"neutral"}]}`},
-		{"scores", `{"reasoning": "r", "extracted_learnings": [{"learning": "a", "atomicity_score": 7}, {"learning": "b", "atomicity_score": -1}, {"learning": "c", "atomicity_score": "much"}, {"learning": "d", "atomicity_score": "NaN"}]}`,
-			`{"reasoning":"r","extracted_learnings":[{"learning":"a","atomicity_score":1,"evidence":""},{"learning":"b","atomicity_score":0,"evidence":""},{"learning":"c","atomicity_score":0,"evidence":""},{"learning":"d","atomicity_score":0,"evidence":""}]}`},
+		{
+			"wrong types", `{"reasoning": ["a", 1], "key_insight": 3, "correct_approach": null, "error_identification": true}`,
+			`{"reasoning":"[\"a\", 1]","error_identification":"true","key_insight":"3"}`,
+		},
+		{
+			"one learning", `{"reasoning": "r", "extracted_learnings": {"learning": "l", "atomicity_score": "0.5"}}`,
+			`{"reasoning":"r","extracted_learnings":[{"learning":"l","atomicity_score":0.5,"evidence":""}]}`,
+		},
+		{
+			"texts for entries", `{"reasoning": "r", "extracted_learnings": ["l", "", null, {}], "skill_tags": ["s-1", {"tag": "helpful"}]}`,
+			`{"reasoning":"r","extracted_learnings":[{"learning":"l","atomicity_score":0,"evidence":""}],"skill_tags":[{"id":"s-1","tag":"neutral"}]}`,
+		},
+		{
+			"scores", `{"reasoning": "r", "extracted_learnings": [{"learning": "a", "atomicity_score": 7}, {"learning": "b", "atomicity_score": -1}, {"learning": "c", "atomicity_score": "much"}, {"learning": "d", "atomicity_score": "NaN"}]}`,
+			`{"reasoning":"r","extracted_learnings":[{"learning":"a","atomicity_score":1,"evidence":""},{"learning":"b","atomicity_score":0,"evidence":""},{"learning":"c","atomicity_score":0,"evidence":""},{"learning":"d","atomicity_score":0,"evidence":""}]}`,
+		},
 	} {
 		o, err := ParseOutput(json.RawMessage(c.value))
 		if err != nil {

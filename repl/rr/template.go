@@ -99,7 +99,7 @@ func fill(template string, values map[string]string) (string, error) {
 		}
 		value, known := values[name]
 		if !known {
-			return "", fmt.Errorf("the prompt template has the variable {%s}, and there are only: %s", shorten(name), strings.Join(PromptVariables(), ", "))
+			return "", fmt.Errorf("the prompt template has the variable {%s}, and there are only: %s", shorten(name, 60), strings.Join(PromptVariables(), ", "))
 		}
 		used[name] = true
 		out.WriteString(value)
@@ -110,13 +110,4 @@ func fill(template string, values map[string]string) (string, error) {
 		return "", fmt.Errorf("the prompt template lacks {%s}", strings.Join(missing, "}, {"))
 	}
 	return strings.TrimSpace(out.String()), nil
-}
-
-// shorten is a text of a message in a few words.
-func shorten(text string) string {
-	head, left := headOf(text, 60)
-	if left > 0 {
-		head += "…"
-	}
-	return head
 }

@@ -49,10 +49,10 @@ const DefaultPreview = 300
 
 // Preview is the content, cut to maxLen characters; it then says how many were
 // left out.
-func (s TraceStep) Preview(maxLen int) string { return cut(s.Content(), maxLen) }
+func (s TraceStep) Preview(maxLen int) string { return shorten(s.Content(), maxLen) }
 
-// cut shortens text to most characters and says how many it left out.
-func cut(text string, most int) string {
+// shorten cuts text to most characters and says how many it left out.
+func shorten(text string, most int) string {
 	head, left := headOf(text, most)
 	if left == 0 {
 		return text
@@ -85,10 +85,10 @@ func (s TraceStep) Repr() string {
 func (s TraceStep) String() string {
 	lines := []string{fmt.Sprintf("Step %d [%s]", s.Index, s.Action)}
 	if s.Thought != "" {
-		lines = append(lines, "  Thought: "+cut(s.Thought, 200))
+		lines = append(lines, "  Thought: "+shorten(s.Thought, 200))
 	}
 	if s.Observation != "" {
-		lines = append(lines, "  Observation: "+cut(s.Observation, 200))
+		lines = append(lines, "  Observation: "+shorten(s.Observation, 200))
 	}
 	return strings.Join(lines, "\n")
 }
@@ -168,14 +168,14 @@ func (t *TraceContext) FindSteps(pattern string, caseSensitive bool) []TraceStep
 // regular expression of package regexp, which takes time linear in the text.
 // Python's method has Python's expressions; its flags are (?i) and the like here.
 func (t *TraceContext) FindStepsRegex(pattern string) ([]TraceStep, error) {
-	expression, err := compile(pattern)
+	expression, err := compileSearch(pattern)
 	if err != nil {
 		return nil, err
 	}
 	return t.where(expression.MatchString), nil
 }
 
-func compile(pattern string) (*regexp.Regexp, error) {
+func compileSearch(pattern string) (*regexp.Regexp, error) {
 	expression, err := regexp.Compile(pattern)
 	if err != nil {
 		return nil, fmt.Errorf("cannot search the trace: %w", err)
@@ -277,7 +277,7 @@ func (t *TraceContext) SearchRaw(pattern string) ([]int, error) {
 // SearchRawText returns what a regular expression matches in the raw text, in any
 // case and without empty matches.
 func (t *TraceContext) SearchRawText(pattern string) ([]string, error) {
-	expression, err := compile("(?i)" + pattern)
+	expression, err := compileSearch("(?i)" + pattern)
 	if err != nil {
 		return nil, err
 	}
@@ -285,8 +285,8 @@ func (t *TraceContext) SearchRawText(pattern string) ([]string, error) {
 	return append([]string{}, found...), nil
 }
 
-// kept is the JSON by which the host hands a trace to a session.
-type kept struct {
+// keptTrace is the JSON by which the host hands a trace to a session.
+type keptTrace struct {
 	Steps        []TraceStep `json:"steps"`
 	RawReasoning string      `json:"raw_reasoning"`
 	SystemPrompt string      `json:"system_prompt"`
@@ -298,5 +298,5 @@ func (t *TraceContext) MarshalJSON() ([]byte, error) {
 	if steps == nil {
 		steps = []TraceStep{}
 	}
-	return json.Marshal(kept{steps, t.raw, t.system})
+	return json.Marshal(keptTrace{steps, t.raw, t.system})
 }
