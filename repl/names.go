@@ -114,6 +114,14 @@ func Protocol(a Answerer, hidden ...string) []Tool {
 	return tools
 }
 
+// Withheld is a function of the protocol that a loop does not have: it raises, with
+// the reason.
+func Withheld(name, reason string) Tool {
+	return Tool{Name: name, raw: func(context.Context, tiers.Call) (tiers.Value, error) {
+		return nil, fmt.Errorf("%s: %s", name, reason)
+	}}
+}
+
 // protocol turns host calls into queries.
 type protocol struct{ Answerer }
 

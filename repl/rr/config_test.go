@@ -51,7 +51,7 @@ func TestConstructorTable(t *testing.T) {
 	if m.asked[0].Model != "main" {
 		t.Errorf("without a model of its own the sub-agent asked %s", m.asked[0].Model)
 	}
-	if got := m.requests[0].Messages; len(got) != 1 || got[0].Content != `T 12 What is 2+2? 44 1. I add the numbers. 2. Error: I lost count. 1 5 1 4 6 Wrong. 37 2` {
+	if got := m.requests[0].Messages; len(got) != 1 || got[0].Content != `T 12 What is 2+2? 45 1. I add the numbers. 2. Error: I lost count. 1 5 1 4 6 Wrong. 35 1` {
 		t.Errorf("the first message is %q", got)
 	}
 }

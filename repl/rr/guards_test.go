@@ -99,12 +99,12 @@ func TestIterationHeader(t *testing.T) {
 }
 
 func TestOutputIsTruncated(t *testing.T) {
-	m := after(code("print('é' * 1_000)"), code(good))
+	m := after(code("print('é' * 5_000)"), code(good))
 	cfg := config(m)
-	cfg.MaxOutputChars = 100
+	cfg.MaxOutputChars = 2_000
 	outcome := answered(t, cfg)
-	holds(t, m.told(t, 2), strings.Repeat("é", 100)+"\n[TRUNCATED: ")
-	if got := *record(t, outcome).Iterations[1].Stdout; !strings.HasSuffix(got, "[TRUNCATED: 901 chars remaining]") {
+	holds(t, m.told(t, 2), strings.Repeat("é", 2_000)+"\n[TRUNCATED: 3000 chars remaining]")
+	if got := *record(t, outcome).Iterations[1].Stdout; !strings.HasSuffix(got, "[TRUNCATED: 3001 chars remaining]") {
 		t.Errorf("the record has %q", got)
 	}
 }

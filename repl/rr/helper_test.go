@@ -118,13 +118,13 @@ func TestADisabledLLMQueryIsNotThere(t *testing.T) {
 	cfg := config(m)
 	cfg.NoLLMQuery = true
 	answered(t, cfg)
-	holds(t, m.told(t, 2), "re: q", `there is no function "llm_query" here`)
+	holds(t, m.told(t, 2), "re: q", "llm_query: it is switched off; use ask_llm")
 }
 
 // TestCallBudgetIsShared: the calls of the reflector and of its helpers are counted
 // together, and the last ones are the reflector's.
 func TestCallBudgetIsShared(t *testing.T) {
-	m := after(code("answers = llm_query_batched([str(i) for i in range(20)])\nprint(sum(a.startswith('re: ') for a in answers), set(answers[-1:]), ask_llm('more'))"), code(good))
+	m := after(code("answers = llm_query_batched([str(i) for i in range(20)])\nprint(sum(a.startswith('re: ') for a in answers), {a for a in answers if not a.startswith('re: ')}, ask_llm('more'))"), code(good))
 	cfg := config(m)
 	cfg.MaxLLMCalls = 12
 	outcome := answered(t, cfg)
@@ -158,7 +158,7 @@ func TestOtherBudgetsAreTold(t *testing.T) {
 func TestFunctionsOfOtherLoopsAreNotThere(t *testing.T) {
 	m := after(code("for f in (rlm_query, predict, sub_agent_call):\n    try:\n        print(f('a -> b', 'b'))\n    except Exception as e:\n        print(e)"), code(good))
 	answered(t, config(m))
-	if got := strings.Count(m.told(t, 2), "there is no function"); got != 3 {
+	if got := strings.Count(m.told(t, 2), "a reflection has no sub-loops, agents and signatures"); got != 3 {
 		t.Errorf("the model was told %q", m.told(t, 2))
 	}
 }

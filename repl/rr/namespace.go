@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/rlmhq/rlm/repl"
 	"github.com/rlmhq/rlm/tiers"
@@ -13,23 +14,23 @@ import (
 //go:embed namespace.py
 var namespace string
 
-// withheld are the protocol's functions that a reflection's snippets do not have:
-// they would start loops, or ask by other prompts than the helper's.
-var withheld = map[string]bool{
-	"rlm_query": true, "rlm_query_batched": true, "run_parallel_sub_calls": true, "recursive_llm": true,
-	"sub_agent_call": true, "predict": true,
-}
+// foreign are the protocol's functions that a reflection's snippets do not have: they
+// would start loops, or ask by other prompts than the helper's.
+var foreign = []string{"rlm_query", "rlm_query_batched", "run_parallel_sub_calls", "recursive_llm", "sub_agent_call", "predict"}
 
 // tools are the functions of the snippets.
 func (l *loop) tools() (*repl.Tools, error) {
-	var list []repl.Tool
-	for _, tool := range repl.Protocol(l.helper) {
-		if !withheld[tool.Name] && (tool.Name == "ask_llm" || !l.cfg.NoLLMQuery) {
-			list = append(list, tool)
+	tools := repl.Protocol(l.helper)
+	for i, tool := range tools {
+		switch {
+		case slices.Contains(foreign, tool.Name):
+			tools[i] = repl.Withheld(tool.Name, "a reflection has no sub-loops, agents and signatures; use ask_llm")
+		case l.cfg.NoLLMQuery && tool.Name != "ask_llm":
+			tools[i] = repl.Withheld(tool.Name, "it is switched off; use ask_llm")
 		}
 	}
 	var none *repl.Tools
-	return none.With(list...)
+	return none.With(tools...)
 }
 
 // open starts a session with all that snippets find.
