@@ -78,7 +78,7 @@ func ofReflection(s config.Setting) bool {
 		return false
 	}
 	return config.In(config.Routing, config.Limits, config.Models, config.Reflect)(s) || config.Named("max_tokens", "max_input_tokens",
-		"max_output_tokens", "max_usd", "max_time", "calls_at_once", "feedback", "synthesis", "trace")(s)
+		"max_output_tokens", "max_usd", "max_time", "calls_at_once", "synthesis", "trace")(s)
 }
 
 func formatNames() string {
@@ -144,7 +144,7 @@ func reflectConfig(e *env, models repl.Models) (rr.Config, error) {
 	cfg := rr.Config{
 		Models: models, Model: c.Model, SubagentModel: c.SubModel, MaxReply: int(c.MaxReply),
 		Limits: limits(c, repl.DefaultOutput), Timeout: c.Timeout, Deterministic: c.Deterministic,
-		MaxIterations: int(c.MaxIterations), MaxLLMCalls: int(c.MaxLLMCalls), MaxContextChars: int(c.MaxContextChars), MaxOutputChars: int(c.Feedback),
+		MaxIterations: int(c.MaxIterations), MaxLLMCalls: int(c.MaxLLMCalls), MaxContextChars: int(c.MaxContextChars), MaxOutputChars: int(c.MaxOutputChars),
 		Budget: repl.Budget{
 			Tokens: c.MaxTokens, InputTokens: c.MaxInputTokens, OutputTokens: c.MaxOutputTokens, USD: givenUSD(c), Wall: c.MaxTime,
 		},

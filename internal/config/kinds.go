@@ -81,7 +81,7 @@ func (w within) Set(text string) error {
 func (w within) String() string {
 	return show(w.to, func(n float64) string { return strconv.FormatFloat(n, 'g', -1, 64) })
 }
-func (w within) Type() string { return "number" }
+func (w within) Type() string { return "amount" }
 func (w within) JSON() any    { return *w.to }
 
 // toggle is true or false.

@@ -33,10 +33,11 @@ type Config struct {
 	Bypass, Synthesis                                    bool
 	Trace                                                string
 
-	MaxIterations, MaxLLMCalls, MaxContextChars, SubagentMaxTokens int64
-	EnableLLMQuery, EnableSubagent                                 bool
-	SubagentTemperature                                            float64
-	SubagentSystemPrompt                                           string
+	MaxIterations, MaxLLMCalls, MaxContextChars, MaxOutputChars int64
+	EnableLLMQuery, EnableSubagent                              bool
+	SubagentMaxTokens                                           int64
+	SubagentTemperature                                         float64
+	SubagentSystemPrompt                                        string
 
 	Always, OnLongHorizon, OnLargeOutput, OnManyTraces, OnManyNodes bool
 	LargeOutput, ManyTraces, ManyNodes                              int64
@@ -139,6 +140,7 @@ func Settings(c *Config) []Setting {
 		{Key: "max_iterations", Group: Reflect, Value: whole{&c.MaxIterations, 1, 100_000}, Default: "20", Doc: "iterations of a reflection"},
 		{Key: "max_llm_calls", Group: Reflect, Value: whole{&c.MaxLLMCalls, 1, most}, Default: "30", Doc: "model calls of a reflection, the sub-agent's included"},
 		{Key: "max_context_chars", Group: Reflect, Value: whole{&c.MaxContextChars, 1, most}, Default: "50000", Doc: "characters from which on the messages of a reflection are trimmed"},
+		{Key: "max_output_chars", Group: Reflect, Value: whole{&c.MaxOutputChars, 200, 10_000_000}, Default: "20000", Doc: "characters of an iteration's output that the model of a reflection is shown"},
 		{Key: "enable_llm_query", Group: Reflect, Value: toggle{&c.EnableLLMQuery}, Default: "true", Doc: "let snippets of a reflection call llm_query and what is built on it"},
 		{Key: "enable_subagent", Group: Reflect, Value: toggle{&c.EnableSubagent}, Default: "true", Doc: "let ask_llm ask sub_model; otherwise it says that it is disabled"},
 		{Key: "subagent_max_tokens", Group: Reflect, Value: whole{&c.SubagentMaxTokens, 1, most}, Default: "8192", Doc: "tokens of a sub-agent's reply"},
