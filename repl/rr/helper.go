@@ -34,7 +34,7 @@ type helper struct {
 var _ repl.Answerer = (*helper)(nil)
 
 // disabledText is what a disabled helper answers.
-const disabledText = "(ask_llm disabled - analyze with code)"
+const disabledText = "(ask_llm disabled - analyze with code)" //nolint:misspell // models know the word in this spelling
 
 // defaultMode is the mode of calls that name none.
 const defaultMode = "analysis"

@@ -134,7 +134,11 @@ func TestOutputIsReadLeniently(t *testing.T) {
 			"reasoning": o.Reasoning, "error_identification": o.ErrorIdentification, "root_cause_analysis": o.RootCauseAnalysis,
 			"correct_approach": o.CorrectApproach, "key_insight": o.KeyInsight, "extracted_learnings": o.ExtractedLearnings, "skill_tags": o.SkillTags,
 		} {
-			if data, _ := json.Marshal(value); string(data) != `""` && string(data) != "[]" { //nolint:errchkjson // texts and lists
+			data, err := json.Marshal(value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if string(data) != `""` && string(data) != "[]" {
 				got[name] = json.RawMessage(data)
 			}
 		}

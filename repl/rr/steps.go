@@ -65,7 +65,7 @@ func (l *loop) execute(ctx context.Context, it iteration) (iteration, error) {
 const (
 	premature = "You called FINAL() before exploring the data. Read the actual variables first, then call FINAL() with evidence-based analysis."
 	erroneous = "Your code had an error. Fix the bug and try again. Do NOT call FINAL() until your code executes successfully."
-	wantCode  = "Your reply had neither code nor an analysis, so nothing happened. Write Python code in a ```python block to analyze the trace, and call FINAL() with your analysis."
+	wantCode  = "Your reply had neither code nor an analysis, so nothing happened. Look at the trace with Python code in a ```python block, and call FINAL() with your analysis."
 )
 
 // check looks at what came of the code, or of a reply that is an analysis itself: it
@@ -101,7 +101,7 @@ func (it iteration) submission() (value json.RawMessage, ok bool) {
 	case it.code == nil:
 		return direct(*it.direct)
 	case it.result.final != nil:
-		return json.RawMessage(it.result.final.Value), true
+		return it.result.final.Value, true
 	}
 	return nil, false
 }
