@@ -74,10 +74,10 @@ type SubCall struct {
 	Question      string
 	ContextLength int
 	Mode          string
-	Response string
-	Usage    llm.Usage
-	Elapsed  time.Duration
-	Err      error
+	Response      string
+	Usage         llm.Usage
+	Elapsed       time.Duration
+	Err           error
 }
 
 type recorderKey struct{}

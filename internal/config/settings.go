@@ -31,7 +31,7 @@ type Config struct {
 	Feedback                                             int64
 	CompactAt, BypassShare                               float64
 	Bypass, Synthesis                                    bool
-	Trace                                                string
+	Trace, OTel                                          string
 
 	Always, OnLongHorizon, OnLargeOutput, OnManyTraces, OnManyNodes bool
 	LargeOutput, ManyTraces, ManyNodes                              int64
@@ -129,6 +129,7 @@ func Settings(c *Config) []Setting {
 		{Key: "bypass_share", Group: Run, Value: amount{&c.BypassShare}, Default: "0.5", Doc: "share of the window that the input may fill for that"},
 		{Key: "synthesis", Group: Run, Value: toggle{&c.Synthesis}, Default: "true", Doc: "at the end of the turns ask once more, for the best answer so far"},
 		{Key: "trace", Group: Run, Value: text{&c.Trace}, Default: "none", Doc: "a new folder for the run's record; auto makes one below the cache directory, none keeps none"},
+		{Key: "otel", Group: Run, Value: choice{&c.OTel, []string{"none", "otlp", "opik"}}, Default: "none", Doc: "send the run's spans: otlp by the OTEL_EXPORTER_OTLP_* variables, opik by the OPIK_* variables"},
 
 		{Key: "trigger_always", Group: Triggers, Value: toggle{&c.Always}, Default: "false", Doc: "every output triggers a run"},
 		{Key: "trigger_on_long_horizon", Group: Triggers, Value: toggle{&c.OnLongHorizon}, Default: "true", Doc: "a task that is marked as long triggers a run"},
