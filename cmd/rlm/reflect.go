@@ -15,6 +15,7 @@ import (
 	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/internal/config"
 	"github.com/rlmhq/rlm/repl"
+	"github.com/rlmhq/rlm/repl/otel"
 	"github.com/rlmhq/rlm/repl/rr"
 )
 
@@ -78,7 +79,7 @@ func ofReflection(s config.Setting) bool {
 		return false
 	}
 	return config.In(config.Routing, config.Limits, config.Models, config.Reflect)(s) || config.Named("max_tokens", "max_input_tokens",
-		"max_output_tokens", "max_usd", "max_time", "calls_at_once", "synthesis", "trace")(s)
+		"max_output_tokens", "max_usd", "max_time", "calls_at_once", "synthesis", "trace", "otel")(s)
 }
 
 func formatNames() string {
@@ -103,9 +104,14 @@ func (f *reflectFlags) run(ctx context.Context, e *env, flags *pflag.FlagSet, tr
 		return err
 	}
 	defer engine.Close()
-	task.Config.Progress = view.event
+	progress, sent, err := observe(ctx, e, otel.RR, view.event)
+	if err != nil {
+		return &exitError{exitUsage, err}
+	}
+	task.Config.Progress = progress
 	outcome, err := engine.Reflect(ctx, task)
 	view.close()
+	sent()
 	return f.finish(e, outcome, err)
 }
 

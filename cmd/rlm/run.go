@@ -15,6 +15,7 @@ import (
 	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/internal/config"
 	"github.com/rlmhq/rlm/repl"
+	"github.com/rlmhq/rlm/repl/otel"
 )
 
 // maxQuestion and maxSchema bound what is read of a question and of a contract.
@@ -104,9 +105,14 @@ func (f *runFlags) run(ctx context.Context, e *env, question string) error {
 	if f.estimate {
 		return f.showEstimate(ctx, e, engine, task)
 	}
-	task.Run.Progress = view.event
+	progress, sent, err := observe(ctx, e, otel.RLM, view.event)
+	if err != nil {
+		return &exitError{exitUsage, err}
+	}
+	task.Run.Progress = progress
 	outcome, err := engine.Answer(ctx, task)
 	view.close()
+	sent()
 	return f.finish(e, outcome, err)
 }
 

@@ -31,7 +31,7 @@ type Config struct {
 	Feedback                                             int64
 	CompactAt, BypassShare                               float64
 	Bypass, Synthesis                                    bool
-	Trace                                                string
+	Trace, OTel                                          string
 
 	MaxIterations, MaxLLMCalls, MaxContextChars, MaxOutputChars int64
 	EnableLLMQuery, EnableSubagent                              bool
@@ -136,6 +136,7 @@ func Settings(c *Config) []Setting {
 		{Key: "bypass_share", Group: Run, Value: amount{&c.BypassShare}, Default: "0.5", Doc: "share of the window that the input may fill for that"},
 		{Key: "synthesis", Group: Run, Value: toggle{&c.Synthesis}, Default: "true", Doc: "at the end of the turns ask once more, for the best answer so far"},
 		{Key: "trace", Group: Run, Value: text{&c.Trace}, Default: "none", Doc: "a new folder for the run's record; auto makes one below the cache directory, none keeps none"},
+		{Key: "otel", Group: Run, Value: choice{&c.OTel, []string{"none", "otlp", "opik"}}, Default: "none", Doc: "send the run's spans: otlp by the OTEL_EXPORTER_OTLP_* variables, opik by the OPIK_* variables"},
 
 		{Key: "max_iterations", Group: Reflect, Value: whole{&c.MaxIterations, 1, 100_000}, Default: "20", Doc: "iterations of a reflection"},
 		{Key: "max_llm_calls", Group: Reflect, Value: whole{&c.MaxLLMCalls, 1, most}, Default: "30", Doc: "model calls of a reflection, the sub-agent's included"},
