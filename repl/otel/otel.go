@@ -23,11 +23,12 @@ type Loop struct {
 	Run       string // the root span
 	Sub       string // the span of a sub-loop
 	Iteration string // the span of a turn, before its number
+	First     int    // the number of the first turn's span
 }
 
 // The loops.
 var (
-	RLM = Loop{Run: "rlm_run", Sub: "rlm_sub_loop", Iteration: "rlm_iteration_"}
+	RLM = Loop{Run: "rlm_run", Sub: "rlm_sub_loop", Iteration: "rlm_iteration_", First: 1}
 	RR  = Loop{Run: "rr_reflect", Sub: "rr_sub_loop", Iteration: "rr_iteration_"}
 )
 

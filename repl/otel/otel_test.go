@@ -174,9 +174,9 @@ func reflection(o *otel.Observer) {
 	used := &repl.Spending{Calls: 1, InputTokens: 100, OutputTokens: 20, USD: 0.5}
 	o.Event(repl.Event{Time: at(0), Kind: repl.EventRunStarted, Node: "0", Model: "openai/gpt-5", Text: "What went wrong?"})
 	for i := range 3 {
-		o.Event(repl.Event{Time: at(10*i + 1), Kind: repl.EventTurnStarted, Node: "0", Turn: i, Model: "openai/gpt-5"})
+		o.Event(repl.Event{Time: at(10*i + 1), Kind: repl.EventTurnStarted, Node: "0", Turn: i + 1, Model: "openai/gpt-5"})
 		o.Event(repl.Event{
-			Time: at(10*i + 4), Elapsed: 2 * time.Second, Kind: repl.EventReply, Node: "0", Turn: i, Model: "openai/gpt-5", Purpose: "root",
+			Time: at(10*i + 4), Elapsed: 2 * time.Second, Kind: repl.EventReply, Node: "0", Turn: i + 1, Model: "openai/gpt-5", Purpose: "root",
 			Text: "```python\nprint(1)\n```", Status: llm.FinishStop, Used: used,
 		})
 		if i == 1 {
@@ -185,7 +185,7 @@ func reflection(o *otel.Observer) {
 					Model: "openai/small", Prompt: question + "\n\nContext:\nabc", Question: question, ContextLength: 3, Mode: "deep_dive", Response: "because ü",
 				}
 				o.Event(repl.Event{
-					Time: at(16 + n), Elapsed: time.Second, Kind: repl.EventCall, Node: "0", Turn: i, Model: call.Model, Purpose: "leaf",
+					Time: at(16 + n), Elapsed: time.Second, Kind: repl.EventCall, Node: "0", Turn: i + 1, Model: call.Model, Purpose: "leaf",
 					Text: call.Response, Used: used, Call: call,
 				})
 			}
@@ -194,10 +194,10 @@ func reflection(o *otel.Observer) {
 		if i == 0 {
 			status = tiers.StatusRaised
 		}
-		o.Event(repl.Event{Time: at(10*i + 9), Kind: repl.EventSnippet, Node: "0", Turn: i, Tier: "wasm", Status: string(status), Ran: ran("print(1)", "1\n", status)})
+		o.Event(repl.Event{Time: at(10*i + 9), Kind: repl.EventSnippet, Node: "0", Turn: i + 1, Tier: "wasm", Status: string(status), Ran: ran("print(1)", "1\n", status)})
 	}
-	o.Event(repl.Event{Time: at(30), Kind: repl.EventWarning, Node: "0", Turn: 2, Error: "a tier broke"})
-	o.Event(repl.Event{Time: at(30), Kind: repl.EventAnswer, Node: "0", Turn: 2, Text: "done"})
+	o.Event(repl.Event{Time: at(30), Kind: repl.EventWarning, Node: "0", Turn: 3, Error: "a tier broke"})
+	o.Event(repl.Event{Time: at(30), Kind: repl.EventAnswer, Node: "0", Turn: 3, Text: "done"})
 	o.Event(repl.Event{Time: at(31), Kind: repl.EventRunEnded, Node: "0", Status: "answered", Text: "done", Spent: &repl.Spending{InputTokens: 500, OutputTokens: 100, USD: 2.5}})
 }
 

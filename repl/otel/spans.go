@@ -131,8 +131,9 @@ func (o *Observer) iteration(l *loop, e repl.Event) {
 	l.endTurn(e.Time)
 	l.iterations++
 	l.snippets = 0
-	l.turnCtx, l.turn = o.tracer.Start(l.ctx, o.cfg.Loop.Iteration+strconv.Itoa(e.Turn), trace.WithTimestamp(e.Time),
-		trace.WithAttributes(attribute.Int(iterationNumber, e.Turn), attribute.Bool(terminated, false)))
+	number := e.Turn - 1 + o.cfg.Loop.First // loops count turns from 1
+	l.turnCtx, l.turn = o.tracer.Start(l.ctx, o.cfg.Loop.Iteration+strconv.Itoa(number), trace.WithTimestamp(e.Time),
+		trace.WithAttributes(attribute.Int(iterationNumber, number), attribute.Bool(terminated, false)))
 }
 
 func (l *loop) endTurn(at time.Time) {
