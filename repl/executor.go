@@ -26,7 +26,7 @@ func (x *Executor) Execute(ctx context.Context, reply Reply) (Turn, error) {
 	for i := range done.Ran {
 		ran := &done.Ran[i]
 		x.Tell(Event{
-			Kind: EventSnippet, Text: ran.Source, Tier: ran.Tier, Status: string(ran.Status), Elapsed: ran.Elapsed, Error: ran.failure(),
+			Kind: EventSnippet, Text: ran.Source, Tier: ran.Tier, Status: string(ran.Status), Elapsed: ran.Elapsed, Error: ran.Failure(),
 			Ran: ran,
 		})
 	}
@@ -45,8 +45,8 @@ func (x *Executor) Execute(ctx context.Context, reply Reply) (Turn, error) {
 	return done, nil
 }
 
-// failure is the exception in a line, empty if there was none.
-func (r *Ran) failure() string {
+// Failure is the exception in a line, empty if there was none.
+func (r *Ran) Failure() string {
 	if r.Exception == nil {
 		return ""
 	}

@@ -57,8 +57,9 @@ func importance(turn []llm.Message) float64 {
 
 // Trim drops the least important turns until messages have at most limit
 // characters. The first keep messages stay, turns (a reply and what follows it)
-// stay in order, and one line says what is missing. The last turn stays, too: the
-// model has not answered it yet.
+// stay in order, and one line says what is missing, below the last message that was
+// kept in any case: some servers take no two of a user's in a row. The last turn stays,
+// too: the model has not answered it yet.
 func Trim(messages []llm.Message, keep int, limit int) []llm.Message {
 	total := chars(messages)
 	turns := turnsOf(messages[keep:])
@@ -84,9 +85,8 @@ func Trim(messages []llm.Message, keep int, limit int) []llm.Message {
 			failures++
 		}
 	}
-	out := slices.Clone(messages[:keep])
-	out = append(out, llm.Message{Role: llm.RoleUser, Content: fmt.Sprintf("[%d earlier iterations omitted: %d error(s), %d exploration(s)]",
-		len(dropped), failures, len(dropped)-failures)})
+	out := Appended(messages[:keep], fmt.Sprintf("[%d earlier iterations omitted: %d error(s), %d exploration(s)]",
+		len(dropped), failures, len(dropped)-failures))
 	for i, turn := range turns {
 		if !dropped[i] {
 			out = append(out, turn...)

@@ -177,8 +177,14 @@ func TestTrimTellsErrorsFromExplorations(t *testing.T) {
 		m = Say(m, "reply", told)
 	}
 	before := len(m)
-	if got := Trim(m, 1, 100)[1].Content; got != "[3 earlier iterations omitted: 1 error(s), 2 exploration(s)]" || len(m) != before {
-		t.Errorf("the summary is %q", got)
+	got := Trim(m, 1, 100)
+	if got[0].Content != "prompt\n\n[3 earlier iterations omitted: 1 error(s), 2 exploration(s)]" || len(m) != before || m[0].Content != "prompt" {
+		t.Errorf("the summary is %q", got[0].Content)
+	}
+	for i, message := range got {
+		if want := []llm.Role{llm.RoleUser, llm.RoleAssistant}[i%2]; message.Role != want {
+			t.Errorf("message %d is the %s's", i, message.Role)
+		}
 	}
 }
 

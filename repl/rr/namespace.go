@@ -79,7 +79,7 @@ func restrict(ctx context.Context, session *repl.Session) error {
 func prepared(ctx context.Context, session *repl.Session, source string) error {
 	ran, err := session.Run(ctx, repl.Block{Language: tiers.Python, Source: source})
 	if err == nil && ran.Failed() {
-		err = fmt.Errorf("the snippet ended as %s", ran.Status)
+		err = fmt.Errorf("the snippet ended as %s %s", ran.Status, ran.Failure())
 	}
 	if err != nil {
 		return fmt.Errorf("cannot prepare the session: %w", err)

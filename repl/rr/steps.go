@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"github.com/rlmhq/rlm/repl"
 	"github.com/rlmhq/rlm/repl/llm"
@@ -28,7 +29,7 @@ func (l *loop) iterate(ctx context.Context, it iteration) (iteration, error) {
 func (l *loop) call(ctx context.Context, it iteration) (iteration, error) {
 	it.sent = repl.Trim(it.messages, 1, l.cfg.MaxContextChars)
 	if len(it.sent) < len(it.messages) {
-		l.tell(repl.Event{Kind: repl.EventCompaction, Text: it.sent[1].Content})
+		l.tell(repl.Event{Kind: repl.EventCompaction, Text: strings.TrimSpace(strings.TrimPrefix(it.sent[0].Content, l.prompt))})
 	}
 	response, err := l.ask(ctx, "root", it.sent)
 	it.response, it.finish = response.Text, response.Finish
