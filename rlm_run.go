@@ -64,7 +64,7 @@ func (e *Engine) Answer(ctx context.Context, task Task) (Outcome, error) {
 
 // solve runs the loop once its models have been asked whether they are there.
 func (e *Engine) solve(ctx context.Context, cfg RunConfig) (Outcome, error) {
-	if err := checkModels(ctx, cfg.WithDefaults()); err != nil {
+	if err := checkModels(ctx, cfg.Models, modelsOf(cfg.WithDefaults())); err != nil {
 		return Outcome{}, &SetupError{err}
 	}
 	outcome, err := loop.Run(ctx, cfg)
@@ -106,15 +106,20 @@ func (e *Engine) withTask(ctx context.Context, task Task, use func(RunConfig) er
 // checkTime bounds the question to a server whether it is there.
 const checkTime = 30 * time.Second
 
-// checkModels asks each server once, at the same time, whether it can serve its
-// model: it costs nothing, and is better known before a run than in its middle.
-func checkModels(ctx context.Context, cfg RunConfig) error {
-	if cfg.Models == nil {
-		return errors.New("there is no registry of models: set RunConfig.Models")
-	}
+// modelsOf are the models that a run may ask.
+func modelsOf(cfg RunConfig) []string {
 	names := append([]string{cfg.Model, cfg.SubModel}, append(slices.Clone(cfg.ByDepth), cfg.Allowed...)...)
 	for _, agent := range cfg.Agents {
 		names = append(names, agent.Model)
+	}
+	return names
+}
+
+// checkModels asks each server once, at the same time, whether it can serve its
+// model: it costs nothing, and is better known before a run than in its middle.
+func checkModels(ctx context.Context, models repl.Models, names []string) error {
+	if models == nil {
+		return errors.New("there is no registry of models: set Models")
 	}
 	slices.Sort(names)
 	names = slices.DeleteFunc(slices.Compact(names), func(name string) bool { return name == "" })
@@ -124,7 +129,7 @@ func checkModels(ctx context.Context, cfg RunConfig) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, checkTime, fmt.Errorf("no answer in %v", checkTime))
 	defer cancel()
 	slots := repl.FanOut(ctx, len(names), len(names), func(ctx context.Context, i int) (struct{}, error) {
-		model, err := cfg.Models.Resolve(names[i])
+		model, err := models.Resolve(names[i])
 		if err != nil {
 			return struct{}{}, err
 		}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+	"unicode/utf8"
 
 	"github.com/rlmhq/rlm/repl/llm"
 	"github.com/rlmhq/rlm/schema"
@@ -48,6 +49,15 @@ type Answers struct {
 	Loops Gate
 	// Retries is how often an answer that breaks its contract is asked for again.
 	Retries int
+	// MaxTokens and Temperature are those of the calls; zero and nil leave them to the
+	// Caller and the server.
+	MaxTokens   int
+	Temperature *float64
+	// OtherMode is the system prompt of ask_llm in a mode that is not known.
+	OtherMode string
+	// Refused is what a query for a text is answered that does not fit the budget. If
+	// it is nil, the first is told so and later ones raise.
+	Refused func(*BudgetError) string
 
 	warned atomic.Bool
 }
@@ -65,13 +75,20 @@ var modes = map[string]string{
 		"step by step to its root cause, and say what the evidence does not settle.",
 }
 
+// ModePrompt is the system prompt of ask_llm in a mode, empty if there is none of
+// that name.
+func ModePrompt(mode string) string { return modes[mode] }
+
 // ask makes the question for a query. Typed ones have a contract.
 func (a *Answers) ask(ctx context.Context, q Query) (Ask, error) {
 	model := q.Model
 	if model == "" {
 		model = a.Model
 	}
-	out := Ask{Node: a.Node, Depth: a.Depth, Slot: q.Slot, Purpose: "leaf", Model: model, Sub: true}
+	out := Ask{
+		Node: a.Node, Depth: a.Depth, Slot: q.Slot, Purpose: "leaf", Model: model, Sub: true,
+		MaxTokens: a.MaxTokens, Temperature: a.Temperature,
+	}
 	if a.Turn != nil {
 		out.Turn = int(a.Turn.Load())
 	}
@@ -80,11 +97,13 @@ func (a *Answers) ask(ctx context.Context, q Query) (Ask, error) {
 	if err != nil {
 		return out, fmt.Errorf("the prompt: %w", err)
 	}
+	out.Question, out.Mode = prompt, q.Mode
 	if q.Context != nil {
 		text, err := a.Inputs.Text(ctx, q.Context, limit)
 		if err != nil {
 			return out, fmt.Errorf("the context: %w", err)
 		}
+		out.ContextLength = utf8.RuneCountInString(text)
 		if text != "" {
 			prompt += "\n\nContext:\n" + text
 		}
@@ -133,6 +152,9 @@ func (a *Answers) first(value json.RawMessage, err error, typed bool) (json.RawM
 	if !errors.As(err, &budget) {
 		return value, err
 	}
+	if a.Refused != nil && !typed {
+		return quoteJSON(a.Refused(budget))
+	}
 	if again := a.warned.Swap(true); again || typed {
 		return nil, err
 	}
@@ -171,10 +193,13 @@ func (a *Answers) sub(ctx context.Context, q Query) (json.RawMessage, error) {
 	return a.Loop(ctx, q, contract)
 }
 
-// Ask asks a helper by a mode's prompt. A mode that is not known is asked without
-// one.
+// Ask asks a helper by a mode's prompt.
 func (a *Answers) Ask(ctx context.Context, q Query, mode string) (json.RawMessage, error) {
-	return a.under(ctx, q, modes[mode])
+	system, known := modes[mode]
+	if !known {
+		system = a.OtherMode
+	}
+	return a.under(ctx, q, system)
 }
 
 // under asks a model with a system prompt.

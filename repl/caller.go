@@ -50,8 +50,49 @@ type Ask struct {
 	Temperature *float64
 	// Stream gets the reply as it arrives; nil for none.
 	Stream func(delta string)
-	// Sub says that a snippet asked: the call is recorded with it.
-	Sub bool
+	// Sub says that a snippet asked: the call is recorded with it, and with the next
+	// three, which [SubCall] explains.
+	Sub           bool
+	Question      string
+	ContextLength int
+	Mode          string
+}
+
+// NewCaller returns the caller of a run and opens its ledger. Each of the models must
+// be known and, with strictUSD, have a price: see [Caller.Check].
+func NewCaller(base Caller, b Budget, models []string, strictUSD bool) (*Caller, error) {
+	var err error
+	if base.Ledger, err = NewLedger(b); err != nil {
+		return nil, err
+	}
+	for _, name := range models {
+		if err := base.Check(name, strictUSD); err != nil {
+			return nil, err
+		}
+	}
+	return &base, nil
+}
+
+// Record begins the record of a run in a folder, and sends events there, too. Without
+// a folder it returns nil: a nil Trace writes nothing.
+func (c *Caller) Record(dir string) (*Trace, error) {
+	if dir == "" {
+		return nil, nil //nolint:nilnil // documented
+	}
+	trace, err := OpenTrace(dir)
+	if err != nil {
+		return nil, err
+	}
+	progress := c.Emit
+	c.Emit = func(e Event) {
+		if e.Kind != EventDelta {
+			trace.Event(e)
+		}
+		if progress != nil {
+			progress(e)
+		}
+	}
+	return trace, nil
 }
 
 // Check resolves a model and refuses one that a budget of dollars could not be
@@ -190,11 +231,13 @@ func (c *Caller) report(ctx context.Context, a Ask, response llm.Response, used 
 		e.Error = err.Error()
 	}
 	if a.Sub {
-		e.Kind = EventCall
-		Record(ctx, SubCall{
+		call := SubCall{
 			Model: a.Model, Prompt: lastUser(a.Messages), Response: response.Text, Elapsed: elapsed, Err: err,
+			Question: a.Question, ContextLength: a.ContextLength, Mode: a.Mode,
 			Usage: llm.Usage{InputTokens: used.InputTokens, OutputTokens: used.OutputTokens},
-		})
+		}
+		e.Kind, e.Call = EventCall, &call
+		Record(ctx, call)
 	}
 	spent := c.Ledger.Spent()
 	e.Spent = &spent

@@ -54,6 +54,11 @@ type Event struct {
 	// Used is what this used, Spent what the whole run used until now.
 	Used  *Spending `json:"used,omitempty"`
 	Spent *Spending `json:"spent,omitempty"`
+	// Ran is the code of EventSnippet with all that it wrote, Call the sub-call of
+	// EventCall. They are whole and for observers in this process: a trace's folder
+	// has them in its trajectory. Nobody may change them.
+	Ran  *Ran     `json:"-"`
+	Call *SubCall `json:"-"`
 }
 
 // maxEventText bounds the texts of an event, in characters.
@@ -61,12 +66,18 @@ const maxEventText = 4_000
 
 // SubCall is a sub-call of a snippet, for its loop's trajectory.
 type SubCall struct {
-	Model    string
-	Prompt   string
-	Response string
-	Usage    llm.Usage
-	Elapsed  time.Duration
-	Err      error
+	Model  string
+	Prompt string
+	// Question is the prompt without the context that came with it, ContextLength
+	// how many characters that had, Mode the mode of ask_llm. They are empty for a
+	// sub-loop.
+	Question      string
+	ContextLength int
+	Mode          string
+	Response      string
+	Usage         llm.Usage
+	Elapsed       time.Duration
+	Err           error
 }
 
 type recorderKey struct{}

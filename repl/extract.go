@@ -53,23 +53,41 @@ func Extract(reply string) Reply {
 	return r
 }
 
-// First reduces a reply to its first block of code; a first block that begins
-// with "# BATCH" takes the others along, as one script. It is the form of the
-// Recursive Reflector.
-func (r Reply) First() Reply {
-	if len(r.Blocks) < 2 {
-		return r
+// Code finds the one Python script of a reply, in the form of the Recursive
+// Reflector: layers as of [Extract], but an answer in text is code like any other,
+// and of several blocks the first alone counts. A first block that begins with
+// "# BATCH" takes the others along.
+func Code(reply string) (source string, ok bool) {
+	reply = strings.ReplaceAll(reply, "\r\n", "\n")
+	blocks, outside, _ := fences(reply)
+	if blocks = ofLanguage(blocks, tiers.Python); len(blocks) > 0 {
+		return script(blocks[:min(len(blocks), maxBlocks)]), true
 	}
-	first := r.Blocks[0]
-	if strings.HasPrefix(strings.TrimSpace(first.Source), "# BATCH") {
-		for _, b := range r.Blocks[1:] {
-			if b.Language == first.Language {
-				first.Source = strings.TrimRight(first.Source, "\n") + "\n\n" + b.Source
-			}
-		}
+	source = indented(outside)
+	if f := textFinal(outside); source == "" && f != nil {
+		source = f.Source()
 	}
-	r.Blocks = []Block{first}
-	return r
+	if source == "" {
+		source = finalCall(reply)
+	}
+	return source, source != ""
+}
+
+// ofLanguage are the blocks of one language.
+func ofLanguage(blocks []Block, language tiers.Language) []Block {
+	return slices.DeleteFunc(blocks, func(b Block) bool { return b.Language != language })
+}
+
+// script is the first of some blocks, or a batch of them.
+func script(blocks []Block) string {
+	if !strings.HasPrefix(strings.TrimSpace(blocks[0].Source), "# BATCH") {
+		return blocks[0].Source
+	}
+	sources := make([]string, len(blocks))
+	for i, b := range blocks {
+		sources[i] = strings.Trim(b.Source, "\n")
+	}
+	return strings.Join(sources, "\n\n")
 }
 
 // fence opens or closes a block: indentation, marks, what stands behind them.

@@ -65,14 +65,27 @@ func TestGoIsTold(t *testing.T) {
 	}
 }
 
-func TestFirstTakesOneBlockOrABatch(t *testing.T) {
-	one := Extract("```py\na = 1\n```\n```py\nb = 2\n```").First()
-	if len(one.Blocks) != 1 || one.Blocks[0].Source != "a = 1" {
-		t.Errorf("one: %+v", one.Blocks)
-	}
-	batch := Extract("```py\n# BATCH\na = 1\n```\n```go\nx\n```\n```py\nb = 2\n```").First()
-	if len(batch.Blocks) != 1 || batch.Blocks[0].Source != "# BATCH\na = 1\n\nb = 2" {
-		t.Errorf("batch: %+v", batch.Blocks)
+func TestCodeIsOneScript(t *testing.T) {
+	for _, c := range []struct{ name, reply, source string }{
+		{"one of two", "```py\na = 1\n```\n```py\nb = 2\n```", "a = 1"},
+		{"batch", "```py\n# BATCH\na = 1\n```\n```go\nx\n```\n```py\nb = 2\n```", "# BATCH\na = 1\n\nb = 2"},
+		{"code of another language", "```go\nx := 1\n```\n```py\nb = 2\n```", "b = 2"},
+		{"tilde", "~~~python\na = 1\n~~~", "a = 1"},
+		{"bare", "```\nprint(1)\n```", "print(1)"},
+		{"bare data", "```\n1;2;3\n```", ""},
+		{"json", "```json\n{\"a\": 1}\n```", ""},
+		{"indented", "I look:\n\n    x = 1\n    print(x)\n", "x = 1\nprint(x)"},
+		{"indented before final", "I look:\n\n    x = len(trace)\n\nFINAL(x)", "x = len(trace)"},
+		{"code before final", "```py\na = 1\n```\nFINAL(a)", "a = 1"},
+		{"final at a line's start", "Done.\nFINAL({'reasoning': 'a (b)'})\nThanks.", "FINAL({'reasoning': 'a (b)'})"},
+		{"final in a line", `So: FINAL({"reasoning": "x"}) it is`, `FINAL({"reasoning": "x"})`},
+		{"final of a variable", "FINAL_VAR(result)", `FINAL_VAR("result")`},
+		{"prose", "I would call FINAL(...) now.", ""},
+		{"nothing", "", ""},
+	} {
+		if source, ok := Code(c.reply); ok != (c.source != "") || source != c.source {
+			t.Errorf("%s: %q (%v), want %q", c.name, source, ok, c.source)
+		}
 	}
 }
 
@@ -101,8 +114,8 @@ func FuzzExtract(f *testing.F) {
 				t.Errorf("an empty block in %q", reply)
 			}
 		}
-		if len(r.First().Blocks) > 1 {
-			t.Error("First kept more than one block")
+		if source, ok := Code(reply); ok && strings.TrimSpace(source) == "" {
+			t.Errorf("empty code in %q", reply)
 		}
 		if r.Final != nil {
 			r.Final.Literal()

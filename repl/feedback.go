@@ -14,6 +14,9 @@ type FeedbackOptions struct {
 	Cap int
 	// Turn and Turns are which turn it was, from 1, of how many.
 	Turn, Turns int
+	// Header is the first line. If it is empty that is the turn, and a last line
+	// tells when turns run out.
+	Header string
 	// Kept is the variable that holds the whole output, where the cap cut it.
 	Kept string
 	// Notes are further sentences, each on a line of its own.
@@ -35,7 +38,11 @@ func Output(ran []Ran) string {
 // Feedback is the message that tells a model what became of its code.
 func Feedback(ran []Ran, skipped int, o FeedbackOptions) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "[turn %d/%d]\n", o.Turn, o.Turns)
+	end := ""
+	if o.Header == "" {
+		o.Header, end = fmt.Sprintf("[turn %d/%d]", o.Turn, o.Turns), EndNote(o.Turn, o.Turns)
+	}
+	b.WriteString(o.Header + "\n")
 	left := o.Cap
 	for i := range ran {
 		describe(&b, &ran[i], i, len(ran), &left)
@@ -49,7 +56,7 @@ func Feedback(ran []Ran, skipped int, o FeedbackOptions) string {
 	for _, note := range o.Notes {
 		b.WriteString(note + "\n")
 	}
-	if end := EndNote(o.Turn, o.Turns); end != "" {
+	if end != "" {
 		b.WriteString(end + "\n")
 	}
 	return strings.TrimRight(b.String(), "\n")
@@ -140,6 +147,9 @@ func names(list []string) string {
 	}
 	return strings.Join(list[:most], ", ") + fmt.Sprintf(" and %d more", len(list)-most)
 }
+
+// ReplyCut tells a model that the limit of tokens cut its reply.
+const ReplyCut = "Your reply was cut at the limit of tokens. Write less in one turn."
 
 // EndNote tells a model that its turns run out, empty as long as they do not.
 func EndNote(turn, turns int) string {

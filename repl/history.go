@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/rlmhq/rlm/repl/llm"
 )
@@ -20,11 +21,19 @@ var signals = []struct {
 	pattern *regexp.Regexp
 	score   float64
 }{
-	{llm.RoleUser, regexp.MustCompile(`Error|Exception|Traceback|stderr:`), 3},
+	{llm.RoleUser, failureSigns, 3},
 	{llm.RoleUser, regexp.MustCompile(`(?i)found|pattern|insight|discovered`), 2},
 	{llm.RoleAssistant, regexp.MustCompile(`FINAL\(`), 2},
 	{llm.RoleAssistant, regexp.MustCompile(`ask_llm|llm_query`), 1},
 	{llm.RoleUser, regexp.MustCompile(`\(no output\)`), -1},
+}
+
+// failureSigns tell that a turn's code failed.
+var failureSigns = regexp.MustCompile(`Error|Exception|Traceback|stderr:`)
+
+// told reports whether what a model was told in a turn has a sign.
+func told(turn []llm.Message, sign *regexp.Regexp) bool {
+	return slices.ContainsFunc(turn, func(m llm.Message) bool { return m.Role == llm.RoleUser && sign.MatchString(m.Content) })
 }
 
 // longOutput is from where output counts as substantive, in characters.
@@ -38,7 +47,9 @@ func importance(turn []llm.Message) float64 {
 			score += s.score
 		}
 	}
-	if slices.ContainsFunc(turn, func(m llm.Message) bool { return m.Role == llm.RoleUser && len(m.Content) > longOutput }) {
+	if slices.ContainsFunc(turn, func(m llm.Message) bool {
+		return m.Role == llm.RoleUser && utf8.RuneCountInString(m.Content) > longOutput
+	}) {
 		score++
 	}
 	return score
@@ -46,13 +57,11 @@ func importance(turn []llm.Message) float64 {
 
 // Trim drops the least important turns until messages have at most limit
 // characters. The first keep messages stay, turns (a reply and what follows it)
-// stay in order, and one line says what is missing. The last turn stays, too: the
-// model has not answered it yet.
+// stay in order, and one line says what is missing, below the last message that was
+// kept in any case: some servers take no two of a user's in a row. The last turn stays,
+// too: the model has not answered it yet.
 func Trim(messages []llm.Message, keep int, limit int) []llm.Message {
-	total := 0
-	for _, m := range messages {
-		total += len(m.Content)
-	}
+	total := chars(messages)
 	turns := turnsOf(messages[keep:])
 	if total <= limit || len(turns) < 2 {
 		return messages
@@ -71,22 +80,28 @@ func Trim(messages []llm.Message, keep int, limit int) []llm.Message {
 			break
 		}
 		dropped[i] = true
-		for _, m := range turns[i] {
-			total -= len(m.Content)
-		}
-		if importance(turns[i]) >= 3 {
+		total -= chars(turns[i])
+		if told(turns[i], failureSigns) {
 			failures++
 		}
 	}
-	out := slices.Clone(messages[:keep])
-	out = append(out, llm.Message{Role: llm.RoleUser, Content: fmt.Sprintf("[%d earlier iterations omitted: %d error(s), %d exploration(s)]",
-		len(dropped), failures, len(dropped)-failures)})
+	out := Appended(messages[:keep], fmt.Sprintf("[%d earlier iterations omitted: %d error(s), %d exploration(s)]",
+		len(dropped), failures, len(dropped)-failures))
 	for i, turn := range turns {
 		if !dropped[i] {
 			out = append(out, turn...)
 		}
 	}
 	return out
+}
+
+// chars is how many characters messages have.
+func chars(messages []llm.Message) int {
+	n := 0
+	for _, m := range messages {
+		n += utf8.RuneCountInString(m.Content)
+	}
+	return n
 }
 
 // turnsOf cuts messages before each reply.
@@ -99,6 +114,24 @@ func turnsOf(messages []llm.Message) [][]llm.Message {
 		turns[len(turns)-1] = append(turns[len(turns)-1], m)
 	}
 	return turns
+}
+
+// Say adds a model's reply and what it is told about it to a conversation, which
+// stays as it was.
+func Say(messages []llm.Message, reply, told string) []llm.Message {
+	return append(slices.Clip(messages),
+		llm.Message{Role: llm.RoleAssistant, Content: nonEmpty(reply)}, llm.Message{Role: llm.RoleUser, Content: told})
+}
+
+// Appended adds a sentence of the user's to a conversation, which stays as it was:
+// to the last message, if that is one, since roles take turns.
+func Appended(messages []llm.Message, text string) []llm.Message {
+	out := slices.Clone(messages)
+	if last := len(out) - 1; last >= 0 && out[last].Role == llm.RoleUser {
+		out[last].Content += "\n\n" + text
+		return out
+	}
+	return append(out, llm.Message{Role: llm.RoleUser, Content: text})
 }
 
 // Transcript is messages as text, for a model that is to sum them up.

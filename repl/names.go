@@ -24,6 +24,8 @@ type Query struct {
 	Model string
 	// Slot is the place in a fan-out, from 0.
 	Slot int
+	// Mode is the mode of ask_llm, for the record of the call.
+	Mode string
 }
 
 // Answerer does what the protocol's functions ask for: a loop.
@@ -110,6 +112,14 @@ func Protocol(a Answerer, hidden ...string) []Tool {
 		}}
 	}
 	return tools
+}
+
+// Withheld is a function of the protocol that a loop does not have: it raises, with
+// the reason.
+func Withheld(name, reason string) Tool {
+	return Tool{Name: name, raw: func(context.Context, tiers.Call) (tiers.Value, error) {
+		return nil, fmt.Errorf("%s: %s", name, reason)
+	}}
 }
 
 // protocol turns host calls into queries.
@@ -291,6 +301,7 @@ func (p protocol) askLLM(ctx context.Context, call tiers.Call) (tiers.Value, err
 	if mode == "" {
 		mode = "analysis"
 	}
+	q.Mode = mode
 	return p.Ask(ctx, q, mode)
 }
 

@@ -96,6 +96,15 @@ func CodeBlockOf(ran *Ran, variables map[string]string) CodeBlock {
 	return CodeBlock{Code: ran.Source, Result: result}
 }
 
+// CodeBlocks are the records of a turn's code.
+func (t *Turn) CodeBlocks(s *Session) []CodeBlock {
+	blocks := make([]CodeBlock, 0, len(t.Ran))
+	for i := range t.Ran {
+		blocks = append(blocks, CodeBlockOf(&t.Ran[i], s.Variables()))
+	}
+	return blocks
+}
+
 // Files of a trace's folder.
 const (
 	TrajectoryFile = "trajectory.jsonl"

@@ -21,6 +21,8 @@ type Turn struct {
 	Final *tiers.Final
 	// Notes are for the model.
 	Notes []string
+	// Broke says that a tier broke under it, and that variables may be gone.
+	Broke bool
 }
 
 // Failed returns the code that did not run to its end, nil if all did.

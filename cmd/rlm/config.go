@@ -38,7 +38,7 @@ func newConfig(e *env) *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object instead")
-	config.AddFlags(cmd.Flags(), config.In(config.Routing, config.Limits, config.Models, config.Run, config.Triggers))
+	config.AddFlags(cmd.Flags(), config.In(config.Routing, config.Limits, config.Models, config.Run, config.Reflect, config.Triggers))
 	return cmd
 }
 

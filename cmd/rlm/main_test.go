@@ -137,6 +137,8 @@ func TestScripts(t *testing.T) {
 			"venv":      venv,
 			"rlm":       program,
 			"serve":     serve,
+			"receive":   receive,
+			"spans":     spans,
 		},
 	})
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/internal/config"
 	"github.com/rlmhq/rlm/repl"
-	loop "github.com/rlmhq/rlm/repl/rlm"
+	"github.com/rlmhq/rlm/repl/otel"
 )
 
 // maxQuestion and maxSchema bound what is read of a question and of a contract.
@@ -105,9 +105,14 @@ func (f *runFlags) run(ctx context.Context, e *env, question string) error {
 	if f.estimate {
 		return f.showEstimate(ctx, e, engine, task)
 	}
-	task.Run.Progress = view.event
+	progress, sent, err := observe(ctx, e, otel.RLM, view.event)
+	if err != nil {
+		return &exitError{exitUsage, err}
+	}
+	task.Run.Progress = progress
 	outcome, err := engine.Answer(ctx, task)
 	view.close()
+	sent()
 	return f.finish(e, outcome, err)
 }
 
@@ -170,11 +175,16 @@ func needModel(run rlm.RunConfig) error {
 	if run.Model == "" && len(run.ByDepth) == 0 {
 		return errors.New("there is no model: give --model, such as openai/gpt-5, or set model in the configuration")
 	}
-	for _, name := range slices.Concat([]string{run.Model, run.SubModel}, run.ByDepth, run.Allowed) {
+	return resolvable(run.Models, slices.Concat([]string{run.Model, run.SubModel}, run.ByDepth, run.Allowed))
+}
+
+// resolvable reports the first model that is not known. Empty names are passed over.
+func resolvable(models repl.Models, names []string) error {
+	for _, name := range names {
 		if name == "" {
 			continue
 		}
-		if _, err := run.Models.Resolve(name); err != nil {
+		if _, err := models.Resolve(name); err != nil {
 			return fmt.Errorf("cannot use model %s: %w", name, err)
 		}
 	}
@@ -211,24 +221,29 @@ func (f *runFlags) finish(e *env, outcome rlm.Outcome, err error) error {
 	if err != nil {
 		return runFailure(err)
 	}
-	switch outcome.Status {
-	case loop.StatusAnswered:
+	if text, ok := f.shown(outcome); outcome.Status == repl.StatusPartial && !ok && outcome.Partial != "" && !f.json {
+		_, _ = fmt.Fprintf(e.stderr, "rlm: what there was, which nobody checked: %s\n", printable(text))
+	}
+	return ending(e, outcome.Status, outcome.Reason, f.quiet)
+}
+
+// ending is the exit code of a run's status.
+func ending(e *env, status repl.Status, reason string, quiet bool) error {
+	switch status {
+	case repl.StatusAnswered:
 		return nil
-	case loop.StatusSynthesised:
-		if !f.quiet {
+	case repl.StatusSynthesised:
+		if !quiet {
 			_, _ = fmt.Fprintln(e.stderr, "rlm: the turns ran out; this is the best answer that the model had")
 		}
 		return nil
-	case loop.StatusPartial:
-		if text, ok := f.shown(outcome); !ok && outcome.Partial != "" && !f.json {
-			_, _ = fmt.Fprintf(e.stderr, "rlm: what there was, which nobody checked: %s\n", printable(text))
-		}
-		return &exitError{exitPartial, errors.New(outcome.Reason)}
-	case loop.StatusNoAnswer:
-		return &exitError{exitNoAnswer, fmt.Errorf("there is no answer: %s", outcome.Reason)}
-	case loop.StatusCanceled, loop.StatusFailed:
+	case repl.StatusPartial:
+		return &exitError{exitPartial, errors.New(reason)}
+	case repl.StatusNoAnswer:
+		return &exitError{exitNoAnswer, fmt.Errorf("there is no answer: %s", reason)}
+	case repl.StatusCanceled, repl.StatusFailed:
 	}
-	return &exitError{exitBroken, errors.New(outcome.Reason)}
+	return &exitError{exitBroken, errors.New(reason)}
 }
 
 // shown is what goes to stdout. What there was at the end of a budget does so only

@@ -52,16 +52,22 @@ func runConfig(e *env, models repl.Models) (rlm.RunConfig, error) {
 		Models: models, Model: c.Model, SubModel: c.SubModel, ByDepth: c.DepthModels, Allowed: c.AllowedModels, MaxReply: int(c.MaxReply),
 		Limits: limits(c, repl.DefaultOutput), Deterministic: c.Deterministic,
 		Budget: repl.Budget{
-			Calls: c.MaxCalls, Tokens: c.MaxTokens, InputTokens: c.MaxInputTokens, OutputTokens: c.MaxOutputTokens, USD: c.MaxUSD, Wall: c.MaxTime,
+			Calls: c.MaxCalls, Tokens: c.MaxTokens, InputTokens: c.MaxInputTokens, OutputTokens: c.MaxOutputTokens, USD: givenUSD(c), Wall: c.MaxTime,
 		},
 		MaxDepth: orNone(c.MaxDepth, loop.NoSubLoops), AllowDeep: c.AllowDeep, MaxTurns: int(c.MaxTurns), FeedbackChars: int(c.Feedback),
 		CallsAtOnce: int(c.CallsAtOnce), LoopsAtOnce: int(c.LoopsAtOnce), Retries: orNone(c.Retries, loop.NoRetries), CompactAt: c.CompactAt,
 		Bypass: c.Bypass, BypassShare: c.BypassShare, NoSynthesis: !c.Synthesis, Trace: trace,
 	}
-	if c.From("max_usd").Kind == config.FromDefault {
-		cfg.Budget.USD = 0 // the guard against accidents, which lets models without a price pass
-	}
 	return cfg, err
+}
+
+// givenUSD is the budget of dollars, 0 for the default: a guard against accidents,
+// which lets models without a price pass.
+func givenUSD(c *config.Loaded) float64 {
+	if c.From("max_usd").Kind == config.FromDefault {
+		return 0
+	}
+	return c.MaxUSD
 }
 
 // orNone turns a count of zero into what the library calls none.

@@ -63,6 +63,27 @@ func (a amount) String() string {
 func (a amount) Type() string { return "amount" }
 func (a amount) JSON() any    { return *a.to }
 
+// within is a number of a range, its ends included.
+type within struct {
+	to       *float64
+	min, max float64
+}
+
+func (w within) Set(text string) error {
+	n, err := strconv.ParseFloat(text, 64)
+	if err != nil || !(n >= w.min && n <= w.max) {
+		return fmt.Errorf("%q: give a number from %g to %g", text, w.min, w.max)
+	}
+	*w.to = n
+	return nil
+}
+
+func (w within) String() string {
+	return show(w.to, func(n float64) string { return strconv.FormatFloat(n, 'g', -1, 64) })
+}
+func (w within) Type() string { return "amount" }
+func (w within) JSON() any    { return *w.to }
+
 // toggle is true or false.
 type toggle struct{ to *bool }
 

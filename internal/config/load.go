@@ -323,6 +323,9 @@ func readFlags(flags *pflag.FlagSet) layer {
 		if flag == nil || !flag.Changed || s.NoFlag {
 			continue
 		}
+		if _, ours := flag.Value.(Value); !ours {
+			continue // the command's own flag of that name
+		}
 		l[s.Key] = Given{Raw: flag.Value.String(), By: s.Key, Origin: Origin{Kind: FromFlag, Name: "--" + flag.Name}}
 	}
 	return l

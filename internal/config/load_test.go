@@ -390,3 +390,15 @@ func FuzzDecode(f *testing.F) {
 		}
 	})
 }
+
+func TestAFlagOfTheCommandsOwnIsNoSetting(t *testing.T) {
+	flags := pflag.NewFlagSet("x", pflag.ContinueOnError)
+	own := flags.String("feedback", "", "another thing of that name")
+	if err := flags.Parse([]string{"--feedback", "well done"}); err != nil {
+		t.Fatal(err)
+	}
+	c, err := Load(Sources{File: NoFile, Flags: flags})
+	if err != nil || c.Feedback != 20_000 || *own != "well done" {
+		t.Errorf("the setting is %+v, the flag %q, %v", c, *own, err)
+	}
+}

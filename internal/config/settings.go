@@ -31,7 +31,13 @@ type Config struct {
 	Feedback                                             int64
 	CompactAt, BypassShare                               float64
 	Bypass, Synthesis                                    bool
-	Trace                                                string
+	Trace, OTel                                          string
+
+	MaxIterations, MaxLLMCalls, MaxContextChars, MaxOutputChars int64
+	EnableLLMQuery, EnableSubagent                              bool
+	SubagentMaxTokens                                           int64
+	SubagentTemperature                                         float64
+	SubagentSystemPrompt                                        string
 
 	Always, OnLongHorizon, OnLargeOutput, OnManyTraces, OnManyNodes bool
 	LargeOutput, ManyTraces, ManyNodes                              int64
@@ -48,6 +54,7 @@ const (
 	Limits   Group = "limits"
 	Models   Group = "models"
 	Run      Group = "run"
+	Reflect  Group = "reflect"
 	Triggers Group = "triggers"
 	Program  Group = "program"
 )
@@ -132,6 +139,17 @@ func Settings(c *Config) []Setting {
 		{Key: "bypass_share", Group: Run, Value: amount{&c.BypassShare}, Default: "0.5", Doc: "share of the window that the input may fill for that"},
 		{Key: "synthesis", Group: Run, Value: toggle{&c.Synthesis}, Default: "true", Doc: "at the end of the turns ask once more, for the best answer so far"},
 		{Key: "trace", Group: Run, Value: text{&c.Trace}, Default: "none", Doc: "a new folder for the run's record; auto makes one below the cache directory, none keeps none"},
+		{Key: "otel", Group: Run, Value: choice{&c.OTel, []string{"none", "otlp", "opik"}}, Default: "none", Doc: "send the run's spans: otlp by the OTEL_EXPORTER_OTLP_* variables, opik by the OPIK_* variables"},
+
+		{Key: "max_iterations", Group: Reflect, Value: whole{&c.MaxIterations, 1, 100_000}, Default: "20", Doc: "iterations of a reflection"},
+		{Key: "max_llm_calls", Group: Reflect, Value: whole{&c.MaxLLMCalls, 1, most}, Default: "30", Doc: "model calls of a reflection, the sub-agent's included"},
+		{Key: "max_context_chars", Group: Reflect, Value: whole{&c.MaxContextChars, 1, most}, Default: "50000", Doc: "characters from which on the messages of a reflection are trimmed"},
+		{Key: "max_output_chars", Group: Reflect, Value: whole{&c.MaxOutputChars, 200, 10_000_000}, Default: "20000", Doc: "characters of an iteration's output that the model of a reflection is shown"},
+		{Key: "enable_llm_query", Group: Reflect, Value: toggle{&c.EnableLLMQuery}, Default: "true", Doc: "let snippets of a reflection call llm_query and what is built on it"},
+		{Key: "enable_subagent", Group: Reflect, Value: toggle{&c.EnableSubagent}, Default: "true", Doc: "let ask_llm ask sub_model; otherwise it says that it is disabled"},
+		{Key: "subagent_max_tokens", Group: Reflect, Value: whole{&c.SubagentMaxTokens, 1, most}, Default: "8192", Doc: "tokens of a sub-agent's reply"},
+		{Key: "subagent_temperature", Group: Reflect, Value: within{&c.SubagentTemperature, 0, 2}, Default: "0.3", Doc: "temperature of the sub-agent, 0 to 2"},
+		{Key: "subagent_system_prompt", Group: Reflect, Value: text{&c.SubagentSystemPrompt}, Doc: "the sub-agent's in modes other than analysis and deep_dive (default: that of analysis)"},
 
 		{Key: "trigger_always", Group: Triggers, Value: toggle{&c.Always}, Default: "false", Doc: "every output triggers a run"},
 		{Key: "trigger_on_long_horizon", Group: Triggers, Value: toggle{&c.OnLongHorizon}, Default: "true", Doc: "a task that is marked as long triggers a run"},

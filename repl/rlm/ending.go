@@ -23,7 +23,7 @@ func (l *loop) synthesize(ctx context.Context) (Outcome, error) {
 	if err != nil {
 		return Outcome{}, err
 	}
-	l.messages = appended(l.messages, order)
+	l.messages = repl.Appended(l.messages, order)
 	response, err := l.ask(ctx, "synthesis", l.messages)
 	if err != nil {
 		return Outcome{}, err
@@ -55,17 +55,6 @@ func (l *loop) synthesize(ctx context.Context) (Outcome, error) {
 	return Outcome{Status: StatusSynthesised, Answer: answer, Reason: reason}, nil
 }
 
-// appended adds a sentence of the user's to a conversation: to the last message,
-// if that is one, since roles take turns.
-func appended(messages []llm.Message, text string) []llm.Message {
-	out := append([]llm.Message(nil), messages...)
-	if last := len(out) - 1; last >= 0 && out[last].Role == llm.RoleUser {
-		out[last].Content += "\n\n" + text
-		return out
-	}
-	return append(out, llm.Message{Role: llm.RoleUser, Content: text})
-}
-
 // compact replaces the turns by a summary once they fill their share of the
 // model's window. Snippets find all that was said in history.
 func (l *loop) compact(ctx context.Context) error {
@@ -79,7 +68,7 @@ func (l *loop) compact(ctx context.Context) error {
 	}
 	// What does not fit into the window at all cannot be summed up by its model.
 	whole := l.messages
-	ask := appended(repl.Trim(whole, preamble, int(3*l.caller.Window(l.model))), order)
+	ask := repl.Appended(repl.Trim(whole, preamble, int(3*l.caller.Window(l.model))), order)
 	response, err := l.ask(ctx, "compaction", ask)
 	if err != nil {
 		return err
@@ -94,8 +83,7 @@ func (l *loop) compact(ctx context.Context) error {
 	// The summary's author has read what came last; a quarter of the share is enough
 	// of it, or the next turn would be summed up at once.
 	last := repl.Truncate(whole[len(whole)-1].Content, int(limit))
-	l.messages = append([]llm.Message(nil), whole[:preamble]...)
-	l.say("Summary of my work so far:\n"+strings.TrimSpace(response.Text),
+	l.messages = repl.Say(whole[:preamble], "Summary of my work so far:\n"+strings.TrimSpace(response.Text),
 		"Your earlier messages were replaced by this summary; all of them are in `history`, a list of dicts with role and content. "+
 			"Your variables are as you left them. What came last:\n"+last)
 	l.tell(repl.Event{Kind: repl.EventCompaction, Text: response.Text})

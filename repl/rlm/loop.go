@@ -30,21 +30,18 @@ type loop struct {
 	trace    *repl.Trace
 
 	session     *repl.Session
+	executor    repl.Executor
 	answers     *repl.Answers
 	messages    []llm.Message // the system prompt, the question, then the turns
 	turn        atomic.Int64
 	children    atomic.Int64
 	compactions int
-	broken      int    // tiers that broke, in a row
 	last        string // the last output, for an ending without an answer
 	history     []llm.Message
 }
 
 // preamble is how many messages stand before the turns.
 const preamble = 2
-
-// maxBroken is how often in a row a tier may break before the loop gives up.
-const maxBroken = 3
 
 // solve runs the loop to its end. With an error the outcome says how far it came.
 func (l *loop) solve(ctx context.Context) (outcome Outcome, err error) {
@@ -94,6 +91,7 @@ func (l *loop) begin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	l.executor = repl.Executor{Session: l.session, Tell: l.tell}
 	if l.messages, err = l.opening(ctx, tools); err != nil {
 		return errors.Join(err, l.session.Close())
 	}
@@ -180,23 +178,14 @@ func (l *loop) take(ctx context.Context, turn int) (json.RawMessage, error) {
 		done.Notes = append(done.Notes, repl.NothingDone)
 	}
 	if response.Finish == llm.FinishLength {
-		done.Notes = append(done.Notes, "Your reply was cut at the limit of tokens. Write less in one turn.")
+		done.Notes = append(done.Notes, repl.ReplyCut)
 	}
 	told, err := done.Told(ctx, l.session, repl.FeedbackOptions{Cap: l.cfg.FeedbackChars, Turn: turn, Turns: l.cfg.MaxTurns})
 	if err != nil {
 		return nil, err
 	}
-	l.say(response.Text, told)
+	l.messages = repl.Say(l.messages, response.Text, told)
 	return nil, nil //nolint:nilnil // documented: no answer yet
-}
-
-// say adds a reply and what the model is told about it.
-func (l *loop) say(reply, told string) {
-	if strings.TrimSpace(reply) == "" {
-		reply = "(empty reply)" // servers refuse empty messages
-	}
-	l.messages = append(slices.Clip(l.messages),
-		llm.Message{Role: llm.RoleAssistant, Content: reply}, llm.Message{Role: llm.RoleUser, Content: told})
 }
 
 // ask asks the loop's model.
@@ -214,39 +203,13 @@ func (l *loop) ask(ctx context.Context, purpose string, messages []llm.Message) 
 	return l.caller.Complete(ctx, a)
 }
 
-// execute runs a reply's code. A tier that broke is told to the model, who may
-// have caused it, until it happens too often.
+// execute runs a reply's code and keeps what it last wrote.
 func (l *loop) execute(ctx context.Context, reply repl.Reply) (repl.Turn, error) {
-	done, err := repl.Execute(ctx, l.session, reply)
-	for i := range done.Ran {
-		ran := &done.Ran[i]
-		l.tell(repl.Event{
-			Kind: repl.EventSnippet, Text: ran.Source, Tier: ran.Tier, Status: string(ran.Status), Elapsed: ran.Elapsed,
-			Error: failure(ran),
-		})
-	}
+	done, err := l.executor.Execute(ctx, reply)
 	if output := repl.Output(done.Ran); strings.TrimSpace(output) != "" {
 		l.last = output
 	}
-	var broken *tiers.BrokenError
-	if err == nil || ctx.Err() != nil || !errors.As(err, &broken) {
-		l.broken = 0
-		return done, err
-	}
-	l.tell(repl.Event{Kind: repl.EventWarning, Error: err.Error()})
-	if l.broken++; l.broken >= maxBroken {
-		return done, err
-	}
-	done.Notes = append(done.Notes, "The sandbox broke while it ran your code; variables may be gone, see SHOW_VARS(). "+
-		repl.Truncate(err.Error(), 500))
-	return done, nil
-}
-
-func failure(ran *repl.Ran) string {
-	if ran.Exception == nil {
-		return ""
-	}
-	return ran.Exception.Type + ": " + repl.Truncate(ran.Exception.Message, 500)
+	return done, err
 }
 
 // judge holds an answer against the contract. One that breaks it is no answer: the
@@ -302,16 +265,12 @@ func (l *loop) record(turn int, sent []llm.Message, reply string, done *repl.Tur
 	if l.trace == nil {
 		return
 	}
-	blocks := make([]repl.CodeBlock, 0, len(done.Ran))
-	for i := range done.Ran {
-		blocks = append(blocks, repl.CodeBlockOf(&done.Ran[i], l.session.Variables()))
-	}
 	var final any
 	if answer != nil {
 		final = repl.TextOf(answer)
 	}
 	l.trace.Turn(repl.Iteration{
-		Iteration: turn, Prompt: sent, Response: reply, CodeBlocks: blocks, FinalAnswer: final, IterationTime: time.Since(begun).Seconds(),
+		Iteration: turn, Prompt: sent, Response: reply, CodeBlocks: done.CodeBlocks(l.session), FinalAnswer: final, IterationTime: time.Since(begun).Seconds(),
 	})
 }
 

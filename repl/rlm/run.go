@@ -30,11 +30,11 @@ func Run(ctx context.Context, cfg Config) (Outcome, error) {
 	if err != nil {
 		return Outcome{Status: StatusFailed, Reason: err.Error()}, err
 	}
-	trace, err := r.openTrace()
+	trace, err := r.caller.Record(r.cfg.Trace)
 	if err != nil {
 		return Outcome{Status: StatusFailed, Reason: err.Error()}, err
 	}
-	ctx, cancel := context.WithDeadlineCause(ctx, r.ledger.Deadline(), r.overtime())
+	ctx, cancel := r.ledger.Within(ctx)
 	defer cancel()
 	outcome, err := r.root(ctx, contract, trace)
 	outcome.Spent, outcome.Budget, outcome.Elapsed = r.ledger.Spent(), r.ledger.Budget(), r.ledger.Elapsed()
@@ -44,12 +44,6 @@ func Run(ctx context.Context, cfg Config) (Outcome, error) {
 		Elapsed: outcome.Elapsed, Spent: &outcome.Spent,
 	})
 	return outcome, errors.Join(err, trace.Close())
-}
-
-// overtime is the cause of a context that the budget of time ended.
-func (r *run) overtime() error {
-	limit := r.ledger.Budget().Wall.Seconds()
-	return &repl.BudgetError{What: "seconds", Limit: limit, Spent: limit}
 }
 
 // prepare checks all that can be checked before any work.
@@ -69,41 +63,15 @@ func prepare(cfg Config, explicitUSD bool) (*run, *schema.Contract, error) {
 		}
 		cfg.Inputs = []tiers.Input{{Name: "fields", Value: fields}}
 	}
-	ledger, err := repl.NewLedger(cfg.Budget)
+	r := &run{cfg: cfg, allowed: cfg.models()}
+	r.caller, err = repl.NewCaller(repl.Caller{
+		Models: cfg.Models, Gate: repl.NewGate(cfg.CallsAtOnce), MaxReply: cfg.MaxReply, Emit: cfg.Progress,
+	}, cfg.Budget, r.allowed, explicitUSD)
 	if err != nil {
 		return nil, nil, err
 	}
-	r := &run{cfg: cfg, ledger: ledger, allowed: cfg.models()}
-	r.caller = &repl.Caller{
-		Models: cfg.Models, Ledger: ledger, Gate: repl.NewGate(cfg.CallsAtOnce), MaxReply: cfg.MaxReply, Emit: cfg.Progress,
-	}
-	for _, name := range r.allowed {
-		if err := r.caller.Check(name, explicitUSD); err != nil {
-			return nil, nil, err
-		}
-	}
+	r.ledger = r.caller.Ledger
 	return r, contract, nil
-}
-
-// openTrace begins the record, and sends events there, too.
-func (r *run) openTrace() (*repl.Trace, error) {
-	if r.cfg.Trace == "" {
-		return nil, nil //nolint:nilnil // a nil Trace writes nothing
-	}
-	trace, err := repl.OpenTrace(r.cfg.Trace)
-	if err != nil {
-		return nil, err
-	}
-	progress := r.cfg.Progress
-	r.caller.Emit = func(e repl.Event) {
-		if e.Kind != repl.EventDelta {
-			trace.Event(e)
-		}
-		if progress != nil {
-			progress(e)
-		}
-	}
-	return trace, nil
 }
 
 // root answers the question itself: at once where the input fits and that is
@@ -126,18 +94,8 @@ func (r *run) root(ctx context.Context, contract *schema.Contract, trace *repl.T
 
 // ended makes a status of what ended a run early.
 func (r *run) ended(ctx context.Context, outcome Outcome, err error) (Outcome, error) {
-	var budget *repl.BudgetError
-	switch {
-	case err == nil:
-		return outcome, nil
-	case errors.As(err, &budget) || errors.As(context.Cause(ctx), &budget):
-		outcome.Status, outcome.Reason = StatusPartial, budget.Error()
-		return outcome, nil
-	case ctx.Err() != nil:
-		err = context.Cause(ctx)
-		outcome.Status, outcome.Reason = StatusCanceled, err.Error()
-	default:
-		outcome.Status, outcome.Reason = StatusFailed, err.Error()
+	if err != nil {
+		outcome.Status, outcome.Reason, err = repl.Ended(ctx, err)
 	}
 	return outcome, err
 }

@@ -1,0 +1,262 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/rlmhq/rlm"
+	"github.com/rlmhq/rlm/internal/config"
+	"github.com/rlmhq/rlm/repl"
+	"github.com/rlmhq/rlm/repl/otel"
+	"github.com/rlmhq/rlm/repl/rr"
+)
+
+// maxTraceFile and maxSkillbook bound what is read of files.
+const (
+	maxTraceFile = 64 << 20
+	maxSkillbook = 4 << 20
+)
+
+// reflectFlags are the flags of `rlm reflect` that are no settings.
+type reflectFlags struct {
+	skillbook, question, feedback, truth, format string
+	json, quiet                                  bool
+}
+
+const reflectLong = `Find out what can be learned from the record of an agent's work.
+
+A model reads the record by snippets, which run in a sandbox where it is the
+variables trace and traces, and asks helpers about parts of it. What a snippet
+hands to FINAL is the analysis: what went wrong and why, what should have been
+done, what to remember, and which strategies of the skillbook helped.
+
+TRACE is a file, or - for stdin: an agent's output, messages in the form of
+OpenAI or Anthropic, a history of browser-use, steps of LangChain, a tau-bench
+simulation, or the dict with question and steps. The analysis goes to stdout.
+
+Exit codes are those of rlm run.`
+
+func newReflect(e *env) *cobra.Command {
+	var f reflectFlags
+	cmd := &cobra.Command{
+		Use:   "reflect TRACE",
+		Short: "Find out what can be learned from the record of an agent's work",
+		Long:  reflectLong,
+		Example: `  rlm reflect run.json --model openai/gpt-5 --sub-model openai/gpt-5-mini
+  rlm reflect chat.json --format conversation --question "book a table" --ground-truth "booked for 8 pm" --skillbook skills.md
+  rlm reflect run.json --model scripted/replies.yaml --json`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return errors.New("give one trace, a file or - for stdin")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), e, cmd.Flags(), args[0]) },
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.skillbook, "skillbook", "", "a file with the strategies that the agent had")
+	flags.StringVar(&f.question, "question", "", "the agent's task, over the one in the trace")
+	flags.StringVar(&f.feedback, "feedback", "", "what the environment said of the answer, over the one in the trace")
+	flags.StringVar(&f.truth, "ground-truth", "", "the expected answer, over the one in the trace")
+	flags.StringVar(&f.format, "format", string(rr.FormatAuto), "how the trace is written: "+formatNames())
+	flags.BoolVar(&f.json, "json", false, "print one JSON object: the analysis, how it came about, what it used")
+	flags.BoolVar(&f.quiet, "quiet", false, "nothing on stderr but errors")
+	config.AddFlags(flags, ofReflection)
+	return cmd
+}
+
+// ofReflection picks the settings that a reflection has.
+func ofReflection(s config.Setting) bool {
+	if config.Named("depth_models", "allowed_models")(s) {
+		return false
+	}
+	return config.In(config.Routing, config.Limits, config.Models, config.Reflect)(s) || config.Named("max_tokens", "max_input_tokens",
+		"max_output_tokens", "max_usd", "max_time", "calls_at_once", "synthesis", "trace", "otel")(s)
+}
+
+func formatNames() string {
+	names := make([]string, 0, len(rr.Formats()))
+	for _, format := range rr.Formats() {
+		names = append(names, string(format))
+	}
+	return strings.Join(names, ", ")
+}
+
+// run reflects.
+func (f *reflectFlags) run(ctx context.Context, e *env, flags *pflag.FlagSet, trace string) error {
+	task, models, err := f.task(e, flags, trace)
+	if err != nil {
+		return &exitError{exitUsage, err}
+	}
+	defer models.Close()
+	view := newView(e, f.quiet)
+	defer view.close()
+	engine, err := e.engine(ctx, view.note)
+	if err != nil {
+		return err
+	}
+	defer engine.Close()
+	progress, sent, err := observe(ctx, e, otel.RR, view.event)
+	if err != nil {
+		return &exitError{exitUsage, err}
+	}
+	task.Config.Progress = progress
+	outcome, err := engine.Reflect(ctx, task)
+	view.close()
+	sent()
+	return f.finish(e, outcome, err)
+}
+
+// task is what the flags and settings say of a reflection. The closer is the registry
+// of its models.
+func (f *reflectFlags) task(e *env, flags *pflag.FlagSet, trace string) (task rlm.ReflectTask, models io.Closer, err error) {
+	if task.Subject, err = f.subject(e, flags, trace); err != nil {
+		return task, nil, err
+	}
+	if task.Policy, err = policy(e.settings); err != nil {
+		return task, nil, err
+	}
+	all, err := registry(e, false)
+	if err != nil {
+		return task, nil, err
+	}
+	c := e.settings
+	if c.Model == "" {
+		err = errors.New("there is no model: give --model, such as openai/gpt-5, or set model in the configuration")
+	} else {
+		err = resolvable(all, []string{c.Model, c.SubModel})
+	}
+	if err == nil {
+		task.Config, err = reflectConfig(e, all)
+	}
+	if err != nil {
+		return task, nil, errors.Join(err, all.Close())
+	}
+	return task, all, nil
+}
+
+// reflectConfig says by the settings how a reflection goes.
+func reflectConfig(e *env, models repl.Models) (rr.Config, error) {
+	c := e.settings
+	trace, err := traceFolder(c.Trace)
+	cfg := rr.Config{
+		Models: models, Model: c.Model, SubagentModel: c.SubModel, MaxReply: int(c.MaxReply),
+		Limits: limits(c, repl.DefaultOutput), Timeout: c.Timeout, Deterministic: c.Deterministic,
+		MaxIterations: int(c.MaxIterations), MaxLLMCalls: int(c.MaxLLMCalls), MaxContextChars: int(c.MaxContextChars), MaxOutputChars: int(c.MaxOutputChars),
+		Budget: repl.Budget{
+			Tokens: c.MaxTokens, InputTokens: c.MaxInputTokens, OutputTokens: c.MaxOutputTokens, USD: givenUSD(c), Wall: c.MaxTime,
+		},
+		CallsAtOnce: int(c.CallsAtOnce), NoLLMQuery: !c.EnableLLMQuery, NoSubagent: !c.EnableSubagent,
+		SubagentMaxTokens: int(c.SubagentMaxTokens), SubagentTemperature: &c.SubagentTemperature, SubagentSystemPrompt: c.SubagentSystemPrompt,
+		NoSynthesis: !c.Synthesis, Trace: trace,
+	}
+	return cfg, err
+}
+
+// subject reads what is reflected on.
+func (f *reflectFlags) subject(e *env, flags *pflag.FlagSet, trace string) (subject rr.Subject, err error) {
+	format := rr.Format(f.format)
+	if !slices.Contains(rr.Formats(), format) {
+		return subject, fmt.Errorf("there is no format %q: give one of %s", f.format, formatNames())
+	}
+	text, err := readFile(e, trace, maxTraceFile, "the trace")
+	if err != nil {
+		return subject, err
+	}
+	parsed, err := rr.ParseTrace([]byte(text), format)
+	if err != nil {
+		return subject, fmt.Errorf("cannot read the trace %s: %w", trace, err)
+	}
+	subject = rr.Subject{Trace: parsed.Trace, Traces: parsed.Traces}
+	if f.skillbook != "" {
+		if subject.Skillbook, err = readFile(e, f.skillbook, maxSkillbook, "the skillbook"); err != nil {
+			return subject, err
+		}
+	}
+	if flags.Changed("question") {
+		subject.Traces.Question = f.question
+	}
+	if flags.Changed("ground-truth") {
+		subject.Traces.GroundTruth = &f.truth
+	}
+	if flags.Changed("feedback") {
+		subject.Traces.Feedback = &f.feedback
+	}
+	return subject, nil
+}
+
+// readFile reads a file of bounded length, or stdin for -.
+func readFile(e *env, name string, limit int64, what string) (string, error) {
+	if name == "-" {
+		return readAll(e.stdin, limit, what)
+	}
+	file, err := os.Open(name)
+	if err != nil {
+		return "", fmt.Errorf("cannot read %s: %w", what, err)
+	}
+	defer file.Close()
+	return readAll(file, limit, what+" "+name)
+}
+
+// finish prints what became of a reflection and returns its exit code.
+func (f *reflectFlags) finish(e *env, outcome rr.Outcome, err error) error {
+	var setup *rlm.SetupError
+	if errors.As(err, &setup) {
+		return &exitError{exitUsage, err}
+	}
+	analysed := outcome.Status == repl.StatusAnswered || outcome.Status == repl.StatusSynthesised
+	var writing error
+	if f.json {
+		writing = printLine(e.stdout, outcome)
+	} else if analysed {
+		_, writing = io.WriteString(e.stdout, analysis(&outcome.Output))
+	}
+	if writing != nil {
+		return &exitError{exitBroken, fmt.Errorf("cannot write the analysis: %w", writing)}
+	}
+	if err != nil {
+		return runFailure(err)
+	}
+	return ending(e, outcome.Status, outcome.Reason, f.quiet)
+}
+
+// analysis is an output for people, in Markdown. A model wrote its texts.
+func analysis(o *rr.ReflectorOutput) string {
+	var b strings.Builder
+	for _, part := range []struct{ title, text string }{
+		{"Key insight", o.KeyInsight},
+		{"Reasoning", o.Reasoning},
+		{"Error", o.ErrorIdentification},
+		{"Root cause", o.RootCauseAnalysis},
+		{"Correct approach", o.CorrectApproach},
+	} {
+		if text := strings.TrimSpace(part.text); text != "" {
+			fmt.Fprintf(&b, "## %s\n\n%s\n\n", part.title, printableLines(text))
+		}
+	}
+	if len(o.ExtractedLearnings) > 0 {
+		b.WriteString("## Learnings\n\n")
+	}
+	for _, l := range o.ExtractedLearnings {
+		fmt.Fprintf(&b, "- %s (atomicity %.2f)", printable(l.Learning), l.AtomicityScore)
+		if l.Evidence != "" {
+			b.WriteString("\n  evidence: " + printable(l.Evidence))
+		}
+		b.WriteString("\n")
+	}
+	if len(o.SkillTags) > 0 {
+		b.WriteString("\n## Skills\n\n")
+	}
+	for _, tag := range o.SkillTags {
+		fmt.Fprintf(&b, "- %s: %s\n", printable(tag.ID), printable(tag.Tag))
+	}
+	return strings.TrimSpace(b.String()) + "\n"
+}

@@ -1,0 +1,82 @@
+package main
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	collector "go.opentelemetry.io/proto/otlp/collector/trace/v1"
+	"google.golang.org/protobuf/proto"
+)
+
+// spanSink is an OTLP receiver on loopback.
+type spanSink struct {
+	mu    sync.Mutex
+	names []string // of the spans that arrived, each after the path that it came to
+	all   strings.Builder
+}
+
+func (s *spanSink) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	data, err := io.ReadAll(r.Body)
+	var request collector.ExportTraceServiceRequest
+	if err != nil || proto.Unmarshal(data, &request) != nil {
+		http.Error(w, "not OTLP", http.StatusBadRequest)
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.all.WriteString(request.String())
+	for _, resource := range request.ResourceSpans {
+		for _, scope := range resource.ScopeSpans {
+			for _, span := range scope.Spans {
+				s.names = append(s.names, r.URL.Path+":"+r.Header.Get("Authorization")+":"+span.Name)
+			}
+		}
+	}
+}
+
+// spanSinks are the sinks by the script that they belong to.
+var spanSinks sync.Map
+
+// receive is the script command `receive`: from then on an OTLP receiver on loopback
+// is where rlm sends spans, if it does.
+func receive(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 0 {
+		ts.Fatalf("usage: receive")
+	}
+	sink := &spanSink{}
+	server := httptest.NewServer(sink)
+	ts.Defer(server.Close)
+	ts.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", server.URL)
+	ts.Setenv("OPIK_URL_OVERRIDE", server.URL+"/api")
+	spanSinks.Store(ts.Name(), sink)
+}
+
+// spans is the script command `[!] spans [PATH:AUTHORIZATION:NAME...]`: those spans
+// have arrived since the last time; without arguments any, with ! none.
+func spans(ts *testscript.TestScript, neg bool, args []string) {
+	found, _ := spanSinks.Load(ts.Name())
+	sink, ok := found.(*spanSink)
+	if !ok {
+		ts.Fatalf("there is no receiver: use receive")
+	}
+	sink.mu.Lock()
+	defer sink.mu.Unlock()
+	names := sink.names
+	sink.names = nil
+	if (len(names) == 0) != neg {
+		ts.Fatalf("these spans arrived: %q", names)
+	}
+	for _, want := range args {
+		if !slices.Contains(names, want) {
+			ts.Fatalf("there is no span %s among %q", want, names)
+		}
+	}
+	if text := sink.all.String(); strings.Contains(text, "secret-0123456789") {
+		ts.Fatalf("a secret arrived")
+	}
+}

@@ -1,0 +1,54 @@
+package repl
+
+import (
+	"context"
+	"errors"
+
+	"github.com/rlmhq/rlm/tiers"
+)
+
+// Executor runs the code of a loop's replies and reports it. It belongs to one loop.
+type Executor struct {
+	Session *Session
+	// Tell takes the events, without the place in the tree.
+	Tell func(Event)
+
+	broken int // tiers that broke, in a row
+}
+
+// maxBroken is how often in a row a tier may break before a loop gives up.
+const maxBroken = 3
+
+// Execute is [Execute] with an event for each snippet. A tier that broke is told to
+// the model, who may have caused it, until it happens too often.
+func (x *Executor) Execute(ctx context.Context, reply Reply) (Turn, error) {
+	done, err := Execute(ctx, x.Session, reply)
+	for i := range done.Ran {
+		ran := &done.Ran[i]
+		x.Tell(Event{
+			Kind: EventSnippet, Text: ran.Source, Tier: ran.Tier, Status: string(ran.Status), Elapsed: ran.Elapsed, Error: ran.Failure(),
+			Ran: ran,
+		})
+	}
+	var broken *tiers.BrokenError
+	if err == nil || ctx.Err() != nil || !errors.As(err, &broken) {
+		x.broken = 0
+		return done, err
+	}
+	x.Tell(Event{Kind: EventWarning, Error: err.Error()})
+	if x.broken++; x.broken >= maxBroken {
+		return done, err
+	}
+	done.Broke = true
+	done.Notes = append(done.Notes, "The sandbox broke while it ran your code; variables may be gone, see SHOW_VARS(). "+
+		Truncate(err.Error(), 500))
+	return done, nil
+}
+
+// Failure is the exception in a line, empty if there was none.
+func (r *Ran) Failure() string {
+	if r.Exception == nil {
+		return ""
+	}
+	return r.Exception.Type + ": " + Truncate(r.Exception.Message, 500)
+}

@@ -1,0 +1,157 @@
+package otel
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"strings"
+
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
+
+	"github.com/rlmhq/rlm/repl/llm"
+)
+
+// Destination is where spans go.
+type Destination string
+
+// The destinations.
+const (
+	// None is nowhere.
+	None Destination = "none"
+	// OTLP is a collector. OpenTelemetry's library reads from the environment of the
+	// process where it is and how to reach it: OTEL_EXPORTER_OTLP_ENDPOINT,
+	// OTEL_EXPORTER_OTLP_HEADERS and the others of that prefix, also with TRACES in
+	// them.
+	OTLP Destination = "otlp"
+	// Opik is a server of Opik, by the variables OPIK_API_KEY, OPIK_WORKSPACE,
+	// OPIK_PROJECT_NAME and OPIK_URL_OVERRIDE.
+	Opik Destination = "opik"
+)
+
+// opikCloud is the API of Opik's own service, opikTraces where below an API the OTLP
+// endpoint is: https://www.comet.com/docs/opik/integrations/opentelemetry.
+const (
+	opikCloud  = "https://www.comet.com/opik/api"
+	opikTraces = "/v1/private/otel/v1/traces"
+)
+
+// disabled reports whether the environment turns the destination off.
+func (c *Config) disabled() bool {
+	yes := func(name string) bool { return strings.EqualFold(c.Env(name), "true") }
+	switch c.To {
+	case "", None:
+		return true
+	case Opik:
+		return yes("OPIK_DISABLED") || strings.EqualFold(c.Env("OPIK_ENABLED"), "false") || yes("OTEL_SDK_DISABLED")
+	case OTLP:
+		return yes("OTEL_SDK_DISABLED") || c.Env("OTEL_TRACES_EXPORTER") == "none"
+	}
+	return false
+}
+
+// options say where the exporter sends to and what it presents there.
+func (c *Config) options() ([]otlptracehttp.Option, error) {
+	switch c.To {
+	case OTLP:
+		return nil, c.checkProtocol()
+	case Opik:
+		return c.opikOptions()
+	}
+	return nil, fmt.Errorf("there is no destination %q: use none, otlp or opik", string(c.To))
+}
+
+// checkProtocol refuses the one protocol that is not here: the library would take it
+// for HTTP.
+func (c *Config) checkProtocol() error {
+	for _, name := range []string{"OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL"} {
+		switch value := c.Env(name); value {
+		case "http/protobuf", "http/json":
+			return nil
+		case "":
+		default:
+			return fmt.Errorf("cannot export by the protocol %q of %s: use http/protobuf", value, name)
+		}
+	}
+	return nil
+}
+
+func (c *Config) opikOptions() ([]otlptracehttp.Option, error) {
+	key := c.Env("OPIK_API_KEY")
+	base := c.Env("OPIK_URL_OVERRIDE")
+	if base == "" {
+		base = opikCloud
+		if key == "" {
+			return nil, errors.New("cannot send spans to Opik: set OPIK_API_KEY, or OPIK_URL_OVERRIDE for a server of your own")
+		}
+	}
+	at, err := url.Parse(strings.TrimRight(base, "/"))
+	if err != nil || at.Host == "" || at.Scheme != "http" && at.Scheme != "https" {
+		return nil, errors.New("cannot send spans to Opik: OPIK_URL_OVERRIDE is no address such as http://localhost:5173/api")
+	}
+	if at.User != nil || at.RawQuery != "" || at.Fragment != "" {
+		return nil, errors.New("cannot send spans to Opik: OPIK_URL_OVERRIDE may have no user, query or fragment; keys go into OPIK_API_KEY")
+	}
+	if key != "" && at.Scheme == "http" && !loopback(at.Hostname()) && !c.AllowHTTP {
+		return nil, fmt.Errorf("cannot send spans to Opik: OPIK_API_KEY would go unencrypted to %s: use https, or allow_http", at.Host)
+	}
+	if at.Path == "" {
+		at.Path = "/api" // where the server that one starts oneself has it
+	}
+	at.Path += opikTraces
+	headers := map[string]string{}
+	for name, value := range map[string]string{
+		"Authorization": key, "Comet-Workspace": c.Env("OPIK_WORKSPACE"), "projectName": c.project(),
+	} {
+		if value != "" {
+			headers[name] = value
+		}
+	}
+	return []otlptracehttp.Option{otlptracehttp.WithEndpointURL(at.String()), otlptracehttp.WithHeaders(headers)}, nil
+}
+
+func (c *Config) project() string {
+	if c.Project != "" {
+		return c.Project
+	}
+	return c.Env("OPIK_PROJECT_NAME")
+}
+
+func loopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// secrets are what must not be in any attribute or message: those that the caller
+// names, and those by which the exporter itself is let in.
+func (c *Config) secrets() []llm.Secret {
+	all := append([]llm.Secret{}, c.Secrets...)
+	all = append(all, llm.NewSecret(c.Env("OPIK_API_KEY")))
+	for _, name := range []string{"OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_TRACES_HEADERS"} {
+		for pair := range strings.SplitSeq(c.Env(name), ",") {
+			header, value, _ := strings.Cut(pair, "=")
+			if !secretive(header) {
+				continue
+			}
+			all = append(all, llm.NewSecret(value))
+			if plain, err := url.PathUnescape(value); err == nil {
+				all = append(all, llm.NewSecret(plain))
+				if _, bare, ok := strings.Cut(plain, " "); ok { // "Bearer KEY"
+					all = append(all, llm.NewSecret(bare))
+				}
+			}
+		}
+	}
+	return all
+}
+
+// secretive reports whether a header's name says that its value is a secret.
+func secretive(header string) bool {
+	header = strings.ToLower(header)
+	for _, sign := range []string{"auth", "key", "token", "secret", "password", "cookie"} {
+		if strings.Contains(header, sign) {
+			return true
+		}
+	}
+	return false
+}

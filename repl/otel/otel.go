@@ -1,0 +1,202 @@
+package otel
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
+	"go.opentelemetry.io/otel/sdk/resource"
+	sdk "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/rlmhq/rlm/repl"
+	"github.com/rlmhq/rlm/repl/llm"
+)
+
+// Loop is the kind of loop that is observed. It names the spans.
+type Loop struct {
+	Run       string // the root span
+	Sub       string // the span of a sub-loop
+	Iteration string // the span of a turn, before its number
+	First     int    // the number of the first turn's span
+}
+
+// The loops.
+var (
+	RLM = Loop{Run: "rlm_run", Sub: "rlm_sub_loop", Iteration: "rlm_iteration_", First: 1}
+	RR  = Loop{Run: "rr_reflect", Sub: "rr_sub_loop", Iteration: "rr_iteration_"}
+)
+
+// Config says what is observed and where the spans go.
+type Config struct {
+	// To is the destination. Empty is [None].
+	To Destination
+	// Loop is what is observed. Zero is [RLM].
+	Loop Loop
+	// Env reads variables; nil is an environment without any. OpenTelemetry's library
+	// reads its own from the process.
+	Env func(name string) string
+	// Project is Opik's project, over OPIK_PROJECT_NAME.
+	Project string
+	// AllowHTTP lets Opik's key go unencrypted to another host.
+	AllowHTTP bool
+	// Secrets are taken out of all texts; the exporter's own are, anyway.
+	Secrets []llm.Secret
+	// MaxText bounds each text, in characters. Zero is DefaultText.
+	MaxText int
+	// Log is told what could not be exported, from another goroutine. Nil tells
+	// nobody.
+	Log func(error)
+	// Version is the program's.
+	Version string
+}
+
+const (
+	// DefaultText is how many characters a text attribute has at most.
+	DefaultText = 4_000
+	// DefaultFlush bounds Flush and Close if their context has no deadline.
+	DefaultFlush = 10 * time.Second
+
+	// maxName bounds names, in characters.
+	maxName = 200
+	// maxQueue bounds the spans that wait for export; more are dropped, since a run
+	// does not wait for its observers.
+	maxQueue = 8_192
+	// exportTime bounds the export of one batch, its repetitions included.
+	exportTime = 30 * time.Second
+)
+
+// Observer makes spans of events. A nil Observer does nothing. It is safe for
+// concurrent use.
+type Observer struct {
+	cfg    Config
+	hidden []llm.Secret
+	// The processor is ended by itself: its provider would leave it running if the
+	// time for that is over already.
+	processor sdk.SpanProcessor
+	exporter  *logged
+	tracer    trace.Tracer
+
+	mu    sync.Mutex
+	loops map[string]*loop // those under way, by their node
+}
+
+// New returns an observer, nil if there is nowhere to send spans to: the destination is
+// None, or the environment turns it off. The error is about the configuration; whether
+// the server is there shows later, in Log.
+func New(ctx context.Context, cfg Config) (*Observer, error) {
+	if cfg.Env == nil {
+		cfg.Env = func(string) string { return "" }
+	}
+	if cfg.disabled() {
+		return nil, nil //nolint:nilnil // documented: a nil Observer does nothing
+	}
+	if cfg.Loop == (Loop{}) {
+		cfg.Loop = RLM
+	}
+	if cfg.MaxText <= 0 {
+		cfg.MaxText = DefaultText
+	}
+	options, err := cfg.options()
+	if err != nil {
+		return nil, err
+	}
+	client, err := otlptracehttp.New(ctx, options...)
+	if err != nil {
+		return nil, fmt.Errorf("cannot export spans: %w", err)
+	}
+	about, err := resource.New(ctx,
+		resource.WithAttributes(attribute.String("service.name", "rlm"), attribute.String("service.version", cfg.Version)),
+		resource.WithTelemetrySDK(), resource.WithFromEnv())
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("cannot export spans: OTEL_RESOURCE_ATTRIBUTES: %w", err), client.Shutdown(ctx))
+	}
+	o := &Observer{cfg: cfg, hidden: cfg.secrets(), loops: map[string]*loop{}}
+	o.exporter = &logged{SpanExporter: client, report: o.report}
+	o.processor = sdk.NewBatchSpanProcessor(o.exporter, sdk.WithMaxQueueSize(maxQueue), sdk.WithExportTimeout(exportTime))
+	o.tracer = sdk.NewTracerProvider(sdk.WithResource(about), sdk.WithSpanProcessor(o.processor)).Tracer("github.com/rlmhq/rlm/repl/otel", trace.WithInstrumentationVersion(cfg.Version))
+	return o, nil
+}
+
+// logged is an exporter whose failures go to the log and no further.
+type logged struct {
+	sdk.SpanExporter
+
+	report func(error)
+}
+
+// ExportSpans sends spans. It returns no error: the library would print it.
+func (l *logged) ExportSpans(ctx context.Context, spans []sdk.ReadOnlySpan) error {
+	if err := l.SpanExporter.ExportSpans(ctx, spans); err != nil {
+		l.report(fmt.Errorf("cannot export %d spans: %w", len(spans), err))
+	}
+	return nil
+}
+
+// report tells the log of an error, without secrets in it and not at any length.
+func (o *Observer) report(err error) {
+	if o.cfg.Log != nil {
+		o.cfg.Log(errors.New(repl.Truncate(o.clean(err.Error()), 1_000)))
+	}
+}
+
+// clean is a text that may be shown: UTF-8, without secrets.
+func (o *Observer) clean(text string) string {
+	for _, secret := range o.hidden {
+		text = secret.Remove(text)
+	}
+	return strings.ToValidUTF8(text, "\uFFFD")
+}
+
+// text is a text as an attribute.
+func (o *Observer) text(key, text string) attribute.KeyValue {
+	return attribute.String(key, repl.Truncate(o.clean(text), o.cfg.MaxText))
+}
+
+// name is a word that may be shown, such as a model's name.
+func (o *Observer) name(text string) string { return repl.Truncate(o.clean(text), maxName) }
+
+// Flush sends the spans that have ended. It returns when all are sent or could not be,
+// or when its time is over: the context's, at most DefaultFlush if that has no end.
+func (o *Observer) Flush(ctx context.Context) error {
+	if o == nil {
+		return nil
+	}
+	ctx, cancel := bounded(ctx)
+	defer cancel()
+	if err := o.processor.ForceFlush(ctx); err != nil {
+		return fmt.Errorf("cannot export all spans in time: %w", err)
+	}
+	return nil
+}
+
+// Close ends the spans that are open and sends what there is, in the time of Flush.
+// The observer is then of no more use.
+func (o *Observer) Close(ctx context.Context) error {
+	if o == nil {
+		return nil
+	}
+	o.endAll(time.Now())
+	ctx, cancel := bounded(ctx)
+	defer cancel()
+	err := o.processor.Shutdown(ctx)
+	if err != nil {
+		err = fmt.Errorf("cannot export all spans in time: %w", err)
+		stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+		defer cancel()
+		err = errors.Join(err, o.exporter.Shutdown(stop)) // ends the request that hangs
+	}
+	return err
+}
+
+func bounded(ctx context.Context) (context.Context, context.CancelFunc) {
+	if _, ok := ctx.Deadline(); ok {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeout(ctx, DefaultFlush)
+}

@@ -1,0 +1,485 @@
+package otel_test
+
+import (
+	"compress/gzip"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+	"google.golang.org/protobuf/proto"
+
+	collector "go.opentelemetry.io/proto/otlp/collector/trace/v1"
+	wire "go.opentelemetry.io/proto/otlp/trace/v1"
+
+	"github.com/rlmhq/rlm/repl"
+	"github.com/rlmhq/rlm/repl/llm"
+	"github.com/rlmhq/rlm/repl/otel"
+	"github.com/rlmhq/rlm/router"
+	"github.com/rlmhq/rlm/tiers"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// receiver is an OTLP receiver on loopback.
+type receiver struct {
+	*httptest.Server
+
+	mu       sync.Mutex
+	spans    []*wire.Span
+	resource map[string]string
+	requests []*http.Request
+	status   int // that it answers with, 200 if it is 0
+}
+
+func listen(t *testing.T) *receiver {
+	t.Helper()
+	r := &receiver{resource: map[string]string{}}
+	r.Server = httptest.NewServer(http.HandlerFunc(r.serve))
+	t.Cleanup(r.Close)
+	return r
+}
+
+func (r *receiver) serve(w http.ResponseWriter, req *http.Request) {
+	body := io.Reader(req.Body)
+	if req.Header.Get("Content-Encoding") == "gzip" {
+		var err error
+		if body, err = gzip.NewReader(req.Body); err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+	}
+	data, err := io.ReadAll(body)
+	var request collector.ExportTraceServiceRequest
+	if err != nil || proto.Unmarshal(data, &request) != nil {
+		http.Error(w, "not OTLP", http.StatusBadRequest)
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.requests = append(r.requests, req.Clone(context.Background()))
+	if r.status != 0 {
+		http.Error(w, "no, and not with "+req.Header.Get("Authorization"), r.status)
+		return
+	}
+	for _, resource := range request.ResourceSpans {
+		for _, a := range resource.Resource.Attributes {
+			r.resource[a.Key] = a.Value.GetStringValue()
+		}
+		for _, scope := range resource.ScopeSpans {
+			r.spans = append(r.spans, scope.Spans...)
+		}
+	}
+}
+
+// span is the one span of a name.
+func (r *receiver) span(t *testing.T, name string) *wire.Span {
+	t.Helper()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var found *wire.Span
+	for _, s := range r.spans {
+		if s.Name == name {
+			if found != nil {
+				t.Fatalf("there are several spans %s", name)
+			}
+			found = s
+		}
+	}
+	if found == nil {
+		t.Fatalf("there is no span %s among %d", name, len(r.spans))
+	}
+	return found
+}
+
+// attributes are a span's, as texts.
+func attributes(s *wire.Span) map[string]string {
+	all := map[string]string{}
+	for _, a := range s.Attributes {
+		all[a.Key] = strings.Trim(strings.TrimPrefix(strings.TrimPrefix(a.Value.String(), "string_value:"), "int_value:"), `"`)
+		if text, ok := a.Value.Value.(interface{ GetStringValue() string }); ok {
+			all[a.Key] = text.GetStringValue()
+		}
+		if text := a.Value.GetStringValue(); text != "" {
+			all[a.Key] = text
+		}
+	}
+	return all
+}
+
+// everything is all that arrived, as one text.
+func (r *receiver) everything() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var b strings.Builder
+	for _, s := range r.spans {
+		b.WriteString(s.String())
+	}
+	return b.String()
+}
+
+// environment is a function that reads variables of a map, and sets those of
+// OpenTelemetry in the process, where its library reads them.
+func environment(t *testing.T, variables map[string]string) func(string) string {
+	t.Helper()
+	for name, value := range variables {
+		if strings.HasPrefix(name, "OTEL_") {
+			t.Setenv(name, value)
+		}
+	}
+	return func(name string) string { return variables[name] }
+}
+
+// observe is an observer that sends to r by OTLP.
+func (r *receiver) observe(t *testing.T, cfg otel.Config) *otel.Observer {
+	t.Helper()
+	cfg.To = otel.OTLP
+	cfg.Env = environment(t, map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": r.URL})
+	if cfg.Log == nil {
+		cfg.Log = func(err error) { t.Error(err) }
+	}
+	o, err := otel.New(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+func closed(t *testing.T, o *otel.Observer) {
+	t.Helper()
+	if err := o.Close(context.Background()); err != nil {
+		t.Error(err)
+	}
+}
+
+// ran is a snippet that ended.
+func ran(source, stdout string, status tiers.Status) *repl.Ran {
+	return &repl.Ran{
+		Block:  repl.Block{Language: tiers.Python, Source: source},
+		Result: router.Result{Result: tiers.Result{Stdout: stdout, Stderr: "careful\n", Status: status}, Tier: "wasm"},
+	}
+}
+
+// reflection are the events of a run of the Recursive Reflector in three iterations,
+// with two sub-calls in the second.
+func reflection(o *otel.Observer) {
+	begun := time.Now().Add(-time.Minute)
+	at := func(seconds int) time.Time { return begun.Add(time.Duration(seconds) * time.Second) }
+	used := &repl.Spending{Calls: 1, InputTokens: 100, OutputTokens: 20, USD: 0.5}
+	o.Event(repl.Event{Time: at(0), Kind: repl.EventRunStarted, Node: "0", Model: "openai/gpt-5", Text: "What went wrong?"})
+	for i := range 3 {
+		o.Event(repl.Event{Time: at(10*i + 1), Kind: repl.EventTurnStarted, Node: "0", Turn: i + 1, Model: "openai/gpt-5"})
+		o.Event(repl.Event{
+			Time: at(10*i + 4), Elapsed: 2 * time.Second, Kind: repl.EventReply, Node: "0", Turn: i + 1, Model: "openai/gpt-5", Purpose: "root",
+			Text: "```python\nprint(1)\n```", Status: llm.FinishStop, Used: used,
+		})
+		if i == 1 {
+			for n, question := range []string{"Why?", "And then?"} {
+				call := &repl.SubCall{
+					Model: "openai/small", Prompt: question + "\n\nContext:\nabc", Question: question, ContextLength: 3, Mode: "deep_dive", Response: "because ü",
+				}
+				o.Event(repl.Event{
+					Time: at(16 + n), Elapsed: time.Second, Kind: repl.EventCall, Node: "0", Turn: i + 1, Model: call.Model, Purpose: "leaf",
+					Text: call.Response, Used: used, Call: call,
+				})
+			}
+		}
+		status := tiers.StatusOK
+		if i == 0 {
+			status = tiers.StatusRaised
+		}
+		o.Event(repl.Event{Time: at(10*i + 9), Kind: repl.EventSnippet, Node: "0", Turn: i + 1, Tier: "wasm", Status: string(status), Ran: ran("print(1)", "1\n", status)})
+	}
+	o.Event(repl.Event{Time: at(30), Kind: repl.EventWarning, Node: "0", Turn: 3, Error: "a tier broke"})
+	o.Event(repl.Event{Time: at(30), Kind: repl.EventAnswer, Node: "0", Turn: 3, Text: "done"})
+	o.Event(repl.Event{Time: at(31), Kind: repl.EventRunEnded, Node: "0", Status: "answered", Text: "done", Spent: &repl.Spending{InputTokens: 500, OutputTokens: 100, USD: 2.5}})
+}
+
+func TestTraceHierarchy(t *testing.T) {
+	r := listen(t)
+	o := r.observe(t, otel.Config{Loop: otel.RR, Version: "1.2.3"})
+	reflection(o)
+	if err := o.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	root := r.span(t, "rr_reflect")
+	if len(root.ParentSpanId) != 0 || len(r.spans) != 9 {
+		t.Errorf("%d spans, and the root is below %x", len(r.spans), root.ParentSpanId)
+	}
+	for i, name := range []string{"rr_iteration_0", "rr_iteration_1", "rr_iteration_2"} {
+		s := r.span(t, name)
+		if string(s.ParentSpanId) != string(root.SpanId) || string(s.TraceId) != string(root.TraceId) {
+			t.Errorf("%s is not below the root", name)
+		}
+		if s.EndTimeUnixNano <= s.StartTimeUnixNano || s.EndTimeUnixNano > root.EndTimeUnixNano {
+			t.Errorf("%s lasts from %d to %d", name, s.StartTimeUnixNano, s.EndTimeUnixNano)
+		}
+		got := attributes(s)
+		if got["code"] != "print(1)" || got["stdout"] != "1\n" || got["stderr"] != "careful\n" || got["tier"] != "wasm" {
+			t.Errorf("%s: %v", name, got)
+		}
+		if want := map[bool]string{true: "bool_value:true", false: "bool_value:false"}[i == 2]; got["terminated"] != want {
+			t.Errorf("%s: terminated is %q, not %q", name, got["terminated"], want)
+		}
+	}
+	if events := r.span(t, "rr_iteration_2").Events; len(events) != 1 || events[0].Name != "warning" {
+		t.Errorf("events: %v", events)
+	}
+	calls := map[string]int{}
+	for _, s := range r.spans {
+		if strings.HasPrefix(s.Name, "chat ") {
+			calls[s.Name+" "+string(s.ParentSpanId)]++
+		}
+	}
+	if n := calls["chat openai/small "+string(r.span(t, "rr_iteration_1").SpanId)]; n != 2 {
+		t.Errorf("the second iteration has %d sub-calls", n)
+	}
+	if r.resource["service.name"] != "rlm" || r.resource["service.version"] != "1.2.3" {
+		t.Errorf("resource: %v", r.resource)
+	}
+	closed(t, o)
+}
+
+func TestMetadata(t *testing.T) {
+	r := listen(t)
+	o := r.observe(t, otel.Config{Loop: otel.RR})
+	reflection(o)
+	closed(t, o)
+	got := attributes(r.span(t, "rr_reflect"))
+	for key, want := range map[string]string{
+		"total_iterations":    "3",
+		"subagent_call_count": "2",
+		"subagent_calls": `[{"call_number":1,"question":"Why?","context_length":3,"response_length":9,"mode":"deep_dive"},` +
+			`{"call_number":2,"question":"And then?","context_length":3,"response_length":9,"mode":"deep_dive"}]`,
+		"rlm.total_input_tokens": "500",
+		"rlm.status":             "answered",
+		"input.value":            "What went wrong?",
+		"output.value":           "done",
+	} {
+		if got[key] != want {
+			t.Errorf("%s is %q, not %q", key, got[key], want)
+		}
+	}
+
+	// Without sub-calls there is no word of them.
+	r = listen(t)
+	o = r.observe(t, otel.Config{Loop: otel.RR})
+	o.Event(repl.Event{Kind: repl.EventRunStarted, Node: "0"})
+	o.Event(repl.Event{Kind: repl.EventRunEnded, Node: "0", Status: "failed", Error: "no tier"})
+	closed(t, o)
+	root := r.span(t, "rr_reflect")
+	got = attributes(root)
+	if _, ok := got["subagent_call_count"]; ok || got["total_iterations"] != "0" {
+		t.Errorf("without sub-calls: %v", got)
+	}
+	if root.Status.Code != wire.Status_STATUS_CODE_ERROR || root.Status.Message != "no tier" {
+		t.Errorf("status: %v", root.Status)
+	}
+}
+
+func TestGenAINames(t *testing.T) {
+	r := listen(t)
+	o := r.observe(t, otel.Config{})
+	o.Event(repl.Event{Kind: repl.EventRunStarted, Node: "0", Model: "anthropic/claude"})
+	o.Event(repl.Event{Kind: repl.EventTurnStarted, Node: "0", Turn: 1})
+	o.Event(repl.Event{
+		Kind: repl.EventReply, Node: "0", Turn: 1, Model: "anthropic/claude", Purpose: "root", Text: `say "hi"`, Status: "length",
+		Used: &repl.Spending{InputTokens: 7, OutputTokens: 5}, Elapsed: time.Second,
+	})
+	o.Event(repl.Event{Kind: repl.EventReply, Node: "0", Turn: 1, Model: "plain", Error: "server away"})
+	closed(t, o)
+	s := r.span(t, "chat anthropic/claude")
+	got := attributes(s)
+	for key, want := range map[string]string{
+		"gen_ai.operation.name": "chat", "gen_ai.provider.name": "anthropic", "gen_ai.request.model": "anthropic/claude",
+		"gen_ai.usage.input_tokens": "7", "gen_ai.usage.output_tokens": "5",
+		"gen_ai.output.messages": `[{"parts":[{"type":"text","content":"say \"hi\""}],"role":"assistant"}]`,
+	} {
+		if got[key] != want {
+			t.Errorf("%s is %q, not %q", key, got[key], want)
+		}
+	}
+	if !strings.Contains(got["gen_ai.response.finish_reasons"], "length") || s.Kind != wire.Span_SPAN_KIND_CLIENT {
+		t.Errorf("%v, kind %v", got, s.Kind)
+	}
+	if failed := r.span(t, "chat plain"); failed.Status.Message != "server away" {
+		t.Errorf("status: %v", failed.Status)
+	}
+}
+
+func TestSubLoopsAreBelowTheIterationThatStartedThem(t *testing.T) {
+	r := listen(t)
+	o := r.observe(t, otel.Config{})
+	o.Event(repl.Event{Kind: repl.EventRunStarted, Node: "0"})
+	o.Event(repl.Event{Kind: repl.EventTurnStarted, Node: "0", Turn: 1})
+	o.Event(repl.Event{Kind: repl.EventLoopStarted, Node: "0.1", Depth: 1, Text: "part"})
+	o.Event(repl.Event{Kind: repl.EventTurnStarted, Node: "0.1", Depth: 1, Turn: 7})
+	o.Event(repl.Event{Kind: repl.EventLoopEnded, Node: "0.1", Depth: 1, Status: "answered"})
+	o.Event(repl.Event{Kind: repl.EventLoopStarted, Node: "0.2", Depth: 1}) // it never ends by itself
+	o.Event(repl.Event{Kind: repl.EventRunEnded, Node: "0", Status: "partial", Error: "the budget was used up"})
+	closed(t, o)
+	first := r.span(t, "rlm_iteration_1")
+	if string(first.ParentSpanId) != string(r.span(t, "rlm_run").SpanId) {
+		t.Error("the iteration is not below the run")
+	}
+	var sub *wire.Span
+	for _, s := range r.spans {
+		if s.Name != "rlm_sub_loop" {
+			continue
+		}
+		if string(s.ParentSpanId) != string(first.SpanId) {
+			t.Error("a sub-loop is not below the iteration")
+		}
+		if attributes(s)["rlm.node"] == "0.1" {
+			sub = s
+		}
+	}
+	if sub == nil || string(r.span(t, "rlm_iteration_7").ParentSpanId) != string(sub.SpanId) {
+		t.Error("the sub-loop's iteration is not below it")
+	}
+	if root := r.span(t, "rlm_run"); root.Status.GetCode() == wire.Status_STATUS_CODE_ERROR || attributes(root)["rlm.reason"] == "" {
+		t.Errorf("a partial run: %v", root)
+	}
+}
+
+func TestHostileTextsAreBoundedAndWithoutSecrets(t *testing.T) {
+	const key = "sk-very-secret-0123456789"
+	r := listen(t)
+	o := r.observe(t, otel.Config{Loop: otel.RR, Secrets: []llm.Secret{llm.NewSecret(key)}, MaxText: 100})
+	hostile := "\xff\x00" + key + strings.Repeat("long ", 10_000)
+	o.Event(repl.Event{Kind: repl.EventRunStarted, Node: "0", Text: hostile, Model: hostile[:30]})
+	o.Event(repl.Event{Kind: repl.EventTurnStarted, Node: "0"})
+	for range 100 {
+		o.Event(repl.Event{Kind: repl.EventSnippet, Node: "0", Ran: ran(hostile, hostile, tiers.StatusOK)})
+		o.Event(repl.Event{Kind: repl.EventWarning, Node: "0", Error: hostile})
+	}
+	for range 300 {
+		o.Event(repl.Event{Kind: repl.EventCall, Node: "0", Text: hostile, Call: &repl.SubCall{Prompt: hostile, Question: hostile, Response: hostile, Mode: hostile}})
+	}
+	o.Event(repl.Event{Kind: repl.EventSnippet, Node: "0.9.9", Text: "of nobody"})
+	o.Event(repl.Event{Kind: repl.EventRunEnded, Node: "0", Text: hostile, Error: hostile, Status: "failed"})
+	closed(t, o)
+	all := r.everything()
+	if strings.Contains(all, key) {
+		t.Error("a secret went out")
+	}
+	if !strings.Contains(all, "TRUNCATED") {
+		t.Error("texts were not cut")
+	}
+	for _, s := range r.spans {
+		if size := proto.Size(s); size > 100_000 {
+			t.Errorf("the span %s has %d bytes", s.Name, size)
+		}
+	}
+	if got := attributes(r.span(t, "rr_reflect"))["subagent_call_count"]; got != "300" {
+		t.Errorf("%s sub-calls", got)
+	}
+}
+
+func TestExportFailingIsLoggedAndEndsNothing(t *testing.T) {
+	const key = "opik-key-0123456789abcdef"
+	r := listen(t)
+	r.status = http.StatusForbidden
+	var mu sync.Mutex
+	var logged []error
+	o, err := otel.New(t.Context(), otel.Config{
+		To: otel.Opik, Loop: otel.RR, Env: environment(t, map[string]string{"OPIK_URL_OVERRIDE": r.URL, "OPIK_API_KEY": key}),
+		Log: func(err error) {
+			mu.Lock()
+			defer mu.Unlock()
+			logged = append(logged, err)
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	reflection(o)
+	if err := o.Flush(t.Context()); err != nil {
+		t.Error(err)
+	}
+	closed(t, o)
+	mu.Lock()
+	defer mu.Unlock()
+	if len(logged) == 0 || !strings.Contains(logged[0].Error(), "cannot export 9 spans") || !strings.Contains(logged[0].Error(), "403") {
+		t.Errorf("logged: %v", logged)
+	}
+	for _, err := range logged {
+		if strings.Contains(err.Error(), key) {
+			t.Error("the log has the key")
+		}
+	}
+}
+
+func TestFlushAndCloseEndWithTheirContext(t *testing.T) {
+	release := make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, req *http.Request) {
+		_, _ = io.Copy(io.Discard, req.Body)
+		select {
+		case <-release:
+		case <-req.Context().Done():
+		}
+	}))
+	defer server.Close()
+	defer close(release)
+	o, err := otel.New(t.Context(), otel.Config{
+		To: otel.OTLP, Env: environment(t, map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": server.URL}), Log: func(error) {},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	reflection(o)
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if err := o.Flush(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("Flush: %v", err)
+	}
+	reflection(o)
+	if err := o.Close(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("Close: %v", err)
+	}
+}
+
+func TestEventsMayComeAtOnce(t *testing.T) {
+	r := listen(t)
+	o := r.observe(t, otel.Config{})
+	o.Event(repl.Event{Kind: repl.EventRunStarted, Node: "0"})
+	o.Event(repl.Event{Kind: repl.EventTurnStarted, Node: "0", Turn: 1})
+	var group sync.WaitGroup
+	for range 20 {
+		group.Go(func() {
+			for range 20 {
+				o.Event(repl.Event{Kind: repl.EventCall, Node: "0", Turn: 1, Model: "m", Call: &repl.SubCall{}})
+			}
+		})
+	}
+	group.Wait()
+	o.Event(repl.Event{Kind: repl.EventRunEnded, Node: "0"})
+	closed(t, o)
+	if len(r.spans) != 402 {
+		t.Errorf("%d spans", len(r.spans))
+	}
+}
+
+func BenchmarkEvent(b *testing.B) {
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, req *http.Request) { _, _ = io.Copy(io.Discard, req.Body) }))
+	defer server.Close()
+	b.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", server.URL)
+	o, err := otel.New(b.Context(), otel.Config{To: otel.OTLP})
+	if err != nil {
+		b.Fatal(err)
+	}
+	o.Event(repl.Event{Kind: repl.EventRunStarted, Node: "0"})
+	call := &repl.SubCall{Prompt: strings.Repeat("x", 20_000), Response: strings.Repeat("y", 2_000)}
+	for b.Loop() {
+		o.Event(repl.Event{Kind: repl.EventCall, Node: "0", Model: "m", Text: call.Response, Call: call})
+	}
+	if err := o.Close(context.Background()); err != nil {
+		b.Fatal(err)
+	}
+}

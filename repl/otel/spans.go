@@ -1,0 +1,300 @@
+package otel
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/rlmhq/rlm/repl"
+)
+
+// loop is a loop under way, and its iteration.
+type loop struct {
+	span trace.Span
+	ctx  context.Context //nolint:containedctx // it holds the span that children belong to
+
+	turn     trace.Span // nil before the first
+	turnCtx  context.Context
+	snippets int // of the turn
+
+	iterations int
+	calls      int // sub-calls
+	records    []callRecord
+}
+
+// callRecord is a sub-call among the metadata of a run.
+type callRecord struct {
+	CallNumber     int    `json:"call_number"`
+	Question       string `json:"question"`
+	ContextLength  int    `json:"context_length"`
+	ResponseLength int    `json:"response_length"`
+	Mode           string `json:"mode"`
+}
+
+const (
+	// maxRecords bounds the sub-calls that the metadata lists; each has its span.
+	maxRecords = 100
+	// maxRecordText bounds the question of one, in characters.
+	maxRecordText = 300
+	// maxSnippets bounds the snippets of an iteration that attributes tell of; a span
+	// has room for 128.
+	maxSnippets = 16
+)
+
+// Event takes an event of a run. It does not wait for any server.
+func (o *Observer) Event(e repl.Event) {
+	if o == nil || e.Kind == repl.EventDelta {
+		return
+	}
+	if e.Time.IsZero() {
+		e.Time = time.Now()
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	switch e.Kind {
+	case repl.EventRunStarted:
+		o.begin(context.Background(), e, o.cfg.Loop.Run)
+		return
+	case repl.EventLoopStarted:
+		o.begin(o.parent(e.Node), e, o.cfg.Loop.Sub)
+		return
+	}
+	l := o.loops[e.Node]
+	if l == nil {
+		return // an event outside of a run
+	}
+	switch e.Kind {
+	case repl.EventTurnStarted:
+		o.iteration(l, e)
+	case repl.EventReply, repl.EventCall:
+		o.call(l, e)
+	case repl.EventSnippet:
+		o.snippet(l, e)
+	case repl.EventAnswer:
+		l.current().SetAttributes(attribute.Bool(terminated, true))
+	case repl.EventRetry, repl.EventForesight, repl.EventCompaction, repl.EventRefusal, repl.EventWarning, repl.EventLargeOutput:
+		l.current().AddEvent(string(e.Kind), trace.WithTimestamp(e.Time), trace.WithAttributes(o.happened(e)...))
+	case repl.EventLoopEnded, repl.EventRunEnded:
+		o.end(l, e)
+	}
+}
+
+// parent is the context of the loop that a sub-loop belongs to: "0.2" to "0".
+func (o *Observer) parent(node string) context.Context {
+	if at := strings.LastIndexByte(node, '.'); at >= 0 {
+		if l := o.loops[node[:at]]; l != nil {
+			return l.place()
+		}
+	}
+	return context.Background()
+}
+
+// current is the span of the iteration, or of the loop before its first.
+func (l *loop) current() trace.Span {
+	if l.turn != nil {
+		return l.turn
+	}
+	return l.span
+}
+
+func (l *loop) place() context.Context {
+	if l.turn != nil {
+		return l.turnCtx
+	}
+	return l.ctx
+}
+
+// begin starts the span of a run or a sub-loop. A run that did not end is ended by the
+// next.
+func (o *Observer) begin(parent context.Context, e repl.Event, name string) {
+	if old := o.loops[e.Node]; old != nil {
+		o.end(old, repl.Event{Time: e.Time, Node: e.Node})
+	}
+	l := &loop{}
+	l.ctx, l.span = o.tracer.Start(parent, name, trace.WithTimestamp(e.Time), trace.WithAttributes(
+		attribute.String(genOperation, operationAgent), attribute.String(genModel, o.name(e.Model)),
+		attribute.String(loopNode, e.Node), o.text(inputValue, e.Text)))
+	o.loops[e.Node] = l
+}
+
+// iteration starts the span of a turn and ends the one before.
+func (o *Observer) iteration(l *loop, e repl.Event) {
+	l.endTurn(e.Time)
+	l.iterations++
+	l.snippets = 0
+	number := e.Turn - 1 + o.cfg.Loop.First // loops count turns from 1
+	l.turnCtx, l.turn = o.tracer.Start(l.ctx, o.cfg.Loop.Iteration+strconv.Itoa(number), trace.WithTimestamp(e.Time),
+		trace.WithAttributes(attribute.Int(iterationNumber, number), attribute.Bool(terminated, false)))
+}
+
+func (l *loop) endTurn(at time.Time) {
+	if l.turn != nil {
+		l.turn.End(trace.WithTimestamp(at))
+		l.turn = nil
+	}
+}
+
+// call makes the span of a model call that has ended.
+func (o *Observer) call(l *loop, e repl.Event) {
+	provider, _, ok := strings.Cut(e.Model, "/")
+	if !ok {
+		provider = ""
+	}
+	attributes := []attribute.KeyValue{
+		attribute.String(genOperation, operationChat), attribute.String(genModel, o.name(e.Model)),
+		attribute.String(purpose, o.name(e.Purpose)), o.message(genOutput, "assistant", e.Text),
+	}
+	if provider != "" {
+		attributes = append(attributes, attribute.String(genProvider, o.name(provider)))
+	}
+	if e.Status != "" {
+		attributes = append(attributes, attribute.StringSlice(genFinish, []string{o.name(e.Status)}))
+	}
+	if e.Call != nil {
+		attributes = append(attributes, o.message(genInput, "user", e.Call.Prompt))
+		if e.Call.Mode != "" {
+			attributes = append(attributes, attribute.String(mode, o.name(e.Call.Mode)))
+		}
+		o.record(l, e.Call)
+	}
+	attributes = append(attributes, used(e.Used)...)
+	_, span := o.tracer.Start(l.place(), operationChat+" "+o.name(e.Model), trace.WithSpanKind(trace.SpanKindClient),
+		trace.WithTimestamp(e.Time.Add(-e.Elapsed)), trace.WithAttributes(attributes...))
+	o.failed(span, e.Error)
+	span.End(trace.WithTimestamp(e.Time))
+}
+
+// record keeps a sub-call for the metadata.
+func (o *Observer) record(l *loop, c *repl.SubCall) {
+	if l.calls++; len(l.records) >= maxRecords {
+		return
+	}
+	l.records = append(l.records, callRecord{
+		CallNumber: l.calls, Question: repl.Truncate(o.clean(c.Question), maxRecordText), ContextLength: c.ContextLength,
+		ResponseLength: utf8.RuneCountInString(c.Response), Mode: o.name(c.Mode),
+	})
+}
+
+// message is what was said to or by a model, as the conventions write messages.
+func (o *Observer) message(key, role, text string) attribute.KeyValue {
+	type part struct {
+		Type    string `json:"type"`
+		Content string `json:"content"`
+	}
+	return jsonOf(key, []any{map[string]any{
+		"role": role, "parts": []part{{"text", repl.Truncate(o.clean(text), o.cfg.MaxText)}},
+	}})
+}
+
+func jsonOf(key string, v any) attribute.KeyValue {
+	data, err := json.Marshal(v)
+	if err != nil { // texts and numbers always encode
+		return attribute.String(key, err.Error())
+	}
+	return attribute.String(key, string(data))
+}
+
+// used are the tokens and the cost of a call or a run.
+func used(s *repl.Spending) []attribute.KeyValue {
+	if s == nil {
+		return nil
+	}
+	return []attribute.KeyValue{
+		attribute.Int64(genInputTokens, s.InputTokens), attribute.Int64(genOutputTokens, s.OutputTokens), attribute.Float64(costUSD, s.USD),
+	}
+}
+
+// snippet puts what a snippet did on the span of its iteration.
+func (o *Observer) snippet(l *loop, e repl.Event) {
+	suffix := ""
+	if l.snippets > 0 {
+		suffix = "." + strconv.Itoa(l.snippets)
+	}
+	if l.snippets++; l.snippets > maxSnippets {
+		return
+	}
+	span := l.current()
+	span.SetAttributes(attribute.String(snippetTier+suffix, e.Tier), attribute.String(snippetStatus+suffix, e.Status))
+	if e.Ran == nil {
+		span.SetAttributes(o.text(snippetCode+suffix, e.Text))
+		return
+	}
+	block := repl.CodeBlockOf(e.Ran, nil)
+	span.SetAttributes(o.text(snippetCode+suffix, block.Code), o.text(snippetStdout+suffix, block.Result.Stdout),
+		o.text(snippetStderr+suffix, block.Result.Stderr))
+}
+
+// happened are the attributes of what is an event on a span.
+func (o *Observer) happened(e repl.Event) []attribute.KeyValue {
+	var all []attribute.KeyValue
+	for _, part := range []struct{ key, text string }{{errorText, e.Error}, {purpose, e.Purpose}, {outputValue, e.Text}} {
+		if part.text != "" {
+			all = append(all, o.text(part.key, part.text))
+		}
+	}
+	return append(all, used(e.Used)...)
+}
+
+func (o *Observer) failed(span trace.Span, text string) {
+	if text != "" {
+		span.SetStatus(codes.Error, repl.Truncate(o.clean(text), o.cfg.MaxText))
+	}
+}
+
+// broken are the endings of a run that are errors; the others may have a reason, too.
+var broken = []string{"failed", "canceled"}
+
+// end ends a loop, and with the root all that is still open.
+func (o *Observer) end(l *loop, e repl.Event) {
+	delete(o.loops, e.Node)
+	if e.Kind == repl.EventRunEnded {
+		o.endOpen(e.Time)
+	}
+	l.endTurn(e.Time)
+	attributes := []attribute.KeyValue{
+		attribute.Int(totalIterations, l.iterations), attribute.String(loopStatus, e.Status), o.text(outputValue, e.Text),
+	}
+	if l.calls > 0 {
+		attributes = append(attributes, attribute.Int(subagentCallCount, l.calls), jsonOf(subagentCalls, l.records))
+	}
+	if e.Spent != nil { // not by the names of a call, which viewers add up
+		attributes = append(attributes, attribute.Int64(totalInputTokens, e.Spent.InputTokens),
+			attribute.Int64(totalOutputTokens, e.Spent.OutputTokens), attribute.Float64(totalUSD, e.Spent.USD))
+	}
+	l.span.SetAttributes(attributes...)
+	switch {
+	case e.Error == "":
+	case e.Kind == repl.EventRunEnded && !slices.Contains(broken, e.Status):
+		l.span.SetAttributes(o.text(reason, e.Error))
+	default:
+		o.failed(l.span, e.Error)
+	}
+	l.span.End(trace.WithTimestamp(e.Time))
+}
+
+// endAll ends all that is open.
+func (o *Observer) endAll(at time.Time) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.endOpen(at)
+}
+
+// endOpen ends what is open, children before their parents.
+func (o *Observer) endOpen(at time.Time) {
+	nodes := slices.Sorted(maps.Keys(o.loops))
+	slices.Reverse(nodes)
+	for _, node := range nodes {
+		if l := o.loops[node]; l != nil {
+			o.end(l, repl.Event{Time: at, Node: node})
+		}
+	}
+}

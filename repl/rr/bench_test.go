@@ -1,0 +1,38 @@
+package rr_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/rlmhq/rlm/repl/rr"
+)
+
+// BenchmarkReflection is a whole reflection of five iterations with a scripted model:
+// what the loop and its sandbox take besides the models.
+func BenchmarkReflection(b *testing.B) {
+	for b.Loop() {
+		m := &models{script: []string{
+			code("print(trace.summary())"), code("print(trace.get_errors())"), code("notes = [ask_llm('q', str(s)) for s in trace]"),
+			code("print(notes)"), code(good),
+		}}
+		if outcome, err := rr.Run(b.Context(), config(m), subject()); err != nil || outcome.Iterations != 5 {
+			b.Fatal(outcome, err)
+		}
+	}
+}
+
+// BenchmarkParseOutput reads an analysis of a common size.
+func BenchmarkParseOutput(b *testing.B) {
+	value, err := json.Marshal(map[string]any{
+		"reasoning": strings.Repeat("word ", 1_000), "extracted_learnings": []map[string]any{{"learning": "l", "atomicity_score": 0.5}, {"learning": "m"}},
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		if _, err := rr.ParseOutput(value); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
