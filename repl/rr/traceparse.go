@@ -105,7 +105,7 @@ func plainText(data []byte) (string, bool) {
 	if len(trimmed) == 0 {
 		return "", true
 	}
-	if at := speakerMark.FindIndex(trimmed); at != nil && at[0] == 0 {
+	if at := speakerMark.FindIndex(trimmed); len(at) == 2 && at[0] == 0 {
 		return string(data), true
 	}
 	return string(data), !bytes.ContainsRune([]byte(`{["`), rune(trimmed[0]))
@@ -306,8 +306,12 @@ func recognise(root located) Format {
 			key    string
 			format Format
 		}{
-			{"intermediate_steps", FormatLangChain}, {"simulations", FormatTau}, {"history", FormatBrowserUse},
-			{"steps", FormatTraces}, {"reasoning", FormatAgent}, {"final_answer", FormatAgent},
+			{"intermediate_steps", FormatLangChain},
+			{"simulations", FormatTau},
+			{"history", FormatBrowserUse},
+			{"steps", FormatTraces},
+			{"reasoning", FormatAgent},
+			{"final_answer", FormatAgent},
 		} {
 			if v[sign.key] != nil {
 				return sign.format
