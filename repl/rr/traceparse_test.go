@@ -54,7 +54,7 @@ func TestFormatsAreRecognised(t *testing.T) {
 	}
 }
 
-func TestTracesDict(t *testing.T) {
+func TestTracesDictIsParsed(t *testing.T) {
 	parse := func(text string, format rr.Format) string {
 		t.Helper()
 		parsed, err := rr.ParseTrace([]byte(text), format)
