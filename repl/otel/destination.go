@@ -57,8 +57,9 @@ func (c *Config) options() ([]otlptracehttp.Option, error) {
 		return nil, c.checkProtocol()
 	case Opik:
 		return c.opikOptions()
+	default:
+		return nil, fmt.Errorf("there is no destination %q: use none, otlp or opik", string(c.To))
 	}
-	return nil, fmt.Errorf("there is no destination %q: use none, otlp or opik", string(c.To))
 }
 
 // checkProtocol refuses the one protocol that is not here: the library would take it
