@@ -164,6 +164,9 @@ func (f *reflectFlags) subject(e *env, flags *pflag.FlagSet, trace string) (subj
 	if !slices.Contains(rr.Formats(), format) {
 		return subject, fmt.Errorf("there is no format %q: give one of %s", f.format, formatNames())
 	}
+	if trace == "-" && f.skillbook == "-" {
+		return subject, errors.New("stdin cannot be both the trace and the skillbook")
+	}
 	text, err := readFile(e, trace, rr.MaxTraceBytes, "the trace")
 	if err != nil {
 		return subject, err
