@@ -155,8 +155,8 @@ func plain(t *testing.T, v any) any {
 }
 
 // alikeCases are the files of testdata/traces, by the factories that read them, and
-// sources made by chance, most of which are wrong in some place.
-func alikeCases(t *testing.T) []alike {
+// some sources made by chance, most of which are wrong in some place.
+func alikeCases(t *testing.T, byChance int) []alike {
 	t.Helper()
 	files, err := filepath.Glob("testdata/traces/*")
 	if err != nil || len(files) < 10 {
@@ -201,7 +201,7 @@ func alikeCases(t *testing.T) []alike {
 		cases[len(cases)-1].Objects = true
 	}
 	random := rand.New(rand.NewPCG(1, 2))
-	for range 300 {
+	for range byChance {
 		source := anyMessages(random)
 		for _, factory := range []string{"browser-use", "langchain", "conversation", "tau"} {
 			add(factory, source)
@@ -313,7 +313,7 @@ func TestTracesAreAlikeInCPython(t *testing.T) {
 		}
 		t.Skip("RLM_PYTHON names no CPython")
 	}
-	cases := alikeCases(t)
+	cases := alikeCases(t, 300)
 	input, err := json.Marshal(cases)
 	if err != nil {
 		t.Fatal(err)
@@ -405,7 +405,7 @@ func tracesAreAlike(t *testing.T, s *repl.Session) {
 		t.Fatal(err)
 	}
 	final(t, s, string(script)+"\nFINAL(1)")
-	cases := alikeCases(t)
+	cases := alikeCases(t, 20) // the sandbox's Python is the same, and slower
 	if err := s.Assign(t.Context(), "cases", cases); err != nil {
 		t.Fatal(err)
 	}
@@ -454,5 +454,24 @@ func aLargeTraceIsBound(t *testing.T, s *repl.Session) {
 	}
 	if got := final(t, s, "FINAL([len(trace), len(trace.raw_reasoning), len(trace.search_raw('THOUGHT'))])"); !reflect.DeepEqual(got, []any{1024., 8388608., 1024.}) {
 		t.Errorf("%v", got)
+	}
+}
+
+func BenchmarkBindTrace(b *testing.B) {
+	e, err := engine.New(engine.Options{CacheDir: b.TempDir()})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer e.Close()
+	s, err := repl.OpenSession(b.Context(), repl.SessionConfig{Open: e.Opener(router.Policy{})})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer s.Close()
+	trace := sample()
+	for b.Loop() {
+		if err := rr.BindTrace(b.Context(), s, trace); err != nil {
+			b.Fatal(err)
+		}
 	}
 }
