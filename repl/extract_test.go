@@ -65,7 +65,8 @@ func TestGoIsTold(t *testing.T) {
 	}
 }
 
-func TestCodeIsOneScript(t *testing.T) {
+// TestCodeExtractionTable looks at each layer, and at batches.
+func TestCodeExtractionTable(t *testing.T) {
 	for _, c := range []struct{ name, reply, source string }{
 		{"one of two", "```py\na = 1\n```\n```py\nb = 2\n```", "a = 1"},
 		{"batch", "```py\n# BATCH\na = 1\n```\n```go\nx\n```\n```py\nb = 2\n```", "# BATCH\na = 1\n\nb = 2"},

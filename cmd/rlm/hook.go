@@ -10,6 +10,7 @@ import (
 
 	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/internal/config"
+	"github.com/rlmhq/rlm/repl/otel"
 )
 
 const hookLong = `Stand between a tool and the model that called it: the tool's output comes in on
@@ -120,10 +121,15 @@ func (l *lazyEngine) answer(ctx context.Context, task rlm.Task) (rlm.Outcome, er
 	if task.Run, err = l.f.complete(l.e, task.Run, models); err != nil {
 		return rlm.Outcome{}, &rlm.SetupError{Err: err}
 	}
-	task.Run.Question, task.Run.Progress = question, l.view.event
+	task.Run.Question = question
 	if err := needModel(task.Run); err != nil {
 		return rlm.Outcome{}, &rlm.SetupError{Err: err}
 	}
+	var sent func()
+	if task.Run.Progress, sent, err = observe(ctx, l.e, otel.RLM, l.view.event); err != nil {
+		return rlm.Outcome{}, &rlm.SetupError{Err: err}
+	}
+	defer sent()
 	engine, err := l.e.engine(ctx, l.view.note)
 	if err != nil {
 		return rlm.Outcome{}, err

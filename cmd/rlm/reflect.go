@@ -19,11 +19,8 @@ import (
 	"github.com/rlmhq/rlm/repl/rr"
 )
 
-// maxTraceFile and maxSkillbook bound what is read of files.
-const (
-	maxTraceFile = 64 << 20
-	maxSkillbook = 4 << 20
-)
+// maxSkillbook bounds what is read of a skillbook.
+const maxSkillbook = 4 << 20
 
 // reflectFlags are the flags of `rlm reflect` that are no settings.
 type reflectFlags struct {
@@ -167,7 +164,10 @@ func (f *reflectFlags) subject(e *env, flags *pflag.FlagSet, trace string) (subj
 	if !slices.Contains(rr.Formats(), format) {
 		return subject, fmt.Errorf("there is no format %q: give one of %s", f.format, formatNames())
 	}
-	text, err := readFile(e, trace, maxTraceFile, "the trace")
+	if trace == "-" && f.skillbook == "-" {
+		return subject, errors.New("stdin cannot be both the trace and the skillbook")
+	}
+	text, err := readFile(e, trace, rr.MaxTraceBytes, "the trace")
 	if err != nil {
 		return subject, err
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/internal/config"
 	"github.com/rlmhq/rlm/repl"
+	"github.com/rlmhq/rlm/repl/otel"
 	"github.com/rlmhq/rlm/tiers"
 )
 
@@ -84,7 +85,12 @@ func (f *runFlags) repl(ctx context.Context, e *env, history string) (err error)
 		if task.Run, err = f.complete(e, task.Run, models); err != nil {
 			return &exitError{exitUsage, err}
 		}
-		task.Run.Progress, task.Run.Trace = view.event, ""
+		progress, sent, err := observe(ctx, e, otel.RLM, view.event)
+		if err != nil {
+			return &exitError{exitUsage, err}
+		}
+		defer sent()
+		task.Run.Progress, task.Run.Trace = progress, ""
 	}
 	task.Run.Limits = limits(e.settings, defaultOutput)
 	task.Run.Deterministic = e.settings.Deterministic

@@ -56,8 +56,9 @@ func receive(ts *testscript.TestScript, neg bool, args []string) {
 	spanSinks.Store(ts.Name(), sink)
 }
 
-// spans is the script command `[!] spans [PATH:AUTHORIZATION:NAME...]`: those spans
-// have arrived since the last time; without arguments any, with ! none.
+// spans is the script command `[!] spans [PATH:AUTHORIZATION:NAME | has:TEXT]...`:
+// those spans have arrived since the last time, and such a text in one of them;
+// without arguments any have, with ! none.
 func spans(ts *testscript.TestScript, neg bool, args []string) {
 	found, _ := spanSinks.Load(ts.Name())
 	sink, ok := found.(*spanSink)
@@ -66,17 +67,22 @@ func spans(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	sink.mu.Lock()
 	defer sink.mu.Unlock()
-	names := sink.names
+	names, text := sink.names, sink.all.String()
 	sink.names = nil
+	sink.all.Reset()
 	if (len(names) == 0) != neg {
 		ts.Fatalf("these spans arrived: %q", names)
 	}
 	for _, want := range args {
-		if !slices.Contains(names, want) {
+		if part, ok := strings.CutPrefix(want, "has:"); ok {
+			if !strings.Contains(text, part) {
+				ts.Fatalf("%s is not in %s", part, text)
+			}
+		} else if !slices.Contains(names, want) {
 			ts.Fatalf("there is no span %s among %q", want, names)
 		}
 	}
-	if text := sink.all.String(); strings.Contains(text, "secret-0123456789") {
+	if strings.Contains(text, "secret-0123456789") {
 		ts.Fatalf("a secret arrived")
 	}
 }

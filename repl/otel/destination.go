@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"strconv"
 	"strings"
 
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
@@ -54,26 +55,60 @@ func (c *Config) disabled() bool {
 func (c *Config) options() ([]otlptracehttp.Option, error) {
 	switch c.To {
 	case OTLP:
-		return nil, c.checkProtocol()
+		return nil, nil
 	case Opik:
 		return c.opikOptions()
+	default:
+		return nil, fmt.Errorf("there is no destination %q: use none, otlp or opik", string(c.To))
 	}
-	return nil, fmt.Errorf("there is no destination %q: use none, otlp or opik", string(c.To))
 }
 
-// checkProtocol refuses the one protocol that is not here: the library would take it
-// for HTTP.
-func (c *Config) checkProtocol() error {
-	for _, name := range []string{"OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL"} {
-		switch value := c.Env(name); value {
-		case "http/protobuf", "http/json":
-			return nil
-		case "":
-		default:
-			return fmt.Errorf("cannot export by the protocol %q of %s: use http/protobuf", value, name)
+// checkVariables refuses what OpenTelemetry's library would pass over with a line on
+// stderr, and with the value in it: a header that is not well formed is often a key.
+func (c *Config) checkVariables() error {
+	for _, check := range []struct {
+		name string
+		well func(value string) bool
+		want string
+	}{
+		{"PROTOCOL", func(value string) bool { return value == "http/protobuf" || value == "http/json" }, "http/protobuf"},
+		{"ENDPOINT", isAddress, "an address such as http://localhost:4318"},
+		{"HEADERS", areHeaders, "NAME=VALUE,NAME=VALUE with values as in a URL"},
+		{"TIMEOUT", isNumber, "milliseconds"},
+	} {
+		for _, prefix := range []string{"OTEL_EXPORTER_OTLP_", "OTEL_EXPORTER_OTLP_TRACES_"} {
+			if value := c.Env(prefix + check.name); value != "" && !check.well(value) {
+				return fmt.Errorf("cannot export spans: the variable %s%s must be %s", prefix, check.name, check.want)
+			}
 		}
 	}
 	return nil
+}
+
+func isAddress(value string) bool {
+	at, err := url.Parse(value)
+	return err == nil && at.Host != "" && (at.Scheme == "http" || at.Scheme == "https")
+}
+
+func areHeaders(value string) bool {
+	for pair := range strings.SplitSeq(value, ",") {
+		name, value, ok := strings.Cut(pair, "=")
+		_, err := url.PathUnescape(value)
+		if name = strings.TrimSpace(name); !ok || err != nil || name == "" || strings.ContainsFunc(name, notOfName) {
+			return false
+		}
+	}
+	return true
+}
+
+// notOfName reports whether a header's name may not have a character.
+func notOfName(r rune) bool {
+	return r > '~' || r <= ' ' || strings.ContainsRune(`"(),/:;<=>?@[\]{}`, r)
+}
+
+func isNumber(value string) bool {
+	n, err := strconv.Atoi(value)
+	return err == nil && n >= 0
 }
 
 func (c *Config) opikOptions() ([]otlptracehttp.Option, error) {
@@ -86,7 +121,7 @@ func (c *Config) opikOptions() ([]otlptracehttp.Option, error) {
 		}
 	}
 	at, err := url.Parse(strings.TrimRight(base, "/"))
-	if err != nil || at.Host == "" || at.Scheme != "http" && at.Scheme != "https" {
+	if err != nil || !isAddress(base) {
 		return nil, errors.New("cannot send spans to Opik: OPIK_URL_OVERRIDE is no address such as http://localhost:5173/api")
 	}
 	if at.User != nil || at.RawQuery != "" || at.Fragment != "" {

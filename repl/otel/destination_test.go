@@ -195,7 +195,13 @@ func TestConfigurationsThatCannotWorkAreRefused(t *testing.T) {
 		{"another scheme", otel.Opik, map[string]string{"OPIK_URL_OVERRIDE": "ftp://host/api"}, "OPIK_URL_OVERRIDE is no address"},
 		{"a password", otel.Opik, map[string]string{"OPIK_URL_OVERRIDE": "https://me:hunter2@host/api"}, "may have no user"},
 		{"unencrypted", otel.Opik, map[string]string{"OPIK_URL_OVERRIDE": "http://opik.example/api", "OPIK_API_KEY": "key-1"}, "would go unencrypted to opik.example"},
-		{"gRPC", otel.OTLP, map[string]string{"OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"}, "use http/protobuf"},
+		{"gRPC", otel.OTLP, map[string]string{"OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"}, "OTEL_EXPORTER_OTLP_PROTOCOL must be http/protobuf"},
+		{"gRPC for traces", otel.OTLP, map[string]string{"OTEL_EXPORTER_OTLP_TRACES_PROTOCOL": "grpc"}, "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL must be"},
+		{"no scheme", otel.OTLP, map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "localhost:4318"}, "OTEL_EXPORTER_OTLP_ENDPOINT must be an address"},
+		{"half a header", otel.OTLP, map[string]string{"OTEL_EXPORTER_OTLP_HEADERS": "Authorization=a,hunter2"}, "OTEL_EXPORTER_OTLP_HEADERS must be NAME=VALUE"},
+		{"a bad escape", otel.Opik, map[string]string{"OTEL_EXPORTER_OTLP_TRACES_HEADERS": "Authorization=hunter2%"}, "OTEL_EXPORTER_OTLP_TRACES_HEADERS must be"},
+		{"a bad name", otel.OTLP, map[string]string{"OTEL_EXPORTER_OTLP_HEADERS": "a b=hunter2"}, "OTEL_EXPORTER_OTLP_HEADERS must be"},
+		{"a time", otel.OTLP, map[string]string{"OTEL_EXPORTER_OTLP_TIMEOUT": "10s"}, "OTEL_EXPORTER_OTLP_TIMEOUT must be milliseconds"},
 		{"another destination", "jaeger", nil, "use none, otlp or opik"},
 	} {
 		o, err := otel.New(t.Context(), otel.Config{To: c.to, Env: environment(t, c.variables)})

@@ -102,6 +102,9 @@ func New(ctx context.Context, cfg Config) (*Observer, error) {
 	if cfg.MaxText <= 0 {
 		cfg.MaxText = DefaultText
 	}
+	if err := cfg.checkVariables(); err != nil {
+		return nil, err
+	}
 	options, err := cfg.options()
 	if err != nil {
 		return nil, err

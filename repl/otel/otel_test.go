@@ -1,6 +1,7 @@
 package otel_test
 
 import (
+	"bytes"
 	"compress/gzip"
 	"context"
 	"errors"
@@ -214,7 +215,7 @@ func TestTraceHierarchy(t *testing.T) {
 	}
 	for i, name := range []string{"rr_iteration_0", "rr_iteration_1", "rr_iteration_2"} {
 		s := r.span(t, name)
-		if string(s.ParentSpanId) != string(root.SpanId) || string(s.TraceId) != string(root.TraceId) {
+		if !bytes.Equal(s.ParentSpanId, root.SpanId) || !bytes.Equal(s.TraceId, root.TraceId) {
 			t.Errorf("%s is not below the root", name)
 		}
 		if s.EndTimeUnixNano <= s.StartTimeUnixNano || s.EndTimeUnixNano > root.EndTimeUnixNano {
@@ -325,7 +326,7 @@ func TestSubLoopsAreBelowTheIterationThatStartedThem(t *testing.T) {
 	o.Event(repl.Event{Kind: repl.EventRunEnded, Node: "0", Status: "partial", Error: "the budget was used up"})
 	closed(t, o)
 	first := r.span(t, "rlm_iteration_1")
-	if string(first.ParentSpanId) != string(r.span(t, "rlm_run").SpanId) {
+	if !bytes.Equal(first.ParentSpanId, r.span(t, "rlm_run").SpanId) {
 		t.Error("the iteration is not below the run")
 	}
 	var sub *wire.Span
@@ -333,14 +334,14 @@ func TestSubLoopsAreBelowTheIterationThatStartedThem(t *testing.T) {
 		if s.Name != "rlm_sub_loop" {
 			continue
 		}
-		if string(s.ParentSpanId) != string(first.SpanId) {
+		if !bytes.Equal(s.ParentSpanId, first.SpanId) {
 			t.Error("a sub-loop is not below the iteration")
 		}
 		if attributes(s)["rlm.node"] == "0.1" {
 			sub = s
 		}
 	}
-	if sub == nil || string(r.span(t, "rlm_iteration_7").ParentSpanId) != string(sub.SpanId) {
+	if sub == nil || !bytes.Equal(r.span(t, "rlm_iteration_7").ParentSpanId, sub.SpanId) {
 		t.Error("the sub-loop's iteration is not below it")
 	}
 	if root := r.span(t, "rlm_run"); root.Status.GetCode() == wire.Status_STATUS_CODE_ERROR || attributes(root)["rlm.reason"] == "" {

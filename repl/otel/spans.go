@@ -63,15 +63,17 @@ func (o *Observer) Event(e repl.Event) {
 	switch e.Kind {
 	case repl.EventRunStarted:
 		o.begin(context.Background(), e, o.cfg.Loop.Run)
-		return
 	case repl.EventLoopStarted:
 		o.begin(o.parent(e.Node), e, o.cfg.Loop.Sub)
-		return
+	default:
+		if l := o.loops[e.Node]; l != nil { // else it is of no run
+			o.within(l, e)
+		}
 	}
-	l := o.loops[e.Node]
-	if l == nil {
-		return // an event outside of a run
-	}
+}
+
+// within takes an event of a loop under way.
+func (o *Observer) within(l *loop, e repl.Event) {
 	switch e.Kind {
 	case repl.EventTurnStarted:
 		o.iteration(l, e)
@@ -85,6 +87,7 @@ func (o *Observer) Event(e repl.Event) {
 		l.current().AddEvent(string(e.Kind), trace.WithTimestamp(e.Time), trace.WithAttributes(o.happened(e)...))
 	case repl.EventLoopEnded, repl.EventRunEnded:
 		o.end(l, e)
+	default: // what a later event tells better
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -19,6 +20,7 @@ import (
 	"github.com/rlmhq/rlm/repl/rr"
 	"github.com/rlmhq/rlm/router"
 	"github.com/rlmhq/rlm/tiers"
+	"github.com/rlmhq/rlm/tiers/tiertest"
 )
 
 // alike is a source, the factory that makes a trace of it, and what the trace is
@@ -29,6 +31,8 @@ type alike struct {
 	Limit   int      `json:"limit"`
 	System  string   `json:"system"`
 	Probes  []string `json:"probes"`
+	// Objects has Python make objects of the source, such as the libraries have.
+	Objects bool `json:"objects"`
 }
 
 // make makes the trace in Go.
@@ -151,8 +155,8 @@ func plain(t *testing.T, v any) any {
 }
 
 // alikeCases are the files of testdata/traces, by the factories that read them, and
-// sources made by chance, most of which are wrong in some place.
-func alikeCases(t *testing.T) []alike {
+// some sources made by chance, most of which are wrong in some place.
+func alikeCases(t *testing.T, byChance int) []alike {
 	t.Helper()
 	files, err := filepath.Glob("testdata/traces/*")
 	if err != nil || len(files) < 10 {
@@ -162,7 +166,7 @@ func alikeCases(t *testing.T) []alike {
 	var cases []alike
 	add := func(factory string, source any) {
 		for _, limit := range []int{0, 12} {
-			cases = append(cases, alike{factory, source, limit, "Policy: be kind.", probes})
+			cases = append(cases, alike{Factory: factory, Source: source, Limit: limit, System: "Policy: be kind.", Probes: probes})
 		}
 	}
 	for _, name := range files {
@@ -184,8 +188,20 @@ func alikeCases(t *testing.T) []alike {
 			}
 		}
 	}
+	for name, factory := range map[string]string{"agent.json": "agent", "browser-use.json": "browser-use", "langchain.json": "langchain", "tau.json": "tau"} {
+		data, err := os.ReadFile(filepath.Join("testdata", "traces", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		source := decoded(t, data)
+		if factory == "tau" {
+			source = source.(map[string]any)["messages"]
+		}
+		add(factory, source)
+		cases[len(cases)-1].Objects = true
+	}
 	random := rand.New(rand.NewPCG(1, 2))
-	for range 300 {
+	for range byChance {
 		source := anyMessages(random)
 		for _, factory := range []string{"browser-use", "langchain", "conversation", "tau"} {
 			add(factory, source)
@@ -297,7 +313,7 @@ func TestTracesAreAlikeInCPython(t *testing.T) {
 		}
 		t.Skip("RLM_PYTHON names no CPython")
 	}
-	cases := alikeCases(t)
+	cases := alikeCases(t, 300)
 	input, err := json.Marshal(cases)
 	if err != nil {
 		t.Fatal(err)
@@ -320,19 +336,34 @@ func TestTracesAreAlikeInCPython(t *testing.T) {
 	}
 }
 
-// traceSession is a session on the tier that Python goes to.
-func traceSession(t *testing.T) *repl.Session {
-	t.Helper()
-	e, err := engine.New(engine.Options{CacheDir: t.TempDir()})
+// TestTracesInASandbox has one engine, since a new one has to compile the interpreter.
+func TestTracesInASandbox(t *testing.T) {
+	e, err := engine.New(engine.Options{CacheDir: t.TempDir(), Python: os.Getenv("RLM_LOCAL_PYTHON")})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
+	defer func() {
 		if err := e.Close(); err != nil {
 			t.Error(err)
 		}
+	}()
+	t.Run("alike", func(t *testing.T) { tracesAreAlike(t, traceSession(t, e, router.Policy{}, "wasm")) })
+	t.Run("moves", func(t *testing.T) {
+		aTraceMoves(t, traceSession(t, e, router.Policy{AllowLocal: true}, "wasm", "local"))
 	})
-	s, err := repl.OpenSession(t.Context(), repl.SessionConfig{Open: e.Opener(router.Policy{}), Limits: tiers.Limits{}})
+	t.Run("large", func(t *testing.T) { aLargeTraceIsBound(t, traceSession(t, e, router.Policy{}, "wasm")) })
+}
+
+// traceSession is a session on the tiers that a policy allows, of which the test needs
+// some.
+func traceSession(t *testing.T, e *engine.Engine, p router.Policy, needs ...string) *repl.Session {
+	t.Helper()
+	for _, tier := range e.Tiers() {
+		if name := tier.Info().Name; slices.Contains(needs, name) {
+			tiertest.Require(t, name, tier.Probe(t.Context()))
+		}
+	}
+	s, err := repl.OpenSession(t.Context(), repl.SessionConfig{Open: e.Opener(p)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -361,8 +392,8 @@ func final(t *testing.T, s *repl.Session, source string) any {
 	return v
 }
 
-func TestTracesAreAlikeInASandbox(t *testing.T) {
-	s := traceSession(t)
+func tracesAreAlike(t *testing.T, s *repl.Session) {
+	t.Helper()
 	if err := rr.BindTrace(t.Context(), s, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -374,7 +405,7 @@ func TestTracesAreAlikeInASandbox(t *testing.T) {
 		t.Fatal(err)
 	}
 	final(t, s, string(script)+"\nFINAL(1)")
-	cases := alikeCases(t)
+	cases := alikeCases(t, 20) // the sandbox's Python is the same, and slower
 	if err := s.Assign(t.Context(), "cases", cases); err != nil {
 		t.Fatal(err)
 	}
@@ -393,6 +424,54 @@ func TestTracesAreAlikeInASandbox(t *testing.T) {
 		got := final(t, s, fmt.Sprintf("FINAL(trace_answers(trace, cases[%d]['probes']))", i))
 		if want := c.answers(t); !reflect.DeepEqual(want, got) {
 			t.Errorf("case %d, %s, as it is kept: %s", i, c.Factory, difference(want, got))
+		}
+	}
+}
+
+func aTraceMoves(t *testing.T, s *repl.Session) {
+	t.Helper()
+	trace := sample()
+	if err := rr.BindTrace(t.Context(), s, trace); err != nil {
+		t.Fatal(err)
+	}
+	want := final(t, s, "found = trace.get_errors(); FINAL([trace.to_markdown(), [s.index for s in found]])")
+	from := s.Home()
+	got := final(t, s, "import subprocess; subprocess.run(['true']); FINAL([trace.to_markdown(), [s.index for s in found]])")
+	if s.Home() == from || !reflect.DeepEqual(got, want) {
+		t.Errorf("from %s to %s: %v, not %v", from, s.Home(), got, want)
+	}
+	if got := final(t, s, "FINAL(found[0] is trace[1] and len(TraceContext.combine([trace, trace])) == 8)"); got != true {
+		t.Error("the steps are no longer those of the trace")
+	}
+}
+
+func aLargeTraceIsBound(t *testing.T, s *repl.Session) {
+	t.Helper()
+	step := rr.TraceStep{Action: "reasoning", Thought: strings.Repeat("a line of thought\n", 1<<10)}
+	trace := rr.NewTraceContext(slices.Repeat([]rr.TraceStep{step}, 1<<10), strings.Repeat("x", 8<<20))
+	if err := rr.BindTrace(t.Context(), s, trace); err != nil {
+		t.Fatal(err)
+	}
+	if got := final(t, s, "FINAL([len(trace), len(trace.raw_reasoning), len(trace.search_raw('THOUGHT'))])"); !reflect.DeepEqual(got, []any{1024., 8388608., 1024.}) {
+		t.Errorf("%v", got)
+	}
+}
+
+func BenchmarkBindTrace(b *testing.B) {
+	e, err := engine.New(engine.Options{CacheDir: b.TempDir()})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer e.Close()
+	s, err := repl.OpenSession(b.Context(), repl.SessionConfig{Open: e.Opener(router.Policy{})})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer s.Close()
+	trace := sample()
+	for b.Loop() {
+		if err := rr.BindTrace(b.Context(), s, trace); err != nil {
+			b.Fatal(err)
 		}
 	}
 }

@@ -98,6 +98,9 @@ func formatNames() string {
 	return strings.Join(names, ", ")
 }
 
+// longMark is longer than any marker of who speaks.
+const longMark = 64
+
 // plainText is data that is text and no JSON: it begins neither as an object or a
 // string nor as a list, except that a marker of who speaks looks like a list.
 func plainText(data []byte) (string, bool) {
@@ -105,7 +108,7 @@ func plainText(data []byte) (string, bool) {
 	if len(trimmed) == 0 {
 		return "", true
 	}
-	if at := speakerMark.FindIndex(trimmed); at != nil && at[0] == 0 {
+	if at := speakerMark.FindIndex(trimmed[:min(len(trimmed), longMark)]); len(at) == 2 && at[0] == 0 {
 		return string(data), true
 	}
 	return string(data), !bytes.ContainsRune([]byte(`{["`), rune(trimmed[0]))

@@ -2,6 +2,7 @@
 # after the classes.
 import json
 import re
+import types
 
 
 def trace_answers(trace, probes):
@@ -29,8 +30,44 @@ def trace_answers(trace, probes):
     }
 
 
+def trace_objects(factory, source):
+    """A source that is right as the objects that the libraries have, not their JSON."""
+
+    def object_of(value, **lists):
+        if value is None:
+            return None
+        made = types.SimpleNamespace(**value)
+        for name, convert in lists.items():
+            old = value.get(name)
+            setattr(made, name, [convert(item) for item in old] if isinstance(old, list) else convert(old))
+        return made
+
+    def output_of(value):
+        return object_of(value, action=object_of, current_state=object_of)
+
+    def message_of(value):
+        return object_of(value, tool_calls=object_of, tool_messages=object_of)
+
+    def item_of(value):
+        return object_of(value, model_output=output_of, result=object_of, state=object_of, metadata=object_of)
+
+    def pair_of(value):
+        if isinstance(value, dict):
+            return (object_of(value["action"]), value["observation"])
+        return (object_of(value[0].get("kwargs", value[0])), value[1])
+
+    if factory == "agent":
+        return object_of(source)
+    if factory == "browser-use":
+        return object_of(source, history=item_of)
+    return [{"langchain": pair_of, "tau": message_of}[factory](item) for item in source]
+
+
 def trace_make(case):
     """The trace of a case, or what is wrong with it."""
+    source = case["source"]
+    if case["objects"]:
+        source = trace_objects(case["factory"], source)
     make = {
         "agent": TraceContext.from_agent_output,
         "reasoning": TraceContext.from_reasoning_string,
@@ -41,7 +78,7 @@ def trace_make(case):
         "combine": lambda v: TraceContext.combine([TraceContext.from_reasoning_string(text) for text in v]),
     }[case["factory"]]
     try:
-        trace = make(case["source"])
+        trace = make(source)
     except TypeError as e:
         return {"error": str(e)}
     return trace_answers(trace, case["probes"])
