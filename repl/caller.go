@@ -212,7 +212,9 @@ func (c *Caller) Tell(e Event) {
 		return
 	}
 	e.Time = time.Now()
-	e.Text = Truncate(e.Text, maxEventText)
+	if e.Kind != EventDelta { // who joins the pieces wants all of them
+		e.Text = Truncate(e.Text, maxEventText)
+	}
 	c.Emit(e)
 }
 

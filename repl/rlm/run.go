@@ -34,7 +34,7 @@ func Run(ctx context.Context, cfg Config) (Outcome, error) {
 	if err != nil {
 		return Outcome{Status: StatusFailed, Reason: err.Error()}, err
 	}
-	ctx, cancel := context.WithDeadlineCause(ctx, r.ledger.Deadline(), r.overtime())
+	ctx, cancel := r.ledger.Within(ctx)
 	defer cancel()
 	outcome, err := r.root(ctx, contract, trace)
 	outcome.Spent, outcome.Budget, outcome.Elapsed = r.ledger.Spent(), r.ledger.Budget(), r.ledger.Elapsed()
@@ -44,12 +44,6 @@ func Run(ctx context.Context, cfg Config) (Outcome, error) {
 		Elapsed: outcome.Elapsed, Spent: &outcome.Spent,
 	})
 	return outcome, errors.Join(err, trace.Close())
-}
-
-// overtime is the cause of a context that the budget of time ended.
-func (r *run) overtime() error {
-	limit := r.ledger.Budget().Wall.Seconds()
-	return &repl.BudgetError{What: "seconds", Limit: limit, Spent: limit}
 }
 
 // prepare checks all that can be checked before any work.
@@ -94,15 +88,7 @@ func (r *run) openTrace() (*repl.Trace, error) {
 	if err != nil {
 		return nil, err
 	}
-	progress := r.cfg.Progress
-	r.caller.Emit = func(e repl.Event) {
-		if e.Kind != repl.EventDelta {
-			trace.Event(e)
-		}
-		if progress != nil {
-			progress(e)
-		}
-	}
+	r.caller.Emit = trace.Watched(r.cfg.Progress)
 	return trace, nil
 }
 
@@ -126,19 +112,19 @@ func (r *run) root(ctx context.Context, contract *schema.Contract, trace *repl.T
 
 // ended makes a status of what ended a run early.
 func (r *run) ended(ctx context.Context, outcome Outcome, err error) (Outcome, error) {
-	var budget *repl.BudgetError
-	switch {
-	case err == nil:
+	if err == nil {
 		return outcome, nil
-	case errors.As(err, &budget) || errors.As(context.Cause(ctx), &budget):
+	}
+	if budget := repl.UsedUp(ctx, err); budget != nil {
 		outcome.Status, outcome.Reason = StatusPartial, budget.Error()
 		return outcome, nil
-	case ctx.Err() != nil:
-		err = context.Cause(ctx)
-		outcome.Status, outcome.Reason = StatusCanceled, err.Error()
-	default:
-		outcome.Status, outcome.Reason = StatusFailed, err.Error()
 	}
+	outcome.Status = StatusFailed
+	if ctx.Err() != nil {
+		err = context.Cause(ctx)
+		outcome.Status = StatusCanceled
+	}
+	outcome.Reason = err.Error()
 	return outcome, err
 }
 
