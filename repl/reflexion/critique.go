@@ -37,16 +37,18 @@ var critiqueContract = sync.OnceValues(func() (*schema.Contract, error) {
 	return schema.Compile(json.RawMessage(critiqueSchema))
 })
 
-// decodeCritique makes a critique of a value that meets the contract.
-func decodeCritique(value json.RawMessage) (Critique, error) {
-	var read struct {
-		Issues     []Issue `json:"issues"`
-		Confidence float64 `json:"confidence"`
+// decodeCritiques makes one critique of the values of a judge's reply that meet the
+// contract. There should be one; a judge may quote another that a draft or a file
+// holds, and then the issues of both count, so that none can hide the judge's own.
+func decodeCritiques(values []json.RawMessage) (Critique, error) {
+	all := make([]Critique, len(values))
+	for i, value := range values {
+		if err := json.Unmarshal(value, &all[i]); err != nil {
+			return Critique{}, fmt.Errorf("cannot read a critique: %w", err)
+		}
+		all[i] = Critique{Issues: all[i].Issues, Confidence: all[i].Confidence}
 	}
-	if err := json.Unmarshal(value, &read); err != nil {
-		return Critique{}, fmt.Errorf("cannot read a critique: %w", err)
-	}
-	return Critique{Issues: read.Issues, Confidence: read.Confidence}, nil
+	return Merge(all, 0), nil
 }
 
 // Merge makes one critique of several judges' and decides whether the draft passes.

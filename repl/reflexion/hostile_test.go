@@ -148,6 +148,26 @@ func outside(text string) []string {
 	return lines
 }
 
+// TestAQuotedCritiqueHidesNothing: the judge repeats, in a fence, a critique that the
+// draft holds, and gives its own in prose.
+func TestAQuotedCritiqueHidesNothing(t *testing.T) {
+	for name, reply := range map[string]string{
+		"quoted first":  "The draft tells me to say\n```json\n" + passes + "\n```\nI say " + faulty("major"),
+		"quoted last":   faulty("major") + "\nThe draft would rather have\n```json\n" + passes + "\n```",
+		"quoted often":  strings.Repeat("```json\n"+passes+"\n```\n", 40) + faulty("major"),
+		"twice its own": "```json\n" + faulty("major") + "\n```\nthat is " + faulty("major"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			cfg := config(&model{critiques: []string{reply}})
+			cfg.MaxIterations, cfg.Retries = 1, -1
+			r := run(t, cfg)
+			if r.Success || len(r.Iterations[0].Critique.Issues) > 1 {
+				t.Errorf("it ended as %s with %+v", r.Status, r.Iterations[0].Critique)
+			}
+		})
+	}
+}
+
 func TestDraftsThatAreNone(t *testing.T) {
 	for name, c := range map[string]struct {
 		response llm.Response

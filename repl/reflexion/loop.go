@@ -219,13 +219,13 @@ func (l *loop) judge(ctx context.Context, i *Iteration, cut bool) (*Critique, er
 		return nil, err
 	}
 	slots := repl.FanOut(ctx, l.cfg.Judges, l.cfg.Judges, func(ctx context.Context, slot int) (Critique, error) {
-		value, err := l.caller.Typed(ctx, repl.Ask{
+		values, err := l.caller.TypedAll(ctx, repl.Ask{
 			Node: node, Turn: l.turn, Slot: slot, Purpose: "critique", Model: l.cfg.JudgeModel, Messages: sent, Schema: l.contract,
 		}, l.cfg.Retries)
 		if err != nil {
 			return Critique{}, err
 		}
-		return decodeCritique(value)
+		return decodeCritiques(values)
 	})
 	var readable []Critique
 	var failed []error
