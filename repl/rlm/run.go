@@ -79,6 +79,15 @@ func prepare(cfg Config, explicitUSD bool) (*run, *schema.Contract, error) {
 	return r, contract, nil
 }
 
+// Check returns what Run would refuse before any work. The question may be missing.
+func (c Config) Check() error {
+	if c.Question == "" {
+		c.Question = "?"
+	}
+	_, _, err := prepare(c, c.Budget.USD != 0)
+	return err
+}
+
 // openTrace begins the record, and sends events there, too.
 func (r *run) openTrace() (*repl.Trace, error) {
 	if r.cfg.Trace == "" {
