@@ -25,15 +25,12 @@ import (
 var shared *engine.Engine
 
 func TestMain(m *testing.M) {
-	dir, err := os.MkdirTemp("", "rlm-distill-test")
-	if err != nil {
-		panic(err)
-	}
-	if shared, err = engine.New(engine.Options{CacheDir: dir}); err != nil {
+	var err error
+	if shared, err = engine.New(engine.Options{CacheDir: filepath.Join(os.TempDir(), "rlm-test-cache")}); err != nil {
 		panic(err)
 	}
 	code := m.Run()
-	if err := errors.Join(shared.Close(), os.RemoveAll(dir)); err != nil {
+	if err := shared.Close(); err != nil {
 		panic(err)
 	}
 	if code == 0 {
