@@ -167,11 +167,16 @@ func (n *liveNode) take(e repl.Event) string {
 	case repl.EventTurnStarted:
 		n.turn, n.doing = e.Turn, "asks "+printable(e.Model)
 	case repl.EventReply:
+		what := "reply"
 		n.doing = "runs the reply"
+		switch e.Purpose {
+		case "draft", "revision", "critique":
+			what, n.doing = e.Purpose, "has the draft judged"
+		}
 		if e.Error != "" {
 			return fmt.Sprintf("turn %d: no reply (%s): %s", e.Turn, e.Purpose, short(e.Error, 300))
 		}
-		return fmt.Sprintf("turn %d: reply in %s%s", e.Turn, took(), usedText(e))
+		return fmt.Sprintf("turn %d: %s in %s%s", e.Turn, what, took(), usedText(e))
 	case repl.EventCallStarted:
 		n.flying++
 	case repl.EventCall:

@@ -51,15 +51,18 @@ func decodeCritiques(values []json.RawMessage) (Critique, error) {
 	return Merge(all, 0), nil
 }
 
-// Merge makes one critique of several judges' and decides whether the draft passes.
+// Merge makes one critique of several judges' and decides whether the draft passes. The
+// order of the critiques plays no part.
 //
-// The issues of all are kept, in the judges' order: what one judge alone has seen may
-// well be there. Issues of two judges are the same if they are of one type and the
-// Jaccard index of their words is at least 0.7; of them the severer one stays, with
-// the first fix that was suggested. The confidence is the lowest. The draft passes if
-// every critique can be read and no issue is above minor; unreadable is how many
-// cannot.
+// The issues of all are kept, the severest first: what one judge alone has seen may well
+// be there. Issues of two judges are the same if they are of one type and the Jaccard
+// index of their words is at least 0.7; of them the severer one stays, with the first
+// fix that was suggested. The confidence is the lowest. The draft passes if every
+// critique can be read and no issue is above minor; unreadable is how many cannot.
 func Merge(critiques []Critique, unreadable int) Critique {
+	critiques = slices.SortedFunc(slices.Values(critiques), func(a, b Critique) int {
+		return strings.Compare(fmt.Sprintf("%+v", a), fmt.Sprintf("%+v", b))
+	})
 	merged := Critique{Issues: []Issue{}, Unreadable: unreadable}
 	var words []map[string]bool // of the issues
 	for i, c := range critiques {
@@ -76,6 +79,7 @@ func Merge(critiques []Critique, unreadable int) Critique {
 			merged.Issues, words = append(merged.Issues, issue), append(words, own)
 		}
 	}
+	slices.SortStableFunc(merged.Issues, func(a, b Issue) int { return b.Severity.rank() - a.Severity.rank() })
 	merged.Passes = unreadable == 0 && len(critiques) > 0 && !merged.blocked()
 	return merged
 }

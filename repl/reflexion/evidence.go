@@ -97,7 +97,7 @@ func (e *evidence) search(draft string, critique *Critique) []Evidence {
 	for _, f := range list[:min(mostPassages, len(list))] {
 		out = append(out, Evidence{
 			Source: sourceOf(f.Passage), Content: f.Text, Relevance: f.Relevance, SupportsClaim: f.query,
-			Location: fmt.Sprintf("%s:%d", f.Path, f.Line),
+			Location: fmt.Sprintf("%s:%d", strings.ToValidUTF8(f.Path, "\uFFFD"), f.Line),
 		})
 	}
 	return out

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"sync"
 	"testing"
@@ -104,7 +105,7 @@ func TestLimitation2EvidenceIsSearched(t *testing.T) {
 		t.Errorf("the evidence on the second draft is %+v", second)
 	}
 	// The reviser is shown what was found for the issue, and the judge as well.
-	holds(t, last(m.asked("revision")[0]), "forbidden on production databases", "push.go:1 (codebase")
+	holds(t, last(m.asked("revision")[0]), "forbidden on production databases", "push.go:1\n", "(codebase, relevance")
 	holds(t, last(m.asked("critique")[0]), "!forbidden on production databases")
 	holds(t, last(m.asked("critique")[1]), "forbidden on production databases")
 }
@@ -172,6 +173,9 @@ func TestJudgesAreMerged(t *testing.T) {
 	}
 	if got.Confidence != 0.4 || got.Passes {
 		t.Errorf("got %+v", got)
+	}
+	if other := reflexion.Merge([]reflexion.Critique{two, one}, 0); !reflect.DeepEqual(got, other) {
+		t.Errorf("in the other order it is %+v, not %+v", other, got)
 	}
 	// One that cannot be read keeps the draft from passing, whatever the others say.
 	m := &model{judge: func(_ context.Context, r llm.Request) (llm.Response, error) {

@@ -109,6 +109,13 @@ func firstByte(value json.RawMessage) int {
 
 // validate reports what no file could hold but a Go program can.
 func (m *Memory) validate() error {
+	for i, message := range m.History {
+		switch message.Role {
+		case llm.RoleSystem, llm.RoleUser, llm.RoleAssistant:
+		default:
+			return fmt.Errorf("message %d of the history has role %q: it must be system, user or assistant", i+1, message.Role)
+		}
+	}
 	for i, f := range m.Facts {
 		if !share(f.Confidence) {
 			return fmt.Errorf("fact %d has a confidence of %v: it is a number from 0 to 1", i+1, f.Confidence)
