@@ -153,7 +153,7 @@ func (n *liveNode) written(e repl.Event) []string {
 			return whole
 		}
 		n.writing = rest
-		whole = append(whole, printableLines(line))
+		whole = append(whole, printableLines(strings.TrimSuffix(line, "\r")))
 	}
 }
 
