@@ -5,6 +5,7 @@ import (
 	"context"
 	"maps"
 	"math"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -19,6 +20,7 @@ const (
 	readError    = 2_000 // bytes of an error that are looked at for them
 	sameCause    = 0.5   // weighted Jaccard index from which two errors have one cause
 	shownWords   = 5
+	shownName    = 60  // characters
 	shownSummary = 300 // characters
 )
 
@@ -123,8 +125,11 @@ func likeness(a, b []string, weight func(string) float64) float64 {
 	return both / either
 }
 
-// described makes a cluster of its members: its keywords are those of its words that
-// are frequent in it and rare elsewhere.
+// digits are what tells one failure from the next of the same kind.
+var digits = regexp.MustCompile(`[0-9]+`)
+
+// described makes a cluster of its members. Its name is its first error without
+// numbers, its keywords those of its words that are frequent in it and rare elsewhere.
 func described(failures []Failure, words [][]string, members []int, weight func(string) float64) FailureCluster {
 	count := map[string]float64{}
 	for _, i := range members {
@@ -133,15 +138,16 @@ func described(failures []Failure, words [][]string, members []int, weight func(
 		}
 	}
 	keywords := slices.SortedFunc(maps.Keys(count), func(a, b string) int {
-		return cmp.Or(cmp.Compare(count[b]*weight(b), count[a]*weight(a)), strings.Compare(a, b))
+		return cmp.Or(cmp.Compare(count[b]*weight(b), count[a]*weight(a)), cmp.Compare(len(b), len(a)), strings.Compare(a, b))
 	})
-	keywords = keywords[:min(shownWords, len(keywords))]
-	name := strings.Join(keywords[:min(3, len(keywords))], " ")
-	if name == "" {
-		name = "without words"
+	first := failures[members[0]].Error
+	first = strings.ToValidUTF8(strings.Join(strings.Fields(first[:min(len(first), readError)]), " "), "\uFFFD")
+	name := []rune(digits.ReplaceAllString(first, "N"))
+	if len(name) > shownName {
+		name = append(name[:shownName-1], '…')
 	}
 	return FailureCluster{
-		Name: name, Keywords: keywords, members: members,
-		Summary: repl.Truncate(strings.Join(strings.Fields(failures[members[0]].Error), " "), shownSummary),
+		Name: string(name), Keywords: keywords[:min(shownWords, len(keywords))], members: members,
+		Summary: repl.Truncate(first, shownSummary),
 	}
 }
