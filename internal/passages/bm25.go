@@ -1,9 +1,9 @@
 package passages
 
 import (
-	"cmp"
 	"math"
 	"slices"
+	"sort"
 )
 
 // The score is BM25 as Robertson and Zaragoza give it in "The Probabilistic
@@ -89,10 +89,13 @@ func (l *Library) Search(query string, most int) []Hit {
 	}
 	var hits []Hit
 	for i, score := range scores {
-		if score > 0 {
-			hits = append(hits, Hit{&l.passages[i], score / highest})
+		relevance := score / highest
+		if score == 0 || len(hits) == most && relevance <= hits[most-1].Relevance {
+			continue
 		}
+		at := sort.Search(len(hits), func(j int) bool { return hits[j].Relevance < relevance })
+		hits = slices.Insert(hits, at, Hit{&l.passages[i], relevance})
+		hits = hits[:min(most, len(hits))]
 	}
-	slices.SortStableFunc(hits, func(a, b Hit) int { return cmp.Compare(b.Relevance, a.Relevance) })
-	return hits[:min(most, len(hits))]
+	return hits
 }

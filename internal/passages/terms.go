@@ -28,14 +28,25 @@ func Terms(text string) iter.Seq[string] {
 	}
 }
 
-func isBreak(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r) }
+func isBreak(r rune) bool {
+	if r < utf8.RuneSelf {
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9')
+	}
+	return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r)
+}
+
+// firstUnspaced is where the first of those scripts begins: looking a character up in
+// all of them is slow.
+const firstUnspaced = 0x0E00
+
+func isUnspaced(r rune) bool { return r >= firstUnspaced && unicode.In(r, unspaced...) }
 
 // termsOf yields the terms of a word without breaks.
 func termsOf(word string, yield func(string) bool) bool {
 	for len(word) > 0 {
 		first, _ := utf8.DecodeRuneInString(word)
-		pairs := unicode.In(first, unspaced...)
-		end := strings.IndexFunc(word, func(r rune) bool { return unicode.In(r, unspaced...) != pairs && !unicode.IsMark(r) })
+		pairs := isUnspaced(first)
+		end := strings.IndexFunc(word, func(r rune) bool { return isUnspaced(r) != pairs && !unicode.IsMark(r) })
 		if end <= 0 {
 			end = len(word)
 		}
