@@ -54,6 +54,43 @@ type Ask struct {
 	Sub bool
 }
 
+// NewCaller returns the caller of a run and opens its ledger. Each of the models must
+// be known and, with strictUSD, have a price: see [Caller.Check].
+func NewCaller(base Caller, b Budget, models []string, strictUSD bool) (*Caller, error) {
+	var err error
+	if base.Ledger, err = NewLedger(b); err != nil {
+		return nil, err
+	}
+	for _, name := range models {
+		if err := base.Check(name, strictUSD); err != nil {
+			return nil, err
+		}
+	}
+	return &base, nil
+}
+
+// Record begins the record of a run in a folder, and sends events there, too. Without
+// a folder it returns nil: a nil Trace writes nothing.
+func (c *Caller) Record(dir string) (*Trace, error) {
+	if dir == "" {
+		return nil, nil //nolint:nilnil // documented
+	}
+	trace, err := OpenTrace(dir)
+	if err != nil {
+		return nil, err
+	}
+	progress := c.Emit
+	c.Emit = func(e Event) {
+		if e.Kind != EventDelta {
+			trace.Event(e)
+		}
+		if progress != nil {
+			progress(e)
+		}
+	}
+	return trace, nil
+}
+
 // Check resolves a model and refuses one that a budget of dollars could not be
 // kept with. It is called before any work.
 func (c *Caller) Check(name string, strictUSD bool) error {

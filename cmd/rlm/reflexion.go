@@ -157,7 +157,7 @@ func (f *reflexionFlags) finish(e *env, r *reflexion.Result, err error) error {
 		return &exitError{exitPartial, errors.New(r.Reason)}
 	case reflexion.StatusRejected, reflexion.StatusUnjudged:
 		return &exitError{exitNoAnswer, errors.New(r.Reason)}
-	case reflexion.StatusCanceled, reflexion.StatusFailed:
+	default:
+		return &exitError{exitBroken, errors.New(r.Reason)}
 	}
-	return &exitError{exitBroken, errors.New(r.Reason)}
 }

@@ -40,8 +40,10 @@ func Run(ctx context.Context, cfg Config) (Result, error) {
 	}
 	ctx, cancel := l.caller.Ledger.Within(ctx)
 	defer cancel()
-	err = l.ended(ctx, l.solve(ctx))
 	r := &l.result
+	if err = l.solve(ctx); err != nil {
+		r.Status, r.Reason, err = repl.Ended(ctx, err)
+	}
 	r.Spent, r.Budget, r.Elapsed = l.caller.Ledger.Spent(), l.caller.Ledger.Budget(), l.caller.Ledger.Elapsed()
 	r.TotalLLMCalls, r.TotalTokens = r.Spent.Calls, r.Spent.InputTokens+r.Spent.OutputTokens
 	r.Success = r.Status == StatusPassed
@@ -62,16 +64,12 @@ func prepare(ctx context.Context, cfg Config) (*loop, error) {
 	if err != nil {
 		return nil, err
 	}
-	ledger, err := repl.NewLedger(cfg.Budget)
+	l := &loop{cfg: cfg, contract: contract, result: Result{Iterations: []Iteration{}, Trace: cfg.Trace}}
+	l.caller, err = repl.NewCaller(repl.Caller{
+		Models: cfg.Models, Gate: repl.NewGate(cfg.CallsAtOnce), MaxReply: cfg.MaxReply, Emit: cfg.Progress,
+	}, cfg.Budget, []string{cfg.Model, cfg.JudgeModel}, strictUSD)
 	if err != nil {
 		return nil, err
-	}
-	l := &loop{cfg: cfg, contract: contract, result: Result{Iterations: []Iteration{}, Trace: cfg.Trace}}
-	l.caller = &repl.Caller{Models: cfg.Models, Ledger: ledger, Gate: repl.NewGate(cfg.CallsAtOnce), MaxReply: cfg.MaxReply}
-	for _, name := range []string{cfg.Model, cfg.JudgeModel} {
-		if err := l.caller.Check(name, strictUSD); err != nil {
-			return nil, err
-		}
 	}
 	var library *passages.Library
 	if len(cfg.Paths) > 0 {
@@ -80,13 +78,8 @@ func prepare(ctx context.Context, cfg Config) (*loop, error) {
 		}
 	}
 	l.evidence = newEvidence(cfg.Task, &cfg.Memory, library)
-	if cfg.Trace != "" {
-		if l.trace, err = repl.OpenTrace(cfg.Trace); err != nil {
-			return nil, err
-		}
-	}
-	l.caller.Emit = l.trace.Watched(cfg.Progress)
-	return l, nil
+	l.trace, err = l.caller.Record(cfg.Trace)
+	return l, err
 }
 
 // solve runs the iterations and says by the status how they ended. An error is what
@@ -143,24 +136,6 @@ func (l *loop) begin() {
 	if left := l.evidence.library.Skipped().String(); left != "" {
 		l.tell(repl.Event{Kind: repl.EventWarning, Purpose: "evidence", Error: "files not searched for evidence: " + left})
 	}
-}
-
-// ended makes a status of what ended a run early.
-func (l *loop) ended(ctx context.Context, err error) error {
-	if err == nil {
-		return nil
-	}
-	r := &l.result
-	if budget := repl.UsedUp(ctx, err); budget != nil {
-		r.Status, r.Reason = StatusPartial, budget.Error()
-		return nil
-	}
-	r.Status = StatusFailed
-	if ctx.Err() != nil {
-		r.Status, err = StatusCanceled, context.Cause(ctx)
-	}
-	r.Reason = err.Error()
-	return err
 }
 
 // material is what every prompt of this iteration shows.

@@ -6,10 +6,11 @@ import (
 	"github.com/rlmhq/rlm/repl"
 )
 
-// Status says how a run ended.
-type Status string
+// Status says how a run ended: see [repl.Status].
+type Status = repl.Status
 
-// The ways in which a run ends. Only StatusPassed is a success.
+// The ways in which a run ends. Only StatusPassed is a success. With StatusPartial the
+// final draft is the last one.
 const (
 	// StatusPassed: no judge found more than minor issues in the final draft.
 	StatusPassed Status = "passed"
@@ -19,12 +20,9 @@ const (
 	// StatusUnjudged: a judge gave no critique that can be read, however often it was
 	// asked, and those that can be read leave nothing to revise.
 	StatusUnjudged Status = "unjudged"
-	// StatusPartial: the budget was used up first. The final draft is the last one.
-	StatusPartial Status = "partial"
-	// StatusCanceled: the caller ended the run.
-	StatusCanceled Status = "canceled"
-	// StatusFailed: something broke; Run returns the error.
-	StatusFailed Status = "failed"
+	StatusPartial         = repl.StatusPartial
+	StatusCanceled        = repl.StatusCanceled
+	StatusFailed          = repl.StatusFailed
 )
 
 // Result is what became of a run.

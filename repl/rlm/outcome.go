@@ -7,25 +7,17 @@ import (
 	"github.com/rlmhq/rlm/repl"
 )
 
-// Status says how a run ended.
-type Status string
+// Status says how a run ended: see [repl.Status].
+type Status = repl.Status
 
-// The ways in which a run ends.
+// The ways in which a run ends. With StatusPartial, Partial is what there was.
 const (
-	// StatusAnswered: the root model gave its answer, and it meets the contract.
-	StatusAnswered Status = "answered"
-	// StatusSynthesised: the turns ran out, and the model gave its best answer when
-	// it was asked to.
-	StatusSynthesised Status = "synthesised"
-	// StatusPartial: the budget was used up first. Partial is what there was.
-	StatusPartial Status = "partial"
-	// StatusNoAnswer: the turns ran out, and there is no answer that meets the
-	// contract.
-	StatusNoAnswer Status = "no_answer"
-	// StatusCanceled: the caller ended the run.
-	StatusCanceled Status = "canceled"
-	// StatusFailed: something broke; Run returns the error.
-	StatusFailed Status = "failed"
+	StatusAnswered    = repl.StatusAnswered
+	StatusSynthesised = repl.StatusSynthesised
+	StatusPartial     = repl.StatusPartial
+	StatusNoAnswer    = repl.StatusNoAnswer
+	StatusCanceled    = repl.StatusCanceled
+	StatusFailed      = repl.StatusFailed
 )
 
 // Outcome is what became of a run.

@@ -30,7 +30,7 @@ func Run(ctx context.Context, cfg Config) (Outcome, error) {
 	if err != nil {
 		return Outcome{Status: StatusFailed, Reason: err.Error()}, err
 	}
-	trace, err := r.openTrace()
+	trace, err := r.caller.Record(r.cfg.Trace)
 	if err != nil {
 		return Outcome{Status: StatusFailed, Reason: err.Error()}, err
 	}
@@ -63,42 +63,15 @@ func prepare(cfg Config, explicitUSD bool) (*run, *schema.Contract, error) {
 		}
 		cfg.Inputs = []tiers.Input{{Name: "fields", Value: fields}}
 	}
-	ledger, err := repl.NewLedger(cfg.Budget)
+	r := &run{cfg: cfg, allowed: cfg.models()}
+	r.caller, err = repl.NewCaller(repl.Caller{
+		Models: cfg.Models, Gate: repl.NewGate(cfg.CallsAtOnce), MaxReply: cfg.MaxReply, Emit: cfg.Progress,
+	}, cfg.Budget, r.allowed, explicitUSD)
 	if err != nil {
 		return nil, nil, err
 	}
-	r := &run{cfg: cfg, ledger: ledger, allowed: cfg.models()}
-	r.caller = &repl.Caller{
-		Models: cfg.Models, Ledger: ledger, Gate: repl.NewGate(cfg.CallsAtOnce), MaxReply: cfg.MaxReply, Emit: cfg.Progress,
-	}
-	for _, name := range r.allowed {
-		if err := r.caller.Check(name, explicitUSD); err != nil {
-			return nil, nil, err
-		}
-	}
+	r.ledger = r.caller.Ledger
 	return r, contract, nil
-}
-
-// Check returns what Run would refuse before any work. The question may be missing.
-func (c Config) Check() error {
-	if c.Question == "" {
-		c.Question = "?"
-	}
-	_, _, err := prepare(c, c.Budget.USD != 0)
-	return err
-}
-
-// openTrace begins the record, and sends events there, too.
-func (r *run) openTrace() (*repl.Trace, error) {
-	if r.cfg.Trace == "" {
-		return nil, nil //nolint:nilnil // a nil Trace writes nothing
-	}
-	trace, err := repl.OpenTrace(r.cfg.Trace)
-	if err != nil {
-		return nil, err
-	}
-	r.caller.Emit = trace.Watched(r.cfg.Progress)
-	return trace, nil
 }
 
 // root answers the question itself: at once where the input fits and that is
@@ -121,19 +94,9 @@ func (r *run) root(ctx context.Context, contract *schema.Contract, trace *repl.T
 
 // ended makes a status of what ended a run early.
 func (r *run) ended(ctx context.Context, outcome Outcome, err error) (Outcome, error) {
-	if err == nil {
-		return outcome, nil
+	if err != nil {
+		outcome.Status, outcome.Reason, err = repl.Ended(ctx, err)
 	}
-	if budget := repl.UsedUp(ctx, err); budget != nil {
-		outcome.Status, outcome.Reason = StatusPartial, budget.Error()
-		return outcome, nil
-	}
-	outcome.Status = StatusFailed
-	if ctx.Err() != nil {
-		err = context.Cause(ctx)
-		outcome.Status = StatusCanceled
-	}
-	outcome.Reason = err.Error()
 	return outcome, err
 }
 
