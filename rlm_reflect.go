@@ -30,7 +30,7 @@ func (e *Engine) Reflect(ctx context.Context, task ReflectTask) (rr.Outcome, err
 		return refused(err)
 	}
 	cfg := task.Config
-	if err := checkModels(ctx, cfg.Models, []string{cfg.Model, cfg.SubagentModel}); err != nil {
+	if err := repl.Reach(ctx, cfg.Models, cfg.Model, cfg.SubagentModel); err != nil {
 		return refused(err)
 	}
 	cfg.Open = e.Opener(task.Policy)

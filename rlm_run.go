@@ -3,12 +3,9 @@ package rlm
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
-	"time"
 
 	"github.com/rlmhq/rlm/repl"
-	"github.com/rlmhq/rlm/repl/llm"
 	loop "github.com/rlmhq/rlm/repl/rlm"
 	"github.com/rlmhq/rlm/router"
 )
@@ -64,7 +61,7 @@ func (e *Engine) Answer(ctx context.Context, task Task) (Outcome, error) {
 
 // solve runs the loop once its models have been asked whether they are there.
 func (e *Engine) solve(ctx context.Context, cfg RunConfig) (Outcome, error) {
-	if err := checkModels(ctx, cfg.Models, modelsOf(cfg.WithDefaults())); err != nil {
+	if err := checkModels(ctx, cfg.WithDefaults()); err != nil {
 		return Outcome{}, &SetupError{err}
 	}
 	outcome, err := loop.Run(ctx, cfg)
@@ -103,43 +100,12 @@ func (e *Engine) withTask(ctx context.Context, task Task, use func(RunConfig) er
 	return use(cfg)
 }
 
-// checkTime bounds the question to a server whether it is there.
-const checkTime = 30 * time.Second
-
-// modelsOf are the models that a run may ask.
-func modelsOf(cfg RunConfig) []string {
+// checkModels asks each server once whether it can serve its model: that is better
+// known before a run than in its middle.
+func checkModels(ctx context.Context, cfg RunConfig) error {
 	names := append([]string{cfg.Model, cfg.SubModel}, append(slices.Clone(cfg.ByDepth), cfg.Allowed...)...)
 	for _, agent := range cfg.Agents {
 		names = append(names, agent.Model)
 	}
-	return names
-}
-
-// checkModels asks each server once, at the same time, whether it can serve its
-// model: it costs nothing, and is better known before a run than in its middle.
-func checkModels(ctx context.Context, models repl.Models, names []string) error {
-	if models == nil {
-		return errors.New("there is no registry of models: set Models")
-	}
-	slices.Sort(names)
-	names = slices.DeleteFunc(slices.Compact(names), func(name string) bool { return name == "" })
-	if len(names) == 0 {
-		return errors.New("there is no model: name one, such as openai/gpt-5")
-	}
-	ctx, cancel := context.WithTimeoutCause(ctx, checkTime, fmt.Errorf("no answer in %v", checkTime))
-	defer cancel()
-	slots := repl.FanOut(ctx, len(names), len(names), func(ctx context.Context, i int) (struct{}, error) {
-		model, err := models.Resolve(names[i])
-		if err != nil {
-			return struct{}{}, err
-		}
-		return struct{}{}, llm.Check(ctx, model.Provider, model.ID)
-	})
-	var errs []error
-	for i, slot := range slots {
-		if slot.Err != nil {
-			errs = append(errs, fmt.Errorf("cannot use model %s: %w", names[i], slot.Err))
-		}
-	}
-	return errors.Join(errs...)
+	return repl.Reach(ctx, cfg.Models, names...)
 }

@@ -318,7 +318,7 @@ func (a *Answers) Foresee(ctx context.Context, queries []Query) error {
 		if err != nil {
 			return err
 		}
-		sum = sum.plus(need)
+		sum = sum.Plus(need)
 	}
 	e := Event{Kind: EventForesight, Node: a.Node, Depth: a.Depth, Model: a.Model, Used: &sum}
 	err := a.Caller.Ledger.Check(sum)

@@ -65,6 +65,42 @@ func (b Budget) Validate() error {
 	return nil
 }
 
+// Less is what is left of b after a run that used so much of it: for several runs, one
+// after the other, that share a budget. What was zero is its default, but for USD, which
+// stays a guard against accidents. The error is a [*BudgetError] if a field is used up.
+func (b Budget) Less(used Spending, elapsed time.Duration) (Budget, error) {
+	guard := b.USD == 0
+	b = b.WithDefaults()
+	for _, f := range []struct {
+		what string
+		left *int64
+		used int64
+	}{
+		{"calls", &b.Calls, used.Calls},
+		{"input tokens", &b.InputTokens, used.InputTokens},
+		{"output tokens", &b.OutputTokens, used.OutputTokens},
+		{"tokens", &b.Tokens, used.InputTokens + used.OutputTokens},
+	} {
+		if f.used >= *f.left {
+			return b, &BudgetError{f.what, float64(*f.left), float64(f.used), 1}
+		}
+		*f.left -= f.used
+	}
+	if elapsed >= b.Wall {
+		return b, &BudgetError{"seconds", b.Wall.Seconds(), elapsed.Seconds(), 0}
+	}
+	b.Wall -= elapsed
+	switch {
+	case guard:
+		b.USD = 0
+	case used.USD >= b.USD:
+		return b, &BudgetError{"US dollars", b.USD, used.USD, 0}
+	default:
+		b.USD -= used.USD
+	}
+	return b, nil
+}
+
 // Spending is what a call needs, or what was used.
 type Spending struct {
 	Calls        int64   `json:"calls"`
@@ -73,7 +109,8 @@ type Spending struct {
 	USD          float64 `json:"usd"`
 }
 
-func (s Spending) plus(o Spending) Spending {
+// Plus is the sum of two.
+func (s Spending) Plus(o Spending) Spending {
 	return Spending{s.Calls + o.Calls, s.InputTokens + o.InputTokens, s.OutputTokens + o.OutputTokens, s.USD + o.USD}
 }
 
@@ -150,7 +187,7 @@ func (l *Ledger) Elapsed() time.Duration { return time.Since(l.start) }
 func (l *Ledger) Check(need Spending) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.lacks(l.spent.plus(l.reserved).plus(l.heldBack()), need)
+	return l.lacks(l.spent.Plus(l.reserved).Plus(l.heldBack()), need)
 }
 
 // minOutput is how many tokens a reply needs to be of any use.
@@ -182,10 +219,10 @@ func (l *Ledger) try(need Spending, sub bool) (*Reservation, chan struct{}, erro
 	defer l.mu.Unlock()
 	spent := l.spent
 	if sub {
-		spent = spent.plus(l.heldBack())
+		spent = spent.Plus(l.heldBack())
 	}
-	if l.lacks(spent.plus(l.reserved), need) == nil {
-		l.reserved = l.reserved.plus(need)
+	if l.lacks(spent.Plus(l.reserved), need) == nil {
+		l.reserved = l.reserved.Plus(need)
 		return &Reservation{ledger: l, Grant: need}, nil, nil
 	}
 	if l.reserved.Calls > 0 {
@@ -195,7 +232,7 @@ func (l *Ledger) try(need Spending, sub bool) (*Reservation, chan struct{}, erro
 	if err := l.lacks(spent, least); err != nil {
 		return nil, nil, err
 	}
-	l.reserved = l.reserved.plus(least)
+	l.reserved = l.reserved.Plus(least)
 	return &Reservation{ledger: l, Grant: least}, nil, nil
 }
 
@@ -265,7 +302,7 @@ func (r *Reservation) Settle(used Spending) {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		l.reserved = l.reserved.minus(r.Grant)
-		l.spent = l.spent.plus(used)
+		l.spent = l.spent.Plus(used)
 		close(l.settled)
 		l.settled = make(chan struct{})
 	})

@@ -179,3 +179,24 @@ func TestFanOutKeepsOrderAndFailures(t *testing.T) {
 		}
 	}
 }
+
+func TestLessIsWhatIsLeft(t *testing.T) {
+	used := Spending{Calls: 3, InputTokens: 100, OutputTokens: 50, USD: 1}
+	rest, err := Budget{Calls: 10, USD: 5}.Less(used, time.Minute)
+	want := Budget{Calls: 7, InputTokens: 49_999_900, OutputTokens: 4_999_950, Tokens: 54_999_850, USD: 4, Wall: 59 * time.Minute}
+	if err != nil || rest != want {
+		t.Errorf("left is %+v, %v", rest, err)
+	}
+	if rest, err = (Budget{}).Less(used, 0); err != nil || rest.USD != 0 {
+		t.Errorf("a guard against accidents became %+v, %v", rest, err)
+	}
+	for what, b := range map[string]Budget{
+		"calls": {Calls: 3}, "input tokens": {InputTokens: 100}, "output tokens": {OutputTokens: 50}, "tokens": {Tokens: 150},
+		"US dollars": {USD: 1}, "seconds": {Wall: time.Minute},
+	} {
+		var budget *BudgetError
+		if _, err := b.Less(used, time.Minute); !errors.As(err, &budget) || budget.What != what {
+			t.Errorf("without %s left: %v", what, err)
+		}
+	}
+}

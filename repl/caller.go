@@ -255,7 +255,9 @@ func (c *Caller) Tell(e Event) {
 		return
 	}
 	e.Time = time.Now()
-	e.Text = Truncate(e.Text, maxEventText)
+	if e.Kind != EventDelta { // who joins the pieces wants all of them
+		e.Text = Truncate(e.Text, maxEventText)
+	}
 	c.Emit(e)
 }
 
@@ -286,21 +288,32 @@ func (e *MismatchError) Error() string {
 // shown its violations and asked for again, retries times; it never counts as an
 // answer.
 func (c *Caller) Typed(ctx context.Context, a Ask, retries int) (json.RawMessage, error) {
+	return typed(ctx, c, a, retries, a.Schema.CheckReply)
+}
+
+// TypedAll is [Caller.Typed] with every value of the answer that meets a.Schema: see
+// [schema.Contract.CheckReplyAll].
+func (c *Caller) TypedAll(ctx context.Context, a Ask, retries int) ([]json.RawMessage, error) {
+	return typed(ctx, c, a, retries, a.Schema.CheckReplyAll)
+}
+
+// typed asks until check finds what is wanted.
+func typed[T any](ctx context.Context, c *Caller, a Ask, retries int, check func(string) (T, []schema.Violation, error)) (none T, err error) {
 	a.Messages = append([]llm.Message(nil), a.Messages...)
 	for {
 		response, err := c.Complete(ctx, a)
 		if err != nil {
-			return nil, err
+			return none, err
 		}
-		value, violations, err := a.Schema.CheckReply(response.Text)
+		value, violations, err := check(response.Text)
 		if err != nil {
-			return nil, err
+			return none, err
 		}
 		if len(violations) == 0 {
 			return value, nil
 		}
 		if retries--; retries < 0 {
-			return nil, &MismatchError{violations}
+			return none, &MismatchError{violations}
 		}
 		c.emit(a, Event{Kind: EventRetry, Error: joined(violations)})
 		a.Messages = append(a.Messages,

@@ -27,6 +27,7 @@ const (
 	EventRefusal     EventKind = "refusal"    // something did not fit the budget
 	EventWarning     EventKind = "warning"
 	EventAnswer      EventKind = "answer"
+	EventVerdict     EventKind = "verdict"      // a draft was judged; Text is the critique as JSON
 	EventLargeOutput EventKind = "large_output" // the hook took an output over
 	EventDelta       EventKind = "delta"        // a piece of a reply, to Progress only
 )
@@ -41,7 +42,8 @@ type Event struct {
 	Depth int    `json:"depth"`
 	Turn  int    `json:"turn,omitempty"`
 	// Purpose is what a call was for: "root" and "sub" for the turns of the root and
-	// of sub-loops, "leaf", "compaction", "synthesis", "bypass".
+	// of sub-loops, "leaf", "compaction", "synthesis", "bypass"; "draft", "revision" and
+	// "critique" of the loop reflexion.
 	Purpose string `json:"purpose,omitempty"`
 	Model   string `json:"model,omitempty"`
 	// Text is the reply, the code, the answer or the reason, shortened.

@@ -27,6 +27,24 @@ const (
 // If no candidate meets the contract, the violations are those of the first;
 // without a candidate there is one that says so.
 func (c *Contract) CheckReply(text string) (coerced json.RawMessage, violations []Violation, err error) {
+	values, violations, err := c.checkReply(text, 1)
+	if len(values) == 0 {
+		return nil, violations, err
+	}
+	return values[0], nil, nil
+}
+
+// CheckReplyAll is [Contract.CheckReply] with every value of the reply that meets the
+// contract, the likeliest first; the same value may be among them twice. It is for a
+// caller to whom it matters that a model may quote a value that is not its own. A
+// reply with more values than are looked at has a violation.
+func (c *Contract) CheckReplyAll(text string) (values []json.RawMessage, violations []Violation, err error) {
+	return c.checkReply(text, maxCandidates)
+}
+
+// checkReply returns the first values of a reply that meet the contract, at most so
+// many, or what is wrong with it.
+func (c *Contract) checkReply(text string, most int) (values []json.RawMessage, violations []Violation, err error) {
 	if len(text) > valueBounds.bytes {
 		_, err := decode([]byte(text), valueBounds)
 		return nil, refusal(err), nil
@@ -35,17 +53,25 @@ func (c *Contract) CheckReply(text string) (coerced json.RawMessage, violations 
 	if _, after, found := strings.Cut(text, "</think>"); found && strings.HasPrefix(text, "<think>") {
 		text = strings.TrimSpace(after)
 	}
-	for i, candidate := range c.candidates(text) {
+	candidates := c.candidates(text)
+	if most > 1 && len(candidates) == maxCandidates {
+		return nil, []Violation{{Path: pathText(nil), Message: "the reply has too many JSON values in it: answer with one alone"}}, nil
+	}
+	for i, candidate := range candidates {
 		checked, found, err := c.check(candidate)
 		if err != nil {
 			return nil, nil, err
 		}
 		if len(found) == 0 {
-			return checked.appendJSON(nil), nil, nil
-		}
-		if i == 0 {
+			if values = append(values, checked.appendJSON(nil)); len(values) == most {
+				break
+			}
+		} else if i == 0 {
 			violations = found
 		}
+	}
+	if values != nil {
+		return values, nil, nil
 	}
 	if violations == nil {
 		violations = []Violation{{Path: pathText(nil), Message: "the reply has no JSON value in it: answer with the value alone"}}

@@ -2,6 +2,7 @@ package schema
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -152,5 +153,22 @@ func TestFieldsFollowReferences(t *testing.T) {
 	}
 	if mustParse(t, `"list[int]"`).Fields() != nil {
 		t.Error("a list has fields")
+	}
+}
+
+func TestCheckReplyAllFindsWhatIsQuoted(t *testing.T) {
+	c, err := Parse(json.RawMessage(`{"type": "object", "required": ["ok"], "properties": {"ok": {"type": "boolean"}}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	values, violations, err := c.CheckReplyAll("```json\n{\"ok\": true}\n```\nno: {\"ok\": \"false\"}, and not [1]")
+	if err != nil || violations != nil || fmt.Sprintf("%s", values) != `[{"ok":true} {"ok":false} {"ok":true}]` {
+		t.Errorf("got %s, %v, %v", values, violations, err)
+	}
+	if values, violations, err = c.CheckReplyAll("nothing"); err != nil || values != nil || len(violations) != 1 {
+		t.Errorf("got %s, %v, %v", values, violations, err)
+	}
+	if values, violations, err = c.CheckReplyAll(strings.Repeat(`{"ok": true} `, 50)); err != nil || values != nil || len(violations) != 1 {
+		t.Errorf("of 50 values it takes %s, %v, %v", values, violations, err)
 	}
 }

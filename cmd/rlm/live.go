@@ -40,6 +40,7 @@ type liveNode struct {
 	model, tier, doing    string
 	depth, turn           int
 	flying, calls, failed int
+	writing               string // the line of a reply that is not whole yet
 }
 
 // redraw is the pause between two drawings, shown is how many loops are drawn.
@@ -116,6 +117,9 @@ func (v *view) event(e repl.Event) {
 		v.spent = *e.Spent
 	}
 	n := v.node(e)
+	for _, text := range n.written(e) {
+		v.line("rlm: " + strings.Repeat("  ", e.Depth) + e.Node + " | " + text)
+	}
 	if text := n.take(e); text != "" {
 		v.line("rlm: " + strings.Repeat("  ", e.Depth) + e.Node + " " + text)
 	}
@@ -133,6 +137,26 @@ func (v *view) node(e repl.Event) *liveNode {
 	return n
 }
 
+// maxWriting bounds a line that is shown as it is written, in bytes.
+const maxWriting = 4_000
+
+// written returns the lines of a reply that have become whole: a stream's pieces end
+// anywhere, and the reply's own event ends the last line.
+func (n *liveNode) written(e repl.Event) []string {
+	if e.Kind == repl.EventDelta {
+		n.writing += e.Text
+	}
+	var whole []string
+	for {
+		line, rest, found := strings.Cut(n.writing, "\n")
+		if !found && (n.writing == "" || e.Kind == repl.EventDelta && len(n.writing) < maxWriting) {
+			return whole
+		}
+		n.writing = rest
+		whole = append(whole, printableLines(strings.TrimSuffix(line, "\r")))
+	}
+}
+
 // take notes an event of the loop, and returns a line if it is worth one.
 func (n *liveNode) take(e repl.Event) string {
 	took := func() string { return e.Elapsed.Round(time.Millisecond).String() }
@@ -143,11 +167,16 @@ func (n *liveNode) take(e repl.Event) string {
 	case repl.EventTurnStarted:
 		n.turn, n.doing = e.Turn, "asks "+printable(e.Model)
 	case repl.EventReply:
+		what := "reply"
 		n.doing = "runs the reply"
+		switch e.Purpose {
+		case "draft", "revision", "critique":
+			what, n.doing = e.Purpose, "has the draft judged"
+		}
 		if e.Error != "" {
 			return fmt.Sprintf("turn %d: no reply (%s): %s", e.Turn, e.Purpose, short(e.Error, 300))
 		}
-		return fmt.Sprintf("turn %d: reply in %s%s", e.Turn, took(), usedText(e))
+		return fmt.Sprintf("turn %d: %s in %s%s", e.Turn, what, took(), usedText(e))
 	case repl.EventCallStarted:
 		n.flying++
 	case repl.EventCall:
@@ -177,6 +206,8 @@ func (n *liveNode) take(e repl.Event) string {
 		return fmt.Sprintf("turn %d: the conversation was summed up", e.Turn)
 	case repl.EventWarning:
 		return fmt.Sprintf("turn %d: %s", e.Turn, short(e.Error, 300))
+	case repl.EventVerdict:
+		return fmt.Sprintf("turn %d: the draft %s", e.Turn, short(e.Status, 200))
 	case repl.EventLargeOutput:
 		return "a large output is looked at"
 	case repl.EventAnswer, repl.EventDelta: // the end of the run says it, or it is too small for a line

@@ -59,6 +59,25 @@ func TestTheBlockIsATreeInOrder(t *testing.T) {
 	}
 }
 
+func TestPiecesOfAReplyAreShownAsLines(t *testing.T) {
+	var out bytes.Buffer
+	v := newView(&env{stderr: &out}, false)
+	for _, piece := range []string{"fir", "st\r\nsec", "ond \xe6\xbc", "\xa2\n\nthi", "rd\x1b[2J", strings.Repeat("x", 2*maxWriting), "end"} {
+		v.event(repl.Event{Kind: repl.EventDelta, Node: "0", Text: piece})
+	}
+	v.event(repl.Event{Kind: repl.EventReply, Node: "0", Turn: 1, Purpose: "draft"})
+	v.event(repl.Event{Kind: repl.EventVerdict, Node: "0", Turn: 1, Status: "passes"})
+	want := "first|second 漢||third\\x1b[2J" + strings.Repeat("x", 2*maxWriting) + "|end"
+	for i, line := range strings.Split(want, "|") {
+		if got := strings.Split(out.String(), "\n")[i]; got != "rlm: 0 | "+line {
+			t.Errorf("line %d is %.100q, want %.100q", i, got, line)
+		}
+	}
+	if !strings.HasSuffix(out.String(), "rlm: 0 turn 1: draft in 0s\nrlm: 0 turn 1: the draft passes\n") {
+		t.Errorf("it ends with %q", out.String()[max(0, out.Len()-100):])
+	}
+}
+
 func TestWhatDoesNotPrintIsEscaped(t *testing.T) {
 	for text, want := range map[string]string{
 		"plain ünï 漢字 😀": "plain ünï 漢字 😀", "a\x1b[31mb": `a\x1b[31mb`, "a\nb\tc": `a\nb\tc`, "\u202eevil": `\u202eevil`, "\xff": `\xff`,

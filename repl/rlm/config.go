@@ -178,6 +178,15 @@ func (c *Config) validate() error {
 	return c.Limits.Validate()
 }
 
+// Check returns what Run would refuse before any work. The question may be missing.
+func (c Config) Check() error {
+	if c.Question == "" {
+		c.Question = "?"
+	}
+	_, _, err := prepare(c, c.Budget.USD != 0)
+	return err
+}
+
 // contract compiles what the answer must be, nil for anything.
 func (c *Config) contract() (*schema.Contract, error) {
 	if c.Signature != "" {

@@ -2,22 +2,15 @@ package rlm
 
 import (
 	"embed"
-	"fmt"
-	"strings"
-	"text/template"
+
+	"github.com/rlmhq/rlm/repl"
 )
 
 //go:embed prompts/*.md
 var promptFiles embed.FS
 
-var prompts = template.Must(template.ParseFS(promptFiles, "prompts/*.md"))
+var prompts = repl.NewPrompts(promptFiles)
 
 // prompt fills one of the prompts. The values are strings and numbers, so it can
 // only fail by a mistake of ours.
-func prompt(name string, data any) (string, error) {
-	var b strings.Builder
-	if err := prompts.ExecuteTemplate(&b, name+".md", data); err != nil {
-		return "", fmt.Errorf("cannot write the prompt %s: %w", name, err)
-	}
-	return strings.TrimSpace(b.String()), nil
-}
+func prompt(name string, data any) (string, error) { return prompts.Fill(name, data) }

@@ -1,0 +1,159 @@
+package distill
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/rlmhq/rlm/internal/bigtext"
+	"github.com/rlmhq/rlm/repl/rlm"
+	"github.com/rlmhq/rlm/tiers"
+)
+
+// FailureCluster is failures with a common cause.
+type FailureCluster struct {
+	Name    string `json:"name"`
+	Summary string `json:"summary"`
+	// RootCause is what the run takes for the cause; empty for clusters by words.
+	RootCause string   `json:"root_cause,omitempty"`
+	Keywords  []string `json:"keywords"`
+	// Components are what failed, as the traces say, sorted.
+	Components []string `json:"components"`
+	// Failures are the names of the traces, Count how many, Share their part of all
+	// failures, from 0 to 1.
+	Failures []string `json:"failures"`
+	Count    int      `json:"count"`
+	Share    float64  `json:"share"`
+
+	members []int
+}
+
+// clusterSchema is what a run has to answer: the clusters, each with the numbers of its
+// failures.
+func clusterSchema(failures, most int) json.RawMessage {
+	return json.RawMessage(fmt.Sprintf(`{"type": "array", "minItems": 1, "maxItems": %d, "items": {
+		"type": "object",
+		"required": ["name", "summary", "root_cause", "keywords", "failures"],
+		"properties": {
+			"name": {"type": "string", "minLength": 1, "maxLength": 80},
+			"summary": {"type": "string", "minLength": 1, "maxLength": 600},
+			"root_cause": {"type": "string", "minLength": 1, "maxLength": 1000},
+			"keywords": {"type": "array", "maxItems": 10, "items": {"type": "string", "minLength": 1, "maxLength": 40}},
+			"failures": {"type": "array", "minItems": 1, "maxItems": %d, "items": {"type": "integer", "minimum": 0, "maximum": %d}}
+		}}}`, most, failures, failures-1))
+}
+
+// byRun has a run read all failures and cluster them.
+func byRun(ctx context.Context, cfg rlm.Config, failures []Failure, most int) ([]FailureCluster, rlm.Outcome, error) {
+	input, err := numbered(failures)
+	if err != nil {
+		return nil, rlm.Outcome{}, err
+	}
+	if cfg.Question, err = prompts.Fill("clusters", map[string]int{"Failures": len(failures), "Most": most}); err != nil {
+		return nil, rlm.Outcome{}, err
+	}
+	text := bigtext.FromBytes("failures.jsonl", input)
+	defer text.Close()
+	if cfg.Trace != "" {
+		cfg.Trace = filepath.Join(cfg.Trace, "clusters")
+	}
+	cfg.Inputs, cfg.Schema = []tiers.Input{{Name: "failures.jsonl", Text: text}}, clusterSchema(len(failures), most)
+	outcome, err := rlm.Run(ctx, cfg)
+	if err != nil || outcome.Answer == nil {
+		return nil, outcome, err
+	}
+	var found []struct {
+		Name, Summary string
+		RootCause     string `json:"root_cause"`
+		Keywords      []string
+		Failures      []int
+	}
+	if err := json.Unmarshal(outcome.Answer, &found); err != nil {
+		return nil, outcome, fmt.Errorf("cannot read the clusters: %w", err)
+	}
+	clusters := make([]FailureCluster, 0, len(found)+1)
+	placed := make([]bool, len(failures))
+	for _, c := range found {
+		var members []int
+		for _, i := range c.Failures {
+			if !placed[i] { // the first cluster that names a failure has it
+				placed[i] = true
+				members = append(members, i)
+			}
+		}
+		if len(members) > 0 {
+			clusters = append(clusters, FailureCluster{
+				Name: c.Name, Summary: c.Summary, RootCause: c.RootCause, Keywords: c.Keywords, members: members,
+			})
+		}
+	}
+	var rest []int
+	for i, ok := range placed {
+		if !ok {
+			rest = append(rest, i)
+		}
+	}
+	if len(rest) > 0 {
+		clusters = append(clusters, FailureCluster{Name: "unclustered", Summary: "Failures that the run left out.", members: rest})
+	}
+	return clusters, outcome, nil
+}
+
+// numbered are the failures as the run's snippets read them: a line each.
+func numbered(failures []Failure) ([]byte, error) {
+	var b bytes.Buffer
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false)
+	for i, f := range failures {
+		line := struct {
+			N         int             `json:"n"`
+			ID        string          `json:"id"`
+			Component string          `json:"component"`
+			Error     string          `json:"error"`
+			Trace     json.RawMessage `json:"trace"`
+		}{i, f.ID, f.Component, f.Error, f.Trace}
+		if err := encoder.Encode(line); err != nil {
+			return nil, fmt.Errorf("cannot write failure %s: %w", f.ID, err)
+		}
+	}
+	return b.Bytes(), nil
+}
+
+// complete counts the members of clusters, makes their names differ, and puts the
+// largest first.
+func complete(clusters []FailureCluster, failures []Failure) []FailureCluster {
+	taken := map[string]bool{}
+	for i := range clusters {
+		c := &clusters[i]
+		name := c.Name
+		for n := 2; taken[c.Name]; n++ {
+			c.Name = fmt.Sprintf("%s (%d)", name, n)
+		}
+		taken[c.Name] = true
+		c.Components, c.Failures = []string{}, []string{}
+		if c.Keywords == nil {
+			c.Keywords = []string{}
+		}
+		for _, m := range c.members {
+			c.Failures = append(c.Failures, failures[m].ID)
+			if component := failures[m].Component; component != "" {
+				c.Components = append(c.Components, component)
+			}
+		}
+		slices.Sort(c.Components)
+		c.Components = slices.Compact(c.Components)
+		c.Count = len(c.members)
+		c.Share = float64(c.Count) / float64(len(failures))
+	}
+	slices.SortStableFunc(clusters, func(a, b FailureCluster) int {
+		if a.Count != b.Count {
+			return b.Count - a.Count
+		}
+		return strings.Compare(a.Name, b.Name)
+	})
+	return clusters
+}

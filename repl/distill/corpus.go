@@ -1,0 +1,146 @@
+package distill
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+
+	"github.com/rlmhq/rlm/repl"
+	"github.com/rlmhq/rlm/schema"
+)
+
+// Bounds of a file of traces: it may come from anywhere.
+const (
+	maxLine   = 1 << 20  // bytes of one trace
+	maxBytes  = 64 << 20 // of all
+	maxTraces = 100_000
+)
+
+// Failure is the trace of one run that failed.
+type Failure struct {
+	// ID is the trace's own name, or "line N".
+	ID string
+	// Component is what failed, empty if the trace does not say.
+	Component string
+	// Error is what went wrong, in the trace's words.
+	Error string
+	// Trace is the whole of it, one JSON object.
+	Trace json.RawMessage
+}
+
+// Corpus is what a file of traces holds.
+type Corpus struct {
+	Failures []Failure
+	// Passed counts the traces that show no failure.
+	Passed int
+}
+
+var lineContract = sync.OnceValues(func() (*schema.Contract, error) {
+	return schema.Compile(json.RawMessage(`{"type": "object"}`))
+})
+
+// Parse reads traces as JSON Lines: at most 100,000 objects of at most 1 MiB each, 64
+// MiB in all; empty lines are skipped, and bytes that are not UTF-8 are replaced.
+//
+// A trace is a failure if its success is false; else, unless its success is true or its
+// status or outcome is a word for success, if it has a status, an outcome or an error. Its
+// error is error, exception, failure, traceback or reason, the first that is not empty;
+// its name id, trace_id or run_id; what failed component, agent, tool or name. Other
+// members are kept in Trace. The error names the line that is wrong.
+func Parse(r io.Reader) (Corpus, error) {
+	var c Corpus
+	lines := bufio.NewScanner(r)
+	lines.Buffer(nil, maxLine)
+	total, n, traces := 0, 0, 0
+	for lines.Scan() {
+		n++
+		line := bytes.TrimSpace(lines.Bytes())
+		if len(line) == 0 {
+			continue
+		}
+		traces++
+		if total += len(line); total > maxBytes || traces > maxTraces {
+			return Corpus{}, fmt.Errorf("cannot read the traces: there are more than %d, or more than %d bytes: give a part of them", maxTraces, maxBytes)
+		}
+		failure, failed, err := parseTrace(bytes.ToValidUTF8(line, []byte("\uFFFD")), n)
+		if err != nil {
+			return Corpus{}, fmt.Errorf("cannot read the traces: line %d: %w", n, err)
+		}
+		if !failed {
+			c.Passed++
+			continue
+		}
+		c.Failures = append(c.Failures, failure)
+	}
+	if err := lines.Err(); err != nil {
+		if errors.Is(err, bufio.ErrTooLong) {
+			err = fmt.Errorf("line %d has more than %d bytes", n+1, maxLine)
+		}
+		return Corpus{}, fmt.Errorf("cannot read the traces: %w", err)
+	}
+	if traces == 0 {
+		return Corpus{}, errors.New("cannot read the traces: there are none")
+	}
+	return c, nil
+}
+
+// parseTrace reads one trace, and says whether it failed.
+func parseTrace(line []byte, n int) (f Failure, failed bool, err error) {
+	contract, err := lineContract()
+	if err != nil {
+		return f, false, err
+	}
+	value, violations, err := contract.Check(line)
+	if err == nil && len(violations) > 0 {
+		err = errors.New(violations[0].String())
+	}
+	if err != nil {
+		return f, false, err
+	}
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(value, &members); err != nil {
+		return f, false, err
+	}
+	f = Failure{
+		ID:        first(members, "id", "trace_id", "run_id"),
+		Component: first(members, "component", "agent", "tool", "name"),
+		Error:     first(members, "error", "exception", "failure", "traceback", "reason"),
+		Trace:     append(json.RawMessage(nil), value...),
+	}
+	if f.ID == "" {
+		f.ID = fmt.Sprintf("line %d", n)
+	}
+	status := strings.ToLower(first(members, "status", "outcome"))
+	switch success := string(members["success"]); {
+	case success == "true":
+	case success == "false":
+		failed = true
+	case successes[status]:
+	default:
+		failed = f.Error != "" || status != ""
+	}
+	if f.Error == "" {
+		f.Error = strings.TrimSpace("no error is recorded " + status)
+	}
+	return f, failed, nil
+}
+
+// successes are words for a run that went well.
+var successes = map[string]bool{"ok": true, "success": true, "succeeded": true, "passed": true, "pass": true, "completed": true, "done": true}
+
+// first is the first member that is not empty, as text.
+func first(members map[string]json.RawMessage, names ...string) string {
+	for _, name := range names {
+		if value := members[name]; len(value) > 0 && string(value) != "null" && string(value) != "false" {
+			if text := strings.TrimSpace(repl.TextOf(value)); text != "" && text != "{}" && text != "[]" {
+				return text
+			}
+		}
+	}
+	return ""
+}

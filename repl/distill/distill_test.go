@@ -1,0 +1,382 @@
+package distill_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	engine "github.com/rlmhq/rlm"
+	"github.com/rlmhq/rlm/repl"
+	"github.com/rlmhq/rlm/repl/distill"
+	"github.com/rlmhq/rlm/repl/llm"
+	"github.com/rlmhq/rlm/repl/llm/scripted"
+	"github.com/rlmhq/rlm/repl/rlm"
+	"github.com/rlmhq/rlm/router"
+)
+
+var shared *engine.Engine
+
+func TestMain(m *testing.M) {
+	var err error
+	if shared, err = engine.New(engine.Options{CacheDir: filepath.Join(os.TempDir(), "rlm-test-cache")}); err != nil {
+		panic(err)
+	}
+	code := m.Run()
+	if err := shared.Close(); err != nil {
+		panic(err)
+	}
+	if code == 0 {
+		if err := goleak.Find(); err != nil {
+			println(err.Error())
+			code = 1
+		}
+	}
+	os.Exit(code)
+}
+
+// model is a registry of one script.
+type model struct{ *scripted.Script }
+
+func (m model) Resolve(name string) (llm.Model, error) {
+	return llm.Model{Name: name, ID: name, Provider: m.Script, Facts: llm.Facts{Window: 100_000}}, nil
+}
+
+func script(t *testing.T, rules ...scripted.Rule) repl.Models {
+	t.Helper()
+	s, err := scripted.New(rules...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return model{s}
+}
+
+func rule(when scripted.When, reply string) scripted.Rule {
+	return scripted.Rule{When: when, Reply: &reply}
+}
+
+// clustering is a root model that clusters by the word before a colon.
+func clustering() scripted.Rule {
+	return rule(scripted.When{Purpose: "root", Any: "Group the failures"}, "```repl\n"+`
+import json
+rows = [json.loads(line) for line in context.splitlines() if line]
+kinds = {}
+for row in rows:
+    kinds.setdefault(row["error"].split(":")[0], []).append(row["n"])
+FINAL([{"name": k, "summary": k, "root_cause": "seen by code", "keywords": [k], "failures": v} for k, v in kinds.items()])
+`+"\n```")
+}
+
+// proposing is a model that proposes two edits by one call.
+func proposing() scripted.Rule {
+	return rule(scripted.When{Purpose: "bypass", Any: "Propose up to"}, `[
+		{"component": "disk", "kind": "tool_code", "change": "c", "rationale": "r", "prediction": "p", "clusters": ["disk"], "impact": 0.25, "effort": "small"},
+		{"component": "net", "kind": "middleware", "change": "c", "rationale": "r", "prediction": "p", "clusters": ["net"], "impact": 0.5, "effort": "large"}]`)
+}
+
+func parse(tb testing.TB, text string) distill.Corpus {
+	tb.Helper()
+	c, err := distill.Parse(strings.NewReader(text))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return c
+}
+
+// traces are n failures, of four in five by the network and one in five by the disk.
+func traces(n int) string {
+	var b strings.Builder
+	for i := range n {
+		kind, why := "net", fmt.Sprintf("connection to 10.0.0.%d refused", i%200)
+		if i%5 == 0 {
+			kind, why = "disk", fmt.Sprintf("no space left for block %d", i)
+		}
+		fmt.Fprintf(&b, `{"id": "t%d", "component": "tool %s", "error": "%s: %s", "steps": [%d]}`+"\n", i, kind, kind, why, i)
+	}
+	return b.String()
+}
+
+func config(models repl.Models) distill.Config {
+	return distill.Config{Run: rlm.Config{Models: models, Model: "root", Open: shared.Opener(router.Policy{Pin: "wasm"})}}
+}
+
+func distilled(t *testing.T, corpus distill.Corpus, cfg distill.Config) distill.Result {
+	t.Helper()
+	r, err := distill.Run(t.Context(), corpus, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// outline is each cluster as "name count".
+func outline(r distill.Result) string {
+	var parts []string
+	for _, c := range r.Clusters {
+		parts = append(parts, fmt.Sprint(c.Name, " ", c.Count))
+		if len(c.Failures) != c.Count {
+			parts = append(parts, "with other failures")
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// TestTraceDistiller is what the document says of the threshold: more than 500 failures
+// go to a run, 500 do not.
+func TestTraceDistiller(t *testing.T) {
+	cfg := config(script(t, clustering()))
+	cfg.NoEdits = true
+	few := distilled(t, parse(t, traces(500)), cfg)
+	if few.Method != distill.MethodKeywords || few.Spent.Calls != 0 || few.Notes != nil || few.Clusters[0].Count != 400 || few.Clusters[1].Count != 100 {
+		t.Errorf("500 failures give %s by %s: %v", outline(few), few.Method, few.Notes)
+	}
+	many := distilled(t, parse(t, traces(501)), cfg)
+	if many.Method != distill.MethodRun || many.Spent.Calls != 1 || outline(many) != "net 400, disk 101" {
+		t.Errorf("501 failures give %s by %s: %v", outline(many), many.Method, many.Notes)
+	}
+	c := many.Clusters[1]
+	if c.RootCause != "seen by code" || c.Components[0] != "tool disk" || c.Failures[1] != "t5" || c.Share != 101.0/501 {
+		t.Errorf("a cluster is %+v", c)
+	}
+	cfg.Run.Model = ""
+	none := distilled(t, parse(t, traces(501)), cfg)
+	if none.Method != distill.MethodKeywords || len(none.Notes) != 1 || !strings.Contains(none.Notes[0], "name a model") {
+		t.Errorf("without a model it is %s by %s: %v", outline(none), none.Method, none.Notes)
+	}
+}
+
+func TestARunIsCheckedAndCounted(t *testing.T) {
+	answer := `[{"name": "a", "summary": "s", "root_cause": "r", "keywords": [], "failures": [0, 1, 1]},
+		{"name": "a", "summary": "s", "root_cause": "r", "keywords": [], "failures": [1, 2]},
+		{"name": "b", "summary": "s", "root_cause": "r", "keywords": [], "failures": [0]}]`
+	cfg := config(script(t, rule(scripted.When{}, "FINAL("+answer+")")))
+	cfg.NoEdits, cfg.Run.Triggers.Traces = true, 1
+	r := distilled(t, parse(t, traces(6)), cfg)
+	if got := outline(r); got != "unclustered 3, a 2, a (2) 1" {
+		t.Errorf("got %s: %v", got, r.Notes)
+	}
+	// A number that no failure has breaks the contract, and words take over.
+	cfg.Run.Models = script(t, rule(scripted.When{}, `FINAL([{"name": "a", "summary": "s", "root_cause": "r", "keywords": [], "failures": [6]}])`))
+	cfg.Run.MaxTurns = 1
+	r = distilled(t, parse(t, traces(6)), cfg)
+	if r.Method != distill.MethodKeywords || len(r.Clusters) != 2 || len(r.Notes) != 1 || !strings.Contains(r.Notes[0], "no_answer") {
+		t.Errorf("got %s by %s: %v", outline(r), r.Method, r.Notes)
+	}
+}
+
+// TestEvolveAgent is what the document says of edits: a prioritised list of typed
+// proposals, by a run where the evidence is large.
+func TestEvolveAgent(t *testing.T) {
+	cfg := config(script(t, clustering(), proposing()))
+	cfg.Run.Triggers.Traces = 1
+	cfg.Run.Trace = filepath.Join(t.TempDir(), "trace")
+	r := distilled(t, parse(t, traces(10)), cfg)
+	if len(r.Edits) != 2 || r.Spent.Calls != 2 || r.Notes != nil {
+		t.Fatalf("the edits are %+v, after %d calls: %v", r.Edits, r.Spent.Calls, r.Notes)
+	}
+	first, second := r.Edits[0], r.Edits[1]
+	if first.Component != "net" || first.Priority != 1 || first.Gain != 0.4 || len(first.Evidence) != 5 || first.Evidence[0] != "t1" {
+		t.Errorf("the first is %+v", first)
+	}
+	if second.Priority != 2 || second.Gain != 0.05 || fmt.Sprint(second.Evidence) != "[t0 t5]" {
+		t.Errorf("the second is %+v", second)
+	}
+	for _, name := range []string{"clusters", "edits"} {
+		if _, err := os.Stat(filepath.Join(cfg.Run.Trace, name, repl.EventsFile)); err != nil {
+			t.Error(err)
+		}
+	}
+
+	// Much evidence is read by snippets.
+	reading := rule(scripted.When{Purpose: "root", Any: "Propose up to"}, "```repl\n"+`
+import json
+clusters = json.loads(str(context))
+FINAL([{"component": c["components"][0], "kind": "tool_code", "change": "c", "rationale": c["failures"][0]["id"], "prediction": "p",
+        "clusters": [c["name"]], "impact": 1, "effort": "small"} for c in clusters])
+`+"\n```")
+	cfg = config(script(t, clustering(), reading))
+	cfg.Run.Triggers.Traces, cfg.Run.Triggers.OutputChars = 1, 100
+	r = distilled(t, parse(t, traces(10)), cfg)
+	if len(r.Edits) != 2 || r.Edits[0].Component != "tool net" || r.Edits[0].Rationale != "t1" || r.Spent.Calls != 2 {
+		t.Errorf("got %+v, %v", r.Edits, r.Notes)
+	}
+}
+
+func TestTheBudgetIsForAllRuns(t *testing.T) {
+	cfg := config(script(t, clustering(), proposing()))
+	cfg.Run.Triggers.Traces, cfg.Run.Budget.Calls = 1, 1
+	r := distilled(t, parse(t, traces(10)), cfg)
+	if r.Method != distill.MethodRun || !r.Partial || len(r.Edits) != 0 || r.Spent.Calls != 1 || !strings.Contains(fmt.Sprint(r.Notes), "nothing is left") {
+		t.Errorf("got %+v", r)
+	}
+	cfg.Run.Models = script(t, rule(scripted.When{}, "```repl\nprint(1)\n```"))
+	r = distilled(t, parse(t, traces(10)), cfg)
+	if r.Method != distill.MethodKeywords || !r.Partial || len(r.Clusters) != 2 || !strings.Contains(fmt.Sprint(r.Notes), "ended as partial") {
+		t.Errorf("got %s by %s, %v", outline(r), r.Method, r.Notes)
+	}
+}
+
+func TestWhatBreaksIsAnError(t *testing.T) {
+	broken := scripted.Rule{Error: &scripted.Failure{Kind: llm.ErrServer}}
+	cfg := config(script(t, broken))
+	if r, err := distill.Run(t.Context(), parse(t, traces(10)), cfg); !errors.Is(err, llm.ErrServer) || len(r.Clusters) != 2 {
+		t.Errorf("got %+v, %v", r, err)
+	}
+	for says, change := range map[string]func(*distill.Config){
+		"1 clusters":   func(c *distill.Config) { c.Clusters = 1 },
+		"is negative":  func(c *distill.Config) { c.Run.Budget.Calls = -1 },
+		"a depth of 9": func(c *distill.Config) { c.Run.MaxDepth = 9 },
+		"price":        func(c *distill.Config) { c.Run.Budget.USD = 1 },
+		"201 clusters": func(c *distill.Config) { c.Clusters = 201 },
+	} {
+		cfg := config(script(t, broken))
+		change(&cfg)
+		if _, err := distill.Run(t.Context(), parse(t, traces(2)), cfg); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %v", says, err)
+		}
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	gone := errors.New("gone")
+	cancel(gone)
+	if _, err := distill.Run(ctx, parse(t, traces(2)), distill.Config{}); !errors.Is(err, gone) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestKeywordClustering(t *testing.T) {
+	corpus := parse(t, `{"error": "TimeoutError: GET /users/17 took longer than 30s"}
+{"error": "TimeoutError: GET /users/9 took longer than 5s", "tool": "http"}
+{"error": "KeyError: 'price' in parse_order", "tool": "parser"}
+{"error": "KeyError: 'total' in parse_order", "tool": "parser"}
+{"error": "数据库连接失败"}
+{"error": "数据库连接失败了"}
+{"error": "12345"}
+`)
+	r := distilled(t, corpus, distill.Config{})
+	var got strings.Builder
+	for _, c := range r.Clusters {
+		fmt.Fprintf(&got, "%v %v\n", c.Failures, c.Components)
+	}
+	want := "[line 1 line 2] [http]\n[line 3 line 4] [parser]\n[line 5 line 6] []\n[line 7] []\n"
+	if sortedLines(got.String()) != sortedLines(want) {
+		t.Errorf("got\n%s", got.String())
+	}
+	again := distilled(t, corpus, distill.Config{})
+	if a, b := jsonOf(t, r), jsonOf(t, again); a != b {
+		t.Errorf("the same corpus gives\n%s\nand\n%s", a, b)
+	}
+	// What finds no place is counted all the same.
+	var many strings.Builder
+	for _, word := range strings.Fields("alpha beta gamma delta epsilon zeta eta theta") {
+		fmt.Fprintf(&many, "{\"error\": %q}\n", word)
+	}
+	r = distilled(t, parse(t, many.String()), distill.Config{Clusters: 3})
+	if len(r.Clusters) != 3 || r.Clusters[0].Name != "other" || r.Clusters[0].Count != 6 {
+		t.Errorf("got %s", outline(r))
+	}
+}
+
+func sortedLines(text string) string {
+	lines := strings.Split(text, "\n")
+	for i := range lines {
+		for j := i + 1; j < len(lines); j++ {
+			if lines[j] < lines[i] {
+				lines[i], lines[j] = lines[j], lines[i]
+			}
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+func jsonOf(t *testing.T, v any) string {
+	t.Helper()
+	text, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+func TestParse(t *testing.T) {
+	c := parse(t, `
+{"id": "a", "error": "e", "component": "c"}
+{"trace_id": 7, "exception": {"type": "E"}, "agent": "x", "tool": "y"}
+{"success": false, "status": "ok"}
+{"status": "failed"}
+{"status": "Passed", "error": "was mended"}
+{"success": true, "error": "e"}
+{"steps": []}
+{"error": null, "reason": "caf`+"\xe9"+`"}
+`)
+	want := `a c e|7 x {"type": "E"}|line 4  no error is recorded ok|line 5  no error is recorded failed|line 9  caf` + "\uFFFD"
+	var got []string
+	for _, f := range c.Failures {
+		got = append(got, f.ID+" "+f.Component+" "+f.Error)
+	}
+	if text := strings.Join(got, "|"); text != want || c.Passed != 3 {
+		t.Errorf("got %s, %d passed", text, c.Passed)
+	}
+	for text, says := range map[string]string{
+		"":                   "there are none",
+		"\n\n":               "there are none",
+		"{}\n[1]\n":          "line 2: $: must be object",
+		"{}\n{\n":            "line 2: $: the value is not JSON",
+		`{"id": 1, "id": 2}`: "line 1: $",
+		strings.Repeat(`{"a":`, 5000) + "1" + strings.Repeat("}", 5000): "nested deeper",
+		"{}\n{\"a\": \"" + strings.Repeat("x", 1<<20) + "\"}":           "line 2 has more than 1048576 bytes",
+		strings.Repeat("{}\n", 100_001):                                 "more than 100000",
+	} {
+		if _, err := distill.Parse(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%.40q: %v, want %q", text, err, says)
+		}
+	}
+	if c := parse(t, "{}\n"); len(c.Failures) != 0 || c.Passed != 1 {
+		t.Errorf("an empty trace is %+v", c)
+	}
+	if r := distilled(t, parse(t, "{}\n"), distill.Config{}); jsonOf(t, r.Clusters) != "[]" || jsonOf(t, r.Edits) != "[]" || r.Passed != 1 {
+		t.Errorf("nothing to distil is %+v", r)
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add([]byte(traces(3)))
+	f.Add([]byte("{\"success\": false}\r\n\xff{\"error\": [1, {}]}"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		c, err := distill.Parse(bytes.NewReader(data))
+		if err != nil {
+			return
+		}
+		r, err := distill.Run(t.Context(), c, distill.Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := 0
+		for _, c := range r.Clusters {
+			n += c.Count
+		}
+		if n != len(c.Failures) || len(r.Clusters) > distill.DefaultClusters {
+			t.Errorf("%d failures are %d in %d clusters", len(c.Failures), n, len(r.Clusters))
+		}
+	})
+}
+
+// BenchmarkKeywords clusters 5,000 failures of 150 different kinds.
+func BenchmarkKeywords(b *testing.B) {
+	var text strings.Builder
+	for i := range 5_000 {
+		fmt.Fprintf(&text, `{"error": "ValueError: field%c%c of %c%c%c is no number: %d"}`+"\n", 'a'+i%15, 'a'+i%10, 'a'+i%3, 'k'+i%5, 'f'+i%7, i)
+	}
+	corpus := parse(b, text.String())
+	for b.Loop() {
+		if _, err := distill.Run(b.Context(), corpus, distill.Config{Clusters: 200}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,159 @@
+package distill
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/rlmhq/rlm/internal/bigtext"
+	"github.com/rlmhq/rlm/repl"
+	"github.com/rlmhq/rlm/repl/rlm"
+	"github.com/rlmhq/rlm/tiers"
+)
+
+// ComponentKind says what part of an agent an edit changes.
+type ComponentKind string
+
+// Effort says how much work an edit is.
+type Effort string
+
+// ComponentEdit is a proposal: what to change so that failures end.
+type ComponentEdit struct {
+	// Priority is from 1, the most promising: by the gain that can be expected, which
+	// is Impact times the share of all failures that stand behind the edit, then by
+	// effort. It is computed, not proposed.
+	Priority int `json:"priority"`
+	// Component is what to change, in the words of the traces if they name it.
+	Component string        `json:"component"`
+	Kind      ComponentKind `json:"kind"` // one of kinds
+	Change    string        `json:"change"`
+	Rationale string        `json:"rationale"`
+	// Prediction is what should be seen if the edit is right, so that it can be proven
+	// wrong.
+	Prediction string   `json:"prediction"`
+	Clusters   []string `json:"clusters"`
+	// Evidence are the names of failures behind it, some of each cluster.
+	Evidence []string `json:"evidence"`
+	// Impact is which part of those failures it should end, from 0 to 1.
+	Impact float64 `json:"impact"`
+	Effort Effort  `json:"effort"` // small, medium or large
+	// Gain is Impact times the share of the failures.
+	Gain float64 `json:"gain"`
+}
+
+var (
+	kinds   = []ComponentKind{"system_prompt", "tool_description", "tool_code", "middleware", "skill", "sub_agent", "memory", "configuration", "other"}
+	efforts = []Effort{"small", "medium", "large"}
+)
+
+// Bounds of proposals.
+const (
+	mostEdits     = 20
+	shownEvidence = 5     // failures of each cluster
+	shownFailure  = 1_000 // characters of each
+)
+
+// editSchema is what has to be answered. A cluster that does not exist breaks it.
+func editSchema(clusters []FailureCluster) (json.RawMessage, error) {
+	names := make([]string, len(clusters))
+	for i := range clusters {
+		names[i] = clusters[i].Name
+	}
+	text := func(most int) map[string]any {
+		return map[string]any{"type": "string", "minLength": 1, "maxLength": most}
+	}
+	return json.Marshal(map[string]any{"type": "array", "maxItems": mostEdits, "items": map[string]any{
+		"type":     "object",
+		"required": []string{"component", "kind", "change", "rationale", "prediction", "clusters", "impact", "effort"},
+		"properties": map[string]any{
+			"component": text(200), "change": text(2000), "rationale": text(2000), "prediction": text(1000),
+			"kind": map[string]any{"enum": kinds}, "effort": map[string]any{"enum": efforts},
+			"clusters": map[string]any{"type": "array", "minItems": 1, "maxItems": len(names), "items": map[string]any{"enum": names}},
+			"impact":   map[string]any{"type": "number", "minimum": 0, "maximum": 1},
+		},
+	}})
+}
+
+// evidenceCorpus is what the proposals are made from: the clusters, each with some of
+// its failures.
+func evidenceCorpus(clusters []FailureCluster, failures []Failure) ([]byte, error) {
+	type example struct {
+		ID        string `json:"id"`
+		Component string `json:"component,omitempty"`
+		Error     string `json:"error"`
+		Trace     string `json:"trace"`
+	}
+	type entry struct {
+		FailureCluster
+		Failures []example `json:"failures"` // over the names of all
+	}
+	entries := make([]entry, len(clusters))
+	for i, c := range clusters {
+		entries[i].FailureCluster = c
+		for _, m := range c.members[:min(shownEvidence, len(c.members))] {
+			f := failures[m]
+			entries[i].Failures = append(entries[i].Failures, example{
+				f.ID, f.Component, repl.Truncate(f.Error, shownFailure), repl.Truncate(string(f.Trace), shownFailure),
+			})
+		}
+	}
+	return json.MarshalIndent(entries, "", " ")
+}
+
+// propose asks for edits: by one call where the corpus is small and fits the model,
+// else by a run whose snippets read it.
+func propose(ctx context.Context, cfg rlm.Config, clusters []FailureCluster, failures []Failure) ([]ComponentEdit, rlm.Outcome, error) {
+	corpus, err := evidenceCorpus(clusters, failures)
+	if err != nil {
+		return nil, rlm.Outcome{}, fmt.Errorf("cannot write the evidence: %w", err)
+	}
+	if cfg.Schema, err = editSchema(clusters); err != nil {
+		return nil, rlm.Outcome{}, fmt.Errorf("cannot write the contract: %w", err)
+	}
+	if cfg.Question, err = prompts.Fill("edits", map[string]int{"Clusters": len(clusters), "Failures": len(failures), "Most": mostEdits}); err != nil {
+		return nil, rlm.Outcome{}, err
+	}
+	text := bigtext.FromBytes("evidence.json", corpus)
+	defer text.Close()
+	if cfg.Trace != "" {
+		cfg.Trace = filepath.Join(cfg.Trace, "edits")
+	}
+	cfg.Inputs = []tiers.Input{{Name: "evidence.json", Text: text}}
+	cfg.Bypass = cfg.ShouldTrigger(rlm.Situation{OutputChars: int64(len(corpus))}) == rlm.TriggerNone
+	outcome, err := rlm.Run(ctx, cfg)
+	if err != nil || outcome.Answer == nil {
+		return nil, outcome, err
+	}
+	var edits []ComponentEdit
+	if err := json.Unmarshal(outcome.Answer, &edits); err != nil {
+		return nil, outcome, fmt.Errorf("cannot read the edits: %w", err)
+	}
+	return ranked(edits, clusters), outcome, nil
+}
+
+// ranked computes what is not for a model to say: evidence, gain and priority.
+func ranked(edits []ComponentEdit, clusters []FailureCluster) []ComponentEdit {
+	for i := range edits {
+		e := &edits[i]
+		e.Evidence, e.Gain = []string{}, 0
+		slices.Sort(e.Clusters)
+		e.Clusters = slices.Compact(e.Clusters)
+		for _, c := range clusters {
+			if slices.Contains(e.Clusters, c.Name) {
+				e.Evidence = append(e.Evidence, c.Failures[:min(shownEvidence, len(c.Failures))]...)
+				e.Gain += e.Impact * c.Share
+			}
+		}
+	}
+	slices.SortStableFunc(edits, func(a, b ComponentEdit) int {
+		return cmp.Or(cmp.Compare(b.Gain, a.Gain), slices.Index(efforts, a.Effort)-slices.Index(efforts, b.Effort), strings.Compare(a.Component, b.Component))
+	})
+	for i := range edits {
+		edits[i].Priority = i + 1
+	}
+	return edits
+}

@@ -1,0 +1,161 @@
+package reflexion
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/dustin/go-humanize/english"
+
+	"github.com/rlmhq/rlm/internal/passages"
+	"github.com/rlmhq/rlm/schema"
+)
+
+// critiqueSchema is what a judge's reply must hold. Further members, such as a
+// verdict of the judge's own, are allowed and not looked at.
+const critiqueSchema = `{
+	"type": "object",
+	"required": ["issues", "confidence"],
+	"properties": {
+		"issues": {"type": "array", "maxItems": 50, "items": {
+			"type": "object",
+			"required": ["type", "description", "severity"],
+			"properties": {
+				"type": {"enum": ["missing", "unsupported", "incorrect"]},
+				"description": {"type": "string", "minLength": 1, "maxLength": 4000},
+				"severity": {"enum": ["minor", "major", "critical"]},
+				"suggested_fix": {"type": "string", "maxLength": 4000}
+			}
+		}},
+		"confidence": {"type": "number", "minimum": 0, "maximum": 1}
+	}
+}`
+
+var critiqueContract = sync.OnceValues(func() (*schema.Contract, error) {
+	return schema.Compile(json.RawMessage(critiqueSchema))
+})
+
+// decodeCritiques makes one critique of the values of a judge's reply that meet the
+// contract. There should be one; a judge may quote another that a draft or a file
+// holds, and then the issues of both count, so that none can hide the judge's own.
+func decodeCritiques(values []json.RawMessage) (Critique, error) {
+	all := make([]Critique, len(values))
+	for i, value := range values {
+		if err := json.Unmarshal(value, &all[i]); err != nil {
+			return Critique{}, fmt.Errorf("cannot read a critique: %w", err)
+		}
+		all[i] = Critique{Issues: all[i].Issues, Confidence: all[i].Confidence}
+	}
+	return Merge(all, 0), nil
+}
+
+// Merge makes one critique of several judges' and decides whether the draft passes. The
+// order of the critiques plays no part.
+//
+// The issues of all are kept, the severest first: what one judge alone has seen may well
+// be there. Issues of two judges are the same if they are of one type and the Jaccard
+// index of their words is at least 0.7; of them the severer one stays, with the first
+// fix that was suggested. The confidence is the lowest. The draft passes if every
+// critique can be read and no issue is above minor; unreadable is how many cannot.
+func Merge(critiques []Critique, unreadable int) Critique {
+	critiques = slices.SortedFunc(slices.Values(critiques), func(a, b Critique) int {
+		return strings.Compare(fmt.Sprintf("%+v", a), fmt.Sprintf("%+v", b))
+	})
+	merged := Critique{Issues: []Issue{}, Unreadable: unreadable}
+	var words []map[string]bool // of the issues
+	for i, c := range critiques {
+		if i == 0 || c.Confidence < merged.Confidence {
+			merged.Confidence = c.Confidence
+		}
+		others := len(merged.Issues)
+		for _, issue := range c.Issues {
+			own := wordsOf(issue.Description)
+			if at := same(merged.Issues[:others], words, issue.Type, own); at >= 0 {
+				merged.Issues[at] = joined(merged.Issues[at], issue)
+				continue
+			}
+			merged.Issues, words = append(merged.Issues, issue), append(words, own)
+		}
+	}
+	slices.SortStableFunc(merged.Issues, func(a, b Issue) int { return b.Severity.rank() - a.Severity.rank() })
+	merged.Passes = unreadable == 0 && len(critiques) > 0 && !merged.blocked()
+	return merged
+}
+
+// same is where an issue stands already, -1 if nowhere.
+func same(issues []Issue, words []map[string]bool, kind IssueType, own map[string]bool) int {
+	for i := range issues {
+		if issues[i].Type == kind && alike(words[i], own) {
+			return i
+		}
+	}
+	return -1
+}
+
+// joined is one issue of two that are the same.
+func joined(a, b Issue) Issue {
+	if a.SuggestedFix == "" {
+		a.SuggestedFix = b.SuggestedFix
+	}
+	if b.Severity.rank() > a.Severity.rank() {
+		b.SuggestedFix = a.SuggestedFix
+		return b
+	}
+	return a
+}
+
+func wordsOf(text string) map[string]bool {
+	words := map[string]bool{}
+	for word := range passages.Terms(text) {
+		words[word] = true
+	}
+	return words
+}
+
+// sameIssue is the Jaccard index from which two descriptions mean one issue.
+const sameIssue = 0.7
+
+func alike(a, b map[string]bool) bool {
+	both := 0
+	for word := range a {
+		if b[word] {
+			both++
+		}
+	}
+	either := len(a) + len(b) - both
+	return either > 0 && float64(both) >= sameIssue*float64(either)
+}
+
+// blocked reports whether an issue keeps the draft from passing.
+func (c *Critique) blocked() bool {
+	return slices.ContainsFunc(c.Issues, func(i Issue) bool { return i.Severity.rank() > 0 })
+}
+
+// String is the verdict in a sentence.
+func (c *Critique) String() string {
+	verdict := "does not pass"
+	if c.Passes {
+		verdict = "passes"
+	}
+	var found []string
+	for _, severity := range []Severity{SeverityCritical, SeverityMajor, SeverityMinor} {
+		n := 0
+		for _, issue := range c.Issues {
+			if issue.Severity.rank() == severity.rank() {
+				n++
+			}
+		}
+		if n > 0 {
+			found = append(found, english.Plural(n, string(severity)+" issue", ""))
+		}
+	}
+	if c.Unreadable > 0 {
+		found = append(found, english.Plural(c.Unreadable, "critique", "")+" that cannot be read")
+	}
+	if len(found) == 0 {
+		found = []string{"no issue"}
+	}
+	return verdict + ": " + strings.Join(found, ", ")
+}

@@ -1,0 +1,139 @@
+package reflexion
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+
+	"github.com/rlmhq/rlm/repl/llm"
+	"github.com/rlmhq/rlm/schema"
+)
+
+// Memory is what is known when a run begins.
+type Memory struct {
+	// History is the conversation so far; prompts show its last three messages.
+	History []llm.Message `json:"messageHistory,omitempty"`
+	// Facts and Procedures were retrieved for the task.
+	Facts      []Fact      `json:"retrievedFacts,omitempty"`
+	Procedures []Procedure `json:"retrievedProcedures,omitempty"`
+}
+
+// Fact is something held to be true.
+type Fact struct {
+	Content string `json:"content"`
+	// Confidence is from 0 to 1.
+	Confidence float64 `json:"confidence"`
+}
+
+// Procedure is a way of doing something.
+type Procedure struct {
+	Content string `json:"content"`
+	// SuccessRate is from 0 to 1.
+	SuccessRate float64 `json:"successRate"`
+}
+
+// maxMemory bounds a file of memory, in bytes.
+const maxMemory = 4 << 20
+
+// memorySchema is what a file of memory must meet: an object as agents keep it, or
+// the facts alone as a list.
+const memorySchema = `{
+	"$defs": {
+		"share": {"type": "number", "minimum": 0, "maximum": 1},
+		"facts": {"type": "array", "maxItems": 10000, "items": {
+			"type": "object", "required": ["content", "confidence"], "additionalProperties": false,
+			"properties": {"content": {"type": "string", "minLength": 1}, "confidence": {"$ref": "#/$defs/share"}}}}
+	},
+	"anyOf": [
+		{"$ref": "#/$defs/facts"},
+		{"type": "object", "additionalProperties": false, "properties": {
+			"sessionId": {"type": "string"},
+			"currentMessage": {"type": "string"},
+			"messageHistory": {"type": "array", "maxItems": 10000, "items": {
+				"type": "object", "required": ["role", "content"], "additionalProperties": false,
+				"properties": {"role": {"enum": ["system", "user", "assistant"]}, "content": {"type": "string"}}}},
+			"retrievedFacts": {"$ref": "#/$defs/facts"},
+			"retrievedProcedures": {"type": "array", "maxItems": 10000, "items": {
+				"type": "object", "required": ["content", "successRate"], "additionalProperties": false,
+				"properties": {"content": {"type": "string", "minLength": 1}, "successRate": {"$ref": "#/$defs/share"}}}}
+		}}
+	]
+}`
+
+var memoryContract = sync.OnceValues(func() (*schema.Contract, error) {
+	return schema.Compile(json.RawMessage(memorySchema))
+})
+
+// ParseMemory reads memory as JSON of at most 4 MiB: an object with messageHistory,
+// retrievedFacts and retrievedProcedures (sessionId and currentMessage may be there
+// and are not used), or a list of facts. The error says where the text is wrong, and
+// what is wanted there.
+func ParseMemory(r io.Reader) (Memory, error) {
+	data, err := io.ReadAll(io.LimitReader(r, maxMemory+1))
+	if err != nil {
+		return Memory{}, fmt.Errorf("cannot read the memory: %w", err)
+	}
+	contract, err := memoryContract()
+	if err != nil {
+		return Memory{}, err
+	}
+	checked, violations, err := contract.Check(data)
+	if err == nil && len(violations) > 0 {
+		err = errors.New(violations[0].String())
+	}
+	if err != nil {
+		return Memory{}, fmt.Errorf("cannot use the memory: %w", err)
+	}
+	var m Memory
+	if checked[firstByte(checked)] == '[' {
+		err = json.Unmarshal(checked, &m.Facts)
+	} else {
+		err = json.Unmarshal(checked, &m)
+	}
+	if err != nil {
+		return Memory{}, fmt.Errorf("cannot use the memory: %w", err)
+	}
+	return m, nil
+}
+
+// firstByte is where a JSON value begins.
+func firstByte(value json.RawMessage) int {
+	at := 0
+	for value[at] == ' ' || value[at] == '\t' || value[at] == '\r' || value[at] == '\n' {
+		at++
+	}
+	return at
+}
+
+// validate reports what no file could hold but a Go program can.
+func (m *Memory) validate() error {
+	for i, message := range m.History {
+		switch message.Role {
+		case llm.RoleSystem, llm.RoleUser, llm.RoleAssistant:
+		default:
+			return fmt.Errorf("message %d of the history has role %q: it must be system, user or assistant", i+1, message.Role)
+		}
+	}
+	for i, f := range m.Facts {
+		if !share(f.Confidence) {
+			return fmt.Errorf("fact %d has a confidence of %v: it is a number from 0 to 1", i+1, f.Confidence)
+		}
+	}
+	for i, p := range m.Procedures {
+		if !share(p.SuccessRate) {
+			return fmt.Errorf("procedure %d has a success rate of %v: it is a number from 0 to 1", i+1, p.SuccessRate)
+		}
+	}
+	return nil
+}
+
+// share reports whether a number is from 0 to 1; NaN is not.
+func share(n float64) bool { return n >= 0 && n <= 1 }
+
+// shownMessages is how many messages of the history a prompt shows.
+const shownMessages = 3
+
+// recent are the messages of the history that prompts show.
+func (m *Memory) recent() []llm.Message { return m.History[max(0, len(m.History)-shownMessages):] }

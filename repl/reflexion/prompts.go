@@ -1,0 +1,38 @@
+package reflexion
+
+import (
+	"embed"
+
+	"github.com/rlmhq/rlm/repl"
+	"github.com/rlmhq/rlm/repl/llm"
+)
+
+//go:embed prompts/*.md
+var promptFiles embed.FS
+
+var prompts = repl.NewPrompts(promptFiles)
+
+// shown is what the prompts are filled with.
+type shown struct {
+	Task       string
+	History    []llm.Message
+	Facts      []Fact
+	Procedures []Procedure
+	Passages   []Evidence
+	Draft      string
+	Issues     []Issue
+	Contract   string
+}
+
+// messages are a prompt of two parts: who the model is, and what there is to do.
+func messages(role, task string, data any) ([]llm.Message, error) {
+	system, err := prompts.Fill(role, nil)
+	if err != nil {
+		return nil, err
+	}
+	user, err := prompts.Fill(task, data)
+	if err != nil {
+		return nil, err
+	}
+	return []llm.Message{{Role: llm.RoleSystem, Content: system}, {Role: llm.RoleUser, Content: user}}, nil
+}

@@ -1,0 +1,140 @@
+package reflexion
+
+import (
+	"time"
+
+	"github.com/rlmhq/rlm/repl"
+)
+
+// Status says how a run ended: see [repl.Status].
+type Status = repl.Status
+
+// The ways in which a run ends. Only StatusPassed is a success. With StatusPartial the
+// final draft is the last one.
+const (
+	// StatusPassed: no judge found more than minor issues in the final draft.
+	StatusPassed Status = "passed"
+	// StatusRejected: the iterations are used up, and the final draft still has major
+	// or critical issues.
+	StatusRejected Status = "rejected"
+	// StatusUnjudged: a judge gave no critique that can be read, however often it was
+	// asked, and those that can be read leave nothing to revise.
+	StatusUnjudged Status = "unjudged"
+	StatusPartial         = repl.StatusPartial
+	StatusCanceled        = repl.StatusCanceled
+	StatusFailed          = repl.StatusFailed
+)
+
+// Result is what became of a run.
+type Result struct {
+	// FinalDraft is the last draft, also if it did not pass; empty if there is none.
+	FinalDraft string `json:"final_draft"`
+	// Iterations are the drafts with their evidence and critiques, in order.
+	Iterations []Iteration `json:"iterations"`
+	// TotalLLMCalls and TotalTokens (in and out together) are of the ledger: critiques
+	// that were asked for again are in them.
+	TotalLLMCalls int64 `json:"total_llm_calls"`
+	TotalTokens   int64 `json:"total_tokens"`
+	// Success says that the final draft passed.
+	Success bool `json:"success"`
+
+	Status Status `json:"status"`
+	// Reason is why the status is not passed, one sentence.
+	Reason string `json:"reason,omitempty"`
+	// Spent is what the run used, of Budget.
+	Spent   repl.Spending `json:"spent"`
+	Budget  repl.Budget   `json:"budget"`
+	Elapsed time.Duration `json:"elapsed_ns"`
+	// Trace is the folder with the record, empty if there is none.
+	Trace string `json:"trace,omitempty"`
+}
+
+// Iteration is one draft and what was found about it.
+type Iteration struct {
+	Number int    `json:"iteration_number"` // from 1
+	Draft  string `json:"draft"`
+	// Evidence is what the judges were shown.
+	Evidence []Evidence `json:"evidence"`
+	// Critique is that of all judges together, nil if the run ended before there was
+	// one.
+	Critique *Critique `json:"critique"`
+	// Revised is false for the first draft and true for its revisions.
+	Revised bool `json:"revised"`
+}
+
+// Source says where evidence comes from.
+type Source string
+
+// The sources of evidence.
+const (
+	SourceMemory        Source = "memory"
+	SourceCodebase      Source = "codebase"
+	SourceDocumentation Source = "documentation"
+)
+
+// Evidence is something that a draft can be held against.
+type Evidence struct {
+	Source  Source `json:"source"`
+	Content string `json:"content"`
+	// Relevance is from 0 to 1: of memory its confidence or success rate, of a passage
+	// the share of the highest BM25 score that its query could give.
+	Relevance float64 `json:"relevance"`
+	// SupportsClaim is the claim or the issue that a passage was found for. Whether it
+	// supports it is for the judges to say.
+	SupportsClaim string `json:"supports_claim,omitempty"`
+	// Location is the file and line of a passage, "path:line".
+	Location string `json:"location,omitempty"`
+}
+
+// Critique is what judges say of a draft.
+type Critique struct {
+	Issues []Issue `json:"issues"`
+	// Confidence is how sure the judges are, from 0 to 1: that of the least sure.
+	Confidence float64 `json:"confidence"`
+	// Passes says that the draft is good enough. It is decided from the issues'
+	// severities; what a model says of it is not looked at.
+	Passes bool `json:"passes"`
+	// Unreadable is how many judges gave no critique that can be read. With one of
+	// them no draft passes.
+	Unreadable int `json:"unreadable,omitempty"`
+}
+
+// IssueType is what kind of fault an issue is.
+type IssueType string
+
+// The kinds of faults.
+const (
+	IssueMissing     IssueType = "missing"     // the task asks for it, and the draft lacks it
+	IssueUnsupported IssueType = "unsupported" // claimed, and no evidence bears it out
+	IssueIncorrect   IssueType = "incorrect"   // contradicted by evidence, or wrong in itself
+)
+
+// Severity is how much an issue matters.
+type Severity string
+
+// The severities. A draft with an issue above minor does not pass.
+const (
+	SeverityMinor    Severity = "minor"
+	SeverityMajor    Severity = "major"
+	SeverityCritical Severity = "critical"
+)
+
+// rank orders severities. One that is not known is as bad as can be.
+func (s Severity) rank() int {
+	switch s {
+	case SeverityMinor:
+		return 0
+	case SeverityMajor:
+		return 1
+	case SeverityCritical:
+	}
+	return 2
+}
+
+// Issue is one fault of a draft.
+type Issue struct {
+	Type         IssueType `json:"type"`
+	Description  string    `json:"description"`
+	Severity     Severity  `json:"severity"`
+	SuggestedFix string    `json:"suggested_fix,omitempty"`
+}
