@@ -99,11 +99,11 @@ func (l *loop) solve(ctx context.Context) error {
 			Number: l.turn, Draft: draft, Evidence: l.evidence.gather(draft, critique), Revised: l.turn > 1,
 		})
 		now := &l.result.Iterations[l.turn-1]
-		if now.Critique, err = l.judge(ctx, now, response.Finish == llm.FinishLength); err != nil {
-			l.record(sent, now, begun)
+		now.Critique, err = l.judge(ctx, now, response.Finish == llm.FinishLength)
+		l.record(sent, now, begun)
+		if err != nil {
 			return err
 		}
-		l.record(sent, now, begun)
 		critique = now.Critique
 		if critique.Passes {
 			l.result.Status = StatusPassed
