@@ -231,7 +231,9 @@ func (o *Observer) snippet(l *loop, e repl.Event) {
 		span.SetAttributes(o.text(snippetCode+suffix, e.Text))
 		return
 	}
-	block := repl.CodeBlockOf(e.Ran, nil)
+	ran := *e.Ran
+	ran.Calls = nil // they have spans of their own
+	block := repl.CodeBlockOf(&ran, nil)
 	span.SetAttributes(o.text(snippetCode+suffix, block.Code), o.text(snippetStdout+suffix, block.Result.Stdout),
 		o.text(snippetStderr+suffix, block.Result.Stderr))
 }
