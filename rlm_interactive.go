@@ -11,7 +11,6 @@ import (
 	"github.com/rlmhq/rlm/repl"
 	"github.com/rlmhq/rlm/router"
 	"github.com/rlmhq/rlm/tiers"
-	"github.com/rlmhq/rlm/tiers/wasm"
 )
 
 // Interactive is a session of a person, in which a model can be asked. The person's
@@ -87,30 +86,15 @@ func (i *Interactive) tools() (*repl.Tools, error) {
 	return cfg.Tools.With(answers.Functions()...)
 }
 
-// Run runs a snippet of the person's. If the context ends, the snippet is
-// interrupted and the session is as it was before it. In tiers other than wasm,
-// which cannot be copied in a millisecond, that is up to the tier.
+// Run runs a snippet of the person's. If the context ends, the snippet is interrupted
+// and the session goes on with what it had made until then. The error is a
+// [*tiers.BrokenError], which says what was lost where only a kill ended the snippet.
 func (i *Interactive) Run(ctx context.Context, job tiers.Job) (Result, error) {
-	var spare *router.Runner
-	if i.Home() == wasm.Name {
-		var err error
-		if spare, err = i.runner.Fork(ctx); err != nil {
-			return Result{}, err
-		}
-	}
 	result, err := i.runner.Run(ctx, job)
-	if err == nil || ctx.Err() == nil || spare == nil {
-		if result.Variables != nil {
-			i.known = result.Variables
-		}
-		if spare != nil {
-			err = errors.Join(err, spare.Close())
-		}
-		return result, err
+	if result.Variables != nil {
+		i.known = result.Variables
 	}
-	broken := i.runner
-	i.runner = spare
-	return result, errors.Join(err, broken.Close())
+	return result, err
 }
 
 // Invalid returns what is wrong with a snippet's syntax, empty if nothing is.

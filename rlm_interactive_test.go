@@ -78,11 +78,11 @@ func TestAnInterruptedSnippetLeavesTheSession(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	busy := writerFunc(func([]byte) { cancel() })
-	if _, err := session.Run(ctx, tiers.Job{Source: "print('busy')\nwhile True: pass", Stdout: busy}); err == nil {
+	if _, err := session.Run(ctx, tiers.Job{Source: "y = 1\nprint('busy')\nwhile True: pass", Stdout: busy}); err == nil {
 		t.Error("the endless snippet ends without an error")
 	}
 	var out strings.Builder
-	if result, err := session.Run(t.Context(), tiers.Job{Source: "print(x)", Stdout: &out}); err != nil || out.String() != "41\n" {
+	if result, err := session.Run(t.Context(), tiers.Job{Source: "print(x, y)", Stdout: &out}); err != nil || out.String() != "41 1\n" {
 		t.Errorf("%q, %+v, %v", out.String(), result, err)
 	}
 }

@@ -244,6 +244,10 @@ func (s *shell) during(ctx context.Context, what func(context.Context) error) er
 	err := what(ctx)
 	if err != nil && errors.Is(context.Cause(ctx), errAborted) {
 		_, _ = fmt.Fprintln(s.e.stderr, "rlm: interrupted; the session goes on")
+		var broken *tiers.BrokenError
+		if errors.As(err, &broken) && broken.Lost != nil {
+			_, _ = fmt.Fprintln(s.e.stderr, "rlm:", broken.Lost.Reason)
+		}
 		s.failed = true
 		return nil
 	}
