@@ -116,7 +116,7 @@ func newRoot(e *env) *cobra.Command {
 	flags := root.PersistentFlags()
 	flags.StringVar(&file, "config", "", "the configuration file, none for none (default: config.yaml in rlm of the user's configuration directory)")
 	config.AddFlags(flags, config.In(config.Program))
-	root.AddCommand(newRun(e), newExec(e), newRepl(e), newHook(e), newTrace(e), newExplain(e), newTiers(e), newDoctor(e), newImages(e), newConfig(e))
+	root.AddCommand(newRun(e), newExec(e), newRepl(e), newHook(e), newTrace(e), newExplain(e), newTiers(e), newDoctor(e), newImages(e), newConfig(e), newWorkflow(e))
 	return root
 }
 
