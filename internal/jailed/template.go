@@ -125,7 +125,7 @@ func (r *renderer) value(v any, depth int) (any, error) {
 
 // text renders one text.
 func (r *renderer) text(text string) (any, error) {
-	if inner := whole.FindStringSubmatch(text); inner != nil && !strings.Contains(inner[1], "}}") && !strings.Contains(inner[1], "{{") {
+	if inner := whole.FindStringSubmatch(text); len(inner) == 2 && !strings.Contains(inner[1], "}}") && !strings.Contains(inner[1], "{{") {
 		return r.expression(text, inner[1])
 	}
 	return r.render(text)
