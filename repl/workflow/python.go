@@ -7,6 +7,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 
 	"github.com/rlmhq/rlm/repl"
 	"github.com/rlmhq/rlm/tiers"
@@ -44,11 +47,29 @@ func (r *Run) Python(ctx context.Context, c Code) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	ran, err := r.python.Run(ctx, repl.Block{Language: tiers.Python, Source: body})
+	ran, err := r.python.Run(ctx, repl.Block{Language: tiers.Python, Source: body + c.seen()})
+	if err == nil && neverRan(&ran) { // say what is wrong with the code itself, by its own lines
+		ran, err = r.python.Run(ctx, repl.Block{Language: tiers.Python, Source: body})
+	}
 	if err != nil {
 		return nil, err
 	}
 	return c.result(&ran)
+}
+
+// seen is a function with the code in it, for the analysers' eyes alone: it stands
+// behind the end of the snippet. The indent of one space changes what strings hold,
+// which is why this is not what runs.
+func (c *Code) seen() string {
+	text := strings.ReplaceAll(strings.TrimRight(c.Source, "\n"), "\n", "\n ")
+	return "\n\ndef _rlm_seen(" + strings.Join(slices.Sorted(maps.Keys(c.Values)), ", ") + "):\n " + text + "\n pass\n"
+}
+
+// neverRan reports whether a snippet ended because it is no Python: then there is
+// no frame of it in the traceback.
+func neverRan(ran *repl.Ran) bool {
+	e := ran.Exception
+	return e != nil && slices.Contains([]string{"SyntaxError", "IndentationError", "TabError"}, e.Type) && !strings.Contains(e.Traceback, "in <module>")
 }
 
 // openPython opens the session before the first code.

@@ -11,6 +11,7 @@ import (
 	"github.com/rlmhq/rlm/repl"
 	"github.com/rlmhq/rlm/repl/llm"
 	"github.com/rlmhq/rlm/repl/workflow"
+	"github.com/rlmhq/rlm/router"
 	"github.com/rlmhq/rlm/tiers"
 )
 
@@ -191,6 +192,38 @@ func TestATracebackShowsTheNodesLines(t *testing.T) {
 	var ended *workflow.ProgramError
 	if !errors.As(err, &ended) || ended.Type != "ZeroDivisionError" || !strings.Contains(ended.Traceback, `"<snippet divide>", line 2`) || !strings.Contains(ended.Traceback, "return 1 / a") {
 		t.Errorf("got %v\n%s", err, ended.Traceback)
+	}
+}
+
+// TestTheRouterSeesWhatCodeNeeds: the analysers see the code of a node as they see
+// a snippet, and not the program that runs it.
+func TestTheRouterSeesWhatCodeNeeds(t *testing.T) {
+	cfg := config(nil)
+	cfg.Open = shared.Opener(router.Policy{MinIsolation: tiers.IsolationWasm})
+	_, err := parse(t, "nodes:\n  - run: |\n      import subprocess\n      return {\"a\": subprocess.run([\"ls\"]).returncode}\n").Run(t.Context(), cfg, nil)
+	if !errors.Is(err, router.ErrNoTier) || !strings.Contains(err.Error(), "subprocess.run") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestCodeThatIsNoPythonIsToldByItsOwnLines(t *testing.T) {
+	for code, want := range map[string]string{
+		"x = 1\nreturn (":   `"<snippet n>", line 2`,
+		"  x = 1\nreturn x": `"<snippet n>", line 1`,
+		"await x":           `"<snippet n>", line 1`,
+	} {
+		r, err := workflow.NewRun(config(nil), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = r.Python(t.Context(), workflow.Code{Source: code, What: "run", Name: "n", Values: map[string]any{"state": 1}})
+		var ended *workflow.ProgramError
+		if !errors.As(err, &ended) || !strings.Contains(ended.Type, "Error") || !strings.Contains(ended.Traceback, want) {
+			t.Errorf("%q: got %v, want %s", code, err, want)
+		}
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
 	}
 }
 
