@@ -209,8 +209,8 @@ func TestParametersOfCorrect(t *testing.T) {
 	if err != nil || got != `[4,0,3]` {
 		t.Errorf("got %s, %v", got, err)
 	}
-	got, err = correct(t, cfg, "data: 3\ncorrector_action: echo\nhint: \"{{ state.h }}\"", `{"h": "more"}`)
-	if err != nil || got != `{"hint":"more","reflection_errors":[],"reflection_output":3}` {
+	got, err = correct(t, cfg, "data: 3\ncorrector_action: echo\nhint: \"{{ state.h ~ state.reflection_output }}\"", `{"h": "more"}`)
+	if err != nil || got != `{"hint":"more3","reflection_errors":[],"reflection_output":3}` {
 		t.Errorf("got %s, %v", got, err)
 	}
 	cfg, _ = config(t, "no structure here")

@@ -17,7 +17,11 @@ import (
 var echo = workflow.Action{
 	Name: "echo", Open: true,
 	Do: func(_ context.Context, r *workflow.Run, with map[string]any) (any, error) {
-		seen := maps.Clone(with)
+		rendered, err := r.Render(context.Background(), with)
+		if err != nil {
+			return nil, err
+		}
+		seen := maps.Clone(rendered.(map[string]any))
 		for name, value := range r.State {
 			if strings.HasPrefix(name, "reflection_") {
 				seen[name] = value

@@ -16,7 +16,8 @@ type Action struct {
 	Doc string
 	// Params are the parameters that it takes.
 	Params []Param
-	// Open lets a file give parameters that Params does not name.
+	// Open lets a file give parameters that Params does not name. Do gets them as
+	// those of Late.
 	Open bool
 	// Verify finds what Params cannot say, such as which of two parameters is
 	// needed. It is called before anything runs, with the parameters that are there.

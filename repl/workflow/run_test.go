@@ -94,6 +94,11 @@ func TestParametersOfLLMCall(t *testing.T) {
 	if err != nil || asJSON(t, outcome.Result) != `{"content":"test/mine|hi"}` {
 		t.Errorf("got %+v, %v", outcome, err)
 	}
+	// A member of that name may also be something else.
+	outcome, err = parse(t, "nodes:\n  - uses: llm.call\n    with: {prompt: hi}\n").Run(t.Context(), cfg, map[string]any{"model": "a car"})
+	if err != nil || asJSON(t, outcome.Result) != `{"content":"test/default|hi"}` {
+		t.Errorf("got %+v, %v", outcome, err)
+	}
 }
 
 func TestAFileAsksOnlyModelsThatAreAllowed(t *testing.T) {

@@ -39,7 +39,7 @@ func (r *Run) ready(ctx context.Context, action *Action, with map[string]any) (m
 		return nil, err
 	}
 	for name, value := range plain {
-		if p := find(action.Params, name); p != nil && (p.Late || p.verbatim()) {
+		if p := find(action.Params, name); p == nil || p.Late || p.verbatim() {
 			all[name] = value
 		} else {
 			now[name] = value
@@ -121,10 +121,13 @@ func programError(what string, err error) error {
 
 // Model is the model to ask for a name that the file gives: what the caller said
 // is asked instead of it, or the name itself if it is allowed. Without a name it is
-// the state's member "model", or else the default.
+// the one that the state's member "model" names, if that is allowed, or else the
+// default.
 func (r *Run) Model(name string) (string, error) {
-	if name == "" {
-		name, _ = r.State["model"].(string)
+	if stated, ok := r.State["model"].(string); ok && name == "" {
+		if model, err := r.cfg.resolve(stated); err == nil {
+			return model, nil
+		}
 	}
 	return r.cfg.resolve(name)
 }
