@@ -149,8 +149,12 @@ func (j Jail) Lua(ctx context.Context, source string, variables map[string]any) 
 	return j.value(ctx, request{Task: taskLua, Source: source, Variables: variables})
 }
 
-// Prolog runs a Prolog program: see runProlog for what it finds. Its result is an
-// object of what it handed to return/2.
+// Prolog runs a Prolog program. It finds the variable output as output(X) and the
+// members of the variable state as state(Key, X); texts are atoms, objects
+// json([Key=Value, ...]), into which get/3 looks. Clauses make the program; a term
+// that is a directive, a query, a conjunction or disjunction, or a call of return/2
+// is a goal. Goals run in order, each for its first solution. The result is an
+// object of what return(Key, Value) was given.
 func (j Jail) Prolog(ctx context.Context, source string, variables map[string]any) (any, error) {
 	return j.value(ctx, request{Task: taskProlog, Source: source, Variables: variables})
 }

@@ -2,6 +2,7 @@ package jailed
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -60,20 +61,13 @@ func runLua(source string, variables map[string]any) (any, error) {
 	return (&luaReader{counter{left: maxValues}}).value(result, 0)
 }
 
-// luaMessage is what an error says, without the interpreter's own stack.
+// luaMessage is what a program threw, without the interpreter's own stack.
 func luaMessage(err error) string {
-	if raised, ok := err.(*lua.ApiError); ok && raised.Object != nil { //nolint:errorlint // the library returns it bare
-		return lua.LVAsString(l2s(raised.Object))
+	var raised *lua.ApiError
+	if errors.As(err, &raised) && raised.Object != nil && raised.Object != lua.LNil {
+		return raised.Object.String()
 	}
 	return err.Error()
-}
-
-// l2s is a value that was thrown as one that has a text.
-func l2s(v lua.LValue) lua.LValue {
-	if v.Type() == lua.LTString || v.Type() == lua.LTNumber {
-		return v
-	}
-	return lua.LString(v.String())
 }
 
 // toLua is a value as Lua has it: lists and objects are tables, null is nil.

@@ -43,12 +43,7 @@ type prologRun struct {
 	goals   []engine.Term
 }
 
-// runProlog runs a program. It finds the variable output as output(X) and the
-// members of the variable state as state(Key, X); texts are atoms, objects
-// json([Key=Value, ...]). Clauses make the program; a term that is a directive, a
-// query, a conjunction or disjunction, or a call of return/2 is a goal. Goals run in
-// order, each for its first solution. The result is what return(Key, Value) was
-// given.
+// runProlog runs a program: see [Jail.Prolog].
 func runProlog(source string, variables map[string]any) (any, error) {
 	p := prolog.New(strings.NewReader(""), io.Discard)
 	p.FS = noFiles

@@ -188,7 +188,7 @@ func TestSchemasOfOtherFilesAreFollowed(t *testing.T) {
 	outside := filepath.Join(filepath.Dir(folder), "outside.json")
 	for name, text := range map[string]string{
 		filepath.Join(folder, "user.yaml"):        "type: object\nrequired: [name]\nproperties: {name: {$ref: \"sub/text.json#/$defs/short\"}, self: {$ref: \"#\"}}\n",
-		filepath.Join(folder, "sub", "text.json"): `{"$defs": {"short": {"$ref": "#/$defs/base", "maxLength": 5}, "base": {"type": "string"}}}`,
+		filepath.Join(folder, "sub", "text.json"): "{\n\t\"$comment\": \"by tabs\"," + `"$defs": {"short": {"$ref": "#/$defs/base", "maxLength": 5}, "base": {"type": "string"}}}`,
 		filepath.Join(folder, "sub", "up.json"):   `{"$ref": "../user.yaml"}`,
 		filepath.Join(folder, "dialect.json"):     `{"$id": "https://example.com/x"}`,
 		filepath.Join(folder, "broken.json"):      `{`,
@@ -230,6 +230,20 @@ func TestSchemasOfOtherFilesAreFollowed(t *testing.T) {
 		err = file.Check(t.Context(), actions)
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "w.yaml:5:15: ")) {
 			t.Errorf("%s: got %v, want %q", ref, err, want)
+		}
+	}
+}
+
+// BenchmarkParse reads the manual's example.
+func BenchmarkParse(b *testing.B) {
+	source, err := os.ReadFile(filepath.Join("..", "..", "examples", "workflow", "profile.yaml"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.SetBytes(int64(len(source)))
+	for b.Loop() {
+		if _, err := workflow.Parse("profile.yaml", source); err != nil {
+			b.Fatal(err)
 		}
 	}
 }

@@ -182,16 +182,28 @@ func (b *bundle) load(target string) error {
 	if len(text) > maxRefFile {
 		return fmt.Errorf("it has more than %d bytes", maxRefFile)
 	}
-	tree, wrong := parseTree(text)
-	if wrong != nil {
-		wrong.File = target
-		return errors.New(wrong.String())
+	document, err := documentOf(target, text)
+	if err != nil {
+		return err
 	}
 	b.names[target] = prefix + strconv.Itoa(len(b.names)+1)
-	part, err := b.rewrite(tree.Plain(), target, 0)
+	part, err := b.rewrite(document, target, 0)
 	if err != nil {
 		return err
 	}
 	b.parts[b.names[target]] = part
 	return nil
+}
+
+// documentOf reads JSON, or else YAML: JSON that is indented by tabs is no YAML.
+func documentOf(name string, text []byte) (any, error) {
+	if json.Valid(text) {
+		return decode(text)
+	}
+	tree, wrong := parseTree(text)
+	if wrong != nil {
+		wrong.File = name
+		return nil, errors.New(wrong.String())
+	}
+	return tree.Plain(), nil
 }
