@@ -97,6 +97,22 @@ func TestAJudgeThatCannotBeReadNeverLetsPass(t *testing.T) {
 	}
 }
 
+// TestAValidOutputIsTheBest: whatever score a judge gave to one before.
+func TestAValidOutputIsTheBest(t *testing.T) {
+	needJail(t)
+	cfg, _ := config(t, `{"valid": false, "score": 0.9}`, `{"valid": true, "score": 0.6}`)
+	outcome, err := run(t, `
+nodes:
+  - uses: reflection.loop
+    with:
+      generator: {run: "return state['reflection_iteration']"}
+      evaluator: {type: llm, prompt: "Judge {{ state.reflection_output }}."}
+`, cfg, "{}")
+	if err != nil || asJSON(t, outcome.State["reflection_best"]) != "2" || asJSON(t, outcome.State["reflection_best_score"]) != "0.6" {
+		t.Errorf("got %s, %v", asJSON(t, outcome.State), err)
+	}
+}
+
 func TestEvaluatorOfTypeCustom(t *testing.T) {
 	needJail(t)
 	cfg, _ := config(t, "")

@@ -42,8 +42,8 @@ type Outcome struct {
 	Success bool
 	// Chosen is the attempt that the strategy chose, or the valid one.
 	Chosen Attempt
-	// Best is the attempt with the highest score, the earliest of several; nil if no
-	// attempt made anything.
+	// Best is the valid attempt, or else the one with the highest score, the earliest
+	// of several; nil if no attempt made anything.
 	Best    *Attempt
 	History []Attempt
 }
@@ -173,7 +173,7 @@ func (l *loop) attempt(ctx context.Context, i int) (Attempt, error) {
 	}
 	l.errors = a.Errors
 	l.history = append(l.history, a)
-	if a.Output != nil && (l.best == nil || a.Score > l.best.Score) {
+	if a.Valid || a.Output != nil && (l.best == nil || a.Score > l.best.Score) {
 		l.best = &l.history[len(l.history)-1]
 	}
 	return a, l.publish(i)

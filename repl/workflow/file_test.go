@@ -50,34 +50,34 @@ func TestYAMLBecomesJSON(t *testing.T) {
 // the nearest name is told.
 func TestProblemsPointAtLineAndColumn(t *testing.T) {
 	needJail(t)
-	for source, want := range map[string]string{
-		"":                                "w.yaml:1:1: the file is empty",
-		"- a\n":                           "w.yaml:1:1: a workflow is an object",
-		"name: x\n":                       "w.yaml:1:1: nodes is missing",
-		"name: [x]\nnodes: [{run: x}]\n":  "w.yaml:1:7: name is a text",
-		"nodes: {}\n":                     "w.yaml:1:8: nodes is a list",
-		"nodez: []\nnodes:\n  - run: x\n": `w.yaml:1:1: there is no key of a workflow "nodez"; did you mean nodes?`,
-		"nodes:\n  - uss: llm.call\n    run: x\n":                                                `w.yaml:2:5: there is no key of a node "uss"; did you mean uses?`,
-		"nodes:\n  - name: a\n":                                                                  "w.yaml:2:5: a node has uses",
-		"nodes:\n  - run: x\n    with: {}\n":                                                     "w.yaml:3:11: with belongs to uses",
-		"nodes:\n  - {name: a, run: x}\n  - {name: a, run: x}\n":                                 `w.yaml:3:5: there is a node "a" before`,
-		"nodes:\n  - run: x\n    output: a.b\n":                                                  "w.yaml:3:13: output is a plain name",
-		"nodes:\n  - run: x\n    run: y\n":                                                       `w.yaml:3:5: the key "run" is there twice`,
-		"nodes:\n  - run: x\n---\nnodes: []\n":                                                   "there is a second document",
-		"nodes: [\n":                                                                             "w.yaml:",
-		"nodes:\n  - uses: llm.cal\n":                                                            `w.yaml:2:11: there is no action "llm.cal"; did you mean llm.call?`,
-		"nodes:\n  - uses: llm.call\n":                                                           "w.yaml:2:5: prompt is missing",
-		"nodes:\n  - uses: llm.call\n    with:\n      promt: x\n      prompt: y\n":               `w.yaml:4:7: there is no parameter of llm.call "promt"; did you mean prompt?`,
-		"nodes:\n  - uses: llm.call\n    with:\n      prompt: [x]\n":                             "w.yaml:4:15: prompt is a text",
-		"nodes:\n  - uses: llm.call\n    with:\n      prompt: x\n      max_tokens: many\n":       "w.yaml:5:19: max_tokens is a whole number",
-		"nodes:\n  - uses: llm.call\n    with:\n      prompt: x\n      max_tokens: 0\n":          "w.yaml:5:19: max_tokens is a whole number from 1 to",
-		"nodes:\n  - uses: llm.call\n    with:\n      prompt: x\n      schema: {type: objekt}\n": "w.yaml:5:15: cannot compile the schema",
-		"nodes:\n  - uses: llm.call\n    with:\n      prompt: \"{{ state. }}\"\n":                "w.yaml:4:15: the template cannot be read",
-		"nodes:\n  - uses: llm.call\n    with:\n      prompt: |\n        fine {{ state.a }}\n        {% for x in %}\n": "w.yaml:6:1: the template cannot be read",
+	for _, c := range []struct{ source, want string }{
+		{"", "w.yaml:1:1: the file is empty"},
+		{"- a\n", "w.yaml:1:1: a workflow is an object"},
+		{"name: x\n", "w.yaml:1:1: nodes is missing"},
+		{"name: [x]\nnodes: [{run: x}]\n", "w.yaml:1:7: name is a text"},
+		{"nodes: {}\n", "w.yaml:1:8: nodes is a list"},
+		{"nodez: []\nnodes:\n  - run: x\n", `w.yaml:1:1: there is no key of a workflow "nodez"; did you mean nodes?`},
+		{"nodes:\n  - uss: llm.call\n    run: x\n", `w.yaml:2:5: there is no key of a node "uss"; did you mean uses?`},
+		{"nodes:\n  - name: a\n", "w.yaml:2:5: a node has uses"},
+		{"nodes:\n  - run: x\n    with: {}\n", "w.yaml:3:11: with belongs to uses"},
+		{"nodes:\n  - {name: a, run: x}\n  - {name: a, run: x}\n", `w.yaml:3:5: there is a node "a" before`},
+		{"nodes:\n  - run: x\n    output: a.b\n", "w.yaml:3:13: output is a plain name"},
+		{"nodes:\n  - run: x\n    run: y\n", `w.yaml:3:5: the key "run" is there twice`},
+		{"nodes:\n  - run: x\n---\nnodes: []\n", "there is a second document"},
+		{"nodes: [\n", "w.yaml:"},
+		{"nodes:\n  - uses: llm.cal\n", `w.yaml:2:11: there is no action "llm.cal"; did you mean llm.call?`},
+		{"nodes:\n  - uses: llm.call\n", "w.yaml:2:5: prompt is missing"},
+		{"nodes:\n  - uses: llm.call\n    with:\n      promt: x\n      prompt: y\n", `w.yaml:4:7: there is no parameter of llm.call "promt"; did you mean prompt?`},
+		{"nodes:\n  - uses: llm.call\n    with:\n      prompt: [x]\n", "w.yaml:4:15: prompt is a text"},
+		{"nodes:\n  - uses: llm.call\n    with:\n      prompt: x\n      max_tokens: many\n", "w.yaml:5:19: max_tokens is a whole number"},
+		{"nodes:\n  - uses: llm.call\n    with:\n      prompt: x\n      max_tokens: 0\n", "w.yaml:5:19: max_tokens is a whole number from 1 to"},
+		{"nodes:\n  - uses: llm.call\n    with:\n      prompt: x\n      schema: {type: objekt}\n", "w.yaml:5:15: cannot compile the schema"},
+		{"nodes:\n  - uses: llm.call\n    with:\n      prompt: \"{{ state. }}\"\n", "w.yaml:4:15: the template cannot be read"},
+		{"nodes:\n  - uses: llm.call\n    with:\n      prompt: |\n        fine {{ state.a }}\n        {% for x in %}\n", "w.yaml:6:1: the template cannot be read"},
 	} {
-		err := problems(t, source)
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: got %v, want %s", source, err, want)
+		err := problems(t, c.source)
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%q: got %v, want %s", c.source, err, c.want)
 		}
 	}
 }
