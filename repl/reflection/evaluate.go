@@ -19,8 +19,9 @@ import (
 // evaluator find the output as state.reflection_output.
 //
 // The error says that there was no way to judge: a contract that does not compile,
-// a budget that is used up, a model or a tier that broke. Code that does not do its
-// work, and a judge whose reply cannot be read, are verdicts.
+// code that is not valid in its language, a budget that is used up, a model or a tier
+// that broke. Code that does not do its work, and a judge whose reply cannot be read,
+// are verdicts.
 func Evaluate(ctx context.Context, r *workflow.Run, e Evaluator, output any) (any, Verdict, error) {
 	defer scoped(r)()
 	if err := r.Set(map[string]any{stateOutput: output}); err != nil {
@@ -214,7 +215,7 @@ func (e *Evaluator) byCode(ctx context.Context, r *workflow.Run, output any) (Ve
 		return Verdict{}, fmt.Errorf("there is no language %q for an evaluator: give python, lua or prolog", e.Language)
 	}
 	var ended *workflow.ProgramError
-	if errors.As(err, &ended) {
+	if errors.As(err, &ended) && !ended.OfFile() {
 		return failed("%v", ended), nil
 	}
 	if err != nil {

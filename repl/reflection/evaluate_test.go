@@ -97,6 +97,28 @@ func TestAJudgeThatCannotBeReadNeverLetsPass(t *testing.T) {
 	}
 }
 
+// TestCodeThatIsNotValidEndsTheRun: no output could mend it.
+func TestCodeThatIsNotValidEndsTheRun(t *testing.T) {
+	needJail(t)
+	for _, c := range []struct{ language, code, want string }{
+		{"python", "return (", "SyntaxError"},
+		{"lua", "return return", "a syntax error"},
+		{"prolog", "?- a b.", "a syntax error"},
+	} {
+		cfg, models := config(t, "x")
+		_, err := run(t, fmt.Sprintf(`
+nodes:
+  - uses: reflection.loop
+    with:
+      generator: {action: llm.call, prompt: x}
+      evaluator: {type: custom, language: %s, run: %q}
+`, c.language, c.code), cfg, "{}")
+		if err == nil || !strings.Contains(err.Error(), "the evaluator ended by "+c.want) || len(models.requests) != 1 {
+			t.Errorf("%s: %v after %d calls", c.language, err, len(models.requests))
+		}
+	}
+}
+
 // TestAValidOutputIsTheBest: whatever score a judge gave to one before.
 func TestAValidOutputIsTheBest(t *testing.T) {
 	needJail(t)
@@ -141,7 +163,7 @@ func TestHostileEvaluatorsNeverLetPass(t *testing.T) {
 	for _, c := range []struct{ language, code, want string }{
 		{"python", "raise ValueError('no')", "the evaluator ended by ValueError: no"},
 		{"python", "while True: pass", "the evaluator ended by a limit"},
-		{"python", "return (", "SyntaxError"},
+		{"python", "import ast; ast.literal_eval('(')", "SyntaxError"},
 		{"python", "import sys; sys.exit(0)", "the evaluator ended by SystemExit"},
 		{"python", "pass", "the evaluator's result is no verdict"},
 		{"python", "return {'valid': 'perhaps'}", "the evaluator's result is no verdict: $.valid"},

@@ -166,7 +166,7 @@ func (l *loop) attempt(ctx context.Context, i int) (Attempt, error) {
 		if a, err = l.judged(ctx, i, output); err != nil {
 			return a, err
 		}
-	case errors.As(err, &ended) && !ended.OfTemplate():
+	case errors.As(err, &ended) && !ended.OfFile():
 		a.Errors = failed("%v", ended).Errors
 	default:
 		return a, err

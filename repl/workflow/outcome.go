@@ -58,14 +58,16 @@ type ProgramError struct {
 	Type, Message string
 	// Traceback is Python's.
 	Traceback string
+	// Invalid says that it is not valid in its language: it never ran.
+	Invalid bool
 }
 
 // ofTemplate is What of a template.
 const ofTemplate = "the template"
 
-// OfTemplate reports whether the program is a template: a mistake of the file, not
-// of what was made by it.
-func (e *ProgramError) OfTemplate() bool { return e.What == ofTemplate }
+// OfFile reports whether it is a mistake of the file, whatever the state: code that
+// is not valid, or a template.
+func (e *ProgramError) OfFile() bool { return e.Invalid || e.What == ofTemplate }
 
 // Error says what the program did.
 func (e *ProgramError) Error() string {

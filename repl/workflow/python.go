@@ -48,13 +48,19 @@ func (r *Run) Python(ctx context.Context, c Code) (any, error) {
 		return nil, err
 	}
 	ran, err := r.python.Run(ctx, repl.Block{Language: tiers.Python, Source: body + c.seen()})
-	if err == nil && neverRan(&ran) { // say what is wrong with the code itself, by its own lines
+	invalid := err == nil && neverRan(&ran)
+	if invalid { // say what is wrong with the code itself, by its own lines
 		ran, err = r.python.Run(ctx, repl.Block{Language: tiers.Python, Source: body})
 	}
 	if err != nil {
 		return nil, err
 	}
-	return c.result(&ran)
+	value, err := c.result(&ran)
+	var ended *ProgramError
+	if errors.As(err, &ended) {
+		ended.Invalid = invalid
+	}
+	return value, err
 }
 
 // seen is a function with the code in it, for the analysers' eyes alone: it stands

@@ -114,7 +114,7 @@ func (r *Run) jail() jailed.Jail {
 func programError(what string, err error) error {
 	var ended *jailed.ProgramError
 	if errors.As(err, &ended) {
-		return &ProgramError{What: what, Type: string(ended.Kind), Message: ended.Message}
+		return &ProgramError{What: what, Type: string(ended.Kind), Message: ended.Message, Invalid: ended.Kind == jailed.Syntax}
 	}
 	return err
 }
