@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rlmhq/rlm/repl"
 	"github.com/rlmhq/rlm/repl/llm"
@@ -138,7 +139,7 @@ func TestHowRunsEnd(t *testing.T) {
 	small := config(says("x"))
 	small.Budget = repl.Budget{Calls: 1}
 	limited := config(nil)
-	limited.Limits = tiers.Limits{Wall: 300e6}
+	limited.Limits = tiers.Limits{Wall: 2 * time.Second}
 	for name, c := range map[string]struct {
 		source string
 		cfg    workflow.Config
