@@ -9,10 +9,12 @@ require (
 	github.com/dustin/go-humanize v1.0.1
 	github.com/go-python/gpython v0.2.0
 	github.com/goccy/go-yaml v1.19.2
+	github.com/ichiban/prolog v1.2.2
 	github.com/klauspost/compress v1.18.1
 	github.com/knadh/koanf/providers/env/v2 v2.0.0
 	github.com/knadh/koanf/v2 v2.4.1
 	github.com/mattn/go-isatty v0.0.20
+	github.com/mitsuhiko/minijinja/minijinja-go/v2 v2.24.0
 	github.com/moby/profiles/seccomp v0.2.3
 	github.com/opencontainers/runtime-spec v1.2.1
 	github.com/peterh/liner v1.2.2
@@ -23,6 +25,7 @@ require (
 	github.com/tetratelabs/wazero v1.12.0
 	github.com/tmaxmax/go-sse v0.11.0
 	github.com/traefik/yaegi v0.16.1
+	github.com/yuin/gopher-lua v1.1.2
 	go.opentelemetry.io/otel v1.47.0
 	go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp v1.47.0
 	go.opentelemetry.io/otel/sdk v1.47.0

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 
@@ -191,19 +190,6 @@ func (f *reflectFlags) subject(e *env, flags *pflag.FlagSet, trace string) (subj
 		subject.Traces.Feedback = &f.feedback
 	}
 	return subject, nil
-}
-
-// readFile reads a file of bounded length, or stdin for -.
-func readFile(e *env, name string, limit int64, what string) (string, error) {
-	if name == "-" {
-		return readAll(e.stdin, limit, what)
-	}
-	file, err := os.Open(name)
-	if err != nil {
-		return "", fmt.Errorf("cannot read %s: %w", what, err)
-	}
-	defer file.Close()
-	return readAll(file, limit, what+" "+name)
 }
 
 // finish prints what became of a reflection and returns its exit code.

@@ -117,7 +117,7 @@ func newRoot(e *env) *cobra.Command {
 	flags.StringVar(&file, "config", "", "the configuration file, none for none (default: config.yaml in rlm of the user's configuration directory)")
 	config.AddFlags(flags, config.In(config.Program))
 	root.AddCommand(
-		newRun(e), newReflect(e), newReflexion(e), newDistill(e),
+		newRun(e), newReflect(e), newReflexion(e), newDistill(e), newWorkflow(e),
 		newExec(e), newRepl(e), newHook(e), newTrace(e), newExplain(e), newTiers(e), newDoctor(e), newImages(e), newConfig(e), newVersion(e),
 	)
 	return root

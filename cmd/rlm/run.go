@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 
@@ -150,12 +149,7 @@ func (f *runFlags) complete(e *env, run rlm.RunConfig, models repl.Models) (rlm.
 	case f.schema != "" && f.kind != "":
 		return cfg, errors.New("give --output-schema or --output-type, not both")
 	case f.schema != "":
-		file, err := os.Open(f.schema)
-		if err != nil {
-			return cfg, fmt.Errorf("cannot read the contract: %w", err)
-		}
-		defer file.Close()
-		text, err := readAll(file, maxSchema, "the contract "+f.schema)
+		text, err := readFile(e, f.schema, maxSchema, "the contract")
 		if err != nil {
 			return cfg, err
 		}
@@ -189,18 +183,6 @@ func resolvable(models repl.Models, names []string) error {
 		}
 	}
 	return nil
-}
-
-// readAll reads a text of bounded length.
-func readAll(r io.Reader, limit int64, what string) (string, error) {
-	data, err := io.ReadAll(io.LimitReader(r, limit+1))
-	if err != nil {
-		return "", fmt.Errorf("cannot read %s: %w", what, err)
-	}
-	if int64(len(data)) > limit {
-		return "", fmt.Errorf("%s is longer than %d bytes", what, limit)
-	}
-	return string(data), nil
 }
 
 // finish prints what became of a run and returns its exit code.

@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"io"
+	"os"
 	"sync"
 )
 
@@ -32,4 +34,29 @@ func (r *interruptReader) Read(p []byte) (int, error) {
 		context.AfterFunc(r.ctx, func() { _ = writer.CloseWithError(r.ctx.Err()) })
 	})
 	return r.pipe.Read(p)
+}
+
+// readFile reads a file of bounded length, or stdin for -.
+func readFile(e *env, name string, limit int64, what string) (string, error) {
+	if name == "-" {
+		return readAll(e.stdin, limit, what)
+	}
+	file, err := os.Open(name)
+	if err != nil {
+		return "", fmt.Errorf("cannot read %s: %w", what, err)
+	}
+	defer file.Close()
+	return readAll(file, limit, what+" "+name)
+}
+
+// readAll reads a text of bounded length.
+func readAll(r io.Reader, limit int64, what string) (string, error) {
+	data, err := io.ReadAll(io.LimitReader(r, limit+1))
+	if err != nil {
+		return "", fmt.Errorf("cannot read %s: %w", what, err)
+	}
+	if int64(len(data)) > limit {
+		return "", fmt.Errorf("%s is longer than %d bytes", what, limit)
+	}
+	return string(data), nil
 }

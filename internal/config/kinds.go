@@ -14,6 +14,8 @@ import (
 
 	"github.com/dustin/go-humanize"
 	"github.com/spf13/pflag"
+
+	"github.com/rlmhq/rlm/internal/spelling"
 )
 
 // Value is where a setting is kept: a field of a [Config], and the texts that it
@@ -293,7 +295,7 @@ func (p pairs) setAll(all map[string]string) error {
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		if !slices.Contains(p.names, name) {
 			// What is no name may be a secret that stands in the wrong place.
-			if meant := nearest(name, p.names); meant != "" {
+			if meant := spelling.Nearest(name, p.names); meant != "" {
 				return fmt.Errorf("one of the names is not known; did you mean %s?", meant)
 			}
 			return fmt.Errorf("one of the names is not known: give %s", orList(p.names))
@@ -361,47 +363,9 @@ func unknown(what, name string, known []string) error {
 	if len(name) > 64 {
 		name = name[:64] + "…"
 	}
-	meant := nearest(name, known)
+	meant := spelling.Nearest(name, known)
 	if meant == "" {
 		return fmt.Errorf("there is no %s %s", what, quoted(name))
 	}
 	return fmt.Errorf("there is no %s %s; did you mean %s?", what, quoted(name), meant)
-}
-
-// nearest is the known name that takes the fewest changes to get at, empty if
-// none is near.
-func nearest(name string, known []string) string {
-	best, meant := len(name)/3+2, ""
-	for _, candidate := range known {
-		if d := distance(name, candidate); d < best {
-			best, meant = d, candidate
-		}
-	}
-	return meant
-}
-
-// distance is the number of letters to insert, remove, replace or swap with a
-// neighbour that lead from a to b (optimal string alignment).
-func distance(a, b string) int {
-	rows := make([][]int, len(a)+1)
-	for i := range rows {
-		rows[i] = make([]int, len(b)+1)
-		rows[i][0] = i
-	}
-	for j := range rows[0] {
-		rows[0][j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		for j := 1; j <= len(b); j++ {
-			differ := 1
-			if a[i-1] == b[j-1] {
-				differ = 0
-			}
-			rows[i][j] = min(rows[i-1][j]+1, rows[i][j-1]+1, rows[i-1][j-1]+differ)
-			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
-				rows[i][j] = min(rows[i][j], rows[i-2][j-2]+1)
-			}
-		}
-	}
-	return rows[len(a)][len(b)]
 }

@@ -13,6 +13,8 @@ import (
 	"github.com/knadh/koanf/providers/env/v2"
 	"github.com/knadh/koanf/v2"
 	"github.com/spf13/pflag"
+
+	"github.com/rlmhq/rlm/internal/spelling"
 )
 
 // Kind is a kind of origin.
@@ -296,7 +298,7 @@ func readVariables(environ []string) (layer, error) {
 			continue // as if it were not set, which is how shells unset one for a command
 		}
 		if !ok {
-			if meant := nearest(name, spelt); meant != "" && name != FileVariable && distance(name, meant) <= 2 {
+			if meant := spelling.Nearest(name, spelt); meant != "" && name != FileVariable && spelling.Distance(name, meant) <= 2 {
 				errs = append(errs, fmt.Errorf("%s: there is no such variable; did you mean %s?", name, meant))
 			}
 			continue

@@ -1,0 +1,47 @@
+// Package spelling finds the known name that somebody meant who wrote another.
+package spelling
+
+// longest bounds the names that are compared, in bytes: the work is the product
+// of two lengths, and nobody means a name by a page of text.
+const longest = 100
+
+// Nearest is the known name that takes the fewest changes to get at, empty if
+// none is near.
+func Nearest(name string, known []string) string {
+	if len(name) > longest {
+		return ""
+	}
+	best, meant := len(name)/3+2, ""
+	for _, candidate := range known {
+		if d := Distance(name, candidate); d < best {
+			best, meant = d, candidate
+		}
+	}
+	return meant
+}
+
+// Distance is the number of letters to insert, remove, replace or swap with a
+// neighbour that lead from a to b (optimal string alignment).
+func Distance(a, b string) int {
+	rows := make([][]int, len(a)+1)
+	for i := range rows {
+		rows[i] = make([]int, len(b)+1)
+		rows[i][0] = i
+	}
+	for j := range rows[0] {
+		rows[0][j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		for j := 1; j <= len(b); j++ {
+			differ := 1
+			if a[i-1] == b[j-1] {
+				differ = 0
+			}
+			rows[i][j] = min(rows[i-1][j]+1, rows[i][j-1]+1, rows[i-1][j-1]+differ)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				rows[i][j] = min(rows[i][j], rows[i-2][j-2]+1)
+			}
+		}
+	}
+	return rows[len(a)][len(b)]
+}

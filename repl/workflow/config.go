@@ -1,0 +1,128 @@
+package workflow
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/rlmhq/rlm/repl"
+	"github.com/rlmhq/rlm/tiers"
+)
+
+// Config says with what a file is run, and within which bounds. A zero field
+// means its default, never "no limit".
+type Config struct {
+	// Actions are what nodes can use; nil is those of this package alone.
+	Actions Actions
+	// Models resolves the names of models.
+	Models repl.Models
+	// Model is asked where a step names none. The state's member "model" goes before
+	// it, if it names an allowed one.
+	Model string
+	// Allowed are further models that the file may name.
+	Allowed []string
+	// ModelFor says which model is asked instead of one that the file names.
+	ModelFor map[string]string
+	// MaxReply bounds the tokens of one reply; by default [repl.DefaultReply].
+	MaxReply int
+	// Retries is how often a reply that breaks its contract is asked for again, by
+	// default [repl.DefaultRetries]; a negative number is none.
+	Retries int
+	// CallsAtOnce bounds model calls in flight, by default 16.
+	CallsAtOnce int
+
+	// Open makes the runner of the session that runs Python. It is needed only if the
+	// file has any.
+	Open repl.Opener
+	// Limits bound each piece of code; of Lua, Prolog and templates its time and
+	// memory, by default 10 s and 128 MiB.
+	Limits tiers.Limits
+	// Deterministic makes clocks and randomness in Python repeatable.
+	Deterministic bool
+
+	// Budget is for the whole run.
+	Budget repl.Budget
+	// Progress is told what happens, as it happens. It must be quick.
+	Progress func(Event)
+}
+
+// DefaultCallsAtOnce bounds model calls in flight.
+const DefaultCallsAtOnce = 16
+
+// withDefaults returns c with every zero field replaced by its default.
+func (c Config) withDefaults() (Config, error) {
+	if c.Actions == nil {
+		actions, err := NewActions()
+		if err != nil {
+			return c, err
+		}
+		c.Actions = actions
+	}
+	if c.Retries == 0 {
+		c.Retries = repl.DefaultRetries
+	}
+	c.Retries = max(0, c.Retries)
+	if c.CallsAtOnce == 0 {
+		c.CallsAtOnce = DefaultCallsAtOnce
+	}
+	if c.CallsAtOnce < 0 || c.MaxReply < 0 {
+		return c, errors.New("a bound is negative: give a positive value, or 0 for the default")
+	}
+	return c, c.Limits.Validate()
+}
+
+// allowed are the models that may be asked, each once.
+func (c *Config) allowed() []string {
+	all := append([]string{c.Model}, c.Allowed...)
+	all = append(all, slices.Collect(maps.Values(c.ModelFor))...)
+	slices.Sort(all)
+	return slices.DeleteFunc(slices.Compact(all), func(name string) bool { return name == "" })
+}
+
+// resolve returns the model to ask for a name that the file gives, empty for the
+// default.
+func (c *Config) resolve(name string) (string, error) {
+	if instead, ok := c.ModelFor[name]; ok {
+		return instead, nil
+	}
+	if name == "" {
+		name = c.Model
+	}
+	switch {
+	case name == "":
+		return "", errors.New("no model is named, and there is no default: give one")
+	case !slices.Contains(c.allowed(), name):
+		return "", fmt.Errorf("the file asks for the model %s, which is not allowed: allow it, or say which one is asked instead", quoted(name))
+	}
+	return name, nil
+}
+
+// EventKind says what happened.
+type EventKind string
+
+// What happens in a run.
+const (
+	EventNodeStarted EventKind = "node_started"
+	EventNodeEnded   EventKind = "node_ended"
+	// EventAttempt is one iteration of a loop, Text what came of it.
+	EventAttempt EventKind = "attempt"
+	// EventModel is what Model tells: a model call that began, ended or was refused.
+	EventModel EventKind = "model"
+)
+
+// Event is one thing that happened in a run.
+type Event struct {
+	Kind EventKind `json:"kind"`
+	// Node is the name of the node, Number its place, from 1.
+	Node   string `json:"node"`
+	Number int    `json:"number"`
+	// Iteration is that of a loop, from 1; 0 outside of one.
+	Iteration int           `json:"iteration,omitempty"`
+	Text      string        `json:"text,omitempty"`
+	Error     string        `json:"error,omitempty"`
+	Elapsed   time.Duration `json:"elapsed_ns,omitempty"`
+	// Model is the event of a model call.
+	Model *repl.Event `json:"model,omitempty"`
+}

@@ -1,0 +1,93 @@
+package workflow_test
+
+import (
+	"os"
+	"strings"
+	"sync"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	engine "github.com/rlmhq/rlm"
+	"github.com/rlmhq/rlm/internal/jail"
+	"github.com/rlmhq/rlm/repl/llm"
+	"github.com/rlmhq/rlm/repl/workflow"
+	"github.com/rlmhq/rlm/router"
+)
+
+var shared *engine.Engine
+
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "rlm-workflow-test")
+	if err != nil {
+		panic(err)
+	}
+	if shared, err = engine.New(engine.Options{CacheDir: dir}); err != nil {
+		panic(err)
+	}
+	code := m.Run()
+	if err := shared.Close(); err != nil {
+		panic(err)
+	}
+	if err := goleak.Find(); err != nil && code == 0 {
+		println(err.Error())
+		code = 1
+	}
+	_ = os.RemoveAll(dir)
+	os.Exit(code)
+}
+
+// needJail skips where there are no jails, unless a tier that needs them is
+// required.
+func needJail(t *testing.T) {
+	t.Helper()
+	if report := jail.Probe(t.Context()); report.Class == "" {
+		if strings.Contains(os.Getenv("RLM_REQUIRE_TIERS"), "interp") {
+			t.Fatalf("there is no jail here: %v", report.Advice)
+		}
+		t.Skipf("there is no jail here: %v", report.Advice)
+	}
+}
+
+// asked is a registry whose every model answers by a function, and remembers.
+type asked struct {
+	mu       sync.Mutex
+	requests []llm.Request
+	answer   func(r llm.Request) (string, error)
+}
+
+func (a *asked) Resolve(name string) (llm.Model, error) {
+	return llm.Model{Name: name, ID: name, Provider: llm.Func(func(r llm.Request) (llm.Response, error) {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		a.requests = append(a.requests, r)
+		text, err := a.answer(r)
+		return llm.Response{Text: text}, err
+	})}, nil
+}
+
+// says answers everything with the same.
+func says(text string) *asked {
+	return &asked{answer: func(llm.Request) (string, error) { return text, nil }}
+}
+
+// last is the last message of a request.
+func last(r llm.Request) string { return r.Messages[len(r.Messages)-1].Content }
+
+// config is a configuration with an engine.
+func config(models *asked) workflow.Config {
+	cfg := workflow.Config{Open: shared.Opener(router.Policy{})}
+	if models != nil {
+		cfg.Models, cfg.Model = models, "test/default"
+	}
+	return cfg
+}
+
+func parse(t *testing.T, source string) *workflow.File {
+	t.Helper()
+	file, err := workflow.Parse("w.yaml", []byte(source))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return file
+}

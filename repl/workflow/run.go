@@ -1,0 +1,284 @@
+package workflow
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/rlmhq/rlm/repl"
+	"github.com/rlmhq/rlm/repl/llm"
+)
+
+// maxState bounds the state, in bytes of its JSON.
+const maxState = 8 << 20
+
+// Run runs the file over an input, whose members the state begins with. The file
+// is checked first.
+//
+// The error is a [*SetupError] or a [*FileError] if nothing was begun, a [*NodeError]
+// if a node could not do its work, the context's cause if it ended, or what broke;
+// a budget that was used up is none. The Outcome says how far the run came.
+func (f *File) Run(ctx context.Context, cfg Config, input map[string]any) (outcome Outcome, err error) {
+	r, err := prepare(ctx, f, cfg, input)
+	if err != nil {
+		return Outcome{Status: StatusFailed, State: input, Reason: err.Error()}, err
+	}
+	wall := r.ledger.Budget().Wall.Seconds()
+	ctx, cancel := context.WithDeadlineCause(ctx, r.ledger.Deadline(), &repl.BudgetError{What: "seconds", Limit: wall, Spent: wall})
+	defer cancel()
+	err = errors.Join(r.nodes(ctx, f), r.Close())
+	outcome, err = r.ended(ctx, err)
+	outcome.Spent, outcome.Budget, outcome.Elapsed = r.ledger.Spent(), r.ledger.Budget(), r.ledger.Elapsed()
+	return outcome, err
+}
+
+// Run is a run of a file, as its actions see it. Its methods have one caller at a
+// time.
+type Run struct {
+	// State is what nodes share, by names; values are as encoding/json knows them.
+	State map[string]any
+
+	cfg    Config
+	folder string
+	caller *repl.Caller
+	ledger *repl.Ledger
+	python *repl.Session // nil before the first code
+
+	node      *Node
+	number    int // of the node, from 1
+	iteration int
+	result    any
+}
+
+// NewRun returns a run without a file, for actions that are used from Go. Its State
+// begins with some values. Close it.
+func NewRun(cfg Config, state map[string]any) (*Run, error) {
+	cfg, err := cfg.withDefaults()
+	if err != nil {
+		return nil, &SetupError{err}
+	}
+	ledger, err := repl.NewLedger(cfg.Budget)
+	if err != nil {
+		return nil, &SetupError{err}
+	}
+	r := &Run{State: map[string]any{}, cfg: cfg, ledger: ledger}
+	r.caller = &repl.Caller{
+		Models: cfg.Models, Ledger: ledger, Gate: repl.NewGate(cfg.CallsAtOnce), MaxReply: cfg.MaxReply,
+		Emit: func(e repl.Event) { r.Report(Event{Kind: EventModel, Model: &e}) },
+	}
+	if err := r.Set(state); err != nil {
+		return nil, &SetupError{fmt.Errorf("cannot use the input: %w", err)}
+	}
+	return r, nil
+}
+
+// prepare checks all that can be checked before any work.
+func prepare(ctx context.Context, f *File, cfg Config, input map[string]any) (*Run, error) {
+	r, err := NewRun(cfg, input)
+	if err != nil {
+		return nil, err
+	}
+	r.folder = f.Folder
+	if err := f.Check(ctx, r.cfg.Actions); err != nil {
+		var wrong *FileError
+		if errors.As(err, &wrong) || ctx.Err() != nil {
+			return nil, err
+		}
+		return nil, &SetupError{err}
+	}
+	err = r.checkModels(ctx, f, cfg.Budget.USD != 0)
+	return r, err
+}
+
+// checkModels looks up every model that the file names, and asks its server
+// whether it is there.
+func (r *Run) checkModels(ctx context.Context, f *File, explicitUSD bool) error {
+	var wrong []*Problem
+	names := map[string]bool{}
+	for _, at := range f.checked(r.cfg.Actions).models {
+		name, err := r.cfg.resolve(at.Text)
+		if err != nil {
+			wrong = append(wrong, &Problem{Line: at.Line, Column: at.Column, Message: err.Error()})
+			continue
+		}
+		names[name] = true
+	}
+	if err := fileError(f.Name, wrong); err != nil {
+		return err
+	}
+	if r.cfg.Model != "" {
+		names[r.cfg.Model] = true
+	}
+	if len(names) > 0 && r.cfg.Models == nil {
+		return &SetupError{errors.New("there is no registry of models: set Config.Models")}
+	}
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		err := r.caller.Check(name, explicitUSD)
+		if err == nil {
+			err = serves(ctx, r.cfg.Models, name)
+		}
+		if err != nil {
+			return &SetupError{fmt.Errorf("cannot use model %s: %w", name, err)}
+		}
+	}
+	return nil
+}
+
+// checkTime bounds the question to a server whether it is there.
+const checkTime = 30 * time.Second
+
+func serves(ctx context.Context, models repl.Models, name string) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, checkTime, fmt.Errorf("no answer in %v", checkTime))
+	defer cancel()
+	model, err := models.Resolve(name)
+	if err != nil {
+		return err
+	}
+	return llm.Check(ctx, model.Provider, model.ID)
+}
+
+// nodes runs all nodes, one after the other.
+func (r *Run) nodes(ctx context.Context, f *File) error {
+	for i, n := range f.Nodes {
+		r.node, r.number, r.iteration = n, i+1, 0
+		begun := time.Now()
+		r.Report(Event{Kind: EventNodeStarted, Text: n.Uses})
+		err := r.one(ctx, n)
+		e := Event{Kind: EventNodeEnded, Elapsed: time.Since(begun)}
+		if err != nil {
+			e.Error = err.Error()
+		}
+		r.Report(e)
+		if err != nil {
+			return err
+		}
+	}
+	r.node = nil
+	return nil
+}
+
+// one runs one node and puts its result into the state.
+func (r *Run) one(ctx context.Context, n *Node) error {
+	if err := context.Cause(ctx); err != nil {
+		return err
+	}
+	var result any
+	var err error
+	if n.Uses != "" {
+		var with map[string]any
+		if n.With != nil {
+			with, _ = n.With.Plain().(map[string]any)
+		}
+		result, err = r.Act(ctx, n.Uses, with)
+	} else {
+		result, err = r.Python(ctx, Code{Source: n.Run, What: "run", Name: n.Name, Values: map[string]any{"state": r.State}})
+	}
+	if err != nil {
+		return err
+	}
+	r.result = result
+	if n.Output != "" {
+		return r.Set(map[string]any{n.Output: result})
+	}
+	members, ok := result.(map[string]any)
+	if !ok && result != nil {
+		return fmt.Errorf("the result is %s, which has no names: give the node an output, or return an object", described(result))
+	}
+	return r.Set(members)
+}
+
+// Set puts values into the state, as their JSON has them. The error says that there
+// is no room.
+func (r *Run) Set(values map[string]any) error {
+	next := maps.Clone(r.State)
+	maps.Copy(next, values)
+	data, err := json.Marshal(next)
+	if err != nil {
+		return fmt.Errorf("the state cannot be encoded: %w", err)
+	}
+	if len(data) > maxState {
+		return fmt.Errorf("the state would have %d bytes, more than %d: keep less in it", len(data), maxState)
+	}
+	plain, err := decode(data)
+	if err != nil {
+		return err
+	}
+	r.State, _ = plain.(map[string]any)
+	return nil
+}
+
+// ended makes an outcome of how the nodes ended.
+func (r *Run) ended(ctx context.Context, err error) (Outcome, error) {
+	o := Outcome{Status: StatusDone, State: r.State, Result: r.result}
+	if err == nil {
+		return o, nil
+	}
+	if r.node != nil {
+		o.Node = r.node.Name
+	}
+	var budget *repl.BudgetError
+	switch {
+	case errors.As(err, &budget) || errors.As(context.Cause(ctx), &budget):
+		o.Status, o.Reason = StatusPartial, budget.Error()
+		return o, nil
+	case ctx.Err() != nil:
+		err = context.Cause(ctx)
+		o.Status = StatusCanceled
+	case isBroken(err):
+		o.Status = StatusBroken
+	case r.node != nil:
+		err = &NodeError{Node: r.node.Name, Err: err}
+		o.Status = StatusFailed
+	default:
+		o.Status = StatusBroken
+	}
+	o.Reason = err.Error()
+	return o, err
+}
+
+// Report tells Config.Progress of something, complete with the node.
+func (r *Run) Report(e Event) {
+	if r.cfg.Progress == nil {
+		return
+	}
+	if r.node != nil {
+		e.Node, e.Number = r.node.Name, r.number
+	}
+	if e.Iteration == 0 {
+		e.Iteration = r.iteration
+	}
+	r.cfg.Progress(e)
+}
+
+// Iterate says which iteration of a loop it is, for the record of model calls; 0
+// ends the loop.
+func (r *Run) Iterate(n int) { r.iteration = n }
+
+// Close ends the session of the code, if there is one.
+func (r *Run) Close() error {
+	if r.python == nil {
+		return nil
+	}
+	return r.python.Close()
+}
+
+// described is the kind of a value, in words.
+func described(value any) string {
+	switch value.(type) {
+	case nil:
+		return "null"
+	case map[string]any:
+		return "an object"
+	case []any:
+		return "a list"
+	case string:
+		return "a text"
+	case bool:
+		return "true or false"
+	}
+	return "a number"
+}
