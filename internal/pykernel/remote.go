@@ -330,6 +330,9 @@ func (r *Remote) serve(s *Session) (int, error) {
 			}
 		case call := <-r.ended:
 			r.charge(s, &last)
+			if s.Canceled() {
+				continue // that is what ended it; the guest gets an interrupt instead
+			}
 			delete(r.pending, call.number)
 			if err := r.answer(call.number, call.reply); err != nil && s.Broken() == nil {
 				s.Broke(err)
