@@ -1,12 +1,15 @@
 package rr_test
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/rlmhq/rlm/repl"
+	"github.com/rlmhq/rlm/repl/rr"
 	"github.com/rlmhq/rlm/router"
+	"github.com/rlmhq/rlm/tiers"
 	"github.com/rlmhq/rlm/tiers/tiertest"
 )
 
@@ -26,14 +29,14 @@ func TestTheNamespaceFollowsTheSession(t *testing.T) {
 	}}
 	cfg := config(m)
 	cfg.Open = shared.Opener(router.Policy{AllowLocal: true})
-	var tiers []string
+	var ran []string
 	cfg.Progress = func(e repl.Event) {
 		if e.Kind == repl.EventSnippet {
-			tiers = append(tiers, e.Tier)
+			ran = append(ran, e.Tier)
 		}
 	}
 	answered(t, cfg)
-	if got := strings.Join(tiers, " "); got != "wasm local local local" {
+	if got := strings.Join(ran, " "); got != "wasm local local local" {
 		t.Errorf("the snippets ran in %s", got)
 	}
 	holds(t, m.told(t, 2), "moved with [1] 1 Trace of 1 steps", "What is 2+2? re: q")
@@ -68,4 +71,14 @@ func TestVariablesOfAReflectionComeBack(t *testing.T) {
 	answered(t, cfg)
 	holds(t, m.told(t, 1), "Variables may be gone")
 	holds(t, m.told(t, 2), "back Trace of 1 steps", "4 [math- None")
+}
+
+func TestWithoutATierNothingIsAsked(t *testing.T) {
+	m := after(code(good))
+	cfg := config(m)
+	cfg.Open = shared.Opener(router.Policy{MinIsolation: tiers.IsolationKernel})
+	outcome, err := rr.Run(t.Context(), cfg, subject())
+	if !errors.Is(err, router.ErrNoTier) || outcome.Status != repl.StatusFailed || len(m.requests) != 0 {
+		t.Errorf("it ended as %+v, %v, after %d requests", outcome, err, len(m.requests))
+	}
 }
