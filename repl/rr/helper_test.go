@@ -162,3 +162,63 @@ func TestFunctionsOfOtherLoopsAreNotThere(t *testing.T) {
 		t.Errorf("the model was told %q", m.told(t, 2))
 	}
 }
+
+func TestCombinatorsAskTheSubagent(t *testing.T) {
+	source := "print(map_llm('p', ['a', 'b']))\ntry:\n    map_llm('p', list(range(100)))\nexcept Exception as e:\n    print(e)"
+	m := after(code(source), code(good))
+	outcome := answered(t, config(m))
+	holds(t, m.told(t, 2), `['re: p\n\nContext:\na', 're: p\n\nContext:\nb']`, "this needs about 100 calls")
+	if calls := record(t, outcome).SubagentCalls; len(calls) != 2 || calls[0].Mode != "analysis" || len(m.asked) != 2 {
+		t.Errorf("the history is %+v", calls)
+	}
+	m = after(code("print(map_llm('p', ['a', 'b']))"), code(good))
+	cfg := config(m)
+	cfg.NoSubagent = true
+	answered(t, cfg)
+	holds(t, m.told(t, 2), "['(ask_llm disabled", "! re: p")
+}
+
+func TestRepliesCanBeStreamedAndCut(t *testing.T) {
+	m := after(code(good))
+	m.finish = llm.FinishLength
+	cfg := config(m)
+	text := ""
+	cfg.Stream = true
+	cfg.Progress = func(e repl.Event) {
+		if e.Kind == repl.EventDelta {
+			text += e.Text
+		}
+	}
+	answered(t, cfg)
+	holds(t, text, "trace.summary()", good)
+	holds(t, m.told(t, 1), repl.ReplyCut)
+}
+
+func TestATimeoutTellsWhetherTheAnswerIsRight(t *testing.T) {
+	m := &models{script: []string{code("1")}}
+	cfg := config(m)
+	cfg.MaxIterations, cfg.NoSynthesis = 1, true
+	outcome, err := rr.Run(t.Context(), cfg, rr.SubjectOf("q", rr.AgentOutput{FinalAnswer: " Paris\n"}, "", pointer("paris"), nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	holds(t, outcome.Output.Reasoning, "The agent's answer is the ground truth.")
+	outcome, err = rr.Run(t.Context(), cfg, rr.SubjectOf("q", rr.AgentOutput{FinalAnswer: "Paris"}, "", nil, nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	holds(t, outcome.Output.Reasoning, "no ground truth")
+}
+
+// TestAFailedSynthesisIsTold: what broke in the last call is in the reason, and ends
+// nothing else.
+func TestAFailedSynthesisIsTold(t *testing.T) {
+	m := &models{script: []string{code("print(1)")}}
+	cfg := config(m)
+	cfg.MaxIterations, cfg.MaxLLMCalls = 2, 2
+	outcome := reflected(t, cfg)
+	if outcome.Status != repl.StatusNoAnswer || string(outcome.Output.Raw["timeout"]) != "true" {
+		t.Errorf("it ended as %+v", outcome)
+	}
+	holds(t, outcome.Reason, "the 2 iterations were used up, and there is no last assessment: the run's budget of 2 calls is used up")
+}

@@ -1,9 +1,15 @@
 package rr_test
 
 import (
+	"errors"
+	"strings"
 	"testing"
+	"time"
 
+	"github.com/rlmhq/rlm/repl"
+	"github.com/rlmhq/rlm/repl/rr"
 	"github.com/rlmhq/rlm/router"
+	"github.com/rlmhq/rlm/tiers"
 	"github.com/rlmhq/rlm/tiers/tiertest"
 )
 
@@ -17,13 +23,22 @@ func TestTheNamespaceFollowsTheSession(t *testing.T) {
 	}
 	m := &models{script: []string{
 		code("kept = [1]\nsteps = trace.steps"),
-		code("import subprocess\nprint('moved with', kept, len(steps), trace.summary(), traces['question'], ask_llm('q'))"),
+		code("import subprocess\nprint(subprocess.run(['echo', 'out'], capture_output=True).stdout)\nprint('moved with', kept, len(steps), trace.summary(), traces['question'], ask_llm('q'))"),
 		code("print('then', open, kept, getattr is safe_getattr, trace.get_errors() == steps, skillbook[:6])"),
 		code(good),
 	}}
 	cfg := config(m)
 	cfg.Open = shared.Opener(router.Policy{AllowLocal: true})
+	var ran []string
+	cfg.Progress = func(e repl.Event) {
+		if e.Kind == repl.EventSnippet {
+			ran = append(ran, e.Tier)
+		}
+	}
 	answered(t, cfg)
+	if got := strings.Join(ran, " "); got != "wasm local local local" {
+		t.Errorf("the snippets ran in %s", got)
+	}
 	holds(t, m.told(t, 2), "moved with [1] 1 Trace of 1 steps", "What is 2+2? re: q")
 	holds(t, m.told(t, 3), "then None [1] True True [math-")
 }
@@ -42,4 +57,28 @@ func TestALostSandboxIsMadeWhole(t *testing.T) {
 	answered(t, cfg)
 	holds(t, m.told(t, 2), "brought its interpreter down")
 	holds(t, m.told(t, 3), "still Trace of 1 steps", "4 None")
+}
+
+// TestVariablesOfAReflectionComeBack: a snippet that had to be killed takes along what
+// was done since the last checkpoint, which may be all.
+func TestVariablesOfAReflectionComeBack(t *testing.T) {
+	m := &models{script: []string{
+		code("while True:\n    try:\n        while True:\n            pass\n    except BaseException:\n        pass"),
+		code("print('back', trace.summary(), len(traces), skillbook[:6], open)"), code(good),
+	}}
+	cfg := config(m)
+	cfg.Timeout = 200 * time.Millisecond
+	answered(t, cfg)
+	holds(t, m.told(t, 1), "Variables may be gone")
+	holds(t, m.told(t, 2), "back Trace of 1 steps", "4 [math- None")
+}
+
+func TestWithoutATierNothingIsAsked(t *testing.T) {
+	m := after(code(good))
+	cfg := config(m)
+	cfg.Open = shared.Opener(router.Policy{MinIsolation: tiers.IsolationKernel})
+	outcome, err := rr.Run(t.Context(), cfg, subject())
+	if !errors.Is(err, router.ErrNoTier) || outcome.Status != repl.StatusFailed || len(m.requests) != 0 {
+		t.Errorf("it ended as %+v, %v, after %d requests", outcome, err, len(m.requests))
+	}
 }
