@@ -18,6 +18,14 @@ import sys
 import threading
 import types
 
+try:
+    import _interpreters
+except ImportError:  # before CPython 3.13
+    try:
+        import _xxsubinterpreters as _interpreters
+    except ImportError:
+        _interpreters = None
+
 INPUT = OUTPUT = 3  # the connection: one socket, or a pipe for each way
 _private = {3}  # descriptors that only the session's own processes have
 _read, _write, _fstat, _pread, _dup2 = os.read, os.write, os.fstat, os.pread, os.dup2
@@ -365,8 +373,8 @@ def keep(mark):
     """Forks. The child returns False and goes on as the session; the parent
     sleeps, and returns True once the child has died."""
     global _keeper, _keeping
-    if threading.active_count() > 1 or has_children():
-        return False  # a copy would not have them
+    if threading.active_count() > 1 or has_children() or has_interpreters():
+        return False  # a copy would not have them, or would die of them
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     chance = _random.getstate()
     connection.send(107, _NUMBER.pack(os.getpid()))  # before there are two that write
@@ -431,6 +439,12 @@ def has_children():
         return True
     except ChildProcessError:
         return False
+
+
+def has_interpreters():
+    """Whether the session has made another interpreter in this process. CPython
+    aborts in the child of a fork then."""
+    return _interpreters is not None and len(_interpreters.list_all()) > 1
 
 
 def start(boot, output=3, life=None, announce=None, hold=None):
