@@ -238,7 +238,7 @@ func (s *suite) workBehindACall(t *testing.T) {
 	s.needs(t, tiers.FeatureProcesses)
 	for name, work := range map[string]string{
 		"in another thread": "import threading\nthreading.Thread(target=hang, daemon=True).start()\nwhile True: pass",
-		"in a child":        "import os\nif os.fork() == 0:\n    while True: pass\nhang()",
+		"in a child":        "import os\nif os.fork() == 0:\n    try:\n        while True: pass\n    finally:\n        os._exit(0)\nhang()",
 	} {
 		t.Run(name, func(t *testing.T) {
 			cfg := newHost().config()

@@ -17,7 +17,7 @@ import (
 // that lies about its state.
 func (s *suite) hostile(t *testing.T) {
 	t.Setenv("RLM_CANARY", canary) // for secrets
-	l := tiers.Limits{Wall: 10 * s.opt.Stop, Memory: 4 * s.opt.Memory}
+	l := tiers.Limits{Wall: max(3*time.Second, 3*s.opt.Stop), Memory: 4 * s.opt.Memory}
 	for name, attacks := range harmful {
 		t.Run(name, func(t *testing.T) {
 			rows := make([]excess, len(attacks))

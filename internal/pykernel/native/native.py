@@ -56,7 +56,9 @@ class Connection:
         """Forgets what a process before this one had asked."""
         self.numbers = itertools.count(1)
         self.answers = {}
+        self.orders = []  # of the host, that came while a thread read
         self.callbacks = {}
+        self.snippets = 0  # how many have begun
         self.state = threading.Condition(threading.Lock())
         self.sending = threading.Lock()
         self.reading = False
@@ -100,13 +102,29 @@ class Connection:
         return number
 
     def request(self, payload):
-        number = self.post(payload)
+        number, begun = self.post(payload), self.snippets
         while True:
             with self.state:
-                while number not in self.answers and self.reading:
+                while number not in self.answers and self.reading and begun == self.snippets:
                     self.state.wait()
                 if number in self.answers:
                     return self.answers.pop(number)
+                if begun != self.snippets:
+                    raise SystemExit  # of a thread whose snippet has ended; it says nothing
+                self.reading = True
+            self.read_as_leader(None)
+
+    def order(self):
+        """What the host sends next that is no answer. A thread that an earlier snippet
+        left waiting for its answer may be the one that reads it."""
+        while True:
+            with self.state:
+                while not self.orders and self.reading:
+                    self.state.wait()
+                if self.orders:
+                    self.snippets += 1
+                    self.state.notify_all()
+                    return self.orders.pop(0)
                 self.reading = True
             self.read_as_leader(None)
 
@@ -161,6 +179,8 @@ class Connection:
 
     def deliver(self, kind, payload):
         if kind != 97:
+            with self.state:
+                self.orders.append((kind, payload))
             return
         number = _NUMBER.unpack_from(payload)[0]
         answer = payload[4] == 1, payload[5:]
@@ -316,7 +336,7 @@ _DEEP = 300  # a recursion limit below which the runtime might not get through
 def serve():
     while True:
         connection.critical = 1  # an interrupt that comes late is nobody's
-        kind, payload = connection.take()
+        kind, payload = connection.order()
         if kind != 114:
             continue
         flags, safe, mark = _RUN.unpack_from(payload)
