@@ -285,11 +285,15 @@ def _write_plain(payload):
 
 def before_fork():
     if not _keeping:
-        for stream in (sys.stdout, sys.stderr):
-            try:
-                stream.flush()
-            except Exception:
-                pass
+        flush()
+
+
+def flush():
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except BaseException:  # of a stream that the snippet has made
+            pass
 
 
 def after_fork_in_child():
@@ -374,6 +378,7 @@ def run_snippet(source, flags):
     except KeyboardInterrupt:  # it came when the snippet had ended
         connection.critical = 1
         code = 1
+    flush()  # a second interrupt may have cut the first one short
     return code
 
 
@@ -410,16 +415,18 @@ def keep(mark):
     finally:
         _keeping = False
     if pid == 0:
+        # The former keeper must be dead before this process can ever kill the new
+        # one: it would wake up by that and speak up.
+        if old:
+            try:
+                os.kill(old, signal.SIGKILL)
+            except OSError:
+                pass
         signal.signal(signal.SIGINT, connection.interrupt)
         _keeper = os.getppid()
         _random.setstate(chance)  # the module draws anew in a forked process
         connection.renew()
         return False
-    if old:
-        try:
-            os.kill(old, signal.SIGKILL)
-        except OSError:
-            pass
     while True:
         try:
             if os.waitpid(pid, 0)[0] == pid:
