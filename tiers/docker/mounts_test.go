@@ -96,7 +96,9 @@ func TestAMountedFolderLeadsToNoProgram(t *testing.T) {
 	tier := usual(t, docker.Options{Warm: -1})
 	dir := openFolder(t)
 	came := listen(t, filepath.Join(dir, "socket"))
-	mounts := func(dir string) tiers.Config { return tiers.Config{Mounts: []tiers.Mount{{Source: dir, Target: "/data"}}} }
+	mounts := func(dir string) tiers.Config {
+		return tiers.Config{Mounts: []tiers.Mount{{Source: dir, Target: "/data"}}}
+	}
 	if b, err := tier.Open(t.Context(), mounts(dir)); err == nil || !strings.Contains(err.Error(), "by which snippets could reach the host") {
 		t.Errorf("a folder with a socket: %v", err)
 		if b != nil {
