@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/rlmhq/rlm/images"
 	"github.com/rlmhq/rlm/internal/daemon"
 	"github.com/rlmhq/rlm/tiers"
@@ -24,6 +26,8 @@ import (
 type ownDaemon struct {
 	dir, host string
 	command   *exec.Cmd
+	ended     chan struct{} // closed when it has ended; err says how
+	err       error
 }
 
 // newDaemon starts a daemon that has the image.
@@ -43,6 +47,7 @@ func newDaemon(t *testing.T) *ownDaemon {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
+		unmount(t, dir)
 		if err := os.RemoveAll(dir); err != nil {
 			t.Error(err)
 		}
@@ -84,6 +89,11 @@ func (d *ownDaemon) start(t *testing.T) {
 	if err := d.command.Start(); err != nil {
 		t.Fatal(err)
 	}
+	d.ended = make(chan struct{})
+	go func(command *exec.Cmd, ended chan struct{}) {
+		d.err = command.Wait()
+		close(ended)
+	}(d.command, d.ended)
 	client, err := daemon.New(d.host)
 	if err != nil {
 		t.Fatal(err)
@@ -93,13 +103,10 @@ func (d *ownDaemon) start(t *testing.T) {
 		if _, err = client.Check(context.WithoutCancel(t.Context())); err == nil {
 			return
 		}
-		if said := d.log(t); strings.Contains(said, "failed to start daemon") {
-			t.Fatalf("%v\n%s", err, said)
-		}
 		select {
 		case <-time.After(50 * time.Millisecond):
-		case <-t.Context().Done():
-			t.Fatalf("%v\n%s", err, d.log(t))
+		case <-d.ended:
+			t.Fatalf("the daemon did not start: %v\n%s", err, d.log(t))
 		}
 	}
 }
@@ -114,14 +121,43 @@ func (d *ownDaemon) log(t *testing.T) string {
 	return string(text[max(0, len(text)-4000):])
 }
 
-// stop ends the daemon by a signal and waits for it.
+// stop ends the daemon by a signal, waits for it and for its containerd, which dies
+// with it: the next daemon must not take that for one that lives.
 func (d *ownDaemon) stop(t *testing.T, signal syscall.Signal) {
 	t.Helper()
-	if err := d.command.Process.Signal(signal); err != nil {
+	note := filepath.Join(d.dir, "exec", "containerd", "containerd.pid")
+	pid, err := os.ReadFile(note)
+	if err != nil {
+		t.Logf("its containerd is not its own: %v", err)
+	}
+	if err := d.command.Process.Signal(signal); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		t.Error(err)
 	}
-	if err := d.command.Wait(); err != nil && signal == syscall.SIGTERM {
-		t.Errorf("%v\n%s", err, d.log(t))
+	<-d.ended
+	if d.err != nil && signal == syscall.SIGTERM {
+		t.Errorf("%v\n%s", d.err, d.log(t))
+	}
+	for len(pid) > 0 {
+		stat, err := os.ReadFile(filepath.Join("/proc", strings.TrimSpace(string(pid)), "stat"))
+		if err != nil || strings.Contains(string(stat), ") Z ") {
+			_ = os.Remove(note) // a zombie counts as alive, and nobody may reap it here
+			return
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+// unmount takes away what a daemon that was killed has left below its folder.
+func unmount(t *testing.T, dir string) {
+	t.Helper()
+	table, err := os.ReadFile("/proc/self/mounts")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range strings.Split(string(table), "\n") {
+		if fields := strings.Fields(line); len(fields) > 1 && strings.HasPrefix(fields[1], dir+"/") {
+			_ = unix.Unmount(fields[1], unix.MNT_DETACH) // one that stays shows when the folder is removed
+		}
 	}
 }
 
