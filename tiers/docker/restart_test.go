@@ -86,6 +86,8 @@ func (d *ownDaemon) start(t *testing.T) {
 	d.command = exec.Command("dockerd", "--host", d.host, "--data-root", filepath.Join(d.dir, "data"), "--exec-root", filepath.Join(d.dir, "exec"),
 		"--pidfile", filepath.Join(d.dir, "pid"), "--bridge", "none", "--iptables=false", "--containerd-namespace", "rlm-test", "--containerd-plugins-namespace", "rlm-test-plugins")
 	d.command.Stdout, d.command.Stderr = log, log
+	// A network of its own: without a bridge, it would remove that of the other daemon.
+	d.command.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET}
 	if err := d.command.Start(); err != nil {
 		t.Fatal(err)
 	}
