@@ -1,8 +1,13 @@
 #!/usr/bin/env bash
 # Measures: every Go benchmark, then the tables of docs/performance.md.
-#   BENCH=table scripts/bench.sh   the tables alone
+#   BENCH=table scripts/bench.sh    the tables alone
+#   BENCH=docker scripts/bench.sh   the table of tier docker alone
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+if [[ ${BENCH:-all} == docker ]]; then
+	exec go run ./scripts/bench -only docker
+fi
 
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/rlm
 text=${RLM_BENCH_TEXT:-$cache/bench-1GiB.txt}

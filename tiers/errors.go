@@ -49,3 +49,19 @@ func (e *BrokenError) Error() string {
 
 // Unwrap returns the cause.
 func (e *BrokenError) Unwrap() error { return e.Err }
+
+// RejectNative is the rejection of a configuration that a tier of native processes
+// cannot enforce, nil if it can: nobody counts the work of a process, and no two runs
+// are alike.
+func RejectNative(tier string, cfg Config) error {
+	what := ""
+	switch {
+	case cfg.Limits.Fuel != 0:
+		what = "a limit of fuel"
+	case cfg.Deterministic:
+		what = "determinism"
+	default:
+		return nil
+	}
+	return &RejectedError{Tier: tier, Missing: what, Effects: EffectsNeverRan, Reason: "it cannot enforce " + what}
+}

@@ -47,4 +47,7 @@ type Collected struct {
 	Bytes int64
 	// Refused says of each entry that was left why; at most a hundred are listed.
 	Refused []string
+	// Lost says that files are gone which snippets had written, and why; empty if none
+	// are.
+	Lost string
 }

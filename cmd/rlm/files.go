@@ -79,14 +79,18 @@ func cutLast(text string) (head, last string, found bool) {
 	return text[:i], text[i+1:], true
 }
 
-// collect brings the files back, however the snippets ended; ended is how.
+// collect brings the files back, however the snippets ended; ended is how. An
+// interrupt has ended the snippets, not this: the tier bounds how long it takes.
 func (f *files) collect(ctx context.Context, s *rlm.Session, note func(string, ...any), ended error) error {
 	if f.out == "" {
 		return ended
 	}
-	got, err := s.Collect(ctx, f.out)
+	got, err := s.Collect(context.WithoutCancel(ctx), f.out)
 	for _, why := range got.Refused {
 		note("not collected: %s", why)
+	}
+	if got.Lost != "" {
+		note("not collected: %s", got.Lost)
 	}
 	if err == nil {
 		note("collected %d files with %d bytes in %s", got.Files, got.Bytes, f.out)

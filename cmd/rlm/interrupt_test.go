@@ -66,6 +66,35 @@ func TestCtrlCInterruptsTheSnippetNotTheSession(t *testing.T) {
 	}
 }
 
+// TestFilesOfAnInterruptedCommandComeBack interrupts rlm exec --out: it ends as
+// interrupted, and what the snippet had written is there.
+func TestFilesOfAnInterruptedCommandComeBack(t *testing.T) {
+	if !dockerWorks() {
+		t.Skip("tier docker is not usable here")
+	}
+	dir := t.TempDir()
+	cmd := command(t, dir, "exec", "--out", "files", "-c", "open('/out/kept', 'w').write('it')\nprint('busy', flush=True)\nwhile True: pass")
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, bufio.NewReader(stdout), "busy", &stderr)
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	if code := exitCodeOf(t, cmd); code != exitInterrupted {
+		t.Errorf("exit code %d\n%s", code, &stderr)
+	}
+	if text, err := os.ReadFile(filepath.Join(dir, "files", "kept")); string(text) != "it" {
+		t.Errorf("%q %v\n%s", text, err, &stderr)
+	}
+}
+
 // TestARunThatIsEndedKeepsWhatWasWritten ends one run by Ctrl-C, which it may
 // answer, and one by SIGKILL, which it cannot.
 func TestARunThatIsEndedKeepsWhatWasWritten(t *testing.T) {

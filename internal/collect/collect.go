@@ -16,6 +16,7 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/rlmhq/rlm/tiers"
@@ -133,7 +134,7 @@ func plainName(name string) (plain, why string) {
 	if len(name) > maxName {
 		return "", "its name is too long"
 	}
-	if !utf8.ValidString(name) || strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f || r == '\\' || r == ':' }) {
+	if !utf8.ValidString(name) || strings.ContainsFunc(name, deceives) {
 		return "", "its name has characters that mean something elsewhere"
 	}
 	if strings.HasPrefix(name, "/") {
@@ -150,6 +151,13 @@ func plainName(name string) (plain, why string) {
 		return "", "it lies too deep"
 	}
 	return plain, ""
+}
+
+// deceives reports whether a character is a separator on another system, a control of
+// a terminal, or makes a name look like another one: lines that end, text that runs
+// backwards.
+func deceives(r rune) bool {
+	return r == '\\' || r == ':' || unicode.In(r, unicode.Cc, unicode.Zl, unicode.Zp, unicode.Bidi_Control)
 }
 
 func mkdirAll(root *os.Root, name string) error {

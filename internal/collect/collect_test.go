@@ -79,6 +79,25 @@ func TestWhatLeadsElsewhereIsRefused(t *testing.T) {
 	}
 }
 
+func TestNamesThatDeceiveAreRefused(t *testing.T) {
+	odd := []string{
+		"bell\x07", "escape\x1b[2J", "delete\x7f", "next\u0085line", "c1\u009b2J", "back\u202egnp.exe", "isolate\u2066x", "mark\u200fx", "arabic\u061cx",
+		"line\u2028x", "paragraph\u2029x", "bad\xff", "a:b",
+	}
+	var entries []entry
+	for _, name := range odd {
+		entries = append(entries, entry{name: name, text: "x"}, entry{name: name + "/folder", kind: tar.TypeDir})
+	}
+	plain := []string{"größe", "日本", "family \U0001F468\u200d\U0001F469", "می\u200cخواهم", "a b"}
+	for _, name := range plain {
+		entries = append(entries, entry{name: name, text: "x"})
+	}
+	got, err := Unpack(stream(t, entries...), filepath.Join(t.TempDir(), "out"), roomy)
+	if err != nil || got.Files != len(plain) || len(got.Refused) != 2*len(odd) {
+		t.Errorf("%v: %d files, refused: %q", err, got.Files, got.Refused)
+	}
+}
+
 func TestAFolderThatIsNotEmptyIsLeftAlone(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.Symlink("/etc", filepath.Join(dir, "link")); err != nil {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -140,6 +141,8 @@ type Usage struct {
 	Refused uint64
 	// Processes is the limit of processes.
 	Processes uint64
+	// Processor is the time that all processes have computed.
+	Processor time.Duration
 }
 
 // maxStats bounds the answer to Usage.
@@ -162,7 +165,10 @@ func (c *Container) Usage(ctx context.Context) (Usage, error) {
 		return Usage{}, fmt.Errorf("cannot understand what a container uses: %w", err)
 	}
 	m := stats.MemoryStats
-	return Usage{Limit: int64(m.Limit), Peak: int64(max(m.MaxUsage, m.Usage)), Refused: m.Failcnt, Processes: stats.PidsStats.Limit}, nil
+	return Usage{
+		Limit: int64(m.Limit), Peak: int64(max(m.MaxUsage, m.Usage)), Refused: m.Failcnt,
+		Processes: stats.PidsStats.Limit, Processor: time.Duration(min(stats.CPUStats.CPUUsage.TotalUsage, math.MaxInt64)),
+	}, nil
 }
 
 // Killings waits until the daemon has heard that the kernel has ended at least so

@@ -12,6 +12,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
 	"time"
@@ -81,6 +82,8 @@ type Facts struct {
 	Linux bool
 	// Arch is the architecture, as the kernel names it.
 	Arch string
+	// Kernel is the release of the kernel that containers run on.
+	Kernel string
 }
 
 // Check asks the daemon what it is and can. It fails if there is none, or one that
@@ -96,6 +99,7 @@ func (c *Client) Check(ctx context.Context) (Facts, error) {
 		Version: info.ServerVersion, API: c.api.ClientVersion(), Runc: info.RuncCommit.ID, CgroupVersion: info.CgroupVersion,
 		Systemd: info.CgroupDriver == "systemd", SwapLimit: info.SwapLimit,
 		Limits: info.MemoryLimit && info.CPUCfsQuota && info.PidsLimit, Linux: info.OSType == "linux", Arch: info.Architecture,
+		Kernel: info.KernelVersion,
 	}
 	_, f.GVisor = info.Runtimes["runsc"]
 	for _, option := range info.SecurityOptions {
@@ -135,6 +139,9 @@ func (f Facts) enough() error {
 // explain adds what to do about a daemon that is not there or does not answer.
 func (c *Client) explain(what string, err error) error {
 	switch {
+	case errors.Is(err, fs.ErrPermission) || client.IsErrConnectionFailed(err) && strings.Contains(err.Error(), "permission denied"):
+		return fmt.Errorf("cannot %s at %s: this user may not use it: join the group that owns the socket (usually sudo usermod -aG docker $USER, "+
+			"then log in again), or run a rootless daemon and name it by DOCKER_HOST: %w", what, c.api.DaemonHost(), err)
 	case client.IsErrConnectionFailed(err):
 		return fmt.Errorf("cannot %s at %s: start it, or name another by DOCKER_HOST: %w", what, c.api.DaemonHost(), err)
 	case errors.Is(err, context.DeadlineExceeded):

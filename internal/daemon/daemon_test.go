@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"io"
 	"net"
@@ -59,6 +60,61 @@ func TestEveryContainerIsHardened(t *testing.T) {
 	_, host, _ = hardened(Spec{GVisor: true, Systemd: true, AppArmor: true})
 	if host.Runtime != "runsc" || host.CgroupParent != "rlm.slice" || !contains(host.SecurityOpt, "apparmor=docker-default") {
 		t.Errorf("%q %q %q", host.Runtime, host.CgroupParent, host.SecurityOpt)
+	}
+}
+
+// rule is a rule of a seccomp profile, as far as sockets need it.
+type rule struct {
+	Names []string
+	Args  []struct {
+		Index           uint
+		Value, ValueTwo uint64
+		Op              string
+	}
+}
+
+// socketRules are the rules of a container's profile about a call.
+func socketRules(t *testing.T, s Spec, call string) []rule {
+	t.Helper()
+	var profile struct {
+		DefaultAction string
+		Syscalls      []rule
+	}
+	if err := json.Unmarshal([]byte(profileFor(s)), &profile); err != nil {
+		t.Fatal(err)
+	}
+	if profile.DefaultAction != "SCMP_ACT_ERRNO" || len(profile.Syscalls) < 3 {
+		t.Fatalf("it refuses nothing: %s, %d rules", profile.DefaultAction, len(profile.Syscalls))
+	}
+	var found []rule
+	for _, r := range profile.Syscalls {
+		if contains(r.Names, call) {
+			found = append(found, r)
+		}
+	}
+	return found
+}
+
+func TestSocketsAreAllowedAsFarAsTheyLeadNowhere(t *testing.T) {
+	if got := socketRules(t, Spec{}, "socket"); len(got) != 1 || len(got[0].Args) != 1 || got[0].Args[0].Value != 1 {
+		t.Errorf("usually: %+v", got)
+	}
+	for _, folders := range []bool{false, true} {
+		if got := socketRules(t, Spec{Proxy: true, Folders: folders}, "socket"); len(got) != 2 || got[1].Args[0].Value != 2 {
+			t.Errorf("with a proxy: %+v", got)
+		}
+	}
+	folders := Spec{Folders: true}
+	if got := socketRules(t, folders, "socket"); len(got) != 0 {
+		t.Errorf("with folders: %+v", got)
+	}
+	got := socketRules(t, folders, "socketpair")
+	if len(got) != 1 || len(got[0].Names) != 1 || len(got[0].Args) != 2 || got[0].Args[0].Value != 1 || got[0].Args[0].Op != "SCMP_CMP_EQ" ||
+		got[0].Args[1].Value != 15 || got[0].Args[1].ValueTwo != 1 || got[0].Args[1].Op != "SCMP_CMP_MASKED_EQ" {
+		t.Errorf("with folders: %+v", got)
+	}
+	if got := socketRules(t, folders, "connect"); len(got) != 1 { // a stream that is connected stays where it is
+		t.Errorf("with folders: %+v", got)
 	}
 }
 

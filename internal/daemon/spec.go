@@ -4,6 +4,7 @@ import (
 	_ "embed" // the seccomp profile
 	"encoding/json"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -22,26 +23,60 @@ var seccompProfile string
 // proxyProfile is the profile of containers with a proxy: it also allows sockets of
 // IPv4, which is family 2.
 var proxyProfile = sync.OnceValue(func() string {
+	return edited(func(rules []any) []any { return append(rules, allowed("socket", comparison(0, 2))) })
+})
+
+// foldersProfile is the profile of containers that see folders of the host: whoever
+// makes a socket there later would be reached by its name. Pairs that are connected
+// from the start, and stay so, are allowed: streams, which is type 1.
+var foldersProfile = sync.OnceValue(func() string {
+	return edited(func(rules []any) []any {
+		var kept []any
+		for _, rule := range rules {
+			fields, _ := rule.(map[string]any)
+			names, _ := fields["names"].([]any)
+			names = slices.DeleteFunc(names, func(name any) bool { return name == "socket" || name == "socketpair" })
+			if fields["names"] = names; len(names) > 0 {
+				kept = append(kept, fields)
+			}
+		}
+		const kinds = 15 // the rest of the argument are flags
+		stream := map[string]any{"index": 1, "value": kinds, "valueTwo": 1, "op": "SCMP_CMP_MASKED_EQ"}
+		return append(kept, allowed("socketpair", comparison(0, 1), stream))
+	})
+})
+
+// edited is the profile with its rules changed.
+func edited(change func(rules []any) []any) string {
 	var profile map[string]any
 	if err := json.Unmarshal([]byte(seccompProfile), &profile); err != nil {
 		panic(err) // it is embedded and tested
 	}
-	calls, _ := profile["syscalls"].([]any)
-	profile["syscalls"] = append(calls, map[string]any{
-		"names": []string{"socket"}, "action": "SCMP_ACT_ALLOW",
-		"args": []any{map[string]any{"index": 0, "value": 2, "op": "SCMP_CMP_EQ"}},
-	})
+	rules, _ := profile["syscalls"].([]any)
+	profile["syscalls"] = change(rules)
 	text, err := json.Marshal(profile)
 	if err != nil {
 		panic(err) // it was decoded
 	}
 	return string(text)
-})
+}
+
+// allowed is the rule that allows a call with such arguments.
+func allowed(call string, args ...any) map[string]any {
+	return map[string]any{"names": []string{call}, "action": "SCMP_ACT_ALLOW", "args": args}
+}
+
+func comparison(index, value int) map[string]any {
+	return map[string]any{"index": index, "value": value, "op": "SCMP_CMP_EQ"}
+}
 
 // profileFor is the seccomp profile of a container.
 func profileFor(s Spec) string {
-	if s.Proxy {
+	switch {
+	case s.Proxy:
 		return proxyProfile()
+	case s.Folders:
+		return foldersProfile()
 	}
 	return seccompProfile
 }
@@ -74,6 +109,9 @@ type Spec struct {
 	Proxy bool
 	// Mounts are files of the host, read-only.
 	Mounts []Mount
+	// Folders says that there are folders of the caller's among Mounts. Without Proxy,
+	// processes then cannot make sockets that have, or connect to, a name.
+	Folders bool
 	// Out adds the folder /out, in memory as /tmp is.
 	Out bool
 	// GVisor chooses the runtime runsc.

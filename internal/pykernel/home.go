@@ -44,6 +44,9 @@ type Home struct {
 	Enforced []tiers.Enforcement
 	// Proxy is the session's way out, nil for none; it ends with the session.
 	Proxy *egress.Proxy
+	// Lasting leaves a keeper behind before the first snippet, too: the process has
+	// files that must outlive a snippet which has to be killed.
+	Lasting bool
 
 	process Process
 	flags   int // for the next run
@@ -113,7 +116,7 @@ func (h *Home) Run(ctx context.Context, job tiers.Job) (tiers.Result, error) {
 }
 
 func (h *Home) execute(job tiers.Job) (int, error) {
-	safe := !h.fresh && (job.Rejectable || time.Since(h.keptAt) >= keepShare*keepCost)
+	safe := (!h.fresh || h.Lasting) && (job.Rejectable || time.Since(h.keptAt) >= keepShare*keepCost)
 	h.fresh = false
 	if safe {
 		h.keptAt = time.Now()

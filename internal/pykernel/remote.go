@@ -93,7 +93,7 @@ type Remote struct {
 	pending map[uint32]*remoteCall
 	ended   chan *remoteCall
 
-	processor time.Duration // of the guest, when it was last asked for
+	work work // of the guest behind host calls
 }
 
 // NewRemote loads the runtime into a process that was started with NativeLoader.
@@ -270,7 +270,7 @@ func (r *Remote) Run(s *Session, source string, flags int, safe bool, before int
 	if r.gone {
 		return -1, ErrGone
 	}
-	r.pending, r.ended = map[uint32]*remoteCall{}, make(chan *remoteCall, 16)
+	r.pending, r.ended, r.work = map[uint32]*remoteCall{}, make(chan *remoteCall, 16), work{}
 	defer r.abandon()
 	r.coming, r.begun = keeper{mark: make([]byte, markSize), snippet: before}, false
 	_, _ = rand.Read(r.coming.mark) // it never fails

@@ -31,29 +31,45 @@ func (r *Remote) charge(s *Session, last *time.Time) {
 	}
 	switch {
 	case calls > 0:
-		s.meter.hostWait += passed - min(passed, r.computed())
+		s.meter.hostWait += passed
+		r.work.waited += passed
+		s.meter.hostWait -= r.work.hidden(r.control)
 	case sleeps > 0:
 		s.meter.idle += passed
+	default:
+		r.work.worked += passed
 	}
 }
 
 // Processor is a Control that knows how much processor time its guest has used, 0
-// if nobody counts. With one, a snippet that computes behind a pending host call is
-// charged for it.
+// if nobody counts. The answer may be a little old. With one, a snippet that
+// computes behind a pending host call is charged for it.
 type Processor interface{ Processor() time.Duration }
 
-// computed is the processor time since it was last asked for.
-func (r *Remote) computed() time.Duration {
-	p, ok := r.control.(Processor)
+// work compares the processor time of a guest with the time in which it may have
+// computed, from one answer of the Processor to the next.
+type work struct {
+	known          time.Duration // the last answer, 0 for none
+	waited, worked time.Duration // since then: with a host call pending, without
+}
+
+// hidden is how much of the waiting since the last answer was work: what the guest
+// has computed beyond the time in which it waited for nothing.
+func (w *work) hidden(control Control) time.Duration {
+	p, ok := control.(Processor)
 	if !ok {
 		return 0
 	}
-	was := r.processor
-	r.processor = p.Processor()
-	if was == 0 {
+	now := p.Processor()
+	if now == w.known {
 		return 0
 	}
-	return max(0, r.processor-was)
+	hidden := max(0, min(now-w.known-w.worked, w.waited))
+	if w.known == 0 {
+		hidden = 0 // what it did before is not known
+	}
+	*w = work{known: now}
+	return hidden
 }
 
 // maxSleeps bounds the sleeps under way: there is one for each thread.

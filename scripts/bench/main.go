@@ -3,6 +3,7 @@
 // on a noisy machine.
 //
 //	go run ./scripts/bench -python python3.13 -text big.txt -rlm bin/rlm
+//	go run ./scripts/bench -only docker
 package main
 
 import (
@@ -24,6 +25,7 @@ type bench struct {
 	python string // native CPython
 	text   string // a large text
 	rlm    string // the command
+	docker string // address of the Docker daemon, empty for the system's
 	rows   []row
 }
 
@@ -38,10 +40,12 @@ func main() {
 	flag.StringVar(&b.python, "python", os.Getenv("RLM_PYTHON"), "native CPython 3.13")
 	flag.StringVar(&b.text, "text", "", "a text of 1 GiB, from scripts/corpus")
 	flag.StringVar(&b.rlm, "rlm", "bin/rlm", "the command")
+	only := flag.String("only", "", "docker measures that tier alone")
 	flag.Parse()
+	b.docker = os.Getenv("DOCKER_HOST")
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	b.ctx = ctx
-	err := b.run()
+	err := b.run(*only)
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
@@ -49,20 +53,30 @@ func main() {
 	}
 }
 
-func (b *bench) run() error {
-	if b.python == "" || b.text == "" {
-		return fmt.Errorf("give -python and -text")
+func (b *bench) run(only string) error {
+	parts := []func() error{b.containers}
+	switch only {
+	case "docker":
+	case "":
+		parts = append([]func() error{
+			b.start, b.throughput, b.density, b.snippet, b.hostCalls, b.compute, b.scan, b.command, b.analysis, b.warmTiers, b.routing,
+		}, parts...)
+		if b.python == "" || b.text == "" {
+			return fmt.Errorf("give -python and -text")
+		}
+		cache, err := os.UserCacheDir()
+		if err != nil {
+			return err
+		}
+		b.tier = wasm.New(wasm.Options{CacheDir: filepath.Join(cache, "rlm")})
+		defer b.tier.Close()
+		if err := b.tier.Warm(b.ctx); err != nil {
+			return err
+		}
+	default:
+		return fmt.Errorf("-only %s: there is only docker", only)
 	}
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		return err
-	}
-	b.tier = wasm.New(wasm.Options{CacheDir: filepath.Join(cache, "rlm")})
-	defer b.tier.Close()
-	if err := b.tier.Warm(b.ctx); err != nil {
-		return err
-	}
-	for _, part := range []func() error{b.start, b.throughput, b.density, b.snippet, b.hostCalls, b.compute, b.scan, b.command, b.analysis, b.warmTiers, b.routing} {
+	for _, part := range parts {
 		if err := part(); err != nil {
 			return err
 		}

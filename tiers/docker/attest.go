@@ -18,6 +18,7 @@ type attestation struct {
 	PID        int                 `json:"pid"`
 	Mounts     map[string][]string `json:"mounts"`
 	Files      map[string][]uint64 `json:"files"`
+	Inodes     map[string][]uint64 `json:"inodes"`
 	Limits     map[string]int64    `json:"limits"`
 	Interfaces []string            `json:"interfaces"`
 	Sys        int                 `json:"sys"`
@@ -41,9 +42,18 @@ func readAttestation(line []byte) (attestation, error) {
 	return a, nil
 }
 
-// holes lists what is not as it was asked for; empty is a whole wall. A kernel of
-// its own has no filter of the host's in it; with a proxy there are IPv4 sockets.
-func (a attestation) holes(ownKernel, proxy bool) []string {
+// wanted is in what the walls of containers differ.
+type wanted struct {
+	// ownKernel: it has no filter of the host's in it, and numbers files by itself.
+	ownKernel bool
+	// proxy: there are sockets of IPv4. folders: there are none with a name.
+	proxy, folders bool
+	// inodes are what must be mounted where: device and number of a file or folder.
+	inodes map[string][]uint64
+}
+
+// holes lists what is not as it was asked for; empty is a whole wall.
+func (a attestation) holes(w wanted) []string {
 	var list []string
 	want := func(ok bool, format string, args ...any) {
 		if !ok {
@@ -62,7 +72,7 @@ func (a attestation) holes(ownKernel, proxy bool) []string {
 		want(value != "" && strings.Trim(value, "0") == "", "the capabilities %s are %q, not 0", set, value)
 	}
 	want(strings.TrimSpace(a.Status["NoNewPrivs"]) == "1", "a program can get new privileges")
-	want(ownKernel || strings.TrimSpace(a.Status["Seccomp"]) == "2", "there is no seccomp filter")
+	want(w.ownKernel || strings.TrimSpace(a.Status["Seccomp"]) == "2", "there is no seccomp filter")
 	want(a.PID == 1, "it is process %d of a namespace that is not its own", a.PID)
 	a.filesHoles(want)
 	for name, most := range map[string]int64{"NOFILE": daemon.OpenFiles, "FSIZE": daemon.FilesSize, "CORE": 0, "MEMLOCK": 0, "MSGQUEUE": 0, "STACK": 8 << 20} {
@@ -72,7 +82,10 @@ func (a attestation) holes(ownKernel, proxy bool) []string {
 	for _, name := range a.Interfaces {
 		want(name == "lo", "there is a network interface %q", name)
 	}
-	a.refusedHoles(ownKernel, proxy, want)
+	a.refusedHoles(w, want)
+	for place, inode := range w.inodes {
+		want(w.ownKernel || slices.Equal(a.Inodes[place], inode), "at %s is not what was looked at before, but something that was put in its place", place)
+	}
 	return list
 }
 
@@ -103,13 +116,17 @@ var kernels = []string{"/dev", "/proc", "/sys"}
 // refusedDeeds are what the first process tries, and must be refused.
 var refusedDeeds = []string{"inet", "inet6", "netlink", "packet", "alg", "vsock", "userns", "root file", "sysctl", "mknod"}
 
-func (a attestation) refusedHoles(ownKernel, proxy bool, want func(bool, string, ...any)) {
-	for _, deed := range refusedDeeds {
+func (a attestation) refusedHoles(w wanted, want func(bool, string, ...any)) {
+	deeds := refusedDeeds
+	if w.folders && !w.proxy {
+		deeds = append([]string{"unix"}, deeds...)
+	}
+	for _, deed := range deeds {
 		errno, tried := a.Refused[deed]
-		if proxy && deed == "inet" {
+		if w.proxy && deed == "inet" {
 			continue
 		}
-		needed := !ownKernel || deed == "root file" || deed == "mknod"
+		needed := !w.ownKernel || deed == "root file" || deed == "mknod"
 		want(!needed || tried && errno > 0 && errno < math.MaxInt16, "the kernel does not refuse: %s", deed)
 	}
 }

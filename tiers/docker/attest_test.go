@@ -38,7 +38,7 @@ func whole() attestation {
 }
 
 func TestEachHoleInTheWallIsSeen(t *testing.T) {
-	if holes := whole().holes(false, false); len(holes) > 0 {
+	if holes := whole().holes(wanted{}); len(holes) > 0 {
 		t.Fatalf("a wall that stands has holes: %s", holes)
 	}
 	for want, spoil := range map[string]func(*attestation){
@@ -70,13 +70,23 @@ func TestEachHoleInTheWallIsSeen(t *testing.T) {
 	} {
 		a := whole()
 		spoil(&a)
-		if holes := a.holes(false, false); !slices.ContainsFunc(holes, func(hole string) bool { return strings.Contains(hole, want) }) {
+		if holes := a.holes(wanted{}); !slices.ContainsFunc(holes, func(hole string) bool { return strings.Contains(hole, want) }) {
 			t.Errorf("%q is not among %q", want, holes)
 		}
 	}
 	a := whole()
+	a.Inodes = map[string][]uint64{"/data": {1, 2}}
+	want := wanted{inodes: map[string][]uint64{"/data": {1, 2}}, folders: true}
+	if holes := a.holes(want); len(holes) != 1 || holes[0] != "the kernel does not refuse: unix" {
+		t.Errorf("sockets beside a folder: %q", holes)
+	}
+	a.Refused["unix"], a.Inodes["/data"][1] = 1, 3
+	if holes := a.holes(want); len(holes) != 1 || !strings.Contains(holes[0], "at /data is not what was looked at") {
+		t.Errorf("another folder: %q", holes)
+	}
+	a = whole()
 	a.Status["Seccomp"], a.Refused["inet"] = "0", 0
-	if holes := a.holes(true, false); len(holes) > 0 {
+	if holes := a.holes(wanted{ownKernel: true}); len(holes) > 0 {
 		t.Errorf("a kernel of its own needs no filter: %s", holes)
 	}
 }
@@ -96,7 +106,7 @@ func FuzzAttestation(f *testing.F) {
 		if err == nil && len(line) > maxAttestation {
 			t.Error("it was too long")
 		}
-		_ = a.holes(len(line)%2 == 0, false) // must not panic
+		_ = a.holes(wanted{ownKernel: len(line)%2 == 0, folders: len(line)%3 == 0, inodes: map[string][]uint64{"/data": {1, 2}}}) // must not panic
 	})
 }
 

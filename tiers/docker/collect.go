@@ -50,5 +50,9 @@ func (s *sandbox) Collect(ctx context.Context, dir string) (tiers.Collected, err
 		}
 		return tiers.Collected{}, fmt.Errorf("cannot take the files out of the container: its packing ended with %s", strings.TrimSpace(why))
 	}
-	return collect.Unpack(strings.NewReader(r.Stdout), dir, collect.Limits{Bytes: daemon.FilesSize, Entries: daemon.FilesCount + 1})
+	got, err := collect.Unpack(strings.NewReader(r.Stdout), dir, collect.Limits{Bytes: daemon.FilesSize, Entries: daemon.FilesCount + 1})
+	if s.started > 1 {
+		got.Lost = "what snippets wrote before the session had to go on in a new container is lost"
+	}
+	return got, err
 }

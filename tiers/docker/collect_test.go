@@ -1,10 +1,13 @@
 package docker_test
 
 import (
+	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rlmhq/rlm/tiers"
 	"github.com/rlmhq/rlm/tiers/docker"
@@ -20,6 +23,7 @@ func gather(t *testing.T, b tiers.Sandbox, dir string) (tiers.Collected, error) 
 }
 
 func TestFilesComeBack(t *testing.T) {
+	t.Parallel()
 	b := box(t, usual(t, docker.Options{Warm: -1}), tiers.Config{Out: true})
 	dir := filepath.Join(t.TempDir(), "files")
 	run(t, b, `import os
@@ -49,6 +53,7 @@ kept = 1`)
 }
 
 func TestPackingThatIsForgedHarmsNobody(t *testing.T) {
+	t.Parallel()
 	b := box(t, usual(t, docker.Options{Warm: -1}), tiers.Config{Out: true})
 	top := t.TempDir()
 	run(t, b, `import io, tarfile
@@ -90,41 +95,70 @@ real, tarfile.open = tarfile.open, forged`)
 	}
 }
 
-func TestMountsAreReadOnly(t *testing.T) {
-	dir := t.TempDir()
-	for _, folder := range []string{dir, filepath.Dir(dir)} { // for all users
-		if err := os.Chmod(folder, 0o777); err != nil {
-			t.Fatal(err)
-		}
-	}
-	file := filepath.Join(dir, "data.csv")
-	if err := os.WriteFile(file, []byte("a,b\n1,2\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chmod(file, 0o666); err != nil {
-		t.Fatal(err)
-	}
+// TestFilesComeBackAfterABadEnd ends the first snippet of a session in all the ways
+// that cost it its process: what it had written is there.
+func TestFilesComeBackAfterABadEnd(t *testing.T) {
+	t.Parallel()
 	tier := usual(t, docker.Options{Warm: -1})
-	b := box(t, tier, tiers.Config{Mounts: []tiers.Mount{{Source: dir, Target: "/data"}, {Source: file, Target: "/one.csv"}}})
-	r := run(t, b, `import pandas as pd
-print(pd.read_csv('/data/data.csv').b.sum(), open('/one.csv').read(3))
-for attempt in (lambda: open('/data/new', 'w'), lambda: open('/one.csv', 'a'), lambda: open('/data/data.csv', 'r+')):
-    try: print(attempt())
-    except OSError as e: print(e.strerror)`)
-	if r.Stdout != "2 a,b\nRead-only file system\nRead-only file system\nRead-only file system\n" {
-		t.Errorf("%q %+v", r.Stdout, r.Exception)
-	}
-	for source, target := range map[string]string{
-		dir: "/usr/x", "/no/such/place": "/data", "/": "/data", "/proc/self": "/data", "/etc/hostname": "/data", "/dev/null": "/data",
-		file: "relative", dir + "/.": "/data/../etc", filepath.Dir(dir): "/tmp/x",
+	const stubborn = "while True:\n    try:\n        while True: pass\n    except BaseException: pass"
+	for _, row := range []struct {
+		name, source string
+		cancelled    bool
+	}{
+		{"a limit of time", stubborn, false},
+		{"an interrupt", stubborn, true},
+		{"memory", "import mmap\nm = mmap.mmap(-1, 1 << 30)\nfor i in range(0, 1 << 30, 4096): m[i] = 1", false},
+		{"a crash", "import ctypes\nctypes.string_at(1)", false},
 	} {
-		if b, err := tier.Open(t.Context(), tiers.Config{Mounts: []tiers.Mount{{Source: source, Target: target}}}); err == nil {
-			t.Errorf("%s was mounted at %s", source, target)
-			_ = b.Close() // as above
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			limits := tiers.Limits{Wall: 5 * time.Second, Memory: 128 << 20}
+			if row.source == stubborn && !row.cancelled {
+				limits.Wall = 500 * time.Millisecond
+			}
+			b := box(t, tier, tiers.Config{Out: true, Limits: limits})
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			written := make(chan struct{}, 1)
+			if row.cancelled {
+				go func() {
+					<-written
+					cancel()
+				}()
+			}
+			r, err := b.Run(ctx, tiers.Job{Source: "open('/out/kept', 'w').write('it')\nprint('written', flush=True)\n" + row.source, Stdout: tells(written)})
+			if row.cancelled != errors.Is(err, context.Canceled) || !row.cancelled && (err != nil || r.Lost == nil) {
+				t.Errorf("%v %+v", err, r)
+			}
+			dir := filepath.Join(t.TempDir(), "files")
+			got, err := gather(t, b, dir)
+			text, read := os.ReadFile(filepath.Join(dir, "kept"))
+			if err != nil || read != nil || string(text) != "it" || got.Lost != "" {
+				t.Errorf("%+v %v, %q %v", got, err, text, read)
+			}
+		})
+	}
+	t.Run("the whole container", func(t *testing.T) {
+		t.Parallel()
+		b := box(t, tier, tiers.Config{Out: true})
+		run(t, b, "open('/out/kept', 'w').write('it')")
+		if r := run(t, b, "import os\nos.kill(-1, 9)\nos.abort()"); r.Lost == nil {
+			t.Fatalf("%+v", r)
 		}
+		got, err := gather(t, b, filepath.Join(t.TempDir(), "files"))
+		if err != nil || got.Files != 0 || !strings.Contains(got.Lost, "is lost") {
+			t.Errorf("%+v %v", got, err)
+		}
+	})
+}
+
+// tells says that something was written.
+type tells chan struct{}
+
+func (c tells) Write(b []byte) (int, error) {
+	select {
+	case c <- struct{}{}:
+	default:
 	}
-	both := []tiers.Mount{{Source: dir, Target: "/data"}, {Source: file, Target: "/data"}}
-	if _, err := tier.Open(t.Context(), tiers.Config{Mounts: both}); err == nil || !strings.Contains(err.Error(), "two things") {
-		t.Errorf("%v", err)
-	}
+	return len(b), nil
 }

@@ -190,8 +190,8 @@ func (t *Tier) Open(ctx context.Context, cfg tiers.Config) (tiers.Sandbox, error
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if what := unenforceable(cfg); what != "" {
-		return nil, &tiers.RejectedError{Tier: Name, Missing: what, Effects: tiers.EffectsNeverRan, Reason: "it cannot enforce " + what}
+	if err := tiers.RejectNative(Name, cfg); err != nil {
+		return nil, err
 	}
 	t.mu.Lock()
 	closed := t.closed
@@ -200,17 +200,6 @@ func (t *Tier) Open(ctx context.Context, cfg tiers.Config) (tiers.Sandbox, error
 		return nil, errors.New("the docker tier is closed")
 	}
 	return open(ctx, t, cfg)
-}
-
-// unenforceable names what cfg asks for and a native process cannot give.
-func unenforceable(cfg tiers.Config) string {
-	switch {
-	case cfg.Limits.Fuel != 0:
-		return "a limit of fuel"
-	case cfg.Deterministic:
-		return "determinism"
-	}
-	return ""
 }
 
 // Close ends the containers that wait and removes those that could not be removed

@@ -1,8 +1,12 @@
 package docker
 
 import (
+	"context"
+	"errors"
+
 	"github.com/rlmhq/rlm/internal/daemon"
 	"github.com/rlmhq/rlm/internal/egress"
+	"github.com/rlmhq/rlm/tiers"
 )
 
 // Reach makes proxies resolve and dial as a test wants.
@@ -10,3 +14,40 @@ func (t *Tier) Reach(o egress.Options) { t.reach = o }
 
 // Without leaves layers of the wall out, for tests that prove what each is good for.
 func (t *Tier) Without(layers []daemon.Layer) { t.off = layers }
+
+// StartBetween starts a container with mounts, and does something after they were
+// looked at and before the daemon mounts them.
+func (t *Tier) StartBetween(ctx context.Context, mounts []tiers.Mount, between func()) error {
+	files, _ := show(nil)
+	if err := files.mount(mounts); err != nil {
+		return err
+	}
+	between()
+	p, err := t.start(ctx, needs{limits: tiers.DefaultLimits(), files: files})
+	if p != nil {
+		err = errors.Join(err, p.Close())
+	}
+	return err
+}
+
+// ContainerOf is the container of a sandbox, empty if it has none.
+func ContainerOf(b tiers.Sandbox) string {
+	if s, ok := b.(*sandbox); ok {
+		if p, ok := s.Process().(*process); ok {
+			return p.box.ID
+		}
+	}
+	return ""
+}
+
+// Waiting are the containers that were started ahead. Nobody may open sandboxes
+// meanwhile.
+func (t *Tier) Waiting() []string {
+	var ids []string
+	for range len(t.pool.ready) {
+		p := <-t.pool.ready
+		ids = append(ids, p.box.ID)
+		t.pool.ready <- p
+	}
+	return ids
+}

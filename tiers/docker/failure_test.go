@@ -3,158 +3,19 @@ package docker_test
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"net"
 	"net/http"
-	"net/url"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/rlmhq/rlm/tiers"
 	"github.com/rlmhq/rlm/tiers/docker"
 )
-
-// socket is where the real daemon listens.
-func socket() string {
-	if host := os.Getenv("DOCKER_HOST"); host != "" {
-		return strings.TrimPrefix(host, "unix://")
-	}
-	return "/var/run/docker.sock"
-}
-
-// gate stands between a tier and the real daemon. It can hang or be gone, as a
-// daemon can.
-type gate struct {
-	path string
-
-	mu       sync.Mutex
-	listener net.Listener
-	conns    map[net.Conn]struct{}
-	frozen   chan struct{} // closed while bytes pass
-	serving  sync.WaitGroup
-}
-
-func newGate(t *testing.T) *gate {
-	t.Helper()
-	g := &gate{path: filepath.Join(t.TempDir(), "docker.sock"), conns: map[net.Conn]struct{}{}, frozen: make(chan struct{})}
-	close(g.frozen)
-	g.listen(t)
-	t.Cleanup(g.cut)
-	return g
-}
-
-func (g *gate) listen(t *testing.T) {
-	t.Helper()
-	l, err := net.Listen("unix", g.path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	g.mu.Lock()
-	g.listener = l
-	g.mu.Unlock()
-	g.serving.Add(1)
-	go func() {
-		defer g.serving.Done()
-		for {
-			conn, err := l.Accept()
-			if err != nil {
-				return
-			}
-			g.serving.Add(1)
-			go g.serve(conn)
-		}
-	}()
-}
-
-func (g *gate) serve(conn net.Conn) {
-	defer g.serving.Done()
-	daemon, err := net.Dial("unix", socket())
-	if err != nil {
-		_ = conn.Close()
-		return
-	}
-	g.mu.Lock()
-	g.conns[conn], g.conns[daemon] = struct{}{}, struct{}{}
-	g.mu.Unlock()
-	var both sync.WaitGroup
-	for _, pair := range [][2]net.Conn{{conn, daemon}, {daemon, conn}} {
-		both.Add(1)
-		go func() {
-			defer both.Done()
-			g.copy(pair[0], pair[1])
-		}()
-	}
-	both.Wait()
-	_, _ = conn.Close(), daemon.Close()
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	delete(g.conns, conn)
-	delete(g.conns, daemon)
-}
-
-func (g *gate) copy(to, from net.Conn) {
-	part := make([]byte, 64<<10)
-	for {
-		n, err := from.Read(part)
-		g.mu.Lock()
-		passes := g.frozen
-		g.mu.Unlock()
-		<-passes
-		if _, failed := to.Write(part[:n]); failed != nil || err != nil {
-			if half, ok := to.(*net.UnixConn); ok {
-				_ = half.CloseWrite()
-			}
-			return
-		}
-	}
-}
-
-// freeze makes the daemon hang, until thaw.
-func (g *gate) freeze() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.frozen = make(chan struct{})
-}
-
-func (g *gate) thaw() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	close(g.frozen)
-}
-
-// cut makes the daemon gone: connections break, and there are no new ones.
-func (g *gate) cut() {
-	g.mu.Lock()
-	select {
-	case <-g.frozen:
-	default:
-		close(g.frozen)
-	}
-	_ = g.listener.Close()
-	for conn := range g.conns {
-		_ = conn.Close()
-	}
-	g.mu.Unlock()
-	g.serving.Wait()
-}
-
-// behind returns a tier whose daemon is behind the gate.
-func behind(t *testing.T, g *gate) *docker.Tier {
-	t.Helper()
-	usual(t, docker.Options{Warm: -1}) // it can work here
-	tier := docker.New(docker.Options{Host: "unix://" + g.path, Warm: -1})
-	t.Cleanup(func() { _ = tier.Close() }) // what it could not remove is looked at below
-	return tier
-}
 
 // broken runs a snippet whose tier must break, typed, and soon enough.
 func broken(t *testing.T, b tiers.Sandbox, source string) *tiers.BrokenError {
@@ -173,10 +34,13 @@ func broken(t *testing.T, b tiers.Sandbox, source string) *tiers.BrokenError {
 }
 
 func TestDaemonStopsDuringASnippet(t *testing.T) {
+	t.Parallel()
 	g := newGate(t)
 	tier := behind(t, g)
 	b := box(t, tier, tiers.Config{Limits: tiers.Limits{Wall: time.Minute}})
 	run(t, b, "kept = 1")
+	had := noting{box: b}
+	had.note()
 	isCut := make(chan struct{})
 	time.AfterFunc(300*time.Millisecond, func() {
 		g.cut()
@@ -194,17 +58,21 @@ func TestDaemonStopsDuringASnippet(t *testing.T) {
 	if r := run(t, b, "print('kept' in globals())"); r.Stdout != "False\n" {
 		t.Errorf("%q", r.Stdout)
 	}
+	had.note()
 	if err := errors.Join(b.Close(), tier.Close()); err != nil {
 		t.Error(err)
 	}
-	nothingLeft(t)
+	gone(t, had.ids...)
 }
 
 func TestDaemonHangsDuringASnippet(t *testing.T) {
+	t.Parallel()
 	g := newGate(t)
 	tier := behind(t, g)
 	b := box(t, tier, tiers.Config{Limits: tiers.Limits{Wall: 500 * time.Millisecond}})
 	run(t, b, "kept = 1")
+	had := noting{box: b}
+	had.note()
 	g.freeze()
 	broke := broken(t, b, "print(1)")
 	if broke.Lost == nil || !strings.Contains(broke.Error(), "does not answer") {
@@ -214,79 +82,35 @@ func TestDaemonHangsDuringASnippet(t *testing.T) {
 	if r := run(t, b, "print('kept' in globals())"); r.Stdout != "False\n" {
 		t.Errorf("%q", r.Stdout)
 	}
+	had.note()
 	if err := errors.Join(b.Close(), tier.Close()); err != nil {
 		t.Error(err)
 	}
-	nothingLeft(t)
+	gone(t, had.ids...)
 }
 
-// daemonCall asks the real daemon beside the tier, as an administrator would.
-func daemonCall(t *testing.T, method, path string, into any) {
-	t.Helper()
-	transport := &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return (&net.Dialer{}).DialContext(ctx, "unix", socket())
-	}}
-	request, err := http.NewRequestWithContext(context.WithoutCancel(t.Context()), method, "http://docker/v1.41"+path, http.NoBody)
-	if err != nil {
-		t.Fatal(err)
-	}
-	response, err := (&http.Client{Transport: transport}).Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
-	body, err := io.ReadAll(response.Body)
-	if err != nil || response.StatusCode >= 300 {
-		t.Fatalf("%s %s: %s %s %v", method, path, response.Status, body, err)
-	}
-	if into != nil {
-		if err := json.Unmarshal(body, into); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
-// containers are those of a process of this machine.
-func containers(t *testing.T, pid int) []string {
-	t.Helper()
-	var list []struct {
-		ID     string `json:"Id"`
-		Labels map[string]string
-	}
-	filter, err := json.Marshal(map[string][]string{"label": {"rlm.tier=docker"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	daemonCall(t, http.MethodGet, "/containers/json?all=1&filters="+url.QueryEscape(string(filter)), &list)
-	var ids []string
-	for _, c := range list {
-		if strings.Contains(c.Labels["rlm.owner"], fmt.Sprintf("/%d/", pid)) {
-			ids = append(ids, c.ID)
-		}
-	}
-	return ids
-}
-
-func nothingLeft(t *testing.T) {
-	t.Helper()
-	if left := containers(t, os.Getpid()); len(left) > 0 {
-		t.Errorf("containers are left: %v", left)
-	}
-}
-
-// alone opens the only session of this process, and returns its container.
+// alone opens a session, and returns its container.
 func alone(t *testing.T, limits tiers.Limits) (tiers.Sandbox, string) {
 	t.Helper()
 	b := box(t, usual(t, docker.Options{Warm: -1}), tiers.Config{Limits: limits})
 	run(t, b, "kept = 1")
-	ids := containers(t, os.Getpid())
-	if len(ids) != 1 {
-		t.Fatalf("%v", ids)
+	return b, docker.ContainerOf(b)
+}
+
+func TestASnippetThatIsKilledCostsItselfAlone(t *testing.T) {
+	t.Parallel()
+	b, id := alone(t, tiers.Limits{Wall: 500 * time.Millisecond})
+	r := run(t, b, "while True:\n    try:\n        while True: pass\n    except BaseException: pass")
+	if r.Status != tiers.StatusLimit || r.Lost == nil || !slices.Equal(r.Lost.Snippets, []int{2}) {
+		t.Errorf("%s %+v", r.Status, r.Lost)
 	}
-	return b, ids[0]
+	if r := run(t, b, "print(kept)"); r.Stdout != "1\n" || docker.ContainerOf(b) != id {
+		t.Errorf("%q, in container %s after %s", r.Stdout, docker.ContainerOf(b), id)
+	}
 }
 
 func TestContainerIsKilled(t *testing.T) {
+	t.Parallel()
 	b, id := alone(t, tiers.Limits{})
 	timer := time.AfterFunc(300*time.Millisecond, func() { daemonCall(t, http.MethodPost, "/containers/"+id+"/kill", nil) })
 	defer timer.Stop()
@@ -300,6 +124,7 @@ func TestContainerIsKilled(t *testing.T) {
 }
 
 func TestContainerIsRemoved(t *testing.T) {
+	t.Parallel()
 	b, id := alone(t, tiers.Limits{})
 	daemonCall(t, http.MethodDelete, "/containers/"+id+"?force=1", nil)
 	if broke := broken(t, b, "print(1)"); broke.Lost == nil {
@@ -311,6 +136,7 @@ func TestContainerIsRemoved(t *testing.T) {
 }
 
 func TestContainerIsPaused(t *testing.T) {
+	t.Parallel()
 	b, id := alone(t, tiers.Limits{Wall: 500 * time.Millisecond})
 	daemonCall(t, http.MethodPost, "/containers/"+id+"/pause", nil)
 	if broke := broken(t, b, "print(1)"); broke.Lost == nil || !strings.Contains(broke.Error(), "paused the container") {
@@ -322,12 +148,13 @@ func TestContainerIsPaused(t *testing.T) {
 }
 
 func TestAWarmContainerThatDiedIsNotHandedOut(t *testing.T) {
+	t.Parallel()
 	tier := usual(t, docker.Options{Warm: 1})
 	for _, wait := range []bool{true, false} { // the tier has heard of it, or has not yet
 		if err := tier.Warm(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		for _, id := range containers(t, os.Getpid()) {
+		for _, id := range tier.Waiting() {
 			daemonCall(t, http.MethodPost, "/containers/"+id+"/kill", nil)
 		}
 		if wait {
@@ -344,6 +171,7 @@ func TestAWarmContainerThatDiedIsNotHandedOut(t *testing.T) {
 }
 
 func TestOutOfMemoryIsToldFromACrash(t *testing.T) {
+	t.Parallel()
 	for _, row := range []struct {
 		name, source string
 		status       tiers.Status
@@ -354,6 +182,7 @@ func TestOutOfMemoryIsToldFromACrash(t *testing.T) {
 		{"a signal by hand", "import os\nos.kill(os.getpid(), 9)", tiers.StatusCrashed},
 	} {
 		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
 			b := box(t, usual(t, docker.Options{Warm: -1}), tiers.Config{Limits: tiers.Limits{Memory: 128 << 20}})
 			run(t, b, "kept = 1")
 			r := run(t, b, row.source)
@@ -368,6 +197,7 @@ func TestOutOfMemoryIsToldFromACrash(t *testing.T) {
 }
 
 func TestFilesInMemoryAreBounded(t *testing.T) {
+	t.Parallel()
 	b := box(t, usual(t, docker.Options{Warm: -1}), tiers.Config{})
 	for _, place := range []string{"/tmp", "/sandbox", "/dev/shm"} {
 		r := run(t, b, fmt.Sprintf(`import os
@@ -400,6 +230,7 @@ for f in os.listdir('%[1]s'): os.remove('%[1]s/' + f)`, place))
 }
 
 func TestImageThatIsMissingIsNamed(t *testing.T) {
+	t.Parallel()
 	usual(t, docker.Options{Warm: -1})
 	id := "sha256:" + strings.Repeat("0", 64)
 	tier := newTier(t, docker.Options{Host: os.Getenv("DOCKER_HOST"), Image: id, Warm: -1})
@@ -438,6 +269,7 @@ func abandon() {
 }
 
 func TestWhatACrashedProgramLeftIsRemoved(t *testing.T) {
+	t.Parallel()
 	tier := usual(t, docker.Options{Warm: -1})
 	self, err := os.Executable()
 	if err != nil {

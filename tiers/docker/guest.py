@@ -9,7 +9,7 @@ import resource
 import select
 import signal
 import socket
-import time
+from time import sleep  # not the runtime's later one, which waits on the host
 
 
 def refused(deed, *args):
@@ -40,18 +40,21 @@ def attest():
         mounts = {}
         for line in file:
             fields = line.split()
-            mounts[fields[4]] = fields[5].split(",")
+            mounts[unescaped(fields[4])] = fields[5].split(",")
+    mounts = {k: v for k, v in mounts.items() if not k.startswith(("/proc/", "/sys/", "/dev/")) or k == "/dev/shm"}
     return {
         "status": {k: status.get(k, "") for k in (
             "Uid", "Gid", "Groups", "CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb", "NoNewPrivs", "Seccomp")},
         "pid": os.getpid(),
-        "mounts": {k: v for k, v in mounts.items() if not k.startswith(("/proc/", "/sys/", "/dev/")) or k == "/dev/shm"},
+        "mounts": mounts,
+        "inodes": {path: inode(path) for path in mounts},
         "files": {path: statvfs(path) for path in ("/tmp", "/sandbox", "/dev/shm", "/out") if path in mounts},
         "limits": {name: resource.getrlimit(getattr(resource, "RLIMIT_" + name))[1] for name in (
             "NOFILE", "FSIZE", "CORE", "MEMLOCK", "MSGQUEUE", "STACK")},
         "interfaces": interfaces(),
         "sys": len(os.listdir("/sys")) if os.path.isdir("/sys") else 0,
         "refused": {
+            "unix": refused(socket.socket, socket.AF_UNIX, socket.SOCK_STREAM),
             "inet": refused(socket.socket, socket.AF_INET, socket.SOCK_STREAM),
             "inet6": refused(socket.socket, socket.AF_INET6, socket.SOCK_DGRAM),
             "netlink": refused(socket.socket, 16, socket.SOCK_RAW),
@@ -79,6 +82,18 @@ def hand_over_listener(path):
 def statvfs(path):
     s = os.statvfs(path)
     return [s.f_blocks * s.f_frsize, s.f_files, s.f_flag]
+
+
+def inode(path):
+    s = os.stat(path)
+    return [s.st_dev, s.st_ino]
+
+
+def unescaped(path):
+    """A path of mountinfo, in which blanks and backslashes are written as numbers."""
+    for number, char in (("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")):
+        path = path.replace(number, char)
+    return path
 
 
 def interfaces():
@@ -145,7 +160,7 @@ def kill_except(spare):
         reap()
         if not killed:
             break
-        time.sleep(0.0002)
+        sleep(0.0002)
     try:
         os.kill(spare, signal.SIGCONT)
     except OSError:

@@ -10,6 +10,7 @@ import (
 )
 
 func TestTheImageHasNoShellAndAllItsModules(t *testing.T) {
+	t.Parallel()
 	tier := usual(t, docker.Options{Warm: -1})
 	var names []string
 	for name := range tier.Info().Modules {

@@ -12,6 +12,7 @@ import (
 )
 
 func TestALongTextHasAFileInTheContainer(t *testing.T) {
+	t.Parallel()
 	tier := usual(t, docker.Options{Warm: -1})
 	content := strings.Repeat("a line of text\n", 1_000_000)
 	for _, row := range []struct {

@@ -116,7 +116,7 @@ func (p *pool) close() error {
 
 // ahead starts a container for the pool.
 func (t *Tier) ahead(ctx context.Context) (*process, error) {
-	return t.start(ctx, needs{limits: tiers.DefaultLimits()})
+	return t.start(ctx, needs{limits: tiers.DefaultLimits(), files: &shown{}})
 }
 
 // Warm starts containers ahead.
@@ -136,7 +136,7 @@ func (t *Tier) Warm(ctx context.Context) error {
 // claim returns a container for a session: one that is ready, or a new one.
 func (t *Tier) claim(ctx context.Context, n needs) (*process, error) {
 	t.sweepOnce(ctx)
-	if n.limits.Memory == tiers.DefaultLimits().Memory && len(n.mounts) == 0 && !n.out && n.proxy == nil {
+	if n.limits.Memory == tiers.DefaultLimits().Memory && len(n.files.mounts) == 0 && !n.out && n.proxy == nil {
 		p := t.pool.take()
 		t.pool.refill(t.ahead, func(err error) { t.options.Log.Warn().Err(err).Msg("cannot start a container ahead") })
 		if p != nil {

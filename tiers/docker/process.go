@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"strings"
 	"sync"
 	"time"
@@ -58,9 +59,14 @@ type process struct {
 	lost    bool  // the daemon has not carried out an order in time
 	killed  bool  // by us
 	end     func() error
+
+	processor *processor
 }
 
-var _ pykernel.Process = (*process)(nil)
+var (
+	_ pykernel.Process   = (*process)(nil)
+	_ pykernel.Processor = (*process)(nil)
+)
 
 // report is what the first process says on the container's standard error: a line
 // about its wall, then one byte for each order that it has carried out.
@@ -109,7 +115,7 @@ func (r *report) text() string {
 // needs are what the containers of sessions differ in.
 type needs struct {
 	limits tiers.Limits
-	mounts []daemon.Mount
+	files  *shown
 	out    bool
 	proxy  *egress.Proxy // nil for no way out
 }
@@ -134,7 +140,7 @@ func (t *Tier) start(ctx context.Context, n needs) (*process, error) {
 			"PATH=/usr/bin:/bin", "HOME=/sandbox", "LANG=C.UTF-8", "TMPDIR=/tmp", "OPENBLAS_NUM_THREADS=1", "OMP_NUM_THREADS=1",
 			"MALLOC_ARENA_MAX=4", fmt.Sprint("RLM_MEMORY=", n.limits.Memory),
 		},
-		Labels: t.labels(), Memory: p.limit, CPUs: t.options.CPUs, Processes: processes, Mounts: n.mounts, Out: n.out,
+		Labels: t.labels(), Memory: p.limit, CPUs: t.options.CPUs, Processes: processes, Mounts: n.files.mounts, Folders: n.files.folders, Out: n.out,
 		GVisor: setup.facts.GVisor, Systemd: setup.facts.Systemd, AppArmor: setup.facts.AppArmor, Off: t.off,
 	}
 	var way *gate
@@ -149,7 +155,9 @@ func (t *Tier) start(ctx context.Context, n needs) (*process, error) {
 		t.leave(spec.Name) // for all we know
 		return nil, err
 	}
+	p.processor = newProcessor(p.computed)
 	p.end = sync.OnceValue(func() error {
+		p.processor.stop()
 		if p.listener != nil {
 			_ = p.listener.Close() // whoever connects is inside, and ends
 		}
@@ -172,13 +180,24 @@ func (t *Tier) start(ctx context.Context, n needs) (*process, error) {
 		}
 		n.proxy.Serve(p.listener)
 	}
-	if err = p.load(ctx, setup.facts.GVisor, len(t.off) > 0); err == nil {
+	wall := wanted{ownKernel: setup.facts.GVisor, proxy: n.proxy != nil, folders: n.files.folders}
+	if ownMachine(setup.facts) {
+		wall.inodes = n.files.inodes
+	}
+	if err = p.load(ctx, wall, len(t.off) > 0); err == nil {
 		err = t.weigh(ctx, p)
 	}
 	if err != nil {
 		return nil, errors.Join(err, p.Close())
 	}
 	return p, nil
+}
+
+// ownMachine reports whether containers run on this program's kernel. Elsewhere, in a
+// virtual machine, files have other numbers.
+func ownMachine(f daemon.Facts) bool {
+	release, err := os.ReadFile("/proc/sys/kernel/osrelease")
+	return err == nil && strings.TrimSpace(string(release)) == f.Kernel
 }
 
 // reject declines a session that wants a way out.
@@ -215,7 +234,7 @@ const processes = 64
 
 // load loads the runtime, and looks whether the wall stands, unless a test has left
 // layers out.
-func (p *process) load(ctx context.Context, ownKernel, open bool) error {
+func (p *process) load(ctx context.Context, wall wanted, open bool) error {
 	var err error
 	if p.remote, err = pykernel.NewRemote(ctx, p.box, p); err != nil {
 		return fmt.Errorf("%w: %s", err, p.report.text())
@@ -230,7 +249,7 @@ func (p *process) load(ctx context.Context, ownKernel, open bool) error {
 	if err != nil {
 		return err
 	}
-	if holes := a.holes(ownKernel, p.listener != nil); len(holes) > 0 && !open {
+	if holes := a.holes(wall); len(holes) > 0 && !open {
 		return fmt.Errorf("the wall of a container is not whole: %s", strings.Join(holes, "; "))
 	}
 	return nil
@@ -362,6 +381,15 @@ func (p *process) judge(state daemon.State, oom bool) {
 	case state.ExitCode == exitKilled: // nobody inside can kill its first process
 		p.fault = errors.New("somebody has killed the container")
 	}
+}
+
+// Processor is the time that all processes of the container have computed, as the
+// daemon said it last.
+func (p *process) Processor() time.Duration { return p.processor.time() }
+
+func (p *process) computed(ctx context.Context) (time.Duration, error) {
+	usage, err := p.box.Usage(ctx)
+	return usage.Processor, err
 }
 
 // Peak is the most memory that the session has had.

@@ -11,7 +11,10 @@ import (
 )
 
 // sandbox is one session: its Python lives in a container of its own.
-type sandbox struct{ *pykernel.Home }
+type sandbox struct {
+	*pykernel.Home
+	started int // how many containers it has had
+}
 
 var (
 	_ tiers.Sandbox   = (*sandbox)(nil)
@@ -24,10 +27,9 @@ func open(ctx context.Context, t *Tier, cfg tiers.Config) (*sandbox, error) {
 	if err != nil {
 		return nil, err
 	}
-	mounts, paths := show(cfg.Inputs)
+	files, paths := show(cfg.Inputs)
 	session.Show(paths)
-	more, err := checkMounts(cfg.Mounts)
-	if err != nil {
+	if err := files.mount(cfg.Mounts); err != nil {
 		return nil, err
 	}
 	reach := t.reach
@@ -36,11 +38,14 @@ func open(ctx context.Context, t *Tier, cfg tiers.Config) (*sandbox, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := needs{session.Limits(), append(mounts, more...), cfg.Out, proxy}
-	s := &sandbox{&pykernel.Home{
-		Tier: Name, Lacks: "it runs Python only", Session: session, Proxy: proxy, Enforced: enforcement(session.Limits()),
-		Start: func(ctx context.Context) (pykernel.Process, error) { return t.claim(ctx, n) },
+	n := needs{session.Limits(), files, cfg.Out, proxy}
+	s := &sandbox{Home: &pykernel.Home{
+		Tier: Name, Lacks: "it runs Python only", Session: session, Proxy: proxy, Enforced: enforcement(session.Limits()), Lasting: cfg.Out,
 	}}
+	s.Start = func(ctx context.Context) (pykernel.Process, error) {
+		s.started++
+		return t.claim(ctx, n)
+	}
 	if err := s.Renew(ctx); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}

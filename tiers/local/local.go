@@ -252,8 +252,8 @@ func (t *Tier) Open(ctx context.Context, cfg tiers.Config) (tiers.Sandbox, error
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if what := unenforceable(cfg); what != "" {
-		return nil, &tiers.RejectedError{Tier: Name, Missing: what, Effects: tiers.EffectsNeverRan, Reason: "it cannot enforce " + what}
+	if err := tiers.RejectNative(Name, cfg); err != nil {
+		return nil, err
 	}
 	if err := tiers.RejectFiles(Name, cfg); err != nil {
 		return nil, err
@@ -265,17 +265,6 @@ func (t *Tier) Open(ctx context.Context, cfg tiers.Config) (tiers.Sandbox, error
 		return nil, errors.New("the local tier is closed")
 	}
 	return open(ctx, t, cfg)
-}
-
-// unenforceable names what cfg asks for and a native process cannot give.
-func unenforceable(cfg tiers.Config) string {
-	switch {
-	case cfg.Limits.Fuel != 0:
-		return "a limit of fuel"
-	case cfg.Deterministic:
-		return "determinism"
-	}
-	return ""
 }
 
 // Close ends the sandboxes that wait. All others must be closed.

@@ -3,6 +3,7 @@ package tiertest
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/rlmhq/rlm/tiers"
 )
@@ -61,24 +62,30 @@ var deep = []excess{
 // recursion may end well, in an exception, at a limit, or in a crash of the
 // interpreter that is reported as such. The session goes on.
 func (s *suite) recursion(t *testing.T) {
-	l := tiers.Limits{Wall: 20 * s.opt.Stop, Memory: 4 * s.opt.Memory}
-	s.survive(t, l, deep)
+	l := tiers.Limits{Wall: max(6*time.Second, 6*s.opt.Stop), Memory: 4 * s.opt.Memory}
+	s.eachExcess(t, l, deep, s.survives)
 }
 
-// survive runs each snippet and asks only that the session lives and tells the
-// truth. It returns nothing: how a snippet ends is its own affair.
+// survive runs each snippet in a sandbox of its own.
 func (s *suite) survive(t *testing.T, l tiers.Limits, rows []excess) {
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel() // most wait for a limit
 			box := s.open(t, tiers.Config{Limits: l})
 			box.ok(t, marked)
-			r := box.run(t, row.source)
-			t.Logf("%s %s", r.Status, r.Limit)
-			box.alive(t)
-			box.honest(t, r)
+			s.survives(t, box, row)
 		})
 	}
+}
+
+// survives runs a snippet and asks only that the session lives and tells the truth.
+// How the snippet ends is its own affair.
+func (s *suite) survives(t *testing.T, box *session, row excess) tiers.Result {
+	r := box.run(t, row.source)
+	t.Logf("%s %s", r.Status, r.Limit)
+	box.alive(t)
+	box.honest(t, r)
+	return r
 }
 
 // enforced looks whether a result says how its limits are kept.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -22,6 +23,7 @@ func (s *suite) hostCalls(t *testing.T) {
 	t.Run("NoModel", s.noModel)
 	t.Run("Limit", s.callLimit)
 	t.Run("WaitIsFree", s.waitIsFree)
+	t.Run("WorkBehindACall", s.workBehindACall)
 	t.Run("Cancel", s.cancelCall)
 	t.Run("Stale", s.stale)
 }
@@ -225,6 +227,30 @@ func (s *suite) waitIsFree(t *testing.T) {
 			if r.Usage.Active > s.opt.Stop {
 				t.Errorf("waiting is charged as work: active %v", r.Usage.Active)
 			}
+		})
+	}
+}
+
+// workBehindACall computes for ever while a call is under way that never ends: what
+// is work is charged, whoever else waits.
+func (s *suite) workBehindACall(t *testing.T) {
+	s.needs(t, tiers.FeatureThreads)
+	s.needs(t, tiers.FeatureProcesses)
+	for name, work := range map[string]string{
+		"in another thread": "import threading\nthreading.Thread(target=hang, daemon=True).start()\nwhile True: pass",
+		"in a child":        "import os\nif os.fork() == 0:\n    try:\n        while True: pass\n    finally:\n        os._exit(0)\nhang()",
+	} {
+		t.Run(name, func(t *testing.T) {
+			cfg := newHost().config()
+			cfg.Limits = s.stopping()
+			box := s.open(t, cfg)
+			box.ok(t, marked)
+			r := box.run(t, work)
+			if r.Status != tiers.StatusLimit || !slices.Contains(timeLimits, r.Limit) {
+				t.Errorf("want a limit of %v\n%s", timeLimits, describe(r))
+			}
+			box.alive(t)
+			box.honest(t, r)
 		})
 	}
 }

@@ -16,7 +16,8 @@ import (
 // end in any way that is a result: never in a broken tier, never in a session
 // that lies about its state.
 func (s *suite) hostile(t *testing.T) {
-	l := tiers.Limits{Wall: 10 * s.opt.Stop, Memory: 4 * s.opt.Memory}
+	t.Setenv("RLM_CANARY", canary) // for secrets
+	l := tiers.Limits{Wall: max(3*time.Second, 3*s.opt.Stop), Memory: 4 * s.opt.Memory}
 	for name, attacks := range harmful {
 		t.Run(name, func(t *testing.T) {
 			rows := make([]excess, len(attacks))
@@ -143,7 +144,6 @@ const canary = "rlm-canary-5f1c"
 
 // secrets looks for the host in the guest.
 func (s *suite) secrets(t *testing.T) {
-	t.Setenv("RLM_CANARY", canary)
 	host, err := os.Hostname()
 	if err != nil {
 		t.Fatal(err)

@@ -22,7 +22,9 @@ const lazy = 8<<20 + 64<<10
 
 // hugeContext tests the string-like handle over a text that is not in the guest.
 func (s *suite) hugeContext(t *testing.T) {
-	t.Run("Differential", quick(s.differential))
+	if !s.opt.SameGuest {
+		t.Run("Differential", quick(s.differential))
+	}
 	t.Run("Handle", s.handle)
 	t.Run("Library", s.library)
 	t.Run("ToHost", s.refs)

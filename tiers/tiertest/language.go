@@ -2,6 +2,7 @@ package tiertest
 
 import (
 	"embed"
+	"fmt"
 	"io/fs"
 	"path"
 	"regexp"
@@ -42,58 +43,80 @@ func fixture(t *testing.T, name string) string {
 	return string(b)
 }
 
-// language runs each script of testdata/lang as a session's first snippet.
+// language runs each script of testdata/lang as a session's first snippet, or as each
+// says.
 func (s *suite) language(t *testing.T) {
-	for _, name := range cases(t, langDir) {
-		t.Run(name, func(t *testing.T) {
-			if !s.info.Has(tiers.FeatureAsync) && strings.HasPrefix(name, "async_") {
-				t.Skipf("tier %s has no feature %q", s.info.Name, tiers.FeatureAsync)
-			}
-			t.Parallel()
-			// The scripts print more than a model should read.
-			box := s.open(t, tiers.Config{Limits: tiers.Limits{Output: 10 << 20}})
-			r := box.ok(t, fixture(t, langDir+"/"+name+".py"))
-			compare(t, "stdout", r.Stdout, fixture(t, langDir+"/"+name+".stdout"))
-		})
+	// The scripts print more than a model should read.
+	cfg := func() tiers.Config { return tiers.Config{Limits: tiers.Limits{Output: 10 << 20}} }
+	names := cases(t, langDir)
+	script := func(i int) (source, stdout string) {
+		return fixture(t, langDir+"/"+names[i]+".py"), fixture(t, langDir+"/"+names[i]+".stdout")
 	}
+	try := func(box *session, i int) bool {
+		source, want := script(i)
+		r, err := box.box.Run(t.Context(), tiers.Job{Source: source})
+		return err == nil && r.Status == tiers.StatusOK && r.Lost == nil && r.Stdout == want
+	}
+	s.each(t, cfg, names, try, func(t *testing.T, i int) {
+		if !s.info.Has(tiers.FeatureAsync) && strings.HasPrefix(names[i], "async_") {
+			t.Skipf("tier %s has no feature %q", s.info.Name, tiers.FeatureAsync)
+		}
+		source, want := script(i)
+		compare(t, "stdout", s.open(t, cfg()).ok(t, source).Stdout, want)
+	})
 }
 
 // tracebacks runs each script of testdata/raise and compares what CPython would
 // have written to stderr with the snippet's stderr and the traceback.
 func (s *suite) tracebacks(t *testing.T) {
-	for _, name := range cases(t, raiseDir) {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			box := s.open(t, bare())
-			r := box.run(t, fixture(t, raiseDir+"/"+name+".py"))
-			want := fixture(t, raiseDir+"/"+name+".stderr")
-			checkEnding(t, name, r)
-			compare(t, "traceback", anyDepth(r.Stderr+r.Exception.Traceback), want)
-			compare(t, "stdout", r.Stdout, fixture(t, raiseDir+"/"+name+".stdout"))
-			box.alive(t)
-		})
+	names := cases(t, raiseDir)
+	script := func(i int) (source, stdout, stderr string) {
+		name := raiseDir + "/" + names[i]
+		return fixture(t, name+".py"), fixture(t, name+".stdout"), fixture(t, name+".stderr")
 	}
+	try := func(box *session, i int) bool {
+		source, stdout, stderr := script(i)
+		r, err := box.box.Run(t.Context(), tiers.Job{Source: source})
+		if err != nil || r.Lost != nil || r.Stdout != stdout || wrongEnding(names[i], r) != "" {
+			return false
+		}
+		return anyDepth(snippets.ReplaceAllString(r.Stderr+r.Exception.Traceback, "<snippet 1>")) == stderr
+	}
+	s.each(t, bare, names, try, func(t *testing.T, i int) {
+		source, stdout, stderr := script(i)
+		box := s.open(t, bare())
+		r := box.run(t, source)
+		if problem := wrongEnding(names[i], r); problem != "" {
+			t.Fatalf("%s\n%s", problem, describe(r))
+		}
+		compare(t, "traceback", anyDepth(r.Stderr+r.Exception.Traceback), stderr)
+		compare(t, "stdout", r.Stdout, stdout)
+		box.alive(t)
+	})
 }
+
+// snippets are the names of snippets in tracebacks.
+var snippets = regexp.MustCompile(`<snippet \d+>`)
 
 // exitCodes are the codes of the scripts that exit instead of raising.
 var exitCodes = map[string]int{"exit_message": 1, "exit_code": 3, "exit_none": 0, "exit_object": 1}
 
-func checkEnding(t *testing.T, name string, r tiers.Result) {
-	t.Helper()
+// wrongEnding says what is wrong with the ending of a script, empty if nothing is.
+func wrongEnding(name string, r tiers.Result) string {
 	code, exits := exitCodes[name]
 	want := tiers.StatusRaised
 	if exits {
 		want = tiers.StatusExited
 	}
-	if r.Status != want || r.Exception == nil {
-		t.Fatalf("status %q, want %q\n%s", r.Status, want, describe(r))
+	switch {
+	case r.Status != want || r.Exception == nil:
+		return fmt.Sprintf("status %q, want %q", r.Status, want)
+	case exits && r.Exception.ExitCode != code:
+		return fmt.Sprintf("exit code %d, want %d", r.Exception.ExitCode, code)
+	case exits != (r.Exception.Type == "SystemExit"):
+		return fmt.Sprintf("exception %s with status %s", r.Exception.Type, r.Status)
 	}
-	if exits && r.Exception.ExitCode != code {
-		t.Errorf("exit code %d, want %d", r.Exception.ExitCode, code)
-	}
-	if kind := r.Exception.Type; exits != (kind == "SystemExit") {
-		t.Errorf("exception %s with status %s", kind, r.Status)
-	}
+	return ""
 }
 
 var repeats = regexp.MustCompile(`Previous line repeated \d+ more times`)

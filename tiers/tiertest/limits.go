@@ -28,27 +28,24 @@ type excess struct{ name, source string }
 
 var timeLimits = []tiers.Limit{tiers.LimitWall, tiers.LimitActive}
 
-// exceed runs each snippet in a session of its own, under limits that stop it.
+// exceed runs each snippet under limits that stop it.
 // See stopped for what must come of it.
 func (s *suite) exceed(t *testing.T, l tiers.Limits, want []tiers.Limit, rows []excess, also func(*testing.T, tiers.Result)) {
-	for _, row := range rows {
-		t.Run(row.name, func(t *testing.T) {
-			if strings.Contains(row.source, "await ") && !s.info.Has(tiers.FeatureAsync) {
-				t.Skip("the tier has no async")
-			}
-			box := s.open(t, tiers.Config{Limits: l})
-			box.ok(t, marked)
-			r := box.run(t, row.source)
-			if r.Status != tiers.StatusLimit || !slices.Contains(want, r.Limit) {
-				t.Errorf("want a limit of %v\n%s", want, describe(r))
-			}
-			box.alive(t)
-			box.honest(t, r)
-			if also != nil {
-				also(t, r)
-			}
-		})
-	}
+	rows = slices.DeleteFunc(slices.Clone(rows), func(row excess) bool {
+		return strings.Contains(row.source, "await ") && !s.info.Has(tiers.FeatureAsync)
+	})
+	s.eachExcess(t, l, rows, func(t *testing.T, box *session, row excess) tiers.Result {
+		r := box.run(t, row.source)
+		if r.Status != tiers.StatusLimit || !slices.Contains(want, r.Limit) {
+			t.Errorf("want a limit of %v\n%s", want, describe(r))
+		}
+		box.alive(t)
+		box.honest(t, r)
+		if also != nil {
+			also(t, r)
+		}
+		return r
+	})
 }
 
 // endless snippets let themselves be interrupted, so nothing may be lost.
@@ -174,22 +171,18 @@ var floods = []excess{
 // memory floods must end in a limit or, since some allocations fail before they
 // come near it, in a plain MemoryError. Either way nothing breaks.
 func (s *suite) memory(t *testing.T) {
-	for _, row := range floods {
-		t.Run(row.name, func(t *testing.T) {
-			t.Parallel()
-			box := s.open(t, tiers.Config{Limits: tiers.Limits{Memory: s.opt.Memory}})
-			box.ok(t, marked)
-			r := box.run(t, row.source)
-			if r.Status != tiers.StatusLimit && r.Status != tiers.StatusCrashed && !raised(r, "MemoryError", "OverflowError", "RecursionError") {
-				t.Errorf("want the memory limit\n%s", describe(r))
-			}
-			if r.Status == tiers.StatusLimit && r.Limit != tiers.LimitMemory {
-				t.Errorf("the limit named is %q\n%s", r.Limit, describe(r))
-			}
-			box.alive(t)
-			box.honest(t, r)
-		})
-	}
+	s.eachExcess(t, tiers.Limits{Memory: s.opt.Memory}, floods, func(t *testing.T, box *session, row excess) tiers.Result {
+		r := box.run(t, row.source)
+		if r.Status != tiers.StatusLimit && r.Status != tiers.StatusCrashed && !raised(r, "MemoryError", "OverflowError", "RecursionError") {
+			t.Errorf("want the memory limit\n%s", describe(r))
+		}
+		if r.Status == tiers.StatusLimit && r.Limit != tiers.LimitMemory {
+			t.Errorf("the limit named is %q\n%s", r.Limit, describe(r))
+		}
+		box.alive(t)
+		box.honest(t, r)
+		return r
+	})
 	t.Run("is named", func(t *testing.T) {
 		box := s.open(t, tiers.Config{Limits: tiers.Limits{Memory: s.opt.Memory}})
 		r := box.run(t, "x = []\nwhile True: x.append(bytearray(1 << 20))")
@@ -214,7 +207,6 @@ func (s *suite) caughtMemory(t *testing.T) {
 			continue
 		}
 		t.Run(row.name, func(t *testing.T) {
-			t.Parallel()
 			box := s.open(t, tiers.Config{Limits: tiers.Limits{Memory: s.opt.Memory}})
 			box.ok(t, marked)
 			source := "def flood():\n    " + strings.ReplaceAll(row.source, "\n", "\n    ") +

@@ -70,6 +70,11 @@ var namespaces = []scenario{
 		{source: "x.append(2)\nprint(f(10), C.n, m.floor(2.5), dumps(x))", out: "12 7 2 [1, 2]\n"},
 		{source: "del x\ntry:\n    f(1)\nexcept NameError as e:\n    print(e)", out: "name 'x' is not defined\n"},
 	}},
+	{name: "another interpreter that is left open", steps: []step{
+		{source: "x = 1\ntry:\n    import _interpreters\n    other = _interpreters.create()\nexcept ImportError:\n    pass"},
+		{source: "x += 1\nprint(x)", out: "2\n"},
+		{source: "x += 1\nprint(x)", out: "3\n"},
+	}},
 	{name: "identity persists", steps: []step{
 		{source: "a = b = []\nold = id(a)"},
 		{source: "print(a is b, id(a) == old)", out: "True True\n"},

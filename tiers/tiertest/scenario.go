@@ -44,22 +44,34 @@ type scenario struct {
 // one is a scenario of a single snippet.
 func one(name string, st step) scenario { return scenario{name: name, steps: []step{st}} }
 
-// play runs each scenario in a sandbox of its own.
+// play runs each scenario in a sandbox of its own, or as each says.
 func (s *suite) play(t *testing.T, cfg func() tiers.Config, scenarios []scenario) {
-	for _, sc := range scenarios {
-		t.Run(sc.name, func(t *testing.T) {
-			if sc.needs != "" && !s.info.Has(sc.needs) {
-				t.Skipf("tier %s has no feature %q", s.info.Name, sc.needs)
-			}
-			if s.opt.Minor != 0 && s.opt.Minor < sc.since {
-				t.Skipf("it needs CPython 3.%d", sc.since)
-			}
-			box := s.open(t, cfg())
-			for _, st := range sc.steps {
-				st.check(t, box.run(t, st.source))
-			}
-		})
+	names := make([]string, len(scenarios))
+	for i, sc := range scenarios {
+		names[i] = sc.name
 	}
+	try := func(box *session, i int) bool {
+		for _, st := range scenarios[i].steps {
+			r, err := box.box.Run(t.Context(), tiers.Job{Source: st.source})
+			if err != nil || r.Lost != nil || st.problem(r) != "" {
+				return false
+			}
+		}
+		return true
+	}
+	s.each(t, cfg, names, try, func(t *testing.T, i int) {
+		sc := scenarios[i]
+		if sc.needs != "" && !s.info.Has(sc.needs) {
+			t.Skipf("tier %s has no feature %q", s.info.Name, sc.needs)
+		}
+		if s.opt.Minor != 0 && s.opt.Minor < sc.since {
+			t.Skipf("it needs CPython 3.%d", sc.since)
+		}
+		box := s.open(t, cfg())
+		for _, st := range sc.steps {
+			st.check(t, box.run(t, st.source))
+		}
+	})
 }
 
 func bare() tiers.Config { return tiers.Config{} }

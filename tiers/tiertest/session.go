@@ -15,9 +15,11 @@ type session struct {
 	box tiers.Sandbox
 }
 
-// open starts a sandbox that is closed at the end of the test.
+// open starts a sandbox that is closed at the end of the test. The test then runs
+// beside others, if the tier's options say so.
 func (s *suite) open(t *testing.T, cfg tiers.Config) *session {
 	t.Helper()
+	s.beside(t)
 	box, err := s.tier.Open(s.patient(t), cfg)
 	s.skipRefused(t, err)
 	if err != nil {

@@ -27,6 +27,7 @@ package tiertest
 import (
 	"context"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -56,6 +57,13 @@ type Options struct {
 	Minor int
 	// AtLeast is how many tests such a tier must run without a rejection.
 	AtLeast int
+	// AtOnce runs the tests of a group at the same time, as many as the test binary
+	// allows: for a tier whose sandboxes start slowly.
+	AtOnce bool
+	// SameGuest is for a tier whose guest is, to the last byte, that of another tier,
+	// which compares the lazy context with a str in all that a str can: thousands of
+	// expressions, some hundred thousand requests. The handle's own tests run.
+	SameGuest bool
 }
 
 func (o Options) withDefaults() Options {
@@ -81,6 +89,7 @@ type suite struct {
 	opt  Options
 
 	share share
+	apart sync.Map // names of the tests that run beside others
 }
 
 // anyPython are the groups that run on each CPython 3 alike.
@@ -145,6 +154,14 @@ func (s *suite) needs(t *testing.T, f tiers.Feature) {
 	t.Helper()
 	if !s.info.Has(f) {
 		t.Skipf("tier %s has no feature %q", s.info.Name, f)
+	}
+}
+
+// beside lets a test run at the same time as others of its group. Each has sandboxes
+// of its own, so that it does so from the first one on.
+func (s *suite) beside(t *testing.T) {
+	if _, already := s.apart.LoadOrStore(t.Name(), true); s.opt.AtOnce && !already {
+		t.Parallel()
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rlmhq/rlm/tiers"
 )
@@ -77,7 +78,7 @@ func (s *suite) wire(t *testing.T) {
 	for name, source := range rows {
 		t.Run(name, func(t *testing.T) {
 			cfg := newHost().config()
-			cfg.Limits = tiers.Limits{Wall: 60 * s.opt.Stop, Memory: 4 * s.opt.Memory}
+			cfg.Limits = tiers.Limits{Wall: max(18*time.Second, 18*s.opt.Stop), Memory: 4 * s.opt.Memory}
 			cfg.Inputs = []tiers.Input{{Name: "v", Value: json.RawMessage(`"small"`)}}
 			box := s.open(t, cfg)
 			box.ok(t, marked)
@@ -140,7 +141,7 @@ func (s *suite) walls(t *testing.T) {
 			if s.info.Has(row.feature) {
 				t.Skipf("tier %s has the feature %q", s.info.Name, row.feature)
 			}
-			box := s.open(t, tiers.Config{Limits: tiers.Limits{Wall: 10 * s.opt.Stop}})
+			box := s.open(t, tiers.Config{Limits: tiers.Limits{Wall: max(3*time.Second, 3*s.opt.Stop)}})
 			r := box.run(t, strings.ReplaceAll(row.source, "PORT", port))
 			if r.Status != tiers.StatusRaised {
 				t.Errorf("want an exception\n%s", describe(r))

@@ -18,6 +18,14 @@ import sys
 import threading
 import types
 
+try:
+    import _interpreters
+except ImportError:  # before CPython 3.13
+    try:
+        import _xxsubinterpreters as _interpreters
+    except ImportError:
+        _interpreters = None
+
 INPUT = OUTPUT = 3  # the connection: one socket, or a pipe for each way
 _private = {3}  # descriptors that only the session's own processes have
 _read, _write, _fstat, _pread, _dup2 = os.read, os.write, os.fstat, os.pread, os.dup2
@@ -48,7 +56,9 @@ class Connection:
         """Forgets what a process before this one had asked."""
         self.numbers = itertools.count(1)
         self.answers = {}
+        self.orders = []  # of the host, that came while a thread read
         self.callbacks = {}
+        self.snippets = 0  # how many have begun
         self.state = threading.Condition(threading.Lock())
         self.sending = threading.Lock()
         self.reading = False
@@ -92,13 +102,29 @@ class Connection:
         return number
 
     def request(self, payload):
-        number = self.post(payload)
+        number, begun = self.post(payload), self.snippets
         while True:
             with self.state:
-                while number not in self.answers and self.reading:
+                while number not in self.answers and self.reading and begun == self.snippets:
                     self.state.wait()
                 if number in self.answers:
                     return self.answers.pop(number)
+                if begun != self.snippets:
+                    raise SystemExit  # of a thread whose snippet has ended; it says nothing
+                self.reading = True
+            self.read_as_leader(None)
+
+    def order(self):
+        """What the host sends next that is no answer. A thread that an earlier snippet
+        left waiting for its answer may be the one that reads it."""
+        while True:
+            with self.state:
+                while not self.orders and self.reading:
+                    self.state.wait()
+                if self.orders:
+                    self.snippets += 1
+                    self.state.notify_all()
+                    return self.orders.pop(0)
                 self.reading = True
             self.read_as_leader(None)
 
@@ -153,6 +179,8 @@ class Connection:
 
     def deliver(self, kind, payload):
         if kind != 97:
+            with self.state:
+                self.orders.append((kind, payload))
             return
         number = _NUMBER.unpack_from(payload)[0]
         answer = payload[4] == 1, payload[5:]
@@ -257,11 +285,15 @@ def _write_plain(payload):
 
 def before_fork():
     if not _keeping:
-        for stream in (sys.stdout, sys.stderr):
-            try:
-                stream.flush()
-            except Exception:
-                pass
+        flush()
+
+
+def flush():
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except BaseException:  # of a stream that the snippet has made
+            pass
 
 
 def after_fork_in_child():
@@ -308,7 +340,7 @@ _DEEP = 300  # a recursion limit below which the runtime might not get through
 def serve():
     while True:
         connection.critical = 1  # an interrupt that comes late is nobody's
-        kind, payload = connection.take()
+        kind, payload = connection.order()
         if kind != 114:
             continue
         flags, safe, mark = _RUN.unpack_from(payload)
@@ -346,6 +378,7 @@ def run_snippet(source, flags):
     except KeyboardInterrupt:  # it came when the snippet had ended
         connection.critical = 1
         code = 1
+    flush()  # a second interrupt may have cut the first one short
     return code
 
 
@@ -365,8 +398,8 @@ def keep(mark):
     """Forks. The child returns False and goes on as the session; the parent
     sleeps, and returns True once the child has died."""
     global _keeper, _keeping
-    if threading.active_count() > 1 or has_children():
-        return False  # a copy would not have them
+    if threading.active_count() > 1 or has_children() or has_interpreters():
+        return False  # a copy would not have them, or would die of them
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     chance = _random.getstate()
     connection.send(107, _NUMBER.pack(os.getpid()))  # before there are two that write
@@ -382,16 +415,18 @@ def keep(mark):
     finally:
         _keeping = False
     if pid == 0:
+        # The former keeper must be dead before this process can ever kill the new
+        # one: it would wake up by that and speak up.
+        if old:
+            try:
+                os.kill(old, signal.SIGKILL)
+            except OSError:
+                pass
         signal.signal(signal.SIGINT, connection.interrupt)
         _keeper = os.getppid()
         _random.setstate(chance)  # the module draws anew in a forked process
         connection.renew()
         return False
-    if old:
-        try:
-            os.kill(old, signal.SIGKILL)
-        except OSError:
-            pass
     while True:
         try:
             if os.waitpid(pid, 0)[0] == pid:
@@ -431,6 +466,12 @@ def has_children():
         return True
     except ChildProcessError:
         return False
+
+
+def has_interpreters():
+    """Whether the session has made another interpreter in this process. CPython
+    aborts in the child of a fork then."""
+    return _interpreters is not None and len(_interpreters.list_all()) > 1
 
 
 def start(boot, output=3, life=None, announce=None, hold=None):
