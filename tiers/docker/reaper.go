@@ -27,7 +27,7 @@ const lifetime = 24 * time.Hour
 
 func (t *Tier) labels() map[string]string {
 	return map[string]string{
-		labelTier: Name, labelOwner: owner(os.Getpid()), labelRecipe: t.recipe.Hash,
+		labelTier: Name, labelOwner: owner(os.Getpid()),
 		labelDeadline: strconv.FormatInt(time.Now().Add(lifetime).Unix(), 10),
 	}
 }
