@@ -82,6 +82,9 @@ func (t Tool) module(language string) (string, error) {
 	}
 	err = os.CopyFS(filepath.Join(dir, "gorun"), gorun.Source)
 	if err == nil {
+		err = os.Remove(filepath.Join(dir, "gorun", "source.go"))
+	}
+	if err == nil {
 		err = os.WriteFile(filepath.Join(dir, "go.mod"), []byte("module rlm\n\ngo "+strings.TrimPrefix(language, "go")+"\n"), 0o600)
 	}
 	if err != nil {
