@@ -1,6 +1,8 @@
 package docker
 
 import (
+	"time"
+
 	"github.com/rlmhq/rlm/internal/daemon"
 	"github.com/rlmhq/rlm/internal/egress"
 )
@@ -10,3 +12,6 @@ func (t *Tier) Reach(o egress.Options) { t.reach = o }
 
 // Without leaves layers of the wall out, for tests that prove what each is good for.
 func (t *Tier) Without(layers []daemon.Layer) { t.off = layers }
+
+// BuildIn bounds compilations by another time.
+func (t *Tier) BuildIn(d time.Duration) { t.buildIn = d }

@@ -112,7 +112,7 @@ func (m *goMachine) Build(ctx context.Context, request gobuild.Request) (gobuild
 func (m *goMachine) startCompiler(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	spec := m.spec(nil)
+	spec := m.spec("compiler", nil)
 	spec.Command = []string{images.GoGuest, "build"}
 	spec.Env = []string{"HOME=/tmp", "TMPDIR=/tmp", "GOTRACEBACK=none"}
 	spec.Memory, spec.Processes = buildMemory, buildProcesses
@@ -127,8 +127,12 @@ func (m *goMachine) startCompiler(ctx context.Context) error {
 	return nil
 }
 
-func (m *goMachine) spec(mounts []daemon.Mount) daemon.Spec {
-	return m.tier.spec(&m.setup, m.tier.golang, m.setup.golang.ID, needs{mounts: mounts})
+// spec is what the containers of compiler and programs have in common. role tells them
+// apart for people who look at containers.
+func (m *goMachine) spec(role string, mounts []daemon.Mount) daemon.Spec {
+	spec := m.tier.spec(&m.setup, m.tier.golang, m.setup.golang.ID, needs{mounts: mounts})
+	spec.Labels[labelGo] = role
+	return spec
 }
 
 // startNext begins to start the container of the next program, unless one is ready

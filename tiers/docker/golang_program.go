@@ -102,7 +102,7 @@ func (m *goMachine) startProgram(ctx context.Context) (*goProgram, error) {
 		return nil, err
 	}
 	p := &goProgram{tier: m.tier, folder: folder, frames: make(chan gosession.Frame), gone: make(chan struct{})}
-	spec := m.spec(append(slices.Clone(m.mounts), daemon.Mount{Source: folder.inner, Target: programFolder}))
+	spec := m.spec("program", append(slices.Clone(m.mounts), daemon.Mount{Source: folder.inner, Target: programFolder}))
 	spec.Command = append([]string{images.GoGuest, "run", programFolder + "/main"}, programEnv...)
 	spec.Memory, spec.Processes = programMemory(m.memory), processes
 	if err := m.tier.boot(ctx, &p.container, spec); err != nil {

@@ -19,6 +19,7 @@ const (
 	labelOwner    = "rlm.owner"
 	labelDeadline = "rlm.deadline"
 	labelRecipe   = "rlm.recipe"
+	labelGo       = "rlm.go"
 )
 
 // lifetime is how long a container of a program that cannot be asked about, on
