@@ -111,8 +111,12 @@ func goSources() ([]extra, error) {
 		files  fs.FS
 	}{
 		{"images", recipes},
-		{"internal/frame", frame.Source}, {"internal/gobuild", gobuild.Source}, {"internal/gopipes", gopipes.Source},
-		{"internal/gorelay", gorelay.Source}, {"internal/gorun", gorun.Source}, {"internal/gotool", gotool.Source},
+		{"internal/frame", frame.Source},
+		{"internal/gobuild", gobuild.Source},
+		{"internal/gopipes", gopipes.Source},
+		{"internal/gorelay", gorelay.Source},
+		{"internal/gorun", gorun.Source},
+		{"internal/gotool", gotool.Source},
 	} {
 		err := fs.WalkDir(of.files, ".", func(name string, entry fs.DirEntry, err error) error {
 			if err != nil || entry.IsDir() || path.Ext(name) != ".go" || of.folder == "images" && !strings.HasPrefix(name, "go/") {

@@ -58,3 +58,11 @@ type Exit struct {
 	Code   int `json:"code"`
 	Signal int `json:"signal"`
 }
+
+// Program is what a relay starts.
+type Program struct {
+	// Path is the executable file, Dir the folder it starts in, Env all that it finds of
+	// an environment, each NAME=VALUE.
+	Path, Dir string
+	Env       []string
+}

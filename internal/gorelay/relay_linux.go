@@ -34,7 +34,7 @@ type relay struct {
 // Run waits for the host's word, runs the program and relays until it has ended, and
 // then waits for the host to be gone. It reaps every process below it. It returns
 // an error when the host breaks the rules or the program cannot be started.
-func Run(conn io.ReadWriter, program string, env []string) error {
+func Run(conn io.ReadWriter, program Program) error {
 	r := &relay{out: frame.NewWriter(conn, MaxFrame)}
 	kind, _, err := frame.NewReader(conn, 0).Next()
 	switch {
@@ -45,7 +45,7 @@ func Run(conn io.ReadWriter, program string, env []string) error {
 	case kind != KindStart:
 		return fmt.Errorf("cannot understand the host: it sent a frame of kind %q", kind)
 	}
-	ended, err := r.start(program, env)
+	ended, err := r.start(program)
 	if err != nil {
 		return fmt.Errorf("cannot start the program: %w", err)
 	}
@@ -83,7 +83,7 @@ func Run(conn io.ReadWriter, program string, env []string) error {
 
 // start starts the program, with one end of a socket and its pipes, and tells on the
 // channel how it ended.
-func (r *relay) start(program string, env []string) (<-chan Exit, error) {
+func (r *relay) start(program Program) (<-chan Exit, error) {
 	ends, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return nil, err
@@ -105,12 +105,12 @@ func (r *relay) start(program string, env []string) (<-chan Exit, error) {
 	}
 	defer null.Close()
 	nowhere := null.Fd()
-	r.pid, err = syscall.ForkExec(program, []string{"main"}, &syscall.ProcAttr{
-		Dir: "/sandbox", Env: env, Files: []uintptr{nowhere, nowhere, nowhere, theirs.Fd()},
+	r.pid, err = syscall.ForkExec(program.Path, []string{"main"}, &syscall.ProcAttr{
+		Dir: program.Dir, Env: program.Env, Files: []uintptr{nowhere, nowhere, nowhere, theirs.Fd()},
 	})
 	if err != nil {
 		r.close()
-		return nil, fmt.Errorf("%s: %w", program, err)
+		return nil, fmt.Errorf("%s: %w", program.Path, err)
 	}
 	r.pipes.Attach(r.output)
 	ended := make(chan Exit, 1)
@@ -128,7 +128,7 @@ func reap(program int, ended chan<- Exit) {
 		case errors.Is(err, syscall.EINTR):
 		case err != nil:
 			return
-		case pid == program && status.Signaled():
+		case pid == program && status.Signaled(): //nolint:misspell // the name of package syscall
 			ended <- Exit{Code: -1, Signal: int(status.Signal())}
 		case pid == program:
 			ended <- Exit{Code: status.ExitStatus()}

@@ -29,8 +29,8 @@ func (r *relay) usage(always bool) {
 	}
 }
 
-// computed is the processor time of all processes below this one, those included
-// that have ended and been waited for.
+// computed is the processor time of all processes but this one, those included that
+// have ended and been waited for: in a container, of which this is the first process.
 func computed() int64 {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {

@@ -113,8 +113,11 @@ func New(o Options) *Session {
 		name  tiers.Limit
 		value string
 	}{
-		{tiers.LimitWall, l.Wall.String()}, {tiers.LimitActive, l.Active.String()}, {tiers.LimitMemory, fmt.Sprintf("%d bytes", l.Memory)},
-		{tiers.LimitOutput, fmt.Sprintf("%d bytes", l.Output)}, {tiers.LimitHostCalls, fmt.Sprint(l.HostCalls)},
+		{tiers.LimitWall, l.Wall.String()},
+		{tiers.LimitActive, l.Active.String()},
+		{tiers.LimitMemory, fmt.Sprintf("%d bytes", l.Memory)},
+		{tiers.LimitOutput, fmt.Sprintf("%d bytes", l.Output)},
+		{tiers.LimitHostCalls, fmt.Sprint(l.HostCalls)},
 	} {
 		s.enforced = append(s.enforced, tiers.Enforcement{Limit: limit.name, Value: limit.value, Mechanism: o.Mechanisms[limit.name]})
 	}

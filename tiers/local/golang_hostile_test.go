@@ -25,7 +25,7 @@ import (
 func TestHostileGo(t *testing.T) {
 	bombed := goTier(t)
 	bombed.BuildIn(6 * time.Second) // what never ends shall be stopped sooner
-	tiertest.HostileGo(t, goTier(t), bombed, 4)
+	tiertest.HostileGo(t, goTier(t), bombed, 4, nil)
 }
 
 // TestGoAttacksWithoutLayers is the negative control: a program without the

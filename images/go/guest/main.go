@@ -66,7 +66,7 @@ func serve(args []string) error {
 	case len(args) == 1 && args[0] == "build":
 		return build(streams)
 	case len(args) > 1 && args[0] == "run":
-		return gorelay.Run(streams, args[1], args[2:])
+		return gorelay.Run(streams, gorelay.Program{Path: args[1], Dir: "/sandbox", Env: args[2:]})
 	}
 	return fmt.Errorf("cannot understand the arguments %q", args)
 }
