@@ -151,24 +151,28 @@ func (m *goMachine) startNext(ctx context.Context) {
 	}()
 }
 
-// Start runs a program in the container that was started for it.
+// Start runs a program in the container that was started for it, or in another if
+// that did not start or has died while it waited.
 func (m *goMachine) Start(ctx context.Context, program []byte) (gosession.Program, error) {
-	m.startNext(ctx)
-	select {
-	case started := <-m.next:
-		m.next = nil
-		if started.err != nil {
-			m.tier.forget() // the daemon may be another one now, or the image gone
-			return nil, fmt.Errorf("cannot start a container for a program: %w", started.err)
-		}
-		if err := started.program.begin(program); err != nil {
+	var failed error
+	for range 2 {
+		m.startNext(ctx)
+		select {
+		case started := <-m.next:
+			m.next = nil
+			if failed = started.err; failed != nil {
+				m.tier.forget() // the daemon may be another one now, or the image gone
+				continue
+			}
+			if failed = started.program.begin(program); failed == nil {
+				return started.program, nil
+			}
 			started.program.Close()
-			return nil, fmt.Errorf("cannot start a program: %w", err)
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
 		}
-		return started.program, nil
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
 	}
+	return nil, fmt.Errorf("cannot start a program: %w", failed)
 }
 
 func (m *goMachine) endCompiler() error {

@@ -120,6 +120,11 @@ func (m *goMachine) startProgram(ctx context.Context) (*goProgram, error) {
 
 // begin has the container run its program.
 func (p *goProgram) begin(program []byte) error {
+	select {
+	case <-p.frames: // nothing comes before the start but the end
+		return errors.New("the container has ended while it waited")
+	default:
+	}
 	if err := p.folder.put(program); err != nil {
 		return err
 	}

@@ -138,6 +138,21 @@ func TestAProgramThatSomebodyKills(t *testing.T) {
 	}
 }
 
+// TestAProgramGetsAContainerThatLives kills the one that waits: a snippet that does
+// not compile leaves it unused.
+func TestAProgramGetsAContainerThatLives(t *testing.T) {
+	s := tiertest.OpenGo(t, goTier(t), tiers.Config{})
+	for range 2 {
+		if r := tiertest.RunGo(t, s, "x := "); r.Status != tiers.StatusRaised {
+			t.Fatalf("%+v", r)
+		}
+		disturb(t, "kill")
+		if r := tiertest.GoOK(t, s, "1 + 1"); r.Stdout != "2\n" {
+			t.Errorf("%q", r.Stdout)
+		}
+	}
+}
+
 // onWrite is a writer that does something at the first write.
 type onWrite func()
 
