@@ -36,7 +36,8 @@ type Machine interface {
 	// Start starts a program that Build has made. The context bounds the start
 	// alone.
 	Start(ctx context.Context, program []byte) (Program, error)
-	// Close ends what it has started but programs, which are closed before.
+	// Close ends what it has started, and waits until programs that were closed have
+	// ended. It is idempotent.
 	Close() error
 }
 
@@ -62,7 +63,7 @@ type Program interface {
 	Fault() error
 	// End kills it and waits. It is idempotent.
 	End()
-	// Close ends it and lets go of it. It is idempotent.
+	// Close ends it and lets go of it. It may leave the waiting to the machine's Close.
 	Close()
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/rlmhq/rlm/images"
@@ -56,6 +57,7 @@ type goMachine struct {
 	within   time.Duration // of one compilation
 	compiler *container    // nil until it is needed
 	next     chan goStart  // of the next program's container, nil if none is being started
+	ending   sync.WaitGroup
 }
 
 // goStart is a container for a program, or why there is none.
@@ -184,7 +186,8 @@ func (m *goMachine) endCompiler() error {
 	return c.end()
 }
 
-// Close ends the compiler, and the container that nobody has used.
+// Close ends the compiler, and the container that nobody has used, and waits for
+// those that are being let go.
 func (m *goMachine) Close() error {
 	if m.next != nil {
 		if unused := <-m.next; unused.program != nil {
@@ -192,5 +195,7 @@ func (m *goMachine) Close() error {
 		}
 		m.next = nil
 	}
-	return m.endCompiler()
+	err := m.endCompiler()
+	m.ending.Wait()
+	return err
 }

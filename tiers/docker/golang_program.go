@@ -26,6 +26,7 @@ import (
 type goProgram struct {
 	container
 	tier   *Tier
+	ending *sync.WaitGroup // of the machine: programs that are being let go
 	folder *goFolder
 	frames chan gosession.Frame // closed when it is gone
 	gone   chan struct{}
@@ -101,7 +102,7 @@ func (m *goMachine) startProgram(ctx context.Context) (*goProgram, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &goProgram{tier: m.tier, folder: folder, frames: make(chan gosession.Frame), gone: make(chan struct{})}
+	p := &goProgram{tier: m.tier, ending: &m.ending, folder: folder, frames: make(chan gosession.Frame), gone: make(chan struct{})}
 	spec := m.spec("program", append(slices.Clone(m.mounts), daemon.Mount{Source: folder.inner, Target: programFolder}))
 	spec.Command = append([]string{images.GoGuest, "run", programFolder + "/main"}, programEnv...)
 	spec.Memory, spec.Processes = programMemory(m.memory), processes
@@ -264,10 +265,13 @@ func (p *goProgram) kill() {
 	}
 }
 
-// Close ends the program and lets go of it.
+// Close ends the program and lets go of it. It does not wait, the machine's Close
+// does: to remove a container takes as long as to compile a program.
 func (p *goProgram) Close() {
-	p.stop()
-	if err := p.folder.remove(); err != nil {
-		p.tier.options.Log.Warn().Err(err).Msg("cannot remove a program")
-	}
+	p.ending.Go(func() {
+		p.stop()
+		if err := p.folder.remove(); err != nil {
+			p.tier.options.Log.Warn().Err(err).Msg("cannot remove a program")
+		}
+	})
 }

@@ -54,7 +54,9 @@ func TestGoAttacksWithoutLayers(t *testing.T) {
 				t.Fatal(err)
 			}
 			said := goHarms(t, p, a.Harm)
-			if !slices.Contains(said, a.Harm) {
+			// A bomb may hit the runtime of the program that it comes from.
+			bombed := strings.HasSuffix(a.Name, " bomb") && slices.Contains(said, tiertest.GoKills)
+			if !slices.Contains(said, a.Harm) && !bombed {
 				t.Errorf("without %q it does %q, not %s: %s", a.Without, said, a.Harm, p.Output())
 			}
 		})

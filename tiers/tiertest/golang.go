@@ -116,3 +116,12 @@ func goASession(t *testing.T, tier tiers.Tier) {
 		}
 	}
 }
+
+// OnWrite is a writer that does something each time a snippet has written.
+type OnWrite func()
+
+// Write calls the function and takes all.
+func (f OnWrite) Write(p []byte) (int, error) {
+	f()
+	return len(p), nil
+}

@@ -258,11 +258,13 @@ func goLazyText(t *testing.T, tier tiers.Tier) {
 func goCancelled(t *testing.T, tier tiers.Tier) {
 	s := OpenGo(t, tier, tiers.Config{})
 	GoOK(t, s, "a := 1")
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	_, err := s.Run(ctx, tiers.Job{Language: tiers.Go, Source: "for {\n}"})
+	_, err := s.Run(ctx, tiers.Job{
+		Language: tiers.Go, Source: "import \"fmt\"\nfmt.Println(a)\nfor {\n}", Stdout: OnWrite(cancel), // when it runs, not while it is compiled
+	})
 	var broken *tiers.BrokenError
-	if !errors.As(err, &broken) || !errors.Is(err, context.DeadlineExceeded) || broken.Lost == nil {
+	if !errors.As(err, &broken) || !errors.Is(err, context.Canceled) || broken.Effects != tiers.EffectsRan || broken.Lost == nil {
 		t.Fatalf("%v", err)
 	}
 	if r := GoOK(t, s, "a"); r.Stdout != "1\n" {
