@@ -1,6 +1,7 @@
 package docker
 
 import (
+	"bytes"
 	"testing"
 
 	"github.com/rlmhq/rlm/internal/gorelay"
@@ -18,7 +19,7 @@ func FuzzGoFrames(f *testing.F) {
 		p := &goProgram{}
 		p.limit = 1 << 20
 		got, more := p.take(kind, body)
-		if got != nil && (!more || got.Stream == 0 && got.Kind != kind || got.Stream > 2 || string(got.Body) != string(body)) {
+		if got != nil && (!more || got.Stream == 0 && got.Kind != kind || got.Stream > 2 || !bytes.Equal(got.Body, body)) {
 			t.Errorf("%q %q became %+v", kind, body, got)
 		}
 		if p.exit != nil && (p.broke || p.exit.Code < -1 || p.exit.Code > 255 || p.exit.Signal < 0 || p.exit.Signal > 64) {
