@@ -176,6 +176,7 @@ func (c *container) trouble(err error) error {
 	state, asked := c.box.State(ctx)
 	switch {
 	case asked != nil:
+		c.lost = c.lost || !errors.Is(asked, daemon.ErrGone)
 		return fmt.Errorf("the container cannot be reached: %w", errors.Join(err, asked))
 	case state.Paused:
 		return errors.New("somebody has paused the container")

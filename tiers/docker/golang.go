@@ -75,9 +75,23 @@ const (
 	buildProcesses = 128
 )
 
-// Build compiles snippets.
+// Build compiles snippets. A compiler that is gone, by whomever, is started once more.
 func (m *goMachine) Build(ctx context.Context, request gobuild.Request) (gobuild.Built, error) {
 	m.startNext(ctx)
+	built, err := m.ask(ctx, &request)
+	if errors.Is(err, errCompilerGone) {
+		built, err = m.ask(ctx, &request)
+	}
+	if errors.Is(err, errCompilerGone) {
+		return gobuild.Built{}, gobuild.Stopped(err.Error())
+	}
+	return built, err
+}
+
+var errCompilerGone = errors.New("the compiler broke")
+
+// ask has the compiler answer a request, within the limits of a compilation.
+func (m *goMachine) ask(ctx context.Context, request *gobuild.Request) (gobuild.Built, error) {
 	if m.compiler == nil {
 		if err := m.startCompiler(ctx); err != nil {
 			m.tier.forget() // the daemon may be another one now, or the image gone
@@ -89,14 +103,13 @@ func (m *goMachine) Build(ctx context.Context, request gobuild.Request) (gobuild
 	defer cancel()
 	box := m.compiler.box
 	defer context.AfterFunc(limited, func() { _ = box.Close() })() // its own end is reported
-	built, _, err := gobuild.Ask(box, &request)
+	built, _, err := gobuild.Ask(box, request)
 	var failure *gobuild.CompileError
 	if err == nil || errors.As(err, &failure) {
 		return built, err
 	}
 	oom := m.compiler.OutOfMemory(true)
-	fault := m.compiler.Fault()
-	err = errors.Join(err, m.compiler.said(), m.endCompiler())
+	err = errors.Join(err, m.compiler.Fault(), m.compiler.said(), m.endCompiler())
 	switch {
 	case ctx.Err() != nil:
 		return gobuild.Built{}, context.Cause(ctx)
@@ -104,10 +117,8 @@ func (m *goMachine) Build(ctx context.Context, request gobuild.Request) (gobuild
 		return gobuild.Built{}, gobuild.Stopped(fmt.Sprintf("the compiler needed more than %d MiB", int64(buildMemory)>>20))
 	case time.Now().After(deadline):
 		return gobuild.Built{}, gobuild.Stopped(fmt.Sprintf("the compiler took longer than %v", m.within))
-	case fault != nil:
-		return gobuild.Built{}, errors.Join(fault, err)
 	}
-	return gobuild.Built{}, gobuild.Stopped(fmt.Sprintf("the compiler broke: %v", err))
+	return gobuild.Built{}, fmt.Errorf("%w: %w", errCompilerGone, err)
 }
 
 // startCompiler starts the container of the compiler.

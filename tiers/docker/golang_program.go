@@ -116,6 +116,9 @@ func (m *goMachine) startProgram(ctx context.Context) (*goProgram, error) {
 		p.Close()
 		return nil, err
 	}
+	if err := m.tier.removeLeft(ctx); err != nil { // the daemon answers again
+		m.tier.options.Log.Warn().Err(err).Msg("cannot remove a container")
+	}
 	return p, nil
 }
 

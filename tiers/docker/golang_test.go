@@ -153,6 +153,48 @@ func TestAProgramGetsAContainerThatLives(t *testing.T) {
 	}
 }
 
+// TestDaemonFailsDuringAGoSnippet cuts the connections to it, and makes it hang.
+func TestDaemonFailsDuringAGoSnippet(t *testing.T) {
+	goTier(t)
+	for name, deed := range map[string]struct{ do, undo func(*gate) }{
+		"stops": {func(g *gate) { g.cut() }, func(g *gate) { g.listen(t) }},
+		"hangs": {func(g *gate) { g.freeze() }, func(g *gate) { g.thaw() }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := newGate(t)
+			tier := behind(t, g)
+			s, err := tier.Open(t.Context(), tiers.Config{Limits: tiers.Limits{Wall: 3 * time.Second}, Language: tiers.Go})
+			if err != nil {
+				t.Fatal(err)
+			}
+			tiertest.GoOK(t, s, "kept := 41")
+			done := make(chan struct{})
+			_, err = s.Run(t.Context(), tiers.Job{
+				Language: tiers.Go, Source: "import \"fmt\"\nfmt.Println(1)\nselect {}",
+				Stdout: tiertest.OnWrite(func() {
+					go func() { // cutting waits for what is being written
+						defer close(done)
+						deed.do(g)
+					}()
+				}),
+			})
+			<-done
+			var broken *tiers.BrokenError
+			if !errors.As(err, &broken) || broken.Effects != tiers.EffectsRan || broken.Lost == nil || !slices.Equal(broken.Lost.Snippets, []int{2}) {
+				t.Errorf("%v", err)
+			}
+			deed.undo(g)
+			if r := tiertest.GoOK(t, s, "kept + 1"); r.Stdout != "42\n" {
+				t.Errorf("%q", r.Stdout)
+			}
+			if err := errors.Join(s.Close(), tier.Close()); err != nil {
+				t.Error(err)
+			}
+			nothingLeft(t)
+		})
+	}
+}
+
 // disturb has docker do something to the containers of programs of this process. One
 // that is being removed at the same time may be gone.
 func disturb(t *testing.T, deed ...string) {
