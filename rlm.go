@@ -49,8 +49,9 @@ type Options struct {
 	// variable DOCKER_HOST; empty means the system's own socket.
 	DockerHost string
 	// DockerImage pins the image of tier docker by its ID, "sha256:…"; empty means
-	// the one that this version of the program builds.
-	DockerImage string
+	// the one that this version of the program builds. DockerGoImage is the same for
+	// the image go.
+	DockerImage, DockerGoImage string
 	// Containers is how many containers of tier docker are kept started for sessions
 	// to come. Zero means none: each then starts when it is needed.
 	Containers int
@@ -92,7 +93,7 @@ func New(options Options) (*Engine, error) {
 	}
 	e.tiers = []tiers.Tier{
 		interp.New(interp.Options{}), e.wasm,
-		docker.New(docker.Options{Host: options.DockerHost, Image: options.DockerImage, Warm: warm, Log: options.Log}),
+		docker.New(docker.Options{Host: options.DockerHost, Image: options.DockerImage, GoImage: options.DockerGoImage, Warm: warm, Log: options.Log}),
 		local.New(local.Options{Python: options.Python, Warm: -1, Log: options.Log}),
 	}
 	e.analyser = python.New(e.wasm)

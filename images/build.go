@@ -29,7 +29,8 @@ type BuildOptions struct {
 	// folder.
 	WorkDir string
 	// Mirror is where Debian's packages come from, without the path "/debian";
-	// they are verified by Debian's keys. Empty means Debian's own.
+	// they are verified by Debian's keys. Empty means Debian's own. Go's toolchain
+	// comes from where the go command takes modules.
 	Mirror string
 	// Progress receives what the build says.
 	Progress io.Writer
@@ -77,35 +78,54 @@ func Build(ctx context.Context, docker *daemon.Client, r Recipe, options BuildOp
 	return built, errors.Join(err, docker.RemoveImage(own, draft))
 }
 
-// fetch makes an image of the packages as they are, and returns its ID.
+// fetching is the script that fetches what an image is made of, and its arguments.
+func (r Recipe) fetching(work, mirror string) (script string, args []string, err error) {
+	switch {
+	case r.Kind == Python:
+		return "fetch.sh", append([]string{work, suite, runtime.GOARCH, mirror}, r.Packages...), nil
+	case r.Sum == "":
+		return "", nil, fmt.Errorf("cannot fetch Go's toolchain: images/go/toolchain.txt has no sum for %s", runtime.GOARCH)
+	}
+	return "go/fetch.sh", []string{work, runtime.GOARCH, r.Toolchain, r.Sum}, nil
+}
+
+// fetch makes an image of what is fetched as it is, and returns its ID.
 func fetch(ctx context.Context, docker *daemon.Client, r Recipe, options BuildOptions) (string, error) {
 	work, err := filepath.Abs(options.WorkDir)
 	if err != nil {
 		return "", fmt.Errorf("cannot build in %s: %w", options.WorkDir, err)
 	}
-	script, err := recipes.ReadFile("fetch.sh")
+	name, args, err := r.fetching(work, options.Mirror)
 	if err != nil {
 		return "", err
 	}
-	//nolint:forbidigo // apt, by our own script: no snippet is near
-	cmd := exec.CommandContext(ctx, "sh", append([]string{"-s", work, suite, runtime.GOARCH, options.Mirror}, r.Packages...)...)
+	script, err := recipes.ReadFile(name)
+	if err != nil {
+		return "", err
+	}
+	own, err := extras(r.Kind)
+	if err != nil {
+		return "", err
+	}
+	//nolint:forbidigo // apt or go, by our own script: no snippet is near
+	cmd := exec.CommandContext(ctx, "sh", append([]string{"-s"}, args...)...)
 	cmd.Stdin, cmd.Stderr = bytes.NewReader(script), options.Progress
 	files, err := cmd.StdoutPipe()
 	if err != nil {
 		return "", err
 	}
 	if err := cmd.Start(); err != nil {
-		return "", fmt.Errorf("cannot fetch packages: %w", err)
+		return "", fmt.Errorf("cannot fetch what the image %s is made of: %w", r.Kind, err)
 	}
 	id, err := importLayer(ctx, docker, "", nil, func(l *layer) error {
-		if err := l.extras(skeleton()); err != nil {
+		if err := l.extras(append(skeleton(), own...)); err != nil {
 			return err
 		}
-		return l.add(files, wantedFile(programs[r.Kind]...))
+		return l.add(files, wantedFile(r.Kind))
 	})
 	_, _ = io.Copy(io.Discard, files) // so that the script ends, after an error too
 	if waited := cmd.Wait(); waited != nil {
-		err = errors.Join(fmt.Errorf("cannot fetch packages: %w", waited), err)
+		err = errors.Join(fmt.Errorf("cannot fetch what the image %s is made of: %w", r.Kind, waited), err)
 	}
 	return id, err
 }
@@ -131,27 +151,51 @@ func importLayer(ctx context.Context, docker *daemon.Client, name string, change
 	return id, err
 }
 
-// inventory is what the finishing script says of an image.
+// inventory is what the finishing command says of an image.
 type inventory struct {
 	Version string   `json:"version"`
 	Modules []string `json:"modules"`
 }
 
-// finishIn bounds the work of the finishing script.
+// finishIn bounds the work of the finishing command.
 const finishIn = 15 * time.Minute
 
-// finish runs the finishing script in the draft and makes the image of what is
+// finishing is the command that finishes an image in a container of the draft, and
+// its environment.
+func (r Recipe) finishing() (command, env []string, err error) {
+	if r.Kind == Go {
+		return []string{"/usr/lib/go/bin/go", "run", "-C", "/" + goFolder, "./images/go/finish"}, []string{
+			"HOME=/build", "GOCACHE=/build/build", "PATH=/usr/bin", "CGO_ENABLED=0", "GOENV=off", "GOFLAGS=-mod=mod", "GOPROXY=off",
+			"GOTELEMETRY=off", "GOTOOLCHAIN=local",
+		}, nil
+	}
+	script, err := recipes.ReadFile("python/finish.py")
+	return []string{"/usr/bin/python3", "-I", "-c", string(script)}, []string{"LANG=C.UTF-8", "PYTHONHASHSEED=0"}, err
+}
+
+// entry is the program of an image, for whoever starts it by hand.
+func (r Recipe) entry() string {
+	if r.Kind == Go {
+		return GoGuest
+	}
+	return "/usr/bin/python3"
+}
+
+// GoGuest is the first process of containers of the image go.
+const GoGuest = "/usr/lib/rlm/guest"
+
+// finish runs the finishing command in the draft and makes the image of what is
 // there then.
 func finish(ctx context.Context, docker *daemon.Client, r Recipe, draft string, facts daemon.Facts, progress io.Writer) (built Built, err error) {
-	script, err := recipes.ReadFile(r.Kind + "/finish.py")
+	command, env, err := r.finishing()
 	if err != nil {
 		return Built{}, err
 	}
-	_, _ = fmt.Fprintln(progress, "compiling the modules")
+	_, _ = fmt.Fprintln(progress, "compiling what the image is to have")
 	ctx, cancel := context.WithTimeout(ctx, finishIn)
 	defer cancel()
 	box, err := docker.Start(ctx, daemon.Spec{
-		Image: draft, Command: []string{"/usr/bin/python3", "-I", "-c", string(script)}, Env: []string{"LANG=C.UTF-8", "PYTHONHASHSEED=0"},
+		Image: draft, Command: command, Env: env,
 		Labels: map[string]string{Label: r.Kind, "rlm.build": "yes"},
 		Memory: 2 << 30, CPUs: int64(1000 * runtime.NumCPU()), Processes: 256, Root: true, Systemd: facts.Systemd,
 	}, func(said []byte) { _, _ = progress.Write(said) })
@@ -176,7 +220,7 @@ func finish(ctx context.Context, docker *daemon.Client, r Recipe, draft string, 
 	}
 	built = Built{Name: r.Name(), Version: has.Version}
 	built.ID, err = importLayer(ctx, docker, built.Name, []string{
-		fmt.Sprintf("USER %d:%d", daemon.User, daemon.User), "WORKDIR /sandbox", "ENTRYPOINT [\"/usr/bin/python3\"]",
+		fmt.Sprintf("USER %d:%d", daemon.User, daemon.User), "WORKDIR /sandbox", fmt.Sprintf("ENTRYPOINT [%q]", r.entry()),
 		fmt.Sprintf("LABEL %s=%s %s=%s %s=%s", Label, r.Kind, RecipeLabel, r.Hash, VersionLabel, has.Version),
 	}, func(l *layer) error {
 		files, err := box.Export(ctx)

@@ -4,29 +4,82 @@ import (
 	"archive/tar"
 	"bytes"
 	"errors"
+	"go/parser"
+	"go/token"
 	"io"
+	"path"
 	"slices"
 	"strings"
 	"testing"
 )
 
 func TestRecipesAreWhole(t *testing.T) {
+	hashes := map[string]bool{}
 	for _, kind := range Kinds() {
 		r, err := Find(kind)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(r.Hash) != 64 || !strings.HasPrefix(r.Name(), "rlm/"+kind+":") || len(r.Packages) == 0 || len(programs[kind]) == 0 {
+		if len(r.Hash) != 64 || hashes[r.Hash] || !strings.HasPrefix(r.Name(), "rlm/"+kind+":") {
 			t.Errorf("%+v", r)
 		}
-		for _, name := range []string{"numpy", "pandas", "scipy", "lxml", "openpyxl", "requests", "pydantic", "json"} {
-			if !slices.Contains(r.Modules, name) {
-				t.Errorf("%s lacks the module %s", kind, name)
+		hashes[r.Hash] = true
+		if _, args, err := r.fetching("/work", "mirror"); err != nil || slices.Contains(args, "") {
+			t.Errorf("%s: %q %v", kind, args, err)
+		}
+		if command, _, err := r.finishing(); err != nil || slices.Contains(command, "") {
+			t.Errorf("%s: %q %v", kind, command, err)
+		}
+	}
+	r, err := Find(Python)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"numpy", "pandas", "scipy", "lxml", "openpyxl", "requests", "pydantic", "json"} {
+		if !slices.Contains(r.Modules, name) {
+			t.Errorf("python lacks the module %s", name)
+		}
+	}
+	if _, err := Find("moon"); err == nil || !strings.Contains(err.Error(), "only python, go") {
+		t.Errorf("%v", err)
+	}
+	if _, _, err := (Recipe{Kind: Go, Toolchain: "go1.26.8"}).fetching("/work", ""); err == nil || !strings.Contains(err.Error(), "no sum") {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestTheImageGoHasAllThatItCompiles follows the imports of what is compiled in it.
+func TestTheImageGoHasAllThatItCompiles(t *testing.T) {
+	list, err := goSources()
+	if err != nil {
+		t.Fatal(err)
+	}
+	there, wanted := map[string]bool{}, map[string]string{}
+	for _, e := range list {
+		if path.Ext(e.name) != ".go" {
+			continue
+		}
+		there[path.Dir(strings.TrimPrefix(e.name, goFolder+"/"))] = true
+		file, err := parser.ParseFile(token.NewFileSet(), e.name, e.text, parser.ParseComments)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, spec := range file.Imports {
+			name := strings.Trim(spec.Path.Value, `"`)
+			if own, ok := strings.CutPrefix(name, "github.com/rlmhq/rlm/"); ok {
+				wanted[own] = e.name
+			} else if strings.Contains(name, ".") {
+				t.Errorf("%s imports %s, which is not of the standard library", e.name, name)
 			}
 		}
 	}
-	if _, err := Find("moon"); err == nil || !strings.Contains(err.Error(), "only python") {
-		t.Errorf("%v", err)
+	for name, by := range wanted {
+		if !there[name] {
+			t.Errorf("%s is not there, which %s imports", name, by)
+		}
+	}
+	if !there["images/go/guest"] || !there["images/go/finish"] {
+		t.Errorf("%v", there)
 	}
 }
 
@@ -78,7 +131,7 @@ func packages(t *testing.T) io.Reader {
 func TestLayersHaveOnlyWhatIsWanted(t *testing.T) {
 	var out bytes.Buffer
 	l := newLayer(&out)
-	if err := l.add(packages(t), wantedFile(programs["python"]...)); err != nil {
+	if err := l.add(packages(t), wantedFile(Python)); err != nil {
 		t.Fatal(err)
 	}
 	if err := l.to.Close(); err != nil {

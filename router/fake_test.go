@@ -50,6 +50,7 @@ type fake struct {
 	closed int
 	jobs   []tiers.Job
 	inputs []*tiers.Input
+	spoken []tiers.Language // that sandboxes were opened for
 }
 
 func (f *fake) Info() tiers.Info { return f.info }
@@ -71,6 +72,7 @@ func (f *fake) Open(_ context.Context, cfg tiers.Config) (tiers.Sandbox, error) 
 		return nil, f.opens
 	}
 	f.opened++
+	f.spoken = append(f.spoken, cfg.Language)
 	for i := range cfg.Inputs {
 		f.inputs = append(f.inputs, &cfg.Inputs[i])
 	}

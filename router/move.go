@@ -69,7 +69,9 @@ func (r *Runner) bring(ctx context.Context, s *space, tier tiers.Tier, name stri
 			return nil, tiers.Report{}, brokenBy(s.tier, tiers.EffectsNeverRan, fmt.Errorf("cannot export the session's variables: %w", err))
 		}
 	}
-	next, err := tier.Open(ctx, r.cfg.Config)
+	cfg := r.cfg.Config
+	cfg.Language = s.language
+	next, err := tier.Open(ctx, cfg)
 	if err != nil {
 		return nil, tiers.Report{}, brokenBy(name, tiers.EffectsNeverRan, err)
 	}

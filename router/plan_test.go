@@ -43,6 +43,16 @@ func chain(p Plan) string {
 	return strings.Join(names, " ")
 }
 
+func TestALanguageThatIsMissingHereSaysWhy(t *testing.T) {
+	docker := newDocker().info
+	docker.Lacks = map[tiers.Language]string{tiers.Go: "there is no image: build it\nby rlm images build go"}
+	plan := Policy{}.Plan(needs("fmt"), []Candidate{{Info: docker}}, State{Language: tiers.Go})
+	want := "tier docker: does not run the language go here: there is no image: build it by rlm images build go"
+	if err := plan.Err(); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("%v", err)
+	}
+}
+
 func TestTheChainIsOrderedByCost(t *testing.T) {
 	python := State{Language: tiers.Python}
 	at := func(home string, bytes int64) State {

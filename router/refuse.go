@@ -52,7 +52,11 @@ func (q *question) byLanguage(c *Candidate) string {
 			return ""
 		}
 	}
-	return "does not run the language " + oneLine(string(q.state.Language))
+	reason := "does not run the language " + oneLine(string(q.state.Language))
+	if why := c.Info.Lacks[q.state.Language]; why != "" {
+		reason += " here: " + oneLine(why)
+	}
+	return reason
 }
 
 // byNeeds compares what the snippet needs with what the tier has.

@@ -45,10 +45,11 @@ type Runner struct {
 // space is the namespace of one language: the sandbox that holds it, nil before
 // the first snippet.
 type space struct {
-	sandbox tiers.Sandbox
-	tier    string
-	used    bool  // it has run a snippet, so there is something to move
-	bytes   int64 // the most memory that its last snippet had
+	language tiers.Language
+	sandbox  tiers.Sandbox
+	tier     string
+	used     bool  // it has run a snippet, so there is something to move
+	bytes    int64 // the most memory that its last snippet had
 }
 
 var errClosed = errors.New("the session is closed")
@@ -93,7 +94,7 @@ func (r *Runner) find(name string) (int, bool) {
 func (r *Runner) space(language tiers.Language) *space {
 	s := r.spaces[language]
 	if s == nil {
-		s = &space{}
+		s = &space{language: language}
 		r.spaces[language] = s
 	}
 	return s

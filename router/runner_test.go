@@ -429,3 +429,15 @@ func BenchmarkRunnerAtHome(b *testing.B) {
 		})
 	}
 }
+
+func TestATierIsToldTheLanguageThatItIsOpenedFor(t *testing.T) {
+	local := newLocal()
+	s := start(t, RunnerConfig{Policy: Policy{Pin: "local"}}, local)
+	s.runs("say 1")
+	if _, err := s.Run(t.Context(), tiers.Job{Language: tiers.Go, Source: "say 1"}); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(local.spoken, []tiers.Language{tiers.Python, tiers.Go}) {
+		t.Errorf("%q", local.spoken)
+	}
+}

@@ -12,6 +12,9 @@ type Info struct {
 	Name string
 	// Languages that the tier runs.
 	Languages []Language
+	// Lacks says of languages that the tier does not run here and could what is
+	// missing, and what to do about it. It may be known only after Probe.
+	Lacks map[Language]string
 	// Features that a snippet may need and the tier has.
 	Features []Feature
 	// Modules are the Python modules that snippets can import. It may be known

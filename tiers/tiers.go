@@ -128,6 +128,9 @@ type Config struct {
 	Inputs []Input
 	// Limits bound each snippet. A zero field means its default.
 	Limits Limits
+	// Language is that of the first snippet, empty where nobody knows: a tier of
+	// several languages starts what that needs at once, the rest when it is needed.
+	Language Language
 	// Hosts are what snippets may connect to, each as HOST:PORT with a public name.
 	// Tiers with FeatureSockets reach them through a proxy of the host's, and
 	// nothing else; the other tiers have no network whatever this says.

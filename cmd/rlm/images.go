@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -34,11 +35,13 @@ func newImagesBuild(e *env) *cobra.Command {
 	var options images.BuildOptions
 	var again, quiet bool
 	cmd := &cobra.Command{
-		Use: "build [KIND...]", Short: "Make the images from Debian's packages",
-		Long: "Make the images (all, or the kinds named) from Debian's packages, which apt\n" +
-			"downloads and verifies. No registry is needed, and no root but the daemon's.\nAn image that is there already is kept, unless --again asks for Debian's updates.",
+		Use: "build [python|go|all...]", Short: "Make the images that snippets run in",
+		Long: "Make the images, all or the kinds named: python from Debian's packages, which apt\n" +
+			"downloads and verifies, and go from the toolchain that the Go project publishes as a\n" +
+			"module, which the go command does. No registry is needed, and no root but the daemon's.\n" +
+			"An image that is there already is kept, unless --again asks for Debian's updates.",
 		RunE: func(cmd *cobra.Command, kinds []string) error {
-			if len(kinds) == 0 {
+			if len(kinds) == 0 || slices.Contains(kinds, "all") {
 				kinds = images.Kinds()
 			}
 			var recipes []images.Recipe
@@ -166,7 +169,7 @@ func showImages(out io.Writer, list []listedImage) error {
 		size, note := humanize.Bytes(uint64(max(0, image.Bytes))), "of another version of this program"
 		switch {
 		case image.ID == "":
-			size, note = "", "not built yet: rlm images build"
+			size, note = "", "not built yet: rlm images build "+image.Kind
 		case image.Used:
 			note = ""
 		}

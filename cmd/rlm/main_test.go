@@ -124,7 +124,9 @@ func TestScripts(t *testing.T) {
 			case "local":
 				return localWorks(), nil
 			case "docker":
-				return dockerWorks(), nil
+				return dockerWorks(tiers.Python), nil
+			case "docker-go":
+				return dockerWorks(tiers.Go), nil
 			}
 			return false, fmt.Errorf("there is no condition %q", name)
 		},
@@ -191,12 +193,13 @@ func localWorks() bool {
 	return local.New(local.Options{Python: localPython()}).Probe(context.Background()) == nil
 }
 
-// dockerWorks reports whether tier docker is usable here, as localWorks does.
-func dockerWorks() bool {
+// dockerWorks reports whether tier docker runs a language here, as localWorks does.
+func dockerWorks(language tiers.Language) bool {
 	if strings.Contains(os.Getenv("RLM_REQUIRE_TIERS"), "docker") {
 		return true
 	}
-	return docker.New(docker.Options{Host: dockerHost()}).Probe(context.Background()) == nil
+	tier := docker.New(docker.Options{Host: dockerHost()})
+	return tier.Probe(context.Background()) == nil && tier.Info().Lacks[language] == ""
 }
 
 // localPython is the interpreter that the scripts' virtual environment is made of.

@@ -204,6 +204,7 @@ func hardened(s Spec) (*container.Config, *container.HostConfig, *network.Networ
 		host.IpcMode = container.IPCModePrivate
 		config.User, config.WorkingDir = "0:0", "/"
 		host.ReadonlyRootfs, host.Tmpfs = false, nil
+		host.CPUShares = 0 // somebody waits for it
 	}
 	for _, layer := range s.Off {
 		layer.leave(config, host)

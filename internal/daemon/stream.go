@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"sync"
+	"time"
 )
 
 // Streams are the standard streams of a container: Write goes to its standard
@@ -44,6 +45,9 @@ func (s *Streams) Read(p []byte) (int, error) { return s.in.Read(p) }
 
 // Write writes to the container's standard input.
 func (s *Streams) Write(p []byte) (int, error) { return s.in.conn.Write(p) }
+
+// SetWriteDeadline bounds the time in which what is written must be taken.
+func (s *Streams) SetWriteDeadline(t time.Time) error { return s.in.conn.SetWriteDeadline(t) }
 
 // Close ends the connections. It is idempotent.
 func (s *Streams) Close() error {

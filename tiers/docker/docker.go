@@ -1,6 +1,8 @@
-// Package docker is the tier that runs CPython in hardened containers.
+// Package docker is the tier that runs CPython, and compiled Go, in hardened
+// containers.
 //
-// It has native speed and a fixed set of packages: NumPy, pandas, SciPy and more.
+// It has native speed and a fixed set of packages: NumPy, pandas, SciPy and more,
+// and all of Go's standard library.
 // A container has no network, a file tree that cannot be written, no capability,
 // a seccomp profile, and limits; its first process says from inside what wall it
 // sees, and a container whose wall is not whole is never used. See package daemon
@@ -9,13 +11,15 @@
 // The runtime in the guest is package pykernel's, as in the tiers wasm and local:
 // it is sent over the container's standard streams, so that image and program
 // cannot disagree about it. A container serves one session and is then destroyed;
-// some are started ahead.
+// some are started ahead. What compiles and runs Go is in an image of its own, and
+// the session is package gosession's, as in tier local.
 package docker
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -36,8 +40,8 @@ type Options struct {
 	// socket.
 	Host string
 	// Image pins the image by its ID, "sha256:…"; empty means the one that was built
-	// by this program's recipe.
-	Image string
+	// by this program's recipe. GoImage is the same for the image go.
+	Image, GoImage string
 	// Warm is how many containers are started ahead, for sessions with the default
 	// limits. Zero means one, -1 none.
 	Warm int
@@ -48,14 +52,16 @@ type Options struct {
 	Log zerolog.Logger
 }
 
-// Tier is CPython in containers.
+// Tier is CPython and Go in containers.
 type Tier struct {
 	options Options
 	reach   egress.Options // where proxies go; a test can change it
 	off     []daemon.Layer // left out by a test
+	buildIn time.Duration  // bounds one compilation; a test can change it
 	docker  *daemon.Client
 	broken  error // why there is no client
 	recipe  images.Recipe
+	golang  images.Recipe
 
 	mu      sync.Mutex // guards what follows
 	setup   *setup
@@ -68,8 +74,10 @@ type Tier struct {
 
 // setup is what the tier has found out about its daemon.
 type setup struct {
-	facts daemon.Facts
-	image daemon.Image
+	facts  daemon.Facts
+	image  daemon.Image // of Python
+	golang daemon.Image
+	lacks  map[tiers.Language]error // why there is no image
 }
 
 var (
@@ -85,9 +93,12 @@ func New(options Options) *Tier {
 	if options.CPUs == 0 {
 		options.CPUs = 1000
 	}
-	t := &Tier{options: options, left: map[string]struct{}{}}
+	t := &Tier{options: options, buildIn: buildIn, left: map[string]struct{}{}}
 	// What a container would hold is known without a daemon.
-	if t.recipe, t.broken = images.Find("python"); t.broken == nil {
+	if t.recipe, t.broken = images.Find(images.Python); t.broken == nil {
+		t.golang, t.broken = images.Find(images.Go)
+	}
+	if t.broken == nil {
 		t.docker, t.broken = daemon.New(options.Host)
 	}
 	t.pool.init(max(0, options.Warm))
@@ -99,11 +110,11 @@ func New(options Options) *Tier {
 func (t *Tier) Info() tiers.Info {
 	info := tiers.Info{
 		Name:      Name,
-		Languages: []tiers.Language{tiers.Python},
-		Features: []tiers.Feature{
+		Languages: []tiers.Language{tiers.Python, tiers.Go},
+		Features: append([]tiers.Feature{
 			tiers.FeatureAsync, tiers.FeatureClasses, tiers.FeatureGenerators, tiers.FeatureDynamic, tiers.FeatureThreads,
 			tiers.FeatureProcesses, tiers.FeatureSockets, tiers.FeatureFiles, tiers.FeatureNative, tiers.FeatureMove, tiers.FeatureHugeContext,
-		},
+		}, tiers.GoFeatures()...),
 		Modules:   tiers.ModuleSet(t.recipe.Modules...),
 		Isolation: tiers.IsolationContainer,
 		Cost: tiers.Cost{
@@ -113,13 +124,22 @@ func (t *Tier) Info() tiers.Info {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.setup != nil && t.setup.facts.GVisor {
+	if t.setup == nil {
+		return info
+	}
+	if t.setup.facts.GVisor {
 		info.Isolation = tiers.IsolationKernel
+	}
+	info.Lacks = map[tiers.Language]string{}
+	for language, err := range t.setup.lacks {
+		info.Lacks[language] = err.Error()
+		info.Languages = slices.DeleteFunc(info.Languages, func(l tiers.Language) bool { return l == language })
 	}
 	return info
 }
 
-// Probe asks the daemon whether it can build the wall, and for the image.
+// Probe asks the daemon whether it can build the wall, and for the images. With one
+// of them the tier runs the language that it is for.
 func (t *Tier) Probe(ctx context.Context) error {
 	t.mu.Lock()
 	t.setup, t.weighed = nil, false // what was true then may not be now
@@ -143,26 +163,50 @@ func (t *Tier) ready(ctx context.Context) (setup, error) {
 	if err != nil {
 		return setup{}, fmt.Errorf("tier docker cannot work here: %w", err)
 	}
-	name := t.options.Image
-	if name == "" {
-		name = t.recipe.Name()
+	found := setup{facts: facts, lacks: map[tiers.Language]error{}}
+	if found.image, err = t.image(ctx, t.recipe, t.options.Image); err != nil {
+		found.lacks[tiers.Python] = err
 	}
-	image, err := t.docker.Image(ctx, name)
-	switch {
-	case errors.Is(err, daemon.ErrNoImage):
-		return setup{}, fmt.Errorf("tier docker has no image %s: build it by rlm images build: %w", name, err)
-	case err != nil:
-		return setup{}, fmt.Errorf("tier docker cannot work here: %w", err)
-	case t.options.Image != "" && image.ID != t.options.Image:
-		return setup{}, fmt.Errorf("tier docker is pinned to the image %s, which is no image's ID: the daemon has %s by that name", name, image.ID)
-	case image.Labels[images.Label] != t.recipe.Kind:
-		return setup{}, fmt.Errorf("tier docker cannot use the image %s: it was not built by rlm images build", name)
+	if found.golang, err = t.image(ctx, t.golang, t.options.GoImage); err != nil {
+		found.lacks[tiers.Go] = err
 	}
-	found := setup{facts, image}
+	for language, pin := range map[tiers.Language]string{tiers.Python: t.options.Image, tiers.Go: t.options.GoImage} {
+		// What was never built is missing to its language alone; all else is a mistake.
+		if err := found.lacks[language]; err != nil && (pin != "" || !errors.Is(err, daemon.ErrNoImage)) {
+			return setup{}, err
+		}
+	}
+	if len(found.lacks) == 2 {
+		return setup{}, found.lacks[tiers.Python]
+	}
 	t.mu.Lock()
 	t.setup = &found
 	t.mu.Unlock()
 	return found, nil
+}
+
+// image finds the image of a recipe, or the one that is pinned in its place.
+func (t *Tier) image(ctx context.Context, recipe images.Recipe, pin string) (daemon.Image, error) {
+	name := pin
+	if name == "" {
+		name = recipe.Name()
+	}
+	image, err := t.docker.Image(ctx, name)
+	build := "rlm images build"
+	if recipe.Kind != images.Python {
+		build += " " + recipe.Kind
+	}
+	switch {
+	case errors.Is(err, daemon.ErrNoImage):
+		return daemon.Image{}, fmt.Errorf("tier docker has no image %s: build it by %s: %w", name, build, err)
+	case err != nil:
+		return daemon.Image{}, fmt.Errorf("tier docker cannot work here: %w", err)
+	case pin != "" && image.ID != pin:
+		return daemon.Image{}, fmt.Errorf("tier docker is pinned to the image %s, which is no image's ID: the daemon has %s by that name", name, image.ID)
+	case image.Labels[images.Label] != recipe.Kind:
+		return daemon.Image{}, fmt.Errorf("tier docker cannot use the image %s: it was not built by %s", name, build)
+	}
+	return image, nil
 }
 
 // forget makes the next start ask the daemon anew.
@@ -172,7 +216,7 @@ func (t *Tier) forget() {
 	t.setup, t.weighed = nil, false
 }
 
-// Version names the interpreter that snippets run on, and the wall.
+// Version names what snippets run on, and the wall.
 func (t *Tier) Version(ctx context.Context) (string, error) {
 	s, err := t.ready(ctx)
 	if err != nil {
@@ -182,7 +226,14 @@ func (t *Tier) Version(ctx context.Context) (string, error) {
 	if s.facts.GVisor {
 		wall = "runsc"
 	}
-	return fmt.Sprintf("CPython %s, Docker %s, %s, cgroup v%s", s.image.Labels[images.VersionLabel], s.facts.Version, wall, s.facts.CgroupVersion), nil
+	python, golang := "CPython "+s.image.Labels[images.VersionLabel], s.golang.Labels[images.VersionLabel]
+	if err := s.lacks[tiers.Python]; err != nil {
+		python = "no Python: " + err.Error()
+	}
+	if err := s.lacks[tiers.Go]; err != nil {
+		golang = "no Go: " + err.Error()
+	}
+	return fmt.Sprintf("%s, Docker %s, %s, cgroup v%s; %s", python, s.facts.Version, wall, s.facts.CgroupVersion, golang), nil
 }
 
 // Open starts a sandbox.

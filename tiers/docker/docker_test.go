@@ -2,6 +2,7 @@ package docker_test
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -75,9 +76,11 @@ func usual(tb testing.TB, options docker.Options) *docker.Tier {
 	tb.Helper()
 	options.Host = os.Getenv("DOCKER_HOST")
 	tier := newTier(tb, options)
-	if err := tier.Probe(tb.Context()); err != nil {
-		tiertest.Require(tb, docker.Name, err)
+	err := tier.Probe(tb.Context())
+	if lacks := tier.Info().Lacks[tiers.Python]; lacks != "" {
+		err = errors.Join(err, errors.New(lacks))
 	}
+	tiertest.Require(tb, docker.Name, err)
 	return tier
 }
 

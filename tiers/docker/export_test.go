@@ -3,6 +3,7 @@ package docker
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/rlmhq/rlm/internal/daemon"
 	"github.com/rlmhq/rlm/internal/egress"
@@ -51,3 +52,6 @@ func (t *Tier) Waiting() []string {
 	}
 	return ids
 }
+
+// BuildIn bounds compilations by another time.
+func (t *Tier) BuildIn(d time.Duration) { t.buildIn = d }

@@ -34,6 +34,14 @@ func (s *shown) add(source, target string, info fs.FileInfo) {
 	}
 }
 
+// with is what is shown and a folder of the tier's own, in which there is nothing to
+// connect to and nothing that others could have put there.
+func (s *shown) with(source, target string) *shown {
+	all := *s
+	all.mounts = append(slices.Clone(s.mounts), daemon.Mount{Source: source, Target: target})
+	return &all
+}
+
 // show returns what lets a guest read the files of long texts, and where it finds
 // the file of each input, empty where it does not.
 func show(inputs []tiers.Input) (*shown, []string) {

@@ -19,6 +19,7 @@ const (
 	labelOwner    = "rlm.owner"
 	labelDeadline = "rlm.deadline"
 	labelRecipe   = "rlm.recipe"
+	labelGo       = "rlm.go"
 )
 
 // lifetime is how long a container of a program that cannot be asked about, on
@@ -27,7 +28,7 @@ const lifetime = 24 * time.Hour
 
 func (t *Tier) labels() map[string]string {
 	return map[string]string{
-		labelTier: Name, labelOwner: owner(os.Getpid()), labelRecipe: t.recipe.Hash,
+		labelTier: Name, labelOwner: owner(os.Getpid()),
 		labelDeadline: strconv.FormatInt(time.Now().Add(lifetime).Unix(), 10),
 	}
 }

@@ -1,7 +1,6 @@
 package local
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -18,18 +17,19 @@ import (
 	"sync"
 	"time"
 
-	"github.com/rlmhq/rlm/internal/gorun"
+	"github.com/rlmhq/rlm/internal/gobuild"
+	"github.com/rlmhq/rlm/internal/gotool"
 	"github.com/rlmhq/rlm/internal/jail"
 	"github.com/rlmhq/rlm/tiers"
-	"github.com/rlmhq/rlm/tiers/local/gobuild"
+	"github.com/rlmhq/rlm/tiers/local/goworker"
 )
 
 // toolchain is the host's Go. Compiler and linker run in jails; here it compiles
 // the standard library, and nothing else.
 type toolchain struct {
-	path, version string // the go command; "go1.26"
-	root, tools   string
-	cache         string
+	tool        gotool.Tool
+	version     string // "go1.26"
+	root, tools string
 
 	mu      sync.Mutex        // guards what follows, and the building
 	exports map[string]string // compiled packages, by import path
@@ -64,10 +64,10 @@ func findGo(ctx context.Context, name, cache string) (*toolchain, error) {
 		}
 		cache = filepath.Join(cache, "rlm", "go")
 	}
-	t := &toolchain{path: path, cache: cache, exports: map[string]string{}}
+	t := &toolchain{tool: gotool.Tool{Path: path, Cache: cache}, exports: map[string]string{}}
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	said, err := t.command(ctx, "", "env", "GOROOT", "GOVERSION", "GOTOOLDIR")
+	said, err := t.tool.Command(ctx, "", "env", "GOROOT", "GOVERSION", "GOTOOLDIR")
 	if err != nil {
 		return nil, err
 	}
@@ -87,21 +87,6 @@ func findGo(ctx context.Context, name, cache string) (*toolchain, error) {
 	return t, nil
 }
 
-// command runs the go command, with nothing of the host's settings.
-func (t *toolchain) command(ctx context.Context, dir string, args ...string) (string, error) {
-	var stdout, stderr bytes.Buffer
-	cmd := exec.CommandContext(ctx, t.path, args...)
-	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, &stdout, &stderr
-	cmd.Env = []string{
-		"GOCACHE=" + filepath.Join(t.cache, "build"), "HOME=" + t.cache, "PATH=/usr/bin:/bin", "GOENV=off", "GOTOOLCHAIN=local",
-		"GOWORK=off", "GOPROXY=off", "GOFLAGS=-mod=mod", "CGO_ENABLED=0", "GOTELEMETRY=off",
-	}
-	if err := cmd.Run(); err != nil {
-		return "", fmt.Errorf("cannot run %s %s: %w: %s", t.path, args[0], err, strings.TrimSpace(stderr.String()))
-	}
-	return stdout.String(), nil
-}
-
 // provide returns the compiled packages, these among them, and what they need.
 // A path that is none of the standard library's is not among them.
 func (t *toolchain) provide(ctx context.Context, paths ...string) (map[string]string, error) {
@@ -110,12 +95,12 @@ func (t *toolchain) provide(ctx context.Context, paths ...string) (map[string]st
 	fresh := len(t.exports) == 0 || t.stale()
 	if fresh {
 		t.exports = map[string]string{}
-		paths = append(paths, append(strings.Fields(usual), "rlm/gorun")...)
+		paths = append(paths, append(strings.Fields(usual), gotool.Runtime)...)
 	}
 	var wanted []string
 	for _, path := range paths {
 		_, have := t.exports[path]
-		if info, err := os.Stat(filepath.Join(t.root, "src", path)); path == "rlm/gorun" || !have && err == nil && info.IsDir() && gobuild.Importable(path) {
+		if info, err := os.Stat(filepath.Join(t.root, "src", path)); path == gotool.Runtime || !have && err == nil && info.IsDir() && gobuild.Importable(path) {
 			wanted = append(wanted, path)
 		}
 	}
@@ -148,21 +133,11 @@ func (t *toolchain) stale() bool {
 
 // compile compiles packages and notes where they are.
 func (t *toolchain) compile(ctx context.Context, paths []string) error {
-	dir, err := t.module()
+	compiled, err := t.tool.Compile(ctx, t.version, paths)
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir) //nolint:errcheck // a copy of what is embedded
-	args := append([]string{"list", "-e", "-export", "-deps", "-f", "{{.ImportPath}}\t{{.Export}}"}, paths...)
-	said, err := t.command(ctx, dir, args...)
-	if err != nil {
-		return err
-	}
-	for line := range strings.Lines(said) {
-		path, name, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
-		if name == "" && path != "unsafe" {
-			continue // a folder without a package
-		}
+	for path, name := range compiled {
 		t.exports[path] = name
 		if name == "" {
 			continue
@@ -172,26 +147,7 @@ func (t *toolchain) compile(ctx context.Context, paths []string) error {
 			return fmt.Errorf("cannot use the compiled package %s: %w", path, err)
 		}
 	}
-	return os.Chmod(filepath.Join(t.cache, "build"), 0o755)
-}
-
-// module writes the module with package gorun.
-func (t *toolchain) module() (string, error) {
-	if err := os.MkdirAll(t.cache, 0o755); err != nil {
-		return "", fmt.Errorf("cannot compile the standard library: %w", err)
-	}
-	dir, err := os.MkdirTemp(t.cache, "module-")
-	if err != nil {
-		return "", fmt.Errorf("cannot compile the standard library: %w", err)
-	}
-	err = os.CopyFS(filepath.Join(dir, "gorun"), gorun.Source)
-	if err == nil {
-		err = os.WriteFile(filepath.Join(dir, "go.mod"), []byte("module rlm\n\ngo "+strings.TrimPrefix(t.version, "go")+"\n"), 0o600)
-	}
-	if err != nil {
-		return "", errors.Join(fmt.Errorf("cannot compile the standard library: %w", err), os.RemoveAll(dir))
-	}
-	return dir, nil
+	return os.Chmod(t.tool.Builds(), 0o755)
 }
 
 // readable makes sure that this program understands what the host's compiler
@@ -204,7 +160,7 @@ func (t *toolchain) readable() (err error) {
 	}()
 	_, err = importer.ForCompiler(token.NewFileSet(), "gc", func(path string) (io.ReadCloser, error) {
 		return os.Open(t.exports[path])
-	}).Import("rlm/gorun")
+	}).Import(gotool.Runtime)
 	if err != nil {
 		return fmt.Errorf("cannot read packages of %s: %w", t.version, err)
 	}
@@ -247,9 +203,9 @@ func (t *Tier) withGo(info tiers.Info) tiers.Info {
 // buildJail is where a session's snippets are compiled.
 func (t *toolchain) buildJail() jail.Config {
 	return jail.Config{
-		Worker: gobuild.Worker, Profile: jail.CPython,
+		Worker: goworker.Name, Profile: jail.CPython,
 		Env:   []string{"GOTRACEBACK=none", "TMPDIR=/tmp", fmt.Sprintf("GOMAXPROCS=%d", min(runtime.NumCPU(), 4))},
-		Binds: []jail.Bind{{Source: t.tools}, {Source: filepath.Join(t.cache, "build")}},
+		Binds: []jail.Bind{{Source: t.tools}, {Source: t.tool.Builds()}},
 		Limits: jail.Limits{
 			Memory: buildMemory, AddressSpace: 16 << 30, FileSize: gobuild.MaxFrame, TmpBytes: 2 * gobuild.MaxFrame, Processes: 128,
 		},
@@ -266,5 +222,5 @@ func (t *Tier) GoVersion(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("%s, %s", tools.version, tools.path), nil
+	return fmt.Sprintf("%s, %s", tools.version, tools.tool.Path), nil
 }

@@ -2,142 +2,114 @@ package local
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"runtime"
 	"time"
 
-	"github.com/rlmhq/rlm/internal/frame"
-	"github.com/rlmhq/rlm/internal/gohost"
+	"github.com/rlmhq/rlm/internal/gobuild"
+	"github.com/rlmhq/rlm/internal/gosession"
 	"github.com/rlmhq/rlm/internal/jail"
-	"github.com/rlmhq/rlm/tiers/local/gobuild"
+	"github.com/rlmhq/rlm/tiers"
 )
 
-// builder compiles the programs of one session, in a jail of its own. It has one
-// owner.
-type builder struct {
+// newGoSession returns the Go half of a sandbox.
+func newGoSession(t *Tier, cfg tiers.Config) *gosession.Session {
+	return gosession.New(gosession.Options{
+		Tier: Name, Config: cfg,
+		Mechanisms: map[tiers.Limit]string{
+			tiers.LimitWall:      "the host's clock, every 20 ms; SIGKILL",
+			tiers.LimitActive:    "the jail's processor time, or the host's clock, every 20 ms; SIGKILL",
+			tiers.LimitMemory:    "GOMEMLIMIT; the jail's limit, with 64 MiB for the program itself",
+			tiers.LimitOutput:    "the host counts and drops the rest",
+			tiers.LimitHostCalls: "the host counts and refuses",
+		},
+		Open: func(ctx context.Context) (gosession.Machine, error) {
+			tools, err := t.golang(ctx)
+			if err != nil {
+				return nil, &tiers.RejectedError{Tier: Name, Missing: string(tiers.Go), Effects: tiers.EffectsNeverRan, Reason: err.Error()}
+			}
+			return &goMachine{tools: tools, class: t.options.MinClass, within: t.buildIn, memory: cfg.Limits.WithDefaults().Memory}, nil
+		},
+	})
+}
+
+// goMachine compiles the programs of one session, in a jail of its own, and runs
+// each in another.
+type goMachine struct {
 	tools  *toolchain
 	class  jail.Class
 	within time.Duration // of one compilation
-	jail   *jail.Process // nil until it is needed
+	memory int64         // of a snippet
+	jail   *jail.Process // of the compiler, nil until it is needed
 }
+
+var _ gosession.Machine = (*goMachine)(nil)
 
 // buildIn bounds one compilation. Everything that is no attack takes seconds.
 const buildIn = 20 * time.Second
 
-// builtGo is a compiled session.
-type builtGo struct {
-	program []byte
-	refs    [][]gobuild.Ref
-}
-
-// build compiles snippets. What is wrong with them is a *gobuild.CompileError.
-func (b *builder) build(ctx context.Context, request gobuild.Request) (builtGo, error) {
+// Build compiles snippets. Packages that they want are compiled first.
+func (m *goMachine) Build(ctx context.Context, request gobuild.Request) (gobuild.Built, error) {
 	var missing []string
 	for range 3 {
-		var err error
-		if request.Exports, err = b.tools.provide(ctx, missing...); err != nil {
-			return builtGo{}, err
+		exports, err := m.tools.provide(ctx, missing...)
+		if err != nil {
+			return gobuild.Built{}, err
 		}
 		for _, path := range missing {
-			if _, ok := request.Exports[path]; !ok {
-				request.Exports[path] = "" // so that the builder refuses it
+			if _, ok := exports[path]; !ok {
+				exports[path] = "" // so that the worker refuses it
 			}
 		}
-		request.Tools, request.GoVersion, request.Arch = b.tools.tools, b.tools.version, runtime.GOARCH
-		built, more, err := b.ask(ctx, request)
+		request.Toolchain = gobuild.Toolchain{Tools: m.tools.tools, Version: m.tools.version, Arch: runtime.GOARCH, Exports: exports}
+		built, more, err := m.ask(ctx, &request)
 		if err != nil || len(more) == 0 {
 			return built, err
 		}
 		missing = more
 	}
-	return builtGo{}, gohost.ErrProtocol
+	return gobuild.Built{}, gobuild.Stopped("the compiler asks for packages without end")
 }
 
 // ask has one request answered, within the limits of a compilation.
-func (b *builder) ask(ctx context.Context, request gobuild.Request) (built builtGo, missing []string, err error) {
-	if b.jail == nil {
-		config := b.tools.buildJail()
-		config.MinClass = b.class
-		if b.jail, err = jail.Start(context.WithoutCancel(ctx), config); err != nil {
-			return builtGo{}, nil, fmt.Errorf("cannot start a jail for the compiler: %w", err)
+func (m *goMachine) ask(ctx context.Context, request *gobuild.Request) (built gobuild.Built, missing []string, err error) {
+	if m.jail == nil {
+		config := m.tools.buildJail()
+		config.MinClass = m.class
+		if m.jail, err = jail.Start(context.WithoutCancel(ctx), config); err != nil {
+			return gobuild.Built{}, nil, fmt.Errorf("cannot start a jail for the compiler: %w", err)
 		}
 	}
-	body, err := json.Marshal(request)
-	if err != nil {
-		return builtGo{}, nil, err
-	}
-	deadline := time.Now().Add(b.within)
+	deadline := time.Now().Add(m.within)
 	limited, cancel := context.WithDeadline(ctx, deadline)
 	defer cancel()
-	conn := b.jail.Conn()
+	conn := m.jail.Conn()
 	defer context.AfterFunc(limited, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })() // a closed connection needs none
-	if err = frame.NewWriter(conn, gobuild.MaxFrame).Write(gobuild.KindBuild, body); err == nil {
-		built, missing, err = b.answer(frame.NewReader(conn, gobuild.MaxFrame))
-	}
+	built, missing, err = gobuild.Ask(conn, request)
 	var failure *gobuild.CompileError
 	if err == nil || errors.As(err, &failure) {
 		return built, missing, err
 	}
-	oom := b.jail.OOM()
-	err = errors.Join(err, b.close())
+	oom := m.jail.OOM()
+	err = errors.Join(err, m.Close())
 	switch {
 	case ctx.Err() != nil:
-		return builtGo{}, nil, context.Cause(ctx)
+		return gobuild.Built{}, nil, context.Cause(ctx)
 	case oom:
-		return builtGo{}, nil, compilerStopped(fmt.Sprintf("the compiler needed more than %d MiB", int64(buildMemory)>>20))
+		return gobuild.Built{}, nil, gobuild.Stopped(fmt.Sprintf("the compiler needed more than %d MiB", int64(buildMemory)>>20))
 	case time.Now().After(deadline):
-		return builtGo{}, nil, compilerStopped(fmt.Sprintf("the compiler took longer than %v", b.within))
+		return gobuild.Built{}, nil, gobuild.Stopped(fmt.Sprintf("the compiler took longer than %v", m.within))
 	}
-	return builtGo{}, nil, compilerStopped(fmt.Sprintf("the compiler broke: %v", err))
+	return gobuild.Built{}, nil, gobuild.Stopped(fmt.Sprintf("the compiler broke: %v", err))
 }
 
-func compilerStopped(why string) error {
-	return &gobuild.CompileError{Type: "CompileError", Message: why, Text: why + "\n"}
-}
-
-// answer reads what the builder says. It is hostile: a program is only ever run
-// in a jail, and refs only ever go back to the builder.
-func (b *builder) answer(in *frame.Reader) (built builtGo, missing []string, err error) {
-	for {
-		kind, body, err := in.Next()
-		if err != nil {
-			return builtGo{}, nil, err
-		}
-		switch kind {
-		case gobuild.KindMissing:
-			var m gobuild.Missing
-			err := json.Unmarshal(body, &m)
-			return builtGo{}, m.Paths[:min(len(m.Paths), maxImports)], err
-		case gobuild.KindFailed:
-			failure := &gobuild.CompileError{}
-			if err := json.Unmarshal(body, failure); err != nil {
-				return builtGo{}, nil, err
-			}
-			return builtGo{}, nil, failure
-		case gobuild.KindRefs:
-			if err := json.Unmarshal(body, &built.refs); err != nil {
-				return builtGo{}, nil, err
-			}
-		case gobuild.KindProgram:
-			built.program = append([]byte(nil), body...)
-			return built, nil, nil
-		default:
-			return builtGo{}, nil, gohost.ErrProtocol
-		}
-	}
-}
-
-// maxImports bounds the packages that one request can have compiled.
-const maxImports = 100
-
-// close ends the jail.
-func (b *builder) close() error {
-	if b.jail == nil {
+// Close ends the compiler's jail.
+func (m *goMachine) Close() error {
+	if m.jail == nil {
 		return nil
 	}
-	p := b.jail
-	b.jail = nil
+	p := m.jail
+	m.jail = nil
 	return p.Kill()
 }

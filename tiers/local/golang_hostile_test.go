@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -20,79 +18,24 @@ import (
 
 	"github.com/rlmhq/rlm/internal/jail"
 	"github.com/rlmhq/rlm/tiers"
-	"github.com/rlmhq/rlm/tiers/local"
 	"github.com/rlmhq/rlm/tiers/tiertest"
 )
 
-// goBombs attack the compiler: by declarations, and by statements.
-var goBombs = map[string][2]string{
-	"constant tower": {"const (\n\ta = \"0123456789\"\n\tb = a + a + a + a + a + a + a + a + a + a\n\tc = b + b + b + b + b + b + b + b + b + b\n\td = c + c + c + c + c + c + c + c + c + c\n\te = d + d + d + d + d + d + d + d + d + d\n\tf = e + e + e + e + e + e + e + e + e + e\n\tg = f + f + f + f + f + f + f + f + f + f\n\th = g + g + g + g + g + g + g + g + g + g\n\ti = h + h + h + h + h + h + h + h + h + h\n)\n", "println(len(i))"},
-	"array of text":  {"", "var x = [1 << 30]string{1 << 29: \"a\"}\nx[0] = x[1]"},
-	"types":          {"type T0 struct{ a, b, c, d int }\n" + doublings(40), "var x T40\n_ = x"},
-	"comparisons":    {"type T0 struct{ a, b string }\n" + doublings(24), "var x, y T24\nprintln(x == y)"},
-	"functions":      {"", strings.Repeat("func() {", 5000) + strings.Repeat("}()\n", 5000)},
-}
-
-func doublings(n int) string {
-	var b strings.Builder
-	for i := range n {
-		fmt.Fprintf(&b, "type T%d struct{ a, b T%d }\n", i+1, i)
-	}
-	return b.String()
-}
-
-// TestHostileGo runs each attack in a session of its own, then asks the session
-// whether it lives and has told the truth of what it lost.
+// TestHostileGo attacks the jail, the runtime, the connection and the compiler.
 func TestHostileGo(t *testing.T) {
-	fill := goHost(t)
-	tier := goTier(t)
 	bombed := goTier(t)
 	bombed.BuildIn(6 * time.Second) // what never ends shall be stopped sooner
-	for _, a := range goAttacks {
-		t.Run(a.name, func(t *testing.T) {
-			t.Parallel()
-			attack(t, tier, fill.Replace(a.source()))
-		})
-	}
-	for name, bomb := range goBombs {
-		t.Run("compiler/"+name, func(t *testing.T) {
-			t.Parallel()
-			attack(t, bombed, bomb[0]+bomb[1])
-		})
-	}
-	t.Run("oddities", func(t *testing.T) {
-		s := openGo(t, tier, tiers.Config{})
-		for name, source := range goOddities {
-			if r := runGo(t, s, fill.Replace(source)); r.Status != tiers.StatusRaised || r.Lost != nil {
-				t.Errorf("%s: %s %+v", name, r.Status, r.Lost)
-			}
-		}
-		goOK(t, s, "1")
-	})
-}
-
-// goHost puts out what an attack looks for, and returns what puts it into one.
-func goHost(t *testing.T) *strings.Replacer {
-	t.Helper()
-	cache := t.TempDir()
-	if user, err := os.UserCacheDir(); err == nil {
-		cache = filepath.Join(user, "rlm", "go", "build")
-	}
-	dir := canaryFolder(t)
-	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
-	t.Cleanup(server.Close) // after the attacks
-	return strings.NewReplacer("CANARY", filepath.Join(dir, "file"), "OPEN", filepath.Join(dir, "open"), "DIR", dir,
-		"PORT", server.Listener.Addr().String(), "CACHE", cache, "HOSTPID", strconv.Itoa(os.Getpid()))
+	tiertest.HostileGo(t, goTier(t), bombed, 4, nil)
 }
 
 // TestGoAttacksWithoutLayers is the negative control: a program without the
 // tier's runtime, in a jail that lacks the layers that stand in its way.
 func TestGoAttacksWithoutLayers(t *testing.T) {
-	program := attackProgram(t, goHost(t))
-	for i, a := range goAttacks {
-		t.Run(a.name, func(t *testing.T) {
+	program := attackProgram(t, tiertest.GoHost(t))
+	for i, a := range tiertest.GoAttacks {
+		t.Run(a.Name, func(t *testing.T) {
 			t.Parallel()
-			dir := canaryFolder(t)
+			dir := tiertest.CanaryFolder(t)
 			own := filepath.Join(dir, "open", "program")
 			if err := errors.Join(os.Link(program, own), os.Chmod(own, 0o755)); err != nil { //nolint:gosec // the guest's user runs it
 				t.Fatal(err)
@@ -105,22 +48,22 @@ func TestGoAttacksWithoutLayers(t *testing.T) {
 			}
 			p, err := jail.Start(t.Context(), jail.Config{
 				Path: own, Args: []string{"program", strconv.Itoa(i)}, Env: os.Environ(), Binds: folders, Profile: jail.CPython,
-				Limits: jail.Limits{Memory: 192 << 20, AddressSpace: 5 << 30}, Off: a.without, MinClass: jail.Nested,
+				Limits: jail.Limits{Memory: 192 << 20, AddressSpace: 5 << 30}, Off: a.Without, MinClass: jail.Nested,
 			})
 			if err != nil {
 				t.Fatal(err)
 			}
-			said := goHarms(t, p, a.harm)
+			said := goHarms(t, p, a.Harm)
 			// Who makes it hang may end it as well, where a limit bites first.
-			if !slices.Contains(said, a.harm) && (a.harm != hangs || !slices.Contains(said, kills)) {
-				t.Errorf("without %q it does %q, not %s: %s", a.without, said, a.harm, p.Output())
+			if !slices.Contains(said, a.Harm) && (a.Harm != tiertest.GoHangs || !slices.Contains(said, tiertest.GoKills)) {
+				t.Errorf("without %q it does %q, not %s: %s", a.Without, said, a.Harm, p.Output())
 			}
 		})
 	}
 }
 
 // goHarms watches a program for as long as the harm needs and says what harm it has done.
-func goHarms(t *testing.T, p *jail.Process, want goHarm) (harms []goHarm) {
+func goHarms(t *testing.T, p *jail.Process, want tiertest.GoHarm) (harms []tiertest.GoHarm) {
 	t.Helper()
 	sent := make(chan int, 1)
 	go func() {
@@ -128,7 +71,7 @@ func goHarms(t *testing.T, p *jail.Process, want goHarm) (harms []goHarm) {
 		sent <- n
 	}()
 	within := 2 * time.Second
-	if want == kills || want == escapes {
+	if want == tiertest.GoKills || want == tiertest.GoEscapes {
 		within = time.Minute // they end by themselves
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), within)
@@ -138,16 +81,16 @@ func goHarms(t *testing.T, p *jail.Process, want goHarm) (harms []goHarm) {
 		t.Error(killed)
 	}
 	if <-sent > 0 {
-		harms = append(harms, forges)
+		harms = append(harms, tiertest.GoForges)
 	}
 	if err != nil || exit.OOM {
-		harms = append(harms, hangs)
+		harms = append(harms, tiertest.GoHangs)
 	}
 	if err == nil && (exit.Code != 0 || exit.OOM) {
-		harms = append(harms, kills)
+		harms = append(harms, tiertest.GoKills)
 	}
 	if strings.Contains(string(p.Output()), "ESCAPED") {
-		harms = append(harms, escapes)
+		harms = append(harms, tiertest.GoEscapes)
 	}
 	return harms
 }
@@ -157,10 +100,10 @@ func goHarms(t *testing.T, p *jail.Process, want goHarm) (harms []goHarm) {
 func attackProgram(t *testing.T, fill *strings.Replacer) string {
 	t.Helper()
 	goTier(t) // or the test ends here
-	dir := canaryFolder(t)
+	dir := tiertest.CanaryFolder(t)
 	files, table := map[string]string{"go.mod": "module attacks\n\ngo 1.22\n"}, ""
-	for i, a := range goAttacks {
-		files[fmt.Sprintf("a%d.go", i)] = fmt.Sprintf("package main\n\n%sfunc attack%d() {\n%s\n}\n", a.importing(), i, fill.Replace(a.body))
+	for i, a := range tiertest.GoAttacks {
+		files[fmt.Sprintf("a%d.go", i)] = fmt.Sprintf("package main\n\n%sfunc attack%d() {\n%s\n}\n", a.Importing(), i, fill.Replace(a.Body))
 		table += fmt.Sprintf("attack%d, ", i)
 	}
 	files["main.go"] = "package main\n\nimport (\n\"os\"\n\"strconv\"\n)\n\nfunc main() {\nif len(os.Args) > 1 {\nn, _ := strconv.Atoi(os.Args[1])\n[]func(){" + table + "}[n]()\n}\n}\n"
@@ -185,7 +128,7 @@ func TestGoBombsWithoutLimits(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, bomb := range goBombs {
+	for name, bomb := range tiertest.GoBombs {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			file := filepath.Join(t.TempDir(), "bomb.go")
@@ -201,44 +144,11 @@ func TestGoBombsWithoutLimits(t *testing.T) {
 	}
 }
 
-func attack(t *testing.T, tier *local.Tier, source string) {
-	t.Helper()
-	s := openGo(t, tier, tiers.Config{Limits: tiers.Limits{Wall: 2 * time.Second, Memory: 128 << 20}})
-	goOK(t, s, "kept := 41")
-	begun := time.Now()
-	r := runGo(t, s, source)
-	took := time.Since(begun)
-	said := ""
-	if r.Exception != nil {
-		said = r.Exception.Message
-	}
-	t.Logf("%s: %s %s in %v: %.200q", t.Name(), r.Status, r.Limit, took.Round(time.Millisecond), said)
-	if strings.Contains(r.Stdout+r.Stderr, "ESCAPED") {
-		t.Errorf("it got out: %s %s", r.Stdout, r.Stderr)
-	}
-	if took > 30*time.Second {
-		t.Errorf("it took %v", took)
-	}
-	if r.Status == tiers.StatusCrashed && r.Lost == nil {
-		t.Error("nothing was lost by a crash")
-	}
-	again, err := s.Run(t.Context(), tiers.Job{Language: tiers.Go, Source: "kept + 1"})
-	var broken *tiers.BrokenError
-	switch {
-	case errors.As(err, &broken) && broken.Lost != nil: // its program does not run a second time
-		if r := goOK(t, s, "kept := 41\nkept + 1"); r.Stdout != "42\n" {
-			t.Errorf("the session is damaged: %q", r.Stdout)
-		}
-	case err != nil || again.Status != tiers.StatusOK || again.Stdout != "42\n":
-		t.Errorf("the session is damaged: %+v %v", again, err)
-	}
-}
-
 // TestGoLeavesNothingBehind looks for processes, files, goroutines and
 // descriptors.
 func TestGoLeavesNothingBehind(t *testing.T) {
 	tier := goTier(t)
-	goOK(t, openGo(t, tier, tiers.Config{}), "1") // what stays for ever is there now
+	tiertest.GoOK(t, tiertest.OpenGo(t, tier, tiers.Config{}), "1") // what stays for ever is there now
 	temporary := t.TempDir()
 	t.Setenv("TMPDIR", temporary)
 	before, ignore := descriptors(t), goleak.IgnoreCurrent()
@@ -247,7 +157,7 @@ func TestGoLeavesNothingBehind(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		runGo(t, s, source)
+		tiertest.RunGo(t, s, source)
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		if _, err := s.Run(ctx, tiers.Job{Language: tiers.Go, Source: source + "\n"}); err != nil && ctx.Err() == nil {
 			t.Error(err)
@@ -290,29 +200,4 @@ func descriptors(t *testing.T) int {
 		t.Skip(err)
 	}
 	return len(list)
-}
-
-// canaryFolder makes a folder of the host with a file that all may read and
-// write, a folder where all may write, and a program of root's.
-func canaryFolder(t *testing.T) string {
-	t.Helper()
-	dir, err := os.MkdirTemp("/var/tmp", "rlm-canary") //nolint:usetesting // not below /tmp, which every jail hides
-	if err != nil {
-		dir = t.TempDir()
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	file, open := filepath.Join(dir, "file"), filepath.Join(dir, "open")
-	//nolint:gosec // all of it shall be within reach
-	err = errors.Join(
-		os.Chmod(dir, 0o755), os.WriteFile(file, []byte("canary"), 0o600), os.Chmod(file, 0o666),
-		os.Mkdir(open, 0o755), os.Chmod(open, 0o777), os.WriteFile(filepath.Join(open, "doomed"), nil, 0o600),
-	)
-	if id, missing := os.ReadFile("/usr/bin/id"); missing == nil && os.Geteuid() == 0 {
-		suid := filepath.Join(dir, "suid")
-		err = errors.Join(err, os.WriteFile(suid, id, 0o755), os.Chmod(suid, 0o755|os.ModeSetuid)) //nolint:gosec // it can show who runs it, nothing else
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return dir
 }

@@ -7,24 +7,22 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"strconv"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/rlmhq/rlm/internal/frame"
+	"github.com/rlmhq/rlm/internal/gopipes"
 	"github.com/rlmhq/rlm/internal/gorun"
+	"github.com/rlmhq/rlm/internal/gosession"
 	"github.com/rlmhq/rlm/internal/jail"
-	"github.com/rlmhq/rlm/tiers/local/gobuild"
 )
 
 // goProgram is a compiled session that runs in its jail.
 type goProgram struct {
 	jail    *jail.Process
-	streams *goStreams
-	refs    [][]gobuild.Ref
-	frames  chan goFrame // closed when it is gone
-	broke   bool         // it sent what is no frame; written before frames is closed
+	streams *gopipes.Pipes
+	frames  chan gosession.Frame // closed when it is gone
+	broke   bool                 // it sent what is no frame; written before frames is closed
 	gone    chan struct{}
 	end     func() jail.Exit // kills it, and waits
 
@@ -32,10 +30,7 @@ type goProgram struct {
 	writer *frame.Writer
 }
 
-type goFrame struct {
-	kind byte
-	body []byte
-}
+var _ gosession.Program = (*goProgram)(nil)
 
 // programPath is where the program is in its jail.
 const programPath = "/program/main"
@@ -49,21 +44,21 @@ const (
 // takenIn bounds how long a program may take to read a frame.
 const takenIn = 10 * time.Second
 
-// start starts a program. Its file is gone as soon as the jail holds it.
-func (s *goSession) start(ctx context.Context, built builtGo) (*goProgram, error) {
+// Start starts a program. Its file is gone as soon as the jail holds it.
+func (m *goMachine) Start(ctx context.Context, program []byte) (gosession.Program, error) {
 	dir, err := os.MkdirTemp("", "rlm-go-")
 	if err != nil {
 		return nil, fmt.Errorf("cannot store a program: %w", err)
 	}
 	file := filepath.Join(dir, "main")
 	var process *jail.Process
-	if err = os.WriteFile(file, built.program, 0o755); err == nil { //nolint:gosec // for the guest's user
+	if err = os.WriteFile(file, program, 0o755); err == nil { //nolint:gosec // for the guest's user
 		process, err = jail.Start(context.WithoutCancel(ctx), jail.Config{
 			Path: programPath, Args: []string{"main"},
 			Env:     []string{"PATH=/usr/bin:/bin", "HOME=/sandbox", "LANG=C.UTF-8", "TMPDIR=/tmp", "GODEBUG=randseednop=0", "GOTRACEBACK=single"},
 			Binds:   append(binds(programFolders), jail.Bind{Source: file, Target: programPath}),
-			Profile: jail.CPython, MinClass: s.tier.options.MinClass,
-			Limits: jail.Limits{Memory: s.host.Config.Limits.Memory + programMemory, AddressSpace: s.host.Config.Limits.Memory + programSpace},
+			Profile: jail.CPython, MinClass: m.class,
+			Limits: jail.Limits{Memory: m.memory + programMemory, AddressSpace: m.memory + programSpace},
 		})
 	}
 	if err = errors.Join(err, os.RemoveAll(dir)); err != nil {
@@ -73,17 +68,13 @@ func (s *goSession) start(ctx context.Context, built builtGo) (*goProgram, error
 		return nil, fmt.Errorf("cannot start a program: %w", err)
 	}
 	p := &goProgram{
-		jail: process, refs: built.refs, frames: make(chan goFrame), gone: make(chan struct{}),
+		jail: process, frames: make(chan gosession.Frame), gone: make(chan struct{}),
 		writer: frame.NewWriter(process.Conn(), gorun.MaxFromHost),
 	}
 	p.end = sync.OnceValue(p.kill)
 	go p.read()
-	if p.streams, err = newGoStreams(process.Conn()); err != nil {
+	if p.streams, err = gopipes.New(process.Conn()); err != nil {
 		p.end()
-		return nil, fmt.Errorf("cannot set up a program: %w", err)
-	}
-	if err := p.send(gorun.KindSetup, s.setup); err != nil {
-		p.close()
 		return nil, fmt.Errorf("cannot set up a program: %w", err)
 	}
 	return p, nil
@@ -103,14 +94,15 @@ func (p *goProgram) read() {
 			return
 		}
 		select {
-		case p.frames <- goFrame{kind, append([]byte(nil), body...)}:
+		case p.frames <- gosession.Frame{Kind: kind, Body: append([]byte(nil), body...)}:
 		case <-p.gone:
 			return
 		}
 	}
 }
 
-func (p *goProgram) send(kind byte, body []byte) error {
+// Send sends one frame.
+func (p *goProgram) Send(kind byte, body []byte) error {
 	p.write.Lock()
 	defer p.write.Unlock()
 	if err := p.jail.Conn().SetWriteDeadline(time.Now().Add(takenIn)); err != nil && !errors.Is(err, net.ErrClosed) {
@@ -134,14 +126,35 @@ func (p *goProgram) kill() jail.Exit {
 	return exit
 }
 
-// close ends the program and lets go of it.
-func (p *goProgram) close() {
+// Frames is what the program sends.
+func (p *goProgram) Frames() <-chan gosession.Frame { return p.frames }
+
+// Broke reports that it sent what is no frame.
+func (p *goProgram) Broke() bool { return p.broke }
+
+// Attach makes its output go to sink.
+func (p *goProgram) Attach(sink gopipes.Sink) { p.streams.Attach(sink) }
+
+// Usage is what its jail has used.
+func (p *goProgram) Usage() jail.Usage { return p.jail.Usage() }
+
+// OOM reports that something in its jail was ended for its memory.
+func (p *goProgram) OOM() bool { return p.jail.OOM() }
+
+// Fault is nil: what ends a jail is the guest or its tier.
+func (p *goProgram) Fault() error { return nil }
+
+// End ends the program.
+func (p *goProgram) End() { p.end() }
+
+// Close ends the program and lets go of it.
+func (p *goProgram) Close() {
 	p.end()
-	p.streams.close()
+	p.streams.Close()
 }
 
-// died waits for a program whose connection has ended.
-func (p *goProgram) died() jail.Exit {
+// Died waits for a program whose connection has ended.
+func (p *goProgram) Died() jail.Exit {
 	ctx, cancel := context.WithTimeout(context.Background(), orderTimeout)
 	defer cancel()
 	exit, err := p.jail.Wait(ctx)
@@ -149,19 +162,4 @@ func (p *goProgram) died() jail.Exit {
 		return p.end()
 	}
 	return exit
-}
-
-// atoi reads digits that a pattern has found.
-func atoi(digits string) int {
-	n, _ := strconv.Atoi(digits)
-	return n
-}
-
-// lineOf is one line of a text, from 1, without the blanks around it.
-func lineOf(text string, line int) string {
-	lines := strings.Split(text, "\n")
-	if line < 1 || line > len(lines) {
-		return ""
-	}
-	return strings.TrimSpace(lines[line-1])
 }

@@ -2,10 +2,11 @@ package local_test
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"os"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/rlmhq/rlm/tiers"
 	"github.com/rlmhq/rlm/tiers/local"
@@ -24,85 +25,44 @@ func goTier(tb testing.TB) *local.Tier {
 	return tier
 }
 
-func openGo(tb testing.TB, tier *local.Tier, cfg tiers.Config) tiers.Sandbox {
-	tb.Helper()
-	s, err := tier.Open(tb.Context(), cfg)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	tb.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			tb.Error(err)
+func TestGo(t *testing.T) { tiertest.Go(t, goTier(t)) }
+
+// BenchmarkGo measures a session's first snippet and a further one, which ends
+// in a way that keeps it out of the session. In cold the standard
+// library is compiled first, which happens once on a host.
+func BenchmarkGo(b *testing.B) {
+	tier := goTier(b)
+	tiertest.GoOK(b, tiertest.OpenGo(b, tier, tiers.Config{}), "1")
+	b.Run("first", func(b *testing.B) {
+		for b.Loop() {
+			s, err := tier.Open(b.Context(), tiers.Config{})
+			if err != nil {
+				b.Fatal(err)
+			}
+			tiertest.GoOK(b, s, "import \"fmt\"\nfmt.Println(1 + 1)")
+			if err := s.Close(); err != nil {
+				b.Fatal(err)
+			}
 		}
 	})
-	return s
-}
-
-func runGo(tb testing.TB, s tiers.Sandbox, source string) tiers.Result {
-	tb.Helper()
-	ctx, cancel := context.WithTimeout(tb.Context(), 4*time.Minute) // the first time, the standard library is compiled
-	defer cancel()
-	r, err := s.Run(ctx, tiers.Job{Language: tiers.Go, Source: source})
-	if err != nil {
-		tb.Fatalf("%s\n%v", source, err)
-	}
-	return r
-}
-
-func goOK(tb testing.TB, s tiers.Sandbox, source string) tiers.Result {
-	tb.Helper()
-	r := runGo(tb, s, source)
-	if r.Status != tiers.StatusOK {
-		tb.Fatalf("%s\n%s %+v %s", source, r.Status, r.Exception, r.Limit)
-	}
-	if r.Lost != nil {
-		tb.Fatalf("%s\nlost %+v", source, r.Lost)
-	}
-	return r
-}
-
-// goSession are the snippets of one session, and what they print.
-var goSession = []struct{ source, out string }{
-	{"import \"fmt\"\nx := 3\nfmt.Println(x)", "3\n"},
-	{"x + 1", "4\n"},
-	{"type P struct{ N string }\nfunc (p *P) Hi() string { return \"hi \" + p.N }\np := &P{\"ann\"}\np.Hi()", ""},
-	{"fmt.Println(p.Hi())", "hi ann\n"},
-	{"package main\n\nimport (\n\t\"fmt\"\n\t\"strings\"\n)\n\nvar a = b + 1\nvar b = 2\n\nfunc init() { fmt.Println(\"init\") }\n\nfunc main() {\n\tfmt.Println(strings.ToUpper(\"whole\"), x, a)\n}", "init\nWHOLE 3 3\n"},
-	{"strings.Repeat(\"ab\", 2)", "\"abab\"\n"},
-	{"var fs []func() int\nfor _, v := range []int{1, 2} {\n\tfs = append(fs, func() int { return v })\n}\nfmt.Println(fs[0](), fs[1]())", "1 2\n"},
-	{"if x := 9; x > 3 {\n\tfmt.Println(x)\n}\nx", "9\n3\n"},
-	{"count := 0\nfunc inc() { count++ }\ninc()\ninc()\ncount", "2\n"},
-	{"inc()\ncount", "3\n"},
-	{"x := x + 10\nx", "13\n"},
-	{"func show() int { return x }\nshow()", "13\n"},
-	{"x := \"now a string\"\nfmt.Println(x, show())", "now a string 13\n"},
-	{"type Stack[T any] struct{ items []T }\nfunc (s *Stack[T]) Push(v T) { s.items = append(s.items, v) }\nfunc Map[T, U any](in []T, f func(T) U) []U {\n\tvar out []U\n\tfor _, v := range in {\n\t\tout = append(out, f(v))\n\t}\n\treturn out\n}\ns := &Stack[int]{}\ns.Push(1)\ns.Push(2)\nMap(s.items, func(i int) string { return fmt.Sprint(i * 2) })", "[2 4]\n"},
-	{"import \"slices\"\ns.Push(9)\nslices.Max(s.items)", "9\n"},
-	{"type P struct{ X, Y int }\nfunc (p P) String() string { return fmt.Sprintf(\"(%d,%d)\", p.X, p.Y) }\nq := P{1, 2}\nfmt.Printf(\"%v %T %s\\n\", q, q, p.Hi())", "(1,2) main.P hi ann\n"},
-	{"import \"sync\"\nvar wg sync.WaitGroup\nsquares := make([]int, 5)\nfor i := range 5 {\n\twg.Add(1)\n\tgo func() { defer wg.Done(); squares[i] = i * i }()\n}\nwg.Wait()\nsquares", "[0 1 4 9 16]\n"},
-	{"defer fmt.Println(\"deferred\")\nfmt.Println(\"first\")", "first\ndeferred\n"},
-	{"const (\n\tA = iota + 1\n\tB\n)\nA + B", "3\n"},
-	{"unused := 1\nfunc f() { y := 2; for i, v := range squares { _ = v } }\nmin(4, 2)", "2\n"},
-	{"a, err := fmt.Sscan(\"7\", &count)\nb, err := fmt.Sscan(\"8\", &count)\nfmt.Println(a, b, err, count)", "1 1 <nil> 8\n"},
-	{"type Base struct{ ID int }\ntype Item struct {\n\tBase\n\tName string\n}\nit := Item{Base{1}, \"n\"}\nfmt.Printf(\"%+v %d\\n\", it, it.ID)", "{Base:{ID:1} Name:n} 1\n"},
-	{"package main\n\nimport \"fmt\"\n\ntype Base struct{ ID int }\n\ntype Item struct {\n\tBase\n\tName string\n}\n\nfunc main() {\n\tit := Item{Base: Base{2}, Name: \"m\"}\n\tfmt.Printf(\"%+v %T %d\\n\", it, it, it.Base.ID)\n}", "{Base:{ID:2} Name:m} main.Item 2\n"},
-	{"it.Name + fmt.Sprint(it.ID)", "\"n1\"\n"},
-	{"strings := []string{\"shadowed\"}\nstrings[0]", "\"shadowed\"\n"},
-	{"import \"bytes\"\nfunc buf() *bytes.Buffer { return bytes.NewBufferString(\"x\") }", ""},
-	{"bb := buf()\nbb.WriteString(\"y\")\nbb.String() + \"\"", "\"xy\"\n"},
-	{"goto done\nfmt.Println(\"skipped\")\ndone:\nfmt.Println(\"end\")", "end\n"},
-	{"map[string]int{\"k\": count}", "map[k:8]\n"},
-	{"func(n int) int { return n + 1 }(4)", ""},
-	{"var any1 any = 3\nswitch v := any1.(type) {\ncase int:\n\tfmt.Println(\"int\")\n}", "int\n"},
-}
-
-func TestAGoSession(t *testing.T) {
-	s := openGo(t, goTier(t), tiers.Config{})
-	for _, step := range goSession {
-		begun := time.Now()
-		if r := goOK(t, s, step.source); r.Stdout != step.out {
-			t.Errorf("%s\nprints %q, want %q", step.source, r.Stdout, step.out)
+	s := tiertest.OpenGo(b, tier, tiers.Config{})
+	tiertest.GoOK(b, s, "import (\n\t\"fmt\"\n\t\"syscall\"\n)")
+	b.Run("further", func(b *testing.B) {
+		for b.Loop() {
+			if r := tiertest.RunGo(b, s, "fmt.Println(1 + 1)\nsyscall.Exit(0)"); r.Status != tiers.StatusExited || r.Stdout != "2\n" {
+				b.Fatalf("%+v", r)
+			}
 		}
-		t.Log(time.Since(begun).Round(time.Millisecond))
-	}
+	})
+	b.Run("call", func(b *testing.B) {
+		h := tiers.HostFunc(func(context.Context, tiers.Call) (tiers.Value, error) { return json.Marshal("answer") })
+		s := tiertest.OpenGo(b, tier, tiers.Config{Host: h, Functions: []tiers.Function{{Name: "ask"}}, Limits: tiers.Limits{HostCalls: 1 << 30}})
+		tiertest.GoOK(b, s, fmt.Sprintf("for range %d { ask(1) }", b.N))
+	})
+	b.Run("cold", func(b *testing.B) {
+		for b.Loop() {
+			cold := newTier(b, local.Options{Python: os.Getenv("RLM_PYTHON"), Warm: -1, GoCache: b.TempDir()})
+			tiertest.GoOK(b, tiertest.OpenGo(b, cold, tiers.Config{}), "1")
+		}
+	})
 }

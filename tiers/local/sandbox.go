@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/rlmhq/rlm/internal/egress"
+	"github.com/rlmhq/rlm/internal/gosession"
 	"github.com/rlmhq/rlm/internal/pykernel"
 	"github.com/rlmhq/rlm/tiers"
 )
@@ -13,7 +14,7 @@ import (
 // sandbox is one session: Python lives in a process of its own, Go in another.
 type sandbox struct {
 	*pykernel.Home
-	golang *goSession
+	golang *gosession.Session
 }
 
 var (
@@ -73,26 +74,26 @@ func (s *sandbox) enforcement(l tiers.Limits) []tiers.Enforcement {
 // Run runs a snippet. See tiers.Sandbox.
 func (s *sandbox) Run(ctx context.Context, job tiers.Job) (tiers.Result, error) {
 	if job.Language == tiers.Go && !s.Closed() {
-		return s.runGo(ctx, job)
+		return s.golang.Run(ctx, job, s.Session.Snippet())
 	}
 	return s.Home.Run(ctx, job)
 }
 
 // Export returns the namespace for another tier.
 func (s *sandbox) Export(ctx context.Context) (tiers.State, error) {
-	if !s.Closed() && s.wasGo() {
-		return s.exportGo()
+	if !s.Closed() && s.golang.Last(s.Session.Snippet()) {
+		return s.golang.Export(s.Session.Snippet())
 	}
 	return s.Home.Export(ctx)
 }
 
 // Import brings a namespace from another tier into a fresh sandbox.
 func (s *sandbox) Import(ctx context.Context, state tiers.State) (tiers.Report, error) {
-	if !s.Closed() && importable(state) {
-		return s.importGo(ctx, state)
+	if !s.Closed() && gosession.Importable(state) {
+		return s.golang.Import(ctx, state, s.Session.Snippet())
 	}
 	return s.Home.Import(ctx, state)
 }
 
 // Close ends the sandbox.
-func (s *sandbox) Close() error { return errors.Join(s.golang.close(), s.Home.Close()) }
+func (s *sandbox) Close() error { return errors.Join(s.golang.Close(), s.Home.Close()) }

@@ -1,6 +1,9 @@
-// Package gobuild turns the snippets of a Go session into a program. It runs in
-// a jail: what it parses, checks and compiles is hostile, and nothing that it
-// says is believed.
+// Package gobuild turns the snippets of a Go session into a program. [Serve] runs
+// behind a wall, in a jail or a container: what it parses, checks and compiles is
+// hostile, and nothing that it says is believed. [Ask] is the host's end.
+//
+// It is compiled into a container's image as well, so it may import nothing but the
+// standard library and package frame.
 //
 // A session is one program. The variables, types and functions of all snippets
 // stand at its top level, and each snippet's statements are a function. A name
@@ -14,6 +17,7 @@ import (
 	"errors"
 	"fmt"
 	"go/token"
+	"io"
 	"os"
 	"os/exec"
 	"path"
@@ -23,21 +27,15 @@ import (
 	"strings"
 
 	"github.com/rlmhq/rlm/internal/frame"
-	"github.com/rlmhq/rlm/internal/jail"
 )
 
-// Worker is the name of the worker for package jail.
-const Worker = "local-go"
-
-func init() { jail.Register(Worker, Main) }
-
-// The kinds of frame between the tier and the worker.
+// The kinds of frame between the host and the worker.
 const (
-	KindBuild   = 'B' // tier: Request
-	KindMissing = 'N' // worker: Missing; the tier asks again when it has them
-	KindFailed  = 'X' // worker: CompileError
-	KindRefs    = 'M' // worker: the refs of all snippets
-	KindProgram = 'D' // worker: the program
+	kindBuild   = 'B' // host: Request
+	kindMissing = 'N' // worker: missing; the host asks again when it has them
+	kindFailed  = 'X' // worker: CompileError
+	kindRefs    = 'M' // worker: the refs of all snippets
+	kindProgram = 'D' // worker: the program
 )
 
 // MaxFrame is the size of the largest frame, which is a program.
@@ -45,22 +43,32 @@ const MaxFrame = 128 << 20
 
 // Request asks for the program of a session.
 type Request struct {
-	Snippets  []Snippet         `json:"snippets"`
-	Functions []string          `json:"functions"`
-	Inputs    []string          `json:"inputs"` // "text", "lazy", "value", or empty for none
-	Exports   map[string]string `json:"exports"`
-	Tools     string            `json:"tools"` // the folder of compiler and linker
-	GoVersion string            `json:"go_version"`
-	Arch      string            `json:"arch"`
+	Snippets  []Snippet `json:"snippets"`
+	Functions []string  `json:"functions"`
+	Inputs    []string  `json:"inputs"` // "text", "lazy", "value", or empty for none
+	Toolchain Toolchain `json:"toolchain"`
 }
 
-// Missing are packages that the tier did not give.
-type Missing struct {
+// Toolchain is what a program is compiled with.
+type Toolchain struct {
+	// Tools is the folder of compiler and linker.
+	Tools string `json:"tools"`
+	// Version is the language's, "go1.26"; Arch is GOARCH.
+	Version string `json:"version"`
+	Arch    string `json:"arch"`
+	// Exports are the compiled packages, by import path. An empty name is a package
+	// that is known not to be there.
+	Exports map[string]string `json:"exports"`
+}
+
+// missing are packages that the host did not give.
+type missing struct {
 	Paths []string `json:"paths"`
 }
 
-// Main serves requests until the connection ends.
-func Main(conn *os.File) int {
+// Serve serves requests until the connection ends, and returns an exit code. A
+// toolchain, if not nil, is all that there is, whatever requests say.
+func Serve(conn io.ReadWriter, toolchain *Toolchain) int {
 	in, out := frame.NewReader(conn, MaxFrame), frame.NewWriter(conn, MaxFrame)
 	std := newStdlib()
 	for {
@@ -72,22 +80,26 @@ func Main(conn *os.File) int {
 		if json.Unmarshal(body, &request) != nil {
 			return 1
 		}
-		if answer(out, &request, std) != nil {
+		if toolchain != nil {
+			request.Toolchain = *toolchain
+		}
+		if answer(out, &request, std, toolchain != nil) != nil {
 			return 1
 		}
 		runtime.GC()
 	}
 }
 
-// answer builds one program and says what came of it.
-func answer(out *frame.Writer, request *Request, std *stdlib) error {
-	if missing := request.missing(); len(missing) > 0 {
-		return send(out, KindMissing, Missing{missing})
+// answer builds one program and says what came of it. whole says that nobody has
+// more packages.
+func answer(out *frame.Writer, request *Request, std *stdlib, whole bool) error {
+	if paths := request.missing(); len(paths) > 0 && !whole {
+		return send(out, kindMissing, missing{paths})
 	}
 	program, err := build(request, std)
 	var failure *CompileError
 	if errors.As(err, &failure) {
-		return send(out, KindFailed, failure)
+		return send(out, kindFailed, failure)
 	}
 	if err != nil {
 		return err
@@ -96,10 +108,10 @@ func answer(out *frame.Writer, request *Request, std *stdlib) error {
 	for i, s := range request.Snippets {
 		refs[i] = s.Refs
 	}
-	if err := send(out, KindRefs, refs); err != nil {
+	if err := send(out, kindRefs, refs); err != nil {
 		return err
 	}
-	return out.Write(KindProgram, program)
+	return out.Write(kindProgram, program)
 }
 
 func send(out *frame.Writer, kind byte, message any) error {
@@ -123,7 +135,7 @@ func (r *Request) missing() []string {
 			continue
 		}
 		for _, imported := range u.imports {
-			if _, ok := r.Exports[imported.path]; !ok && imported.path != "unsafe" && Importable(imported.path) {
+			if _, ok := r.Toolchain.Exports[imported.path]; !ok && imported.path != "unsafe" && Importable(imported.path) {
 				paths = append(paths, imported.path)
 			}
 		}
@@ -167,10 +179,10 @@ func compile(request *Request, files map[string]string) ([]byte, error) {
 			args = append(args, name)
 		}
 	}
-	if failure := run(dir, filepath.Join(request.Tools, "compile"), args...); failure != nil {
+	if failure := run(dir, filepath.Join(request.Toolchain.Tools, "compile"), args...); failure != nil {
 		return nil, failure
 	}
-	failure := run(dir, filepath.Join(request.Tools, "link"), "-s", "-w", "-buildmode=exe", "-importcfg", "importcfg", "-o", "main", "main.a")
+	failure := run(dir, filepath.Join(request.Toolchain.Tools, "link"), "-s", "-w", "-buildmode=exe", "-importcfg", "importcfg", "-o", "main", "main.a")
 	if failure != nil {
 		return nil, failure
 	}

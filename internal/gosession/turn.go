@@ -1,4 +1,4 @@
-package local
+package gosession
 
 import (
 	"context"
@@ -15,20 +15,20 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// goTurn is one snippet on its way through a program.
-type goTurn struct {
-	session *goSession
-	program *goProgram
+// turn is one snippet on its way through a program.
+type turn struct {
+	session *Session
+	program Program
 	number  int // of the snippet in the program
 	limits  tiers.Limits
-	out     goOutput
+	out     output
 	calls   *gohost.Calls
 	meter   gohost.Meter
 }
 
-// goEnding is how a turn ended: by the program's word, or by a limit, a death or
+// ending is how a turn ended: by the program's word, or by a limit, a death or
 // a cancellation that cost the program its life.
-type goEnding struct {
+type ending struct {
 	end   *gorun.End
 	limit tiers.Limit
 	died  jail.Exit
@@ -36,8 +36,8 @@ type goEnding struct {
 }
 
 // turn prepares a snippet's turn.
-func (s *goSession) turn(program *goProgram, number int) *goTurn {
-	t := &goTurn{session: s, program: program, number: number, limits: s.host.Config.Limits}
+func (s *Session) turn(program Program, number int) *turn {
+	t := &turn{session: s, program: program, number: number, limits: s.host.Config.Limits}
 	t.out.Limit = t.limits.Output
 	return t
 }
@@ -47,73 +47,77 @@ const tick = 20 * time.Millisecond
 
 // play runs the snippet, a replay if there is a journal. Unless the ending has an
 // end, the program is no more.
-func (t *goTurn) play(ctx context.Context, journal []gohost.Answered) goEnding {
+func (t *turn) play(ctx context.Context, journal []gohost.Answered) ending {
 	callCtx, cancel := context.WithCancel(ctx)
 	t.calls = t.session.host.Turn(callCtx, t.session.snippet, journal)
 	t.calls.Meter = &t.meter
 	t.calls.Reply = func(id uint64, value []byte, err error) {
 		// A program that does not take it is about to be found dead.
-		_ = t.program.send(gorun.KindAnswer, gorun.AppendAnswer(id, value, err))
+		_ = t.program.Send(gorun.KindAnswer, gorun.AppendAnswer(id, value, err))
 	}
-	t.meter.Begin(t.limits, t.program.jail)
-	t.program.streams.attach(&t.out)
+	t.meter.Begin(t.limits, t.program)
+	t.program.Attach(t.out.write)
 	e := t.wait(ctx)
 	t.meter.Stop()
 	cancel()
 	if e.end == nil {
-		t.program.end() // also frees calls that are writing their answers
+		t.program.End() // also frees calls that are writing their answers
 	}
 	t.calls.Wait()
-	t.program.streams.attach(nil)
+	t.program.Attach(nil)
 	return e
 }
 
-func (t *goTurn) wait(ctx context.Context) goEnding {
+func (t *turn) wait(ctx context.Context) ending {
 	body, err := json.Marshal(gorun.Run{Snippet: t.number})
 	if err == nil {
-		err = t.program.send(gorun.KindRun, body)
+		err = t.program.Send(gorun.KindRun, body)
 	}
 	if err != nil {
-		return goEnding{err: err, died: t.program.died()}
+		return ending{err: err, died: t.program.Died()}
 	}
 	ticker := time.NewTicker(tick)
 	defer ticker.Stop()
 	for {
 		select {
-		case f, ok := <-t.program.frames:
-			if !ok && t.program.broke {
-				return goEnding{err: gohost.ErrProtocol, died: jail.Exit{Code: -1, Killed: true}}
+		case f, ok := <-t.program.Frames():
+			if !ok && t.program.Broke() {
+				return ending{err: gohost.ErrProtocol, died: jail.Exit{Code: -1, Killed: true}}
 			}
 			if !ok {
-				return goEnding{died: t.program.died()}
+				return ending{died: t.program.Died()}
+			}
+			if f.Stream > 0 {
+				t.out.write(f.Stream-1, f.Body)
+				continue
 			}
 			end, err := t.handle(f)
 			if err != nil {
-				return goEnding{err: err, died: jail.Exit{Code: -1, Killed: true}}
+				return ending{err: err, died: jail.Exit{Code: -1, Killed: true}}
 			}
 			if end != nil {
-				return goEnding{end: end}
+				return ending{end: end}
 			}
 		case <-ticker.C:
 			if limit := t.meter.Over(); limit != "" {
-				return goEnding{limit: limit}
+				return ending{limit: limit}
 			}
 		case <-ctx.Done():
-			return goEnding{err: context.Cause(ctx)}
+			return ending{err: context.Cause(ctx)}
 		}
 	}
 }
 
 // handle takes one frame of the program.
-func (t *goTurn) handle(f goFrame) (*gorun.End, error) {
-	if handled, err := t.calls.Handle(f.kind, f.body); handled {
+func (t *turn) handle(f Frame) (*gorun.End, error) {
+	if handled, err := t.calls.Handle(f.Kind, f.Body); handled {
 		return nil, err
 	}
-	if f.kind != gorun.KindEnd {
+	if f.Kind != gorun.KindEnd {
 		return nil, gohost.ErrProtocol
 	}
 	var end gorun.End
-	if err := gorun.Decode(f.body, &end); err != nil {
+	if err := gorun.Decode(f.Body, &end); err != nil {
 		return nil, err
 	}
 	if end.Snippet != t.number || end.Verdict != gorun.OK && end.Verdict != gorun.Raised && end.Verdict != gorun.Exited {
@@ -130,12 +134,12 @@ var suffix = regexp.MustCompile(`__[0-9]+(_[0-9]+)?\b`)
 func canonical(text []byte) []byte { return suffix.ReplaceAll(text, nil) }
 
 // did is a hash of what the turn did, as far as it shows.
-func (t *goTurn) did(e goEnding) [sha256.Size]byte {
+func (t *turn) did(e ending) [sha256.Size]byte {
 	return t.out.Hash(e.end.Verdict+e.end.Message, canonical)
 }
 
 // result makes the result of a turn.
-func (t *goTurn) result(e goEnding) tiers.Result {
+func (t *turn) result(e ending) tiers.Result {
 	r := tiers.Result{Status: tiers.StatusOK}
 	switch {
 	case e.end != nil && e.end.Verdict == gorun.OK:
@@ -150,7 +154,7 @@ func (t *goTurn) result(e goEnding) tiers.Result {
 		t.autopsy(&r, e)
 	}
 	gohost.Report(&r, &t.out.Output, t.calls, &t.meter)
-	r.Usage.PeakMemory = t.program.jail.Usage().PeakMemory
+	r.Usage.PeakMemory = t.program.Usage().PeakMemory
 	return r
 }
 
@@ -163,7 +167,7 @@ func exited(r *tiers.Result, code int) {
 
 // autopsy says why a program died. What it wrote last is hostile and decides on
 // words only.
-func (t *goTurn) autopsy(r *tiers.Result, e goEnding) {
+func (t *turn) autopsy(r *tiers.Result, e ending) {
 	last := t.out.last
 	name, line := gohost.Cause(last)
 	if name == "" { // the list of goroutines may be long
@@ -174,7 +178,7 @@ func (t *goTurn) autopsy(r *tiers.Result, e goEnding) {
 		line = e.died.String()
 	}
 	switch {
-	case e.died.OOM || t.program.jail.OOM() || name == gohost.OutOfMemory:
+	case e.died.OOM || t.program.OOM() || name == gohost.OutOfMemory:
 		r.Status, r.Limit = tiers.StatusLimit, tiers.LimitMemory
 		return
 	case e.died.Signal == gohost.CPUSignal:
@@ -211,8 +215,8 @@ func trace(last, line string) string {
 	return b.String()
 }
 
-// goOutput also keeps what a program says in the end.
-type goOutput struct {
+// output also keeps what a program says in the end.
+type output struct {
 	gohost.Output
 	last []byte // of stderr, whatever the limit
 }
@@ -220,7 +224,7 @@ type goOutput struct {
 // lastWords is how much is kept of it, at least.
 const lastWords = 256 << 10
 
-func (o *goOutput) write(stream int, text []byte) {
+func (o *output) write(stream int, text []byte) {
 	if stream == 1 {
 		o.last = append(o.last, text...)
 		if len(o.last) > 2*lastWords {

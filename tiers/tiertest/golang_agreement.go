@@ -1,15 +1,13 @@
-package local_test
+package tiertest
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
 
 	"github.com/rlmhq/rlm/tiers"
-	"github.com/rlmhq/rlm/tiers/local"
 )
 
 // goFiles are whole programs. They use the same names, so that in one session
@@ -172,10 +170,13 @@ func main() {
 func main() { fs := []func(){}; for i := 0; i < 3; i++ { fs = append(fs, func() { fmt.Print(i, " ") }) }; for _, f := range fs { f() }; x := []int{1, 2, 3, 4}; y := append(x[:1:1], 9); fmt.Println(x, y, min(3, 1, 2), max(1.5, 2)); clear(x); fmt.Println(x, 7/-2, -7%3, uint8(200)+100>>1) }`,
 }
 
-// TestGoAgreesWithTheCompiler runs each program by go run, and all of them in
-// one session.
-func TestGoAgreesWithTheCompiler(t *testing.T) {
-	s := openGo(t, goTier(t), tiers.Config{})
+// goAgreesWithTheCompiler runs each program by the go command, and all of them in one
+// session.
+func goAgreesWithTheCompiler(t *testing.T, tier tiers.Tier) {
+	if _, err := exec.LookPath("go"); err != nil {
+		t.Skip("there is no go command to compare with")
+	}
+	s := OpenGo(t, tier, tiers.Config{})
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "go.mod"), []byte("module programs\n\ngo 1.24\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -196,49 +197,9 @@ func TestGoAgreesWithTheCompiler(t *testing.T) {
 		if errors.As(err, &exit) {
 			status = map[int]tiers.Status{2: tiers.StatusRaised, 3: tiers.StatusExited}[exit.ExitCode()]
 		}
-		r := runGo(t, s, source)
+		r := RunGo(t, s, source)
 		if r.Stdout != string(out) || r.Status != status || r.Lost != nil {
 			t.Errorf("%s\nhere %s %q %+v %+v\nthere %s %q", source, r.Status, r.Stdout, r.Exception, r.Lost, status, out)
 		}
 	}
-}
-
-// BenchmarkGo measures a session's first snippet and a further one, which ends
-// in a way that keeps it out of the session. In cold the standard
-// library is compiled first, which happens once on a host.
-func BenchmarkGo(b *testing.B) {
-	tier := goTier(b)
-	goOK(b, openGo(b, tier, tiers.Config{}), "1")
-	b.Run("first", func(b *testing.B) {
-		for b.Loop() {
-			s, err := tier.Open(b.Context(), tiers.Config{})
-			if err != nil {
-				b.Fatal(err)
-			}
-			goOK(b, s, "import \"fmt\"\nfmt.Println(1 + 1)")
-			if err := s.Close(); err != nil {
-				b.Fatal(err)
-			}
-		}
-	})
-	s := openGo(b, tier, tiers.Config{})
-	goOK(b, s, "import (\n\t\"fmt\"\n\t\"syscall\"\n)")
-	b.Run("further", func(b *testing.B) {
-		for b.Loop() {
-			if r := runGo(b, s, "fmt.Println(1 + 1)\nsyscall.Exit(0)"); r.Status != tiers.StatusExited || r.Stdout != "2\n" {
-				b.Fatalf("%+v", r)
-			}
-		}
-	})
-	b.Run("call", func(b *testing.B) {
-		h := &counter{}
-		s := openGo(b, tier, tiers.Config{Host: h, Functions: []tiers.Function{{Name: "ask"}}, Limits: tiers.Limits{HostCalls: 1 << 30}})
-		goOK(b, s, fmt.Sprintf("for range %d { ask(1) }", b.N))
-	})
-	b.Run("cold", func(b *testing.B) {
-		for b.Loop() {
-			cold := newTier(b, local.Options{Python: os.Getenv("RLM_PYTHON"), Warm: -1, GoCache: b.TempDir()})
-			goOK(b, openGo(b, cold, tiers.Config{}), "1")
-		}
-	})
 }

@@ -382,8 +382,8 @@ func (p *program) unusedOf(names ...ast.Expr) []ast.Stmt {
 // importConfig tells compiler and linker where packages are.
 func (r *Request) importConfig() string {
 	var b strings.Builder
-	for _, path := range slices.Sorted(maps.Keys(r.Exports)) {
-		if name := r.Exports[path]; name != "" {
+	for _, path := range slices.Sorted(maps.Keys(r.Toolchain.Exports)) {
+		if name := r.Toolchain.Exports[path]; name != "" {
 			fmt.Fprintf(&b, "packagefile %s=%s\n", path, strconv.Quote(name)[1:len(strconv.Quote(name))-1])
 		}
 	}

@@ -101,7 +101,7 @@ func analyse(request *Request, std *stdlib, count int) (*program, *CompileError)
 // importable makes sure that the packages are there.
 func (p *program) importable(u *unit) *CompileError {
 	for _, i := range u.imports {
-		if p.request.Exports[i.path] == "" && i.path != "unsafe" || !Importable(i.path) {
+		if p.request.Toolchain.Exports[i.path] == "" && i.path != "unsafe" || !Importable(i.path) {
 			return failed("CompileError", fmt.Sprintf("%s: package %s is not in std", p.set.Position(i.pos), i.path))
 		}
 	}
@@ -121,7 +121,7 @@ func Importable(path string) bool {
 // check type-checks the program with all variables at its top level, where the
 // checker finds out their types whatever the order.
 func (p *program) check(std *stdlib) {
-	std.exports = p.request.Exports
+	std.exports = p.request.Toolchain.Exports
 	host, err := parser.ParseFile(p.set, "host.go", p.hostFile(), parser.SkipObjectResolution)
 	if err != nil {
 		p.errors = append(p.errors, err.Error())
@@ -132,7 +132,7 @@ func (p *program) check(std *stdlib) {
 		files = append(files, p.checkFile(u, p.imports[i]))
 	}
 	config := types.Config{
-		Importer: std.importer, GoVersion: p.request.GoVersion, Sizes: types.SizesFor("gc", p.request.Arch),
+		Importer: std.importer, GoVersion: p.request.Toolchain.Version, Sizes: types.SizesFor("gc", p.request.Toolchain.Arch),
 		Error: p.complain,
 	}
 	// Every error went to complain.
