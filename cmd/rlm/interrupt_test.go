@@ -15,6 +15,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/rlmhq/rlm/tiers"
 )
 
 // waitFor reads lines up to one that has a text in it.
@@ -69,7 +71,7 @@ func TestCtrlCInterruptsTheSnippetNotTheSession(t *testing.T) {
 // TestFilesOfAnInterruptedCommandComeBack interrupts rlm exec --out: it ends as
 // interrupted, and what the snippet had written is there.
 func TestFilesOfAnInterruptedCommandComeBack(t *testing.T) {
-	if !dockerWorks() {
+	if !dockerWorks(tiers.Python) {
 		t.Skip("tier docker is not usable here")
 	}
 	dir := t.TempDir()
