@@ -54,7 +54,7 @@ func (e *BrokenError) Unwrap() error { return e.Err }
 // cannot enforce, nil if it can: nobody counts the work of a process, and no two runs
 // are alike.
 func RejectNative(tier string, cfg Config) error {
-	what := ""
+	var what string
 	switch {
 	case cfg.Limits.Fuel != 0:
 		what = "a limit of fuel"
