@@ -2,12 +2,13 @@
 # Measures: every Go benchmark, then the tables of docs/performance.md.
 #   BENCH=table scripts/bench.sh    the tables alone
 #   BENCH=docker scripts/bench.sh   the table of tier docker alone
+#   BENCH=loops scripts/bench.sh    the table of the loop alone
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-if [[ ${BENCH:-all} == docker ]]; then
-	exec go run ./scripts/bench -only docker
-fi
+case ${BENCH:-all} in
+docker | loops) exec go run ./scripts/bench -only "$BENCH" ;;
+esac
 
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/rlm
 text=${RLM_BENCH_TEXT:-$cache/bench-1GiB.txt}

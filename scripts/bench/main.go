@@ -4,6 +4,7 @@
 //
 //	go run ./scripts/bench -python python3.13 -text big.txt -rlm bin/rlm
 //	go run ./scripts/bench -only docker
+//	go run ./scripts/bench -only loops
 package main
 
 import (
@@ -40,7 +41,7 @@ func main() {
 	flag.StringVar(&b.python, "python", os.Getenv("RLM_PYTHON"), "native CPython 3.13")
 	flag.StringVar(&b.text, "text", "", "a text of 1 GiB, from scripts/corpus")
 	flag.StringVar(&b.rlm, "rlm", "bin/rlm", "the command")
-	only := flag.String("only", "", "docker measures that tier alone")
+	only := flag.String("only", "", "docker measures that tier alone, loops what a loop takes beside its model")
 	flag.Parse()
 	b.docker = os.Getenv("DOCKER_HOST")
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -54,9 +55,12 @@ func main() {
 }
 
 func (b *bench) run(only string) error {
-	parts := []func() error{b.containers}
+	parts := []func() error{b.containers, b.loops}
 	switch only {
 	case "docker":
+		parts = parts[:1]
+	case "loops":
+		parts = parts[1:]
 	case "":
 		parts = append([]func() error{
 			b.start, b.throughput, b.density, b.snippet, b.hostCalls, b.compute, b.scan, b.command, b.analysis, b.warmTiers, b.routing,
@@ -74,7 +78,7 @@ func (b *bench) run(only string) error {
 			return err
 		}
 	default:
-		return fmt.Errorf("-only %s: there is only docker", only)
+		return fmt.Errorf("-only %s: there are docker and loops", only)
 	}
 	for _, part := range parts {
 		if err := part(); err != nil {
