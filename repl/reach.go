@@ -18,7 +18,7 @@ const reachTime = 30 * time.Second
 // be left. The error names every model that cannot be used.
 func Reach(ctx context.Context, models Models, names ...string) error {
 	if models == nil {
-		return errors.New("there is no registry of models: give one")
+		return errors.New("there is no registry of models: set Models")
 	}
 	names = slices.Clone(names)
 	slices.Sort(names)
