@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rlmhq/rlm/internal/testcache"
 	"github.com/rlmhq/rlm/tiers"
 	"github.com/rlmhq/rlm/tiers/local"
 	"github.com/rlmhq/rlm/tiers/tiertest"
@@ -64,7 +65,7 @@ func wantMoved(ups, length int) string {
 }
 
 func TestASessionMovesToAnotherTierAndBack(t *testing.T) {
-	webassembly := wasm.New(wasm.Options{})
+	webassembly := wasm.New(wasm.Options{CacheDir: testcache.Dir()})
 	t.Cleanup(func() { _ = webassembly.Close() })
 	tiertest.Require(t, wasm.Name, webassembly.Probe(t.Context()))
 	for _, python := range append([]string{"/usr/bin/python3"}, strings.FieldsFunc(os.Getenv("RLM_OLD_PYTHONS"), func(r rune) bool { return r == ':' })...) {
@@ -97,7 +98,7 @@ func TestASessionMovesToAnotherTierAndBack(t *testing.T) {
 
 // TestWhatCannotMoveToAnOlderPythonIsReported moves syntax that came with 3.12.
 func TestWhatCannotMoveToAnOlderPythonIsReported(t *testing.T) {
-	webassembly, native := wasm.New(wasm.Options{}), local.New(local.Options{Python: "/usr/bin/python3", Warm: -1})
+	webassembly, native := wasm.New(wasm.Options{CacheDir: testcache.Dir()}), local.New(local.Options{Python: "/usr/bin/python3", Warm: -1})
 	t.Cleanup(func() { _, _ = webassembly.Close(), native.Close() })
 	tiertest.Require(t, wasm.Name, webassembly.Probe(t.Context()))
 	tiertest.Require(t, local.Name, native.Probe(t.Context()))

@@ -20,6 +20,7 @@ import (
 
 	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/internal/bigtext"
+	"github.com/rlmhq/rlm/internal/testcache"
 	"github.com/rlmhq/rlm/router"
 	"github.com/rlmhq/rlm/tiers"
 )
@@ -29,20 +30,13 @@ const longText = 8<<20 + 1
 
 // TestMain keeps the cache of this test apart from the user's.
 func TestMain(m *testing.M) {
-	dir, err := os.MkdirTemp("", "rlm-cache-")
-	if err != nil {
-		log.Fatalf("cannot make a cache directory: %v", err)
-	}
+	dir := testcache.Home()
 	for _, name := range []string{"XDG_CACHE_HOME", "HOME", "LocalAppData"} { // where os.UserCacheDir looks
 		if err := os.Setenv(name, dir); err != nil {
 			log.Fatalf("cannot set %s: %v", name, err)
 		}
 	}
-	code := m.Run()
-	if err := os.RemoveAll(dir); err != nil {
-		log.Printf("cannot remove the cache directory: %v", err)
-	}
-	os.Exit(code)
+	os.Exit(m.Run())
 }
 
 // sharedEngine serves all tests: it compiles once.

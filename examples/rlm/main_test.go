@@ -2,11 +2,14 @@ package main
 
 import (
 	"bytes"
+	"os"
+	"path/filepath"
 	"testing"
 )
 
 func TestExamplesOfTheSeedRun(t *testing.T) {
-	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	// The cache of all tests: to compile the interpreter takes long.
+	t.Setenv("XDG_CACHE_HOME", filepath.Join(os.TempDir(), "rlm-test-cache"))
 	for _, c := range []struct {
 		name string
 		args []string

@@ -14,6 +14,7 @@ import (
 	"go.uber.org/goleak"
 
 	engine "github.com/rlmhq/rlm"
+	"github.com/rlmhq/rlm/internal/testcache"
 	"github.com/rlmhq/rlm/repl"
 	"github.com/rlmhq/rlm/repl/distill"
 	"github.com/rlmhq/rlm/repl/llm"
@@ -26,7 +27,7 @@ var shared *engine.Engine
 
 func TestMain(m *testing.M) {
 	var err error
-	if shared, err = engine.New(engine.Options{CacheDir: filepath.Join(os.TempDir(), "rlm-test-cache")}); err != nil {
+	if shared, err = engine.New(engine.Options{CacheDir: testcache.Dir()}); err != nil {
 		panic(err)
 	}
 	code := m.Run()

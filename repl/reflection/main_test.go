@@ -11,6 +11,7 @@ import (
 
 	engine "github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/internal/jail"
+	"github.com/rlmhq/rlm/internal/testcache"
 	"github.com/rlmhq/rlm/repl/llm"
 	"github.com/rlmhq/rlm/repl/reflection"
 	"github.com/rlmhq/rlm/repl/workflow"
@@ -20,11 +21,8 @@ import (
 var shared *engine.Engine
 
 func TestMain(m *testing.M) {
-	dir, err := os.MkdirTemp("", "rlm-reflection-test")
-	if err != nil {
-		panic(err)
-	}
-	if shared, err = engine.New(engine.Options{CacheDir: dir}); err != nil {
+	var err error
+	if shared, err = engine.New(engine.Options{CacheDir: testcache.Dir()}); err != nil {
 		panic(err)
 	}
 	code := m.Run()
@@ -35,7 +33,6 @@ func TestMain(m *testing.M) {
 		println(err.Error())
 		code = 1
 	}
-	_ = os.RemoveAll(dir)
 	os.Exit(code)
 }
 

@@ -12,6 +12,7 @@ import (
 
 	engine "github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/internal/bigtext"
+	"github.com/rlmhq/rlm/internal/testcache"
 	"github.com/rlmhq/rlm/repl"
 	"github.com/rlmhq/rlm/repl/llm"
 	"github.com/rlmhq/rlm/repl/rlm"
@@ -22,12 +23,8 @@ import (
 var shared *engine.Engine
 
 func TestMain(m *testing.M) {
-	dir, err := os.MkdirTemp("", "rlm-loop-test")
-	if err != nil {
-		panic(err)
-	}
-	shared, err = engine.New(engine.Options{CacheDir: dir})
-	if err != nil {
+	var err error
+	if shared, err = engine.New(engine.Options{CacheDir: testcache.Dir()}); err != nil {
 		panic(err)
 	}
 	code := m.Run()
@@ -40,7 +37,6 @@ func TestMain(m *testing.M) {
 			code = 1
 		}
 	}
-	_ = os.RemoveAll(dir)
 	os.Exit(code)
 }
 

@@ -9,6 +9,7 @@ import (
 	"go.uber.org/goleak"
 
 	engine "github.com/rlmhq/rlm"
+	"github.com/rlmhq/rlm/internal/testcache"
 	"github.com/rlmhq/rlm/repl"
 	"github.com/rlmhq/rlm/repl/llm"
 	"github.com/rlmhq/rlm/repl/rr"
@@ -18,12 +19,8 @@ import (
 var shared *engine.Engine
 
 func TestMain(m *testing.M) {
-	dir, err := os.MkdirTemp("", "rlm-rr-test")
-	if err != nil {
-		panic(err)
-	}
-	shared, err = engine.New(engine.Options{CacheDir: dir})
-	if err != nil {
+	var err error
+	if shared, err = engine.New(engine.Options{CacheDir: testcache.Dir()}); err != nil {
 		panic(err)
 	}
 	code := m.Run()
@@ -36,7 +33,6 @@ func TestMain(m *testing.M) {
 			code = 1
 		}
 	}
-	_ = os.RemoveAll(dir)
 	os.Exit(code)
 }
 

@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	engine "github.com/rlmhq/rlm"
+	"github.com/rlmhq/rlm/internal/testcache"
 	"github.com/rlmhq/rlm/repl"
 	"github.com/rlmhq/rlm/repl/rr"
 	"github.com/rlmhq/rlm/router"
@@ -338,7 +339,7 @@ func TestTracesAreAlikeInCPython(t *testing.T) {
 
 // TestTracesInASandbox has one engine, since a new one has to compile the interpreter.
 func TestTracesInASandbox(t *testing.T) {
-	e, err := engine.New(engine.Options{CacheDir: t.TempDir(), Python: os.Getenv("RLM_LOCAL_PYTHON")})
+	e, err := engine.New(engine.Options{CacheDir: testcache.Dir(), Python: os.Getenv("RLM_LOCAL_PYTHON")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -458,7 +459,7 @@ func aLargeTraceIsBound(t *testing.T, s *repl.Session) {
 }
 
 func BenchmarkBindTrace(b *testing.B) {
-	e, err := engine.New(engine.Options{CacheDir: b.TempDir()})
+	e, err := engine.New(engine.Options{CacheDir: testcache.Dir()})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -3,12 +3,12 @@ package python
 import (
 	"context"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"go.uber.org/goleak"
 
+	"github.com/rlmhq/rlm/internal/testcache"
 	"github.com/rlmhq/rlm/router"
 	"github.com/rlmhq/rlm/tiers/wasm"
 )
@@ -18,7 +18,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // open returns an analyser, and the tier that its sandboxes are of.
 func open(tb testing.TB) (*Analyser, *wasm.Tier) {
 	tb.Helper()
-	tier := wasm.New(wasm.Options{CacheDir: filepath.Join(os.TempDir(), "rlm-test-cache")})
+	tier := wasm.New(wasm.Options{CacheDir: testcache.Dir()})
 	a := New(tier)
 	tb.Cleanup(func() {
 		if err := a.Close(); err != nil {

@@ -2,10 +2,9 @@ package wasm_test
 
 import (
 	"context"
-	"os"
-	"path/filepath"
 	"testing"
 
+	"github.com/rlmhq/rlm/internal/testcache"
 	"github.com/rlmhq/rlm/tiers"
 	"github.com/rlmhq/rlm/tiers/tiertest"
 	"github.com/rlmhq/rlm/tiers/wasm"
@@ -15,7 +14,7 @@ import (
 // interpreter is compiled once.
 func warmTier(tb testing.TB) *wasm.Tier {
 	tb.Helper()
-	tier := wasm.New(wasm.Options{CacheDir: filepath.Join(os.TempDir(), "rlm-test-cache")})
+	tier := wasm.New(wasm.Options{CacheDir: testcache.Dir()})
 	tb.Cleanup(func() {
 		if err := tier.Close(); err != nil {
 			tb.Error(err)
