@@ -23,9 +23,11 @@ PACKAGES ?= ./...
 ATONCE ?= 4
 # What the race detector would make take minutes, and what attacks a guest rather
 # than the host's goroutines, is tested without it.
-UNRACED := ^TestSuite$$/^(HugeContext|Source)$$/^(Differential|Huge)$$|^TestSuite$$/^Limits$$/^Recursion$$
-UNRACED := $(UNRACED)|^TestHostileGo|^TestEscape|^TestEachLayerContains$$|^TestHarmWithoutTheTier$$|^TestGo(AttacksWithoutLayers|BombsWithoutLimits)$$
-UNRACED := $(UNRACED)|^TestSuite$$/^Hostile$$/^(Runtime|Interpreter|Bombs|Oddities)$$|^TestPythonIsCPython$$|^TestDamaged(Code|Cache)$$|^TestNoCache$$
+UNRACED := ^TestSuite$$/^(HugeContext|Source)$$/^(Differential|Huge)$$|^TestSuite$$/^Limits$$/^(Recursion|Memory|CaughtMemory)$$
+UNRACED := $(UNRACED)|^TestSuite$$/^(Language|Contracts|Tracebacks)$$|^TestSuite$$/^Hostile$$/^(Runtime|Interpreter|Bombs|Oddities)$$
+UNRACED := $(UNRACED)|^TestHostile(Go|Snippets)|^TestEscape|^TestEachLayerContains$$|^TestHarmWithoutTheTier$$
+UNRACED := $(UNRACED)|^TestGo(AttacksWithoutLayers|BombsWithoutLimits|AgreesWithTheCompiler)$$|^TestGo$$/^Agreement$$
+UNRACED := $(UNRACED)|^TestPythonIsCPython$$|^TestDamaged(Code|Cache)$$|^TestNoCache$$
 XDG_CACHE_HOME ?= $(HOME)/.cache
 PYTHON_PREFIX ?= $(XDG_CACHE_HOME)/rlm/python
 
