@@ -21,6 +21,10 @@ func (e *engine) lock(ctx context.Context) (release func(), err error) {
 	if e.options.CacheDir == "" {
 		return func() {}, nil
 	}
+	err = os.MkdirAll(e.options.CacheDir, 0o700)
+	if err != nil {
+		return nil, fmt.Errorf("cannot use the cache directory: %w", err)
+	}
 	f, err := os.OpenFile(filepath.Join(e.options.CacheDir, "lock"), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("cannot use the cache directory: %w", err)

@@ -270,10 +270,12 @@ _ballast = None
 
 
 def _load_ballast():
-    """Takes memory to give up when the snippet has used up all other."""
+    """Takes memory to give up when the snippet has used up all other, if that leaves
+    as much to the snippet."""
     global _ballast
     if _ballast is None:
         try:
+            bytes(2 * _BALLAST)
             _ballast = bytes(_BALLAST)
         except MemoryError:
             pass
