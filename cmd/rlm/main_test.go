@@ -17,7 +17,6 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/rlmhq/rlm/internal/testcache"
 	"github.com/rlmhq/rlm/tiers"
 	"github.com/rlmhq/rlm/tiers/docker"
 	"github.com/rlmhq/rlm/tiers/local"
@@ -74,7 +73,7 @@ func (m withProgram) Run() int {
 		return 1
 	}
 	for name, value := range map[string]string{
-		cacheVariable: testcache.Dir(), "PATH": dir + string(os.PathListSeparator) + os.Getenv("PATH"),
+		cacheVariable: filepath.Join(dir, "cache"), "PATH": dir + string(os.PathListSeparator) + os.Getenv("PATH"),
 	} {
 		if err := os.Setenv(name, value); err != nil {
 			log.Printf("cannot set %s: %v", name, err)

@@ -118,12 +118,16 @@ func (r *relay) start(program Program) (<-chan Exit, error) {
 	return ended, nil
 }
 
-// reap waits for every process that ends, for orphans come to the first process of a
-// container, until there is none.
+// reap waits for the program or, as the first process of a container, to which orphans
+// come, for every process that ends, until there is none.
 func reap(program int, ended chan<- Exit) {
+	which := program
+	if os.Getpid() == 1 {
+		which = -1
+	}
 	for {
 		var status syscall.WaitStatus
-		pid, err := syscall.Wait4(-1, &status, 0, nil)
+		pid, err := syscall.Wait4(which, &status, 0, nil)
 		switch {
 		case errors.Is(err, syscall.EINTR):
 		case err != nil:
