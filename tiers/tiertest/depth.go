@@ -70,7 +70,7 @@ func (s *suite) recursion(t *testing.T) {
 func (s *suite) survive(t *testing.T, l tiers.Limits, rows []excess) {
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
-			t.Parallel() // most wait for a limit
+			s.parallel(t) // most wait for a limit
 			box := s.open(t, tiers.Config{Limits: l})
 			box.ok(t, marked)
 			s.survives(t, box, row)

@@ -157,10 +157,18 @@ func (s *suite) needs(t *testing.T, f tiers.Feature) {
 	}
 }
 
-// beside lets a test run at the same time as others of its group. Each has sandboxes
-// of its own, so that it does so from the first one on.
+// beside lets a test run at the same time as others of its group, if the tier's
+// options say so. Each has sandboxes of its own, so that it does so from the first one
+// on.
 func (s *suite) beside(t *testing.T) {
-	if _, already := s.apart.LoadOrStore(t.Name(), true); s.opt.AtOnce && !already {
+	if s.opt.AtOnce {
+		s.parallel(t)
+	}
+}
+
+// parallel lets a test run at the same time as others of its group.
+func (s *suite) parallel(t *testing.T) {
+	if _, already := s.apart.LoadOrStore(t.Name(), true); !already {
 		t.Parallel()
 	}
 }

@@ -56,7 +56,7 @@ func (s *suite) each(t *testing.T, cfg func() tiers.Config, names []string, try 
 				return
 			}
 			if !s.opt.SameGuest {
-				t.Parallel()
+				s.parallel(t)
 			}
 			alone(t, i)
 		})
@@ -76,7 +76,7 @@ func (s *suite) eachExcess(t *testing.T, l tiers.Limits, rows []excess, test fun
 		for _, row := range rows {
 			t.Run(row.name, func(t *testing.T) {
 				if l.Wall == 0 { // or others would take its time
-					t.Parallel()
+					s.parallel(t)
 				}
 				test(t, open(t), row)
 			})
