@@ -19,6 +19,7 @@ func python(tb testing.TB, tier *local.Tier) string {
 		tb.Fatal(err)
 	}
 	_, path, _ := strings.Cut(version, ", ")
+	path, _, _ = strings.Cut(path, ";") // of its Go
 	return path
 }
 
