@@ -15,6 +15,7 @@ import (
 	"github.com/rlmhq/rlm/internal/gorelay"
 	"github.com/rlmhq/rlm/internal/gorun"
 	"github.com/rlmhq/rlm/internal/gotool"
+	"github.com/rlmhq/rlm/internal/pykernel"
 )
 
 // programs are what can be executed in the image python.
@@ -88,12 +89,23 @@ func extras(kind string) ([]extra, error) {
 		return goSources()
 	}
 	library := "usr/lib/" + map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[runtime.GOARCH] + "-linux-gnu/"
-	return []extra{ // Scripts of packages, which are not run, would make these links.
+	list := []extra{ // Scripts of packages, which are not run, would make these links.
 		{name: library + "libopenblas.so.0", link: "openblas-pthread/libopenblas.so.0"},
 		{name: library + "libblas.so.3", link: "openblas-pthread/libblas.so.3"},
 		{name: library + "liblapack.so.3", link: "openblas-pthread/liblapack.so.3"},
-	}, nil
+		{name: "build", dir: true},
+		{name: kernelFolder, dir: true},
+	}
+	for name, source := range pykernel.Sources() {
+		list = append(list, extra{name: kernelFolder + "/" + name + ".py", text: source})
+	}
+	return list, nil
 }
+
+// kernelFolder is where the runtime lies while the image python is finished, which
+// compiles it ahead. It is no part of the recipe's hash: it is sent to each container,
+// which compiles what the image has not.
+const kernelFolder = "build/kernel"
 
 // goFolder is where the sources of what the image go runs itself lie while it is
 // finished.

@@ -7,10 +7,13 @@ import (
 	"go/parser"
 	"go/token"
 	"io"
+	"maps"
 	"path"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/rlmhq/rlm/internal/pykernel"
 )
 
 func TestRecipesAreWhole(t *testing.T) {
@@ -45,6 +48,26 @@ func TestRecipesAreWhole(t *testing.T) {
 	}
 	if _, _, err := (Recipe{Kind: Go, Toolchain: "go1.26.8"}).fetching("/work", ""); err == nil || !strings.Contains(err.Error(), "no sum") {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestTheImagePythonIsGivenTheRuntime looks at what is compiled ahead in it.
+func TestTheImagePythonIsGivenTheRuntime(t *testing.T) {
+	list, err := extras(Python)
+	if err != nil {
+		t.Fatal(err)
+	}
+	given := map[string]string{}
+	for _, e := range list {
+		if name, ok := strings.CutPrefix(e.name, kernelFolder+"/"); ok {
+			given[strings.TrimSuffix(name, ".py")] = e.text
+			if finished(e.name) {
+				t.Errorf("%s stays in the image", e.name)
+			}
+		}
+	}
+	if !maps.Equal(given, pykernel.Sources()) {
+		t.Errorf("it is given %v", slices.Sorted(maps.Keys(given)))
 	}
 }
 

@@ -53,8 +53,23 @@ func Modules() []string { return []string{"pydantic", "rlm_models"} }
 var Boot = sync.OnceValue(boot)
 
 func boot() string {
+	sources := Sources()
+	main := sources[bootModule]
+	delete(sources, bootModule)
+	// A JSON object of strings is a Python dict display of the same strings.
+	dict, err := json.Marshal(sources)
+	if err != nil {
+		panic(fmt.Sprintf("pykernel: %v", err)) // strings only
+	}
+	return "sources = " + string(dict) + "\n" + main
+}
+
+// bootModule is the name of what loads the others.
+const bootModule = "boot"
+
+// Sources are the runtime's modules, by name. An image may have them compiled ahead.
+func Sources() map[string]string {
 	sources := map[string]string{}
-	var main string
 	names, err := fs.Glob(guest, "guest/*.py")
 	if err != nil {
 		panic(fmt.Sprintf("pykernel: %v", err)) // the pattern is a constant
@@ -64,17 +79,7 @@ func boot() string {
 		if err != nil {
 			panic(fmt.Sprintf("pykernel: %v", err)) // embedded
 		}
-		module := strings.TrimSuffix(strings.TrimPrefix(name, "guest/"), ".py")
-		if module == "boot" {
-			main = string(source)
-			continue
-		}
-		sources[module] = string(source)
+		sources[strings.TrimSuffix(strings.TrimPrefix(name, "guest/"), ".py")] = string(source)
 	}
-	// A JSON object of strings is a Python dict display of the same strings.
-	dict, err := json.Marshal(sources)
-	if err != nil {
-		panic(fmt.Sprintf("pykernel: %v", err)) // strings only
-	}
-	return "sources = " + string(dict) + "\n" + main
+	return sources
 }

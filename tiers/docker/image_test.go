@@ -35,3 +35,20 @@ print([n for n in %s if n not in sys.modules and importlib.util.find_spec(n) is 
 		t.Errorf("%s %q %+v", r.Status, r.Stdout, r.Exception)
 	}
 }
+
+// TestTheImageHasTheRuntimeCompiled looks at what spares each container a tenth of a
+// second. An image may be older than the runtime, which then is compiled where it is
+// another.
+func TestTheImageHasTheRuntimeCompiled(t *testing.T) {
+	t.Parallel()
+	b := box(t, usual(t, docker.Options{Warm: -1}), tiers.Config{})
+	r := run(t, b, `import marshal
+with open('/usr/lib/rlm/kernel', 'rb') as file:
+    stock = marshal.load(file)
+print(len(stock) > 20, sorted(code.co_filename for source, code in stock.items() if source)[:2])
+boot = next(code for source, code in stock.items() if 'boot.py' in code.co_filename)
+print(boot.co_names[:2])`)
+	if r.Stdout != "True ['<rlm adapters.py, as importlib._bootstrap>', '<rlm awaits.py, as importlib._bootstrap>']\n('sys', 'types')\n" {
+		t.Errorf("%s %q %+v", r.Status, r.Stdout, r.Exception)
+	}
+}

@@ -21,7 +21,7 @@ import (
 var guestSource string
 
 // guestOptions make the runtime use two pipes and the guest's first process.
-const guestOptions = "output=4, life=life[1], announce=announce, hold=hold"
+const guestOptions = "output=4, life=life[1], announce=announce, hold=hold, stock='/usr/lib/rlm/kernel'"
 
 // What a container needs beyond the snippet's own memory: the first process and
 // the runtime, and the files that it keeps in memory.

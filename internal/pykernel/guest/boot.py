@@ -22,9 +22,11 @@ class _Finder:
         # snippet's line also where we stand between it and the library.
         file = f"<rlm {module.__name__}.py, as importlib._bootstrap>"
         loaded[module.__name__] = module
-        exec(compile(sources[module.__name__], file, "exec"), module.__dict__)
+        source = sources[module.__name__]
+        exec(stock.get(source) or compile(source, file, "exec"), module.__dict__)
 
 
+stock = getattr(_rlm, "stock", {})  # source -> its code, of what was compiled ahead
 if getattr(_rlm, "native", False):  # there are threads, and locks that wait for them
     sources["events"] = sources["nativeevents"]
     sources["locks"] = "import _thread\nlock = _thread.LockType\ndef install(): pass"

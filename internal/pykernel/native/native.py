@@ -8,6 +8,7 @@ import ast
 import gc
 import itertools
 import linecache
+import marshal
 import os
 import random
 import resource
@@ -474,10 +475,21 @@ def has_interpreters():
     return _interpreters is not None and len(_interpreters.list_all()) > 1
 
 
-def start(boot, output=3, life=None, announce=None, hold=None):
+def compiled_ahead(path):
+    """Source -> its code, of the file that the image's recipe makes; a pinned image
+    may have none."""
+    try:
+        with open(path, "rb") as file:
+            return marshal.load(file)
+    except (OSError, ValueError, EOFError, TypeError):
+        return {}
+
+
+def start(boot, output=3, life=None, announce=None, hold=None, stock=None):
     """Loads the runtime, says so and serves. The connection is descriptor 3, and
     output if that is another; life is one that is open as long as the session
-    lives. The first process runs hold, if that is given."""
+    lives. The first process runs hold, if that is given. stock is a file of code
+    that is used instead of compiling the same source."""
     global _keeping, _announce, _ends, OUTPUT
     memory = int(os.environ.pop("RLM_MEMORY", 0))
     OUTPUT = output
@@ -491,6 +503,7 @@ def start(boot, output=3, life=None, announce=None, hold=None):
     module.__dict__.update(
         call=call, call_str=call_str, HostError=HostError, compile=compile_echo, set_run=set_run,
         native=True, forked=lambda: _forked, post=connection.post, pump=connection.pump, forget=connection.forget, fileno=INPUT,
+        stock=compiled_ahead(stock) if stock else {},
     )
     sys.modules["_rlm"] = module
     signal.signal(signal.SIGINT, connection.interrupt)
