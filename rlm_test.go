@@ -30,11 +30,8 @@ const longText = 8<<20 + 1
 
 // TestMain keeps the cache of this test apart from the user's.
 func TestMain(m *testing.M) {
-	dir := testcache.Home()
-	for _, name := range []string{"XDG_CACHE_HOME", "HOME", "LocalAppData"} { // where os.UserCacheDir looks
-		if err := os.Setenv(name, dir); err != nil {
-			log.Fatalf("cannot set %s: %v", name, err)
-		}
+	if err := testcache.Use(); err != nil {
+		log.Fatal(err)
 	}
 	os.Exit(m.Run())
 }

@@ -5,11 +5,13 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/rlmhq/rlm/internal/testcache"
 )
 
 // TestTheDocumentHasTheTable keeps docs/performance.md true.
 func TestTheDocumentHasTheTable(t *testing.T) {
-	counted, err := count(t.Context(), filepath.Join(os.TempDir(), "rlm-test-cache"))
+	counted, err := count(t.Context(), testcache.Dir())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -24,7 +26,7 @@ func TestTheDocumentHasTheTable(t *testing.T) {
 
 // TestTheCorpusIsLargeAndMostlyRoutedRight bounds what may be wrong.
 func TestTheCorpusIsLargeAndMostlyRoutedRight(t *testing.T) {
-	counted, err := count(t.Context(), filepath.Join(os.TempDir(), "rlm-test-cache"))
+	counted, err := count(t.Context(), testcache.Dir())
 	if err != nil {
 		t.Fatal(err)
 	}
