@@ -56,6 +56,7 @@ test: ## Test everything, with the race detector
 	if [[ -z "$$race" || '$(PACKAGES)' != './...' ]]; then \
 		set -x; go test $$race -timeout $(TESTTIMEOUT) $(TESTFLAGS) $(PACKAGES); \
 	else \
+		export GORACE=atexit_sleep_ms=0; : processes would wait a second at their end; \
 		set -x; go test -race -parallel $(ATONCE) -timeout $(TESTTIMEOUT) -skip '$(UNRACED)' $(TESTFLAGS) ./...; \
 		go test -parallel $(ATONCE) -timeout $(TESTTIMEOUT) -run '$(UNRACED)' $(TESTFLAGS) ./tiers/...; \
 		go test -timeout $(TESTTIMEOUT) $(TESTFLAGS) ./tiers/interp/internal/hostile; \

@@ -32,6 +32,10 @@ const (
 // cgroup, which it would keep open, to the guest's delight.
 const quietRuntime = "GODEBUG=containermaxprocs=0,updatemaxprocs=0"
 
+// swiftEnd keeps a helper of a program with the race detector from waiting a second
+// at its end. Others do not look at it.
+const swiftEnd = "GORACE=atexit_sleep_ms=0"
+
 // helperFailed is the exit code of a helper that could not do its work. The
 // reason has been sent before.
 const helperFailed = 125

@@ -108,7 +108,7 @@ func (in *initProcess) build() error {
 // spawn starts the guest.
 func (in *initProcess) spawn() error {
 	args := []string{helperName, roleProgram}
-	env := []string{quietRuntime}
+	env := []string{quietRuntime, swiftEnd}
 	if in.plan.Worker != "" {
 		args = []string{helperName, roleWorker, in.plan.Worker}
 		env = slices.Concat(in.plan.Env, env) // the last one counts

@@ -288,7 +288,7 @@ func (p *Process) spawn(files []*os.File) error {
 		return fmt.Errorf("cannot make a pipe: %w", err)
 	}
 	p.cmd = exec.CommandContext(context.Background(), "/proc/self/exe")
-	p.cmd.Args, p.cmd.Env, p.cmd.Dir = []string{helperName}, []string{quietRuntime, "GOMAXPROCS=2"}, "/"
+	p.cmd.Args, p.cmd.Env, p.cmd.Dir = []string{helperName}, []string{quietRuntime, swiftEnd, "GOMAXPROCS=2"}, "/"
 	p.cmd.Stdout, p.cmd.Stderr, p.cmd.ExtraFiles = w, w, files
 	p.cmd.SysProcAttr = p.attributes()
 	started := make(chan error)
