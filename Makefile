@@ -27,7 +27,7 @@ UNRACED := ^TestSuite$$/^(HugeContext|Source)$$/^(Differential|Huge)$$|^TestSuit
 UNRACED := $(UNRACED)|^TestSuite$$/^(Language|Contracts|Tracebacks)$$|^TestSuite$$/^Hostile$$/^(Runtime|Interpreter|Bombs|Oddities)$$
 UNRACED := $(UNRACED)|^TestHostile(Go|Snippets)|^TestEscape|^TestEachLayerContains$$|^TestHarmWithoutTheTier$$
 UNRACED := $(UNRACED)|^TestGo(AttacksWithoutLayers|BombsWithoutLimits|AgreesWithTheCompiler)$$|^TestGo$$/^Agreement$$
-UNRACED := $(UNRACED)|^TestPythonIsCPython$$|^TestDamaged(Code|Cache)$$|^TestNoCache$$
+UNRACED := $(UNRACED)|^TestPythonIsCPython$$|^TestDamaged(Code|Cache)$$|^TestNoCache$$|^TestOneOfManyPrepares$$
 XDG_CACHE_HOME ?= $(HOME)/.cache
 PYTHON_PREFIX ?= $(XDG_CACHE_HOME)/rlm/python
 

@@ -62,7 +62,7 @@ var deep = []excess{
 // recursion may end well, in an exception, at a limit, or in a crash of the
 // interpreter that is reported as such. The session goes on.
 func (s *suite) recursion(t *testing.T) {
-	l := tiers.Limits{Wall: max(6*time.Second, 6*s.opt.Stop), Memory: 4 * s.opt.Memory}
+	l := tiers.Limits{Wall: max(3*time.Second, 3*s.opt.Stop), Memory: 4 * s.opt.Memory}
 	s.eachExcess(t, l, deep, s.survives)
 }
 

@@ -1,3 +1,8 @@
+//go:build !race
+
+// With the race detector it takes half a minute to compile the interpreter, and
+// nothing here runs at the same time.
+
 package main
 
 import (
