@@ -139,8 +139,8 @@ func (a *Answers) complete(ctx context.Context, ask Ask) (json.RawMessage, error
 	if err != nil {
 		return nil, err
 	}
-	if response.Finish == llm.FinishRefusal {
-		return nil, fmt.Errorf("the model declined: %s", Truncate(response.Text, 500))
+	if err := Declined(ask.Model, response); err != nil {
+		return nil, err
 	}
 	return quoteJSON(response.Text)
 }
@@ -190,8 +190,14 @@ func (a *Answers) sub(ctx context.Context, q Query) (json.RawMessage, error) {
 		return nil, err
 	}
 	defer a.Loops.Leave()
+	if err := a.Caller.Ledger.Check(leastLoop); err != nil { // before it has a session and a folder
+		return nil, err
+	}
 	return a.Loop(ctx, q, contract)
 }
+
+// leastLoop is what any loop needs: a call, however short.
+var leastLoop = Spending{Calls: 1, InputTokens: 1, OutputTokens: 1, USD: 1e-6}
 
 // Ask asks a helper by a mode's prompt.
 func (a *Answers) Ask(ctx context.Context, q Query, mode string) (json.RawMessage, error) {
@@ -306,28 +312,43 @@ func (a *Answers) Many(ctx context.Context, queries []Query, sub bool) ([]Slot[j
 	return slots, nil
 }
 
-// Foresee refuses queries that together do not fit the budget.
+// Foresee refuses queries that together do not fit the budget. Too many are refused by
+// their number, before their texts are looked at.
 func (a *Answers) Foresee(ctx context.Context, queries []Query) error {
-	var sum Spending
-	for _, q := range queries {
-		ask, err := a.ask(ctx, q)
-		if err != nil {
-			return fmt.Errorf("item %d: %w", q.Slot, err)
-		}
-		need, err := a.Caller.Foresee(ask)
-		if err != nil {
+	sum := Spending{Calls: int64(len(queries))}
+	err := a.Caller.Ledger.Check(sum)
+	if err == nil {
+		if sum, err = a.foreseen(ctx, queries); err != nil {
 			return err
 		}
-		sum = sum.Plus(need)
+		err = a.Caller.Ledger.Check(sum)
 	}
 	e := Event{Kind: EventForesight, Node: a.Node, Depth: a.Depth, Model: a.Model, Used: &sum}
-	err := a.Caller.Ledger.Check(sum)
 	if err != nil {
 		e.Kind, e.Error = EventRefusal, err.Error()
 		err = fmt.Errorf("this needs about %s; %w: take fewer or larger items", sum, err)
 	}
 	a.Caller.Tell(e)
 	return err
+}
+
+// foreseen is what queries are going to use together.
+func (a *Answers) foreseen(ctx context.Context, queries []Query) (sum Spending, err error) {
+	for _, q := range queries {
+		if ctx.Err() != nil {
+			return sum, context.Cause(ctx)
+		}
+		ask, err := a.ask(ctx, q)
+		if err != nil {
+			return sum, fmt.Errorf("item %d: %w", q.Slot, err)
+		}
+		need, err := a.Caller.Foresee(ask)
+		if err != nil {
+			return sum, err
+		}
+		sum = sum.Plus(need)
+	}
+	return sum, nil
 }
 
 // Functions are the protocol's, answered by a. What makes no sense for the loop is

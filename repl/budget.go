@@ -156,6 +156,7 @@ type Ledger struct {
 	spent    Spending
 	reserved Spending
 	settled  chan struct{} // closed and made anew whenever a reservation ends
+	refused  int
 }
 
 // NewLedger starts the accounts of a run.
@@ -293,6 +294,18 @@ type Reservation struct {
 	done   sync.Once
 	// Grant is what was reserved.
 	Grant Spending
+}
+
+// maxTold bounds the refusals that a run tells of: a snippet may go on asking as long
+// as it likes, since it costs nothing.
+const maxTold = 100
+
+// refuse counts a refusal and reports whether it is one to tell of.
+func (l *Ledger) refuse() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.refused++
+	return l.refused <= maxTold
 }
 
 // Settle replaces what was reserved by what was used, even if that is more.

@@ -194,7 +194,9 @@ func (c *Caller) Complete(ctx context.Context, a Ask) (llm.Response, error) {
 	defer c.Gate.Leave()
 	reserved, err := c.Ledger.Reserve(ctx, need, a.Sub || a.Depth > 0)
 	if err != nil {
-		c.emit(a, Event{Kind: EventRefusal, Error: err.Error()})
+		if c.Ledger.refuse() {
+			c.emit(a, Event{Kind: EventRefusal, Error: err.Error()})
+		}
 		return llm.Response{}, err
 	}
 	r.MaxTokens = int(reserved.Grant.OutputTokens)
@@ -203,21 +205,24 @@ func (c *Caller) Complete(ctx context.Context, a Ask) (llm.Response, error) {
 	}
 	begun := time.Now()
 	response, err := m.Provider.Complete(ctx, r, a.Stream)
-	used := c.settle(reserved, &m, &r, response, err)
+	used := c.settle(ctx, reserved, &m, &r, response, err)
 	c.report(ctx, a, response, used, time.Since(begun), err)
 	return response, err
 }
 
 // settle writes down what a call used. A call that failed before a reply came is
-// counted and costs nothing.
-func (c *Caller) settle(reserved *Reservation, m *llm.Model, r *llm.Request, response llm.Response, err error) Spending {
-	usage := response.Usage.Or(*r, response.Text)
-	if err != nil {
-		usage = llm.Usage{}
-		var failed *llm.Error
-		if errors.As(err, &failed) {
-			usage = failed.Usage
-		}
+// counted and costs nothing, but for one that was broken off: its prompt was under way,
+// and servers charge it. A reply that came is paid for, even if it could not be recorded.
+func (c *Caller) settle(ctx context.Context, reserved *Reservation, m *llm.Model, r *llm.Request, response llm.Response, err error) Spending {
+	var usage llm.Usage
+	var failed *llm.Error
+	switch {
+	case err == nil || response.Usage != (llm.Usage{}):
+		usage = response.Usage.Or(*r, response.Text)
+	case errors.As(err, &failed):
+		usage = failed.Usage
+	case ctx.Err() != nil:
+		usage = llm.Usage{InputTokens: llm.EstimateInput(*r), Estimated: true}
 	}
 	usd, _ := m.Facts.Cost(usage)
 	used := Spending{Calls: 1, InputTokens: usage.InputTokens, OutputTokens: usage.OutputTokens, USD: usd}
@@ -284,6 +289,15 @@ func (e *MismatchError) Error() string {
 	return "the answer does not meet the schema: " + joined(e.Violations)
 }
 
+// Declined is the error of a reply by which a model, or a filter of its server,
+// declines to answer; nil for any other. What such a reply says is no answer.
+func Declined(model string, r llm.Response) error {
+	if r.Finish != llm.FinishRefusal {
+		return nil
+	}
+	return fmt.Errorf("the model %s declined: %s", model, Truncate(r.Text, 500))
+}
+
 // Typed asks a model for a value that meets a.Schema. An answer that does not is
 // shown its violations and asked for again, retries times; it never counts as an
 // answer.
@@ -308,6 +322,9 @@ func typed[T any](ctx context.Context, c *Caller, a Ask, retries int, check func
 		value, violations, err := check(response.Text)
 		if err != nil {
 			return none, err
+		}
+		if declined := Declined(a.Model, response); declined != nil { // whatever its words look like
+			violations = []schema.Violation{{Path: "$", Message: declined.Error()}}
 		}
 		if len(violations) == 0 {
 			return value, nil

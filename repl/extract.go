@@ -33,7 +33,7 @@ const maxBlocks = 64
 // a balanced FINAL(...) anywhere. A fence without a language counts if it looks
 // like Python; one of another language (json, text) is no code.
 func Extract(reply string) Reply {
-	reply = strings.ReplaceAll(reply, "\r\n", "\n")
+	reply = looked(reply)
 	blocks, outside, fenced := fences(reply)
 	r := Reply{Final: textFinal(outside)}
 	switch {
@@ -53,12 +53,21 @@ func Extract(reply string) Reply {
 	return r
 }
 
+// maxLooked bounds what is looked at of a reply, in bytes: no model writes so much in
+// one, but a server may.
+const maxLooked = 4 << 20
+
+// looked is what is looked at of a reply, with the line ends of Unix.
+func looked(reply string) string {
+	return strings.ReplaceAll(reply[:min(len(reply), maxLooked)], "\r\n", "\n")
+}
+
 // Code finds the one Python script of a reply, in the form of the Recursive
 // Reflector: layers as of [Extract], but an answer in text is code like any other,
 // and of several blocks the first alone counts. A first block that begins with
 // "# BATCH" takes the others along.
 func Code(reply string) (source string, ok bool) {
-	reply = strings.ReplaceAll(reply, "\r\n", "\n")
+	reply = looked(reply)
 	blocks, outside, _ := fences(reply)
 	if blocks = ofLanguage(blocks, tiers.Python); len(blocks) > 0 {
 		return script(blocks[:min(len(blocks), maxBlocks)]), true
@@ -103,16 +112,17 @@ var languages = map[string]tiers.Language{
 // there was a fence with code at all.
 func fences(reply string) (blocks []Block, outside string, code bool) {
 	lines := strings.Split(reply, "\n")
+	marks := marksOf(lines)
 	var text strings.Builder
+	steps := maxSteps
 	for i := 0; i < len(lines); i++ {
-		open := fence.FindStringSubmatch(lines[i])
-		if open == nil {
+		if marks[i] == nil {
 			text.WriteString(lines[i] + "\n")
 			continue
 		}
-		end := closing(lines, i, open[1])
+		end := closing(marks, i, &steps)
 		source := strings.Join(lines[i+1:min(end, len(lines))], "\n")
-		if block, ok := blockOf(open[2], source); ok {
+		if block, ok := blockOf(marks[i].info, source); ok {
 			blocks, code = append(blocks, block), true
 		}
 		text.WriteByte('\n')
@@ -121,19 +131,41 @@ func fences(reply string) (blocks []Block, outside string, code bool) {
 	return blocks, text.String(), code
 }
 
+// mark is a line that opens or closes a block: its marks, and what stands behind them.
+type mark struct{ marks, info string }
+
+// marksOf are the marks of lines, nil for a line that has none.
+func marksOf(lines []string) []*mark {
+	all := make([]*mark, len(lines))
+	for i, line := range lines {
+		if m := fence.FindStringSubmatch(line); m != nil {
+			all[i] = &mark{m[1], strings.TrimSpace(m[2])}
+		}
+	}
+	return all
+}
+
+// maxSteps is how many lines of a reply are looked at for the ends of blocks that hold
+// others. After that the next mark that may end a block does: a flood of blocks must
+// not take quadratic time.
+const maxSteps = 100_000
+
 // closing is the line that closes the fence opened at line i, len(lines) if none
 // does: the reply was cut there, or a stop sequence ate it. Code may hold a text
 // with fences in it; an inner fence that names its language is closed first,
 // unless that leaves the outer one open.
-func closing(lines []string, i int, marks string) int {
+func closing(lines []*mark, i int, steps *int) int {
 	depth, plain := 0, len(lines)
 	for j := i + 1; j < len(lines); j++ {
-		m := fence.FindStringSubmatch(lines[j])
-		if len(m) == 0 || m[1][0] != marks[0] || len(m[1]) < len(marks) {
+		if *steps--; *steps < 0 && plain < len(lines) {
+			break
+		}
+		m := lines[j]
+		if m == nil || m.marks[0] != lines[i].marks[0] || len(m.marks) < len(lines[i].marks) {
 			continue
 		}
-		if strings.TrimSpace(m[2]) != "" {
-			if _, runs := languages[word(m[2])]; runs && plain < len(lines) {
+		if m.info != "" {
+			if _, runs := languages[word(m.info)]; runs && plain < len(lines) {
 				break // another block begins: the inner fence was none
 			}
 			depth++

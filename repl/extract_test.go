@@ -101,6 +101,24 @@ func TestAFloodOfBlocksIsBounded(t *testing.T) {
 	Extract(strings.Repeat("```\n~~~\n", 20_000))
 }
 
+// TestAFloodOfFencesIsReadOnce: each of these opens blocks that hold others, so that the
+// end of each would be looked for in all the rest.
+func TestAFloodOfFencesIsReadOnce(t *testing.T) {
+	for name, part := range map[string]string{
+		"nested":    "```a\n```a\n```\n",
+		"tildes":    "~~~a\n~~~a\n~~~\n",
+		"languages": "```json\n```text\n```\nx = 1\n",
+		"empty":     "\n",
+	} {
+		if r := Extract(strings.Repeat(part, 8<<20/len(part)) + "FINAL(1)"); r.Final != nil {
+			t.Errorf("%s: found %+v beyond what is looked at", name, r.Final)
+		}
+	}
+	if r := Extract(strings.Repeat("```a\n```a\n```\n", 10) + "```py\nprint(1)\n```\nFINAL(1)"); len(r.Blocks) != 1 || r.Final == nil {
+		t.Errorf("found %+v", r)
+	}
+}
+
 func FuzzExtract(f *testing.F) {
 	for _, seed := range []string{
 		"```repl\nx\n```", "~~~\nFINAL(1)", "    a = 1\n    FINAL(a)", "FINAL(\"x\")", "FINAL_VAR('x')", "SUBMIT(a=1)",

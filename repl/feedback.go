@@ -76,7 +76,11 @@ func describe(b *strings.Builder, r *Ran, i, n int, left *int) {
 			continue
 		}
 		silent = false
-		shown := Truncate(text, max(*left, minShown))
+		least := 0
+		if r.Failed() {
+			least = minShown
+		}
+		shown := Truncate(text, max(*left, least))
 		*left -= len(shown)
 		fmt.Fprintf(b, "%s:\n%s\n", part.label, shown)
 	}
@@ -92,8 +96,8 @@ func describe(b *strings.Builder, r *Ran, i, n int, left *int) {
 	}
 }
 
-// minShown is how much of a stream is shown even if the cap is used up: the
-// reason of a failure must not vanish behind a flood of output.
+// minShown is how much is shown of each stream of code that failed, even if the cap is
+// used up: the reason of a failure must not vanish behind a flood of output.
 const minShown = 1_000
 
 func trace(r *Ran) string {
@@ -120,12 +124,20 @@ func circumstances(b *strings.Builder, r *Ran) {
 	if r.Lost != nil {
 		fmt.Fprintf(b, "Variables may be gone: %s\n", r.Lost.Reason)
 	}
-	if r.Moved != nil {
-		for _, left := range r.Moved.Report.Left {
-			fmt.Fprintf(b, "The session moved to another sandbox; %s was left behind: %s\n", left.Name, left.Reason)
+	if r.Moved == nil {
+		return
+	}
+	for i, left := range r.Moved.Report.Left {
+		if i == mostNamed {
+			fmt.Fprintf(b, "%d more were left behind.\n", len(r.Moved.Report.Left)-i)
+			break
 		}
+		fmt.Fprintf(b, "The session moved to another sandbox; %s was left behind: %s\n", left.Name, left.Reason)
 	}
 }
+
+// mostNamed bounds the variables that are named in one list.
+const mostNamed = 30
 
 func limitName(l tiers.Limit) string {
 	switch l {
@@ -141,11 +153,10 @@ func limitName(l tiers.Limit) string {
 }
 
 func names(list []string) string {
-	const most = 30
-	if len(list) <= most {
+	if len(list) <= mostNamed {
 		return strings.Join(list, ", ")
 	}
-	return strings.Join(list[:most], ", ") + fmt.Sprintf(" and %d more", len(list)-most)
+	return strings.Join(list[:mostNamed], ", ") + fmt.Sprintf(" and %d more", len(list)-mostNamed)
 }
 
 // ReplyCut tells a model that the limit of tokens cut its reply.

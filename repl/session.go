@@ -45,6 +45,7 @@ type Session struct {
 	mu    sync.Mutex
 	stash map[string]tiers.Value
 	calls []SubCall
+	muted bool
 
 	variables map[string]string // name to kind, as the guest last told
 }
@@ -80,7 +81,10 @@ func OpenSession(ctx context.Context, cfg SessionConfig) (*Session, error) {
 // call answers a host call: the session's own or a tool's.
 func (s *Session) call(ctx context.Context, call tiers.Call) (tiers.Value, error) {
 	if call.Function != keeper {
-		if s.tools == nil {
+		s.mu.Lock()
+		muted := s.muted
+		s.mu.Unlock()
+		if s.tools == nil || muted {
 			return nil, fmt.Errorf("this session has no function %q", call.Function)
 		}
 		return s.tools.Call(WithRecorder(ctx, s.record), call)
@@ -98,8 +102,19 @@ func (s *Session) call(ctx context.Context, call tiers.Call) (tiers.Value, error
 	return value, nil
 }
 
-// record takes down a sub-call of the snippet that runs.
+// Mute ends the host calls: what runs from now on reaches nobody, and costs nothing.
+func (s *Session) Mute() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.muted = true
+}
+
+// record takes down a sub-call of the snippet that runs, as its record shows it:
+// thousands of them, each with a part of the input, would be a second copy of that.
 func (s *Session) record(c SubCall) {
+	for _, text := range []*string{&c.Prompt, &c.Question, &c.Response} {
+		*text = Truncate(*text, maxRecorded)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.calls = append(s.calls, c)

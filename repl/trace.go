@@ -83,10 +83,10 @@ func CodeBlockOf(ran *Ran, variables map[string]string) CodeBlock {
 	for _, c := range ran.Calls {
 		response := c.Response
 		if c.Err != nil {
-			response = "Error: " + c.Err.Error()
+			response = Truncate("Error: "+c.Err.Error(), maxRecorded)
 		}
 		result.RLMCalls = append(result.RLMCalls, CallRecord{
-			RootModel: c.Model, Prompt: Truncate(c.Prompt, maxRecorded), Response: Truncate(response, maxRecorded),
+			RootModel: c.Model, Prompt: c.Prompt, Response: response,
 			ExecutionTime: c.Elapsed.Seconds(),
 			UsageSummary: map[string]any{"model_usage_summaries": map[string]any{c.Model: map[string]any{
 				"total_calls": 1, "total_input_tokens": c.Usage.InputTokens, "total_output_tokens": c.Usage.OutputTokens,
@@ -119,6 +119,7 @@ type Trace struct {
 	dir        string
 	trajectory *lines
 	events     *lines // of the root, shared by all
+	root       bool
 
 	mu       sync.Mutex
 	children int
@@ -126,9 +127,10 @@ type Trace struct {
 
 // lines is an append-only file of JSON lines.
 type lines struct {
-	mu   sync.Mutex
-	file *os.File
-	err  error
+	mu     sync.Mutex
+	file   *os.File
+	err    error
+	broken bool // a line could not be written whole
 }
 
 func openLines(name string) (*lines, error) {
@@ -139,15 +141,19 @@ func openLines(name string) (*lines, error) {
 	return &lines{file: file}, nil
 }
 
-// write appends a line. The first error stays: the end of a run reports it.
+// write appends a line. The first error stays, and the end of a run reports it. Nothing
+// comes after a line that could not be written whole.
 func (l *lines) write(v any) {
 	data, err := json.Marshal(v)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if err == nil {
+	if err == nil && !l.broken {
 		_, err = l.file.Write(append(data, '\n'))
+		l.broken = err != nil
 	}
-	l.err = errors.Join(l.err, err)
+	if l.err == nil {
+		l.err = err
+	}
 }
 
 func (l *lines) close() error {
@@ -166,6 +172,7 @@ func OpenTrace(dir string) (*Trace, error) {
 	if t.events, err = openLines(filepath.Join(dir, EventsFile)); err != nil {
 		return nil, errors.Join(fmt.Errorf("cannot write a trace (name a folder without one): %w", err), t.trajectory.close())
 	}
+	t.root = true
 	return t, nil
 }
 
@@ -246,7 +253,7 @@ func (t *Trace) Close() error {
 		return nil
 	}
 	err := t.trajectory.close()
-	if t.dir != "" && filepath.Dir(t.events.file.Name()) == t.dir {
+	if t.root {
 		err = errors.Join(err, t.events.close())
 	}
 	if err != nil {

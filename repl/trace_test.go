@@ -3,10 +3,12 @@ package repl
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -96,4 +98,55 @@ func TestAFolderHoldsOneTrace(t *testing.T) {
 	none.Begin(Metadata{})
 	none.Turn(Iteration{})
 	none.Event(Event{})
+}
+
+// TestAClosedTraceHoldsNoFile: by whatever name its folder is given.
+func TestAClosedTraceHoldsNoFile(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for _, dir := range []string{"plain", "./dot", "slash/", "a/../b"} {
+		trace, err := OpenTrace(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		child, err := trace.Child()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := child.Close(); err != nil {
+			t.Error(err)
+		}
+		trace.Event(Event{Kind: EventReply})
+		if err := trace.Close(); err != nil {
+			t.Error(err)
+		}
+		if err := trace.events.file.Close(); !errors.Is(err, os.ErrClosed) {
+			t.Errorf("%s: the file of events is open", dir)
+		}
+	}
+}
+
+// TestAFullDiskIsToldOnce: and what may have been half a line stays the last.
+func TestAFullDiskIsToldOnce(t *testing.T) {
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Skip(err)
+	}
+	file, err := os.CreateTemp(t.TempDir(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &lines{file: full}
+	l.write(1)
+	l.file = file
+	l.write(2)
+	l.write(make(chan int)) // cannot be encoded
+	if err := l.close(); err == nil || strings.Contains(err.Error(), "\n") || !errors.Is(err, syscall.ENOSPC) {
+		t.Errorf("got %v", err)
+	}
+	if data, err := os.ReadFile(file.Name()); err != nil || len(data) > 0 {
+		t.Errorf("%q was written, %v", data, err)
+	}
+	if err := full.Close(); err != nil {
+		t.Error(err)
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 
 	"github.com/rlmhq/rlm/router"
@@ -35,6 +36,19 @@ func (t *Turn) Failed() *Ran { return FailedOf(t.Ran) }
 // What no tier may run is told to the model in Notes. An error means that the
 // context ended or that a tier broke.
 func Execute(ctx context.Context, s *Session, r Reply) (Turn, error) {
+	t, err := execute(ctx, s, r)
+	if t.Final != nil && untouched.Match(t.Final.Value) {
+		t.Final = nil
+		t.Notes = append(t.Notes, `The variable answer is as you found it, so FINAL was not accepted: put your answer into answer["content"], or give it to FINAL.`)
+	}
+	return t, err
+}
+
+// untouched is what the variable answer holds before a snippet has put anything into
+// it. Models that mean a variable of their own hand it over.
+var untouched = regexp.MustCompile(`^\{"content": ?"", ?"ready": ?false\}$`)
+
+func execute(ctx context.Context, s *Session, r Reply) (Turn, error) {
 	var t Turn
 	for i, block := range r.Blocks {
 		ran, err := s.Run(ctx, block)

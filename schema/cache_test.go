@@ -68,3 +68,24 @@ func TestConcurrentUse(t *testing.T) {
 	}
 	group.Wait()
 }
+
+// TestRegexValuesLeaveNoTrace: values of the format "regex" are compiled by checks
+// that go on at the same time, and none may change what the next one finds.
+func TestRegexValuesLeaveNoTrace(t *testing.T) {
+	c := mustParse(t, `{"type":"string","format":"regex"}`)
+	var group sync.WaitGroup
+	for worker := range 8 {
+		group.Go(func() {
+			for n := range 20 {
+				value := fmt.Sprintf(`"%d[a-z]{900}"`, 100*worker+n)
+				if _, violations, err := c.Check(json.RawMessage(value)); err != nil || len(violations) > 0 {
+					t.Errorf("%s: %v, %v", value, violations, err)
+				}
+			}
+		})
+	}
+	group.Wait()
+	if _, violations, err := c.Check(json.RawMessage(`"("`)); err != nil || len(violations) != 1 {
+		t.Errorf("%v, %v", violations, err)
+	}
+}

@@ -69,7 +69,8 @@ func (c *Contract) compile() (root *jsonschema.Schema, err error) {
 		compiler.RegisterFormat(format)
 	}
 	compiler.UseLoader(refuser{})
-	compiler.UseRegexpEngine(c.regexps())
+	engine, seal := c.regexps()
+	compiler.UseRegexpEngine(engine)
 	if err := compiler.AddResource(base, c.document.plain); err != nil {
 		return nil, err
 	}
@@ -77,6 +78,7 @@ func (c *Contract) compile() (root *jsonschema.Schema, err error) {
 	if err != nil {
 		return nil, plainError(err)
 	}
+	seal()
 	return root, nil
 }
 
@@ -102,11 +104,17 @@ func (refuser) Load(url string) (any, error) {
 }
 
 // regexps returns the engine for the patterns of one document: Go's, which is
-// linear in the text, with bounds on what a pattern unfolds to.
-func (c *Contract) regexps() jsonschema.RegexpEngine {
+// linear in the text, with bounds on what a pattern unfolds to. The library also
+// asks it whether a value is of the format "regex", from all checks at the same
+// time: once sealed, it remembers nothing and adds nothing up.
+func (c *Contract) regexps() (engine jsonschema.RegexpEngine, seal func()) {
 	known := map[string]jsonschema.Regexp{}
-	total := 0
-	return func(pattern string) (jsonschema.Regexp, error) {
+	total, sealed := 0, false
+	engine = func(pattern string) (jsonschema.Regexp, error) {
+		if sealed {
+			re, _, err := compilePattern(pattern)
+			return re, err
+		}
 		if re, ok := known[pattern]; ok {
 			return re, nil
 		}
@@ -120,6 +128,7 @@ func (c *Contract) regexps() jsonschema.RegexpEngine {
 		known[pattern], c.programs[pattern] = re, size
 		return re, nil
 	}
+	return engine, func() { sealed = true }
 }
 
 // drafts are the dialects that "$schema" may name.

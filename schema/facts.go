@@ -156,6 +156,9 @@ func (c *Contract) factsOf(s *jsonschema.Schema, n *node) *facts {
 	if s.Pattern != nil {
 		f.weight += c.programs[s.Pattern.String()]
 	}
+	if s.Format != nil && s.Format.Name == "regex" { // a check compiles the value
+		f.weight += maxProgram / 2
+	}
 	f.here, f.below = applied(s)
 	return f
 }

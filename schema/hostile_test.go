@@ -113,6 +113,7 @@ func TestHostileWork(t *testing.T) {
 		"double descent":  {`{"properties":{"a":{"allOf":[{"$ref":"#"},{"$ref":"#"}]}}}`, strings.Repeat(`{"a":`, 60) + "1" + strings.Repeat("}", 60)},
 		"enum":            {`{"items":{"enum":[` + strings.Repeat(`"x",`, 15_000) + `1]}}`, items},
 		"pattern":         {`{"pattern":"(x+x+)+y[a-z]{1000}"}`, `"` + strings.Repeat("x", 3<<20) + `"`},
+		"regex values":    {`{"items":{"format":"regex"}}`, "[" + strings.Repeat(`"[a-z]{999}",`, 150_000) + `"x"]`},
 		"property names":  {`{"patternProperties":{"` + strings.Repeat("[a-z]?", 150) + `$":{}}}`, `{"` + strings.Repeat("x", 3<<20) + `":1}`},
 	} {
 		contract, err := Parse(json.RawMessage(c.schema))

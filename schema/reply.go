@@ -138,15 +138,25 @@ func unwrap(n *node) *node {
 	return n
 }
 
-var fence = regexp.MustCompile("(?m)^[ \t]*(?:```|~~~)[^\n]*((?s:.*?))\n[ \t]*(?:```|~~~)[ \t]*$")
-
-// fences returns the contents of the last fenced blocks, the very last first.
+// fences returns the contents of the last fenced blocks, the very last first. A block
+// ends with the next line that is a fence and nothing else.
 func fences(text string) []string {
-	found := fence.FindAllStringSubmatch(text, -1)
 	var blocks []string
-	for _, m := range slices.Backward(found[max(0, len(found)-maxCandidates):]) {
-		blocks = append(blocks, strings.TrimSpace(m[1]))
+	begin, at := -1, 0
+	for line := range strings.Lines(text) {
+		bare := strings.Trim(line, " \t\r\n")
+		switch {
+		case begin < 0 && (strings.HasPrefix(bare, "```") || strings.HasPrefix(bare, "~~~")):
+			begin = at + len(line)
+		case begin >= 0 && (bare == "```" || bare == "~~~"):
+			if blocks = append(blocks, strings.TrimSpace(text[begin:at])); len(blocks) > maxCandidates {
+				blocks = blocks[1:]
+			}
+			begin = -1
+		}
+		at += len(line)
 	}
+	slices.Reverse(blocks)
 	return blocks
 }
 

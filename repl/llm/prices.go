@@ -170,8 +170,8 @@ func (row priceRow) check() error {
 		return errors.New("it has a special price but no input and output")
 	case row.Long != nil && row.Long.Above <= 0:
 		return errors.New("long needs above, a number of tokens")
-	case row.Window < 0 || row.MaxOutput < 0:
-		return errors.New("window and max_output cannot be negative")
+	case row.Window < 0 || row.MaxOutput < 0 || row.Window > maxTokens || row.MaxOutput > maxTokens:
+		return fmt.Errorf("window and max_output are numbers of tokens from 0 to %d", maxTokens)
 	}
 	return nil
 }

@@ -75,6 +75,7 @@ func TestBadPriceTablesAreRefused(t *testing.T) {
 		"long, no from": "version: 1\nmodels: [{match: a, input: 3, output: 1, long: {input: 1, output: 1}}]",
 		"long, wrong":   "version: 1\nmodels: [{match: a, input: 3, output: 1, long: {above: 5, input: 1, output: -1}}]",
 		"window":        "version: 1\nmodels: [{match: a, window: -1}]",
+		"huge window":   "version: 1\nmodels: [{match: a, window: 9223372036854775807}]",
 		"too large":     "version: 1\n#" + strings.Repeat("x", 1<<20),
 	} {
 		if _, err := llm.ParsePrices(strings.NewReader(text)); !errors.Is(err, llm.ErrBadFile) {

@@ -165,7 +165,7 @@ func (e *Evaluator) byModel(ctx context.Context, r *workflow.Run) (Verdict, erro
 		ask.Messages = append(ask.Messages, shown...)
 	}
 	ask.Messages = append(ask.Messages, llm.Message{Role: llm.RoleUser, Content: prompt})
-	value, err := r.Typed(ctx, ask)
+	values, err := r.TypedAll(ctx, ask)
 	var unreadable *repl.MismatchError
 	if errors.As(err, &unreadable) {
 		return failed("the judge gave no verdict that can be read: %v", unreadable), nil
@@ -173,7 +173,23 @@ func (e *Evaluator) byModel(ctx context.Context, r *workflow.Run) (Verdict, erro
 	if err != nil {
 		return Verdict{}, err
 	}
-	return verdictOf(value, judgeContract)
+	return strictest(values)
+}
+
+// strictest is the verdict of a judge's reply. There should be one; a judge may quote
+// another that the output holds, and then the harder of them counts.
+func strictest(values []any) (Verdict, error) {
+	var hardest Verdict
+	for i, value := range values {
+		v, err := verdictOf(value, judgeContract)
+		if err != nil {
+			return Verdict{}, err
+		}
+		if i == 0 || hardest.Valid && !v.Valid || hardest.Valid == v.Valid && v.Score < hardest.Score {
+			hardest = v
+		}
+	}
+	return hardest, nil
 }
 
 // shownExample is a few-shot example as a question and its answer.
@@ -220,6 +236,9 @@ func (e *Evaluator) byCode(ctx context.Context, r *workflow.Run, output any) (Ve
 	}
 	if err != nil {
 		return Verdict{}, err
+	}
+	if text, ok := value.(string); ok && !json.Valid([]byte(text)) { // or what it quotes would count
+		return failed("the evaluator's result is no verdict: it is a text that is not JSON"), nil
 	}
 	v, err := verdictOf(value, judgeContract)
 	if err != nil {

@@ -54,8 +54,8 @@ func decodeCritiques(values []json.RawMessage) (Critique, error) {
 // Merge makes one critique of several judges' and decides whether the draft passes. The
 // order of the critiques plays no part.
 //
-// The issues of all are kept, the severest first: what one judge alone has seen may well
-// be there. Issues of two judges are the same if they are of one type and the Jaccard
+// The issues of all are kept, the severest first and fifty at most: what one judge alone
+// has seen may well be there. Issues of two judges are the same if they are of one type and the Jaccard
 // index of their words is at least 0.7; of them the severer one stays, with the first
 // fix that was suggested. The confidence is the lowest. The draft passes if every
 // critique can be read and no issue is above minor; unreadable is how many cannot.
@@ -80,9 +80,14 @@ func Merge(critiques []Critique, unreadable int) Critique {
 		}
 	}
 	slices.SortStableFunc(merged.Issues, func(a, b Issue) int { return b.Severity.rank() - a.Severity.rank() })
+	merged.Issues = merged.Issues[:min(len(merged.Issues), mostIssues)]
 	merged.Passes = unreadable == 0 && len(critiques) > 0 && !merged.blocked()
 	return merged
 }
+
+// mostIssues bounds the issues of a critique, as its contract does: a judge may give
+// several, and there may be several judges, but one prompt has to show them.
+const mostIssues = 50
 
 // same is where an issue stands already, -1 if nowhere.
 func same(issues []Issue, words []map[string]bool, kind IssueType, own map[string]bool) int {

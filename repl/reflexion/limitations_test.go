@@ -231,3 +231,22 @@ func TestTheCallerCanEndIt(t *testing.T) {
 		t.Errorf("got %v, %+v", err, r)
 	}
 }
+
+// TestIssuesOfManyJudgesFitAPrompt: the severest stay.
+func TestIssuesOfManyJudgesFitAPrompt(t *testing.T) {
+	var all []reflexion.Critique
+	for judge := range 10 {
+		var c reflexion.Critique
+		for i := range 50 {
+			c.Issues = append(c.Issues, reflexion.Issue{
+				Type: reflexion.IssueMissing, Severity: reflexion.SeverityMinor, Description: fmt.Sprintf("w%dx%d", judge, i),
+			})
+		}
+		all = append(all, c)
+	}
+	all[9].Issues[49].Severity = reflexion.SeverityCritical
+	got := reflexion.Merge(all, 0)
+	if len(got.Issues) != 50 || got.Issues[0].Severity != reflexion.SeverityCritical || got.Passes {
+		t.Errorf("%d issues, the first %+v, passes %v", len(got.Issues), got.Issues[0], got.Passes)
+	}
+}

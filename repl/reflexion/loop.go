@@ -168,10 +168,10 @@ func (l *loop) write(ctx context.Context, critique *Critique) (sent []llm.Messag
 		return sent, response, err
 	}
 	draft := strings.TrimSpace(strings.ToValidUTF8(response.Text, "\uFFFD"))
-	switch {
-	case response.Finish == llm.FinishRefusal:
-		return sent, response, fmt.Errorf("the model %s declined: %s", l.cfg.Model, repl.Truncate(draft, 500))
-	case draft == "":
+	if declined := repl.Declined(l.cfg.Model, response); declined != nil {
+		return sent, response, declined
+	}
+	if draft == "" {
 		return sent, response, fmt.Errorf("the model %s gave an empty draft", l.cfg.Model)
 	}
 	l.result.FinalDraft = draft

@@ -29,6 +29,9 @@ func (l *loop) synthesize(ctx context.Context) (Outcome, error) {
 		return Outcome{}, err
 	}
 	reply := repl.Extract(response.Text)
+	if declined := repl.Declined(l.model, response); declined != nil && len(reply.Blocks) == 0 && reply.Final == nil {
+		return Outcome{Status: StatusNoAnswer, Reason: reason + ", and " + declined.Error()}, nil
+	}
 	done, err := l.execute(ctx, reply)
 	if err != nil {
 		return Outcome{}, err
@@ -44,10 +47,7 @@ func (l *loop) synthesize(ctx context.Context) (Outcome, error) {
 	if value == nil || string(value) == `""` {
 		return Outcome{Status: StatusNoAnswer, Reason: reason}, nil
 	}
-	answer, violations, err := l.check(value)
-	if err != nil {
-		return Outcome{}, err
-	}
+	answer, violations := l.check(value)
 	if violations != nil {
 		return Outcome{Status: StatusNoAnswer, Reason: reason + ", and the last answer does not meet the schema: " + violations[0].String()}, nil
 	}
@@ -73,6 +73,10 @@ func (l *loop) compact(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	summary := strings.TrimSpace(response.Text)
+	if summary == "" || response.Finish == llm.FinishRefusal { // the variables are there, and history
+		summary = "(none was written)"
+	}
 	if err := l.session.Assign(ctx, "history", l.extended(whole[preamble:])); err != nil {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
@@ -81,12 +85,16 @@ func (l *loop) compact(ctx context.Context) error {
 	}
 	l.compactions++
 	// The summary's author has read what came last; a quarter of the share is enough
-	// of it, or the next turn would be summed up at once.
+	// of it, or the next turn would be summed up at once: so many characters, or a
+	// quarter of that where each is a token.
 	last := repl.Truncate(whole[len(whole)-1].Content, int(limit))
-	l.messages = repl.Say(whole[:preamble], "Summary of my work so far:\n"+strings.TrimSpace(response.Text),
+	if llm.EstimateTokens(last) > limit/2 {
+		last = repl.Truncate(last, int(limit/4))
+	}
+	l.messages = repl.Say(whole[:preamble], "Summary of my work so far:\n"+summary,
 		"Your earlier messages were replaced by this summary; all of them are in `history`, a list of dicts with role and content. "+
 			"Your variables are as you left them. What came last:\n"+last)
-	l.tell(repl.Event{Kind: repl.EventCompaction, Text: response.Text})
+	l.tell(repl.Event{Kind: repl.EventCompaction, Text: summary})
 	return nil
 }
 
@@ -157,6 +165,9 @@ func (r *run) bypass(ctx context.Context, contract *schema.Contract) (outcome Ou
 	} else {
 		var response llm.Response
 		if response, err = r.caller.Complete(ctx, ask); err == nil {
+			err = repl.Declined(ask.Model, response)
+		}
+		if err == nil {
 			outcome.Answer, err = json.Marshal(strings.TrimSpace(response.Text))
 		}
 	}

@@ -349,3 +349,97 @@ func TestAFullSandboxIsToldToTheModel(t *testing.T) {
 	cfg.Limits.Memory = 96 << 20
 	answered(t, cfg, "done")
 }
+
+// TestWhatAModelSaysWhoDeclinesIsNoAnswer: neither without a loop, nor at its end, nor as
+// a summary of the work.
+func TestWhatAModelSaysWhoDeclinesIsNoAnswer(t *testing.T) {
+	declines := func(purpose string) func(llm.Request) (llm.Response, bool) {
+		return func(r llm.Request) (llm.Response, bool) {
+			return llm.Response{Text: "I cannot help with that.", Finish: llm.FinishRefusal}, r.Metadata.Purpose == purpose
+		}
+	}
+	cfg := config(&models{byPurpose: declines("bypass")}, text("short"))
+	cfg.Bypass = true
+	if outcome, err := rlm.Run(t.Context(), cfg); err == nil || outcome.Status != rlm.StatusFailed || outcome.Answer != nil {
+		t.Errorf("a bypass: %+v, %v", outcome, err)
+	}
+	cfg = config(&models{byPurpose: declines("synthesis"), script: []string{code("print(1)")}})
+	cfg.MaxTurns = 1
+	if outcome := run(t, cfg); outcome.Status != rlm.StatusNoAnswer || outcome.Answer != nil || !strings.Contains(outcome.Reason, "declined") {
+		t.Errorf("a synthesis: %+v", outcome)
+	}
+	m := &models{byPurpose: declines("compaction"), facts: llm.Facts{Window: 4_500}, script: []string{code("found = 'needle'\nprint('x' * 6000)"), "FINAL_VAR(found)"}}
+	cfg = config(m)
+	cfg.CompactAt, cfg.MaxReply = 0.5, 300
+	if outcome := answered(t, cfg, "needle"); outcome.Compactions != 1 || strings.Contains(m.requests[1].Messages[2].Content, "I cannot help") {
+		t.Errorf("a compaction: %+v, %+v", outcome, m.requests[1].Messages)
+	}
+}
+
+// TestACompactionLastsInEveryScript: where each character is a token, what is kept of the
+// last message must leave room for the next.
+func TestACompactionLastsInEveryScript(t *testing.T) {
+	look := code("print('\u4e2d' * 9000)")
+	m := &models{facts: llm.Facts{Window: 16_000}, script: []string{
+		look, "Looked once.", code("x = 1"), code("x = 2"), code("x = 3"), "FINAL(done)",
+	}}
+	cfg := config(m)
+	cfg.CompactAt, cfg.MaxReply = 0.5, 300
+	if outcome := answered(t, cfg, "done"); outcome.Compactions != 1 {
+		t.Errorf("%d compactions", outcome.Compactions)
+	}
+}
+
+// TestAnAnswerThatCannotBeCheckedIsTheModelsToMend: it is no reason to lose the run.
+func TestAnAnswerThatCannotBeCheckedIsTheModelsToMend(t *testing.T) {
+	m := &models{script: []string{code("FINAL(['abc'] * 150_000)"), code("FINAL(['abc'] * 3)")}}
+	cfg := config(m)
+	cfg.Schema = json.RawMessage(`{"type":"array","items":{"type":"string","pattern":"^(abc|def|ghi|jkl|mno|pqr|stu){1,20}$"}}`)
+	answered(t, cfg, `["abc", "abc", "abc"]`)
+	if told := last(m.requests[1]); !strings.Contains(told, "make the value smaller") {
+		t.Errorf("the model was told %q", told)
+	}
+}
+
+// TestNothingIsAskedAfterTheEnd: what is looked at for a partial answer may be an object
+// that would ask once more.
+func TestNothingIsAskedAfterTheEnd(t *testing.T) {
+	m := &models{script: []string{code("class Answer(dict):\n    def get(self, *_):\n        return llm_query('more')\nanswer = Answer()\nprint('so far')")}}
+	cfg := config(m)
+	cfg.MaxTurns, cfg.NoSynthesis = 1, true
+	if outcome := run(t, cfg); outcome.Spent.Calls != 1 || outcome.Partial != "so far" || len(m.subs) != 0 {
+		t.Errorf("%+v, asked %+v", outcome, m.subs)
+	}
+}
+
+// TestLoopsThatTheBudgetRefusesNeverBegin: a snippet may ask for any number of them, and
+// each would have a session, a folder and a place in the record.
+func TestLoopsThatTheBudgetRefusesNeverBegin(t *testing.T) {
+	long := "'x' * 100_000"
+	m := &models{
+		script:    []string{code("for _ in range(5):\n    try:\n        rlm_query_batched([" + long + "] * 40)\n    except Exception as e:\n        print(e)"), "FINAL(done)"},
+		byPurpose: func(r llm.Request) (llm.Response, bool) { return llm.Response{Text: "FINAL(1)"}, r.Metadata.Depth == 1 },
+	}
+	cfg := config(m)
+	cfg.Budget.Calls, cfg.Trace = 8, t.TempDir()
+	var begun, recorded atomic.Int64
+	cfg.Progress = func(e repl.Event) {
+		switch e.Kind {
+		case repl.EventLoopStarted:
+			begun.Add(1)
+		case repl.EventSnippet:
+			for _, call := range e.Ran.Calls {
+				recorded.Add(int64(len(call.Prompt)))
+			}
+		default:
+		}
+	}
+	outcome := answered(t, cfg, "done")
+	folders, err := filepath.Glob(filepath.Join(cfg.Trace, "sub_*"))
+	if err != nil || begun.Load() > 10 || len(folders) > 10 || int64(outcome.Loops) != begun.Load() || begun.Load() == 0 {
+		t.Errorf("%d loops were begun, %d folders made, %+v, %v", begun.Load(), len(folders), outcome, err)
+	}
+	if recorded.Load() > 10*21_000 {
+		t.Errorf("%d bytes of prompts are kept", recorded.Load())
+	}
+}

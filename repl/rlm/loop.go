@@ -157,18 +157,15 @@ func (l *loop) take(ctx context.Context, turn int) (json.RawMessage, error) {
 	}
 	reply := repl.Extract(response.Text)
 	silent := reply.Final == nil && len(reply.Blocks) == 0
-	if silent && response.Finish == llm.FinishRefusal {
-		return nil, fmt.Errorf("the model %s declined: %s", l.model, repl.Truncate(response.Text, 500))
+	if declined := repl.Declined(l.model, response); silent && declined != nil {
+		return nil, declined
 	}
 	done, err := l.execute(ctx, reply)
 	if err != nil {
 		l.record(turn, sent, response.Text, &done, nil, begun)
 		return nil, err
 	}
-	answer, err := l.judge(&done)
-	if err != nil {
-		return nil, err
-	}
+	answer := l.judge(&done)
 	l.record(turn, sent, response.Text, &done, answer, begun)
 	if answer != nil {
 		l.tell(repl.Event{Kind: repl.EventAnswer, Text: repl.TextOf(answer)})
@@ -214,37 +211,41 @@ func (l *loop) execute(ctx context.Context, reply repl.Reply) (repl.Turn, error)
 
 // judge holds an answer against the contract. One that breaks it is no answer: the
 // model is told what is wrong, and its session stays as it is.
-func (l *loop) judge(done *repl.Turn) (json.RawMessage, error) {
+func (l *loop) judge(done *repl.Turn) json.RawMessage {
 	if done.Final == nil {
-		return nil, nil //nolint:nilnil // no answer yet
+		return nil
 	}
-	value, violations, err := l.check(done.Final.Value)
-	if err != nil || violations == nil {
-		return value, err
+	value, violations := l.check(done.Final.Value)
+	if violations == nil {
+		return value
 	}
 	l.tell(repl.Event{Kind: repl.EventRetry, Purpose: "answer", Error: violations[0].String()})
 	done.Notes = append(done.Notes, "FINAL was not accepted. "+repl.Correction(l.contract, violations)+
 		" Your variables are as you left them; call FINAL again.")
-	return nil, nil //nolint:nilnil // no answer yet
+	return nil
 }
 
 // check returns the answer as the contract has it. A text that holds the value is
-// as good as the value.
-func (l *loop) check(value json.RawMessage) (json.RawMessage, []schema.Violation, error) {
+// as good as the value. An answer that cannot be checked, being too much work, is the
+// model's to mend like any other.
+func (l *loop) check(value json.RawMessage) (json.RawMessage, []schema.Violation) {
 	if l.contract == nil {
-		return value, nil, nil
+		return value, nil
 	}
 	checked, violations, err := l.contract.Check(value)
-	if err != nil || len(violations) == 0 {
-		return checked, nil, err
+	if err != nil {
+		violations = []schema.Violation{{Path: "$", Message: err.Error()}}
+	}
+	if len(violations) == 0 {
+		return checked, nil
 	}
 	var text string
 	if json.Unmarshal(value, &text) == nil {
 		if found, wrong, err := l.contract.CheckReply(text); err == nil && len(wrong) == 0 {
-			return found, nil, nil
+			return found, nil
 		}
 	}
-	return nil, violations, nil
+	return nil, violations
 }
 
 // partial is what there is without an answer: what the snippets put into
@@ -253,6 +254,7 @@ func (l *loop) check(value json.RawMessage) (json.RawMessage, []schema.Violation
 func (l *loop) partial(ctx context.Context) string {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
 	defer cancel()
+	l.session.Mute() // answer may be an object of the model's own making
 	ran, err := l.session.Run(ctx, repl.Block{Language: tiers.Python, Source: `answer.get("content") and FINAL(answer["content"])`})
 	if err == nil && ran.Final != nil {
 		return repl.TextOf(ran.Final.Value)
@@ -289,28 +291,27 @@ func (l *loop) sub(ctx context.Context, q repl.Query, contract *schema.Contract)
 	if strings.TrimSpace(question) == "" {
 		return nil, errors.New("the prompt is empty")
 	}
-	trace, err := l.trace.Child()
-	if err != nil {
-		return nil, err
-	}
 	child := &loop{
 		run: l.run, node: fmt.Sprintf("%s.%d", l.node, l.children.Add(1)), depth: l.depth + 1,
-		model: q.Model, question: question, contract: contract, trace: trace,
+		model: q.Model, question: question, contract: contract,
 	}
 	if child.model == "" {
 		child.model = l.cfg.modelAt(child.depth)
 	}
-	l.loops.Add(1)
 	done := func() error { return nil }
 	if q.Context != nil {
 		var input tiers.Input
 		if input, done, err = l.inputs.Open(ctx, q.Context); err != nil {
-			return nil, errors.Join(fmt.Errorf("the context: %w", err), trace.Close())
+			return nil, fmt.Errorf("the context: %w", err)
 		}
 		child.inputs = repl.Inputs{input}
 	}
+	if child.trace, err = l.trace.Child(); err != nil {
+		return nil, errors.Join(err, done())
+	}
+	l.loops.Add(1)
 	value, err := child.answer(ctx)
-	return value, errors.Join(err, done(), trace.Close())
+	return value, errors.Join(err, done(), child.trace.Close())
 }
 
 // maxQuestion is how many characters a sub-task may have; what is longer belongs

@@ -2,10 +2,8 @@ package rr_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
-	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/repl/llm"
 	"github.com/rlmhq/rlm/repl/llm/scripted"
 	"github.com/rlmhq/rlm/repl/rr"
@@ -38,19 +36,16 @@ func (o one) Resolve(name string) (llm.Model, error) {
 // A reflector in place of one that only reads: the same inputs, the same output.
 func ExampleRun() {
 	model, err := script()
-	engine, failed := rlm.New(rlm.Options{})
-	if err = errors.Join(err, failed); err != nil {
+	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	defer engine.Close()
-
 	truth, feedback := "4", "Wrong."
 	subject := rr.SubjectOf("What is 2+2?", rr.AgentOutput{
 		Reasoning: "I count: Error, I lost count.", FinalAnswer: "5", SkillIDs: []string{"math-00001"},
 	}, "[math-00001] Count on your fingers.", &truth, &feedback)
 	outcome, err := rr.Run(context.Background(), rr.Config{
-		Models: one{model}, Model: "any", Open: engine.Opener(router.Policy{}), MaxIterations: 10,
+		Models: one{model}, Model: "any", Open: shared.Opener(router.Policy{}), MaxIterations: 10,
 	}, subject)
 	if err != nil {
 		fmt.Println(err)

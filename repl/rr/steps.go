@@ -3,7 +3,6 @@ package rr
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"strings"
 
 	"github.com/rlmhq/rlm/repl"
@@ -73,8 +72,8 @@ const (
 // accepts an analysis, or says what is wrong.
 func (l *loop) check(ctx context.Context, it iteration) (iteration, error) {
 	value, submitted := it.submission()
-	if !submitted && it.code == nil && it.finish == llm.FinishRefusal {
-		return it, fmt.Errorf("the model %s declined: %s", l.cfg.Model, repl.Truncate(it.response, 500))
+	if declined := repl.Declined(l.cfg.Model, llm.Response{Text: it.response, Finish: it.finish}); declined != nil && !submitted && it.code == nil {
+		return it, declined
 	}
 	note := ""
 	switch {

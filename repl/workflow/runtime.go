@@ -139,8 +139,8 @@ func (r *Run) Ask(ctx context.Context, a repl.Ask) (llm.Response, error) {
 		return llm.Response{}, err
 	}
 	response, err := r.caller.Complete(ctx, a)
-	if err == nil && response.Finish == llm.FinishRefusal {
-		return response, fmt.Errorf("the model %s declined: %s", a.Model, shortened(response.Text, 300))
+	if err == nil {
+		err = repl.Declined(a.Model, response)
 	}
 	return response, err
 }
@@ -156,6 +156,25 @@ func (r *Run) Typed(ctx context.Context, a repl.Ask) (any, error) {
 		return nil, err
 	}
 	return decode(raw)
+}
+
+// TypedAll is [Run.Typed] with every value of the reply that meets a.Schema: see
+// [repl.Caller.TypedAll].
+func (r *Run) TypedAll(ctx context.Context, a repl.Ask) ([]any, error) {
+	if err := r.fill(&a); err != nil {
+		return nil, err
+	}
+	raw, err := r.caller.TypedAll(ctx, a, r.cfg.Retries)
+	if err != nil {
+		return nil, err
+	}
+	values := make([]any, len(raw))
+	for i := range raw {
+		if values[i], err = decode(raw[i]); err != nil {
+			return nil, err
+		}
+	}
+	return values, nil
 }
 
 // fill completes a question: which model, and where in the file it is asked.

@@ -13,10 +13,10 @@ import (
 type message struct {
 	Type    string `json:"type"`
 	Model   string `json:"model"`
-	Content []struct {
+	Content wire.List[struct {
 		Type string `json:"type"`
 		Text string `json:"text"`
-	} `json:"content"`
+	}] `json:"content"`
 	StopReason string          `json:"stop_reason"`
 	Usage      json.RawMessage `json:"usage"` // decoded apart: wrong numbers must not lose the text
 }

@@ -44,3 +44,11 @@ func TestOnlyConversationsAreCached(t *testing.T) {
 		t.Error("a conversation is not")
 	}
 }
+
+// TestAFloodOfPartsIsMalformed: each takes three bytes from a server, and a hundred here.
+func TestAFloodOfPartsIsMalformed(t *testing.T) {
+	g := &gathered{}
+	if err := g.readWhole(strings.NewReader(`{"type":"message","content":[` + strings.Repeat("{},", 20_000) + `{}]}`)); !errors.Is(err, llm.ErrMalformed) || !strings.Contains(err.Error(), "more than 10000 items") {
+		t.Errorf("got %v", err)
+	}
+}

@@ -11,10 +11,10 @@ import (
 
 // reply is a whole reply, or one piece of a streamed one.
 type reply struct {
-	Model   string          `json:"model"`
-	Choices []choice        `json:"choices"`
-	Usage   json.RawMessage `json:"usage"` // decoded apart: wrong numbers must not lose the text
-	Error   json.RawMessage `json:"error"`
+	Model   string            `json:"model"`
+	Choices wire.List[choice] `json:"choices"`
+	Usage   json.RawMessage   `json:"usage"` // decoded apart: wrong numbers must not lose the text
+	Error   json.RawMessage   `json:"error"`
 }
 
 // choice is one of the alternatives, of which only the first was asked for.

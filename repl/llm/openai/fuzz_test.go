@@ -38,3 +38,11 @@ func TestNamesOfSchemasAreMadeFit(t *testing.T) {
 		}
 	}
 }
+
+// TestAFloodOfPartsIsMalformed: each takes three bytes from a server, and a hundred here.
+func TestAFloodOfPartsIsMalformed(t *testing.T) {
+	g := &gathered{}
+	if err := g.readWhole(strings.NewReader(`{"choices":[` + strings.Repeat("{},", 20_000) + `{}]}`)); !errors.Is(err, llm.ErrMalformed) || !strings.Contains(err.Error(), "more than 10000 items") {
+		t.Errorf("got %v", err)
+	}
+}

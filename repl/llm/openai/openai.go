@@ -180,9 +180,9 @@ func (p *Provider) Check(ctx context.Context, model string) error {
 		path += "?api-version=" + url.QueryEscape(p.config.Deployments)
 	}
 	var list struct {
-		Data []struct {
+		Data wire.List[struct {
 			ID string `json:"id"`
-		} `json:"data"`
+		}] `json:"data"`
 	}
 	failure := p.wire.Ask(ctx, path, model, &list)
 	if failure != nil || p.config.Unlisted || len(list.Data) == 0 {

@@ -86,6 +86,7 @@ func again(text []byte) ([]byte, error) {
 type Log struct {
 	mu   sync.Mutex
 	file *os.File
+	err  error // of the first line that could not be written
 }
 
 // Open opens a record to add to, or creates it, readable by its owner only. A
@@ -122,7 +123,8 @@ func (l *Log) begin() error {
 	return nil
 }
 
-// write adds a line.
+// write adds a line. After one that could not be written whole there are no more: they
+// would be the rest of it.
 func (l *Log) write(line any) error {
 	text, err := json.Marshal(line)
 	if err != nil {
@@ -130,8 +132,10 @@ func (l *Log) write(line any) error {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	_, err = l.file.Write(append(text, '\n'))
-	return err
+	if l.err == nil {
+		_, l.err = l.file.Write(append(text, '\n'))
+	}
+	return l.err
 }
 
 // Close closes the file.

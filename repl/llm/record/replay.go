@@ -62,6 +62,8 @@ func (p *Replay) add(_ int, line []byte) error {
 		return errors.New("it needs a response or an error")
 	case e.Error != nil && !e.Error.Kind.Known():
 		return fmt.Errorf("there is no kind of error %q", string(e.Error.Kind))
+	case e.Error != nil && e.Error.Usage != (llm.Usage{}) && !e.Error.Usage.Plausible():
+		return errors.New("its usage cannot be")
 	}
 	p.calls[e.Hash] = append(p.calls[e.Hash], call{response: e.Response, failure: e.Error})
 	return nil

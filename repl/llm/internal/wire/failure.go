@@ -24,20 +24,19 @@ const maxMessage = 500
 // clean makes a server's words fit to be shown: no key, no control characters,
 // not too long.
 func (c *Client) clean(text string) string {
-	text = c.Key.Remove(text)
-	var kept []rune
-	for _, r := range text {
+	text = c.Key.Remove(strings.Map(func(r rune) rune { // first, or a key with a character in it would pass
 		switch {
-		case len(kept) == maxMessage:
-			return string(kept) + "…"
 		case unicode.IsSpace(r):
-			r = ' '
+			return ' '
 		case !unicode.IsPrint(r):
-			continue
+			return -1
 		}
-		kept = append(kept, r)
+		return r
+	}, text))
+	if kept := []rune(text); len(kept) > maxMessage {
+		return string(kept[:maxMessage]) + "…"
 	}
-	return strings.TrimSpace(string(kept))
+	return strings.TrimSpace(text)
 }
 
 // cleanError is an error whose text may be shown. Causes below can be tested

@@ -1,9 +1,11 @@
 package wire
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 
@@ -34,6 +36,36 @@ func Decode(text []byte, into any) error {
 		return &llm.Error{Kind: llm.ErrCut, Err: err}
 	}
 	return &llm.Error{Kind: llm.ErrMalformed, Err: err}
+}
+
+// maxItems bounds the items of a list in a reply.
+const maxItems = 10_000
+
+// List is a list in a reply. It is decoded item by item, up to a bound: "{}," is three
+// bytes, and what it stands for in memory a hundred.
+type List[T any] []T
+
+// UnmarshalJSON decodes a list, or null for none.
+func (l *List[T]) UnmarshalJSON(data []byte) error {
+	*l = nil
+	if string(data) == "null" {
+		return nil
+	}
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	if begin, err := decoder.Token(); err != nil || begin != json.Delim('[') {
+		return errors.Join(errors.New("there should be a list"), err)
+	}
+	for decoder.More() {
+		var item T
+		if len(*l) == maxItems {
+			return fmt.Errorf("a list has more than %d items", maxItems)
+		}
+		if err := decoder.Decode(&item); err != nil {
+			return err
+		}
+		*l = append(*l, item)
+	}
+	return nil
 }
 
 // ErrDone is returned by a reader of events that wants no more of them.

@@ -72,6 +72,7 @@ func TestAServersWordsAreCleaned(t *testing.T) {
 		"\x1b[31mred\x1b[0m\r\nline\u202e": "[31mred[0m  line",
 		strings.Repeat("é", 600):           strings.Repeat("é", 500) + "…",
 		"\xff":                             "\ufffd",
+		"s\x00k-\u200bkey":                 "[hidden]",
 	} {
 		if got := c.clean(text); got != want {
 			t.Errorf("%q: got %q", text, got)

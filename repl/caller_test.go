@@ -1,0 +1,147 @@
+package repl_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/rlmhq/rlm/repl"
+	"github.com/rlmhq/rlm/repl/llm"
+	"github.com/rlmhq/rlm/router"
+	"github.com/rlmhq/rlm/schema"
+	"github.com/rlmhq/rlm/tiers"
+)
+
+// answering is a registry whose every model answers by a function.
+type answering func(ctx context.Context, r llm.Request) (llm.Response, error)
+
+func (a answering) Resolve(name string) (llm.Model, error) {
+	return llm.Model{Name: name, ID: name, Provider: a, Facts: llm.Facts{Price: &llm.Price{Rate: llm.Rate{Input: 1, Output: 1}}}}, nil
+}
+
+func (a answering) Complete(ctx context.Context, r llm.Request, _ func(string)) (llm.Response, error) {
+	return a(ctx, r)
+}
+
+func callerOf(t *testing.T, a answering) *repl.Caller {
+	t.Helper()
+	caller, err := repl.NewCaller(repl.Caller{Models: a, Gate: repl.NewGate(4)}, repl.Budget{Calls: 100}, []string{"m"}, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return caller
+}
+
+func question(text string) repl.Ask {
+	return repl.Ask{Model: "m", Messages: []llm.Message{{Role: llm.RoleUser, Content: text}}}
+}
+
+// TestARefusalIsNoAnswer: its words may look like one, of a text above all.
+func TestARefusalIsNoAnswer(t *testing.T) {
+	for schemaText, reply := range map[string]string{
+		`"str"`: "I cannot help with that.", `"bool"`: "No.", `{"type":"object"}`: `{"error": "declined"}`,
+	} {
+		caller := callerOf(t, func(_ context.Context, r llm.Request) (llm.Response, error) {
+			return llm.Response{Text: reply, Finish: llm.FinishRefusal}.Filled(r), nil
+		})
+		ask := question("?")
+		var err error
+		if ask.Schema, err = schema.Parse([]byte(schemaText)); err != nil {
+			t.Fatal(err)
+		}
+		var mismatch *repl.MismatchError
+		if value, err := caller.Typed(t.Context(), ask, 1); !errors.As(err, &mismatch) || !strings.Contains(err.Error(), "declined") {
+			t.Errorf("%s: got %s, %v", schemaText, value, err)
+		}
+		if values, err := caller.TypedAll(t.Context(), ask, 0); !errors.As(err, &mismatch) {
+			t.Errorf("%s: got %s, %v", schemaText, values, err)
+		}
+		if spent := caller.Ledger.Spent(); spent.Calls != 3 {
+			t.Errorf("%s: %s", schemaText, spent)
+		}
+	}
+}
+
+// TestWhatIsPaidIsBooked: also for a reply that could not be recorded, and for a call
+// that was broken off after its prompt had gone out.
+func TestWhatIsPaidIsBooked(t *testing.T) {
+	caller := callerOf(t, func(_ context.Context, r llm.Request) (llm.Response, error) {
+		return llm.Response{Text: "yes"}.Filled(r), errors.New("cannot record the call: the disk is full")
+	})
+	if _, err := caller.Complete(t.Context(), question(strings.Repeat("word ", 1_000))); err == nil {
+		t.Error("the failure is lost")
+	}
+	if spent := caller.Ledger.Spent(); spent.Calls != 1 || spent.InputTokens < 1_000 || spent.OutputTokens == 0 || spent.USD == 0 {
+		t.Errorf("an unrecorded reply is booked as %s", spent)
+	}
+
+	ctx, cancel := context.WithCancel(t.Context())
+	caller = callerOf(t, func(ctx context.Context, _ llm.Request) (llm.Response, error) {
+		cancel()
+		<-ctx.Done()
+		return llm.Response{}, context.Cause(ctx)
+	})
+	if _, err := caller.Complete(ctx, question(strings.Repeat("word ", 1_000))); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+	if spent := caller.Ledger.Spent(); spent.Calls != 1 || spent.InputTokens < 1_000 || spent.USD == 0 {
+		t.Errorf("a call that was broken off is booked as %s", spent)
+	}
+}
+
+// TestTooManyAreForeseenAtOnce: what the budget of calls refuses anyway is not looked
+// at, text by text, and what is looked at ends with its context.
+func TestTooManyAreForeseenAtOnce(t *testing.T) {
+	caller := callerOf(t, nil)
+	answers := &repl.Answers{Caller: caller, Model: "m"}
+	bad := make([]repl.Query, 101)
+	var budget *repl.BudgetError
+	if err := answers.Foresee(t.Context(), bad); !errors.As(err, &budget) || budget.What != "calls" {
+		t.Errorf("got %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := answers.Foresee(ctx, bad[:50]); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestFeedbackKeepsItsCap: however many blocks write, and however much a sandbox leaves
+// behind.
+func TestFeedbackKeepsItsCap(t *testing.T) {
+	const limit = 2_000
+	ran := make([]repl.Ran, 64)
+	for i := range ran {
+		ran[i].Status, ran[i].Stdout, ran[i].Stderr = tiers.StatusOK, strings.Repeat("o", 3_000), strings.Repeat("e", 3_000)
+	}
+	left := make([]tiers.Left, 1_000)
+	for i := range left {
+		left[i] = tiers.Left{Name: strings.Repeat("n", 300), Reason: strings.Repeat("r", 300)}
+	}
+	ran[0].Moved = &router.Move{Report: tiers.Report{Left: left}}
+	ran[63].Status, ran[63].Exception = tiers.StatusRaised, &tiers.Exception{Type: "ValueError", Traceback: "Traceback: ValueError: the reason"}
+	told := repl.Feedback(ran, 0, repl.FeedbackOptions{Cap: limit, Turn: 1, Turns: 9})
+	if len(told) > limit+64*120+30*700+3_000 || !strings.Contains(told, "the reason") || !strings.Contains(told, "970 more were left behind") {
+		t.Errorf("%d characters: %.300s … %s", len(told), told, told[len(told)-300:])
+	}
+}
+
+// TestRefusalsDoNotFloodTheRecord: a snippet that goes on asking pays nothing for it.
+func TestRefusalsDoNotFloodTheRecord(t *testing.T) {
+	told := 0
+	caller, err := repl.NewCaller(repl.Caller{Models: answering(nil), Gate: repl.NewGate(1), Emit: func(repl.Event) { told++ }},
+		repl.Budget{InputTokens: 1}, nil, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var budget *repl.BudgetError
+	for range 1_000 {
+		if _, err := caller.Complete(t.Context(), question("more than one token")); !errors.As(err, &budget) {
+			t.Fatalf("got %v", err)
+		}
+	}
+	if told == 0 || told > 100 {
+		t.Errorf("told of %d refusals", told)
+	}
+}
