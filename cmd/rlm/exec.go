@@ -212,7 +212,9 @@ func (f *execFlags) stdinContext() bool {
 // session makes the session's configuration of the flags and settings.
 func (f *execFlags) session(e *env) (rlm.SessionConfig, error) {
 	policy, err := policy(e.settings)
-	cfg := rlm.SessionConfig{Deterministic: e.settings.Deterministic, Policy: policy, Host: host, Functions: functions}
+	cfg := rlm.SessionConfig{
+		Deterministic: e.settings.Deterministic, Limits: limits(e.settings, defaultOutput), Policy: policy, Host: host, Functions: functions,
+	}
 	if err != nil || !f.runs {
 		return cfg, err
 	}
@@ -223,7 +225,6 @@ func (f *execFlags) session(e *env) (rlm.SessionConfig, error) {
 		return cfg, err
 	}
 	cfg.Out = f.files.out != ""
-	cfg.Limits = limits(e.settings, defaultOutput)
 	cfg.Contexts, err = contextsOf(f.contexts, e.stdin)
 	return cfg, err
 }
