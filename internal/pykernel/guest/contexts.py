@@ -69,7 +69,8 @@ class Directory(collections.abc.Mapping):
             raise KeyError(path)
         text = self._open.get(path)
         if text is None:
-            text = open_text(wire.decode(wire.send("do", f"{self._id},{path}")))
+            asked = f"do{self._id},{path}".encode("utf-8", "surrogateescape")
+            text = open_text(wire.decode(wire.text(asked)))
             if isinstance(text, LazyText):
                 self._open[path] = text
         return text
