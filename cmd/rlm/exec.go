@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/dustin/go-humanize"
+	"github.com/dustin/go-humanize/english"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -254,7 +255,7 @@ func contextsOf(paths []string, stdin io.Reader) ([]rlm.Context, error) {
 func describeInputs(ctx context.Context, inputs []tiers.Input, note func(string, ...any)) {
 	for _, in := range inputs {
 		if in.Dir != nil && in.Dir.Skipped() > 0 {
-			note("context %s: %d links or special files are left out", in.Name, in.Dir.Skipped())
+			note("context %s: left out: %s", printable(in.Name), english.Plural(in.Dir.Skipped(), "link or special file", "links or special files"))
 		}
 		if in.Text == nil {
 			continue
@@ -265,8 +266,12 @@ func describeInputs(ctx context.Context, inputs []tiers.Input, note func(string,
 		}
 		first, err := in.Text.FirstInvalid(ctx)
 		if err == nil {
-			note("context %s: %s bytes are not UTF-8, the first at byte %s; the snippet sees them as U+DC80 to U+DCFF",
-				in.Name, humanize.Comma(invalid), humanize.Comma(first))
+			bytes, see := "1 byte is", "it as one of"
+			if invalid > 1 {
+				bytes, see = humanize.Comma(invalid)+" bytes are", "them as"
+			}
+			note("context %s: %s not UTF-8, the first at byte %s; the snippet sees %s U+DC80 to U+DCFF",
+				printable(in.Name), bytes, humanize.Comma(first), see)
 		}
 	}
 }
