@@ -44,11 +44,12 @@ func (f *execFlags) addCode(flags *pflag.FlagSet) {
 	config.AddFlags(flags, config.In(config.Routing))
 }
 
-const execLong = `Run Python in a sandbox, over contexts of any size.
+const execLong = `Run Python or Go in a sandbox, over contexts of any size.
 
 The snippet finds the first context as ` + "`context`" + `, further ones as context_1,
 context_2, ... A file up to 8 MiB is a str; a longer one answers as a str does
-without being loaded; a directory is a mapping of relative paths to texts.
+without being loaded; a directory is a mapping of relative paths to texts. Go
+finds them as Context, Context_1, ...
 
 What the snippet writes goes to stdout, then the value of FINAL(...). Several
 files run in order in one session, up to the first that fails or calls FINAL.
@@ -60,7 +61,7 @@ func newExec(e *env) *cobra.Command {
 	f := execFlags{runs: true}
 	cmd := &cobra.Command{
 		Use:   "exec [-c CODE | FILE... | -]",
-		Short: "Run Python in a sandbox, over contexts of any size",
+		Short: "Run Python or Go in a sandbox, over contexts of any size",
 		Long:  execLong,
 		Example: `  rlm exec -c 'print(sum(range(10)))'
   rlm exec --context server.log -c 'print(context.count("ERROR"))'
