@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"strings"
@@ -66,7 +65,7 @@ func TestASessionInATerminalOutlivesCtrlCAndEndsItsLine(t *testing.T) {
 			for _, said := range []struct{ typed, shown string }{
 				{"", ">>> "}, {"x = 41\r", "\n"}, {"", ">>> "}, {"rubb", "rubb"}, {"\x03", "\n"}, {"", ">>> "}, {"print(x + 1)\r", "42\r\n"}, {"", ">>> "}, {"\x04", "\r\n"},
 			} {
-				if _, err := io.WriteString(person, said.typed); err != nil {
+				if _, err := person.WriteString(said.typed); err != nil {
 					t.Fatal(err)
 				}
 				readUntil(t, screen, said.shown)
