@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/rlmhq/rlm"
+	"github.com/rlmhq/rlm/repl"
+	"github.com/rlmhq/rlm/repl/llm/providers"
 	"github.com/rlmhq/rlm/tiers"
 )
 
@@ -65,4 +67,58 @@ func Example() {
 	// 2 from London: ['ADA', 'ALAN']
 	// raised IndexError list index out of range
 	// answer: {"count": 2}
+}
+
+func ExampleEngine_Answer() {
+	engine, err := rlm.New(rlm.Options{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer engine.Close()
+	// Keys and addresses of real models come from the environment: Env: os.Getenv.
+	models, err := providers.New(providers.Config{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer models.Close()
+
+	// A function of our own, which the prompt tells the model of.
+	stock := map[string]int{"tea": 4, "rice": 3}
+	tools, err := repl.NewTools(repl.Tool{
+		Name: "price", Signature: "price(name)", Doc: "What one of it costs, in euros.",
+		Schema: json.RawMessage(`{"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}`),
+		Call: func(_ context.Context, args map[string]tiers.Value) (tiers.Value, error) {
+			var name string
+			if err := json.Unmarshal(args["name"], &name); err != nil {
+				return nil, err
+			}
+			euros, known := stock[name]
+			if !known {
+				return nil, fmt.Errorf("there is no %q", name) // an exception in the snippet
+			}
+			return json.Marshal(euros)
+		},
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	outcome, err := engine.Answer(context.Background(), rlm.Task{
+		Contexts: []rlm.Context{rlm.Text("the list", "tea rice")},
+		Run: rlm.RunConfig{
+			Question: "What does the list cost?", Tools: tools,
+			Models: models, Model: "scripted/examples/tool.yaml", // or openai/gpt-5
+			Budget: repl.Budget{Calls: 20, Wall: 5 * time.Minute},
+		},
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(outcome.Status, "after", outcome.Spent.Calls, "call:", outcome.Text())
+
+	// Output:
+	// answered after 1 call: 7 euros for tea, rice
 }

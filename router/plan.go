@@ -31,6 +31,9 @@ type State struct {
 	Open []string
 	// Rejected is what tiers said that rejected this very snippet.
 	Rejected []tiers.RejectedError
+	// Wants are what the session's configuration asks of every tier, whatever the
+	// snippet needs.
+	Wants []tiers.Feature
 }
 
 // Plan is the decision about one snippet, and its reasons.

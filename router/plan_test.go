@@ -86,6 +86,7 @@ func TestTheChainIsOrderedByCost(t *testing.T) {
 		{"what is not understood cannot be checked", Policy{Modules: []string{"json"}}, Verdict{Unknown: "x"}, python, ""},
 		{"files are wished", Policy{Files: true}, needs(), python, "docker"},
 		{"a network is wished", Policy{Network: true, AllowLocal: true}, needs(), python, ""},
+		{"what the session asks of every tier", Policy{AllowLocal: true}, needs(), State{Language: tiers.Python, Wants: []tiers.Feature{tiers.FeatureFiles}}, "local docker"},
 		{"Go", Policy{AllowLocal: true}, needs("fmt", "net/http"), State{Language: tiers.Go}, "interp local"},
 		{"Go modules are whole paths", Policy{Modules: []string{"net/http"}}, needs("net/http"), State{Language: tiers.Go}, "interp"},
 		{"and not their beginnings", Policy{Modules: []string{"net"}}, needs("net/http"), State{Language: tiers.Go}, ""},
@@ -342,6 +343,9 @@ func world(rnd *rand.Rand) (Verdict, Policy, []Candidate, State) {
 	if some(3) {
 		s.Rejected = []tiers.RejectedError{{Tier: pick(names), Missing: pick(modules)}}
 	}
+	if some(4) {
+		s.Wants = features[:1+rnd.IntN(2)]
+	}
 	return v, p, candidates, s
 }
 
@@ -360,6 +364,8 @@ func violation(step Step, v Verdict, p Policy, c Candidate, s State) string {
 		return "too weak"
 	case p.Network && !c.Info.Has(tiers.FeatureSockets), p.Files && !c.Info.Has(tiers.FeatureFiles):
 		return "a wish"
+	case slices.ContainsFunc(s.Wants, func(f tiers.Feature) bool { return !c.Info.Has(f) }):
+		return "what the session asks for"
 	case c.Unusable != nil:
 		return "unusable"
 	case s.Home != "" && s.Home != step.Tier && (s.Fixed || !c.Info.Has(tiers.FeatureMove)):

@@ -43,6 +43,11 @@ func (q *question) byPolicy(c *Candidate) string {
 			return fmt.Sprintf("lacks %s, which the policy wishes", f)
 		}
 	}
+	for _, f := range q.state.Wants {
+		if !info.Has(f) {
+			return fmt.Sprintf("lacks %s, which the session asks for", f)
+		}
+	}
 	return ""
 }
 

@@ -173,7 +173,7 @@ func (r *Runner) analyse(ctx context.Context, language tiers.Language, source st
 
 // state is where the namespace of a language stands.
 func (r *Runner) state(language tiers.Language) State {
-	s := State{Language: language}
+	s := State{Language: language, Wants: wants(&r.cfg.Config)}
 	space := r.spaces[language]
 	switch {
 	case space == nil || space.sandbox == nil:
@@ -185,6 +185,17 @@ func (r *Runner) state(language tiers.Language) State {
 		s.Open = []string{space.tier}
 	}
 	return s
+}
+
+// wants are the features without which a tier rejects every snippet of a session.
+func wants(cfg *tiers.Config) (features []tiers.Feature) {
+	if cfg.Deterministic {
+		features = append(features, tiers.FeatureDeterminism)
+	}
+	if f := cfg.Limits.Fuel; f != 0 && f != tiers.DefaultLimits().Fuel {
+		features = append(features, tiers.FeatureFuel)
+	}
+	return features
 }
 
 // plan decides, and probes the tiers at the front of the chain until the first

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/dustin/go-humanize"
+	"github.com/dustin/go-humanize/english"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -43,11 +44,12 @@ func (f *execFlags) addCode(flags *pflag.FlagSet) {
 	config.AddFlags(flags, config.In(config.Routing))
 }
 
-const execLong = `Run Python in a sandbox, over contexts of any size.
+const execLong = `Run Python or Go in a sandbox, over contexts of any size.
 
 The snippet finds the first context as ` + "`context`" + `, further ones as context_1,
 context_2, ... A file up to 8 MiB is a str; a longer one answers as a str does
-without being loaded; a directory is a mapping of relative paths to texts.
+without being loaded; a directory is a mapping of relative paths to texts. Go
+finds them as Context, Context_1, ...
 
 What the snippet writes goes to stdout, then the value of FINAL(...). Several
 files run in order in one session, up to the first that fails or calls FINAL.
@@ -59,7 +61,7 @@ func newExec(e *env) *cobra.Command {
 	f := execFlags{runs: true}
 	cmd := &cobra.Command{
 		Use:   "exec [-c CODE | FILE... | -]",
-		Short: "Run Python in a sandbox, over contexts of any size",
+		Short: "Run Python or Go in a sandbox, over contexts of any size",
 		Long:  execLong,
 		Example: `  rlm exec -c 'print(sum(range(10)))'
   rlm exec --context server.log -c 'print(context.count("ERROR"))'
@@ -212,7 +214,9 @@ func (f *execFlags) stdinContext() bool {
 // session makes the session's configuration of the flags and settings.
 func (f *execFlags) session(e *env) (rlm.SessionConfig, error) {
 	policy, err := policy(e.settings)
-	cfg := rlm.SessionConfig{Deterministic: e.settings.Deterministic, Policy: policy, Host: host, Functions: functions}
+	cfg := rlm.SessionConfig{
+		Deterministic: e.settings.Deterministic, Limits: limits(e.settings, defaultOutput), Policy: policy, Host: host, Functions: functions,
+	}
 	if err != nil || !f.runs {
 		return cfg, err
 	}
@@ -223,7 +227,6 @@ func (f *execFlags) session(e *env) (rlm.SessionConfig, error) {
 		return cfg, err
 	}
 	cfg.Out = f.files.out != ""
-	cfg.Limits = limits(e.settings, defaultOutput)
 	cfg.Contexts, err = contextsOf(f.contexts, e.stdin)
 	return cfg, err
 }
@@ -253,7 +256,7 @@ func contextsOf(paths []string, stdin io.Reader) ([]rlm.Context, error) {
 func describeInputs(ctx context.Context, inputs []tiers.Input, note func(string, ...any)) {
 	for _, in := range inputs {
 		if in.Dir != nil && in.Dir.Skipped() > 0 {
-			note("context %s: %d links or special files are left out", in.Name, in.Dir.Skipped())
+			note("context %s: left out: %s", printable(in.Name), english.Plural(in.Dir.Skipped(), "link or special file", "links or special files"))
 		}
 		if in.Text == nil {
 			continue
@@ -264,8 +267,12 @@ func describeInputs(ctx context.Context, inputs []tiers.Input, note func(string,
 		}
 		first, err := in.Text.FirstInvalid(ctx)
 		if err == nil {
-			note("context %s: %s bytes are not UTF-8, the first at byte %s; the snippet sees them as U+DC80 to U+DCFF",
-				in.Name, humanize.Comma(invalid), humanize.Comma(first))
+			bytes, see := "1 byte is", "it as one of"
+			if invalid > 1 {
+				bytes, see = humanize.Comma(invalid)+" bytes are", "them as"
+			}
+			note("context %s: %s not UTF-8, the first at byte %s; the snippet sees %s U+DC80 to U+DCFF",
+				printable(in.Name), bytes, humanize.Comma(first), see)
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/dustin/go-humanize/english"
 	"github.com/spf13/pflag"
 
 	"github.com/rlmhq/rlm"
@@ -93,7 +94,7 @@ func (f *files) collect(ctx context.Context, s *rlm.Session, note func(string, .
 		note("not collected: %s", got.Lost)
 	}
 	if err == nil {
-		note("collected %d files with %d bytes in %s", got.Files, got.Bytes, f.out)
+		note("collected %s with %s in %s", english.Plural(got.Files, "file", ""), english.Plural(int(got.Bytes), "byte", ""), printable(f.out))
 		return ended
 	}
 	if ended != nil {

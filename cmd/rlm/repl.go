@@ -50,7 +50,13 @@ func newRepl(e *env) *cobra.Command {
 	f := runFlags{}
 	var history string
 	cmd := &cobra.Command{
-		Use: "repl", Short: "An interactive session, with a model within reach", Long: replLong, Args: cobra.NoArgs,
+		Use: "repl", Short: "An interactive session, with a model within reach", Long: replLong,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return fmt.Errorf("%q is no flag: give a file or directory by --context", args[0])
+			}
+			return nil
+		},
 		Example: `  rlm repl --context server.log
   rlm repl --context notes/ --model openai/gpt-5`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.repl(cmd.Context(), e, history) },

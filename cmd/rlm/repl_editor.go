@@ -27,7 +27,7 @@ func newEditor(e *env, history string, complete func(string) []string) editor {
 	if !e.terminal || !isTerminal(e.stdout) {
 		return &pipeEditor{bufio.NewReaderSize(e.stdin, 64<<10)}
 	}
-	t := &lineEditor{state: liner.NewLiner(), history: historyFile(history)}
+	t := &lineEditor{state: liner.NewLiner(), history: historyFile(history), out: e.stdout, interrupts: e.interrupts}
 	t.state.SetCtrlCAborts(true)
 	t.state.SetTabCompletionStyle(liner.TabPrints)
 	t.state.SetCompleter(complete)
@@ -85,12 +85,20 @@ func (p *pipeEditor) Close() error { return nil }
 
 // lineEditor is a terminal with history and completion.
 type lineEditor struct {
-	state   *liner.State
-	history string
+	state      *liner.State
+	history    string
+	out        io.Writer
+	interrupts *interrupts
 }
 
 func (t *lineEditor) Line(prompt string) (string, error) {
+	// Ctrl-C is a signal where the terminal is too narrow to edit in, or tells no
+	// size. The system has dropped the line by then.
+	defer t.interrupts.take(func() { _, _ = fmt.Fprint(t.out, "\n"+prompt) })()
 	line, err := t.state.Prompt(prompt)
+	if errors.Is(err, io.EOF) {
+		_, _ = fmt.Fprintln(t.out) // what comes next begins a line
+	}
 	if errors.Is(err, liner.ErrPromptAborted) {
 		return "", errAborted
 	}

@@ -14,6 +14,7 @@ const (
 	maxEntries = 1_000_000 // of a directory of texts, with all it holds
 	maxOpen    = 64        // texts of a directory that are open at once
 	readBatch  = 1024
+	maxCopied  = 64 << 10 // bytes of a file that is read: to map it would take longer
 )
 
 // Dir is a directory of texts: the regular files in it and below, as they were
@@ -151,8 +152,9 @@ func (d *Dir) Open(name string) (*Text, error) {
 	return t, d.trim(maxOpen)
 }
 
-// load maps the file. Nobody can make it wait: a path that has become a FIFO
-// since OpenDir is not opened, for the look comes first and the open does not block.
+// load maps the file, or reads a short one. Nobody can make it wait: a path that has
+// become a FIFO since OpenDir is not opened, for the look comes first and the open
+// does not block.
 func (d *Dir) load(name string) (*Text, error) {
 	info, err := d.root.Lstat(name)
 	if err != nil {
@@ -165,7 +167,22 @@ func (d *Dir) load(name string) (*Text, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot open a file of the context directory: %w", err)
 	}
+	if info.Size() <= maxCopied {
+		return copied(name, f)
+	}
 	return fromFile(name, f)
+}
+
+// copied is the text of the short file f, which it closes.
+func copied(name string, f *os.File) (*Text, error) {
+	data, err := io.ReadAll(io.LimitReader(f, maxCopied+1))
+	if err = errors.Join(err, f.Close()); err != nil {
+		return nil, fmt.Errorf("cannot read a file of the context directory: %w", err)
+	}
+	if len(data) > maxCopied {
+		return nil, fmt.Errorf("context file %q was written to while it was read: %w", name, ErrChanged)
+	}
+	return FromBytes(name, data), nil
 }
 
 // trim closes the texts after the first n, and the closed ones are forgotten.

@@ -1,6 +1,7 @@
 package bigtext
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -85,6 +86,36 @@ func checkEscapes(t *testing.T, d *Dir, root, outside string) {
 	}
 	if _, err := d.Open("empty/x"); err == nil {
 		t.Error("a link was followed")
+	}
+}
+
+// TestDirChanges has files of a directory written to after they were opened: a long
+// one is an error, a short one stays what it was.
+func TestDirChanges(t *testing.T) {
+	root := makeDir(t, "short", "long")
+	if err := os.WriteFile(filepath.Join(root, "long"), make([]byte, maxCopied+1), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	d, err := OpenDir(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	for name, want := range map[string]error{"short": nil, "long": ErrChanged} {
+		text, err := d.Open(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		size := text.Bytes()
+		if err := os.WriteFile(filepath.Join(root, name), []byte("another"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := text.Changed(); !errors.Is(err, want) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if data, _, err := text.Slice(bg, 0, size); want == nil && (string(data) != "text of short" || err != nil) {
+			t.Errorf("%s: %q, %v", name, data, err)
+		}
 	}
 }
 

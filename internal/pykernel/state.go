@@ -45,7 +45,7 @@ type texts struct {
 
 type textFile struct {
 	Input int    `json:"input"`
-	Path  string `json:"path"`
+	Path  []byte `json:"path"` // no string: a path need not be UTF-8
 }
 
 // Runner runs the guest's run function, as the tier does for a snippet.
@@ -168,7 +168,7 @@ func (s *Session) fileList() []textFile {
 	for _, o := range s.texts[len(s.cfg.Inputs):] {
 		for i, in := range s.cfg.Inputs {
 			if in.Dir == o.dir {
-				list = append(list, textFile{i, o.path})
+				list = append(list, textFile{i, []byte(o.path)})
 				break
 			}
 		}
@@ -196,7 +196,7 @@ func (s *Session) adopt(data []byte) ([]byte, error) {
 		if f.Input < 0 || f.Input >= len(s.cfg.Inputs) || s.cfg.Inputs[f.Input].Dir == nil {
 			return nil, errState
 		}
-		file := openText{dir: s.cfg.Inputs[f.Input].Dir, path: f.Path}
+		file := openText{dir: s.cfg.Inputs[f.Input].Dir, path: string(f.Path)}
 		s.files[file] = len(s.texts)
 		s.texts = append(s.texts, file)
 	}

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/rlmhq/rlm/internal/bigtext"
 )
@@ -24,13 +25,40 @@ const (
 type textInfo struct {
 	ID      int          `json:"id"`
 	Kind    string       `json:"kind"`
-	Name    string       `json:"name"`
+	Name    fileName     `json:"name"`
 	Type    bigtext.Kind `json:"type,omitempty"`
 	Chars   int64        `json:"chars"`
 	Bytes   int64        `json:"bytes"`
 	ASCII   bool         `json:"ascii"`
 	Invalid int64        `json:"invalid"`
 	Path    string       `json:"path,omitempty"` // in the guest's file system
+}
+
+// fileName is a name that may have bytes that are not UTF-8, as file systems allow. In
+// JSON each is a lone surrogate, as Python has it (surrogateescape).
+type fileName string
+
+// MarshalJSON returns a JSON string of ASCII and what is UTF-8.
+func (n fileName) MarshalJSON() ([]byte, error) {
+	out := []byte{'"'}
+	for rest := string(n); rest != ""; {
+		valid := len(rest)
+		for i, r := range rest {
+			if r == utf8.RuneError && !strings.HasPrefix(rest[i:], "\uFFFD") {
+				valid = i
+				break
+			}
+		}
+		part, err := json.Marshal(rest[:valid])
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, part[1:len(part)-1]...)
+		if rest = rest[valid:]; rest != "" {
+			out, rest = fmt.Appendf(out, `\udc%02x`, rest[0]), rest[1:]
+		}
+	}
+	return append(out, '"'), nil
 }
 
 func (s *Session) describe() Reply {
@@ -46,7 +74,7 @@ func (s *Session) describe() Reply {
 		config.Functions = append(config.Functions, function{f.Name, f.Doc})
 	}
 	for i, in := range s.cfg.Inputs {
-		info := textInfo{ID: i, Kind: "value", Name: in.Name}
+		info := textInfo{ID: i, Kind: "value", Name: fileName(in.Name)}
 		switch {
 		case in.Dir != nil:
 			info.Kind = "dir"
@@ -79,7 +107,7 @@ func (s *Session) textInfo(id int, name string) (textInfo, error) {
 	if err != nil {
 		return textInfo{}, err
 	}
-	info := textInfo{id, "text", name, t.Kind(), chars, t.Bytes(), ascii, invalid, ""}
+	info := textInfo{id, "text", fileName(name), t.Kind(), chars, t.Bytes(), ascii, invalid, ""}
 	if id < len(s.paths) {
 		info.Path = s.paths[id]
 	}
@@ -138,7 +166,7 @@ func listDir(d *bigtext.Dir) Reply {
 		if err != nil {
 			return fail(err)
 		}
-		list = append(list, [2]any{name, size})
+		list = append(list, [2]any{fileName(name), size})
 	}
 	return okJSON(list)
 }

@@ -17,6 +17,7 @@ func (s *suite) smallContext(t *testing.T) {
 	t.Run("Several", s.severalInputs)
 	t.Run("Restored", s.contextRestored)
 	t.Run("Directory", s.directory)
+	t.Run("OddNames", s.oddNames)
 	t.Run("HostCalls", s.contextToHost)
 }
 
@@ -148,6 +149,24 @@ func (s *suite) directory(t *testing.T) {
 		one("a key that is no str", step{source: "try:\n    context[5]\nexcept (KeyError, TypeError):\n    print('refused')", out: "refused\n"}),
 		one("read-only", step{source: "try:\n    context['new'] = 'x'\nexcept TypeError:\n    print('refused')", out: "refused\n"}),
 	})
+}
+
+// oddNames are names of files that are no text, or look like something else.
+func (s *suite) oddNames(t *testing.T) {
+	root := t.TempDir()
+	for _, name := range []string{"bad\xff\xc3name", "a,b", "new\nline", "\uFFFD", "-c"} {
+		if err := os.WriteFile(filepath.Join(root, name), []byte("text of "+name), 0o600); err != nil {
+			t.Skipf("this file system has no such names: %v", err)
+		}
+	}
+	dir, err := bigtext.OpenDir(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = dir.Close() }) // its files are read-only
+	box := s.open(t, tiers.Config{Inputs: []tiers.Input{{Name: root, Dir: dir}}})
+	box.prints(t, "print(all(text == 'text of ' + name for name, text in context.items()), ascii(sorted(context)))",
+		`True ['-c', 'a,b', 'bad\udcff\udcc3name', 'new\nline', '\ufffd']`+"\n")
 }
 
 // contextToHost hands parts of a small context to a host call: plain strings.

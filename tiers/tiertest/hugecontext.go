@@ -26,6 +26,7 @@ func (s *suite) hugeContext(t *testing.T) {
 		t.Run("Differential", quick(s.differential))
 	}
 	t.Run("Handle", s.handle)
+	t.Run("LongParts", s.longParts)
 	t.Run("Library", s.library)
 	t.Run("ToHost", s.refs)
 	t.Run("Truncated", s.truncated)
@@ -133,6 +134,26 @@ func (s *suite) handle(t *testing.T) {
 		}},
 		{name: "searching does not use the guest's memory", steps: []step{{source: "print(context.count('e') > 0, context.find('NEEDLE') > 0)", out: "True True\n"}}},
 	})
+}
+
+// longParts iterates over parts that are longer than what is read at a time, and over
+// one that is longer than any str is made of by itself. The separators overlap
+// themselves, so that where a part ends is known from its beginning only.
+func (s *suite) longParts(t *testing.T) {
+	in, _ := fileInput(t, []byte(strings.Repeat("a", 1_000_003)+"\r\n"+strings.Repeat("é b", 1_500_000)+"\n\n"+
+		strings.Repeat("w", 600_001)+"\u2028aaaa"+strings.Repeat("é", lazy)+"\r\nlast\r"))
+	box := s.open(t, tiers.Config{Inputs: []tiers.Input{in}, Limits: tiers.Limits{Memory: 1 << 30, Wall: s.opt.Patience}})
+	box.prints(t, `import re
+plain = "".join(context[i:i + (1 << 20)] for i in range(0, context.size, 1 << 20))
+kinds = {type(part) is str for part in context if len(part) <= 8 << 20}, {type(part) is str for part in context if len(part) > 8 << 20}
+print(kinds, [len(part) for part in context] == [len(part) for part in context.lines()[:]])
+for parts, want in (
+    (context.lines(), re.split("\r?\n", plain)), (context.lines(keepends=True), re.findall(".*\n|.+$", plain)),
+    (context.splitlines(), plain.splitlines()), (context.splitlines(True), plain.splitlines(True)),
+    (context.split(), plain.split()), (context.split("aaa"), plain.split("aaa")), (context.split("é" * 999), plain.split("é" * 999)),
+):
+    print(all(a == b for a, b in zip(parts, want, strict=True)), end=" ")
+`, "({True}, {False}) True\nTrue True True True True True True ")
 }
 
 // library hands the handle to what takes a str or a file elsewhere. It works, or

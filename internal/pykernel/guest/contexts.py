@@ -69,7 +69,8 @@ class Directory(collections.abc.Mapping):
             raise KeyError(path)
         text = self._open.get(path)
         if text is None:
-            text = open_text(wire.decode(wire.send("do", f"{self._id},{path}")))
+            asked = f"do{self._id},{path}".encode("utf-8", "surrogateescape")
+            text = open_text(wire.decode(wire.text(asked)))
             if isinstance(text, LazyText):
                 self._open[path] = text
         return text
@@ -618,51 +619,45 @@ class Parts(_Lazy):
             return self._batches()
         return self._stream()
 
-    def _batches(self):
-        for start in range(0, self.size, 1024):
+    def _batches(self, first=0):
+        for start in range(first, self.size, 1024):
             yield from self._items(start, min(self.size, start + 1024))
 
     def _stream(self):
         """All parts from the text's beginning; needs no index on the host."""
-        text, rest, position = self._text, "", 0
+        text, rest, position, count = self._text, "", 0, 0
         limit = sys.maxsize if self._size is None else self._size
         while position < text.size:
-            block = rest + text._slice(position, min(text.size, position + _STREAM))
-            position = min(text.size, position + _STREAM)
-            keep = _complete(self._kind, block, self._sep) if position < text.size else len(block)
-            parts, rest = self._cut_block(block[:keep], position >= text.size), block[keep:]
-            if limit <= len(parts):
-                yield from parts[:limit]
+            if len(rest) == LAZY:  # a part that stays lazy: the host knows where it ends
+                yield from self._batches(count)
                 return
-            limit -= len(parts)
+            # Of a long part as much again as there is, or its time grows with the square.
+            more = text._slice(position, position + min(max(_STREAM, len(rest)), LAZY - len(rest)))
+            position += len(more)
+            block = rest + more
+            parts, rest = self._finished(block) if position < text.size else (self._cut(block), "")
+            if limit - count <= len(parts):
+                yield from parts[: limit - count]
+                return
+            count += len(parts)
             yield from parts
 
-    def _cut_block(self, block, last):
-        parts = self._cut(block)
-        if self._kind == "sep" and not last:
-            parts.pop()  # the block ends with a separator
-        return parts
+    def _finished(self, block):
+        """The parts that end in block, and the rest, which waits for more."""
+        if self._kind == "sep":
+            *parts, rest = block.split(self._sep)
+            return parts, rest
+        if self._kind == "fields":
+            keep = len(block) if block[-1].isspace() else len(block) - len(block.rsplit(None, 1)[-1])
+        elif self._kind == "newlines":
+            keep = block.rfind("\n") + 1
+        else:
+            keep = len(block) - len(block.splitlines(True)[-1])  # its end may go on: \r and then \n
+        return self._cut(block[:keep]), block[keep:]
 
     def __repr__(self):
         what = {"sep": f"parts split at {self._sep!r}", "fields": "words"}.get(self._kind, "lines")
         return f"<{self.size:,} {what}>"
-
-
-def _complete(kind, block, sep):
-    """How much of block is whole parts, ends included; the rest waits for more."""
-    if kind == "sep":
-        return block.rfind(sep) + len(sep) if sep in block else 0
-    if kind == "fields":
-        index = len(block)
-        while index and not block[index - 1].isspace():
-            index -= 1
-        return index
-    if kind == "newlines":
-        return block.rfind("\n") + 1
-    lines = block.splitlines(True)
-    if not lines:
-        return 0
-    return len(block) - len(lines[-1])  # its end may go on: \r and then \n
 
 
 def cut_lines(block, keepends):

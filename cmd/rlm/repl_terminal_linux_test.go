@@ -1,0 +1,78 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// terminal starts a command in a terminal of its own and returns the end at which a
+// person would sit. A terminal without a size is one of zero columns.
+func terminal(t *testing.T, cmd *exec.Cmd, columns uint16) *os.File {
+	t.Helper()
+	person, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
+	if err != nil {
+		t.Skipf("there are no terminals here: %v", err)
+	}
+	t.Cleanup(func() { _ = person.Close() }) // the command has ended by then
+	fd := int(person.Fd())
+	number, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
+	err = errors.Join(err, unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0),
+		unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: columns}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	program, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|syscall.O_NOCTTY, 0)
+	if err != nil {
+		t.Skipf("there are no terminals here: %v", err)
+	}
+	defer program.Close()
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = program, program, program
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	cmd.Env = append(cmd.Environ(), "TERM=xterm")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	return person
+}
+
+// readUntil reads until a text has come.
+func readUntil(t *testing.T, from *bufio.Reader, text string) {
+	t.Helper()
+	var seen strings.Builder
+	for !strings.HasSuffix(seen.String(), text) {
+		b, err := from.ReadByte()
+		if err != nil {
+			t.Fatalf("%q does not come: %v\n%q", text, err, seen.String())
+		}
+		seen.WriteByte(b)
+	}
+}
+
+func TestASessionInATerminalOutlivesCtrlCAndEndsItsLine(t *testing.T) {
+	for _, columns := range []uint16{80, 0} {
+		t.Run(fmt.Sprintf("%d columns", columns), func(t *testing.T) {
+			cmd := command(t, t.TempDir(), "repl", "--quiet", "--history", "none")
+			person := terminal(t, cmd, columns)
+			screen := bufio.NewReader(person)
+			for _, said := range []struct{ typed, shown string }{
+				{"", ">>> "}, {"x = 41\r", "\n"}, {"", ">>> "}, {"rubb", "rubb"}, {"\x03", "\n"}, {"", ">>> "}, {"print(x + 1)\r", "42\r\n"}, {"", ">>> "}, {"\x04", "\r\n"},
+			} {
+				if _, err := person.WriteString(said.typed); err != nil {
+					t.Fatal(err)
+				}
+				readUntil(t, screen, said.shown)
+			}
+			if err := cmd.Wait(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
