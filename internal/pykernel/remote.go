@@ -299,7 +299,8 @@ func (r *Remote) serve(s *Session) (int, error) {
 	asked := asking{control: r.control}
 	last := time.Now()
 	for {
-		for r.queued < maxQueued {
+		// Requests may be slow, and many may have come: the limits are looked at between.
+		for begun := time.Now(); r.queued < maxQueued && time.Since(begun) < tick; {
 			kind, payload, ok, err := r.next()
 			if err != nil {
 				return -1, r.stop()
@@ -347,29 +348,36 @@ func (r *Remote) serve(s *Session) (int, error) {
 	}
 }
 
-// asking has a snippet end itself. Its grace is counted in looks and not by the
-// clock: what the host's own interrupts take, and what it has to wait for a
-// processor itself, is no time in which the guest has disobeyed.
+// asking has a snippet end itself. Its grace is counted in looks: what the host's own
+// interrupts take, and what it has to wait for a processor itself, is no time in which
+// the guest has disobeyed. A guest that keeps the host from looking has mostGrace.
 type asking struct {
-	control Control
-	looks   int
-	last    time.Time
+	control     Control
+	looks       int
+	begun, last time.Time     // the first look, the last interrupt
+	spent       time.Duration // on interrupts
 }
 
 // How long a snippet that is asked to end may take, and how often it is asked.
 const (
 	remoteGrace = 500 * time.Millisecond
+	mostGrace   = 5 * time.Second
 	remoteNag   = 100 * time.Millisecond
 )
 
 // inVain asks when it is time to, and reports whether the guest has had its grace.
 func (a *asking) inVain() bool {
-	if a.looks++; a.looks > int(remoteGrace/tick) {
+	now := time.Now()
+	if a.looks++; a.looks == 1 {
+		a.begun = now
+	}
+	if a.looks > int(remoteGrace/tick) || now.Sub(a.begun)-a.spent > mostGrace {
 		return true
 	}
-	if time.Since(a.last) > remoteNag {
+	if now.Sub(a.last) > remoteNag {
 		a.control.Interrupt()
 		a.last = time.Now()
+		a.spent += a.last.Sub(now)
 	}
 	return false
 }

@@ -56,10 +56,10 @@ func TestTheGraceBeginsWhenTheGuestIsAsked(t *testing.T) {
 		takes, obeys time.Duration
 		lives        bool
 	}{
-		"at once":                     {0, time.Millisecond, true},
-		"late":                        {2 * remoteGrace, remoteGrace / 2, true},
-		"never":                       {0, 0, false},
-		"never, and is asked late":    {2 * remoteGrace, 0, false},
+		"at once":                  {0, time.Millisecond, true},
+		"late":                     {2 * remoteGrace, remoteGrace / 2, true},
+		"never":                    {0, 0, false},
+		"never, and is asked late": {2 * remoteGrace, 0, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -98,4 +98,22 @@ func TestTheGraceBeginsWhenTheGuestIsAsked(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestTheGraceEndsWhenTheHostIsKeptBusy has so much to do between two looks that they
+// alone would take minutes.
+func TestTheGraceEndsWhenTheHostIsKeptBusy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const busy = time.Second
+		a := asking{control: &slowControl{takes: 2 * mostGrace, heard: make(chan struct{}, 100)}}
+		asked := time.Duration(0)
+		begun := time.Now()
+		for !a.inVain() {
+			asked = a.spent
+			time.Sleep(busy)
+		}
+		if took := time.Since(begun) - asked; took < mostGrace || took > mostGrace+2*busy {
+			t.Errorf("it had %v", took)
+		}
+	})
 }
