@@ -114,7 +114,7 @@ func TestFilesComeBackAfterABadEnd(t *testing.T) {
 			t.Parallel()
 			limits := tiers.Limits{Wall: 5 * time.Second, Memory: 128 << 20}
 			if row.source == stubborn && !row.cancelled {
-				limits.Wall = 500 * time.Millisecond
+				limits.Wall = soon
 			}
 			b := box(t, tier, tiers.Config{Out: true, Limits: limits})
 			ctx, cancel := context.WithCancel(t.Context())
