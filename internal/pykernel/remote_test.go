@@ -29,6 +29,7 @@ func (c *slowControl) Kill(int) { c.killed = true }
 // obedient is a guest that ends its snippet a while after the first interrupt, or
 // never if obeys is not set.
 func obedient(t *testing.T, conn net.Conn, c *slowControl, obeys time.Duration) {
+	t.Helper()
 	frame := func(kind byte, payload []byte) {
 		head := append(binary.LittleEndian.AppendUint32(nil, uint32(len(payload))), kind)
 		if _, err := conn.Write(append(head, payload...)); err != nil {
