@@ -168,11 +168,14 @@ func (r *refusal) Error() string { return r.target + " is refused: " + r.reason 
 
 func (p *Proxy) refuse(target, format string, args ...any) error {
 	r := &refusal{printable(target), fmt.Sprintf(format, args...)}
-	p.options.Log.Info().Str("target", r.target).Str("reason", r.reason).Msg("egress refused")
 	p.mu.Lock()
-	defer p.mu.Unlock()
-	if len(p.denials) < maxDenials {
+	room := len(p.denials) < maxDenials
+	if room {
 		p.denials = append(p.denials, tiers.Denial{Target: r.target, Reason: r.reason})
+	}
+	p.mu.Unlock()
+	if room { // the log's, too: a guest can ask as often as it likes
+		p.options.Log.Info().Str("target", r.target).Str("reason", r.reason).Msg("egress refused")
 	}
 	return r
 }

@@ -2,6 +2,7 @@ package egress_test
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -18,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rs/zerolog"
 	"go.uber.org/goleak"
 
 	"github.com/rlmhq/rlm/internal/egress"
@@ -295,6 +297,21 @@ func TestBytesAreBounded(t *testing.T) {
 	}
 	if d := p.Denials(); len(d) != 1 || !strings.Contains(d[0].Reason, "100000 bytes") {
 		t.Errorf("%+v", d)
+	}
+}
+
+// TestAFloodOfRefusalsFillsNoLog asks for what is not listed, over and over.
+func TestAFloodOfRefusalsFillsNoLog(t *testing.T) {
+	var log bytes.Buffer // written by one connection, one request after another
+	p, client, _ := start(t, &world{}, egress.Options{Allow: allow(t, "a.example.com:80"), Log: zerolog.New(&log)})
+	const asked = 500
+	for range asked {
+		if _, err := get(t, client, "http://evil.example.com/"); err == nil {
+			t.Fatal("it was let through")
+		}
+	}
+	if lines := bytes.Count(log.Bytes(), []byte("\n")); lines == 0 || lines >= asked || lines != len(p.Denials()) {
+		t.Errorf("%d lines in the log", lines)
 	}
 }
 
