@@ -128,9 +128,14 @@ func TestCallsThatRunAtOnceAreMadeOnce(t *testing.T) {
 func TestAnAwaitedCallIsCancelledWithTheRun(t *testing.T) {
 	p := newPaid()
 	docker := newDocker()
-	s := with(t, p, newWasm(), docker)
 	ctx, cancel := context.WithCancel(t.Context())
-	time.AfterFunc(20*time.Millisecond, cancel)
+	s := with(t, tiers.HostFunc(func(inner context.Context, call tiers.Call) (tiers.Value, error) {
+		value, err := p.Call(inner, call)
+		if call.Function == "began" {
+			time.AfterFunc(20*time.Millisecond, cancel) // long enough for the rejection; it need not be
+		}
+		return value, err
+	}), newWasm(), docker)
 	_, err := s.Run(ctx, tiers.Job{Source: "# dynamic\nstart forever 1\ncall began 2\nneed numpy\nawait"})
 	broke(t, err, "wasm", tiers.EffectsRan)
 	if len(p.ends) != 1 || p.ends[0] == nil || docker.opened != 0 || !errors.Is(err, context.Canceled) {

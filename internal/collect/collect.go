@@ -24,8 +24,10 @@ import (
 
 // Limits bound what is taken. What is beyond them ends the collecting.
 type Limits struct {
-	// Bytes of all files together; Entries of the stream, folders too.
-	Bytes   int64
+	// Bytes of all files together.
+	Bytes int64
+	// Entries of the stream, and as many folders, those too that only the names of
+	// files speak of.
 	Entries int
 }
 
@@ -54,20 +56,21 @@ func Unpack(stream io.Reader, dir string, limits Limits) (tiers.Collected, error
 	if err := empty(root, dir); err != nil {
 		return got, err
 	}
+	u := unpacking{root: root, limits: limits, made: map[string]struct{}{}}
 	in := tar.NewReader(stream)
 	for entries := 0; ; entries++ {
 		head, err := in.Next()
 		if errors.Is(err, io.EOF) {
-			return got, nil
+			return u.got, nil
 		}
 		if err != nil {
-			return got, fmt.Errorf("cannot read the sandbox's files: %w", err)
+			return u.got, fmt.Errorf("cannot read the sandbox's files: %w", err)
 		}
 		if entries >= limits.Entries {
-			return got, fmt.Errorf("%w: more than %d entries", ErrFlood, limits.Entries)
+			return u.got, fmt.Errorf("%w: more than %d entries", ErrFlood, limits.Entries)
 		}
-		if err := take(root, in, head, &got, limits); err != nil {
-			return got, err
+		if err := u.take(in, head); err != nil {
+			return u.got, err
 		}
 	}
 }
@@ -88,11 +91,19 @@ func empty(root *os.Root, dir string) error {
 	return nil
 }
 
+// unpacking is a stream on its way into a folder.
+type unpacking struct {
+	root   *os.Root
+	limits Limits
+	made   map[string]struct{} // folders
+	got    tiers.Collected
+}
+
 // take writes one entry, or notes why not.
-func take(root *os.Root, in io.Reader, head *tar.Header, got *tiers.Collected, limits Limits) error {
+func (u *unpacking) take(in io.Reader, head *tar.Header) error {
 	refuse := func(why string) {
-		if len(got.Refused) < maxRefused {
-			got.Refused = append(got.Refused, fmt.Sprintf("%.100q: %s", head.Name, why))
+		if len(u.got.Refused) < maxRefused {
+			u.got.Refused = append(u.got.Refused, fmt.Sprintf("%.100q: %s", head.Name, why))
 		}
 	}
 	name, why := plainName(head.Name)
@@ -101,31 +112,49 @@ func take(root *os.Root, in io.Reader, head *tar.Header, got *tiers.Collected, l
 		refuse(why)
 		return nil
 	case head.Typeflag == tar.TypeDir:
-		if err := mkdirAll(root, name); err != nil {
-			refuse(err.Error())
-		}
-		return nil
+		return u.folder(name, refuse)
 	case head.Typeflag != tar.TypeReg:
 		refuse("it is no regular file")
 		return nil
-	case head.Size < 0 || got.Bytes+head.Size > limits.Bytes:
-		return fmt.Errorf("%w: more than %d bytes", ErrFlood, limits.Bytes)
+	case head.Size < 0 || head.Size > u.limits.Bytes-u.got.Bytes: // no sum, which could be too large for its type
+		return fmt.Errorf("%w: more than %d bytes", ErrFlood, u.limits.Bytes)
 	}
-	if err := mkdirAll(root, path.Dir(name)); err != nil {
-		refuse(err.Error())
-		return nil
+	if err := u.folder(path.Dir(name), func(string) {}); err != nil {
+		return err
 	}
-	file, err := root.OpenFile(filepath.FromSlash(name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	file, err := u.root.OpenFile(filepath.FromSlash(name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
 		refuse(err.Error())
 		return nil
 	}
 	n, err := io.CopyN(file, in, head.Size)
-	got.Bytes += n
+	u.got.Bytes += n
 	if err = errors.Join(err, file.Close()); err != nil {
 		return fmt.Errorf("cannot write %s: %w", name, err)
 	}
-	got.Files++
+	u.got.Files++
+	return nil
+}
+
+// folder makes a folder and those that it lies in, or refuses one that it cannot make.
+func (u *unpacking) folder(name string, refuse func(why string)) error {
+	for end := 0; end < len(name) && name != "."; {
+		if end++; end < len(name) && name[end] != '/' {
+			continue
+		}
+		part := name[:end]
+		if _, there := u.made[part]; there {
+			continue
+		}
+		if len(u.made) >= u.limits.Entries {
+			return fmt.Errorf("%w: more than %d folders", ErrFlood, u.limits.Entries)
+		}
+		if err := u.root.Mkdir(filepath.FromSlash(part), 0o755); err != nil {
+			refuse(err.Error())
+			return nil
+		}
+		u.made[part] = struct{}{}
+	}
 	return nil
 }
 
@@ -158,11 +187,4 @@ func plainName(name string) (plain, why string) {
 // backwards.
 func deceives(r rune) bool {
 	return r == '\\' || r == ':' || unicode.In(r, unicode.Cc, unicode.Zl, unicode.Zp, unicode.Bidi_Control)
-}
-
-func mkdirAll(root *os.Root, name string) error {
-	if name == "." {
-		return nil
-	}
-	return root.MkdirAll(filepath.FromSlash(name), 0o755)
 }

@@ -4,8 +4,14 @@ import (
 	"archive/tar"
 	"bytes"
 	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"math"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -120,6 +126,97 @@ func TestAFloodEndsTheCollecting(t *testing.T) {
 	}
 }
 
+// TestAFloodOfFoldersEndsTheCollecting names folders by the files in them alone: no
+// entry of the stream is one.
+func TestAFloodOfFoldersEndsTheCollecting(t *testing.T) {
+	var entries []entry
+	for i := range 10 {
+		entries = append(entries, entry{name: fmt.Sprintf("%d/%sfile", i, strings.Repeat("d/", 20)), text: "x"})
+	}
+	dir := filepath.Join(t.TempDir(), "out")
+	got, err := Unpack(stream(t, entries...), dir, roomy)
+	if !errors.Is(err, ErrFlood) {
+		t.Errorf("%+v %v", got, err)
+	}
+	folders := 0
+	err = filepath.WalkDir(dir, func(_ string, d os.DirEntry, err error) error {
+		if d != nil && d.IsDir() {
+			folders++
+		}
+		return err
+	})
+	if err != nil || folders > roomy.Entries+1 {
+		t.Errorf("%d folders, %v", folders, err)
+	}
+}
+
+// holes is a file of nothing but a hole, as long as its header says: a few bytes of the
+// stream that are any number of bytes on the disk.
+func holes(tb testing.TB, name string, size int64) []byte {
+	tb.Helper()
+	var out bytes.Buffer
+	w := tar.NewWriter(&out)
+	// The stream's own writer makes no such files. This is one by records of PAX.
+	records := map[string]string{"GNU.sparse.major": "1", "GNU.sparse.minor": "0", "GNU.sparse.name": name, "GNU.sparse.realsize": strconv.FormatInt(size, 10)}
+	var pax bytes.Buffer
+	for _, key := range slices.Sorted(maps.Keys(records)) {
+		record := " " + key + "=" + records[key] + "\n"
+		for n := len(record) + 1; ; n++ {
+			if whole := strconv.Itoa(n) + record; len(whole) == n {
+				pax.WriteString(whole)
+				break
+			}
+		}
+	}
+	table := make([]byte, 512)
+	copy(table, fmt.Sprintf("1\n%d\n0\n", size))
+	for _, part := range []struct {
+		head *tar.Header
+		body []byte
+	}{
+		{&tar.Header{Name: "PaxHeaders/x", Typeflag: tar.TypeReg, Size: int64(pax.Len()), Format: tar.FormatUSTAR}, pax.Bytes()},
+		{&tar.Header{Name: "GNUSparseFile/x", Typeflag: tar.TypeReg, Size: int64(len(table)), Format: tar.FormatUSTAR}, table},
+	} {
+		if err := w.WriteHeader(part.head); err != nil {
+			tb.Fatal(err)
+		}
+		if _, err := w.Write(part.body); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		tb.Fatal(err)
+	}
+	data := out.Bytes()
+	data[156] = tar.TypeXHeader // what the writer would not write either
+	copy(data[148:156], "        ")
+	sum := 0
+	for _, b := range data[:512] {
+		sum += int(b)
+	}
+	copy(data[148:156], fmt.Sprintf("%06o\x00 ", sum))
+	return data
+}
+
+// TestAHoleCountsAsMuchAsItFills: a length near the largest number must not be added to
+// what there is already.
+func TestAHoleCountsAsMuchAsItFills(t *testing.T) {
+	got, err := Unpack(bytes.NewReader(holes(t, "small", 1000)), filepath.Join(t.TempDir(), "out"), roomy)
+	if err != nil || got.Files != 1 || got.Bytes != 1000 {
+		t.Fatalf("a hole is not read as one: %+v %v", got, err)
+	}
+	first := make([]byte, 1024) // a file of one byte, without the end of the stream
+	if _, err := io.ReadFull(stream(t, entry{name: "a", text: "x"}), first); err != nil {
+		t.Fatal(err)
+	}
+	for _, size := range []int64{roomy.Bytes, math.MaxInt64 - 1000, math.MaxInt64} {
+		got, err := Unpack(bytes.NewReader(append(slices.Clone(first), holes(t, "hole", size)...)), filepath.Join(t.TempDir(), "out"), roomy)
+		if err == nil || got.Bytes > 1 {
+			t.Errorf("%d: %+v %v", size, got, err)
+		}
+	}
+}
+
 // FuzzUnpack reads what a guest could send: nothing is written outside of the
 // folder, and no more than the limits.
 func FuzzUnpack(f *testing.F) {
@@ -130,6 +227,7 @@ func FuzzUnpack(f *testing.F) {
 		}
 		f.Add(data.Bytes())
 	}
+	f.Add(holes(f, "hole", 1<<40))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		top := t.TempDir()
 		got, _ := Unpack(bytes.NewReader(data), filepath.Join(top, "out"), Limits{Bytes: 1000, Entries: 10}) // any error is fine

@@ -96,6 +96,14 @@ func New(options Options) *Proxy {
 		ErrorLog:  log.New(io.Discard, "", 0), // a server writes what would be in it
 		Rewrite:   func(r *httputil.ProxyRequest) { r.Out.Host = r.Out.URL.Host },
 		Transport: &http.Transport{DialContext: p.dial, DisableCompression: true, MaxConnsPerHost: maxConnections, ResponseHeaderTimeout: idleTime, IdleConnTimeout: idleTime, MaxResponseHeaderBytes: maxHead},
+		// An answer may switch protocols though nobody has asked: then the connection would
+		// be the guest's and the server's alone.
+		ModifyResponse: func(r *http.Response) error {
+			if r.StatusCode == http.StatusSwitchingProtocols {
+				return p.refuse(r.Request.URL.Host, "it answers by another protocol than HTTP")
+			}
+			return nil
+		},
 		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) {
 			if refused := (*refusal)(nil); errors.As(err, &refused) {
 				http.Error(w, "rlm: "+err.Error(), http.StatusForbidden)
@@ -160,11 +168,14 @@ func (r *refusal) Error() string { return r.target + " is refused: " + r.reason 
 
 func (p *Proxy) refuse(target, format string, args ...any) error {
 	r := &refusal{printable(target), fmt.Sprintf(format, args...)}
-	p.options.Log.Info().Str("target", r.target).Str("reason", r.reason).Msg("egress refused")
 	p.mu.Lock()
-	defer p.mu.Unlock()
-	if len(p.denials) < maxDenials {
+	room := len(p.denials) < maxDenials
+	if room {
 		p.denials = append(p.denials, tiers.Denial{Target: r.target, Reason: r.reason})
+	}
+	p.mu.Unlock()
+	if room { // the log's, too: a guest can ask as often as it likes
+		p.options.Log.Info().Str("target", r.target).Str("reason", r.reason).Msg("egress refused")
 	}
 	return r
 }

@@ -2,6 +2,7 @@ package egress_test
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -18,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rs/zerolog"
 	"go.uber.org/goleak"
 
 	"github.com/rlmhq/rlm/internal/egress"
@@ -239,6 +241,50 @@ func TestTheHostHeaderCannotLie(t *testing.T) {
 	}
 }
 
+// TestNoAnswerSwitchesProtocols has a listed server switch without being asked, with and
+// without a name for what it switches to.
+func TestNoAnswerSwitchesProtocols(t *testing.T) {
+	for name, upgrade := range map[string]string{"nameless": "", "named": "Connection: Upgrade\r\nUpgrade: raw\r\n"} {
+		t.Run(name, func(t *testing.T) {
+			l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			ended := make(chan struct{})
+			go func() {
+				defer close(ended)
+				c, err := l.Accept()
+				if err != nil {
+					return
+				}
+				defer c.Close()
+				if _, err := http.ReadRequest(bufio.NewReader(c)); err != nil {
+					t.Error(err)
+				}
+				_, _ = io.WriteString(c, "HTTP/1.1 101 Switching Protocols\r\n"+upgrade+"\r\nsecret")
+				_, _ = io.Copy(io.Discard, c) // until the other side closes it
+			}()
+			t.Cleanup(func() {
+				_ = l.Close()
+				<-ended
+			})
+			w := &world{names: map[string][]string{"a.example.com": {"93.184.216.34"}}, ports: map[string]string{"93.184.216.34:80": l.Addr().String()}}
+			p, _, socket := start(t, w, egress.Options{Allow: allow(t, "a.example.com:80")})
+			c, err := (&net.Dialer{}).DialContext(t.Context(), "unix", socket)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			_, _ = io.WriteString(c, "GET http://a.example.com/ HTTP/1.1\r\nHost: a.example.com\r\nConnection: Upgrade, close\r\nUpgrade: raw\r\n\r\n")
+			_ = c.SetReadDeadline(time.Now().Add(time.Minute))
+			answer, err := io.ReadAll(c)
+			if err != nil || !strings.HasPrefix(string(answer), "HTTP/1.1 403") || strings.Contains(string(answer), "secret") || len(p.Denials()) != 1 {
+				t.Errorf("%q %v", answer, err)
+			}
+		})
+	}
+}
+
 func TestBytesAreBounded(t *testing.T) {
 	big := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = w.Write(make([]byte, 1<<20))
@@ -251,6 +297,21 @@ func TestBytesAreBounded(t *testing.T) {
 	}
 	if d := p.Denials(); len(d) != 1 || !strings.Contains(d[0].Reason, "100000 bytes") {
 		t.Errorf("%+v", d)
+	}
+}
+
+// TestAFloodOfRefusalsFillsNoLog asks for what is not listed, over and over.
+func TestAFloodOfRefusalsFillsNoLog(t *testing.T) {
+	var log bytes.Buffer // written by one connection, one request after another
+	p, client, _ := start(t, &world{}, egress.Options{Allow: allow(t, "a.example.com:80"), Log: zerolog.New(&log)})
+	const asked = 500
+	for range asked {
+		if _, err := get(t, client, "http://evil.example.com/"); err == nil {
+			t.Fatal("it was let through")
+		}
+	}
+	if lines := bytes.Count(log.Bytes(), []byte("\n")); lines == 0 || lines >= asked || lines != len(p.Denials()) {
+		t.Errorf("%d lines in the log", lines)
 	}
 }
 
@@ -276,7 +337,7 @@ func TestCloseEndsTunnels(t *testing.T) {
 	if err := p.Close(); err != nil {
 		t.Error(err)
 	}
-	_ = c.SetReadDeadline(time.Now().Add(10 * time.Second))
+	_ = c.SetReadDeadline(time.Now().Add(time.Minute))
 	if _, err := io.ReadAll(in); errors.Is(err, context.DeadlineExceeded) {
 		t.Error("the tunnel lives on")
 	}

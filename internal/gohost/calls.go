@@ -9,7 +9,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"sync"
+	"sync/atomic"
 
 	"github.com/rlmhq/rlm/internal/gorun"
 	"github.com/rlmhq/rlm/internal/inflight"
@@ -69,8 +71,9 @@ func (s *Session) key(a Answered) string {
 type Calls struct {
 	// Final is the answer that the snippet gave, nil if none.
 	Final *tiers.Final
-	// Reply sends an answer to request id. It is called by many goroutines.
-	Reply func(id uint64, value []byte, err error)
+	// Reply sends an answer to request id, one at a time. os.ErrDeadlineExceeded says that
+	// the guest does not take it; other errors show where it is read from.
+	Reply func(id uint64, value []byte, err error) error
 	// Meter is told when the snippet waits for the host.
 	Meter *Meter
 
@@ -82,6 +85,9 @@ type Calls struct {
 	refused bool
 	texts   chan struct{} // holds an answer about a text while it is made and sent
 	running sync.WaitGroup
+
+	sending sync.Mutex
+	deaf    atomic.Bool // the guest has not taken an answer; written while sending
 
 	mu      sync.Mutex // guards what follows
 	journal []Answered
@@ -125,9 +131,26 @@ func (c *Calls) Strayed() bool { return c.strayed }
 // or they may take as long as the host likes.
 func (c *Calls) Wait() { c.running.Wait() }
 
+// reply sends an answer. A guest that has not taken one gets no other: each would be
+// waited for as long, and there may be thousands.
+func (c *Calls) reply(id uint64, value []byte, err error) {
+	c.sending.Lock()
+	defer c.sending.Unlock()
+	if !c.deaf.Load() && errors.Is(c.Reply(id, value, err), os.ErrDeadlineExceeded) {
+		c.deaf.Store(true)
+	}
+}
+
+// Deaf reports whether the guest has not taken an answer. Its connection is of no more
+// use then: a part of the answer may be on it.
+func (c *Calls) Deaf() bool { return c.deaf.Load() }
+
 // Handle takes one frame of the guest, if it is a request or the session's answer.
 // It is called by one goroutine.
 func (c *Calls) Handle(kind byte, body []byte) (handled bool, err error) {
+	if c.Deaf() {
+		return true, ErrProtocol
+	}
 	switch kind {
 	case gorun.KindCall:
 		var call gorun.Call
@@ -161,11 +184,11 @@ func (c *Calls) start(call gorun.Call) {
 	ordinal := c.made
 	if ordinal > c.limits.HostCalls {
 		c.refused = true
-		c.Reply(call.ID, nil, fmt.Errorf("the snippet may make %d host calls, no more", c.limits.HostCalls))
+		c.reply(call.ID, nil, fmt.Errorf("the snippet may make %d host calls, no more", c.limits.HostCalls))
 		return
 	}
 	if !c.session.Offers[call.Function] {
-		c.Reply(call.ID, nil, fmt.Errorf("there is no host function %q", call.Function))
+		c.reply(call.ID, nil, fmt.Errorf("there is no host function %q", call.Function))
 		return
 	}
 	size := 0
@@ -173,7 +196,7 @@ func (c *Calls) start(call gorun.Call) {
 		size += len(arg)
 	}
 	if err := c.session.gate.Hold(size); err != nil {
-		c.Reply(call.ID, nil, err)
+		c.reply(call.ID, nil, err)
 		return
 	}
 	c.Meter.callBegins()
@@ -181,7 +204,7 @@ func (c *Calls) start(call gorun.Call) {
 		defer c.session.gate.Free(size)
 		value, err := c.answer(call, ordinal)
 		c.Meter.callEnds()
-		c.Reply(call.ID, value, err)
+		c.reply(call.ID, value, err)
 	})
 }
 
@@ -252,7 +275,7 @@ func (c *Calls) ask(q gorun.Question) error {
 		c.mu.Lock()
 		c.asked -= size
 		c.mu.Unlock()
-		c.Reply(q.ID, value, err)
+		c.reply(q.ID, value, err)
 	})
 	return nil
 }

@@ -3,6 +3,9 @@ package gohost
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
 	"strings"
 	"testing"
 
@@ -33,7 +36,10 @@ func TestArgumentsOfCallsUnderWayAreBounded(t *testing.T) {
 	c := s.Turn(t.Context(), 1, nil)
 	c.Meter = &Meter{}
 	c.Meter.Begin(s.Config.Limits, noProcess{})
-	c.Reply = func(id uint64, _ []byte, err error) { replies <- reply{id, err} }
+	c.Reply = func(id uint64, _ []byte, err error) error {
+		replies <- reply{id, err}
+		return nil
+	}
 	ask := func(id uint64) {
 		t.Helper()
 		body, err := json.Marshal(gorun.Call{ID: id, Function: "slow", Args: []json.RawMessage{[]byte(`"` + strings.Repeat("x", 598) + `"`)}})
@@ -59,4 +65,39 @@ func TestArgumentsOfCallsUnderWayAreBounded(t *testing.T) {
 		t.Errorf("after the first has ended: %+v", r)
 	}
 	c.Wait()
+}
+
+// TestADeafGuestIsWaitedForOnce makes many calls and takes no answer: the first that
+// could not be sent is the last that is tried.
+func TestADeafGuestIsWaitedForOnce(t *testing.T) {
+	s := NewSession(tiers.Config{
+		Functions: []tiers.Function{{Name: "ask"}},
+		Host:      tiers.HostFunc(func(context.Context, tiers.Call) (tiers.Value, error) { return tiers.Value("1"), nil }),
+	})
+	c := s.Turn(t.Context(), 1, nil)
+	c.Meter = &Meter{}
+	c.Meter.Begin(s.Config.Limits, noProcess{})
+	tried, all := 0, make(chan struct{})
+	c.Reply = func(uint64, []byte, error) error {
+		<-all
+		tried++
+		return fmt.Errorf("cannot write: %w", os.ErrDeadlineExceeded)
+	}
+	for id := range 100 {
+		body, err := json.Marshal(gorun.Call{ID: uint64(id), Function: "ask", Args: []json.RawMessage{[]byte(`1`)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if handled, err := c.Handle(gorun.KindCall, body); !handled || err != nil {
+			t.Fatal(handled, err)
+		}
+	}
+	close(all)
+	c.Wait()
+	if tried != 1 || !c.Deaf() {
+		t.Errorf("%d answers were tried", tried)
+	}
+	if handled, err := c.Handle(gorun.KindCall, []byte(`{}`)); !handled || !errors.Is(err, ErrProtocol) {
+		t.Errorf("it is listened to still: %v %v", handled, err)
+	}
 }

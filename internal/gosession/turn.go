@@ -51,9 +51,8 @@ func (t *turn) play(ctx context.Context, journal []gohost.Answered) ending {
 	callCtx, cancel := context.WithCancel(ctx)
 	t.calls = t.session.host.Turn(callCtx, t.session.snippet, journal)
 	t.calls.Meter = &t.meter
-	t.calls.Reply = func(id uint64, value []byte, err error) {
-		// A program that does not take it is about to be found dead.
-		_ = t.program.Send(gorun.KindAnswer, gorun.AppendAnswer(id, value, err))
+	t.calls.Reply = func(id uint64, value []byte, err error) error {
+		return t.program.Send(gorun.KindAnswer, gorun.AppendAnswer(id, value, err))
 	}
 	t.meter.Begin(t.limits, t.program)
 	t.program.Attach(t.out.write)
@@ -65,6 +64,10 @@ func (t *turn) play(ctx context.Context, journal []gohost.Answered) ending {
 	}
 	t.calls.Wait()
 	t.program.Attach(nil)
+	if e.end != nil && t.calls.Deaf() {
+		t.program.End()
+		return ending{err: gohost.ErrProtocol, died: jail.Exit{Code: -1, Killed: true}}
+	}
 	return e
 }
 

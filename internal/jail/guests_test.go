@@ -141,6 +141,7 @@ var attempts = map[string]func(argument string) string{
 	"files":  openMany,
 	"large":  large,
 	"flood":  flood,
+	"hoard":  hoard,
 	"forks":  forks,
 	"threads": func(argument string) string {
 		n, _ := strconv.Atoi(argument)
@@ -287,6 +288,17 @@ func flood(argument string) string {
 		}
 	}
 	return "done"
+}
+
+// hoard is flood, and keeps it: whoever looks now and then sees it.
+func hoard(argument string) string {
+	n, _ := strconv.Atoi(argument)
+	memory := make([]byte, n<<20)
+	for i := 0; i < len(memory); i += 4096 {
+		memory[i] = 1
+	}
+	time.Sleep(time.Minute)
+	return fmt.Sprintf("done %d", memory[0])
 }
 
 // startChild starts a program of the jail that sleeps.

@@ -265,7 +265,7 @@ func TestMemoryIsSampledWithoutACgroup(t *testing.T) {
 		t.Skip("there is a cgroup")
 	}
 	h := startHostile(t, Config{Limits: Limits{Memory: 128 << 20}})
-	if got := h.try("flood 2000"); got != "gone" {
+	if got := h.try("hoard 300"); got != "gone" {
 		t.Errorf("the flood went %s", got)
 	}
 	if e := wait(t, h.Process); !e.OOM {

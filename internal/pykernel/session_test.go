@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.uber.org/goleak"
@@ -241,20 +242,22 @@ func TestSleepEndsWithTheWallLimit(t *testing.T) {
 }
 
 func TestWaitingForTheHostIsFree(t *testing.T) {
-	cfg := testConfig(t)
-	cfg.Limits.Wall = 50 * time.Millisecond
-	cfg.Host = tiers.HostFunc(func(context.Context, tiers.Call) (tiers.Value, error) {
-		time.Sleep(150 * time.Millisecond)
-		return tiers.Value("1"), nil
+	synctest.Test(t, func(t *testing.T) {
+		cfg := testConfig(t)
+		cfg.Limits.Wall = 50 * time.Millisecond
+		cfg.Host = tiers.HostFunc(func(context.Context, tiers.Call) (tiers.Value, error) {
+			time.Sleep(150 * time.Millisecond)
+			return tiers.Value("1"), nil
+		})
+		s := begun(t, cfg)
+		s.Handle([]byte("cecho\x00[[],{}]"))
+		if limit := s.Over(); limit != "" {
+			t.Errorf("limit %s fired", limit)
+		}
+		if r := s.End(codeOK); r.Usage.HostWait != 150*time.Millisecond || r.Usage.Active != 0 {
+			t.Errorf("host wait %s, active %s", r.Usage.HostWait, r.Usage.Active)
+		}
 	})
-	s := begun(t, cfg)
-	s.Handle([]byte("cecho\x00[[],{}]"))
-	if limit := s.Over(); limit != "" {
-		t.Errorf("limit %s fired", limit)
-	}
-	if r := s.End(codeOK); r.Usage.HostWait < 150*time.Millisecond || r.Usage.Active > 50*time.Millisecond {
-		t.Errorf("host wait %s, active %s", r.Usage.HostWait, r.Usage.Active)
-	}
 }
 
 func TestBadConfigurations(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rlmhq/rlm/internal/collect"
 	"github.com/rlmhq/rlm/tiers"
 	"github.com/rlmhq/rlm/tiers/docker"
 )
@@ -95,6 +96,33 @@ real, tarfile.open = tarfile.open, forged`)
 	}
 }
 
+// TestAForgedHoleFillsNoDisk packs a file that is a few bytes of the stream and would be
+// nearly the largest number of bytes on the host's disk.
+func TestAForgedHoleFillsNoDisk(t *testing.T) {
+	t.Parallel()
+	b := box(t, usual(t, docker.Options{Warm: -1}), tiers.Config{Out: true})
+	run(t, b, `import io, tarfile
+def forged(fileobj=None, **k):
+    class T:
+        def __enter__(self): return self
+        def __exit__(self, *a): pass
+        def add(self, *a):
+            with real(fileobj=fileobj, mode='w|', format=tarfile.PAX_FORMAT) as t:
+                first = tarfile.TarInfo('first')
+                first.size = 1
+                t.addfile(first, io.BytesIO(b'x'))
+                hole, length = tarfile.TarInfo('hole'), 2 ** 63 - 1
+                hole.pax_headers = {'GNU.sparse.major': '1', 'GNU.sparse.minor': '0', 'GNU.sparse.name': 'hole', 'GNU.sparse.realsize': str(length)}
+                hole.size = 512
+                t.addfile(hole, io.BytesIO(f'1\n{length}\n0\n'.encode().ljust(512, b'\0')))
+    return T()
+real, tarfile.open = tarfile.open, forged`)
+	got, err := gather(t, b, filepath.Join(t.TempDir(), "out"))
+	if !errors.Is(err, collect.ErrFlood) || got.Files != 1 || got.Bytes != 1 {
+		t.Errorf("%+v %v", got, err)
+	}
+}
+
 // TestFilesComeBackAfterABadEnd ends the first snippet of a session in all the ways
 // that cost it its process: what it had written is there.
 func TestFilesComeBackAfterABadEnd(t *testing.T) {
@@ -114,7 +142,7 @@ func TestFilesComeBackAfterABadEnd(t *testing.T) {
 			t.Parallel()
 			limits := tiers.Limits{Wall: 5 * time.Second, Memory: 128 << 20}
 			if row.source == stubborn && !row.cancelled {
-				limits.Wall = 500 * time.Millisecond
+				limits.Wall = soon
 			}
 			b := box(t, tier, tiers.Config{Out: true, Limits: limits})
 			ctx, cancel := context.WithCancel(t.Context())

@@ -17,7 +17,7 @@ import (
 // Deadlines for what has no other.
 const (
 	startTimeout = 60 * time.Second
-	orderTimeout = 2 * time.Second
+	orderTimeout = 5 * time.Second
 	endTimeout   = 20 * time.Second
 )
 
@@ -222,7 +222,7 @@ func (c *container) OutOfMemory(bad bool) bool {
 const exitKilled = 128 + 9
 
 // heardIn is how long the daemon may take to hear of what the kernel has done.
-const heardIn = 500 * time.Millisecond
+const heardIn = 2 * time.Second
 
 // killings reports whether the daemon hears of a process that the kernel has ended
 // since the last time.

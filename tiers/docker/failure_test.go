@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"os/exec"
@@ -18,10 +19,11 @@ import (
 )
 
 // broken runs a snippet whose tier must break, typed, and soon enough.
-func broken(t *testing.T, b tiers.Sandbox, source string) *tiers.BrokenError {
+// Who wants to know when it writes says so.
+func broken(t *testing.T, b tiers.Sandbox, source string, stdout ...io.Writer) *tiers.BrokenError {
 	t.Helper()
 	begun := time.Now()
-	r, err := b.Run(context.Background(), tiers.Job{Source: source})
+	r, err := b.Run(context.Background(), tiers.Job{Source: source, Stdout: io.MultiWriter(stdout...)})
 	var broke *tiers.BrokenError
 	if !errors.As(err, &broke) {
 		t.Fatalf("%v\n%+v", err, r)
@@ -41,12 +43,13 @@ func TestDaemonStopsDuringASnippet(t *testing.T) {
 	run(t, b, "kept = 1")
 	had := noting{box: b}
 	had.note()
-	isCut := make(chan struct{})
-	time.AfterFunc(300*time.Millisecond, func() {
+	running, isCut := make(chan struct{}, 1), make(chan struct{})
+	go func() {
+		defer close(isCut)
+		<-running
 		g.cut()
-		close(isCut)
-	})
-	broke := broken(t, b, "while True: pass")
+	}()
+	broke := broken(t, b, "print('running', flush=True)\nwhile True: pass", tells(running))
 	<-isCut
 	if broke.Effects != tiers.EffectsRan || broke.Lost == nil || !slices.Equal(broke.Lost.Snippets, []int{1, 2}) {
 		t.Errorf("%+v", broke)
@@ -69,7 +72,7 @@ func TestDaemonHangsDuringASnippet(t *testing.T) {
 	t.Parallel()
 	g := newGate(t)
 	tier := behind(t, g)
-	b := box(t, tier, tiers.Config{Limits: tiers.Limits{Wall: 500 * time.Millisecond}})
+	b := box(t, tier, tiers.Config{Limits: tiers.Limits{Wall: soon}})
 	run(t, b, "kept = 1")
 	had := noting{box: b}
 	had.note()
@@ -89,6 +92,10 @@ func TestDaemonHangsDuringASnippet(t *testing.T) {
 	gone(t, had.ids...)
 }
 
+// soon is a wall limit that no snippet uses up which does little, on a busy machine
+// either.
+const soon = 3 * time.Second
+
 // alone opens a session, and returns its container.
 func alone(t *testing.T, limits tiers.Limits) (tiers.Sandbox, string) {
 	t.Helper()
@@ -99,7 +106,7 @@ func alone(t *testing.T, limits tiers.Limits) (tiers.Sandbox, string) {
 
 func TestASnippetThatIsKilledCostsItselfAlone(t *testing.T) {
 	t.Parallel()
-	b, id := alone(t, tiers.Limits{Wall: 500 * time.Millisecond})
+	b, id := alone(t, tiers.Limits{Wall: soon})
 	r := run(t, b, "while True:\n    try:\n        while True: pass\n    except BaseException: pass")
 	if r.Status != tiers.StatusLimit || r.Lost == nil || !slices.Equal(r.Lost.Snippets, []int{2}) {
 		t.Errorf("%s %+v", r.Status, r.Lost)
@@ -112,9 +119,14 @@ func TestASnippetThatIsKilledCostsItselfAlone(t *testing.T) {
 func TestContainerIsKilled(t *testing.T) {
 	t.Parallel()
 	b, id := alone(t, tiers.Limits{})
-	timer := time.AfterFunc(300*time.Millisecond, func() { daemonCall(t, http.MethodPost, "/containers/"+id+"/kill", nil) })
-	defer timer.Stop()
-	broke := broken(t, b, "import time\ntime.sleep(20)")
+	running, isKilled := make(chan struct{}, 1), make(chan struct{})
+	go func() {
+		defer close(isKilled)
+		<-running
+		daemonCall(t, http.MethodPost, "/containers/"+id+"/kill", nil)
+	}()
+	broke := broken(t, b, "import time\nprint('running', flush=True)\ntime.sleep(20)", tells(running))
+	<-isKilled
 	if broke.Lost == nil || !slices.Equal(broke.Lost.Snippets, []int{1, 2}) || !strings.Contains(broke.Error(), "killed the container") {
 		t.Errorf("%+v %+v", broke, broke.Lost)
 	}
@@ -137,7 +149,7 @@ func TestContainerIsRemoved(t *testing.T) {
 
 func TestContainerIsPaused(t *testing.T) {
 	t.Parallel()
-	b, id := alone(t, tiers.Limits{Wall: 500 * time.Millisecond})
+	b, id := alone(t, tiers.Limits{Wall: soon})
 	daemonCall(t, http.MethodPost, "/containers/"+id+"/pause", nil)
 	if broke := broken(t, b, "print(1)"); broke.Lost == nil || !strings.Contains(broke.Error(), "paused the container") {
 		t.Errorf("%+v", broke)

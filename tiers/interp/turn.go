@@ -39,9 +39,8 @@ func (s *sandbox) play(ctx context.Context, t *turn, run wire.Run, journal []goh
 	callCtx, cancel := context.WithCancel(ctx)
 	t.calls = s.host.Turn(callCtx, s.snippet, journal)
 	t.calls.Meter = &t.meter
-	t.calls.Reply = func(id uint64, value []byte, err error) {
-		// A worker that does not take it is about to be found dead.
-		_ = t.worker.send(wire.KindAnswer, gorun.AppendAnswer(id, value, err))
+	t.calls.Reply = func(id uint64, value []byte, err error) error {
+		return t.worker.send(wire.KindAnswer, gorun.AppendAnswer(id, value, err))
 	}
 	e := t.wait(ctx, run)
 	t.meter.Stop()
@@ -53,6 +52,10 @@ func (s *sandbox) play(ctx context.Context, t *turn, run wire.Run, journal []goh
 		}
 	}
 	t.calls.Wait()
+	if e.end != nil && t.calls.Deaf() {
+		exit := t.worker.destroy()
+		return ending{err: gohost.ErrProtocol, died: &exit}
+	}
 	return e
 }
 

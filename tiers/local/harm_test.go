@@ -2,6 +2,7 @@ package local_test
 
 import (
 	"encoding/binary"
+	"fmt"
 	"os"
 	"strconv"
 	"strings"
@@ -84,7 +85,7 @@ func unkeptAnswer(t *testing.T, tier *local.Tier, source string, wall time.Durat
 		}
 	}()
 	said := ""
-	for i, step := range []string{"import os\nkept, parent = 'kept, ', os.getppid()", source, "import _rlm, os, time\ntime.sleep(0.3)\n_rlm.send(kept if os.getppid() == parent else 'an orphan, ')"} {
+	for i, step := range []string{"import os\nkept, parent = 'kept, ', os.getppid()", source, "import _rlm, os, time\ntime.sleep(0.8)\n_rlm.send(kept if os.getppid() == parent else 'an orphan, ')"} {
 		frame := append(binary.LittleEndian.AppendUint32(nil, uint32(len(step))), step...)
 		if _, err := p.Conn().Write(frame); err != nil {
 			return said
@@ -110,8 +111,12 @@ func unkeptAnswer(t *testing.T, tier *local.Tier, source string, wall time.Durat
 	return said
 }
 
+// awhile is how long the daemons of this process sleep, in a way that tells them from
+// those of other test runs on this machine.
+var awhile = fmt.Sprintf("86399.%d", os.Getpid())
+
 // leftBehind leaves a process behind.
-const leftBehind = "import os\nif os.fork() == 0:\n    os.setsid()\n    if os.fork() == 0:\n        for fd in range(0, 256):\n            try: os.close(fd)\n            except OSError: pass\n        os.execv('/bin/sleep', ['sleep', '86399'])\n    os._exit(0)"
+var leftBehind = "import os\nif os.fork() == 0:\n    os.setsid()\n    if os.fork() == 0:\n        for fd in range(0, 256):\n            try: os.close(fd)\n            except OSError: pass\n        os.execv('/bin/sleep', ['sleep', '" + awhile + "'])\n    os._exit(0)"
 
 // TestNoProcessOutlivesItsSandbox looks for a daemon after Close.
 func TestNoProcessOutlivesItsSandbox(t *testing.T) {
@@ -125,7 +130,7 @@ func TestNoProcessOutlivesItsSandbox(t *testing.T) {
 	if err := b.Close(); err != nil {
 		t.Error(err)
 	}
-	if left := processes("sleep\x0086399"); len(left) != 0 {
+	if left := processes("sleep\x00" + awhile + "\x00"); len(left) != 0 {
 		t.Errorf("daemons outlive the sandbox: %v", left)
 	}
 }
@@ -147,8 +152,8 @@ func TestAProcessOutlivesAnInterpreter(t *testing.T) {
 // awaitDaemon waits until it runs.
 func awaitDaemon(t *testing.T) []int {
 	t.Helper()
-	for end := time.Now().Add(5 * time.Second); ; time.Sleep(10 * time.Millisecond) {
-		if found := processes("sleep\x0086399"); len(found) > 0 {
+	for end := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
+		if found := processes("sleep\x00" + awhile + "\x00"); len(found) > 0 {
 			return found
 		}
 		if time.Now().After(end) {

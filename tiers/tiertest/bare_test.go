@@ -14,7 +14,11 @@ func TestHarmOnCPython(t *testing.T) {
 		for _, a := range attacks {
 			t.Run(group+"/"+a.name, func(t *testing.T) {
 				t.Parallel()
-				if harm, said := BarePython(t, python, a.source, time.Second); !Alike(harm, a.harm) {
+				wall := 30 * time.Second // what ends by itself takes the time that the machine gives it
+				if Alike(a.harm, Hangs) {
+					wall = time.Second
+				}
+				if harm, said := BarePython(t, python, a.source, wall); !Alike(harm, a.harm) {
 					t.Errorf("it does %q, not %q: %s", harm, a.harm, excerpt(said))
 				}
 			})

@@ -128,7 +128,7 @@ func (s *suite) cancelled(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer box.Close()
-		(&session{s, box}).alive(t)
+		(&session{suite: s, box: box}).alive(t)
 	})
 	t.Run("Run, before it begins", func(t *testing.T) {
 		box := s.open(t, bare())
@@ -226,12 +226,12 @@ func (failing) Write([]byte) (int, error) { return 0, errors.New("the disk is fu
 
 func (s *suite) usage(t *testing.T) {
 	box := s.open(t, newHost().config())
-	u := box.ok(t, "import time\ntotal = sum(i * i for i in range(20000))\ntime.sleep(0.05)\nslow(50)\nprint('x' * 99)").Usage
+	u := box.ok(t, "import time\ntotal = sum(i * i for i in range(20000))\ntime.sleep(0.3)\nslow(300)\nprint('x' * 99)").Usage
 	switch {
 	case u.Wall <= 0 || u.Active <= 0 || u.Active > u.Wall:
 		t.Errorf("wall %v, active %v", u.Wall, u.Active)
-	case u.HostWait < 50*time.Millisecond || u.Idle < 50*time.Millisecond:
-		t.Errorf("host wait %v, idle %v, want 50 ms and more each", u.HostWait, u.Idle)
+	case u.HostWait < 150*time.Millisecond || u.Idle < 150*time.Millisecond: // some of it may count as work, on a busy machine
+		t.Errorf("host wait %v, idle %v, want most of 300 ms and more each", u.HostWait, u.Idle)
 	case u.Active+u.HostWait+u.Idle > u.Wall+time.Millisecond:
 		t.Errorf("the parts are more than the whole: %+v", u)
 	case u.HostCalls != 1 || u.OutputBytes != 100 || u.PeakMemory <= 0:

@@ -354,14 +354,16 @@ func inspect(t *testing.T, dir string) (said, problem string) {
 	entries := 0
 	var all strings.Builder
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
+		if err != nil {
 			return err
+		}
+		if entries++; d.IsDir() {
+			return nil
 		}
 		info, err := d.Info()
 		if err != nil {
 			return err
 		}
-		entries++
 		bytes += info.Size()
 		if !info.Mode().IsRegular() || info.Mode()&(os.ModeSetuid|os.ModeSetgid) != 0 {
 			problem = fmt.Sprintf("%s came back as %v", d.Name(), info.Mode())

@@ -31,7 +31,9 @@ func (box *session) fork(t *testing.T) *session {
 			t.Errorf("cannot close the copy: %v", err)
 		}
 	})
-	return &session{box.suite, copied}
+	own := *box
+	own.box = copied
+	return &own
 }
 
 func (s *suite) forkDiverges(t *testing.T) {

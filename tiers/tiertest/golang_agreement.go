@@ -147,7 +147,7 @@ func main() { fmt.Println("before"); var m map[string]int; m["a"] = 1; fmt.Print
 func main() {
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
 	defer cancel()
-	select { case <-ctx.Done(): fmt.Println(ctx.Err()); case <-time.After(time.Second): fmt.Println("late") }
+	select { case <-ctx.Done(): fmt.Println(ctx.Err()); case <-time.After(time.Hour): fmt.Println("late") }
 }`,
 	`import ("fmt"; "regexp"; "strings"; "unicode")
 func main() {

@@ -120,7 +120,7 @@ func goLimits(t *testing.T, tier tiers.Tier) {
 			s := OpenGo(t, tier, tiers.Config{Limits: tiers.Limits{Wall: 20 * time.Second, Memory: 64 << 20}}) // it must end by its memory
 			GoOK(t, s, "kept := 41")
 			if name == "loop" || name == "sleep" || name == "deadlock" {
-				s = OpenGo(t, tier, tiers.Config{Limits: tiers.Limits{Wall: 300 * time.Millisecond}})
+				s = OpenGo(t, tier, tiers.Config{Limits: tiers.Limits{Wall: 1500 * time.Millisecond}})
 				GoOK(t, s, "kept := 41")
 			}
 			begun := time.Now()

@@ -16,7 +16,7 @@ import (
 
 // rendezvous is how long calls that must be under way at the same time wait for
 // each other. It is long because it only passes when the test fails.
-const rendezvous = 20 * time.Second
+const rendezvous = time.Minute
 
 // scripted is the host of the tests. What it did can be read after a snippet.
 type scripted struct {

@@ -54,6 +54,7 @@ func (s *suite) skipRefused(t *testing.T, err error) {
 func (s *session) try(ctx context.Context, t *testing.T, job tiers.Job) (tiers.Result, error) {
 	t.Helper()
 	s.share.note(t)
+	s.ran++
 	r, err := s.box.Run(ctx, job)
 	if s.refused(err) != nil {
 		after, broken := s.box.Run(s.patient(t), tiers.Job{Source: `print("alive")`})

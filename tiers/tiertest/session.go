@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rlmhq/rlm/tiers"
 )
@@ -12,7 +13,11 @@ import (
 // session is one sandbox under test.
 type session struct {
 	*suite
-	box tiers.Sandbox
+	box   tiers.Sandbox
+	brief bool  // its wall limit is one that a busy machine uses up
+	ran   int   // snippets
+	kept  int   // the snippet that has set the variable of marked
+	lost  []int // snippets that a snippet which was repeated has cost
 }
 
 // open starts a sandbox that is closed at the end of the test. The test then runs
@@ -30,8 +35,16 @@ func (s *suite) open(t *testing.T, cfg tiers.Config) *session {
 			t.Errorf("cannot close the sandbox: %v", err)
 		}
 	})
-	return &session{s, box}
+	return &session{suite: s, box: box, brief: cfg.Limits.Wall > 0 && cfg.Limits.Wall < briefly}
 }
+
+// A snippet may have to wait longer for a processor than a brief limit lets it run.
+// That is no fault of the tier's, so one that must run to its end is then repeated;
+// a tier that is at fault fails each time.
+const (
+	briefly  = 10 * time.Second
+	mostRuns = 5
+)
 
 // run runs a snippet, which may end in any way that is a result.
 func (s *session) run(t *testing.T, source string) tiers.Result {
@@ -50,6 +63,15 @@ func (s *session) run(t *testing.T, source string) tiers.Result {
 func (s *session) ok(t *testing.T, source string) tiers.Result {
 	t.Helper()
 	r := s.run(t, source)
+	for n := 1; n < mostRuns && s.brief && r.Status == tiers.StatusLimit && slices.Contains(timeLimits, r.Limit); n++ {
+		if r.Lost != nil {
+			s.lost = append(s.lost, r.Lost.Snippets...)
+		}
+		r = s.run(t, source)
+	}
+	if source == marked {
+		s.kept = s.ran
+	}
 	if r.Status != tiers.StatusOK {
 		t.Fatalf("status %q, want ok\nsnippet: %s\n%s", r.Status, excerpt(source), describe(r))
 	}
@@ -82,14 +104,14 @@ const marked = `kept = {"since": "snippet 1"}`
 func (s *session) honest(t *testing.T, after tiers.Result) {
 	t.Helper()
 	r := s.ok(t, "try:\n    print(kept == {'since': 'snippet 1'})\nexcept NameError:\n    print('gone')")
-	reported := after.Lost != nil && slices.Contains(after.Lost.Snippets, 1)
+	reported := slices.Contains(s.lost, s.kept) || after.Lost != nil && slices.Contains(after.Lost.Snippets, s.kept)
 	switch {
 	case r.Stdout == "True\n" && reported:
-		t.Errorf("snippet 1 is reported as lost, and its variable is still there")
+		t.Errorf("snippet %d is reported as lost, and its variable is still there", s.kept)
 	case r.Stdout == "gone\n" && !reported:
-		t.Errorf("the variable of snippet 1 is lost and the result does not say so: %+v", after.Lost)
+		t.Errorf("the variable of snippet %d is lost and the result does not say so: %+v", s.kept, after.Lost)
 	case r.Stdout != "True\n" && r.Stdout != "gone\n":
-		t.Errorf("the variable of snippet 1 is damaged: %q", r.Stdout)
+		t.Errorf("the variable of snippet %d is damaged: %q", s.kept, r.Stdout)
 	}
 }
 

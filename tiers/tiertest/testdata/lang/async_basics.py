@@ -44,7 +44,7 @@ async def ordering():
         out.append(v)
         return v
     res = await asyncio.gather(late(0.06, "slow"), late(0.03, "mid"), late(0, "fast"))
-    first, pend = await asyncio.wait([asyncio.create_task(late(0.2, "x")), asyncio.create_task(late(0, "y"))], return_when=asyncio.FIRST_COMPLETED)
+    first, pend = await asyncio.wait([asyncio.create_task(late(3600, "x")), asyncio.create_task(late(0, "y"))], return_when=asyncio.FIRST_COMPLETED)
     for p in pend:
         p.cancel()
     comp = [await f for f in asyncio.as_completed([late(0.05, 2), late(0, 1)])]

@@ -26,12 +26,19 @@ async def groups():
     async with asyncio.TaskGroup() as tg:
         ts = [tg.create_task(ok(i, 0.01 * (3 - i))) for i in range(3)]
     print([t.result() for t in ts])
-    log = []
+    log, both = [], asyncio.Event()
+
+    async def fail_with(msg):
+        await both.wait()
+        raise ValueError(msg)
+
     try:
         async with asyncio.TaskGroup() as tg:
             tg.create_task(forever(log, "bystander"))
-            tg.create_task(fail("one", 0.01))
-            tg.create_task(fail("two", 0.01))
+            tg.create_task(fail_with("one"))
+            tg.create_task(fail_with("two"))
+            await asyncio.sleep(0)
+            both.set()
     except* ValueError as g:
         print(sorted(str(e) for e in g.exceptions), log)
 
@@ -72,12 +79,18 @@ async def cancels():
         await t
     except asyncio.CancelledError as e:
         print("caught", e.args, t.cancelled(), log)
-    inner = asyncio.create_task(ok("kept", 0.02))
+    gate = asyncio.Event()
+
+    async def gated():
+        await gate.wait()
+        return "kept"
+
+    inner = asyncio.create_task(gated())
     outer = asyncio.create_task(asyncio.wait_for(asyncio.shield(inner), 0.001))
     try:
         await outer
     except TimeoutError:
-        print(inner.done(), await inner)
+        print(inner.done(), gate.set(), await inner)
 
     async def stubborn():
         try:
