@@ -186,16 +186,24 @@ func (t *Trace) Child() (*Trace, error) {
 	if t == nil {
 		return nil, nil //nolint:nilnil // documented: a nil Trace writes nothing
 	}
-	t.mu.Lock()
-	t.children++
-	n := t.children
-	t.mu.Unlock()
-	child, err := openTrace(filepath.Join(t.dir, fmt.Sprintf("sub_%04d", n)))
+	child, err := openTrace(t.Folder())
 	if err != nil {
 		return nil, fmt.Errorf("cannot write a trace: %w", err)
 	}
 	child.events = t.events
 	return child, nil
+}
+
+// Folder names the folder of the next sub-loop, which is then taken: for a run that
+// opens its own record there. It is empty for a nil Trace.
+func (t *Trace) Folder() string {
+	if t == nil {
+		return ""
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.children++
+	return filepath.Join(t.dir, fmt.Sprintf("sub_%04d", t.children))
 }
 
 // Begin writes the metadata.
