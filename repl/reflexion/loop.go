@@ -228,7 +228,7 @@ func (l *loop) judge(ctx context.Context, i *Iteration, cut bool) (*Critique, er
 	if err != nil {
 		return nil, fmt.Errorf("cannot tell of a critique: %w", err)
 	}
-	l.tell(repl.Event{Kind: repl.EventVerdict, Status: critique.String(), Text: string(text)})
+	l.tell(repl.Event{Kind: repl.EventVerdict, Status: "the draft " + critique.String(), Text: string(text)})
 	return &critique, nil
 }
 
