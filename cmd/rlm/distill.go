@@ -15,6 +15,7 @@ import (
 	"github.com/rlmhq/rlm/internal/config"
 	"github.com/rlmhq/rlm/repl"
 	"github.com/rlmhq/rlm/repl/distill"
+	"github.com/rlmhq/rlm/repl/otel"
 	loop "github.com/rlmhq/rlm/repl/rlm"
 )
 
@@ -98,8 +99,13 @@ func (f *distillFlags) run(ctx context.Context, e *env, name string) (err error)
 	if err := cfg.Check(); err != nil {
 		return &exitError{exitUsage, err}
 	}
+	var sent func()
+	if cfg.Run.Progress, sent, err = observe(ctx, e, otel.Distill, view.event); err != nil {
+		return &exitError{exitUsage, err}
+	}
 	result, err := distill.Run(ctx, corpus, cfg)
 	view.close()
+	sent()
 	return f.finish(e, &result, err)
 }
 
@@ -113,7 +119,7 @@ func (f *distillFlags) engine(ctx context.Context, e *env, view *view, run *rlm.
 	if err != nil {
 		return nil, err
 	}
-	run.Open, run.Progress = engine.Opener(p), view.event
+	run.Open = engine.Opener(p)
 	return engine, nil
 }
 
@@ -135,6 +141,9 @@ func readCorpus(e *env, name string) (distill.Corpus, error) {
 
 // finish prints what the traces came to, and returns the exit code.
 func (f *distillFlags) finish(e *env, r *distill.Result, err error) error {
+	if err != nil && r.Elapsed == 0 { // nothing was begun
+		return &exitError{exitUsage, err}
+	}
 	if err != nil && len(r.Clusters) == 0 {
 		return runFailure(err)
 	}
@@ -152,11 +161,6 @@ func (f *distillFlags) finish(e *env, r *distill.Result, err error) error {
 	}
 	if r.Partial {
 		return &exitError{exitPartial, errors.New(strings.Join(r.Notes, "; "))}
-	}
-	if !f.quiet {
-		for _, note := range r.Notes {
-			_, _ = fmt.Fprintln(e.stderr, "rlm: "+printable(note))
-		}
 	}
 	return nil
 }
