@@ -84,6 +84,9 @@ func (c *Config) allowed() []string {
 	return slices.DeleteFunc(slices.Compact(all), func(name string) bool { return name == "" })
 }
 
+// noModel is what is wrong where a model is asked and none can be.
+const noModel = "there is no model to ask: name one that is allowed, or give the run one, such as openai/gpt-5"
+
 // resolve returns the model to ask for a name that the file gives, empty for the
 // default.
 func (c *Config) resolve(name string) (string, error) {
@@ -95,7 +98,7 @@ func (c *Config) resolve(name string) (string, error) {
 	}
 	switch {
 	case name == "":
-		return "", errors.New("no model is named, and there is no default: give one")
+		return "", errors.New(noModel)
 	case !slices.Contains(c.allowed(), name):
 		return "", fmt.Errorf("the file asks for the model %s, which is not allowed: allow it, or say which one is asked instead", quoted(name))
 	}

@@ -103,13 +103,18 @@ func prepare(ctx context.Context, f *File, cfg Config, input map[string]any) (*R
 func (r *Run) checkModels(ctx context.Context, f *File, explicitUSD bool) error {
 	var wrong []*Problem
 	names := map[string]bool{}
-	for _, at := range f.checked(r.cfg.Actions).models {
+	checked := f.checked(r.cfg.Actions)
+	for _, at := range checked.models {
 		name, err := r.cfg.resolve(at.Text)
 		if err != nil {
 			wrong = append(wrong, &Problem{Line: at.Line, Column: at.Column, Message: err.Error()})
 			continue
 		}
 		names[name] = true
+	}
+	if len(wrong) == 0 && len(checked.asks) > 0 && len(r.cfg.allowed()) == 0 {
+		at := checked.asks[0]
+		wrong = append(wrong, &Problem{Line: at.Line, Column: at.Column, Message: noModel})
 	}
 	if err := fileError(f.Name, wrong); err != nil {
 		return err

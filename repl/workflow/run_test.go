@@ -117,8 +117,14 @@ func TestAFileAsksOnlyModelsThatAreAllowed(t *testing.T) {
 	}
 	cfg := config(models)
 	cfg.Model = ""
-	_, err = parse(t, "nodes:\n  - uses: llm.call\n    with: {prompt: hi}\n").Run(t.Context(), cfg, nil)
-	if !errors.As(err, &ended) || !strings.Contains(err.Error(), "no model is named") {
+	ask := parse(t, "nodes:\n  - run: return {}\n  - uses: llm.call\n    with: {prompt: hi}\n")
+	_, err = ask.Run(t.Context(), cfg, nil)
+	if !errors.As(err, &found) || !strings.HasPrefix(err.Error(), "w.yaml:3:11: there is no model to ask") {
+		t.Errorf("got %v", err)
+	}
+	cfg.Allowed = []string{"test/default"} // which the state might name
+	_, err = ask.Run(t.Context(), cfg, nil)
+	if !errors.As(err, &ended) || ended.Node != "node 2" || !strings.Contains(err.Error(), "there is no model to ask") {
 		t.Errorf("got %v", err)
 	}
 	if len(models.requests) != 0 {
