@@ -83,6 +83,9 @@ func (f *distillFlags) run(ctx context.Context, e *env, name string) (err error)
 	run.Triggers = loop.Triggers{
 		Always: c.Always, NoLargeOutput: !c.OnLargeOutput, NoManyTraces: !c.OnManyTraces, OutputChars: c.LargeOutput, Traces: c.ManyTraces,
 	}
+	if run.Model == "" && e.settings.From("sub_model").Kind == config.FromFlag {
+		return &exitError{exitUsage, errors.New("--sub-model has no use without --model: runs ask both, and words are clustered without any")}
+	}
 	view := newView(e, f.quiet)
 	defer view.close()
 	if run.Model != "" {

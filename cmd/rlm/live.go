@@ -163,7 +163,7 @@ func (n *liveNode) take(e repl.Event) string {
 	switch e.Kind {
 	case repl.EventRunStarted, repl.EventLoopStarted:
 		if n.model = e.Model; n.model == "" {
-			return short(e.Text, 100)
+			return "begins: " + short(e.Text, 100)
 		}
 		return fmt.Sprintf("%s: %s", printable(e.Model), short(e.Text, 100))
 	case repl.EventTurnStarted:

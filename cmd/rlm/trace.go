@@ -33,7 +33,13 @@ type traceView struct {
 func newTrace(e *env) *cobra.Command {
 	var v traceView
 	show := &cobra.Command{
-		Use: "show DIR", Short: "Show the record of a run", Long: traceLong, Args: cobra.ExactArgs(1),
+		Use: "show DIR", Short: "Show the record of a run", Long: traceLong,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return errors.New("give one folder, the one that --trace had")
+			}
+			return nil
+		},
 		RunE: func(_ *cobra.Command, args []string) error {
 			if v.full && v.brief {
 				return errors.New("give --full or --brief, not both")
@@ -52,7 +58,10 @@ func newTrace(e *env) *cobra.Command {
 	}
 	show.Flags().BoolVar(&v.full, "full", false, "cut no text")
 	show.Flags().BoolVar(&v.brief, "brief", false, "the tree alone: no code and no texts")
-	cmd := &cobra.Command{Use: "trace", Short: "Look at records of runs", Args: cobra.NoArgs}
+	cmd := &cobra.Command{
+		Use: "trace", Short: "Look at records of runs", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
 	cmd.AddCommand(show)
 	return cmd
 }

@@ -78,7 +78,7 @@ type traceReader struct {
 func readTrace(dir string) (*recordedRun, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w: name the folder that --trace had", err)
 	}
 	defer root.Close()
 	r := &traceReader{root: root}

@@ -207,6 +207,8 @@ func (f *workflowFlags) state(e *env, file string) (map[string]any, error) {
 		return nil, errors.New("stdin cannot be both the workflow and its input")
 	case text == "-":
 		text, err = readFile(e, text, maxInput, "the input")
+	case text == "@":
+		return nil, errors.New("--input @: give a file after the @, or - for stdin")
 	case strings.HasPrefix(text, "@"):
 		text, err = readFile(e, text[1:], maxInput, "the input")
 	}
