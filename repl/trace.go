@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 )
@@ -206,14 +207,16 @@ func (t *Trace) Folder() string {
 	return filepath.Join(t.dir, fmt.Sprintf("sub_%04d", t.children))
 }
 
-// Begin writes the metadata.
+// Begin writes the metadata, completed: the backend is that of the model's name.
 func (t *Trace) Begin(m Metadata) {
 	if t == nil {
 		return
 	}
 	m.Type = "metadata"
-	if m.BackendKwargs == nil {
-		m.BackendKwargs = map[string]any{}
+	m.Backend, _, _ = strings.Cut(m.RootModel, "/")
+	m.BackendKwargs = map[string]any{}
+	if m.RootModel != "" {
+		m.BackendKwargs["model_name"] = m.RootModel
 	}
 	if m.EnvironmentKwargs == nil {
 		m.EnvironmentKwargs = map[string]any{}
