@@ -20,7 +20,8 @@ const (
 	maxTraceTurns = 10_000   // of one loop
 	maxTraceLoops = 10_000
 	maxTraceDepth = 32
-	maxTraceNotes = 20 // about lines that cannot be read, of one file
+	maxTraceNotes = 20     // about lines that cannot be read, of one file
+	maxTraceText  = 20_000 // characters of an event: no loop writes so many
 )
 
 // recordedLoop is one loop of a record.
@@ -208,6 +209,9 @@ func (run *recordedRun) readEvents(file io.Reader) error {
 
 // keep takes an event of use.
 func (run *recordedRun) keep(e *repl.Event) {
+	for _, text := range []*string{&e.Text, &e.Status, &e.Error, &e.Model, &e.Tier} {
+		*text = repl.Truncate(*text, maxTraceText)
+	}
 	n := run.nodes[e.Node]
 	if n == nil {
 		if len(run.nodes) >= maxTraceLoops {

@@ -3,6 +3,8 @@ package otel_test
 import (
 	"bytes"
 	"context"
+	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -72,11 +74,12 @@ func TestEachLoopIsOneTrace(t *testing.T) {
 		}
 	}()
 	for name, c := range map[string]struct {
-		loop otel.Loop
-		run  func(t *testing.T, progress func(repl.Event)) error
-		want string
+		loop   otel.Loop
+		run    func(t *testing.T, progress func(repl.Event)) error
+		want   string
+		failed string // what the root's span says went wrong
 	}{
-		"reflexion": {otel.Reflexion, func(t *testing.T, progress func(repl.Event)) error {
+		"reflexion": {loop: otel.Reflexion, run: func(t *testing.T, progress func(repl.Event)) error {
 			t.Helper()
 			_, err := reflexion.Run(t.Context(), reflexion.Config{
 				Task: "x", Model: "m", Progress: progress, Models: replies(func(purpose, last string) string {
@@ -90,7 +93,7 @@ func TestEachLoopIsOneTrace(t *testing.T) {
 				}),
 			})
 			return err
-		}, `
+		}, want: `
 reflexion_run
   reflexion_iteration_1
     chat m
@@ -99,7 +102,7 @@ reflexion_run
     chat m
     chat m
 `},
-		"workflow": {otel.Workflow, func(t *testing.T, progress func(repl.Event)) error {
+		"workflow": {loop: otel.Workflow, run: func(t *testing.T, progress func(repl.Event)) error {
 			t.Helper()
 			actions, err := workflow.NewActions(reflection.Actions()...)
 			if err != nil {
@@ -125,7 +128,7 @@ nodes:
 				Models: replies(func(_, last string) string { return map[string]string{"make": "none", "mend": `{"a": 1}`}[last] }),
 			}, nil)
 			return err
-		}, `
+		}, want: `
 workflow_run
   workflow_node
     workflow_iteration_1
@@ -134,7 +137,23 @@ workflow_run
       chat m
   workflow_node
 `},
-		"distill": {otel.Distill, func(t *testing.T, progress func(repl.Event)) error {
+		"a workflow that fails": {loop: otel.Workflow, run: func(t *testing.T, progress func(repl.Event)) error {
+			t.Helper()
+			file, err := workflow.Parse("w.yaml", []byte("nodes: [{name: a, run: return 1 / 0}, {name: b, run: return 1}]"))
+			if err != nil {
+				return err
+			}
+			_, err = file.Run(t.Context(), workflow.Config{Progress: progress, Open: shared.Opener(router.Policy{Pin: "wasm"})}, nil)
+			var failed *workflow.NodeError
+			if !errors.As(err, &failed) {
+				return fmt.Errorf("it ended as %w", err)
+			}
+			return nil
+		}, want: `
+workflow_run
+  workflow_node
+`, failed: `node "a": run ended by ZeroDivisionError: division by zero`},
+		"distill": {loop: otel.Distill, run: func(t *testing.T, progress func(repl.Event)) error {
 			t.Helper()
 			corpus, err := distill.Parse(strings.NewReader(`{"error": "a"}` + "\n" + `{"error": "b"}`))
 			if err != nil {
@@ -150,7 +169,7 @@ workflow_run
 			cfg.Run.Triggers.Traces = 1
 			_, err = distill.Run(t.Context(), corpus, cfg)
 			return err
-		}, `
+		}, want: `
 distill_run
   distill_step_1
     rlm_run
@@ -174,9 +193,12 @@ distill_run
 			if got := r.outline(t); got != c.want[1:] {
 				t.Errorf("the spans are\n%swant\n%s", got, c.want[1:])
 			}
-			root := attributes(r.span(t, c.loop.Run))
-			if root["rlm.total_input_tokens"] == "" || root["rlm.total_input_tokens"] == "0" || root["rlm.status"] == "" {
-				t.Errorf("the root has %v", root)
+			root := r.span(t, c.loop.Run)
+			if got := attributes(root); got["rlm.status"] == "" || (c.failed == "") != (got["rlm.total_input_tokens"] != "0") {
+				t.Errorf("the root has %v", got)
+			}
+			if root.Status.GetMessage() != c.failed {
+				t.Errorf("the root failed by %q, want %q", root.Status.GetMessage(), c.failed)
 			}
 		})
 	}
