@@ -2,6 +2,7 @@ package repl
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/rlmhq/rlm/repl/llm"
@@ -27,7 +28,7 @@ const (
 	EventRefusal     EventKind = "refusal"    // something did not fit the budget
 	EventWarning     EventKind = "warning"
 	EventAnswer      EventKind = "answer"
-	EventVerdict     EventKind = "verdict"      // a draft was judged; Text is the critique as JSON
+	EventVerdict     EventKind = "verdict"      // something was judged: Status is a sentence about it, Text may be all of it as JSON
 	EventLargeOutput EventKind = "large_output" // the hook took an output over
 	EventDelta       EventKind = "delta"        // a piece of a reply, to Progress only
 )
@@ -43,7 +44,7 @@ type Event struct {
 	Turn  int    `json:"turn,omitempty"`
 	// Purpose is what a call was for: "root" and "sub" for the turns of the root and
 	// of sub-loops, "leaf", "compaction", "synthesis", "bypass"; "draft", "revision" and
-	// "critique" of the loop reflexion.
+	// "critique" of the loop reflexion; "llm.call" and "evaluate" of workflows.
 	Purpose string `json:"purpose,omitempty"`
 	Model   string `json:"model,omitempty"`
 	// Text is the reply, the code, the answer or the reason, shortened.
@@ -61,6 +62,29 @@ type Event struct {
 	// has them in its trajectory. Nobody may change them.
 	Ran  *Ran     `json:"-"`
 	Call *SubCall `json:"-"`
+}
+
+// Below returns what passes the events of a run on as those of a sub-loop, for a run
+// that consists of others. Node is the sub-loop's, spent what was used before it.
+func Below(node string, spent Spending, emit func(Event)) func(Event) {
+	if emit == nil {
+		return nil
+	}
+	return func(e Event) {
+		e.Depth += strings.Count(node, ".")
+		e.Node = node + strings.TrimPrefix(e.Node, "0")
+		switch e.Kind { //nolint:exhaustive // the others stay as they are
+		case EventRunStarted:
+			e.Kind = EventLoopStarted
+		case EventRunEnded:
+			e.Kind = EventLoopEnded
+		}
+		if e.Spent != nil {
+			sum := spent.Plus(*e.Spent)
+			e.Spent = &sum
+		}
+		emit(e)
+	}
 }
 
 // maxEventText bounds the texts of an event, in characters.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 )
@@ -193,11 +194,7 @@ func (t *Trace) Child() (*Trace, error) {
 	if t == nil {
 		return nil, nil //nolint:nilnil // documented: a nil Trace writes nothing
 	}
-	t.mu.Lock()
-	t.children++
-	n := t.children
-	t.mu.Unlock()
-	child, err := openTrace(filepath.Join(t.dir, fmt.Sprintf("sub_%04d", n)))
+	child, err := openTrace(t.Folder())
 	if err != nil {
 		return nil, fmt.Errorf("cannot write a trace: %w", err)
 	}
@@ -205,14 +202,28 @@ func (t *Trace) Child() (*Trace, error) {
 	return child, nil
 }
 
-// Begin writes the metadata.
+// Folder names the folder of the next sub-loop, which is then taken: for a run that
+// opens its own record there. It is empty for a nil Trace.
+func (t *Trace) Folder() string {
+	if t == nil {
+		return ""
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.children++
+	return filepath.Join(t.dir, fmt.Sprintf("sub_%04d", t.children))
+}
+
+// Begin writes the metadata, completed: the backend is that of the model's name.
 func (t *Trace) Begin(m Metadata) {
 	if t == nil {
 		return
 	}
 	m.Type = "metadata"
-	if m.BackendKwargs == nil {
-		m.BackendKwargs = map[string]any{}
+	m.Backend, _, _ = strings.Cut(m.RootModel, "/")
+	m.BackendKwargs = map[string]any{}
+	if m.RootModel != "" {
+		m.BackendKwargs["model_name"] = m.RootModel
 	}
 	if m.EnvironmentKwargs == nil {
 		m.EnvironmentKwargs = map[string]any{}

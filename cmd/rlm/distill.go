@@ -15,6 +15,7 @@ import (
 	"github.com/rlmhq/rlm/internal/config"
 	"github.com/rlmhq/rlm/repl"
 	"github.com/rlmhq/rlm/repl/distill"
+	"github.com/rlmhq/rlm/repl/otel"
 	loop "github.com/rlmhq/rlm/repl/rlm"
 )
 
@@ -82,6 +83,9 @@ func (f *distillFlags) run(ctx context.Context, e *env, name string) (err error)
 	run.Triggers = loop.Triggers{
 		Always: c.Always, NoLargeOutput: !c.OnLargeOutput, NoManyTraces: !c.OnManyTraces, OutputChars: c.LargeOutput, Traces: c.ManyTraces,
 	}
+	if run.Model == "" && e.settings.From("sub_model").Kind == config.FromFlag {
+		return &exitError{exitUsage, errors.New("--sub-model has no use without --model: runs ask both, and words are clustered without any")}
+	}
 	view := newView(e, f.quiet)
 	defer view.close()
 	if run.Model != "" {
@@ -98,8 +102,13 @@ func (f *distillFlags) run(ctx context.Context, e *env, name string) (err error)
 	if err := cfg.Check(); err != nil {
 		return &exitError{exitUsage, err}
 	}
+	var sent func()
+	if cfg.Run.Progress, sent, err = observe(ctx, e, otel.Distill, view.event); err != nil {
+		return &exitError{exitUsage, err}
+	}
 	result, err := distill.Run(ctx, corpus, cfg)
 	view.close()
+	sent()
 	return f.finish(e, &result, err)
 }
 
@@ -113,7 +122,7 @@ func (f *distillFlags) engine(ctx context.Context, e *env, view *view, run *rlm.
 	if err != nil {
 		return nil, err
 	}
-	run.Open, run.Progress = engine.Opener(p), view.event
+	run.Open = engine.Opener(p)
 	return engine, nil
 }
 
@@ -135,6 +144,9 @@ func readCorpus(e *env, name string) (distill.Corpus, error) {
 
 // finish prints what the traces came to, and returns the exit code.
 func (f *distillFlags) finish(e *env, r *distill.Result, err error) error {
+	if err != nil && r.Elapsed == 0 { // nothing was begun
+		return &exitError{exitUsage, err}
+	}
 	if err != nil && len(r.Clusters) == 0 {
 		return runFailure(err)
 	}
@@ -152,11 +164,6 @@ func (f *distillFlags) finish(e *env, r *distill.Result, err error) error {
 	}
 	if r.Partial {
 		return &exitError{exitPartial, errors.New(strings.Join(r.Notes, "; "))}
-	}
-	if !f.quiet {
-		for _, note := range r.Notes {
-			_, _ = fmt.Fprintln(e.stderr, "rlm: "+printable(note))
-		}
 	}
 	return nil
 }

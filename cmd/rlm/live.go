@@ -162,10 +162,14 @@ func (n *liveNode) take(e repl.Event) string {
 	took := func() string { return e.Elapsed.Round(time.Millisecond).String() }
 	switch e.Kind {
 	case repl.EventRunStarted, repl.EventLoopStarted:
-		n.model = e.Model
+		if n.model = e.Model; n.model == "" {
+			return "begins: " + short(e.Text, 100)
+		}
 		return fmt.Sprintf("%s: %s", printable(e.Model), short(e.Text, 100))
 	case repl.EventTurnStarted:
-		n.turn, n.doing = e.Turn, "asks "+printable(e.Model)
+		if n.turn, n.doing = e.Turn, "works"; e.Model != "" {
+			n.doing = "asks " + printable(e.Model)
+		}
 	case repl.EventReply:
 		what := "reply"
 		n.doing = "runs the reply"
@@ -174,9 +178,9 @@ func (n *liveNode) take(e repl.Event) string {
 			what, n.doing = e.Purpose, "has the draft judged"
 		}
 		if e.Error != "" {
-			return fmt.Sprintf("turn %d: no reply (%s): %s", e.Turn, e.Purpose, short(e.Error, 300))
+			return turnText(e) + fmt.Sprintf("no reply (%s): %s", e.Purpose, short(e.Error, 300))
 		}
-		return fmt.Sprintf("turn %d: %s in %s%s", e.Turn, what, took(), usedText(e))
+		return turnText(e) + fmt.Sprintf("%s in %s%s", what, took(), usedText(e))
 	case repl.EventCallStarted:
 		n.flying++
 	case repl.EventCall:
@@ -186,7 +190,7 @@ func (n *liveNode) take(e repl.Event) string {
 		}
 	case repl.EventSnippet:
 		n.tier = e.Tier
-		text := fmt.Sprintf("turn %d: snippet in %s: %s in %s%s", e.Turn, e.Tier, e.Status, took(), n.callsText())
+		text := turnText(e) + fmt.Sprintf("snippet in %s: %s in %s%s", e.Tier, e.Status, took(), n.callsText())
 		n.calls, n.failed = 0, 0
 		if e.Error != "" {
 			text += ": " + short(e.Error, 200)
@@ -196,23 +200,38 @@ func (n *liveNode) take(e repl.Event) string {
 		return fmt.Sprintf("%s in %s: %s", e.Status, took(), short(e.Text+e.Error, 100))
 	case repl.EventRunEnded:
 		return fmt.Sprintf("%s in %s%s", e.Status, took(), usedText(e))
-	case repl.EventRetry:
-		return fmt.Sprintf("turn %d: the answer breaks its contract and is asked for again: %s", e.Turn, short(e.Error, 200))
-	case repl.EventForesight:
-		return fmt.Sprintf("turn %d: about to take%s", e.Turn, usedText(e))
-	case repl.EventRefusal:
-		return fmt.Sprintf("turn %d: refused: %s", e.Turn, short(e.Error, 200))
-	case repl.EventCompaction:
-		return fmt.Sprintf("turn %d: the conversation was summed up", e.Turn)
-	case repl.EventWarning:
-		return fmt.Sprintf("turn %d: %s", e.Turn, short(e.Error, 300))
-	case repl.EventVerdict:
-		return fmt.Sprintf("turn %d: the draft %s", e.Turn, short(e.Status, 200))
 	case repl.EventLargeOutput:
 		return "a large output is looked at"
+	case repl.EventRetry, repl.EventForesight, repl.EventRefusal, repl.EventCompaction, repl.EventWarning, repl.EventVerdict:
+		return turnText(e) + between(e)
 	case repl.EventAnswer, repl.EventDelta: // the end of the run says it, or it is too small for a line
 	}
 	return ""
+}
+
+// between is what happened between calls and snippets.
+func between(e repl.Event) string {
+	switch e.Kind { //nolint:exhaustive // the others have lines of their own
+	case repl.EventRetry:
+		return "the answer breaks its contract and is asked for again: " + short(e.Error, 200)
+	case repl.EventForesight:
+		return "about to take" + usedText(e)
+	case repl.EventRefusal:
+		return "refused: " + short(e.Error, 200)
+	case repl.EventCompaction:
+		return "the conversation was summed up"
+	case repl.EventVerdict:
+		return short(e.Status, 400)
+	}
+	return short(e.Error, 300)
+}
+
+// turnText begins a line about a turn; what is outside of any begins without it.
+func turnText(e repl.Event) string {
+	if e.Turn == 0 {
+		return ""
+	}
+	return fmt.Sprintf("turn %d: ", e.Turn)
 }
 
 // usedText is what an event used, or what the run did until its end.

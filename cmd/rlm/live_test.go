@@ -66,7 +66,7 @@ func TestPiecesOfAReplyAreShownAsLines(t *testing.T) {
 		v.event(repl.Event{Kind: repl.EventDelta, Node: "0", Text: piece})
 	}
 	v.event(repl.Event{Kind: repl.EventReply, Node: "0", Turn: 1, Purpose: "draft"})
-	v.event(repl.Event{Kind: repl.EventVerdict, Node: "0", Turn: 1, Status: "passes"})
+	v.event(repl.Event{Kind: repl.EventVerdict, Node: "0", Turn: 1, Status: "the draft passes"})
 	want := "first|second 漢||third\\x1b[2J" + strings.Repeat("x", 2*maxWriting) + "|end"
 	for i, line := range strings.Split(want, "|") {
 		if got := strings.Split(out.String(), "\n")[i]; got != "rlm: 0 | "+line {

@@ -141,6 +141,7 @@ func TestScripts(t *testing.T) {
 			"serve":     serve,
 			"receive":   receive,
 			"spans":     spans,
+			"tree":      tree,
 		},
 	})
 }

@@ -172,7 +172,7 @@ func (f *reflectFlags) subject(e *env, flags *pflag.FlagSet, trace string) (subj
 	}
 	parsed, err := rr.ParseTrace([]byte(text), format)
 	if err != nil {
-		return subject, fmt.Errorf("cannot read the trace %s: %w", trace, err)
+		return subject, fmt.Errorf("%s: %w", trace, err)
 	}
 	subject = rr.Subject{Trace: parsed.Trace, Traces: parsed.Traces}
 	if f.skillbook != "" {

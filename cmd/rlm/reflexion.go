@@ -11,6 +11,7 @@ import (
 
 	"github.com/rlmhq/rlm/internal/config"
 	"github.com/rlmhq/rlm/repl"
+	"github.com/rlmhq/rlm/repl/otel"
 	"github.com/rlmhq/rlm/repl/reflexion"
 )
 
@@ -43,7 +44,7 @@ Exit codes: 0 the draft passed, 2 usage, no key, unknown model or server away,
 // reflexionSettings are the settings that a run without snippets has.
 var reflexionSettings = config.Named(
 	"model", "sub_model", "default_provider", "prices", "record", "replay", "request_timeout", "request_attempts", "allow_http", "max_reply",
-	"max_calls", "max_tokens", "max_input_tokens", "max_output_tokens", "max_usd", "max_time", "calls_at_once", "retries", "trace",
+	"max_calls", "max_tokens", "max_input_tokens", "max_output_tokens", "max_usd", "max_time", "calls_at_once", "retries", "trace", "otel",
 )
 
 func newReflexion(e *env) *cobra.Command {
@@ -90,9 +91,13 @@ func (f *reflexionFlags) run(ctx context.Context, e *env, task string) error {
 	}
 	view := newView(e, f.quiet)
 	defer view.close()
-	cfg.Progress = view.event
+	var sent func()
+	if cfg.Progress, sent, err = observe(ctx, e, otel.Reflexion, view.event); err != nil {
+		return &exitError{exitUsage, err}
+	}
 	result, err := reflexion.Run(ctx, cfg)
 	view.close()
+	sent()
 	return f.finish(e, &result, err)
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/rlmhq/rlm/internal/config"
+	"github.com/rlmhq/rlm/internal/spelling"
 	"github.com/rlmhq/rlm/tiers"
 )
 
@@ -112,7 +113,7 @@ func newRoot(e *env) *cobra.Command {
 			return nil
 		},
 	}
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return flagError(err) })
+	root.SetFlagErrorFunc(flagError)
 	flags := root.PersistentFlags()
 	flags.StringVar(&file, "config", "", "the configuration file, none for none (default: config.yaml in rlm of the user's configuration directory)")
 	config.AddFlags(flags, config.In(config.Program))
@@ -135,15 +136,30 @@ func newVersion(e *env) *cobra.Command {
 	}
 }
 
-// flagError says of a setting's flag what the setting says of the value.
-func flagError(err error) error {
-	var invalid *pflag.InvalidValueError
-	if errors.As(err, &invalid) {
-		if _, ours := invalid.GetFlag().Value.(config.Value); ours {
-			return fmt.Errorf("--%s %w", invalid.GetFlag().Name, invalid.Unwrap())
+// flagError says what a flag takes, or which flag may have been meant. Of a setting's
+// flag the setting says it.
+func flagError(cmd *cobra.Command, err error) error {
+	var unknown *pflag.NotExistError
+	if errors.As(err, &unknown) {
+		var names []string
+		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+		if meant := spelling.Nearest(unknown.GetSpecifiedName(), names); meant != "" {
+			return fmt.Errorf("%w; did you mean --%s?", err, meant)
 		}
 	}
-	return err
+	var invalid *pflag.InvalidValueError
+	if !errors.As(err, &invalid) {
+		return err
+	}
+	flag := invalid.GetFlag()
+	if _, ours := flag.Value.(config.Value); ours {
+		return fmt.Errorf("--%s %w", flag.Name, invalid.Unwrap())
+	}
+	wants := map[string]string{"int": "a whole number", "bool": "true or false", "stringToString": "NAME=VALUE"}[flag.Value.Type()]
+	if wants == "" {
+		return err
+	}
+	return fmt.Errorf("--%s %q: give %s", flag.Name, invalid.GetValue(), wants)
 }
 
 var levels = map[string]zerolog.Level{

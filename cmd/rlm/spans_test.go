@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 	collector "go.opentelemetry.io/proto/otlp/collector/trace/v1"
+	wire "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/proto"
 )
 
@@ -17,6 +19,7 @@ import (
 type spanSink struct {
 	mu    sync.Mutex
 	names []string // of the spans that arrived, each after the path that it came to
+	spans []*wire.Span
 	all   strings.Builder
 }
 
@@ -32,6 +35,7 @@ func (s *spanSink) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.all.WriteString(request.String())
 	for _, resource := range request.ResourceSpans {
 		for _, scope := range resource.ScopeSpans {
+			s.spans = append(s.spans, scope.Spans...)
 			for _, span := range scope.Spans {
 				s.names = append(s.names, r.URL.Path+":"+r.Header.Get("Authorization")+":"+span.Name)
 			}
@@ -56,19 +60,67 @@ func receive(ts *testscript.TestScript, neg bool, args []string) {
 	spanSinks.Store(ts.Name(), sink)
 }
 
-// spans is the script command `[!] spans [PATH:AUTHORIZATION:NAME | has:TEXT]...`:
-// those spans have arrived since the last time, and such a text in one of them;
-// without arguments any have, with ! none.
-func spans(ts *testscript.TestScript, neg bool, args []string) {
+func spanSinkOf(ts *testscript.TestScript) *spanSink {
 	found, _ := spanSinks.Load(ts.Name())
 	sink, ok := found.(*spanSink)
 	if !ok {
 		ts.Fatalf("there is no receiver: use receive")
 	}
+	return sink
+}
+
+// tree is the script command `tree PATH...`: the spans since the last `spans` are one
+// trace with one root, and it has each path, names with " > " between parent and child,
+// of which beginnings are enough.
+func tree(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) == 0 {
+		ts.Fatalf("usage: tree PATH...")
+	}
+	sink := spanSinkOf(ts)
+	sink.mu.Lock()
+	defer sink.mu.Unlock()
+	above, roots := map[string]*wire.Span{}, 0
+	for _, span := range sink.spans {
+		above[string(span.SpanId)] = span
+		if len(span.ParentSpanId) == 0 {
+			roots++
+		}
+		if !bytes.Equal(span.TraceId, sink.spans[0].TraceId) {
+			ts.Fatalf("there are several traces")
+		}
+	}
+	if roots != 1 {
+		ts.Fatalf("there are %d roots", roots)
+	}
+	for _, path := range args {
+		names := strings.Split(path, " > ")
+		slices.Reverse(names)
+		if !slices.ContainsFunc(sink.spans, func(span *wire.Span) bool { return descends(span, names, above) }) {
+			ts.Fatalf("there is no %s among %q", path, sink.names)
+		}
+	}
+}
+
+// descends reports whether a span and those above it, up to the root, have names.
+func descends(span *wire.Span, names []string, above map[string]*wire.Span) bool {
+	for _, name := range names {
+		if span == nil || !strings.HasPrefix(span.Name, name) {
+			return false
+		}
+		span = above[string(span.ParentSpanId)]
+	}
+	return span == nil
+}
+
+// spans is the script command `[!] spans [PATH:AUTHORIZATION:NAME | has:TEXT]...`:
+// those spans have arrived since the last time, and such a text in one of them;
+// without arguments any have, with ! none.
+func spans(ts *testscript.TestScript, neg bool, args []string) {
+	sink := spanSinkOf(ts)
 	sink.mu.Lock()
 	defer sink.mu.Unlock()
 	names, text := sink.names, sink.all.String()
-	sink.names = nil
+	sink.names, sink.spans = nil, nil
 	sink.all.Reset()
 	if (len(names) == 0) != neg {
 		ts.Fatalf("these spans arrived: %q", names)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -16,7 +17,9 @@ import (
 )
 
 const traceLong = `Show the record of a run: its tree, and for each turn the reply, the code, where
-it ran, what it wrote, the model calls it made, and what all that took.
+it ran, what it wrote, the model calls it made, and what all that took. The nodes
+of a workflow and the runs of a distillation are shown as sub-loops, the critiques
+of a reflexion with the drafts that they judge.
 
 The folder is what --trace had. A record may come from anywhere: what does not
 print is shown as an escape, and long texts are cut (--full shows all).`
@@ -30,7 +33,13 @@ type traceView struct {
 func newTrace(e *env) *cobra.Command {
 	var v traceView
 	show := &cobra.Command{
-		Use: "show DIR", Short: "Show the record of a run", Long: traceLong, Args: cobra.ExactArgs(1),
+		Use: "show DIR", Short: "Show the record of a run", Long: traceLong,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return errors.New("give one folder, the one that --trace had")
+			}
+			return nil
+		},
 		RunE: func(_ *cobra.Command, args []string) error {
 			if v.full && v.brief {
 				return errors.New("give --full or --brief, not both")
@@ -49,7 +58,10 @@ func newTrace(e *env) *cobra.Command {
 	}
 	show.Flags().BoolVar(&v.full, "full", false, "cut no text")
 	show.Flags().BoolVar(&v.brief, "brief", false, "the tree alone: no code and no texts")
-	cmd := &cobra.Command{Use: "trace", Short: "Look at records of runs", Args: cobra.NoArgs}
+	cmd := &cobra.Command{
+		Use: "trace", Short: "Look at records of runs", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
 	cmd.AddCommand(show)
 	return cmd
 }
@@ -64,16 +76,24 @@ func (v *traceView) printf(format string, args ...any) { _, _ = fmt.Fprintf(v.w,
 
 // run shows a record.
 func (v *traceView) run(run *recordedRun) {
-	if e := run.begun; e != nil {
-		v.printf("question: %s\n", short(e.Text, 500))
+	root := run.node("0")
+	if e := root.begun; e != nil {
+		title := map[string]string{"workflow": "workflow", "distill": "traces"}[run.root.metadata.EnvironmentType]
+		if title == "" {
+			title = "question"
+		}
+		v.printf("%s: %s\n", title, short(e.Text, 500))
 	}
-	switch e := run.ended; {
+	switch e := root.ended; {
 	case e != nil:
 		v.printf("%s in %s%s\n", printable(e.Status), seconds(e.Elapsed.Seconds()), usedText(repl.Event{Spent: e.Spent}))
 		if e.Error != "" {
 			v.printf("reason: %s\n", short(e.Error, 500))
 		}
-	case run.begun != nil:
+		if e.Text != "" {
+			v.printf("result: %s\n", short(e.Text, 500))
+		}
+	case root.begun != nil:
 		v.printf("not ended: the run goes on, or was killed%s\n", usedText(repl.Event{Spent: run.last}))
 	}
 	v.notes("", run.notes)
@@ -88,19 +108,80 @@ func (v *traceView) notes(indent string, notes []string) {
 
 // loop shows a loop and those below it. Node is its name in the events.
 func (v *traceView) loop(run *recordedRun, l *recordedLoop, node, indent string) {
-	v.printf("\n%s%s model %s, %s", indent, node, printable(l.metadata.RootModel), english.Plural(len(l.turns), "turn", ""))
-	if l.folder != "." {
-		v.printf(", in %s", printable(strings.TrimPrefix(l.folder, "./")))
-	}
-	v.printf("\n")
+	said := run.node(node)
+	v.heading(l, said, node, indent)
 	v.notes(indent, l.notes)
-	tiers := run.tiers[node]
+	asides := v.asides(said.asides, 0, indent)
+	tiers := said.tiers
 	for _, turn := range l.turns {
 		tiers = v.turn(turn, tiers, indent)
+		asides = v.asides(asides, turn.Iteration, indent)
+	}
+	v.asides(asides, math.MaxInt, indent)
+	if node != "0" && said.ended != nil { // of the root it is said already
+		e := said.ended
+		v.printf("%s%s in %s", indent, printable(e.Status), seconds(e.Elapsed.Seconds()))
+		if e.Error != "" {
+			v.printf(": %s", short(e.Error, 500))
+		}
+		v.printf("\n")
 	}
 	for i, sub := range l.subs {
-		v.loop(run, sub, fmt.Sprintf("%s.%d", node, i+1), indent+"  ")
+		v.loop(run, sub, l.nodeOf(sub, i, node), indent+"  ")
 	}
+}
+
+// nodeOf is the name in the events of the sub-loop that is the i-th by its folder. Loops
+// that began at the same time may have numbers in another order than their folders:
+// their metadata say which, by the names of their own run, where l is node.
+func (l *recordedLoop) nodeOf(sub *recordedLoop, i int, node string) string {
+	own, _ := l.metadata.EnvironmentKwargs["node"].(string)
+	its, _ := sub.metadata.EnvironmentKwargs["node"].(string)
+	if number, below := strings.CutPrefix(its, own+"."); below && own != "" && strings.Trim(number, "0123456789") == "" && len(number) < 10 {
+		return node + "." + number
+	}
+	return fmt.Sprintf("%s.%d", node, i+1)
+}
+
+// heading is the first line of a loop: what it is, and what it was asked.
+func (v *traceView) heading(l *recordedLoop, said *recordedNode, node, indent string) {
+	parts := []string{node}
+	model := l.metadata.RootModel
+	if model == "" && said.begun != nil { // a run that was one call has no trajectory
+		model = said.begun.Model
+	}
+	switch {
+	case model != "":
+		parts[0] += " model " + printable(model)
+	case node == "0" && l.metadata.EnvironmentType != "":
+		parts[0] += " " + printable(l.metadata.EnvironmentType)
+	}
+	if len(l.turns) > 0 || len(l.subs) == 0 {
+		parts = append(parts, english.Plural(len(l.turns), "turn", ""))
+	}
+	if l.folder != "." {
+		parts = append(parts, "in "+printable(strings.TrimPrefix(l.folder, "./")))
+	}
+	text := strings.Join(parts, ", ")
+	if node != "0" && said.begun != nil && said.begun.Text != "" {
+		text += ": " + short(said.begun.Text, 200)
+	}
+	v.printf("\n%s%s\n", indent, text)
+}
+
+// asides shows what happened beside the turns up to a turn, and returns the rest.
+func (v *traceView) asides(all []repl.Event, turn int, indent string) []repl.Event {
+	for len(all) > 0 && all[0].Turn <= turn {
+		e := all[0]
+		all = all[1:]
+		line := fmt.Sprintf("%s: %s", e.Kind, short(e.Status+e.Error, 500))
+		if e.Kind == repl.EventReply {
+			line = fmt.Sprintf("%s by %s, %s %s", printable(e.Purpose), printable(e.Model), seconds(e.Elapsed.Seconds()), short(e.Error, 500))
+		}
+		v.printf("%s│  %s\n", indent, strings.TrimSpace(line))
+		v.text(indent+"│    ", "", e.Text)
+	}
+	return all
 }
 
 // turn shows a turn, and returns the tiers of the snippets after it.

@@ -20,7 +20,8 @@ const (
 	maxTraceTurns = 10_000   // of one loop
 	maxTraceLoops = 10_000
 	maxTraceDepth = 32
-	maxTraceNotes = 20 // about lines that cannot be read, of one file
+	maxTraceNotes = 20     // about lines that cannot be read, of one file
+	maxTraceText  = 20_000 // characters of an event: no loop writes so many
 )
 
 // recordedLoop is one loop of a record.
@@ -46,11 +47,26 @@ type recordedTurn struct {
 // recordedRun is a whole record.
 type recordedRun struct {
 	root *recordedLoop
-	// begun, ended and tiers are of the events, as far as there are any.
+	// nodes are what the events say, as far as there are any, of each loop by its node.
+	nodes  map[string]*recordedNode
+	last   *repl.Spending
+	events int // that are kept
+	notes  []string
+}
+
+// recordedNode is what the events say of a loop and its trajectory does not.
+type recordedNode struct {
 	begun, ended *repl.Event
-	tiers        map[string][]string // of each loop's snippets in order, by node
-	last         *repl.Spending
-	notes        []string
+	tiers        []string // of its snippets, in order
+	asides       []repl.Event
+}
+
+// node is what the events say of a loop.
+func (run *recordedRun) node(name string) *recordedNode {
+	if n := run.nodes[name]; n != nil {
+		return n
+	}
+	return &recordedNode{}
 }
 
 // traceReader reads a record's folder. Nothing outside the folder is touched,
@@ -63,11 +79,11 @@ type traceReader struct {
 func readTrace(dir string) (*recordedRun, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w: name the folder that --trace had", err)
 	}
 	defer root.Close()
 	r := &traceReader{root: root}
-	run := &recordedRun{tiers: map[string][]string{}}
+	run := &recordedRun{nodes: map[string]*recordedNode{}}
 	if run.root, err = r.loop(".", 0); err != nil {
 		if errors.Is(err, os.ErrNotExist) {
 			err = fmt.Errorf("there is no %s in %s: name the folder that --trace had", repl.TrajectoryFile, dir)
@@ -186,18 +202,47 @@ func (run *recordedRun) readEvents(file io.Reader) error {
 		if e.Spent != nil {
 			run.last = e.Spent
 		}
-		switch e.Kind { //nolint:exhaustive // the others are in the trajectories
-		case repl.EventRunStarted:
-			run.begun = &e
-		case repl.EventRunEnded:
-			run.ended = &e
-		case repl.EventSnippet:
-			if len(run.tiers) < maxTraceLoops && len(run.tiers[e.Node]) < maxTraceTurns {
-				run.tiers[e.Node] = append(run.tiers[e.Node], e.Tier)
-			}
-		}
+		run.keep(&e)
 		return nil
 	})
+}
+
+// keep takes an event of use.
+func (run *recordedRun) keep(e *repl.Event) {
+	for _, text := range []*string{&e.Text, &e.Status, &e.Error, &e.Model, &e.Tier} {
+		*text = repl.Truncate(*text, maxTraceText)
+	}
+	n := run.nodes[e.Node]
+	if n == nil {
+		if len(run.nodes) >= maxTraceLoops {
+			return
+		}
+		n = &recordedNode{}
+		run.nodes[e.Node] = n
+	}
+	switch {
+	case e.Kind == repl.EventRunStarted || e.Kind == repl.EventLoopStarted:
+		n.begun = e
+	case e.Kind == repl.EventRunEnded || e.Kind == repl.EventLoopEnded:
+		n.ended = e
+	case e.Kind == repl.EventSnippet && len(n.tiers) < maxTraceTurns:
+		n.tiers = append(n.tiers, e.Tier)
+	case aside(e) && run.events < maxTraceTurns:
+		run.events++
+		n.asides = append(n.asides, *e)
+	}
+}
+
+// aside reports whether an event is worth a line beside the turns: a model call that
+// is no turn's, or something that happened in between.
+func aside(e *repl.Event) bool {
+	switch e.Kind { //nolint:exhaustive // the others are in the trajectories
+	case repl.EventReply:
+		return e.Error != "" || slices.Contains([]string{"critique", "compaction", "synthesis", "bypass"}, e.Purpose)
+	case repl.EventVerdict, repl.EventRetry, repl.EventRefusal, repl.EventWarning:
+		return true
+	}
+	return false
 }
 
 // eachLine hands the lines of a file to take, and notes those that cannot be read.

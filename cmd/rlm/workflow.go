@@ -12,6 +12,7 @@ import (
 
 	"github.com/rlmhq/rlm/internal/config"
 	"github.com/rlmhq/rlm/repl"
+	"github.com/rlmhq/rlm/repl/otel"
 	"github.com/rlmhq/rlm/repl/reflection"
 	"github.com/rlmhq/rlm/repl/workflow"
 )
@@ -77,7 +78,7 @@ func newWorkflowRun(e *env) *cobra.Command {
 // for.
 var workflowSettings = []string{
 	"model", "allowed_models", "default_provider", "prices", "record", "replay", "request_timeout", "request_attempts", "allow_http",
-	"max_reply", "max_calls", "max_tokens", "max_input_tokens", "max_output_tokens", "max_usd", "max_time", "calls_at_once", "retries", "trace",
+	"max_reply", "max_calls", "max_tokens", "max_input_tokens", "max_output_tokens", "max_usd", "max_time", "calls_at_once", "retries", "trace", "otel",
 }
 
 func newWorkflowCheck(e *env) *cobra.Command {
@@ -172,7 +173,7 @@ func (f *workflowFlags) run(ctx context.Context, e *env, name string) error {
 		return &exitError{exitUsage, err}
 	}
 	defer models.Close()
-	cfg, folder, err := f.config(e, models)
+	cfg, err := f.config(e, models)
 	if err != nil {
 		return &exitError{exitUsage, err}
 	}
@@ -187,35 +188,15 @@ func (f *workflowFlags) run(ctx context.Context, e *env, name string) error {
 		return err
 	}
 	defer engine.Close()
-	trace, err := workflowTrace(folder, cfg.Model)
+	progress, sent, err := observe(ctx, e, otel.Workflow, view.event)
 	if err != nil {
 		return &exitError{exitUsage, err}
 	}
-	cfg.Open = engine.Opener(rules)
-	cfg.Progress = func(event workflow.Event) {
-		if event.Model != nil {
-			trace.Event(*event.Model)
-		}
-		view.workflow(event)
-	}
+	cfg.Open, cfg.Progress = engine.Opener(rules), progress
 	outcome, err := file.Run(ctx, cfg, input)
 	view.close()
-	if closed := trace.Close(); closed != nil {
-		return &exitError{exitBroken, errors.Join(closed, err)}
-	}
+	sent()
 	return f.finish(e, outcome, err)
-}
-
-// workflowTrace begins the record of the model calls in a folder, empty for none.
-func workflowTrace(folder, model string) (*repl.Trace, error) {
-	if folder == "" {
-		return nil, nil //nolint:nilnil // a nil Trace writes nothing
-	}
-	trace, err := repl.OpenTrace(folder)
-	if err == nil {
-		trace.Begin(repl.Metadata{RootModel: model, EnvironmentType: "workflow"})
-	}
-	return trace, err
 }
 
 // state is the input.
@@ -226,6 +207,8 @@ func (f *workflowFlags) state(e *env, file string) (map[string]any, error) {
 		return nil, errors.New("stdin cannot be both the workflow and its input")
 	case text == "-":
 		text, err = readFile(e, text, maxInput, "the input")
+	case text == "@":
+		return nil, errors.New("--input @: give a file after the @, or - for stdin")
 	case strings.HasPrefix(text, "@"):
 		text, err = readFile(e, text[1:], maxInput, "the input")
 	}
@@ -241,17 +224,18 @@ func (f *workflowFlags) state(e *env, file string) (map[string]any, error) {
 	return state, nil
 }
 
-// config is what the settings say of a run, and the folder for its record.
-func (f *workflowFlags) config(e *env, models repl.Models) (cfg workflow.Config, trace string, err error) {
+// config is what the settings say of a run.
+func (f *workflowFlags) config(e *env, models repl.Models) (cfg workflow.Config, err error) {
 	run, err := runConfig(e, models)
 	if err != nil {
-		return cfg, "", err
+		return cfg, err
 	}
 	actions, err := workflow.NewActions(reflection.Actions()...)
 	return workflow.Config{
 		Actions: actions, Models: models, Model: run.Model, Allowed: run.Allowed, ModelFor: f.modelFor, MaxReply: run.MaxReply,
 		Retries: run.Retries, CallsAtOnce: run.CallsAtOnce, Limits: run.Limits, Deterministic: run.Deterministic, Budget: run.Budget,
-	}, run.Trace, err
+		Trace: run.Trace,
+	}, err
 }
 
 // finish prints what became of a run and returns its exit code.
@@ -273,7 +257,7 @@ func (f *workflowFlags) finish(e *env, outcome workflow.Outcome, err error) erro
 			return &exitError{exitBroken, err}
 		}
 	}
-	switch outcome.Status {
+	switch outcome.Status { //nolint:exhaustive // the others are of loops with an answer
 	case workflow.StatusDone:
 		return nil
 	case workflow.StatusPartial:
@@ -307,27 +291,5 @@ func (f *workflowFlags) tell(e *env, err error) {
 		for _, a := range failed.History {
 			_, _ = fmt.Fprintf(e.stderr, "rlm: attempt %d: score %.2f, errors: %d\n", a.Iteration, a.Score, len(a.Errors))
 		}
-	}
-}
-
-// workflow shows what happens in a workflow.
-func (v *view) workflow(e workflow.Event) {
-	name := printable(e.Node)
-	switch e.Kind {
-	case workflow.EventNodeStarted:
-		if e.Text == "" {
-			e.Text = "Python"
-		}
-		v.note("%d %s: %s", e.Number, name, printable(e.Text))
-	case workflow.EventAttempt:
-		v.note("%d %s: iteration %d: %s", e.Number, name, e.Iteration, short(e.Text, 300))
-	case workflow.EventNodeEnded:
-		how := "done"
-		if e.Error != "" {
-			how = "failed: " + short(e.Error, 300)
-		}
-		v.note("%d %s: %s in %v", e.Number, name, how, e.Elapsed.Round(1e6))
-	case workflow.EventModel:
-		v.event(*e.Model)
 	}
 }

@@ -55,7 +55,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 			case repl.EventDelta:
 				fmt.Fprint(stderr, e.Text)
 			case repl.EventVerdict:
-				fmt.Fprintf(stderr, "\n(draft %d %s)\n\n", e.Turn, e.Status)
+				fmt.Fprintf(stderr, "\n(%d: %s)\n\n", e.Turn, e.Status)
 			default:
 			}
 		},

@@ -19,7 +19,7 @@ func TestTheExampleOfTheReflexionLoopRuns(t *testing.T) {
 	if !strings.HasPrefix(draft, "To set up database migrations") || !strings.Contains(draft, "Do not use `drizzle-kit push`") {
 		t.Errorf("the final draft is %q", draft)
 	}
-	for _, want := range []string{"run `drizzle-kit push`\n", "(draft 1 does not pass: 1 critical issue)", "(draft 2 passes: no issue)"} {
+	for _, want := range []string{"run `drizzle-kit push`\n", "(1: the draft does not pass: 1 critical issue)", "(2: the draft passes: no issue)"} {
 		if !strings.Contains(progress.String(), want) {
 			t.Errorf("no %q in:\n%s", want, progress.String())
 		}

@@ -87,6 +87,23 @@ func TestTemplatesRender(t *testing.T) {
 	}
 }
 
+// TestATemplateThatFailsIsShown: by the line in which it fails, as its author wrote it
+// and not at any length.
+func TestATemplateThatFailsIsShown(t *testing.T) {
+	needJail(t)
+	for template, want := range map[string]string{
+		"{{ state.a.b.c }}":                                    "undefined variable: undefined value, in line 1: {{ state.a.b.c }}",
+		"one\n  two {{ state.a.b.c }}\nthree":                  "undefined variable: undefined value, in line 2: two {{ state.a.b.c }}",
+		"{{ state.a.b ~ '" + strings.Repeat("é", 500) + "' }}": ", in line 1: {{ state.a.b ~ '" + strings.Repeat("é", 64) + "…",
+	} {
+		_, err := jailed.Jail{}.Render(t.Context(), map[string]any{"prompt": template}, map[string]any{"state": map[string]any{}})
+		var ended *jailed.ProgramError
+		if !errors.As(err, &ended) || ended.Kind != jailed.Raised || !strings.HasSuffix(ended.Message, want) {
+			t.Errorf("%.60q: got %v, want %s", template, err, want)
+		}
+	}
+}
+
 func TestTemplatesAreCheckedByLine(t *testing.T) {
 	needJail(t)
 	mistakes, err := jailed.Jail{}.CheckTemplates(t.Context(), []string{"{{ fine }}", "one\ntwo {{ state. }}\n", "{% for x in y %}", strings.Repeat("{{ (", 1) + strings.Repeat("(", 5000)})

@@ -128,37 +128,50 @@ func (r *renderer) text(text string) (any, error) {
 	if inner := whole.FindStringSubmatch(text); len(inner) == 2 && !strings.Contains(inner[1], "}}") && !strings.Contains(inner[1], "{{") {
 		return r.expression(text, inner[1])
 	}
-	return r.render(text)
+	return r.render(text, text)
 }
 
-func (r *renderer) render(text string) (string, error) {
+// render renders a text, which errors show as its author wrote it.
+func (r *renderer) render(text, written string) (string, error) {
 	template, err := r.env.TemplateFromString(text)
 	if err != nil {
-		return "", failed(Syntax, err)
+		return "", failed(Syntax, err, written)
 	}
 	out, err := template.Render(r.variables)
 	if err != nil {
-		return "", failed(Raised, err)
+		return "", failed(Raised, err, written)
 	}
 	return out, nil
 }
 
-func failed(kind Kind, err error) error {
-	_, message := explained(err)
-	return &ProgramError{kind, message}
+// maxShown bounds what an error shows of a template, in characters.
+const maxShown = 80
+
+// failed says what is wrong with a template, and in which line of it.
+func failed(kind Kind, err error, written string) error {
+	line, message := explained(err)
+	lines := strings.Split(written, "\n")
+	if line > len(lines) {
+		return &ProgramError{kind, message}
+	}
+	shown := []rune(strings.TrimSpace(lines[line-1]))
+	if len(shown) > maxShown {
+		shown = append(shown[:maxShown], '…')
+	}
+	return &ProgramError{kind, message + ", in line " + strconv.Itoa(line) + ": " + string(shown)}
 }
 
 // expression is the value of a text that is one expression.
 func (r *renderer) expression(text, inner string) (any, error) {
 	if _, err := r.env.TemplateFromString(text); err != nil { // what the author wrote, before it is wrapped
-		return nil, failed(Syntax, err)
+		return nil, failed(Syntax, err, text)
 	}
-	if _, err := r.render("{{ (" + inner + ")|" + keep + " }}"); err != nil {
+	if _, err := r.render("{{ ("+inner+")|"+keep+" }}", text); err != nil {
 		return nil, err
 	}
 	encoded, err := filters.FilterTojson(nil, r.kept, nil, nil)
 	if err != nil {
-		return nil, failed(Raised, err)
+		return nil, failed(Raised, err, text)
 	}
 	data, _ := encoded.AsString()
 	return decodeValue([]byte(data))

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -53,14 +52,11 @@ func byRun(ctx context.Context, cfg rlm.Config, failures []Failure, most int) ([
 	if err != nil {
 		return nil, rlm.Outcome{}, err
 	}
-	if cfg.Question, err = prompts.Fill("clusters", map[string]int{"Failures": len(failures), "Most": most}); err != nil {
+	if cfg.Question, err = prompts.Fill("clusters", map[string]any{"Failures": len(failures), "Most": most, "Tools": cfg.Tools != nil}); err != nil {
 		return nil, rlm.Outcome{}, err
 	}
 	text := bigtext.FromBytes("failures.jsonl", input)
 	defer text.Close()
-	if cfg.Trace != "" {
-		cfg.Trace = filepath.Join(cfg.Trace, "clusters")
-	}
 	cfg.Inputs, cfg.Schema = []tiers.Input{{Name: "failures.jsonl", Text: text}}, clusterSchema(len(failures), most)
 	outcome, err := rlm.Run(ctx, cfg)
 	if err != nil || outcome.Answer == nil {

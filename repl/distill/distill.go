@@ -5,6 +5,7 @@ import (
 	"embed"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/rlmhq/rlm/repl"
 	"github.com/rlmhq/rlm/repl/rlm"
@@ -18,9 +19,9 @@ var prompts = repl.NewPrompts(promptFiles)
 // Config says how a corpus is distilled. A zero field means its default.
 type Config struct {
 	// Run says how runs go: models, budget (of all of them together), what opens
-	// sessions, triggers. Its question, inputs and contract are not used; records go
-	// into the folders clusters and edits of its trace. Without a model there are no runs: failures are clustered by their words and no
-	// edits are proposed.
+	// sessions, triggers. Its question, inputs and contract are not used. Its trace and
+	// its progress are those of the whole, in which runs are sub-loops. Without a model
+	// there are no runs: failures are clustered by their words and no edits are proposed.
 	Run rlm.Config
 	// Clusters bounds the clusters, by default 20, at most MostClusters. One more may
 	// hold what is in none.
@@ -68,43 +69,66 @@ type Result struct {
 	// Partial says that the budget was used up before all was done.
 	Partial bool          `json:"partial,omitempty"`
 	Spent   repl.Spending `json:"spent"`
+	Elapsed time.Duration `json:"elapsed_ns"`
+	// Trace is the folder with the record, empty if there is none.
+	Trace string `json:"trace,omitempty"`
 }
 
 // Run distils a corpus. More failures than Config.Run's triggers allow go to a run;
 // fewer, or any number without a model or where the run has no answer, are clustered
-// by their words. The error is for a configuration that makes no sense, for what
-// broke, and for the context's end; the Result then says how far it came.
+// by their words. The error is for a configuration that makes no sense (the Result's
+// Elapsed is then 0), for what broke, and for the context's end; the Result then says
+// how far it came.
 func Run(ctx context.Context, corpus Corpus, cfg Config) (Result, error) {
-	d := &distiller{failures: corpus.Failures, left: cfg.Run, result: Result{
+	begun := time.Now()
+	d := &distiller{failures: corpus.Failures, left: cfg.Run, caller: repl.Caller{Emit: cfg.Run.Progress}, result: Result{
 		Method: MethodKeywords, Failed: len(corpus.Failures), Passed: corpus.Passed, Clusters: []FailureCluster{}, Edits: []ComponentEdit{},
 	}}
-	if err := cfg.Check(); err != nil || len(d.failures) == 0 {
+	err := cfg.Check()
+	if err == nil {
+		d.trace, err = d.caller.Record(cfg.Run.Trace)
+	}
+	if err != nil {
 		return d.result, err
 	}
-	if cfg.Clusters == 0 {
-		cfg.Clusters = DefaultClusters
-	}
-	if err := d.cluster(ctx, cfg.Clusters); err != nil || cfg.NoEdits || !d.hasModel() {
-		return d.result, err
-	}
-	return d.result, d.edit(ctx)
+	d.begin()
+	err = d.distil(ctx, cfg)
+	d.result.Elapsed, d.result.Trace = time.Since(begun), cfg.Run.Trace
+	return d.result, errors.Join(d.ended(ctx, err), d.trace.Close())
 }
 
 // distiller is one distillation.
 type distiller struct {
 	failures []Failure
-	left     rlm.Config // its budget is what is left of the whole
+	left     rlm.Config  // its budget is what is left of the whole
+	caller   repl.Caller // of which the events are used: runs ask by their own
+	trace    *repl.Trace
+	step     int
+	runs     int
 	result   Result
+}
+
+// distil takes the two steps, as far as they are wanted.
+func (d *distiller) distil(ctx context.Context, cfg Config) error {
+	if len(d.failures) == 0 {
+		return nil
+	}
+	if cfg.Clusters == 0 {
+		cfg.Clusters = DefaultClusters
+	}
+	if err := d.take("clusters", func() (any, error) { return d.cluster(ctx, cfg.Clusters) }); err != nil {
+		return err
+	}
+	if cfg.NoEdits || !d.hasModel() || d.result.Partial {
+		return nil
+	}
+	return d.take("edits", func() (any, error) { return d.edit(ctx) })
 }
 
 func (d *distiller) hasModel() bool { return d.left.WithDefaults().Model != "" }
 
-func (d *distiller) note(format string, args ...any) {
-	d.result.Notes = append(d.result.Notes, fmt.Sprintf(format, args...))
-}
-
 // cluster makes the clusters.
-func (d *distiller) cluster(ctx context.Context, most int) error {
+func (d *distiller) cluster(ctx context.Context, most int) ([]FailureCluster, error) {
 	var clusters []FailureCluster
 	trigger := d.left.ShouldTrigger(rlm.Situation{Traces: int64(len(d.failures))})
 	switch {
@@ -112,9 +136,9 @@ func (d *distiller) cluster(ctx context.Context, most int) error {
 	case !d.hasModel():
 		d.note("%d failures are more than words can tell apart well (%s): name a model", len(d.failures), trigger)
 	default:
-		found, outcome, err := byRun(ctx, d.left, d.failures, most)
+		found, outcome, err := byRun(ctx, d.next(), d.failures, most)
 		if err := d.took("cluster the failures", outcome, err); err != nil {
-			return err
+			return nil, err
 		}
 		if found != nil {
 			clusters, d.result.Method = found, MethodRun
@@ -123,26 +147,23 @@ func (d *distiller) cluster(ctx context.Context, most int) error {
 	if clusters == nil {
 		var err error
 		if clusters, err = byKeywords(ctx, d.failures, most); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	d.result.Clusters = complete(clusters, d.failures)
-	return nil
+	return d.result.Clusters, nil
 }
 
 // edit makes the proposals.
-func (d *distiller) edit(ctx context.Context) error {
-	if d.result.Partial {
-		return nil
-	}
-	edits, outcome, err := propose(ctx, d.left, d.result.Clusters, d.failures)
+func (d *distiller) edit(ctx context.Context) ([]ComponentEdit, error) {
+	edits, outcome, err := propose(ctx, d.next(), d.result.Clusters, d.failures)
 	if err := d.took("propose edits", outcome, err); err != nil {
-		return err
+		return nil, err
 	}
 	if edits != nil {
 		d.result.Edits = edits
 	}
-	return nil
+	return d.result.Edits, nil
 }
 
 // took keeps the accounts of a run, and notes one without an answer: the budget of

@@ -21,6 +21,7 @@ import (
 	"github.com/rlmhq/rlm/repl/llm/scripted"
 	"github.com/rlmhq/rlm/repl/rlm"
 	"github.com/rlmhq/rlm/router"
+	"github.com/rlmhq/rlm/tiers"
 )
 
 var shared *engine.Engine
@@ -193,7 +194,7 @@ func TestEvolveAgent(t *testing.T) {
 	if second.Priority != 2 || second.Gain != 0.05 || fmt.Sprint(second.Evidence) != "[t0 t5]" {
 		t.Errorf("the second is %+v", second)
 	}
-	for _, name := range []string{"clusters", "edits"} {
+	for _, name := range []string{"", "sub_0001", "sub_0002"} {
 		if _, err := os.Stat(filepath.Join(cfg.Run.Trace, name, repl.EventsFile)); err != nil {
 			t.Error(err)
 		}
@@ -211,6 +212,36 @@ FINAL([{"component": c["components"][0], "kind": "tool_code", "change": "c", "ra
 	r = distilled(t, parse(t, traces(10)), cfg)
 	if len(r.Edits) != 2 || r.Edits[0].Component != "tool net" || r.Edits[0].Rationale != "t1" || r.Spent.Calls != 2 {
 		t.Errorf("got %+v, %v", r.Edits, r.Notes)
+	}
+}
+
+// TestRunsCanAskGraphs: an embedder's queries are functions of the snippets, and the run
+// is told to use them.
+func TestRunsCanAskGraphs(t *testing.T) {
+	var asked []string
+	query := func(name, signature, answer string) repl.Tool {
+		return repl.Tool{Name: name, Signature: name + signature, Doc: "Asks the knowledge graph.", Call: func(_ context.Context, args map[string]tiers.Value) (tiers.Value, error) {
+			asked = append(asked, fmt.Sprintf("%s %s %s", name, args["cypher"], args["sparql"]))
+			return tiers.Value(answer), nil
+		}}
+	}
+	tools, err := repl.NewTools(query("graph_query", "(cypher, params=None)", `[{"cause": "no route"}]`), query("owl_query", "(sparql)", `["net"]`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	asking := rule(scripted.When{Purpose: "root", Any: "Group the failures[\\s\\S]*functions that query"}, "```repl\n"+`
+rows = await graph_query("MATCH (f:Failure) RETURN f.cause AS cause")
+names = await owl_query("SELECT ?c WHERE { ?c a ?kind }")
+FINAL([{"name": names[0], "summary": "s", "root_cause": rows[0]["cause"], "keywords": [], "failures": [0, 1]}])
+`+"\n```")
+	cfg := config(script(t, asking))
+	cfg.NoEdits, cfg.Run.Triggers.Traces, cfg.Run.Tools = true, 1, tools
+	r := distilled(t, parse(t, traces(2)), cfg)
+	if outline(r) != "net 2" || r.Clusters[0].RootCause != "no route" {
+		t.Errorf("got %s: %+v, %v", outline(r), r.Clusters, r.Notes)
+	}
+	if want := `[graph_query "MATCH (f:Failure) RETURN f.cause AS cause"  owl_query  "SELECT ?c WHERE { ?c a ?kind }"]`; fmt.Sprint(asked) != want {
+		t.Errorf("asked were %q", asked)
 	}
 }
 
@@ -274,6 +305,7 @@ func TestKeywordClustering(t *testing.T) {
 		t.Errorf("got\n%s", got.String())
 	}
 	again := distilled(t, corpus, distill.Config{})
+	again.Elapsed = r.Elapsed
 	if a, b := jsonOf(t, r), jsonOf(t, again); a != b {
 		t.Errorf("the same corpus gives\n%s\nand\n%s", a, b)
 	}

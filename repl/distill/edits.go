@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -114,14 +113,11 @@ func propose(ctx context.Context, cfg rlm.Config, clusters []FailureCluster, fai
 	if cfg.Schema, err = editSchema(clusters); err != nil {
 		return nil, rlm.Outcome{}, fmt.Errorf("cannot write the contract: %w", err)
 	}
-	if cfg.Question, err = prompts.Fill("edits", map[string]int{"Clusters": len(clusters), "Failures": len(failures), "Most": mostEdits}); err != nil {
+	if cfg.Question, err = prompts.Fill("edits", map[string]any{"Clusters": len(clusters), "Failures": len(failures), "Most": mostEdits, "Tools": cfg.Tools != nil}); err != nil {
 		return nil, rlm.Outcome{}, err
 	}
 	text := bigtext.FromBytes("evidence.json", corpus)
 	defer text.Close()
-	if cfg.Trace != "" {
-		cfg.Trace = filepath.Join(cfg.Trace, "edits")
-	}
 	cfg.Inputs = []tiers.Input{{Name: "evidence.json", Text: text}}
 	cfg.Bypass = cfg.ShouldTrigger(rlm.Situation{OutputChars: int64(len(corpus))}) == rlm.TriggerNone
 	outcome, err := rlm.Run(ctx, cfg)

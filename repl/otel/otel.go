@@ -20,17 +20,37 @@ import (
 
 // Loop is the kind of loop that is observed. It names the spans.
 type Loop struct {
-	Run       string // the root span
-	Sub       string // the span of a sub-loop
+	Run       string // the span of the loop
 	Iteration string // the span of a turn, before its number
 	First     int    // the number of the first turn's span
+	Sub       *Loop  // what its sub-loops are, nil for loops of the same kind
 }
 
 // The loops.
 var (
-	RLM = Loop{Run: "rlm_run", Sub: "rlm_sub_loop", Iteration: "rlm_iteration_", First: 1}
-	RR  = Loop{Run: "rr_reflect", Sub: "rr_sub_loop", Iteration: "rr_iteration_"}
+	RLM = Loop{
+		Run: "rlm_run", Iteration: "rlm_iteration_", First: 1,
+		Sub: &Loop{Run: "rlm_sub_loop", Iteration: "rlm_iteration_", First: 1},
+	}
+	RR        = Loop{Run: "rr_reflect", Iteration: "rr_iteration_"}
+	Reflexion = Loop{Run: "reflexion_run", Iteration: "reflexion_iteration_", First: 1}
+	// Workflow has a sub-loop for each node; the iterations are those of a loop in it.
+	Workflow = Loop{
+		Run: "workflow_run", Iteration: "workflow_iteration_", First: 1,
+		Sub: &Loop{Run: "workflow_node", Iteration: "workflow_iteration_", First: 1},
+	}
+	// Distill has the making of clusters and of edits as iterations, and their runs
+	// below them.
+	Distill = Loop{Run: "distill_run", Iteration: "distill_step_", First: 1, Sub: &RLM}
 )
+
+// sub is what the loop's sub-loops are.
+func (l *Loop) sub() *Loop {
+	if l.Sub == nil {
+		return l
+	}
+	return l.Sub
+}
 
 // Config says what is observed and where the spans go.
 type Config struct {

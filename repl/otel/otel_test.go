@@ -167,9 +167,9 @@ func ran(source, stdout string, status tiers.Status) *repl.Ran {
 	}
 }
 
-// reflection are the events of a run of the Recursive Reflector in three iterations,
+// reflected are the events of a run of the Recursive Reflector in three iterations,
 // with two sub-calls in the second.
-func reflection(o *otel.Observer) {
+func reflected(o *otel.Observer) {
 	begun := time.Now().Add(-time.Minute)
 	at := func(seconds int) time.Time { return begun.Add(time.Duration(seconds) * time.Second) }
 	used := &repl.Spending{Calls: 1, InputTokens: 100, OutputTokens: 20, USD: 0.5}
@@ -205,7 +205,7 @@ func reflection(o *otel.Observer) {
 func TestTraceHierarchy(t *testing.T) {
 	r := listen(t)
 	o := r.observe(t, otel.Config{Loop: otel.RR, Version: "1.2.3"})
-	reflection(o)
+	reflected(o)
 	if err := o.Flush(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -250,7 +250,7 @@ func TestTraceHierarchy(t *testing.T) {
 func TestMetadata(t *testing.T) {
 	r := listen(t)
 	o := r.observe(t, otel.Config{Loop: otel.RR})
-	reflection(o)
+	reflected(o)
 	closed(t, o)
 	got := attributes(r.span(t, "rr_reflect"))
 	for key, want := range map[string]string{
@@ -400,7 +400,7 @@ func TestExportFailingIsLoggedAndEndsNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	reflection(o)
+	reflected(o)
 	if err := o.Flush(t.Context()); err != nil {
 		t.Error(err)
 	}
@@ -434,13 +434,13 @@ func TestFlushAndCloseEndWithTheirContext(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	reflection(o)
+	reflected(o)
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	if err := o.Flush(ctx); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("Flush: %v", err)
 	}
-	reflection(o)
+	reflected(o)
 	if err := o.Close(ctx); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("Close: %v", err)
 	}

@@ -19,6 +19,7 @@ import (
 
 // loop is a loop under way, and its iteration.
 type loop struct {
+	kind *Loop
 	span trace.Span
 	ctx  context.Context //nolint:containedctx // it holds the span that children belong to
 
@@ -62,9 +63,10 @@ func (o *Observer) Event(e repl.Event) {
 	defer o.mu.Unlock()
 	switch e.Kind {
 	case repl.EventRunStarted:
-		o.begin(context.Background(), e, o.cfg.Loop.Run)
+		o.begin(context.Background(), e, &o.cfg.Loop)
 	case repl.EventLoopStarted:
-		o.begin(o.parent(e.Node), e, o.cfg.Loop.Sub)
+		parent, kind := o.parent(e.Node)
+		o.begin(parent, e, kind)
 	default:
 		if l := o.loops[e.Node]; l != nil { // else it is of no run
 			o.within(l, e)
@@ -83,7 +85,7 @@ func (o *Observer) within(l *loop, e repl.Event) {
 		o.snippet(l, e)
 	case repl.EventAnswer:
 		l.current().SetAttributes(attribute.Bool(terminated, true))
-	case repl.EventRetry, repl.EventForesight, repl.EventCompaction, repl.EventRefusal, repl.EventWarning, repl.EventLargeOutput:
+	case repl.EventRetry, repl.EventForesight, repl.EventCompaction, repl.EventRefusal, repl.EventWarning, repl.EventVerdict, repl.EventLargeOutput:
 		l.current().AddEvent(string(e.Kind), trace.WithTimestamp(e.Time), trace.WithAttributes(o.happened(e)...))
 	case repl.EventLoopEnded, repl.EventRunEnded:
 		o.end(l, e)
@@ -91,14 +93,15 @@ func (o *Observer) within(l *loop, e repl.Event) {
 	}
 }
 
-// parent is the context of the loop that a sub-loop belongs to: "0.2" to "0".
-func (o *Observer) parent(node string) context.Context {
+// parent is the context of the loop that a sub-loop belongs to, "0.2" to "0", and the
+// kind of the sub-loop.
+func (o *Observer) parent(node string) (context.Context, *Loop) {
 	if at := strings.LastIndexByte(node, '.'); at >= 0 {
 		if l := o.loops[node[:at]]; l != nil {
-			return l.place()
+			return l.place(), l.kind.sub()
 		}
 	}
-	return context.Background()
+	return context.Background(), o.cfg.Loop.sub()
 }
 
 // current is the span of the iteration, or of the loop before its first.
@@ -118,14 +121,16 @@ func (l *loop) place() context.Context {
 
 // begin starts the span of a run or a sub-loop. A run that did not end is ended by the
 // next.
-func (o *Observer) begin(parent context.Context, e repl.Event, name string) {
+func (o *Observer) begin(parent context.Context, e repl.Event, kind *Loop) {
 	if old := o.loops[e.Node]; old != nil {
 		o.end(old, repl.Event{Time: e.Time, Node: e.Node})
 	}
-	l := &loop{}
-	l.ctx, l.span = o.tracer.Start(parent, name, trace.WithTimestamp(e.Time), trace.WithAttributes(
-		attribute.String(genOperation, operationAgent), attribute.String(genModel, o.name(e.Model)),
-		attribute.String(loopNode, e.Node), o.text(inputValue, e.Text)))
+	l := &loop{kind: kind}
+	l.ctx, l.span = o.tracer.Start(parent, kind.Run, trace.WithTimestamp(e.Time), trace.WithAttributes(
+		attribute.String(genOperation, operationAgent), attribute.String(loopNode, e.Node), o.text(inputValue, e.Text)))
+	if e.Model != "" { // a workflow's node has none
+		l.span.SetAttributes(attribute.String(genModel, o.name(e.Model)))
+	}
 	o.loops[e.Node] = l
 }
 
@@ -134,8 +139,8 @@ func (o *Observer) iteration(l *loop, e repl.Event) {
 	l.endTurn(e.Time)
 	l.iterations++
 	l.snippets = 0
-	number := e.Turn - 1 + o.cfg.Loop.First // loops count turns from 1
-	l.turnCtx, l.turn = o.tracer.Start(l.ctx, o.cfg.Loop.Iteration+strconv.Itoa(number), trace.WithTimestamp(e.Time),
+	number := e.Turn - 1 + l.kind.First // loops count turns from 1
+	l.turnCtx, l.turn = o.tracer.Start(l.ctx, l.kind.Iteration+strconv.Itoa(number), trace.WithTimestamp(e.Time),
 		trace.WithAttributes(attribute.Int(iterationNumber, number), attribute.Bool(terminated, false)))
 }
 
@@ -241,7 +246,7 @@ func (o *Observer) snippet(l *loop, e repl.Event) {
 // happened are the attributes of what is an event on a span.
 func (o *Observer) happened(e repl.Event) []attribute.KeyValue {
 	var all []attribute.KeyValue
-	for _, part := range []struct{ key, text string }{{errorText, e.Error}, {purpose, e.Purpose}, {outputValue, e.Text}} {
+	for _, part := range []struct{ key, text string }{{errorText, e.Error}, {purpose, e.Purpose}, {loopStatus, e.Status}, {outputValue, e.Text}} {
 		if part.text != "" {
 			all = append(all, o.text(part.key, part.text))
 		}
@@ -256,7 +261,7 @@ func (o *Observer) failed(span trace.Span, text string) {
 }
 
 // broken are the endings of a run that are errors; the others may have a reason, too.
-var broken = []string{"failed", "canceled"}
+var broken = []string{"failed", "canceled", "broken"}
 
 // end ends a loop, and with the root all that is still open.
 func (o *Observer) end(l *loop, e repl.Event) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 
+	"github.com/rlmhq/rlm/repl"
 	"github.com/rlmhq/rlm/repl/workflow"
 )
 
@@ -137,8 +138,9 @@ func Loop(ctx context.Context, r *workflow.Run, cfg Config) (Outcome, error) {
 		if err != nil {
 			return Outcome{}, err
 		}
-		r.Report(workflow.Event{Kind: workflow.EventAttempt, Text: attempt.text()})
+		r.Tell(repl.Event{Kind: repl.EventVerdict, Status: attempt.text()})
 		if attempt.Valid {
+			r.Tell(repl.Event{Kind: repl.EventAnswer})
 			return Outcome{Success: true, Chosen: attempt, Best: l.best, History: l.history}, nil
 		}
 	}
@@ -225,9 +227,9 @@ func (l *loop) publish(i int) error {
 // text says for people what came of an attempt.
 func (a *Attempt) text() string {
 	if a.Valid {
-		return fmt.Sprintf("valid, score %.2f", a.Score)
+		return fmt.Sprintf("the output is valid, score %.2f", a.Score)
 	}
-	text := fmt.Sprintf("not valid, score %.2f, errors: %d", a.Score, len(a.Errors))
+	text := fmt.Sprintf("the output is not valid, score %.2f, errors: %d", a.Score, len(a.Errors))
 	if len(a.Errors) > 0 {
 		text += ", such as " + errorText(a.Errors[0])
 	}

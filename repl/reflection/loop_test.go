@@ -3,11 +3,15 @@ package reflection_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/rlmhq/rlm/repl"
 	"github.com/rlmhq/rlm/repl/reflection"
 	"github.com/rlmhq/rlm/repl/workflow"
 )
@@ -50,6 +54,20 @@ const corrector = `      corrector:
         prompt: |
           fix {{ state.reflection_output | tojson }}:{% for e in state.reflection_errors %} {{ e.path }} {{ e.message }};{% endfor %}
 `
+
+// TestActionsTable: the actions by their names, each with a sentence about it.
+func TestActionsTable(t *testing.T) {
+	var names []string
+	for _, action := range reflection.Actions() {
+		names = append(names, action.Name)
+		if action.Doc == "" {
+			t.Errorf("%s has no description", action.Name)
+		}
+	}
+	if got := strings.Join(names, " "); got != "reflection.loop reflection.evaluate reflection.correct" {
+		t.Errorf("the actions are %s", got)
+	}
+}
 
 func TestParametersOfLoop(t *testing.T) {
 	needJail(t)
@@ -164,6 +182,45 @@ func TestOnFailureStrategies(t *testing.T) {
 	}
 }
 
+// TestIterationsAreToldAndRecorded: each attempt is a turn of its node.
+func TestIterationsAreToldAndRecorded(t *testing.T) {
+	cfg, _ := config(t, `{"b": 1}`, `{"a": 1}`)
+	cfg.Trace = filepath.Join(t.TempDir(), "trace")
+	var told []string
+	cfg.Progress = func(e repl.Event) {
+		told = append(told, strings.TrimSpace(fmt.Sprint(e.Node, " ", e.Turn, " ", e.Kind, " ", e.Status)))
+	}
+	_, err := run(t, `
+nodes:
+  - name: make
+    uses: reflection.loop
+    with:
+      generator: {action: llm.call, prompt: x}
+      evaluator: {type: schema, schema: {type: object, required: [a]}}
+`, cfg, `{}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		"0 0 run_started", "0.1 0 loop_started",
+		"0.1 1 turn_started", "0.1 1 reply stop", "0.1 1 verdict the output is not valid, score 0.50, errors: 1, such as $.a: is missing",
+		"0.1 2 turn_started", "0.1 2 reply stop", "0.1 2 verdict the output is valid, score 1.00", "0.1 2 answer",
+		"0.1 0 loop_ended done", "0 0 run_ended done",
+	}
+	if strings.Join(told, "\n") != strings.Join(want, "\n") {
+		t.Errorf("told were\n%s", strings.Join(told, "\n"))
+	}
+	data, err := os.ReadFile(filepath.Join(cfg.Trace, "sub_0001", repl.TrajectoryFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSpace(string(data)), "\n")
+	if len(lines) != 3 || !strings.Contains(lines[1], `"iteration":1`) || !strings.Contains(lines[1], `"response":"{\"b\": 1}"`) ||
+		!strings.Contains(lines[2], `"iteration":2`) || !strings.Contains(lines[2], `"reflection_iteration":2`) {
+		t.Errorf("the record is\n%s", data)
+	}
+}
+
 // TestFailedErrorHasTheHistory is the table of an entry's fields.
 func TestFailedErrorHasTheHistory(t *testing.T) {
 	needJail(t)
@@ -246,10 +303,14 @@ func TestReturnValueOnFailure(t *testing.T) {
 	for name, want := range map[string]string{
 		"success": `false`, "valid": `false`, "exhausted": `true`, "reflection_iteration": `3`, "reflection_output": `"no"`,
 		"reflection_best": `{"a":1}`, "reflection_best_score": `0.5`,
+		"reflection_errors": `[{"message":"the reply has no JSON value in it: answer with the value alone","path":"$","suggestion":"Return the JSON value alone, without any other text."}]`,
 	} {
 		if got := asJSON(t, out[name]); got != want {
 			t.Errorf("%s is %s, want %s", name, got, want)
 		}
+	}
+	if history, _ := out["reflection_history"].([]any); len(history) != 3 {
+		t.Errorf("the history is %s", asJSON(t, out["reflection_history"]))
 	}
 	names := slices.Sorted(maps.Keys(out))
 	want := []string{

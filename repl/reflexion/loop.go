@@ -123,10 +123,8 @@ func (l *loop) solve(ctx context.Context) error {
 
 // begin opens the record.
 func (l *loop) begin() {
-	backend, _, _ := strings.Cut(l.cfg.Model, "/")
 	l.trace.Begin(repl.Metadata{
-		RootModel: l.cfg.Model, MaxIterations: l.cfg.MaxIterations, Backend: backend,
-		BackendKwargs: map[string]any{"model_name": l.cfg.Model}, EnvironmentType: "reflexion",
+		RootModel: l.cfg.Model, MaxIterations: l.cfg.MaxIterations, EnvironmentType: "reflexion",
 		EnvironmentKwargs: map[string]any{"judges": l.cfg.Judges}, OtherBackends: []string{l.cfg.JudgeModel},
 	})
 	l.tell(repl.Event{Kind: repl.EventRunStarted, Model: l.cfg.Model, Text: l.cfg.Task})
@@ -228,7 +226,7 @@ func (l *loop) judge(ctx context.Context, i *Iteration, cut bool) (*Critique, er
 	if err != nil {
 		return nil, fmt.Errorf("cannot tell of a critique: %w", err)
 	}
-	l.tell(repl.Event{Kind: repl.EventVerdict, Status: critique.String(), Text: string(text)})
+	l.tell(repl.Event{Kind: repl.EventVerdict, Status: "the draft " + critique.String(), Text: string(text)})
 	return &critique, nil
 }
 

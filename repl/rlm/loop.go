@@ -125,10 +125,8 @@ func (l *loop) opening(ctx context.Context, tools *repl.Tools) ([]llm.Message, e
 }
 
 func (l *loop) metadata() repl.Metadata {
-	backend, _, _ := strings.Cut(l.model, "/")
 	return repl.Metadata{
-		RootModel: l.model, MaxDepth: l.cfg.MaxDepth, MaxIterations: l.cfg.MaxTurns, Backend: backend,
-		BackendKwargs: map[string]any{"model_name": l.model}, EnvironmentType: "rlm",
+		RootModel: l.model, MaxDepth: l.cfg.MaxDepth, MaxIterations: l.cfg.MaxTurns, EnvironmentType: "rlm",
 		EnvironmentKwargs: map[string]any{"depth": l.depth, "node": l.node}, OtherBackends: l.allowed,
 	}
 }

@@ -84,6 +84,34 @@ func TestAnAnalysisWithoutReasoningIsAskedForAgain(t *testing.T) {
 	}
 }
 
+// TestTemplateMethodsTable: how iterations begin, follow one another and end.
+func TestTemplateMethodsTable(t *testing.T) {
+	m := &models{script: []string{code("mine = 1\nprint('first')"), code("print('mine is', mine)"), code(good)}}
+	outcome := answered(t, config(m))
+	sent := func(i int) []llm.Message { return m.requests[i].Messages }
+	log := record(t, outcome).Iterations
+	for name, ok := range map[string]bool{
+		"_build_initial_context": len(sent(0)) == 1 && sent(0)[0].Role == llm.RoleUser && log[0].Iteration == 0,
+		"_accumulate": len(sent(1)) == 3 && len(sent(2)) == 5 && sent(2)[0].Content == sent(0)[0].Content &&
+			strings.Contains(sent(2)[2].Content, "[Iteration 1/20]") && strings.Contains(sent(2)[4].Content, "[Iteration 2/20]"),
+		"_is_done":        outcome.Iterations == 3 && len(m.requests) == 3,
+		"_extract_result": outcome.Output.Reasoning == "The agent said 5." && outcome.Output.KeyInsight == "Count twice.",
+		"run_loop":        len(log) == 3 && strings.Contains(*log[1].Stdout, "mine is 1") && log[2].Terminated,
+	} {
+		if !ok {
+			t.Errorf("%s: the requests are %+v, the record %+v", name, m.requests, log)
+		}
+	}
+	// _build_inner_pipeline: nothing of a run is left for the next.
+	again := &models{script: []string{code("print('mine' in dir())"), code(good)}}
+	answered(t, config(again))
+	holds(t, again.told(t, 1), "False")
+	// _on_timeout: an output in any case.
+	cfg := config(&models{script: []string{code("1"), code("2"), "I do not know."}})
+	cfg.MaxIterations = 2
+	timedOut(t, cfg)
+}
+
 // TestIterationHeader looks at the counter, and at the urgency near the end.
 func TestIterationHeader(t *testing.T) {
 	m := &models{script: []string{code("print(1)")}}

@@ -3,7 +3,6 @@ package rr
 import (
 	"context"
 	"errors"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -135,11 +134,8 @@ func (l *loop) ask(ctx context.Context, purpose string, messages []llm.Message) 
 }
 
 func (l *loop) metadata() repl.Metadata {
-	backend, _, _ := strings.Cut(l.cfg.Model, "/")
 	return repl.Metadata{
-		RootModel: l.cfg.Model, MaxDepth: 1, MaxIterations: l.cfg.MaxIterations, Backend: backend,
-		BackendKwargs: map[string]any{"model_name": l.cfg.Model}, EnvironmentType: "rr",
-		EnvironmentKwargs: map[string]any{}, OtherBackends: l.cfg.models(),
+		RootModel: l.cfg.Model, MaxDepth: 1, MaxIterations: l.cfg.MaxIterations, EnvironmentType: "rr", OtherBackends: l.cfg.models(),
 	}
 }
 

@@ -81,6 +81,45 @@ func TestIterationContextTable(t *testing.T) {
 	}
 }
 
+// TestCheckStepTable: what the last step provides, by what the others did. Without
+// output it needs no session.
+func TestCheckStepTable(t *testing.T) {
+	const analysis = `{"reasoning": "r"}`
+	source := "FINAL(x)"
+	final := &tiers.Final{Value: tiers.Value(analysis)}
+	prose, object := "prose", analysis
+	for _, c := range []struct {
+		name       string
+		it         iteration
+		terminated bool
+		told       string
+	}{
+		{"an analysis by code", iteration{index: 1, code: &source, result: &execution{final: final, success: true}}, true, ""},
+		{"an analysis as the reply", iteration{index: 1, direct: &object}, true, ""},
+		{"too early", iteration{index: 0, code: &source, result: &execution{final: final, success: true}}, false, premature},
+		{"after an error", iteration{index: 1, code: &source, result: &execution{final: final}}, false, erroneous},
+		{"code without one", iteration{index: 1, code: &source, result: &execution{success: true}}, false, "[Iteration 2/9]"},
+		{"neither", iteration{index: 1, direct: &prose}, false, wantCode},
+	} {
+		l := &loop{cfg: Config{MaxIterations: 9}.WithDefaults()}
+		c.it.response, c.it.done = "the reply", &repl.Turn{}
+		got, err := l.check(t.Context(), c.it)
+		if err != nil || got.terminated != c.terminated || (got.reflection != nil) != c.terminated || (len(got.feedback) == 2) == c.terminated {
+			t.Errorf("%s: %+v, %v", c.name, got, err)
+			continue
+		}
+		if c.terminated {
+			if got.reflection.Reasoning != "r" {
+				t.Errorf("%s: the reflection is %+v", c.name, got.reflection)
+			}
+			continue
+		}
+		if got.feedback[0].Content != "the reply" || !strings.Contains(got.feedback[1].Content, c.told) || c.it.feedback != nil {
+			t.Errorf("%s: the feedback is %+v", c.name, got.feedback)
+		}
+	}
+}
+
 // TestExecutionResultTable looks at each field, and at success.
 func TestExecutionResultTable(t *testing.T) {
 	of := func(r tiers.Result) *execution {

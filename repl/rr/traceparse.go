@@ -80,7 +80,7 @@ func ParseTrace(data []byte, format Format) (Parsed, error) {
 	}
 	if format == FormatAuto {
 		if format = recognise(root); format == FormatAuto {
-			return Parsed{}, errors.New("cannot tell the trace's format: name one of " + formatNames())
+			return Parsed{}, errors.New("cannot read the trace: it is of no format that shows by itself: name one of " + formatNames())
 		}
 	}
 	parsed, err := parseAs(root, format)

@@ -19,6 +19,9 @@ type Action struct {
 	// Open lets a file give parameters that Params does not name. Do gets them as
 	// those of Late.
 	Open bool
+	// Asks says that it asks a model whenever it is used: a run without any is refused
+	// before it begins.
+	Asks bool
 	// Verify finds what Params cannot say, such as which of two parameters is
 	// needed. It is called before anything runs, with the parameters that are there.
 	Verify func(with *Tree) []*Problem

@@ -59,6 +59,7 @@ type checker struct {
 	found     []*Problem
 	templates []*Tree
 	models    []*Tree
+	asks      []*Tree // the names of actions that ask a model
 }
 
 func (c *checker) fail(at *Tree, format string, args ...any) {
@@ -71,6 +72,9 @@ func (c *checker) use(name, with *Tree) {
 	if !known {
 		c.fail(name, "%s", unknown("action", name.Text, c.actions.Names()))
 		return
+	}
+	if action.Asks {
+		c.asks = append(c.asks, name)
 	}
 	c.members(with, action.Params, action.Open, "parameter of "+action.Name)
 	if action.Verify != nil {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"time"
 
 	"github.com/rlmhq/rlm/repl"
 	"github.com/rlmhq/rlm/tiers"
@@ -44,8 +43,12 @@ type Config struct {
 
 	// Budget is for the whole run.
 	Budget repl.Budget
-	// Progress is told what happens, as it happens. It must be quick.
-	Progress func(Event)
+	// Trace is a folder for the record; empty is none. It must hold no trace yet. Each
+	// node is a sub-loop in it.
+	Trace string
+	// Progress is told what happens, as it happens. It must be quick. The run is node
+	// "0" of the events, the first node of the file "0.1"; what a loop is at is its turn.
+	Progress func(repl.Event)
 }
 
 // DefaultCallsAtOnce bounds model calls in flight.
@@ -81,6 +84,9 @@ func (c *Config) allowed() []string {
 	return slices.DeleteFunc(slices.Compact(all), func(name string) bool { return name == "" })
 }
 
+// noModel is what is wrong where a model is asked and none can be.
+const noModel = "there is no model to ask: name one that is allowed, or give the run one, such as openai/gpt-5"
+
 // resolve returns the model to ask for a name that the file gives, empty for the
 // default.
 func (c *Config) resolve(name string) (string, error) {
@@ -92,37 +98,9 @@ func (c *Config) resolve(name string) (string, error) {
 	}
 	switch {
 	case name == "":
-		return "", errors.New("no model is named, and there is no default: give one")
+		return "", errors.New(noModel)
 	case !slices.Contains(c.allowed(), name):
 		return "", fmt.Errorf("the file asks for the model %s, which is not allowed: allow it, or say which one is asked instead", quoted(name))
 	}
 	return name, nil
-}
-
-// EventKind says what happened.
-type EventKind string
-
-// What happens in a run.
-const (
-	EventNodeStarted EventKind = "node_started"
-	EventNodeEnded   EventKind = "node_ended"
-	// EventAttempt is one iteration of a loop, Text what came of it.
-	EventAttempt EventKind = "attempt"
-	// EventModel is what Model tells: a model call that began, ended or was refused.
-	EventModel EventKind = "model"
-)
-
-// Event is one thing that happened in a run.
-type Event struct {
-	Kind EventKind `json:"kind"`
-	// Node is the name of the node, Number its place, from 1.
-	Node   string `json:"node"`
-	Number int    `json:"number"`
-	// Iteration is that of a loop, from 1; 0 outside of one.
-	Iteration int           `json:"iteration,omitempty"`
-	Text      string        `json:"text,omitempty"`
-	Error     string        `json:"error,omitempty"`
-	Elapsed   time.Duration `json:"elapsed_ns,omitempty"`
-	// Model is the event of a model call.
-	Model *repl.Event `json:"model,omitempty"`
 }

@@ -20,6 +20,7 @@ const maxTokens = 1_000_000
 var llmCall = Action{
 	Name: LLMCall,
 	Doc:  "Asks a model.",
+	Asks: true,
 	Params: []Param{
 		{Name: "prompt", Type: TextType, Required: true, Doc: "what the model is asked"},
 		{Name: "model", Type: ModelType, Doc: "the model; by default the state's model, or the run's"},

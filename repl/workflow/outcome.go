@@ -7,16 +7,16 @@ import (
 	"github.com/rlmhq/rlm/repl"
 )
 
-// Status says how a run ended.
-type Status string
+// Status says how a run ended: see [repl.Status].
+type Status = repl.Status
 
 // How runs end.
 const (
-	StatusDone     Status = "done"     // every node ran
-	StatusPartial  Status = "partial"  // the budget was used up
-	StatusFailed   Status = "failed"   // a node ended the run: see NodeError
-	StatusCanceled Status = "canceled" // the caller's context ended
-	StatusBroken   Status = "broken"   // something broke
+	StatusDone     Status = "done"              // every node ran
+	StatusPartial         = repl.StatusPartial  // the budget was used up
+	StatusFailed          = repl.StatusFailed   // a node ended the run: see NodeError
+	StatusCanceled        = repl.StatusCanceled // the caller's context ended
+	StatusBroken   Status = "broken"            // something broke
 )
 
 // Outcome is what became of a run.
@@ -33,6 +33,8 @@ type Outcome struct {
 	Spent   repl.Spending `json:"spent"`
 	Budget  repl.Budget   `json:"budget"`
 	Elapsed time.Duration `json:"elapsed_ns"`
+	// Trace is the folder with the record, empty if there is none.
+	Trace string `json:"trace,omitempty"`
 }
 
 // NodeError says that a node could not do what it should, by what the file, its

@@ -55,6 +55,8 @@ func (r *Run) Python(ctx context.Context, c Code) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	ran.Source = c.Source
+	r.ran(ran)
 	value, err := c.result(&ran)
 	var ended *ProgramError
 	if errors.As(err, &ended) {

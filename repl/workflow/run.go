@@ -7,10 +7,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"time"
 
 	"github.com/rlmhq/rlm/repl"
-	"github.com/rlmhq/rlm/repl/llm"
 )
 
 // maxState bounds the state, in bytes of its JSON.
@@ -27,13 +25,15 @@ func (f *File) Run(ctx context.Context, cfg Config, input map[string]any) (outco
 	if err != nil {
 		return Outcome{Status: StatusFailed, State: input, Reason: err.Error()}, err
 	}
-	wall := r.ledger.Budget().Wall.Seconds()
-	ctx, cancel := context.WithDeadlineCause(ctx, r.ledger.Deadline(), &repl.BudgetError{What: "seconds", Limit: wall, Spent: wall})
+	ctx, cancel := r.caller.Ledger.Within(ctx)
 	defer cancel()
+	r.begin(f)
 	err = errors.Join(r.nodes(ctx, f), r.Close())
 	outcome, err = r.ended(ctx, err)
-	outcome.Spent, outcome.Budget, outcome.Elapsed = r.ledger.Spent(), r.ledger.Budget(), r.ledger.Elapsed()
-	return outcome, err
+	ledger := r.caller.Ledger
+	outcome.Spent, outcome.Budget, outcome.Elapsed, outcome.Trace = ledger.Spent(), ledger.Budget(), ledger.Elapsed(), cfg.Trace
+	r.end(&outcome)
+	return outcome, errors.Join(err, r.unwritten, r.trace.Close())
 }
 
 // Run is a run of a file, as its actions see it. Its methods have one caller at a
@@ -45,13 +45,14 @@ type Run struct {
 	cfg    Config
 	folder string
 	caller *repl.Caller
-	ledger *repl.Ledger
 	python *repl.Session // nil before the first code
 
-	node      *Node
-	number    int // of the node, from 1
-	iteration int
-	result    any
+	node   *Node
+	at     place
+	result any
+
+	trace     *repl.Trace
+	unwritten error // of the nodes' records
 }
 
 // NewRun returns a run without a file, for actions that are used from Go. Its State
@@ -61,14 +62,12 @@ func NewRun(cfg Config, state map[string]any) (*Run, error) {
 	if err != nil {
 		return nil, &SetupError{err}
 	}
-	ledger, err := repl.NewLedger(cfg.Budget)
+	r := &Run{State: map[string]any{}, cfg: cfg, at: place{node: root}}
+	r.caller, err = repl.NewCaller(repl.Caller{
+		Models: cfg.Models, Gate: repl.NewGate(cfg.CallsAtOnce), MaxReply: cfg.MaxReply, Emit: cfg.Progress,
+	}, cfg.Budget, nil, false)
 	if err != nil {
 		return nil, &SetupError{err}
-	}
-	r := &Run{State: map[string]any{}, cfg: cfg, ledger: ledger}
-	r.caller = &repl.Caller{
-		Models: cfg.Models, Ledger: ledger, Gate: repl.NewGate(cfg.CallsAtOnce), MaxReply: cfg.MaxReply,
-		Emit: func(e repl.Event) { r.Report(Event{Kind: EventModel, Model: &e}) },
 	}
 	if err := r.Set(state); err != nil {
 		return nil, &SetupError{fmt.Errorf("cannot use the input: %w", err)}
@@ -90,22 +89,32 @@ func prepare(ctx context.Context, f *File, cfg Config, input map[string]any) (*R
 		}
 		return nil, &SetupError{err}
 	}
-	err = r.checkModels(ctx, f, cfg.Budget.USD != 0)
-	return r, err
+	if err := r.checkModels(ctx, f, cfg.Budget.USD != 0); err != nil {
+		return nil, err
+	}
+	if r.trace, err = r.caller.Record(cfg.Trace); err != nil {
+		return nil, &SetupError{err}
+	}
+	return r, nil
 }
 
-// checkModels looks up every model that the file names, and asks its server
-// whether it is there.
+// checkModels looks up every model that the file names, and asks its server whether it
+// is there.
 func (r *Run) checkModels(ctx context.Context, f *File, explicitUSD bool) error {
 	var wrong []*Problem
 	names := map[string]bool{}
-	for _, at := range f.checked(r.cfg.Actions).models {
+	checked := f.checked(r.cfg.Actions)
+	for _, at := range checked.models {
 		name, err := r.cfg.resolve(at.Text)
 		if err != nil {
 			wrong = append(wrong, &Problem{Line: at.Line, Column: at.Column, Message: err.Error()})
 			continue
 		}
 		names[name] = true
+	}
+	if len(wrong) == 0 && len(checked.asks) > 0 && len(r.cfg.allowed()) == 0 {
+		at := checked.asks[0]
+		wrong = append(wrong, &Problem{Line: at.Line, Column: at.Column, Message: noModel})
 	}
 	if err := fileError(f.Name, wrong); err != nil {
 		return err
@@ -116,44 +125,30 @@ func (r *Run) checkModels(ctx context.Context, f *File, explicitUSD bool) error 
 	if len(names) > 0 && r.cfg.Models == nil {
 		return &SetupError{errors.New("there is no registry of models: set Config.Models")}
 	}
-	for _, name := range slices.Sorted(maps.Keys(names)) {
-		err := r.caller.Check(name, explicitUSD)
-		if err == nil {
-			err = serves(ctx, r.cfg.Models, name)
-		}
-		if err != nil {
+	all := slices.Sorted(maps.Keys(names))
+	for _, name := range all {
+		if err := r.caller.Check(name, explicitUSD); err != nil {
 			return &SetupError{fmt.Errorf("cannot use model %s: %w", name, err)}
 		}
 	}
-	return nil
-}
-
-// checkTime bounds the question to a server whether it is there.
-const checkTime = 30 * time.Second
-
-func serves(ctx context.Context, models repl.Models, name string) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, checkTime, fmt.Errorf("no answer in %v", checkTime))
-	defer cancel()
-	model, err := models.Resolve(name)
-	if err != nil {
-		return err
+	if len(all) == 0 {
+		return nil
 	}
-	return llm.Check(ctx, model.Provider, model.ID)
+	if err := repl.Reach(ctx, r.cfg.Models, all...); err != nil {
+		return &SetupError{err}
+	}
+	return nil
 }
 
 // nodes runs all nodes, one after the other.
 func (r *Run) nodes(ctx context.Context, f *File) error {
 	for i, n := range f.Nodes {
-		r.node, r.number, r.iteration = n, i+1, 0
-		begun := time.Now()
-		r.Report(Event{Kind: EventNodeStarted, Text: n.Uses})
-		err := r.one(ctx, n)
-		e := Event{Kind: EventNodeEnded, Elapsed: time.Since(begun)}
-		if err != nil {
-			e.Error = err.Error()
+		if err := r.enter(n, i+1); err != nil {
+			r.node = nil
+			return err
 		}
-		r.Report(e)
-		if err != nil {
+		err := r.one(ctx, n)
+		if r.leave(err); err != nil {
 			return err
 		}
 	}
@@ -220,43 +215,20 @@ func (r *Run) ended(ctx context.Context, err error) (Outcome, error) {
 	if r.node != nil {
 		o.Node = r.node.Name
 	}
-	var budget *repl.BudgetError
+	status, reason, left := repl.Ended(ctx, err)
 	switch {
-	case errors.As(err, &budget) || errors.As(context.Cause(ctx), &budget):
-		o.Status, o.Reason = StatusPartial, budget.Error()
-		return o, nil
-	case ctx.Err() != nil:
-		err = context.Cause(ctx)
-		o.Status = StatusCanceled
-	case isBroken(err):
+	case status != repl.StatusFailed:
+		o.Status, o.Reason = status, reason
+		return o, left
+	case isBroken(err) || r.node == nil:
 		o.Status = StatusBroken
-	case r.node != nil:
+	default:
 		err = &NodeError{Node: r.node.Name, Err: err}
 		o.Status = StatusFailed
-	default:
-		o.Status = StatusBroken
 	}
 	o.Reason = err.Error()
 	return o, err
 }
-
-// Report tells Config.Progress of something, complete with the node.
-func (r *Run) Report(e Event) {
-	if r.cfg.Progress == nil {
-		return
-	}
-	if r.node != nil {
-		e.Node, e.Number = r.node.Name, r.number
-	}
-	if e.Iteration == 0 {
-		e.Iteration = r.iteration
-	}
-	r.cfg.Progress(e)
-}
-
-// Iterate says which iteration of a loop it is, for the record of model calls; 0
-// ends the loop.
-func (r *Run) Iterate(n int) { r.iteration = n }
 
 // Close ends the session of the code, if there is one.
 func (r *Run) Close() error {

@@ -117,8 +117,14 @@ func TestAFileAsksOnlyModelsThatAreAllowed(t *testing.T) {
 	}
 	cfg := config(models)
 	cfg.Model = ""
-	_, err = parse(t, "nodes:\n  - uses: llm.call\n    with: {prompt: hi}\n").Run(t.Context(), cfg, nil)
-	if !errors.As(err, &ended) || !strings.Contains(err.Error(), "no model is named") {
+	ask := parse(t, "nodes:\n  - run: return {}\n  - uses: llm.call\n    with: {prompt: hi}\n")
+	_, err = ask.Run(t.Context(), cfg, nil)
+	if !errors.As(err, &found) || !strings.HasPrefix(err.Error(), "w.yaml:3:11: there is no model to ask") {
+		t.Errorf("got %v", err)
+	}
+	cfg.Allowed = []string{"test/default"} // which the state might name
+	_, err = ask.Run(t.Context(), cfg, nil)
+	if !errors.As(err, &ended) || ended.Node != "node 2" || !strings.Contains(err.Error(), "there is no model to ask") {
 		t.Errorf("got %v", err)
 	}
 	if len(models.requests) != 0 {
@@ -256,12 +262,12 @@ func TestOtherActionsCanBeAdded(t *testing.T) {
 	cfg := config(nil)
 	cfg.Actions = actions
 	var events []string
-	cfg.Progress = func(e workflow.Event) { events = append(events, fmt.Sprint(e.Kind, e.Number, e.Node)) }
+	cfg.Progress = func(e repl.Event) { events = append(events, fmt.Sprint(e.Kind, " ", e.Node, " ", e.Text)) }
 	outcome, err := parse(t, "nodes:\n  - name: sum\n    uses: math.add\n    with: {a: \"{{ state.n * 2 }}\"}\n").Run(t.Context(), cfg, map[string]any{"n": 3})
 	if err != nil || asJSON(t, outcome.State) != `{"added":true,"n":3,"sum":7}` {
 		t.Errorf("got %+v, %v", outcome, err)
 	}
-	if got := fmt.Sprint(events); got != "[node_started1sum node_ended1sum]" {
+	if got := fmt.Sprint(events); got != `[run_started 0 w.yaml loop_started 0.1 sum: math.add loop_ended 0.1 {"sum":7} run_ended 0 {"sum":7}]` {
 		t.Errorf("told %s", got)
 	}
 	if _, err := workflow.NewActions(add, add); err == nil {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/rlmhq/rlm/internal/jailed"
 	"github.com/rlmhq/rlm/repl"
@@ -95,14 +96,33 @@ func (r *Run) Render(ctx context.Context, value any) (any, error) {
 // for what they find. The error is a [*ProgramError] if the program did not do its
 // work.
 func (r *Run) Lua(ctx context.Context, what, source string, values map[string]any) (any, error) {
-	result, err := r.jail().Lua(ctx, source, values)
-	return result, programError(what, err)
+	return r.inJail(ctx, Code{What: what, Source: source, Values: values}, "lua", r.jail().Lua)
 }
 
 // Prolog is as Lua is.
 func (r *Run) Prolog(ctx context.Context, what, source string, values map[string]any) (any, error) {
-	result, err := r.jail().Prolog(ctx, source, values)
-	return result, programError(what, err)
+	return r.inJail(ctx, Code{What: what, Source: source, Values: values}, "prolog", r.jail().Prolog)
+}
+
+// jailTier is what the record says of code that ran in a jail and in no tier.
+const jailTier = "jail"
+
+// inJail runs a program of a language and takes it into the record.
+func (r *Run) inJail(ctx context.Context, c Code, language tiers.Language, run func(context.Context, string, map[string]any) (any, error)) (any, error) {
+	begun := time.Now()
+	value, err := run(ctx, c.Source, c.Values)
+	err = programError(c.What, err)
+	result := tiers.Result{Status: tiers.StatusOK}
+	var ended *ProgramError
+	if errors.As(err, &ended) {
+		result.Status, result.Exception = tiers.StatusRaised, &tiers.Exception{Type: ended.Type, Message: ended.Message}
+	}
+	if err == nil || ended != nil {
+		r.ran(repl.Ran{
+			Block: repl.Block{Language: language, Source: c.Source}, Result: router.Result{Result: result, Tier: jailTier}, Elapsed: time.Since(begun),
+		})
+	}
+	return value, err
 }
 
 // jail has the bounds of the run's code.
@@ -139,6 +159,7 @@ func (r *Run) Ask(ctx context.Context, a repl.Ask) (llm.Response, error) {
 		return llm.Response{}, err
 	}
 	response, err := r.caller.Complete(ctx, a)
+	r.replied(&a, response.Text)
 	if err == nil {
 		err = repl.Declined(a.Model, response)
 	}
@@ -152,6 +173,7 @@ func (r *Run) Typed(ctx context.Context, a repl.Ask) (any, error) {
 		return nil, err
 	}
 	raw, err := r.caller.Typed(ctx, a, r.cfg.Retries)
+	r.replied(&a, string(raw))
 	if err != nil {
 		return nil, err
 	}
@@ -186,7 +208,7 @@ func (r *Run) fill(a *repl.Ask) error {
 	if err != nil {
 		return err
 	}
-	a.Model, a.Node, a.Turn = model, fmt.Sprint(r.number), r.iteration
+	a.Model, a.Node, a.Turn = model, r.at.node, r.at.turn
 	return nil
 }
 

@@ -1,0 +1,69 @@
+package repl
+
+import (
+	"fmt"
+	"path/filepath"
+	"testing"
+)
+
+// TestARunBelowAnotherIsASubLoop: its nodes are below the sub-loop's, its beginning and
+// end are a loop's, and what it spent comes on top of what was spent before.
+func TestARunBelowAnotherIsASubLoop(t *testing.T) {
+	var told []string
+	tell := Below("0.2", Spending{Calls: 10}, func(e Event) {
+		calls := int64(-1)
+		if e.Spent != nil {
+			calls = e.Spent.Calls
+		}
+		told = append(told, fmt.Sprint(e.Kind, " ", e.Node, " ", e.Depth, " ", calls))
+	})
+	spent := Spending{Calls: 1}
+	for _, e := range []Event{
+		{Kind: EventRunStarted, Node: "0"},
+		{Kind: EventReply, Node: "0", Spent: &spent},
+		{Kind: EventLoopStarted, Node: "0.1", Depth: 1},
+		{Kind: EventLoopEnded, Node: "0.1", Depth: 1},
+		{Kind: EventRunEnded, Node: "0", Spent: &spent},
+	} {
+		tell(e)
+	}
+	want := "[loop_started 0.2 1 -1 reply 0.2 1 11 loop_started 0.2.1 2 -1 loop_ended 0.2.1 2 -1 loop_ended 0.2 1 11]"
+	if got := fmt.Sprint(told); got != want {
+		t.Errorf("told were %s, want %s", got, want)
+	}
+	if spent.Calls != 1 {
+		t.Error("the event of the run was changed")
+	}
+	if Below("0.1", Spending{}, nil) != nil {
+		t.Error("events for nobody are told")
+	}
+}
+
+func TestFoldersOfSubLoopsAreTakenOnce(t *testing.T) {
+	dir := t.TempDir()
+	trace, err := OpenTrace(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := trace.Folder()
+	child, err := trace.Child()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if first != filepath.Join(dir, "sub_0001") || child.dir != filepath.Join(dir, "sub_0002") {
+		t.Errorf("the folders are %s and %s", first, child.dir)
+	}
+	own, err := OpenTrace(first) // what a run does there
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, open := range []*Trace{own, child, trace} {
+		if err := open.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	var none *Trace
+	if none.Folder() != "" {
+		t.Error("a nil Trace has a folder")
+	}
+}
