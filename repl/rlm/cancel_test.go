@@ -61,7 +61,7 @@ func TestARunEndsWhereverItIsCancelled(t *testing.T) {
 			continue
 		}
 		// What comes last may have been done already.
-		if !errors.Is(err, gone) && !(err == nil && at >= events-2) || errors.Is(err, gone) && outcome.Status != rlm.StatusCanceled {
+		if !errors.Is(err, gone) && (err != nil || at < events-2) || errors.Is(err, gone) && outcome.Status != rlm.StatusCanceled {
 			t.Errorf("at event %d of %d: %+v, %v", at, events, outcome, err)
 		}
 	}
