@@ -99,9 +99,6 @@ func script(blocks []Block) string {
 	return strings.Join(sources, "\n\n")
 }
 
-// fence opens or closes a block: indentation, marks, what stands behind them.
-var fence = regexp.MustCompile("^ {0,3}(`{3,}|~{3,})[ \t]*([^`]*)$")
-
 // languages of fences, by what stands behind the marks. Another word is no code.
 var languages = map[string]tiers.Language{
 	"repl": tiers.Python, "python": tiers.Python, "py": tiers.Python, "python3": tiers.Python, "py3": tiers.Python,
@@ -138,11 +135,24 @@ type mark struct{ marks, info string }
 func marksOf(lines []string) []*mark {
 	all := make([]*mark, len(lines))
 	for i, line := range lines {
-		if m := fence.FindStringSubmatch(line); m != nil {
-			all[i] = &mark{m[1], strings.TrimSpace(m[2])}
-		}
+		all[i] = markOf(line)
 	}
 	return all
+}
+
+// markOf is the mark of a line: at most three spaces, at least three backticks or
+// tildes, and no backtick behind them.
+func markOf(line string) *mark {
+	marks := strings.TrimLeft(line, " ")
+	if marks == "" || len(line)-len(marks) > 3 || marks[0] != '`' && marks[0] != '~' {
+		return nil
+	}
+	info := strings.TrimLeft(marks, marks[:1])
+	n := len(marks) - len(info)
+	if n < 3 || strings.Contains(info, "`") {
+		return nil
+	}
+	return &mark{marks[:n], strings.TrimSpace(info)}
 }
 
 // maxSteps is how many lines of a reply are looked at for the ends of blocks that hold

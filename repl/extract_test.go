@@ -104,15 +104,13 @@ func TestAFloodOfBlocksIsBounded(t *testing.T) {
 // TestAFloodOfFencesIsReadOnce: each of these opens blocks that hold others, so that the
 // end of each would be looked for in all the rest.
 func TestAFloodOfFencesIsReadOnce(t *testing.T) {
-	for name, part := range map[string]string{
-		"nested":    "```a\n```a\n```\n",
-		"tildes":    "~~~a\n~~~a\n~~~\n",
-		"languages": "```json\n```text\n```\nx = 1\n",
-		"empty":     "\n",
-	} {
-		if r := Extract(strings.Repeat(part, 8<<20/len(part)) + "FINAL(1)"); r.Final != nil {
-			t.Errorf("%s: found %+v beyond what is looked at", name, r.Final)
+	for part, size := range map[string]int{"```a\n```a\n```\n": 512 << 10, "~~~a\n~~~a\n~~~\n": 64 << 10, "```json\n```text\n```\nx = 1\n": 64 << 10} {
+		if r := Extract(strings.Repeat(part, size/len(part)) + "FINAL(1)"); len(r.Blocks) != 0 || r.Final == nil {
+			t.Errorf("%q: found %+v", part, r)
 		}
+	}
+	if r := Extract(strings.Repeat("x", maxLooked) + "\nFINAL(1)"); r.Final != nil {
+		t.Errorf("found %+v beyond what is looked at", r.Final)
 	}
 	if r := Extract(strings.Repeat("```a\n```a\n```\n", 10) + "```py\nprint(1)\n```\nFINAL(1)"); len(r.Blocks) != 1 || r.Final == nil {
 		t.Errorf("found %+v", r)

@@ -415,9 +415,9 @@ func TestNothingIsAskedAfterTheEnd(t *testing.T) {
 // TestLoopsThatTheBudgetRefusesNeverBegin: a snippet may ask for any number of them, and
 // each would have a session, a folder and a place in the record.
 func TestLoopsThatTheBudgetRefusesNeverBegin(t *testing.T) {
-	long := "'x' * 100_000"
+	long := "'x' * 40_000"
 	m := &models{
-		script:    []string{code("for _ in range(5):\n    try:\n        rlm_query_batched([" + long + "] * 40)\n    except Exception as e:\n        print(e)"), "FINAL(done)"},
+		script:    []string{code("for _ in range(2):\n    try:\n        rlm_query_batched([" + long + "] * 40)\n    except Exception as e:\n        print(e)"), "FINAL(done)"},
 		byPurpose: func(r llm.Request) (llm.Response, bool) { return llm.Response{Text: "FINAL(1)"}, r.Metadata.Depth == 1 },
 	}
 	cfg := config(m)
