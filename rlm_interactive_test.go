@@ -2,6 +2,7 @@ package rlm_test
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 
@@ -76,14 +77,31 @@ func TestAnInterruptedSnippetLeavesTheSession(t *testing.T) {
 	if _, err := session.Run(t.Context(), tiers.Job{Source: "x = 41"}); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(t.Context())
-	busy := writerFunc(func([]byte) { cancel() })
-	if _, err := session.Run(ctx, tiers.Job{Source: "y = 1\nprint('busy')\nwhile True: pass", Stdout: busy}); err == nil {
-		t.Error("the endless snippet ends without an error")
-	}
-	var out strings.Builder
-	if result, err := session.Run(t.Context(), tiers.Job{Source: "print(x, y)", Stdout: &out}); err != nil || out.String() != "41 1\n" {
-		t.Errorf("%q, %+v, %v", out.String(), result, err)
+	for name, source := range map[string]string{
+		"in a loop": "y = 1\nprint('busy')\nwhile True: pass",
+		// It is interrupted again while the runtime writes its traceback.
+		"in its traceback": `y = 1
+class Slow(Exception):
+    def __str__(self):
+        while True: pass
+try:
+    print('busy')
+    while True: pass
+except KeyboardInterrupt:
+    raise Slow from None`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			busy := writerFunc(func([]byte) { cancel() })
+			var broken *tiers.BrokenError
+			if result, err := session.Run(ctx, tiers.Job{Source: source, Stdout: busy}); !errors.As(err, &broken) || broken.Lost != nil {
+				t.Errorf("the endless snippet ends as %s %+v, with %v", result.Status, result.Exception, err)
+			}
+			var out strings.Builder
+			if result, err := session.Run(t.Context(), tiers.Job{Source: "print(x, y)\ny = 0", Stdout: &out}); err != nil || out.String() != "41 1\n" {
+				t.Errorf("%q, %+v, %v", out.String(), result.Exception, err)
+			}
+		})
 	}
 }
 

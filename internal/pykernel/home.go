@@ -161,8 +161,10 @@ func (h *Home) ended(ctx context.Context, job tiers.Job, code int, err error) (t
 	if err == nil {
 		h.flags = 0
 	}
-	if err == nil && (code >= 0 && r.Status != tiers.StatusCrashed || r.Status == tiers.StatusLimit) && h.healthy(ctx, job.Source) {
-		if h.Session.Interrupted() {
+	interrupted := h.Session.Interrupted()
+	inOrder := code >= 0 && r.Status != tiers.StatusCrashed || r.Status == tiers.StatusLimit || code < 0 && interrupted
+	if err == nil && inOrder && h.healthy(ctx, job.Source) {
+		if interrupted {
 			return r, h.Broken(tiers.EffectsRan, nil, context.Cause(ctx))
 		}
 		return r, nil

@@ -147,6 +147,11 @@ func (s *suite) directory(t *testing.T) {
 		one("a path upwards", step{source: "context['../secret']", raises: "KeyError"}),
 		one("an absolute path", step{source: "context['/etc/passwd']", raises: "KeyError"}),
 		one("a key that is no str", step{source: "try:\n    context[5]\nexcept (KeyError, TypeError):\n    print('refused')", out: "refused\n"}),
+		one("what only a text has", step{
+			source: "for ask in lambda: context.count('x'), lambda: context[:10], lambda: context.nope:\n    try:\n        ask()\n    except (AttributeError, TypeError) as e:\n        print(type(e).__name__, 'context[path]' in str(e))",
+			out:    "AttributeError True\nTypeError True\nAttributeError False\n",
+		}),
+		one("a copy", step{source: "import copy\nprint(sorted(copy.copy(context)) == sorted(context))", out: "True\n"}),
 		one("read-only", step{source: "try:\n    context['new'] = 'x'\nexcept TypeError:\n    print('refused')", out: "refused\n"}),
 	})
 }

@@ -149,8 +149,9 @@ func (s *sandbox) ended(ctx context.Context, job tiers.Job, code int, err error)
 	if changed := s.session.Changed(); changed != nil && err == nil {
 		return r, s.broken(tiers.EffectsRan, nil, changed)
 	}
-	if err == nil && (code >= 0 || r.Status == tiers.StatusLimit) && s.healthy(ctx, job.Source, code) {
-		if s.session.Interrupted() {
+	interrupted := s.session.Interrupted()
+	if err == nil && (code >= 0 || r.Status == tiers.StatusLimit || interrupted) && s.healthy(ctx, job.Source, code) {
+		if interrupted {
 			return r, s.broken(tiers.EffectsRan, nil, context.Cause(ctx))
 		}
 		return r, nil
@@ -176,7 +177,7 @@ func (s *sandbox) ended(ctx context.Context, job tiers.Job, code int, err error)
 			Reason: fmt.Sprintf("it lacks the module %s, which the snippet imported at run time", what),
 		}
 	}
-	if errors.Is(err, errCanceled) {
+	if errors.Is(err, errCanceled) || interrupted {
 		return r, s.broken(tiers.EffectsRan, r.Lost, context.Cause(ctx))
 	}
 	return r, nil

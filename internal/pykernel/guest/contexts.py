@@ -65,6 +65,8 @@ class Directory(collections.abc.Mapping):
         return self._sizes
 
     def __getitem__(self, path):
+        if isinstance(path, slice):
+            raise TypeError("a directory maps paths to texts, of which parts can be taken: context[path][a:b]")
         if path not in self._load():
             raise KeyError(path)
         text = self._open.get(path)
@@ -87,6 +89,12 @@ class Directory(collections.abc.Mapping):
     def sizes(self):
         """Path -> size in bytes, without opening a file."""
         return dict(self._load())
+
+    def __getattr__(self, name):
+        if not name.startswith("_") and hasattr(str, name):
+            raise AttributeError(f"a directory maps paths to texts, of which each has {name!r}: context[path].{name}, "
+                                 "or for path, text in context.items()")
+        raise AttributeError(f"'Directory' object has no attribute {name!r}")
 
     def __repr__(self):
         return f"<Directory {self.name!r}: {len(self):,} files>"
