@@ -270,6 +270,10 @@ func everything(r tiers.Result) string {
 	return text
 }
 
+// answersTried is how often a session is asked: what an attack has left behind may take
+// the brief time of an answer, and so may a busy machine.
+const answersTried = 20
+
 // lateness is how long what an attack left behind gets to do its work.
 const lateness = 300 * time.Millisecond
 
@@ -281,7 +285,7 @@ func (s *subject) after(t *testing.T, r tiers.Result, rejected, spoils bool) str
 	ask := func(source string) (string, error) {
 		var again tiers.Result
 		var err error
-		for range 3 { // what was left behind may take the time of an answer
+		for range answersTried {
 			again, err = s.box.Run(t.Context(), tiers.Job{Source: source})
 			lost = lost || again.Lost != nil && slices.Contains(again.Lost.Snippets, 1)
 			if err != nil || again.Status != tiers.StatusLimit {
@@ -309,7 +313,7 @@ func (s *subject) after(t *testing.T, r tiers.Result, rejected, spoils bool) str
 		return ""
 	}
 	said, err := ask("print(globals().get('kept') == {'since': 'snippet 1'})")
-	if err != nil || said != map[bool]string{false: "True\n", true: "False\n"}[lost] {
+	if err != nil || !strings.HasSuffix(said, map[bool]string{false: "True\n", true: "False\n"}[lost]) {
 		return fmt.Sprintf("the variable of snippet 1: %q, reported as lost: %v %v", said, lost, err)
 	}
 	return ""
