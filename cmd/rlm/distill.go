@@ -147,6 +147,7 @@ func (f *distillFlags) finish(e *env, r *distill.Result, err error) error {
 	if err != nil && r.Elapsed == 0 { // nothing was begun
 		return &exitError{exitUsage, err}
 	}
+	e.recorded(r.Trace, f.quiet)
 	if err != nil && len(r.Clusters) == 0 {
 		return runFailure(err)
 	}

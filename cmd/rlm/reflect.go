@@ -198,6 +198,7 @@ func (f *reflectFlags) finish(e *env, outcome rr.Outcome, err error) error {
 	if errors.As(err, &setup) {
 		return &exitError{exitUsage, err}
 	}
+	e.recorded(outcome.Trace, f.quiet)
 	analysed := outcome.Status == repl.StatusAnswered || outcome.Status == repl.StatusSynthesised
 	var writing error
 	if f.json {

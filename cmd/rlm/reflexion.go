@@ -143,6 +143,7 @@ func (f *reflexionFlags) finish(e *env, r *reflexion.Result, err error) error {
 	if err != nil && r.Elapsed == 0 { // nothing was begun
 		return &exitError{exitUsage, err}
 	}
+	e.recorded(r.Trace, f.quiet)
 	if f.json {
 		if err := printLine(e.stdout, r); err != nil {
 			return &exitError{exitBroken, err}

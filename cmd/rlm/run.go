@@ -191,6 +191,7 @@ func (f *runFlags) finish(e *env, outcome rlm.Outcome, err error) error {
 	if errors.As(err, &setup) {
 		return &exitError{exitUsage, err}
 	}
+	e.recorded(outcome.Trace, f.quiet)
 	if f.json {
 		if err := printLine(e.stdout, outcome); err != nil {
 			return &exitError{exitBroken, err}

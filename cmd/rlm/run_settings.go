@@ -78,6 +78,13 @@ func orNone(n int64, none int) int {
 	return int(n)
 }
 
+// recorded says where the record is if the user left that to the program.
+func (e *env) recorded(folder string, quiet bool) {
+	if folder != "" && e.settings.Trace == "auto" && !quiet {
+		_, _ = fmt.Fprintf(e.stderr, "rlm: the record is in %s\n", printable(folder))
+	}
+}
+
 // traceFolder is where a run's record goes, empty for nowhere.
 func traceFolder(setting string) (string, error) {
 	switch setting {

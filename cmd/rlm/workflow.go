@@ -248,6 +248,7 @@ func (f *workflowFlags) finish(e *env, outcome workflow.Outcome, err error) erro
 	case errors.As(err, &setup):
 		return &exitError{exitUsage, err}
 	}
+	e.recorded(outcome.Trace, false)
 	if f.json {
 		if err := printLine(e.stdout, outcome); err != nil {
 			return &exitError{exitBroken, err}

@@ -1,6 +1,7 @@
 package workflow
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"strconv"
@@ -66,10 +67,11 @@ func (r *Run) enter(n *Node, number int) error {
 }
 
 // leave ends a node; err is how it ended.
-func (r *Run) leave(err error) {
+func (r *Run) leave(ctx context.Context, err error) {
 	e := repl.Event{Kind: repl.EventLoopEnded, Status: string(StatusDone), Elapsed: time.Since(r.at.begun)}
 	if err != nil {
-		e.Status, e.Error = string(StatusFailed), err.Error()
+		status, reason, _ := repl.Ended(ctx, err)
+		e.Status, e.Error = string(status), reason
 		r.write(nil)
 	} else {
 		e.Text = shown(r.result)

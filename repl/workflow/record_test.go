@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -26,7 +27,8 @@ nodes:
     run: return 1 / 0
 `)
 	cfg := config(says("four"))
-	cfg.Trace = filepath.Join(t.TempDir(), "trace")
+	first := filepath.Join(t.TempDir(), "trace")
+	cfg.Trace = first
 	var told []string
 	cfg.Progress = func(e repl.Event) { told = append(told, strings.TrimSpace(e.Node+" "+string(e.Kind)+" "+e.Status)) }
 	outcome, err := file.Run(t.Context(), cfg, nil)
@@ -57,6 +59,13 @@ nodes:
 			}
 		}
 	}
+	// A node that the budget stopped did not fail.
+	cfg.Trace, cfg.Budget.Calls, told = "", 1, nil
+	twice := parse(t, "nodes:\n  - {uses: llm.call, with: {prompt: x}}\n  - {uses: llm.call, with: {prompt: x}}\n")
+	if outcome, err := twice.Run(t.Context(), cfg, nil); err != nil || outcome.Status != workflow.StatusPartial || !slices.Contains(told, "0.2 loop_ended partial") {
+		t.Errorf("got %+v, %v, told %q", outcome, err, told)
+	}
+	cfg.Trace = first
 	var setup *workflow.SetupError
 	if _, err := file.Run(t.Context(), cfg, nil); !errors.As(err, &setup) || !strings.Contains(err.Error(), "folder without one") {
 		t.Errorf("a second run into the same folder: %v", err)

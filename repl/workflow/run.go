@@ -148,7 +148,7 @@ func (r *Run) nodes(ctx context.Context, f *File) error {
 			return err
 		}
 		err := r.one(ctx, n)
-		if r.leave(err); err != nil {
+		if r.leave(ctx, err); err != nil {
 			return err
 		}
 	}
