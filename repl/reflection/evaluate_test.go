@@ -2,10 +2,13 @@ package reflection_test
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/rlmhq/rlm/repl"
 	"github.com/rlmhq/rlm/repl/llm"
 	"github.com/rlmhq/rlm/repl/workflow"
 	"github.com/rlmhq/rlm/tiers"
@@ -66,10 +69,14 @@ examples:
 		`{"valid": true}`: `"score":1.0`,
 	} {
 		cfg, models := config(t, reply)
+		cfg.Trace = filepath.Join(t.TempDir(), "trace")
 		got, err := evaluate(t, cfg, with, "{}")
 		if err != nil || !strings.Contains(got, want) {
 			t.Errorf("%s: got %s, %v, want %s", reply, got, err, want)
 			continue
+		}
+		if record, err := os.ReadFile(filepath.Join(cfg.Trace, "sub_0001", repl.TrajectoryFile)); err != nil || !strings.Contains(string(record), `"response":"{\"`) {
+			t.Errorf("the record lacks the judge's reply: %v\n%s", err, record)
 		}
 		m := models.requests[0].Messages
 		if models.requests[0].Model != "test/judge" || len(m) != 6 || m[0].Role != llm.RoleSystem || m[1].Content != "Judge this:\ngood" ||

@@ -192,6 +192,7 @@ func (r *Run) TypedAll(ctx context.Context, a repl.Ask) ([]any, error) {
 	}
 	values := make([]any, len(raw))
 	for i := range raw {
+		r.replied(&a, string(raw[i]))
 		if values[i], err = decode(raw[i]); err != nil {
 			return nil, err
 		}
