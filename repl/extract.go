@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rlmhq/rlm/schema"
 	"github.com/rlmhq/rlm/tiers"
 )
 
@@ -57,8 +58,10 @@ func Extract(reply string) Reply {
 // one, but a server may.
 const maxLooked = 4 << 20
 
-// looked is what is looked at of a reply, with the line ends of Unix.
+// looked is what is looked at of a reply, without thoughts and with the line ends of
+// Unix.
 func looked(reply string) string {
+	reply = schema.Spoken(reply)
 	return strings.ReplaceAll(reply[:min(len(reply), maxLooked)], "\r\n", "\n")
 }
 

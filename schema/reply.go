@@ -49,10 +49,7 @@ func (c *Contract) checkReply(text string, most int) (values []json.RawMessage, 
 		_, err := decode([]byte(text), valueBounds)
 		return nil, refusal(err), nil
 	}
-	text = strings.TrimSpace(strings.ToValidUTF8(text, "\uFFFD"))
-	if _, after, found := strings.Cut(text, "</think>"); found && strings.HasPrefix(text, "<think>") {
-		text = strings.TrimSpace(after)
-	}
+	text = strings.TrimSpace(Spoken(strings.ToValidUTF8(text, "\uFFFD")))
 	candidates := c.candidates(text)
 	if most > 1 && len(candidates) == maxCandidates {
 		return nil, []Violation{{Path: pathText(nil), Message: "the reply has too many JSON values in it: answer with one alone"}}, nil
@@ -77,6 +74,16 @@ func (c *Contract) checkReply(text string, most int) (values []json.RawMessage, 
 		violations = []Violation{{Path: pathText(nil), Message: "the reply has no JSON value in it: answer with the value alone"}}
 	}
 	return nil, violations, nil
+}
+
+// Spoken returns a reply without the thoughts that some models put before it, between
+// <think> and </think>: what stands in them is not meant yet.
+func Spoken(reply string) string {
+	thought, after, ended := strings.Cut(reply, "</think>")
+	if ended && strings.HasPrefix(strings.TrimLeft(thought, " \t\r\n"), "<think>") {
+		return after
+	}
+	return reply
 }
 
 // candidates returns the values that a reply may mean, the likeliest first.

@@ -209,11 +209,15 @@ func TestHostileEvaluatorsNeverLetPass(t *testing.T) {
 		{"prolog", "p :- p, p. ?- p.", "the evaluator ended by", soon},
 		{"prolog", "fact(1).", "the evaluator's result is no verdict: $.valid: is missing", 0},
 	} {
-		cfg.Limits = tiers.Limits{Wall: c.wall, Memory: 64 << 20}
-		got, err := evaluate(t, cfg, fmt.Sprintf("data: 1\nevaluator_type: custom\nlanguage: %s\nrun: %q", c.language, c.code), "{}")
-		if err != nil || !strings.Contains(got, c.want) || !strings.Contains(got, `"valid":false`) || !strings.Contains(got, `"score":0.0`) {
-			t.Errorf("%s: %s: got %s, %v, want %s", c.language, c.code, got, err, c.want)
-		}
+		t.Run(c.language+" "+c.want, func(t *testing.T) {
+			t.Parallel()
+			cfg := cfg
+			cfg.Limits = tiers.Limits{Wall: c.wall, Memory: 64 << 20}
+			got, err := evaluate(t, cfg, fmt.Sprintf("data: 1\nevaluator_type: custom\nlanguage: %s\nrun: %q", c.language, c.code), "{}")
+			if err != nil || !strings.Contains(got, c.want) || !strings.Contains(got, `"valid":false`) || !strings.Contains(got, `"score":0.0`) {
+				t.Errorf("%s: got %s, %v", c.code, got, err)
+			}
+		})
 	}
 }
 

@@ -40,7 +40,7 @@ func (l *loop) synthesize(ctx context.Context) (Outcome, error) {
 	if done.Final != nil {
 		value = done.Final.Value
 	} else if len(reply.Blocks) == 0 && reply.Final == nil {
-		if value, err = json.Marshal(strings.TrimSpace(response.Text)); err != nil {
+		if value, err = json.Marshal(strings.TrimSpace(schema.Spoken(response.Text))); err != nil {
 			return Outcome{}, err
 		}
 	}
@@ -168,7 +168,7 @@ func (r *run) bypass(ctx context.Context, contract *schema.Contract) (outcome Ou
 			err = repl.Declined(ask.Model, response)
 		}
 		if err == nil {
-			outcome.Answer, err = json.Marshal(strings.TrimSpace(response.Text))
+			outcome.Answer, err = json.Marshal(strings.TrimSpace(schema.Spoken(response.Text)))
 		}
 	}
 	var mismatch *repl.MismatchError
