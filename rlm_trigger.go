@@ -6,75 +6,33 @@ import (
 	"io"
 	"strings"
 	"unicode/utf8"
+
+	loop "github.com/rlmhq/rlm/repl/rlm"
 )
 
-// Triggers say when something is so large that a run should look at it instead of
-// the model that asked. The zero value has the thresholds below.
-type Triggers struct {
-	// Always triggers whatever the signal says.
-	Always bool
-	// NoLongHorizon ignores Signal.LongHorizon.
-	NoLongHorizon bool
-	// OutputChars, Traces and Nodes are the thresholds: what is above triggers. 0 is
-	// the default, NoTrigger switches the condition off.
-	OutputChars, Traces, Nodes int64
-}
+// When a run should look at something instead of the model that asked. Package
+// repl/rlm decides.
+type (
+	Triggers = loop.Triggers
+	Signal   = loop.Signal
+	Trigger  = loop.Trigger
+)
 
-// NoTrigger as a threshold switches its condition off.
-const NoTrigger = -1
-
-// Default thresholds.
+// The conditions, in the order in which they are looked at, and the thresholds.
 const (
-	DefaultOutputChars = 50_000
-	DefaultTraces      = 500
-	DefaultNodes       = 1_000
+	TriggerNone        = loop.TriggerNone
+	TriggerAlways      = loop.TriggerAlways
+	TriggerLongHorizon = loop.TriggerLongHorizon
+	TriggerLargeOutput = loop.TriggerLargeOutput
+	TriggerManyTraces  = loop.TriggerManyTraces
+	TriggerManyNodes   = loop.TriggerManyNodes
+
+	// NoTrigger as a threshold switches its condition off.
+	NoTrigger          = loop.NoTrigger
+	DefaultOutputChars = loop.DefaultOutputChars
+	DefaultTraces      = loop.DefaultTraces
+	DefaultNodes       = loop.DefaultNodes
 )
-
-// Signal is what is known about a task, or about what a tool returned.
-type Signal struct {
-	// LongHorizon marks a task that takes many steps.
-	LongHorizon bool
-	// OutputChars are the characters of an output, Traces the failure traces to
-	// distil, Nodes those that a query of a graph returned.
-	OutputChars, Traces, Nodes int64
-}
-
-// Trigger is a condition that holds.
-type Trigger string
-
-// The conditions, in the order in which they are looked at.
-const (
-	TriggerNone        Trigger = ""
-	TriggerAlways      Trigger = "always"
-	TriggerLongHorizon Trigger = "long_horizon"
-	TriggerLargeOutput Trigger = "large_output"
-	TriggerManyTraces  Trigger = "many_traces"
-	TriggerManyNodes   Trigger = "many_nodes"
-)
-
-// ShouldTrigger returns the first condition that holds, TriggerNone if none does.
-func (t Triggers) ShouldTrigger(s Signal) Trigger {
-	switch {
-	case t.Always:
-		return TriggerAlways
-	case s.LongHorizon && !t.NoLongHorizon:
-		return TriggerLongHorizon
-	case above(s.OutputChars, t.OutputChars, DefaultOutputChars):
-		return TriggerLargeOutput
-	case above(s.Traces, t.Traces, DefaultTraces):
-		return TriggerManyTraces
-	case above(s.Nodes, t.Nodes, DefaultNodes):
-		return TriggerManyNodes
-	}
-	return TriggerNone
-}
-
-func above(n, threshold, standard int64) bool {
-	if threshold == 0 {
-		threshold = standard
-	}
-	return threshold > 0 && n > threshold
-}
 
 // HookQuestion is what a run is asked about a large output if the caller has no
 // question of its own.
@@ -101,13 +59,13 @@ const maxHooked = 1 << 40
 // takes its place. Task says how that run goes; without a question it is
 // HookQuestion. The output is read once, and a large one is never held in memory.
 func (e *Engine) HookOutput(ctx context.Context, output io.Reader, triggers Triggers, task Task) (Hooked, error) {
-	return triggers.Hook(ctx, output, task, e.Answer)
+	return Hook(ctx, output, triggers, task, e.Answer)
 }
 
 // Hook is [Engine.HookOutput] with any way to answer, which is called only for what
 // triggers: no engine is needed before that.
-func (t Triggers) Hook(ctx context.Context, output io.Reader, task Task, answer func(context.Context, Task) (Outcome, error)) (Hooked, error) {
-	head, whole, err := t.peek(output)
+func Hook(ctx context.Context, output io.Reader, t Triggers, task Task, answer func(context.Context, Task) (Outcome, error)) (Hooked, error) {
+	head, whole, err := peek(output, t)
 	if err != nil {
 		return Hooked{}, fmt.Errorf("cannot read the output: %w", err)
 	}
@@ -149,7 +107,7 @@ func beginning(text string) string {
 }
 
 // peek reads as much of an output as decides, and says whether that is all of it.
-func (t Triggers) peek(output io.Reader) (head string, whole bool, err error) {
+func peek(output io.Reader, t Triggers) (head string, whole bool, err error) {
 	threshold := t.OutputChars
 	if threshold == 0 {
 		threshold = DefaultOutputChars

@@ -4,10 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/rlmhq/rlm"
+	"github.com/rlmhq/rlm/repl/llm/providers"
 )
 
 func TestTriggersHoldAboveTheirThresholds(t *testing.T) {
@@ -34,6 +37,35 @@ func TestTriggersHoldAboveTheirThresholds(t *testing.T) {
 	} {
 		if got := c.triggers.ShouldTrigger(c.signal); got != c.want {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+	}
+}
+
+// TestTheHookCondensesByARun is the hook of an engine: its run sees the output as its
+// context, and one that fails hands on the beginning, never the whole.
+func TestTheHookCondensesByARun(t *testing.T) {
+	engine, err := sharedEngine()
+	if err != nil {
+		t.Fatal(err)
+	}
+	models, err := providers.New(providers.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer models.Close()
+	script := filepath.Join(t.TempDir(), "script.yaml")
+	long := strings.Repeat("a line\n", 10_000)
+	for does, want := range map[string]string{
+		"reply: |\n      ```repl\n      FINAL(f'{context.count(chr(10))} lines')\n      ```": "10000 lines",
+		"error: {kind: server, message: gone}": "has no answer: ",
+	} {
+		if err := os.WriteFile(script, []byte("version: 1\nrules:\n  - "+does+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		task := rlm.Task{Run: rlm.RunConfig{Models: models, Model: "scripted/" + script, MaxTurns: 2}}
+		got, err := engine.HookOutput(t.Context(), strings.NewReader(long), rlm.Triggers{}, task)
+		if (err == nil) != (got.Outcome.Answer != nil) || got.Trigger != rlm.TriggerLargeOutput || !strings.Contains(got.Text, want) || len(got.Text) > 3_000 {
+			t.Errorf("%s: %d characters, %.200q, %v", does, len(got.Text), got.Text, err)
 		}
 	}
 }
@@ -69,7 +101,7 @@ func TestTheHookReadsNoMoreThanItNeedsAndLosesNothing(t *testing.T) {
 			}
 			return rlm.Outcome{Answer: json.RawMessage(`"the report"`)}, done()
 		}
-		got, err := rlm.Triggers{OutputChars: c.threshold}.Hook(t.Context(), strings.NewReader(c.output), rlm.Task{}, answer)
+		got, err := rlm.Hook(t.Context(), strings.NewReader(c.output), rlm.Triggers{OutputChars: c.threshold}, rlm.Task{}, answer)
 		want := c.output
 		if c.asked {
 			want = "the report"

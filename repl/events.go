@@ -28,9 +28,8 @@ const (
 	EventRefusal     EventKind = "refusal"    // something did not fit the budget
 	EventWarning     EventKind = "warning"
 	EventAnswer      EventKind = "answer"
-	EventVerdict     EventKind = "verdict"      // something was judged: Status is a sentence about it, Text may be all of it as JSON
-	EventLargeOutput EventKind = "large_output" // the hook took an output over
-	EventDelta       EventKind = "delta"        // a piece of a reply, to Progress only
+	EventVerdict     EventKind = "verdict" // something was judged: Status is a sentence about it, Text may be all of it as JSON
+	EventDelta       EventKind = "delta"   // a piece of a reply, to Progress only
 )
 
 // Event is one thing that happened in a run. Fields without a meaning for the

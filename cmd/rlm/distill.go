@@ -16,7 +16,6 @@ import (
 	"github.com/rlmhq/rlm/repl"
 	"github.com/rlmhq/rlm/repl/distill"
 	"github.com/rlmhq/rlm/repl/otel"
-	loop "github.com/rlmhq/rlm/repl/rlm"
 )
 
 // distillFlags are the flags of `rlm distill` that are no settings.
@@ -79,10 +78,7 @@ func (f *distillFlags) run(ctx context.Context, e *env, name string) (err error)
 	if err != nil {
 		return &exitError{exitUsage, err}
 	}
-	c := e.settings
-	run.Triggers = loop.Triggers{
-		Always: c.Always, NoLargeOutput: !c.OnLargeOutput, NoManyTraces: !c.OnManyTraces, OutputChars: c.LargeOutput, Traces: c.ManyTraces,
-	}
+	run.Triggers = triggers(e.settings)
 	if run.Model == "" && e.settings.From("sub_model").Kind == config.FromFlag {
 		return &exitError{exitUsage, errors.New("--sub-model has no use without --model: runs ask both, and words are clustered without any")}
 	}

@@ -76,7 +76,7 @@ func (f *runFlags) hook(ctx context.Context, e *env, question string) error {
 	defer view.close()
 	solver := &lazyEngine{e: e, f: f, view: view}
 	defer solver.close()
-	hooked, err := triggers(e.settings).Hook(ctx, e.stdin, task, solver.answer)
+	hooked, err := rlm.Hook(ctx, e.stdin, triggers(e.settings), task, solver.answer)
 	view.close()
 	if hooked.Outcome == nil {
 		if err == nil {

@@ -200,8 +200,6 @@ func (n *liveNode) take(e repl.Event) string {
 		return fmt.Sprintf("%s in %s: %s", e.Status, took(), short(e.Text+e.Error, 100))
 	case repl.EventRunEnded:
 		return fmt.Sprintf("%s in %s%s", e.Status, took(), usedText(e))
-	case repl.EventLargeOutput:
-		return "a large output is looked at"
 	case repl.EventRetry, repl.EventForesight, repl.EventRefusal, repl.EventCompaction, repl.EventWarning, repl.EventVerdict:
 		return turnText(e) + between(e)
 	case repl.EventAnswer, repl.EventDelta: // the end of the run says it, or it is too small for a line

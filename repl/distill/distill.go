@@ -130,7 +130,7 @@ func (d *distiller) hasModel() bool { return d.left.WithDefaults().Model != "" }
 // cluster makes the clusters.
 func (d *distiller) cluster(ctx context.Context, most int) ([]FailureCluster, error) {
 	var clusters []FailureCluster
-	trigger := d.left.ShouldTrigger(rlm.Situation{Traces: int64(len(d.failures))})
+	trigger := d.left.ShouldTrigger(rlm.Signal{Traces: int64(len(d.failures))})
 	switch {
 	case trigger == rlm.TriggerNone:
 	case !d.hasModel():

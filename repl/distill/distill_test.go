@@ -147,11 +147,11 @@ func TestTraceDistiller(t *testing.T) {
 	if c.RootCause != "seen by code" || c.Components[0] != "tool disk" || c.Failures[1] != "t5" || c.Share != 101.0/501 {
 		t.Errorf("a cluster is %+v", c)
 	}
-	cfg.Run.Triggers.NoManyTraces = true // the run is switched off
+	cfg.Run.Triggers.Traces = rlm.NoTrigger // the run is switched off
 	if off := distilled(t, parse(t, traces(501)), cfg); off.Method != distill.MethodKeywords || off.Spent.Calls != 0 {
 		t.Errorf("switched off it is %s by %s", outline(off), off.Method)
 	}
-	cfg.Run.Triggers.NoManyTraces, cfg.Run.Model = false, ""
+	cfg.Run.Triggers.Traces, cfg.Run.Model = 0, ""
 	none := distilled(t, parse(t, traces(501)), cfg)
 	if none.Method != distill.MethodKeywords || len(none.Notes) != 1 || !strings.Contains(none.Notes[0], "name a model") {
 		t.Errorf("without a model it is %s by %s: %v", outline(none), none.Method, none.Notes)

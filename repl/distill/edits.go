@@ -119,7 +119,7 @@ func propose(ctx context.Context, cfg rlm.Config, clusters []FailureCluster, fai
 	text := bigtext.FromBytes("evidence.json", corpus)
 	defer text.Close()
 	cfg.Inputs = []tiers.Input{{Name: "evidence.json", Text: text}}
-	cfg.Bypass = cfg.ShouldTrigger(rlm.Situation{OutputChars: int64(len(corpus))}) == rlm.TriggerNone
+	cfg.Bypass = cfg.ShouldTrigger(rlm.Signal{OutputChars: int64(len(corpus))}) == rlm.TriggerNone
 	outcome, err := rlm.Run(ctx, cfg)
 	if err != nil || outcome.Answer == nil {
 		return nil, outcome, err

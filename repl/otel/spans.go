@@ -85,7 +85,7 @@ func (o *Observer) within(l *loop, e repl.Event) {
 		o.snippet(l, e)
 	case repl.EventAnswer:
 		l.current().SetAttributes(attribute.Bool(terminated, true))
-	case repl.EventRetry, repl.EventForesight, repl.EventCompaction, repl.EventRefusal, repl.EventWarning, repl.EventVerdict, repl.EventLargeOutput:
+	case repl.EventRetry, repl.EventForesight, repl.EventCompaction, repl.EventRefusal, repl.EventWarning, repl.EventVerdict:
 		l.current().AddEvent(string(e.Kind), trace.WithTimestamp(e.Time), trace.WithAttributes(o.happened(e)...))
 	case repl.EventLoopEnded, repl.EventRunEnded:
 		o.end(l, e)
