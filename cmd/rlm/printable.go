@@ -7,6 +7,16 @@ import (
 	"unicode/utf8"
 )
 
+// answer writes a text that a model wrote, and a line end: byte for byte to a file or a
+// pipe, and to a terminal without anything that it obeys.
+func (e *env) answer(text string) error {
+	if isTerminal(e.stdout) {
+		text = printableLines(text)
+	}
+	_, err := fmt.Fprintln(e.stdout, text)
+	return err
+}
+
 // printable is a text that models or files wrote, on one line and without
 // anything that a terminal obeys: what does not print becomes an escape.
 func printable(text string) string { return harmless(text, false) }

@@ -149,7 +149,7 @@ func (f *reflexionFlags) finish(e *env, r *reflexion.Result, err error) error {
 			return &exitError{exitBroken, err}
 		}
 	} else if r.FinalDraft != "" {
-		if _, err := fmt.Fprintln(e.stdout, r.FinalDraft); err != nil {
+		if err := e.answer(r.FinalDraft); err != nil {
 			return &exitError{exitBroken, fmt.Errorf("cannot write the draft: %w", err)}
 		}
 	}

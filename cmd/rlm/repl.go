@@ -309,8 +309,7 @@ func (s *shell) ask(ctx context.Context, question string) error {
 		_, _ = fmt.Fprintln(s.e.stderr, "rlm:", printable(err.Error()))
 	case outcome.Answer != nil:
 		s.failed = false
-		_, err = fmt.Fprintln(s.e.stdout, outcome.Text())
-		return err
+		return s.e.answer(outcome.Text())
 	case outcome.Status != "":
 		_, _ = fmt.Fprintf(s.e.stderr, "rlm: %s: %s\n", outcome.Status, printable(outcome.Reason))
 		if outcome.Partial != "" {

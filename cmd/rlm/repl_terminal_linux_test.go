@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -74,5 +75,19 @@ func TestASessionInATerminalOutlivesCtrlCAndEndsItsLine(t *testing.T) {
 				t.Error(err)
 			}
 		})
+	}
+}
+
+// TestAnAnswerDoesNothingToATerminal: a model may write what a terminal obeys.
+func TestAnAnswerDoesNothingToATerminal(t *testing.T) {
+	dir := t.TempDir()
+	script := filepath.Join(dir, "script.yaml")
+	if err := os.WriteFile(script, []byte("version: 1\nrules:\n  - reply: |\n      ```repl\n      FINAL(chr(27) + ']0;owned' + chr(7) + 'end')\n      ```\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := command(t, dir, "run", "--quiet", "--model", "scripted/"+script, "what?", "--context", script)
+	readUntil(t, bufio.NewReader(terminal(t, cmd, 80)), `\x1b]0;owned\x07end`+"\r\n")
+	if err := cmd.Wait(); err != nil {
+		t.Error(err)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime/debug"
 
 	"github.com/mattn/go-isatty"
 	"github.com/rs/zerolog"
@@ -17,8 +18,15 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// version is set by the linker.
-var version = "dev"
+// version is set by the linker. What go install has built knows its module's.
+var version = moduleVersion()
+
+func moduleVersion() string {
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" && info.Main.Version != "(devel)" {
+		return info.Main.Version
+	}
+	return "dev"
+}
 
 // Exit codes. They are part of the interface: see docs/cli.md.
 const (

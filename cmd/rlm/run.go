@@ -197,7 +197,7 @@ func (f *runFlags) finish(e *env, outcome rlm.Outcome, err error) error {
 			return &exitError{exitBroken, err}
 		}
 	} else if text, ok := f.shown(outcome); ok {
-		if _, err := fmt.Fprintln(e.stdout, text); err != nil {
+		if err := e.answer(text); err != nil {
 			return &exitError{exitBroken, fmt.Errorf("cannot write the answer: %w", err)}
 		}
 	}

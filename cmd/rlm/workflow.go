@@ -274,8 +274,7 @@ func (f *workflowFlags) finish(e *env, outcome workflow.Outcome, err error) erro
 // print prints a result: a text as it is, anything else as JSON.
 func (f *workflowFlags) print(e *env, result any) error {
 	if text, ok := result.(string); ok {
-		_, err := fmt.Fprintln(e.stdout, text)
-		return err
+		return e.answer(text)
 	}
 	return printLine(e.stdout, result)
 }
