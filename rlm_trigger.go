@@ -10,12 +10,15 @@ import (
 	loop "github.com/rlmhq/rlm/repl/rlm"
 )
 
-// When a run should look at something instead of the model that asked. Package
-// repl/rlm decides.
+// What decides whether a run should look at something instead of the model that
+// asked. Package repl/rlm has it.
 type (
+	// Triggers say when.
 	Triggers = loop.Triggers
-	Signal   = loop.Signal
-	Trigger  = loop.Trigger
+	// Signal is what is known about a task, or about what a tool returned.
+	Signal = loop.Signal
+	// Trigger is a condition that holds.
+	Trigger = loop.Trigger
 )
 
 // The conditions, in the order in which they are looked at, and the thresholds.

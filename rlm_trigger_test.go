@@ -57,7 +57,7 @@ func TestTheHookCondensesByARun(t *testing.T) {
 	long := strings.Repeat("a line\n", 10_000)
 	for does, want := range map[string]string{
 		"reply: |\n      ```repl\n      FINAL(f'{context.count(chr(10))} lines')\n      ```": "10000 lines",
-		"error: {kind: server, message: gone}": "has no answer: ",
+		"error: {kind: server, message: gone}":                                               "has no answer: ",
 	} {
 		if err := os.WriteFile(script, []byte("version: 1\nrules:\n  - "+does+"\n"), 0o600); err != nil {
 			t.Fatal(err)
