@@ -76,6 +76,9 @@ func (f *runFlags) repl(ctx context.Context, e *env, history string) (err error)
 			return &exitError{exitUsage, errors.New("stdin is where the lines come from: give contexts as files")}
 		}
 	}
+	if c := e.settings; c.Trace != "none" && c.From("trace").Kind == config.FromFlag {
+		return &exitError{exitUsage, errors.New("--trace: a session keeps no record, only rlm run does: leave it away")}
+	}
 	task, err := f.task(e, "(asked later)")
 	if err != nil {
 		return &exitError{exitUsage, err}
