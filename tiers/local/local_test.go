@@ -55,7 +55,7 @@ func TestSuite(t *testing.T) {
 	if !strings.HasPrefix(version, "CPython 3.13.") {
 		t.Skipf("the golden files are of CPython 3.13, this is %s: name one by RLM_PYTHON", version)
 	}
-	tiertest.Run(t, tier, tiertest.Options{})
+	tiertest.Run(t, tier, tiertest.Options{SameSource: true})
 }
 
 // TestOlderPythons runs what does not depend on the version of Python on all

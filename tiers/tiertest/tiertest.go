@@ -64,6 +64,9 @@ type Options struct {
 	// which compares the lazy context with a str in all that a str can: thousands of
 	// expressions, some hundred thousand requests. The handle's own tests run.
 	SameGuest bool
+	// SameSource is for a tier whose guest is of the same source as that of another
+	// tier, which does those comparisons. This one does every third of them.
+	SameSource bool
 }
 
 func (o Options) withDefaults() Options {
