@@ -90,7 +90,7 @@ long_text() { head -c 9000000 /dev/zero | tr '\0' 'x' >"$1"; }
 run_one() {
   local module=$1 log=$LOGS/$1 status=0
   printf 'module = "%s"\n' "$module" |
-    "$RLM" exec --quiet --context "$LIB" --context "$LONG" --timeout "$TIMEOUT" \
+    "$RLM" exec --quiet --tier wasm --context "$LIB" --context "$LONG" --timeout "$TIMEOUT" \
       --memory 1GiB --max-output 4MiB - "$SCRIPTS/cpython-tests/driver.py" \
       >"$log.out" 2>"$log.err" || status=$?
   grep -aE '^@(result|fail|note|skip)\b' "$log.out" >"$log.result" ||

@@ -234,12 +234,14 @@ func (s *suite) waitIsFree(t *testing.T) {
 
 // workBehindACall computes for ever while a call is under way that never ends: what
 // is work is charged, whoever else waits.
+//
+// In CPython 3.11 an interrupt of a loop that a try begins with is not caught by it.
 func (s *suite) workBehindACall(t *testing.T) {
 	s.needs(t, tiers.FeatureThreads)
 	s.needs(t, tiers.FeatureProcesses)
 	for name, work := range map[string]string{
 		"in another thread": "import threading\nthreading.Thread(target=hang, daemon=True).start()\nwhile True: pass",
-		"in a child":        "import os\nif os.fork() == 0:\n    try:\n        while True: pass\n    finally:\n        os._exit(0)\nhang()",
+		"in a child":        "import os\nif os.fork() == 0:\n    try:\n        n = 0\n        while True: n += 1\n    finally:\n        os._exit(0)\nhang()",
 	} {
 		t.Run(name, func(t *testing.T) {
 			cfg := newHost().config()
