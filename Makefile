@@ -39,7 +39,7 @@ help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 build: ## Build the command as one static file, bin/rlm
-	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o bin/rlm ./cmd/rlm
+	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X main.linked=$(VERSION)' -o bin/rlm ./cmd/rlm
 
 images: build ## Build the container images of tier docker, from Debian's packages
 	bin/rlm images build

@@ -72,7 +72,7 @@ func TestCtrlCInterruptsTheSnippetNotTheSession(t *testing.T) {
 // interrupted, and what the snippet had written is there.
 func TestFilesOfAnInterruptedCommandComeBack(t *testing.T) {
 	if !dockerWorks(tiers.Python) {
-		t.Skip("tier docker is not usable here")
+		t.Skip("tier docker is not usable here, and RLM_REQUIRE_TIERS does not name it")
 	}
 	dir := t.TempDir()
 	cmd := command(t, dir, "exec", "--out", "files", "-c", "open('/out/kept', 'w').write('it')\nprint('busy', flush=True)\nwhile True: pass")

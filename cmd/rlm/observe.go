@@ -18,7 +18,7 @@ func observe(ctx context.Context, e *env, loop otel.Loop, next func(repl.Event))
 	log := func(err error) { e.log.Warn().Err(err).Msg("spans were not sent") }
 	observer, err := otel.New(ctx, otel.Config{
 		To: otel.Destination(e.settings.OTel), Loop: loop, Env: os.Getenv, AllowHTTP: e.settings.AllowHTTP,
-		Secrets: secrets(e.settings.Keys, os.Environ()), Log: log, Version: version,
+		Secrets: secrets(e.settings.Keys, os.Environ()), Log: log, Version: version(),
 	})
 	if err != nil {
 		return nil, nil, fmt.Errorf("cannot observe the run (otel): %w", err)

@@ -123,7 +123,7 @@ func (f *runFlags) repl(ctx context.Context, e *env, history string) (err error)
 // the last snippet; on a terminal people have seen it.
 func (s *shell) loop(ctx context.Context) error {
 	if s.e.terminal && !s.flags.quiet {
-		_, _ = fmt.Fprintln(s.e.stderr, "rlm "+version+", Python in a sandbox. :help says more, ? asks the model, Ctrl-D ends.")
+		_, _ = fmt.Fprintln(s.e.stderr, "rlm "+version()+", Python in a sandbox. :help says more, ? asks the model, Ctrl-D ends.")
 	}
 	for {
 		source, err := s.read(ctx)

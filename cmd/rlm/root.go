@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"runtime/debug"
+	"sync"
 
 	"github.com/mattn/go-isatty"
 	"github.com/rs/zerolog"
@@ -18,15 +19,20 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// version is set by the linker. What go install has built knows its module's.
-var version = moduleVersion()
+// linked is the version that the linker sets. It sets no variable that the program
+// itself gives a value at its start.
+var linked string
 
-func moduleVersion() string {
+// version is that, or the module's, which go install writes into what it builds.
+var version = sync.OnceValue(func() string {
+	if linked != "" {
+		return linked
+	}
 	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" && info.Main.Version != "(devel)" {
 		return info.Main.Version
 	}
 	return "dev"
-}
+})
 
 // Exit codes. They are part of the interface: see docs/cli.md.
 const (
@@ -109,7 +115,7 @@ func newRoot(e *env) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "rlm",
 		Short:         "Run model-written code safely, over inputs of any size",
-		Version:       version,
+		Version:       version(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
@@ -138,7 +144,7 @@ func newVersion(e *env) *cobra.Command {
 		Use: "version", Short: "Print the version", Args: cobra.NoArgs,
 		PersistentPreRunE: func(*cobra.Command, []string) error { return nil }, // a broken configuration is no reason
 		RunE: func(*cobra.Command, []string) error {
-			_, err := fmt.Fprintln(e.stdout, "rlm version", version)
+			_, err := fmt.Fprintln(e.stdout, "rlm version", version())
 			return err
 		},
 	}

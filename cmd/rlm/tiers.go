@@ -69,7 +69,7 @@ func showTiers(out io.Writer, d *rlm.Diagnosis) error {
 }
 
 func showDoctor(out io.Writer, d *rlm.Diagnosis) error {
-	if _, err := fmt.Fprintf(out, "rlm %s on %s\n\n", version, d.System); err != nil {
+	if _, err := fmt.Fprintf(out, "rlm %s on %s\n\n", version(), d.System); err != nil {
 		return err
 	}
 	if err := showTiers(out, d); err != nil {
