@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"os"
 	"reflect"
 	"strings"
 	"testing"
@@ -12,23 +11,11 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/rlmhq/rlm/internal/jail"
 	"github.com/rlmhq/rlm/internal/jailed"
+	"github.com/rlmhq/rlm/tiers/tiertest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-// needJail skips where there are no jails, unless a tier that needs them is
-// required.
-func needJail(t *testing.T) {
-	t.Helper()
-	if report := jail.Probe(t.Context()); report.Class == "" {
-		if strings.Contains(os.Getenv("RLM_REQUIRE_TIERS"), "interp") {
-			t.Fatalf("there is no jail here: %v", report.Advice)
-		}
-		t.Skipf("there is no jail here: %v", report.Advice)
-	}
-}
 
 // parsed is JSON as this package has it.
 func parsed(t *testing.T, text string) any {
@@ -52,7 +39,7 @@ func variables(t *testing.T, text string) map[string]any {
 }
 
 func TestTemplatesRender(t *testing.T) {
-	needJail(t)
+	tiertest.RequireJail(t)
 	state := variables(t, `{"state": {"name": "Ann", "n": 3, "half": 0.5, "list": [1, {"a": "b"}], "none": null, "yes": true, "html": "<a & 'b'>",
 		"errors": [{"path": "$.a", "message": "m1"}, {"path": "$.b", "message": "m2"}], "big": 9007199254740993}}`)
 	for template, want := range map[string]string{
@@ -90,7 +77,7 @@ func TestTemplatesRender(t *testing.T) {
 // TestATemplateThatFailsIsShown: by the line in which it fails, as its author wrote it
 // and not at any length.
 func TestATemplateThatFailsIsShown(t *testing.T) {
-	needJail(t)
+	tiertest.RequireJail(t)
 	for template, want := range map[string]string{
 		"{{ state.a.b.c }}":                                    "undefined variable: undefined value, in line 1: {{ state.a.b.c }}",
 		"one\n  two {{ state.a.b.c }}\nthree":                  "undefined variable: undefined value, in line 2: two {{ state.a.b.c }}",
@@ -105,7 +92,7 @@ func TestATemplateThatFailsIsShown(t *testing.T) {
 }
 
 func TestTemplatesAreCheckedByLine(t *testing.T) {
-	needJail(t)
+	tiertest.RequireJail(t)
 	mistakes, err := jailed.Jail{}.CheckTemplates(t.Context(), []string{"{{ fine }}", "one\ntwo {{ state. }}\n", "{% for x in y %}", strings.Repeat("{{ (", 1) + strings.Repeat("(", 5000)})
 	if err != nil {
 		t.Fatal(err)
@@ -116,7 +103,7 @@ func TestTemplatesAreCheckedByLine(t *testing.T) {
 }
 
 func TestLuaProgramsGiveValues(t *testing.T) {
-	needJail(t)
+	tiertest.RequireJail(t)
 	given := variables(t, `{"output": {"name": "Ann", "tags": ["a", "b"], "none": null}, "state": {"n": 2}}`)
 	for source, want := range map[string]string{
 		`return {valid = output.name == "Ann", score = 0.5, errors = {}}`:                                         `{"valid": true, "score": 0.5, "errors": []}`,
@@ -135,7 +122,7 @@ func TestLuaProgramsGiveValues(t *testing.T) {
 }
 
 func TestPrologProgramsGiveValues(t *testing.T) {
-	needJail(t)
+	tiertest.RequireJail(t)
 	given := variables(t, `{"output": {"name": "Ann", "age": 31, "tags": ["a", "b"], "ok": true, "none": null, "half": 0.5}, "state": {"limit": 30}}`)
 	for source, want := range map[string]string{
 		`output(O), get(O, name, N), return(name, N).`: `{"name": "Ann"}`,
@@ -158,7 +145,7 @@ func TestPrologProgramsGiveValues(t *testing.T) {
 
 // TestHostileProgramsEndAlone runs what hangs, grows, recurses or ends its process.
 func TestHostileProgramsEndAlone(t *testing.T) {
-	needJail(t)
+	tiertest.RequireJail(t)
 	j := jailed.Jail{Wall: 2 * time.Second, Memory: 32 << 20}
 	render := func(text string) func() error {
 		return func() error {
@@ -235,7 +222,7 @@ func TestHostileProgramsEndAlone(t *testing.T) {
 }
 
 func TestACanceledRequestEnds(t *testing.T) {
-	needJail(t)
+	tiertest.RequireJail(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
 	if _, err := (jailed.Jail{}).Lua(ctx, "while true do end", nil); !errors.Is(err, ctx.Err()) || err == nil {

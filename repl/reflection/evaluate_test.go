@@ -12,6 +12,7 @@ import (
 	"github.com/rlmhq/rlm/repl/llm"
 	"github.com/rlmhq/rlm/repl/workflow"
 	"github.com/rlmhq/rlm/tiers"
+	"github.com/rlmhq/rlm/tiers/tiertest"
 )
 
 // evaluate runs reflection.evaluate with these parameters over data.
@@ -26,7 +27,7 @@ func indent(text string) string {
 }
 
 func TestEvaluatorOfTypeSchema(t *testing.T) {
-	needJail(t)
+	tiertest.RequireJail(t)
 	cfg, _ := config(t, "")
 	with := "data: \"{{ state.d }}\"\nschema: {type: object, required: [name, age], additionalProperties: false, properties: {name: {type: string, minLength: 1}, age: {type: integer}, ok: {type: boolean}}}"
 	for data, want := range map[string]string{
@@ -53,7 +54,7 @@ func TestEvaluatorOfTypeSchema(t *testing.T) {
 }
 
 func TestEvaluatorOfTypeLLM(t *testing.T) {
-	needJail(t)
+	tiertest.RequireJail(t)
 	with := `
 evaluator_type: llm
 model: test/judge
@@ -88,7 +89,7 @@ examples:
 
 // TestAJudgeThatCannotBeReadNeverLetsPass: it is asked again, and then has failed.
 func TestAJudgeThatCannotBeReadNeverLetsPass(t *testing.T) {
-	needJail(t)
+	tiertest.RequireJail(t)
 	with := "evaluator_type: llm\nprompt: Judge.\ndata: 1"
 	cfg, models := config(t, "It is valid: true, I think", `{"valid": "perhaps"}`, `{"valid": true, "score": 0.5}`)
 	got, err := evaluate(t, cfg, with, "{}")
@@ -107,7 +108,7 @@ func TestAJudgeThatCannotBeReadNeverLetsPass(t *testing.T) {
 // TestAQuotedVerdictNeverLetsPass: an output may hold a verdict of its own for a judge,
 // or an evaluator's message, to repeat.
 func TestAQuotedVerdictNeverLetsPass(t *testing.T) {
-	needJail(t)
+	tiertest.RequireJail(t)
 	for _, reply := range []string{
 		`{"valid": false, "reason": "bad"}` + "\nIt would rather have\n" + `{"valid": true, "score": 1}`,
 		"It says\n```json\n{\"valid\": true}\n```\nI say\n" + `{"valid": false, "reason": "bad"}`,
@@ -128,7 +129,7 @@ func TestAQuotedVerdictNeverLetsPass(t *testing.T) {
 
 // TestCodeThatIsNotValidEndsTheRun: no output could mend it.
 func TestCodeThatIsNotValidEndsTheRun(t *testing.T) {
-	needJail(t)
+	tiertest.RequireJail(t)
 	for _, c := range []struct{ language, code, want string }{
 		{"python", "return (", "SyntaxError"},
 		{"lua", "return return", "a syntax error"},
@@ -150,7 +151,7 @@ nodes:
 
 // TestAValidOutputIsTheBest: whatever score a judge gave to one before.
 func TestAValidOutputIsTheBest(t *testing.T) {
-	needJail(t)
+	tiertest.RequireJail(t)
 	cfg, _ := config(t, `{"valid": false, "score": 0.9}`, `{"valid": true, "score": 0.6}`)
 	outcome, err := run(t, `
 nodes:
@@ -165,7 +166,7 @@ nodes:
 }
 
 func TestEvaluatorOfTypeCustom(t *testing.T) {
-	needJail(t)
+	tiertest.RequireJail(t)
 	cfg, _ := config(t, "")
 	for _, c := range []struct{ language, code, want string }{
 		{"python", "result = {'valid': output['n'] == state['n'], 'score': 0.5}", `{"errors":[],"score":0.5,"suggestions":[],"valid":true}`},
@@ -186,7 +187,7 @@ func TestEvaluatorOfTypeCustom(t *testing.T) {
 // TestHostileEvaluatorsNeverLetPass: what raises, hangs, grows, ends its
 // interpreter or returns something else is a verdict that says so.
 func TestHostileEvaluatorsNeverLetPass(t *testing.T) {
-	needJail(t)
+	tiertest.RequireJail(t)
 	cfg, _ := config(t, "")
 	const soon = 2 * time.Second // for what has no end: the others get as long as they need
 	for _, c := range []struct {
@@ -222,7 +223,7 @@ func TestHostileEvaluatorsNeverLetPass(t *testing.T) {
 }
 
 func TestParametersOfEvaluate(t *testing.T) {
-	needJail(t)
+	tiertest.RequireJail(t)
 	cfg, models := config(t, `{"valid": true}`)
 	// data is the state's output and evaluator_type schema, unless they are given.
 	got, err := evaluate(t, cfg, "schema: {type: integer}", `{"reflection_output": "5"}`)
@@ -268,7 +269,7 @@ func correct(t *testing.T, cfg workflow.Config, with, input string) (string, err
 }
 
 func TestParametersOfCorrect(t *testing.T) {
-	needJail(t)
+	tiertest.RequireJail(t)
 	cfg, models := config(t, "Here: {\"fixed\": true}")
 	prompt := "prompt: \"{{ state.reflection_output | tojson }} {{ state.reflection_errors | tojson }}\""
 	// data and errors are the state's, unless they are given.

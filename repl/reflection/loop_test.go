@@ -14,6 +14,7 @@ import (
 	"github.com/rlmhq/rlm/repl"
 	"github.com/rlmhq/rlm/repl/reflection"
 	"github.com/rlmhq/rlm/repl/workflow"
+	"github.com/rlmhq/rlm/tiers/tiertest"
 )
 
 // echo is an action of the tests: its result is its parameters, and of the state
@@ -70,7 +71,7 @@ func TestActionsTable(t *testing.T) {
 }
 
 func TestParametersOfLoop(t *testing.T) {
-	needJail(t)
+	tiertest.RequireJail(t)
 	t.Run("generator and evaluator are required", func(t *testing.T) {
 		cfg, _ := config(t, "{}")
 		_, err := run(t, "nodes:\n  - uses: reflection.loop\n    with: {max_iterations: 1}\n", cfg, "{}")
@@ -159,7 +160,7 @@ nodes:
 }
 
 func TestOnFailureStrategies(t *testing.T) {
-	needJail(t)
+	tiertest.RequireJail(t)
 	replies := []string{`{}`, `{"a": 1}`, `{"b": "?"}`}
 	for strategy, want := range map[string]string{
 		reflection.ReturnBest: `{"a":1}`,
@@ -223,7 +224,7 @@ nodes:
 
 // TestFailedErrorHasTheHistory is the table of an entry's fields.
 func TestFailedErrorHasTheHistory(t *testing.T) {
-	needJail(t)
+	tiertest.RequireJail(t)
 	cfg, _ := config(t, `{"a": 1}`)
 	outcome, err := run(t, loopOf("      on_failure: raise\n      max_iterations: 2\n"), cfg, "{}")
 	var failed *reflection.FailedError
@@ -247,7 +248,7 @@ func TestFailedErrorHasTheHistory(t *testing.T) {
 // TestStateVariables looks at the state in the second iteration, while the
 // corrector works.
 func TestStateVariables(t *testing.T) {
-	needJail(t)
+	tiertest.RequireJail(t)
 	cfg, _ := config(t, `{"a": 1}`)
 	outcome, err := run(t, loopOf("      corrector: {action: echo, b: true, a: 2}\n"), cfg, "{}")
 	if err != nil {
@@ -269,7 +270,7 @@ func TestStateVariables(t *testing.T) {
 }
 
 func TestReturnValueOnSuccess(t *testing.T) {
-	needJail(t)
+	tiertest.RequireJail(t)
 	cfg, _ := config(t, `{"a": 1}`, `{"a": "2", "b": "true", "valid": "mine"}`)
 	outcome, err := run(t, loopOf(corrector), cfg, "{}")
 	if err != nil {
@@ -293,7 +294,7 @@ func TestReturnValueOnSuccess(t *testing.T) {
 }
 
 func TestReturnValueOnFailure(t *testing.T) {
-	needJail(t)
+	tiertest.RequireJail(t)
 	cfg, _ := config(t, `{}`, `{"a": 1}`, `no`)
 	outcome, err := run(t, loopOf("      on_failure: return_last\n"), cfg, "{}")
 	if err != nil {
@@ -323,7 +324,7 @@ func TestReturnValueOnFailure(t *testing.T) {
 }
 
 func TestCodeThatFailsMakesAnAttemptThatFailed(t *testing.T) {
-	needJail(t)
+	tiertest.RequireJail(t)
 	cfg, _ := config(t, "")
 	outcome, err := run(t, `
 nodes:

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/rlmhq/rlm/repl/workflow"
+	"github.com/rlmhq/rlm/tiers/tiertest"
 )
 
 func TestKeysOfAFileAndOfANode(t *testing.T) {
@@ -49,7 +50,7 @@ func TestYAMLBecomesJSON(t *testing.T) {
 // TestProblemsPointAtLineAndColumn checks where problems are reported, and that
 // the nearest name is told.
 func TestProblemsPointAtLineAndColumn(t *testing.T) {
-	needJail(t)
+	tiertest.RequireJail(t)
 	for _, c := range []struct{ source, want string }{
 		{"", "w.yaml:1:1: the file is empty"},
 		{"- a\n", "w.yaml:1:1: a workflow is an object"},
@@ -183,7 +184,7 @@ func FuzzParse(f *testing.F) {
 }
 
 func TestSchemasOfOtherFilesAreFollowed(t *testing.T) {
-	needJail(t)
+	tiertest.RequireJail(t)
 	folder := t.TempDir()
 	outside := filepath.Join(filepath.Dir(folder), "outside.json")
 	for name, text := range map[string]string{

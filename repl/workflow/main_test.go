@@ -2,14 +2,12 @@ package workflow_test
 
 import (
 	"os"
-	"strings"
 	"sync"
 	"testing"
 
 	"go.uber.org/goleak"
 
 	engine "github.com/rlmhq/rlm"
-	"github.com/rlmhq/rlm/internal/jail"
 	"github.com/rlmhq/rlm/internal/testcache"
 	"github.com/rlmhq/rlm/repl/llm"
 	"github.com/rlmhq/rlm/repl/workflow"
@@ -32,18 +30,6 @@ func TestMain(m *testing.M) {
 		code = 1
 	}
 	os.Exit(code)
-}
-
-// needJail skips where there are no jails, unless a tier that needs them is
-// required.
-func needJail(t *testing.T) {
-	t.Helper()
-	if report := jail.Probe(t.Context()); report.Class == "" {
-		if strings.Contains(os.Getenv("RLM_REQUIRE_TIERS"), "interp") {
-			t.Fatalf("there is no jail here: %v", report.Advice)
-		}
-		t.Skipf("there is no jail here: %v", report.Advice)
-	}
 }
 
 // asked is a registry whose every model answers by a function, and remembers.

@@ -14,6 +14,7 @@ import (
 	"github.com/rlmhq/rlm/repl/workflow"
 	"github.com/rlmhq/rlm/router"
 	"github.com/rlmhq/rlm/tiers"
+	"github.com/rlmhq/rlm/tiers/tiertest"
 )
 
 func asJSON(t *testing.T, v any) string {
@@ -26,7 +27,7 @@ func asJSON(t *testing.T, v any) string {
 }
 
 func TestNodesShareTheState(t *testing.T) {
-	needJail(t)
+	tiertest.RequireJail(t)
 	models := says("hello")
 	file := parse(t, `
 nodes:
@@ -60,7 +61,7 @@ nodes:
 }
 
 func TestParametersOfLLMCall(t *testing.T) {
-	needJail(t)
+	tiertest.RequireJail(t)
 	models := &asked{answer: func(r llm.Request) (string, error) {
 		if r.Schema != nil {
 			return "```json\n{\"n\": \"7\"}\n```", nil
@@ -103,7 +104,7 @@ func TestParametersOfLLMCall(t *testing.T) {
 }
 
 func TestAFileAsksOnlyModelsThatAreAllowed(t *testing.T) {
-	needJail(t)
+	tiertest.RequireJail(t)
 	models := says("never")
 	_, err := parse(t, "nodes:\n  - uses: llm.call\n    with:\n      prompt: hi\n      model: expensive/one\n").Run(t.Context(), config(models), nil)
 	var found *workflow.FileError
@@ -133,7 +134,7 @@ func TestAFileAsksOnlyModelsThatAreAllowed(t *testing.T) {
 }
 
 func TestHowRunsEnd(t *testing.T) {
-	needJail(t)
+	tiertest.RequireJail(t)
 	canceled, cancel := context.WithCancelCause(t.Context())
 	stop := errors.New("stop")
 	failing := &asked{answer: func(r llm.Request) (string, error) {
@@ -240,7 +241,7 @@ func TestCodeThatIsNoPythonIsToldByItsOwnLines(t *testing.T) {
 }
 
 func TestOtherActionsCanBeAdded(t *testing.T) {
-	needJail(t)
+	tiertest.RequireJail(t)
 	add := workflow.Action{
 		Name: "math.add", Params: []workflow.Param{
 			{Name: "a", Type: workflow.NumberType, Required: true, Doc: "the first"},

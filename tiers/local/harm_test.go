@@ -138,9 +138,7 @@ func TestNoProcessOutlivesItsSandbox(t *testing.T) {
 // TestAProcessOutlivesAnInterpreter is the negative control: a daemon of an
 // interpreter that has no sandbox is still there when that has ended.
 func TestAProcessOutlivesAnInterpreter(t *testing.T) {
-	if _, err := os.Stat("/usr/bin/python3"); err != nil {
-		t.Skip("there is no /usr/bin/python3")
-	}
+	needCommonPython(t)
 	tiertest.BarePython(t, "/usr/bin/python3", leftBehind, 20*time.Second)
 	for _, pid := range awaitDaemon(t) {
 		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {

@@ -17,6 +17,7 @@ import (
 	"github.com/rlmhq/rlm/internal/jail"
 	"github.com/rlmhq/rlm/tiers"
 	"github.com/rlmhq/rlm/tiers/local"
+	"github.com/rlmhq/rlm/tiers/tiertest"
 )
 
 // abandonEnv makes the test binary a program that opens a sandbox and waits to be
@@ -194,11 +195,17 @@ func (r remains) since(before remains) (more []string) {
 	return more
 }
 
+// needCommonPython skips a test where there is no Python that all users can reach, or
+// fails it where the tier is required.
+func needCommonPython(t *testing.T) {
+	t.Helper()
+	_, err := os.Stat("/usr/bin/python3")
+	tiertest.Require(t, local.Name, err)
+}
+
 // TestNested works without namespaces, as inside most containers.
 func TestNested(t *testing.T) {
-	if _, err := os.Stat("/usr/bin/python3"); err != nil {
-		t.Skip("it needs a Python that all users can reach: there is no /usr/bin/python3")
-	}
+	needCommonPython(t)
 	tier := newTier(t, local.Options{Python: "/usr/bin/python3", Warm: -1, MinClass: jail.Nested})
 	tier.Without(jail.Namespaces)
 	b := box(t, tier, tiers.Config{Limits: tiers.Limits{Wall: time.Second}})
@@ -219,9 +226,7 @@ func TestAsOrdinaryUser(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("it needs root to become somebody else")
 	}
-	if _, err := os.Stat("/usr/bin/python3"); err != nil {
-		t.Skip("it needs a Python that all users can reach: there is no /usr/bin/python3")
-	}
+	needCommonPython(t)
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)

@@ -3,12 +3,14 @@ package tiertest
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 
+	"github.com/rlmhq/rlm/internal/jail"
 	"github.com/rlmhq/rlm/tiers"
 )
 
@@ -28,6 +30,16 @@ func Require(tb testing.TB, tier string, err error) {
 	default:
 		tb.Skipf("tier %s is not usable here: %v", tier, err)
 	}
+}
+
+// RequireJail is [Require] for what runs in a jail as the workers of tier interp do.
+func RequireJail(tb testing.TB) {
+	tb.Helper()
+	var err error
+	if report := jail.Probe(tb.Context()); report.Class == "" {
+		err = fmt.Errorf("there is no jail: %s", strings.Join(report.Advice, "; "))
+	}
+	Require(tb, "interp", err)
 }
 
 // refused returns the rejection that err is, if the tier may reject snippets and
