@@ -10,7 +10,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-func (p protocol) llmBatch(ctx context.Context, call tiers.Call) (tiers.Value, error) {
+func (p dialects) llmBatch(ctx context.Context, call tiers.Call) (tiers.Value, error) {
 	queries, err := p.batch(p.model(call, 1), "prompts", "model", "schema", "contexts")
 	if err != nil {
 		return nil, err
@@ -18,7 +18,7 @@ func (p protocol) llmBatch(ctx context.Context, call tiers.Call) (tiers.Value, e
 	return p.texts(ctx, queries, false)
 }
 
-func (p protocol) rlmBatch(ctx context.Context, call tiers.Call) (tiers.Value, error) {
+func (p dialects) rlmBatch(ctx context.Context, call tiers.Call) (tiers.Value, error) {
 	queries, err := p.batch(p.model(call, 1), "prompts", "contexts", "schema", "model")
 	if err != nil {
 		return nil, err
@@ -29,7 +29,7 @@ func (p protocol) rlmBatch(ctx context.Context, call tiers.Call) (tiers.Value, e
 // batch makes the queries of a call with a list of prompts, each a prompt or a
 // dict with what it needs of its own. A list in the place of the model holds the
 // contexts.
-func (p protocol) batch(call tiers.Call, params ...string) ([]Query, error) {
+func (p dialects) batch(call tiers.Call, params ...string) ([]Query, error) {
 	if len(call.Args) > 1 && len(call.Args[1]) > 0 && call.Args[1][0] == '[' {
 		call.Named = with(call.Named, "contexts", call.Args[1])
 		call.Args = slices.Clone(call.Args)
@@ -77,7 +77,7 @@ func (a arguments) contexts(n int) ([]tiers.Value, error) {
 
 // entry makes the query of one item of a list. A dict with a prompt in it brings
 // its own context, schema and model.
-func (p protocol) entry(common arguments, i int) (Query, error) {
+func (p dialects) entry(common arguments, i int) (Query, error) {
 	var own map[string]tiers.Value
 	if prompt := common.values["prompt"]; len(prompt) > 0 && prompt[0] == '{' && json.Unmarshal(prompt, &own) == nil {
 		values := map[string]tiers.Value{}
@@ -110,7 +110,7 @@ func (p protocol) entry(common arguments, i int) (Query, error) {
 }
 
 // parallel answers run_parallel_sub_calls. Of a single dict it makes a list.
-func (p protocol) parallel(ctx context.Context, call tiers.Call) (tiers.Value, error) {
+func (p dialects) parallel(ctx context.Context, call tiers.Call) (tiers.Value, error) {
 	if len(call.Args) == 1 && len(call.Args[0]) > 0 && call.Args[0][0] == '{' {
 		call.Args = []tiers.Value{tiers.Value("[" + string(call.Args[0]) + "]")}
 	}
@@ -127,7 +127,7 @@ func (p protocol) parallel(ctx context.Context, call tiers.Call) (tiers.Value, e
 
 // texts answers queries in the form of llm_query_batched: a failed slot of a
 // typed query is an error object, because a text would be a value to count.
-func (p protocol) texts(ctx context.Context, queries []Query, sub bool) (tiers.Value, error) {
+func (p dialects) texts(ctx context.Context, queries []Query, sub bool) (tiers.Value, error) {
 	slots, err := p.Many(ctx, queries, sub)
 	if err != nil {
 		return nil, err
@@ -162,7 +162,7 @@ func encode(slots []Slot[json.RawMessage], objects bool) (tiers.Value, error) {
 }
 
 // items makes a query for each item: the prompt, and the item as its context.
-func (p protocol) items(call tiers.Call, params ...string) ([]Query, arguments, error) {
+func (p dialects) items(call tiers.Call, params ...string) ([]Query, arguments, error) {
 	a, err := accept(call, params...)
 	if err != nil {
 		return nil, a, err
@@ -189,14 +189,14 @@ func (p protocol) items(call tiers.Call, params ...string) ([]Query, arguments, 
 }
 
 // mapped answers the queries of a combinator, once what they cost is known to fit.
-func (p protocol) mapped(ctx context.Context, queries []Query) ([]Slot[json.RawMessage], error) {
+func (p dialects) mapped(ctx context.Context, queries []Query) ([]Slot[json.RawMessage], error) {
 	if err := p.Foresee(ctx, queries); err != nil {
 		return nil, err
 	}
 	return p.Many(ctx, queries, false)
 }
 
-func (p protocol) mapLLM(ctx context.Context, call tiers.Call) (tiers.Value, error) {
+func (p dialects) mapLLM(ctx context.Context, call tiers.Call) (tiers.Value, error) {
 	queries, _, err := p.items(call, "prompt", "items", "schema", "model")
 	if err != nil {
 		return nil, err
@@ -210,7 +210,7 @@ func (p protocol) mapLLM(ctx context.Context, call tiers.Call) (tiers.Value, err
 
 // filterLLM answers with a list of booleans; the guest picks its own objects. A
 // slot that failed ends the call: an item must not vanish because a judge broke.
-func (p protocol) filterLLM(ctx context.Context, call tiers.Call) (tiers.Value, error) {
+func (p dialects) filterLLM(ctx context.Context, call tiers.Call) (tiers.Value, error) {
 	queries, _, err := p.items(call, "prompt", "items", "model")
 	if err != nil {
 		return nil, err
@@ -222,7 +222,7 @@ func (p protocol) filterLLM(ctx context.Context, call tiers.Call) (tiers.Value, 
 }
 
 // all answers queries none of which may fail.
-func (p protocol) all(ctx context.Context, name string, queries []Query) (tiers.Value, error) {
+func (p dialects) all(ctx context.Context, name string, queries []Query) (tiers.Value, error) {
 	slots, err := p.mapped(ctx, queries)
 	if err != nil {
 		return nil, err
@@ -237,7 +237,7 @@ func (p protocol) all(ctx context.Context, name string, queries []Query) (tiers.
 
 // tally answers with a label for each item, which the guest counts. Without a
 // prompt there is nothing to ask.
-func (p protocol) tally(ctx context.Context, call tiers.Call) (tiers.Value, error) {
+func (p dialects) tally(ctx context.Context, call tiers.Call) (tiers.Value, error) {
 	queries, a, err := p.items(call, "items", "labels", "prompt", "model")
 	if err != nil {
 		return nil, err
@@ -263,7 +263,7 @@ const defaultFanIn = 8
 
 // reduceLLM combines items fan_in at a time, level by level, until one is left.
 // The contract holds for every level: what combines must be combinable.
-func (p protocol) reduceLLM(ctx context.Context, call tiers.Call) (tiers.Value, error) {
+func (p dialects) reduceLLM(ctx context.Context, call tiers.Call) (tiers.Value, error) {
 	queries, a, err := p.items(call, "prompt", "items", "schema", "model", "fan_in")
 	if err != nil {
 		return nil, err

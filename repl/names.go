@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rlmhq/rlm/internal/protocol"
 	"github.com/rlmhq/rlm/tiers"
 )
 
@@ -63,36 +64,32 @@ type Prediction struct {
 	Inputs map[string]tiers.Value
 }
 
-// functions are the names of the protocol that the host answers, with what the
-// prompt says of them. An alias has no text.
-var functions = []struct {
-	name, signature, doc string
-	call                 func(p protocol, ctx context.Context, call tiers.Call) (tiers.Value, error)
-}{
-	{"llm_query", "llm_query(prompt, model=None, schema=None)", "asks a language model once and returns its answer: a str, or a real Python value if schema is given. It sees the prompt only, so put the text it needs into it.", protocol.llmQuery},
-	{"llm_query_batched", "llm_query_batched(prompts, model=None, schema=None)", "asks many prompts at the same time and returns a list in their order; much faster than a loop. A slot that failed is a string that begins with `Error: `.", protocol.llmBatch},
-	{"llm_batch", "llm_batch(prompts, model=None, schema=None)", "", protocol.llmBatch},
-	{"batch_llm_query", "batch_llm_query(prompts, model=None, schema=None)", "", protocol.llmBatch},
-	{"llm_query_parallel", "llm_query_parallel(prompts, model=None, schema=None)", "", protocol.llmBatch},
-	{"llm_query_map", "llm_query_map(prompts, model=None, schema=None)", "", protocol.llmBatch},
-	{"rlm_query", "rlm_query(prompt, context=None, schema=None, model=None)", "gives a task to a sub-agent that has a REPL of its own with `context` in it. Use it for a part that needs several steps.", protocol.rlmQuery},
-	{"rlm_query_batched", "rlm_query_batched(prompts, contexts=None, schema=None, model=None)", "the same for many tasks at once.", protocol.rlmBatch},
-	{"run_parallel_sub_calls", `run_parallel_sub_calls([{"prompt": ..., "context": ..., "schema": ...}, ...])`, "many sub-agents at once, each with its own context and schema; a failed slot is a falsy error object.", protocol.parallel},
-	{"recursive_llm", "recursive_llm(sub_query, sub_context)", "", protocol.rlmQuery},
-	{"ask_llm", `ask_llm(question, context="", mode="analysis")`, "", protocol.askLLM},
-	{"sub_agent_call", "sub_agent_call(prompt, agent_id, data=None)", "", protocol.agent},
-	{"predict", `predict("question, passage -> answer: str, score: float", instructions=None, **inputs)`, "a typed model call by signature; the result has the output fields as attributes.", protocol.predict},
-	{"map_llm", "map_llm(prompt, items, schema=None, model=None)", "one model call for each item, at once; returns the answers in order. Its number of calls and cost are checked before it starts.", protocol.mapLLM},
-	{"filter_llm", "filter_llm(prompt, items, model=None)", "the items for which a model answers true.", protocol.filterLLM},
-	{"reduce_llm", "reduce_llm(prompt, items, schema=None, model=None, fan_in=8)", "combines items into one answer, fan_in at a time, as a tree.", protocol.reduceLLM},
-	{"tally", "tally(items, labels=None, prompt=None, model=None)", "exact counts: of the values in items, or of the label that a model gives each item. Never count by hand.", protocol.tally},
+// answers are what the host does for each function of the protocol.
+var answers = map[string]func(p dialects, ctx context.Context, call tiers.Call) (tiers.Value, error){
+	"llm_query":              dialects.llmQuery,
+	"llm_query_batched":      dialects.llmBatch,
+	"llm_batch":              dialects.llmBatch,
+	"batch_llm_query":        dialects.llmBatch,
+	"llm_query_parallel":     dialects.llmBatch,
+	"llm_query_map":          dialects.llmBatch,
+	"rlm_query":              dialects.rlmQuery,
+	"rlm_query_batched":      dialects.rlmBatch,
+	"run_parallel_sub_calls": dialects.parallel,
+	"recursive_llm":          dialects.rlmQuery,
+	"ask_llm":                dialects.askLLM,
+	"sub_agent_call":         dialects.agent,
+	"predict":                dialects.predict,
+	"map_llm":                dialects.mapLLM,
+	"filter_llm":             dialects.filterLLM,
+	"reduce_llm":             dialects.reduceLLM,
+	"tally":                  dialects.tally,
 }
 
 // Names are the functions of the protocol that the host answers.
 func Names() []string {
-	names := make([]string, len(functions))
-	for i, f := range functions {
-		names[i] = f.name
+	var names []string
+	for _, f := range protocol.Functions() {
+		names = append(names, f.Name)
 	}
 	return names
 }
@@ -100,16 +97,19 @@ func Names() []string {
 // Protocol returns the protocol's functions as tools, answered by a. Those named
 // in hidden are left out of prompts, not of the session.
 func Protocol(a Answerer, hidden ...string) []Tool {
-	p := protocol{a}
-	tools := make([]Tool, len(functions))
-	for i, f := range functions {
-		doc := f.doc
-		if slices.Contains(hidden, f.name) {
+	p := dialects{a}
+	var tools []Tool
+	for _, f := range protocol.Functions() {
+		doc := f.Doc
+		if slices.Contains(hidden, f.Name) {
 			doc = ""
 		}
-		tools[i] = Tool{Name: f.name, Signature: f.signature, Doc: doc, raw: func(ctx context.Context, call tiers.Call) (tiers.Value, error) {
-			return f.call(p, ctx, call)
-		}}
+
+		answer := answers[f.Name]
+		tools = append(tools, Tool{
+			Name: f.Name, Signature: f.Signature, Doc: doc,
+			raw: func(ctx context.Context, call tiers.Call) (tiers.Value, error) { return answer(p, ctx, call) },
+		})
 	}
 	return tools
 }
@@ -122,8 +122,8 @@ func Withheld(name, reason string) Tool {
 	}}
 }
 
-// protocol turns host calls into queries.
-type protocol struct{ Answerer }
+// dialects turns host calls into queries.
+type dialects struct{ Answerer }
 
 // synonyms are the other names of parameters, of libraries that models know.
 var synonyms = map[string]string{
@@ -201,14 +201,14 @@ func clip(value []byte) string {
 }
 
 // named reports whether a value is the name of a model that may be asked.
-func (p protocol) named(value tiers.Value) bool {
+func (p dialects) named(value tiers.Value) bool {
 	var name string
 	return len(value) < 200 && json.Unmarshal(value, &name) == nil && name != "" && p.Knows(name)
 }
 
 // either takes the positional argument that is a model in one dialect and a
 // context in another: what names no model is the context.
-func (p protocol) either(call tiers.Call, at int) tiers.Call {
+func (p dialects) either(call tiers.Call, at int) tiers.Call {
 	if len(call.Args) <= at || p.named(call.Args[at]) {
 		return call
 	}
@@ -222,7 +222,7 @@ func (p protocol) either(call tiers.Call, at int) tiers.Call {
 }
 
 // model takes a model from a place where the neighbour's dialect has a schema.
-func (p protocol) model(call tiers.Call, at int) tiers.Call {
+func (p dialects) model(call tiers.Call, at int) tiers.Call {
 	if len(call.Args) > at && p.named(call.Args[at]) {
 		value := call.Args[at]
 		call.Args = slices.Clone(call.Args)
@@ -246,7 +246,7 @@ func with(m map[string]tiers.Value, name string, value tiers.Value) map[string]t
 }
 
 // query makes a query of named arguments.
-func (p protocol) query(a arguments) (Query, error) {
+func (p dialects) query(a arguments) (Query, error) {
 	model, err := a.text("model")
 	if err != nil {
 		return Query{}, err
@@ -261,7 +261,7 @@ func (p protocol) query(a arguments) (Query, error) {
 	return q, nil
 }
 
-func (p protocol) one(call tiers.Call, params ...string) (Query, error) {
+func (p dialects) one(call tiers.Call, params ...string) (Query, error) {
 	a, err := accept(call, params...)
 	if err != nil {
 		return Query{}, err
@@ -269,7 +269,7 @@ func (p protocol) one(call tiers.Call, params ...string) (Query, error) {
 	return p.query(a)
 }
 
-func (p protocol) llmQuery(ctx context.Context, call tiers.Call) (tiers.Value, error) {
+func (p dialects) llmQuery(ctx context.Context, call tiers.Call) (tiers.Value, error) {
 	q, err := p.one(p.model(p.either(call, 1), 2), "prompt", "model", "schema", "context")
 	if err != nil {
 		return nil, err
@@ -277,7 +277,7 @@ func (p protocol) llmQuery(ctx context.Context, call tiers.Call) (tiers.Value, e
 	return p.Leaf(ctx, q)
 }
 
-func (p protocol) rlmQuery(ctx context.Context, call tiers.Call) (tiers.Value, error) {
+func (p dialects) rlmQuery(ctx context.Context, call tiers.Call) (tiers.Value, error) {
 	q, err := p.one(p.model(p.model(call, 1), 2), "prompt", "context", "schema", "model")
 	if err != nil {
 		return nil, err
@@ -285,7 +285,7 @@ func (p protocol) rlmQuery(ctx context.Context, call tiers.Call) (tiers.Value, e
 	return p.Sub(ctx, q)
 }
 
-func (p protocol) askLLM(ctx context.Context, call tiers.Call) (tiers.Value, error) {
+func (p dialects) askLLM(ctx context.Context, call tiers.Call) (tiers.Value, error) {
 	a, err := accept(call, "prompt", "context", "mode", "schema", "model")
 	if err != nil {
 		return nil, err
@@ -305,7 +305,7 @@ func (p protocol) askLLM(ctx context.Context, call tiers.Call) (tiers.Value, err
 	return p.Ask(ctx, q, mode)
 }
 
-func (p protocol) agent(ctx context.Context, call tiers.Call) (tiers.Value, error) {
+func (p dialects) agent(ctx context.Context, call tiers.Call) (tiers.Value, error) {
 	a, err := accept(call, "prompt", "agent_id", "data", "schema")
 	if err != nil {
 		return nil, err
@@ -322,7 +322,7 @@ func (p protocol) agent(ctx context.Context, call tiers.Call) (tiers.Value, erro
 	return p.Agent(ctx, id, q)
 }
 
-func (p protocol) predict(ctx context.Context, call tiers.Call) (tiers.Value, error) {
+func (p dialects) predict(ctx context.Context, call tiers.Call) (tiers.Value, error) {
 	var signature, instructions string
 	inputs := make(map[string]tiers.Value, len(call.Named))
 	for name, value := range call.Named {

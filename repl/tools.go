@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rlmhq/rlm/internal/pykernel"
+	"github.com/rlmhq/rlm/internal/protocol"
 	"github.com/rlmhq/rlm/schema"
 	"github.com/rlmhq/rlm/tiers"
 )
@@ -87,7 +87,7 @@ func (t *Tools) With(functions ...Tool) (*Tools, error) {
 }
 
 func (t *Tools) add(tool Tool) error {
-	if err := pykernel.CheckFunctions([]tiers.Function{{Name: tool.Name}}); err != nil {
+	if err := protocol.CheckName(tool.Name); err != nil {
 		return err
 	}
 	if _, twice := t.byName[tool.Name]; twice {

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/rlmhq/rlm/internal/protocol"
 	"github.com/rlmhq/rlm/tiers"
 )
 
@@ -105,14 +106,11 @@ func (s *Session) decodeCall(body []byte) (tiers.Call, error) {
 	return call, nil
 }
 
-// ErrNoModel is what a model call answers in a session without a model.
-var ErrNoModel = errors.New("no model configured: this session runs code only, model calls are not available")
-
 // permit admits a call to a function that the host offers, within the limit.
 func (s *Session) permit(call *tiers.Call) error {
 	if s.cfg.Host == nil || !s.offers(call.Function) {
-		if protocol[call.Function] || s.cfg.Host == nil {
-			return ErrNoModel
+		if _, known := protocol.Lookup(call.Function); known || s.cfg.Host == nil {
+			return protocol.ErrNoModel
 		}
 		return fmt.Errorf("the host offers no function %q", call.Function)
 	}
@@ -132,15 +130,6 @@ func (s *Session) offers(name string) bool {
 		}
 	}
 	return false
-}
-
-// protocol are the names that exist in every session; guest/hostcall.py and
-// guest/combinators.py have the same.
-var protocol = map[string]bool{
-	"llm_query": true, "llm_query_batched": true, "llm_batch": true, "batch_llm_query": true,
-	"llm_query_parallel": true, "llm_query_map": true, "rlm_query": true, "rlm_query_batched": true,
-	"run_parallel_sub_calls": true, "recursive_llm": true, "ask_llm": true, "sub_agent_call": true, "predict": true,
-	"map_llm": true, "filter_llm": true, "reduce_llm": true, "tally": true,
 }
 
 // call runs a host function while the guest waits.

@@ -18,6 +18,8 @@ import (
 	"io/fs"
 	"strings"
 	"sync"
+
+	"github.com/rlmhq/rlm/internal/protocol"
 )
 
 //go:embed guest/*.py
@@ -81,5 +83,6 @@ func Sources() map[string]string {
 		}
 		sources[strings.TrimSuffix(strings.TrimPrefix(name, "guest/"), ".py")] = string(source)
 	}
+	sources["protocol"] = protocol.Python()
 	return sources
 }

@@ -8,11 +8,11 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"regexp"
 	"time"
 
 	"github.com/rlmhq/rlm/internal/bigtext"
 	"github.com/rlmhq/rlm/internal/inflight"
+	"github.com/rlmhq/rlm/internal/protocol"
 	"github.com/rlmhq/rlm/tiers"
 )
 
@@ -92,8 +92,8 @@ func NewSession(ctx context.Context, cfg tiers.Config) (*Session, error) {
 // CheckFunctions reports the first host function whose name snippets cannot use.
 func CheckFunctions(functions []tiers.Function) error {
 	for _, f := range functions {
-		if err := checkName(f.Name); err != nil {
-			return fmt.Errorf("cannot offer host function %q: %w", f.Name, err)
+		if err := protocol.CheckName(f.Name); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -113,33 +113,6 @@ func checkInput(in tiers.Input) error {
 		return errors.New("its value is not JSON")
 	}
 	return nil
-}
-
-// taken are the names that a host function cannot have: Python's keywords and
-// what the runtime itself provides.
-var taken = regexp.MustCompile(`^(False|None|True|and|as|assert|async|await|break|class|continue|def|del|elif|else|` +
-	`except|finally|for|from|global|if|import|in|is|lambda|nonlocal|not|or|pass|raise|return|try|while|with|yield|` +
-	`FINAL|FINAL_VAR|SUBMIT|SHOW_VARS|parallel_map|answer|history|context(_[0-9]+)?)$`)
-
-func checkName(name string) error {
-	if !identifier(name) {
-		return errors.New("its name is not a plain Python identifier")
-	}
-	if taken.MatchString(name) {
-		return errors.New("its name is reserved")
-	}
-	return nil
-}
-
-// identifier accepts the ASCII identifiers that do not begin with "__".
-func identifier(name string) bool {
-	for i, c := range []byte(name) {
-		letter := c == '_' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
-		if !letter && (i == 0 || c < '0' || c > '9') {
-			return false
-		}
-	}
-	return name != "" && len(name) <= 100 && (len(name) < 2 || name[:2] != "__")
 }
 
 // Show tells where the guest finds the file of each input, empty where it does

@@ -5,10 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 
 	"github.com/rlmhq/rlm/internal/gohost"
 	"github.com/rlmhq/rlm/internal/gorun"
+	"github.com/rlmhq/rlm/internal/protocol"
 	"github.com/rlmhq/rlm/tiers"
 )
 
@@ -23,8 +23,8 @@ func newSandbox(ctx context.Context, p *pool, cfg tiers.Config) (*sandbox, error
 	s := &sandbox{pool: p, host: gohost.NewSession(cfg)}
 	s.setup.Memory = s.host.Config.Limits.Memory
 	for _, f := range cfg.Functions {
-		if err := checkName(f.Name); err != nil {
-			return nil, fmt.Errorf("cannot offer host function %q: %w", f.Name, err)
+		if err := protocol.CheckName(f.Name); err != nil {
+			return nil, err
 		}
 		s.setup.Functions = append(s.setup.Functions, f.Name)
 	}
@@ -37,24 +37,6 @@ func newSandbox(ctx context.Context, p *pool, cfg tiers.Config) (*sandbox, error
 	}
 	s.enforced = enforced(s.host.Config.Limits)
 	return s, nil
-}
-
-// reserved are names that a host function cannot have: Python's keywords and
-// what every session has.
-var reserved = regexp.MustCompile(`^(False|None|True|and|as|assert|async|await|break|class|continue|def|del|elif|else|` +
-	`except|finally|for|from|global|if|import|in|is|lambda|nonlocal|not|or|pass|raise|return|try|while|with|yield|` +
-	`FINAL|FINAL_VAR|SUBMIT|SHOW_VARS|parallel_map|answer|history|context(_[0-9]+)?)$`)
-
-var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,99}$`)
-
-func checkName(name string) error {
-	if !identifier.MatchString(name) || len(name) > 1 && name[:2] == "__" {
-		return errors.New("its name is not a plain identifier")
-	}
-	if reserved.MatchString(name) {
-		return errors.New("its name is reserved")
-	}
-	return nil
 }
 
 func inputMessage(ctx context.Context, in tiers.Input) (gorun.Input, error) {

@@ -6,6 +6,7 @@ snippet for its own use: they are common words.
 """
 
 import hostcall
+import protocol
 import queries
 
 _map = hostcall.HostFunction("map_llm")
@@ -89,4 +90,7 @@ def tally(items, labels=None, prompt=None, model=None):
     return ordered
 
 
-NAMES = {"chunk": chunk, "map_llm": map_llm, "filter_llm": filter_llm, "reduce_llm": reduce_llm, "tally": tally}
+NAMES = {
+    "chunk": chunk,
+    **{name: globals()[name] for name, (_, arguments) in protocol.FUNCTIONS.items() if arguments == "combined"},
+}

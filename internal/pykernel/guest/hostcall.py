@@ -57,22 +57,3 @@ class Deferred:
     def __call__(self, *args, **kwargs):
         function, args, kwargs = self.make(*args, **kwargs)
         return function(*args, **kwargs)
-
-
-# The names of the REPL protocol. They exist in every session; a host that does
-# not offer one answers so.
-PROTOCOL = {
-    "llm_query": "llm_query(prompt, model=None, schema=None): ask a model; returns its answer.",
-    "llm_query_batched": "llm_query_batched(prompts, model=None, schema=None): ask many at once, order kept.",
-    "llm_batch": "Alias of llm_query_batched.",
-    "batch_llm_query": "Alias of llm_query_batched.",
-    "llm_query_parallel": "Alias of llm_query_batched.",
-    "llm_query_map": "Alias of llm_query_batched.",
-    "rlm_query": "rlm_query(prompt, context=None, schema=None, model=None): a sub-task with its own session.",
-    "rlm_query_batched": "rlm_query_batched(prompts, ...): many sub-tasks at once, order kept.",
-    "run_parallel_sub_calls": 'run_parallel_sub_calls([{"prompt", "context", "schema", "model"}, ...])',
-    "recursive_llm": "recursive_llm(sub_query, sub_context): alias of rlm_query.",
-    "ask_llm": 'ask_llm(question, context="", mode="analysis"): ask a helper model.',
-    "sub_agent_call": "sub_agent_call(prompt, agent_id, data): ask a registered agent.",
-    "predict": 'predict("question, passage -> answer: str", **inputs): a typed model call.',
-}

@@ -1,6 +1,6 @@
 """What goes on in the guest around the calls of the REPL protocol.
 
-The host binds arguments and knows all dialects (repl/names.go). Only what JSON
+The host binds arguments and knows all dialects (package repl). Only what JSON
 cannot carry is done here: a Python type given as schema= goes out as JSON Schema
 and the answer comes back as its instance; a slot that failed comes back as an
 error object; sequences of any kind go out as lists.
@@ -9,6 +9,7 @@ error object; sequences of any kind go out as lists.
 import json
 
 import lazy
+import protocol
 
 _SCHEMAS = ("schema", "output_type", "output_schema", "response_format", "response_model")
 _LISTS = ("prompts", "calls", "queries", "items")
@@ -122,9 +123,11 @@ def prediction(args, kwargs):
     return args, kwargs, Prediction
 
 
-# How each function of the protocol is converted, by its name.
+_BY_ARGUMENTS = {"one": single, "many": batch, "fields": prediction}
+
+# How the arguments of each function of the protocol are converted, by its name.
 CONVERTERS = {
-    "llm_query": single, "rlm_query": single, "recursive_llm": single, "ask_llm": single, "sub_agent_call": single,
-    "llm_query_batched": batch, "llm_batch": batch, "batch_llm_query": batch, "llm_query_parallel": batch,
-    "llm_query_map": batch, "rlm_query_batched": batch, "run_parallel_sub_calls": batch, "predict": prediction,
+    name: _BY_ARGUMENTS[arguments]
+    for name, (_, arguments) in protocol.FUNCTIONS.items()
+    if arguments in _BY_ARGUMENTS
 }

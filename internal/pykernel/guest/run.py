@@ -32,6 +32,7 @@ import hostcall
 import locks
 import missing
 import output
+import protocol
 import pydantics
 import queries
 import state
@@ -84,7 +85,11 @@ def prepare():
     _globals.update(initial, __builtins__=builtins, __doc__=None)
     finish.initial = dict(initial)
     finish.namespace = _globals
-    _reserve({name: hostcall.HostFunction(name, doc) for name, doc in hostcall.PROTOCOL.items()})
+    _reserve({
+        name: hostcall.HostFunction(name, doc)
+        for name, (doc, arguments) in protocol.FUNCTIONS.items()
+        if arguments != "combined"
+    })
     _reserve({name: getattr(finish, name) for name in ("FINAL", "FINAL_VAR", "SUBMIT", "SHOW_VARS")})
     _reserve({"parallel_map": events.parallel_map, awaits.START: awaits.start,
               awaits.DEFER: hostcall.Deferred})
