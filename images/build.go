@@ -14,7 +14,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rlmhq/rlm/internal/daemon"
+	"github.com/rlmhq/rlm/internal/dockerapi"
 )
 
 // The packages' source.
@@ -47,7 +47,7 @@ type Built struct {
 }
 
 // Build makes the image of a recipe with a daemon.
-func Build(ctx context.Context, docker *daemon.Client, r Recipe, options BuildOptions) (Built, error) {
+func Build(ctx context.Context, docker *dockerapi.Client, r Recipe, options BuildOptions) (Built, error) {
 	begun := time.Now()
 	if options.Mirror == "" {
 		options.Mirror = defaultMirror
@@ -90,7 +90,7 @@ func (r Recipe) fetching(work, mirror string) (script string, args []string, err
 }
 
 // fetch makes an image of what is fetched as it is, and returns its ID.
-func fetch(ctx context.Context, docker *daemon.Client, r Recipe, options BuildOptions) (string, error) {
+func fetch(ctx context.Context, docker *dockerapi.Client, r Recipe, options BuildOptions) (string, error) {
 	work, err := filepath.Abs(options.WorkDir)
 	if err != nil {
 		return "", fmt.Errorf("cannot build in %s: %w", options.WorkDir, err)
@@ -131,7 +131,7 @@ func fetch(ctx context.Context, docker *daemon.Client, r Recipe, options BuildOp
 }
 
 // importLayer makes an image of what write writes.
-func importLayer(ctx context.Context, docker *daemon.Client, name string, changes []string, write func(*layer) error) (string, error) {
+func importLayer(ctx context.Context, docker *dockerapi.Client, name string, changes []string, write func(*layer) error) (string, error) {
 	in, out := io.Pipe()
 	done := make(chan error, 1)
 	go func() {
@@ -186,7 +186,7 @@ const GoGuest = "/usr/lib/rlm/guest"
 
 // finish runs the finishing command in the draft and makes the image of what is
 // there then.
-func finish(ctx context.Context, docker *daemon.Client, r Recipe, draft string, facts daemon.Facts, progress io.Writer) (built Built, err error) {
+func finish(ctx context.Context, docker *dockerapi.Client, r Recipe, draft string, facts dockerapi.Facts, progress io.Writer) (built Built, err error) {
 	command, env, err := r.finishing()
 	if err != nil {
 		return Built{}, err
@@ -194,7 +194,7 @@ func finish(ctx context.Context, docker *daemon.Client, r Recipe, draft string, 
 	_, _ = fmt.Fprintln(progress, "compiling what the image is to have")
 	ctx, cancel := context.WithTimeout(ctx, finishIn)
 	defer cancel()
-	box, err := docker.Start(ctx, daemon.Spec{
+	box, err := docker.Start(ctx, dockerapi.Spec{
 		Image: draft, Command: command, Env: env,
 		Labels: map[string]string{Label: r.Kind, "rlm.build": "yes"},
 		Memory: 2 << 30, CPUs: int64(1000 * runtime.NumCPU()), Processes: 256, Root: true, Systemd: facts.Systemd,
@@ -220,7 +220,7 @@ func finish(ctx context.Context, docker *daemon.Client, r Recipe, draft string, 
 	}
 	built = Built{Name: r.Name(), Version: has.Version}
 	built.ID, err = importLayer(ctx, docker, built.Name, []string{
-		fmt.Sprintf("USER %d:%d", daemon.User, daemon.User), "WORKDIR /sandbox", fmt.Sprintf("ENTRYPOINT [%q]", r.entry()),
+		fmt.Sprintf("USER %d:%d", dockerapi.User, dockerapi.User), "WORKDIR /sandbox", fmt.Sprintf("ENTRYPOINT [%q]", r.entry()),
 		fmt.Sprintf("LABEL %s=%s %s=%s %s=%s", Label, r.Kind, RecipeLabel, r.Hash, VersionLabel, has.Version),
 	}, func(l *layer) error {
 		files, err := box.Export(ctx)

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rlmhq/rlm/internal/daemon"
+	"github.com/rlmhq/rlm/internal/dockerapi"
 	"github.com/rlmhq/rlm/internal/frame"
 	"github.com/rlmhq/rlm/internal/gobuild"
 	"github.com/rlmhq/rlm/internal/gopipes"
@@ -74,10 +74,10 @@ func skeleton() []extra {
 	for _, name := range []string{"dev", "proc", "sys", "tmp", "sandbox", "context", "out", "program"} {
 		list = append(list, extra{name: name, dir: true})
 	}
-	who := fmt.Sprintf("sandbox:x:%d:%d::/sandbox:/nonexistent\n", daemon.User, daemon.User)
+	who := fmt.Sprintf("sandbox:x:%d:%d::/sandbox:/nonexistent\n", dockerapi.User, dockerapi.User)
 	return append(list,
 		extra{name: "etc/passwd", text: "root:x:0:0::/nonexistent:/nonexistent\n" + who},
-		extra{name: "etc/group", text: fmt.Sprintf("root:x:0:\nsandbox:x:%d:\n", daemon.User)},
+		extra{name: "etc/group", text: fmt.Sprintf("root:x:0:\nsandbox:x:%d:\n", dockerapi.User)},
 		// No files: names are not looked up where there is no network.
 		extra{name: "etc/nsswitch.conf", text: "passwd: files\ngroup: files\nhosts: dns\n"},
 	)

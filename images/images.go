@@ -22,7 +22,7 @@ import (
 	"sort"
 	"strings"
 
-	"github.com/rlmhq/rlm/internal/daemon"
+	"github.com/rlmhq/rlm/internal/dockerapi"
 )
 
 // The code that decides what is in an image is part of its recipe.
@@ -125,7 +125,7 @@ func hash(kind string) (string, error) {
 	}
 	sort.Slice(parts, func(i, j int) bool { return parts[i].name < parts[j].name })
 	sum := sha256.New()
-	fmt.Fprintf(sum, "user %d\n", daemon.User)
+	fmt.Fprintf(sum, "user %d\n", dockerapi.User)
 	for _, part := range parts {
 		fmt.Fprintf(sum, "%s %d\n%s", part.name, len(part.text), part.text)
 	}

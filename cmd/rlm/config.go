@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/rlmhq/rlm/internal/config"
+	"github.com/rlmhq/rlm/cmd/rlm/internal/config"
 )
 
 const configLong = `Print every setting in force, its value, and where it comes from.

@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rlmhq/rlm/images"
-	"github.com/rlmhq/rlm/internal/daemon"
+	"github.com/rlmhq/rlm/internal/dockerapi"
 )
 
 // dockerHost is the address of the Docker daemon, as all its programs take it.
@@ -52,7 +52,7 @@ func newImagesBuild(e *env) *cobra.Command {
 				}
 				recipes = append(recipes, recipe)
 			}
-			docker, err := daemon.New(dockerHost())
+			docker, err := dockerapi.New(dockerHost())
 			if err != nil {
 				return &exitError{exitUsage, err}
 			}
@@ -113,7 +113,7 @@ func newImagesList(e *env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "list", Short: "List the images that the daemon has", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			docker, err := daemon.New(dockerHost())
+			docker, err := dockerapi.New(dockerHost())
 			if err != nil {
 				return &exitError{exitUsage, err}
 			}
@@ -138,7 +138,7 @@ func newImagesList(e *env) *cobra.Command {
 
 // describeImages are the images that are there, and those that this program would
 // use and are not.
-func describeImages(found []daemon.Image) ([]listedImage, error) {
+func describeImages(found []dockerapi.Image) ([]listedImage, error) {
 	list, there := []listedImage{}, map[string]bool{}
 	for _, image := range found {
 		recipe, err := images.Find(image.Labels[images.Label])

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rlmhq/rlm/internal/corpus"
+	"github.com/rlmhq/rlm/internal/testing/corpus"
 )
 
 // form is a text made of parts: a beginning, a middle as often as it fits, an

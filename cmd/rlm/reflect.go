@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/rlmhq/rlm"
-	"github.com/rlmhq/rlm/internal/config"
+	"github.com/rlmhq/rlm/cmd/rlm/internal/config"
 	"github.com/rlmhq/rlm/repl"
 	"github.com/rlmhq/rlm/repl/otel"
 	"github.com/rlmhq/rlm/repl/rr"

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/rlmhq/rlm"
-	"github.com/rlmhq/rlm/internal/config"
+	"github.com/rlmhq/rlm/cmd/rlm/internal/config"
 	"github.com/rlmhq/rlm/repl"
 	"github.com/rlmhq/rlm/repl/llm"
 	"github.com/rlmhq/rlm/repl/llm/providers"

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/rlmhq/rlm"
-	"github.com/rlmhq/rlm/internal/config"
+	"github.com/rlmhq/rlm/cmd/rlm/internal/config"
 	"github.com/rlmhq/rlm/repl"
 	loop "github.com/rlmhq/rlm/repl/rlm"
 	"github.com/rlmhq/rlm/tiers"

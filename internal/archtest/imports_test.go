@@ -105,7 +105,7 @@ func TestForbiddenKnowsTheArrows(t *testing.T) {
 		{from: "internal/pykernel", to: "tiers", ok: true},
 		{from: "internal/pykernel", to: "tiers/wasm"},
 		{from: "schema", to: "tiers"},
-		{from: "scripts/corpus", to: "internal/corpus", ok: true},
+		{from: "scripts/corpus", to: "internal/testing/corpus", ok: true},
 	} {
 		if why := forbidden(c.from, c.to, c.test); (why == "") != c.ok {
 			t.Errorf("%s imports %s (test: %v): %q", c.from, c.to, c.test, why)

@@ -14,7 +14,7 @@ import (
 	"go.uber.org/goleak"
 
 	engine "github.com/rlmhq/rlm"
-	"github.com/rlmhq/rlm/internal/testcache"
+	"github.com/rlmhq/rlm/internal/testing/testcache"
 	"github.com/rlmhq/rlm/repl"
 	"github.com/rlmhq/rlm/repl/distill"
 	"github.com/rlmhq/rlm/repl/llm"

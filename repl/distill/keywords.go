@@ -10,7 +10,7 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/rlmhq/rlm/internal/passages"
+	"github.com/rlmhq/rlm/repl/internal/bm25"
 	"github.com/rlmhq/rlm/repl"
 )
 
@@ -83,7 +83,7 @@ func byKeywords(ctx context.Context, failures []Failure, most int) ([]FailureClu
 // and what has digits in it tell one failure from the next of the same kind.
 func wordsOf(text string) []string {
 	seen := map[string]bool{}
-	for term := range passages.Terms(text[:min(len(text), readError)]) {
+	for term := range bm25.Terms(text[:min(len(text), readError)]) {
 		if len(term) > 1 && !strings.ContainsFunc(term, unicode.IsDigit) {
 			if seen[term] = true; len(seen) == mostTerms {
 				break

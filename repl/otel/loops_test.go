@@ -12,7 +12,7 @@ import (
 	wire "go.opentelemetry.io/proto/otlp/trace/v1"
 
 	engine "github.com/rlmhq/rlm"
-	"github.com/rlmhq/rlm/internal/testcache"
+	"github.com/rlmhq/rlm/internal/testing/testcache"
 	"github.com/rlmhq/rlm/repl"
 	"github.com/rlmhq/rlm/repl/distill"
 	"github.com/rlmhq/rlm/repl/llm"

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/rlmhq/rlm/internal/jailed"
+	"github.com/rlmhq/rlm/repl/internal/evaluators"
 	"github.com/rlmhq/rlm/repl/workflow"
 )
 
@@ -172,7 +172,7 @@ func verifyExamples(examples *workflow.Tree) []*workflow.Problem {
 	var found []*workflow.Problem
 	for _, example := range examples.Items {
 		output := example.Get("output")
-		if output == nil || jailed.HasTemplate(output.Plain()) {
+		if output == nil || evaluators.HasTemplate(output.Plain()) {
 			continue // which is said already, or not known yet
 		}
 		if _, err := verdictOf(output.Plain(), judgeContract); err != nil {

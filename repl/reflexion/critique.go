@@ -9,7 +9,7 @@ import (
 
 	"github.com/dustin/go-humanize/english"
 
-	"github.com/rlmhq/rlm/internal/passages"
+	"github.com/rlmhq/rlm/repl/internal/bm25"
 	"github.com/rlmhq/rlm/schema"
 )
 
@@ -113,7 +113,7 @@ func joined(a, b Issue) Issue {
 
 func wordsOf(text string) map[string]bool {
 	words := map[string]bool{}
-	for word := range passages.Terms(text) {
+	for word := range bm25.Terms(text) {
 		words[word] = true
 	}
 	return words

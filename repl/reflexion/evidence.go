@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/rlmhq/rlm/internal/bigtext"
-	"github.com/rlmhq/rlm/internal/passages"
+	"github.com/rlmhq/rlm/repl/internal/bm25"
 )
 
 // Bounds of the evidence from files. A prompt shows at most mostPassages, so some
@@ -27,10 +27,10 @@ const (
 type evidence struct {
 	task    string
 	memory  []Evidence
-	library *passages.Library // nil if no paths were given
+	library *bm25.Library // nil if no paths were given
 }
 
-func newEvidence(task string, m *Memory, library *passages.Library) *evidence {
+func newEvidence(task string, m *Memory, library *bm25.Library) *evidence {
 	e := &evidence{task: task, library: library}
 	for _, f := range m.Facts {
 		e.memory = append(e.memory, Evidence{Source: SourceMemory, Content: f.Content, Relevance: f.Confidence})
@@ -60,7 +60,7 @@ type claim struct {
 
 // found is a passage and the claim that it fits best.
 type found struct {
-	passages.Hit
+	bm25.Hit
 	claim
 }
 
@@ -70,7 +70,7 @@ func (e *evidence) search(draft string, critique *Critique) []Evidence {
 	if e.library == nil {
 		return nil
 	}
-	best := map[*passages.Passage]found{}
+	best := map[*bm25.Passage]found{}
 	for _, c := range e.claims(draft, critique) {
 		for _, hit := range e.library.Search(c.query, c.most) {
 			old, known := best[hit.Passage]
@@ -151,7 +151,7 @@ var documents = []string{".md", ".markdown", ".rst", ".txt", ".adoc", ".org", ".
 
 // sourceOf tells documentation from code by the file's name: by its ending, and
 // where it has none by capitals, as in README.
-func sourceOf(p *passages.Passage) Source {
+func sourceOf(p *bm25.Passage) Source {
 	base := filepath.Base(p.Path)
 	ending := strings.ToLower(filepath.Ext(base))
 	switch {

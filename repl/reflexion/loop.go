@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rlmhq/rlm/internal/passages"
+	"github.com/rlmhq/rlm/repl/internal/bm25"
 	"github.com/rlmhq/rlm/repl"
 	"github.com/rlmhq/rlm/repl/llm"
 	"github.com/rlmhq/rlm/schema"
@@ -71,9 +71,9 @@ func prepare(ctx context.Context, cfg Config) (*loop, error) {
 	if err != nil {
 		return nil, err
 	}
-	var library *passages.Library
+	var library *bm25.Library
 	if len(cfg.Paths) > 0 {
-		if library, err = passages.Open(ctx, cfg.Paths, passages.Bounds{}); err != nil {
+		if library, err = bm25.Open(ctx, cfg.Paths, bm25.Bounds{}); err != nil {
 			return nil, err
 		}
 	}

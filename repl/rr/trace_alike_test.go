@@ -16,7 +16,7 @@ import (
 	"testing"
 
 	engine "github.com/rlmhq/rlm"
-	"github.com/rlmhq/rlm/internal/testcache"
+	"github.com/rlmhq/rlm/internal/testing/testcache"
 	"github.com/rlmhq/rlm/repl"
 	"github.com/rlmhq/rlm/repl/rr"
 	"github.com/rlmhq/rlm/router"

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/rlmhq/rlm/internal/jailed"
+	"github.com/rlmhq/rlm/repl/internal/evaluators"
 )
 
 func contains(list []string, s string) bool { return slices.Contains(list, s) }
@@ -104,7 +104,7 @@ func (c *checker) members(tree *Tree, params []Param, open bool, what string) {
 
 // value checks one parameter.
 func (c *checker) value(v *Tree, p *Param) {
-	if v.Kind == Text && !p.verbatim() && jailed.IsTemplate(v.Text) {
+	if v.Kind == Text && !p.verbatim() && evaluators.IsTemplate(v.Text) {
 		c.templates = append(c.templates, v)
 		return
 	}
@@ -188,7 +188,7 @@ func (c *checker) schema(v *Tree) {
 
 // template notes the templates in a value.
 func (c *checker) template(v *Tree) {
-	if v.Kind == Text && jailed.IsTemplate(v.Text) {
+	if v.Kind == Text && evaluators.IsTemplate(v.Text) {
 		c.templates = append(c.templates, v)
 	}
 	for _, item := range v.Items {
@@ -202,7 +202,7 @@ func (c *checker) readTemplates(ctx context.Context) error {
 	for i, t := range c.templates {
 		texts[i] = t.Text
 	}
-	mistakes, err := jailed.Jail{}.CheckTemplates(ctx, texts)
+	mistakes, err := evaluators.Jail{}.CheckTemplates(ctx, texts)
 	if err != nil {
 		return fmt.Errorf("cannot look at the templates: %w", err)
 	}

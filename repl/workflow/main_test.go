@@ -8,7 +8,7 @@ import (
 	"go.uber.org/goleak"
 
 	engine "github.com/rlmhq/rlm"
-	"github.com/rlmhq/rlm/internal/testcache"
+	"github.com/rlmhq/rlm/internal/testing/testcache"
 	"github.com/rlmhq/rlm/repl/llm"
 	"github.com/rlmhq/rlm/repl/workflow"
 	"github.com/rlmhq/rlm/router"

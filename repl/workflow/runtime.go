@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/rlmhq/rlm/internal/jailed"
+	"github.com/rlmhq/rlm/repl/internal/evaluators"
 	"github.com/rlmhq/rlm/repl"
 	"github.com/rlmhq/rlm/repl/llm"
 	"github.com/rlmhq/rlm/router"
@@ -85,7 +85,7 @@ func normal(with map[string]any) (map[string]any, error) {
 // Render renders the templates in a value over the state. A text that is one
 // expression alone becomes the expression's value, of whatever type.
 func (r *Run) Render(ctx context.Context, value any) (any, error) {
-	if !jailed.HasTemplate(value) {
+	if !evaluators.HasTemplate(value) {
 		return value, nil
 	}
 	rendered, err := r.jail().Render(ctx, value, map[string]any{"state": r.State})
@@ -126,15 +126,15 @@ func (r *Run) inJail(ctx context.Context, c Code, language tiers.Language, run f
 }
 
 // jail has the bounds of the run's code.
-func (r *Run) jail() jailed.Jail {
-	return jailed.Jail{Wall: r.cfg.Limits.Wall, Memory: r.cfg.Limits.Memory}
+func (r *Run) jail() evaluators.Jail {
+	return evaluators.Jail{Wall: r.cfg.Limits.Wall, Memory: r.cfg.Limits.Memory}
 }
 
 // programError says by which program of the file an end of a jailed one was.
 func programError(what string, err error) error {
-	var ended *jailed.ProgramError
+	var ended *evaluators.ProgramError
 	if errors.As(err, &ended) {
-		return &ProgramError{What: what, Type: string(ended.Kind), Message: ended.Message, Invalid: ended.Kind == jailed.Syntax}
+		return &ProgramError{What: what, Type: string(ended.Kind), Message: ended.Message, Invalid: ended.Kind == evaluators.Syntax}
 	}
 	return err
 }
@@ -218,6 +218,6 @@ func (r *Run) fill(a *repl.Ask) error {
 func isBroken(err error) bool {
 	var broken *tiers.BrokenError
 	var model *llm.Error
-	var jail *jailed.BrokenError
+	var jail *evaluators.BrokenError
 	return errors.As(err, &broken) || errors.As(err, &model) || errors.As(err, &jail) || errors.Is(err, router.ErrNoTier)
 }

@@ -1,5 +1,5 @@
 // Command corpus writes a text in many languages, of any size, for the
-// demonstration and the benchmarks. See the package internal/corpus for what
+// demonstration and the benchmarks. See the package internal/testing/corpus for what
 // is in it.
 //
 //	go run ./scripts/corpus -bytes 1GiB -seed 1 -o archive.txt
@@ -14,7 +14,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/rlmhq/rlm/internal/corpus"
+	"github.com/rlmhq/rlm/internal/testing/corpus"
 )
 
 func main() {

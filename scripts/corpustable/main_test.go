@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rlmhq/rlm/internal/testcache"
+	"github.com/rlmhq/rlm/internal/testing/testcache"
 )
 
 // TestTheDocumentHasTheTable keeps docs/performance.md true.

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rlmhq/rlm/internal/daemon"
+	"github.com/rlmhq/rlm/internal/dockerapi"
 	"github.com/rlmhq/rlm/tiers"
 )
 
@@ -60,7 +60,7 @@ func (a attestation) holes(w wanted) []string {
 			list = append(list, fmt.Sprintf(format, args...))
 		}
 	}
-	user := fmt.Sprint(daemon.User)
+	user := fmt.Sprint(dockerapi.User)
 	for _, who := range []string{"Uid", "Gid"} {
 		ids := strings.Fields(a.Status[who])
 		want(len(ids) == 4 && !slices.ContainsFunc(ids, func(id string) bool { return id != user }), "%s is %q, not %s", who, a.Status[who], user)
@@ -75,7 +75,7 @@ func (a attestation) holes(w wanted) []string {
 	want(w.ownKernel || strings.TrimSpace(a.Status["Seccomp"]) == "2", "there is no seccomp filter")
 	want(a.PID == 1, "it is process %d of a namespace that is not its own", a.PID)
 	a.filesHoles(want)
-	for name, most := range map[string]int64{"NOFILE": daemon.OpenFiles, "FSIZE": daemon.FilesSize, "CORE": 0, "MEMLOCK": 0, "MSGQUEUE": 0, "STACK": 8 << 20} {
+	for name, most := range map[string]int64{"NOFILE": dockerapi.OpenFiles, "FSIZE": dockerapi.FilesSize, "CORE": 0, "MEMLOCK": 0, "MSGQUEUE": 0, "STACK": 8 << 20} {
 		value, ok := a.Limits[name]
 		want(ok && value >= 0 && value <= most, "the limit %s is %d, more than %d", name, value, most)
 	}
@@ -101,8 +101,8 @@ func (a attestation) filesHoles(want func(bool, string, ...any)) {
 			want(slices.Contains(a.Mounts[place], option), "%s is not mounted %s", place, option)
 		}
 		size := a.Files[place]
-		want(len(size) == 3 && size[0] <= daemon.FilesSize && size[1] <= daemon.FilesCount, "%s holds %v, more than %d bytes and %d files",
-			place, size, daemon.FilesSize, daemon.FilesCount)
+		want(len(size) == 3 && size[0] <= dockerapi.FilesSize && size[1] <= dockerapi.FilesCount, "%s holds %v, more than %d bytes and %d files",
+			place, size, dockerapi.FilesSize, dockerapi.FilesCount)
 	}
 	for place, options := range a.Mounts {
 		ours := slices.Contains(places, place) || slices.Contains(kernels, place)

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rlmhq/rlm/internal/daemon"
+	"github.com/rlmhq/rlm/internal/dockerapi"
 )
 
 // whole is what a container says whose wall stands.
@@ -21,7 +21,7 @@ func whole() attestation {
 		PID:        1,
 		Mounts:     map[string][]string{"/": {"ro"}, "/tmp": place, "/sandbox": place, "/dev/shm": place, "/context/0": {"ro"}, "/data": {"ro"}, "/proc": {"rw"}},
 		Files:      map[string][]uint64{},
-		Limits:     map[string]int64{"NOFILE": 256, "FSIZE": daemon.FilesSize, "CORE": 0, "MEMLOCK": 0, "MSGQUEUE": 0, "STACK": 8 << 20},
+		Limits:     map[string]int64{"NOFILE": 256, "FSIZE": dockerapi.FilesSize, "CORE": 0, "MEMLOCK": 0, "MSGQUEUE": 0, "STACK": 8 << 20},
 		Interfaces: []string{"lo"},
 		Refused:    map[string]int{},
 	}
@@ -29,7 +29,7 @@ func whole() attestation {
 		a.Status[set] = "0000000000000000"
 	}
 	for _, p := range []string{"/tmp", "/sandbox", "/dev/shm"} {
-		a.Files[p] = []uint64{daemon.FilesSize, daemon.FilesCount, 0}
+		a.Files[p] = []uint64{dockerapi.FilesSize, dockerapi.FilesCount, 0}
 	}
 	for _, deed := range refusedDeeds {
 		a.Refused[deed] = 1

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rlmhq/rlm/internal/collect"
-	"github.com/rlmhq/rlm/internal/daemon"
+	"github.com/rlmhq/rlm/tiers/docker/internal/outfiles"
+	"github.com/rlmhq/rlm/internal/dockerapi"
 	"github.com/rlmhq/rlm/tiers"
 )
 
@@ -17,7 +17,7 @@ const collectIn = 30 * time.Second
 
 // packed is what a container may send for its files: those, and a head of a few
 // blocks for each.
-const packed = daemon.FilesSize + 4096*daemon.FilesCount
+const packed = dockerapi.FilesSize + 4096*dockerapi.FilesCount
 
 // packSource makes the guest write the files of /out to its output, as a tar stream.
 // It runs among hostile code, so that what comes is hostile, too.
@@ -50,7 +50,7 @@ func (s *sandbox) Collect(ctx context.Context, dir string) (tiers.Collected, err
 		}
 		return tiers.Collected{}, fmt.Errorf("cannot take the files out of the container: its packing ended with %s", strings.TrimSpace(why))
 	}
-	got, err := collect.Unpack(strings.NewReader(r.Stdout), dir, collect.Limits{Bytes: daemon.FilesSize, Entries: daemon.FilesCount + 1})
+	got, err := outfiles.Unpack(strings.NewReader(r.Stdout), dir, outfiles.Limits{Bytes: dockerapi.FilesSize, Entries: dockerapi.FilesCount + 1})
 	if s.started > 1 {
 		got.Lost = "what snippets wrote before the session had to go on in a new container is lost"
 	}

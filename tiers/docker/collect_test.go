@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rlmhq/rlm/internal/collect"
+	"github.com/rlmhq/rlm/tiers/docker/internal/outfiles"
 	"github.com/rlmhq/rlm/tiers"
 	"github.com/rlmhq/rlm/tiers/docker"
 )
@@ -118,7 +118,7 @@ def forged(fileobj=None, **k):
     return T()
 real, tarfile.open = tarfile.open, forged`)
 	got, err := gather(t, b, filepath.Join(t.TempDir(), "out"))
-	if !errors.Is(err, collect.ErrFlood) || got.Files != 1 || got.Bytes != 1 {
+	if !errors.Is(err, outfiles.ErrFlood) || got.Files != 1 || got.Bytes != 1 {
 		t.Errorf("%+v %v", got, err)
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/rlmhq/rlm/images"
-	"github.com/rlmhq/rlm/internal/daemon"
+	"github.com/rlmhq/rlm/internal/dockerapi"
 )
 
 // Deadlines for what has no other.
@@ -24,7 +24,7 @@ const (
 // container is one container, whatever runs in it: what its first process reports,
 // and how it ended.
 type container struct {
-	box       *daemon.Container
+	box       *dockerapi.Container
 	report    report
 	limit     int64  // of its memory
 	processes uint64 // at most
@@ -83,17 +83,17 @@ func (r *report) text() string {
 }
 
 // spec is what all containers of the tier have in common.
-func (t *Tier) spec(s *setup, recipe images.Recipe, image string, n needs) daemon.Spec {
+func (t *Tier) spec(s *setup, recipe images.Recipe, image string, n needs) dockerapi.Spec {
 	labels := t.labels()
 	labels[labelRecipe] = recipe.Hash
-	return daemon.Spec{
+	return dockerapi.Spec{
 		Name: "rlm-" + rand.Text(), Image: image, Labels: labels, CPUs: t.options.CPUs, Mounts: n.files.mounts, Folders: n.files.folders, Out: n.out,
 		GVisor: s.facts.GVisor, Systemd: s.facts.Systemd, AppArmor: s.facts.AppArmor, Off: t.off,
 	}
 }
 
 // boot starts a container. Its end is the caller's from then on, see container.end.
-func (t *Tier) boot(ctx context.Context, c *container, spec daemon.Spec) error {
+func (t *Tier) boot(ctx context.Context, c *container, spec dockerapi.Spec) error {
 	c.limit, c.processes = spec.Memory, uint64(spec.Processes) //nolint:gosec // a small number of ours
 	c.report = report{line: make(chan []byte, 1), done: make(chan struct{}, 1)}
 	var err error
@@ -176,7 +176,7 @@ func (c *container) trouble(err error) error {
 	state, asked := c.box.State(ctx)
 	switch {
 	case asked != nil:
-		c.lost = c.lost || !errors.Is(asked, daemon.ErrGone)
+		c.lost = c.lost || !errors.Is(asked, dockerapi.ErrGone)
 		return fmt.Errorf("the container cannot be reached: %w", errors.Join(err, asked))
 	case state.Paused:
 		return errors.New("somebody has paused the container")
@@ -195,7 +195,7 @@ func (c *container) OutOfMemory(bad bool) bool {
 	defer cancel()
 	state, err := c.box.State(ctx)
 	switch {
-	case errors.Is(err, daemon.ErrGone):
+	case errors.Is(err, dockerapi.ErrGone):
 		c.fault = errors.New("somebody has removed the container")
 		return false
 	case err != nil:
@@ -239,7 +239,7 @@ func (c *container) killings(ctx context.Context) bool {
 }
 
 // judge finds out who ended a container.
-func (c *container) judge(state daemon.State, oom bool) {
+func (c *container) judge(state dockerapi.State, oom bool) {
 	switch {
 	case oom || c.fault != nil:
 	case state.Error != "":

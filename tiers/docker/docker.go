@@ -26,7 +26,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/rlmhq/rlm/images"
-	"github.com/rlmhq/rlm/internal/daemon"
+	"github.com/rlmhq/rlm/internal/dockerapi"
 	"github.com/rlmhq/rlm/internal/egress"
 	"github.com/rlmhq/rlm/tiers"
 )
@@ -56,9 +56,9 @@ type Options struct {
 type Tier struct {
 	options Options
 	reach   egress.Options // where proxies go; a test can change it
-	off     []daemon.Layer // left out by a test
+	off     []dockerapi.Layer // left out by a test
 	buildIn time.Duration  // bounds one compilation; a test can change it
-	docker  *daemon.Client
+	docker  *dockerapi.Client
 	broken  error // why there is no client
 	recipe  images.Recipe
 	golang  images.Recipe
@@ -74,9 +74,9 @@ type Tier struct {
 
 // setup is what the tier has found out about its daemon.
 type setup struct {
-	facts  daemon.Facts
-	image  daemon.Image // of Python
-	golang daemon.Image
+	facts  dockerapi.Facts
+	image  dockerapi.Image // of Python
+	golang dockerapi.Image
 	lacks  map[tiers.Language]error // why there is no image
 }
 
@@ -99,7 +99,7 @@ func New(options Options) *Tier {
 		t.golang, t.broken = images.Find(images.Go)
 	}
 	if t.broken == nil {
-		t.docker, t.broken = daemon.New(options.Host)
+		t.docker, t.broken = dockerapi.New(options.Host)
 	}
 	t.pool.init(max(0, options.Warm))
 	return t
@@ -172,7 +172,7 @@ func (t *Tier) ready(ctx context.Context) (setup, error) {
 	}
 	for language, pin := range map[tiers.Language]string{tiers.Python: t.options.Image, tiers.Go: t.options.GoImage} {
 		// What was never built is missing to its language alone; all else is a mistake.
-		if err := found.lacks[language]; err != nil && (pin != "" || !errors.Is(err, daemon.ErrNoImage)) {
+		if err := found.lacks[language]; err != nil && (pin != "" || !errors.Is(err, dockerapi.ErrNoImage)) {
 			return setup{}, err
 		}
 	}
@@ -186,7 +186,7 @@ func (t *Tier) ready(ctx context.Context) (setup, error) {
 }
 
 // image finds the image of a recipe, or the one that is pinned in its place.
-func (t *Tier) image(ctx context.Context, recipe images.Recipe, pin string) (daemon.Image, error) {
+func (t *Tier) image(ctx context.Context, recipe images.Recipe, pin string) (dockerapi.Image, error) {
 	name := pin
 	if name == "" {
 		name = recipe.Name()
@@ -197,14 +197,14 @@ func (t *Tier) image(ctx context.Context, recipe images.Recipe, pin string) (dae
 		build += " " + recipe.Kind
 	}
 	switch {
-	case errors.Is(err, daemon.ErrNoImage):
-		return daemon.Image{}, fmt.Errorf("tier docker has no image %s: build it by %s: %w", name, build, err)
+	case errors.Is(err, dockerapi.ErrNoImage):
+		return dockerapi.Image{}, fmt.Errorf("tier docker has no image %s: build it by %s: %w", name, build, err)
 	case err != nil:
-		return daemon.Image{}, fmt.Errorf("tier docker cannot work here: %w", err)
+		return dockerapi.Image{}, fmt.Errorf("tier docker cannot work here: %w", err)
 	case pin != "" && image.ID != pin:
-		return daemon.Image{}, fmt.Errorf("tier docker is pinned to the image %s, which is no image's ID: the daemon has %s by that name", name, image.ID)
+		return dockerapi.Image{}, fmt.Errorf("tier docker is pinned to the image %s, which is no image's ID: the daemon has %s by that name", name, image.ID)
 	case image.Labels[images.Label] != recipe.Kind:
-		return daemon.Image{}, fmt.Errorf("tier docker cannot use the image %s: it was not built by %s", name, build)
+		return dockerapi.Image{}, fmt.Errorf("tier docker cannot use the image %s: it was not built by %s", name, build)
 	}
 	return image, nil
 }

@@ -14,7 +14,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/rlmhq/rlm/internal/daemon"
+	"github.com/rlmhq/rlm/internal/dockerapi"
 	"github.com/rlmhq/rlm/tiers"
 	"github.com/rlmhq/rlm/tiers/docker"
 	"github.com/rlmhq/rlm/tiers/tiertest"
@@ -41,7 +41,7 @@ func TestMain(m *testing.M) {
 
 // orphans are the containers of this process.
 func orphans() []string {
-	client, err := daemon.New(os.Getenv("DOCKER_HOST"))
+	client, err := dockerapi.New(os.Getenv("DOCKER_HOST"))
 	if err != nil {
 		return nil // there was no daemon to test with
 	}

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rlmhq/rlm/internal/daemon"
+	"github.com/rlmhq/rlm/internal/dockerapi"
 	"github.com/rlmhq/rlm/tiers"
 	"github.com/rlmhq/rlm/tiers/docker"
 	"github.com/rlmhq/rlm/tiers/tiertest"
@@ -15,12 +15,12 @@ func TestEscape(t *testing.T) { tiertest.Escape(t, usual(t, docker.Options{})) }
 
 // tryWithout runs a case in a container without its layers, but for the one to
 // keep.
-func tryWithout(t *testing.T, c tiertest.EscapeCase, keep daemon.Layer) string {
+func tryWithout(t *testing.T, c tiertest.EscapeCase, keep dockerapi.Layer) string {
 	t.Helper()
-	var off []daemon.Layer
+	var off []dockerapi.Layer
 	for _, name := range c.Layers(docker.Name) {
-		layer := daemon.Layer(name)
-		if !slices.Contains(daemon.Layers(), layer) {
+		layer := dockerapi.Layer(name)
+		if !slices.Contains(dockerapi.Layers(), layer) {
 			t.Fatalf("there is no layer %q", name)
 		}
 		if layer != keep {
@@ -51,11 +51,11 @@ func TestEscapeWithoutLayers(t *testing.T) {
 // TestEachLayerContains brings one layer back at a time: alone it contains a case
 // that escapes without it.
 func TestEachLayerContains(t *testing.T) {
-	cases := map[daemon.Layer]string{
-		daemon.Seccomp: "network/connect", daemon.Network: "network/connect", daemon.Privileges: "kernel/mount", daemon.Rootfs: "container/modules_folder",
-		daemon.Names: "container/name_of_the_host", daemon.Masks: "container/core_pattern", daemon.Tmpfs: "limits/inodes", daemon.Resources: "limits/open_files",
+	cases := map[dockerapi.Layer]string{
+		dockerapi.Seccomp: "network/connect", dockerapi.Network: "network/connect", dockerapi.Privileges: "kernel/mount", dockerapi.Rootfs: "container/modules_folder",
+		dockerapi.Names: "container/name_of_the_host", dockerapi.Masks: "container/core_pattern", dockerapi.Tmpfs: "limits/inodes", dockerapi.Resources: "limits/open_files",
 	}
-	for _, layer := range daemon.Layers() {
+	for _, layer := range dockerapi.Layers() {
 		t.Run(string(layer), func(t *testing.T) {
 			t.Parallel()
 			c := tiertest.EscapeNamed(t, cases[layer])

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/rlmhq/rlm/internal/daemon"
+	"github.com/rlmhq/rlm/internal/dockerapi"
 	"github.com/rlmhq/rlm/internal/egress"
 	"github.com/rlmhq/rlm/tiers"
 )
@@ -14,7 +14,7 @@ import (
 func (t *Tier) Reach(o egress.Options) { t.reach = o }
 
 // Without leaves layers of the wall out, for tests that prove what each is good for.
-func (t *Tier) Without(layers []daemon.Layer) { t.off = layers }
+func (t *Tier) Without(layers []dockerapi.Layer) { t.off = layers }
 
 // StartBetween starts a container with mounts, and does something after they were
 // looked at and before the daemon mounts them.

@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/rlmhq/rlm/internal/daemon"
+	"github.com/rlmhq/rlm/internal/dockerapi"
 	"github.com/rlmhq/rlm/internal/egress"
 )
 
@@ -61,11 +61,11 @@ func (g *gate) close() error {
 }
 
 // spec adds to a container what it needs to have a way out.
-func (g *gate) spec(s *daemon.Spec) {
+func (g *gate) spec(s *dockerapi.Spec) {
 	s.Proxy = true
-	s.Mounts = append(append([]daemon.Mount(nil), s.Mounts...), daemon.Mount{Source: g.inner, Target: gateFolder})
+	s.Mounts = append(append([]dockerapi.Mount(nil), s.Mounts...), dockerapi.Mount{Source: g.inner, Target: gateFolder})
 	if file := egress.HostCertificates(); file != "" {
-		s.Mounts = append(s.Mounts, daemon.Mount{Source: file, Target: egress.Certificates})
+		s.Mounts = append(s.Mounts, dockerapi.Mount{Source: file, Target: egress.Certificates})
 	}
 	s.Env = append(append([]string(nil), s.Env...), egress.Environment(proxyPort)...)
 	s.Env = append(s.Env, fmt.Sprintf("RLM_EGRESS=%s/host", gateFolder))

@@ -7,7 +7,7 @@ import (
 	"errors"
 	"net"
 
-	"github.com/rlmhq/rlm/internal/daemon"
+	"github.com/rlmhq/rlm/internal/dockerapi"
 )
 
 // gate needs containers on the kernel of this program.
@@ -18,7 +18,7 @@ func newGate() (*gate, error) {
 }
 
 func (*gate) close() error      { return nil }
-func (*gate) spec(*daemon.Spec) {}
+func (*gate) spec(*dockerapi.Spec) {}
 func (*gate) listener(context.Context) (net.Listener, error) {
 	return nil, errors.ErrUnsupported
 }

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/rlmhq/rlm/images"
-	"github.com/rlmhq/rlm/internal/daemon"
+	"github.com/rlmhq/rlm/internal/dockerapi"
 	"github.com/rlmhq/rlm/internal/gobuild"
 	"github.com/rlmhq/rlm/internal/gosession"
 	"github.com/rlmhq/rlm/tiers"
@@ -143,7 +143,7 @@ func (m *goMachine) startCompiler(ctx context.Context) error {
 
 // spec is what the containers of compiler and programs have in common. role tells them
 // apart for people who look at containers.
-func (m *goMachine) spec(role string, n needs) daemon.Spec {
+func (m *goMachine) spec(role string, n needs) dockerapi.Spec {
 	spec := m.tier.spec(&m.setup, m.tier.golang, m.setup.golang.ID, n)
 	spec.Labels[labelGo] = role
 	return spec

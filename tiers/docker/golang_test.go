@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/rlmhq/rlm/images"
-	"github.com/rlmhq/rlm/internal/daemon"
+	"github.com/rlmhq/rlm/internal/dockerapi"
 	"github.com/rlmhq/rlm/tiers"
 	"github.com/rlmhq/rlm/tiers/docker"
 	"github.com/rlmhq/rlm/tiers/tiertest"
@@ -207,7 +207,7 @@ func nothingLeft(t *testing.T) {
 // that is being removed at the same time may be gone.
 func disturb(t *testing.T, deed ...string) {
 	t.Helper()
-	client, err := daemon.New(os.Getenv("DOCKER_HOST"))
+	client, err := dockerapi.New(os.Getenv("DOCKER_HOST"))
 	if err != nil {
 		t.Error(err)
 		return

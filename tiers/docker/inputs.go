@@ -12,14 +12,14 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/rlmhq/rlm/internal/daemon"
+	"github.com/rlmhq/rlm/internal/dockerapi"
 	"github.com/rlmhq/rlm/internal/pykernel"
 	"github.com/rlmhq/rlm/tiers"
 )
 
 // shown is what a container sees of the host's files.
 type shown struct {
-	mounts []daemon.Mount
+	mounts []dockerapi.Mount
 	// folders says that there are folders among them.
 	folders bool
 	// inodes are what was looked at, by where it must be mounted: the daemon follows
@@ -28,7 +28,7 @@ type shown struct {
 }
 
 func (s *shown) add(source, target string, info fs.FileInfo) {
-	s.mounts = append(s.mounts, daemon.Mount{Source: source, Target: target})
+	s.mounts = append(s.mounts, dockerapi.Mount{Source: source, Target: target})
 	if at := inode(info); at != nil {
 		s.inodes[target] = at
 	}
@@ -38,7 +38,7 @@ func (s *shown) add(source, target string, info fs.FileInfo) {
 // connect to and nothing that others could have put there.
 func (s *shown) with(source, target string) *shown {
 	all := *s
-	all.mounts = append(slices.Clone(s.mounts), daemon.Mount{Source: source, Target: target})
+	all.mounts = append(slices.Clone(s.mounts), dockerapi.Mount{Source: source, Target: target})
 	return &all
 }
 

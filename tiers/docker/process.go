@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/rlmhq/rlm/internal/daemon"
+	"github.com/rlmhq/rlm/internal/dockerapi"
 	"github.com/rlmhq/rlm/internal/egress"
 	"github.com/rlmhq/rlm/internal/pykernel"
 	"github.com/rlmhq/rlm/tiers"
@@ -117,7 +117,7 @@ func (t *Tier) start(ctx context.Context, n needs) (*process, error) {
 }
 
 // wanted is the wall that a container must have.
-func (n *needs) wanted(f daemon.Facts) wanted {
+func (n *needs) wanted(f dockerapi.Facts) wanted {
 	w := wanted{ownKernel: f.GVisor, proxy: n.proxy != nil, folders: n.files.folders}
 	if ownMachine(f) {
 		w.inodes = n.files.inodes
@@ -127,7 +127,7 @@ func (n *needs) wanted(f daemon.Facts) wanted {
 
 // ownMachine reports whether containers run on this program's kernel. Elsewhere, in a
 // virtual machine, files have other numbers.
-func ownMachine(f daemon.Facts) bool {
+func ownMachine(f dockerapi.Facts) bool {
 	release, err := os.ReadFile("/proc/sys/kernel/osrelease")
 	return err == nil && strings.TrimSpace(string(release)) == f.Kernel
 }
@@ -172,7 +172,7 @@ func (p *process) order(signal string) {
 	if err == nil {
 		err = p.answered(ctx)
 	}
-	if err != nil && !errors.Is(err, daemon.ErrGone) {
+	if err != nil && !errors.Is(err, dockerapi.ErrGone) {
 		p.lost = true
 		p.fault = p.trouble(err)
 	}
@@ -183,7 +183,7 @@ func (p *process) answered(ctx context.Context) error {
 	case <-p.report.done:
 		return nil
 	case <-p.remote.Gone():
-		return daemon.ErrGone
+		return dockerapi.ErrGone
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}

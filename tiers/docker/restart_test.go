@@ -16,7 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/rlmhq/rlm/images"
-	"github.com/rlmhq/rlm/internal/daemon"
+	"github.com/rlmhq/rlm/internal/dockerapi"
 	"github.com/rlmhq/rlm/tiers"
 	"github.com/rlmhq/rlm/tiers/docker"
 	"github.com/rlmhq/rlm/tiers/tiertest"
@@ -96,7 +96,7 @@ func (d *ownDaemon) start(t *testing.T) {
 		d.err = command.Wait()
 		close(ended)
 	}(d.command, d.ended)
-	client, err := daemon.New(d.host)
+	client, err := dockerapi.New(d.host)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -209,7 +209,7 @@ func TestDaemonIsRestarted(t *testing.T) {
 	if err := errors.Join(busy.Close(), idle.Close(), tier.Close()); err != nil {
 		t.Error(err)
 	}
-	client, err := daemon.New(d.host)
+	client, err := dockerapi.New(d.host)
 	if err != nil {
 		t.Fatal(err)
 	}

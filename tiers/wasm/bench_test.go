@@ -4,7 +4,7 @@ import (
 	"context"
 	"testing"
 
-	"github.com/rlmhq/rlm/internal/testcache"
+	"github.com/rlmhq/rlm/internal/testing/testcache"
 	"github.com/rlmhq/rlm/tiers"
 	"github.com/rlmhq/rlm/tiers/tiertest"
 	"github.com/rlmhq/rlm/tiers/wasm"

@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"github.com/rlmhq/rlm/repl/llm"
-	"github.com/rlmhq/rlm/repl/llm/internal/wire"
+	"github.com/rlmhq/rlm/repl/llm/internal/httpclient"
 )
 
 // version is the version of the format.
@@ -32,8 +32,8 @@ type Config struct {
 // Provider asks one server.
 type Provider struct {
 	config Config
-	wire   *wire.Client
-	habits wire.Habits
+	wire   *httpclient.Client
+	habits httpclient.Habits
 }
 
 var (
@@ -52,7 +52,7 @@ func New(c Config) (*Provider, error) {
 		c.HTTP.Headers = map[string]string{}
 	}
 	c.HTTP.Headers["Anthropic-Version"] = version
-	client, err := wire.New(wire.Config{Name: c.Name, BaseURL: c.BaseURL, Key: c.Key, KeyHeader: "X-Api-Key", HTTP: c.HTTP})
+	client, err := httpclient.New(httpclient.Config{Name: c.Name, BaseURL: c.BaseURL, Key: c.Key, KeyHeader: "X-Api-Key", HTTP: c.HTTP})
 	if err != nil {
 		return nil, err
 	}
@@ -70,14 +70,14 @@ func (p *Provider) Check(ctx context.Context, model string) error {
 
 // Complete implements [llm.Provider].
 func (p *Provider) Complete(ctx context.Context, r llm.Request, stream func(string)) (llm.Response, error) {
-	return p.habits.Complete(r, func(ask wire.Ask) (llm.Response, error) {
+	return p.habits.Complete(r, func(ask httpclient.Ask) (llm.Response, error) {
 		body, err := json.Marshal(encode(ask, stream != nil))
 		if err != nil {
 			return llm.Response{}, &llm.Error{Kind: llm.ErrBadRequest, Provider: p.config.Name, Model: r.Model, Err: err}
 		}
 		var got *gathered
 		given := false
-		outcome, err := p.wire.Do(ctx, wire.Call{
+		outcome, err := p.wire.Do(ctx, httpclient.Call{
 			Method: http.MethodPost, Path: "/v1/messages", Body: body, Model: r.Model,
 			Input: func() int64 { return llm.EstimateInput(ask.Request) },
 			Given: func() bool { return given },
@@ -131,7 +131,7 @@ const noText = "(no text)"
 // encode puts a request into the server's form: system messages apart, no
 // message empty. A conversation that has gone on for a turn is cached, since it
 // will be sent again; a single question is not, since writing to the cache costs.
-func encode(ask wire.Ask, stream bool) request {
+func encode(ask httpclient.Ask, stream bool) request {
 	out := request{
 		Model: ask.Model, MaxTokens: ask.MaxTokens, Temperature: ask.Temperature, Stop: ask.Stop, Stream: stream,
 	}

@@ -6,14 +6,14 @@ import (
 	"strings"
 
 	"github.com/rlmhq/rlm/repl/llm"
-	"github.com/rlmhq/rlm/repl/llm/internal/wire"
+	"github.com/rlmhq/rlm/repl/llm/internal/httpclient"
 )
 
 // message is a whole reply, and the frame of a streamed one.
 type message struct {
 	Type    string `json:"type"`
 	Model   string `json:"model"`
-	Content wire.List[struct {
+	Content httpclient.List[struct {
 		Type string `json:"type"`
 		Text string `json:"text"`
 	}] `json:"content"`
@@ -59,7 +59,7 @@ type gathered struct {
 // readWhole reads a reply that comes in one piece.
 func (g *gathered) readWhole(body io.Reader) error {
 	var in message
-	if err := wire.ReadJSON(body, &in); err != nil {
+	if err := httpclient.ReadJSON(body, &in); err != nil {
 		return err
 	}
 	if in.Type != "message" {
@@ -110,9 +110,9 @@ func set(to, from *int64) {
 // readStream reads a reply that comes in pieces. One that ends without a reason
 // was cut off.
 func (g *gathered) readStream(body io.Reader, give func(string)) error {
-	err := wire.ReadEvents(body, func(_, data string) error {
+	err := httpclient.ReadEvents(body, func(_, data string) error {
 		var in event
-		if err := wire.Decode([]byte(data), &in); err != nil {
+		if err := httpclient.Decode([]byte(data), &in); err != nil {
 			return &llm.Error{Kind: llm.ErrMalformed, Err: err}
 		}
 		return g.add(in, data, give)
@@ -120,7 +120,7 @@ func (g *gathered) readStream(body io.Reader, give func(string)) error {
 	if err == nil && g.finish == "" {
 		err = &llm.Error{Kind: llm.ErrCut, Message: "the stream ended without a reason"}
 	}
-	return wire.Partial(err, g.request, g.text.String())
+	return httpclient.Partial(err, g.request, g.text.String())
 }
 
 // add takes in an event, and gives its text away. Kinds of events that are not
@@ -128,7 +128,7 @@ func (g *gathered) readStream(body io.Reader, give func(string)) error {
 func (g *gathered) add(in event, data string, give func(string)) error {
 	switch in.Type {
 	case "error":
-		return wire.Failure([]byte(data))
+		return httpclient.Failure([]byte(data))
 	case "message_start":
 		g.begin(in.Message)
 	case "content_block_delta":
@@ -142,7 +142,7 @@ func (g *gathered) add(in event, data string, give func(string)) error {
 		}
 		g.count(in.Usage)
 	case "message_stop":
-		return wire.ErrDone
+		return httpclient.ErrDone
 	}
 	return nil
 }
@@ -158,7 +158,7 @@ var finishes = map[string]string{
 }
 
 // response returns the reply in this project's form.
-func (g *gathered) response(outcome wire.Outcome) llm.Response {
+func (g *gathered) response(outcome httpclient.Outcome) llm.Response {
 	used := g.usage
 	used.InputTokens = g.input + used.CachedTokens + used.CacheWriteTokens
 	if g.badUsage || g.input < 0 {
@@ -168,5 +168,5 @@ func (g *gathered) response(outcome wire.Outcome) llm.Response {
 	if name, ok := finishes[g.finish]; ok {
 		out.Finish = name
 	}
-	return wire.Finished(out, used, g.request, outcome)
+	return httpclient.Finished(out, used, g.request, outcome)
 }

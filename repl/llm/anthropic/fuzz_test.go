@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/rlmhq/rlm/repl/llm"
-	"github.com/rlmhq/rlm/repl/llm/internal/wire"
+	"github.com/rlmhq/rlm/repl/llm/internal/httpclient"
 )
 
 func FuzzRead(f *testing.F) {
@@ -27,7 +27,7 @@ func FuzzRead(f *testing.F) {
 		if failure := (*llm.Error)(nil); err != nil && (!errors.As(err, &failure) || !failure.Kind.Known()) {
 			t.Errorf("got %v", err)
 		}
-		out := g.response(wire.Outcome{})
+		out := g.response(httpclient.Outcome{})
 		if !out.Usage.Plausible() || !strings.HasSuffix(g.text.String(), streamed.String()) && stream {
 			t.Errorf("got %+v, streamed %q", out, streamed.String())
 		}
@@ -35,7 +35,7 @@ func FuzzRead(f *testing.F) {
 }
 
 func TestOnlyConversationsAreCached(t *testing.T) {
-	ask := wire.Ask{Request: llm.Request{Messages: []llm.Message{{Role: llm.RoleUser, Content: "q"}}}}
+	ask := httpclient.Ask{Request: llm.Request{Messages: []llm.Message{{Role: llm.RoleUser, Content: "q"}}}}
 	if encode(ask, false).CacheControl != nil {
 		t.Error("a single question is written to the cache")
 	}

@@ -6,13 +6,13 @@ import (
 	"strings"
 
 	"github.com/rlmhq/rlm/repl/llm"
-	"github.com/rlmhq/rlm/repl/llm/internal/wire"
+	"github.com/rlmhq/rlm/repl/llm/internal/httpclient"
 )
 
 // reply is a whole reply, or one piece of a streamed one.
 type reply struct {
 	Model   string            `json:"model"`
-	Choices wire.List[choice] `json:"choices"`
+	Choices httpclient.List[choice] `json:"choices"`
 	Usage   json.RawMessage   `json:"usage"` // decoded apart: wrong numbers must not lose the text
 	Error   json.RawMessage   `json:"error"`
 }
@@ -57,7 +57,7 @@ type gathered struct {
 // readWhole reads a reply that comes in one piece.
 func (g *gathered) readWhole(body io.Reader) error {
 	var in reply
-	if err := wire.ReadJSON(body, &in); err != nil {
+	if err := httpclient.ReadJSON(body, &in); err != nil {
 		return err
 	}
 	if err := g.add(in, nil); err != nil {
@@ -72,12 +72,12 @@ func (g *gathered) readWhole(body io.Reader) error {
 // readStream reads a reply that comes in pieces. One that ends without a reason
 // was cut off.
 func (g *gathered) readStream(body io.Reader, give func(string)) error {
-	err := wire.ReadEvents(body, func(_, data string) error {
+	err := httpclient.ReadEvents(body, func(_, data string) error {
 		if data == "[DONE]" {
-			return wire.ErrDone
+			return httpclient.ErrDone
 		}
 		var in reply
-		if err := wire.Decode([]byte(data), &in); err != nil {
+		if err := httpclient.Decode([]byte(data), &in); err != nil {
 			return &llm.Error{Kind: llm.ErrMalformed, Err: err}
 		}
 		return g.add(in, give)
@@ -85,13 +85,13 @@ func (g *gathered) readStream(body io.Reader, give func(string)) error {
 	if err == nil && g.finish == "" {
 		err = &llm.Error{Kind: llm.ErrCut, Message: "the stream ended without a reason"}
 	}
-	return wire.Partial(err, g.request, g.text.String())
+	return httpclient.Partial(err, g.request, g.text.String())
 }
 
 // add takes in a piece, and gives its text away if somebody wants it.
 func (g *gathered) add(in reply, give func(string)) error {
 	if len(in.Error) > 0 && string(in.Error) != "null" {
-		return wire.Failure([]byte(`{"error":` + string(in.Error) + `}`))
+		return httpclient.Failure([]byte(`{"error":` + string(in.Error) + `}`))
 	}
 	if in.Model != "" {
 		g.model = in.Model
@@ -122,7 +122,7 @@ func (g *gathered) add(in reply, give func(string)) error {
 }
 
 // response returns the reply in this project's form.
-func (g *gathered) response(outcome wire.Outcome) llm.Response {
+func (g *gathered) response(outcome httpclient.Outcome) llm.Response {
 	out := llm.Response{Text: g.text.String(), Model: g.model, Finish: g.finish, Attempts: outcome.Attempts}
 	switch {
 	case g.refusal.Len() > 0:
@@ -130,5 +130,5 @@ func (g *gathered) response(outcome wire.Outcome) llm.Response {
 	case g.finish == "content_filter":
 		out.Finish = llm.FinishRefusal
 	}
-	return wire.Finished(out, g.usage, g.request, outcome)
+	return httpclient.Finished(out, g.usage, g.request, outcome)
 }

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/rlmhq/rlm/repl/llm"
-	"github.com/rlmhq/rlm/repl/llm/internal/wire"
+	"github.com/rlmhq/rlm/repl/llm/internal/httpclient"
 )
 
 func FuzzRead(f *testing.F) {
@@ -24,7 +24,7 @@ func FuzzRead(f *testing.F) {
 		if failure := (*llm.Error)(nil); err != nil && (!errors.As(err, &failure) || !failure.Kind.Known()) {
 			t.Errorf("got %v", err)
 		}
-		out := g.response(wire.Outcome{})
+		out := g.response(httpclient.Outcome{})
 		if !out.Usage.Plausible() || stream && streamed.String() != g.text.String() {
 			t.Errorf("got %+v, streamed %q", out, streamed.String())
 		}

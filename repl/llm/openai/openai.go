@@ -14,7 +14,7 @@ import (
 	"strings"
 
 	"github.com/rlmhq/rlm/repl/llm"
-	"github.com/rlmhq/rlm/repl/llm/internal/wire"
+	"github.com/rlmhq/rlm/repl/llm/internal/httpclient"
 )
 
 // Config says which server to ask, and what sets it apart.
@@ -38,8 +38,8 @@ type Config struct {
 // Provider asks one server.
 type Provider struct {
 	config Config
-	wire   *wire.Client
-	habits wire.Habits
+	wire   *httpclient.Client
+	habits httpclient.Habits
 }
 
 var (
@@ -57,7 +57,7 @@ func New(c Config) (*Provider, error) {
 	if c.Azure {
 		header, prefix = "Api-Key", ""
 	}
-	client, err := wire.New(wire.Config{
+	client, err := httpclient.New(httpclient.Config{
 		Name: c.Name, BaseURL: c.BaseURL, Key: c.Key, KeyHeader: header, KeyPrefix: prefix, HTTP: c.HTTP,
 	})
 	if err != nil {
@@ -71,14 +71,14 @@ func (p *Provider) Close() error { return p.wire.Close() }
 
 // Complete implements [llm.Provider].
 func (p *Provider) Complete(ctx context.Context, r llm.Request, stream func(string)) (llm.Response, error) {
-	return p.habits.Complete(r, func(ask wire.Ask) (llm.Response, error) {
+	return p.habits.Complete(r, func(ask httpclient.Ask) (llm.Response, error) {
 		body, err := json.Marshal(p.encode(ask, stream != nil))
 		if err != nil {
 			return llm.Response{}, &llm.Error{Kind: llm.ErrBadRequest, Provider: p.config.Name, Model: r.Model, Err: err}
 		}
 		var got *gathered
 		given := false
-		outcome, err := p.wire.Do(ctx, wire.Call{
+		outcome, err := p.wire.Do(ctx, httpclient.Call{
 			Method: http.MethodPost, Path: p.path(r.Model), Body: body, Model: r.Model,
 			Input: func() int64 { return llm.EstimateInput(ask.Request) },
 			Given: func() bool { return given },
@@ -137,7 +137,7 @@ type jsonSchema struct {
 }
 
 // encode puts a request into the server's form.
-func (p *Provider) encode(ask wire.Ask, stream bool) request {
+func (p *Provider) encode(ask httpclient.Ask, stream bool) request {
 	out := request{Model: ask.Model, Messages: ask.Messages, Temperature: ask.Temperature, Stop: ask.Stop, Stream: stream}
 	if p.config.OldTokenLimit {
 		out.MaxTokens = ask.MaxTokens
@@ -180,7 +180,7 @@ func (p *Provider) Check(ctx context.Context, model string) error {
 		path += "?api-version=" + url.QueryEscape(p.config.Deployments)
 	}
 	var list struct {
-		Data wire.List[struct {
+		Data httpclient.List[struct {
 			ID string `json:"id"`
 		}] `json:"data"`
 	}

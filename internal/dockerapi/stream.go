@@ -1,0 +1,93 @@
+package dockerapi
+
+import (
+	"bufio"
+	"encoding/binary"
+	"errors"
+	"io"
+	"net"
+	"sync"
+	"time"
+)
+
+// Streams are the standard streams of a container: Write goes to its standard
+// input, Read comes from its standard output. What comes on standard error goes
+// to the function that Start was given; it has a connection of its own, so that
+// it arrives even when nobody reads.
+type Streams struct {
+	in, errs *pieces
+	ended    chan struct{} // no more of standard error will come
+	once     sync.Once
+	err      error
+}
+
+// join connects the streams of a container.
+func join(in, errs *pieces, stderr func([]byte)) *Streams {
+	s := &Streams{in: in, errs: errs, ended: make(chan struct{})}
+	go func() {
+		defer close(s.ended)
+		part := make([]byte, 4<<10)
+		for {
+			n, err := errs.Read(part)
+			if n > 0 {
+				stderr(part[:n])
+			}
+			if err != nil {
+				return
+			}
+		}
+	}()
+	return s
+}
+
+// Read reads from the container's standard output. It has one user at a time.
+func (s *Streams) Read(p []byte) (int, error) { return s.in.Read(p) }
+
+// Write writes to the container's standard input.
+func (s *Streams) Write(p []byte) (int, error) { return s.in.conn.Write(p) }
+
+// SetWriteDeadline bounds the time in which what is written must be taken.
+func (s *Streams) SetWriteDeadline(t time.Time) error { return s.in.conn.SetWriteDeadline(t) }
+
+// Close ends the connections. It is idempotent.
+func (s *Streams) Close() error {
+	s.once.Do(func() {
+		s.err = errors.Join(s.in.conn.Close(), s.errs.conn.Close())
+		<-s.ended
+	})
+	return s.err
+}
+
+// pieces read one output of a container from a connection. The daemon sends
+// outputs as pieces with a header of eight bytes: the stream, three zeros, the
+// length with the most significant byte first.
+type pieces struct {
+	conn  net.Conn
+	in    *bufio.Reader
+	which byte
+	left  int // bytes of the piece that is being read
+}
+
+// The streams, as headers number them.
+const (
+	streamOut = 1
+	streamErr = 2
+)
+
+var errStream = errors.New("the daemon sent what is no piece of a stream")
+
+func (s *pieces) Read(p []byte) (int, error) {
+	for s.left == 0 {
+		var head [8]byte
+		if _, err := io.ReadFull(s.in, head[:]); err != nil {
+			return 0, err
+		}
+		if head[0] != s.which || head[1]|head[2]|head[3] != 0 {
+			return 0, errStream
+		}
+		s.left = int(binary.BigEndian.Uint32(head[4:]))
+	}
+	n, err := s.in.Read(p[:min(len(p), s.left)])
+	s.left -= n
+	return n, err
+}

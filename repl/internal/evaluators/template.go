@@ -1,0 +1,199 @@
+package evaluators
+
+import (
+	"encoding/json"
+	"errors"
+	"regexp"
+	"strconv"
+	"strings"
+
+	minijinja "github.com/mitsuhiko/minijinja/minijinja-go/v2"
+	"github.com/mitsuhiko/minijinja/minijinja-go/v2/filters"
+	"github.com/mitsuhiko/minijinja/minijinja-go/v2/value"
+)
+
+// Bounds of a template that end in an error of the engine's own. What they leave
+// open, such as a text that doubles, the jail bounds.
+const (
+	maxFuel      = 2_000_000 // steps of one text
+	maxRecursion = 100       // levels of macros and loops
+)
+
+// keep is a filter of our own, which takes the value of an expression.
+const keep = "_rlm_keep"
+
+// environment returns an engine without a loader. kept is where keep puts a value.
+func environment(kept *value.Value) *minijinja.Environment {
+	env := minijinja.NewEnvironment()
+	env.SetAutoEscapeFunc(func(string) minijinja.AutoEscape { return minijinja.AutoEscapeNone })
+	fuel := uint64(maxFuel)
+	env.SetFuel(&fuel)
+	env.SetRecursionLimit(maxRecursion)
+	env.AddFilter(keep, func(_ minijinja.FilterState, v value.Value, _ []value.Value, _ map[string]value.Value) (value.Value, error) {
+		*kept = v
+		return value.FromString(""), nil
+	})
+	return env
+}
+
+// checkTemplates returns what is wrong with some texts.
+func checkTemplates(texts []string) []Mistake {
+	var kept value.Value
+	env := environment(&kept)
+	found := []Mistake{}
+	for i, text := range texts {
+		if _, err := env.TemplateFromString(text); err != nil {
+			line, message := explained(err)
+			found = append(found, Mistake{Index: i, Line: line, Message: clip(message)})
+		}
+	}
+	return found
+}
+
+// parserLine is how the engine's parser says where something is wrong.
+var parserLine = regexp.MustCompile(`\s*\(line (\d+)\)$`)
+
+// explained is the line and the words of an error of the engine.
+func explained(err error) (line int, message string) {
+	var e *minijinja.Error
+	if errors.As(err, &e) {
+		if e.Span != nil {
+			line = int(e.Span.StartLine)
+		}
+		return max(1, line), e.Kind.String() + ": " + e.Message
+	}
+	message = strings.TrimPrefix(err.Error(), "SyntaxError: ")
+	if m := parserLine.FindStringSubmatch(message); m != nil {
+		line, err = strconv.Atoi(m[1])
+		if err != nil {
+			line = 1
+		}
+		message = strings.TrimSuffix(message, m[0])
+	}
+	return max(1, line), message
+}
+
+// whole is a text that is one expression and nothing else.
+var whole = regexp.MustCompile(`(?s)\A\s*\{\{-?(.*?)-?\}\}\s*\z`)
+
+// renderer renders the texts in a value.
+type renderer struct {
+	env       *minijinja.Environment
+	kept      value.Value
+	variables any
+	counter   counter
+}
+
+// renderAll renders the templates in a value over some variables.
+func renderAll(v any, variables map[string]any) (any, error) {
+	r := &renderer{variables: plainNumbers(variables), counter: counter{left: maxValues}}
+	r.env = environment(&r.kept)
+	return r.value(v, 0)
+}
+
+func (r *renderer) value(v any, depth int) (any, error) {
+	if err := r.counter.take(depth); err != nil {
+		return nil, err
+	}
+	switch v := v.(type) {
+	case string:
+		if !IsTemplate(v) {
+			return v, nil
+		}
+		return r.text(v)
+	case map[string]any:
+		made := make(map[string]any, len(v))
+		for key, member := range v {
+			var err error
+			if made[key], err = r.value(member, depth+1); err != nil {
+				return nil, err
+			}
+		}
+		return made, nil
+	case []any:
+		made := make([]any, len(v))
+		for i, item := range v {
+			var err error
+			if made[i], err = r.value(item, depth+1); err != nil {
+				return nil, err
+			}
+		}
+		return made, nil
+	}
+	return v, nil
+}
+
+// text renders one text.
+func (r *renderer) text(text string) (any, error) {
+	if inner := whole.FindStringSubmatch(text); len(inner) == 2 && !strings.Contains(inner[1], "}}") && !strings.Contains(inner[1], "{{") {
+		return r.expression(text, inner[1])
+	}
+	return r.render(text, text)
+}
+
+// render renders a text, which errors show as its author wrote it.
+func (r *renderer) render(text, written string) (string, error) {
+	template, err := r.env.TemplateFromString(text)
+	if err != nil {
+		return "", failed(Syntax, err, written)
+	}
+	out, err := template.Render(r.variables)
+	if err != nil {
+		return "", failed(Raised, err, written)
+	}
+	return out, nil
+}
+
+// maxShown bounds what an error shows of a template, in characters.
+const maxShown = 80
+
+// failed says what is wrong with a template, and in which line of it.
+func failed(kind Kind, err error, written string) error {
+	line, message := explained(err)
+	lines := strings.Split(written, "\n")
+	if line > len(lines) {
+		return &ProgramError{kind, message}
+	}
+	shown := []rune(strings.TrimSpace(lines[line-1]))
+	if len(shown) > maxShown {
+		shown = append(shown[:maxShown], '…')
+	}
+	return &ProgramError{kind, message + ", in line " + strconv.Itoa(line) + ": " + string(shown)}
+}
+
+// expression is the value of a text that is one expression.
+func (r *renderer) expression(text, inner string) (any, error) {
+	if _, err := r.env.TemplateFromString(text); err != nil { // what the author wrote, before it is wrapped
+		return nil, failed(Syntax, err, text)
+	}
+	if _, err := r.render("{{ ("+inner+")|"+keep+" }}", text); err != nil {
+		return nil, err
+	}
+	encoded, err := filters.FilterTojson(nil, r.kept, nil, nil)
+	if err != nil {
+		return nil, failed(Raised, err, text)
+	}
+	data, _ := encoded.AsString()
+	return decodeValue([]byte(data))
+}
+
+// plainNumbers is a value with Go's numbers in it.
+func plainNumbers(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		made := make(map[string]any, len(v))
+		for key, member := range v {
+			made[key] = plainNumbers(member)
+		}
+		return made
+	case []any:
+		made := make([]any, len(v))
+		for i, item := range v {
+			made[i] = plainNumbers(item)
+		}
+		return made
+	case json.Number:
+		return numberOf(v)
+	}
+	return v
+}
