@@ -77,7 +77,7 @@ func ExampleEngine_Answer() {
 	}
 	defer engine.Close()
 	// Keys and addresses of real models come from the environment: Env: os.Getenv.
-	models, err := providers.New(providers.Config{})
+	models, err := providers.New(providers.Options{})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -8,11 +8,9 @@ require (
 	github.com/docker/go-units v0.5.0
 	github.com/dustin/go-humanize v1.0.1
 	github.com/go-python/gpython v0.2.0
-	github.com/goccy/go-yaml v1.19.2
 	github.com/ichiban/prolog v1.2.2
 	github.com/klauspost/compress v1.18.1
-	github.com/knadh/koanf/providers/env/v2 v2.0.0
-	github.com/knadh/koanf/v2 v2.4.1
+	github.com/landlock-lsm/go-landlock v0.11.0
 	github.com/mattn/go-isatty v0.0.20
 	github.com/mitsuhiko/minijinja/minijinja-go/v2 v2.24.0
 	github.com/moby/profiles/seccomp v0.2.3
@@ -41,11 +39,7 @@ require (
 )
 
 require (
-	github.com/go-viper/mapstructure/v2 v2.5.0 // indirect
-	github.com/knadh/koanf/maps v0.1.2 // indirect
 	github.com/mattn/go-runewidth v0.0.13 // indirect
-	github.com/mitchellh/copystructure v1.2.0 // indirect
-	github.com/mitchellh/reflectwalk v1.0.2 // indirect
 	github.com/rivo/uniseg v0.3.4 // indirect
 )
 

@@ -15,17 +15,17 @@
 package rlm
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
 	"sync/atomic"
 
-	"github.com/rs/zerolog"
-
-	"github.com/rlmhq/rlm/internal/pykernel"
+	"github.com/rlmhq/rlm/internal/session"
 	"github.com/rlmhq/rlm/router"
 	"github.com/rlmhq/rlm/router/golang"
 	"github.com/rlmhq/rlm/router/python"
@@ -57,8 +57,8 @@ type Options struct {
 	Containers int
 	// Progress, if set, is told when a slow preparation begins.
 	Progress func(what string)
-	// Log receives the engine's own messages. The zero value writes nothing.
-	Log zerolog.Logger
+	// Log receives the engine's own messages. Nil writes nothing.
+	Log *slog.Logger
 }
 
 // NoCache as Options.CacheDir keeps nothing between processes: each then takes
@@ -72,20 +72,21 @@ type Engine struct {
 	analyser  *python.Analyser
 	analysers map[tiers.Language]router.Analyser
 	probes    *router.Probes
-	log       zerolog.Logger
+	log       *slog.Logger
 	closed    atomic.Bool
 }
 
 // New returns an engine. It prepares nothing yet, so that it is cheap: the first
 // snippet does, or Warm.
 func New(options Options) (*Engine, error) {
+	options.Log = cmp.Or(options.Log, slog.New(slog.DiscardHandler))
 	dir, err := cacheDir(options)
 	if err != nil {
 		return nil, err
 	}
 	e := &Engine{
 		wasm:   wasm.New(wasm.Options{CacheDir: dir, Preload: python.Preload(), Progress: options.Progress, Log: options.Log}),
-		probes: router.NewProbes(), log: options.Log,
+		probes: &router.Probes{}, log: options.Log,
 	}
 	warm := -1
 	if options.Containers > 0 {
@@ -97,7 +98,7 @@ func New(options Options) (*Engine, error) {
 		local.New(local.Options{Python: options.Python, Warm: -1, Log: options.Log}),
 	}
 	e.analyser = python.New(e.wasm)
-	e.analysers = map[tiers.Language]router.Analyser{tiers.Python: e.analyser, tiers.Go: golang.New()}
+	e.analysers = map[tiers.Language]router.Analyser{tiers.Python: e.analyser, tiers.Go: golang.Analyser{}}
 	return e, nil
 }
 
@@ -114,7 +115,7 @@ func cacheDir(options Options) (string, error) {
 			err = wasm.CheckCacheDir(dir)
 		}
 		if err != nil {
-			options.Log.Warn().Err(err).Msg("nothing is kept between processes, so that each takes seconds to start; name another cache directory")
+			options.Log.Warn("nothing is kept between processes, so that each takes seconds to start; name another cache directory", "error", err)
 			return "", nil
 		}
 		return dir, nil
@@ -183,7 +184,7 @@ func (e *Engine) Open(ctx context.Context, cfg SessionConfig) (*Session, error) 
 	if e.closed.Load() {
 		return nil, errors.New("the engine is closed")
 	}
-	if err := pykernel.CheckFunctions(cfg.Functions); err != nil {
+	if err := session.CheckFunctions(cfg.Functions); err != nil {
 		return nil, err
 	}
 	in, err := openContexts(ctx, cfg.Contexts)

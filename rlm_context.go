@@ -53,7 +53,7 @@ func openDir(path string) (tiers.Input, error) {
 
 // whole refuses a text without a single byte: it is always a mistake upstream.
 func whole(text *bigtext.Text) (tiers.Input, error) {
-	if text.Bytes() == 0 {
+	if text.Size() == 0 {
 		return tiers.Input{}, errors.Join(errors.New("it is empty"), text.Close())
 	}
 	return tiers.Input{Text: text}, nil
@@ -134,11 +134,11 @@ func (in *inputs) release() error {
 func (in *inputs) close() error {
 	var errs []error
 	for _, input := range in.list {
-		if input.Text != nil {
-			errs = append(errs, input.Text.Close())
+		if text, ok := input.Text.(io.Closer); ok {
+			errs = append(errs, text.Close())
 		}
-		if input.Dir != nil {
-			errs = append(errs, input.Dir.Close())
+		if dir, ok := input.Dir.(io.Closer); ok {
+			errs = append(errs, dir.Close())
 		}
 	}
 	return errors.Join(errs...)

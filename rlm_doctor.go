@@ -6,21 +6,13 @@ import (
 
 	"github.com/rlmhq/rlm/internal/jail"
 	"github.com/rlmhq/rlm/router"
-	"github.com/rlmhq/rlm/router/golang"
 	"github.com/rlmhq/rlm/tiers"
 )
 
 // Detect returns the language of a snippet: Python, unless it is no valid Python but
 // valid Go, and shows that it is Go.
 func (e *Engine) Detect(ctx context.Context, source string) tiers.Language {
-	language := tiers.Python
-	if v, err := e.analyser.Analyse(ctx, source); err != nil || v.Invalid == nil {
-		return language
-	}
-	if v, err := e.analysers[tiers.Go].Analyse(ctx, source); err == nil && v.Needs != nil && golang.Shows(source) {
-		language = tiers.Go
-	}
-	return language
+	return router.Detect(ctx, e.analysers, source)
 }
 
 // Diagnosis is what works on this machine, and by which mechanism.
@@ -84,7 +76,7 @@ func (e *Engine) Diagnose(ctx context.Context) Diagnosis {
 		info := tier.Info()
 		status.Name, status.Languages, status.Isolation = info.Name, info.Languages, info.Isolation.String()
 		status.Features, status.Modules = info.Features, len(info.Modules)
-		status.OnRequest = info.Name == router.OnRequest
+		status.OnRequest = info.OnRequest
 		if v, ok := tier.(versioned); ok && status.Usable {
 			if version, err := v.Version(ctx); err == nil {
 				status.Version = version

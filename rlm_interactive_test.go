@@ -12,16 +12,22 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// scriptedModels is a registry with the provider "test" of some rules.
-func scriptedModels(t *testing.T, rules ...scripted.Rule) *llm.Registry {
+// scriptedModels answers by rules under any name.
+type scriptedModels struct{ llm.Provider }
+
+// Resolve implements repl.Models.
+func (s scriptedModels) Resolve(name string) (llm.Model, error) {
+	return llm.Model{Name: name, ID: name, Provider: s.Provider}, nil
+}
+
+// answerBy returns models that answer by rules.
+func answerBy(t *testing.T, rules ...scripted.Rule) scriptedModels {
 	t.Helper()
 	script, err := scripted.New(rules...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	models := llm.NewRegistry("test", llm.DefaultPrices())
-	models.Register("test", func(id string) (llm.Provider, string, error) { return script, id, nil })
-	return models
+	return scriptedModels{script}
 }
 
 func reply(when scripted.When, text string) scripted.Rule {
@@ -33,7 +39,7 @@ func TestAModelWorksInACopyOfThePersonsSession(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	models := scriptedModels(t,
+	models := answerBy(t,
 		reply(scripted.When{Purpose: "root"}, "```repl\nx += 1\nparts = rlm_query_batched(['a', 'b'])\nFINAL([x, len(context), parts])\n```"),
 		reply(scripted.When{Purpose: "sub"}, "```repl\nFINAL(str('x' in globals()))\n```"),
 		reply(scripted.When{}, "a leaf"))

@@ -30,12 +30,12 @@ func (reflectors) Resolve(name string) (llm.Model, error) {
 		model.Provider = away{model.Provider}
 		return model, nil
 	}
-	return llm.Model{}, &llm.Error{Kind: llm.ErrUnknownName, Model: name}
+	return llm.Model{}, &llm.Error{Kind: errors.New("unknown provider"), Model: name}
 }
 
 type away struct{ llm.Provider }
 
-// Check implements llm.Checker.
+// Check is called by llm.Check.
 func (away) Check(context.Context, string) error { return errors.New("nobody is there") }
 
 func TestReflectTellsWhatCannotBegin(t *testing.T) {

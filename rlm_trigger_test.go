@@ -48,7 +48,7 @@ func TestTheHookCondensesByARun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	models, err := providers.New(providers.Config{})
+	models, err := providers.New(providers.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +93,7 @@ func TestTheHookReadsNoMoreThanItNeedsAndLosesNothing(t *testing.T) {
 			if err != nil {
 				return rlm.Outcome{}, err
 			}
-			if got := input.Text.Bytes(); got != int64(len(c.output)) {
+			if got := input.Text.Size(); got != int64(len(c.output)) {
 				t.Errorf("%s: the run sees %d bytes of %d", c.name, got, len(c.output))
 			}
 			if task.Run.Question != rlm.HookQuestion {

@@ -10,19 +10,18 @@ import (
 
 	"github.com/rlmhq/rlm/internal/dockerapi"
 	"github.com/rlmhq/rlm/internal/frame"
-	"github.com/rlmhq/rlm/internal/gobuild"
-	"github.com/rlmhq/rlm/internal/gopipes"
-	"github.com/rlmhq/rlm/internal/gorelay"
-	"github.com/rlmhq/rlm/internal/gorun"
-	"github.com/rlmhq/rlm/internal/gotool"
+	"github.com/rlmhq/rlm/internal/golang/guest/build"
+	"github.com/rlmhq/rlm/internal/golang/guest/relay"
+	"github.com/rlmhq/rlm/internal/golang/guest/run"
 	"github.com/rlmhq/rlm/internal/pykernel"
+	"github.com/rlmhq/rlm/internal/session/wire"
 )
 
 // programs are what can be executed in the image python.
 var programs = []string{"python3", "python3.13"}
 
-// wantedFile says what of what was fetched comes into an image. All of Go's
-// toolchain does at first: it compiles what the image is to have.
+// wantedFile says which of the files that were fetched come into an image. At first all of
+// Go's toolchain does: it compiles what the image is to have.
 func wantedFile(kind string) func(string) bool {
 	if kind == Go {
 		return func(string) bool { return true }
@@ -30,26 +29,35 @@ func wantedFile(kind string) func(string) bool {
 	return wantedPackage
 }
 
-// wantedPackage says what of Debian's packages comes into an image: no shell, no
-// program but those named, nothing to read for people, no tests, nothing to compile
-// with.
+// Parts of Debian's packages that no image gets.
+var (
+	unwantedFolders = []string{"usr/sbin/", "usr/include", "usr/games", "var/", "etc/"}
+	unwantedEndings = []string{".a", ".pyx", ".pxd"}
+)
+
+// neededTest lies among tests, and numpy itself imports it.
+const neededTest = "numpy/_core/tests/_natype.py"
+
+// wantedPackage says which files of Debian's packages come into an image: no shell, no
+// program but those named, no documents, no tests, nothing to compile with.
 func wantedPackage(name string) bool {
-	dir, base := path.Split(name)
-	switch {
-	case dir == "usr/bin/":
+	if dir, base := path.Split(name); dir == "usr/bin/" {
 		return slices.Contains(programs, base)
-	case name == "usr/sbin", strings.HasPrefix(name, "usr/sbin/"), strings.HasPrefix(name, "usr/include"), strings.HasPrefix(name, "usr/games"):
-		return false
-	case strings.HasPrefix(name, "var/"), strings.HasPrefix(name, "etc/"):
-		return false
-	case strings.HasPrefix(name, "usr/share/"):
-		return wantedShare(strings.TrimPrefix(name, "usr/share/"))
-	case strings.HasSuffix(name, ".a"), strings.HasSuffix(name, ".pyx"), strings.HasSuffix(name, ".pxd"):
+	}
+	below := func(folder string) bool { return strings.HasPrefix(name, folder) }
+	if name == "usr/sbin" || slices.ContainsFunc(unwantedFolders, below) {
 		return false
 	}
-	return !strings.Contains(name+"/", "/tests/") || strings.Contains(name, "numpy/_core/tests/_natype.py") // which numpy itself imports
+	if rest, ok := strings.CutPrefix(name, "usr/share/"); ok {
+		return wantedShare(rest)
+	}
+	if slices.Contains(unwantedEndings, path.Ext(name)) {
+		return false
+	}
+	return !strings.Contains(name+"/", "/tests/") || strings.Contains(name, neededTest)
 }
 
+// wantedShare says which files below usr/share come into an image.
 func wantedShare(name string) bool {
 	top, _, _ := strings.Cut(name, "/")
 	switch top {
@@ -59,59 +67,63 @@ func wantedShare(name string) bool {
 	return false
 }
 
-// extra is a file that no package has.
-type extra struct {
-	name, link, text string
-	dir              bool
-}
-
-// skeleton is what every image has besides what was fetched.
+// skeleton is what every image has in addition to what was fetched.
 func skeleton() []extra {
-	list := []extra{{name: "usr", dir: true}, {name: "usr/lib", dir: true}, {name: "etc", dir: true}}
+	list := []extra{
+		{name: "usr", dir: true}, {name: "usr/lib", dir: true}, {name: "etc", dir: true},
+	}
 	for _, name := range []string{"bin", "lib", "sbin", "lib64"} {
 		list = append(list, extra{name: name, link: "usr/" + name})
 	}
-	for _, name := range []string{"dev", "proc", "sys", "tmp", "sandbox", "context", "out", "program"} {
+	for _, name := range []string{
+		"dev", "proc", "sys", "tmp", "sandbox", "context", "out", "program",
+	} {
 		list = append(list, extra{name: name, dir: true})
 	}
+
 	who := fmt.Sprintf("sandbox:x:%d:%d::/sandbox:/nonexistent\n", dockerapi.User, dockerapi.User)
 	return append(list,
 		extra{name: "etc/passwd", text: "root:x:0:0::/nonexistent:/nonexistent\n" + who},
-		extra{name: "etc/group", text: fmt.Sprintf("root:x:0:\nsandbox:x:%d:\n", dockerapi.User)},
-		// No files: names are not looked up where there is no network.
+		extra{
+			name: "etc/group", text: fmt.Sprintf("root:x:0:\nsandbox:x:%d:\n", dockerapi.User),
+		},
+		// Hosts without files: there is no network whose names could be looked up.
 		extra{name: "etc/nsswitch.conf", text: "passwd: files\ngroup: files\nhosts: dns\n"},
 	)
 }
 
-// extras are what an image of a kind has besides the skeleton and what was fetched.
+// extras are what an image of a kind has in addition to the skeleton and what was fetched.
 func extras(kind string) ([]extra, error) {
 	if kind == Go {
 		return goSources()
 	}
-	library := "usr/lib/" + map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[runtime.GOARCH] + "-linux-gnu/"
-	list := []extra{ // Scripts of packages, which are not run, would make these links.
+
+	// Scripts of packages would make these links. They are not run.
+	machine := map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[runtime.GOARCH]
+	library := "usr/lib/" + machine + "-linux-gnu/"
+	list := []extra{
 		{name: library + "libopenblas.so.0", link: "openblas-pthread/libopenblas.so.0"},
 		{name: library + "libblas.so.3", link: "openblas-pthread/libblas.so.3"},
 		{name: library + "liblapack.so.3", link: "openblas-pthread/liblapack.so.3"},
 		{name: "build", dir: true},
 		{name: kernelFolder, dir: true},
 	}
+
 	for name, source := range pykernel.Sources() {
 		list = append(list, extra{name: kernelFolder + "/" + name + ".py", text: source})
 	}
 	return list, nil
 }
 
-// kernelFolder is where the runtime lies while the image python is finished, which
-// compiles it ahead. It is no part of the recipe's hash: it is sent to each container,
-// which compiles what the image has not.
+// kernelFolder is where the runtime lies while the image python is finished, which compiles
+// it ahead. It is not part of the recipe's hash: it is sent to each container, which
+// compiles what the image does not have.
 const kernelFolder = "build/kernel"
 
-// goFolder is where the sources of what the image go runs itself lie while it is
-// finished.
+// goFolder is where the sources of the programs of the image go lie while it is finished.
 const goFolder = "build/src"
 
-// goSources are those sources: the packages' own, and the module that they are in.
+// goSources are those sources, and the module that they are in.
 func goSources() ([]extra, error) {
 	const module = "github.com/rlmhq/rlm"
 	list := []extra{
@@ -124,18 +136,21 @@ func goSources() ([]extra, error) {
 	}{
 		{"images", recipes},
 		{"internal/frame", frame.Source},
-		{"internal/gobuild", gobuild.Source},
-		{"internal/gopipes", gopipes.Source},
-		{"internal/gorelay", gorelay.Source},
-		{"internal/gorun", gorun.Source},
-		{"internal/gotool", gotool.Source},
+		{"internal/golang/guest/build", build.Source},
+		{"internal/golang/guest/relay", relay.Source},
+		{"internal/golang/guest/run", run.Source},
+		{"internal/session/wire", wire.Source},
 	} {
 		err := fs.WalkDir(of.files, ".", func(name string, entry fs.DirEntry, err error) error {
-			if err != nil || entry.IsDir() || path.Ext(name) != ".go" || of.folder == "images" && !strings.HasPrefix(name, "go/") {
+			if err != nil || entry.IsDir() || path.Ext(name) != ".go" {
 				return err
 			}
+			if of.folder == "images" && !strings.HasPrefix(name, "go/") {
+				return nil
+			}
 			text, err := fs.ReadFile(of.files, name)
-			list = append(list, extra{name: path.Join(goFolder, of.folder, name), text: string(text)})
+			place := path.Join(goFolder, of.folder, name)
+			list = append(list, extra{name: place, text: string(text)})
 			return err
 		})
 		if err != nil {
@@ -145,17 +160,24 @@ func goSources() ([]extra, error) {
 	return list, nil
 }
 
-// finished says what of a finished container stays: not what the daemon puts there,
-// nor what only the finishing needed.
-func finished(name string) bool {
-	switch name {
-	case ".dockerenv", "build", "etc/hosts", "etc/hostname", "etc/resolv.conf", "etc/mtab", "usr/lib/go":
+// Parts of a finished container that the image does not get: what the daemon puts there,
+// and what only the finishing needed.
+var (
+	leftOutFiles = []string{
+		".dockerenv", "build", "etc/hosts", "etc/hostname", "etc/resolv.conf", "etc/mtab",
+		"usr/lib/go",
+	}
+	leftOutFolders = []string{
+		"build/", "dev/", "proc/", "sys/", "tmp/", "sandbox/", "usr/lib/go/",
+	}
+)
+
+// isFinished says which files of a finished container come into the image.
+func isFinished(name string) bool {
+	if slices.Contains(leftOutFiles, name) {
 		return false
 	}
-	for _, folder := range []string{"build/", "dev/", "proc/", "sys/", "tmp/", "sandbox/", "usr/lib/go/"} {
-		if strings.HasPrefix(name, folder) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(leftOutFolders, func(folder string) bool {
+		return strings.HasPrefix(name, folder)
+	})
 }

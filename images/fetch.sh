@@ -1,8 +1,8 @@
 #!/bin/sh
-# Fetches Debian packages with all they depend on and writes their files to
-# standard output, as a tar stream. It needs apt, but no root and no registry: apt
-# works in a folder of its own, as if nothing were installed, and verifies what it
-# downloads by Debian's keys. No script of a package is run.
+# Fetches Debian packages with their dependencies and writes their files to standard
+# output, as a tar stream. It needs apt, but no root and no registry: apt works in a
+# separate folder, as if nothing were installed, and verifies downloads by Debian's
+# keys. No script of a package is run.
 #
 #   fetch.sh WORKDIR SUITE ARCHITECTURE MIRROR PACKAGE...
 #
@@ -16,9 +16,9 @@ say() { echo "$*" >&2; }
 
 keys=/usr/share/keyrings/debian-archive-keyring.gpg
 for tool in apt-get apt-cache dpkg-deb tar; do
-	command -v "$tool" >/dev/null || { say "cannot fetch packages: there is no $tool here, build from a base image (--base debian:$suite-slim)"; exit 1; }
+	command -v "$tool" >/dev/null || { say "cannot fetch packages: $tool is missing, build the image on Debian or Ubuntu"; exit 1; }
 done
-[ -f "$keys" ] || { say "cannot fetch packages: there is no $keys, install debian-archive-keyring"; exit 1; }
+[ -f "$keys" ] || { say "cannot fetch packages: $keys is missing, install debian-archive-keyring"; exit 1; }
 
 mkdir -p "$work/etc/apt.conf.d" "$work/etc/preferences.d" "$work/state/lists/partial" "$work/cache/archives/partial"
 : >"$work/status"
@@ -48,10 +48,10 @@ export APT_CONFIG DEBIAN_FRONTEND=noninteractive
 
 say "reading the lists of Debian $suite"
 apt-get -qq update >&2
-say "fetching $# packages and what they need"
+say "fetching $# packages and their dependencies"
 apt-get -qq --yes --download-only --no-install-recommends install "$@" >&2
 
-# Only what apt has chosen now: the cache may hold more.
+# Only what apt has chosen this time: the cache may hold more.
 rm -rf "$work/tree"
 mkdir -p "$work/tree/usr/share/rlm"
 apt-get -qq --simulate --no-install-recommends install "$@" |

@@ -1,14 +1,16 @@
 // Package images knows the container images that snippets run in, and makes them.
 //
-// An image is a recipe: what is fetched, what is left out of it, and a program that
-// finishes it. Its name holds the recipe's hash, so that a program only ever uses an
-// image that was made for it. What is in python comes from Debian's mirrors, by apt
-// in a folder of its own, what is in go from a Go module proxy; no registry of
-// images, no root and no script of a package is needed. What is left has no shell
-// and no program that changes its user.
+// An image has a recipe: what is fetched, what is left out of it, and a program that
+// finishes it. The image's name holds the recipe's hash, so this program only ever uses an
+// image that was made for it.
 //
-// The modules that an image has are part of this package: the router knows them
-// before any daemon has been asked.
+// The contents of the image python come from Debian's mirrors, by apt in a separate folder.
+// Those of the image go come from a Go module proxy. Neither needs a registry of images,
+// root, or a script of a package. The result has no shell and no program that changes its
+// user.
+//
+// The modules that an image has are part of this package: the router knows them before it
+// has asked any daemon.
 package images
 
 import (
@@ -30,42 +32,32 @@ import (
 //go:embed fetch.sh python go contents.go layer.go
 var recipes embed.FS
 
-// Label is on every image of this project; its value is the image's kind.
-const Label = "rlm.image"
-
-// RecipeLabel holds the hash of the recipe, VersionLabel the version of what runs
-// in the image.
-const (
-	RecipeLabel  = "rlm.recipe"
-	VersionLabel = "rlm.version"
-)
-
 // The kinds of image.
 const (
 	Python = "python"
 	Go     = "go"
 )
 
+// kinds are all of them.
+var kinds = []string{Python, Go}
+
 // Recipe is how one kind of image is made.
 type Recipe struct {
 	// Kind is one of the kinds.
 	Kind string
-	// Packages are Debian's names, of python.
-	Packages []string
-	// Modules are the names that can be imported, in python.
-	Modules []string
-	// Toolchain is the version of Go's toolchain, "go1.26.8", and Sum its sum as go.sum
-	// has it, empty if it is not known for this architecture. Both are of go.
-	Toolchain, Sum string
-	// Hash is of all that decides what is in the image but Debian's own updates.
+	// Name is the image's reference.
+	Name string
+	// Hash covers everything that decides what is in the image, except Debian's updates.
 	Hash string
+	// Program is the first process of a container, by its absolute path.
+	Program string
+	// Modules are the names that can be imported, in the image python.
+	Modules []string
+
+	packages  []string // Debian's names, of the image python
+	toolchain string   // Go's version, "go1.26.8", of the image go
+	sum       string   // the toolchain's, as in go.sum; empty if unknown for this architecture
 }
-
-// Name is the image's reference.
-func (r Recipe) Name() string { return "rlm/" + r.Kind + ":" + r.Hash[:12] }
-
-// Kinds are the kinds of image that there are.
-func Kinds() []string { return []string{Python, Go} }
 
 // Find returns the recipe of a kind.
 func Find(kind string) (Recipe, error) {
@@ -73,29 +65,49 @@ func Find(kind string) (Recipe, error) {
 	var err error
 	switch kind {
 	case Python:
-		if r.Packages, err = lines("python/packages.txt"); err != nil {
-			return Recipe{}, err
-		}
-		if r.Modules, err = lines("python/modules.txt"); err != nil {
-			return Recipe{}, err
-		}
+		err = r.readPython()
 	case Go:
-		words, err := lines("go/toolchain.txt") // a version, then architectures and sums
-		if err != nil {
-			return Recipe{}, err
-		}
-		r.Toolchain = words[0]
-		if at := slices.Index(words, runtime.GOARCH); at > 0 {
-			r.Sum = words[at+1]
-		}
+		err = r.readGo()
 	default:
-		return Recipe{}, fmt.Errorf("there is no image %q, only %s", kind, strings.Join(Kinds(), ", "))
+		err = fmt.Errorf("there is no image %q, only %s", kind, strings.Join(kinds, ", "))
 	}
-	r.Hash, err = hash(kind)
-	return r, err
+	if err != nil {
+		return Recipe{}, err
+	}
+
+	if r.Hash, err = hashRecipe(kind); err != nil {
+		return Recipe{}, err
+	}
+	r.Name = "rlm/" + kind + ":" + r.Hash[:12]
+	return r, nil
 }
 
-func lines(name string) ([]string, error) {
+// readPython reads what only the image python has.
+func (r *Recipe) readPython() (err error) {
+	r.Program = "/usr/bin/python3"
+	if r.packages, err = readWords("python/packages.txt"); err != nil {
+		return err
+	}
+	r.Modules, err = readWords("python/modules.txt")
+	return err
+}
+
+// readGo reads what only the image go has.
+func (r *Recipe) readGo() error {
+	r.Program = "/usr/lib/rlm/guest"
+	words, err := readWords("go/toolchain.txt") // a version, then architectures and sums
+	if err != nil {
+		return err
+	}
+	r.toolchain = words[0]
+	if at := slices.Index(words, runtime.GOARCH); at > 0 {
+		r.sum = words[at+1]
+	}
+	return nil
+}
+
+// readWords reads the words of a recipe's file.
+func readWords(name string) ([]string, error) {
 	text, err := recipes.ReadFile(name)
 	if err != nil {
 		return nil, err
@@ -103,8 +115,23 @@ func lines(name string) ([]string, error) {
 	return strings.Fields(string(text)), nil
 }
 
-// hash covers the files of a recipe and those that all have in common.
-func hash(kind string) (string, error) {
+// hashRecipe covers the files of a recipe and those that all recipes share.
+func hashRecipe(kind string) (string, error) {
+	parts, err := readRecipe(kind)
+	if err != nil {
+		return "", err
+	}
+
+	sum := sha256.New()
+	fmt.Fprintf(sum, "user %d\n", dockerapi.User)
+	for _, part := range parts {
+		fmt.Fprintf(sum, "%s %d\n%s", part.name, len(part.text), part.text)
+	}
+	return hex.EncodeToString(sum.Sum(nil)), nil
+}
+
+// readRecipe returns the files that decide what is in an image, sorted by name.
+func readRecipe(kind string) ([]extra, error) {
 	var parts []extra
 	err := fs.WalkDir(recipes, ".", func(name string, entry fs.DirEntry, err error) error {
 		folder, _, inFolder := strings.Cut(name, "/")
@@ -115,19 +142,17 @@ func hash(kind string) (string, error) {
 		parts = append(parts, extra{name: name, text: string(text)})
 		return err
 	})
-	if err == nil && kind == Go {
-		var sources []extra
-		sources, err = goSources()
+	if err != nil {
+		return nil, err
+	}
+
+	if kind == Go {
+		sources, err := goSources()
+		if err != nil {
+			return nil, err
+		}
 		parts = append(parts, sources...)
 	}
-	if err != nil {
-		return "", err
-	}
 	sort.Slice(parts, func(i, j int) bool { return parts[i].name < parts[j].name })
-	sum := sha256.New()
-	fmt.Fprintf(sum, "user %d\n", dockerapi.User)
-	for _, part := range parts {
-		fmt.Fprintf(sum, "%s %d\n%s", part.name, len(part.text), part.text)
-	}
-	return hex.EncodeToString(sum.Sum(nil)), nil
+	return parts, nil
 }

@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"bytes"
 	"errors"
+	"fmt"
 	"go/parser"
 	"go/token"
 	"io"
@@ -13,40 +14,52 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rlmhq/rlm/internal/dockerapi"
 	"github.com/rlmhq/rlm/internal/pykernel"
 )
 
 func TestRecipesAreWhole(t *testing.T) {
 	hashes := map[string]bool{}
-	for _, kind := range Kinds() {
+	for _, kind := range kinds {
 		r, err := Find(kind)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(r.Hash) != 64 || hashes[r.Hash] || !strings.HasPrefix(r.Name(), "rlm/"+kind+":") {
+		if len(r.Hash) != 64 || hashes[r.Hash] || r.Name != "rlm/"+kind+":"+r.Hash[:12] {
 			t.Errorf("%+v", r)
 		}
 		hashes[r.Hash] = true
-		if _, args, err := r.fetching("/work", "mirror"); err != nil || slices.Contains(args, "") {
+		if _, args, err := r.fetchScript(
+			"/work",
+			"mirror",
+		); err != nil ||
+			slices.Contains(args, "") {
 			t.Errorf("%s: %q %v", kind, args, err)
 		}
-		if command, _, err := r.finishing(); err != nil || slices.Contains(command, "") {
+		if command, _, err := r.finishCommand(); err != nil || slices.Contains(command, "") {
 			t.Errorf("%s: %q %v", kind, command, err)
 		}
 	}
+
 	r, err := Find(Python)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"numpy", "pandas", "scipy", "lxml", "openpyxl", "requests", "pydantic", "json"} {
+
+	for _, name := range []string{
+		"numpy", "pandas", "scipy", "lxml", "openpyxl", "requests", "pydantic", "json",
+	} {
 		if !slices.Contains(r.Modules, name) {
 			t.Errorf("python lacks the module %s", name)
 		}
 	}
+
 	if _, err := Find("moon"); err == nil || !strings.Contains(err.Error(), "only python, go") {
 		t.Errorf("%v", err)
 	}
-	if _, _, err := (Recipe{Kind: Go, Toolchain: "go1.26.8"}).fetching("/work", ""); err == nil || !strings.Contains(err.Error(), "no sum") {
+
+	_, _, err = (Recipe{Kind: Go, toolchain: "go1.26.8"}).fetchScript("/work", "")
+	if err == nil || !strings.Contains(err.Error(), "no sum") {
 		t.Errorf("%v", err)
 	}
 }
@@ -61,11 +74,12 @@ func TestTheImagePythonIsGivenTheRuntime(t *testing.T) {
 	for _, e := range list {
 		if name, ok := strings.CutPrefix(e.name, kernelFolder+"/"); ok {
 			given[strings.TrimSuffix(name, ".py")] = e.text
-			if finished(e.name) {
+			if isFinished(e.name) {
 				t.Errorf("%s stays in the image", e.name)
 			}
 		}
 	}
+
 	if !maps.Equal(given, pykernel.Sources()) {
 		t.Errorf("it is given %v", slices.Sorted(maps.Keys(given)))
 	}
@@ -87,6 +101,7 @@ func TestTheImageGoHasAllThatItCompiles(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		for _, spec := range file.Imports {
 			name := strings.Trim(spec.Path.Value, `"`)
 			if own, ok := strings.CutPrefix(name, "github.com/rlmhq/rlm/"); ok {
@@ -96,11 +111,13 @@ func TestTheImageGoHasAllThatItCompiles(t *testing.T) {
 			}
 		}
 	}
+
 	for name, by := range wanted {
 		if !there[name] {
 			t.Errorf("%s is not there, which %s imports", name, by)
 		}
 	}
+
 	if !there["images/go/guest"] || !there["images/go/finish"] {
 		t.Errorf("%v", there)
 	}
@@ -108,10 +125,11 @@ func TestTheImageGoHasAllThatItCompiles(t *testing.T) {
 
 func TestAnImageThatLacksAModuleIsRefused(t *testing.T) {
 	r := Recipe{Kind: "python", Hash: strings.Repeat("a", 64), Modules: []string{"json", "numpy"}}
-	if err := r.matches(inventory{Modules: []string{"json", "numpy", "more"}}); err != nil {
+	if err := r.checkInventory(inventory{Modules: []string{"json", "numpy", "more"}}); err != nil {
 		t.Error(err)
 	}
-	if err := r.matches(inventory{Modules: []string{"json"}}); err == nil || !strings.HasSuffix(err.Error(), ": numpy") {
+	err := r.checkInventory(inventory{Modules: []string{"json"}})
+	if err == nil || !strings.HasSuffix(err.Error(), ": numpy") {
 		t.Errorf("%v", err)
 	}
 }
@@ -139,12 +157,14 @@ func packages(t *testing.T) io.Reader {
 		if err := w.WriteHeader(head); err != nil {
 			t.Fatal(err)
 		}
+
 		if head.Size > 0 {
 			if _, err := w.Write([]byte("x")); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
+
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -154,7 +174,7 @@ func packages(t *testing.T) io.Reader {
 func TestLayersHaveOnlyWhatIsWanted(t *testing.T) {
 	var out bytes.Buffer
 	l := newLayer(&out)
-	if err := l.add(packages(t), wantedFile(Python)); err != nil {
+	if err := l.addFiles(packages(t), wantedFile(Python)); err != nil {
 		t.Fatal(err)
 	}
 	if err := l.to.Close(); err != nil {
@@ -166,16 +186,44 @@ func TestLayersHaveOnlyWhatIsWanted(t *testing.T) {
 		if errors.Is(err, io.EOF) {
 			break
 		}
+
 		if err != nil {
 			t.Fatal(err)
 		}
 		got = append(got, head.Name)
-		if head.Mode&0o7000 != 0 || head.Uid != 0 || head.Gname != "" || !head.ModTime.Equal(epoch) {
+		if head.Mode&0o7000 != 0 || head.Uid != 0 || head.Gname != "" ||
+			!head.ModTime.Equal(epoch) {
 			t.Errorf("%+v", head)
 		}
 	}
+
 	want := []string{"usr/bin/python3.13", "usr/lib/x.so", "usr/share/zoneinfo/UTC", "usr/lib/y.so"}
 	if !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+func TestTheListSaysWhichImagesAreUsed(t *testing.T) {
+	recipe, err := Find(Python)
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := describe([]dockerapi.Image{
+		{ID: "1", Kind: Python, Recipe: "another", Names: []string{"rlm/python:another"}},
+		{ID: "2", Kind: Python, Recipe: recipe.Hash, Names: []string{recipe.Name}},
+		{ID: "3", Kind: Go, Recipe: "another"},
+	})
+	if err != nil || len(list) != 4 {
+		t.Fatalf("%+v %v", list, err)
+	}
+
+	for i, want := range []string{"1 false", "2 true", "3 false", " false"} {
+		if got := fmt.Sprint(list[i].ID, " ", list[i].Used); got != want {
+			t.Errorf("image %d is %q, want %q", i, got, want)
+		}
+	}
+
+	if missing := list[3]; missing.Kind != Go || len(missing.Names) != 1 {
+		t.Errorf("%+v", missing)
 	}
 }

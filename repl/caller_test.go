@@ -17,7 +17,7 @@ import (
 type answering func(ctx context.Context, r llm.Request) (llm.Response, error)
 
 func (a answering) Resolve(name string) (llm.Model, error) {
-	return llm.Model{Name: name, ID: name, Provider: a, Facts: llm.Facts{Price: &llm.Price{Rate: llm.Rate{Input: 1, Output: 1}}}}, nil
+	return llm.Model{Name: name, ID: name, Provider: a, Facts: llm.Facts{Price: &llm.Price{Input: 1, Output: 1}}}, nil
 }
 
 func (a answering) Complete(ctx context.Context, r llm.Request, _ func(string)) (llm.Response, error) {
@@ -42,8 +42,8 @@ func TestARefusalIsNoAnswer(t *testing.T) {
 	for schemaText, reply := range map[string]string{
 		`"str"`: "I cannot help with that.", `"bool"`: "No.", `{"type":"object"}`: `{"error": "declined"}`,
 	} {
-		caller := callerOf(t, func(_ context.Context, r llm.Request) (llm.Response, error) {
-			return llm.Response{Text: reply, Finish: llm.FinishRefusal}.Filled(r), nil
+		caller := callerOf(t, func(context.Context, llm.Request) (llm.Response, error) {
+			return llm.Response{Text: reply, Finish: llm.FinishRefusal}, nil
 		})
 		ask := question("?")
 		var err error
@@ -67,7 +67,7 @@ func TestARefusalIsNoAnswer(t *testing.T) {
 // that was broken off after its prompt had gone out.
 func TestWhatIsPaidIsBooked(t *testing.T) {
 	caller := callerOf(t, func(_ context.Context, r llm.Request) (llm.Response, error) {
-		return llm.Response{Text: "yes"}.Filled(r), errors.New("cannot record the call: the disk is full")
+		return llm.Response{Text: "yes", Usage: llm.Usage{}.Or(r, "yes")}, errors.New("cannot record the call: the disk is full")
 	})
 	if _, err := caller.Complete(t.Context(), question(strings.Repeat("word ", 1_000))); err == nil {
 		t.Error("the failure is lost")

@@ -38,17 +38,17 @@ func reference(value tiers.Value) (ref tiers.TextRef, ok bool) {
 }
 
 // text is the input that a reference means.
-func (in Inputs) text(ref tiers.TextRef) (*bigtext.Text, error) {
+func (in Inputs) text(ctx context.Context, ref tiers.TextRef) (*bigtext.Text, error) {
 	if ref.Input < 0 || ref.Input >= len(in) || in[ref.Input].Text == nil {
 		return nil, fmt.Errorf("a file of more than 8 MiB in a directory cannot be handed to a sub-call as a whole: pass slices of at most 8 MiB")
 	}
-	return in[ref.Input].Text, nil
+	return bigtext.Of(ctx, in[ref.Input].Text)
 }
 
 // part copies the characters of a reference, as UTF-8. Copying ends the caller's
 // dependence on the mapping, which may be cut short under it at any time.
 func (in Inputs) part(ctx context.Context, ref tiers.TextRef, limit int64) ([]byte, error) {
-	text, err := in.text(ref)
+	text, err := in.text(ctx, ref)
 	if err != nil {
 		return nil, err
 	}
@@ -146,7 +146,7 @@ func (in Inputs) resolve(ctx context.Context, value tiers.Value, left *int64, de
 func (in Inputs) Open(ctx context.Context, value tiers.Value) (input tiers.Input, done func() error, err error) {
 	nothing := func() error { return nil }
 	if ref, ok := reference(value); ok {
-		text, err := in.text(ref)
+		text, err := in.text(ctx, ref)
 		if err != nil {
 			return input, nil, err
 		}
@@ -204,7 +204,11 @@ const maxDescribed = 20
 func describeInput(ctx context.Context, b *strings.Builder, name string, input tiers.Input) error {
 	switch {
 	case input.Text != nil:
-		n, err := input.Text.Len(ctx)
+		text, err := bigtext.Of(ctx, input.Text)
+		if err != nil {
+			return err
+		}
+		n, err := text.Len(ctx)
 		if err != nil {
 			return err
 		}
@@ -213,7 +217,7 @@ func describeInput(ctx context.Context, b *strings.Builder, name string, input t
 			return err
 		}
 		fmt.Fprintf(b, "- `%s`: a str of %s characters, type %s\n  it begins: %s\n  access: slice it (`%s[:1000]`), `%s.find(...)`, `%s.split(...)`, `re`%s\n",
-			name, humanize.Comma(n), input.Text.Kind(), quote(string(prefix)), name, name, name, parser(input.Text.Kind(), name, n))
+			name, humanize.Comma(n), text.Kind(), quote(string(prefix)), name, name, name, parser(text.Kind(), name, n))
 	case input.Dir != nil:
 		files := input.Dir.Names()
 		shown := files[:min(len(files), 10)]

@@ -49,7 +49,7 @@ func TestInputsOfSubLoops(t *testing.T) {
 		t.Errorf("the whole text was copied: %+v, %v", same, err)
 	}
 	part, done, err := in.Open(t.Context(), tiers.Value(`{"__rlm_text__":[0,2,5]}`))
-	if err != nil || part.Text == whole || part.Text.Bytes() != 3 || done() != nil {
+	if err != nil || part.Text == whole || part.Text.Size() != 3 || done() != nil {
 		t.Errorf("a part: %+v, %v", part, err)
 	}
 	value, _, err := in.Open(t.Context(), tiers.Value(`[1, {"__rlm_text__":[0,0,1]}]`))

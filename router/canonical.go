@@ -19,31 +19,33 @@ import (
 type fingerprint [sha256.Size]byte
 
 // fingerprintOf is the same for calls that say the same, however the JSON of
-// their arguments is written: tiers have encoders of their own. It is a hash
+// their arguments is written: each tier has its own encoder. It is a hash
 // because prompts are large, and a snippet may make thousands of calls.
 func fingerprintOf(call *tiers.Call) fingerprint {
 	h := sha256.New()
-	part(h, []byte(call.Function))
-	count(h, len(call.Args))
+	hashPart(h, []byte(call.Function))
+	hashCount(h, len(call.Args))
 	for _, arg := range call.Args {
-		part(h, canonical(arg))
+		hashPart(h, canonical(arg))
 	}
+
 	for _, name := range slices.Sorted(maps.Keys(call.Named)) {
-		part(h, []byte(name))
-		part(h, canonical(call.Named[name]))
+		hashPart(h, []byte(name))
+		hashPart(h, canonical(call.Named[name]))
 	}
+
 	var f fingerprint
 	h.Sum(f[:0])
 	return f
 }
 
-// part writes bytes so that their end is known.
-func part(h hash.Hash, b []byte) {
-	count(h, len(b))
+// hashPart writes bytes so that their end is known.
+func hashPart(h hash.Hash, b []byte) {
+	hashCount(h, len(b))
 	h.Write(b) // a hash takes everything
 }
 
-func count(h hash.Hash, n int) {
+func hashCount(h hash.Hash, n int) {
 	h.Write(binary.LittleEndian.AppendUint64(nil, uint64(n)))
 }
 
@@ -54,7 +56,7 @@ const mostParsed = 256 << 10
 
 // canonical writes a JSON value in one way: no space, sorted keys, one escape
 // for each character, one form for each number. It is hardly longer than v. What
-// is no JSON stays as it is.
+// is not JSON stays as it is.
 func canonical(v tiers.Value) []byte {
 	if plainString(v) || len(v) > mostParsed && !isString(v) {
 		return v
@@ -68,12 +70,14 @@ func canonical(v tiers.Value) []byte {
 	if _, err := decoder.Token(); err != io.EOF {
 		return v
 	}
+
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)
 	encoder.SetEscapeHTML(false) // a plain string stays as it is
 	if err := encoder.Encode(plainNumbers(value)); err != nil {
 		return v
 	}
+
 	return bytes.TrimSpace(out.Bytes())
 }
 
@@ -84,6 +88,7 @@ func plainString(v tiers.Value) bool {
 	if last < 1 || v[0] != '"' || v[last] != '"' {
 		return false
 	}
+
 	for _, c := range v[1:last] {
 		if c < ' ' || c > '~' || c == '"' || c == '\\' {
 			return false
@@ -129,6 +134,7 @@ func plainNumber(n json.Number) json.Number {
 		}
 		digits, exponent = digits[:at], e
 	}
+
 	whole, fraction, _ := strings.Cut(digits, ".")
 	exponent -= int64(len(fraction))
 	digits = strings.TrimLeft(whole+fraction, "0")
@@ -140,6 +146,7 @@ func plainNumber(n json.Number) json.Number {
 	case exponent != 0:
 		short += "e" + strconv.FormatInt(exponent, 10)
 	}
+
 	if negative {
 		short = "-" + short
 	}

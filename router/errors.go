@@ -8,21 +8,26 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// ErrNoTier says that no tier may run a snippet. The error is a [*NoTierError],
-// which holds the reasons.
+// ErrNoTier says that no tier may run a snippet. The error is a [*NoTierError], which
+// holds the reasons.
 var ErrNoTier = errors.New("no tier may run the snippet")
 
-// ErrMismatch says that a snippet which was started again in another tier made
-// other host calls than before, so that the answers it had been given do not
-// fit. It comes wrapped in a [*tiers.BrokenError].
+// ErrMismatch says that a snippet which was started again in another tier made other host
+// calls than before, so that the answers it had been given do not fit. It comes wrapped
+// in a [*tiers.BrokenError].
 var ErrMismatch = errors.New("the snippet does not repeat its host calls")
+
+var errClosed = errors.New("the session is closed")
+
+// routerName stands for a tier in errors that come from none.
+const routerName = "router"
 
 // NoTierError lists why each tier was refused. It wraps [ErrNoTier].
 type NoTierError struct {
 	// Refusals are the reasons, one for each tier.
 	Refusals []Refusal
-	// Effects says whether the snippet made host calls before the last tier
-	// rejected it. Its effects on the namespace are undone in any case.
+	// Effects says whether the snippet made host calls before the last tier rejected it.
+	// Its effects on the namespace are undone in any case.
 	Effects tiers.Effects
 }
 
@@ -42,13 +47,23 @@ func (e *NoTierError) Error() string {
 // Unwrap returns [ErrNoTier].
 func (e *NoTierError) Unwrap() error { return ErrNoTier }
 
-// rejection returns the rejection that err is, nil if it is anything else: also
-// if a tier broke because of another's rejection.
-func rejection(err error) *tiers.RejectedError {
+// asRejection returns the rejection that err is, nil if it is anything else. It is nil,
+// too, if a tier broke because of another's rejection.
+func asRejection(err error) *tiers.RejectedError {
 	var broken *tiers.BrokenError
 	var rejected *tiers.RejectedError
 	if errors.As(err, &broken) || !errors.As(err, &rejected) {
 		return nil
 	}
 	return rejected
+}
+
+// asBroken makes an error of a tier a [*tiers.BrokenError], unless it is one or a
+// rejection. Effects are for the errors that do not say.
+func asBroken(tier string, effects tiers.Effects, err error) error {
+	var broken *tiers.BrokenError
+	if errors.As(err, &broken) || asRejection(err) != nil {
+		return err
+	}
+	return &tiers.BrokenError{Tier: tier, Effects: effects, Err: err}
 }

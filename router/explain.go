@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"text/tabwriter"
+	"time"
 )
 
 // Text shows the plan as tables for people. For programs there is its JSON.
@@ -14,28 +15,31 @@ func (p *Plan) Text() string {
 	if p.Home != "" {
 		fmt.Fprintf(w, "home\t%s\n", p.Home)
 	}
-	fmt.Fprintf(w, "snippet\t%s\n", p.snippet())
+	fmt.Fprintf(w, "snippet\t%s\n", p.describeSnippet())
 	_ = w.Flush() // a Builder takes everything
 	b.WriteByte('\n')
+
 	fmt.Fprintf(w, "tier\torder\tcost\twhy\n")
 	for i, step := range p.Chain {
-		fmt.Fprintf(w, "%s\t%d\t%s\t%s\n", step.Tier, i+1, step.Cost(), step.why())
+		fmt.Fprintf(w, "%s\t%d\t%s\t%s\n", step.Tier, i+1, step.cost(), step.describe())
 	}
 	for _, r := range p.Refusals {
 		fmt.Fprintf(w, "%s\t-\t-\t%s\n", r.Tier, r.Reason)
 	}
 	_ = w.Flush()
+
 	return b.String()
 }
 
-// snippet says in one line what the analyser found.
-func (p *Plan) snippet() string {
+// describeSnippet says in one line what the analyser found.
+func (p *Plan) describeSnippet() string {
 	switch {
 	case p.Invalid != "":
 		return "is not " + oneLine(string(p.Language)) + ": " + p.Invalid
 	case p.Needs == nil:
 		return "not understood: " + oneLine(p.Unknown)
 	}
+
 	var parts []string
 	for i := range p.Needs.Imports {
 		module := &p.Needs.Imports[i]
@@ -43,25 +47,41 @@ func (p *Plan) snippet() string {
 		if module.Guarded {
 			kind = "may import "
 		}
-		parts = append(parts, fmt.Sprintf("%s%s (line %d)", kind, oneLine(module.Module), module.Line))
+		parts = append(parts,
+			fmt.Sprintf("%s%s (line %d)", kind, oneLine(module.Module), module.Line))
 	}
+
 	for i := range p.Needs.Features {
 		need := &p.Needs.Features[i]
-		parts = append(parts, fmt.Sprintf("needs %s (%s, line %d)", need.Feature, oneLine(need.Why), need.Line))
+		parts = append(parts,
+			fmt.Sprintf("needs %s (%s, line %d)", need.Feature, oneLine(need.Why), need.Line))
 	}
+
+	if p.Needs.Computes >= shownComputing {
+		parts = append(parts, fmt.Sprintf("computes about %s natively (line %d)",
+			p.Needs.Computes, p.Needs.ComputesLine))
+	}
+
 	if len(parts) == 0 {
 		return "needs nothing beyond its language"
 	}
 	return strings.Join(parts, "; ")
 }
 
-// why says what the cost of a step is made of.
-func (s Step) why() string {
-	switch {
-	case s.Home:
-		return "home"
-	case s.Move > 0:
-		return fmt.Sprintf("start %s, move %s", s.Run, s.Move)
+// shownComputing is from when on an estimate of computing time is shown.
+const shownComputing = 100 * time.Millisecond
+
+// describe says what the cost of a step is made of.
+func (s Step) describe() string {
+	text := "home"
+	if !s.Home {
+		text = fmt.Sprintf("start %s", s.Run)
 	}
-	return fmt.Sprintf("start %s", s.Run)
+	if s.Move > 0 {
+		text += fmt.Sprintf(", move %s", s.Move)
+	}
+	if s.Compute > 0 {
+		text += fmt.Sprintf(", compute %s", s.Compute)
+	}
+	return text
 }

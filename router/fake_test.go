@@ -121,7 +121,13 @@ func (s *fakeMover) Export(context.Context) (tiers.State, error) {
 		return tiers.State{}, s.tier.exp
 	}
 	data, err := json.Marshal(s.vars)
-	return tiers.State{Format: "fake", From: s.tier.info.Name, Snippet: s.snippet, Data: data, Left: s.tier.left}, err
+	return tiers.State{
+		Format:  "fake",
+		From:    s.tier.info.Name,
+		Snippet: s.snippet,
+		Data:    data,
+		Left:    s.tier.left,
+	}, err
 }
 
 func (s *fakeMover) Import(_ context.Context, state tiers.State) (tiers.Report, error) {
@@ -153,6 +159,8 @@ type fakeRun struct {
 	async  sync.WaitGroup
 }
 
+var errBroken = errors.New("it fell apart")
+
 // errRaised ends a snippet by an exception.
 var errRaised = errors.New("raised")
 
@@ -181,10 +189,18 @@ func (s *fakeSandbox) Run(ctx context.Context, job tiers.Job) (tiers.Result, err
 		s.snippet--
 		return tiers.Result{}, err
 	case ctx.Err() != nil:
-		return r.result, &tiers.BrokenError{Tier: s.tier.info.Name, Effects: tiers.EffectsRan, Lost: &tiers.Loss{Snippets: []int{s.snippet}}, Err: context.Cause(ctx)}
+		return r.result, &tiers.BrokenError{
+			Tier:    s.tier.info.Name,
+			Effects: tiers.EffectsRan,
+			Lost:    &tiers.Loss{Snippets: []int{s.snippet}},
+			Err:     context.Cause(ctx),
+		}
 	case errors.Is(err, errRaised):
 		r.result.Status = tiers.StatusRaised
-		r.result.Exception = &tiers.Exception{Type: "Error", Message: strings.TrimPrefix(err.Error(), "raised: ")}
+		r.result.Exception = &tiers.Exception{
+			Type:    "Error",
+			Message: strings.TrimPrefix(err.Error(), "raised: "),
+		}
 	case err != nil:
 		return r.result, err
 	}
@@ -229,7 +245,11 @@ func (r *fakeRun) statement(verb string, args []string) error {
 	case "need":
 		return r.need(args[0])
 	case "reject":
-		return &tiers.RejectedError{Tier: "itself", Reason: "it will not", Effects: tiers.EffectsRan}
+		return &tiers.RejectedError{
+			Tier:    "itself",
+			Reason:  "it will not",
+			Effects: tiers.EffectsRan,
+		}
 	case "break":
 		return fmt.Errorf("%s fell apart", name)
 	case "hang":
@@ -249,7 +269,10 @@ func (r *fakeRun) write(text string) {
 }
 
 func (r *fakeRun) call(ordinal int, args []string) error {
-	v, err := r.cfg.Host.Call(r.ctx, tiers.Call{Function: args[0], Args: []tiers.Value{tiers.Value(args[1])}, Snippet: r.snippet, Ordinal: ordinal})
+	v, err := r.cfg.Host.Call(r.ctx, tiers.Call{
+		Function: args[0], Args: []tiers.Value{tiers.Value(args[1])},
+		Snippet: r.snippet, Ordinal: ordinal,
+	})
 	if err != nil {
 		return fmt.Errorf("%w: %s", errRaised, err.Error())
 	}
@@ -264,7 +287,12 @@ func (r *fakeRun) need(module string) error {
 		return nil
 	}
 	if r.job.Rejectable {
-		return &tiers.RejectedError{Tier: r.tier.info.Name, Missing: module, Reason: "there is no module " + module, Effects: tiers.EffectsRan}
+		return &tiers.RejectedError{
+			Tier:    r.tier.info.Name,
+			Missing: module,
+			Reason:  "there is no module " + module,
+			Effects: tiers.EffectsRan,
+		}
 	}
 	return fmt.Errorf("%w: no module named %s", errRaised, module)
 }
@@ -272,14 +300,18 @@ func (r *fakeRun) need(module string) error {
 // The four tiers of the project, as far as the router knows them.
 
 var whole = []tiers.Feature{
-	tiers.FeatureAsync, tiers.FeatureClasses, tiers.FeatureGenerators, tiers.FeatureDynamic, tiers.FeatureMove,
+	tiers.FeatureAsync, tiers.FeatureClasses, tiers.FeatureGenerators, tiers.FeatureDynamic,
+	tiers.FeatureMove,
 }
 
 func newInterp() *fake {
 	return &fake{info: tiers.Info{
-		Name: "interp", Languages: []tiers.Language{tiers.Python, tiers.Go}, Isolation: tiers.IsolationProcess,
-		Features: []tiers.Feature{tiers.FeatureMove}, Modules: tiers.ModuleSet("math"),
-		Cost: tiers.Cost{Start: 100 * time.Microsecond, Snippet: 50 * time.Microsecond},
+		Name:      "interp",
+		Languages: []tiers.Language{tiers.Python, tiers.Go},
+		Isolation: tiers.IsolationProcess,
+		Features:  []tiers.Feature{tiers.FeatureMove},
+		Modules:   tiers.ModuleSet("math"),
+		Cost:      tiers.Cost{Start: 100 * time.Microsecond, Snippet: 50 * time.Microsecond},
 	}}
 }
 
@@ -293,19 +325,26 @@ func newWasm() *fake {
 
 func newDocker() *fake {
 	return &fake{info: tiers.Info{
-		Name: "docker", Languages: []tiers.Language{tiers.Python}, Isolation: tiers.IsolationContainer,
-		Features: slices.Concat(whole, []tiers.Feature{tiers.FeatureThreads, tiers.FeatureFiles, tiers.FeatureProcesses}),
-		Modules:  tiers.ModuleSet("math", "json", "re", "os", "numpy"),
-		Cost:     tiers.Cost{Start: 400 * time.Millisecond, Snippet: 500 * time.Microsecond},
+		Name:      "docker",
+		Languages: []tiers.Language{tiers.Python},
+		Isolation: tiers.IsolationContainer,
+		Features: slices.Concat(whole,
+			[]tiers.Feature{tiers.FeatureThreads, tiers.FeatureFiles, tiers.FeatureProcesses}),
+		Modules: tiers.ModuleSet("math", "json", "re", "os", "numpy"),
+		Cost:    tiers.Cost{Start: 400 * time.Millisecond, Snippet: 500 * time.Microsecond},
 	}}
 }
 
 func newLocal() *fake {
 	return &fake{info: tiers.Info{
-		Name: "local", Languages: []tiers.Language{tiers.Python, tiers.Go}, Isolation: tiers.IsolationProcess,
-		Features: slices.Concat(whole, []tiers.Feature{tiers.FeatureThreads, tiers.FeatureFiles, tiers.FeatureProcesses}),
-		Modules:  tiers.ModuleSet("math", "json", "re", "os", "numpy", "torch"),
-		Cost:     tiers.Cost{Start: 20 * time.Millisecond, Snippet: 200 * time.Microsecond},
+		Name:      "local",
+		OnRequest: true,
+		Languages: []tiers.Language{tiers.Python, tiers.Go},
+		Isolation: tiers.IsolationProcess,
+		Features: slices.Concat(whole,
+			[]tiers.Feature{tiers.FeatureThreads, tiers.FeatureFiles, tiers.FeatureProcesses}),
+		Modules: tiers.ModuleSet("math", "json", "re", "os", "numpy", "torch"),
+		Cost:    tiers.Cost{Start: 20 * time.Millisecond, Snippet: 200 * time.Microsecond},
 	}}
 }
 
@@ -317,7 +356,7 @@ func (f analyserFunc) Analyse(ctx context.Context, source string) (Verdict, erro
 }
 
 // reader understands lines that begin with '#': "# import M", "# dynamic",
-// "# feature F", "# invalid", "# unknown". All else needs nothing.
+// "# feature F", "# computes 4s", "# invalid", "# unknown". All else needs nothing.
 func reader(_ context.Context, source string) (Verdict, error) {
 	needs := &Needs{}
 	number := 0
@@ -329,13 +368,27 @@ func reader(_ context.Context, source string) (Verdict, error) {
 		}
 		switch words[1] {
 		case "import":
-			needs.Imports = append(needs.Imports, Import{Module: words[2], Line: number, Guarded: words[3] == "guarded"})
+			needs.Imports = append(needs.Imports,
+				Import{Module: words[2], Line: number, Guarded: words[3] == "guarded"})
 		case "dynamic":
-			needs.Features = append(needs.Features, FeatureNeed{Feature: tiers.FeatureDynamic, Why: "exec", Line: number})
+			needs.Features = append(needs.Features,
+				FeatureNeed{Feature: tiers.FeatureDynamic, Why: "exec", Line: number})
 		case "feature":
-			needs.Features = append(needs.Features, FeatureNeed{Feature: tiers.Feature(words[2]), Why: "it", Line: number})
+			needs.Features = append(needs.Features,
+				FeatureNeed{Feature: tiers.Feature(words[2]), Why: "it", Line: number})
 		case "invalid":
-			return Verdict{Invalid: &tiers.Exception{Type: "SyntaxError", Message: "invalid syntax", Traceback: "SyntaxError: invalid syntax\n"}}, nil
+			return Verdict{
+				Invalid: &tiers.Exception{
+					Type:      "SyntaxError",
+					Message:   "invalid syntax",
+					Traceback: "SyntaxError: invalid syntax\n",
+				},
+			}, nil
+		case "computes":
+			var err error
+			if needs.Computes, err = time.ParseDuration(words[2]); err != nil {
+				return Verdict{}, err
+			}
 		case "unknown":
 			return Verdict{Unknown: "too deep"}, nil
 		case "broken":
@@ -356,7 +409,10 @@ func start(t *testing.T, cfg RunnerConfig, list ...*fake) *session {
 	for _, f := range list {
 		cfg.Tiers = append(cfg.Tiers, f)
 	}
-	cfg.Analysers = map[tiers.Language]Analyser{tiers.Python: analyserFunc(reader), tiers.Go: analyserFunc(reader)}
+	cfg.Analysers = map[tiers.Language]Analyser{
+		tiers.Python: analyserFunc(reader),
+		tiers.Go:     analyserFunc(reader),
+	}
 	r, err := NewRunner(cfg)
 	if err != nil {
 		t.Fatal(err)
@@ -399,7 +455,8 @@ func (s *session) in(tier, source, stdout string) Result {
 	s.t.Helper()
 	result := s.runs(source)
 	if result.Tier != tier || result.Stdout != stdout || result.Status != tiers.StatusOK {
-		s.t.Errorf("%q ran in %q, %s, writes %q (%v); want %q, ok, %q", source, result.Tier, result.Status, result.Stdout, result.Exception, tier, stdout)
+		s.t.Errorf("%q ran in %q, %s, writes %q (%v); want %q, ok, %q",
+			source, result.Tier, result.Status, result.Stdout, result.Exception, tier, stdout)
 	}
 	return result
 }
@@ -409,7 +466,8 @@ func broke(t *testing.T, err error, tier string, effects tiers.Effects) *tiers.L
 	t.Helper()
 	var broken *tiers.BrokenError
 	if !errors.As(err, &broken) || broken.Tier != tier || broken.Effects != effects {
-		t.Fatalf("the error is %#v (%v), want one of tier %s with effects %s", err, err, tier, effects)
+		t.Fatalf("the error is %#v (%v), want one of tier %s with effects %s",
+			err, err, tier, effects)
 	}
 	return broken.Lost
 }

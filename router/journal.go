@@ -6,17 +6,17 @@ import (
 	"fmt"
 	"sync"
 
-	"github.com/rlmhq/rlm/internal/inflight"
+	"github.com/rlmhq/rlm/internal/callgate"
 	"github.com/rlmhq/rlm/tiers"
 )
 
 // journal holds the host calls of one snippet over all its attempts, so that
-// none is made twice. An attempt that cannot be rejected writes nothing down:
-// nobody would read it.
+// none is made twice. An attempt that cannot be rejected writes nothing down, since
+// nothing would be replayed.
 type journal struct {
 	host tiers.Host
 	// gate bounds the calls that are kept: they may outlive the tier's own count.
-	gate *inflight.Gate
+	gate *callgate.Gate
 
 	mu      sync.Mutex
 	made    int            // real calls of all attempts
@@ -64,8 +64,8 @@ func (door) Call(ctx context.Context, call tiers.Call) (tiers.Value, error) {
 	return nil, errNotRunning
 }
 
-// begin starts an attempt, and returns the context to run it with.
-func (j *journal) begin(ctx context.Context, keep bool) (context.Context, *attempt) {
+// beginAttempt starts an attempt, and returns the context to run it with.
+func (j *journal) beginAttempt(ctx context.Context, keep bool) (context.Context, *attempt) {
 	a := &attempt{journal: j, keep: keep, replay: len(j.entries) > 0, stop: func(error) {}}
 	if a.replay {
 		ctx, a.stop = context.WithCancelCause(ctx)
@@ -73,7 +73,8 @@ func (j *journal) begin(ctx context.Context, keep bool) (context.Context, *attem
 	return context.WithValue(ctx, attemptKey{}, a), a
 }
 
-func (j *journal) calls() int {
+// countCalls is how many host calls were made in all attempts.
+func (j *journal) countCalls() int {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.made
@@ -81,13 +82,14 @@ func (j *journal) calls() int {
 
 func (a *attempt) call(ctx context.Context, call tiers.Call) (tiers.Value, error) {
 	if a.keep {
-		if err := a.journal.enter(ctx, &call); err != nil {
-			return nil, a.stopped(err)
+		if err := a.journal.enterGate(ctx, &call); err != nil {
+			return nil, a.stopReason(err)
 		}
 	}
-	e, began, err := a.entry(ctx, &call)
+
+	e, began, err := a.findEntry(ctx, &call)
 	if a.keep && !began {
-		a.journal.leave(&call)
+		a.journal.leaveGate(&call)
 	}
 	if err != nil {
 		return nil, err
@@ -95,20 +97,22 @@ func (a *attempt) call(ctx context.Context, call tiers.Call) (tiers.Value, error
 	if e == nil {
 		return a.journal.host.Call(ctx, call)
 	}
+
 	select {
 	case <-e.done:
 		return e.value, e.err
 	case <-ctx.Done():
-		// The tier has done with the call. Whether it was in vain is not known
-		// before the attempt has ended: see settle and end.
+		// The tier has given up the call. Whether its answer is still needed is known
+		// when the attempt has ended: see awaitCalls and cancelCalls.
 		return nil, ctx.Err()
 	}
 }
 
-// stopped is why no call is taken any more, err if they are.
-func (a *attempt) stopped(err error) error {
+// stopReason is why no call is taken any more, err if they are.
+func (a *attempt) stopReason(err error) error {
 	a.journal.mu.Lock()
 	defer a.journal.mu.Unlock()
+
 	switch {
 	case a.wrong != nil:
 		return a.wrong
@@ -118,10 +122,12 @@ func (a *attempt) stopped(err error) error {
 	return err
 }
 
-// entry returns what the journal has for a call, and starts the call if that is
+// findEntry returns what the journal has for a call, and starts the call if that is
 // nothing; then it began. No entry means that the call is to be made without the
 // journal.
-func (a *attempt) entry(ctx context.Context, call *tiers.Call) (e *entry, began bool, err error) {
+func (a *attempt) findEntry(
+	ctx context.Context, call *tiers.Call,
+) (e *entry, began bool, err error) {
 	var of fingerprint
 	if a.keep || a.replay {
 		of = fingerprintOf(call)
@@ -129,49 +135,56 @@ func (a *attempt) entry(ctx context.Context, call *tiers.Call) (e *entry, began 
 	j := a.journal
 	j.mu.Lock()
 	defer j.mu.Unlock()
+
 	if a.wrong != nil {
 		return nil, false, a.wrong
 	}
 	if a.over {
 		return nil, false, errNotRunning
 	}
+
 	if a.keep || a.replay {
 		if a.seen[call.Ordinal] {
-			return nil, false, a.mismatch(fmt.Errorf("%w: call %d of the snippet came twice", ErrMismatch, call.Ordinal))
+			err := fmt.Errorf("%w: call %d of the snippet came twice", ErrMismatch, call.Ordinal)
+			return nil, false, a.stopMismatched(err)
 		}
+
 		if a.seen == nil {
 			a.seen = map[int]bool{}
 		}
 		a.seen[call.Ordinal] = true
 	}
+
 	if e := j.entries[call.Ordinal]; e != nil {
 		if e.of != of {
-			return nil, false, a.mismatch(fmt.Errorf("%w: call %d, now of %s, had another function or other arguments in the tier before",
-				ErrMismatch, call.Ordinal, oneLine(call.Function)))
+			err := fmt.Errorf("%w: call %d, now of %s, had another function or other arguments"+
+				" in the tier before", ErrMismatch, call.Ordinal, oneLine(call.Function))
+			return nil, false, a.stopMismatched(err)
 		}
 		return e, false, nil
 	}
+
 	j.made++
 	if !a.keep {
 		a.unnoted++
 		return nil, false, nil
 	}
-	return j.start(ctx, *call, of), true, nil
+	return j.startCall(ctx, *call, of), true, nil
 }
 
-// mismatch stops the attempt. journal.mu is held.
-func (a *attempt) mismatch(err error) error {
+// stopMismatched stops the attempt. journal.mu is held.
+func (a *attempt) stopMismatched(err error) error {
 	a.wrong = err
 	a.stop(err)
 	return err
 }
 
-// start makes a call on a goroutine of its own, so that it goes on when the
+// startCall makes a call on its own goroutine, so that it goes on when the
 // tier's context ends: if that is because the tier rejects the snippet, the
 // answer is paid for and needed. The call has entered the gate and leaves it once
 // the host function has returned, however long that takes after its cancellation.
 // mu is held.
-func (j *journal) start(ctx context.Context, call tiers.Call, of fingerprint) *entry {
+func (j *journal) startCall(ctx context.Context, call tiers.Call, of fingerprint) *entry {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	e := &entry{of: of, cancel: cancel, done: make(chan struct{})}
 	if j.entries == nil {
@@ -181,15 +194,15 @@ func (j *journal) start(ctx context.Context, call tiers.Call, of fingerprint) *e
 	go func() {
 		defer cancel()
 		defer close(e.done)
-		defer j.leave(&call)
+		defer j.leaveGate(&call)
 		e.value, e.err = j.host.Call(ctx, call)
 	}()
 	return e
 }
 
-// enter waits until a call may be made and kept. A call that its tier gives up
+// enterGate waits until a call may be made and kept. A call that its tier gives up
 // meanwhile is not made.
-func (j *journal) enter(ctx context.Context, call *tiers.Call) error {
+func (j *journal) enterGate(ctx context.Context, call *tiers.Call) error {
 	if err := j.gate.Hold(bytesOf(call)); err != nil {
 		return err
 	}
@@ -200,7 +213,7 @@ func (j *journal) enter(ctx context.Context, call *tiers.Call) error {
 	return err
 }
 
-func (j *journal) leave(call *tiers.Call) {
+func (j *journal) leaveGate(call *tiers.Call) {
 	j.gate.Leave()
 	j.gate.Free(bytesOf(call))
 }
@@ -217,36 +230,36 @@ func bytesOf(call *tiers.Call) int {
 	return n
 }
 
-// end closes an attempt whose snippet has ended for good: calls that still run
+// cancelCalls closes an attempt whose snippet has ended for good: calls that still run
 // are cancelled and waited for. A Host returns soon once its context has ended.
-func (a *attempt) end() {
-	for _, e := range a.close() {
+func (a *attempt) cancelCalls() {
+	for _, e := range a.closeCalls() {
 		e.cancel()
 		<-e.done
 	}
 }
 
-// settle closes an attempt that was rejected: calls that still run are waited
+// awaitCalls closes an attempt that was rejected: calls that still run are waited
 // for, and cancelled only if ctx ends.
-func (a *attempt) settle(ctx context.Context) error {
-	for _, e := range a.close() {
+func (a *attempt) awaitCalls(ctx context.Context) error {
+	for _, e := range a.closeCalls() {
 		select {
 		case <-e.done:
 		case <-ctx.Done():
-			a.end()
+			a.cancelCalls()
 			return context.Cause(ctx)
 		}
 	}
 	return nil
 }
 
-// close ends the taking of calls and returns those made so far.
-func (a *attempt) close() map[int]*entry {
+// closeCalls ends the taking of calls and returns those made so far.
+func (a *attempt) closeCalls() map[int]*entry {
 	a.journal.mu.Lock()
 	defer a.journal.mu.Unlock()
 	a.over = true
 	a.stop(nil)
-	return a.journal.entries // after over is set nobody writes
+	return a.journal.entries // nothing is written once over is set
 }
 
 // verdict returns how many calls of a closed attempt cannot be replayed, and the

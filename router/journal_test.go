@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rlmhq/rlm/internal/inflight"
+	"github.com/rlmhq/rlm/internal/callgate"
 	"github.com/rlmhq/rlm/tiers"
 )
 
@@ -81,7 +81,9 @@ func TestNoCallIsMadeTwice(t *testing.T) {
 	p := newPaid()
 	s := with(t, p, newWasm(), newDocker())
 	s.in("wasm", "set x 1", "")
-	r := s.in("docker", "# dynamic\ncall ask \"a\"\ncall ask {\"k\":1}\nneed numpy\ncall ask \"c\"\nshow x", "\"a\"\n{\"k\":1}\n\"c\"\n1\n")
+	r := s.in("docker",
+		"# dynamic\ncall ask \"a\"\ncall ask {\"k\":1}\nneed numpy\ncall ask \"c\"\nshow x",
+		"\"a\"\n{\"k\":1}\n\"c\"\n1\n")
 	p.made(t, `ask "a"`, `ask {"k":1}`, `ask "c"`)
 	if r.Attempts[0].Effects != tiers.EffectsRan {
 		t.Errorf("attempts %v", r.Attempts)
@@ -118,7 +120,8 @@ func TestCallsThatRunAtOnceAreMadeOnce(t *testing.T) {
 	p := newPaid()
 	close(p.release)
 	s := with(t, p, newWasm(), newDocker())
-	source := "# dynamic\n" + strings.Repeat("start slow 1\n", 40) + "await\n" + strings.Repeat("start slow 1\n", 40) + "need numpy\nawait"
+	calls := strings.Repeat("start slow 1\n", 40)
+	source := "# dynamic\n" + calls + "await\n" + calls + "need numpy\nawait"
 	s.in("docker", source, "")
 	if len(p.calls) != 80 {
 		t.Errorf("the host got %d calls, want 80", len(p.calls))
@@ -132,13 +135,16 @@ func TestAnAwaitedCallIsCancelledWithTheRun(t *testing.T) {
 	s := with(t, tiers.HostFunc(func(inner context.Context, call tiers.Call) (tiers.Value, error) {
 		value, err := p.Call(inner, call)
 		if call.Function == "began" {
-			time.AfterFunc(20*time.Millisecond, cancel) // long enough for the rejection; it need not be
+			// Long enough for the rejection; it need not be.
+			time.AfterFunc(20*time.Millisecond, cancel)
 		}
 		return value, err
 	}), newWasm(), docker)
-	_, err := s.Run(ctx, tiers.Job{Source: "# dynamic\nstart forever 1\ncall began 2\nneed numpy\nawait"})
+	_, err := s.Run(ctx,
+		tiers.Job{Source: "# dynamic\nstart forever 1\ncall began 2\nneed numpy\nawait"})
 	broke(t, err, "wasm", tiers.EffectsRan)
-	if len(p.ends) != 1 || p.ends[0] == nil || docker.opened != 0 || !errors.Is(err, context.Canceled) {
+	if len(p.ends) != 1 || p.ends[0] == nil || docker.opened != 0 ||
+		!errors.Is(err, context.Canceled) {
 		t.Errorf("the call ended with %v, the run with %v", p.ends, err)
 	}
 }
@@ -176,8 +182,14 @@ func changing(docker *fake, source string) {
 
 func TestAMismatchStopsTheSnippet(t *testing.T) {
 	for _, c := range []struct{ name, first, second, text string }{
-		{"other arguments", "call ask 1", "call ask 2\ncall ask 3", "call 1, now of ask, had another function or other arguments"},
-		{"another function", "call ask 1", "call fail 1\ncall ask 3", "call 1, now of fail, had another function or other arguments"},
+		{
+			"other arguments", "call ask 1", "call ask 2\ncall ask 3",
+			"call 1, now of ask, had another function or other arguments",
+		},
+		{
+			"another function", "call ask 1", "call fail 1\ncall ask 3",
+			"call 1, now of fail, had another function or other arguments",
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p, docker := newPaid(), newDocker()
@@ -186,7 +198,8 @@ func TestAMismatchStopsTheSnippet(t *testing.T) {
 			s.in("wasm", "set x 1", "")
 			r, err := s.fails("# dynamic\n" + c.first + "\nneed numpy")
 			lost := broke(t, err, "docker", tiers.EffectsRan)
-			if !errors.Is(err, ErrMismatch) || !strings.Contains(err.Error(), c.text) || lost == nil {
+			if !errors.Is(err, ErrMismatch) || !strings.Contains(err.Error(), c.text) ||
+				lost == nil {
 				t.Error(err)
 			}
 			p.made(t, "ask 1")
@@ -202,7 +215,8 @@ func TestAMismatchStopsTheSnippet(t *testing.T) {
 		changing(docker, "start ask 2\nawait\nstart ask 3\nhang")
 		s := with(t, p, newWasm(), docker)
 		_, err := s.fails("# dynamic\ncall ask 1\nneed numpy")
-		if lost := broke(t, err, "docker", tiers.EffectsRan); !errors.Is(err, ErrMismatch) || lost == nil {
+		if lost := broke(t, err, "docker", tiers.EffectsRan); !errors.Is(err, ErrMismatch) ||
+			lost == nil {
 			t.Error(err)
 		}
 		p.made(t, "ask 1")
@@ -294,7 +308,8 @@ func TestCanonicalValuesStaySmall(t *testing.T) {
 			t.Errorf("%s: %d bytes become %d", name, len(v), n)
 		}
 	}
-	if got, want := canonical(tiers.Value(long)), `"`+strings.Repeat("é", mostParsed/3)+`"`; string(got) != want {
+	if got, want := canonical(tiers.Value(long)), `"`+strings.Repeat("é",
+		mostParsed/3)+`"`; string(got) != want {
 		t.Error("a long string is not compared by its characters")
 	}
 	list := tiers.Value("[" + strings.Repeat("1,", mostParsed) + "1]")
@@ -305,7 +320,10 @@ func TestCanonicalValuesStaySmall(t *testing.T) {
 
 // FuzzCanonical: what is canonical is so twice, and no longer than twice.
 func FuzzCanonical(f *testing.F) {
-	for _, seed := range []string{`1e999999999`, `[1.0, -0, 0e5, 1E+2]`, `{"b":1,"a":"\u00e9"}`, `"a<b"`, ` 1 2`, `NaN`, "\"\xff\""} {
+	for _, seed := range []string{
+		`1e999999999`, `[1.0, -0, 0e5, 1E+2]`, `{"b":1,"a":"\u00e9"}`, `"a<b"`, ` 1 2`, `NaN`,
+		"\"\xff\"",
+	} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, v []byte) {
@@ -323,8 +341,8 @@ func TestAHostCallOutsideOfASnippetIsRefused(t *testing.T) {
 	if _, err := (door{echo}).Call(t.Context(), tiers.Call{}); !errors.Is(err, errNotRunning) {
 		t.Error(err)
 	}
-	j := journal{host: echo, gate: inflight.New(tiers.DefaultLimits())}
-	ctx, a := j.begin(t.Context(), true)
+	j := journal{host: echo, gate: callgate.New(tiers.DefaultLimits())}
+	ctx, a := j.beginAttempt(t.Context(), true)
 	call := tiers.Call{Function: "f", Args: []tiers.Value{tiers.Value("1")}, Ordinal: 1}
 	if v, err := (door{}).Call(ctx, call); err != nil || string(v) != "1" {
 		t.Errorf("%s, %v", v, err)
@@ -332,9 +350,9 @@ func TestAHostCallOutsideOfASnippetIsRefused(t *testing.T) {
 	if _, err := (door{}).Call(ctx, call); !errors.Is(err, ErrMismatch) {
 		t.Errorf("an ordinal that comes twice: %v", err)
 	}
-	a.end()
-	ctx, a = j.begin(t.Context(), true)
-	a.end()
+	a.cancelCalls()
+	ctx, a = j.beginAttempt(t.Context(), true)
+	a.cancelCalls()
 	if _, err := (door{}).Call(ctx, call); !errors.Is(err, errNotRunning) {
 		t.Errorf("after the end: %v", err)
 	}
@@ -350,16 +368,19 @@ func TestACancelledCallKeepsItsPlace(t *testing.T) {
 		<-release // it does not look at its context
 		return tiers.Value("1"), nil
 	})
-	r, err := NewRunner(RunnerConfig{Config: tiers.Config{Host: host, Limits: tiers.Limits{HostCallsAtOnce: atOnce}}})
+	r, err := NewRunner(RunnerConfig{
+		Config: tiers.Config{Host: host, Limits: tiers.Limits{HostCallsAtOnce: atOnce}},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	j := journal{host: r.host, gate: r.gate}
-	ctx, a := j.begin(t.Context(), true)
+	ctx, a := j.beginAttempt(t.Context(), true)
 	ordinal := 0
 	call := func(ctx context.Context) error {
 		ordinal++
-		_, err := (door{}).Call(ctx, tiers.Call{Function: "f", Args: []tiers.Value{tiers.Value("1")}, Ordinal: ordinal})
+		_, err := (door{}).Call(ctx,
+			tiers.Call{Function: "f", Args: []tiers.Value{tiers.Value("1")}, Ordinal: ordinal})
 		return err
 	}
 	for range atOnce {
@@ -379,14 +400,14 @@ func TestACancelledCallKeepsItsPlace(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if n := j.calls(); n != atOnce {
+	if n := j.countCalls(); n != atOnce {
 		t.Errorf("%d calls run at once, want %d", n, atOnce)
 	}
 	close(release)
 	if err := call(ctx); err != nil {
 		t.Errorf("a call after the places are left: %v", err)
 	}
-	a.end()
+	a.cancelCalls()
 }
 
 func TestCallsThatRunAfterTheirTierHoldNoMoreThanTheMemory(t *testing.T) {
@@ -395,18 +416,19 @@ func TestCallsThatRunAfterTheirTierHoldNoMoreThanTheMemory(t *testing.T) {
 		<-release
 		return tiers.Value("1"), nil
 	})
-	j := journal{host: host, gate: inflight.New(tiers.Limits{HostCallsAtOnce: 64, Memory: 1000})}
-	ctx, a := j.begin(t.Context(), true)
+	j := journal{host: host, gate: callgate.New(tiers.Limits{HostCallsAtOnce: 64, Memory: 1000})}
+	ctx, a := j.beginAttempt(t.Context(), true)
 	large := []tiers.Value{tiers.Value(`"` + strings.Repeat("x", 598) + `"`)}
 	first := make(chan error)
 	go func() {
 		_, err := (door{}).Call(ctx, tiers.Call{Function: "f", Args: large, Ordinal: 1})
 		first <- err
 	}()
-	for j.calls() == 0 {
+	for j.countCalls() == 0 {
 		time.Sleep(time.Millisecond)
 	}
-	_, err := (door{}).Call(ctx, tiers.Call{Function: "f", Named: map[string]tiers.Value{"a": large[0]}, Ordinal: 2})
+	_, err := (door{}).Call(ctx,
+		tiers.Call{Function: "f", Named: map[string]tiers.Value{"a": large[0]}, Ordinal: 2})
 	if err == nil || !strings.Contains(err.Error(), "would take more than 1000 B together") {
 		t.Errorf("the host holds more: %v", err)
 	}
@@ -414,17 +436,20 @@ func TestCallsThatRunAfterTheirTierHoldNoMoreThanTheMemory(t *testing.T) {
 	if err := <-first; err != nil {
 		t.Error(err)
 	}
-	a.end()
+	a.cancelCalls()
 }
 
 func BenchmarkHostCall(b *testing.B) {
-	call := tiers.Call{Function: "llm_query", Args: []tiers.Value{tiers.Value(`"` + strings.Repeat("a prompt ", 100) + `"`)}}
+	call := tiers.Call{
+		Function: "llm_query",
+		Args:     []tiers.Value{tiers.Value(`"` + strings.Repeat("a prompt ", 100) + `"`)},
+	}
 	for _, keep := range []bool{false, true} {
 		b.Run(fmt.Sprintf("journal=%v", keep), func(b *testing.B) {
 			b.ReportAllocs()
-			j := journal{host: echo, gate: inflight.New(tiers.DefaultLimits())}
-			ctx, a := j.begin(b.Context(), keep)
-			defer a.end()
+			j := journal{host: echo, gate: callgate.New(tiers.DefaultLimits())}
+			ctx, a := j.beginAttempt(b.Context(), keep)
+			defer a.cancelCalls()
 			for b.Loop() {
 				call.Ordinal++
 				if _, err := (door{}).Call(ctx, call); err != nil {

@@ -2,73 +2,80 @@ package router
 
 import (
 	"context"
+	"time"
 
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// Needs is what a snippet wants of a tier, as an analyser sees it without
-// running anything. It may be wrong: a route is no wall.
+// Analyser finds out what snippets of one language need. It is safe for concurrent use
+// and never runs a snippet. An error means that the analyser itself broke.
+type Analyser interface {
+	Analyse(ctx context.Context, source string) (Verdict, error)
+}
+
+// Verdict is an analyser's answer: exactly one of its fields is set.
+type Verdict struct {
+	// Needs: the analyser understood the snippet.
+	Needs *Needs
+	// Invalid: the snippet is not of this language, so no tier needs to try it.
+	Invalid *tiers.Exception
+	// Unknown says why the analyser did not understand the snippet: it may be too large
+	// or too deep. Only a tier that runs the whole language may try it.
+	Unknown string
+}
+
+// Needs is what a snippet wants of a tier, as an analyser sees it without running
+// anything. It may be wrong: a route is not a wall.
 type Needs struct {
 	Language tiers.Language `json:"language"`
 	// Imports are the modules imported by name, in order of appearance.
 	Imports []Import `json:"imports,omitempty"`
 	// Features are what the snippet needs beyond its language.
 	Features []FeatureNeed `json:"features,omitempty"`
-	// Reads, Writes and Deletes are the global names that the snippet reads
-	// before it writes them, binds, and deletes.
+	// Reads, Writes and Deletes are the global names that the snippet reads before it
+	// writes them, binds, and deletes.
 	Reads   []string `json:"reads,omitempty"`
 	Writes  []string `json:"writes,omitempty"`
 	Deletes []string `json:"deletes,omitempty"`
-	// Calls are the global functions called by plain name that the snippet does
-	// not define itself: host functions among them.
+	// Calls are the global functions that the snippet calls by plain name and does not
+	// define itself, host functions included.
 	Calls []string `json:"calls,omitempty"`
 	// Defines are the top-level functions and classes (Go: declarations).
 	Defines []string `json:"defines,omitempty"`
+	// Computes is how long the snippet computes in native code, as far as constants in
+	// its text show, and ComputesLine where it does. Zero means that nothing is known.
+	Computes     time.Duration `json:"computes_ns,omitempty"`
+	ComputesLine int           `json:"computes_line,omitempty"`
+	// Telling is set if the snippet has what only its language has, so that it cannot
+	// be a mistake in another one: see [Detect].
+	Telling bool `json:"-"`
 }
 
 // Import is one imported module.
 type Import struct {
 	// Module is the dotted name (Go: the import path).
 	Module string `json:"module"`
-	// Guarded is set when the snippet itself deals with the module's absence,
-	// by `except ImportError` around the import.
+	// Guarded is set when the snippet itself deals with the module's absence, by
+	// `except ImportError` around the import.
 	Guarded bool `json:"guarded,omitempty"`
-	// Line is where, from 1.
+	// Line is counted from 1.
 	Line int `json:"line"`
 }
 
 // FeatureNeed is one feature and where the snippet shows that it needs it.
 type FeatureNeed struct {
 	Feature tiers.Feature `json:"feature"`
-	// Why names what was seen: "subprocess.run", "open(..., 'w')".
+	// Why names what the analyser saw: "subprocess.run", "open(..., 'w')".
 	Why  string `json:"why"`
 	Line int    `json:"line"`
 }
 
-// Has reports whether the snippet needs a feature.
-func (n *Needs) Has(f tiers.Feature) bool {
+// needsFeature reports whether the snippet needs a feature.
+func (n *Needs) needsFeature(f tiers.Feature) bool {
 	for _, need := range n.Features {
 		if need.Feature == f {
 			return true
 		}
 	}
 	return false
-}
-
-// Verdict is an analyser's answer: exactly one of its fields is set.
-type Verdict struct {
-	// Needs: the snippet was understood.
-	Needs *Needs
-	// Invalid: the snippet is not of this language, and no tier need try it.
-	Invalid *tiers.Exception
-	// Unknown says why the snippet was not understood: it may be too large or
-	// too deep. Only a tier that runs the whole language may try it.
-	Unknown string
-}
-
-// Analyser finds out what snippets of one language need. It is safe for
-// concurrent use and never runs a snippet. An error means that the analyser
-// itself broke.
-type Analyser interface {
-	Analyse(ctx context.Context, source string) (Verdict, error)
 }

@@ -13,52 +13,45 @@ import (
 // Result is what became of a snippet, and where.
 type Result struct {
 	tiers.Result
-	// Tier is where the snippet ran, empty if no tier was troubled.
+	// Tier is where the snippet ran, empty if no tier was tried.
 	Tier string
 	// Plan is the decision that was followed, with the rejections on the way.
 	Plan *Plan
 	// Moved says that the namespace moved for the snippet, nil if it stayed.
 	Moved *Move
-	// Attempts are the tiers that rejected the snippet before, in order.
-	Attempts []Attempt
+	// Attempts are the tiers that rejected the snippet before, or could not take the
+	// namespace, in order.
+	Attempts []Refusal
 }
 
-// Attempt is a tier that rejected a snippet, or could not take the namespace.
-type Attempt struct {
-	Tier string `json:"tier"`
-	// Reason is one sentence for people.
-	Reason string `json:"reason"`
-	// Effects says whether the snippet had begun there.
-	Effects tiers.Effects `json:"effects"`
-}
-
-// Run runs a snippet in the first tier of its plan that does not reject it. An
-// empty language is Python; Rejectable is the runner's to set.
+// Run runs a snippet in the first tier of its plan that does not reject it. An empty
+// language is Python; Rejectable is the runner's to set.
 //
 // An error wraps [ErrNoTier] if no tier may run the snippet; any other is a
-// [*tiers.BrokenError], whose effects count host calls made in tiers that
-// rejected the snippet before. Result says with an error, too, how far it came:
-// a move is made and reported even if the snippet then fails.
+// [*tiers.BrokenError], whose effects count host calls made in tiers that rejected the
+// snippet before. Result says with an error, too, how far it came: a move is made and
+// reported even if the snippet then fails.
 func (r *Runner) Run(ctx context.Context, job tiers.Job) (Result, error) {
 	if r.closed {
-		return Result{}, &tiers.BrokenError{Tier: routerName, Effects: tiers.EffectsNeverRan, Err: errClosed}
+		return Result{}, asBroken(routerName, tiers.EffectsNeverRan, errClosed)
 	}
 	job.Language = languageOf(job.Language)
 	v, err := r.analyse(ctx, job.Language, job.Source)
 	if err != nil {
-		return Result{}, brokenBy(routerName, tiers.EffectsNeverRan, err)
+		return Result{}, asBroken(routerName, tiers.EffectsNeverRan, err)
 	}
-	e := escalation{Runner: r, space: r.space(job.Language), verdict: v, job: job, journal: journal{host: r.host, gate: r.gate}}
+
+	e := escalation{
+		Runner: r, space: r.spaceOf(job.Language), verdict: v, job: job,
+		journal: journal{host: r.host, gate: r.gate},
+	}
 	for {
-		again, err := e.step(ctx)
+		again, err := e.tryFirst(ctx)
 		if !again {
 			return e.result, err
 		}
 	}
 }
-
-// routerName stands for a tier in errors that come from none.
-const routerName = "router"
 
 // escalation is one snippet on its way through the tiers.
 type escalation struct {
@@ -67,143 +60,190 @@ type escalation struct {
 	verdict Verdict
 	job     tiers.Job
 	journal journal
-	out     [2]*resumed
+	out     [2]*resumedWriter
 
 	rejected []tiers.RejectedError // for the plan
-	asked    []string              // of these, who would have gone on, had we not asked
-	last     bool                  // nobody is asked any more
+	asked    []string              // of these, the tiers that were asked to reject it
+	unasked  bool                  // no tier is asked any more
 	result   Result
 }
 
-// step tries the first tier of the plan, and reports whether to plan again.
-func (e *escalation) step(ctx context.Context) (again bool, err error) {
-	state := e.state(e.job.Language)
-	state.Rejected = e.rejected
-	plan, err := e.plan(ctx, e.verdict, state, e.depth)
+// tryFirst tries the first tier of the plan, and reports whether to plan again.
+func (e *escalation) tryFirst(ctx context.Context) (again bool, err error) {
+	state := e.stateOf(e.job.Language)
+	state.rejected = e.rejected
+	plan, err := e.planUsable(ctx, e.verdict, state, e.countNeeded)
 	if err != nil {
-		return false, e.broken(routerName, tiers.EffectsNeverRan, err)
+		return false, e.asBroken(routerName, tiers.EffectsNeverRan, err)
 	}
+
 	e.result.Plan = &plan
 	if len(plan.Chain) == 0 {
-		return e.nowhere(&plan)
+		return e.retryUnasked(&plan)
 	}
-	i, _ := e.find(plan.Chain[0].Tier)
+
+	i, _ := e.findTier(plan.Chain[0].Tier)
 	e.result.Tier = plan.Chain[0].Tier
-	asked := false
-	if err = e.settleIn(ctx, i); err == nil {
-		asked = e.asks(&plan)
-		err = e.try(ctx, asked)
+	if err := e.settleIn(ctx, i, &plan); err != nil {
+		return e.passOver(ctx, i, &plan, err)
 	}
-	if rejected := rejection(err); rejected != nil {
-		e.note(i, asked, rejected)
+
+	ask := e.shouldAsk(&plan)
+	err = e.runIn(ctx, ask)
+	if rejected := asRejection(err); rejected != nil {
+		e.noteRejection(i, ask, rejected)
 		return true, nil
 	}
+
 	return false, err
 }
 
-// depth is how many tiers of the chain must be known to be usable: the first,
-// and if it may reject the snippet a second.
-func (e *escalation) depth(plan *Plan) int {
-	if e.asks(plan) {
+// countNeeded is how many tiers of the chain must be known to be usable: the first, and
+// if it may reject the snippet a second.
+func (e *escalation) countNeeded(plan *Plan) int {
+	if e.shouldAsk(plan) {
 		return 2
 	}
 	return 1
 }
 
-// asks reports whether the first tier is asked to reject the snippet if it turns
-// out to lack something. It has its price, a checkpoint, so it must be possible
-// both that this happens and that another tier does better.
-func (e *escalation) asks(plan *Plan) bool {
-	if e.last || len(plan.Chain) < 2 {
+// shouldAsk reports whether the first tier is asked to reject the snippet if it turns out
+// to lack something. That costs a checkpoint, so it must be possible both that this
+// happens and that another tier does better.
+func (e *escalation) shouldAsk(plan *Plan) bool {
+	if e.unasked || len(plan.Chain) < 2 {
 		return false
 	}
-	i, _ := e.find(plan.Chain[0].Tier)
-	return uncertain(&e.candidates[i].Info, e.job.Language, &e.verdict)
+	i, _ := e.findTier(plan.Chain[0].Tier)
+	return mayReject(&e.candidates[i].info, e.job.Language, &e.verdict)
 }
 
-// note writes down a rejection.
-func (e *escalation) note(i int, asked bool, r *tiers.RejectedError) {
-	info := &e.candidates[i].Info
+// settleIn makes a tier the home. For speed alone nothing is left behind.
+func (e *escalation) settleIn(ctx context.Context, i int, plan *Plan) error {
+	couldStay := slices.ContainsFunc(plan.Chain, func(s Step) bool { return s.Home })
+	move, err := e.enterTier(ctx, e.space, i, plan.forSpeed && couldStay)
+	e.result.Moved = e.result.Moved.joinMove(move)
+	return e.asBroken(e.candidates[i].info.Name, tiers.EffectsNeverRan, err)
+}
+
+// passOver goes on after a tier that could not take the namespace. A tier that broke ends
+// the snippet, unless it was chosen for speed: then the next one is as good.
+func (e *escalation) passOver(
+	ctx context.Context, i int, plan *Plan, err error,
+) (again bool, _ error) {
+	rejected := asRejection(err)
+	switch {
+	case plan.forSpeed && ctx.Err() == nil:
+		e.space.settled = true
+		e.passOverFaster(i, err, rejected)
+		return true, nil
+	case rejected != nil:
+		e.noteRejection(i, false, rejected)
+		return true, nil
+	}
+	return false, err
+}
+
+// passOverFaster refuses a tier that was chosen for speed. It is not an attempt: another
+// tier runs the snippet as well.
+func (e *escalation) passOverFaster(i int, err error, rejected *tiers.RejectedError) {
+	name, reason := e.candidates[i].info.Name, err.Error()
+	if rejected != nil {
+		reason = rejected.Reason
+	}
+	e.rejected = append(e.rejected, tiers.RejectedError{
+		Tier: name, Reason: reason, Effects: tiers.EffectsNeverRan,
+	})
+	e.cfg.Log.Info("the snippet does not run in the faster tier", "tier", name, "reason", reason)
+}
+
+// noteRejection writes down a rejection.
+func (e *escalation) noteRejection(i int, asked bool, r *tiers.RejectedError) {
+	info := &e.candidates[i].info
 	noted := *r
-	noted.Tier = info.Name // the plan relies on it, so that no tier is tried for ever
-	if asked && wholeLanguage(info) {
+	noted.Tier = info.Name // the plan relies on it, so that no tier is tried twice
+
+	if asked && runsWholeLanguage(info) {
 		e.asked = append(e.asked, info.Name)
 	} else {
 		// What a tier lacks of the language itself, or what it cannot import, says
 		// nothing about the others.
 		noted.Missing = ""
 	}
+
 	e.rejected = append(e.rejected, noted)
-	e.result.Attempts = append(e.result.Attempts, Attempt{info.Name, r.Reason, r.Effects})
-	e.cfg.Log.Info().Str("tier", info.Name).Str("missing", r.Missing).Str("reason", r.Reason).Msg("the tier rejected the snippet")
+	e.result.Attempts = append(e.result.Attempts, Refusal{info.Name, r.Reason, r.Effects})
+	e.cfg.Log.Info("the tier rejected the snippet", "tier", info.Name, "missing", r.Missing, "reason", r.Reason)
 }
 
-// nowhere ends a snippet for which the chain is empty. A tier that rejected it
-// because it was asked to is tried once more: if no other has what the snippet
-// lacks, the snippet itself must be told, by an exception.
-func (e *escalation) nowhere(plan *Plan) (again bool, err error) {
+// retryUnasked handles a snippet that no tier accepts. A tier that rejected it because it
+// was asked to runs it after all, and is not asked this time: if no other tier has what
+// the snippet lacks, the snippet itself must meet the exception.
+func (e *escalation) retryUnasked(plan *Plan) (again bool, err error) {
 	if x := e.verdict.Invalid; x != nil {
 		e.result.Tier = ""
 		e.result.Result = tiers.Result{Status: tiers.StatusRaised, Exception: x}
 		return false, nil
 	}
-	if len(e.asked) > 0 && !e.last {
-		e.last = true
-		e.rejected = slices.DeleteFunc(e.rejected, func(r tiers.RejectedError) bool { return slices.Contains(e.asked, r.Tier) })
+
+	if len(e.asked) > 0 && !e.unasked {
+		e.unasked = true
+		e.rejected = slices.DeleteFunc(e.rejected, func(r tiers.RejectedError) bool {
+			return slices.Contains(e.asked, r.Tier)
+		})
 		return true, nil
 	}
+
 	e.result.Tier = ""
-	return false, &NoTierError{Refusals: plan.Refusals, Effects: e.effects(tiers.EffectsNeverRan)}
+	return false, &NoTierError{plan.Refusals, e.addEffects(tiers.EffectsNeverRan)}
 }
 
-// settleIn makes a tier the home.
-func (e *escalation) settleIn(ctx context.Context, i int) error {
-	move, err := e.enter(ctx, e.space, i)
-	e.result.Moved = e.result.Moved.then(move)
-	return e.broken(e.candidates[i].Info.Name, tiers.EffectsNeverRan, err)
-}
-
-// try runs the snippet in the sandbox that holds the namespace.
-func (e *escalation) try(ctx context.Context, asked bool) error {
+// runIn runs the snippet in the sandbox that holds the namespace.
+func (e *escalation) runIn(ctx context.Context, ask bool) error {
 	job := e.job
-	job.Rejectable = asked
-	if asked || len(e.rejected) > 0 {
-		job.Stdout, job.Stderr = e.sink(0, job.Stdout), e.sink(1, job.Stderr)
+	job.Rejectable = ask
+	if ask || len(e.rejected) > 0 {
+		job.Stdout, job.Stderr = e.resumeOutput(0, job.Stdout), e.resumeOutput(1, job.Stderr)
 	}
 	if e.host == nil {
 		result, err := e.space.sandbox.Run(ctx, job)
-		return e.ended(result, err)
+		return e.takeResult(result, err)
 	}
-	runCtx, a := e.journal.begin(ctx, asked)
+
+	runCtx, a := e.journal.beginAttempt(ctx, ask)
 	result, err := e.space.sandbox.Run(runCtx, job)
-	return e.answered(ctx, a, result, err)
+	return e.takeResult(result, e.checkCalls(ctx, a, err))
 }
 
-// answered ends an attempt at the journal, and then the run.
-func (e *escalation) answered(ctx context.Context, a *attempt, result tiers.Result, err error) error {
-	rejected := rejection(err)
+// checkCalls ends an attempt at the journal and returns the error of the run: the one
+// that the tier gave, or that its host calls do not allow to go on.
+func (e *escalation) checkCalls(ctx context.Context, a *attempt, err error) error {
+	rejected := asRejection(err)
 	if rejected == nil {
-		a.end()
-	} else if settled := a.settle(ctx); settled != nil {
-		return e.broken(e.result.Tier, tiers.EffectsRan, settled)
+		a.cancelCalls()
+	} else if settled := a.awaitCalls(ctx); settled != nil {
+		return &tiers.BrokenError{Tier: e.result.Tier, Effects: tiers.EffectsRan, Err: settled}
 	}
+
 	unnoted, wrong := a.verdict()
 	switch {
 	case wrong != nil:
-		err = mismatch(e.result.Tier, wrong, err)
+		return mismatchError(e.result.Tier, wrong, err)
 	case rejected != nil && unnoted > 0:
-		// To start again would make them twice.
-		err = &tiers.BrokenError{
+		// To start again would make the calls twice.
+		return &tiers.BrokenError{
 			Tier: e.result.Tier, Effects: tiers.EffectsRan,
-			Err: fmt.Errorf("it rejected the snippet unasked, after %d host calls: %s", unnoted, rejected.Reason),
+			Err: fmt.Errorf("it rejected the snippet unasked, after %d host calls: %s",
+				unnoted, rejected.Reason),
 		}
 	}
-	return e.ended(result, err)
+
+	return err
 }
 
-// mismatch is the error of an attempt that the journal stopped, with what the
-// tier says of the loss.
-func mismatch(name string, wrong, err error) error {
+// mismatchError is the error of an attempt that the journal stopped, with what the tier
+// says of the loss.
+func mismatchError(name string, wrong, err error) error {
 	broken := &tiers.BrokenError{Tier: name, Effects: tiers.EffectsRan, Err: wrong}
 	var stopped *tiers.BrokenError
 	if errors.As(err, &stopped) {
@@ -212,13 +252,14 @@ func mismatch(name string, wrong, err error) error {
 	return broken
 }
 
-// ended takes the result of a snippet that was not rejected.
-func (e *escalation) ended(result tiers.Result, err error) error {
-	if rejection(err) != nil {
+// takeResult takes the result of a snippet that was not rejected.
+func (e *escalation) takeResult(result tiers.Result, err error) error {
+	if asRejection(err) != nil {
 		return err
 	}
 	e.result.Result = result
-	err = e.broken(e.result.Tier, tiers.EffectsUnknown, err)
+	err = e.asBroken(e.result.Tier, tiers.EffectsUnknown, err)
+
 	var broken *tiers.BrokenError
 	if !errors.As(err, &broken) || broken.Effects != tiers.EffectsNeverRan {
 		e.space.used = true
@@ -227,51 +268,52 @@ func (e *escalation) ended(result tiers.Result, err error) error {
 	return err
 }
 
-// broken types an error of a tier and counts the host calls of earlier attempts
-// among its effects. Nil and rejections pass.
-func (e *escalation) broken(tier string, effects tiers.Effects, err error) error {
-	if err == nil || rejection(err) != nil {
+// asBroken types an error of a tier and counts the host calls of earlier attempts among
+// its effects. Nil and rejections pass.
+func (e *escalation) asBroken(tier string, effects tiers.Effects, err error) error {
+	if err == nil || asRejection(err) != nil {
 		return err
 	}
 	var broken *tiers.BrokenError
-	if !errors.As(brokenBy(tier, effects, err), &broken) {
+	if !errors.As(asBroken(tier, effects, err), &broken) {
 		return err
 	}
+
 	typed := *broken
-	typed.Effects = e.effects(typed.Effects)
+	typed.Effects = e.addEffects(typed.Effects)
 	return &typed
 }
 
-// effects are those of the last attempt, or of the calls made in any.
-func (e *escalation) effects(of tiers.Effects) tiers.Effects {
-	if e.journal.calls() > 0 {
+// addEffects adds the host calls of all attempts to the effects of the last.
+func (e *escalation) addEffects(last tiers.Effects) tiers.Effects {
+	if e.journal.countCalls() > 0 {
 		return tiers.EffectsRan
 	}
-	return of
+	return last
 }
 
-// sink returns what passes output on to the caller, nil if nobody listens. It
-// begins anew with each attempt.
-func (e *escalation) sink(stream int, w io.Writer) io.Writer {
+// resumeOutput returns what passes output on to the caller, nil if there is no listener.
+// It begins anew with each attempt.
+func (e *escalation) resumeOutput(stream int, w io.Writer) io.Writer {
 	if w == nil {
 		return nil
 	}
 	if e.out[stream] == nil {
-		e.out[stream] = &resumed{w: w}
+		e.out[stream] = &resumedWriter{w: w}
 	}
 	e.out[stream].at = 0
 	return e.out[stream]
 }
 
-// resumed passes a stream on that begins again with each attempt: what an
-// earlier one wrote is not written twice.
-type resumed struct {
+// resumedWriter passes a stream on that begins again with each attempt: it writes nothing
+// twice that an earlier attempt wrote.
+type resumedWriter struct {
 	w          io.Writer
 	at, passed int64
 }
 
 // Write writes what of p is new.
-func (r *resumed) Write(p []byte) (int, error) {
+func (r *resumedWriter) Write(p []byte) (int, error) {
 	skip := min(max(r.passed-r.at, 0), int64(len(p)))
 	r.at += int64(len(p))
 	if skip == int64(len(p)) {

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rs/zerolog"
+	"log/slog"
 
 	"github.com/rlmhq/rlm/tiers"
 )
@@ -25,7 +25,8 @@ func TestASessionStaysHome(t *testing.T) {
 		t.Errorf("home is %q, of Go %q", s.Home(tiers.Python), s.Home(tiers.Go))
 	}
 	if interp.probes != 1 || wasm.probes+docker.probes != 1 || wasm.opened+docker.opened != 0 {
-		t.Errorf("probes: interp %d, wasm %d, docker %d; opened: wasm %d, docker %d", interp.probes, wasm.probes, docker.probes, wasm.opened, docker.opened)
+		t.Errorf("probes: interp %d, wasm %d, docker %d; opened: wasm %d, docker %d",
+			interp.probes, wasm.probes, docker.probes, wasm.opened, docker.opened)
 	}
 }
 
@@ -33,10 +34,12 @@ func TestTheNamespaceMovesWhenItMust(t *testing.T) {
 	var log bytes.Buffer
 	interp, wasm, docker := newInterp(), newWasm(), newDocker()
 	wasm.left = []tiers.Left{{Name: "g", Type: "generator", Reason: "it runs"}}
-	s := start(t, RunnerConfig{Log: zerolog.New(&log)}, interp, wasm, docker)
+	s := start(t, RunnerConfig{Log: slog.New(slog.NewJSONHandler(&log, nil))}, interp, wasm, docker)
 	s.in("interp", "set x 1", "")
 	r := s.in("wasm", "# import json\nshow x", "1\n")
-	if r.Moved == nil || r.Moved.From != "interp" || r.Moved.To != "wasm" || r.Moved.Report.Moved != 1 || len(r.Moved.Report.Left) != 0 {
+	if r.Moved == nil || r.Moved.From != "interp" || r.Moved.To != "wasm" ||
+		r.Moved.Report.Moved != 1 ||
+		len(r.Moved.Report.Left) != 0 {
 		t.Errorf("the move is %+v", r.Moved)
 	}
 	if interp.live() != 0 {
@@ -50,7 +53,8 @@ func TestTheNamespaceMovesWhenItMust(t *testing.T) {
 		t.Errorf("left is %v, want what the export says, once", r.Moved.Report.Left)
 	}
 	s.in("docker", "show x", "1\n")
-	if s.Home("") != "docker" || wasm.live() != 0 || !strings.Contains(log.String(), `"from":"wasm","to":"docker","moved":1,"left":1`) {
+	if s.Home("") != "docker" || wasm.live() != 0 ||
+		!strings.Contains(log.String(), `"from":"wasm","to":"docker","moved":1,"left":1`) {
 		t.Errorf("home %q, log %s", s.Home(""), log.String())
 	}
 }
@@ -76,10 +80,13 @@ func TestAnUnusedSandboxHasNothingToMove(t *testing.T) {
 	if r.Moved != nil || interp.opened != 1 || interp.live() != 0 {
 		t.Errorf("moved %v, interp opened %d, live %d", r.Moved, interp.opened, interp.live())
 	}
-	if want := []Attempt{{"interp", "there is no module json", tiers.EffectsRan}}; !slices.Equal(r.Attempts, want) {
+	if want := []Refusal{
+		{"interp", "there is no module json", tiers.EffectsRan},
+	}; !slices.Equal(r.Attempts, want) {
 		t.Errorf("attempts %v", r.Attempts)
 	}
-	if want := (Refusal{"interp", "rejected it: there is no module json"}); !slices.Contains(r.Plan.Refusals, want) {
+	want := Refusal{Tier: "interp", Reason: "rejected it: there is no module json"}
+	if !slices.Contains(r.Plan.Refusals, want) {
 		t.Errorf("refusals %v", r.Plan.Refusals)
 	}
 }
@@ -93,7 +100,8 @@ func TestADynamicImportMovesTheState(t *testing.T) {
 	}
 	r := s.in("local", "# dynamic\nset x 2\nneed torch\nshow x", "2\n")
 	if !wasm.jobs[1].Rejectable || local.jobs[0].Rejectable {
-		t.Errorf("rejectable: wasm %v, local %v; want only where another is left", wasm.jobs[1].Rejectable, local.jobs[0].Rejectable)
+		t.Errorf("rejectable: wasm %v, local %v; want only where another is left",
+			wasm.jobs[1].Rejectable, local.jobs[0].Rejectable)
 	}
 	if docker.opened != 0 {
 		t.Error("docker was opened, though it lacks what wasm found missing")
@@ -110,7 +118,8 @@ func TestTwoMovesForOneSnippetAreOneReport(t *testing.T) {
 	s := start(t, RunnerConfig{}, interp, wasm, docker)
 	s.in("interp", "set x 1", "")
 	r := s.in("docker", "# dynamic\nneed numpy\nshow x", "1\n")
-	if r.Moved.From != "interp" || r.Moved.To != "docker" || !slices.Equal(r.Moved.Report.Left, slices.Concat(interp.left, wasm.left)) {
+	if r.Moved.From != "interp" || r.Moved.To != "docker" ||
+		!slices.Equal(r.Moved.Report.Left, slices.Concat(interp.left, wasm.left)) {
 		t.Errorf("moved %+v", r.Moved)
 	}
 }
@@ -132,11 +141,15 @@ func TestWhatNobodyHasIsToldToTheSnippet(t *testing.T) {
 	s := start(t, RunnerConfig{}, wasm, docker)
 	s.in("wasm", "set x 1", "")
 	r := s.runs("# dynamic\nneed nosuch")
-	if r.Tier != "wasm" || r.Status != tiers.StatusRaised || r.Exception.Message != "no module named nosuch" || docker.opened != 0 || len(r.Attempts) != 1 {
+	if r.Tier != "wasm" || r.Status != tiers.StatusRaised ||
+		r.Exception.Message != "no module named nosuch" ||
+		docker.opened != 0 ||
+		len(r.Attempts) != 1 {
 		t.Errorf("%+v", r)
 	}
 	s.in("wasm", "show x", "1\n")
-	if s := start(t, RunnerConfig{}, newWasm()); s.runs("# dynamic\nneed nosuch").Status != tiers.StatusRaised {
+	alone := start(t, RunnerConfig{}, newWasm())
+	if alone.runs("# dynamic\nneed nosuch").Status != tiers.StatusRaised {
 		t.Error("it did not raise in the only tier")
 	}
 }
@@ -144,7 +157,12 @@ func TestWhatNobodyHasIsToldToTheSnippet(t *testing.T) {
 func TestAFailedImportLeavesTheNamespaceAtHome(t *testing.T) {
 	t.Run("rejected: the next tier", func(t *testing.T) {
 		wasm, docker, local := newWasm(), newDocker(), newLocal()
-		local.imp = &tiers.RejectedError{Tier: "local", Missing: "fake", Reason: "it knows no such format", Effects: tiers.EffectsNeverRan}
+		local.imp = &tiers.RejectedError{
+			Tier:    "local",
+			Missing: "fake",
+			Reason:  "it knows no such format",
+			Effects: tiers.EffectsNeverRan,
+		}
 		s := start(t, RunnerConfig{Policy: Policy{AllowLocal: true}}, wasm, docker, local)
 		s.in("wasm", "set x 1", "")
 		r := s.in("docker", "# import numpy\nshow x", "1\n")
@@ -170,7 +188,9 @@ func TestAFailedImportLeavesTheNamespaceAtHome(t *testing.T) {
 		s := start(t, RunnerConfig{}, wasm, docker)
 		s.in("wasm", "set x 1", "")
 		_, err := s.fails("# import numpy")
-		if !errors.Is(err, ErrNoTier) || !strings.Contains(err.Error(), "tier docker: rejected it: it cannot take a session's variables") {
+		if !errors.Is(err, ErrNoTier) ||
+			!strings.Contains(err.Error(),
+				"tier docker: rejected it: it cannot take a session's variables") {
 			t.Error(err)
 		}
 		s.in("wasm", "show x", "1\n")
@@ -192,10 +212,12 @@ func TestAFailedImportLeavesTheNamespaceAtHome(t *testing.T) {
 		s := start(t, RunnerConfig{}, wasm, newDocker())
 		s.in("wasm", "set x 1", "")
 		_, err := s.fails("# import numpy")
-		if !strings.Contains(err.Error(), "tier docker: the session's variables cannot leave tier wasm") {
+		if !strings.Contains(err.Error(),
+			"tier docker: the session's variables cannot leave tier wasm") {
 			t.Error(err)
 		}
-		if r := s.runs("# dynamic\nneed numpy"); r.Status != tiers.StatusRaised || wasm.jobs[1].Rejectable {
+		if r := s.runs("# dynamic\nneed numpy"); r.Status != tiers.StatusRaised ||
+			wasm.jobs[1].Rejectable {
 			t.Error("it is asked to reject what can go nowhere")
 		}
 	})
@@ -204,7 +226,10 @@ func TestAFailedImportLeavesTheNamespaceAtHome(t *testing.T) {
 func TestABrokenTierEndsTheSnippet(t *testing.T) {
 	wasm, docker, local := newWasm(), newDocker(), newLocal()
 	docker.opens = errors.New("no memory left")
-	s := start(t, RunnerConfig{Policy: Policy{Tiers: []string{"wasm", "docker", "local"}, MinIsolation: tiers.IsolationContainer}}, wasm, docker, local)
+	policy := Policy{
+		Tiers: []string{"wasm", "docker", "local"}, MinIsolation: tiers.IsolationContainer,
+	}
+	s := start(t, RunnerConfig{Policy: policy}, wasm, docker, local)
 	s.in("wasm", "set x 1", "")
 	_, err := s.fails("# import numpy")
 	broke(t, err, "docker", tiers.EffectsNeverRan)
@@ -216,7 +241,11 @@ func TestABrokenTierEndsTheSnippet(t *testing.T) {
 	s.in("wasm", "show x", "1\n")
 	t.Run("in the middle of a chain", func(t *testing.T) {
 		interp, wasm, docker := newInterp(), newWasm(), newDocker()
-		wasm.opens = &tiers.BrokenError{Tier: "wasm", Effects: tiers.EffectsNeverRan, Err: errors.New("no memory")}
+		wasm.opens = &tiers.BrokenError{
+			Tier:    "wasm",
+			Effects: tiers.EffectsNeverRan,
+			Err:     errors.New("no memory"),
+		}
 		s := start(t, RunnerConfig{}, interp, wasm, docker)
 		_, err := s.fails("need json")
 		broke(t, err, "wasm", tiers.EffectsNeverRan)
@@ -232,7 +261,8 @@ func TestTheRouterFailsClosed(t *testing.T) {
 	s := start(t, RunnerConfig{Policy: Policy{Pin: "docker"}}, newWasm(), docker)
 	_, err := s.fails("print 1")
 	var none *NoTierError
-	if !errors.As(err, &none) || none.Effects != tiers.EffectsNeverRan || !strings.Contains(err.Error(), "tier docker: not usable here: no daemon") {
+	if !errors.As(err, &none) || none.Effects != tiers.EffectsNeverRan ||
+		!strings.Contains(err.Error(), "tier docker: not usable here: no daemon") {
 		t.Error(err)
 	}
 	_, _ = s.fails("print 1")
@@ -246,13 +276,14 @@ func TestAnUnusableTierIsPassedOver(t *testing.T) {
 	wasm.probe = func(context.Context) error { return errors.New("wrong processor") }
 	s := start(t, RunnerConfig{}, wasm, newDocker())
 	r := s.in("docker", "print 1", "1\n")
-	if want := (Refusal{"wasm", "not usable here: wrong processor"}); !slices.Contains(r.Plan.Refusals, want) {
+	want := Refusal{Tier: "wasm", Reason: "not usable here: wrong processor"}
+	if !slices.Contains(r.Plan.Refusals, want) {
 		t.Errorf("refusals %v", r.Plan.Refusals)
 	}
 }
 
 func TestSessionsShareProbes(t *testing.T) {
-	wasm, probes := newWasm(), NewProbes()
+	wasm, probes := newWasm(), &Probes{}
 	for range 3 {
 		t.Run("session", func(t *testing.T) {
 			start(t, RunnerConfig{Probes: probes}, wasm).in("wasm", "print 1", "1\n")
@@ -278,14 +309,19 @@ func TestAnInvalidSnippetTroublesNoTier(t *testing.T) {
 	interp, wasm := newInterp(), newWasm()
 	s := start(t, RunnerConfig{}, interp, wasm)
 	r := s.runs("# invalid")
-	if r.Status != tiers.StatusRaised || r.Exception.Type != "SyntaxError" || r.Exception.Traceback == "" || r.Stderr != "" || r.Tier != "" || interp.opened+wasm.opened != 0 {
+	if r.Status != tiers.StatusRaised || r.Exception.Type != "SyntaxError" ||
+		r.Exception.Traceback == "" ||
+		r.Stderr != "" ||
+		r.Tier != "" ||
+		interp.opened+wasm.opened != 0 {
 		t.Errorf("%+v", r)
 	}
 	s.in("interp", "set x 1", "")
 	if r := s.runs("# invalid\nnonsense"); r.Tier != "interp" || r.Status != tiers.StatusRaised {
 		t.Errorf("the home was not asked: %+v", r)
 	}
-	if r := s.runs("# invalid\nreject"); r.Tier != "" || r.Exception.Type != "SyntaxError" || wasm.opened != 0 {
+	if r := s.runs("# invalid\nreject"); r.Tier != "" || r.Exception.Type != "SyntaxError" ||
+		wasm.opened != 0 {
 		t.Errorf("a home that rejects it: %+v", r)
 	}
 }
@@ -323,7 +359,8 @@ func TestACancelledRunIsAnError(t *testing.T) {
 func TestOutputOfARejectedAttemptIsNotRepeated(t *testing.T) {
 	var out bytes.Buffer
 	s := start(t, RunnerConfig{}, newWasm(), newDocker())
-	r, err := s.Run(t.Context(), tiers.Job{Source: "# dynamic\nprint 1\nprint 2\nneed numpy\nprint 3", Stdout: &out})
+	r, err := s.Run(t.Context(),
+		tiers.Job{Source: "# dynamic\nprint 1\nprint 2\nneed numpy\nprint 3", Stdout: &out})
 	if err != nil || out.String() != "1\n2\n3\n" || r.Stdout != "1\n2\n3\n" {
 		t.Errorf("%v, the caller saw %q, the result has %q", err, out.String(), r.Stdout)
 	}
@@ -334,10 +371,13 @@ func TestExplainRunsNothing(t *testing.T) {
 	docker.probe = func(context.Context) error { return errors.New("no daemon") }
 	s := start(t, RunnerConfig{}, wasm, docker)
 	plan, err := s.Explain(t.Context(), tiers.Job{Source: "print 1"})
-	if err != nil || chain(plan) != "wasm" || plan.Err() != nil || wasm.probes != 1 || docker.probes != 1 || wasm.opened != 0 {
+	if err != nil || chain(plan) != "wasm" || plan.Err() != nil || wasm.probes != 1 ||
+		docker.probes != 1 ||
+		wasm.opened != 0 {
 		t.Errorf("%v, %s", err, plan.Text())
 	}
-	if plan, err = s.Explain(t.Context(), tiers.Job{Source: "# import numpy"}); err != nil || !errors.Is(plan.Err(), ErrNoTier) {
+	if plan, err = s.Explain(t.Context(), tiers.Job{Source: "# import numpy"}); err != nil ||
+		!errors.Is(plan.Err(), ErrNoTier) {
 		t.Errorf("%v, %v", err, plan.Err())
 	}
 }
@@ -364,7 +404,8 @@ func TestAForkGoesItsOwnWay(t *testing.T) {
 		if forked, err = s.Fork(t.Context()); err == nil {
 			err = forked.Close()
 		}
-		if noFork != (err != nil && strings.Contains(err.Error(), "the variable g (generator) cannot be copied: it runs")) {
+		const want = "the variable g (generator) cannot be copied: it runs"
+		if noFork != (err != nil && strings.Contains(err.Error(), want)) {
 			t.Errorf("without a fork of its own (%v): %v", noFork, err)
 		}
 	}
@@ -372,7 +413,8 @@ func TestAForkGoesItsOwnWay(t *testing.T) {
 
 func TestInputsAreShared(t *testing.T) {
 	wasm, docker := newWasm(), newDocker()
-	s := start(t, RunnerConfig{Config: tiers.Config{Inputs: []tiers.Input{{Name: "big"}}}}, wasm, docker)
+	s := start(t, RunnerConfig{Config: tiers.Config{Inputs: []tiers.Input{{Name: "big"}}}}, wasm,
+		docker)
 	s.in("wasm", "print 1", "1\n")
 	s.in("docker", "# import numpy\nprint 1", "1\n")
 	if wasm.inputs[0] != docker.inputs[0] {
@@ -399,7 +441,8 @@ func TestNamesOfTiersAreUnique(t *testing.T) {
 	if _, err := NewRunner(RunnerConfig{Tiers: []tiers.Tier{newWasm(), newWasm()}}); err == nil {
 		t.Error("two tiers have one name")
 	}
-	if _, err := NewRunner(RunnerConfig{Config: tiers.Config{Limits: tiers.Limits{Wall: -1}}}); err == nil {
+	negative := tiers.Config{Limits: tiers.Limits{Wall: -1}}
+	if _, err := NewRunner(RunnerConfig{Config: negative}); err == nil {
 		t.Error("a negative limit passes")
 	}
 }
@@ -411,9 +454,10 @@ func BenchmarkRunnerAtHome(b *testing.B) {
 	}{{"no-host", nil}, {"host", echo}} {
 		b.Run(c.name, func(b *testing.B) {
 			verdict := needs("json", "re")
+			analyse := func(context.Context, string) (Verdict, error) { return verdict, nil }
 			r, err := NewRunner(RunnerConfig{
 				Tiers:     []tiers.Tier{newInterp(), newWasm(), newDocker(), newLocal()},
-				Analysers: map[tiers.Language]Analyser{tiers.Python: analyserFunc(func(context.Context, string) (Verdict, error) { return verdict, nil })},
+				Analysers: map[tiers.Language]Analyser{tiers.Python: analyserFunc(analyse)},
 				Config:    tiers.Config{Host: c.host},
 			})
 			if err != nil {

@@ -9,10 +9,10 @@ import (
 )
 
 func TestCacheKeepsTheLatest(t *testing.T) {
-	cache := NewCache(3)
+	cache := newCache(3)
 	parse := func(n int) *Contract {
 		t.Helper()
-		c, err := cache.Parse(json.RawMessage(fmt.Sprintf(`{"minimum":%d}`, n)))
+		c, err := cache.parse(json.RawMessage(fmt.Sprintf(`{"minimum":%d}`, n)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -26,51 +26,57 @@ func TestCacheKeepsTheLatest(t *testing.T) {
 		t.Error("a contract in use was dropped")
 	}
 	parse(3) // drops 1, which was used longest ago
-	if cache.Len() != 3 || parse(0) != first {
-		t.Errorf("%d contracts", cache.Len())
+	if len(cache.byText) != 3 || parse(0) != first {
+		t.Errorf("%d contracts", len(cache.byText))
 	}
-	if _, err := cache.Parse(json.RawMessage(`{"type":3}`)); err == nil || cache.Len() != 3 {
+	if _, err := cache.parse(json.RawMessage(`{"type":3}`)); err == nil || len(cache.byText) != 3 {
 		t.Errorf("a mistake is kept: %v", err)
 	}
 }
 
 func TestCacheIsBoundedInBytes(t *testing.T) {
-	cache := NewCache(0)
+	cache := newCache(maxCached)
 	for n := range 20 {
 		text := fmt.Sprintf(`{"description":"%d%s"}`, n, strings.Repeat("x", 100_000))
-		if _, err := cache.Parse(json.RawMessage(text)); err != nil {
+		if _, err := cache.parse(json.RawMessage(text)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if cache.Len() != maxCacheBytes/100_000 || cache.bytes > maxCacheBytes {
-		t.Errorf("%d contracts of %d bytes", cache.Len(), cache.bytes)
+
+	if len(cache.byText) != maxCacheBytes/100_000 || cache.bytes > maxCacheBytes {
+		t.Errorf("%d contracts of %d bytes", len(cache.byText), cache.bytes)
 	}
 }
 
 // TestConcurrentUse is for the race detector.
 func TestConcurrentUse(t *testing.T) {
-	cache := NewCache(2)
+	cache := newCache(2)
 	var group sync.WaitGroup
 	for worker := range 8 {
 		group.Go(func() {
 			for n := range 50 {
-				c, err := cache.Parse(json.RawMessage(fmt.Sprintf(`{"items":{"type":"integer","minimum":%d}}`, (n+worker)%4)))
+				text := fmt.Sprintf(`{"items":{"type":"integer","minimum":%d}}`, (n+worker)%4)
+				c, err := cache.parse(json.RawMessage(text))
 				if err != nil {
 					t.Error(err)
 					return
 				}
-				if value, violations, err := c.Check(json.RawMessage(`["7",8.0]`)); err != nil || string(value) != "[7,8]" {
+
+				if value, violations, err := c.Check(json.RawMessage(`["7",8.0]`)); err != nil ||
+					string(value) != "[7,8]" {
 					t.Errorf("%s, %v, %v", value, violations, err)
 				}
+
 				c.Describe()
 			}
 		})
 	}
+
 	group.Wait()
 }
 
-// TestRegexValuesLeaveNoTrace: values of the format "regex" are compiled by checks
-// that go on at the same time, and none may change what the next one finds.
+// Concurrent checks compile values of the format "regex". None may change the result of
+// the next one.
 func TestRegexValuesLeaveNoTrace(t *testing.T) {
 	c := mustParse(t, `{"type":"string","format":"regex"}`)
 	var group sync.WaitGroup
@@ -78,12 +84,14 @@ func TestRegexValuesLeaveNoTrace(t *testing.T) {
 		group.Go(func() {
 			for n := range 20 {
 				value := fmt.Sprintf(`"%d[a-z]{900}"`, 100*worker+n)
-				if _, violations, err := c.Check(json.RawMessage(value)); err != nil || len(violations) > 0 {
+				if _, violations, err := c.Check(json.RawMessage(value)); err != nil ||
+					len(violations) > 0 {
 					t.Errorf("%s: %v, %v", value, violations, err)
 				}
 			}
 		})
 	}
+
 	group.Wait()
 	if _, violations, err := c.Check(json.RawMessage(`"("`)); err != nil || len(violations) != 1 {
 		t.Errorf("%v, %v", violations, err)

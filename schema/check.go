@@ -8,18 +8,22 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// Check coerces a value, guided by the contract, and validates what it became.
+// Check coerces a value, guided by the contract, and validates the result.
 //
-// It returns the value as JSON if it meets the contract, else what is wrong: at
-// most maxViolations, in the order of their paths, and only one if the value is
-// no acceptable JSON. A value that needs no coercion comes back byte for byte.
-// The error says that the check itself could not be done, for the work that the
-// contract asks for this value.
-func (c *Contract) Check(value json.RawMessage) (coerced json.RawMessage, violations []Violation, err error) {
+// If the value meets the contract, Check returns it as JSON. A value that needs no
+// coercion comes back byte for byte. Otherwise Check returns at most maxViolations in the
+// order of their paths, and only one if the value is not acceptable JSON.
+//
+// An error means that the check itself was not possible, because the contract asks for
+// too much work on this value.
+func (c *Contract) Check(
+	value json.RawMessage,
+) (coerced json.RawMessage, violations []Violation, err error) {
 	n, err := decode(value, valueBounds)
 	if err != nil {
-		return nil, refusal(err), nil
+		return nil, violationOf(err), nil
 	}
+
 	checked, violations, err := c.check(n)
 	if err != nil || len(violations) > 0 {
 		return nil, violations, err
@@ -30,65 +34,70 @@ func (c *Contract) Check(value json.RawMessage) (coerced json.RawMessage, violat
 	return checked.appendJSON(nil), nil, nil
 }
 
-// refusal returns what is wrong with a value that could not be decoded.
-func refusal(err error) []Violation {
-	var m *malformed
+// violationOf returns what is wrong with a value that could not be decoded.
+func violationOf(err error) []Violation {
+	var m *malformedError
 	if errors.As(err, &m) {
-		return []Violation{{Path: pathText(m.path), Message: m.reason}}
+		return []Violation{{Path: formatPath(m.path), Message: m.reason}}
 	}
-	return []Violation{{Path: pathText(nil), Message: err.Error()}}
+	return []Violation{{Path: formatPath(nil), Message: err.Error()}}
 }
 
-// check is Check for a decoded value.
+// check is Check for a decoded value. If the value does not meet the contract even after
+// coercion, it reports what is wrong with the coerced value.
 func (c *Contract) check(n *node) (checked *node, wrong []Violation, err error) {
 	left := maxWork
 	found, err := c.validate(c.root, n, &left)
-	if err != nil || found == nil && !n.hasFraction() {
+	if err != nil || found == nil && !n.hasIntegerFraction() {
 		return n, nil, err
 	}
+
 	k := coercer{c: c, left: maxWork}
-	if coerced := k.value(n, c.root); coerced != n {
+	if coerced := k.coerce(n, c.root); coerced != n {
 		left = maxWork
 		better, err := c.validate(c.root, coerced, &left)
 		if err != nil || better == nil {
 			return coerced, nil, err
 		}
-		if found != nil { // show what is wrong with the best that can be made of it
+		if found != nil {
 			found = better
 		}
 	}
 	if found != nil {
-		return nil, violations(found), nil
+		return nil, listViolations(found), nil
 	}
 	return n, nil, nil
 }
 
-// hasFraction reports whether an integer in the value is written with a fraction
+// hasIntegerFraction reports whether an integer in the value is written with a fraction
 // or an exponent.
-func (n *node) hasFraction() bool {
+func (n *node) hasIntegerFraction() bool {
 	if n.kind == numberKind {
-		literal, ok := whole(n.text)
+		literal, ok := parseInteger(n.text)
 		return ok && literal != n.text
 	}
 	for _, kid := range n.kids {
-		if kid.hasFraction() {
+		if kid.hasIntegerFraction() {
 			return true
 		}
 	}
 	return false
 }
 
-// validate applies one schema and charges the work to an account. It returns
-// what the library found, nil if the value is valid.
-func (c *Contract) validate(s *jsonschema.Schema, n *node, left *int) (found *jsonschema.ValidationError, err error) {
-	if *left -= c.cost(s, n); *left <= 0 {
+// validate applies one schema and subtracts the work from what is left. It returns what
+// the library found, nil if the value is valid.
+func (c *Contract) validate(
+	s *jsonschema.Schema, n *node, left *int,
+) (found *jsonschema.ValidationError, err error) {
+	if *left -= c.boundWork(s, n); *left <= 0 {
 		return nil, errWork
 	}
 	defer func() {
-		if r := recover(); r != nil { // the library states its invariants by panics
+		if r := recover(); r != nil { // the library panics if its invariants break
 			err = fmt.Errorf("cannot check the value: the schema broke the validator: %v", r)
 		}
 	}()
+
 	invalid := s.Validate(n.plain)
 	if invalid == nil {
 		return nil, nil

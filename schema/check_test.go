@@ -25,7 +25,7 @@ func joined(violations []Violation) string {
 	return strings.Join(parts, " ; ")
 }
 
-// outcome writes what a check said in the form of the tables.
+// outcome formats the result of a check as the tables have it.
 func outcome(value json.RawMessage, violations []Violation, err error) string {
 	switch {
 	case err != nil:
@@ -33,6 +33,7 @@ func outcome(value json.RawMessage, violations []Violation, err error) string {
 	case len(violations) > 0:
 		return "! " + joined(violations)
 	}
+
 	return "=> " + string(value)
 }
 
@@ -58,8 +59,10 @@ func TestChecks(t *testing.T) {
 			}
 			value, want, _ := strings.Cut(line, mark)
 			for range 3 { // the order is stable
-				if got := outcome(c.Check(json.RawMessage(value))); got != strings.TrimLeft(mark, " ")+want {
-					t.Errorf("line %d: %s of %s\n got %s\nwant %s%s", i+1, value, c, got, mark, want)
+				if got := outcome(c.Check(json.RawMessage(value))); got != strings.TrimLeft(mark,
+					" ")+want {
+					t.Errorf("line %d: %s of %s\n got %s\nwant %s%s", i+1, value, c, got, mark,
+						want)
 				}
 			}
 		}
@@ -69,7 +72,8 @@ func TestChecks(t *testing.T) {
 func TestAValueThatNeedsNoCoercionIsNotTouched(t *testing.T) {
 	c := mustParse(t, `{"type":"object","properties":{"n":{"type":"number"}}}`)
 	const value = " {\"z\" : 1.50, \"n\":2.0,\n\"a\": \"\\u00e9<>\"} "
-	if got, violations, err := c.Check(json.RawMessage(value)); err != nil || violations != nil || string(got) != value {
+	if got, violations, err := c.Check(json.RawMessage(value)); err != nil || violations != nil ||
+		string(got) != value {
 		t.Errorf("%q becomes %q, %v, %v", value, got, violations, err)
 	}
 }
@@ -92,16 +96,19 @@ func TestViolationsAreBoundedAndOrdered(t *testing.T) {
 	if err != nil || len(violations) != maxViolations {
 		t.Fatalf("%d violations, %v", len(violations), err)
 	}
+
 	for i, v := range violations[:maxViolations-1] {
 		if want := fmt.Sprintf("$[%d]: must be integer, is string", i); v.String() != want {
 			t.Errorf("%s, want %s", v, want)
 		}
 	}
+
 	if last := violations[maxViolations-1].String(); last != "$: and 981 more violations" {
 		t.Error(last)
 	}
 	long := strings.Repeat("k", 100_000)
-	_, violations, err = mustParse(t, `"dict[str, Literal['a']]"`).Check(json.RawMessage(`{"` + long + `":"` + long + `"}`))
+	_, violations, err = mustParse(t,
+		`"dict[str, Literal['a']]"`).Check(json.RawMessage(`{"` + long + `":"` + long + `"}`))
 	if err != nil || len(violations) != 1 || len(violations[0].String()) > maxPath+maxMessage+10 {
 		t.Errorf("%d violations, %v", len(violations), err)
 	}
@@ -127,6 +134,7 @@ func TestValuesAreBounded(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
+
 		if got := joined(violations); c.want == "" && got != "" || !strings.Contains(got, c.want) {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}

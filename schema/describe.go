@@ -11,11 +11,11 @@ import (
 )
 
 const (
-	maxDescription = 6_000 // bytes of what Describe returns
-	maxNote        = 200   // of one description in it
+	maxDescription = 6_000 // bytes that Describe returns
+	maxNote        = 200   // bytes of one note in it
 )
 
-// Describe says in a few lines of text what the contract wants, for a prompt:
+// Describe says in a few lines what the contract wants, for a prompt:
 //
 //	an object {
 //	  "title": str (at most 80 characters)
@@ -23,57 +23,73 @@ const (
 //	  "lines" (optional): list of int — where it was found
 //	}
 //
-// Definitions that are objects come after it under their names. The text ends
-// in "…" if it would be longer than 6,000 bytes.
+// Definitions of objects follow under their names. A text longer than 6,000 bytes is cut
+// and ends in "…".
 func (c *Contract) Describe() string {
-	d := describer{c: c, named: map[*jsonschema.Schema]string{}, under: map[*jsonschema.Schema]bool{}}
-	d.schema(c.root, "")
-	for i := 0; i < len(d.later) && !d.full(); i++ {
+	d := describer{
+		c:     c,
+		named: map[*jsonschema.Schema]string{},
+		under: map[*jsonschema.Schema]bool{},
+	}
+	d.writeSchema(c.root, "")
+
+	for i := 0; i < len(d.later) && !d.isFull(); i++ {
 		d.write("\n%s: ", d.named[d.later[i]])
-		d.body(d.later[i], "")
+		d.writeBody(d.later[i], "")
 	}
 	return clip(d.out.String(), maxDescription)
 }
 
+// describer writes the description of a contract.
 type describer struct {
 	c     *Contract
 	out   strings.Builder
-	named map[*jsonschema.Schema]string
-	later []*jsonschema.Schema
-	under map[*jsonschema.Schema]bool // what is being described
+	named map[*jsonschema.Schema]string // definitions that are described by name
+	later []*jsonschema.Schema          // the same, in the order in which they follow
+	under map[*jsonschema.Schema]bool   // schemas that are being described
 }
 
-func (d *describer) full() bool { return d.out.Len() > maxDescription }
+// isFull reports whether the description is complete or too long.
+func (d *describer) isFull() bool { return d.out.Len() > maxDescription }
 
+// write appends to the description.
 func (d *describer) write(format string, args ...any) {
-	if !d.full() {
+	if !d.isFull() {
 		fmt.Fprintf(&d.out, format, args...)
 	}
 }
 
-// schema describes one schema, by its name if it is a definition of an object.
-func (d *describer) schema(s *jsonschema.Schema, indent string) {
-	if d.full() {
+// writeSchema describes a schema: by its name if it is the definition of an object.
+func (d *describer) writeSchema(s *jsonschema.Schema, indent string) {
+	if d.isFull() {
 		return
 	}
-	name := definitionName(s)
-	if name != "" && len(s.Properties) > 0 {
-		if d.named[s] == "" {
-			for _, taken := range d.named {
-				if taken == name {
-					name += "'"
-				}
-			}
-			d.named[s] = name
-			d.later = append(d.later, s)
-		}
-		d.write("%s", d.named[s])
+	if name := definitionName(s); name != "" && len(s.Properties) > 0 {
+		d.write("%s", d.nameDefinition(s, name))
 		return
 	}
-	d.body(s, indent)
+
+	d.writeBody(s, indent)
 }
 
-// definitionName returns the name of a schema under $defs, else "".
+// nameDefinition returns the name under which a definition is described.
+func (d *describer) nameDefinition(s *jsonschema.Schema, name string) string {
+	if d.named[s] != "" {
+		return d.named[s]
+	}
+
+	for _, taken := range d.named {
+		if taken == name {
+			name += "'"
+		}
+	}
+
+	d.named[s] = name
+	d.later = append(d.later, s)
+	return name
+}
+
+// definitionName returns the name of a schema in the definitions, empty if it is not one.
 func definitionName(s *jsonschema.Schema) string {
 	for _, folder := range []string{"#/$defs/", "#/definitions/"} {
 		if _, name, found := strings.Cut(s.Location, folder); found && isIdentifier(name) {
@@ -83,176 +99,210 @@ func definitionName(s *jsonschema.Schema) string {
 	return ""
 }
 
-func (d *describer) body(s *jsonschema.Schema, indent string) {
+// writeBody describes what a schema says itself.
+func (d *describer) writeBody(s *jsonschema.Schema, indent string) {
 	if d.under[s] {
 		d.write("the same again")
 		return
 	}
+
 	d.under[s] = true
 	defer delete(d.under, s)
+
 	if s.Bool != nil {
 		d.write("%s", map[bool]string{true: "anything", false: "nothing"}[*s.Bool])
 		return
 	}
-	said := false
-	and := func() {
-		if said {
+
+	clauses := d.clauses(s, indent)
+	if len(clauses) == 0 {
+		d.write("anything")
+	}
+
+	for i, writeClause := range clauses {
+		if i > 0 {
 			d.write(" and ")
 		}
-		said = true
-	}
-	if s.Const != nil {
-		and()
-		d.write("%s", literal(*s.Const))
-	}
-	if s.Enum != nil {
-		and()
-		d.choices(s.Enum.Values)
-	}
-	if !said && (d.c.facts[s].types != 0 || len(s.Properties) > 0) {
-		and()
-		d.types(s, indent)
-	}
-	for _, sub := range []*jsonschema.Schema{s.Ref, dynamic(s)} {
-		if sub != nil {
-			and()
-			d.schema(sub, indent)
-		}
-	}
-	for _, sub := range s.AllOf {
-		and()
-		d.schema(sub, indent)
-	}
-	for _, subs := range [][]*jsonschema.Schema{s.AnyOf, s.OneOf} {
-		if len(subs) > 0 {
-			and()
-			d.joined(subs, " or ", indent)
-		}
-	}
-	if !said {
-		d.write("anything")
+		writeClause()
 	}
 }
 
-func (d *describer) joined(subs []*jsonschema.Schema, word, indent string) {
+// clauses returns functions that each write one thing that a schema requires.
+func (d *describer) clauses(s *jsonschema.Schema, indent string) []func() {
+	var all []func()
+	if s.Const != nil {
+		all = append(all, func() { d.write("%s", formatLiteral(*s.Const)) })
+	}
+	if s.Enum != nil {
+		all = append(all, func() { d.writeChoices(s.Enum.Values) })
+	}
+	if len(all) == 0 && (d.c.facts[s].types != 0 || len(s.Properties) > 0) {
+		all = append(all, func() { d.writeTypes(s, indent) })
+	}
+
+	for _, sub := range slices.Concat([]*jsonschema.Schema{s.Ref, dynamicTarget(s)}, s.AllOf) {
+		if sub != nil {
+			all = append(all, func() { d.writeSchema(sub, indent) })
+		}
+	}
+
+	for _, subs := range [][]*jsonschema.Schema{s.AnyOf, s.OneOf} {
+		if len(subs) > 0 {
+			all = append(all, func() { d.writeJoined(subs, " or ", indent) })
+		}
+	}
+	return all
+}
+
+// writeJoined describes several schemas with a word between them.
+func (d *describer) writeJoined(subs []*jsonschema.Schema, word, indent string) {
 	for i, sub := range subs {
 		if i > 0 {
 			d.write("%s", word)
 		}
-		d.schema(sub, indent)
+		d.writeSchema(sub, indent)
 	}
 }
 
-func (d *describer) choices(values []any) {
+// writeChoices writes the members of an enumeration.
+func (d *describer) writeChoices(values []any) {
 	for i, value := range values {
-		if d.full() {
+		if d.isFull() {
 			return
 		}
 		if i > 0 {
 			d.write(" | ")
 		}
-		d.write("%s", literal(value))
+		d.write("%s", formatLiteral(value))
 	}
 }
 
-// literal writes a value as JSON, arrays and objects in short.
-func literal(value any) string {
-	if n := fromPlain(value); n != nil {
+// formatLiteral formats a value as JSON, arrays and objects in short.
+func formatLiteral(value any) string {
+	if n := scalarOf(value); n != nil {
 		return clip(string(n.appendJSON(nil)), maxNote)
 	}
-	return show(value)
+	return formatValue(value)
 }
 
-// types describes what the schema's own type and the keywords beside it say.
-func (d *describer) types(s *jsonschema.Schema, indent string) {
+// writeTypes describes the schema's own type and the keywords beside it.
+func (d *describer) writeTypes(s *jsonschema.Schema, indent string) {
 	types := d.c.facts[s].types
 	if types == 0 {
 		types = wantsObject
 	}
-	first := true
+
+	isFirst := true
 	for _, one := range []struct {
 		is    typeSet
 		write func()
 	}{
 		{wantsBoolean, func() { d.write("bool") }},
-		{wantsInteger, func() { d.write("int%s", numberNote(s)) }},
-		{wantsNumber, func() { d.write("number%s", numberNote(s)) }},
-		{wantsString, func() { d.write("%s", stringText(s)) }},
-		{wantsArray, func() { d.array(s, indent) }},
-		{wantsObject, func() { d.object(s, indent) }},
+		{wantsInteger, func() { d.write("int%s", formatNumberNote(s)) }},
+		{wantsNumber, func() { d.write("number%s", formatNumberNote(s)) }},
+		{wantsString, func() { d.write("%s", formatString(s)) }},
+		{wantsArray, func() { d.writeArray(s, indent) }},
+		{wantsObject, func() { d.writeObject(s, indent) }},
 		{wantsNull, func() { d.write("null") }},
 	} {
-		if types&one.is == 0 {
+		if !types.has(one.is) {
 			continue
 		}
-		if !first {
+		if !isFirst {
 			d.write(" or ")
 		}
-		first = false
+		isFirst = false
 		one.write()
 	}
 }
 
-func (d *describer) array(s *jsonschema.Schema, indent string) {
+// writeArray describes a schema of arrays.
+func (d *describer) writeArray(s *jsonschema.Schema, indent string) {
 	if len(s.PrefixItems) > 0 {
 		d.write("[")
-		d.joined(s.PrefixItems, ", ", indent)
+		d.writeJoined(s.PrefixItems, ", ", indent)
 		if rest := s.Items2020; rest == nil || rest.Bool == nil || *rest.Bool {
 			d.write(", …")
 		}
 		d.write("]")
+
 		return
 	}
+
 	d.write("%s", map[bool]string{true: "list without repetitions", false: "list"}[s.UniqueItems])
 	if sub := itemSchema(s, 0); sub != nil {
 		d.write(" of ")
-		d.schema(sub, indent)
+		d.writeSchema(sub, indent)
 	}
-	d.write("%s", countNote(s.MinItems, s.MaxItems, "items"))
+
+	d.write("%s", formatCountNote(s.MinItems, s.MaxItems, "items"))
 }
 
-func (d *describer) object(s *jsonschema.Schema, indent string) {
-	rest, open := s.AdditionalProperties.(*jsonschema.Schema)
+// writeObject describes a schema of objects.
+func (d *describer) writeObject(s *jsonschema.Schema, indent string) {
 	properties := d.c.facts[s].node.member("properties")
 	if properties == nil || len(properties.keys) == 0 {
-		d.write("an object")
-		if s.PropertyNames != nil {
-			d.write(" with names that are ")
-			d.schema(s.PropertyNames, indent)
-		}
-		if open {
-			d.write(" of name to ")
-			d.schema(rest, indent)
-		}
-		d.write("%s", countNote(s.MinProperties, s.MaxProperties, "members"))
+		d.writeMap(s, indent)
 		return
 	}
+
 	d.write("an object {\n")
 	for _, name := range properties.keys {
-		if d.full() {
+		if d.isFull() {
 			return
 		}
-		d.write("%s  %s%s: ", indent, strconv.Quote(clip(name, maxNote)), map[bool]string{false: " (optional)"}[slices.Contains(s.Required, name)])
-		sub := s.Properties[name]
-		d.schema(sub, indent+"  ")
-		if sub.Description != "" {
-			d.write(" — %s", note(sub.Description))
-		}
-		d.write("\n")
+		d.writeProperty(s, name, indent+"  ")
 	}
-	if open {
+
+	if rest, ok := s.AdditionalProperties.(*jsonschema.Schema); ok {
 		d.write("%s  and further members: ", indent)
-		d.schema(rest, indent+"  ")
+		d.writeSchema(rest, indent+"  ")
 		d.write("\n")
 	}
+
 	d.write("%s}", indent)
 }
 
-// note puts a description on one line.
-func note(text string) string { return clip(strings.Join(strings.Fields(text), " "), maxNote) }
+// writeMap describes a schema of objects without known members.
+func (d *describer) writeMap(s *jsonschema.Schema, indent string) {
+	d.write("an object")
+	if s.PropertyNames != nil {
+		d.write(" with names that are ")
+		d.writeSchema(s.PropertyNames, indent)
+	}
 
-func stringText(s *jsonschema.Schema) string {
-	text := "str" + countNote(s.MinLength, s.MaxLength, "characters")
+	if rest, ok := s.AdditionalProperties.(*jsonschema.Schema); ok {
+		d.write(" of name to ")
+		d.writeSchema(rest, indent)
+	}
+
+	d.write("%s", formatCountNote(s.MinProperties, s.MaxProperties, "members"))
+}
+
+// writeProperty describes one member on a line.
+func (d *describer) writeProperty(s *jsonschema.Schema, name, indent string) {
+	optional := ""
+	if !slices.Contains(s.Required, name) {
+		optional = " (optional)"
+	}
+	d.write("%s%s%s: ", indent, strconv.Quote(clip(name, maxNote)), optional)
+
+	sub := s.Properties[name]
+	d.writeSchema(sub, indent)
+	if sub.Description != "" {
+		d.write(" — %s", formatNote(sub.Description))
+	}
+	d.write("\n")
+}
+
+// formatNote puts a description on one line.
+func formatNote(text string) string {
+	return clip(strings.Join(strings.Fields(text), " "), maxNote)
+}
+
+// formatString describes a schema of strings.
+func formatString(s *jsonschema.Schema) string {
+	text := "str" + formatCountNote(s.MinLength, s.MaxLength, "characters")
 	if s.Format != nil {
 		text += " (a " + s.Format.Name + ")"
 	}
@@ -262,8 +312,8 @@ func stringText(s *jsonschema.Schema) string {
 	return text
 }
 
-// countNote says in brackets how many there may be.
-func countNote(least, most *int, what string) string {
+// formatCountNote says in brackets how many there may be.
+func formatCountNote(least, most *int, what string) string {
 	switch {
 	case least != nil && most != nil && *least == *most:
 		return fmt.Sprintf(" (exactly %d %s)", *least, what)
@@ -277,8 +327,8 @@ func countNote(least, most *int, what string) string {
 	return ""
 }
 
-// numberNote says in brackets what bounds a number.
-func numberNote(s *jsonschema.Schema) string {
+// formatNumberNote says in brackets what bounds a number.
+func formatNumberNote(s *jsonschema.Schema) string {
 	var parts []string
 	for _, bound := range []struct {
 		word  string
@@ -291,17 +341,18 @@ func numberNote(s *jsonschema.Schema) string {
 		{"a multiple of ", s.MultipleOf},
 	} {
 		if bound.value != nil {
-			parts = append(parts, bound.word+decimal(bound.value))
+			parts = append(parts, bound.word+formatBound(bound.value))
 		}
 	}
+
 	if len(parts) == 0 {
 		return ""
 	}
 	return " (" + strings.Join(parts, ", ") + ")"
 }
 
-// decimal writes a bound as people do, when it is short enough.
-func decimal(r *big.Rat) string {
+// formatBound formats a bound as a decimal number.
+func formatBound(r *big.Rat) string {
 	if r.IsInt() {
 		return clip(r.Num().String(), 40)
 	}

@@ -12,9 +12,8 @@ import (
 	"testing"
 )
 
-// TestWhatTheHostTakesPythonRebuilds sends schemas of Python types and values
-// through the host's check, and what comes out back to Python: each value that
-// the host takes must become an instance of the type.
+// TestWhatTheHostTakesPythonRebuilds checks values by the schemas of Python types and sends
+// the results back to Python: each value that passes must become an instance of the type.
 func TestWhatTheHostTakesPythonRebuilds(t *testing.T) {
 	python := os.Getenv("RLM_PYTHON")
 	if python == "" {
@@ -23,7 +22,9 @@ func TestWhatTheHostTakesPythonRebuilds(t *testing.T) {
 		}
 		t.Skip("RLM_PYTHON names no CPython")
 	}
-	cmd := exec.CommandContext(t.Context(), python, "-I", "testdata/differential.py", "../internal/pykernel/guest")
+
+	cmd := exec.CommandContext(t.Context(), python, "-I", "testdata/differential.py",
+		"../internal/pykernel/guest")
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -58,6 +59,7 @@ func TestWhatTheHostTakesPythonRebuilds(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+
 	want, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
@@ -78,6 +80,7 @@ func checkAll(lines *bufio.Reader) (string, error) {
 		if line == "\n" {
 			return answers.String(), nil
 		}
+
 		var one struct {
 			Name   string
 			Schema json.RawMessage
@@ -86,10 +89,12 @@ func checkAll(lines *bufio.Reader) (string, error) {
 		if err := json.Unmarshal([]byte(line), &one); err != nil {
 			return "", err
 		}
+
 		c, err := Parse(one.Schema)
 		if err != nil {
 			return "", fmt.Errorf("%s: %w", one.Name, err)
 		}
+
 		var results []any
 		for _, value := range one.Values {
 			coerced, violations, err := c.Check(value)
@@ -102,10 +107,12 @@ func checkAll(lines *bufio.Reader) (string, error) {
 				results = append(results, map[string]any{"value": coerced})
 			}
 		}
+
 		text, err := json.Marshal(results)
 		if err != nil {
 			return "", err
 		}
+
 		answers.Write(append(text, '\n'))
 	}
 }

@@ -13,7 +13,7 @@ func addAll(f *testing.F, texts ...string) {
 	}
 }
 
-// exercise uses all that a contract can do.
+// exercise calls every method of a contract.
 func exercise(t *testing.T, c *Contract, value string) {
 	t.Helper()
 	if d := c.Describe(); len(d) > maxDescription+8 || !utf8.ValidString(d) {
@@ -22,16 +22,19 @@ func exercise(t *testing.T, c *Contract, value string) {
 	if _, err := Compile(c.JSONSchema()); err != nil {
 		t.Errorf("the document of a contract does not compile: %v", err)
 	}
+
 	if strict, err := c.Strict(); err == nil {
 		if _, err := Compile(strict); err != nil {
 			t.Errorf("the strict form does not compile: %v\n%s", err, strict)
 		}
 	}
+
 	c.Fields()
 	coerced, violations, err := c.Check(json.RawMessage(value))
 	if err != nil || len(violations) > 0 {
 		return
 	}
+
 	again, violations, err := c.Check(coerced)
 	if err != nil || len(violations) > 0 {
 		t.Errorf("what was coerced is not valid: %s, %v, %v", coerced, violations, err)
@@ -40,7 +43,7 @@ func exercise(t *testing.T, c *Contract, value string) {
 	}
 }
 
-// FuzzParse feeds schemas, and one value, to everything.
+// FuzzParse parses schemas and exercises them with a value.
 func FuzzParse(f *testing.F) {
 	for _, text := range described {
 		f.Add(text, `{"a":"1","title":null}`)
@@ -49,7 +52,8 @@ func FuzzParse(f *testing.F) {
 	f.Add(tower("anyOf", 6), `"3"`)
 	f.Add(`{"$id":"a","$ref":"b#/c","$defs":{"b":{"$id":"b"}}}`, `1`)
 	f.Add(`{"$dynamicRef":"#x","$defs":{"a":{"$dynamicAnchor":"x"}}}`, `[]`)
-	f.Add(`{"patternProperties":{"^a":{"type":"integer"}},"unevaluatedProperties":false}`, `{"ab":"3"}`)
+	f.Add(`{"patternProperties":{"^a":{"type":"integer"}},"unevaluatedProperties":false}`,
+		`{"ab":"3"}`)
 	f.Fuzz(func(t *testing.T, schema, value string) {
 		c, err := Parse(json.RawMessage(schema))
 		if err == nil {
@@ -58,9 +62,10 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// FuzzFromType feeds type text.
+// FuzzFromType parses type text and signatures.
 func FuzzFromType(f *testing.F) {
-	addAll(f, "bool", "list[tuple[str, float]]", "Optional[int]", "Literal['a', \"b\", 3, None]", "dict[str, int] | None", "int[][]", "(a")
+	addAll(f, "bool", "list[tuple[str, float]]", "Optional[int]", "Literal['a', \"b\", 3, None]",
+		"dict[str, int] | None", "int[][]", "(a")
 	f.Fuzz(func(t *testing.T, text string) {
 		if c, err := FromType(text); err == nil {
 			exercise(t, c, `["1"]`)
@@ -72,14 +77,17 @@ func FuzzFromType(f *testing.F) {
 }
 
 var fuzzed = []string{
-	`"Any"`, `"list[int]"`, `"dict[str, Optional[float]]"`, `"Literal['low', 'high']"`, `"bool"`, `"str"`, `"set[str | int]"`,
-	`{"type":"object","properties":{"a":{"type":"integer"},"b":{"type":"array","items":{"$ref":"#"}}},"required":["a"],"additionalProperties":false}`,
+	`"Any"`, `"list[int]"`, `"dict[str, Optional[float]]"`, `"Literal['low', 'high']"`, `"bool"`,
+	`"str"`, `"set[str | int]"`,
+	`{"type":"object","properties":{"a":{"type":"integer"},` +
+		`"b":{"type":"array","items":{"$ref":"#"}}},"required":["a"],"additionalProperties":false}`,
 	recursiveUnion,
 }
 
-// FuzzCheck feeds values to a row of contracts.
+// FuzzCheck checks values by several contracts.
 func FuzzCheck(f *testing.F) {
-	addAll(f, `[1,"2",3.0]`, `{"a":"1","b":[{"a":2}]}`, `"LOW"`, `1e999`, `{"a":1,"a":2}`, `[[[[]]]]`, "\"\xff\"", `"[1]"`, `-0.0`, `"+.5e1"`)
+	addAll(f, `[1,"2",3.0]`, `{"a":"1","b":[{"a":2}]}`, `"LOW"`, `1e999`, `{"a":1,"a":2}`,
+		`[[[[]]]]`, "\"\xff\"", `"[1]"`, `-0.0`, `"+.5e1"`)
 	f.Fuzz(func(t *testing.T, value string) {
 		for _, schema := range fuzzed {
 			exercise(t, mustParse(t, schema), value)
@@ -87,9 +95,10 @@ func FuzzCheck(f *testing.F) {
 	})
 }
 
-// FuzzCheckReply feeds replies to a row of contracts.
+// FuzzCheckReply checks replies by several contracts.
 func FuzzCheckReply(f *testing.F) {
-	addAll(f, "```json\n[1]\n```", "Answer: yes.", `so {"a":1} or {"a":"2"}`, "<think>x</think>3", "```\n```", "[[[{", `{"value":[1]}`)
+	addAll(f, "```json\n[1]\n```", "Answer: yes.", `so {"a":1} or {"a":"2"}`, "<think>x</think>3",
+		"```\n```", "[[[{", `{"value":[1]}`)
 	f.Fuzz(func(t *testing.T, reply string) {
 		for _, schema := range fuzzed {
 			c := mustParse(t, schema)
@@ -97,6 +106,7 @@ func FuzzCheckReply(f *testing.F) {
 			if err != nil || len(violations) > 0 {
 				continue
 			}
+
 			if _, violations, err := c.Check(value); err != nil || len(violations) > 0 {
 				t.Errorf("the value of a reply is not valid: %s, %v, %v", value, violations, err)
 			}

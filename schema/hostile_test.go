@@ -7,67 +7,124 @@ import (
 	"testing"
 )
 
-// tower returns definitions of which each applies the next one twice.
+// tower returns definitions that each apply the next one twice.
 func tower(keyword string, levels int) string {
 	var b strings.Builder
 	b.WriteString(`{"$ref":"#/$defs/d0","$defs":{`)
+
 	for i := range levels {
-		fmt.Fprintf(&b, `"d%d":{%q:[{"$ref":"#/$defs/d%d"},{"$ref":"#/$defs/d%d"}]},`, i, keyword, i+1, i+1)
+		fmt.Fprintf(&b, `"d%d":{%q:[{"$ref":"#/$defs/d%d"},{"$ref":"#/$defs/d%d"}]},`, i, keyword,
+			i+1, i+1)
 	}
+
 	fmt.Fprintf(&b, `"d%d":{"type":"integer"}}}`, levels)
 	return b.String()
 }
 
-// TestHostileSchemas has schemas that must be refused, and say why.
+// TestHostileSchemas has schemas that must be rejected with the right reason.
 func TestHostileSchemas(t *testing.T) {
 	for name, c := range map[string]struct{ schema, want string }{
-		"file":              {`{"$ref":"file:///etc/passwd"}`, "is another document"},
-		"relative file":     {`{"$ref":"../secret.json"}`, "is another document"},
-		"http":              {`{"properties":{"a":{"$ref":"http://127.0.0.1:1/x"}}}`, "is another document"},
-		"by id":             {`{"$id":"file:///etc/","properties":{"a":{"$ref":"passwd"}}}`, "is another document"},
-		"meta schema":       {`{"$ref":"https://json-schema.org/draft/2020-12/schema"}`, "another document"},
-		"own meta schema":   {`{"$schema":"https://example.org/meta"}`, `"$schema" is "https://example.org/meta"`},
-		"old draft":         {`{"$schema":"http://json-schema.org/draft-04/schema#"}`, "leave it out"},
-		"inner schema":      {`{"properties":{"a":{"$id":"x","$schema":"http://json-schema.org/draft-04/schema#"}}}`, "at the top only"},
-		"dangling":          {`{"$ref":"#/$defs/none"}`, "not found"},
-		"no anchor":         {`{"$ref":"#none"}`, "not found"},
-		"self":              {`{"$ref":"#"}`, "refers to itself"},
-		"self, allOf":       {`{"allOf":[{"$ref":"#"}]}`, "refers to itself"},
-		"ring":              {`{"$ref":"#/$defs/a","$defs":{"a":{"anyOf":[{"$ref":"#/$defs/b"}]},"b":{"not":{"$ref":"#/$defs/a"}}}}`, "refers to itself"},
-		"dependent ring":    {`{"dependentSchemas":{"a":{"$ref":"#"}}}`, "refers to itself"},
-		"dynamic ring":      {`{"$dynamicAnchor":"x","$dynamicRef":"#x"}`, "refers to itself"},
-		"two anchors":       {`{"$dynamicAnchor":"x","$defs":{"a":{"$id":"a","$dynamicAnchor":"x"}},"properties":{"p":{"$dynamicRef":"#x"}}}`, `are called "x"`},
-		"deep":              {strings.Repeat(`{"not":`, 200) + "true" + strings.Repeat("}", 200), "nested deeper"},
-		"very deep":         {strings.Repeat(`{"not":`, 30_000), "nested deeper"},
-		"long":              {`{"description":"` + strings.Repeat("x", 300_000) + `"}`, "bytes, more than"},
-		"many":              {`{"enum":[` + strings.Repeat("1,", 30_000) + "2]}", "more than 20000 parts"},
-		"many schemas":      {`{"anyOf":[` + strings.Repeat(`{"type":"null"},`, 5_000) + "{}]}", "more than 2000 schemas"},
-		"huge number":       {`{"minimum":1e999999999}`, "out of range"},
-		"tiny number":       {`{"multipleOf":1e-999999999}`, "out of range"},
-		"long pattern":      {`{"pattern":"` + strings.Repeat("a", 2_000) + `"}`, "2000 characters"},
-		"repeats":           {`{"pattern":"(a{1,100}){1,100}"}`, "invalid repeat count"},
-		"repeats in a row":  {`{"pattern":"` + strings.Repeat("[a-z]{1000}", 90) + `"}`, "unfolds to"},
-		"many patterns":     {`{"patternProperties":{` + patterns(40) + `"x":{}}}`, "unfold to more than"},
-		"nested parens":     {`{"pattern":"` + strings.Repeat("(", 990) + `"}`, "error parsing"},
-		"look-ahead":        {`{"pattern":"^(?=.*a)"}`, "no look-around"},
-		"back-reference":    {`{"pattern":"(a)\\1"}`, "no back-reference"},
-		"no pattern":        {`{"pattern":"("}`, "error parsing"},
-		"wrong type":        {`{"type":"integr"}`, "$.type"},
-		"wrong keyword":     {`{"properties":[]}`, "$.properties"},
-		"negative":          {`{"minLength":-1}`, "$.minLength"},
-		"no keyword":        {`{"name":"str","age":"int"}`, "none of name, age is a keyword"},
-		"list":              {`[{"type":"integer"}]`, "a schema is an object"},
-		"number":            {`3`, "a schema is an object"},
-		"null":              {`null`, "a schema is an object"},
-		"twice":             {`{"type":"integer","type":"string"}`, "there twice"},
-		"cut":               {`{"type":`, "ends too early"},
-		"empty":             {``, "ends too early"},
-		"not UTF-8":         {"{\"title\":\"\xff\"}", "not UTF-8"},
-		"duplicate ids":     {`{"$defs":{"a":{"$id":"x"},"b":{"$id":"x"}},"properties":{"p":{"$ref":"x"}}}`, "cannot compile"},
-		"duplicate anchors": {`{"$defs":{"a":{"$anchor":"x"},"b":{"$anchor":"x"}}}`, "cannot compile"},
-		"into a value":      {`{"properties":{"a":{"$ref":"#/properties/a/title"}},"title":"t"}`, "cannot"},
-		"bad pointer":       {`{"$ref":"#/%zz"}`, "cannot"},
-		"bad url":           {`{"$ref":"http://[::1"}`, "cannot"},
+		"file":          {`{"$ref":"file:///etc/passwd"}`, "is another document"},
+		"relative file": {`{"$ref":"../secret.json"}`, "is another document"},
+		"http": {
+			`{"properties":{"a":{"$ref":"http://127.0.0.1:1/x"}}}`,
+			"is another document",
+		},
+		"by id": {
+			`{"$id":"file:///etc/","properties":{"a":{"$ref":"passwd"}}}`,
+			"is another document",
+		},
+		"meta schema": {
+			`{"$ref":"https://json-schema.org/draft/2020-12/schema"}`,
+			"another document",
+		},
+		"own meta schema": {
+			`{"$schema":"https://example.org/meta"}`,
+			`"$schema" is "https://example.org/meta"`,
+		},
+		"old draft": {
+			`{"$schema":"http://json-schema.org/draft-04/schema#"}`,
+			"leave it out",
+		},
+		"inner schema": {
+			`{"properties":{"a":{"$id":"x","$schema":"http://json-schema.org/draft-04/schema#"}}}`,
+			"at the top only",
+		},
+		"dangling":    {`{"$ref":"#/$defs/none"}`, "not found"},
+		"no anchor":   {`{"$ref":"#none"}`, "not found"},
+		"self":        {`{"$ref":"#"}`, "refers to itself"},
+		"self, allOf": {`{"allOf":[{"$ref":"#"}]}`, "refers to itself"},
+		"ring": {
+			`{"$ref":"#/$defs/a","$defs":{"a":{"anyOf":[{"$ref":"#/$defs/b"}]},` +
+				`"b":{"not":{"$ref":"#/$defs/a"}}}}`, "refers to itself",
+		},
+		"dependent ring": {`{"dependentSchemas":{"a":{"$ref":"#"}}}`, "refers to itself"},
+		"dynamic ring":   {`{"$dynamicAnchor":"x","$dynamicRef":"#x"}`, "refers to itself"},
+		"two anchors": {
+			`{"$dynamicAnchor":"x","$defs":{"a":{"$id":"a","$dynamicAnchor":"x"}},` +
+				`"properties":{"p":{"$dynamicRef":"#x"}}}`, `are called "x"`,
+		},
+		"deep": {
+			strings.Repeat(`{"not":`, 200) + "true" + strings.Repeat("}", 200),
+			"nested deeper",
+		},
+		"very deep": {strings.Repeat(`{"not":`, 30_000), "nested deeper"},
+		"long": {
+			`{"description":"` + strings.Repeat("x", 300_000) + `"}`,
+			"bytes, more than",
+		},
+		"many": {
+			`{"enum":[` + strings.Repeat("1,", 30_000) + "2]}",
+			"more than 20000 parts",
+		},
+		"many schemas": {
+			`{"anyOf":[` + strings.Repeat(`{"type":"null"},`, 5_000) + "{}]}",
+			"more than 2000 schemas",
+		},
+		"huge number": {`{"minimum":1e999999999}`, "out of range"},
+		"tiny number": {`{"multipleOf":1e-999999999}`, "out of range"},
+		"long pattern": {
+			`{"pattern":"` + strings.Repeat("a", 2_000) + `"}`,
+			"2000 characters",
+		},
+		"repeats": {`{"pattern":"(a{1,100}){1,100}"}`, "invalid repeat count"},
+		"repeats in a row": {
+			`{"pattern":"` + strings.Repeat("[a-z]{1000}", 90) + `"}`,
+			"unfolds to",
+		},
+		"many patterns": {
+			`{"patternProperties":{` + patterns(40) + `"x":{}}}`,
+			"unfold to more than",
+		},
+		"nested parens":  {`{"pattern":"` + strings.Repeat("(", 990) + `"}`, "error parsing"},
+		"look-ahead":     {`{"pattern":"^(?=.*a)"}`, "no look-around"},
+		"back-reference": {`{"pattern":"(a)\\1"}`, "no back-reference"},
+		"no pattern":     {`{"pattern":"("}`, "error parsing"},
+		"wrong type":     {`{"type":"integr"}`, "$.type"},
+		"wrong keyword":  {`{"properties":[]}`, "$.properties"},
+		"negative":       {`{"minLength":-1}`, "$.minLength"},
+		"no keyword":     {`{"name":"str","age":"int"}`, "none of name, age is a keyword"},
+		"list":           {`[{"type":"integer"}]`, "a schema is an object"},
+		"number":         {`3`, "a schema is an object"},
+		"null":           {`null`, "a schema is an object"},
+		"twice":          {`{"type":"integer","type":"string"}`, "there twice"},
+		"cut":            {`{"type":`, "ends too early"},
+		"empty":          {``, "ends too early"},
+		"not UTF-8":      {"{\"title\":\"\xff\"}", "not UTF-8"},
+		"duplicate ids": {
+			`{"$defs":{"a":{"$id":"x"},"b":{"$id":"x"}},"properties":{"p":{"$ref":"x"}}}`,
+			"cannot compile",
+		},
+		"duplicate anchors": {
+			`{"$defs":{"a":{"$anchor":"x"},"b":{"$anchor":"x"}}}`,
+			"cannot compile",
+		},
+		"into a value": {
+			`{"properties":{"a":{"$ref":"#/properties/a/title"}},"title":"t"}`,
+			"cannot",
+		},
+		"bad pointer": {`{"$ref":"#/%zz"}`, "cannot"},
+		"bad url":     {`{"$ref":"http://[::1"}`, "cannot"},
 	} {
 		c2, err := Parse(json.RawMessage(c.schema))
 		if err == nil {
@@ -86,11 +143,13 @@ func patterns(n int) string {
 	return b.String()
 }
 
-// recursive unions cost the library time exponential in the depth of a value:
-// each level is looked at once for each alternative.
+// A recursive union costs the library time exponential in the depth of a value: it looks
+// at each level once for each alternative.
 const recursiveUnion = `{"$ref":"#/$defs/e","$defs":{"e":{"anyOf":[` +
-	`{"type":"object","properties":{"op":{"const":"add"},"l":{"$ref":"#/$defs/e"},"r":{"$ref":"#/$defs/e"}},"required":["op","l","r"]},` +
-	`{"type":"object","properties":{"op":{"const":"mul"},"l":{"$ref":"#/$defs/e"},"r":{"$ref":"#/$defs/e"}},"required":["op","l","r"]},` +
+	`{"type":"object","properties":{"op":{"const":"add"},"l":{"$ref":"#/$defs/e"},` +
+	`"r":{"$ref":"#/$defs/e"}},"required":["op","l","r"]},` +
+	`{"type":"object","properties":{"op":{"const":"mul"},"l":{"$ref":"#/$defs/e"},` +
+	`"r":{"$ref":"#/$defs/e"}},"required":["op","l","r"]},` +
 	`{"type":"integer"}]}}}`
 
 func expression(depth int, leaf string) string {
@@ -101,8 +160,8 @@ func expression(depth int, leaf string) string {
 	return e
 }
 
-// TestHostileWork has schemas and values that together would take too long: the
-// check is refused before it begins.
+// TestHostileWork has schemas and values that together would take too long. The check must
+// be rejected before it begins.
 func TestHostileWork(t *testing.T) {
 	items := "[" + strings.Repeat("1,", 150_000) + "1]"
 	for name, c := range map[string]struct{ schema, value string }{
@@ -110,17 +169,30 @@ func TestHostileWork(t *testing.T) {
 		"anyOf tower":     {tower("anyOf", 60), `"x"`},
 		"oneOf tower":     {tower("oneOf", 60), `"x"`},
 		"deep expression": {recursiveUnion, expression(60, `"x"`)},
-		"double descent":  {`{"properties":{"a":{"allOf":[{"$ref":"#"},{"$ref":"#"}]}}}`, strings.Repeat(`{"a":`, 60) + "1" + strings.Repeat("}", 60)},
-		"enum":            {`{"items":{"enum":[` + strings.Repeat(`"x",`, 15_000) + `1]}}`, items},
-		"pattern":         {`{"pattern":"(x+x+)+y[a-z]{1000}"}`, `"` + strings.Repeat("x", 3<<20) + `"`},
-		"regex values":    {`{"items":{"format":"regex"}}`, "[" + strings.Repeat(`"[a-z]{999}",`, 150_000) + `"x"]`},
-		"property names":  {`{"patternProperties":{"` + strings.Repeat("[a-z]?", 150) + `$":{}}}`, `{"` + strings.Repeat("x", 3<<20) + `":1}`},
+		"double descent": {
+			`{"properties":{"a":{"allOf":[{"$ref":"#"},{"$ref":"#"}]}}}`,
+			strings.Repeat(`{"a":`, 60) + "1" + strings.Repeat("}", 60),
+		},
+		"enum": {`{"items":{"enum":[` + strings.Repeat(`"x",`, 15_000) + `1]}}`, items},
+		"pattern": {
+			`{"pattern":"(x+x+)+y[a-z]{1000}"}`,
+			`"` + strings.Repeat("x", 3<<20) + `"`,
+		},
+		"regex values": {
+			`{"items":{"format":"regex"}}`,
+			"[" + strings.Repeat(`"[a-z]{999}",`, 150_000) + `"x"]`,
+		},
+		"property names": {
+			`{"patternProperties":{"` + strings.Repeat("[a-z]?", 150) + `$":{}}}`,
+			`{"` + strings.Repeat("x", 3<<20) + `":1}`,
+		},
 	} {
 		contract, err := Parse(json.RawMessage(c.schema))
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
+
 		value, violations, err := contract.Check(json.RawMessage(c.value))
 		if err == nil {
 			t.Errorf("%s: %.100s, %v", name, value, violations)
@@ -128,23 +200,32 @@ func TestHostileWork(t *testing.T) {
 		if d := contract.Describe(); len(d) > maxDescription+10 {
 			t.Errorf("%s: described in %d bytes", name, len(d))
 		}
-		if _, _, err := contract.CheckReply(c.value); err == nil && name != "pattern" && name != "property names" {
+
+		if _, _, err := contract.CheckReply(c.value); err == nil && name != "pattern" &&
+			name != "property names" {
 			t.Errorf("%s: the reply is checked", name)
 		}
 	}
 }
 
-// TestHonestWork has what looks alike and is fine.
+// TestHonestWork has similar schemas and values that are fine.
 func TestHonestWork(t *testing.T) {
 	rows := "[" + strings.Repeat(`{"name":"x","n":"7"},`, 9_999) + `{"name":"y","n":1}]`
 	for name, c := range map[string]struct{ schema, value string }{
 		"expression": {recursiveUnion, expression(8, `"3"`)},
-		"long list":  {`{"items":{"type":"object","properties":{"name":{"type":"string"},"n":{"type":"integer"}},"required":["n"]}}`, rows},
-		"deep list":  {`{"$defs":{"l":{"items":{"$ref":"#/$defs/l"}}},"$ref":"#/$defs/l"}`, strings.Repeat("[", 60) + strings.Repeat("]", 60)},
-		"tower":      {tower("allOf", 8), `"3"`},
-		"long text":  {`{"pattern":"^x*$"}`, `"` + strings.Repeat("x", 100_000) + `"`},
+		"long list": {
+			`{"items":{"type":"object","properties":{"name":{"type":"string"},` +
+				`"n":{"type":"integer"}},"required":["n"]}}`, rows,
+		},
+		"deep list": {
+			`{"$defs":{"l":{"items":{"$ref":"#/$defs/l"}}},"$ref":"#/$defs/l"}`,
+			strings.Repeat("[", 60) + strings.Repeat("]", 60),
+		},
+		"tower":     {tower("allOf", 8), `"3"`},
+		"long text": {`{"pattern":"^x*$"}`, `"` + strings.Repeat("x", 100_000) + `"`},
 	} {
-		if _, violations, err := mustParse(t, c.schema).Check(json.RawMessage(c.value)); err != nil || len(violations) > 0 {
+		if _, violations, err := mustParse(t,
+			c.schema).Check(json.RawMessage(c.value)); err != nil || len(violations) > 0 {
 			t.Errorf("%s: %v, %v", name, violations, err)
 		}
 	}

@@ -8,25 +8,24 @@ import (
 )
 
 const (
-	// maxCandidates bounds how many values are tried in one reply, maxScan how
-	// many bytes are read in search of them.
-	maxCandidates = 16
-	maxScan       = 8 << 20
+	maxCandidates = 16      // values that are tried in one reply
+	maxScan       = 8 << 20 // bytes that are read in search of them
 )
 
 // CheckReply finds the value in the text of a model's reply and checks it.
 //
-// Where the contract admits a text and nothing with members, the reply is the
-// text. Otherwise the value is, the first that meets the contract: the whole
-// reply as JSON; the last fenced block, then the one before; the last JSON
-// object or array in the prose; for a bool, a number or an enumeration also the
-// reply, or its last line, as plain words ("Answer: yes."). An object with one
-// member called value, answer or result stands for the member where the
-// contract wants no object.
+// If the contract admits a text and nothing with members, the value is the whole reply.
+// Otherwise it is the first of these that meets the contract: the whole reply as JSON;
+// the last fenced block, then the one before; the last JSON object or array in the prose;
+// for a bool, a number or an enumeration also the reply or its last line as plain words
+// ("Answer: yes."). An object with one member called value, answer or result stands for
+// that member if the contract does not want an object.
 //
-// If no candidate meets the contract, the violations are those of the first;
-// without a candidate there is one that says so.
-func (c *Contract) CheckReply(text string) (coerced json.RawMessage, violations []Violation, err error) {
+// If no candidate meets the contract, the violations are those of the first. If there is
+// no candidate, one violation says so.
+func (c *Contract) CheckReply(
+	text string,
+) (coerced json.RawMessage, violations []Violation, err error) {
 	values, violations, err := c.checkReply(text, 1)
 	if len(values) == 0 {
 		return nil, violations, err
@@ -35,49 +34,65 @@ func (c *Contract) CheckReply(text string) (coerced json.RawMessage, violations 
 }
 
 // CheckReplyAll is [Contract.CheckReply] with every value of the reply that meets the
-// contract, the likeliest first; the same value may be among them twice. It is for a
-// caller to whom it matters that a model may quote a value that is not its own. A
-// reply with more values than are looked at has a violation.
-func (c *Contract) CheckReplyAll(text string) (values []json.RawMessage, violations []Violation, err error) {
+// contract, the likeliest first. The same value may be among them twice. It serves
+// callers that have to know whether a model quotes a value that is not its own. A reply
+// with too many values has a violation.
+func (c *Contract) CheckReplyAll(
+	text string,
+) (values []json.RawMessage, violations []Violation, err error) {
 	return c.checkReply(text, maxCandidates)
 }
 
-// checkReply returns the first values of a reply that meet the contract, at most so
-// many, or what is wrong with it.
-func (c *Contract) checkReply(text string, most int) (values []json.RawMessage, violations []Violation, err error) {
+// checkReply returns the first values of a reply that meet the contract, at most limit,
+// or what is wrong with the reply.
+func (c *Contract) checkReply(
+	text string, limit int,
+) (values []json.RawMessage, violations []Violation, err error) {
 	if len(text) > valueBounds.bytes {
 		_, err := decode([]byte(text), valueBounds)
-		return nil, refusal(err), nil
+		return nil, violationOf(err), nil
 	}
+
 	text = strings.TrimSpace(Spoken(strings.ToValidUTF8(text, "\uFFFD")))
-	candidates := c.candidates(text)
-	if most > 1 && len(candidates) == maxCandidates {
-		return nil, []Violation{{Path: pathText(nil), Message: "the reply has too many JSON values in it: answer with one alone"}}, nil
+	candidates := c.findCandidates(text)
+	if limit > 1 && len(candidates) == maxCandidates {
+		return nil, wholeViolation(
+			"the reply has too many JSON values in it: answer with one alone"), nil
 	}
+
 	for i, candidate := range candidates {
-		checked, found, err := c.check(candidate)
+		checked, wrong, err := c.check(candidate)
 		if err != nil {
 			return nil, nil, err
 		}
-		if len(found) == 0 {
-			if values = append(values, checked.appendJSON(nil)); len(values) == most {
-				break
+		if len(wrong) > 0 {
+			if i == 0 {
+				violations = wrong
 			}
-		} else if i == 0 {
-			violations = found
+			continue
+		}
+		if values = append(values, checked.appendJSON(nil)); len(values) == limit {
+			break
 		}
 	}
-	if values != nil {
+
+	switch {
+	case values != nil:
 		return values, nil, nil
-	}
-	if violations == nil {
-		violations = []Violation{{Path: pathText(nil), Message: "the reply has no JSON value in it: answer with the value alone"}}
+	case violations == nil:
+		violations = wholeViolation(
+			"the reply has no JSON value in it: answer with the value alone")
 	}
 	return nil, violations, nil
 }
 
-// Spoken returns a reply without the thoughts that some models put before it, between
-// <think> and </think>: what stands in them is not meant yet.
+// wholeViolation returns a violation of a whole reply.
+func wholeViolation(message string) []Violation {
+	return []Violation{{Path: formatPath(nil), Message: message}}
+}
+
+// Spoken returns a reply without the thoughts that some models write before it, between
+// <think> and </think>.
 func Spoken(reply string) string {
 	thought, after, ended := strings.Cut(reply, "</think>")
 	if ended && strings.HasPrefix(strings.TrimLeft(thought, " \t\r\n"), "<think>") {
@@ -86,79 +101,89 @@ func Spoken(reply string) string {
 	return reply
 }
 
-// candidates returns the values that a reply may mean, the likeliest first.
-func (c *Contract) candidates(text string) []*node {
-	wants := c.facts[c.root].admitted
-	var found []*node
-	add := func(n *node) {
-		if n == nil || len(found) == maxCandidates {
-			return
-		}
-		inner := unwrap(n)
-		if wants&wantsObject != 0 || inner == n {
-			found = append(found, n)
-		}
-		if inner != n {
-			found = append(found, inner)
-		}
-	}
-	if n, err := decode([]byte(text), valueBounds); err == nil {
-		add(n)
-	}
-	if wants == wantsString && len(found) == 0 {
-		add(newText(text))
-	}
-	for _, block := range fences(text) {
-		if n, err := decode([]byte(block), valueBounds); err == nil {
-			add(n)
-		}
-	}
-	if wants&(wantsObject|wantsArray) != 0 || strings.ContainsRune(text, '{') {
-		for _, n := range embedded(text) {
-			add(n)
-		}
-	}
-	if wants&^(wantsObject|wantsArray) != 0 {
-		for _, words := range plainWords(text) {
-			add(newText(words))
-		}
-		if wants&wantsString != 0 && c.root.Enum == nil && c.root.Const == nil {
-			add(newText(text))
-		}
-	}
-	return found
+// candidates are the values that a reply may mean, the likeliest first.
+type candidates struct {
+	wants typeSet
+	found []*node
 }
 
-// Wrapped is the name under which [Contract.Strict] wraps a value that is no
-// object.
-const Wrapped = "value"
+// findCandidates returns the values that a reply may mean.
+func (c *Contract) findCandidates(text string) []*node {
+	k := candidates{wants: c.facts[c.root].admitted}
+	k.addJSON(text)
+	if k.wants == wantsString && len(k.found) == 0 {
+		k.add(newText(text))
+	}
 
-// unwrap returns the only member of an object if its name says that it is the
-// value.
-func unwrap(n *node) *node {
+	for _, block := range findFences(text) {
+		k.addJSON(block)
+	}
+	if k.wants.has(wantsObject|wantsArray) || strings.ContainsRune(text, '{') {
+		for _, n := range findEmbedded(text) {
+			k.add(n)
+		}
+	}
+
+	if k.wants.has(everyType &^ (wantsObject | wantsArray)) {
+		for _, words := range findPlainWords(text) {
+			k.add(newText(words))
+		}
+		if k.wants.has(wantsString) && c.root.Enum == nil && c.root.Const == nil {
+			k.add(newText(text))
+		}
+	}
+	return k.found
+}
+
+// addJSON adds a text as a JSON value, if it is one.
+func (k *candidates) addJSON(text string) {
+	if n, err := decode([]byte(text), valueBounds); err == nil {
+		k.add(n)
+	}
+}
+
+// add adds a value. If the value is wrapped, it adds the inner value too, and the outer
+// one only if an object is wanted.
+func (k *candidates) add(n *node) {
+	if len(k.found) == maxCandidates {
+		return
+	}
+	inner := unwrapValue(n)
+	if inner == n || k.wants.has(wantsObject) {
+		k.found = append(k.found, n)
+	}
+	if inner != n {
+		k.found = append(k.found, inner)
+	}
+}
+
+// wrapper is the name under which [Contract.Strict] wraps a value that is not an object.
+const wrapper = "value"
+
+// unwrapValue returns the only member of an object if its name says that it is the value,
+// and otherwise the object.
+func unwrapValue(n *node) *node {
 	if n.kind == objectKind && len(n.keys) == 1 {
 		switch strings.ToLower(n.keys[0]) {
-		case Wrapped, "answer", "result":
+		case wrapper, "answer", "result":
 			return n.kids[0]
 		}
 	}
 	return n
 }
 
-// fences returns the contents of the last fenced blocks, the very last first. A block
-// ends with the next line that is a fence and nothing else.
-func fences(text string) []string {
+// findFences returns the contents of the last fenced blocks, the very last first. A block
+// ends with the next line that is only a fence.
+func findFences(text string) []string {
 	var blocks []string
-	begin, at := -1, 0
+	begin, at := -1, 0 // of the open block, and of the line
 	for line := range strings.Lines(text) {
 		bare := strings.Trim(line, " \t\r\n")
 		switch {
 		case begin < 0 && (strings.HasPrefix(bare, "```") || strings.HasPrefix(bare, "~~~")):
 			begin = at + len(line)
 		case begin >= 0 && (bare == "```" || bare == "~~~"):
-			if blocks = append(blocks, strings.TrimSpace(text[begin:at])); len(blocks) > maxCandidates {
-				blocks = blocks[1:]
-			}
+			blocks = appendLast(blocks, strings.TrimSpace(text[begin:at]))
 			begin = -1
 		}
 		at += len(line)
@@ -167,10 +192,18 @@ func fences(text string) []string {
 	return blocks
 }
 
-// embedded returns the objects and arrays that stand in a text, the last first.
-// It looks from each bracket that is not inside of a value found before, until
-// it has read maxScan bytes.
-func embedded(text string) []*node {
+// appendLast appends an item and drops the first one beyond maxCandidates.
+func appendLast[T any](items []T, item T) []T {
+	items = append(items, item)
+	if len(items) > maxCandidates {
+		return items[1:]
+	}
+	return items
+}
+
+// findEmbedded returns the objects and arrays in a text, the last first. It tries each
+// bracket that is not inside a value found before, until it has read maxScan bytes.
+func findEmbedded(text string) []*node {
 	var found []*node
 	scanned := 0
 	for at := 0; at < len(text) && scanned < maxScan; at++ {
@@ -179,6 +212,7 @@ func embedded(text string) []*node {
 			break
 		}
 		at += step
+
 		rest := strings.NewReader(text[at:])
 		var raw json.RawMessage
 		err := json.NewDecoder(rest).Decode(&raw)
@@ -187,9 +221,7 @@ func embedded(text string) []*node {
 			continue
 		}
 		if n, err := decode(raw, valueBounds); err == nil {
-			if found = append(found, n); len(found) > maxCandidates {
-				found = found[1:]
-			}
+			found = appendLast(found, n)
 		}
 		at += len(raw) - 1
 	}
@@ -197,24 +229,25 @@ func embedded(text string) []*node {
 	return found
 }
 
-var label = regexp.MustCompile(`(?i)^(the )?(final )?(answer|result|value|verdict)( is)?\s*[:=]?\s*`)
+// label is what models write before an answer.
+var label = regexp.MustCompile(
+	`(?i)^(the )?(final )?(answer|result|value|verdict)( is)?\s*[:=]?\s*`,
+)
 
-// plainWords returns a reply, and its last line, without the decoration that
-// models put around a word.
-func plainWords(text string) []string {
+// findPlainWords returns a reply and its last line, each with and without the label
+// before it, and without the decoration around it.
+func findPlainWords(text string) []string {
 	last := text[strings.LastIndexByte(text, '\n')+1:]
 	var words []string
 	for _, line := range []string{text, last} {
 		if len(line) > maxDigits {
 			continue
 		}
-		for _, quoted := range []bool{false, true} {
-			bare := strings.Trim(line, "*_`'\" \t.!")
-			if quoted {
-				bare = strings.Trim(label.ReplaceAllString(bare, ""), "*_`'\" \t.!:")
-			}
-			if bare != "" && (len(words) == 0 || words[len(words)-1] != bare) {
-				words = append(words, bare)
+		bare := strings.Trim(line, "*_`'\" \t.!")
+		unlabelled := strings.Trim(label.ReplaceAllString(bare, ""), "*_`'\" \t.!:")
+		for _, word := range []string{bare, unlabelled} {
+			if word != "" && (len(words) == 0 || words[len(words)-1] != word) {
+				words = append(words, word)
 			}
 		}
 	}

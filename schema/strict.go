@@ -8,45 +8,56 @@ import (
 	"strings"
 )
 
-// Strict returns the contract as servers with structured output want it:
-// objects are closed and all their members required, what may be missing may be
-// null instead, and keywords that such servers do not know are left out. A
-// value that is no object is wrapped in one, under the name [Wrapped].
+// Strict returns the contract in the form that servers with structured output want.
+// Objects are closed and require all of their members; an optional member may be null
+// instead. Keywords that such servers do not know are left out. A value that is not an
+// object is wrapped in one, as its member "value".
 //
-// The schema may allow more than the contract does; the reply has to be checked
-// by [Contract.CheckReply], which also undoes the wrapping and the nulls. The
-// error says what cannot be written this way, such as objects with any names.
+// The schema may allow more than the contract. Check the reply with
+// [Contract.CheckReply], which also undoes the wrapping and the nulls. The error says
+// what cannot be written this way, such as objects with members of any name.
 func (c *Contract) Strict() (json.RawMessage, error) {
-	body := c.document
-	if ref := body.member("$ref"); ref != nil && c.root.Ref != nil {
-		body = c.facts[c.object(c.root)].node
-	}
-	made, err := strict(body)
+	strict, err := c.makeStrict()
 	if err != nil {
 		return nil, fmt.Errorf("cannot write the contract in the strict form: %w", err)
 	}
-	if kind := made.member("type"); kind == nil || kind.text != "object" {
-		made = objectOf([]signatureField{{Wrapped, made}})
-		if refersTo(body, "#") {
-			return nil, errors.New("cannot write the contract in the strict form: it refers to its own root")
-		}
+	return strict.appendJSON(nil), nil
+}
+
+// makeStrict returns the strict form of the document.
+func (c *Contract) makeStrict() (*node, error) {
+	body := c.document
+	if ref := body.member("$ref"); ref != nil && c.root.Ref != nil {
+		body = c.facts[c.followToObject(c.root)].node
 	}
-	keys, kids := slices.Clone(made.keys), slices.Clone(made.kids)
+	top, err := makeStrict(body)
+	if err != nil {
+		return nil, err
+	}
+
+	if kind := top.member("type"); kind == nil || kind.text != "object" {
+		if refersTo(body, "#") {
+			return nil, errors.New("it refers to its own root")
+		}
+		top = objectOf([]signatureField{{wrapper, top}})
+	}
+
+	made := objectBuilder{slices.Clone(top.keys), slices.Clone(top.kids)}
 	for _, folder := range []string{"$defs", "definitions"} {
 		definitions := c.document.member(folder)
 		if definitions == nil {
 			continue
 		}
-		strictly, err := strictEach(definitions)
+		kids, err := makeAllStrict(definitions.kids)
 		if err != nil {
-			return nil, fmt.Errorf("cannot write the contract in the strict form: %w", err)
+			return nil, err
 		}
-		keys, kids = append(keys, folder), append(kids, strictly)
+		made.put(folder, newObject(definitions.keys, kids))
 	}
-	return newObject(keys, kids).appendJSON(nil), nil
+	return made.build(), nil
 }
 
-// refersTo reports whether a schema has a reference to one address.
+// refersTo reports whether a schema has a reference to an address.
 func refersTo(n *node, address string) bool {
 	if ref := n.member("$ref"); ref != nil && ref.text == address {
 		return true
@@ -54,120 +65,175 @@ func refersTo(n *node, address string) bool {
 	return slices.ContainsFunc(n.kids, func(kid *node) bool { return refersTo(kid, address) })
 }
 
+// objectBuilder collects the members of an object.
+type objectBuilder struct {
+	keys []string
+	kids []*node
+}
+
+// put adds a member.
+func (b *objectBuilder) put(key string, kid *node) {
+	b.keys, b.kids = append(b.keys, key), append(b.kids, kid)
+}
+
+// build returns the object.
+func (b *objectBuilder) build() *node { return newObject(b.keys, b.kids) }
+
 var (
-	// kept are the keywords that stay as they are.
-	kept = []string{
-		"type", "enum", "const", "description", "pattern", "minimum", "maximum", "exclusiveMinimum",
-		"exclusiveMaximum", "multipleOf", "minItems", "maxItems",
+	// keptKeywords stay as they are.
+	keptKeywords = []string{
+		"type", "enum", "const", "description", "pattern", "minimum", "maximum",
+		"exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minItems", "maxItems",
 	}
-	// impossible are those without which the schema would mean something else.
-	impossible    = []string{"allOf", "patternProperties", "prefixItems", "$dynamicRef", "additionalItems", "unevaluatedProperties"}
-	strictFormats = []string{"date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"}
+	// impossibleKeywords cannot be left out: the schema would mean something else.
+	impossibleKeywords = []string{
+		"allOf", "patternProperties", "prefixItems", "$dynamicRef", "additionalItems",
+		"unevaluatedProperties",
+	}
+	// choosingKeywords say what a value is. A schema without any allows everything.
+	choosingKeywords = []string{"type", "enum", "const", "$ref", "anyOf"}
+
+	strictFormats = []string{
+		"date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid",
+	}
 )
 
-// strict rewrites one schema.
-func strict(n *node) (*node, error) {
+var errAnything = errors.New("a part of it may be anything")
+
+// makeStrict rewrites one schema.
+func makeStrict(n *node) (*node, error) {
 	if n.kind != objectKind || len(n.keys) == 0 {
-		return nil, errors.New("a part of it may be anything")
+		return nil, errAnything
 	}
-	var keys []string
-	var kids []*node
-	put := func(key string, kid *node) { keys, kids = append(keys, key), append(kids, kid) }
-	said := false
-	for i, key := range n.keys {
-		kid := n.kids[i]
-		var made *node
-		var err error
-		switch {
-		case slices.Contains(kept, key):
-			made = kid
-		case key == "format" && slices.Contains(strictFormats, kid.text):
-			made = kid
-		case key == "$ref":
-			if !strings.HasPrefix(kid.text, "#/$defs/") && !strings.HasPrefix(kid.text, "#/definitions/") && kid.text != "#" {
-				return nil, fmt.Errorf("it refers to %s, which is no definition", clip(kid.text, 100))
-			}
-			made = kid
-		case key == "items":
-			made, err = strict(kid)
-		case key == "anyOf" || key == "oneOf":
-			key = "anyOf"
-			made, err = strictAll(kid)
-		case slices.Contains(impossible, key):
-			err = fmt.Errorf("there is no %q in it", key)
-		}
+
+	var made objectBuilder
+	for i, keyword := range n.keys {
+		name, value, err := rewriteKeyword(keyword, n.kids[i])
 		if err != nil {
 			return nil, err
 		}
-		if made != nil {
-			put(key, made)
-			said = said || slices.Contains([]string{"type", "enum", "const", "$ref", "anyOf"}, key)
+		if value != nil {
+			made.put(name, value)
 		}
 	}
-	if kind := n.member("type"); kind != nil && kind.kind == arrayKind && slices.ContainsFunc(kind.kids, func(k *node) bool { return k.text == "object" }) {
+
+	switch {
+	case isObjectOrOther(n):
 		return nil, errors.New("an object may be of another type as well: use anyOf")
-	}
-	if isObject(n) {
-		if n.member("type") == nil {
-			put("type", newText("object"))
-		}
-		return strictObject(n, keys, kids)
-	}
-	if kind := n.member("type"); kind != nil && kind.text == "array" && n.member("items") == nil {
+	case isObject(n):
+		return closeObject(n, made)
+	case isArray(n) && n.member("items") == nil:
 		return nil, errors.New("the items of a list may be anything")
+	case !slices.ContainsFunc(made.keys, isChoosing):
+		return nil, errAnything
 	}
-	if !said {
-		return nil, errors.New("a part of it may be anything")
-	}
-	return newObject(keys, kids), nil
+	return made.build(), nil
 }
 
+// makeAllStrict rewrites several schemas.
+func makeAllStrict(schemas []*node) ([]*node, error) {
+	var all []*node
+	for _, n := range schemas {
+		made, err := makeStrict(n)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, made)
+	}
+	return all, nil
+}
+
+// rewriteKeyword returns the strict form of one keyword; the value is nil if the keyword
+// is left out.
+func rewriteKeyword(keyword string, value *node) (name string, made *node, err error) {
+	switch {
+	case slices.Contains(keptKeywords, keyword):
+		return keyword, value, nil
+	case keyword == "format" && slices.Contains(strictFormats, value.text):
+		return keyword, value, nil
+	case keyword == "$ref":
+		return keyword, value, checkStrictRef(value.text)
+	case keyword == "items":
+		made, err = makeStrict(value)
+		return keyword, made, err
+	case keyword == "anyOf" || keyword == "oneOf":
+		kids, err := makeAllStrict(value.kids)
+		return "anyOf", newArray(kids), err
+	case slices.Contains(impossibleKeywords, keyword):
+		return "", nil, fmt.Errorf("there is no %q in it", keyword)
+	}
+	return "", nil, nil
+}
+
+// checkStrictRef rejects references to anything but a definition or the root.
+func checkStrictRef(target string) error {
+	isDefinition := strings.HasPrefix(target, "#/$defs/") ||
+		strings.HasPrefix(target, "#/definitions/")
+	if !isDefinition && target != "#" {
+		return fmt.Errorf("it refers to %s, which is no definition", clip(target, 100))
+	}
+	return nil
+}
+
+// isChoosing reports whether a keyword says what a value is.
+func isChoosing(keyword string) bool { return slices.Contains(choosingKeywords, keyword) }
+
+// isObject reports whether a schema wants an object.
 func isObject(n *node) bool {
 	kind := n.member("type")
-	return kind != nil && kind.text == "object" || kind == nil && n.member("properties") != nil
+	if kind == nil {
+		return n.member("properties") != nil
+	}
+	return kind.text == "object"
 }
 
-// strictObject closes an object and requires all of its members.
-func strictObject(n *node, keys []string, kids []*node) (*node, error) {
-	properties := n.member("properties")
-	if properties == nil || len(properties.keys) == 0 {
+// isArray reports whether a schema wants an array.
+func isArray(n *node) bool {
+	kind := n.member("type")
+	return kind != nil && kind.text == "array"
+}
+
+// isObjectOrOther reports whether a schema wants one of several types, with objects among
+// them.
+func isObjectOrOther(n *node) bool {
+	kind := n.member("type")
+	return kind != nil && kind.kind == arrayKind &&
+		slices.ContainsFunc(kind.kids, func(k *node) bool { return k.text == "object" })
+}
+
+// closeObject closes the schema of an object and requires all of its members. The
+// builder has the other keywords.
+func closeObject(n *node, made objectBuilder) (*node, error) {
+	properties, rest := n.member("properties"), n.member("additionalProperties")
+	isOpen := rest != nil && rest.text != "false"
+	if properties == nil || len(properties.keys) == 0 || isOpen {
 		return nil, errors.New("an object may have members of any name")
 	}
-	if rest := n.member("additionalProperties"); rest != nil && rest.text != "false" {
-		return nil, errors.New("an object may have members of any name")
-	}
-	required := n.member("required")
+
 	var schemas, names []*node
 	for i, name := range properties.keys {
-		made, err := strict(properties.kids[i])
+		sub, err := makeStrict(properties.kids[i])
 		if err != nil {
 			return nil, err
 		}
-		if required == nil || !slices.ContainsFunc(required.kids, func(r *node) bool { return r.text == name }) {
-			made = anyOf([]*node{made, typed("null")})
+		if !isRequired(n, name) {
+			sub = anyOf([]*node{sub, typed("null")})
 		}
-		schemas, names = append(schemas, made), append(names, newText(name))
+		schemas, names = append(schemas, sub), append(names, newText(name))
 	}
-	keys = append(keys, "properties", "required", "additionalProperties")
-	return newObject(keys, append(kids, newObject(properties.keys, schemas), newArray(names), isFalse)), nil
+
+	if n.member("type") == nil {
+		made.put("type", newText("object"))
+	}
+	made.put("properties", newObject(properties.keys, schemas))
+	made.put("required", newArray(names))
+	made.put("additionalProperties", isFalse)
+	return made.build(), nil
 }
 
-func strictAll(list *node) (*node, error) {
-	var made []*node
-	for _, kid := range list.kids {
-		one, err := strict(kid)
-		if err != nil {
-			return nil, err
-		}
-		made = append(made, one)
-	}
-	return newArray(made), nil
-}
-
-func strictEach(definitions *node) (*node, error) {
-	made, err := strictAll(newArray(definitions.kids))
-	if err != nil {
-		return nil, err
-	}
-	return newObject(definitions.keys, made.kids), nil
+// isRequired reports whether a schema requires the member with a name.
+func isRequired(n *node, name string) bool {
+	required := n.member("required")
+	return required != nil &&
+		slices.ContainsFunc(required.kids, func(r *node) bool { return r.text == name })
 }

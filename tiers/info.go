@@ -22,6 +22,8 @@ type Info struct {
 	Modules Modules
 	// Isolation is how strong the tier's wall is.
 	Isolation Isolation
+	// OnRequest is set for a tier that a policy uses only if it asks for it.
+	OnRequest bool
 	// Cost is what using the tier takes.
 	Cost Cost
 }
@@ -141,14 +143,14 @@ func (i Isolation) String() string {
 	return "unknown"
 }
 
-// Cost is what a tier costs, measured and quoted in docs/performance.md. The
-// router compares tiers by it.
+// Cost is what a tier costs, measured and quoted in docs/performance.md. The router
+// compares tiers by it.
 type Cost struct {
-	// Start is a new sandbox to its first result, Snippet a further snippet,
-	// HostCall one round trip to the host.
-	Start, Snippet, HostCall time.Duration
-	// Slowdown is CPU time relative to native CPython.
-	Slowdown float64
-	// Memory is what a live idle sandbox holds, in bytes.
-	Memory int64
+	// Start is the time from opening a sandbox to its first result, Snippet that of a
+	// further snippet.
+	Start, Snippet time.Duration
+	// Slowdown is how much longer than native code a snippet of a language computes:
+	// than CPython for Python, than a compiled program for Go. A language that is
+	// missing runs natively.
+	Slowdown map[Language]float64
 }

@@ -20,8 +20,8 @@
 //
 // # Optional interfaces
 //
-// A Tier may also be a [Warmer]; a Sandbox may also be a [Forker], a
-// [Checkpointer], an [Exporter] and a [Collector]. They are found by type assertion.
+// A Tier may also be a [Warmer]; a Sandbox may also be a [Forker], an [Exporter], an
+// [Extender] and a [Collector]. They are found by type assertion.
 package tiers
 
 import (
@@ -29,8 +29,6 @@ import (
 	"encoding/json"
 	"io"
 	"time"
-
-	"github.com/rlmhq/rlm/internal/bigtext"
 )
 
 // Tier opens sandboxes of one kind. A Tier is safe for concurrent use.
@@ -110,9 +108,9 @@ type Input struct {
 	Name string
 	// Text is a text of any size. The caller keeps it open as long as the
 	// sandbox lives.
-	Text *bigtext.Text
+	Text Text
 	// Dir is a directory: a mapping of relative paths to texts.
-	Dir *bigtext.Dir
+	Dir Dir
 	// Value is a JSON value.
 	Value Value
 }
@@ -285,10 +283,9 @@ type Forker interface {
 	Fork(ctx context.Context) (Sandbox, error)
 }
 
-// Checkpointer is a Sandbox that can return to an earlier state.
-type Checkpointer interface {
-	// Checkpoint marks the current state as the one to return to.
-	Checkpoint() error
-	// Restore returns to the last checkpoint, or to the fresh sandbox.
-	Restore(ctx context.Context) error
+// Extender is a Sandbox whose session can get further inputs and functions.
+type Extender interface {
+	// Extend adds inputs after those of Config, and functions of its Host. The next
+	// snippet finds them. It must not be called while Run runs.
+	Extend(ctx context.Context, inputs []Input, functions []Function) error
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/cmd/rlm/internal/config"
+	"github.com/rlmhq/rlm/internal/bigtext"
 	"github.com/rlmhq/rlm/router"
 	"github.com/rlmhq/rlm/tiers"
 )
@@ -255,17 +256,18 @@ func contextsOf(paths []string, stdin io.Reader) ([]rlm.Context, error) {
 // describeInputs tells of bytes that are not UTF-8, which the snippet will meet.
 func describeInputs(ctx context.Context, inputs []tiers.Input, note func(string, ...any)) {
 	for _, in := range inputs {
-		if in.Dir != nil && in.Dir.Skipped() > 0 {
-			note("context %s: left out: %s", printable(in.Name), english.Plural(in.Dir.Skipped(), "link or special file", "links or special files"))
+		if dir, ok := in.Dir.(*bigtext.Dir); ok && dir.Skipped() > 0 {
+			note("context %s: left out: %s", printable(in.Name), english.Plural(dir.Skipped(), "link or special file", "links or special files"))
 		}
-		if in.Text == nil {
+		text, ok := in.Text.(*bigtext.Text)
+		if !ok {
 			continue
 		}
-		invalid, err := in.Text.Invalid(ctx)
+		invalid, err := text.Invalid(ctx)
 		if err != nil || invalid == 0 {
 			continue // an error comes again when the text is used
 		}
-		first, err := in.Text.FirstInvalid(ctx)
+		first, err := text.FirstInvalid(ctx)
 		if err == nil {
 			bytes, see := "1 byte is", "it as one of"
 			if invalid > 1 {

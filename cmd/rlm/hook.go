@@ -142,7 +142,7 @@ func (l *lazyEngine) answer(ctx context.Context, task rlm.Task) (rlm.Outcome, er
 func (l *lazyEngine) close() {
 	for i := len(l.end) - 1; i >= 0; i-- {
 		if err := l.end[i].Close(); err != nil {
-			l.e.log.Warn().Err(err).Msg("cannot close what the run used")
+			l.e.log.Warn("cannot close what the run used", "error", err)
 		}
 	}
 }

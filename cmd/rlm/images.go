@@ -1,7 +1,9 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -14,7 +16,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rlmhq/rlm/images"
-	"github.com/rlmhq/rlm/internal/dockerapi"
 )
 
 // dockerHost is the address of the Docker daemon, as all its programs take it.
@@ -22,8 +23,10 @@ func dockerHost() string { return os.Getenv("DOCKER_HOST") }
 
 func newImages(e *env) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "images", Short: "Build and list the images of tier docker",
-		Long: "Build and list the container images that tier docker runs snippets in. The\nDocker daemon is the one that DOCKER_HOST names, or the system's own.",
+		Use:   "images",
+		Short: "Build and list the images of tier docker",
+		Long: "Build and list the container images that tier docker runs snippets in. The\n" +
+			"Docker daemon is the one that DOCKER_HOST names, or the system's own.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -32,67 +35,74 @@ func newImages(e *env) *cobra.Command {
 }
 
 func newImagesBuild(e *env) *cobra.Command {
-	var options images.BuildOptions
-	var again, quiet bool
+	var options images.Options
+	var quiet bool
 	cmd := &cobra.Command{
-		Use: "build [python|go|all...]", Short: "Make the images that snippets run in",
+		Use:   "build [python|go|all...]",
+		Short: "Make the images that snippets run in",
 		Long: "Make the images, all or the kinds named: python from Debian's packages, which apt\n" +
 			"downloads and verifies, and go from the toolchain that the Go project publishes as a\n" +
 			"module, which the go command does. No registry is needed, and no root but the daemon's.\n" +
 			"An image that is there already is kept, unless --again asks for Debian's updates.",
 		RunE: func(cmd *cobra.Command, kinds []string) error {
-			if len(kinds) == 0 || slices.Contains(kinds, "all") {
-				kinds = images.Kinds()
-			}
-			var recipes []images.Recipe
-			for _, kind := range kinds {
-				recipe, err := images.Find(kind)
-				if err != nil {
-					return &exitError{exitUsage, err}
-				}
-				recipes = append(recipes, recipe)
-			}
-			docker, err := dockerapi.New(dockerHost())
-			if err != nil {
-				return &exitError{exitUsage, err}
-			}
-			defer docker.Close()
+			options.Host = dockerHost()
 			if !quiet {
 				options.Progress = e.stderr
 			}
-			for _, recipe := range recipes {
-				if !again {
-					if there, err := docker.Image(cmd.Context(), recipe.Name()); err == nil {
-						if err := showBuilt(e.stdout, images.Built{ID: there.ID, Name: recipe.Name(), Version: there.Labels[images.VersionLabel]}); err != nil {
-							return &exitError{exitBroken, err}
-						}
-						continue
-					}
-				}
-				built, err := images.Build(cmd.Context(), docker, recipe, options)
-				if err == nil {
-					err = showBuilt(e.stdout, built)
-				}
-				if err != nil {
-					return &exitError{exitBroken, err}
-				}
-			}
-			return nil
+			return buildImages(cmd.Context(), e.stdout, kinds, options)
 		},
 	}
-	cmd.Flags().BoolVar(&again, "again", false, "build anew what is there already")
-	cmd.Flags().BoolVar(&quiet, "quiet", false, "say nothing about the progress")
-	cmd.Flags().StringVar(&options.WorkDir, "work-dir", "", "a folder that keeps what was downloaded (default: a temporary one)")
-	cmd.Flags().StringVar(&options.Mirror, "mirror", "", "where Debian's packages come from (default http://deb.debian.org)")
+	flags := cmd.Flags()
+	flags.BoolVar(&options.Again, "again", false, "build anew what is there already")
+	flags.BoolVar(&quiet, "quiet", false, "say nothing about the progress")
+	flags.StringVar(&options.WorkDir, "work-dir", "",
+		"a folder that keeps what was downloaded (default: a temporary one)")
+	flags.StringVar(&options.Mirror, "mirror", "",
+		"where Debian's packages come from (default http://deb.debian.org)")
 	return cmd
 }
 
-func showBuilt(out io.Writer, b images.Built) error {
+// buildImages builds the images of some kinds, all of them if none is named.
+func buildImages(ctx context.Context, out io.Writer, kinds []string, options images.Options) error {
+	if len(kinds) == 0 || slices.Contains(kinds, "all") {
+		kinds = []string{images.Python, images.Go}
+	}
+	var recipes []images.Recipe
+	for _, kind := range kinds {
+		recipe, err := images.Find(kind)
+		if err != nil {
+			return &exitError{exitUsage, err}
+		}
+		recipes = append(recipes, recipe)
+	}
+
+	for _, recipe := range recipes {
+		built, err := images.Build(ctx, recipe, options)
+		if err == nil {
+			err = showBuilt(out, recipe.Name, built)
+		}
+		if err != nil {
+			return imagesError(err)
+		}
+	}
+	return nil
+}
+
+// imagesError gives a failure its exit code: a Docker host that cannot be used is a
+// mistake of the user.
+func imagesError(err error) error {
+	if errors.Is(err, errors.ErrUnsupported) {
+		return &exitError{exitUsage, err}
+	}
+	return &exitError{exitBroken, err}
+}
+
+func showBuilt(out io.Writer, name string, b images.Image) error {
 	took := "there already"
 	if b.Took > 0 {
 		took = "built in " + b.Took.Round(100*time.Millisecond).String()
 	}
-	_, err := fmt.Fprintf(out, "%s %s %s (%s)\n", b.Name, b.ID, b.Version, took)
+	_, err := fmt.Fprintf(out, "%s %s %s (%s)\n", name, b.ID, b.Version, took)
 	return err
 }
 
@@ -113,18 +123,13 @@ func newImagesList(e *env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "list", Short: "List the images that the daemon has", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			docker, err := dockerapi.New(dockerHost())
+			found, err := images.List(cmd.Context(), dockerHost())
 			if err != nil {
-				return &exitError{exitUsage, err}
+				return imagesError(err)
 			}
-			defer docker.Close()
-			found, err := docker.Images(cmd.Context(), images.Label)
-			if err != nil {
-				return &exitError{exitBroken, err}
-			}
-			list, err := describeImages(found)
-			if err != nil {
-				return &exitError{exitBroken, err}
+			list := []listedImage{}
+			for _, image := range found {
+				list = append(list, describeImage(image))
 			}
 			if asJSON {
 				return json.NewEncoder(e.stdout).Encode(list)
@@ -136,44 +141,41 @@ func newImagesList(e *env) *cobra.Command {
 	return cmd
 }
 
-// describeImages are the images that are there, and those that this program would
-// use and are not.
-func describeImages(found []dockerapi.Image) ([]listedImage, error) {
-	list, there := []listedImage{}, map[string]bool{}
-	for _, image := range found {
-		recipe, err := images.Find(image.Labels[images.Label])
-		used := err == nil && image.Labels[images.RecipeLabel] == recipe.Hash && len(image.Names) > 0
-		there[recipe.Kind] = there[recipe.Kind] || used
-		list = append(list, listedImage{
-			Kind: image.Labels[images.Label], ID: image.ID, Names: image.Names, Version: image.Labels[images.VersionLabel], Bytes: image.Size,
-			Created: image.Created.UTC().Format(time.RFC3339), Used: used,
-		})
+// describeImage is an image in the words of --json.
+func describeImage(image images.Image) listedImage {
+	listed := listedImage{
+		Kind: image.Kind, ID: image.ID, Names: image.Names, Version: image.Version,
+		Bytes: image.Size, Used: image.Used,
 	}
-	for _, kind := range images.Kinds() {
-		if there[kind] {
-			continue
-		}
-		recipe, err := images.Find(kind)
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, listedImage{Kind: kind, Names: []string{recipe.Name()}})
+	if image.ID != "" {
+		listed.Created = image.Created.UTC().Format(time.RFC3339)
 	}
-	return list, nil
+	return listed
 }
 
 func showImages(out io.Writer, list []listedImage) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	_, _ = fmt.Fprintln(w, "kind\tname\tid\tversion\tsize\tnote")
 	for _, image := range list {
-		size, note := humanize.Bytes(uint64(max(0, image.Bytes))), "of another version of this program"
+		size, note := humanize.Bytes(
+			uint64(max(0, image.Bytes)),
+		), "of another version of this program"
 		switch {
 		case image.ID == "":
 			size, note = "", "not built yet: rlm images build "+image.Kind
 		case image.Used:
 			note = ""
 		}
-		_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", image.Kind, strings.Join(image.Names, ", "), image.ID, image.Version, size, note)
+		_, _ = fmt.Fprintf(
+			w,
+			"%s\t%s\t%s\t%s\t%s\t%s\n",
+			image.Kind,
+			strings.Join(image.Names, ", "),
+			image.ID,
+			image.Version,
+			size,
+			note,
+		)
 	}
 	return w.Flush()
 }

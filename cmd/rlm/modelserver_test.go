@@ -12,9 +12,9 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/rlmhq/rlm/internal/testing/llmtest"
 	"github.com/rlmhq/rlm/repl"
 	"github.com/rlmhq/rlm/repl/llm"
-	"github.com/rlmhq/rlm/repl/llm/llmtest"
 	"github.com/rlmhq/rlm/repl/llm/scripted"
 )
 
@@ -51,7 +51,7 @@ func serve(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 // start starts a server whose model is a script.
-func start(script *scripted.Script) *llmtest.Server {
+func start(script llm.Provider) *llmtest.Server {
 	return llmtest.Start(func(r llm.Request) (llm.Response, error) {
 		return script.Complete(context.Background(), r, nil)
 	})

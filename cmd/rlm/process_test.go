@@ -16,7 +16,8 @@ import (
 	"strings"
 	"testing"
 	"time"
-	"unicode/utf8"
+
+	"github.com/rlmhq/rlm/tiers/local"
 )
 
 // patience is how long a process may take that must end: so long that only one
@@ -184,60 +185,90 @@ func TestAClosedStdoutEndsTheCommandQuietly(t *testing.T) {
 	}
 }
 
-// readmeCommands are the lines of README.md's first console block.
-func readmeCommands(t *testing.T) []string {
+// example is a command of a console block in the documents, with its output.
+type example struct{ command, output string }
+
+// examplesOf returns the examples of a page that show an output. Those that need a
+// real model, a daemon or a file that is not in the repository show none, or are
+// left out.
+func examplesOf(t *testing.T, page string) []example {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("..", "..", "README.md"))
+	text, err := os.ReadFile(filepath.Join("..", "..", filepath.FromSlash(page)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, block, found := strings.Cut(string(text), "```console\n")
-	block, _, closed := strings.Cut(block, "```")
-	if !found || !closed {
-		t.Fatal("README.md has no console block")
-	}
-	var commands []string
-	for line := range strings.Lines(block) {
-		if shell, ok := strings.CutPrefix(line, "$ "); ok {
-			commands = append(commands, strings.TrimSpace(shell))
+
+	var found []example
+	for i, block := range strings.Split(string(text), "```console\n") {
+		if i == 0 {
+			continue
+		}
+		block, _, closed := strings.Cut(block, "```")
+		if !closed {
+			t.Fatalf("%s has a console block without an end", page)
+		}
+		for j, part := range strings.Split("\n"+block, "\n$ ") {
+			if command, output, _ := strings.Cut(part, "\n"); j > 0 && output != "" {
+				found = append(found, example{command, strings.TrimSuffix(output, "\n") + "\n"})
+			}
 		}
 	}
-	if !slices.ContainsFunc(commands, func(c string) bool { return strings.HasPrefix(c, "rlm exec ") }) {
-		t.Fatalf("README.md begins with other commands: %q", commands)
-	}
-	return commands
+	return found
 }
 
-func TestTheCommandsThatReadmeBeginsWithWork(t *testing.T) {
+var (
+	elapsed   = regexp.MustCompile(`\bin \d[\d.]*(µs|ms|s)\b`)
+	elsewhere = regexp.MustCompile(`openai/|--tier docker|rlm\.yaml|traces\.jsonl`)
+)
+
+func TestTheDocumentsShowWhatCommandsPrint(t *testing.T) {
 	shell, err := exec.LookPath("sh")
 	if err != nil {
 		t.Skip("there is no shell")
 	}
 	needCache(t)
-	readme, err := os.ReadFile("../../README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, c := range readmeCommands(t) {
-		cmd := exec.CommandContext(t.Context(), shell, "-c", c)
-		cmd.Dir = "../.."
-		cmd.Env = append(os.Environ(), "OPENAI_API_KEY=")
-		out, err := cmd.CombinedOutput()
-		want := ""
-		switch {
-		case strings.Contains(c, "openai/"): // without a key, it says so before any work
-			if want = "OPENAI_API_KEY"; err == nil {
-				t.Errorf("%s works without a key", c)
+
+	for _, page := range []string{"README.md", "docs/cli.md", "docs/context.md", "docs/reflect.md", "docs/reflexion.md", "docs/routing.md"} {
+		examples := examplesOf(t, page)
+		if len(examples) == 0 {
+			t.Errorf("%s shows no command with its output", page)
+		}
+		for _, e := range examples {
+			if elsewhere.MatchString(e.command) {
+				continue
 			}
-			err = nil
-		case strings.Contains(c, "README.md"):
-			want = fmt.Sprintf("%d sandboxes in %s characters\n", strings.Count(string(readme), "sandbox"), thousands(utf8.RuneCount(readme)))
-		case strings.Contains(c, "docs/"):
-			want = `"limitations/wasm.md":`
+			t.Run(page, func(t *testing.T) {
+				if strings.Contains(e.command, "--allow-local") {
+					needLocal(t)
+				}
+				printsAsShown(t, shell, e)
+			})
 		}
-		if err != nil || want == "" || !strings.Contains(string(out), want) {
-			t.Errorf("%s: %v\nprints\n%s\nwant\n%s", c, err, out, want)
-		}
+	}
+}
+
+// needLocal skips a test on a machine where tier local is not usable.
+func needLocal(t *testing.T) {
+	t.Helper()
+	if err := local.New(local.Options{}).Probe(t.Context()); err != nil {
+		t.Skip(err)
+	}
+}
+
+// printsAsShown runs an example. Times may differ, and a line "..." stands for all
+// that follows.
+func printsAsShown(t *testing.T, shell string, e example) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), shell, "-c", e.command)
+	cmd.Dir = filepath.Join("..", "..")
+	out, _ := cmd.CombinedOutput()
+
+	got, want := elapsed.ReplaceAllString(string(out), "in T"), elapsed.ReplaceAllString(e.output, "in T")
+	if start, ok := strings.CutSuffix(want, "...\n"); ok && strings.HasPrefix(got, start) {
+		return
+	}
+	if strings.TrimRight(got, "\n") != strings.TrimRight(want, "\n") {
+		t.Errorf("%s\nprints\n%s\nthe page shows\n%s", e.command, got, want)
 	}
 }
 

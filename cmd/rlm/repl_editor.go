@@ -37,7 +37,7 @@ func newEditor(e *env, history string, complete func(string) []string) editor {
 	if file, err := os.Open(t.history); err == nil {
 		_, err = t.state.ReadHistory(io.LimitReader(file, maxTyped))
 		if err = errors.Join(err, file.Close()); err != nil {
-			e.log.Warn().Err(err).Msg("cannot read the history")
+			e.log.Warn("cannot read the history", "error", err)
 		}
 	}
 	return t

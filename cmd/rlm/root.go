@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"runtime/debug"
 	"sync"
@@ -74,7 +75,7 @@ type env struct {
 	stdin          io.Reader
 	terminal       bool // stdin is one
 	stdout, stderr io.Writer
-	log            zerolog.Logger
+	log            *slog.Logger
 	settings       *config.Loaded
 	interrupts     *interrupts
 }
@@ -182,11 +183,11 @@ var levels = map[string]zerolog.Level{
 }
 
 // newLog writes for people on a terminal and JSON elsewhere.
-func newLog(w io.Writer, level zerolog.Level) zerolog.Logger {
+func newLog(w io.Writer, level zerolog.Level) *slog.Logger {
 	if isTerminal(w) {
 		w = zerolog.ConsoleWriter{Out: w}
 	}
-	return zerolog.New(w).Level(level).With().Timestamp().Logger()
+	return slog.New(zerolog.NewSlogHandler(zerolog.New(w).Level(level)))
 }
 
 func isTerminal(w any) bool {

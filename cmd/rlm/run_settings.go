@@ -16,32 +16,22 @@ import (
 
 // registry makes the registry of models by the settings. Close it. Models that are
 // never asked need no key.
-func registry(e *env, neverAsked bool) (*llm.Registry, error) {
+func registry(e *env, neverAsked bool) (*providers.Registry, error) {
 	c := e.settings
 	keys := map[string]llm.Secret{}
 	for provider, key := range c.Keys {
 		keys[provider] = llm.NewSecret(key)
 	}
-	cfg := providers.Config{
-		Env: os.Getenv, Keys: keys, BaseURLs: c.BaseURLs, Default: c.DefaultProvider, Record: c.Record, Replay: c.Replay, Unasked: neverAsked,
-		HTTP: llm.HTTP{
+	return providers.New(providers.Options{
+		Env: os.Getenv, Keys: keys, BaseURLs: c.BaseURLs, Default: c.DefaultProvider, Prices: c.Prices,
+		Record: c.Record, Replay: c.Replay, Unasked: neverAsked,
+		HTTP: providers.HTTP{
 			Timeout: c.RequestTimeout, Attempts: int(c.RequestAttempts), AllowHTTP: c.AllowHTTP,
 			Wait: func(err *llm.Error, pause time.Duration) {
-				e.log.Info().Err(err).Stringer("pause", pause).Msg("the model call is tried again")
+				e.log.Info("the model call is tried again", "error", err, "pause", pause)
 			},
 		},
-	}
-	if c.Prices != "" {
-		file, err := os.Open(c.Prices)
-		if err != nil {
-			return nil, fmt.Errorf("cannot read the price table: %w", err)
-		}
-		defer file.Close()
-		if cfg.Prices, err = llm.ParsePrices(file); err != nil {
-			return nil, fmt.Errorf("cannot read the price table %s: %w", c.Prices, err)
-		}
-	}
-	return providers.New(cfg)
+	})
 }
 
 // runConfig says by the settings how a run goes. The question is the caller's.

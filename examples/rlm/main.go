@@ -40,7 +40,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	registry, err := providers.New(providers.Config{Env: os.Getenv})
+	registry, err := providers.New(providers.Options{Env: os.Getenv})
 	if err != nil {
 		return err
 	}

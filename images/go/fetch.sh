@@ -1,8 +1,8 @@
 #!/bin/sh
-# Fetches the Go toolchain, which the Go project publishes as a module, and writes
-# its files to standard output, as a tar stream. The go command downloads it from
-# the module proxy that this user has set up, verifies it by the checksum database,
-# and the sum must be the one that is given here. Nothing of it is run.
+# Fetches the Go toolchain, which the Go project publishes as a module, and writes its
+# files to standard output, as a tar stream. The go command downloads it from the
+# user's module proxy and verifies it by the checksum database. The sum must also be
+# the one that is given here. Nothing of the toolchain is run.
 #
 #   fetch.sh WORKDIR ARCHITECTURE VERSION SUM
 #
@@ -14,10 +14,10 @@ work=$1 module=golang.org/toolchain@v0.0.1-$3.linux-$2 sum=$4
 say() { echo "$*" >&2; }
 
 for tool in go tar; do
-	command -v "$tool" >/dev/null || { say "cannot fetch the Go toolchain: there is no $tool here, install it"; exit 1; }
+	command -v "$tool" >/dev/null || { say "cannot fetch the Go toolchain: $tool is missing, install it"; exit 1; }
 done
 
-# A module of its own, so that none around it is changed.
+# A separate module, so that no module around it is changed.
 mkdir -p "$work/modules/none"
 echo "module none" >"$work/modules/none/go.mod"
 cd "$work/modules/none"
@@ -28,8 +28,8 @@ said=$(go mod download -json "$module") || { say "cannot fetch $module: $said"; 
 field() { printf '%s\n' "$said" | sed -n "s/^[[:space:]]*\"$1\": \"\([^\"]*\)\".*/\1/p"; }
 [ "$(field Sum)" = "$sum" ] || { say "cannot use $module: its sum is $(field Sum), not $sum"; exit 1; }
 
-# What the go command does itself when it changes to a toolchain: a module holds no
-# modes, and no other module.
+# The go command does this itself when it switches to a toolchain: a module holds no
+# file modes and no other module.
 cd "$(field Dir)"
 chmod -R a+x bin pkg/tool
 [ -f src/go.mod ] || cp src/_go.mod src/go.mod

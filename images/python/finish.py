@@ -1,5 +1,5 @@
-# Runs in the image that is being built, as root: compiles every module ahead,
-# since nothing can be written later, and prints what can be imported.
+# Runs as root in the image that is being built. It compiles every module ahead, because
+# nothing can be written later, and prints what can be imported.
 import compileall
 import glob
 import importlib
@@ -12,15 +12,15 @@ import py_compile
 import sys
 
 folders = [p for p in sys.path if p.startswith("/usr/lib/python3")]
-# What does not compile is kept: some packages have files for other versions.
+# Files that do not compile are kept: some packages have files for other versions.
 for folder in folders:
     compileall.compile_dir(
         folder, maxlevels=30, quiet=2, workers=1, optimize=0, invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH
     )
 
-# The runtime is sent to each container. What the program that makes this image would
-# send is compiled here, under the file names that boot.py gives, to be used instead
-# of compiling the same source at each start.
+# The runtime is sent to each container. The version that the program which makes this
+# image would send is compiled here, under the file names that boot.py gives, so that a
+# start need not compile the same source.
 stock = {}
 for path in glob.glob("/build/kernel/*.py"):
     with open(path, encoding="utf-8", newline="") as file:

@@ -20,10 +20,11 @@ var arrows = map[string][]string{
 	"router":   {"tiers", "internal"},
 	"schema":   {"internal"},
 	"a tier":   {"tiers", "images", "internal"},
-	"tiers":    {"internal/bigtext"},
+	"tiers":    {},
 	"images":   {"internal"},
 	"internal": {"tiers"},
-	"scripts":  {"root", "repl", "router", "tiers", "a tier", "schema", "images", "internal"},
+	"testing":  {"repl", "internal"}, // internal/testing, for tests and scripts
+	"scripts":  {"root", "repl", "router", "tiers", "a tier", "schema", "images", "internal", "testing"},
 	"examples": {"root", "repl", "router", "tiers", "a tier", "schema"},
 }
 
@@ -42,7 +43,7 @@ func TestImportsRunOneWay(t *testing.T) {
 func forbidden(from, to string, test bool) string {
 	fromPart, toPart := part(from), part(to)
 	switch {
-	case from == to, test && to == suite:
+	case from == to, test && (to == suite || toPart == "testing"):
 		return ""
 	case test && fromPart == "router" && toPart == "a tier":
 		return "" // an analyser is tested in the tier that it runs in
@@ -69,6 +70,8 @@ func part(folder string) string {
 		return "root"
 	case first == "tiers" && rest != "":
 		return "a tier"
+	case first == "internal" && strings.HasPrefix(rest, "testing/"):
+		return "testing"
 	}
 	return first
 }
@@ -92,7 +95,7 @@ func TestForbiddenKnowsTheArrows(t *testing.T) {
 		{from: "repl", to: "."},
 		{from: "router/python", to: "tiers", ok: true},
 		{from: "router", to: "repl"},
-		{from: "tiers", to: "internal/bigtext", ok: true},
+		{from: "tiers", to: "internal/bigtext"},
 		{from: "tiers", to: "internal/pykernel"},
 		{from: "tiers", to: "tiers/wasm"},
 		{from: "tiers/wasm", to: "tiers", ok: true},
@@ -106,6 +109,10 @@ func TestForbiddenKnowsTheArrows(t *testing.T) {
 		{from: "internal/pykernel", to: "tiers/wasm"},
 		{from: "schema", to: "tiers"},
 		{from: "scripts/corpus", to: "internal/testing/corpus", ok: true},
+		{from: "internal/testing/llmtest", to: "repl/llm", ok: true},
+		{from: "repl/rr", to: "internal/testing/llmtest", test: true, ok: true},
+		{from: "repl/rr", to: "internal/testing/llmtest"},
+		{from: "internal/jail", to: "internal/testing/llmtest"},
 	} {
 		if why := forbidden(c.from, c.to, c.test); (why == "") != c.ok {
 			t.Errorf("%s imports %s (test: %v): %q", c.from, c.to, c.test, why)

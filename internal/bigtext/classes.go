@@ -9,9 +9,9 @@ import (
 	"unicode/utf8"
 )
 
-// classes partitions the characters so that the program cannot tell two of a
-// class apart: then the automaton has one transition per state and class. An
-// invalid byte is U+FFFD, as in package regexp.
+// classes partitions the characters. The program treats all characters of a class alike,
+// so the automaton has one transition for each state and class. An invalid byte is U+FFFD,
+// as in package regexp.
 type classes struct {
 	n     int     // number of classes, without end
 	end   int     // the class of the end of the range: n
@@ -47,7 +47,8 @@ func newClasses(prog *syntax.Prog, ops syntax.EmptyOp) (*classes, error) {
 	if ops&wordOps != 0 {
 		sets = append(sets, []rune{'0', '9', 'A', 'Z', '_', '_', 'a', 'z'})
 	}
-	// \n is always a class of its own: whether it can match decides a lot.
+
+	// \n always has its own class: many searches go line by line.
 	sets = append(sets, []rune{'\n', '\n'})
 	edges := []rune{0, utf8.RuneSelf}
 	for _, set := range sets {
@@ -55,16 +56,25 @@ func newClasses(prog *syntax.Prog, ops syntax.EmptyOp) (*classes, error) {
 			edges = append(edges, set[i], set[i+1]+1)
 		}
 	}
+
 	slices.Sort(edges)
 	edges = slices.Compact(edges)
 	if len(edges)*len(sets) > maxClassWork {
-		return nil, fmt.Errorf("cannot compile the regular expression: %w: it has %d different classes with %d ends: use fewer", ErrTooLarge, len(sets), len(edges))
+		return nil, fmt.Errorf(
+			"cannot compile the regular expression: %w: it has %d different classes with %d ends: "+
+				"use fewer",
+			ErrTooLarge, len(sets), len(edges))
 	}
+
 	c := &classes{}
 	c.number(edges, refine(edges, sets))
 	if c.n > maxClasses {
-		return nil, fmt.Errorf("cannot compile the regular expression: %w: it tells %d classes of characters apart: use at most %d", ErrTooLarge, c.n, maxClasses)
+		return nil, fmt.Errorf(
+			"cannot compile the regular expression: %w: it tells %d classes of characters apart: "+
+				"use at most %d",
+			ErrTooLarge, c.n, maxClasses)
 	}
+
 	return c, nil
 }
 
@@ -79,6 +89,7 @@ func runeSets(prog *syntax.Prog) [][]rune {
 		for _, r := range set {
 			key = binary.LittleEndian.AppendUint32(key, uint32(r))
 		}
+
 		if key := string(key); len(set) > 0 && !seen[key] {
 			seen[key] = true
 			sets = append(sets, set)
@@ -126,10 +137,12 @@ func refine(edges []rune, sets [][]rune) []int {
 					next++
 					split[class[k]] = to
 				}
+
 				class[k] = to
 			}
 		}
 	}
+
 	return class
 }
 
@@ -148,8 +161,10 @@ func (c *classes) number(edges []rune, class []int) {
 			c.rep = append(c.rep, r)
 			c.attr = append(c.attr, seen(r))
 		}
+
 		ids[i] = id
 	}
+
 	c.n, c.end = len(c.rep), len(c.rep)
 	c.attr = append(c.attr, seenEdge)
 	c.fill(edges, ids)
@@ -181,15 +196,18 @@ func (c *classes) fill(edges []rune, ids []uint16) {
 				page[k] = at(p<<8 | rune(k))
 			}
 		}
+
 		if whole {
 			shared[first] = page
 		}
 		c.wide = append(c.wide, page)
 	}
+
 	copy(c.ascii[:], c.wide[0])
 	c.other = c.of(utf8.RuneSelf)
 	c.uniform = true
 	c.wideClass = make([]bool, c.n)
+
 	for k, r := range edges { // one of them is the first character above ASCII
 		if r >= utf8.RuneSelf && r <= unicode.MaxRune {
 			c.wideClass[ids[k]] = true
@@ -206,6 +224,7 @@ func (c *classes) matches(in *syntax.Inst, k int) bool {
 	if k >= c.n {
 		return false
 	}
+
 	switch in.Op {
 	case syntax.InstRune, syntax.InstRune1, syntax.InstRuneAny, syntax.InstRuneAnyNotNL:
 		return in.MatchRune(c.rep[k])
@@ -257,5 +276,6 @@ func holding(before, after uint8) syntax.EmptyOp {
 	if (before^after)&seenWord != 0 {
 		return op | syntax.EmptyWordBoundary
 	}
+
 	return op | syntax.EmptyNoWordBoundary
 }

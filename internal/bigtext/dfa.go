@@ -17,11 +17,10 @@ import (
 //
 // The instructions in a state are those after a consumed character: what
 // follows without one (alternatives, assertions) is looked at together with the
-// next character, for only then it is known whether \b or $ hold. So a
+// next character, because that character decides whether \b or $ hold. So a
 // transition says whether a match ended before its character.
 type dfa struct {
 	re     *Regexp
-	track  bool // mark the transitions into states that hold nothing but loop
 	shift  uint // of a state's number in trans
 	trans  []uint32
 	states []dstate
@@ -60,10 +59,11 @@ const (
 // dfaEntries bounds the transitions in memory: 4 MiB of them.
 const dfaEntries = 1 << 20
 
-func newDFA(re *Regexp, track bool) *dfa {
-	d := &dfa{re: re, track: track || re.start.on}
+func newDFA(re *Regexp) *dfa {
+	d := &dfa{re: re}
 	d.shift = uint(bits.Len(uint(re.classes.end + 1))) // one more for the bytes inside a character
 	d.max = max(16, dfaEntries>>d.shift)
+
 	// Lists cost memory, too.
 	d.max = max(16, min(d.max, dfaEntries/len(re.prog.Inst)))
 	d.seen.init(len(re.prog.Inst))
@@ -100,6 +100,7 @@ func (d *dfa) intern(s dstate) uint32 {
 		d.flush()
 		return d.intern(s) // the key's buffer was used meanwhile
 	}
+
 	id := uint32(len(d.states)) << d.shift
 	s.list = append([]uint32(nil), s.list...)
 	d.states = append(d.states, s)
@@ -108,6 +109,7 @@ func (d *dfa) intern(s dstate) uint32 {
 		d.trans = append(d.trans, transUnknown)
 	}
 	d.trans[int(id)+d.inside()] = id
+
 	return id
 }
 
@@ -117,6 +119,7 @@ func (d *dfa) startState(before uint8, noEmpty bool) uint32 {
 	if id := d.starts[slot]; id != 0 {
 		return id
 	}
+
 	list := []uint32{loop}
 	if d.re.anchored {
 		if before&seenEdge == 0 {
@@ -124,6 +127,7 @@ func (d *dfa) startState(before uint8, noEmpty bool) uint32 {
 		}
 		list = []uint32{uint32(d.re.prog.Start)}
 	}
+
 	id := d.intern(dstate{list, d.mask(list, before), noEmpty})
 	d.starts[slot] = id
 	return id
@@ -138,6 +142,7 @@ func (d *dfa) mask(list []uint32, before uint8) uint8 {
 		}
 		need |= d.re.need[pc]
 	}
+
 	var keep uint8
 	if need&wordOps != 0 {
 		keep |= seenWord
@@ -148,6 +153,7 @@ func (d *dfa) mask(list []uint32, before uint8) uint8 {
 	if need&syntax.EmptyBeginText != 0 {
 		keep |= seenEdge
 	}
+
 	return before & keep
 }
 
@@ -169,6 +175,7 @@ func (d *dfa) step(id uint32, k int) uint32 {
 			break
 		}
 	}
+
 	if again && !matched && k != d.re.classes.end {
 		list = append(list, loop)
 	}
@@ -185,12 +192,14 @@ func (d *dfa) arrive(id uint32, k int, s dstate, matched bool) uint32 {
 	if matched {
 		t |= transMatch
 	}
+
 	switch {
 	case len(s.list) == 0:
 		t |= transDead
-	case d.track && len(s.list) == 1 && s.list[0] == loop:
+	case len(s.list) == 1 && s.list[0] == loop:
 		t |= transStart
 	}
+
 	if len(d.states) >= n { // not flushed: id is still a state
 		d.trans[int(id)+k] = t
 	}
@@ -200,7 +209,9 @@ func (d *dfa) arrive(id uint32, k int, s dstate, matched bool) uint32 {
 // walk follows the program from pc without a character, in the order that a
 // backtracking match tries, and appends to list what follows the instructions
 // that consume class k; true when it reaches the match.
-func (d *dfa) walk(list []uint32, pc uint32, hold syntax.EmptyOp, k int, noEmpty bool) ([]uint32, bool) {
+func (d *dfa) walk(
+	list []uint32, pc uint32, hold syntax.EmptyOp, k int, noEmpty bool,
+) ([]uint32, bool) {
 	d.stack = append(d.stack[:0], pc)
 	for len(d.stack) > 0 {
 		pc := d.stack[len(d.stack)-1]
@@ -208,6 +219,7 @@ func (d *dfa) walk(list []uint32, pc uint32, hold syntax.EmptyOp, k int, noEmpty
 		if !d.seen.add(pc) {
 			continue
 		}
+
 		switch in := &d.re.prog.Inst[pc]; in.Op {
 		case syntax.InstAlt, syntax.InstAltMatch:
 			d.stack = append(d.stack, in.Arg, in.Out)
@@ -229,6 +241,7 @@ func (d *dfa) walk(list []uint32, pc uint32, hold syntax.EmptyOp, k int, noEmpty
 			}
 		}
 	}
+
 	return list, false
 }
 

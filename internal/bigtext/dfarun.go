@@ -12,7 +12,7 @@ type region struct {
 	skipHole func(p int64) int64
 }
 
-// decode marks, in a byte table, the bytes whose class is told by more of them.
+// decode marks bytes in a byte table whose class depends on the bytes after them.
 const decode = 1<<16 - 1
 
 // byteTable gives each byte its class.
@@ -24,6 +24,7 @@ type byteTable [256]uint16
 func (re *Regexp) table(valid bool) *byteTable {
 	t := &byteTable{}
 	copy(t[:], re.classes.ascii[:])
+
 	for b := 0x80; b < 256; b++ {
 		switch {
 		case !valid || !re.classes.uniform:
@@ -43,29 +44,16 @@ const maxMisses = 64
 
 // find looks for the leftmost match that starts at from or later, and before
 // stop, which is the region's end or follows a \n that no match can hold. It
-// returns the match's end, -1 for none, and a position from where on the
-// match starts: from, or later when the automaton tracks that.
-func (d *dfa) find(ctx context.Context, r *region, t *byteTable, from, stop int64, noEmpty bool) (begin, end int64, err error) {
+// returns the match's end, -1 for none, and a position at or before its start.
+func (d *dfa) find(
+	ctx context.Context, r *region, t *byteTable, from, stop int64, noEmpty bool,
+) (begin, end int64, err error) {
 	f := dfaFind{d: d, r: r, t: t}
 	f.start(from, stop, noEmpty)
 	if err := f.finish(ctx); err != nil {
 		return from, -1, err
 	}
 	return nextBoundary(r.data, f.begin), f.end, nil
-}
-
-// count counts the matches from from to stop of an expression that matches no
-// empty string.
-func (d *dfa) count(ctx context.Context, r *region, t *byteTable, from, stop int64) (n int64, err error) {
-	f := dfaFind{d: d, r: r, t: t}
-	for {
-		f.start(from, stop, false)
-		if err := f.finish(ctx); err != nil || f.end < 0 {
-			return n, err
-		}
-		n++
-		from = f.end
-	}
 }
 
 // start starts a search.
@@ -82,17 +70,19 @@ func (f *dfaFind) start(from, stop int64, noEmpty bool) {
 func (f *dfaFind) finish(ctx context.Context) error {
 	stop := f.stop
 	for f.p < stop && !f.dead {
-		// A search is most often short, and a look at the context costs as much.
+		// Most searches are as short as a look at the context.
 		if f.d.budget <= 0 || f.d.misses >= maxMisses {
 			f.d.budget, f.d.misses = searchStep, 0
 			if err := ctx.Err(); err != nil {
 				return err
 			}
 		}
+
 		p := f.p
 		f.run(min(stop, p+searchStep))
 		f.d.budget -= f.p - p + 16
 	}
+
 	if !f.dead && stop == f.r.hi && f.d.move(f.s, f.d.re.classes.end)&transMatch != 0 {
 		f.end = stop
 	}
@@ -146,9 +136,11 @@ func (f *dfaFind) fast(hi int64) (k int, w int64) {
 			}
 			f.end = p
 		}
+
 		s = t &^ transMatch
 		p += w
 	}
+
 	f.p, f.s = p, s
 	return 0, 0
 }
@@ -162,6 +154,7 @@ func (f *dfaFind) slow(k int, w, hi int64) {
 	f.dead = t&transDead != 0
 	f.s = t &^ transFlags
 	f.p += w
+
 	if t&transStart != 0 {
 		f.begin = f.p
 		if f.d.re.start.on {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path"
 	"sort"
@@ -11,7 +12,7 @@ import (
 )
 
 const (
-	maxEntries = 1_000_000 // of a directory of texts, with all it holds
+	maxEntries = 1_000_000 // in a directory of texts and below it
 	maxOpen    = 64        // texts of a directory that are open at once
 	readBatch  = 1024
 	maxCopied  = 64 << 10 // bytes of a file that is read: to map it would take longer
@@ -22,6 +23,7 @@ const (
 type Dir struct {
 	name    string
 	root    *os.Root
+	foreign DirSource // in place of root: see DirOf
 	names   []string
 	sizes   map[string]int64
 	skipped int
@@ -31,18 +33,20 @@ type Dir struct {
 	closed bool
 }
 
-// OpenDir walks the directory at name once. Symbolic links are not followed;
-// they and all that is neither a file nor a directory are counted as skipped.
-// The error wraps [ErrTooLarge] when there are more than 1,000,000 entries.
+// OpenDir walks the directory at name once. It does not follow symbolic links, and
+// counts as skipped what is neither a regular file nor a directory. The error wraps
+// [ErrTooLarge] when there are more than 1,000,000 entries.
 func OpenDir(name string) (*Dir, error) {
 	root, err := os.OpenRoot(name)
 	if err != nil {
 		return nil, fmt.Errorf("cannot open the context directory: %w", err)
 	}
+
 	d := &Dir{name: name, root: root, sizes: map[string]int64{}}
 	if err := d.walk(maxEntries); err != nil {
 		return nil, errors.Join(err, root.Close())
 	}
+
 	sort.Strings(d.names)
 	return d, nil
 }
@@ -56,8 +60,11 @@ func (d *Dir) walk(limit int) error {
 			return fmt.Errorf("cannot list the context directory %q: %w", d.name, err)
 		}
 		if left -= n; left < 0 {
-			return fmt.Errorf("cannot use the context directory %q: %w: it has more than %d entries: give a part of it", d.name, ErrTooLarge, limit)
+			return fmt.Errorf(
+				"cannot use the context directory %q: %w: it has more than %d entries: give a part",
+				d.name, ErrTooLarge, limit)
 		}
+
 		dirs = more
 	}
 	return nil
@@ -71,6 +78,7 @@ func (d *Dir) list(dir string, dirs []string, left int) (more []string, n int, e
 		return dirs, 0, err
 	}
 	defer f.Close()
+
 	for n <= left {
 		entries, err := f.ReadDir(readBatch)
 		if n += len(entries); err == io.EOF {
@@ -79,6 +87,7 @@ func (d *Dir) list(dir string, dirs []string, left int) (more []string, n int, e
 		if err != nil {
 			return dirs, n, err
 		}
+
 		for _, e := range entries {
 			if name := path.Join(dir, e.Name()); e.IsDir() {
 				dirs = append(dirs, name)
@@ -87,6 +96,7 @@ func (d *Dir) list(dir string, dirs []string, left int) (more []string, n int, e
 			}
 		}
 	}
+
 	return dirs, n, nil
 }
 
@@ -95,6 +105,7 @@ func (d *Dir) add(name string, e os.DirEntry) error {
 		d.skipped++
 		return nil
 	}
+
 	info, err := e.Info()
 	if errors.Is(err, os.ErrNotExist) { // removed meanwhile
 		return nil
@@ -102,6 +113,7 @@ func (d *Dir) add(name string, e os.DirEntry) error {
 	if err != nil {
 		return err
 	}
+
 	d.names = append(d.names, name)
 	d.sizes[name] = info.Size()
 	return nil
@@ -119,24 +131,44 @@ func (d *Dir) Skipped() int { return d.skipped }
 func (d *Dir) Size(name string) (int64, error) {
 	n, ok := d.sizes[name]
 	if !ok {
-		return 0, fmt.Errorf("cannot find %q in the context directory %q: %w", name, d.name, os.ErrNotExist)
+		return 0, fmt.Errorf("cannot find %q in the context directory %q: %w",
+			name, d.name, os.ErrNotExist)
 	}
 	return n, nil
 }
 
-// Open returns the text of the file name, one of Names. The directory owns it:
-// it closes the least recently opened text when more than 64 are open, so ask
-// again rather than keep it (calls that run meanwhile end as they should; later
-// ones get [ErrClosed]).
-func (d *Dir) Open(name string) (*Text, error) {
+// Open opens the file name, one of Names, for reading. It makes a Dir usable where an
+// [fs.FS] is wanted. Directories cannot be opened.
+func (d *Dir) Open(name string) (fs.File, error) {
+	if _, err := d.Size(name); err != nil {
+		return nil, err
+	}
+	if d.foreign != nil {
+		return d.foreign.Open(name)
+	}
+
+	f, _, err := d.openFile(name)
+	if err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+// Text returns the text of the file name, one of Names. The directory owns it, and closes
+// the least recently opened text when more than 64 are open. So do not keep a text, ask
+// again. Calls under way end normally; later ones fail.
+func (d *Dir) Text(name string) (*Text, error) {
 	if _, err := d.Size(name); err != nil {
 		return nil, err
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
+
 	if d.closed {
-		return nil, fmt.Errorf("cannot open %q: the context directory %q: %w", name, d.name, ErrClosed)
+		return nil, fmt.Errorf("cannot open %q: the context directory %q: %w",
+			name, d.name, errClosed)
 	}
+
 	for i, t := range d.open {
 		if t.name == name && !t.closed.Load() {
 			copy(d.open[1:i+1], d.open[:i])
@@ -144,48 +176,70 @@ func (d *Dir) Open(name string) (*Text, error) {
 			return t, nil
 		}
 	}
+
 	t, err := d.load(name)
 	if err != nil {
 		return nil, err
 	}
+
 	d.open = append([]*Text{t}, d.open...)
 	return t, d.trim(maxOpen)
 }
 
-// load maps the file, or reads a short one. Nobody can make it wait: a path that has
-// become a FIFO since OpenDir is not opened, for the look comes first and the open
-// does not block.
+// load maps the file, or reads a short one.
 func (d *Dir) load(name string) (*Text, error) {
-	info, err := d.root.Lstat(name)
-	if err != nil {
-		return nil, fmt.Errorf("cannot open a file of the context directory: %w", err)
+	if d.foreign != nil {
+		return d.copyForeign(name)
 	}
-	if err := regular(name, info); err != nil {
+	f, size, err := d.openFile(name)
+	if err != nil {
 		return nil, err
 	}
-	f, err := d.root.OpenFile(name, os.O_RDONLY|openFlags, 0)
-	if err != nil {
-		return nil, fmt.Errorf("cannot open a file of the context directory: %w", err)
-	}
-	if info.Size() <= maxCopied {
+	if size <= maxCopied {
 		return copied(name, f)
 	}
 	return fromFile(name, f)
 }
 
+// openFile opens the file and returns its size. It cannot be made to wait: it looks at
+// the path first, does not open one that has become a FIFO since OpenDir, and the open
+// itself does not block.
+func (d *Dir) openFile(name string) (*os.File, int64, error) {
+	info, err := d.root.Lstat(name)
+	if err != nil {
+		return nil, 0, fmt.Errorf("cannot open a file of the context directory: %w", err)
+	}
+	if err := regular(name, info); err != nil {
+		return nil, 0, err
+	}
+
+	f, err := d.root.OpenFile(name, os.O_RDONLY|openFlags, 0)
+	if err != nil {
+		return nil, 0, fmt.Errorf("cannot open a file of the context directory: %w", err)
+	}
+	return f, info.Size(), nil
+}
+
 // copied is the text of the short file f, which it closes.
 func copied(name string, f *os.File) (*Text, error) {
-	data, err := io.ReadAll(io.LimitReader(f, maxCopied+1))
-	if err = errors.Join(err, f.Close()); err != nil {
+	t, err := readAll(name, f, maxCopied)
+	return t, errors.Join(err, f.Close())
+}
+
+// readAll reads a text of at most limit bytes.
+func readAll(name string, r io.Reader, limit int64) (*Text, error) {
+	data, err := io.ReadAll(io.LimitReader(r, limit+1))
+	if err != nil {
 		return nil, fmt.Errorf("cannot read a file of the context directory: %w", err)
 	}
-	if len(data) > maxCopied {
-		return nil, fmt.Errorf("context file %q was written to while it was read: %w", name, ErrChanged)
+	if int64(len(data)) > limit {
+		return nil, fmt.Errorf("context file %q was written to while it was read: %w",
+			name, ErrChanged)
 	}
 	return FromBytes(name, data), nil
 }
 
-// trim closes the texts after the first n, and the closed ones are forgotten.
+// trim closes and forgets the texts after the first n.
 func (d *Dir) trim(n int) (err error) {
 	for len(d.open) > n {
 		last := d.open[len(d.open)-1]
@@ -203,6 +257,11 @@ func (d *Dir) Close() error {
 	if d.closed {
 		return nil
 	}
+
 	d.closed = true
-	return errors.Join(d.trim(0), d.root.Close())
+	err := d.trim(0)
+	if d.root == nil {
+		return err
+	}
+	return errors.Join(err, d.root.Close())
 }

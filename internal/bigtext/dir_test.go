@@ -42,7 +42,7 @@ func TestDir(t *testing.T) {
 		t.Fatalf("%q, %d skipped", d.Names(), d.Skipped())
 	}
 	for _, name := range want {
-		text, err := d.Open(name)
+		text, err := d.Text(name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -56,7 +56,7 @@ func TestDir(t *testing.T) {
 	if err := d.Close(); err != nil {
 		t.Error(err)
 	}
-	if _, err := d.Open("a/z"); !errorsIs(err, ErrClosed) {
+	if _, err := d.Text("a/z"); !errorsIs(err, errClosed) {
 		t.Error(err)
 	}
 }
@@ -65,13 +65,13 @@ func TestDir(t *testing.T) {
 func checkEscapes(t *testing.T, d *Dir, root, outside string) {
 	t.Helper()
 	for _, name := range []string{"link", "../x", "/etc/passwd", "", ".", "a", "missing", outside} {
-		if _, err := d.Open(name); !errorsIs(err, os.ErrNotExist) {
+		if _, err := d.Text(name); !errorsIs(err, os.ErrNotExist) {
 			t.Errorf("%q: %v", name, err)
 		}
 	}
 	// A file that becomes a link after the walk.
 	path := filepath.Join(root, "empty", "x")
-	last, err := d.Open("empty/x")
+	last, err := d.Text("empty/x")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +84,7 @@ func checkEscapes(t *testing.T, d *Dir, root, outside string) {
 	if err := os.Symlink(outside, path); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := d.Open("empty/x"); err == nil {
+	if _, err := d.Text("empty/x"); err == nil {
 		t.Error("a link was followed")
 	}
 }
@@ -93,7 +93,8 @@ func checkEscapes(t *testing.T, d *Dir, root, outside string) {
 // one is an error, a short one stays what it was.
 func TestDirChanges(t *testing.T) {
 	root := makeDir(t, "short", "long")
-	if err := os.WriteFile(filepath.Join(root, "long"), make([]byte, maxCopied+1), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(root, "long"), make([]byte, maxCopied+1),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	d, err := OpenDir(root)
@@ -102,18 +103,19 @@ func TestDirChanges(t *testing.T) {
 	}
 	defer d.Close()
 	for name, want := range map[string]error{"short": nil, "long": ErrChanged} {
-		text, err := d.Open(name)
+		text, err := d.Text(name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		size := text.Bytes()
+		size := text.Size()
 		if err := os.WriteFile(filepath.Join(root, name), []byte("another"), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		if err := text.Changed(); !errors.Is(err, want) {
 			t.Errorf("%s: %v", name, err)
 		}
-		if data, _, err := text.Slice(bg, 0, size); want == nil && (string(data) != "text of short" || err != nil) {
+		if data, _, err := text.Slice(bg, 0, size); want == nil &&
+			(string(data) != "text of short" || err != nil) {
 			t.Errorf("%s: %q, %v", name, data, err)
 		}
 	}
@@ -130,23 +132,23 @@ func TestDirBounds(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer d.Close()
-	first, err := d.Open("d0/f")
+	first, err := d.Text("d0/f")
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := d.Open("d0/f")
+	again, err := d.Text("d0/f")
 	if err != nil || again != first {
 		t.Error("a text is opened twice", err)
 	}
 	for _, name := range d.Names() {
-		if _, err := d.Open(name); err != nil {
+		if _, err := d.Text(name); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if len(d.open) > maxOpen {
 		t.Errorf("%d texts are open", len(d.open))
 	}
-	if _, err := first.Len(bg); !errorsIs(err, ErrClosed) && d.open[len(d.open)-1] != first {
+	if _, err := first.Len(bg); !errorsIs(err, errClosed) && d.open[len(d.open)-1] != first {
 		t.Error(err)
 	}
 	small := &Dir{name: root, root: d.root, sizes: map[string]int64{}}

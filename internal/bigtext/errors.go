@@ -5,22 +5,21 @@ import (
 	"fmt"
 )
 
-// ErrChanged is wrapped by the errors that say that a mapped file was changed
-// or truncated since it was opened.
+// ErrChanged says that a mapped file was changed or truncated after it was opened.
 var ErrChanged = errors.New("the file changed since it was opened")
 
-// ErrClosed is wrapped by the errors of the methods of a closed text.
-var ErrClosed = errors.New("the text is closed")
+// errClosed says that a text was used after Close.
+var errClosed = errors.New("the text is closed")
 
-// ErrRange is wrapped by the errors about offsets that are not in the text.
-var ErrRange = errors.New("offset out of range")
+// errRange says that an offset is not in the text.
+var errRange = errors.New("offset out of range")
 
-// ErrSyntax is wrapped by the errors of CompileRegexp.
-var ErrSyntax = errors.New("invalid regular expression")
+// errSyntax says that a regular expression is invalid.
+var errSyntax = errors.New("invalid regular expression")
 
-// ErrTooLarge is wrapped by the errors about a bound that an input exceeds.
+// ErrTooLarge says that an input exceeds a bound.
 var ErrTooLarge = errors.New("too large")
 
 func rangeError(verb string, a, b, n int64) error {
-	return fmt.Errorf("cannot %s [%d,%d): %w: give 0 <= a <= b <= %d", verb, a, b, ErrRange, n)
+	return fmt.Errorf("cannot %s [%d,%d): %w: give 0 <= a <= b <= %d", verb, a, b, errRange, n)
 }

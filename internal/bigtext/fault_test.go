@@ -33,7 +33,8 @@ func truncated(t *testing.T, warm bool) *Text {
 func TestTruncatedWhileIndexing(t *testing.T) {
 	text := truncated(t, false)
 	for range 2 { // the failed build is not kept
-		if _, err := text.Len(bg); !errorsIs(err, ErrChanged) || !strings.Contains(err.Error(), text.Name()) {
+		if _, err := text.Len(bg); !errorsIs(err, ErrChanged) ||
+			!strings.Contains(err.Error(), text.Name()) {
 			t.Fatal(err)
 		}
 	}
@@ -51,9 +52,8 @@ func TestTruncatedWhileInUse(t *testing.T) {
 	_, errs["RFind"] = text.RFind(bg, []byte("absent"), 0, n)
 	_, errs["Count"] = text.Count(bg, []byte("absent"), 0, n)
 	_, errs["Parts"] = text.Parts(bg, Lines(), 0, n)
-	_, errs["CountRegexp"] = text.CountRegexp(bg, re, 0, n)
 	_, _, errs["FindRegexp"] = text.FindRegexp(bg, re, 0, n, 0, 1)
-	_, errs["Offset"] = text.Offset(bg, n-100)
+	_, _, errs["PartsRange"] = text.PartsRange(bg, Fields(), 0, n, 0, 1)
 	for name, err := range errs {
 		if !errorsIs(err, ErrChanged) || !strings.Contains(err.Error(), text.Name()) {
 			t.Errorf("%s: %v", name, err)

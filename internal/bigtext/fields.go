@@ -23,9 +23,11 @@ func wideSpace(b []byte) int64 {
 	if len(b) < 3 {
 		return 0
 	}
+
 	switch c := b[2]; {
 	case b[0] == 0xe1 && b[1] == 0x9a && c == 0x80,
-		b[0] == 0xe2 && b[1] == 0x80 && (c >= 0x80 && c <= 0x8a || c == 0xa8 || c == 0xa9 || c == 0xaf),
+		b[0] == 0xe2 && b[1] == 0x80 && c >= 0x80 && c <= 0x8a,
+		b[0] == 0xe2 && b[1] == 0x80 && (c == 0xa8 || c == 0xa9 || c == 0xaf),
 		b[0] == 0xe2 && b[1] == 0x81 && c == 0x9f,
 		b[0] == 0xe3 && b[1] == 0x80 && c == 0x80:
 		return 3
@@ -42,7 +44,7 @@ func spaceWidth(b []byte, p int64) int64 {
 }
 
 // fieldScanner's events are the first bytes of the fields: of characters that
-// are no whitespace and follow whitespace or the text's beginning.
+// are not whitespace and follow whitespace or the text's beginning.
 type fieldScanner []byte
 
 func (d fieldScanner) next(p, hi int64) (at, after int64) {
@@ -50,6 +52,7 @@ func (d fieldScanner) next(p, hi int64) (at, after int64) {
 	if !d.spaceBefore(p) {
 		p = d.space(p, hi)
 	}
+
 	for p < hi {
 		w := spaceWidth(d, p)
 		if w == 0 {
@@ -72,7 +75,8 @@ func (d fieldScanner) count(lo, hi int64) (n int64) {
 			now = uint8(min(w, 1))
 			w = max(w, 1)
 		}
-		n += int64(space &^ now) // no branch: nobody can predict the length of a word
+
+		n += int64(space &^ now) // no branch: the length of a word cannot be predicted
 		space = now
 		p += w
 	}
@@ -87,6 +91,7 @@ var spaceByte = func() (t [256]uint8) {
 	for _, c := range []byte{0xc2, 0xe1, 0xe2, 0xe3} {
 		t[c] = 2
 	}
+
 	return t
 }()
 
@@ -121,6 +126,7 @@ func (t *Text) fieldEnd(ctx context.Context, p, hi int64) (int64, error) {
 		if at := fieldScanner(t.data).space(p, end); at < end {
 			return at, nil
 		}
+
 		p = end
 	}
 	return hi, nil

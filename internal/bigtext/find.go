@@ -35,6 +35,7 @@ func (t *Text) search(ctx context.Context, verb string, needle []byte, a, b, emp
 			at = empty
 			return nil
 		}
+
 		s := newSearch(t, needle)
 		p, err := find(ctx, s, s.starts(lo, hi))
 		if err == nil && p >= 0 {
@@ -42,6 +43,7 @@ func (t *Text) search(ctx context.Context, verb string, needle []byte, a, b, emp
 		}
 		return err
 	})
+
 	return at, err
 }
 
@@ -50,6 +52,7 @@ func (t *Text) findFirst(ctx context.Context, s *search, r span) (int64, error) 
 	if p, err := s.next(ctx, r.lo, near); p >= 0 || err != nil {
 		return p, err
 	}
+
 	var best atomic.Int64
 	best.Store(math.MaxInt64)
 	err := t.eachOf(ctx, t.chunks(near, r.hi), func(i int64) error {
@@ -57,6 +60,7 @@ func (t *Text) findFirst(ctx context.Context, s *search, r span) (int64, error) 
 		if lo > best.Load() {
 			return nil
 		}
+
 		p, err := s.next(ctx, lo, hi)
 		if p >= 0 {
 			keep(&best, p, func(p, q int64) bool { return p < q })
@@ -66,6 +70,7 @@ func (t *Text) findFirst(ctx context.Context, s *search, r span) (int64, error) 
 	if p := best.Load(); p < math.MaxInt64 {
 		return p, err
 	}
+
 	return -1, err
 }
 
@@ -74,6 +79,7 @@ func (t *Text) findLast(ctx context.Context, s *search, r span) (int64, error) {
 	if p, err := s.last(ctx, near, r.hi); p >= 0 || err != nil {
 		return p, err
 	}
+
 	var best atomic.Int64
 	best.Store(-1)
 	n := t.chunks(r.lo, near)
@@ -82,12 +88,14 @@ func (t *Text) findLast(ctx context.Context, s *search, r span) (int64, error) {
 		if hi <= best.Load() {
 			return nil
 		}
+
 		p, err := s.last(ctx, lo, hi)
 		if p >= 0 {
 			keep(&best, p, func(p, q int64) bool { return p > q })
 		}
 		return err
 	})
+
 	return best.Load(), err
 }
 
@@ -113,6 +121,7 @@ func (t *Text) Count(ctx context.Context, needle []byte, a, b int64) (n int64, e
 			n = b - a + 1
 			return nil
 		}
+
 		s := newSearch(t, needle)
 		n, err = t.count(ctx, s, s.starts(lo, hi))
 		return err

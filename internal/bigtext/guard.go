@@ -7,10 +7,10 @@ import (
 	"unsafe"
 )
 
-// Guard runs f, which may read what Slice returned: the mapping stays while f
-// runs, even when the text is closed meanwhile, and a fault because the file
-// was truncated becomes an error that wraps [ErrChanged]. Only f's own
-// goroutine is protected. A panic that is no fault of the mapping goes on.
+// Guard runs f, which may read what Slice returned. The mapping stays while f runs, even
+// when the text is closed meanwhile. If the file was truncated, Guard returns an error
+// that wraps [ErrChanged]. It protects only f's own goroutine, and passes on any other
+// panic.
 func Guard(t *Text, f func()) error {
 	return t.run(func() error { f(); return nil })
 }
@@ -20,7 +20,7 @@ func (t *Text) run(f func() error) error {
 	if err := t.acquire(); err != nil {
 		return err
 	}
-	defer t.release() //nolint:errcheck // who called Close has its answer
+	defer t.release() //nolint:errcheck // Close returns the error to its caller
 	return t.protect(f)
 }
 

@@ -13,7 +13,7 @@ const maxHoles = 1 << 16
 // SEEK_HOLE (lseek(2)); none where the file system cannot say.
 func fileHoles(f *os.File, size int64) []span {
 	fd := int(f.Fd())
-	defer unix.Seek(fd, 0, unix.SEEK_SET) //nolint:errcheck // nobody uses the offset
+	defer unix.Seek(fd, 0, unix.SEEK_SET) //nolint:errcheck // the offset is not used
 	var holes []span
 	for at := int64(0); at < size && len(holes) < maxHoles; {
 		data, err := unix.Seek(fd, at, unix.SEEK_DATA)
@@ -23,6 +23,7 @@ func fileHoles(f *os.File, size int64) []span {
 		if err != nil || data < at {
 			return holes
 		}
+
 		if data > at {
 			holes = append(holes, span{at, min(data, size)})
 		}
@@ -30,5 +31,6 @@ func fileHoles(f *os.File, size int64) []span {
 			return holes
 		}
 	}
+
 	return holes
 }

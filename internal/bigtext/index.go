@@ -2,7 +2,6 @@ package bigtext
 
 import (
 	"context"
-	"fmt"
 	"sort"
 )
 
@@ -32,6 +31,7 @@ func (t *Text) indexed(ctx context.Context) (*index, error) {
 		return nil, err
 	}
 	defer t.unlock()
+
 	if x := t.index.Load(); x != nil {
 		return x, nil
 	}
@@ -43,7 +43,7 @@ func (t *Text) indexed(ctx context.Context) (*index, error) {
 }
 
 func (t *Text) buildIndex(ctx context.Context) (*index, error) {
-	size := t.Bytes()
+	size := t.Size()
 	counts := make([]chunkCount, t.chunks(0, size))
 	err := t.each(ctx, 0, size, func(i, lo, hi int64) error {
 		counts[i] = t.countChunk(lo, hi)
@@ -74,11 +74,12 @@ func (t *Text) countChunk(lo, hi int64) chunkCount {
 		}
 		c.blocks = append(c.blocks, int32(n))
 	}
+
 	return c
 }
 
 func (t *Text) sumIndex(counts []chunkCount) *index {
-	x := &index{size: t.Bytes(), block: t.block, first: -1}
+	x := &index{size: t.Size(), block: t.block, first: -1}
 	for _, c := range counts {
 		x.chars += c.chars
 		x.invalid += c.invalid
@@ -86,6 +87,7 @@ func (t *Text) sumIndex(counts []chunkCount) *index {
 			x.first = c.first
 		}
 	}
+
 	if x.ascii() {
 		return x
 	}
@@ -102,6 +104,7 @@ func (t *Text) sumIndex(counts []chunkCount) *index {
 			}
 		}
 	}
+
 	return x
 }
 
@@ -113,6 +116,7 @@ func (x *index) byteOf(data []byte, c int64) int64 {
 	if c == x.chars {
 		return x.size
 	}
+
 	i := int64(sort.Search(len(x.cum), func(i int) bool { return x.cum[i] > c })) - 1
 	p := nextBoundary(data, i*x.block)
 	if x.invalid == 0 && i+1 < int64(len(x.cum)) && x.cum[i+1]-x.cum[i] == x.block {
@@ -129,10 +133,12 @@ func (x *index) charOf(data []byte, p int64) int64 {
 	if p >= x.size {
 		return x.chars
 	}
+
 	i := p / x.block
 	if x.invalid == 0 {
 		return x.cum[i] + leads(data[i*x.block:p])
 	}
+
 	n, _, _ := countChars(data, i*x.block, p)
 	return x.cum[i] + n
 }
@@ -170,7 +176,7 @@ func (t *Text) FirstInvalid(ctx context.Context) (byteOff int64, err error) {
 	return byteOff, err
 }
 
-// withIndex calls f with the index, the mapping kept and faults caught.
+// withIndex calls f with the index. It keeps the mapping and catches faults meanwhile.
 func (t *Text) withIndex(ctx context.Context, f func(x *index) error) error {
 	return t.run(func() error {
 		x, err := t.indexed(ctx)
@@ -183,13 +189,14 @@ func (t *Text) withIndex(ctx context.Context, f func(x *index) error) error {
 
 // Slice returns the bytes of the characters [a,b) and whether they are all
 // ASCII. The bytes are the mapping's own: do not write to them, read them in
-// [Guard], and not after Close. The error wraps [ErrRange] for a bad range.
+// [Guard], and not after Close. A bad range is an error.
 func (t *Text) Slice(ctx context.Context, a, b int64) (data []byte, ascii bool, err error) {
 	err = t.withIndex(ctx, func(x *index) error {
 		lo, hi, err := x.bytesOf(t.random, "slice", a, b)
 		if err != nil {
 			return err
 		}
+
 		if data = t.random; hi-lo > nearSize { // worth reading ahead
 			data = t.data
 		}
@@ -213,27 +220,4 @@ func (t *Text) rangeASCII(ctx context.Context, lo, hi int64) (bool, error) {
 		}
 	}
 	return true, nil
-}
-
-// Offset returns the byte position of character char; of the text's end for
-// char == Len. The error wraps [ErrRange] for any other.
-func (t *Text) Offset(ctx context.Context, char int64) (byteOff int64, err error) {
-	err = t.withIndex(ctx, func(x *index) error {
-		byteOff, _, err = x.bytesOf(t.random, "find the byte of", char, char)
-		return err
-	})
-	return byteOff, err
-}
-
-// Chars returns how many characters start before byte byteOff. The error wraps
-// [ErrRange] when that is not in the text.
-func (t *Text) Chars(ctx context.Context, byteOff int64) (n int64, err error) {
-	err = t.withIndex(ctx, func(x *index) error {
-		if byteOff < 0 || byteOff > x.size {
-			return fmt.Errorf("cannot count the characters before byte %d: %w: give 0 to %d", byteOff, ErrRange, x.size)
-		}
-		n = x.charOf(t.random, byteOff)
-		return nil
-	})
-	return n, err
 }

@@ -25,24 +25,25 @@ const (
 const sniffSize = 64 << 10
 
 var kindByExtension = map[string]Kind{
-	".json": KindJSON, ".geojson": KindJSON, ".ipynb": KindJSON,
-	".jsonl": KindJSONL, ".ndjson": KindJSONL,
-	".csv": KindCSV, ".tsv": KindCSV,
-	".xml": KindXML, ".svg": KindXML, ".rss": KindXML, ".atom": KindXML, ".xsd": KindXML, ".xsl": KindXML,
-	".html": KindHTML, ".htm": KindHTML, ".xhtml": KindHTML,
-	".txt": KindText, ".md": KindText, ".rst": KindText, ".log": KindText, ".tex": KindText,
+	".json": KindJSON, ".geojson": KindJSON, ".ipynb": KindJSON, ".jsonl": KindJSONL,
+	".ndjson": KindJSONL, ".csv": KindCSV, ".tsv": KindCSV, ".xml": KindXML, ".svg": KindXML,
+	".rss": KindXML, ".atom": KindXML, ".xsd": KindXML, ".xsl": KindXML, ".html": KindHTML,
+	".htm": KindHTML, ".xhtml": KindHTML, ".txt": KindText, ".md": KindText, ".rst": KindText,
+	".log": KindText, ".tex": KindText,
 }
 
 func init() {
-	for _, ext := range strings.Fields(`.bash .bat .c .cc .clj .cpp .cs .css .cxx .dart .el .erl .ex .exs .f90
-		.go .h .hh .hpp .hs .java .jl .js .jsx .kt .kts .lisp .lua .m .mjs .ml .mm .php .pl .pm .proto .ps1 .py
-		.pyi .r .rb .rs .s .scala .scm .sh .sql .swift .tf .ts .tsx .v .vb .vhdl .vue .zig .zsh`) {
+	const code = `.bash .bat .c .cc .clj .cpp .cs .css .cxx .dart .el .erl .ex .exs .f90 .go .h .hh
+		.hpp .hs .java .jl .js .jsx .kt .kts .lisp .lua .m .mjs .ml .mm .php .pl .pm .proto .ps1
+		.py .pyi .r .rb .rs .s .scala .scm .sh .sql .swift .tf .ts .tsx .v .vb .vhdl .vue .zig
+		.zsh`
+	for _, ext := range strings.Fields(code) {
 		kindByExtension[ext] = KindCode
 	}
 }
 
-// sniffKind tells the kind by the extension of name, and by the first 64 KiB of
-// b: those alone say binary.
+// sniffKind finds the kind by the extension of name and by the first 64 KiB of b. Only
+// the bytes decide whether a text is binary.
 func sniffKind(name string, b []byte) Kind {
 	b = b[:min(len(b), sniffSize)]
 	if looksBinary(b) {
@@ -54,8 +55,8 @@ func sniffKind(name string, b []byte) Kind {
 	return kindByContent(bytes.TrimSpace(bytes.TrimPrefix(b, []byte("\uFEFF"))))
 }
 
-// looksBinary says yes to more than one NUL in 1000 bytes (UTF-16 has them,
-// too, and is no text here), and to more than one invalid byte in 10.
+// looksBinary reports whether more than one byte in 1000 is NUL (as in UTF-16, which is
+// not a text here), or more than one in 10 is invalid.
 func looksBinary(b []byte) bool {
 	if n := bytes.Count(b, []byte{0}); n > 0 && n*1000 > len(b) {
 		return true
@@ -64,8 +65,8 @@ func looksBinary(b []byte) bool {
 	return invalid*10 > int64(len(b))
 }
 
-// kindByContent tells the kind of text without a telling extension by its
-// beginning b.
+// kindByContent finds the kind of a text by its beginning b, where the extension says
+// nothing.
 func kindByContent(b []byte) Kind {
 	head := strings.ToLower(string(b[:min(len(b), 512)]))
 	line, rest, _ := bytes.Cut(b, []byte("\n"))
@@ -80,11 +81,13 @@ func kindByContent(b []byte) Kind {
 		return KindCode
 	case isObject(line) && isObject(firstLine(bytes.TrimSpace(rest))):
 		return KindJSONL
-	case b[0] == '{' && strings.ContainsAny(head, `"}`), b[0] == '[' && strings.ContainsAny(head[1:], `{["]`):
+	case b[0] == '{' && strings.ContainsAny(head, `"}`),
+		b[0] == '[' && strings.ContainsAny(head[1:], `{["]`):
 		return KindJSON
 	case looksCSV(b):
 		return KindCSV
 	}
+
 	return KindText
 }
 
@@ -99,13 +102,14 @@ func isObject(line []byte) bool {
 	return len(line) > 1 && line[0] == '{' && line[len(line)-1] == '}'
 }
 
-// looksCSV reports whether the first lines have the same number, two or more,
-// of one separator and no sentence's end.
+// looksCSV reports whether the first lines all have one separator the same number of
+// times.
 func looksCSV(b []byte) bool {
 	lines := bytes.SplitN(b, []byte("\n"), 7)
 	if len(lines) < 3 || !utf8.Valid(lines[0]) {
 		return false
 	}
+
 	lines = lines[:len(lines)-1] // the last one may be cut
 	for _, sep := range []string{",", "\t", ";", "|"} {
 		n := bytes.Count(lines[0], []byte(sep))

@@ -19,7 +19,7 @@ func mapFile(f *os.File, n int) (data []byte, unmap func() error, err error) {
 	return data, func() error { return nil }, nil
 }
 
-// mapRandom returns nil: reads here and there use the mapping of all others.
+// mapRandom returns nil: short reads use the same mapping as scans.
 func mapRandom(*os.File, int) (data []byte, unmap func() error) {
 	return nil, func() error { return nil }
 }

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// openFlags are added to those of each open: it does not wait when the file has
-// become a FIFO since the look at it.
+// openFlags are added to those of each open. An open does not wait if the file has become
+// a FIFO since it was looked at.
 const openFlags = unix.O_NONBLOCK
 
 // mapFile maps n bytes of f read-only.
@@ -25,8 +25,8 @@ func mapFile(f *os.File, n int) (data []byte, unmap func() error, err error) {
 	return data, func() error { return os.NewSyscallError("munmap", unix.Munmap(data)) }, nil
 }
 
-// mapRandom maps n bytes of f once more, for reads here and there: the system
-// reads nothing ahead. nil when it cannot.
+// mapRandom maps n bytes of f once more, for short reads: the system reads nothing ahead.
+// It returns nil if that fails.
 func mapRandom(f *os.File, n int) (data []byte, unmap func() error) {
 	data, unmap, err := mapFile(f, n)
 	if err != nil || n == 0 {
@@ -36,8 +36,8 @@ func mapRandom(f *os.File, n int) (data []byte, unmap func() error) {
 	return data, unmap
 }
 
-// tempFile returns a new file that has no name any more, and what removes the
-// rest of it after its Close: nothing.
+// tempFile returns a new file whose name is removed already. Nothing is left to remove
+// after its Close.
 func tempFile() (f *os.File, remove func() error, err error) {
 	f, err = os.CreateTemp("", "rlm-input-*")
 	if err != nil {

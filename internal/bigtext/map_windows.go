@@ -12,19 +12,23 @@ import (
 const openFlags = 0
 
 // mapFile maps n bytes of f read-only. Windows refuses to truncate a mapped
-// file, so that no fault is possible but of a failing disk.
+// file, so only a failing disk can cause a fault.
 func mapFile(f *os.File, n int) (data []byte, unmap func() error, err error) {
 	if n == 0 {
 		return nil, func() error { return nil }, nil
 	}
-	h, err := windows.CreateFileMapping(windows.Handle(f.Fd()), nil, windows.PAGE_READONLY, 0, 0, nil)
+	h, err := windows.CreateFileMapping(windows.Handle(f.Fd()), nil, windows.PAGE_READONLY, 0, 0,
+		nil)
 	if err != nil {
 		return nil, nil, os.NewSyscallError("CreateFileMapping", err)
 	}
+
 	addr, err := windows.MapViewOfFile(h, windows.FILE_MAP_READ, 0, 0, uintptr(n))
 	if err != nil {
-		return nil, nil, errors.Join(os.NewSyscallError("MapViewOfFile", err), windows.CloseHandle(h))
+		return nil, nil, errors.Join(os.NewSyscallError("MapViewOfFile", err),
+			windows.CloseHandle(h))
 	}
+
 	// The address is the system's, not of Go's heap; vet cannot know that.
 	data = unsafe.Slice(*(**byte)(unsafe.Pointer(&addr)), n)
 	return data, func() error {
@@ -32,7 +36,7 @@ func mapFile(f *os.File, n int) (data []byte, unmap func() error, err error) {
 	}, nil
 }
 
-// mapRandom returns nil: reads here and there use the mapping of all others.
+// mapRandom returns nil: short reads use the same mapping as scans.
 func mapRandom(*os.File, int) (data []byte, unmap func() error) {
 	return nil, func() error { return nil }
 }

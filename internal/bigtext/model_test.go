@@ -66,7 +66,8 @@ func (m model) count(n model, a, b int) int {
 
 const (
 	modelLineEnds = "\n\r\v\f\x1c\x1d\x1e\u0085\u2028\u2029"
-	modelSpaces   = " \t\n\v\f\r\x1c\x1d\x1e\x1f\u0085\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
+	modelSpaces   = " \t\n\v\f\r\x1c\x1d\x1e\x1f\u0085\u00a0\u1680\u2000\u2001\u2002" +
+		"\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
 )
 
 func in(set, c string) bool { return utf8.ValidString(c) && strings.Contains(set, c) }
@@ -135,17 +136,22 @@ func shrink(t *Text) *Text {
 // pieces of nasty texts: surrogates, overlongs, cut and stray bytes, every
 // width, line ends and spaces.
 var nasty = []string{
-	"a", "b", "ab", "x", "é", "€", "🎉", "中", " ", "  ", "\n", "\n\n", "\r", "\r\n", "\v", "\f", "\x1c", "\x1f",
-	"\u0085", "\u00a0", "\u2028", "\u2029", "\u3000", "\u1680", "\u200a", "\u202f", "\u205f", "\x00", "\ufeff", "\ufffd",
-	"\xed\xa0\x80", "\xc0\x80", "\xe0\x80\x80", "\xf0\x80\x80\x80", "\xf4\x90\x80\x80", "\xf8", "\xff", "\x80", "\xbf", "\xc3", "\xe2\x82", "\xf0\x9f\x8e", "\xa9", "\x82",
-	"aaaa", "abab", "foo", "2024-05-17", "King", "word_1", "-",
+	"a", "b", "ab", "x", "é", "€", "🎉", "中", " ", "  ", "\n", "\n\n", "\r", "\r\n", "\v", "\f",
+	"\x1c", "\x1f", "\u0085", "\u00a0", "\u2028", "\u2029", "\u3000", "\u1680", "\u200a", "\u202f",
+	"\u205f", "\x00", "\ufeff", "\ufffd", "\xed\xa0\x80", "\xc0\x80", "\xe0\x80\x80",
+	"\xf0\x80\x80\x80", "\xf4\x90\x80\x80", "\xf8", "\xff", "\x80", "\xbf", "\xc3", "\xe2\x82",
+	"\xf0\x9f\x8e", "\xa9", "\x82", "aaaa", "abab", "foo", "2024-05-17", "King", "word_1", "-",
 }
 
 func randomText(r *rand.Rand, n int) []byte {
 	var b []byte
 	few := nasty
 	if r.IntN(2) == 0 { // few different pieces: more matches
-		few = []string{nasty[r.IntN(len(nasty))], nasty[r.IntN(len(nasty))], nasty[r.IntN(len(nasty))]}
+		few = []string{
+			nasty[r.IntN(len(nasty))],
+			nasty[r.IntN(len(nasty))],
+			nasty[r.IntN(len(nasty))],
+		}
 	}
 	for range r.IntN(n + 1) {
 		b = append(b, few[r.IntN(len(few))]...)

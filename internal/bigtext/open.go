@@ -9,10 +9,10 @@ import (
 	"os"
 )
 
-// Open maps the regular file at path read-only. It is an error, that says
-// which, when path is missing, unreadable, or is no regular file.
+// Open maps the regular file at path read-only. The error says whether path is missing,
+// unreadable or not a regular file.
 func Open(path string) (*Text, error) {
-	// A look before the open: opening a FIFO or a device may have effects.
+	// Look before the open: opening a FIFO or a device may have effects.
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, fmt.Errorf("cannot open the context file: %w", err)
@@ -20,6 +20,7 @@ func Open(path string) (*Text, error) {
 	if err := regular(path, info); err != nil {
 		return nil, err
 	}
+
 	f, err := os.OpenFile(path, os.O_RDONLY|openFlags, 0)
 	if err != nil {
 		return nil, fmt.Errorf("cannot open the context file: %w", err)
@@ -63,12 +64,16 @@ func mapText(name string, f *os.File) (*Text, error) {
 		return nil, err
 	}
 	if info.Size() > math.MaxInt {
-		return nil, fmt.Errorf("cannot map the context file %q of %d bytes: %w for this system: split it", name, info.Size(), ErrTooLarge)
+		return nil, fmt.Errorf(
+			"cannot map the context file %q of %d bytes: %w for this system: split it",
+			name, info.Size(), ErrTooLarge)
 	}
+
 	data, unmap, err := mapFile(f, int(info.Size()))
 	if err != nil {
 		return nil, fmt.Errorf("cannot map the context file %q: %w", name, err)
 	}
+
 	t := newText(name, data)
 	t.file, t.state = f, info
 	random, unmapRandom := mapRandom(f, len(data))
@@ -77,16 +82,22 @@ func mapText(name string, f *os.File) (*Text, error) {
 	}
 	unmapAll := func() error { return errors.Join(unmap(), unmapRandom()) }
 	t.free = func() error { return errors.Join(unmapAll(), f.Close()) }
-	if err := t.protect(func() error { t.kind = sniffKind(name, t.random); return nil }); err != nil {
+	err = t.protect(func() error { t.kind = sniffKind(name, t.random); return nil })
+	if err != nil {
 		return nil, errors.Join(err, unmapAll())
 	}
+
 	return t, nil
 }
 
 // Spool copies r to a temporary file without a name and maps that. The error
 // wraps [ErrTooLarge] when r has more than bound bytes. The text's name is
-// "stdin". A Read that blocks is not interrupted: close r for that.
+// "stdin". Spool does not interrupt a Read that blocks: close r for that.
 func Spool(ctx context.Context, r io.Reader, bound int64) (*Text, error) {
+	return spoolAs(ctx, "stdin", r, bound)
+}
+
+func spoolAs(ctx context.Context, name string, r io.Reader, bound int64) (*Text, error) {
 	f, remove, err := tempFile()
 	if err != nil {
 		return nil, fmt.Errorf("cannot keep the input in a temporary file: %w", err)
@@ -94,10 +105,12 @@ func Spool(ctx context.Context, r io.Reader, bound int64) (*Text, error) {
 	if err := spool(ctx, f, r, bound); err != nil {
 		return nil, errors.Join(err, f.Close(), remove())
 	}
-	t, err := fromFile("stdin", f)
+
+	t, err := fromFile(name, f)
 	if err != nil {
 		return nil, errors.Join(err, remove())
 	}
+
 	free := t.free
 	t.free = func() error { return errors.Join(free(), remove()) }
 	return t, nil
@@ -112,10 +125,15 @@ func spool(ctx context.Context, w io.Writer, r io.Reader, bound int64) error {
 		}
 		n, err := r.Read(buf)
 		if total += int64(n); total > bound {
-			return fmt.Errorf("cannot keep the input: %w: it has more than %d bytes: raise the bound or give a file", ErrTooLarge, bound)
+			return fmt.Errorf(
+				"cannot keep the input: %w: it has more than %d bytes: "+
+					"raise the bound or give a file",
+				ErrTooLarge, bound)
 		}
 		if _, werr := w.Write(buf[:n]); werr != nil {
-			return fmt.Errorf("cannot keep the input in a temporary file: %w: free space there or set TMPDIR", werr)
+			return fmt.Errorf(
+				"cannot keep the input in a temporary file: %w: free space there or set TMPDIR",
+				werr)
 		}
 		if err == io.EOF {
 			return nil
@@ -123,6 +141,7 @@ func spool(ctx context.Context, w io.Writer, r io.Reader, bound int64) error {
 		if err != nil {
 			return fmt.Errorf("cannot read the input: %w", err)
 		}
+
 		if empty++; n > 0 {
 			empty = 0
 		} else if empty > 100 {

@@ -16,7 +16,7 @@ import (
 
 func TestOpen(t *testing.T) {
 	text := open(t, writeFile(t, []byte("héllo")))
-	if n, err := text.Len(bg); n != 5 || err != nil || text.Bytes() != 6 || text.File() == nil {
+	if n, err := text.Len(bg); n != 5 || err != nil || text.Size() != 6 || text.File() == nil {
 		t.Errorf("%d %v", n, err)
 	}
 	empty := open(t, writeFile(t, nil))
@@ -46,10 +46,10 @@ func TestClose(t *testing.T) {
 		t.Fatal(err)
 	}
 	var wg sync.WaitGroup
-	for range 8 { // calls that run while it is closed end well, or with ErrClosed
+	for range 8 { // calls that run while it is closed end well, or with errClosed
 		wg.Go(func() {
 			for {
-				if _, err := text.Count(bg, []byte("x"), 0, n); errors.Is(err, ErrClosed) {
+				if _, err := text.Count(bg, []byte("x"), 0, n); errors.Is(err, errClosed) {
 					return
 				} else if err != nil {
 					t.Error(err)
@@ -65,10 +65,10 @@ func TestClose(t *testing.T) {
 		}
 	}
 	wg.Wait()
-	if err := Guard(text, func() {}); !errorsIs(err, ErrClosed) {
+	if err := Guard(text, func() {}); !errorsIs(err, errClosed) {
 		t.Error(err)
 	}
-	if err := text.Changed(); !errorsIs(err, ErrClosed) {
+	if err := text.Changed(); !errorsIs(err, errClosed) {
 		t.Error(err)
 	}
 }
@@ -98,10 +98,12 @@ func TestSpool(t *testing.T) {
 	if data, _, err := text.Slice(bg, 0, n); err != nil || !bytes.Equal(data, want) {
 		t.Errorf("%d bytes, %v", len(data), err)
 	}
-	if _, err := Spool(bg, bytes.NewReader(want), 1000); !errorsIs(err, ErrTooLarge) || !strings.Contains(err.Error(), "1000 bytes") {
+	if _, err := Spool(bg, bytes.NewReader(want), 1000); !errorsIs(err, ErrTooLarge) ||
+		!strings.Contains(err.Error(), "1000 bytes") {
 		t.Error(err)
 	}
-	if _, err := Spool(bg, iotest.ErrReader(io.ErrUnexpectedEOF), 1000); !errorsIs(err, io.ErrUnexpectedEOF) {
+	broken := iotest.ErrReader(io.ErrUnexpectedEOF)
+	if _, err := Spool(bg, broken, 1000); !errorsIs(err, io.ErrUnexpectedEOF) {
 		t.Error(err)
 	}
 	ctx, cancel := context.WithCancel(bg)
@@ -185,12 +187,13 @@ func TestManyChunks(t *testing.T) {
 		if p, err := text.Parts(bg, Lines(), 0, size); p != n/7+1 || err != nil {
 			t.Error(p, err)
 		}
-		if a, b, err := text.Part(bg, Lines(), 0, size, n/7); a != size-6 || b != size || err != nil {
+		if a, b, err := partOf(text, Lines(), 0, size, n/7); a != size-6 || b != size ||
+			err != nil {
 			t.Error(a, b, err)
 		}
 	}
 	re, _ := CompileRegexp(`y\S+`)
-	if c, err := text.CountRegexp(bg, re, 0, size); c != n/7 || err != nil {
+	if c, err := countRegexp(text, re, size); c != n/7 || err != nil {
 		t.Error(c, err)
 	}
 }
@@ -220,7 +223,8 @@ func TestLongNeedle(t *testing.T) {
 	if p, err := text.Parts(bg, Sep(long), 0, n); p != 42 || err != nil {
 		t.Error(p, err)
 	}
-	if a, z, err := text.Part(bg, Sep(long), 0, n, 20); a != int64(len(huge)) || z != a+1 || err != nil {
+	if a, z, err := partOf(text, Sep(long), 0, n, 20); a != int64(len(huge)) || z != a+1 ||
+		err != nil {
 		t.Error(a, z, err)
 	}
 }

@@ -3,7 +3,6 @@ package bigtext
 import (
 	"context"
 	"errors"
-	"fmt"
 )
 
 // cut is the range [lo,hi) of bytes, split.
@@ -26,13 +25,16 @@ func (t *Text) split(ctx context.Context, s Splitter, lo, hi int64) (*cut, error
 	if err != nil {
 		return nil, err
 	}
+
 	c := &cut{t: t, s: s, sc: s.scanner(ctx, t, t.random), x: x, lo: lo, hi: hi}
 	key := splitKey{s, lo, hi}
+
 	// The sums depend on the index: on its beginning.
 	if sums, ok := t.splits.getSums(key); ok && x.key.hi-x.key.lo > t.small() {
 		c.cutSums = sums
 		return c, nil
 	}
+
 	c.key = key
 	c.before = x.rank(c.sc, lo)
 	c.extra = b2i(lo < hi && c.startsInside())
@@ -42,6 +44,7 @@ func (t *Text) split(ctx context.Context, s Splitter, lo, hi int64) (*cut, error
 	if err == nil && x.key.hi-x.key.lo > t.small() {
 		t.splits.putSums(c.cutSums)
 	}
+
 	return c, err
 }
 
@@ -109,7 +112,8 @@ func (c *cut) end(ctx context.Context, i, start int64) (int64, error) {
 	if i >= c.events {
 		return c.hi, nil
 	}
-	// The separator is most often near, and found without a look at the index.
+
+	// Most separators are near and found without the index.
 	if i > 0 || c.extra == 0 {
 		if at, _ := c.sc.next(start, min(c.s.lastEvent(start, c.hi), start+c.x.block)); at >= 0 {
 			return c.separatorAt(at).lo, nil
@@ -124,24 +128,12 @@ func (t *Text) Parts(ctx context.Context, s Splitter, a, b int64) (n int64, err 
 	return n, err
 }
 
-// Part returns the offsets [start,end) of part i, from 0, of those that s makes
-// of the characters [a,b); a separator belongs to no part. The error wraps
-// [ErrRange] when there is no such part.
-func (t *Text) Part(ctx context.Context, s Splitter, a, b, i int64) (start, end int64, err error) {
-	err = t.withCut(ctx, s, a, b, func(x *index, c *cut) error {
-		if i < 0 || i >= c.parts {
-			return fmt.Errorf("cannot get part %d: %w: there are %d parts, from 0", i, ErrRange, c.parts)
-		}
-		start, end, err = c.chars(ctx, x, i, i+1)
-		return err
-	})
-	return start, end, err
-}
-
 // PartsRange returns the offsets [start,end) of parts i to j-1 with what
-// separates them; for i == j, of nothing. The error wraps [ErrRange] unless
+// separates them; for i == j, of nothing. It is an error unless
 // 0 <= i <= j <= Parts.
-func (t *Text) PartsRange(ctx context.Context, s Splitter, a, b, i, j int64) (start, end int64, err error) {
+func (t *Text) PartsRange(
+	ctx context.Context, s Splitter, a, b, i, j int64,
+) (start, end int64, err error) {
 	err = t.withCut(ctx, s, a, b, func(x *index, c *cut) error {
 		if i < 0 || i > j || j > c.parts {
 			return rangeError("get parts", i, j, c.parts)
@@ -162,6 +154,7 @@ func (c *cut) chars(ctx context.Context, x *index, i, j int64) (start, end int64
 		}
 		hi, err = c.end(ctx, j-1, last)
 	}
+
 	if err == nil {
 		err = ctx.Err()
 	}
@@ -169,12 +162,15 @@ func (c *cut) chars(ctx context.Context, x *index, i, j int64) (start, end int64
 }
 
 // withCut calls f with the cut of the characters [a,b).
-func (t *Text) withCut(ctx context.Context, s Splitter, a, b int64, f func(x *index, c *cut) error) error {
+func (t *Text) withCut(
+	ctx context.Context, s Splitter, a, b int64, f func(x *index, c *cut) error,
+) error {
 	return t.withIndex(ctx, func(x *index) error {
 		lo, hi, err := x.bytesOf(t.random, "split", a, b)
 		if err != nil {
 			return err
 		}
+
 		c, err := t.split(ctx, s, lo, hi)
 		if err != nil {
 			return err

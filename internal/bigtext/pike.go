@@ -58,9 +58,11 @@ func (m *pike) run(ctx context.Context, r *region, from int64, noEmpty bool) ([]
 		if p >= r.hi || len(m.now.in.dense) == 0 && (found || m.re.anchored) {
 			break
 		}
+
 		seenBefore = m.re.classes.attr[k] &^ seenEdge
 		p += w
 	}
+
 	if !found {
 		return nil, nil
 	}
@@ -77,12 +79,14 @@ func (t *threads) clear() {
 func (m *pike) step(p int64, k int, hold syntax.EmptyOp, starts bool) bool {
 	m.seen.clear()
 	m.then.clear()
+
 	for i, pc := range m.now.in.dense {
 		copy(m.cap, m.now.caps[i*len(m.cap):])
 		if m.walk(pc, p, k, hold) {
 			return true
 		}
 	}
+
 	if !starts {
 		return false
 	}
@@ -98,6 +102,7 @@ func (m *pike) walk(pc uint32, p int64, k int, hold syntax.EmptyOp) bool {
 	if !m.seen.add(pc) {
 		return false
 	}
+
 	switch in := &m.re.prog.Inst[pc]; in.Op {
 	case syntax.InstAlt, syntax.InstAltMatch:
 		return m.walk(in.Out, p, k, hold) || m.walk(in.Arg, p, k, hold)

@@ -70,7 +70,8 @@ func python(t *testing.T) string {
 		if name == "" {
 			continue
 		}
-		if exec.Command(name, "-c", "import sys; assert sys.version_info[:2] == (3, 13)").Run() == nil {
+		const check = "import sys; assert sys.version_info[:2] == (3, 13)"
+		if exec.Command(name, "-c", check).Run() == nil {
 			return name
 		}
 	}
@@ -84,8 +85,9 @@ func python(t *testing.T) string {
 // Expressions that mean the same to RE2 and CPython with re.ASCII; the bytes
 // that are not UTF-8 are kept from the texts, for RE2 takes them for U+FFFD.
 var pythonExprs = []string{
-	"a", "|a", "a*?", "a*", "(a)|(b)", "(?:a|ab)(b?)", `\b`, `\w+`, `(\w)(\w)?`, "[^a]", ".", "(?s:.)+?b", "é+", `\d{4}-\d{2}-\d{2}`,
-	"(?m:^)", "x*", "(?i:king)", "中|€", `(|a)b`, "a??", `(?:)`, `\Aa`, `(a|b)*?b`,
+	"a", "|a", "a*?", "a*", "(a)|(b)", "(?:a|ab)(b?)", `\b`, `\w+`, `(\w)(\w)?`, "[^a]", ".",
+	"(?s:.)+?b", "é+", `\d{4}-\d{2}-\d{2}`, "(?m:^)", "x*", "(?i:king)", "中|€", `(|a)b`, "a??",
+	`(?:)`, `\Aa`, `(a|b)*?b`,
 }
 
 func pythonCases(n int) []pythonCase {
@@ -98,7 +100,12 @@ func pythonCases(n int) []pythonCase {
 			k := r.IntN(len(text))
 			needle = text[k:min(len(text), k+1+r.IntN(4))]
 		}
-		cases[i] = pythonCase{hex.EncodeToString(text), hex.EncodeToString(needle), [2]int{r.IntN(1000), r.IntN(1000)}, pythonExprs[r.IntN(len(pythonExprs))]}
+		cases[i] = pythonCase{
+			hex.EncodeToString(text),
+			hex.EncodeToString(needle),
+			[2]int{r.IntN(1000), r.IntN(1000)},
+			pythonExprs[r.IntN(len(pythonExprs))],
+		}
 	}
 	return cases
 }
@@ -155,7 +162,8 @@ func comparePython(t *testing.T, c pythonCase, want pythonAnswer) {
 		got.Re = pythonSpans(t, text, c.Re, want.A, want.B)
 	}
 	if !reflect.DeepEqual(got, want) {
-		t.Fatalf("%q[%d:%d], needle %q, expression %q:\n got %+v\nwant %+v", b, want.A, want.B, needle, c.Re, got, want)
+		t.Fatalf("%q[%d:%d], needle %q, expression %q:\n got %+v\nwant %+v",
+			b, want.A, want.B, needle, c.Re, got, want)
 	}
 }
 
@@ -174,7 +182,7 @@ func allParts(t *testing.T, text *Text, s Splitter, a, b int64) [][2]int64 {
 	}
 	all := make([][2]int64, n)
 	for i := range all {
-		lo, hi, err := text.Part(bg, s, a, b, int64(i))
+		lo, hi, err := partOf(text, s, a, b, int64(i))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,12 +1,41 @@
 package bigtext
 
+import (
+	"fmt"
+	"io"
+)
+
 // Raw returns the bytes [a,b) by byte offset; they may begin and end within a
-// character. As with Slice they are the mapping's own. The error wraps
-// [ErrRange] for a bad range.
+// character. As with Slice they are the mapping's own. A bad range is an
+// error.
 func (t *Text) Raw(a, b int64) (data []byte, err error) {
-	if a < 0 || a > b || b > t.Bytes() {
-		return nil, rangeError("read bytes", a, b, t.Bytes())
+	if a < 0 || a > b || b > t.Size() {
+		return nil, rangeError("read bytes", a, b, t.Size())
 	}
 	err = t.run(func() error { data = t.data[a:b:b]; return nil })
 	return data, err
+}
+
+// ReadAt copies bytes of the text from the byte offset off on, as [io.ReaderAt] says.
+func (t *Text) ReadAt(p []byte, off int64) (n int, err error) {
+	if off < 0 {
+		return 0, fmt.Errorf("cannot read from byte %d of %q: %w", off, t.name, errRange)
+	}
+	source := t.random
+	if len(p) > nearSize { // worth reading ahead
+		source = t.data
+	}
+
+	err = t.run(func() error {
+		n = copy(p, source[min(off, t.Size()):])
+		return nil
+	})
+	switch {
+	case err != nil:
+		return 0, err
+	case n < len(p):
+		return n, io.EOF
+	}
+
+	return n, nil
 }

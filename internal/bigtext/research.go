@@ -3,26 +3,7 @@ package bigtext
 import (
 	"context"
 	"fmt"
-	"sync/atomic"
 )
-
-// CountRegexp returns the number of matches that FindRegexp finds in [a,b). It
-// runs in parallel when no match can hold a \n.
-func (t *Text) CountRegexp(ctx context.Context, re *Regexp, a, b int64) (n int64, err error) {
-	err = t.withRegion(ctx, a, b, func(_ *index, r *region) error {
-		var total atomic.Int64
-		err := t.eachPiece(ctx, re, r, func(lo, hi int64) error {
-			m := re.borrow(r.valid)
-			defer re.giveBack(m)
-			n, err := m.count(ctx, r, lo, hi)
-			total.Add(n)
-			return err
-		})
-		n = total.Load()
-		return err
-	})
-	return n, err
-}
 
 func (t *Text) withRegion(ctx context.Context, a, b int64, f func(*index, *region) error) error {
 	return t.withIndex(ctx, func(x *index) error {
@@ -30,54 +11,13 @@ func (t *Text) withRegion(ctx context.Context, a, b int64, f func(*index, *regio
 		if err != nil {
 			return err
 		}
+
 		r := &region{data: t.data, lo: lo, hi: hi, valid: x.invalid == 0}
 		if len(t.findHoles()) > 0 {
 			r.skipHole = t.skipHole
 		}
 		return f(x, r)
 	})
-}
-
-// eachPiece calls f for pieces of the region, in parallel, that end after a \n
-// each but the last one: matches in one do not depend on those in another.
-func (t *Text) eachPiece(ctx context.Context, re *Regexp, r *region, f func(lo, hi int64) error) error {
-	if !re.oneLine || re.anchored || r.hi-r.lo <= t.chunk/4 {
-		return f(r.lo, r.hi)
-	}
-	ends, err := t.pieces(ctx, r)
-	if err != nil {
-		return err
-	}
-	return t.eachOf(ctx, int64(len(ends)), func(i int64) error {
-		lo := r.lo
-		if i > 0 {
-			lo = ends[i-1]
-		}
-		return f(lo, ends[i])
-	})
-}
-
-// pieces returns the ends of the pieces: after the first \n of each chunk, and
-// the region's end. A line without end makes a piece as long.
-func (t *Text) pieces(ctx context.Context, r *region) ([]int64, error) {
-	cuts := make([]int64, t.chunks(r.lo, r.hi))
-	err := t.eachOf(ctx, int64(len(cuts)), func(i int64) error {
-		lo, hi := t.chunkAt(r.lo, r.hi, i)
-		if t.inHole(lo, hi) {
-			return nil
-		}
-		if k := indexByte(t.data[lo:hi], '\n'); k >= 0 {
-			cuts[i] = lo + k + 1
-		}
-		return nil
-	})
-	ends := cuts[:0]
-	for _, c := range cuts {
-		if c > 0 && c < r.hi {
-			ends = append(ends, c)
-		}
-	}
-	return append(ends, r.hi), err
 }
 
 // FindRegexp returns the first matches of re, that do not overlap, in the
@@ -88,16 +28,22 @@ func (t *Text) pieces(ctx context.Context, r *region) ([]int64, error) {
 // Matches follow each other as those of Python's finditer do. There are at most
 // limit of them, or limit+1: an empty match is never the last one when a match
 // that is not empty starts there, too. next is the from for the matches after
-// them, -1 when there are none. The error wraps [ErrRange] for bad offsets.
-func (t *Text) FindRegexp(ctx context.Context, re *Regexp, a, b, from int64, limit int) (spans [][]int64, next int64, err error) {
+// them, -1 when there are none. Bad offsets are an error.
+func (t *Text) FindRegexp(
+	ctx context.Context, re *Regexp, a, b, from int64, limit int,
+) (spans [][]int64, next int64, err error) {
 	next = -1
 	err = t.withRegion(ctx, a, b, func(x *index, r *region) error {
 		if from < a || from > b || limit < 1 {
-			return fmt.Errorf("cannot match from %d up to %d times: %w: give %d to %d, and 1 or more", from, limit, ErrRange, a, b)
+			return fmt.Errorf(
+				"cannot match from %d up to %d times: %w: give %d to %d, and 1 or more",
+				from, limit, errRange, a, b)
 		}
+
 		c := collector{x: x, data: t.random, limit: limit, next: -1}
 		m := re.borrow(r.valid)
 		defer re.giveBack(m)
+
 		if err := m.each(ctx, r, x.byteOf(t.random, from), r.hi, c.add); err != nil {
 			return err
 		}
@@ -107,6 +53,7 @@ func (t *Text) FindRegexp(ctx context.Context, re *Regexp, a, b, from int64, lim
 		}
 		return nil
 	})
+
 	return spans, next, err
 }
 
@@ -129,6 +76,7 @@ func (c *collector) add(loc []int64) bool {
 		c.next = loc[0] // the search goes on as if it began there
 		return false
 	}
+
 	span := make([]int64, len(loc))
 	for i, p := range loc {
 		span[i] = -1
@@ -136,14 +84,17 @@ func (c *collector) add(loc []int64) bool {
 			span[i] = c.char(p)
 		}
 	}
+
 	c.spans = append(c.spans, span)
 	if len(c.spans) < c.limit {
 		return true
 	}
+
 	c.full, c.empty = true, loc[0]
 	if loc[0] == loc[1] {
-		return true // who comes next decides
+		return true // the next match decides
 	}
+
 	c.next = loc[1]
 	return false
 }
@@ -161,6 +112,7 @@ func (c *collector) char(p int64) int64 {
 	default:
 		c.atChar = c.x.charOf(c.data, p)
 	}
+
 	c.atByte = p
 	return c.atChar
 }

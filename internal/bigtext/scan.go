@@ -56,6 +56,7 @@ func (t *Text) eachOf(ctx context.Context, n int64, f func(i int64) error) error
 			})
 		})
 	}
+
 	return g.Wait()
 }
 
@@ -73,7 +74,7 @@ func some(ctx context.Context, n int64, f func(i int64) error) error {
 func (t *Text) findHoles() []span {
 	t.holesDo.Do(func() {
 		if t.file != nil {
-			t.holes = fileHoles(t.file, t.Bytes())
+			t.holes = fileHoles(t.file, t.Size())
 		}
 	})
 	return t.holes
@@ -99,7 +100,7 @@ func (t *Text) nextHole(p int64) int64 {
 	holes := t.findHoles()
 	i := sort.Search(len(holes), func(i int) bool { return holes[i].hi > p })
 	if i == len(holes) {
-		return t.Bytes()
+		return t.Size()
 	}
 	return max(p, holes[i].lo)
 }

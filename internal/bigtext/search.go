@@ -19,7 +19,13 @@ type search struct {
 }
 
 func newSearch(t *Text, needle []byte) *search {
-	return &search{t: t, data: t.data, needle: needle, raw: !utf8.Valid(needle), nul: bytes.IndexByte(needle, 0) >= 0}
+	return &search{
+		t:      t,
+		data:   t.data,
+		needle: needle,
+		raw:    !utf8.Valid(needle),
+		nul:    bytes.IndexByte(needle, 0) >= 0,
+	}
 }
 
 // starts returns the range of positions where a match inside [lo,hi) may start.
@@ -40,7 +46,7 @@ func (s *search) matches(p int64) bool {
 func (s *search) window(lo, hi int64) (end int64, w []byte) {
 	n := int64(len(s.needle))
 	end = min(hi, lo+max(searchStep, n))
-	last := min(end+n-1, s.t.Bytes())
+	last := min(end+n-1, s.t.Size())
 	if !s.nul {
 		if q := s.t.skipHole(lo); q > lo {
 			return min(q, hi), nil
@@ -84,11 +90,13 @@ func (s *search) last(ctx context.Context, lo, hi int64) (int64, error) {
 			hi = from
 			continue
 		}
-		w := s.data[from:min(hi+n-1, s.t.Bytes())]
+
+		w := s.data[from:min(hi+n-1, s.t.Size())]
 		i := int64(bytes.Index(w, s.needle))
 		if i >= 0 {
 			i = int64(bytes.LastIndex(w, s.needle))
 		}
+
 		switch {
 		case i < 0:
 			hi = from
@@ -98,6 +106,7 @@ func (s *search) last(ctx context.Context, lo, hi int64) (int64, error) {
 			hi = from + i
 		}
 	}
+
 	return -1, nil
 }
 
@@ -140,6 +149,7 @@ func (s *search) overlaps() bool {
 	if n == 0 || n > 1<<20 {
 		return n > 0
 	}
+
 	border := make([]int32, n)
 	for i, k := 1, int32(0); i < n; i++ {
 		for k > 0 && s.needle[i] != s.needle[k] {

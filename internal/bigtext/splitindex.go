@@ -11,7 +11,7 @@ import (
 const (
 	maxSplitIndexes = 8
 	// smallRange is how many bytes are split anew at each question rather than
-	// by an index of the whole text that nobody has built yet.
+	// by an index of the whole text that is not built yet.
 	smallRange = 64 << 10
 )
 
@@ -70,6 +70,7 @@ func (c *splitCache) putSums(s cutSums) {
 func (c *splitCache) get(k splitKey) *splitIndex {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+
 	for i, x := range c.all {
 		if x.key == k {
 			copy(c.all[1:i+1], c.all[:i])
@@ -88,7 +89,7 @@ func (c *splitCache) put(x *splitIndex) {
 
 // splitIndexFor returns an index for the events in [lo,hi).
 func (t *Text) splitIndexFor(ctx context.Context, s Splitter, lo, hi int64) (*splitIndex, error) {
-	whole := splitKey{s, 0, s.lastEvent(0, t.Bytes())}
+	whole := splitKey{s, 0, s.lastEvent(0, t.Size())}
 	small := hi-lo <= t.small()
 	if s.greedy {
 		whole = splitKey{s, lo, hi}
@@ -103,6 +104,7 @@ func (t *Text) splitIndexFor(ctx context.Context, s Splitter, lo, hi int64) (*sp
 		return nil, err
 	}
 	defer t.unlock()
+
 	if x := t.splits.get(whole); x != nil {
 		return x, nil
 	}
@@ -110,6 +112,7 @@ func (t *Text) splitIndexFor(ctx context.Context, s Splitter, lo, hi int64) (*sp
 	if err == nil {
 		t.splits.put(x)
 	}
+
 	return x, err
 }
 
@@ -130,6 +133,7 @@ func (t *Text) buildSplit(ctx context.Context, k splitKey) (*splitIndex, error) 
 		x.from = make([]int64, n)
 		count = t.countGreedy
 	}
+
 	if err := count(ctx, x); err != nil {
 		return nil, err
 	}
@@ -138,6 +142,7 @@ func (t *Text) buildSplit(ctx context.Context, k splitKey) (*splitIndex, error) 
 		x.cum[i] = sum
 		sum += c
 	}
+
 	return x, nil
 }
 
@@ -182,12 +187,14 @@ func countEvents(sc scanner, lo, hi int64) (n int64) {
 	if lo >= hi {
 		return 0
 	}
+
 	switch sc := sc.(type) { // much faster than one by one
 	case fieldScanner:
 		return sc.count(lo, hi)
 	case newlineScanner:
 		return int64(bytes.Count(sc[lo:hi], []byte{'\n'}))
 	}
+
 	for at, p := sc.next(lo, hi); at >= 0; at, p = sc.next(p, hi) {
 		n++
 	}
@@ -202,11 +209,13 @@ func (t *Text) countGreedy(ctx context.Context, x *splitIndex) error {
 		start := (x.key.lo/x.block + int64(i)) * x.block
 		x.from[i] = max(start, x.key.lo)
 	}
+
 	for p := x.key.lo; ; {
 		at, err := s.next(ctx, p, x.key.hi)
 		if err != nil || at < 0 {
 			return err
 		}
+
 		p = at + int64(len(s.needle))
 		first := x.key.lo / x.block
 		x.cum[at/x.block-first]++

@@ -39,12 +39,21 @@ func Lines() Splitter { return Splitter{kind: splitLines} }
 func Newlines() Splitter { return Splitter{kind: splitNewlines} }
 
 // Fields splits as str.split() does: the parts are the runs of characters that
-// are no whitespace by str.isspace().
+// are not whitespace by str.isspace().
 func Fields() Splitter { return Splitter{kind: splitFields} }
 
 // String returns the splitter as Python would write it.
 func (s Splitter) String() string {
-	return [...]string{fmt.Sprintf("split(%q)", s.sep), "splitlines()", `split("\n")`, "split()"}[s.kind]
+	switch s.kind {
+	case splitLines:
+		return "splitlines()"
+	case splitNewlines:
+		return `split("\n")`
+	case splitFields:
+		return "split()"
+	default:
+		return fmt.Sprintf("split(%q)", s.sep)
+	}
 }
 
 // scanner finds the events of a splitter in the text.
@@ -101,6 +110,7 @@ func (d lineScanner) next(p, hi int64) (at, after int64) {
 				break
 			}
 		}
+
 		for end := min(p+8, hi); p < end; p++ {
 			if mayEndLine[d[p]] {
 				if w := d.width(p); w > 0 {
@@ -109,11 +119,15 @@ func (d lineScanner) next(p, hi int64) (at, after int64) {
 			}
 		}
 	}
+
 	return -1, hi
 }
 
 // mayEndLine has the first bytes of all line ends.
-var mayEndLine = [256]bool{'\n': true, '\v': true, '\f': true, '\r': true, 0x1c: true, 0x1d: true, 0x1e: true, 0xc2: true, 0xe2: true}
+var mayEndLine = [256]bool{
+	'\n': true, '\v': true, '\f': true, '\r': true, 0x1c: true, 0x1d: true, 0x1e: true, 0xc2: true,
+	0xe2: true,
+}
 
 // width returns the length in bytes of the line end that starts at p; 0: none.
 func (d lineScanner) width(p int64) int64 {

@@ -20,10 +20,13 @@ func newStartSet(re *Regexp) startSet {
 	if re.need[re.prog.Start] != 0 {
 		return s
 	}
+
 	// Prefix is "" for a program without one.
-	if p, _ := re.prog.Prefix(); len(p) > 1 && utf8.ValidString(p) && !bytes.ContainsRune([]byte(p), utf8.RuneError) {
+	if p, _ := re.prog.Prefix(); len(p) > 1 && utf8.ValidString(p) &&
+		!bytes.ContainsRune([]byte(p), utf8.RuneError) {
 		s.prefix = p
 	}
+
 	empty := s.addFrom(re, re.prog.Start, make([]bool, len(re.prog.Inst)))
 	n := 0
 	for b, may := range s.may {
@@ -32,6 +35,7 @@ func newStartSet(re *Regexp) startSet {
 			s.one = b
 		}
 	}
+
 	if n != 1 {
 		s.one = -1
 	}
@@ -48,6 +52,7 @@ func (s *startSet) addFrom(re *Regexp, pc int, seen []bool) (empty bool) {
 		if seen[pc] {
 			continue
 		}
+
 		seen[pc] = true
 		switch in := &re.prog.Inst[pc]; in.Op {
 		case syntax.InstAlt, syntax.InstAltMatch:
@@ -60,6 +65,7 @@ func (s *startSet) addFrom(re *Regexp, pc int, seen []bool) (empty bool) {
 			s.addInst(re.classes, in)
 		}
 	}
+
 	return empty
 }
 
@@ -69,6 +75,7 @@ func (s *startSet) addInst(c *classes, in *syntax.Inst) {
 			s.may[b] = true
 		}
 	}
+
 	for k := range c.n {
 		if c.matches(in, k) {
 			c.addLeads(&s.may, uint16(k))
@@ -88,6 +95,7 @@ func (c *classes) addLeads(may *[256]bool, k uint16) {
 		}
 		return
 	}
+
 	for p, page := range c.wide {
 		for i, id := range page {
 			if r := rune(p<<8 | i); id == k && r >= utf8.RuneSelf {
@@ -112,6 +120,7 @@ func (s *startSet) skip(data []byte, p, hi, last int64) int64 {
 	default:
 		return s.skipBytes(data[:hi], p)
 	}
+
 	if i < 0 {
 		return hi
 	}
@@ -125,6 +134,7 @@ func (s *startSet) skipBytes(b []byte, p int64) int64 {
 			break
 		}
 	}
+
 	for p < int64(len(b)) && !s.may[b[p]] {
 		p++
 	}

@@ -33,7 +33,7 @@ type Text struct {
 	chunk, block, splitBlock int64
 
 	index   atomic.Pointer[index]
-	build   chan struct{} // held by who builds an index
+	build   chan struct{} // held while an index is built
 	splits  splitCache
 	holes   []span // byte ranges that are holes of a sparse file
 	holesDo sync.Once
@@ -62,8 +62,8 @@ func FromBytes(name string, b []byte) *Text {
 // Name returns the path or name that the text was opened with.
 func (t *Text) Name() string { return t.name }
 
-// Bytes returns the size of the text in bytes.
-func (t *Text) Bytes() int64 { return int64(len(t.data)) }
+// Size returns the size of the text in bytes.
+func (t *Text) Size() int64 { return int64(len(t.data)) }
 
 // File returns the open file under the text; nil for FromBytes. It belongs to
 // the text; read it with ReadAt only, its offset is unspecified.
@@ -86,7 +86,7 @@ func (t *Text) acquire() error {
 	for {
 		n := t.refs.Load()
 		if n <= 0 || t.closed.Load() {
-			return fmt.Errorf("cannot use %q: %w", t.name, ErrClosed)
+			return fmt.Errorf("cannot use %q: %w", t.name, errClosed)
 		}
 		if t.refs.CompareAndSwap(n, n+1) {
 			return nil
@@ -122,7 +122,8 @@ func (t *Text) Changed() error {
 func (t *Text) compare(now os.FileInfo) error {
 	switch was := t.state; {
 	case now.Size() < was.Size():
-		return fmt.Errorf("context file %q was truncated from %d to %d bytes: %w", t.name, was.Size(), now.Size(), ErrChanged)
+		return fmt.Errorf("context file %q was truncated from %d to %d bytes: %w",
+			t.name, was.Size(), now.Size(), ErrChanged)
 	case now.Size() != was.Size(), !now.ModTime().Equal(was.ModTime()), !os.SameFile(now, was):
 		return fmt.Errorf("context file %q was written to while in use: %w", t.name, ErrChanged)
 	}

@@ -38,12 +38,12 @@ func checkInvalid(t *testing.T, text *Text, b []byte, m model) {
 			}
 		}
 		ascii = ascii && c[0] < 0x80
-		if off, err := text.Offset(bg, int64(i)); off != at || err != nil {
-			t.Fatalf("%q: Offset(%d) %d, %v; want %d", b, i, off, err, at)
+		if off, err := offsetOf(text, int64(i)); off != at || err != nil {
+			t.Fatalf("%q: offset of %d %d, %v; want %d", b, i, off, err, at)
 		}
 		for k := range c { // inside a character, it is counted
-			if n, err := text.Chars(bg, at+int64(k)); n != int64(i)+b2i(k > 0) || err != nil {
-				t.Fatalf("%q: Chars(%d) %d, %v; want %d", b, at+int64(k), n, err, i)
+			if n, err := charsBefore(text, at+int64(k)); n != int64(i)+b2i(k > 0) || err != nil {
+				t.Fatalf("%q: characters before %d %d, %v; want %d", b, at+int64(k), n, err, i)
 			}
 		}
 		at += int64(len(c))
@@ -66,7 +66,8 @@ func checkSlice(t *testing.T, text *Text, m model, a, b int) {
 	}
 	got, isASCII, err := text.Slice(bg, int64(a), int64(b))
 	if err != nil || !bytes.Equal(got, want) || isASCII != ascii {
-		t.Fatalf("%q: Slice(%d,%d) %q %v %v; want %q %v", text.data, a, b, got, isASCII, err, want, ascii)
+		t.Fatalf("%q: Slice(%d,%d) %q %v %v; want %q %v",
+			text.data, a, b, got, isASCII, err, want, ascii)
 	}
 }
 
@@ -92,7 +93,18 @@ func checkFind(t *testing.T, r *rand.Rand, text *Text, b []byte, m model, x, y i
 
 func checkParts(t *testing.T, r *rand.Rand, text *Text, m model, x, y int) {
 	t.Helper()
-	seps := []string{"a", "aa", "ab", "\n\n", "\xa9", "é", "\r\n", " ", "aba", nasty[r.IntN(len(nasty))]}
+	seps := []string{
+		"a",
+		"aa",
+		"ab",
+		"\n\n",
+		"\xa9",
+		"é",
+		"\r\n",
+		" ",
+		"aba",
+		nasty[r.IntN(len(nasty))],
+	}
 	splitters := []Splitter{Lines(), Newlines(), Fields(), Sep([]byte(seps[r.IntN(len(seps))]))}
 	for _, s := range splitters {
 		want := m.parts(s, x, y)
@@ -101,12 +113,13 @@ func checkParts(t *testing.T, r *rand.Rand, text *Text, m model, x, y int) {
 			t.Fatalf("%q: %v of [%d,%d): %d parts, %v; want %v", text.data, s, x, y, n, err, want)
 		}
 		for i, w := range want {
-			a, b, err := text.Part(bg, s, int64(x), int64(y), int64(i))
+			a, b, err := partOf(text, s, int64(x), int64(y), int64(i))
 			if got := [2]int{int(a), int(b)}; err != nil || got != w {
-				t.Fatalf("%q: %v of [%d,%d): part %d is %v, %v; want %v", text.data, s, x, y, i, got, err, want)
+				t.Fatalf("%q: %v of [%d,%d): part %d is %v, %v; want %v",
+					text.data, s, x, y, i, got, err, want)
 			}
 		}
-		if _, _, err := text.Part(bg, s, int64(x), int64(y), n); err == nil {
+		if _, _, err := partOf(text, s, int64(x), int64(y), n); err == nil {
 			t.Fatalf("part %d of %d is no error", n, n)
 		}
 		checkPartsRange(t, r, text, s, want, x, y)
@@ -123,7 +136,8 @@ func checkPartsRange(t *testing.T, r *rand.Rand, text *Text, s Splitter, want []
 		ok = err == nil && int(a) == want[i][0] && int(b) == want[j-1][1]
 	}
 	if !ok {
-		t.Fatalf("%q: %v of [%d,%d): parts %d to %d are [%d,%d), %v; want %v", text.data, s, x, y, i, j, a, b, err, want)
+		t.Fatalf("%q: %v of [%d,%d): parts %d to %d are [%d,%d), %v; want %v",
+			text.data, s, x, y, i, j, a, b, err, want)
 	}
 }
 
@@ -136,10 +150,16 @@ func TestAgainstModel(t *testing.T) {
 
 func TestEdges(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
-	texts := []string{"", "a", "é", "\xff", "\ufeff", "\ufeffa", "a\r\nb\r\n", "\r\n", "\xed\xa0\x80", "\xc0\x80", "\x00", "\n\n\n", "   ", ",,,,", "aaaaaaa"}
-	for _, s := range []string{"é", "€", "🎉", "\xff", "\xe2\x82", "\x80", "\x00", " ", "\n", "\r\n", "\u2028", "aa"} {
+	texts := []string{
+		"", "a", "é", "\xff", "\ufeff", "\ufeffa", "a\r\nb\r\n", "\r\n", "\xed\xa0\x80", "\xc0\x80",
+		"\x00", "\n\n\n", "   ", ",,,,", "aaaaaaa",
+	}
+	for _, s := range []string{
+		"é", "€", "🎉", "\xff", "\xe2\x82", "\x80", "\x00", " ", "\n", "\r\n", "\u2028", "aa",
+	} {
 		for shift := range 4 { // across each block's border
-			texts = append(texts, fmt.Sprintf("%.*s", shift, "xyz")+string(bytes.Repeat([]byte(s), 60)))
+			texts = append(texts,
+				fmt.Sprintf("%.*s", shift, "xyz")+string(bytes.Repeat([]byte(s), 60)))
 		}
 	}
 	for _, s := range texts {
@@ -163,11 +183,10 @@ func TestBadRanges(t *testing.T) {
 		_, errs["RFind"] = text.RFind(bg, []byte("a"), a, b)
 		_, errs["Count"] = text.Count(bg, []byte(""), a, b)
 		_, errs["Parts"] = text.Parts(bg, Lines(), a, b)
-		_, _, errs["Part"] = text.Part(bg, Lines(), a, b, 0)
+		_, _, errs["PartsRange"] = text.PartsRange(bg, Lines(), a, b, 0, 0)
 		_, _, errs["FindRegexp"] = text.FindRegexp(bg, re, a, b, a, 1)
-		_, errs["CountRegexp"] = text.CountRegexp(bg, re, a, b)
 		for name, err := range errs {
-			if !errorsIs(err, ErrRange) {
+			if !errorsIs(err, errRange) {
 				t.Errorf("%s of [%d,%d): %v", name, a, b, err)
 			}
 		}

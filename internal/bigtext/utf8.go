@@ -22,17 +22,20 @@ func isASCII(b []byte) bool {
 		if x&highBits != 0 {
 			return false
 		}
+
 		b = b[64:]
 	}
+
 	for _, c := range b {
 		if c >= utf8.RuneSelf {
 			return false
 		}
 	}
+
 	return true
 }
 
-// leads counts the bytes of b that are no continuation bytes (10xxxxxx): in
+// leads counts the bytes of b that are not continuation bytes (10xxxxxx): in
 // valid UTF-8, the characters.
 func leads(b []byte) int64 {
 	n := len(b)
@@ -41,6 +44,7 @@ func leads(b []byte) int64 {
 		x := binary.LittleEndian.Uint64(b)
 		tails += bits.OnesCount64(x & (^x << 1) & highBits)
 	}
+
 	for _, c := range b {
 		if c&0xC0 == 0x80 {
 			tails++
@@ -50,13 +54,14 @@ func leads(b []byte) int64 {
 }
 
 // boundary reports whether a character starts at p, 0 <= p <= len(b). A byte
-// that is no continuation byte always starts one; a continuation byte does
+// that is not a continuation byte always starts one; a continuation byte does
 // unless one of the three bytes before it starts a valid sequence that holds
 // it, for the first byte of a valid sequence is never inside another one.
 func boundary(b []byte, p int64) bool {
 	if p >= int64(len(b)) || b[p]&0xC0 != 0x80 {
 		return true
 	}
+
 	for k := int64(1); k <= 3 && k <= p; k++ {
 		c := b[p-k]
 		if c&0xC0 == 0x80 {
@@ -76,17 +81,19 @@ func nextBoundary(b []byte, p int64) int64 {
 	return p
 }
 
-// countChars counts the characters that start in b[lo:hi], the invalid bytes
-// among them, and tells where the first of those is (-1: none).
+// countChars counts the characters that start in b[lo:hi] and the invalid bytes among
+// them, and returns the position of the first of those (-1: none).
 func countChars(b []byte, lo, hi int64) (chars, invalid, first int64) {
 	from, to := nextBoundary(b, lo), nextBoundary(b, hi)
 	if from >= to {
 		return 0, 0, -1
 	}
+
 	part := b[from:to]
 	if chars, ok := countValid(part); ok {
 		return chars, 0, -1
 	}
+
 	chars, invalid, first = countDecoded(part)
 	return chars, invalid, first + from
 }
@@ -102,6 +109,7 @@ func countValid(b []byte) (chars int64, ok bool) {
 			p += 8
 			continue
 		}
+
 		p += bits.TrailingZeros64(high) / 8
 		// A run of characters above ASCII, of two and three bytes most often.
 		for p+4 <= n && b[p] >= utf8.RuneSelf {
@@ -113,6 +121,7 @@ func countValid(b []byte) (chars int64, ok bool) {
 			tails += w - 1
 		}
 	}
+
 	for p < n {
 		r, w := utf8.DecodeRune(b[p:])
 		if r == utf8.RuneError && w == 1 {
@@ -121,6 +130,7 @@ func countValid(b []byte) (chars int64, ok bool) {
 		p += w
 		tails += w - 1
 	}
+
 	return int64(n - tails), true
 }
 
@@ -133,10 +143,13 @@ func wideLen(x uint32) int {
 		return int(b2i(x&0x1E != 0)) * 2
 	case x&0xC0C0F0 == 0x8080E0:
 		lead, second := x&0xF, x>>8&0x3F
-		return int(b2i(lead != 0 && lead != 0xD || lead == 0 && second >= 0x20 || lead == 0xD && second < 0x20)) * 3
+		valid := lead != 0 && lead != 0xD || lead == 0 && second >= 0x20 ||
+			lead == 0xD && second < 0x20
+		return int(b2i(valid)) * 3
 	case x&0xC0C0C0F8 == 0x808080F0:
 		lead, second := x&7, x>>8&0x3F
-		return int(b2i(lead > 0 && lead < 4 || lead == 0 && second >= 0x10 || lead == 4 && second < 0x10)) * 4
+		valid := lead > 0 && lead < 4 || lead == 0 && second >= 0x10 || lead == 4 && second < 0x10
+		return int(b2i(valid)) * 4
 	}
 	return 0
 }
@@ -149,12 +162,14 @@ func countDecoded(b []byte) (chars, invalid, first int64) {
 			p++
 			continue
 		}
+
 		r, w := utf8.DecodeRune(b[p:])
 		if r == utf8.RuneError && w == 1 {
 			if invalid++; first < 0 {
 				first = int64(p)
 			}
 		}
+
 		p += w
 	}
 	return chars, invalid, first
@@ -168,10 +183,12 @@ func skipChars(b []byte, p, n int64, valid bool) int64 {
 		n -= 8 - int64(bits.OnesCount64(x&(^x<<1)&highBits))
 		p += 8
 	}
+
 	// The eight bytes may end inside a character that is counted already.
 	for valid && p < int64(len(b)) && b[p]&0xC0 == 0x80 {
 		p++
 	}
+
 	for ; n > 0 && p < int64(len(b)); n-- {
 		if b[p] < utf8.RuneSelf {
 			p++
@@ -180,5 +197,6 @@ func skipChars(b []byte, p, n int64, valid bool) int64 {
 		_, w := utf8.DecodeRune(b[p:])
 		p += int64(w)
 	}
+
 	return p
 }

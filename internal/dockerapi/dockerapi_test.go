@@ -21,44 +21,62 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestEveryContainerIsHardened(t *testing.T) {
-	config, host, _ := hardened(Spec{Image: "sha256:1", Command: []string{"/bin/x"}, Memory: 100, CPUs: 500, Processes: 64, Mounts: []Mount{{"/a", "/context/0"}}})
+	spec := Spec{
+		Image: "sha256:1", Command: []string{"/bin/x"}, Memory: 100, CPUs: 500, Processes: 64,
+		Mounts: []Mount{{"/a", "/context/0"}},
+	}
+	config, host := hardenedConfig(spec), hardenedHost(spec)
+	tmp := "noexec,nosuid,nodev,size=67108864,nr_inodes=4096,mode=0700"
 	for what, holds := range map[string]bool{
-		"a numeric user":             config.User == "65532:65532",
-		"no network":                 config.NetworkDisabled && host.NetworkMode.IsNone(),
-		"no terminal":                !config.Tty,
-		"no health check":            len(config.Healthcheck.Test) == 1 && config.Healthcheck.Test[0] == "NONE",
-		"stop by SIGKILL":            config.StopSignal == "SIGKILL" && *config.StopTimeout == 0,
-		"no volumes, no ports":       config.Volumes == nil && config.ExposedPorts == nil && host.PortBindings == nil && !host.PublishAllPorts,
-		"not privileged":             !host.Privileged,
-		"a root that is read-only":   host.ReadonlyRootfs,
-		"no capabilities":            len(host.CapDrop) == 1 && host.CapDrop[0] == "ALL" && len(host.CapAdd) == 0,
-		"no new privileges":          host.SecurityOpt[0] == "no-new-privileges:true",
-		"seccomp":                    strings.HasPrefix(host.SecurityOpt[1], "seccomp={"),
-		"no namespace of the host":   host.PidMode == "" && host.UsernsMode == "" && host.UTSMode == "" && host.IpcMode == container.IPCModeNone,
-		"own control groups":         host.CgroupnsMode == container.CgroupnsModePrivate && host.CgroupParent == "/rlm",
-		"no swap":                    host.Memory == 100 && host.MemorySwap == 100,
-		"processors":                 host.NanoCPUs == 5e8,
-		"processes":                  *host.PidsLimit == 64,
-		"dies before the host":       host.OomScoreAdj == 900 && host.OomKillDisable == nil,
-		"no devices":                 len(host.Devices)+len(host.DeviceRequests)+len(host.DeviceCgroupRules) == 0,
-		"no log on disk":             host.LogConfig.Type == "none",
-		"is not restarted":           host.RestartPolicy.IsNone(),
-		"is removed by us":           !host.AutoRemove,
-		"no links, no names":         len(host.Links)+len(host.VolumesFrom)+len(host.ExtraHosts)+len(host.DNS)+len(host.GroupAdd)+len(host.Binds) == 0,
-		"places to write":            len(host.Tmpfs) == 3 && strings.Contains(host.Tmpfs["/tmp"], "noexec,nosuid,nodev,size=67108864,nr_inodes=4096,mode=0700"),
-		"all of /sys is masked":      contains(host.MaskedPaths, "/sys") && contains(host.MaskedPaths, "/proc/kcore"),
-		"/proc/sys is read-only":     contains(host.ReadonlyPaths, "/proc/sys"),
-		"mounts are read-only":       host.Mounts[0].ReadOnly && host.Mounts[0].BindOptions.NonRecursive && host.Mounts[0].BindOptions.Propagation == "rprivate",
-		"the daemon's own init":      !*host.Init,
-		"the usual runtime":          host.Runtime == "",
-		"no profile that is not one": len(host.SecurityOpt) == 2,
+		"a numeric user": config.User == "65532:65532",
+		"no network":     config.NetworkDisabled && host.NetworkMode.IsNone(),
+		"no terminal":    !config.Tty,
+		"no health check": len(config.Healthcheck.Test) == 1 &&
+			config.Healthcheck.Test[0] == "NONE",
+		"stop by SIGKILL": config.StopSignal == "SIGKILL" && *config.StopTimeout == 0,
+		"no volumes":      config.Volumes == nil,
+		"no ports": config.ExposedPorts == nil && host.PortBindings == nil &&
+			!host.PublishAllPorts,
+		"not privileged":           !host.Privileged,
+		"a root that is read-only": host.ReadonlyRootfs,
+		"no capabilities": len(host.CapDrop) == 1 && host.CapDrop[0] == "ALL" &&
+			len(host.CapAdd) == 0,
+		"no new privileges": host.SecurityOpt[0] == "no-new-privileges:true",
+		"seccomp":           strings.HasPrefix(host.SecurityOpt[1], "seccomp={"),
+		"no namespace of the host": host.PidMode == "" && host.UsernsMode == "" &&
+			host.UTSMode == "" && host.IpcMode == container.IPCModeNone,
+		"separate control groups": host.CgroupnsMode == container.CgroupnsModePrivate &&
+			host.CgroupParent == "/rlm",
+		"no swap":              host.Memory == 100 && host.MemorySwap == 100,
+		"processors":           host.NanoCPUs == 5e8,
+		"processes":            *host.PidsLimit == 64,
+		"dies before the host": host.OomScoreAdj == 900 && host.OomKillDisable == nil,
+		"no devices": len(host.Devices)+len(host.DeviceRequests)+
+			len(host.DeviceCgroupRules) == 0,
+		"no log on disk":   host.LogConfig.Type == "none",
+		"is not restarted": host.RestartPolicy.IsNone(),
+		"is removed by us": !host.AutoRemove,
+		"no links, no names": len(host.Links)+len(host.VolumesFrom)+len(host.ExtraHosts)+
+			len(host.DNS)+len(host.GroupAdd)+len(host.Binds) == 0,
+		"places to write": len(host.Tmpfs) == 3 && strings.Contains(host.Tmpfs["/tmp"], tmp),
+		"all of /sys is masked": contains(host.MaskedPaths, "/sys") &&
+			contains(host.MaskedPaths, "/proc/kcore"),
+		"/proc/sys is read-only": contains(host.ReadonlyPaths, "/proc/sys"),
+		"mounts are read-only": host.Mounts[0].ReadOnly &&
+			host.Mounts[0].BindOptions.NonRecursive &&
+			host.Mounts[0].BindOptions.Propagation == "rprivate",
+		"the daemon's own init": !*host.Init,
+		"the usual runtime":     host.Runtime == "",
+		"no other profile":      len(host.SecurityOpt) == 2,
 	} {
 		if !holds {
 			t.Errorf("not so: %s", what)
 		}
 	}
-	_, host, _ = hardened(Spec{GVisor: true, Systemd: true, AppArmor: true})
-	if host.Runtime != "runsc" || host.CgroupParent != "rlm.slice" || !contains(host.SecurityOpt, "apparmor=docker-default") {
+
+	host = hardenedHost(Spec{GVisor: true, Systemd: true, AppArmor: true})
+	if host.Runtime != "runsc" || host.CgroupParent != "rlm.slice" ||
+		!contains(host.SecurityOpt, "apparmor=docker-default") {
 		t.Errorf("%q %q %q", host.Runtime, host.CgroupParent, host.SecurityOpt)
 	}
 }
@@ -92,28 +110,52 @@ func socketRules(t *testing.T, s Spec, call string) []rule {
 			found = append(found, r)
 		}
 	}
+
 	return found
 }
 
 func TestSocketsAreAllowedAsFarAsTheyLeadNowhere(t *testing.T) {
-	if got := socketRules(t, Spec{}, "socket"); len(got) != 1 || len(got[0].Args) != 1 || got[0].Args[0].Value != 1 {
+	if got := socketRules(
+		t,
+		Spec{},
+		"socket",
+	); len(got) != 1 || len(got[0].Args) != 1 ||
+		got[0].Args[0].Value != 1 {
 		t.Errorf("usually: %+v", got)
 	}
+
 	for _, folders := range []bool{false, true} {
-		if got := socketRules(t, Spec{Proxy: true, Folders: folders}, "socket"); len(got) != 2 || got[1].Args[0].Value != 2 {
+		if got := socketRules(
+			t,
+			Spec{Proxy: true, Folders: folders},
+			"socket",
+		); len(got) != 2 ||
+			got[1].Args[0].Value != 2 {
 			t.Errorf("with a proxy: %+v", got)
 		}
 	}
+
 	folders := Spec{Folders: true}
 	if got := socketRules(t, folders, "socket"); len(got) != 0 {
 		t.Errorf("with folders: %+v", got)
 	}
 	got := socketRules(t, folders, "socketpair")
-	if len(got) != 1 || len(got[0].Names) != 1 || len(got[0].Args) != 2 || got[0].Args[0].Value != 1 || got[0].Args[0].Op != "SCMP_CMP_EQ" ||
-		got[0].Args[1].Value != 15 || got[0].Args[1].ValueTwo != 1 || got[0].Args[1].Op != "SCMP_CMP_MASKED_EQ" {
+	if len(got) != 1 || len(got[0].Names) != 1 || len(got[0].Args) != 2 ||
+		got[0].Args[0].Value != 1 ||
+		got[0].Args[0].Op != "SCMP_CMP_EQ" ||
+		got[0].Args[1].Value != 15 ||
+		got[0].Args[1].ValueTwo != 1 ||
+		got[0].Args[1].Op != "SCMP_CMP_MASKED_EQ" {
 		t.Errorf("with folders: %+v", got)
 	}
-	if got := socketRules(t, folders, "connect"); len(got) != 1 { // a stream that is connected stays where it is
+
+	if got := socketRules(
+		t,
+		folders,
+		"connect",
+	); len(
+		got,
+	) != 1 { // a stream that is connected stays where it is
 		t.Errorf("with folders: %+v", got)
 	}
 }
@@ -136,18 +178,24 @@ func answers(t *testing.T, answer map[string]string) (*Client, *[]string) {
 		t.Fatal(err)
 	}
 	var asked []string
-	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { //nolint:gosec // a test's
-		where := r.Method + " " + strings.TrimPrefix(r.URL.Path, "/v1.41")
-		asked = append(asked, where)
-		w.Header().Set("Api-Version", "1.41")
-		w.Header().Set("Content-Type", "application/json")
-		body, ok := answer[where]
-		if !ok && !strings.HasSuffix(where, "/_ping") {
-			w.WriteHeader(http.StatusNotFound)
-			body = `{"message":"nothing there"}`
-		}
-		_, _ = io.WriteString(w, body)
-	})}
+	server := &http.Server{
+		Handler: http.HandlerFunc(
+			func(w http.ResponseWriter, r *http.Request) { //nolint:gosec // a test's
+				where := r.Method + " " + strings.TrimPrefix(r.URL.Path, "/v1.41")
+				asked = append(asked, where)
+				w.Header().Set("Api-Version", "1.41")
+				w.Header().Set("Content-Type", "application/json")
+				body, ok := answer[where]
+				if !ok && !strings.HasSuffix(where, "/_ping") {
+					w.WriteHeader(http.StatusNotFound)
+					body = `{"message":"nothing there"}`
+				}
+
+				_, _ = io.WriteString(w, body)
+			},
+		),
+	}
+
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -158,23 +206,32 @@ func answers(t *testing.T, answer map[string]string) (*Client, *[]string) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _, _ = c.Close(), server.Close(); <-done })
+
 	return c, &asked
 }
 
-const able = `{"ServerVersion":"20.10.24","OSType":"linux","MemoryLimit":true,"SwapLimit":true,"CpuCfsQuota":true,"PidsLimit":true,
-"CgroupVersion":"1","CgroupDriver":"systemd","SecurityOptions":["name=seccomp,profile=default","name=apparmor","name=rootless"],"Runtimes":{"runc":{},"runsc":{}}}`
+const able = `{"ServerVersion":"20.10.24","OSType":"linux","MemoryLimit":true,"SwapLimit":true,
+"CpuCfsQuota":true,"PidsLimit":true,"CgroupVersion":"1","CgroupDriver":"systemd",
+"SecurityOptions":["name=seccomp,profile=default","name=apparmor","name=rootless"],
+"Runtimes":{"runc":{},"runsc":{}}}`
 
 func TestADaemonThatCannotEnforceIsRefused(t *testing.T) {
 	c, _ := answers(t, map[string]string{"GET /info": able})
 	f, err := c.Check(t.Context())
-	if err != nil || !f.Seccomp || !f.AppArmor || !f.Rootless || !f.GVisor || !f.Systemd || f.SELinux || f.UserNamespace {
+	want := Facts{
+		Version: "20.10.24", CgroupVersion: "1", Systemd: true, AppArmor: true, GVisor: true,
+	}
+	if err != nil || f != want {
 		t.Errorf("%+v %v", f, err)
 	}
+
 	for from, row := range map[string]struct{ to, want string }{
 		`"name=seccomp,profile=default",`: {"", "it lacks seccomp"},
 		`"SwapLimit":true`:                {`"SwapLimit":false`, "swapaccount=1"},
-		`"PidsLimit":true`:                {`"PidsLimit":false`, "limits on memory, processors and processes"},
-		`"OSType":"linux"`:                {`"OSType":"windows"`, "Linux containers"},
+		`"PidsLimit":true`: {
+			`"PidsLimit":false`, "limits on memory, processors and processes",
+		},
+		`"OSType":"linux"`: {`"OSType":"windows"`, "Linux containers"},
 	} {
 		c, _ := answers(t, map[string]string{"GET /info": strings.Replace(able, from, row.to, 1)})
 		if _, err := c.Check(t.Context()); err == nil || !strings.Contains(err.Error(), row.want) {
@@ -185,10 +242,15 @@ func TestADaemonThatCannotEnforceIsRefused(t *testing.T) {
 
 func TestAWarningIsAFailure(t *testing.T) {
 	c, asked := answers(t, map[string]string{
-		"POST /containers/create": `{"Id":"abc","Warnings":["the kernel does not support this"]}`, "DELETE /containers/abc": "",
+		"POST /containers/create": `{"Id":"abc","Warnings":["the kernel does not support this"]}`,
+		"DELETE /containers/abc":  "",
 	})
 	_, err := c.Start(t.Context(), Spec{Image: "sha256:1"}, func([]byte) {})
-	if err == nil || !strings.Contains(err.Error(), "does not enforce all that was asked for: the kernel does not support this") {
+	if err == nil ||
+		!strings.Contains(
+			err.Error(),
+			"does not enforce all that was asked for: the kernel does not support this",
+		) {
 		t.Errorf("%v", err)
 	}
 	if last := (*asked)[len(*asked)-1]; last != "DELETE /containers/abc" {
@@ -201,7 +263,14 @@ func TestWhatIsNotThereHasAName(t *testing.T) {
 	if _, err := c.Image(t.Context(), "rlm/none:1"); !errors.Is(err, ErrNoImage) {
 		t.Errorf("%v", err)
 	}
-	if _, err := c.Start(t.Context(), Spec{Image: "sha256:1"}, func([]byte) {}); !errors.Is(err, ErrNoImage) {
+	if _, err := c.Start(
+		t.Context(),
+		Spec{Image: "sha256:1"},
+		func([]byte) {},
+	); !errors.Is(
+		err,
+		ErrNoImage,
+	) {
 		t.Errorf("%v", err)
 	}
 	gone := &Container{ID: "abc", client: c}
@@ -218,21 +287,28 @@ func TestWhatIsNotThereHasAName(t *testing.T) {
 
 func TestOnlyASocketOfThisMachineIsUsed(t *testing.T) {
 	for _, host := range []string{"tcp://10.0.0.1:2375", "ssh://host", "http://x", "nonsense"} {
-		if _, err := New(host); err == nil || !strings.Contains(err.Error(), "only one behind a socket of this machine") {
+		if _, err := New(host); !errors.Is(err, errors.ErrUnsupported) ||
+			!strings.Contains(err.Error(), "only one behind a socket of this machine") {
 			t.Errorf("%s: %v", host, err)
 		}
 	}
+
 	c, err := New("unix:///no/such.sock")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.Check(context.Background()); err == nil || !strings.Contains(err.Error(), "start it, or name another by DOCKER_HOST") {
+	if _, err := c.Check(
+		context.Background(),
+	); err == nil ||
+		!strings.Contains(err.Error(), "start it, or name another by DOCKER_HOST") {
 		t.Errorf("%v", err)
 	}
 }
 
 func piece(stream byte, text string) []byte {
-	head := append([]byte{stream, 0, 0, 0}, binary.BigEndian.AppendUint32(nil, uint32(len(text)))...)
+	head := append(
+		[]byte{stream, 0, 0, 0},
+		binary.BigEndian.AppendUint32(nil, uint32(len(text)))...)
 	return append(head, text...)
 }
 
@@ -242,10 +318,20 @@ func TestPiecesAreJoined(t *testing.T) {
 	if err != nil || string(got) != "one two" {
 		t.Errorf("%q %v", got, err)
 	}
-	if _, err := io.ReadAll(&pieces{in: bufio.NewReader(bytes.NewReader(piece(2, "x"))), which: 1}); !errors.Is(err, errStream) {
+	if _, err := io.ReadAll(
+		&pieces{in: bufio.NewReader(bytes.NewReader(piece(2, "x"))), which: 1},
+	); !errors.Is(
+		err,
+		errStream,
+	) {
 		t.Errorf("another stream: %v", err)
 	}
-	if _, err := io.ReadAll(&pieces{in: bufio.NewReader(bytes.NewReader(data[:3])), which: 1}); !errors.Is(err, io.ErrUnexpectedEOF) {
+	if _, err := io.ReadAll(
+		&pieces{in: bufio.NewReader(bytes.NewReader(data[:3])), which: 1},
+	); !errors.Is(
+		err,
+		io.ErrUnexpectedEOF,
+	) {
 		t.Errorf("half a header: %v", err)
 	}
 }
@@ -255,7 +341,9 @@ func FuzzPieces(f *testing.F) {
 	f.Add(piece(1, "hello"))
 	f.Add([]byte{1, 0, 0, 0, 255, 255, 255, 255, 1})
 	f.Fuzz(func(t *testing.T, data []byte) {
-		got, _ := io.ReadAll(&pieces{in: bufio.NewReader(bytes.NewReader(data)), which: 1}) // any error is fine
+		got, _ := io.ReadAll(
+			&pieces{in: bufio.NewReader(bytes.NewReader(data)), which: 1},
+		) // any error is fine
 		if len(got) > len(data) {
 			t.Errorf("%d bytes out of %d", len(got), len(data))
 		}

@@ -13,23 +13,39 @@ import (
 	"github.com/docker/docker/api/types/image"
 )
 
+// The labels of this project's images.
+const (
+	labelKind    = "rlm.image"
+	labelRecipe  = "rlm.recipe"
+	labelVersion = "rlm.version"
+)
+
 // Image is an image that the daemon has.
 type Image struct {
 	// ID is the digest of its configuration, "sha256:…", and so of all it holds.
 	ID string
 	// Names are its references.
-	Names  []string
-	Labels map[string]string
+	Names []string
+	// Kind, Recipe and Version are what it was imported with, see ImageSpec. They are
+	// empty for other images than this project's.
+	Kind, Recipe, Version string
 	// Size is in bytes.
 	Size    int64
 	Created time.Time
 }
 
-// Image finds an image by a reference or an ID. The error is [ErrNoImage] if it is
-// not there.
+// withLabels takes what labels say.
+func (i Image) withLabels(labels map[string]string) Image {
+	i.Kind, i.Recipe, i.Version = labels[labelKind], labels[labelRecipe], labels[labelVersion]
+	return i
+}
+
+// Image finds an image by a reference or an ID. The error wraps [ErrNoImage] if there is
+// none.
 func (c *Client) Image(ctx context.Context, name string) (Image, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
+
 	is, err := c.api.ImageInspect(ctx, name)
 	if errdefs.IsNotFound(err) {
 		return Image{}, fmt.Errorf("%s: %w", name, ErrNoImage)
@@ -37,38 +53,76 @@ func (c *Client) Image(ctx context.Context, name string) (Image, error) {
 	if err != nil {
 		return Image{}, c.explain("look at an image", err)
 	}
+
 	found := Image{ID: is.ID, Names: is.RepoTags, Size: is.Size}
-	if is.Config != nil {
-		found.Labels = is.Config.Labels
-	}
 	found.Created, _ = time.Parse(time.RFC3339Nano, is.Created) // unknown is the zero time
+	if is.Config != nil {
+		found = found.withLabels(is.Config.Labels)
+	}
 	return found, nil
 }
 
-// Images lists the images with a label.
-func (c *Client) Images(ctx context.Context, label string) ([]Image, error) {
+// Images lists this project's images.
+func (c *Client) Images(ctx context.Context) ([]Image, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	found, err := c.api.ImageList(ctx, image.ListOptions{Filters: filters.NewArgs(filters.Arg("label", label))})
+
+	found, err := c.api.ImageList(ctx, image.ListOptions{
+		Filters: filters.NewArgs(filters.Arg("label", labelKind)),
+	})
 	if err != nil {
 		return nil, c.explain("list images", err)
 	}
-	var list []Image
+
+	list := make([]Image, len(found))
 	for i := range found {
 		f := &found[i]
-		list = append(list, Image{ID: f.ID, Names: f.RepoTags, Labels: f.Labels, Size: f.Size, Created: time.Unix(f.Created, 0)})
+		list[i] = Image{
+			ID: f.ID, Names: f.RepoTags, Size: f.Size, Created: time.Unix(f.Created, 0),
+		}.withLabels(f.Labels)
 	}
 	return list, nil
 }
 
-// Import makes an image of the files in a tar stream, gives it a name and applies
-// changes in the words of a Dockerfile. It returns its ID.
-func (c *Client) Import(ctx context.Context, files io.Reader, name string, changes []string) (string, error) {
-	answer, err := c.api.ImageImport(ctx, image.ImportSource{Source: files, SourceName: "-"}, name, image.ImportOptions{Changes: changes})
+// ImageSpec describes an image that is imported.
+type ImageSpec struct {
+	// Name is its reference.
+	Name string
+	// Kind is what it is for. Recipe says what it was made from, Version what runs in it.
+	Kind, Recipe, Version string
+	// Program is what starts when nothing else is asked for.
+	Program string
+}
+
+// changes describes an image in the words of a Dockerfile.
+func (s ImageSpec) changes() []string {
+	return []string{
+		fmt.Sprintf("USER %d:%d", User, User),
+		"WORKDIR " + workDir,
+		fmt.Sprintf("ENTRYPOINT [%q]", s.Program),
+		fmt.Sprintf("LABEL %s=%s %s=%s %s=%s",
+			labelKind, s.Kind, labelRecipe, s.Recipe, labelVersion, s.Version),
+	}
+}
+
+// Import makes an image of the files in a tar stream and returns its ID. The zero value of
+// ImageSpec makes an image without a name.
+func (c *Client) Import(ctx context.Context, files io.Reader, spec ImageSpec) (string, error) {
+	var options image.ImportOptions
+	if spec != (ImageSpec{}) {
+		options.Changes = spec.changes()
+	}
+	source := image.ImportSource{Source: files, SourceName: "-"}
+	answer, err := c.api.ImageImport(ctx, source, spec.Name, options)
 	if err != nil {
 		return "", c.explain("import an image", err)
 	}
 	defer answer.Close()
+	return readImportedID(answer)
+}
+
+// readImportedID reads the daemon's messages about an import. The last one is the ID.
+func readImportedID(answer io.Reader) (string, error) {
 	messages := json.NewDecoder(answer)
 	id := ""
 	for {
@@ -90,7 +144,7 @@ func (c *Client) Import(ctx context.Context, files io.Reader, name string, chang
 	}
 }
 
-// RemoveImage removes an image. One that is not there is no error.
+// RemoveImage removes an image. It is no error if there is none.
 func (c *Client) RemoveImage(ctx context.Context, name string) error {
 	_, err := c.api.ImageRemove(ctx, name, image.RemoveOptions{PruneChildren: true})
 	if err != nil && !errdefs.IsNotFound(err) {

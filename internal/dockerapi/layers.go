@@ -16,10 +16,10 @@ type Layer string
 // The layers.
 const (
 	Seccomp    Layer = "seccomp"    // the list of system calls
-	Network    Layer = "network"    // a network of its own, with nothing in it
+	Network    Layer = "network"    // an empty network
 	Privileges Layer = "privileges" // no capabilities, an unprivileged user
 	Rootfs     Layer = "rootfs"     // a root that cannot be written
-	Names      Layer = "names"      // a host name of its own
+	Names      Layer = "names"      // a separate host name
 	Masks      Layer = "masks"      // what is hidden of /proc and /sys
 	Tmpfs      Layer = "tmpfs"      // bounds of the places that can be written
 	Resources  Layer = "limits"     // control group and limits of a process
@@ -30,28 +30,40 @@ func Layers() []Layer {
 	return []Layer{Seccomp, Network, Privileges, Rootfs, Names, Masks, Tmpfs, Resources}
 }
 
-// leave takes the layer out of a container.
-func (l Layer) leave(config *container.Config, host *container.HostConfig) {
+// leaveOut takes the layer out of a container.
+func (l Layer) leaveOut(config *container.Config, host *container.HostConfig) {
 	switch l {
 	case Seccomp:
-		host.SecurityOpt = slices.DeleteFunc(host.SecurityOpt, func(o string) bool { return strings.HasPrefix(o, "seccomp=") })
+		host.SecurityOpt = slices.DeleteFunc(host.SecurityOpt, func(o string) bool {
+			return strings.HasPrefix(o, "seccomp=")
+		})
 		host.SecurityOpt = append(host.SecurityOpt, "seccomp=unconfined")
+
 	case Network:
-		config.NetworkDisabled, config.Hostname, host.NetworkMode, host.Sysctls = false, "", network.NetworkHost, nil
+		config.NetworkDisabled, config.Hostname = false, ""
+		host.NetworkMode, host.Sysctls = network.NetworkHost, nil
+
 	case Privileges:
 		config.User, host.CapDrop, host.CapAdd = "0:0", nil, []string{"SYS_ADMIN"}
+
 	case Rootfs:
 		host.ReadonlyRootfs = false
-	case Names: // the numbers of processes stay its own: the tier signals all that it sees
+
+	case Names:
+		// The process numbers stay separate: the tier signals every process that it sees.
 		config.Hostname, host.UTSMode = "", "host"
+
 	case Masks:
 		host.MaskedPaths, host.ReadonlyPaths = []string{}, []string{}
+
 	case Tmpfs:
 		for place := range host.Tmpfs {
 			host.Tmpfs[place] = fmt.Sprintf("rw,nosuid,nodev,mode=0700,uid=%d,gid=%d", User, User)
 		}
+
 	case Resources:
-		host.Memory, host.MemorySwap, host.MemoryReservation, host.PidsLimit = 0, 0, 0, nil
-		host.Ulimits = []*units.Ulimit{limit("nofile", 1<<14)}
+		host.Memory, host.MemorySwap, host.MemoryReservation = 0, 0, 0
+		host.PidsLimit = nil
+		host.Ulimits = []*units.Ulimit{ulimit("nofile", 1<<14)}
 	}
 }

@@ -26,9 +26,11 @@ func asNobody(ctx context.Context, _, address string) (net.Conn, error) {
 			dialled <- result{nil, err}
 			return
 		}
+
 		conn, err := (&net.Dialer{}).DialContext(ctx, "unix", address)
 		dialled <- result{conn, err}
 	}()
+
 	r := <-dialled
 	return r.conn, r.err
 }
@@ -40,17 +42,29 @@ func TestASocketOfOthersComesWithAdvice(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
+
 	if err := os.Chmod(path, 0); err != nil {
 		t.Fatal(err)
 	}
-	api, err := client.NewClientWithOpts(client.WithHost("unix://"+path), client.WithAPIVersionNegotiation(),
-		client.WithDialContext(func(ctx context.Context, network, _ string) (net.Conn, error) { return asNobody(ctx, network, path) }))
+	api, err := client.NewClientWithOpts(
+		client.WithHost("unix://"+path),
+		client.WithAPIVersionNegotiation(),
+		client.WithDialContext(
+			func(ctx context.Context, network, _ string) (net.Conn, error) {
+				return asNobody(ctx, network, path)
+			},
+		),
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
 	c := &Client{api: api}
 	defer c.Close()
-	if _, err := c.Check(t.Context()); err == nil || !strings.Contains(err.Error(), "usermod -aG docker") {
+
+	if _, err := c.Check(
+		t.Context(),
+	); err == nil ||
+		!strings.Contains(err.Error(), "usermod -aG docker") {
 		t.Errorf("%v", err)
 	}
 }

@@ -18,14 +18,22 @@ var update = flag.Bool("update", false, "write seccomp.json anew from moby's pro
 // into other processes, to use keys, to make what outlives a process, and parts of
 // the kernel with a bad record.
 var refusedCalls = []string{
-	"ptrace", "process_vm_readv", "process_vm_writev", "process_madvise", "kcmp", "pidfd_getfd", "pidfd_open", "pidfd_send_signal",
-	"add_key", "keyctl", "request_key", "userfaultfd", "perf_event_open", "bpf", "open_by_handle_at", "name_to_handle_at",
-	"unshare", "setns", "mount", "umount", "umount2", "mount_setattr", "fsopen", "fsconfig", "fsmount", "fspick", "move_mount", "open_tree",
-	"memfd_create", "memfd_secret", "landlock_create_ruleset", "landlock_add_rule", "landlock_restrict_self",
-	"io_uring_setup", "io_uring_enter", "io_uring_register", "socketcall", "chroot", "fanotify_mark", "fanotify_init",
-	"mq_open", "mq_unlink", "mq_timedsend", "mq_timedreceive", "mq_notify", "mq_getsetattr", "mq_timedsend_time64", "mq_timedreceive_time64",
-	"mknod", "mknodat", "setuid", "setgid", "setreuid", "setregid", "setresuid", "setresgid", "setgroups", "setfsuid", "setfsgid",
-	"capset", "vmsplice", "syslog", "modify_ldt", "remap_file_pages", "ioprio_set", "adjtimex", "clock_adjtime", "clock_adjtime64",
+	"ptrace", "process_vm_readv", "process_vm_writev", "process_madvise", "kcmp", "pidfd_getfd",
+	"pidfd_open", "pidfd_send_signal",
+	"add_key", "keyctl", "request_key", "userfaultfd", "perf_event_open", "bpf",
+	"open_by_handle_at", "name_to_handle_at",
+	"unshare", "setns", "mount", "umount", "umount2", "mount_setattr", "fsopen", "fsconfig",
+	"fsmount", "fspick", "move_mount", "open_tree",
+	"memfd_create", "memfd_secret", "landlock_create_ruleset", "landlock_add_rule",
+	"landlock_restrict_self",
+	"io_uring_setup", "io_uring_enter", "io_uring_register", "socketcall", "chroot",
+	"fanotify_mark", "fanotify_init",
+	"mq_open", "mq_unlink", "mq_timedsend", "mq_timedreceive", "mq_notify", "mq_getsetattr",
+	"mq_timedsend_time64", "mq_timedreceive_time64",
+	"mknod", "mknodat", "setuid", "setgid", "setreuid", "setregid", "setresuid", "setresgid",
+	"setgroups", "setfsuid", "setfsgid",
+	"capset", "vmsplice", "syslog", "modify_ldt", "remap_file_pages", "ioprio_set", "adjtimex",
+	"clock_adjtime", "clock_adjtime64",
 }
 
 // derived is the profile of a container without network, from moby's.
@@ -33,14 +41,17 @@ func derived() *seccomp.Seccomp {
 	from := seccomp.DefaultProfile()
 	to := &seccomp.Seccomp{}
 	to.DefaultAction, to.DefaultErrnoRet = from.DefaultAction, from.DefaultErrnoRet
+
 	for _, m := range from.ArchMap {
 		if m.Arch == specs.ArchX86_64 || m.Arch == specs.ArchAARCH64 {
 			m.SubArches = nil // no 32-bit calls: they have other numbers for the same deeds
 			to.ArchMap = append(to.ArchMap, m)
 		}
 	}
+
 	for _, rule := range from.Syscalls {
-		if rule.Includes != nil && len(rule.Includes.Caps) > 0 || rule.Includes != nil && foreign(rule.Includes.Arches) {
+		if rule.Includes != nil && len(rule.Includes.Caps) > 0 ||
+			rule.Includes != nil && foreign(rule.Includes.Arches) {
 			continue // a container has no capability
 		}
 		copied := *rule
@@ -51,6 +62,7 @@ func derived() *seccomp.Seccomp {
 			to.Syscalls = append(to.Syscalls, &copied)
 		}
 	}
+
 	allow := func(name string, index uint, value uint64) {
 		to.Syscalls = append(to.Syscalls, &seccomp.Syscall{LinuxSyscall: specs.LinuxSyscall{
 			Names: []string{name}, Action: specs.ActAllow,
@@ -60,6 +72,7 @@ func derived() *seccomp.Seccomp {
 	allow("socket", 0, unix.AF_UNIX)
 	allow("personality", 0, 0)
 	allow("personality", 0, 0xffffffff)
+
 	return to
 }
 
@@ -74,13 +87,21 @@ func TestSeccompProfileIsDerivedFromMobys(t *testing.T) {
 	}
 	want = append(want, '\n')
 	if *update {
-		if err := os.WriteFile("seccomp.json", want, 0o644); err != nil { //nolint:gosec // a source file
+		if err := os.WriteFile(
+			"seccomp.json",
+			want,
+			0o644,
+		); err != nil { //nolint:gosec // a source file
 			t.Fatal(err)
 		}
 		return
 	}
+
 	if seccompProfile != string(want) {
-		t.Error("seccomp.json is not what moby's profile gives now: go test ./internal/dockerapi -update, and read the difference")
+		t.Error(
+			"seccomp.json differs from moby's profile of today: " +
+				"run go test ./internal/dockerapi -update, and read the difference",
+		)
 	}
 }
 
@@ -90,14 +111,20 @@ func TestSeccompProfileHasNoRuleForWhatIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	if profile.DefaultAction != specs.ActErrno || len(profile.Syscalls) < 3 {
-		t.Fatalf("the profile refuses nothing: %s, %d rules", profile.DefaultAction, len(profile.Syscalls))
+		t.Fatalf(
+			"the profile refuses nothing: %s, %d rules",
+			profile.DefaultAction,
+			len(profile.Syscalls),
+		)
 	}
+
 	for _, rule := range profile.Syscalls {
 		for _, name := range rule.Names {
 			if slices.Contains(refusedCalls, name) {
 				t.Errorf("%s is allowed", name)
 			}
-			if (name == "clone" || name == "socket" || name == "personality") && len(rule.Args) == 0 {
+			if (name == "clone" || name == "socket" || name == "personality") &&
+				len(rule.Args) == 0 {
 				t.Errorf("%s is allowed with all arguments", name)
 			}
 		}

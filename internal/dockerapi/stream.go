@@ -10,20 +10,19 @@ import (
 	"time"
 )
 
-// Streams are the standard streams of a container: Write goes to its standard
-// input, Read comes from its standard output. What comes on standard error goes
-// to the function that Start was given; it has a connection of its own, so that
-// it arrives even when nobody reads.
-type Streams struct {
-	in, errs *pieces
-	ended    chan struct{} // no more of standard error will come
-	once     sync.Once
-	err      error
+// streams are the standard streams of a container: Write goes to its standard input, Read
+// comes from its standard output. Its standard error goes to the function that Start was
+// given. It has a separate connection, so it arrives even if Read is not called.
+type streams struct {
+	out, errs *pieces
+	ended     chan struct{} // closed after the last of standard error
+	once      sync.Once
+	err       error
 }
 
-// join connects the streams of a container.
-func join(in, errs *pieces, stderr func([]byte)) *Streams {
-	s := &Streams{in: in, errs: errs, ended: make(chan struct{})}
+// joinStreams connects the streams of a container.
+func joinStreams(out, errs *pieces, stderr func([]byte)) *streams {
+	s := &streams{out: out, errs: errs, ended: make(chan struct{})}
 	go func() {
 		defer close(s.ended)
 		part := make([]byte, 4<<10)
@@ -41,26 +40,26 @@ func join(in, errs *pieces, stderr func([]byte)) *Streams {
 }
 
 // Read reads from the container's standard output. It has one user at a time.
-func (s *Streams) Read(p []byte) (int, error) { return s.in.Read(p) }
+func (s *streams) Read(p []byte) (int, error) { return s.out.Read(p) }
 
 // Write writes to the container's standard input.
-func (s *Streams) Write(p []byte) (int, error) { return s.in.conn.Write(p) }
+func (s *streams) Write(p []byte) (int, error) { return s.out.conn.Write(p) }
 
-// SetWriteDeadline bounds the time in which what is written must be taken.
-func (s *Streams) SetWriteDeadline(t time.Time) error { return s.in.conn.SetWriteDeadline(t) }
+// SetWriteDeadline bounds the time in which the container must take what is written.
+func (s *streams) SetWriteDeadline(t time.Time) error { return s.out.conn.SetWriteDeadline(t) }
 
 // Close ends the connections. It is idempotent.
-func (s *Streams) Close() error {
+func (s *streams) Close() error {
 	s.once.Do(func() {
-		s.err = errors.Join(s.in.conn.Close(), s.errs.conn.Close())
+		s.err = errors.Join(s.out.conn.Close(), s.errs.conn.Close())
 		<-s.ended
 	})
 	return s.err
 }
 
-// pieces read one output of a container from a connection. The daemon sends
-// outputs as pieces with a header of eight bytes: the stream, three zeros, the
-// length with the most significant byte first.
+// pieces read one output of a container from a connection. The daemon sends outputs as
+// pieces with a header of eight bytes: the stream, three zeros, the length with the most
+// significant byte first.
 type pieces struct {
 	conn  net.Conn
 	in    *bufio.Reader
@@ -74,7 +73,7 @@ const (
 	streamErr = 2
 )
 
-var errStream = errors.New("the daemon sent what is no piece of a stream")
+var errStream = errors.New("the daemon sent something other than a piece of a stream")
 
 func (s *pieces) Read(p []byte) (int, error) {
 	for s.left == 0 {
@@ -87,6 +86,7 @@ func (s *pieces) Read(p []byte) (int, error) {
 		}
 		s.left = int(binary.BigEndian.Uint32(head[4:]))
 	}
+
 	n, err := s.in.Read(p[:min(len(p), s.left)])
 	s.left -= n
 	return n, err

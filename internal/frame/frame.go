@@ -117,8 +117,7 @@ func (w *Writer) Write(kind byte, pieces ...[]byte) error {
 			return fmt.Errorf("cannot write a frame of %d bytes or more, at most %d: %w", size, w.max, ErrTooLarge)
 		}
 	}
-	w.buf = binary.LittleEndian.AppendUint32(w.buf[:0], uint32(size))
-	w.buf = append(w.buf, kind)
+	w.buf = AppendHeader(w.buf[:0], kind, size)
 	for _, piece := range pieces {
 		w.buf = append(w.buf, piece...)
 	}

@@ -2,6 +2,6 @@
 
 package jail
 
-// withCgo says that threads are made by the C library too. The product is
-// built without; tests under the race detector are built with.
+// withCgo says that the C library makes threads, too. The product is built without cgo,
+// tests with the race detector are built with it.
 const withCgo = true

@@ -2,5 +2,5 @@
 
 package jail
 
-// withCgo says that threads are made by the C library too.
+// withCgo says that the C library makes threads, too.
 const withCgo = false

@@ -17,206 +17,113 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// cgroup is the control group of one jail: one folder for each controller in
-// version 1, a single one in version 2.
+// cgroup is the control group of one jail: one folder for each controller in version 1, a
+// single one in version 2.
 type cgroup struct {
 	version int
 	dirs    map[string]string // by controller; in version 2 all the same
 }
 
-// controllers are what a jail wants, the first two without fail.
-var controllers = []string{"memory", "pids", "freezer", "cpuacct"}
-
-// required is how many of the controllers must be there.
-const required = 2
-
-// places are the folders below which a cgroup can be made.
-type places struct {
-	version int
-	parents map[string]string
-}
-
-var errNoCgroup = errors.New("no cgroup can be made")
-
-// findPlaces looks for folders in which this process may make cgroups: its own
-// ones, so that limits which hold for the launcher hold for its jails.
-func findPlaces() (places, error) {
-	mounts, err := readMounts()
-	if err != nil {
-		return places{}, err
-	}
-	text, err := os.ReadFile("/proc/self/cgroup")
-	if err != nil {
-		return places{}, err
-	}
-	points := map[string]bool{}
-	for _, m := range mounts {
-		if m.kind == "cgroup" || m.kind == "cgroup2" {
-			points[m.point] = true
-		}
-	}
-	p := places{version: 1, parents: map[string]string{}}
-	own2 := ""
-	for line := range strings.Lines(string(text)) {
-		fields := strings.SplitN(strings.TrimSpace(line), ":", 3)
-		if len(fields) != 3 {
-			continue
-		}
-		if fields[1] == "" {
-			own2 = fields[2]
-			continue
-		}
-		for _, controller := range controllers {
-			for _, mountedAs := range []string{fields[1], controller} {
-				point := "/sys/fs/cgroup/" + mountedAs
-				dir := filepath.Join(point, fields[2])
-				if strings.Contains(","+fields[1]+",", ","+controller+",") && points[point] && mayMake(dir) {
-					p.parents[controller] = dir
-				}
-			}
-		}
-	}
-	if p.complete() {
-		return p, nil
-	}
-	return findUnified(points, own2)
-}
-
-// findUnified looks for a place in version 2. A group with processes cannot
-// hand controllers down, so the place is the nearest group above that does.
-func findUnified(points map[string]bool, own string) (places, error) {
-	const point = "/sys/fs/cgroup"
-	if !points[point] {
-		return places{}, fmt.Errorf("%w: the memory and pids controllers are not at %s, or not writable for this user", errNoCgroup, point)
-	}
-	for dir := filepath.Join(point, own); ; dir = filepath.Dir(dir) {
-		on, err := os.ReadFile(filepath.Join(dir, "cgroup.subtree_control"))
-		list := strings.Fields(string(on))
-		if err == nil && mayMake(dir) && containsAll(list, controllers[:required]) {
-			p := places{version: 2, parents: map[string]string{}}
-			for _, controller := range controllers {
-				p.parents[controller] = dir
-			}
-			return p, nil
-		}
-		if dir == point {
-			return places{}, fmt.Errorf("%w: no group at or above %s hands memory and pids down to this user: have it delegated, for example by systemd-run --user --scope -p Delegate=yes", errNoCgroup, own)
-		}
-	}
-}
-
-// complete reports whether all that is required was found.
-func (p places) complete() bool {
-	for _, controller := range controllers[:required] {
-		if p.parents[controller] == "" {
-			return false
-		}
-	}
-	return true
-}
-
-func containsAll(list, wanted []string) bool {
-	for _, w := range wanted {
-		if !strings.Contains(" "+strings.Join(list, " ")+" ", " "+w+" ") {
-			return false
-		}
-	}
-	return true
-}
-
-// mayMake reports whether this process may make groups in a folder.
-func mayMake(dir string) bool {
-	return unix.Access(dir, unix.W_OK) == nil && unix.Access(filepath.Join(dir, "cgroup.procs"), unix.W_OK) == nil
-}
-
 var cgroupCount atomic.Int64
 
-// cgroupName returns a new name that tells whose the group is:
+// newCgroupName returns a new name that says whose the group is:
 // rlm-<process namespace>-<process>-<its start>-<count>.
-func cgroupName() string {
-	return fmt.Sprintf("%s%d-%s-%d", cgroupPrefix(), os.Getpid(), startOf(os.Getpid()), cgroupCount.Add(1))
+func newCgroupName() string {
+	pid := os.Getpid()
+	return fmt.Sprintf("%s%d-%s-%d", cgroupPrefix(), pid, readStartTime(pid), cgroupCount.Add(1))
 }
 
-// cgroupPrefix is what the groups of all launchers begin with that have the
-// same process numbers.
+// cgroupPrefix begins the names of the groups of all launchers that share a process
+// namespace.
 func cgroupPrefix() string {
-	link, _ := os.Readlink("/proc/self/ns/pid") // empty is as good a name
+	link, _ := os.Readlink("/proc/self/ns/pid") // an empty name works as well
 	return "rlm-" + strings.Trim(link, "pid:[]") + "-"
-}
-
-// startOf returns when a process started, empty if there is none.
-func startOf(pid int) string {
-	if fields := statFields(pid); len(fields) > 19 {
-		return fields[19]
-	}
-	return ""
 }
 
 // newCgroup makes the groups and sets the limits.
 func newCgroup(l Limits, class Class) (*cgroup, error) {
-	p, err := findPlaces()
+	parents, err := findCgroupParents()
 	if err != nil {
 		return nil, err
 	}
-	c := &cgroup{version: p.version, dirs: map[string]string{}}
-	name := cgroupName()
-	for controller, parent := range p.parents {
-		sweep(parent)
-		if controller == "freezer" && p.version == 1 && class == Full {
-			continue // the process namespace ends all at once, and each controller costs milliseconds
+
+	c := &cgroup{version: parents.version, dirs: map[string]string{}}
+	name := newCgroupName()
+	for controller, parent := range parents.folders {
+		removeStale(parent)
+		if controller == "freezer" && parents.version == 1 && class == Full {
+			// The process namespace ends all processes at once, and each controller costs
+			// milliseconds.
+			continue
 		}
 		dir := filepath.Join(parent, name)
 		if err := os.Mkdir(dir, 0o755); err != nil && !errors.Is(err, os.ErrExist) {
-			return nil, errors.Join(fmt.Errorf("cannot make a cgroup: %w", err), c.remove(context.Background()))
+			err = fmt.Errorf("cannot make a cgroup: %w", err)
+			return nil, errors.Join(err, c.remove(context.Background()))
 		}
 		c.dirs[controller] = dir
 	}
-	if err := c.limit(l); err != nil {
+
+	if err := c.setLimits(l); err != nil {
 		return nil, errors.Join(err, c.remove(context.Background()))
 	}
 	return c, nil
 }
 
-// limit sets the limits and reads them back.
-func (c *cgroup) limit(l Limits) error {
-	memory, pids := strconv.FormatInt(l.Memory, 10), strconv.Itoa(l.Processes+ownTasks)
-	limits := []struct {
-		controller, file, value string
-		optional                bool
-	}{
+// cgroupLimit is one limit of a group.
+type cgroupLimit struct {
+	controller, file, value string
+	optional                bool // some kernels lack it
+}
+
+// setLimits sets the limits and reads them back.
+func (c *cgroup) setLimits(l Limits) error {
+	memory := strconv.FormatInt(l.Memory, 10)
+	limits := []cgroupLimit{
 		{"memory", "memory.limit_in_bytes", memory, false},
-		{"memory", "memory.memsw.limit_in_bytes", memory, true},
-		{"pids", "pids.max", pids, false},
+		{"memory", "memory.memsw.limit_in_bytes", memory, true}, // kernels that count no swap
+		{"pids", "pids.max", strconv.Itoa(l.Processes + ownTasks), false},
 	}
 	if c.version == 2 {
 		limits[0].file = "memory.max"
 		limits[1].file, limits[1].value = "memory.swap.max", "0"
 	}
+
 	for _, limit := range limits {
-		file := filepath.Join(c.dirs[limit.controller], limit.file)
-		if err := os.WriteFile(file, []byte(limit.value), 0); err != nil {
-			if limit.optional && errors.Is(err, os.ErrNotExist) {
-				continue // a kernel that counts no swap
-			}
-			return fmt.Errorf("cannot set %s to %s: %w", limit.file, limit.value, err)
-		}
-		got, err := os.ReadFile(file)
-		if err != nil || !sameLimit(string(got), limit.value) {
-			return fmt.Errorf("%s is %s after setting it to %s", limit.file, bytes.TrimSpace(got), limit.value)
+		if err := c.setLimit(limit); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// sameLimit compares limits, which the kernel rounds down to pages.
-func sameLimit(got, want string) bool {
+// setLimit sets one limit and reads it back.
+func (c *cgroup) setLimit(limit cgroupLimit) error {
+	file := filepath.Join(c.dirs[limit.controller], limit.file)
+	if err := os.WriteFile(file, []byte(limit.value), 0); err != nil {
+		if limit.optional && errors.Is(err, os.ErrNotExist) {
+			return nil
+		}
+		return fmt.Errorf("cannot set %s to %s: %w", limit.file, limit.value, err)
+	}
+
+	got, err := os.ReadFile(file)
+	if err != nil || !isSameLimit(string(got), limit.value) {
+		return fmt.Errorf("%s is %s after setting it to %s",
+			limit.file, bytes.TrimSpace(got), limit.value)
+	}
+	return nil
+}
+
+// isSameLimit compares limits. The kernel rounds them down to pages.
+func isSameLimit(got, want string) bool {
 	g, err1 := strconv.ParseInt(strings.TrimSpace(got), 10, 64)
 	w, err2 := strconv.ParseInt(want, 10, 64)
 	return err1 == nil && err2 == nil && g <= w && w-g < int64(os.Getpagesize())
 }
 
-// unique returns each folder once.
-func (c *cgroup) unique() []string {
+// listDirs returns each folder once.
+func (c *cgroup) listDirs() []string {
 	seen := map[string]bool{}
 	var all []string
 	for _, dir := range c.dirs {
@@ -230,17 +137,18 @@ func (c *cgroup) unique() []string {
 
 // add moves a process into the groups.
 func (c *cgroup) add(pid int) error {
-	for _, dir := range c.unique() {
-		if err := os.WriteFile(filepath.Join(dir, "cgroup.procs"), []byte(strconv.Itoa(pid)), 0); err != nil {
+	for _, dir := range c.listDirs() {
+		file := filepath.Join(dir, "cgroup.procs")
+		if err := os.WriteFile(file, []byte(strconv.Itoa(pid)), 0); err != nil {
 			return fmt.Errorf("cannot put process %d into %s: %w", pid, dir, err)
 		}
 	}
 	return nil
 }
 
-// number reads one number from a file of a controller, or from the line of it
-// that begins with key.
-func (c *cgroup) number(controller, file, key string) int64 {
+// readNumber reads one number from a file of a controller: its only one, or that of the
+// line that begins with key.
+func (c *cgroup) readNumber(controller, file, key string) int64 {
 	text, err := os.ReadFile(filepath.Join(c.dirs[controller], file))
 	if err != nil {
 		return 0
@@ -257,41 +165,42 @@ func (c *cgroup) number(controller, file, key string) int64 {
 	return 0
 }
 
-// oom reports whether the kernel killed something of the group for its memory.
-func (c *cgroup) oom() bool {
+// sawOOM reports whether the kernel killed something of the group for its memory.
+func (c *cgroup) sawOOM() bool {
 	if c.version == 2 {
-		return c.number("memory", "memory.events", "oom_kill") > 0
+		return c.readNumber("memory", "memory.events", "oom_kill") > 0
 	}
-	return c.number("memory", "memory.oom_control", "oom_kill") > 0
+	return c.readNumber("memory", "memory.oom_control", "oom_kill") > 0
 }
 
-// usage returns what the group has used.
-func (c *cgroup) usage() Usage {
+// readUsage returns what the group has used.
+func (c *cgroup) readUsage() Usage {
 	if c.version == 2 {
 		return Usage{
-			PeakMemory: c.number("memory", "memory.peak", ""),
-			CPUNanos:   c.number("cpuacct", "cpu.stat", "usage_usec") * 1000,
+			PeakMemory: c.readNumber("memory", "memory.peak", ""),
+			CPUNanos:   c.readNumber("cpuacct", "cpu.stat", "usage_usec") * 1000,
 		}
 	}
 	return Usage{
-		PeakMemory: c.number("memory", "memory.max_usage_in_bytes", ""),
-		CPUNanos:   c.number("cpuacct", "cpuacct.usage", ""),
+		PeakMemory: c.readNumber("memory", "memory.max_usage_in_bytes", ""),
+		CPUNanos:   c.readNumber("cpuacct", "cpuacct.usage", ""),
 	}
 }
 
 // kill ends every process of the group.
 func (c *cgroup) kill() {
-	for _, dir := range c.unique() {
-		killGroup(dir)
+	for _, dir := range c.listDirs() {
+		killCgroup(dir)
 	}
 }
 
-// killGroup ends every process of one folder: at once where the kernel can,
-// otherwise frozen, so that none forks away, or again and again.
-func killGroup(dir string) {
+// killCgroup ends every process of one folder: at once where the kernel can do that.
+// Otherwise it freezes them, so that none forks away, or the caller has to repeat it.
+func killCgroup(dir string) {
 	if os.WriteFile(filepath.Join(dir, "cgroup.kill"), []byte("1"), 0) == nil {
 		return
 	}
+
 	freezer := filepath.Join(dir, "freezer.state")
 	_ = os.WriteFile(freezer, []byte("FROZEN"), 0)             // only one controller has it
 	text, _ := os.ReadFile(filepath.Join(dir, "cgroup.procs")) // gone is fine
@@ -303,25 +212,27 @@ func killGroup(dir string) {
 	_ = os.WriteFile(freezer, []byte("THAWED"), 0) // only one controller has it
 }
 
-// remove ends who is left and removes the groups.
+// remove ends the processes that are left and removes the groups.
 func (c *cgroup) remove(ctx context.Context) error {
 	var errs []error
-	for _, dir := range c.unique() {
-		errs = append(errs, removeGroup(ctx, dir))
+	for _, dir := range c.listDirs() {
+		errs = append(errs, removeCgroup(ctx, dir))
 	}
 	return errors.Join(errs...)
 }
 
-// removeGroup removes one folder. A dead process keeps it busy for a moment.
-func removeGroup(ctx context.Context, dir string) error {
+// removeCgroup removes one folder. A dead process keeps it busy for a moment.
+func removeCgroup(ctx context.Context, dir string) error {
 	ctx, cancel := context.WithTimeout(ctx, stopTimeout)
 	defer cancel()
+
 	for {
 		err := unix.Rmdir(dir)
 		if err == nil || errors.Is(err, unix.ENOENT) {
 			return nil
 		}
-		killGroup(dir)
+		killCgroup(dir)
+
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("cannot remove the cgroup %s: %w", dir, err)
@@ -330,8 +241,8 @@ func removeGroup(ctx context.Context, dir string) error {
 	}
 }
 
-// sweep removes the groups of launchers that have died.
-func sweep(parent string) {
+// removeStale removes the groups of launchers that have died.
+func removeStale(parent string) {
 	stale, err := filepath.Glob(filepath.Join(parent, cgroupPrefix()+"*"))
 	if err != nil {
 		return
@@ -342,10 +253,9 @@ func sweep(parent string) {
 			continue
 		}
 		pid, err := strconv.Atoi(fields[2])
-		if err != nil || startOf(pid) == fields[3] {
+		if err != nil || readStartTime(pid) == fields[3] {
 			continue
 		}
-		// What stays is tried again by the next.
-		_ = removeGroup(context.Background(), dir) // see above
+		_ = removeCgroup(context.Background(), dir) // the next launcher tries again
 	}
 }

@@ -35,19 +35,22 @@ func traces(t *testing.T) string {
 		text, _ := os.ReadFile(name) // a thread may have ended
 		pids = append(pids, strings.Fields(string(text))...)
 	}
+
 	mounts, err := readMounts()
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	// The host is busy with other things too; a jail would mount here.
 	mounts = slices.DeleteFunc(mounts, func(m mounted) bool {
 		name, _, _ := strings.Cut(strings.TrimPrefix(m.point, newRoot+"/"), "/")
-		return m.point != newRoot && (!below(newRoot, m.point) || !slices.Contains(jailed, name))
+		return m.point != newRoot && (!isBelow(newRoot, m.point) || !slices.Contains(jailed, name))
 	})
 	temporary, err := filepath.Glob(filepath.Join(os.TempDir(), "*"))
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	return fmt.Sprintf("%d descriptors, children %v, cgroups %v, %d mounts, files %v",
 		len(descriptors), pids, cgroupsOf(t, os.Getpid()), len(mounts), temporary)
 }
@@ -60,8 +63,9 @@ var jailed = []string{"usr", "bin", "lib", "lib64", "proc", "dev", "tmp", "sandb
 func leavesNothing(t *testing.T, before, what string) {
 	t.Helper()
 	after := traces(t)
-	for end := time.Now().Add(20 * time.Second); after != before && time.Now().Before(end); after = traces(t) {
+	for end := time.Now().Add(20 * time.Second); after != before && time.Now().Before(end); {
 		time.Sleep(5 * time.Millisecond)
+		after = traces(t)
 	}
 	if after != before {
 		t.Errorf("%s leaves %s; before: %s", what, after, before)
@@ -71,43 +75,49 @@ func leavesNothing(t *testing.T, before, what string) {
 // cgroupsOf lists the groups that a launcher has made.
 func cgroupsOf(t *testing.T, pid int) []string {
 	t.Helper()
-	p, err := findPlaces()
+	p, err := findCgroupParents()
 	if err != nil {
 		return nil
 	}
+
 	var all []string
-	for _, parent := range p.parents {
+	for _, parent := range p.folders {
 		dirs, err := filepath.Glob(fmt.Sprintf("%s/%s%d-*", parent, cgroupPrefix(), pid))
 		if err != nil {
 			t.Fatal(err)
 		}
 		all = append(all, dirs...)
 	}
+
 	return all
 }
 
 func TestFailureAtAnyStepLeavesNothing(t *testing.T) {
 	requireFull(t)
 	t.Setenv("TMPDIR", t.TempDir()) // others have files in theirs
+
 	// Whatever the runtime opens once is open from now on.
 	if err := startJail(t, Config{Worker: "echo"}).Kill(); err != nil {
 		t.Fatal(err)
 	}
 	before := traces(t)
 	for _, class := range []Class{Full, Nested} {
-		for _, step := range []string{"cgroup", "spawn", "adopt", "init", "mounts", "guest", "attest", "go"} {
+		for _, step := range []string{
+			"cgroup", "spawn", "adopt", "init", "mounts", "guest", "attest", "go",
+		} {
 			if class == Nested && step == "mounts" {
 				continue
 			}
-			cfg := Config{Worker: "echo", MinClass: class, Profile: CPython, Binds: systemBinds()}
+			cfg := Config{Worker: "echo", MinClass: class, Profile: Programs, Binds: systemBinds()}
 			if class == Nested {
 				cfg.Off = Namespaces
 			}
-			p, err := start(t.Context(), cfg, step)
+			p, err := startFailing(t.Context(), cfg, step)
 			if err == nil {
 				t.Errorf("class %s starts in spite of a failure at %s, %v", class, step, p.Kill())
 				continue
 			}
+
 			if !strings.Contains(err.Error(), errInjected.Error()) {
 				t.Errorf("class %s at %s: %v", class, step, err)
 			}
@@ -128,10 +138,12 @@ func TestStartThatIsCancelledLeavesNothing(t *testing.T) {
 		} else if !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("after %d ms: %v", 2*i, err)
 		}
+
 		cancel()
 		if err == nil {
 			continue
 		}
+
 		leavesNothing(t, before, fmt.Sprintf("a start that is cancelled after %d ms", 2*i))
 	}
 }
@@ -146,7 +158,7 @@ func TestLauncher(t *testing.T) {
 	if kind == "" {
 		t.Skip("it is run by another test")
 	}
-	cfg := Config{Profile: CPython, Binds: systemBinds()}
+	cfg := Config{Profile: Programs, Binds: systemBinds()}
 	if kind == string(Nested) {
 		cfg.MinClass, cfg.Off = Nested, Namespaces
 	}
@@ -187,6 +199,7 @@ func dies(t *testing.T, kind Class) {
 			t.Fatalf("the launcher said %q, %v", said, err)
 		}
 	}
+
 	_, number, _ := strings.Cut(said, "ready ")
 	pid, err := strconv.Atoi(strings.TrimSpace(number))
 	if err != nil {
@@ -202,7 +215,7 @@ func dies(t *testing.T, kind Class) {
 	_ = c.Wait() // it was killed
 	gone := func() bool {
 		for pid, start := range tree {
-			if startOf(pid) == start && !isZombie(pid) {
+			if readStartTime(pid) == start && !isZombie(pid) {
 				return false
 			}
 		}
@@ -213,6 +226,7 @@ func dies(t *testing.T, kind Class) {
 			t.Fatal("processes are left")
 		}
 	}
+
 	// The next start sweeps the groups.
 	if err := startJail(t, Config{Worker: "echo"}).Kill(); err != nil {
 		t.Error(err)
@@ -232,15 +246,17 @@ func treeOf(t *testing.T, root int) map[int]string {
 	parents := map[int]int{}
 	for _, name := range names {
 		if pid, err := strconv.Atoi(filepath.Base(name)); err == nil {
-			parents[pid] = parentOf(pid)
+			parents[pid] = readParent(pid)
 		}
 	}
-	tree := map[int]string{root: startOf(root)}
+
+	tree := map[int]string{root: readStartTime(root)}
 	for pid := range parents {
-		if descends(parents, pid, root) {
-			tree[pid] = startOf(pid)
+		if isDescendant(parents, pid, root) {
+			tree[pid] = readStartTime(pid)
 		}
 	}
+
 	return tree
 }
 
@@ -251,16 +267,21 @@ func TestNestedHoldsWithoutNamespaces(t *testing.T) {
 		t.Error(err)
 	}
 	h := startHostile(t, Config{MinClass: Nested, Off: Namespaces})
-	if a := h.Attestation(); a.Class != Nested || !a.On(Landlock|Seccomp|Rlimits|Privileges) || a.On(Namespaces) {
+	if a := h.Attestation(); a.Class != Nested || !a.holds(Landlock|Seccomp|Rlimits|Privileges) ||
+		a.holds(Namespaces) {
 		t.Errorf("%+v", a)
 	}
+
 	for attempt, want := range map[string]string{
-		"read /etc/passwd": "EACCES", "list /": "EACCES", "write /tmp/x": "EACCES", "read /proc/self/environ": "EACCES",
-		"inet": "EPERM", "unix": "EPERM", "ptrace": "EPERM", "execute /bin/true": "done",
-		"signal " + strconv.Itoa(os.Getpid()): "EPERM", "signal 1": "EPERM", "kill_parent": "EPERM", "list_threads": "EACCES",
+		"read /etc/passwd": "EACCES", "list /": "EACCES", "write /tmp/x": "EACCES",
+		"read /proc/self/environ": "EACCES",
+		"inet":                    "EPERM", "unix": "EPERM", "ptrace": "EPERM", "execute /bin/true": "done",
+		"signal " + strconv.Itoa(os.Getpid()): "EPERM", "signal 1": "EPERM", "kill_parent": "EPERM",
+		"list_threads": "EACCES",
 	} {
 		h.expect(attempt, want)
 	}
+
 	h.expect("children 3", "done")
 	tree := treeOf(t, h.cmd.Process.Pid)
 	if len(tree) < 5 {
@@ -269,8 +290,9 @@ func TestNestedHoldsWithoutNamespaces(t *testing.T) {
 	if err := h.Kill(); err != nil {
 		t.Error(err)
 	}
+
 	for pid, start := range tree {
-		if startOf(pid) == start && !isZombie(pid) {
+		if readStartTime(pid) == start && !isZombie(pid) {
 			t.Errorf("process %d is left", pid)
 		}
 	}
@@ -283,7 +305,7 @@ func TestNestedSignalsAndSpares(t *testing.T) {
 		t.Fatal(err)
 	}
 	h.expect("pid", strconv.Itoa(h.Attestation().PID))
-	if err := h.Signal(t.Context(), syscall.SIGKILL); err != nil && !errors.Is(err, ErrEnded) {
+	if err := h.Signal(t.Context(), syscall.SIGKILL); err != nil && !errors.Is(err, errEnded) {
 		t.Fatal(err)
 	}
 	if e := wait(t, h.Process); e.Signal != syscall.SIGKILL {
@@ -302,21 +324,27 @@ func TestRefusedNamespacesLeadToNested(t *testing.T) {
 		if r.Class != Nested || r.UserNamespaces || len(r.Advice) < 2 {
 			t.Errorf("%+v", r)
 		}
+
 		return
 	}
+
 	requireRoot(t)
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	// The limit is one of a user namespace, so that the host keeps its own.
-	c := exec.Command("/bin/sh", "-c", `echo 0 >/proc/sys/user/max_user_namespaces && exec "$0" -test.run='^TestRefused'`, self)
+	c := exec.Command("/bin/sh", "-c",
+		`echo 0 >/proc/sys/user/max_user_namespaces && exec "$0" -test.run='^TestRefused'`, self)
 	c.Env = append(os.Environ(), inside+"=1")
 	c.SysProcAttr = &syscall.SysProcAttr{
-		Cloneflags:  syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS,
-		UidMappings: []syscall.SysProcIDMap{{HostID: 0, Size: 300000}},
-		GidMappings: []syscall.SysProcIDMap{{HostID: 0, Size: 300000}}, GidMappingsEnableSetgroups: true,
+		Cloneflags:                 syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS,
+		UidMappings:                []syscall.SysProcIDMap{{HostID: 0, Size: 300000}},
+		GidMappings:                []syscall.SysProcIDMap{{HostID: 0, Size: 300000}},
+		GidMappingsEnableSetgroups: true,
 	}
+
 	if out, err := c.CombinedOutput(); err != nil {
 		t.Errorf("%v: %s", err, out)
 	}
@@ -332,14 +360,17 @@ func TestAsOrdinaryUser(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	// Where it lies only root may look.
 	binary := filepath.Join(t.TempDir(), "test")
 	copyFile(t, binary, self)
+
 	for dir := filepath.Dir(binary); dir != os.TempDir() && dir != "/"; dir = filepath.Dir(dir) {
 		if err := os.Chmod(dir, 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
+
 	c := exec.Command(binary, "-test.timeout=8m")
 	c.Dir = "/"
 	c.Env = append(os.Environ(), "TMPDIR=/tmp", "RLM_REQUIRE_TIERS=")
@@ -356,6 +387,7 @@ func copyFile(t *testing.T, to, from string) {
 		t.Fatal(err)
 	}
 	defer r.Close()
+
 	w, err := os.OpenFile(to, os.O_CREATE|os.O_WRONLY, 0o755)
 	if err != nil {
 		t.Fatal(err)
@@ -377,7 +409,9 @@ func BenchmarkStart(b *testing.B) {
 		{"worker", Config{Worker: "echo"}},
 		{"worker-nested", Config{Worker: "echo", MinClass: Nested, Off: Namespaces}},
 		{"worker-nocgroup", Config{Worker: "echo", Off: Cgroup}},
-		{"program", Config{Path: "/bin/true", Args: []string{"true"}, Profile: CPython, Binds: systemBinds()}},
+		{"program", Config{
+			Path: "/bin/true", Args: []string{"true"}, Profile: Programs, Binds: systemBinds(),
+		}},
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			var started time.Duration
@@ -392,6 +426,7 @@ func BenchmarkStart(b *testing.B) {
 					b.Fatal(err)
 				}
 			}
+
 			b.ReportMetric(float64(started.Microseconds())/float64(b.N)/1000, "ms/start")
 		})
 	}

@@ -33,6 +33,7 @@ func init() {
 		}
 		return 7
 	})
+
 	Register("hostile", hostile)
 	Register("panic", func(*os.File) int { panic("as it should") })
 	Register("talk", func(*os.File) int {
@@ -50,6 +51,7 @@ func hostile(conn *os.File) int {
 		if err != nil {
 			return 0
 		}
+
 		name, argument, _ := strings.Cut(string(request), " ")
 		answer := "no such attempt"
 		if attempt, ok := attempts[name]; ok {
@@ -70,6 +72,7 @@ func outcome(err error) string {
 	case errors.As(err, &errno):
 		return unix.ErrnoName(errno)
 	}
+
 	return err.Error()
 }
 
@@ -81,6 +84,7 @@ func call(number uintptr, args ...uintptr) string {
 	if errno != 0 {
 		return unix.ErrnoName(errno)
 	}
+
 	return "done"
 }
 
@@ -147,11 +151,15 @@ var attempts = map[string]func(argument string) string{
 		n, _ := strconv.Atoi(argument)
 		return runThreads(n, func() string { return "done" })
 	},
-	"ptrace":      system(unix.SYS_PTRACE, unix.PTRACE_TRACEME),
-	"vm_readv":    func(string) string { return call(unix.SYS_PROCESS_VM_READV, uintptr(os.Getppid())) },
-	"unshare":     system(unix.SYS_UNSHARE, unix.CLONE_NEWUSER),
-	"setns":       system(unix.SYS_SETNS, 0),
-	"mount":       func(string) string { return outcome(unix.Mount("none", "/tmp", "tmpfs", 0, "")) },
+	"ptrace": system(unix.SYS_PTRACE, unix.PTRACE_TRACEME),
+	"vm_readv": func(string) string {
+		return call(unix.SYS_PROCESS_VM_READV, uintptr(os.Getppid()))
+	},
+	"unshare": system(unix.SYS_UNSHARE, unix.CLONE_NEWUSER),
+	"setns":   system(unix.SYS_SETNS, 0),
+	"mount": func(string) string {
+		return outcome(unix.Mount("none", "/tmp", "tmpfs", 0, ""))
+	},
 	"bpf":         system(unix.SYS_BPF, 0, at(&zeros[0]), 64),
 	"io_uring":    system(unix.SYS_IO_URING_SETUP, 1, at(&zeros[0])),
 	"userfaultfd": system(unix.SYS_USERFAULTFD, 1),
@@ -174,18 +182,23 @@ var attempts = map[string]func(argument string) string{
 	"x32":        system(x32Bit + unix.SYS_GETPID),
 	"unknown":    system(9999),
 	"limit_init": system(unix.SYS_PRLIMIT64, 1, unix.RLIMIT_NOFILE, at(&zeros[0])),
-	"raise":      func(string) string { return outcome(unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{Cur: 9, Max: 9})) },
+	"raise": func(string) string {
+		return outcome(unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{Cur: 9, Max: 9}))
+	},
 	"core": func(string) string {
 		var r unix.Rlimit
 		_ = unix.Getrlimit(unix.RLIMIT_CORE, &r)
 		return fmt.Sprint(r.Max)
 	},
 	"exec_memory": execMemory,
-	"kill":        func(pid string) string { n, _ := strconv.Atoi(pid); return outcome(unix.Kill(n, unix.SIGKILL)) },
+	"kill":        func(pid string) string { return signalTo(pid, unix.SIGKILL) },
 	"kill_parent": func(string) string { return outcome(unix.Kill(os.Getppid(), unix.SIGKILL)) },
-	"signal":      func(pid string) string { n, _ := strconv.Atoi(pid); return outcome(unix.Kill(n, 0)) },
+	"signal":      func(pid string) string { return signalTo(pid, 0) },
 	"pid":         func(string) string { return strconv.Itoa(os.Getpid()) },
-	"ids":         func(string) string { g, _ := os.Getgroups(); return fmt.Sprint(os.Getuid(), os.Getgid(), g) },
+	"ids": func(string) string {
+		g, _ := os.Getgroups()
+		return fmt.Sprint(os.Getuid(), os.Getgid(), g)
+	},
 	"env":         func(string) string { return strings.Join(os.Environ(), ",") },
 	"hostname":    func(string) string { name, _ := os.Hostname(); return name },
 	"cwd":         func(string) string { dir, err := os.Getwd(); return fmt.Sprint(dir, err) },
@@ -204,6 +217,12 @@ var attempts = map[string]func(argument string) string{
 	},
 }
 
+// signalTo sends a signal to a process, given by its number.
+func signalTo(pid string, sig syscall.Signal) string {
+	n, _ := strconv.Atoi(pid)
+	return outcome(unix.Kill(n, sig))
+}
+
 func dial(argument string) string {
 	network, address, _ := strings.Cut(argument, " ")
 	c, err := net.DialTimeout(network, address, time.Second)
@@ -211,6 +230,7 @@ func dial(argument string) string {
 		return outcome(err)
 	}
 	defer c.Close()
+
 	_, err = c.Write([]byte("canary"))
 	return outcome(err)
 }
@@ -232,12 +252,14 @@ func fill(dir string) string {
 	}
 	defer os.Remove(f.Name())
 	defer f.Close()
+
 	block := make([]byte, 1<<20)
 	for i := range 64 {
 		if _, err := f.Write(block); err != nil {
 			return fmt.Sprintf("%s after %d MiB", outcome(err), i)
 		}
 	}
+
 	return "done"
 }
 
@@ -249,6 +271,7 @@ func inodes(dir string) string {
 		}
 		defer os.Remove(name) //nolint:gocritic // at the end is when
 	}
+
 	return "done"
 }
 
@@ -260,6 +283,7 @@ func openMany(string) string {
 		}
 		defer f.Close() //nolint:gocritic // at the end is when
 	}
+
 	return "done"
 }
 
@@ -270,23 +294,27 @@ func large(name string) string {
 	}
 	defer os.Remove(name)
 	defer f.Close()
+
 	return outcome(f.Truncate(3 << 20))
 }
 
 // flood writes to as many MiB of memory as the argument says.
 func flood(argument string) string {
 	n, _ := strconv.Atoi(argument)
-	memory, err := unix.Mmap(-1, 0, n<<20, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
+	memory, err := unix.Mmap(-1, 0, n<<20,
+		unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
 	if err != nil {
 		return outcome(err)
 	}
 	defer unix.Munmap(memory)
+
 	for i := 0; i < len(memory); i += 4096 {
 		memory[i] = 1
 		if i%(1<<20) == 0 {
 			time.Sleep(200 * time.Microsecond) // or a sampler has no chance
 		}
 	}
+
 	return "done"
 }
 
@@ -298,6 +326,7 @@ func hoard(argument string) string {
 		memory[i] = 1
 	}
 	time.Sleep(time.Minute)
+
 	return fmt.Sprintf("done %d", memory[0])
 }
 
@@ -317,12 +346,14 @@ func forks(argument string) string {
 		if err != nil {
 			return fmt.Sprintf("%s after %d", outcome(err), i)
 		}
+
 		//nolint:gocritic // at the end is when
 		defer func() {
 			_ = c.Process.Kill()
 			_ = c.Wait()
 		}()
 	}
+
 	return "done"
 }
 
@@ -334,6 +365,7 @@ func children(argument string) string {
 			return outcome(err)
 		}
 	}
+
 	return "done"
 }
 
@@ -345,6 +377,7 @@ func orphans(string) string {
 			return outcome(err)
 		}
 	}
+
 	return "done"
 }
 
@@ -355,6 +388,7 @@ func runThreads(n int, do func() string) string {
 	var mu sync.Mutex
 	answers := map[string]bool{}
 	ready.Add(n)
+
 	for range n {
 		all.Go(func() {
 			runtime.LockOSThread()
@@ -364,20 +398,24 @@ func runThreads(n int, do func() string) string {
 			answer := do()
 			mu.Lock()
 			defer mu.Unlock()
+
 			answers[answer] = true
 		})
 	}
+
 	all.Wait()
 	var different []string
 	for answer := range answers {
 		different = append(different, answer)
 	}
 	slices.Sort(different)
+
 	return strings.Join(different, ",")
 }
 
 func execMemory(string) string {
-	memory, err := unix.Mmap(-1, 0, 4096, unix.PROT_READ|unix.PROT_EXEC, unix.MAP_PRIVATE|unix.MAP_ANON)
+	memory, err := unix.Mmap(-1, 0, 4096,
+		unix.PROT_READ|unix.PROT_EXEC, unix.MAP_PRIVATE|unix.MAP_ANON)
 	if err == nil {
 		err = unix.Munmap(memory)
 	}
@@ -389,12 +427,14 @@ func processes(string) string {
 	if err != nil {
 		return outcome(err)
 	}
+
 	others := 0
 	for _, entry := range entries {
 		if pid, err := strconv.Atoi(entry.Name()); err == nil && pid != os.Getpid() {
 			others++
 		}
 	}
+
 	return fmt.Sprintf("%d others, %d entries that are no process", others, len(entries)-others-1)
 }
 
@@ -405,6 +445,7 @@ func descriptors(string) string {
 		if err != nil {
 			continue
 		}
+
 		kind, _, _ := strings.Cut(link, ":[")
 		switch {
 		case fd == 0 && link == "/dev/null", fd <= 2 && kind == "pipe", fd == 3 && kind == "socket":
@@ -413,6 +454,7 @@ func descriptors(string) string {
 			odd = append(odd, fmt.Sprintf("%d=%s", fd, link))
 		}
 	}
+
 	return strings.Join(odd, ",")
 }
 
@@ -424,11 +466,13 @@ func eachThread(string) string {
 	if err != nil {
 		return outcome(err)
 	}
+
 	for _, task := range tasks {
 		f, err := os.Open("/proc/self/task/" + task.Name() + "/status")
 		if err != nil {
 			return outcome(err)
 		}
+
 		status, err := readStatus(f)
 		if err = errors.Join(err, f.Close()); err == nil {
 			err = checkPrivileges(status)
@@ -437,5 +481,6 @@ func eachThread(string) string {
 			odd = append(odd, fmt.Sprint(err, status["Seccomp"], status["Groups"]))
 		}
 	}
+
 	return strings.Join(odd, ",")
 }

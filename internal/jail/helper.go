@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// helperName is the first argument of a process that this package starts of
-// its own binary. Without more arguments it is the init, with roleProgram or
-// with roleWorker and a name it is the guest.
+// helperName is the first argument of a process that this package starts from its own
+// binary. Alone it starts the init. With roleProgram, or with roleWorker and a name, it
+// starts the guest.
 const (
 	helperName  = "rlm-jail"
 	roleProgram = "program"
@@ -28,20 +28,20 @@ const (
 	firstTree  = 6 // the binds of a root launcher, as detached mounts
 )
 
-// quietRuntime keeps the Go runtime of a helper from opening the files of its
-// cgroup, which it would keep open, to the guest's delight.
-const quietRuntime = "GODEBUG=containermaxprocs=0,updatemaxprocs=0"
+// noCgroupFiles keeps the Go runtime of a helper from opening the files of its cgroup. It
+// would keep them open, and the guest would inherit them.
+const noCgroupFiles = "GODEBUG=containermaxprocs=0,updatemaxprocs=0"
 
-// swiftEnd keeps a helper of a program with the race detector from waiting a second
-// at its end. Others do not look at it.
-const swiftEnd = "GORACE=atexit_sleep_ms=0"
+// noRaceDelay keeps a helper with the race detector from waiting a second at its end.
+// Other programs ignore it.
+const noRaceDelay = "GORACE=atexit_sleep_ms=0"
 
-// helperFailed is the exit code of a helper that could not do its work. The
-// reason has been sent before.
+// helperFailed is the exit code of a helper that could not do its work. It has sent the
+// reason before.
 const helperFailed = 125
 
-// init turns the process into a helper if it was started as one. A worker is
-// not known yet: the packages that register them come later.
+// init turns the process into a helper if it was started as one. Workers are not known
+// yet: the packages that register them are initialised later.
 func init() {
 	switch {
 	case len(os.Args) == 0 || os.Args[0] != helperName:
@@ -49,7 +49,7 @@ func init() {
 		runInit()
 	default:
 		if withCgo {
-			_ = unix.Close(awakeFD) // this is how the init is told
+			_ = unix.Close(awakeFD) // the init waits for this
 		}
 		if os.Args[1] == roleProgram {
 			runGuest(nil)
@@ -62,21 +62,24 @@ var workers struct {
 	names map[string]bool
 }
 
-// Register names a function that can run in a jail: in the guest, on a
-// goroutine of its own, after lock-down. Its result is the exit code of the
-// guest. Call it once for each name, from an init function of the package that
-// has the function: in a jail Register runs it and does not return, so that
-// packages which are initialised later never run there.
+// Register names a function that can run in a jail. It runs in the guest after lock-down,
+// on its own goroutine, and its result is the guest's exit code.
 //
-// The function reads and writes conn, the guest's end of Process.Conn. In
-// profile Interp it cannot open anything else; what it needs from files must
-// have been embedded in the binary or is sent to it.
+// Call Register once for each name, from an init function of the package that has the
+// function. In a jail it runs the function and does not return, so packages that are
+// initialised later never run there.
+//
+// The function reads and writes conn, the guest's end of Process.Conn. In profile Compute
+// it cannot open anything else: embed what it needs from files in the binary, or send it.
 func Register(name string, main func(conn *os.File) int) {
-	if len(os.Args) == 3 && os.Args[0] == helperName && os.Args[1] == roleWorker && os.Args[2] == name {
+	args := os.Args
+	if len(args) == 3 && args[0] == helperName && args[1] == roleWorker && args[2] == name {
 		runGuest(main)
 	}
+
 	workers.Lock()
 	defer workers.Unlock()
+
 	if workers.names[name] {
 		panic(fmt.Sprintf("jail: worker %q is registered twice", name))
 	}
@@ -86,14 +89,14 @@ func Register(name string, main func(conn *os.File) int) {
 	workers.names[name] = true
 }
 
-// registered reports whether Register was called with a name.
-func registered(name string) bool {
+// isRegistered reports whether Register was called with a name.
+func isRegistered(name string) bool {
 	workers.Lock()
 	defer workers.Unlock()
 	return workers.names[name]
 }
 
-// exit ends a helper.
-func exit(code int) {
+// exitHelper ends a helper.
+func exitHelper(code int) {
 	os.Exit(code) //nolint:forbidigo // a helper has no main to return to
 }

@@ -1,39 +1,40 @@
 // Package jail runs one hostile program in one hardened process tree.
 //
-// The words of this package:
+// A jail goes through these processes:
+//
+//	launcher ──Start──► init ──► guest ──► the program or the worker
+//
+// They are:
 //
 //   - The launcher is the process that calls Start.
-//   - The init is process 1 of the jail. It is this very binary, executed again:
-//     it builds the file tree, reaps, and ends everything when it ends.
-//   - The guest is the child of the init. It locks itself down, proves that to
-//     the launcher, and only then becomes what Config names: a program of the
-//     file tree (Path), or a Go function of this binary (Worker).
-//   - A layer is one independent obstacle: namespaces, mounts, Landlock, …
-//   - The attestation is what the guest measured about its own layers, before
-//     the first hostile instruction. Start compares it with what was asked.
-//   - A class says which layers are there: Full has them all, Nested has no
-//     namespaces, which is what remains inside most containers.
+//   - The init is process 1 of the jail: this very binary, executed again. It builds the
+//     file tree, reaps processes, and ends the whole jail when it ends.
+//   - The guest is a child of the init. It locks itself down and proves that to the
+//     launcher. Only then does it become what Config names: a program of the file tree
+//     (Path), or a Go function of this binary (Worker).
 //
-// Every binary that imports this package is its own helper: an init function
-// notices that the process was started as one and never returns.
+// The other words of this package:
 //
-// Only Linux has jails. Elsewhere Start returns ErrUnsupported.
+//   - A Process is a running jail, seen from the launcher.
+//   - A layer is one independent obstacle: namespaces, mounts, Landlock, and so on.
+//   - An Attestation is what the guest measured about its own layers, before the first
+//     hostile instruction. Start compares it with what was asked for.
+//   - A Class says which layers hold: Full has them all, Nested has no namespaces. Nested
+//     is what remains inside most containers.
+//   - A Profile lists the system calls that the guest may make.
+//
+// Every binary that imports this package is its own helper: an init function notices that
+// the process was started as one, and never returns.
+//
+// Only Linux has jails. On other systems Start returns an error.
 package jail
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"syscall"
 )
-
-// ErrUnsupported is wrapped by the error of Start on systems without jails.
-var ErrUnsupported = errors.New("jails need Linux on amd64 or arm64")
-
-// ErrEnded is wrapped by the error of an order that came too late: the jail had
-// ended, or ended by the order before it could confirm it.
-var ErrEnded = errors.New("the jail has ended")
 
 // Class is how strong a jail is.
 type Class string
@@ -47,12 +48,13 @@ const (
 // Profile names the system calls that the guest may make.
 type Profile string
 
-// The profiles. Neither can create a socket other than a pair of streams.
+// The profiles. The only socket that a guest can create in either is a pair of streams.
 const (
-	// Interp is for a registered worker: no new file, program or process.
-	Interp Profile = "interp"
-	// CPython is for programs: files, threads and processes of its own.
-	CPython Profile = "cpython"
+	// Compute is for workers that only compute and talk to the launcher: no new file,
+	// program or process.
+	Compute Profile = "compute"
+	// Programs is for guests with files, threads and processes of their own.
+	Programs Profile = "programs"
 )
 
 // Layers is a set of layers.
@@ -61,12 +63,12 @@ type Layers uint
 // The layers.
 const (
 	Namespaces Layers = 1 << iota // user, process, IPC, host name, cgroup
-	Mounts                        // an own file tree
+	Mounts                        // a separate file tree
 	Network                       // an empty network
-	Privileges                    // no capabilities, none to be had
-	Landlock                      // file, network and signal rules of the kernel
+	Privileges                    // no capabilities, and no way to get any
+	Landlock                      // the kernel's rules for files, network and signals
 	Seccomp                       // a list of allowed system calls
-	Rlimits                       // limits of a process
+	Rlimits                       // limits of one process
 	Cgroup                        // limits of the whole tree
 	allLayers  = iota
 )
@@ -88,14 +90,14 @@ func (l Layers) String() string {
 
 // Bind puts a file or folder of the host into the jail's file tree.
 type Bind struct {
-	// Source is an absolute path of the host. It may lie where only the
-	// launcher can reach it; the guest's user must be able to read the files.
+	// Source is an absolute path on the host. It may lie where only the launcher can
+	// reach it, but the guest's user must be able to read the files.
 	Source string
-	// Target is an absolute path in the jail, Source if empty. In class Nested
-	// it must equal Source.
+	// Target is an absolute path in the jail, Source if empty. In class Nested it must
+	// equal Source.
 	Target string
-	// Writable lets the guest's user write, as far as the modes of the files
-	// allow. Programs cannot be executed from a writable bind.
+	// Writable lets the guest's user write, as far as the modes of the files allow.
+	// Programs in a writable bind cannot be executed.
 	Writable bool
 }
 
@@ -107,40 +109,39 @@ type Limits struct {
 	OpenFiles    int   // descriptors of one process; 256
 	FileSize     int64 // bytes of one file; 64 MiB
 	CPUSeconds   int64 // of one process; 3600
-	TmpBytes     int64 // bytes of /tmp, as much of /sandbox and of /dev/shm; 64 MiB
-	TmpInodes    int64 // files in /tmp, as many in /sandbox and in /dev/shm; 4096
+	TmpBytes     int64 // bytes of each of /tmp, /sandbox and /dev/shm; 64 MiB
+	TmpInodes    int64 // files in each of them; 4096
 }
 
-// Config says what the jailed process is and what it may do. Exactly one of
-// Path and Worker is set.
+// Config says what the jailed process is and what it may do. Exactly one of Path and
+// Worker must be set.
 type Config struct {
-	// Path is a program inside the jail's file tree; Args are its arguments,
-	// the first one its name. Profile must be CPython.
+	// Path is a program inside the jail's file tree. Args are its arguments, the first
+	// one its name. Profile must be Programs.
 	Path string
 	Args []string
-	// Env is the whole environment, as "name=value". It is given to Path and,
-	// by os.Environ, to a worker.
+	// Env is the whole environment, as "name=value". It is given to Path, and to a
+	// worker through os.Environ.
 	Env []string
 	// Dir is the working folder inside the jail, /sandbox if empty.
 	Dir string
-	// Worker is the name of a function given to Register.
+	// Worker is the name of a function that was given to Register.
 	Worker string
-	// Binds are what the file tree holds besides /tmp, /sandbox, /proc and a
-	// /dev with null, zero, urandom and shm.
+	// Binds are what the file tree holds besides /tmp, /sandbox, /proc and a /dev with
+	// null, zero, urandom and shm.
 	Binds []Bind
-	// Proxy gives the guest one thing to connect to: a listener on
-	// 127.0.0.1:ProxyPort of its own network, which is empty otherwise. The
-	// launcher serves it, see Process.Proxy. Profile must be CPython, and the
-	// class is Full.
+	// Proxy adds the only thing that the guest can connect to: a listener on
+	// 127.0.0.1:ProxyPort of its own network, which the launcher serves. See
+	// Process.Proxy. Profile must be Programs and the class is Full.
 	Proxy bool
 	// Limits bound the jail.
 	Limits Limits
-	// Profile is Interp if empty.
+	// Profile is Compute if empty.
 	Profile Profile
 	// MinClass is the weakest class to accept, Full if empty.
 	MinClass Class
-	// Off are layers to leave out. It is for tests that prove what a layer is
-	// good for: Start refuses it outside of a test binary.
+	// Off are layers to leave out. It is for tests that prove what a layer is good for:
+	// Start refuses it outside a test binary.
 	Off Layers
 }
 
@@ -151,8 +152,8 @@ const ProxyPort = 3128
 type Exit struct {
 	Code   int            // exit code, -1 if a signal ended it
 	Signal syscall.Signal // the signal that ended it, 0 if none
-	OOM    bool           // the kernel, or the jail, ended something in the tree for its memory
-	Killed bool           // Kill was called, or the context ended, before it ended by itself
+	OOM    bool           // something in the tree was ended for its memory
+	Killed bool           // Kill was called or the context ended before it ended by itself
 }
 
 // String says it in a few words.
@@ -171,7 +172,9 @@ func (e Exit) String() string {
 // Usage is what the jail has used.
 type Usage struct {
 	PeakMemory int64 // bytes of the whole tree; 0 if no cgroup counts them
-	CPUNanos   int64 // processor time of the whole tree; of its dead processes only without a cgroup
+	// CPUNanos is the processor time of the whole tree. Without a cgroup it is that of
+	// the processes that have ended.
+	CPUNanos int64
 }
 
 // LayerState is one layer as it was found.
@@ -182,8 +185,8 @@ type LayerState struct {
 	Why       string `json:"why"`       // why it is not On
 }
 
-// Attestation is what a jail is like, measured from inside before the guest's
-// first instruction.
+// Attestation describes a jail as measured from inside, before the guest's first
+// instruction.
 type Attestation struct {
 	Class       Class        `json:"class"`
 	Layers      []LayerState `json:"layers"`
@@ -194,25 +197,26 @@ type Attestation struct {
 	PID         int          `json:"pid"`      // of the guest, inside
 }
 
-// On reports whether all of the layers hold.
-func (a Attestation) On(layers Layers) bool {
+// holds reports whether all of the layers hold.
+func (a Attestation) holds(layers Layers) bool {
 	for i, name := range layerNames {
 		if layers&(1<<i) == 0 {
 			continue
 		}
-		if !slices.ContainsFunc(a.Layers, func(s LayerState) bool { return s.Name == name && s.On }) {
+		holds := func(s LayerState) bool { return s.Name == name && s.On }
+		if !slices.ContainsFunc(a.Layers, holds) {
 			return false
 		}
 	}
 	return true
 }
 
-// Report says what jails can be had here.
+// Report says which jails this machine offers to this user.
 type Report struct {
-	Class          Class        `json:"class"` // the best to be had, empty if none
+	Class          Class        `json:"class"` // the best one, empty if there is none
 	Layers         []LayerState `json:"layers"`
 	LandlockABI    int          `json:"landlock_abi"`    // 0 if there is no Landlock
-	CgroupVersion  int          `json:"cgroup_version"`  // 1 or 2; 0 if no limits can be set by it
+	CgroupVersion  int          `json:"cgroup_version"`  // 1 or 2; 0 if it can set no limits
 	UserNamespaces bool         `json:"user_namespaces"` // they can be created
-	Advice         []string     `json:"advice"`          // what to do about layers that are not on
+	Advice         []string     `json:"advice"`          // what to do about missing layers
 }

@@ -32,6 +32,7 @@ func requireTier(t *testing.T, ok bool, want string) {
 	if ok {
 		return
 	}
+
 	if slices.Contains(strings.Split(os.Getenv("RLM_REQUIRE_TIERS"), ","), "local") {
 		t.Fatalf("RLM_REQUIRE_TIERS names local, and this test needs %s", want)
 	}
@@ -45,7 +46,7 @@ func requireRoot(t *testing.T) {
 
 func requireCgroup(t *testing.T) {
 	t.Helper()
-	_, err := findPlaces()
+	_, err := findCgroupParents()
 	requireTier(t, err == nil, fmt.Sprintf("a cgroup (%v)", err))
 }
 
@@ -63,6 +64,7 @@ func systemBinds() []Bind {
 			binds = append(binds, Bind{Source: dir})
 		}
 	}
+
 	return binds
 }
 
@@ -82,6 +84,7 @@ func startJail(t *testing.T, cfg Config) *Process {
 		}
 		noTrace(t, p)
 	})
+
 	return p
 }
 
@@ -89,15 +92,17 @@ func startJail(t *testing.T, cfg Config) *Process {
 func noTrace(t *testing.T, p *Process) {
 	t.Helper()
 	if p.cgroup != nil {
-		for _, dir := range p.cgroup.unique() {
+		for _, dir := range p.cgroup.listDirs() {
 			if _, err := os.Stat(dir); err == nil {
 				t.Errorf("cgroup %s is left", dir)
 			}
 		}
 	}
+
 	if p.slot == nil {
 		return
 	}
+
 	// Whoever has the slot by now, in another test run, may have threads.
 	s, err := lockSlot(filepath.Dir(p.slot.file.Name()), p.slot.uid)
 	if err != nil {
@@ -106,7 +111,8 @@ func noTrace(t *testing.T, p *Process) {
 	if s == nil {
 		return
 	}
-	if n := tasksOf(s.uid); n != 0 {
+
+	if n := countTasks(s.uid); n != 0 {
 		t.Errorf("%d threads of user %d are left", n, s.uid)
 	}
 	if err := s.Close(); err != nil {
@@ -125,12 +131,18 @@ type hostileGuest struct {
 func startHostile(t *testing.T, cfg Config) *hostileGuest {
 	t.Helper()
 	if cfg.Profile == "" {
-		cfg.Profile = CPython
+		cfg.Profile = Programs
 		cfg.Binds = append(cfg.Binds, systemBinds()...)
 	}
+
 	cfg.Worker = "hostile"
 	p := startJail(t, cfg)
-	return &hostileGuest{Process: p, t: t, r: frame.NewReader(p.Conn(), 1<<16), w: frame.NewWriter(p.Conn(), 1<<16)}
+	return &hostileGuest{
+		Process: p,
+		t:       t,
+		r:       frame.NewReader(p.Conn(), 1<<16),
+		w:       frame.NewWriter(p.Conn(), 1<<16),
+	}
 }
 
 // try makes the guest try something and returns how it went.
@@ -146,6 +158,7 @@ func (h *hostileGuest) try(attempt string) string {
 	if err != nil {
 		return "gone"
 	}
+
 	return string(answer)
 }
 
@@ -161,6 +174,7 @@ func wait(t *testing.T, p *Process) Exit {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
+
 	e, err := p.Wait(ctx)
 	if err != nil {
 		t.Fatal(err)
@@ -189,8 +203,11 @@ func TestWorkerTalksAndEnds(t *testing.T) {
 func TestProgramRunsAndItsOutputIsKept(t *testing.T) {
 	requireFull(t)
 	p := startJail(t, Config{
-		Path: "/bin/sh", Args: []string{"sh", "-c", "echo out; echo err >&2; echo $A >&3; pwd; exit 3"},
-		Env: []string{"A=b"}, Profile: CPython, Binds: systemBinds(),
+		Path:    "/bin/sh",
+		Args:    []string{"sh", "-c", "echo out; echo err >&2; echo $A >&3; pwd; exit 3"},
+		Env:     []string{"A=b"},
+		Profile: Programs,
+		Binds:   systemBinds(),
 	})
 	said, err := io.ReadAll(p.Conn())
 	if err != nil || string(said) != "b\n" {
@@ -206,8 +223,9 @@ func TestProgramRunsAndItsOutputIsKept(t *testing.T) {
 
 func TestProgramThatIsNotThere(t *testing.T) {
 	requireFull(t)
-	p := startJail(t, Config{Path: "/none", Args: []string{"none"}, Profile: CPython})
-	if e := wait(t, p); e.Code != 127 || !strings.Contains(string(p.Output()), "cannot execute /none: no such file") {
+	p := startJail(t, Config{Path: "/none", Args: []string{"none"}, Profile: Programs})
+	e, wrote := wait(t, p), string(p.Output())
+	if e.Code != 127 || !strings.Contains(wrote, "cannot execute /none: no such file") {
 		t.Errorf("%+v, %q", e, p.Output())
 	}
 }
@@ -218,7 +236,7 @@ func TestOutputIsBounded(t *testing.T) {
 	if e := wait(t, p); e.Code != 0 {
 		t.Errorf("%+v", e)
 	}
-	if n := len(p.Output()); n < 2*half || n > 2*half+100 {
+	if n := len(p.Output()); n < 2*tailHalf || n > 2*tailHalf+100 {
 		t.Errorf("%d bytes were kept", n)
 	}
 }
@@ -226,7 +244,8 @@ func TestOutputIsBounded(t *testing.T) {
 func TestPanicOfAWorkerIsAnExitCode(t *testing.T) {
 	requireFull(t)
 	p := startJail(t, Config{Worker: "panic"})
-	if e := wait(t, p); e.Code != 2 || e.OOM || !strings.Contains(string(p.Output()), "as it should") {
+	e, wrote := wait(t, p), string(p.Output())
+	if e.Code != 2 || e.OOM || !strings.Contains(wrote, "as it should") {
 		t.Errorf("%+v, %q", e, p.Output())
 	}
 }
@@ -256,11 +275,13 @@ func TestKillTwiceAndAfterTheEnd(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if err := p.Signal(t.Context(), syscall.SIGINT); !errors.Is(err, ErrEnded) {
+
+	if err := p.Signal(t.Context(), syscall.SIGINT); !errors.Is(err, errEnded) {
 		t.Errorf("a jail that has ended can be signalled, or gives %v", err)
 	}
 	short, cancel := context.WithTimeout(t.Context(), time.Nanosecond)
 	defer cancel()
+
 	if _, err := p.Wait(short); err != nil {
 		t.Errorf("a jail that has ended must be waited for: %v", err)
 	}
@@ -271,6 +292,7 @@ func TestWaitHasADeadline(t *testing.T) {
 	p := startJail(t, Config{Worker: "echo"})
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer cancel()
+
 	if _, err := p.Wait(ctx); err == nil {
 		t.Error("no error")
 	}
@@ -279,8 +301,13 @@ func TestWaitHasADeadline(t *testing.T) {
 func TestSignalReachesAllButTheInit(t *testing.T) {
 	requireFull(t)
 	p := startJail(t, Config{
-		Path: "/bin/sh", Args: []string{"sh", "-c", `trap "echo caught >&3; exit 5" INT; echo ready >&3; while :; do /bin/sleep 0.05; done`},
-		Profile: CPython, Binds: systemBinds(),
+		Path: "/bin/sh",
+		Args: []string{
+			"sh", "-c",
+			`trap "echo caught >&3; exit 5" INT; echo ready >&3; while :; do /bin/sleep 0.05; done`,
+		},
+		Profile: Programs,
+		Binds:   systemBinds(),
 	})
 	ready := make([]byte, 6)
 	if _, err := io.ReadFull(p.Conn(), ready); err != nil {
@@ -306,6 +333,7 @@ func TestKillExceptSparesOne(t *testing.T) {
 		t.Fatal(err)
 	}
 	h.expect("pid", strconv.Itoa(h.Attestation().PID))
+
 	for end := time.Now().Add(time.Minute); childrenOf(t, h.Process) > 1; {
 		if time.Now().After(end) {
 			t.Fatalf("%d processes, %d before", childrenOf(t, h.Process), before)
@@ -323,17 +351,20 @@ func childrenOf(t *testing.T, p *Process) int {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	for _, name := range names {
 		if pid, err := strconv.Atoi(filepath.Base(name)); err == nil {
-			parents[pid] = parentOf(pid)
+			parents[pid] = readParent(pid)
 		}
 	}
+
 	count := 0
 	for pid := range parents {
-		if descends(parents, pid, p.cmd.Process.Pid) && !isZombie(pid) {
+		if isDescendant(parents, pid, p.cmd.Process.Pid) && !isZombie(pid) {
 			count++
 		}
 	}
+
 	return count
 }
 
@@ -341,11 +372,13 @@ func TestOrphansAreReaped(t *testing.T) {
 	requireFull(t)
 	h := startHostile(t, Config{})
 	h.expect("orphans", "done")
+
 	for end := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
 		tasks, err := os.ReadFile(fmt.Sprintf("/proc/%[1]d/task/%[1]d/children", h.cmd.Process.Pid))
 		if err == nil && len(strings.Fields(string(tasks))) <= 1 {
 			return
 		}
+
 		if time.Now().After(end) {
 			t.Fatalf("the init has the children %q, %v", tasks, err)
 		}
@@ -353,24 +386,25 @@ func TestOrphansAreReaped(t *testing.T) {
 }
 
 func TestStartRefuses(t *testing.T) {
+	bind := func(binds ...Bind) Config { return Config{Worker: "echo", Binds: binds} }
 	for name, cfg := range map[string]Config{
 		"nothing to run":         {},
 		"two things to run":      {Path: "/bin/true", Args: []string{"true"}, Worker: "echo"},
 		"an unknown worker":      {Worker: "none"},
 		"an unknown profile":     {Worker: "echo", Profile: "none"},
 		"an unknown class":       {Worker: "echo", MinClass: "none"},
-		"a program under interp": {Path: "/bin/true", Args: []string{"true"}},
-		"a relative program":     {Path: "true", Args: []string{"true"}, Profile: CPython},
-		"no arguments":           {Path: "/bin/true", Profile: CPython},
-		"a relative bind":        {Worker: "echo", Binds: []Bind{{Source: "usr"}}},
-		"a bind that climbs":     {Worker: "echo", Binds: []Bind{{Source: "/usr", Target: "/a/../../b"}}},
-		"a bind over the root":   {Worker: "echo", Binds: []Bind{{Source: "/usr", Target: "/"}}},
-		"a bind over /proc":      {Worker: "echo", Binds: []Bind{{Source: "/usr", Target: "/proc"}}},
-		"a bind over /sandbox":   {Worker: "echo", Binds: []Bind{{Source: "/usr", Target: "/sandbox"}}},
-		"a bind twice":           {Worker: "echo", Binds: []Bind{{Source: "/usr"}, {Source: "/bin", Target: "/usr"}}},
-		"a bind of nothing":      {Worker: "echo", Binds: []Bind{{Source: "/none"}}},
-		"a bind of a device":     {Worker: "echo", Binds: []Bind{{Source: "/dev/null", Target: "/null"}}},
-		"too large a plan":       {Worker: "echo", Env: []string{"A=" + strings.Repeat("x", maxMessage)}},
+		"a program that cannot":  {Path: "/bin/true", Args: []string{"true"}},
+		"a relative program":     {Path: "true", Args: []string{"true"}, Profile: Programs},
+		"no arguments":           {Path: "/bin/true", Profile: Programs},
+		"a relative bind":        bind(Bind{Source: "usr"}),
+		"a bind that climbs":     bind(Bind{Source: "/usr", Target: "/a/../../b"}),
+		"a bind over the root":   bind(Bind{Source: "/usr", Target: "/"}),
+		"a bind over /proc":      bind(Bind{Source: "/usr", Target: "/proc"}),
+		"a bind over /sandbox":   bind(Bind{Source: "/usr", Target: "/sandbox"}),
+		"a bind twice":           bind(Bind{Source: "/usr"}, Bind{Source: "/bin", Target: "/usr"}),
+		"a bind of nothing":      bind(Bind{Source: "/none"}),
+		"a bind of a device":     bind(Bind{Source: "/dev/null", Target: "/null"}),
+		"a plan that is too big": {Worker: "echo", Env: []string{strings.Repeat("x", maxMessage)}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p, err := Start(t.Context(), cfg)

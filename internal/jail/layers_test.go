@@ -20,42 +20,58 @@ func TestHostileAttemptsFail(t *testing.T) {
 	requireFull(t)
 	h := startHostile(t, Config{Env: []string{"A=b"}})
 	for attempt, want := range map[string]string{
-		"read /etc/passwd": "ENOENT", "read /proc/kallsyms": "ENOENT", "read /proc/sys/kernel/core_pattern": "ENOENT",
-		"read /proc/sysrq-trigger": "ENOENT", "read /sys/kernel/notes": "ENOENT", "list /": "EACCES", "list /dev": "EACCES",
+		"read /etc/passwd": "ENOENT", "read /proc/kallsyms": "ENOENT",
+		"read /proc/sys/kernel/core_pattern": "ENOENT",
+		"read /proc/sysrq-trigger":           "ENOENT", "read /sys/kernel/notes": "ENOENT",
+		"list /": "EACCES", "list /dev": "EACCES",
 		"read /proc/1/environ": "ENOENT", "read /proc/self/exe": "EACCES", "read /dev/null": "done",
-		"write /usr/x": "EROFS", "write /x": "EROFS", "write /dev/x": "EROFS", "write /proc/self/oom_score_adj": "EACCES",
-		"write /sandbox/x": "done", "write /tmp/x": "done", "script /sandbox/y": "EACCES", "execute /bin/true": "done",
-		"unix": "EPERM", "inet": "EPERM", "inet6": "EPERM", "netlink": "EPERM", "packet": "EPERM", "alg": "EPERM", "vsock": "EPERM",
-		"pair": "done", "pair 2": "EPERM", "pair 5": "EPERM", "ptrace": "EPERM", "vm_readv": "EPERM", "unshare": "EPERM", "setns": "EPERM", "mount": "EPERM", "bpf": "EPERM",
-		"io_uring": "EPERM", "userfaultfd": "EPERM", "keyctl": "EPERM", "memfd": "EPERM", "perf": "EPERM", "handle": "EPERM",
-		"chroot": "EPERM", "setuid": "EPERM", "shmget": "EPERM", "mq_open": "EPERM", "clone3": "ENOSYS", "execveat": "EPERM",
-		"new_user": "EPERM", "namespace": "EPERM", "unknown": "ENOSYS", "limit_init": "EPERM", "raise": "EPERM", "core": "1",
+		"write /usr/x": "EROFS", "write /x": "EROFS", "write /dev/x": "EROFS",
+		"write /proc/self/oom_score_adj": "EACCES",
+		"write /sandbox/x":               "done", "write /tmp/x": "done", "script /sandbox/y": "EACCES",
+		"execute /bin/true": "done",
+		"unix":              "EPERM", "inet": "EPERM", "inet6": "EPERM", "netlink": "EPERM", "packet": "EPERM",
+		"alg": "EPERM", "vsock": "EPERM",
+		"pair": "done", "pair 2": "EPERM", "pair 5": "EPERM", "ptrace": "EPERM",
+		"vm_readv": "EPERM", "unshare": "EPERM", "setns": "EPERM", "mount": "EPERM", "bpf": "EPERM",
+		"io_uring": "EPERM", "userfaultfd": "EPERM", "keyctl": "EPERM", "memfd": "EPERM",
+		"perf": "EPERM", "handle": "EPERM",
+		"chroot": "EPERM", "setuid": "EPERM", "shmget": "EPERM", "mq_open": "EPERM",
+		"clone3": "ENOSYS", "execveat": "EPERM",
+		"new_user": "EPERM", "namespace": "EPERM", "unknown": "ENOSYS", "limit_init": "EPERM",
+		"raise": "EPERM", "core": "1",
 		"signal " + strconv.Itoa(os.Getpid()): "ESRCH",
-		"ids":                                 "65532 65532 []", "env": "A=b", "hostname": "jail", "cwd": "/sandbox<nil>",
-		"processes": "0 others, 2 entries that are no process", "descriptors": "", "each_thread": "", "list_threads": "EACCES",
+		"ids":                                 "65532 65532 []", "env": "A=b", "hostname": "jail",
+		"cwd":       "/sandbox<nil>",
+		"processes": "0 others, 2 entries that are no process", "descriptors": "",
+		"each_thread": "", "list_threads": "EACCES",
 	} {
 		if os.Geteuid() != 0 && (attempt == "ids" || attempt == "each_thread") {
 			continue // an ordinary launcher cannot drop its groups
 		}
 		h.expect(attempt, want)
 	}
+
 	// The init does not hear it, or Landlock refuses it.
 	for _, attempt := range []string{"kill 1", "kill_parent"} {
 		if got := h.try(attempt); got != "done" && got != "EPERM" {
 			t.Errorf("%s: %s", attempt, got)
 		}
 	}
+
 	h.expect("read /dev/null", "done")
 }
 
 func TestInterpCanDoHardlyAnything(t *testing.T) {
 	requireFull(t)
-	h := startHostile(t, Config{Profile: Interp})
+	h := startHostile(t, Config{Profile: Compute})
 	for attempt, want := range map[string]string{
-		"read /dev/null": "EPERM", "list /proc": "EPERM", "write /sandbox/x": "EPERM", "execute /bin/true": "EPERM",
-		"unix": "EPERM", "pair": "EPERM", "inet": "EPERM", "ptrace": "EPERM", "memfd": "EPERM", "exec_memory": "EPERM",
-		"new_user": "EPERM", "clone3": "ENOSYS", "unknown": "ENOSYS", "kill 1": "EPERM", "kill_parent": "EPERM",
-		"threads 20": "done", "io_uring": "EPERM", "limit_init": "ENOSYS", "core": "1",
+		"read /dev/null": "EPERM", "list /proc": "EPERM", "write /sandbox/x": "EPERM",
+		"execute /bin/true": "EPERM",
+		"unix":              "EPERM", "pair": "EPERM", "inet": "EPERM", "ptrace": "EPERM", "memfd": "EPERM",
+		"exec_memory": "EPERM",
+		"new_user":    "EPERM", "clone3": "ENOSYS", "unknown": "ENOSYS", "kill 1": "EPERM",
+		"kill_parent": "EPERM",
+		"threads 20":  "done", "io_uring": "EPERM", "limit_init": "ENOSYS", "core": "1",
 	} {
 		h.expect(attempt, want)
 	}
@@ -70,20 +86,24 @@ func TestEachLayerHasANegativeControl(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer hold.Close()
+
 	datagrams, err := net.ListenPacket("udp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer datagrams.Close()
+
 	abstract, err := net.Listen("unix", fmt.Sprintf("@rlm-jail-test-%d", os.Getpid()))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer abstract.Close()
+
 	canary := t.TempDir() + "/canary"
 	if err := os.WriteFile(canary, nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
+
 	for _, c := range []struct {
 		attempt string
 		alone   []Layers // each of these is enough to stop it
@@ -119,6 +139,7 @@ func TestADatagramReachesNoSocketOfTheHost(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer socket.Close()
+
 	if err := os.Chmod(name, 0o777); err != nil {
 		t.Fatal(err)
 	}
@@ -146,6 +167,7 @@ func controls(t *testing.T, attempt string, alone []Layers) {
 			t.Skip("with cgo the C library looks for threads in the /proc of the jail")
 		}
 	}
+
 	limits := Limits{Memory: 128 << 20, FileSize: 2 << 20, Processes: 40}
 	for _, l := range alone {
 		h := startHostile(t, Config{Limits: limits, Off: all &^ l, MinClass: Nested})
@@ -153,12 +175,14 @@ func controls(t *testing.T, attempt string, alone []Layers) {
 			t.Errorf("layer %s alone does not stop %q", l, attempt)
 		}
 	}
+
 	if all&Namespaces != 0 {
 		// Then it is the user of the host and Landlock that hold, as they should.
 		h := startHostile(t, Config{Limits: limits, Off: all, MinClass: Nested})
 		h.expect(attempt, "EPERM")
 		return
 	}
+
 	h := startHostile(t, Config{Limits: limits, Off: all})
 	h.expect(attempt, "done")
 }
@@ -186,6 +210,7 @@ func TestManyAtOnce(t *testing.T) {
 				t.Error(err)
 				return
 			}
+
 			if uid := p.Attestation().HostUID; os.Geteuid() == 0 {
 				if _, taken := users.LoadOrStore(uid, true); taken {
 					t.Errorf("two jails have user %d", uid)
@@ -196,6 +221,7 @@ func TestManyAtOnce(t *testing.T) {
 					t.Error(err)
 				}
 			}()
+
 			answer := make([]byte, 1)
 			if _, err := p.Conn().Write(answer); err != nil {
 				t.Error(err)
@@ -205,6 +231,7 @@ func TestManyAtOnce(t *testing.T) {
 			}
 		})
 	}
+
 	all.Wait()
 }
 
@@ -227,7 +254,11 @@ func TestScratchIsBounded(t *testing.T) {
 		h.expect("fill "+dir, "ENOSPC after 4 MiB")
 		h.expect("inodes "+dir, "ENOSPC")
 	}
-	control := startHostile(t, Config{Limits: Limits{TmpBytes: 80 << 20, TmpInodes: 11000, FileSize: 80 << 20}})
+
+	control := startHostile(
+		t,
+		Config{Limits: Limits{TmpBytes: 80 << 20, TmpInodes: 11000, FileSize: 80 << 20}},
+	)
 	control.expect("fill /tmp", "done")
 	control.expect("inodes /tmp", "done")
 }
@@ -241,6 +272,7 @@ func TestMemoryFloodIsToldFromACrash(t *testing.T) {
 		} else if os.Geteuid() == 0 {
 			continue // with a cgroup to be had there is no sampler to test
 		}
+
 		h := startHostile(t, cfg)
 		if got := h.try("flood 300"); got != "gone" {
 			t.Errorf("the flood went %s", got)
@@ -250,8 +282,9 @@ func TestMemoryFloodIsToldFromACrash(t *testing.T) {
 		}
 		break
 	}
+
 	h := startHostile(t, Config{})
-	if err := h.Signal(t.Context(), 9); err != nil && !errors.Is(err, ErrEnded) {
+	if err := h.Signal(t.Context(), 9); err != nil && !errors.Is(err, errEnded) {
 		t.Error(err)
 	}
 	if e := wait(t, h.Process); e.OOM || e.Signal != 9 {
@@ -261,7 +294,7 @@ func TestMemoryFloodIsToldFromACrash(t *testing.T) {
 
 func TestMemoryIsSampledWithoutACgroup(t *testing.T) {
 	requireFull(t)
-	if _, err := findPlaces(); err == nil {
+	if _, err := findCgroupParents(); err == nil {
 		t.Skip("there is a cgroup")
 	}
 	h := startHostile(t, Config{Limits: Limits{Memory: 128 << 20}})
@@ -280,8 +313,15 @@ func TestForkBombStops(t *testing.T) {
 		t.Errorf("%s", got)
 	}
 	p := startJail(t, Config{
-		Path: "/bin/sh", Args: []string{"sh", "-c", `f() { f | f & }; f; /bin/sleep 0.3; echo alive >&3; /bin/sleep 1000`},
-		Profile: CPython, Binds: systemBinds(), Limits: Limits{Processes: 40},
+		Path: "/bin/sh",
+		Args: []string{
+			"sh",
+			"-c",
+			`f() { f | f & }; f; /bin/sleep 0.3; echo alive >&3; /bin/sleep 1000`,
+		},
+		Profile: Programs,
+		Binds:   systemBinds(),
+		Limits:  Limits{Processes: 40},
 	})
 	_ = p // ended by the end of the test, which takes as long as it takes
 }

@@ -17,13 +17,13 @@ type plan struct {
 	Trees   []tree // Config.Binds and the devices, in the order to attach them
 	UID     int    // of the guest, inside
 	HostUID int
-	Sample  bool              // the init watches the memory, for want of a cgroup
+	Sample  bool              // the init watches the memory, because there is no cgroup
 	Tasks   int               // that count against the limit of processes already
 	HostNS  map[string]string // names of the launcher's namespaces
 	FailAt  string            // for tests: the step that fails
 }
 
-// tree is a piece of the host that shows up in the jail.
+// tree is a file or folder of the host that appears in the jail.
 type tree struct {
 	Source string
 	Target string
@@ -33,12 +33,23 @@ type tree struct {
 	Device bool
 }
 
-// has reports whether a layer is wanted.
-func (p *plan) has(l Layers) bool {
+// wants reports whether a layer is wanted.
+func (p *plan) wants(l Layers) bool {
 	if p.Class == Nested {
 		l &^= Namespaces | Mounts | Network
 	}
 	return l != 0 && p.Off&l == 0
+}
+
+// errInjected is the failure of a step that a test lets fail.
+var errInjected = errors.New("injected failure")
+
+// failAt fails at the step that a test chose.
+func (p *plan) failAt(step string) error {
+	if p.FailAt != step {
+		return nil
+	}
+	return fmt.Errorf("%w at %s", errInjected, step)
 }
 
 // message is what a helper tells the launcher.
@@ -46,7 +57,7 @@ type message struct {
 	Error       string       `json:"error,omitempty"`
 	Layer       Layers       `json:"layer,omitempty"` // that the error is about
 	Ready       bool         `json:"ready,omitempty"` // the init has built everything
-	Done        int          `json:"done,omitempty"`  // the order with this number was carried out
+	Done        int          `json:"done,omitempty"`  // the order with this number is done
 	Exit        *exited      `json:"exit,omitempty"`
 	Attestation *Attestation `json:"attestation,omitempty"`
 }
@@ -61,11 +72,11 @@ type exited struct {
 type order struct {
 	ID     int  `json:"id"`
 	Signal int  `json:"signal,omitempty"` // to all but the init
-	Keep   int  `json:"keep,omitempty"`   // kill all but the init and this process
+	Keep   int  `json:"keep,omitempty"`   // kill all but the init, the guest and this process
 	End    bool `json:"end,omitempty"`    // kill all and exit
 }
 
-// layerError is a layer that cannot be had.
+// layerError is a layer that this machine cannot provide.
 type layerError struct {
 	layer Layers
 	err   error
@@ -77,23 +88,32 @@ func (e *layerError) Error() string {
 
 func (e *layerError) Unwrap() error { return e.err }
 
-// layered says which layer an error belongs to.
-func layered(l Layers, err error) error {
+// inLayer says which layer an error belongs to. No error stays none.
+func inLayer(l Layers, err error) error {
 	if err == nil {
 		return nil
 	}
 	return &layerError{layer: l, err: err}
 }
 
-// maxMessage is the size of the largest message between launcher and helpers.
+// describeError puts an error into a message, together with its layer.
+func describeError(err error) message {
+	if l, ok := errors.AsType[*layerError](err); ok {
+		return message{Error: l.err.Error(), Layer: l.layer}
+	}
+	return message{Error: err.Error()}
+}
+
+// maxMessage is the size of the largest message between launcher and helpers, in bytes.
 const maxMessage = 128 << 10
 
-// send tells the launcher something. It is for helpers.
-func send(m any) error {
+// sendToLauncher sends a message from a helper.
+func sendToLauncher(m any) error {
 	data, err := json.Marshal(m)
 	if err != nil {
 		return err
 	}
+
 	for {
 		_, err = unix.Write(launcherFD, data)
 		if !errors.Is(err, unix.EINTR) {
@@ -102,9 +122,9 @@ func send(m any) error {
 	}
 }
 
-// receive reads what the launcher says. It is for helpers. The end of the
-// launcher is an error.
-func receive(m any) error {
+// receiveFromLauncher reads what the launcher sent to a helper. A launcher that is gone is
+// an error.
+func receiveFromLauncher(m any) error {
 	buf := make([]byte, maxMessage)
 	for {
 		n, err := unix.Read(launcherFD, buf)
@@ -114,6 +134,7 @@ func receive(m any) error {
 		if err != nil {
 			return err
 		}
+
 		if n <= 0 {
 			return unix.EPIPE
 		}

@@ -14,9 +14,10 @@ import (
 	"kernel.org/pub/linux/libs/security/libcap/psx"
 )
 
-// lockedSecurebits: user 0 is nobody special, and no capability can be raised
-// into the ambient set, for ever.
-const lockedSecurebits = secbitNoRoot | secbitNoRoot<<1 | secbitNoSetuidFixup | secbitNoSetuidFixup<<1 |
+// lockedSecurebits: user 0 has no special rights, and no capability can ever be raised
+// into the ambient set.
+const lockedSecurebits = secbitNoRoot | secbitNoRoot<<1 |
+	secbitNoSetuidFixup | secbitNoSetuidFixup<<1 |
 	secbitKeepCaps<<1 | secbitNoAmbientRaise | secbitNoAmbientRaise<<1
 
 // The bit to the left of each of these locks it.
@@ -27,35 +28,33 @@ const (
 	secbitNoAmbientRaise = 1 << 6
 )
 
-// givePrivilegesUp takes from this thread what its children would inherit.
-// What the thread can do at the moment stays: there are mounts to make.
-func givePrivilegesUp() error {
+// dropPrivileges takes from this thread what its children would inherit. The thread keeps
+// its own rights for the moment, because there are mounts to make.
+func dropPrivileges() error {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("cannot set no_new_privs: %w", err)
 	}
-	if err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); err != nil {
+	err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0)
+	if err != nil {
 		return fmt.Errorf("cannot clear ambient capabilities: %w", err)
 	}
-	// Without a session keyring of its own the guest would share the launcher's.
+
+	// Without its own session keyring the guest would share the launcher's. Containers
+	// refuse keyctl for everybody.
 	_, _, errno := unix.Syscall(unix.SYS_KEYCTL, unix.KEYCTL_JOIN_SESSION_KEYRING, 0, 0)
-	if errno != 0 && errno != unix.ENOSYS && errno != unix.EPERM { // containers refuse keyctl for all
+	if errno != 0 && errno != unix.ENOSYS && errno != unix.EPERM {
 		return fmt.Errorf("cannot make a session keyring: %w", errno)
 	}
-	held, err := capabilities()
+
+	held, err := readCapabilities()
 	if err != nil {
 		return err
 	}
 	if held&(1<<unix.CAP_SETPCAP) == 0 {
-		return nil // class Nested of an ordinary user: no_new_privs has to do
+		return nil // class Nested of an ordinary user: no_new_privs must be enough
 	}
-	for c := uintptr(0); ; c++ {
-		err := unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0)
-		if errors.Is(err, unix.EINVAL) {
-			break // the last one was the last one
-		}
-		if err != nil {
-			return fmt.Errorf("cannot drop capability %d: %w", c, err)
-		}
+	if err := emptyBoundingSet(); err != nil {
+		return err
 	}
 	if err := unix.Prctl(unix.PR_SET_SECUREBITS, lockedSecurebits, 0, 0, 0); err != nil {
 		return fmt.Errorf("cannot lock securebits: %w", err)
@@ -63,8 +62,21 @@ func givePrivilegesUp() error {
 	return nil
 }
 
-// capabilities returns the permitted set of this thread.
-func capabilities() (uint64, error) {
+// emptyBoundingSet drops every capability from the bounding set.
+func emptyBoundingSet() error {
+	for c := uintptr(0); ; c++ {
+		err := unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0)
+		if errors.Is(err, unix.EINVAL) {
+			return nil // there are no more
+		}
+		if err != nil {
+			return fmt.Errorf("cannot drop capability %d: %w", c, err)
+		}
+	}
+}
+
+// readCapabilities returns the permitted set of this thread.
+func readCapabilities() (uint64, error) {
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var data [2]unix.CapUserData
 	if err := unix.Capget(&header, &data[0]); err != nil {
@@ -73,8 +85,8 @@ func capabilities() (uint64, error) {
 	return uint64(data[1].Permitted)<<32 | uint64(data[0].Permitted), nil
 }
 
-// keepInitCapabilities leaves the init, on all of its threads, what it needs to
-// see and to kill every process of its namespace, and nothing else.
+// keepInitCapabilities leaves the init, on all of its threads, what it needs to see and to
+// kill every process of its namespace, and nothing else.
 func keepInitCapabilities(class Class) error {
 	keep := uint32(1<<unix.CAP_KILL | 1<<unix.CAP_SYS_PTRACE)
 	if class == Nested {
@@ -87,15 +99,16 @@ func keepInitCapabilities(class Class) error {
 func setCapabilities(keep uint32) error {
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	data := [2]unix.CapUserData{{Effective: keep, Permitted: keep}}
-	_, _, errno := psx.Syscall3(unix.SYS_CAPSET, uintptr(unsafe.Pointer(&header)), uintptr(unsafe.Pointer(&data[0])), 0)
+	_, _, errno := psx.Syscall3(unix.SYS_CAPSET,
+		uintptr(unsafe.Pointer(&header)), uintptr(unsafe.Pointer(&data[0])), 0)
 	if errno != 0 {
 		return fmt.Errorf("cannot reduce capabilities: %w", errno)
 	}
 	return nil
 }
 
-// checkPrivileges reads from the text of /proc/thread-self/status whether
-// there is any privilege left, and returns what it found wrong.
+// checkPrivileges finds privileges that are left in a parsed /proc/thread-self/status, and
+// returns the first as an error.
 func checkPrivileges(status map[string]string) error {
 	for _, set := range []string{"CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"} {
 		if bits, err := strconv.ParseUint(status[set], 16, 64); err != nil || bits != 0 {
@@ -115,6 +128,7 @@ func readStatus(f *os.File) (map[string]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot read %s: %w", f.Name(), err)
 	}
+
 	status := map[string]string{}
 	for line := range strings.Lines(string(buf[:n])) {
 		if key, value, ok := strings.Cut(line, ":"); ok {

@@ -11,17 +11,18 @@ import (
 	"syscall"
 )
 
-// Process is a running jail. On this system there are none.
+// Process is a running jail. This system has none.
 type Process struct{}
 
 func unsupported() error {
-	return fmt.Errorf("cannot start a jail on %s/%s: %w", runtime.GOOS, runtime.GOARCH, ErrUnsupported)
+	return fmt.Errorf("cannot start a jail on %s/%s: jails need Linux on amd64 or arm64",
+		runtime.GOOS, runtime.GOARCH)
 }
 
-// Register names a function that can run in a jail.
+// Register does nothing.
 func Register(string, func(conn *os.File) int) {}
 
-// Start returns an error that wraps ErrUnsupported.
+// Start returns an error.
 func Start(context.Context, Config) (*Process, error) { return nil, unsupported() }
 
 // Probe reports that there are no jails here.

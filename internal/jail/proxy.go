@@ -10,22 +10,23 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// network names the guest's network.
-func network(p *plan) string {
+// describeNetwork says what the guest's network is.
+func describeNetwork(p *plan) string {
 	if p.Proxy {
-		return fmt.Sprintf("network namespace with the proxy on 127.0.0.1:%d and nothing else", ProxyPort)
+		return fmt.Sprintf("network namespace with only the proxy, on 127.0.0.1:%d", ProxyPort)
 	}
 	return "empty network namespace"
 }
 
-// listenForProxy makes the one listener of the jail's network. It is for the init,
-// which hands it to the launcher: whoever connects inside is served outside.
+// listenForProxy makes the only listener of the jail's network. The init makes it and
+// hands it to the launcher, so what connects inside is served outside.
 func listenForProxy() (int, error) {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return 0, fmt.Errorf("cannot make a socket: %w", err)
 	}
-	err = loopback(fd)
+
+	err = switchLoopbackOn(fd)
 	if err == nil {
 		err = unix.Bind(fd, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}, Port: ProxyPort})
 	}
@@ -38,9 +39,8 @@ func listenForProxy() (int, error) {
 	return fd, nil
 }
 
-// loopback switches the loopback device on, which a new network has but does not
-// use.
-func loopback(socket int) error {
+// switchLoopbackOn switches the loopback device on: a new network has it, but it is off.
+func switchLoopbackOn(socket int) error {
 	request, err := unix.NewIfreq("lo")
 	if err != nil {
 		return err
@@ -48,6 +48,7 @@ func loopback(socket int) error {
 	if err := unix.IoctlIfreq(socket, unix.SIOCGIFFLAGS, request); err != nil {
 		return fmt.Errorf("cannot find loopback: %w", err)
 	}
+
 	request.SetUint16(request.Uint16() | unix.IFF_UP)
 	if err := unix.IoctlIfreq(socket, unix.SIOCSIFFLAGS, request); err != nil {
 		return fmt.Errorf("cannot switch loopback on: %w", err)
@@ -55,12 +56,13 @@ func loopback(socket int) error {
 	return nil
 }
 
-// ready tells the launcher that all is built, and hands it the listener.
-func (in *initProcess) ready() error {
+// reportReady tells the launcher that everything is built, and hands it the listener.
+func (in *initProcess) reportReady() error {
 	m := message{Ready: true}
 	if !in.plan.Proxy {
-		return send(m)
+		return sendToLauncher(m)
 	}
+
 	data, err := json.Marshal(m)
 	if err != nil {
 		return err

@@ -24,12 +24,16 @@ s.sendall(b"hello\n")
 print(s.recv(100))
 out = socket.socket(fileno=3)
 for family, address in [
-    (socket.AF_INET, ("127.0.0.1", 3129)), (socket.AF_INET, ("127.0.0.2", 3128)), (socket.AF_INET, ("192.0.2.1", 3128)),
-    (socket.AF_INET, ("192.0.2.1", 80)), (socket.AF_INET6, ("::1", 3128)), (socket.AF_UNIX, "/tmp/x"), (socket.AF_UNIX, "\0x"),
+    (socket.AF_INET, ("127.0.0.1", 3129)), (socket.AF_INET, ("127.0.0.2", 3128)),
+    (socket.AF_INET, ("192.0.2.1", 3128)), (socket.AF_INET, ("192.0.2.1", 80)),
+    (socket.AF_INET6, ("::1", 3128)), (socket.AF_UNIX, "/tmp/x"), (socket.AF_UNIX, "\0x"),
 ]:
     got = connect(family, address)
-    out.sendall(f"{address!r} {got}\n".encode() if isinstance(got, str) else f"REACHED {address}\n".encode())
-for kind, protocol in (socket.SOCK_DGRAM, 0), (socket.SOCK_RAW, 1), (socket.SOCK_STREAM, 6), (socket.SOCK_STREAM, 262):
+    said = f"{address!r} {got}" if isinstance(got, str) else f"REACHED {address}"
+    out.sendall(said.encode() + b"\n")
+for kind, protocol in [
+    (socket.SOCK_DGRAM, 0), (socket.SOCK_RAW, 1), (socket.SOCK_STREAM, 6), (socket.SOCK_STREAM, 262),
+]:
     try:
         socket.socket(socket.AF_INET, kind, protocol)
         out.sendall(f"{kind:d} {protocol} made\n".encode())
@@ -52,10 +56,14 @@ func TestTheProxyIsAllThereIs(t *testing.T) {
 	_, err := os.Stat(python)
 	requireTier(t, err == nil, python)
 	p := startJail(t, Config{
-		Path: python, Args: []string{"python3", "-I", "-c", viaProxy}, Env: []string{"HOME=/sandbox", "LANG=C.UTF-8"},
-		Profile: CPython, Binds: systemBinds(), Proxy: true,
+		Path:    python,
+		Args:    []string{"python3", "-I", "-c", viaProxy},
+		Env:     []string{"HOME=/sandbox", "LANG=C.UTF-8"},
+		Profile: Programs,
+		Binds:   systemBinds(),
+		Proxy:   true,
 	})
-	if !p.Attestation().On(Network | Seccomp | Landlock) {
+	if !p.Attestation().holds(Network | Seccomp | Landlock) {
 		t.Errorf("%+v", p.Attestation())
 	}
 	conn, err := p.Proxy().Accept()
@@ -97,10 +105,14 @@ listen PermissionError
 }
 
 func TestAProxyNeedsANetworkOfItsOwn(t *testing.T) {
+	program := Config{Path: "/bin/true", Args: []string{"true"}, Profile: Programs, Proxy: true}
+	weaker, shared := program, program
+	weaker.MinClass, shared.Off = Nested, Network
+
 	for name, c := range map[string]Config{
 		"another profile": {Worker: "nothing", Proxy: true},
-		"a weaker class":  {Path: "/bin/true", Args: []string{"true"}, Profile: CPython, MinClass: Nested, Proxy: true},
-		"no network":      {Path: "/bin/true", Args: []string{"true"}, Profile: CPython, Off: Network, Proxy: true},
+		"a weaker class":  weaker,
+		"no network":      shared,
 	} {
 		if p, err := Start(t.Context(), c); err == nil {
 			t.Errorf("%s: it starts", name)

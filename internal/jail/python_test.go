@@ -10,7 +10,8 @@ import (
 
 // everyday is what the standard library of Python does in a normal life.
 const everyday = `
-import asyncio, subprocess, threading, tempfile, multiprocessing, os, sys, signal, socket, ctypes, sqlite3, time, select, mmap, shutil
+import asyncio, subprocess, threading, tempfile, multiprocessing, os, sys, signal, socket, ctypes
+import sqlite3, time, select, mmap, shutil
 async def main():
     await asyncio.sleep(0.01)
     p = await asyncio.create_subprocess_exec("/bin/echo", "child", stdout=subprocess.PIPE)
@@ -22,8 +23,10 @@ threads = [threading.Thread(target=out.append, args=(i,)) for i in range(8)]
 [t.start() for t in threads]; [t.join() for t in threads]
 assert len(out) == 8
 with tempfile.TemporaryDirectory() as d:
-    open(d + "/f", "w").write("x"); shutil.copy(d + "/f", d + "/g"); os.rename(d + "/g", d + "/h"); os.listdir(d)
-    c = sqlite3.connect(d + "/db"); c.execute("create table t(a)"); c.execute("insert into t values(1)"); c.commit(); c.close()
+    open(d + "/f", "w").write("x"); shutil.copy(d + "/f", d + "/g")
+    os.rename(d + "/g", d + "/h"); os.listdir(d)
+    c = sqlite3.connect(d + "/db")
+    c.execute("create table t(a)"); c.execute("insert into t values(1)"); c.commit(); c.close()
 pid = os.fork()
 if pid == 0: os._exit(3)
 assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 3
@@ -47,8 +50,11 @@ func TestPythonLeadsANormalLife(t *testing.T) {
 	_, err := os.Stat(python)
 	requireTier(t, err == nil, python)
 	p := startJail(t, Config{
-		Path: python, Args: []string{"python3", "-I", "-c", everyday}, Env: []string{"HOME=/sandbox", "LANG=C.UTF-8"},
-		Profile: CPython, Binds: systemBinds(),
+		Path:    python,
+		Args:    []string{"python3", "-I", "-c", everyday},
+		Env:     []string{"HOME=/sandbox", "LANG=C.UTF-8"},
+		Profile: Programs,
+		Binds:   systemBinds(),
 	})
 	said, err := io.ReadAll(p.Conn())
 	if e := wait(t, p); err != nil || string(said) != "fine\n" || e.Code != 0 {

@@ -23,6 +23,7 @@ func TestNobodyElseCanTakeTheSlots(t *testing.T) {
 			}
 		}
 	}
+
 	s, err := takeSlot()
 	if err != nil || s == nil {
 		t.Fatal(s, err)
@@ -54,11 +55,12 @@ func TestTheFolderOfTheSlotsBelongsToTheLauncher(t *testing.T) {
 		t.Fatal(err)
 	}
 	bad := []string{t.TempDir() + "/missing", open, link, file}
-	if _, err := slotFolder(bad); err == nil || strings.Count(err.Error(), "remove it") != 3 {
+	if _, err := makeSlotFolder(bad); err == nil || strings.Count(err.Error(), "remove it") != 3 {
 		t.Errorf("a folder of somebody else: %v", err)
 	}
+
 	for range 2 { // made, then found
-		if dir, err := slotFolder(append(bad, good)); err != nil || dir != good+"/rlm-jails" {
+		if dir, err := makeSlotFolder(append(bad, good)); err != nil || dir != good+"/rlm-jails" {
 			t.Errorf("%q, %v", dir, err)
 		}
 	}

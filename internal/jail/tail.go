@@ -8,21 +8,21 @@ import (
 	"sync"
 )
 
-// half is how much a tail keeps of the beginning, and of the end.
-const half = 32 << 10
+// tailHalf is how much a tail keeps of the beginning, and of the end, in bytes.
+const tailHalf = 32 << 10
 
 // tail keeps the beginning and the end of what is written to it.
 type tail struct {
 	mu      sync.Mutex // guards what follows
 	first   []byte
-	last    []byte // at most twice half
+	last    []byte // at most twice tailHalf
 	skipped bool
 }
 
 func newTail() *tail { return &tail{} }
 
-// fill reads until there is nothing more to read.
-func (t *tail) fill(r io.Reader) {
+// readFrom reads until there is nothing more to read.
+func (t *tail) readFrom(r io.Reader) {
 	buf := make([]byte, 16<<10)
 	for {
 		n, err := r.Read(buf)
@@ -33,14 +33,15 @@ func (t *tail) fill(r io.Reader) {
 	}
 }
 
-// add keeps what there is room for.
+// add keeps as much of the text as there is room for.
 func (t *tail) add(text []byte) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	n := min(len(text), half-len(t.first))
+
+	n := min(len(text), tailHalf-len(t.first))
 	t.first = append(t.first, text[:n]...)
 	t.last = append(t.last, text[n:]...)
-	if over := len(t.last) - half; over > half {
+	if over := len(t.last) - tailHalf; over > tailHalf {
 		t.last = append(t.last[:0], t.last[over:]...)
 		t.skipped = true
 	}
@@ -50,9 +51,9 @@ func (t *tail) add(text []byte) {
 func (t *tail) bytes() []byte {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	last := t.last
-	skipped := t.skipped
-	if over := len(last) - half; over > 0 {
+
+	last, skipped := t.last, t.skipped
+	if over := len(last) - tailHalf; over > 0 {
 		last, skipped = last[over:], true
 	}
 	if skipped {

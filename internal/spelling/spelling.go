@@ -1,14 +1,13 @@
-// Package spelling finds the known name that somebody meant who wrote another.
+// Package spelling suggests the closest known name for a misspelled one.
 package spelling
 
-// longest bounds the names that are compared, in bytes: the work is the product
-// of two lengths, and nobody means a name by a page of text.
-const longest = 100
+// maxName bounds the names that are compared, in bytes: the work grows with the product
+// of both lengths.
+const maxName = 100
 
-// Nearest is the known name that takes the fewest changes to get at, empty if
-// none is near.
+// Nearest is the known name that takes the fewest changes, empty if none is near.
 func Nearest(name string, known []string) string {
-	if len(name) > longest {
+	if len(name) > maxName {
 		return ""
 	}
 	best, meant := len(name)/3+2, ""
@@ -28,6 +27,7 @@ func Distance(a, b string) int {
 		rows[i] = make([]int, len(b)+1)
 		rows[i][0] = i
 	}
+
 	for j := range rows[0] {
 		rows[0][j] = j
 	}
@@ -43,5 +43,6 @@ func Distance(a, b string) int {
 			}
 		}
 	}
+
 	return rows[len(a)][len(b)]
 }

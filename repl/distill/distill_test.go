@@ -45,10 +45,10 @@ func TestMain(m *testing.M) {
 }
 
 // model is a registry of one script.
-type model struct{ *scripted.Script }
+type model struct{ llm.Provider }
 
 func (m model) Resolve(name string) (llm.Model, error) {
-	return llm.Model{Name: name, ID: name, Provider: m.Script, Facts: llm.Facts{Window: 100_000}}, nil
+	return llm.Model{Name: name, ID: name, Provider: m.Provider, Facts: llm.Facts{Window: 100_000}}, nil
 }
 
 func script(t *testing.T, rules ...scripted.Rule) repl.Models {
@@ -260,7 +260,7 @@ func TestTheBudgetIsForAllRuns(t *testing.T) {
 }
 
 func TestWhatBreaksIsAnError(t *testing.T) {
-	broken := scripted.Rule{Error: &scripted.Failure{Kind: llm.ErrServer}}
+	broken := scripted.Rule{Error: &llm.Error{Kind: llm.ErrServer}}
 	cfg := config(script(t, broken))
 	if r, err := distill.Run(t.Context(), parse(t, traces(10)), cfg); !errors.Is(err, llm.ErrServer) || len(r.Clusters) != 2 {
 		t.Errorf("got %+v, %v", r, err)

@@ -2,68 +2,38 @@ package llm
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
+
+	"github.com/rlmhq/rlm/repl/llm/internal/kind"
 )
 
-// KindError is a kind of failure. Test for one with errors.Is; scripts and
-// records call it by its text.
-type KindError string
-
-// Error returns the kind's text.
-func (k KindError) Error() string { return string(k) }
-
-// The kinds of failure.
-const (
-	ErrNoKey         KindError = "no key"
-	ErrUnknownName   KindError = "unknown provider" // the part of a name before the slash
-	ErrMisconfigured KindError = "bad configuration"
-	ErrUnreachable   KindError = "server not reachable"
-	ErrAuth          KindError = "key refused"       // or not allowed to use the model
-	ErrQuota         KindError = "no credit left"    // waiting does not help
-	ErrUnknownModel  KindError = "unknown model"     // the server does not have it
-	ErrBadRequest    KindError = "bad request"       // whatever else is wrong with it
-	ErrContextLength KindError = "prompt too long"   // for the model's window
-	ErrRefused       KindError = "refused by filter" // the server would not hand the prompt to the model
-	ErrRateLimited   KindError = "rate limited"      // waiting helps
-	ErrServer        KindError = "server error"
-	ErrTimeout       KindError = "no reply in time"
-	ErrCut           KindError = "reply cut off"
-	ErrMalformed     KindError = "malformed reply"      // not what the format says
-	ErrTooLarge      KindError = "reply too large"      // more bytes than allowed
-	ErrRedirect      KindError = "redirected elsewhere" // not followed: prompt and key would go there
-	ErrNoReply       KindError = "no reply on file"     // script or record has none for the request
-	ErrBadFile       KindError = "bad file"             // a script, record or price table that cannot be read
+// Kinds of failure that callers handle. Test for them with errors.Is. docs/models.md
+// lists all kinds; the text of a kind never changes.
+var (
+	ErrContextLength error = kind.ErrContextLength // the prompt exceeds the model's window
+	ErrRateLimited   error = kind.ErrRateLimited   // the same request may succeed later
+	ErrServer        error = kind.ErrServer        // the server failed
 )
 
-// kinds are all kinds of failure.
-var kinds = []KindError{
-	ErrNoKey, ErrUnknownName, ErrMisconfigured, ErrUnreachable, ErrAuth, ErrQuota, ErrUnknownModel, ErrBadRequest,
-	ErrContextLength, ErrRefused, ErrRateLimited, ErrServer, ErrTimeout, ErrCut, ErrMalformed, ErrTooLarge,
-	ErrRedirect, ErrNoReply, ErrBadFile,
-}
-
-// Known reports whether the kind is one of this package's.
-func (k KindError) Known() bool { return slices.Contains(kinds, k) }
-
-// Error is a failed call. It never holds a key.
+// Error is a failed call. It never contains a key.
 type Error struct {
-	Kind     KindError
+	// Kind is what went wrong, such as [ErrRateLimited].
+	Kind     error
 	Provider string
 	Model    string
-	Status   int    // of HTTP, 0 if there was no answer
+	Status   int    // the HTTP status, 0 if the server did not answer
 	Message  string // the server's words, shortened, without control characters
-	// RetryAfter is how long the server asked to wait, 0 if it did not say.
+	// RetryAfter is how long the server asked to wait, 0 if it did not ask.
 	RetryAfter time.Duration
 	Attempts   int
-	// Usage is what the failed call may have used, estimated, if a part of a
-	// reply had come. It is zero if nothing can have been charged.
+	// Usage estimates what the failed call used if a part of the reply had arrived. It
+	// is zero if the call cannot have cost anything.
 	Usage Usage
-	Err   error // the cause below, nil if the server's words are the cause
+	Err   error // the cause; nil if Message says it all
 }
 
-// Error says who failed at what, and what is to be done about it if it is known.
+// Error names the provider, the model, the kind of failure and its cause.
 func (e *Error) Error() string {
 	var b strings.Builder
 	if e.Provider != "" {
@@ -74,7 +44,8 @@ func (e *Error) Error() string {
 	} else {
 		b.WriteString("cannot be used: ")
 	}
-	b.WriteString(e.Kind.Error())
+
+	fmt.Fprintf(&b, "%v", e.Kind)
 	if e.Status != 0 {
 		fmt.Fprintf(&b, " (HTTP status %d)", e.Status)
 	}
@@ -90,18 +61,13 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
-// Is reports whether the target is the error's kind.
-func (e *Error) Is(target error) bool { return target == e.Kind }
-
-// Unwrap returns the cause below.
-func (e *Error) Unwrap() error { return e.Err }
-
-// Retryable reports whether the same request may succeed when it is made again.
-func (e *Error) Retryable() bool {
-	switch e.Kind {
-	case ErrRateLimited, ErrServer, ErrUnreachable, ErrTimeout, ErrCut:
-		return true
-	default:
-		return false
+// Unwrap returns the kind and the cause.
+func (e *Error) Unwrap() []error {
+	var inner []error
+	for _, err := range []error{e.Kind, e.Err} {
+		if err != nil {
+			inner = append(inner, err)
+		}
 	}
+	return inner
 }

@@ -1,19 +1,18 @@
 package llm
 
-import (
-	"fmt"
-	"strings"
-)
+import "strings"
 
 // hidden is what a secret prints as.
 const hidden = "[hidden]"
 
-// Secret is a key. However it is printed or encoded, its value does not appear;
-// only [Secret.Reveal] gives it. The value sits behind a function because fmt
-// reads unexported fields of a struct without asking their methods.
+// Secret is a key whose value does not appear in any print or encoding. Only
+// [Secret.Reveal] returns it.
+//
+// The value sits behind a function, because fmt prints the unexported fields of a
+// struct without calling their methods.
 type Secret struct{ reveal func() string }
 
-// NewSecret returns the secret with a value, with the space around it removed.
+// NewSecret returns a secret with the given value, white space around it removed.
 func NewSecret(value string) Secret {
 	value = strings.TrimSpace(value)
 	if value == "" {
@@ -22,7 +21,7 @@ func NewSecret(value string) Secret {
 	return Secret{reveal: func() string { return value }}
 }
 
-// Reveal returns the value, empty if there is none.
+// Reveal returns the value, which is empty if the secret is not set.
 func (s Secret) Reveal() string {
 	if s.reveal == nil {
 		return ""
@@ -30,33 +29,18 @@ func (s Secret) Reveal() string {
 	return s.reveal()
 }
 
-// IsZero reports whether there is no value.
-func (s Secret) IsZero() bool { return s.reveal == nil }
-
-// Remove returns a text without the secret's value in it.
+// Remove returns the text with the secret's value replaced by a placeholder.
 func (s Secret) Remove(text string) string {
-	if s.IsZero() {
+	if s.reveal == nil {
 		return text
 	}
-	return strings.ReplaceAll(text, s.Reveal(), hidden)
+	return strings.ReplaceAll(text, s.reveal(), hidden)
 }
 
-// String returns a placeholder, empty if there is no value.
+// String returns a placeholder, or nothing if the secret is not set.
 func (s Secret) String() string {
-	if s.IsZero() {
+	if s.reveal == nil {
 		return ""
 	}
 	return hidden
-}
-
-// Format prints the placeholder for every verb and flag.
-func (s Secret) Format(state fmt.State, _ rune) { fmt.Fprint(state, s.String()) }
-
-// MarshalText encodes the placeholder, for JSON, YAML and logs.
-func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
-
-// UnmarshalText takes the value from a configuration file.
-func (s *Secret) UnmarshalText(text []byte) error {
-	*s = NewSecret(string(text))
-	return nil
 }

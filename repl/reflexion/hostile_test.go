@@ -12,9 +12,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rlmhq/rlm/internal/testing/llmtest"
 	"github.com/rlmhq/rlm/repl"
 	"github.com/rlmhq/rlm/repl/llm"
-	"github.com/rlmhq/rlm/repl/llm/llmtest"
 	"github.com/rlmhq/rlm/repl/llm/providers"
 	"github.com/rlmhq/rlm/repl/reflexion"
 )
@@ -266,7 +266,7 @@ func TestServersAreAsked(t *testing.T) {
 		return llm.Response{Text: "the first draft"}, nil
 	})
 	defer server.Close()
-	registry, err := providers.New(providers.Config{Env: server.Env})
+	registry, err := providers.New(providers.Options{Env: server.Env})
 	if err != nil {
 		t.Fatal(err)
 	}

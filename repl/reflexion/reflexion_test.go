@@ -3,6 +3,7 @@ package reflexion_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -33,7 +34,7 @@ type model struct {
 
 func (m *model) Resolve(name string) (llm.Model, error) {
 	if name != "writer" && name != "judge" {
-		return llm.Model{}, &llm.Error{Kind: llm.ErrUnknownName, Model: name}
+		return llm.Model{}, &llm.Error{Kind: errors.New("unknown provider"), Model: name}
 	}
 	return llm.Model{Name: name, ID: name, Provider: m, Facts: m.facts}, nil
 }
@@ -279,7 +280,7 @@ func TestTokenTracking(t *testing.T) {
 		t.Errorf("spent %d calls, %d tokens, %+v", r.TotalLLMCalls, r.TotalTokens, r.Spent)
 	}
 	// Dollars are of the ledger, too, and so are critiques that were asked for again.
-	price := llm.Price{Rate: llm.Rate{Input: 1, Output: 10}}
+	price := llm.Price{Input: 1, Output: 10}
 	m = &model{critiques: []string{"what?", passes}, usage: m.usage, facts: llm.Facts{Price: &price}}
 	r = ended(t, config(m), reflexion.StatusPassed, 1)
 	if r.TotalLLMCalls != 3 || r.Spent.USD <= 0 {

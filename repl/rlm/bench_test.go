@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rlmhq/rlm/internal/testing/llmtest"
 	"github.com/rlmhq/rlm/repl"
 	"github.com/rlmhq/rlm/repl/llm"
-	"github.com/rlmhq/rlm/repl/llm/llmtest"
 	"github.com/rlmhq/rlm/repl/llm/providers"
 	"github.com/rlmhq/rlm/repl/rlm"
 )
@@ -29,7 +29,7 @@ func BenchmarkSubCalls(b *testing.B) {
 		return llm.Response{Text: code(fmt.Sprintf("r = llm_query_batched([f'item {i}' for i in range(%d)])\nFINAL(r.count('done'))", calls))}, nil
 	})
 	defer server.Close()
-	registry, err := providers.New(providers.Config{Env: server.Env})
+	registry, err := providers.New(providers.Options{Env: server.Env})
 	if err != nil {
 		b.Fatal(err)
 	}

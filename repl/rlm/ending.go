@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/rlmhq/rlm/internal/bigtext"
 	"github.com/rlmhq/rlm/repl"
 	"github.com/rlmhq/rlm/repl/llm"
 	"github.com/rlmhq/rlm/schema"
@@ -114,7 +115,7 @@ func (r *run) size(ctx context.Context) (int64, error) {
 	for _, input := range r.cfg.Inputs {
 		switch {
 		case input.Text != nil:
-			n, err := input.Text.Len(ctx)
+			n, err := lengthOf(ctx, input.Text)
 			if err != nil {
 				return 0, err
 			}
@@ -132,6 +133,15 @@ func (r *run) size(ctx context.Context) (int64, error) {
 		}
 	}
 	return sum, nil
+}
+
+// lengthOf returns how many characters a text has.
+func lengthOf(ctx context.Context, text tiers.Text) (int64, error) {
+	t, err := bigtext.Of(ctx, text)
+	if err != nil {
+		return 0, err
+	}
+	return t.Len(ctx)
 }
 
 // fits reports whether so many characters fit into their share of the root's
@@ -188,7 +198,7 @@ func (r *run) inline(ctx context.Context, chars int64) (string, bool, error) {
 			return "", false, nil
 		}
 		if input.Text != nil {
-			n, err := input.Text.Len(ctx)
+			n, err := lengthOf(ctx, input.Text)
 			if err != nil {
 				return "", false, err
 			}

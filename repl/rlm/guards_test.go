@@ -266,7 +266,7 @@ func TestBadConfigurationsEndBeforeAnyWork(t *testing.T) {
 }
 
 func TestEstimateAsksNobody(t *testing.T) {
-	price := llm.Price{Rate: llm.Rate{Input: 1, Output: 10}}
+	price := llm.Price{Input: 1, Output: 10}
 	m := &models{facts: llm.Facts{Window: 10_000, Price: &price}}
 	cfg := config(m, text(strings.Repeat("word ", 100_000)))
 	cfg.Budget.USD = 2

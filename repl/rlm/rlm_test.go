@@ -3,6 +3,7 @@ package rlm_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"os"
 	"strings"
 	"sync"
@@ -56,7 +57,7 @@ type models struct {
 
 func (m *models) Resolve(name string) (llm.Model, error) {
 	if name != "root" && name != "sub" && name != "other" {
-		return llm.Model{}, &llm.Error{Kind: llm.ErrUnknownName, Model: name}
+		return llm.Model{}, &llm.Error{Kind: errors.New("unknown provider"), Model: name}
 	}
 	return llm.Model{Name: name, ID: name, Provider: provider{m}, Facts: m.facts}, nil
 }
@@ -88,7 +89,7 @@ func (m *models) reply(r llm.Request) (llm.Response, error) {
 	}
 	m.requests = append(m.requests, r)
 	if len(m.script) == 0 {
-		return llm.Response{}, &llm.Error{Kind: llm.ErrNoReply, Model: r.Model}
+		return llm.Response{}, &llm.Error{Kind: errors.New("no reply on file"), Model: r.Model}
 	}
 	text := m.script[0]
 	m.script = m.script[1:]

@@ -11,7 +11,7 @@ import (
 )
 
 // script is a model that looks, builds its result over two replies, and hands it over.
-func script() (*scripted.Script, error) {
+func script() (llm.Provider, error) {
 	replies := []string{
 		"```python\nprint(trace.summary())\nprint(trace.to_markdown())\n```",
 		"```python\n# BATCH\nresult = {\"reasoning\": \"Step \" + str(trace.get_errors()[0].index) + \" lost count.\"}\n```\n" +

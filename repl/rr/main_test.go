@@ -1,6 +1,7 @@
 package rr_test
 
 import (
+	"errors"
 	"os"
 	"strings"
 	"sync"
@@ -52,7 +53,7 @@ var _ repl.Models = (*models)(nil)
 
 func (m *models) Resolve(name string) (llm.Model, error) {
 	if name != "main" && name != "sub" {
-		return llm.Model{}, &llm.Error{Kind: llm.ErrUnknownName, Model: name}
+		return llm.Model{}, &llm.Error{Kind: errors.New("unknown provider"), Model: name}
 	}
 	return llm.Model{Name: name, ID: name, Provider: llm.Func(m.reply), Facts: m.facts}, nil
 }
@@ -66,7 +67,7 @@ func (m *models) reply(r llm.Request) (llm.Response, error) {
 	}
 	m.requests = append(m.requests, r)
 	if len(m.script) == 0 {
-		return llm.Response{}, &llm.Error{Kind: llm.ErrNoReply, Model: r.Model}
+		return llm.Response{}, &llm.Error{Kind: errors.New("no reply on file"), Model: r.Model}
 	}
 	text := m.script[0]
 	if len(m.script) > 1 {

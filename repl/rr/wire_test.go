@@ -6,9 +6,9 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/rlmhq/rlm/internal/testing/llmtest"
 	"github.com/rlmhq/rlm/repl"
 	"github.com/rlmhq/rlm/repl/llm"
-	"github.com/rlmhq/rlm/repl/llm/llmtest"
 	"github.com/rlmhq/rlm/repl/llm/providers"
 	"github.com/rlmhq/rlm/repl/rr"
 )
@@ -30,7 +30,7 @@ func TestOverHTTP(t *testing.T) {
 	})
 	t.Cleanup(server.Close)
 	server.Fail(llmtest.Status(429, "rate_limit_error", "slow down", "0"), llmtest.Status(500, "server_error", "oops", ""))
-	registry, err := providers.New(providers.Config{Env: server.Env})
+	registry, err := providers.New(providers.Options{Env: server.Env})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -139,7 +139,7 @@ func TestHowRunsEnd(t *testing.T) {
 	stop := errors.New("stop")
 	failing := &asked{answer: func(r llm.Request) (string, error) {
 		cancel(stop)
-		return "", &llm.Error{Kind: llm.ErrNoReply, Model: r.Model, Message: "away"}
+		return "", &llm.Error{Kind: errors.New("no reply on file"), Model: r.Model, Message: "away"}
 	}}
 	ask := "nodes:\n  - name: n\n    uses: llm.call\n    with: {prompt: hi}\n"
 	run := func(code string) string { return "nodes:\n  - name: n\n    run: |\n      " + code + "\n" }

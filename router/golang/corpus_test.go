@@ -32,7 +32,8 @@ func TestCorpusNeedsAreAsLabelled(t *testing.T) {
 			got = append(got, string(f.Feature))
 		}
 		slices.Sort(got)
-		if want := slices.Sorted(slices.Values(s.Features)); !slices.Equal(slices.Compact(got), want) {
+		if want := slices.Sorted(slices.Values(s.Features)); !slices.Equal(slices.Compact(got),
+			want) {
 			t.Errorf("%s: needs %v, labelled %v", s.Name, v.Needs.Features, want)
 		}
 		for _, m := range s.Modules {

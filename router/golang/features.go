@@ -10,21 +10,25 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// functions are the names of the standard library that are a need. A star
-// stands for any name that has no entry of its own, a minus for none.
+// functions are the names of the standard library that are a need. A star stands for any
+// name that has no entry of its own.
 var functions = table(`
 processes os/exec: Command CommandContext Cmd
 processes os: StartProcess FindProcess
 processes syscall: Exec ForkExec StartProcess Kill
-sockets net: Dial DialTimeout DialTCP DialUDP DialUnix DialIP Dialer Listen ListenTCP ListenUDP ListenPacket ListenUnix ListenConfig
-sockets net: LookupHost LookupIP LookupAddr LookupCNAME LookupMX LookupNS LookupTXT LookupPort LookupSRV
-sockets net: ResolveTCPAddr ResolveUDPAddr ResolveIPAddr Interfaces InterfaceAddrs DefaultResolver Resolver
-sockets net/http: Get Post PostForm Head Client DefaultClient DefaultTransport Transport ListenAndServe ListenAndServeTLS Serve Server
+sockets net: Dial DialTimeout DialTCP DialUDP DialUnix DialIP Dialer
+sockets net: Listen ListenTCP ListenUDP ListenPacket ListenUnix ListenConfig
+sockets net: LookupHost LookupIP LookupAddr LookupCNAME LookupMX LookupNS LookupTXT LookupPort
+sockets net: LookupSRV ResolveTCPAddr ResolveUDPAddr ResolveIPAddr Interfaces InterfaceAddrs
+sockets net: DefaultResolver Resolver
+sockets net/http: Get Post PostForm Head Client DefaultClient DefaultTransport Transport
+sockets net/http: ListenAndServe ListenAndServeTLS Serve Server
 sockets net/http/httptest: NewServer NewTLSServer NewUnstartedServer
 sockets net/rpc: Dial DialHTTP
 sockets net/smtp: SendMail Dial
 sockets crypto/tls: Dial DialWithDialer Listen
-files os: Open OpenFile OpenRoot Create CreateTemp ReadFile WriteFile ReadDir Mkdir MkdirAll MkdirTemp Remove RemoveAll Rename Stat Lstat
+files os: Open OpenFile OpenRoot Create CreateTemp ReadFile WriteFile ReadDir
+files os: Mkdir MkdirAll MkdirTemp Remove RemoveAll Rename Stat Lstat
 files os: Chdir Chmod Chown Chtimes Symlink Link Readlink Truncate DirFS CopyFS
 files io/ioutil: ReadFile WriteFile ReadDir TempFile TempDir
 files path/filepath: Walk WalkDir Glob EvalSymlinks
@@ -66,15 +70,17 @@ func table(text string) map[string]map[string]tiers.Feature {
 // implied are packages that a snippet may use without importing them, because
 // an earlier one has.
 var implied = map[string]string{
-	"os": "os", "exec": "os/exec", "net": "net", "http": "net/http", "filepath": "path/filepath", "ioutil": "io/ioutil",
-	"syscall": "syscall", "unsafe": "unsafe", "reflect": "reflect", "slices": "slices", "maps": "maps", "cmp": "cmp",
+	"os": "os", "exec": "os/exec", "net": "net", "http": "net/http", "filepath": "path/filepath",
+	"ioutil": "io/ioutil", "syscall": "syscall", "unsafe": "unsafe", "reflect": "reflect",
+	"slices": "slices", "maps": "maps", "cmp": "cmp",
 }
 
 // found are the methods that the standard library finds by an interface.
 var found = map[string]bool{
-	"String": true, "GoString": true, "Format": true, "Error": true, "Unwrap": true, "Is": true, "As": true,
-	"MarshalJSON": true, "UnmarshalJSON": true, "MarshalText": true, "UnmarshalText": true, "MarshalBinary": true, "UnmarshalBinary": true,
-	"MarshalXML": true, "UnmarshalXML": true, "Scan": true, "Value": true,
+	"String": true, "GoString": true, "Format": true, "Error": true, "Unwrap": true, "Is": true,
+	"As": true, "MarshalJSON": true, "UnmarshalJSON": true, "MarshalText": true,
+	"UnmarshalText": true, "MarshalBinary": true, "UnmarshalBinary": true, "MarshalXML": true,
+	"UnmarshalXML": true, "Scan": true, "Value": true,
 }
 
 // finder finds features.
@@ -92,12 +98,15 @@ type finder struct {
 
 func newFinder(needs *router.Needs) *finder {
 	return &finder{
-		needs: needs, packages: map[string]string{}, declared: map[string]bool{}, seen: map[router.FeatureNeed]bool{},
+		needs:     needs,
+		packages:  map[string]string{},
+		declared:  map[string]bool{},
+		seen:      map[router.FeatureNeed]bool{},
 		variables: map[any]int{},
 	}
 }
 
-func (f *finder) need(feature tiers.Feature, why string, pos token.Pos) {
+func (f *finder) addNeed(feature tiers.Feature, why string, pos token.Pos) {
 	key := router.FeatureNeed{Feature: feature, Why: why}
 	if !f.seen[key] {
 		f.seen[key] = true
@@ -106,21 +115,23 @@ func (f *finder) need(feature tiers.Feature, why string, pos token.Pos) {
 	}
 }
 
-func (f *finder) imports(file part) {
+func (f *finder) findImports(file part) {
 	f.file = file
 	for _, spec := range file.syntax.Imports {
 		path, err := strconv.Unquote(spec.Path.Value)
 		if err != nil {
 			continue // the parser has checked it
 		}
-		f.needs.Imports = append(f.needs.Imports, router.Import{Module: path, Line: file.line(spec.Pos())})
+
+		f.needs.Imports = append(f.needs.Imports,
+			router.Import{Module: path, Line: file.line(spec.Pos())})
 		name := path[strings.LastIndexByte(path, '/')+1:]
 		if spec.Name != nil {
 			name = spec.Name.Name
 		}
 		f.packages[name] = path
 		if path == "C" || name == "_" && functions[path] != nil {
-			f.need(functions[path]["*"], "import "+spec.Path.Value, spec.Pos())
+			f.addNeed(functions[path]["*"], "import "+spec.Path.Value, spec.Pos())
 		}
 	}
 }
@@ -134,56 +145,58 @@ func (f *finder) inspect(node ast.Node) bool {
 		f.open = f.open[:last]
 		return true
 	}
+
 	f.open = append(f.open, node)
-	f.look(node)
+	f.findFeature(node)
 	return true
 }
 
-func (f *finder) look(node ast.Node) {
+func (f *finder) findFeature(node ast.Node) {
 	switch n := node.(type) {
 	case *ast.FuncLit:
 		f.depth++
 	case *ast.Ident:
-		f.captured(n)
+		f.checkCapture(n)
 	case *ast.UnaryExpr:
-		f.address(n)
+		f.checkAddress(n)
 	case *ast.SelectorExpr:
-		f.selector(n)
+		f.checkSelector(n)
 	case *ast.GoStmt:
-		f.need(tiers.FeatureGoroutines, "go", n.Pos())
+		f.addNeed(tiers.FeatureGoroutines, "go", n.Pos())
 	case *ast.FuncDecl:
 		if n.Recv != nil && found[n.Name.Name] {
-			f.need(tiers.FeatureMethods, "method "+n.Name.Name, n.Pos())
+			f.addNeed(tiers.FeatureMethods, "method "+n.Name.Name, n.Pos())
 		}
 	case *ast.FuncType:
 		if n.TypeParams != nil {
-			f.need(tiers.FeatureGenerics, "type parameters", n.Pos())
+			f.addNeed(tiers.FeatureGenerics, "type parameters", n.Pos())
 		}
 	case *ast.TypeSpec:
 		if n.TypeParams != nil {
-			f.need(tiers.FeatureGenerics, "type parameters", n.Pos())
+			f.addNeed(tiers.FeatureGenerics, "type parameters", n.Pos())
 		}
 	case *ast.CallExpr:
 		if name, ok := n.Fun.(*ast.Ident); ok && isUniverse(name) && !f.declared[name.Name] {
 			switch name.Name {
 			case "min", "max", "clear":
-				f.need(tiers.FeatureBuiltins, name.Name, n.Pos())
+				f.addNeed(tiers.FeatureBuiltins, name.Name, n.Pos())
 			}
 		}
 	case *ast.ForStmt:
 		if init, ok := n.Init.(*ast.AssignStmt); ok && init.Tok == token.DEFINE {
-			f.loop(init.Lhs...)
+			f.noteVariables(init.Lhs...)
 		}
 	case *ast.RangeStmt:
-		f.rangeLoop(n)
+		f.checkRange(n)
 	}
 }
 
-func (f *finder) selector(n *ast.SelectorExpr) {
+func (f *finder) checkSelector(n *ast.SelectorExpr) {
 	name, ok := n.X.(*ast.Ident)
 	if !ok || !isUniverse(name) || f.declared[name.Name] {
 		return
 	}
+
 	path, imported := f.packages[name.Name]
 	if !imported {
 		path = implied[name.Name]
@@ -194,27 +207,29 @@ func (f *finder) selector(n *ast.SelectorExpr) {
 		feature = names["*"]
 	}
 	if feature != "" {
-		f.need(feature, name.Name+"."+n.Sel.Name, n.Pos())
+		f.addNeed(feature, name.Name+"."+n.Sel.Name, n.Pos())
 	}
 }
 
-func (f *finder) rangeLoop(n *ast.RangeStmt) {
+func (f *finder) checkRange(n *ast.RangeStmt) {
 	over := n.X
 	if call, ok := over.(*ast.CallExpr); ok {
-		if name, ok := call.Fun.(*ast.Ident); ok && isUniverse(name) && (name.Name == "len" || name.Name == "cap") {
-			f.need(tiers.FeatureRangeInt, "range "+name.Name, n.Pos())
+		if name, ok := call.Fun.(*ast.Ident); ok && isUniverse(name) &&
+			(name.Name == "len" || name.Name == "cap") {
+			f.addNeed(tiers.FeatureRangeInt, "range "+name.Name, n.Pos())
 		}
 	}
+
 	if lit, ok := over.(*ast.BasicLit); ok && lit.Kind == token.INT {
-		f.need(tiers.FeatureRangeInt, "range "+lit.Value, n.Pos())
+		f.addNeed(tiers.FeatureRangeInt, "range "+lit.Value, n.Pos())
 	}
 	if n.Tok == token.DEFINE {
-		f.loop(n.Key, n.Value)
+		f.noteVariables(n.Key, n.Value)
 	}
 }
 
-// loop notes the variables of a loop.
-func (f *finder) loop(variables ...ast.Expr) {
+// noteVariables notes the variables of a loop.
+func (f *finder) noteVariables(variables ...ast.Expr) {
 	for _, e := range variables {
 		if name, ok := e.(*ast.Ident); ok && name.Obj != nil {
 			f.variables[name.Obj] = f.depth
@@ -222,18 +237,18 @@ func (f *finder) loop(variables ...ast.Expr) {
 	}
 }
 
-// captured tells a loop variable that is used in a closure. The parser knows
+// checkCapture finds a loop variable that is used in a closure. The parser knows
 // which variable a name means.
-func (f *finder) captured(name *ast.Ident) {
+func (f *finder) checkCapture(name *ast.Ident) {
 	if depth, ok := f.variables[name.Obj]; ok && depth < f.depth {
-		f.need(tiers.FeatureLoopVariables, name.Name+" in a closure", name.Pos())
+		f.addNeed(tiers.FeatureLoopVariables, name.Name+" in a closure", name.Pos())
 	}
 }
 
-func (f *finder) address(n *ast.UnaryExpr) {
+func (f *finder) checkAddress(n *ast.UnaryExpr) {
 	if name, ok := n.X.(*ast.Ident); ok && n.Op == token.AND {
 		if _, ok := f.variables[name.Obj]; ok {
-			f.need(tiers.FeatureLoopVariables, "&"+name.Name, n.Pos())
+			f.addNeed(tiers.FeatureLoopVariables, "&"+name.Name, n.Pos())
 		}
 	}
 }

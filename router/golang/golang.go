@@ -1,8 +1,8 @@
 // Package golang analyses Go snippets by go/parser, without type checking.
 //
 // A snippet is what a model writes into a session: a whole file, declarations,
-// statements, or imports, functions and statements mixed in one text. Names that
-// it does not declare are taken to come from an earlier snippet.
+// statements, or imports, functions and statements mixed in one text. Names that it does
+// not declare are taken to come from an earlier snippet.
 package golang
 
 import (
@@ -19,13 +19,11 @@ import (
 // maxSource is how long a snippet may be, in bytes.
 const maxSource = 1 << 20
 
-// Analyser finds out what Go snippets need. It is safe for concurrent use.
+// Analyser finds out what Go snippets need. The zero value is ready for use, and safe for
+// concurrent use.
 type Analyser struct{}
 
 var _ router.Analyser = Analyser{}
-
-// New returns an analyser.
-func New() Analyser { return Analyser{} }
 
 // Analyse returns what the snippet needs.
 func (Analyser) Analyse(ctx context.Context, source string) (router.Verdict, error) {
@@ -33,40 +31,49 @@ func (Analyser) Analyse(ctx context.Context, source string) (router.Verdict, err
 		return router.Verdict{}, fmt.Errorf("cannot analyse the snippet: %w", err)
 	}
 	if len(source) > maxSource {
-		return router.Verdict{Unknown: fmt.Sprintf("it is too long to analyse: %d bytes, the limit is %d", len(source), maxSource)}, nil
+		return router.Verdict{
+			Unknown: fmt.Sprintf("it is too long to analyse: %d bytes, the limit is %d",
+				len(source), maxSource),
+		}, nil
 	}
-	files, errs := parse(source)
+
+	files, errs := parseSnippet(source)
 	if len(errs) > 0 {
 		if strings.Contains(errs[0].Msg, "nesting depth") {
 			return router.Verdict{Unknown: "it is nested too deeply to analyse"}, nil
 		}
-		return router.Verdict{Invalid: invalid(errs)}, nil
+		return router.Verdict{Invalid: syntaxError(errs)}, nil
 	}
-	n := &router.Needs{Language: tiers.Go}
+
+	n := &router.Needs{Language: tiers.Go, Telling: looksLikeGo(source)}
 	f := newFinder(n)
 	for _, file := range files {
-		f.imports(file)
+		f.findImports(file)
 	}
 	findNames(files, f.packages, n)
 	for _, name := range n.Writes {
 		f.declared[name] = true
 	}
+
 	for _, file := range files {
 		f.file = file
 		ast.Inspect(file.syntax, f.inspect)
 	}
+
+	n.Computes, n.ComputesLine = estimateEffort(files)
 	return router.Verdict{Needs: n}, nil
 }
 
-// Shows reports whether a text has what Go has and other languages have not: a
-// clause or a declaration that begins with a word of Go, a block in braces, or a call
-// of package fmt. Words alone, such as `return 5` or `y := 2`, could as well be
-// mistakes in another language.
-func Shows(source string) bool {
+// looksLikeGo reports whether a text has what Go has and other languages have not: a
+// clause or a declaration that begins with a word of Go, a block in braces, or a call of
+// package fmt. Words alone, such as `return 5` or `y := 2`, could as well be mistakes in
+// another language.
+func looksLikeGo(source string) bool {
 	shows, last, at := false, token.ILLEGAL, 0
-	tokens(source, func(offset int, tok token.Token) bool {
+	scanTokens(source, func(offset int, tok token.Token) bool {
 		switch tok {
-		case token.PACKAGE, token.FUNC, token.TYPE, token.VAR, token.CONST, token.GO, token.DEFER, token.CHAN, token.LBRACE:
+		case token.PACKAGE, token.FUNC, token.TYPE, token.VAR, token.CONST, token.GO, token.DEFER,
+			token.CHAN, token.LBRACE:
 			shows = true
 		case token.STRING, token.LPAREN:
 			shows = last == token.IMPORT
@@ -74,6 +81,7 @@ func Shows(source string) bool {
 			shows = last == token.IDENT && strings.HasPrefix(source[at:], "fmt.")
 		default:
 		}
+
 		last, at = tok, offset
 		return !shows
 	})

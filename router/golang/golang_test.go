@@ -12,7 +12,7 @@ import (
 
 func analyse(tb testing.TB, source string) router.Verdict {
 	tb.Helper()
-	v, err := New().Analyse(context.Background(), source)
+	v, err := Analyser{}.Analyse(context.Background(), source)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -25,7 +25,10 @@ func TestFeaturesAreFound(t *testing.T) {
 		{"import \"os/exec\"\nexec.Command(\"ls\").Run()", "processes"},
 		{"import e \"os/exec\"\nout, _ := e.Command(\"ls\").Output()", "processes"},
 		{"exec.Command(\"ls\")", "processes"},
-		{"package main\nimport \"os/exec\"\nfunc main() { exec.Command(\"ls\").Run() }", "processes"},
+		{
+			"package main\nimport \"os/exec\"\nfunc main() { exec.Command(\"ls\").Run() }",
+			"processes",
+		},
 		{"exec.LookPath(\"ls\")", ""},
 		{"exec := pool{}\nexec.Command(\"x\")", ""},
 		{"func f(exec pool) { exec.Command(\"x\") }", ""},
@@ -59,13 +62,22 @@ func TestFeaturesAreFound(t *testing.T) {
 		{"func Map[T, U any](xs []T, f func(T) U) []U { return nil }", "go-generics"},
 		{"type Set[T comparable] map[T]struct{}", "go-generics"},
 		{"import \"slices\"\nslices.Sort(xs)", "go-generics-stdlib"},
-		{"import \"maps\"\nimport \"slices\"\nks := slices.Collect(maps.Keys(m))", "go-generics-stdlib"},
+		{
+			"import \"maps\"\nimport \"slices\"\nks := slices.Collect(maps.Keys(m))",
+			"go-generics-stdlib",
+		},
 		{"import \"sort\"\nsort.Slice(xs, func(i, j int) bool { return xs[i] < xs[j] })", ""},
-		{"type T struct{}\nfunc (t T) String() string { return \"\" }\nfmt.Println(T{})", "go-methods"},
+		{
+			"type T struct{}\nfunc (t T) String() string { return \"\" }\nfmt.Println(T{})",
+			"go-methods",
+		},
 		{"type E struct{}\nfunc (e *E) Error() string { return \"\" }", "go-methods"},
 		{"type T struct{}\nfunc (t T) Area() float64 { return 0 }", ""},
 		{"s := \"os.ReadFile and go func()\" // http.Get", ""},
-		{"import \"strings\"\nparts := strings.Split(context, \"\\n\")\nfmt.Println(len(parts))", ""},
+		{
+			"import \"strings\"\nparts := strings.Split(context, \"\\n\")\nfmt.Println(len(parts))",
+			"",
+		},
 		{"answer := Query(\"x\")\nFINAL(answer)", ""},
 	} {
 		v := analyse(t, c.source)
@@ -91,17 +103,36 @@ func TestNamesAreFound(t *testing.T) {
 		{"x = 1", "r:[] w:[x] c:[] f:[] i:[]"},
 		{"x += y", "r:[y x] w:[x] c:[] f:[] i:[]"},
 		{"x := x + 1", "r:[x] w:[x] c:[] f:[] i:[]"},
-		{"var a, b = 1, c\nconst d = 2\ntype T struct{ n int }", "r:[c] w:[a b d T] c:[] f:[a b d T] i:[]"},
-		{"func f(n int) int { return g(n) + total }\ntotal := 3\nFINAL(f(1))", "r:[g FINAL] w:[f total] c:[g FINAL] f:[f] i:[]"},
-		{"import (\n\t\"fmt\"\n\ts \"strings\"\n)\n\nfunc main() {\n\tfmt.Println(s.ToUpper(context))\n}", "r:[context] w:[main] c:[] f:[main] i:[fmt@2 strings@3]"},
-		{"package main\n\nimport \"fmt\"\n\nfunc main() { fmt.Println(1) }", "r:[] w:[main] c:[] f:[main] i:[fmt@3]"},
+		{
+			"var a, b = 1, c\nconst d = 2\ntype T struct{ n int }",
+			"r:[c] w:[a b d T] c:[] f:[a b d T] i:[]",
+		},
+		{
+			"func f(n int) int { return g(n) + total }\ntotal := 3\nFINAL(f(1))",
+			"r:[g FINAL] w:[f total] c:[g FINAL] f:[f] i:[]",
+		},
+		{
+			"import (\n\t\"fmt\"\n\ts \"strings\"\n)\n\nfunc main() {\n" +
+				"\tfmt.Println(s.ToUpper(context))\n}",
+			"r:[context] w:[main] c:[] f:[main] i:[fmt@2 strings@3]",
+		},
+		{
+			"package main\n\nimport \"fmt\"\n\nfunc main() { fmt.Println(1) }",
+			"r:[] w:[main] c:[] f:[main] i:[fmt@3]",
+		},
 		{"p := T{Name: \"x\", N: n}", "r:[T n] w:[p] c:[] f:[] i:[]"},
-		{"for _, l := range strings.Split(context, \"\\n\") { n++; _ = l }", "r:[strings context n] w:[n] c:[] f:[] i:[]"},
+		{
+			"for _, l := range strings.Split(context, \"\\n\") { n++; _ = l }",
+			"r:[strings context n] w:[n] c:[] f:[] i:[]",
+		},
 		{"func(a int) { print(a + b) }(1)", "r:[b] w:[] c:[] f:[] i:[]"},
 		{"func(a int) string { return b }(1)", "r:[b] w:[] c:[] f:[] i:[]"},
 		{"if x, ok := m[k]; ok { use(x) }", "r:[m k use] w:[] c:[use] f:[] i:[]"},
 		{"type T struct{}\nfunc (t T) M() {}\nt := T{}\nt.M()", "r:[] w:[T t] c:[] f:[T] i:[]"},
-		{"var wg sync.WaitGroup\nwg.Add(1)\ngo func() { defer wg.Done() }()\nwg.Wait()", "r:[sync] w:[wg] c:[] f:[wg] i:[]"},
+		{
+			"var wg sync.WaitGroup\nwg.Add(1)\ngo func() { defer wg.Done() }()\nwg.Wait()",
+			"r:[sync] w:[wg] c:[] f:[wg] i:[]",
+		},
 	} {
 		v := analyse(t, c.source)
 		if v.Needs == nil {
@@ -113,7 +144,8 @@ func TestNamesAreFound(t *testing.T) {
 		for _, i := range n.Imports {
 			imports = append(imports, fmt.Sprintf("%s@%d", i.Module, i.Line))
 		}
-		got := fmt.Sprintf("r:%v w:%v c:%v f:%v i:%v", n.Reads, n.Writes, n.Calls, n.Defines, imports)
+		got := fmt.Sprintf("r:%v w:%v c:%v f:%v i:%v",
+			n.Reads, n.Writes, n.Calls, n.Defines, imports)
 		if got != c.want {
 			t.Errorf("%q\n  got  %s\n  want %s", c.source, got, c.want)
 		}
@@ -137,7 +169,8 @@ func TestInvalidNamesTheSnippetsOwnLine(t *testing.T) {
 		{"}", "line 1:"},
 	} {
 		v := analyse(t, c.source)
-		if v.Invalid == nil || !strings.HasPrefix(v.Invalid.Message, c.want) || v.Invalid.Type != "SyntaxError" {
+		if v.Invalid == nil || !strings.HasPrefix(v.Invalid.Message, c.want) ||
+			v.Invalid.Type != "SyntaxError" {
 			t.Errorf("%q: %+v, want %q", c.source, v, c.want)
 			if v.Invalid != nil {
 				t.Log(v.Invalid)
@@ -166,7 +199,10 @@ func TestEmptyIsValid(t *testing.T) {
 }
 
 func FuzzAnalyse(f *testing.F) {
-	for _, source := range []string{"x := 1", "import \"fmt\"\nfmt.Println(1)", "func (t T) M() {}\nx := func(a int) {}(1)", "package main", "for i := range 3 {}", "}{", "a\x00\xff"} {
+	for _, source := range []string{
+		"x := 1", "import \"fmt\"\nfmt.Println(1)", "func (t T) M() {}\nx := func(a int) {}(1)",
+		"package main", "for i := range 3 {}", "}{", "a\x00\xff",
+	} {
 		f.Add(source)
 	}
 	f.Fuzz(func(t *testing.T, source string) {
@@ -186,21 +222,30 @@ func FuzzAnalyse(f *testing.F) {
 }
 
 func BenchmarkAnalyse(b *testing.B) {
-	source := strings.Repeat("for _, line := range strings.Split(context, \"\\n\") {\n\tif strings.Contains(line, \"x\") {\n\t\tcount++\n\t}\n}\n", 10)
+	const loop = `for _, line := range strings.Split(context, "\n") {
+	if strings.Contains(line, "x") {
+		count++
+	}
+}
+`
+	source := strings.Repeat(loop, 10)
 	for b.Loop() {
 		analyse(b, source)
 	}
 }
 
-func TestShowsTellsGoFromMistakesInPython(t *testing.T) {
+func TestLooksLikeGoTellsGoFromMistakesInPython(t *testing.T) {
 	for source, want := range map[string]bool{
-		"package main": true, "import \"fmt\"\nx := 1": true, "import (\n\"fmt\"\n)": true, "func f() int { return 1 }": true,
-		"fmt.Println(1); x := 2": true, "if x > 1 { y() }": true, "x := []int{1}": true, "var x int": true, "type T int": true,
+		"package main": true, "import \"fmt\"\nx := 1": true, "import (\n\"fmt\"\n)": true,
+		"func f() int { return 1 }": true,
+		"fmt.Println(1); x := 2":    true, "if x > 1 { y() }": true, "x := []int{1}": true,
+		"var x int": true, "type T int": true,
 		"go f()": true, "defer f()": true,
-		"return 5": false, "!ls": false, "y := 2": false, "y := f.fmt": false, "x++": false, "import os": false, "a, b := f(1)": false,
+		"return 5": false, "!ls": false, "y := 2": false, "y := f.fmt": false, "x++": false,
+		"import os": false, "a, b := f(1)": false,
 		"y := math.Sqrt(2)": false, "x := \"{\"": false, "": false,
 	} {
-		if got := Shows(source); got != want {
+		if got := looksLikeGo(source); got != want {
 			t.Errorf("%q: %v", source, got)
 		}
 	}

@@ -18,7 +18,7 @@ func isUniverse(name *ast.Ident) bool {
 func findNames(files []part, packages map[string]string, n *router.Needs) {
 	w := &names{assigned: map[*ast.Ident]bool{}}
 	for _, file := range files {
-		w.define(file)
+		w.findDefinitions(file)
 	}
 	for _, file := range files {
 		ast.Inspect(file.syntax, w.inspect)
@@ -29,7 +29,9 @@ func findNames(files []part, packages map[string]string, n *router.Needs) {
 	}
 	for _, file := range files {
 		// In statements, a name that is declared further down is an older one.
-		own := func(name string) bool { return known(name) || file.statements == nil && w.top.has[name] }
+		own := func(name string) bool {
+			return known(name) || file.statements == nil && w.top.has[name]
+		}
 		for _, name := range file.syntax.Unresolved {
 			if own(name.Name) {
 				continue
@@ -38,14 +40,17 @@ func findNames(files []part, packages map[string]string, n *router.Needs) {
 				w.writes.add(name.Name)
 				continue
 			}
+
 			w.reads.add(name.Name)
 		}
 	}
+
 	for _, name := range w.called.list {
 		if !known(name) && !w.top.has[name] {
 			n.Calls = append(n.Calls, name)
 		}
 	}
+
 	n.Reads, n.Writes, n.Defines = w.reads.list, w.writes.list, w.defines.list
 }
 
@@ -75,7 +80,7 @@ func (s *set) add(name string) {
 	}
 }
 
-func (w *names) bind(name *ast.Ident, defines bool) {
+func (w *names) bindName(name *ast.Ident, defines bool) {
 	if name == nil || name.Name == "_" || name.Name == "init" {
 		return
 	}
@@ -86,18 +91,18 @@ func (w *names) bind(name *ast.Ident, defines bool) {
 	}
 }
 
-// define finds what a part declares at its top.
-func (w *names) define(file part) {
+// findDefinitions finds what a part declares at its top.
+func (w *names) findDefinitions(file part) {
 	if file.statements != nil {
 		for _, s := range file.statements.List {
 			switch s := s.(type) {
 			case *ast.DeclStmt:
-				w.declaration(s.Decl)
+				w.addDeclaration(s.Decl)
 			case *ast.AssignStmt:
 				if s.Tok == token.DEFINE {
 					for _, e := range s.Lhs {
 						if name, ok := e.(*ast.Ident); ok {
-							w.bind(name, false)
+							w.bindName(name, false)
 						}
 					}
 				}
@@ -105,25 +110,26 @@ func (w *names) define(file part) {
 		}
 		return
 	}
+
 	for _, d := range file.syntax.Decls {
-		w.declaration(d)
+		w.addDeclaration(d)
 	}
 }
 
-func (w *names) declaration(d ast.Decl) {
+func (w *names) addDeclaration(d ast.Decl) {
 	switch d := d.(type) {
 	case *ast.FuncDecl:
 		if d.Recv == nil {
-			w.bind(d.Name, true)
+			w.bindName(d.Name, true)
 		}
 	case *ast.GenDecl:
 		for _, spec := range d.Specs {
 			switch s := spec.(type) {
 			case *ast.TypeSpec:
-				w.bind(s.Name, true)
+				w.bindName(s.Name, true)
 			case *ast.ValueSpec:
 				for _, name := range s.Names {
-					w.bind(name, true)
+					w.bindName(name, true)
 				}
 			}
 		}
@@ -140,20 +146,21 @@ func (w *names) inspect(node ast.Node) bool {
 				}
 			}
 		} else if n.Tok != token.DEFINE {
-			w.changed(n.Lhs[0])
+			w.noteChange(n.Lhs[0])
 		}
 	case *ast.IncDecStmt:
-		w.changed(n.X)
+		w.noteChange(n.X)
 	case *ast.CallExpr:
 		if name, ok := n.Fun.(*ast.Ident); ok && isUniverse(name) {
 			w.called.add(name.Name)
 		}
 	}
+
 	return true
 }
 
-// changed notes a variable that is read and written: x += 1.
-func (w *names) changed(e ast.Expr) {
+// noteChange notes a variable that is read and written: x += 1.
+func (w *names) noteChange(e ast.Expr) {
 	if name, ok := e.(*ast.Ident); ok && isUniverse(name) {
 		w.writes.add(name.Name)
 	}

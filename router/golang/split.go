@@ -30,8 +30,8 @@ type part struct {
 
 func (p part) line(pos token.Pos) int { return p.set.Position(pos).Line }
 
-// parse parses a snippet as a file, as declarations or as a mixture.
-func parse(source string) ([]part, scanner.ErrorList) {
+// parseSnippet parses a snippet as a file, as declarations or as a mixture.
+func parseSnippet(source string) ([]part, scanner.ErrorList) {
 	if startsWithPackage(source) {
 		p, errs := parsePart("", source, "")
 		return []part{p}, errs
@@ -39,6 +39,7 @@ func parse(source string) ([]part, scanner.ErrorList) {
 	if p, errs := parsePart(beforeDeclarations, source, ""); len(errs) == 0 {
 		return []part{p}, nil
 	}
+
 	declarations, statements := split(source)
 	d, errs := parsePart(beforeDeclarations, declarations, "")
 	s, more := parsePart(beforeStatements, statements, afterStatements)
@@ -46,12 +47,14 @@ func parse(source string) ([]part, scanner.ErrorList) {
 		errs.Sort()
 		return nil, errs
 	}
+
 	function, ok := s.syntax.Decls[0].(*ast.FuncDecl)
 	if !ok || len(s.syntax.Decls) != 1 {
 		// A brace closed the function around the statements.
 		at := s.set.Position(s.syntax.Decls[len(s.syntax.Decls)-1].Pos())
 		return nil, scanner.ErrorList{{Pos: at, Msg: "unexpected '}'"}}
 	}
+
 	s.statements = function.Body
 	return []part{d, s}, nil
 }
@@ -73,12 +76,15 @@ func parsePart(before, source, after string) (part, scanner.ErrorList) {
 			e.Pos.Line, e.Pos.Column = last, len(source)-strings.LastIndexByte(source, '\n')
 		}
 	}
+
 	return p, list
 }
 
-// invalid is what a model reads of the errors of a parser.
-func invalid(errs scanner.ErrorList) *tiers.Exception {
-	message := func(e *scanner.Error) string { return fmt.Sprintf("line %d:%d: %s", e.Pos.Line, e.Pos.Column, e.Msg) }
+// syntaxError is what a model reads of the errors of a parser.
+func syntaxError(errs scanner.ErrorList) *tiers.Exception {
+	message := func(e *scanner.Error) string {
+		return fmt.Sprintf("line %d:%d: %s", e.Pos.Line, e.Pos.Column, e.Msg)
+	}
 	var trace strings.Builder
 	for i, e := range errs {
 		if i == 10 {
@@ -87,15 +93,21 @@ func invalid(errs scanner.ErrorList) *tiers.Exception {
 		}
 		fmt.Fprintf(&trace, "%s\n", message(e))
 	}
-	return &tiers.Exception{Type: "SyntaxError", Message: message(errs[0]), Traceback: trace.String()}
+
+	return &tiers.Exception{
+		Type:      "SyntaxError",
+		Message:   message(errs[0]),
+		Traceback: trace.String(),
+	}
 }
 
-// tokens yields the tokens of a text with their offsets, until yield says stop.
-func tokens(source string, yield func(offset int, tok token.Token) bool) {
+// scanTokens yields the tokens of a text with their offsets, until yield says stop.
+func scanTokens(source string, yield func(offset int, tok token.Token) bool) {
 	set := token.NewFileSet()
 	file := set.AddFile("", set.Base(), len(source))
 	var s scanner.Scanner
 	s.Init(file, []byte(source), func(token.Position, string) {}, 0)
+
 	for {
 		pos, tok, _ := s.Scan()
 		if tok == token.EOF || !yield(file.Offset(pos), tok) {
@@ -106,7 +118,7 @@ func tokens(source string, yield func(offset int, tok token.Token) bool) {
 
 func startsWithPackage(source string) bool {
 	first := token.EOF
-	tokens(source, func(_ int, tok token.Token) bool {
+	scanTokens(source, func(_ int, tok token.Token) bool {
 		first = tok
 		return false
 	})
@@ -122,17 +134,21 @@ func split(source string) (declarations, statements string) {
 	var first, second token.Token // of what began at begun
 	cut := func(end int) {
 		blank := d
-		if first == token.IMPORT || first == token.FUNC && (second == token.IDENT || second == token.LPAREN && isMethod(source[begun:end])) {
+		if first == token.IMPORT ||
+			first == token.FUNC &&
+				(second == token.IDENT || second == token.LPAREN && isMethod(source[begun:end])) {
 			blank = s
 		}
+
 		for i := begun; i < end; i++ {
 			if blank[i] != '\n' {
 				blank[i] = ' '
 			}
 		}
+
 		begun, first, second = end, 0, 0
 	}
-	tokens(source, func(offset int, tok token.Token) bool {
+	scanTokens(source, func(offset int, tok token.Token) bool {
 		switch tok {
 		case token.LPAREN, token.LBRACK, token.LBRACE:
 			depth++
@@ -145,6 +161,7 @@ func split(source string) (declarations, statements string) {
 			}
 		default:
 		}
+
 		if first == 0 {
 			first = tok
 		} else if second == 0 {
@@ -152,6 +169,7 @@ func split(source string) (declarations, statements string) {
 		}
 		return true
 	})
+
 	cut(len(source))
 	return string(d), string(s)
 }
@@ -161,11 +179,12 @@ func split(source string) (declarations, statements string) {
 func isMethod(text string) bool {
 	depth := 0
 	var after []token.Token // the end of the first parentheses and what follows
-	tokens(text, func(_ int, tok token.Token) bool {
+	scanTokens(text, func(_ int, tok token.Token) bool {
 		if after != nil {
 			after = append(after, tok)
 			return len(after) < 3
 		}
+
 		switch tok {
 		case token.LPAREN:
 			depth++
@@ -177,5 +196,6 @@ func isMethod(text string) bool {
 		}
 		return true
 	})
+
 	return len(after) == 3 && after[1] == token.IDENT && after[2] == token.LPAREN
 }

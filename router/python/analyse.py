@@ -10,15 +10,23 @@ when all that was pushed after it has been looked at: the end of a scope, say.
 import json
 import traceback
 import warnings
-from ast import (AST, Assign, AsyncFunctionDef, Attribute, BinOp, Call, ClassDef, Constant, Div, Expr, FunctionDef, JoinedStr,
-                 Name, PyCF_ALLOW_TOP_LEVEL_AWAIT, PyCF_ONLY_AST, Starred, Tuple, Yield)
+from ast import (
+    AST, Assign, AsyncFunctionDef, Attribute, BinOp, Call, ClassDef, Constant, Div, Expr,
+    FunctionDef, JoinedStr, Name, PyCF_ALLOW_TOP_LEVEL_AWAIT, PyCF_ONLY_AST, Starred, Tuple, Yield,
+)
 from builtins import compile as parse
 
 warnings.simplefilter("ignore")  # the tier that runs the snippet warns
 FILE = "<snippet>"
 NoneType = type(None)
-TELLING = frozenset((Name, Attribute, Call, BinOp, Constant, JoinedStr))  # what may stand for something: see _Walk.path
-LOAD, STORE = (n.ctx for n in ast.walk(ast.parse("a\na = 1")) if isinstance(n, Name))  # the parser's only ones
+REMOTE = ("http://", "https://", "s3://", "ftp://")
+LONG_LOOP = 1_000_000  # rounds; shorter ones take no time that counts
+WORTH_SAYING = 1_000_000  # nanoseconds
+FLAGS = PyCF_ONLY_AST | PyCF_ALLOW_TOP_LEVEL_AWAIT
+# What may stand for something: see _Walk.path.
+TELLING = frozenset((Name, Attribute, Call, BinOp, Constant, JoinedStr))
+# The parser's only two contexts of names that are read and bound.
+LOAD, STORE = (n.ctx for n in ast.walk(ast.parse("a\na = 1")) if isinstance(n, Name))
 
 
 def analyse(source):
@@ -26,7 +34,7 @@ def analyse(source):
     if source.startswith("\ufeff"):
         source = source[1:]
     try:
-        tree = parse(source, FILE, "exec", PyCF_ONLY_AST | PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
+        tree = parse(source, FILE, "exec", FLAGS, dont_inherit=True)
         walk = _Walk()
         walk.run(tree)
         if walk.doubtful or "__debug__" in source:
@@ -34,13 +42,19 @@ def analyse(source):
                 parse(source, FILE, "exec", PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
             except RecursionError:
                 pass  # too deep to compile: that is the tier's to say
-        return {"Needs": walk.needs()}
+        needs = walk.needs()
+        if walk.may_compute(source):
+            nanoseconds, line = effort(tree)
+            if nanoseconds >= WORTH_SAYING:
+                needs["computes_ns"], needs["computes_line"] = nanoseconds, line
+        return {"Needs": needs}
     except SyntaxError as error:
         return {"Invalid": _invalid(error, source)}
     except UnicodeEncodeError:
         return {"Invalid": _invalid(_not_utf8(source), source)}
     except (MemoryError, RecursionError) as error:
-        return {"Unknown": f"it is too large or nested too deeply to analyse ({type(error).__name__})"}
+        kind = type(error).__name__
+        return {"Unknown": f"it is too large or nested too deeply to analyse ({kind})"}
     except (ValueError, OverflowError) as error:
         return {"Unknown": f"its syntax tree cannot be made: {error}"}
 
@@ -49,7 +63,8 @@ def _not_utf8(source):
     """What the runtime of the tiers reports for bytes that are not UTF-8."""
     at = next(i for i, char in enumerate(source) if "\ud800" <= char <= "\udfff")
     line = source.count("\n", 0, at) + 1
-    return SyntaxError(f"Non-UTF-8 code starting with '\\x{ord(source[at]) & 0xFF:02x}' on line {line}")
+    byte = ord(source[at]) & 0xFF
+    return SyntaxError(f"Non-UTF-8 code starting with '\\x{byte:02x}' on line {line}")
 
 
 def _invalid(error, source):
@@ -78,6 +93,8 @@ class _Walk:
         self.methods = None  # what the methods of a class read, until its end
         self.comprehensions = False  # whether there was one
         self.doubtful = False  # whether only the compiler can say that this is valid
+        self.rounds = 1  # the constant bounds of all ranges, multiplied
+        self.large = False  # whether another bound of a range may be large
 
     def run(self, tree):
         """Looks at the whole tree."""
@@ -154,7 +171,8 @@ class _Walk:
     def alias(self, name, value):
         """A name will be bound to a value that may stand for something."""
         path = self.path(value)
-        if path is not None and (path != "str" or value.__class__ is not Constant or _like_path(value.value)):
+        text = path == "str" and value.__class__ is Constant
+        if path is not None and (not text or _like_path(value.value)):
             self.stack.append((_Walk.bind, name, path))
 
     def keywords(self, keywords):
@@ -233,13 +251,16 @@ class _Walk:
                 path = self.path(func)
             else:
                 return None
-            if path.__class__ is str and CALLED.get(path) == "import" and node.args and isinstance(name := _text(node.args[0]), str):
-                return name if len(node.args) == 1 and path != "__import__" else name.partition(".")[0]
+            if path.__class__ is str and CALLED.get(path) == "import" and node.args:
+                name = _text(node.args[0])
+                if isinstance(name, str):
+                    whole = len(node.args) == 1 and path != "__import__"
+                    return name if whole else name.partition(".")[0]
             return RESULTS.get(path)
         if kind is BinOp:
             left = self.path(node.left)
             if node.op.__class__ is Div:
-                return left if left == "Path" else "Path" if self.path(node.right) == "Path" else None
+                return "Path" if left == "Path" or self.path(node.right) == "Path" else None
             return "str" if left == "str" else self.path(node.right)
         if kind is JoinedStr or kind is Constant and node.value.__class__ is str:
             return "str"
@@ -260,7 +281,7 @@ class _Walk:
             at = OPENERS[path]
             if len(node.args) > at:
                 text = _text(node.args[at])
-                if isinstance(text, str) and text.startswith(("http://", "https://", "s3://", "ftp://")):
+                if isinstance(text, str) and text.startswith(REMOTE):
                     self.need("sockets", path, node)
                 elif text not in (":memory:", "") and self.path(node.args[at]) in ("str", "Path"):
                     self.need("files", path, node)
@@ -276,22 +297,36 @@ class _Walk:
 
     # --- the answer ---
 
+    def may_compute(self, source):
+        """Whether it is worth finding out how long the snippet computes: most do not."""
+        return (self.rounds >= LONG_LOOP or self.large and LARGE_NUMBER.search(source)
+                or any(call in source for call in LARGE_CALLS))
+
     def needs(self):
         """What router.Needs holds, as JSON has it."""
         for name, later in list(self.names.items()):
             if later.__class__ is _Later and name in self.names:
                 self.use(name)
         free = [name for name in self.reads if name not in BUILTINS]
-        # An import that is also made unguarded is no guarded one.
-        imports = [{"module": module, "guarded": guarded, "line": line} for (module, guarded), line in self.imports.items()
-                   if not guarded or (module, False) not in self.imports]
-        features = [{"feature": f, "why": why, "line": line} for (f, why), line in self.features.items()]
+        # A guarded import that is also made unguarded counts as unguarded.
+        imports = [
+            {"module": module, "guarded": guarded, "line": line}
+            for (module, guarded), line in self.imports.items()
+            if not guarded or (module, False) not in self.imports
+        ]
+        features = [
+            {"feature": f, "why": why, "line": line} for (f, why), line in self.features.items()
+        ]
         features.sort(key=_line)
         writes = [*self.bound, *(n for n in (*self.unbound, *self.written) if n not in self.bound)]
         return {
             "language": "python", "imports": imports, "features": features, "reads": free,
-            "writes": list(dict.fromkeys(writes)), "deletes": list(self.deletes), "defines": list(self.defines),
-            "calls": [n for n in self.calls if n not in BUILTINS and n not in self.bound and n not in self.unbound],
+            "writes": list(dict.fromkeys(writes)), "deletes": list(self.deletes),
+            "defines": list(self.defines),
+            "calls": [
+                n for n in self.calls
+                if n not in BUILTINS and n not in self.bound and n not in self.unbound
+            ],
         }
 
 

@@ -20,7 +20,8 @@ func TestAnalyseIsSafeForConcurrentUse(t *testing.T) {
 			for i := range 8 {
 				source := fmt.Sprintf("import m%d\nx = y", (g+i)%10)
 				v, err := a.Analyse(context.Background(), source)
-				if err != nil || v.Needs == nil || v.Needs.Imports[0].Module != fmt.Sprintf("m%d", (g+i)%10) {
+				if err != nil || v.Needs == nil ||
+					v.Needs.Imports[0].Module != fmt.Sprintf("m%d", (g+i)%10) {
 					t.Errorf("%q: %+v %v", source, v, err)
 				}
 			}
@@ -57,8 +58,10 @@ func TestCacheForgetsWhatWasUsedLongestAgo(t *testing.T) {
 func TestNothingIsExecuted(t *testing.T) {
 	a, _ := open(t)
 	for _, source := range []string{
-		"raise SystemExit", "FINAL('mine')", "while True: pass", "_own.analyse = None", "import sys; sys.modules.clear()",
-		`"""` + "\n" + `""" ; FINAL(1)`, `'"); FINAL(1) #'`, "@FINAL\ndef f(): pass", "x: FINAL(1) = 2", "f'{FINAL(1)}'",
+		"raise SystemExit", "FINAL('mine')", "while True: pass", "_own.analyse = None",
+		"import sys; sys.modules.clear()",
+		`"""` + "\n" + `""" ; FINAL(1)`, `'"); FINAL(1) #'`, "@FINAL\ndef f(): pass",
+		"x: FINAL(1) = 2", "f'{FINAL(1)}'",
 	} {
 		if n := needs(t, a, source); n.Language != tiers.Python {
 			t.Errorf("%q: %+v", source, n)
@@ -89,7 +92,8 @@ func TestClosedAnalyserSaysSo(t *testing.T) {
 
 func TestBrokenTierIsAnError(t *testing.T) {
 	a := New(brokenTier{})
-	if _, err := a.Analyse(context.Background(), "x"); err == nil || !strings.Contains(err.Error(), "no sandbox today") {
+	if _, err := a.Analyse(context.Background(), "x"); err == nil ||
+		!strings.Contains(err.Error(), "no sandbox today") {
 		t.Error(err)
 	}
 }

@@ -43,6 +43,7 @@ func (c *cache) put(key [sha256.Size]byte, v router.Verdict) {
 	if c.items[key] != nil {
 		return
 	}
+
 	c.items[key] = c.order.PushFront(&entry{key, v})
 	if c.order.Len() > c.size {
 		oldest := c.order.Remove(c.order.Back()).(*entry)

@@ -41,10 +41,16 @@ func TestFeaturesAreFound(t *testing.T) {
 		{"from multiprocessing import Pool\nPool(2)", "processes"},
 		{"import multiprocessing\nmultiprocessing.Process(target=print).start()", "processes"},
 		{"from concurrent.futures import ProcessPoolExecutor", "processes"},
-		{"import concurrent.futures as cf\nwith cf.ProcessPoolExecutor() as p: p.submit(print)", "processes"},
+		{
+			"import concurrent.futures as cf\nwith cf.ProcessPoolExecutor() as p: p.submit(print)",
+			"processes",
+		},
 		{"import concurrent.futures\nconcurrent.futures.ProcessPoolExecutor()", "processes"},
 		{"from concurrent import futures\nfutures.ProcessPoolExecutor()", "processes"},
-		{"import asyncio\nasync def f():\n    p = await asyncio.create_subprocess_exec('ls')", "async processes"},
+		{
+			"import asyncio\nasync def f():\n    p = await asyncio.create_subprocess_exec('ls')",
+			"async processes",
+		},
 		{"def f():\n    import subprocess as s\n    return s.run(['ls'])", "processes"},
 		{"import os\nlist(map(os.system, ['ls']))", "processes"},
 		{"import subprocess", ""},
@@ -74,8 +80,17 @@ func TestFeaturesAreFound(t *testing.T) {
 		{"import threading\nlock = threading.Lock()\nwith lock: x = 1", ""},
 		{"from threading import Lock, Event\nl = Lock()\nEvent().set()", ""},
 		{"import threading\nprint(threading.current_thread().name)", ""},
-		{"from concurrent.futures import ThreadPoolExecutor\nwith ThreadPoolExecutor(8) as p: list(p.map(llm_query, ['a']))", ""},
-		{"import concurrent.futures\nwith concurrent.futures.ThreadPoolExecutor() as e:\n    fs = [e.submit(llm_query, c) for c in 'ab']\n    rs = [f.result() for f in concurrent.futures.as_completed(fs)]", ""},
+		{
+			"from concurrent.futures import ThreadPoolExecutor\nwith ThreadPoolExecutor(8) " +
+				"as p: list(p.map(llm_query, ['a']))",
+			"",
+		},
+		{
+			"import concurrent.futures\nwith concurrent.futures.ThreadPoolExecutor() as e:\n" +
+				"    fs = [e.submit(llm_query, c) for c in 'ab']\n    rs = [f.result() for " +
+				"f in concurrent.futures.as_completed(fs)]",
+			"",
+		},
 		{"import queue\nq = queue.Queue()\nq.put(1)", ""},
 		{"class Thread: pass\nThread()", "classes"},
 		{"forum.Thread('title')", ""},
@@ -92,8 +107,15 @@ func TestFeaturesAreFound(t *testing.T) {
 		{"import requests\nr = requests.get('http://x', timeout=5)", "sockets"},
 		{"import requests\nwith requests.Session() as s: s.get('http://x')", "sockets"},
 		{"from requests import post\npost('http://x')", "sockets"},
-		{"import httpx\nasync def f():\n    async with httpx.AsyncClient() as c: return await c.get('u')", "async sockets"},
-		{"import aiohttp\nasync def f():\n    async with aiohttp.ClientSession() as s: pass", "async sockets"},
+		{
+			"import httpx\nasync def f():\n    async with httpx.AsyncClient() " +
+				"as c: return await c.get('u')",
+			"async sockets",
+		},
+		{
+			"import aiohttp\nasync def f():\n    async with aiohttp.ClientSession() as s: pass",
+			"async sockets",
+		},
 		{"import asyncio\nr, w = await asyncio.open_connection('x', 80)", "async sockets"},
 		{"import pandas as pd\npd.read_csv('https://x/y.csv')", "sockets"},
 		{"import smtplib\nsmtplib.SMTP('x')", "sockets"},
@@ -119,7 +141,11 @@ func TestFeaturesAreFound(t *testing.T) {
 		{"from pathlib import Path\nd = Path('/tmp') / 'out'\nd.mkdir(exist_ok=True)", "files"},
 		{"from pathlib import Path\n(Path('/tmp') / 'a').write_bytes(b'')", "files"},
 		{"from pathlib import Path\nfor p in Path('.').glob('*.py'): print(p)", "files"},
-		{"from pathlib import Path\nq = Path('a').parent.joinpath('b').with_suffix('.c')\nq.touch()", "files"},
+		{
+			"from pathlib import Path\nq = Path('a').parent.joinpath('b').with_suffix('.c')\n" +
+				"q.touch()",
+			"files",
+		},
 		{"from pathlib import Path\nwith Path('x').open() as f: f.read()", "files"},
 		{"import os\nos.listdir('.')", "files"},
 		{"from os import makedirs\nmakedirs('x', exist_ok=True)", "files"},

@@ -2,7 +2,7 @@
 
 
 def _other(walk, node):
-    """Any node without a rule of its own: all its children, first to last."""
+    """Any node without a rule: all its children, first to last."""
     for field in node._fields[::-1]:
         value = getattr(node, field, None)
         if isinstance(value, (AST, list)):
@@ -19,8 +19,13 @@ def _doubt(walk, node):
 def _call_open(walk, node, path):
     if node.args and isinstance(_text(node.args[0]), int):
         return  # a descriptor
-    mode = node.args[1] if len(node.args) > 1 else next((k.value for k in node.keywords if k.arg == "mode"), None)
+    mode = node.args[1] if len(node.args) > 1 else _keyword(node, "mode")
     walk.need("files", f"{path}(..., {_text(mode)!r})" if _text(mode) else f"{path}(...)", node)
+
+
+def _keyword(node, name):
+    """The value of a keyword argument, None if it is not there."""
+    return next((k.value for k in node.keywords if k.arg == name), None)
 
 
 def _call_import(walk, node, path):
@@ -43,11 +48,28 @@ def _call_getattr(walk, node, _):
 
 
 def _call_basic_config(walk, node, _):
-    if any(k.arg == "filename" and not (k.value.__class__ is Constant and k.value.value is None) for k in node.keywords):
+    name = _keyword(node, "filename")
+    if name is not None and not (name.__class__ is Constant and name.value is None):
         walk.need("files", "logging.basicConfig(filename=...)", node)
 
 
-CALLS = {"open": _call_open, "import": _call_import, "getattr": _call_getattr, "basicConfig": _call_basic_config}
+def _call_range(walk, node, _):
+    """Multiplies the bounds of all ranges: see _Walk.may_compute."""
+    for bound in node.args[:2]:
+        kind = bound.__class__
+        if kind is Constant:
+            if bound.value.__class__ is int and bound.value > 1:
+                walk.rounds = min(walk.rounds * min(bound.value, LONG_LOOP), LONG_LOOP)
+        elif kind in (Name, BinOp, ast.UnaryOp):
+            walk.large = True
+        elif kind is Call and getattr(bound.func, "id", None) == "int":
+            walk.large = True
+
+
+CALLS = {
+    "open": _call_open, "import": _call_import, "getattr": _call_getattr, "range": _call_range,
+    "basicConfig": _call_basic_config,
+}
 
 
 # --- imports ---
@@ -72,7 +94,8 @@ def _import_from(walk, node):
             walk.doubtful |= walk.kind is not None
             if followed:
                 start = module + "."
-                walk.names = {**walk.names, **{p[len(start):]: p for p in FEATURES if p.startswith(start)}}
+                found = {p[len(start):]: p for p in FEATURES if p.startswith(start)}
+                walk.names = {**walk.names, **found}
             continue
         if path in FEATURES and not walk.guards:
             walk.need(FEATURES[path], path, node)
@@ -92,8 +115,8 @@ def _function(walk, node):
         _shadow(walk, [p.name for p in node.type_params])
     parameters = _parameters(walk, args)
     stack.append((_enter, node, parameters))
-    stack.append([a.annotation for a in (*args.posonlyargs, *args.args, args.vararg, *args.kwonlyargs, args.kwarg)
-                  if a is not None and a.annotation is not None])
+    everything = (*args.posonlyargs, *args.args, args.vararg, *args.kwonlyargs, args.kwarg)
+    stack.append([a.annotation for a in everything if a is not None and a.annotation is not None])
     if node.returns is not None:
         stack.append(node.returns)
     stack += (args.kw_defaults, args.defaults, node.decorator_list)
@@ -130,8 +153,11 @@ def _class(walk, node):
 
 def _enter(walk, node, parameters):
     """Begins the scope of a function or class; _leave ends it."""
-    walk.stack.append((_leave, node, (walk.bound, walk.reads, walk.calls, walk.names, walk.declared, walk.kind, walk.loops,
-                                      walk.guards, walk.lambdas, walk.methods)))
+    outer = (
+        walk.bound, walk.reads, walk.calls, walk.names, walk.declared, walk.kind, walk.loops,
+        walk.guards, walk.lambdas, walk.methods,
+    )
+    walk.stack.append((_leave, node, outer))
     walk.stack.append(node.body)
     walk.bound, walk.reads, walk.calls = dict.fromkeys(parameters), {}, {}
     walk.declared, walk.kind = (), node
@@ -146,9 +172,12 @@ def _enter(walk, node, parameters):
 
 
 def _leave(walk, node, outer):
-    bound, reads, calls, declared, methods = walk.bound, walk.reads, walk.calls, walk.declared, walk.methods
-    (walk.bound, walk.reads, walk.calls, walk.names, walk.declared, walk.kind, walk.loops, walk.guards, walk.lambdas,
-     walk.methods) = outer
+    bound, reads, calls = walk.bound, walk.reads, walk.calls
+    declared, methods = walk.declared, walk.methods
+    (
+        walk.bound, walk.reads, walk.calls, walk.names, walk.declared, walk.kind, walk.loops,
+        walk.guards, walk.lambdas, walk.methods,
+    ) = outer
     for name, everywhere in declared:
         if bound.pop(name, walk) is None and everywhere:
             walk.written[name] = None
@@ -388,7 +417,8 @@ def _capture(walk, node):
 
 def _asynchronous(walk, node, why):
     walk.need("async", why, node)
-    walk.doubtful |= walk.lambdas > 0 or walk.kind is not None and walk.kind.__class__ is not AsyncFunctionDef
+    inside = walk.kind is not None and walk.kind.__class__ is not AsyncFunctionDef
+    walk.doubtful |= walk.lambdas > 0 or inside
 
 
 def _await(walk, node):
@@ -403,7 +433,8 @@ def _yield(walk, node):
 
 
 def _return(walk, node):
-    walk.doubtful |= walk.kind is None or walk.kind.__class__ is ClassDef or node.value.__class__ is Starred
+    walk.doubtful |= walk.kind is None or walk.kind.__class__ is ClassDef
+    walk.doubtful |= node.value.__class__ is Starred
     walk.stack.append(node.value)
 
 
@@ -414,10 +445,11 @@ def _pass(walk, node):
 KINDS = {
     ast.Import: _import, ast.ImportFrom: _import_from,
     FunctionDef: _function, AsyncFunctionDef: _function, ClassDef: _class, ast.Lambda: _lambda,
-    ast.ListComp: _comprehension, ast.SetComp: _comprehension, ast.DictComp: _comprehension, ast.GeneratorExp: _generator,
-    ast.TypeAlias: _type_alias, ast.AnnAssign: _annotated, ast.AugAssign: _augmented,
-    ast.NamedExpr: _walrus, ast.For: _loop, ast.AsyncFor: _loop, ast.While: _loop, ast.Break: _jump, ast.Continue: _jump,
-    ast.With: _with, ast.AsyncWith: _with, ast.Try: _try, ast.TryStar: _try_star, ast.ExceptHandler: _handler,
+    ast.ListComp: _comprehension, ast.SetComp: _comprehension, ast.DictComp: _comprehension,
+    ast.GeneratorExp: _generator, ast.TypeAlias: _type_alias, ast.AnnAssign: _annotated,
+    ast.AugAssign: _augmented, ast.NamedExpr: _walrus, ast.For: _loop, ast.AsyncFor: _loop,
+    ast.While: _loop, ast.Break: _jump, ast.Continue: _jump, ast.With: _with, ast.AsyncWith: _with,
+    ast.Try: _try, ast.TryStar: _try_star, ast.ExceptHandler: _handler,
     ast.Global: _declare, ast.Nonlocal: _declare, ast.Match: _doubt, ast.Starred: _doubt,
     ast.MatchAs: _capture, ast.MatchStar: _capture, ast.MatchMapping: _capture,
     ast.Await: _await, Yield: _yield, ast.YieldFrom: _yield, ast.Return: _return, ast.Pass: _pass,

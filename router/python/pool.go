@@ -14,32 +14,35 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-const (
-	// setup is the first snippet of a sandbox, question every later one. The text
-	// to analyse is no part of it: the guest asks the host for it.
-	question = "_answer()"
-	asked    = "_source"
-)
-
 // module is the analyser's name in sys.modules.
 const module = "_rlm_analyse"
 
-// Preload is Python source that makes the analyser a module. A tier that can keep
-// it loaded saves a new sandbox its compilation.
+// Preload is Python source that makes the analyser a module. A tier that can keep it
+// loaded saves each new sandbox its compilation.
 func Preload() string {
+	sources := []string{tablesSource, analyseSource, kindsSource, effortSource}
+	literals := make([]string, len(sources))
+	for i, source := range sources {
+		literals[i] = literal(source)
+	}
+
 	return "import sys, types\nown = types.ModuleType('" + module + "')\n" +
-		fmt.Sprintf("for text in (%s, %s, %s): exec(compile(text, '<analyser>', 'exec'), own.__dict__)\n",
-			literal(tablesSource), literal(analyseSource), literal(kindsSource)) +
+		"for text in (" + strings.Join(literals, ", ") + "):" +
+		" exec(compile(text, '<analyser>', 'exec'), own.__dict__)\n" +
 		"own.analyse('warm = 1')\nsys.modules[own.__name__] = own\n"
 }
 
-// The first snippets of a sandbox: it asks for the analyser, which may have to be
-// loaded, and then makes it answer.
+// The snippets of a sandbox. The first asks whether the analyser is loaded, the second
+// prepares it, every later one is the question. The text to analyse is not in it: the
+// guest asks the host for that.
 const (
 	loaded = "import sys\nprint('" + module + "' in sys.modules)"
-	setup  = "import " + module + " as _own\ndef _answer(): FINAL(_own.analyse(_source()))\n" +
+	setup  = "import " + module + " as _own\n" +
+		"def _answer(): FINAL(_own.analyse(_source()))\n" +
 		// Trees have no cycles: let the collector look for some now and then.
 		"import gc\ngc.freeze()\ngc.set_threshold(200_000)\n"
+	question       = "_answer()"
+	sourceFunction = "_source"
 )
 
 // pool holds sandboxes that analyse, at most one for each processor.
@@ -59,16 +62,19 @@ func newPool(tier tiers.Tier) *pool {
 var errClosed = errors.New("the analyser is closed")
 
 // analyse also reports whether the verdict would be the same the next time.
-func (p *pool) analyse(ctx context.Context, source string) (v router.Verdict, keep bool, err error) {
+func (p *pool) analyse(
+	ctx context.Context, source string,
+) (v router.Verdict, keep bool, err error) {
 	p.slots <- struct{}{}
 	defer func() { <-p.slots }()
 	w, err := p.take(ctx)
 	if err != nil {
 		return router.Verdict{}, false, err
 	}
+
 	v, keep, err = w.analyse(ctx, source)
 	if err == nil && keep {
-		return v, keep, p.give(w)
+		return v, keep, p.giveBack(w)
 	}
 	return v, keep, errors.Join(err, w.sandbox.Close())
 }
@@ -79,6 +85,7 @@ func (p *pool) take(ctx context.Context) (*worker, error) {
 	if p.closed {
 		return nil, errClosed
 	}
+
 	if last := len(p.idle) - 1; last >= 0 {
 		w := p.idle[last]
 		p.idle = p.idle[:last]
@@ -87,7 +94,7 @@ func (p *pool) take(ctx context.Context) (*worker, error) {
 	return newWorker(ctx, p.tier)
 }
 
-func (p *pool) give(w *worker) error {
+func (p *pool) giveBack(w *worker) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
@@ -106,6 +113,7 @@ func (p *pool) close() error {
 	}
 	p.idle = nil
 	p.mu.Unlock()
+
 	for range cap(p.slots) { // wait for those that work
 		p.slots <- struct{}{}
 	}
@@ -123,14 +131,18 @@ type worker struct {
 
 func newWorker(ctx context.Context, tier tiers.Tier) (*worker, error) {
 	w := &worker{}
+	giveSource := func(context.Context, tiers.Call) (tiers.Value, error) {
+		return tiers.Value(literal(w.source)), nil
+	}
 	sandbox, err := tier.Open(ctx, tiers.Config{
-		Host:      tiers.HostFunc(func(context.Context, tiers.Call) (tiers.Value, error) { return tiers.Value(literal(w.source)), nil }),
-		Functions: []tiers.Function{{Name: asked}},
+		Host:      tiers.HostFunc(giveSource),
+		Functions: []tiers.Function{{Name: sourceFunction}},
 		Limits:    limits,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("cannot open a sandbox for the analyser: %w", err)
 	}
+
 	w.sandbox = sandbox
 	if err := w.load(ctx); err != nil {
 		return nil, errors.Join(err, sandbox.Close())
@@ -138,55 +150,62 @@ func newWorker(ctx context.Context, tier tiers.Tier) (*worker, error) {
 	return w, nil
 }
 
+// load makes the sandbox ready for questions.
 func (w *worker) load(ctx context.Context) error {
-	there, err := w.own(ctx, loaded)
-	if err == nil && there != "True\n" {
-		_, err = w.own(ctx, Preload())
+	isLoaded, err := w.runOwn(ctx, loaded)
+	if err == nil && isLoaded != "True\n" {
+		_, err = w.runOwn(ctx, Preload())
 	}
 	if err == nil {
-		_, err = w.own(ctx, setup)
+		_, err = w.runOwn(ctx, setup)
 	}
 	return err
 }
 
-// own runs a part of the analyser itself.
-func (w *worker) own(ctx context.Context, source string) (stdout string, err error) {
+// runOwn runs a part of the analyser itself.
+func (w *worker) runOwn(ctx context.Context, source string) (stdout string, err error) {
 	r, err := w.sandbox.Run(ctx, tiers.Job{Source: source})
 	if err == nil && r.Status != tiers.StatusOK {
-		err = fmt.Errorf("the analyser's own code ended as %q: %s", r.Status, traceback(r))
+		err = fmt.Errorf("the analyser's own code ended as %q: %s", r.Status, tracebackOf(r))
 	}
 	return r.Stdout, err
 }
 
-// analyse has the guest analyse source. After anything but an answer the worker
-// is of no more use.
-func (w *worker) analyse(ctx context.Context, source string) (v router.Verdict, keep bool, err error) {
+// analyse has the guest analyse source. After anything but an answer the worker is of no
+// more use.
+func (w *worker) analyse(
+	ctx context.Context, source string,
+) (v router.Verdict, keep bool, err error) {
 	w.source = source
 	r, err := w.sandbox.Run(ctx, tiers.Job{Source: question})
 	w.source = ""
+
 	switch {
 	case err != nil:
 		return router.Verdict{}, false, err
 	case r.Status == tiers.StatusLimit:
-		return router.Verdict{Unknown: fmt.Sprintf("it takes too much to analyse: the %s limit was reached", r.Limit)}, false, nil
+		why := fmt.Sprintf("it takes too much to analyse: the %s limit was reached", r.Limit)
+		return router.Verdict{Unknown: why}, false, nil
 	case r.Status == tiers.StatusCrashed:
 		return router.Verdict{Unknown: "it broke the parser"}, false, nil
 	case r.Status != tiers.StatusOK || r.Final == nil:
-		return router.Verdict{}, false, fmt.Errorf("the analyser ended as %q: %s", r.Status, traceback(r))
+		return router.Verdict{}, false,
+			fmt.Errorf("the analyser ended as %q: %s", r.Status, tracebackOf(r))
 	}
-	v, err = decode(r.Final.Value)
+
+	v, err = decodeVerdict(r.Final.Value)
 	return v, true, err
 }
 
-func traceback(r tiers.Result) string {
+func tracebackOf(r tiers.Result) string {
 	if r.Exception == nil {
 		return "no exception"
 	}
 	return r.Exception.Traceback
 }
 
-// literal is text as JSON, which is also a Python literal. Bytes that are not
-// UTF-8 become lone surrogates, which is how the tiers pass them to the parser.
+// literal is text as JSON, which is also a Python literal. Bytes that are not UTF-8 become
+// lone surrogates, which is how the tiers pass them to the parser.
 func literal(text string) string {
 	if utf8.ValidString(text) {
 		data, err := json.Marshal(text)
@@ -195,8 +214,10 @@ func literal(text string) string {
 		}
 		return string(data)
 	}
+
 	var b strings.Builder
 	b.WriteByte('"')
+
 	for i := 0; i < len(text); {
 		r, size := utf8.DecodeRuneInString(text[i:])
 		if r == utf8.RuneError && size == 1 {
@@ -205,7 +226,9 @@ func literal(text string) string {
 			part := literal(text[i : i+size])
 			b.WriteString(part[1 : len(part)-1])
 		}
+
 		i += size
 	}
+
 	return b.String() + `"`
 }

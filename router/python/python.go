@@ -1,13 +1,13 @@
 // Package python analyses Python snippets by CPython's own parser.
 //
-// The parser runs in sandboxes of the WebAssembly tier that are the analyser's
-// own: they run analyse.py and nothing else. The text of a snippet reaches them
-// as the answer to a host call, as data, and is parsed but never executed. So
-// the analyser accepts exactly the Python that the tiers run, and a snippet that
-// breaks the parser breaks a sandbox of no session.
+// The parser runs in sandboxes of the WebAssembly tier that the analyser keeps for
+// itself: they run analyse.py and nothing else. The text of a snippet reaches them as the
+// answer to a host call, as data, and is parsed but never executed. So the analyser
+// accepts exactly the Python that the tiers run, and a snippet that breaks the parser
+// breaks no session's sandbox.
 //
-// A verdict is cached under the hash of its source and shared between callers:
-// nobody may change one.
+// Verdicts are cached under the hash of their source and shared between callers. They
+// must not be changed.
 package python
 
 import (
@@ -17,7 +17,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"golang.org/x/sync/singleflight"
@@ -26,29 +25,27 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// File is the file name in the traceback of an invalid snippet. The analyser
-// does not know the snippet's ordinal: see Named.
-const File = "<snippet>"
-
 const (
-	// maxSource is how long a snippet may be, in bytes. A model writes a hundredth
-	// of it.
+	// maxSource is how long a snippet may be, in bytes. Models write a hundredth of it.
 	maxSource = 1 << 20
-	// cached is how many verdicts are kept: some kilobytes each.
-	cached = 1024
+	// maxCached is how many verdicts are kept: some kilobytes each.
+	maxCached = 1024
 )
 
 // limits bound one analysis. The longest source takes half of it.
 var limits = tiers.Limits{Wall: 2 * time.Second, Memory: 128 << 20, HostCalls: 1}
 
-//go:embed tables.py
-var tablesSource string
-
-//go:embed analyse.py
-var analyseSource string
-
-//go:embed kinds.py
-var kindsSource string
+// The analyser's guest: one namespace, in this order.
+var (
+	//go:embed tables.py
+	tablesSource string
+	//go:embed analyse.py
+	analyseSource string
+	//go:embed kinds.py
+	kindsSource string
+	//go:embed effort.py
+	effortSource string
+)
 
 // Analyser finds out what Python snippets need. It is safe for concurrent use.
 type Analyser struct {
@@ -59,27 +56,31 @@ type Analyser struct {
 
 var _ router.Analyser = (*Analyser)(nil)
 
-// New returns an analyser with sandboxes of tier, which must run Python and
-// outlive it. It opens none yet.
+// New returns an analyser with sandboxes of tier, which must run Python and outlive it.
+// It opens none yet.
 func New(tier tiers.Tier) *Analyser {
-	return &Analyser{pool: newPool(tier), cache: newCache(cached)}
+	return &Analyser{pool: newPool(tier), cache: newCache(maxCached)}
 }
 
-// Close closes the sandboxes. Analyses under way are waited for, later ones fail.
+// Close closes the sandboxes. It waits for analyses under way; later ones fail.
 func (a *Analyser) Close() error { return a.pool.close() }
 
-// Analyse returns what the snippet needs. The verdict is shared: treat it as
-// immutable.
+// Analyse returns what the snippet needs. The verdict is shared: treat it as immutable.
 func (a *Analyser) Analyse(ctx context.Context, source string) (router.Verdict, error) {
 	if len(source) > maxSource {
-		return router.Verdict{Unknown: fmt.Sprintf("it is too long to analyse: %d bytes, the limit is %d", len(source), maxSource)}, nil
+		return router.Verdict{
+			Unknown: fmt.Sprintf("it is too long to analyse: %d bytes, the limit is %d",
+				len(source), maxSource),
+		}, nil
 	}
+
 	key := sha256.Sum256([]byte(source))
 	if v, ok := a.cache.get(key); ok {
 		return v, nil
 	}
-	// Those who ask for the same text at the same time wait for one analysis,
-	// which goes on when one of them gives up: it takes two seconds at most.
+
+	// Callers that ask for the same text at the same time wait for one analysis. It goes
+	// on when one of them gives up: it takes two seconds at most.
 	done := a.flight.DoChan(string(key[:]), func() (any, error) {
 		v, keep, err := a.pool.analyse(context.WithoutCancel(ctx), source)
 		if err == nil && keep {
@@ -98,28 +99,21 @@ func (a *Analyser) Analyse(ctx context.Context, source string) (router.Verdict, 
 	}
 }
 
-// Named returns the exception of an invalid snippet as a tier reports it for the
-// snippet with that ordinal.
-func Named(invalid *tiers.Exception, ordinal int) *tiers.Exception {
-	named := *invalid
-	named.Traceback = strings.Replace(named.Traceback, `"`+File+`"`, fmt.Sprintf(`"<snippet %d>"`, ordinal), 1)
-	named.Message = strings.Replace(named.Message, "("+File+",", fmt.Sprintf("(<snippet %d>,", ordinal), 1)
-	return &named
-}
-
-// decode reads what the guest answered. It keeps the verdict's rule that exactly
-// one field is set.
-func decode(data []byte) (router.Verdict, error) {
+// decodeVerdict reads what the guest answered. It keeps the rule that exactly one field
+// of a verdict is set.
+func decodeVerdict(data []byte) (router.Verdict, error) {
 	var v router.Verdict
 	if err := json.Unmarshal(data, &v); err != nil {
 		return router.Verdict{}, fmt.Errorf("cannot read the analyser's answer: %w", err)
 	}
+
 	set := 0
 	for _, is := range []bool{v.Needs != nil, v.Invalid != nil, v.Unknown != ""} {
 		if is {
 			set++
 		}
 	}
+
 	if set != 1 {
 		return router.Verdict{}, errors.New("the analyser's answer is not one verdict")
 	}

@@ -3,6 +3,7 @@ analyse.py, which is run after this file in the same namespace."""
 
 import ast
 import builtins
+import re
 from operator import attrgetter
 
 
@@ -19,18 +20,23 @@ def _rows(text):
 # Using one of these, called or passed on, is the need. What only describes
 # (os.path.join, socket.timeout, threading.Lock) is not here.
 FEATURES = _rows("""
-processes os.: system popen fork forkpty execl execle execlp execlpe execv execve execvp execvpe kill killpg
-processes os.: spawnl spawnle spawnlp spawnlpe spawnv spawnve spawnvp spawnvpe posix_spawn posix_spawnp wait waitpid wait3 wait4 startfile
+processes os.: system popen fork forkpty execl execle execlp execlpe execv execve execvp
+processes os.: execvpe kill killpg
+processes os.: spawnl spawnle spawnlp spawnlpe spawnv spawnve spawnvp spawnvpe posix_spawn
+processes os.: posix_spawnp wait waitpid wait3 wait4 startfile
 processes subprocess.: run Popen call check_call check_output getoutput getstatusoutput
-processes multiprocessing.: Process Pool Manager Queue SimpleQueue JoinableQueue Pipe Value Array get_context set_start_method
-processes multiprocessing.: shared_memory.SharedMemory managers.BaseManager pool.Pool context.Process
+processes multiprocessing.: Process Pool Manager Queue SimpleQueue JoinableQueue Pipe Value
+processes multiprocessing.: Array get_context set_start_method
+processes multiprocessing.: shared_memory.SharedMemory managers.BaseManager pool.Pool
+processes multiprocessing.: context.Process
 processes concurrent.futures.: ProcessPoolExecutor process.ProcessPoolExecutor
 processes asyncio.: create_subprocess_exec create_subprocess_shell
 processes pty.: spawn fork
 threads threading.: Thread Timer
 threads _thread.: start_new_thread start_new
 threads multiprocessing.: pool.ThreadPool dummy.Pool dummy.Process
-sockets socket.: socket create_connection create_server socketpair gethostbyname gethostbyaddr getaddrinfo getnameinfo fromfd
+sockets socket.: socket create_connection create_server socketpair gethostbyname gethostbyaddr
+sockets socket.: getaddrinfo getnameinfo fromfd
 sockets urllib.request.: urlopen urlretrieve build_opener install_opener
 sockets http.client.: HTTPConnection HTTPSConnection
 sockets http.server.: HTTPServer ThreadingHTTPServer
@@ -51,13 +57,17 @@ sockets paramiko.: SSHClient Transport
 sockets boto3.: client resource Session
 sockets openai.: OpenAI AsyncOpenAI
 sockets anthropic.: Anthropic AsyncAnthropic
-files os.: listdir scandir walk fwalk remove unlink mkdir makedirs rmdir removedirs rename renames replace open chdir
+files os.: listdir scandir walk fwalk remove unlink mkdir makedirs rmdir removedirs rename
+files os.: renames replace open chdir
 files os.: chmod chown symlink link readlink truncate mkfifo mknod utime stat lstat statvfs
 files os.path.: getsize getmtime getatime getctime samefile
-files shutil.: copy copy2 copyfile copytree copymode copystat rmtree move make_archive unpack_archive disk_usage chown
-files tempfile.: NamedTemporaryFile TemporaryFile TemporaryDirectory mkstemp mkdtemp gettempdir mktemp
+files shutil.: copy copy2 copyfile copytree copymode copystat rmtree move make_archive
+files shutil.: unpack_archive disk_usage chown
+files tempfile.: NamedTemporaryFile TemporaryFile TemporaryDirectory mkstemp mkdtemp gettempdir
+files tempfile.: mktemp
 files glob.: glob iglob
-files Path.: open read_text read_bytes write_text write_bytes mkdir touch unlink rmdir rename replace iterdir glob rglob walk
+files Path.: open read_text read_bytes write_text write_bytes mkdir touch unlink rmdir rename
+files Path.: replace iterdir glob rglob walk
 files Path.: stat lstat chmod symlink_to hardlink_to readlink owner group samefile
 files shelve.: open
 files dbm.: open
@@ -65,13 +75,15 @@ files fileinput.: input FileInput
 files logging.: FileHandler handlers.RotatingFileHandler handlers.TimedRotatingFileHandler
 files linecache.: getline getlines
 files runpy.: run_path
-native ctypes.: CDLL PyDLL cdll pydll windll util.find_library create_string_buffer c_int c_char_p POINTER cast pythonapi Structure
+native ctypes.: CDLL PyDLL cdll pydll windll util.find_library create_string_buffer c_int
+native ctypes.: c_char_p POINTER cast pythonapi Structure
 native cffi.: FFI
 native mmap.: mmap
 native torch.: utils.cpp_extension.load
 dynamic : exec eval
 dynamic builtins.: exec eval
-dynamic importlib.: reload util.spec_from_file_location util.module_from_spec machinery.SourceFileLoader
+dynamic importlib.: reload util.spec_from_file_location util.module_from_spec
+dynamic importlib.: machinery.SourceFileLoader
 dynamic runpy.: run_module
 dynamic code.: InteractiveInterpreter InteractiveConsole
 """)
@@ -91,7 +103,8 @@ OPENERS = {name: int(position) for name, position in _rows("""
 0 sqlite3.: connect
 0 xml.etree.ElementTree.: parse
 0 numpy.: save savez savez_compressed savetxt load loadtxt genfromtxt fromfile
-0 pandas.: read_csv read_table read_json read_excel read_parquet read_pickle read_feather read_html read_xml ExcelWriter HDFStore
+0 pandas.: read_csv read_table read_json read_excel read_parquet read_pickle read_feather
+0 pandas.: read_html read_xml ExcelWriter HDFStore
 0 polars.: read_csv read_json read_parquet read_excel scan_csv scan_parquet
 0 PIL.: Image.open
 0 torch.: load
@@ -101,19 +114,31 @@ OPENERS = {name: int(position) for name, position in _rows("""
 """).items()}
 
 # Methods of unknown objects that write the file their first argument names.
-SAVERS = frozenset("to_csv to_excel to_parquet to_pickle to_feather to_hdf savefig write_html write_image".split())
+SAVERS = frozenset(
+    "to_csv to_excel to_parquet to_pickle to_feather to_hdf savefig write_html write_image".split()
+)
 
 # Functions that are looked into when called.
-CALLED = {"open": "open", "io.open": "open", "codecs.open": "open", "builtins.open": "open", "getattr": "getattr",
-          "importlib.import_module": "import", "__import__": "import", "builtins.__import__": "import",
-          "logging.basicConfig": "basicConfig", "importlib.__import__": "import"}
+CALLED = {
+    "open": "open", "io.open": "open", "codecs.open": "open", "builtins.open": "open",
+    "getattr": "getattr", "importlib.import_module": "import", "__import__": "import",
+    "builtins.__import__": "import", "importlib.__import__": "import",
+    "logging.basicConfig": "basicConfig", "range": "range",
+}
+
+# A snippet without large numbers and without these calls does not compute for long.
+LARGE_NUMBER = re.compile(r"\d[\d_]{5,}|\d\s*\*\*\s*\d|\de\d|<<")
+LARGE_CALLS = ("permutations(", "combinations(", "product(", "factorial(", "pbkdf2_hmac(")
 
 # What a call, or an attribute, evaluates to.
-RESULTS = {"io.BytesIO": "buffer", "io.StringIO": "buffer", "os.path.join": "str", "os.path.abspath": "str",
-           "os.path.expanduser": "str", "str": "str", "pathlib.Path": "Path", "pathlib.PosixPath": "Path",
-           "pathlib.Path.cwd": "Path", "pathlib.Path.home": "Path", "os.getcwd": "str"}
-RESULTS.update((f"Path.{name}", "Path") for name in
-               "joinpath with_suffix with_name with_stem resolve absolute expanduser relative_to".split())
+RESULTS = {
+    "io.BytesIO": "buffer", "io.StringIO": "buffer", "os.path.join": "str",
+    "os.path.abspath": "str", "os.path.expanduser": "str", "os.getcwd": "str", "str": "str",
+    "pathlib.Path": "Path", "pathlib.PosixPath": "Path", "pathlib.Path.cwd": "Path",
+    "pathlib.Path.home": "Path",
+}
+_MAKE_PATHS = "joinpath with_suffix with_name with_stem resolve absolute expanduser relative_to"
+RESULTS.update((f"Path.{name}", "Path") for name in _MAKE_PATHS.split())
 ATTRIBUTES = {"Path.parent": "Path"}
 
 # Attributes whose call may give one of RESULTS.
@@ -122,27 +147,35 @@ RESULTING = frozenset(path.rpartition(".")[2] for path in (*RESULTS, *CALLED))
 # Attribute names worth a closer look.
 HOT = frozenset(path.rpartition(".")[2] for path in (*FEATURES, *OPENERS, *CALLED)) | SAVERS
 # Modules whose names are followed through aliases.
-FOLLOWED = frozenset(path.partition(".")[0] for path in (*FEATURES, *OPENERS, *CALLED, *RESULTS)) - {"Path", "str"}
+FOLLOWED = frozenset(
+    path.partition(".")[0] for path in (*FEATURES, *OPENERS, *CALLED, *RESULTS)
+) - {"Path", "str"}
 
 # Names that mean a module or a builtin as long as the snippet does not bind them
 # itself: an earlier snippet of the session has most likely imported them.
-IMPLIED = {name: name for name in
-           "open exec eval getattr __import__ os subprocess socket shutil threading multiprocessing tempfile glob "
-           "requests httpx aiohttp urllib ctypes sqlite3 importlib pathlib io gzip zipfile tarfile".split()}
-IMPLIED.update(Path="pathlib.Path", np="numpy", pd="pandas", BytesIO="io.BytesIO", StringIO="io.StringIO",
-               ThreadPool="multiprocessing.pool.ThreadPool")
+_SAME = """open exec eval getattr __import__ os subprocess socket shutil threading multiprocessing
+tempfile glob requests httpx aiohttp urllib ctypes sqlite3 importlib pathlib io gzip zipfile tarfile
+range"""
+IMPLIED = {name: name for name in _SAME.split()}
+IMPLIED.update(
+    Path="pathlib.Path", np="numpy", pd="pandas", BytesIO="io.BytesIO", StringIO="io.StringIO",
+    ThreadPool="multiprocessing.pool.ThreadPool",
+)
 
-BUILTINS = frozenset(dir(builtins)) | {"__name__", "__doc__", "__builtins__", "__file__", "__annotations__"}
+BUILTINS = frozenset(dir(builtins)) | frozenset(
+    ("__name__", "__doc__", "__builtins__", "__file__", "__annotations__")
+)
 
 CATCHES_IMPORT = frozenset(("ImportError", "ModuleNotFoundError", "Exception", "BaseException"))
 
 # The children of the nodes that need no thought, in the order of evaluation.
 _CHILDREN = """
-UnaryOp operand | BoolOp values | List elts | Tuple elts | Set elts | JoinedStr values | keyword value
-MatchValue value | MatchSequence patterns | MatchOr patterns
-BinOp left right | Compare left comparators | Subscript value slice | Slice lower upper step | Dict keys values
-IfExp test body orelse | If test body orelse | FormattedValue value format_spec | Assert test msg | Raise exc cause
-withitem context_expr optional_vars | match_case pattern guard body | MatchClass cls patterns kwd_patterns
+UnaryOp operand | BoolOp values | List elts | Tuple elts | Set elts | JoinedStr values
+keyword value | MatchValue value | MatchSequence patterns | MatchOr patterns
+BinOp left right | Compare left comparators | Subscript value slice | Slice lower upper step
+Dict keys values | IfExp test body orelse | If test body orelse | Assert test msg
+FormattedValue value format_spec | Raise exc cause | withitem context_expr optional_vars
+match_case pattern guard body | MatchClass cls patterns kwd_patterns
 
 """
 

@@ -19,12 +19,15 @@ var programs = []struct{ name, setup, body string }{
 	{"fib(27)", "def fib(n): return n if n < 2 else fib(n-1) + fib(n-2)", "fib(27)"},
 	{
 		"json 1 MB, dumps and loads",
-		"import json\nrows = [{'id': i, 'name': f'user{i}', 'tags': ['a', 'b', 'c'], 'score': i * 1.5, 'ok': i % 2 == 0, 'none': None} for i in range(10000)]",
+		"import json\nrows = [{'id': i, 'name': f'user{i}', 'tags': ['a', 'b', 'c']," +
+			" 'score': i * 1.5, 'ok': i % 2 == 0, 'none': None} for i in range(10000)]",
 		"json.loads(json.dumps(rows))",
 	},
 	{
 		"regex 10 MB",
-		"import re\ntext = ('lorem ipsum dolor sit amet 12345 user@example.com consectetur 2024-01-02 adipiscing elit; ' * 120000)[:10_000_000]\npattern = re.compile(r'[\\w.]+@[\\w.]+')",
+		"import re\nline = 'lorem ipsum dolor sit amet 12345 user@example.com consectetur" +
+			" 2024-01-02 adipiscing elit; '\ntext = (line * 120000)[:10_000_000]\n" +
+			"pattern = re.compile(r'[\\w.]+@[\\w.]+')",
 		"pattern.findall(text)",
 	},
 }
@@ -46,16 +49,20 @@ func (b *bench) compute() error {
 		if err != nil {
 			return fmt.Errorf("native %s: %w", p.name, err)
 		}
+
 		ours, err := b.guest(tiers.Config{}, source)
 		if err != nil {
 			return err
 		}
+
 		x, y, err := seconds(ours.Stdout, string(native))
 		if err != nil {
 			return err
 		}
+
 		b.add(p.name, inMS(x), "native "+inMS(y), x/y, 3.6)
 	}
+
 	return nil
 }
 
@@ -77,6 +84,7 @@ func (b *bench) guest(cfg tiers.Config, source string) (tiers.Result, error) {
 		return tiers.Result{}, err
 	}
 	defer s.Close()
+
 	r, err := s.Run(b.ctx, tiers.Job{Source: source})
 	if err == nil && r.Status != tiers.StatusOK {
 		err = fmt.Errorf("%s: %+v", source, r.Exception)
@@ -87,8 +95,18 @@ func (b *bench) guest(cfg tiers.Config, source string) (tiers.Result, error) {
 // searches are counted by the guest over the lazy context, and by grep.
 var searches = []struct{ name, guest, grep, flag string }{
 	{"count of a literal over 1 GiB, warm", `context.count("| ERROR")`, "| ERROR", "-F"},
-	{"regex over 1 GiB, warm: a date", `sum(1 for _ in context.finditer(r"2024-0[1-3]-\d{2}"))`, `2024-0[1-3]-[0-9]{2}`, "-E"},
-	{"regex over 1 GiB, warm: an error code", `sum(1 for _ in context.finditer(r"E-[0-9]{2}77"))`, `E-[0-9]{2}77`, "-E"},
+	{
+		"regex over 1 GiB, warm: a date",
+		`sum(1 for _ in context.finditer(r"2024-0[1-3]-\d{2}"))`,
+		`2024-0[1-3]-[0-9]{2}`,
+		"-E",
+	},
+	{
+		"regex over 1 GiB, warm: an error code",
+		`sum(1 for _ in context.finditer(r"E-[0-9]{2}77"))`,
+		`E-[0-9]{2}77`,
+		"-E",
+	},
 }
 
 func (b *bench) scan() error {
@@ -97,6 +115,7 @@ func (b *bench) scan() error {
 		return err
 	}
 	defer text.Close()
+
 	cfg := tiers.Config{Inputs: []tiers.Input{{Name: b.text, Text: text}}}
 	for _, s := range searches {
 		source := "n = " + s.guest + fmt.Sprintf(timing, "n = "+s.guest)
@@ -104,16 +123,21 @@ func (b *bench) scan() error {
 		if err != nil {
 			return err
 		}
+
 		took, _, err := seconds(ours.Stdout, "0")
 		if err != nil {
 			return err
 		}
+
 		native, err := b.grep(s.flag, s.grep)
 		if err != nil {
 			return err
 		}
-		b.add(s.name, fmt.Sprintf("%.3f s", took), fmt.Sprintf("grep -c %s %.3f s", s.flag, native.Seconds()), took/native.Seconds(), 1.2)
+
+		b.add(s.name, fmt.Sprintf("%.3f s", took),
+			fmt.Sprintf("grep -c %s %.3f s", s.flag, native.Seconds()), took/native.Seconds(), 1.2)
 	}
+
 	return b.scanMemory(cfg)
 }
 
@@ -125,6 +149,7 @@ func (b *bench) grep(flag, pattern string) (time.Duration, error) {
 		cmd := exec.CommandContext(b.ctx, "grep", "-c", flag, "-e", pattern, b.text)
 		cmd.Env = append(os.Environ(), "LC_ALL=C.UTF-8")
 		begun := time.Now()
+
 		// Not cmd.Run: grep stops at the first match when it writes to /dev/null.
 		if _, err := cmd.Output(); err != nil {
 			return 0, fmt.Errorf("grep %s: %w", pattern, err)
@@ -147,7 +172,8 @@ func (b *bench) scanMemory(cfg tiers.Config) error {
 		return err
 	}
 	mib := float64(r.Usage.PeakMemory) / (1 << 20)
-	b.addPlain("guest memory while scanning and slicing 1 GiB", fmt.Sprintf("%.1f MiB", mib), "<= 40 MiB", mib <= 40)
+	b.addPlain("guest memory while scanning and slicing 1 GiB",
+		fmt.Sprintf("%.1f MiB", mib), "<= 40 MiB", mib <= 40)
 	return nil
 }
 
@@ -163,6 +189,8 @@ func (b *bench) command() error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", b.rlm, err)
 	}
-	b.addPlain("`rlm exec -c 'print(1+1)'`, the whole process", took.String(), "<= 120 ms", took <= 120*time.Millisecond)
+
+	b.addPlain("`rlm exec -c 'print(1+1)'`, the whole process",
+		took.String(), "<= 120 ms", took <= 120*time.Millisecond)
 	return nil
 }

@@ -22,16 +22,21 @@ func (b *bench) containers() error {
 	if !b.usable(hot, "docker") {
 		return nil
 	}
+
 	cold := docker.New(docker.Options{Host: b.docker, Warm: -1})
 	defer cold.Close()
 	if err := b.containerStarts(hot, cold); err != nil {
 		return err
 	}
-	for _, part := range []func(tiers.Tier) error{b.containerSnippet, b.containerCalls, b.fiftySessions} {
+
+	for _, part := range []func(tiers.Tier) error{
+		b.containerSnippet, b.containerCalls, b.fiftySessions,
+	} {
 		if err := part(cold); err != nil {
 			return err
 		}
 	}
+
 	return nil
 }
 
@@ -45,12 +50,14 @@ func (b *bench) containerStarts(hot, cold warm) error {
 		if err != nil {
 			return err
 		}
+
 		ahead = append(ahead, took)
 		select { // the next one is started meanwhile
 		case <-time.After(2 * time.Second):
 		case <-b.ctx.Done():
 			return b.ctx.Err()
 		}
+
 		begun := time.Now()
 		s, err := b.openIn(cold, small, "2\n")
 		if err == nil {
@@ -60,17 +67,23 @@ func (b *bench) containerStarts(hot, cold warm) error {
 		if err != nil {
 			return err
 		}
+
 		begun = time.Now()
 		if err := b.dockerRun(); err != nil {
 			return err
 		}
+
 		plain = append(plain, time.Since(begun))
 	}
+
 	ours, whole, theirs := middle(ahead), middle(anew), middle(plain)
-	what, against := "docker, warm container, claim to the result of `print(1+1)`", "`docker run --rm` of the same image "+inMS(theirs.Seconds())
+	what := "docker, warm container, claim to the result of `print(1+1)`"
+	against := "`docker run --rm` of the same image " + inMS(theirs.Seconds())
 	b.addPlain(what, inMS(ours.Seconds()), "<= 10 ms", ours <= 10*time.Millisecond)
 	b.add(what, inMS(ours.Seconds()), against, float64(ours)/float64(theirs), 0.05)
-	b.add("docker, cold container with all hardening, `print(1+1)`, removed", inMS(whole.Seconds()), against, float64(whole)/float64(theirs), 1.1)
+	b.add("docker, cold container with all hardening, `print(1+1)`, removed",
+		inMS(whole.Seconds()), against, float64(whole)/float64(theirs), 1.1)
+
 	return nil
 }
 
@@ -79,7 +92,9 @@ func (b *bench) dockerRun() error {
 	if err != nil {
 		return err
 	}
-	c := exec.CommandContext(b.ctx, "docker", "run", "--rm", "--entrypoint", "/usr/bin/python3", recipe.Name(), "-I", "-c", small)
+
+	c := exec.CommandContext(b.ctx, "docker", "run", "--rm", "--entrypoint", "/usr/bin/python3",
+		recipe.Name, "-I", "-c", small)
 	if b.docker != "" {
 		c.Env = append(c.Environ(), "DOCKER_HOST="+b.docker)
 	}
@@ -96,6 +111,7 @@ func (b *bench) containerSnippet(tier tiers.Tier) error {
 		return err
 	}
 	defer s.Close()
+
 	took, err := median(1000, func() error {
 		_, err := s.Run(b.ctx, tiers.Job{Source: small})
 		return err
@@ -103,18 +119,28 @@ func (b *bench) containerSnippet(tier tiers.Tier) error {
 	if err != nil {
 		return err
 	}
-	b.addPlain("docker, second snippet in a live container", took.String(), "<= 1 ms", took <= time.Millisecond)
+
+	b.addPlain("docker, second snippet in a live container",
+		took.String(), "<= 1 ms", took <= time.Millisecond)
 	return nil
 }
 
 func (b *bench) containerCalls(tier tiers.Tier) error {
-	host := tiers.HostFunc(func(context.Context, tiers.Call) (tiers.Value, error) { return tiers.Value("1"), nil })
-	cfg := tiers.Config{Host: host, Functions: []tiers.Function{{Name: "ask"}}, Limits: tiers.Limits{HostCalls: 1 << 30}}
+	host := tiers.HostFunc(
+		func(context.Context, tiers.Call) (tiers.Value, error) { return tiers.Value("1"), nil },
+	)
+	cfg := tiers.Config{
+		Host:      host,
+		Functions: []tiers.Function{{Name: "ask"}},
+		Limits:    tiers.Limits{HostCalls: 1 << 30},
+	}
 	took, err := b.perRoundIn(tier, cfg, 3000, "for i in range(%d): ask('question')")
 	if err != nil {
 		return err
 	}
-	b.addPlain("docker, host call round trip", took.String(), "<= 0.3 ms", took <= 300*time.Microsecond)
+
+	b.addPlain("docker, host call round trip",
+		took.String(), "<= 0.3 ms", took <= 300*time.Microsecond)
 	return nil
 }
 
@@ -132,6 +158,7 @@ func (b *bench) fiftySessions(tier tiers.Tier) error {
 				return err
 			}
 			defer func() { err = errors.Join(err, s.Close()) }()
+
 			if _, err := s.Run(ctx, tiers.Job{Source: fmt.Sprintf("x = %d", i)}); err != nil {
 				return err
 			}
@@ -142,12 +169,15 @@ func (b *bench) fiftySessions(tier tiers.Tier) error {
 			return err
 		})
 	}
+
 	err := group.Wait()
 	if err != nil {
 		return err
 	}
+
 	half := middle(times) // it sorts
 	b.addPlain("docker, 50 sessions at once, each two snippets: none lost",
-		fmt.Sprintf("p50 %.1f s, p95 %.1f s", half.Seconds(), times[sessions*95/100].Seconds()), "none lost", true)
+		fmt.Sprintf("p50 %.1f s, p95 %.1f s", half.Seconds(), times[sessions*95/100].Seconds()),
+		"none lost", true)
 	return nil
 }

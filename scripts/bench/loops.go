@@ -19,9 +19,16 @@ type loopRow struct {
 }
 
 var loopRows = []loopRow{
-	{"BenchmarkSubCalls", "ideal", "1,000 sub-calls of a snippet, 64 at a time, by HTTP to a server that takes 50 ms", "%.2f x the ideal time", 1.1},
+	{
+		"BenchmarkSubCalls", "ideal",
+		"1,000 sub-calls of a snippet, 64 at a time, by HTTP to a server that takes 50 ms",
+		"%.2f x the ideal time", 1.1,
+	},
 	{"BenchmarkTurn", "ms/turn", "a turn of the loop beside model and snippet", "%.2f ms", 2},
-	{"BenchmarkRunsAtOnce", "KiB/run", "100 runs at once, all finished: memory of one on the host's heap", "%.0f KiB", 0},
+	{
+		"BenchmarkRunsAtOnce", "KiB/run",
+		"100 runs at once, all finished: memory of one on the host's heap", "%.0f KiB", 0,
+	},
 	{"BenchmarkSubLoop", "ms/loop", "a sub-loop with a typed answer, start to end", "%.2f ms", 5},
 	{"BenchmarkCheck1KB", "ns/op", "check of a 1 KB value against its contract", "%.0f ns", 50_000},
 }
@@ -29,25 +36,28 @@ var loopRows = []loopRow{
 // loops has the Go benchmarks of the loop measured, and puts what they report into
 // the table.
 func (b *bench) loops() error {
-	cmd := exec.CommandContext(b.ctx, "go", "test", "-run", "^$", "-bench", "^Benchmark(SubCalls|Turn|SubLoop|RunsAtOnce|Check1KB)$",
-		"./repl/rlm", "./schema")
+	cmd := exec.CommandContext(b.ctx, "go", "test", "-run", "^$", "-bench",
+		"^Benchmark(SubCalls|Turn|SubLoop|RunsAtOnce|Check1KB)$", "./repl/rlm", "./schema")
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
 	if err != nil {
 		return fmt.Errorf("cannot measure the loop: %w\n%s", err, out)
 	}
+
 	found := metrics(out)
 	for _, r := range loopRows {
 		value, ok := found[r.benchmark+" "+r.unit]
 		if !ok {
 			return fmt.Errorf("%s reports no %s", r.benchmark, r.unit)
 		}
+
 		reach := "stated"
 		if r.atMost > 0 {
 			reach = "<= " + fmt.Sprintf(r.show, r.atMost)
 		}
 		b.addPlain(r.what, fmt.Sprintf(r.show, value), reach, r.atMost == 0 || value <= r.atMost)
 	}
+
 	return nil
 }
 
@@ -59,6 +69,7 @@ func metrics(out []byte) map[string]float64 {
 		if len(fields) < 4 || !strings.HasPrefix(fields[0], "Benchmark") {
 			continue
 		}
+
 		name, _, _ := strings.Cut(fields[0], "-")
 		for i := 2; i+1 < len(fields); i += 2 {
 			if value, err := strconv.ParseFloat(fields[i], 64); err == nil {

@@ -41,13 +41,15 @@ func main() {
 	flag.StringVar(&b.python, "python", os.Getenv("RLM_PYTHON"), "native CPython 3.13")
 	flag.StringVar(&b.text, "text", "", "a text of 1 GiB, from scripts/corpus")
 	flag.StringVar(&b.rlm, "rlm", "bin/rlm", "the command")
-	only := flag.String("only", "", "docker measures that tier alone, loops what a loop takes beside its model")
+	only := flag.String("only", "",
+		"docker measures that tier alone, loops what a loop takes beside its model")
 	flag.Parse()
 	b.docker = os.Getenv("DOCKER_HOST")
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	b.ctx = ctx
 	err := b.run(*only)
 	stop()
+
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
@@ -63,15 +65,18 @@ func (b *bench) run(only string) error {
 		parts = parts[1:]
 	case "":
 		parts = append([]func() error{
-			b.start, b.throughput, b.density, b.snippet, b.hostCalls, b.compute, b.scan, b.command, b.analysis, b.warmTiers, b.routing,
+			b.start, b.throughput, b.density, b.snippet, b.hostCalls, b.compute, b.scan,
+			b.command, b.analysis, b.warmTiers, b.routing,
 		}, parts...)
 		if b.python == "" || b.text == "" {
 			return fmt.Errorf("give -python and -text")
 		}
+
 		cache, err := os.UserCacheDir()
 		if err != nil {
 			return err
 		}
+
 		b.tier = wasm.New(wasm.Options{CacheDir: filepath.Join(cache, "rlm")})
 		defer b.tier.Close()
 		if err := b.tier.Warm(b.ctx); err != nil {
@@ -80,38 +85,52 @@ func (b *bench) run(only string) error {
 	default:
 		return fmt.Errorf("-only %s: there are docker and loops", only)
 	}
+
 	for _, part := range parts {
 		if err := part(); err != nil {
 			return err
 		}
 	}
+
 	b.print()
 	return nil
 }
 
 // add records a ratio that must not pass a bound.
 func (b *bench) add(what, measured, against string, ratio, atMost float64) {
-	r := row{what: what, measured: measured, against: against, ratio: fmt.Sprintf("%.3g x", ratio), reach: fmt.Sprintf("<= %g x", atMost), met: ratio <= atMost}
+	r := row{
+		what:     what,
+		measured: measured,
+		against:  against,
+		ratio:    fmt.Sprintf("%.3g x", ratio),
+		reach:    fmt.Sprintf("<= %g x", atMost),
+		met:      ratio <= atMost,
+	}
 	b.rows = append(b.rows, r)
 	fmt.Fprintf(os.Stderr, "%s: %s against %s: %s\n", what, measured, against, r.ratio)
 }
 
-// addPlain records a figure with a bound of its own.
+// addPlain records a figure that has a bound but no counterpart.
 func (b *bench) addPlain(what, measured, reach string, met bool) {
-	b.rows = append(b.rows, row{what: what, measured: measured, against: "-", ratio: "-", reach: reach, met: met})
+	b.rows = append(b.rows,
+		row{what: what, measured: measured, against: "-", ratio: "-", reach: reach, met: met})
 	fmt.Fprintf(os.Stderr, "%s: %s\n", what, measured)
 }
 
 // skip records that something cannot be measured here.
 func (b *bench) skip(what string, why error) {
 	reason, _, _ := strings.Cut(why.Error(), "\n")
-	b.rows = append(b.rows, row{what: what, measured: "skipped: " + strings.ReplaceAll(reason, "|", "/"), against: "-", ratio: "-", reach: "-"})
+	b.rows = append(b.rows, row{
+		what: what, measured: "skipped: " + strings.ReplaceAll(reason, "|", "/"),
+		against: "-", ratio: "-", reach: "-",
+	})
 	fmt.Fprintf(os.Stderr, "%s: skipped: %s\n", what, reason)
 }
 
 func (b *bench) print() {
 	fmt.Println("| what | measured | against | ratio | reach | met |")
 	fmt.Println("| --- | --- | --- | --- | --- | --- |")
+
 	for _, r := range b.rows {
 		met := "no"
 		switch {
@@ -120,6 +139,8 @@ func (b *bench) print() {
 		case r.reach == "-": // skipped
 			met = "-"
 		}
-		fmt.Printf("| %s | %s | %s | %s | %s | %s |\n", r.what, r.measured, r.against, r.ratio, r.reach, met)
+
+		fmt.Printf("| %s | %s | %s | %s | %s | %s |\n",
+			r.what, r.measured, r.against, r.ratio, r.reach, met)
 	}
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -39,6 +38,7 @@ func (b *bench) analysis() error {
 	if err != nil {
 		return err
 	}
+
 	source, analyser := string(text), python.New(b.tier)
 	defer analyser.Close()
 	analyse := func(source string) error {
@@ -48,6 +48,7 @@ func (b *bench) analysis() error {
 		}
 		return err
 	}
+
 	uncached := time.Hour
 	for n := range 400 {
 		fresh := fmt.Sprintf("%s# %d\n", source, n)
@@ -57,23 +58,28 @@ func (b *bench) analysis() error {
 		}
 		uncached = min(uncached, time.Since(begun))
 	}
+
 	command := exec.CommandContext(b.ctx, b.python, "-I", "-S", "-c", parsing)
 	command.Stdin = strings.NewReader(source)
 	out, err := command.Output()
 	if err != nil {
 		return fmt.Errorf("native ast.parse: %w", err)
 	}
+
 	native, err := strconv.ParseFloat(strings.TrimSpace(string(out)), 64)
 	if err != nil {
 		return err
 	}
+
 	what := "analysis of a 50-line snippet, warm, uncached"
-	b.add(what, inMS(uncached.Seconds()), "native `ast.parse` and `walk` "+inMS(native), uncached.Seconds()/native, 4)
+	b.add(what, inMS(uncached.Seconds()), "native `ast.parse` and `walk` "+inMS(native),
+		uncached.Seconds()/native, 4)
 	b.addPlain(what, inMS(uncached.Seconds()), "<= 1.5 ms", uncached <= 1500*time.Microsecond)
 	cached, err := median(5000, func() error { return analyse(source + "# 399\n") })
 	if err != nil {
 		return err
 	}
+
 	b.addPlain("the same, cached", cached.String(), "<= 5 us", cached <= 5*time.Microsecond)
 	return nil
 }
@@ -93,11 +99,13 @@ func (b *bench) starts(tier warm, n int) (time.Duration, error) {
 		if err := tier.Warm(b.ctx); err != nil {
 			return 0, err
 		}
+
 		select { // what the tier does in the background is over soon
 		case <-time.After(5 * time.Millisecond):
 		case <-b.ctx.Done():
 			return 0, b.ctx.Err()
 		}
+
 		begun := time.Now()
 		s, err := b.openIn(tier, small, "2\n")
 		times = append(times, time.Since(begun))
@@ -108,6 +116,7 @@ func (b *bench) starts(tier warm, n int) (time.Duration, error) {
 			return 0, err
 		}
 	}
+
 	return middle(times), nil
 }
 
@@ -126,6 +135,7 @@ func (b *bench) warmTiers() error {
 	defer own.Close()
 	host := local.New(local.Options{Python: b.python})
 	defer host.Close()
+
 	if err := b.interpreters(own); err != nil {
 		return err
 	}
@@ -140,15 +150,19 @@ func (b *bench) interpreters(tier warm) error {
 	if !b.usable(tier, what) {
 		return nil
 	}
+
 	ours, err := b.starts(tier, 60)
 	if err != nil {
 		return err
 	}
+
 	fork, err := median(400, b.once)
 	if err != nil {
 		return err
 	}
-	b.add(what, ours.String(), "the wasm tier's fork "+fork.String(), float64(ours)/float64(fork), 1)
+
+	b.add(what, ours.String(), "the wasm tier's fork "+fork.String(),
+		float64(ours)/float64(fork), 1)
 	return nil
 }
 
@@ -157,21 +171,26 @@ func (b *bench) hostPython(tier warm) error {
 	if !b.usable(tier, what) {
 		return nil
 	}
+
 	ours, err := b.starts(tier, 30)
 	if err != nil {
 		return err
 	}
+
 	native, err := median(60, b.native)
 	if err != nil {
 		return err
 	}
-	b.add(what, ours.String(), "native process "+native.String(), float64(ours)/float64(native), 0.5)
+
+	b.add(what, ours.String(), "native process "+native.String(),
+		float64(ours)/float64(native), 0.5)
 	return nil
 }
 
 // namespace is 10 MiB as pickle counts.
 const namespace = `
-rows = [{"id": i, "name": f"user{i}", "tags": ["a", "b", i % 7], "score": i * 1.5, "text": f"line {i} of the log " * 4} for i in range(60000)]
+rows = [{"id": i, "name": f"user{i}", "tags": ["a", "b", i % 7], "score": i * 1.5,
+         "text": f"line {i} of the log " * 4} for i in range(60000)]
 index = {f"key{i}": i for i in range(100000)}
 blob = "x" * 1500000
 `
@@ -194,15 +213,18 @@ func (b *bench) move(tier warm) error {
 	if !b.usable(tier, what) {
 		return nil
 	}
+
 	out, err := exec.CommandContext(b.ctx, b.python, "-I", "-S", "-c", pickling).Output()
 	if err != nil {
 		return fmt.Errorf("native pickle: %w", err)
 	}
+
 	var native float64
 	var size int64
 	if _, err := fmt.Sscan(string(out), &native, &size); err != nil {
 		return err
 	}
+
 	best := time.Hour
 	for range 5 {
 		took, err := b.moveOnce(tier)
@@ -211,7 +233,9 @@ func (b *bench) move(tier warm) error {
 		}
 		best = min(best, took)
 	}
-	against := fmt.Sprintf("native `pickle` of its %.1f MiB %s", float64(size)/(1<<20), inMS(native))
+
+	against := fmt.Sprintf("native `pickle` of its %.1f MiB %s",
+		float64(size)/(1<<20), inMS(native))
 	b.add(what, inMS(best.Seconds()), against, best.Seconds()/native, 3)
 	return nil
 }
@@ -222,11 +246,13 @@ func (b *bench) moveOnce(tier tiers.Tier) (took time.Duration, err error) {
 		return 0, err
 	}
 	defer from.Close()
+
 	to, err := tier.Open(b.ctx, tiers.Config{})
 	if err != nil {
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, to.Close()) }()
+
 	begun := time.Now()
 	state, err := from.(tiers.Exporter).Export(b.ctx)
 	if err != nil {
@@ -235,11 +261,13 @@ func (b *bench) moveOnce(tier tiers.Tier) (took time.Duration, err error) {
 	if _, err := to.(tiers.Exporter).Import(b.ctx, state); err != nil {
 		return 0, err
 	}
+
 	took = time.Since(begun)
 	r, err := to.Run(b.ctx, tiers.Job{Source: "print(len(rows), len(index), len(blob))"})
 	if err == nil && r.Stdout != "60000 100000 1500000\n" {
 		err = fmt.Errorf("the namespace did not arrive: %q %+v", r.Stdout, state.Left)
 	}
+
 	return took, err
 }
 
@@ -248,31 +276,36 @@ func (b *bench) routing() error {
 	analyser := python.New(b.tier)
 	defer analyser.Close()
 	runner, err := router.NewRunner(router.RunnerConfig{
-		Tiers: []tiers.Tier{b.tier}, Analysers: map[tiers.Language]router.Analyser{tiers.Python: analyser},
+		Tiers:     []tiers.Tier{b.tier},
+		Analysers: map[tiers.Language]router.Analyser{tiers.Python: analyser},
 	})
 	if err != nil {
 		return err
 	}
 	defer runner.Close()
+
 	bare, err := b.open(small, "2\n")
 	if err != nil {
 		return err
 	}
 	defer bare.Close()
+
 	const rounds = 5000
+	job := tiers.Job{Source: small}
 	times := [2][]time.Duration{}
 	for range rounds {
-		for i, run := range []func(context.Context, tiers.Job) error{
-			func(ctx context.Context, job tiers.Job) error { _, err := runner.Run(ctx, job); return err },
-			func(ctx context.Context, job tiers.Job) error { _, err := bare.Run(ctx, job); return err },
+		for i, run := range [...]func() error{
+			func() error { _, err := runner.Run(b.ctx, job); return err },
+			func() error { _, err := bare.Run(b.ctx, job); return err },
 		} {
 			begun := time.Now()
-			if err := run(b.ctx, tiers.Job{Source: small}); err != nil {
+			if err := run(); err != nil {
 				return err
 			}
 			times[i] = append(times[i], time.Since(begun))
 		}
 	}
+
 	routed, plain := middle(times[0]), middle(times[1])
 	percent := 100 * (float64(routed)/float64(plain) - 1)
 	b.addPlain("router overhead on `print(1+1)` that stays home, its analysis cached",

@@ -28,6 +28,7 @@ func (b *bench) openIn(tier tiers.Tier, source, want string) (tiers.Sandbox, err
 	if err != nil {
 		return nil, err
 	}
+
 	r, err := s.Run(b.ctx, tiers.Job{Source: source})
 	if err == nil && (r.Status != tiers.StatusOK || r.Stdout != want) {
 		err = fmt.Errorf("%q gave %+v", source, r)
@@ -73,11 +74,14 @@ func (b *bench) start() error {
 	if err != nil {
 		return err
 	}
+
 	ours, err := median(400, b.once)
 	if err != nil {
 		return err
 	}
-	b.add("new sandbox to the result of `print(1+1)`", ours.String(), "native process "+native.String(), float64(ours)/float64(native), 0.12)
+
+	b.add("new sandbox to the result of `print(1+1)`", ours.String(),
+		"native process "+native.String(), float64(ours)/float64(native), 0.12)
 	return nil
 }
 
@@ -95,19 +99,23 @@ func (b *bench) throughput() error {
 			return nil
 		})
 	}
+
 	if err := group.Wait(); err != nil {
 		return err
 	}
 	ours := forks / time.Since(begun).Seconds()
 	begun = time.Now()
+
 	for range processes {
 		if err := b.native(); err != nil {
 			return err
 		}
 	}
+
 	native := processes / time.Since(begun).Seconds()
 	b.addPlain("sandboxes a second, two goroutines, against native processes one after another",
-		fmt.Sprintf("%.0f/s against %.0f/s: %.1f x", ours, native, ours/native), ">= 10 x", ours/native >= 10)
+		fmt.Sprintf("%.0f/s against %.0f/s: %.1f x", ours, native, ours/native), ">= 10 x",
+		ours/native >= 10)
 	return nil
 }
 
@@ -118,6 +126,7 @@ func pss() (int64, error) {
 		return 0, err
 	}
 	defer f.Close()
+
 	lines := bufio.NewScanner(f)
 	for lines.Scan() {
 		var kib int64
@@ -134,12 +143,14 @@ func (b *bench) density() error {
 	if err != nil {
 		return err
 	}
+
 	var all []tiers.Sandbox
 	defer func() {
 		for _, s := range all {
 			_ = s.Close() // freed memory is all it has
 		}
 	}()
+
 	for range alive {
 		s, err := b.open(small, "2\n")
 		if err != nil {
@@ -147,12 +158,15 @@ func (b *bench) density() error {
 		}
 		all = append(all, s)
 	}
+
 	after, err := pss()
 	if err != nil {
 		return err
 	}
+
 	each := float64(after-before) / alive / (1 << 20)
-	b.addPlain("memory of a live idle sandbox (Pss, 1,000 alive)", fmt.Sprintf("%.2f MiB", each), "<= 1 MiB", each <= 1)
+	b.addPlain("memory of a live idle sandbox (Pss, 1,000 alive)",
+		fmt.Sprintf("%.2f MiB", each), "<= 1 MiB", each <= 1)
 	return nil
 }
 
@@ -162,6 +176,7 @@ func (b *bench) snippet() error {
 		return err
 	}
 	defer s.Close()
+
 	took, err := median(5000, func() error {
 		_, err := s.Run(b.ctx, tiers.Job{Source: small})
 		return err
@@ -169,7 +184,9 @@ func (b *bench) snippet() error {
 	if err != nil {
 		return err
 	}
-	b.addPlain("second snippet in a live session", took.String(), "<= 0.1 ms", took <= 100*time.Microsecond)
+
+	b.addPlain("second snippet in a live session",
+		took.String(), "<= 0.1 ms", took <= 100*time.Microsecond)
 	return nil
 }
 
@@ -177,21 +194,32 @@ func (b *bench) hostCalls() error {
 	host := tiers.HostFunc(func(context.Context, tiers.Call) (tiers.Value, error) {
 		return tiers.Value(`{"answer": "yes", "score": 0.5}`), nil
 	})
-	cfg := tiers.Config{Host: host, Functions: []tiers.Function{{Name: "ask"}}, Limits: tiers.Limits{HostCalls: 1 << 30}}
-	bare, err := b.perRound(cfg, 300_000, "import _rlm\ncall = _rlm.call\nfor _ in range(%d): call('z0')")
+	cfg := tiers.Config{
+		Host:      host,
+		Functions: []tiers.Function{{Name: "ask"}},
+		Limits:    tiers.Limits{HostCalls: 1 << 30},
+	}
+	bare, err := b.perRound(cfg, 300_000,
+		"import _rlm\ncall = _rlm.call\nfor _ in range(%d): call('z0')")
 	if err != nil {
 		return err
 	}
+
 	loop, err := b.perRound(cfg, 300_000, "f = len\nfor _ in range(%d): f('z0')")
 	if err != nil {
 		return err
 	}
-	b.addPlain("host call round trip, bare (a loop over len costs "+loop.String()+")", bare.String(), "<= 1 us", bare <= time.Microsecond)
-	typed, err := b.perRound(cfg, 30_000, "for i in range(%d): ask('question', {'id': i, 'tags': ['a', 'b']}, model='m')")
+
+	b.addPlain("host call round trip, bare (a loop over len costs "+loop.String()+")",
+		bare.String(), "<= 1 us", bare <= time.Microsecond)
+	typed, err := b.perRound(cfg, 30_000,
+		"for i in range(%d): ask('question', {'id': i, 'tags': ['a', 'b']}, model='m')")
 	if err != nil {
 		return err
 	}
-	b.addPlain("host call round trip, JSON arguments and result", typed.String(), "<= 20 us", typed <= 20*time.Microsecond)
+
+	b.addPlain("host call round trip, JSON arguments and result",
+		typed.String(), "<= 20 us", typed <= 20*time.Microsecond)
 	return nil
 }
 
@@ -199,13 +227,16 @@ func (b *bench) perRound(cfg tiers.Config, rounds int, source string) (time.Dura
 	return b.perRoundIn(b.tier, cfg, rounds, source)
 }
 
-func (b *bench) perRoundIn(tier tiers.Tier, cfg tiers.Config, rounds int, source string) (time.Duration, error) {
+func (b *bench) perRoundIn(
+	tier tiers.Tier, cfg tiers.Config, rounds int, source string,
+) (time.Duration, error) {
 	best := time.Duration(1 << 62)
 	for range 3 {
 		s, err := tier.Open(b.ctx, cfg)
 		if err != nil {
 			return 0, err
 		}
+
 		begun := time.Now()
 		r, err := s.Run(b.ctx, tiers.Job{Source: fmt.Sprintf(source, rounds)})
 		took := time.Since(begun)
@@ -215,7 +246,9 @@ func (b *bench) perRoundIn(tier tiers.Tier, cfg tiers.Config, rounds int, source
 		if r.Status != tiers.StatusOK {
 			return 0, fmt.Errorf("%s: %+v", strings.TrimSpace(source), r.Exception)
 		}
+
 		best = min(best, took/time.Duration(rounds))
 	}
+
 	return best, nil
 }

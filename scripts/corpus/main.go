@@ -36,6 +36,7 @@ func run(args []string, stdout, stderr io.Writer) error {
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
+
 	n, err := parseSize(*size)
 	switch {
 	case err != nil:
@@ -45,6 +46,7 @@ func run(args []string, stdout, stderr io.Writer) error {
 	case flags.NArg() > 0:
 		return fmt.Errorf("unexpected argument %q", flags.Arg(0))
 	}
+
 	show := newMeter(stderr, n)
 	if *name == "-" {
 		return corpus.Write(stdout, n, *seed, show.update)
@@ -85,9 +87,10 @@ func parseSize(s string) (int64, error) {
 			break
 		}
 	}
+
 	n, err := strconv.ParseInt(number, 10, 64)
 	if err != nil || n < 0 || n > (1<<62)/unit {
-		return 0, fmt.Errorf("%q is no size: write for example 1GiB, 500MB or 4096", s)
+		return 0, fmt.Errorf("invalid size %q: write for example 1GiB, 500MB or 4096", s)
 	}
 	return n * unit, nil
 }

@@ -12,7 +12,8 @@ import (
 func TestRunWritesAFileOfTheSize(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "text")
 	var progress bytes.Buffer
-	if err := run([]string{"-bytes", "3MiB", "-seed", "9", "-o", name}, io.Discard, &progress); err != nil {
+	if err := run([]string{"-bytes", "3MiB", "-seed", "9", "-o", name}, io.Discard,
+		&progress); err != nil {
 		t.Fatal(err)
 	}
 	info, err := os.Stat(name)
@@ -36,7 +37,7 @@ func TestRunWritesToStandardOutput(t *testing.T) {
 
 func TestRunRefuses(t *testing.T) {
 	for want, args := range map[string][]string{
-		"is no size":          {"-bytes", "lots", "-o", "-"},
+		"invalid size":        {"-bytes", "lots", "-o", "-"},
 		"say where to write":  {"-bytes", "1kB"},
 		"unexpected argument": {"-o", "-", "more"},
 		"not defined":         {"-colour"},
@@ -50,7 +51,8 @@ func TestRunRefuses(t *testing.T) {
 
 func TestParseSize(t *testing.T) {
 	for s, want := range map[string]int64{
-		"0": 0, "4096": 4096, "17B": 17, "3kB": 3000, "2MiB": 2 << 20, "1GiB": 1 << 30, "5 GB": 5e9, "1TiB": 1 << 40,
+		"0": 0, "4096": 4096, "17B": 17, "3kB": 3000, "2MiB": 2 << 20, "1GiB": 1 << 30, "5 GB": 5e9,
+		"1TiB": 1 << 40,
 	} {
 		if got, err := parseSize(s); err != nil || got != want {
 			t.Errorf("parseSize(%q) = %d, %v, want %d", s, got, err, want)

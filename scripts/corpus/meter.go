@@ -43,11 +43,13 @@ func (m *meter) update(done int64) {
 			m.shown = now
 			fmt.Fprintf(m.out, "\r%s\x1b[K", m.line(done, now))
 		}
+
 		if done == m.total {
 			fmt.Fprintln(m.out)
 		}
 		return
 	}
+
 	if tenths := 10 * (done >> 10) / max(m.total>>10, 1); tenths > m.tenths || done == m.total {
 		m.tenths = tenths
 		fmt.Fprintln(m.out, m.line(done, now))
@@ -58,5 +60,6 @@ func (m *meter) update(done int64) {
 func (m *meter) line(done int64, now time.Time) string {
 	speed := float64(done) / 1e6 / max(now.Sub(m.start).Seconds(), 1e-6)
 	percent := 100 * float64(done) / float64(m.total)
-	return fmt.Sprintf("corpus: %3.0f%%  %.0f of %.0f MB  %.0f MB/s", percent, float64(done)/1e6, float64(m.total)/1e6, speed)
+	return fmt.Sprintf("corpus: %3.0f%%  %.0f of %.0f MB  %.0f MB/s",
+		percent, float64(done)/1e6, float64(m.total)/1e6, speed)
 }

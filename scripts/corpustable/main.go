@@ -36,6 +36,7 @@ func main() {
 			fmt.Print(t)
 		}
 	}
+
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "corpustable:", err)
 		os.Exit(1)
@@ -58,28 +59,54 @@ func count(ctx context.Context, cache string) (t table, err error) {
 	if err != nil {
 		return t, err
 	}
+
 	guest := wasm.New(wasm.Options{CacheDir: cache})
 	analyser := python.New(guest)
 	defer func() { err = errors.Join(err, analyser.Close(), guest.Close()) }()
-	analysers := map[tiers.Language]router.Analyser{tiers.Python: analyser, tiers.Go: golang.New()}
-	known := candidates(all)
+
+	analysers := map[tiers.Language]router.Analyser{
+		tiers.Python: analyser,
+		tiers.Go:     golang.Analyser{},
+	}
+
+	runner, err := router.NewRunner(router.RunnerConfig{
+		Tiers: describeTiers(all), Analysers: analysers, Policy: router.Policy{AllowLocal: true},
+	})
+	if err != nil {
+		return t, err
+	}
+	defer func() { err = errors.Join(err, runner.Close()) }()
+
 	t.share = map[string]int{}
 	for _, s := range all {
-		v, err := analysers[s.Language].Analyse(ctx, s.Source)
+		plan, err := runner.Explain(ctx, tiers.Job{Language: s.Language, Source: s.Source})
 		if err != nil {
 			return t, err
 		}
-		t.add(s, place(v, known, s.Language))
+		t.add(s, placeOf(plan))
 	}
+
 	return t, nil
 }
 
-// candidates are the tiers as they are. Whatever host this is, local counts as
-// one with the packages that the corpus wants of docker.
-func candidates(all []corpus.Snippet) []router.Candidate {
+// described is a tier of which only the description is used.
+type described struct{ info tiers.Info }
+
+func (d described) Info() tiers.Info { return d.info }
+
+func (d described) Probe(context.Context) error { return nil }
+
+func (d described) Open(context.Context, tiers.Config) (tiers.Sandbox, error) {
+	return nil, errors.New("only plans are made here")
+}
+
+// describeTiers are the tiers as they are. Whatever host this is, local counts as one
+// with the packages that the corpus wants of docker.
+func describeTiers(all []corpus.Snippet) []tiers.Tier {
 	host := local.New(local.Options{}).Info()
 	guest := wasm.New(wasm.Options{}).Info()
 	host.Modules = maps.Clone(guest.Modules)
+
 	for _, s := range all {
 		for _, module := range s.Modules {
 			if truth(s) == local.Name {
@@ -87,23 +114,25 @@ func candidates(all []corpus.Snippet) []router.Candidate {
 			}
 		}
 	}
-	return []router.Candidate{{Info: interp.New(interp.Options{}).Info()}, {Info: guest}, {Info: host}}
+
+	return []tiers.Tier{
+		described{interp.New(interp.Options{}).Info()}, described{guest}, described{host},
+	}
 }
 
-// place is where the plan sends a snippet.
-func place(v router.Verdict, known []router.Candidate, language tiers.Language) string {
-	if v.Invalid != nil {
+// placeOf is where a plan sends a snippet.
+func placeOf(plan router.Plan) string {
+	switch {
+	case plan.Invalid != "":
 		return corpus.Invalid
-	}
-	plan := router.Policy{AllowLocal: true}.Plan(v, known, router.State{Language: language})
-	if len(plan.Chain) == 0 {
+	case len(plan.Chain) == 0:
 		return corpus.None
 	}
 	return plan.Chain[0].Tier
 }
 
-// truth is where a snippet belongs. There is no tier docker yet: local does its
-// work. Small Python is labelled interp, and wasm is the cheaper of the two.
+// truth is where a snippet belongs. Local stands for docker, which not every machine
+// has. Small Python is labelled interp, and wasm is the cheaper of the two.
 func truth(s corpus.Snippet) string {
 	switch {
 	case s.Tier == "docker":
@@ -132,13 +161,17 @@ func (t table) String() string {
 	for _, name := range places {
 		fmt.Fprintf(&b, "| %s | %d | %s |\n", name, t.share[name], t.percent(t.share[name]))
 	}
+
 	for _, wrong := range []struct {
 		what  string
 		names []string
 	}{{"false accepts", t.accepts}, {"false escalations", t.escalations}} {
-		fmt.Fprintf(&b, "| %s | %d | %s |\n", wrong.what, len(wrong.names), t.percent(len(wrong.names)))
+		fmt.Fprintf(&b, "| %s | %d | %s |\n", wrong.what, len(wrong.names),
+			t.percent(len(wrong.names)))
 	}
-	fmt.Fprintf(&b, "\nOf %d snippets. False accepts: %s.\nFalse escalations: %s.\n", t.total, list(t.accepts), list(t.escalations))
+
+	fmt.Fprintf(&b, "\nOf %d snippets. False accepts: %s.\nFalse escalations: %s.\n", t.total,
+		list(t.accepts), list(t.escalations))
 	return b.String()
 }
 

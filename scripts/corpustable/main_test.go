@@ -20,7 +20,8 @@ func TestTheDocumentHasTheTable(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !strings.Contains(string(document), counted.String()) {
-		t.Errorf("docs/performance.md does not have the table that go run ./scripts/corpustable prints:\n%s", counted)
+		t.Errorf("docs/performance.md does not have the table that"+
+			" go run ./scripts/corpustable prints:\n%s", counted)
 	}
 }
 
@@ -30,7 +31,8 @@ func TestTheCorpusIsLargeAndMostlyRoutedRight(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if counted.total < 300 || len(counted.accepts) > counted.total/20 || len(counted.escalations) > counted.total/20 {
+	if counted.total < 300 || len(counted.accepts) > counted.total/20 ||
+		len(counted.escalations) > counted.total/20 {
 		t.Errorf("%v", counted)
 	}
 }

@@ -83,7 +83,7 @@ func BenchmarkDockerRun(b *testing.B) {
 	var times []time.Duration
 	for b.Loop() {
 		begun := time.Now()
-		c := exec.CommandContext(b.Context(), command, "run", "--rm", "--entrypoint", "/usr/bin/python3", recipe.Name(), "-I", "-c", "print(1+1)")
+		c := exec.CommandContext(b.Context(), command, "run", "--rm", "--entrypoint", "/usr/bin/python3", recipe.Name, "-I", "-c", "print(1+1)")
 		c.Env = os.Environ()
 		if out, err := c.Output(); err != nil || string(out) != "2\n" {
 			b.Fatalf("%q %v", out, err)

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rlmhq/rlm/tiers/docker/internal/outfiles"
 	"github.com/rlmhq/rlm/internal/dockerapi"
 	"github.com/rlmhq/rlm/tiers"
+	"github.com/rlmhq/rlm/tiers/docker/internal/outfiles"
 )
 
 // collectIn bounds the time in which the files come out.
@@ -36,10 +36,10 @@ sys.stdout.flush()
 
 // Collect writes the files below /out into a folder of the host.
 func (s *sandbox) Collect(ctx context.Context, dir string) (tiers.Collected, error) {
-	if !s.Session.Config().Out {
+	if !s.Accounts.Config().Out {
 		return tiers.Collected{}, errors.New("cannot collect files: the session was opened without a folder for them")
 	}
-	r, err := s.Aside(ctx, tiers.Limits{Wall: collectIn, Output: packed}, packSource)
+	r, err := s.python.RunAside(ctx, tiers.Limits{Wall: collectIn, Output: packed}, packSource)
 	if err != nil {
 		return tiers.Collected{}, fmt.Errorf("cannot take the files out of the container: %w", err)
 	}

@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rlmhq/rlm/tiers/docker/internal/outfiles"
 	"github.com/rlmhq/rlm/tiers"
 	"github.com/rlmhq/rlm/tiers/docker"
+	"github.com/rlmhq/rlm/tiers/docker/internal/outfiles"
 )
 
 func gather(t *testing.T, b tiers.Sandbox, dir string) (tiers.Collected, error) {

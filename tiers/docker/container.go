@@ -229,7 +229,7 @@ const heardIn = 2 * time.Second
 func (c *container) killings(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, heardIn)
 	defer cancel()
-	n, err := c.box.Killings(ctx, c.ended+1)
+	n, err := c.box.AwaitOOMKills(ctx, c.ended+1)
 	if err != nil {
 		c.ended = max(c.ended, n)
 		return false // it is not heard of; whoever is wrong, the session has its result

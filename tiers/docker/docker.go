@@ -16,14 +16,14 @@
 package docker
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"sync"
 	"time"
-
-	"github.com/rs/zerolog"
 
 	"github.com/rlmhq/rlm/images"
 	"github.com/rlmhq/rlm/internal/dockerapi"
@@ -49,15 +49,15 @@ type Options struct {
 	// one whole processor.
 	CPUs int64
 	// Log receives what a developer of the tier wants to see.
-	Log zerolog.Logger
+	Log *slog.Logger
 }
 
 // Tier is CPython and Go in containers.
 type Tier struct {
 	options Options
-	reach   egress.Options // where proxies go; a test can change it
+	reach   egress.Options    // where proxies go; a test can change it
 	off     []dockerapi.Layer // left out by a test
-	buildIn time.Duration  // bounds one compilation; a test can change it
+	buildIn time.Duration     // bounds one compilation; a test can change it
 	docker  *dockerapi.Client
 	broken  error // why there is no client
 	recipe  images.Recipe
@@ -87,13 +87,14 @@ var (
 
 // New returns the tier. It starts nothing yet: see Warm.
 func New(options Options) *Tier {
+	options.Log = cmp.Or(options.Log, slog.New(slog.DiscardHandler))
 	if options.Warm == 0 {
 		options.Warm = 1
 	}
 	if options.CPUs == 0 {
 		options.CPUs = 1000
 	}
-	t := &Tier{options: options, buildIn: buildIn, left: map[string]struct{}{}}
+	t := &Tier{options: options, left: map[string]struct{}{}}
 	// What a container would hold is known without a daemon.
 	if t.recipe, t.broken = images.Find(images.Python); t.broken == nil {
 		t.golang, t.broken = images.Find(images.Go)
@@ -117,10 +118,7 @@ func (t *Tier) Info() tiers.Info {
 		}, tiers.GoFeatures()...),
 		Modules:   tiers.ModuleSet(t.recipe.Modules...),
 		Isolation: tiers.IsolationContainer,
-		Cost: tiers.Cost{
-			Start: 600 * time.Millisecond, Snippet: 4 * time.Millisecond, HostCall: 300 * time.Microsecond,
-			Slowdown: 1, Memory: 30 << 20,
-		},
+		Cost:      tiers.Cost{Start: 600 * time.Millisecond, Snippet: 4 * time.Millisecond},
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -189,7 +187,7 @@ func (t *Tier) ready(ctx context.Context) (setup, error) {
 func (t *Tier) image(ctx context.Context, recipe images.Recipe, pin string) (dockerapi.Image, error) {
 	name := pin
 	if name == "" {
-		name = recipe.Name()
+		name = recipe.Name
 	}
 	image, err := t.docker.Image(ctx, name)
 	build := "rlm images build"
@@ -203,7 +201,7 @@ func (t *Tier) image(ctx context.Context, recipe images.Recipe, pin string) (doc
 		return dockerapi.Image{}, fmt.Errorf("tier docker cannot work here: %w", err)
 	case pin != "" && image.ID != pin:
 		return dockerapi.Image{}, fmt.Errorf("tier docker is pinned to the image %s, which is no image's ID: the daemon has %s by that name", name, image.ID)
-	case image.Labels[images.Label] != recipe.Kind:
+	case image.Kind != recipe.Kind:
 		return dockerapi.Image{}, fmt.Errorf("tier docker cannot use the image %s: it was not built by %s", name, build)
 	}
 	return image, nil
@@ -226,7 +224,7 @@ func (t *Tier) Version(ctx context.Context) (string, error) {
 	if s.facts.GVisor {
 		wall = "runsc"
 	}
-	python, golang := "CPython "+s.image.Labels[images.VersionLabel], s.golang.Labels[images.VersionLabel]
+	python, golang := "CPython "+s.image.Version, s.golang.Version
 	if err := s.lacks[tiers.Python]; err != nil {
 		python = "no Python: " + err.Error()
 	}

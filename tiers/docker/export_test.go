@@ -34,7 +34,7 @@ func (t *Tier) StartBetween(ctx context.Context, mounts []tiers.Mount, between f
 // ContainerOf is the container of a sandbox, empty if it has none.
 func ContainerOf(b tiers.Sandbox) string {
 	if s, ok := b.(*sandbox); ok {
-		if p, ok := s.Process().(*process); ok {
+		if p, ok := s.python.Process().(*process); ok {
 			return p.box.ID
 		}
 	}

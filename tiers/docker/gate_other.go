@@ -17,7 +17,7 @@ func newGate() (*gate, error) {
 	return nil, reject("containers run on another kernel than this program, which cannot hand a listener over")
 }
 
-func (*gate) close() error      { return nil }
+func (*gate) close() error         { return nil }
 func (*gate) spec(*dockerapi.Spec) {}
 func (*gate) listener(context.Context) (net.Listener, error) {
 	return nil, errors.ErrUnsupported

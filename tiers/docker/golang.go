@@ -4,29 +4,21 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
-	"time"
+	"io"
 
-	"github.com/rlmhq/rlm/images"
 	"github.com/rlmhq/rlm/internal/dockerapi"
-	"github.com/rlmhq/rlm/internal/gobuild"
-	"github.com/rlmhq/rlm/internal/gosession"
+	"github.com/rlmhq/rlm/internal/golang"
+	"github.com/rlmhq/rlm/internal/golang/guest/build"
+	"github.com/rlmhq/rlm/internal/golang/guest/relay"
+	"github.com/rlmhq/rlm/internal/session"
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// newGoSession returns the Go half of a sandbox, whose programs see the files.
-func (t *Tier) newGoSession(cfg tiers.Config, files *shown) *gosession.Session {
-	memory := cfg.Limits.WithDefaults().Memory
-	return gosession.New(gosession.Options{
-		Tier: Name, Config: cfg,
-		Mechanisms: map[tiers.Limit]string{
-			tiers.LimitWall:      "the host's clock, every 20 ms; SIGKILL",
-			tiers.LimitActive:    "the processes' time, as the first process of the container counts it, every 20 ms; SIGKILL",
-			tiers.LimitMemory:    fmt.Sprintf("GOMEMLIMIT; the container's control group, %d bytes, no swap", programMemory(memory)),
-			tiers.LimitOutput:    "the host counts and drops the rest",
-			tiers.LimitHostCalls: "the host counts and refuses",
-		},
-		Open: func(ctx context.Context) (gosession.Machine, error) {
+// newGoGuest returns the Go half of a sandbox, whose programs see the files.
+func (t *Tier) newGoGuest(accounts *session.Accounts, files *shown) *golang.Guest {
+	return &golang.Guest{
+		Tier: Name, Accounts: accounts, BuildTimeout: t.buildIn,
+		Open: func(ctx context.Context) (golang.Wall, error) {
 			setup, err := t.ready(ctx)
 			if err != nil {
 				return nil, err
@@ -34,180 +26,138 @@ func (t *Tier) newGoSession(cfg tiers.Config, files *shown) *gosession.Session {
 			if err := setup.lacks[tiers.Go]; err != nil {
 				return nil, rejectGo(string(tiers.Go), err.Error())
 			}
-			if cfg.Out {
+			if accounts.Config().Out {
 				return nil, rejectGo(string(tiers.FeatureFiles), "files come back from Python snippets only")
 			}
+
 			t.sweepOnce(ctx)
-			return &goMachine{tier: t, setup: setup, files: files, memory: memory, within: t.buildIn}, nil
+			return &goWall{tier: t, setup: setup, files: files, memory: accounts.Limits().Memory}, nil
 		},
-	})
+	}
 }
 
 func rejectGo(missing, reason string) error {
 	return &tiers.RejectedError{Tier: Name, Missing: missing, Effects: tiers.EffectsNeverRan, Reason: reason}
 }
 
-// goMachine compiles the programs of one session in a container, and runs each in
-// another, which starts while the compiler works.
-type goMachine struct {
-	tier     *Tier
-	setup    setup
-	files    *shown
-	memory   int64         // of a snippet
-	within   time.Duration // of one compilation
-	compiler *container    // nil until it is needed
-	next     chan goStart  // of the next program's container, nil if none is being started
-	ending   sync.WaitGroup
+// enforcedOnGo says how each limit of a Go snippet is kept.
+func enforcedOnGo(l tiers.Limits) []tiers.Enforcement {
+	return []tiers.Enforcement{
+		{Limit: tiers.LimitWall, Value: l.Wall.String(), Mechanism: "the host's clock, every 2 ms; SIGKILL"},
+		{Limit: tiers.LimitActive, Value: l.Active.String(), Mechanism: "the processes' time, as the relay in the container counts it, every 20 ms; SIGKILL"},
+		{Limit: tiers.LimitMemory, Value: fmt.Sprintf("%d bytes", l.Memory), Mechanism: fmt.Sprintf("GOMEMLIMIT; the container's control group, %d bytes, no swap", programMemory(l.Memory))},
+		{Limit: tiers.LimitOutput, Value: fmt.Sprintf("%d bytes", l.Output), Mechanism: "the host counts and drops the rest"},
+		{Limit: tiers.LimitHostCalls, Value: fmt.Sprint(l.HostCalls), Mechanism: "the host counts and refuses"},
+	}
 }
 
-// goStart is a container for a program, or why there is none.
-type goStart struct {
-	program *goProgram
-	err     error
+// programMemory is what the container of a program may have.
+func programMemory(limit int64) int64 { return roundToPages(limit + golang.ProgramMemory) }
+
+// goWall starts compiler and programs of one session in containers.
+type goWall struct {
+	tier   *Tier
+	setup  setup
+	files  *shown
+	memory int64 // of a snippet
 }
 
-var _ gosession.Machine = (*goMachine)(nil)
+var _ golang.Wall = (*goWall)(nil)
 
-// Bounds of a compilation. Everything that is no attack takes seconds.
-const (
-	buildIn        = 20 * time.Second
-	buildMemory    = 1 << 30
-	buildProcesses = 128
-)
-
-// Build compiles snippets. A compiler that is gone, by whomever, is started once more.
-func (m *goMachine) Build(ctx context.Context, request gobuild.Request) (gobuild.Built, error) {
-	m.startNext(ctx)
-	built, err := m.ask(ctx, &request)
-	if errors.Is(err, errCompilerGone) {
-		built, err = m.ask(ctx, &request)
-	}
-	if errors.Is(err, errCompilerGone) {
-		return gobuild.Built{}, gobuild.Stopped(err.Error())
-	}
-	return built, err
+// Toolchain returns the zero value: the image has its own.
+func (w *goWall) Toolchain(context.Context, []string) (build.Toolchain, error) {
+	return build.Toolchain{}, nil
 }
 
-var errCompilerGone = errors.New("the compiler broke")
+// compilerProcesses bounds the processes and threads of a compiler.
+const compilerProcesses = 128
 
-// ask has the compiler answer a request, within the limits of a compilation.
-func (m *goMachine) ask(ctx context.Context, request *gobuild.Request) (gobuild.Built, error) {
-	if m.compiler == nil {
-		if err := m.startCompiler(ctx); err != nil {
-			m.tier.forget() // the daemon may be another one now, or the image gone
-			return gobuild.Built{}, fmt.Errorf("cannot start a container for the compiler: %w", err)
-		}
-	}
-	deadline := time.Now().Add(m.within)
-	limited, cancel := context.WithDeadline(ctx, deadline)
-	defer cancel()
-	box := m.compiler.box
-	defer context.AfterFunc(limited, func() { _ = box.Close() })() // its own end is reported
-	built, _, err := gobuild.Ask(box, request)
-	var failure *gobuild.CompileError
-	if err == nil || errors.As(err, &failure) {
-		return built, err
-	}
-	oom := m.compiler.OutOfMemory(true)
-	err = errors.Join(err, m.compiler.Fault(), m.compiler.said(), m.endCompiler())
-	switch {
-	case ctx.Err() != nil:
-		return gobuild.Built{}, context.Cause(ctx)
-	case oom:
-		return gobuild.Built{}, gobuild.Stopped(fmt.Sprintf("the compiler needed more than %d MiB", int64(buildMemory)>>20))
-	case time.Now().After(deadline):
-		return gobuild.Built{}, gobuild.Stopped(fmt.Sprintf("the compiler took longer than %v", m.within))
-	}
-	return gobuild.Built{}, fmt.Errorf("%w: %w", errCompilerGone, err)
-}
-
-// startCompiler starts the container of the compiler.
-func (m *goMachine) startCompiler(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, startTimeout)
-	defer cancel()
+// StartCompiler starts the container of the compiler.
+func (w *goWall) StartCompiler(ctx context.Context) (golang.Box, error) {
 	n := needs{files: &shown{}}
-	spec := m.spec("compiler", n)
-	spec.Command = []string{images.GoGuest, "build"}
+	spec := w.spec("compiler", n)
+	spec.Command = []string{w.tier.golang.Program, "build"}
 	spec.Env = []string{"HOME=/tmp", "TMPDIR=/tmp", "GOTRACEBACK=none"}
-	spec.Memory, spec.Processes = buildMemory, buildProcesses
-	c := &container{}
-	if err := m.tier.boot(ctx, c, spec); err != nil {
-		return err
+	spec.Memory, spec.Processes = golang.CompilerMemory, compilerProcesses
+	return w.start(ctx, spec, n)
+}
+
+// zoneInfo is where the image has the time zones, which Go looks for at its toolchain.
+const zoneInfo = "ZONEINFO=/usr/lib/rlm/zoneinfo.zip"
+
+// StartRelay starts the container of a program.
+func (w *goWall) StartRelay(ctx context.Context, folder string) (golang.Box, error) {
+	n := needs{files: w.files.with(folder, relay.Folder)}
+	spec := w.spec("program", n)
+	spec.Command = []string{w.tier.golang.Program, "run", zoneInfo}
+	spec.Memory, spec.Processes = programMemory(w.memory), processes
+	box, err := w.start(ctx, spec, n)
+	if err != nil {
+		return nil, err
 	}
-	if err := m.tier.trust(ctx, c, &m.setup, n); err != nil {
-		return errors.Join(err, c.end())
+
+	if err := w.tier.removeLeft(ctx); err != nil { // the daemon answers again
+		w.tier.options.Log.Warn("cannot remove a container", "error", err)
 	}
-	m.compiler = c
-	return nil
+	return box, nil
 }
 
 // spec is what the containers of compiler and programs have in common. role tells them
 // apart for people who look at containers.
-func (m *goMachine) spec(role string, n needs) dockerapi.Spec {
-	spec := m.tier.spec(&m.setup, m.tier.golang, m.setup.golang.ID, n)
+func (w *goWall) spec(role string, n needs) dockerapi.Spec {
+	spec := w.tier.spec(&w.setup, w.tier.golang, w.setup.golang.ID, n)
 	spec.Labels[labelGo] = role
 	return spec
 }
 
-// startNext begins to start the container of the next program, unless one is ready
-// or on its way.
-func (m *goMachine) startNext(ctx context.Context) {
-	if m.next != nil {
-		return
-	}
-	next := make(chan goStart, 1)
-	m.next = next
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), startTimeout) // it may be for a later snippet
-	go func() {
-		defer cancel()
-		p, err := m.startProgram(ctx)
-		next <- goStart{p, err}
-	}()
-}
+func (w *goWall) start(ctx context.Context, spec dockerapi.Spec, n needs) (golang.Box, error) {
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
 
-// Start runs a program in the container that was started for it, or in another if
-// that did not start or has died while it waited.
-func (m *goMachine) Start(ctx context.Context, program []byte) (gosession.Program, error) {
-	var failed error
-	for range 2 {
-		m.startNext(ctx)
-		select {
-		case started := <-m.next:
-			m.next = nil
-			if failed = started.err; failed != nil {
-				m.tier.forget() // the daemon may be another one now, or the image gone
-				continue
-			}
-			if failed = started.program.begin(program); failed == nil {
-				return started.program, nil
-			}
-			started.program.Close()
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
+	b := &goBox{tier: w.tier}
+	err := w.tier.boot(ctx, &b.container, spec)
+	if err == nil {
+		if err = w.tier.trust(ctx, &b.container, &w.setup, n); err != nil {
+			err = errors.Join(err, b.end())
 		}
 	}
-	return nil, fmt.Errorf("cannot start a program: %w", failed)
+	if err != nil {
+		w.tier.forget() // the daemon may be another one now, or the image gone
+		return nil, fmt.Errorf("cannot start a container: %w", err)
+	}
+	return b, nil
 }
 
-func (m *goMachine) endCompiler() error {
-	if m.compiler == nil {
-		return nil
-	}
-	c := m.compiler
-	m.compiler = nil
-	return c.end()
+// goBox is a container with a compiler or a relay.
+type goBox struct {
+	container
+	tier *Tier
 }
 
-// Close ends the compiler, and the container that nobody has used, and waits for
-// those that are being let go.
-func (m *goMachine) Close() error {
-	if m.next != nil {
-		if unused := <-m.next; unused.program != nil {
-			unused.program.Close()
-		}
-		m.next = nil
+var _ golang.Box = (*goBox)(nil)
+
+// Conn leads to the container's first process.
+func (b *goBox) Conn() io.ReadWriteCloser { return b.box }
+
+// Diagnose asks the daemon what has become of the container.
+func (b *goBox) Diagnose(hasEnded bool) (outOfMemory bool, fault error) {
+	if !hasEnded {
+		fault = b.trouble(nil)
+		b.killed = true
+		return false, fault
 	}
-	err := m.endCompiler()
-	m.ending.Wait()
+	outOfMemory = b.OutOfMemory(true)
+	return outOfMemory, b.Fault()
+}
+
+// Said is what the first process reported besides its wall.
+func (b *goBox) Said() string { return b.report.text() }
+
+// Close removes the container.
+func (b *goBox) Close() error {
+	err := b.end()
+	if err != nil { // it is removed later, or the tier's Close reports it
+		b.tier.options.Log.Warn("cannot remove a container", "error", err)
+	}
 	return err
 }

@@ -281,8 +281,9 @@ fmt.Println(runs)`)
 	if r.Stdout != "[program/main usr/lib/rlm/compile usr/lib/rlm/guest usr/lib/rlm/link]\n" {
 		t.Errorf("%q", r.Stdout)
 	}
-	if filepath.Base(images.GoGuest) != "guest" {
-		t.Error(images.GoGuest)
+	recipe, err := images.Find(images.Go)
+	if err != nil || filepath.Base(recipe.Program) != "guest" {
+		t.Error(recipe.Program, err)
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/rlmhq/rlm/internal/dockerapi"
-	"github.com/rlmhq/rlm/internal/pykernel"
+	"github.com/rlmhq/rlm/internal/session"
 	"github.com/rlmhq/rlm/tiers"
 )
 
@@ -47,11 +47,12 @@ func (s *shown) with(source, target string) *shown {
 func show(inputs []tiers.Input) (*shown, []string) {
 	all, paths := &shown{inodes: map[string][]uint64{}}, make([]string, len(inputs))
 	for i, in := range inputs {
-		source := pykernel.FileOf(in, true)
-		if source == "" {
+		source := session.FileOf(in, true)
+		text, mapped := in.Text.(interface{ File() *os.File })
+		if source == "" || !mapped {
 			continue
 		}
-		if info, err := in.Text.File().Stat(); err == nil { // it could, a moment ago
+		if info, err := text.File().Stat(); err == nil { // it could, a moment ago
 			paths[i] = fmt.Sprintf("/context/%d", i)
 			all.add(source, paths[i], info)
 		}

@@ -138,7 +138,7 @@ func (t *Tier) claim(ctx context.Context, n needs) (*process, error) {
 	t.sweepOnce(ctx)
 	if n.limits.Memory == tiers.DefaultLimits().Memory && len(n.files.mounts) == 0 && !n.out && n.proxy == nil {
 		p := t.pool.take()
-		t.pool.refill(t.ahead, func(err error) { t.options.Log.Warn().Err(err).Msg("cannot start a container ahead") })
+		t.pool.refill(t.ahead, func(err error) { t.options.Log.Warn("cannot start a container ahead", "error", err) })
 		if p != nil {
 			return p, nil
 		}
@@ -149,7 +149,7 @@ func (t *Tier) claim(ctx context.Context, n needs) (*process, error) {
 		return nil, err
 	}
 	if err := t.removeLeft(ctx); err != nil { // it answers again
-		t.options.Log.Warn().Err(err).Msg("cannot remove a container")
+		t.options.Log.Warn("cannot remove a container", "error", err)
 	}
 	return p, nil
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/rlmhq/rlm/internal/dockerapi"
 	"github.com/rlmhq/rlm/internal/egress"
 	"github.com/rlmhq/rlm/internal/pykernel"
+	"github.com/rlmhq/rlm/internal/session"
 	"github.com/rlmhq/rlm/tiers"
 )
 
@@ -30,23 +31,26 @@ const ownMemory = 64 << 20
 // treeMemory is what all processes of a container may have together. The keeper is
 // a copy of the session's process: what that writes anew both have.
 // The kernel counts whole pages.
-func treeMemory(limit int64) int64 {
+func treeMemory(limit int64) int64 { return roundToPages(2*limit + ownMemory) }
+
+func roundToPages(bytes int64) int64 {
 	const page = 64 << 10 // the largest that a kernel has
-	return (2*limit + ownMemory + page - 1) / page * page
+	return (bytes + page - 1) / page * page
 }
 
 // process is a container with the runtime loaded.
 type process struct {
 	container
-	remote   *pykernel.Remote
-	listener net.Listener // of the way out, nil for none
+	connection *session.Connection
+	listener   net.Listener // of the way out, nil for none
 
 	processor *processor
 }
 
 var (
-	_ pykernel.Process   = (*process)(nil)
-	_ pykernel.Processor = (*process)(nil)
+	_ pykernel.Process    = (*process)(nil)
+	_ session.Interrupter = (*process)(nil)
+	_ session.Processor   = (*process)(nil)
 )
 
 // needs are what the containers of sessions differ in.
@@ -105,7 +109,7 @@ func (t *Tier) start(ctx context.Context, n needs) (*process, error) {
 		}
 		n.proxy.Serve(p.listener)
 	}
-	if p.remote, err = pykernel.NewRemote(ctx, p.box, p); err != nil {
+	if p.connection, _, err = pykernel.Load(ctx, p.box, p); err != nil {
 		err = fmt.Errorf("%w: %s", err, p.report.text())
 	} else {
 		err = t.trust(ctx, &p.container, &setup, n)
@@ -140,8 +144,8 @@ func reject(reason string) error {
 // processes bounds processes and threads together.
 const processes = 64
 
-// Remote is the runtime in the container.
-func (p *process) Remote() *pykernel.Remote { return p.remote }
+// Connection leads to the runtime in the container.
+func (p *process) Connection() *session.Connection { return p.connection }
 
 // Interrupt raises KeyboardInterrupt in the guest. It returns when the signal has
 // arrived, so that none is left for the next snippet.
@@ -182,7 +186,7 @@ func (p *process) answered(ctx context.Context) error {
 	select {
 	case <-p.report.done:
 		return nil
-	case <-p.remote.Gone():
+	case <-p.connection.Gone():
 		return dockerapi.ErrGone
 	case <-ctx.Done():
 		return context.Cause(ctx)
@@ -209,7 +213,7 @@ func (p *process) Peak(own int64) int64 {
 // alive reports whether the container has not ended yet.
 func (p *process) alive() bool {
 	select {
-	case <-p.remote.Gone():
+	case <-p.connection.Gone():
 		return false
 	default:
 		return true
@@ -219,8 +223,8 @@ func (p *process) alive() bool {
 // Close ends the container and waits for it.
 func (p *process) Close() error {
 	err := p.end()
-	if p.remote != nil {
-		_ = p.remote.Close() // the connection is closed
+	if p.connection != nil {
+		_ = p.connection.Close() // the container has closed it
 	}
 	return err
 }

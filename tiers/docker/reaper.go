@@ -118,10 +118,10 @@ func (t *Tier) sweepOnce(ctx context.Context) {
 	}
 	removed, err := t.Sweep(ctx)
 	if err != nil {
-		t.options.Log.Warn().Err(err).Msg("cannot remove all containers that others left")
+		t.options.Log.Warn("cannot remove all containers that others left", "error", err)
 	}
 	if removed > 0 {
-		t.options.Log.Info().Int("containers", removed).Msg("removed containers that others left")
+		t.options.Log.Info("removed containers that others left", "containers", removed)
 	}
 }
 

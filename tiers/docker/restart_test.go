@@ -59,7 +59,7 @@ func newDaemon(t *testing.T) *ownDaemon {
 	if err != nil {
 		t.Fatal(err)
 	}
-	save := exec.CommandContext(t.Context(), "docker", "save", recipe.Name())
+	save := exec.CommandContext(t.Context(), "docker", "save", recipe.Name)
 	load := exec.CommandContext(t.Context(), "docker", "load")
 	load.Env = append(os.Environ(), "DOCKER_HOST="+d.host)
 	if load.Stdin, err = save.StdoutPipe(); err != nil {

@@ -4,18 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 
 	"github.com/rlmhq/rlm/internal/egress"
-	"github.com/rlmhq/rlm/internal/gosession"
 	"github.com/rlmhq/rlm/internal/pykernel"
+	"github.com/rlmhq/rlm/internal/session"
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// sandbox is one session: its Python lives in a container of its own, its Go in
-// others.
+// sandbox is one session: its Python lives in a container of its own, its Go in others.
 type sandbox struct {
-	*pykernel.Home
-	golang  *gosession.Session
+	*session.Machine
+	python  *pykernel.Guest
 	started int // how many containers its Python has had
 }
 
@@ -26,70 +26,63 @@ var (
 )
 
 func open(ctx context.Context, t *Tier, cfg tiers.Config) (*sandbox, error) {
-	session, err := pykernel.NewSession(ctx, cfg)
+	accounts, err := session.NewAccounts(ctx, cfg)
 	if err != nil {
 		return nil, err
 	}
 	files, paths := show(cfg.Inputs)
-	session.Show(paths)
+	accounts.ShowFiles(paths)
 	if err := files.mount(cfg.Mounts); err != nil {
 		return nil, err
 	}
+
 	reach := t.reach
 	reach.Log = t.options.Log
-	proxy, err := egress.ForSession(cfg.Hosts, reach)
+	proxy, err := egress.New(cfg.Hosts, reach)
 	if err != nil {
 		return nil, err
 	}
-	n := needs{session.Limits(), files, cfg.Out, proxy}
-	s := &sandbox{
-		golang: t.newGoSession(cfg, files),
-		Home: &pykernel.Home{
-			Tier: Name, Lacks: "it runs Python and Go only", Session: session, Proxy: proxy, Enforced: enforcement(session.Limits()), Lasting: cfg.Out,
-		},
-	}
-	s.Start = func(ctx context.Context) (pykernel.Process, error) {
-		s.started++
-		return t.claim(ctx, n)
-	}
+
+	s := newSandbox(t, accounts, files, proxy)
 	if cfg.Language == tiers.Go {
 		return s, nil // Python starts when it is needed
 	}
-	if err := s.Renew(ctx); err != nil {
+	if err := s.python.Renew(ctx); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
 }
 
-// Run runs a snippet. See tiers.Sandbox.
-func (s *sandbox) Run(ctx context.Context, job tiers.Job) (tiers.Result, error) {
-	if job.Language == tiers.Go && !s.Closed() {
-		return s.golang.Run(ctx, job, s.Session.Snippet())
+func newSandbox(t *Tier, accounts *session.Accounts, files *shown, proxy *egress.Proxy) *sandbox {
+	limits, out := accounts.Limits(), accounts.Config().Out
+	s := &sandbox{}
+	s.python = &pykernel.Guest{
+		Tier: Name, Accounts: accounts, MustOutlive: out,
+		Start: func(ctx context.Context) (pykernel.Process, error) {
+			s.started++
+			return t.claim(ctx, needs{limits, files, out, proxy})
+		},
 	}
-	return s.Home.Run(ctx, job)
+	s.Machine = &session.Machine{
+		Tier:     Name,
+		Accounts: accounts,
+		Guests: map[tiers.Language]session.Guest{
+			tiers.Python: s.python, tiers.Go: t.newGoGuest(accounts, files),
+		},
+		Lacks: "it runs Python and Go only",
+		Nouns: map[tiers.Language]string{tiers.Go: "program"},
+		Enforced: map[tiers.Language][]tiers.Enforcement{
+			tiers.Python: enforcedOnPython(limits), tiers.Go: enforcedOnGo(limits),
+		},
+	}
+	if proxy != nil {
+		s.Denials, s.Closers = proxy.Denials, []io.Closer{proxy}
+	}
+	return s
 }
 
-// Export returns the namespace for another tier.
-func (s *sandbox) Export(ctx context.Context) (tiers.State, error) {
-	if !s.Closed() && s.golang.Last(s.Session.Snippet()) {
-		return s.golang.Export(s.Session.Snippet())
-	}
-	return s.Home.Export(ctx)
-}
-
-// Import brings a namespace from another tier into a fresh sandbox.
-func (s *sandbox) Import(ctx context.Context, state tiers.State) (tiers.Report, error) {
-	if !s.Closed() && gosession.Importable(state) {
-		return s.golang.Import(ctx, state, s.Session.Snippet())
-	}
-	return s.Home.Import(ctx, state)
-}
-
-// Close ends the sandbox.
-func (s *sandbox) Close() error { return errors.Join(s.golang.Close(), s.Home.Close()) }
-
-// enforcement says how each limit is kept.
-func enforcement(l tiers.Limits) []tiers.Enforcement {
+// enforcedOnPython says how each limit of a Python snippet is kept.
+func enforcedOnPython(l tiers.Limits) []tiers.Enforcement {
 	const clock = "the host's clock, read every two milliseconds; KeyboardInterrupt, then SIGKILL"
 	return []tiers.Enforcement{
 		{Limit: tiers.LimitWall, Value: l.Wall.String(), Mechanism: clock},

@@ -12,13 +12,12 @@ package interp
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
 	"github.com/rlmhq/rlm/internal/jail"
 	"github.com/rlmhq/rlm/tiers"
-	"github.com/rlmhq/rlm/tiers/interp/internal/guest"
+	"github.com/rlmhq/rlm/tiers/interp/internal/worker"
 )
 
 // Name is the tier's name.
@@ -47,7 +46,7 @@ var (
 // workerName is what package jail knows the worker by.
 const workerName = "interp"
 
-func init() { jail.Register(workerName, guest.Main) }
+func init() { jail.Register(workerName, worker.Main) }
 
 // New returns the tier. It starts no worker yet: see Warm.
 func New(options Options) *Tier {
@@ -58,18 +57,18 @@ func New(options Options) *Tier {
 		options.MinClass = jail.Nested
 	}
 	t := &Tier{options: options}
-	t.pool = newPool(t.jailed, options.Workers, tiers.DefaultLimits().Memory)
+	t.pool = newPool(t.startJail, options.Workers, tiers.DefaultLimits().Memory)
 	return t
 }
 
 // overhead is what a worker holds before it runs anything.
 const overhead = 64 << 20
 
-// jailed starts a worker's jail.
-func (t *Tier) jailed(ctx context.Context, memory int64) (process, error) {
+// startJail starts a worker's jail.
+func (t *Tier) startJail(ctx context.Context, memory int64) (jailed, error) {
 	return jail.Start(ctx, jail.Config{
-		Worker: workerName, Profile: jail.Interp, MinClass: t.options.MinClass,
-		Env:    []string{"GOTRACEBACK=none"},
+		Worker: workerName, Profile: jail.Compute, MinClass: t.options.MinClass,
+		Env:    []string{"GOTRACEBACK=none", fmt.Sprint("GOMEMLIMIT=", memory)},
 		Limits: jail.Limits{Memory: memory + overhead, Processes: 64, OpenFiles: 32, FileSize: 1, TmpBytes: 1 << 16, TmpInodes: 16},
 	})
 }
@@ -83,8 +82,8 @@ func (t *Tier) Info() tiers.Info {
 		Modules:   tiers.ModuleSet(),
 		Isolation: tiers.IsolationProcess,
 		Cost: tiers.Cost{
-			Start: time.Millisecond, Snippet: 150 * time.Microsecond, HostCall: 62 * time.Microsecond,
-			Slowdown: 6, Memory: 26 << 20,
+			Start: time.Millisecond, Snippet: 150 * time.Microsecond,
+			Slowdown: map[tiers.Language]float64{tiers.Python: 6, tiers.Go: 30},
 		},
 	}
 }
@@ -109,14 +108,7 @@ func (t *Tier) Open(ctx context.Context, cfg tiers.Config) (tiers.Sandbox, error
 	if err := tiers.RejectFiles(Name, cfg); err != nil {
 		return nil, err
 	}
-	s, err := newSandbox(ctx, t.pool, cfg)
-	if err != nil {
-		return nil, err
-	}
-	if err := s.renew(ctx); err != nil {
-		return nil, err
-	}
-	return s, nil
+	return t.open(ctx, cfg)
 }
 
 // Close ends the warm workers. All sandboxes must be closed.
@@ -131,5 +123,3 @@ func reject(missing, format string, operands ...any) error {
 		Tier: Name, Missing: missing, Reason: fmt.Sprintf(format, operands...), Effects: tiers.EffectsNeverRan,
 	}
 }
-
-var errClosed = errors.New("the sandbox is closed")

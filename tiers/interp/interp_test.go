@@ -153,7 +153,7 @@ func (h *hosted) Call(ctx context.Context, call tiers.Call) (tiers.Value, error)
 func TestHostCallsFromGo(t *testing.T) {
 	h := &hosted{}
 	s := openSandbox(t, warmTier(t), tiers.Config{
-		Host: h, Functions: []tiers.Function{{Name: "ask"}},
+		Host: h, Functions: []tiers.Function{{Name: "ask"}, {Name: "llm_query"}},
 		Inputs: []tiers.Input{{Value: tiers.Value(`{"a": 1}`)}}, Limits: tiers.Limits{Wall: callsWall},
 	})
 	source := `import "fmt"

@@ -16,7 +16,7 @@ type pool struct {
 	cancel context.CancelFunc
 
 	mu      sync.Mutex // guards what follows
-	idle    []*worker
+	idle    []*process
 	filling bool
 	closed  bool
 	filler  sync.WaitGroup
@@ -50,7 +50,7 @@ func (p *pool) fill(ctx context.Context) error {
 }
 
 // put adds a worker, or ends it if there is no room.
-func (p *pool) put(w *worker) {
+func (p *pool) put(w *process) {
 	p.mu.Lock()
 	room := !p.closed && len(p.idle) < p.size
 	if room {
@@ -58,12 +58,12 @@ func (p *pool) put(w *worker) {
 	}
 	p.mu.Unlock()
 	if !room {
-		w.destroy()
+		w.end()
 	}
 }
 
 // take hands out a worker with so much memory: a warm one if there is one.
-func (p *pool) take(ctx context.Context, memory int64) (*worker, error) {
+func (p *pool) take(ctx context.Context, memory int64) (*process, error) {
 	if memory != p.memory {
 		return launch(ctx, p.start, memory)
 	}
@@ -73,7 +73,7 @@ func (p *pool) take(ctx context.Context, memory int64) (*worker, error) {
 			p.mu.Unlock()
 			return nil, errTierClosed
 		}
-		var w *worker
+		var w *process
 		if n := len(p.idle); n > 0 {
 			w, p.idle = p.idle[0], p.idle[1:]
 		}
@@ -83,8 +83,8 @@ func (p *pool) take(ctx context.Context, memory int64) (*worker, error) {
 			return launch(ctx, p.start, memory)
 		}
 		select {
-		case <-w.frames: // it has nothing to say before it is asked: it is ill
-			w.destroy()
+		case <-w.connection.Gone():
+			w.end()
 		default:
 			return w, nil
 		}
@@ -129,6 +129,6 @@ func (p *pool) close() {
 	p.cancel()
 	p.filler.Wait()
 	for _, w := range idle {
-		w.destroy()
+		w.end()
 	}
 }

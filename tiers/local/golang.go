@@ -12,22 +12,18 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"sync"
 	"time"
 
-	"github.com/rlmhq/rlm/internal/gobuild"
-	"github.com/rlmhq/rlm/internal/gotool"
-	"github.com/rlmhq/rlm/internal/jail"
+	"github.com/rlmhq/rlm/internal/golang/guest/build"
 	"github.com/rlmhq/rlm/tiers"
-	"github.com/rlmhq/rlm/tiers/local/goworker"
 )
 
 // toolchain is the host's Go. Compiler and linker run in jails; here it compiles
 // the standard library, and nothing else.
 type toolchain struct {
-	tool        gotool.Tool
+	tool        build.Tool
 	version     string // "go1.26"
 	root, tools string
 
@@ -64,7 +60,7 @@ func findGo(ctx context.Context, name, cache string) (*toolchain, error) {
 		}
 		cache = filepath.Join(cache, "rlm", "go")
 	}
-	t := &toolchain{tool: gotool.Tool{Path: path, Cache: cache}, exports: map[string]string{}}
+	t := &toolchain{tool: build.Tool{Path: path, Cache: cache}, exports: map[string]string{}}
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	said, err := t.tool.Command(ctx, "", "env", "GOROOT", "GOVERSION", "GOTOOLDIR")
@@ -95,12 +91,12 @@ func (t *toolchain) provide(ctx context.Context, paths ...string) (map[string]st
 	fresh := len(t.exports) == 0 || t.stale()
 	if fresh {
 		t.exports = map[string]string{}
-		paths = append(paths, append(strings.Fields(usual), gotool.Runtime)...)
+		paths = append(paths, append(strings.Fields(usual), build.Runtime)...)
 	}
 	var wanted []string
 	for _, path := range paths {
 		_, have := t.exports[path]
-		if info, err := os.Stat(filepath.Join(t.root, "src", path)); path == gotool.Runtime || !have && err == nil && info.IsDir() && gobuild.Importable(path) {
+		if info, err := os.Stat(filepath.Join(t.root, "src", path)); path == build.Runtime || !have && err == nil && info.IsDir() && build.Importable(path) {
 			wanted = append(wanted, path)
 		}
 	}
@@ -160,7 +156,7 @@ func (t *toolchain) readable() (err error) {
 	}()
 	_, err = importer.ForCompiler(token.NewFileSet(), "gc", func(path string) (io.ReadCloser, error) {
 		return os.Open(t.exports[path])
-	}).Import(gotool.Runtime)
+	}).Import(build.Runtime)
 	if err != nil {
 		return fmt.Errorf("cannot read packages of %s: %w", t.version, err)
 	}
@@ -199,21 +195,6 @@ func (t *Tier) withGo(info tiers.Info) tiers.Info {
 	}
 	return info
 }
-
-// buildJail is where a session's snippets are compiled.
-func (t *toolchain) buildJail() jail.Config {
-	return jail.Config{
-		Worker: goworker.Name, Profile: jail.CPython,
-		Env:   []string{"GOTRACEBACK=none", "TMPDIR=/tmp", fmt.Sprintf("GOMAXPROCS=%d", min(runtime.NumCPU(), 4))},
-		Binds: []jail.Bind{{Source: t.tools}, {Source: t.tool.Builds()}},
-		Limits: jail.Limits{
-			Memory: buildMemory, AddressSpace: 16 << 30, FileSize: gobuild.MaxFrame, TmpBytes: 2 * gobuild.MaxFrame, Processes: 128,
-		},
-	}
-}
-
-// buildMemory bounds compiler, linker and what is in front of them.
-const buildMemory = 1 << 30
 
 // GoVersion names the toolchain that compiles Go snippets, or says why there is
 // none.

@@ -47,7 +47,7 @@ func TestGoAttacksWithoutLayers(t *testing.T) {
 				}
 			}
 			p, err := jail.Start(t.Context(), jail.Config{
-				Path: own, Args: []string{"program", strconv.Itoa(i)}, Env: os.Environ(), Binds: folders, Profile: jail.CPython,
+				Path: own, Args: []string{"program", strconv.Itoa(i)}, Env: os.Environ(), Binds: folders, Profile: jail.Programs,
 				Limits: jail.Limits{Memory: 192 << 20, AddressSpace: 5 << 30}, Off: a.Without, MinClass: jail.Nested,
 			})
 			if err != nil {

@@ -11,13 +11,13 @@
 package local
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"sync"
 	"time"
-
-	"github.com/rs/zerolog"
 
 	"github.com/rlmhq/rlm/internal/egress"
 	"github.com/rlmhq/rlm/internal/jail"
@@ -42,14 +42,14 @@ type Options struct {
 	// MinClass is the weakest kind of jail to accept; empty means the full one.
 	MinClass jail.Class
 	// Log receives what a developer of the tier wants to see.
-	Log zerolog.Logger
+	Log *slog.Logger
 }
 
 // Tier is the host's CPython in a jail.
 type Tier struct {
 	options Options
 	off     jail.Layers    // left out by a test
-	buildIn time.Duration  // bounds one compilation
+	buildIn time.Duration  // bounds one compilation; zero is the default
 	reach   egress.Options // where proxies go; a test can change it
 	goFinder
 
@@ -70,13 +70,14 @@ var (
 
 // New returns the tier. It starts nothing yet: see Warm.
 func New(options Options) *Tier {
+	options.Log = cmp.Or(options.Log, slog.New(slog.DiscardHandler))
 	if options.Warm == 0 {
 		options.Warm = 1
 	}
 	if options.MinClass == "" {
 		options.MinClass = jail.Full
 	}
-	return &Tier{options: options, buildIn: buildIn, ready: make(chan *process, max(0, options.Warm)), stop: make(chan struct{})}
+	return &Tier{options: options, ready: make(chan *process, max(0, options.Warm)), stop: make(chan struct{})}
 }
 
 // Info describes the tier. Modules is known after Probe. Cost is measured by
@@ -92,10 +93,8 @@ func (t *Tier) Info() tiers.Info {
 			tiers.FeatureProcesses, tiers.FeatureSockets, tiers.FeatureFiles, tiers.FeatureNative, tiers.FeatureMove, tiers.FeatureHugeContext,
 		},
 		Isolation: tiers.IsolationProcess,
-		Cost: tiers.Cost{
-			Start: 2 * time.Millisecond, Snippet: 3 * time.Millisecond, HostCall: 100 * time.Microsecond,
-			Slowdown: 1, Memory: 24 << 20,
-		},
+		OnRequest: true,
+		Cost:      tiers.Cost{Start: 2 * time.Millisecond, Snippet: 3 * time.Millisecond},
 	}
 	if t.python != nil {
 		info.Modules = t.python.modules
@@ -238,7 +237,7 @@ func (t *Tier) refill() {
 		defer cancel()
 		p, err := t.start(ctx, tiers.DefaultLimits(), nil, nil)
 		if err != nil {
-			t.options.Log.Warn().Err(err).Msg("cannot start a sandbox ahead")
+			t.options.Log.Warn("cannot start a sandbox ahead", "error", err)
 			return
 		}
 		if !t.keep(p) {

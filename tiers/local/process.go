@@ -12,6 +12,7 @@ import (
 	"github.com/rlmhq/rlm/internal/egress"
 	"github.com/rlmhq/rlm/internal/jail"
 	"github.com/rlmhq/rlm/internal/pykernel"
+	"github.com/rlmhq/rlm/internal/session"
 	"github.com/rlmhq/rlm/tiers"
 )
 
@@ -33,13 +34,17 @@ const (
 // copy of the session's process: what that writes anew both have.
 func treeMemory(limit int64) int64 { return 2*limit + ownMemory }
 
-var _ pykernel.Process = (*process)(nil)
+var (
+	_ pykernel.Process    = (*process)(nil)
+	_ session.Interrupter = (*process)(nil)
+	_ session.Processor   = (*process)(nil)
+)
 
 // process is a jailed interpreter with the runtime loaded.
 type process struct {
-	jail   *jail.Process
-	remote *pykernel.Remote
-	oom    bool // has been reported
+	jail       *jail.Process
+	connection *session.Connection
+	oom        bool // has been reported
 }
 
 // pythonEnv is all that an interpreter finds of an environment. The fixed
@@ -75,7 +80,7 @@ func (t *Tier) start(ctx context.Context, limits tiers.Limits, binds []jail.Bind
 	if proxy != nil {
 		proxy.Serve(j.Proxy())
 	}
-	if p.remote, err = pykernel.NewRemote(ctx, j.Conn(), p); err != nil {
+	if p.connection, _, err = pykernel.Load(ctx, j.Conn(), p); err != nil {
 		said := strings.TrimSpace(string(j.Output()))
 		return nil, errors.Join(fmt.Errorf("%w: %s", err, said), p.Close())
 	}
@@ -88,7 +93,7 @@ func (t *Tier) jailFor(python *python, limits tiers.Limits, binds []jail.Bind, p
 		Path: python.path, Args: []string{python.path, "-I", "-X", "utf8", "-c", program},
 		Env:      append([]string{fmt.Sprint("RLM_MEMORY=", limits.Memory)}, pythonEnv...),
 		Binds:    slices.Concat(python.binds, binds),
-		Profile:  jail.CPython,
+		Profile:  jail.Programs,
 		MinClass: t.options.MinClass,
 		Off:      t.off,
 		// The interpreter bounds its own memory before the first snippet, see native.py.
@@ -117,8 +122,8 @@ func (p *process) Kill(keeper int) {
 	_ = p.jail.KillExcept(ctx, keeper) // if it failed, no keeper answers, and all is killed
 }
 
-// Remote is the runtime in the jail.
-func (p *process) Remote() *pykernel.Remote { return p.remote }
+// Connection leads to the runtime in the jail.
+func (p *process) Connection() *session.Connection { return p.connection }
 
 // Fault is nil: what ends a jail is the guest or its tier.
 func (p *process) Fault() error { return nil }
@@ -152,8 +157,8 @@ func (p *process) alive() bool {
 // Close ends the jail and waits for it.
 func (p *process) Close() error {
 	err := p.jail.Kill()
-	if p.remote != nil {
-		_ = p.remote.Close() // the jail has closed the connection
+	if p.connection != nil {
+		_ = p.connection.Close() // the jail has closed it
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), orderTimeout)
 	defer cancel()

@@ -1,10 +1,15 @@
 package tiertest
 
 import (
+	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"testing/fstest"
+	"time"
 
 	"github.com/rlmhq/rlm/internal/bigtext"
 	"github.com/rlmhq/rlm/tiers"
@@ -19,6 +24,8 @@ func (s *suite) smallContext(t *testing.T) {
 	t.Run("Directory", s.directory)
 	t.Run("OddNames", s.oddNames)
 	t.Run("HostCalls", s.contextToHost)
+	t.Run("Foreign", s.foreignInputs)
+	t.Run("Extended", s.extended)
 }
 
 // textInput opens b as an input that is closed with the test.
@@ -174,6 +181,29 @@ func (s *suite) oddNames(t *testing.T) {
 		`True ['-c', 'a,b', 'bad\udcff\udcc3name', 'new\nline', '\ufffd']`+"\n")
 }
 
+// foreignInputs are a text and a directory that no package of this module implements.
+func (s *suite) foreignInputs(t *testing.T) {
+	box := s.open(t, tiers.Config{Inputs: []tiers.Input{
+		{Name: "short", Text: strings.NewReader("one\ntwö\n")},
+		{Name: "long", Text: strings.NewReader(strings.Repeat("x", 9<<20) + "end")},
+		{Name: "folder", Dir: folder{"a.txt": "alpha", "sub/b.md": "beta"}},
+	}})
+	box.prints(t, "print(type(context) is str, context.splitlines())", "True ['one', 'twö']\n")
+	box.prints(t, "print(len(context_1), context_1.find('end'), context_1[-3:])", "9437187 9437184 end\n")
+	box.prints(t, "print({name: text for name, text in sorted(context_2.items())})", "{'a.txt': 'alpha', 'sub/b.md': 'beta'}\n")
+}
+
+// folder is a directory in memory.
+type folder map[string]string
+
+func (f folder) Names() []string { return slices.Sorted(maps.Keys(f)) }
+
+func (f folder) Size(name string) (int64, error) { return int64(len(f[name])), nil }
+
+func (f folder) Open(name string) (fs.File, error) {
+	return fstest.MapFS{name: {Data: []byte(f[name])}}.Open(name)
+}
+
 // contextToHost hands parts of a small context to a host call: plain strings.
 func (s *suite) contextToHost(t *testing.T) {
 	cfg := newHost().config()
@@ -211,4 +241,40 @@ func hugeText(seed string) []byte {
 	}
 	b.WriteString("NEEDLE at the end, λ\nlast line without newline")
 	return []byte(b.String())
+}
+
+// extended adds inputs and functions to a session that has run, and brings it back after
+// a snippet that has to be killed.
+func (s *suite) extended(t *testing.T) {
+	h := newHost()
+	box := s.open(t, tiers.Config{
+		Host: h, Inputs: []tiers.Input{{Name: "folder", Dir: folder{"a.txt": "alpha", "b.txt": "beta"}}},
+		Limits: tiers.Limits{Wall: 2 * time.Second},
+	})
+	extender, ok := box.box.(tiers.Extender)
+	if !ok {
+		t.Skipf("sandboxes of tier %s are not Extenders", s.info.Name)
+	}
+	box.prints(t, "kept = context['a.txt']\nprint(kept, 'context_1' in globals())", "alpha False\n")
+
+	added := []tiers.Input{{Name: "more", Text: strings.NewReader("gamma")}}
+	if err := extender.Extend(t.Context(), added, []tiers.Function{{Name: "echo"}}); err != nil {
+		t.Fatal(err)
+	}
+	const all = "print(kept, context['b.txt'], context['a.txt'], context_1, echo(7))"
+	box.prints(t, all, "alpha beta alpha gamma 7\n")
+
+	box.ok(t, "import time")
+	r := box.run(t, "while True:\n    try:\n        while True: pass\n    except BaseException: pass")
+	if r.Status != tiers.StatusLimit || r.Lost == nil {
+		t.Fatalf("%s, lost %v", r.Status, r.Lost)
+	}
+	box.prints(t, "print(context['b.txt'], context_1, echo(8))", "beta gamma 8\n")
+
+	if err := extender.Extend(t.Context(), []tiers.Input{{}}, nil); err == nil {
+		t.Error("an input without content was added")
+	}
+	if err := extender.Extend(t.Context(), nil, []tiers.Function{{Name: "FINAL"}}); err == nil {
+		t.Error("a reserved name was added")
+	}
 }

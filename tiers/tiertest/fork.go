@@ -13,7 +13,6 @@ func (s *suite) fork(t *testing.T) {
 	t.Run("Context", s.forkContext)
 	t.Run("Lifetimes", s.forkLifetimes)
 	t.Run("Closed", s.forkClosed)
-	t.Run("Checkpoint", s.checkpoint)
 }
 
 func (box *session) fork(t *testing.T) *session {
@@ -105,31 +104,4 @@ func (s *suite) forkClosed(t *testing.T) {
 		_ = copied.Close() // the test has failed already
 		t.Error("a closed sandbox was forked")
 	}
-}
-
-// checkpoint returns to an earlier state, where the sandbox can.
-func (s *suite) checkpoint(t *testing.T) {
-	box := s.open(t, bare())
-	c, ok := box.box.(tiers.Checkpointer)
-	if !ok {
-		t.Skipf("sandboxes of tier %s are no Checkpointers", s.info.Name)
-	}
-	box.ok(t, "x = [1]")
-	if err := c.Checkpoint(); err != nil {
-		t.Fatal(err)
-	}
-	box.ok(t, "x.append(2); y = 3")
-	for range 2 {
-		if err := c.Restore(s.patient(t)); err != nil {
-			t.Fatal(err)
-		}
-		box.prints(t, "print(x, 'y' in globals())", "[1] False\n")
-		box.ok(t, "x.append(9); y = 4")
-	}
-	fresh := s.open(t, bare())
-	fresh.ok(t, "z = 1")
-	if err := fresh.box.(tiers.Checkpointer).Restore(s.patient(t)); err != nil {
-		t.Fatal(err)
-	}
-	fresh.alive(t)
 }

@@ -90,11 +90,12 @@ var GoAttacks = []GoAttack{
 	{"stopped", "syscall", "syscall.Kill(syscall.Getpid(), syscall.SIGSTOP)\nselect {}", GoHangs, 0},
 	{"rubbish frames", "syscall", "for i := 0; i < 100; i++ {\n\tsyscall.Write(3, []byte{255, 255, 255, 255, 'O', byte(i)})\n}", GoForges, 0},
 	{"unknown frame", "syscall", "syscall.Write(3, []byte{0, 0, 0, 0, '?'})", GoForges, 0},
-	{"forged end", "syscall", "b := []byte(`{\"verdict\":\"ok\"}`)\nsyscall.Write(3, append([]byte{byte(len(b)), 0, 0, 0, 'E'}, b...))\nfor {\n}", GoForges, 0},
-	{"forged ends", "syscall", "b := []byte(`{\"verdict\":\"ok\"}`)\nfor i := 0; i < 50; i++ {\n\tsyscall.Write(3, append([]byte{byte(len(b)), 0, 0, 0, 'E'}, b...))\n}", GoForges, 0},
-	{"forged call", "syscall", "b := []byte(`{\"id\":1,\"function\":\"os.Exit\",\"args\":[]}`)\nsyscall.Write(3, append([]byte{byte(len(b)), 0, 0, 0, 'C'}, b...))", GoForges, 0},
-	{"forged question", "syscall", "b := []byte(`{\"id\":1,\"input\":-5,\"op\":\"slice\",\"a\":-9,\"b\":99999999999,\"needle\":\"\"}`)\nsyscall.Write(3, append([]byte{byte(len(b)), 0, 0, 0, 'T'}, b...))", GoForges, 0},
-	{"answers that nobody takes", "bytes syscall", "p := make([]int, 2)\nsyscall.Pipe(p)\nn, _ := syscall.Dup(3)\nsyscall.Dup3(p[0], 3, 0)\ncall, end := `{\"id\":1,\"function\":\"llm_query\",\"args\":[\"x\"]}`, `{\"snippet\":2,\"verdict\":\"ok\"}`\nall := bytes.Repeat(append([]byte{byte(len(call)), 0, 0, 0, 'C'}, call...), 9000)\nall = append(append(all, byte(len(end)), 0, 0, 0, 'E'), end...)\nfor len(all) > 0 {\n\tm, err := syscall.Write(n, all)\n\tif err == nil {\n\t\tall = all[m:]\n\t} else if err != syscall.EAGAIN {\n\t\tbreak\n\t}\n}\nselect {}", GoForges, 0},
+	{"forged end", "syscall", "syscall.Write(3, append([]byte{28, 0, 0, 0, 'd'}, make([]byte, 28)...))\nfor {\n}", GoForges, 0},
+	{"forged ends", "syscall", "for i := 0; i < 50; i++ {\n\tsyscall.Write(3, append([]byte{28, 0, 0, 0, 'd'}, make([]byte, 28)...))\n}", GoForges, 0},
+	{"forged call", "syscall", "b := []byte(\"\\x01\\x00\\x00\\x00cos.Exit\\x00[[],{}]\")\nsyscall.Write(3, append([]byte{byte(len(b)), 0, 0, 0, 'q'}, b...))", GoForges, 0},
+	{"forged question", "syscall", "b := []byte(\"\\x01\\x00\\x00\\x00ts-5,-9,99999999999\")\nsyscall.Write(3, append([]byte{byte(len(b)), 0, 0, 0, 'q'}, b...))", GoForges, 0},
+	{"forged keeper", "syscall", "syscall.Write(3, []byte{4, 0, 0, 0, 'k', 1, 0, 0, 0})\nfor {\n}", GoForges, 0},
+	{"answers that nobody takes", "bytes syscall", "p := make([]int, 2)\nsyscall.Pipe(p)\nn, _ := syscall.Dup(3)\nsyscall.Dup3(p[0], 3, 0)\nvar all []byte\nfor i := range 9000 {\n\tcall := append([]byte{byte(i), byte(i >> 8), 1, 0}, \"cllm_query\\x00[[\\\"x\\\"],{}]\"...)\n\tall = append(append(all, byte(len(call)), 0, 0, 0, 'q'), call...)\n}\nall = append(append(all, 28, 0, 0, 0, 'd'), bytes.Repeat([]byte{0}, 28)...)\nfor len(all) > 0 {\n\tm, err := syscall.Write(n, all)\n\tif err == nil {\n\t\tall = all[m:]\n\t} else if err != syscall.EAGAIN {\n\t\tbreak\n\t}\n}\nselect {}", GoForges, 0},
 }
 
 // goOddities are refused by the rules of snippets or by the compiler, at once.

@@ -65,7 +65,7 @@ func (e *engine) lookup(key string) *cachedImage {
 	}
 	head, err := readHead(f, key)
 	if err != nil {
-		e.options.Log.Debug().Err(err).Msg("cached image ignored")
+		e.options.Log.Debug("cached image ignored", "error", err)
 		_ = f.Close() // only read
 		return nil
 	}
@@ -115,7 +115,7 @@ func (e *engine) store(key string, data []byte) {
 		return
 	}
 	if err := e.write(key, data); err != nil {
-		e.options.Log.Warn().Err(err).Msg("cannot cache the prepared image")
+		e.options.Log.Warn("cannot cache the prepared image", "error", err)
 	}
 }
 

@@ -9,11 +9,14 @@ type checkpoint struct {
 	runs    []span
 	data    []byte // the runs' bytes, one after another
 	snippet int    // the last snippet whose effects it holds
+	knows   int    // the configuration that it has
 }
 
 // take copies the changed pages of a guest that does not run.
-func take(in *instance) *checkpoint {
-	c := &checkpoint{size: uint64(in.module.Memory().Size()), snippet: in.session.Snippet()}
+func take(in *instance, knows int) *checkpoint {
+	c := &checkpoint{
+		size: uint64(in.module.Memory().Size()), snippet: in.accounts.Ordinal(), knows: knows,
+	}
 	memory := in.mem.bytes()
 	c.runs = changedRuns(in.mem, in.engine.image)
 	for _, run := range c.runs {

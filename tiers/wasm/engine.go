@@ -20,6 +20,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/rlmhq/rlm/internal/pykernel"
+	"github.com/rlmhq/rlm/internal/session"
+	"github.com/rlmhq/rlm/internal/session/wire"
 	"github.com/rlmhq/rlm/tiers"
 	"github.com/rlmhq/rlm/tiers/wasm/cpython"
 )
@@ -94,7 +96,7 @@ func (e *engine) start(ctx context.Context) error {
 			return err
 		}
 	}
-	e.options.Log.Debug().Dur("took", time.Since(begun)).Bool("cached", cached != nil).Msg("wasm tier prepared")
+	e.options.Log.Debug("wasm tier prepared", "took", time.Since(begun), "cached", cached != nil)
 	return nil
 }
 
@@ -114,7 +116,7 @@ func (e *engine) compile(ctx context.Context) error {
 	if err == nil || e.options.CacheDir == "" || e.module != nil || e.cache == nil || ctx.Err() != nil {
 		return err
 	}
-	e.options.Log.Warn().Err(err).Msg("the cached code cannot be used; it is made anew")
+	e.options.Log.Warn("the cached code cannot be used; it is made anew", "error", err)
 	errs := []error{err, e.runtime.Close(ctx), e.cache.Close(ctx), os.RemoveAll(filepath.Join(e.options.CacheDir, codeDir))}
 	if errors.Join(errs[1:]...) != nil {
 		return errors.Join(errs...)
@@ -192,11 +194,11 @@ func (e *engine) derive(ctx context.Context, key string) error {
 		return err
 	}
 	// The loading is deterministic, so that the image is the same everywhere.
-	session, err := pykernel.NewSession(ctx, tiers.Config{Deterministic: true})
+	accounts, err := session.NewAccounts(ctx, tiers.Config{Deterministic: true})
 	if err != nil {
 		return err
 	}
-	in, err := e.create(ctx, session, e.image.size, 1<<30)
+	in, err := e.create(ctx, accounts, e.image.size, 1<<30)
 	if err != nil {
 		return err
 	}
@@ -237,20 +239,20 @@ func (e *engine) replaceImage(data []byte) error {
 
 // learnHot finds the pages that a small snippet writes to.
 func (e *engine) learnHot(ctx context.Context) error {
-	session, err := pykernel.NewSession(ctx, tiers.Config{})
+	accounts, err := session.NewAccounts(ctx, tiers.Config{})
 	if err != nil {
 		return err
 	}
-	in, err := e.create(ctx, session, e.image.size, 1<<30)
+	in, err := e.create(ctx, accounts, e.image.size, 1<<30)
 	if err != nil {
 		return err
 	}
 	defer in.close()
-	if err := session.Begin(ctx, tiers.Job{}); err != nil {
+	if err := accounts.Begin(ctx, tiers.Job{}); err != nil {
 		return err
 	}
-	code, err := in.run(ctx, "print(sum(range(100)))", pykernel.FlagReseed|1<<pykernel.OrdinalShift)
-	session.End(code)
+	code, err := in.run(ctx, "print(sum(range(100)))", wire.FlagReseed|1<<wire.OrdinalShift)
+	accounts.End(code)
 	if err != nil {
 		return fmt.Errorf("cannot rehearse a snippet: %w", err)
 	}

@@ -9,12 +9,11 @@ import (
 	"io"
 	mathrand "math/rand/v2"
 	"strings"
-	"time"
 
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
 
-	"github.com/rlmhq/rlm/internal/pykernel"
+	"github.com/rlmhq/rlm/internal/session"
 	"github.com/rlmhq/rlm/tiers"
 	"github.com/rlmhq/rlm/tiers/wasm/cpython"
 )
@@ -23,40 +22,34 @@ const (
 	wasmPage = 64 << 10
 	// slice is how much fuel the guest gets at a time: about a millisecond.
 	slice = 200_000
-	// nagEvery is how often a snippet that ignores KeyboardInterrupt is sent
-	// another, and grace how long it may go on doing so.
-	nagEvery = 50 * time.Millisecond
-	grace    = 500 * time.Millisecond
 )
 
 // instance is one interpreter. Once the guest has trapped or been killed it can
 // only be closed. Never close it while the guest runs: that unmaps its memory.
 type instance struct {
-	engine  *engine
-	session *pykernel.Session
-	module  api.Module
-	mem     linearMemory
-	watch   *memoryWatch
-	runFn   api.Function
-	limit   uint64 // of its memory
+	engine   *engine
+	accounts *session.Accounts
+	module   api.Module
+	mem      linearMemory
+	watch    *memoryWatch
+	runFn    api.Function
+	limit    uint64 // of its memory
 	// All mutable state outside of the memory. The table never changes, and the
 	// guest can neither open nor close a file descriptor.
 	fuel, stackPointer api.MutableGlobal
 	deterministic      bool
-	pending            pykernel.Reply
+	pending            session.Reply
 	stack              [3]uint64
 
 	burnt   uint64 // fuel of the slices that are used up
 	granted uint64 // fuel of the slice under way
-	nagged  time.Time
+
+	code          int  // what the last run returned
+	isInterrupted bool // KeyboardInterrupt was raised in the run
 }
 
-// The reasons for which the host stops a guest. They never leave the package.
-var (
-	errKilled   = errors.New("killed")
-	errCanceled = errors.New("canceled")
-	errRejected = errors.New("rejected")
-)
+// errKilled ends a guest that the host stops. The accounts know why.
+var errKilled = errors.New("killed")
 
 // exitError says that the guest called exit.
 type exitError struct{ code uint32 }
@@ -64,8 +57,8 @@ type exitError struct{ code uint32 }
 func (e exitError) Error() string { return fmt.Sprintf("the guest exited with code %d", e.code) }
 
 // instantiate makes an interpreter over the image, or over a checkpoint.
-func (e *engine) instantiate(ctx context.Context, session *pykernel.Session, from *checkpoint) (*instance, error) {
-	limit, err := e.memoryLimit(session.Limits().Memory)
+func (e *engine) instantiate(ctx context.Context, accounts *session.Accounts, from *checkpoint) (*instance, error) {
+	limit, err := e.memoryLimit(accounts.Limits().Memory)
 	if err != nil {
 		return nil, err
 	}
@@ -73,13 +66,13 @@ func (e *engine) instantiate(ctx context.Context, session *pykernel.Session, fro
 	if from != nil {
 		size = from.size
 	}
-	in := e.idle.get(idleKey{limit, size == e.image.size && !session.Config().Deterministic})
+	in := e.idle.get(idleKey{limit, size == e.image.size && !accounts.Config().Deterministic})
 	if in == nil {
-		if in, err = e.create(ctx, session, size, limit); err != nil {
+		if in, err = e.create(ctx, accounts, size, limit); err != nil {
 			return nil, err
 		}
 	}
-	in.session = session
+	in.accounts = accounts
 	in.mem.prefault()
 	if from != nil {
 		from.apply(in.mem)
@@ -106,8 +99,8 @@ func noMemory(format string, args ...any) error {
 }
 
 // create instantiates the module over new memory of size bytes.
-func (e *engine) create(ctx context.Context, session *pykernel.Session, size, limit uint64) (*instance, error) {
-	in := &instance{engine: e, session: session, limit: limit, watch: &memoryWatch{}}
+func (e *engine) create(ctx context.Context, accounts *session.Accounts, size, limit uint64) (*instance, error) {
+	in := &instance{engine: e, accounts: accounts, limit: limit, watch: &memoryWatch{}}
 	var err error
 	if in.mem, err = e.image.allocate(size, limit, in.watch); err != nil {
 		return nil, err
@@ -126,7 +119,7 @@ func (e *engine) create(ctx context.Context, session *pykernel.Session, size, li
 func (in *instance) config() wazero.ModuleConfig {
 	c := wazero.NewModuleConfig().WithName("").WithStartFunctions().
 		WithStdout(guestOutput{in, false}).WithStderr(guestOutput{in, true})
-	if in.session.Config().Deterministic {
+	if in.accounts.Config().Deterministic {
 		in.deterministic = true
 		return c.WithRandSource(mathrand.NewChaCha8([32]byte{'r', 'l', 'm'})) // wazero's clocks are fixed by default
 	}
@@ -140,7 +133,7 @@ type guestOutput struct {
 }
 
 func (w guestOutput) Write(b []byte) (int, error) {
-	w.in.session.Print(w.stderr, b)
+	w.in.accounts.Print(w.stderr, b)
 	return len(b), nil
 }
 
@@ -171,7 +164,7 @@ func (in *instance) close() {
 // kept for another sandbox if that is possible: instantiating takes longer than
 // all the rest of a start.
 func (in *instance) retire() {
-	in.pending = pykernel.Reply{}
+	in.pending = session.Reply{}
 	if in.deterministic || !in.mem.reset(in.watch) {
 		in.close()
 		return
@@ -185,18 +178,21 @@ func (in *instance) retire() {
 
 // run runs a snippet. An error means that the guest is beyond use.
 func (in *instance) run(ctx context.Context, source string, flags int) (code int, err error) {
+	in.code, in.burnt, in.isInterrupted = session.Died, 0, false
 	at, err := in.put(ctx, source)
 	if err != nil {
-		return -1, err
+		return in.code, err
 	}
-	in.burnt, in.nagged = 0, time.Time{}
+
 	in.refuel()
 	in.stack = [3]uint64{uint64(at), uint64(len(source)), uint64(uint32(flags))}
 	if err := in.runFn.CallWithStack(in.bind(ctx), in.stack[:]); err != nil {
-		return -1, err
+		return in.code, err
 	}
 	in.clearInterrupt()
-	return int(int32(in.stack[0])), nil
+	in.code = int(int32(in.stack[0]))
+
+	return in.code, nil
 }
 
 // put writes a snippet's source where the guest's run can read it.
@@ -217,11 +213,9 @@ func (in *instance) put(ctx context.Context, source string) (uint32, error) {
 	return at, nil
 }
 
-var errNoRoom = errors.New("the snippet's source does not fit into the sandbox's memory")
-
 // boot runs Python source outside of any snippet, to load the kernel.
 func (in *instance) boot(ctx context.Context, source string) error {
-	if err := in.session.Begin(ctx, tiers.Job{}); err != nil {
+	if err := in.accounts.Begin(ctx, tiers.Job{}); err != nil {
 		return err
 	}
 	r, err := in.module.ExportedFunction("alloc").Call(in.bind(ctx), uint64(len(source)))
@@ -230,7 +224,7 @@ func (in *instance) boot(ctx context.Context, source string) error {
 	}
 	in.module.Memory().WriteString(uint32(r[0]), source)
 	code, err := in.module.ExportedFunction("boot").Call(in.bind(ctx), r[0], uint64(len(source)))
-	result := in.session.End(0)
+	result := in.accounts.End(0)
 	if err == nil && int32(code[0]) != 0 {
 		err = errors.New("it raised an exception")
 	}
@@ -273,7 +267,7 @@ func (in *instance) fuelUsed() uint64 {
 
 // refuel gives the guest its next slice, or what is left of the budget.
 func (in *instance) refuel() {
-	budget := in.session.Limits().Fuel
+	budget := in.accounts.Limits().Fuel
 	in.granted = slice
 	if budget > in.burnt {
 		in.granted = min(slice, budget-in.burnt)
@@ -285,35 +279,22 @@ func (in *instance) refuel() {
 func hostYield(ctx context.Context, _ api.Module, _ []uint64) {
 	in := bound(ctx)
 	in.burnt += in.granted
-	if in.burnt >= in.session.Limits().Fuel {
-		in.session.Fire(tiers.LimitFuel)
-	}
+	in.accounts.BurnFuel(in.burnt)
 	in.refuel()
 	in.watchLimits()
 }
 
-// watchLimits stops a guest that has used up a limit, or whose caller has given it
-// up: it is asked by KeyboardInterrupt first, and killed if it does not end.
+// watchLimits stops a guest that has used up a limit, or whose caller has given it up.
 func (in *instance) watchLimits() {
-	limit := in.session.Over()
-	if limit == "" {
-		return
-	}
-	if limit == tiers.LimitFuel && in.session.Config().Deterministic || in.session.Overdue() > grace {
-		if in.session.Interrupted() {
-			panic(errCanceled)
-		}
+	if in.accounts.Watch(in.interrupt) {
 		panic(errKilled)
-	}
-	if time.Since(in.nagged) > nagEvery {
-		in.nagged = time.Now()
-		in.interrupt()
 	}
 }
 
 // interrupt raises KeyboardInterrupt at the guest's next bytecode boundary. The
 // class is immortal, so writing its address takes no reference.
 func (in *instance) interrupt() {
+	in.isInterrupted = true
 	l, m := in.engine.layout, in.module.Memory()
 	m.WriteUint32Le(l.AsyncExc, l.Interrupt)
 	breaker, _ := m.ReadUint32Le(l.EvalBreaker)
@@ -322,7 +303,7 @@ func (in *instance) interrupt() {
 
 // clearInterrupt takes back an interrupt that came too late for its snippet.
 func (in *instance) clearInterrupt() {
-	if in.nagged.IsZero() {
+	if !in.isInterrupted {
 		return
 	}
 	l, m := in.engine.layout, in.module.Memory()
@@ -344,12 +325,12 @@ func hostCall(ctx context.Context, m api.Module, stack []uint64) {
 	if !ok {
 		panic(errBadPointer)
 	}
-	in.pending = in.session.Handle(req)
-	if in.session.Missing() != "" {
-		panic(errRejected)
+	in.pending = in.accounts.Handle(req)
+	if in.accounts.Missing() != "" {
+		panic(errKilled)
 	}
-	if in.pending.Failed && in.nagged.IsZero() && in.session.Canceled() {
-		in.nagged = time.Now() // the error is interrupt enough for a while
+	if in.pending.Failed && !in.isInterrupted && in.accounts.IsCanceled() {
+		in.accounts.DelayInterrupt()
 	}
 	if len(req) == 0 || req[0] != 'o' {
 		// An interrupt right after output had gone out would make the guest's
@@ -371,7 +352,7 @@ var errBadPointer = errors.New("the guest passed an address outside of its memor
 func hostTake(ctx context.Context, m api.Module, stack []uint64) {
 	in := bound(ctx)
 	reply := in.pending
-	in.pending = pykernel.Reply{}
+	in.pending = session.Reply{}
 	n := uint32(stack[1])
 	if n == 0 {
 		return
@@ -381,8 +362,8 @@ func hostTake(ctx context.Context, m api.Module, stack []uint64) {
 		panic(errBadPointer)
 	}
 	if err := reply.CopyTo(dst); err != nil {
-		in.session.Broke(err)
-		panic(errCanceled)
+		in.accounts.Fail(err)
+		panic(errKilled)
 	}
 }
 

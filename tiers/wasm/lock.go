@@ -33,7 +33,7 @@ func (e *engine) lock(ctx context.Context) (release func(), err error) {
 	for begun := time.Now(); ; {
 		got, failed := tryLock(f)
 		if failed != nil {
-			e.options.Log.Debug().Err(failed).Msg("the cache directory cannot be locked")
+			e.options.Log.Debug("the cache directory cannot be locked", "error", failed)
 		}
 		if got || failed != nil || time.Since(begun) > lockWait {
 			return release, nil //nolint:nilerr // a lock that cannot be had saves nobody the work, no more

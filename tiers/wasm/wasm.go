@@ -12,14 +12,14 @@
 package wasm
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"runtime"
 	"sync"
 	"time"
-
-	"github.com/rs/zerolog"
 
 	"github.com/rlmhq/rlm/internal/pykernel"
 	"github.com/rlmhq/rlm/tiers"
@@ -41,7 +41,7 @@ type Options struct {
 	// Progress, if set, is told when a slow preparation begins.
 	Progress func(what string)
 	// Log receives what a developer of the tier wants to see.
-	Log zerolog.Logger
+	Log *slog.Logger
 }
 
 // Tier is CPython in WebAssembly.
@@ -59,7 +59,10 @@ var (
 )
 
 // New returns the tier. It prepares nothing yet: see Warm.
-func New(options Options) *Tier { return &Tier{options: options} }
+func New(options Options) *Tier {
+	options.Log = cmp.Or(options.Log, slog.New(slog.DiscardHandler))
+	return &Tier{options: options}
+}
 
 // Version names the interpreter that snippets run on.
 func (*Tier) Version(context.Context) (string, error) {
@@ -79,8 +82,8 @@ func (t *Tier) Info() tiers.Info {
 		Modules:   modules(),
 		Isolation: tiers.IsolationWasm,
 		Cost: tiers.Cost{
-			Start: 500 * time.Microsecond, Snippet: 90 * time.Microsecond, HostCall: 16 * time.Microsecond,
-			Slowdown: 3.4, Memory: 1 << 20,
+			Start: 500 * time.Microsecond, Snippet: 90 * time.Microsecond,
+			Slowdown: map[tiers.Language]float64{tiers.Python: 3.4},
 		},
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"syscall"
 )
 
-// attestation is what this process sees around it, as tier docker reads it.
+// attestation is what this process sees around it, in the form that tier docker reads.
 type attestation struct {
 	Status     map[string]string   `json:"status"`
 	PID        int                 `json:"pid"`
@@ -24,43 +24,64 @@ type attestation struct {
 	Refused    map[string]int      `json:"refused"`
 }
 
-// attest looks around. What cannot be read is left out, and so counts as a hole.
+// attest looks around. What cannot be read is left out, and so counts as a gap.
 func attest() attestation {
 	a := attestation{
-		Status: status(), PID: os.Getpid(), Mounts: map[string][]string{}, Files: map[string][]uint64{}, Inodes: map[string][]uint64{},
-		Limits: map[string]int64{}, Refused: map[string]int{}, Interfaces: interfaces(),
+		Status:     readStatus(),
+		PID:        os.Getpid(),
+		Mounts:     map[string][]string{},
+		Files:      map[string][]uint64{},
+		Inodes:     map[string][]uint64{},
+		Limits:     readLimits(),
+		Interfaces: listInterfaces(),
+		Refused:    tryForbidden(),
 	}
-	for place, options := range mounts() {
-		below := strings.HasPrefix(place, "/proc/") || strings.HasPrefix(place, "/sys/") || strings.HasPrefix(place, "/dev/")
+	a.addMounts()
+
+	entries, _ := os.ReadDir("/sys") // what cannot be listed shows nothing
+	a.Sys = len(entries)
+	return a
+}
+
+// addMounts adds what is mounted, and how much the places that can be written hold.
+func (a *attestation) addMounts() {
+	for place, options := range readMounts() {
+		below := strings.HasPrefix(place, "/proc/") || strings.HasPrefix(place, "/sys/") ||
+			strings.HasPrefix(place, "/dev/")
 		if !below || place == "/dev/shm" {
 			a.Mounts[place] = options
-			a.Inodes[place] = inode(place)
+			a.Inodes[place] = readInode(place)
 		}
 	}
+
 	for _, place := range []string{"/tmp", "/sandbox", "/dev/shm", "/out"} {
 		var s syscall.Statfs_t
 		if a.Mounts[place] != nil && syscall.Statfs(place, &s) == nil {
-			a.Files[place] = []uint64{s.Blocks * uint64(max(0, s.Frsize)), s.Files, uint64(max(0, s.Flags))}
+			size := s.Blocks * uint64(max(0, s.Frsize))
+			a.Files[place] = []uint64{size, s.Files, uint64(max(0, s.Flags))}
 		}
 	}
-	const memlock, msgqueue = 8, 12 // which package syscall does not name
+}
+
+// readLimits returns the limits of this process, by name.
+func readLimits() map[string]int64 {
+	const memlock, msgqueue = 8, 12 // package syscall has no names for them
+	limits := map[string]int64{}
 	for name, resource := range map[string]int{
-		"NOFILE": syscall.RLIMIT_NOFILE, "FSIZE": syscall.RLIMIT_FSIZE, "CORE": syscall.RLIMIT_CORE, "STACK": syscall.RLIMIT_STACK,
+		"NOFILE": syscall.RLIMIT_NOFILE, "FSIZE": syscall.RLIMIT_FSIZE,
+		"CORE": syscall.RLIMIT_CORE, "STACK": syscall.RLIMIT_STACK,
 		"MEMLOCK": memlock, "MSGQUEUE": msgqueue,
 	} {
 		var l syscall.Rlimit
 		if syscall.Getrlimit(resource, &l) == nil {
-			a.Limits[name] = int64(min(l.Max, math.MaxInt64))
+			limits[name] = int64(min(l.Max, math.MaxInt64))
 		}
 	}
-	entries, _ := os.ReadDir("/sys") // what cannot be listed shows nothing
-	a.Sys = len(entries)
-	a.deeds()
-	return a
+	return limits
 }
 
-// status are the lines of /proc/self/status that tell of privileges.
-func status() map[string]string {
+// readStatus returns the lines of /proc/self/status that are about privileges.
+func readStatus() map[string]string {
 	text, err := os.ReadFile("/proc/self/status")
 	if err != nil {
 		return nil
@@ -69,19 +90,20 @@ func status() map[string]string {
 	for line := range strings.Lines(string(text)) {
 		name, value, _ := strings.Cut(strings.TrimSuffix(line, "\n"), ":\t")
 		switch name {
-		case "Uid", "Gid", "Groups", "CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb", "NoNewPrivs", "Seccomp":
+		case "Uid", "Gid", "Groups", "CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb",
+			"NoNewPrivs", "Seccomp":
 			found[name] = value
 		}
 	}
 	return found
 }
 
-// unescaped is a path of mountinfo, in which blanks and backslashes are written as
-// numbers.
+// unescaped turns a path of mountinfo, in which blanks and backslashes are numbers, into
+// the path that is meant.
 var unescaped = strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`)
 
-// inode is the device and the number of a file or folder.
-func inode(place string) []uint64 {
+// readInode returns the device and the number of a file or folder.
+func readInode(place string) []uint64 {
 	var s syscall.Stat_t
 	if syscall.Stat(place, &s) != nil {
 		return nil
@@ -89,8 +111,8 @@ func inode(place string) []uint64 {
 	return []uint64{s.Dev, s.Ino}
 }
 
-// mounts are the options of what is mounted, by place.
-func mounts() map[string][]string {
+// readMounts returns the options of what is mounted, by place.
+func readMounts() map[string][]string {
 	text, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
 		return nil
@@ -104,8 +126,8 @@ func mounts() map[string][]string {
 	return found
 }
 
-// interfaces are the names of the network's.
-func interfaces() []string {
+// listInterfaces returns the names of the network's interfaces.
+func listInterfaces() []string {
 	text, err := os.ReadFile("/proc/self/net/dev")
 	if err != nil {
 		return []string{"unknown"}
@@ -119,49 +141,54 @@ func interfaces() []string {
 	return names
 }
 
-// deeds tries what must be refused, and notes by which error.
-func (a *attestation) deeds() {
-	open := func(name string, flags int) error {
-		fd, err := syscall.Open(name, flags|syscall.O_CLOEXEC, 0o600)
-		if err == nil {
-			err = syscall.Close(fd)
-		}
-		return err
-	}
-	socket := func(family, kind int) error {
-		fd, err := syscall.Socket(family, kind|syscall.SOCK_CLOEXEC, 0)
-		if err == nil {
-			err = syscall.Close(fd)
-		}
-		return err
-	}
-	const alg, vsock = 38, 40 // which package syscall does not name everywhere
-	for deed, err := range map[string]error{
-		"unix":      socket(syscall.AF_UNIX, syscall.SOCK_STREAM),
-		"inet":      socket(syscall.AF_INET, syscall.SOCK_STREAM),
-		"inet6":     socket(syscall.AF_INET6, syscall.SOCK_DGRAM),
-		"netlink":   socket(syscall.AF_NETLINK, syscall.SOCK_RAW),
-		"packet":    socket(syscall.AF_PACKET, syscall.SOCK_RAW),
-		"alg":       socket(alg, syscall.SOCK_SEQPACKET),
-		"vsock":     socket(vsock, syscall.SOCK_STREAM),
-		"userns":    newUserNamespace(),
-		"root file": open("/rlm-probe", syscall.O_CREAT|syscall.O_WRONLY),
-		"sysctl":    open("/proc/sys/kernel/core_pattern", syscall.O_WRONLY),
+// tryForbidden tries what must be refused, and returns by which errors it was.
+func tryForbidden() map[string]int {
+	const alg, vsock = 38, 40 // package syscall does not name them everywhere
+	refused := map[string]int{}
+	for what, err := range map[string]error{
+		"unix":      trySocket(syscall.AF_UNIX, syscall.SOCK_STREAM),
+		"inet":      trySocket(syscall.AF_INET, syscall.SOCK_STREAM),
+		"inet6":     trySocket(syscall.AF_INET6, syscall.SOCK_DGRAM),
+		"netlink":   trySocket(syscall.AF_NETLINK, syscall.SOCK_RAW),
+		"packet":    trySocket(syscall.AF_PACKET, syscall.SOCK_RAW),
+		"alg":       trySocket(alg, syscall.SOCK_SEQPACKET),
+		"vsock":     trySocket(vsock, syscall.SOCK_STREAM),
+		"userns":    tryUserNamespace(),
+		"root file": tryOpen("/rlm-probe", syscall.O_CREAT|syscall.O_WRONLY),
+		"sysctl":    tryOpen("/proc/sys/kernel/core_pattern", syscall.O_WRONLY),
 		"mknod":     syscall.Mknod("/tmp/rlm-probe", syscall.S_IFCHR|0o600, 1<<8|3),
 	} {
 		var errno syscall.Errno
 		if errors.As(err, &errno) {
-			a.Refused[deed] = int(errno)
+			refused[what] = int(errno)
 		}
 	}
+	return refused
 }
 
-// newUserNamespace starts a child in a user namespace of its own. This process
-// cannot change over itself, having threads.
-func newUserNamespace() error {
-	pid, err := syscall.ForkExec("/proc/self/exe", []string{"guest", nothing}, &syscall.ProcAttr{
-		Sys: &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWUSER},
-	})
+// tryOpen opens a file and closes it again.
+func tryOpen(name string, flags int) error {
+	fd, err := syscall.Open(name, flags|syscall.O_CLOEXEC, 0o600)
+	if err == nil {
+		err = syscall.Close(fd)
+	}
+	return err
+}
+
+// trySocket makes a socket and closes it again.
+func trySocket(family, kind int) error {
+	fd, err := syscall.Socket(family, kind|syscall.SOCK_CLOEXEC, 0)
+	if err == nil {
+		err = syscall.Close(fd)
+	}
+	return err
+}
+
+// tryUserNamespace starts a child in a new user namespace. This process cannot change over
+// itself, because it has threads.
+func tryUserNamespace() error {
+	pid, err := syscall.ForkExec("/proc/self/exe", []string{"guest", endAtOnce},
+		&syscall.ProcAttr{Sys: &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWUSER}})
 	if err == nil {
 		_, err = syscall.Wait4(pid, nil, 0, nil)
 	}

@@ -1,14 +1,14 @@
 //go:build linux
 
-// Command guest is the first process of a container of the image go. It says what
-// wall it sees around it, before anything else runs, and then either compiles the
-// snippets of a session or runs a program that was compiled from them:
+// Command guest is the first process of a container of the image go. Before anything else
+// runs, it reports the wall that it sees around it. Then it either compiles the snippets of
+// a session or runs a program that was compiled from them:
 //
 //	guest build
-//	guest run PROGRAM [NAME=VALUE...]
+//	guest run [NAME=VALUE...]
 //
-// It is compiled in the image while that is built, so it imports nothing but the
-// standard library and the packages that are given to the image.
+// It is compiled in the image while that is built. So it imports only the standard library
+// and the packages that are given to the image.
 package main
 
 import (
@@ -20,21 +20,21 @@ import (
 	"os/signal"
 	"syscall"
 
-	"github.com/rlmhq/rlm/internal/gobuild"
-	"github.com/rlmhq/rlm/internal/gorelay"
+	"github.com/rlmhq/rlm/internal/golang/guest/build"
+	"github.com/rlmhq/rlm/internal/golang/guest/relay"
 )
 
-// nothing is the argument of a process that ends at once: see refusedToChild.
-const nothing = "nothing"
+// endAtOnce is the argument of a process that ends at once: see tryUserNamespace.
+const endAtOnce = "nothing"
 
-// toolchain is where the image describes its toolchain: a gobuild.Toolchain.
+// toolchain is where the image describes its toolchain: a build.Toolchain.
 const toolchain = "/usr/lib/rlm/toolchain.json"
 
 func main() { os.Exit(guest(os.Args[1:])) }
 
 // guest does what its arguments say, and returns the exit code.
 func guest(args []string) int {
-	if len(args) == 1 && args[0] == nothing {
+	if len(args) == 1 && args[0] == endAtOnce {
 		return 0
 	}
 	if err := serve(args); err != nil {
@@ -44,13 +44,15 @@ func guest(args []string) int {
 	return 0
 }
 
+// serve attests and then does what the arguments ask for.
 func serve(args []string) error {
-	// Nobody inside can end the first process: what is caught does nothing, and the
-	// kernel lets nothing else through. Nor can its memory and streams be opened.
+	// No process inside can end the first process: a signal that is caught does nothing,
+	// and the kernel passes no others on. Its memory and streams cannot be opened either.
 	signal.Notify(make(chan os.Signal, 1))
-	if err := undumpable(); err != nil {
+	if err := forbidDumps(); err != nil {
 		return err
 	}
+
 	seen, err := json.Marshal(attest())
 	if err != nil {
 		return err
@@ -58,39 +60,43 @@ func serve(args []string) error {
 	if _, err := os.Stderr.Write(append(seen, '\n')); err != nil {
 		return err
 	}
+
 	streams := struct {
 		io.Reader
 		io.Writer
 	}{os.Stdin, os.Stdout}
+
 	switch {
 	case len(args) == 1 && args[0] == "build":
-		return build(streams)
-	case len(args) > 1 && args[0] == "run":
-		return gorelay.Run(streams, gorelay.Program{Path: args[1], Dir: "/sandbox", Env: args[2:]})
+		return compile(streams)
+	case len(args) > 0 && args[0] == "run":
+		return relay.Run(streams, args[1:])
 	}
 	return fmt.Errorf("cannot understand the arguments %q", args)
 }
 
-// build compiles sessions until the host is gone.
-func build(host io.ReadWriter) error {
+// compile compiles sessions until the host is gone.
+func compile(host io.ReadWriter) error {
 	text, err := os.ReadFile(toolchain)
 	if err != nil {
 		return fmt.Errorf("cannot read what is in the image: %w", err)
 	}
-	var has gobuild.Toolchain
+	var has build.Toolchain
 	if err := json.Unmarshal(text, &has); err != nil {
 		return fmt.Errorf("cannot read what is in the image: %w", err)
 	}
-	if gobuild.Serve(host, &has) != 0 {
+
+	if build.Serve(host, &has) != 0 {
 		return errors.New("cannot understand the host")
 	}
 	return nil
 }
 
-// undumpable keeps other processes of the same user from opening this one's memory
-// and descriptors.
-func undumpable() error {
-	if _, _, errno := syscall.RawSyscall(syscall.SYS_PRCTL, syscall.PR_SET_DUMPABLE, 0, 0); errno != 0 {
+// forbidDumps keeps other processes of the same user from opening this one's memory and
+// descriptors.
+func forbidDumps() error {
+	_, _, errno := syscall.RawSyscall(syscall.SYS_PRCTL, syscall.PR_SET_DUMPABLE, 0, 0)
+	if errno != 0 {
 		return fmt.Errorf("cannot protect the first process: %w", errno)
 	}
 	return nil

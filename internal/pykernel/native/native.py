@@ -1,5 +1,5 @@
 # What a CPython outside of WebAssembly runs first: the module _rlm over a
-# connection, and the loop that serves snippets. The host's half is remote.go.
+# connection, and the loop that serves snippets. The host's half is session.Connection.
 #
 # A process that is about to run a snippet may leave a keeper behind: its parent,
 # asleep, which takes the session over in the state before the snippet when the
@@ -35,7 +35,7 @@ _forked = False  # this process is a snippet's own child
 _keeping = False  # the fork under way is ours
 _HEAD = struct.Struct("<IB")
 _NUMBER = struct.Struct("<I")
-_RUN = struct.Struct("<iB16s")
+_RUN = struct.Struct("<iB16s16s")
 
 
 class HostError(Exception):
@@ -344,10 +344,10 @@ def serve():
         kind, payload = connection.order()
         if kind != 114:
             continue
-        flags, safe, mark = _RUN.unpack_from(payload)
+        flags, safe, mark, take_over = _RUN.unpack_from(payload)
         source = payload[_RUN.size:].decode("utf-8", "surrogateescape")
         connection.send(98, mark)
-        if safe and keep(mark):
+        if safe and keep(take_over):
             continue  # this is the keeper, awake again: the snippet has been run
         capture.attach()
         code = run_snippet(source, flags)
@@ -360,7 +360,7 @@ def serve():
             capture.clear()
         if not intact():
             os._exit(0)  # the snippet has put something else in the connection's place
-        connection.send(100, _DONE.pack(code, memory_used()))
+        connection.send(100, mark, _DONE.pack(code, memory_used()))
 
 
 def intact():

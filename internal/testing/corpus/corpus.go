@@ -40,6 +40,7 @@ func Write(w io.Writer, size int64, seed uint64, progress func(done int64)) erro
 	if err != nil {
 		return err
 	}
+
 	s := &scribe{
 		archive: shared,
 		dice:    newDice(seed),
@@ -50,11 +51,13 @@ func Write(w io.Writer, size int64, seed uint64, progress func(done int64)) erro
 		if _, err := w.Write(block); err != nil {
 			return fmt.Errorf("cannot write the text after %d bytes: %w", done, err)
 		}
+
 		done += int64(len(block))
 		if progress != nil {
 			progress(done)
 		}
 	}
+
 	return nil
 }
 
@@ -99,12 +102,14 @@ func (s *scribe) record() {
 	for left := s.dice.between(2, 8); left > 0; left-- {
 		s.sentence(l, l.sentences[which])
 		which = (which + s.dice.between(1, 3)) % len(l.sentences) // never the same twice in a row
+
 		if left == 1 || s.dice.below(4) == 0 {
 			s.add("\n")
 		} else {
 			s.add(l.join)
 		}
 	}
+
 	s.add("\n")
 }
 
@@ -114,10 +119,12 @@ func (s *scribe) header(l *language) {
 	s.number(s.records, 9)
 	s.add(" | ")
 	s.buf = s.dice.appendDate(s.buf)
+
 	for _, field := range []string{s.dice.pick(s.branches), l.code, s.severity()} {
 		s.add(" | ")
 		s.add(field)
 	}
+
 	s.add("\n")
 }
 

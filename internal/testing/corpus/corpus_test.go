@@ -56,7 +56,9 @@ func TestEverySizeCutsTheSameText(t *testing.T) {
 }
 
 func TestRecordsHaveTheirForm(t *testing.T) {
-	header := regexp.MustCompile(`^LIB-\d{9} \| \d{4}-\d\d-\d\d \| [^|]+ \| [a-z]{2,3} \| (INFO|WARN|ERROR)$`)
+	header := regexp.MustCompile(
+		`^LIB-\d{9} \| \d{4}-\d\d-\d\d \| [^|]+ \| [a-z]{2,3} \| (INFO|WARN|ERROR)$`,
+	)
 	languages, severities := map[string]int{}, map[string]int{}
 	records := strings.Split(strings.TrimSpace(string(text(t, 4<<20, 1))), "\n\n")
 	for i, record := range records {
@@ -90,7 +92,8 @@ func TestTheTextIsMixed(t *testing.T) {
 		t.Errorf("%.0f%% of the bytes are not ASCII, want 20%% to 70%%", 100*share)
 	}
 	for _, want := range []string{
-		`[a-z.]+\d+@[a-z.]+`, `E-\d{4}\b`, `\d+\.\d\d EUR`, `978-\d-\d{5}-\d{3}-\d`, `\p{Han}`, `\p{Arabic}`, `\p{Devanagari}`, `📚`,
+		`[a-z.]+\d+@[a-z.]+`, `E-\d{4}\b`, `\d+\.\d\d EUR`, `978-\d-\d{5}-\d{3}-\d`, `\p{Han}`,
+		`\p{Arabic}`, `\p{Devanagari}`, `📚`,
 	} {
 		if !regexp.MustCompile(want).Match(got) {
 			t.Errorf("the text holds nothing like %s", want)

@@ -24,7 +24,7 @@ var fillers = map[string]filler{
 	"mail":   fillMail,
 	"shelf":  fillShelf,
 	"isbn":   fillISBN,
-	"ticket": func(s *scribe, _ *language) { s.add("LIB-"); s.number(1+s.dice.below(s.records), 9) },
+	"ticket": fillTicket,
 }
 
 func fillMoney(s *scribe, _ *language) {
@@ -39,6 +39,11 @@ func fillTime(s *scribe, _ *language) {
 	s.number(s.dice.between(7, 21), 2)
 	s.add(":")
 	s.number(s.dice.below(60), 2)
+}
+
+func fillTicket(s *scribe, _ *language) {
+	s.add("LIB-")
+	s.number(1+s.dice.below(s.records), 9)
 }
 
 func fillMail(s *scribe, _ *language) {

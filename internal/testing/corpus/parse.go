@@ -51,6 +51,7 @@ func parse(text string) (*archive, error) {
 			return nil, fmt.Errorf("sentences, line %d: %w", n, err)
 		}
 	}
+
 	if err := lines.Err(); err != nil {
 		return nil, fmt.Errorf("cannot read the sentences: %w", err)
 	}
@@ -65,18 +66,21 @@ func (a *archive) line(line string) error {
 		a.languages = append(a.languages, language{code: code, join: " "})
 		return nil
 	}
+
 	if text, ok := strings.CutPrefix(line, "- "); ok {
 		l, err := a.current()
 		if err != nil {
 			return err
 		}
+
 		s, err := parseSentence(text)
 		l.sentences = append(l.sentences, s)
 		return err
 	}
+
 	key, value, ok := strings.Cut(line, ":")
 	if !ok {
-		return fmt.Errorf("%q is no language, no list and no sentence", line)
+		return fmt.Errorf("%q is neither a language nor a list nor a sentence", line)
 	}
 	return a.list(key, strings.TrimSpace(value))
 }
@@ -91,6 +95,7 @@ func (a *archive) list(key, value string) error {
 		*into = strings.Split(value, " | ")
 		return nil
 	}
+
 	l, err := a.current()
 	if err != nil {
 		return err
@@ -107,6 +112,7 @@ func (l *language) list(key, value string) error {
 		*into = strings.Split(value, " | ")
 		return nil
 	}
+
 	var err error
 	switch key {
 	case "join":
@@ -116,6 +122,7 @@ func (l *language) list(key, value string) error {
 	default:
 		err = fmt.Errorf("there is no list %q", key)
 	}
+
 	return err
 }
 
@@ -132,11 +139,13 @@ func (a *archive) check() error {
 	if len(a.branches)*len(a.users)*len(a.domains)*len(a.currencies) == 0 {
 		return errors.New("a list that every language shares is empty")
 	}
+
 	for i := range a.languages {
 		l := &a.languages[i]
 		if len(l.given)*len(l.family)*len(l.city)*len(l.title)*len(l.sentences) == 0 {
 			return fmt.Errorf("language %q lacks sentences or one of its lists", l.code)
 		}
+
 		if l.name == nil {
 			l.name = sentence{{fill: fillers["given"]}, {literal: " ", fill: fillers["family"]}}
 		}
@@ -152,11 +161,13 @@ func parseSentence(text string) (sentence, error) {
 		if !found {
 			return append(s, piece{literal: literal}), nil
 		}
+
 		slot, after, closed := strings.Cut(rest, "}")
 		fill, known := fillers[slot]
 		if !closed || !known {
 			return nil, fmt.Errorf("there is no slot {%s}", slot)
 		}
+
 		s = append(s, piece{literal, fill})
 		text = after
 	}

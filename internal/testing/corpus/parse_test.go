@@ -43,7 +43,7 @@ func TestParseSaysWhatIsWrong(t *testing.T) {
 	for text, want := range map[string]string{
 		"given: Ada":            "no language has begun",
 		"- Hello.":              "no language has begun",
-		"= en English\nhello":   "no language, no list",
+		"= en English\nhello":   "neither a language nor a list",
 		"= en English\nhue: a":  `no list "hue"`,
 		"= en English\n- {hue}": "no slot {hue}",
 		"= en English\n- {name": "no slot {name}",

@@ -154,7 +154,7 @@ func (l *Library) folder(ctx context.Context, path string, dir *bigtext.Dir) err
 			l.skipped.Rest++
 			continue
 		}
-		text, err := dir.Open(name)
+		text, err := dir.Text(name)
 		if err == nil {
 			err = l.text(ctx, filepath.Join(path, filepath.FromSlash(name)), text)
 		}
@@ -190,7 +190,7 @@ func (l *Library) text(ctx context.Context, path string, text *bigtext.Text) err
 		l.skipped.Binary++
 		return nil
 	}
-	if text.Bytes() > l.bounds.FileBytes || l.full(text.Bytes()) { // it may have grown since it was listed
+	if text.Size() > l.bounds.FileBytes || l.full(text.Size()) { // it may have grown since it was listed
 		l.skipped.Rest++
 		return nil
 	}
@@ -207,7 +207,7 @@ func (l *Library) text(ctx context.Context, path string, text *bigtext.Text) err
 		return err
 	}
 	l.files++
-	l.bytes += text.Bytes()
+	l.bytes += text.Size()
 	for p := range cut(whole) {
 		p.Path, p.Kind = path, text.Kind()
 		l.index.add(len(l.passages), p.Text)

@@ -24,8 +24,6 @@ import (
 	"time"
 
 	"github.com/rlmhq/rlm/internal/frame"
-	"github.com/rlmhq/rlm/internal/gohost"
-	"github.com/rlmhq/rlm/internal/gorun"
 	"github.com/rlmhq/rlm/internal/jail"
 )
 
@@ -187,7 +185,7 @@ func (j Jail) run(ctx context.Context, q request) (r reply, err error) {
 		return r, &ProgramError{Size, fmt.Sprintf("the program and its values have %d bytes, more than %d", len(body), maxRequest)}
 	}
 	proc, err := jail.Start(ctx, jail.Config{
-		Worker: workerName, Profile: jail.Interp, MinClass: jail.Nested, Env: []string{"GOTRACEBACK=none"},
+		Worker: workerName, Profile: jail.Compute, MinClass: jail.Nested, Env: []string{"GOTRACEBACK=none"},
 		Limits: jail.Limits{
 			Memory: j.Memory + overhead, Processes: 64, OpenFiles: 32, FileSize: 1, TmpBytes: 1 << 16, TmpInodes: 16,
 			CPUSeconds: int64((readyIn+j.Wall)/time.Second) + 1,
@@ -253,7 +251,7 @@ func (j Jail) ended(ctx context.Context, proc *jail.Process, err error) error {
 	case ctx.Err() != nil:
 		return failure(ctx, err)
 	case errors.Is(err, errReady):
-		return &BrokenError{fmt.Errorf("%w (%s)", err, gohost.LastLine(proc.Output()))}
+		return &BrokenError{fmt.Errorf("%w (%s)", err, jail.LastLine(proc.Output()))}
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return &ProgramError{Time, fmt.Sprintf("it took longer than %v", j.Wall)}
 	case errors.Is(err, frame.ErrTooLarge):
@@ -269,16 +267,16 @@ func (j Jail) ended(ctx context.Context, proc *jail.Process, err error) error {
 	if waited != nil {
 		return &BrokenError{errors.Join(err, waited)}
 	}
-	name, line := gohost.Cause(proc.Output())
+	death := jail.FindDeath(proc.Output())
 	switch {
-	case exit.OOM || proc.OOM() || name == gohost.OutOfMemory:
+	case exit.OOM || proc.OOM() || death.Cause == jail.OutOfMemory:
 		return &ProgramError{Memory, fmt.Sprintf("it needed more than %d MiB", j.Memory>>20)}
-	case exit.Signal == gohost.CPUSignal:
+	case exit.Signal == jail.CPUTimeSignal:
 		return &ProgramError{Time, fmt.Sprintf("it took longer than %v", j.Wall)}
-	case line == "":
-		line = exit.String()
+	case death.Line == "":
+		return &ProgramError{Died, exit.String()}
 	}
-	return &ProgramError{Died, gohost.WithoutPrefix(line)}
+	return &ProgramError{Died, death.Message()}
 }
 
 // isReset reports whether the other end went away in the middle.
@@ -297,7 +295,7 @@ func failure(ctx context.Context, err error) error {
 
 // parseReply decodes what a worker sent.
 func parseReply(body []byte) (r reply, err error) {
-	if err := gorun.Decode(body, &r); err != nil {
+	if err := frame.DecodeJSON(body, &r); err != nil {
 		return reply{}, &BrokenError{err}
 	}
 	if r.Kind == "" {

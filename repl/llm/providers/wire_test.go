@@ -13,25 +13,28 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/rlmhq/rlm/internal/testing/llmtest"
 	"github.com/rlmhq/rlm/repl/llm"
-	"github.com/rlmhq/rlm/repl/llm/llmtest"
+	"github.com/rlmhq/rlm/repl/llm/internal/kind"
 	"github.com/rlmhq/rlm/repl/llm/providers"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// formats are providers, one for each way to talk to the server.
+// formats are providers, one for each way of talking to the server.
 var formats = []string{"openai", "anthropic", "azure", "ollama"}
 
 // quick makes retries wait for milliseconds.
-var quick = llm.HTTP{FirstWait: time.Millisecond}
+var quick = providers.HTTP{FirstWait: time.Millisecond}
 
 // setUp starts a server and resolves one of its models.
-func setUp(t *testing.T, format string, config llm.HTTP, answer llm.Func) (*llmtest.Server, llm.Model) {
+func setUp(
+	t *testing.T, format string, config providers.HTTP, answer llm.Func,
+) (*llmtest.Server, llm.Model) {
 	t.Helper()
 	server := llmtest.Start(answer)
 	t.Cleanup(server.Close)
-	registry, err := providers.New(providers.Config{Env: server.Env, HTTP: config})
+	registry, err := providers.New(providers.Options{Env: server.Env, HTTP: config})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,12 +43,15 @@ func setUp(t *testing.T, format string, config llm.HTTP, answer llm.Func) (*llmt
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	return server, model
 }
 
-// each runs a test for each format, streamed and whole. Its last argument makes
-// one call and returns what was streamed too.
-func each(t *testing.T, config llm.HTTP, answer llm.Func, test func(s *llmtest.Server, c caller)) {
+// each runs a test for each format, streamed and whole. The caller that the test receives
+// makes the calls.
+func each(
+	t *testing.T, config providers.HTTP, answer llm.Func, test func(s *llmtest.Server, c caller),
+) {
 	t.Helper()
 	for _, format := range formats {
 		for _, streamed := range []bool{false, true} {
@@ -57,7 +63,7 @@ func each(t *testing.T, config llm.HTTP, answer llm.Func, test func(s *llmtest.S
 	}
 }
 
-// caller makes calls in one way.
+// caller makes calls in one format, streamed or whole.
 type caller struct {
 	*testing.T
 	model    llm.Model
@@ -65,7 +71,7 @@ type caller struct {
 	streamed bool
 }
 
-// ask asks one question.
+// ask makes a call. It returns the response and the text that was streamed.
 func (c caller) ask(ctx context.Context, r llm.Request) (llm.Response, string, error) {
 	r.Model = c.model.ID
 	if r.Messages == nil {
@@ -75,16 +81,19 @@ func (c caller) ask(ctx context.Context, r llm.Request) (llm.Response, string, e
 		response, err := c.model.Provider.Complete(ctx, r, nil)
 		return response, response.Text, err
 	}
+
 	var got strings.Builder
-	response, err := c.model.Provider.Complete(ctx, r, func(piece string) { got.WriteString(piece) })
+	response, err := c.model.Provider.Complete(ctx, r,
+		func(piece string) { got.WriteString(piece) })
 	return response, got.String(), err
 }
 
-// reply answers every request with a text that is long enough to be cut.
+// reply answers every request with a text.
 func reply(text string) llm.Func {
 	return func(llm.Request) (llm.Response, error) {
 		return llm.Response{Text: text, Usage: llm.Usage{
-			InputTokens: 100, OutputTokens: 20, CachedTokens: 30, CacheWriteTokens: 10, ReasoningTokens: 5,
+			InputTokens: 100, OutputTokens: 20, CachedTokens: 30, CacheWriteTokens: 10,
+			ReasoningTokens: 5,
 		}}, nil
 	}
 }
@@ -111,18 +120,26 @@ func TestARequestArrivesWholeAndTheReplyToo(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := llm.Usage{InputTokens: 100, OutputTokens: 20, CachedTokens: 30, CacheWriteTokens: 10, ReasoningTokens: 5}
-		if response.Text != long || streamed != long || response.Usage != want || response.Finish != llm.FinishStop ||
+		want := llm.Usage{
+			InputTokens: 100, OutputTokens: 20, CachedTokens: 30,
+			CacheWriteTokens: 10, ReasoningTokens: 5,
+		}
+		if response.Text != long || streamed != long || response.Usage != want ||
+			response.Finish != llm.FinishStop ||
 			response.Model != "any" || response.Attempts != 1 {
 			t.Errorf("got %+v, streamed %q", response, streamed)
 		}
+
 		got := last.Load()
 		if c.format == "anthropic" {
 			sent.Messages[2].Content = "(no text)"
 		}
-		if fmt.Sprint(got.Messages) != fmt.Sprint(sent.Messages) || got.MaxTokens != 77 || *got.Temperature != 0.5 || got.Stop[0] != "END" {
+
+		if fmt.Sprint(got.Messages) != fmt.Sprint(sent.Messages) || got.MaxTokens != 77 ||
+			*got.Temperature != 0.5 || got.Stop[0] != "END" {
 			t.Errorf("the server got %+v", got)
 		}
+
 		if strings.Contains(s.Seen()[0].Body, "secret-purpose") {
 			t.Error("the metadata was sent")
 		}
@@ -130,45 +147,68 @@ func TestARequestArrivesWholeAndTheReplyToo(t *testing.T) {
 }
 
 func TestFailuresHaveKinds(t *testing.T) {
+	status := llmtest.Status
+	const badKey = "Incorrect API key provided: " + llmtest.Key
+	const longAgo = "Thu, 01 Jan 1970 00:00:00 GMT"
 	for _, c := range []struct {
 		name  string
 		fault llmtest.Fault
-		kind  llm.KindError
+		kind  error
 		calls int // requests made, with three attempts allowed
 	}{
-		{"401", llmtest.Status(401, "invalid_api_key", "Incorrect API key provided: "+llmtest.Key, ""), llm.ErrAuth, 1},
-		{"402", llmtest.Status(402, "", "pay", ""), llm.ErrQuota, 1},
-		{"403", llmtest.Status(403, "permission_error", "not yours", ""), llm.ErrAuth, 1},
-		{"404", llmtest.Status(404, "not_found_error", "model: any", ""), llm.ErrUnknownModel, 1},
-		{"404 of a path", llmtest.Status(404, "", "no such page", ""), llm.ErrBadRequest, 1},
-		{"408", llmtest.Status(408, "", "", ""), llm.ErrTimeout, 3},
-		{"409", llmtest.Status(409, "", "locked", ""), llm.ErrServer, 3},
-		{"413", llmtest.Status(413, "request_too_large", "too big", ""), llm.ErrContextLength, 1},
-		{"429", llmtest.Status(429, "rate_limit_exceeded", "slow down", ""), llm.ErrRateLimited, 3},
-		{"429 that waiting does not mend", llmtest.Status(429, "insufficient_quota", "no money", ""), llm.ErrQuota, 1},
-		{"429 that asks for too long a wait", llmtest.Status(429, "", "later", "86400"), llm.ErrRateLimited, 1},
-		{"500", llmtest.Status(500, "server_error", "oops", ""), llm.ErrServer, 3},
-		{"503", llmtest.Status(503, "", "away", "Thu, 01 Jan 1970 00:00:00 GMT"), llm.ErrServer, 3},
-		{"529", llmtest.Status(529, "overloaded_error", "busy", ""), llm.ErrServer, 3},
-		{"context length", llmtest.Status(400, "context_length_exceeded", "too long", ""), llm.ErrContextLength, 1},
-		{"context length of vLLM", llmtest.Status(400, "", "This model's maximum context length is 4096 tokens", ""), llm.ErrContextLength, 1},
-		{"context length of Claude", llmtest.Status(400, "invalid_request_error", "prompt is too long: 5 tokens > 4 maximum", ""), llm.ErrContextLength, 1},
-		{"filter", llmtest.Status(400, "content_filter", "filtered", ""), llm.ErrRefused, 1},
-		{"400", llmtest.Status(400, "invalid_request_error", "stop: too many", ""), llm.ErrBadRequest, 1},
-		{"cut before anything", llmtest.Cut(0), llm.ErrCut, 3},
-		{"cut in a number", llmtest.Cut(10), llm.ErrCut, 3},
-		{"ended too early", llmtest.End(20), llm.ErrCut, 3},
-		{"not JSON", llmtest.Replace(`"`, `'`), llm.ErrMalformed, 1},
-		{"other JSON", llmtest.Body("application/json", `[1, 2]`), "", 0},
-		{"a page", llmtest.Body("text/html", "<html>Log in</html>"), "", 0},
-		{"huge", llmtest.Huge(3 << 20), llm.ErrTooLarge, 1},
-		{"redirect elsewhere", llmtest.Redirect(307, "http://127.0.0.1:1/steal"), llm.ErrRedirect, 1},
-		{"redirect to another scheme", llmtest.Redirect(308, "ftp://host/steal"), llm.ErrRedirect, 1},
-		{"redirect that drops the body", llmtest.Redirect(302, "/v1/chat/completions"), llm.ErrRedirect, 1},
-		{"redirect without end", llmtest.Redirect(307, "/v1/messages"), llm.ErrRedirect, 4},
+		{"401", status(401, "invalid_api_key", badKey, ""), kind.ErrAuth, 1},
+		{"402", status(402, "", "pay", ""), kind.ErrQuota, 1},
+		{"403", status(403, "permission_error", "not yours", ""), kind.ErrAuth, 1},
+		{"404", status(404, "not_found_error", "model: any", ""), kind.ErrUnknownModel, 1},
+		{"404 of a path", status(404, "", "no such page", ""), kind.ErrBadRequest, 1},
+		{"408", status(408, "", "", ""), kind.ErrTimeout, 3},
+		{"409", status(409, "", "locked", ""), kind.ErrServer, 3},
+		{"413", status(413, "request_too_large", "too big", ""), kind.ErrContextLength, 1},
+		{"429", status(429, "rate_limit_exceeded", "slow down", ""), kind.ErrRateLimited, 3},
+		{"429 without credit", status(429, "insufficient_quota", "no money", ""), kind.ErrQuota, 1},
+		{"429 with a long wait", status(429, "", "later", "86400"), kind.ErrRateLimited, 1},
+		{"500", status(500, "server_error", "oops", ""), kind.ErrServer, 3},
+		{"503", status(503, "", "away", longAgo), kind.ErrServer, 3},
+		{"529", status(529, "overloaded_error", "busy", ""), kind.ErrServer, 3},
+		{
+			"context length", status(400, "context_length_exceeded", "too long", ""),
+			kind.ErrContextLength, 1,
+		},
+		{
+			"context length of vLLM",
+			status(400, "", "This model's maximum context length is 4096 tokens", ""),
+			kind.ErrContextLength, 1,
+		},
+		{
+			"context length of Claude",
+			status(400, "invalid_request_error", "prompt is too long: 5 tokens > 4 maximum", ""),
+			kind.ErrContextLength, 1,
+		},
+		{"filter", status(400, "content_filter", "filtered", ""), kind.ErrRefused, 1},
+		{"400", status(400, "invalid_request_error", "stop: too many", ""), kind.ErrBadRequest, 1},
+		{"cut before anything", llmtest.Cut(0), kind.ErrCut, 3},
+		{"cut in a number", llmtest.Cut(10), kind.ErrCut, 3},
+		{"ended too early", llmtest.End(20), kind.ErrCut, 3},
+		{"not JSON", llmtest.Replace(`"`, `'`), kind.ErrMalformed, 1},
+		{"other JSON", llmtest.Body("application/json", `[1, 2]`), nil, 0},
+		{"a page", llmtest.Body("text/html", "<html>Log in</html>"), nil, 0},
+		{"huge", llmtest.Huge(3 << 20), kind.ErrTooLarge, 1},
+		{
+			"redirect elsewhere", llmtest.Redirect(307, "http://127.0.0.1:1/steal"),
+			kind.ErrRedirect, 1,
+		},
+		{
+			"redirect to another scheme", llmtest.Redirect(308, "ftp://host/steal"),
+			kind.ErrRedirect, 1,
+		},
+		{
+			"redirect that drops the body", llmtest.Redirect(302, "/v1/chat/completions"),
+			kind.ErrRedirect, 1,
+		},
+		{"redirect without end", llmtest.Redirect(307, "/v1/messages"), kind.ErrRedirect, 4},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			config := llm.HTTP{FirstWait: time.Millisecond, Attempts: 3, MaxResponse: 1 << 20}
+			config := providers.HTTP{FirstWait: time.Millisecond, Attempts: 3, MaxResponse: 1 << 20}
 			each(t, config, reply(long), func(s *llmtest.Server, call caller) {
 				t := call.T
 				c := c
@@ -180,6 +220,7 @@ func TestFailuresHaveKinds(t *testing.T) {
 						c.fault = llmtest.Redirect(307, "/v1/chat/completions")
 					}
 				}
+
 				c.fault.Times = -1
 				s.Fail(c.fault)
 				_, streamed, err := call.ask(t.Context(), llm.Request{})
@@ -187,15 +228,18 @@ func TestFailuresHaveKinds(t *testing.T) {
 				if !errors.As(err, &failure) {
 					t.Fatalf("got %v", err)
 				}
-				if c.kind == "" {
-					if failure.Kind != llm.ErrMalformed && failure.Kind != llm.ErrCut {
+				if c.kind == nil {
+					if !errors.Is(err, kind.ErrMalformed) && !errors.Is(err, kind.ErrCut) {
 						t.Errorf("got %v", failure)
 					}
 					return
 				}
-				if failure.Kind != c.kind || len(s.Seen()) != c.calls && streamed == "" {
-					t.Errorf("got %v after %d requests, streamed %q", failure, len(s.Seen()), streamed)
+
+				if !errors.Is(err, c.kind) || len(s.Seen()) != c.calls && streamed == "" {
+					t.Errorf("got %v after %d requests, streamed %q", failure, len(s.Seen()),
+						streamed)
 				}
+
 				if strings.Contains(fmt.Sprintf("%v %+v %#v", err, err, failure), llmtest.Key) {
 					t.Errorf("the error holds the key: %+v", failure)
 				}
@@ -204,9 +248,10 @@ func TestFailuresHaveKinds(t *testing.T) {
 	}
 }
 
-func TestWhatPassesIsTriedAgain(t *testing.T) {
+func TestTransientFailuresAreRetried(t *testing.T) {
 	for name, fault := range map[string]llmtest.Fault{
-		"429": llmtest.Status(429, "rate_limit_error", "slow down", "0"), "500": llmtest.Status(500, "", "", ""),
+		"429": llmtest.Status(429, "rate_limit_error", "slow down", "0"), "500": llmtest.Status(500,
+			"", "", ""),
 		"cut": llmtest.Cut(5),
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -215,7 +260,8 @@ func TestWhatPassesIsTriedAgain(t *testing.T) {
 				fault.Times = 2
 				s.Fail(fault)
 				response, streamed, err := c.ask(t.Context(), llm.Request{})
-				if err != nil || response.Attempts != 3 || response.Text != long || streamed != long {
+				if err != nil || response.Attempts != 3 || response.Text != long ||
+					streamed != long {
 					t.Errorf("got %+v, %v, streamed %q", response, err, streamed)
 				}
 			})
@@ -230,28 +276,31 @@ func TestRetryAfterIsKept(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var waited atomic.Int64
-			config := llm.HTTP{Wait: func(err *llm.Error, pause time.Duration) {
-				if !errors.Is(err, llm.ErrRateLimited) || pause < err.RetryAfter {
+			config := providers.HTTP{Wait: func(err *llm.Error, pause time.Duration) {
+				if !errors.Is(err, kind.ErrRateLimited) || pause < err.RetryAfter {
 					t.Errorf("waits %s for %v, which asks for %s", pause, err, err.RetryAfter)
 				}
 				waited.Add(int64(err.RetryAfter))
 			}}
 			server, model := setUp(t, "openai", config, reply("x"))
 			server.Fail(llmtest.Status(429, "", "", value))
-			if _, _, err := (caller{model: model}).ask(t.Context(), llm.Request{}); err != nil || waited.Load() == 0 {
+
+			if _, _, err := (caller{model: model}).ask(t.Context(), llm.Request{}); err != nil ||
+				waited.Load() == 0 {
 				t.Errorf("got %v after waiting %d", err, waited.Load())
 			}
 		})
 	}
 }
 
-func TestAWaitBeyondTheDeadlineIsNotBegun(t *testing.T) {
-	server, model := setUp(t, "openai", llm.HTTP{MaxWait: time.Hour}, reply("x"))
+func TestAWaitBeyondTheDeadlineDoesNotBegin(t *testing.T) {
+	server, model := setUp(t, "openai", providers.HTTP{MaxWait: time.Hour}, reply("x"))
 	server.Fail(llmtest.Status(429, "", "", "600"))
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
+
 	_, _, err := caller{model: model}.ask(ctx, llm.Request{})
-	if !errors.Is(err, llm.ErrRateLimited) || ctx.Err() != nil {
+	if !errors.Is(err, kind.ErrRateLimited) || ctx.Err() != nil {
 		t.Errorf("got %v", err)
 	}
 }
@@ -269,11 +318,14 @@ func TestAStreamThatBrokeAfterItsFirstPieceIsNotAskedForAgain(t *testing.T) {
 				s.Fail(fault)
 				_, streamed, err := c.ask(t.Context(), llm.Request{})
 				var failure *llm.Error
-				if !errors.As(err, &failure) || !failure.Retryable() || streamed == "" || len(s.Seen()) != 1 {
+				if !errors.As(err, &failure) || streamed == "" || len(s.Seen()) != 1 {
 					t.Fatalf("got %v after %d requests, streamed %q", err, len(s.Seen()), streamed)
 				}
+				if !errors.Is(err, kind.ErrCut) && !errors.Is(err, kind.ErrServer) {
+					t.Errorf("got %v", err)
+				}
 				if !failure.Usage.Estimated || failure.Usage.OutputTokens == 0 {
-					t.Errorf("the half reply is said to have used %+v", failure.Usage)
+					t.Errorf("the usage of half a reply is %+v", failure.Usage)
 				}
 			})
 		})
@@ -292,15 +344,21 @@ func TestAStreamThatFailsBeforeItsFirstPieceIsAskedForAgain(t *testing.T) {
 }
 
 func TestSlownessEndsByTheTimeout(t *testing.T) {
-	for name, fault := range map[string]llmtest.Fault{"first byte": llmtest.Slow(time.Hour), "later": llmtest.Stall(5)} {
+	for name, fault := range map[string]llmtest.Fault{
+		"first byte": llmtest.Slow(time.Hour),
+		"later":      llmtest.Stall(5),
+	} {
 		t.Run(name, func(t *testing.T) {
-			config := llm.HTTP{Timeout: 50 * time.Millisecond, FirstWait: time.Millisecond, Attempts: 2}
+			config := providers.HTTP{
+				Timeout: 50 * time.Millisecond, FirstWait: time.Millisecond,
+				Attempts: 2,
+			}
 			each(t, config, reply(long), func(s *llmtest.Server, c caller) {
 				t := c.T
 				fault.Times = -1
 				s.Fail(fault)
 				_, _, err := c.ask(t.Context(), llm.Request{})
-				if !errors.Is(err, llm.ErrTimeout) || len(s.Seen()) != 2 {
+				if !errors.Is(err, kind.ErrTimeout) || len(s.Seen()) != 2 {
 					t.Errorf("got %v after %d requests", err, len(s.Seen()))
 				}
 			})
@@ -317,7 +375,7 @@ func TestACancelledContextEndsACallWithItsCause(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			paused := make(chan struct{}, 1)
-			config := llm.HTTP{Wait: func(*llm.Error, time.Duration) { paused <- struct{}{} }}
+			config := providers.HTTP{Wait: func(*llm.Error, time.Duration) { paused <- struct{}{} }}
 			each(t, config, reply(long), func(s *llmtest.Server, c caller) {
 				t := c.T
 				ctx, cancel := context.WithCancelCause(t.Context())
@@ -332,6 +390,7 @@ func TestACancelledContextEndsACallWithItsCause(t *testing.T) {
 					}
 					cancel(stop)
 				}()
+
 				if _, _, err := c.ask(ctx, llm.Request{}); !errors.Is(err, stop) {
 					t.Errorf("got %v", err)
 				}
@@ -342,19 +401,26 @@ func TestACancelledContextEndsACallWithItsCause(t *testing.T) {
 
 func TestAUsageThatCannotBeIsReplacedByAnEstimate(t *testing.T) {
 	for _, raw := range []string{
-		`null`, `{}`, `"many"`, `{"prompt_tokens":-5,"completion_tokens":3,"input_tokens":-5,"output_tokens":3}`,
-		`{"prompt_tokens":9223372036854775807,"completion_tokens":1,"input_tokens":9223372036854775807,"output_tokens":1}`,
+		`null`, `{}`, `"many"`,
+		`{"prompt_tokens":-5,"completion_tokens":3,"input_tokens":-5,"output_tokens":3}`,
+		`{"prompt_tokens":9223372036854775807,"completion_tokens":1,` +
+			`"input_tokens":9223372036854775807,"output_tokens":1}`,
 		`{"prompt_tokens":1e99,"input_tokens":1e99}`, `{"prompt_tokens":"12","input_tokens":"12"}`,
 		`{"prompt_tokens":5,"completion_tokens":0,"input_tokens":5,"output_tokens":0}`,
-		`{"prompt_tokens":5,"completion_tokens":1,"prompt_tokens_details":{"cached_tokens":6},"input_tokens":5,"output_tokens":1,"cache_read_input_tokens":-6}`,
+		`{"prompt_tokens":5,"completion_tokens":1,"prompt_tokens_details":{"cached_tokens":6},` +
+			`"input_tokens":5,"output_tokens":1,"cache_read_input_tokens":-6}`,
 	} {
 		t.Run(raw, func(t *testing.T) {
 			each(t, quick, reply(long), func(s *llmtest.Server, c caller) {
 				t := c.T
 				s.Fail(llmtest.Usage(raw))
-				request := llm.Request{Model: "any", Messages: []llm.Message{{Role: llm.RoleUser, Content: "hello"}}}
+				request := llm.Request{
+					Model:    "any",
+					Messages: []llm.Message{{Role: llm.RoleUser, Content: "hello"}},
+				}
 				response, _, err := c.ask(t.Context(), request)
-				if err != nil || response.Text != long || response.Usage != llm.EstimateUsage(request, long) {
+				if err != nil || response.Text != long ||
+					response.Usage != (llm.Usage{}).Or(request, long) {
 					t.Errorf("got %+v, %v", response, err)
 				}
 			})
@@ -368,20 +434,22 @@ func TestARefusalIsAnAnswer(t *testing.T) {
 	}
 	each(t, quick, answer, func(_ *llmtest.Server, c caller) {
 		t := c.T
-		response, _, err := c.ask(t.Context(), llm.Request{Schema: json.RawMessage(`{"type":"boolean"}`)})
+		response, _, err := c.ask(t.Context(),
+			llm.Request{Schema: json.RawMessage(`{"type":"boolean"}`)})
 		if err != nil || response.Finish != llm.FinishRefusal || response.Text != "I will not." {
 			t.Errorf("got %+v, %v", response, err)
 		}
 	})
 }
 
-func TestALengthLimitIsTold(t *testing.T) {
+func TestALengthLimitIsReported(t *testing.T) {
 	answer := func(llm.Request) (llm.Response, error) {
 		return llm.Response{Text: "half a", Finish: llm.FinishLength}, nil
 	}
 	each(t, quick, answer, func(_ *llmtest.Server, c caller) {
 		t := c.T
-		if response, _, err := c.ask(t.Context(), llm.Request{}); err != nil || response.Finish != llm.FinishLength {
+		if response, _, err := c.ask(t.Context(), llm.Request{}); err != nil ||
+			response.Finish != llm.FinishLength {
 			t.Errorf("got %+v, %v", response, err)
 		}
 	})
@@ -391,10 +459,14 @@ func TestABrokenReplyIsCountedToo(t *testing.T) {
 	each(t, quick, reply(long), func(s *llmtest.Server, c caller) {
 		t := c.T
 		s.Fail(llmtest.Cut(10))
-		request := llm.Request{Model: "any", Messages: []llm.Message{{Role: llm.RoleUser, Content: "hello"}}}
+		request := llm.Request{
+			Model:    "any",
+			Messages: []llm.Message{{Role: llm.RoleUser, Content: "hello"}},
+		}
 		response, _, err := c.ask(t.Context(), request)
 		want := 100 + llm.EstimateInput(request)
-		if err != nil || response.Attempts != 2 || response.Usage.InputTokens != want || !response.Usage.Estimated {
+		if err != nil || response.Attempts != 2 || response.Usage.InputTokens != want ||
+			!response.Usage.Estimated {
 			t.Errorf("got %+v, %v", response, err)
 		}
 	})

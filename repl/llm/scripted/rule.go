@@ -7,32 +7,54 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/rlmhq/rlm/repl/llm"
 )
 
-// prepare checks a rule and compiles its expressions.
-func (rule *Rule) prepare() error {
-	answers := 0
-	for _, has := range []bool{rule.Reply != nil, rule.Expand != nil, rule.Error != nil, rule.Do != nil} {
-		if has {
-			answers++
-		}
+// Rule is an answer and the condition for giving it. It has exactly one of Reply,
+// Expand, Error and Do.
+type Rule struct {
+	When   When          `yaml:"when"`
+	Reply  *string       `yaml:"reply"`  // given as it is
+	Expand *string       `yaml:"expand"` // given with ${name} and ${json:name} replaced
+	Error  *llm.Error    `yaml:"-"`      // given with provider and model filled in
+	Do     llm.Func      `yaml:"-"`      // is called for the answer
+	Finish string        `yaml:"finish"` // "stop" if empty
+	Usage  *llm.Usage    `yaml:"usage"`  // estimated if nil
+	Delay  time.Duration `yaml:"delay"`  // before the answer
+
+	last, system, any *regexp.Regexp
+}
+
+// When is the condition of a rule. A field that is not set matches every request.
+type When struct {
+	Purpose string `yaml:"purpose"`
+	Depth   *int   `yaml:"depth"`
+	Turn    *int   `yaml:"turn"`
+	Slot    *int   `yaml:"slot"`
+	Said    *int   `yaml:"said"`   // how many replies of the model are in the conversation
+	Schema  *bool  `yaml:"schema"` // whether the request has a schema
+	Model   string `yaml:"model"`
+	Last    string `yaml:"last"`   // a regular expression (RE2) for the last message
+	System  string `yaml:"system"` // for one of the system messages
+	Any     string `yaml:"any"`    // for one of the messages
+}
+
+// compile checks a rule and compiles its expressions.
+func (rule *Rule) compile() error {
+	if err := rule.check(); err != nil {
+		return err
 	}
-	switch {
-	case answers != 1:
-		return errors.New("it needs one of reply, expand and error")
-	case rule.Error != nil && !rule.Error.Kind.Known():
-		return fmt.Errorf("there is no kind of error %q", string(rule.Error.Kind))
-	case rule.Delay < 0 || rule.Delay > maxDelay:
-		return fmt.Errorf("a delay of %s is not between 0 and %s", rule.Delay, maxDelay)
-	case rule.Usage != nil && !rule.Usage.Plausible():
-		return fmt.Errorf("its usage cannot be: %+v", *rule.Usage)
-	}
+
 	for _, e := range []struct {
-		text string
-		to   **regexp.Regexp
-	}{{rule.When.Last, &rule.last}, {rule.When.System, &rule.system}, {rule.When.Any, &rule.any}} {
+		text   string
+		target **regexp.Regexp
+	}{
+		{rule.When.Last, &rule.last},
+		{rule.When.System, &rule.system},
+		{rule.When.Any, &rule.any},
+	} {
 		if e.text == "" {
 			continue
 		}
@@ -40,37 +62,59 @@ func (rule *Rule) prepare() error {
 		if err != nil {
 			return err
 		}
-		*e.to = compiled
+		*e.target = compiled
 	}
 	return rule.checkNames()
 }
 
-// checkNames looks for names in the text to expand that nothing gives.
+// check returns the first mistake in a rule, its expressions aside.
+func (rule *Rule) check() error {
+	answers := 0
+	for _, isGiven := range []bool{
+		rule.Reply != nil, rule.Expand != nil, rule.Error != nil, rule.Do != nil,
+	} {
+		if isGiven {
+			answers++
+		}
+	}
+
+	switch {
+	case answers != 1:
+		return errors.New("give exactly one of reply, expand and error")
+	case rule.Delay < 0 || rule.Delay > maxDelay:
+		return fmt.Errorf("the delay %s is not between 0 and %s", rule.Delay, maxDelay)
+	case rule.Usage != nil && !rule.Usage.IsPlausible():
+		return fmt.Errorf("the usage is impossible: %+v", *rule.Usage)
+	}
+	return nil
+}
+
+// checkNames returns an error if the text to expand uses a name without a value.
 func (rule *Rule) checkNames() error {
 	if rule.Expand == nil {
 		return nil
 	}
-	known := map[string]bool{}
-	for name := range builtin(llm.Request{Messages: []llm.Message{{}}}) {
-		known[name] = true
-	}
+
+	known := builtinNames(llm.Request{Messages: []llm.Message{{}}})
 	for _, e := range []*regexp.Regexp{rule.last, rule.system, rule.any} {
-		if e != nil {
-			for _, name := range e.SubexpNames() {
-				known[name] = true
-			}
+		if e == nil {
+			continue
+		}
+		for _, name := range e.SubexpNames() {
+			known[name] = ""
 		}
 	}
 	for _, found := range placeholder.FindAllStringSubmatch(*rule.Expand, -1) {
-		if !known[found[2]] {
-			return fmt.Errorf("nothing gives ${%s}: name a group of an expression like that, as in (?P<%s>…)", found[2], found[2])
+		if _, ok := known[found[2]]; !ok {
+			return fmt.Errorf("${%s} has no value: name a group of an expression like that, "+
+				"as in (?P<%s>…)", found[2], found[2])
 		}
 	}
 	return nil
 }
 
-// builtin returns the names that every text to expand can use.
-func builtin(r llm.Request) map[string]string {
+// builtinNames returns the names that every text to expand can use, with their values.
+func builtinNames(r llm.Request) map[string]string {
 	return map[string]string{
 		"last":    r.Messages[len(r.Messages)-1].Content,
 		"model":   r.Model,
@@ -78,12 +122,12 @@ func builtin(r llm.Request) map[string]string {
 		"depth":   strconv.Itoa(r.Metadata.Depth),
 		"turn":    strconv.Itoa(r.Metadata.Turn),
 		"slot":    strconv.Itoa(r.Metadata.Slot),
-		"said":    strconv.Itoa(said(r)),
+		"said":    strconv.Itoa(countReplies(r)),
 	}
 }
 
-// said counts the model's own replies in a conversation.
-func said(r llm.Request) int {
+// countReplies counts the model's own replies in a conversation.
+func countReplies(r llm.Request) int {
 	n := 0
 	for _, m := range r.Messages {
 		if m.Role == llm.RoleAssistant {
@@ -93,68 +137,91 @@ func said(r llm.Request) int {
 	return n
 }
 
-// fits reports whether a rule answers a request, and what its names stand for.
-func (rule *Rule) fits(r llm.Request) (names map[string]string, ok bool) {
-	w := rule.When
-	if w.Purpose != "" && w.Purpose != r.Metadata.Purpose || w.Model != "" && w.Model != r.Model {
+// match reports whether a rule answers a request, and returns the values of the names
+// that its text can use.
+func (rule *Rule) match(r llm.Request) (names map[string]string, ok bool) {
+	if !rule.When.fits(r) {
 		return nil, false
 	}
-	if w.Schema != nil && *w.Schema != (r.Schema != nil) {
-		return nil, false
-	}
-	for _, number := range []struct {
-		want *int
-		is   int
-	}{{w.Depth, r.Metadata.Depth}, {w.Turn, r.Metadata.Turn}, {w.Slot, r.Metadata.Slot}, {w.Said, said(r)}} {
-		if number.want != nil && *number.want != number.is {
-			return nil, false
-		}
-	}
-	names = builtin(r)
-	ok = found(rule.last, r.Messages[len(r.Messages)-1:], "", names) &&
-		found(rule.system, r.Messages, llm.RoleSystem, names) && found(rule.any, r.Messages, "", names)
+
+	names = builtinNames(r)
+	last := r.Messages[len(r.Messages)-1:]
+	ok = findGroups(rule.last, last, "", names) &&
+		findGroups(rule.system, r.Messages, llm.RoleSystem, names) &&
+		findGroups(rule.any, r.Messages, "", names)
 	return names, ok
 }
 
-// found looks for an expression in the messages of a role, or of all roles, and
-// notes what its named groups are.
-func found(e *regexp.Regexp, messages []llm.Message, role llm.Role, names map[string]string) bool {
+// fits reports whether a request meets the condition, its expressions aside.
+func (w When) fits(r llm.Request) bool {
+	if w.Purpose != "" && w.Purpose != r.Metadata.Purpose || w.Model != "" && w.Model != r.Model {
+		return false
+	}
+	if w.Schema != nil && *w.Schema != (r.Schema != nil) {
+		return false
+	}
+
+	for _, number := range []struct {
+		want *int
+		got  int
+	}{
+		{w.Depth, r.Metadata.Depth},
+		{w.Turn, r.Metadata.Turn},
+		{w.Slot, r.Metadata.Slot},
+		{w.Said, countReplies(r)},
+	} {
+		if number.want != nil && *number.want != number.got {
+			return false
+		}
+	}
+	return true
+}
+
+// findGroups searches the messages of a role, or of all roles, for an expression and
+// stores the values of its named groups.
+func findGroups(
+	e *regexp.Regexp, messages []llm.Message, role llm.Role, names map[string]string,
+) bool {
 	if e == nil {
 		return true
 	}
+
 	for _, m := range messages {
 		if role != "" && m.Role != role {
 			continue
 		}
-		if groups := e.FindStringSubmatch(m.Content); groups != nil {
-			for i, name := range e.SubexpNames() {
-				if name != "" {
-					names[name] = groups[i]
-				}
-			}
-			return true
+		groups := e.FindStringSubmatch(m.Content)
+		if groups == nil {
+			continue
 		}
+		for i, name := range e.SubexpNames() {
+			if name != "" {
+				names[name] = groups[i]
+			}
+		}
+		return true
 	}
 	return false
 }
 
-// placeholder is a name in a text to expand: ${name}, or ${json:name} for the
-// value as a JSON string, which is a string in Python too.
+// placeholder is a name in a text to expand: ${name}, or ${json:name} for the value as a
+// JSON string, which is also a string literal in Python.
 var placeholder = regexp.MustCompile(`\$\{(json:)?(\w+)\}`)
 
-// expand replaces the names in a text.
+// expand replaces the names in a text by their values.
 func expand(text string, names map[string]string) (string, error) {
 	var out strings.Builder
 	end := 0
 	for _, at := range placeholder.FindAllStringSubmatchIndex(text, -1) {
 		value := names[text[at[4]:at[5]]]
-		if at[2] >= 0 {
+		if asJSON := at[2] >= 0; asJSON {
 			quoted, err := json.Marshal(value)
 			if err != nil {
 				return "", err
 			}
 			value = string(quoted)
 		}
+
 		out.WriteString(text[end:at[0]])
 		out.WriteString(value)
 		end = at[1]

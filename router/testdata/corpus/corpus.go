@@ -49,23 +49,29 @@ func All() ([]Snippet, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	var all []Snippet
 	for _, entry := range entries {
 		data, err := files.ReadFile(entry.Name())
 		if err != nil {
 			return nil, err
 		}
+
 		language := tiers.Python
 		if entry.Name() == "go.txt" {
 			language = tiers.Go
 		}
+
 		for _, text := range strings.Split("\n"+string(data), "\n=== ")[1:] {
 			head, source, _ := strings.Cut(text, "\n")
 			fields := strings.Fields(head)
 			if len(fields) < 2 {
 				return nil, fmt.Errorf("corpus: %s: cannot read %q", entry.Name(), head)
 			}
-			s := Snippet{Name: fields[0], Tier: fields[1], Language: language, Source: source + "\n"}
+
+			s := Snippet{
+				Name: fields[0], Tier: fields[1], Language: language, Source: source + "\n",
+			}
 			for _, f := range fields[2:] {
 				switch f[0] {
 				case '+':
@@ -76,8 +82,10 @@ func All() ([]Snippet, error) {
 					s.Features = append(s.Features, f)
 				}
 			}
+
 			all = append(all, s)
 		}
 	}
+
 	return all, nil
 }

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/rlmhq/rlm/scripts/wasm/wasmbin"
+	"github.com/rlmhq/rlm/scripts/wasm/internal/wasmbin"
 )
 
 // yieldImport is what instrumented code calls when its fuel has run out.
@@ -28,10 +28,12 @@ func build(ctx context.Context, reactor, preload []byte) (*product, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	stackPointer, err := checkState(module)
 	if err != nil {
 		return nil, err
 	}
+
 	p := &product{
 		module:       module.WithoutData().Encode(),
 		stackPointer: stackPointer,
@@ -43,6 +45,7 @@ func build(ctx context.Context, reactor, preload []byte) (*product, error) {
 	if p.python, err = askVersion(ctx, p.module, p.image); err != nil {
 		return nil, fmt.Errorf("run over the image: %w", err)
 	}
+
 	return p, nil
 }
 
@@ -66,10 +69,12 @@ func checkState(m *wasmbin.Module) (uint32, error) {
 	if err != nil {
 		return 0, err
 	}
+
 	stackPointer, err := checkGlobals(m)
 	if err != nil {
 		return 0, err
 	}
+
 	for i, s := range segments {
 		if s.Passive {
 			return 0, fmt.Errorf("data segment %d is passive", i)
@@ -78,6 +83,7 @@ func checkState(m *wasmbin.Module) (uint32, error) {
 			return 0, fmt.Errorf("data segment %d at %#x is in the stack", i, s.Offset)
 		}
 	}
+
 	return stackPointer, nil
 }
 
@@ -86,16 +92,19 @@ func checkGlobals(m *wasmbin.Module) (uint32, error) {
 	if err != nil {
 		return 0, err
 	}
+
 	exports, err := m.Exports()
 	if err != nil {
 		return 0, err
 	}
+
 	names := make(map[uint32]string)
 	for _, e := range exports {
 		if e.Kind == wasmbin.KindGlobal {
 			names[e.Index] = e.Name
 		}
 	}
+
 	stackPointer := int64(-1)
 	for i, g := range globals {
 		switch name := names[uint32(i)]; {
@@ -105,6 +114,7 @@ func checkGlobals(m *wasmbin.Module) (uint32, error) {
 			return 0, fmt.Errorf("global %d (%q) is mutable", i, name)
 		}
 	}
+
 	if stackPointer <= 0 {
 		return 0, fmt.Errorf("the module does not export %s", stackPointerGlobal)
 	}

@@ -25,6 +25,7 @@ func describe(p *product, inputsFile, flagsFile string) (map[string][]byte, erro
 		StackPointer: p.stackPointer,
 		FuelPoints:   p.fuelPoints,
 	}
+
 	files := make(map[string][]byte)
 	var err error
 	if m.Module, err = addCompressed(files, manifest.ModuleFile, p.module); err != nil {
@@ -39,12 +40,14 @@ func describe(p *product, inputsFile, flagsFile string) (map[string][]byte, erro
 	if m.Flags, err = readFlags(flagsFile); err != nil {
 		return nil, err
 	}
+
 	m.Sources, m.Toolchain = versions(m.Inputs)
 	addGoVersions(m.Toolchain)
 	text, err := json.MarshalIndent(m, "", "  ")
 	if err != nil {
 		return nil, err
 	}
+
 	files[manifest.ManifestFile] = append(text, '\n')
 	return files, nil
 }
@@ -54,6 +57,7 @@ func addCompressed(files map[string][]byte, name string, data []byte) (manifest.
 	if err != nil {
 		return manifest.Artefact{}, err
 	}
+
 	files[name] = compressed
 	return manifest.Artefact{
 		File:             name,
@@ -89,6 +93,7 @@ func readLines(name string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	var lines []string
 	for scanner := bufio.NewScanner(bytes.NewReader(data)); scanner.Scan(); {
 		line := strings.TrimSpace(scanner.Text())
@@ -105,6 +110,7 @@ func readInputs(name string) (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	inputs := make(map[string]string)
 	for _, line := range lines {
 		sum, file, ok := strings.Cut(line, "  ")
@@ -122,6 +128,7 @@ func readFlags(name string) (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	flags := make(map[string]string)
 	for _, line := range lines {
 		step, options, ok := strings.Cut(line, "=")
@@ -159,6 +166,7 @@ func addGoVersions(toolchain map[string]string) {
 	if !ok {
 		return
 	}
+
 	for _, dep := range info.Deps {
 		switch dep.Path {
 		case "github.com/tetratelabs/wazero", "github.com/klauspost/compress":

@@ -12,7 +12,7 @@ import (
 	"github.com/tetratelabs/wazero/experimental"
 	"github.com/tetratelabs/wazero/imports/wasi_snapshot_preview1"
 
-	"github.com/rlmhq/rlm/scripts/wasm/wasmbin"
+	"github.com/rlmhq/rlm/scripts/wasm/internal/wasmbin"
 )
 
 const stackPointerGlobal = "__stack_pointer"
@@ -52,6 +52,7 @@ func newHost(ctx context.Context) (*host, error) {
 	if _, err := wasi_snapshot_preview1.Instantiate(ctx, r); err != nil {
 		return nil, errors.Join(err, r.Close(ctx))
 	}
+
 	_, err := r.NewHostModuleBuilder("rlm").
 		NewFunctionBuilder().WithFunc(call).Export("call").
 		NewFunctionBuilder().WithFunc(take).Export("take").
@@ -87,7 +88,7 @@ func take(ctx context.Context, m api.Module, dst, size uint32) {
 	g.pending = ""
 }
 
-// refuse is how a guest is answered unless somebody says otherwise.
+// refuse answers every host call unless a test sets another answer.
 func refuse(string) (reply string, flags uint64) {
 	return "there is no host yet", replyError | replyASCII
 }
@@ -100,13 +101,16 @@ func (h *host) compile(ctx context.Context, module []byte) (wazero.CompiledModul
 
 // instantiate starts a guest. Its memory begins as a copy of image, if there is
 // one.
-func (h *host) instantiate(ctx context.Context, code wazero.CompiledModule, image []byte) (*guest, error) {
+func (h *host) instantiate(
+	ctx context.Context, code wazero.CompiledModule, image []byte,
+) (*guest, error) {
 	g := &guest{memory: &memory{buf: bytes.Clone(image)}, answer: refuse}
 	ctx = experimental.WithMemoryAllocator(ctx, experimental.MemoryAllocatorFunc(
 		func(_, limit uint64) experimental.LinearMemory {
 			g.memory.limit = limit
 			return g.memory
 		}))
+
 	config := wazero.NewModuleConfig().WithName("").WithStartFunctions().
 		WithStdout(&g.output).WithStderr(&g.output).
 		WithRandSource(rand.NewChaCha8([32]byte{}))
@@ -114,6 +118,7 @@ func (h *host) instantiate(ctx context.Context, code wazero.CompiledModule, imag
 	if err != nil {
 		return nil, err
 	}
+
 	g.mod = mod
 	return g, nil
 }
@@ -181,6 +186,7 @@ func (g *guest) boot(ctx context.Context, source []byte) error {
 	if err := g.succeed(ctx, "boot", uint64(ptr), uint64(len(source))); err != nil {
 		return err
 	}
+
 	_, err = g.call(ctx, "free", uint64(ptr))
 	return err
 }

@@ -16,10 +16,12 @@ func withGuest(ctx context.Context, module, image []byte, use func(*guest) error
 		return err
 	}
 	defer func() { err = errors.Join(err, h.close(ctx)) }()
+
 	code, err := h.compile(ctx, module)
 	if err != nil {
 		return err
 	}
+
 	g, err := h.instantiate(ctx, code, image)
 	if err != nil {
 		return err
@@ -37,14 +39,17 @@ func takeImage(ctx context.Context, module, preload []byte, stackPointer uint32)
 		if err := g.checkQuiet(stackPointer); err != nil {
 			return err
 		}
+
 		memory, ok := g.mod.Memory().Read(0, g.mod.Memory().Size())
 		if !ok || len(memory)%manifest.PageSize != 0 {
 			return errors.New("the memory cannot be read")
 		}
+
 		image = bytes.Clone(memory)
 		clear(image[:stackPointer]) // what is left of calls that have returned
 		return nil
 	})
+
 	return image, err
 }
 
@@ -58,6 +63,7 @@ func (g *guest) start(ctx context.Context, preload []byte) error {
 	if err := g.boot(ctx, preload); err != nil {
 		return err
 	}
+
 	_, err := g.call(ctx, "settle")
 	return err
 }
@@ -94,6 +100,7 @@ func askVersion(ctx context.Context, module, image []byte) (string, error) {
 		if len(g.calls) != 1 {
 			return fmt.Errorf("the guest made %d calls, not 1", len(g.calls))
 		}
+
 		version = g.calls[0]
 		return nil
 	})

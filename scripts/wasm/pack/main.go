@@ -27,17 +27,20 @@ func parseOptions(args []string) (options, error) {
 	set := flag.NewFlagSet("pack", flag.ContinueOnError)
 	set.StringVar(&o.reactor, "reactor", "", "the linked module")
 	set.StringVar(&o.preload, "preload", "", "Python to run before the image is taken")
-	set.StringVar(&o.inputs, "inputs", "", "the SHA-256 hashes of the build's inputs, as sha256sum prints them")
+	set.StringVar(&o.inputs, "inputs", "",
+		"the SHA-256 hashes of the build's inputs, as sha256sum prints them")
 	set.StringVar(&o.flags, "flags", "", "the options of the build's steps, lines of step=options")
 	set.StringVar(&o.out, "out", "", "the directory to write to")
 	if err := set.Parse(args); err != nil {
 		return o, err
 	}
+
 	for _, v := range []string{o.reactor, o.preload, o.inputs, o.flags, o.out} {
 		if v == "" {
 			return o, fmt.Errorf("all of -reactor, -preload, -inputs, -flags and -out are needed")
 		}
 	}
+
 	return o, nil
 }
 
@@ -46,18 +49,22 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
+
 	reactor, err := os.ReadFile(o.reactor)
 	if err != nil {
 		return err
 	}
+
 	preload, err := os.ReadFile(o.preload)
 	if err != nil {
 		return err
 	}
+
 	p, err := build(ctx, reactor, preload)
 	if err != nil {
 		return err
 	}
+
 	files, err := describe(p, o.inputs, o.flags)
 	if err != nil {
 		return err
@@ -69,6 +76,7 @@ func write(dir string, files map[string][]byte) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
+
 	for name, data := range files {
 		if err := os.WriteFile(filepath.Join(dir, name), data, 0o644); err != nil {
 			return err

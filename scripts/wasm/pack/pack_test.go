@@ -120,7 +120,8 @@ func TestForkRunsSnippets(t *testing.T) {
 
 func TestRunReportsWhatWentWrong(t *testing.T) {
 	g := fork(t)
-	if got := runSource(t, g, "1", 0); got != -1 || !strings.Contains(g.output.String(), "nothing is registered") {
+	if got := runSource(t, g, "1", 0); got != -1 ||
+		!strings.Contains(g.output.String(), "nothing is registered") {
 		t.Errorf("with nothing registered: %d, %q", got, g.output.String())
 	}
 	mustBoot(t, g, evalRunner)
@@ -150,7 +151,8 @@ func TestRunReportsWhatWentWrong(t *testing.T) {
 
 func TestBootReportsWhatWentWrong(t *testing.T) {
 	g := fork(t)
-	mustBoot(t, g, "assert __name__ == '__boot__' and len is __builtins__['len'], (__name__, __builtins__)")
+	mustBoot(t, g,
+		"assert __name__ == '__boot__' and len is __builtins__['len'], (__name__, __builtins__)")
 	tests := []struct{ source, want string }{
 		{"raise ValueError('no')", "File \"<boot>\", line 1, in <module>\nValueError: no"},
 		{"1 +", "SyntaxError"},
@@ -160,7 +162,8 @@ func TestBootReportsWhatWentWrong(t *testing.T) {
 	for _, tt := range tests {
 		g.output.Reset()
 		err := g.boot(t.Context(), []byte(tt.source))
-		if err == nil || !strings.Contains(err.Error(), "boot returned -1") || !strings.Contains(g.output.String(), tt.want) {
+		if err == nil || !strings.Contains(err.Error(), "boot returned -1") ||
+			!strings.Contains(g.output.String(), tt.want) {
 			t.Errorf("%q: got %v", tt.source, err)
 		}
 	}
@@ -256,13 +259,15 @@ func TestWordsInterrupt(t *testing.T) {
 	breaker := binary.LittleEndian.Uint32(g.memory.buf[words[0]:])
 	binary.LittleEndian.PutUint32(g.memory.buf[words[2]:], words[3])
 	binary.LittleEndian.PutUint32(g.memory.buf[words[0]:], breaker|words[1])
-	if got := runSource(t, g, "[i for i in range(10)] and 1", 0); got != -1 || !strings.Contains(g.output.String(), "KeyboardInterrupt") {
+	if got := runSource(t, g, "[i for i in range(10)] and 1", 0); got != -1 ||
+		!strings.Contains(g.output.String(), "KeyboardInterrupt") {
 		t.Errorf("got %d, %q", got, g.output.String())
 	}
 	if got := runSource(t, g, "4", 0); got != 4 {
 		t.Errorf("afterwards: %d", got)
 	}
-	if left := int32(binary.LittleEndian.Uint32(g.memory.buf[words[4]:])); left < 1000 || left > 20_000 {
+	if left := int32(binary.LittleEndian.Uint32(g.memory.buf[words[4]:])); left < 1000 ||
+		left > 20_000 {
 		t.Errorf("%d C frames left, which cannot be", left)
 	}
 }
@@ -270,7 +275,8 @@ func TestWordsInterrupt(t *testing.T) {
 func TestForksAreApart(t *testing.T) {
 	a, b := fork(t), fork(t)
 	mustBoot(t, a, "import json, builtins; json.mark = builtins.mark = 1")
-	mustBoot(t, b, "import json, builtins; assert not hasattr(json, 'mark') and not hasattr(builtins, 'mark')")
+	mustBoot(t, b,
+		"import json, builtins; assert not hasattr(json, 'mark') and not hasattr(builtins, 'mark')")
 }
 
 func TestLibrary(t *testing.T) {
@@ -296,7 +302,8 @@ func TestLibrary(t *testing.T) {
 	for _, name := range strings.Fields(fails) {
 		g.output.Reset()
 		got := runSource(t, g, name, 0)
-		if want := fmt.Sprintf("ModuleNotFoundError: No module named '%s'", name); got != -1 || !strings.Contains(g.output.String(), want) {
+		if want := fmt.Sprintf("ModuleNotFoundError: No module named '%s'", name); got != -1 ||
+			!strings.Contains(g.output.String(), want) {
 			t.Errorf("%s: %d, %s", name, got, g.output.String())
 		}
 	}

@@ -1,17 +1,29 @@
-// Package goworker makes package gobuild a worker of package jail. It is a package
-// of its own so that little else is initialised in the jail.
+// Package goworker makes the guest's half of a Go session workers of package jail. It
+// is a package of its own so that little else is initialised in the jail.
 package goworker
 
 import (
+	"fmt"
 	"os"
 
-	"github.com/rlmhq/rlm/internal/gobuild"
+	"github.com/rlmhq/rlm/internal/golang/guest/build"
+	"github.com/rlmhq/rlm/internal/golang/guest/relay"
 	"github.com/rlmhq/rlm/internal/jail"
 )
 
-// Name is the worker's.
-const Name = "local-go"
+// The names of the workers.
+const (
+	Compiler = "local-go-compiler"
+	Relay    = "local-go-relay"
+)
 
 func init() {
-	jail.Register(Name, func(conn *os.File) int { return gobuild.Serve(conn, nil) })
+	jail.Register(Compiler, func(conn *os.File) int { return build.Serve(conn, nil) })
+	jail.Register(Relay, func(conn *os.File) int {
+		if err := relay.Run(conn, nil); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		return 0
+	})
 }

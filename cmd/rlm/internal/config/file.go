@@ -1,17 +1,17 @@
 package config
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"runtime"
+	"strconv"
+	"strings"
 
-	"github.com/goccy/go-yaml"
-	"github.com/goccy/go-yaml/ast"
-	"github.com/goccy/go-yaml/lexer"
-	"github.com/goccy/go-yaml/parser"
-	"github.com/goccy/go-yaml/token"
+	"go.yaml.in/yaml/v3"
 )
 
 // Bounds of a file. A complete one has two levels and some kilobytes.
@@ -21,24 +21,26 @@ const (
 	maxMistakes = 20 // that are reported
 )
 
-// readBounded reads a file of bounded size that nobody but its owner's friends may
-// write: what it says decides where keys go and which walls are good enough.
+// readBounded reads a file of bounded size that not everybody may write to: it decides
+// where keys go and which walls are good enough.
 func readBounded(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is no regular file", path)
+		return nil, fmt.Errorf("%s is not a regular file", path)
 	}
 	if runtime.GOOS != "windows" && info.Mode().Perm()&0o002 != 0 {
-		return nil, fmt.Errorf("everybody may write to %s: take that right away (chmod o-w)", path)
+		return nil, fmt.Errorf("every user may write to %s: run chmod o-w on it", path)
 	}
+
 	file, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer file.Close()
+
 	content, err := io.ReadAll(io.LimitReader(file, maxFile+1))
 	if err == nil && len(content) > maxFile {
 		err = fmt.Errorf("%s has more than %d bytes", path, maxFile)
@@ -49,172 +51,224 @@ func readBounded(path string) ([]byte, error) {
 // decoder reads one file.
 type decoder struct {
 	path  string
+	lines []string
 	table []Setting
 	out   layer
 	errs  []error
 }
 
-// decode reads the content of a file. It reports every mistake, not the first.
-func decode(path string, content []byte) (layer, error) {
-	d := &decoder{path: path, table: Settings(&Config{}), out: layer{}}
-	root, err := d.parse(string(content))
+// decodeFile decodes the content of a file. It reports every mistake, not the first.
+func decodeFile(path string, content []byte) (layer, error) {
+	d := &decoder{
+		path: path, lines: strings.Split(string(content), "\n"),
+		table: Settings(&Config{}), out: layer{},
+	}
+	root, err := d.parse(content)
 	if err != nil {
 		return nil, err
 	}
 	if root == nil {
 		return d.out, nil // comments alone
 	}
-	for _, entry := range entriesOf(root) {
-		if d.setting(entry); len(d.errs) == maxMistakes {
-			break // whoever made so many has another program's file here
+
+	for i := 0; i+1 < len(root.Content); i += 2 {
+		d.readSetting(root.Content[i], root.Content[i+1])
+		if len(d.errs) == maxMistakes {
+			break // this is another program's file
 		}
 	}
+
 	return d.out, errors.Join(d.errs...)
 }
 
-// fail notes a mistake at a token.
-func (d *decoder) fail(at *token.Token, err error) {
-	d.errs = append(d.errs, d.place(at, err))
+// parse returns the mapping that the file holds, nil if there is nothing in it.
+func (d *decoder) parse(content []byte) (root *yaml.Node, err error) {
+	defer func() {
+		if r := recover(); r != nil { // the library states its invariants by panics
+			root, err = nil, d.errorAt(nil, fmt.Errorf("this broke the YAML reader: %v", r))
+		}
+	}()
+
+	if err := d.refuseDirectives(); err != nil {
+		return nil, err
+	}
+
+	reader := yaml.NewDecoder(bytes.NewReader(content))
+	for {
+		var document yaml.Node
+		if err := reader.Decode(&document); errors.Is(err, io.EOF) {
+			return root, nil
+		} else if err != nil {
+			return nil, d.syntaxError(err)
+		}
+
+		body := document.Content[0]
+		if body.Kind == yaml.ScalarNode && body.ShortTag() == "!!null" && body.Style == 0 {
+			continue
+		}
+		if root != nil {
+			return nil, d.errorAt(body, errors.New("this is a second document: give one"))
+		}
+		if err := d.checkPlain(body, 0); err != nil {
+			return nil, err
+		}
+		if root = body; root.Kind != yaml.MappingNode {
+			return nil, d.errorAt(root, errors.New("give settings, as in max_depth: 2"))
+		}
+	}
 }
 
-func (d *decoder) place(at *token.Token, err error) error {
-	return fmt.Errorf("%s: %w", d.origin(at), err)
+var yamlLine = regexp.MustCompile(`^yaml: (?:line (\d+): )?`)
+
+// syntaxError says where the library found a mistake. It quotes nothing of the file,
+// which may hold keys.
+func (d *decoder) syntaxError(err error) error {
+	text, at := err.Error(), &yaml.Node{Line: 1, Column: 1}
+	if m := yamlLine.FindStringSubmatch(text); m != nil {
+		text = text[len(m[0]):]
+		if n, err := strconv.Atoi(m[1]); err == nil {
+			at.Line = min(n, len(d.lines))
+		}
+	}
+	return d.errorAt(at, errors.New("this is not YAML: "+text))
 }
 
-func (d *decoder) origin(at *token.Token) Origin {
+// refuseDirectives refuses what may stand before a document.
+func (d *decoder) refuseDirectives() error {
+	for i, line := range d.lines {
+		switch {
+		case strings.HasPrefix(line, "%"):
+			return d.errorAt(&yaml.Node{Line: i + 1, Column: 1}, errNotPlain)
+		case strings.TrimSpace(line) != "" && line[0] != '#':
+			return nil
+		}
+	}
+	return nil
+}
+
+var (
+	errNotPlain = errors.New("tags, directives and keys with a question mark are not accepted")
+	errAlias    = errors.New("anchors and aliases are not accepted")
+	errTooDeep  = errors.New("this is nested too deep")
+)
+
+// checkPlain refuses what settings have no use for.
+func (d *decoder) checkPlain(n *yaml.Node, depth int) error {
+	switch {
+	case n.Kind == yaml.AliasNode, n.Anchor != "", n.Tag == "!!merge":
+		return d.errorAt(n, errAlias)
+	case n.Style&yaml.TaggedStyle != 0:
+		return d.errorAt(n, errNotPlain)
+	case depth > maxDepth:
+		return d.errorAt(n, errTooDeep)
+	}
+
+	for i, child := range n.Content {
+		if n.Kind == yaml.MappingNode && i%2 == 0 && d.hasQuestionMark(n, child) {
+			return d.errorAt(child, errNotPlain)
+		}
+		if err := d.checkPlain(child, depth+1); err != nil {
+			return err
+		}
+	}
+
+	return nil
+}
+
+// hasQuestionMark reports whether a key is written as `? key`.
+func (d *decoder) hasQuestionMark(mapping, key *yaml.Node) bool {
+	if mapping.Style&yaml.FlowStyle == 0 {
+		return key.Column != mapping.Column // the mapping begins with the mark
+	}
+	if key.Line < 1 || key.Line > len(d.lines) {
+		return false
+	}
+	before := d.lines[key.Line-1][:min(max(key.Column-1, 0), len(d.lines[key.Line-1]))]
+	return strings.HasSuffix(strings.TrimSpace(before), "?")
+}
+
+// errorAt adds the place in the file to an error.
+func (d *decoder) errorAt(n *yaml.Node, err error) error {
+	return fmt.Errorf("%s: %w", d.originOf(n), err)
+}
+
+func (d *decoder) originOf(n *yaml.Node) Origin {
 	o := Origin{Kind: FromFile, Name: d.path, Line: 1, Column: 1}
-	if at != nil && at.Position != nil {
-		o.Line, o.Column = at.Position.Line, at.Position.Column
+	if n != nil {
+		o.Line, o.Column = max(1, n.Line), max(1, n.Column)
 	}
 	return o
 }
 
-// parse returns the document, nil if there is nothing in it. What could make the
-// parser work hard is refused among the tokens, before there is a tree.
-func (d *decoder) parse(content string) (ast.Node, error) {
-	tokens := lexer.Tokenize(content)
-	if err := d.plain(tokens); err != nil {
-		return nil, err
+// readSetting reads one entry of the file.
+func (d *decoder) readSetting(key, value *yaml.Node) {
+	if err := d.takeSetting(key, value); err != nil {
+		d.errs = append(d.errs, d.errorAt(key, err))
 	}
-	file, err := parser.Parse(tokens, 0)
+}
+
+func (d *decoder) takeSetting(key, value *yaml.Node) error {
+	if key.Kind != yaml.ScalarNode {
+		return errors.New("the name of a setting is a word")
+	}
+	name := key.Value
+	if err := checkKnown(d.table, name); err != nil {
+		return err
+	}
+
+	raw, err := d.valueOf(name, value)
 	if err != nil {
-		var broken yaml.Error
-		if errors.As(err, &broken) {
-			return nil, d.place(broken.GetToken(), errors.New(broken.GetMessage()))
-		}
-		return nil, fmt.Errorf("%s: %w", d.path, err)
+		return fmt.Errorf("%s: %w", name, err)
 	}
-	var root ast.Node
-	for _, doc := range file.Docs {
-		if doc.Body == nil || doc.Body.Type() == ast.NullType {
-			continue
-		}
-		if root != nil {
-			return nil, d.place(doc.Body.GetToken(), errors.New("there is a second document: give one"))
-		}
-		root = doc.Body
+
+	given := Given{Raw: raw, Origin: d.originOf(key)}
+	if old, twice := d.out[name]; twice && old.By == name {
+		return fmt.Errorf("%s is set twice, here and in line %d", name, old.Origin.Line)
 	}
-	if root == nil {
-		return nil, nil //nolint:nilnil // an empty file is a file
-	}
-	if t := root.Type(); t != ast.MappingType && t != ast.MappingValueType {
-		return nil, d.place(root.GetToken(), errors.New("give settings, as in max_depth: 2"))
-	}
-	return root, nil
+	return d.out.takeNamed(d.table, name, given)
 }
 
-// plain refuses what settings have no use for.
-func (d *decoder) plain(tokens token.Tokens) error {
-	depth, line, entries := 0, 0, 0
-	for _, t := range tokens {
-		if t.Position != nil && t.Position.Line != line {
-			line, entries = t.Position.Line, 0
-		}
-		switch t.Type {
-		case token.AnchorType, token.AliasType, token.MergeKeyType:
-			return d.place(t, errors.New("anchors and aliases are not taken here"))
-		case token.TagType, token.DirectiveType, token.MappingKeyType:
-			return d.place(t, errors.New("tags, directives and keys with a question mark are not taken here"))
-		case token.MappingStartType, token.SequenceStartType:
-			depth++
-		case token.MappingEndType, token.SequenceEndType:
-			depth--
-		case token.SequenceEntryType:
-			entries++
-		case token.InvalidType:
-			message := "this is not YAML"
-			if t.Error != "" {
-				message = t.Error
-			}
-			return d.place(t, errors.New(message))
-		default:
-		}
-		if depth > maxDepth || entries > maxDepth || t.Position != nil && t.Position.IndentNum > 64 {
-			return d.place(t, errors.New("this is nested too deep"))
-		}
-	}
-	return nil
-}
-
-// entriesOf are the entries of a mapping in either of the forms that the parser
-// gives it.
-func entriesOf(n ast.Node) []*ast.MappingValueNode {
-	switch n := n.(type) {
-	case *ast.MappingNode:
-		return n.Values
-	case *ast.MappingValueNode:
-		return []*ast.MappingValueNode{n}
-	}
-	return nil
-}
-
-// setting reads one entry of the file.
-func (d *decoder) setting(entry *ast.MappingValueNode) {
-	at := entry.Key.GetToken()
-	name := at.Value
-	if err := known(d.table, name); err != nil {
-		d.fail(at, err)
-		return
-	}
-	raw, err := d.raw(name, entry.Value)
-	if err == nil {
-		err = d.out.take(d.table, name, Given{Raw: raw, Origin: d.origin(at)})
-	} else {
-		err = fmt.Errorf("%s: %w", name, err)
-	}
-	if err != nil {
-		d.fail(at, err)
-	}
-}
-
-// raw is a value as a setting takes it.
-func (d *decoder) raw(name string, n ast.Node) (any, error) {
-	switch n := n.(type) {
-	case *ast.SequenceNode:
-		items := make([]string, 0, len(n.Values))
-		for _, item := range n.Values {
-			text, err := scalar(item, "text")
+// valueOf is a value as a setting takes it: a string, []string or map[string]string.
+func (d *decoder) valueOf(name string, n *yaml.Node) (any, error) {
+	switch n.Kind {
+	case yaml.SequenceNode:
+		items := make([]string, 0, len(n.Content))
+		for _, item := range n.Content {
+			text, err := scalarText(item, "text")
 			if err != nil {
 				return nil, err
 			}
 			items = append(items, text)
 		}
 		return items, nil
-	case *ast.MappingNode, *ast.MappingValueNode:
-		all := map[string]string{}
-		for _, entry := range entriesOf(n) {
-			text, err := scalar(entry.Value, "text")
-			if err != nil {
-				return nil, err
-			}
-			all[entry.Key.GetToken().Value] = text
-		}
-		return all, nil
+	case yaml.MappingNode:
+		return textsOf(n)
+	default:
+		return scalarText(n, d.typeOf(name))
 	}
-	return scalar(n, d.typeOf(name))
 }
 
-// typeOf is what values of a name are.
+// textsOf is a mapping of names to texts. Errors do not quote names: one may be a secret
+// that stands in the wrong place.
+func textsOf(n *yaml.Node) (map[string]string, error) {
+	all := make(map[string]string, len(n.Content)/2)
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key := n.Content[i]
+		if _, twice := all[key.Value]; twice || key.Kind != yaml.ScalarNode {
+			return nil, errors.New("a name is given twice, or is not a word")
+		}
+
+		text, err := scalarText(n.Content[i+1], "text")
+		if err != nil {
+			return nil, err
+		}
+
+		all[key.Value] = text
+	}
+	return all, nil
+}
+
+// typeOf is the type of a name's values.
 func (d *decoder) typeOf(name string) string {
 	if f := foreignByKey(name); f != nil {
 		for key := range f.means("true") {
@@ -224,6 +278,7 @@ func (d *decoder) typeOf(name string) string {
 			return "bool"
 		}
 	}
+
 	for _, s := range d.table {
 		if s.Key == name {
 			return s.Value.Type()
@@ -232,38 +287,75 @@ func (d *decoder) typeOf(name string) string {
 	return ""
 }
 
-// scalar is the text of a single value whose type is what a setting wants.
-func scalar(n ast.Node, wanted string) (string, error) {
-	if n == nil {
-		return "", errors.New("there is no value")
+// scalarText is the text of a single value, if its type is what a setting wants.
+func scalarText(n *yaml.Node, wanted string) (string, error) {
+	kind := kindOf(n)
+	var fits bool
+	switch wanted {
+	case "bool":
+		fits = kind == isBool
+	case "number":
+		fits = kind == isInt
+	case "amount":
+		fits = kind == isInt || kind == isFloat
+	case "size":
+		fits = kind == isInt || kind == isText
+	default:
+		fits = kind == isText
 	}
-	takes := map[string][]ast.NodeType{
-		"bool": {ast.BoolType}, "number": {ast.IntegerType}, "amount": {ast.IntegerType, ast.FloatType},
-		"size": {ast.IntegerType, ast.StringType},
-	}[wanted]
-	if takes == nil {
-		takes = []ast.NodeType{ast.StringType, ast.LiteralType}
+
+	if !fits {
+		return "", fmt.Errorf("this is %s, and it takes %s", kind, describeType(wanted))
 	}
-	for _, t := range takes {
-		if n.Type() == t {
-			if literal, ok := n.(*ast.LiteralNode); ok {
-				return literal.Value.Value, nil
-			}
-			return n.GetToken().Value, nil
-		}
-	}
-	what := map[ast.NodeType]string{
-		ast.BoolType: "true or false", ast.IntegerType: "a number", ast.FloatType: "a number", ast.InfinityType: "a number",
-		ast.NanType: "no number", ast.StringType: "text", ast.LiteralType: "text", ast.NullType: "no value",
-		ast.SequenceType: "a list", ast.MappingType: "a mapping", ast.MappingValueType: "a mapping",
-	}[n.Type()]
-	return "", fmt.Errorf("this is %s, and it takes %s", what, article(wanted))
+	return n.Value, nil
 }
 
-// article says what a type of value is.
-func article(kind string) string {
+// nodeKind says what a value is, in words for an error.
+type nodeKind string
+
+const (
+	isText    nodeKind = "text"
+	isBool    nodeKind = "true or false"
+	isInt     nodeKind = "a number"
+	isFloat   nodeKind = "a number with a fraction"
+	isNoFloat nodeKind = "not a finite number"
+	isNull    nodeKind = "no value"
+	isList    nodeKind = "a list"
+	isMapping nodeKind = "a mapping"
+)
+
+func kindOf(n *yaml.Node) nodeKind {
+	switch n.Kind {
+	case yaml.SequenceNode:
+		return isList
+	case yaml.MappingNode:
+		return isMapping
+	default: // a scalar
+	}
+
+	switch n.ShortTag() {
+	case "!!bool":
+		return isBool
+	case "!!int":
+		return isInt
+	case "!!null":
+		return isNull
+	case "!!float":
+		if strings.ContainsAny(n.Value, "nN") { // .inf and .nan
+			return isNoFloat
+		}
+		return isFloat
+	}
+
+	return isText // dates, too
+}
+
+// describeType says what a type of value is.
+func describeType(kind string) string {
 	return map[string]string{
-		"bool": "true or false", "number": "a whole number", "amount": "a number", "size": "a size such as 512MiB",
-		"time": "a time such as 30s", "text": "text (put quotes around it)", "word": "a word", "list": "a list of texts", "pairs": "a mapping of names to texts",
+		"bool": "true or false", "number": "a whole number", "amount": "a number",
+		"size": "a size such as 512MiB", "time": "a time such as 30s",
+		"text": "text (put quotes around it)", "word": "a word", "list": "a list of texts",
+		"pairs": "a mapping of names to texts",
 	}[kind]
 }

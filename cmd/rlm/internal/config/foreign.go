@@ -9,23 +9,23 @@ import (
 // foreign is a setting as agent-utilities calls it, and what it means here.
 type foreign struct {
 	key string
-	// variable is its name in the environment if that has no prefix of its own.
+	// variable is its name in the environment if that has no prefix of its project.
 	variable string
 	// words are the values it may have; nil for any that the setting takes.
 	words []string
-	// means gives the settings that a value stands for. None is the default of
-	// both programs.
+	// means gives the settings that a value stands for. No settings mean the default,
+	// which both programs share.
 	means func(value string) map[string]string
 	doc   string
 }
 
-// becomes is the meaning of a name whose values need no translation.
-func becomes(key string) func(string) map[string]string {
+// renamesTo is the meaning of a name whose values need no translation.
+func renamesTo(key string) func(string) map[string]string {
 	return func(value string) map[string]string { return map[string]string{key: value} }
 }
 
-// pins is the meaning of a switch for one tier.
-func pins(tier string) func(string) map[string]string {
+// pinsTier is the meaning of a switch for one tier.
+func pinsTier(tier string) func(string) map[string]string {
 	return func(value string) map[string]string {
 		if value != "true" {
 			return nil
@@ -36,26 +36,36 @@ func pins(tier string) func(string) map[string]string {
 
 var onOff = []string{"true", "false"}
 
-// foreigners are the names that are understood.
+// foreigners are the names that are accepted.
 var foreigners = []foreign{
-	{key: "enable_rlm", variable: "ENABLE_RLM", means: becomes("trigger_always"), doc: "trigger_always"},
-	{key: "sandbox", words: []string{"auto", "monty", "wasm", "docker", "local"}, means: func(value string) map[string]string {
-		if value == "monty" {
-			value = "interp"
-		}
-		return map[string]string{"tier": value}
-	}, doc: "tier; monty is interp"},
-	{key: "use_monty", words: onOff, means: pins("interp"), doc: "true is tier: interp"},
-	{key: "use_wasm", words: onOff, means: pins("wasm"), doc: "true is tier: wasm"},
-	{key: "use_container", words: onOff, means: pins("docker"), doc: "true is tier: docker"},
+	{
+		key:      "enable_rlm",
+		variable: "ENABLE_RLM",
+		means:    renamesTo("trigger_always"),
+		doc:      "trigger_always",
+	},
+	{
+		key:   "sandbox",
+		words: []string{"auto", "monty", "wasm", "docker", "local"},
+		means: func(value string) map[string]string {
+			if value == "monty" {
+				value = "interp"
+			}
+			return map[string]string{"tier": value}
+		},
+		doc: "tier; monty is interp",
+	},
+	{key: "use_monty", words: onOff, means: pinsTier("interp"), doc: "true is tier: interp"},
+	{key: "use_wasm", words: onOff, means: pinsTier("wasm"), doc: "true is tier: wasm"},
+	{key: "use_container", words: onOff, means: pinsTier("docker"), doc: "true is tier: docker"},
 	{key: "async_enabled", words: onOff, means: func(value string) map[string]string {
 		if value == "true" {
 			return nil
 		}
 		return map[string]string{"calls_at_once": "1", "loops_at_once": "1"}
 	}, doc: "false is calls_at_once: 1 and loops_at_once: 1"},
-	{key: "sub_llm_model_large", means: becomes("model"), doc: "model"},
-	{key: "sub_llm_model_small", means: becomes("sub_model"), doc: "sub_model"},
+	{key: "sub_llm_model_large", means: renamesTo("model"), doc: "model"},
+	{key: "sub_llm_model_small", means: renamesTo("sub_model"), doc: "sub_model"},
 	{key: "trajectory_storage", means: func(value string) map[string]string {
 		if value == "process_flow" {
 			value = "auto"
@@ -63,12 +73,22 @@ var foreigners = []foreign{
 		return map[string]string{"trace": value}
 	}, doc: "trace; process_flow is auto"},
 	{key: "metadata_only_root", words: onOff, means: func(value string) map[string]string {
-		return map[string]string{"bypass": map[string]string{"true": "false", "false": "true"}[value]}
+		return map[string]string{
+			"bypass": map[string]string{"true": "false", "false": "true"}[value],
+		}
 	}, doc: "bypass, the other way round"},
-	{key: "trigger_on_ahe_distillation", means: becomes("trigger_on_many_traces"), doc: "trigger_on_many_traces"},
-	{key: "trigger_on_kg_bulk_analysis", means: becomes("trigger_on_many_nodes"), doc: "trigger_on_many_nodes"},
-	{key: "ahe_trace_threshold", means: becomes("trace_threshold"), doc: "trace_threshold"},
-	{key: "kg_bulk_threshold", means: becomes("node_threshold"), doc: "node_threshold"},
+	{
+		key:   "trigger_on_ahe_distillation",
+		means: renamesTo("trigger_on_many_traces"),
+		doc:   "trigger_on_many_traces",
+	},
+	{
+		key:   "trigger_on_kg_bulk_analysis",
+		means: renamesTo("trigger_on_many_nodes"),
+		doc:   "trigger_on_many_nodes",
+	},
+	{key: "ahe_trace_threshold", means: renamesTo("trace_threshold"), doc: "trace_threshold"},
+	{key: "kg_bulk_threshold", means: renamesTo("node_threshold"), doc: "node_threshold"},
 }
 
 // foreignByKey finds a foreign name.
@@ -86,14 +106,16 @@ func (l layer) translate(f *foreign, g Given) error {
 	if !isText {
 		return errors.New("give one value")
 	}
+
 	if slices.Equal(f.words, onOff) {
-		value = truth(value)
+		value = normaliseBool(value)
 	}
 	if f.words != nil && !slices.Contains(f.words, value) {
 		return fmt.Errorf("%s: give %s", quoted(value), orList(f.words))
 	}
+
 	for key, text := range f.means(value) {
-		if err := l.add(key, Given{Raw: text, By: g.By, Origin: g.Origin}); err != nil {
+		if err := l.addValue(key, Given{Raw: text, By: g.By, Origin: g.Origin}); err != nil {
 			return err
 		}
 	}

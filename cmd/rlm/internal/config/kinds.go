@@ -42,7 +42,7 @@ func (w whole) Set(text string) error {
 }
 
 func (w whole) String() string {
-	return show(w.to, func(n int64) string { return strconv.FormatInt(n, 10) })
+	return showValue(w.to, func(n int64) string { return strconv.FormatInt(n, 10) })
 }
 func (w whole) Type() string { return "number" }
 func (w whole) JSON() any    { return *w.to }
@@ -60,7 +60,7 @@ func (a amount) Set(text string) error {
 }
 
 func (a amount) String() string {
-	return show(a.to, func(n float64) string { return strconv.FormatFloat(n, 'g', -1, 64) })
+	return showValue(a.to, func(n float64) string { return strconv.FormatFloat(n, 'g', -1, 64) })
 }
 func (a amount) Type() string { return "amount" }
 func (a amount) JSON() any    { return *a.to }
@@ -81,7 +81,7 @@ func (w within) Set(text string) error {
 }
 
 func (w within) String() string {
-	return show(w.to, func(n float64) string { return strconv.FormatFloat(n, 'g', -1, 64) })
+	return showValue(w.to, func(n float64) string { return strconv.FormatFloat(n, 'g', -1, 64) })
 }
 func (w within) Type() string { return "amount" }
 func (w within) JSON() any    { return *w.to }
@@ -90,7 +90,7 @@ func (w within) JSON() any    { return *w.to }
 type toggle struct{ to *bool }
 
 func (t toggle) Set(text string) error {
-	switch truth(text) {
+	switch normaliseBool(text) {
 	case "true":
 		*t.to = true
 	case "false":
@@ -101,9 +101,9 @@ func (t toggle) Set(text string) error {
 	return nil
 }
 
-// truth is how a text says true or false: as YAML, Python and shells do. Other
+// normaliseBool is how a text says true or false: as YAML, Python and shells do. Other
 // texts are returned as they are.
-func truth(text string) string {
+func normaliseBool(text string) string {
 	switch strings.ToLower(text) {
 	case "true", "1":
 		return "true"
@@ -112,7 +112,7 @@ func truth(text string) string {
 	}
 	return text
 }
-func (t toggle) String() string { return show(t.to, strconv.FormatBool) }
+func (t toggle) String() string { return showValue(t.to, strconv.FormatBool) }
 func (t toggle) Type() string   { return "bool" }
 func (t toggle) JSON() any      { return *t.to }
 
@@ -127,12 +127,13 @@ func (s span) Set(text string) error {
 	if err != nil || d <= 0 {
 		return fmt.Errorf("%q: give a time above zero, such as 30s or 5m", text)
 	}
+
 	*s.to = d
 	return nil
 }
 
 func (s span) String() string {
-	return show(s.to, func(d time.Duration) string { return trimSpan(d.String()) })
+	return showValue(s.to, func(d time.Duration) string { return trimSpan(d.String()) })
 }
 func (s span) Type() string { return "time" }
 func (s span) JSON() any    { return s.String() }
@@ -165,6 +166,7 @@ func (s size) Set(text string) error {
 		*s.to = 0
 		return nil
 	}
+
 	n, err := humanize.ParseBytes(text)
 	if err != nil || n == 0 || n > maxSize {
 		return fmt.Errorf("%q: give a size above zero, such as 20000, 64KiB or 512MiB", text)
@@ -172,10 +174,11 @@ func (s size) Set(text string) error {
 	if n < s.least {
 		return fmt.Errorf("%q: give at least %s", text, bytesText(int64(s.least)))
 	}
+
 	*s.to = int64(n)
 	return nil
 }
-func (s size) String() string { return show(s.to, bytesText) }
+func (s size) String() string { return showValue(s.to, bytesText) }
 func (s size) Type() string   { return "size" }
 func (s size) JSON() any      { return *s.to }
 
@@ -202,7 +205,7 @@ func (t text) Set(s string) error {
 	*t.to = s
 	return nil
 }
-func (t text) String() string { return show(t.to, func(s string) string { return s }) }
+func (t text) String() string { return showValue(t.to, func(s string) string { return s }) }
 func (t text) Type() string   { return "text" }
 func (t text) JSON() any      { return *t.to }
 
@@ -219,7 +222,7 @@ func (c choice) Set(s string) error {
 	*c.to = s
 	return nil
 }
-func (c choice) String() string { return show(c.to, func(s string) string { return s }) }
+func (c choice) String() string { return showValue(c.to, func(s string) string { return s }) }
 func (c choice) Type() string   { return "word" }
 func (c choice) JSON() any      { return *c.to }
 
@@ -246,12 +249,13 @@ func (l list) setAll(items []string) error {
 			return err
 		}
 	}
+
 	*l.to = items
 	return nil
 }
 
 func (l list) String() string {
-	return show(l.to, func(items []string) string { return strings.Join(items, ",") })
+	return showValue(l.to, func(items []string) string { return strings.Join(items, ",") })
 }
 func (l list) Type() string { return "list" }
 func (l list) JSON() any    { return append([]string{}, *l.to...) }
@@ -281,11 +285,13 @@ func (p pairs) Set(s string) error {
 	for _, item := range splitList(s) {
 		name, value, found := strings.Cut(item, "=")
 		if !found {
-			return errors.New("give name=value, with commas between them") // the text may be a secret
+			// The text may be a secret: it is not quoted.
+			return errors.New("give name=value, with commas between them")
 		}
 		if _, twice := all[name]; twice {
 			return errors.New("a name is given twice")
 		}
+
 		all[name] = value
 	}
 	return p.setAll(all)
@@ -294,7 +300,7 @@ func (p pairs) Set(s string) error {
 func (p pairs) setAll(all map[string]string) error {
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		if !slices.Contains(p.names, name) {
-			// What is no name may be a secret that stands in the wrong place.
+			// An unknown name may be a secret in the wrong place: it is not quoted.
 			if meant := spelling.Nearest(name, p.names); meant != "" {
 				return fmt.Errorf("one of the names is not known; did you mean %s?", meant)
 			}
@@ -304,6 +310,7 @@ func (p pairs) setAll(all map[string]string) error {
 			return fmt.Errorf("the value of %s is empty or has control characters", name)
 		}
 	}
+
 	*p.to = all
 	return nil
 }
@@ -340,8 +347,8 @@ func address(raw string) string {
 	return u.Redacted()
 }
 
-// show is what a flag package asks of the zero value, too.
-func show[T any](to *T, text func(T) string) string {
+// showValue is what a flag package asks of the zero value, too.
+func showValue[T any](to *T, text func(T) string) string {
 	if to == nil {
 		return ""
 	}
@@ -357,9 +364,9 @@ func quoted(s string) string {
 	return string(out)
 }
 
-// unknown is the error for a name that is none of those known, with the one that
+// unknownName is the error for a name that is none of those known, with the one that
 // was probably meant.
-func unknown(what, name string, known []string) error {
+func unknownName(what, name string, known []string) error {
 	if len(name) > 64 {
 		name = name[:64] + "…"
 	}

@@ -10,8 +10,6 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/knadh/koanf/providers/env/v2"
-	"github.com/knadh/koanf/v2"
 	"github.com/spf13/pflag"
 
 	"github.com/rlmhq/rlm/internal/spelling"
@@ -59,79 +57,72 @@ type Given struct {
 	Origin Origin
 }
 
-// layer is what one source gives, by key. It is a koanf.Provider.
+// layer is what one source gives, by key.
 type layer map[string]Given
 
-// Read gives koanf the layer.
-func (l layer) Read() (map[string]any, error) {
-	all := map[string]any{}
-	for key, given := range l {
-		all[key] = given
-	}
-	return all, nil
-}
-
-// ReadBytes is the other form of a koanf.Provider, which a layer does not have.
-func (l layer) ReadBytes() ([]byte, error) { return nil, errors.New("a layer has no bytes") }
-
-// add gives a key a value, and refuses a second one that differs.
-func (l layer) add(key string, g Given) error {
+// addValue gives a key a value, and refuses a second one that differs.
+func (l layer) addValue(key string, g Given) error {
 	if old, there := l[key]; there && fmt.Sprint(old.Raw) != fmt.Sprint(g.Raw) {
-		return fmt.Errorf("%s contradicts %s (%s): %s would be both %v and %v; keep one of them", g.By, old.By, old.Origin, key, g.Raw, old.Raw)
+		return fmt.Errorf("%s contradicts %s (%s): %s would be both %v and %v; keep one of them",
+			g.By, old.By, old.Origin, key, g.Raw, old.Raw)
 	}
 	l[key] = g
 	return nil
 }
 
-// take adds a value under a name of ours or a foreign one. The error has no origin
+// takeNamed adds a value under one of our names or a foreign one. The error has no origin
 // yet.
-func (l layer) take(table []Setting, name string, g Given) error {
+func (l layer) takeNamed(table []Setting, name string, g Given) error {
 	g.By = name
 	i := slices.IndexFunc(table, func(s Setting) bool { return s.Key == name })
 	if i >= 0 {
-		if err := table[i].assign(g.Raw); err != nil { // on a scratch Config: is it a value at all?
+		// The table is bound to a scratch Config: this only checks the value.
+		if err := table[i].assignRaw(g.Raw); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
-		return l.add(name, g)
+		return l.addValue(name, g)
 	}
-	if err := known(table, name); err != nil {
+	if err := checkKnown(table, name); err != nil {
 		return err
 	}
+
 	f := foreignByKey(name)
 	before := maps.Clone(l)
 	if err := l.translate(f, g); err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
+
 	for key, given := range l {
 		if _, old := before[key]; old {
 			continue
 		}
-		if err := find(table, key).assign(given.Raw); err != nil {
+		if err := findSetting(table, key).assignRaw(given.Raw); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 	}
+
 	return nil
 }
 
-// known refuses a name that is neither ours nor a foreign one that is understood.
-func known(table []Setting, name string) error {
-	names := keys(table)
+// checkKnown refuses a name that is neither ours nor a foreign one that is understood.
+func checkKnown(table []Setting, name string) error {
+	names := settingKeys(table)
 	for _, f := range foreigners {
 		names = append(names, f.key)
 	}
 	if slices.Contains(names, name) {
 		return nil
 	}
-	return unknown("setting", name, names)
+	return unknownName("setting", name, names)
 }
 
-// find returns a setting of the table by a key that it has.
-func find(table []Setting, key string) Setting {
+// findSetting returns a setting of the table by a key that it has.
+func findSetting(table []Setting, key string) Setting {
 	return table[slices.IndexFunc(table, func(s Setting) bool { return s.Key == key })]
 }
 
-// assign checks a raw value and puts it into the setting's field.
-func (s Setting) assign(raw any) error {
+// assignRaw checks a raw value and puts it into the setting's field.
+func (s Setting) assignRaw(raw any) error {
 	switch raw := raw.(type) {
 	case string:
 		return s.Value.Set(raw)
@@ -168,11 +159,11 @@ const NoFile = "none"
 // FileVariable names a configuration file.
 const FileVariable = prefix + "CONFIG"
 
-// UserFile is the usual place of the file, empty if there is no such place.
+// UserFile is the usual path of the file, empty if the user has no configuration folder.
 func UserFile() string {
 	dir, err := os.UserConfigDir()
 	if err != nil {
-		return "" // no home directory: then there is no file in it
+		return "" // without a home directory there is no file
 	}
 	return filepath.Join(dir, "rlm", "config.yaml")
 }
@@ -189,7 +180,9 @@ type Loaded struct {
 func (l *Loaded) From(key string) Origin { return l.origins[key] }
 
 // Text is a setting's value in force, as it may be shown.
-func (l *Loaded) Text(key string) string { return find(Settings(&l.Config), key).Value.String() }
+func (l *Loaded) Text(key string) string {
+	return findSetting(Settings(&l.Config), key).Value.String()
+}
 
 // Load puts all sources over one another. The error names every mistake, each
 // with its place.
@@ -199,27 +192,26 @@ func Load(s Sources) (*Loaded, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	fromEnv, err := readVariables(s.Environ)
 	if err != nil {
 		return nil, err
 	}
-	merged := koanf.New("/")
-	for _, l := range []koanf.Provider{defaults(), fromFile, fromEnv, readFlags(s.Flags)} {
-		if err := merged.Load(l, nil); err != nil {
-			return nil, err
-		}
+
+	merged := defaults()
+	for _, l := range []layer{fromFile, fromEnv, readFlags(s.Flags)} {
+		maps.Copy(merged, l)
 	}
 	out.File = file
+
 	for _, setting := range Settings(&out.Config) {
-		given, ok := merged.Get(setting.Key).(Given)
-		if !ok {
-			return nil, fmt.Errorf("setting %s has no value", setting.Key)
-		}
-		if err := setting.assign(given.Raw); err != nil {
+		given := merged[setting.Key]
+		if err := setting.assignRaw(given.Raw); err != nil {
 			return nil, fmt.Errorf("%s: %s: %w", given.Origin, setting.Key, err)
 		}
 		out.origins[setting.Key] = given.Origin
 	}
+
 	return out, nil
 }
 
@@ -240,28 +232,34 @@ func (s Sources) readFile() (path string, l layer, err error) {
 			path = value
 		}
 	}
+
 	if path == NoFile {
 		return "", layer{}, nil
 	}
+
 	if path == "" {
 		if s.UserFile == "" {
 			return "", layer{}, nil
 		}
-		if _, err := os.Stat(s.UserFile); errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+		_, err := os.Stat(s.UserFile)
+		if errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 			return "", layer{}, nil
 		}
+
 		path = s.UserFile
 	}
+
 	content, err := readBounded(path)
 	if err != nil {
 		return "", nil, fmt.Errorf("cannot read the configuration: %w", err)
 	}
-	l, err = decode(path, content)
+
+	l, err = decodeFile(path, content)
 	return path, l, err
 }
 
 // readVariables is the environment's layer. A variable that looks like a setting
-// misspelt is an error; others with the prefix may belong to somebody else.
+// misspelt is an error; others with the prefix may belong to another program.
 func readVariables(environ []string) (layer, error) {
 	table := Settings(&Config{})
 	l, names := layer{}, map[string]string{}
@@ -270,6 +268,7 @@ func readVariables(environ []string) (layer, error) {
 		names[s.Variable()] = s.Key
 		spelt = append(spelt, s.Variable())
 	}
+
 	for _, f := range foreigners {
 		name := prefix + strings.ToUpper(f.key)
 		if f.variable != "" {
@@ -278,41 +277,53 @@ func readVariables(environ []string) (layer, error) {
 		names[name] = f.key
 		spelt = append(spelt, name)
 	}
-	given, err := env.Provider("", env.Opt{
-		EnvironFunc: func() []string { return slices.DeleteFunc(slices.Clone(environ), irregular) },
-		TransformFunc: func(name, value string) (string, any) {
-			if _, ok := names[name]; !ok && !strings.HasPrefix(name, prefix) {
-				return "", nil
-			}
-			return name, value
-		},
-	}).Read()
-	if err != nil {
-		return nil, err
-	}
+
+	given := variablesOf(environ)
 	var errs []error
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		key, ok := names[name]
-		value, isText := given[name].(string)
-		if !isText || value == "" {
-			continue // as if it were not set, which is how shells unset one for a command
-		}
 		if !ok {
-			if meant := spelling.Nearest(name, spelt); meant != "" && name != FileVariable && spelling.Distance(name, meant) <= 2 {
-				errs = append(errs, fmt.Errorf("%s: there is no such variable; did you mean %s?", name, meant))
-			}
+			errs = append(errs, checkMisspelt(name, spelt))
 			continue
 		}
-		err := l.take(table, key, Given{Raw: value, Origin: Origin{Kind: FromVariable, Name: name}})
-		if err != nil {
+
+		origin := Origin{Kind: FromVariable, Name: name}
+		if err := l.takeNamed(table, key, Given{Raw: given[name], Origin: origin}); err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", name, err))
 		}
 	}
+
 	return l, errors.Join(errs...)
 }
 
-// irregular reports entries that have no name, as Windows has them.
-func irregular(entry string) bool { return strings.IndexByte(entry, '=') <= 0 }
+// variablesOf are the variables of an environment that have a value. Of one that is there
+// twice the last counts. Windows has entries without a name.
+func variablesOf(environ []string) map[string]string {
+	all := map[string]string{}
+	for _, entry := range environ {
+		name, value, _ := strings.Cut(entry, "=")
+		if name != "" {
+			all[name] = value
+		}
+	}
+
+	// An empty variable is as if it were not set: that is how shells unset one for a
+	// command.
+	maps.DeleteFunc(all, func(_, value string) bool { return value == "" })
+	return all
+}
+
+// checkMisspelt refuses a variable with our prefix that is nearly one of ours.
+func checkMisspelt(name string, ours []string) error {
+	if !strings.HasPrefix(name, prefix) || name == FileVariable {
+		return nil
+	}
+	meant := spelling.Nearest(name, ours)
+	if meant == "" || spelling.Distance(name, meant) > 2 {
+		return nil
+	}
+	return fmt.Errorf("%s: there is no such variable; did you mean %s?", name, meant)
+}
 
 // readFlags is the layer of the flags that were given.
 func readFlags(flags *pflag.FlagSet) layer {
@@ -320,6 +331,7 @@ func readFlags(flags *pflag.FlagSet) layer {
 	if flags == nil {
 		return l
 	}
+
 	for _, s := range Settings(&Config{}) {
 		flag := flags.Lookup(s.Flag())
 		if flag == nil || !flag.Changed || s.NoFlag {
@@ -328,8 +340,14 @@ func readFlags(flags *pflag.FlagSet) layer {
 		if _, ours := flag.Value.(Value); !ours {
 			continue // the command's own flag of that name
 		}
-		l[s.Key] = Given{Raw: flag.Value.String(), By: s.Key, Origin: Origin{Kind: FromFlag, Name: "--" + flag.Name}}
+
+		l[s.Key] = Given{
+			Raw:    flag.Value.String(),
+			By:     s.Key,
+			Origin: Origin{Kind: FromFlag, Name: "--" + flag.Name},
+		}
 	}
+
 	return l
 }
 

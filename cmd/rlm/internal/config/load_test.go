@@ -57,7 +57,8 @@ func TestFlagsGoOverVariablesOverTheFile(t *testing.T) {
 		t.Errorf("%+v", c.Config)
 	}
 	for key, want := range map[string]string{
-		"model": c.File + ":3:1", "max_depth": "RLM_MAX_DEPTH", "max_turns": "--max-turns", "max_calls": "default",
+		"model": c.File + ":3:1", "max_depth": "RLM_MAX_DEPTH", "max_turns": "--max-turns",
+		"max_calls": "default",
 	} {
 		if got := c.From(key).String(); got != want {
 			t.Errorf("%s comes from %s, want %s", key, got, want)
@@ -67,7 +68,8 @@ func TestFlagsGoOverVariablesOverTheFile(t *testing.T) {
 
 func TestEverySettingCanBeGivenInEachWay(t *testing.T) {
 	samples := map[string]string{
-		"number": "3", "amount": "0.25", "bool": "true", "time": "7s", "size": "40MiB", "text": "some/where", "word": "", "list": "a,b", "pairs": "openai=x,vllm=y",
+		"number": "3", "amount": "0.25", "bool": "true", "time": "7s", "size": "40MiB",
+		"text": "some/where", "word": "", "list": "a,b", "pairs": "openai=x,vllm=y",
 	}
 	for i, s := range Settings(&Config{}) {
 		sample := samples[s.Value.Type()]
@@ -84,9 +86,11 @@ func TestEverySettingCanBeGivenInEachWay(t *testing.T) {
 			yaml = "{openai: x, vllm: y}"
 		}
 		ways := map[string]func() (*Loaded, error){
-			"file":     func() (*Loaded, error) { return load(t, s.Key+": "+yaml+"\n", nil) },
-			"variable": func() (*Loaded, error) { return load(t, "", []string{s.Variable() + "=" + sample}) },
-			"flag":     func() (*Loaded, error) { return load(t, "", nil, "--"+s.Flag()+"="+sample) },
+			"file": func() (*Loaded, error) { return load(t, s.Key+": "+yaml+"\n", nil) },
+			"variable": func() (*Loaded, error) {
+				return load(t, "", []string{s.Variable() + "=" + sample})
+			},
+			"flag": func() (*Loaded, error) { return load(t, "", nil, "--"+s.Flag()+"="+sample) },
 		}
 		if s.NoFlag {
 			delete(ways, "flag")
@@ -115,14 +119,17 @@ func TestEverySettingCanBeGivenInEachWay(t *testing.T) {
 func TestMistakesOfAFileNameTheirPlace(t *testing.T) {
 	for _, c := range []struct{ content, want string }{
 		{"max_dept: 3\n", ":1:1: there is no setting \"max_dept\"; did you mean max_depth?"},
-		{"model: a/b\n  \nmax_turn: 3\n", ":3:1: there is no setting \"max_turn\"; did you mean max_turns?"},
+		{
+			"model: a/b\n  \nmax_turn: 3\n",
+			":3:1: there is no setting \"max_turn\"; did you mean max_turns?",
+		},
 		{"zebra: 3\n", ":1:1: there is no setting \"zebra\""},
 		{"max_depth: deep\n", ":1:1: max_depth: this is text, and it takes a whole number"},
 		{"max_depth: \"3\"\n", "this is text, and it takes a whole number"},
-		{"max_depth: 1.5\n", "this is a number, and it takes a whole number"},
+		{"max_depth: 1.5\n", "this is a number with a fraction, and it takes a whole number"},
 		{"max_depth: -1\n", "give a whole number from 0 to 100"},
 		{"max_depth: 99999999999999999999\n", "max_depth: "},
-		{"max_usd: .nan\n", "this is no number"},
+		{"max_usd: .nan\n", "this is not a finite number, and it takes a number"},
 		{"max_usd: .inf\n", "and it takes a number"},
 		{"max_usd: 0\n", "give a number above zero"},
 		{"model: 4\n", "this is a number, and it takes text (put quotes around it)"},
@@ -138,16 +145,26 @@ func TestMistakesOfAFileNameTheirPlace(t *testing.T) {
 		{"min_isolation: strong\n", "give none, process, container, wasm or kernel"},
 		{"depth_models: [a, 3]\n", "and it takes text"},
 		{"depth_models: [a, [b]]\n", "this is a list, and it takes text"},
-		{"keys: {openai: sk-1, opnai: sk-2}\n", "one of the names is not known; did you mean openai?"},
+		{
+			"keys: {openai: sk-1, opnai: sk-2}\n",
+			"one of the names is not known; did you mean openai?",
+		},
 		{"keys: sk-secret\n", "give name=value"},
 		{"model: a\nmodel: b\n", ":2:1: "},
 		{"- model\n", ":1:1: give settings"},
 		{"just text\n", "give settings"},
 		{"model: a\n---\nmodel: b\n", "second document"},
-		{"model: &x a\nsub_model: *x\n", "anchors and aliases are not taken"},
-		{"<<: {model: a}\n", "not taken"},
+		{"model: &x a\nsub_model: *x\n", "anchors and aliases are not accepted"},
+		{"<<: {model: a}\n", "not accepted"},
 		{"model: !!str a\n", "tags, directives"},
 		{"? model\n: a\n", "question mark"},
+		{"?\n  model\n: a\n", "question mark"},
+		{"keys: {? openai: a}\n", "question mark"},
+		{"# x\n%YAML 1.2\n---\nmodel: a\n", ":2:1: tags, directives"},
+		{"[model]: a\n", "the name of a setting is a word"},
+		{"model: *x\n", ":1:"},
+		{"model: a\nmodel: a\n", ":2:1: model is set twice, here and in line 1"},
+		{"model: a\n...\n%YAML 1.1\n---\nmodel: b\n", "second document"},
 		{"model: [[[[[[a]]]]]]\n", "nested too deep"},
 		{"model: - - - - - - a\n", ":1:"},
 		{"depth_models:\n- - - - - - a\n", ":2:"},
@@ -187,20 +204,26 @@ use_wasm: false
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := fmt.Sprint(c.Tier, c.CallsAtOnce, c.LoopsAtOnce, c.Model, c.SubModel, c.Trace, c.Bypass, c.OnLargeOutput,
-		c.OnManyTraces, c.OnManyNodes, c.ManyTraces, c.ManyNodes, c.MaxDepth, c.Always)
-	if want := "interp1 1big/one small/one auto true false false false 7 8 3 true"; strings.ReplaceAll(got, " ", "") != strings.ReplaceAll(want, " ", "") {
+	got := fmt.Sprint(c.Tier, c.CallsAtOnce, c.LoopsAtOnce, c.Model, c.SubModel, c.Trace, c.Bypass,
+		c.OnLargeOutput, c.OnManyTraces, c.OnManyNodes, c.ManyTraces, c.ManyNodes, c.MaxDepth,
+		c.Always)
+	const want = "interp1 1big/one small/one auto true false false false 7 8 3 true"
+	if strings.ReplaceAll(got, " ", "") != strings.ReplaceAll(want, " ", "") {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	if got := c.From("tier").String(); got != c.File+":2:1" {
 		t.Errorf("the tier comes from %s", got)
 	}
-	for name, tier := range map[string]string{"use_monty": "interp", "use_wasm": "wasm", "use_container": "docker"} {
+	for name, tier := range map[string]string{
+		"use_monty": "interp", "use_wasm": "wasm", "use_container": "docker",
+	} {
 		if c, err := load(t, name+": true\n", nil); err != nil || c.Tier != tier {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if c, err := load(t, "tier: docker\n", []string{"RLM_SANDBOX=wasm"}); err != nil || c.Tier != "wasm" || c.From("tier").Name != "RLM_SANDBOX" {
+	if c, err := load(t, "tier: docker\n",
+		[]string{"RLM_SANDBOX=wasm"}); err != nil || c.Tier != "wasm" ||
+		c.From("tier").Name != "RLM_SANDBOX" {
 		t.Errorf("RLM_SANDBOX does not go over the file: %v", err)
 	}
 }
@@ -241,7 +264,10 @@ func TestVariablesThatAreMisspeltAreErrors(t *testing.T) {
 			t.Errorf("%s: %v, want %q in it", variable, err, want)
 		}
 	}
-	for _, fine := range []string{"RLM_REQUIRE_TIERS=wasm", "RLM_DEMO_BYTES=1", "RLM_MODEL=", "=C:=C:\\", "RLM_LOCAL_PYTHON=x"} {
+	for _, fine := range []string{
+		"RLM_REQUIRE_TIERS=wasm", "RLM_DEMO_BYTES=1", "RLM_MODEL=", "=C:=C:\\",
+		"RLM_LOCAL_PYTHON=x",
+	} {
 		if _, err := load(t, "", []string{fine}); err != nil {
 			t.Errorf("%s: %v", fine, err)
 		}
@@ -250,7 +276,8 @@ func TestVariablesThatAreMisspeltAreErrors(t *testing.T) {
 
 func TestSecretsAreNeverShown(t *testing.T) {
 	const secret = "sk-very-secret"
-	c, err := load(t, "keys: {openai: "+secret+"}\nbase_urls: {vllm: 'https://me:"+secret+"@host/v1?key="+secret+"'}\n", nil)
+	c, err := load(t, "keys: {openai: "+secret+"}\n"+
+		"base_urls: {vllm: 'https://me:"+secret+"@host/v1?key="+secret+"'}\n", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -263,14 +290,18 @@ func TestSecretsAreNeverShown(t *testing.T) {
 			t.Errorf("%s shows %s, %v", s.Key, shown, err)
 		}
 	}
-	for _, environ := range []string{"RLM_KEYS=" + secret, "RLM_KEYS=" + secret + "=", "RLM_KEYS=openai=" + secret + ",openai=" + secret + "\x01"} {
+	for _, environ := range []string{
+		"RLM_KEYS=" + secret, "RLM_KEYS=" + secret + "=",
+		"RLM_KEYS=openai=" + secret + ",openai=" + secret + "\x01",
+	} {
 		_, err := load(t, "", []string{environ})
 		if err == nil || strings.Contains(err.Error(), secret) {
 			t.Errorf("%v", err)
 		}
 	}
 	for _, content := range []string{
-		"keys: " + secret, "keys: [" + secret + "]", "keys: {" + secret + ": a}", "keys: {openai: [" + secret + "]}", "keys: {openai: \"" + secret + "\\u0001\"}",
+		"keys: " + secret, "keys: [" + secret + "]", "keys: {" + secret + ": a}",
+		"keys: {openai: [" + secret + "]}", "keys: {openai: \"" + secret + "\\u0001\"}",
 		"keys: {openai: a, openai: " + secret + "}", "keys:\n  openai: " + secret + "\n bad",
 	} {
 		_, err := load(t, content, nil)
@@ -323,7 +354,9 @@ func TestFilesOfOtherKindsAreRefused(t *testing.T) {
 	if err := os.Chmod(open, 0o666); err != nil {
 		t.Fatal(err)
 	}
-	for path, want := range map[string]string{dir: "no regular file", big: "more than 65536 bytes", open: "everybody may write"} {
+	for path, want := range map[string]string{
+		dir: "not a regular file", big: "more than 65536 bytes", open: "every user may write",
+	} {
 		if _, err := Load(Sources{File: path}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", path, err)
 		}
@@ -332,10 +365,14 @@ func TestFilesOfOtherKindsAreRefused(t *testing.T) {
 
 func TestHostileFilesEndSoon(t *testing.T) {
 	for name, content := range map[string]string{
-		"brackets": strings.Repeat("[", maxFile-1), "braces": strings.Repeat("{", maxFile-1), "dashes": strings.Repeat("- ", maxFile/2-1),
-		"keys": strings.Repeat("a: ", maxFile/3-1), "questions": strings.Repeat("? ", maxFile/2-1), "anchors": "a: &a [" + strings.Repeat("*a,", 1000),
-		"indents": indents(300), "quotes": strings.Repeat("\"", maxFile-1), "bars": strings.Repeat("|\n", maxFile/2-1),
-		"comments": strings.Repeat("#\n", maxFile/2-1), "many": many(3000), "colons": strings.Repeat(":", maxFile-1),
+		"brackets": strings.Repeat("[", maxFile-1), "braces": strings.Repeat("{", maxFile-1),
+		"dashes": strings.Repeat("- ", maxFile/2-1),
+		"keys":   strings.Repeat("a: ", maxFile/3-1), "questions": strings.Repeat("? ", maxFile/2-1),
+		"anchors": "a: &a [" + strings.Repeat("*a,", 1000),
+		"indents": indents(300), "quotes": strings.Repeat("\"", maxFile-1),
+		"bars":     strings.Repeat("|\n", maxFile/2-1),
+		"comments": strings.Repeat("#\n", maxFile/2-1), "many": many(3000),
+		"colons": strings.Repeat(":", maxFile-1),
 	} {
 		begun := time.Now()
 		_, err := load(t, content, nil)
@@ -366,7 +403,8 @@ func many(n int) string {
 
 func FuzzDecode(f *testing.F) {
 	for _, seed := range []string{
-		"max_depth: 3\nkeys: {openai: sk-1}\n", "depth_models:\n- a\n- b\n", "model: |\n  a\n", "sandbox: monty # x\n", "a: &b [*b]\n", "? a\n: b", "---\n...\n---\n", "\"model\": 'x'\n",
+		"max_depth: 3\nkeys: {openai: sk-1}\n", "depth_models:\n- a\n- b\n", "model: |\n  a\n",
+		"sandbox: monty # x\n", "a: &b [*b]\n", "? a\n: b", "---\n...\n---\n", "\"model\": 'x'\n",
 	} {
 		f.Add([]byte(seed))
 	}
@@ -374,14 +412,14 @@ func FuzzDecode(f *testing.F) {
 		if len(content) > maxFile {
 			return
 		}
-		l, err := decode("f.yaml", content)
+		l, err := decodeFile("f.yaml", content)
 		if err != nil {
 			return
 		}
 		var c Config
 		table := Settings(&c)
 		for key, given := range l {
-			if err := find(table, key).assign(given.Raw); err != nil {
+			if err := findSetting(table, key).assignRaw(given.Raw); err != nil {
 				t.Errorf("%s is taken and cannot be assigned: %v", key, err)
 			}
 			if given.Origin.Line < 1 || given.Origin.Kind != FromFile {

@@ -5,6 +5,8 @@ import (
 	"strings"
 )
 
+const manualHead = "| setting | takes | default | meaning |\n| --- | --- | --- | --- |\n"
+
 // Manual is the reference of all settings in Markdown, as docs/configuration.md has
 // it between its marks.
 func Manual() string {
@@ -13,8 +15,9 @@ func Manual() string {
 	for _, s := range Settings(&Config{}) {
 		if s.Group != group {
 			group = s.Group
-			fmt.Fprintf(&b, "\n### %s\n\n| setting | takes | default | meaning |\n| --- | --- | --- | --- |\n", group)
+			fmt.Fprintf(&b, "\n### %s\n\n%s", group, manualHead)
 		}
+
 		standard := ""
 		if s.Default != "" {
 			standard = "`" + s.Default + "`"
@@ -25,6 +28,7 @@ func Manual() string {
 		}
 		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", s.Key, s.Value.Type(), standard, doc)
 	}
+
 	b.WriteString("\n### names of agent-utilities\n\n| name | here |\n| --- | --- |\n")
 	for _, f := range foreigners {
 		name := "`" + f.key + "`"
@@ -33,5 +37,6 @@ func Manual() string {
 		}
 		fmt.Fprintf(&b, "| %s | %s |\n", name, f.doc)
 	}
+
 	return b.String()
 }

@@ -30,6 +30,7 @@ func TestTheManualHasEverySetting(t *testing.T) {
 		return
 	}
 	if got != want {
-		t.Errorf("%s is not what the table says: go test ./cmd/rlm/internal/config -run TestTheManual -update", path)
+		t.Errorf("%s is not what the table says:"+
+			" go test ./cmd/rlm/internal/config -run TestTheManual -update", path)
 	}
 }

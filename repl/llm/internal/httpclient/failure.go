@@ -8,39 +8,43 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
 
 	"github.com/rlmhq/rlm/repl/llm"
+	"github.com/rlmhq/rlm/repl/llm/internal/kind"
 )
 
-// maxErrorBody is how many bytes of a failed reply are read.
-const maxErrorBody = 64 << 10
+const (
+	maxErrorBody = 64 << 10 // bytes that are read of a failed reply
+	maxMessage   = 500      // characters that are kept of a server's words
+)
 
-// maxMessage is how many characters of a server's words are kept.
-const maxMessage = 500
-
-// clean makes a server's words fit to be shown: no key, no control characters,
-// not too long.
+// clean makes a server's words fit to be shown: no key, no control characters, not too
+// long. The characters go first: one in the middle of a key would hide it.
 func (c *Client) clean(text string) string {
-	text = c.Key.Remove(strings.Map(func(r rune) rune { // first, or a key with a character in it would pass
-		switch {
-		case unicode.IsSpace(r):
-			return ' '
-		case !unicode.IsPrint(r):
-			return -1
-		}
-		return r
-	}, text))
-	if kept := []rune(text); len(kept) > maxMessage {
-		return string(kept[:maxMessage]) + "…"
+	text = c.options.Key.Remove(strings.Map(printable, text))
+	if runes := []rune(text); len(runes) > maxMessage {
+		return string(runes[:maxMessage]) + "…"
 	}
 	return strings.TrimSpace(text)
 }
 
-// cleanError is an error whose text may be shown. Causes below can be tested
-// for, but what they print does not come through.
+// printable returns a character as it may be shown, -1 to remove it.
+func printable(r rune) rune {
+	switch {
+	case unicode.IsSpace(r):
+		return ' '
+	case !unicode.IsPrint(r):
+		return -1
+	}
+	return r
+}
+
+// cleanError is an error with a text that may be shown. Its cause can be tested for, but
+// the cause's own text does not come through.
 type cleanError struct {
 	text string
 	err  error
@@ -52,63 +56,72 @@ func (e cleanError) Error() string { return e.text }
 // Is reports whether the cause is the target.
 func (e cleanError) Is(target error) bool { return errors.Is(e.err, target) }
 
-// transportError turns an error of net/http into one of this project.
-func (c *Client) transportError(ctx, attempt context.Context, err error) error {
+// classifyTransportError turns an error of net/http into an *llm.Error, or into the
+// cause of the context if that is why it failed.
+func (c *Client) classifyTransportError(ctx, attempt context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return cause
 	}
-	var redirect *redirectError
-	var dial *net.OpError
-	var certificate *tls.CertificateVerificationError
-	var timeout net.Error
+
+	var (
+		redirect    *redirectError
+		certificate *tls.CertificateVerificationError
+		dial        *net.OpError
+		timeout     net.Error
+	)
 	switch {
 	case attempt.Err() != nil:
-		return &llm.Error{Kind: llm.ErrTimeout, Message: "waited " + c.HTTP.Timeout.String()}
+		waited := c.options.Policy.Timeout.String()
+		return &llm.Error{Kind: kind.ErrTimeout, Message: "waited " + waited}
 	case errors.As(err, &redirect):
-		return &llm.Error{Kind: llm.ErrRedirect, Message: redirect.Error()}
+		return &llm.Error{Kind: kind.ErrRedirect, Message: redirect.Error()}
 	case errors.As(err, &certificate):
-		return &llm.Error{Kind: llm.ErrMisconfigured, Err: err}
+		return &llm.Error{Kind: kind.ErrMisconfigured, Err: err}
 	case errors.As(err, &dial) && dial.Op == "dial":
-		return &llm.Error{Kind: llm.ErrUnreachable, Err: err}
+		return &llm.Error{Kind: kind.ErrUnreachable, Err: err}
 	case errors.As(err, &timeout) && timeout.Timeout():
-		return &llm.Error{Kind: llm.ErrTimeout, Err: err}
+		return &llm.Error{Kind: kind.ErrTimeout, Err: err}
 	}
-	return &llm.Error{Kind: llm.ErrCut, Err: err}
+	return &llm.Error{Kind: kind.ErrCut, Err: err}
 }
 
-// statusError turns a reply that is not 200 into an error.
-func (c *Client) statusError(ctx context.Context, response *http.Response) error {
+// readStatusError turns a reply whose status is not 200 into an error.
+func (c *Client) readStatusError(ctx context.Context, response *http.Response) error {
 	text, err := io.ReadAll(io.LimitReader(response.Body, maxErrorBody))
 	if cause := context.Cause(ctx); err != nil && cause != nil {
 		return cause
 	}
-	failure := Failure(text)
+
+	failure := ParseFailure(text)
 	failure.Status = response.StatusCode
-	failure.RetryAfter = retryAfter(response.Header, time.Now())
-	failure.Kind = kindOf(response.StatusCode, failure.Kind, failure.Message)
+	failure.RetryAfter = parseRetryAfter(response.Header, time.Now())
+	failure.Kind = classifyStatus(response.StatusCode, failure.Kind, failure.Message)
 	if failure.Message == "" {
 		failure.Message = string(text)
 	}
 	return failure
 }
 
-// Failure reads the description of an error as the servers send it, in the body
-// of a failed reply or within a stream. Its kind is what the description alone
-// gives away, [llm.ErrServer] if that is nothing.
-func Failure(text []byte) *llm.Error {
-	type description struct {
-		Message string          `json:"message"`
-		Type    string          `json:"type"`
-		Code    json.RawMessage `json:"code"`
-	}
+// description is how servers describe an error.
+type description struct {
+	Message string          `json:"message"`
+	Type    string          `json:"type"`
+	Code    json.RawMessage `json:"code"` // a text or a number
+}
+
+// ParseFailure reads the description of an error from the body of a failed reply or from
+// a stream. Its kind is what the description alone reveals, "server error" if that is
+// nothing.
+func ParseFailure(text []byte) *llm.Error {
 	var outer struct {
 		description
-		Error  json.RawMessage `json:"error"`
+		Error  json.RawMessage `json:"error"` // a description or a text
 		Detail string          `json:"detail"`
 	}
 	if json.Unmarshal(text, &outer) != nil {
-		return &llm.Error{Kind: llm.ErrServer}
+		return &llm.Error{Kind: kind.ErrServer}
 	}
+
 	found := outer.description
 	var inner description
 	var words string
@@ -120,71 +133,94 @@ func Failure(text []byte) *llm.Error {
 	if found.Message == "" {
 		found.Message = outer.Detail
 	}
+
 	var code string
 	if json.Unmarshal(found.Code, &code) != nil {
 		code = string(found.Code)
 	}
-	return &llm.Error{Kind: kindOfWords(found.Type+" "+code, found.Message), Message: found.Message}
+	return &llm.Error{
+		Kind:    classifyWords(found.Type+" "+code, found.Message),
+		Message: found.Message,
+	}
 }
 
-// kindOfWords returns the kind that a server's codes and words stand for.
-func kindOfWords(codes, message string) llm.KindError {
-	codes, message = strings.ToLower(codes), strings.ToLower(message)
-	for _, sign := range []struct {
-		kind  llm.KindError
-		codes []string
-		words []string
-	}{
-		{llm.ErrQuota, []string{"insufficient_quota", "billing"}, []string{"credit balance is too low", "insufficient credits"}},
-		{
-			llm.ErrContextLength,
-			[]string{"context_length_exceeded", "request_too_large"},
-			[]string{"maximum context length", "prompt is too long", "context window", "exceed context limit"},
+// signs are the codes and words by which servers describe a kind of failure, the most
+// specific first.
+var signs = []struct {
+	kind  error
+	codes []string
+	words []string
+}{
+	{
+		kind.ErrQuota,
+		[]string{"insufficient_quota", "billing"},
+		[]string{"credit balance is too low", "insufficient credits"},
+	},
+	{
+		kind.ErrContextLength,
+		[]string{"context_length_exceeded", "request_too_large"},
+		[]string{
+			"maximum context length",
+			"prompt is too long",
+			"context window",
+			"exceed context limit",
 		},
-		{llm.ErrRefused, []string{"content_filter", "content_policy"}, []string{"content management policy"}},
-		{llm.ErrUnknownModel, []string{"model_not_found"}, nil},
-		{llm.ErrRateLimited, []string{"rate_limit", "429"}, nil},
-		{llm.ErrAuth, []string{"authentication_error", "permission_error", "invalid_api_key"}, nil},
-		{llm.ErrServer, []string{"overloaded", "api_error", "server_error", "timeout"}, nil},
-		{llm.ErrBadRequest, []string{"invalid_request", "bad_request", "badrequest"}, nil},
-	} {
+	},
+	{
+		kind.ErrRefused,
+		[]string{"content_filter", "content_policy"},
+		[]string{"content management policy"},
+	},
+	{kind.ErrUnknownModel, []string{"model_not_found"}, nil},
+	{kind.ErrRateLimited, []string{"rate_limit", "429"}, nil},
+	{kind.ErrAuth, []string{"authentication_error", "permission_error", "invalid_api_key"}, nil},
+	{kind.ErrServer, []string{"overloaded", "api_error", "server_error", "timeout"}, nil},
+	{kind.ErrBadRequest, []string{"invalid_request", "bad_request", "badrequest"}, nil},
+}
+
+// classifyWords returns the kind that a server's codes and words stand for.
+func classifyWords(codes, message string) error {
+	codes, message = strings.ToLower(codes), strings.ToLower(message)
+	for _, sign := range signs {
 		if containsAny(codes, sign.codes) || containsAny(message, sign.words) {
 			return sign.kind
 		}
 	}
-	return llm.ErrServer
+	return kind.ErrServer
 }
 
-// containsAny reports whether a text contains one of some words.
+// containsAny reports whether a text contains one of several words.
 func containsAny(text string, words []string) bool {
-	for _, word := range words {
-		if strings.Contains(text, word) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(words,
+		func(word string) bool { return strings.Contains(text, word) })
 }
 
-// kindOf returns the kind of a status. Where the status is vague the server's
-// words, which gave the kind worded, decide.
-func kindOf(status int, worded llm.KindError, message string) llm.KindError {
+// classifyStatus returns the kind of a status. Where the status is vague, the kind that
+// the server's words stand for decides.
+func classifyStatus(status int, worded error, message string) error {
 	switch {
 	case status == http.StatusUnauthorized, status == http.StatusForbidden:
-		return llm.ErrAuth
+		return kind.ErrAuth
 	case status == http.StatusPaymentRequired:
-		return llm.ErrQuota
+		return kind.ErrQuota
 	case status == http.StatusRequestTimeout:
-		return llm.ErrTimeout
-	case status == http.StatusTooManyRequests && worded != llm.ErrQuota:
-		return llm.ErrRateLimited
+		return kind.ErrTimeout
+	case status == http.StatusTooManyRequests && !errors.Is(worded, kind.ErrQuota):
+		return kind.ErrRateLimited
 	case status == http.StatusConflict, status >= http.StatusInternalServerError:
-		return llm.ErrServer
+		return kind.ErrServer
 	case status == http.StatusRequestEntityTooLarge:
-		return llm.ErrContextLength
-	case status == http.StatusNotFound && (worded == llm.ErrUnknownModel || strings.Contains(strings.ToLower(message), "model")):
-		return llm.ErrUnknownModel
-	case worded == llm.ErrServer:
-		return llm.ErrBadRequest
+		return kind.ErrContextLength
+	case status == http.StatusNotFound && namesModel(worded, message):
+		return kind.ErrUnknownModel
+	case errors.Is(worded, kind.ErrServer):
+		return kind.ErrBadRequest
 	}
 	return worded
+}
+
+// namesModel reports whether a server says that it does not have the model.
+func namesModel(worded error, message string) bool {
+	return errors.Is(worded, kind.ErrUnknownModel) ||
+		strings.Contains(strings.ToLower(message), "model")
 }

@@ -3,6 +3,7 @@ package httpclient
 import (
 	"errors"
 	"io"
+	"math"
 	"net/http"
 	"strings"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/rlmhq/rlm/repl/llm"
+	"github.com/rlmhq/rlm/repl/llm/internal/kind"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -30,43 +32,53 @@ func TestRetryAfterIsReadInEveryForm(t *testing.T) {
 		{"1.5", "", 0},
 		{"Fri, 02 Jan 2026 03:04:35 GMT", "", 30 * time.Second},
 		{"Fri, 02 Jan 2026 03:04:00 GMT", "", 0},
-		{"Fri, 02 Jan 9026 03:04:00 GMT", "", longest},
-		{"9223372036854775807", "", longest},
-		{"99999999999999999999999999", "", longest},
-		{"", "9223372036854775807", longest},
+		{"Fri, 02 Jan 9026 03:04:00 GMT", "", maxRetryAfter},
+		{"9223372036854775807", "", maxRetryAfter},
+		{"99999999999999999999999999", "", maxRetryAfter},
+		{"", "9223372036854775807", maxRetryAfter},
 	} {
 		header := http.Header{}
 		header.Set("Retry-After", c.header)
 		header.Set("Retry-After-Ms", c.ms)
-		if got := retryAfter(header, now); got != c.want {
+		if got := parseRetryAfter(header, now); got != c.want {
 			t.Errorf("%q, %q: %s, want %s", c.header, c.ms, got, c.want)
 		}
 	}
 }
 
 func TestPausesGrowWithinBounds(t *testing.T) {
-	c, err := New(Config{BaseURL: "http://localhost", HTTP: llm.HTTP{FirstWait: time.Second, MaxWait: 10 * time.Second}})
+	c, err := New(Options{
+		BaseURL: "http://localhost",
+		Policy:  Policy{FirstWait: time.Second, MaxWait: 10 * time.Second},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for attempt, mean := range map[int]time.Duration{1: time.Second, 2: 2 * time.Second, 3: 4 * time.Second, 5: 10 * time.Second, 500: 10 * time.Second} {
+
+	for attempt, mean := range map[int]time.Duration{
+		1: time.Second, 2: 2 * time.Second,
+		3: 4 * time.Second, 5: 10 * time.Second, 500: 10 * time.Second,
+	} {
 		for range 100 {
-			pause, ok := c.pause(&llm.Error{}, attempt)
+			pause, ok := c.choosePause(&llm.Error{}, attempt)
 			if !ok || pause < mean/2 || pause > min(mean*3/2, 10*time.Second) {
 				t.Fatalf("attempt %d: %s", attempt, pause)
 			}
 		}
 	}
-	if _, ok := c.pause(&llm.Error{RetryAfter: 11 * time.Second}, 1); ok {
+
+	if _, ok := c.choosePause(&llm.Error{RetryAfter: 11 * time.Second}, 1); ok {
 		t.Error("a pause beyond the bound is made")
 	}
-	if pause, ok := c.pause(&llm.Error{RetryAfter: 10 * time.Second}, 1); !ok || pause < 10*time.Second || pause > 11*time.Second {
+
+	if pause, ok := c.choosePause(&llm.Error{RetryAfter: 10 * time.Second}, 1); !ok ||
+		pause < 10*time.Second || pause > 11*time.Second {
 		t.Errorf("got %s", pause)
 	}
 }
 
 func TestAServersWordsAreCleaned(t *testing.T) {
-	c := &Client{Config: Config{Key: llm.NewSecret("sk-key")}}
+	c := &Client{options: Options{Key: llm.NewSecret("sk-key")}}
 	for text, want := range map[string]string{
 		"bad key sk-key, sk-key!":          "bad key [hidden], [hidden]!",
 		"\x1b[31mred\x1b[0m\r\nline\u202e": "[31mred[0m  line",
@@ -81,39 +93,45 @@ func TestAServersWordsAreCleaned(t *testing.T) {
 }
 
 func TestFailuresAreReadInEveryDialect(t *testing.T) {
-	for text, want := range map[string]llm.Error{
-		`{"error":{"message":"m","type":"invalid_request_error","code":"context_length_exceeded"}}`: {Kind: llm.ErrContextLength, Message: "m"},
-		`{"type":"error","error":{"type":"overloaded_error","message":"m"}}`:                        {Kind: llm.ErrServer, Message: "m"},
-		`{"object":"error","message":"m","type":"BadRequestError","code":400}`:                      {Kind: llm.ErrBadRequest, Message: "m"},
-		`{"error":{"message":"m","code":429}}`:                                                      {Kind: llm.ErrRateLimited, Message: "m"},
-		`{"error":"m"}`:                                                                             {Kind: llm.ErrServer, Message: "m"},
-		`{"detail":"m"}`:                                                                            {Kind: llm.ErrServer, Message: "m"},
-		`{"error":{"message":"Your credit balance is too low","type":"invalid_request_error"}}`:     {Kind: llm.ErrQuota, Message: "Your credit balance is too low"},
-		`[]`:    {Kind: llm.ErrServer},
-		`<html`: {Kind: llm.ErrServer},
+	const invalid = `"type":"invalid_request_error"`
+	const poor = "Your credit balance is too low"
+	for _, c := range []struct {
+		text    string
+		kind    error
+		message string
+	}{
+		{
+			`{"error":{"message":"m",` + invalid + `,"code":"context_length_exceeded"}}`,
+			kind.ErrContextLength, "m",
+		},
+		{
+			`{"type":"error","error":{"type":"overloaded_error","message":"m"}}`,
+			kind.ErrServer, "m",
+		},
+		{
+			`{"object":"error","message":"m","type":"BadRequestError","code":400}`,
+			kind.ErrBadRequest, "m",
+		},
+		{`{"error":{"message":"m","code":429}}`, kind.ErrRateLimited, "m"},
+		{`{"error":"m"}`, kind.ErrServer, "m"},
+		{`{"detail":"m"}`, kind.ErrServer, "m"},
+		{`{"error":{"message":"` + poor + `",` + invalid + `}}`, kind.ErrQuota, poor},
+		{`[]`, kind.ErrServer, ""},
+		{`<html`, kind.ErrServer, ""},
 	} {
-		if got := Failure([]byte(text)); *got != want {
-			t.Errorf("%s: got %+v", text, got)
+		want := llm.Error{Kind: c.kind, Message: c.message}
+		if got := ParseFailure([]byte(c.text)); *got != want {
+			t.Errorf("%s: got %+v", c.text, got)
 		}
 	}
 }
 
 func TestABodyIsReadToItsBoundAndNoFurther(t *testing.T) {
 	for size, want := range map[int]error{9: nil, 10: nil, 11: errTooLarge, 5000: errTooLarge} {
-		b := &bounded{r: strings.NewReader(strings.Repeat("x", size)), left: 10}
+		b := &boundedReader{r: strings.NewReader(strings.Repeat("x", size)), left: 10}
 		text, err := io.ReadAll(b)
 		if !errors.Is(err, want) || len(text) > 10 || want == nil && len(text) != size {
 			t.Errorf("%d bytes: got %d, %v", size, len(text), err)
-		}
-	}
-}
-
-func TestHabitsStayBounded(t *testing.T) {
-	var h Habits
-	for i := range 3 * maxHabits {
-		h.remember(strings.Repeat("x", i%7) + string(rune(i)))
-		if len(h.lacks) > maxHabits {
-			t.Fatalf("%d are remembered", len(h.lacks))
 		}
 	}
 }
@@ -122,8 +140,27 @@ func FuzzFailure(f *testing.F) {
 	f.Add(`{"error":{"message":"m","type":"t","code":null}}`)
 	f.Add(`{"error":[1],"code":{"a":1},"detail":"x"}`)
 	f.Fuzz(func(t *testing.T, text string) {
-		if got := Failure([]byte(text)); !got.Kind.Known() {
+		got := ParseFailure([]byte(text))
+		if _, known := kind.Find(got.Kind.Error()); !known {
 			t.Errorf("got %+v", got)
 		}
 	})
+}
+
+func TestUsageAddsUpWithoutOverflow(t *testing.T) {
+	a := llm.Usage{
+		InputTokens: math.MaxInt64, OutputTokens: 1, CachedTokens: 2,
+		CacheWriteTokens: 3, ReasoningTokens: 1,
+	}
+	b := llm.Usage{
+		InputTokens: 5, OutputTokens: 2, CachedTokens: 3, CacheWriteTokens: 4,
+		ReasoningTokens: 2, Estimated: true,
+	}
+	want := llm.Usage{
+		InputTokens: math.MaxInt64, OutputTokens: 3, CachedTokens: 5,
+		CacheWriteTokens: 7, ReasoningTokens: 3, Estimated: true,
+	}
+	if got := addUsage(a, b); got != want {
+		t.Errorf("got %+v", got)
+	}
 }

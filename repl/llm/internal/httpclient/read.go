@@ -12,10 +12,10 @@ import (
 	sse "github.com/tmaxmax/go-sse"
 
 	"github.com/rlmhq/rlm/repl/llm"
+	"github.com/rlmhq/rlm/repl/llm/internal/kind"
 )
 
-// ReadJSON decodes the one JSON value that a body is. The body is bounded by
-// its client.
+// ReadJSON decodes a body of one JSON value.
 func ReadJSON(body io.Reader, into any) error {
 	text, err := io.ReadAll(body)
 	if err != nil {
@@ -24,42 +24,44 @@ func ReadJSON(body io.Reader, into any) error {
 	return Decode(text, into)
 }
 
-// Decode decodes one JSON value. A value that ends in its middle was cut off,
-// anything else that is wrong is malformed.
+// Decode decodes one JSON value. A value that ends early was cut off; any other mistake
+// makes it malformed.
 func Decode(text []byte, into any) error {
 	err := json.Unmarshal(text, into)
-	var syntax *json.SyntaxError
-	switch {
-	case err == nil:
+	if err == nil {
 		return nil
-	case errors.As(err, &syntax) && syntax.Offset >= int64(len(text)):
-		return &llm.Error{Kind: llm.ErrCut, Err: err}
 	}
-	return &llm.Error{Kind: llm.ErrMalformed, Err: err}
+
+	var syntax *json.SyntaxError
+	if errors.As(err, &syntax) && syntax.Offset >= int64(len(text)) {
+		return &llm.Error{Kind: kind.ErrCut, Err: err}
+	}
+	return &llm.Error{Kind: kind.ErrMalformed, Err: err}
 }
 
 // maxItems bounds the items of a list in a reply.
 const maxItems = 10_000
 
-// List is a list in a reply. It is decoded item by item, up to a bound: "{}," is three
-// bytes, and what it stands for in memory a hundred.
+// List is a list in a reply. It is decoded item by item up to a limit: an item such as
+// "{}," has three bytes and takes a hundred in memory.
 type List[T any] []T
 
-// UnmarshalJSON decodes a list, or null for none.
+// UnmarshalJSON decodes a list, or null for an empty one.
 func (l *List[T]) UnmarshalJSON(data []byte) error {
 	*l = nil
 	if string(data) == "null" {
 		return nil
 	}
+
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	if begin, err := decoder.Token(); err != nil || begin != json.Delim('[') {
-		return errors.Join(errors.New("there should be a list"), err)
+		return errors.Join(errors.New("expected a list"), err)
 	}
 	for decoder.More() {
-		var item T
 		if len(*l) == maxItems {
 			return fmt.Errorf("a list has more than %d items", maxItems)
 		}
+		var item T
 		if err := decoder.Decode(&item); err != nil {
 			return err
 		}
@@ -68,66 +70,55 @@ func (l *List[T]) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// ErrDone is returned by a reader of events that wants no more of them.
+// ErrDone is returned by a reader of events to end the stream without an error.
 var ErrDone = errors.New("done")
 
-// maxEvent bounds one event of a stream.
+// maxEvent bounds the bytes of one event of a stream.
 const maxEvent = 1 << 20
 
-// ReadEvents hands each event of a stream to a function, until that returns an
-// error or the body ends. [ErrDone] ends it well.
-func ReadEvents(body io.Reader, each func(kind, data string) error) error {
+// ReadEvents passes the data of each event of a stream to a function, until the function
+// returns an error or the body ends.
+func ReadEvents(body io.Reader, each func(data string) error) error {
 	for event, err := range sse.Read(body, &sse.ReadConfig{MaxEventSize: maxEvent}) {
 		switch {
 		case errors.Is(err, sse.ErrUnexpectedEOF):
-			return &llm.Error{Kind: llm.ErrCut, Err: err}
+			return &llm.Error{Kind: kind.ErrCut, Err: err}
 		case err != nil:
-			return &llm.Error{Kind: llm.ErrMalformed, Err: err}
+			return &llm.Error{Kind: kind.ErrMalformed, Err: err}
 		}
-		switch err := each(event.Type, event.Data); {
-		case errors.Is(err, ErrDone):
+
+		err = each(event.Data)
+		if errors.Is(err, ErrDone) {
 			return nil
-		case err != nil:
+		}
+		if err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// Ask fetches what the server says about itself, once. A server that does not
-// know the question is not at fault: into stays as it is.
-func (c *Client) Ask(ctx context.Context, path, model string, into any) error {
-	call := Call{Method: http.MethodGet, Path: path, Model: model, Read: func(body io.Reader) error { return ReadJSON(body, into) }}
-	hint, err := c.send(ctx, call)
-	failure, _ := c.failed(err, call, hint)
+// Fetch decodes what the server says about itself, without retries. Servers other than
+// the vendor's may not support the request: then Fetch leaves into as it is and returns
+// no error.
+func (c *Client) Fetch(ctx context.Context, path, model string, into any) error {
+	call := Call{Method: http.MethodGet, Path: path, Model: model}
+	call.Read = func(body io.Reader) error { return ReadJSON(body, into) }
+
+	_, err := c.send(ctx, call)
+	failure := c.annotateError(err, call)
 	if failure == nil {
 		return err
 	}
-	failure.Attempts = 1
-	if failure.Status == http.StatusNotFound && failure.Kind != llm.ErrUnknownModel || failure.Status == http.StatusMethodNotAllowed {
-		return nil //nolint:nilerr // it is another server than the vendor's, and cannot be asked this
+	if isUnsupported(failure) {
+		return nil
 	}
+	failure.Attempts = 1
 	return failure
 }
 
-// Partial adds to the error of a stream what its part of a reply used.
-func Partial(err error, r llm.Request, text string) error {
-	var failure *llm.Error
-	if text != "" && errors.As(err, &failure) {
-		failure.Usage = llm.EstimateUsage(r, text)
-	}
-	return err
-}
-
-// maxName bounds the names that a server gives.
-const maxName = 200
-
-// Finished completes a response: the usage, if what the server says can be
-// true, with what failed attempts used, and names in bounds.
-func Finished(out llm.Response, used llm.Usage, r llm.Request, outcome Outcome) llm.Response {
-	out = out.Filled(r)
-	out.Usage = used.Or(r, out.Text).Add(outcome.Wasted)
-	out.Model = out.Model[:min(len(out.Model), maxName)]
-	out.Finish = out.Finish[:min(len(out.Finish), maxName)]
-	return out
+// isUnsupported reports whether the server does not know a request at all.
+func isUnsupported(failure *llm.Error) bool {
+	return failure.Status == http.StatusMethodNotAllowed ||
+		failure.Status == http.StatusNotFound && !errors.Is(failure, kind.ErrUnknownModel)
 }

@@ -3,26 +3,33 @@ package httpclient
 import (
 	"context"
 	"errors"
+	"math"
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
 	"github.com/rlmhq/rlm/repl/llm"
+	"github.com/rlmhq/rlm/repl/llm/internal/kind"
 )
 
 // Outcome says what a call took.
 type Outcome struct {
 	Attempts int
-	Wasted   llm.Usage // what failed attempts used, as far as parts of replies had come
+	wasted   llm.Usage // by failed attempts of which parts of a reply had arrived
 }
 
-// Do makes a call, again and again while that can help. Repeated are: the
-// statuses 408, 409, 429 and 5xx, unless the server says otherwise by
-// X-Should-Retry (the vendors' own clients do the same); connections that
-// cannot be made or break; replies that take too long or are cut off, if no
-// part of them was given away. Not repeated is what would fail again: other
-// statuses, no credit, malformed and too large replies, redirects.
+// AddWaste returns the usage together with what failed attempts used.
+func (o Outcome) AddWaste(u llm.Usage) llm.Usage { return addUsage(u, o.wasted) }
+
+// Do makes a call and repeats it while that can help.
+//
+// It repeats the statuses 408, 409, 429 and 5xx, unless the header X-Should-Retry says
+// otherwise, as the vendors' own clients do. It also repeats connections that fail, and
+// replies that take too long or are cut off, unless a part was streamed. It does not
+// repeat what would fail again: other statuses, no credit, malformed or too large
+// replies, and redirects.
 func (c *Client) Do(ctx context.Context, call Call) (Outcome, error) {
 	var done Outcome
 	for {
@@ -31,19 +38,20 @@ func (c *Client) Do(ctx context.Context, call Call) (Outcome, error) {
 		if err == nil {
 			return done, nil
 		}
-		failure, again := c.failed(err, call, hint)
+		failure := c.annotateError(err, call)
 		if failure == nil {
 			return done, err
 		}
-		done.Wasted = done.Wasted.Add(failure.Usage)
-		failure.Attempts, failure.Usage = done.Attempts, done.Wasted
-		pause, ok := c.pause(failure, done.Attempts)
-		deadline, hasDeadline := ctx.Deadline()
-		if !again || !ok || done.Attempts >= c.HTTP.Attempts || hasDeadline && time.Until(deadline) < pause {
+
+		done.wasted = addUsage(done.wasted, failure.Usage)
+		failure.Attempts, failure.Usage = done.Attempts, done.wasted
+		pause, mayWait := c.choosePause(failure, done.Attempts)
+		if !mayWait || !c.shouldRetry(ctx, failure, call, hint, pause) {
 			return done, failure
 		}
-		if c.HTTP.Wait != nil {
-			c.HTTP.Wait(failure, pause)
+
+		if c.options.Policy.Wait != nil {
+			c.options.Policy.Wait(failure, pause)
 		}
 		if err := wait(ctx, pause); err != nil {
 			return done, err
@@ -51,47 +59,79 @@ func (c *Client) Do(ctx context.Context, call Call) (Outcome, error) {
 	}
 }
 
-// failed completes the error of an attempt and says whether to repeat it. It
-// returns nil for what is no failure of the call, such as a cancelled context.
-func (c *Client) failed(err error, call Call, hint string) (failure *llm.Error, again bool) {
+// annotateError adds provider and model to the error of an attempt, and removes the key from
+// its texts. It returns nil for an error that is not a failure of the call, such as a
+// cancelled context.
+func (c *Client) annotateError(err error, call Call) *llm.Error {
+	var failure *llm.Error
 	if !errors.As(err, &failure) {
-		return nil, false
+		return nil
 	}
-	failure.Provider, failure.Model = c.Name, call.Model
+
+	failure.Provider, failure.Model = c.options.Name, call.Model
 	failure.Message = c.clean(failure.Message)
 	if failure.Err != nil {
 		failure.Err = cleanError{text: c.clean(failure.Err.Error()), err: failure.Err}
 	}
-	again = failure.Retryable()
-	switch {
-	case call.Given != nil && call.Given():
-		again = false
-	case hint == "true":
-		again = true
-	case hint == "false":
-		again = false
-	}
-	return failure, again
+	return failure
 }
 
-// pause returns how long to wait before the next attempt, and false if that is
-// longer than allowed. Half of it is chance, so that calls that failed together
-// do not come back together.
-func (c *Client) pause(failure *llm.Error, attempts int) (time.Duration, bool) {
+// shouldRetry reports whether a failed call is made again after the pause.
+func (c *Client) shouldRetry(
+	ctx context.Context, failure *llm.Error, call Call, hint retryHint, pause time.Duration,
+) bool {
+	if failure.Attempts >= c.options.Policy.Attempts {
+		return false
+	}
+	if call.WasStreamed != nil && call.WasStreamed() {
+		return false
+	}
+	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) < pause {
+		return false
+	}
+
+	switch hint {
+	case "true":
+		return true
+	case "false":
+		return false
+	default:
+		return isRetryable(failure.Kind)
+	}
+}
+
+// isRetryable reports whether a request that failed this way may succeed later.
+func isRetryable(failed error) bool {
+	return isOneOf(failed, kind.ErrRateLimited, kind.ErrServer, kind.ErrUnreachable,
+		kind.ErrTimeout, kind.ErrCut)
+}
+
+// isOneOf reports whether an error is of one of several kinds.
+func isOneOf(err error, kinds ...kind.Error) bool {
+	return slices.ContainsFunc(kinds, func(k kind.Error) bool { return errors.Is(err, k) })
+}
+
+// choosePause returns how long to wait before the next attempt, and false if the server
+// asks for more than is allowed. Half of the pause is random, so that calls which failed
+// together do not return together.
+func (c *Client) choosePause(failure *llm.Error, attempts int) (time.Duration, bool) {
+	policy := c.options.Policy
 	if asked := failure.RetryAfter; asked > 0 {
-		return asked + rand.N(min(asked/10, time.Second)+1), asked <= c.HTTP.MaxWait
+		return asked + rand.N(min(asked/10, time.Second)+1), asked <= policy.MaxWait
 	}
-	mean := c.HTTP.FirstWait
+
+	mean := policy.FirstWait
 	for range attempts - 1 {
-		mean = min(2*mean, c.HTTP.MaxWait)
+		mean = min(2*mean, policy.MaxWait)
 	}
-	return min(mean/2+rand.N(mean+1), c.HTTP.MaxWait), true
+	return min(mean/2+rand.N(mean+1), policy.MaxWait), true
 }
 
-// wait waits, or returns the cause of the context's end.
+// wait waits, and returns the cause of the context if the context ends first.
 func wait(ctx context.Context, pause time.Duration) error {
 	timer := time.NewTimer(pause)
 	defer timer.Stop()
+
 	select {
 	case <-timer.C:
 		return nil
@@ -100,34 +140,57 @@ func wait(ctx context.Context, pause time.Duration) error {
 	}
 }
 
-// longest stands for waits that are longer than anybody waits.
-const longest = 365 * 24 * time.Hour
+// maxRetryAfter replaces longer waits, which no client makes.
+const maxRetryAfter = 365 * 24 * time.Hour
 
-// retryAfter reads how long a server asks to wait: Retry-After in seconds or
-// as a date (RFC 9110, section 10.2.3), or Retry-After-Ms, which both vendors
-// send. It is 0 if the header is missing, past or rubbish.
-func retryAfter(header http.Header, now time.Time) time.Duration {
+// parseRetryAfter reads how long a server asks to wait: Retry-After in seconds or as a
+// date (RFC 9110, section 10.2.3), or Retry-After-Ms, which both vendors send. It
+// returns 0 if the header is missing, in the past or malformed.
+func parseRetryAfter(header http.Header, now time.Time) time.Duration {
 	if ms, err := strconv.ParseUint(header.Get("Retry-After-Ms"), 10, 63); err == nil {
-		return upTo(ms, time.Millisecond)
+		return multiply(ms, time.Millisecond)
 	}
+
 	value := header.Get("Retry-After")
 	seconds, err := strconv.ParseUint(value, 10, 63)
-	if err == nil {
-		return upTo(seconds, time.Second)
+	switch {
+	case err == nil:
+		return multiply(seconds, time.Second)
+	case errors.Is(err, strconv.ErrRange):
+		return maxRetryAfter
 	}
-	if errors.Is(err, strconv.ErrRange) {
-		return longest
+
+	date, err := http.ParseTime(value)
+	if err != nil {
+		return 0
 	}
-	if date, err := http.ParseTime(value); err == nil {
-		return min(max(0, date.Sub(now)), longest)
-	}
-	return 0
+	return min(max(0, date.Sub(now)), maxRetryAfter)
 }
 
-// upTo returns n units, or longest if that is more.
-func upTo(n uint64, unit time.Duration) time.Duration {
-	if n > uint64(longest/unit) {
-		return longest
+// multiply returns n units, at most maxRetryAfter.
+func multiply(n uint64, unit time.Duration) time.Duration {
+	if n > uint64(maxRetryAfter/unit) {
+		return maxRetryAfter
 	}
 	return time.Duration(n) * unit
+}
+
+// addUsage returns the sum of two usages, which is estimated if one of them is.
+func addUsage(a, b llm.Usage) llm.Usage {
+	return llm.Usage{
+		InputTokens:      addTokens(a.InputTokens, b.InputTokens),
+		OutputTokens:     addTokens(a.OutputTokens, b.OutputTokens),
+		CachedTokens:     addTokens(a.CachedTokens, b.CachedTokens),
+		CacheWriteTokens: addTokens(a.CacheWriteTokens, b.CacheWriteTokens),
+		ReasoningTokens:  addTokens(a.ReasoningTokens, b.ReasoningTokens),
+		Estimated:        a.Estimated || b.Estimated,
+	}
+}
+
+// addTokens adds two counts; a sum beyond int64 stays at its end.
+func addTokens(a, b int64) int64 {
+	if a > 0 && b > math.MaxInt64-a {
+		return math.MaxInt64
+	}
+	return a + b
 }

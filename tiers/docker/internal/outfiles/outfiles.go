@@ -1,10 +1,9 @@
-// Package outfiles writes files that come out of a sandbox into a folder of the
-// host.
+// Package outfiles writes files that come out of a sandbox into a folder of the host.
 //
-// They come as a tar stream that hostile code has written. Only regular files and
-// folders are taken, only below the folder, only under names that lead nowhere
-// else, and only so many of them. A file is made, never opened or overwritten, and
-// all through os.Root, so that no link, whoever makes it, leads out.
+// They come as a tar stream that hostile code has written. Only regular files and folders
+// are taken, only so many of them, only below the folder, and only under names that lead
+// nowhere else. A file is always created, never opened or overwritten. Everything goes
+// through os.Root, so no link leads out, whoever makes it.
 package outfiles
 
 import (
@@ -22,40 +21,33 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// Limits bound what is taken. What is beyond them ends the collecting.
+// Limits bound what is taken. The first entry beyond them ends the collecting.
 type Limits struct {
 	// Bytes of all files together.
 	Bytes int64
-	// Entries of the stream, and as many folders, those too that only the names of
-	// files speak of.
+	// Entries of the stream. As many folders are made, including those that only occur
+	// in the names of files.
 	Entries int
 }
 
-// maxDepth is how many folders may be in one another; maxName bounds a path.
 const (
-	maxDepth   = 32
-	maxName    = 1000
-	maxRefused = 100
+	maxDepth   = 32   // folders inside one another
+	maxName    = 1000 // bytes of a path
+	maxRefused = 100  // refusals that are reported
 )
 
 // ErrFlood says that the stream holds more than the limits allow.
 var ErrFlood = errors.New("the sandbox gives more files than are allowed")
 
-// Unpack writes the files of a tar stream into dir, which is made if it is not
-// there and must be empty. What was written before an error stays.
+// Unpack writes the files of a tar stream into dir, which is created if it does not exist
+// and must be empty. What was written before an error stays.
 func Unpack(stream io.Reader, dir string, limits Limits) (tiers.Collected, error) {
-	var got tiers.Collected
-	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // results are for whoever may see the folder
-		return got, fmt.Errorf("cannot make the folder for files: %w", err)
-	}
-	root, err := os.OpenRoot(dir)
+	root, err := openEmpty(dir)
 	if err != nil {
-		return got, fmt.Errorf("cannot open the folder for files: %w", err)
+		return tiers.Collected{}, err
 	}
 	defer func() { _ = root.Close() }() // nothing is written by it
-	if err := empty(root, dir); err != nil {
-		return got, err
-	}
+
 	u := unpacking{root: root, limits: limits, made: map[string]struct{}{}}
 	in := tar.NewReader(stream)
 	for entries := 0; ; entries++ {
@@ -66,22 +58,42 @@ func Unpack(stream io.Reader, dir string, limits Limits) (tiers.Collected, error
 		if err != nil {
 			return u.got, fmt.Errorf("cannot read the sandbox's files: %w", err)
 		}
+
 		if entries >= limits.Entries {
 			return u.got, fmt.Errorf("%w: more than %d entries", ErrFlood, limits.Entries)
 		}
-		if err := u.take(in, head); err != nil {
+		if err := u.takeEntry(in, head); err != nil {
 			return u.got, err
 		}
 	}
 }
 
-func empty(root *os.Root, dir string) error {
+// openEmpty opens a folder, which it creates if necessary, and checks that it is empty.
+func openEmpty(dir string) (*os.Root, error) {
+	//nolint:gosec // results are for whoever may see the folder
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, fmt.Errorf("cannot make the folder for files: %w", err)
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, fmt.Errorf("cannot open the folder for files: %w", err)
+	}
+	if err := checkEmpty(root, dir); err != nil {
+		_ = root.Close() // nothing was written by it
+		return nil, err
+	}
+	return root, nil
+}
+
+// checkEmpty reports a folder that holds something.
+func checkEmpty(root *os.Root, dir string) error {
 	folder, err := root.Open(".")
 	if err != nil {
 		return fmt.Errorf("cannot read the folder for files: %w", err)
 	}
 	names, err := folder.Readdirnames(1)
-	_ = folder.Close() // it was read only
+	_ = folder.Close() // it was only read
+
 	if len(names) > 0 {
 		return fmt.Errorf("cannot put files into %s: it is not empty", dir)
 	}
@@ -99,34 +111,47 @@ type unpacking struct {
 	got    tiers.Collected
 }
 
-// take writes one entry, or notes why not.
-func (u *unpacking) take(in io.Reader, head *tar.Header) error {
-	refuse := func(why string) {
-		if len(u.got.Refused) < maxRefused {
-			u.got.Refused = append(u.got.Refused, fmt.Sprintf("%.100q: %s", head.Name, why))
-		}
+// refuse notes why an entry is not taken.
+func (u *unpacking) refuse(name, why string) {
+	if len(u.got.Refused) < maxRefused {
+		u.got.Refused = append(u.got.Refused, fmt.Sprintf("%.100q: %s", name, why))
 	}
+}
+
+// takeEntry writes one entry, or notes why not.
+func (u *unpacking) takeEntry(in io.Reader, head *tar.Header) error {
 	name, why := plainName(head.Name)
 	switch {
 	case why != "":
-		refuse(why)
+		u.refuse(head.Name, why)
 		return nil
 	case head.Typeflag == tar.TypeDir:
-		return u.folder(name, refuse)
+		refused, err := u.makeFolder(name)
+		if refused != nil {
+			u.refuse(head.Name, refused.Error())
+		}
+		return err
 	case head.Typeflag != tar.TypeReg:
-		refuse("it is no regular file")
+		u.refuse(head.Name, "it is not a regular file")
 		return nil
-	case head.Size < 0 || head.Size > u.limits.Bytes-u.got.Bytes: // no sum, which could be too large for its type
+	case head.Size < 0 || head.Size > u.limits.Bytes-u.got.Bytes: // a sum could overflow
 		return fmt.Errorf("%w: more than %d bytes", ErrFlood, u.limits.Bytes)
 	}
-	if err := u.folder(path.Dir(name), func(string) {}); err != nil {
+	return u.takeFile(in, head, name)
+}
+
+// takeFile writes one file, or notes why not.
+func (u *unpacking) takeFile(in io.Reader, head *tar.Header, name string) error {
+	// If a folder is refused, the file is, too.
+	if _, err := u.makeFolder(path.Dir(name)); err != nil {
 		return err
 	}
 	file, err := u.root.OpenFile(filepath.FromSlash(name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
-		refuse(err.Error())
+		u.refuse(head.Name, err.Error())
 		return nil
 	}
+
 	n, err := io.CopyN(file, in, head.Size)
 	u.got.Bytes += n
 	if err = errors.Join(err, file.Close()); err != nil {
@@ -136,8 +161,9 @@ func (u *unpacking) take(in io.Reader, head *tar.Header) error {
 	return nil
 }
 
-// folder makes a folder and those that it lies in, or refuses one that it cannot make.
-func (u *unpacking) folder(name string, refuse func(why string)) error {
+// makeFolder makes a folder and its parents. It returns as refused why one of them cannot
+// be made.
+func (u *unpacking) makeFolder(name string) (refused, err error) {
 	for end := 0; end < len(name) && name != "."; {
 		if end++; end < len(name) && name[end] != '/' {
 			continue
@@ -146,45 +172,44 @@ func (u *unpacking) folder(name string, refuse func(why string)) error {
 		if _, there := u.made[part]; there {
 			continue
 		}
+
 		if len(u.made) >= u.limits.Entries {
-			return fmt.Errorf("%w: more than %d folders", ErrFlood, u.limits.Entries)
+			return nil, fmt.Errorf("%w: more than %d folders", ErrFlood, u.limits.Entries)
 		}
 		if err := u.root.Mkdir(filepath.FromSlash(part), 0o755); err != nil {
-			refuse(err.Error())
-			return nil
+			return err, nil
 		}
 		u.made[part] = struct{}{}
 	}
-	return nil
+	return nil, nil
 }
 
 // plainName returns a name without "." parts, or why it is refused.
 func plainName(name string) (plain, why string) {
-	if len(name) > maxName {
+	switch {
+	case len(name) > maxName:
 		return "", "its name is too long"
-	}
-	if !utf8.ValidString(name) || strings.ContainsFunc(name, deceives) {
+	case !utf8.ValidString(name) || strings.ContainsFunc(name, isDeceptive):
 		return "", "its name has characters that mean something elsewhere"
-	}
-	if strings.HasPrefix(name, "/") {
+	case strings.HasPrefix(name, "/"):
 		return "", "its name is absolute"
 	}
+
 	plain = path.Clean(name)
-	if plain == "." {
+	switch {
+	case plain == ".":
 		return plain, ""
-	}
-	if !filepath.IsLocal(filepath.FromSlash(plain)) {
+	case !filepath.IsLocal(filepath.FromSlash(plain)):
 		return "", "its name leads out of the folder"
-	}
-	if strings.Count(plain, "/") >= maxDepth {
+	case strings.Count(plain, "/") >= maxDepth:
 		return "", "it lies too deep"
 	}
 	return plain, ""
 }
 
-// deceives reports whether a character is a separator on another system, a control of
-// a terminal, or makes a name look like another one: lines that end, text that runs
-// backwards.
-func deceives(r rune) bool {
-	return r == '\\' || r == ':' || unicode.In(r, unicode.Cc, unicode.Zl, unicode.Zp, unicode.Bidi_Control)
+// isDeceptive reports whether a character is a separator on another system, controls a
+// terminal, or makes a name look like another one, by ending lines or reversing text.
+func isDeceptive(r rune) bool {
+	return r == '\\' || r == ':' ||
+		unicode.In(r, unicode.Cc, unicode.Zl, unicode.Zp, unicode.Bidi_Control)
 }

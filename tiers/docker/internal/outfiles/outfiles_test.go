@@ -29,7 +29,13 @@ func stream(tb testing.TB, entries ...entry) *bytes.Reader {
 		if e.kind == 0 {
 			e.kind = tar.TypeReg
 		}
-		head := &tar.Header{Name: e.name, Linkname: e.link, Typeflag: e.kind, Mode: 0o6777, Size: int64(len(e.text))}
+		head := &tar.Header{
+			Name:     e.name,
+			Linkname: e.link,
+			Typeflag: e.kind,
+			Mode:     0o6777,
+			Size:     int64(len(e.text)),
+		}
 		if err := w.WriteHeader(head); err != nil {
 			tb.Fatal(err)
 		}
@@ -37,6 +43,7 @@ func stream(tb testing.TB, entries ...entry) *bytes.Reader {
 			tb.Fatal(err)
 		}
 	}
+
 	if err := w.Close(); err != nil {
 		tb.Fatal(err)
 	}
@@ -47,14 +54,19 @@ var roomy = Limits{Bytes: 1 << 20, Entries: 100}
 
 func TestFilesAndFoldersAreTaken(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "new")
-	got, err := Unpack(stream(t, entry{name: "./", kind: tar.TypeDir}, entry{name: "./a.txt", text: "A"}, entry{name: "d/", kind: tar.TypeDir}, entry{name: "d/e/b.txt", text: "BB"}), dir, roomy)
+	got, err := Unpack(stream(t,
+		entry{name: "./", kind: tar.TypeDir}, entry{name: "./a.txt", text: "A"},
+		entry{name: "d/", kind: tar.TypeDir}, entry{name: "d/e/b.txt", text: "BB"},
+	), dir, roomy)
 	if err != nil || got.Files != 2 || got.Bytes != 3 || len(got.Refused) > 0 {
 		t.Errorf("%+v %v", got, err)
 	}
+
 	for name, want := range map[string]string{"a.txt": "A", "d/e/b.txt": "BB"} {
 		text, err := os.ReadFile(filepath.Join(dir, name))
 		info, stat := os.Stat(filepath.Join(dir, name))
-		if err != nil || stat != nil || string(text) != want || info.Mode()&(os.ModeSetuid|0o111) != 0 {
+		if err != nil || stat != nil || string(text) != want ||
+			info.Mode()&(os.ModeSetuid|0o111) != 0 {
 			t.Errorf("%s: %q %v %v", name, text, err, info.Mode())
 		}
 	}
@@ -64,17 +76,23 @@ func TestWhatLeadsElsewhereIsRefused(t *testing.T) {
 	top := t.TempDir()
 	dir := filepath.Join(top, "out")
 	got, err := Unpack(stream(t,
-		entry{name: "../outside", text: "x"}, entry{name: "/outside", text: "x"}, entry{name: "a/../../outside", text: "x"},
-		entry{name: "link", kind: tar.TypeSymlink, link: "/etc"}, entry{name: "link/passwd", text: "x"},
-		entry{name: "hard", kind: tar.TypeLink, link: "../outside"}, entry{name: "device", kind: tar.TypeChar},
-		entry{name: "pipe", kind: tar.TypeFifo}, entry{name: "back\\slash", text: "x"}, entry{name: "new\nline", text: "x"},
-		entry{name: strings.Repeat("d/", 40) + "deep", text: "x"}, entry{name: "twice", text: "first"}, entry{name: "twice", text: "second"},
+		entry{name: "../outside", text: "x"}, entry{name: "/outside", text: "x"},
+		entry{name: "a/../../outside", text: "x"},
+		entry{name: "link", kind: tar.TypeSymlink, link: "/etc"},
+		entry{name: "link/passwd", text: "x"},
+		entry{name: "hard", kind: tar.TypeLink, link: "../outside"},
+		entry{name: "device", kind: tar.TypeChar},
+		entry{name: "pipe", kind: tar.TypeFifo}, entry{name: "back\\slash", text: "x"},
+		entry{name: "new\nline", text: "x"},
+		entry{name: strings.Repeat("d/", 40) + "deep", text: "x"},
+		entry{name: "twice", text: "first"}, entry{name: "twice", text: "second"},
 		entry{name: "twice/below", text: "x"},
 	), dir, roomy)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.Files != 2 || len(got.Refused) != 12 { // link/passwd is a file in a folder of that name; twice, once
+	// link/passwd is a file in a folder of that name, and twice is taken once.
+	if got.Files != 2 || len(got.Refused) != 12 {
 		t.Errorf("%d files, refused: %q", got.Files, got.Refused)
 	}
 	if text, err := os.ReadFile(filepath.Join(dir, "twice")); string(text) != "first" {
@@ -87,14 +105,18 @@ func TestWhatLeadsElsewhereIsRefused(t *testing.T) {
 
 func TestNamesThatDeceiveAreRefused(t *testing.T) {
 	odd := []string{
-		"bell\x07", "escape\x1b[2J", "delete\x7f", "next\u0085line", "c1\u009b2J", "back\u202egnp.exe", "isolate\u2066x", "mark\u200fx", "arabic\u061cx",
+		"bell\x07", "escape\x1b[2J", "delete\x7f", "next\u0085line", "c1\u009b2J",
+		"back\u202egnp.exe", "isolate\u2066x", "mark\u200fx", "arabic\u061cx",
 		"line\u2028x", "paragraph\u2029x", "bad\xff", "a:b",
 	}
 	var entries []entry
 	for _, name := range odd {
-		entries = append(entries, entry{name: name, text: "x"}, entry{name: name + "/folder", kind: tar.TypeDir})
+		folder := entry{name: name + "/folder", kind: tar.TypeDir}
+		entries = append(entries, entry{name: name, text: "x"}, folder)
 	}
-	plain := []string{"größe", "日本", "family \U0001F468\u200d\U0001F469", "می\u200cخواهم", "a b"}
+	plain := []string{
+		"größe", "日本", "family \U0001F468\u200d\U0001F469", "می\u200cخواهم", "a b",
+	}
 	for _, name := range plain {
 		entries = append(entries, entry{name: name, text: "x"})
 	}
@@ -109,20 +131,32 @@ func TestAFolderThatIsNotEmptyIsLeftAlone(t *testing.T) {
 	if err := os.Symlink("/etc", filepath.Join(dir, "link")); err != nil {
 		t.Skip(err)
 	}
-	if _, err := Unpack(stream(t, entry{name: "link/x", text: "x"}), dir, roomy); err == nil || !strings.Contains(err.Error(), "is not empty") {
+	_, err := Unpack(stream(t, entry{name: "link/x", text: "x"}), dir, roomy)
+	if err == nil || !strings.Contains(err.Error(), "is not empty") {
 		t.Errorf("%v", err)
 	}
 }
 
 func TestAFloodEndsTheCollecting(t *testing.T) {
-	if _, err := Unpack(stream(t, entry{name: "a", text: strings.Repeat("x", 100)}), filepath.Join(t.TempDir(), "o"), Limits{Bytes: 99, Entries: 10}); !errors.Is(err, ErrFlood) {
+	unpack := func(from io.Reader, limits Limits) error {
+		_, err := Unpack(from, filepath.Join(t.TempDir(), "o"), limits)
+		return err
+	}
+
+	large := entry{name: "a", text: strings.Repeat("x", 100)}
+	err := unpack(stream(t, large), Limits{Bytes: 99, Entries: 10})
+	if !errors.Is(err, ErrFlood) {
 		t.Errorf("bytes: %v", err)
 	}
-	if _, err := Unpack(stream(t, entry{name: "a"}, entry{name: "b"}, entry{name: "c"}), filepath.Join(t.TempDir(), "o"), Limits{Bytes: 99, Entries: 2}); !errors.Is(err, ErrFlood) {
+
+	many := stream(t, entry{name: "a"}, entry{name: "b"}, entry{name: "c"})
+	if err := unpack(many, Limits{Bytes: 99, Entries: 2}); !errors.Is(err, ErrFlood) {
 		t.Errorf("entries: %v", err)
 	}
-	if _, err := Unpack(bytes.NewReader([]byte("no tar at all, but long enough to be taken for one "+strings.Repeat("x", 1000))), filepath.Join(t.TempDir(), "o"), roomy); err == nil {
-		t.Error("rubbish was understood")
+
+	text := "no tar at all, but long enough to be taken for one " + strings.Repeat("x", 1000)
+	if err := unpack(strings.NewReader(text), roomy); err == nil {
+		t.Error("what is no tar stream was taken")
 	}
 }
 
@@ -131,7 +165,8 @@ func TestAFloodEndsTheCollecting(t *testing.T) {
 func TestAFloodOfFoldersEndsTheCollecting(t *testing.T) {
 	var entries []entry
 	for i := range 10 {
-		entries = append(entries, entry{name: fmt.Sprintf("%d/%sfile", i, strings.Repeat("d/", 20)), text: "x"})
+		name := fmt.Sprintf("%d/%sfile", i, strings.Repeat("d/", 20))
+		entries = append(entries, entry{name: name, text: "x"})
 	}
 	dir := filepath.Join(t.TempDir(), "out")
 	got, err := Unpack(stream(t, entries...), dir, roomy)
@@ -156,8 +191,14 @@ func holes(tb testing.TB, name string, size int64) []byte {
 	tb.Helper()
 	var out bytes.Buffer
 	w := tar.NewWriter(&out)
+
 	// The stream's own writer makes no such files. This is one by records of PAX.
-	records := map[string]string{"GNU.sparse.major": "1", "GNU.sparse.minor": "0", "GNU.sparse.name": name, "GNU.sparse.realsize": strconv.FormatInt(size, 10)}
+	records := map[string]string{
+		"GNU.sparse.major":    "1",
+		"GNU.sparse.minor":    "0",
+		"GNU.sparse.name":     name,
+		"GNU.sparse.realsize": strconv.FormatInt(size, 10),
+	}
 	var pax bytes.Buffer
 	for _, key := range slices.Sorted(maps.Keys(records)) {
 		record := " " + key + "=" + records[key] + "\n"
@@ -168,22 +209,29 @@ func holes(tb testing.TB, name string, size int64) []byte {
 			}
 		}
 	}
+
 	table := make([]byte, 512)
 	copy(table, fmt.Sprintf("1\n%d\n0\n", size))
+
 	for _, part := range []struct {
-		head *tar.Header
+		name string
 		body []byte
 	}{
-		{&tar.Header{Name: "PaxHeaders/x", Typeflag: tar.TypeReg, Size: int64(pax.Len()), Format: tar.FormatUSTAR}, pax.Bytes()},
-		{&tar.Header{Name: "GNUSparseFile/x", Typeflag: tar.TypeReg, Size: int64(len(table)), Format: tar.FormatUSTAR}, table},
+		{"PaxHeaders/x", pax.Bytes()},
+		{"GNUSparseFile/x", table},
 	} {
-		if err := w.WriteHeader(part.head); err != nil {
+		head := &tar.Header{
+			Name: part.name, Typeflag: tar.TypeReg, Size: int64(len(part.body)),
+			Format: tar.FormatUSTAR,
+		}
+		if err := w.WriteHeader(head); err != nil {
 			tb.Fatal(err)
 		}
 		if _, err := w.Write(part.body); err != nil {
 			tb.Fatal(err)
 		}
 	}
+
 	if err := w.Close(); err != nil {
 		tb.Fatal(err)
 	}
@@ -195,13 +243,15 @@ func holes(tb testing.TB, name string, size int64) []byte {
 		sum += int(b)
 	}
 	copy(data[148:156], fmt.Sprintf("%06o\x00 ", sum))
+
 	return data
 }
 
 // TestAHoleCountsAsMuchAsItFills: a length near the largest number must not be added to
 // what there is already.
 func TestAHoleCountsAsMuchAsItFills(t *testing.T) {
-	got, err := Unpack(bytes.NewReader(holes(t, "small", 1000)), filepath.Join(t.TempDir(), "out"), roomy)
+	small := bytes.NewReader(holes(t, "small", 1000))
+	got, err := Unpack(small, filepath.Join(t.TempDir(), "out"), roomy)
 	if err != nil || got.Files != 1 || got.Bytes != 1000 {
 		t.Fatalf("a hole is not read as one: %+v %v", got, err)
 	}
@@ -209,8 +259,10 @@ func TestAHoleCountsAsMuchAsItFills(t *testing.T) {
 	if _, err := io.ReadFull(stream(t, entry{name: "a", text: "x"}), first); err != nil {
 		t.Fatal(err)
 	}
+
 	for _, size := range []int64{roomy.Bytes, math.MaxInt64 - 1000, math.MaxInt64} {
-		got, err := Unpack(bytes.NewReader(append(slices.Clone(first), holes(t, "hole", size)...)), filepath.Join(t.TempDir(), "out"), roomy)
+		data := append(slices.Clone(first), holes(t, "hole", size)...)
+		got, err := Unpack(bytes.NewReader(data), filepath.Join(t.TempDir(), "out"), roomy)
 		if err == nil || got.Bytes > 1 {
 			t.Errorf("%d: %+v %v", size, got, err)
 		}
@@ -222,15 +274,19 @@ func TestAHoleCountsAsMuchAsItFills(t *testing.T) {
 func FuzzUnpack(f *testing.F) {
 	for _, name := range []string{"a", "../b", "d/e", "/x"} {
 		data := new(bytes.Buffer)
-		if _, err := data.ReadFrom(stream(f, entry{name: name, text: "text"}, entry{name: name, kind: tar.TypeSymlink, link: "/etc"})); err != nil {
+		link := entry{name: name, kind: tar.TypeSymlink, link: "/etc"}
+		from := stream(f, entry{name: name, text: "text"}, link)
+		if _, err := data.ReadFrom(from); err != nil {
 			f.Fatal(err)
 		}
 		f.Add(data.Bytes())
 	}
+
 	f.Add(holes(f, "hole", 1<<40))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		top := t.TempDir()
-		got, _ := Unpack(bytes.NewReader(data), filepath.Join(top, "out"), Limits{Bytes: 1000, Entries: 10}) // any error is fine
+		limits := Limits{Bytes: 1000, Entries: 10}
+		got, _ := Unpack(bytes.NewReader(data), filepath.Join(top, "out"), limits) // any error is fine
 		entries, err := os.ReadDir(top)
 		if err != nil || len(entries) != 1 || got.Bytes > 1000 || got.Files > 10 {
 			t.Errorf("%v %v %+v", entries, err, got)

@@ -1,0 +1,135 @@
+package images
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/rlmhq/rlm/internal/dockerapi"
+)
+
+// inventory is what the finishing command says about an image.
+type inventory struct {
+	Version string   `json:"version"`
+	Modules []string `json:"modules"`
+}
+
+// finishIn bounds the work of the finishing command.
+const finishIn = 15 * time.Minute
+
+// finishCommand is the command that finishes an image in a container of the draft, and its
+// environment.
+func (r Recipe) finishCommand() (command, env []string, err error) {
+	if r.Kind == Go {
+		command = []string{
+			"/usr/lib/go/bin/go", "run", "-C", "/" + goFolder, "./images/go/finish",
+		}
+		env = []string{
+			"HOME=/build", "GOCACHE=/build/build", "PATH=/usr/bin", "CGO_ENABLED=0",
+			"GOENV=off", "GOFLAGS=-mod=mod", "GOPROXY=off", "GOTELEMETRY=off",
+			"GOTOOLCHAIN=local",
+		}
+		return command, env, nil
+	}
+
+	script, err := recipes.ReadFile("python/finish.py")
+	command = []string{"/usr/bin/python3", "-I", "-c", string(script)}
+	return command, []string{"LANG=C.UTF-8", "PYTHONHASHSEED=0"}, err
+}
+
+// finish runs the finishing command in the draft and makes the image of the result.
+func (b *imageBuild) finish(
+	ctx context.Context, draft string, facts dockerapi.Facts,
+) (built Image, err error) {
+	spec, err := b.finishSpec(draft, facts)
+	if err != nil {
+		return Image{}, err
+	}
+	progress := b.options.Progress
+	_, _ = fmt.Fprintln(progress, "compiling what the image is to have")
+
+	ctx, cancel := context.WithTimeout(ctx, finishIn)
+	defer cancel()
+	box, err := b.docker.Start(ctx, spec, func(said []byte) { _, _ = progress.Write(said) })
+	if err != nil {
+		return Image{}, err
+	}
+	defer func() { err = errors.Join(err, box.End(context.WithoutCancel(ctx))) }()
+
+	has, err := readInventory(ctx, box)
+	if err != nil {
+		return Image{}, err
+	}
+	if err := b.recipe.checkInventory(has); err != nil {
+		return Image{}, err
+	}
+	id, err := b.importFinished(ctx, box, has.Version)
+	return Image{
+		Kind: b.recipe.Kind, ID: id, Names: []string{b.recipe.Name}, Version: has.Version,
+		Used: true,
+	}, err
+}
+
+// readInventory waits for the finishing command and reads what it says.
+func readInventory(ctx context.Context, box *dockerapi.Container) (has inventory, err error) {
+	defer context.AfterFunc(ctx, func() { _ = box.Close() })() // ends the reading
+	said, err := io.ReadAll(io.LimitReader(box, 1<<20))
+	if err != nil {
+		return has, fmt.Errorf("cannot finish the image: %w", errors.Join(err, ctx.Err()))
+	}
+
+	if code, err := box.Wait(ctx); err != nil || code != 0 {
+		failed := fmt.Errorf("cannot finish the image: its script ended with code %d: %.2000s",
+			code, said)
+		return has, errors.Join(failed, err)
+	}
+	if err := json.Unmarshal(said, &has); err != nil {
+		return has, fmt.Errorf("cannot finish the image: its script said %.200q: %w", said, err)
+	}
+	return has, nil
+}
+
+// importFinished makes the image of a container that has been finished.
+func (b *imageBuild) importFinished(
+	ctx context.Context, box *dockerapi.Container, version string,
+) (string, error) {
+	spec := dockerapi.ImageSpec{
+		Name:    b.recipe.Name,
+		Kind:    b.recipe.Kind,
+		Recipe:  b.recipe.Hash,
+		Version: version,
+		Program: b.recipe.Program,
+	}
+	return b.importLayer(ctx, spec, func(l *layer) error {
+		files, err := box.Export(ctx)
+		if err != nil {
+			return err
+		}
+		defer files.Close()
+		return l.addFiles(files, isFinished)
+	})
+}
+
+// checkInventory reports modules that the program promises and the image lacks.
+func (r Recipe) checkInventory(has inventory) error {
+	there := map[string]bool{}
+	for _, name := range has.Modules {
+		there[name] = true
+	}
+
+	var lacks []string
+	for _, name := range r.Modules {
+		if !there[name] {
+			lacks = append(lacks, name)
+		}
+	}
+	if len(lacks) > 0 {
+		return fmt.Errorf("the image %s lacks modules that it should have: %s",
+			r.Name, strings.Join(lacks, ", "))
+	}
+	return nil
+}

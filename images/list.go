@@ -1,0 +1,79 @@
+package images
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/rlmhq/rlm/internal/dockerapi"
+)
+
+// Image is an image of this project.
+type Image struct {
+	// Kind is what it is for.
+	Kind string
+	// ID is its digest, to pin it by. It is empty if the image has not been built.
+	ID string
+	// Names are its references.
+	Names []string
+	// Version is the version of what runs in it.
+	Version string
+	// Size is in bytes.
+	Size    int64
+	Created time.Time
+	// Used says that this program uses it. Others were made by another recipe.
+	Used bool
+	// Took is how long Build took. It is zero if the image was there already.
+	Took time.Duration
+}
+
+// List returns the images that a Docker daemon has, and those that this program would use
+// and the daemon does not have. The host is a URL as in DOCKER_HOST; empty means the
+// system's own socket. The error wraps errors.ErrUnsupported if that host cannot be used.
+func List(ctx context.Context, host string) ([]Image, error) {
+	docker, err := dockerapi.New(host)
+	if err != nil {
+		return nil, err
+	}
+	defer docker.Close()
+	found, err := docker.Images(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return describe(found)
+}
+
+// describe adds what this program knows of images.
+func describe(found []dockerapi.Image) ([]Image, error) {
+	var list []Image
+	for _, is := range found {
+		list = append(list, describeOne(is))
+	}
+
+	for _, kind := range kinds {
+		used := func(i Image) bool { return i.Kind == kind && i.Used }
+		if slices.ContainsFunc(list, used) {
+			continue
+		}
+		recipe, err := Find(kind)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, Image{Kind: kind, Names: []string{recipe.Name}})
+	}
+	return list, nil
+}
+
+// describeOne adds what this program knows of one image.
+func describeOne(is dockerapi.Image) Image {
+	recipe, err := Find(is.Kind)
+	return Image{
+		Kind:    is.Kind,
+		ID:      is.ID,
+		Names:   is.Names,
+		Version: is.Version,
+		Size:    is.Size,
+		Created: is.Created,
+		Used:    err == nil && is.Recipe == recipe.Hash && len(is.Names) > 0,
+	}
+}

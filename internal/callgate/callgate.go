@@ -1,0 +1,49 @@
+// Package callgate bounds the host calls of a session that are under way: their number,
+// and the bytes of their arguments. A guest can start calls much faster than the host
+// answers them, and the host must not hold more for it than the guest itself could.
+package callgate
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/dustin/go-humanize"
+	"golang.org/x/sync/semaphore"
+
+	"github.com/rlmhq/rlm/tiers"
+)
+
+// Gate is what calls pass. It is safe for concurrent use.
+type Gate struct {
+	places, bytes *semaphore.Weighted
+	most          int64 // bytes
+}
+
+// New returns a gate for complete limits: HostCallsAtOnce calls run at a time,
+// and all arguments together take no more than Memory.
+func New(limits tiers.Limits) *Gate {
+	return &Gate{
+		places: semaphore.NewWeighted(int64(limits.HostCallsAtOnce)),
+		bytes:  semaphore.NewWeighted(limits.Memory), most: limits.Memory,
+	}
+}
+
+// Hold counts the bytes of a call's arguments from the request on. Unless there is an
+// error, Free must be called when the call is over.
+func (g *Gate) Hold(bytes int) error {
+	if g.bytes.TryAcquire(int64(bytes)) {
+		return nil
+	}
+	return fmt.Errorf("the arguments of the host calls under way would take more than %s together: "+
+		"wait for some of the calls first", humanize.IBytes(uint64(g.most)))
+}
+
+// Free takes back what Hold has counted.
+func (g *Gate) Free(bytes int) { g.bytes.Release(int64(bytes)) }
+
+// Enter waits for a place. The error is the context's; without one, Leave must be
+// called when the host function has returned.
+func (g *Gate) Enter(ctx context.Context) error { return g.places.Acquire(ctx, 1) }
+
+// Leave gives the place to the next call.
+func (g *Gate) Leave() { g.places.Release(1) }

@@ -1,0 +1,102 @@
+package dockerapi
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/docker/docker/api/types/system"
+	"github.com/docker/docker/api/types/versions"
+)
+
+// minAPI is the oldest version of the API that has everything: Docker 20.10, the first with
+// a private cgroup namespace.
+const minAPI = "1.41"
+
+// Facts are what a daemon says about itself.
+type Facts struct {
+	// Version is the daemon's, Runc that of the default runtime.
+	Version, Runc string
+	// CgroupVersion is "1" or "2".
+	CgroupVersion string
+	// Kernel is the release of the kernel that containers run on.
+	Kernel string
+	// Systemd says that systemd makes the control groups.
+	Systemd bool
+	// AppArmor says that the daemon can enforce AppArmor profiles.
+	AppArmor bool
+	// GVisor says that there is the runtime runsc, which has its own kernel.
+	GVisor bool
+}
+
+// Check asks the daemon what it is. It fails if there is none, or one that cannot enforce
+// what every container here must have.
+func (c *Client) Check(ctx context.Context) (Facts, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+
+	info, err := c.api.Info(ctx)
+	if err != nil {
+		return Facts{}, c.explain("ask the Docker daemon what it can", err)
+	}
+	_, gvisor := info.Runtimes["runsc"]
+	facts := Facts{
+		Version:       info.ServerVersion,
+		Runc:          info.RuncCommit.ID,
+		CgroupVersion: info.CgroupVersion,
+		Kernel:        info.KernelVersion,
+		Systemd:       info.CgroupDriver == "systemd",
+		AppArmor:      hasSecurity(info, "apparmor"),
+		GVisor:        gvisor,
+	}
+	return facts, checkAbilities(info, c.api.ClientVersion())
+}
+
+// hasSecurity reports whether a daemon offers a kind of security.
+func hasSecurity(info system.Info, kind string) bool {
+	for _, option := range info.SecurityOptions {
+		name, _, _ := strings.Cut(strings.TrimPrefix(option, "name="), ",")
+		if name == kind {
+			return true
+		}
+	}
+	return false
+}
+
+// checkAbilities reports what a daemon lacks.
+func checkAbilities(info system.Info, api string) error {
+	limits := info.MemoryLimit && info.CPUCfsQuota && info.PidsLimit
+
+	var lacks []string
+	for _, need := range []struct {
+		met  bool
+		what string
+	}{
+		{
+			versions.GreaterThanOrEqualTo(api, minAPI),
+			fmt.Sprintf("version %s of the API (it has %s: update Docker to 20.10 or later)",
+				minAPI, api),
+		},
+		{info.OSType == "linux", "Linux containers"},
+		{hasSecurity(info, "seccomp"), "seccomp"},
+		{
+			limits,
+			"limits on memory, processors and processes (a rootless daemon needs cgroup v2 with " +
+				"these controllers delegated)",
+		},
+		{
+			info.CgroupVersion != "1" || info.SwapLimit,
+			"limits on swap (boot with swapaccount=1)",
+		},
+	} {
+		if !need.met {
+			lacks = append(lacks, need.what)
+		}
+	}
+
+	if len(lacks) > 0 {
+		return fmt.Errorf("the Docker daemon %s cannot enforce everything needed, it lacks %s",
+			info.ServerVersion, strings.Join(lacks, "; "))
+	}
+	return nil
+}

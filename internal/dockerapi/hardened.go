@@ -1,0 +1,158 @@
+package dockerapi
+
+import (
+	"fmt"
+
+	"github.com/docker/docker/api/types/blkiodev"
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/mount"
+	"github.com/docker/docker/api/types/network"
+	"github.com/docker/go-units"
+)
+
+// The container of a Spec: docs/docker.md gives the reason for each value. Fields that are
+// not set here have their zero value on purpose.
+
+// workDir is the working folder of a container.
+const workDir = "/sandbox"
+
+// hardenedConfig is what runs in the container.
+func hardenedConfig(s Spec) *container.Config {
+	noTimeout := 0
+	config := &container.Config{
+		User:            fmt.Sprintf("%d:%d", User, User),
+		Env:             s.Env,
+		WorkingDir:      workDir,
+		Hostname:        "sandbox",
+		NetworkDisabled: true,
+		AttachStdin:     true,
+		AttachStdout:    true,
+		AttachStderr:    true,
+		OpenStdin:       true,
+		StdinOnce:       true,
+		StopSignal:      "SIGKILL",
+		StopTimeout:     &noTimeout,
+		Healthcheck:     &container.HealthConfig{Test: []string{"NONE"}},
+		Entrypoint:      s.Command,
+		Image:           s.Image,
+		Labels:          s.Labels,
+	}
+	if s.Root {
+		config.User, config.WorkingDir = "0:0", "/"
+	}
+	return config
+}
+
+// hardenedHost is the wall around it.
+func hardenedHost(s Spec) *container.HostConfig {
+	no := false
+	host := &container.HostConfig{
+		NetworkMode:    network.NetworkNone,
+		ReadonlyRootfs: true,
+		CapDrop:        []string{"ALL"},
+		SecurityOpt:    []string{"no-new-privileges:true", "seccomp=" + profileFor(s)},
+		IpcMode:        container.IPCModeNone,
+		CgroupnsMode:   container.CgroupnsModePrivate,
+		OomScoreAdj:    900,
+		Init:           &no,
+		LogConfig:      container.LogConfig{Type: "none"},
+		RestartPolicy:  container.RestartPolicy{Name: container.RestartPolicyDisabled},
+		Tmpfs: map[string]string{
+			"/tmp": tmpfsOptions, workDir: tmpfsOptions, "/dev/shm": tmpfsOptions,
+		},
+		Sysctls: map[string]string{
+			"net.ipv4.ip_unprivileged_port_start": "1024",
+			"net.ipv4.ping_group_range":           "1 0",
+		},
+		Mounts:        bindMounts(s.Mounts),
+		MaskedPaths:   maskedPaths,
+		ReadonlyPaths: readonlyPaths,
+		Resources:     limitedResources(s),
+	}
+
+	if s.AppArmor {
+		host.SecurityOpt = append(host.SecurityOpt, "apparmor=docker-default")
+	}
+	if s.GVisor {
+		host.Runtime = "runsc"
+	}
+	if s.Out {
+		host.Tmpfs["/out"] = tmpfsOptions
+	}
+	if s.Root {
+		host.IpcMode = container.IPCModePrivate
+		host.ReadonlyRootfs, host.Tmpfs = false, nil
+		host.CPUShares = 0 // a user waits for it
+	}
+	return host
+}
+
+// limitedResources are the limits of a container.
+func limitedResources(s Spec) container.Resources {
+	return container.Resources{
+		CgroupParent:        groupName(s.Systemd),
+		Memory:              s.Memory,
+		MemorySwap:          s.Memory,
+		MemoryReservation:   s.Memory / 2,
+		NanoCPUs:            s.CPUs * 1e6,
+		CPUShares:           128,
+		PidsLimit:           &s.Processes,
+		BlkioDeviceWriteBps: []*blkiodev.ThrottleDevice{},
+		Ulimits: []*units.Ulimit{
+			ulimit("nofile", OpenFiles), ulimit("fsize", FilesSize), ulimit("core", 0),
+			ulimit("memlock", 0), ulimit("msgqueue", 0), ulimit("stack", 8<<20),
+		},
+	}
+}
+
+// bindMounts are mounts in the words of the API.
+func bindMounts(mounts []Mount) (list []mount.Mount) {
+	for _, m := range mounts {
+		list = append(list, mount.Mount{
+			Type: mount.TypeBind, Source: m.Source, Target: m.Target, ReadOnly: true,
+			BindOptions: &mount.BindOptions{
+				Propagation: mount.PropagationRPrivate, NonRecursive: true,
+			},
+		})
+	}
+	return list
+}
+
+// noNetworks is the network configuration of every container.
+var noNetworks = &network.NetworkingConfig{}
+
+// tmpfsOptions describe a place that can be written. On older daemons the folder's own mode
+// would replace a mode of 1777.
+var tmpfsOptions = fmt.Sprintf(
+	"rw,noexec,nosuid,nodev,size=%d,nr_inodes=%d,mode=0700,uid=%d,gid=%d",
+	FilesSize,
+	FilesCount,
+	User,
+	User,
+)
+
+// ulimit is a limit of one process.
+func ulimit(name string, value int64) *units.Ulimit {
+	return &units.Ulimit{Name: name, Soft: value, Hard: value}
+}
+
+// groupName is the control group of all containers together, so that the host can limit the
+// whole.
+func groupName(systemd bool) string {
+	const group = "rlm"
+	if systemd {
+		return group + ".slice"
+	}
+	return "/" + group
+}
+
+// The lists replace the daemon's own, so its entries are here too.
+var (
+	maskedPaths = []string{
+		"/proc/acpi", "/proc/asound", "/proc/interrupts", "/proc/kallsyms", "/proc/kcore",
+		"/proc/keys", "/proc/kmsg", "/proc/kpagecgroup", "/proc/kpagecount", "/proc/kpageflags",
+		"/proc/latency_stats", "/proc/sched_debug", "/proc/scsi", "/proc/sysrq-trigger",
+		"/proc/timer_list", "/proc/timer_stats", "/sys",
+	}
+	readonlyPaths = []string{"/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys"}
+)

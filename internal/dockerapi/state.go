@@ -1,0 +1,124 @@
+package dockerapi
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/containerd/errdefs"
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/events"
+	"github.com/docker/docker/api/types/filters"
+)
+
+// State is the state of a container.
+type State struct {
+	Running, Paused bool
+	// ExitCode is set when it has ended.
+	ExitCode int
+	// OutOfMemory says that the kernel ended a process of it for its memory, as far as
+	// the daemon knows.
+	OutOfMemory bool
+	// Error is the daemon's trouble with it.
+	Error string
+}
+
+// State asks the daemon for the state of the container.
+func (c *Container) State(ctx context.Context) (State, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+
+	is, err := c.client.api.ContainerInspect(ctx, c.ID)
+	if errdefs.IsNotFound(err) {
+		return State{}, ErrGone
+	}
+	if err != nil {
+		return State{}, c.client.explain("look at a container", err)
+	}
+	if is.ContainerJSONBase == nil || is.State == nil {
+		return State{}, errors.New(
+			"cannot look at a container: the daemon does not report its state",
+		)
+	}
+
+	return State{
+		Running:     is.State.Running,
+		Paused:      is.State.Paused,
+		ExitCode:    is.State.ExitCode,
+		OutOfMemory: is.State.OOMKilled,
+		Error:       is.State.Error,
+	}, nil
+}
+
+// Usage is what the kernel counts for a container.
+type Usage struct {
+	// Limit and Peak are of memory, in bytes. On cgroup v2 the kernel reports no peak;
+	// Peak is then what is used now.
+	Limit, Peak int64
+	// Refused counts how often memory was refused. On cgroup v2 a refusal kills.
+	Refused uint64
+	// Processes is the limit of processes.
+	Processes uint64
+	// Processor is the time that all processes have computed.
+	Processor time.Duration
+}
+
+// maxStats bounds the answer to Usage, in bytes.
+const maxStats = 4 << 20
+
+// Usage asks the kernel, through the daemon.
+func (c *Container) Usage(ctx context.Context) (Usage, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+
+	answer, err := c.client.api.ContainerStatsOneShot(ctx, c.ID)
+	if errdefs.IsNotFound(err) {
+		return Usage{}, ErrGone
+	}
+	if err != nil {
+		return Usage{}, c.client.explain("ask what a container uses", err)
+	}
+	defer answer.Body.Close()
+
+	var stats container.StatsResponse
+	if err := json.NewDecoder(io.LimitReader(answer.Body, maxStats)).Decode(&stats); err != nil {
+		return Usage{}, fmt.Errorf("cannot understand what a container uses: %w", err)
+	}
+	m := stats.MemoryStats
+	return Usage{
+		Limit:     int64(m.Limit),
+		Peak:      int64(max(m.MaxUsage, m.Usage)),
+		Refused:   m.Failcnt,
+		Processes: stats.PidsStats.Limit,
+		Processor: time.Duration(min(stats.CPUStats.CPUUsage.TotalUsage, math.MaxInt64)),
+	}, nil
+}
+
+// AwaitOOMKills waits until the daemon knows of at least so many processes of the container
+// that the kernel has ended for their memory, and counts them. If the context ends first,
+// that is the error.
+func (c *Container) AwaitOOMKills(ctx context.Context, least int) (int, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel() // ends the messages
+
+	messages, errs := c.client.api.Events(ctx, events.ListOptions{
+		Since: strconv.FormatInt(c.began.Unix()-1, 10),
+		Filters: filters.NewArgs(
+			filters.Arg("container", c.ID), filters.Arg("event", string(events.ActionOOM))),
+	})
+	for n := 0; ; n++ {
+		if n >= least {
+			return n, nil
+		}
+		select {
+		case <-messages:
+		case err := <-errs:
+			return n, c.client.explain("ask what has become of a container", err)
+		}
+	}
+}

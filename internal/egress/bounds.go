@@ -1,0 +1,106 @@
+package egress
+
+import (
+	"errors"
+	"net"
+	"sync"
+	"time"
+)
+
+// spend takes bytes off the session's allowance.
+func (p *Proxy) spend(n int, target endpoint) error {
+	p.mu.Lock()
+	before := p.left
+	p.left -= int64(n)
+	over := p.left < 0
+	p.mu.Unlock()
+
+	switch {
+	case !over:
+		return nil
+	case before < 0: // it was recorded before
+		return &refusal{target.String(), "the session's allowance of bytes is used up"}
+	}
+	return p.refuse(target.String(), "the session's allowance of %d bytes is used up",
+		p.options.MaxBytes)
+}
+
+// closeWrite ends one direction of a connection.
+func closeWrite(c net.Conn) error {
+	if half, ok := c.(interface{ CloseWrite() error }); ok {
+		return half.CloseWrite()
+	}
+	return errors.ErrUnsupported
+}
+
+// countedConn is a connection with an endpoint. Its bytes are counted, and it does not
+// stay idle.
+type countedConn struct {
+	net.Conn
+	proxy  *Proxy
+	target endpoint
+}
+
+// Read reads what the endpoint sends.
+func (c *countedConn) Read(b []byte) (int, error) {
+	if err := c.SetReadDeadline(time.Now().Add(idleTime)); err != nil {
+		return 0, err
+	}
+	n, err := c.Conn.Read(b)
+	if spent := c.proxy.spend(n, c.target); spent != nil {
+		return 0, spent
+	}
+	return n, err
+}
+
+// Write sends to the endpoint.
+func (c *countedConn) Write(b []byte) (int, error) {
+	if err := c.proxy.spend(len(b), c.target); err != nil {
+		return 0, err
+	}
+	if err := c.SetWriteDeadline(time.Now().Add(idleTime)); err != nil {
+		return 0, err
+	}
+	return c.Conn.Write(b)
+}
+
+// CloseWrite ends one direction.
+func (c *countedConn) CloseWrite() error { return closeWrite(c.Conn) }
+
+// boundedListener is the sandbox's listener with a bound on open connections: a guest that
+// opens more waits.
+type boundedListener struct {
+	net.Listener
+	proxy *Proxy
+}
+
+// Accept waits for a free slot, then for a connection.
+func (b *boundedListener) Accept() (net.Conn, error) {
+	select {
+	case b.proxy.slots <- struct{}{}:
+	case <-b.proxy.done:
+		return nil, net.ErrClosed
+	}
+
+	conn, err := b.Listener.Accept()
+	if err != nil {
+		<-b.proxy.slots
+		return nil, err
+	}
+	return &slottedConn{Conn: conn, free: sync.OnceFunc(func() { <-b.proxy.slots })}, nil
+}
+
+// slottedConn is a connection that holds a slot until it is closed.
+type slottedConn struct {
+	net.Conn
+	free func()
+}
+
+// Close closes the connection and frees its slot.
+func (s *slottedConn) Close() error {
+	defer s.free()
+	return s.Conn.Close()
+}
+
+// CloseWrite ends one direction.
+func (s *slottedConn) CloseWrite() error { return closeWrite(s.Conn) }

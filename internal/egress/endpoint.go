@@ -1,0 +1,118 @@
+package egress
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// endpoint is a host and a port that may be reached.
+type endpoint struct {
+	// host is a name in canonical form: ASCII in lower case, without a final dot.
+	host string
+	port uint16
+}
+
+// String is HOST:PORT.
+func (e endpoint) String() string { return e.host + ":" + strconv.Itoa(int(e.port)) }
+
+// parseEndpoints reads a list of HOST:PORT, as a person writes it.
+func parseEndpoints(texts []string) ([]endpoint, error) {
+	list := make([]endpoint, len(texts))
+	for i, text := range texts {
+		var err error
+		if list[i], err = parseEndpoint(text); err != nil {
+			return nil, fmt.Errorf("cannot use %q as HOST:PORT: %w", text, err)
+		}
+	}
+	return list, nil
+}
+
+// maxHost is how long a name may be, by RFC 1035.
+const maxHost = 253
+
+// parseEndpoint reads HOST:PORT. A name beyond ASCII must be in its xn-- form. An address
+// is refused: an endpoint names a service, and a listed name must not stand for the host's
+// own network. Models read the errors.
+func parseEndpoint(text string) (endpoint, error) {
+	host, port, ok := strings.Cut(text, ":")
+	if !ok {
+		return endpoint{}, errors.New("it has no port, as in example.com:443")
+	}
+	n, err := strconv.ParseUint(port, 10, 16)
+	if err != nil || n == 0 || port[0] == '0' || port[0] == '+' {
+		return endpoint{}, errors.New("its port is not a number from 1 to 65535")
+	}
+
+	host, err = canonicalHost(host)
+	return endpoint{host, uint16(n)}, err
+}
+
+// canonicalHost is the one spelling of a name. It refuses what a resolver might take for
+// an address in an unusual form, such as 0x7f.1.
+func canonicalHost(host string) (string, error) {
+	host = strings.ToLower(strings.TrimSuffix(host, "."))
+	if host == "" || len(host) > maxHost {
+		return "", errors.New("its name is empty or too long")
+	}
+
+	labels := strings.Split(host, ".")
+	for _, label := range labels {
+		if err := checkLabel(label); err != nil {
+			return "", err
+		}
+	}
+
+	last := labels[len(labels)-1]
+	if last[0] >= '0' && last[0] <= '9' {
+		return "", errors.New("addresses cannot be listed, only names")
+	}
+	if len(labels) == 1 || slices.Contains(localDomains, last) {
+		return "", errors.New("it is a name of the local network")
+	}
+	return host, nil
+}
+
+// localDomains are the top-level domains of local networks.
+var localDomains = []string{"localhost", "local", "internal", "arpa"}
+
+// checkLabel reports a part of a name, between two dots, that is not one.
+func checkLabel(label string) error {
+	if label == "" || len(label) > 63 || label[0] == '-' || label[len(label)-1] == '-' {
+		return errors.New("it is no host name")
+	}
+	for _, c := range []byte(label) {
+		if (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '-' && c != '_' {
+			return errors.New("its name has characters other than a-z, 0-9 and '-' " +
+				"(give names of other scripts in their xn-- form)")
+		}
+	}
+	return nil
+}
+
+// special are addresses that look public and are not, or that carry another address
+// inside: RFC 6890 and its registries, and the metadata services of clouds that use public
+// addresses.
+var special = parsePrefixes(
+	"0.0.0.0/8", "100.64.0.0/10", "192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24",
+	"198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "240.0.0.0/4", "168.63.129.16/32",
+	"64:ff9b::/96", "64:ff9b:1::/48", "100::/64", "2001::/23", "2001:db8::/32", "2002::/16",
+	"3fff::/20", "5f00::/16", "::/96", "fec0::/10",
+)
+
+func parsePrefixes(texts ...string) (list []netip.Prefix) {
+	for _, text := range texts {
+		list = append(list, netip.MustParsePrefix(text))
+	}
+	return list
+}
+
+// isPublic reports whether an address belongs to the public Internet.
+func isPublic(a netip.Addr) bool {
+	a = a.Unmap().WithZone("")
+	return a.IsValid() && a.IsGlobalUnicast() && !a.IsPrivate() &&
+		!slices.ContainsFunc(special, func(p netip.Prefix) bool { return p.Contains(a) })
+}

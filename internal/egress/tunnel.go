@@ -1,0 +1,97 @@
+package egress
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"sync"
+)
+
+// openTunnel joins the guest with an endpoint. A refusal is in the status line, because
+// clients show that line.
+func (p *Proxy) openTunnel(w http.ResponseWriter, r *http.Request) {
+	far, err := p.dial(r.Context(), "tcp", r.Host)
+	near, buffered, hijackErr := http.NewResponseController(w).Hijack()
+	if hijackErr != nil || near == nil {
+		if err == nil {
+			_ = far.Close() // it is not used
+		}
+		return
+	}
+	defer near.Close()
+
+	if err != nil {
+		p.answerFailure(near, err)
+		return
+	}
+	defer far.Close()
+
+	if !p.track(near, far) {
+		return
+	}
+	defer p.untrack(near, far)
+	if _, err := io.WriteString(near, "HTTP/1.1 200 Connection established\r\n\r\n"); err != nil {
+		return
+	}
+	joinConns(near, buffered.Reader, far)
+}
+
+// answerFailure tells the guest why there is no tunnel.
+func (p *Proxy) answerFailure(near net.Conn, err error) {
+	status := "502 " + unreachable
+	if isRefusal(err) {
+		status = "403 Forbidden by rlm: " + cleanText(err.Error())
+	} else {
+		p.options.Log.Info("egress failed", "error", err)
+	}
+	_, _ = fmt.Fprintf(near,
+		"HTTP/1.1 %s\r\nContent-Length: 0\r\nConnection: close\r\n\r\n", status)
+}
+
+// joinConns copies both ways until both sides have ended, or one has failed. What the near
+// side has sent already is in ahead.
+func joinConns(near net.Conn, ahead *bufio.Reader, far net.Conn) {
+	var both sync.WaitGroup
+	both.Go(func() { copyUntilEnd(far, ahead) })
+	both.Go(func() { copyUntilEnd(near, far) })
+	both.Wait()
+}
+
+// copyUntilEnd copies one way, and passes the end on.
+func copyUntilEnd(to net.Conn, from io.Reader) {
+	if _, err := io.Copy(to, from); err != nil {
+		_ = to.Close() // the other way must not wait forever
+		return
+	}
+	if closeWrite(to) != nil {
+		_ = to.Close()
+	}
+}
+
+// track registers connections that Close ends. It reports whether the proxy still runs.
+func (p *Proxy) track(conns ...net.Conn) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+
+	if p.closed {
+		return false
+	}
+	p.running.Add(1)
+	for _, c := range conns {
+		p.tunnels[c] = struct{}{}
+	}
+	return true
+}
+
+// untrack undoes track.
+func (p *Proxy) untrack(conns ...net.Conn) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+
+	for _, c := range conns {
+		delete(p.tunnels, c)
+	}
+	p.running.Done()
+}

@@ -1,0 +1,62 @@
+package frame
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+)
+
+// A Buffer cuts frames from bytes that somebody else reads. Unlike a Reader it can
+// skip a damaged part of the stream. It has one user at a time.
+type Buffer struct {
+	// Max bounds a payload, in bytes.
+	Max int
+
+	data []byte
+}
+
+// Add appends bytes of the stream.
+func (b *Buffer) Add(part []byte) { b.data = append(b.data, part...) }
+
+// Len is how many bytes wait to be cut.
+func (b *Buffer) Len() int { return len(b.data) }
+
+// Next cuts one frame. ok is false if the buffer does not hold a whole one yet. The
+// payload is valid until the next Add. The error wraps ErrTooLarge.
+func (b *Buffer) Next() (kind byte, payload []byte, ok bool, err error) {
+	if len(b.data) < headerSize {
+		return 0, nil, false, nil
+	}
+
+	size := int64(binary.LittleEndian.Uint32(b.data))
+	if size > int64(b.Max) {
+		return 0, nil, false, fmt.Errorf("cannot read a frame of %d bytes, at most %d: %w", size, b.Max, ErrTooLarge)
+	}
+	end := headerSize + size
+	if int64(len(b.data)) < end {
+		return 0, nil, false, nil
+	}
+
+	kind, payload = b.data[4], b.data[headerSize:end]
+	b.data = b.data[end:]
+
+	return kind, payload, true, nil
+}
+
+// SkipPast drops everything up to the end of mark and reports whether mark was there.
+// Only the last n bytes are searched: the caller has searched the others.
+func (b *Buffer) SkipPast(mark []byte, n int) bool {
+	from := max(0, len(b.data)-n-len(mark))
+	at := bytes.Index(b.data[from:], mark)
+	if at < 0 {
+		return false
+	}
+
+	b.data = b.data[from+at+len(mark):]
+	return true
+}
+
+// AppendHeader appends the header of a frame whose payload has size bytes.
+func AppendHeader(to []byte, kind byte, size int) []byte {
+	return append(binary.LittleEndian.AppendUint32(to, uint32(size)), kind) //nolint:gosec // the caller's bound
+}

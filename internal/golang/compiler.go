@@ -1,0 +1,111 @@
+package golang
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/rlmhq/rlm/internal/golang/guest/build"
+)
+
+// BuildTimeout bounds one compilation. Everything but an attack takes seconds.
+const BuildTimeout = 20 * time.Second
+
+// compiler compiles the programs of one session. Its process is started when it is
+// needed, and again after it had to be stopped.
+type compiler struct {
+	wall    Wall
+	timeout time.Duration
+	box     Box // nil if there is none
+}
+
+// maxRounds is how often a compiler may ask for further packages.
+const maxRounds = 3
+
+// compile makes the program of a session. What is wrong with a snippet, or takes the
+// compiler too much, is a [*build.CompileError].
+func (c *compiler) compile(ctx context.Context, request *build.Request) (build.Built, error) {
+	var missing []string
+	for range maxRounds {
+		toolchain, err := c.wall.Toolchain(ctx, missing)
+		if err != nil {
+			return build.Built{}, err
+		}
+
+		request.Toolchain = toolchain
+		built, more, err := c.ask(ctx, request)
+		if err != nil || len(more) == 0 {
+			return built, err
+		}
+		missing = more
+	}
+	return build.Built{}, build.Stopped("the compiler asks for packages without end")
+}
+
+var errCompilerGone = errors.New("the compiler broke")
+
+// ask asks once more if the compiler has ended, for whatever reason.
+func (c *compiler) ask(ctx context.Context, request *build.Request) (build.Built, []string, error) {
+	built, missing, err := c.askOnce(ctx, request)
+	if errors.Is(err, errCompilerGone) {
+		built, missing, err = c.askOnce(ctx, request)
+	}
+	if errors.Is(err, errCompilerGone) {
+		err = build.Stopped(err.Error())
+	}
+	return built, missing, err
+}
+
+// askOnce has one request answered, within the limits of a compilation.
+func (c *compiler) askOnce(ctx context.Context, request *build.Request) (build.Built, []string, error) {
+	if c.box == nil {
+		box, err := c.wall.StartCompiler(ctx)
+		if err != nil {
+			return build.Built{}, nil, fmt.Errorf("cannot start the compiler: %w", err)
+		}
+		c.box = box
+	}
+
+	deadline := time.Now().Add(c.timeout)
+	limited, cancel := context.WithDeadline(ctx, deadline)
+	defer cancel()
+	box := c.box
+	defer context.AfterFunc(limited, func() { _ = box.Close() })() // it is reported below
+	built, missing, err := build.Ask(box.Conn(), request)
+	var failure *build.CompileError
+	if err == nil || errors.As(err, &failure) {
+		return built, missing, err
+	}
+
+	isLate := time.Now().After(deadline)
+	outOfMemory := false
+	if limited.Err() == nil {
+		var fault error
+		outOfMemory, fault = box.Diagnose(true)
+		err = errors.Join(err, fault)
+	}
+	if said := box.Said(); said != "" {
+		err = errors.Join(err, errors.New(said))
+	}
+	err = errors.Join(err, c.close())
+
+	switch {
+	case ctx.Err() != nil:
+		return build.Built{}, nil, context.Cause(ctx)
+	case outOfMemory:
+		return build.Built{}, nil, build.Stopped(fmt.Sprintf("the compiler needed more than %d MiB", CompilerMemory>>20))
+	case isLate:
+		return build.Built{}, nil, build.Stopped(fmt.Sprintf("the compiler took longer than %v", c.timeout))
+	}
+	return build.Built{}, nil, fmt.Errorf("%w: %w", errCompilerGone, err)
+}
+
+func (c *compiler) close() error {
+	if c.box == nil {
+		return nil
+	}
+	err := c.box.Close()
+	c.box = nil
+	return err
+}

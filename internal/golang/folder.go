@@ -1,0 +1,43 @@
+package golang
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+
+	"github.com/rlmhq/rlm/internal/golang/guest/relay"
+)
+
+// folder is where a program is put once its relay waits for it. Only this user reaches
+// it on the host; the relay sees the inner folder, read-only.
+type folder struct{ outer, inner string }
+
+func makeFolder() (*folder, error) {
+	outer, err := os.MkdirTemp("", "rlm-go-")
+	if err != nil {
+		return nil, fmt.Errorf("cannot make a folder for a program: %w", err)
+	}
+
+	f := &folder{outer, filepath.Join(outer, "program")}
+	err = os.Mkdir(f.inner, 0o755) //nolint:gosec // the outer folder is closed
+	if err == nil {
+		err = os.Chmod(f.inner, 0o755) //nolint:gosec // whatever the umask is
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("cannot make a folder for a program: %w", err), f.remove())
+	}
+	return f, nil
+}
+
+// put writes the program into the folder.
+func (f *folder) put(program []byte) error {
+	name := filepath.Join(f.inner, path.Base(relay.Path))
+	if err := os.WriteFile(name, program, 0o755); err != nil { //nolint:gosec // the guest's user runs it
+		return fmt.Errorf("cannot store a program: %w", err)
+	}
+	return os.Chmod(name, 0o755) //nolint:gosec // whatever the umask is
+}
+
+func (f *folder) remove() error { return os.RemoveAll(f.outer) }

@@ -1,0 +1,75 @@
+package build
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/rlmhq/rlm/internal/frame"
+)
+
+// Built is a compiled session.
+type Built struct {
+	// Program is an executable file.
+	Program []byte
+	// Refs are those of each snippet, for the next request.
+	Refs [][]Ref
+}
+
+// maxImports bounds the packages that one request can have compiled.
+const maxImports = 100
+
+var errProtocol = errors.New("the compiler's process sent what it may not send")
+
+// Ask has one request answered by a worker at the other end. What is wrong with the
+// snippets is a [*CompileError]; missing are packages that the worker wants in
+// Request.Toolchain first. After any other error the worker is of no use any more.
+//
+// The worker is hostile: a program is only ever to be run behind a wall, and refs
+// only ever go back to a worker.
+func Ask(conn io.ReadWriter, request *Request) (built Built, wants []string, err error) {
+	body, err := json.Marshal(request)
+	if err != nil {
+		return Built{}, nil, err
+	}
+	if err := frame.NewWriter(conn, MaxFrame).Write(kindBuild, body); err != nil {
+		return Built{}, nil, err
+	}
+	in := frame.NewReader(conn, MaxFrame)
+	for {
+		kind, body, err := in.Next()
+		if err != nil {
+			return Built{}, nil, err
+		}
+		switch kind {
+		case kindMissing:
+			var m missing
+			err := json.Unmarshal(body, &m)
+			return Built{}, m.Paths[:min(len(m.Paths), maxImports)], err
+		case kindFailed:
+			failure := &CompileError{}
+			if err := json.Unmarshal(body, failure); err != nil {
+				return Built{}, nil, fmt.Errorf("%w: %w", errProtocol, err)
+			}
+			return Built{}, nil, failure
+		case kindRefs:
+			if err := json.Unmarshal(body, &built.Refs); err != nil {
+				return Built{}, nil, fmt.Errorf("%w: %w", errProtocol, err)
+			}
+		case kindProgram:
+			if len(built.Refs) != len(request.Snippets) {
+				return Built{}, nil, errProtocol
+			}
+			built.Program = append([]byte(nil), body...)
+			return built, nil, nil
+		default:
+			return Built{}, nil, errProtocol
+		}
+	}
+}
+
+// Stopped is the error of a compilation that had to be ended, or ended badly.
+func Stopped(why string) error {
+	return &CompileError{Type: "CompileError", Message: why, Text: why + "\n"}
+}

@@ -1,0 +1,214 @@
+// Package build turns the snippets of a Go session into a program. [Serve] runs behind
+// a wall, in a jail or a container: what it parses, checks and compiles is hostile, and
+// the host believes nothing that it says. [Ask] is the host's end. A [Tool] compiles the
+// standard library; no snippet is near it.
+//
+// It is compiled into container images, so it imports only the standard library and
+// packages that are compiled into them, too.
+//
+// A session is one program. The variables, types and functions of all snippets stand at
+// its top level, and each snippet's statements are a function. A name that is declared
+// again leaves the older meaning with another name, so that whatever used it goes on
+// using it.
+package build
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"go/token"
+	"io"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+
+	"github.com/rlmhq/rlm/internal/frame"
+)
+
+// The kinds of frame between the host and the worker.
+const (
+	kindBuild   = 'B' // host: Request
+	kindMissing = 'N' // worker: missing; the host asks again when it has them
+	kindFailed  = 'X' // worker: CompileError
+	kindRefs    = 'M' // worker: the refs of all snippets
+	kindProgram = 'D' // worker: the program
+)
+
+// MaxFrame is the size of the largest frame, which is a program.
+const MaxFrame = 128 << 20
+
+// Request asks for the program of a session.
+type Request struct {
+	Snippets  []Snippet `json:"snippets"`
+	Functions []string  `json:"functions"`
+	Inputs    []string  `json:"inputs"` // the kinds of package run
+	Toolchain Toolchain `json:"toolchain"`
+}
+
+// Toolchain is what a program is compiled with.
+type Toolchain struct {
+	// Tools is the folder of compiler and linker.
+	Tools string `json:"tools"`
+	// Version is the language's, "go1.26"; Arch is GOARCH.
+	Version string `json:"version"`
+	Arch    string `json:"arch"`
+	// Exports are the compiled packages, by import path. An empty name is a package
+	// that is known not to be there.
+	Exports map[string]string `json:"exports"`
+}
+
+// missing are packages that the host did not give.
+type missing struct {
+	Paths []string `json:"paths"`
+}
+
+// Serve serves requests until the connection ends, and returns an exit code. A
+// toolchain, if not nil, is all that there is, whatever requests say.
+func Serve(conn io.ReadWriter, toolchain *Toolchain) int {
+	in, out := frame.NewReader(conn, MaxFrame), frame.NewWriter(conn, MaxFrame)
+	std := newStdlib()
+	for {
+		_, body, err := in.Next()
+		if err != nil {
+			return 0
+		}
+		var request Request
+		if json.Unmarshal(body, &request) != nil {
+			return 1
+		}
+		if toolchain != nil {
+			request.Toolchain = *toolchain
+		}
+		if answer(out, &request, std, toolchain != nil) != nil {
+			return 1
+		}
+		runtime.GC()
+	}
+}
+
+// answer builds one program and says what came of it. whole says that nobody has
+// more packages.
+func answer(out *frame.Writer, request *Request, std *stdlib, whole bool) error {
+	if paths := request.missing(); len(paths) > 0 && !whole {
+		return send(out, kindMissing, missing{paths})
+	}
+	program, err := build(request, std)
+	var failure *CompileError
+	if errors.As(err, &failure) {
+		return send(out, kindFailed, failure)
+	}
+	if err != nil {
+		return err
+	}
+	refs := make([][]Ref, len(request.Snippets))
+	for i, s := range request.Snippets {
+		refs[i] = s.Refs
+	}
+	if err := send(out, kindRefs, refs); err != nil {
+		return err
+	}
+	return out.Write(kindProgram, program)
+}
+
+func send(out *frame.Writer, kind byte, message any) error {
+	body, err := json.Marshal(message)
+	if err != nil {
+		return err
+	}
+	return out.Write(kind, body)
+}
+
+// missing are the imports of snippets that nobody has looked at which the
+// request has no export data for. A syntax error is for later.
+func (r *Request) missing() []string {
+	var paths []string
+	for i, s := range r.Snippets {
+		if s.Refs != nil {
+			continue
+		}
+		u, err := parseUnit(token.NewFileSet(), i+1, s.Source)
+		if err != nil {
+			continue
+		}
+		for _, imported := range u.imports {
+			if _, ok := r.Toolchain.Exports[imported.path]; !ok && imported.path != "unsafe" && Importable(imported.path) {
+				paths = append(paths, imported.path)
+			}
+		}
+	}
+	return paths
+}
+
+// build makes the program.
+func build(request *Request, std *stdlib) ([]byte, error) {
+	var p *program
+	for count := 1; count <= len(request.Snippets); count++ {
+		if request.Snippets[count-1].Refs != nil && count < len(request.Snippets) {
+			continue
+		}
+		var failure *CompileError
+		if p, failure = analyse(request, std, count); failure != nil {
+			return nil, failure
+		}
+	}
+	files, err := p.render()
+	if err != nil {
+		return nil, err
+	}
+	return compile(request, files)
+}
+
+// compile runs compiler and linker in a folder of their own.
+func compile(request *Request, files map[string]string) ([]byte, error) {
+	dir, err := os.MkdirTemp("", "")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir) //nolint:errcheck // the jail's folder goes with the jail
+	files["importcfg"] = request.importConfig()
+	args := []string{"-p", "main", "-complete", "-pack", "-importcfg", "importcfg", "-trimpath", dir, "-o", "main.a"}
+	for name, text := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			return nil, err
+		}
+		if path.Ext(name) == ".go" {
+			args = append(args, name)
+		}
+	}
+	if failure := runTool(dir, filepath.Join(request.Toolchain.Tools, "compile"), args...); failure != nil {
+		return nil, failure
+	}
+	failure := runTool(dir, filepath.Join(request.Toolchain.Tools, "link"), "-s", "-w", "-buildmode=exe", "-importcfg", "importcfg", "-o", "main", "main.a")
+	if failure != nil {
+		return nil, failure
+	}
+	return os.ReadFile(filepath.Join(dir, "main"))
+}
+
+// place is how a compiler names the folder of its files.
+var place = regexp.MustCompile(`(?m)^(\./|/tmp/[0-9]+/)`)
+
+// runTool runs a tool. What it says is the error.
+func runTool(dir, tool string, args ...string) error {
+	var said bytes.Buffer
+	cmd := exec.Command(tool, args...) //nolint:noctx // the jail ends it
+	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, &said, &said
+	cmd.Env = []string{"HOME=/tmp", "TMPDIR=/tmp", "PATH=", "CGO_ENABLED=0"}
+	err := cmd.Run()
+	if err == nil {
+		return nil
+	}
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok && exit.ExitCode() < 0 {
+		return failed("CompileError", fmt.Sprintf("the %s was killed: it needs too much memory for this", filepath.Base(tool)))
+	}
+	text := suffix.ReplaceAllString(place.ReplaceAllString(said.String(), ""), "")
+	if text = strings.TrimSpace(text); text == "" {
+		text = fmt.Sprintf("the %s ended: %v", filepath.Base(tool), err)
+	}
+	return failed("CompileError", strings.Split(text, "\n")...)
+}

@@ -1,0 +1,109 @@
+package build
+
+import (
+	"bytes"
+	"context"
+	"embed"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/rlmhq/rlm/internal/frame"
+	"github.com/rlmhq/rlm/internal/golang/guest/run"
+	"github.com/rlmhq/rlm/internal/session/wire"
+)
+
+// Tool is a go command.
+type Tool struct {
+	// Path is the command's, Cache the folder in which it works and keeps what it
+	// has compiled.
+	Path, Cache string
+}
+
+// Builds is the folder of what was compiled.
+func (t Tool) Builds() string { return filepath.Join(t.Cache, "build") }
+
+// Command runs the go command in a folder, with nothing of the host's settings, and
+// returns what it printed.
+func (t Tool) Command(ctx context.Context, dir string, args ...string) (string, error) {
+	var stdout, stderr bytes.Buffer
+	cmd := exec.CommandContext(ctx, t.Path, args...)
+	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, &stdout, &stderr
+	cmd.Env = []string{
+		"GOCACHE=" + t.Builds(), "HOME=" + t.Cache, "PATH=/usr/bin:/bin", "GOENV=off", "GOTOOLCHAIN=local",
+		"GOWORK=off", "GOPROXY=off", "GOFLAGS=-mod=mod", "CGO_ENABLED=0", "GOTELEMETRY=off",
+	}
+	if err := cmd.Run(); err != nil {
+		return "", fmt.Errorf("cannot run %s %s: %w: %s", t.Path, args[0], err, strings.TrimSpace(stderr.String()))
+	}
+	return stdout.String(), nil
+}
+
+// Compile compiles packages, [Runtime] may be among them, and the packages that they
+// need. It returns the file of each, empty for unsafe, which needs none. A path without
+// a package is not in the result. language is the module's, "go1.26".
+func (t Tool) Compile(ctx context.Context, language string, paths []string) (map[string]string, error) {
+	dir, err := t.writeModule(language)
+	if err != nil {
+		return nil, fmt.Errorf("cannot compile the standard library: %w", err)
+	}
+	defer os.RemoveAll(dir) //nolint:errcheck // a copy of what is embedded
+
+	args := []string{"list", "-e", "-export", "-deps", "-f", "{{.ImportPath}}\t{{.Export}}"}
+	said, err := t.Command(ctx, dir, append(args, paths...)...)
+	if err != nil {
+		return nil, err
+	}
+
+	exports := map[string]string{}
+	for line := range strings.Lines(said) {
+		path, name, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
+		if name != "" || path == "unsafe" {
+			exports[path] = name
+		}
+	}
+	return exports, nil
+}
+
+// module is this module, as far as programs are compiled with it.
+const module = "github.com/rlmhq/rlm"
+
+// Runtime is the import path of the package with which programs are compiled.
+const Runtime = module + "/internal/golang/guest/run"
+
+// runtimeSources are the packages of the module that the runtime consists of.
+var runtimeSources = map[string]embed.FS{
+	"internal/frame":            frame.Source,
+	"internal/session/wire":     wire.Source,
+	"internal/golang/guest/run": run.Source,
+}
+
+// writeModule writes the module with the runtime into a new folder.
+func (t Tool) writeModule(language string) (string, error) {
+	if err := os.MkdirAll(t.Cache, 0o755); err != nil {
+		return "", err
+	}
+	dir, err := os.MkdirTemp(t.Cache, "module-")
+	if err != nil {
+		return "", err
+	}
+
+	text := "module " + module + "\n\ngo " + strings.TrimPrefix(language, "go") + "\n"
+	err = os.WriteFile(filepath.Join(dir, "go.mod"), []byte(text), 0o600)
+	for folder, files := range runtimeSources {
+		into := filepath.Join(dir, filepath.FromSlash(folder))
+		if err == nil {
+			err = os.CopyFS(into, files)
+		}
+		if err == nil {
+			err = os.Remove(filepath.Join(into, "source.go")) // only images need it
+		}
+	}
+	if err != nil {
+		return "", errors.Join(err, os.RemoveAll(dir))
+	}
+	return dir, nil
+}

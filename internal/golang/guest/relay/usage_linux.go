@@ -1,0 +1,93 @@
+package relay
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// usageEvery is how often the relay looks what the program has used.
+const usageEvery = 20 * time.Millisecond
+
+// tick is the unit in which the kernel tells processor time, on all the systems of
+// package syscall.
+const tick = 10 * time.Millisecond
+
+// usage sends what has been used: always, or if it has become more.
+func (r *relay) usage(always bool) {
+	now := Usage{CPUNanos: computed(), PeakMemory: peak(r.pid)}
+	r.mu.Lock()
+	now.PeakMemory = max(now.PeakMemory, r.last.PeakMemory) // of a program that is gone nothing is known
+	news := now.CPUNanos != r.last.CPUNanos
+	r.last = now
+	r.mu.Unlock()
+	if news || always {
+		r.send(KindUsage, now)
+	}
+}
+
+// computed is the processor time of all processes behind the wall but this one, those
+// included that have ended and been waited for. It is 0, which means unknown, where the
+// wall has no process numbers of its own: /proc then shows the processes of others.
+func computed() int64 {
+	if os.Getpid() != 1 && os.Getppid() != 1 {
+		return 0
+	}
+
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		return 0
+	}
+	self := os.Getpid()
+	var sum int64
+	for _, entry := range entries {
+		pid, err := strconv.Atoi(entry.Name())
+		if err != nil {
+			continue
+		}
+		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+		if err != nil {
+			continue // it has ended
+		}
+		own, waited := times(text)
+		if pid != self {
+			sum += own
+		}
+		sum += waited
+	}
+	return sum * int64(tick)
+}
+
+// times takes out of a line of /proc/PID/stat how many ticks a process has computed,
+// and how many the children that it has waited for.
+func times(stat []byte) (own, waited int64) {
+	// The name is in brackets and may contain brackets itself.
+	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
+	const user = 11 // the 14th of all
+	if len(fields) < user+4 {
+		return 0, 0
+	}
+	var numbers [4]int64
+	for i := range numbers {
+		numbers[i], _ = strconv.ParseInt(string(fields[user+i]), 10, 64) // the kernel's
+	}
+	return numbers[0] + numbers[1], numbers[2] + numbers[3]
+}
+
+// peak is the most memory that a process has had, in bytes, 0 if it has ended.
+func peak(pid int) int64 {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return 0
+	}
+	for line := range strings.Lines(string(text)) {
+		if value, ok := strings.CutPrefix(line, "VmHWM:"); ok {
+			kib, _ := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(value), " kB"), 10, 64) // the kernel's
+			return kib << 10
+		}
+	}
+	return 0
+}

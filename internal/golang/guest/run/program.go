@@ -1,0 +1,250 @@
+//go:build linux
+
+package run
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand" //nolint:depguard // of the snippets: the generator that can be seeded
+	"os"
+	"path"
+	"regexp"
+	"runtime"
+	"runtime/debug"
+	"strings"
+	"sync"
+	"syscall"
+
+	"github.com/rlmhq/rlm/internal/frame"
+	"github.com/rlmhq/rlm/internal/session/wire"
+)
+
+// maxStack ends endless recursion before it uses up the jail's memory.
+const maxStack = 128 << 20
+
+// program is the state of the one program that this process is.
+type program struct {
+	conn      *os.File
+	setup     Setup
+	streams   [2]int // descriptors of the outputs, kept for a snippet that closes its own
+	snippets  []func()
+	configure func()
+	ended     chan ending // of the snippet that runs
+
+	link Link
+
+	mu   sync.Mutex     // guards what follows
+	out  *frame.Writer  // to conn
+	vars map[string]any // pointers
+}
+
+// ending is how a snippet ended.
+type ending struct {
+	code      int
+	exception *Exception
+}
+
+var self = &program{vars: map[string]any{}, ended: make(chan ending, 1)}
+
+// connection is the descriptor that the relay gives to its program.
+const connection = 3
+
+// Session is what a program needs to know about its session before the first snippet.
+// It is the source of the order that configures the program.
+type Session struct {
+	// Memory is the snippets' limit, in bytes; Seed is of package math/rand.
+	Memory int64 `json:"memory"`
+	Seed   int64 `json:"seed"`
+}
+
+// Main runs a program: the snippets as the host asks for them, and configure before the
+// first one, once the host has said what the session has. It returns when the host is
+// gone.
+func Main(configure func(), snippets ...func()) {
+	debug.SetMaxStack(maxStack)
+	p := self
+	p.configure, p.snippets = configure, snippets
+	p.link.Send = p.send
+	p.conn = os.NewFile(connection, "host")
+	p.out = frame.NewWriter(p.conn, wire.MaxGoRequest)
+	syscall.CloseOnExec(connection)
+	p.streams = receiveStreams()
+	p.reopenStreams()
+
+	in := frame.NewReader(p.conn, wire.MaxAnswer)
+	for {
+		kind, payload, err := in.Next()
+		if err != nil {
+			return
+		}
+		switch kind {
+		case wire.KindOrder:
+			order, err := wire.ParseOrder(payload)
+			if err != nil {
+				die("cannot understand the host")
+			}
+			go p.run(order)
+		case wire.KindAnswer:
+			if err := p.link.TakeAnswer(payload); err != nil {
+				die(err.Error())
+			}
+		}
+	}
+}
+
+func die(why string) {
+	fmt.Fprintln(os.Stderr, why)
+	syscall.Exit(1)
+}
+
+// run carries out an order and says how its snippet ended. The goroutine of a snippet
+// that has called os.Exit stays behind: its deferred functions must not run.
+func (p *program) run(order wire.Order) {
+	number := order.Flags >> wire.OrdinalShift
+	if number < 1 || number > len(p.snippets) {
+		die("there is no such snippet")
+	}
+	p.mustSend(wire.KindBegun, order.Mark[:])
+	if order.Flags&wire.FlagConfigure != 0 {
+		p.prepare(order.Source)
+	}
+	p.reopenStreams()
+
+	go func() {
+		end := ending{code: wire.CodeOK}
+		defer func() {
+			if r := recover(); r != nil {
+				end = ending{wire.CodeRaised, describePanic(r)}
+			}
+			p.end(end)
+		}()
+		p.snippets[number-1]()
+	}()
+
+	end := <-p.ended
+	if end.exception != nil && p.link.Raise(*end.exception) != nil {
+		die("cannot report an exception")
+	}
+	done := wire.Done{Mark: order.Mark, Code: end.code}
+	p.mustSend(wire.KindDone, done.Append(nil))
+}
+
+// prepare learns what the session has and gives it to the snippets.
+func (p *program) prepare(source string) {
+	var s Session
+	err := json.Unmarshal([]byte(source), &s)
+	if err == nil {
+		p.setup, err = p.link.Setup()
+	}
+	if err != nil {
+		die("cannot understand the host: " + err.Error())
+	}
+
+	debug.SetMemoryLimit(s.Memory) // collect more often near the limit instead of dying of it
+	rand.Seed(s.Seed)              //nolint:staticcheck // the same numbers when the session runs again
+	p.configure()
+}
+
+// receiveStreams takes the outputs, which are pipes of the relay, from the connection.
+func receiveStreams() [2]int {
+	var first [1]byte
+	rights := make([]byte, syscall.CmsgSpace(2*4))
+	for {
+		_, n, _, _, err := syscall.Recvmsg(connection, first[:], rights, syscall.MSG_CMSG_CLOEXEC)
+		if err == syscall.EINTR {
+			continue
+		}
+		messages, err := syscall.ParseSocketControlMessage(rights[:n])
+		if err != nil || len(messages) != 1 {
+			die("cannot understand the relay")
+		}
+		fds, err := syscall.ParseUnixRights(&messages[0])
+		if err != nil || len(fds) != 2 {
+			die("cannot understand the relay")
+		}
+		return [2]int{fds[0], fds[1]}
+	}
+}
+
+// reopenStreams puts the outputs where the program expects them, at first and after a
+// snippet has closed one.
+func (p *program) reopenStreams() {
+	for i, file := range []**os.File{&os.Stdout, &os.Stderr} {
+		if err := syscall.Dup3(p.streams[i], i+1, 0); err != nil {
+			die(err.Error())
+		}
+		if _, err := (*file).Stat(); err != nil {
+			*file = os.NewFile(uintptr(i+1), (*file).Name())
+		}
+	}
+}
+
+// end says that the snippet has ended, unless it has already.
+func (p *program) end(end ending) {
+	select {
+	case p.ended <- end:
+	default:
+	}
+}
+
+// Exit is what os.Exit is in a snippet.
+func Exit(code int) {
+	self.end(ending{wire.CodeExited, &Exception{
+		Type: "exit", Message: fmt.Sprint(code), Traceback: fmt.Sprintf("exit status %d\n", code), Code: code,
+	}})
+	select {}
+}
+
+// suffix is what the compiler's names have more than the snippet's.
+var suffix = regexp.MustCompile(`__[0-9]+(_[0-9]+)?\b`)
+
+// describePanic describes a panic by the lines of the snippets. It is called while the
+// panicking frames are still there.
+func describePanic(value any) *Exception {
+	e := &Exception{Type: "panic"}
+	switch v := value.(type) {
+	case runtime.Error:
+		e.Type, e.Message = "runtime.Error", v.Error()
+	case error:
+		e.Message = v.Error()
+	case fmt.Stringer:
+		e.Message = v.String()
+	default:
+		e.Message = fmt.Sprint(v)
+	}
+
+	var b strings.Builder
+	fmt.Fprintf(&b, "panic: %s\n\n", e.Message)
+	pcs := make([]uintptr, 200)
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(3, pcs)])
+	for {
+		f, more := frames.Next()
+		if file := path.Base(f.File); strings.HasPrefix(file, "snippet_") {
+			name := strings.Replace(f.Function, "main.rlm__", "main.main__", 1)
+			fmt.Fprintf(&b, "%s(...)\n\t%s:%d\n", suffix.ReplaceAllString(name, ""), file, f.Line)
+		}
+		if !more {
+			break
+		}
+	}
+	e.Traceback = b.String()
+	return e
+}
+
+// send sends one frame. It does not return to a program whose host is gone.
+func (p *program) send(kind byte, payload []byte) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+
+	err := p.out.Write(kind, payload)
+	if err != nil && len(payload) <= wire.MaxGoRequest {
+		syscall.Exit(1)
+	}
+	return err // it is too large
+}
+
+func (p *program) mustSend(kind byte, payload []byte) {
+	if err := p.send(kind, payload); err != nil {
+		die(err.Error())
+	}
+}

@@ -1,0 +1,8 @@
+package run
+
+import "embed"
+
+// Source is this package as programs and images are built with it.
+//
+//go:embed link.go mistake.go names.go program.go source.go
+var Source embed.FS

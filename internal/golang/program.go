@@ -1,0 +1,168 @@
+package golang
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/rlmhq/rlm/internal/frame"
+	"github.com/rlmhq/rlm/internal/golang/guest/relay"
+	"github.com/rlmhq/rlm/internal/golang/guest/run"
+	"github.com/rlmhq/rlm/internal/session"
+	"github.com/rlmhq/rlm/internal/session/wire"
+)
+
+// program is a relay, and the program that it runs once it has one.
+type program struct {
+	box        Box
+	folder     *folder
+	connection *session.Connection
+	usage      atomic.Pointer[relay.Usage]
+	limit      int64 // of the memory that it may say it has used
+	close      func() error
+
+	// What follows belongs to the goroutine that serves the program.
+	isConfigured bool
+	accounts     *session.Accounts // of the snippet that runs
+	exit         *relay.Exit       // how the program ended, nil if it has not
+	isRude       bool              // it sent something that cannot be understood
+	isKilled     bool              // by us
+	outOfMemory  bool
+	fault        error
+}
+
+var (
+	_ session.Control   = (*program)(nil)
+	_ session.Processor = (*program)(nil)
+)
+
+// startProgram starts a relay that waits for its program.
+func startProgram(ctx context.Context, wall Wall, memory int64) (*program, error) {
+	folder, err := makeFolder()
+	if err != nil {
+		return nil, err
+	}
+	box, err := wall.StartRelay(ctx, folder.inner)
+	if err != nil {
+		return nil, errors.Join(err, folder.remove())
+	}
+
+	p := &program{box: box, folder: folder, limit: memory + ProgramMemory}
+	p.connection = session.NewConnection(box.Conn(), p)
+	p.connection.MaxRequest = wire.MaxGoRequest
+	p.connection.OnFrame = p.takeFrame
+	p.connection.Unslept = true
+	p.close = sync.OnceValue(func() error {
+		err := errors.Join(box.Close(), folder.remove())
+		_ = p.connection.Close() // the box has closed it
+		return err
+	})
+	return p, nil
+}
+
+// begin has the relay run a program.
+func (p *program) begin(file []byte) error {
+	select {
+	case <-p.connection.Gone():
+		return errors.New("its process has ended while it waited")
+	default:
+	}
+
+	if err := p.folder.put(file); err != nil {
+		return err
+	}
+	p.connection.Send(frame.AppendHeader(nil, relay.KindStart, 0))
+	return nil
+}
+
+// run runs snippet number n of the program.
+func (p *program) run(a *session.Accounts, n int, s run.Session) (wire.Done, error) {
+	p.accounts = a
+	order := wire.Order{Flags: n << wire.OrdinalShift}
+	if !p.isConfigured {
+		source, err := json.Marshal(s)
+		if err != nil {
+			return wire.Done{}, err
+		}
+		p.isConfigured = true
+		order.Flags |= wire.FlagConfigure
+		order.Source = string(source)
+	}
+
+	done, err := p.connection.Run(a, order, 0)
+	if err == nil && done.Code != wire.CodeOK && done.Code != wire.CodeRaised && done.Code != wire.CodeExited {
+		p.isRude = true
+		p.Kill(0)
+		err = session.ErrGone
+	}
+	if err != nil {
+		p.inquire()
+	}
+	return done, err
+}
+
+// takeFrame takes a frame of the relay's own. Every number in it is hostile.
+func (p *program) takeFrame(kind byte, body []byte) (isGone bool) {
+	switch kind {
+	case relay.KindStdout, relay.KindStderr:
+		p.accounts.Print(kind == relay.KindStderr, body)
+		return false
+
+	case relay.KindUsage:
+		var usage relay.Usage
+		if frame.DecodeJSON(body, &usage) != nil || usage.CPUNanos < 0 || usage.PeakMemory < 0 {
+			break
+		}
+		usage.PeakMemory = min(usage.PeakMemory, p.limit)
+		p.usage.Store(&usage)
+		return false
+
+	case relay.KindExit:
+		var exit relay.Exit
+		if frame.DecodeJSON(body, &exit) != nil || exit.Code < -1 || exit.Code > 255 || exit.Signal < 0 || exit.Signal > 64 {
+			break
+		}
+		p.exit = &exit
+		return true
+	}
+	p.isRude = true
+	return true
+}
+
+// Processor is the time that the program has computed, as its relay counted it last.
+func (p *program) Processor() time.Duration {
+	if u := p.usage.Load(); u != nil {
+		return time.Duration(u.CPUNanos)
+	}
+	return 0
+}
+
+// peak is the most memory that the program has had, in bytes.
+func (p *program) peak() int64 {
+	if u := p.usage.Load(); u != nil {
+		return u.PeakMemory
+	}
+	return 0
+}
+
+// Kill ends the program.
+func (p *program) Kill(int) {
+	p.isKilled = true
+	_, p.fault = p.box.Diagnose(false)
+	_ = p.close() // the guest reports it
+}
+
+// inquire finds out why the program has ended, unless it was killed here.
+func (p *program) inquire() {
+	p.isRude = p.isRude || p.connection.IsRude()
+	if p.isKilled {
+		return
+	}
+	if p.exit == nil || p.exit.Signal == int(syscall.SIGKILL) {
+		p.outOfMemory, p.fault = p.box.Diagnose(true)
+	}
+}

@@ -1,0 +1,43 @@
+package golang
+
+import (
+	"testing"
+
+	"github.com/rlmhq/rlm/internal/golang/guest/relay"
+	"github.com/rlmhq/rlm/internal/session"
+	"github.com/rlmhq/rlm/tiers"
+)
+
+// FuzzRelayFrames takes what the process behind a wall could send in its relay's name:
+// no number in it is out of bounds, and what cannot be understood ends the program.
+func FuzzRelayFrames(f *testing.F) {
+	f.Add(byte(relay.KindExit), []byte(`{"code":-1,"signal":9}`))
+	f.Add(byte(relay.KindExit), []byte(`{"code":99999999999}`))
+	f.Add(byte(relay.KindUsage), []byte(`{"cpu_nanos":-5,"peak_memory":1}`))
+	f.Add(byte(relay.KindUsage), []byte(`{"cpu_nanos":5,"peak_memory":9223372036854775807}`))
+	f.Add(byte(relay.KindStdout), []byte("text"))
+	f.Add(byte('C'), []byte("{}"))
+
+	accounts, err := session.NewAccounts(f.Context(), tiers.Config{})
+	if err == nil {
+		err = accounts.Begin(f.Context(), tiers.Job{})
+	}
+	if err != nil {
+		f.Fatal(err)
+	}
+	defer accounts.End(0)
+
+	f.Fuzz(func(t *testing.T, kind byte, body []byte) {
+		p := &program{limit: 1 << 20, accounts: accounts}
+		isGone := p.takeFrame(kind, body)
+		if e := p.exit; e != nil && (e.Code < -1 || e.Code > 255 || e.Signal < 0 || e.Signal > 64) {
+			t.Errorf("%+v", e)
+		}
+		if p.Processor() < 0 || p.peak() < 0 || p.peak() > p.limit {
+			t.Errorf("%v %d", p.Processor(), p.peak())
+		}
+		if isGone != (p.exit != nil || p.isRude) {
+			t.Errorf("gone: %v, exit %v, rude: %v", isGone, p.exit, p.isRude)
+		}
+	})
+}

@@ -1,0 +1,135 @@
+//go:build linux && (amd64 || arm64)
+
+package jail
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// controllers are what a jail wants. It cannot do without the first requiredControllers.
+var controllers = []string{"memory", "pids", "freezer", "cpuacct"}
+
+const requiredControllers = 2
+
+// cgroupParents are the folders below which a cgroup can be made, by controller.
+type cgroupParents struct {
+	version int
+	folders map[string]string
+}
+
+var errNoCgroup = errors.New("no cgroup can be made")
+
+// findCgroupParents looks for folders in which this process may make cgroups. They are its
+// own ones, so limits of the launcher hold for its jails, too.
+func findCgroupParents() (cgroupParents, error) {
+	mounts, err := readMounts()
+	if err != nil {
+		return cgroupParents{}, err
+	}
+	mountPoints := map[string]bool{}
+	for _, m := range mounts {
+		if m.kind == "cgroup" || m.kind == "cgroup2" {
+			mountPoints[m.point] = true
+		}
+	}
+
+	text, err := os.ReadFile("/proc/self/cgroup")
+	if err != nil {
+		return cgroupParents{}, err
+	}
+	parents := cgroupParents{version: 1, folders: map[string]string{}}
+	unified := ""
+	for line := range strings.Lines(string(text)) {
+		// hierarchy:controllers:path, with no controllers for version 2.
+		fields := strings.SplitN(strings.TrimSpace(line), ":", 3)
+		switch {
+		case len(fields) != 3:
+		case fields[1] == "":
+			unified = fields[2]
+		default:
+			parents.addHierarchy(fields[1], fields[2], mountPoints)
+		}
+	}
+
+	if parents.isComplete() {
+		return parents, nil
+	}
+	return findUnifiedParent(mountPoints, unified)
+}
+
+// addHierarchy adds the folders of one hierarchy of version 1, as far as cgroups can be
+// made there.
+func (p cgroupParents) addHierarchy(names, path string, mountPoints map[string]bool) {
+	for _, controller := range controllers {
+		if !slices.Contains(strings.Split(names, ","), controller) {
+			continue
+		}
+		for _, mountedAs := range []string{names, controller} {
+			point := "/sys/fs/cgroup/" + mountedAs
+			dir := filepath.Join(point, path)
+			if mountPoints[point] && mayMakeCgroups(dir) {
+				p.folders[controller] = dir
+			}
+		}
+	}
+}
+
+// isComplete reports whether everything required was found.
+func (p cgroupParents) isComplete() bool {
+	for _, controller := range controllers[:requiredControllers] {
+		if p.folders[controller] == "" {
+			return false
+		}
+	}
+	return true
+}
+
+// findUnifiedParent looks for a folder of version 2. A group with processes cannot hand
+// controllers down, so it is the nearest group above that does.
+func findUnifiedParent(mountPoints map[string]bool, own string) (cgroupParents, error) {
+	const point = "/sys/fs/cgroup"
+	if !mountPoints[point] {
+		return cgroupParents{}, fmt.Errorf("%w: the memory and pids controllers are not at %s, "+
+			"or this user cannot write there", errNoCgroup, point)
+	}
+
+	for dir := filepath.Join(point, own); ; dir = filepath.Dir(dir) {
+		text, err := os.ReadFile(filepath.Join(dir, "cgroup.subtree_control"))
+		if err == nil && mayMakeCgroups(dir) && handsDownRequired(strings.Fields(string(text))) {
+			parents := cgroupParents{version: 2, folders: map[string]string{}}
+			for _, controller := range controllers {
+				parents.folders[controller] = dir
+			}
+			return parents, nil
+		}
+
+		if dir == point {
+			return cgroupParents{}, fmt.Errorf("%w: no group at or above %s hands memory and pids "+
+				"down to this user: have it delegated, for example by "+
+				"systemd-run --user --scope -p Delegate=yes", errNoCgroup, own)
+		}
+	}
+}
+
+// handsDownRequired reports whether a list of controllers has all that are required.
+func handsDownRequired(list []string) bool {
+	for _, controller := range controllers[:requiredControllers] {
+		if !slices.Contains(list, controller) {
+			return false
+		}
+	}
+	return true
+}
+
+// mayMakeCgroups reports whether this process may make groups in a folder.
+func mayMakeCgroups(dir string) bool {
+	return unix.Access(dir, unix.W_OK) == nil &&
+		unix.Access(filepath.Join(dir, "cgroup.procs"), unix.W_OK) == nil
+}

@@ -1,0 +1,68 @@
+package jail
+
+import (
+	"bytes"
+	"strings"
+	"syscall"
+)
+
+// OutOfMemory is the Cause of a Death for lack of memory.
+const OutOfMemory = "memory"
+
+// CPUTimeSignal is Linux's SIGXCPU: the processor time of Limits.CPUSeconds is used up.
+// Package syscall does not name it on every system.
+const CPUTimeSignal = syscall.Signal(24)
+
+// Death is why the runtime of a Go program gave up. It is read from what the program
+// wrote, and the program is hostile: use it to word a result, and for nothing else.
+type Death struct {
+	// Cause is [OutOfMemory], "StackOverflow", "FatalError" or "panic". It is empty if
+	// the output does not say.
+	Cause string
+	// Line is the line of the output that says so.
+	Line string
+}
+
+// deathMarks are how the Go runtime announces its end, with the cause they stand for. The
+// first match decides: an exhausted stack, for example, is a fatal error as well.
+var deathMarks = []struct{ text, cause string }{
+	{"out of memory", OutOfMemory},
+	{"cannot allocate memory", OutOfMemory},
+	{"stack exceeds", "StackOverflow"},
+	{"fatal error: ", "FatalError"},
+	{"panic: ", "panic"},
+}
+
+// FindDeath finds in the output of a Go program why its runtime gave up.
+func FindDeath(output []byte) Death {
+	for _, mark := range deathMarks {
+		if at := bytes.Index(output, []byte(mark.text)); at >= 0 {
+			return Death{Cause: mark.cause, Line: lineAt(output, at)}
+		}
+	}
+	return Death{}
+}
+
+// Message returns the line without the runtime's own introduction.
+func (d Death) Message() string {
+	return strings.TrimPrefix(strings.TrimPrefix(d.Line, "panic: "), "fatal error: ")
+}
+
+// LastLine returns the last line that a process wrote.
+func LastLine(output []byte) string {
+	output = bytes.TrimSpace(output)
+	return lineAt(output, len(output))
+}
+
+// maxLine bounds a line that is quoted, in bytes.
+const maxLine = 300
+
+// lineAt returns the line of text that holds byte at.
+func lineAt(text []byte, at int) string {
+	start := bytes.LastIndexByte(text[:at], '\n') + 1
+	end := len(text)
+	if n := bytes.IndexByte(text[at:], '\n'); n >= 0 {
+		end = at + n
+	}
+	return strings.ToValidUTF8(string(text[start:min(end, start+maxLine)]), "�")
+}

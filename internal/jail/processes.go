@@ -1,0 +1,125 @@
+//go:build linux && (amd64 || arm64)
+
+package jail
+
+import (
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// What /proc says about processes.
+
+// listOthers lists the processes of the jail except the init. Without a process namespace
+// these are its descendants.
+func (in *initProcess) listOthers() []int {
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		return nil
+	}
+
+	self := os.Getpid()
+	parents := map[int]int{}
+	for _, entry := range entries {
+		if pid, err := strconv.Atoi(entry.Name()); err == nil && pid != self {
+			parents[pid] = 0
+			if in.plan.Class == Nested {
+				parents[pid] = readParent(pid)
+			}
+		}
+	}
+
+	var all []int
+	for pid := range parents {
+		if in.plan.Class != Nested || isDescendant(parents, pid, self) {
+			all = append(all, pid)
+		}
+	}
+	return all
+}
+
+// isDescendant reports whether a process is below another one.
+func isDescendant(parents map[int]int, pid, ancestor int) bool {
+	for range len(parents) + 1 {
+		if pid = parents[pid]; pid == ancestor {
+			return true
+		}
+		if pid == 0 {
+			return false
+		}
+	}
+	return false
+}
+
+// readStat returns the fields that follow the name in /proc/<pid>/stat: state, parent, and
+// so on. It returns none if there is no such process.
+func readStat(pid int) []string {
+	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		return nil
+	}
+	// The name is in brackets and may contain brackets itself.
+	return strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
+}
+
+// readParent returns the parent of a process, 0 if there is none.
+func readParent(pid int) int {
+	if fields := readStat(pid); len(fields) > 1 {
+		if parent, err := strconv.Atoi(fields[1]); err == nil {
+			return parent
+		}
+	}
+	return 0
+}
+
+// readStartTime returns when a process started, in the kernel's units, and an empty string
+// if there is no such process.
+func readStartTime(pid int) string {
+	if fields := readStat(pid); len(fields) > 19 {
+		return fields[19]
+	}
+	return ""
+}
+
+// isZombie reports whether a process has ended and waits to be reaped.
+func isZombie(pid int) bool {
+	fields := readStat(pid)
+	return len(fields) == 0 || fields[0] == "Z" || fields[0] == "X"
+}
+
+// readResidentMemory returns how many bytes of memory a process holds, 0 if it is gone.
+func readResidentMemory(pid int) int64 {
+	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/statm")
+	fields := strings.Fields(string(text))
+	if err != nil || len(fields) < 2 {
+		return 0
+	}
+	pages, err := strconv.ParseInt(fields[1], 10, 64)
+	if err != nil {
+		return 0
+	}
+	return pages * int64(os.Getpagesize())
+}
+
+// countTasks counts the threads of a user. They count against the limit of processes of a
+// jail that has the same user and no namespace.
+func countTasks(uid int) int {
+	processes, err := os.ReadDir("/proc")
+	if err != nil {
+		return 0
+	}
+
+	count := 0
+	for _, process := range processes {
+		info, err := process.Info()
+		if err != nil {
+			continue
+		}
+		if stat, ok := info.Sys().(*syscall.Stat_t); ok && int(stat.Uid) == uid {
+			tasks, _ := os.ReadDir("/proc/" + process.Name() + "/task") // no process, no tasks
+			count += len(tasks)
+		}
+	}
+	return count
+}

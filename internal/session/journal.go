@@ -1,0 +1,84 @@
+package session
+
+import (
+	"encoding/json"
+	"errors"
+	"sync"
+
+	"github.com/rlmhq/rlm/tiers"
+)
+
+// AnsweredCall is a host call of a snippet that may have to run again, with the answer
+// that it got.
+type AnsweredCall struct {
+	Function string        `json:"function"`
+	Args     []tiers.Value `json:"args"`
+	Value    tiers.Value   `json:"value,omitempty"`
+	Error    string        `json:"error,omitempty"`
+}
+
+// journal keeps the host calls of a snippet, or answers those of one that runs again.
+// It is safe for concurrent use.
+type journal struct {
+	// canonical takes out of a call what may differ when the same snippet makes it
+	// again.
+	canonical func([]byte) []byte
+
+	mu      sync.Mutex // guards what follows
+	made    []AnsweredCall
+	left    map[string][]AnsweredCall // answers given before, nil if the snippet is new
+	strayed bool                      // it asked for something that it had not asked for before
+}
+
+// newReplay returns a journal that answers what these calls were answered. The order
+// of different calls does not matter: goroutines make them in any.
+func newReplay(calls []AnsweredCall, canonical func([]byte) []byte) *journal {
+	j := &journal{canonical: canonical, left: map[string][]AnsweredCall{}}
+	for _, c := range calls {
+		key := j.key(c)
+		j.left[key] = append(j.left[key], c)
+	}
+	return j
+}
+
+func (j *journal) replays() bool { return j.left != nil }
+
+// key is what a call must have in common with the one in the journal.
+func (j *journal) key(c AnsweredCall) string {
+	body, err := json.Marshal([]any{c.Function, c.Args})
+	if err != nil {
+		return "" // the arguments were decoded, so they encode
+	}
+	return string(j.canonical(body))
+}
+
+func (j *journal) record(call tiers.Call, value tiers.Value, err error) {
+	c := AnsweredCall{Function: call.Function, Args: call.Args, Value: value}
+	if err != nil {
+		c.Value, c.Error = nil, err.Error()
+	}
+
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.made = append(j.made, c)
+}
+
+// answer finds the answer that a call got when its snippet first ran.
+func (j *journal) answer(call tiers.Call) (tiers.Value, error) {
+	key := j.key(AnsweredCall{Function: call.Function, Args: call.Args})
+
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	left := j.left[key]
+	if len(left) == 0 {
+		j.strayed = true
+		return nil, errors.New("this call was not made the first time")
+	}
+
+	j.left[key] = left[1:]
+	j.made = append(j.made, left[0])
+	if left[0].Error != "" {
+		return nil, errors.New(left[0].Error)
+	}
+	return left[0].Value, nil
+}

@@ -1,0 +1,40 @@
+package session
+
+import (
+	"testing"
+	"time"
+)
+
+// counter is a Processor whose time a test sets.
+type counter struct{ used time.Duration }
+
+func (c *counter) Processor() time.Duration { return c.used }
+
+// TestWorkBehindACallIsCharged plays stretches of time: what passes with a call
+// pending, what passes without, what is computed meanwhile, and what of it is hidden.
+func TestWorkBehindACallIsCharged(t *testing.T) {
+	type stretch struct{ waited, worked, computed, hidden time.Duration }
+	for name, stretches := range map[string][]stretch{
+		"it only waits":                    {{waited: 100}, {waited: 100, computed: 1, hidden: 1}, {waited: 100}},
+		"it works behind the call":         {{waited: 10}, {waited: 100, computed: 100, hidden: 100}},
+		"it works and waits in turn":       {{waited: 10}, {worked: 50, waited: 50, computed: 50}, {worked: 50, waited: 50, computed: 50}},
+		"it works in both":                 {{waited: 10}, {worked: 50, waited: 50, computed: 100, hidden: 50}},
+		"more processors than one":         {{waited: 10}, {waited: 100, computed: 400, hidden: 100}},
+		"an answer that comes late":        {{waited: 10}, {waited: 90}, {waited: 10, computed: 100, hidden: 100}},
+		"what it did before is not hidden": {{waited: 10, computed: 500}},
+	} {
+		c := &counter{used: 1000}
+		p := processorTime{source: c}
+		for i, s := range stretches {
+			c.used += s.computed
+			p.hidden(0, s.worked)
+			if got := p.hidden(s.waited, 0); got != s.hidden {
+				t.Errorf("%s, stretch %d: %v is hidden, want %v", name, i, got, s.hidden)
+			}
+		}
+	}
+
+	if got := (&processorTime{}).hidden(100, 0); got != 0 {
+		t.Errorf("nobody counts, and %v is hidden", got)
+	}
+}

@@ -1,0 +1,234 @@
+package session
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/rlmhq/rlm/internal/bigtext"
+	"github.com/rlmhq/rlm/internal/session/wire"
+	"github.com/rlmhq/rlm/tiers"
+)
+
+// Handle answers one request of the guest. The request's bytes are not kept.
+//
+// The first byte of a request names the operation. Operands are decimal numbers with
+// commas between them; a last operand may be arbitrary bytes. Offsets count
+// characters.
+//
+//	o<fd><bytes>                         write to stdout (1) or stderr (2)
+//	c<name>\0<json>                      call a host function: [args, named] -> value
+//	s<name>\0<json>                      start one -> its number
+//	w<ms>                                wait for started calls, -1 without end -> [[number, ok, value], ...]
+//	x<number>                            cancel a started call
+//	z<microseconds>                      sleep
+//	f<json>                              FINAL: {"value", "name"}
+//	e<json>                              the exception that left the snippet
+//	v<json>                              the snippets' variables: [[name, kind], ...]
+//	i                                    the session's inputs and functions
+//	j<input>                             a JSON input
+//	dl<input>                            a directory's [[path, size], ...]
+//	do<input>,<path>                     open a file of it -> a text's description
+//	ts<text>,<a>,<b>                     characters [a, b)
+//	tb<text>,<a>,<b>                     bytes [a, b), by byte offset
+//	tf|tr|tc<text>,<a>,<b>,<needle>      find, rfind, count in [a, b)
+//	tp<text>,<a>,<b>,<kind>,<sep>        number of parts
+//	tl<text>,<a>,<b>,<kind>,<i>,<j>,<sep>  where the parts i to j-1 lie
+//	tx<text>,<a>,<b>,<from>,<n>,<re2>    up to n matches -> [next, [[start, end, ...], ...]]
+//	ti<text>                             a text's description
+//	tg<text>,<a>,<b>,<from>,<n>,<re2>    up to n runs of lines with matches -> [next, [[start, end], ...]]
+//	r<what>                              the tier lacks what the snippet needs -> 1: stop
+//	p<state>, g, l<json>                 give and take a state: see state.go
+//	n                                    the next variable of a state begins
+//	n!                                   it was interrupted -> why it is left behind, "" to give the move up
+func (a *Accounts) Handle(request []byte) Reply {
+	if len(request) == 0 || len(request) > wire.MaxRequest {
+		return fail(errRequest)
+	}
+
+	operation, body := request[0], request[1:]
+	switch operation {
+	case 'o':
+		return a.takeOutput(body)
+	case 'c':
+		return a.call(body)
+	case 's':
+		return a.startCall(body)
+	case 'w':
+		return a.waitForCalls(body)
+	case 'x':
+		return a.cancelCall(body)
+	case 'z':
+		return a.sleep(body)
+	case 'f':
+		return a.takeFinal(body)
+	case 'e':
+		return a.takeException(body)
+	case 'v':
+		return a.takeVariables(body)
+	case 'i':
+		return a.describe()
+	case 'j':
+		return a.value(body)
+	case 'd':
+		return a.directory(body)
+	case 't':
+		return a.text(body)
+	case 'p':
+		return a.takeState(body)
+	case 'g':
+		return a.giveState(body)
+	case 'l':
+		return a.takeLeft(body)
+	case 'n':
+		return a.nextVariable(body)
+	case 'r':
+		return a.noteMissing(body)
+	}
+	return fail(errRequest)
+}
+
+// Reply is the answer to one request.
+type Reply struct {
+	// Data is the answer, the error's text if Failed.
+	Data   []byte
+	Failed bool
+	// ASCII is set when Data is known to be ASCII.
+	ASCII bool
+
+	text *bigtext.Text // what Data is a part of, if it lies in a mapping
+}
+
+// CopyTo copies the answer to dst, which is as long as Data. Data may lie in a mapped
+// file that has just been truncated; that is an error.
+func (r Reply) CopyTo(dst []byte) error {
+	if r.text == nil {
+		copy(dst, r.Data)
+		return nil
+	}
+	return bigtext.Guard(r.text, func() { copy(dst, r.Data) })
+}
+
+func ok(s string) Reply { return Reply{Data: []byte(s), ASCII: true} }
+
+func okInt(n int64) Reply { return Reply{Data: strconv.AppendInt(nil, n, 10), ASCII: true} }
+
+func okJSON(v any) Reply {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return fail(fmt.Errorf("cannot encode an answer: %w", err))
+	}
+	return Reply{Data: data, ASCII: isASCII(data)}
+}
+
+func fail(err error) Reply { return Reply{Data: []byte(err.Error()), Failed: true} }
+
+func isASCII(b []byte) bool {
+	for _, c := range b {
+		if c >= 0x80 {
+			return false
+		}
+	}
+	return true
+}
+
+var errRequest = errors.New("cannot understand the request to the host")
+
+var comma = []byte{','}
+
+// cutNumbers cuts n leading decimal operands from b. more says that another operand
+// follows the last of them.
+func cutNumbers(b []byte, n int, more bool) (numbers []int64, rest []byte, err error) {
+	numbers = make([]int64, 0, n)
+	for i := range n {
+		field, after, found := bytes.Cut(b, comma)
+		if !found && (more || i < n-1) {
+			return nil, nil, errRequest
+		}
+		if found && !more && i == n-1 {
+			return nil, nil, errRequest
+		}
+
+		number, err := strconv.ParseInt(string(field), 10, 64)
+		if err != nil {
+			return nil, nil, errRequest
+		}
+		numbers, b = append(numbers, number), after
+	}
+	return numbers, b, nil
+}
+
+func (a *Accounts) takeOutput(body []byte) Reply {
+	if len(body) == 0 || body[0] != '1' && body[0] != '2' {
+		return fail(errRequest)
+	}
+
+	a.output.write(int(body[0]-'1'), body[1:])
+	return Reply{ASCII: true}
+}
+
+// maxMissing bounds the name of what a tier lacks, in bytes.
+const maxMissing = 200
+
+// noteMissing notes that the snippet needs a module, or another thing, that its tier
+// lacks. The answer "1" makes the guest stop.
+func (a *Accounts) noteMissing(body []byte) Reply {
+	if !a.rejectable || len(body) == 0 || len(body) > maxMissing {
+		return ok("0")
+	}
+
+	if a.missing == "" {
+		a.missing = string(body)
+	}
+	return ok("1")
+}
+
+func (a *Accounts) takeFinal(body []byte) Reply {
+	var f struct {
+		Value json.RawMessage `json:"value"`
+		Name  string          `json:"name"`
+	}
+	if err := json.Unmarshal(body, &f); err != nil || f.Value == nil {
+		return fail(errRequest)
+	}
+
+	if a.final == nil {
+		a.final = &tiers.Final{Value: f.Value, Name: f.Name}
+	}
+	return Reply{ASCII: true}
+}
+
+func (a *Accounts) takeException(body []byte) Reply {
+	var e exception
+	if err := json.Unmarshal(body, &e); err != nil {
+		return fail(errRequest)
+	}
+
+	a.raised = &e
+	return Reply{ASCII: true}
+}
+
+// Bounds of what a guest may say about its variables.
+const (
+	maxVariables    = 300
+	maxVariableName = 200 // bytes
+)
+
+// takeVariables takes the list of the session's variables.
+func (a *Accounts) takeVariables(body []byte) Reply {
+	var list [][2]string
+	if json.Unmarshal(body, &list) != nil || len(list) > maxVariables {
+		return fail(errRequest)
+	}
+
+	a.variables = make([]tiers.Variable, 0, len(list))
+	for _, v := range list {
+		if len(v[0]) > maxVariableName || len(v[1]) > maxVariableName {
+			return fail(errRequest)
+		}
+		a.variables = append(a.variables, tiers.Variable{Name: v[0], Kind: v[1]})
+	}
+	return Reply{ASCII: true}
+}

@@ -1,0 +1,256 @@
+package session
+
+import (
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/rlmhq/rlm/internal/session/wire"
+	"github.com/rlmhq/rlm/tiers"
+)
+
+// Bounds on a state that moves.
+const (
+	maxState = 1 << 30
+	maxLeft  = 1000
+)
+
+// moving is the state on its way into or out of the guest.
+type moving struct {
+	data  []byte
+	left  []tiers.Left
+	out   bool // the guest may give a state
+	moved int
+	each  time.Duration // what a variable may take
+	until time.Time     // when no variable gets time of its own any more
+}
+
+// The time of a move. A variable may take mostEach, or the session's limit if that
+// is less; each that took longer halves it for the others, so that those that never
+// end take twice as much together, whatever their number.
+const (
+	mostEach  = 10 * time.Second
+	leastEach = 100 * time.Millisecond
+)
+
+// knownTexts is what a state says to the host of the other tier: the files of
+// directories that the guest knows by number, in order. It stands before the
+// guest's own bytes, its length first.
+type knownTexts struct {
+	Files []textFile `json:"files"`
+}
+
+type textFile struct {
+	Input int    `json:"input"`
+	Path  []byte `json:"path"` // no string: a path need not be UTF-8
+}
+
+// Runner runs the guest's run function, as the tier does for a snippet.
+type Runner func(source string, flags int) (code int, err error)
+
+// ExportState takes the namespace out of the guest. The accounts of the last snippet
+// are lost.
+func (a *Accounts) ExportState(ctx context.Context, tier string, run Runner) (tiers.State, error) {
+	a.moving = moving{out: true}
+	defer func() { a.moving = moving{} }()
+
+	if err := a.transfer(ctx, run, wire.FlagExport); err != nil {
+		return tiers.State{}, fmt.Errorf("cannot take the variables out of tier %s: %w", tier, err)
+	}
+
+	head, err := json.Marshal(knownTexts{a.fileList()})
+	if err != nil {
+		return tiers.State{}, err
+	}
+	data := binary.LittleEndian.AppendUint32(make([]byte, 0, 4+len(head)+len(a.moving.data)), uint32(len(head)))
+	data = append(append(data, head...), a.moving.data...)
+
+	return tiers.State{
+		Language: tiers.Python, Format: tiers.FormatPickle, From: tier, Snippet: a.ordinal,
+		Data: data, Left: a.moving.left,
+	}, nil
+}
+
+// ImportState brings a namespace into a guest that has run no snippet.
+func (a *Accounts) ImportState(ctx context.Context, tier string, state tiers.State, run Runner) (tiers.Report, error) {
+	if state.Format == tiers.FormatReplay {
+		return a.runPureSnippets(ctx, tier, state, run)
+	}
+	if state.Format != tiers.FormatPickle {
+		return tiers.Report{}, &tiers.RejectedError{
+			Tier: tier, Missing: state.Format, Effects: tiers.EffectsNeverRan,
+			Reason: fmt.Sprintf("it does not know the format %q of the variables from tier %s", state.Format, state.From),
+		}
+	}
+	data, err := a.adopt(state.Data)
+	if err != nil {
+		return tiers.Report{}, fmt.Errorf("cannot read the state from tier %s: %w", state.From, err)
+	}
+
+	a.ordinal = state.Snippet
+	a.moving = moving{data: data}
+	defer func() { a.moving = moving{} }()
+
+	if err := a.transfer(ctx, run, wire.FlagImport); err != nil {
+		return tiers.Report{}, fmt.Errorf("cannot bring the variables into tier %s: %w", tier, err)
+	}
+	return tiers.Report{Moved: a.moving.moved, Left: append(state.Left[:len(state.Left):len(state.Left)], a.moving.left...)}, nil
+}
+
+// runPureSnippets runs the snippets of a session that had no effects but its variables.
+func (a *Accounts) runPureSnippets(ctx context.Context, tier string, state tiers.State, run Runner) (tiers.Report, error) {
+	var sources []string
+	if err := json.Unmarshal(state.Data, &sources); err != nil {
+		return tiers.Report{}, fmt.Errorf("cannot read the state from tier %s: %w", state.From, err)
+	}
+	for _, source := range sources {
+		if err := a.Begin(ctx, tiers.Job{}); err != nil {
+			return tiers.Report{}, err
+		}
+		code, err := run(source, a.ordinal<<wire.OrdinalShift)
+		if a.End(code); err != nil {
+			return tiers.Report{}, fmt.Errorf("cannot repeat snippet %d in tier %s: %w", a.ordinal, tier, err)
+		}
+	}
+	a.ordinal = state.Snippet
+	return tiers.Report{Moved: len(sources), Left: state.Left}, nil
+}
+
+// transfer runs the guest's run for a state instead of a snippet.
+func (a *Accounts) transfer(ctx context.Context, run Runner, flag int) error {
+	snippet := a.ordinal
+	if err := a.Begin(ctx, tiers.Job{}); err != nil {
+		return err
+	}
+	a.ordinal = snippet // this is not a snippet
+
+	wall := a.cfg.Limits.Wall
+	a.moving.each = min(wall, mostEach)
+	a.moving.until = time.Now().Add(wall + 2*a.moving.each)
+	a.startVariable()
+
+	code, err := run("", flag)
+	r := a.End(code)
+	switch {
+	case err != nil:
+		return err
+	case r.Status != tiers.StatusOK && r.Exception != nil:
+		return fmt.Errorf("%s: %s", r.Exception.Type, r.Exception.Message)
+	case r.Status != tiers.StatusOK:
+		return fmt.Errorf("%s %s", r.Status, r.Limit)
+	}
+	return nil
+}
+
+// startVariable gives the next variable its time.
+func (a *Accounts) startVariable() {
+	limits := a.cfg.Limits
+	limits.Wall, limits.Active = a.moving.each, min(limits.Active, a.moving.each)
+
+	processor := a.meter.processor
+	a.meter.begin(limits)
+	a.meter.processor = processor
+}
+
+// nextVariable begins with the next variable of a state. With "!" the guest was interrupted at
+// the last one, and asks why.
+func (a *Accounts) nextVariable(body []byte) Reply {
+	if a.moving.until.IsZero() {
+		return fail(errRequest)
+	}
+	if time.Now().After(a.moving.until) {
+		return ok("")
+	}
+	reason := ""
+	if string(body) == "!" {
+		reason = fmt.Sprintf("it took longer than %s to copy", a.moving.each)
+		a.moving.each = max(a.moving.each/2, leastEach)
+	}
+	a.startVariable()
+	return ok(reason)
+}
+
+func (a *Accounts) fileList() []textFile {
+	list := []textFile{}
+	for _, f := range a.files.list {
+		for i := range a.cfg.Inputs {
+			if a.directoryOf(i) == f.dir {
+				list = append(list, textFile{i, []byte(f.path)})
+				break
+			}
+		}
+	}
+	return list
+}
+
+var errState = errors.New("its head is damaged")
+
+// adopt makes the texts known that the state refers to and returns the guest's
+// part of it.
+func (a *Accounts) adopt(data []byte) ([]byte, error) {
+	if len(data) < 4 || len(data) > maxState {
+		return nil, errState
+	}
+	length := binary.LittleEndian.Uint32(data)
+	if uint64(length) > uint64(len(data)-4) {
+		return nil, errState
+	}
+	var head knownTexts
+	if err := json.Unmarshal(data[4:4+length], &head); err != nil || len(head.Files) > maxFiles {
+		return nil, errState
+	}
+	for _, f := range head.Files {
+		if a.directoryOf(f.Input) == nil {
+			return nil, errState
+		}
+		a.files.add(file{a.directoryOf(f.Input), string(f.Path)})
+	}
+	return data[4+length:], nil
+}
+
+// takeState takes the state that the guest gives.
+func (a *Accounts) takeState(body []byte) Reply {
+	if !a.moving.out || a.moving.data != nil || len(body) > maxState {
+		return fail(errRequest)
+	}
+	a.moving.data = append(make([]byte, 0, len(body)), body...)
+	return Reply{ASCII: true}
+}
+
+// giveState gives the guest the state to take.
+func (a *Accounts) giveState(body []byte) Reply {
+	if len(body) > 0 || a.moving.out || a.moving.data == nil {
+		return fail(errRequest)
+	}
+	return Reply{Data: a.moving.data}
+}
+
+// takeLeft takes the guest's word on what could not move, and on how many variables
+// did.
+func (a *Accounts) takeLeft(body []byte) Reply {
+	var report struct {
+		Moved int          `json:"moved"`
+		Left  []tiers.Left `json:"left"`
+	}
+	if err := json.Unmarshal(body, &report); err != nil || report.Moved < 0 || len(report.Left) > maxLeft {
+		return fail(errRequest)
+	}
+	for i := range report.Left {
+		l := &report.Left[i]
+		l.Name, l.Type, l.Reason = short(l.Name), short(l.Type), short(l.Reason)
+	}
+	a.moving.left, a.moving.moved = report.Left, report.Moved
+	return Reply{ASCII: true}
+}
+
+func short(s string) string {
+	const most = 300
+	if len(s) <= most {
+		return s
+	}
+	return strings.ToValidUTF8(s[:most], "") + "..."
+}

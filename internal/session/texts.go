@@ -1,0 +1,252 @@
+package session
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/rlmhq/rlm/internal/bigtext"
+)
+
+// A guest knows texts by number: an input by its place among the inputs, a file of a
+// directory by firstFile and its place among the files that the session has opened.
+const firstFile = 1 << 20
+
+// maxFiles is how many files of directories one session may open.
+const maxFiles = 100_000
+
+// files are the files of directories that the guest knows by number. Each is opened
+// again for each use: a directory keeps few of them open.
+type files struct {
+	list    []file
+	numbers map[file]int
+}
+
+type file struct {
+	dir  *bigtext.Dir
+	path string
+}
+
+// add returns the number of a file that may be new.
+func (f *files) add(new file) int {
+	number, isKnown := f.numbers[new]
+	if isKnown {
+		return number
+	}
+	if f.numbers == nil {
+		f.numbers = map[file]int{}
+	}
+
+	number = firstFile + len(f.list)
+	f.list = append(f.list, new)
+	f.numbers[new] = number
+	return number
+}
+
+func (f *files) clone() files {
+	return files{slices.Clone(f.list), maps.Clone(f.numbers)}
+}
+
+// openText opens the text with that number and returns its name.
+func (a *Accounts) openText(number int) (*bigtext.Text, string, error) {
+	if number >= 0 && number < len(a.cfg.Inputs) {
+		text := a.textOf(number)
+		if text == nil {
+			return nil, "", errRequest // the input is not a text
+		}
+		return text, a.cfg.Inputs[number].Name, nil
+	}
+
+	at := number - firstFile
+	if at < 0 || at >= len(a.files.list) {
+		return nil, "", errRequest
+	}
+	f := a.files.list[at]
+	text, err := f.dir.Text(f.path)
+	return text, f.path, err
+}
+
+// textInfo describes a text to the guest.
+type textInfo struct {
+	ID      int          `json:"id"`
+	Kind    string       `json:"kind"`
+	Name    fileName     `json:"name"`
+	Type    bigtext.Kind `json:"type,omitempty"`
+	Chars   int64        `json:"chars"`
+	Bytes   int64        `json:"bytes"`
+	ASCII   bool         `json:"ascii"`
+	Invalid int64        `json:"invalid"`
+	Path    string       `json:"path,omitempty"` // in the guest's file system
+}
+
+// fileName is a name that may have bytes that are not UTF-8, as file systems allow. In
+// JSON each is a lone surrogate, as Python has it (surrogateescape).
+type fileName string
+
+// MarshalJSON returns a JSON string of ASCII and what is UTF-8.
+func (n fileName) MarshalJSON() ([]byte, error) {
+	out := []byte{'"'}
+	for rest := string(n); rest != ""; {
+		valid := len(rest)
+		for i, r := range rest {
+			if r == utf8.RuneError && !strings.HasPrefix(rest[i:], "\uFFFD") {
+				valid = i
+				break
+			}
+		}
+		part, err := json.Marshal(rest[:valid])
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, part[1:len(part)-1]...)
+		if rest = rest[valid:]; rest != "" {
+			out, rest = fmt.Appendf(out, `\udc%02x`, rest[0]), rest[1:]
+		}
+	}
+	return append(out, '"'), nil
+}
+
+func (a *Accounts) describe() Reply {
+	type function struct {
+		Name string `json:"name"`
+		Doc  string `json:"doc"`
+	}
+	config := struct {
+		Functions []function `json:"functions"`
+		Inputs    []textInfo `json:"inputs"`
+	}{[]function{}, []textInfo{}}
+	for _, f := range a.cfg.Functions {
+		config.Functions = append(config.Functions, function{f.Name, f.Doc})
+	}
+	for i, in := range a.cfg.Inputs {
+		info := textInfo{ID: i, Kind: "value", Name: fileName(in.Name)}
+		switch {
+		case in.Dir != nil:
+			info.Kind = "dir"
+		case in.Text != nil:
+			var err error
+			if info, err = a.textInfo(i); err != nil {
+				return fail(err)
+			}
+		}
+		config.Inputs = append(config.Inputs, info)
+	}
+	return okJSON(config)
+}
+
+func (a *Accounts) textInfo(id int) (textInfo, error) {
+	ctx := a.calls.ctx
+	t, name, err := a.openText(id)
+	if err != nil {
+		return textInfo{}, err
+	}
+	chars, err := t.Len(ctx)
+	if err != nil {
+		return textInfo{}, err
+	}
+	ascii, err := t.ASCII(ctx)
+	if err != nil {
+		return textInfo{}, err
+	}
+	invalid, err := t.Invalid(ctx)
+	if err != nil {
+		return textInfo{}, err
+	}
+
+	info := textInfo{id, "text", fileName(name), t.Kind(), chars, t.Size(), ascii, invalid, ""}
+	if id < len(a.paths) {
+		info.Path = a.paths[id]
+	}
+	return info, nil
+}
+
+// describeText describes a text that the guest knows by number from before a move.
+func (a *Accounts) describeText(body []byte) Reply {
+	id, err := strconv.Atoi(string(body))
+	if err != nil {
+		return fail(errRequest)
+	}
+	info, err := a.textInfo(id)
+	if err != nil {
+		return fail(err)
+	}
+	return okJSON(info)
+}
+
+func (a *Accounts) value(body []byte) Reply {
+	id, err := strconv.Atoi(string(body))
+	if err != nil || id < 0 || id >= len(a.cfg.Inputs) || a.cfg.Inputs[id].Value == nil {
+		return fail(errRequest)
+	}
+	return valueReply(a.cfg.Inputs[id].Value, nil)
+}
+
+func (a *Accounts) directory(body []byte) Reply {
+	if len(body) == 0 {
+		return fail(errRequest)
+	}
+	number, path, opens := strings.Cut(string(body[1:]), ",")
+	id, err := strconv.Atoi(number)
+	if err != nil || a.directoryOf(id) == nil {
+		return fail(errRequest)
+	}
+
+	d := a.directoryOf(id)
+	switch {
+	case body[0] == 'l' && !opens:
+		return listDir(d)
+	case body[0] == 'o' && opens:
+		return a.openFile(d, path)
+	}
+	return fail(errRequest)
+}
+
+func listDir(d *bigtext.Dir) Reply {
+	list := [][2]any{}
+	for _, name := range d.Names() {
+		size, err := d.Size(name)
+		if err != nil {
+			return fail(err)
+		}
+		list = append(list, [2]any{fileName(name), size})
+	}
+	return okJSON(list)
+}
+
+func (a *Accounts) openFile(d *bigtext.Dir, path string) Reply {
+	if len(path) > maxPath {
+		return fail(fmt.Errorf("cannot open a path of %d bytes: no file has one that is longer than %d", len(path), maxPath))
+	}
+
+	f := file{d, path}
+	if _, isKnown := a.files.numbers[f]; !isKnown {
+		if len(a.files.list) >= maxFiles {
+			return fail(fmt.Errorf("cannot open %q: %d files have been opened in this session, no more may be", path, maxFiles))
+		}
+		if _, err := d.Size(path); err != nil { // what does not exist gets no number
+			return fail(noFile(path, err))
+		}
+	}
+	info, err := a.textInfo(a.files.add(f))
+	if err != nil {
+		return fail(noFile(path, err))
+	}
+	return okJSON(info)
+}
+
+// maxPath is how long a path in a directory can be, in bytes.
+const maxPath = 4096
+
+// noFile says that a file is not there without the host's own path.
+func noFile(path string, err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("cannot open %q: no such file in the context directory", path)
+	}
+	return err
+}

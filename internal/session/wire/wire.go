@@ -1,0 +1,214 @@
+// Package wire is what a guest and its host say to each other, whatever the guest
+// is: CPython in a process, an interpreter of Go, a compiled Go program. Python's
+// end of it is written in Python: see package pykernel.
+//
+// Messages are frames of package frame. A guest sends requests and the host answers
+// them by number. The host sends an [Order] for each snippet, and the guest closes
+// the snippet with a [Done].
+//
+// The guest is hostile: the host bounds and checks everything that it sends.
+//
+// This package is compiled into programs and container images, so it imports only
+// the standard library.
+package wire
+
+import (
+	"encoding/binary"
+	"errors"
+	"math"
+)
+
+// The kinds of frame, by sender.
+const (
+	KindOrder  = 'r' // host: an Order
+	KindAnswer = 'a' // host: an Answer
+
+	KindRequest = 'q' // guest: a Request
+	KindDone    = 'd' // guest: Done
+	KindBegun   = 'b' // guest: the mark of the order, before anything else about it
+	KindReady   = 'y' // guest: it waits for orders
+	KindKeeper  = 'k' // guest: the process that keeps the state before the snippet, 0 for none
+)
+
+// MaxRequest bounds a request, in bytes. Guests in Go get by with MaxGoRequest.
+// MaxAnswer bounds what a guest has to take.
+const (
+	MaxRequest   = 256 << 20
+	MaxGoRequest = 32 << 20
+	MaxAnswer    = 256 << 20
+)
+
+// NoAnswer is the number of a request that the host does not answer.
+const NoAnswer = 0
+
+// Mark is random bytes by which the two ends know what belongs together.
+type Mark [MarkSize]byte
+
+// MarkSize is the length of a mark, in bytes.
+const MarkSize = 16
+
+// The flags of an order. The snippet's ordinal stands above OrdinalShift.
+const (
+	// FlagReseed: draw new randomness, because the guest is a copy.
+	FlagReseed = 1
+	// FlagConfigure: ask for the session's inputs and functions.
+	FlagConfigure = 2
+	// FlagExport and FlagImport: give or take a state instead of running a snippet.
+	FlagExport = 4
+	FlagImport = 8
+	// FlagGo: the source is Go, where a guest runs other languages as well.
+	FlagGo = 16
+
+	OrdinalShift = 8
+)
+
+// How a snippet ended, as Done says it.
+const (
+	CodeOK     = 0
+	CodeRaised = 1
+	CodeExited = 2
+	// CodeRejected: the guest lacks what the snippet needs. It never ran.
+	CodeRejected = 3
+)
+
+// ErrMessage reports a message that breaks the rules of this package.
+var ErrMessage = errors.New("the guest broke the protocol")
+
+// Order asks a guest to run a snippet.
+type Order struct {
+	// Flags are the flags of this package, with the snippet's ordinal above them.
+	Flags int
+	// Save asks the guest to keep its state as one to return to.
+	Save bool
+	// Mark is random. The guest repeats it when it begins and when it is done, so that
+	// nothing that an earlier snippet left behind counts as part of this one.
+	Mark Mark
+	// TakeOver is random, too. A keeper sends it, without a frame, when it takes over.
+	TakeOver Mark
+	// Source is the snippet.
+	Source string
+}
+
+const orderHead = 4 + 1 + 2*MarkSize
+
+// Append appends the order's payload.
+func (o *Order) Append(to []byte) []byte {
+	to = binary.LittleEndian.AppendUint32(to, uint32(o.Flags)) //nolint:gosec // it fits: see OrdinalShift
+	to = append(to, asByte(o.Save))
+	to = append(to, o.Mark[:]...)
+	to = append(to, o.TakeOver[:]...)
+
+	return append(to, o.Source...)
+}
+
+// ParseOrder reads the payload of an order.
+func ParseOrder(payload []byte) (Order, error) {
+	if len(payload) < orderHead {
+		return Order{}, ErrMessage
+	}
+
+	o := Order{Flags: int(binary.LittleEndian.Uint32(payload)), Save: payload[4] == 1}
+	copy(o.Mark[:], payload[5:])
+	copy(o.TakeOver[:], payload[5+MarkSize:])
+	o.Source = string(payload[orderHead:])
+
+	return o, nil
+}
+
+// Done says how a snippet ended.
+type Done struct {
+	// Mark is the order's. A snippet that forges messages does not know it.
+	Mark Mark
+	// Code is one of the codes of this package. Others are a lie.
+	Code int
+	// Peak is the most memory that the guest has had, in bytes, by its own word.
+	Peak int64
+	// More is what only this kind of guest says.
+	More []byte
+}
+
+const doneHead = MarkSize + 4 + 8
+
+// Append appends the payload.
+func (d *Done) Append(to []byte) []byte {
+	to = append(to, d.Mark[:]...)
+	to = binary.LittleEndian.AppendUint32(to, uint32(int32(d.Code))) //nolint:gosec // a small number
+	to = binary.LittleEndian.AppendUint64(to, uint64(max(0, d.Peak))>>10)
+
+	return append(to, d.More...)
+}
+
+// ParseDone reads the payload of a done frame.
+func ParseDone(payload []byte) (Done, error) {
+	if len(payload) < doneHead {
+		return Done{}, ErrMessage
+	}
+
+	d := Done{More: payload[doneHead:]}
+	copy(d.Mark[:], payload)
+	numbers := payload[MarkSize:]
+	d.Code = int(int32(binary.LittleEndian.Uint32(numbers))) //nolint:gosec // two's complement is meant
+
+	const most = math.MaxInt64 >> 10
+	kibibytes := min(binary.LittleEndian.Uint64(numbers[4:]), most)
+	d.Peak = int64(kibibytes) << 10 //nolint:gosec // bounded above
+
+	return d, nil
+}
+
+// Request is a guest's question: an operation and its operands, which package session
+// lists.
+type Request struct {
+	// Number is the guest's, NoAnswer for a request without an answer.
+	Number uint32
+	// Body begins with the byte of the operation.
+	Body []byte
+}
+
+// AppendRequest appends the head of a request's payload. The body follows.
+func AppendRequest(to []byte, number uint32) []byte {
+	return binary.LittleEndian.AppendUint32(to, number)
+}
+
+// ParseRequest reads the payload of a request.
+func ParseRequest(payload []byte) (Request, error) {
+	if len(payload) < 5 {
+		return Request{}, ErrMessage
+	}
+
+	return Request{binary.LittleEndian.Uint32(payload), payload[4:]}, nil
+}
+
+// Answer is the host's answer to a request.
+type Answer struct {
+	Number uint32
+	// Failed says that Data is the text of an error.
+	Failed bool
+	Data   []byte
+}
+
+const answerHead = 4 + 1
+
+// AppendAnswer appends the head of an answer's payload. The data follows.
+func AppendAnswer(to []byte, number uint32, failed bool) []byte {
+	return append(binary.LittleEndian.AppendUint32(to, number), asByte(failed))
+}
+
+// AnswerSize is the size of the payload of an answer with so many bytes of data.
+func AnswerSize(data int) int { return answerHead + data }
+
+// ParseAnswer reads the payload of an answer.
+func ParseAnswer(payload []byte) (Answer, error) {
+	if len(payload) < answerHead {
+		return Answer{}, ErrMessage
+	}
+
+	return Answer{binary.LittleEndian.Uint32(payload), payload[4] == 1, payload[answerHead:]}, nil
+}
+
+func asByte(b bool) byte {
+	if b {
+		return 1
+	}
+	return 0
+}

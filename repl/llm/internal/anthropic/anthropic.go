@@ -1,0 +1,129 @@
+// Package anthropic speaks the messages format of Anthropic, described at
+// https://docs.anthropic.com/en/api/messages.
+package anthropic
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"net/url"
+	"strings"
+
+	"github.com/rlmhq/rlm/repl/llm"
+	"github.com/rlmhq/rlm/repl/llm/internal/chat"
+	"github.com/rlmhq/rlm/repl/llm/internal/httpclient"
+)
+
+// version is the version of the format.
+const version = "2023-06-01"
+
+// defaultMaxTokens is sent if the caller sets no limit, because the format requires one.
+const defaultMaxTokens = 8192
+
+// Options name a server.
+type Options struct {
+	Name    string     // of the provider
+	BaseURL string     // without the version: https://api.anthropic.com
+	Key     llm.Secret // may be empty
+	Policy  httpclient.Policy
+}
+
+// Provider asks one server.
+type Provider struct{ chat.Provider }
+
+// New returns a provider. The error is of the kind "bad configuration".
+func New(o Options) (*Provider, error) {
+	headers := map[string]string{}
+	maps.Copy(headers, o.Policy.Headers)
+	headers["Anthropic-Version"] = version
+	o.Policy.Headers = headers
+
+	client, err := httpclient.New(httpclient.Options{
+		Name: o.Name, BaseURL: o.BaseURL,
+		Key: o.Key, KeyHeader: "X-Api-Key", Policy: o.Policy,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &Provider{chat.Provider{Name: o.Name, Format: format{}, Client: client}}, nil
+}
+
+// Check requests the model's description, which costs nothing: see [llm.Check].
+func (p *Provider) Check(ctx context.Context, model string) error {
+	var ignored json.RawMessage
+	return p.Client.Fetch(ctx, "/v1/models/"+url.PathEscape(model), model, &ignored)
+}
+
+// format implements [chat.Format].
+type format struct{}
+
+// Path implements [chat.Format].
+func (format) Path(string) string { return "/v1/messages" }
+
+// request is the body of a request.
+type request struct {
+	Model        string        `json:"model"`
+	MaxTokens    int           `json:"max_tokens"`
+	System       string        `json:"system,omitempty"`
+	Messages     []llm.Message `json:"messages"`
+	Temperature  *float64      `json:"temperature,omitempty"`
+	Stop         []string      `json:"stop_sequences,omitempty"`
+	Stream       bool          `json:"stream,omitempty"`
+	OutputConfig *outputConfig `json:"output_config,omitempty"`
+	CacheControl *cacheControl `json:"cache_control,omitempty"`
+}
+
+// outputConfig asks the server to enforce a schema.
+type outputConfig struct {
+	Format outputFormat `json:"format"`
+}
+
+// outputFormat is a schema.
+type outputFormat struct {
+	Type   string          `json:"type"`
+	Schema json.RawMessage `json:"schema"`
+}
+
+// cacheControl asks the server to keep the conversation for the next turn.
+type cacheControl struct {
+	Type string `json:"type"`
+}
+
+// noText replaces a message without text, which the server rejects.
+const noText = "(no text)"
+
+// Encode implements [chat.Format]. System messages go into a field of their own.
+//
+// A conversation that has had a reply is cached, because it will be sent again. A single
+// question is not: writing to the cache costs.
+func (format) Encode(r chat.Request, stream bool) any {
+	out := request{
+		Model: r.Model, MaxTokens: r.MaxTokens,
+		Temperature: r.Temperature, Stop: r.Stop, Stream: stream,
+	}
+	if out.MaxTokens == 0 {
+		out.MaxTokens = defaultMaxTokens
+	}
+
+	var system []string
+	for _, m := range r.Messages {
+		if m.Role == llm.RoleSystem {
+			system = append(system, m.Content)
+			continue
+		}
+		if m.Role == llm.RoleAssistant {
+			out.CacheControl = &cacheControl{Type: "ephemeral"}
+		}
+		if strings.TrimSpace(m.Content) == "" {
+			m.Content = noText
+		}
+		out.Messages = append(out.Messages, m)
+	}
+	out.System = strings.Join(system, "\n\n")
+
+	if r.Shape != nil {
+		format := outputFormat{Type: "json_schema", Schema: r.Shape.Schema}
+		out.OutputConfig = &outputConfig{Format: format}
+	}
+	return out
+}

@@ -1,0 +1,93 @@
+package chat
+
+import (
+	"crypto/sha256"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/rlmhq/rlm/repl/llm"
+	"github.com/rlmhq/rlm/repl/llm/internal/kind"
+)
+
+// quirks remembers what a server's models reject, so it is tried only once. The zero
+// value is ready to use; it is safe for concurrent use.
+type quirks struct {
+	mu       sync.Mutex
+	rejected map[string]bool // by temperatureKey and schemaKey
+}
+
+// maxQuirks bounds what is remembered. Beyond it, everything is learned again.
+const maxQuirks = 1024
+
+// adapt returns a request without what the server is known to reject. A schema that the
+// server cannot enforce becomes part of the prompt.
+func (q *quirks) adapt(r llm.Request) Request {
+	adapted := Request{Request: r}
+	if q.isRejected(temperatureKey(r)) {
+		adapted.Temperature = nil
+	}
+	if r.Schema == nil {
+		return adapted
+	}
+
+	if shape, ok := newShape(r.Schema); ok && !q.isRejected(schemaKey(r)) {
+		adapted.Shape = &shape
+		return adapted
+	}
+	adapted.Messages = appendInstruction(r.Messages, r.Schema)
+	return adapted
+}
+
+// schemaWords are words by which servers complain about a schema.
+var schemaWords = []string{"response_format", "output_config", "schema", "structured output"}
+
+// learn remembers what a server rejected, and reports whether to ask again without it. A
+// rejected request costs no tokens.
+func (q *quirks) learn(r Request, err error) bool {
+	var failure *llm.Error
+	if !errors.As(err, &failure) || !errors.Is(failure, kind.ErrBadRequest) || failure.Status == 0 {
+		return false
+	}
+
+	message := strings.ToLower(failure.Message)
+	complains := func(word string) bool { return strings.Contains(message, word) }
+	switch {
+	case r.Temperature != nil && complains("temperature"):
+		q.remember(temperatureKey(r.Request))
+	case r.Shape != nil && slices.ContainsFunc(schemaWords, complains):
+		q.remember(schemaKey(r.Request))
+	default:
+		return false
+	}
+	return true
+}
+
+// temperatureKey identifies a model that may reject temperatures.
+func temperatureKey(r llm.Request) string { return r.Model + "\x00temperature" }
+
+// schemaKey identifies a schema that a model may reject.
+func schemaKey(r llm.Request) string {
+	sum := sha256.Sum256(r.Schema)
+	return r.Model + "\x00" + string(sum[:])
+}
+
+// isRejected reports whether a rejection is remembered.
+func (q *quirks) isRejected(key string) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+
+	return q.rejected[key]
+}
+
+// remember keeps a rejection.
+func (q *quirks) remember(key string) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+
+	if q.rejected == nil || len(q.rejected) >= maxQuirks {
+		q.rejected = map[string]bool{}
+	}
+	q.rejected[key] = true
+}

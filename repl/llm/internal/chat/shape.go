@@ -1,0 +1,170 @@
+package chat
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/rlmhq/rlm/repl/llm"
+)
+
+// Shape is a schema in a form that servers accept.
+type Shape struct {
+	Schema  json.RawMessage
+	Wrapped bool // the reply is {"value": …}, because servers want an object at the top
+	Strict  bool // the server can be asked to follow it exactly
+}
+
+// definitionKeys are the members of a schema that have to stay at its top.
+var definitionKeys = []string{"$defs", "definitions", "$schema"}
+
+// newShape prepares a schema for a server that enforces schemas. Servers want an object
+// at the top, so any other schema is put into an object with one member. They follow a
+// schema exactly only if its objects are closed and require all of their members
+// (https://platform.openai.com/docs/guides/structured-outputs).
+//
+// It returns false for a schema that cannot be sent: one that is not an object, or has
+// references that would break in the wrapping.
+func newShape(schema json.RawMessage) (Shape, bool) {
+	top := map[string]json.RawMessage{}
+	if err := json.Unmarshal(schema, &top); err != nil || len(top) == 0 {
+		return Shape{}, false
+	}
+	var tree any
+	if err := json.Unmarshal(schema, &tree); err != nil {
+		return Shape{}, false
+	}
+
+	strict := isClosed(tree, 0)
+	if string(bytes.TrimSpace(top["type"])) == `"object"` {
+		return Shape{Schema: schema, Strict: strict}, true
+	}
+	if !isPortable(tree) {
+		return Shape{}, false
+	}
+
+	wrapped, err := json.Marshal(wrapSchema(top))
+	if err != nil {
+		return Shape{}, false
+	}
+	return Shape{Schema: wrapped, Wrapped: true, Strict: strict}, true
+}
+
+// wrapSchema returns the schema of an object whose member "value" has the given schema.
+func wrapSchema(inner map[string]json.RawMessage) map[string]any {
+	outer := map[string]any{
+		"type": "object", "required": []string{"value"}, "additionalProperties": false,
+	}
+	for _, name := range definitionKeys {
+		if part, ok := inner[name]; ok {
+			outer[name] = part
+			delete(inner, name)
+		}
+	}
+	outer["properties"] = map[string]any{"value": inner}
+	return outer
+}
+
+// maxSchemaDepth is how deep schemas are inspected; deeper ones are not strict.
+const maxSchemaDepth = 64
+
+// isClosed reports whether every object schema in a tree is closed and requires all of
+// its members.
+func isClosed(node any, depth int) bool {
+	if depth > maxSchemaDepth {
+		return false
+	}
+
+	isOpen := func(inner any) bool { return !isClosed(inner, depth+1) }
+	switch n := node.(type) {
+	case []any:
+		return !slices.ContainsFunc(n, isOpen)
+	case map[string]any:
+		properties, ok := n["properties"].(map[string]any)
+		if ok || n["type"] == "object" {
+			required, _ := n["required"].([]any)
+			if n["additionalProperties"] != false || len(required) != len(properties) {
+				return false
+			}
+		}
+		for _, inner := range n {
+			if isOpen(inner) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// isPortable reports whether all references of a schema point into its definitions, so
+// that they hold when the rest moves one level down.
+func isPortable(node any) bool {
+	isBound := func(inner any) bool { return !isPortable(inner) }
+	switch n := node.(type) {
+	case []any:
+		return !slices.ContainsFunc(n, isBound)
+	case map[string]any:
+		for name, inner := range n {
+			if target, ok := inner.(string); ok && name == "$ref" && !isDefinition(target) {
+				return false
+			}
+			if isBound(inner) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// isDefinition reports whether a reference points into the definitions of a schema.
+func isDefinition(target string) bool {
+	return strings.HasPrefix(target, "#/$defs/") || strings.HasPrefix(target, "#/definitions/")
+}
+
+// unwrapValue returns the value of a reply to a wrapped schema as JSON. It returns a
+// reply that is not wrapped as it is: the server did not enforce the schema after all.
+func unwrapValue(text string) string {
+	var outer map[string]json.RawMessage
+	err := json.Unmarshal([]byte(text), &outer)
+	if err != nil || len(outer) != 1 || outer["value"] == nil {
+		return text
+	}
+	return string(outer["value"])
+}
+
+// appendInstruction returns the messages with an instruction to follow the schema, for
+// servers that cannot enforce one. It ends the last user message, where models follow it
+// best.
+func appendInstruction(messages []llm.Message, schema json.RawMessage) []llm.Message {
+	instruction := fmt.Sprintf(
+		"Reply with one JSON value and nothing else: no explanation, no code fence. "+
+			"The value must meet this JSON Schema:\n%s", schema)
+
+	messages = slices.Clone(messages)
+	for i, m := range slices.Backward(messages) {
+		if m.Role == llm.RoleUser {
+			messages[i].Content = m.Content + "\n\n" + instruction
+			return messages
+		}
+	}
+	return append(messages, llm.Message{Role: llm.RoleUser, Content: instruction})
+}
+
+// removeFence returns a reply without the code fence around all of it, which models add
+// to JSON even when asked not to.
+func removeFence(text string) string {
+	inner, opened := strings.CutPrefix(strings.TrimSpace(text), "```")
+	inner, closed := strings.CutSuffix(inner, "```")
+	if !opened || !closed {
+		return text
+	}
+
+	label, body, found := strings.Cut(inner, "\n")
+	isLabel := !strings.ContainsAny(strings.TrimSpace(label), " {[\"")
+	if !found || !isLabel || strings.Contains(body, "```") {
+		return text
+	}
+	return strings.TrimSpace(body)
+}

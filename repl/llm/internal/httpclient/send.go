@@ -1,0 +1,163 @@
+package httpclient
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/rlmhq/rlm/repl/llm"
+	"github.com/rlmhq/rlm/repl/llm/internal/kind"
+)
+
+// Call is one exchange with the server.
+type Call struct {
+	Method string
+	Path   string // is appended to the base URL and may have a query
+	Body   []byte // JSON, nil for none
+	Model  string // for errors
+	// EstimateInput returns the tokens of the prompt, which a broken reply has cost. It
+	// is nil if the call is free.
+	EstimateInput func() int64
+	// Read decodes the body of a successful reply. It is called once for each attempt
+	// and starts over each time. It returns *llm.Error.
+	Read func(body io.Reader) error
+	// WasStreamed reports whether Read passed on a part of the reply; nil if it never
+	// does. What was passed on cannot be taken back, so the call is not repeated then.
+	WasStreamed func() bool
+}
+
+// retryHint is what a server says about repeating a request: "true", "false" or nothing.
+type retryHint string
+
+// send makes one attempt. The error is an *llm.Error, or the cause of the context if the
+// context ended.
+func (c *Client) send(ctx context.Context, call Call) (retryHint, error) {
+	attempt, cancel := context.WithTimeout(ctx, c.options.Policy.Timeout)
+	defer cancel()
+
+	req, err := http.NewRequestWithContext(attempt,
+		call.Method, c.base+call.Path, bytes.NewReader(call.Body))
+	if err != nil {
+		return "", &llm.Error{Kind: kind.ErrMisconfigured, Err: err}
+	}
+	c.setHeaders(req, call)
+
+	response, err := c.client.Do(req)
+	if err != nil {
+		return "", c.classifyTransportError(ctx, attempt, err)
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return retryHint(response.Header.Get("X-Should-Retry")), c.readStatusError(ctx, response)
+	}
+
+	body := &boundedReader{r: response.Body, left: c.options.Policy.MaxResponse}
+	if err := c.readBody(ctx, attempt, call, body); err != nil {
+		return "", err
+	}
+	drain(response.Body, cancel)
+	return "", nil
+}
+
+// setHeaders adds what every request carries.
+func (c *Client) setHeaders(req *http.Request, call Call) {
+	for name, value := range c.options.Policy.Headers {
+		req.Header.Set(name, value)
+	}
+	req.Header.Set("User-Agent", "rlm")
+	if call.Body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	if key := c.options.Key.Reveal(); key != "" {
+		req.Header.Set(c.options.KeyHeader, c.options.KeyPrefix+key)
+	}
+}
+
+// readBody reads a successful reply. If the body itself failed, that error replaces the
+// decoder's complaint about the missing rest, and keeps its usage.
+func (c *Client) readBody(ctx, attempt context.Context, call Call, body *boundedReader) error {
+	limit := c.options.Policy.MaxResponse
+	err := call.Read(body)
+	switch {
+	case errors.Is(body.err, errTooLarge):
+		tooLarge := &llm.Error{
+			Kind:    kind.ErrTooLarge,
+			Message: fmt.Sprintf("more than %d bytes", limit),
+		}
+		err = copyUsage(tooLarge, err)
+	case body.err != nil:
+		err = copyUsage(c.classifyTransportError(ctx, attempt, body.err), err)
+	}
+
+	if begun := body.left < limit; begun {
+		chargePrompt(err, call)
+	}
+	return err
+}
+
+// copyUsage copies the usage of a partial reply from one error to another.
+func copyUsage(to, from error) error {
+	var target, source *llm.Error
+	if errors.As(to, &target) && errors.As(from, &source) {
+		target.Usage = source.Usage
+	}
+	return to
+}
+
+// chargePrompt notes on an error that a reply which began and then broke has cost its
+// prompt, if not more.
+func chargePrompt(err error, call Call) {
+	var failure *llm.Error
+	if call.EstimateInput == nil || !errors.As(err, &failure) || failure.Usage != (llm.Usage{}) {
+		return
+	}
+	if isOneOf(failure.Kind, kind.ErrCut, kind.ErrTimeout, kind.ErrTooLarge) {
+		failure.Usage = llm.Usage{InputTokens: call.EstimateInput(), Estimated: true}
+	}
+}
+
+var errTooLarge = errors.New("too large")
+
+// boundedReader reads a body up to a limit. It keeps the error, because a decoder
+// reports the missing rest instead.
+type boundedReader struct {
+	r    io.Reader
+	left int64
+	err  error
+}
+
+// Read reads at most what is left.
+func (b *boundedReader) Read(p []byte) (int, error) {
+	if b.err != nil {
+		return 0, b.err
+	}
+	if int64(len(p)) > b.left+1 {
+		p = p[:b.left+1]
+	}
+
+	n, err := b.r.Read(p)
+	b.left -= int64(n)
+	if b.left < 0 {
+		n, err = n-1, errTooLarge
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
+		b.err = err
+	}
+	return n, err
+}
+
+// drainTime is how long a finished reply may occupy its connection.
+const drainTime = 100 * time.Millisecond
+
+// drain reads what follows a finished reply, so the connection can be used again. A
+// server that keeps sending, or keeps silent without closing, loses the connection.
+func drain(body io.Reader, cancel func()) {
+	timer := time.AfterFunc(drainTime, cancel)
+	defer timer.Stop()
+
+	_, _ = io.CopyN(io.Discard, body, maxHeaderBytes)
+}

@@ -1,0 +1,65 @@
+package openai
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/rlmhq/rlm/repl/llm"
+	"github.com/rlmhq/rlm/repl/llm/internal/chat"
+	"github.com/rlmhq/rlm/repl/llm/internal/httpclient"
+	"github.com/rlmhq/rlm/repl/llm/internal/kind"
+)
+
+func FuzzRead(f *testing.F) {
+	f.Add(`{"model":"m","choices":[{"message":{"content":"x"},"finish_reason":"stop"}],`+
+		`"usage":{"prompt_tokens":1}}`, false)
+	f.Add("data: {\"choices\":[{\"delta\":{\"content\":\"x\"}}]}\n\n"+
+		"data: {\"choices\":[{\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n", true)
+	f.Add("data: {\"error\":{\"message\":\"m\"}}\n\n", true)
+	f.Fuzz(func(t *testing.T, body string, stream bool) {
+		request := llm.Request{Messages: []llm.Message{{Role: llm.RoleUser, Content: "q"}}}
+		var streamed strings.Builder
+		var give func(string)
+		if stream {
+			give = func(piece string) { streamed.WriteString(piece) }
+		}
+
+		r := &reader{}
+		err := chat.Read(strings.NewReader(body), r, request, give)
+		if failure := (*llm.Error)(nil); err != nil && !errors.As(err, &failure) {
+			t.Errorf("got %v", err)
+		} else if err != nil {
+			if _, known := kind.Find(failure.Kind.Error()); !known {
+				t.Errorf("got the unknown kind %v", failure.Kind)
+			}
+		}
+
+		out := chat.NewResponse(r.Reply(), request, httpclient.Outcome{})
+		if !out.Usage.IsPlausible() || stream && streamed.String() != r.text.String() {
+			t.Errorf("got %+v, streamed %q", out, streamed.String())
+		}
+	})
+}
+
+func TestNamesOfSchemasAreMadeFit(t *testing.T) {
+	for name, want := range map[string]string{
+		"": "reply", "a b/ü": "a_b__",
+		strings.Repeat("x", 99): strings.Repeat("x", 64),
+	} {
+		if got := cleanSchemaName(name); got != want {
+			t.Errorf("%q: got %q", name, got)
+		}
+	}
+}
+
+// Each part has three bytes on the wire and takes a hundred in memory.
+func TestAFloodOfPartsIsMalformed(t *testing.T) {
+	r := &reader{}
+	flood := `{"choices":[` + strings.Repeat("{},", 20_000) + `{}]}`
+	err := r.ReadWhole(strings.NewReader(flood))
+	if !errors.Is(err, kind.ErrMalformed) ||
+		!strings.Contains(err.Error(), "more than 10000 items") {
+		t.Errorf("got %v", err)
+	}
+}

@@ -1,0 +1,182 @@
+// Package openai speaks the chat completions format of OpenAI. Azure, OpenRouter, vLLM,
+// Ollama, LiteLLM and many other servers speak it too; they differ by their base URL and
+// by a few options.
+//
+// The format is described at https://platform.openai.com/docs/api-reference/chat.
+package openai
+
+import (
+	"context"
+	"encoding/json"
+	"net/url"
+	"strings"
+
+	"github.com/rlmhq/rlm/repl/llm"
+	"github.com/rlmhq/rlm/repl/llm/internal/chat"
+	"github.com/rlmhq/rlm/repl/llm/internal/httpclient"
+	"github.com/rlmhq/rlm/repl/llm/internal/kind"
+)
+
+// Options name a server and say how it differs from OpenAI's own.
+type Options struct {
+	Name    string     // of the provider, as in "openrouter/…"
+	BaseURL string     // including the version: https://api.openai.com/v1
+	Key     llm.Secret // may be empty
+	// Azure sends the key in the header api-key, as Azure wants it.
+	Azure bool
+	// DeploymentVersion is the version of Azure's older interface, such as "2024-10-21",
+	// in which the model is a part of the path. It is empty for the newer interface.
+	DeploymentVersion string
+	// OldTokenLimit sends the limit of a reply as max_tokens. OpenAI's newer models
+	// reject it, the other servers expect it.
+	OldTokenLimit bool
+	// Unlisted says that the server's list of models is incomplete.
+	Unlisted bool
+	Policy   httpclient.Policy
+}
+
+// Provider asks one server.
+type Provider struct {
+	chat.Provider
+	options Options
+}
+
+// New returns a provider. The error is of the kind "bad configuration".
+func New(o Options) (*Provider, error) {
+	header, prefix := "Authorization", "Bearer "
+	if o.Azure {
+		header, prefix = "Api-Key", ""
+	}
+
+	client, err := httpclient.New(httpclient.Options{
+		Name: o.Name, BaseURL: o.BaseURL,
+		Key: o.Key, KeyHeader: header, KeyPrefix: prefix, Policy: o.Policy,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &Provider{chat.Provider{Name: o.Name, Format: format{o}, Client: client}, o}, nil
+}
+
+// Check looks for a model in the server's list, which costs nothing: see [llm.Check].
+func (p *Provider) Check(ctx context.Context, model string) error {
+	path := "/models"
+	if p.options.DeploymentVersion != "" {
+		path += "?api-version=" + url.QueryEscape(p.options.DeploymentVersion)
+	}
+	var list struct {
+		Data httpclient.List[listedModel] `json:"data"`
+	}
+	err := p.Client.Fetch(ctx, path, model, &list)
+	if err != nil || p.options.Unlisted || len(list.Data) == 0 {
+		return err
+	}
+
+	for _, listed := range list.Data {
+		if listed.serves(model) {
+			return nil
+		}
+	}
+	return &llm.Error{
+		Kind: kind.ErrUnknownModel, Provider: p.Name, Model: model,
+		Message: "the server at " + p.options.BaseURL + " does not list it",
+	}
+}
+
+// listedModel is an entry of a server's list of models.
+type listedModel struct {
+	ID string `json:"id"`
+}
+
+// serves reports whether an entry stands for a model. After a colon there may be a
+// variant (OpenRouter) or a tag (Ollama).
+func (l listedModel) serves(model string) bool {
+	plain, _, _ := strings.Cut(model, ":")
+	return l.ID == model || l.ID == plain || strings.HasPrefix(l.ID, model+":")
+}
+
+// format implements [chat.Format].
+type format struct{ options Options }
+
+// Path implements [chat.Format].
+func (f format) Path(model string) string {
+	if f.options.DeploymentVersion == "" {
+		return "/chat/completions"
+	}
+	return "/deployments/" + url.PathEscape(model) +
+		"/chat/completions?api-version=" + url.QueryEscape(f.options.DeploymentVersion)
+}
+
+// request is the body of a request.
+type request struct {
+	Model               string          `json:"model"`
+	Messages            []llm.Message   `json:"messages"`
+	MaxCompletionTokens int             `json:"max_completion_tokens,omitempty"`
+	MaxTokens           int             `json:"max_tokens,omitempty"`
+	Temperature         *float64        `json:"temperature,omitempty"`
+	Stop                []string        `json:"stop,omitempty"`
+	ResponseFormat      *responseFormat `json:"response_format,omitempty"`
+	Stream              bool            `json:"stream,omitempty"`
+	StreamOptions       *streamOptions  `json:"stream_options,omitempty"`
+}
+
+// streamOptions asks for the usage at the end of a stream.
+type streamOptions struct {
+	IncludeUsage bool `json:"include_usage"`
+}
+
+// responseFormat asks the server to enforce a schema.
+type responseFormat struct {
+	Type       string     `json:"type"`
+	JSONSchema jsonSchema `json:"json_schema"`
+}
+
+// jsonSchema is a schema under the name that the server requires.
+type jsonSchema struct {
+	Name   string          `json:"name"`
+	Schema json.RawMessage `json:"schema"`
+	Strict bool            `json:"strict"`
+}
+
+// Encode implements [chat.Format].
+func (f format) Encode(r chat.Request, stream bool) any {
+	out := request{
+		Model: r.Model, Messages: r.Messages,
+		Temperature: r.Temperature, Stop: r.Stop, Stream: stream,
+	}
+	if f.options.OldTokenLimit {
+		out.MaxTokens = r.MaxTokens
+	} else {
+		out.MaxCompletionTokens = r.MaxTokens
+	}
+	if stream {
+		out.StreamOptions = &streamOptions{IncludeUsage: true}
+	}
+
+	if r.Shape != nil {
+		schema := jsonSchema{
+			Name: cleanSchemaName(r.SchemaName), Schema: r.Shape.Schema, Strict: r.Shape.Strict,
+		}
+		out.ResponseFormat = &responseFormat{Type: "json_schema", JSONSchema: schema}
+	}
+	return out
+}
+
+// maxSchemaName is the longest schema name that the server accepts, in bytes.
+const maxSchemaName = 64
+
+// cleanSchemaName returns a name that the server accepts.
+func cleanSchemaName(name string) string {
+	if name == "" {
+		return "reply"
+	}
+
+	name = strings.Map(func(r rune) rune {
+		switch {
+		case r == '_', r == '-', '0' <= r && r <= '9', 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z':
+			return r
+		}
+		return '_'
+	}, name)
+	return name[:min(len(name), maxSchemaName)]
+}

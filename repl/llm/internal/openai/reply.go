@@ -1,0 +1,139 @@
+package openai
+
+import (
+	"encoding/json"
+	"io"
+	"strings"
+
+	"github.com/rlmhq/rlm/repl/llm"
+	"github.com/rlmhq/rlm/repl/llm/internal/chat"
+	"github.com/rlmhq/rlm/repl/llm/internal/httpclient"
+	"github.com/rlmhq/rlm/repl/llm/internal/kind"
+)
+
+// completion is a whole reply, or one event of a streamed one.
+type completion struct {
+	Model   string                  `json:"model"`
+	Choices httpclient.List[choice] `json:"choices"`
+	// Usage is decoded later: bad numbers must not lose the text.
+	Usage json.RawMessage `json:"usage"`
+	Error json.RawMessage `json:"error"`
+}
+
+// choice is one of several alternatives. Requests ask for one.
+type choice struct {
+	Index        int    `json:"index"`
+	Message      words  `json:"message"` // of a whole reply
+	Delta        words  `json:"delta"`   // of a streamed one
+	FinishReason string `json:"finish_reason"`
+}
+
+// words are what the model said.
+type words struct {
+	Content string `json:"content"`
+	Refusal string `json:"refusal"`
+}
+
+// usage is what the call used, as the server reports it.
+type usage struct {
+	PromptTokens     int64 `json:"prompt_tokens"`
+	CompletionTokens int64 `json:"completion_tokens"`
+	PromptDetails    struct {
+		CachedTokens     int64 `json:"cached_tokens"`
+		CacheWriteTokens int64 `json:"cache_write_tokens"`
+	} `json:"prompt_tokens_details"`
+	CompletionDetails struct {
+		ReasoningTokens int64 `json:"reasoning_tokens"`
+	} `json:"completion_tokens_details"`
+}
+
+// NewReader implements [chat.Format].
+func (f format) NewReader() chat.Reader { return &reader{} }
+
+// reader implements [chat.Reader].
+type reader struct {
+	model   string
+	text    strings.Builder
+	refusal strings.Builder
+	finish  string
+	usage   llm.Usage
+}
+
+// ReadWhole implements [chat.Reader].
+func (r *reader) ReadWhole(body io.Reader) error {
+	var in completion
+	if err := httpclient.ReadJSON(body, &in); err != nil {
+		return err
+	}
+	if _, err := r.add(in); err != nil {
+		return err
+	}
+	if len(in.Choices) == 0 {
+		return &llm.Error{Kind: kind.ErrMalformed, Message: "the reply has no choices"}
+	}
+	return nil
+}
+
+// ReadEvent implements [chat.Reader].
+func (r *reader) ReadEvent(data []byte) (text string, err error) {
+	if string(data) == "[DONE]" {
+		return "", httpclient.ErrDone
+	}
+
+	var in completion
+	if err := json.Unmarshal(data, &in); err != nil {
+		return "", &llm.Error{Kind: kind.ErrMalformed, Err: err}
+	}
+	return r.add(in)
+}
+
+// add takes in a completion and returns its text.
+func (r *reader) add(in completion) (text string, err error) {
+	if len(in.Error) > 0 && string(in.Error) != "null" {
+		return "", httpclient.ParseFailure([]byte(`{"error":` + string(in.Error) + `}`))
+	}
+	if in.Model != "" {
+		r.model = in.Model
+	}
+	r.addUsage(in.Usage)
+
+	begin := r.text.Len()
+	for _, c := range in.Choices {
+		if c.Index != 0 {
+			continue
+		}
+		r.text.WriteString(c.Message.Content + c.Delta.Content)
+		r.refusal.WriteString(c.Message.Refusal + c.Delta.Refusal)
+		if c.FinishReason != "" {
+			r.finish = c.FinishReason
+		}
+	}
+	return r.text.String()[begin:], nil
+}
+
+// addUsage takes in the usage of a completion, if there is one that can be decoded.
+func (r *reader) addUsage(raw json.RawMessage) {
+	var in usage
+	if json.Unmarshal(raw, &in) != nil || in == (usage{}) {
+		return
+	}
+	r.usage = llm.Usage{
+		InputTokens:      in.PromptTokens,
+		OutputTokens:     in.CompletionTokens,
+		CachedTokens:     in.PromptDetails.CachedTokens,
+		CacheWriteTokens: in.PromptDetails.CacheWriteTokens,
+		ReasoningTokens:  in.CompletionDetails.ReasoningTokens,
+	}
+}
+
+// Reply implements [chat.Reader].
+func (r *reader) Reply() chat.Reply {
+	finish := r.finish
+	if finish == "content_filter" {
+		finish = llm.FinishRefusal
+	}
+	return chat.Reply{
+		Text: r.text.String(), Refusal: r.refusal.String(),
+		Model: r.model, Finish: finish, Usage: r.usage,
+	}
+}

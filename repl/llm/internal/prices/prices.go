@@ -1,0 +1,207 @@
+// Package prices knows what models cost and how much they take.
+//
+// [Default] is the table that is built into the program. docs/models.md describes the
+// format of the file.
+package prices
+
+import (
+	"bytes"
+	_ "embed"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/rlmhq/rlm/repl/llm"
+	"github.com/rlmhq/rlm/repl/llm/internal/kind"
+	"github.com/rlmhq/rlm/repl/llm/internal/yamlfile"
+)
+
+// Table lists the prices and windows of models by patterns of their full names.
+type Table struct{ rows []row }
+
+// row is one entry of the file.
+type row struct {
+	Match     string   `yaml:"match"` // "provider/id"; * stands for any text
+	Input     *float64 `yaml:"input"`
+	Output    *float64 `yaml:"output"`
+	Cached    *float64 `yaml:"cached"`
+	Write     *float64 `yaml:"cache_write"`
+	Long      *longRow `yaml:"long"`
+	Window    int64    `yaml:"window"`
+	MaxOutput int64    `yaml:"max_output"`
+}
+
+// longRow is the price of calls with long prompts.
+type longRow struct {
+	Above  int64    `yaml:"above"`
+	Input  float64  `yaml:"input"`
+	Output float64  `yaml:"output"`
+	Cached *float64 `yaml:"cached"`
+	Write  *float64 `yaml:"cache_write"`
+}
+
+//go:embed prices.yaml
+var embedded []byte
+
+// Default returns the table that is built into the program. It is as old as the
+// program, so what it says is an estimate and only the bill is exact.
+var Default = sync.OnceValue(func() *Table {
+	table, err := Parse(bytes.NewReader(embedded))
+	if err != nil {
+		panic(err) // a test reads the same bytes
+	}
+	return table
+})
+
+const (
+	maxFile   = 1 << 20 // bytes
+	maxTokens = 1 << 28
+	maxPrice  = 1e6 // US dollars per million tokens
+)
+
+// Load reads a price table from a file. The error names the file and the line.
+func Load(path string) (*Table, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, badFile("price table", err)
+	}
+	defer file.Close()
+
+	table, err := Parse(file)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return table, nil
+}
+
+// Parse reads a price table. The error is of the kind "bad file" and names the line.
+func Parse(r io.Reader) (*Table, error) {
+	var file struct {
+		Version int   `yaml:"version"`
+		Models  []row `yaml:"models"`
+	}
+	if err := yamlfile.Decode(r, maxFile, &file); err != nil {
+		return nil, badFile("price table", err)
+	}
+	if file.Version != 1 {
+		return nil, badFile("price table", fmt.Errorf(
+			"unsupported version %d: this program reads version 1", file.Version))
+	}
+
+	for i, row := range file.Models {
+		if err := row.check(); err != nil {
+			return nil, badFile(fmt.Sprintf("price table, entry %d (%q)", i+1, row.Match), err)
+		}
+	}
+	return &Table{rows: file.Models}, nil
+}
+
+// badFile returns the error of a table that cannot be used.
+func badFile(part string, err error) error {
+	return &llm.Error{Kind: kind.ErrBadFile, Message: part, Err: err}
+}
+
+// check returns the first mistake in an entry.
+func (r row) check() error {
+	for _, price := range r.prices() {
+		if price != nil && (math.IsNaN(*price) || *price < 0 || *price > maxPrice) {
+			return fmt.Errorf(
+				"the price %v is not between 0 and a million dollars per million tokens", *price)
+		}
+	}
+
+	switch {
+	case r.Match == "":
+		return errors.New("match is missing")
+	case (r.Input == nil) != (r.Output == nil):
+		return errors.New("give both input and output, or neither if the price is unknown")
+	case r.Input == nil && (r.Cached != nil || r.Write != nil || r.Long != nil):
+		return errors.New("a special price needs input and output too")
+	case r.Long != nil && r.Long.Above <= 0:
+		return errors.New("long needs above, a number of tokens")
+	case !isTokenCount(r.Window) || !isTokenCount(r.MaxOutput):
+		return fmt.Errorf("window and max_output must be between 0 and %d tokens", maxTokens)
+	}
+	return nil
+}
+
+// prices returns all prices of an entry; those that are not given are nil.
+func (r row) prices() []*float64 {
+	all := []*float64{r.Input, r.Output, r.Cached, r.Write}
+	if r.Long != nil {
+		all = append(all, &r.Long.Input, &r.Long.Output, r.Long.Cached, r.Long.Write)
+	}
+	return all
+}
+
+// isTokenCount reports whether a model can have a limit of n tokens.
+func isTokenCount(n int64) bool { return n >= 0 && n <= maxTokens }
+
+// Over returns a table that looks into t first and then into other.
+func (t *Table) Over(other *Table) *Table {
+	return &Table{rows: slices.Concat(t.rows, other.rows)}
+}
+
+// Lookup returns what is known about the model with the given full name. Each fact
+// comes from the first matching entry that has it, so a user's own entry may give a
+// price and leave the window to the table below.
+func (t *Table) Lookup(name string) llm.Facts {
+	var facts llm.Facts
+	for _, row := range t.rows {
+		if !matchPattern(row.Match, name) {
+			continue
+		}
+		if facts.Price == nil {
+			facts.Price = row.price()
+		}
+		if facts.Window == 0 {
+			facts.Window = row.Window
+		}
+		if facts.MaxOutput == 0 {
+			facts.MaxOutput = row.MaxOutput
+		}
+	}
+	return facts
+}
+
+// price returns the price of an entry, nil if it has none.
+func (r row) price() *llm.Price {
+	if r.Input == nil {
+		return nil
+	}
+
+	price := &llm.Price{Input: *r.Input, Output: *r.Output, Cached: r.Cached, CacheWrite: r.Write}
+	if long := r.Long; long != nil {
+		price.Above = long.Above
+		price.Long = &llm.Price{
+			Input: long.Input, Output: long.Output, Cached: long.Cached, CacheWrite: long.Write,
+		}
+	}
+	return price
+}
+
+// matchPattern reports whether a name matches a pattern in which * stands for any text.
+func matchPattern(pattern, name string) bool {
+	parts := strings.Split(pattern, "*")
+	if len(parts) == 1 {
+		return pattern == name
+	}
+
+	rest, ok := strings.CutPrefix(name, parts[0])
+	if !ok {
+		return false
+	}
+	for _, part := range parts[1 : len(parts)-1] {
+		_, after, found := strings.Cut(rest, part)
+		if !found {
+			return false
+		}
+		rest = after
+	}
+	return strings.HasSuffix(rest, parts[len(parts)-1])
+}

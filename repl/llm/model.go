@@ -1,0 +1,58 @@
+package llm
+
+// Model is a resolved name: the provider to call, its name for the model, and what is
+// known about the model.
+type Model struct {
+	Name     string // in full: "openai/gpt-5"
+	ID       string // the provider's name for it: "gpt-5". It goes into Request.Model.
+	Provider Provider
+	Facts    Facts
+}
+
+// Facts is what the price table knows about a model. An unknown price is nil, which
+// does not mean free; other unknown facts are 0.
+type Facts struct {
+	Price     *Price
+	Window    int64 // tokens of prompt and reply together
+	MaxOutput int64 // tokens of a reply
+}
+
+// Price is what tokens cost, in US dollars per million.
+type Price struct {
+	Input      float64
+	Output     float64
+	Cached     *float64 // input read from a cache; Input if nil
+	CacheWrite *float64 // input written to a cache; Input if nil
+	// Long is the price of a whole call with more than Above input tokens, nil if there
+	// is no such price.
+	Above int64
+	Long  *Price
+}
+
+// Cost returns what a usage costs in US dollars, and false if the price is unknown.
+func (f Facts) Cost(u Usage) (usd float64, known bool) {
+	if f.Price == nil {
+		return 0, false
+	}
+	if f.Price.Long != nil && u.InputTokens > f.Price.Above {
+		return f.Price.Long.apply(u), true
+	}
+	return f.Price.apply(u), true
+}
+
+// apply returns the cost of a usage. Each part of the input has its own price.
+func (p Price) apply(u Usage) float64 {
+	plain := max(0, u.InputTokens-u.CachedTokens-u.CacheWriteTokens)
+	return (float64(plain)*p.Input +
+		float64(u.CachedTokens)*valueOr(p.Cached, p.Input) +
+		float64(u.CacheWriteTokens)*valueOr(p.CacheWrite, p.Input) +
+		float64(u.OutputTokens)*p.Output) / 1e6
+}
+
+// valueOr returns the number, or the fallback if there is none.
+func valueOr(number *float64, fallback float64) float64 {
+	if number == nil {
+		return fallback
+	}
+	return *number
+}

@@ -1,0 +1,83 @@
+package providers
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/rlmhq/rlm/repl/llm"
+	"github.com/rlmhq/rlm/repl/llm/internal/kind"
+	"github.com/rlmhq/rlm/repl/llm/internal/prices"
+)
+
+// Registry resolves the names of models. A name is "provider/id": the part before the
+// first slash picks the provider, the rest is the provider's own name for the model and
+// may contain slashes. It is safe for concurrent use.
+type Registry struct {
+	fallback string // the provider of names without a slash
+	prices   *prices.Table
+	openers  map[string]opener // does not change after New
+
+	mu    sync.Mutex
+	owned []io.Closer
+}
+
+// opener returns the provider behind the names of one prefix. It is called for each
+// name, so it keeps a provider that has connections to share. Its errors say what to set.
+type opener func(id string) (llm.Provider, error)
+
+// Resolve returns the model with the given name. The error says what is wrong with the
+// name, or what the provider lacks, such as a key.
+func (r *Registry) Resolve(name string) (llm.Model, error) {
+	provider, id, found := strings.Cut(name, "/")
+	if !found {
+		provider, id = r.fallback, name
+	}
+	if id == "" {
+		return llm.Model{}, &llm.Error{
+			Kind: kind.ErrUnknownName, Model: name,
+			Message: "write provider/model, such as openai/gpt-5",
+		}
+	}
+
+	open, ok := r.openers[provider]
+	if !ok {
+		known := strings.Join(slices.Sorted(maps.Keys(r.openers)), ", ")
+		return llm.Model{}, &llm.Error{Kind: kind.ErrUnknownName, Model: name, Message: fmt.Sprintf(
+			"no provider is called %q; put one of %s before the name, as in openrouter/%s",
+			provider, known, name)}
+	}
+	p, err := open(id)
+	if err != nil {
+		return llm.Model{}, err
+	}
+
+	full := provider + "/" + id
+	return llm.Model{Name: full, ID: id, Provider: p, Facts: r.prices.Lookup(full)}, nil
+}
+
+// own adds something that is closed with the registry, such as connections.
+func (r *Registry) own(c io.Closer) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+
+	r.owned = append(r.owned, c)
+}
+
+// Close closes the connections and records of all providers, which must not be used any
+// more.
+func (r *Registry) Close() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+
+	var all []error
+	for _, c := range slices.Backward(r.owned) {
+		all = append(all, c.Close())
+	}
+	r.owned = nil
+	return errors.Join(all...)
+}

@@ -1,0 +1,86 @@
+package llm
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/rlmhq/rlm/repl/llm/internal/kind"
+)
+
+// Role names the speaker of a [Message].
+type Role string
+
+// The roles that every provider understands.
+const (
+	RoleSystem    Role = "system"
+	RoleUser      Role = "user"
+	RoleAssistant Role = "assistant"
+)
+
+// Message is one turn of a conversation.
+type Message struct {
+	Role    Role   `json:"role"`
+	Content string `json:"content"`
+}
+
+// Request is one prompt. The zero value of an optional field leaves the choice to the
+// server.
+type Request struct {
+	Model    string    `json:"model,omitempty"` // the provider's name for it, without the provider
+	Messages []Message `json:"messages"`
+
+	// Schema is the JSON Schema of the reply, nil for free text. A server that can
+	// enforce it does so; for others the schema becomes part of the prompt. The caller
+	// has to check the reply in either case.
+	Schema json.RawMessage `json:"schema,omitempty"`
+	// SchemaName has letters, digits, - and _; it is "reply" if empty.
+	SchemaName string `json:"schema_name,omitempty"`
+
+	MaxTokens   int      `json:"max_tokens,omitempty"`  // of the reply; 0 is the provider's default
+	Temperature *float64 `json:"temperature,omitempty"` // left out if the model rejects it
+	Stop        []string `json:"stop,omitempty"`
+
+	// Metadata is for scripts, records and logs. It is never sent.
+	Metadata Metadata `json:"-"`
+}
+
+// Metadata says which part of a run makes a request.
+type Metadata struct {
+	Purpose string `json:"purpose,omitempty"` // the caller's word for it, such as "root" or "leaf"
+	Depth   int    `json:"depth,omitempty"`   // 0 at the root
+	Turn    int    `json:"turn,omitempty"`    // counted from 1
+	Slot    int    `json:"slot,omitempty"`    // the index in a fan-out, from 0
+}
+
+// validate returns an error of the kind "bad request" if no server could answer.
+func (r Request) validate() error {
+	if err := r.findMistake(); err != nil {
+		return &Error{Kind: kind.ErrBadRequest, Model: r.Model, Err: err}
+	}
+	return nil
+}
+
+// findMistake returns the first mistake in the request.
+func (r Request) findMistake() error {
+	spoken := 0
+	for i, m := range r.Messages {
+		switch m.Role {
+		case RoleSystem:
+		case RoleUser, RoleAssistant:
+			spoken++
+		default:
+			return fmt.Errorf("message %d has role %q: use system, user or assistant", i, m.Role)
+		}
+	}
+
+	switch {
+	case spoken == 0:
+		return errors.New("the request has no user or assistant message")
+	case r.MaxTokens < 0:
+		return fmt.Errorf("the token limit %d is negative", r.MaxTokens)
+	case r.Schema != nil && !json.Valid(r.Schema):
+		return errors.New("the schema is not valid JSON")
+	}
+	return nil
+}

@@ -1,0 +1,20 @@
+package llm
+
+// The reasons why a reply ended. A server may give others, which are passed on.
+const (
+	FinishStop    = "stop"    // the model was done
+	FinishLength  = "length"  // the reply reached the token limit
+	FinishRefusal = "refusal" // the model or a filter declined; Text is its explanation
+)
+
+// Response is a model's reply.
+type Response struct {
+	Text   string
+	Usage  Usage
+	Model  string // as the server names the model that answered
+	Finish string // FinishStop, FinishLength, FinishRefusal, or the server's own word
+	// Structured is true if the server enforced the request's schema, false if the
+	// schema was only part of the prompt.
+	Structured bool
+	Attempts   int // requests sent, retries included; 0 if none was sent
+}

@@ -1,0 +1,180 @@
+package router
+
+import (
+	"errors"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"testing"
+
+	"github.com/rlmhq/rlm/tiers"
+)
+
+// world draws a question at random.
+func world(rnd *rand.Rand) (Verdict, Policy, []candidate, standing) {
+	names := []string{"interp", "wasm", "docker", "local", "other"}
+	modules := []string{"math", "json", "numpy", "torch"}
+	features := []tiers.Feature{
+		tiers.FeatureDynamic, tiers.FeatureFiles, tiers.FeatureSockets, tiers.FeatureThreads,
+		tiers.FeatureMove,
+	}
+	some := func(n int) bool { return rnd.IntN(n) == 0 }
+	pick := func(from []string) string { return from[rnd.IntN(len(from))] }
+	var candidates []candidate
+	for _, name := range names {
+		c := candidate{
+			info: tiers.Info{
+				Name:      name,
+				Isolation: tiers.Isolation(rnd.IntN(5)),
+				Languages: []tiers.Language{tiers.Python},
+			},
+		}
+		c.info.OnRequest = name == "local"
+		c.info.Cost = tiers.Cost{Start: 1 << rnd.IntN(30), Snippet: 1 << rnd.IntN(30)}
+		if some(2) {
+			c.info.Cost.Slowdown = map[tiers.Language]float64{
+				tiers.Python: float64(1 + rnd.IntN(10)),
+			}
+		}
+		for _, f := range features {
+			if !some(3) {
+				c.info.Features = append(c.info.Features, f)
+			}
+		}
+		if !some(4) {
+			c.info.Modules = tiers.ModuleSet(modules[:rnd.IntN(5)]...)
+		}
+		if some(5) {
+			c.unusable = errors.New("not here")
+		}
+		candidates = append(candidates, c)
+	}
+	rnd.Shuffle(len(candidates),
+		func(i, j int) { candidates[i], candidates[j] = candidates[j], candidates[i] })
+	p := Policy{
+		MinIsolation: tiers.Isolation(rnd.IntN(4)),
+		AllowLocal:   some(2),
+		Network:      some(6),
+		Files:        some(6),
+	}
+	if some(3) {
+		p.Tiers = []string{pick(names), pick(names)}
+	}
+	if some(4) {
+		p.Modules = modules[:1+rnd.IntN(4)]
+	}
+	if some(5) {
+		p.Pin = pick(names)
+	}
+	v := Verdict{Unknown: "x"}
+	if !some(4) {
+		v = needs()
+		for range rnd.IntN(3) {
+			v.Needs.Imports = append(v.Needs.Imports,
+				Import{Module: pick(modules), Guarded: some(3)})
+		}
+		if some(2) {
+			v.Needs.Features = []FeatureNeed{{Feature: features[rnd.IntN(4)]}}
+		}
+		if some(2) {
+			v.Needs.Computes = 1 << rnd.IntN(40)
+		}
+	}
+	s := standing{
+		language: tiers.Python,
+		bytes:    rnd.Int64N(1 << 30),
+		fixed:    some(5),
+		settled:  some(5),
+	}
+	if some(2) {
+		s.home = pick(names)
+	} else if some(2) {
+		s.open = []string{pick(names)}
+	}
+	if some(3) {
+		s.rejected = []tiers.RejectedError{{Tier: pick(names), Missing: pick(modules)}}
+	}
+	if some(4) {
+		s.wants = features[:1+rnd.IntN(2)]
+	}
+	return v, p, candidates, s
+}
+
+// violation says what a plan's step must not do, written apart from the code
+// that decides.
+func violation(step Step, v Verdict, p Policy, c candidate, s standing) string {
+	named := slices.Contains(p.Tiers, step.Tier)
+	switch {
+	case p.Pin != "" && step.Tier != p.Pin:
+		return "not the pin"
+	case p.Pin == "" && step.Tier == "local" && !p.AllowLocal && !named:
+		return "local unnamed"
+	case p.Pin == "" && step.Tier != "local" && len(p.Tiers) > 0 && !named:
+		return "not listed"
+	case c.info.Isolation < p.MinIsolation:
+		return "too weak"
+	case p.Network && !c.info.Has(tiers.FeatureSockets), p.Files && !c.info.Has(tiers.FeatureFiles):
+		return "a wish"
+	case slices.ContainsFunc(s.wants, func(f tiers.Feature) bool { return !c.info.Has(f) }):
+		return "what the session asks for"
+	case c.unusable != nil:
+		return "unusable"
+	case s.home != "" && s.home != step.Tier && (s.fixed || !c.info.Has(tiers.FeatureMove)):
+		return "it cannot move"
+	case v.Needs == nil && (len(p.Modules) > 0 || !c.info.Has(tiers.FeatureDynamic)):
+		return "not understood"
+	case len(s.rejected) > 0 && s.rejected[0].Tier == step.Tier:
+		return "it rejected"
+	}
+	if v.Needs == nil {
+		return ""
+	}
+	for _, i := range v.Needs.Imports {
+		if len(p.Modules) > 0 && !slices.Contains(p.Modules, i.Module) ||
+			!i.Guarded && c.info.Modules != nil && !c.info.Modules.Has(i.Module) {
+			return "module " + i.Module
+		}
+	}
+	for _, f := range v.Needs.Features {
+		if !c.info.Has(f.Feature) {
+			return "feature " + string(f.Feature)
+		}
+	}
+	return ""
+}
+
+func TestAPlanIsPureAndKeepsThePolicy(t *testing.T) {
+	for seed := range uint64(5_000) {
+		v, p, candidates, s := world(rand.New(rand.NewPCG(seed, 0)))
+		plan := p.plan(v, candidates, s)
+		v2, p2, candidates2, s2 := world(rand.New(rand.NewPCG(seed, 0)))
+		before, after := []any{v, p, candidates, s}, []any{v2, p2, candidates2, s2}
+		if !reflect.DeepEqual(before, after) {
+			t.Fatalf("seed %d: the plan changed its arguments", seed)
+		}
+		slices.Reverse(candidates2) // nor does the order of the tiers matter
+		if again := p2.plan(v2, candidates2, s2); !reflect.DeepEqual(plan, again) {
+			t.Fatalf("seed %d: one plan is\n%s\nanother\n%s", seed, plan.Text(), again.Text())
+		}
+		if len(plan.Chain)+len(plan.Refusals) != len(candidates) {
+			t.Fatalf("seed %d: a tier is neither chosen nor refused:\n%s", seed, plan.Text())
+		}
+		for i, step := range plan.Chain {
+			c := candidates[slices.IndexFunc(candidates, func(c candidate) bool { return c.info.Name == step.Tier })]
+			if why := violation(step, v, p, c, s); why != "" {
+				t.Fatalf("seed %d: tier %s is chosen: %s", seed, step.Tier, why)
+			}
+			if i == 0 {
+				continue
+			}
+			before := plan.Chain[i-1]
+			cheaper := step.cost() < before.cost()
+			if !plan.forSpeed { // computing time does not count
+				cheaper = step.Home || !before.Home && step.Run+step.Move < before.Run+before.Move
+			}
+			if cheaper {
+				t.Fatalf("seed %d: the order is wrong\n%s", seed, plan.Text())
+			}
+		}
+	}
+}

@@ -1,0 +1,94 @@
+package router
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/rlmhq/rlm/tiers"
+)
+
+// Extend adds inputs and functions to the session, which the next snippet finds. It adds
+// all of them or none.
+func (r *Runner) Extend(ctx context.Context, inputs []tiers.Input, functions []tiers.Function) error {
+	if r.closed {
+		return errClosed
+	}
+	inputs = slices.Clone(inputs)
+	for i := range inputs {
+		if err := adoptInput(ctx, &inputs[i]); err != nil {
+			return fmt.Errorf("cannot use the input %q: %w", inputs[i].Name, err)
+		}
+	}
+
+	for _, s := range r.spaces {
+		if _, can := s.sandbox.(tiers.Extender); s.sandbox != nil && !can {
+			return fmt.Errorf("cannot add to the session: tier %s takes inputs and functions only when it opens", s.tier)
+		}
+	}
+	for _, s := range r.spaces {
+		if extender, can := s.sandbox.(tiers.Extender); can {
+			if err := extender.Extend(ctx, inputs, functions); err != nil {
+				return fmt.Errorf("cannot add to the session: %w", err)
+			}
+		}
+	}
+
+	r.cfg.Config.Inputs = slices.Concat(r.cfg.Config.Inputs, inputs)
+	r.cfg.Config.Functions = slices.Concat(r.cfg.Config.Functions, functions)
+	return nil
+}
+
+// Export returns the namespace of a language, for [Runner.Import] of another session. A
+// session that has run nothing has none.
+func (r *Runner) Export(ctx context.Context, language tiers.Language) (tiers.State, error) {
+	if r.closed {
+		return tiers.State{}, errClosed
+	}
+	s := r.spaces[languageOf(language)]
+	if s == nil || !s.used {
+		return tiers.State{}, fmt.Errorf("the session has run no snippet in %s", languageOf(language))
+	}
+
+	state, err := exportState(ctx, s.sandbox)
+	if err != nil {
+		return tiers.State{}, asBroken(s.tier, tiers.EffectsNeverRan, err)
+	}
+	return state, nil
+}
+
+// Import brings a namespace into a session that has run nothing, and reports what could
+// not come along. It opens the first tier of the policy that takes the state.
+func (r *Runner) Import(ctx context.Context, state tiers.State) (tiers.Report, error) {
+	if r.closed {
+		return tiers.Report{}, errClosed
+	}
+	s := r.spaceOf(languageOf(state.Language))
+	if s.sandbox != nil {
+		return tiers.Report{}, errors.New("cannot restore a session that has run a snippet")
+	}
+
+	verdict := Verdict{Unknown: "a session is restored"}
+	plan, err := r.planUsable(ctx, verdict, r.stateOf(s.language), func(p *Plan) int { return len(p.Chain) })
+	if err != nil {
+		return tiers.Report{}, err
+	}
+	refusals := plan.Refusals
+	for _, step := range plan.Chain {
+		i, _ := r.findTier(step.Tier)
+		sandbox, report, err := r.openImported(ctx, s, r.cfg.Tiers[i], state, false)
+		var rejected *tiers.RejectedError
+		if errors.As(err, &rejected) {
+			refusals = append(refusals, Refusal{Tier: step.Tier, Reason: rejected.Reason, Effects: rejected.Effects})
+			continue
+		}
+		if err != nil {
+			return tiers.Report{}, err
+		}
+
+		s.sandbox, s.tier, s.used = sandbox, step.Tier, true
+		return report, nil
+	}
+	return tiers.Report{}, &NoTierError{Refusals: refusals, Effects: tiers.EffectsNeverRan}
+}

@@ -1,0 +1,186 @@
+package schema
+
+import (
+	"bytes"
+	"encoding/json"
+	"unicode/utf8"
+)
+
+// kind is the kind of a JSON value.
+type kind uint8
+
+const (
+	nullKind kind = iota
+	boolKind
+	numberKind
+	textKind
+	arrayKind
+	objectKind
+)
+
+// node is a JSON value that keeps the order of its members. It never changes, so the
+// values before and after a coercion can share parts.
+type node struct {
+	kind kind
+	text string // a string, or the literal of a number, true, false or null
+	keys []string
+	kids []*node
+	// plain is the same value in the form that the JSON Schema library takes.
+	plain any
+	// own is 1, plus 1 for each 64 bytes of the text or the keys. size is the sum of that
+	// over this value and all values in it.
+	own, size int
+}
+
+var (
+	null    = &node{kind: nullKind, text: "null", own: 1, size: 1}
+	isTrue  = &node{kind: boolKind, text: "true", plain: true, own: 1, size: 1}
+	isFalse = &node{kind: boolKind, text: "false", plain: false, own: 1, size: 1}
+)
+
+// newBool returns true or false.
+func newBool(b bool) *node {
+	if b {
+		return isTrue
+	}
+	return isFalse
+}
+
+// newNumber returns a number with the given literal.
+func newNumber(literal string) *node {
+	n := numberNode(literal)
+	return &n
+}
+
+// numberNode returns a number by value.
+func numberNode(literal string) node {
+	return node{kind: numberKind, text: literal, plain: json.Number(literal), own: 1, size: 1}
+}
+
+// newText returns a string.
+func newText(text string) *node {
+	n := textNode(text)
+	return &n
+}
+
+// textNode returns a string by value.
+func textNode(text string) node {
+	size := 1 + len(text)/64
+	return node{kind: textKind, text: text, plain: text, own: size, size: size}
+}
+
+// newArray returns an array.
+func newArray(kids []*node) *node {
+	plain := make([]any, len(kids))
+	for i, kid := range kids {
+		plain[i] = kid.plain
+	}
+	n := &node{kind: arrayKind, kids: kids, plain: plain}
+	n.measure()
+
+	return n
+}
+
+// newObject returns an object whose member keys[i] is kids[i].
+func newObject(keys []string, kids []*node) *node {
+	plain := make(map[string]any, len(keys))
+	for i, key := range keys {
+		plain[key] = kids[i].plain
+	}
+	n := &node{kind: objectKind, keys: keys, kids: kids, plain: plain}
+	n.measure()
+
+	return n
+}
+
+// scalarOf returns a scalar of the library as a node, nil for arrays and objects.
+func scalarOf(value any) *node {
+	switch v := value.(type) {
+	case nil:
+		return null
+	case bool:
+		return newBool(v)
+	case string:
+		return newText(v)
+	case interface{ String() string }: // json.Number
+		return newNumber(v.String())
+	}
+	return nil
+}
+
+// measure sets own and size from the keys and kids.
+func (n *node) measure() {
+	n.own = 1
+	for _, key := range n.keys {
+		n.own += len(key) / 64
+	}
+	n.size = n.own
+	for _, kid := range n.kids {
+		n.size += kid.size
+	}
+}
+
+// member returns the value of a key, nil if there is none.
+func (n *node) member(key string) *node {
+	for i, name := range n.keys {
+		if name == key {
+			return n.kids[i]
+		}
+	}
+	return nil
+}
+
+// appendJSON appends the value as JSON, members in their order.
+func (n *node) appendJSON(b []byte) []byte {
+	switch n.kind {
+	case textKind:
+		return appendString(b, n.text)
+	case arrayKind:
+		b = append(b, '[')
+		for i, kid := range n.kids {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = kid.appendJSON(b)
+		}
+
+		return append(b, ']')
+
+	case objectKind:
+		b = append(b, '{')
+		for i, kid := range n.kids {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = append(appendString(b, n.keys[i]), ':')
+			b = kid.appendJSON(b)
+		}
+
+		return append(b, '}')
+
+	default:
+		return append(b, n.text...)
+	}
+}
+
+// appendString appends a JSON string, without the escapes for HTML.
+func appendString(b []byte, s string) []byte {
+	var out bytes.Buffer
+	e := json.NewEncoder(&out)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(s); err != nil { // a string can always be encoded
+		return append(b, `""`...)
+	}
+	return append(b, bytes.TrimSuffix(out.Bytes(), []byte("\n"))...)
+}
+
+// clip shortens a text for a message to the given number of bytes.
+func clip(text string, limit int) string {
+	if len(text) <= limit {
+		return text
+	}
+	for limit > 0 && !utf8.RuneStart(text[limit]) {
+		limit--
+	}
+	return text[:limit] + "…"
+}

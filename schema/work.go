@@ -1,0 +1,117 @@
+package schema
+
+import (
+	"errors"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+// maxWork bounds how often schemas are applied in one check. One application takes some
+// hundred nanoseconds.
+const maxWork = 2_000_000
+
+var errWork = errors.New("the schema applies its rules to this value too often: " +
+	"make the value smaller, or the schema simpler (fewer alternatives that recur)")
+
+// sumWork computes the totals: each schema's weight and that of all below it. A schema
+// that leads back to itself has no such bound. The schemas in under are being computed.
+func (c *Contract) sumWork(s *jsonschema.Schema, under map[*jsonschema.Schema]bool) int {
+	f := c.facts[s]
+	if f.total > 0 {
+		return f.total
+	}
+	if under[s] {
+		return maxWork
+	}
+
+	under[s] = true
+	total := f.weight
+	for _, subs := range [][]*jsonschema.Schema{f.here, f.below} {
+		for _, sub := range subs {
+			total = min(maxWork, total+c.sumWork(sub, under))
+		}
+	}
+	delete(under, s)
+
+	f.total = total
+	return total
+}
+
+// boundWork returns an upper bound of how often schemas are applied if s is applied to
+// n, at most maxWork.
+func (c *Contract) boundWork(s *jsonschema.Schema, n *node) int {
+	if bound := c.facts[s].total * n.size; bound < maxWork/16 {
+		return bound
+	}
+	m := workMeter{c, map[visit]int{}}
+	return m.measure(s, n)
+}
+
+// workMeter computes the work of a check before it is done. The library cannot be
+// stopped, and recurring alternatives cost it time exponential in the depth of the value.
+// The meter remembers what it has seen, so it takes time proportional to schemas times
+// values.
+type workMeter struct {
+	c    *Contract
+	seen map[visit]int
+}
+
+// visit is the application of a schema to a value.
+type visit struct {
+	s *jsonschema.Schema
+	n *node
+}
+
+const (
+	// minRemembered is the work below which computing a bound is cheaper than
+	// remembering it.
+	minRemembered = 64
+	// maxVisits bounds what the meter remembers.
+	maxVisits = maxWork / 4
+)
+
+// measure returns the work of applying s to n.
+func (m *workMeter) measure(s *jsonschema.Schema, n *node) int {
+	f := m.c.facts[s]
+	if bound := f.total * n.size; bound < minRemembered {
+		return bound
+	}
+	at := visit{s, n}
+	if known, ok := m.seen[at]; ok {
+		return known
+	}
+	if len(m.seen) > maxVisits {
+		return maxWork
+	}
+
+	m.seen[at] = maxWork // for a loop that leads back here
+	work := m.measureParts(s, f, n)
+	m.seen[at] = work
+	return work
+}
+
+// measureParts adds up the work of a schema and of those that it applies.
+func (m *workMeter) measureParts(s *jsonschema.Schema, f *facts, n *node) int {
+	work := f.weight*n.own + len(n.kids)/4
+	if work >= maxWork { // before the patterns run over the keys
+		return maxWork
+	}
+
+	for _, sub := range f.here {
+		work = min(maxWork, work+m.measure(sub, n))
+	}
+	if s.PropertyNames != nil {
+		for _, key := range n.keys {
+			work = min(maxWork, work+m.measure(s.PropertyNames, newText(key)))
+		}
+	}
+	for i, kid := range n.kids {
+		for _, sub := range m.c.partSchemas(s, f, n, i) {
+			work = min(maxWork, work+m.measure(sub, kid))
+		}
+		if work >= maxWork {
+			break
+		}
+	}
+	return work
+}

@@ -1,0 +1,100 @@
+package wasmbin
+
+import (
+	"errors"
+	"fmt"
+)
+
+const (
+	opLoop    = 0x03
+	opPrefix  = 0xfc
+	emptyType = 0x40
+)
+
+// errForbidden is for instructions that would change what a memory image
+// cannot hold: the table, or which segments were dropped. A module with one of
+// them cannot be resumed from its memory alone.
+var errForbidden = errors.New("instruction changes state outside the memory")
+
+// errUnknown is for instructions that are not in the table yet.
+var errUnknown = errors.New("unknown instruction")
+
+// skipOperands moves r past the operands of the instruction op. It fails at
+// instructions it does not know or does not want.
+func skipOperands(r *reader, op byte) {
+	switch {
+	case op == 0x02, op == opLoop, op == 0x04: // block, loop, if
+		skipBlockType(r)
+	case op == 0x0c, op == 0x0d, op == 0x10: // br, br_if, call
+		r.u32()
+	case op == 0x0e: // br_table
+		for n := uint64(r.u32()) + 1; n > 0 && r.err == nil; n-- {
+			r.u32()
+		}
+	case op == 0x11: // call_indirect
+		r.u32()
+		r.u32()
+	case op >= 0x20 && op <= 0x25: // local.*, global.*, table.get
+		r.u32()
+	case op == 0x26: // table.set
+		r.fail(errForbidden)
+	case op >= 0x28 && op <= 0x3e: // loads and stores: alignment, offset
+		r.u32()
+		r.u32()
+	case op == 0x3f, op == 0x40: // memory.size, memory.grow
+		r.u32()
+	case op == opI32Const:
+		r.signed(32)
+	case op == opI64Const:
+		r.signed(64)
+	case op == 0x43: // f32.const
+		r.bytes(4)
+	case op == 0x44: // f64.const
+		r.bytes(8)
+	case op == opPrefix:
+		skipPrefixed(r)
+	case !plain(op):
+		r.fail(errUnknown)
+	}
+}
+
+// plain says whether op is an instruction without operands.
+func plain(op byte) bool {
+	switch op {
+	case 0x00, 0x01, 0x05, opEnd, 0x0f, 0x1a, 0x1b:
+		// unreachable, nop, else, end, return, drop, select
+		return true
+	}
+	return op >= 0x45 && op <= 0xc4 // numeric ones, sign extension last
+}
+
+func skipBlockType(r *reader) {
+	switch b := r.byte(); b {
+	case emptyType, 0x7f, 0x7e, 0x7d, 0x7c: // none or a number's type
+	default:
+		r.pos--
+		if r.signed(33) < 0 {
+			r.fail(fmt.Errorf("unknown block type %#x", b))
+		}
+	}
+}
+
+// skipPrefixed skips the second opcode byte and the operands after 0xfc.
+func skipPrefixed(r *reader) {
+	switch op := r.u32(); {
+	case op <= 7: // saturating truncations
+	case op == 10: // memory.copy
+		r.u32()
+		r.u32()
+	case op == 11: // memory.fill
+		r.u32()
+	case op == 16: // table.size
+		r.u32()
+	case op == 8, op == 9, op >= 12 && op <= 15, op == 17:
+		// memory.init, data.drop, table.init, elem.drop, table.copy,
+		// table.grow, table.fill
+		r.fail(errForbidden)
+	default:
+		r.fail(fmt.Errorf("%w: 0xfc %d", errUnknown, op))
+	}
+}

@@ -1,0 +1,172 @@
+package wasmbin
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Kind is what an import or export is.
+type Kind byte
+
+// The kinds of imports and exports.
+const (
+	KindFunc Kind = iota
+	KindTable
+	KindMemory
+	KindGlobal
+)
+
+// Import is one imported function. Nothing else may be imported.
+type Import struct {
+	Module, Name string
+}
+
+// Export is one export.
+type Export struct {
+	Name  string
+	Kind  Kind
+	Index uint32
+}
+
+// Global is one global of the module's own.
+type Global struct {
+	Type    byte
+	Mutable bool
+	// Init is the initial value; only constants are allowed.
+	Init int64
+}
+
+// The value types that a global can have here.
+const (
+	TypeI32 byte = 0x7f
+	TypeI64 byte = 0x7e
+)
+
+const (
+	opI32Const = 0x41
+	opI64Const = 0x42
+	opEnd      = 0x0b
+)
+
+// list decodes a section: a count, then that many items.
+func list[T any](body []byte, item func(*reader) T) ([]T, error) {
+	if body == nil {
+		return nil, nil
+	}
+	r := &reader{buf: body}
+	var items []T
+	for n := r.u32(); n > 0 && r.err == nil; n-- {
+		items = append(items, item(r))
+	}
+	if r.more() {
+		r.fail(errors.New("bytes left over"))
+	}
+	return items, r.err
+}
+
+// Imports lists the imported functions.
+func (m *Module) Imports() ([]Import, error) {
+	imports, err := list(m.Section(SectionImport), readImport)
+	if err != nil {
+		return nil, fmt.Errorf("wasmbin: imports: %w", err)
+	}
+	return imports, nil
+}
+
+func readImport(r *reader) Import {
+	imp := Import{Module: r.name(), Name: r.name()}
+	if kind := Kind(r.byte()); kind != KindFunc {
+		r.fail(fmt.Errorf("%s.%s is no function", imp.Module, imp.Name))
+	}
+	r.u32() // its type
+	return imp
+}
+
+// Exports lists the exports.
+func (m *Module) Exports() ([]Export, error) {
+	exports, err := list(m.Section(SectionExport), readExport)
+	if err != nil {
+		return nil, fmt.Errorf("wasmbin: exports: %w", err)
+	}
+	return exports, nil
+}
+
+func readExport(r *reader) Export {
+	return Export{Name: r.name(), Kind: Kind(r.byte()), Index: r.u32()}
+}
+
+// Globals lists the globals; their indices start at 0, as none is imported.
+func (m *Module) Globals() ([]Global, error) {
+	globals, err := list(m.Section(SectionGlobal), readGlobal)
+	if err != nil {
+		return nil, fmt.Errorf("wasmbin: globals: %w", err)
+	}
+	return globals, nil
+}
+
+func readGlobal(r *reader) Global {
+	g := Global{Type: r.byte(), Mutable: r.byte() == 1}
+	switch op := r.byte(); {
+	case op == opI32Const && g.Type == TypeI32:
+		g.Init = r.signed(32)
+	case op == opI64Const && g.Type == TypeI64:
+		g.Init = r.signed(64)
+	default:
+		r.fail(fmt.Errorf("global of type %#x initialised by %#x", g.Type, op))
+	}
+
+	if r.byte() != opEnd {
+		r.fail(errors.New("global is not initialised by a constant"))
+	}
+	return g
+}
+
+// DataSegment is the place of one segment of the data section.
+type DataSegment struct {
+	// Passive segments are copied by the code rather than at the start.
+	Passive bool
+	Offset  uint32
+	Bytes   []byte
+}
+
+// DataSegments lists the segments of the data section.
+func (m *Module) DataSegments() ([]DataSegment, error) {
+	segments, err := list(m.Section(SectionData), readDataSegment)
+	if err != nil {
+		return nil, fmt.Errorf("wasmbin: data: %w", err)
+	}
+	return segments, nil
+}
+
+func readDataSegment(r *reader) DataSegment {
+	var s DataSegment
+	switch flags := r.u32(); flags {
+	case 0:
+		if r.byte() != opI32Const {
+			r.fail(errors.New("segment at a place that is not constant"))
+		}
+		s.Offset = uint32(r.signed(32))
+		if r.byte() != opEnd {
+			r.fail(errors.New("segment at a place that is not constant"))
+		}
+	case 1:
+		s.Passive = true
+	default:
+		r.fail(fmt.Errorf("segment with flags %d", flags))
+	}
+
+	s.Bytes = r.bytes(r.u32())
+	return s
+}
+
+// WithoutData returns the module without its data. It must then run over a
+// memory in which the data already is.
+func (m *Module) WithoutData() *Module {
+	out := &Module{}
+	for _, s := range m.Sections {
+		if s.ID != SectionData && s.ID != SectionDataCount {
+			out.Sections = append(out.Sections, s)
+		}
+	}
+	return out
+}

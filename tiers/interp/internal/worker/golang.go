@@ -1,0 +1,190 @@
+package worker
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"reflect"
+	"strings"
+	"sync"
+
+	"github.com/traefik/yaegi/interp"
+
+	"github.com/rlmhq/rlm/internal/golang/guest/run"
+	"github.com/rlmhq/rlm/internal/session/wire"
+	"github.com/rlmhq/rlm/tiers/interp/internal/gosymbols"
+)
+
+// goSession is one session's Go interpreter. Only one snippet runs at a time;
+// goroutines that earlier ones left behind may still run.
+type goSession struct {
+	link   *link
+	yaegi  *interp.Interpreter
+	broken error
+	known  *goNames
+	errs   *panicFilter
+}
+
+// noFiles is what "import "./x"" finds.
+type noFiles struct{}
+
+// Open finds nothing.
+func (noFiles) Open(name string) (fs.File, error) {
+	return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
+}
+
+func newGoSession(l *link) *goSession {
+	s := &goSession{link: l, known: newGoNames(), errs: &panicFilter{to: stream{l.out, '2'}}}
+	s.yaegi = interp.New(interp.Options{
+		Stdin: strings.NewReader(""), Stdout: stream{l.out, '1'}, Stderr: s.errs,
+		SourcecodeFilesystem: noFiles{}, Args: []string{}, Env: []string{},
+	})
+	s.broken = s.yaegi.Use(gosymbols.Exports())
+	return s
+}
+
+// setup makes the host's functions and the session's inputs known.
+func (s *goSession) setup(setup run.Setup) {
+	symbols, names, err := s.hostSymbols(setup)
+	s.broken = errors.Join(s.broken, err, s.yaegi.Use(interp.Exports{"rlm/rlm": symbols}))
+	if s.broken == nil {
+		_, s.broken = s.yaegi.Eval(`import . "rlm"`)
+	}
+	for _, name := range names {
+		s.known.host[name] = true
+	}
+}
+
+// run runs one snippet.
+func (s *goSession) run(source string) ending {
+	if s.broken != nil {
+		return rejected("go", "the interpreter could not be prepared: "+s.broken.Error())
+	}
+	plan, end := planGo(source, s.known)
+	if plan == nil {
+		return end
+	}
+	programs := make([]*interp.Program, len(plan.chunks))
+	for i, c := range plan.chunks {
+		var err error
+		if programs[i], err = s.compile(c); err != nil {
+			e := run.ExplainMistake(run.CompileError, err.Error(), fmt.Sprintf("snippet.go:%d: %v\n", c.line, err))
+			end := rejected("go", "the Go interpreter cannot compile it: "+err.Error())
+			end.exception, end.report.IsInvalid, end.report.IsDirty = &e, true, true
+			return end
+		}
+	}
+	end = ending{code: wire.CodeOK, report: Report{Impure: plan.impure}}
+	for i, c := range plan.chunks {
+		value, err := s.execute(programs[i])
+		if err != nil {
+			end.code = wire.CodeRaised
+			end.exception = goException(c, err, s.errs.take())
+			break
+		}
+		if c.echo {
+			echo(stream{s.link.out, '1'}, value)
+		}
+	}
+	s.known.add(plan)
+	return end
+}
+
+// compile compiles a chunk. The interpreter panics at some of what it does not
+// know.
+func (s *goSession) compile(c goChunk) (program *interp.Program, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("the interpreter failed: %v", r)
+		}
+	}()
+	return s.yaegi.Compile(c.source())
+}
+
+func (s *goSession) execute(program *interp.Program) (value reflect.Value, err error) {
+	defer func() {
+		if r := recover(); r != nil { // while it made the result a value
+			err = interp.Panic{Value: r}
+		}
+	}()
+	s.errs.take()
+	return s.yaegi.Execute(program)
+}
+
+// goException describes a panic. The interpreter knows where a function begins
+// that panicked, not the line; the statement of the snippet is known exactly.
+func goException(c goChunk, err error, frames []string) *run.Exception {
+	kind, message := "panic", err.Error()
+	var p interp.Panic
+	if errors.As(err, &p) {
+		if e, ok := p.Value.(error); ok {
+			message = e.Error()
+			if strings.HasPrefix(message, "runtime error: ") || strings.HasPrefix(message, "reflect: ") {
+				kind = "runtime.Error"
+			}
+		} else {
+			message = fmt.Sprint(p.Value)
+		}
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "panic: %s\n\n", message)
+	for _, frame := range frames {
+		fmt.Fprintf(&b, "%s\n", frame)
+	}
+	fmt.Fprintf(&b, "main.main()\n\tsnippet.go:%d: %s\n", c.line, c.firstLine())
+	return &run.Exception{Type: kind, Message: message, Traceback: b.String()}
+}
+
+// echo shows the value of a trailing expression, strings quoted.
+func echo(w io.Writer, value reflect.Value) {
+	if !value.IsValid() || !value.CanInterface() {
+		return
+	}
+	switch v := value.Interface().(type) {
+	case string:
+		fmt.Fprintf(w, "%q\n", v)
+	case func():
+	default:
+		if value.Kind() != reflect.Func {
+			fmt.Fprintf(w, "%+v\n", v)
+		}
+	}
+}
+
+// panicFilter takes the lines "5:3: panic: main.f(...)" out of stderr, by which
+// the interpreter tells what a panic unwinds.
+type panicFilter struct {
+	to io.Writer
+
+	mu     sync.Mutex // guards frames
+	frames []string
+}
+
+// Write forwards what the snippet wrote.
+func (f *panicFilter) Write(text []byte) (int, error) {
+	line := strings.TrimSpace(string(text))
+	where, name, ok := strings.Cut(line, ": panic: ")
+	if !ok || strings.Contains(line, "\n") || !strings.HasSuffix(name, "(...)") {
+		return f.to.Write(text)
+	}
+	row, _, _ := strings.Cut(where, ":")
+	name = strings.TrimSuffix(name, "(...)")
+	if name == "main" || strings.Contains(name, wrapper) {
+		return len(text), nil
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.frames) < 50 {
+		f.frames = append(f.frames, fmt.Sprintf("%s(...)\n\tsnippet.go:%s", name, row))
+	}
+	return len(text), nil
+}
+
+func (f *panicFilter) take() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	frames := f.frames
+	f.frames = nil
+	return frames
+}

@@ -1,0 +1,187 @@
+package worker
+
+import (
+	"go/ast"
+	"go/token"
+	"strings"
+)
+
+// loops checks the loops below a node. The interpreter has one variable for all
+// rounds of a loop, as Go had before 1.22, and one set of operands for a defer
+// that is reached more than once.
+func (c *goCheck) loops(root ast.Node, inLoop bool) {
+	ast.Inspect(root, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.GoStmt:
+			c.ownStart(n, inLoop)
+		case *ast.FuncLit:
+			if inLoop && !c.started[n] {
+				c.ownFrame(n)
+			}
+			c.loops(n.Body, false)
+			return false
+		case *ast.DeferStmt:
+			if inLoop {
+				c.found("defer in a loop", "it runs a defer in a loop with the last round's values", n.Pos())
+			}
+		case *ast.ForStmt:
+			c.forLoop(n)
+			for _, part := range []ast.Node{n.Init, n.Cond, n.Post, n.Body} {
+				if !isNil(part) {
+					c.loops(part, true)
+				}
+			}
+			return false
+		case *ast.RangeStmt:
+			c.rangeLoop(n)
+			c.loops(n.X, inLoop)
+			c.loops(n.Body, true)
+			return false
+		}
+		return true
+	})
+}
+
+// The interpreter keeps a closure in a place of its maker's frame, and puts back
+// there what was before when a call of it ends: a goroutine of one round of a loop
+// would put its own closure where the next round is about to take one from. And a
+// goroutine takes the function out of its variable only when it begins. So a
+// closure that a loop makes, and a function that go takes from a variable, are each
+// given a frame of their own.
+
+// ownFrame has a function around a closure, which makes and returns it.
+func (c *goCheck) ownFrame(n *ast.FuncLit) {
+	kind := c.src.text[c.src.offset(n.Type.Pos()):c.src.offset(n.Type.End())]
+	if strings.Contains(kind, "\n") {
+		c.found("closure in a loop", "the type of a closure in a loop must be on one line", n.Pos())
+	}
+	c.src.edits = append(c.src.edits,
+		goEdit{c.src.offset(n.Pos()), 0, "func() (" + kind + ") { return "},
+		goEdit{c.src.offset(n.Body.Rbrace), 1, "} }()"})
+}
+
+// ownStart has a function around a go statement.
+func (c *goCheck) ownStart(n *ast.GoStmt, inLoop bool) {
+	first := ""
+	switch f := ast.Unparen(n.Call.Fun).(type) {
+	case *ast.FuncLit:
+		if !inLoop {
+			return
+		}
+		c.started[f] = true
+	case *ast.Ident:
+		if !c.local[f.Name] || c.own.results[f.Name] > 0 || c.known.results[f.Name] > 0 {
+			return
+		}
+		first = goStarted + " := " + f.Name + "; "
+		c.edit(f, goStarted)
+	default:
+		return
+	}
+	c.src.edits = append(c.src.edits,
+		goEdit{c.src.offset(n.Pos()), 0, "func() { " + first},
+		goEdit{c.src.offset(n.Call.Rparen), 1, ") }()"})
+}
+
+// goStarted stands for the function that a go statement takes from a variable.
+const goStarted = wrapper + "Go"
+
+// forLoop rejects a loop whose variable outlives a round.
+func (c *goCheck) forLoop(n *ast.ForStmt) {
+	init, ok := n.Init.(*ast.AssignStmt)
+	if !ok || init.Tok != token.DEFINE {
+		return
+	}
+	for _, l := range init.Lhs {
+		name, ok := l.(*ast.Ident)
+		if ok && (c.captures(n.Body, name.Name) || c.captures(n.Post, name.Name) || c.captures(n.Cond, name.Name)) {
+			c.found("loop variables", "it has one "+name.Name+" for all rounds of the loop, which a closure or pointer keeps", n.Pos())
+		}
+	}
+}
+
+// rangeLoop gives each round its own variables, if anything might keep them.
+func (c *goCheck) rangeLoop(n *ast.RangeStmt) {
+	if n.Tok != token.DEFINE {
+		return
+	}
+	var names []string
+	for _, e := range []ast.Expr{n.Key, n.Value} {
+		if name, ok := e.(*ast.Ident); ok && name.Name != "_" && c.captures(n.Body, name.Name) {
+			names = append(names, name.Name)
+		}
+	}
+	if len(names) > 0 {
+		list := strings.Join(names, ", ")
+		c.src.edits = append(c.src.edits,
+			goEdit{c.src.offset(n.Body.Lbrace) + 1, 0, " " + list + " := " + list + "; {"}, // the body may declare them again
+			goEdit{c.src.offset(n.Body.Rbrace), 0, "}"})
+	}
+}
+
+// captures reports whether a closure uses a variable, or its address may be
+// taken: by &, by a slice of an array, by a method with a pointer receiver.
+func (c *goCheck) captures(root ast.Node, name string) bool {
+	found := false
+	if isNil(root) {
+		return false
+	}
+	ast.Inspect(root, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.FuncLit:
+			found = found || mentions(n.Body, name)
+		case *ast.UnaryExpr:
+			found = found || n.Op == token.AND && rootedAt(n.X, name)
+		case *ast.SliceExpr:
+			found = found || rootedAt(n.X, name)
+		case *ast.CallExpr:
+			if s, ok := n.Fun.(*ast.SelectorExpr); ok && rootedAt(s.X, name) {
+				found = found || c.own.methods[s.Sel.Name] || c.known.methods[s.Sel.Name]
+			}
+		case *ast.SelectorExpr:
+			found = found || rootedAt(n.X, name) && (c.own.methods[n.Sel.Name] || c.known.methods[n.Sel.Name])
+		}
+		return !found
+	})
+	return found
+}
+
+// isNil knows the typed nils that the syntax tree holds for absent parts.
+func isNil(n ast.Node) bool {
+	switch n := n.(type) {
+	case nil:
+		return true
+	case *ast.BlockStmt:
+		return n == nil
+	}
+	return false
+}
+
+func mentions(root ast.Node, name string) bool {
+	found := false
+	ast.Inspect(root, func(n ast.Node) bool {
+		if id, ok := n.(*ast.Ident); ok && id.Name == name {
+			found = true
+		}
+		return !found
+	})
+	return found
+}
+
+// rootedAt reports whether an expression is a variable or a part of it.
+func rootedAt(e ast.Expr, name string) bool {
+	for {
+		switch x := e.(type) {
+		case *ast.Ident:
+			return x.Name == name
+		case *ast.ParenExpr:
+			e = x.X
+		case *ast.SelectorExpr:
+			e = x.X
+		case *ast.IndexExpr:
+			e = x.X
+		default:
+			return false
+		}
+	}
+}

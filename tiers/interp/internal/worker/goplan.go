@@ -1,0 +1,258 @@
+package worker
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/scanner"
+	"go/token"
+	"slices"
+	"strings"
+
+	"github.com/rlmhq/rlm/internal/golang/guest/run"
+	"github.com/rlmhq/rlm/internal/session/wire"
+)
+
+// goPlan is a snippet cut into what the interpreter takes at a time: all
+// declarations or one statement.
+type goPlan struct {
+	chunks   []goChunk
+	own      *goNames // what the snippet makes known
+	imported map[string]bool
+	wrapped  int // how many functions it makes for statements
+	impure   string
+}
+
+// goChunk is one evaluation.
+type goChunk struct {
+	text string
+	line int  // of the snippet, from 1
+	wrap int  // number of the function that it is wrapped in, 0 if it is not
+	call int  // number of the function that it calls instead of having a text
+	echo bool // show its value
+	show string
+}
+
+// wrapper names the functions that statements with blocks are wrapped in: at the
+// top level the interpreter confuses a block's variables with those around it.
+const wrapper = "rlmStatement"
+
+// source is the chunk's text, on the lines that it has in the snippet.
+func (c goChunk) source() string {
+	switch {
+	case c.call > 0:
+		return fmt.Sprintf("%s%d()", wrapper, c.call)
+	case c.wrap > 0:
+		return fmt.Sprintf("func %s%d() {%s%s\n}", wrapper, c.wrap, strings.Repeat("\n", c.line-1), c.text)
+	}
+	return strings.Repeat("\n", c.line-1) + c.text
+}
+
+// firstLine is what a traceback shows.
+func (c goChunk) firstLine() string {
+	line, _, _ := strings.Cut(strings.TrimSpace(c.show), "\n")
+	return line
+}
+
+// goSource is a snippet that has been parsed.
+type goSource struct {
+	text  string
+	set   *token.FileSet
+	file  *token.File
+	decls []ast.Decl // imports and functions
+	stmts []ast.Stmt
+	edits []goEdit
+}
+
+// goEdit replaces the bytes [at, at+drop) of the snippet.
+type goEdit struct {
+	at, drop int
+	text     string
+}
+
+const maxSource = 256 << 10
+
+// planGo parses and checks a snippet. Without a plan the end says why.
+func planGo(source string, known *goNames) (*goPlan, ending) {
+	if len(source) > maxSource {
+		return nil, rejected("size", fmt.Sprintf("it is longer than %d bytes", maxSource))
+	}
+	src, err := parseGo(source)
+	if err != nil {
+		return nil, ending{code: wire.CodeRaised, exception: &run.Exception{
+			Type: "SyntaxError", Message: err.Error(), Traceback: "snippet.go:" + err.Error() + "\n",
+		}}
+	}
+	check := &goCheck{src: src, known: known, own: emptyGoNames()}
+	if missing, reason := check.run(); reason != "" {
+		return nil, rejected(missing, reason)
+	}
+	plan := check.plan()
+	plan.impure = check.impure
+	return plan, ending{}
+}
+
+// parseGo parses a snippet: a whole file of package main, or imports, functions,
+// declarations and statements in any order. Imports and functions cannot stand
+// in a function body, so they are parsed by themselves and blanked out; what is
+// left is parsed as a body.
+func parseGo(source string) (*goSource, error) {
+	src := &goSource{text: source, set: token.NewFileSet()}
+	src.file = src.set.AddFile("snippet.go", -1, len(source))
+	src.file.SetLinesForContent([]byte(source))
+	rest := []byte(source)
+	for _, start := range topLevel(source) {
+		if rest[start] == ' ' { // inside what was taken already
+			continue
+		}
+		if word(source, start) == "package" {
+			end := start + strings.IndexAny(source[start:]+"\n", "\n;")
+			if strings.TrimSpace(strings.TrimPrefix(source[start:end], "package")) != "main" {
+				return nil, src.at(start, "a snippet is package main")
+			}
+			blank(rest, start, end)
+			continue
+		}
+		decl, end, err := src.decl(start)
+		if err != nil {
+			return nil, err
+		}
+		if decl != nil {
+			src.decls = append(src.decls, decl)
+			blank(rest, start, end)
+		}
+	}
+	const head, tail = "package main;func _(){", "\n}"
+	body, err := parseAt(src.set, head+string(rest)+tail)
+	if err != nil {
+		return nil, src.moved(err, len(head))
+	}
+	if len(body.Decls) != 1 {
+		return nil, src.at(len(source), "unexpected }")
+	}
+	src.stmts = body.Decls[0].(*ast.FuncDecl).Body.List
+	for _, s := range src.stmts {
+		shift(s, int(body.FileStart)+len(head), src.file.Base())
+	}
+	return src, nil
+}
+
+const parseMode = parser.SkipObjectResolution
+
+func parseAt(set *token.FileSet, text string) (*ast.File, error) {
+	return parser.ParseFile(set, "", text, parseMode)
+}
+
+// topLevel returns where in a snippet "package", "import" and "func" begin a
+// line of its top level.
+func topLevel(source string) (starts []int) {
+	var s scanner.Scanner
+	set := token.NewFileSet()
+	file := set.AddFile("", -1, len(source))
+	s.Init(file, []byte(source), func(token.Position, string) {}, 0)
+	depth, fresh := 0, true
+	for {
+		pos, tok, _ := s.Scan()
+		switch tok {
+		case token.EOF:
+			return starts
+		case token.LPAREN, token.LBRACE, token.LBRACK:
+			depth++
+		case token.RPAREN, token.RBRACE, token.RBRACK:
+			depth--
+		case token.PACKAGE, token.IMPORT, token.FUNC:
+			if fresh && depth == 0 {
+				starts = append(starts, file.Offset(pos))
+			}
+		default:
+		}
+		fresh = tok == token.SEMICOLON
+	}
+}
+
+// decl parses the import or function that begins at start; nil if it is a
+// function literal. What follows it may be no declaration, so errors there do
+// not count.
+func (src *goSource) decl(start int) (ast.Decl, int, error) {
+	const head = "package main;"
+	f, err := parseAt(src.set, head+src.text[start:])
+	if f == nil || len(f.Decls) == 0 && len(f.Imports) == 0 {
+		return nil, 0, src.moved(err, len(head)-start)
+	}
+	decl := f.Decls[0]
+	if fn, ok := decl.(*ast.FuncDecl); ok && (fn.Name == nil || fn.Name.Name == "_" || fn.Body == nil) {
+		return nil, 0, nil
+	}
+	if _, ok := decl.(*ast.BadDecl); ok {
+		if word(src.text, start) == "func" {
+			return nil, 0, nil // the body's parser will judge
+		}
+		return nil, 0, src.moved(err, len(head)-start)
+	}
+	end := int(decl.End()-f.FileStart) - len(head) + start
+	if end > len(src.text) {
+		return nil, 0, src.moved(err, len(head)-start)
+	}
+	if list, ok := err.(scanner.ErrorList); ok && len(list) > 0 && list[0].Pos.Offset-len(head)+start < end { //nolint:errorlint // the parser returns it bare
+		if word(src.text, start) == "func" && strings.Contains(list[0].Msg, "expected 'IDENT'") {
+			return nil, 0, nil
+		}
+		return nil, 0, src.moved(err, len(head)-start)
+	}
+	shift(decl, int(f.FileStart)+len(head), src.file.Base()+start)
+	return decl, end, nil
+}
+
+func word(text string, start int) string {
+	end := start
+	for end < len(text) && text[end] >= 'a' && text[end] <= 'z' {
+		end++
+	}
+	return text[start:end]
+}
+
+func blank(b []byte, start, end int) {
+	for i := start; i < end; i++ {
+		if b[i] != '\n' {
+			b[i] = ' '
+		}
+	}
+}
+
+// moved makes a parser's first error one of the snippet.
+func (src *goSource) moved(err error, by int) error {
+	var list scanner.ErrorList
+	if l, ok := err.(scanner.ErrorList); ok { //nolint:errorlint // the parser returns it bare
+		list = l
+	}
+	if len(list) == 0 {
+		return src.at(0, "cannot be parsed")
+	}
+	return src.at(min(max(0, list[0].Pos.Offset-by), len(src.text)), list[0].Msg)
+}
+
+func (src *goSource) at(offset int, message string) error {
+	p := src.file.Position(src.file.Pos(offset))
+	return fmt.Errorf("%d:%d: %s", p.Line, p.Column, message)
+}
+
+// offset is where a node begins or ends in the snippet.
+func (src *goSource) offset(p token.Pos) int { return src.file.Offset(p) }
+
+func (src *goSource) line(p token.Pos) int { return src.file.Line(p) }
+
+// cut is the snippet's text [start, end) with the edits that lie in it.
+func (src *goSource) cut(start, end int) string {
+	slices.SortStableFunc(src.edits, func(a, b goEdit) int { return a.at - b.at })
+	var b strings.Builder
+	at := start
+	for _, e := range src.edits {
+		if e.at >= start && e.at < end {
+			b.WriteString(src.text[at:e.at])
+			b.WriteString(e.text)
+			at = e.at + e.drop
+		}
+	}
+	b.WriteString(src.text[at:end])
+	return b.String()
+}

@@ -1,0 +1,211 @@
+package worker
+
+import (
+	"encoding/json"
+	"errors"
+	"math/big"
+	"strconv"
+	"strings"
+
+	"github.com/go-python/gpython/py"
+	"github.com/go-python/gpython/vm"
+)
+
+// pyContext is gpython's context without a module but builtins: there is nothing
+// to import, and nothing in it that opens a file.
+type pyContext struct{ store *py.ModuleStore }
+
+var errNoModules = errors.New("there are no modules")
+
+// ResolveAndCompile finds nothing.
+func (*pyContext) ResolveAndCompile(string, py.CompileOpts) (py.CompileOut, error) {
+	return py.CompileOut{}, errNoModules
+}
+
+// ModuleInit makes nothing.
+func (*pyContext) ModuleInit(*py.ModuleImpl) (*py.Module, error) { return nil, errNoModules }
+
+// RunCode runs code.
+func (c *pyContext) RunCode(code *py.Code, globals, locals py.StringDict, closure py.Tuple) (py.Object, error) {
+	return vm.EvalCode(c, code, globals, locals, nil, nil, nil, nil, closure)
+}
+
+// GetModule returns a module.
+func (c *pyContext) GetModule(name string) (*py.Module, error) { return c.store.GetModule(name) }
+
+// Store holds the modules.
+func (c *pyContext) Store() *py.ModuleStore { return c.store }
+
+// Close does nothing.
+func (*pyContext) Close() error { return nil }
+
+// Done never comes.
+func (*pyContext) Done() <-chan struct{} { return nil }
+
+// borrowed are gpython's own builtins that were proven equal; the rest of what a
+// program may call is ours.
+var borrowed = []string{
+	"abs", "all", "any", "bool", "enumerate", "len", "list", "max", "min", "sorted", "sum", "str",
+	// What compiled code needs: assertion and loops.
+	"StopIteration",
+}
+
+func newPyContext(in *pyInterp) (*pyContext, error) {
+	impl := py.GetModuleImpl("builtins")
+	if impl == nil {
+		return nil, errNoModules
+	}
+	c := &pyContext{store: py.NewModuleStore()}
+	module, err := c.store.NewModule(c, impl)
+	if err != nil {
+		return nil, err
+	}
+	own := py.StringDict{}
+	for _, name := range borrowed {
+		own[name] = module.Globals[name]
+	}
+	for name, method := range map[string]any{
+		"print": in.print, "range": pyRangeCall, "str": pyStrCall, "FINAL": in.finish, "__sub": pySub, "__mul": pyMul, "__div": pyDiv, "__mod": pyMod,
+	} {
+		own[name], err = py.NewMethod(name, method, 0, "")
+		if err != nil {
+			return nil, err
+		}
+	}
+	module.Globals = own
+	return c, nil
+}
+
+func (in *pyInterp) print(_ py.Object, args py.Tuple, named py.StringDict) (py.Object, error) {
+	sep, end := " ", "\n"
+	if s, ok := named["sep"].(py.String); ok {
+		sep = string(s)
+	}
+	if s, ok := named["end"].(py.String); ok {
+		end = string(s)
+	}
+	parts := make([]string, len(args))
+	for i, a := range args {
+		var err error
+		if parts[i], err = pyText(a); err != nil {
+			return nil, err
+		}
+	}
+	return py.None, in.write(strings.Join(parts, sep) + end)
+}
+
+// finish is FINAL: it keeps the answer and ends the snippet, by an exception that
+// nothing can catch, as there is no try here.
+func (in *pyInterp) finish(_ py.Object, value py.Object) (py.Object, error) {
+	text, err := pyJSON(value)
+	if err != nil {
+		return nil, err
+	}
+	in.final = text
+	return nil, py.ExceptionNewf(py.SystemExit, "FINAL")
+}
+
+func pyStrCall(_ py.Object, value py.Object) (py.Object, error) {
+	text, err := pyText(value)
+	return py.String(text), err
+}
+
+// farRange bounds a range: gpython's counts in 64 bits and does not look.
+const farRange = 1 << 60
+
+func pyRangeCall(_ py.Object, args py.Tuple) (py.Object, error) {
+	for _, a := range args {
+		if n, ok := a.(py.Int); !ok || n > farRange || n < -farRange {
+			return nil, py.ExceptionNewf(py.OverflowError, "range")
+		}
+	}
+	return py.RangeNew(py.RangeType, args, nil)
+}
+
+// mostDigits is how long an integer may be for CPython to print it.
+const mostDigits = 4300
+
+var errShown = errors.New("it shows a value that cannot be shown")
+
+// pyText is str(value).
+func pyText(value py.Object) (string, error) {
+	if s, ok := value.(py.String); ok {
+		return string(s), nil
+	}
+	return pyRepr(value)
+}
+
+// pyRepr is repr(value), of the types that the check admits.
+func pyRepr(value py.Object) (string, error) {
+	switch v := value.(type) {
+	case py.Int:
+		return strconv.FormatInt(int64(v), 10), nil
+	case *py.BigInt:
+		text := (*big.Int)(v).String()
+		if len(strings.TrimPrefix(text, "-")) > mostDigits {
+			return "", errShown
+		}
+		return text, nil
+	case py.Bool:
+		if v {
+			return "True", nil
+		}
+		return "False", nil
+	case py.NoneType:
+		return "None", nil
+	case py.String:
+		return quotePython(string(v)), nil
+	case *py.List:
+		var b strings.Builder
+		b.WriteByte('[')
+		for i, item := range v.Items {
+			if i > 0 {
+				b.WriteString(", ")
+			}
+			text, err := pyRepr(item)
+			if err != nil {
+				return "", err
+			}
+			if b.Len()+len(text) > mostPrinted {
+				return "", errShown
+			}
+			b.WriteString(text)
+		}
+		b.WriteByte(']')
+		return b.String(), nil
+	}
+	return "", errShown
+}
+
+// quotePython quotes a text of printable ASCII, tabs and line feeds.
+func quotePython(s string) string {
+	quote := `'`
+	if strings.Contains(s, `'`) && !strings.Contains(s, `"`) {
+		quote = `"`
+	}
+	s = strings.NewReplacer(`\`, `\\`, "\n", `\n`, "\t", `\t`, quote, `\`+quote).Replace(s)
+	return quote + s + quote
+}
+
+// pyJSON is a value as JSON.
+func pyJSON(value py.Object) ([]byte, error) {
+	switch v := value.(type) {
+	case py.String:
+		return json.Marshal(string(v))
+	case py.Bool:
+		return json.Marshal(bool(v))
+	case py.NoneType:
+		return []byte("null"), nil
+	case *py.List:
+		items := make([]json.RawMessage, len(v.Items))
+		for i, item := range v.Items {
+			var err error
+			if items[i], err = pyJSON(item); err != nil {
+				return nil, err
+			}
+		}
+		return json.Marshal(items)
+	}
+	text, err := pyRepr(value)
+	return []byte(text), err
+}

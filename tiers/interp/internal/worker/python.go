@@ -1,0 +1,174 @@
+package worker
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/go-python/gpython/py"
+
+	_ "github.com/go-python/gpython/compile" // gives package py its compiler
+	_ "github.com/go-python/gpython/stdlib/builtin"
+
+	"github.com/rlmhq/rlm/internal/session/wire"
+)
+
+// pySession is one session's Python. What it runs is pure: it prints and sets
+// variables, nothing else. So a snippet that turns out at run time to be beyond
+// the interpreter has never run, once its output is thrown away and the session's
+// snippets have run again in a new interpreter.
+type pySession struct {
+	link  *link
+	in    *pyInterp
+	vars  map[string]*pyType
+	past  []pyProgram
+	early error
+}
+
+// pyProgram is a snippet that was admitted.
+type pyProgram struct {
+	body, tail *py.Code // all but the expression to show, and that
+}
+
+func newPySession(l *link) *pySession {
+	s := &pySession{link: l, vars: map[string]*pyType{}}
+	s.in, s.early = newPyInterp()
+	return s
+}
+
+// run runs one snippet.
+func (s *pySession) run(source string) ending {
+	if s.early != nil {
+		return rejected("python", "the interpreter could not be prepared: "+s.early.Error())
+	}
+	program, vars, reason := s.prepare(source)
+	if reason != "" {
+		return rejected("python", reason)
+	}
+	if err := s.in.run(program); err != nil {
+		end := rejected("python", "at run time: "+err.Error())
+		end.report.IsDirty = s.again() != nil
+		return end
+	}
+	s.vars, s.past = vars, append(s.past, program)
+	s.link.out.write('1', s.in.out)
+	if s.in.final != nil {
+		// A host that is gone ends the worker elsewhere.
+		_ = s.link.host.FinalJSON(s.in.final, "")
+	}
+	return ending{code: wire.CodeOK}
+}
+
+// again makes the namespace anew.
+func (s *pySession) again() error {
+	in, err := newPyInterp()
+	if err != nil {
+		return err
+	}
+	for _, program := range s.past {
+		if err := in.run(program); err != nil {
+			return err
+		}
+	}
+	s.in = in
+	return nil
+}
+
+// prepare checks and compiles a snippet.
+func (s *pySession) prepare(source string) (program pyProgram, vars map[string]*pyType, reason string) {
+	defer func() {
+		if r := recover(); r != nil {
+			reason = "the interpreter failed"
+		}
+	}()
+	body, tail, vars, reason := checkPython(source, s.vars)
+	if reason != "" {
+		return program, nil, reason
+	}
+	var err error
+	if body != "" {
+		program.body, err = py.Compile(body, "<snippet>", py.ExecMode, 0, true)
+	}
+	if tail != "" && err == nil {
+		program.tail, err = py.Compile(tail+"\n", "<snippet>", py.EvalMode, 0, true)
+	}
+	if err != nil {
+		return program, nil, "it is not in the grammar of the small Python"
+	}
+	return program, vars, ""
+}
+
+// pyInterp is one gpython interpreter.
+type pyInterp struct {
+	ctx    *pyContext
+	module *py.Module
+	out    []byte
+	final  []byte
+}
+
+func newPyInterp() (*pyInterp, error) {
+	in := &pyInterp{}
+	ctx, err := newPyContext(in)
+	if err != nil {
+		return nil, err
+	}
+	in.ctx = ctx
+	in.module, err = ctx.store.NewModule(ctx, &py.ModuleImpl{Info: py.ModuleInfo{Name: py.MainModuleName}, Globals: py.StringDict{}})
+	return in, err
+}
+
+// run runs a program and gathers what it prints.
+func (in *pyInterp) run(program pyProgram) (err error) {
+	in.out, in.final = in.out[:0], nil
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("the interpreter failed: %v", r)
+		}
+	}()
+	if program.body != nil {
+		_, err := in.ctx.RunCode(program.body, in.module.Globals, in.module.Globals, nil)
+		switch {
+		case in.final != nil:
+			return nil
+		case err != nil:
+			return plain(err)
+		}
+	}
+	if program.tail == nil {
+		return nil
+	}
+	value, err := in.ctx.RunCode(program.tail, in.module.Globals, in.module.Globals, nil)
+	switch {
+	case in.final != nil:
+		return nil
+	case err != nil:
+		return plain(err)
+	case value == py.None:
+		return nil
+	}
+	text, err := pyRepr(value)
+	if err == nil {
+		err = in.write(text + "\n")
+	}
+	return err
+}
+
+// plain makes an exception a short error.
+func plain(err error) error {
+	var e py.ExceptionInfo
+	if errors.As(err, &e) && e.Type != nil {
+		return fmt.Errorf("it raises %s", e.Type.Name)
+	}
+	return errors.New("it raises an exception")
+}
+
+// mostPrinted bounds what a snippet prints: it is kept until the snippet has
+// ended, and can only be taken back until it is sent.
+const mostPrinted = 4 << 20
+
+func (in *pyInterp) write(text string) error {
+	if len(in.out)+len(text) > mostPrinted {
+		return fmt.Errorf("it prints more than %d bytes", mostPrinted)
+	}
+	in.out = append(in.out, text...)
+	return nil
+}

@@ -1,0 +1,75 @@
+package worker
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"sync"
+)
+
+// pyToken matches the tokens of the allowed Python, each at the beginning of a
+// text. What is not one of these is rejected before gpython's lexer, which is
+// more lenient than CPython's, sees it. Only a worker needs it compiled.
+var pyToken = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pyTokens) })
+
+const pyTokens = `^(?:` +
+	`(?P<space> +)|(?P<comment>#[^\n]*)|(?P<newline>\n)|` +
+	`(?P<name>[A-Za-z_][A-Za-z0-9_]*)|` +
+	`(?P<number>(?:0|[1-9][0-9]{0,300}))|` +
+	`(?P<string>"(?:[^"\\\n]|\\[nt\\'"])*"|'(?:[^'\\\n]|\\[nt\\'"])*')|` +
+	`(?P<operator>\*\*=?|//=?|<<=?|>>=?|==|!=|<=|>=|\+=|-=|\*=|%=|&=|\|=|\^=|[-+*%<>=()\[\],:.&|^~]))`
+
+const (
+	maxPython  = 16 << 10
+	maxBracket = 30
+	maxIndent  = 40
+)
+
+var errToken = errors.New("it has a character or literal that is not in the proven part of Python")
+
+// literal are the kinds after which no number may follow without a space.
+var literal = set("number", "string", "name")
+
+// pyScan reports why a source is not made of allowed tokens.
+func pyScan(source string) error {
+	if len(source) > maxPython {
+		return fmt.Errorf("it is longer than %d bytes", maxPython)
+	}
+	for i := range len(source) {
+		if c := source[i]; c != '\n' && (c < ' ' || c > '~') {
+			return errToken
+		}
+	}
+	depth, before := 0, ""
+	token := pyToken()
+	for rest := source; rest != ""; {
+		m := token.FindStringSubmatchIndex(rest)
+		if m == nil {
+			return errToken
+		}
+		text := rest[:m[1]]
+		kind := ""
+		for i, name := range token.SubexpNames() {
+			if name != "" && m[2*i] >= 0 {
+				kind = name
+			}
+		}
+		switch {
+		case kind == "name" && (before == "number" || before == "string"), kind == "number" && literal[before]:
+			return errToken // 1if, 012, "a"b
+		case kind == "string" && (before == "name" || before == "string" || before == "number"):
+			return errToken // f"", "a""b"
+		case kind == "space" && (before == "newline" || before == "") && len(text) > maxIndent && depth == 0:
+			return errors.New("it is indented too deep")
+		case text == "(" || text == "[":
+			depth++
+		case text == ")" || text == "]":
+			depth--
+		}
+		if depth < 0 || depth > maxBracket {
+			return errors.New("its brackets nest too deep or do not match")
+		}
+		before, rest = kind, rest[m[1]:]
+	}
+	return nil
+}

@@ -1,0 +1,255 @@
+// Package worker is what runs inside a worker: the two interpreters, and the connection
+// to the host. The host trusts nothing here.
+package worker
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"runtime/metrics"
+	"sync"
+
+	"github.com/rlmhq/rlm/internal/frame"
+	"github.com/rlmhq/rlm/internal/golang/guest/run"
+	"github.com/rlmhq/rlm/internal/session/wire"
+)
+
+// maxStack ends endless recursion before it uses up the worker's memory.
+const maxStack = 128 << 20
+
+// Main serves one session on a connection and returns the worker's exit code.
+func Main(conn *os.File) int { return Serve(conn) }
+
+// Serve serves one session.
+func Serve(conn io.ReadWriter) int {
+	debug.SetMaxStack(maxStack)
+	w := newWorker(conn)
+	w.golang, w.python = newGoSession(w.link), newPySession(w.link)
+	warm(w.golang)
+	if w.link.send(wire.KindReady, nil) != nil {
+		return 1
+	}
+	return w.listen()
+}
+
+// worker serves one session.
+type worker struct {
+	link   *link
+	in     *frame.Reader
+	golang *goSession
+	python *pySession
+}
+
+func newWorker(conn io.ReadWriter) *worker {
+	return &worker{link: newLink(conn), in: frame.NewReader(conn, wire.MaxAnswer)}
+}
+
+// listen takes the host's frames until the connection ends.
+func (w *worker) listen() int {
+	orders := make(chan wire.Order)
+	defer close(orders)
+	go func() {
+		for order := range orders {
+			if w.obey(order) != nil {
+				return // the host is gone
+			}
+		}
+	}()
+
+	for {
+		kind, payload, err := w.in.Next()
+		if err != nil {
+			return 0
+		}
+		switch kind {
+		case wire.KindOrder:
+			order, err := wire.ParseOrder(payload)
+			if err != nil {
+				return 1
+			}
+			orders <- order
+		case wire.KindAnswer:
+			if w.link.host.TakeAnswer(payload) != nil {
+				return 1
+			}
+		default:
+			return 1
+		}
+	}
+}
+
+// obey runs one snippet and says how it ended.
+func (w *worker) obey(order wire.Order) error {
+	if err := w.link.send(wire.KindBegun, order.Mark[:]); err != nil {
+		return err
+	}
+	if order.Flags&wire.FlagConfigure != 0 {
+		setup, err := w.link.host.Setup()
+		if err != nil {
+			return err
+		}
+		w.golang.setup(setup)
+	}
+
+	var end ending
+	if order.Flags&wire.FlagGo != 0 {
+		end = w.golang.run(order.Source)
+	} else {
+		end = w.python.run(order.Source)
+	}
+	if end.exception != nil {
+		if err := w.link.host.Raise(*end.exception); err != nil {
+			return err
+		}
+	}
+	w.link.out.flush()
+
+	more, err := json.Marshal(end.report)
+	if err != nil {
+		return err
+	}
+	done := wire.Done{Mark: order.Mark, Code: end.code, Peak: held(), More: more}
+	return w.link.send(wire.KindDone, done.Append(nil))
+}
+
+// ending is how a snippet ended.
+type ending struct {
+	code      int // of package wire
+	exception *run.Exception
+	report    Report
+}
+
+// Report is what only a worker says about the end of a snippet.
+type Report struct {
+	// Missing and Reason say why it was rejected.
+	Missing string `json:"missing"`
+	Reason  string `json:"reason"`
+	// IsInvalid is set if the interpreter could not compile it, which may be the
+	// snippet's fault or its own. It never ran.
+	IsInvalid bool `json:"invalid"`
+	// IsDirty is set if the namespace is no longer what the session's history says: the
+	// worker must be replaced.
+	IsDirty bool `json:"dirty"`
+	// Impure says why running the snippet again may give something else, empty if it
+	// does not.
+	Impure string `json:"impure"`
+}
+
+// rejected is the ending of a snippet that never ran.
+func rejected(missing, reason string) ending {
+	return ending{code: wire.CodeRejected, report: Report{Missing: missing, Reason: reason}}
+}
+
+// held is the memory that the process has mapped.
+func held() int64 {
+	sample := []metrics.Sample{{Name: "/memory/classes/total:bytes"}}
+	metrics.Read(sample)
+	return int64(sample[0].Value.Uint64()) //nolint:gosec // far below
+}
+
+// warm runs something harmless by both interpreters, so that a session's first
+// snippet finds their code in memory. It leaves no name behind.
+func warm(golang *goSession) {
+	if golang.broken == nil {
+		_, golang.broken = golang.yaegi.Eval("1 + 1")
+	}
+	if plan, _ := planGo("for i := 0; i < 3; i++ {\n}\n1 + 1", golang.known); plan == nil {
+		golang.broken = errors.New("it cannot plan a snippet")
+	}
+	newPySession(newLink(io.Discard)).run("x = [i for i in range(3)]\nprint(len(x))\nx")
+	runtime.GC()
+	debug.SetGCPercent(gcPercent)
+}
+
+// gcPercent lets a worker, which is short-lived and bounded anyway, collect
+// seldom.
+const gcPercent = 400
+
+// link is the worker's end of the connection.
+type link struct {
+	out  *output
+	host run.Link
+
+	mu   sync.Mutex // guards writer
+	conn *frame.Writer
+}
+
+func newLink(conn io.Writer) *link {
+	l := &link{conn: frame.NewWriter(conn, wire.MaxGoRequest)}
+	l.out = &output{link: l}
+	l.host.Send = func(kind byte, payload []byte) error {
+		l.out.flush()
+		return l.send(kind, payload)
+	}
+	return l
+}
+
+func (l *link) send(kind byte, payload ...[]byte) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.conn.Write(kind, payload...)
+}
+
+// output gathers small writes: a snippet that prints a line at a time would
+// otherwise spend its time on frames.
+type output struct {
+	link *link
+
+	mu     sync.Mutex // guards what is gathered
+	stream byte
+	buf    []byte
+}
+
+// maxOutput bounds what is sent at a time, in bytes.
+const maxOutput = 64 << 10
+
+// flushAt is how much is gathered. What a snippet has written is also sent when
+// it ends or calls the host.
+const flushAt = 4 << 10
+
+func (o *output) write(stream byte, text []byte) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.stream != stream {
+		o.send()
+		o.stream = stream
+	}
+	for len(text) > 0 {
+		n := min(len(text), maxOutput-len(o.buf))
+		o.buf = append(o.buf, text[:n]...)
+		text = text[n:]
+		if len(o.buf) >= flushAt {
+			o.send()
+		}
+	}
+}
+
+func (o *output) flush() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.send()
+}
+
+func (o *output) send() {
+	if len(o.buf) > 0 {
+		// A host that is gone ends the worker elsewhere.
+		head := append(wire.AppendRequest(nil, wire.NoAnswer), 'o', o.stream)
+		_ = o.link.send(wire.KindRequest, head, o.buf)
+		o.buf = o.buf[:0]
+	}
+}
+
+// stream is one of the two, as a writer.
+type stream struct {
+	out  *output
+	name byte
+}
+
+// Write takes a part of the output.
+func (s stream) Write(text []byte) (int, error) {
+	s.out.write(s.name, text)
+	return len(text), nil
+}

@@ -1,0 +1,150 @@
+package local
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"runtime"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/rlmhq/rlm/internal/golang"
+	"github.com/rlmhq/rlm/internal/golang/guest/build"
+	"github.com/rlmhq/rlm/internal/golang/guest/relay"
+	"github.com/rlmhq/rlm/internal/jail"
+	"github.com/rlmhq/rlm/internal/session"
+	"github.com/rlmhq/rlm/tiers"
+	"github.com/rlmhq/rlm/tiers/local/goworker"
+)
+
+// newGoGuest returns the Go half of a sandbox.
+func newGoGuest(t *Tier, accounts *session.Accounts) *golang.Guest {
+	return &golang.Guest{
+		Tier: Name, Accounts: accounts, BuildTimeout: t.buildIn,
+		Open: func(ctx context.Context) (golang.Wall, error) {
+			tools, err := t.golang(ctx)
+			if err != nil {
+				return nil, &tiers.RejectedError{
+					Tier: Name, Missing: string(tiers.Go), Effects: tiers.EffectsNeverRan, Reason: err.Error(),
+				}
+			}
+			return &goWall{tools: tools, class: t.options.MinClass, memory: accounts.Limits().Memory}, nil
+		},
+	}
+}
+
+// enforcedOnGo says how each limit of a Go snippet is kept.
+func enforcedOnGo(l tiers.Limits) []tiers.Enforcement {
+	return []tiers.Enforcement{
+		{Limit: tiers.LimitWall, Value: l.Wall.String(), Mechanism: "the host's clock, every 2 ms; SIGKILL"},
+		{Limit: tiers.LimitActive, Value: l.Active.String(), Mechanism: "the processes' time, as the relay in the jail counts it, every 20 ms; SIGKILL"},
+		{Limit: tiers.LimitMemory, Value: fmt.Sprintf("%d bytes", l.Memory), Mechanism: fmt.Sprintf("GOMEMLIMIT; the jail's limit, with %d MiB for the program itself", golang.ProgramMemory>>20)},
+		{Limit: tiers.LimitOutput, Value: fmt.Sprintf("%d bytes", l.Output), Mechanism: "the host counts and drops the rest"},
+		{Limit: tiers.LimitHostCalls, Value: fmt.Sprint(l.HostCalls), Mechanism: "the host counts and refuses"},
+	}
+}
+
+// goWall starts compiler and programs of one session in jails.
+type goWall struct {
+	tools  *toolchain
+	class  jail.Class
+	memory int64 // of a snippet
+}
+
+var _ golang.Wall = (*goWall)(nil)
+
+// Toolchain describes the host's toolchain. Packages are compiled first.
+func (w *goWall) Toolchain(ctx context.Context, packages []string) (build.Toolchain, error) {
+	exports, err := w.tools.provide(ctx, packages...)
+	if err != nil {
+		return build.Toolchain{}, err
+	}
+
+	for _, path := range packages {
+		if _, ok := exports[path]; !ok {
+			exports[path] = "" // so that the compiler refuses it
+		}
+	}
+	return build.Toolchain{
+		Tools: w.tools.tools, Version: w.tools.version, Arch: runtime.GOARCH, Exports: exports,
+	}, nil
+}
+
+// StartCompiler starts the jail of the compiler.
+func (w *goWall) StartCompiler(ctx context.Context) (golang.Box, error) {
+	return w.start(ctx, jail.Config{
+		Worker: goworker.Compiler,
+		Env:    []string{"GOTRACEBACK=none", "TMPDIR=/tmp", fmt.Sprintf("GOMAXPROCS=%d", min(runtime.NumCPU(), 4))},
+		Binds:  []jail.Bind{{Source: w.tools.tools}, {Source: w.tools.tool.Builds()}},
+		Limits: jail.Limits{
+			Memory: golang.CompilerMemory, AddressSpace: 16 << 30, FileSize: build.MaxFrame,
+			TmpBytes: 2 * build.MaxFrame, Processes: 128,
+		},
+	})
+}
+
+// programSpace is address space beyond the snippet's memory: Go's runtime reserves much
+// that it never uses.
+const programSpace = 4 << 30
+
+// programFolders are what a program finds of the host.
+var programFolders = []string{"/usr", "/lib", "/lib64", "/bin"}
+
+// StartRelay starts the jail of a program.
+func (w *goWall) StartRelay(ctx context.Context, folder string) (golang.Box, error) {
+	return w.start(ctx, jail.Config{
+		Worker: goworker.Relay,
+		Env:    []string{"GOTRACEBACK=none"},
+		Binds:  append(binds(programFolders), jail.Bind{Source: folder, Target: relay.Folder}),
+		Limits: jail.Limits{Memory: w.memory + golang.ProgramMemory, AddressSpace: w.memory + programSpace},
+	})
+}
+
+func (w *goWall) start(ctx context.Context, config jail.Config) (golang.Box, error) {
+	config.Profile, config.MinClass = jail.Programs, w.class
+	process, err := jail.Start(context.WithoutCancel(ctx), config)
+	if err != nil {
+		return nil, fmt.Errorf("cannot start a jail: %w", err)
+	}
+
+	b := &goBox{jail: process}
+	b.close = sync.OnceValue(b.kill)
+	return b, nil
+}
+
+// goBox is a jail with a compiler or a relay.
+type goBox struct {
+	jail  *jail.Process
+	close func() error
+}
+
+var _ golang.Box = (*goBox)(nil)
+
+// Conn leads to the worker.
+func (b *goBox) Conn() io.ReadWriteCloser { return b.jail.Conn() }
+
+// Diagnose asks the kernel whether it has ended something for its memory. Nothing but
+// the guest or its tier ends a jail.
+func (b *goBox) Diagnose(hasEnded bool) (outOfMemory bool, fault error) {
+	return hasEnded && b.jail.OOM(), nil
+}
+
+// Said is what the worker wrote to its standard error.
+func (b *goBox) Said() string { return strings.TrimSpace(string(b.jail.Output())) }
+
+// Close ends the jail and waits.
+func (b *goBox) Close() error { return b.close() }
+
+// endTimeout bounds the end of a jail.
+const endTimeout = 10 * time.Second
+
+func (b *goBox) kill() error {
+	killed := b.jail.Kill()
+	ctx, cancel := context.WithTimeout(context.Background(), endTimeout)
+	defer cancel()
+	if _, err := b.jail.Wait(ctx); err != nil {
+		return err
+	}
+	return killed
+}

@@ -1,0 +1,215 @@
+package wasm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/tetratelabs/wazero/sys"
+
+	"github.com/rlmhq/rlm/internal/pykernel"
+	"github.com/rlmhq/rlm/internal/session"
+	"github.com/rlmhq/rlm/internal/session/wire"
+	"github.com/rlmhq/rlm/tiers"
+)
+
+// guest is one session's interpreter, and the state to put in its place when it is
+// lost.
+type guest struct {
+	engine   *engine
+	accounts *session.Accounts
+	in       *instance // nil if it could not be replaced
+	flags    int       // for the next run
+	knows    int       // the configuration that the instance has
+
+	saved    *checkpoint   // nil: the fresh sandbox
+	savedAt  time.Time     // when saved was taken
+	saveCost time.Duration // what taking it cost
+}
+
+var (
+	_ session.Guest = (*guest)(nil)
+	_ session.Mover = (*guest)(nil)
+)
+
+// A checkpoint is taken if that costs at most one part in saveShare of the time since
+// the last one: always in a session that waits for a model, rarely in one that runs
+// snippets in a tight loop.
+const (
+	firstSaveCost = 500 * time.Microsecond
+	saveShare     = 20
+)
+
+// renew replaces the instance by one made from the last checkpoint.
+func (g *guest) renew(ctx context.Context) error {
+	if g.in != nil {
+		g.in.close()
+		g.in = nil
+	}
+
+	in, err := g.engine.instantiate(ctx, g.accounts, g.saved)
+	if err != nil {
+		return err
+	}
+	g.in, g.flags, g.knows = in, wire.FlagReseed, 0
+	if g.saved != nil {
+		g.knows = g.saved.knows
+	}
+	return nil
+}
+
+// Prepare makes an instance if there is none, and takes a checkpoint.
+func (g *guest) Prepare(ctx context.Context, _ session.Snippet, mustSave bool) (*tiers.Loss, error) {
+	if g.in == nil {
+		if err := g.renew(ctx); err != nil {
+			return nil, err
+		}
+	}
+
+	last := g.accounts.Ordinal()
+	isSaved := last == 0 || g.saved != nil && g.saved.snippet == last
+	if !isSaved && (mustSave || time.Since(g.savedAt) >= saveShare*g.saveCost) {
+		g.save()
+	}
+	return nil, nil //nolint:nilnil // nothing is lost
+}
+
+func (g *guest) save() {
+	begun := time.Now()
+	g.saved = take(g.in, g.knows)
+	g.savedAt = time.Now()
+	g.saveCost = g.savedAt.Sub(begun)
+}
+
+// Run runs a snippet.
+func (g *guest) Run(ctx context.Context, s session.Snippet) session.Ending {
+	g.in.watch.peak, g.in.watch.refused = uint64(g.in.module.Memory().Size()), false
+	code, err := g.runConfigured(ctx, s.Source, s.Ordinal<<wire.OrdinalShift)
+	if g.in.watch.refused {
+		g.accounts.Refuse(tiers.LimitMemory)
+	}
+
+	cause := describeDeath(err)
+	return session.Ending{
+		Code: code, IsGone: err != nil,
+		Crash: tiers.Exception{
+			Type: "InterpreterCrash", Message: cause,
+			Traceback: "the snippet broke its interpreter: " + cause + "\n",
+		},
+		Fuel: g.in.fuelUsed(), PeakMemory: int64(g.in.watch.peak), //nolint:gosec // at most 4 GiB
+	}
+}
+
+// runConfigured runs the guest for the session, which it asks first for what it does
+// not know yet.
+func (g *guest) runConfigured(ctx context.Context, source string, flags int) (code int, err error) {
+	flags |= g.flags
+	if latest := g.accounts.Configuration(); g.knows != latest {
+		flags |= wire.FlagConfigure
+		g.knows = latest
+	}
+	g.flags = 0
+
+	return g.in.run(ctx, source, flags)
+}
+
+// describeDeath says in a few words why the guest ended.
+func describeDeath(err error) string {
+	var exit exitError
+	var wasmExit *sys.ExitError
+	switch {
+	case err == nil:
+		return "its runtime was damaged"
+	case errors.As(err, &exit):
+		return fmt.Sprintf("it ended the process with exit code %d", exit.code)
+	case errors.As(err, &wasmExit):
+		return fmt.Sprintf("it ended the process with exit code %d", wasmExit.ExitCode())
+	}
+
+	text := err.Error()
+	for i, c := range text {
+		if c == '\n' || c == '(' && i > 0 {
+			return text[:i]
+		}
+	}
+	return text
+}
+
+// Heal checks an interpreter that the snippet may have harmed, and returns to the last
+// checkpoint if it is harmed or dead.
+func (g *guest) Heal(ctx context.Context, s session.Snippet, isOrderly bool) (session.Healed, error) {
+	if isOrderly && g.isHealthy(ctx, s.Source) {
+		return session.Healed{Kept: s.Ordinal}, nil
+	}
+
+	healed := session.Healed{}
+	if g.saved != nil {
+		healed.Kept = g.saved.snippet
+	}
+	return healed, g.renew(ctx)
+}
+
+func (g *guest) isHealthy(ctx context.Context, source string) bool {
+	wasCutShort := g.in.code < 0
+	if !wasCutShort && !pykernel.NeedsCheckup(source) {
+		return true
+	}
+	if wasCutShort {
+		// The runtime was interrupted at its own work and may have half a line left to
+		// write; the first check-up takes it.
+		g.checkUp(ctx)
+	}
+	return g.checkUp(ctx)
+}
+
+func (g *guest) checkUp(ctx context.Context) bool {
+	defer func() { g.in.accounts = g.accounts }()
+	return pykernel.IsHealthy(ctx, func(own *session.Accounts, source string) (int, error) {
+		g.in.accounts = own
+		return g.in.run(ctx, source, 0)
+	})
+}
+
+// Export returns the namespace for another tier.
+func (g *guest) Export(ctx context.Context) (tiers.State, error) {
+	if g.in == nil {
+		return tiers.State{}, session.ErrClosed
+	}
+
+	g.save() // a variable that cannot be stopped must not take the others along
+	state, err := g.accounts.ExportState(ctx, Name, g.runState(ctx))
+	if err != nil {
+		err = errors.Join(err, g.renew(context.WithoutCancel(ctx)))
+	}
+	return state, err
+}
+
+// Import brings a namespace from another tier into a fresh sandbox.
+func (g *guest) Import(ctx context.Context, state tiers.State) (tiers.Report, error) {
+	if g.in == nil {
+		return tiers.Report{}, session.ErrClosed
+	}
+
+	report, err := g.accounts.ImportState(ctx, Name, state, g.runState(ctx))
+	if err == nil {
+		g.save()
+	}
+	return report, err
+}
+
+// runState returns a function that runs the guest outside of a snippet.
+func (g *guest) runState(ctx context.Context) session.Runner {
+	return func(source string, flags int) (int, error) {
+		return g.runConfigured(ctx, source, flags)
+	}
+}
+
+// Close gives the instance back.
+func (g *guest) Close() error {
+	if g.in != nil {
+		g.in.retire()
+		g.in = nil
+	}
+	return nil
+}
