@@ -12,5 +12,5 @@ import (
 // With the race detector a worker begins with up to 160 MiB instead of 60, which
 // leaves nothing of the suite's own limit.
 func TestSuite(t *testing.T) {
-	tiertest.Run(t, warmTier(t), tiertest.Options{MayReject: true, AtLeast: 40, Memory: 192 << 20})
+	tiertest.Run(t, warmTier(t), tiertest.Options{MinAccepted: 40, Memory: 192 << 20})
 }

@@ -10,6 +10,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/rlmhq/rlm/internal/testing/tiersuite"
 	"github.com/rlmhq/rlm/tiers/local"
 	"github.com/rlmhq/rlm/tiers/tiertest"
 )
@@ -55,7 +56,7 @@ func TestSuite(t *testing.T) {
 	if !strings.HasPrefix(version, "CPython 3.13.") {
 		t.Skipf("the golden files are of CPython 3.13, this is %s: name one by RLM_PYTHON", version)
 	}
-	tiertest.Run(t, tier, tiertest.Options{SameSource: true})
+	tiersuite.Run(t, tier, tiersuite.Options{Comparisons: tiersuite.CompareEveryThird})
 }
 
 // TestOlderPythons runs what does not depend on the version of Python on all
@@ -75,7 +76,7 @@ func TestOlderPythons(t *testing.T) {
 			if _, err := fmt.Sscanf(version, "CPython 3.%d", &minor); err != nil {
 				t.Fatalf("cannot understand %s: %v", version, err)
 			}
-			tiertest.Run(t, tier, tiertest.Options{Minor: minor})
+			tiertest.Run(t, tier, tiertest.Options{PythonMinor: minor})
 		})
 	}
 }

@@ -1,0 +1,326 @@
+package tiersuite
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/rlmhq/rlm/internal/testing/harm"
+	"github.com/rlmhq/rlm/tiers"
+)
+
+// contract tests what package tiers says of every tier, around the snippets.
+func (s *suite) contract(t *testing.T) {
+	t.Run("Info", s.infoConstant)
+	t.Run("BadConfig", s.badConfig)
+	t.Run("Closed", s.closed)
+	t.Run("Cancelled", s.cancelled)
+	t.Run("Language", s.otherLanguage)
+	t.Run("Streams", s.streams)
+	t.Run("Usage", s.usage)
+	t.Run("Concurrent", s.concurrent)
+	t.Run("Deterministic", s.deterministic)
+	t.Run("Files", s.files)
+}
+
+func (s *suite) infoConstant(t *testing.T) {
+	a, b := s.tier.Info(), s.tier.Info()
+	if a.Name != b.Name || len(a.Features) != len(b.Features) || a.Isolation != b.Isolation {
+		t.Errorf("Info changes: %+v, %+v", a, b)
+	}
+	if a.Isolation == tiers.IsolationNone || a.Isolation.String() == "unknown" {
+		t.Errorf("isolation %v", a.Isolation)
+	}
+	if len(a.Languages) == 0 {
+		t.Error("Info names no language")
+	}
+}
+
+// badConfig asks for what no tier can give: Open must fail and say why.
+func (s *suite) badConfig(t *testing.T) {
+	text := textInput(t, "t", "text")
+	both := text
+	both.Value = tiers.Value("1")
+	for name, row := range map[string]struct {
+		cfg  tiers.Config
+		says string
+	}{
+		"negative wall":           {tiers.Config{Limits: tiers.Limits{Wall: -1}}, "wall"},
+		"negative active":         {tiers.Config{Limits: tiers.Limits{Active: -time.Second}}, "active"},
+		"negative memory":         {tiers.Config{Limits: tiers.Limits{Memory: -1}}, "memory"},
+		"negative output":         {tiers.Config{Limits: tiers.Limits{Output: -1}}, "output"},
+		"negative host calls":     {tiers.Config{Limits: tiers.Limits{HostCalls: -1}}, "host calls"},
+		"negative calls at once":  {tiers.Config{Limits: tiers.Limits{HostCallsAtOnce: -1}}, "host calls at once"},
+		"an input of nothing":     {tiers.Config{Inputs: []tiers.Input{{Name: "empty"}}}, "exactly one"},
+		"an input of two things":  {tiers.Config{Inputs: []tiers.Input{both}}, "exactly one"},
+		"the second input is bad": {tiers.Config{Inputs: []tiers.Input{text, {Name: "empty"}}}, "exactly one"},
+		"a value that is no JSON": {tiers.Config{Inputs: []tiers.Input{{Name: "v", Value: tiers.Value("{nonsense")}}}, "JSON"},
+		"a name with a blank":     {functions("two words"), "identifier"},
+		"an empty name":           {functions(""), "identifier"},
+		"a name that is code":     {functions("f(): pass\nimport os\ndef g"), "identifier"},
+		"a name with a digit":     {functions("1st"), "identifier"},
+		"a keyword":               {functions("class"), ""},
+		"a reserved name":         {functions("FINAL"), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			box, err := s.tier.Open(s.patient(t), row.cfg)
+			if err == nil {
+				_ = box.Close() // the test has failed already
+				t.Fatal("Open did not fail")
+			}
+			if !strings.Contains(err.Error(), row.says) {
+				t.Errorf("the error does not say %q: %v", row.says, err)
+			}
+		})
+	}
+}
+
+func functions(names ...string) tiers.Config {
+	cfg := newHost().config()
+	cfg.Functions = nil
+	for _, n := range names {
+		cfg.Functions = append(cfg.Functions, tiers.Function{Name: n})
+	}
+	return cfg
+}
+
+func (s *suite) closed(t *testing.T) {
+	for name, before := range map[string]string{"unused": "", "used": "x = 1", "after a stop": "while True:\n    try:\n        while True: pass\n    except: pass"} {
+		t.Run(name, func(t *testing.T) {
+			box := s.open(t, tiers.Config{Limits: s.stopping()})
+			if before != "" {
+				box.run(t, before)
+			}
+			for range 3 {
+				if err := box.box.Close(); err != nil {
+					t.Fatalf("cannot close: %v", err)
+				}
+			}
+			if _, err := box.box.Run(s.patient(t), tiers.Job{Source: "print(1)"}); err == nil {
+				t.Error("a closed sandbox ran a snippet")
+			}
+		})
+	}
+}
+
+func (s *suite) cancelled(t *testing.T) {
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	t.Run("Open", func(t *testing.T) {
+		box, err := s.tier.Open(over, bare())
+		if err == nil {
+			_ = box.Close() // the test has failed already
+			t.Fatal("Open ignored its context")
+		}
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("Open returned %v", err)
+		}
+	})
+	t.Run("the context of Open does not bind the sandbox", func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		box, err := s.tier.Open(ctx, bare())
+		cancel()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer box.Close()
+		(&session{suite: s, box: box}).alive(t)
+	})
+	t.Run("Run, before it begins", func(t *testing.T) {
+		box := s.open(t, bare())
+		box.ok(t, harm.Marked)
+		_, err := box.box.Run(over, tiers.Job{Source: "kept = None"})
+		var broken *tiers.BrokenError
+		if !errors.As(err, &broken) || !errors.Is(err, context.Canceled) || broken.Effects != tiers.EffectsNeverRan {
+			t.Errorf("Run returned %v, want a BrokenError of a snippet that never ran", err)
+		}
+		box.prints(t, "print(kept)", "{'since': 'snippet 1'}\n")
+	})
+	for name, source := range map[string]string{
+		"Run, in a loop": "while True: pass", "Run, in C code": "sum(range(10 ** 12))", "Run, asleep": "import time\ntime.sleep(3600)",
+		"Run, catching all": "while True:\n    try:\n        while True: pass\n    except: pass",
+	} {
+		t.Run(name, func(t *testing.T) {
+			box := s.open(t, tiers.Config{Limits: tiers.Limits{Wall: time.Hour}})
+			box.ok(t, harm.Marked)
+			ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+			defer cancel()
+			_, err := box.try(ctx, t, tiers.Job{Source: source})
+			var broken *tiers.BrokenError
+			if !errors.As(err, &broken) || !errors.Is(err, context.DeadlineExceeded) {
+				t.Fatalf("Run returned %v, want a BrokenError with the context's error", err)
+			}
+			box.alive(t)
+			box.honest(t, tiers.Result{Lost: broken.Lost})
+		})
+	}
+	t.Run("Run, that obeys", func(t *testing.T) {
+		if !s.info.Has(tiers.FeatureDynamic) {
+			t.Skip("the tier has no interrupts")
+		}
+		host := newHost()
+		cfg := host.config()
+		cfg.Limits.Wall = time.Hour
+		box := s.open(t, cfg)
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		go func() {
+			defer cancel()
+			<-host.hanging
+		}()
+		_, err := box.try(ctx, t, tiers.Job{Source: "half = 'done'\ntry:\n    hang()\n    while True: pass\nfinally: cleared = True"})
+		var broken *tiers.BrokenError
+		if !errors.As(err, &broken) || !errors.Is(err, context.Canceled) || broken.Lost != nil {
+			t.Errorf("Run returned %v, want a BrokenError that lost nothing", err)
+		}
+		box.prints(t, "print(half, cleared)", "done True\n")
+	})
+}
+
+func (s *suite) otherLanguage(t *testing.T) {
+	box := s.open(t, bare())
+	_, err := box.box.Run(s.patient(t), tiers.Job{Language: "cobol", Source: "STOP RUN."})
+	var rejected *tiers.RejectedError
+	if !errors.As(err, &rejected) {
+		t.Fatalf("Run returned %v, want a RejectedError", err)
+	}
+	if rejected.Tier != s.info.Name || rejected.Missing == "" || rejected.Reason == "" || rejected.Effects != tiers.EffectsNeverRan {
+		t.Errorf("the rejection is incomplete: %+v", rejected)
+	}
+	box.alive(t)
+	r, err := box.box.Run(s.patient(t), tiers.Job{Language: tiers.Python, Source: "print('named')"})
+	if err != nil || r.Stdout != "named\n" {
+		t.Errorf("a snippet that says it is Python: %v\n%s", err, describe(r))
+	}
+}
+
+// streams gives the job writers of its own.
+func (s *suite) streams(t *testing.T) {
+	box := s.open(t, tiers.Config{Limits: tiers.Limits{Output: 100}})
+	var out, errs bytes.Buffer
+	r, err := box.try(s.patient(t), t, tiers.Job{Source: "import sys\nprint('out é')\nprint('err', file=sys.stderr)\n'echo'", Stdout: &out, Stderr: &errs})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out.String() != r.Stdout || errs.String() != r.Stderr || r.Stdout != "out é\n'echo'\n" || r.Stderr != "err\n" {
+		t.Errorf("the writers got %q and %q\n%s", out.String(), errs.String(), describe(r))
+	}
+	out.Reset()
+	r, err = box.try(s.patient(t), t, tiers.Job{Source: "print('x' * 5000)", Stdout: &out})
+	if err != nil || out.Len() != 100 || r.Dropped != 4901 {
+		t.Errorf("beyond the limit the writer got %d bytes, %d dropped (%v)", out.Len(), r.Dropped, err)
+	}
+	r, err = box.try(s.patient(t), t, tiers.Job{Source: "print('kept')", Stdout: failing{}})
+	if err != nil || r.Status != tiers.StatusOK || r.Stdout != "kept\n" {
+		t.Errorf("a writer that fails disturbs the snippet: %v\n%s", err, describe(r))
+	}
+}
+
+type failing struct{}
+
+func (failing) Write([]byte) (int, error) { return 0, errors.New("the disk is full") }
+
+func (s *suite) usage(t *testing.T) {
+	box := s.open(t, newHost().config())
+	u := box.ok(t, "import time\ntotal = sum(i * i for i in range(20000))\ntime.sleep(0.3)\nslow(300)\nprint('x' * 99)").Usage
+	switch {
+	case u.Wall <= 0 || u.Active <= 0 || u.Active > u.Wall:
+		t.Errorf("wall %v, active %v", u.Wall, u.Active)
+	case u.HostWait < 150*time.Millisecond || u.Idle < 150*time.Millisecond: // some of it may count as work, on a busy machine
+		t.Errorf("host wait %v, idle %v, want most of 300 ms and more each", u.HostWait, u.Idle)
+	case u.Active+u.HostWait+u.Idle > u.Wall+time.Millisecond:
+		t.Errorf("the parts are more than the whole: %+v", u)
+	case u.HostCalls != 1 || u.OutputBytes != 100 || u.PeakMemory <= 0:
+		t.Errorf("usage %+v", u)
+	}
+	if again := box.ok(t, "pass").Usage; again.HostCalls != 0 || again.OutputBytes != 0 || again.HostWait != 0 || again.Idle != 0 {
+		t.Errorf("the next snippet inherits usage: %+v", again)
+	}
+}
+
+// concurrent runs several sandboxes of the tier at once.
+func (s *suite) concurrent(t *testing.T) {
+	group, ctx := errgroup.WithContext(s.patient(t))
+	for i := range 8 {
+		group.Go(func() error {
+			for range 5 {
+				if err := s.sum(ctx, i); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	err := group.Wait()
+	s.skipRefused(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (s *suite) sum(ctx context.Context, i int) (err error) {
+	box, err := s.tier.Open(ctx, bare())
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, box.Close()) }()
+	n := decimal(int64(i))
+	if _, err := box.Run(ctx, tiers.Job{Source: "n = " + n}); err != nil {
+		return err
+	}
+	r, err := box.Run(ctx, tiers.Job{Source: "print(sum(range(10000)) + n)"})
+	if err == nil && r.Stdout != decimal(int64(49995000+i))+"\n" {
+		err = errors.New("a wrong sum: " + r.Stdout)
+	}
+	return err
+}
+
+// deterministic runs the same snippets in two sandboxes that must not differ.
+func (s *suite) deterministic(t *testing.T) {
+	s.needs(t, tiers.FeatureDeterminism)
+	snippets := []string{
+		"import random, time, uuid, os, secrets\nprint(random.random(), time.time(), time.monotonic(), uuid.uuid4(), os.urandom(4).hex(), secrets.token_hex(4))",
+		"print(id(object()), hash('text'), {str(i) for i in range(20)}, object())",
+		"from datetime import datetime\nprint(datetime.now(), random.sample(range(100), 5))\ntime.sleep(0.001)\nprint(time.time())",
+	}
+	var outs []string
+	for range 2 {
+		box := s.open(t, tiers.Config{Deterministic: true})
+		var all strings.Builder
+		for _, source := range snippets {
+			all.WriteString(box.ok(t, source).Stdout)
+		}
+		outs = append(outs, all.String())
+	}
+	if outs[0] != outs[1] {
+		t.Errorf("two runs differ:\n%s\n%s", outs[0], outs[1])
+	}
+}
+
+// files asks for a folder whose files come back: a tier has one, or rejects the
+// session.
+func (s *suite) files(t *testing.T) {
+	for name, cfg := range map[string]tiers.Config{
+		"out": {Out: true}, "mounts": {Mounts: []tiers.Mount{{Source: t.TempDir(), Target: "/data"}}},
+	} {
+		box, err := s.tier.Open(t.Context(), cfg)
+		if err == nil {
+			if _, ok := box.(tiers.Collector); !ok {
+				t.Errorf("%s: it has files, and none come back", name)
+			}
+			if err := box.Close(); err != nil {
+				t.Error(err)
+			}
+			continue
+		}
+		var rejected *tiers.RejectedError
+		if !errors.As(err, &rejected) || rejected.Effects != tiers.EffectsNeverRan {
+			t.Errorf("%s: %v, want a rejection", name, err)
+		}
+	}
+}

@@ -1,0 +1,270 @@
+package tiersuite
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/rlmhq/rlm/internal/testing/harm"
+	"github.com/rlmhq/rlm/internal/testing/skip"
+	"github.com/rlmhq/rlm/tiers"
+)
+
+// limits tests that a snippet which would never end, or take everything, ends in
+// a result that names the limit, and that the session goes on.
+func (s *suite) limits(t *testing.T) {
+	t.Run("Endless", s.endless)
+	t.Run("Stubborn", s.stubborn)
+	t.Run("InC", s.inC)
+	t.Run("Sleep", s.sleeping)
+	t.Run("Memory", s.memory)
+	t.Run("CaughtMemory", s.caughtMemory)
+	t.Run("Output", s.output)
+	t.Run("Recursion", s.recursion)
+	t.Run("Enforced", s.enforced)
+	t.Run("Again", s.again)
+}
+
+// excess is a snippet that exceeds a limit.
+type excess struct{ name, source string }
+
+var timeLimits = []tiers.Limit{tiers.LimitWall, tiers.LimitActive}
+
+// exceed runs each snippet under limits that stop it.
+// See stopped for what must come of it.
+func (s *suite) exceed(t *testing.T, l tiers.Limits, want []tiers.Limit, rows []excess, also func(*testing.T, tiers.Result)) {
+	rows = slices.DeleteFunc(slices.Clone(rows), func(row excess) bool {
+		return strings.Contains(row.source, "await ") && !s.info.Has(tiers.FeatureAsync)
+	})
+	s.eachExcess(t, l, rows, func(t *testing.T, box *session, row excess) tiers.Result {
+		r := box.run(t, row.source)
+		if r.Status != tiers.StatusLimit || !slices.Contains(want, r.Limit) {
+			t.Errorf("want a limit of %v\n%s", want, describe(r))
+		}
+		box.alive(t)
+		box.honest(t, r)
+		if also != nil {
+			also(t, r)
+		}
+		return r
+	})
+}
+
+// endless snippets let themselves be interrupted, so nothing may be lost.
+func (s *suite) endless(t *testing.T) {
+	s.exceed(t, s.stopping(), timeLimits, []excess{
+		{"while True", "while True: pass"},
+		{"while True after output", "print('begun')\nwhile True: pass"},
+		{"an endless generator", "def g():\n    while True: yield 1\nfor _ in g(): pass"},
+		{"mutual calls", "def f(n): return n\nwhile True: f(f(f(1)))"},
+		{"except Exception", "while True:\n    try:\n        while True: pass\n    except Exception:\n        pass"},
+		{"a loop in a coroutine", "async def f():\n    while True: pass\nawait f()"},
+		{"a busy event loop", "import asyncio\nwhile True: await asyncio.sleep(0)"},
+		{"a loop in a task", "import asyncio\nasync def f():\n    while True: pass\nawait asyncio.gather(f(), f())"},
+		{"a comprehension", "[0 for _ in iter(int, 1) if False]"},
+		{"a slow __repr__", "class R:\n    def __repr__(self):\n        while True: pass\nR()"},
+		{"a loop in exec", "exec('while True: pass')"},
+		{"collatz without end", "n = 27\nwhile n: n = n * 3 + 1 if n % 2 and n > 1 else n // 2 or 27"},
+	}, func(t *testing.T, r tiers.Result) {
+		if r.Lost != nil {
+			t.Errorf("an interrupt would have kept the session: %s", r.Lost.Reason)
+		}
+	})
+}
+
+// stubborn snippets catch the interrupt and go on.
+func (s *suite) stubborn(t *testing.T) {
+	s.exceed(t, s.stopping(), timeLimits, []excess{
+		{"a bare except", "while True:\n    try:\n        while True: pass\n    except: pass"},
+		{"except BaseException", "while True:\n    try:\n        while True: pass\n    except BaseException: continue"},
+		{"except KeyboardInterrupt", "while True:\n    try:\n        while True: pass\n    except KeyboardInterrupt: print('no')"},
+		{"finally", "try:\n    while True: pass\nfinally:\n    while True: pass"},
+		{"a context manager", "class C:\n    def __enter__(self): pass\n    def __exit__(self, *a): return True\nwhile True:\n    with C():\n        while True: pass"},
+		{"suppress(BaseException)", "import contextlib\nwhile True:\n    with contextlib.suppress(BaseException):\n        while True: pass"},
+		{"a generator that will not close", "def g():\n    while True:\n        try:\n            while True: yield\n        except BaseException: pass\nx = g()\nfor _ in x: pass"},
+		{"recursion in the handler", "def f():\n    try:\n        while True: pass\n    except BaseException:\n        f()\nf()"},
+		{"__del__ that never ends", "class D:\n    def __del__(self):\n        while True: pass\nwhile True: D()"},
+		{"a signal handler", "import signal\ntry:\n    signal.signal(signal.SIGINT, signal.SIG_IGN)\nexcept Exception: pass\nwhile True:\n    try:\n        while True: pass\n    except BaseException: pass"},
+		{"an excepthook and a trace function", "import sys\ndef tr(*a): return tr\nsys.settrace(tr)\nwhile True:\n    try:\n        while True: pass\n    except BaseException: pass"},
+		{"a coroutine that swallows", "import asyncio\nwhile True:\n    try:\n        await asyncio.sleep(0)\n    except BaseException: pass"},
+	}, nil)
+}
+
+// inC are loops in the interpreter's C code, where no interrupt is looked for.
+func (s *suite) inC(t *testing.T) {
+	s.exceed(t, s.stopping(), timeLimits, []excess{
+		{"a catastrophic regex", "import re\nre.match(r'(a+)+$', 'a' * 64 + 'b')"},
+		{"a regex over alternatives", "import re\nre.match(r'(a|a|aa)*$', 'a' * 64 + 'b')"},
+		{"a big power", "3 ** (10 ** 8)"},
+		{"a big product", "x = 1 << 40_000_000\ny = (x - 1) * (x - 3) * (x - 5)"},
+		{"a modular power", "pow(3, 10 ** 4000, 10 ** 4000 + 7)"},
+		{"sum of a range", "sum(range(10 ** 12))"},
+		{"max of a repeat", "import itertools\nmax(itertools.repeat(1))"},
+		{"a deque of a count", "import collections, itertools\ncollections.deque(itertools.count(), maxlen=0)"},
+		{"all of a cycle", "import itertools\nall(itertools.cycle([1]))"},
+		{"a search in an endless iterator", "import itertools\n-1 in itertools.count()"},
+		{"sorting with a comparison that lies", "import functools\nwhile True: sorted(range(10 ** 5), key=functools.cmp_to_key(lambda a, b: 1))"},
+		{"counting over and over", "s = 'ab' * 5_000_000\nwhile True: s.count('ba')"},
+		{"a product of long iterables", "import itertools\nfor x in itertools.product(range(1000), repeat=6): pass"},
+		{"permutations", "import itertools\nsum(1 for _ in itertools.permutations(range(15)))"},
+		{"hashing", "import hashlib\nhashlib.pbkdf2_hmac('sha256', b'', b'', 10 ** 9) if hasattr(hashlib, 'pbkdf2_hmac') else exec('while True: hashlib.sha256(bytes(10 ** 6))')"},
+		{"decimal", "import decimal\ndecimal.getcontext().prec = 10 ** 6\ndecimal.Decimal(2).exp() ** decimal.Decimal('0.3')\nwhile True: decimal.Decimal(3).sqrt()"},
+		{"compressing", "import zlib\nwhile True: zlib.compress(bytes(10 ** 7), 9)"},
+		{"json", "import json\nwhile True: json.loads('[' + '1,' * 500_000 + '1]')"},
+		{"str of a long int", "import sys\nsys.set_int_max_str_digits(0)\nwhile True: str(1 << 3_000_000)"},
+		{"difflib", "import difflib\ndifflib.SequenceMatcher(None, 'ab' * 20000, 'ba' * 20000, autojunk=False).ratio()"},
+	}, nil)
+}
+
+// sleeping is charged to the wall limit, and can be interrupted.
+func (s *suite) sleeping(t *testing.T) {
+	s.exceed(t, s.stopping(), timeLimits, []excess{
+		{"time.sleep", "import time\ntime.sleep(3600)"},
+		{"many short sleeps", "import time\nwhile True: time.sleep(0.001)"},
+		{"time.sleep and except Exception", "import time\nwhile True:\n    try:\n        time.sleep(3600)\n    except Exception: pass"},
+		{"asyncio.sleep", "import asyncio\nawait asyncio.sleep(3600)"},
+		{"asyncio.sleep under asyncio.run", "import asyncio\nasyncio.run(asyncio.sleep(3600))"},
+		{"gathered sleeps", "import asyncio\nawait asyncio.gather(*[asyncio.sleep(3600 + i) for i in range(100)])"},
+		{"a poll", "import asyncio\nflag = []\nwhile not flag: await asyncio.sleep(0.001)"},
+	}, func(t *testing.T, r tiers.Result) {
+		if r.Lost != nil {
+			t.Errorf("an interrupt would have kept the session: %s", r.Lost.Reason)
+		}
+	})
+	t.Run("forever", func(t *testing.T) {
+		if !s.info.Has(tiers.FeatureAsync) {
+			t.Skip("the tier has no async")
+		}
+		// Nothing can ever end this wait: a tier may say so at once.
+		box := s.open(t, tiers.Config{Limits: s.stopping()})
+		r := box.run(t, "import asyncio\nawait asyncio.Event().wait()")
+		if r.Status != tiers.StatusLimit && r.Status != tiers.StatusRaised {
+			t.Errorf("a wait without end ended well\n%s", describe(r))
+		}
+		box.alive(t)
+	})
+}
+
+var floods = []excess{
+	{"one str", "x = 'a' * (1 << 30)"},
+	{"one bytearray", "x = bytearray(1 << 30)"},
+	{"one list", "x = [0] * (1 << 28)"},
+	{"one int", "x = 1 << ((1 << 31) - 1)"},
+	{"a str that doubles", "x = 'ab'\nwhile True: x += x"},
+	{"a str that grows", "x = ''\nwhile True: x += 'a' * 1000000"},
+	{"a list of strs", "x = []\nwhile True: x.append('y' * 1000)"},
+	{"a list of bytearrays", "x = []\nwhile True: x.append(bytearray(1 << 20))"},
+	{"a list of ints", "x = list(range(1 << 29))"},
+	{"a dict", "x, i = {}, 0\nwhile True:\n    x[i] = str(i)\n    i += 1"},
+	{"a set", "x = set(range(1 << 29))"},
+	{"nested lists", "x = []\nwhile True: x = [x, x]"},
+	{"nested tuples", "x = ()\nwhile True: x = (x,)"},
+	{"objects in a cycle", "class N: pass\nx = N()\nwhile True:\n    y = N()\n    y.next, x.back = x, y\n    x = y"},
+	{"a comprehension", "[bytearray(100) for _ in range(1 << 30)]"},
+	{"a join", "x = ','.join(['abc' * 1000] * (1 << 20))"},
+	{"a format width", "x = f\"{'a':>{1 << 30}}\""},
+	{"a replace", "x = ('a' * (1 << 20)).replace('a', 'b' * 2000)"},
+	{"frames", "import sys\nsys.setrecursionlimit(10 ** 9)\ndef f(*a): return f(a, *a) if len(a) < 10 else f(*a[:1], bytearray(1 << 20))\nf()"},
+	{"an io.BytesIO", "import io\nx = io.BytesIO()\nwhile True: x.write(bytes(1 << 20))"},
+	{"a decompression bomb", "import zlib\nz = zlib.compress(bytes(1 << 20)) \nx = []\nwhile True: x.append(zlib.decompress(z))"},
+	{"itertools.tee", "import itertools\na, b = itertools.tee(itertools.count())\nfor _ in a: pass"},
+}
+
+// memory floods must end in a limit or, since some allocations fail before they
+// come near it, in a plain MemoryError. Either way nothing breaks.
+func (s *suite) memory(t *testing.T) {
+	skip.UnderRace(t)
+	for _, row := range floods { // each leaves memory in pieces, so none shares a sandbox
+		t.Run(row.name, func(t *testing.T) {
+			box := s.open(t, tiers.Config{Limits: tiers.Limits{Memory: s.opt.Memory}})
+			box.ok(t, harm.Marked)
+			r := box.run(t, row.source)
+			if r.Status != tiers.StatusLimit && r.Status != tiers.StatusCrashed && !raised(r, "MemoryError", "OverflowError", "RecursionError") {
+				t.Errorf("want the memory limit\n%s", describe(r))
+			}
+			if r.Status == tiers.StatusLimit && r.Limit != tiers.LimitMemory {
+				t.Errorf("the limit named is %q\n%s", r.Limit, describe(r))
+			}
+			box.alive(t)
+			box.honest(t, r)
+		})
+	}
+	t.Run("is named", func(t *testing.T) {
+		box := s.open(t, tiers.Config{Limits: tiers.Limits{Memory: s.opt.Memory}})
+		r := box.run(t, "x = []\nwhile True: x.append(bytearray(1 << 20))")
+		if r.Status != tiers.StatusLimit || r.Limit != tiers.LimitMemory {
+			t.Errorf("the memory limit is not named\n%s", describe(r))
+		}
+		if r.Usage.PeakMemory < s.opt.Memory/4 || r.Usage.PeakMemory > s.opt.Memory {
+			t.Errorf("peak memory %d, limit %d", r.Usage.PeakMemory, s.opt.Memory)
+		}
+	})
+}
+
+func raised(r tiers.Result, kinds ...string) bool {
+	return r.Status == tiers.StatusRaised && r.Exception != nil && slices.Contains(kinds, r.Exception.Type)
+}
+
+// caughtMemory leaves a session that has all its variables and most of its
+// memory.
+func (s *suite) caughtMemory(t *testing.T) {
+	skip.UnderRace(t)
+	for _, row := range floods {
+		if !strings.HasPrefix(row.name, "one ") && row.name != "a list of bytearrays" && row.name != "a list of ints" {
+			continue
+		}
+		t.Run(row.name, func(t *testing.T) {
+			box := s.open(t, tiers.Config{Limits: tiers.Limits{Memory: s.opt.Memory}})
+			box.ok(t, harm.Marked)
+			source := "def flood():\n    " + strings.ReplaceAll(row.source, "\n", "\n    ") +
+				"\ncaught = ''\ntry:\n    flood()\nexcept (MemoryError, OverflowError):\n    caught = 'caught'\nprint(caught)" // the handler still holds all memory
+			box.prints(t, source, "caught\n")
+			box.prints(t, "x = bytearray(10 << 20)\nprint(len(x), kept)", "10485760 {'since': 'snippet 1'}\n")
+		})
+	}
+}
+
+// output is kept up to the limit and counted beyond it; the snippet goes on.
+func (s *suite) output(t *testing.T) {
+	const limit = 1000
+	for name, row := range map[string]struct {
+		source string
+		total  int64
+	}{
+		"a loop of prints":        {"for i in range(1000): print('x' * 99)", 100_000},
+		"one huge write":          {"import sys\n_ = sys.stdout.write('y' * 5_000_000)", 5_000_000},
+		"stderr":                  {"import sys\nfor i in range(100): print('e' * 99, file=sys.stderr)", 10_000},
+		"both streams":            {"import sys\nfor i in range(100): print('o' * 99); print('e' * 99, file=sys.stderr)", 20_000},
+		"an echo":                 {"'z' * 9998", 10_001},
+		"text of several bytes":   {"print('é' * 9999)", 19_999},
+		"exactly one byte beyond": {"print('x' * 1000)", 1001},
+	} {
+		t.Run(name, func(t *testing.T) {
+			box := s.open(t, tiers.Config{Limits: tiers.Limits{Output: limit}})
+			r := box.ok(t, row.source+"\n")
+			kept := int64(len(r.Stdout) + len(r.Stderr))
+			if kept != limit || r.Dropped != row.total-limit || r.Usage.OutputBytes != row.total {
+				t.Errorf("%d kept, %d dropped, %d counted; want %d, %d, %d", kept, r.Dropped, r.Usage.OutputBytes, limit, row.total-limit, row.total)
+			}
+			if r.Limit != tiers.LimitOutput {
+				t.Errorf("the limit named is %q", r.Limit)
+			}
+			box.alive(t)
+		})
+	}
+	t.Run("exactly the limit", func(t *testing.T) {
+		box := s.open(t, tiers.Config{Limits: tiers.Limits{Output: limit}})
+		r := box.ok(t, "print('x' * 999)")
+		if r.Dropped != 0 || r.Limit != "" || len(r.Stdout) != limit {
+			t.Errorf("output within the limit is reported as too much\n%s", describe(r))
+		}
+	})
+	t.Run("a flood without end", func(t *testing.T) {
+		box := s.open(t, tiers.Config{Limits: tiers.Limits{Output: limit, Wall: s.opt.StopAfter}})
+		r := box.run(t, "while True: print('flood' * 100)")
+		if r.Status != tiers.StatusLimit || !slices.Contains(timeLimits, r.Limit) || len(r.Stdout) > limit {
+			t.Errorf("want a time limit and little output\n%s", describe(r))
+		}
+		box.alive(t)
+	})
+}
