@@ -96,7 +96,7 @@ wasm-verify: ## Build it anew and compare with the committed files
 	scripts/wasm/verify.sh
 
 wasm-check: ## Compare the committed files with their manifest, in a second
-	go test -count=1 ./tiers/wasm/cpython/...
+	go test -count=1 ./internal/cpython/...
 
 python: ## Build the native CPython that benchmarks and tests compare with
 	scripts/native-python.sh '$(PYTHON_PREFIX)'

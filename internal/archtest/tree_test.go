@@ -25,11 +25,13 @@ var skipped = []string{".git", "bin"}
 
 // file is one Go file.
 type file struct {
-	path    string // from the top of the tree
-	test    bool
-	lines   int
-	syntax  *ast.File
-	imports []string // of this module, from the top of the tree
+	path      string // from the top of the tree
+	test      bool
+	generated bool
+	text      string
+	lines     int
+	syntax    *ast.File
+	imports   []string // of this module, from the top of the tree
 }
 
 // folder is where the file lies.
@@ -50,16 +52,23 @@ func goFiles(t *testing.T) []file {
 // parseFile parses one Go file.
 func parseFile(t *testing.T, name string) file {
 	t.Helper()
-	set := token.NewFileSet()
-	syntax, err := parser.ParseFile(set, filepath.Join(top, name), nil, parser.ParseComments|parser.SkipObjectResolution)
+	text, err := os.ReadFile(filepath.Join(top, name))
 	if err != nil {
 		t.Fatal(err)
 	}
+	set := token.NewFileSet()
+	syntax, err := parser.ParseFile(set, name, text, parser.ParseComments|parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+
 	f := file{
-		path:   name,
-		test:   strings.HasSuffix(name, "_test.go"),
-		lines:  set.File(syntax.FileStart).LineCount(),
-		syntax: syntax,
+		path:      name,
+		test:      strings.HasSuffix(name, "_test.go"),
+		generated: ast.IsGenerated(syntax),
+		text:      string(text),
+		lines:     set.File(syntax.FileStart).LineCount(),
+		syntax:    syntax,
 	}
 	for _, spec := range syntax.Imports {
 		imported, err := strconv.Unquote(spec.Path.Value)
@@ -134,4 +143,14 @@ func reportStale(t *testing.T, exceptions map[string]string, needed map[string]b
 			t.Errorf("the exception for %s is not needed: remove it", name)
 		}
 	}
+}
+
+// parseSource parses the source of a file that a test makes up.
+func parseSource(t *testing.T, source string) *ast.File {
+	t.Helper()
+	syntax, err := parser.ParseFile(token.NewFileSet(), "made-up.go", source, parser.ParseComments)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return syntax
 }

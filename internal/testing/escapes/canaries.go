@@ -45,6 +45,7 @@ func newCanaries(t *testing.T, source, variable string) *canaries {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	c.words["CANARY_HOST"] = strconv.Quote(host)
 	c.folder(t)
 	for _, w := range [][3]string{
@@ -58,6 +59,7 @@ func newCanaries(t *testing.T, source, variable string) *canaries {
 			c.words["CANARY_"+w[0]] = c.listen(t, w[0], w[1], w[2])
 		}
 	}
+
 	if strings.Contains(source, "CANARY_VICTIM") {
 		c.start(t)
 	}
@@ -88,13 +90,16 @@ func (c *canaries) fill(source string) string {
 // runs as that user.
 func (c *canaries) folder(t *testing.T) {
 	t.Helper()
-	dir, err := os.MkdirTemp("/var/tmp", "rlm-canary") //nolint:usetesting // not below /tmp, which sandboxes have one of
+	dir, err := os.MkdirTemp("/var/tmp",
+		"rlm-canary") //nolint:usetesting // not below /tmp, which sandboxes have one of
 	if err != nil {
 		dir = t.TempDir()
 	}
+
 	c.dir = dir
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	file, open, own, program := filepath.Join(dir, "file"), filepath.Join(dir, "open"), filepath.Join(dir, "own"), filepath.Join(dir, "program")
+	file, open, own, program := filepath.Join(dir, "file"), filepath.Join(dir, "open"), filepath.Join(dir, "own"),
+		filepath.Join(dir, "program")
 	cat, _ := os.ReadFile("/bin/cat") // where there is none, the program is empty
 	//nolint:gosec // all of it shall be within reach
 	err = errors.Join(
@@ -106,9 +111,13 @@ func (c *canaries) folder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, path := range map[string]string{"FILE": file, "FOLDER": dir, "OPEN": open, "OWN": own, "PROGRAM": program} {
+	for name, path := range map[string]string{
+		"FILE": file, "FOLDER": dir, "OPEN": open, "OWN": own,
+		"PROGRAM": program,
+	} {
 		c.words["CANARY_"+name] = strconv.Quote(path)
 	}
+
 	c.words["CANARY_OUT"] = `"/out"`
 }
 
@@ -121,6 +130,7 @@ func (c *canaries) start(t *testing.T) {
 	if err := c.victim.Start(); err != nil {
 		t.Fatal(err)
 	}
+
 	c.died = make(chan struct{})
 	go func() {
 		defer close(c.died)
@@ -130,6 +140,7 @@ func (c *canaries) start(t *testing.T) {
 		_ = c.victim.Process.Kill() // it may have gone
 		<-c.died
 	})
+
 	c.words["CANARY_VICTIM"] = strconv.Itoa(c.victim.Process.Pid)
 }
 
@@ -145,6 +156,7 @@ func (c *canaries) state(t *testing.T) string {
 		if err != nil {
 			return err
 		}
+
 		fmt.Fprintf(&b, "%s %v", path, info.Mode())
 		if info.Mode().IsRegular() && info.Size() < 1<<20 {
 			text, err := os.ReadFile(path)
@@ -153,6 +165,7 @@ func (c *canaries) state(t *testing.T) string {
 			}
 			fmt.Fprintf(&b, " %x", sha256.Sum256(text))
 		}
+
 		b.WriteByte('\n')
 		return nil
 	})
@@ -173,6 +186,7 @@ func (c *canaries) touched(t *testing.T, said string) string {
 			touched = append(touched, "it knows the secret of "+name)
 		}
 	}
+
 	if c.state(t) != c.before {
 		touched = append(touched, "it changed the host's folder")
 	}
@@ -185,6 +199,7 @@ func (c *canaries) touched(t *testing.T, said string) string {
 			touched = append(touched, "it reached the listener "+w.name)
 		}
 	}
+
 	if c.victim != nil {
 		select {
 		case <-c.died:
@@ -192,6 +207,7 @@ func (c *canaries) touched(t *testing.T, said string) string {
 		default:
 		}
 	}
+
 	return strings.Join(touched, ", ")
 }
 
@@ -216,6 +232,7 @@ func (c *canaries) listen(t *testing.T, name, network, address string) string {
 		c.wires = append(c.wires, w)
 		return port(l.LocalAddr())
 	}
+
 	l, err := (&net.ListenConfig{}).Listen(t.Context(), network, address)
 	if err != nil {
 		t.Fatal(err)
@@ -223,12 +240,14 @@ func (c *canaries) listen(t *testing.T, name, network, address string) string {
 	t.Cleanup(func() { _ = l.Close() })
 	w.stream = l
 	c.wires = append(c.wires, w)
+
 	switch {
 	case network == "tcp":
 		return port(l.Addr())
 	case address[0] == '@':
 		return strconv.Quote(address[1:])
 	}
+
 	if err := os.Chmod(address, 0o777); err != nil { //nolint:gosec // the guest shall be able to connect
 		t.Fatal(err)
 	}
@@ -261,6 +280,7 @@ func (w *wire) heard(dir string) (bool, error) {
 		_, from, err := w.packet.ReadFrom(make([]byte, 1<<16))
 		return err == nil && from.String() != own.LocalAddr().String(), err
 	}
+
 	dialer := net.Dialer{Timeout: heardIn}
 	if w.stream.Addr().Network() == "unix" {
 		dialer.LocalAddr = &net.UnixAddr{Net: "unix", Name: filepath.Join(dir, "judge-"+w.name)}
@@ -275,5 +295,6 @@ func (w *wire) heard(dir string) (bool, error) {
 		return false, err
 	}
 	defer first.Close()
+
 	return first.RemoteAddr().String() != own.LocalAddr().String(), nil
 }

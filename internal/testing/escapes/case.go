@@ -50,7 +50,8 @@ var testdata embed.FS
 
 // The classes of the corpus, in the order of the matrix.
 var classes = []string{
-	"introspection", "files", "links", "container", "proc", "kernel", "devices", "network", "signals", "limits", "exhaustion", "session", "hostcalls",
+	"introspection", "files", "links", "container", "proc", "kernel", "devices", "network", "signals",
+	"limits", "exhaustion", "session", "hostcalls",
 }
 
 // fresh reports whether the case needs a sandbox of its own.
@@ -76,7 +77,11 @@ func Cases(t *testing.T) []Case {
 		if err != nil {
 			return err
 		}
-		c := Case{Class: path.Base(path.Dir(file)), Name: strings.TrimSuffix(d.Name(), ".py"), keys: map[string]string{}}
+
+		c := Case{
+			Class: path.Base(path.Dir(file)), Name: strings.TrimSuffix(d.Name(), ".py"),
+			keys: map[string]string{},
+		}
 		if !slices.Contains(classes, c.Class) {
 			return fmt.Errorf("%s: there is no class %s", file, c.Class)
 		}
@@ -90,6 +95,7 @@ func Cases(t *testing.T) []Case {
 				c.Tries = line
 			}
 		}
+
 		c.Source = rest
 		cases = append(cases, c)
 		return nil
@@ -103,6 +109,7 @@ func Cases(t *testing.T) []Case {
 		}
 		return strings.Compare(a.Name, b.Name)
 	})
+
 	return cases
 }
 

@@ -50,6 +50,7 @@ func Run(t *testing.T, tier tiers.Tier) {
 			t.Fatal(err)
 		}
 	}
+
 	secret := "canary-" + rand.Text()
 	t.Setenv(environment, secret)
 	e := &escape{tier: tier, variable: secret, column: map[string]string{}}
@@ -95,6 +96,7 @@ func (e *escape) corpus(t *testing.T) {
 					shared = append(shared, c)
 				}
 			}
+
 			for i, verdict := range e.batch(t, shared) {
 				e.note(t, shared[i], verdict)
 			}
@@ -135,6 +137,7 @@ func (e *escape) batch(t *testing.T, cases []Case) []string {
 			box = nil
 		}
 	}
+
 	if box != nil {
 		box.close(t)
 	}
@@ -148,6 +151,7 @@ func (e *escape) batch(t *testing.T, cases []Case) []string {
 			verdicts[i] = Escaped + ": " + touched
 		}
 	}
+
 	return verdicts
 }
 
@@ -166,7 +170,10 @@ type subject struct {
 func (e *escape) open(t *testing.T, c Case) *subject {
 	t.Helper()
 	s := &subject{tier: e.tier}
-	cfg := tiers.Config{Host: s, Functions: []tiers.Function{{Name: "ask"}}, Limits: tiers.Limits{Wall: caseWall, Memory: caseMemory}}
+	cfg := tiers.Config{
+		Host: s, Functions: []tiers.Function{{Name: "ask"}},
+		Limits: tiers.Limits{Wall: caseWall, Memory: caseMemory},
+	}
 	cfg.Out = c.Class == "links"
 	if c.brief() {
 		cfg.Limits.Wall = briefWall
@@ -174,6 +181,7 @@ func (e *escape) open(t *testing.T, c Case) *subject {
 	if c.Class == "hostcalls" {
 		cfg.Limits.HostCalls = callsAllowed
 	}
+
 	s.allowed = cfg
 	if e.change != nil {
 		e.change(&cfg)
@@ -184,6 +192,7 @@ func (e *escape) open(t *testing.T, c Case) *subject {
 	if err != nil && !errors.As(err, &rejected) {
 		t.Fatalf("cannot open a sandbox for %s: %v", c.ID(), err)
 	}
+
 	if s.box != nil {
 		r, err := s.box.Run(t.Context(), tiers.Job{Source: harm.Marked})
 		s.kept = err == nil && r.Status == tiers.StatusOK
@@ -233,6 +242,7 @@ func (s *subject) try(t *testing.T, c Case, into *trial) bool {
 	default:
 		into.verdict = Contained
 	}
+
 	into.said = everything(r)
 	if took > caseWall+endsWithin {
 		into.verdict = Escaped + ": no limit ended it"
@@ -243,17 +253,20 @@ func (s *subject) try(t *testing.T, c Case, into *trial) bool {
 	if why := s.after(t, r, rejected != nil, c.fresh() || r.Lost != nil); why != "" {
 		into.verdict = Escaped + ": " + why
 	}
+
 	for _, call := range s.taken()[len(before):] {
 		into.said += call.Function + fmt.Sprint(call)
 		if call.Function != "ask" {
 			into.verdict = Escaped + ": the host was asked for a function that it does not offer"
 		}
 	}
+
 	if limit := s.allowed.Limits.HostCalls; limit > 0 && len(s.taken())-len(before) > limit {
 		into.verdict = Escaped + ": it made more host calls than allowed"
 	}
 	t.Logf("%s: %s %s %v, lost %v, %.300q", c.ID(), into.verdict, r.Status, took, r.Lost != nil, into.said)
-	return !c.fresh() && (rejected != nil || r.Lost == nil && (r.Status == tiers.StatusOK || r.Status == tiers.StatusRaised))
+	return !c.fresh() && (rejected != nil || r.Lost == nil && (r.Status == tiers.StatusOK ||
+		r.Status == tiers.StatusRaised))
 }
 
 func (s *subject) taken() []tiers.Call {
@@ -271,6 +284,7 @@ func everything(r tiers.Result) string {
 	if r.Final != nil {
 		text += string(r.Final.Value)
 	}
+
 	return text
 }
 
@@ -296,11 +310,13 @@ func (s *subject) after(t *testing.T, r tiers.Result, rejected, spoils bool) str
 				break
 			}
 		}
+
 		if again.Status != tiers.StatusOK {
 			return fmt.Sprintf("%s %s %.300q", again.Status, again.Limit, everything(again)), err
 		}
 		return again.Stdout, err
 	}
+
 	if spoils && !rejected {
 		time.Sleep(lateness)
 		for range 2 { // what was left behind shows here, and may end the session's process once more
@@ -309,6 +325,7 @@ func (s *subject) after(t *testing.T, r tiers.Result, rejected, spoils bool) str
 			}
 		}
 	}
+
 	// What an answer that took too long has printed may come with the next one.
 	if said, err := ask(`print("alive")`); err != nil || !strings.HasSuffix(said, "alive\n") {
 		return fmt.Sprintf("the session does not go on: %q %v", said, err)
@@ -316,6 +333,7 @@ func (s *subject) after(t *testing.T, r tiers.Result, rejected, spoils bool) str
 	if !s.kept {
 		return ""
 	}
+
 	said, err := ask("print(globals().get('kept') == {'since': 'snippet 1'})")
 	if err != nil || !strings.HasSuffix(said, map[bool]string{false: "True\n", true: "False\n"}[lost]) {
 		return fmt.Sprintf("the variable of snippet 1: %q, reported as lost: %v %v", said, lost, err)
@@ -340,18 +358,21 @@ func (s *subject) collected(t *testing.T, into *trial) string {
 	if err := os.Mkdir(dir, 0o755); err != nil { //nolint:gosec // for this test
 		t.Fatal(err)
 	}
+
 	got, err := collector.Collect(t.Context(), dir)
 	if err != nil {
 		return Blocked // none come back: the error says why
 	}
 	said, problem := inspect(t, dir)
 	into.said += said
+
 	switch {
 	case problem != "":
 		return Escaped + ": " + problem
 	case len(got.Refused) > 0:
 		return Blocked
 	}
+
 	return into.verdict
 }
 
@@ -368,6 +389,7 @@ func inspect(t *testing.T, dir string) (said, problem string) {
 		if entries++; d.IsDir() {
 			return nil
 		}
+
 		info, err := d.Info()
 		if err != nil {
 			return err
@@ -379,6 +401,7 @@ func inspect(t *testing.T, dir string) (said, problem string) {
 		if info.Mode().Type()&(fs.ModeNamedPipe|fs.ModeDevice|fs.ModeSocket) != 0 || bytes > mostCollected {
 			return nil
 		}
+
 		text, err := os.ReadFile(path)
 		if err == nil && len(text) < 1<<16 {
 			all.Write(text)
@@ -391,5 +414,6 @@ func inspect(t *testing.T, dir string) (said, problem string) {
 	if bytes > mostCollected || entries > mostEntries {
 		problem = "more came back than was allowed"
 	}
+
 	return all.String(), problem
 }

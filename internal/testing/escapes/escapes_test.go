@@ -30,6 +30,7 @@ func TestEscapeOnCPython(t *testing.T) {
 			case c.keys["root"] != "" && os.Geteuid() != 0:
 				t.Skip("not as this user: " + c.keys["root"])
 			}
+
 			kind, touched, said := withoutSandbox(t, python, c)
 			for range racesLost {
 				if c.keys["harm"] != "" || touched != "" {
@@ -37,6 +38,7 @@ func TestEscapeOnCPython(t *testing.T) {
 				}
 				kind, touched, said = withoutSandbox(t, python, c)
 			}
+
 			switch want := harm.Kind(c.keys["harm"]); {
 			case want != "" && !harm.Alike(kind, want):
 				t.Errorf("it does %q, not %q: %.2000s", kind, want, said)
@@ -60,6 +62,7 @@ func withoutSandbox(t *testing.T, python string, c Case) (kind harm.Kind, touche
 	if err := os.Mkdir(out, 0o755); err != nil {
 		t.Fatal(err)
 	}
+
 	watch.word("OUT", out)
 	wall := 30 * time.Second // what ends by itself takes the time that the machine gives it
 	if want := harm.Kind(c.keys["harm"]); want != harm.None && harm.Alike(want, harm.Hangs) {
@@ -83,6 +86,7 @@ func naively(t *testing.T, out string) string {
 	if entries, err := os.ReadDir(out); err != nil || len(entries) == 0 || problem != "" {
 		return said
 	}
+
 	copied := filepath.Join(t.TempDir(), "copied")
 	if text, err := exec.CommandContext(t.Context(), "cp", "-rL", out, copied).CombinedOutput(); err != nil {
 		t.Logf("%v: %s", err, text) // a link to nowhere
@@ -107,6 +111,7 @@ func TestTheCorpusIsWhole(t *testing.T) {
 				t.Errorf("%s: there is no key %q, or it is empty", c.ID(), key)
 			}
 		}
+
 		watch := newCanaries(t, c.Source, "")
 		if filled := watch.fill(c.Source); strings.Contains(filled, "CANARY_") && c.Name != "own_environment" {
 			t.Errorf("%s has a word that stands for nothing", c.ID())
@@ -125,6 +130,7 @@ func TestTheMatrixHasAllCases(t *testing.T) {
 	if string(text) != m.render(cases) {
 		t.Error("docs/security-matrix.md is not as make escape writes it")
 	}
+
 	for _, c := range cases {
 		for _, tier := range matrixTiers {
 			if cell := m.columns[tier][c.ID()]; cell == "" || strings.HasPrefix(cell, Escaped) {
@@ -141,8 +147,10 @@ func TestCanariesFeelATouch(t *testing.T) {
 		t.Errorf("nobody has touched anything: %s", touched)
 	}
 	for name, touch := range map[string]string{
-		"listener TCP": "exec 3<>/dev/tcp/127.0.0.1/CANARY_TCP", "listener UDP": "echo x >/dev/udp/127.0.0.1/CANARY_UDP",
-		"listener DNS": "echo x >/dev/udp/127.0.0.1/CANARY_DNS", "host's folder": "chmod 0700 CANARY_OPEN", "ended a process": "kill CANARY_VICTIM; sleep 0.2",
+		"listener TCP": "exec 3<>/dev/tcp/127.0.0.1/CANARY_TCP",
+		"listener UDP": "echo x >/dev/udp/127.0.0.1/CANARY_UDP",
+		"listener DNS": "echo x >/dev/udp/127.0.0.1/CANARY_DNS", "host's folder": "chmod 0700 CANARY_OPEN",
+		"ended a process":      "kill CANARY_VICTIM; sleep 0.2",
 		"the secret of a file": "cat CANARY_FILE", "secret of the environment": "echo 'variable'",
 	} {
 		c := newCanaries(t, source, "variable")

@@ -34,6 +34,7 @@ func readMatrix(t *testing.T) *matrix {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	prose, tables, found := strings.Cut(string(text), matrixBegins)
 	if !found {
 		t.Fatalf("%s has no line %q", m.path, matrixBegins)
@@ -42,6 +43,7 @@ func readMatrix(t *testing.T) *matrix {
 	for _, tier := range matrixTiers {
 		m.columns[tier] = map[string]string{}
 	}
+
 	for line := range strings.Lines(tables) {
 		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), "|")
 		if len(cells) != 2+len(matrixTiers) || !strings.Contains(cells[0], "`") {
@@ -54,6 +56,7 @@ func readMatrix(t *testing.T) *matrix {
 			}
 		}
 	}
+
 	return m
 }
 
@@ -85,9 +88,11 @@ func settle(t *testing.T, tier string, column map[string]string) {
 		}
 		return
 	}
+
 	for _, id := range slices.Sorted(maps.Keys(column)) {
 		if want := m.columns[tier][id]; column[id] != want {
-			t.Errorf("%s in tier %s: %s, and docs/security-matrix.md says %q: make escape writes it anew", id, tier, column[id], want)
+			t.Errorf("%s in tier %s: %s, and docs/security-matrix.md says %q: make escape writes it anew",
+				id, tier, column[id], want)
 		}
 	}
 }
@@ -101,12 +106,14 @@ func (m *matrix) render(cases []Case) string {
 		b.WriteString(" `" + tier + "` |")
 		rule += " --- |"
 	}
+
 	b.WriteString("\n" + rule + "\n")
 	for _, class := range classes {
 		m.row(&b, class, class, cases)
 	}
 	m.row(&b, "**all**", "", cases)
 	b.WriteString("\n## Verdicts by case\n\n| case | what it tries |")
+
 	for _, tier := range matrixTiers {
 		b.WriteString(" `" + tier + "` |")
 	}
@@ -118,6 +125,7 @@ func (m *matrix) render(cases []Case) string {
 		}
 		b.WriteByte('\n')
 	}
+
 	return b.String()
 }
 
@@ -137,6 +145,7 @@ func (m *matrix) row(b *strings.Builder, title, class string, cases []Case) {
 			counts[tier][kind]++
 		}
 	}
+
 	fmt.Fprintf(b, "| %s | %d |", title, total)
 	for _, tier := range matrixTiers {
 		var parts []string
@@ -147,5 +156,6 @@ func (m *matrix) row(b *strings.Builder, title, class string, cases []Case) {
 		}
 		b.WriteString(" " + strings.Join(parts, ", ") + " |")
 	}
+
 	b.WriteByte('\n')
 }

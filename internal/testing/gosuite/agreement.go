@@ -49,8 +49,8 @@ func main() {
 	`import ("encoding/json"; "fmt")
 type Temp float64
 func (t Temp) MarshalJSON() ([]byte, error) { return []byte(fmt.Sprintf("\"%.1fC\"", float64(t))), nil }
-type Base struct { ID int ` + "`json:\"id\"`" + ` }
-type Doc struct { Base; T Temp; Tags []string ` + "`json:\"tags,omitempty\"`" + `; hidden int }
+type Base struct { ID int ` + "`json:\"id\"`" + " }\ntype Doc struct { Base; T Temp; Tags []string " +
+		"`json:\"tags,omitempty\"`" + `; hidden int }
 func main() {
 	b, err := json.Marshal(Doc{Base{3}, 21.5, nil, 1})
 	fmt.Println(string(b), err)
@@ -80,7 +80,11 @@ func main() {
 	fmt.Println(total)
 }`,
 	`import ("fmt"; "iter")
-func Count(n int) iter.Seq2[int, string] { return func(yield func(int, string) bool) { for i := range n { if !yield(i, fmt.Sprint("v", i)) { return } } } }
+func Count(n int) iter.Seq2[int, string] {
+	return func(yield func(int, string) bool) {
+		for i := range n { if !yield(i, fmt.Sprint("v", i)) { return } }
+	}
+}
 func main() { for i, s := range Count(10) { if i == 3 { break }; fmt.Print(i, s, " ") }; fmt.Println() }`,
 	`import "fmt"
 var a = b * 2
@@ -99,9 +103,11 @@ func main() { for i := range 3 { defer fmt.Println("deferred", i) }; fmt.Println
 	`import ("os"; "text/template")
 type Item struct{ Name string; Price float64 }
 func (i Item) Tax() float64 { return i.Price / 5 }
-func main() { template.Must(template.New("t").Parse("{{range .}}{{.Name | printf \"%-5s\"}}|{{.Tax}}\n{{end}}")).Execute(os.Stdout, []Item{{"ab", 10}, {"c", 2.5}}) }`,
-	`import ("fmt"; "reflect")
-type Item struct { Name string ` + "`k:\"v\"`" + `; N int }
+func main() {
+	t := template.Must(template.New("t").Parse("{{range .}}{{.Name | printf \"%-5s\"}}|{{.Tax}}\n{{end}}"))
+	t.Execute(os.Stdout, []Item{{"ab", 10}, {"c", 2.5}})
+}`,
+	"import (\"fmt\"; \"reflect\")\ntype Item struct { Name string " + "`k:\"v\"`" + `; N int }
 func main() {
 	t := reflect.TypeOf(Item{})
 	for i := range t.NumField() { fmt.Println(t.Field(i).Name, t.Field(i).Type, t.Field(i).Tag.Get("k")) }
@@ -115,7 +121,10 @@ func main() {
 	for sc.Scan() { counts[sc.Text()]++ }
 	keys := []string{}
 	for k := range counts { keys = append(keys, k) }
-	sort.Slice(keys, func(i, j int) bool { return counts[keys[i]] > counts[keys[j]] || counts[keys[i]] == counts[keys[j]] && keys[i] < keys[j] })
+	sort.Slice(keys, func(i, j int) bool {
+		a, b := counts[keys[i]], counts[keys[j]]
+		return a > b || a == b && keys[i] < keys[j]
+	})
 	for _, k := range keys { fmt.Printf("%-4s %d\n", k, counts[k]) }
 }`,
 	`import ("fmt"; "math/big"; "strconv"; "time")
@@ -129,7 +138,10 @@ type Node[T any] struct { val T; next *Node[T] }
 type List[T any] struct { head *Node[T]; size int }
 func (l *List[T]) Push(v T) { l.head = &Node[T]{v, l.head}; l.size++ }
 func (l *List[T]) Each(f func(T)) { for n := l.head; n != nil; n = n.next { f(n.val) } }
-func main() { l := &List[string]{}; l.Push("a"); l.Push("b"); l.Each(func(s string) { fmt.Print(s) }); fmt.Println(l.size); fmt.Printf("%T\n", l) }`,
+func main() {
+	l := &List[string]{}; l.Push("a"); l.Push("b")
+	l.Each(func(s string) { fmt.Print(s) }); fmt.Println(l.size); fmt.Printf("%T\n", l)
+}`,
 	`import "fmt"
 type Weekday int
 const ( Sunday Weekday = iota; Monday )
@@ -137,7 +149,9 @@ func (d Weekday) String() string { return [...]string{"Sun", "Mon"}[d] }
 func main() {
 	fmt.Println(Monday, Weekday(0)); fmt.Printf("%d %v %s %T\n", Monday, Monday, Monday, Monday)
 outer:
-	for i := range 3 { for j := range 3 { if j == 2 { continue outer }; if i == 2 { break outer }; fmt.Print(i, j, ";") } }
+	for i := range 3 {
+		for j := range 3 { if j == 2 { continue outer }; if i == 2 { break outer }; fmt.Print(i, j, ";") }
+	}
 	fmt.Println()
 }`,
 	`import ("fmt"; "os")
@@ -154,11 +168,14 @@ func main() {
 func main() {
 	re := regexp.MustCompile("(\\w+)@(\\w+)\\.com")
 	fmt.Println(re.FindAllStringSubmatch("a@b.com c@d.com", -1), re.ReplaceAllString("x@y.com", "$2"))
-	fmt.Println(strings.Map(func(r rune) rune { if unicode.IsUpper(r) { return -1 }; return r }, "aBcD"), []rune("hé"), []byte("hé"))
+	lower := strings.Map(func(r rune) rune { if unicode.IsUpper(r) { return -1 }; return r }, "aBcD")
+	fmt.Println(lower, []rune("hé"), []byte("hé"))
 }`,
 	`import "fmt"
 type Matrix [2][2]int
-func (m Matrix) Mul(o Matrix) (r Matrix) { for i := range 2 { for j := range 2 { for k := range 2 { r[i][j] += m[i][k] * o[k][j] } } }; return }
+func (m Matrix) Mul(o Matrix) (r Matrix) {
+	for i := range 2 { for j := range 2 { for k := range 2 { r[i][j] += m[i][k] * o[k][j] } } }; return
+}
 type Op func(int, int) int
 func main() {
 	m := Matrix{{1, 1}, {1, 0}}
@@ -168,7 +185,12 @@ func main() {
 	fmt.Printf("%d %T %v\n", ops["+"](1, 2), ops["+"], struct{ A, B any }{1, nil})
 }`,
 	`import "fmt"
-func main() { fs := []func(){}; for i := 0; i < 3; i++ { fs = append(fs, func() { fmt.Print(i, " ") }) }; for _, f := range fs { f() }; x := []int{1, 2, 3, 4}; y := append(x[:1:1], 9); fmt.Println(x, y, min(3, 1, 2), max(1.5, 2)); clear(x); fmt.Println(x, 7/-2, -7%3, uint8(200)+100>>1) }`,
+func main() {
+	fs := []func(){}; for i := 0; i < 3; i++ { fs = append(fs, func() { fmt.Print(i, " ") }) }
+	for _, f := range fs { f() }
+	x := []int{1, 2, 3, 4}; y := append(x[:1:1], 9); fmt.Println(x, y, min(3, 1, 2), max(1.5, 2))
+	clear(x); fmt.Println(x, 7/-2, -7%3, uint8(200)+100>>1)
+}`,
 }
 
 // goAgreesWithTheCompiler runs each program by the go command, and all of them in one
@@ -183,6 +205,7 @@ func goAgreesWithTheCompiler(t *testing.T, tier tiers.Tier) {
 	if err := os.WriteFile(filepath.Join(dir, "go.mod"), []byte("module programs\n\ngo 1.24\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+
 	for _, body := range goFiles {
 		source := "package main\n\n" + body + "\n"
 		if err := os.WriteFile(filepath.Join(dir, "main.go"), []byte(source), 0o600); err != nil {
@@ -193,15 +216,18 @@ func goAgreesWithTheCompiler(t *testing.T, tier tiers.Tier) {
 		if said, err := build.CombinedOutput(); err != nil {
 			t.Fatalf("%v: %s", err, said)
 		}
+
 		out, err := exec.CommandContext(t.Context(), filepath.Join(dir, "program")).Output()
 		var exit *exec.ExitError
 		status := tiers.StatusOK
 		if errors.As(err, &exit) {
 			status = map[int]tiers.Status{2: tiers.StatusRaised, 3: tiers.StatusExited}[exit.ExitCode()]
 		}
+
 		r := RunSnippet(t, s, source)
 		if r.Stdout != string(out) || r.Status != status || r.Lost != nil {
-			t.Errorf("%s\nhere %s %q %+v %+v\nthere %s %q", source, r.Status, r.Stdout, r.Exception, r.Lost, status, out)
+			t.Errorf("%s\nhere %s %q %+v %+v\nthere %s %q", source, r.Status, r.Stdout, r.Exception,
+				r.Lost, status, out)
 		}
 	}
 }

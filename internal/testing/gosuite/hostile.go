@@ -17,11 +17,22 @@ import (
 
 // Bombs attack the compiler: by declarations, and by statements.
 var Bombs = map[string][2]string{
-	"constant tower": {"const (\n\ta = \"0123456789\"\n\tb = a + a + a + a + a + a + a + a + a + a\n\tc = b + b + b + b + b + b + b + b + b + b\n\td = c + c + c + c + c + c + c + c + c + c\n\te = d + d + d + d + d + d + d + d + d + d\n\tf = e + e + e + e + e + e + e + e + e + e\n\tg = f + f + f + f + f + f + f + f + f + f\n\th = g + g + g + g + g + g + g + g + g + g\n\ti = h + h + h + h + h + h + h + h + h + h\n)\n", "println(len(i))"},
-	"array of text":  {"", "var x = [1 << 30]string{1 << 29: \"a\"}\nx[0] = x[1]"},
-	"types":          {"type T0 struct{ a, b, c, d int }\n" + doublings(40), "var x T40\n_ = x"},
-	"comparisons":    {"type T0 struct{ a, b string }\n" + doublings(24), "var x, y T24\nprintln(x == y)"},
-	"functions":      {"", strings.Repeat("func() {", 5000) + strings.Repeat("}()\n", 5000)},
+	"constant tower": {`const (
+	a = "0123456789"
+	b = a + a + a + a + a + a + a + a + a + a
+	c = b + b + b + b + b + b + b + b + b + b
+	d = c + c + c + c + c + c + c + c + c + c
+	e = d + d + d + d + d + d + d + d + d + d
+	f = e + e + e + e + e + e + e + e + e + e
+	g = f + f + f + f + f + f + f + f + f + f
+	h = g + g + g + g + g + g + g + g + g + g
+	i = h + h + h + h + h + h + h + h + h + h
+)
+`, "println(len(i))"},
+	"array of text": {"", "var x = [1 << 30]string{1 << 29: \"a\"}\nx[0] = x[1]"},
+	"types":         {"type T0 struct{ a, b, c, d int }\n" + doublings(40), "var x T40\n_ = x"},
+	"comparisons":   {"type T0 struct{ a, b string }\n" + doublings(24), "var x, y T24\nprintln(x == y)"},
+	"functions":     {"", strings.Repeat("func() {", 5000) + strings.Repeat("}()\n", 5000)},
 }
 
 func doublings(n int) string {
@@ -47,6 +58,7 @@ func RunHostile(t *testing.T, tier, bombed tiers.Tier, atOnce int, except map[st
 			attackByGo(t, tier, source)
 		})
 	}
+
 	for _, a := range Attacks {
 		if reason := except[a.Name]; reason != "" {
 			t.Logf("%s is left out: %s", a.Name, reason)
@@ -54,6 +66,7 @@ func RunHostile(t *testing.T, tier, bombed tiers.Tier, atOnce int, except map[st
 		}
 		try(a.Name, tier, fill.Replace(a.Source()))
 	}
+
 	for name, bomb := range Bombs {
 		try("compiler/"+name, bombed, bomb[0]+bomb[1])
 	}
@@ -78,6 +91,7 @@ func PrepareHost(t *testing.T) *strings.Replacer {
 	dir := MakeCanaryFolder(t)
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	t.Cleanup(server.Close) // after the attacks
+
 	return strings.NewReplacer("CANARY", filepath.Join(dir, "file"), "OPEN", filepath.Join(dir, "open"), "DIR", dir,
 		"PORT", server.Listener.Addr().String(), "CACHE", cache, "HOSTPID", strconv.Itoa(os.Getpid()))
 }
@@ -93,6 +107,7 @@ func attackByGo(t *testing.T, tier tiers.Tier, source string) {
 	if r.Exception != nil {
 		said = r.Exception.Message
 	}
+
 	t.Logf("%s: %s %s in %v: %.200q", t.Name(), r.Status, r.Limit, took.Round(time.Millisecond), said)
 	if strings.Contains(r.Stdout+r.Stderr, "ESCAPED") {
 		t.Errorf("it got out: %s %s", r.Stdout, r.Stderr)
@@ -100,6 +115,7 @@ func attackByGo(t *testing.T, tier tiers.Tier, source string) {
 	if r.Status == tiers.StatusCrashed && r.Lost == nil {
 		t.Error("nothing was lost by a crash")
 	}
+
 	again, err := s.Run(t.Context(), tiers.Job{Language: tiers.Go, Source: "kept + 1"})
 	var broken *tiers.BrokenError
 	switch {
@@ -127,12 +143,15 @@ func MakeCanaryFolder(t *testing.T) string {
 		os.Chmod(dir, 0o755), os.WriteFile(file, []byte("canary"), 0o600), os.Chmod(file, 0o666),
 		os.Mkdir(open, 0o755), os.Chmod(open, 0o777), os.WriteFile(filepath.Join(open, "doomed"), nil, 0o600),
 	)
+
 	if id, missing := os.ReadFile("/usr/bin/id"); missing == nil && os.Geteuid() == 0 {
 		suid := filepath.Join(dir, "suid")
-		err = errors.Join(err, os.WriteFile(suid, id, 0o755), os.Chmod(suid, 0o755|os.ModeSetuid)) //nolint:gosec // it can show who runs it, nothing else
+		err = errors.Join(err, os.WriteFile(suid, id, 0o755),
+			os.Chmod(suid, 0o755|os.ModeSetuid)) //nolint:gosec // it can show who runs it, nothing else
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	return dir
 }

@@ -51,6 +51,7 @@ func Watch(t *testing.T, cmd *exec.Cmd, wall time.Duration) (Kind, string) {
 	if err := cmd.Start(); err != nil {
 		t.Fatalf("cannot start %s: %v", cmd.Path, err)
 	}
+
 	done := make(chan error, 1)
 	go func() { done <- cmd.Wait() }()
 	harm, ended := Kills, false
@@ -74,6 +75,7 @@ func Watch(t *testing.T, cmd *exec.Cmd, wall time.Duration) (Kind, string) {
 			}
 		}
 	}
+
 	slay(cmd.Process.Pid) // and what it started
 	if !ended {
 		err := <-done // it was killed
@@ -84,6 +86,7 @@ func Watch(t *testing.T, cmd *exec.Cmd, wall time.Duration) (Kind, string) {
 	if !found && harm != Floods {
 		t.Fatalf("the process did not begin: %s: %q", harm, said)
 	}
+
 	return harm, before + after
 }
 
@@ -105,6 +108,7 @@ func (o *bareOut) Write(p []byte) (int, error) {
 		o.saw = true
 		close(o.begun)
 	}
+
 	if !o.over && o.text.Len() > bareOutput {
 		o.over = true
 		close(o.full)
@@ -158,6 +162,7 @@ func Alike(a, b Kind) bool {
 			return h
 		}
 	}
+
 	return without(a) == without(b)
 }
 
@@ -170,8 +175,10 @@ func WatchPython(t *testing.T, python string, source string, wall time.Duration,
 	cmd := exec.CommandContext(ctx, python, "-I", "-X", "utf8", "-c", bareSession, Marked, source, bareAnswer)
 	cmd.Dir, cmd.Env = t.TempDir(), append([]string{"PATH=/usr/bin:/bin"}, env...)
 	harm, said := Watch(t, cmd, wall)
-	if answer := fmt.Sprintln("the answer is", "{'since': 'snippet 1'}"); harm == None && !strings.HasSuffix(said, answer) {
+	if answer := fmt.Sprintln("the answer is", "{'since': 'snippet 1'}"); harm == None &&
+		!strings.HasSuffix(said, answer) {
 		harm = Corrupts
 	}
+
 	return harm, said
 }

@@ -47,14 +47,13 @@ func Short(tb testing.TB, reason string) {
 func WithoutTier(tb testing.TB, tier string, err error) {
 	tb.Helper()
 
-	if err == nil {
-		return
-	}
-
-	if slices.Contains(strings.Split(os.Getenv(requireTiers), ","), tier) {
+	switch required := strings.Split(os.Getenv(requireTiers), ","); {
+	case err == nil:
+	case slices.Contains(required, tier):
 		tb.Fatalf("%s names tier %s, which is not usable here: %v", requireTiers, tier, err)
+	default:
+		tb.Skipf("tier %s is not usable here: %v", tier, err)
 	}
-	tb.Skipf("tier %s is not usable here: %v", tier, err)
 }
 
 // WithoutJail is [WithoutTier] for code that runs in a jail, as the workers of tier

@@ -21,16 +21,38 @@ var topLevelAwait = []scenario{
 	one("an awaited None is not echoed", step{source: sayLater + "await later(None)"}),
 	one("await in an assignment", step{source: sayLater + "x = await later(2) + await later(3)\nprint(x)", out: "5\n"}),
 	one("await in a comprehension", step{source: sayLater + "[await later(i) for i in range(3)]", out: "[0, 1, 2]\n"}),
-	one("await in a condition and a loop", step{source: sayLater + "while await later(False): pass\nfor i in await later([1, 2]):\n    if await later(i): print(i)", out: "1\n2\n"}),
+	one("await in a condition and a loop", step{source: sayLater + `while await later(False): pass
+for i in await later([1, 2]):
+    if await later(i): print(i)`, out: "1\n2\n"}),
 	one("await in an f-string", step{source: sayLater + "f'{await later(1)}!'", out: "'1!'\n"}),
 	one("async for and async with", step{
-		source: "import contextlib\n@contextlib.asynccontextmanager\nasync def cm():\n    print('in')\n    yield 1\n    print('out')\nasync def gen():\n    yield 7\nasync with cm() as c:\n    async for v in gen():\n        print(c, v)",
-		out:    "in\n1 7\nout\n",
+		source: `import contextlib
+@contextlib.asynccontextmanager
+async def cm():
+    print('in')
+    yield 1
+    print('out')
+async def gen():
+    yield 7
+async with cm() as c:
+    async for v in gen():
+        print(c, v)`,
+		out: "in\n1 7\nout\n",
 	}),
-	one("an async comprehension", step{source: "async def gen():\n    for i in range(3): yield i\n[i async for i in gen()]", out: "[0, 1, 2]\n"}),
-	one("gather at the top", step{source: sayLater + "await asyncio.gather(later(1, 0.02), later(2))", out: "[1, 2]\n"}),
-	one("await in a function that is not async is refused", step{source: "def f():\n    await x", raises: "SyntaxError", says: []string{"'await' outside async function"}}),
-	one("names bound by a snippet with await are global", step{source: sayLater + "y = await later(1)\ndef read(): return y\nprint(read(), 'y' in globals())", out: "1 True\n"}),
+	one("an async comprehension", step{source: `async def gen():
+    for i in range(3): yield i
+[i async for i in gen()]`, out: "[0, 1, 2]\n"}),
+	one("gather at the top", step{
+		source: sayLater + "await asyncio.gather(later(1, 0.02), later(2))",
+		out:    "[1, 2]\n",
+	}),
+	one("await in a function that is not async is refused", step{
+		source: "def f():\n    await x",
+		raises: "SyntaxError", says: []string{"'await' outside async function"},
+	}),
+	one("names bound by a snippet with await are global", step{source: sayLater + `y = await later(1)
+def read(): return y
+print(read(), 'y' in globals())`, out: "1 True\n"}),
 	{name: "what an awaiting snippet binds persists", steps: []step{
 		{source: sayLater + "a = await later('kept')"},
 		{source: "b = a + await later('!')"},
@@ -40,23 +62,52 @@ var topLevelAwait = []scenario{
 		{source: sayLater + "c = later('made before')"},
 		{source: "await c", out: "'made before'\n"},
 	}},
-	one("del and global inside an awaiting snippet", step{source: sayLater + "x = await later(1)\ndel x\ntry:\n    x\nexcept NameError as e:\n    print(e)", out: "name 'x' is not defined\n"}),
+	one("del and global inside an awaiting snippet", step{source: sayLater + `x = await later(1)
+del x
+try:
+    x
+except NameError as e:
+    print(e)`, out: "name 'x' is not defined\n"}),
 }
 
 var loops = []scenario{
 	one("asyncio.run in a plain snippet", step{source: sayLater + "print(asyncio.run(later(3)))", out: "3\n"}),
-	one("asyncio.run twice", step{source: sayLater + "print(asyncio.run(later(1)), asyncio.run(later(2)))", out: "1 2\n"}),
-	one("asyncio.run beside top-level await", step{source: sayLater + "x = await later(1)\nprint(x, asyncio.run(later(2)), await later(3))", out: "1 2 3\n"}),
-	one("asyncio.run in a function called by an awaiting snippet", step{source: sayLater + "def sync(): return asyncio.run(later('nested'))\nawait later(0)\nprint(sync())", out: "nested\n"}),
-	one("run_until_complete", step{source: sayLater + "loop = asyncio.new_event_loop()\nprint(loop.run_until_complete(later(4)))\nloop.close()", out: "4\n"}),
-	one("get_event_loop().run_until_complete", step{source: sayLater + "import warnings\nwarnings.simplefilter('ignore')\nprint(asyncio.get_event_loop().run_until_complete(later(4)))", out: "4\n"}),
-	one("a task is finished by a later await", step{source: sayLater + "t = asyncio.create_task(later('task'))\nawait asyncio.sleep(0)\nprint(await t)", out: "task\n"}),
-	one("to_thread runs the function", step{source: "import asyncio\nprint(await asyncio.to_thread(pow, 2, 5))", out: "32\n"}),
-	one("run_in_executor runs the function", step{source: "import asyncio\nprint(await asyncio.get_running_loop().run_in_executor(None, pow, 2, 6))", out: "64\n"}),
-	one("ThreadPoolExecutor keeps order", step{source: "from concurrent.futures import ThreadPoolExecutor\nwith ThreadPoolExecutor(4) as ex:\n    print(list(ex.map(lambda v: v * v, range(5))), ex.submit(pow, 2, 3).result())", out: "[0, 1, 4, 9, 16] 8\n"}),
-	one("ThreadPoolExecutor carries exceptions", step{source: "from concurrent.futures import ThreadPoolExecutor, as_completed\nex = ThreadPoolExecutor()\nfs = [ex.submit(lambda v: 1 / v, v) for v in (1, 0)]\nprint(sorted(type(f.exception()).__name__ for f in as_completed(fs)))", out: "['NoneType', 'ZeroDivisionError']\n"}),
+	one("asyncio.run twice", step{
+		source: sayLater + "print(asyncio.run(later(1)), asyncio.run(later(2)))",
+		out:    "1 2\n",
+	}),
+	one("asyncio.run beside top-level await", step{source: sayLater + `x = await later(1)
+print(x, asyncio.run(later(2)), await later(3))`, out: "1 2 3\n"}),
+	one("asyncio.run in a function called by an awaiting snippet",
+		step{source: sayLater + `def sync(): return asyncio.run(later('nested'))
+await later(0)
+print(sync())`, out: "nested\n"}),
+	one("run_until_complete", step{source: sayLater + `loop = asyncio.new_event_loop()
+print(loop.run_until_complete(later(4)))
+loop.close()`, out: "4\n"}),
+	one("get_event_loop().run_until_complete", step{source: sayLater + `import warnings
+warnings.simplefilter('ignore')
+print(asyncio.get_event_loop().run_until_complete(later(4)))`, out: "4\n"}),
+	one("a task is finished by a later await", step{source: sayLater + `t = asyncio.create_task(later('task'))
+await asyncio.sleep(0)
+print(await t)`, out: "task\n"}),
+	one("to_thread runs the function", step{
+		source: "import asyncio\nprint(await asyncio.to_thread(pow, 2, 5))",
+		out:    "32\n",
+	}),
+	one("run_in_executor runs the function", step{source: `import asyncio
+print(await asyncio.get_running_loop().run_in_executor(None, pow, 2, 6))`, out: "64\n"}),
+	one("ThreadPoolExecutor keeps order", step{source: `from concurrent.futures import ThreadPoolExecutor
+with ThreadPoolExecutor(4) as ex:
+    print(list(ex.map(lambda v: v * v, range(5))), ex.submit(pow, 2, 3).result())`, out: "[0, 1, 4, 9, 16] 8\n"}),
+	one("ThreadPoolExecutor carries exceptions",
+		step{source: `from concurrent.futures import ThreadPoolExecutor, as_completed
+ex = ThreadPoolExecutor()
+fs = [ex.submit(lambda v: 1 / v, v) for v in (1, 0)]
+print(sorted(type(f.exception()).__name__ for f in as_completed(fs)))`, out: "['NoneType', 'ZeroDivisionError']\n"}),
 	{name: "a task left running does not disturb the next snippet", steps: []step{
-		{source: sayLater + "left = asyncio.create_task(later('never asked for', 3600))\nawait asyncio.sleep(0)"},
+		{source: sayLater + `left = asyncio.create_task(later('never asked for', 3600))
+await asyncio.sleep(0)`},
 		{source: "print('next')", out: "next\n"},
 		{source: "print(await later('and on'))", out: "and on\n"},
 	}},
@@ -68,25 +119,44 @@ var loops = []scenario{
 
 var asyncErrors = []scenario{
 	{name: "an exception in a task has its lines", steps: []step{
-		{source: "import asyncio\nasync def leaf():\n    raise LookupError('deep')\nasync def branch():\n    await leaf()\nawait asyncio.gather(branch())", raises: "LookupError", says: []string{
-			`<snippet 1>", line 6, in <module>`, `<snippet 1>", line 5, in branch`, `<snippet 1>", line 3, in leaf`, "LookupError: deep",
+		{source: `import asyncio
+async def leaf():
+    raise LookupError('deep')
+async def branch():
+    await leaf()
+await asyncio.gather(branch())`, raises: "LookupError", says: []string{
+			`<snippet 1>", line 6, in <module>`, `<snippet 1>", line 5, in branch`, `<snippet 1>", line 3, in leaf`,
+			"LookupError: deep",
 		}},
 		{source: "print('alive')", out: "alive\n"},
 	}},
 	{name: "an exception group of a TaskGroup", since: 11, steps: []step{
-		{source: "import asyncio\nasync def bad(m): raise ValueError(m)\nasync with asyncio.TaskGroup() as tg:\n    tg.create_task(bad('one'))\n    tg.create_task(bad('two'))", raises: "ExceptionGroup", says: []string{"ValueError: one", "ValueError: two"}},
+		{source: `import asyncio
+async def bad(m): raise ValueError(m)
+async with asyncio.TaskGroup() as tg:
+    tg.create_task(bad('one'))
+    tg.create_task(bad('two'))`, raises: "ExceptionGroup", says: []string{"ValueError: one", "ValueError: two"}},
 		{source: "print('alive')", out: "alive\n"},
 	}},
 	{name: "a cancelled top level", steps: []step{
-		{source: "import asyncio\nasyncio.current_task().cancel()\nawait asyncio.sleep(0)", status: tiers.StatusRaised, says: []string{"CancelledError"}},
+		{source: `import asyncio
+asyncio.current_task().cancel()
+await asyncio.sleep(0)`, status: tiers.StatusRaised, says: []string{"CancelledError"}},
 		{source: "await asyncio.sleep(0, 'alive')", out: "'alive'\n"},
 	}},
 	{name: "timeout", since: 11, steps: []step{
-		{source: "import asyncio\nasync with asyncio.timeout(0.01):\n    await asyncio.sleep(3600)", raises: "TimeoutError"},
-		{source: "try:\n    await asyncio.wait_for(asyncio.sleep(3600), 0.01)\nexcept TimeoutError:\n    print('caught')", out: "caught\n"},
+		{source: `import asyncio
+async with asyncio.timeout(0.01):
+    await asyncio.sleep(3600)`, raises: "TimeoutError"},
+		{source: `try:
+    await asyncio.wait_for(asyncio.sleep(3600), 0.01)
+except TimeoutError:
+    print('caught')`, out: "caught\n"},
 	}},
 	{name: "sys.exit in a task", steps: []step{
-		{source: "import asyncio, sys\nasync def f(): sys.exit(3)\nawait asyncio.create_task(f())", status: tiers.StatusExited},
+		{source: `import asyncio, sys
+async def f(): sys.exit(3)
+await asyncio.create_task(f())`, status: tiers.StatusExited},
 		{source: "print('alive')", out: "alive\n"},
 	}},
 }

@@ -36,7 +36,8 @@ func TestReachOnCPython(t *testing.T) {
 	for _, a := range beyond {
 		t.Run(a.name, func(t *testing.T) {
 			source := strings.ReplaceAll(a.source, "PORT", port) + "\nprint('got there')"
-			if kind, said := harm.WatchPython(t, python, source, 30*time.Second, "TMPDIR="+t.TempDir()); !strings.Contains(said, "got there\n") {
+			if kind, said := harm.WatchPython(t, python, source, 30*time.Second, "TMPDIR="+
+				t.TempDir()); !strings.Contains(said, "got there\n") {
 				t.Errorf("it does not get there: %s %s", kind, excerpt(said))
 			}
 		})
@@ -47,7 +48,10 @@ func TestReachOnCPython(t *testing.T) {
 // does nothing bad does no harm.
 func TestABareSessionKeepsAsItShould(t *testing.T) {
 	python := skip.WithoutCPython(t)
-	for _, source := range []string{"1 + 1", "1 / 0", "import sys\nsys.exit(3)", "print('x' * 100)", "x = bytearray(10 << 20)"} {
+	for _, source := range []string{
+		"1 + 1", "1 / 0", "import sys\nsys.exit(3)", "print('x' * 100)",
+		"x = bytearray(10 << 20)",
+	} {
 		if kind, said := harm.WatchPython(t, python, source, 30*time.Second); kind != harm.None {
 			t.Errorf("%s does %q: %s", source, kind, said)
 		}

@@ -57,31 +57,54 @@ func openInput(t *testing.T, path string) tiers.Input {
 			t.Errorf("cannot close the context: %v", err)
 		}
 	})
+
 	return tiers.Input{Name: path, Text: text}
 }
 
 // smallText is a plain str: every method of str is there, isinstance holds.
 func (s *suite) smallText(t *testing.T) {
 	for name, row := range map[string]struct{ text, source, want string }{
-		"ASCII":        {"one\ntwo\n", "print(type(context) is str, len(context), context.splitlines(), context == context_0)", "True 8 ['one', 'two'] True\n"},
-		"wide":         {"é日😀", "print(type(context) is str, len(context), context[1:], context.upper())", "True 3 日😀 É日😀\n"},
+		"ASCII": {
+			"one\ntwo\n",
+			"print(type(context) is str, len(context), context.splitlines(), context == context_0)",
+			"True 8 ['one', 'two'] True\n",
+		},
+		"wide": {
+			"é日😀", "print(type(context) is str, len(context), context[1:], context.upper())",
+			"True 3 日😀 É日😀\n",
+		},
 		"empty":        {"", "print(repr(context), len(context), bool(context))", "'' 0 False\n"},
 		"CRLF is kept": {"a\r\nb\r", "print(repr(context))", "'a\\r\\nb\\r'\n"},
 		"NUL":          {"a\x00b", "print(len(context), context.find('b'))", "3 2\n"},
 		"a BOM":        {"\ufeffx", "print(ascii(context))", "'\\ufeffx'\n"},
-		"not UTF-8":    {"a\xffb\xc3", "print(ascii(context), context.encode('utf-8', 'surrogateescape'))", "'a\\udcffb\\udcc3' b'a\\xffb\\xc3'\n"},
-		"JSON":         {`{"k": [1]}`, "print(json.loads(context)['k'])", "[1]\n"},
-		"CSV":          {"a,b\n1,2\n", "import csv, io\nprint(list(csv.DictReader(io.StringIO(context))))", "[{'a': '1', 'b': '2'}]\n"},
-		"regex":        {"x1 y22", "print(re.findall(r'\\d+', context), re.sub('[xy]', '-', context))", "['1', '22'] -1 -22\n"},
+		"not UTF-8": {
+			"a\xffb\xc3", "print(ascii(context), context.encode('utf-8', 'surrogateescape'))",
+			"'a\\udcffb\\udcc3' b'a\\xffb\\xc3'\n",
+		},
+		"JSON": {`{"k": [1]}`, "print(json.loads(context)['k'])", "[1]\n"},
+		"CSV": {"a,b\n1,2\n", `import csv, io
+print(list(csv.DictReader(io.StringIO(context))))`, "[{'a': '1', 'b': '2'}]\n"},
+		"regex": {
+			"x1 y22", "print(re.findall(r'\\d+', context), re.sub('[xy]', '-', context))",
+			"['1', '22'] -1 -22\n",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			box := s.open(t, tiers.Config{Inputs: []tiers.Input{textInput(t, name, row.text)}})
 			box.prints(t, row.source, row.want)
 		})
 	}
+
 	t.Run("no context", func(t *testing.T) {
 		box := s.open(t, bare())
-		box.prints(t, "try:\n    print(repr(context))\nexcept NameError as e:\n    print('none')\nprint('on')", box.ok(t, "try:\n    print(repr(context))\nexcept NameError as e:\n    print('none')").Stdout+"on\n")
+		box.prints(t, `try:
+    print(repr(context))
+except NameError as e:
+    print('none')
+print('on')`, box.ok(t, `try:
+    print(repr(context))
+except NameError as e:
+    print('none')`).Stdout+"on\n")
 	})
 }
 
@@ -101,7 +124,8 @@ func (s *suite) severalInputs(t *testing.T) {
 	box := s.open(t, tiers.Config{Inputs: []tiers.Input{
 		textInput(t, "first", "one"), {Name: "second", Value: tiers.Value(`[2]`)}, textInput(t, "third", "three"),
 	}})
-	box.prints(t, "print(context, context_0, context_1, context_2, 'context_3' in globals())", "one one [2] three False\n")
+	box.prints(t, "print(context, context_0, context_1, context_2, 'context_3' in globals())",
+		"one one [2] three False\n")
 }
 
 func (s *suite) contextRestored(t *testing.T) {
@@ -110,18 +134,30 @@ func (s *suite) contextRestored(t *testing.T) {
 	}
 	look := step{source: "print(context, context_0, context_1)", out: "one one two\n"}
 	s.play(t, cfg, []scenario{
-		{name: "overwritten", steps: []step{{source: "context = context_0 = 'mine'\nprint(context)", out: "mine\n"}, look}},
+		{name: "overwritten", steps: []step{
+			{source: "context = context_0 = 'mine'\nprint(context)", out: "mine\n"},
+			look,
+		}},
 		{name: "deleted", steps: []step{{source: "del context, context_1"}, look}},
 		{name: "a loop variable", steps: []step{{source: "for context in range(3): pass"}, look}},
-		{name: "overwritten by a snippet that raised", steps: []step{{source: "context_1 = 5\n1/0", raises: "ZeroDivisionError"}, look}},
-		{name: "a derived variable is the user's", steps: []step{{source: "part = context[:2]"}, {source: "print(part)", out: "on\n"}}},
+		{
+			name:  "overwritten by a snippet that raised",
+			steps: []step{{source: "context_1 = 5\n1/0", raises: "ZeroDivisionError"}, look},
+		},
+		{name: "a derived variable is the user's", steps: []step{
+			{source: "part = context[:2]"},
+			{source: "print(part)", out: "on\n"},
+		}},
 	})
 }
 
 // directory is a mapping of relative paths to texts.
 func (s *suite) directory(t *testing.T) {
 	root := t.TempDir()
-	files := map[string]string{"a.txt": "alpha\n", "sub/b.md": "# bêta\n", "sub/deep/c.json": `{"n": 3}`, "empty": "", "latin.txt": "caf\xe9"}
+	files := map[string]string{
+		"a.txt": "alpha\n", "sub/b.md": "# bêta\n", "sub/deep/c.json": `{"n": 3}`,
+		"empty": "", "latin.txt": "caf\xe9",
+	}
 	for name, content := range files {
 		path := filepath.Join(root, filepath.FromSlash(name))
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
@@ -131,6 +167,7 @@ func (s *suite) directory(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+
 	cfg := func() tiers.Config {
 		dir, err := bigtext.OpenDir(root)
 		if err != nil {
@@ -139,27 +176,54 @@ func (s *suite) directory(t *testing.T) {
 		t.Cleanup(func() { _ = dir.Close() }) // its files are read-only
 		return tiers.Config{Inputs: []tiers.Input{{Name: root, Dir: dir}}}
 	}
+
 	names := "['a.txt', 'empty', 'latin.txt', 'sub/b.md', 'sub/deep/c.json']\n"
 	s.play(t, cfg, []scenario{
 		one("names", step{source: "print(sorted(context))", out: names}),
-		one("keys, length and membership", step{source: "print(len(context), 'a.txt' in context, 'sub' in context, 'b.md' in context, sorted(context.keys()) == sorted(context))", out: "5 True False False True\n"}),
-		one("a text", step{source: "print(repr(context['a.txt']), context['sub/b.md'], repr(context['empty']))", out: "'alpha\\n' # bêta\n ''\n"}),
+		one("keys, length and membership",
+			step{source: "print(len(context), 'a.txt' in context, 'sub' in context, 'b.md' in context, " +
+				"sorted(context.keys()) == sorted(context))", out: "5 True False False True\n"}),
+		one("a text", step{
+			source: "print(repr(context['a.txt']), context['sub/b.md'], repr(context['empty']))",
+			out:    "'alpha\\n' # bêta\n ''\n",
+		}),
 		one("a text that is not UTF-8", step{source: "print(ascii(context['latin.txt']))", out: "'caf\\udce9'\n"}),
 		one("parsed", step{source: "print(json.loads(context['sub/deep/c.json'])['n'])", out: "3\n"}),
-		one("get", step{source: "print(context.get('nope'), context.get('nope', 5), context.get('a.txt').strip())", out: "None 5 alpha\n"}),
-		one("items", step{source: "print({k: len(v) for k, v in sorted(context.items())})", out: "{'a.txt': 6, 'empty': 0, 'latin.txt': 4, 'sub/b.md': 7, 'sub/deep/c.json': 8}\n"}),
+		one("get", step{
+			source: "print(context.get('nope'), context.get('nope', 5), context.get('a.txt').strip())",
+			out:    "None 5 alpha\n",
+		}),
+		one("items", step{
+			source: "print({k: len(v) for k, v in sorted(context.items())})",
+			out:    "{'a.txt': 6, 'empty': 0, 'latin.txt': 4, 'sub/b.md': 7, 'sub/deep/c.json': 8}\n",
+		}),
 		one("values", step{source: "print(sum(len(v) for v in context.values()))", out: "25\n"}),
-		one("a search over all files", step{source: "print(sorted(k for k in context if re.search('[ab]', context[k])))", out: "['a.txt', 'latin.txt', 'sub/b.md']\n"}),
+		one("a search over all files",
+			step{
+				source: "print(sorted(k for k in context if re.search('[ab]', context[k])))",
+				out:    "['a.txt', 'latin.txt', 'sub/b.md']\n",
+			}),
 		one("a missing name", step{source: "context['nope']", raises: "KeyError"}),
 		one("a path upwards", step{source: "context['../secret']", raises: "KeyError"}),
 		one("an absolute path", step{source: "context['/etc/passwd']", raises: "KeyError"}),
-		one("a key that is no str", step{source: "try:\n    context[5]\nexcept (KeyError, TypeError):\n    print('refused')", out: "refused\n"}),
+		one("a key that is no str", step{source: `try:
+    context[5]
+except (KeyError, TypeError):
+    print('refused')`, out: "refused\n"}),
 		one("what only a text has", step{
-			source: "for ask in lambda: context.count('x'), lambda: context[:10], lambda: context.nope:\n    try:\n        ask()\n    except (AttributeError, TypeError) as e:\n        print(type(e).__name__, 'context[path]' in str(e))",
-			out:    "AttributeError True\nTypeError True\nAttributeError False\n",
+			source: `for ask in lambda: context.count('x'), lambda: context[:10], lambda: context.nope:
+    try:
+        ask()
+    except (AttributeError, TypeError) as e:
+        print(type(e).__name__, 'context[path]' in str(e))`,
+			out: "AttributeError True\nTypeError True\nAttributeError False\n",
 		}),
-		one("a copy", step{source: "import copy\nprint(sorted(copy.copy(context)) == sorted(context))", out: "True\n"}),
-		one("read-only", step{source: "try:\n    context['new'] = 'x'\nexcept TypeError:\n    print('refused')", out: "refused\n"}),
+		one("a copy", step{source: `import copy
+print(sorted(copy.copy(context)) == sorted(context))`, out: "True\n"}),
+		one("read-only", step{source: `try:
+    context['new'] = 'x'
+except TypeError:
+    print('refused')`, out: "refused\n"}),
 	})
 }
 
@@ -171,6 +235,7 @@ func (s *suite) oddNames(t *testing.T) {
 			t.Skipf("this file system has no such names: %v", err)
 		}
 	}
+
 	dir, err := bigtext.OpenDir(root)
 	if err != nil {
 		t.Fatal(err)
@@ -190,7 +255,8 @@ func (s *suite) foreignInputs(t *testing.T) {
 	}})
 	box.prints(t, "print(type(context) is str, context.splitlines())", "True ['one', 'twö']\n")
 	box.prints(t, "print(len(context_1), context_1.find('end'), context_1[-3:])", "9437187 9437184 end\n")
-	box.prints(t, "print({name: text for name, text in sorted(context_2.items())})", "{'a.txt': 'alpha', 'sub/b.md': 'beta'}\n")
+	box.prints(t, "print({name: text for name, text in sorted(context_2.items())})",
+		"{'a.txt': 'alpha', 'sub/b.md': 'beta'}\n")
 }
 
 // folder is a directory in memory.
@@ -218,10 +284,13 @@ func (s *suite) contextToHost(t *testing.T) {
 
 // seed lines of the texts that huge contexts are made of.
 var lines = map[string]string{
-	"ASCII": "The quick brown fox jumps over the lazy dog; ERROR 404 at 2024-02-29 12:34:56, id=abc123, price $5.00 (tax: 19%).\n" +
+	"ASCII": `The quick brown fox jumps over the lazy dog; ERROR 404 at 2024-02-29 12:34:56,` +
+		" id=abc123, price $5.00 (tax: 19%).\n" +
 		"second line, with\ttabs and  double  spaces  \r\nfoo_bar baz-qux \"quoted, text\",1,2.5\n\n",
-	"languages": "Straße Öl café naïve; Ελλάδα ΟΔΥΣΣΕΥΣ, Привет мир 2024 Ёжик; 你好,世界。こんにちは、안녕하세요 👩‍👩‍👧‍👦 🇩🇪\n" +
-		"مرحبا بالعالم ٣٤ שלום नमस्ते สวัสดี e\u0301\u0323 ﬁ Ǆ İı ſ\u00a0\u2003x\u2028y\u0085z\vq\fw\x1cv\n\r\nplain ASCII line id=42\n",
+	"languages": "Straße Öl café naïve; Ελλάδα ΟΔΥΣΣΕΥΣ, Привет мир 2024 Ёжик; 你好,世界。こんにちは、안녕하세요 " +
+		"👩‍👩‍👧‍👦 🇩🇪\n" +
+		"مرحبا بالعالم ٣٤ שלום नमस्ते สวัสดี e\u0301\u0323 ﬁ Ǆ İı " +
+		"ſ\u00a0\u2003x\u2028y\u0085z\vq\fw\x1cv\n\r\nplain ASCII line id=42\n",
 	"invalid": "valid é then \xff\xfe bytes \xc3( cut \xe2\x82 and \xed\xa0\x80 surrogate \xf0\x9f\x98 end\n" +
 		"\x80lone continuation, caf\xe9 latin-1, ok 日本 \xf5\xf6\n\x00nul line\n",
 }
@@ -239,6 +308,7 @@ func hugeText(seed string) []byte {
 			b.WriteString(",é,\"x\"\n")
 		}
 	}
+
 	b.WriteString("NEEDLE at the end, λ\nlast line without newline")
 	return []byte(b.String())
 }
@@ -255,6 +325,7 @@ func (s *suite) extended(t *testing.T) {
 	if !ok {
 		t.Skipf("sandboxes of tier %s are not Extenders", s.info.Name)
 	}
+
 	box.prints(t, "kept = context['a.txt']\nprint(kept, 'context_1' in globals())", "alpha False\n")
 
 	added := []tiers.Input{{Name: "more", Text: strings.NewReader("gamma")}}
@@ -269,6 +340,7 @@ func (s *suite) extended(t *testing.T) {
 	if r.Status != tiers.StatusLimit || r.Lost == nil {
 		t.Fatalf("%s, lost %v", r.Status, r.Lost)
 	}
+
 	box.prints(t, "print(context['b.txt'], context_1, echo(8))", "beta gamma 8\n")
 
 	if err := extender.Extend(t.Context(), []tiers.Input{{}}, nil); err == nil {

@@ -36,6 +36,7 @@ func (s *suite) infoConstant(t *testing.T) {
 	if a.Isolation == tiers.IsolationNone || a.Isolation.String() == "unknown" {
 		t.Errorf("isolation %v", a.Isolation)
 	}
+
 	if len(a.Languages) == 0 {
 		t.Error("Info names no language")
 	}
@@ -59,13 +60,16 @@ func (s *suite) badConfig(t *testing.T) {
 		"an input of nothing":     {tiers.Config{Inputs: []tiers.Input{{Name: "empty"}}}, "exactly one"},
 		"an input of two things":  {tiers.Config{Inputs: []tiers.Input{both}}, "exactly one"},
 		"the second input is bad": {tiers.Config{Inputs: []tiers.Input{text, {Name: "empty"}}}, "exactly one"},
-		"a value that is no JSON": {tiers.Config{Inputs: []tiers.Input{{Name: "v", Value: tiers.Value("{nonsense")}}}, "JSON"},
-		"a name with a blank":     {functions("two words"), "identifier"},
-		"an empty name":           {functions(""), "identifier"},
-		"a name that is code":     {functions("f(): pass\nimport os\ndef g"), "identifier"},
-		"a name with a digit":     {functions("1st"), "identifier"},
-		"a keyword":               {functions("class"), ""},
-		"a reserved name":         {functions("FINAL"), ""},
+		"a value that is no JSON": {tiers.Config{Inputs: []tiers.Input{{
+			Name:  "v",
+			Value: tiers.Value("{nonsense"),
+		}}}, "JSON"},
+		"a name with a blank": {functions("two words"), "identifier"},
+		"an empty name":       {functions(""), "identifier"},
+		"a name that is code": {functions("f(): pass\nimport os\ndef g"), "identifier"},
+		"a name with a digit": {functions("1st"), "identifier"},
+		"a keyword":           {functions("class"), ""},
+		"a reserved name":     {functions("FINAL"), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			box, err := s.tier.Open(s.patient(t), row.cfg)
@@ -90,7 +94,10 @@ func functions(names ...string) tiers.Config {
 }
 
 func (s *suite) closed(t *testing.T) {
-	for name, before := range map[string]string{"unused": "", "used": "x = 1", "after a stop": "while True:\n    try:\n        while True: pass\n    except: pass"} {
+	for name, before := range map[string]string{"unused": "", "used": "x = 1", "after a stop": `while True:
+    try:
+        while True: pass
+    except: pass`} {
 		t.Run(name, func(t *testing.T) {
 			box := s.open(t, tiers.Config{Limits: s.stopping()})
 			if before != "" {
@@ -101,6 +108,7 @@ func (s *suite) closed(t *testing.T) {
 					t.Fatalf("cannot close: %v", err)
 				}
 			}
+
 			if _, err := box.box.Run(s.patient(t), tiers.Job{Source: "print(1)"}); err == nil {
 				t.Error("a closed sandbox ran a snippet")
 			}
@@ -121,6 +129,7 @@ func (s *suite) cancelled(t *testing.T) {
 			t.Errorf("Open returned %v", err)
 		}
 	})
+
 	t.Run("the context of Open does not bind the sandbox", func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		box, err := s.tier.Open(ctx, bare())
@@ -131,6 +140,7 @@ func (s *suite) cancelled(t *testing.T) {
 		defer box.Close()
 		(&session{suite: s, box: box}).alive(t)
 	})
+
 	t.Run("Run, before it begins", func(t *testing.T) {
 		box := s.open(t, bare())
 		box.ok(t, harm.Marked)
@@ -139,10 +149,13 @@ func (s *suite) cancelled(t *testing.T) {
 		if !errors.As(err, &broken) || !errors.Is(err, context.Canceled) || broken.Effects != tiers.EffectsNeverRan {
 			t.Errorf("Run returned %v, want a BrokenError of a snippet that never ran", err)
 		}
+
 		box.prints(t, "print(kept)", "{'since': 'snippet 1'}\n")
 	})
+
 	for name, source := range map[string]string{
-		"Run, in a loop": "while True: pass", "Run, in C code": "sum(range(10 ** 12))", "Run, asleep": "import time\ntime.sleep(3600)",
+		"Run, in a loop": "while True: pass", "Run, in C code": "sum(range(10 ** 12))",
+		"Run, asleep":       "import time\ntime.sleep(3600)",
 		"Run, catching all": "while True:\n    try:\n        while True: pass\n    except: pass",
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -155,10 +168,12 @@ func (s *suite) cancelled(t *testing.T) {
 			if !errors.As(err, &broken) || !errors.Is(err, context.DeadlineExceeded) {
 				t.Fatalf("Run returned %v, want a BrokenError with the context's error", err)
 			}
+
 			box.alive(t)
 			box.honest(t, tiers.Result{Lost: broken.Lost})
 		})
 	}
+
 	t.Run("Run, that obeys", func(t *testing.T) {
 		if !s.info.Has(tiers.FeatureDynamic) {
 			t.Skip("the tier has no interrupts")
@@ -173,11 +188,17 @@ func (s *suite) cancelled(t *testing.T) {
 			defer cancel()
 			<-host.hanging
 		}()
-		_, err := box.try(ctx, t, tiers.Job{Source: "half = 'done'\ntry:\n    hang()\n    while True: pass\nfinally: cleared = True"})
+
+		_, err := box.try(ctx, t, tiers.Job{Source: `half = 'done'
+try:
+    hang()
+    while True: pass
+finally: cleared = True`})
 		var broken *tiers.BrokenError
 		if !errors.As(err, &broken) || !errors.Is(err, context.Canceled) || broken.Lost != nil {
 			t.Errorf("Run returned %v, want a BrokenError that lost nothing", err)
 		}
+
 		box.prints(t, "print(half, cleared)", "done True\n")
 	})
 }
@@ -189,7 +210,9 @@ func (s *suite) otherLanguage(t *testing.T) {
 	if !errors.As(err, &rejected) {
 		t.Fatalf("Run returned %v, want a RejectedError", err)
 	}
-	if rejected.Tier != s.info.Name || rejected.Missing == "" || rejected.Reason == "" || rejected.Effects != tiers.EffectsNeverRan {
+
+	if rejected.Tier != s.info.Name || rejected.Missing == "" || rejected.Reason == "" ||
+		rejected.Effects != tiers.EffectsNeverRan {
 		t.Errorf("the rejection is incomplete: %+v", rejected)
 	}
 	box.alive(t)
@@ -203,13 +226,17 @@ func (s *suite) otherLanguage(t *testing.T) {
 func (s *suite) streams(t *testing.T) {
 	box := s.open(t, tiers.Config{Limits: tiers.Limits{Output: 100}})
 	var out, errs bytes.Buffer
-	r, err := box.try(s.patient(t), t, tiers.Job{Source: "import sys\nprint('out é')\nprint('err', file=sys.stderr)\n'echo'", Stdout: &out, Stderr: &errs})
+	r, err := box.try(s.patient(t), t, tiers.Job{Source: `import sys
+print('out é')
+print('err', file=sys.stderr)
+'echo'`, Stdout: &out, Stderr: &errs})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if out.String() != r.Stdout || errs.String() != r.Stderr || r.Stdout != "out é\n'echo'\n" || r.Stderr != "err\n" {
 		t.Errorf("the writers got %q and %q\n%s", out.String(), errs.String(), describe(r))
 	}
+
 	out.Reset()
 	r, err = box.try(s.patient(t), t, tiers.Job{Source: "print('x' * 5000)", Stdout: &out})
 	if err != nil || out.Len() != 100 || r.Dropped != 4901 {
@@ -227,18 +254,26 @@ func (failing) Write([]byte) (int, error) { return 0, errors.New("the disk is fu
 
 func (s *suite) usage(t *testing.T) {
 	box := s.open(t, newHost().config())
-	u := box.ok(t, "import time\ntotal = sum(i * i for i in range(20000))\ntime.sleep(0.3)\nslow(300)\nprint('x' * 99)").Usage
+	u := box.ok(t, `import time
+total = sum(i * i for i in range(20000))
+time.sleep(0.3)
+slow(300)
+print('x' * 99)`).Usage
+
 	switch {
 	case u.Wall <= 0 || u.Active <= 0 || u.Active > u.Wall:
 		t.Errorf("wall %v, active %v", u.Wall, u.Active)
-	case u.HostWait < 150*time.Millisecond || u.Idle < 150*time.Millisecond: // some of it may count as work, on a busy machine
+	// some of it may count as work, on a busy machine
+	case u.HostWait < 150*time.Millisecond || u.Idle < 150*time.Millisecond:
 		t.Errorf("host wait %v, idle %v, want most of 300 ms and more each", u.HostWait, u.Idle)
 	case u.Active+u.HostWait+u.Idle > u.Wall+time.Millisecond:
 		t.Errorf("the parts are more than the whole: %+v", u)
 	case u.HostCalls != 1 || u.OutputBytes != 100 || u.PeakMemory <= 0:
 		t.Errorf("usage %+v", u)
 	}
-	if again := box.ok(t, "pass").Usage; again.HostCalls != 0 || again.OutputBytes != 0 || again.HostWait != 0 || again.Idle != 0 {
+
+	if again := box.ok(t, "pass").Usage; again.HostCalls != 0 || again.OutputBytes != 0 || again.HostWait != 0 ||
+		again.Idle != 0 {
 		t.Errorf("the next snippet inherits usage: %+v", again)
 	}
 }
@@ -256,6 +291,7 @@ func (s *suite) concurrent(t *testing.T) {
 			return nil
 		})
 	}
+
 	err := group.Wait()
 	s.skipRefused(t, err)
 	if err != nil {
@@ -273,6 +309,7 @@ func (s *suite) sum(ctx context.Context, i int) (err error) {
 	if _, err := box.Run(ctx, tiers.Job{Source: "n = " + n}); err != nil {
 		return err
 	}
+
 	r, err := box.Run(ctx, tiers.Job{Source: "print(sum(range(10000)) + n)"})
 	if err == nil && r.Stdout != decimal(int64(49995000+i))+"\n" {
 		err = errors.New("a wrong sum: " + r.Stdout)
@@ -284,10 +321,15 @@ func (s *suite) sum(ctx context.Context, i int) (err error) {
 func (s *suite) deterministic(t *testing.T) {
 	s.needs(t, tiers.FeatureDeterminism)
 	snippets := []string{
-		"import random, time, uuid, os, secrets\nprint(random.random(), time.time(), time.monotonic(), uuid.uuid4(), os.urandom(4).hex(), secrets.token_hex(4))",
+		`import random, time, uuid, os, secrets
+print(random.random(), time.time(), time.monotonic(), uuid.uuid4(), os.urandom(4).hex(), secrets.token_hex(4))`,
 		"print(id(object()), hash('text'), {str(i) for i in range(20)}, object())",
-		"from datetime import datetime\nprint(datetime.now(), random.sample(range(100), 5))\ntime.sleep(0.001)\nprint(time.time())",
+		`from datetime import datetime
+print(datetime.now(), random.sample(range(100), 5))
+time.sleep(0.001)
+print(time.time())`,
 	}
+
 	var outs []string
 	for range 2 {
 		box := s.open(t, tiers.Config{Deterministic: true})
@@ -297,6 +339,7 @@ func (s *suite) deterministic(t *testing.T) {
 		}
 		outs = append(outs, all.String())
 	}
+
 	if outs[0] != outs[1] {
 		t.Errorf("two runs differ:\n%s\n%s", outs[0], outs[1])
 	}
@@ -318,6 +361,7 @@ func (s *suite) files(t *testing.T) {
 			}
 			continue
 		}
+
 		var rejected *tiers.RejectedError
 		if !errors.As(err, &rejected) || rejected.Effects != tiers.EffectsNeverRan {
 			t.Errorf("%s: %v, want a rejection", name, err)

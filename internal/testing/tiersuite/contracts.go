@@ -15,7 +15,8 @@ const contractDir = "testdata/contract"
 
 // updateContracts writes what a tier prints. No plain CPython has the runtime's
 // models, so what they print was read by people.
-var updateContracts = flag.Bool("update-contracts", false, "write the golden files of the models that the runtime brings")
+var updateContracts = flag.Bool("update-contracts", false,
+	"write the golden files of the models that the runtime brings")
 
 // contracts runs scripts over the types that schema= takes and the look-alike of
 // pydantic, and moves the session between their snippets.
@@ -25,9 +26,15 @@ func (s *suite) contracts(t *testing.T) {
 		t.Skipf("tier %s has no runtime for Python's types", s.info.Name)
 	}
 	t.Run("pydantic", func(t *testing.T) { // the real one, or the look-alike
-		s.open(t, bare()).prints(t, "from pydantic import BaseModel, Field, ValidationError\nclass F(BaseModel):\n    n: int = Field(ge=1)\n"+
-			"print(F(n='3'), F.model_validate({'n': 4}).model_dump())\ntry: F(n=0)\nexcept ValidationError as e: print(e.error_count())", "n=3 {'n': 4}\n1\n")
+		s.open(t, bare()).prints(t, `from pydantic import BaseModel, Field, ValidationError
+class F(BaseModel):
+    n: int = Field(ge=1)
+`+
+			`print(F(n='3'), F.model_validate({'n': 4}).model_dump())
+try: F(n=0)
+except ValidationError as e: print(e.error_count())`, "n=3 {'n': 4}\n1\n")
 	})
+
 	cfg := tiers.Config{Limits: tiers.Limits{Output: 10 << 20}}
 	for _, name := range cases(t, contractDir) {
 		t.Run(name, func(t *testing.T) {
@@ -43,14 +50,18 @@ func (s *suite) contracts(t *testing.T) {
 					}
 					box = next
 				}
+
 				stdout += box.ok(t, snippet).Stdout
 			}
+
 			if *updateContracts {
-				if err := os.WriteFile(filepath.Join("../tiertest", contractDir, name+".stdout"), []byte(stdout), 0o600); err != nil {
+				if err := os.WriteFile(filepath.Join("../tiertest", contractDir, name+".stdout"),
+					[]byte(stdout), 0o600); err != nil {
 					t.Fatal(err)
 				}
 				return
 			}
+
 			compare(t, "stdout", stdout, fixture(t, contractDir+"/"+name+".stdout"))
 		})
 	}

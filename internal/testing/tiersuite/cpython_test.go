@@ -29,6 +29,7 @@ func script(t *testing.T, python, dir, name string) ran {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	var stdout, stderr bytes.Buffer
 	cmd := exec.CommandContext(t.Context(), python, "-I", "-X", "utf8", path)
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "PYENV_VERSION=" + os.Getenv("PYENV_VERSION")}
@@ -38,6 +39,7 @@ func script(t *testing.T, python, dir, name string) ran {
 	if err != nil && !errors.As(err, &exit) {
 		t.Fatalf("cannot run %s: %v", python, err)
 	}
+
 	rename := strings.NewReplacer(path, "<snippet 1>")
 	return ran{rename.Replace(stdout.String()), rename.Replace(stderr.String()), cmd.ProcessState.ExitCode()}
 }
@@ -51,6 +53,7 @@ func golden(t *testing.T, file, got string) {
 		}
 		return
 	}
+
 	compare(t, filepath.Base(file), got, fixture(t, filepath.ToSlash(file)))
 }
 
@@ -104,7 +107,10 @@ func TestCasesAreDeterministic(t *testing.T) {
 // TestCasesAreCases keeps the folders in order: every script has its golden
 // files and every golden file its script.
 func TestCasesAreCases(t *testing.T) {
-	for dir, suffixes := range map[string][]string{langDir: {".stdout"}, moveDir: {".stdout"}, raiseDir: {".stdout", ".stderr"}} {
+	for dir, suffixes := range map[string][]string{
+		langDir: {".stdout"}, moveDir: {".stdout"},
+		raiseDir: {".stdout", ".stderr"},
+	} {
 		names := map[string]bool{}
 		for _, name := range cases(t, dir) {
 			names[name] = true
@@ -112,6 +118,7 @@ func TestCasesAreCases(t *testing.T) {
 				fixture(t, dir+"/"+name+suffix)
 			}
 		}
+
 		entries, err := testdata.ReadDir(dir)
 		if err != nil {
 			t.Fatal(err)

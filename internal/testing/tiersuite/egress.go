@@ -24,11 +24,15 @@ type Reaching interface {
 // Egress tests a tier with FeatureSockets: listed hosts are reached, and nothing
 // else is.
 func Egress(t *testing.T, tier Reaching) {
-	s := &suite{tier: tier, info: tier.Info(), opt: Options{}.withDefaults(), share: share{tests: map[string]struct{}{}}}
+	s := &suite{
+		tier: tier, info: tier.Info(), opt: Options{}.withDefaults(),
+		share: share{tests: map[string]struct{}{}},
+	}
 	s.usable(t)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = fmt.Fprintf(w, "%s says hello to %s", r.Host, r.URL.Path)
 	}))
+
 	t.Cleanup(server.Close)
 	tier.Reach(world(server.Listener.Addr().String()))
 	t.Run("Listed", s.listed)
@@ -75,19 +79,36 @@ func (s *suite) listed(t *testing.T) {
 	if r.Stdout != "allowed.example.com says hello to /a\n" || r.Denied != nil {
 		t.Errorf("%q %q %+v %+v", r.Stdout, r.Stderr, r.Exception, r.Denied)
 	}
-	r = b.run(t, "print(fetch('http://other.example.com/b'))\nprint(fetch('http://inside.example.com/'))\nprint(fetch('https://other.example.com/'))")
-	for _, want := range []string{"403 rlm: other.example.com:80 is refused: allowed are allowed.example.com:80", "10.1.2.3 is not public", "Forbidden by rlm"} {
+	r = b.run(t, `print(fetch('http://other.example.com/b'))
+print(fetch('http://inside.example.com/'))
+print(fetch('https://other.example.com/'))`)
+
+	for _, want := range []string{
+		"403 rlm: other.example.com:80 is refused: allowed are allowed.example.com:80",
+		"10.1.2.3 is not public", "Forbidden by rlm",
+	} {
 		if !strings.Contains(r.Stdout, want) {
 			t.Errorf("the model does not read %q in %q", want, r.Stdout)
 		}
 	}
+
 	if len(r.Denied) != 3 || r.Denied[0].Target != "other.example.com:80" {
 		t.Errorf("%+v", r.Denied)
 	}
 	// What goes round the proxy finds nothing.
-	r = b.run(t, "import socket\ntry:\n    socket.create_connection(('93.184.216.34', 80), 3)\nexcept OSError as e:\n    print(type(e).__name__)\n"+
-		"try:\n    socket.getaddrinfo('allowed.example.com', 80)\nexcept OSError as e:\n    print(type(e).__name__)")
-	if r.Stdout != "PermissionError\ngaierror\n" && r.Stdout != "OSError\ngaierror\n" { // no rule for the port, or no route
+	r = b.run(t, `import socket
+try:
+    socket.create_connection(('93.184.216.34', 80), 3)
+except OSError as e:
+    print(type(e).__name__)
+`+
+		`try:
+    socket.getaddrinfo('allowed.example.com', 80)
+except OSError as e:
+    print(type(e).__name__)`)
+
+	// no rule for the port, or no route
+	if r.Stdout != "PermissionError\ngaierror\n" && r.Stdout != "OSError\ngaierror\n" {
 		t.Errorf("%q %+v", r.Stdout, r.Exception)
 	}
 }
@@ -99,7 +120,8 @@ func (s *suite) egressRestored(t *testing.T) {
 	if r := b.run(t, "import os\nos.kill(-1, 9)\nos.abort()"); r.Status != tiers.StatusCrashed {
 		t.Fatalf("%s %+v", r.Status, r.Exception)
 	}
-	if r := b.run(t, fetch+"print(fetch('http://allowed.example.com/2'))"); r.Stdout != "allowed.example.com says hello to /2\n" {
+	r := b.run(t, fetch+"print(fetch('http://allowed.example.com/2'))")
+	if r.Stdout != "allowed.example.com says hello to /2\n" {
 		t.Errorf("%q %+v", r.Stdout, r.Exception)
 	}
 }
@@ -116,7 +138,8 @@ func (s *suite) noEgress(t *testing.T) {
 // badHosts are named.
 func (s *suite) badHosts(t *testing.T) {
 	for _, host := range []string{"example.com", "127.0.0.1:80", "*.example.com:443", "localhost:80"} {
-		if b, err := s.tier.Open(t.Context(), tiers.Config{Hosts: []string{host}}); err == nil || !strings.Contains(err.Error(), host) {
+		if b, err := s.tier.Open(t.Context(), tiers.Config{Hosts: []string{host}}); err == nil ||
+			!strings.Contains(err.Error(), host) {
 			t.Errorf("%s: %v", host, err)
 			if b != nil {
 				_ = b.Close()

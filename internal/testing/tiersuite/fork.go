@@ -26,6 +26,7 @@ func (box *session) fork(t *testing.T) *session {
 	if err != nil {
 		t.Fatalf("cannot fork: %v", err)
 	}
+
 	t.Cleanup(func() {
 		if err := copied.Close(); err != nil {
 			t.Errorf("cannot close the copy: %v", err)
@@ -33,23 +34,36 @@ func (box *session) fork(t *testing.T) *session {
 	})
 	own := *box
 	own.box = copied
+
 	return &own
 }
 
 func (s *suite) forkDiverges(t *testing.T) {
 	box := s.open(t, newHost().config())
-	box.ok(t, "import json\nrows = [1]\ndef f(): return rows[-1] / 0 if len(rows) > 2 else rows\nclass C: n = 5\ng = (i for i in range(9))\nnext(g)")
+	box.ok(t, `import json
+rows = [1]
+def f(): return rows[-1] / 0 if len(rows) > 2 else rows
+class C: n = 5
+g = (i for i in range(9))
+next(g)`)
+
 	copied := box.fork(t)
 	second := copied.fork(t)
-	box.prints(t, "rows.append('original'); C.n += 1; json.loads = None; print(f(), C.n, next(g))", "[1, 'original'] 6 1\n")
+	box.prints(t, "rows.append('original'); C.n += 1; json.loads = None; print(f(), C.n, next(g))",
+		"[1, 'original'] 6 1\n")
 	copied.prints(t, "rows.append('copy'); print(f(), C.n, next(g), next(g), json.loads('1'))", "[1, 'copy'] 5 1 2 1\n")
 	second.prints(t, "print(f(), C.n, next(g), ask('hi'))", "[1] 5 1 re: hi\n")
 	third := box.fork(t)
 	third.prints(t, "print(rows, C.n)", "[1, 'original'] 6\n")
-	st := step{source: "rows.append(0)\nf()", raises: "ZeroDivisionError", says: []string{`<snippet 1>", line 3, in f`, "rows[-1] / 0"}}
+	st := step{
+		source: "rows.append(0)\nf()", raises: "ZeroDivisionError",
+		says: []string{`<snippet 1>", line 3, in f`, "rows[-1] / 0"},
+	}
+
 	st.check(t, third.run(t, st.source))
 	if s.info.Has(tiers.FeatureAsync) {
-		third.prints(t, "import asyncio\nprint(await asyncio.gather(*[meet(str(i)) for i in range(3)]))", "['0', '1', '2']\n")
+		third.prints(t, `import asyncio
+print(await asyncio.gather(*[meet(str(i)) for i in range(3)]))`, "['0', '1', '2']\n")
 	}
 }
 
@@ -67,6 +81,7 @@ func (s *suite) forkRandom(t *testing.T) {
 		}
 		seen[out] = true
 	}
+
 	c, d := s.open(t, bare()), s.open(t, bare())
 	const first = "import random\nprint(random.random())"
 	if x, y := c.ok(t, first).Stdout, d.ok(t, first).Stdout; x == y {
@@ -92,6 +107,7 @@ func (s *suite) forkLifetimes(t *testing.T) {
 	if err := box.box.Close(); err != nil {
 		t.Fatal(err)
 	}
+
 	copied.alive(t)
 	copied.fork(t).alive(t)
 }

@@ -6,7 +6,10 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-const work = "t = 0\nfor i in range(20000):\n    t += i * i % 7\nprint(t, sorted(str(i) for i in range(500))[:3], hash('text') != 0)"
+const work = `t = 0
+for i in range(20000):
+    t += i * i % 7
+print(t, sorted(str(i) for i in range(500))[:3], hash('text') != 0)`
 
 // fuel tests that work is metered, repeatably, and bounded.
 func (s *suite) fuel(t *testing.T) {
@@ -17,6 +20,7 @@ func (s *suite) fuel(t *testing.T) {
 			t.Errorf("fuel of a small sum %d, of a large one %d", small.Usage.Fuel, large.Usage.Fuel)
 		}
 	})
+
 	t.Run("is repeatable", func(t *testing.T) {
 		var used []uint64
 		for range 3 {
@@ -27,6 +31,7 @@ func (s *suite) fuel(t *testing.T) {
 			t.Errorf("the same snippet used %v", used)
 		}
 	})
+
 	s.exceed(t, tiers.Limits{Fuel: 2_000_000}, []tiers.Limit{tiers.LimitFuel}, []excess{
 		{"bounds a loop", "while True: pass"},
 		{"bounds C code", "sum(range(10 ** 12))"},

@@ -70,6 +70,7 @@ func (h *scripted) Call(ctx context.Context, call tiers.Call) (tiers.Value, erro
 	if !ok {
 		return nil, fmt.Errorf("the test's host has no function %q", call.Function)
 	}
+
 	return f(ctx, call)
 }
 
@@ -135,6 +136,7 @@ func (h *scripted) meet(ctx context.Context, call tiers.Call) (tiers.Value, erro
 	if err != nil {
 		return nil, err
 	}
+
 	v, _ := h.meetings.LoadOrStore(call.Snippet, &meeting{full: make(chan struct{})})
 	m := v.(*meeting)
 	if m.here.Add(1) == n {
@@ -159,6 +161,7 @@ func (h *scripted) crowd(ctx context.Context, _ tiers.Call) (tiers.Value, error)
 			break
 		}
 	}
+
 	// Long enough for others to arrive; nothing depends on whether they do.
 	return tiers.Value("null"), pause(ctx, 10*time.Millisecond)
 }
@@ -210,5 +213,6 @@ func text(call tiers.Call) (string, error) {
 	if err := json.Unmarshal(call.Args[0], &s); err != nil {
 		return "", fmt.Errorf("the argument of %s is no string: %w", call.Function, err)
 	}
+
 	return s, nil
 }

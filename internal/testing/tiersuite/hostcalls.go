@@ -33,19 +33,53 @@ var calls = []scenario{
 	one("a call returns its value", step{source: "x = ask('p')\nprint(x)", out: "re: p\n"}),
 	one("a call is echoed", step{source: "ask('p')", out: "'re: p'\n"}),
 	one("an awaited call", step{source: "x = await ask('p')\nprint(x)", out: "re: p\n"}),
-	one("called and awaited in one snippet", step{source: "a = ask('1')\nb = await ask('2')\nc = ask('3')\nprint(a, b, c)", out: "re: 1 re: 2 re: 3\n"}),
+	one("called and awaited in one snippet", step{source: `a = ask('1')
+b = await ask('2')
+c = ask('3')
+print(a, b, c)`, out: "re: 1 re: 2 re: 3\n"}),
 	one("called in a plain function", step{source: "def f(p): return ask(p).upper()\nprint(f('x'))", out: "RE: X\n"}),
-	one("called in a comprehension", step{source: "print([ask(str(i)) for i in range(3)])", out: "['re: 0', 're: 1', 're: 2']\n"}),
-	one("called by map, sorted and a lambda", step{source: "print(list(map(ask, 'ab')), sorted('ba', key=ask), (lambda p: ask(p))('c'))", out: "['re: a', 're: b'] ['a', 'b'] re: c\n"}),
+	one("called in a comprehension", step{
+		source: "print([ask(str(i)) for i in range(3)])",
+		out:    "['re: 0', 're: 1', 're: 2']\n",
+	}),
+	one("called by map, sorted and a lambda",
+		step{
+			source: "print(list(map(ask, 'ab')), sorted('ba', key=ask), (lambda p: ask(p))('c'))",
+			out:    "['re: a', 're: b'] ['a', 'b'] re: c\n",
+		}),
 	one("called in an f-string", step{source: "print(f\"{ask('a')} {ask('b')!r}\")", out: "re: a 're: b'\n"}),
-	one("called in a class body and a method", step{source: "class C:\n    a = ask('body')\n    def m(self): return ask('method')\nprint(C.a, C().m())", out: "re: body re: method\n"}),
-	one("called in a generator", step{source: "def g():\n    for i in range(2): yield ask(str(i))\nprint(list(g()))", out: "['re: 0', 're: 1']\n"}),
-	one("under another name", step{source: "q = ask\ndef wrap(f): return lambda p: f(p)\nprint(q('1'), wrap(ask)('2'))", out: "re: 1 re: 2\n"}),
-	one("called in a coroutine without await", step{source: "import asyncio\nasync def f(p):\n    x = ask(p)\n    return x + '!'\nprint(asyncio.run(f('p')))", out: "re: p!\n"}),
-	one("called in a coroutine with await", step{source: "import asyncio\nasync def f(p):\n    x = await ask(p)\n    return x + '!'\nprint(await f('p'))", out: "re: p!\n"}),
-	one("a conditional call in a coroutine", step{source: "async def f(p):\n    return (ask(p) if p else 'none') + '!'\nprint(await f('p'), await f(''))", out: "re: p! none!\n"}),
-	one("its name and docstring", step{source: "print(ask.__name__, ask.__doc__, callable(ask))", out: "ask The test's ask. True\n"}),
-	one("a helper defined in an earlier snippet with await", step{source: "async def both(p):\n    a = await ask(p)\n    b = ask(p + p)\n    return [a, b]\nprint(await both('x'))", out: "['re: x', 're: xx']\n"}),
+	one("called in a class body and a method", step{source: `class C:
+    a = ask('body')
+    def m(self): return ask('method')
+print(C.a, C().m())`, out: "re: body re: method\n"}),
+	one("called in a generator", step{source: `def g():
+    for i in range(2): yield ask(str(i))
+print(list(g()))`, out: "['re: 0', 're: 1']\n"}),
+	one("under another name", step{source: `q = ask
+def wrap(f): return lambda p: f(p)
+print(q('1'), wrap(ask)('2'))`, out: "re: 1 re: 2\n"}),
+	one("called in a coroutine without await", step{source: `import asyncio
+async def f(p):
+    x = ask(p)
+    return x + '!'
+print(asyncio.run(f('p')))`, out: "re: p!\n"}),
+	one("called in a coroutine with await", step{source: `import asyncio
+async def f(p):
+    x = await ask(p)
+    return x + '!'
+print(await f('p'))`, out: "re: p!\n"}),
+	one("a conditional call in a coroutine", step{source: `async def f(p):
+    return (ask(p) if p else 'none') + '!'
+print(await f('p'), await f(''))`, out: "re: p! none!\n"}),
+	one("its name and docstring", step{
+		source: "print(ask.__name__, ask.__doc__, callable(ask))",
+		out:    "ask The test's ask. True\n",
+	}),
+	one("a helper defined in an earlier snippet with await", step{source: `async def both(p):
+    a = await ask(p)
+    b = ask(p + p)
+    return [a, b]
+print(await both('x'))`, out: "['re: x', 're: xx']\n"}),
 	{name: "calls in later snippets", steps: []step{
 		{source: "def f(p): return ask(p)"},
 		{source: "print(f('1'))", out: "re: 1\n"},
@@ -54,17 +88,45 @@ var calls = []scenario{
 }
 
 var callErrors = []scenario{
-	one("a host error is an exception with its text", step{source: "fail('the quota ran out: é')", status: tiers.StatusRaised, says: []string{"the quota ran out: é"}}),
-	one("a host error can be caught", step{source: "try:\n    fail('broken pipe')\nexcept Exception as e:\n    print('caught', e)", out: "caught broken pipe\n"}),
-	one("an awaited host error can be caught", step{source: "try:\n    await fail('late')\nexcept Exception as e:\n    print('caught', e)", out: "caught late\n"}),
-	one("a host error in gather is a result", step{source: "import asyncio\nr = await asyncio.gather(ask('a'), fail('b'), return_exceptions=True)\nprint(r[0], isinstance(r[1], Exception), r[1])", out: "re: a True b\n"}),
-	one("a host error has the snippet's lines", step{source: "def f():\n    return fail('inside')\nf()", status: tiers.StatusRaised, says: []string{`<snippet 1>", line 3, in <module>`, `<snippet 1>", line 2, in f`, "return fail('inside')", "inside"}}),
-	one("an empty error text", step{source: "try:\n    fail('')\nexcept Exception as e:\n    print(repr(str(e)))", anyOut: true}),
-	one("a long error text", step{source: "try:\n    fail('x' * 100000)\nexcept Exception as e:\n    print(len(str(e)))", out: "100000\n"}),
-	one("an answer that is no JSON", step{source: "try:\n    raw('{nonsense')\nexcept Exception as e:\n    print('caught')", out: "caught\n"}),
+	one("a host error is an exception with its text", step{
+		source: "fail('the quota ran out: é')",
+		status: tiers.StatusRaised, says: []string{"the quota ran out: é"},
+	}),
+	one("a host error can be caught", step{source: `try:
+    fail('broken pipe')
+except Exception as e:
+    print('caught', e)`, out: "caught broken pipe\n"}),
+	one("an awaited host error can be caught", step{source: `try:
+    await fail('late')
+except Exception as e:
+    print('caught', e)`, out: "caught late\n"}),
+	one("a host error in gather is a result", step{source: `import asyncio
+r = await asyncio.gather(ask('a'), fail('b'), return_exceptions=True)
+print(r[0], isinstance(r[1], Exception), r[1])`, out: "re: a True b\n"}),
+	one("a host error has the snippet's lines", step{source: `def f():
+    return fail('inside')
+f()`, status: tiers.StatusRaised, says: []string{
+		`<snippet 1>", line 3, in <module>`, `<snippet 1>", line 2, in f`,
+		"return fail('inside')", "inside",
+	}}),
+	one("an empty error text", step{source: `try:
+    fail('')
+except Exception as e:
+    print(repr(str(e)))`, anyOut: true}),
+	one("a long error text", step{source: `try:
+    fail('x' * 100000)
+except Exception as e:
+    print(len(str(e)))`, out: "100000\n"}),
+	one("an answer that is no JSON", step{source: `try:
+    raw('{nonsense')
+except Exception as e:
+    print('caught')`, out: "caught\n"}),
 	one("an empty answer is None", step{source: "print(raw(''))", out: "None\n"}),
 	one("an unknown name is a NameError", step{source: "no_such_function('p')", raises: "NameError"}),
-	one("a missing argument is the host's to judge", step{source: "try:\n    ask()\nexcept Exception as e:\n    print('caught', 'ask needs 1' in str(e))", out: "caught True\n"}),
+	one("a missing argument is the host's to judge", step{source: `try:
+    ask()
+except Exception as e:
+    print('caught', 'ask needs 1' in str(e))`, out: "caught True\n"}),
 	{name: "the session goes on after host errors", steps: []step{
 		{source: "fail('one')", status: tiers.StatusRaised, says: []string{"one"}},
 		{source: "print(ask('two'))", out: "re: two\n"},
@@ -89,7 +151,10 @@ var jsonValues = []struct{ name, source, want string }{
 	{"text of many scripts", "'é Привет 你好 עברית 😀 e\\u0301 \\u2028'", `"é Привет 你好 עברית 😀 e\u0301 \u2028"`},
 	{"an empty list", "[]", "[]"},
 	{"an empty dict", "{}", "{}"},
-	{"nested", "{'a': [1, {'b': [None, [True, 'x', -1.5]]}], 'é': {}}", `{"a":[1,{"b":[null,[true,"x",-1.5]]}],"é":{}}`},
+	{
+		"nested", "{'a': [1, {'b': [None, [True, 'x', -1.5]]}], 'é': {}}",
+		`{"a":[1,{"b":[null,[true,"x",-1.5]]}],"é":{}}`,
+	},
 	{"a long list", "list(range(1000))", ""},
 	{"a megabyte of text", "'né ' * 262144", ""},
 }
@@ -99,7 +164,9 @@ func (s *suite) values(t *testing.T) {
 	box := s.open(t, newHost().config())
 	for _, v := range jsonValues {
 		t.Run(v.name, func(t *testing.T) {
-			box.prints(t, "v = "+v.source+"\nback = echo(v)\nprint(back == v, type(back) is type(v))", "True True\n")
+			box.prints(t, "v = "+v.source+`
+back = echo(v)
+print(back == v, type(back) is type(v))`, "True True\n")
 			if v.want != "" {
 				r := box.ok(t, "import json\nprint(json.dumps(seen(v)))")
 				var got string
@@ -109,12 +176,16 @@ func (s *suite) values(t *testing.T) {
 			}
 		})
 	}
+
 	// What JSON has no word for arrives as something, and breaks nothing.
 	for name, source := range map[string]string{
 		"a tuple": "(1, 2)", "a set": "{1}", "bytes": "b'\\xff'", "NaN": "float('nan')", "infinity": "float('inf')",
-		"a lone surrogate": "'\\ud800x'", "int keys": "{1: 2}", "an object": "object()", "itself": "(lambda l: l.append(l) or l)([])",
-		"deep nesting": "__import__('functools').reduce(lambda a, _: [a], range(100000), 0)", "a class": "int", "a generator": "(i for i in [1])",
-		"a complex": "1j", "a str that raises": "type('B', (), {'__str__': lambda self: 1 / 0})()", "datetime": "date(2024, 1, 2)",
+		"a lone surrogate": "'\\ud800x'", "int keys": "{1: 2}", "an object": "object()",
+		"itself":       "(lambda l: l.append(l) or l)([])",
+		"deep nesting": "__import__('functools').reduce(lambda a, _: [a], range(100000), 0)", "a class": "int",
+		"a generator": "(i for i in [1])",
+		"a complex":   "1j", "a str that raises": "type('B', (), {'__str__': lambda self: 1 / 0})()",
+		"datetime": "date(2024, 1, 2)",
 	} {
 		t.Run("odd: "+name, func(t *testing.T) {
 			box.ok(t, "try:\n    seen("+source+")\nexcept Exception as e:\n    pass")
@@ -132,11 +203,19 @@ func (s *suite) arguments(t *testing.T) {
 	if r.Usage.HostCalls != 1 {
 		t.Errorf("the second snippet made %d host calls, want 1", r.Usage.HostCalls)
 	}
+
 	want := []tiers.Call{
-		{Function: "echo", Args: list(`1`, `"two"`, `[3]`), Named: map[string]tiers.Value{"named": tiers.Value(`4`), "other": tiers.Value(`{"five":6}`)}, Snippet: 1, Ordinal: 1},
+		{Function: "echo", Args: list(`1`, `"two"`, `[3]`), Named: map[string]tiers.Value{
+			"named": tiers.Value(`4`),
+			"other": tiers.Value(`{"five":6}`),
+		}, Snippet: 1, Ordinal: 1},
 		{Function: "echo", Snippet: 1, Ordinal: 2},
-		{Function: "echo", Args: list(`1`, `2`), Named: map[string]tiers.Value{"k": tiers.Value(`null`)}, Snippet: 2, Ordinal: 1},
+		{
+			Function: "echo", Args: list(`1`, `2`), Named: map[string]tiers.Value{"k": tiers.Value(`null`)},
+			Snippet: 2, Ordinal: 1,
+		},
 	}
+
 	made := host.made()
 	if len(made) != len(want) {
 		t.Fatalf("the host got %d calls, want %d", len(made), len(want))
@@ -165,6 +244,7 @@ func mustJSON(t *testing.T, c tiers.Call) string {
 	if len(c.Named) == 0 {
 		c.Named = nil
 	}
+
 	b, err := json.Marshal(c)
 	if err != nil {
 		t.Fatalf("a call does not encode: %v", err)
@@ -181,9 +261,17 @@ func (s *suite) noModel(t *testing.T) {
 			box := s.open(t, cfg)
 			st := step{source: "llm_query('hello')", status: tiers.StatusRaised, says: []string{"no model configured"}}
 			st.check(t, box.run(t, st.source))
-			box.prints(t, "for f in (llm_query, rlm_query, ask_llm):\n    try:\n        f('hello')\n    except Exception as e:\n        print('no model configured' in str(e))", "True\nTrue\nTrue\n")
+			box.prints(t, `for f in (llm_query, rlm_query, ask_llm):
+    try:
+        f('hello')
+    except Exception as e:
+        print('no model configured' in str(e))`, "True\nTrue\nTrue\n")
+
 			if s.info.Has(tiers.FeatureAsync) {
-				box.prints(t, "try:\n    await llm_query('hello')\nexcept Exception as e:\n    print('no model configured' in str(e))", "True\n")
+				box.prints(t, `try:
+    await llm_query('hello')
+except Exception as e:
+    print('no model configured' in str(e))`, "True\n")
 			}
 		})
 	}
@@ -203,16 +291,26 @@ func (s *suite) callLimit(t *testing.T) {
 	if n := len(host.made()); n != 5 || r.Usage.HostCalls != 5 {
 		t.Errorf("the host got %d calls, %d counted, want 5", n, r.Usage.HostCalls)
 	}
+
 	box.honest(t, r)
 	// The count is the snippet's, and the refusal an exception.
-	box.prints(t, "got = []\nfor i in range(20):\n    try:\n        got.append(ask(str(i)))\n    except Exception as e:\n        break\nprint(len(got))", "5\n")
+	box.prints(t, `got = []
+for i in range(20):
+    try:
+        got.append(ask(str(i)))
+    except Exception as e:
+        break
+print(len(got))`, "5\n")
 }
 
 // waitIsFree calls a host that takes longer than the snippet may.
 func (s *suite) waitIsFree(t *testing.T) {
 	const wait = 4 // times the wall limit
 	ms := wait * s.opt.StopAfter.Milliseconds()
-	for name, source := range map[string]string{"called": "slow(ms)", "awaited": "await slow(ms)", "gathered": "import asyncio\nawait asyncio.gather(slow(ms), slow(ms))"} {
+	for name, source := range map[string]string{
+		"called": "slow(ms)", "awaited": "await slow(ms)",
+		"gathered": "import asyncio\nawait asyncio.gather(slow(ms), slow(ms))",
+	} {
 		t.Run(name, func(t *testing.T) {
 			if name != "called" && !s.info.Has(tiers.FeatureAsync) {
 				t.Skip("the tier has no async")
@@ -226,6 +324,7 @@ func (s *suite) waitIsFree(t *testing.T) {
 			if r.Usage.HostWait < waited-s.opt.StopAfter { // a started call runs a little before it is waited for
 				t.Errorf("HostWait is %v, the host took %v", r.Usage.HostWait, waited)
 			}
+
 			if r.Usage.Active > waited/2 {
 				t.Errorf("waiting is charged as work: active %v", r.Usage.Active)
 			}
@@ -241,8 +340,17 @@ func (s *suite) workBehindACall(t *testing.T) {
 	s.needs(t, tiers.FeatureThreads)
 	s.needs(t, tiers.FeatureProcesses)
 	for name, work := range map[string]string{
-		"in another thread": "import threading\nthreading.Thread(target=hang, daemon=True).start()\nwhile True: pass",
-		"in a child":        "import os\nif os.fork() == 0:\n    try:\n        n = 0\n        while True: n += 1\n    finally:\n        os._exit(0)\nhang()",
+		"in another thread": `import threading
+threading.Thread(target=hang, daemon=True).start()
+while True: pass`,
+		"in a child": `import os
+if os.fork() == 0:
+    try:
+        n = 0
+        while True: n += 1
+    finally:
+        os._exit(0)
+hang()`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			cfg := newHost().config()
@@ -253,6 +361,7 @@ func (s *suite) workBehindACall(t *testing.T) {
 			if r.Status != tiers.StatusLimit || !slices.Contains(timeLimits, r.Limit) {
 				t.Errorf("want a limit of %v\n%s", timeLimits, describe(r))
 			}
+
 			box.alive(t)
 			box.honest(t, r)
 		})
@@ -272,12 +381,23 @@ func (s *suite) cancelCall(t *testing.T) {
 		if !s.info.Has(tiers.FeatureAsync) {
 			t.Skip("the tier has no async")
 		}
+
 		host := newHost()
 		box := s.open(t, host.config())
-		box.prints(t, "import asyncio\ntry:\n    async with asyncio.timeout(None) as limit:\n        t = asyncio.create_task(hang())\n        await began()\n        limit.reschedule(asyncio.get_running_loop().time() + 0.01)\n        await t\nexcept TimeoutError:\n    print('timed out')", "timed out\n")
+		box.prints(t, `import asyncio
+try:
+    async with asyncio.timeout(None) as limit:
+        t = asyncio.create_task(hang())
+        await began()
+        limit.reschedule(asyncio.get_running_loop().time() + 0.01)
+        await t
+except TimeoutError:
+    print('timed out')`, "timed out\n")
+
 		arrives(t, host.cancelled, "the host's context did not end")
 		box.alive(t)
 	})
+
 	for name, source := range map[string]string{"by the caller": "hang()", "by the caller, awaited": "await hang()"} {
 		t.Run(name, func(t *testing.T) {
 			if name != "by the caller" && !s.info.Has(tiers.FeatureAsync) {
@@ -294,6 +414,7 @@ func (s *suite) cancelCall(t *testing.T) {
 				case <-ctx.Done(): // the snippet was not run
 				}
 			}()
+
 			_, err := box.try(ctx, t, tiers.Job{Source: source})
 			if !errors.Is(err, context.Canceled) {
 				t.Errorf("Run returned %v, want context.Canceled", err)
@@ -321,7 +442,12 @@ func (s *suite) stale(t *testing.T) {
 	}
 	host := newHost()
 	box := s.open(t, host.config())
-	box.prints(t, "import asyncio\nasync def later(): return await hang()\nt = asyncio.create_task(later())\nawait began()\nprint('left')", "left\n")
+	box.prints(t, `import asyncio
+async def later(): return await hang()
+t = asyncio.create_task(later())
+await began()
+print('left')`, "left\n")
+
 	arrives(t, host.cancelled, "the host's context did not end with the snippet")
 	box.prints(t, "print(ask('next'), await ask('and on'))", "re: next re: and on\n")
 }

@@ -92,6 +92,7 @@ func (s *suite) differential(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
+
 					r := box.run(t, fmt.Sprintf(compareScript, hex.EncodeToString(sum[:]), string(list)))
 					if r.Status != tiers.StatusOK || !strings.HasSuffix(r.Stdout, "different: 0\n") {
 						t.Errorf("the handle is not like the str\n%s\n%s", r.Stdout, describe(r))
@@ -107,28 +108,65 @@ func (s *suite) handle(t *testing.T) {
 	data := hugeText(lines["languages"])
 	in, _ := fileInput(t, data)
 	cfg := func() tiers.Config {
-		return tiers.Config{Inputs: []tiers.Input{in, textInput(t, "small", "a small one")}, Limits: tiers.Limits{Memory: 1 << 30}}
+		return tiers.Config{
+			Inputs: []tiers.Input{in, textInput(t, "small", "a small one")},
+			Limits: tiers.Limits{Memory: 1 << 30},
+		}
 	}
+
 	length := len([]rune(string(data)))
 	s.play(t, cfg, []scenario{
-		one("it has a size", step{source: "print(context.size, len(context) == context.size, bool(context))", out: fmt.Sprintf("%d True True\n", length)}),
-		one("context_0 and context_1", step{source: "print(context_0.size == context.size, context_1)", out: "True a small one\n"}),
+		one("it has a size", step{
+			source: "print(context.size, len(context) == context.size, bool(context))",
+			out:    fmt.Sprintf("%d True True\n", length),
+		}),
+		one("context_0 and context_1", step{
+			source: "print(context_0.size == context.size, context_1)",
+			out:    "True a small one\n",
+		}),
 		one("its repr is short", step{source: "print(len(repr(context)) < 1000)\ncontext", says: []string{"True\n"}}),
-		one("iteration gives lines", step{source: "it = iter(context)\nprint(repr(next(it)[:6]), repr(next(it)[:6]))", out: "'Straße' 'row 0,'\n"}),
-		one("lines(a, b)", step{source: "print([l[:6] for l in context.lines(0, 2)], len(list(context.lines(10, 20))))", out: "['Straße', 'row 0,'] 10\n"}),
-		one("lines(a, b) agrees with iteration", step{source: "import itertools\nprint(list(context.lines(5, 25)) == list(itertools.islice(iter(context), 5, 25)))", out: "True\n"}),
-		one("lines() agrees with iteration", step{source: "print(all(a == b for a, b in zip(context, context.lines(), strict=True)))", out: "True\n"}),
-		one("chunks make up the text", step{source: "cs = [str(c) for c in context.chunks(1_000_000)]\nprint(sum(map(len, cs)) == context.size, all(len(c) == 1_000_000 for c in cs[:-1]), ''.join(cs) == str(context[:]))", out: "True True True\n"}),
-		one("chunks overlap", step{source: "cs = [str(c) for c in context.chunks(500_000, 100)]\nprint(all(a[-100:] == b[:100] for a, b in zip(cs, cs[1:])), cs[0] + ''.join(c[100:] for c in cs[1:]) == str(context[:]))", out: "True True\n"}),
-		one("chunks of nonsense", step{source: "for a in ((0,), (-1,), (5, 5), (5, -1), ('x',)):\n    try:\n        list(context.chunks(*a))\n        print('no')\n    except (ValueError, TypeError): pass", out: ""}),
-		one("search by methods", step{source: "m = context.search(r'NEEDLE at the (\\w+)')\nprint(m.group(1), context[m.start():m.end()], context.findall('NEED..'), [m.group() for m in context.finditer('NEEDLE|last line')])", out: "end NEEDLE at the end ['NEEDLE'] ['NEEDLE', 'last line']\n"}),
-		one("negative and huge bounds", step{source: "print(context[-4:], context[10**30:], context[-10**30:3], context[:-10**30])", out: "line  Str \n"}),
+		one("iteration gives lines", step{source: `it = iter(context)
+print(repr(next(it)[:6]), repr(next(it)[:6]))`, out: "'Straße' 'row 0,'\n"}),
+		one("lines(a, b)", step{source: "print([l[:6] for l in context.lines(0, 2)], " +
+			"len(list(context.lines(10, 20))))", out: "['Straße', 'row 0,'] 10\n"}),
+		one("lines(a, b) agrees with iteration", step{source: `import itertools
+print(list(context.lines(5, 25)) == list(itertools.islice(iter(context), 5, 25)))`, out: "True\n"}),
+		one("lines() agrees with iteration",
+			step{source: "print(all(a == b for a, b in zip(context, context.lines(), strict=True)))", out: "True\n"}),
+		one("chunks make up the text", step{source: `cs = [str(c) for c in context.chunks(1_000_000)]
+print(sum(map(len, cs)) == context.size, all(len(c) == 1_000_000 for c in cs[:-1]),
+      ''.join(cs) == str(context[:]))`, out: "True True True\n"}),
+		one("chunks overlap", step{source: `cs = [str(c) for c in context.chunks(500_000, 100)]
+print(all(a[-100:] == b[:100] for a, b in zip(cs, cs[1:])),
+      cs[0] + ''.join(c[100:] for c in cs[1:]) == str(context[:]))`, out: "True True\n"}),
+		one("chunks of nonsense", step{source: `for a in ((0,), (-1,), (5, 5), (5, -1), ('x',)):
+    try:
+        list(context.chunks(*a))
+        print('no')
+    except (ValueError, TypeError): pass`, out: ""}),
+		one("search by methods", step{
+			source: `m = context.search(r'NEEDLE at the (\w+)')
+print(m.group(1), context[m.start():m.end()], context.findall('NEED..'),
+      [m.group() for m in context.finditer('NEEDLE|last line')])`,
+			out: "end NEEDLE at the end ['NEEDLE'] ['NEEDLE', 'last line']\n",
+		}),
+		one("negative and huge bounds",
+			step{
+				source: "print(context[-4:], context[10**30:], context[-10**30:3], context[:-10**30])",
+				out:    "line  Str \n",
+			}),
 		one("assignment is refused", step{source: "context[0] = 'x'", raises: "TypeError"}),
 		one("an index beyond the end", step{source: "context[context.size]", raises: "IndexError"}),
 		one("an index of another type", step{source: "context['x']", raises: "TypeError"}),
 		one("find with another type", step{source: "context.find(5)", raises: "TypeError"}),
-		one("compiled patterns", step{source: "p = re.compile(r'needle', re.I)\nm = p.search(context)\nprint(m.group(), p.findall(context), m.re is p or m.re == p)", out: "NEEDLE ['NEEDLE'] True\n"}),
-		one("in a condition and a membership test", step{source: "print('NEEDLE at' in context, 'no such text' in context, '' in context, 'λ' in context)", out: "True False True True\n"}),
+		one("compiled patterns", step{source: `p = re.compile(r'needle', re.I)
+m = p.search(context)
+print(m.group(), p.findall(context), m.re is p or m.re == p)`, out: "NEEDLE ['NEEDLE'] True\n"}),
+		one("in a condition and a membership test",
+			step{
+				source: "print('NEEDLE at' in context, 'no such text' in context, '' in context, 'λ' in context)",
+				out:    "True False True True\n",
+			}),
 		{name: "restored when overwritten", steps: []step{
 			{source: "size = context.size\ncontext = 'mine'\ndel context_0"},
 			{source: "print(context.size == size, context_0.find('NEEDLE') > 0)", out: "True True\n"},
@@ -137,7 +175,10 @@ func (s *suite) handle(t *testing.T) {
 			{source: "head, words = context[:20], context[:200].split()"},
 			{source: "print(head, len(words))", anyOut: true},
 		}},
-		{name: "searching does not use the guest's memory", steps: []step{{source: "print(context.count('e') > 0, context.find('NEEDLE') > 0)", out: "True True\n"}}},
+		{
+			name:  "searching does not use the guest's memory",
+			steps: []step{{source: "print(context.count('e') > 0, context.find('NEEDLE') > 0)", out: "True True\n"}},
+		},
 	})
 }
 
@@ -147,15 +188,20 @@ func (s *suite) handle(t *testing.T) {
 func (s *suite) longParts(t *testing.T) {
 	in, _ := fileInput(t, []byte(strings.Repeat("a", 1_000_003)+"\r\n"+strings.Repeat("é b", 1_500_000)+"\n\n"+
 		strings.Repeat("w", 600_001)+"\u2028aaaa"+strings.Repeat("é", lazy)+"\r\nlast\r"))
-	box := s.open(t, tiers.Config{Inputs: []tiers.Input{in}, Limits: tiers.Limits{Memory: 1 << 30, Wall: s.opt.Patience}})
+	box := s.open(t, tiers.Config{Inputs: []tiers.Input{in}, Limits: tiers.Limits{
+		Memory: 1 << 30,
+		Wall:   s.opt.Patience,
+	}})
 	box.prints(t, `import re
 plain = "".join(context[i:i + (1 << 20)] for i in range(0, context.size, 1 << 20))
-kinds = {type(part) is str for part in context if len(part) <= 8 << 20}, {type(part) is str for part in context if len(part) > 8 << 20}
+kinds = ({type(part) is str for part in context if len(part) <= 8 << 20},
+         {type(part) is str for part in context if len(part) > 8 << 20})
 print(kinds, [len(part) for part in context] == [len(part) for part in context.lines()[:]])
 for parts, want in (
     (context.lines(), re.split("\r?\n", plain)), (context.lines(keepends=True), re.findall(".*\n|.+$", plain)),
     (context.splitlines(), plain.splitlines()), (context.splitlines(True), plain.splitlines(True)),
-    (context.split(), plain.split()), (context.split("aaa"), plain.split("aaa")), (context.split("é" * 999), plain.split("é" * 999)),
+    (context.split(), plain.split()), (context.split("aaa"), plain.split("aaa")),
+    (context.split("é" * 999), plain.split("é" * 999)),
 ):
     print(all(a == b for a, b in zip(parts, want, strict=True)), end=" ")
 `, "({True}, {False}) True\nTrue True True True True True True ")
@@ -167,30 +213,47 @@ func (s *suite) library(t *testing.T) {
 	rows := "id,name,note\n" + strings.Repeat("1,Zoë,\"a, b\"\n", lazy/14)
 	jsonText := `{"rows": [` + strings.Repeat(`{"n": "é", "v": 1}, `, lazy/21) + `{}]}`
 	for _, row := range []struct{ name, text, source string }{
-		{"csv.reader", rows, "import csv\nn = 0\nfor r in csv.reader(context): n += r == ['1', 'Zoë', 'a, b']\nprint(n)"},
-		{"csv.DictReader", rows, "import csv\nn = 0\nfor r in csv.DictReader(context): n += r['name'] == 'Zoë'\nprint(n)"},
-		{"csv over io.StringIO", rows, "import csv, io\nn = 0\nfor r in csv.reader(io.StringIO(context)): n += r[0] == '1'\nprint(n)"},
+		{"csv.reader", rows, `import csv
+n = 0
+for r in csv.reader(context): n += r == ['1', 'Zoë', 'a, b']
+print(n)`},
+		{"csv.DictReader", rows, `import csv
+n = 0
+for r in csv.DictReader(context): n += r['name'] == 'Zoë'
+print(n)`},
+		{"csv over io.StringIO", rows, `import csv, io
+n = 0
+for r in csv.reader(io.StringIO(context)): n += r[0] == '1'
+print(n)`},
 		{"csv over lines", rows, "import csv\nprint(sum(r[0] == '1' for r in csv.reader(iter(context))))"},
 		{"json.loads", jsonText, "print(sum(r.get('n') == 'é' for r in json.loads(context)['rows']))"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			in, _ := fileInput(t, []byte(row.text))
-			box := s.open(t, tiers.Config{Inputs: []tiers.Input{in}, Limits: tiers.Limits{Memory: 1 << 30, Wall: s.opt.Patience}})
+			box := s.open(t, tiers.Config{Inputs: []tiers.Input{in}, Limits: tiers.Limits{
+				Memory: 1 << 30,
+				Wall:   s.opt.Patience,
+			}})
 			r := box.run(t, row.source)
 			want := decimal(int64(strings.Count(row.text, "ë")+strings.Count(row.text, "é"))) + "\n"
 			switch {
 			case r.Status == tiers.StatusOK && r.Stdout != want:
 				t.Errorf("counted %q, want %q", r.Stdout, want)
-			case r.Status != tiers.StatusOK && (r.Exception == nil || !strings.Contains(r.Exception.Message, "context")):
+			case r.Status != tiers.StatusOK &&
+				(r.Exception == nil || !strings.Contains(r.Exception.Message, "context")):
 				t.Errorf("neither a result nor advice\n%s", describe(r))
 			}
+
 			box.alive(t)
 		})
 	}
+
 	t.Run("io.StringIO", func(t *testing.T) {
 		in, _ := fileInput(t, hugeText(lines["ASCII"]))
 		box := s.open(t, tiers.Config{Inputs: []tiers.Input{in}, Limits: tiers.Limits{Memory: 1 << 30}})
-		box.prints(t, "import io\nf = io.StringIO(context)\nprint(f.readline()[:9], f.read(6), sum(1 for l in f) > 1000)", "The quick row 0, True\n")
+		box.prints(t, `import io
+f = io.StringIO(context)
+print(f.readline()[:9], f.read(6), sum(1 for l in f) > 1000)`, "The quick row 0, True\n")
 	})
 }
 
@@ -200,13 +263,19 @@ func (s *suite) refs(t *testing.T) {
 	cfg := newHost().config()
 	cfg.Inputs = []tiers.Input{textInput(t, "small", "x"), in}
 	box := s.open(t, cfg)
-	r := box.ok(t, "print(seen(context_1))\nprint(seen(context_1[5:]))\nprint(seen([context_1]))\nprint(context_1.size)")
+	r := box.ok(t, `print(seen(context_1))
+print(seen(context_1[5:]))
+print(seen([context_1]))
+print(context_1.size)`)
+
 	out := strings.Split(r.Stdout, "\n")
-	for i, want := range []string{`{"__rlm_text__":[1,0,` + out[3] + `]}`, `{"__rlm_text__":[1,5,` + out[3] + `]}`, `[{"__rlm_text__":[1,0,` + out[3] + `]}]`} {
+	for i, want := range []string{`{"__rlm_text__":[1,0,` + out[3] + `]}`, `{"__rlm_text__":[1,5,` +
+		out[3] + `]}`, `[{"__rlm_text__":[1,0,` + out[3] + `]}]`} {
 		if !sameJSON(out[i], want) {
 			t.Errorf("the host got %s, want %s", out[i], want)
 		}
 	}
+
 	box.prints(t, "print(seen(context_1[4:9]))", "\"quick\"\n")
 }
 
@@ -236,12 +305,17 @@ func (s *suite) disturbed(t *testing.T, disturb func(path string) error) {
 	if err := disturb(path); err != nil {
 		t.Fatal(err)
 	}
-	for _, source := range []string{"context[8_000_000:8_000_100]", "context.count('NEEDLE')", "list(context.lines(50_000, 50_010))", "context.findall('NEEDLE')"} {
+
+	for _, source := range []string{
+		"context[8_000_000:8_000_100]", "context.count('NEEDLE')",
+		"list(context.lines(50_000, 50_010))", "context.findall('NEEDLE')",
+	} {
 		r, err := box.try(s.patient(t), t, tiers.Job{Source: source})
 		switch {
 		case err != nil && !errors.Is(err, bigtext.ErrChanged):
 			t.Errorf("%s: %v", source, err)
-		case err == nil && r.Status == tiers.StatusRaised && !strings.Contains(r.Exception.Message, filepath.Base(path)):
+		case err == nil && r.Status == tiers.StatusRaised && !strings.Contains(r.Exception.Message,
+			filepath.Base(path)):
 			t.Errorf("%s: the exception does not name the file\n%s", source, describe(r))
 		case err == nil && r.Status != tiers.StatusRaised && r.Status != tiers.StatusOK:
 			t.Errorf("%s\n%s", source, describe(r))
@@ -257,13 +331,20 @@ func (s *suite) beyond(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "sparse")
 	const size = 3 << 30
 	makeSparse(t, path, size, "the tail é")
-	box := s.open(t, tiers.Config{Inputs: []tiers.Input{openInput(t, path)}, Limits: tiers.Limits{Memory: 256 << 20, Wall: s.opt.Patience}})
-	r := box.ok(t, `print(context.size, context[-6:], repr(context[2 ** 31 + 5]), context.find('tail') == context.size - 6)
+	box := s.open(t, tiers.Config{
+		Inputs: []tiers.Input{openInput(t, path)},
+		Limits: tiers.Limits{Memory: 256 << 20, Wall: s.opt.Patience},
+	})
+
+	r := box.ok(t, `print(context.size, context[-6:], repr(context[2 ** 31 + 5]),
+      context.find('tail') == context.size - 6)
 try:
     print(len(context) == context.size)
 except OverflowError as e:
     print('size' in str(e))
-print(context[context.size - 10:context.size - 7], context.search('t[a-z]il').start() == context.size - 6, context.count('tail', 2 ** 31))`)
+print(context[context.size - 10:context.size - 7],
+      context.search('t[a-z]il').start() == context.size - 6, context.count('tail', 2 ** 31))`)
+
 	if want := decimal(size+10) + " tail é '\\x00' True\nTrue\nthe True 1\n"; r.Stdout != want {
 		t.Errorf("got %q, want %q", r.Stdout, want)
 	}

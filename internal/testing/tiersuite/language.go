@@ -29,6 +29,7 @@ func cases(t *testing.T, dir string) []string {
 		t.Fatalf("no cases in %s: %v", dir, err)
 	}
 	names := make([]string, len(files))
+
 	for i, f := range files {
 		names[i] = strings.TrimSuffix(path.Base(f), ".py")
 	}
@@ -54,6 +55,7 @@ func (s *suite) language(t *testing.T) {
 	script := func(i int) (source, stdout string) {
 		return fixture(t, langDir+"/"+names[i]+".py"), fixture(t, langDir+"/"+names[i]+".stdout")
 	}
+
 	try := func(box *session, i int) bool {
 		source, want := script(i)
 		r, err := box.box.Run(t.Context(), tiers.Job{Source: source})
@@ -77,6 +79,7 @@ func (s *suite) tracebacks(t *testing.T) {
 		name := raiseDir + "/" + names[i]
 		return fixture(t, name+".py"), fixture(t, name+".stdout"), fixture(t, name+".stderr")
 	}
+
 	try := func(box *session, i int) bool {
 		source, stdout, stderr := script(i)
 		r, err := box.box.Run(t.Context(), tiers.Job{Source: source})
@@ -85,6 +88,7 @@ func (s *suite) tracebacks(t *testing.T) {
 		}
 		return anyDepth(snippets.ReplaceAllString(r.Stderr+r.Exception.Traceback, "<snippet 1>")) == stderr
 	}
+
 	s.each(t, bare, names, try, func(t *testing.T, i int) {
 		source, stdout, stderr := script(i)
 		box := s.open(t, bare())
@@ -92,6 +96,7 @@ func (s *suite) tracebacks(t *testing.T) {
 		if problem := wrongEnding(names[i], r); problem != "" {
 			t.Fatalf("%s\n%s", problem, describe(r))
 		}
+
 		compare(t, "traceback", anyDepth(r.Stderr+r.Exception.Traceback), stderr)
 		compare(t, "stdout", r.Stdout, stdout)
 		box.alive(t)
@@ -119,6 +124,7 @@ func wrongEnding(name string, r tiers.Result) string {
 	case exits != (r.Exception.Type == "SystemExit"):
 		return fmt.Sprintf("exception %s with status %s", r.Exception.Type, r.Status)
 	}
+
 	return ""
 }
 
@@ -141,7 +147,12 @@ func compare(t *testing.T, what, got, want string) {
 	for i := 0; i < len(g) || i < len(w); i++ {
 		a, b := line(g, i), line(w, i)
 		if a != b {
-			t.Fatalf("%s differs from CPython's in line %d:\n got %s\nwant %s\n\nwhole %s:\n%s", what, i+1, a, b, what, excerpt(got))
+			t.Fatalf(`%s differs from CPython's in line %d:
+ got %s
+want %s
+
+whole %s:
+%s`, what, i+1, a, b, what, excerpt(got))
 		}
 	}
 }

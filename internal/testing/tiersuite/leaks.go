@@ -23,7 +23,11 @@ func (s *suite) leaks(t *testing.T) {
 	fds, maps := descriptors(t), mappings(t)
 	s.churn(t, s.opt.Sandboxes)
 	// An HTTP client keeps a few idle connections, more when calls came at once.
-	idle := []goleak.Option{goleak.IgnoreAnyFunction("net/http.(*persistConn).readLoop"), goleak.IgnoreAnyFunction("net/http.(*persistConn).writeLoop")}
+	idle := []goleak.Option{
+		goleak.IgnoreAnyFunction("net/http.(*persistConn).readLoop"),
+		goleak.IgnoreAnyFunction("net/http.(*persistConn).writeLoop"),
+	}
+
 	if err := goleak.Find(append(idle, goroutines)...); err != nil {
 		t.Errorf("goroutines are left: %v", err)
 	}
@@ -31,6 +35,7 @@ func (s *suite) leaks(t *testing.T) {
 	if after := descriptors(t); after > fds+s.opt.Sandboxes/3 { // as below
 		t.Errorf("%d descriptors before, %d after", fds, after)
 	}
+
 	// A few mappings are the Go runtime's own affair; a leak would be one or more
 	// for each sandbox.
 	if after := mappings(t); after > maps+s.opt.Sandboxes/3 {
@@ -40,8 +45,14 @@ func (s *suite) leaks(t *testing.T) {
 
 // endings are ways in which the last snippet of a sandbox ends.
 var endings = []string{
-	"print(1)", "1 / 0", "while True: pass", "x = bytearray(1 << 30)", "raise SystemExit(1)", "ask('x')", "print('x' * 100000)",
-	"while True:\n    try:\n        while True: pass\n    except: pass", "import os\nos._exit(1)", "g = iter([1])\nfor _ in range(1000000): g = map(int, g)\nnext(g)", "FINAL(1)",
+	"print(1)", "1 / 0", "while True: pass", "x = bytearray(1 << 30)", "raise SystemExit(1)", "ask('x')",
+	"print('x' * 100000)",
+	`while True:
+    try:
+        while True: pass
+    except: pass`, "import os\nos._exit(1)", `g = iter([1])
+for _ in range(1000000): g = map(int, g)
+next(g)`, "FINAL(1)",
 }
 
 func (s *suite) churn(t *testing.T, n int) {
@@ -66,6 +77,7 @@ func (s *suite) lifetime(ctx context.Context, source string, i int) (err error) 
 	if _, err := box.Run(ctx, tiers.Job{Source: harm.Marked}); err != nil && s.refused(err) == nil {
 		return err
 	}
+
 	if forker, ok := box.(tiers.Forker); ok && i%3 == 0 {
 		copied, err := forker.Fork(ctx)
 		if err != nil {
@@ -73,14 +85,17 @@ func (s *suite) lifetime(ctx context.Context, source string, i int) (err error) 
 		}
 		defer func() { _ = copied.Close() }() // closing is tested elsewhere
 	}
+
 	if i%5 == 4 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, 10*time.Millisecond)
 		defer cancel()
 	}
-	if _, err = box.Run(ctx, tiers.Job{Source: source}); errors.Is(err, context.DeadlineExceeded) || s.refused(err) != nil {
+	if _, err = box.Run(ctx, tiers.Job{Source: source}); errors.Is(err, context.DeadlineExceeded) ||
+		s.refused(err) != nil {
 		return nil
 	}
+
 	return err
 }
 

@@ -32,7 +32,9 @@ var timeLimits = []tiers.Limit{tiers.LimitWall, tiers.LimitActive}
 
 // exceed runs each snippet under limits that stop it.
 // See stopped for what must come of it.
-func (s *suite) exceed(t *testing.T, l tiers.Limits, want []tiers.Limit, rows []excess, also func(*testing.T, tiers.Result)) {
+func (s *suite) exceed(t *testing.T, l tiers.Limits, want []tiers.Limit, rows []excess,
+	also func(*testing.T, tiers.Result),
+) {
 	rows = slices.DeleteFunc(slices.Clone(rows), func(row excess) bool {
 		return strings.Contains(row.source, "await ") && !s.info.Has(tiers.FeatureAsync)
 	})
@@ -46,6 +48,7 @@ func (s *suite) exceed(t *testing.T, l tiers.Limits, want []tiers.Limit, rows []
 		if also != nil {
 			also(t, r)
 		}
+
 		return r
 	})
 }
@@ -57,10 +60,17 @@ func (s *suite) endless(t *testing.T) {
 		{"while True after output", "print('begun')\nwhile True: pass"},
 		{"an endless generator", "def g():\n    while True: yield 1\nfor _ in g(): pass"},
 		{"mutual calls", "def f(n): return n\nwhile True: f(f(f(1)))"},
-		{"except Exception", "while True:\n    try:\n        while True: pass\n    except Exception:\n        pass"},
+		{"except Exception", `while True:
+    try:
+        while True: pass
+    except Exception:
+        pass`},
 		{"a loop in a coroutine", "async def f():\n    while True: pass\nawait f()"},
 		{"a busy event loop", "import asyncio\nwhile True: await asyncio.sleep(0)"},
-		{"a loop in a task", "import asyncio\nasync def f():\n    while True: pass\nawait asyncio.gather(f(), f())"},
+		{"a loop in a task", `import asyncio
+async def f():
+    while True: pass
+await asyncio.gather(f(), f())`},
 		{"a comprehension", "[0 for _ in iter(int, 1) if False]"},
 		{"a slow __repr__", "class R:\n    def __repr__(self):\n        while True: pass\nR()"},
 		{"a loop in exec", "exec('while True: pass')"},
@@ -76,17 +86,62 @@ func (s *suite) endless(t *testing.T) {
 func (s *suite) stubborn(t *testing.T) {
 	s.exceed(t, s.stopping(), timeLimits, []excess{
 		{"a bare except", "while True:\n    try:\n        while True: pass\n    except: pass"},
-		{"except BaseException", "while True:\n    try:\n        while True: pass\n    except BaseException: continue"},
-		{"except KeyboardInterrupt", "while True:\n    try:\n        while True: pass\n    except KeyboardInterrupt: print('no')"},
+		{"except BaseException", `while True:
+    try:
+        while True: pass
+    except BaseException: continue`},
+		{"except KeyboardInterrupt", `while True:
+    try:
+        while True: pass
+    except KeyboardInterrupt: print('no')`},
 		{"finally", "try:\n    while True: pass\nfinally:\n    while True: pass"},
-		{"a context manager", "class C:\n    def __enter__(self): pass\n    def __exit__(self, *a): return True\nwhile True:\n    with C():\n        while True: pass"},
-		{"suppress(BaseException)", "import contextlib\nwhile True:\n    with contextlib.suppress(BaseException):\n        while True: pass"},
-		{"a generator that will not close", "def g():\n    while True:\n        try:\n            while True: yield\n        except BaseException: pass\nx = g()\nfor _ in x: pass"},
-		{"recursion in the handler", "def f():\n    try:\n        while True: pass\n    except BaseException:\n        f()\nf()"},
-		{"__del__ that never ends", "class D:\n    def __del__(self):\n        while True: pass\nwhile True: D()"},
-		{"a signal handler", "import signal\ntry:\n    signal.signal(signal.SIGINT, signal.SIG_IGN)\nexcept Exception: pass\nwhile True:\n    try:\n        while True: pass\n    except BaseException: pass"},
-		{"an excepthook and a trace function", "import sys\ndef tr(*a): return tr\nsys.settrace(tr)\nwhile True:\n    try:\n        while True: pass\n    except BaseException: pass"},
-		{"a coroutine that swallows", "import asyncio\nwhile True:\n    try:\n        await asyncio.sleep(0)\n    except BaseException: pass"},
+		{"a context manager", `class C:
+    def __enter__(self): pass
+    def __exit__(self, *a): return True
+while True:
+    with C():
+        while True: pass`},
+		{"suppress(BaseException)", `import contextlib
+while True:
+    with contextlib.suppress(BaseException):
+        while True: pass`},
+		{"a generator that will not close", `def g():
+    while True:
+        try:
+            while True: yield
+        except BaseException: pass
+x = g()
+for _ in x: pass`},
+		{"recursion in the handler", `def f():
+    try:
+        while True: pass
+    except BaseException:
+        f()
+f()`},
+		{"__del__ that never ends", `class D:
+    def __del__(self):
+        while True: pass
+while True: D()`},
+		{"a signal handler", `import signal
+try:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+except Exception: pass
+while True:
+    try:
+        while True: pass
+    except BaseException: pass`},
+		{"an excepthook and a trace function", `import sys
+def tr(*a): return tr
+sys.settrace(tr)
+while True:
+    try:
+        while True: pass
+    except BaseException: pass`},
+		{"a coroutine that swallows", `import asyncio
+while True:
+    try:
+        await asyncio.sleep(0)
+    except BaseException: pass`},
 	}, nil)
 }
 
@@ -100,19 +155,28 @@ func (s *suite) inC(t *testing.T) {
 		{"a modular power", "pow(3, 10 ** 4000, 10 ** 4000 + 7)"},
 		{"sum of a range", "sum(range(10 ** 12))"},
 		{"max of a repeat", "import itertools\nmax(itertools.repeat(1))"},
-		{"a deque of a count", "import collections, itertools\ncollections.deque(itertools.count(), maxlen=0)"},
+		{"a deque of a count", `import collections, itertools
+collections.deque(itertools.count(), maxlen=0)`},
 		{"all of a cycle", "import itertools\nall(itertools.cycle([1]))"},
 		{"a search in an endless iterator", "import itertools\n-1 in itertools.count()"},
-		{"sorting with a comparison that lies", "import functools\nwhile True: sorted(range(10 ** 5), key=functools.cmp_to_key(lambda a, b: 1))"},
+		{"sorting with a comparison that lies", `import functools
+while True: sorted(range(10 ** 5), key=functools.cmp_to_key(lambda a, b: 1))`},
 		{"counting over and over", "s = 'ab' * 5_000_000\nwhile True: s.count('ba')"},
-		{"a product of long iterables", "import itertools\nfor x in itertools.product(range(1000), repeat=6): pass"},
+		{"a product of long iterables", `import itertools
+for x in itertools.product(range(1000), repeat=6): pass`},
 		{"permutations", "import itertools\nsum(1 for _ in itertools.permutations(range(15)))"},
-		{"hashing", "import hashlib\nhashlib.pbkdf2_hmac('sha256', b'', b'', 10 ** 9) if hasattr(hashlib, 'pbkdf2_hmac') else exec('while True: hashlib.sha256(bytes(10 ** 6))')"},
-		{"decimal", "import decimal\ndecimal.getcontext().prec = 10 ** 6\ndecimal.Decimal(2).exp() ** decimal.Decimal('0.3')\nwhile True: decimal.Decimal(3).sqrt()"},
+		{"hashing", `import hashlib
+if hasattr(hashlib, 'pbkdf2_hmac'): hashlib.pbkdf2_hmac('sha256', b'', b'', 10 ** 9)
+while True: hashlib.sha256(bytes(10 ** 6))`},
+		{"decimal", `import decimal
+decimal.getcontext().prec = 10 ** 6
+decimal.Decimal(2).exp() ** decimal.Decimal('0.3')
+while True: decimal.Decimal(3).sqrt()`},
 		{"compressing", "import zlib\nwhile True: zlib.compress(bytes(10 ** 7), 9)"},
 		{"json", "import json\nwhile True: json.loads('[' + '1,' * 500_000 + '1]')"},
 		{"str of a long int", "import sys\nsys.set_int_max_str_digits(0)\nwhile True: str(1 << 3_000_000)"},
-		{"difflib", "import difflib\ndifflib.SequenceMatcher(None, 'ab' * 20000, 'ba' * 20000, autojunk=False).ratio()"},
+		{"difflib", `import difflib
+difflib.SequenceMatcher(None, 'ab' * 20000, 'ba' * 20000, autojunk=False).ratio()`},
 	}, nil)
 }
 
@@ -121,16 +185,22 @@ func (s *suite) sleeping(t *testing.T) {
 	s.exceed(t, s.stopping(), timeLimits, []excess{
 		{"time.sleep", "import time\ntime.sleep(3600)"},
 		{"many short sleeps", "import time\nwhile True: time.sleep(0.001)"},
-		{"time.sleep and except Exception", "import time\nwhile True:\n    try:\n        time.sleep(3600)\n    except Exception: pass"},
+		{"time.sleep and except Exception", `import time
+while True:
+    try:
+        time.sleep(3600)
+    except Exception: pass`},
 		{"asyncio.sleep", "import asyncio\nawait asyncio.sleep(3600)"},
 		{"asyncio.sleep under asyncio.run", "import asyncio\nasyncio.run(asyncio.sleep(3600))"},
-		{"gathered sleeps", "import asyncio\nawait asyncio.gather(*[asyncio.sleep(3600 + i) for i in range(100)])"},
+		{"gathered sleeps", `import asyncio
+await asyncio.gather(*[asyncio.sleep(3600 + i) for i in range(100)])`},
 		{"a poll", "import asyncio\nflag = []\nwhile not flag: await asyncio.sleep(0.001)"},
 	}, func(t *testing.T, r tiers.Result) {
 		if r.Lost != nil {
 			t.Errorf("an interrupt would have kept the session: %s", r.Lost.Reason)
 		}
 	})
+
 	t.Run("forever", func(t *testing.T) {
 		if !s.info.Has(tiers.FeatureAsync) {
 			t.Skip("the tier has no async")
@@ -141,6 +211,7 @@ func (s *suite) sleeping(t *testing.T) {
 		if r.Status != tiers.StatusLimit && r.Status != tiers.StatusRaised {
 			t.Errorf("a wait without end ended well\n%s", describe(r))
 		}
+
 		box.alive(t)
 	})
 }
@@ -159,14 +230,23 @@ var floods = []excess{
 	{"a set", "x = set(range(1 << 29))"},
 	{"nested lists", "x = []\nwhile True: x = [x, x]"},
 	{"nested tuples", "x = ()\nwhile True: x = (x,)"},
-	{"objects in a cycle", "class N: pass\nx = N()\nwhile True:\n    y = N()\n    y.next, x.back = x, y\n    x = y"},
+	{"objects in a cycle", `class N: pass
+x = N()
+while True:
+    y = N()
+    y.next, x.back = x, y
+    x = y`},
 	{"a comprehension", "[bytearray(100) for _ in range(1 << 30)]"},
 	{"a join", "x = ','.join(['abc' * 1000] * (1 << 20))"},
 	{"a format width", "x = f\"{'a':>{1 << 30}}\""},
 	{"a replace", "x = ('a' * (1 << 20)).replace('a', 'b' * 2000)"},
-	{"frames", "import sys\nsys.setrecursionlimit(10 ** 9)\ndef f(*a): return f(a, *a) if len(a) < 10 else f(*a[:1], bytearray(1 << 20))\nf()"},
+	{"frames", `import sys
+sys.setrecursionlimit(10 ** 9)
+def f(*a): return f(a, *a) if len(a) < 10 else f(*a[:1], bytearray(1 << 20))
+f()`},
 	{"an io.BytesIO", "import io\nx = io.BytesIO()\nwhile True: x.write(bytes(1 << 20))"},
-	{"a decompression bomb", "import zlib\nz = zlib.compress(bytes(1 << 20)) \nx = []\nwhile True: x.append(zlib.decompress(z))"},
+	{"a decompression bomb", "import zlib\nz = zlib.compress(bytes(1 << 20)) \nx = []\nwhile True: " +
+		"x.append(zlib.decompress(z))"},
 	{"itertools.tee", "import itertools\na, b = itertools.tee(itertools.count())\nfor _ in a: pass"},
 }
 
@@ -179,9 +259,11 @@ func (s *suite) memory(t *testing.T) {
 			box := s.open(t, tiers.Config{Limits: tiers.Limits{Memory: s.opt.Memory}})
 			box.ok(t, harm.Marked)
 			r := box.run(t, row.source)
-			if r.Status != tiers.StatusLimit && r.Status != tiers.StatusCrashed && !raised(r, "MemoryError", "OverflowError", "RecursionError") {
+			if r.Status != tiers.StatusLimit && r.Status != tiers.StatusCrashed &&
+				!raised(r, "MemoryError", "OverflowError", "RecursionError") {
 				t.Errorf("want the memory limit\n%s", describe(r))
 			}
+
 			if r.Status == tiers.StatusLimit && r.Limit != tiers.LimitMemory {
 				t.Errorf("the limit named is %q\n%s", r.Limit, describe(r))
 			}
@@ -189,6 +271,7 @@ func (s *suite) memory(t *testing.T) {
 			box.honest(t, r)
 		})
 	}
+
 	t.Run("is named", func(t *testing.T) {
 		box := s.open(t, tiers.Config{Limits: tiers.Limits{Memory: s.opt.Memory}})
 		r := box.run(t, "x = []\nwhile True: x.append(bytearray(1 << 20))")
@@ -217,7 +300,14 @@ func (s *suite) caughtMemory(t *testing.T) {
 			box := s.open(t, tiers.Config{Limits: tiers.Limits{Memory: s.opt.Memory}})
 			box.ok(t, harm.Marked)
 			source := "def flood():\n    " + strings.ReplaceAll(row.source, "\n", "\n    ") +
-				"\ncaught = ''\ntry:\n    flood()\nexcept (MemoryError, OverflowError):\n    caught = 'caught'\nprint(caught)" // the handler still holds all memory
+				`
+caught = ''
+try:
+    flood()
+except (MemoryError, OverflowError):
+    caught = 'caught'
+print(caught)` // the handler still holds all memory
+
 			box.prints(t, source, "caught\n")
 			box.prints(t, "x = bytearray(10 << 20)\nprint(len(x), kept)", "10485760 {'since': 'snippet 1'}\n")
 		})
@@ -231,10 +321,12 @@ func (s *suite) output(t *testing.T) {
 		source string
 		total  int64
 	}{
-		"a loop of prints":        {"for i in range(1000): print('x' * 99)", 100_000},
-		"one huge write":          {"import sys\n_ = sys.stdout.write('y' * 5_000_000)", 5_000_000},
-		"stderr":                  {"import sys\nfor i in range(100): print('e' * 99, file=sys.stderr)", 10_000},
-		"both streams":            {"import sys\nfor i in range(100): print('o' * 99); print('e' * 99, file=sys.stderr)", 20_000},
+		"a loop of prints": {"for i in range(1000): print('x' * 99)", 100_000},
+		"one huge write":   {"import sys\n_ = sys.stdout.write('y' * 5_000_000)", 5_000_000},
+		"stderr": {`import sys
+for i in range(100): print('e' * 99, file=sys.stderr)`, 10_000},
+		"both streams": {`import sys
+for i in range(100): print('o' * 99); print('e' * 99, file=sys.stderr)`, 20_000},
 		"an echo":                 {"'z' * 9998", 10_001},
 		"text of several bytes":   {"print('é' * 9999)", 19_999},
 		"exactly one byte beyond": {"print('x' * 1000)", 1001},
@@ -244,14 +336,17 @@ func (s *suite) output(t *testing.T) {
 			r := box.ok(t, row.source+"\n")
 			kept := int64(len(r.Stdout) + len(r.Stderr))
 			if kept != limit || r.Dropped != row.total-limit || r.Usage.OutputBytes != row.total {
-				t.Errorf("%d kept, %d dropped, %d counted; want %d, %d, %d", kept, r.Dropped, r.Usage.OutputBytes, limit, row.total-limit, row.total)
+				t.Errorf("%d kept, %d dropped, %d counted; want %d, %d, %d", kept, r.Dropped,
+					r.Usage.OutputBytes, limit, row.total-limit, row.total)
 			}
+
 			if r.Limit != tiers.LimitOutput {
 				t.Errorf("the limit named is %q", r.Limit)
 			}
 			box.alive(t)
 		})
 	}
+
 	t.Run("exactly the limit", func(t *testing.T) {
 		box := s.open(t, tiers.Config{Limits: tiers.Limits{Output: limit}})
 		r := box.ok(t, "print('x' * 999)")
@@ -259,6 +354,7 @@ func (s *suite) output(t *testing.T) {
 			t.Errorf("output within the limit is reported as too much\n%s", describe(r))
 		}
 	})
+
 	t.Run("a flood without end", func(t *testing.T) {
 		box := s.open(t, tiers.Config{Limits: tiers.Limits{Output: limit, Wall: s.opt.StopAfter}})
 		r := box.run(t, "while True: print('flood' * 100)")

@@ -29,6 +29,7 @@ func (s *suite) move(t *testing.T) {
 			s.moveScript(t, name)
 		})
 	}
+
 	t.Run("left behind", s.leftBehind)
 	t.Run("fails there", s.failsThere)
 	t.Run("never ends", s.neverEnds)
@@ -54,8 +55,10 @@ func (s *suite) moveScript(t *testing.T, name string) {
 			}
 			box = next
 		}
+
 		stdout += box.ok(t, snippet).Stdout
 	}
+
 	compare(t, "stdout", stdout, fixture(t, moveDir+"/"+name+".stdout"))
 }
 
@@ -69,6 +72,7 @@ func moveTo(t *testing.T, from, to *session) tiers.Report {
 	if err != nil {
 		t.Fatalf("cannot import: %v", err)
 	}
+
 	return report
 }
 
@@ -77,7 +81,11 @@ func moveTo(t *testing.T, from, to *session) tiers.Report {
 func (s *suite) leftBehind(t *testing.T) {
 	from, to := s.open(t, bare()), s.open(t, bare())
 	from.ok(t, "import threading\ngen = (x for x in range(3))\nkept = [1, gen, 2]\nfine = {'a': 1}\n"+
-		"class Odd:\n    def __reduce__(self): raise TypeError('no way')\nodd = Odd()\nlock = threading.Lock()")
+		`class Odd:
+    def __reduce__(self): raise TypeError('no way')
+odd = Odd()
+lock = threading.Lock()`)
+
 	report := moveTo(t, from, to)
 	names := map[string]bool{}
 	for _, left := range report.Left {
@@ -86,12 +94,15 @@ func (s *suite) leftBehind(t *testing.T) {
 			t.Errorf("what was left behind is not explained: %+v", left)
 		}
 	}
+
 	if !names["gen"] || !names["odd"] || names["fine"] || names["lock"] {
 		t.Errorf("left behind: %+v, want gen and odd", report.Left)
 	}
 	r := to.ok(t, "print(fine, kept[0], kept[2], 'left behind' in repr(gen))\nwith lock: print('locked')\n"+
-		"for use in (lambda: next(gen), lambda: gen.send(1), lambda: odd.x, lambda: list(kept[1]), lambda: len(odd)):\n"+
+		"for use in (lambda: next(gen), lambda: gen.send(1), lambda: odd.x, lambda: list(kept[1]), "+
+		"lambda: len(odd)):\n"+
 		"    try: use(); print('used')\n    except RuntimeError as e: print('left behind' in str(e))")
+
 	compare(t, "stdout", r.Stdout, "{'a': 1} 1 2 True\nlocked\n"+strings.Repeat("True\n", 5))
 	if r := from.ok(t, "print(next(gen))"); r.Stdout != "0\n" {
 		t.Errorf("the sandbox that was exported has changed: %q", r.Stdout)
@@ -111,9 +122,18 @@ func exporter(t *testing.T, b *session) tiers.Exporter {
 // lost, and what shares parts with others keeps doing so.
 func (s *suite) failsThere(t *testing.T) {
 	from, to := s.open(t, bare()), s.open(t, bare())
-	from.ok(t, "class Once:\n    made = 0\n    def __init__(self, n):\n        self.n = n\n        if Once.made: raise ValueError('only once')\n"+
+	from.ok(t, `class Once:
+    made = 0
+    def __init__(self, n):
+        self.n = n
+        if Once.made: raise ValueError('only once')
+`+
 		"        Once.made += 1\n    def __reduce__(self): return Once, (['an argument', self.n],)\n"+
-		"shared = [1]\nbefore = {'x': shared}\nonce = Once(1)\nafter = {'y': shared, 'words': ['a', 'b'], 'z': before}")
+		`shared = [1]
+before = {'x': shared}
+once = Once(1)
+after = {'y': shared, 'words': ['a', 'b'], 'z': before}`)
+
 	report := moveTo(t, from, to)
 	if len(report.Left) != 1 || report.Left[0].Name != "once" {
 		t.Errorf("left behind: %+v, want once alone", report.Left)
@@ -125,26 +145,31 @@ func (s *suite) failsThere(t *testing.T) {
 // neverEnds moves variables that take for ever to be written or to be read: they are
 // left behind, each after a time of its own, and the others arrive.
 func (s *suite) neverEnds(t *testing.T) {
-	cfg := tiers.Config{Limits: tiers.Limits{Wall: 2 * time.Second}} // a busy machine takes some of what a variable gets
+	// a busy machine takes some of what a variable gets
+	cfg := tiers.Config{Limits: tiers.Limits{Wall: 2 * time.Second}}
 	from, to := s.open(t, cfg), s.open(t, cfg)
 	from.ok(t, "def spin():\n    while True: pass\nclass There:\n    def __reduce__(self): return spin, ()\n"+
 		"class Here:\n    def __reduce__(self): return spin()\nshared = [1]\nbefore = shared\n"+
 		"here, there = Here(), There()\nafter = [shared]")
 	report := moveTo(t, from, to)
 	names := map[string]bool{}
+
 	for _, left := range report.Left {
 		names[left.Name] = true
 		if !strings.Contains(left.Reason, "took longer than") {
 			t.Errorf("the reason is not the time: %+v", left)
 		}
 	}
+
 	if len(names) != 2 || !names["here"] || !names["there"] {
 		t.Errorf("left behind: %+v, want here and there", report.Left)
 	}
 	if report.Moved != 6 {
 		t.Errorf("%d variables moved, want 6: what was left behind did not", report.Moved)
 	}
-	to.prints(t, "print(before is shared is after[0], repr(here)[:18], repr(there)[:19])", "True <Here left behind: <value left behind:\n")
+
+	to.prints(t, "print(before is shared is after[0], repr(here)[:18], repr(there)[:19])",
+		"True <Here left behind: <value left behind:\n")
 	from.prints(t, "print(type(here), after)", "<class '__main__.Here'> [[1]]\n")
 }
 
@@ -152,10 +177,14 @@ func (s *suite) neverEnds(t *testing.T) {
 // session goes on with all that it had.
 func (s *suite) unstoppable(t *testing.T) {
 	from := s.open(t, tiers.Config{Limits: tiers.Limits{Wall: time.Second}})
-	from.ok(t, "import collections, itertools\nclass Bad:\n    def __reduce__(self): collections.deque(itertools.repeat(0), maxlen=0)\nkept, bad = [1], Bad()")
+	from.ok(t, `import collections, itertools
+class Bad:
+    def __reduce__(self): collections.deque(itertools.repeat(0), maxlen=0)
+kept, bad = [1], Bad()`)
 	if _, err := exporter(t, from).Export(t.Context()); err == nil {
 		t.Error("it was exported")
 	}
+
 	from.prints(t, "print(kept, type(bad).__name__)\ndel bad", "[1] Bad\n")
 	to := s.open(t, bare())
 	moveTo(t, from, to)

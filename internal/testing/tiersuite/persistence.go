@@ -24,6 +24,7 @@ func (s *suite) persistence(t *testing.T) {
 		}
 		s.play(t, bare, laterTracebacks)
 	})
+
 	t.Run("Reserved", s.reserved)
 	t.Run("Prebound", func(t *testing.T) { s.play(t, bare, prebound) })
 }
@@ -56,22 +57,42 @@ var echoes = []scenario{
 		{source: "_", out: "42\n"},
 	}},
 	{name: "a repr that raises is an exception of the snippet", steps: []step{
-		{source: "class R:\n    def __repr__(self): raise ValueError('no repr')\nR()", raises: "ValueError", says: []string{"no repr"}},
+		{source: `class R:
+    def __repr__(self): raise ValueError('no repr')
+R()`, raises: "ValueError", says: []string{"no repr"}},
 		{source: "print(R.__name__)", out: "R\n"},
 	}},
 	{name: "a repr that prints", steps: []step{
-		{source: "class R:\n    def __repr__(self):\n        print('side')\n        return 'R!'\nR()", out: "side\nR!\n"},
+		{source: `class R:
+    def __repr__(self):
+        print('side')
+        return 'R!'
+R()`, out: "side\nR!\n"},
 	}},
 }
 
 var namespaces = []scenario{
 	{name: "variables, functions, classes and imports persist", steps: []step{
-		{source: "import math as m\nfrom json import dumps\nx = [1]\ndef f(v): return v + len(x)\nclass C:\n    n = 7"},
+		{source: `import math as m
+from json import dumps
+x = [1]
+def f(v): return v + len(x)
+class C:
+    n = 7`},
 		{source: "x.append(2)\nprint(f(10), C.n, m.floor(2.5), dumps(x))", out: "12 7 2 [1, 2]\n"},
-		{source: "del x\ntry:\n    f(1)\nexcept NameError as e:\n    print(e)", out: "name 'x' is not defined\n"},
+		{source: `del x
+try:
+    f(1)
+except NameError as e:
+    print(e)`, out: "name 'x' is not defined\n"},
 	}},
 	{name: "another interpreter that is left open", steps: []step{
-		{source: "x = 1\ntry:\n    import _interpreters\n    other = _interpreters.create()\nexcept ImportError:\n    pass"},
+		{source: `x = 1
+try:
+    import _interpreters
+    other = _interpreters.create()
+except ImportError:
+    pass`},
 		{source: "x += 1\nprint(x)", out: "2\n"},
 		{source: "x += 1\nprint(x)", out: "3\n"},
 	}},
@@ -80,7 +101,10 @@ var namespaces = []scenario{
 		{source: "print(a is b, id(a) == old)", out: "True True\n"},
 	}},
 	{name: "a snippet that raised keeps what it did before", steps: []step{
-		{source: "done = ['first']\ndone.append('second')\n1 / 0\ndone.append('never')", raises: "ZeroDivisionError"},
+		{source: `done = ['first']
+done.append('second')
+1 / 0
+done.append('never')`, raises: "ZeroDivisionError"},
 		{source: "print(done)", out: "['first', 'second']\n"},
 	}},
 	{name: "a snippet that does not parse changes nothing", steps: []step{
@@ -89,27 +113,50 @@ var namespaces = []scenario{
 		{source: "print(v)", out: "1\n"},
 	}},
 	{name: "generators and iterators go on", steps: []step{
-		{source: "def count():\n    n = 0\n    while True:\n        n += 1\n        yield n\ng = count(); it = iter('abc')\nnext(g); next(it)", out: "'a'\n"},
+		{source: `def count():
+    n = 0
+    while True:
+        n += 1
+        yield n
+g = count(); it = iter('abc')
+next(g); next(it)`, out: "'a'\n"},
 		{source: "print(next(g), next(g), next(it))", out: "2 3 b\n"},
 	}},
 	{name: "closures and instances go on", steps: []step{
-		{source: "def acc():\n    t = 0\n    def add(v):\n        nonlocal t\n        t += v\n        return t\n    return add\nadd = acc(); add(5)", out: "5\n"},
+		{source: `def acc():
+    t = 0
+    def add(v):
+        nonlocal t
+        t += v
+        return t
+    return add
+add = acc(); add(5)`, out: "5\n"},
 		{source: "print(add(2))", out: "7\n"},
 	}},
 	{name: "a redefined class leaves old instances alone", steps: []step{
 		{source: "class P:\n    def hi(self): return 'old'\np = P()"},
-		{source: "class P:\n    def hi(self): return 'new'\nprint(p.hi(), P().hi(), isinstance(p, P))", out: "old new False\n"},
+		{source: `class P:
+    def hi(self): return 'new'
+print(p.hi(), P().hi(), isinstance(p, P))`, out: "old new False\n"},
 	}},
 	{name: "objects of the session pickle", steps: []step{
 		{source: "from dataclasses import dataclass\n@dataclass\nclass D:\n    v: int"},
 		{source: "import pickle\nprint(pickle.loads(pickle.dumps(D(3))) == D(3))", out: "True\n"},
 	}},
 	{name: "the module state persists", steps: []step{
-		{source: "import sys, random, decimal\nrandom.seed(7); first = random.random(); random.seed(7)\ndecimal.getcontext().prec = 5\nsys.setrecursionlimit(500)"},
-		{source: "print(random.random() == first, decimal.Decimal(1) / 3, sys.getrecursionlimit())", out: "True 0.33333 500\n"},
+		{source: `import sys, random, decimal
+random.seed(7); first = random.random(); random.seed(7)
+decimal.getcontext().prec = 5
+sys.setrecursionlimit(500)`},
+		{
+			source: "print(random.random() == first, decimal.Decimal(1) / 3, sys.getrecursionlimit())",
+			out:    "True 0.33333 500\n",
+		},
 	}},
 	{name: "future imports do not leak into later snippets", steps: []step{
-		{source: "from __future__ import annotations\ndef f(a: undefined_name): ...\nprint(f.__annotations__)", out: "{'a': 'undefined_name'}\n"},
+		{source: `from __future__ import annotations
+def f(a: undefined_name): ...
+print(f.__annotations__)`, out: "{'a': 'undefined_name'}\n"},
 		{source: "def g(a: undefined_name): ...", raises: "NameError"},
 	}},
 	{name: "exit ends the snippet and not the session", steps: []step{
@@ -126,7 +173,8 @@ var namespaces = []scenario{
 		{source: "print('err', file=sys.stderr)", out: ""},
 		{source: "pass"},
 	}},
-	{name: "many snippets", steps: append(repeat(200, step{source: "n = globals().get('n', 0) + 1"}), step{source: "print(n)", out: "200\n"})},
+	{name: "many snippets", steps: append(repeat(200, step{source: "n = globals().get('n', 0) + 1"}),
+		step{source: "print(n)", out: "200\n"})},
 }
 
 var laterTracebacks = []scenario{
@@ -140,25 +188,47 @@ var laterTracebacks = []scenario{
 	}},
 	{name: "each snippet has its own name and lines", steps: []step{
 		{source: "f = lambda: 1 / 0"},
-		{source: "\n\nf()", raises: "ZeroDivisionError", says: []string{`<snippet 2>", line 3`, `<snippet 1>", line 1, in <lambda>`}, hides: []string{"<snippet 3>"}},
-		{source: "f()", raises: "ZeroDivisionError", says: []string{`<snippet 3>", line 1`, `<snippet 1>", line 1, in <lambda>`}, hides: []string{"<snippet 2>"}},
+		{source: "\n\nf()", raises: "ZeroDivisionError", says: []string{
+			`<snippet 2>", line 3`,
+			`<snippet 1>", line 1, in <lambda>`,
+		}, hides: []string{"<snippet 3>"}},
+		{source: "f()", raises: "ZeroDivisionError", says: []string{
+			`<snippet 3>", line 1`,
+			`<snippet 1>", line 1, in <lambda>`,
+		}, hides: []string{"<snippet 2>"}},
 	}},
 	{name: "a stored exception keeps its traceback", steps: []step{
-		{source: "def boom(): raise ValueError('kept')\ntry:\n    boom()\nexcept ValueError as e:\n    err = e"},
+		{source: `def boom(): raise ValueError('kept')
+try:
+    boom()
+except ValueError as e:
+    err = e`},
 		{source: "raise RuntimeError('later') from err", raises: "RuntimeError", says: []string{
-			`<snippet 1>", line 1, in boom`, "def boom(): raise ValueError('kept')", "The above exception was the direct cause", `<snippet 2>", line 1`,
+			`<snippet 1>", line 1, in boom`, "def boom(): raise ValueError('kept')",
+			"The above exception was the direct cause", `<snippet 2>", line 1`,
 		}},
 	}},
 	{name: "traceback.print_exc in a later snippet quotes the lines", steps: []step{
 		{source: "def f():\n    return {}['missing']"},
-		{source: "import traceback\ntry:\n    f()\nexcept KeyError:\n    print(traceback.format_exc())", says: []string{"return {}['missing']", `<snippet 1>", line 2, in f`}},
+		{source: `import traceback
+try:
+    f()
+except KeyError:
+    print(traceback.format_exc())`, says: []string{"return {}['missing']", `<snippet 1>", line 2, in f`}},
 	}},
 	{name: "inspect.getsource of an earlier snippet", steps: []step{
 		{source: "def add(a, b):\n    # adds\n    return a + b"},
-		{source: "import inspect\nprint(inspect.getsource(add))", out: "def add(a, b):\n    # adds\n    return a + b\n\n"},
+		{source: "import inspect\nprint(inspect.getsource(add))", out: `def add(a, b):
+    # adds
+    return a + b
+
+`},
 	}},
 	{name: "no frame of the runtime shows", steps: []step{
-		{source: "raise ValueError('bare')", raises: "ValueError", says: []string{"Traceback (most recent call last):\n  File \"<snippet 1>\", line 1, in <module>\n    raise ValueError('bare')\nValueError: bare"}},
+		{source: "raise ValueError('bare')", raises: "ValueError", says: []string{`Traceback (most recent call last):
+  File "<snippet 1>", line 1, in <module>
+    raise ValueError('bare')
+ValueError: bare`}},
 	}},
 }
 
@@ -172,13 +242,16 @@ func (s *suite) reserved(t *testing.T) {
 		"print(missing, context, context_0)"
 	want := "[] ['the', 'context'] ['the', 'context']\n"
 	var scenarios []scenario
+
 	for name, damage := range map[string]string{
-		"there at the start":   "pass",
-		"overwritten":          "for n in names: globals()[n] = 5",
-		"deleted":              "for n in names: del globals()[n]",
-		"cleared":              "globals().clear()",
-		"shadowed by a def":    "def llm_query(p): return 'mine'\nclass FINAL: pass\nimport math as context",
-		"shadowed by a loop":   "for FINAL in range(3): pass\nimport contextlib\nwith contextlib.nullcontext(1) as context: pass",
+		"there at the start": "pass",
+		"overwritten":        "for n in names: globals()[n] = 5",
+		"deleted":            "for n in names: del globals()[n]",
+		"cleared":            "globals().clear()",
+		"shadowed by a def":  "def llm_query(p): return 'mine'\nclass FINAL: pass\nimport math as context",
+		"shadowed by a loop": `for FINAL in range(3): pass
+import contextlib
+with contextlib.nullcontext(1) as context: pass`,
 		"and then it raised":   "for n in names: globals()[n] = 5\n1/0",
 		"and then it exited":   "for n in names: globals()[n] = 5\nraise SystemExit",
 		"through the module":   "import __main__\nfor n in names: setattr(__main__, n, None)",
@@ -191,6 +264,7 @@ func (s *suite) reserved(t *testing.T) {
 			{source: "FINAL(len(context))", final: "2"},
 		}})
 	}
+
 	s.play(t, cfg, scenarios)
 }
 
@@ -206,21 +280,29 @@ func endingOf(source string) tiers.Status {
 
 var prebound = []scenario{
 	one("modules are there without an import", step{
-		source: "print(json.dumps([1]), re.findall('a', 'banana'), math.floor(2.5), collections.Counter('aab').most_common(1), next(itertools.count(3)), statistics.mean([1, 3]))",
-		out:    "[1] ['a', 'a', 'a'] 2 [('a', 2)] 3 2\n",
+		source: "print(json.dumps([1]), re.findall('a', 'banana'), math.floor(2.5), " +
+			"collections.Counter('aab').most_common(1), next(itertools.count(3)), statistics.mean([1, 3]))",
+		out: "[1] ['a', 'a', 'a'] 2 [('a', 2)] 3 2\n",
 	}),
 	one("names of datetime are there without an import", step{
 		source: "print(date(2024, 1, 31) + timedelta(days=1), timezone.utc, bool(time), bool(datetime))",
 		out:    "2024-02-01 UTC True True\n",
 	}),
 	one("an import works as well", step{
-		source: "import json, datetime, time\nfrom math import pi\nprint(json.loads('1'), datetime.date(2024, 1, 1), time.time() > 0, round(pi, 2))",
-		out:    "1 2024-01-01 True 3.14\n",
+		source: `import json, datetime, time
+from math import pi
+print(json.loads('1'), datetime.date(2024, 1, 1), time.time() > 0, round(pi, 2))`,
+		out: "1 2024-01-01 True 3.14\n",
 	}),
-	one("the namespace is the main module", step{source: "import __main__\nx = 3\nprint(__name__, __main__.x, vars(__main__) is globals())", out: "__main__ 3 True\n"}),
+	one("the namespace is the main module", step{source: `import __main__
+x = 3
+print(__name__, __main__.x, vars(__main__) is globals())`, out: "__main__ 3 True\n"}),
 	one("SHOW_VARS shows the user's names alone", step{
 		source: "rows = [1, 2, 3]\ntitle = 'é'\ndef helper(): pass\nSHOW_VARS()",
-		says:   []string{"rows", "list", "3", "title", "str", "helper"}, hides: []string{"llm_query", "FINAL", "__builtins__", "statistics"},
+		says:   []string{"rows", "list", "3", "title", "str", "helper"}, hides: []string{
+			"llm_query",
+			"FINAL", "__builtins__", "statistics",
+		},
 	}),
 }
 

@@ -14,7 +14,8 @@ import (
 func (s *suite) refused(err error) *tiers.RejectedError {
 	var broken *tiers.BrokenError
 	var rejected *tiers.RejectedError
-	if s.opt.MinAccepted == 0 || errors.As(err, &broken) || !errors.As(err, &rejected) || rejected.Effects != tiers.EffectsNeverRan {
+	if s.opt.MinAccepted == 0 || errors.As(err, &broken) || !errors.As(err, &rejected) ||
+		rejected.Effects != tiers.EffectsNeverRan {
 		return nil
 	}
 	return rejected
@@ -41,6 +42,7 @@ func (s *session) try(ctx context.Context, t *testing.T, job tiers.Job) (tiers.R
 			t.Fatalf("the session does not go on after a rejection: %v\n%s", broken, describe(after))
 		}
 	}
+
 	s.skipRefused(t, err)
 	return r, err
 }
@@ -73,7 +75,8 @@ func (c *share) note(t *testing.T) {
 func (s *suite) accepted(t *testing.T) {
 	c := &s.share
 	ran := len(c.tests) - c.skipped
-	t.Logf("tier %s ran %d of %d tests with snippets, and rejected a snippet of the others", s.info.Name, ran, len(c.tests))
+	t.Logf("tier %s ran %d of %d tests with snippets, and rejected a snippet of the others", s.info.Name,
+		ran, len(c.tests))
 	if ran < s.opt.MinAccepted {
 		t.Errorf("tier %s ran %d tests, and must run %d at least", s.info.Name, ran, s.opt.MinAccepted)
 	}

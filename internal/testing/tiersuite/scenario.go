@@ -59,6 +59,7 @@ func (s *suite) play(t *testing.T, cfg func() tiers.Config, scenarios []scenario
 		}
 		return true
 	}
+
 	s.each(t, cfg, names, try, func(t *testing.T, i int) {
 		sc := scenarios[i]
 		if sc.needs != "" && !s.info.Has(sc.needs) {
@@ -67,6 +68,7 @@ func (s *suite) play(t *testing.T, cfg func() tiers.Config, scenarios []scenario
 		if s.opt.PythonMinor != 0 && s.opt.PythonMinor < sc.since {
 			t.Skipf("it needs CPython 3.%d", sc.since)
 		}
+
 		box := s.open(t, cfg())
 		for _, st := range sc.steps {
 			st.check(t, box.run(t, st.source))
@@ -90,6 +92,7 @@ func (st step) problem(r tiers.Result) string {
 	if !st.anyOut && len(st.says) == 0 && r.Stdout != st.out {
 		return "stdout is not " + quote(st.out)
 	}
+
 	everything := r.Stdout + r.Stderr
 	if r.Exception != nil {
 		everything += r.Exception.Message + r.Exception.Traceback
@@ -99,6 +102,7 @@ func (st step) problem(r tiers.Result) string {
 			return "nothing says " + quote(want)
 		}
 	}
+
 	for _, not := range st.hides {
 		if strings.Contains(everything, not) {
 			return "the output says " + quote(not)
@@ -115,12 +119,14 @@ func (st step) ending(r tiers.Result) string {
 	case want == "":
 		want = tiers.StatusOK
 	}
+
 	if r.Status != want {
 		return "the status is not " + quote(string(want))
 	}
 	if st.raises != "" && (r.Exception == nil || r.Exception.Type != st.raises) {
 		return "the exception is not a " + st.raises
 	}
+
 	return ""
 }
 
@@ -137,6 +143,7 @@ func (st step) answer(r tiers.Result) string {
 	case r.Final.Name != st.named:
 		return "the answer's variable is " + quote(r.Final.Name) + ", not " + quote(st.named)
 	}
+
 	return ""
 }
 

@@ -31,6 +31,7 @@ func (s *suite) open(t *testing.T, cfg tiers.Config) *session {
 	if err != nil {
 		t.Fatalf("cannot open a sandbox: %v", err)
 	}
+
 	t.Cleanup(func() {
 		if err := box.Close(); err != nil {
 			t.Errorf("cannot close the sandbox: %v", err)
@@ -56,6 +57,7 @@ func (s *session) run(t *testing.T, source string) tiers.Result {
 	if err != nil {
 		t.Fatalf("the tier broke: %v\nsnippet: %s", err, excerpt(source))
 	}
+
 	wellFormed(t, r)
 	return r
 }
@@ -70,12 +72,14 @@ func (s *session) ok(t *testing.T, source string) tiers.Result {
 		}
 		r = s.run(t, source)
 	}
+
 	if source == harm.Marked {
 		s.kept = s.ran
 	}
 	if r.Status != tiers.StatusOK {
 		t.Fatalf("status %q, want ok\nsnippet: %s\n%s", r.Status, excerpt(source), describe(r))
 	}
+
 	return r
 }
 
@@ -149,14 +153,17 @@ func describe(r tiers.Result) string {
 	if r.Final != nil {
 		b.WriteString(", final " + excerpt(string(r.Final.Value)))
 	}
+
 	for _, part := range []struct{ name, text string }{{"stdout", r.Stdout}, {"stderr", r.Stderr}} {
 		if part.text != "" {
 			b.WriteString("\n" + part.name + ": " + excerpt(part.text))
 		}
 	}
 	if r.Exception != nil {
-		b.WriteString("\nexception " + r.Exception.Type + ": " + excerpt(r.Exception.Message) + "\n" + excerpt(r.Exception.Traceback))
+		b.WriteString("\nexception " + r.Exception.Type + ": " + excerpt(r.Exception.Message) + "\n" +
+			excerpt(r.Exception.Traceback))
 	}
+
 	return b.String()
 }
 

@@ -31,20 +31,46 @@ var oddSources = []scenario{
 	one("tabs in a string", step{source: "print('a\tb')", out: "a\tb\n"}),
 	one("a byte order mark", step{source: "\ufeffprint(6)", out: "6\n"}),
 	one("a coding line is ignored", step{source: "# -*- coding: latin-1 -*-\nprint('é')", out: "é\n"}),
-	one("wide characters in names and strings", step{source: "größe = '日本😀'\nprint(größe, len(größe))", out: "日本😀 3\n"}),
+	one("wide characters in names and strings", step{
+		source: "größe = '日本😀'\nprint(größe, len(größe))",
+		out:    "日本😀 3\n",
+	}),
 	one("names are folded", step{source: "ﬁne = 1\nprint(fine)", out: "1\n"}),
-	one("triple quotes are not re-indented", step{source: "def f():\n    return '''\n  two\nnone\n    '''\nprint(repr(f()))", out: "'\\n  two\\nnone\\n    '\n"}),
-	one("an indented snippet is an error", step{source: "    print(1)", raises: "IndentationError", says: []string{"unexpected indent"}}),
+	one("triple quotes are not re-indented", step{source: `def f():
+    return '''
+  two
+none
+    '''
+print(repr(f()))`, out: "'\\n  two\\nnone\\n    '\n"}),
+	one("an indented snippet is an error", step{
+		source: "    print(1)", raises: "IndentationError",
+		says: []string{"unexpected indent"},
+	}),
 	one("a shell line is an error", step{source: "!ls", raises: "SyntaxError"}),
 	one("a markdown fence is an error", step{source: "```python\nprint(1)\n```", raises: "SyntaxError"}),
-	one("typographic quotes are an error", step{source: "print(“hi”)", raises: "SyntaxError", says: []string{"invalid character '“' (U+201C)"}}),
+	one("typographic quotes are an error", step{
+		source: "print(“hi”)", raises: "SyntaxError",
+		says: []string{"invalid character '“' (U+201C)"},
+	}),
 	one("a no-break space is an error", step{source: "x =\u00a01", raises: "SyntaxError", says: []string{"U+00A0"}}),
 	one("an unfinished block", step{source: "def f():", raises: "IndentationError"}),
-	one("a return at the top", step{source: "return 5", raises: "SyntaxError", says: []string{"'return' outside function"}}),
-	one("a yield at the top", step{source: "yield 5", raises: "SyntaxError", says: []string{"'yield' outside function"}}),
-	one("print as a statement", step{source: "print 'x'", raises: "SyntaxError", says: []string{"Missing parentheses"}}),
+	one("a return at the top", step{
+		source: "return 5", raises: "SyntaxError",
+		says: []string{"'return' outside function"},
+	}),
+	one("a yield at the top", step{
+		source: "yield 5", raises: "SyntaxError",
+		says: []string{"'yield' outside function"},
+	}),
+	one("print as a statement", step{
+		source: "print 'x'", raises: "SyntaxError",
+		says: []string{"Missing parentheses"},
+	}),
 	one("a very long line", step{source: "print(len('" + strings.Repeat("x", 1_000_000) + "'))", out: "1000000\n"}),
-	one("a NUL in the source", step{source: "print(1)\x00print(2)", status: tiers.StatusRaised, says: []string{"null byte"}}),
+	one("a NUL in the source", step{
+		source: "print(1)\x00print(2)", status: tiers.StatusRaised,
+		says: []string{"null byte"},
+	}),
 	{name: "an error does not shift later line numbers", steps: []step{
 		{source: "\n\n1 +", raises: "SyntaxError", says: []string{`"<snippet 1>", line 3`}},
 		{source: "\n1/0", raises: "ZeroDivisionError", says: []string{`"<snippet 2>", line 2`}},
@@ -72,6 +98,7 @@ func (s *suite) sourceBytes(t *testing.T) {
 			if r.Status != tiers.StatusOK && r.Status != tiers.StatusRaised {
 				t.Errorf("want an exception\n%s", describe(r))
 			}
+
 			box.alive(t)
 			box.honest(t, r)
 		})
@@ -91,11 +118,12 @@ func (s *suite) hugeSource(t *testing.T) {
 	skip.UnderRace(t)
 	box := s.open(t, bare())
 	for name, source := range map[string]string{
-		"8 MB of comments":    strings.Repeat("# a comment that says nothing at all\n", 220_000) + "print('end')",
-		"8 MB in one string":  "x = '''" + strings.Repeat("é😀\n", 1_200_000) + "'''\nprint('end')",
-		"100,000 statements":  strings.Repeat("x = 1\n", 100_000) + "print('end')",
-		"20,000 functions":    strings.Repeat("def f(a, b=1): return a + b\n", 20_000) + "print('end')",
-		"a long if and elif":  "x = 5\nif x == -1: pass\n" + strings.Repeat("elif x == -2: pass\n", 500) + "print('end')",
+		"8 MB of comments":   strings.Repeat("# a comment that says nothing at all\n", 220_000) + "print('end')",
+		"8 MB in one string": "x = '''" + strings.Repeat("é😀\n", 1_200_000) + "'''\nprint('end')",
+		"100,000 statements": strings.Repeat("x = 1\n", 100_000) + "print('end')",
+		"20,000 functions":   strings.Repeat("def f(a, b=1): return a + b\n", 20_000) + "print('end')",
+		"a long if and elif": "x = 5\nif x == -1: pass\n" + strings.Repeat("elif x == -2: pass\n", 500) +
+			"print('end')",
 		"a long list display": "x = [" + strings.Repeat("1, ", 300_000) + "]\nprint('end')",
 	} {
 		t.Run(name, func(t *testing.T) { box.prints(t, source, "end\n") })

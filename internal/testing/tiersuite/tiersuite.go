@@ -89,6 +89,7 @@ func (o Options) withDefaults() Options {
 	if o.Sandboxes == 0 {
 		o.Sandboxes = 50
 	}
+
 	return o
 }
 
@@ -143,6 +144,7 @@ func Run(t *testing.T, tier tiers.Tier, opt Options) {
 			group.run(t)
 		})
 	}
+
 	if s.opt.MinAccepted > 0 {
 		t.Run("Accepted", s.accepted)
 	}

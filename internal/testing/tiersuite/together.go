@@ -11,10 +11,11 @@ import (
 // see Options.ShareSandboxes. It proves as much, because a case that fails there is tried
 // once more in a sandbox of its own, and that decides.
 
-// remember and tidy take away what a case has left in the namespace.
+// remember notes the names of the namespace; tidy deletes those that came later.
 const (
 	remember = "__import__('sys').modules['_before'] = set(globals())"
-	tidy     = "(lambda g, keep: [g.pop(n) for n in list(g) if n not in keep])(globals(), __import__('sys').modules['_before'])\nNone"
+	tidy     = "(lambda g, keep: [g.pop(n) for n in list(g) if n not in keep])" +
+		"(globals(), __import__('sys').modules['_before'])\nNone"
 )
 
 // together runs cases in one sandbox, in a new one after each that fails, and returns
@@ -32,6 +33,7 @@ func (s *suite) together(t *testing.T, cfg tiers.Config, n int, try func(box *se
 			r, err := box.box.Run(s.patient(t), tiers.Job{Source: tidy})
 			passed[i] = err == nil && r.Status == tiers.StatusOK && r.Lost == nil
 		}
+
 		if !passed[i] {
 			if err := box.box.Close(); err != nil {
 				t.Errorf("cannot close the sandbox: %v", err)
@@ -39,12 +41,15 @@ func (s *suite) together(t *testing.T, cfg tiers.Config, n int, try func(box *se
 			box = nil
 		}
 	}
+
 	return passed
 }
 
 // each runs a test for each case. Those that pass together need no sandbox of their
 // own.
-func (s *suite) each(t *testing.T, cfg func() tiers.Config, names []string, try func(box *session, i int) bool, alone func(t *testing.T, i int)) {
+func (s *suite) each(t *testing.T, cfg func() tiers.Config, names []string, try func(box *session, i int) bool,
+	alone func(t *testing.T, i int),
+) {
 	t.Helper()
 	passed := make([]bool, len(names))
 	if s.opt.ShareSandboxes {
@@ -59,6 +64,7 @@ func (s *suite) each(t *testing.T, cfg func() tiers.Config, names []string, try 
 			if !s.opt.ShareSandboxes {
 				s.parallel(t)
 			}
+
 			alone(t, i)
 		})
 	}
@@ -66,13 +72,16 @@ func (s *suite) each(t *testing.T, cfg func() tiers.Config, names []string, try 
 
 // eachExcess runs a test for each row, in a sandbox of its own or, if the tier's
 // options say so, in that of the row before, if that has lost nothing.
-func (s *suite) eachExcess(t *testing.T, l tiers.Limits, rows []excess, test func(t *testing.T, box *session, row excess) tiers.Result) {
+func (s *suite) eachExcess(t *testing.T, l tiers.Limits, rows []excess,
+	test func(t *testing.T, box *session, row excess) tiers.Result,
+) {
 	t.Helper()
 	open := func(t *testing.T) *session {
 		box := s.open(t, tiers.Config{Limits: l})
 		box.ok(t, harm.Marked)
 		return box
 	}
+
 	if !s.opt.ShareSandboxes {
 		for _, row := range rows {
 			t.Run(row.name, func(t *testing.T) {
@@ -84,6 +93,7 @@ func (s *suite) eachExcess(t *testing.T, l tiers.Limits, rows []excess, test fun
 		}
 		return
 	}
+
 	var box *session
 	for _, row := range rows {
 		if box == nil {
@@ -93,6 +103,7 @@ func (s *suite) eachExcess(t *testing.T, l tiers.Limits, rows []excess, test fun
 		t.Run(row.name, func(t *testing.T) {
 			intact = test(t, box, row).Lost == nil && !t.Failed()
 		})
+
 		if !intact {
 			if err := box.box.Close(); err != nil {
 				t.Errorf("cannot close the sandbox: %v", err)

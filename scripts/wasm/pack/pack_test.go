@@ -14,7 +14,7 @@ import (
 
 	"github.com/tetratelabs/wazero"
 
-	"github.com/rlmhq/rlm/tiers/wasm/cpython"
+	"github.com/rlmhq/rlm/internal/cpython"
 )
 
 // The tests run what is committed: forks of the image, as the tier makes them.

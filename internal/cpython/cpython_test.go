@@ -5,7 +5,7 @@ import (
 	"encoding/hex"
 	"testing"
 
-	"github.com/rlmhq/rlm/tiers/wasm/cpython/manifest"
+	"github.com/rlmhq/rlm/internal/cpython/manifest"
 )
 
 func TestArtefactsAreWhatTheManifestSays(t *testing.T) {

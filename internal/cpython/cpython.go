@@ -12,7 +12,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/rlmhq/rlm/tiers/wasm/cpython/manifest"
+	"github.com/rlmhq/rlm/internal/cpython/manifest"
 )
 
 //go:embed python.wasm.zst
