@@ -21,8 +21,42 @@ const (
 	tabWidth     = 4
 )
 
+// notRewritten is the reason of the exceptions that end when a package gets its new text.
+const notRewritten = "not rewritten yet"
+
 // wide are the folders whose Go lines may still be longer, with the reason.
-var wide = map[string]string{}
+var wide = map[string]string{
+	".":                                   notRewritten,
+	"cmd/rlm":                             notRewritten,
+	"examples/reflexion":                  notRewritten,
+	"examples/rlm":                        notRewritten,
+	"internal/egress":                     notRewritten,
+	"internal/golang":                     notRewritten,
+	"internal/golang/guest/build":         notRewritten,
+	"internal/golang/guest/relay":         notRewritten,
+	"internal/golang/guest/run":           notRewritten,
+	"internal/pykernel":                   notRewritten,
+	"internal/session":                    notRewritten,
+	"repl":                                notRewritten,
+	"repl/distill":                        notRewritten,
+	"repl/internal/bm25":                  notRewritten,
+	"repl/internal/evaluators":            notRewritten,
+	"repl/otel":                           notRewritten,
+	"repl/reflection":                     notRewritten,
+	"repl/reflexion":                      notRewritten,
+	"repl/rlm":                            notRewritten,
+	"repl/rr":                             notRewritten,
+	"repl/workflow":                       notRewritten,
+	"router":                              notRewritten,
+	"tiers":                               notRewritten,
+	"tiers/docker":                        notRewritten,
+	"tiers/interp":                        notRewritten,
+	"tiers/interp/internal/gosymbols/gen": notRewritten,
+	"tiers/interp/internal/hostile":       notRewritten,
+	"tiers/interp/internal/worker":        notRewritten,
+	"tiers/local":                         notRewritten,
+	"tiers/wasm":                          notRewritten,
+}
 
 func TestGoLinesFitOnAScreen(t *testing.T) {
 	needed := map[string]bool{}
@@ -99,8 +133,8 @@ func isTextForModels(name string) bool {
 	return strings.Contains(name, "/prompts/") || strings.Contains(name, "testdata/")
 }
 
-// link is a target that cannot be wrapped.
-var link = regexp.MustCompile(`\]\([^)\s]+\)|https?://\S+`)
+// link is what cannot be wrapped: an image, the target of a link, an address.
+var link = regexp.MustCompile(`!\[[^\]]*\]\([^)\s]+\)|\]\([^)\s]+\)|https?://\S+`)
 
 // findWideProse returns the numbers of the lines of a page that are longer than a bound.
 // Tables, code blocks and the targets of links do not count.
@@ -137,7 +171,34 @@ const (
 )
 
 // dense are the packages outside these bounds, with the reason.
-var dense = map[string]string{}
+var dense = map[string]string{
+	".":                            notRewritten,
+	"cmd/rlm":                      notRewritten,
+	"images/go/guest":              notRewritten,
+	"internal/golang/guest/build":  notRewritten,
+	"internal/golang/guest/relay":  notRewritten,
+	"internal/pykernel":            notRewritten,
+	"repl":                         notRewritten,
+	"repl/distill":                 notRewritten,
+	"repl/internal/bm25":           notRewritten,
+	"repl/internal/evaluators":     notRewritten,
+	"repl/llm/providers":           notRewritten,
+	"repl/otel":                    notRewritten,
+	"repl/reflection":              notRewritten,
+	"repl/reflexion":               notRewritten,
+	"repl/rlm":                     notRewritten,
+	"repl/rr":                      notRewritten,
+	"repl/workflow":                notRewritten,
+	"scripts/bench":                notRewritten,
+	"scripts/corpustable":          notRewritten,
+	"scripts/wasm/pack":            notRewritten,
+	"tiers":                        notRewritten,
+	"tiers/docker":                 notRewritten,
+	"tiers/interp":                 notRewritten,
+	"tiers/interp/internal/worker": notRewritten,
+	"tiers/local":                  notRewritten,
+	"tiers/wasm":                   notRewritten,
+}
 
 func TestFunctionsHaveAir(t *testing.T) {
 	body, blank := map[string]int{}, map[string]int{}

@@ -20,7 +20,7 @@ import (
 // mostNames bounds the exported names of all public packages: top-level names, and methods
 // of exported types. It only ever falls: lower it with the number, down to wantedNames.
 const (
-	mostNames   = 808
+	mostNames   = 795
 	wantedNames = 450
 )
 
@@ -108,7 +108,10 @@ func F() {}
 
 // leaking are the packages whose public signatures still use types of internal packages,
 // with the reason.
-var leaking = map[string]string{}
+var leaking = map[string]string{
+	"tiers/interp": "the setting of the jail's class",
+	"tiers/local":  "the setting of the jail's class",
+}
 
 func TestPublicSignaturesUseNoInternalType(t *testing.T) {
 	needed := map[string]bool{}
@@ -295,7 +298,18 @@ func TestLeaksAreFound(t *testing.T) {
 }
 
 // exampleless are the public packages that have no runnable example yet, with the reason.
-var exampleless = map[string]string{}
+var exampleless = map[string]string{
+	"repl":           notRewritten,
+	"repl/distill":   notRewritten,
+	"repl/otel":      notRewritten,
+	"repl/reflexion": notRewritten,
+	"repl/rlm":       notRewritten,
+	"repl/workflow":  notRewritten,
+	"tiers":          notRewritten,
+	"tiers/docker":   notRewritten,
+	"tiers/local":    notRewritten,
+	"tiers/tiertest": notRewritten,
+}
 
 func TestEveryPublicPackageHasARunnableExample(t *testing.T) {
 	has := map[string]bool{}

@@ -37,16 +37,22 @@ type file struct {
 // folder is where the file lies.
 func (f file) folder() string { return path.Dir(f.path) }
 
+// parsed keeps the Go files, so that all rules together parse each of them once.
+var parsed []file
+
 // goFiles parses every Go file of the tree, whatever its build constraints.
 func goFiles(t *testing.T) []file {
 	t.Helper()
-	var all []file
+	if parsed != nil {
+		return parsed
+	}
+
 	for _, name := range files(t) {
 		if strings.HasSuffix(name, ".go") && !strings.Contains(name, "testdata/") {
-			all = append(all, parseFile(t, name))
+			parsed = append(parsed, parseFile(t, name))
 		}
 	}
-	return all
+	return parsed
 }
 
 // parseFile parses one Go file.

@@ -170,7 +170,7 @@ func (t table) String() string {
 			t.percent(len(wrong.names)))
 	}
 
-	fmt.Fprintf(&b, "\nOf %d snippets. False accepts: %s.\nFalse escalations: %s.\n", t.total,
+	fmt.Fprintf(&b, "\nOf %d snippets. False accepts:\n%s.\nFalse escalations: %s.\n", t.total,
 		list(t.accepts), list(t.escalations))
 	return b.String()
 }
