@@ -15,6 +15,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/rlmhq/rlm/internal/dockerapi"
+	"github.com/rlmhq/rlm/internal/testing/skip"
 	"github.com/rlmhq/rlm/internal/testing/tiersuite"
 	"github.com/rlmhq/rlm/tiers"
 	"github.com/rlmhq/rlm/tiers/docker"
@@ -75,6 +76,7 @@ func newTier(tb testing.TB, options docker.Options) *docker.Tier {
 // usual returns the tier over the daemon that DOCKER_HOST names, or the system's.
 func usual(tb testing.TB, options docker.Options) *docker.Tier {
 	tb.Helper()
+	skip.Short(tb, "it starts containers")
 	options.Host = os.Getenv("DOCKER_HOST")
 	tier := newTier(tb, options)
 	err := tier.Probe(tb.Context())

@@ -25,6 +25,7 @@ import (
 // goTier returns a tier that runs Go, and ends the test if there is none.
 func goTier(tb testing.TB) *docker.Tier {
 	tb.Helper()
+	skip.Short(tb, "it starts containers")
 	tier := newTier(tb, docker.Options{Host: os.Getenv("DOCKER_HOST"), Warm: -1})
 	err := tier.Probe(tb.Context())
 	if why := tier.Info().Lacks[tiers.Go]; err == nil && why != "" {

@@ -10,6 +10,7 @@ import (
 // TestEscape runs the shared corpus, which is Python. The tier's Go has attacks of
 // its own, see internal/hostile.
 func TestEscape(t *testing.T) {
+	skip.Short(t, "make escape runs it")
 	skip.UnderRace(t)
 	escapes.Run(t, warmTier(t))
 }

@@ -16,6 +16,7 @@ import (
 // session whether it lives and has told the truth of what it lost. The negative
 // control of each is in package hostile.
 func TestHostileSnippets(t *testing.T) {
+	skip.Short(t, "it waits for the limits of many snippets")
 	skip.UnderRace(t)
 	tier := warmTier(t)
 	for _, h := range hostile.Snippets {

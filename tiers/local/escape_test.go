@@ -14,6 +14,7 @@ import (
 )
 
 func TestEscape(t *testing.T) {
+	skip.Short(t, "make escape runs it")
 	skip.UnderRace(t)
 	escapes.Run(t, usual(t))
 }
@@ -49,6 +50,7 @@ func tryWithout(t *testing.T, c escapes.Case, keep ...string) string {
 // TestEscapeWithoutLayers shows that the cases are what they seem: they succeed
 // when the layers that contain them are off.
 func TestEscapeWithoutLayers(t *testing.T) {
+	skip.Short(t, "make escape runs it")
 	skip.UnderRace(t)
 	for _, c := range escapes.Cases(t) {
 		if c.Layers(local.Name) == nil {
@@ -67,6 +69,7 @@ func TestEscapeWithoutLayers(t *testing.T) {
 // that escapes without it. A file tree of its own needs namespaces, and they need
 // one to have a /proc of their own.
 func TestEachLayerContains(t *testing.T) {
+	skip.Short(t, "make escape runs it")
 	skip.UnderRace(t)
 	for layer, id := range map[string]string{
 		"namespaces mounts": "container/name_of_the_host", "mounts namespaces": "files/os_open", "network": "network/abstract_socket", "privileges": "kernel/mount",

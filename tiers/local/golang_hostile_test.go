@@ -25,6 +25,7 @@ import (
 
 // TestHostileGo attacks the jail, the runtime, the connection and the compiler.
 func TestHostileGo(t *testing.T) {
+	skip.Short(t, "it compiles dozens of programs")
 	skip.UnderRace(t)
 	bombed := goTier(t)
 	bombed.BuildIn(6 * time.Second) // what never ends shall be stopped sooner
@@ -34,6 +35,7 @@ func TestHostileGo(t *testing.T) {
 // TestGoAttacksWithoutLayers is the negative control: a program without the
 // tier's runtime, in a jail that lacks the layers that stand in its way.
 func TestGoAttacksWithoutLayers(t *testing.T) {
+	skip.Short(t, "it compiles dozens of programs")
 	skip.UnderRace(t)
 	program := attackProgram(t, gosuite.PrepareHost(t))
 	for i, a := range gosuite.Attacks {
@@ -134,6 +136,7 @@ func attackProgram(t *testing.T, fill *strings.Replacer) string {
 // TestGoBombsWithoutLimits is the negative control of what attacks the compiler:
 // nothing stops it but this test.
 func TestGoBombsWithoutLimits(t *testing.T) {
+	skip.Short(t, "it compiles dozens of programs")
 	skip.UnderRace(t)
 	goTier(t)
 	said, err := exec.CommandContext(t.Context(), "go", "env", "GOTOOLDIR").Output()
@@ -159,6 +162,7 @@ func TestGoBombsWithoutLimits(t *testing.T) {
 // TestGoLeavesNothingBehind looks for processes, files, goroutines and
 // descriptors.
 func TestGoLeavesNothingBehind(t *testing.T) {
+	skip.Short(t, "it compiles dozens of programs")
 	tier := goTier(t)
 	gosuite.RunOK(t, gosuite.Open(t, tier, tiers.Config{}), "1") // what stays for ever is there now
 	temporary := t.TempDir()

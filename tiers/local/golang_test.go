@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/rlmhq/rlm/internal/testing/gosuite"
+	"github.com/rlmhq/rlm/internal/testing/skip"
 	"github.com/rlmhq/rlm/tiers"
 	"github.com/rlmhq/rlm/tiers/local"
 	"github.com/rlmhq/rlm/tiers/tiertest"
@@ -26,7 +27,10 @@ func goTier(tb testing.TB) *local.Tier {
 	return tier
 }
 
-func TestGo(t *testing.T) { tiertest.RunGo(t, goTier(t)) }
+func TestGo(t *testing.T) {
+	skip.Short(t, "it compiles dozens of programs")
+	tiertest.RunGo(t, goTier(t))
+}
 
 // BenchmarkGo measures a session's first snippet and a further one, which ends
 // in a way that keeps it out of the session. In cold the standard

@@ -49,6 +49,7 @@ _rlm.serve({})
 // TestHarmWithoutTheTier is the negative control of the attacks on the session:
 // in one that is not kept, the next snippet is not answered as it should.
 func TestHarmWithoutTheTier(t *testing.T) {
+	skip.Short(t, "it waits until each attack has done its harm")
 	skip.UnderRace(t)
 	tier := newTier(t, local.Options{Python: os.Getenv("RLM_PYTHON"), Warm: -1})
 	tiertest.Require(t, local.Name, tier.Probe(t.Context()))

@@ -10,6 +10,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/rlmhq/rlm/internal/testing/skip"
 	"github.com/rlmhq/rlm/internal/testing/tiersuite"
 	"github.com/rlmhq/rlm/tiers/local"
 	"github.com/rlmhq/rlm/tiers/tiertest"
@@ -48,6 +49,7 @@ func usual(tb testing.TB) *local.Tier {
 }
 
 func TestSuite(t *testing.T) {
+	skip.Short(t, "tier wasm runs the same suite")
 	tier := usual(t)
 	version, err := tier.Version(t.Context())
 	if err != nil {
@@ -62,6 +64,7 @@ func TestSuite(t *testing.T) {
 // TestOlderPythons runs what does not depend on the version of Python on all
 // that RLM_OLD_PYTHONS lists.
 func TestOlderPythons(t *testing.T) {
+	skip.Short(t, "tier wasm runs the same suite")
 	list := filepath.SplitList(os.Getenv("RLM_OLD_PYTHONS"))
 	if len(list) == 0 {
 		t.Skip("RLM_OLD_PYTHONS is not set: list interpreters from CPython 3.9 on, with colons between them")

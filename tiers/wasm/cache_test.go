@@ -45,6 +45,7 @@ func check(t *testing.T, dir string) {
 
 // TestDamagedCache prepares anew whatever is wrong with the cached image.
 func TestDamagedCache(t *testing.T) {
+	skip.Short(t, "it compiles the interpreter again")
 	skip.UnderRace(t)
 	dir := t.TempDir()
 	path := cachedImage(t, dir)
@@ -74,6 +75,7 @@ func TestDamagedCache(t *testing.T) {
 
 // TestDamagedCode compiles anew when the cached code cannot be read.
 func TestDamagedCode(t *testing.T) {
+	skip.Short(t, "it compiles the interpreter again")
 	skip.UnderRace(t)
 	dir := t.TempDir()
 	check(t, dir)
@@ -120,6 +122,7 @@ func TestUnusableCacheDirectory(t *testing.T) {
 
 // TestNoCache prepares in memory.
 func TestNoCache(t *testing.T) {
+	skip.Short(t, "it compiles the interpreter again")
 	skip.UnderRace(t)
 	check(t, "")
 }
@@ -127,6 +130,7 @@ func TestNoCache(t *testing.T) {
 // TestOneOfManyPrepares: what starts at the same time with an empty cache waits for
 // the first to prepare.
 func TestOneOfManyPrepares(t *testing.T) {
+	skip.Short(t, "it compiles the interpreter again")
 	skip.UnderRace(t)
 	dir := t.TempDir()
 	var prepared atomic.Int32

@@ -10,6 +10,7 @@ import (
 )
 
 func TestEscape(t *testing.T) {
+	skip.Short(t, "make escape runs it")
 	skip.UnderRace(t)
 	escapes.Run(t, warmTier(t))
 }

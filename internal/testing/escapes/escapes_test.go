@@ -16,6 +16,7 @@ import (
 // a sandbox each case touches its canary, or does its harm. Attacks on a session
 // and on host calls need one; tiers have their controls.
 func TestEscapeOnCPython(t *testing.T) {
+	skip.Short(t, "it waits until each attack has done its harm")
 	skip.UnderRace(t)
 	python := skip.WithoutCPython(t)
 	for _, c := range Cases(t) {

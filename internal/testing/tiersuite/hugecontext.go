@@ -73,6 +73,7 @@ print("different:", bad)`
 
 // differential compares the handle with a str for every expression.
 func (s *suite) differential(t *testing.T) {
+	skip.Short(t, "it compares thousands of expressions")
 	skip.UnderRace(t)
 	for kind, name := range slices.Sorted(maps.Keys(lines)) {
 		t.Run(name, func(t *testing.T) {
