@@ -305,10 +305,6 @@ var exampleless = map[string]string{
 	"repl/reflexion": notRewritten,
 	"repl/rlm":       notRewritten,
 	"repl/workflow":  notRewritten,
-	"tiers":          notRewritten,
-	"tiers/docker":   notRewritten,
-	"tiers/local":    notRewritten,
-	"tiers/tiertest": notRewritten,
 }
 
 func TestEveryPublicPackageHasARunnableExample(t *testing.T) {
