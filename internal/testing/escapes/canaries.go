@@ -90,8 +90,8 @@ func (c *canaries) fill(source string) string {
 // runs as that user.
 func (c *canaries) folder(t *testing.T) {
 	t.Helper()
-	dir, err := os.MkdirTemp("/var/tmp",
-		"rlm-canary") //nolint:usetesting // not below /tmp, which sandboxes have one of
+	//nolint:usetesting // not below /tmp: sandboxes have their own
+	dir, err := os.MkdirTemp("/var/tmp", "rlm-canary")
 	if err != nil {
 		dir = t.TempDir()
 	}
