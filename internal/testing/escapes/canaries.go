@@ -40,14 +40,14 @@ var canaryWord = regexp.MustCompile(`\bCANARY_[A-Z]+\b`)
 func newCanaries(t *testing.T, source, variable string) *canaries {
 	t.Helper()
 	c := &canaries{secrets: map[string]string{"the environment": variable}, words: map[string]string{}}
-	c.word("PROOF", c.secret("the kernel"))
+	c.setWord("PROOF", c.makeSecret("the kernel"))
 	host, err := os.Hostname()
 	if err != nil {
 		t.Fatal(err)
 	}
 
 	c.words["CANARY_HOST"] = strconv.Quote(host)
-	c.folder(t)
+	c.makeFolder(t)
 	for _, w := range [][3]string{
 		{"TCP", "tcp", "127.0.0.1:0"},
 		{"UDP", "udp", "127.0.0.1:0"},
@@ -61,21 +61,21 @@ func newCanaries(t *testing.T, source, variable string) *canaries {
 	}
 
 	if strings.Contains(source, "CANARY_VICTIM") {
-		c.start(t)
+		c.startVictim(t)
 	}
-	c.before = c.state(t)
+	c.before = c.describeState(t)
 	return c
 }
 
-// secret makes a text that only the canary of that name holds.
-func (c *canaries) secret(name string) string {
+// makeSecret makes a text that only the canary of that name holds.
+func (c *canaries) makeSecret(name string) string {
 	c.secrets[name] = "canary-" + rand.Text()
 	return c.secrets[name]
 }
 
-// word sets a literal. It is in two pieces, so that a traceback which shows the
+// setWord sets a literal. It is in two pieces, so that a traceback which shows the
 // source does not show the text.
-func (c *canaries) word(name, text string) {
+func (c *canaries) setWord(name, text string) {
 	half := len(text) / 2
 	c.words["CANARY_"+name] = fmt.Sprintf("(%q %q)", text[:half], text[half:])
 }
@@ -85,10 +85,10 @@ func (c *canaries) fill(source string) string {
 	return canaryWord.ReplaceAllStringFunc(source, func(word string) string { return c.words[word] })
 }
 
-// folder makes a folder of the host that all users may read, with a file and a
+// makeFolder makes a folder of the host that all users may read, with a file and a
 // folder that all may write, a file of the test's user alone, and a program that
 // runs as that user.
-func (c *canaries) folder(t *testing.T) {
+func (c *canaries) makeFolder(t *testing.T) {
 	t.Helper()
 	//nolint:usetesting // not below /tmp: sandboxes have their own
 	dir, err := os.MkdirTemp("/var/tmp", "rlm-canary")
@@ -103,8 +103,8 @@ func (c *canaries) folder(t *testing.T) {
 	cat, _ := os.ReadFile("/bin/cat") // where there is none, the program is empty
 	//nolint:gosec // all of it shall be within reach
 	err = errors.Join(
-		os.Chmod(dir, 0o755), os.WriteFile(file, []byte(c.secret("a file")), 0o600), os.Chmod(file, 0o666),
-		os.WriteFile(own, []byte(c.secret("a file of another user")), 0o600),
+		os.Chmod(dir, 0o755), os.WriteFile(file, []byte(c.makeSecret("a file")), 0o600), os.Chmod(file, 0o666),
+		os.WriteFile(own, []byte(c.makeSecret("a file of another user")), 0o600),
 		os.Mkdir(open, 0o755), os.Chmod(open, 0o777), os.WriteFile(filepath.Join(open, "doomed"), nil, 0o600),
 		os.WriteFile(program, cat, 0o755), os.Chmod(program, 0o755|os.ModeSetuid),
 	)
@@ -121,12 +121,12 @@ func (c *canaries) folder(t *testing.T) {
 	c.words["CANARY_OUT"] = `"/out"`
 }
 
-// start starts a process that holds secrets where others can look for them.
-func (c *canaries) start(t *testing.T) {
+// startVictim starts a process that holds secrets where others can look for them.
+func (c *canaries) startVictim(t *testing.T) {
 	t.Helper()
 	c.victim = exec.CommandContext(t.Context(), "sleep", "600")
-	c.victim.Args[0] = c.secret("the arguments of a process")
-	c.victim.Env = []string{"SECRET=" + c.secret("the environment of a process")}
+	c.victim.Args[0] = c.makeSecret("the arguments of a process")
+	c.victim.Env = []string{"SECRET=" + c.makeSecret("the environment of a process")}
 	if err := c.victim.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -144,8 +144,8 @@ func (c *canaries) start(t *testing.T) {
 	c.words["CANARY_VICTIM"] = strconv.Itoa(c.victim.Process.Pid)
 }
 
-// state is what can be seen of the folder: names, modes, lengths and contents.
-func (c *canaries) state(t *testing.T) string {
+// describeState returns what can be seen of the folder: names, modes, lengths and contents.
+func (c *canaries) describeState(t *testing.T) string {
 	t.Helper()
 	var b strings.Builder
 	err := filepath.WalkDir(c.dir, func(path string, d fs.DirEntry, err error) error {
@@ -175,10 +175,10 @@ func (c *canaries) state(t *testing.T) string {
 	return b.String()
 }
 
-// touched says which canaries were touched, empty if none: a secret in what came
+// findTouched says which canaries were touched, empty if none: a secret in what came
 // out of the sandbox, a changed folder, a connection or a datagram that arrived,
 // a process that ended.
-func (c *canaries) touched(t *testing.T, said string) string {
+func (c *canaries) findTouched(t *testing.T, said string) string {
 	t.Helper()
 	var touched []string
 	for name, secret := range c.secrets {
@@ -187,11 +187,11 @@ func (c *canaries) touched(t *testing.T, said string) string {
 		}
 	}
 
-	if c.state(t) != c.before {
+	if c.describeState(t) != c.before {
 		touched = append(touched, "it changed the host's folder")
 	}
 	for _, w := range c.wires {
-		heard, err := w.heard(c.dir)
+		heard, err := w.wasReached(c.dir)
 		if err != nil {
 			t.Errorf("cannot ask the listener %s: %v", w.name, err)
 		}
@@ -230,7 +230,7 @@ func (c *canaries) listen(t *testing.T, name, network, address string) string {
 		t.Cleanup(func() { _ = l.Close() })
 		w.packet = l
 		c.wires = append(c.wires, w)
-		return port(l.LocalAddr())
+		return portOf(l.LocalAddr())
 	}
 
 	l, err := (&net.ListenConfig{}).Listen(t.Context(), network, address)
@@ -243,7 +243,7 @@ func (c *canaries) listen(t *testing.T, name, network, address string) string {
 
 	switch {
 	case network == "tcp":
-		return port(l.Addr())
+		return portOf(l.Addr())
 	case address[0] == '@':
 		return strconv.Quote(address[1:])
 	}
@@ -254,7 +254,7 @@ func (c *canaries) listen(t *testing.T, name, network, address string) string {
 	return strconv.Quote(address)
 }
 
-func port(a net.Addr) string {
+func portOf(a net.Addr) string {
 	_, port, _ := net.SplitHostPort(a.String()) // it is one of ours
 	return port
 }
@@ -262,9 +262,9 @@ func port(a net.Addr) string {
 // heardIn bounds the judge's own connection.
 const heardIn = 10 * time.Second
 
-// heard reports whether somebody came before the judge: who connects is queued in
+// wasReached reports whether somebody came before the judge: who connects is queued in
 // order, and the judge, who knows its own address, is the last.
-func (w *wire) heard(dir string) (bool, error) {
+func (w *wire) wasReached(dir string) (bool, error) {
 	if w.packet != nil {
 		own, err := net.Dial("udp", w.packet.LocalAddr().String()) //nolint:noctx // a datagram does not wait
 		if err != nil {

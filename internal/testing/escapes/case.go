@@ -36,7 +36,7 @@ type Case struct {
 // ID names the case in the matrix.
 func (c Case) ID() string { return c.Class + "/" + c.Name }
 
-// Layers are the layers of a tier's wall that contain the case, as the tier calls
+// Layers returns the layers of a tier's wall that contain the case, as the tier calls
 // them; nil if none of them has to do with it.
 func (c Case) Layers(tier string) []string {
 	if c.keys[tier] == "" {
@@ -54,14 +54,14 @@ var classes = []string{
 	"limits", "exhaustion", "session", "hostcalls",
 }
 
-// fresh reports whether the case needs a sandbox of its own.
-func (c Case) fresh() bool {
-	return c.keys["fresh"] != "" || c.brief() || c.Class == "links"
+// needsFreshSandbox reports whether the case needs a sandbox of its own.
+func (c Case) needsFreshSandbox() bool {
+	return c.keys["fresh"] != "" || c.isBrief() || c.Class == "links"
 }
 
-// brief reports whether the case is one that only a limit ends. A huge error ends by
+// isBrief reports whether the case is one that only a limit ends. A huge error ends by
 // itself, on a busy machine late.
-func (c Case) brief() bool {
+func (c Case) isBrief() bool {
 	return c.Class == "session" || c.Class == "exhaustion" && c.Name != "errors"
 }
 

@@ -54,8 +54,8 @@ func Run(t *testing.T, tier tiers.Tier) {
 	secret := "canary-" + rand.Text()
 	t.Setenv(environment, secret)
 	e := &escape{tier: tier, variable: secret, column: map[string]string{}}
-	t.Run("corpus", func(t *testing.T) { e.corpus(t) })
-	settle(t, name, e.column)
+	t.Run("corpus", func(t *testing.T) { e.runCorpus(t) })
+	settleColumn(t, name, e.column)
 }
 
 // Try runs one case in a sandbox of its own, and returns its verdict. It is
@@ -63,7 +63,7 @@ func Run(t *testing.T, tier tiers.Tier) {
 func Try(t *testing.T, tier tiers.Tier, c Case, change func(*tiers.Config)) string {
 	t.Helper()
 	e := &escape{tier: tier, variable: os.Getenv(environment), change: change}
-	return e.batch(t, []Case{c})[0]
+	return e.runBatch(t, []Case{c})[0]
 }
 
 // escape is the suite on one tier.
@@ -76,9 +76,9 @@ type escape struct {
 	column map[string]string
 }
 
-// corpus runs all cases: those of a class that leave their sandbox as it was share
+// runCorpus runs all cases: those of a class that leave their sandbox as it was share
 // one.
-func (e *escape) corpus(t *testing.T) {
+func (e *escape) runCorpus(t *testing.T) {
 	cases := Cases(t)
 	for _, class := range classes {
 		t.Run(class, func(t *testing.T) {
@@ -87,24 +87,24 @@ func (e *escape) corpus(t *testing.T) {
 			for _, c := range cases {
 				switch {
 				case c.Class != class:
-				case c.fresh():
+				case c.needsFreshSandbox():
 					t.Run(c.Name, func(t *testing.T) {
 						t.Parallel()
-						e.note(t, c, e.batch(t, []Case{c})[0])
+						e.record(t, c, e.runBatch(t, []Case{c})[0])
 					})
 				default:
 					shared = append(shared, c)
 				}
 			}
 
-			for i, verdict := range e.batch(t, shared) {
-				e.note(t, shared[i], verdict)
+			for i, verdict := range e.runBatch(t, shared) {
+				e.record(t, shared[i], verdict)
 			}
 		})
 	}
 }
 
-func (e *escape) note(t *testing.T, c Case, verdict string) {
+func (e *escape) record(t *testing.T, c Case, verdict string) {
 	t.Helper()
 	if strings.HasPrefix(verdict, Escaped) {
 		t.Errorf("%s: %s", c.ID(), verdict)
@@ -121,9 +121,9 @@ type trial struct {
 	watch   *canaries
 }
 
-// batch runs cases in one sandbox, in a new one after each that spoils it, and
+// runBatch runs cases in one sandbox, in a new one after each that spoils it, and
 // judges when the last has closed, so that no late touch is missed.
-func (e *escape) batch(t *testing.T, cases []Case) []string {
+func (e *escape) runBatch(t *testing.T, cases []Case) []string {
 	t.Helper()
 	trials := make([]trial, len(cases))
 	var box *subject
@@ -147,7 +147,7 @@ func (e *escape) batch(t *testing.T, cases []Case) []string {
 		if c.keys["ends"] == "variously" && !strings.HasPrefix(verdicts[i], Escaped) && verdicts[i] != NotRoutable {
 			verdicts[i] = Contained
 		}
-		if touched := trials[i].watch.touched(t, trials[i].said); touched != "" {
+		if touched := trials[i].watch.findTouched(t, trials[i].said); touched != "" {
 			verdicts[i] = Escaped + ": " + touched
 		}
 	}
@@ -175,7 +175,7 @@ func (e *escape) open(t *testing.T, c Case) *subject {
 		Limits: tiers.Limits{Wall: caseWall, Memory: caseMemory},
 	}
 	cfg.Out = c.Class == "links"
-	if c.brief() {
+	if c.isBrief() {
 		cfg.Limits.Wall = briefWall
 	}
 	if c.Class == "hostcalls" {
@@ -225,7 +225,7 @@ func (s *subject) try(t *testing.T, c Case, into *trial) bool {
 		into.verdict = NotRoutable
 		return true
 	}
-	before, began := s.taken(), time.Now()
+	before, began := s.copyCalls(), time.Now()
 	r, err := s.box.Run(t.Context(), tiers.Job{Source: into.watch.fill(c.Source)})
 	took := time.Since(began)
 	var rejected *tiers.RejectedError
@@ -243,40 +243,40 @@ func (s *subject) try(t *testing.T, c Case, into *trial) bool {
 		into.verdict = Contained
 	}
 
-	into.said = everything(r)
+	into.said = joinOutput(r)
 	if took > caseWall+endsWithin {
 		into.verdict = Escaped + ": no limit ended it"
 	}
 	if c.Class == "links" && rejected == nil {
-		into.verdict = s.collected(t, into)
+		into.verdict = s.checkCollected(t, into)
 	}
-	if why := s.after(t, r, rejected != nil, c.fresh() || r.Lost != nil); why != "" {
+	if why := s.checkAfter(t, r, rejected != nil, c.needsFreshSandbox() || r.Lost != nil); why != "" {
 		into.verdict = Escaped + ": " + why
 	}
 
-	for _, call := range s.taken()[len(before):] {
+	for _, call := range s.copyCalls()[len(before):] {
 		into.said += call.Function + fmt.Sprint(call)
 		if call.Function != "ask" {
 			into.verdict = Escaped + ": the host was asked for a function that it does not offer"
 		}
 	}
 
-	if limit := s.allowed.Limits.HostCalls; limit > 0 && len(s.taken())-len(before) > limit {
+	if limit := s.allowed.Limits.HostCalls; limit > 0 && len(s.copyCalls())-len(before) > limit {
 		into.verdict = Escaped + ": it made more host calls than allowed"
 	}
 	t.Logf("%s: %s %s %v, lost %v, %.300q", c.ID(), into.verdict, r.Status, took, r.Lost != nil, into.said)
-	return !c.fresh() && (rejected != nil || r.Lost == nil && (r.Status == tiers.StatusOK ||
+	return !c.needsFreshSandbox() && (rejected != nil || r.Lost == nil && (r.Status == tiers.StatusOK ||
 		r.Status == tiers.StatusRaised))
 }
 
-func (s *subject) taken() []tiers.Call {
+func (s *subject) copyCalls() []tiers.Call {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.calls)
 }
 
-// everything is all that a result says.
-func everything(r tiers.Result) string {
+// joinOutput returns all texts of a result.
+func joinOutput(r tiers.Result) string {
 	text := r.Stdout + r.Stderr
 	if r.Exception != nil {
 		text += r.Exception.Message + r.Exception.Traceback
@@ -295,9 +295,9 @@ const answersTried = 20
 // lateness is how long what an attack left behind gets to do its work.
 const lateness = 300 * time.Millisecond
 
-// after says what is wrong with the session after a case, empty if nothing: it
+// checkAfter says what is wrong with the session after a case, empty if nothing: it
 // goes on, and what it said of its state is so.
-func (s *subject) after(t *testing.T, r tiers.Result, rejected, spoils bool) string {
+func (s *subject) checkAfter(t *testing.T, r tiers.Result, rejected, spoils bool) string {
 	t.Helper()
 	lost := r.Lost != nil && slices.Contains(r.Lost.Snippets, 1)
 	ask := func(source string) (string, error) {
@@ -312,7 +312,7 @@ func (s *subject) after(t *testing.T, r tiers.Result, rejected, spoils bool) str
 		}
 
 		if again.Status != tiers.StatusOK {
-			return fmt.Sprintf("%s %s %.300q", again.Status, again.Limit, everything(again)), err
+			return fmt.Sprintf("%s %s %.300q", again.Status, again.Limit, joinOutput(again)), err
 		}
 		return again.Stdout, err
 	}
@@ -347,8 +347,8 @@ const (
 	mostEntries   = 1 << 13
 )
 
-// collected takes the files of the sandbox out and looks at them.
-func (s *subject) collected(t *testing.T, into *trial) string {
+// checkCollected takes the files of the sandbox out and looks at them.
+func (s *subject) checkCollected(t *testing.T, into *trial) string {
 	t.Helper()
 	collector, ok := s.box.(tiers.Collector)
 	if !ok {
@@ -363,7 +363,7 @@ func (s *subject) collected(t *testing.T, into *trial) string {
 	if err != nil {
 		return Blocked // none come back: the error says why
 	}
-	said, problem := inspect(t, dir)
+	said, problem := inspectFolder(t, dir)
 	into.said += said
 
 	switch {
@@ -376,8 +376,8 @@ func (s *subject) collected(t *testing.T, into *trial) string {
 	return into.verdict
 }
 
-// inspect reads what came back, as its user would.
-func inspect(t *testing.T, dir string) (said, problem string) {
+// inspectFolder reads what came back, as its user would.
+func inspectFolder(t *testing.T, dir string) (said, problem string) {
 	t.Helper()
 	var bytes int64
 	entries := 0

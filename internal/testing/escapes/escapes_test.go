@@ -32,12 +32,12 @@ func TestEscapeOnCPython(t *testing.T) {
 				t.Skip("not as this user: " + c.keys["root"])
 			}
 
-			kind, touched, said := withoutSandbox(t, python, c)
+			kind, touched, said := runWithoutSandbox(t, python, c)
 			for range racesLost {
 				if c.keys["harm"] != "" || touched != "" {
 					break
 				}
-				kind, touched, said = withoutSandbox(t, python, c)
+				kind, touched, said = runWithoutSandbox(t, python, c)
 			}
 
 			switch want := harm.Kind(c.keys["harm"]); {
@@ -54,9 +54,9 @@ func TestEscapeOnCPython(t *testing.T) {
 // is stopped at any moment of that, and is harmless at one in four.
 const racesLost = 9
 
-// withoutSandbox runs a case where nothing contains it, and says which kind it did,
+// runWithoutSandbox runs a case where nothing contains it, and says which kind it did,
 // what it touched, and what it said.
-func withoutSandbox(t *testing.T, python string, c Case) (kind harm.Kind, touched, said string) {
+func runWithoutSandbox(t *testing.T, python string, c Case) (kind harm.Kind, touched, said string) {
 	t.Helper()
 	watch := newCanaries(t, c.Source, secretOfBare)
 	out := filepath.Join(t.TempDir(), "out")
@@ -64,23 +64,23 @@ func withoutSandbox(t *testing.T, python string, c Case) (kind harm.Kind, touche
 		t.Fatal(err)
 	}
 
-	watch.word("OUT", out)
+	watch.setWord("OUT", out)
 	wall := 30 * time.Second // what ends by itself takes the time that the machine gives it
 	if want := harm.Kind(c.keys["harm"]); want != harm.None && harm.Alike(want, harm.Hangs) {
 		wall = time.Second
 	}
 	kind, said = harm.WatchPython(t, python, watch.fill(c.Source), wall, environment+"="+secretOfBare)
-	return kind, watch.touched(t, said+naively(t, out)), said
+	return kind, watch.findTouched(t, said+copyNaively(t, out)), said
 }
 
 // secretOfBare is the secret of an environment without a sandbox.
 const secretOfBare = "canary-of-an-interpreter-without-a-sandbox" //nolint:gosec // for a test
 
-// naively takes files out as one would who thinks of no kind, and returns what
+// copyNaively takes files out as one would who thinks of no kind, and returns what
 // they say.
-func naively(t *testing.T, out string) string {
+func copyNaively(t *testing.T, out string) string {
 	t.Helper()
-	said, problem := inspect(t, out)
+	said, problem := inspectFolder(t, out)
 	if problem != "" {
 		said += secretOfBare
 	}
@@ -92,7 +92,7 @@ func naively(t *testing.T, out string) string {
 	if text, err := exec.CommandContext(t.Context(), "cp", "-rL", out, copied).CombinedOutput(); err != nil {
 		t.Logf("%v: %s", err, text) // a link to nowhere
 	}
-	more, _ := inspect(t, copied)
+	more, _ := inspectFolder(t, copied)
 	return said + more
 }
 
@@ -144,7 +144,7 @@ func TestTheMatrixHasAllCases(t *testing.T) {
 // TestCanariesFeelATouch touches each by hand.
 func TestCanariesFeelATouch(t *testing.T) {
 	source := "CANARY_TCP CANARY_UDP CANARY_DNS CANARY_SOCKET CANARY_VICTIM"
-	if touched := newCanaries(t, source, "x").touched(t, ""); touched != "" {
+	if touched := newCanaries(t, source, "x").findTouched(t, ""); touched != "" {
 		t.Errorf("nobody has touched anything: %s", touched)
 	}
 	for name, touch := range map[string]string{
@@ -159,7 +159,7 @@ func TestCanariesFeelATouch(t *testing.T) {
 		if err != nil {
 			t.Skipf("there is no bash: %v: %s", err, said)
 		}
-		if touched := c.touched(t, string(said)); !strings.Contains(touched, name) {
+		if touched := c.findTouched(t, string(said)); !strings.Contains(touched, name) {
 			t.Errorf("%s: %q", name, touched)
 		}
 	}

@@ -77,8 +77,8 @@ func matrixPath(t *testing.T) string {
 	}
 }
 
-// settle compares a tier's verdicts with its column, or writes it.
-func settle(t *testing.T, tier string, column map[string]string) {
+// settleColumn compares a tier's verdicts with its column, or writes it.
+func settleColumn(t *testing.T, tier string, column map[string]string) {
 	t.Helper()
 	m := readMatrix(t)
 	if os.Getenv(escapeUpdate) != "" {
@@ -97,7 +97,7 @@ func settle(t *testing.T, tier string, column map[string]string) {
 	}
 }
 
-// render is the whole document.
+// render returns the whole document.
 func (m *matrix) render(cases []Case) string {
 	var b strings.Builder
 	b.WriteString(m.prose + matrixBegins + "\n| class | cases |")
@@ -109,9 +109,9 @@ func (m *matrix) render(cases []Case) string {
 
 	b.WriteString("\n" + rule + "\n")
 	for _, class := range classes {
-		m.row(&b, class, class, cases)
+		m.renderRow(&b, class, class, cases)
 	}
-	m.row(&b, "**all**", "", cases)
+	m.renderRow(&b, "**all**", "", cases)
 	b.WriteString("\n## Verdicts by case\n\n| case | what it tries |")
 
 	for _, tier := range matrixTiers {
@@ -129,8 +129,8 @@ func (m *matrix) render(cases []Case) string {
 	return b.String()
 }
 
-// row counts the verdicts of a class, of all if it is empty.
-func (m *matrix) row(b *strings.Builder, title, class string, cases []Case) {
+// renderRow counts the verdicts of a class, of all if it is empty.
+func (m *matrix) renderRow(b *strings.Builder, title, class string, cases []Case) {
 	counts, total := map[string]map[string]int{}, 0
 	for _, tier := range matrixTiers {
 		counts[tier] = map[string]int{}

@@ -193,9 +193,9 @@ func main() {
 }`,
 }
 
-// goAgreesWithTheCompiler runs each program by the go command, and all of them in one
+// testAgreement runs each program by the go command, and all of them in one
 // session.
-func goAgreesWithTheCompiler(t *testing.T, tier tiers.Tier) {
+func testAgreement(t *testing.T, tier tiers.Tier) {
 	skip.UnderRace(t)
 	if _, err := exec.LookPath("go"); err != nil {
 		t.Skip("there is no go command to compare with")

@@ -34,10 +34,10 @@ const (
 	Forges  Harm = "forges"  // it writes to the connection what only the runtime may
 )
 
-// Source is the attack as a snippet.
+// Source returns the attack as a snippet.
 func (a Attack) Source() string { return a.Importing() + a.Body }
 
-// Importing are its imports as source.
+// Importing returns its imports as source.
 func (a Attack) Importing() string {
 	list := ""
 	for _, path := range strings.Fields(a.Imports) {

@@ -14,7 +14,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-func goCompileErrors(t *testing.T, tier tiers.Tier) {
+func testCompileErrors(t *testing.T, tier tiers.Tier) {
 	s := Open(t, tier, tiers.Config{})
 	RunOK(t, s, "a := 1")
 	for source, want := range map[string]string{
@@ -48,7 +48,7 @@ func goCompileErrors(t *testing.T, tier tiers.Tier) {
 	}
 }
 
-func goPanics(t *testing.T, tier tiers.Tier) {
+func testPanics(t *testing.T, tier tiers.Tier) {
 	s := Open(t, tier, tiers.Config{})
 	RunOK(t, s, "func f(n int) int {\n\treturn 10 / n\n}")
 	r := RunSnippet(t, s, "done := 0\nfor i := 1; i >= 0; i-- {\n\tdone += f(i)\n}")
@@ -79,7 +79,7 @@ func goPanics(t *testing.T, tier tiers.Tier) {
 	}
 }
 
-func goExits(t *testing.T, tier tiers.Tier) {
+func testExits(t *testing.T, tier tiers.Tier) {
 	s := Open(t, tier, tiers.Config{})
 	r := RunSnippet(t, s, `import (
 	"fmt"
@@ -108,7 +108,7 @@ fmt.Println("after")`)
 	}
 }
 
-func goStreams(t *testing.T, tier tiers.Tier) {
+func testStreams(t *testing.T, tier tiers.Tier) {
 	s := Open(t, tier, tiers.Config{Limits: tiers.Limits{Output: 1000}})
 	var out, errs strings.Builder
 	r, err := s.Run(t.Context(), tiers.Job{
@@ -136,7 +136,7 @@ os.Stdout.WriteString("d\n")`,
 	RunOK(t, s, "1")
 }
 
-func goLimits(t *testing.T, tier tiers.Tier) {
+func testLimits(t *testing.T, tier tiers.Tier) {
 	for name, c := range map[string]struct {
 		source string
 		limit  tiers.Limit
@@ -200,7 +200,7 @@ func (c *counting) made() int {
 	return len(c.calls)
 }
 
-func goHostCalls(t *testing.T, tier tiers.Tier) {
+func testHostCalls(t *testing.T, tier tiers.Tier) {
 	h := &counting{}
 	cfg := tiers.Config{
 		Host: h, Functions: []tiers.Function{{Name: "ask"}, {Name: "llm_query"}},
@@ -255,8 +255,8 @@ fmt.Println(answers, err)`)
 	}
 }
 
-// goComesFromTheInterpreter takes over what tier interp exports.
-func goComesFromTheInterpreter(t *testing.T, tier tiers.Tier) {
+// testMoveFromInterpreter takes over what tier interp exports.
+func testMoveFromInterpreter(t *testing.T, tier tiers.Tier) {
 	h := &counting{}
 	s := Open(t, tier, tiers.Config{Host: h, Functions: []tiers.Function{{Name: "ask"}}})
 	data := `["import \"fmt\"\nx := 3\nfunc double(n int) int { return 2 * n }",` +
@@ -284,7 +284,7 @@ func goComesFromTheInterpreter(t *testing.T, tier tiers.Tier) {
 	}
 }
 
-func goGivesSomethingElse(t *testing.T, tier tiers.Tier) {
+func testSomethingElse(t *testing.T, tier tiers.Tier) {
 	s := Open(t, tier, tiers.Config{})
 	RunOK(t, s, `import (
 	"fmt"
@@ -307,7 +307,7 @@ fmt.Println(n)`)
 	}
 }
 
-func goLazyText(t *testing.T, tier tiers.Tier) {
+func testLazyText(t *testing.T, tier tiers.Tier) {
 	text := bigtext.FromBytes("long", []byte(strings.Repeat("héllo wörld\n", 20000)))
 	defer text.Close()
 	short := bigtext.FromBytes("short", []byte("short\n"))
@@ -334,7 +334,7 @@ var kept *Text = Context`)
 	RunOK(t, s, "kept.RFind(\"h\")")
 }
 
-func goCancelled(t *testing.T, tier tiers.Tier) {
+func testCancelled(t *testing.T, tier tiers.Tier) {
 	s := Open(t, tier, tiers.Config{})
 	RunOK(t, s, "a := 1")
 	ctx, cancel := context.WithCancel(t.Context())

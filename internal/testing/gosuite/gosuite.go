@@ -16,18 +16,18 @@ func Run(t *testing.T, tier tiers.Tier) {
 		name string
 		run  func(*testing.T, tiers.Tier)
 	}{
-		{"Session", goASession},
-		{"Agreement", goAgreesWithTheCompiler},
-		{"WhatDoesNotCompileChangesNothing", goCompileErrors},
-		{"PanicsNameTheLinesAndKeepWhatWasDone", goPanics},
-		{"Exits", goExits},
-		{"BothStreams", goStreams},
-		{"Limits", goLimits},
-		{"HostCallsAreMadeOnce", goHostCalls},
-		{"ASessionComesFromTheInterpreter", goComesFromTheInterpreter},
-		{"SomethingElseIsReported", goGivesSomethingElse},
-		{"LazyText", goLazyText},
-		{"Cancelled", goCancelled},
+		{"Session", testSession},
+		{"Agreement", testAgreement},
+		{"WhatDoesNotCompileChangesNothing", testCompileErrors},
+		{"PanicsNameTheLinesAndKeepWhatWasDone", testPanics},
+		{"Exits", testExits},
+		{"BothStreams", testStreams},
+		{"Limits", testLimits},
+		{"HostCallsAreMadeOnce", testHostCalls},
+		{"ASessionComesFromTheInterpreter", testMoveFromInterpreter},
+		{"SomethingElseIsReported", testSomethingElse},
+		{"LazyText", testLazyText},
+		{"Cancelled", testCancelled},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.run(t, tier) })
 	}
@@ -179,7 +179,7 @@ func main() {
 	{"var any1 any = 3\nswitch v := any1.(type) {\ncase int:\n\tfmt.Println(\"int\")\n}", "int\n"},
 }
 
-func goASession(t *testing.T, tier tiers.Tier) {
+func testSession(t *testing.T, tier tiers.Tier) {
 	s := Open(t, tier, tiers.Config{})
 	for _, step := range goSteps {
 		if r := RunOK(t, s, step.source); r.Stdout != step.out {

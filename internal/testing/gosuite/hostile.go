@@ -30,12 +30,12 @@ var Bombs = map[string][2]string{
 )
 `, "println(len(i))"},
 	"array of text": {"", "var x = [1 << 30]string{1 << 29: \"a\"}\nx[0] = x[1]"},
-	"types":         {"type T0 struct{ a, b, c, d int }\n" + doublings(40), "var x T40\n_ = x"},
-	"comparisons":   {"type T0 struct{ a, b string }\n" + doublings(24), "var x, y T24\nprintln(x == y)"},
+	"types":         {"type T0 struct{ a, b, c, d int }\n" + doubleTypes(40), "var x T40\n_ = x"},
+	"comparisons":   {"type T0 struct{ a, b string }\n" + doubleTypes(24), "var x, y T24\nprintln(x == y)"},
 	"functions":     {"", strings.Repeat("func() {", 5000) + strings.Repeat("}()\n", 5000)},
 }
 
-func doublings(n int) string {
+func doubleTypes(n int) string {
 	var b strings.Builder
 	for i := range n {
 		fmt.Fprintf(&b, "type T%d struct{ a, b T%d }\n", i+1, i)
@@ -55,7 +55,7 @@ func RunHostile(t *testing.T, tier, bombed tiers.Tier, atOnce int, except map[st
 			t.Parallel()
 			slots <- struct{}{}
 			defer func() { <-slots }()
-			attackByGo(t, tier, source)
+			attackWall(t, tier, source)
 		})
 	}
 
@@ -96,7 +96,7 @@ func PrepareHost(t *testing.T) *strings.Replacer {
 		"PORT", server.Listener.Addr().String(), "CACHE", cache, "HOSTPID", strconv.Itoa(os.Getpid()))
 }
 
-func attackByGo(t *testing.T, tier tiers.Tier, source string) {
+func attackWall(t *testing.T, tier tiers.Tier, source string) {
 	t.Helper()
 	s := Open(t, tier, tiers.Config{Limits: tiers.Limits{Wall: 2 * time.Second, Memory: 128 << 20}})
 	RunOK(t, s, "kept := 41")

@@ -47,7 +47,7 @@ func Watch(t *testing.T, cmd *exec.Cmd, wall time.Duration) (Kind, string) {
 	t.Helper()
 	out := &bareOut{begun: make(chan struct{}), full: make(chan struct{})}
 	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = out, out, time.Second
-	alone(t, cmd)
+	makeGroup(t, cmd)
 	if err := cmd.Start(); err != nil {
 		t.Fatalf("cannot start %s: %v", cmd.Path, err)
 	}
@@ -70,13 +70,13 @@ func Watch(t *testing.T, cmd *exec.Cmd, wall time.Duration) (Kind, string) {
 		case <-out.full:
 			harm = Floods
 		case <-look.C:
-			if resident(cmd.Process.Pid) > bareMemory {
+			if residentMemory(cmd.Process.Pid) > bareMemory {
 				harm = Grows
 			}
 		}
 	}
 
-	slay(cmd.Process.Pid) // and what it started
+	killGroup(cmd.Process.Pid) // and what it started
 	if !ended {
 		err := <-done // it was killed
 		t.Log(err)

@@ -10,18 +10,18 @@ import (
 	"testing"
 )
 
-// alone gives a process a group of its own, to end all of it.
-func alone(_ *testing.T, cmd *exec.Cmd) {
+// makeGroup gives a process a group of its own, to end all of it.
+func makeGroup(_ *testing.T, cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
 
-// slay ends a process and its group.
-func slay(pid int) {
+// killGroup ends a process and its group.
+func killGroup(pid int) {
 	_ = syscall.Kill(-pid, syscall.SIGKILL) // nobody left is no error
 }
 
-// resident is the memory that a process has, in bytes.
-func resident(pid int) int64 {
+// residentMemory returns the memory that a process has, in bytes.
+func residentMemory(pid int) int64 {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
 	if fields := bytes.Fields(text); err == nil && len(fields) > 1 {
 		pages, _ := strconv.ParseInt(string(fields[1]), 10, 64) // the kernel's own digits

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-func alone(t *testing.T, _ *exec.Cmd) { t.Skip("processes are watched on Linux only") }
+func makeGroup(t *testing.T, _ *exec.Cmd) { t.Skip("processes are watched on Linux only") }
 
-func slay(int) {}
+func killGroup(int) {}
 
-func resident(int) int64 { return 0 }
+func residentMemory(int) int64 { return 0 }

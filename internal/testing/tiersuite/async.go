@@ -6,26 +6,28 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// async tests top-level await and asyncio where a snippet's place in a session
+// testAsync tests top-level await and asyncio where a snippet's place in a session
 // matters; what asyncio does within one script is in testdata/lang.
-func (s *suite) async(t *testing.T) {
-	t.Run("TopLevel", func(t *testing.T) { s.play(t, bare, topLevelAwait) })
-	t.Run("Loops", func(t *testing.T) { s.play(t, bare, loops) })
-	t.Run("Errors", func(t *testing.T) { s.play(t, bare, asyncErrors) })
+func (s *suite) testAsync(t *testing.T) {
+	t.Run("TopLevel", func(t *testing.T) { s.playScenarios(t, emptyConfig, topLevelAwait) })
+	t.Run("Loops", func(t *testing.T) { s.playScenarios(t, emptyConfig, loops) })
+	t.Run("Errors", func(t *testing.T) { s.playScenarios(t, emptyConfig, asyncErrors) })
 }
 
 const sayLater = "import asyncio\nasync def later(v, t=0):\n    await asyncio.sleep(t)\n    return v\n"
 
 var topLevelAwait = []scenario{
-	one("an awaited expression is echoed", step{source: sayLater + "await later(5)", out: "5\n"}),
-	one("an awaited None is not echoed", step{source: sayLater + "await later(None)"}),
-	one("await in an assignment", step{source: sayLater + "x = await later(2) + await later(3)\nprint(x)", out: "5\n"}),
-	one("await in a comprehension", step{source: sayLater + "[await later(i) for i in range(3)]", out: "[0, 1, 2]\n"}),
-	one("await in a condition and a loop", step{source: sayLater + `while await later(False): pass
+	single("an awaited expression is echoed", step{source: sayLater + "await later(5)", out: "5\n"}),
+	single("an awaited None is not echoed", step{source: sayLater + "await later(None)"}),
+	single("await in an assignment", step{source: sayLater + "x = await later(2) + await later(3)\nprint(x)",
+		out: "5\n"}),
+	single("await in a comprehension", step{source: sayLater + "[await later(i) for i in range(3)]",
+		out: "[0, 1, 2]\n"}),
+	single("await in a condition and a loop", step{source: sayLater + `while await later(False): pass
 for i in await later([1, 2]):
     if await later(i): print(i)`, out: "1\n2\n"}),
-	one("await in an f-string", step{source: sayLater + "f'{await later(1)}!'", out: "'1!'\n"}),
-	one("async for and async with", step{
+	single("await in an f-string", step{source: sayLater + "f'{await later(1)}!'", out: "'1!'\n"}),
+	single("async for and async with", step{
 		source: `import contextlib
 @contextlib.asynccontextmanager
 async def cm():
@@ -39,18 +41,18 @@ async with cm() as c:
         print(c, v)`,
 		out: "in\n1 7\nout\n",
 	}),
-	one("an async comprehension", step{source: `async def gen():
+	single("an async comprehension", step{source: `async def gen():
     for i in range(3): yield i
 [i async for i in gen()]`, out: "[0, 1, 2]\n"}),
-	one("gather at the top", step{
+	single("gather at the top", step{
 		source: sayLater + "await asyncio.gather(later(1, 0.02), later(2))",
 		out:    "[1, 2]\n",
 	}),
-	one("await in a function that is not async is refused", step{
+	single("await in a function that is not async is refused", step{
 		source: "def f():\n    await x",
 		raises: "SyntaxError", says: []string{"'await' outside async function"},
 	}),
-	one("names bound by a snippet with await are global", step{source: sayLater + `y = await later(1)
+	single("names bound by a snippet with await are global", step{source: sayLater + `y = await later(1)
 def read(): return y
 print(read(), 'y' in globals())`, out: "1 True\n"}),
 	{name: "what an awaiting snippet binds persists", steps: []step{
@@ -62,7 +64,7 @@ print(read(), 'y' in globals())`, out: "1 True\n"}),
 		{source: sayLater + "c = later('made before')"},
 		{source: "await c", out: "'made before'\n"},
 	}},
-	one("del and global inside an awaiting snippet", step{source: sayLater + `x = await later(1)
+	single("del and global inside an awaiting snippet", step{source: sayLater + `x = await later(1)
 del x
 try:
     x
@@ -71,36 +73,36 @@ except NameError as e:
 }
 
 var loops = []scenario{
-	one("asyncio.run in a plain snippet", step{source: sayLater + "print(asyncio.run(later(3)))", out: "3\n"}),
-	one("asyncio.run twice", step{
+	single("asyncio.run in a plain snippet", step{source: sayLater + "print(asyncio.run(later(3)))", out: "3\n"}),
+	single("asyncio.run twice", step{
 		source: sayLater + "print(asyncio.run(later(1)), asyncio.run(later(2)))",
 		out:    "1 2\n",
 	}),
-	one("asyncio.run beside top-level await", step{source: sayLater + `x = await later(1)
+	single("asyncio.run beside top-level await", step{source: sayLater + `x = await later(1)
 print(x, asyncio.run(later(2)), await later(3))`, out: "1 2 3\n"}),
-	one("asyncio.run in a function called by an awaiting snippet",
+	single("asyncio.run in a function called by an awaiting snippet",
 		step{source: sayLater + `def sync(): return asyncio.run(later('nested'))
 await later(0)
 print(sync())`, out: "nested\n"}),
-	one("run_until_complete", step{source: sayLater + `loop = asyncio.new_event_loop()
+	single("run_until_complete", step{source: sayLater + `loop = asyncio.new_event_loop()
 print(loop.run_until_complete(later(4)))
 loop.close()`, out: "4\n"}),
-	one("get_event_loop().run_until_complete", step{source: sayLater + `import warnings
+	single("get_event_loop().run_until_complete", step{source: sayLater + `import warnings
 warnings.simplefilter('ignore')
 print(asyncio.get_event_loop().run_until_complete(later(4)))`, out: "4\n"}),
-	one("a task is finished by a later await", step{source: sayLater + `t = asyncio.create_task(later('task'))
+	single("a task is finished by a later await", step{source: sayLater + `t = asyncio.create_task(later('task'))
 await asyncio.sleep(0)
 print(await t)`, out: "task\n"}),
-	one("to_thread runs the function", step{
+	single("to_thread runs the function", step{
 		source: "import asyncio\nprint(await asyncio.to_thread(pow, 2, 5))",
 		out:    "32\n",
 	}),
-	one("run_in_executor runs the function", step{source: `import asyncio
+	single("run_in_executor runs the function", step{source: `import asyncio
 print(await asyncio.get_running_loop().run_in_executor(None, pow, 2, 6))`, out: "64\n"}),
-	one("ThreadPoolExecutor keeps order", step{source: `from concurrent.futures import ThreadPoolExecutor
+	single("ThreadPoolExecutor keeps order", step{source: `from concurrent.futures import ThreadPoolExecutor
 with ThreadPoolExecutor(4) as ex:
     print(list(ex.map(lambda v: v * v, range(5))), ex.submit(pow, 2, 3).result())`, out: "[0, 1, 4, 9, 16] 8\n"}),
-	one("ThreadPoolExecutor carries exceptions",
+	single("ThreadPoolExecutor carries exceptions",
 		step{source: `from concurrent.futures import ThreadPoolExecutor, as_completed
 ex = ThreadPoolExecutor()
 fs = [ex.submit(lambda v: 1 / v, v) for v in (1, 0)]

@@ -33,7 +33,7 @@ func TestHarmOnCPython(t *testing.T) {
 // TestReachOnCPython is the negative control of the walls: without a sandbox,
 // files, processes, sockets and native code are there.
 func TestReachOnCPython(t *testing.T) {
-	python, port := skip.WithoutCPython(t), listener(t)
+	python, port := skip.WithoutCPython(t), startListener(t)
 	for _, a := range beyond {
 		t.Run(a.name, func(t *testing.T) {
 			source := strings.ReplaceAll(a.source, "PORT", port) + "\nprint('got there')"

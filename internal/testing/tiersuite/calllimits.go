@@ -12,13 +12,13 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// callLimit makes more calls than the limit allows.
-func (s *suite) callLimit(t *testing.T) {
+// testCallLimit makes more calls than the limit allows.
+func (s *suite) testCallLimit(t *testing.T) {
 	host := newHost()
 	cfg := host.config()
 	cfg.Limits.HostCalls = 5
 	box := s.open(t, cfg)
-	box.ok(t, harm.Marked)
+	box.mustRun(t, harm.Marked)
 	r := box.run(t, "for i in range(20):\n    ask(str(i))")
 	if r.Status != tiers.StatusLimit || r.Limit != tiers.LimitHostCalls {
 		t.Errorf("the limit is not named\n%s", describe(r))
@@ -27,9 +27,9 @@ func (s *suite) callLimit(t *testing.T) {
 		t.Errorf("the host got %d calls, %d counted, want 5", n, r.Usage.HostCalls)
 	}
 
-	box.honest(t, r)
+	box.checkHonest(t, r)
 	// The count is the snippet's, and the refusal an exception.
-	box.prints(t, `got = []
+	box.mustPrint(t, `got = []
 for i in range(20):
     try:
         got.append(ask(str(i)))
@@ -38,8 +38,8 @@ for i in range(20):
 print(len(got))`, "5\n")
 }
 
-// waitIsFree calls a host that takes longer than the snippet may.
-func (s *suite) waitIsFree(t *testing.T) {
+// testWaitIsFree calls a host that takes longer than the snippet may.
+func (s *suite) testWaitIsFree(t *testing.T) {
 	const wait = 4 // times the wall limit
 	ms := wait * s.opt.StopAfter.Milliseconds()
 	for name, source := range map[string]string{
@@ -51,10 +51,10 @@ func (s *suite) waitIsFree(t *testing.T) {
 				t.Skip("the tier has no async")
 			}
 			cfg := newHost().config()
-			cfg.Limits = s.stopping()
+			cfg.Limits = s.stopLimits()
 			box := s.open(t, cfg)
-			box.ok(t, "ms = "+decimal(ms))
-			r := box.ok(t, source+"\nprint('answered')")
+			box.mustRun(t, "ms = "+formatDecimal(ms))
+			r := box.mustRun(t, source+"\nprint('answered')")
 			waited := time.Duration(ms) * time.Millisecond
 			if r.Usage.HostWait < waited-s.opt.StopAfter { // a started call runs a little before it is waited for
 				t.Errorf("HostWait is %v, the host took %v", r.Usage.HostWait, waited)
@@ -67,13 +67,13 @@ func (s *suite) waitIsFree(t *testing.T) {
 	}
 }
 
-// workBehindACall computes for ever while a call is under way that never ends: what
+// testWorkBehindACall computes for ever while a call is under way that never ends: what
 // is work is charged, whoever else waits.
 //
 // In CPython 3.11 an interrupt of a loop that a try begins with is not caught by it.
-func (s *suite) workBehindACall(t *testing.T) {
-	s.needs(t, tiers.FeatureThreads)
-	s.needs(t, tiers.FeatureProcesses)
+func (s *suite) testWorkBehindACall(t *testing.T) {
+	s.requireFeature(t, tiers.FeatureThreads)
+	s.requireFeature(t, tiers.FeatureProcesses)
 	for name, work := range map[string]string{
 		"in another thread": `import threading
 threading.Thread(target=hang, daemon=True).start()
@@ -89,26 +89,26 @@ hang()`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			cfg := newHost().config()
-			cfg.Limits = s.stopping()
+			cfg.Limits = s.stopLimits()
 			box := s.open(t, cfg)
-			box.ok(t, harm.Marked)
+			box.mustRun(t, harm.Marked)
 			r := box.run(t, work)
 			if r.Status != tiers.StatusLimit || !slices.Contains(timeLimits, r.Limit) {
 				t.Errorf("want a limit of %v\n%s", timeLimits, describe(r))
 			}
 
-			box.alive(t)
-			box.honest(t, r)
+			box.checkAlive(t)
+			box.checkHonest(t, r)
 		})
 	}
 }
 
-func decimal(n int64) string {
+func formatDecimal(n int64) string {
 	return strconv.FormatInt(n, 10)
 }
 
-// cancelCall ends the wait for a call from inside and from outside.
-func (s *suite) cancelCall(t *testing.T) {
+// testCancelCall ends the wait for a call from inside and from outside.
+func (s *suite) testCancelCall(t *testing.T) {
 	t.Run("by asyncio.timeout", func(t *testing.T) {
 		if s.opt.PythonMinor != 0 && s.opt.PythonMinor < 11 {
 			t.Skip("asyncio.timeout came with CPython 3.11")
@@ -119,7 +119,7 @@ func (s *suite) cancelCall(t *testing.T) {
 
 		host := newHost()
 		box := s.open(t, host.config())
-		box.prints(t, `import asyncio
+		box.mustPrint(t, `import asyncio
 try:
     async with asyncio.timeout(None) as limit:
         t = asyncio.create_task(hang())
@@ -129,8 +129,8 @@ try:
 except TimeoutError:
     print('timed out')`, "timed out\n")
 
-		arrives(t, host.cancelled, "the host's context did not end")
-		box.alive(t)
+		awaitArrival(t, host.cancelled, "the host's context did not end")
+		box.checkAlive(t)
 	})
 
 	for name, source := range map[string]string{"by the caller": "hang()", "by the caller, awaited": "await hang()"} {
@@ -140,7 +140,7 @@ except TimeoutError:
 			}
 			host := newHost()
 			box := s.open(t, host.config())
-			ctx, cancel := context.WithCancel(s.patient(t))
+			ctx, cancel := context.WithCancel(s.patientContext(t))
 			defer cancel()
 			go func() {
 				defer cancel()
@@ -150,17 +150,17 @@ except TimeoutError:
 				}
 			}()
 
-			_, err := box.try(ctx, t, tiers.Job{Source: source})
+			_, err := box.tryJob(ctx, t, tiers.Job{Source: source})
 			if !errors.Is(err, context.Canceled) {
 				t.Errorf("Run returned %v, want context.Canceled", err)
 			}
-			arrives(t, host.cancelled, "the host's context did not end")
-			box.alive(t)
+			awaitArrival(t, host.cancelled, "the host's context did not end")
+			box.checkAlive(t)
 		})
 	}
 }
 
-func arrives(t *testing.T, c <-chan struct{}, otherwise string) {
+func awaitArrival(t *testing.T, c <-chan struct{}, otherwise string) {
 	t.Helper()
 	select {
 	case <-c:
@@ -169,20 +169,20 @@ func arrives(t *testing.T, c <-chan struct{}, otherwise string) {
 	}
 }
 
-// stale leaves a call unanswered at the end of a snippet: its answer must not
+// testStale leaves a call unanswered at the end of a snippet: its answer must not
 // reach the next one, and the host must be told to give up.
-func (s *suite) stale(t *testing.T) {
+func (s *suite) testStale(t *testing.T) {
 	if !s.info.Has(tiers.FeatureAsync) {
 		t.Skip("the tier has no async")
 	}
 	host := newHost()
 	box := s.open(t, host.config())
-	box.prints(t, `import asyncio
+	box.mustPrint(t, `import asyncio
 async def later(): return await hang()
 t = asyncio.create_task(later())
 await began()
 print('left')`, "left\n")
 
-	arrives(t, host.cancelled, "the host's context did not end with the snippet")
-	box.prints(t, "print(ask('next'), await ask('and on'))", "re: next re: and on\n")
+	awaitArrival(t, host.cancelled, "the host's context did not end with the snippet")
+	box.mustPrint(t, "print(ask('next'), await ask('and on'))", "re: next re: and on\n")
 }

@@ -5,24 +5,24 @@ import (
 	"testing"
 )
 
-// concurrency runs host calls in all the ways in which programs run things at
+// testConcurrency runs host calls in all the ways in which programs run things at
 // the same time. The host answers none of them before all have arrived, so what
 // is sequential fails.
-func (s *suite) concurrency(t *testing.T) {
+func (s *suite) testConcurrency(t *testing.T) {
 	for _, c := range atOnce {
 		t.Run(c.name, func(t *testing.T) {
 			box := s.open(t, newHost().config())
-			box.ok(t, `import asyncio
+			box.mustRun(t, `import asyncio
 from concurrent.futures import ThreadPoolExecutor, as_completed
 ps = ['a', 'b', 'c']`)
-			box.prints(t, c.source, "['a', 'b', 'c']\n")
-			box.alive(t)
+			box.mustPrint(t, c.source, "['a', 'b', 'c']\n")
+			box.checkAlive(t)
 		})
 	}
 
-	t.Run("many", s.many)
-	t.Run("bounded", s.bounded)
-	t.Run("order is kept", s.order)
+	t.Run("many", s.testMany)
+	t.Run("bounded", s.testBounded)
+	t.Run("order is kept", s.testOrder)
 }
 
 // atOnce are programs that print the answers of three calls of meet, in order.
@@ -119,22 +119,22 @@ with ThreadPoolExecutor() as ex:
 	{"parallel_map", "print(parallel_map(meet, ps))"},
 }
 
-// many has as many calls under way as the default limit allows.
-func (s *suite) many(t *testing.T) {
+// testMany starts as many calls as the default limit allows.
+func (s *suite) testMany(t *testing.T) {
 	box := s.open(t, newHost().config())
 	const n = 64
-	box.prints(t, fmt.Sprintf(`import asyncio
+	box.mustPrint(t, fmt.Sprintf(`import asyncio
 rs = await asyncio.gather(*[meet(str(i), %d) for i in range(%d)])
 print(rs == [str(i) for i in range(%d)])`, n, n, n), "True\n")
 }
 
-// bounded counts how many calls the host sees at once.
-func (s *suite) bounded(t *testing.T) {
+// testBounded counts how many calls the host sees at once.
+func (s *suite) testBounded(t *testing.T) {
 	host := newHost()
 	cfg := host.config()
 	cfg.Limits.HostCallsAtOnce = 2
 	box := s.open(t, cfg)
-	box.prints(t, `import asyncio
+	box.mustPrint(t, `import asyncio
 rs = await asyncio.gather(*[crowd() for _ in range(12)])
 print(len(rs))`, "12\n")
 
@@ -146,10 +146,10 @@ print(len(rs))`, "12\n")
 	}
 }
 
-// order gives the first call the slowest answer.
-func (s *suite) order(t *testing.T) {
+// testOrder gives the first call the slowest answer.
+func (s *suite) testOrder(t *testing.T) {
 	box := s.open(t, newHost().config())
-	box.prints(t, `import asyncio
+	box.mustPrint(t, `import asyncio
 finished = []
 async def f(i):
     await slow(40 * (3 - i))

@@ -15,29 +15,29 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// smallContext tests inputs that fit into the guest as they are.
-func (s *suite) smallContext(t *testing.T) {
-	t.Run("Text", s.smallText)
-	t.Run("Values", s.valueInputs)
-	t.Run("Several", s.severalInputs)
-	t.Run("Restored", s.contextRestored)
-	t.Run("Directory", s.directory)
-	t.Run("OddNames", s.oddNames)
-	t.Run("HostCalls", s.contextToHost)
-	t.Run("Foreign", s.foreignInputs)
-	t.Run("Extended", s.extended)
+// testSmallContext tests inputs that fit into the guest as they are.
+func (s *suite) testSmallContext(t *testing.T) {
+	t.Run("Text", s.testSmallText)
+	t.Run("Values", s.testValueInputs)
+	t.Run("Several", s.testSeveralInputs)
+	t.Run("Restored", s.testContextRestored)
+	t.Run("Directory", s.testDirectory)
+	t.Run("OddNames", s.testOddNames)
+	t.Run("HostCalls", s.testContextToHost)
+	t.Run("Foreign", s.testForeignInputs)
+	t.Run("Extended", s.testExtended)
 }
 
-// textInput opens b as an input that is closed with the test.
-func textInput(t *testing.T, name, b string) tiers.Input {
+// makeTextInput opens b as an input that is closed with the test.
+func makeTextInput(t *testing.T, name, b string) tiers.Input {
 	t.Helper()
 	text := bigtext.FromBytes(name, []byte(b))
 	t.Cleanup(func() { _ = text.Close() }) // nothing to lose: the text is a constant
 	return tiers.Input{Name: name, Text: text}
 }
 
-// fileInput writes b to a file and opens that.
-func fileInput(t *testing.T, b []byte) (tiers.Input, string) {
+// makeFileInput writes b to a file and opens that.
+func makeFileInput(t *testing.T, b []byte) (tiers.Input, string) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "context.txt")
 	if err := os.WriteFile(path, b, 0o600); err != nil {
@@ -61,8 +61,8 @@ func openInput(t *testing.T, path string) tiers.Input {
 	return tiers.Input{Name: path, Text: text}
 }
 
-// smallText is a plain str: every method of str is there, isinstance holds.
-func (s *suite) smallText(t *testing.T) {
+// testSmallText gives a plain str: every method of str is there, isinstance holds.
+func (s *suite) testSmallText(t *testing.T) {
 	for name, row := range map[string]struct{ text, source, want string }{
 		"ASCII": {
 			"one\ntwo\n",
@@ -90,50 +90,51 @@ print(list(csv.DictReader(io.StringIO(context))))`, "[{'a': '1', 'b': '2'}]\n"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			box := s.open(t, tiers.Config{Inputs: []tiers.Input{textInput(t, name, row.text)}})
-			box.prints(t, row.source, row.want)
+			box := s.open(t, tiers.Config{Inputs: []tiers.Input{makeTextInput(t, name, row.text)}})
+			box.mustPrint(t, row.source, row.want)
 		})
 	}
 
 	t.Run("no context", func(t *testing.T) {
-		box := s.open(t, bare())
-		box.prints(t, `try:
+		box := s.open(t, emptyConfig())
+		box.mustPrint(t, `try:
     print(repr(context))
 except NameError as e:
     print('none')
-print('on')`, box.ok(t, `try:
+print('on')`, box.mustRun(t, `try:
     print(repr(context))
 except NameError as e:
     print('none')`).Stdout+"on\n")
 	})
 }
 
-func (s *suite) valueInputs(t *testing.T) {
+func (s *suite) testValueInputs(t *testing.T) {
 	for _, v := range jsonValues {
 		if v.want == "" {
 			continue
 		}
 		t.Run(v.name, func(t *testing.T) {
 			box := s.open(t, tiers.Config{Inputs: []tiers.Input{{Name: "v", Value: tiers.Value(v.want)}}})
-			box.prints(t, "want = "+v.source+"\nprint(context == want, type(context) is type(want))", "True True\n")
+			box.mustPrint(t, "want = "+v.source+"\nprint(context == want, type(context) is type(want))", "True True\n")
 		})
 	}
 }
 
-func (s *suite) severalInputs(t *testing.T) {
+func (s *suite) testSeveralInputs(t *testing.T) {
 	box := s.open(t, tiers.Config{Inputs: []tiers.Input{
-		textInput(t, "first", "one"), {Name: "second", Value: tiers.Value(`[2]`)}, textInput(t, "third", "three"),
+		makeTextInput(t, "first", "one"), {Name: "second", Value: tiers.Value(`[2]`)},
+		makeTextInput(t, "third", "three"),
 	}})
-	box.prints(t, "print(context, context_0, context_1, context_2, 'context_3' in globals())",
+	box.mustPrint(t, "print(context, context_0, context_1, context_2, 'context_3' in globals())",
 		"one one [2] three False\n")
 }
 
-func (s *suite) contextRestored(t *testing.T) {
+func (s *suite) testContextRestored(t *testing.T) {
 	cfg := func() tiers.Config {
-		return tiers.Config{Inputs: []tiers.Input{textInput(t, "first", "one"), textInput(t, "second", "two")}}
+		return tiers.Config{Inputs: []tiers.Input{makeTextInput(t, "first", "one"), makeTextInput(t, "second", "two")}}
 	}
 	look := step{source: "print(context, context_0, context_1)", out: "one one two\n"}
-	s.play(t, cfg, []scenario{
+	s.playScenarios(t, cfg, []scenario{
 		{name: "overwritten", steps: []step{
 			{source: "context = context_0 = 'mine'\nprint(context)", out: "mine\n"},
 			look,
@@ -151,8 +152,8 @@ func (s *suite) contextRestored(t *testing.T) {
 	})
 }
 
-// directory is a mapping of relative paths to texts.
-func (s *suite) directory(t *testing.T) {
+// testDirectory gives a mapping of relative paths to texts.
+func (s *suite) testDirectory(t *testing.T) {
 	root := t.TempDir()
 	files := map[string]string{
 		"a.txt": "alpha\n", "sub/b.md": "# bêta\n", "sub/deep/c.json": `{"n": 3}`,
@@ -178,39 +179,39 @@ func (s *suite) directory(t *testing.T) {
 	}
 
 	names := "['a.txt', 'empty', 'latin.txt', 'sub/b.md', 'sub/deep/c.json']\n"
-	s.play(t, cfg, []scenario{
-		one("names", step{source: "print(sorted(context))", out: names}),
-		one("keys, length and membership",
+	s.playScenarios(t, cfg, []scenario{
+		single("names", step{source: "print(sorted(context))", out: names}),
+		single("keys, length and membership",
 			step{source: "print(len(context), 'a.txt' in context, 'sub' in context, 'b.md' in context, " +
 				"sorted(context.keys()) == sorted(context))", out: "5 True False False True\n"}),
-		one("a text", step{
+		single("a text", step{
 			source: "print(repr(context['a.txt']), context['sub/b.md'], repr(context['empty']))",
 			out:    "'alpha\\n' # bêta\n ''\n",
 		}),
-		one("a text that is not UTF-8", step{source: "print(ascii(context['latin.txt']))", out: "'caf\\udce9'\n"}),
-		one("parsed", step{source: "print(json.loads(context['sub/deep/c.json'])['n'])", out: "3\n"}),
-		one("get", step{
+		single("a text that is not UTF-8", step{source: "print(ascii(context['latin.txt']))", out: "'caf\\udce9'\n"}),
+		single("parsed", step{source: "print(json.loads(context['sub/deep/c.json'])['n'])", out: "3\n"}),
+		single("get", step{
 			source: "print(context.get('nope'), context.get('nope', 5), context.get('a.txt').strip())",
 			out:    "None 5 alpha\n",
 		}),
-		one("items", step{
+		single("items", step{
 			source: "print({k: len(v) for k, v in sorted(context.items())})",
 			out:    "{'a.txt': 6, 'empty': 0, 'latin.txt': 4, 'sub/b.md': 7, 'sub/deep/c.json': 8}\n",
 		}),
-		one("values", step{source: "print(sum(len(v) for v in context.values()))", out: "25\n"}),
-		one("a search over all files",
+		single("values", step{source: "print(sum(len(v) for v in context.values()))", out: "25\n"}),
+		single("a search over all files",
 			step{
 				source: "print(sorted(k for k in context if re.search('[ab]', context[k])))",
 				out:    "['a.txt', 'latin.txt', 'sub/b.md']\n",
 			}),
-		one("a missing name", step{source: "context['nope']", raises: "KeyError"}),
-		one("a path upwards", step{source: "context['../secret']", raises: "KeyError"}),
-		one("an absolute path", step{source: "context['/etc/passwd']", raises: "KeyError"}),
-		one("a key that is no str", step{source: `try:
+		single("a missing name", step{source: "context['nope']", raises: "KeyError"}),
+		single("a path upwards", step{source: "context['../secret']", raises: "KeyError"}),
+		single("an absolute path", step{source: "context['/etc/passwd']", raises: "KeyError"}),
+		single("a key that is no str", step{source: `try:
     context[5]
 except (KeyError, TypeError):
     print('refused')`, out: "refused\n"}),
-		one("what only a text has", step{
+		single("what only a text has", step{
 			source: `for ask in lambda: context.count('x'), lambda: context[:10], lambda: context.nope:
     try:
         ask()
@@ -218,17 +219,17 @@ except (KeyError, TypeError):
         print(type(e).__name__, 'context[path]' in str(e))`,
 			out: "AttributeError True\nTypeError True\nAttributeError False\n",
 		}),
-		one("a copy", step{source: `import copy
+		single("a copy", step{source: `import copy
 print(sorted(copy.copy(context)) == sorted(context))`, out: "True\n"}),
-		one("read-only", step{source: `try:
+		single("read-only", step{source: `try:
     context['new'] = 'x'
 except TypeError:
     print('refused')`, out: "refused\n"}),
 	})
 }
 
-// oddNames are names of files that are no text, or look like something else.
-func (s *suite) oddNames(t *testing.T) {
+// testOddNames gives names of files that are no text, or look like something else.
+func (s *suite) testOddNames(t *testing.T) {
 	root := t.TempDir()
 	for _, name := range []string{"bad\xff\xc3name", "a,b", "new\nline", "\uFFFD", "-c"} {
 		if err := os.WriteFile(filepath.Join(root, name), []byte("text of "+name), 0o600); err != nil {
@@ -242,20 +243,20 @@ func (s *suite) oddNames(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = dir.Close() }) // its files are read-only
 	box := s.open(t, tiers.Config{Inputs: []tiers.Input{{Name: root, Dir: dir}}})
-	box.prints(t, "print(all(text == 'text of ' + name for name, text in context.items()), ascii(sorted(context)))",
+	box.mustPrint(t, "print(all(text == 'text of ' + name for name, text in context.items()), ascii(sorted(context)))",
 		`True ['-c', 'a,b', 'bad\udcff\udcc3name', 'new\nline', '\ufffd']`+"\n")
 }
 
-// foreignInputs are a text and a directory that no package of this module implements.
-func (s *suite) foreignInputs(t *testing.T) {
+// testForeignInputs gives a text and a directory that no package of this module implements.
+func (s *suite) testForeignInputs(t *testing.T) {
 	box := s.open(t, tiers.Config{Inputs: []tiers.Input{
 		{Name: "short", Text: strings.NewReader("one\ntwö\n")},
 		{Name: "long", Text: strings.NewReader(strings.Repeat("x", 9<<20) + "end")},
 		{Name: "folder", Dir: folder{"a.txt": "alpha", "sub/b.md": "beta"}},
 	}})
-	box.prints(t, "print(type(context) is str, context.splitlines())", "True ['one', 'twö']\n")
-	box.prints(t, "print(len(context_1), context_1.find('end'), context_1[-3:])", "9437187 9437184 end\n")
-	box.prints(t, "print({name: text for name, text in sorted(context_2.items())})",
+	box.mustPrint(t, "print(type(context) is str, context.splitlines())", "True ['one', 'twö']\n")
+	box.mustPrint(t, "print(len(context_1), context_1.find('end'), context_1[-3:])", "9437187 9437184 end\n")
+	box.mustPrint(t, "print({name: text for name, text in sorted(context_2.items())})",
 		"{'a.txt': 'alpha', 'sub/b.md': 'beta'}\n")
 }
 
@@ -270,16 +271,17 @@ func (f folder) Open(name string) (fs.File, error) {
 	return fstest.MapFS{name: {Data: []byte(f[name])}}.Open(name)
 }
 
-// contextToHost hands parts of a small context to a host call: plain strings.
-func (s *suite) contextToHost(t *testing.T) {
+// testContextToHost hands parts of a small context to a host call: plain strings.
+func (s *suite) testContextToHost(t *testing.T) {
 	cfg := newHost().config()
-	cfg.Inputs = []tiers.Input{textInput(t, "small", "é small text")}
+	cfg.Inputs = []tiers.Input{makeTextInput(t, "small", "é small text")}
 	box := s.open(t, cfg)
-	box.prints(t, "print(seen(context), seen(context[:1]), echo(context) == context)", "\"é small text\" \"é\" True\n")
+	box.mustPrint(t, "print(seen(context), seen(context[:1]), echo(context) == context)",
+		"\"é small text\" \"é\" True\n")
 	bad := newHost().config()
-	bad.Inputs = []tiers.Input{textInput(t, "bad", "a\xffb")}
+	bad.Inputs = []tiers.Input{makeTextInput(t, "bad", "a\xffb")}
 	box = s.open(t, bad)
-	box.prints(t, "r = echo(context)\nprint(len(r), r[0], r[2])", "3 a b\n")
+	box.mustPrint(t, "r = echo(context)\nprint(len(r), r[0], r[2])", "3 a b\n")
 }
 
 // seed lines of the texts that huge contexts are made of.
@@ -295,16 +297,16 @@ var lines = map[string]string{
 		"\x80lone continuation, caf\xe9 latin-1, ok 日本 \xf5\xf6\n\x00nul line\n",
 }
 
-// hugeText repeats lines until they are lazy bytes and more, numbered so that
+// makeHugeText repeats lines until they are lazy bytes and more, numbered so that
 // no two are alike, with a needle near the end.
-func hugeText(seed string) []byte {
+func makeHugeText(seed string) []byte {
 	var b strings.Builder
 	parts := strings.SplitAfter(seed, "\n")
 	for i := 0; b.Len() < lazy; i++ {
 		b.WriteString(parts[i%len(parts)])
 		if i%100 == 0 {
 			b.WriteString("row ")
-			b.WriteString(decimal(int64(i)))
+			b.WriteString(formatDecimal(int64(i)))
 			b.WriteString(",é,\"x\"\n")
 		}
 	}
@@ -313,9 +315,9 @@ func hugeText(seed string) []byte {
 	return []byte(b.String())
 }
 
-// extended adds inputs and functions to a session that has run, and brings it back after
+// testExtended adds inputs and functions to a session that has run, and brings it back after
 // a snippet that has to be killed.
-func (s *suite) extended(t *testing.T) {
+func (s *suite) testExtended(t *testing.T) {
 	h := newHost()
 	box := s.open(t, tiers.Config{
 		Host: h, Inputs: []tiers.Input{{Name: "folder", Dir: folder{"a.txt": "alpha", "b.txt": "beta"}}},
@@ -326,22 +328,22 @@ func (s *suite) extended(t *testing.T) {
 		t.Skipf("sandboxes of tier %s are not Extenders", s.info.Name)
 	}
 
-	box.prints(t, "kept = context['a.txt']\nprint(kept, 'context_1' in globals())", "alpha False\n")
+	box.mustPrint(t, "kept = context['a.txt']\nprint(kept, 'context_1' in globals())", "alpha False\n")
 
 	added := []tiers.Input{{Name: "more", Text: strings.NewReader("gamma")}}
 	if err := extender.Extend(t.Context(), added, []tiers.Function{{Name: "echo"}}); err != nil {
 		t.Fatal(err)
 	}
 	const all = "print(kept, context['b.txt'], context['a.txt'], context_1, echo(7))"
-	box.prints(t, all, "alpha beta alpha gamma 7\n")
+	box.mustPrint(t, all, "alpha beta alpha gamma 7\n")
 
-	box.ok(t, "import time")
+	box.mustRun(t, "import time")
 	r := box.run(t, "while True:\n    try:\n        while True: pass\n    except BaseException: pass")
 	if r.Status != tiers.StatusLimit || r.Lost == nil {
 		t.Fatalf("%s, lost %v", r.Status, r.Lost)
 	}
 
-	box.prints(t, "print(context['b.txt'], context_1, echo(8))", "beta gamma 8\n")
+	box.mustPrint(t, "print(context['b.txt'], context_1, echo(8))", "beta gamma 8\n")
 
 	if err := extender.Extend(t.Context(), []tiers.Input{{}}, nil); err == nil {
 		t.Error("an input without content was added")

@@ -14,21 +14,21 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// contract tests what package tiers says of every tier, around the snippets.
-func (s *suite) contract(t *testing.T) {
-	t.Run("Info", s.infoConstant)
-	t.Run("BadConfig", s.badConfig)
-	t.Run("Closed", s.closed)
-	t.Run("Cancelled", s.cancelled)
-	t.Run("Language", s.otherLanguage)
-	t.Run("Streams", s.streams)
-	t.Run("Usage", s.usage)
-	t.Run("Concurrent", s.concurrent)
-	t.Run("Deterministic", s.deterministic)
-	t.Run("Files", s.files)
+// testContract tests what package tiers says of every tier, around the snippets.
+func (s *suite) testContract(t *testing.T) {
+	t.Run("Info", s.testInfoConstant)
+	t.Run("BadConfig", s.testBadConfig)
+	t.Run("Closed", s.testClosed)
+	t.Run("Cancelled", s.testCancelled)
+	t.Run("Language", s.testOtherLanguage)
+	t.Run("Streams", s.testStreams)
+	t.Run("Usage", s.testUsage)
+	t.Run("Concurrent", s.testConcurrent)
+	t.Run("Deterministic", s.testDeterministic)
+	t.Run("Files", s.testFiles)
 }
 
-func (s *suite) infoConstant(t *testing.T) {
+func (s *suite) testInfoConstant(t *testing.T) {
 	a, b := s.tier.Info(), s.tier.Info()
 	if a.Name != b.Name || len(a.Features) != len(b.Features) || a.Isolation != b.Isolation {
 		t.Errorf("Info changes: %+v, %+v", a, b)
@@ -42,9 +42,9 @@ func (s *suite) infoConstant(t *testing.T) {
 	}
 }
 
-// badConfig asks for what no tier can give: Open must fail and say why.
-func (s *suite) badConfig(t *testing.T) {
-	text := textInput(t, "t", "text")
+// testBadConfig asks for what no tier can give: Open must fail and say why.
+func (s *suite) testBadConfig(t *testing.T) {
+	text := makeTextInput(t, "t", "text")
 	both := text
 	both.Value = tiers.Value("1")
 	for name, row := range map[string]struct {
@@ -64,15 +64,15 @@ func (s *suite) badConfig(t *testing.T) {
 			Name:  "v",
 			Value: tiers.Value("{nonsense"),
 		}}}, "JSON"},
-		"a name with a blank": {functions("two words"), "identifier"},
-		"an empty name":       {functions(""), "identifier"},
-		"a name that is code": {functions("f(): pass\nimport os\ndef g"), "identifier"},
-		"a name with a digit": {functions("1st"), "identifier"},
-		"a keyword":           {functions("class"), ""},
-		"a reserved name":     {functions("FINAL"), ""},
+		"a name with a blank": {configWithFunctions("two words"), "identifier"},
+		"an empty name":       {configWithFunctions(""), "identifier"},
+		"a name that is code": {configWithFunctions("f(): pass\nimport os\ndef g"), "identifier"},
+		"a name with a digit": {configWithFunctions("1st"), "identifier"},
+		"a keyword":           {configWithFunctions("class"), ""},
+		"a reserved name":     {configWithFunctions("FINAL"), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			box, err := s.tier.Open(s.patient(t), row.cfg)
+			box, err := s.tier.Open(s.patientContext(t), row.cfg)
 			if err == nil {
 				_ = box.Close() // the test has failed already
 				t.Fatal("Open did not fail")
@@ -84,7 +84,7 @@ func (s *suite) badConfig(t *testing.T) {
 	}
 }
 
-func functions(names ...string) tiers.Config {
+func configWithFunctions(names ...string) tiers.Config {
 	cfg := newHost().config()
 	cfg.Functions = nil
 	for _, n := range names {
@@ -93,13 +93,13 @@ func functions(names ...string) tiers.Config {
 	return cfg
 }
 
-func (s *suite) closed(t *testing.T) {
+func (s *suite) testClosed(t *testing.T) {
 	for name, before := range map[string]string{"unused": "", "used": "x = 1", "after a stop": `while True:
     try:
         while True: pass
     except: pass`} {
 		t.Run(name, func(t *testing.T) {
-			box := s.open(t, tiers.Config{Limits: s.stopping()})
+			box := s.open(t, tiers.Config{Limits: s.stopLimits()})
 			if before != "" {
 				box.run(t, before)
 			}
@@ -109,18 +109,18 @@ func (s *suite) closed(t *testing.T) {
 				}
 			}
 
-			if _, err := box.box.Run(s.patient(t), tiers.Job{Source: "print(1)"}); err == nil {
+			if _, err := box.box.Run(s.patientContext(t), tiers.Job{Source: "print(1)"}); err == nil {
 				t.Error("a closed sandbox ran a snippet")
 			}
 		})
 	}
 }
 
-func (s *suite) cancelled(t *testing.T) {
+func (s *suite) testCancelled(t *testing.T) {
 	over, cancel := context.WithCancel(t.Context())
 	cancel()
 	t.Run("Open", func(t *testing.T) {
-		box, err := s.tier.Open(over, bare())
+		box, err := s.tier.Open(over, emptyConfig())
 		if err == nil {
 			_ = box.Close() // the test has failed already
 			t.Fatal("Open ignored its context")
@@ -132,25 +132,25 @@ func (s *suite) cancelled(t *testing.T) {
 
 	t.Run("the context of Open does not bind the sandbox", func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
-		box, err := s.tier.Open(ctx, bare())
+		box, err := s.tier.Open(ctx, emptyConfig())
 		cancel()
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer box.Close()
-		(&session{suite: s, box: box}).alive(t)
+		(&session{suite: s, box: box}).checkAlive(t)
 	})
 
 	t.Run("Run, before it begins", func(t *testing.T) {
-		box := s.open(t, bare())
-		box.ok(t, harm.Marked)
+		box := s.open(t, emptyConfig())
+		box.mustRun(t, harm.Marked)
 		_, err := box.box.Run(over, tiers.Job{Source: "kept = None"})
 		var broken *tiers.BrokenError
 		if !errors.As(err, &broken) || !errors.Is(err, context.Canceled) || broken.Effects != tiers.EffectsNeverRan {
 			t.Errorf("Run returned %v, want a BrokenError of a snippet that never ran", err)
 		}
 
-		box.prints(t, "print(kept)", "{'since': 'snippet 1'}\n")
+		box.mustPrint(t, "print(kept)", "{'since': 'snippet 1'}\n")
 	})
 
 	for name, source := range map[string]string{
@@ -160,17 +160,17 @@ func (s *suite) cancelled(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			box := s.open(t, tiers.Config{Limits: tiers.Limits{Wall: time.Hour}})
-			box.ok(t, harm.Marked)
+			box.mustRun(t, harm.Marked)
 			ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 			defer cancel()
-			_, err := box.try(ctx, t, tiers.Job{Source: source})
+			_, err := box.tryJob(ctx, t, tiers.Job{Source: source})
 			var broken *tiers.BrokenError
 			if !errors.As(err, &broken) || !errors.Is(err, context.DeadlineExceeded) {
 				t.Fatalf("Run returned %v, want a BrokenError with the context's error", err)
 			}
 
-			box.alive(t)
-			box.honest(t, tiers.Result{Lost: broken.Lost})
+			box.checkAlive(t)
+			box.checkHonest(t, tiers.Result{Lost: broken.Lost})
 		})
 	}
 
@@ -189,7 +189,7 @@ func (s *suite) cancelled(t *testing.T) {
 			<-host.hanging
 		}()
 
-		_, err := box.try(ctx, t, tiers.Job{Source: `half = 'done'
+		_, err := box.tryJob(ctx, t, tiers.Job{Source: `half = 'done'
 try:
     hang()
     while True: pass
@@ -199,13 +199,13 @@ finally: cleared = True`})
 			t.Errorf("Run returned %v, want a BrokenError that lost nothing", err)
 		}
 
-		box.prints(t, "print(half, cleared)", "done True\n")
+		box.mustPrint(t, "print(half, cleared)", "done True\n")
 	})
 }
 
-func (s *suite) otherLanguage(t *testing.T) {
-	box := s.open(t, bare())
-	_, err := box.box.Run(s.patient(t), tiers.Job{Language: "cobol", Source: "STOP RUN."})
+func (s *suite) testOtherLanguage(t *testing.T) {
+	box := s.open(t, emptyConfig())
+	_, err := box.box.Run(s.patientContext(t), tiers.Job{Language: "cobol", Source: "STOP RUN."})
 	var rejected *tiers.RejectedError
 	if !errors.As(err, &rejected) {
 		t.Fatalf("Run returned %v, want a RejectedError", err)
@@ -215,18 +215,18 @@ func (s *suite) otherLanguage(t *testing.T) {
 		rejected.Effects != tiers.EffectsNeverRan {
 		t.Errorf("the rejection is incomplete: %+v", rejected)
 	}
-	box.alive(t)
-	r, err := box.box.Run(s.patient(t), tiers.Job{Language: tiers.Python, Source: "print('named')"})
+	box.checkAlive(t)
+	r, err := box.box.Run(s.patientContext(t), tiers.Job{Language: tiers.Python, Source: "print('named')"})
 	if err != nil || r.Stdout != "named\n" {
 		t.Errorf("a snippet that says it is Python: %v\n%s", err, describe(r))
 	}
 }
 
-// streams gives the job writers of its own.
-func (s *suite) streams(t *testing.T) {
+// testStreams gives the job writers of its own.
+func (s *suite) testStreams(t *testing.T) {
 	box := s.open(t, tiers.Config{Limits: tiers.Limits{Output: 100}})
 	var out, errs bytes.Buffer
-	r, err := box.try(s.patient(t), t, tiers.Job{Source: `import sys
+	r, err := box.tryJob(s.patientContext(t), t, tiers.Job{Source: `import sys
 print('out é')
 print('err', file=sys.stderr)
 'echo'`, Stdout: &out, Stderr: &errs})
@@ -238,11 +238,11 @@ print('err', file=sys.stderr)
 	}
 
 	out.Reset()
-	r, err = box.try(s.patient(t), t, tiers.Job{Source: "print('x' * 5000)", Stdout: &out})
+	r, err = box.tryJob(s.patientContext(t), t, tiers.Job{Source: "print('x' * 5000)", Stdout: &out})
 	if err != nil || out.Len() != 100 || r.Dropped != 4901 {
 		t.Errorf("beyond the limit the writer got %d bytes, %d dropped (%v)", out.Len(), r.Dropped, err)
 	}
-	r, err = box.try(s.patient(t), t, tiers.Job{Source: "print('kept')", Stdout: failing{}})
+	r, err = box.tryJob(s.patientContext(t), t, tiers.Job{Source: "print('kept')", Stdout: failing{}})
 	if err != nil || r.Status != tiers.StatusOK || r.Stdout != "kept\n" {
 		t.Errorf("a writer that fails disturbs the snippet: %v\n%s", err, describe(r))
 	}
@@ -252,9 +252,9 @@ type failing struct{}
 
 func (failing) Write([]byte) (int, error) { return 0, errors.New("the disk is full") }
 
-func (s *suite) usage(t *testing.T) {
+func (s *suite) testUsage(t *testing.T) {
 	box := s.open(t, newHost().config())
-	u := box.ok(t, `import time
+	u := box.mustRun(t, `import time
 total = sum(i * i for i in range(20000))
 time.sleep(0.3)
 slow(300)
@@ -272,19 +272,19 @@ print('x' * 99)`).Usage
 		t.Errorf("usage %+v", u)
 	}
 
-	if again := box.ok(t, "pass").Usage; again.HostCalls != 0 || again.OutputBytes != 0 || again.HostWait != 0 ||
+	if again := box.mustRun(t, "pass").Usage; again.HostCalls != 0 || again.OutputBytes != 0 || again.HostWait != 0 ||
 		again.Idle != 0 {
 		t.Errorf("the next snippet inherits usage: %+v", again)
 	}
 }
 
-// concurrent runs several sandboxes of the tier at once.
-func (s *suite) concurrent(t *testing.T) {
-	group, ctx := errgroup.WithContext(s.patient(t))
+// testConcurrent runs several sandboxes of the tier at once.
+func (s *suite) testConcurrent(t *testing.T) {
+	group, ctx := errgroup.WithContext(s.patientContext(t))
 	for i := range 8 {
 		group.Go(func() error {
 			for range 5 {
-				if err := s.sum(ctx, i); err != nil {
+				if err := s.runSum(ctx, i); err != nil {
 					return err
 				}
 			}
@@ -299,27 +299,27 @@ func (s *suite) concurrent(t *testing.T) {
 	}
 }
 
-func (s *suite) sum(ctx context.Context, i int) (err error) {
-	box, err := s.tier.Open(ctx, bare())
+func (s *suite) runSum(ctx context.Context, i int) (err error) {
+	box, err := s.tier.Open(ctx, emptyConfig())
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, box.Close()) }()
-	n := decimal(int64(i))
+	n := formatDecimal(int64(i))
 	if _, err := box.Run(ctx, tiers.Job{Source: "n = " + n}); err != nil {
 		return err
 	}
 
 	r, err := box.Run(ctx, tiers.Job{Source: "print(sum(range(10000)) + n)"})
-	if err == nil && r.Stdout != decimal(int64(49995000+i))+"\n" {
+	if err == nil && r.Stdout != formatDecimal(int64(49995000+i))+"\n" {
 		err = errors.New("a wrong sum: " + r.Stdout)
 	}
 	return err
 }
 
-// deterministic runs the same snippets in two sandboxes that must not differ.
-func (s *suite) deterministic(t *testing.T) {
-	s.needs(t, tiers.FeatureDeterminism)
+// testDeterministic runs the same snippets in two sandboxes that must not differ.
+func (s *suite) testDeterministic(t *testing.T) {
+	s.requireFeature(t, tiers.FeatureDeterminism)
 	snippets := []string{
 		`import random, time, uuid, os, secrets
 print(random.random(), time.time(), time.monotonic(), uuid.uuid4(), os.urandom(4).hex(), secrets.token_hex(4))`,
@@ -335,7 +335,7 @@ print(time.time())`,
 		box := s.open(t, tiers.Config{Deterministic: true})
 		var all strings.Builder
 		for _, source := range snippets {
-			all.WriteString(box.ok(t, source).Stdout)
+			all.WriteString(box.mustRun(t, source).Stdout)
 		}
 		outs = append(outs, all.String())
 	}
@@ -345,9 +345,9 @@ print(time.time())`,
 	}
 }
 
-// files asks for a folder whose files come back: a tier has one, or rejects the
+// testFiles asks for a folder whose files come back: a tier has one, or rejects the
 // session.
-func (s *suite) files(t *testing.T) {
+func (s *suite) testFiles(t *testing.T) {
 	for name, cfg := range map[string]tiers.Config{
 		"out": {Out: true}, "mounts": {Mounts: []tiers.Mount{{Source: t.TempDir(), Target: "/data"}}},
 	} {

@@ -18,15 +18,15 @@ const contractDir = "testdata/contract"
 var updateContracts = flag.Bool("update-contracts", false,
 	"write the golden files of the models that the runtime brings")
 
-// contracts runs scripts over the types that schema= takes and the look-alike of
+// testContracts runs scripts over the types that schema= takes and the look-alike of
 // pydantic, and moves the session between their snippets.
-func (s *suite) contracts(t *testing.T) {
+func (s *suite) testContracts(t *testing.T) {
 	skip.UnderRace(t)
 	if !s.info.Modules.Has("rlm_models") {
 		t.Skipf("tier %s has no runtime for Python's types", s.info.Name)
 	}
 	t.Run("pydantic", func(t *testing.T) { // the real one, or the look-alike
-		s.open(t, bare()).prints(t, `from pydantic import BaseModel, Field, ValidationError
+		s.open(t, emptyConfig()).mustPrint(t, `from pydantic import BaseModel, Field, ValidationError
 class F(BaseModel):
     n: int = Field(ge=1)
 `+
@@ -36,13 +36,13 @@ except ValidationError as e: print(e.error_count())`, "n=3 {'n': 4}\n1\n")
 	})
 
 	cfg := tiers.Config{Limits: tiers.Limits{Output: 10 << 20}}
-	for _, name := range cases(t, contractDir) {
+	for _, name := range listCases(t, contractDir) {
 		t.Run(name, func(t *testing.T) {
 			if s.opt.PythonMinor != 0 && s.opt.PythonMinor < 13 {
 				t.Skip("it needs CPython 3.13 for its messages")
 			}
 			box, stdout := s.open(t, cfg), ""
-			for i, snippet := range strings.Split(fixture(t, contractDir+"/"+name+".py"), moveMark) {
+			for i, snippet := range strings.Split(readFixture(t, contractDir+"/"+name+".py"), moveMark) {
 				if i > 0 {
 					next := s.open(t, cfg)
 					if report := moveTo(t, box, next); len(report.Left) > 0 {
@@ -51,7 +51,7 @@ except ValidationError as e: print(e.error_count())`, "n=3 {'n': 4}\n1\n")
 					box = next
 				}
 
-				stdout += box.ok(t, snippet).Stdout
+				stdout += box.mustRun(t, snippet).Stdout
 			}
 
 			if *updateContracts {
@@ -62,7 +62,7 @@ except ValidationError as e: print(e.error_count())`, "n=3 {'n': 4}\n1\n")
 				return
 			}
 
-			compare(t, "stdout", stdout, fixture(t, contractDir+"/"+name+".stdout"))
+			compare(t, "stdout", stdout, readFixture(t, contractDir+"/"+name+".stdout"))
 		})
 	}
 }

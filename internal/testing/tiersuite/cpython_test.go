@@ -21,8 +21,8 @@ type ran struct {
 	code           int
 }
 
-// script runs a case as a script and puts the snippet's name for its path.
-func script(t *testing.T, python, dir, name string) ran {
+// runScript runs a case as a script and puts the snippet's name for its path.
+func runScript(t *testing.T, python, dir, name string) ran {
 	t.Helper()
 	file := filepath.Join(dir, name+".py")
 	path, err := filepath.Abs(file)
@@ -44,8 +44,8 @@ func script(t *testing.T, python, dir, name string) ran {
 	return ran{rename.Replace(stdout.String()), rename.Replace(stderr.String()), cmd.ProcessState.ExitCode()}
 }
 
-// golden compares a text with a file, or writes the file.
-func golden(t *testing.T, file, got string) {
+// compareGolden compares a text with a file, or writes the file.
+func compareGolden(t *testing.T, file, got string) {
 	t.Helper()
 	if *update {
 		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
@@ -54,7 +54,7 @@ func golden(t *testing.T, file, got string) {
 		return
 	}
 
-	compare(t, filepath.Base(file), got, fixture(t, filepath.ToSlash(file)))
+	compare(t, filepath.Base(file), got, readFixture(t, filepath.ToSlash(file)))
 }
 
 func TestLanguageOnCPython(t *testing.T) { testOnCPython(t, langDir) }
@@ -64,29 +64,29 @@ func TestMovesOnCPython(t *testing.T) { testOnCPython(t, moveDir) }
 
 func testOnCPython(t *testing.T, dir string) {
 	python := skip.WithoutCPython(t)
-	for _, name := range cases(t, dir) {
+	for _, name := range listCases(t, dir) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := script(t, python, dir, name)
+			r := runScript(t, python, dir, name)
 			if r.code != 0 {
 				t.Fatalf("exit code %d\n%s", r.code, r.stderr)
 			}
-			golden(t, filepath.Join(dir, name+".stdout"), r.stdout)
+			compareGolden(t, filepath.Join(dir, name+".stdout"), r.stdout)
 		})
 	}
 }
 
 func TestTracebacksOnCPython(t *testing.T) {
 	python := skip.WithoutCPython(t)
-	for _, name := range cases(t, raiseDir) {
+	for _, name := range listCases(t, raiseDir) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := script(t, python, raiseDir, name)
+			r := runScript(t, python, raiseDir, name)
 			if code, exits := exitCodes[name]; exits && r.code != code || !exits && r.code == 0 {
 				t.Fatalf("exit code %d\n%s", r.code, r.stderr)
 			}
-			golden(t, filepath.Join(raiseDir, name+".stderr"), anyDepth(r.stderr))
-			golden(t, filepath.Join(raiseDir, name+".stdout"), r.stdout)
+			compareGolden(t, filepath.Join(raiseDir, name+".stderr"), hideDepth(r.stderr))
+			compareGolden(t, filepath.Join(raiseDir, name+".stdout"), r.stdout)
 		})
 	}
 }
@@ -95,10 +95,10 @@ func TestTracebacksOnCPython(t *testing.T) {
 // processes, so a case that depends on them shows.
 func TestCasesAreDeterministic(t *testing.T) {
 	python := skip.WithoutCPython(t)
-	for _, name := range cases(t, langDir) {
+	for _, name := range listCases(t, langDir) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			a, b := script(t, python, langDir, name), script(t, python, langDir, name)
+			a, b := runScript(t, python, langDir, name), runScript(t, python, langDir, name)
 			compare(t, "the second run's stdout", b.stdout, a.stdout)
 		})
 	}
@@ -112,10 +112,10 @@ func TestCasesAreCases(t *testing.T) {
 		raiseDir: {".stdout", ".stderr"},
 	} {
 		names := map[string]bool{}
-		for _, name := range cases(t, dir) {
+		for _, name := range listCases(t, dir) {
 			names[name] = true
 			for _, suffix := range suffixes {
-				fixture(t, dir+"/"+name+suffix)
+				readFixture(t, dir+"/"+name+suffix)
 			}
 		}
 

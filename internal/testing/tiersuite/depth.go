@@ -98,40 +98,40 @@ async def f(n):
 await f(20000)`},
 }
 
-// recursion may end well, in an exception, at a limit, or in a crash of the
+// testRecursion may end well, in an exception, at a limit, or in a crash of the
 // interpreter that is reported as such. The session goes on.
-func (s *suite) recursion(t *testing.T) {
+func (s *suite) testRecursion(t *testing.T) {
 	skip.UnderRace(t)
 	l := tiers.Limits{Wall: max(3*time.Second, 3*s.opt.StopAfter), Memory: 4 * s.opt.Memory}
-	s.eachExcess(t, l, deep, s.survives)
+	s.testEachExcess(t, l, deep, s.checkSurvival)
 }
 
-// survive runs each snippet in a sandbox of its own.
-func (s *suite) survive(t *testing.T, l tiers.Limits, rows []excess) {
+// testSurvival runs each snippet in a sandbox of its own.
+func (s *suite) testSurvival(t *testing.T, l tiers.Limits, rows []excess) {
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
-			s.parallel(t) // most wait for a limit
+			s.runParallel(t) // most wait for a limit
 			box := s.open(t, tiers.Config{Limits: l})
-			box.ok(t, harm.Marked)
-			s.survives(t, box, row)
+			box.mustRun(t, harm.Marked)
+			s.checkSurvival(t, box, row)
 		})
 	}
 }
 
-// survives runs a snippet and asks only that the session lives and tells the truth.
+// checkSurvival runs a snippet and asks only that the session lives and tells the truth.
 // How the snippet ends is its own affair.
-func (s *suite) survives(t *testing.T, box *session, row excess) tiers.Result {
+func (s *suite) checkSurvival(t *testing.T, box *session, row excess) tiers.Result {
 	r := box.run(t, row.source)
 	t.Logf("%s %s", r.Status, r.Limit)
-	box.alive(t)
-	box.honest(t, r)
+	box.checkAlive(t)
+	box.checkHonest(t, r)
 	return r
 }
 
-// enforced looks whether a result says how its limits are kept.
-func (s *suite) enforced(t *testing.T) {
+// testEnforced looks whether a result says how its limits are kept.
+func (s *suite) testEnforced(t *testing.T) {
 	box := s.open(t, tiers.Config{Limits: tiers.Limits{Output: 12345}})
-	r := box.ok(t, "pass")
+	r := box.mustRun(t, "pass")
 	want := []tiers.Limit{tiers.LimitWall, tiers.LimitMemory, tiers.LimitOutput, tiers.LimitHostCalls}
 	for _, e := range r.Enforced {
 		want = slices.DeleteFunc(want, func(l tiers.Limit) bool { return l == e.Limit })
@@ -145,9 +145,9 @@ func (s *suite) enforced(t *testing.T) {
 	}
 }
 
-// again exceeds limits many times in one session: each stop must leave it as
+// testAgain exceeds limits many times in one session: each stop must leave it as
 // able as the one before.
-func (s *suite) again(t *testing.T) {
+func (s *suite) testAgain(t *testing.T) {
 	box := s.open(t, tiers.Config{Limits: tiers.Limits{Wall: s.opt.StopAfter, Memory: s.opt.Memory, Output: 1000}})
 	for _, source := range []string{
 		"while True: pass", `while True:
@@ -161,9 +161,9 @@ for _ in range(1000000): g = map(int, g)
 next(g)`, "import time\ntime.sleep(3600)", "while True: print('x')",
 	} {
 		box.run(t, source)
-		box.alive(t)
+		box.checkAlive(t)
 	}
 
-	box.ok(t, harm.Marked)
-	box.prints(t, "print(kept)", "{'since': 'snippet 1'}\n")
+	box.mustRun(t, harm.Marked)
+	box.mustPrint(t, "print(kept)", "{'since': 'snippet 1'}\n")
 }

@@ -28,22 +28,22 @@ func Egress(t *testing.T, tier Reaching) {
 		tier: tier, info: tier.Info(), opt: Options{}.withDefaults(),
 		share: share{tests: map[string]struct{}{}},
 	}
-	s.usable(t)
+	s.requireUsable(t)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = fmt.Fprintf(w, "%s says hello to %s", r.Host, r.URL.Path)
 	}))
 
 	t.Cleanup(server.Close)
-	tier.Reach(world(server.Listener.Addr().String()))
-	t.Run("Listed", s.listed)
-	t.Run("Restored", s.egressRestored)
-	t.Run("None", s.noEgress)
-	t.Run("BadHosts", s.badHosts)
+	tier.Reach(makeWorld(server.Listener.Addr().String()))
+	t.Run("Listed", s.testListed)
+	t.Run("Restored", s.testEgressRestored)
+	t.Run("None", s.testNoEgress)
+	t.Run("BadHosts", s.testBadHosts)
 }
 
-// world has allowed.example.com and other.example.com on one public address, which
+// makeWorld knows allowed.example.com and other.example.com on one public address, which
 // is the server's, and inside.example.com on a private one.
-func world(server string) egress.Options {
+func makeWorld(server string) egress.Options {
 	return egress.Options{
 		Resolve: func(_ context.Context, host string) ([]netip.Addr, error) {
 			switch strings.TrimSuffix(host, ".") {
@@ -73,7 +73,7 @@ def fetch(url):
         return f"{type(e).__name__}: {e}"
 `
 
-func (s *suite) listed(t *testing.T) {
+func (s *suite) testListed(t *testing.T) {
 	b := s.open(t, tiers.Config{Hosts: []string{"allowed.example.com:80", "inside.example.com:80"}})
 	r := b.run(t, fetch+"print(fetch('http://allowed.example.com/a'))")
 	if r.Stdout != "allowed.example.com says hello to /a\n" || r.Denied != nil {
@@ -113,8 +113,8 @@ except OSError as e:
 	}
 }
 
-// egressRestored: the session's next process has the way out, too.
-func (s *suite) egressRestored(t *testing.T) {
+// testEgressRestored: the session's next process has the way out, too.
+func (s *suite) testEgressRestored(t *testing.T) {
 	b := s.open(t, tiers.Config{Hosts: []string{"allowed.example.com:80"}})
 	b.run(t, fetch+"x = fetch('http://allowed.example.com/1')")
 	if r := b.run(t, "import os\nos.kill(-1, 9)\nos.abort()"); r.Status != tiers.StatusCrashed {
@@ -126,8 +126,8 @@ func (s *suite) egressRestored(t *testing.T) {
 	}
 }
 
-// noEgress: without a list there are no sockets.
-func (s *suite) noEgress(t *testing.T) {
+// testNoEgress: without a list there are no sockets.
+func (s *suite) testNoEgress(t *testing.T) {
 	b := s.open(t, tiers.Config{})
 	r := b.run(t, "import socket\ntry:\n    socket.socket()\nexcept PermissionError:\n    print('no')")
 	if r.Stdout != "no\n" {
@@ -135,8 +135,8 @@ func (s *suite) noEgress(t *testing.T) {
 	}
 }
 
-// badHosts are named.
-func (s *suite) badHosts(t *testing.T) {
+// testBadHosts expects that each refused host is named.
+func (s *suite) testBadHosts(t *testing.T) {
 	for _, host := range []string{"example.com", "127.0.0.1:80", "*.example.com:443", "localhost:80"} {
 		if b, err := s.tier.Open(t.Context(), tiers.Config{Hosts: []string{host}}); err == nil ||
 			!strings.Contains(err.Error(), host) {

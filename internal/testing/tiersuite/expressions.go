@@ -24,16 +24,16 @@ func expressions(kind, kinds int) []group {
 		{"Searching", searching},
 		{"Stripping", stripping},
 		{"Errors", wrongUses},
-		{"Splitting", inTurn(splitting, kind, kinds)},
-		{"RegexFlags", inTurn(regexFlags, kind, kinds)},
-		{"RegexWrite", inTurn(regexWrite, kind, kinds)},
-		{"RegexCalls", inTurn(regexCalls, kind, kinds)},
-		{"RegexBounds", slices.Concat(regexBounds, inTurn(regexReach, kind, kinds))},
+		{"Splitting", pickInTurn(splitting, kind, kinds)},
+		{"RegexFlags", pickInTurn(regexFlags, kind, kinds)},
+		{"RegexWrite", pickInTurn(regexWrite, kind, kinds)},
+		{"RegexCalls", pickInTurn(regexCalls, kind, kinds)},
+		{"RegexBounds", slices.Concat(regexBounds, pickInTurn(regexReach, kind, kinds))},
 	}
 
 	for part := range slices.Chunk(patterns, 15) {
 		g := group{name: fmt.Sprintf("Regex%d", len(groups)-9)}
-		for _, p := range inTurn(part, kind, kinds) {
+		for _, p := range pickInTurn(part, kind, kinds) {
 			g.exprs = append(g.exprs, fmt.Sprintf("list(islice(re.finditer(%s, t), 200))", pyRaw(p)))
 		}
 		groups = append(groups, g)
@@ -42,8 +42,8 @@ func expressions(kind, kinds int) []group {
 	return groups
 }
 
-// inTurn picks every kinds-th of all, from number kind on.
-func inTurn(all []string, kind, kinds int) []string {
+// pickInTurn picks every kinds-th of all, from number kind on.
+func pickInTurn(all []string, kind, kinds int) []string {
 	var picked []string
 	for i := kind; i < len(all); i += kinds {
 		picked = append(picked, all[i])

@@ -7,54 +7,54 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// finish tests FINAL and its dialects.
-func (s *suite) finish(t *testing.T) {
-	t.Run("FINAL", func(t *testing.T) { s.play(t, bare, finals) })
-	t.Run("NotSwallowed", func(t *testing.T) { s.play(t, bare, unswallowed) })
+// testFinish tests FINAL and its dialects.
+func (s *suite) testFinish(t *testing.T) {
+	t.Run("FINAL", func(t *testing.T) { s.playScenarios(t, emptyConfig, finals) })
+	t.Run("NotSwallowed", func(t *testing.T) { s.playScenarios(t, emptyConfig, unswallowed) })
 	t.Run("Async", func(t *testing.T) {
-		s.play(t, func() tiers.Config { return newHost().config() }, asyncFinals)
+		s.playScenarios(t, func() tiers.Config { return newHost().config() }, asyncFinals)
 	})
-	t.Run("FINAL_VAR", func(t *testing.T) { s.play(t, bare, finalVars) })
-	t.Run("Dialects", func(t *testing.T) { s.play(t, bare, dialects) })
-	t.Run("Values", s.finalValues)
-	t.Run("OddValues", s.oddFinals)
+	t.Run("FINAL_VAR", func(t *testing.T) { s.playScenarios(t, emptyConfig, finalVars) })
+	t.Run("Dialects", func(t *testing.T) { s.playScenarios(t, emptyConfig, dialects) })
+	t.Run("Values", s.testFinalValues)
+	t.Run("OddValues", s.testOddFinals)
 }
 
 var finals = []scenario{
-	one("it gives the value and ends the snippet", step{source: `print('before')
+	single("it gives the value and ends the snippet", step{source: `print('before')
 FINAL('done')
 print('after')`, out: "before\n", final: `"done"`}),
-	one("it is not echoed", step{source: "FINAL(5)", final: "5"}),
+	single("it is not echoed", step{source: "FINAL(5)", final: "5"}),
 	{name: "the session goes on", steps: []step{
 		{source: "x = 1\nFINAL(x)\nx = 2", final: "1"},
 		{source: "print(x)", out: "1\n"},
 		{source: "FINAL('second')", final: `"second"`},
 	}},
-	one("in a nested function", step{source: `def f():
+	single("in a nested function", step{source: `def f():
     def g():
         FINAL('deep')
     g()
     print('no')
 f()
 print('no')`, final: `"deep"`}),
-	one("in a method, a lambda and a comprehension", step{source: `class C:
+	single("in a method, a lambda and a comprehension", step{source: `class C:
     def m(self): [(lambda: FINAL(v))() for v in (7, 8)]
 C().m()`, final: "7"}),
-	one("in a generator", step{source: `def g():
+	single("in a generator", step{source: `def g():
     yield 1
     FINAL('gen')
 list(g())
 print('no')`, final: `"gen"`}),
-	one("in a sort key", step{source: "sorted([1, 2], key=lambda v: FINAL(v))\nprint('no')", final: "1"}),
-	one("in a loop", step{source: `for i in range(10):
+	single("in a sort key", step{source: "sorted([1, 2], key=lambda v: FINAL(v))\nprint('no')", final: "1"}),
+	single("in a loop", step{source: `for i in range(10):
     if i == 3:
         FINAL(i)
 print('no')`, final: "3"}),
-	one("finally blocks run", step{source: `try:
+	single("finally blocks run", step{source: `try:
     FINAL(1)
 finally:
     print('cleanup')`, out: "cleanup\n", final: "1"}),
-	one("context managers are left", step{source: `import contextlib
+	single("context managers are left", step{source: `import contextlib
 @contextlib.contextmanager
 def cm():
     try:
@@ -63,35 +63,35 @@ def cm():
         print('left')
 with cm():
     FINAL('in with')`, out: "left\n", final: `"in with"`}),
-	one("in an except block", step{source: `try:
+	single("in an except block", step{source: `try:
     1 / 0
 except ZeroDivisionError:
     FINAL('handled')`, final: `"handled"`}),
-	one("in a nested exec", step{source: "exec('FINAL(9)')\nprint('no')", final: "9"}),
+	single("in a nested exec", step{source: "exec('FINAL(9)')\nprint('no')", final: "9"}),
 	{name: "an alias made before works", steps: []step{
 		{source: "done = FINAL"},
 		{source: "done('by alias')", final: `"by alias"`},
 	}},
-	one("no answer without a call", step{source: "# FINAL(5)\ns = 'FINAL(6)'\nprint(s)", out: "FINAL(6)\n"}),
-	one("no answer by printing", step{source: `print('{"final": 5}')` + "\nprint('FINAL(5)')", anyOut: true}),
+	single("no answer without a call", step{source: "# FINAL(5)\ns = 'FINAL(6)'\nprint(s)", out: "FINAL(6)\n"}),
+	single("no answer by printing", step{source: `print('{"final": 5}')` + "\nprint('FINAL(5)')", anyOut: true}),
 }
 
 var unswallowed = []scenario{
-	one("except Exception", step{source: `try:
+	single("except Exception", step{source: `try:
     FINAL('kept')
 except Exception:
     print('swallowed')
 print('after')`, final: `"kept"`}),
-	one("except Exception in a loop", step{source: `for i in range(3):
+	single("except Exception in a loop", step{source: `for i in range(3):
     try:
         FINAL(i)
     except Exception as e:
         print(e)`, final: "0"}),
-	one("suppress(Exception)", step{source: `import contextlib
+	single("suppress(Exception)", step{source: `import contextlib
 with contextlib.suppress(Exception):
     FINAL('kept')
 print('after')`, final: `"kept"`}),
-	one("a retry decorator", step{source: `def retry(f):
+	single("a retry decorator", step{source: `def retry(f):
     def w():
         for _ in range(3):
             try:
@@ -102,21 +102,21 @@ print('after')`, final: `"kept"`}),
 @retry
 def f(): FINAL('first')
 f()`, final: `"first"`}),
-	one("except ZeroDivisionError and OSError", step{source: `try:
+	single("except ZeroDivisionError and OSError", step{source: `try:
     FINAL('kept')
 except (ZeroDivisionError, OSError, ValueError):
     print('no')
 else:
     print('no')`, final: `"kept"`}),
-	one("a bare except does not take the answer away", step{source: `try:
+	single("a bare except does not take the answer away", step{source: `try:
     FINAL('kept')
 except:
     pass`, final: `"kept"`}),
-	one("except BaseException does not take the answer away", step{source: `try:
+	single("except BaseException does not take the answer away", step{source: `try:
     FINAL('kept')
 except BaseException:
     pass`, final: `"kept"`}),
-	one("another exception in a finally block does not take the answer away", step{source: `try:
+	single("another exception in a finally block does not take the answer away", step{source: `try:
     FINAL('kept')
 finally:
     1 / 0`, status: tiers.StatusRaised, says: []string{"ZeroDivisionError"}, final: `"kept"`}),
@@ -235,16 +235,16 @@ f()`, final: `"global"`, named: "v"}}},
 }
 
 var dialects = []scenario{
-	one("SUBMIT with fields", step{
+	single("SUBMIT with fields", step{
 		source: "SUBMIT(answer='x', score=0.5)\nprint('no')",
 		final:  `{"answer":"x","score":0.5}`,
 	}),
-	one("SUBMIT with a value", step{source: "SUBMIT('x')\nprint('no')", final: `"x"`}),
-	one("SUBMIT is not swallowed", step{source: `try:
+	single("SUBMIT with a value", step{source: "SUBMIT('x')\nprint('no')", final: `"x"`}),
+	single("SUBMIT is not swallowed", step{source: `try:
     SUBMIT(1)
 except Exception:
     print('swallowed')`, final: "1"}),
-	one("answer ready", step{
+	single("answer ready", step{
 		source: "answer['content'] = {'n': 5}\nanswer['ready'] = True", final: `{"n":5}`,
 		named: "answer",
 	}),
@@ -253,21 +253,21 @@ except Exception:
 		{source: "print(answer['content'], answer['ready'])", out: "draft False\n"},
 		{source: "answer['content'] = 'final'; answer['ready'] = True", final: `"final"`, named: "answer"},
 	}},
-	one("answer not ready", step{source: "answer['content'] = 'draft'\nanswer['ready'] = False"}),
-	one("answer at the start", step{source: "print(answer)", out: "{'content': '', 'ready': False}\n"}),
-	one("answer replaced by something else", step{source: "answer = 42\nprint(answer)", out: "42\n"}),
+	single("answer not ready", step{source: "answer['content'] = 'draft'\nanswer['ready'] = False"}),
+	single("answer at the start", step{source: "print(answer)", out: "{'content': '', 'ready': False}\n"}),
+	single("answer replaced by something else", step{source: "answer = 42\nprint(answer)", out: "42\n"}),
 }
 
-// finalValues gives each JSON value as the answer.
-func (s *suite) finalValues(t *testing.T) {
-	box := s.open(t, bare())
+// testFinalValues gives each JSON value as the answer.
+func (s *suite) testFinalValues(t *testing.T) {
+	box := s.open(t, emptyConfig())
 	for _, v := range jsonValues {
 		if v.want == "" {
 			continue
 		}
 		t.Run(v.name, func(t *testing.T) {
 			st := step{source: "FINAL(" + v.source + ")", final: v.want}
-			st.check(t, box.run(t, st.source))
+			st.checkResult(t, box.run(t, st.source))
 		})
 	}
 
@@ -300,14 +300,14 @@ finally:
     v.append(2)`, final: "[1]"},
 		"an expression over the builtins": {source: "FINAL(sorted({3, 1, 2}))", final: "[1,2,3]"},
 	} {
-		t.Run(name, func(t *testing.T) { st.check(t, box.run(t, st.source)) })
+		t.Run(name, func(t *testing.T) { st.checkResult(t, box.run(t, st.source)) })
 	}
 }
 
-// oddFinals gives answers that JSON has no word for: there must be an answer, it
+// testOddFinals gives answers that JSON has no word for: there must be an answer, it
 // must be JSON, and the session must go on.
-func (s *suite) oddFinals(t *testing.T) {
-	box := s.open(t, bare())
+func (s *suite) testOddFinals(t *testing.T) {
+	box := s.open(t, emptyConfig())
 	for name, source := range map[string]string{
 		"a set": "{1, 2}", "bytes": "b'\\xff\\x00'", "NaN": "float('nan')", "NaN inside": "{'a': [float('inf')]}",
 		"a lone surrogate": "'\\ud800'",
@@ -332,7 +332,7 @@ func (s *suite) oddFinals(t *testing.T) {
 				t.Errorf("neither an answer nor an exception\n%s", describe(r))
 			}
 
-			box.alive(t)
+			box.checkAlive(t)
 		})
 	}
 }

@@ -34,10 +34,10 @@ func newHost() *scripted {
 	return &scripted{cancelled: make(chan struct{}), hanging: make(chan struct{})}
 }
 
-// config is a configuration with this host and all its functions.
+// config returns a configuration with this host and all its functions.
 func (h *scripted) config() tiers.Config {
 	cfg := tiers.Config{Host: h}
-	for _, name := range slices.Sorted(maps.Keys(h.functions())) {
+	for _, name := range slices.Sorted(maps.Keys(h.configWithFunctions())) {
 		cfg.Functions = append(cfg.Functions, tiers.Function{Name: name, Doc: "The test's " + name + "."})
 	}
 	return cfg
@@ -45,7 +45,7 @@ func (h *scripted) config() tiers.Config {
 
 type function func(context.Context, tiers.Call) (tiers.Value, error)
 
-func (h *scripted) functions() map[string]function {
+func (h *scripted) configWithFunctions() map[string]function {
 	return map[string]function{
 		"ask":       h.ask,
 		"echo":      h.echo,
@@ -66,7 +66,7 @@ func (h *scripted) Call(ctx context.Context, call tiers.Call) (tiers.Value, erro
 	h.mu.Lock()
 	h.calls = append(h.calls, call)
 	h.mu.Unlock()
-	f, ok := h.functions()[call.Function]
+	f, ok := h.configWithFunctions()[call.Function]
 	if !ok {
 		return nil, fmt.Errorf("the test's host has no function %q", call.Function)
 	}
@@ -82,7 +82,7 @@ func (h *scripted) made() []tiers.Call {
 
 // ask(p) answers "re: " + p.
 func (h *scripted) ask(_ context.Context, call tiers.Call) (tiers.Value, error) {
-	p, err := text(call)
+	p, err := textArgument(call)
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +99,7 @@ func (h *scripted) echo(_ context.Context, call tiers.Call) (tiers.Value, error)
 
 // raw(s) returns s itself as the JSON text of its value.
 func (h *scripted) raw(_ context.Context, call tiers.Call) (tiers.Value, error) {
-	p, err := text(call)
+	p, err := textArgument(call)
 	return tiers.Value(p), err
 }
 
@@ -113,7 +113,7 @@ func (h *scripted) seen(_ context.Context, call tiers.Call) (tiers.Value, error)
 
 // fail(s) fails with the text s.
 func (h *scripted) fail(_ context.Context, call tiers.Call) (tiers.Value, error) {
-	p, err := text(call)
+	p, err := textArgument(call)
 	if err != nil {
 		return nil, err
 	}
@@ -128,7 +128,7 @@ type meeting struct {
 
 // meet(p, n) returns p once n calls are under way at the same time.
 func (h *scripted) meet(ctx context.Context, call tiers.Call) (tiers.Value, error) {
-	p, err := text(call)
+	p, err := textArgument(call)
 	n := int64(3)
 	if len(call.Args) > 1 {
 		err = errors.Join(err, json.Unmarshal(call.Args[1], &n))
@@ -204,8 +204,8 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// text is a call's first argument, which must be a string.
-func text(call tiers.Call) (string, error) {
+// textArgument returns a call's first argument, which must be a string.
+func textArgument(call tiers.Call) (string, error) {
 	var s string
 	if len(call.Args) == 0 {
 		return "", fmt.Errorf("%s needs 1 argument, got none", call.Function)

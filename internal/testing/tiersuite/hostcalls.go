@@ -7,69 +7,70 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// hostCalls tests calls one at a time: what crosses the wall, what does not, and
+// testHostCalls tests calls one at a time: what crosses the wall, what does not, and
 // what the limits on calls do.
-func (s *suite) hostCalls(t *testing.T) {
+func (s *suite) testHostCalls(t *testing.T) {
 	cfg := func() tiers.Config { return newHost().config() }
-	t.Run("Calls", func(t *testing.T) { s.play(t, cfg, calls) })
-	t.Run("Values", s.values)
-	t.Run("Errors", func(t *testing.T) { s.play(t, cfg, callErrors) })
-	t.Run("Arguments", s.arguments)
-	t.Run("NoModel", s.noModel)
-	t.Run("Limit", s.callLimit)
-	t.Run("WaitIsFree", s.waitIsFree)
-	t.Run("WorkBehindACall", s.workBehindACall)
-	t.Run("Cancel", s.cancelCall)
-	t.Run("Stale", s.stale)
+	t.Run("Calls", func(t *testing.T) { s.playScenarios(t, cfg, calls) })
+	t.Run("Values", s.testValues)
+	t.Run("Errors", func(t *testing.T) { s.playScenarios(t, cfg, callErrors) })
+	t.Run("Arguments", s.testArguments)
+	t.Run("NoModel", s.testNoModel)
+	t.Run("Limit", s.testCallLimit)
+	t.Run("WaitIsFree", s.testWaitIsFree)
+	t.Run("WorkBehindACall", s.testWorkBehindACall)
+	t.Run("Cancel", s.testCancelCall)
+	t.Run("Stale", s.testStale)
 }
 
 var calls = []scenario{
-	one("a call returns its value", step{source: "x = ask('p')\nprint(x)", out: "re: p\n"}),
-	one("a call is echoed", step{source: "ask('p')", out: "'re: p'\n"}),
-	one("an awaited call", step{source: "x = await ask('p')\nprint(x)", out: "re: p\n"}),
-	one("called and awaited in one snippet", step{source: `a = ask('1')
+	single("a call returns its value", step{source: "x = ask('p')\nprint(x)", out: "re: p\n"}),
+	single("a call is echoed", step{source: "ask('p')", out: "'re: p'\n"}),
+	single("an awaited call", step{source: "x = await ask('p')\nprint(x)", out: "re: p\n"}),
+	single("called and awaited in one snippet", step{source: `a = ask('1')
 b = await ask('2')
 c = ask('3')
 print(a, b, c)`, out: "re: 1 re: 2 re: 3\n"}),
-	one("called in a plain function", step{source: "def f(p): return ask(p).upper()\nprint(f('x'))", out: "RE: X\n"}),
-	one("called in a comprehension", step{
+	single("called in a plain function", step{source: "def f(p): return ask(p).upper()\nprint(f('x'))",
+		out: "RE: X\n"}),
+	single("called in a comprehension", step{
 		source: "print([ask(str(i)) for i in range(3)])",
 		out:    "['re: 0', 're: 1', 're: 2']\n",
 	}),
-	one("called by map, sorted and a lambda",
+	single("called by map, sorted and a lambda",
 		step{
 			source: "print(list(map(ask, 'ab')), sorted('ba', key=ask), (lambda p: ask(p))('c'))",
 			out:    "['re: a', 're: b'] ['a', 'b'] re: c\n",
 		}),
-	one("called in an f-string", step{source: "print(f\"{ask('a')} {ask('b')!r}\")", out: "re: a 're: b'\n"}),
-	one("called in a class body and a method", step{source: `class C:
+	single("called in an f-string", step{source: "print(f\"{ask('a')} {ask('b')!r}\")", out: "re: a 're: b'\n"}),
+	single("called in a class body and a method", step{source: `class C:
     a = ask('body')
     def m(self): return ask('method')
 print(C.a, C().m())`, out: "re: body re: method\n"}),
-	one("called in a generator", step{source: `def g():
+	single("called in a generator", step{source: `def g():
     for i in range(2): yield ask(str(i))
 print(list(g()))`, out: "['re: 0', 're: 1']\n"}),
-	one("under another name", step{source: `q = ask
+	single("under another name", step{source: `q = ask
 def wrap(f): return lambda p: f(p)
 print(q('1'), wrap(ask)('2'))`, out: "re: 1 re: 2\n"}),
-	one("called in a coroutine without await", step{source: `import asyncio
+	single("called in a coroutine without await", step{source: `import asyncio
 async def f(p):
     x = ask(p)
     return x + '!'
 print(asyncio.run(f('p')))`, out: "re: p!\n"}),
-	one("called in a coroutine with await", step{source: `import asyncio
+	single("called in a coroutine with await", step{source: `import asyncio
 async def f(p):
     x = await ask(p)
     return x + '!'
 print(await f('p'))`, out: "re: p!\n"}),
-	one("a conditional call in a coroutine", step{source: `async def f(p):
+	single("a conditional call in a coroutine", step{source: `async def f(p):
     return (ask(p) if p else 'none') + '!'
 print(await f('p'), await f(''))`, out: "re: p! none!\n"}),
-	one("its name and docstring", step{
+	single("its name and docstring", step{
 		source: "print(ask.__name__, ask.__doc__, callable(ask))",
 		out:    "ask The test's ask. True\n",
 	}),
-	one("a helper defined in an earlier snippet with await", step{source: `async def both(p):
+	single("a helper defined in an earlier snippet with await", step{source: `async def both(p):
     a = await ask(p)
     b = ask(p + p)
     return [a, b]
@@ -82,42 +83,42 @@ print(await both('x'))`, out: "['re: x', 're: xx']\n"}),
 }
 
 var callErrors = []scenario{
-	one("a host error is an exception with its text", step{
+	single("a host error is an exception with its text", step{
 		source: "fail('the quota ran out: é')",
 		status: tiers.StatusRaised, says: []string{"the quota ran out: é"},
 	}),
-	one("a host error can be caught", step{source: `try:
+	single("a host error can be caught", step{source: `try:
     fail('broken pipe')
 except Exception as e:
     print('caught', e)`, out: "caught broken pipe\n"}),
-	one("an awaited host error can be caught", step{source: `try:
+	single("an awaited host error can be caught", step{source: `try:
     await fail('late')
 except Exception as e:
     print('caught', e)`, out: "caught late\n"}),
-	one("a host error in gather is a result", step{source: `import asyncio
+	single("a host error in gather is a result", step{source: `import asyncio
 r = await asyncio.gather(ask('a'), fail('b'), return_exceptions=True)
 print(r[0], isinstance(r[1], Exception), r[1])`, out: "re: a True b\n"}),
-	one("a host error has the snippet's lines", step{source: `def f():
+	single("a host error has the snippet's lines", step{source: `def f():
     return fail('inside')
 f()`, status: tiers.StatusRaised, says: []string{
 		`<snippet 1>", line 3, in <module>`, `<snippet 1>", line 2, in f`,
 		"return fail('inside')", "inside",
 	}}),
-	one("an empty error text", step{source: `try:
+	single("an empty error text", step{source: `try:
     fail('')
 except Exception as e:
     print(repr(str(e)))`, anyOut: true}),
-	one("a long error text", step{source: `try:
+	single("a long error text", step{source: `try:
     fail('x' * 100000)
 except Exception as e:
     print(len(str(e)))`, out: "100000\n"}),
-	one("an answer that is no JSON", step{source: `try:
+	single("an answer that is no JSON", step{source: `try:
     raw('{nonsense')
 except Exception as e:
     print('caught')`, out: "caught\n"}),
-	one("an empty answer is None", step{source: "print(raw(''))", out: "None\n"}),
-	one("an unknown name is a NameError", step{source: "no_such_function('p')", raises: "NameError"}),
-	one("a missing argument is the host's to judge", step{source: `try:
+	single("an empty answer is None", step{source: "print(raw(''))", out: "None\n"}),
+	single("an unknown name is a NameError", step{source: "no_such_function('p')", raises: "NameError"}),
+	single("a missing argument is the host's to judge", step{source: `try:
     ask()
 except Exception as e:
     print('caught', 'ask needs 1' in str(e))`, out: "caught True\n"}),
@@ -153,16 +154,16 @@ var jsonValues = []struct{ name, source, want string }{
 	{"a megabyte of text", "'né ' * 262144", ""},
 }
 
-// values sends each value to the host and back.
-func (s *suite) values(t *testing.T) {
+// testValues sends each value to the host and back.
+func (s *suite) testValues(t *testing.T) {
 	box := s.open(t, newHost().config())
 	for _, v := range jsonValues {
 		t.Run(v.name, func(t *testing.T) {
-			box.prints(t, "v = "+v.source+`
+			box.mustPrint(t, "v = "+v.source+`
 back = echo(v)
 print(back == v, type(back) is type(v))`, "True True\n")
 			if v.want != "" {
-				r := box.ok(t, "import json\nprint(json.dumps(seen(v)))")
+				r := box.mustRun(t, "import json\nprint(json.dumps(seen(v)))")
 				var got string
 				if err := json.Unmarshal([]byte(r.Stdout), &got); err != nil || !sameJSON(got, v.want) {
 					t.Errorf("it arrived as %s, want %s (%v)", excerpt(got), v.want, err)
@@ -182,30 +183,30 @@ print(back == v, type(back) is type(v))`, "True True\n")
 		"datetime": "date(2024, 1, 2)",
 	} {
 		t.Run("odd: "+name, func(t *testing.T) {
-			box.ok(t, "try:\n    seen("+source+")\nexcept Exception as e:\n    pass")
-			box.alive(t)
+			box.mustRun(t, "try:\n    seen("+source+")\nexcept Exception as e:\n    pass")
+			box.checkAlive(t)
 		})
 	}
 }
 
-// arguments looks at the calls as the host gets them.
-func (s *suite) arguments(t *testing.T) {
+// testArguments looks at the calls as the host gets them.
+func (s *suite) testArguments(t *testing.T) {
 	host := newHost()
 	box := s.open(t, host.config())
-	box.ok(t, "echo(1, 'two', [3], named=4, other={'five': 6})\necho()")
-	r := box.ok(t, "echo(*[1, 2], **{'k': None})")
+	box.mustRun(t, "echo(1, 'two', [3], named=4, other={'five': 6})\necho()")
+	r := box.mustRun(t, "echo(*[1, 2], **{'k': None})")
 	if r.Usage.HostCalls != 1 {
 		t.Errorf("the second snippet made %d host calls, want 1", r.Usage.HostCalls)
 	}
 
 	want := []tiers.Call{
-		{Function: "echo", Args: list(`1`, `"two"`, `[3]`), Named: map[string]tiers.Value{
+		{Function: "echo", Args: makeList(`1`, `"two"`, `[3]`), Named: map[string]tiers.Value{
 			"named": tiers.Value(`4`),
 			"other": tiers.Value(`{"five":6}`),
 		}, Snippet: 1, Ordinal: 1},
 		{Function: "echo", Snippet: 1, Ordinal: 2},
 		{
-			Function: "echo", Args: list(`1`, `2`), Named: map[string]tiers.Value{"k": tiers.Value(`null`)},
+			Function: "echo", Args: makeList(`1`, `2`), Named: map[string]tiers.Value{"k": tiers.Value(`null`)},
 			Snippet: 2, Ordinal: 1,
 		},
 	}
@@ -221,7 +222,7 @@ func (s *suite) arguments(t *testing.T) {
 	}
 }
 
-func list(values ...string) []tiers.Value {
+func makeList(values ...string) []tiers.Value {
 	out := make([]tiers.Value, len(values))
 	for i, v := range values {
 		out[i] = tiers.Value(v)
@@ -246,23 +247,23 @@ func mustJSON(t *testing.T, c tiers.Call) string {
 	return string(b)
 }
 
-// noModel calls a model in sessions that have none.
-func (s *suite) noModel(t *testing.T) {
+// testNoModel calls a model in sessions that have none.
+func (s *suite) testNoModel(t *testing.T) {
 	noFunctions := newHost().config()
 	noFunctions.Functions = nil
 	for name, cfg := range map[string]tiers.Config{"no host": {}, "a host without functions": noFunctions} {
 		t.Run(name, func(t *testing.T) {
 			box := s.open(t, cfg)
 			st := step{source: "llm_query('hello')", status: tiers.StatusRaised, says: []string{"no model configured"}}
-			st.check(t, box.run(t, st.source))
-			box.prints(t, `for f in (llm_query, rlm_query, ask_llm):
+			st.checkResult(t, box.run(t, st.source))
+			box.mustPrint(t, `for f in (llm_query, rlm_query, ask_llm):
     try:
         f('hello')
     except Exception as e:
         print('no model configured' in str(e))`, "True\nTrue\nTrue\n")
 
 			if s.info.Has(tiers.FeatureAsync) {
-				box.prints(t, `try:
+				box.mustPrint(t, `try:
     await llm_query('hello')
 except Exception as e:
     print('no model configured' in str(e))`, "True\n")

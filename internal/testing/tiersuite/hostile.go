@@ -14,10 +14,10 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// hostile runs snippets that try to get out or to break the runtime. Each may
+// testHostile runs snippets that try to get out or to break the runtime. Each may
 // end in any way that is a result: never in a broken tier, never in a session
 // that lies about its state.
-func (s *suite) hostile(t *testing.T) {
+func (s *suite) testHostile(t *testing.T) {
 	t.Setenv("RLM_CANARY", canary) // for secrets
 	l := tiers.Limits{Wall: max(3*time.Second, 3*s.opt.StopAfter), Memory: 4 * s.opt.Memory}
 	for name, attacks := range harmful {
@@ -28,20 +28,20 @@ func (s *suite) hostile(t *testing.T) {
 			for i, a := range attacks {
 				rows[i] = excess{a.name, a.source}
 			}
-			s.survive(t, l, rows)
+			s.testSurvival(t, l, rows)
 		})
 	}
 
 	t.Run("Oddities", func(t *testing.T) {
 		skip.UnderRace(t)
-		s.survive(t, l, oddities)
+		s.testSurvival(t, l, oddities)
 	})
-	t.Run("Forgery", s.forgery)
-	t.Run("Wire", s.wire)
-	t.Run("Secrets", s.secrets)
-	t.Run("Walls", s.walls)
-	t.Run("Isolation", s.isolation)
-	t.Run("Kill", s.kill)
+	t.Run("Forgery", s.testForgery)
+	t.Run("Wire", s.testWire)
+	t.Run("Secrets", s.testSecrets)
+	t.Run("Walls", s.testWalls)
+	t.Run("Isolation", s.testIsolation)
+	t.Run("Kill", s.testKill)
 }
 
 // attack is a hostile snippet, and what it does to a session of a CPython that
@@ -272,8 +272,8 @@ re.compile('(?:' + '|'.join('a' * i for i in range(3000)) + ')')`, harm.Hangs},
 while True: print('x'); print('y', file=sys.stderr)`, harm.Hangs},
 }
 
-// kill ends snippets at random moments. The seed is in the failure's log.
-func (s *suite) kill(t *testing.T) {
+// testKill ends snippets at random moments. The seed is in the failure's log.
+func (s *suite) testKill(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	rng := rand.New(rand.NewPCG(seed, 0))
@@ -288,22 +288,22 @@ func (s *suite) kill(t *testing.T) {
 
 	for range 40 {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(rng.IntN(20_000))*time.Microsecond)
-		_, err := box.try(ctx, t, tiers.Job{Source: sources[rng.IntN(len(sources))]})
+		_, err := box.tryJob(ctx, t, tiers.Job{Source: sources[rng.IntN(len(sources))]})
 		cancel()
 		var broken *tiers.BrokenError
 		if !errors.As(err, &broken) || !errors.Is(err, context.DeadlineExceeded) {
 			t.Fatalf("Run returned %v, want a BrokenError with the context's error", err)
 		}
 
-		box.alive(t)
+		box.checkAlive(t)
 	}
 }
 
 // canary is set in the environment of the test process; no snippet may see it.
 const canary = "rlm-canary-5f1c"
 
-// secrets looks for the host in the guest.
-func (s *suite) secrets(t *testing.T) {
+// testSecrets looks for the host in the guest.
+func (s *suite) testSecrets(t *testing.T) {
 	host, err := os.Hostname()
 	if err != nil {
 		t.Fatal(err)
@@ -313,8 +313,8 @@ func (s *suite) secrets(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	box := s.open(t, bare())
-	r := box.ok(t, `import os, sys, glob
+	box := s.open(t, emptyConfig())
+	r := box.mustRun(t, `import os, sys, glob
 def attempt(f, *a):
     try:
         print(f(*a))

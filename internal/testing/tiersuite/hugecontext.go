@@ -21,18 +21,18 @@ import (
 // lazy is a size in bytes above which a context is a handle.
 const lazy = 8<<20 + 64<<10
 
-// hugeContext tests the string-like handle over a text that is not in the guest.
-func (s *suite) hugeContext(t *testing.T) {
+// testHugeContext tests the string-like handle over a text that is not in the guest.
+func (s *suite) testHugeContext(t *testing.T) {
 	if s.opt.Comparisons != CompareNothing {
-		t.Run("Differential", s.differential)
+		t.Run("Differential", s.testDifferential)
 	}
-	t.Run("Handle", s.handle)
-	t.Run("LongParts", s.longParts)
-	t.Run("Library", s.library)
-	t.Run("ToHost", s.refs)
-	t.Run("Truncated", s.truncated)
-	t.Run("Changed", s.changed)
-	t.Run("BeyondTwoGiB", s.beyond)
+	t.Run("Handle", s.testHandle)
+	t.Run("LongParts", s.testLongParts)
+	t.Run("Library", s.testLibrary)
+	t.Run("ToHost", s.testRefs)
+	t.Run("Truncated", s.testTruncated)
+	t.Run("Changed", s.testChanged)
+	t.Run("BeyondTwoGiB", s.testBeyond)
 }
 
 // compareScript evaluates expressions on the handle t and on an equal str, and
@@ -71,21 +71,21 @@ for expr in json.loads(%q):
         print(f"{expr}\n    got  {ascii(got)[:300]}\n    want {ascii(want)[:300]}")
 print("different:", bad)`
 
-// differential compares the handle with a str for every expression.
-func (s *suite) differential(t *testing.T) {
+// testDifferential compares the handle with a str for every expression.
+func (s *suite) testDifferential(t *testing.T) {
 	skip.Short(t, "it compares thousands of expressions")
 	skip.UnderRace(t)
 	for kind, name := range slices.Sorted(maps.Keys(lines)) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			data := hugeText(lines[name])
+			data := makeHugeText(lines[name])
 			sum := sha256.Sum256(data)
 			for i, g := range expressions(kind, len(lines)) {
 				if s.opt.Comparisons == CompareEveryThird && i%len(lines) != kind {
 					continue
 				}
 				t.Run(g.name, func(t *testing.T) {
-					in, _ := fileInput(t, data)
+					in, _ := makeFileInput(t, data)
 					box := s.open(t, tiers.Config{Inputs: []tiers.Input{in}, Limits: tiers.Limits{
 						Memory: 1 << 30, Output: 1 << 20, Wall: s.opt.Patience / 2,
 					}})
@@ -104,66 +104,67 @@ func (s *suite) differential(t *testing.T) {
 	}
 }
 
-// handle tests what a str does not have, or has in another way.
-func (s *suite) handle(t *testing.T) {
-	data := hugeText(lines["languages"])
-	in, _ := fileInput(t, data)
+// testHandle tests what a str does not have, or has in another way.
+func (s *suite) testHandle(t *testing.T) {
+	data := makeHugeText(lines["languages"])
+	in, _ := makeFileInput(t, data)
 	cfg := func() tiers.Config {
 		return tiers.Config{
-			Inputs: []tiers.Input{in, textInput(t, "small", "a small one")},
+			Inputs: []tiers.Input{in, makeTextInput(t, "small", "a small one")},
 			Limits: tiers.Limits{Memory: 1 << 30},
 		}
 	}
 
 	length := len([]rune(string(data)))
-	s.play(t, cfg, []scenario{
-		one("it has a size", step{
+	s.playScenarios(t, cfg, []scenario{
+		single("it has a size", step{
 			source: "print(context.size, len(context) == context.size, bool(context))",
 			out:    fmt.Sprintf("%d True True\n", length),
 		}),
-		one("context_0 and context_1", step{
+		single("context_0 and context_1", step{
 			source: "print(context_0.size == context.size, context_1)",
 			out:    "True a small one\n",
 		}),
-		one("its repr is short", step{source: "print(len(repr(context)) < 1000)\ncontext", says: []string{"True\n"}}),
-		one("iteration gives lines", step{source: `it = iter(context)
+		single("its repr is short", step{source: "print(len(repr(context)) < 1000)\ncontext",
+			says: []string{"True\n"}}),
+		single("iteration gives lines", step{source: `it = iter(context)
 print(repr(next(it)[:6]), repr(next(it)[:6]))`, out: "'Straße' 'row 0,'\n"}),
-		one("lines(a, b)", step{source: "print([l[:6] for l in context.lines(0, 2)], " +
+		single("lines(a, b)", step{source: "print([l[:6] for l in context.lines(0, 2)], " +
 			"len(list(context.lines(10, 20))))", out: "['Straße', 'row 0,'] 10\n"}),
-		one("lines(a, b) agrees with iteration", step{source: `import itertools
+		single("lines(a, b) agrees with iteration", step{source: `import itertools
 print(list(context.lines(5, 25)) == list(itertools.islice(iter(context), 5, 25)))`, out: "True\n"}),
-		one("lines() agrees with iteration",
+		single("lines() agrees with iteration",
 			step{source: "print(all(a == b for a, b in zip(context, context.lines(), strict=True)))", out: "True\n"}),
-		one("chunks make up the text", step{source: `cs = [str(c) for c in context.chunks(1_000_000)]
+		single("chunks make up the text", step{source: `cs = [str(c) for c in context.chunks(1_000_000)]
 print(sum(map(len, cs)) == context.size, all(len(c) == 1_000_000 for c in cs[:-1]),
       ''.join(cs) == str(context[:]))`, out: "True True True\n"}),
-		one("chunks overlap", step{source: `cs = [str(c) for c in context.chunks(500_000, 100)]
+		single("chunks overlap", step{source: `cs = [str(c) for c in context.chunks(500_000, 100)]
 print(all(a[-100:] == b[:100] for a, b in zip(cs, cs[1:])),
       cs[0] + ''.join(c[100:] for c in cs[1:]) == str(context[:]))`, out: "True True\n"}),
-		one("chunks of nonsense", step{source: `for a in ((0,), (-1,), (5, 5), (5, -1), ('x',)):
+		single("chunks of nonsense", step{source: `for a in ((0,), (-1,), (5, 5), (5, -1), ('x',)):
     try:
         list(context.chunks(*a))
         print('no')
     except (ValueError, TypeError): pass`, out: ""}),
-		one("search by methods", step{
+		single("search by methods", step{
 			source: `m = context.search(r'NEEDLE at the (\w+)')
 print(m.group(1), context[m.start():m.end()], context.findall('NEED..'),
       [m.group() for m in context.finditer('NEEDLE|last line')])`,
 			out: "end NEEDLE at the end ['NEEDLE'] ['NEEDLE', 'last line']\n",
 		}),
-		one("negative and huge bounds",
+		single("negative and huge bounds",
 			step{
 				source: "print(context[-4:], context[10**30:], context[-10**30:3], context[:-10**30])",
 				out:    "line  Str \n",
 			}),
-		one("assignment is refused", step{source: "context[0] = 'x'", raises: "TypeError"}),
-		one("an index beyond the end", step{source: "context[context.size]", raises: "IndexError"}),
-		one("an index of another type", step{source: "context['x']", raises: "TypeError"}),
-		one("find with another type", step{source: "context.find(5)", raises: "TypeError"}),
-		one("compiled patterns", step{source: `p = re.compile(r'needle', re.I)
+		single("assignment is refused", step{source: "context[0] = 'x'", raises: "TypeError"}),
+		single("an index beyond the end", step{source: "context[context.size]", raises: "IndexError"}),
+		single("an index of another type", step{source: "context['x']", raises: "TypeError"}),
+		single("find with another type", step{source: "context.find(5)", raises: "TypeError"}),
+		single("compiled patterns", step{source: `p = re.compile(r'needle', re.I)
 m = p.search(context)
 print(m.group(), p.findall(context), m.re is p or m.re == p)`, out: "NEEDLE ['NEEDLE'] True\n"}),
-		one("in a condition and a membership test",
+		single("in a condition and a membership test",
 			step{
 				source: "print('NEEDLE at' in context, 'no such text' in context, '' in context, 'λ' in context)",
 				out:    "True False True True\n",
@@ -183,17 +184,17 @@ print(m.group(), p.findall(context), m.re is p or m.re == p)`, out: "NEEDLE ['NE
 	})
 }
 
-// longParts iterates over parts that are longer than what is read at a time, and over
+// testLongParts iterates over parts that are longer than what is read at a time, and over
 // one that is longer than any str is made of by itself. The separators overlap
 // themselves, so that where a part ends is known from its beginning only.
-func (s *suite) longParts(t *testing.T) {
-	in, _ := fileInput(t, []byte(strings.Repeat("a", 1_000_003)+"\r\n"+strings.Repeat("é b", 1_500_000)+"\n\n"+
+func (s *suite) testLongParts(t *testing.T) {
+	in, _ := makeFileInput(t, []byte(strings.Repeat("a", 1_000_003)+"\r\n"+strings.Repeat("é b", 1_500_000)+"\n\n"+
 		strings.Repeat("w", 600_001)+"\u2028aaaa"+strings.Repeat("é", lazy)+"\r\nlast\r"))
 	box := s.open(t, tiers.Config{Inputs: []tiers.Input{in}, Limits: tiers.Limits{
 		Memory: 1 << 30,
 		Wall:   s.opt.Patience,
 	}})
-	box.prints(t, `import re
+	box.mustPrint(t, `import re
 plain = "".join(context[i:i + (1 << 20)] for i in range(0, context.size, 1 << 20))
 kinds = ({type(part) is str for part in context if len(part) <= 8 << 20},
          {type(part) is str for part in context if len(part) > 8 << 20})
@@ -208,9 +209,9 @@ for parts, want in (
 `, "({True}, {False}) True\nTrue True True True True True True ")
 }
 
-// library hands the handle to what takes a str or a file elsewhere. It works, or
+// testLibrary hands the handle to what takes a str or a file elsewhere. It works, or
 // the exception says what to do instead.
-func (s *suite) library(t *testing.T) {
+func (s *suite) testLibrary(t *testing.T) {
 	rows := "id,name,note\n" + strings.Repeat("1,Zoë,\"a, b\"\n", lazy/14)
 	jsonText := `{"rows": [` + strings.Repeat(`{"n": "é", "v": 1}, `, lazy/21) + `{}]}`
 	for _, row := range []struct{ name, text, source string }{
@@ -230,13 +231,13 @@ print(n)`},
 		{"json.loads", jsonText, "print(sum(r.get('n') == 'é' for r in json.loads(context)['rows']))"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			in, _ := fileInput(t, []byte(row.text))
+			in, _ := makeFileInput(t, []byte(row.text))
 			box := s.open(t, tiers.Config{Inputs: []tiers.Input{in}, Limits: tiers.Limits{
 				Memory: 1 << 30,
 				Wall:   s.opt.Patience,
 			}})
 			r := box.run(t, row.source)
-			want := decimal(int64(strings.Count(row.text, "ë")+strings.Count(row.text, "é"))) + "\n"
+			want := formatDecimal(int64(strings.Count(row.text, "ë")+strings.Count(row.text, "é"))) + "\n"
 			switch {
 			case r.Status == tiers.StatusOK && r.Stdout != want:
 				t.Errorf("counted %q, want %q", r.Stdout, want)
@@ -245,26 +246,26 @@ print(n)`},
 				t.Errorf("neither a result nor advice\n%s", describe(r))
 			}
 
-			box.alive(t)
+			box.checkAlive(t)
 		})
 	}
 
 	t.Run("io.StringIO", func(t *testing.T) {
-		in, _ := fileInput(t, hugeText(lines["ASCII"]))
+		in, _ := makeFileInput(t, makeHugeText(lines["ASCII"]))
 		box := s.open(t, tiers.Config{Inputs: []tiers.Input{in}, Limits: tiers.Limits{Memory: 1 << 30}})
-		box.prints(t, `import io
+		box.mustPrint(t, `import io
 f = io.StringIO(context)
 print(f.readline()[:9], f.read(6), sum(1 for l in f) > 1000)`, "The quick row 0, True\n")
 	})
 }
 
-// refs looks at what a host gets when it is handed a handle.
-func (s *suite) refs(t *testing.T) {
-	in, _ := fileInput(t, hugeText(lines["ASCII"]))
+// testRefs looks at what a host gets when it is handed a handle.
+func (s *suite) testRefs(t *testing.T) {
+	in, _ := makeFileInput(t, makeHugeText(lines["ASCII"]))
 	cfg := newHost().config()
-	cfg.Inputs = []tiers.Input{textInput(t, "small", "x"), in}
+	cfg.Inputs = []tiers.Input{makeTextInput(t, "small", "x"), in}
 	box := s.open(t, cfg)
-	r := box.ok(t, `print(seen(context_1))
+	r := box.mustRun(t, `print(seen(context_1))
 print(seen(context_1[5:]))
 print(seen([context_1]))
 print(context_1.size)`)
@@ -277,17 +278,17 @@ print(context_1.size)`)
 		}
 	}
 
-	box.prints(t, "print(seen(context_1[4:9]))", "\"quick\"\n")
+	box.mustPrint(t, "print(seen(context_1[4:9]))", "\"quick\"\n")
 }
 
-// truncated cuts the file while the session uses it.
-func (s *suite) truncated(t *testing.T) {
-	s.disturbed(t, func(path string) error { return os.Truncate(path, 1000) })
+// testTruncated cuts the file while the session uses it.
+func (s *suite) testTruncated(t *testing.T) {
+	s.testDisturbance(t, func(path string) error { return os.Truncate(path, 1000) })
 }
 
-// changed writes to the file while the session uses it.
-func (s *suite) changed(t *testing.T) {
-	s.disturbed(t, func(path string) error {
+// testChanged writes to the file while the session uses it.
+func (s *suite) testChanged(t *testing.T) {
+	s.testDisturbance(t, func(path string) error {
 		f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
 		if err != nil {
 			return err
@@ -297,12 +298,12 @@ func (s *suite) changed(t *testing.T) {
 	})
 }
 
-// disturbed wants a clear error, by exception or from Run, or an answer where
+// testDisturbance wants a clear error, by exception or from Run, or an answer where
 // nothing that was asked for has changed. The process lives in any case.
-func (s *suite) disturbed(t *testing.T, disturb func(path string) error) {
-	in, path := fileInput(t, hugeText(lines["ASCII"]))
+func (s *suite) testDisturbance(t *testing.T, disturb func(path string) error) {
+	in, path := makeFileInput(t, makeHugeText(lines["ASCII"]))
 	box := s.open(t, tiers.Config{Inputs: []tiers.Input{in}})
-	box.prints(t, "print(context[4:9], context.count('NEEDLE'))", "quick 1\n")
+	box.mustPrint(t, "print(context[4:9], context.count('NEEDLE'))", "quick 1\n")
 	if err := disturb(path); err != nil {
 		t.Fatal(err)
 	}
@@ -311,7 +312,7 @@ func (s *suite) disturbed(t *testing.T, disturb func(path string) error) {
 		"context[8_000_000:8_000_100]", "context.count('NEEDLE')",
 		"list(context.lines(50_000, 50_010))", "context.findall('NEEDLE')",
 	} {
-		r, err := box.try(s.patient(t), t, tiers.Job{Source: source})
+		r, err := box.tryJob(s.patientContext(t), t, tiers.Job{Source: source})
 		switch {
 		case err != nil && !errors.Is(err, bigtext.ErrChanged):
 			t.Errorf("%s: %v", source, err)
@@ -324,8 +325,8 @@ func (s *suite) disturbed(t *testing.T, disturb func(path string) error) {
 	}
 }
 
-// beyond uses a sparse file of more than 2 GiB.
-func (s *suite) beyond(t *testing.T) {
+// testBeyond uses a sparse file of more than 2 GiB.
+func (s *suite) testBeyond(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it reads 3 GiB")
 	}
@@ -337,7 +338,7 @@ func (s *suite) beyond(t *testing.T) {
 		Limits: tiers.Limits{Memory: 256 << 20, Wall: s.opt.Patience},
 	})
 
-	r := box.ok(t, `print(context.size, context[-6:], repr(context[2 ** 31 + 5]),
+	r := box.mustRun(t, `print(context.size, context[-6:], repr(context[2 ** 31 + 5]),
       context.find('tail') == context.size - 6)
 try:
     print(len(context) == context.size)
@@ -346,7 +347,7 @@ except OverflowError as e:
 print(context[context.size - 10:context.size - 7],
       context.search('t[a-z]il').start() == context.size - 6, context.count('tail', 2 ** 31))`)
 
-	if want := decimal(size+10) + " tail é '\\x00' True\nTrue\nthe True 1\n"; r.Stdout != want {
+	if want := formatDecimal(size+10) + " tail é '\\x00' True\nTrue\nthe True 1\n"; r.Stdout != want {
 		t.Errorf("got %q, want %q", r.Stdout, want)
 	}
 	if r.Usage.PeakMemory > 64<<20 {

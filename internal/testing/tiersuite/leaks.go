@@ -15,13 +15,13 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// leaks opens and closes sandboxes that end in all the ways there are, and
+// testLeaks opens and closes sandboxes that end in all the ways there are, and
 // looks what is left of them.
-func (s *suite) leaks(t *testing.T) {
-	s.churn(t, 10) // what a tier keeps for good, it has now
+func (s *suite) testLeaks(t *testing.T) {
+	s.churnSandboxes(t, 10) // what a tier keeps for good, it has now
 	goroutines := goleak.IgnoreCurrent()
-	fds, maps := descriptors(t), mappings(t)
-	s.churn(t, s.opt.Sandboxes)
+	fds, maps := countDescriptors(t), countMappings(t)
+	s.churnSandboxes(t, s.opt.Sandboxes)
 	// An HTTP client keeps a few idle connections, more when calls came at once.
 	idle := []goleak.Option{
 		goleak.IgnoreAnyFunction("net/http.(*persistConn).readLoop"),
@@ -32,13 +32,13 @@ func (s *suite) leaks(t *testing.T) {
 		t.Errorf("goroutines are left: %v", err)
 	}
 	runtime.GC()
-	if after := descriptors(t); after > fds+s.opt.Sandboxes/3 { // as below
+	if after := countDescriptors(t); after > fds+s.opt.Sandboxes/3 { // as below
 		t.Errorf("%d descriptors before, %d after", fds, after)
 	}
 
 	// A few mappings are the Go runtime's own affair; a leak would be one or more
 	// for each sandbox.
-	if after := mappings(t); after > maps+s.opt.Sandboxes/3 {
+	if after := countMappings(t); after > maps+s.opt.Sandboxes/3 {
 		t.Errorf("%d mappings before, %d after", maps, after)
 	}
 }
@@ -55,18 +55,18 @@ for _ in range(1000000): g = map(int, g)
 next(g)`, "FINAL(1)",
 }
 
-func (s *suite) churn(t *testing.T, n int) {
+func (s *suite) churnSandboxes(t *testing.T, n int) {
 	t.Helper()
 	for i := range n {
-		if err := s.lifetime(t.Context(), endings[i%len(endings)], i); err != nil {
+		if err := s.runLifetime(t.Context(), endings[i%len(endings)], i); err != nil {
 			t.Fatalf("sandbox %d: %v", i, err)
 		}
 	}
 }
 
-// lifetime opens a sandbox, uses it and closes it. Some are forked, some are
+// runLifetime opens a sandbox, uses it and closes it. Some are forked, some are
 // cancelled.
-func (s *suite) lifetime(ctx context.Context, source string, i int) (err error) {
+func (s *suite) runLifetime(ctx context.Context, source string, i int) (err error) {
 	cfg := newHost().config()
 	cfg.Limits = tiers.Limits{Wall: s.opt.StopAfter / 5, Memory: s.opt.Memory}
 	box, err := s.tier.Open(ctx, cfg)
@@ -74,7 +74,7 @@ func (s *suite) lifetime(ctx context.Context, source string, i int) (err error) 
 		return err
 	}
 	defer func() { err = errors.Join(err, box.Close()) }()
-	if _, err := box.Run(ctx, tiers.Job{Source: harm.Marked}); err != nil && s.refused(err) == nil {
+	if _, err := box.Run(ctx, tiers.Job{Source: harm.Marked}); err != nil && s.asRefusal(err) == nil {
 		return err
 	}
 
@@ -92,15 +92,15 @@ func (s *suite) lifetime(ctx context.Context, source string, i int) (err error) 
 		defer cancel()
 	}
 	if _, err = box.Run(ctx, tiers.Job{Source: source}); errors.Is(err, context.DeadlineExceeded) ||
-		s.refused(err) != nil {
+		s.asRefusal(err) != nil {
 		return nil
 	}
 
 	return err
 }
 
-// descriptors counts the process's open files, where the system tells.
-func descriptors(t *testing.T) int {
+// countDescriptors counts the process's open files, where the system tells.
+func countDescriptors(t *testing.T) int {
 	t.Helper()
 	entries, err := os.ReadDir("/proc/self/fd")
 	if err != nil {
@@ -110,8 +110,8 @@ func descriptors(t *testing.T) int {
 	return len(entries)
 }
 
-// mappings counts the process's memory mappings, where the system tells.
-func mappings(t *testing.T) int {
+// countMappings counts the process's memory mappings, where the system tells.
+func countMappings(t *testing.T) int {
 	t.Helper()
 	b, err := os.ReadFile("/proc/self/maps")
 	if err != nil {

@@ -10,19 +10,19 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// limits tests that a snippet which would never end, or take everything, ends in
+// testLimits tests that a snippet which would never end, or take everything, ends in
 // a result that names the limit, and that the session goes on.
-func (s *suite) limits(t *testing.T) {
-	t.Run("Endless", s.endless)
-	t.Run("Stubborn", s.stubborn)
-	t.Run("InC", s.inC)
-	t.Run("Sleep", s.sleeping)
-	t.Run("Memory", s.memory)
-	t.Run("CaughtMemory", s.caughtMemory)
-	t.Run("Output", s.output)
-	t.Run("Recursion", s.recursion)
-	t.Run("Enforced", s.enforced)
-	t.Run("Again", s.again)
+func (s *suite) testLimits(t *testing.T) {
+	t.Run("Endless", s.testEndless)
+	t.Run("Stubborn", s.testStubborn)
+	t.Run("InC", s.testInC)
+	t.Run("Sleep", s.testSleeping)
+	t.Run("Memory", s.testMemory)
+	t.Run("CaughtMemory", s.testCaughtMemory)
+	t.Run("Output", s.testOutput)
+	t.Run("Recursion", s.testRecursion)
+	t.Run("Enforced", s.testEnforced)
+	t.Run("Again", s.testAgain)
 }
 
 // excess is a snippet that exceeds a limit.
@@ -30,21 +30,21 @@ type excess struct{ name, source string }
 
 var timeLimits = []tiers.Limit{tiers.LimitWall, tiers.LimitActive}
 
-// exceed runs each snippet under limits that stop it.
+// testExcesses runs each snippet under limits that stop it.
 // See stopped for what must come of it.
-func (s *suite) exceed(t *testing.T, l tiers.Limits, want []tiers.Limit, rows []excess,
+func (s *suite) testExcesses(t *testing.T, l tiers.Limits, want []tiers.Limit, rows []excess,
 	also func(*testing.T, tiers.Result),
 ) {
 	rows = slices.DeleteFunc(slices.Clone(rows), func(row excess) bool {
 		return strings.Contains(row.source, "await ") && !s.info.Has(tiers.FeatureAsync)
 	})
-	s.eachExcess(t, l, rows, func(t *testing.T, box *session, row excess) tiers.Result {
+	s.testEachExcess(t, l, rows, func(t *testing.T, box *session, row excess) tiers.Result {
 		r := box.run(t, row.source)
 		if r.Status != tiers.StatusLimit || !slices.Contains(want, r.Limit) {
 			t.Errorf("want a limit of %v\n%s", want, describe(r))
 		}
-		box.alive(t)
-		box.honest(t, r)
+		box.checkAlive(t)
+		box.checkHonest(t, r)
 		if also != nil {
 			also(t, r)
 		}
@@ -53,9 +53,9 @@ func (s *suite) exceed(t *testing.T, l tiers.Limits, want []tiers.Limit, rows []
 	})
 }
 
-// endless snippets let themselves be interrupted, so nothing may be lost.
-func (s *suite) endless(t *testing.T) {
-	s.exceed(t, s.stopping(), timeLimits, []excess{
+// testEndless runs snippets that can be interrupted, so nothing may be lost.
+func (s *suite) testEndless(t *testing.T) {
+	s.testExcesses(t, s.stopLimits(), timeLimits, []excess{
 		{"while True", "while True: pass"},
 		{"while True after output", "print('begun')\nwhile True: pass"},
 		{"an endless generator", "def g():\n    while True: yield 1\nfor _ in g(): pass"},
@@ -82,9 +82,9 @@ await asyncio.gather(f(), f())`},
 	})
 }
 
-// stubborn snippets catch the interrupt and go on.
-func (s *suite) stubborn(t *testing.T) {
-	s.exceed(t, s.stopping(), timeLimits, []excess{
+// testStubborn runs snippets that catch the interrupt and go on.
+func (s *suite) testStubborn(t *testing.T) {
+	s.testExcesses(t, s.stopLimits(), timeLimits, []excess{
 		{"a bare except", "while True:\n    try:\n        while True: pass\n    except: pass"},
 		{"except BaseException", `while True:
     try:
@@ -145,9 +145,9 @@ while True:
 	}, nil)
 }
 
-// inC are loops in the interpreter's C code, where no interrupt is looked for.
-func (s *suite) inC(t *testing.T) {
-	s.exceed(t, s.stopping(), timeLimits, []excess{
+// testInC runs loops in the interpreter's C code, where no interrupt is looked for.
+func (s *suite) testInC(t *testing.T) {
+	s.testExcesses(t, s.stopLimits(), timeLimits, []excess{
 		{"a catastrophic regex", "import re\nre.match(r'(a+)+$', 'a' * 64 + 'b')"},
 		{"a regex over alternatives", "import re\nre.match(r'(a|a|aa)*$', 'a' * 64 + 'b')"},
 		{"a big power", "3 ** (10 ** 8)"},
@@ -180,9 +180,9 @@ difflib.SequenceMatcher(None, 'ab' * 20000, 'ba' * 20000, autojunk=False).ratio(
 	}, nil)
 }
 
-// sleeping is charged to the wall limit, and can be interrupted.
-func (s *suite) sleeping(t *testing.T) {
-	s.exceed(t, s.stopping(), timeLimits, []excess{
+// testSleeping sleeps. The time is charged to the wall limit, and can be interrupted.
+func (s *suite) testSleeping(t *testing.T) {
+	s.testExcesses(t, s.stopLimits(), timeLimits, []excess{
 		{"time.sleep", "import time\ntime.sleep(3600)"},
 		{"many short sleeps", "import time\nwhile True: time.sleep(0.001)"},
 		{"time.sleep and except Exception", `import time
@@ -206,13 +206,13 @@ await asyncio.gather(*[asyncio.sleep(3600 + i) for i in range(100)])`},
 			t.Skip("the tier has no async")
 		}
 		// Nothing can ever end this wait: a tier may say so at once.
-		box := s.open(t, tiers.Config{Limits: s.stopping()})
+		box := s.open(t, tiers.Config{Limits: s.stopLimits()})
 		r := box.run(t, "import asyncio\nawait asyncio.Event().wait()")
 		if r.Status != tiers.StatusLimit && r.Status != tiers.StatusRaised {
 			t.Errorf("a wait without end ended well\n%s", describe(r))
 		}
 
-		box.alive(t)
+		box.checkAlive(t)
 	})
 }
 
@@ -250,25 +250,25 @@ f()`},
 	{"itertools.tee", "import itertools\na, b = itertools.tee(itertools.count())\nfor _ in a: pass"},
 }
 
-// memory floods must end in a limit or, since some allocations fail before they
+// testMemory floods must end in a limit or, since some allocations fail before they
 // come near it, in a plain MemoryError. Either way nothing breaks.
-func (s *suite) memory(t *testing.T) {
+func (s *suite) testMemory(t *testing.T) {
 	skip.UnderRace(t)
 	for _, row := range floods { // each leaves memory in pieces, so none shares a sandbox
 		t.Run(row.name, func(t *testing.T) {
 			box := s.open(t, tiers.Config{Limits: tiers.Limits{Memory: s.opt.Memory}})
-			box.ok(t, harm.Marked)
+			box.mustRun(t, harm.Marked)
 			r := box.run(t, row.source)
 			if r.Status != tiers.StatusLimit && r.Status != tiers.StatusCrashed &&
-				!raised(r, "MemoryError", "OverflowError", "RecursionError") {
+				!hasRaised(r, "MemoryError", "OverflowError", "RecursionError") {
 				t.Errorf("want the memory limit\n%s", describe(r))
 			}
 
 			if r.Status == tiers.StatusLimit && r.Limit != tiers.LimitMemory {
 				t.Errorf("the limit named is %q\n%s", r.Limit, describe(r))
 			}
-			box.alive(t)
-			box.honest(t, r)
+			box.checkAlive(t)
+			box.checkHonest(t, r)
 		})
 	}
 
@@ -284,13 +284,13 @@ func (s *suite) memory(t *testing.T) {
 	})
 }
 
-func raised(r tiers.Result, kinds ...string) bool {
+func hasRaised(r tiers.Result, kinds ...string) bool {
 	return r.Status == tiers.StatusRaised && r.Exception != nil && slices.Contains(kinds, r.Exception.Type)
 }
 
-// caughtMemory leaves a session that has all its variables and most of its
+// testCaughtMemory leaves a session that has all its variables and most of its
 // memory.
-func (s *suite) caughtMemory(t *testing.T) {
+func (s *suite) testCaughtMemory(t *testing.T) {
 	skip.UnderRace(t)
 	for _, row := range floods {
 		if !strings.HasPrefix(row.name, "one ") && row.name != "a list of bytearrays" && row.name != "a list of ints" {
@@ -298,7 +298,7 @@ func (s *suite) caughtMemory(t *testing.T) {
 		}
 		t.Run(row.name, func(t *testing.T) {
 			box := s.open(t, tiers.Config{Limits: tiers.Limits{Memory: s.opt.Memory}})
-			box.ok(t, harm.Marked)
+			box.mustRun(t, harm.Marked)
 			source := "def flood():\n    " + strings.ReplaceAll(row.source, "\n", "\n    ") +
 				`
 caught = ''
@@ -308,14 +308,14 @@ except (MemoryError, OverflowError):
     caught = 'caught'
 print(caught)` // the handler still holds all memory
 
-			box.prints(t, source, "caught\n")
-			box.prints(t, "x = bytearray(10 << 20)\nprint(len(x), kept)", "10485760 {'since': 'snippet 1'}\n")
+			box.mustPrint(t, source, "caught\n")
+			box.mustPrint(t, "x = bytearray(10 << 20)\nprint(len(x), kept)", "10485760 {'since': 'snippet 1'}\n")
 		})
 	}
 }
 
-// output is kept up to the limit and counted beyond it; the snippet goes on.
-func (s *suite) output(t *testing.T) {
+// testOutput floods stdout, which is kept up to the limit and counted beyond it; the snippet goes on.
+func (s *suite) testOutput(t *testing.T) {
 	const limit = 1000
 	for name, row := range map[string]struct {
 		source string
@@ -333,7 +333,7 @@ for i in range(100): print('o' * 99); print('e' * 99, file=sys.stderr)`, 20_000}
 	} {
 		t.Run(name, func(t *testing.T) {
 			box := s.open(t, tiers.Config{Limits: tiers.Limits{Output: limit}})
-			r := box.ok(t, row.source+"\n")
+			r := box.mustRun(t, row.source+"\n")
 			kept := int64(len(r.Stdout) + len(r.Stderr))
 			if kept != limit || r.Dropped != row.total-limit || r.Usage.OutputBytes != row.total {
 				t.Errorf("%d kept, %d dropped, %d counted; want %d, %d, %d", kept, r.Dropped,
@@ -343,13 +343,13 @@ for i in range(100): print('o' * 99); print('e' * 99, file=sys.stderr)`, 20_000}
 			if r.Limit != tiers.LimitOutput {
 				t.Errorf("the limit named is %q", r.Limit)
 			}
-			box.alive(t)
+			box.checkAlive(t)
 		})
 	}
 
 	t.Run("exactly the limit", func(t *testing.T) {
 		box := s.open(t, tiers.Config{Limits: tiers.Limits{Output: limit}})
-		r := box.ok(t, "print('x' * 999)")
+		r := box.mustRun(t, "print('x' * 999)")
 		if r.Dropped != 0 || r.Limit != "" || len(r.Stdout) != limit {
 			t.Errorf("output within the limit is reported as too much\n%s", describe(r))
 		}
@@ -361,6 +361,6 @@ for i in range(100): print('o' * 99); print('e' * 99, file=sys.stderr)`, 20_000}
 		if r.Status != tiers.StatusLimit || !slices.Contains(timeLimits, r.Limit) || len(r.Stdout) > limit {
 			t.Errorf("want a time limit and little output\n%s", describe(r))
 		}
-		box.alive(t)
+		box.checkAlive(t)
 	})
 }

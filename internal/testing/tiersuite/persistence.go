@@ -13,43 +13,43 @@ const protocolNames = "llm_query llm_query_batched llm_batch batch_llm_query llm
 	"rlm_query rlm_query_batched run_parallel_sub_calls recursive_llm ask_llm parallel_map sub_agent_call predict " +
 	"FINAL FINAL_VAR SUBMIT SHOW_VARS"
 
-// persistence tests what a session keeps from snippet to snippet, and what it
+// testPersistence tests what a session keeps from snippet to snippet, and what it
 // echoes.
-func (s *suite) persistence(t *testing.T) {
-	t.Run("Echo", func(t *testing.T) { s.play(t, bare, echoes) })
-	t.Run("Namespace", func(t *testing.T) { s.play(t, bare, namespaces) })
+func (s *suite) testPersistence(t *testing.T) {
+	t.Run("Echo", func(t *testing.T) { s.playScenarios(t, emptyConfig, echoes) })
+	t.Run("Namespace", func(t *testing.T) { s.playScenarios(t, emptyConfig, namespaces) })
 	t.Run("Tracebacks", func(t *testing.T) {
 		if s.opt.PythonMinor != 0 {
 			t.Skip("the marks below a line are those of CPython 3.13")
 		}
-		s.play(t, bare, laterTracebacks)
+		s.playScenarios(t, emptyConfig, laterTracebacks)
 	})
 
-	t.Run("Reserved", s.reserved)
-	t.Run("Prebound", func(t *testing.T) { s.play(t, bare, prebound) })
+	t.Run("Reserved", s.testReserved)
+	t.Run("Prebound", func(t *testing.T) { s.playScenarios(t, emptyConfig, prebound) })
 }
 
 var echoes = []scenario{
-	one("an expression is echoed as its repr", step{source: "'a' + 'é\\n'", out: "'aé\\n'\n"}),
-	one("print before the echo", step{source: "print(1)\n2", out: "1\n2\n"}),
-	one("None is not echoed", step{source: "None"}),
-	one("a call that returns None is not echoed", step{source: "[].append(1)"}),
-	one("an assignment is not echoed", step{source: "x = 5"}),
-	one("an augmented assignment is not echoed", step{source: "x = 5\nx += 1"}),
-	one("a loop is not echoed", step{source: "for i in range(3):\n    i"}),
-	one("only the last statement is echoed", step{source: "1\n2\n3", out: "3\n"}),
-	one("an expression after a semicolon", step{source: "x = 4; x * 2", out: "8\n"}),
-	one("an expression with a trailing semicolon", step{source: "6;", out: "6\n"}),
-	one("an expression with a trailing comment", step{source: "7  # seven", out: "7\n"}),
-	one("an expression over several lines", step{source: "(1 +\n 2)\n\n\n", out: "3\n"}),
-	one("a walrus in parentheses", step{source: "(y := 9)", out: "9\n"}),
-	one("a tuple without parentheses", step{source: "1, 'a'", out: "(1, 'a')\n"}),
-	one("false values are echoed", step{source: "False", out: "False\n"}),
-	one("an empty string is echoed", step{source: "''", out: "''\n"}),
-	one("a conditional expression", step{source: "None if True else 1"}),
-	one("a function is not called", step{source: "def f(): return 1\nf()", out: "1\n"}),
-	one("an expression in an if is not echoed", step{source: "if True:\n    5"}),
-	one("a docstring-like snippet", step{source: "'''text'''", out: "'text'\n"}),
+	single("an expression is echoed as its repr", step{source: "'a' + 'é\\n'", out: "'aé\\n'\n"}),
+	single("print before the echo", step{source: "print(1)\n2", out: "1\n2\n"}),
+	single("None is not echoed", step{source: "None"}),
+	single("a call that returns None is not echoed", step{source: "[].append(1)"}),
+	single("an assignment is not echoed", step{source: "x = 5"}),
+	single("an augmented assignment is not echoed", step{source: "x = 5\nx += 1"}),
+	single("a loop is not echoed", step{source: "for i in range(3):\n    i"}),
+	single("only the last statement is echoed", step{source: "1\n2\n3", out: "3\n"}),
+	single("an expression after a semicolon", step{source: "x = 4; x * 2", out: "8\n"}),
+	single("an expression with a trailing semicolon", step{source: "6;", out: "6\n"}),
+	single("an expression with a trailing comment", step{source: "7  # seven", out: "7\n"}),
+	single("an expression over several lines", step{source: "(1 +\n 2)\n\n\n", out: "3\n"}),
+	single("a walrus in parentheses", step{source: "(y := 9)", out: "9\n"}),
+	single("a tuple without parentheses", step{source: "1, 'a'", out: "(1, 'a')\n"}),
+	single("false values are echoed", step{source: "False", out: "False\n"}),
+	single("an empty string is echoed", step{source: "''", out: "''\n"}),
+	single("a conditional expression", step{source: "None if True else 1"}),
+	single("a function is not called", step{source: "def f(): return 1\nf()", out: "1\n"}),
+	single("an expression in an if is not echoed", step{source: "if True:\n    5"}),
+	single("a docstring-like snippet", step{source: "'''text'''", out: "'text'\n"}),
 	{name: "underscore holds the last echo", steps: []step{
 		{source: "40 + 2", out: "42\n"},
 		{source: "print(_ + 1)", out: "43\n"},
@@ -232,9 +232,9 @@ ValueError: bare`}},
 	}},
 }
 
-// reserved overwrites and deletes every name of the protocol, by all means that
+// testReserved overwrites and deletes every name of the protocol, by all means that
 // a snippet has, and looks whether the next snippet finds it again.
-func (s *suite) reserved(t *testing.T) {
+func (s *suite) testReserved(t *testing.T) {
 	cfg := func() tiers.Config {
 		return tiers.Config{Inputs: []tiers.Input{{Name: "list", Value: tiers.Value(`["the","context"]`)}}}
 	}
@@ -265,7 +265,7 @@ with contextlib.nullcontext(1) as context: pass`,
 		}})
 	}
 
-	s.play(t, cfg, scenarios)
+	s.playScenarios(t, cfg, scenarios)
 }
 
 func endingOf(source string) tiers.Status {
@@ -279,25 +279,25 @@ func endingOf(source string) tiers.Status {
 }
 
 var prebound = []scenario{
-	one("modules are there without an import", step{
+	single("modules are there without an import", step{
 		source: "print(json.dumps([1]), re.findall('a', 'banana'), math.floor(2.5), " +
 			"collections.Counter('aab').most_common(1), next(itertools.count(3)), statistics.mean([1, 3]))",
 		out: "[1] ['a', 'a', 'a'] 2 [('a', 2)] 3 2\n",
 	}),
-	one("names of datetime are there without an import", step{
+	single("names of datetime are there without an import", step{
 		source: "print(date(2024, 1, 31) + timedelta(days=1), timezone.utc, bool(time), bool(datetime))",
 		out:    "2024-02-01 UTC True True\n",
 	}),
-	one("an import works as well", step{
+	single("an import works as well", step{
 		source: `import json, datetime, time
 from math import pi
 print(json.loads('1'), datetime.date(2024, 1, 1), time.time() > 0, round(pi, 2))`,
 		out: "1 2024-01-01 True 3.14\n",
 	}),
-	one("the namespace is the main module", step{source: `import __main__
+	single("the namespace is the main module", step{source: `import __main__
 x = 3
 print(__name__, __main__.x, vars(__main__) is globals())`, out: "__main__ 3 True\n"}),
-	one("SHOW_VARS shows the user's names alone", step{
+	single("SHOW_VARS shows the user's names alone", step{
 		source: "rows = [1, 2, 3]\ntitle = 'é'\ndef helper(): pass\nSHOW_VARS()",
 		says:   []string{"rows", "list", "3", "title", "str", "helper"}, hides: []string{
 			"llm_query",

@@ -9,9 +9,9 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// refused returns the rejection that err is, if the tier may reject snippets and
+// asRefusal returns the rejection that err is, if the tier may reject snippets and
 // this one never ran. Anything else is judged as for every tier.
-func (s *suite) refused(err error) *tiers.RejectedError {
+func (s *suite) asRefusal(err error) *tiers.RejectedError {
 	var broken *tiers.BrokenError
 	var rejected *tiers.RejectedError
 	if s.opt.MinAccepted == 0 || errors.As(err, &broken) || !errors.As(err, &rejected) ||
@@ -24,20 +24,20 @@ func (s *suite) refused(err error) *tiers.RejectedError {
 // skipRefused skips the test if err is a rejection that is allowed.
 func (s *suite) skipRefused(t *testing.T, err error) {
 	t.Helper()
-	if r := s.refused(err); r != nil {
+	if r := s.asRefusal(err); r != nil {
 		t.Skip(r)
 	}
 }
 
-// try runs a job. If the tier may and does reject it, the test is skipped, once
+// tryJob runs a job. If the tier may and does reject it, the test is skipped, once
 // it is clear that the session lives.
-func (s *session) try(ctx context.Context, t *testing.T, job tiers.Job) (tiers.Result, error) {
+func (s *session) tryJob(ctx context.Context, t *testing.T, job tiers.Job) (tiers.Result, error) {
 	t.Helper()
 	s.share.note(t)
 	s.ran++
 	r, err := s.box.Run(ctx, job)
-	if s.refused(err) != nil {
-		after, broken := s.box.Run(s.patient(t), tiers.Job{Source: `print("alive")`})
+	if s.asRefusal(err) != nil {
+		after, broken := s.box.Run(s.patientContext(t), tiers.Job{Source: `print("alive")`})
 		if broken != nil || after.Stdout != "alive\n" || after.Lost != nil {
 			t.Fatalf("the session does not go on after a rejection: %v\n%s", broken, describe(after))
 		}
@@ -70,9 +70,9 @@ func (c *share) note(t *testing.T) {
 	})
 }
 
-// accepted fails the test if the tier has rejected so much that passing the
+// testAccepted fails the test if the tier has rejected so much that passing the
 // suite says little.
-func (s *suite) accepted(t *testing.T) {
+func (s *suite) testAccepted(t *testing.T) {
 	c := &s.share
 	ran := len(c.tests) - c.skipped
 	t.Logf("tier %s ran %d of %d tests with snippets, and rejected a snippet of the others", s.info.Name,

@@ -23,7 +23,7 @@ func TestOnlyARejectionOfWhatNeverRanIsForgiven(t *testing.T) {
 		"no error":               {1, nil, false},
 	} {
 		s := &suite{opt: Options{MinAccepted: row.least}}
-		if got := s.refused(row.err) != nil; got != row.forgiven {
+		if got := s.asRefusal(row.err) != nil; got != row.forgiven {
 			t.Errorf("%s: forgiven is %v", name, got)
 		}
 	}

@@ -41,11 +41,11 @@ type scenario struct {
 	steps []step
 }
 
-// one is a scenario of a single snippet.
-func one(name string, st step) scenario { return scenario{name: name, steps: []step{st}} }
+// single returns a scenario of one snippet.
+func single(name string, st step) scenario { return scenario{name: name, steps: []step{st}} }
 
-// play runs each scenario in a sandbox of its own, or as each says.
-func (s *suite) play(t *testing.T, cfg func() tiers.Config, scenarios []scenario) {
+// playScenarios runs each scenario in a sandbox of its own, or as each says.
+func (s *suite) playScenarios(t *testing.T, cfg func() tiers.Config, scenarios []scenario) {
 	names := make([]string, len(scenarios))
 	for i, sc := range scenarios {
 		names[i] = sc.name
@@ -53,14 +53,14 @@ func (s *suite) play(t *testing.T, cfg func() tiers.Config, scenarios []scenario
 	try := func(box *session, i int) bool {
 		for _, st := range scenarios[i].steps {
 			r, err := box.box.Run(t.Context(), tiers.Job{Source: st.source})
-			if err != nil || r.Lost != nil || st.problem(r) != "" {
+			if err != nil || r.Lost != nil || st.findProblem(r) != "" {
 				return false
 			}
 		}
 		return true
 	}
 
-	s.each(t, cfg, names, try, func(t *testing.T, i int) {
+	s.testEach(t, cfg, names, try, func(t *testing.T, i int) {
 		sc := scenarios[i]
 		if sc.needs != "" && !s.info.Has(sc.needs) {
 			t.Skipf("tier %s has no feature %q", s.info.Name, sc.needs)
@@ -71,22 +71,22 @@ func (s *suite) play(t *testing.T, cfg func() tiers.Config, scenarios []scenario
 
 		box := s.open(t, cfg())
 		for _, st := range sc.steps {
-			st.check(t, box.run(t, st.source))
+			st.checkResult(t, box.run(t, st.source))
 		}
 	})
 }
 
-func bare() tiers.Config { return tiers.Config{} }
+func emptyConfig() tiers.Config { return tiers.Config{} }
 
-func (st step) check(t *testing.T, r tiers.Result) {
+func (st step) checkResult(t *testing.T, r tiers.Result) {
 	t.Helper()
-	if problem := st.problem(r); problem != "" {
+	if problem := st.findProblem(r); problem != "" {
 		t.Fatalf("%s\nsnippet: %s\n%s", problem, excerpt(st.source), describe(r))
 	}
 }
 
-func (st step) problem(r tiers.Result) string {
-	if p := st.ending(r); p != "" {
+func (st step) findProblem(r tiers.Result) string {
+	if p := st.findWrongEnding(r); p != "" {
 		return p
 	}
 	if !st.anyOut && len(st.says) == 0 && r.Stdout != st.out {
@@ -108,10 +108,10 @@ func (st step) problem(r tiers.Result) string {
 			return "the output says " + quote(not)
 		}
 	}
-	return st.answer(r)
+	return st.findWrongAnswer(r)
 }
 
-func (st step) ending(r tiers.Result) string {
+func (st step) findWrongEnding(r tiers.Result) string {
 	want := st.status
 	switch {
 	case want == "" && st.raises != "":
@@ -130,7 +130,7 @@ func (st step) ending(r tiers.Result) string {
 	return ""
 }
 
-func (st step) answer(r tiers.Result) string {
+func (st step) findWrongAnswer(r tiers.Result) string {
 	switch {
 	case st.final == "" && r.Final != nil:
 		return "an answer was given that is none"

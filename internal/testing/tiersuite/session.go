@@ -25,8 +25,8 @@ type session struct {
 // beside others, if the tier's options say so.
 func (s *suite) open(t *testing.T, cfg tiers.Config) *session {
 	t.Helper()
-	s.beside(t)
-	box, err := s.tier.Open(s.patient(t), cfg)
+	s.runBeside(t)
+	box, err := s.tier.Open(s.patientContext(t), cfg)
 	s.skipRefused(t, err)
 	if err != nil {
 		t.Fatalf("cannot open a sandbox: %v", err)
@@ -53,17 +53,17 @@ func (s *session) run(t *testing.T, source string) tiers.Result {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), s.opt.Patience)
 	defer cancel()
-	r, err := s.try(ctx, t, tiers.Job{Source: source})
+	r, err := s.tryJob(ctx, t, tiers.Job{Source: source})
 	if err != nil {
 		t.Fatalf("the tier broke: %v\nsnippet: %s", err, excerpt(source))
 	}
 
-	wellFormed(t, r)
+	checkForm(t, r)
 	return r
 }
 
-// ok runs a snippet that must run to its end.
-func (s *session) ok(t *testing.T, source string) tiers.Result {
+// mustRun runs a snippet that must run to its end.
+func (s *session) mustRun(t *testing.T, source string) tiers.Result {
 	t.Helper()
 	r := s.run(t, source)
 	for n := 1; n < mostRuns && s.brief && r.Status == tiers.StatusLimit && slices.Contains(timeLimits, r.Limit); n++ {
@@ -83,28 +83,28 @@ func (s *session) ok(t *testing.T, source string) tiers.Result {
 	return r
 }
 
-// prints runs a snippet that must run to its end and print exactly want.
-func (s *session) prints(t *testing.T, source, want string) {
+// mustPrint runs a snippet that must run to its end and print exactly want.
+func (s *session) mustPrint(t *testing.T, source, want string) {
 	t.Helper()
-	if r := s.ok(t, source); r.Stdout != want {
+	if r := s.mustRun(t, source); r.Stdout != want {
 		t.Fatalf("stdout %q, want %q\nsnippet: %s\n%s", excerpt(r.Stdout), excerpt(want), excerpt(source), describe(r))
 	}
 }
 
-// alive fails the test if the session does not run a further snippet.
-func (s *session) alive(t *testing.T) {
+// checkAlive fails the test if the session does not run a further snippet.
+func (s *session) checkAlive(t *testing.T) {
 	t.Helper()
-	r := s.ok(t, `print("alive")`)
+	r := s.mustRun(t, `print("alive")`)
 	if r.Stdout != "alive\n" || r.Stderr != "" || r.Lost != nil {
 		t.Fatalf("the session does not go on as it should\n%s", describe(r))
 	}
 }
 
-// honest fails the test if what a result says of the session's state is not so:
+// checkHonest fails the test if what a result says of the session's state is not so:
 // the variable of snippet 1 is there, or reported as lost.
-func (s *session) honest(t *testing.T, after tiers.Result) {
+func (s *session) checkHonest(t *testing.T, after tiers.Result) {
 	t.Helper()
-	r := s.ok(t, "try:\n    print(kept == {'since': 'snippet 1'})\nexcept NameError:\n    print('gone')")
+	r := s.mustRun(t, "try:\n    print(kept == {'since': 'snippet 1'})\nexcept NameError:\n    print('gone')")
 	reported := slices.Contains(s.lost, s.kept) || after.Lost != nil && slices.Contains(after.Lost.Snippets, s.kept)
 	switch {
 	case r.Stdout == "True\n" && reported:
@@ -116,8 +116,8 @@ func (s *session) honest(t *testing.T, after tiers.Result) {
 	}
 }
 
-// wellFormed checks what holds for every result.
-func wellFormed(t *testing.T, r tiers.Result) {
+// checkForm checks what holds for every result.
+func checkForm(t *testing.T, r tiers.Result) {
 	t.Helper()
 	excepted := r.Status == tiers.StatusRaised || r.Status == tiers.StatusExited || r.Status == tiers.StatusCrashed
 	switch {

@@ -9,65 +9,65 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// source tests snippets whose text is odd.
-func (s *suite) source(t *testing.T) {
-	t.Run("Odd", func(t *testing.T) { s.play(t, bare, oddSources) })
-	t.Run("Bytes", s.sourceBytes)
-	t.Run("Huge", s.hugeSource)
+// testSource tests snippets whose text is odd.
+func (s *suite) testSource(t *testing.T) {
+	t.Run("Odd", func(t *testing.T) { s.playScenarios(t, emptyConfig, oddSources) })
+	t.Run("Bytes", s.testSourceBytes)
+	t.Run("Huge", s.testHugeSource)
 }
 
 var oddSources = []scenario{
-	one("empty", step{source: ""}),
-	one("white space", step{source: " \n\t\n  "}),
-	one("a comment", step{source: "# nothing"}),
-	one("a comment without a newline after code", step{source: "print(1)\n# end", out: "1\n"}),
-	one("no newline at the end", step{source: "print(2)", out: "2\n"}),
-	one("many newlines at the end", step{source: "print(3)" + strings.Repeat("\n", 1000), out: "3\n"}),
-	one("a block without a newline at the end", step{source: "if True:\n    print(4)", out: "4\n"}),
-	one("lines ended by \\r\\n", step{source: "x = '''a\r\nb'''\r\nprint(repr(x))\r\n", out: "'a\\nb'\n"}),
-	one("lines ended by \\r", step{source: "x = 1\rprint(x)\r", out: "1\n"}),
-	one("form feeds", step{source: "x = 1\n\fprint(x)\n", out: "1\n"}),
-	one("tabs", step{source: "if True:\n\tx = 5\n\tprint(x)", out: "5\n"}),
-	one("tabs in a string", step{source: "print('a\tb')", out: "a\tb\n"}),
-	one("a byte order mark", step{source: "\ufeffprint(6)", out: "6\n"}),
-	one("a coding line is ignored", step{source: "# -*- coding: latin-1 -*-\nprint('é')", out: "é\n"}),
-	one("wide characters in names and strings", step{
+	single("empty", step{source: ""}),
+	single("white space", step{source: " \n\t\n  "}),
+	single("a comment", step{source: "# nothing"}),
+	single("a comment without a newline after code", step{source: "print(1)\n# end", out: "1\n"}),
+	single("no newline at the end", step{source: "print(2)", out: "2\n"}),
+	single("many newlines at the end", step{source: "print(3)" + strings.Repeat("\n", 1000), out: "3\n"}),
+	single("a block without a newline at the end", step{source: "if True:\n    print(4)", out: "4\n"}),
+	single("lines ended by \\r\\n", step{source: "x = '''a\r\nb'''\r\nprint(repr(x))\r\n", out: "'a\\nb'\n"}),
+	single("lines ended by \\r", step{source: "x = 1\rprint(x)\r", out: "1\n"}),
+	single("form feeds", step{source: "x = 1\n\fprint(x)\n", out: "1\n"}),
+	single("tabs", step{source: "if True:\n\tx = 5\n\tprint(x)", out: "5\n"}),
+	single("tabs in a string", step{source: "print('a\tb')", out: "a\tb\n"}),
+	single("a byte order mark", step{source: "\ufeffprint(6)", out: "6\n"}),
+	single("a coding line is ignored", step{source: "# -*- coding: latin-1 -*-\nprint('é')", out: "é\n"}),
+	single("wide characters in names and strings", step{
 		source: "größe = '日本😀'\nprint(größe, len(größe))",
 		out:    "日本😀 3\n",
 	}),
-	one("names are folded", step{source: "ﬁne = 1\nprint(fine)", out: "1\n"}),
-	one("triple quotes are not re-indented", step{source: `def f():
+	single("names are folded", step{source: "ﬁne = 1\nprint(fine)", out: "1\n"}),
+	single("triple quotes are not re-indented", step{source: `def f():
     return '''
   two
 none
     '''
 print(repr(f()))`, out: "'\\n  two\\nnone\\n    '\n"}),
-	one("an indented snippet is an error", step{
+	single("an indented snippet is an error", step{
 		source: "    print(1)", raises: "IndentationError",
 		says: []string{"unexpected indent"},
 	}),
-	one("a shell line is an error", step{source: "!ls", raises: "SyntaxError"}),
-	one("a markdown fence is an error", step{source: "```python\nprint(1)\n```", raises: "SyntaxError"}),
-	one("typographic quotes are an error", step{
+	single("a shell line is an error", step{source: "!ls", raises: "SyntaxError"}),
+	single("a markdown fence is an error", step{source: "```python\nprint(1)\n```", raises: "SyntaxError"}),
+	single("typographic quotes are an error", step{
 		source: "print(“hi”)", raises: "SyntaxError",
 		says: []string{"invalid character '“' (U+201C)"},
 	}),
-	one("a no-break space is an error", step{source: "x =\u00a01", raises: "SyntaxError", says: []string{"U+00A0"}}),
-	one("an unfinished block", step{source: "def f():", raises: "IndentationError"}),
-	one("a return at the top", step{
+	single("a no-break space is an error", step{source: "x =\u00a01", raises: "SyntaxError", says: []string{"U+00A0"}}),
+	single("an unfinished block", step{source: "def f():", raises: "IndentationError"}),
+	single("a return at the top", step{
 		source: "return 5", raises: "SyntaxError",
 		says: []string{"'return' outside function"},
 	}),
-	one("a yield at the top", step{
+	single("a yield at the top", step{
 		source: "yield 5", raises: "SyntaxError",
 		says: []string{"'yield' outside function"},
 	}),
-	one("print as a statement", step{
+	single("print as a statement", step{
 		source: "print 'x'", raises: "SyntaxError",
 		says: []string{"Missing parentheses"},
 	}),
-	one("a very long line", step{source: "print(len('" + strings.Repeat("x", 1_000_000) + "'))", out: "1000000\n"}),
-	one("a NUL in the source", step{
+	single("a very long line", step{source: "print(len('" + strings.Repeat("x", 1_000_000) + "'))", out: "1000000\n"}),
+	single("a NUL in the source", step{
 		source: "print(1)\x00print(2)", status: tiers.StatusRaised,
 		says: []string{"null byte"},
 	}),
@@ -77,9 +77,9 @@ print(repr(f()))`, out: "'\\n  two\\nnone\\n    '\n"}),
 	}},
 }
 
-// sourceBytes are snippets that are not UTF-8. They are refused by an exception,
+// testSourceBytes runs snippets that are not UTF-8. They are refused by an exception,
 // as CPython does, or read somehow; they break nothing.
-func (s *suite) sourceBytes(t *testing.T) {
+func (s *suite) testSourceBytes(t *testing.T) {
 	for name, source := range map[string]string{
 		"an invalid byte in a string":  "print('\xff')",
 		"an invalid byte in a comment": "# \xff\nprint(1)",
@@ -92,15 +92,15 @@ func (s *suite) sourceBytes(t *testing.T) {
 		"all bytes":                    allBytes(),
 	} {
 		t.Run(name, func(t *testing.T) {
-			box := s.open(t, bare())
-			box.ok(t, harm.Marked)
+			box := s.open(t, emptyConfig())
+			box.mustRun(t, harm.Marked)
 			r := box.run(t, source)
 			if r.Status != tiers.StatusOK && r.Status != tiers.StatusRaised {
 				t.Errorf("want an exception\n%s", describe(r))
 			}
 
-			box.alive(t)
-			box.honest(t, r)
+			box.checkAlive(t)
+			box.checkHonest(t, r)
 		})
 	}
 }
@@ -113,10 +113,10 @@ func allBytes() string {
 	return string(b)
 }
 
-// hugeSource are snippets of megabytes.
-func (s *suite) hugeSource(t *testing.T) {
+// testHugeSource runs snippets of megabytes.
+func (s *suite) testHugeSource(t *testing.T) {
 	skip.UnderRace(t)
-	box := s.open(t, bare())
+	box := s.open(t, emptyConfig())
 	for name, source := range map[string]string{
 		"8 MB of comments":   strings.Repeat("# a comment that says nothing at all\n", 220_000) + "print('end')",
 		"8 MB in one string": "x = '''" + strings.Repeat("é😀\n", 1_200_000) + "'''\nprint('end')",
@@ -126,6 +126,6 @@ func (s *suite) hugeSource(t *testing.T) {
 			"print('end')",
 		"a long list display": "x = [" + strings.Repeat("1, ", 300_000) + "]\nprint('end')",
 	} {
-		t.Run(name, func(t *testing.T) { box.prints(t, source, "end\n") })
+		t.Run(name, func(t *testing.T) { box.mustPrint(t, source, "end\n") })
 	}
 }

@@ -109,73 +109,73 @@ var anyPython = []string{"Contract", "Persistence", "HostCalls", "Async", "Move"
 // Run runs the whole suite against a tier.
 func Run(t *testing.T, tier tiers.Tier, opt Options) {
 	s := &suite{tier: tier, info: tier.Info(), opt: opt.withDefaults(), share: share{tests: map[string]struct{}{}}}
-	s.usable(t)
+	s.requireUsable(t)
 	for _, group := range []struct {
 		name  string
 		needs tiers.Feature
 		run   func(*testing.T)
 	}{
-		{name: "Contract", run: s.contract},
-		{name: "Language", run: s.language},
-		{name: "Contracts", run: s.contracts},
-		{name: "Tracebacks", run: s.tracebacks},
-		{name: "Persistence", run: s.persistence},
-		{name: "Async", needs: tiers.FeatureAsync, run: s.async},
-		{name: "HostCalls", run: s.hostCalls},
-		{name: "Concurrency", needs: tiers.FeatureAsync, run: s.concurrency},
-		{name: "Finish", run: s.finish},
-		{name: "Limits", run: s.limits},
-		{name: "Fuel", needs: tiers.FeatureFuel, run: s.fuel},
-		{name: "Hostile", run: s.hostile},
-		{name: "Source", run: s.source},
-		{name: "Context", run: s.smallContext},
-		{name: "HugeContext", needs: tiers.FeatureHugeContext, run: s.hugeContext},
-		{name: "Move", needs: tiers.FeatureMove, run: s.move},
-		{name: "Fork", needs: tiers.FeatureFork, run: s.fork},
-		{name: "Leaks", run: s.leaks},
+		{name: "Contract", run: s.testContract},
+		{name: "Language", run: s.testLanguage},
+		{name: "Contracts", run: s.testContracts},
+		{name: "Tracebacks", run: s.testTracebacks},
+		{name: "Persistence", run: s.testPersistence},
+		{name: "Async", needs: tiers.FeatureAsync, run: s.testAsync},
+		{name: "HostCalls", run: s.testHostCalls},
+		{name: "Concurrency", needs: tiers.FeatureAsync, run: s.testConcurrency},
+		{name: "Finish", run: s.testFinish},
+		{name: "Limits", run: s.testLimits},
+		{name: "Fuel", needs: tiers.FeatureFuel, run: s.testFuel},
+		{name: "Hostile", run: s.testHostile},
+		{name: "Source", run: s.testSource},
+		{name: "Context", run: s.testSmallContext},
+		{name: "HugeContext", needs: tiers.FeatureHugeContext, run: s.testHugeContext},
+		{name: "Move", needs: tiers.FeatureMove, run: s.testMove},
+		{name: "Fork", needs: tiers.FeatureFork, run: s.testFork},
+		{name: "Leaks", run: s.testLeaks},
 	} {
 		if s.opt.PythonMinor != 0 && !slices.Contains(anyPython, group.name) {
 			continue
 		}
 		t.Run(group.name, func(t *testing.T) {
 			if group.needs != "" {
-				s.needs(t, group.needs)
+				s.requireFeature(t, group.needs)
 			}
 			group.run(t)
 		})
 	}
 
 	if s.opt.MinAccepted > 0 {
-		t.Run("Accepted", s.accepted)
+		t.Run("Accepted", s.testAccepted)
 	}
 }
 
-// needs skips a test of what the tier does not claim to have.
-func (s *suite) needs(t *testing.T, f tiers.Feature) {
+// requireFeature skips a test of what the tier does not claim to have.
+func (s *suite) requireFeature(t *testing.T, f tiers.Feature) {
 	t.Helper()
 	if !s.info.Has(f) {
 		t.Skipf("tier %s has no feature %q", s.info.Name, f)
 	}
 }
 
-// beside lets a test run at the same time as others of its group, if the tier's
+// runBeside lets a test run at the same time as others of its group, if the tier's
 // options say so. Each has sandboxes of its own, so that it does so from the first one
 // on.
-func (s *suite) beside(t *testing.T) {
+func (s *suite) runBeside(t *testing.T) {
 	if s.opt.Parallel {
-		s.parallel(t)
+		s.runParallel(t)
 	}
 }
 
-// parallel lets a test run at the same time as others of its group.
-func (s *suite) parallel(t *testing.T) {
+// runParallel lets a test run at the same time as others of its group.
+func (s *suite) runParallel(t *testing.T) {
 	if _, already := s.apart.LoadOrStore(t.Name(), true); !already {
 		t.Parallel()
 	}
 }
 
-// usable ends the test early, and once, if the tier cannot work here.
-func (s *suite) usable(t *testing.T) {
+// requireUsable ends the test early, and once, if the tier cannot work here.
+func (s *suite) requireUsable(t *testing.T) {
 	t.Helper()
 	if s.info.Name == "" {
 		t.Fatal("Info names no tier")
@@ -188,11 +188,11 @@ func (s *suite) usable(t *testing.T) {
 	}
 }
 
-// stopping are limits that end an endless snippet soon.
-func (s *suite) stopping() tiers.Limits { return tiers.Limits{Wall: s.opt.StopAfter} }
+// stopLimits returns limits that end an endless snippet soon.
+func (s *suite) stopLimits() tiers.Limits { return tiers.Limits{Wall: s.opt.StopAfter} }
 
-// patient returns a context that outlasts any snippet that behaves.
-func (s *suite) patient(t *testing.T) context.Context {
+// patientContext returns a context that outlasts any snippet that behaves.
+func (s *suite) patientContext(t *testing.T) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), s.opt.Patience)
 	t.Cleanup(cancel)
 	return ctx

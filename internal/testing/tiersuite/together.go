@@ -18,19 +18,19 @@ const (
 		"(globals(), __import__('sys').modules['_before'])\nNone"
 )
 
-// together runs cases in one sandbox, in a new one after each that fails, and returns
+// runTogether runs cases in one sandbox, in a new one after each that fails, and returns
 // those that have passed.
-func (s *suite) together(t *testing.T, cfg tiers.Config, n int, try func(box *session, i int) bool) []bool {
+func (s *suite) runTogether(t *testing.T, cfg tiers.Config, n int, try func(box *session, i int) bool) []bool {
 	t.Helper()
 	passed := make([]bool, n)
 	var box *session
 	for i := range passed {
 		if box == nil {
 			box = s.open(t, cfg)
-			box.ok(t, remember)
+			box.mustRun(t, remember)
 		}
 		if passed[i] = try(box, i); passed[i] {
-			r, err := box.box.Run(s.patient(t), tiers.Job{Source: tidy})
+			r, err := box.box.Run(s.patientContext(t), tiers.Job{Source: tidy})
 			passed[i] = err == nil && r.Status == tiers.StatusOK && r.Lost == nil
 		}
 
@@ -45,15 +45,15 @@ func (s *suite) together(t *testing.T, cfg tiers.Config, n int, try func(box *se
 	return passed
 }
 
-// each runs a test for each case. Those that pass together need no sandbox of their
+// testEach runs a test for each case. Those that pass together need no sandbox of their
 // own.
-func (s *suite) each(t *testing.T, cfg func() tiers.Config, names []string, try func(box *session, i int) bool,
+func (s *suite) testEach(t *testing.T, cfg func() tiers.Config, names []string, try func(box *session, i int) bool,
 	alone func(t *testing.T, i int),
 ) {
 	t.Helper()
 	passed := make([]bool, len(names))
 	if s.opt.ShareSandboxes {
-		passed = s.together(t, cfg(), len(names), try)
+		passed = s.runTogether(t, cfg(), len(names), try)
 	}
 	for i, name := range names {
 		t.Run(name, func(t *testing.T) {
@@ -62,7 +62,7 @@ func (s *suite) each(t *testing.T, cfg func() tiers.Config, names []string, try 
 				return
 			}
 			if !s.opt.ShareSandboxes {
-				s.parallel(t)
+				s.runParallel(t)
 			}
 
 			alone(t, i)
@@ -70,15 +70,15 @@ func (s *suite) each(t *testing.T, cfg func() tiers.Config, names []string, try 
 	}
 }
 
-// eachExcess runs a test for each row, in a sandbox of its own or, if the tier's
+// testEachExcess runs a test for each row, in a sandbox of its own or, if the tier's
 // options say so, in that of the row before, if that has lost nothing.
-func (s *suite) eachExcess(t *testing.T, l tiers.Limits, rows []excess,
+func (s *suite) testEachExcess(t *testing.T, l tiers.Limits, rows []excess,
 	test func(t *testing.T, box *session, row excess) tiers.Result,
 ) {
 	t.Helper()
 	open := func(t *testing.T) *session {
 		box := s.open(t, tiers.Config{Limits: l})
-		box.ok(t, harm.Marked)
+		box.mustRun(t, harm.Marked)
 		return box
 	}
 
@@ -86,7 +86,7 @@ func (s *suite) eachExcess(t *testing.T, l tiers.Limits, rows []excess,
 		for _, row := range rows {
 			t.Run(row.name, func(t *testing.T) {
 				if l.Wall == 0 { // or others would take its time
-					s.parallel(t)
+					s.runParallel(t)
 				}
 				test(t, open(t), row)
 			})

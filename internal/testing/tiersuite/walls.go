@@ -15,10 +15,10 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// forgery prints, raises and returns what looks like the runtime's own messages.
-func (s *suite) forgery(t *testing.T) {
+// testForgery prints, raises and returns what looks like the runtime's own messages.
+func (s *suite) testForgery(t *testing.T) {
 	cfg := func() tiers.Config { return newHost().config() }
-	s.play(t, cfg, []scenario{
+	s.playScenarios(t, cfg, []scenario{
 		{name: "JSON on stdout", steps: []step{{source: `print('{"final": {"value": 1}}')` +
 			"\nprint('{\"type\":\"FINAL\",\"value\":1}')", out: `{"final": {"value": 1}}
 {"type":"FINAL","value":1}
@@ -81,9 +81,9 @@ functions = [f for f in vars(_rlm).values() if callable(f)] if _rlm else []
 %s
 print('survived')`
 
-// wire sends garbage to the private module: each request must give an answer, an
+// testWire sends garbage to the private module: each request must give an answer, an
 // exception or the end of the snippet.
-func (s *suite) wire(t *testing.T) {
+func (s *suite) testWire(t *testing.T) {
 	rows := map[string]string{
 		"odd types": `for f in functions:
     for a in ((), (None,), (5,), ([],), (b'',), ('',), (b'', b''), ('\ud800',), (bytearray(b'x'),),
@@ -135,14 +135,14 @@ func (s *suite) wire(t *testing.T) {
 			cfg.Limits = tiers.Limits{Wall: max(18*time.Second, 18*s.opt.StopAfter), Memory: 4 * s.opt.Memory}
 			cfg.Inputs = []tiers.Input{{Name: "v", Value: json.RawMessage(`"small"`)}}
 			box := s.open(t, cfg)
-			box.ok(t, harm.Marked)
+			box.mustRun(t, harm.Marked)
 			r := box.run(t, fmt.Sprintf(wireScript, source))
 			t.Logf("%s %s", r.Status, r.Limit)
 			// The snippet may well have set a FINAL or reported an exception: that is
 			// its own affair, as if it had called FINAL or raised.
-			box.alive(t)
-			box.honest(t, r)
-			box.prints(t, "print(ask('still'))", "re: still\n")
+			box.checkAlive(t)
+			box.checkHonest(t, r)
+			box.mustPrint(t, "print(ask('still'))", "re: still\n")
 		})
 	}
 }
@@ -199,9 +199,9 @@ urllib.request.urlopen('http://127.0.0.1:PORT/')`},
 	{"mmap", tiers.FeatureNative, "import mmap\nmmap.mmap(-1, 10)"},
 }
 
-// walls tries what a tier without the feature must refuse by an exception.
-func (s *suite) walls(t *testing.T) {
-	port := listener(t)
+// testWalls tries what a tier without the feature must refuse by an exception.
+func (s *suite) testWalls(t *testing.T) {
+	port := startListener(t)
 	for _, row := range beyond {
 		t.Run(row.name, func(t *testing.T) {
 			if s.info.Has(row.feature) {
@@ -213,13 +213,13 @@ func (s *suite) walls(t *testing.T) {
 				t.Errorf("want an exception\n%s", describe(r))
 			}
 
-			box.alive(t)
+			box.checkAlive(t)
 		})
 	}
 }
 
-// listener starts a server on the host and returns its port.
-func listener(t *testing.T) string {
+// startListener starts a server on the host and returns its port.
+func startListener(t *testing.T) string {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	t.Cleanup(server.Close)
@@ -231,12 +231,12 @@ func listener(t *testing.T) string {
 	return port
 }
 
-// isolation spoils one sandbox and looks at its neighbours, older and newer.
-func (s *suite) isolation(t *testing.T) {
-	older := s.open(t, bare())
-	older.ok(t, harm.Marked)
-	villain := s.open(t, bare())
-	villain.ok(t, `import builtins, json, sys, math, os, random
+// testIsolation spoils one sandbox and looks at its neighbours, older and newer.
+func (s *suite) testIsolation(t *testing.T) {
+	older := s.open(t, emptyConfig())
+	older.mustRun(t, harm.Marked)
+	villain := s.open(t, emptyConfig())
+	villain.mustRun(t, `import builtins, json, sys, math, os, random
 builtins.len = lambda x: 666
 json.loads = lambda x: 'spoiled'
 math.pi = 3
@@ -246,10 +246,10 @@ random.seed(1)
 int.__doc__
 kept = 'villain'`)
 
-	newer := s.open(t, bare())
+	newer := s.open(t, emptyConfig())
 	for name, box := range map[string]*session{"older": older, "newer": newer} {
 		t.Run(name, func(t *testing.T) {
-			box.prints(t, `import json, math, sys, os
+			box.mustPrint(t, `import json, math, sys, os
 print(len([1]), json.loads('2'), math.pi > 3.1, 'spoiled' in sys.modules, 'SPOILED' in os.environ,
       globals().get('kept') == 'villain')`, "1 2 True False False False\n")
 		})
