@@ -174,7 +174,6 @@ const (
 var dense = map[string]string{
 	".":                            notRewritten,
 	"cmd/rlm":                      notRewritten,
-	"images/go/guest":              notRewritten,
 	"internal/golang/guest/build":  notRewritten,
 	"internal/golang/guest/relay":  notRewritten,
 	"internal/pykernel":            notRewritten,
@@ -189,9 +188,6 @@ var dense = map[string]string{
 	"repl/rlm":                     notRewritten,
 	"repl/rr":                      notRewritten,
 	"repl/workflow":                notRewritten,
-	"scripts/bench":                notRewritten,
-	"scripts/corpustable":          notRewritten,
-	"scripts/wasm/pack":            notRewritten,
 	"tiers":                        notRewritten,
 	"tiers/docker":                 notRewritten,
 	"tiers/interp":                 notRewritten,

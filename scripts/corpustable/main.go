@@ -85,7 +85,6 @@ func count(ctx context.Context, cache string) (t table, err error) {
 		}
 		t.add(s, placeOf(plan))
 	}
-
 	return t, nil
 }
 
@@ -114,7 +113,6 @@ func describeTiers(all []corpus.Snippet) []tiers.Tier {
 			}
 		}
 	}
-
 	return []tiers.Tier{
 		described{interp.New(interp.Options{}).Info()}, described{guest}, described{host},
 	}

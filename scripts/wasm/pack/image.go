@@ -49,7 +49,6 @@ func takeImage(ctx context.Context, module, preload []byte, stackPointer uint32)
 		clear(image[:stackPointer]) // what is left of calls that have returned
 		return nil
 	})
-
 	return image, err
 }
 
