@@ -19,10 +19,14 @@ const sayLater = "import asyncio\nasync def later(v, t=0):\n    await asyncio.sl
 var topLevelAwait = []scenario{
 	single("an awaited expression is echoed", step{source: sayLater + "await later(5)", out: "5\n"}),
 	single("an awaited None is not echoed", step{source: sayLater + "await later(None)"}),
-	single("await in an assignment", step{source: sayLater + "x = await later(2) + await later(3)\nprint(x)",
-		out: "5\n"}),
-	single("await in a comprehension", step{source: sayLater + "[await later(i) for i in range(3)]",
-		out: "[0, 1, 2]\n"}),
+	single("await in an assignment", step{
+		source: sayLater + "x = await later(2) + await later(3)\nprint(x)",
+		out:    "5\n",
+	}),
+	single("await in a comprehension", step{
+		source: sayLater + "[await later(i) for i in range(3)]",
+		out:    "[0, 1, 2]\n",
+	}),
 	single("await in a condition and a loop", step{source: sayLater + `while await later(False): pass
 for i in await later([1, 2]):
     if await later(i): print(i)`, out: "1\n2\n"}),

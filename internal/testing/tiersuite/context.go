@@ -122,7 +122,8 @@ func (s *suite) testValueInputs(t *testing.T) {
 
 func (s *suite) testSeveralInputs(t *testing.T) {
 	box := s.open(t, tiers.Config{Inputs: []tiers.Input{
-		makeTextInput(t, "first", "one"), {Name: "second", Value: tiers.Value(`[2]`)},
+		makeTextInput(t, "first", "one"),
+		{Name: "second", Value: tiers.Value(`[2]`)},
 		makeTextInput(t, "third", "three"),
 	}})
 	box.mustPrint(t, "print(context, context_0, context_1, context_2, 'context_3' in globals())",

@@ -31,8 +31,10 @@ var calls = []scenario{
 b = await ask('2')
 c = ask('3')
 print(a, b, c)`, out: "re: 1 re: 2 re: 3\n"}),
-	single("called in a plain function", step{source: "def f(p): return ask(p).upper()\nprint(f('x'))",
-		out: "RE: X\n"}),
+	single("called in a plain function", step{
+		source: "def f(p): return ask(p).upper()\nprint(f('x'))",
+		out:    "RE: X\n",
+	}),
 	single("called in a comprehension", step{
 		source: "print([ask(str(i)) for i in range(3)])",
 		out:    "['re: 0', 're: 1', 're: 2']\n",

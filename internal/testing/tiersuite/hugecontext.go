@@ -125,8 +125,10 @@ func (s *suite) testHandle(t *testing.T) {
 			source: "print(context_0.size == context.size, context_1)",
 			out:    "True a small one\n",
 		}),
-		single("its repr is short", step{source: "print(len(repr(context)) < 1000)\ncontext",
-			says: []string{"True\n"}}),
+		single("its repr is short", step{
+			source: "print(len(repr(context)) < 1000)\ncontext",
+			says:   []string{"True\n"},
+		}),
 		single("iteration gives lines", step{source: `it = iter(context)
 print(repr(next(it)[:6]), repr(next(it)[:6]))`, out: "'Straße' 'row 0,'\n"}),
 		single("lines(a, b)", step{source: "print([l[:6] for l in context.lines(0, 2)], " +
