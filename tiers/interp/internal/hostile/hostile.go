@@ -19,7 +19,7 @@ const (
 	Crashed  = string(tiers.StatusCrashed)
 )
 
-// Harms that a snippet may do to a bare interpreter, by package tiertest's names.
+// Harms that a snippet may do to a bare interpreter, by the names of package harm.
 // Any other is a text that it writes.
 const (
 	Kills  = "kills"
