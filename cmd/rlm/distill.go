@@ -16,6 +16,7 @@ import (
 	"github.com/rlmhq/rlm/repl"
 	"github.com/rlmhq/rlm/repl/distill"
 	"github.com/rlmhq/rlm/repl/otel"
+	loop "github.com/rlmhq/rlm/repl/rlm"
 )
 
 // distillFlags are the flags of `rlm distill` that are no settings.
@@ -109,7 +110,7 @@ func (f *distillFlags) run(ctx context.Context, e *env, name string) (err error)
 }
 
 // engine makes what runs snippets, and has the run use it.
-func (f *distillFlags) engine(ctx context.Context, e *env, view *view, run *rlm.RunConfig) (*rlm.Engine, error) {
+func (f *distillFlags) engine(ctx context.Context, e *env, view *view, run *loop.Config) (*rlm.Engine, error) {
 	p, err := policy(e.settings)
 	if err != nil {
 		return nil, &exitError{exitUsage, err}

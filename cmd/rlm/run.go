@@ -15,6 +15,7 @@ import (
 	"github.com/rlmhq/rlm/cmd/rlm/internal/config"
 	"github.com/rlmhq/rlm/repl"
 	"github.com/rlmhq/rlm/repl/otel"
+	loop "github.com/rlmhq/rlm/repl/rlm"
 )
 
 // maxQuestion and maxSchema bound what is read of a question and of a contract.
@@ -85,14 +86,14 @@ func (f *runFlags) run(ctx context.Context, e *env, question string) error {
 		return &exitError{exitUsage, err}
 	}
 	defer models.Close()
-	if task.Run, err = f.complete(e, task.Run, models); err != nil {
+	if task.Config, err = f.complete(e, task.Config, models); err != nil {
 		return &exitError{exitUsage, err}
 	}
-	if err := needModel(task.Run); err != nil {
+	if err := needModel(task.Config); err != nil {
 		return &exitError{exitUsage, err}
 	}
 	if f.estimate {
-		task.Run.Trace = ""
+		task.Config.Trace = ""
 	}
 	view := newView(e, f.quiet || f.estimate)
 	defer view.close()
@@ -108,7 +109,7 @@ func (f *runFlags) run(ctx context.Context, e *env, question string) error {
 	if err != nil {
 		return &exitError{exitUsage, err}
 	}
-	task.Run.Progress = progress
+	task.Config.Progress = progress
 	outcome, err := engine.Answer(ctx, task)
 	view.close()
 	sent()
@@ -116,7 +117,7 @@ func (f *runFlags) run(ctx context.Context, e *env, question string) error {
 }
 
 // task is what the flags say of a run.
-func (f *runFlags) task(e *env, question string) (task rlm.Task, err error) {
+func (f *runFlags) task(e *env, question string) (task rlm.AnswerTask, err error) {
 	if question == "-" {
 		for _, c := range f.contexts {
 			if c == "-" {
@@ -130,7 +131,7 @@ func (f *runFlags) task(e *env, question string) (task rlm.Task, err error) {
 	if question = strings.TrimSpace(question); question == "" {
 		return task, errors.New("the question is empty")
 	}
-	task.Run.Question = question
+	task.Config.Question = question
 	if task.Policy, err = policy(e.settings); err != nil {
 		return task, err
 	}
@@ -139,7 +140,7 @@ func (f *runFlags) task(e *env, question string) (task rlm.Task, err error) {
 }
 
 // complete adds the settings and the contract to a run's configuration.
-func (f *runFlags) complete(e *env, run rlm.RunConfig, models repl.Models) (rlm.RunConfig, error) {
+func (f *runFlags) complete(e *env, run loop.Config, models repl.Models) (loop.Config, error) {
 	cfg, err := runConfig(e, models)
 	if err != nil {
 		return cfg, err
@@ -165,7 +166,7 @@ func (f *runFlags) complete(e *env, run rlm.RunConfig, models repl.Models) (rlm.
 
 // needModel refuses a run whose models cannot be asked, before an engine is made.
 // Whether their servers are there is asked later.
-func needModel(run rlm.RunConfig) error {
+func needModel(run loop.Config) error {
 	if run.Model == "" && len(run.ByDepth) == 0 {
 		return errors.New("there is no model: give --model, such as openai/gpt-5, or set model in the configuration")
 	}
@@ -186,7 +187,7 @@ func resolvable(models repl.Models, names []string) error {
 }
 
 // finish prints what became of a run and returns its exit code.
-func (f *runFlags) finish(e *env, outcome rlm.Outcome, err error) error {
+func (f *runFlags) finish(e *env, outcome rlm.AnswerOutcome, err error) error {
 	var setup *rlm.SetupError
 	if errors.As(err, &setup) {
 		return &exitError{exitUsage, err}
@@ -231,7 +232,7 @@ func ending(e *env, status repl.Status, reason string, quiet bool) error {
 
 // shown is what goes to stdout. What there was at the end of a budget does so only
 // if no contract was asked for: programs that read stdout rely on it.
-func (f *runFlags) shown(outcome rlm.Outcome) (string, bool) {
+func (f *runFlags) shown(outcome rlm.AnswerOutcome) (string, bool) {
 	if outcome.Answer != nil {
 		return outcome.Text(), true
 	}
@@ -246,7 +247,7 @@ func printLine(w io.Writer, v any) error {
 }
 
 // showEstimate prints what a run may take.
-func (f *runFlags) showEstimate(ctx context.Context, e *env, engine *rlm.Engine, task rlm.Task) error {
+func (f *runFlags) showEstimate(ctx context.Context, e *env, engine *rlm.Engine, task rlm.AnswerTask) error {
 	estimate, err := engine.Estimate(ctx, task)
 	if err != nil {
 		return &exitError{exitUsage, err}

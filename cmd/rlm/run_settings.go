@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/cmd/rlm/internal/config"
 	"github.com/rlmhq/rlm/repl"
 	"github.com/rlmhq/rlm/repl/llm"
@@ -35,10 +34,10 @@ func registry(e *env, neverAsked bool) (*providers.Registry, error) {
 }
 
 // runConfig says by the settings how a run goes. The question is the caller's.
-func runConfig(e *env, models repl.Models) (rlm.RunConfig, error) {
+func runConfig(e *env, models repl.Models) (loop.Config, error) {
 	c := e.settings
 	trace, err := traceFolder(c.Trace)
-	cfg := rlm.RunConfig{
+	cfg := loop.Config{
 		Models: models, Model: c.Model, SubModel: c.SubModel, ByDepth: c.DepthModels, Allowed: c.AllowedModels, MaxReply: int(c.MaxReply),
 		Limits: limits(c, repl.DefaultOutput), Deterministic: c.Deterministic,
 		Budget: repl.Budget{

@@ -3,7 +3,6 @@ package main
 import (
 	"testing"
 
-	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/cmd/rlm/internal/config"
 	"github.com/rlmhq/rlm/repl"
 	loop "github.com/rlmhq/rlm/repl/rlm"
@@ -44,7 +43,7 @@ func TestTheDefaultsOfSettingsAreThoseOfTheLibrary(t *testing.T) {
 		{"trace", got.Trace, want.Trace},
 		{"max_output of runs", got.Limits.Output, int64(repl.DefaultOutput)},
 		{"timeout", got.Limits.Wall, tiers.Limits{}.WithDefaults().Wall},
-		{"triggers", triggers(c), rlm.Triggers{OutputChars: rlm.DefaultOutputChars, Traces: rlm.DefaultTraces, Nodes: rlm.DefaultNodes}},
+		{"triggers", triggers(c), loop.Triggers{OutputChars: loop.DefaultOutputChars, Traces: loop.DefaultTraces, Nodes: loop.DefaultNodes}},
 	} {
 		if pair.got != pair.want {
 			t.Errorf("%s is %v, and %v in the library", pair.name, pair.got, pair.want)

@@ -20,7 +20,6 @@ import (
 	"github.com/rlmhq/rlm/repl"
 	"github.com/rlmhq/rlm/repl/llm/providers"
 	loop "github.com/rlmhq/rlm/repl/rlm"
-	"github.com/rlmhq/rlm/router"
 )
 
 func main() {
@@ -48,16 +47,11 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 	if err != nil {
 		return errors.Join(err, registry.Close())
 	}
-	input, done, err := rlm.File(*file).Input(ctx)
-	if err != nil {
-		return errors.Join(err, engine.Close(), registry.Close())
-	}
-	defer func() { err = errors.Join(err, done(), engine.Close(), registry.Close()) }()
+	defer func() { err = errors.Join(err, engine.Close(), registry.Close()) }()
 
 	var line sync.Mutex // sub-loops report at the same time
 	cfg := loop.Config{
-		Question: flags.Arg(0), Inputs: repl.Inputs{input}, Models: registry, Model: *model,
-		Open:   engine.Opener(router.Policy{}),
+		Question: flags.Arg(0), Models: registry, Model: *model,
 		Budget: repl.Budget{Calls: 200},
 		Progress: func(e repl.Event) {
 			line.Lock()
@@ -70,7 +64,10 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 			return err
 		}
 	}
-	outcome, err := loop.Run(ctx, cfg)
+
+	outcome, err := engine.Answer(ctx, rlm.AnswerTask{
+		Contexts: []rlm.Context{rlm.File(*file)}, Config: cfg,
+	})
 	fmt.Fprintf(stdout, "%s: %s (%d turns, %d sub-loops, %d calls)\n", outcome.Status, outcome.Text(), outcome.Turns, outcome.Loops, outcome.Spent.Calls)
 	return err
 }

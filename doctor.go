@@ -5,23 +5,16 @@ import (
 	"runtime"
 
 	"github.com/rlmhq/rlm/internal/jail"
-	"github.com/rlmhq/rlm/router"
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// Detect returns the language of a snippet: Python, unless it is no valid Python but
-// valid Go, and shows that it is Go.
-func (e *Engine) Detect(ctx context.Context, source string) tiers.Language {
-	return router.Detect(ctx, e.analysers, source)
-}
-
-// Diagnosis is what works on this machine, and by which mechanism.
+// Diagnosis says what works on this machine, and by which mechanism.
 type Diagnosis struct {
 	// System is the operating system and the processor's architecture.
 	System string `json:"system"`
 	// Tiers are all tiers that this program has.
 	Tiers []TierStatus `json:"tiers"`
-	// Jail is the wall around processes of this host: what tier local uses.
+	// Jail is the wall around processes of this host, which tier local uses.
 	Jail JailStatus `json:"jail"`
 }
 
@@ -33,8 +26,8 @@ type TierStatus struct {
 	Features  []tiers.Feature  `json:"features"`
 	// Modules is how many Python modules snippets can import, 0 if unknown.
 	Modules int `json:"modules"`
-	// Usable says that snippets can run in it now; otherwise Why says why not
-	// and what to do.
+	// Usable says that snippets can run in it now. Otherwise Why gives the reason and
+	// the remedy.
 	Usable bool   `json:"usable"`
 	Why    string `json:"why,omitempty"`
 	// OnRequest is set for a tier that only a policy that names it uses.
@@ -43,12 +36,12 @@ type TierStatus struct {
 	Version string `json:"version,omitempty"`
 }
 
-// JailStatus is what the kernel gives this user to wall a process in.
+// JailStatus says which obstacles the kernel can put around a process of this user.
 type JailStatus struct {
 	// Class is "full", "nested" (no namespaces: weaker) or empty.
 	Class  string      `json:"class"`
 	Layers []JailLayer `json:"layers"`
-	// Advice is what to do about layers that are missing.
+	// Advice says how to get the layers that are missing.
 	Advice []string `json:"advice,omitempty"`
 }
 
@@ -65,7 +58,7 @@ type versioned interface {
 	Version(ctx context.Context) (string, error)
 }
 
-// Diagnose probes every tier. It starts none.
+// Diagnose probes every tier. It opens no sandbox.
 func (e *Engine) Diagnose(ctx context.Context) Diagnosis {
 	d := Diagnosis{System: runtime.GOOS + "/" + runtime.GOARCH}
 	for _, tier := range e.tiers {

@@ -9,6 +9,7 @@ import (
 	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/repl/llm"
 	"github.com/rlmhq/rlm/repl/llm/scripted"
+	run "github.com/rlmhq/rlm/repl/rlm"
 	"github.com/rlmhq/rlm/tiers"
 )
 
@@ -35,54 +36,36 @@ func reply(when scripted.When, text string) scripted.Rule {
 }
 
 func TestAModelWorksInACopyOfThePersonsSession(t *testing.T) {
-	engine, err := sharedEngine()
-	if err != nil {
-		t.Fatal(err)
-	}
 	models := answerBy(t,
 		reply(scripted.When{Purpose: "root"}, "```repl\nx += 1\nparts = rlm_query_batched(['a', 'b'])\nFINAL([x, len(context), parts])\n```"),
 		reply(scripted.When{Purpose: "sub"}, "```repl\nFINAL(str('x' in globals()))\n```"),
 		reply(scripted.When{}, "a leaf"))
-	session, err := engine.Interactive(t.Context(), rlm.Task{
+	session := open(t, rlm.SessionConfig{
 		Contexts: []rlm.Context{rlm.Text("t", "five.")},
-		Run:      rlm.RunConfig{Models: models, Model: "test/m"},
+		Ask:      run.Config{Models: models, Model: "test/m"},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer session.Close()
-	run := func(source, want string) {
+	runs := func(source, want string) {
 		t.Helper()
 		var out strings.Builder
-		result, err := session.Run(t.Context(), tiers.Job{Source: source, Stdout: &out})
+		result, err := session.RunJob(t.Context(), tiers.Job{Source: source, Stdout: &out})
 		if err != nil || result.Status != tiers.StatusOK || strings.TrimSpace(out.String()) != want {
 			t.Errorf("%s: %q, %+v, %v", source, out.String(), result.Exception, err)
 		}
 	}
 	for range 2 { // the second question finds the session as the person left it
-		run("x = 41; x", "41")
+		runs("x = 41; x", "41")
 		outcome, err := session.Ask(t.Context(), "what is x?")
 		if got := string(outcome.Answer); err != nil || strings.ReplaceAll(got, " ", "") != `[42,5,["False","False"]]` {
 			t.Fatalf("%s, %+v, %v", got, outcome, err)
 		}
-		run("x, _answer[0]", "(41, 42)")
-		run("llm_query('hi')", "'a leaf'")
+		runs("x, _answer[0]", "(41, 42)")
+		runs("llm_query('hi')", "'a leaf'")
 	}
 }
 
 func TestAnInterruptedSnippetLeavesTheSession(t *testing.T) {
-	engine, err := sharedEngine()
-	if err != nil {
-		t.Fatal(err)
-	}
-	session, err := engine.Interactive(t.Context(), rlm.Task{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer session.Close()
-	if _, err := session.Run(t.Context(), tiers.Job{Source: "x = 41"}); err != nil {
-		t.Fatal(err)
-	}
+	session := open(t, rlm.SessionConfig{})
+	prints(t, session, "x = 41", "")
 	for name, source := range map[string]string{
 		"in a loop": "y = 1\nprint('busy')\nwhile True: pass",
 		// It is interrupted again while the runtime writes its traceback.
@@ -100,11 +83,11 @@ except KeyboardInterrupt:
 			ctx, cancel := context.WithCancel(t.Context())
 			busy := writerFunc(func([]byte) { cancel() })
 			var broken *tiers.BrokenError
-			if result, err := session.Run(ctx, tiers.Job{Source: source, Stdout: busy}); !errors.As(err, &broken) || broken.Lost != nil {
+			if result, err := session.RunJob(ctx, tiers.Job{Source: source, Stdout: busy}); !errors.As(err, &broken) || broken.Lost != nil {
 				t.Errorf("the endless snippet ends as %s %+v, with %v", result.Status, result.Exception, err)
 			}
 			var out strings.Builder
-			if result, err := session.Run(t.Context(), tiers.Job{Source: "print(x, y)\ny = 0", Stdout: &out}); err != nil || out.String() != "41 1\n" {
+			if result, err := session.RunJob(t.Context(), tiers.Job{Source: "print(x, y)\ny = 0", Stdout: &out}); err != nil || out.String() != "41 1\n" {
 				t.Errorf("%q, %+v, %v", out.String(), result.Exception, err)
 			}
 		})

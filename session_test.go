@@ -148,13 +148,6 @@ func TestContextsAreNumberedInOrder(t *testing.T) {
 		rlm.Text("first", "a"), rlm.Value("second", 2), rlm.Reader("third", strings.NewReader("c"), 1),
 	}})
 	prints(t, session, "print(context, context_0, context_1, context_2)", "a a 2 c\n")
-	var names []string
-	for _, in := range session.Inputs() {
-		names = append(names, in.Name)
-	}
-	if want := []string{"first", "second", "third"}; !slices.Equal(names, want) {
-		t.Errorf("the inputs are %q, want %q", names, want)
-	}
 }
 
 func TestAContextThatCannotBeUsedIsAnErrorThatNamesIt(t *testing.T) {
@@ -195,7 +188,7 @@ func TestLimitsAndFunctionsThatMakeNoSenseAreErrors(t *testing.T) {
 	for name, cfg := range map[string]rlm.SessionConfig{
 		"negative wall":   {Limits: tiers.Limits{Wall: -1}},
 		"negative memory": {Limits: tiers.Limits{Memory: -1}},
-		"no identifier":   {Functions: []tiers.Function{{Name: "not a name"}}},
+		"no identifier":   {Functions: []rlm.Function{rlm.Func("not a name", "", ping)}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, err := tryOpen(t, cfg); err == nil {
@@ -318,23 +311,16 @@ func TestOpenAndRunEndWithTheirContext(t *testing.T) {
 	prints(t, session, "print('x' in globals())", "False\n")
 }
 
-// functions is a host with functions by name.
-type functions map[string]func(ctx context.Context, call tiers.Call) (any, error)
+func ping(context.Context, tiers.Call) (int, error) { return 1, nil }
 
-// Call answers with a function's value as JSON.
-func (f functions) Call(ctx context.Context, call tiers.Call) (tiers.Value, error) {
-	value, err := f[call.Function](ctx, call)
-	if err != nil {
-		return nil, err
-	}
-	return json.Marshal(value)
-}
+// functions are host functions by name, which take calls as they are.
+type functions map[string]func(ctx context.Context, call tiers.Call) (any, error)
 
 // config offers the functions to a session.
 func (f functions) config(contexts ...rlm.Context) rlm.SessionConfig {
-	cfg := rlm.SessionConfig{Host: f, Contexts: contexts}
-	for name := range f {
-		cfg.Functions = append(cfg.Functions, tiers.Function{Name: name})
+	cfg := rlm.SessionConfig{Contexts: contexts}
+	for name, call := range f {
+		cfg.Functions = append(cfg.Functions, rlm.Func(name, "", call))
 	}
 	return cfg
 }

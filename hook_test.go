@@ -11,29 +11,30 @@ import (
 
 	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/repl/llm/providers"
+	run "github.com/rlmhq/rlm/repl/rlm"
 )
 
 func TestTriggersHoldAboveTheirThresholds(t *testing.T) {
-	const off = rlm.NoTrigger
+	const off = run.NoTrigger
 	for _, c := range []struct {
 		name     string
-		triggers rlm.Triggers
-		signal   rlm.Signal
-		want     rlm.Trigger
+		triggers run.Triggers
+		signal   run.Signal
+		want     run.Trigger
 	}{
 		{name: "nothing"},
-		{name: "always", triggers: rlm.Triggers{Always: true}, want: rlm.TriggerAlways},
-		{name: "long horizon", signal: rlm.Signal{LongHorizon: true}, want: rlm.TriggerLongHorizon},
-		{name: "long horizon, ignored", triggers: rlm.Triggers{NoLongHorizon: true}, signal: rlm.Signal{LongHorizon: true}},
-		{name: "output at the threshold", signal: rlm.Signal{OutputChars: 50_000}},
-		{name: "output above it", signal: rlm.Signal{OutputChars: 50_001}, want: rlm.TriggerLargeOutput},
-		{name: "traces at the threshold", signal: rlm.Signal{Traces: 500}},
-		{name: "traces above it", signal: rlm.Signal{Traces: 501}, want: rlm.TriggerManyTraces},
-		{name: "nodes at the threshold", signal: rlm.Signal{Nodes: 1_000}},
-		{name: "nodes above it", signal: rlm.Signal{Nodes: 1_001}, want: rlm.TriggerManyNodes},
-		{name: "own threshold", triggers: rlm.Triggers{Nodes: 7}, signal: rlm.Signal{Nodes: 8}, want: rlm.TriggerManyNodes},
-		{name: "the first counts", signal: rlm.Signal{OutputChars: 1e6, Nodes: 1e6}, want: rlm.TriggerLargeOutput},
-		{name: "off", triggers: rlm.Triggers{OutputChars: off, Traces: off, Nodes: off}, signal: rlm.Signal{OutputChars: 1e9, Traces: 1e9, Nodes: 1e9}},
+		{name: "always", triggers: run.Triggers{Always: true}, want: run.TriggerAlways},
+		{name: "long horizon", signal: run.Signal{LongHorizon: true}, want: run.TriggerLongHorizon},
+		{name: "long horizon, ignored", triggers: run.Triggers{NoLongHorizon: true}, signal: run.Signal{LongHorizon: true}},
+		{name: "output at the threshold", signal: run.Signal{OutputChars: 50_000}},
+		{name: "output above it", signal: run.Signal{OutputChars: 50_001}, want: run.TriggerLargeOutput},
+		{name: "traces at the threshold", signal: run.Signal{Traces: 500}},
+		{name: "traces above it", signal: run.Signal{Traces: 501}, want: run.TriggerManyTraces},
+		{name: "nodes at the threshold", signal: run.Signal{Nodes: 1_000}},
+		{name: "nodes above it", signal: run.Signal{Nodes: 1_001}, want: run.TriggerManyNodes},
+		{name: "own threshold", triggers: run.Triggers{Nodes: 7}, signal: run.Signal{Nodes: 8}, want: run.TriggerManyNodes},
+		{name: "the first counts", signal: run.Signal{OutputChars: 1e6, Nodes: 1e6}, want: run.TriggerLargeOutput},
+		{name: "off", triggers: run.Triggers{OutputChars: off, Traces: off, Nodes: off}, signal: run.Signal{OutputChars: 1e9, Traces: 1e9, Nodes: 1e9}},
 	} {
 		if got := c.triggers.ShouldTrigger(c.signal); got != c.want {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
@@ -62,9 +63,9 @@ func TestTheHookCondensesByARun(t *testing.T) {
 		if err := os.WriteFile(script, []byte("version: 1\nrules:\n  - "+does+"\n"), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		task := rlm.Task{Run: rlm.RunConfig{Models: models, Model: "scripted/" + script, MaxTurns: 2}}
-		got, err := engine.HookOutput(t.Context(), strings.NewReader(long), rlm.Triggers{}, task)
-		if (err == nil) != (got.Outcome.Answer != nil) || got.Trigger != rlm.TriggerLargeOutput || !strings.Contains(got.Text, want) || len(got.Text) > 3_000 {
+		task := rlm.AnswerTask{Config: run.Config{Models: models, Model: "scripted/" + script, MaxTurns: 2}}
+		got, err := rlm.HookOutput(t.Context(), strings.NewReader(long), task, engine.Answer)
+		if (err == nil) != (got.Outcome.Answer != nil) || got.Trigger != run.TriggerLargeOutput || !strings.Contains(got.Text, want) || len(got.Text) > 3_000 {
 			t.Errorf("%s: %d characters, %.200q, %v", does, len(got.Text), got.Text, err)
 		}
 	}
@@ -84,24 +85,21 @@ func TestTheHookReadsNoMoreThanItNeedsAndLosesNothing(t *testing.T) {
 		{"wide and large", 10, strings.Repeat("\U0001F600", 11), true},
 		{"much larger", 10, strings.Repeat("x", 1<<20), true},
 		{"not UTF-8", 3, "\xff\xff\xff\xff", true},
-		{"off", rlm.NoTrigger, strings.Repeat("x", 1<<20), false},
+		{"off", run.NoTrigger, strings.Repeat("x", 1<<20), false},
 	} {
 		asked := false
-		answer := func(_ context.Context, task rlm.Task) (rlm.Outcome, error) {
+		answer := func(_ context.Context, task rlm.AnswerTask) (rlm.AnswerOutcome, error) {
 			asked = true
-			input, done, err := task.Contexts[0].Input(t.Context())
-			if err != nil {
-				return rlm.Outcome{}, err
-			}
-			if got := input.Text.Size(); got != int64(len(c.output)) {
+			if got := sizeOf(t, task.Contexts[0]); got != len(c.output) {
 				t.Errorf("%s: the run sees %d bytes of %d", c.name, got, len(c.output))
 			}
-			if task.Run.Question != rlm.HookQuestion {
-				t.Errorf("%s: the question is %q", c.name, task.Run.Question)
+			if task.Config.Question != rlm.HookQuestion {
+				t.Errorf("%s: the question is %q", c.name, task.Config.Question)
 			}
-			return rlm.Outcome{Answer: json.RawMessage(`"the report"`)}, done()
+			return rlm.AnswerOutcome{Answer: json.RawMessage(`"the report"`)}, nil
 		}
-		got, err := rlm.Hook(t.Context(), strings.NewReader(c.output), rlm.Triggers{OutputChars: c.threshold}, rlm.Task{}, answer)
+		task := rlm.AnswerTask{Config: run.Config{Triggers: run.Triggers{OutputChars: c.threshold}}}
+		got, err := rlm.HookOutput(t.Context(), strings.NewReader(c.output), task, answer)
 		want := c.output
 		if c.asked {
 			want = "the report"
@@ -112,13 +110,25 @@ func TestTheHookReadsNoMoreThanItNeedsAndLosesNothing(t *testing.T) {
 	}
 }
 
+// sizeOf returns how many bytes a context has.
+func sizeOf(t *testing.T, c rlm.Context) int {
+	t.Helper()
+	session := open(t, rlm.SessionConfig{Contexts: []rlm.Context{c}})
+	prints(t, session, "n = len(context.encode(errors='surrogateescape'))", "")
+	var n int
+	if err := session.Get(t.Context(), "n", &n); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
 func TestATaskThatCannotBeginIsASetupError(t *testing.T) {
 	engine, err := sharedEngine()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, task := range map[string]rlm.Task{
-		"no registry":  {Run: rlm.RunConfig{Question: "q", Model: "a/b"}},
+	for name, task := range map[string]rlm.AnswerTask{
+		"no registry":  {Config: run.Config{Question: "q", Model: "a/b"}},
 		"no context":   {Contexts: []rlm.Context{rlm.File("missing")}},
 		"empty output": {Contexts: []rlm.Context{rlm.Reader("r", strings.NewReader(""), 10)}},
 	} {

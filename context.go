@@ -9,20 +9,21 @@ import (
 	"os"
 	"sync/atomic"
 
+	"github.com/dustin/go-humanize"
+	"github.com/dustin/go-humanize/english"
+
 	"github.com/rlmhq/rlm/internal/bigtext"
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// Context is something for snippets to work on: see [File], [Text], [Reader] and
-// [Value].
+// Context is something for snippets to work on: see [File], [Text], [Reader] and [Value].
 type Context struct {
 	name string
 	open func(ctx context.Context) (tiers.Input, error)
 }
 
-// File is a text file of any size, or a directory of them. The file is mapped,
-// not read: it must stay as it is while the session lives, and a change is an
-// error, not a wrong answer.
+// File is a text file of any size, or a directory of them. The file is mapped, not read. It
+// must not change while the session lives; a change is an error, not a wrong answer.
 func File(path string) Context {
 	return Context{path, func(context.Context) (tiers.Input, error) {
 		info, err := os.Stat(path)
@@ -51,7 +52,7 @@ func openDir(path string) (tiers.Input, error) {
 	return tiers.Input{Dir: dir}, nil
 }
 
-// whole refuses a text without a single byte: it is always a mistake upstream.
+// whole refuses an empty text, which is always a mistake upstream.
 func whole(text *bigtext.Text) (tiers.Input, error) {
 	if text.Size() == 0 {
 		return tiers.Input{}, errors.Join(errors.New("it is empty"), text.Close())
@@ -66,8 +67,7 @@ func Text(name, text string) Context {
 	}}
 }
 
-// Reader is a stream, copied to an unnamed temporary file of at most limit
-// bytes.
+// Reader is a stream. It is copied to an unnamed temporary file of at most limit bytes.
 func Reader(name string, r io.Reader, limit int64) Context {
 	return Context{name, func(ctx context.Context) (tiers.Input, error) {
 		text, err := bigtext.Spool(ctx, r, limit)
@@ -78,22 +78,12 @@ func Reader(name string, r io.Reader, limit int64) Context {
 	}}
 }
 
-// Value is a Go value, which snippets see as its JSON decoded.
+// Value is a Go value. Snippets see its JSON, decoded.
 func Value(name string, value any) Context {
 	return Context{name, func(context.Context) (tiers.Input, error) {
 		data, err := json.Marshal(value)
 		return tiers.Input{Value: data}, err
 	}}
-}
-
-// Input opens the context for a loop of package repl, whose caller keeps it open
-// and then calls done.
-func (c Context) Input(ctx context.Context) (input tiers.Input, done func() error, err error) {
-	in, err := openContexts(ctx, []Context{c})
-	if err != nil {
-		return tiers.Input{}, nil, err
-	}
-	return in.list[0], in.close, nil
 }
 
 // inputs are the opened contexts of a session and its forks.
@@ -142,4 +132,48 @@ func (in *inputs) close() error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// CheckContexts returns a sentence for each context that snippets do not see as it is:
+// bytes that are not UTF-8, links and special files of a directory. It reads the texts once.
+func (s *Session) CheckContexts(ctx context.Context) []string {
+	ctx, leave, err := s.enter(ctx)
+	if err != nil {
+		return nil
+	}
+	defer leave()
+
+	var notes []string
+	for _, in := range s.allInputs() {
+		if dir, ok := in.Dir.(*bigtext.Dir); ok && dir.Skipped() > 0 {
+			left := english.Plural(dir.Skipped(), "link or special file", "links or special files")
+			notes = append(notes, fmt.Sprintf("context %s: left out: %s", in.Name, left))
+		}
+		if text, ok := in.Text.(*bigtext.Text); ok {
+			if note := describeInvalid(ctx, text); note != "" {
+				notes = append(notes, fmt.Sprintf("context %s: %s", in.Name, note))
+			}
+		}
+	}
+	return notes
+}
+
+// describeInvalid says where a text is not UTF-8, empty if it is. An error comes again when
+// a snippet uses the text.
+func describeInvalid(ctx context.Context, text *bigtext.Text) string {
+	invalid, err := text.Invalid(ctx)
+	if err != nil || invalid == 0 {
+		return ""
+	}
+	first, err := text.FirstInvalid(ctx)
+	if err != nil {
+		return ""
+	}
+
+	bytes, see := "1 byte is", "it as one of"
+	if invalid > 1 {
+		bytes, see = humanize.Comma(invalid)+" bytes are", "them as"
+	}
+	return fmt.Sprintf("%s not UTF-8, the first at byte %s; the snippet sees %s U+DC80 to U+DCFF",
+		bytes, humanize.Comma(first), see)
 }

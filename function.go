@@ -1,0 +1,299 @@
+package rlm
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"reflect"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/rlmhq/rlm/internal/protocol"
+	"github.com/rlmhq/rlm/repl"
+	"github.com/rlmhq/rlm/schema"
+	"github.com/rlmhq/rlm/tiers"
+)
+
+// Function is a function of the host that snippets call by its name: see [Func].
+type Function struct {
+	name, signature, doc string
+	params               []string // nil for a function that takes the call as it is
+	serve                func(ctx context.Context, call tiers.Call) (tiers.Value, error)
+	invoke               func(ctx context.Context, args map[string]tiers.Value) (tiers.Value, error)
+	err                  error // why sessions refuse it
+}
+
+// Func makes a host function of a Go function. The exported fields of the struct In are
+// its arguments, in their order, under the names that package encoding/json gives them. A
+// field with omitempty or omitzero may be left out; the tag jsonschema describes a field.
+// Snippets pass arguments by position or by name, and get Out as its JSON. A struct with
+// another shape than its arguments, and any other mismatch, never reaches fn: the call
+// raises an exception in the snippet.
+//
+//	rlm.Func("price", "Returns the price of an article, in euros.",
+//		func(ctx context.Context, in struct {
+//			Name string `json:"name" jsonschema:"the article"`
+//		}) (float64, error) { ... })
+//
+// fn is called concurrently, and its arguments are hostile. An error that it returns
+// becomes an exception in the snippet, with the error's text. A panic becomes an exception
+// without details; the log has them.
+//
+// An In of [tiers.Call] takes the call as it is, with arguments that nothing has checked.
+// Such a function serves sessions, not tasks.
+//
+// A mistake in the name or the types is reported when a session or a task gets the
+// function.
+func Func[In, Out any](
+	name, doc string, fn func(ctx context.Context, in In) (Out, error),
+) Function {
+	f := Function{name: name, doc: doc}
+	answer := func(ctx context.Context, in In) (tiers.Value, error) {
+		out, err := fn(ctx, in)
+		if err != nil {
+			return nil, err
+		}
+		return json.Marshal(out)
+	}
+
+	if raw, ok := any(answer).(func(context.Context, tiers.Call) (tiers.Value, error)); ok {
+		f.serve, f.err = raw, checkFunctionName(name)
+		return f
+	}
+
+	arguments, err := argumentsOf[In](name)
+	if f.err = errors.Join(checkFunctionName(name), err); f.err != nil {
+		return f
+	}
+	f.params, f.signature = arguments.names, arguments.signature(name)
+	f.invoke = func(ctx context.Context, args map[string]tiers.Value) (tiers.Value, error) {
+		var in In
+		if err := arguments.decode(args, &in); err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		return answer(ctx, in)
+	}
+	f.serve = func(ctx context.Context, call tiers.Call) (tiers.Value, error) {
+		args, err := repl.Bind(call, arguments.names)
+		if err != nil {
+			return nil, err
+		}
+		return f.invoke(ctx, args)
+	}
+	return f
+}
+
+// checkFunctionName refuses names that a host function cannot have.
+func checkFunctionName(name string) error {
+	if err := protocol.CheckName(name); err != nil {
+		return err
+	}
+	if _, taken := protocol.Lookup(name); taken || strings.HasPrefix(name, "_rlm_") {
+		return fmt.Errorf("cannot offer host function %q: its name is reserved", name)
+	}
+	return nil
+}
+
+// arguments are those of a typed function.
+type arguments struct {
+	contract *schema.Contract
+	fields   []schema.Field
+	names    []string
+}
+
+// argumentsOf reads the arguments from a struct type.
+func argumentsOf[In any](name string) (*arguments, error) {
+	fail := func(err error) (*arguments, error) {
+		return nil, fmt.Errorf("cannot offer host function %q: its arguments: %w", name, err)
+	}
+	if kind := reflect.TypeFor[In]().Kind(); kind != reflect.Struct {
+		return fail(fmt.Errorf("want a struct, not a %s", kind))
+	}
+	described, err := jsonschema.For[In](nil)
+	if err != nil {
+		return fail(err)
+	}
+	document, err := json.Marshal(described)
+	if err != nil {
+		return fail(err)
+	}
+	contract, err := schema.Compile(document)
+	if err != nil {
+		return fail(err)
+	}
+
+	a := &arguments{contract: contract, fields: contract.Fields()}
+	for _, field := range a.fields {
+		if protocol.CheckName(field.Name) != nil {
+			return fail(fmt.Errorf("%q cannot name an argument in Python", field.Name))
+		}
+		a.names = append(a.names, field.Name)
+	}
+	return a, nil
+}
+
+// signature shows how snippets call the function: "price(name: str, currency: str = None)".
+func (a *arguments) signature(name string) string {
+	parts := make([]string, len(a.fields))
+	for i, field := range a.fields {
+		parts[i] = field.Name
+		if kind := field.Contract.Describe(); isType(kind) {
+			parts[i] += ": " + kind
+		}
+		if !field.Required {
+			parts[i] += " = None"
+		}
+	}
+	return name + "(" + strings.Join(parts, ", ") + ")"
+}
+
+// isType reports whether a description is short enough to annotate a parameter.
+func isType(description string) bool {
+	return len(description) <= 60 && !strings.ContainsAny(description, "\n,()")
+}
+
+// decode checks arguments and decodes them. An optional argument that is None is left out.
+func (a *arguments) decode(args map[string]tiers.Value, into any) error {
+	given := maps.Clone(args)
+	for _, field := range a.fields {
+		if !field.Required && bytes.Equal(given[field.Name], []byte("null")) {
+			delete(given, field.Name)
+		}
+	}
+	object, err := json.Marshal(given)
+	if err != nil {
+		return fmt.Errorf("cannot encode the arguments: %w", err)
+	}
+
+	checked, violations, err := a.contract.Check(object)
+	if err != nil {
+		return err
+	}
+	if len(violations) > 0 {
+		parts := make([]string, len(violations))
+		for i, v := range violations {
+			parts[i] = v.String()
+		}
+		return fmt.Errorf("the arguments do not fit: %s", strings.Join(parts, "; "))
+	}
+	return json.Unmarshal(checked, into)
+}
+
+// tool returns the function for a loop.
+func (f Function) tool(log *slog.Logger) (repl.Tool, error) {
+	if err := f.check(); err != nil {
+		return repl.Tool{}, err
+	}
+	if f.invoke == nil {
+		return repl.Tool{}, fmt.Errorf(
+			"cannot offer host function %q: a task takes functions with arguments, not with a Call", f.name)
+	}
+	return repl.Tool{
+		Name: f.name, Signature: f.signature, Doc: f.doc,
+		Call: func(ctx context.Context, args map[string]tiers.Value) (_ tiers.Value, err error) {
+			defer recoverCall(log, f.name, &err)
+			return f.invoke(ctx, args)
+		},
+	}, nil
+}
+
+// check reports why the function cannot be offered.
+func (f Function) check() error {
+	if f.err == nil && f.serve == nil {
+		return errors.New("cannot offer a host function that is empty: make it with Func")
+	}
+	return f.err
+}
+
+// described returns what the guest knows about the function.
+func (f Function) described() tiers.Function {
+	doc := f.doc
+	if f.signature != "" {
+		doc = f.signature + ": " + doc
+	}
+	return tiers.Function{Name: f.name, Doc: doc}
+}
+
+// recoverCall turns a panic of a host function into an error.
+func recoverCall(log *slog.Logger, name string, err *error) {
+	if p := recover(); p != nil {
+		log.Error("a host function panicked", "function", name, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+		*err = fmt.Errorf("%s failed: it panicked", name)
+	}
+}
+
+// functionTable answers the host calls of one session. A clone belongs to a fork.
+type functionTable struct {
+	log *slog.Logger
+
+	names  []tiers.Function // in the order in which they were added
+	byName map[string]tiers.HostFunc
+
+	mu      sync.Mutex
+	passing *exchange
+}
+
+var _ tiers.Host = (*functionTable)(nil)
+
+func (t *functionTable) list() []tiers.Function { return t.names }
+
+func (t *functionTable) clone() *functionTable {
+	return &functionTable{log: t.log, names: slices.Clone(t.names), byName: maps.Clone(t.byName)}
+}
+
+// add adds functions, or reports the first that cannot be added.
+func (t *functionTable) add(functions []Function) error {
+	for _, f := range functions {
+		if err := f.check(); err != nil {
+			return err
+		}
+		if err := t.offer(f.described(), f.serve); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// offer adds one function.
+func (t *functionTable) offer(f tiers.Function, serve tiers.HostFunc) error {
+	if _, twice := t.byName[f.Name]; twice {
+		return fmt.Errorf("cannot offer host function %q: there is one of that name", f.Name)
+	}
+	if t.byName == nil {
+		t.byName = map[string]tiers.HostFunc{}
+	}
+	t.names = append(t.names, f)
+	t.byName[f.Name] = serve
+	return nil
+}
+
+// pass sets the value that moves, nil for none.
+func (t *functionTable) pass(e *exchange) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.passing = e
+}
+
+// Call answers a host call.
+func (t *functionTable) Call(ctx context.Context, call tiers.Call) (_ tiers.Value, err error) {
+	if call.Function == valueIn || call.Function == valueOut {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		return t.passing.answer(call)
+	}
+	serve, ok := t.byName[call.Function]
+	if !ok {
+		return nil, fmt.Errorf("this session has no function %q", call.Function)
+	}
+
+	defer recoverCall(t.log, call.Function, &err)
+	return serve(ctx, call)
+}
