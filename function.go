@@ -96,7 +96,7 @@ func checkFunctionName(name string) error {
 	if err := protocol.CheckName(name); err != nil {
 		return err
 	}
-	if _, taken := protocol.Lookup(name); taken || strings.HasPrefix(name, "_rlm_") {
+	if _, taken := protocol.Lookup(name); taken || isHidden(name) {
 		return fmt.Errorf("cannot offer host function %q: its name is reserved", name)
 	}
 	return nil
@@ -177,6 +177,12 @@ func (a *arguments) decode(args map[string]tiers.Value, into any) error {
 	if err != nil {
 		return err
 	}
+	if len(violations) == 0 && !bytes.Equal(checked, object) {
+		violations, err = a.findCoerced(object, checked)
+		if err != nil {
+			return err
+		}
+	}
 	if len(violations) > 0 {
 		parts := make([]string, len(violations))
 		for i, v := range violations {
@@ -185,6 +191,25 @@ func (a *arguments) decode(args map[string]tiers.Value, into any) error {
 		return fmt.Errorf("the arguments do not fit: %s", strings.Join(parts, "; "))
 	}
 	return json.Unmarshal(checked, into)
+}
+
+// findCoerced returns the arguments that fit only after a change, such as "3" for 3: a
+// function gets what the snippet gave, or nothing.
+func (a *arguments) findCoerced(given, checked json.RawMessage) ([]schema.Violation, error) {
+	var before, after map[string]json.RawMessage
+	if err := errors.Join(json.Unmarshal(given, &before), json.Unmarshal(checked, &after)); err != nil {
+		return nil, err
+	}
+
+	var found []schema.Violation
+	for _, field := range a.fields {
+		if !bytes.Equal(before[field.Name], after[field.Name]) {
+			found = append(found, schema.Violation{
+				Path: "$." + field.Name, Message: "want " + field.Contract.Describe(),
+			})
+		}
+	}
+	return found, nil
 }
 
 // tool returns the function for a loop.

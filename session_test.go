@@ -626,3 +626,20 @@ func TestAnotherLanguageIsRejected(t *testing.T) {
 	}
 	prints(t, session, "print(1)", "1\n")
 }
+
+// TestASnippetMayTakeANameOfPython: the check-up after code that could have harmed the
+// interpreter does not depend on what the session's names mean.
+func TestASnippetMayTakeANameOfPython(t *testing.T) {
+	for _, pin := range []string{rlm.TierWasm, rlm.TierLocal} {
+		t.Run(pin, func(t *testing.T) {
+			cfg := rlm.SessionConfig{Policy: router.Policy{Pin: pin, AllowLocal: true}}
+			session := open(t, cfg)
+			if _, err := session.Run(t.Context(), "1"); errors.Is(err, router.ErrNoTier) {
+				t.Skip(err)
+			}
+			prints(t, session, "kept = 1\nstr = print_ = len = None", "")
+			prints(t, session, "kind = ''.__class__", "")
+			prints(t, session, "print(kept)", "1\n")
+		})
+	}
+}

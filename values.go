@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/rlmhq/rlm/internal/protocol"
 	"github.com/rlmhq/rlm/tiers"
@@ -14,8 +13,8 @@ import (
 // The host functions by which values enter and leave a session. Only the session's own
 // snippets need them.
 const (
-	valueIn  = "_rlm_value_in"
-	valueOut = "_rlm_value_out"
+	valueIn  = "_session_value_in"
+	valueOut = "_session_value_out"
 )
 
 // exchange is a value on its way between host and snippet.
@@ -71,8 +70,6 @@ func (s *Session) Get(ctx context.Context, name string, into any) error {
 		err = fmt.Errorf("JSON cannot carry it: %s%s", name, e.wrong)
 	case e.value == nil:
 		err = fmt.Errorf("the snippet did not hand it over")
-	case !utf8.Valid(e.value):
-		err = fmt.Errorf("JSON cannot carry it: a text in it is not Unicode")
 	default:
 		err = json.Unmarshal(e.value, into)
 	}
@@ -84,13 +81,17 @@ func (s *Session) Get(ctx context.Context, name string, into any) error {
 
 // handOver gives the variable VALUE to the host, or says why JSON cannot carry it. It uses
 // no name that a snippet may have bound to something else.
-const handOver = `def _rlm_hand_over():
+const handOver = `def _session_hand_over():
     text, whole, real = "".__class__, (0).__class__, (0.0).__class__
     several, fixed, mapping = [].__class__, ().__class__, {}.__class__
     def wrong(value, above):
         kinds = value.__class__.__mro__
-        if value is None or text in kinds or whole in kinds:
+        if value is None or whole in kinds:
             return ""
+        if text in kinds:
+            if value.isascii() or value.encode("utf-8", "replace") == value.encode("utf-8", "surrogatepass"):
+                return ""
+            return " is not Unicode"
         if real in kinds:
             return "" if value - value == 0 else " is not a finite number"
         for outer in above:
@@ -116,21 +117,27 @@ const handOver = `def _rlm_hand_over():
         return " is of type " + value.__class__.__name__
     found = wrong(VALUE, [])
     if found:
-        _rlm_value_out(None, found)
+        _session_value_out(None, found)
     else:
-        _rlm_value_out(VALUE, "")
+        _session_value_out(VALUE, "")
 try:
-    _rlm_hand_over()
+    _session_hand_over()
 finally:
-    del _rlm_hand_over
+    del _session_hand_over
 `
+
+// isHidden reports whether a name belongs to a function that only the session's own
+// snippets need.
+func isHidden(name string) bool {
+	return strings.HasPrefix(name, "_rlm_") || strings.HasPrefix(name, "_session_")
+}
 
 // checkVariable refuses names that are no variables of snippets.
 func (s *Session) checkVariable(name string) error {
 	if err := protocol.CheckName(name); err != nil {
 		return fmt.Errorf("it is not a free Python identifier")
 	}
-	if _, taken := protocol.Lookup(name); taken || strings.HasPrefix(name, "_rlm_") {
+	if _, taken := protocol.Lookup(name); taken || isHidden(name) {
 		return fmt.Errorf("the name is reserved")
 	}
 	return nil
