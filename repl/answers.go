@@ -16,14 +16,6 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// Agent answers sub_agent_call under its name.
-type Agent struct {
-	// Doc is a sentence for the prompt.
-	Doc string
-	// System is its system prompt, Model its model, empty for the loop's.
-	System, Model string
-}
-
 // Answers is the [Answerer] of one loop: what its snippets ask is answered by
 // model calls, and by further loops where the loop has them.
 type Answers struct {

@@ -12,11 +12,6 @@ import (
 	"github.com/rlmhq/rlm/schema"
 )
 
-// Models resolves the names of models. *[llm.Registry] is one.
-type Models interface {
-	Resolve(name string) (llm.Model, error)
-}
-
 // Caller is how a tree of loops asks models: every call of the tree goes through
 // the one ledger, one limit on calls in flight, and one stream of events. It is
 // safe for concurrent use.
@@ -345,15 +340,4 @@ func nonEmpty(text string) string {
 		return "(empty reply)"
 	}
 	return text
-}
-
-// Correction tells a model what is wrong with its answer and what is wanted.
-func Correction(contract *schema.Contract, violations []schema.Violation) string {
-	var b strings.Builder
-	b.WriteString("Your answer does not meet the required schema:\n")
-	for _, v := range violations {
-		b.WriteString("- " + v.String() + "\n")
-	}
-	b.WriteString("\nRequired:\n" + contract.Describe() + "\n\nAnswer again with a value that meets it.")
-	return b.String()
 }

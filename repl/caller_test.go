@@ -8,9 +8,7 @@ import (
 
 	"github.com/rlmhq/rlm/repl"
 	"github.com/rlmhq/rlm/repl/llm"
-	"github.com/rlmhq/rlm/router"
 	"github.com/rlmhq/rlm/schema"
-	"github.com/rlmhq/rlm/tiers"
 )
 
 // answering is a registry whose every model answers by a function.
@@ -87,43 +85,6 @@ func TestWhatIsPaidIsBooked(t *testing.T) {
 	}
 	if spent := caller.Ledger.Spent(); spent.Calls != 1 || spent.InputTokens < 1_000 || spent.USD == 0 {
 		t.Errorf("a call that was broken off is booked as %s", spent)
-	}
-}
-
-// TestTooManyAreForeseenAtOnce: what the budget of calls refuses anyway is not looked
-// at, text by text, and what is looked at ends with its context.
-func TestTooManyAreForeseenAtOnce(t *testing.T) {
-	caller := callerOf(t, nil)
-	answers := &repl.Answers{Caller: caller, Model: "m"}
-	bad := make([]repl.Query, 101)
-	var budget *repl.BudgetError
-	if err := answers.Foresee(t.Context(), bad); !errors.As(err, &budget) || budget.What != "calls" {
-		t.Errorf("got %v", err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if err := answers.Foresee(ctx, bad[:50]); !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v", err)
-	}
-}
-
-// TestFeedbackKeepsItsCap: however many blocks write, and however much a sandbox leaves
-// behind.
-func TestFeedbackKeepsItsCap(t *testing.T) {
-	const limit = 2_000
-	ran := make([]repl.Ran, 64)
-	for i := range ran {
-		ran[i].Status, ran[i].Stdout, ran[i].Stderr = tiers.StatusOK, strings.Repeat("o", 3_000), strings.Repeat("e", 3_000)
-	}
-	left := make([]tiers.Left, 1_000)
-	for i := range left {
-		left[i] = tiers.Left{Name: strings.Repeat("n", 300), Reason: strings.Repeat("r", 300)}
-	}
-	ran[0].Moved = &router.Move{Report: tiers.Report{Left: left}}
-	ran[63].Status, ran[63].Exception = tiers.StatusRaised, &tiers.Exception{Type: "ValueError", Traceback: "Traceback: ValueError: the reason"}
-	told := repl.Feedback(ran, 0, repl.FeedbackOptions{Cap: limit, Turn: 1, Turns: 9})
-	if len(told) > limit+64*120+30*700+3_000 || !strings.Contains(told, "the reason") || !strings.Contains(told, "970 more were left behind") {
-		t.Errorf("%d characters: %.300s … %s", len(told), told, told[len(told)-300:])
 	}
 }
 

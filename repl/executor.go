@@ -44,11 +44,3 @@ func (x *Executor) Execute(ctx context.Context, reply Reply) (Turn, error) {
 		Truncate(err.Error(), 500))
 	return done, nil
 }
-
-// Failure is the exception in a line, empty if there was none.
-func (r *Ran) Failure() string {
-	if r.Exception == nil {
-		return ""
-	}
-	return r.Exception.Type + ": " + Truncate(r.Exception.Message, 500)
-}

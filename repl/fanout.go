@@ -30,22 +30,3 @@ func FanOut[T any](ctx context.Context, n, limit int, f func(ctx context.Context
 	_ = group.Wait() // no slot returns an error: each keeps its own
 	return slots
 }
-
-// Gate limits how many hold it at a time.
-type Gate chan struct{}
-
-// NewGate returns a gate for n.
-func NewGate(n int) Gate { return make(Gate, max(1, n)) }
-
-// Enter waits for a place, or for the end of ctx. Leave gives it back.
-func (g Gate) Enter(ctx context.Context) error {
-	select {
-	case g <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}
-
-// Leave gives a place back.
-func (g Gate) Leave() { <-g }

@@ -2,7 +2,6 @@ package repl
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/rlmhq/rlm/tiers"
@@ -40,7 +39,7 @@ func Feedback(ran []Ran, skipped int, o FeedbackOptions) string {
 	var b strings.Builder
 	end := ""
 	if o.Header == "" {
-		o.Header, end = fmt.Sprintf("[turn %d/%d]", o.Turn, o.Turns), EndNote(o.Turn, o.Turns)
+		o.Header, end = fmt.Sprintf("[turn %d/%d]", o.Turn, o.Turns), endNote(o.Turn, o.Turns)
 	}
 	b.WriteString(o.Header + "\n")
 	left := o.Cap
@@ -69,7 +68,7 @@ func describe(b *strings.Builder, r *Ran, i, n int, left *int) {
 	}
 	silent := true
 	for _, part := range []struct{ label, text string }{
-		{"stdout", r.Stdout}, {"stderr", r.Stderr}, {"error", trace(r)},
+		{"stdout", r.Stdout}, {"stderr", r.Stderr}, {"error", r.Traceback()},
 	} {
 		text := strings.TrimRight(strings.ToValidUTF8(part.text, "\uFFFD"), "\n")
 		if text == "" {
@@ -99,16 +98,6 @@ func describe(b *strings.Builder, r *Ran, i, n int, left *int) {
 // minShown is how much is shown of each stream of code that failed, even if the cap is
 // used up: the reason of a failure must not vanish behind a flood of output.
 const minShown = 1_000
-
-func trace(r *Ran) string {
-	switch {
-	case r.Exception == nil:
-		return ""
-	case r.Exception.Traceback != "":
-		return r.Exception.Traceback
-	}
-	return strings.TrimRight(r.Exception.Type+": "+r.Exception.Message, ": ")
-}
 
 // circumstances writes what happened to the session besides the code's own doing.
 func circumstances(b *strings.Builder, r *Ran) {
@@ -162,8 +151,8 @@ func names(list []string) string {
 // ReplyCut tells a model that the limit of tokens cut its reply.
 const ReplyCut = "Your reply was cut at the limit of tokens. Write less in one turn."
 
-// EndNote tells a model that its turns run out, empty as long as they do not.
-func EndNote(turn, turns int) string {
+// endNote tells a model that its turns run out, empty as long as they do not.
+func endNote(turn, turns int) string {
 	switch left := turns - turn; {
 	case left <= 0 || turns <= 2:
 		return ""
@@ -175,36 +164,11 @@ func EndNote(turn, turns int) string {
 	return ""
 }
 
-// Truncate cuts text to at most limit characters and says how many it left out:
-// what is cut ends with "[TRUNCATED: N chars remaining]".
-func Truncate(text string, limit int) string {
-	if len(text) <= limit {
-		return text
-	}
-	runes := []rune(text)
-	if len(runes) <= limit {
-		return text
-	}
-	return fmt.Sprintf("%s\n[TRUNCATED: %d chars remaining]", string(runes[:limit]), len(runes)-limit)
-}
-
-// Cut reports whether Feedback with this cap leaves output out.
-func Cut(ran []Ran, limit int) bool {
+// cut reports whether Feedback with this cap leaves output out.
+func cut(ran []Ran, limit int) bool {
 	total := 0
 	for i := range ran {
 		total += len([]rune(ran[i].Stdout))
 	}
 	return total > limit
-}
-
-// Skipped is how many of the blocks did not run.
-func Skipped(blocks []Block, ran []Ran) int { return max(0, len(blocks)-len(ran)) }
-
-// FailedOf returns the first that did not run to its end, nil if all did.
-func FailedOf(ran []Ran) *Ran {
-	i := slices.IndexFunc(ran, func(r Ran) bool { return r.Failed() })
-	if i < 0 {
-		return nil
-	}
-	return &ran[i]
 }

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/rlmhq/rlm/internal/protocol"
 	"github.com/rlmhq/rlm/router"
 	"github.com/rlmhq/rlm/tiers"
 )
@@ -52,7 +53,7 @@ type Session struct {
 
 // keeper is the host function by which a snippet fetches a value that the host
 // keeps for it. Only the session's own snippets need it.
-const keeper = "_rlm_kept"
+const keeper = protocol.Stash
 
 // OpenSession starts a session. No sandbox is opened before its first snippet.
 func OpenSession(ctx context.Context, cfg SessionConfig) (*Session, error) {
@@ -120,21 +121,6 @@ func (s *Session) record(c SubCall) {
 	s.calls = append(s.calls, c)
 }
 
-// Ran is what became of one piece of code.
-type Ran struct {
-	Block
-	router.Result
-	// Elapsed is the time it took, waiting for sub-calls included.
-	Elapsed time.Duration
-	// New are the variables that it made, in the order of their making.
-	New []string
-	// Calls are the sub-calls that it made, in the order of their ending.
-	Calls []SubCall
-}
-
-// Failed reports whether the code did not run to its end.
-func (r *Ran) Failed() bool { return r.Status != tiers.StatusOK }
-
 // Run runs one piece of code. An error says that no tier may run it or that one
 // broke; Ran is then as far as it came.
 func (s *Session) Run(ctx context.Context, b Block) (Ran, error) {
@@ -143,7 +129,7 @@ func (s *Session) Run(ctx context.Context, b Block) (Ran, error) {
 	s.mu.Unlock()
 	begun := time.Now()
 	result, err := s.runner.Run(ctx, tiers.Job{Language: b.Language, Source: b.Source})
-	ran := Ran{Block: b, Result: result, Elapsed: time.Since(begun)}
+	ran := Ran{Language: b.Language, Source: b.Source, Result: result, Elapsed: time.Since(begun)}
 	s.mu.Lock()
 	ran.Calls = s.calls
 	s.mu.Unlock()

@@ -2,9 +2,7 @@ package repl
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"regexp"
 	"slices"
 
@@ -27,7 +25,14 @@ type Turn struct {
 }
 
 // Failed returns the code that did not run to its end, nil if all did.
-func (t *Turn) Failed() *Ran { return FailedOf(t.Ran) }
+func (t *Turn) Failed() *Ran {
+	i := slices.IndexFunc(t.Ran, func(r Ran) bool { return r.Failed() })
+	if i < 0 {
+		return nil
+	}
+
+	return &t.Ran[i]
+}
 
 // Execute runs a reply's code, block after block until one fails or answers, and
 // then settles an answer in its text. An answer that stands beside code which
@@ -136,7 +141,7 @@ func (t *Turn) Told(ctx context.Context, s *Session, o FeedbackOptions) (string,
 			return "", context.Cause(ctx)
 		case err != nil:
 			o.Notes = append(slices.Clone(o.Notes), "The whole output could not be kept: "+Truncate(err.Error(), 300))
-		case Cut(t.Ran, o.Cap):
+		case cut(t.Ran, o.Cap):
 			o.Kept = name
 		}
 	}
@@ -144,20 +149,11 @@ func (t *Turn) Told(ctx context.Context, s *Session, o FeedbackOptions) (string,
 	return Feedback(t.Ran, t.Skipped, o), nil
 }
 
-// TextOf is an answer as text: a string as it is, anything else as JSON.
-func TextOf(value json.RawMessage) string {
-	var s string
-	if len(value) > 0 && value[0] == '"' && json.Unmarshal(value, &s) == nil {
-		return s
+// CodeBlocks are the records of a turn's code.
+func (t *Turn) CodeBlocks(s *Session) []CodeBlock {
+	blocks := make([]CodeBlock, 0, len(t.Ran))
+	for i := range t.Ran {
+		blocks = append(blocks, CodeBlockOf(&t.Ran[i], s.Variables()))
 	}
-	return string(value)
-}
-
-// quoteJSON is text as a JSON string.
-func quoteJSON(text string) (json.RawMessage, error) {
-	data, err := json.Marshal(text)
-	if err != nil {
-		return nil, fmt.Errorf("cannot encode a text: %w", err)
-	}
-	return data, nil
+	return blocks
 }

@@ -162,7 +162,7 @@ func closed(t *testing.T, o *otel.Observer) {
 // ran is a snippet that ended.
 func ran(source, stdout string, status tiers.Status) *repl.Ran {
 	return &repl.Ran{
-		Block:  repl.Block{Language: tiers.Python, Source: source},
+		Language: tiers.Python, Source: source,
 		Result: router.Result{Result: tiers.Result{Stdout: stdout, Stderr: "careful\n", Status: status}, Tier: "wasm"},
 	}
 }

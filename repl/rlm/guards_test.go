@@ -36,7 +36,7 @@ func TestPromptsAreGolden(t *testing.T) {
 		},
 		"tools": func(c *rlm.Config) {
 			tools, err := repl.NewTools(repl.Tool{
-				Name: "search", Signature: "search(query, limit=10)", Doc: "searches the archive.", Capability: "search",
+				Name: "search", Signature: "search(query, limit=10)", Doc: "searches the archive.",
 				Call: func(context.Context, map[string]tiers.Value) (tiers.Value, error) { return tiers.Value("[]"), nil },
 			})
 			if err != nil {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rlmhq/rlm/internal/protocol"
 	"github.com/rlmhq/rlm/repl"
 	"github.com/rlmhq/rlm/repl/llm"
 	"github.com/rlmhq/rlm/router"
@@ -294,7 +295,11 @@ func localSession(t *testing.T) *repl.Session {
 
 // TestEveryNameHasARow keeps the table complete.
 func TestEveryNameHasARow(t *testing.T) {
-	for _, name := range append(repl.Names(), "FINAL", "FINAL_VAR", "SUBMIT", "SHOW_VARS", "answer", "history", "context", "parallel_map", "chunk") {
+	names := []string{}
+	for _, f := range protocol.Functions() {
+		names = append(names, f.Name)
+	}
+	for _, name := range append(names, "FINAL", "FINAL_VAR", "SUBMIT", "SHOW_VARS", "answer", "history", "context", "parallel_map", "chunk") {
 		if !slices.ContainsFunc(rows, func(r row) bool { return r.name == name || strings.HasPrefix(r.name, name+" ") }) {
 			t.Errorf("no row is about %s", name)
 		}

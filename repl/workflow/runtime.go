@@ -119,7 +119,7 @@ func (r *Run) inJail(ctx context.Context, c Code, language tiers.Language, run f
 	}
 	if err == nil || ended != nil {
 		r.ran(repl.Ran{
-			Block: repl.Block{Language: language, Source: c.Source}, Result: router.Result{Result: result, Tier: jailTier}, Elapsed: time.Since(begun),
+			Language: language, Source: c.Source, Result: router.Result{Result: result, Tier: jailTier}, Elapsed: time.Since(begun),
 		})
 	}
 	return value, err

@@ -85,15 +85,6 @@ var answers = map[string]func(p dialects, ctx context.Context, call tiers.Call) 
 	"tally":                  dialects.tally,
 }
 
-// Names are the functions of the protocol that the host answers.
-func Names() []string {
-	var names []string
-	for _, f := range protocol.Functions() {
-		names = append(names, f.Name)
-	}
-	return names
-}
-
 // Protocol returns the protocol's functions as tools, answered by a. Those named
 // in hidden are left out of prompts, not of the session.
 func Protocol(a Answerer, hidden ...string) []Tool {
@@ -108,7 +99,7 @@ func Protocol(a Answerer, hidden ...string) []Tool {
 		answer := answers[f.Name]
 		tools = append(tools, Tool{
 			Name: f.Name, Signature: f.Signature, Doc: doc,
-			raw: func(ctx context.Context, call tiers.Call) (tiers.Value, error) { return answer(p, ctx, call) },
+			Raw: func(ctx context.Context, call tiers.Call) (tiers.Value, error) { return answer(p, ctx, call) },
 		})
 	}
 	return tools
@@ -117,7 +108,7 @@ func Protocol(a Answerer, hidden ...string) []Tool {
 // Withheld is a function of the protocol that a loop does not have: it raises, with
 // the reason.
 func Withheld(name, reason string) Tool {
-	return Tool{Name: name, raw: func(context.Context, tiers.Call) (tiers.Value, error) {
+	return Tool{Name: name, Raw: func(context.Context, tiers.Call) (tiers.Value, error) {
 		return nil, fmt.Errorf("%s: %s", name, reason)
 	}}
 }
@@ -167,7 +158,7 @@ func accept(call tiers.Call, params ...string) (arguments, error) {
 		}
 		named[params[i]] = value
 	}
-	values, err := Bind(tiers.Call{Function: call.Function, Named: named}, params)
+	values, err := protocol.Bind(tiers.Call{Function: call.Function, Named: named}, params)
 	return arguments{call, values}, err
 }
 

@@ -1,0 +1,46 @@
+package repl
+
+import (
+	"strings"
+	"time"
+
+	"github.com/rlmhq/rlm/router"
+	"github.com/rlmhq/rlm/tiers"
+)
+
+// Ran is what became of one piece of code.
+type Ran struct {
+	// Language ran it, Source is the code as the model wrote it.
+	Language tiers.Language
+	Source   string
+	router.Result
+	// Elapsed is the time it took, waiting for sub-calls included.
+	Elapsed time.Duration
+	// New are the variables that it made, in the order of their making.
+	New []string
+	// Calls are the sub-calls that it made, in the order of their ending.
+	Calls []SubCall
+}
+
+// Failed reports whether the code did not run to its end.
+func (r *Ran) Failed() bool { return r.Status != tiers.StatusOK }
+
+// Failure is the exception in a line, empty if there was none.
+func (r *Ran) Failure() string {
+	if r.Exception == nil {
+		return ""
+	}
+	return r.Exception.Type + ": " + Truncate(r.Exception.Message, 500)
+}
+
+// Traceback is the exception with its traceback, as far as there is one; empty if
+// there was no exception.
+func (r *Ran) Traceback() string {
+	switch {
+	case r.Exception == nil:
+		return ""
+	case r.Exception.Traceback != "":
+		return r.Exception.Traceback
+	}
+	return strings.TrimRight(r.Exception.Type+": "+r.Exception.Message, ": ")
+}
