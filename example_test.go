@@ -9,6 +9,7 @@ import (
 
 	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/repl"
+	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/repl/llm/providers"
 	"github.com/rlmhq/rlm/tiers"
 )
@@ -110,7 +111,7 @@ func ExampleEngine_Answer() {
 		Run: rlm.RunConfig{
 			Question: "What does the list cost?", Tools: tools,
 			Models: models, Model: "scripted/examples/tool.yaml", // or openai/gpt-5
-			Budget: repl.Budget{Calls: 20, Wall: 5 * time.Minute},
+			Budget: ledger.Budget{Calls: 20, Wall: 5 * time.Minute},
 		},
 	})
 	if err != nil {

@@ -70,20 +70,10 @@ func (i *Interactive) open(ctx context.Context, cfg tiers.Config) (*router.Runne
 
 // tools are the functions of the person's snippets.
 func (i *Interactive) tools() (*repl.Tools, error) {
-	cfg := i.task.Run.WithDefaults()
-	if cfg.Models == nil || cfg.Model == "" {
-		return cfg.Tools, nil
-	}
-	ledger, err := repl.NewLedger(cfg.Budget)
-	if err != nil {
-		return nil, err
-	}
-	caller := &repl.Caller{Models: cfg.Models, Ledger: ledger, Gate: repl.NewGate(cfg.CallsAtOnce), MaxReply: cfg.MaxReply, Emit: cfg.Progress}
-	answers := &repl.Answers{
-		Caller: caller, Inputs: i.inputs.list, Node: "0", Turn: new(atomic.Int64), Model: cfg.SubModel, Models: []string{cfg.Model, cfg.SubModel},
-		Agents: cfg.Agents, CallsAtOnce: cfg.CallsAtOnce, Loops: repl.NewGate(cfg.LoopsAtOnce), Retries: cfg.Retries,
-	}
-	return cfg.Tools.With(answers.Functions()...)
+	cfg := i.task.Run
+	cfg.Inputs = i.inputs.list
+
+	return cfg.SessionTools()
 }
 
 // Run runs a snippet of the person's. If the context ends, the snippet is interrupted

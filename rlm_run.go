@@ -5,19 +5,19 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/rlmhq/rlm/repl"
-	loop "github.com/rlmhq/rlm/repl/rlm"
+	"github.com/rlmhq/rlm/repl/ledger"
+	"github.com/rlmhq/rlm/repl/run"
 	"github.com/rlmhq/rlm/router"
 )
 
 // The parts of a run that embedders name. Package repl/rlm has the loop.
 type (
 	// RunConfig says with which models and within which bounds a run works.
-	RunConfig = loop.Config
+	RunConfig = run.Config
 	// Outcome is what became of a run.
-	Outcome = loop.Outcome
+	Outcome = run.Outcome
 	// Estimate is what a run may take, before it is made.
-	Estimate = loop.Estimate
+	Estimate = run.Estimate
 )
 
 // Task is a question about contexts, for models that write snippets.
@@ -54,7 +54,7 @@ func (e *Engine) Answer(ctx context.Context, task Task) (Outcome, error) {
 		return err
 	})
 	if err != nil && outcome.Status == "" {
-		outcome.Status, outcome.Reason = loop.StatusFailed, err.Error()
+		outcome.Status, outcome.Reason = run.StatusFailed, err.Error()
 	}
 	return outcome, err
 }
@@ -64,7 +64,7 @@ func (e *Engine) solve(ctx context.Context, cfg RunConfig) (Outcome, error) {
 	if err := checkModels(ctx, cfg.WithDefaults()); err != nil {
 		return Outcome{}, &SetupError{err}
 	}
-	outcome, err := loop.Run(ctx, cfg)
+	outcome, err := run.Run(ctx, cfg)
 	if err != nil && outcome.Elapsed == 0 { // the loop's clock has not begun
 		err = &SetupError{err}
 	}
@@ -77,7 +77,7 @@ func (e *Engine) Estimate(ctx context.Context, task Task) (Estimate, error) {
 	var estimate Estimate
 	err := e.withTask(ctx, task, func(cfg RunConfig) error {
 		var err error
-		if estimate, err = loop.EstimateRun(ctx, cfg); err != nil {
+		if estimate, err = run.EstimateRun(ctx, cfg); err != nil {
 			err = &SetupError{err}
 		}
 		return err
@@ -107,5 +107,5 @@ func checkModels(ctx context.Context, cfg RunConfig) error {
 	for _, agent := range cfg.Agents {
 		names = append(names, agent.Model)
 	}
-	return repl.Reach(ctx, cfg.Models, names...)
+	return ledger.CheckModels(ctx, cfg.Models, names...)
 }

@@ -7,34 +7,34 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	loop "github.com/rlmhq/rlm/repl/rlm"
+	"github.com/rlmhq/rlm/repl/run"
 )
 
 // What decides whether a run should look at something instead of the model that
 // asked. Package repl/rlm has it.
 type (
 	// Triggers say when.
-	Triggers = loop.Triggers
+	Triggers = run.Triggers
 	// Signal is what is known about a task, or about what a tool returned.
-	Signal = loop.Signal
+	Signal = run.Signal
 	// Trigger is a condition that holds.
-	Trigger = loop.Trigger
+	Trigger = run.Trigger
 )
 
 // The conditions, in the order in which they are looked at, and the thresholds.
 const (
-	TriggerNone        = loop.TriggerNone
-	TriggerAlways      = loop.TriggerAlways
-	TriggerLongHorizon = loop.TriggerLongHorizon
-	TriggerLargeOutput = loop.TriggerLargeOutput
-	TriggerManyTraces  = loop.TriggerManyTraces
-	TriggerManyNodes   = loop.TriggerManyNodes
+	TriggerNone        = run.TriggerNone
+	TriggerAlways      = run.TriggerAlways
+	TriggerLongHorizon = run.TriggerLongHorizon
+	TriggerLargeOutput = run.TriggerLargeOutput
+	TriggerManyTraces  = run.TriggerManyTraces
+	TriggerManyNodes   = run.TriggerManyNodes
 
 	// NoTrigger as a threshold switches its condition off.
-	NoTrigger          = loop.NoTrigger
-	DefaultOutputChars = loop.DefaultOutputChars
-	DefaultTraces      = loop.DefaultTraces
-	DefaultNodes       = loop.DefaultNodes
+	NoTrigger          = run.NoTrigger
+	DefaultOutputChars = run.DefaultOutputChars
+	DefaultTraces      = run.DefaultTraces
+	DefaultNodes       = run.DefaultNodes
 )
 
 // HookQuestion is what a run is asked about a large output if the caller has no

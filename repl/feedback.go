@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/rlmhq/rlm/internal/texts"
+	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/tiers"
 )
 
@@ -26,7 +28,7 @@ type FeedbackOptions struct {
 const DefaultFeedback = 20_000
 
 // Output is all that the code of a turn wrote, as it is kept for later snippets.
-func Output(ran []Ran) string {
+func JoinOutput(ran []ledger.Snippet) string {
 	var out strings.Builder
 	for i := range ran {
 		out.WriteString(ran[i].Stdout)
@@ -35,7 +37,7 @@ func Output(ran []Ran) string {
 }
 
 // Feedback is the message that tells a model what became of its code.
-func Feedback(ran []Ran, skipped int, o FeedbackOptions) string {
+func Feedback(ran []ledger.Snippet, skipped int, o FeedbackOptions) string {
 	var b strings.Builder
 	end := ""
 	if o.Header == "" {
@@ -62,7 +64,7 @@ func Feedback(ran []Ran, skipped int, o FeedbackOptions) string {
 }
 
 // describe writes one block's outcome and takes what it shows from left.
-func describe(b *strings.Builder, r *Ran, i, n int, left *int) {
+func describe(b *strings.Builder, r *ledger.Snippet, i, n int, left *int) {
 	if n > 1 {
 		fmt.Fprintf(b, "Block %d of %d:\n", i+1, n)
 	}
@@ -79,7 +81,7 @@ func describe(b *strings.Builder, r *Ran, i, n int, left *int) {
 		if r.Failed() {
 			least = minShown
 		}
-		shown := Truncate(text, max(*left, least))
+		shown := texts.Truncate(text, max(*left, least))
 		*left -= len(shown)
 		fmt.Fprintf(b, "%s:\n%s\n", part.label, shown)
 	}
@@ -100,7 +102,7 @@ func describe(b *strings.Builder, r *Ran, i, n int, left *int) {
 const minShown = 1_000
 
 // circumstances writes what happened to the session besides the code's own doing.
-func circumstances(b *strings.Builder, r *Ran) {
+func circumstances(b *strings.Builder, r *ledger.Snippet) {
 	switch r.Status {
 	case tiers.StatusLimit:
 		fmt.Fprintf(b, "The code was stopped: it used up its limit of %s.\n", limitName(r.Limit))
@@ -165,7 +167,7 @@ func endNote(turn, turns int) string {
 }
 
 // cut reports whether Feedback with this cap leaves output out.
-func cut(ran []Ran, limit int) bool {
+func cut(ran []ledger.Snippet, limit int) bool {
 	total := 0
 	for i := range ran {
 		total += len([]rune(ran[i].Stdout))

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/rlmhq/rlm/repl"
+	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/router"
 	"github.com/rlmhq/rlm/tiers"
 )
@@ -13,7 +14,7 @@ import (
 // behind.
 func TestFeedbackKeepsItsCap(t *testing.T) {
 	const limit = 2_000
-	ran := make([]repl.Ran, 64)
+	ran := make([]ledger.Snippet, 64)
 	for i := range ran {
 		ran[i].Status, ran[i].Stdout, ran[i].Stderr = tiers.StatusOK, strings.Repeat("o", 3_000), strings.Repeat("e", 3_000)
 	}

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"regexp"
 	"strings"
+
+	"github.com/rlmhq/rlm/repl/internal/pysyntax"
 )
 
 // TextFinal is an answer that a model gave in the text of its reply, outside of
@@ -45,7 +47,7 @@ func textFinal(text string) *TextFinal {
 // finds no end (an apostrophe in prose opens no string), it takes the last
 // parenthesis that ends a line.
 func parenthesised(text string) (string, bool) {
-	if end := balanced(text); end >= 0 {
+	if end := pysyntax.Balanced(text); end >= 0 {
 		return strings.TrimSpace(text[:end]), true
 	}
 	end := len(text)
@@ -71,7 +73,7 @@ func finalCall(reply string) string {
 	places := anyFinal.FindAllStringIndex(reply, -1)
 	for i := len(places) - 1; i >= max(0, len(places)-maxTries); i-- {
 		at := places[i]
-		end := balanced(reply[at[1]:])
+		end := pysyntax.Balanced(reply[at[1]:])
 		if end < 0 {
 			continue
 		}

@@ -17,7 +17,7 @@ func TestTrimKeepsWhatMatters(t *testing.T) {
 	add("llm_query", "found a pattern "+strings.Repeat(".", 400))
 	add("dull", strings.Repeat(".", 400))
 	add("last", "latest")
-	got := Transcript(Trim(m, 2, 1_000))
+	got := Transcript(TrimTurns(m, 2, 1_000))
 	for _, want := range []string{"[system]\nsystem", "question", "[2 earlier iterations omitted: 0 error(s), 2 exploration(s)]", "ValueError", "found a pattern", "latest"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q is gone from %q", want, got)
@@ -26,7 +26,7 @@ func TestTrimKeepsWhatMatters(t *testing.T) {
 	if strings.Contains(got, "(no output)") || strings.Contains(got, "dull") || strings.Index(got, "ValueError") > strings.Index(got, "found a pattern") {
 		t.Errorf("kept %q", got)
 	}
-	if same := Trim(m, 2, 1_000_000); len(same) != len(m) {
+	if same := TrimTurns(m, 2, 1_000_000); len(same) != len(m) {
 		t.Error("what fits was trimmed")
 	}
 }
@@ -55,7 +55,7 @@ func TestMessageTrimmingTable(t *testing.T) {
 		{"no output", "x", "(no output)", -1},
 		{"all", "FINAL(ask_llm())", "Error found (no output)" + strings.Repeat(".", 500), 8},
 	} {
-		if got := importance(Say(nil, c.reply, c.told)); got != c.want {
+		if got := importance(AppendReply(nil, c.reply, c.told)); got != c.want {
 			t.Errorf("%s: the score is %v, want %v", c.name, got, c.want)
 		}
 	}
@@ -64,10 +64,10 @@ func TestMessageTrimmingTable(t *testing.T) {
 func TestTrimTellsErrorsFromExplorations(t *testing.T) {
 	m := []llm.Message{{Role: llm.RoleUser, Content: "prompt"}}
 	for _, told := range []string{"Error " + strings.Repeat(".", 600), "found it " + strings.Repeat(".", 600), "dull " + strings.Repeat(".", 600), "latest"} {
-		m = Say(m, "reply", told)
+		m = AppendReply(m, "reply", told)
 	}
 	before := len(m)
-	got := Trim(m, 1, 100)
+	got := TrimTurns(m, 1, 100)
 	if got[0].Content != "prompt\n\n[3 earlier iterations omitted: 1 error(s), 2 exploration(s)]" || len(m) != before || m[0].Content != "prompt" {
 		t.Errorf("the summary is %q", got[0].Content)
 	}
@@ -80,14 +80,14 @@ func TestTrimTellsErrorsFromExplorations(t *testing.T) {
 
 func TestConversationsAreNotWrittenTo(t *testing.T) {
 	base := append(make([]llm.Message, 0, 8), llm.Message{Role: llm.RoleUser, Content: "q"})
-	one, two := Say(base, "", "told 1"), Say(base, "b", "told 2")
+	one, two := AppendReply(base, "", "told 1"), AppendReply(base, "b", "told 2")
 	if one[1].Content != "(empty reply)" || one[2].Content != "told 1" || two[1].Content != "b" {
 		t.Errorf("%+v and %+v", one, two)
 	}
-	if got := Appended(base, "more"); base[0].Content != "q" || len(got) != 1 || got[0].Content != "q\n\nmore" {
+	if got := AppendUser(base, "more"); base[0].Content != "q" || len(got) != 1 || got[0].Content != "q\n\nmore" {
 		t.Errorf("%+v of %+v", got, base)
 	}
-	if got := Appended(one[:2], "more"); len(got) != 3 || got[2].Role != llm.RoleUser || one[2].Content != "told 1" {
+	if got := AppendUser(one[:2], "more"); len(got) != 3 || got[2].Role != llm.RoleUser || one[2].Content != "told 1" {
 		t.Errorf("%+v", got)
 	}
 }

@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/rlmhq/rlm/internal/protocol"
+	"github.com/rlmhq/rlm/repl/internal/prompts"
+	"github.com/rlmhq/rlm/repl/internal/pysyntax"
 	"github.com/rlmhq/rlm/schema"
 	"github.com/rlmhq/rlm/tiers"
 )
@@ -118,7 +120,7 @@ var parameter = regexp.MustCompile(`^\s*\*{0,2}([A-Za-z_]\w*)`)
 func parameters(signature string) []string {
 	_, inside, _ := strings.Cut(strings.TrimSuffix(signature, ")"), "(")
 	var names []string
-	for _, part := range splitTop(inside) {
+	for _, part := range pysyntax.SplitTop(inside) {
 		if m := parameter.FindStringSubmatch(part); m != nil {
 			names = append(names, m[1])
 		}
@@ -181,7 +183,7 @@ func (tool *Tool) checked(args map[string]tiers.Value) (map[string]tiers.Value, 
 		return nil, fmt.Errorf("%s: %w", tool.Name, err)
 	}
 	if len(violations) > 0 {
-		return nil, fmt.Errorf("%s: the arguments do not fit: %s", tool.Name, joined(violations))
+		return nil, fmt.Errorf("%s: the arguments do not fit: %s", tool.Name, prompts.Join(violations))
 	}
 	var coerced map[string]tiers.Value
 	if err := json.Unmarshal(value, &coerced); err != nil {

@@ -6,6 +6,9 @@ import (
 	"regexp"
 	"slices"
 
+	"github.com/rlmhq/rlm/internal/texts"
+	"github.com/rlmhq/rlm/repl/internal/record"
+	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/router"
 	"github.com/rlmhq/rlm/tiers"
 )
@@ -14,7 +17,7 @@ import (
 type Turn struct {
 	// Ran is the code that ran, in order; Skipped counts blocks that did not,
 	// because one before them failed or gave the answer.
-	Ran     []Ran
+	Ran     []ledger.Snippet
 	Skipped int
 	// Final is the answer, nil if there was none.
 	Final *tiers.Final
@@ -25,8 +28,8 @@ type Turn struct {
 }
 
 // Failed returns the code that did not run to its end, nil if all did.
-func (t *Turn) Failed() *Ran {
-	i := slices.IndexFunc(t.Ran, func(r Ran) bool { return r.Failed() })
+func (t *Turn) Failed() *ledger.Snippet {
+	i := slices.IndexFunc(t.Ran, func(r ledger.Snippet) bool { return r.Failed() })
 	if i < 0 {
 		return nil
 	}
@@ -133,14 +136,14 @@ const NothingDone = "Your reply had neither code nor a final answer, so nothing 
 
 // Told is the feedback on a turn. Its output is kept in the session; a session that
 // cannot take it, its memory being full, is no reason to end a run.
-func (t *Turn) Told(ctx context.Context, s *Session, o FeedbackOptions) (string, error) {
-	if output := Output(t.Ran); output != "" {
-		name, err := s.Keep(ctx, o.Turn, output)
+func (t *Turn) Feedback(ctx context.Context, s *Session, o FeedbackOptions) (string, error) {
+	if output := JoinOutput(t.Ran); output != "" {
+		name, err := s.KeepOutput(ctx, o.Turn, output)
 		switch {
 		case ctx.Err() != nil:
 			return "", context.Cause(ctx)
 		case err != nil:
-			o.Notes = append(slices.Clone(o.Notes), "The whole output could not be kept: "+Truncate(err.Error(), 300))
+			o.Notes = append(slices.Clone(o.Notes), "The whole output could not be kept: "+texts.Truncate(err.Error(), 300))
 		case cut(t.Ran, o.Cap):
 			o.Kept = name
 		}
@@ -150,10 +153,10 @@ func (t *Turn) Told(ctx context.Context, s *Session, o FeedbackOptions) (string,
 }
 
 // CodeBlocks are the records of a turn's code.
-func (t *Turn) CodeBlocks(s *Session) []CodeBlock {
-	blocks := make([]CodeBlock, 0, len(t.Ran))
+func (t *Turn) CodeBlocks(s *Session) []ledger.CodeBlock {
+	blocks := make([]ledger.CodeBlock, 0, len(t.Ran))
 	for i := range t.Ran {
-		blocks = append(blocks, CodeBlockOf(&t.Ran[i], s.Variables()))
+		blocks = append(blocks, record.BlockOf(&t.Ran[i], s.Variables()))
 	}
 	return blocks
 }

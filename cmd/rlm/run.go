@@ -13,7 +13,7 @@ import (
 
 	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/cmd/rlm/internal/config"
-	"github.com/rlmhq/rlm/repl"
+	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/repl/otel"
 )
 
@@ -139,7 +139,7 @@ func (f *runFlags) task(e *env, question string) (task rlm.Task, err error) {
 }
 
 // complete adds the settings and the contract to a run's configuration.
-func (f *runFlags) complete(e *env, run rlm.RunConfig, models repl.Models) (rlm.RunConfig, error) {
+func (f *runFlags) complete(e *env, run rlm.RunConfig, models ledger.Models) (rlm.RunConfig, error) {
 	cfg, err := runConfig(e, models)
 	if err != nil {
 		return cfg, err
@@ -173,7 +173,7 @@ func needModel(run rlm.RunConfig) error {
 }
 
 // resolvable reports the first model that is not known. Empty names are passed over.
-func resolvable(models repl.Models, names []string) error {
+func resolvable(models ledger.Models, names []string) error {
 	for _, name := range names {
 		if name == "" {
 			continue
@@ -204,27 +204,27 @@ func (f *runFlags) finish(e *env, outcome rlm.Outcome, err error) error {
 	if err != nil {
 		return runFailure(err)
 	}
-	if text, ok := f.shown(outcome); outcome.Status == repl.StatusPartial && !ok && outcome.Partial != "" && !f.json {
+	if text, ok := f.shown(outcome); outcome.Status == ledger.StatusPartial && !ok && outcome.Partial != "" && !f.json {
 		_, _ = fmt.Fprintf(e.stderr, "rlm: what there was, which nobody checked: %s\n", printable(text))
 	}
 	return ending(e, outcome.Status, outcome.Reason, f.quiet)
 }
 
 // ending is the exit code of a run's status.
-func ending(e *env, status repl.Status, reason string, quiet bool) error {
+func ending(e *env, status ledger.Status, reason string, quiet bool) error {
 	switch status {
-	case repl.StatusAnswered:
+	case ledger.StatusAnswered:
 		return nil
-	case repl.StatusSynthesised:
+	case ledger.StatusSynthesised:
 		if !quiet {
 			_, _ = fmt.Fprintln(e.stderr, "rlm: the turns ran out; this is the best answer that the model had")
 		}
 		return nil
-	case repl.StatusPartial:
+	case ledger.StatusPartial:
 		return &exitError{exitPartial, errors.New(reason)}
-	case repl.StatusNoAnswer:
+	case ledger.StatusNoAnswer:
 		return &exitError{exitNoAnswer, fmt.Errorf("there is no answer: %s", reason)}
-	case repl.StatusCanceled, repl.StatusFailed:
+	case ledger.StatusCanceled, ledger.StatusFailed:
 	}
 	return &exitError{exitBroken, errors.New(reason)}
 }

@@ -9,7 +9,10 @@ import (
 	"time"
 
 	"github.com/rlmhq/rlm/repl/internal/bm25"
-	"github.com/rlmhq/rlm/repl"
+	"github.com/rlmhq/rlm/repl/internal/calls"
+	"github.com/rlmhq/rlm/repl/internal/fanout"
+	"github.com/rlmhq/rlm/repl/internal/record"
+	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/repl/llm"
 	"github.com/rlmhq/rlm/schema"
 )
@@ -17,10 +20,10 @@ import (
 // loop is one run.
 type loop struct {
 	cfg      Config
-	caller   *repl.Caller
+	caller   *calls.Caller
 	contract *schema.Contract
 	evidence *evidence
-	trace    *repl.Trace
+	trace    *record.Trace
 	result   Result
 	turn     int
 }
@@ -38,17 +41,17 @@ func Run(ctx context.Context, cfg Config) (Result, error) {
 	if err != nil {
 		return Result{Iterations: []Iteration{}, Status: StatusFailed, Reason: err.Error()}, err
 	}
-	ctx, cancel := l.caller.Ledger.Within(ctx)
+	ctx, cancel := l.caller.Ledger.WithDeadline(ctx)
 	defer cancel()
 	r := &l.result
 	if err = l.solve(ctx); err != nil {
-		r.Status, r.Reason, err = repl.Ended(ctx, err)
+		r.Status, r.Reason, err = calls.StatusOf(ctx, err)
 	}
 	r.Spent, r.Budget, r.Elapsed = l.caller.Ledger.Spent(), l.caller.Ledger.Budget(), l.caller.Ledger.Elapsed()
 	r.TotalLLMCalls, r.TotalTokens = r.Spent.Calls, r.Spent.InputTokens+r.Spent.OutputTokens
 	r.Success = r.Status == StatusPassed
-	l.tell(repl.Event{
-		Kind: repl.EventRunEnded, Status: string(r.Status), Text: r.FinalDraft, Error: r.Reason, Elapsed: r.Elapsed, Spent: &r.Spent,
+	l.tell(ledger.Event{
+		Kind: ledger.EventRunEnded, Status: string(r.Status), Text: r.FinalDraft, Error: r.Reason, Elapsed: r.Elapsed, Spent: &r.Spent,
 	})
 	return l.result, errors.Join(err, l.trace.Close())
 }
@@ -65,8 +68,8 @@ func prepare(ctx context.Context, cfg Config) (*loop, error) {
 		return nil, err
 	}
 	l := &loop{cfg: cfg, contract: contract, result: Result{Iterations: []Iteration{}, Trace: cfg.Trace}}
-	l.caller, err = repl.NewCaller(repl.Caller{
-		Models: cfg.Models, Gate: repl.NewGate(cfg.CallsAtOnce), MaxReply: cfg.MaxReply, Emit: cfg.Progress,
+	l.caller, err = calls.NewCaller(calls.Caller{
+		Models: cfg.Models, Gate: calls.NewGate(cfg.CallsAtOnce), MaxReply: cfg.MaxReply, Emit: cfg.Progress,
 	}, cfg.Budget, []string{cfg.Model, cfg.JudgeModel}, strictUSD)
 	if err != nil {
 		return nil, err
@@ -78,7 +81,7 @@ func prepare(ctx context.Context, cfg Config) (*loop, error) {
 		}
 	}
 	l.evidence = newEvidence(cfg.Task, &cfg.Memory, library)
-	l.trace, err = l.caller.Record(cfg.Trace)
+	l.trace, err = l.caller.OpenRecord(cfg.Trace)
 	return l, err
 }
 
@@ -89,7 +92,7 @@ func (l *loop) solve(ctx context.Context) error {
 	var critique *Critique
 	for l.turn = 1; l.turn <= l.cfg.MaxIterations; l.turn++ {
 		begun := time.Now()
-		l.tell(repl.Event{Kind: repl.EventTurnStarted, Model: l.cfg.Model})
+		l.tell(ledger.Event{Kind: ledger.EventTurnStarted, Model: l.cfg.Model})
 		sent, response, err := l.write(ctx, critique)
 		if err != nil {
 			return err
@@ -107,7 +110,7 @@ func (l *loop) solve(ctx context.Context) error {
 		critique = now.Critique
 		if critique.Passes {
 			l.result.Status = StatusPassed
-			l.tell(repl.Event{Kind: repl.EventAnswer, Text: draft})
+			l.tell(ledger.Event{Kind: ledger.EventAnswer, Text: draft})
 			return nil
 		}
 		if !critique.blocked() {
@@ -123,16 +126,16 @@ func (l *loop) solve(ctx context.Context) error {
 
 // begin opens the record.
 func (l *loop) begin() {
-	l.trace.Begin(repl.Metadata{
+	l.trace.Begin(ledger.Metadata{
 		RootModel: l.cfg.Model, MaxIterations: l.cfg.MaxIterations, EnvironmentType: "reflexion",
 		EnvironmentKwargs: map[string]any{"judges": l.cfg.Judges}, OtherBackends: []string{l.cfg.JudgeModel},
 	})
-	l.tell(repl.Event{Kind: repl.EventRunStarted, Model: l.cfg.Model, Text: l.cfg.Task})
+	l.tell(ledger.Event{Kind: ledger.EventRunStarted, Model: l.cfg.Model, Text: l.cfg.Task})
 	if l.evidence.library == nil {
 		return
 	}
 	if left := l.evidence.library.Skipped().String(); left != "" {
-		l.tell(repl.Event{Kind: repl.EventWarning, Purpose: "evidence", Error: "files not searched for evidence: " + left})
+		l.tell(ledger.Event{Kind: ledger.EventWarning, Purpose: "evidence", Error: "files not searched for evidence: " + left})
 	}
 }
 
@@ -156,17 +159,17 @@ func (l *loop) write(ctx context.Context, critique *Critique) (sent []llm.Messag
 	if sent, err = messages("writer", purpose, data); err != nil {
 		return nil, response, err
 	}
-	ask := repl.Ask{Node: node, Turn: l.turn, Purpose: purpose, Model: l.cfg.Model, Messages: sent}
+	ask := calls.Ask{Node: node, Turn: l.turn, Purpose: purpose, Model: l.cfg.Model, Messages: sent}
 	if l.cfg.Stream && l.cfg.Progress != nil {
 		ask.Stream = func(delta string) {
-			l.tell(repl.Event{Kind: repl.EventDelta, Purpose: purpose, Model: l.cfg.Model, Text: delta})
+			l.tell(ledger.Event{Kind: ledger.EventDelta, Purpose: purpose, Model: l.cfg.Model, Text: delta})
 		}
 	}
 	if response, err = l.caller.Complete(ctx, ask); err != nil {
 		return sent, response, err
 	}
 	draft := strings.TrimSpace(strings.ToValidUTF8(response.Text, "\uFFFD"))
-	if declined := repl.Declined(l.cfg.Model, response); declined != nil {
+	if declined := calls.CheckRefusal(l.cfg.Model, response); declined != nil {
 		return sent, response, declined
 	}
 	if draft == "" {
@@ -191,8 +194,8 @@ func (l *loop) judge(ctx context.Context, i *Iteration, cut bool) (*Critique, er
 	if err != nil {
 		return nil, err
 	}
-	slots := repl.FanOut(ctx, l.cfg.Judges, l.cfg.Judges, func(ctx context.Context, slot int) (Critique, error) {
-		values, err := l.caller.TypedAll(ctx, repl.Ask{
+	slots := fanout.Run(ctx, l.cfg.Judges, l.cfg.Judges, func(ctx context.Context, slot int) (Critique, error) {
+		values, err := l.caller.CompleteAll(ctx, calls.Ask{
 			Node: node, Turn: l.turn, Slot: slot, Purpose: "critique", Model: l.cfg.JudgeModel, Messages: sent, Schema: l.contract,
 		}, l.cfg.Retries)
 		if err != nil {
@@ -204,13 +207,13 @@ func (l *loop) judge(ctx context.Context, i *Iteration, cut bool) (*Critique, er
 	var failed []error
 	unreadable := 0
 	for n, s := range slots {
-		var mismatch *repl.MismatchError
+		var mismatch *calls.MismatchError
 		switch {
 		case s.Err == nil:
 			readable = append(readable, s.Value)
 		case errors.As(s.Err, &mismatch):
 			unreadable++
-			l.tell(repl.Event{Kind: repl.EventWarning, Purpose: "critique", Error: fmt.Sprintf("judge %d: %v", n+1, s.Err)})
+			l.tell(ledger.Event{Kind: ledger.EventWarning, Purpose: "critique", Error: fmt.Sprintf("judge %d: %v", n+1, s.Err)})
 		default:
 			failed = append(failed, s.Err)
 		}
@@ -226,7 +229,7 @@ func (l *loop) judge(ctx context.Context, i *Iteration, cut bool) (*Critique, er
 	if err != nil {
 		return nil, fmt.Errorf("cannot tell of a critique: %w", err)
 	}
-	l.tell(repl.Event{Kind: repl.EventVerdict, Status: "the draft " + critique.String(), Text: string(text)})
+	l.tell(ledger.Event{Kind: ledger.EventVerdict, Status: "the draft " + critique.String(), Text: string(text)})
 	return &critique, nil
 }
 
@@ -236,13 +239,13 @@ func (l *loop) record(sent []llm.Message, i *Iteration, begun time.Time) {
 	if i.Critique != nil && i.Critique.Passes {
 		final = i.Draft
 	}
-	l.trace.Turn(repl.Iteration{
+	l.trace.Turn(ledger.Iteration{
 		Iteration: i.Number, Prompt: sent, Response: i.Draft, FinalAnswer: final, IterationTime: time.Since(begun).Seconds(),
 	})
 }
 
 // tell emits an event of this loop.
-func (l *loop) tell(e repl.Event) {
+func (l *loop) tell(e ledger.Event) {
 	e.Node, e.Turn = node, l.turn
 	l.caller.Tell(e)
 }

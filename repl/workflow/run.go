@@ -9,6 +9,9 @@ import (
 	"slices"
 
 	"github.com/rlmhq/rlm/repl"
+	"github.com/rlmhq/rlm/repl/internal/calls"
+	"github.com/rlmhq/rlm/repl/internal/record"
+	"github.com/rlmhq/rlm/repl/ledger"
 )
 
 // maxState bounds the state, in bytes of its JSON.
@@ -25,7 +28,7 @@ func (f *File) Run(ctx context.Context, cfg Config, input map[string]any) (outco
 	if err != nil {
 		return Outcome{Status: StatusFailed, State: input, Reason: err.Error()}, err
 	}
-	ctx, cancel := r.caller.Ledger.Within(ctx)
+	ctx, cancel := r.caller.Ledger.WithDeadline(ctx)
 	defer cancel()
 	r.begin(f)
 	err = errors.Join(r.nodes(ctx, f), r.Close())
@@ -44,14 +47,14 @@ type Run struct {
 
 	cfg    Config
 	folder string
-	caller *repl.Caller
+	caller *calls.Caller
 	python *repl.Session // nil before the first code
 
 	node   *Node
 	at     place
 	result any
 
-	trace     *repl.Trace
+	trace     *record.Trace
 	unwritten error // of the nodes' records
 }
 
@@ -63,8 +66,8 @@ func NewRun(cfg Config, state map[string]any) (*Run, error) {
 		return nil, &SetupError{err}
 	}
 	r := &Run{State: map[string]any{}, cfg: cfg, at: place{node: root}}
-	r.caller, err = repl.NewCaller(repl.Caller{
-		Models: cfg.Models, Gate: repl.NewGate(cfg.CallsAtOnce), MaxReply: cfg.MaxReply, Emit: cfg.Progress,
+	r.caller, err = calls.NewCaller(calls.Caller{
+		Models: cfg.Models, Gate: calls.NewGate(cfg.CallsAtOnce), MaxReply: cfg.MaxReply, Emit: cfg.Progress,
 	}, cfg.Budget, nil, false)
 	if err != nil {
 		return nil, &SetupError{err}
@@ -92,7 +95,7 @@ func prepare(ctx context.Context, f *File, cfg Config, input map[string]any) (*R
 	if err := r.checkModels(ctx, f, cfg.Budget.USD != 0); err != nil {
 		return nil, err
 	}
-	if r.trace, err = r.caller.Record(cfg.Trace); err != nil {
+	if r.trace, err = r.caller.OpenRecord(cfg.Trace); err != nil {
 		return nil, &SetupError{err}
 	}
 	return r, nil
@@ -127,14 +130,14 @@ func (r *Run) checkModels(ctx context.Context, f *File, explicitUSD bool) error 
 	}
 	all := slices.Sorted(maps.Keys(names))
 	for _, name := range all {
-		if err := r.caller.Check(name, explicitUSD); err != nil {
+		if err := r.caller.CheckModel(name, explicitUSD); err != nil {
 			return &SetupError{fmt.Errorf("cannot use model %s: %w", name, err)}
 		}
 	}
 	if len(all) == 0 {
 		return nil
 	}
-	if err := repl.Reach(ctx, r.cfg.Models, all...); err != nil {
+	if err := ledger.CheckModels(ctx, r.cfg.Models, all...); err != nil {
 		return &SetupError{err}
 	}
 	return nil
@@ -215,9 +218,9 @@ func (r *Run) ended(ctx context.Context, err error) (Outcome, error) {
 	if r.node != nil {
 		o.Node = r.node.Name
 	}
-	status, reason, left := repl.Ended(ctx, err)
+	status, reason, left := calls.StatusOf(ctx, err)
 	switch {
-	case status != repl.StatusFailed:
+	case status != ledger.StatusFailed:
 		o.Status, o.Reason = status, reason
 		return o, left
 	case isBroken(err) || r.node == nil:
