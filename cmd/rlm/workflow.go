@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rlmhq/rlm/cmd/rlm/internal/config"
+	"github.com/rlmhq/rlm/repl"
 	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/repl/otel"
 	"github.com/rlmhq/rlm/repl/workflow"
@@ -241,7 +242,7 @@ func (f *workflowFlags) config(e *env, models ledger.Models) (cfg workflow.Confi
 // finish prints what became of a run and returns its exit code.
 func (f *workflowFlags) finish(e *env, outcome workflow.Outcome, err error) error {
 	var found *workflow.FileError
-	var setup *workflow.SetupError
+	var setup *repl.SetupError
 	switch {
 	case errors.As(err, &found):
 		return &exitError{exitUsage, errors.New(printableLines(err.Error()))}

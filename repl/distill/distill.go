@@ -7,7 +7,10 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/dustin/go-humanize/english"
+
 	"github.com/rlmhq/rlm/repl/internal/calls"
+	"github.com/rlmhq/rlm/repl/internal/harness"
 	"github.com/rlmhq/rlm/repl/internal/prompts"
 	"github.com/rlmhq/rlm/repl/internal/record"
 	"github.com/rlmhq/rlm/repl/ledger"
@@ -79,29 +82,24 @@ type Result struct {
 
 // Run distils a corpus. More failures than Config.Run's triggers allow go to a run;
 // fewer, or any number without a model or where the run has no answer, are clustered
-// by their words. The error is for a configuration that makes no sense (the Result's
-// Elapsed is then 0), for what broke, and for the context's end; the Result then says
-// how far it came.
+// by their words. The error is a [*repl.SetupError] if the distillation could not begin,
+// what broke, or the context's cause; the Result then says how far it came.
 func Run(ctx context.Context, corpus Corpus, cfg Config) (Result, error) {
-	begun := time.Now()
-	d := &distiller{failures: corpus.Failures, left: cfg.Run, caller: calls.Caller{Emit: cfg.Run.Progress}, result: Result{
-		Method: MethodKeywords, Failed: len(corpus.Failures), Passed: corpus.Passed, Clusters: []FailureCluster{}, Edits: []ComponentEdit{},
-	}}
-	err := cfg.Check()
-	if err == nil {
-		d.trace, err = d.caller.OpenRecord(cfg.Run.Trace)
+	d := &distiller{
+		cfg: cfg, failures: corpus.Failures, left: cfg.Run, caller: calls.Caller{Emit: cfg.Run.Progress},
+		result: Result{
+			Method: MethodKeywords, Failed: len(corpus.Failures), Passed: corpus.Passed,
+			Clusters: []FailureCluster{}, Edits: []ComponentEdit{},
+		},
 	}
-	if err != nil {
-		return d.result, err
-	}
-	d.begin()
-	err = d.distil(ctx, cfg)
-	d.result.Elapsed, d.result.Trace = time.Since(begun), cfg.Run.Trace
-	return d.result, errors.Join(d.ended(ctx, err), d.trace.Close())
+	err := harness.Run(ctx, d)
+
+	return d.result, err
 }
 
 // distiller is one distillation.
 type distiller struct {
+	cfg      Config
 	failures []Failure
 	left     run.Config   // its budget is what is left of the whole
 	caller   calls.Caller // of which the events are used: runs ask by their own
@@ -111,24 +109,42 @@ type distiller struct {
 	result   Result
 }
 
-// distil takes the two steps, as far as they are wanted.
-func (d *distiller) distil(ctx context.Context, cfg Config) error {
+// Prepare checks the configuration.
+func (d *distiller) Prepare(context.Context) (harness.Plan, error) {
+	of := english.Plural(d.result.Failed+d.result.Passed, "trace", "")
+
+	return harness.Plan{
+		Caller: &d.caller, Folder: d.cfg.Run.Trace,
+		Started: ledger.Event{
+			Model: d.model(), Text: fmt.Sprintf("%s of %s", english.Plural(d.result.Failed, "failure", ""), of),
+		},
+	}, d.cfg.Check()
+}
+
+// Solve takes the two steps, as far as they are wanted.
+func (d *distiller) Solve(ctx context.Context, trace *record.Trace) error {
+	d.trace = trace
+	d.trace.Begin(ledger.Metadata{RootModel: d.model(), EnvironmentType: "distill"})
 	if len(d.failures) == 0 {
 		return nil
 	}
-	if cfg.Clusters == 0 {
-		cfg.Clusters = DefaultClusters
+	most := d.cfg.Clusters
+	if most == 0 {
+		most = DefaultClusters
 	}
-	if err := d.take("clusters", func() (any, error) { return d.cluster(ctx, cfg.Clusters) }); err != nil {
+	if err := d.take("clusters", func() (any, error) { return d.cluster(ctx, most) }); err != nil {
 		return err
 	}
-	if cfg.NoEdits || !d.hasModel() || d.result.Partial {
+	if d.cfg.NoEdits || !d.hasModel() || d.result.Partial {
 		return nil
 	}
 	return d.take("edits", func() (any, error) { return d.edit(ctx) })
 }
 
-func (d *distiller) hasModel() bool { return d.left.WithDefaults().Model != "" }
+// model is the model of the runs, empty if there is none.
+func (d *distiller) model() string { return d.left.WithDefaults().Model }
+
+func (d *distiller) hasModel() bool { return d.model() != "" }
 
 // cluster makes the clusters.
 func (d *distiller) cluster(ctx context.Context, most int) ([]FailureCluster, error) {

@@ -1,7 +1,6 @@
 package distill
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"time"
@@ -9,22 +8,13 @@ import (
 	"github.com/dustin/go-humanize/english"
 
 	"github.com/rlmhq/rlm/repl/internal/calls"
+	"github.com/rlmhq/rlm/repl/internal/harness"
 	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/repl/run"
 )
 
 // root is the distillation in its tree; its runs are the sub-loops.
-const root = "0"
-
-// begin opens the record.
-func (d *distiller) begin() {
-	model := d.left.WithDefaults().Model
-	d.trace.Begin(ledger.Metadata{RootModel: model, EnvironmentType: "distill"})
-	d.tell(ledger.Event{
-		Kind: ledger.EventRunStarted, Model: model,
-		Text: fmt.Sprintf("%s of %s", english.Plural(d.result.Failed, "failure", ""), english.Plural(d.result.Failed+d.result.Passed, "trace", "")),
-	})
-}
+const root = harness.Root
 
 // take takes a step, which the record has as a turn, and what was found as its answer.
 func (d *distiller) take(what string, find func() (any, error)) error {
@@ -58,22 +48,25 @@ func (d *distiller) note(format string, args ...any) {
 	d.tell(ledger.Event{Kind: ledger.EventWarning, Error: note})
 }
 
-// ended tells how the distillation ended. The error is what ended it early.
-func (d *distiller) ended(ctx context.Context, err error) error {
+// Conclude completes the result.
+func (d *distiller) Conclude(e *harness.Ending) ledger.Event {
 	r := &d.result
-	status, reason, left := ledger.StatusAnswered, "", err
+	r.Elapsed, r.Trace = e.Elapsed, e.Folder
+	e.Spent = r.Spent
+	status, reason := ledger.StatusAnswered, ""
 	switch {
-	case err != nil:
-		status, reason, left = calls.StatusOf(ctx, err)
+	case e.Status != "":
+		status, reason = e.Status, e.Reason
 		r.Partial = status == ledger.StatusPartial
 	case r.Partial:
 		status, reason = ledger.StatusPartial, strings.Join(r.Notes, "; ")
 	}
-	d.tell(ledger.Event{
-		Kind: ledger.EventRunEnded, Status: string(status), Error: reason, Elapsed: r.Elapsed, Spent: &r.Spent,
-		Text: fmt.Sprintf("%s by %s, %s", english.Plural(len(r.Clusters), "cluster", ""), r.Method, english.Plural(len(r.Edits), "edit", "")),
-	})
-	return left
+
+	return ledger.Event{
+		Turn: d.step, Status: string(status), Error: reason,
+		Text: fmt.Sprintf("%s by %s, %s", english.Plural(len(r.Clusters), "cluster", ""), r.Method,
+			english.Plural(len(r.Edits), "edit", "")),
+	}
 }
 
 // tell emits an event of the distillation itself.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/rlmhq/rlm/repl"
 	"github.com/rlmhq/rlm/repl/internal/calls"
+	"github.com/rlmhq/rlm/repl/internal/harness"
 	"github.com/rlmhq/rlm/repl/internal/record"
 	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/repl/llm"
@@ -46,34 +47,61 @@ type loop struct {
 	log      []IterationRecord
 }
 
-// Run reflects on a subject. It returns an error for a configuration that makes no
-// sense, before any work, for what broke on the way, and for the context's end; the
-// Outcome then says how far it came. A reflection that used up its iterations or its
-// budget is no error.
+// Run reflects on a subject. The error is a [*repl.SetupError] if the run could not
+// begin, what broke on the way, or the context's cause; the Outcome then says how far
+// it came. A reflection that used up its iterations or its budget is no error.
 func Run(ctx context.Context, cfg Config, subject Subject) (Outcome, error) {
-	l, err := prepare(cfg, subject)
-	if err != nil {
-		return Outcome{Status: ledger.StatusFailed, Reason: err.Error()}, err
+	r := &reflection{given: cfg, on: subject}
+	err := harness.Run(ctx, r)
+	if err != nil && r.outcome.Status == "" {
+		r.outcome.Status, r.outcome.Reason = ledger.StatusFailed, err.Error()
 	}
-	if l.trace, err = l.caller.OpenRecord(l.cfg.Trace); err != nil {
-		return Outcome{Status: ledger.StatusFailed, Reason: err.Error()}, err
+
+	return r.outcome, err
+}
+
+// reflection is a run as the harness sees it.
+type reflection struct {
+	*loop
+
+	given   Config
+	on      Subject
+	outcome Outcome
+}
+
+// Prepare checks the configuration.
+func (r *reflection) Prepare(context.Context) (plan harness.Plan, err error) {
+	if r.loop, err = prepare(r.given, r.on); err != nil {
+		return plan, err
 	}
-	ctx, cancel := l.caller.Ledger.WithDeadline(ctx)
-	defer cancel()
-	l.tell(ledger.Event{Kind: ledger.EventRunStarted, Model: l.cfg.Model, Text: preview(subject.Traces.Question)})
-	outcome, err := l.solve(ctx)
-	if err != nil {
-		outcome.Status, outcome.Reason, err = calls.StatusOf(ctx, err)
+
+	return harness.Plan{
+		Caller: r.caller, Folder: r.cfg.Trace,
+		Started: ledger.Event{Model: r.cfg.Model, Text: preview(r.subject.Traces.Question)},
+	}, nil
+}
+
+// Solve runs the iterations.
+func (r *reflection) Solve(ctx context.Context, trace *record.Trace) (err error) {
+	r.trace = trace
+	r.outcome, err = r.solve(ctx)
+
+	return err
+}
+
+// Conclude completes the outcome.
+func (r *reflection) Conclude(e *harness.Ending) ledger.Event {
+	o := &r.outcome
+	if e.Status != "" {
+		o.Status, o.Reason = e.Status, e.Reason
 	}
-	err = errors.Join(err, l.finish(&outcome))
-	accounts := l.caller.Ledger
-	outcome.Iterations, outcome.Trace = len(l.log), l.cfg.Trace
-	outcome.Spent, outcome.Budget, outcome.Elapsed = accounts.Spent(), accounts.Budget(), accounts.Elapsed()
-	l.tell(ledger.Event{
-		Kind: ledger.EventRunEnded, Status: string(outcome.Status), Text: outcome.Output.KeyInsight, Error: outcome.Reason,
-		Elapsed: outcome.Elapsed, Spent: &outcome.Spent,
-	})
-	return outcome, errors.Join(err, l.trace.Close())
+	e.Err = errors.Join(e.Err, r.finish(o))
+	o.Spent, o.Budget, o.Elapsed, o.Trace = e.Spent, e.Budget, e.Elapsed, e.Folder
+	o.Iterations = len(r.log)
+
+	return ledger.Event{
+		Turn: int(r.turn.Load()), Status: string(o.Status), Text: o.Output.KeyInsight, Error: o.Reason,
+	}
 }
 
 // prepare checks all that can be checked before any work.

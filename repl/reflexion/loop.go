@@ -11,6 +11,7 @@ import (
 	"github.com/rlmhq/rlm/repl/internal/bm25"
 	"github.com/rlmhq/rlm/repl/internal/calls"
 	"github.com/rlmhq/rlm/repl/internal/fanout"
+	"github.com/rlmhq/rlm/repl/internal/harness"
 	"github.com/rlmhq/rlm/repl/internal/record"
 	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/repl/llm"
@@ -29,65 +30,72 @@ type loop struct {
 }
 
 // node is the place of the one loop in its tree.
-const node = "0"
+const node = harness.Root
 
-// Run drafts, judges and revises until a draft passes or something is used up. It
-// returns an error for a configuration that makes no sense, before any work (the
-// Result's Elapsed is then 0), for what broke on the way, and for the context's end;
-// the Result then holds the last draft and how far the run came, so that a caller can
-// fall back on it or on a plain call. A budget that was used up is no error.
+// Run drafts, judges and revises until a draft passes or something is used up. The
+// error is a [*repl.SetupError] if the run could not begin, what broke on the way, or
+// the context's cause; the Result then holds the last draft and how far the run came,
+// so that a caller can fall back on it or on a plain call. A budget that was used up is
+// no error.
 func Run(ctx context.Context, cfg Config) (Result, error) {
-	l, err := prepare(ctx, cfg)
-	if err != nil {
-		return Result{Iterations: []Iteration{}, Status: StatusFailed, Reason: err.Error()}, err
+	l := &loop{cfg: cfg, result: Result{Iterations: []Iteration{}}}
+	err := harness.Run(ctx, l)
+	if err != nil && l.result.Status == "" {
+		l.result.Status, l.result.Reason = StatusFailed, err.Error()
 	}
-	ctx, cancel := l.caller.Ledger.WithDeadline(ctx)
-	defer cancel()
-	r := &l.result
-	if err = l.solve(ctx); err != nil {
-		r.Status, r.Reason, err = calls.StatusOf(ctx, err)
-	}
-	r.Spent, r.Budget, r.Elapsed = l.caller.Ledger.Spent(), l.caller.Ledger.Budget(), l.caller.Ledger.Elapsed()
-	r.TotalLLMCalls, r.TotalTokens = r.Spent.Calls, r.Spent.InputTokens+r.Spent.OutputTokens
-	r.Success = r.Status == StatusPassed
-	l.tell(ledger.Event{
-		Kind: ledger.EventRunEnded, Status: string(r.Status), Text: r.FinalDraft, Error: r.Reason, Elapsed: r.Elapsed, Spent: &r.Spent,
-	})
-	return l.result, errors.Join(err, l.trace.Close())
+
+	return l.result, err
 }
 
-// prepare checks all that can be checked before any work, and reads the files.
-func prepare(ctx context.Context, cfg Config) (*loop, error) {
-	strictUSD := cfg.Budget.USD != 0
-	cfg = cfg.WithDefaults()
-	if err := cfg.validate(); err != nil {
-		return nil, err
+// Prepare checks all that can be checked before any work, and reads the files.
+func (l *loop) Prepare(ctx context.Context) (plan harness.Plan, err error) {
+	strictUSD := l.cfg.Budget.USD != 0
+	l.cfg = l.cfg.WithDefaults()
+	if err := l.cfg.validate(); err != nil {
+		return plan, err
 	}
-	contract, err := critiqueContract()
-	if err != nil {
-		return nil, err
+	if l.contract, err = critiqueContract(); err != nil {
+		return plan, err
 	}
-	l := &loop{cfg: cfg, contract: contract, result: Result{Iterations: []Iteration{}, Trace: cfg.Trace}}
+
+	cfg := &l.cfg
 	l.caller, err = calls.NewCaller(calls.Caller{
 		Models: cfg.Models, Gate: calls.NewGate(cfg.CallsAtOnce), MaxReply: cfg.MaxReply, Emit: cfg.Progress,
 	}, cfg.Budget, []string{cfg.Model, cfg.JudgeModel}, strictUSD)
 	if err != nil {
-		return nil, err
+		return plan, err
 	}
+
 	var library *bm25.Library
 	if len(cfg.Paths) > 0 {
 		if library, err = bm25.Open(ctx, cfg.Paths, bm25.Bounds{}); err != nil {
-			return nil, err
+			return plan, err
 		}
 	}
 	l.evidence = newEvidence(cfg.Task, &cfg.Memory, library)
-	l.trace, err = l.caller.OpenRecord(cfg.Trace)
-	return l, err
+
+	return harness.Plan{
+		Caller: l.caller, Folder: cfg.Trace, Started: ledger.Event{Model: cfg.Model, Text: cfg.Task},
+	}, nil
 }
 
-// solve runs the iterations and says by the status how they ended. An error is what
+// Conclude completes the result.
+func (l *loop) Conclude(e *harness.Ending) ledger.Event {
+	r := &l.result
+	if e.Status != "" {
+		r.Status, r.Reason = e.Status, e.Reason
+	}
+	r.Spent, r.Budget, r.Elapsed, r.Trace = e.Spent, e.Budget, e.Elapsed, e.Folder
+	r.TotalLLMCalls, r.TotalTokens = r.Spent.Calls, r.Spent.InputTokens+r.Spent.OutputTokens
+	r.Success = r.Status == StatusPassed
+
+	return ledger.Event{Turn: l.turn, Status: string(r.Status), Text: r.FinalDraft, Error: r.Reason}
+}
+
+// Solve runs the iterations and says by the status how they ended. An error is what
 // ended them early.
-func (l *loop) solve(ctx context.Context) error {
+func (l *loop) Solve(ctx context.Context, trace *record.Trace) error {
+	l.trace = trace
 	l.begin()
 	var critique *Critique
 	for l.turn = 1; l.turn <= l.cfg.MaxIterations; l.turn++ {
@@ -130,7 +138,6 @@ func (l *loop) begin() {
 		RootModel: l.cfg.Model, MaxIterations: l.cfg.MaxIterations, EnvironmentType: "reflexion",
 		EnvironmentKwargs: map[string]any{"judges": l.cfg.Judges}, OtherBackends: []string{l.cfg.JudgeModel},
 	})
-	l.tell(ledger.Event{Kind: ledger.EventRunStarted, Model: l.cfg.Model, Text: l.cfg.Task})
 	if l.evidence.library == nil {
 		return
 	}

@@ -114,7 +114,7 @@ func (l *loop) extended(turns []llm.Message) []llm.Message {
 }
 
 // size is how many characters the inputs have.
-func (r *run) size(ctx context.Context) (int64, error) {
+func (r *tree) size(ctx context.Context) (int64, error) {
 	var sum int64
 	for _, input := range r.cfg.Inputs {
 		switch {
@@ -150,13 +150,13 @@ func lengthOf(ctx context.Context, text tiers.Text) (int64, error) {
 
 // fits reports whether so many characters fit into their share of the root's
 // window.
-func (r *run) fits(chars int64) bool {
+func (r *tree) fits(chars int64) bool {
 	return chars/4 <= int64(r.cfg.BypassShare*float64(r.caller.Window(r.cfg.modelAt(0))))
 }
 
 // bypass answers by one call if the inputs fit. Done is false if the loop has to
 // do it: the inputs do not fit after all, or are a directory.
-func (r *run) bypass(ctx context.Context, contract *schema.Contract) (outcome Outcome, done bool, err error) {
+func (r *tree) bypass(ctx context.Context, contract *schema.Contract) (outcome Outcome, done bool, err error) {
 	chars, err := r.size(ctx)
 	if err != nil || !r.fits(chars) {
 		return outcome, false, err
@@ -194,7 +194,7 @@ func (r *run) bypass(ctx context.Context, contract *schema.Contract) (outcome Ou
 }
 
 // inline is all inputs as text; false if one is a directory.
-func (r *run) inline(ctx context.Context, chars int64) (string, bool, error) {
+func (r *tree) inline(ctx context.Context, chars int64) (string, bool, error) {
 	var b strings.Builder
 	for i, input := range r.cfg.Inputs {
 		value := input.Value
@@ -218,7 +218,7 @@ func (r *run) inline(ctx context.Context, chars int64) (string, bool, error) {
 }
 
 // readOnce is what showing so many characters to the sub-model takes.
-func (r *run) readOnce(chars int64) (ledger.Spending, error) {
+func (r *tree) readOnce(chars int64) (ledger.Spending, error) {
 	part := 2 * r.caller.Window(r.cfg.SubModel) // half a window, four characters a token
 	n := (chars + part - 1) / part
 	if n == 0 {

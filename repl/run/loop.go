@@ -26,7 +26,7 @@ import (
 
 // loop is one node of the tree: a model, a session, a conversation.
 type loop struct {
-	*run
+	*tree
 	node     string
 	depth    int
 	model    string
@@ -297,7 +297,7 @@ func (l *loop) sub(ctx context.Context, q answers.Query, contract *schema.Contra
 		return nil, errors.New("the prompt is empty")
 	}
 	child := &loop{
-		run: l.run, node: fmt.Sprintf("%s.%d", l.node, l.children.Add(1)), depth: l.depth + 1,
+		tree: l.tree, node: fmt.Sprintf("%s.%d", l.node, l.children.Add(1)), depth: l.depth + 1,
 		model: q.Model, question: question, contract: contract,
 	}
 	if child.model == "" {

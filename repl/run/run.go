@@ -3,19 +3,19 @@ package run
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"sync/atomic"
 
 	"github.com/rlmhq/rlm/repl/internal/calls"
+	"github.com/rlmhq/rlm/repl/internal/harness"
 	"github.com/rlmhq/rlm/repl/internal/record"
 	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/schema"
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// run is what all loops of a tree share.
-type run struct {
+// tree is what all loops of a run share.
+type tree struct {
 	cfg     Config
 	caller  *calls.Caller
 	ledger  *calls.Ledger
@@ -23,33 +23,78 @@ type run struct {
 	loops   atomic.Int64
 }
 
-// Run answers a question. It returns an error for a configuration that makes no
-// sense, before any work, for what broke on the way, and for the context's end;
-// the Outcome then says how far it came.
+// Run answers a question. The error is a [*repl.SetupError] if the run could not begin,
+// what broke on the way, or the context's cause; the Outcome then says how far it came.
 func Run(ctx context.Context, cfg Config) (Outcome, error) {
-	explicitUSD := cfg.Budget.USD != 0
-	r, contract, err := prepare(cfg, explicitUSD)
-	if err != nil {
-		return Outcome{Status: StatusFailed, Reason: err.Error()}, err
+	r := &rootRun{given: cfg}
+	err := harness.Run(ctx, r)
+	if err != nil && r.outcome.Status == "" {
+		r.outcome.Status, r.outcome.Reason = ledger.StatusFailed, err.Error()
 	}
-	trace, err := r.caller.OpenRecord(r.cfg.Trace)
-	if err != nil {
-		return Outcome{Status: StatusFailed, Reason: err.Error()}, err
+
+	return r.outcome, err
+}
+
+// rootRun is a run as the harness sees it.
+type rootRun struct {
+	*tree
+
+	given    Config
+	contract *schema.Contract
+	outcome  Outcome
+}
+
+// Prepare checks the configuration.
+func (r *rootRun) Prepare(context.Context) (plan harness.Plan, err error) {
+	if r.tree, r.contract, err = prepare(r.given, r.given.Budget.USD != 0); err != nil {
+		return plan, err
 	}
-	ctx, cancel := r.ledger.WithDeadline(ctx)
-	defer cancel()
-	outcome, err := r.root(ctx, contract, trace)
-	outcome.Spent, outcome.Budget, outcome.Elapsed = r.ledger.Spent(), r.ledger.Budget(), r.ledger.Elapsed()
-	outcome.Loops, outcome.Trace = int(r.loops.Load()), cfg.Trace
-	r.caller.Tell(ledger.Event{
-		Kind: ledger.EventRunEnded, Node: "0", Status: string(outcome.Status), Text: outcome.Text(), Error: outcome.Reason,
-		Elapsed: outcome.Elapsed, Spent: &outcome.Spent,
-	})
-	return outcome, errors.Join(err, trace.Close())
+
+	return harness.Plan{
+		Caller: r.caller, Folder: r.cfg.Trace,
+		Started: ledger.Event{Model: r.cfg.modelAt(0), Text: r.cfg.Question},
+	}, nil
+}
+
+// Solve answers the question: at once where the input fits and that is wanted, else by
+// the loop.
+func (r *rootRun) Solve(ctx context.Context, trace *record.Trace) (err error) {
+	if r.cfg.Bypass {
+		var done bool
+		if r.outcome, done, err = r.bypass(ctx, r.contract); done || err != nil {
+			return err
+		}
+	}
+
+	l := r.rootLoop(r.contract)
+	l.trace = trace
+	r.outcome, err = l.solve(ctx)
+
+	return err
+}
+
+// Conclude completes the outcome.
+func (r *rootRun) Conclude(e *harness.Ending) ledger.Event {
+	o := &r.outcome
+	if e.Status != "" {
+		o.Status, o.Reason = e.Status, e.Reason
+	}
+	o.Spent, o.Budget, o.Elapsed, o.Trace = e.Spent, e.Budget, e.Elapsed, e.Folder
+	o.Loops = int(r.loops.Load())
+
+	return ledger.Event{Status: string(o.Status), Text: o.Text(), Error: o.Reason}
+}
+
+// rootLoop is the loop at the root, without a record.
+func (r *tree) rootLoop(contract *schema.Contract) *loop {
+	return &loop{
+		tree: r, node: harness.Root, model: r.cfg.modelAt(0), question: r.cfg.Question,
+		inputs: r.cfg.Inputs, fields: r.cfg.Fields, contract: contract,
+	}
 }
 
 // prepare checks all that can be checked before any work.
-func prepare(cfg Config, explicitUSD bool) (*run, *schema.Contract, error) {
+func prepare(cfg Config, explicitUSD bool) (*tree, *schema.Contract, error) {
 	cfg = cfg.WithDefaults()
 	if err := cfg.validate(); err != nil {
 		return nil, nil, err
@@ -65,7 +110,7 @@ func prepare(cfg Config, explicitUSD bool) (*run, *schema.Contract, error) {
 		}
 		cfg.Inputs = []tiers.Input{{Name: "fields", Value: fields}}
 	}
-	r := &run{cfg: cfg, allowed: cfg.models()}
+	r := &tree{cfg: cfg, allowed: cfg.models()}
 	r.caller, err = calls.NewCaller(calls.Caller{
 		Models: cfg.Models, Gate: calls.NewGate(cfg.CallsAtOnce), MaxReply: cfg.MaxReply, Emit: cfg.Progress,
 	}, cfg.Budget, r.allowed, explicitUSD)
@@ -74,32 +119,6 @@ func prepare(cfg Config, explicitUSD bool) (*run, *schema.Contract, error) {
 	}
 	r.ledger = r.caller.Ledger
 	return r, contract, nil
-}
-
-// root answers the question itself: at once where the input fits and that is
-// wanted, else by the loop.
-func (r *run) root(ctx context.Context, contract *schema.Contract, trace *record.Trace) (Outcome, error) {
-	r.caller.Tell(ledger.Event{Kind: ledger.EventRunStarted, Node: "0", Model: r.cfg.modelAt(0), Text: r.cfg.Question})
-	if r.cfg.Bypass {
-		outcome, done, err := r.bypass(ctx, contract)
-		if done || err != nil {
-			return r.ended(ctx, outcome, err)
-		}
-	}
-	l := &loop{
-		run: r, node: "0", model: r.cfg.modelAt(0), question: r.cfg.Question, inputs: r.cfg.Inputs,
-		fields: r.cfg.Fields, contract: contract, trace: trace,
-	}
-	outcome, err := l.solve(ctx)
-	return r.ended(ctx, outcome, err)
-}
-
-// ended makes a status of what ended a run early.
-func (r *run) ended(ctx context.Context, outcome Outcome, err error) (Outcome, error) {
-	if err != nil {
-		outcome.Status, outcome.Reason, err = calls.StatusOf(ctx, err)
-	}
-	return outcome, err
 }
 
 // Estimate is what a run may take, before it is made.
@@ -124,10 +143,7 @@ func EstimateRun(ctx context.Context, cfg Config) (Estimate, error) {
 	if err != nil {
 		return Estimate{}, err
 	}
-	l := &loop{
-		run: r, node: "0", model: r.cfg.modelAt(0), question: r.cfg.Question, inputs: r.cfg.Inputs,
-		fields: r.cfg.Fields, contract: contract,
-	}
+	l := r.rootLoop(contract)
 	if err := l.begin(ctx); err != nil {
 		return Estimate{}, err
 	}
@@ -147,7 +163,7 @@ func EstimateRun(ctx context.Context, cfg Config) (Estimate, error) {
 }
 
 // priced reports whether all prices are known.
-func (r *run) priced() bool {
+func (r *tree) priced() bool {
 	for _, name := range r.allowed {
 		if m, err := r.cfg.Models.Resolve(name); err != nil || m.Facts.Price == nil {
 			return false

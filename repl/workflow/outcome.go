@@ -75,12 +75,3 @@ func (e *ProgramError) OfFile() bool { return e.Invalid || e.What == ofTemplate 
 func (e *ProgramError) Error() string {
 	return fmt.Sprintf("%s ended by %s: %s", e.What, e.Type, shortened(e.Message, 1_000))
 }
-
-// SetupError is why a run could not begin. Nothing was asked, run or paid for.
-type SetupError struct{ Err error }
-
-// Error is the reason.
-func (e *SetupError) Error() string { return e.Err.Error() }
-
-// Unwrap returns the reason.
-func (e *SetupError) Unwrap() error { return e.Err }

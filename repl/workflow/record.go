@@ -38,18 +38,6 @@ func (r *Run) begin(f *File) {
 	r.trace.Begin(ledger.Metadata{
 		RootModel: r.cfg.Model, EnvironmentType: "workflow", EnvironmentKwargs: map[string]any{"node": root, "file": f.Name}, OtherBackends: r.cfg.allowed(),
 	})
-	text := f.Name
-	if f.Title != "" {
-		text += ": " + f.Title
-	}
-	r.Tell(ledger.Event{Kind: ledger.EventRunStarted, Model: r.cfg.Model, Text: text})
-}
-
-// end tells how the run ended.
-func (r *Run) end(o *Outcome) {
-	r.Tell(ledger.Event{
-		Kind: ledger.EventRunEnded, Status: string(o.Status), Text: shown(o.Result), Error: o.Reason, Elapsed: o.Elapsed, Spent: &o.Spent,
-	})
 }
 
 // enter begins a node, whose number counts from 1. The error is about the record.

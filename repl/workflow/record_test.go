@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rlmhq/rlm/repl"
 	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/repl/workflow"
 )
@@ -66,7 +67,7 @@ nodes:
 		t.Errorf("got %+v, %v, told %q", outcome, err, told)
 	}
 	cfg.Trace = first
-	var setup *workflow.SetupError
+	var setup *repl.SetupError
 	if _, err := file.Run(t.Context(), cfg, nil); !errors.As(err, &setup) || !strings.Contains(err.Error(), "folder without one") {
 		t.Errorf("a second run into the same folder: %v", err)
 	}
