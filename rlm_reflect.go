@@ -10,7 +10,7 @@ import (
 
 // ReflectTask is the record of an agent's work, from which models are to learn.
 type ReflectTask struct {
-	// Subject is the record. Package repl/rr reads records of several kinds.
+	// Subject is the record. Package repl/reflect reads records of several kinds.
 	Subject reflect.Subject
 	// Policy says which tiers may run the snippets.
 	Policy router.Policy

@@ -10,7 +10,7 @@ import (
 	"github.com/rlmhq/rlm/router"
 )
 
-// The parts of a run that embedders name. Package repl/rlm has the loop.
+// The parts of a run that embedders name. Package repl/run has the loop.
 type (
 	// RunConfig says with which models and within which bounds a run works.
 	RunConfig = run.Config

@@ -11,7 +11,7 @@ import (
 )
 
 // What decides whether a run should look at something instead of the model that
-// asked. Package repl/rlm has it.
+// asked. Package repl/run has it.
 type (
 	// Triggers say when.
 	Triggers = run.Triggers

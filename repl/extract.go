@@ -220,7 +220,7 @@ var pythonSigns = regexp.MustCompile(`(?m)^[ \t]*(import |from \w[\w.]* import |
 	`\b(print|len|FINAL|FINAL_VAR|SUBMIT|SHOW_VARS|llm_\w+|rlm_\w+|ask_llm|recursive_llm|run_parallel_sub_calls|predict)\(|` +
 	`^[A-Za-z_][\w.\[\]'", ]*[ \t]*[-+*/%|&]?=[^=]|\bcontext(_\d+)?\b[.\[]`)
 
-// LooksLikePython reports whether text shows a sign of Python. It tells code from
+// looksLikePython reports whether text shows a sign of Python. It tells code from
 // prose and data; whether it is Python, the parser will say.
 func looksLikePython(text string) bool { return pythonSigns.MatchString(text) }
 

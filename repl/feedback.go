@@ -27,7 +27,7 @@ type FeedbackOptions struct {
 // DefaultFeedback is how many characters of a turn's output a model is shown.
 const DefaultFeedback = 20_000
 
-// Output is all that the code of a turn wrote, as it is kept for later snippets.
+// JoinOutput is all that the code of a turn wrote, as it is kept for later snippets.
 func JoinOutput(ran []ledger.Snippet) string {
 	var out strings.Builder
 	for i := range ran {

@@ -12,7 +12,7 @@ import (
 	"github.com/rlmhq/rlm/repl/llm"
 )
 
-// Tokens is about how many tokens messages have.
+// CountTokens is about how many tokens messages have.
 func CountTokens(messages []llm.Message) int64 {
 	return llm.EstimateInput(llm.Request{Messages: messages})
 }
@@ -58,7 +58,7 @@ func importance(turn []llm.Message) float64 {
 	return score
 }
 
-// Trim drops the least important turns until messages have at most limit
+// TrimTurns drops the least important turns until messages have at most limit
 // characters. The first keep messages stay, turns (a reply and what follows it)
 // stay in order, and one line says what is missing, below the last message that was
 // kept in any case: some servers take no two of a user's in a row. The last turn stays,
@@ -119,14 +119,14 @@ func turnsOf(messages []llm.Message) [][]llm.Message {
 	return turns
 }
 
-// Say adds a model's reply and what it is told about it to a conversation, which
+// AppendReply adds a model's reply and what it is told about it to a conversation, which
 // stays as it was.
 func AppendReply(messages []llm.Message, reply, told string) []llm.Message {
 	return append(slices.Clip(messages),
 		llm.Message{Role: llm.RoleAssistant, Content: calls.NonEmpty(reply)}, llm.Message{Role: llm.RoleUser, Content: told})
 }
 
-// Appended adds a sentence of the user's to a conversation, which stays as it was:
+// AppendUser adds a sentence of the user's to a conversation, which stays as it was:
 // to the last message, if that is one, since roles take turns.
 func AppendUser(messages []llm.Message, text string) []llm.Message {
 	out := slices.Clone(messages)

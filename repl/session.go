@@ -107,7 +107,7 @@ func (s *Session) call(ctx context.Context, call tiers.Call) (tiers.Value, error
 	return value, nil
 }
 
-// Mute ends the host calls: what runs from now on reaches nobody, and costs nothing.
+// RefuseCalls ends the host calls: what runs from now on reaches nobody, and costs nothing.
 func (s *Session) RefuseCalls() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -186,7 +186,7 @@ func (s *Session) Assign(ctx context.Context, name string, value any) error {
 	return nil
 }
 
-// Keep binds _stdout_N to the whole output of turn N, for the snippets after it.
+// KeepOutput binds _stdout_N to the whole output of turn N, for the snippets after it.
 func (s *Session) KeepOutput(ctx context.Context, turn int, output string) (name string, err error) {
 	name = fmt.Sprintf("_stdout_%d", turn)
 	return name, s.Assign(ctx, name, output)

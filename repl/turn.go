@@ -134,7 +134,7 @@ func (t *Turn) settle(ctx context.Context, s *Session, f *TextFinal) error {
 const NothingDone = "Your reply had neither code nor a final answer, so nothing happened. " +
 	"Write code in a ```repl block, or give your answer with FINAL(...)."
 
-// Told is the feedback on a turn. Its output is kept in the session; a session that
+// Feedback is the feedback on a turn. Its output is kept in the session; a session that
 // cannot take it, its memory being full, is no reason to end a run.
 func (t *Turn) Feedback(ctx context.Context, s *Session, o FeedbackOptions) (string, error) {
 	if output := JoinOutput(t.Ran); output != "" {

@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// TextOf is an answer as text: a string as it is, anything else as JSON.
+// Show is an answer as text: a string as it is, anything else as JSON.
 func Show(value json.RawMessage) string {
 	var s string
 	if len(value) > 0 && value[0] == '"' && json.Unmarshal(value, &s) == nil {
@@ -14,7 +14,7 @@ func Show(value json.RawMessage) string {
 	return string(value)
 }
 
-// quoteJSON is text as a JSON string.
+// Quote is text as a JSON string.
 func Quote(text string) (json.RawMessage, error) {
 	data, err := json.Marshal(text)
 	if err != nil {

@@ -63,7 +63,7 @@ func (b Budget) Validate() error {
 	return nil
 }
 
-// Less is what is left of b after a run that used so much of it: for several runs, one
+// Subtract is what is left of b after a run that used so much of it: for several runs, one
 // after the other, that share a budget. What was zero is its default, but for USD, which
 // stays a guard against accidents. The error is a [*BudgetError] if a field is used up.
 func (b Budget) Subtract(used Spending, elapsed time.Duration) (Budget, error) {
@@ -112,6 +112,7 @@ func (s Spending) Plus(o Spending) Spending {
 	return Spending{s.Calls + o.Calls, s.InputTokens + o.InputTokens, s.OutputTokens + o.OutputTokens, s.USD + o.USD}
 }
 
+// Minus is the difference of two.
 func (s Spending) Minus(o Spending) Spending {
 	return Spending{s.Calls - o.Calls, s.InputTokens - o.InputTokens, s.OutputTokens - o.OutputTokens, s.USD - o.USD}
 }

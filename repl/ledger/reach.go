@@ -14,7 +14,7 @@ import (
 // reachTime bounds the question to a server whether it is there.
 const reachTime = 30 * time.Second
 
-// Reach asks the server of each model once, all at the same time, whether it can
+// CheckModels asks the server of each model once, all at the same time, whether it can
 // serve the model: it costs nothing. Empty names are left out, and one at least must
 // be left. The error names every model that cannot be used.
 func CheckModels(ctx context.Context, models Models, names ...string) error {

@@ -9,7 +9,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// Ran is what became of one piece of code.
+// Snippet is what became of one piece of code.
 type Snippet struct {
 	// Language ran it, Source is the code as the model wrote it.
 	Language tiers.Language

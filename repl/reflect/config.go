@@ -23,7 +23,7 @@ type Config struct {
 	// SubagentModel answers ask_llm and the like, by default Model.
 	SubagentModel string
 	// MaxReply bounds the tokens of one reply of Model; by default
-	// [repl.DefaultReply].
+	// 8192.
 	MaxReply int
 	// PromptTemplate is the first message, by default [DefaultPromptTemplate]. It has
 	// each of the [PromptVariables] in braces; a brace of its own is written twice.
@@ -50,7 +50,7 @@ type Config struct {
 	// they are sent, by default 50,000.
 	MaxContextChars int
 	// MaxOutputChars is how much of a snippet's output the model is shown, and the
-	// record keeps, by default [repl.DefaultFeedback].
+	// record keeps, by default 20,000.
 	MaxOutputChars int
 	// CallsAtOnce bounds model calls in flight, by default 16.
 	CallsAtOnce int

@@ -23,7 +23,7 @@ type Config struct {
 	Models ledger.Models
 	// Model writes and revises the drafts, JudgeModel judges them; by default Model.
 	Model, JudgeModel string
-	// MaxReply bounds the tokens of one reply; by default [repl.DefaultReply].
+	// MaxReply bounds the tokens of one reply; by default 8192.
 	MaxReply int
 
 	// MaxIterations bounds the drafts, by default 3, at most MostIterations.
@@ -32,7 +32,7 @@ type Config struct {
 	// independently; by default 1, at most MostJudges. See [Merge].
 	Judges int
 	// Retries is how often a critique that breaks its contract is asked for again, by
-	// default [repl.DefaultRetries]. A negative number is none.
+	// default 2. A negative number is none.
 	Retries int
 	// CallsAtOnce bounds model calls in flight, by default MostJudges.
 	CallsAtOnce int
@@ -45,7 +45,7 @@ type Config struct {
 	// must be quick.
 	Progress func(ledger.Event)
 	// Stream also tells Progress of the pieces of drafts as they arrive, as events of
-	// kind [repl.EventDelta].
+	// kind [ledger.EventDelta].
 	Stream bool
 }
 

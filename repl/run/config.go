@@ -45,7 +45,7 @@ type Config struct {
 	ByDepth []string
 	// Allowed are further models that snippets may ask by name.
 	Allowed []string
-	// MaxReply bounds the tokens of one reply; by default [repl.DefaultReply].
+	// MaxReply bounds the tokens of one reply; by default 8192.
 	MaxReply int
 
 	// Open makes the runner of each loop's session.
@@ -69,7 +69,7 @@ type Config struct {
 	// MaxTurns bounds the turns of each loop, by default 30.
 	MaxTurns int
 	// FeedbackChars is how much of a turn's output a model is shown, by default
-	// [repl.DefaultFeedback].
+	// 20,000.
 	FeedbackChars int
 	// CallsAtOnce bounds model calls in flight in the whole tree, by default 16;
 	// LoopsAtOnce the sub-loops that one loop has under way, by default 4.

@@ -8,7 +8,7 @@ import (
 	"github.com/rlmhq/rlm/repl/ledger"
 )
 
-// Status says how a run ended: see [repl.Status].
+// Status says how a run ended: see [ledger.Status].
 type Status = ledger.Status
 
 // The ways in which a run ends. With StatusPartial, Partial is what there was.

@@ -26,10 +26,10 @@ type Config struct {
 	Allowed []string
 	// ModelFor says which model is asked instead of one that the file names.
 	ModelFor map[string]string
-	// MaxReply bounds the tokens of one reply; by default [repl.DefaultReply].
+	// MaxReply bounds the tokens of one reply; by default 8192.
 	MaxReply int
 	// Retries is how often a reply that breaks its contract is asked for again, by
-	// default [repl.DefaultRetries]; a negative number is none.
+	// default 2; a negative number is none.
 	Retries int
 	// CallsAtOnce bounds model calls in flight, by default 16.
 	CallsAtOnce int

@@ -7,7 +7,7 @@ import (
 	"github.com/rlmhq/rlm/repl/ledger"
 )
 
-// Status says how a run ended: see [repl.Status].
+// Status says how a run ended: see [ledger.Status].
 type Status = ledger.Status
 
 // How runs end.

@@ -168,7 +168,7 @@ func (r *Run) Ask(ctx context.Context, a calls.Ask) (llm.Response, error) {
 }
 
 // Typed asks a model for a value that meets a.Schema. A reply that does not is
-// asked for again; the error is a [*repl.MismatchError] if none did.
+// asked for again; the error is a [*calls.MismatchError] if none did.
 func (r *Run) Typed(ctx context.Context, a calls.Ask) (any, error) {
 	if err := r.fill(&a); err != nil {
 		return nil, err
@@ -182,7 +182,7 @@ func (r *Run) Typed(ctx context.Context, a calls.Ask) (any, error) {
 }
 
 // TypedAll is [Run.Typed] with every value of the reply that meets a.Schema: see
-// [repl.Caller.TypedAll].
+// [calls.Caller.CompleteAll].
 func (r *Run) TypedAll(ctx context.Context, a calls.Ask) ([]any, error) {
 	if err := r.fill(&a); err != nil {
 		return nil, err

@@ -88,7 +88,7 @@ var answers = map[string]func(p dialects, ctx context.Context, call tiers.Call) 
 	"tally":                  dialects.tally,
 }
 
-// Protocol returns the protocol's functions as tools, answered by a. Those named
+// Functions returns the protocol's functions as tools, answered by a. Those named
 // in hidden are left out of prompts, not of the session.
 func Functions(a Answerer, hidden ...string) []repl.Tool {
 	p := dialects{a}
@@ -108,7 +108,7 @@ func Functions(a Answerer, hidden ...string) []repl.Tool {
 	return tools
 }
 
-// Withheld is a function of the protocol that a loop does not have: it raises, with
+// Withhold is a function of the protocol that a loop does not have: it raises, with
 // the reason.
 func Withhold(name, reason string) repl.Tool {
 	return repl.Tool{Name: name, Raw: func(context.Context, tiers.Call) (tiers.Value, error) {

@@ -137,7 +137,7 @@ func (p dialects) texts(ctx context.Context, queries []Query, sub bool) (tiers.V
 	return encode(slots, typed)
 }
 
-// ErrorKey is the one member of the JSON object that stands for a failed slot;
+// errorKey is the one member of the JSON object that stands for a failed slot;
 // the guest makes an error object of it, which is false and reads "Error: …".
 const errorKey = "__rlm_error__"
 

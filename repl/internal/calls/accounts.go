@@ -48,7 +48,7 @@ func (l *Ledger) Deadline() time.Time { return l.start.Add(l.budget.Wall) }
 // Elapsed is the time since the ledger began.
 func (l *Ledger) Elapsed() time.Duration { return time.Since(l.start) }
 
-// Check returns a [*BudgetError] if sub-calls that need so much do not fit into
+// Check returns a [*ledger.BudgetError] if sub-calls that need so much do not fit into
 // what is left, calls in flight counted. It reserves nothing.
 func (l *Ledger) Check(need ledger.Spending) error {
 	l.mu.Lock()
@@ -63,7 +63,7 @@ const minOutput = 64
 // stand in the way: they seldom use all that was reserved for them. A need of
 // output tokens shrinks to what is left of them, at least minOutput; Grant says
 // what it became. A call of a snippet leaves the budget's end to the root loop, so
-// that it can finish: sub says that it is one. The error is a [*BudgetError] or the
+// that it can finish: sub says that it is one. The error is a [*ledger.BudgetError] or the
 // context's.
 func (l *Ledger) Reserve(ctx context.Context, need ledger.Spending, sub bool) (*Reservation, error) {
 	for {
@@ -189,8 +189,8 @@ func (r *Reservation) Settle(used ledger.Spending) {
 // Release gives back what was reserved for a call that was never made.
 func (r *Reservation) Release() { r.Settle(ledger.Spending{}) }
 
-// Within returns a context that ends with the ledger's budget of time. Its cause is
-// a [*BudgetError].
+// WithDeadline returns a context that ends with the ledger's budget of time. Its cause is
+// a [*ledger.BudgetError].
 func (l *Ledger) WithDeadline(ctx context.Context) (context.Context, context.CancelFunc) {
 	limit := l.budget.Wall.Seconds()
 	return context.WithDeadlineCause(ctx, l.Deadline(), &ledger.BudgetError{What: "seconds", Limit: limit, Spent: limit})

@@ -50,7 +50,7 @@ type Ask struct {
 	// Stream gets the reply as it arrives; nil for none.
 	Stream func(delta string)
 	// Sub says that a snippet asked: the call is recorded with it, and with the next
-	// three, which [SubCall] explains.
+	// three, which [ledger.SubCall] explains.
 	Sub           bool
 	Question      string
 	ContextLength int
@@ -58,7 +58,7 @@ type Ask struct {
 }
 
 // NewCaller returns the caller of a run and opens its ledger. Each of the models must
-// be known and, with strictUSD, have a price: see [Caller.Check].
+// be known and, with strictUSD, have a price: see [Caller.CheckModel].
 func NewCaller(base Caller, b ledger.Budget, models []string, strictUSD bool) (*Caller, error) {
 	var err error
 	if base.Ledger, err = NewLedger(b); err != nil {
@@ -72,7 +72,7 @@ func NewCaller(base Caller, b ledger.Budget, models []string, strictUSD bool) (*
 	return &base, nil
 }
 
-// Record begins the record of a run in a folder, and sends events there, too. Without
+// OpenRecord begins the record of a run in a folder, and sends events there, too. Without
 // a folder it returns nil: a nil Trace writes nothing.
 func (c *Caller) OpenRecord(dir string) (*record.Trace, error) {
 	if dir == "" {
@@ -94,7 +94,7 @@ func (c *Caller) OpenRecord(dir string) (*record.Trace, error) {
 	return trace, nil
 }
 
-// Check resolves a model and refuses one that a budget of dollars could not be
+// CheckModel resolves a model and refuses one that a budget of dollars could not be
 // kept with. It is called before any work.
 func (c *Caller) CheckModel(name string, strictUSD bool) error {
 	m, err := c.Models.Resolve(name)
@@ -163,7 +163,7 @@ func predicted(contract *schema.Contract) int {
 	return 400
 }
 
-// Foresee is what an ask is going to use by experience, if it is made once.
+// Estimate is what an ask is going to use by experience, if it is made once.
 func (c *Caller) Estimate(a Ask) (ledger.Spending, error) {
 	m, err := c.Models.Resolve(a.Model)
 	if err != nil {
@@ -175,7 +175,7 @@ func (c *Caller) Estimate(a Ask) (ledger.Spending, error) {
 }
 
 // Complete asks a model once: it reserves what the call may cost, waits for its
-// turn, and settles what it did cost. The error is a [*BudgetError], one of the
+// turn, and settles what it did cost. The error is a [*ledger.BudgetError], one of the
 // provider, or the context's.
 func (c *Caller) Complete(ctx context.Context, a Ask) (llm.Response, error) {
 	m, err := c.Models.Resolve(a.Model)
@@ -288,7 +288,7 @@ func (e *MismatchError) Error() string {
 	return "the answer does not meet the schema: " + prompts.Join(e.Violations)
 }
 
-// Declined is the error of a reply by which a model, or a filter of its server,
+// CheckRefusal is the error of a reply by which a model, or a filter of its server,
 // declines to answer; nil for any other. What such a reply says is no answer.
 func CheckRefusal(model string, r llm.Response) error {
 	if r.Finish != llm.FinishRefusal {
@@ -297,14 +297,14 @@ func CheckRefusal(model string, r llm.Response) error {
 	return fmt.Errorf("the model %s declined: %s", model, texts.Truncate(r.Text, 500))
 }
 
-// Typed asks a model for a value that meets a.Schema. An answer that does not is
+// CompleteTyped asks a model for a value that meets a.Schema. An answer that does not is
 // shown its violations and asked for again, retries times; it never counts as an
 // answer.
 func (c *Caller) CompleteTyped(ctx context.Context, a Ask, retries int) (json.RawMessage, error) {
 	return typed(ctx, c, a, retries, a.Schema.CheckReply)
 }
 
-// TypedAll is [Caller.Typed] with every value of the answer that meets a.Schema: see
+// CompleteAll is [Caller.CompleteTyped] with every value of the answer that meets a.Schema: see
 // [schema.Contract.CheckReplyAll].
 func (c *Caller) CompleteAll(ctx context.Context, a Ask, retries int) ([]json.RawMessage, error) {
 	return typed(ctx, c, a, retries, a.Schema.CheckReplyAll)
@@ -338,7 +338,7 @@ func typed[T any](ctx context.Context, c *Caller, a Ask, retries int, check func
 	}
 }
 
-// nonEmpty is a reply as it may be sent back: servers refuse empty messages.
+// NonEmpty is a reply as it may be sent back: servers refuse empty messages.
 func NonEmpty(text string) string {
 	if strings.TrimSpace(text) == "" {
 		return "(empty reply)"

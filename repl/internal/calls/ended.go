@@ -7,7 +7,7 @@ import (
 	"github.com/rlmhq/rlm/repl/ledger"
 )
 
-// Ended makes a status and its reason of the error that ended a run early. A budget
+// StatusOf makes a status and its reason of the error that ended a run early. A budget
 // that was used up is no error: what comes back is nil then.
 func StatusOf(ctx context.Context, err error) (status ledger.Status, reason string, left error) {
 	var budget *ledger.BudgetError

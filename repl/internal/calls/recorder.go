@@ -15,7 +15,7 @@ func WithRecorder(ctx context.Context, record func(ledger.SubCall)) context.Cont
 	return context.WithValue(ctx, recorderKey{}, record)
 }
 
-// Record makes a sub-call known to the snippet that made it.
+// RecordCall makes a sub-call known to the snippet that made it.
 func RecordCall(ctx context.Context, c ledger.SubCall) {
 	if record, ok := ctx.Value(recorderKey{}).(func(ledger.SubCall)); ok {
 		record(c)
@@ -25,7 +25,7 @@ func RecordCall(ctx context.Context, c ledger.SubCall) {
 // maxEventText bounds the texts of an event, in characters.
 const maxEventText = 4_000
 
-// Below returns what passes the events of a run on as those of a sub-loop, for a run
+// NestEvents returns what passes the events of a run on as those of a sub-loop, for a run
 // that consists of others. Node is the sub-loop's, spent what was used before it.
 func NestEvents(node string, spent ledger.Spending, emit func(ledger.Event)) func(ledger.Event) {
 	if emit == nil {

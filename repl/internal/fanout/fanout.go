@@ -12,7 +12,7 @@ type Slot[T any] struct {
 	Err   error
 }
 
-// FanOut calls f for 0 to n-1, at most limit at a time, and returns the outcomes
+// Run calls f for 0 to n-1, at most limit at a time, and returns the outcomes
 // in order. A failed slot ends no other; when ctx ends, what has not begun fails
 // with its cause.
 func Run[T any](ctx context.Context, n, limit int, f func(ctx context.Context, i int) (T, error)) []Slot[T] {

@@ -15,10 +15,10 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// Inputs are the contexts of a session, as host calls refer to them.
+// List are the contexts of a session, as host calls refer to them.
 type List []tiers.Input
 
-// PrefixLength is how many characters of an input a prompt shows.
+// prefixLength is how many characters of an input a prompt shows.
 const prefixLength = 200
 
 // maxPart is how many bytes of a lazy text may be copied for a sub-call.

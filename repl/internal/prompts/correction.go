@@ -17,7 +17,7 @@ func Correction(contract *schema.Contract, violations []schema.Violation) string
 	return b.String()
 }
 
-// joined are violations on one line.
+// Join are violations on one line.
 func Join(violations []schema.Violation) string {
 	parts := make([]string, len(violations))
 	for i, v := range violations {

@@ -7,11 +7,11 @@ import (
 	"text/template"
 )
 
-// Prompts are the prompts of a loop: templates in the files prompts/*.md beside it.
+// Templates are the prompts of a loop: templates in the files prompts/*.md beside it.
 // In them {{fence .Text}} shows a foreign text as a block that it cannot leave.
 type Templates struct{ templates *template.Template }
 
-// NewPrompts reads the prompts that a loop embeds. It panics if one of them is no
+// New reads the prompts that a loop embeds. It panics if one of them is no
 // template.
 func New(files fs.FS) Templates {
 	base := template.New("").Funcs(template.FuncMap{"fence": Fence})

@@ -4,7 +4,7 @@ import (
 	"strings"
 )
 
-// balanced is where the parenthesis lies that closes text, -1 if none does.
+// Balanced is where the parenthesis lies that closes text, -1 if none does.
 // Strings of Python are skipped.
 func Balanced(text string) int {
 	depth := 1
@@ -50,7 +50,7 @@ func stringEnd(text string, i int) int {
 	return -1
 }
 
-// splitTop splits at commas that no bracket or quote surrounds.
+// SplitTop splits at commas that no bracket or quote surrounds.
 func SplitTop(s string) []string {
 	var parts []string
 	depth, start := 0, 0

@@ -14,11 +14,11 @@ import (
 	"github.com/rlmhq/rlm/repl/ledger"
 )
 
-// maxRecorded bounds each text of a sub-call in a trajectory, in characters: a
+// MaxText bounds each text of a sub-call in a trajectory, in characters: a
 // thousand sub-calls with their chunks would make a second copy of the input.
 const MaxText = 20_000
 
-// CodeBlockOf is the record of code that ran.
+// BlockOf is the record of code that ran.
 func BlockOf(ran *ledger.Snippet, variables map[string]string) ledger.CodeBlock {
 	result := ledger.CodeResult{
 		Stdout: ran.Stdout, Stderr: ran.Stderr, Locals: variables,
@@ -100,7 +100,7 @@ func (l *lines) close() error {
 	return errors.Join(l.err, l.file.Close())
 }
 
-// OpenTrace begins the record of a run in a folder, which is made if it is not
+// Open begins the record of a run in a folder, which is made if it is not
 // there and must hold no trace yet.
 func Open(dir string) (*Trace, error) {
 	t, err := openTrace(dir)
