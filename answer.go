@@ -5,17 +5,17 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/rlmhq/rlm/repl"
-	"github.com/rlmhq/rlm/repl/rlm"
+	"github.com/rlmhq/rlm/repl/ledger"
+	"github.com/rlmhq/rlm/repl/run"
 	"github.com/rlmhq/rlm/router"
 )
 
 // AnswerOutcome says how a run of [Engine.Answer] ended.
-type AnswerOutcome = rlm.Outcome
+type AnswerOutcome = run.Outcome
 
 // AnswerTask is a question about contexts, for models that write snippets.
 type AnswerTask struct {
-	// Contexts are what the question is about. Snippets find them as context, context_1
+	// Contexts are what the question is about. Snippets read them as context, context_1
 	// and so on; they never enter a prompt as a whole.
 	Contexts []Context
 	// Functions are what snippets may call on the host. The prompt lists them.
@@ -26,7 +26,7 @@ type AnswerTask struct {
 	Labels map[string]string
 	// Config is the question, the models and the bounds. Its Inputs and Open are made of
 	// the fields above.
-	Config rlm.Config
+	Config run.Config
 }
 
 // Answer has models answer a question: the root model writes snippets, the engine runs
@@ -35,104 +35,80 @@ type AnswerTask struct {
 // nothing was begun, the context's cause if it ended, or what broke.
 func (e *Engine) Answer(ctx context.Context, task AnswerTask) (AnswerOutcome, error) {
 	var outcome AnswerOutcome
-	err := e.withTask(ctx, task, func(ctx context.Context, cfg rlm.Config) (err error) {
-		outcome, err = e.solve(ctx, cfg, task.Labels)
+	err := e.withTask(ctx, task, func(ctx context.Context, cfg run.Config) (err error) {
+		outcome, err = answer(ctx, cfg, task.Labels)
 		return err
 	})
 	if err != nil && outcome.Status == "" {
-		outcome.Status, outcome.Reason = rlm.StatusFailed, err.Error()
+		outcome.Status, outcome.Reason = ledger.StatusFailed, err.Error()
 	}
 	return outcome, err
 }
 
-// solve runs the loop once its models have answered that they are there.
-func (e *Engine) solve(ctx context.Context, cfg rlm.Config, labels map[string]string) (AnswerOutcome, error) {
-	if err := checkModels(ctx, cfg.WithDefaults()); err != nil {
-		return AnswerOutcome{}, &SetupError{err}
+// answer runs the loop once its models have answered that they are there.
+func answer(ctx context.Context, cfg run.Config, labels map[string]string) (AnswerOutcome, error) {
+	if err := checkRun(ctx, cfg); err != nil {
+		return AnswerOutcome{}, refuse(err)
 	}
-
 	cfg.Progress = labelled(cfg.Progress, labels)
-	outcome, err := rlm.Run(ctx, cfg)
-	if err != nil && outcome.Elapsed == 0 { // the loop's clock has not begun
-		err = &SetupError{err}
-	}
-	return outcome, err
+	return run.Run(ctx, cfg)
 }
 
 // Estimate returns what a run of the task may use. It asks no model, and opens the
-// contexts only to measure them.
-func (e *Engine) Estimate(ctx context.Context, task AnswerTask) (rlm.Estimate, error) {
-	var estimate rlm.Estimate
-	err := e.withTask(ctx, task, func(ctx context.Context, cfg rlm.Config) error {
-		var err error
-		if estimate, err = rlm.EstimateRun(ctx, cfg); err != nil {
-			err = &SetupError{err}
-		}
-		return err
+// contexts only to measure them. The error is a [*SetupError].
+func (e *Engine) Estimate(ctx context.Context, task AnswerTask) (run.Estimate, error) {
+	var estimate run.Estimate
+	err := e.withTask(ctx, task, func(ctx context.Context, cfg run.Config) (err error) {
+		estimate, err = run.EstimateRun(ctx, cfg)
+		return refuse(err)
 	})
 	return estimate, err
 }
 
 // withTask opens a task's contexts as long as use takes.
 func (e *Engine) withTask(
-	ctx context.Context, task AnswerTask, use func(context.Context, rlm.Config) error,
+	ctx context.Context, task AnswerTask, use func(context.Context, run.Config) error,
 ) (err error) {
-	ctx, leave, err := e.enter(ctx)
+	ctx, leave, err := e.enter(ctx, task.Policy, task.Labels)
 	if err != nil {
-		return &SetupError{err}
+		return refuse(err)
 	}
 	defer leave()
-	if err := task.Policy.Validate(); err != nil {
-		return &SetupError{err}
-	}
 
 	in, err := openContexts(ctx, task.Contexts)
 	if err != nil {
-		return &SetupError{err}
+		return refuse(err)
 	}
 	defer func() { err = errors.Join(err, in.close()) }()
 
 	cfg := task.Config
-	if cfg.Tools, err = e.tools(cfg.Tools, task.Functions); err != nil {
-		return &SetupError{err}
+	if cfg.Tools, err = addFunctions(e.log, cfg.Tools, task.Functions); err != nil {
+		return refuse(err)
 	}
 	cfg.Inputs = in.list
 	cfg.Open = e.opener(task.Policy, task.Labels)
+
 	return use(ctx, cfg)
 }
 
-// tools adds host functions to those of a loop.
-func (e *Engine) tools(tools *repl.Tools, functions []Function) (*repl.Tools, error) {
-	if len(functions) == 0 {
-		return tools, nil
-	}
-	more := make([]repl.Tool, len(functions))
-	for i, f := range functions {
-		var err error
-		if more[i], err = f.tool(e.log); err != nil {
-			return nil, err
-		}
-	}
-	return tools.With(more...)
-}
-
 // labelled adds labels to the events that progress gets.
-func labelled(progress func(repl.Event), labels map[string]string) func(repl.Event) {
+func labelled(progress func(ledger.Event), labels map[string]string) func(ledger.Event) {
 	if progress == nil || len(labels) == 0 {
 		return progress
 	}
-	return func(e repl.Event) {
+	return func(e ledger.Event) {
 		e.Labels = labels
 		progress(e)
 	}
 }
 
-// checkModels asks each server whether it can serve its model, so that a run fails before
-// it has spent anything.
-func checkModels(ctx context.Context, cfg rlm.Config) error {
+// checkRun asks each server whether it can serve its model, so that a run fails before it
+// has spent anything.
+func checkRun(ctx context.Context, cfg run.Config) error {
+	cfg = cfg.WithDefaults()
 	names := slices.Concat([]string{cfg.Model, cfg.SubModel}, cfg.ByDepth, cfg.Allowed)
 	for _, agent := range cfg.Agents {
 		names = append(names, agent.Model)
 	}
-	return repl.Reach(ctx, cfg.Models, names...)
+	return ledger.CheckModels(ctx, cfg.Models, names...)
 }

@@ -12,61 +12,15 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// offerModels lets the session's own snippets call models, within one budget for the
-// session and its forks.
-func (s *Session) offerModels() error {
-	cfg := s.cfg.Ask.WithDefaults()
-	if cfg.Models == nil || cfg.Model == "" {
-		return nil
+// modelTools returns what makes the functions by which the session's own snippets call
+// models. The session and its forks have one budget for them.
+func modelTools(cfg SessionConfig) (func([]tiers.Input) (*repl.Tools, error), error) {
+	ask := cfg.Ask
+	if ask.WithDefaults().Model == "" || ask.Models == nil {
+		return func([]tiers.Input) (*repl.Tools, error) { return nil, nil }, nil //nolint:nilnil // none
 	}
-	ledger, err := repl.NewLedger(cfg.Budget)
-	if err != nil {
-		return err
-	}
-
-	s.caller = &repl.Caller{
-		Models: cfg.Models, Ledger: ledger, Gate: repl.NewGate(cfg.CallsAtOnce),
-		MaxReply: cfg.MaxReply, Emit: labelled(cfg.Progress, s.cfg.Labels),
-	}
-	tools, err := s.modelTools()
-	if err != nil {
-		return err
-	}
-	for _, f := range tools.Functions() {
-		if err := s.host.offer(f, tools.Call); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// modelTools returns the functions that call models. They know the contexts of now.
-func (s *Session) modelTools() (*repl.Tools, error) {
-	cfg := s.cfg.Ask.WithDefaults()
-	answers := &repl.Answers{
-		Caller: s.caller, Inputs: s.allInputs(), Node: "0", Turn: new(atomic.Int64),
-		Model: cfg.SubModel, Models: []string{cfg.Model, cfg.SubModel}, Agents: cfg.Agents,
-		CallsAtOnce: cfg.CallsAtOnce, Loops: repl.NewGate(cfg.LoopsAtOnce), Retries: cfg.Retries,
-	}
-	return cfg.Tools.With(answers.Functions()...)
-}
-
-// showModels makes contexts that were added known to the functions that call models.
-func (s *Session) showModels() error {
-	if s.caller == nil {
-		return nil
-	}
-	tools, err := s.modelTools()
-	if err != nil {
-		return err
-	}
-
-	more := s.host.clone()
-	for _, f := range tools.Functions() {
-		more.byName[f.Name] = tools.Call
-	}
-	s.host = more
-	return nil
+	ask.Tools, ask.Progress = nil, labelled(ask.Progress, cfg.Labels)
+	return ask.SessionTools()
 }
 
 // maxTold bounds how many variables a question lists.
@@ -79,7 +33,7 @@ const maxTold = 200
 func (s *Session) Ask(ctx context.Context, question string) (AnswerOutcome, error) {
 	cfg := s.cfg.Ask
 	if cfg.Models == nil {
-		return AnswerOutcome{}, &SetupError{errors.New("there is no model: name one")}
+		return AnswerOutcome{}, &SetupError{Err: errors.New("there is no model: name one")}
 	}
 	ctx, leave, err := s.enter(ctx)
 	if err != nil {
@@ -93,13 +47,11 @@ func (s *Session) Ask(ctx context.Context, question string) (AnswerOutcome, erro
 	if cfg.Limits.Output == 0 {
 		cfg.Limits.Output = repl.DefaultOutput
 	}
-	if cfg.Tools, err = s.engine.tools(cfg.Tools, s.cfg.Functions); err != nil {
-		return AnswerOutcome{}, &SetupError{err}
-	}
+	cfg.Tools = s.host.own
 
 	asked := &askedHost{}
 	cfg.Open = s.openCopy(asked)
-	outcome, err := s.engine.solve(context.WithValue(ctx, hostKey{}, tiers.Host(asked)), cfg, s.cfg.Labels)
+	outcome, err := answer(context.WithValue(ctx, hostKey{}, tiers.Host(asked)), cfg, s.cfg.Labels)
 	if outcome.Answer == nil || err != nil {
 		return outcome, err
 	}
@@ -142,7 +94,7 @@ func (s *Session) openCopy(asked *askedHost) repl.Opener {
 		}
 		var missing []tiers.Function
 		for _, f := range cfg.Functions {
-			if _, has := s.host.byName[f.Name]; !has {
+			if !s.host.has(f.Name) {
 				missing = append(missing, f)
 			}
 		}

@@ -9,7 +9,7 @@ import (
 	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/repl/llm"
 	"github.com/rlmhq/rlm/repl/llm/scripted"
-	run "github.com/rlmhq/rlm/repl/rlm"
+	"github.com/rlmhq/rlm/repl/run"
 	"github.com/rlmhq/rlm/tiers"
 )
 

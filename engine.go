@@ -220,8 +220,18 @@ func (e *Engine) newRunner(policy router.Policy, cfg tiers.Config) (*router.Runn
 	})
 }
 
-// enter counts a loop as running until leave. Its context ends with the engine.
-func (e *Engine) enter(ctx context.Context) (_ context.Context, leave func(), err error) {
+// enter checks what all tasks have, and counts a loop as running until leave. Its context
+// ends with the engine.
+func (e *Engine) enter(
+	ctx context.Context, policy router.Policy, labels map[string]string,
+) (_ context.Context, leave func(), err error) {
+	if err := policy.Validate(); err != nil {
+		return nil, nil, err
+	}
+	if err := tiers.CheckLabels(labels); err != nil {
+		return nil, nil, err
+	}
+
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.closed {

@@ -1,6 +1,10 @@
 package rlm
 
-import "errors"
+import (
+	"errors"
+
+	"github.com/rlmhq/rlm/repl"
+)
 
 // Errors of sessions and engines. Test for them with [errors.Is].
 var (
@@ -14,10 +18,13 @@ var (
 // SetupError says why a loop could not begin: a model without a key, an unreachable
 // server, an empty context, a bound that makes no sense. No model was asked, no snippet
 // ran, and nothing was paid for.
-type SetupError struct{ Err error }
+type SetupError = repl.SetupError
 
-// Error returns the reason.
-func (e *SetupError) Error() string { return e.Err.Error() }
-
-// Unwrap returns the reason.
-func (e *SetupError) Unwrap() error { return e.Err }
+// refuse makes the error of a loop that could not begin.
+func refuse(err error) error {
+	var setup *SetupError
+	if err == nil || errors.As(err, &setup) {
+		return err
+	}
+	return &SetupError{Err: err}
+}

@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/rlmhq/rlm"
-	"github.com/rlmhq/rlm/repl"
+	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/repl/llm/providers"
-	run "github.com/rlmhq/rlm/repl/rlm"
+	"github.com/rlmhq/rlm/repl/run"
 	"github.com/rlmhq/rlm/tiers"
 )
 
@@ -230,7 +230,7 @@ func ExampleEngine_Answer() {
 		Config: run.Config{
 			Question: "What does the list cost?",
 			Models:   models, Model: "scripted/examples/tool.yaml", // or openai/gpt-5
-			Budget: repl.Budget{Calls: 20, Wall: 5 * time.Minute},
+			Budget: ledger.Budget{Calls: 20, Wall: 5 * time.Minute},
 		},
 	})
 	if err != nil {

@@ -24,11 +24,8 @@ import (
 
 // Function is a function of the host that snippets call by its name: see [Func].
 type Function struct {
-	name, signature, doc string
-	params               []string // nil for a function that takes the call as it is
-	serve                func(ctx context.Context, call tiers.Call) (tiers.Value, error)
-	invoke               func(ctx context.Context, args map[string]tiers.Value) (tiers.Value, error)
-	err                  error // why sessions refuse it
+	tool repl.Tool
+	err  error // why it cannot be offered
 }
 
 // Func makes a host function of a Go function. The exported fields of the struct In are
@@ -48,14 +45,13 @@ type Function struct {
 // without details; the log has them.
 //
 // An In of [tiers.Call] takes the call as it is, with arguments that nothing has checked.
-// Such a function serves sessions, not tasks.
 //
 // A mistake in the name or the types is reported when a session or a task gets the
 // function.
 func Func[In, Out any](
 	name, doc string, fn func(ctx context.Context, in In) (Out, error),
 ) Function {
-	f := Function{name: name, doc: doc}
+	f := Function{tool: repl.Tool{Name: name, Doc: doc}}
 	answer := func(ctx context.Context, in In) (tiers.Value, error) {
 		out, err := fn(ctx, in)
 		if err != nil {
@@ -63,30 +59,25 @@ func Func[In, Out any](
 		}
 		return json.Marshal(out)
 	}
-
+	if f.err = checkFunctionName(name); f.err != nil {
+		return f
+	}
 	if raw, ok := any(answer).(func(context.Context, tiers.Call) (tiers.Value, error)); ok {
-		f.serve, f.err = raw, checkFunctionName(name)
+		f.tool.Raw, f.tool.Signature = raw, name+"(*args, **kwargs)"
 		return f
 	}
 
 	arguments, err := argumentsOf[In](name)
-	if f.err = errors.Join(checkFunctionName(name), err); f.err != nil {
+	if f.err = err; err != nil {
 		return f
 	}
-	f.params, f.signature = arguments.names, arguments.signature(name)
-	f.invoke = func(ctx context.Context, args map[string]tiers.Value) (tiers.Value, error) {
+	f.tool.Signature = arguments.signature(name)
+	f.tool.Call = func(ctx context.Context, args map[string]tiers.Value) (tiers.Value, error) {
 		var in In
 		if err := arguments.decode(args, &in); err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 		return answer(ctx, in)
-	}
-	f.serve = func(ctx context.Context, call tiers.Call) (tiers.Value, error) {
-		args, err := repl.Bind(call, arguments.names)
-		if err != nil {
-			return nil, err
-		}
-		return f.invoke(ctx, args)
 	}
 	return f
 }
@@ -106,7 +97,6 @@ func checkFunctionName(name string) error {
 type arguments struct {
 	contract *schema.Contract
 	fields   []schema.Field
-	names    []string
 }
 
 // argumentsOf reads the arguments from a struct type.
@@ -135,7 +125,6 @@ func argumentsOf[In any](name string) (*arguments, error) {
 		if protocol.CheckName(field.Name) != nil {
 			return fail(fmt.Errorf("%q cannot name an argument in Python", field.Name))
 		}
-		a.names = append(a.names, field.Name)
 	}
 	return a, nil
 }
@@ -155,9 +144,10 @@ func (a *arguments) signature(name string) string {
 	return name + "(" + strings.Join(parts, ", ") + ")"
 }
 
-// isType reports whether a description is short enough to annotate a parameter.
+// isType reports whether a description is short enough to annotate a parameter, and has
+// nothing that would end one.
 func isType(description string) bool {
-	return len(description) <= 60 && !strings.ContainsAny(description, "\n,()")
+	return len(description) <= 60 && !strings.ContainsAny(description, "\n,()[]{}\"'")
 }
 
 // decode checks arguments and decodes them. An optional argument that is None is left out.
@@ -212,39 +202,41 @@ func (a *arguments) findCoerced(given, checked json.RawMessage) ([]schema.Violat
 	return found, nil
 }
 
-// tool returns the function for a loop.
-func (f Function) tool(log *slog.Logger) (repl.Tool, error) {
-	if err := f.check(); err != nil {
-		return repl.Tool{}, err
+// guarded returns the function with panics turned into errors.
+func (f Function) guarded(log *slog.Logger) (repl.Tool, error) {
+	tool := f.tool
+	switch {
+	case f.err != nil:
+		return tool, f.err
+	case tool.Raw != nil:
+		tool.Raw = func(ctx context.Context, call tiers.Call) (_ tiers.Value, err error) {
+			defer recoverCall(log, tool.Name, &err)
+			return f.tool.Raw(ctx, call)
+		}
+	case tool.Call != nil:
+		tool.Call = func(ctx context.Context, args map[string]tiers.Value) (_ tiers.Value, err error) {
+			defer recoverCall(log, tool.Name, &err)
+			return f.tool.Call(ctx, args)
+		}
+	default:
+		return tool, errors.New("cannot offer a host function that is empty: make it with Func")
 	}
-	if f.invoke == nil {
-		return repl.Tool{}, fmt.Errorf(
-			"cannot offer host function %q: a task takes functions with arguments, not with a Call", f.name)
-	}
-	return repl.Tool{
-		Name: f.name, Signature: f.signature, Doc: f.doc,
-		Call: func(ctx context.Context, args map[string]tiers.Value) (_ tiers.Value, err error) {
-			defer recoverCall(log, f.name, &err)
-			return f.invoke(ctx, args)
-		},
-	}, nil
+	return tool, nil
 }
 
-// check reports why the function cannot be offered.
-func (f Function) check() error {
-	if f.err == nil && f.serve == nil {
-		return errors.New("cannot offer a host function that is empty: make it with Func")
+// addFunctions adds host functions to the tools of a session or a loop.
+func addFunctions(log *slog.Logger, tools *repl.Tools, functions []Function) (*repl.Tools, error) {
+	if len(functions) == 0 {
+		return tools, nil
 	}
-	return f.err
-}
-
-// described returns what the guest knows about the function.
-func (f Function) described() tiers.Function {
-	doc := f.doc
-	if f.signature != "" {
-		doc = f.signature + ": " + doc
+	more := make([]repl.Tool, len(functions))
+	for i, f := range functions {
+		var err error
+		if more[i], err = f.guarded(log); err != nil {
+			return nil, err
+		}
 	}
-	return tiers.Function{Name: f.name, Doc: doc}
+	return tools.With(more...)
 }
 
 // recoverCall turns a panic of a host function into an error.
@@ -257,10 +249,8 @@ func recoverCall(log *slog.Logger, name string, err *error) {
 
 // functionTable answers the host calls of one session. A clone belongs to a fork.
 type functionTable struct {
-	log *slog.Logger
-
-	names  []tiers.Function // in the order in which they were added
-	byName map[string]tiers.HostFunc
+	own    *repl.Tools // the embedder's
+	models *repl.Tools // those that call models
 
 	mu      sync.Mutex
 	passing *exchange
@@ -268,36 +258,24 @@ type functionTable struct {
 
 var _ tiers.Host = (*functionTable)(nil)
 
-func (t *functionTable) list() []tiers.Function { return t.names }
+// list returns what the guest knows about the functions.
+func (t *functionTable) list() []tiers.Function {
+	var all []tiers.Function
+	for _, tools := range []*repl.Tools{t.own, t.models} {
+		if tools != nil {
+			all = append(all, tools.Functions()...)
+		}
+	}
+	return all
+}
+
+// has reports whether there is a function of that name.
+func (t *functionTable) has(name string) bool {
+	return slices.ContainsFunc(t.list(), func(f tiers.Function) bool { return f.Name == name })
+}
 
 func (t *functionTable) clone() *functionTable {
-	return &functionTable{log: t.log, names: slices.Clone(t.names), byName: maps.Clone(t.byName)}
-}
-
-// add adds functions, or reports the first that cannot be added.
-func (t *functionTable) add(functions []Function) error {
-	for _, f := range functions {
-		if err := f.check(); err != nil {
-			return err
-		}
-		if err := t.offer(f.described(), f.serve); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// offer adds one function.
-func (t *functionTable) offer(f tiers.Function, serve tiers.HostFunc) error {
-	if _, twice := t.byName[f.Name]; twice {
-		return fmt.Errorf("cannot offer host function %q: there is one of that name", f.Name)
-	}
-	if t.byName == nil {
-		t.byName = map[string]tiers.HostFunc{}
-	}
-	t.names = append(t.names, f)
-	t.byName[f.Name] = serve
-	return nil
+	return &functionTable{own: t.own, models: t.models}
 }
 
 // pass sets the value that moves, nil for none.
@@ -308,17 +286,17 @@ func (t *functionTable) pass(e *exchange) {
 }
 
 // Call answers a host call.
-func (t *functionTable) Call(ctx context.Context, call tiers.Call) (_ tiers.Value, err error) {
-	if call.Function == valueIn || call.Function == valueOut {
+func (t *functionTable) Call(ctx context.Context, call tiers.Call) (tiers.Value, error) {
+	_, ofModels := protocol.Lookup(call.Function)
+	switch {
+	case call.Function == valueIn || call.Function == valueOut:
 		t.mu.Lock()
 		defer t.mu.Unlock()
 		return t.passing.answer(call)
+	case ofModels && t.models != nil:
+		return t.models.Call(ctx, call)
+	case !ofModels && t.own != nil:
+		return t.own.Call(ctx, call)
 	}
-	serve, ok := t.byName[call.Function]
-	if !ok {
-		return nil, fmt.Errorf("this session has no function %q", call.Function)
-	}
-
-	defer recoverCall(t.log, call.Function, &err)
-	return serve(ctx, call)
+	return nil, fmt.Errorf("this session has no function %q", call.Function)
 }

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/rlmhq/rlm/repl/rlm"
+	"github.com/rlmhq/rlm/repl/run"
 )
 
 // HookQuestion is the question about a large output if the caller has none.
@@ -18,7 +18,7 @@ const HookQuestion = "This is the output of a tool, too large to be shown. " +
 // Hooked is the result of [HookOutput].
 type Hooked struct {
 	// Trigger says why a run looked at the output. It is empty if none did.
-	Trigger rlm.Trigger
+	Trigger run.Trigger
 	// Text is for the model that called the tool: the output itself, or the run's answer.
 	// For a run without an answer it says how the run ended, and how the output begins.
 	Text string
@@ -45,8 +45,8 @@ func HookOutput(
 	if err != nil {
 		return Hooked{}, fmt.Errorf("cannot read the output: %w", err)
 	}
-	trigger := triggers.ShouldTrigger(rlm.Signal{OutputChars: int64(utf8.RuneCountInString(head))})
-	if head == "" || trigger == rlm.TriggerNone {
+	trigger := triggers.ShouldTrigger(run.Signal{OutputChars: int64(utf8.RuneCountInString(head))})
+	if head == "" || trigger == run.TriggerNone {
 		if !whole {
 			err = fmt.Errorf("the output is larger than %d MiB, too large to pass on as it is: lower the threshold",
 				maxPassed>>20)
@@ -93,10 +93,10 @@ func beginning(text string) string {
 }
 
 // peek reads as much of an output as it takes to decide, and reports whether that is all.
-func peek(output io.Reader, t rlm.Triggers) (head string, whole bool, err error) {
+func peek(output io.Reader, t run.Triggers) (head string, whole bool, err error) {
 	threshold := t.OutputChars
 	if threshold == 0 {
-		threshold = rlm.DefaultOutputChars
+		threshold = run.DefaultOutputChars
 	}
 	limit := int64(maxPassed)
 	if threshold >= 0 && threshold < limit/utf8.UTFMax {

@@ -11,7 +11,7 @@ import (
 
 	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/repl/llm/providers"
-	run "github.com/rlmhq/rlm/repl/rlm"
+	"github.com/rlmhq/rlm/repl/run"
 )
 
 func TestTriggersHoldAboveTheirThresholds(t *testing.T) {

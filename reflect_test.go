@@ -7,9 +7,9 @@ import (
 	"testing"
 
 	"github.com/rlmhq/rlm"
-	"github.com/rlmhq/rlm/repl"
+	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/repl/llm"
-	"github.com/rlmhq/rlm/repl/rr"
+	"github.com/rlmhq/rlm/repl/reflect"
 	"github.com/rlmhq/rlm/router"
 )
 
@@ -51,19 +51,19 @@ func TestReflectTellsWhatCannotBegin(t *testing.T) {
 		"prompt template": func(task *rlm.ReflectTask) { task.Config.PromptTemplate = "{x}" },
 		"negative":        func(task *rlm.ReflectTask) { task.Config.MaxIterations = -1 },
 	} {
-		task := rlm.ReflectTask{Config: rr.Config{Models: reflectors{}, Model: "here"}}
+		task := rlm.ReflectTask{Config: reflect.Config{Models: reflectors{}, Model: "here"}}
 		change(&task)
 		outcome, err := engine.Reflect(t.Context(), task)
 		var setup *rlm.SetupError
-		if !errors.As(err, &setup) || !strings.Contains(err.Error(), want) || outcome.Status != repl.StatusFailed {
+		if !errors.As(err, &setup) || !strings.Contains(err.Error(), want) || outcome.Status != ledger.StatusFailed {
 			t.Errorf("%s: %+v, %v", want, outcome, err)
 		}
 	}
 	outcome, err := engine.Reflect(t.Context(), rlm.ReflectTask{
-		Config: rr.Config{Models: reflectors{}, Model: "here"}, Subject: rr.SubjectOf("q", rr.AgentOutput{Reasoning: "r"}, "", nil, nil),
+		Config: reflect.Config{Models: reflectors{}, Model: "here"}, Subject: reflect.SubjectOf("q", reflect.AgentOutput{Reasoning: "r"}, "", nil, nil),
 		Policy: router.Policy{Pin: "wasm"},
 	})
-	if err != nil || outcome.Status != repl.StatusAnswered || outcome.Output.Reasoning != "q" {
+	if err != nil || outcome.Status != ledger.StatusAnswered || outcome.Output.Reasoning != "q" {
 		t.Errorf("%+v, %v", outcome, err)
 	}
 }

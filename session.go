@@ -4,12 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"sync"
 	"sync/atomic"
 
 	"github.com/rlmhq/rlm/repl"
-	"github.com/rlmhq/rlm/repl/rlm"
+	"github.com/rlmhq/rlm/repl/run"
 	"github.com/rlmhq/rlm/router"
 	"github.com/rlmhq/rlm/tiers"
 )
@@ -37,7 +38,7 @@ type SessionConfig struct {
 	// Ask says with which models and within which bounds [Session.Ask] answers. With
 	// models, snippets can also call them: llm_query and the like. Question, Inputs, Open,
 	// Limits and Deterministic are the session's.
-	Ask rlm.Config
+	Ask run.Config
 }
 
 // Result says how a snippet ended, and where it ran.
@@ -55,7 +56,9 @@ type Session struct {
 	runner *router.Runner
 	inputs []*inputs
 	host   *functionTable
-	caller *repl.Caller // of the snippets' own model calls, nil for none
+	log    *slog.Logger
+	// models makes the functions that call models. Its calls share one budget.
+	models func([]tiers.Input) (*repl.Tools, error)
 	// exchanges says that the snippets can fetch and hand over values.
 	exchanges bool
 
@@ -75,8 +78,10 @@ func (e *Engine) Open(ctx context.Context, cfg SessionConfig) (*Session, error) 
 		return nil, err
 	}
 
-	s := &Session{engine: e, cfg: cfg, inputs: []*inputs{in.share()}}
-	s.host = &functionTable{log: tiers.Config{Labels: cfg.Labels}.LabelLog(e.log)}
+	s := &Session{
+		engine: e, cfg: cfg, inputs: []*inputs{in.share()}, host: &functionTable{},
+		log: tiers.Config{Labels: cfg.Labels}.LabelLog(e.log),
+	}
 	if err := s.prepare(); err != nil {
 		return nil, errors.Join(err, in.release())
 	}
@@ -88,10 +93,14 @@ func (e *Engine) Open(ctx context.Context, cfg SessionConfig) (*Session, error) 
 
 // prepare fills the table of functions and makes the runner.
 func (s *Session) prepare() error {
-	if err := s.host.add(s.cfg.Functions); err != nil {
+	var err error
+	if s.host.own, err = addFunctions(s.log, s.cfg.Ask.Tools, s.cfg.Functions); err != nil {
 		return err
 	}
-	if err := s.offerModels(); err != nil {
+	if s.models, err = modelTools(s.cfg); err != nil {
+		return err
+	}
+	if s.host.models, err = s.models(s.allInputs()); err != nil {
 		return err
 	}
 
@@ -204,7 +213,13 @@ func (s *Session) AddContext(ctx context.Context, contexts ...Context) error {
 		return errors.Join(err, in.close())
 	}
 	s.inputs = append(s.inputs, in.share())
-	return s.showModels()
+
+	more := s.host.clone() // whose model calls know the new contexts
+	if more.models, err = s.models(s.allInputs()); err != nil {
+		return err
+	}
+	s.host = more
+	return nil
 }
 
 // AddFunctions adds host functions. The next snippet finds them. It adds all of them or
@@ -217,11 +232,11 @@ func (s *Session) AddFunctions(ctx context.Context, functions ...Function) error
 	defer leave()
 
 	more := s.host.clone()
-	had := len(more.list())
-	if err := more.add(functions); err != nil {
+	if more.own, err = addFunctions(s.log, more.own, functions); err != nil {
 		return err
 	}
-	if err := s.runner.Extend(ctx, nil, more.list()[had:]); err != nil {
+	added := more.own.Functions()
+	if err := s.runner.Extend(ctx, nil, added[len(added)-len(functions):]); err != nil {
 		return err
 	}
 	s.host = more
@@ -255,8 +270,8 @@ func (s *Session) Fork(ctx context.Context) (*Session, error) {
 		return nil, err
 	}
 	fork := &Session{
-		engine: s.engine, cfg: s.cfg, runner: runner, host: s.host.clone(), caller: s.caller,
-		exchanges: s.exchanges,
+		engine: s.engine, cfg: s.cfg, runner: runner, host: s.host.clone(),
+		log: s.log, models: s.models, exchanges: s.exchanges,
 	}
 	for _, in := range s.inputs {
 		fork.inputs = append(fork.inputs, in.share())

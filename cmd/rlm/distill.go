@@ -13,10 +13,10 @@ import (
 
 	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/cmd/rlm/internal/config"
-	"github.com/rlmhq/rlm/repl"
 	"github.com/rlmhq/rlm/repl/distill"
+	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/repl/otel"
-	loop "github.com/rlmhq/rlm/repl/rlm"
+	loop "github.com/rlmhq/rlm/repl/run"
 )
 
 // distillFlags are the flags of `rlm distill` that are no settings.
@@ -86,7 +86,7 @@ func (f *distillFlags) run(ctx context.Context, e *env, name string) (err error)
 	view := newView(e, f.quiet)
 	defer view.close()
 	if run.Model != "" {
-		if err := repl.Reach(ctx, models, append([]string{run.Model, run.SubModel}, append(run.ByDepth, run.Allowed...)...)...); err != nil {
+		if err := ledger.CheckModels(ctx, models, append([]string{run.Model, run.SubModel}, append(run.ByDepth, run.Allowed...)...)...); err != nil {
 			return &exitError{exitUsage, err}
 		}
 		engine, err := f.engine(ctx, e, view, &run)

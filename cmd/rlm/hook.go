@@ -11,7 +11,7 @@ import (
 	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/cmd/rlm/internal/config"
 	"github.com/rlmhq/rlm/repl/otel"
-	loop "github.com/rlmhq/rlm/repl/rlm"
+	loop "github.com/rlmhq/rlm/repl/run"
 )
 
 const hookLong = `Stand between a tool and the model that called it: the tool's output comes in on

@@ -14,8 +14,9 @@ import (
 	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/cmd/rlm/internal/config"
 	"github.com/rlmhq/rlm/repl"
+	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/repl/otel"
-	"github.com/rlmhq/rlm/repl/rr"
+	"github.com/rlmhq/rlm/repl/reflect"
 )
 
 // maxSkillbook bounds what is read of a skillbook.
@@ -62,7 +63,7 @@ func newReflect(e *env) *cobra.Command {
 	flags.StringVar(&f.question, "question", "", "the agent's task, over the one in the trace")
 	flags.StringVar(&f.feedback, "feedback", "", "what the environment said of the answer, over the one in the trace")
 	flags.StringVar(&f.truth, "ground-truth", "", "the expected answer, over the one in the trace")
-	flags.StringVar(&f.format, "format", string(rr.FormatAuto), "how the trace is written: "+formatNames())
+	flags.StringVar(&f.format, "format", string(reflect.FormatAuto), "how the trace is written: "+formatNames())
 	flags.BoolVar(&f.json, "json", false, "print one JSON object: the analysis, how it came about, what it used")
 	flags.BoolVar(&f.quiet, "quiet", false, "nothing on stderr but errors")
 	config.AddFlags(flags, ofReflection)
@@ -79,8 +80,8 @@ func ofReflection(s config.Setting) bool {
 }
 
 func formatNames() string {
-	names := make([]string, 0, len(rr.Formats()))
-	for _, format := range rr.Formats() {
+	names := make([]string, 0, len(reflect.Formats()))
+	for _, format := range reflect.Formats() {
 		names = append(names, string(format))
 	}
 	return strings.Join(names, ", ")
@@ -140,14 +141,14 @@ func (f *reflectFlags) task(e *env, flags *pflag.FlagSet, trace string) (task rl
 }
 
 // reflectConfig says by the settings how a reflection goes.
-func reflectConfig(e *env, models repl.Models) (rr.Config, error) {
+func reflectConfig(e *env, models ledger.Models) (reflect.Config, error) {
 	c := e.settings
 	trace, err := traceFolder(c.Trace)
-	cfg := rr.Config{
+	cfg := reflect.Config{
 		Models: models, Model: c.Model, SubagentModel: c.SubModel, MaxReply: int(c.MaxReply),
 		Limits: limits(c, repl.DefaultOutput), Timeout: c.Timeout, Deterministic: c.Deterministic,
 		MaxIterations: int(c.MaxIterations), MaxLLMCalls: int(c.MaxLLMCalls), MaxContextChars: int(c.MaxContextChars), MaxOutputChars: int(c.MaxOutputChars),
-		Budget: repl.Budget{
+		Budget: ledger.Budget{
 			Tokens: c.MaxTokens, InputTokens: c.MaxInputTokens, OutputTokens: c.MaxOutputTokens, USD: givenUSD(c), Wall: c.MaxTime,
 		},
 		CallsAtOnce: int(c.CallsAtOnce), NoLLMQuery: !c.EnableLLMQuery, NoSubagent: !c.EnableSubagent,
@@ -158,23 +159,23 @@ func reflectConfig(e *env, models repl.Models) (rr.Config, error) {
 }
 
 // subject reads what is reflected on.
-func (f *reflectFlags) subject(e *env, flags *pflag.FlagSet, trace string) (subject rr.Subject, err error) {
-	format := rr.Format(f.format)
-	if !slices.Contains(rr.Formats(), format) {
+func (f *reflectFlags) subject(e *env, flags *pflag.FlagSet, trace string) (subject reflect.Subject, err error) {
+	format := reflect.Format(f.format)
+	if !slices.Contains(reflect.Formats(), format) {
 		return subject, fmt.Errorf("there is no format %q: give one of %s", f.format, formatNames())
 	}
 	if trace == "-" && f.skillbook == "-" {
 		return subject, errors.New("stdin cannot be both the trace and the skillbook")
 	}
-	text, err := readFile(e, trace, rr.MaxTraceBytes, "the trace")
+	text, err := readFile(e, trace, reflect.MaxTraceBytes, "the trace")
 	if err != nil {
 		return subject, err
 	}
-	parsed, err := rr.ParseTrace([]byte(text), format)
+	parsed, err := reflect.ParseTrace([]byte(text), format)
 	if err != nil {
 		return subject, fmt.Errorf("%s: %w", trace, err)
 	}
-	subject = rr.Subject{Trace: parsed.Trace, Traces: parsed.Traces}
+	subject = reflect.Subject{Trace: parsed.Trace, Traces: parsed.Traces}
 	if f.skillbook != "" {
 		if subject.Skillbook, err = readFile(e, f.skillbook, maxSkillbook, "the skillbook"); err != nil {
 			return subject, err
@@ -193,13 +194,13 @@ func (f *reflectFlags) subject(e *env, flags *pflag.FlagSet, trace string) (subj
 }
 
 // finish prints what became of a reflection and returns its exit code.
-func (f *reflectFlags) finish(e *env, outcome rr.Outcome, err error) error {
+func (f *reflectFlags) finish(e *env, outcome reflect.Outcome, err error) error {
 	var setup *rlm.SetupError
 	if errors.As(err, &setup) {
 		return &exitError{exitUsage, err}
 	}
 	e.recorded(outcome.Trace, f.quiet)
-	analysed := outcome.Status == repl.StatusAnswered || outcome.Status == repl.StatusSynthesised
+	analysed := outcome.Status == ledger.StatusAnswered || outcome.Status == ledger.StatusSynthesised
 	var writing error
 	if f.json {
 		writing = printLine(e.stdout, outcome)
@@ -216,7 +217,7 @@ func (f *reflectFlags) finish(e *env, outcome rr.Outcome, err error) error {
 }
 
 // analysis is an output for people, in Markdown. A model wrote its texts.
-func analysis(o *rr.ReflectorOutput) string {
+func analysis(o *reflect.ReflectorOutput) string {
 	var b strings.Builder
 	for _, part := range []struct{ title, text string }{
 		{"Key insight", o.KeyInsight},

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rlmhq/rlm/cmd/rlm/internal/config"
-	"github.com/rlmhq/rlm/repl"
+	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/repl/otel"
 	"github.com/rlmhq/rlm/repl/reflexion"
 )
@@ -84,7 +84,7 @@ func (f *reflexionFlags) run(ctx context.Context, e *env, task string) error {
 	defer models.Close()
 	cfg, err := f.config(e, task, models)
 	if err == nil {
-		err = repl.Reach(ctx, cfg.Models, cfg.Model, cfg.JudgeModel)
+		err = ledger.CheckModels(ctx, cfg.Models, cfg.Model, cfg.JudgeModel)
 	}
 	if err != nil {
 		return &exitError{exitUsage, err}
@@ -102,7 +102,7 @@ func (f *reflexionFlags) run(ctx context.Context, e *env, task string) error {
 }
 
 // config is what the flags and the settings say of a run.
-func (f *reflexionFlags) config(e *env, task string, models repl.Models) (cfg reflexion.Config, err error) {
+func (f *reflexionFlags) config(e *env, task string, models ledger.Models) (cfg reflexion.Config, err error) {
 	if task == "-" {
 		if task, err = readAll(e.stdin, maxQuestion, "the task"); err != nil {
 			return cfg, err

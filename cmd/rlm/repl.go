@@ -12,7 +12,7 @@ import (
 
 	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/cmd/rlm/internal/config"
-	"github.com/rlmhq/rlm/repl"
+	"github.com/rlmhq/rlm/internal/protocol"
 	"github.com/rlmhq/rlm/repl/otel"
 	"github.com/rlmhq/rlm/tiers"
 )
@@ -339,8 +339,8 @@ func (s *shell) complete(line string) []string {
 		return nil
 	}
 	candidates := append([]string{"context", "SHOW_VARS()", "FINAL(", "FINAL_VAR("}, pythonWords...)
-	for _, name := range repl.Names() {
-		candidates = append(candidates, name+"(")
+	for _, f := range protocol.Functions() {
+		candidates = append(candidates, f.Name+"(")
 	}
 	for _, v := range s.session.Variables() {
 		candidates = append(candidates, v.Name)

@@ -13,9 +13,9 @@ import (
 
 	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/cmd/rlm/internal/config"
-	"github.com/rlmhq/rlm/repl"
+	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/repl/otel"
-	loop "github.com/rlmhq/rlm/repl/rlm"
+	loop "github.com/rlmhq/rlm/repl/run"
 )
 
 // maxQuestion and maxSchema bound what is read of a question and of a contract.
@@ -140,7 +140,7 @@ func (f *runFlags) task(e *env, question string) (task rlm.AnswerTask, err error
 }
 
 // complete adds the settings and the contract to a run's configuration.
-func (f *runFlags) complete(e *env, run loop.Config, models repl.Models) (loop.Config, error) {
+func (f *runFlags) complete(e *env, run loop.Config, models ledger.Models) (loop.Config, error) {
 	cfg, err := runConfig(e, models)
 	if err != nil {
 		return cfg, err
@@ -174,7 +174,7 @@ func needModel(run loop.Config) error {
 }
 
 // resolvable reports the first model that is not known. Empty names are passed over.
-func resolvable(models repl.Models, names []string) error {
+func resolvable(models ledger.Models, names []string) error {
 	for _, name := range names {
 		if name == "" {
 			continue
@@ -205,27 +205,27 @@ func (f *runFlags) finish(e *env, outcome rlm.AnswerOutcome, err error) error {
 	if err != nil {
 		return runFailure(err)
 	}
-	if text, ok := f.shown(outcome); outcome.Status == repl.StatusPartial && !ok && outcome.Partial != "" && !f.json {
+	if text, ok := f.shown(outcome); outcome.Status == ledger.StatusPartial && !ok && outcome.Partial != "" && !f.json {
 		_, _ = fmt.Fprintf(e.stderr, "rlm: what there was, which nobody checked: %s\n", printable(text))
 	}
 	return ending(e, outcome.Status, outcome.Reason, f.quiet)
 }
 
 // ending is the exit code of a run's status.
-func ending(e *env, status repl.Status, reason string, quiet bool) error {
+func ending(e *env, status ledger.Status, reason string, quiet bool) error {
 	switch status {
-	case repl.StatusAnswered:
+	case ledger.StatusAnswered:
 		return nil
-	case repl.StatusSynthesised:
+	case ledger.StatusSynthesised:
 		if !quiet {
 			_, _ = fmt.Fprintln(e.stderr, "rlm: the turns ran out; this is the best answer that the model had")
 		}
 		return nil
-	case repl.StatusPartial:
+	case ledger.StatusPartial:
 		return &exitError{exitPartial, errors.New(reason)}
-	case repl.StatusNoAnswer:
+	case ledger.StatusNoAnswer:
 		return &exitError{exitNoAnswer, fmt.Errorf("there is no answer: %s", reason)}
-	case repl.StatusCanceled, repl.StatusFailed:
+	case ledger.StatusCanceled, ledger.StatusFailed:
 	}
 	return &exitError{exitBroken, errors.New(reason)}
 }

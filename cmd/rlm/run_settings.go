@@ -8,9 +8,10 @@ import (
 
 	"github.com/rlmhq/rlm/cmd/rlm/internal/config"
 	"github.com/rlmhq/rlm/repl"
+	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/repl/llm"
 	"github.com/rlmhq/rlm/repl/llm/providers"
-	loop "github.com/rlmhq/rlm/repl/rlm"
+	loop "github.com/rlmhq/rlm/repl/run"
 )
 
 // registry makes the registry of models by the settings. Close it. Models that are
@@ -34,13 +35,13 @@ func registry(e *env, neverAsked bool) (*providers.Registry, error) {
 }
 
 // runConfig says by the settings how a run goes. The question is the caller's.
-func runConfig(e *env, models repl.Models) (loop.Config, error) {
+func runConfig(e *env, models ledger.Models) (loop.Config, error) {
 	c := e.settings
 	trace, err := traceFolder(c.Trace)
 	cfg := loop.Config{
 		Models: models, Model: c.Model, SubModel: c.SubModel, ByDepth: c.DepthModels, Allowed: c.AllowedModels, MaxReply: int(c.MaxReply),
 		Limits: limits(c, repl.DefaultOutput), Deterministic: c.Deterministic,
-		Budget: repl.Budget{
+		Budget: ledger.Budget{
 			Calls: c.MaxCalls, Tokens: c.MaxTokens, InputTokens: c.MaxInputTokens, OutputTokens: c.MaxOutputTokens, USD: givenUSD(c), Wall: c.MaxTime,
 		},
 		MaxDepth: orNone(c.MaxDepth, loop.NoSubLoops), AllowDeep: c.AllowDeep, MaxTurns: int(c.MaxTurns), FeedbackChars: int(c.Feedback),

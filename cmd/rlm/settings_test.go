@@ -5,7 +5,8 @@ import (
 
 	"github.com/rlmhq/rlm/cmd/rlm/internal/config"
 	"github.com/rlmhq/rlm/repl"
-	loop "github.com/rlmhq/rlm/repl/rlm"
+	"github.com/rlmhq/rlm/repl/ledger"
+	loop "github.com/rlmhq/rlm/repl/run"
 	"github.com/rlmhq/rlm/tiers"
 )
 
@@ -26,8 +27,8 @@ func TestTheDefaultsOfSettingsAreThoseOfTheLibrary(t *testing.T) {
 		name      string
 		got, want any
 	}{
-		{"budget", got.Budget, repl.DefaultBudget()},
-		{"max_usd", c.MaxUSD, repl.DefaultBudget().USD},
+		{"budget", got.Budget, ledger.DefaultBudget()},
+		{"max_usd", c.MaxUSD, ledger.DefaultBudget().USD},
 		{"max_depth", got.MaxDepth, want.MaxDepth},
 		{"max_turns", got.MaxTurns, want.MaxTurns},
 		{"feedback", got.FeedbackChars, want.FeedbackChars},

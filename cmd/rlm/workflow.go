@@ -12,9 +12,10 @@ import (
 
 	"github.com/rlmhq/rlm/cmd/rlm/internal/config"
 	"github.com/rlmhq/rlm/repl"
+	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/repl/otel"
-	"github.com/rlmhq/rlm/repl/reflection"
 	"github.com/rlmhq/rlm/repl/workflow"
+	"github.com/rlmhq/rlm/repl/workflow/correct"
 )
 
 // maxInput bounds what is read of a workflow's file and of its input.
@@ -109,7 +110,7 @@ func oneFile(_ *cobra.Command, args []string) error {
 
 // checkWorkflows prints what is wrong with each file.
 func checkWorkflows(ctx context.Context, e *env, names []string) error {
-	actions, err := workflow.NewActions(reflection.Actions()...)
+	actions, err := workflow.NewActions(correct.Actions()...)
 	if err != nil {
 		return &exitError{exitBroken, err}
 	}
@@ -225,12 +226,12 @@ func (f *workflowFlags) state(e *env, file string) (map[string]any, error) {
 }
 
 // config is what the settings say of a run.
-func (f *workflowFlags) config(e *env, models repl.Models) (cfg workflow.Config, err error) {
+func (f *workflowFlags) config(e *env, models ledger.Models) (cfg workflow.Config, err error) {
 	run, err := runConfig(e, models)
 	if err != nil {
 		return cfg, err
 	}
-	actions, err := workflow.NewActions(reflection.Actions()...)
+	actions, err := workflow.NewActions(correct.Actions()...)
 	return workflow.Config{
 		Actions: actions, Models: models, Model: run.Model, Allowed: run.Allowed, ModelFor: f.modelFor, MaxReply: run.MaxReply,
 		Retries: run.Retries, CallsAtOnce: run.CallsAtOnce, Limits: run.Limits, Deterministic: run.Deterministic, Budget: run.Budget,
@@ -241,7 +242,7 @@ func (f *workflowFlags) config(e *env, models repl.Models) (cfg workflow.Config,
 // finish prints what became of a run and returns its exit code.
 func (f *workflowFlags) finish(e *env, outcome workflow.Outcome, err error) error {
 	var found *workflow.FileError
-	var setup *workflow.SetupError
+	var setup *repl.SetupError
 	switch {
 	case errors.As(err, &found):
 		return &exitError{exitUsage, errors.New(printableLines(err.Error()))}
@@ -286,7 +287,7 @@ func (f *workflowFlags) tell(e *env, err error) {
 	if errors.As(err, &ended) && ended.Traceback != "" {
 		_, _ = fmt.Fprint(e.stderr, printableLines(ended.Traceback))
 	}
-	var failed *reflection.FailedError
+	var failed *correct.FailedError
 	if errors.As(err, &failed) {
 		for _, a := range failed.History {
 			_, _ = fmt.Fprintf(e.stderr, "rlm: attempt %d: score %.2f, errors: %d\n", a.Iteration, a.Score, len(a.Errors))

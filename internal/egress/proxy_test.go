@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -20,7 +21,6 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
-	"log/slog"
 
 	"github.com/rlmhq/rlm/internal/egress"
 )

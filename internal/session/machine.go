@@ -221,7 +221,9 @@ func (m *Machine) finish(ctx context.Context, guest Guest, s Snippet, ending End
 		err = fmt.Errorf("cannot restore the sandbox: %w", errors.Join(err, healed.Fault))
 		return r, m.broken(tiers.EffectsRan, r.Lost, err)
 	}
-	return r, m.explain(ctx, &r, healed)
+
+	err = m.explain(ctx, &r, healed)
+	return r, err
 }
 
 // explain says what ended a snippet, if it was not the snippet alone.

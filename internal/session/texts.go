@@ -33,9 +33,9 @@ type file struct {
 	path string
 }
 
-// add returns the number of a file that may be new.
-func (f *files) add(new file) int {
-	number, isKnown := f.numbers[new]
+// add returns the number of a file, and gives it one if it has none.
+func (f *files) add(added file) int {
+	number, isKnown := f.numbers[added]
 	if isKnown {
 		return number
 	}
@@ -44,8 +44,8 @@ func (f *files) add(new file) int {
 	}
 
 	number = firstFile + len(f.list)
-	f.list = append(f.list, new)
-	f.numbers[new] = number
+	f.list = append(f.list, added)
+	f.numbers[added] = number
 	return number
 }
 
