@@ -7,7 +7,6 @@ import (
 
 	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/repl/run"
-	"github.com/rlmhq/rlm/router"
 )
 
 // AnswerOutcome says how a run of [Engine.Answer] ended.
@@ -21,7 +20,7 @@ type AnswerTask struct {
 	// Functions are what snippets may call on the host. The prompt lists them.
 	Functions []Function
 	// Policy says which tiers may run the snippets.
-	Policy router.Policy
+	Policy Policy
 	// Labels say for whom the run works: see [SessionConfig]. Its events have them, too.
 	Labels map[string]string
 	// Config is the question, the models and the bounds. Its Inputs and Open are made of

@@ -2,9 +2,9 @@ package rlm
 
 import (
 	"context"
+	"io"
 
 	"github.com/rlmhq/rlm/repl/distill"
-	"github.com/rlmhq/rlm/router"
 )
 
 // DistillOutcome says what a run of [Engine.Distill] found.
@@ -12,10 +12,10 @@ type DistillOutcome = distill.Result
 
 // DistillTask is a corpus of traces of runs, of which some failed.
 type DistillTask struct {
-	// Corpus are the traces: see [distill.Parse].
+	// Corpus are the traces: see [ParseCorpus].
 	Corpus distill.Corpus
 	// Policy says which tiers may run the snippets.
-	Policy router.Policy
+	Policy Policy
 	// Labels say for whom the run works: see [SessionConfig]. Its events have them, too.
 	Labels map[string]string
 	// Config is the models and the bounds. The Open of its Run is made of the fields
@@ -45,3 +45,7 @@ func (e *Engine) Distill(ctx context.Context, task DistillTask) (DistillOutcome,
 
 	return distill.Run(ctx, task.Corpus, cfg)
 }
+
+// ParseCorpus reads traces of runs as JSON Lines, at most 64 MiB. The error names the line
+// that is wrong.
+func ParseCorpus(r io.Reader) (distill.Corpus, error) { return distill.Parse(r) }

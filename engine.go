@@ -38,7 +38,7 @@ import (
 	"github.com/rlmhq/rlm/tiers/wasm"
 )
 
-// The names of the default tiers, for a [router.Policy].
+// The names of the default tiers, for a [Policy].
 const (
 	TierInterp = interp.Name
 	TierWasm   = wasm.Name
@@ -129,7 +129,7 @@ func New(options Options) (*Engine, error) {
 	}
 
 	// A runner refuses what no session could work with, such as two tiers of one name.
-	if _, err := e.newRunner(router.Policy{}, tiers.Config{}); err != nil {
+	if _, err := e.newRunner(Policy{}, tiers.Config{}); err != nil {
 		return nil, errors.Join(err, e.Close())
 	}
 	return e, nil
@@ -196,10 +196,10 @@ func (e *Engine) Detect(ctx context.Context, source string) tiers.Language {
 // Opener returns a function that opens what runs the snippets of one session, for loops
 // that are built on package repl. The caller closes what it opens before the engine, and
 // keeps the inputs open until then. [Engine.Answer] and the other loops need none.
-func (e *Engine) Opener(policy router.Policy) repl.Opener { return e.opener(policy, nil) }
+func (e *Engine) Opener(policy Policy) repl.Opener { return e.opener(policy, nil) }
 
 // opener returns what opens the runners of a loop.
-func (e *Engine) opener(policy router.Policy, labels map[string]string) repl.Opener {
+func (e *Engine) opener(policy Policy, labels map[string]string) repl.Opener {
 	return func(ctx context.Context, cfg tiers.Config) (*router.Runner, error) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -214,7 +214,7 @@ func (e *Engine) opener(policy router.Policy, labels map[string]string) repl.Ope
 	}
 }
 
-func (e *Engine) newRunner(policy router.Policy, cfg tiers.Config) (*router.Runner, error) {
+func (e *Engine) newRunner(policy Policy, cfg tiers.Config) (*router.Runner, error) {
 	return router.NewRunner(router.RunnerConfig{
 		Tiers: e.tiers, Analysers: e.analysers, Policy: policy, Probes: e.probes, Log: e.log, Config: cfg,
 	})
@@ -223,7 +223,7 @@ func (e *Engine) newRunner(policy router.Policy, cfg tiers.Config) (*router.Runn
 // enter checks what all tasks have, and counts a loop as running until leave. Its context
 // ends with the engine.
 func (e *Engine) enter(
-	ctx context.Context, policy router.Policy, labels map[string]string,
+	ctx context.Context, policy Policy, labels map[string]string,
 ) (_ context.Context, leave func(), err error) {
 	if err := policy.Validate(); err != nil {
 		return nil, nil, err

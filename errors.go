@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/rlmhq/rlm/repl"
+	"github.com/rlmhq/rlm/router"
 )
 
 // Errors of sessions and engines. Test for them with [errors.Is].
@@ -13,6 +14,9 @@ var (
 	// ErrInUse answers a call while another call of the same session runs: a session has
 	// one owner. Open or fork a session for each goroutine.
 	ErrInUse = errors.New("the session is in use by another call")
+	// ErrNoTier says that no tier may run a snippet. A [*router.NoTierError] has the
+	// reason against each.
+	ErrNoTier = router.ErrNoTier
 )
 
 // SetupError says why a loop could not begin: a model without a key, an unreachable

@@ -2,10 +2,12 @@ package rlm
 
 import (
 	"context"
+	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/repl/reflect"
-	"github.com/rlmhq/rlm/router"
 )
 
 // ReflectOutcome says how a run of [Engine.Reflect] ended.
@@ -13,10 +15,10 @@ type ReflectOutcome = reflect.Outcome
 
 // ReflectTask is the record of an agent's work, from which models are to learn.
 type ReflectTask struct {
-	// Subject is the record. [reflect.ParseTrace] reads records of several kinds.
+	// Subject is the record: see [ParseTrace].
 	Subject reflect.Subject
 	// Policy says which tiers may run the snippets.
-	Policy router.Policy
+	Policy Policy
 	// Labels say for whom the run works: see [SessionConfig]. Its events have them, too.
 	Labels map[string]string
 	// Config is the models and the bounds. Its Open is made of the fields above.
@@ -45,4 +47,27 @@ func (e *Engine) Reflect(ctx context.Context, task ReflectTask) (ReflectOutcome,
 	cfg.Progress = labelled(cfg.Progress, task.Labels)
 
 	return reflect.Run(ctx, cfg, task.Subject)
+}
+
+// ParseTrace reads the record of an agent's work, of at most 32 MiB: an agent's output,
+// messages in the form of OpenAI or Anthropic, a history of browser-use, steps of
+// LangChain, a tau-bench simulation, or a dict with question and steps. format is one of
+// [TraceFormats].
+func ParseTrace(data []byte, format string) (reflect.Subject, error) {
+	if !slices.Contains(TraceFormats(), format) {
+		return reflect.Subject{}, fmt.Errorf("unknown format %q: give one of %s",
+			format, strings.Join(TraceFormats(), ", "))
+	}
+	parsed, err := reflect.ParseTrace(data, reflect.Format(format))
+	return reflect.Subject{Trace: parsed.Trace, Traces: parsed.Traces}, err
+}
+
+// TraceFormats returns the formats of [ParseTrace]. The first, "auto", finds out which of
+// the others it is.
+func TraceFormats() []string {
+	names := make([]string, 0, len(reflect.Formats()))
+	for _, format := range reflect.Formats() {
+		names = append(names, string(format))
+	}
+	return names
 }

@@ -2,10 +2,10 @@ package rlm
 
 import (
 	"context"
+	"io"
 
 	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/repl/reflexion"
-	"github.com/rlmhq/rlm/router"
 )
 
 // ReflexionOutcome says how a run of [Engine.Reflexion] ended.
@@ -27,7 +27,7 @@ func (e *Engine) Reflexion(ctx context.Context, task ReflexionTask) (ReflexionOu
 	refused := func(err error) (ReflexionOutcome, error) {
 		return ReflexionOutcome{Status: ledger.StatusFailed, Reason: err.Error()}, refuse(err)
 	}
-	ctx, leave, err := e.enter(ctx, router.Policy{}, task.Labels)
+	ctx, leave, err := e.enter(ctx, Policy{}, task.Labels)
 	if err != nil {
 		return refused(err)
 	}
@@ -41,3 +41,7 @@ func (e *Engine) Reflexion(ctx context.Context, task ReflexionTask) (ReflexionOu
 
 	return reflexion.Run(ctx, cfg)
 }
+
+// ParseMemory reads what is known before the first draft, as JSON of at most 4 MiB. The
+// error says where the text is wrong, and what is wanted there.
+func ParseMemory(r io.Reader) (reflexion.Memory, error) { return reflexion.ParseMemory(r) }

@@ -31,7 +31,7 @@ type SessionConfig struct {
 	Mounts []tiers.Mount
 	Out    bool
 	// Policy says which tiers may run the snippets. The zero value allows all but local.
-	Policy router.Policy
+	Policy Policy
 	// Labels say for whom the session works, such as tenant and request. They are in the
 	// engine's log and on the containers of tier docker. [tiers.CheckLabels] has the rules.
 	Labels map[string]string
@@ -40,6 +40,9 @@ type SessionConfig struct {
 	// Limits and Deterministic are the session's.
 	Ask run.Config
 }
+
+// Policy says which tiers may run snippets. The zero value allows all but local.
+type Policy = router.Policy
 
 // Result says how a snippet ended, and where it ran.
 type Result = router.Result

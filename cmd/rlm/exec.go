@@ -13,7 +13,6 @@ import (
 
 	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/cmd/rlm/internal/config"
-	"github.com/rlmhq/rlm/router"
 	"github.com/rlmhq/rlm/tiers"
 )
 
@@ -122,14 +121,23 @@ func withEngine(cmd *cobra.Command, e *env, f *execFlags, args []string, use fun
 	return use(session, jobs)
 }
 
-// engine makes an engine by the settings, ready for snippets.
-func (e *env) engine(ctx context.Context, note func(string, ...any)) (*rlm.Engine, error) {
+// newEngine makes an engine by the settings. It prepares nothing.
+func (e *env) newEngine(note func(string, ...any)) (*rlm.Engine, error) {
 	engine, err := rlm.New(rlm.Options{
 		CacheDir: e.settings.CacheDir, Python: e.settings.Python, DockerHost: dockerHost(), Log: e.log,
 		Progress: func(what string) { note("%s", what) },
 	})
 	if err != nil {
 		return nil, &exitError{exitUsage, err}
+	}
+	return engine, nil
+}
+
+// engine makes an engine by the settings, ready for snippets.
+func (e *env) engine(ctx context.Context, note func(string, ...any)) (*rlm.Engine, error) {
+	engine, err := e.newEngine(note)
+	if err != nil {
+		return nil, err
 	}
 	if name := e.settings.Tier; name != "auto" && !knows(engine, name) {
 		err = &exitError{exitUsage, fmt.Errorf("--tier %q: there is no such tier, see `rlm tiers`", name)}
@@ -261,7 +269,7 @@ func runAll(ctx context.Context, e *env, f execFlags, session *rlm.Session, jobs
 		}
 		result, err := session.RunJob(ctx, job)
 		if f.explain && result.Plan != nil {
-			if err := showPlan(e.stderr, result.Plan, false); err != nil {
+			if err := showPlan(e.stderr, result.Plan.Text(), nil); err != nil {
 				return &exitError{exitBroken, err}
 			}
 		}
@@ -286,7 +294,7 @@ func runAll(ctx context.Context, e *env, f execFlags, session *rlm.Session, jobs
 
 func runFailure(err error) error {
 	var rejected *tiers.RejectedError
-	if errors.Is(err, router.ErrNoTier) || errors.As(err, &rejected) {
+	if errors.Is(err, rlm.ErrNoTier) || errors.As(err, &rejected) {
 		return &exitError{exitNoTier, err}
 	}
 	return &exitError{exitBroken, err}

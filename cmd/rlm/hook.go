@@ -11,7 +11,6 @@ import (
 	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/cmd/rlm/internal/config"
 	"github.com/rlmhq/rlm/repl/otel"
-	loop "github.com/rlmhq/rlm/repl/run"
 )
 
 const hookLong = `Stand between a tool and the model that called it: the tool's output comes in on
@@ -49,18 +48,22 @@ func newHook(e *env) *cobra.Command {
 	return cmd
 }
 
-// triggers are those of the settings.
-func triggers(c *config.Loaded) loop.Triggers {
-	t := loop.Triggers{Always: c.Always, NoLongHorizon: !c.OnLongHorizon, OutputChars: c.LargeOutput, Traces: c.ManyTraces, Nodes: c.ManyNodes}
+// noTrigger as a threshold switches a trigger off.
+const noTrigger = -1
+
+// setTriggers gives a task the triggers of the settings.
+func setTriggers(c *config.Loaded, task *rlm.AnswerTask) {
+	t := &task.Config.Triggers
+	t.Always, t.NoLongHorizon = c.Always, !c.OnLongHorizon
+	t.OutputChars, t.Traces, t.Nodes = c.LargeOutput, c.ManyTraces, c.ManyNodes
 	for _, off := range []struct {
 		on        bool
 		threshold *int64
 	}{{c.OnLargeOutput, &t.OutputChars}, {c.OnManyTraces, &t.Traces}, {c.OnManyNodes, &t.Nodes}} {
 		if !off.on {
-			*off.threshold = loop.NoTrigger
+			*off.threshold = noTrigger
 		}
 	}
-	return t
 }
 
 // hook passes stdin on, or has a run look at it. The engine is made only then: most
@@ -73,7 +76,7 @@ func (f *runFlags) hook(ctx context.Context, e *env, question string) error {
 	if err != nil {
 		return &exitError{exitUsage, err}
 	}
-	task.Config.Triggers = triggers(e.settings)
+	setTriggers(e.settings, &task)
 	view := newView(e, f.quiet)
 	defer view.close()
 	solver := &lazyEngine{e: e, f: f, view: view}
@@ -119,12 +122,10 @@ func (l *lazyEngine) answer(ctx context.Context, task rlm.AnswerTask) (rlm.Answe
 		return rlm.AnswerOutcome{}, &rlm.SetupError{Err: err}
 	}
 	l.end = append(l.end, models)
-	question := task.Config.Question
-	if task.Config, err = l.f.complete(l.e, task.Config, models); err != nil {
+	if err := l.f.complete(l.e, &task, models); err != nil {
 		return rlm.AnswerOutcome{}, &rlm.SetupError{Err: err}
 	}
-	task.Config.Question = question
-	if err := needModel(task.Config); err != nil {
+	if err := needModel(&task); err != nil {
 		return rlm.AnswerOutcome{}, &rlm.SetupError{Err: err}
 	}
 	var sent func()

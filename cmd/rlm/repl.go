@@ -91,7 +91,7 @@ func (f *runFlags) repl(ctx context.Context, e *env, history string) (err error)
 			return &exitError{exitUsage, err}
 		}
 		defer models.Close()
-		if task.Config, err = f.complete(e, task.Config, models); err != nil {
+		if err = f.complete(e, &task, models); err != nil {
 			return &exitError{exitUsage, err}
 		}
 		progress, sent, err := observe(ctx, e, otel.RLM, view.event)
@@ -242,7 +242,7 @@ func (s *shell) obey(ctx context.Context, source string) (done bool, err error) 
 		if err != nil {
 			return false, err
 		}
-		return false, showPlan(s.e.stdout, &plan, false)
+		return false, showPlan(s.e.stdout, plan.Text(), nil)
 	case ":help":
 		_, err = io.WriteString(s.e.stdout, replHelp)
 	default:

@@ -15,7 +15,6 @@ import (
 	"github.com/rlmhq/rlm/cmd/rlm/internal/config"
 	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/repl/otel"
-	loop "github.com/rlmhq/rlm/repl/run"
 )
 
 // maxQuestion and maxSchema bound what is read of a question and of a contract.
@@ -86,10 +85,10 @@ func (f *runFlags) run(ctx context.Context, e *env, question string) error {
 		return &exitError{exitUsage, err}
 	}
 	defer models.Close()
-	if task.Config, err = f.complete(e, task.Config, models); err != nil {
+	if err = f.complete(e, &task, models); err != nil {
 		return &exitError{exitUsage, err}
 	}
-	if err := needModel(task.Config); err != nil {
+	if err := needModel(&task); err != nil {
 		return &exitError{exitUsage, err}
 	}
 	if f.estimate {
@@ -139,34 +138,33 @@ func (f *runFlags) task(e *env, question string) (task rlm.AnswerTask, err error
 	return task, err
 }
 
-// complete adds the settings and the contract to a run's configuration.
-func (f *runFlags) complete(e *env, run loop.Config, models ledger.Models) (loop.Config, error) {
-	cfg, err := runConfig(e, models)
-	if err != nil {
-		return cfg, err
+// complete adds the settings and the contract to a task.
+func (f *runFlags) complete(e *env, task *rlm.AnswerTask, models ledger.Models) (err error) {
+	if err := configure(e, task, models); err != nil {
+		return err
 	}
-	cfg.Question = run.Question
 	switch {
 	case f.schema != "" && f.kind != "":
-		return cfg, errors.New("give --output-schema or --output-type, not both")
+		return errors.New("give --output-schema or --output-type, not both")
 	case f.schema != "":
 		text, err := readFile(e, f.schema, maxSchema, "the contract")
 		if err != nil {
-			return cfg, err
+			return err
 		}
 		if !json.Valid([]byte(text)) {
-			return cfg, fmt.Errorf("the contract %s is not valid JSON", f.schema)
+			return fmt.Errorf("the contract %s is not valid JSON", f.schema)
 		}
-		cfg.Schema = json.RawMessage(text)
+		task.Config.Schema = json.RawMessage(text)
 	case f.kind != "":
-		cfg.Schema, err = json.Marshal(f.kind)
+		task.Config.Schema, err = json.Marshal(f.kind)
 	}
-	return cfg, err
+	return err
 }
 
 // needModel refuses a run whose models cannot be asked, before an engine is made.
 // Whether their servers are there is asked later.
-func needModel(run loop.Config) error {
+func needModel(task *rlm.AnswerTask) error {
+	run := &task.Config
 	if run.Model == "" && len(run.ByDepth) == 0 {
 		return errors.New("there is no model: give --model, such as openai/gpt-5, or set model in the configuration")
 	}

@@ -484,3 +484,24 @@ func BenchmarkEvent(b *testing.B) {
 		b.Fatal(err)
 	}
 }
+
+func TestLabelsAreOnEverySpan(t *testing.T) {
+	r := listen(t)
+	o := r.observe(t, otel.Config{Loop: otel.RLM, Secrets: []llm.Secret{llm.NewSecret("hunter22")}})
+	labels := map[string]string{"tenant": "acme", "request": "with hunter22"}
+	for _, kind := range []ledger.EventKind{
+		ledger.EventRunStarted, ledger.EventTurnStarted, ledger.EventReply, ledger.EventCall, ledger.EventRunEnded,
+	} {
+		o.Event(ledger.Event{Kind: kind, Node: "0", Turn: 1, Time: time.Now(), Model: "a/b", Labels: labels})
+	}
+	closed(t, o)
+	if len(r.spans) < 4 {
+		t.Fatalf("%d spans", len(r.spans))
+	}
+	for _, s := range r.spans {
+		got := attributes(s)
+		if got["rlm.label.tenant"] != "acme" || strings.Contains(got["rlm.label.request"], "hunter22") || got["rlm.label.request"] == "" {
+			t.Errorf("%s: %v", s.Name, got)
+		}
+	}
+}

@@ -133,6 +133,7 @@ func (o *Observer) begin(parent context.Context, e ledger.Event, kind *Loop) {
 	if e.Model != "" { // a workflow's node has none
 		l.span.SetAttributes(attribute.String(genModel, o.name(e.Model)))
 	}
+	l.span.SetAttributes(o.labels(e)...)
 	o.loops[e.Node] = l
 }
 
@@ -143,7 +144,17 @@ func (o *Observer) iteration(l *loop, e ledger.Event) {
 	l.snippets = 0
 	number := e.Turn - 1 + l.kind.First // loops count turns from 1
 	l.turnCtx, l.turn = o.tracer.Start(l.ctx, l.kind.Iteration+strconv.Itoa(number), trace.WithTimestamp(e.Time),
-		trace.WithAttributes(attribute.Int(iterationNumber, number), attribute.Bool(terminated, false)))
+		trace.WithAttributes(attribute.Int(iterationNumber, number), attribute.Bool(terminated, false)),
+		trace.WithAttributes(o.labels(e)...))
+}
+
+// labels are those of the run's task.
+func (o *Observer) labels(e ledger.Event) []attribute.KeyValue {
+	all := make([]attribute.KeyValue, 0, len(e.Labels))
+	for _, name := range slices.Sorted(maps.Keys(e.Labels)) {
+		all = append(all, attribute.String(label+name, o.name(e.Labels[name])))
+	}
+	return all
 }
 
 func (l *loop) endTurn(at time.Time) {
@@ -176,7 +187,7 @@ func (o *Observer) call(l *loop, e ledger.Event) {
 		}
 		o.record(l, e.Call)
 	}
-	attributes = append(attributes, used(e.Used)...)
+	attributes = append(append(attributes, used(e.Used)...), o.labels(e)...)
 	_, span := o.tracer.Start(l.place(), operationChat+" "+o.name(e.Model), trace.WithSpanKind(trace.SpanKindClient),
 		trace.WithTimestamp(e.Time.Add(-e.Elapsed)), trace.WithAttributes(attributes...))
 	o.failed(span, e.Error)
