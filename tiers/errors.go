@@ -63,5 +63,10 @@ func RejectNative(tier string, cfg Config) error {
 	default:
 		return nil
 	}
-	return &RejectedError{Tier: tier, Missing: what, Effects: EffectsNeverRan, Reason: "it cannot enforce " + what}
+	return &RejectedError{
+		Tier:    tier,
+		Missing: what,
+		Effects: EffectsNeverRan,
+		Reason:  "it cannot enforce " + what,
+	}
 }

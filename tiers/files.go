@@ -30,7 +30,12 @@ func RejectFiles(tier string, cfg Config) error {
 	if what == "" {
 		return nil
 	}
-	return &RejectedError{Tier: tier, Missing: what, Effects: EffectsNeverRan, Reason: "it has no place for " + what}
+	return &RejectedError{
+		Tier:    tier,
+		Missing: what,
+		Effects: EffectsNeverRan,
+		Reason:  "it has no place for " + what,
+	}
 }
 
 // Collector is a Sandbox that gives back the files of OutFolder.

@@ -103,8 +103,8 @@ const (
 // GoFeatures are all features of Go: a tier that compiles has them.
 func GoFeatures() []Feature {
 	return []Feature{
-		FeatureGoroutines, FeatureLoopVariables, FeatureRangeInt, FeatureBuiltins, FeatureGenerics, FeatureGenericsStdlib,
-		FeatureMethods, FeatureReflect,
+		FeatureGoroutines, FeatureLoopVariables, FeatureRangeInt, FeatureBuiltins, FeatureGenerics,
+		FeatureGenericsStdlib, FeatureMethods, FeatureReflect,
 	}
 }
 

@@ -81,7 +81,9 @@ func (l Limits) Validate() error {
 		{"host calls at once", int64(l.HostCallsAtOnce)},
 	} {
 		if f.value < 0 {
-			return fmt.Errorf("limit %q is negative: give a positive value, or 0 for the default", f.name)
+			return fmt.Errorf(
+				"limit %q is negative: give a positive value, or 0 for the default", f.name,
+			)
 		}
 	}
 	return nil
