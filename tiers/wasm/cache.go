@@ -38,6 +38,7 @@ func CheckCacheDir(dir string) error {
 	if err := checkPrivate(dir); err != nil {
 		return err
 	}
+
 	f, err := os.CreateTemp(dir, "new-")
 	if err != nil {
 		return fmt.Errorf("cannot use the cache directory: %w", err)
@@ -59,6 +60,7 @@ func (e *engine) lookup(key string) *cachedImage {
 	if info, err := os.Lstat(path); err != nil || !info.Mode().IsRegular() {
 		return nil // to open a FIFO would wait for a writer
 	}
+
 	f, err := os.Open(path)
 	if err != nil {
 		return nil
@@ -69,6 +71,7 @@ func (e *engine) lookup(key string) *cachedImage {
 		_ = f.Close() // only read
 		return nil
 	}
+
 	return &cachedImage{head, f}
 }
 
@@ -81,13 +84,16 @@ func readHead(f *os.File, key string) (cachedHead, error) {
 	if err := json.Unmarshal(raw, &head); err != nil {
 		return head, err
 	}
+
 	info, err := f.Stat()
 	if err != nil {
 		return head, err
 	}
-	if head.Key != key || head.Size == 0 || head.Size > 1<<30 || head.Size%pageSize != 0 || info.Size() != cacheHead+int64(head.Size) {
+	if head.Key != key || head.Size == 0 || head.Size > 1<<30 || head.Size%pageSize != 0 ||
+		info.Size() != cacheHead+int64(head.Size) {
 		return head, errors.New("it is another program's, or not whole")
 	}
+
 	for _, run := range append(head.Runs, head.Layout.Hot...) {
 		if run.Start > run.End || run.End > head.Size {
 			return head, errors.New("its pages are out of range")
@@ -99,10 +105,13 @@ func readHead(f *os.File, key string) (cachedHead, error) {
 // adopt makes the cached image the engine's.
 func (e *engine) adopt(c *cachedImage) error {
 	defer c.file.Close()
-	img, err := newImage(io.NewSectionReader(c.file, cacheHead, int64(c.head.Size)), c.head.Size, c.head.Runs)
+	img, err := newImage(
+		io.NewSectionReader(c.file, cacheHead, int64(c.head.Size)), c.head.Size, c.head.Runs,
+	)
 	if err != nil {
 		return fmt.Errorf("cannot read the cached image %s: %w", c.file.Name(), err)
 	}
+
 	e.image, e.layout = img, c.head.Layout
 	e.image.hot = e.layout.Hot
 	return nil
@@ -128,6 +137,7 @@ func (e *engine) write(key string, data []byte) error {
 	if len(head) > cacheHead {
 		return errors.New("the image's head is too long")
 	}
+
 	path := e.imagePath(key)
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
@@ -136,6 +146,7 @@ func (e *engine) write(key string, data []byte) error {
 	if err != nil {
 		return err
 	}
+
 	err = errors.Join(writeImage(f, head, data, runs), f.Close())
 	if err == nil {
 		err = os.Rename(f.Name(), path)
@@ -143,6 +154,7 @@ func (e *engine) write(key string, data []byte) error {
 	if err != nil {
 		return errors.Join(err, os.Remove(f.Name()))
 	}
+
 	return nil
 }
 
@@ -155,6 +167,7 @@ func writeImage(f *os.File, head, data []byte, runs []span) error {
 	if _, err := f.WriteAt(padded, 0); err != nil {
 		return err
 	}
+
 	for _, run := range runs {
 		if _, err := f.WriteAt(data[run.Start:run.End], cacheHead+int64(run.Start)); err != nil {
 			return err

@@ -22,6 +22,7 @@ func take(in *instance, knows int) *checkpoint {
 	for _, run := range c.runs {
 		c.data = append(c.data, memory[run.Start:run.End]...)
 	}
+
 	return c
 }
 
@@ -50,5 +51,6 @@ func changedRuns(mem linearMemory, img *image) []span {
 			}
 		}
 	}
+
 	return runs
 }

@@ -70,6 +70,7 @@ func (e *engine) start(ctx context.Context) error {
 			return err
 		}
 	}
+
 	key := e.imageKey()
 	cached := e.lookup(key)
 	if cached == nil {
@@ -80,6 +81,7 @@ func (e *engine) start(ctx context.Context) error {
 		defer release()
 		cached = e.lookup(key) // another process may have been at it
 	}
+
 	if cached == nil && e.options.Progress != nil {
 		e.options.Progress("preparing Python for this machine, once: about two seconds")
 	}
@@ -91,12 +93,14 @@ func (e *engine) start(ctx context.Context) error {
 	if err := group.Wait(); err != nil {
 		return err
 	}
+
 	if e.image == nil {
 		if err := e.derive(ctx, key); err != nil {
 			return err
 		}
 	}
 	e.options.Log.Debug("wasm tier prepared", "took", time.Since(begun), "cached", cached != nil)
+
 	return nil
 }
 
@@ -113,11 +117,16 @@ func (e *engine) imageKey() string {
 // read is thrown away, once: it is only a cache.
 func (e *engine) compile(ctx context.Context) error {
 	err := e.compileOnce(ctx)
-	if err == nil || e.options.CacheDir == "" || e.module != nil || e.cache == nil || ctx.Err() != nil {
+	if err == nil || e.options.CacheDir == "" || e.module != nil || e.cache == nil ||
+		ctx.Err() != nil {
 		return err
 	}
 	e.options.Log.Warn("the cached code cannot be used; it is made anew", "error", err)
-	errs := []error{err, e.runtime.Close(ctx), e.cache.Close(ctx), os.RemoveAll(filepath.Join(e.options.CacheDir, codeDir))}
+	errs := []error{
+		err, e.runtime.Close(ctx), e.cache.Close(ctx),
+		os.RemoveAll(filepath.Join(e.options.CacheDir, codeDir)),
+	}
+
 	if errors.Join(errs[1:]...) != nil {
 		return errors.Join(errs...)
 	}
@@ -137,6 +146,7 @@ func (e *engine) compileOnce(ctx context.Context) error {
 		e.cache = cache
 		config = config.WithCompilationCache(cache)
 	}
+
 	e.runtime = wazero.NewRuntimeWithConfig(ctx, config)
 	if err := e.imports(ctx); err != nil {
 		return err
@@ -145,10 +155,14 @@ func (e *engine) compileOnce(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	e.module, err = e.runtime.CompileModule(experimental.WithCompilationWorkers(ctx, runtime.GOMAXPROCS(0)), module)
+
+	e.module, err = e.runtime.CompileModule(
+		experimental.WithCompilationWorkers(ctx, runtime.GOMAXPROCS(0)), module,
+	)
 	if err != nil {
 		return fmt.Errorf("cannot compile the interpreter: %w", err)
 	}
+
 	return nil
 }
 
@@ -160,22 +174,35 @@ func (e *engine) imports(ctx context.Context) error {
 	// wazero's own proc_exit frees the guest's memory while the guest is still
 	// on the stack. Ours only ends the run; the sandbox is discarded after it.
 	i32, i64 := api.ValueTypeI32, api.ValueTypeI64
-	wasi.NewFunctionBuilder().WithGoModuleFunction(api.GoModuleFunc(hostExit), []api.ValueType{i32}, nil).Export("proc_exit")
+	wasi.NewFunctionBuilder().WithGoModuleFunction(
+		api.GoModuleFunc(hostExit), []api.ValueType{i32}, nil,
+	).Export("proc_exit")
+
 	// What would change the descriptors, the only state of an instance on the
 	// host's side, does not exist: instances are used again.
 	refuse := api.GoModuleFunc(hostRefuse)
 	for name, params := range map[string][]api.ValueType{
 		"fd_close": {i32}, "fd_renumber": {i32, i32}, "fd_fdstat_set_flags": {i32, i32},
 	} {
-		wasi.NewFunctionBuilder().WithGoModuleFunction(refuse, params, []api.ValueType{i32}).Export(name)
+		wasi.NewFunctionBuilder().
+			WithGoModuleFunction(refuse, params, []api.ValueType{i32}).
+			Export(name)
 	}
+
 	if _, err := wasi.Instantiate(ctx); err != nil {
 		return fmt.Errorf("cannot offer WASI: %w", err)
 	}
 	_, err := e.runtime.NewHostModuleBuilder("rlm").
-		NewFunctionBuilder().WithGoModuleFunction(api.GoModuleFunc(hostCall), []api.ValueType{i32, i32}, []api.ValueType{i64}).Export("call").
-		NewFunctionBuilder().WithGoModuleFunction(api.GoModuleFunc(hostTake), []api.ValueType{i32, i32}, nil).Export("take").
-		NewFunctionBuilder().WithGoModuleFunction(api.GoModuleFunc(hostYield), nil, nil).Export("yield").
+		NewFunctionBuilder().WithGoModuleFunction(api.GoModuleFunc(hostCall), []api.ValueType{
+		i32,
+		i32,
+	}, []api.ValueType{i64}).Export("call").
+		NewFunctionBuilder().WithGoModuleFunction(api.GoModuleFunc(hostTake), []api.ValueType{
+		i32,
+		i32,
+	}, nil).Export("take").
+		NewFunctionBuilder().WithGoModuleFunction(api.GoModuleFunc(hostYield), nil,
+		nil).Export("yield").
 		Instantiate(ctx)
 	if err != nil {
 		return fmt.Errorf("cannot offer the host's functions: %w", err)
@@ -193,6 +220,7 @@ func (e *engine) derive(ctx context.Context, key string) error {
 	if e.image, err = imageOf(data); err != nil {
 		return err
 	}
+
 	// The loading is deterministic, so that the image is the same everywhere.
 	accounts, err := session.NewAccounts(ctx, tiers.Config{Deterministic: true})
 	if err != nil {
@@ -203,6 +231,7 @@ func (e *engine) derive(ctx context.Context, key string) error {
 		return err
 	}
 	defer in.close()
+
 	for _, source := range []string{pykernel.Boot(), e.options.Preload} {
 		if err := in.boot(ctx, source); err != nil {
 			return err
@@ -212,6 +241,7 @@ func (e *engine) derive(ctx context.Context, key string) error {
 	if e.layout, err = in.readLayout(ctx); err != nil {
 		return err
 	}
+
 	in.close()
 	if err := e.replaceImage(prepared); err != nil {
 		return err
@@ -219,6 +249,7 @@ func (e *engine) derive(ctx context.Context, key string) error {
 	if err := e.learnHot(ctx); err != nil {
 		return err
 	}
+
 	e.store(key, prepared)
 	return nil
 }
@@ -251,18 +282,21 @@ func (e *engine) learnHot(ctx context.Context) error {
 	if err := accounts.Begin(ctx, tiers.Job{}); err != nil {
 		return err
 	}
+
 	code, err := in.run(ctx, "print(sum(range(100)))", wire.FlagReseed|1<<wire.OrdinalShift)
 	accounts.End(code)
 	if err != nil {
 		return fmt.Errorf("cannot rehearse a snippet: %w", err)
 	}
 	e.layout.Hot = nil
+
 	for _, run := range changedRuns(in.mem, e.image) {
 		if run.End <= e.image.size {
 			e.layout.Hot = append(e.layout.Hot, run)
 		}
 	}
 	e.image.hot = e.layout.Hot
+
 	return nil
 }
 
@@ -279,5 +313,6 @@ func (e *engine) close() error {
 	if e.image != nil {
 		errs = append(errs, e.image.close())
 	}
+
 	return errors.Join(errs...)
 }

@@ -52,6 +52,7 @@ func (g *guest) renew(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+
 	g.in, g.flags, g.knows = in, wire.FlagReseed, 0
 	if g.saved != nil {
 		g.knows = g.saved.knows
@@ -60,7 +61,9 @@ func (g *guest) renew(ctx context.Context) error {
 }
 
 // Prepare makes an instance if there is none, and takes a checkpoint.
-func (g *guest) Prepare(ctx context.Context, _ session.Snippet, mustSave bool) (*tiers.Loss, error) {
+func (g *guest) Prepare(
+	ctx context.Context, _ session.Snippet, mustSave bool,
+) (*tiers.Loss, error) {
 	if g.in == nil {
 		if err := g.renew(ctx); err != nil {
 			return nil, err
@@ -72,6 +75,7 @@ func (g *guest) Prepare(ctx context.Context, _ session.Snippet, mustSave bool) (
 	if !isSaved && (mustSave || time.Since(g.savedAt) >= saveShare*g.saveCost) {
 		g.save()
 	}
+
 	return nil, nil //nolint:nilnil // nothing is lost
 }
 
@@ -133,12 +137,15 @@ func describeDeath(err error) string {
 			return text[:i]
 		}
 	}
+
 	return text
 }
 
 // Heal checks an interpreter that the snippet may have harmed, and returns to the last
 // checkpoint if it is harmed or dead.
-func (g *guest) Heal(ctx context.Context, s session.Snippet, isOrderly bool) (session.Healed, error) {
+func (g *guest) Heal(
+	ctx context.Context, s session.Snippet, isOrderly bool,
+) (session.Healed, error) {
 	if isOrderly && g.isHealthy(ctx, s.Source) {
 		return session.Healed{Kept: s.Ordinal}, nil
 	}
@@ -147,6 +154,7 @@ func (g *guest) Heal(ctx context.Context, s session.Snippet, isOrderly bool) (se
 	if g.saved != nil {
 		healed.Kept = g.saved.snippet
 	}
+
 	return healed, g.renew(ctx)
 }
 
@@ -160,6 +168,7 @@ func (g *guest) isHealthy(ctx context.Context, source string) bool {
 		// write; the first check-up takes it.
 		g.checkUp(ctx)
 	}
+
 	return g.checkUp(ctx)
 }
 
@@ -182,6 +191,7 @@ func (g *guest) Export(ctx context.Context) (tiers.State, error) {
 	if err != nil {
 		err = errors.Join(err, g.renew(context.WithoutCancel(ctx)))
 	}
+
 	return state, err
 }
 
@@ -195,6 +205,7 @@ func (g *guest) Import(ctx context.Context, state tiers.State) (tiers.Report, er
 	if err == nil {
 		g.save()
 	}
+
 	return report, err
 }
 

@@ -32,6 +32,7 @@ func (l *idleList) get(key idleKey) *instance {
 	if len(list) == 0 {
 		return nil
 	}
+
 	in := list[len(list)-1]
 	l.all[key] = list[:len(list)-1]
 	return in
@@ -57,5 +58,6 @@ func (l *idleList) close() {
 			in.close()
 		}
 	}
+
 	l.all, l.open = nil, false
 }

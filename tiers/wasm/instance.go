@@ -57,7 +57,9 @@ type exitError struct{ code uint32 }
 func (e exitError) Error() string { return fmt.Sprintf("the guest exited with code %d", e.code) }
 
 // instantiate makes an interpreter over the image, or over a checkpoint.
-func (e *engine) instantiate(ctx context.Context, accounts *session.Accounts, from *checkpoint) (*instance, error) {
+func (e *engine) instantiate(
+	ctx context.Context, accounts *session.Accounts, from *checkpoint,
+) (*instance, error) {
 	limit, err := e.memoryLimit(accounts.Limits().Memory)
 	if err != nil {
 		return nil, err
@@ -66,12 +68,14 @@ func (e *engine) instantiate(ctx context.Context, accounts *session.Accounts, fr
 	if from != nil {
 		size = from.size
 	}
+
 	in := e.idle.get(idleKey{limit, size == e.image.size && !accounts.Config().Deterministic})
 	if in == nil {
 		if in, err = e.create(ctx, accounts, size, limit); err != nil {
 			return nil, err
 		}
 	}
+
 	in.accounts = accounts
 	in.mem.prefault()
 	if from != nil {
@@ -83,32 +87,46 @@ func (e *engine) instantiate(ctx context.Context, accounts *session.Accounts, fr
 func (e *engine) memoryLimit(bytes int64) (uint64, error) {
 	limit := uint64(bytes) / wasmPage * wasmPage
 	if limit > 1<<32 {
-		return 0, noMemory("it cannot give a sandbox %d MiB of memory: its limit is 4096 MiB", bytes>>20)
+		return 0, noMemory(
+			"it cannot give a sandbox %d MiB of memory: its limit is 4096 MiB", bytes>>20,
+		)
 	}
+
 	if least := e.image.size + 8<<20; limit < least {
-		return 0, noMemory("it cannot run Python in %d MiB of memory: it needs at least %d MiB", bytes>>20, least>>20)
+		return 0, noMemory(
+			"it cannot run Python in %d MiB of memory: it needs at least %d MiB", bytes>>20,
+			least>>20,
+		)
 	}
+
 	return limit, nil
 }
 
 // noMemory says that another tier may keep a limit that this one cannot.
 func noMemory(format string, args ...any) error {
 	return &tiers.RejectedError{
-		Tier: Name, Missing: "memory", Reason: fmt.Sprintf(format, args...), Effects: tiers.EffectsNeverRan,
+		Tier:    Name,
+		Missing: "memory",
+		Reason:  fmt.Sprintf(format, args...),
+		Effects: tiers.EffectsNeverRan,
 	}
 }
 
 // create instantiates the module over new memory of size bytes.
-func (e *engine) create(ctx context.Context, accounts *session.Accounts, size, limit uint64) (*instance, error) {
+func (e *engine) create(
+	ctx context.Context, accounts *session.Accounts, size, limit uint64,
+) (*instance, error) {
 	in := &instance{engine: e, accounts: accounts, limit: limit, watch: &memoryWatch{}}
 	var err error
 	if in.mem, err = e.image.allocate(size, limit, in.watch); err != nil {
 		return nil, err
 	}
-	if in.module, err = e.runtime.InstantiateModule(withAllocator(ctx, in.mem), e.module, in.config()); err != nil {
+	in.module, err = e.runtime.InstantiateModule(withAllocator(ctx, in.mem), e.module, in.config())
+	if err != nil {
 		in.mem.Free()
 		return nil, fmt.Errorf("cannot start the interpreter: %w", err)
 	}
+
 	in.fuel = in.module.ExportedGlobal("fuel").(api.MutableGlobal)
 	in.stackPointer = in.module.ExportedGlobal("__stack_pointer").(api.MutableGlobal)
 	in.runFn = in.module.ExportedFunction("run")
@@ -121,8 +139,12 @@ func (in *instance) config() wazero.ModuleConfig {
 		WithStdout(guestOutput{in, false}).WithStderr(guestOutput{in, true})
 	if in.accounts.Config().Deterministic {
 		in.deterministic = true
-		return c.WithRandSource(mathrand.NewChaCha8([32]byte{'r', 'l', 'm'})) // wazero's clocks are fixed by default
+		// Wazero's clocks are fixed by default.
+		return c.WithRandSource(
+			mathrand.NewChaCha8([32]byte{'r', 'l', 'm'}),
+		)
 	}
+
 	return c.WithRandSource(rand.Reader).WithSysWalltime().WithSysNanotime()
 }
 
@@ -189,6 +211,7 @@ func (in *instance) run(ctx context.Context, source string, flags int) (code int
 	if err := in.runFn.CallWithStack(in.bind(ctx), in.stack[:]); err != nil {
 		return in.code, err
 	}
+
 	in.clearInterrupt()
 	in.code = int(int32(in.stack[0]))
 
@@ -207,6 +230,7 @@ func (in *instance) put(ctx context.Context, source string) (uint32, error) {
 			return 0, errNoRoom
 		}
 	}
+
 	if !in.module.Memory().WriteString(at, source) {
 		return 0, errNoRoom
 	}
@@ -222,18 +246,23 @@ func (in *instance) boot(ctx context.Context, source string) error {
 	if err != nil {
 		return err
 	}
+
 	in.module.Memory().WriteString(uint32(r[0]), source)
 	code, err := in.module.ExportedFunction("boot").Call(in.bind(ctx), r[0], uint64(len(source)))
 	result := in.accounts.End(0)
 	if err == nil && int32(code[0]) != 0 {
 		err = errors.New("it raised an exception")
 	}
+
 	if err != nil {
-		return fmt.Errorf("cannot load the Python runtime: %w: %s", err, strings.TrimSpace(result.Stderr))
+		return fmt.Errorf(
+			"cannot load the Python runtime: %w: %s", err, strings.TrimSpace(result.Stderr),
+		)
 	}
 	if _, err := in.module.ExportedFunction("free").Call(in.bind(ctx), r[0]); err != nil {
 		return err
 	}
+
 	_, err = in.module.ExportedFunction("settle").Call(in.bind(ctx))
 	return err
 }
@@ -248,6 +277,7 @@ func (in *instance) readLayout(ctx context.Context) (layout, error) {
 		}
 		values[i] = uint32(r[0])
 	}
+
 	words, ok := in.module.Memory().Read(values[2], 16)
 	if !ok {
 		return l, io.ErrUnexpectedEOF
@@ -332,6 +362,7 @@ func hostCall(ctx context.Context, m api.Module, stack []uint64) {
 	if in.pending.Failed && !in.isInterrupted && in.accounts.IsCanceled() {
 		in.accounts.DelayInterrupt()
 	}
+
 	if len(req) == 0 || req[0] != 'o' {
 		// An interrupt right after output had gone out would make the guest's
 		// buffer write it again.
@@ -341,6 +372,7 @@ func hostCall(ctx context.Context, m api.Module, stack []uint64) {
 	if in.pending.Failed {
 		stack[0] |= replyFailed
 	}
+
 	if in.pending.ASCII {
 		stack[0] |= replyASCII
 	}
@@ -357,6 +389,7 @@ func hostTake(ctx context.Context, m api.Module, stack []uint64) {
 	if n == 0 {
 		return
 	}
+
 	dst, ok := m.Memory().Read(uint32(stack[0]), n)
 	if !ok || int(n) != len(reply.Data) {
 		panic(errBadPointer)

@@ -25,6 +25,7 @@ func (e *engine) lock(ctx context.Context) (release func(), err error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot use the cache directory: %w", err)
 	}
+
 	f, err := os.OpenFile(filepath.Join(e.options.CacheDir, "lock"), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("cannot use the cache directory: %w", err)
@@ -36,8 +37,10 @@ func (e *engine) lock(ctx context.Context) (release func(), err error) {
 			e.options.Log.Debug("the cache directory cannot be locked", "error", failed)
 		}
 		if got || failed != nil || time.Since(begun) > lockWait {
-			return release, nil //nolint:nilerr // a lock that cannot be had saves nobody the work, no more
+			//nolint:nilerr // a lock that cannot be had saves nobody the work, no more
+			return release, nil
 		}
+
 		select {
 		case <-time.After(lockLook):
 		case <-ctx.Done():

@@ -41,7 +41,10 @@ func newImage(source io.ReaderAt, size uint64, runs []span) (*image, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot create the image's memory: %w", err)
 	}
-	img := &image{file: os.NewFile(uintptr(fd), "rlm-image"), size: size, free: map[uint64][][]byte{}}
+	img := &image{
+		file: os.NewFile(uintptr(fd), "rlm-image"), size: size, free: map[uint64][][]byte{},
+	}
+
 	if err := img.fill(source, runs); err != nil {
 		return nil, errors.Join(fmt.Errorf("cannot fill the image's memory: %w", err), img.close())
 	}
@@ -62,15 +65,18 @@ func (img *image) fill(source io.ReaderAt, runs []span) error {
 			if _, err := img.file.WriteAt(part, int64(at)); err != nil {
 				return err
 			}
+
 			at += uint64(len(part))
 		}
 	}
+
 	seals := unix.F_SEAL_WRITE | unix.F_SEAL_GROW | unix.F_SEAL_SHRINK | unix.F_SEAL_SEAL
 	if _, err := unix.FcntlInt(img.file.Fd(), unix.F_ADD_SEALS, seals); err != nil {
 		return err
 	}
 	view, err := unix.Mmap(int(img.file.Fd()), 0, int(img.size), unix.PROT_READ, unix.MAP_SHARED)
 	img.view = view
+
 	return err
 }
 
@@ -84,6 +90,7 @@ func (img *image) close() error {
 			errs = append(errs, release(data))
 		}
 	}
+
 	img.free = nil
 	if img.view != nil {
 		errs = append(errs, unix.Munmap(img.view))
@@ -114,11 +121,16 @@ func (img *image) allocate(size, limit uint64, watch *memoryWatch) (linearMemory
 	if err != nil {
 		return nil, err
 	}
+
 	flags := unix.MAP_PRIVATE | unix.MAP_FIXED | unix.MAP_NORESERVE
-	if _, err := unix.MmapPtr(int(img.file.Fd()), 0, unsafe.Pointer(unsafe.SliceData(data)), uintptr(img.size),
-		unix.PROT_READ|unix.PROT_WRITE, flags); err != nil {
+	_, err = unix.MmapPtr(
+		int(img.file.Fd()), 0, unsafe.Pointer(unsafe.SliceData(data)), uintptr(img.size),
+		unix.PROT_READ|unix.PROT_WRITE, flags,
+	)
+	if err != nil {
 		return nil, errors.Join(fmt.Errorf("cannot map the image: %w", err), release(data))
 	}
+
 	m.data = data
 	return m, nil
 }
@@ -142,6 +154,7 @@ func (img *image) reuse(length uint64) []byte {
 	if len(list) == 0 {
 		return nil
 	}
+
 	data := list[len(list)-1]
 	img.free[length] = list[:len(list)-1]
 	return data
@@ -165,6 +178,7 @@ func (m *mapping) reset(watch *memoryWatch) bool {
 		}
 		runs = nil
 	}
+
 	for _, run := range runs {
 		copy(m.data[run.Start:run.End], m.img.view[run.Start:run.End])
 	}
@@ -212,6 +226,7 @@ func (img *image) keep(data []byte) bool {
 	if img.free == nil || len(img.free[length]) >= poolMappings || len(img.free) > 8 {
 		return false
 	}
+
 	img.free[length] = append(img.free[length], data)
 	return true
 }
@@ -240,6 +255,7 @@ func (m *mapping) privatePages() ([]span, error) {
 	if _, err := f.ReadAt(raw, int64(page*8)); err != nil {
 		return nil, err
 	}
+
 	const present, swapped, file = 1 << 63, 1 << 62, 1 << 61
 	var runs []span
 	for i, entry := range table {
@@ -247,6 +263,7 @@ func (m *mapping) privatePages() ([]span, error) {
 			runs = appendPage(runs, uint64(i)*pageSize)
 		}
 	}
+
 	return runs, nil
 }
 
@@ -267,8 +284,11 @@ func reserve(length uint64) ([]byte, error) {
 	}
 	data := unsafe.Slice((*byte)(unsafe.Add(base, guard)), length)
 	if err := unix.Mprotect(data, unix.PROT_READ|unix.PROT_WRITE); err != nil {
-		return nil, errors.Join(fmt.Errorf("cannot reserve %d MiB of memory: %w", length>>20, err), release(data))
+		return nil, errors.Join(
+			fmt.Errorf("cannot reserve %d MiB of memory: %w", length>>20, err), release(data),
+		)
 	}
+
 	return data, nil
 }
 

@@ -21,10 +21,13 @@ type image struct {
 func newImage(source io.ReaderAt, size uint64, runs []span) (*image, error) {
 	img := &image{view: make([]byte, size), size: size}
 	for _, run := range runs {
-		if n, err := source.ReadAt(img.view[run.Start:run.End], int64(run.Start)); uint64(n) < run.End-run.Start {
+		if n, err := source.ReadAt(img.view[run.Start:run.End], int64(run.Start)); uint64(
+			n,
+		) < run.End-run.Start {
 			return nil, fmt.Errorf("cannot fill the image's memory: %w", err)
 		}
 	}
+
 	return img, nil
 }
 
@@ -41,7 +44,14 @@ type mapping struct {
 
 func (img *image) allocate(size, limit uint64, watch *memoryWatch) (linearMemory, error) {
 	used := max(size, img.size)
-	m := &mapping{img: img, data: make([]byte, used), used: used, limit: max(limit, used), watch: watch}
+	m := &mapping{
+		img:   img,
+		data:  make([]byte, used),
+		used:  used,
+		limit: max(limit, used),
+		watch: watch,
+	}
+
 	copy(m.data, img.view)
 	return m, nil
 }
@@ -57,6 +67,7 @@ func (m *mapping) Reallocate(size uint64) []byte {
 		copy(grown, m.data)
 		m.data = grown
 	}
+
 	m.used = max(m.used, size)
 	m.watch.peak = max(m.watch.peak, m.used)
 	return m.data[:m.used]

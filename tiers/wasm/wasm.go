@@ -77,7 +77,8 @@ func (t *Tier) Info() tiers.Info {
 		Languages: []tiers.Language{tiers.Python},
 		Features: []tiers.Feature{
 			tiers.FeatureAsync, tiers.FeatureClasses, tiers.FeatureGenerators, tiers.FeatureDynamic,
-			tiers.FeatureFork, tiers.FeatureMove, tiers.FeatureHugeContext, tiers.FeatureFuel, tiers.FeatureDeterminism,
+			tiers.FeatureFork, tiers.FeatureMove, tiers.FeatureHugeContext, tiers.FeatureFuel,
+			tiers.FeatureDeterminism,
 		},
 		Modules:   modules(),
 		Isolation: tiers.IsolationWasm,
@@ -124,6 +125,7 @@ func (t *Tier) prepared(ctx context.Context) (*engine, error) {
 		}
 		t.engine = e
 	}
+
 	return t.engine, nil
 }
 
@@ -135,6 +137,7 @@ func (t *Tier) Open(ctx context.Context, cfg tiers.Config) (tiers.Sandbox, error
 	if err := tiers.RejectFiles(Name, cfg); err != nil {
 		return nil, err
 	}
+
 	e, err := t.prepared(ctx)
 	if err != nil {
 		return nil, err
@@ -150,6 +153,7 @@ func (t *Tier) Close() error {
 	if t.engine == nil {
 		return nil
 	}
+
 	e := t.engine
 	t.engine = nil
 	return e.close()

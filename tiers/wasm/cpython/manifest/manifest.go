@@ -55,7 +55,9 @@ type Artefact struct {
 // Decompress returns what is in the file, given the file. It never makes more
 // than the manifest announces.
 func (a Artefact) Decompress(compressed []byte) ([]byte, error) {
-	dec, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(uint64(a.Size)))
+	dec, err := zstd.NewReader(
+		nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(uint64(a.Size)),
+	)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", a.File, err)
 	}
@@ -67,5 +69,6 @@ func (a Artefact) Decompress(compressed []byte) ([]byte, error) {
 	if len(data) != a.Size {
 		return nil, fmt.Errorf("%s holds %d bytes, not %d", a.File, len(data), a.Size)
 	}
+
 	return data, nil
 }
