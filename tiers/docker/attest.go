@@ -32,8 +32,11 @@ const maxAttestation = 64 << 10
 func readAttestation(line []byte) (attestation, error) {
 	var a attestation
 	if len(line) > maxAttestation {
-		return a, fmt.Errorf("cannot understand what a container says of its wall: it has %d bytes", len(line))
+		return a, fmt.Errorf(
+			"cannot understand what a container says of its wall: it has %d bytes", len(line),
+		)
 	}
+
 	d := json.NewDecoder(strings.NewReader(string(line)))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&a); err != nil || d.More() {
@@ -60,32 +63,56 @@ func (a attestation) holes(w wanted) []string {
 			list = append(list, fmt.Sprintf(format, args...))
 		}
 	}
+
 	user := fmt.Sprint(dockerapi.User)
 	for _, who := range []string{"Uid", "Gid"} {
 		ids := strings.Fields(a.Status[who])
-		want(len(ids) == 4 && !slices.ContainsFunc(ids, func(id string) bool { return id != user }), "%s is %q, not %s", who, a.Status[who], user)
+		want(
+			len(ids) == 4 && !slices.ContainsFunc(ids, func(id string) bool { return id != user }),
+			"%s is %q, not %s", who, a.Status[who], user,
+		)
 	}
+
 	groups := strings.Fields(a.Status["Groups"])
-	want(!slices.ContainsFunc(groups, func(id string) bool { return id != user }), "it has the groups %q", groups)
+	want(
+		!slices.ContainsFunc(groups, func(id string) bool { return id != user }),
+		"it has the groups %q", groups,
+	)
 	for _, set := range []string{"CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"} {
 		value := strings.TrimSpace(a.Status[set])
-		want(value != "" && strings.Trim(value, "0") == "", "the capabilities %s are %q, not 0", set, value)
+		want(
+			value != "" && strings.Trim(value, "0") == "", "the capabilities %s are %q, not 0", set,
+			value,
+		)
 	}
+
 	want(strings.TrimSpace(a.Status["NoNewPrivs"]) == "1", "a program can get new privileges")
 	want(w.ownKernel || strings.TrimSpace(a.Status["Seccomp"]) == "2", "there is no seccomp filter")
 	want(a.PID == 1, "it is process %d of a namespace that is not its own", a.PID)
 	a.filesHoles(want)
-	for name, most := range map[string]int64{"NOFILE": dockerapi.OpenFiles, "FSIZE": dockerapi.FilesSize, "CORE": 0, "MEMLOCK": 0, "MSGQUEUE": 0, "STACK": 8 << 20} {
+	for name, most := range map[string]int64{
+		"NOFILE": dockerapi.OpenFiles,
+		"FSIZE":  dockerapi.FilesSize, "CORE": 0, "MEMLOCK": 0, "MSGQUEUE": 0, "STACK": 8 << 20,
+	} {
 		value, ok := a.Limits[name]
-		want(ok && value >= 0 && value <= most, "the limit %s is %d, more than %d", name, value, most)
+		want(
+			ok && value >= 0 && value <= most,
+			"the limit %s is %d, more than %d", name, value, most,
+		)
 	}
+
 	for _, name := range a.Interfaces {
 		want(name == "lo", "there is a network interface %q", name)
 	}
 	a.refusedHoles(w, want)
 	for place, inode := range w.inodes {
-		want(w.ownKernel || slices.Equal(a.Inodes[place], inode), "at %s is not what was looked at before, but something that was put in its place", place)
+		want(
+			w.ownKernel || slices.Equal(a.Inodes[place], inode),
+			"at %s is not what was looked at before, but something that was put in its place",
+			place,
+		)
 	}
+
 	return list
 }
 
@@ -96,17 +123,25 @@ func (a attestation) filesHoles(want func(bool, string, ...any)) {
 	if a.Mounts[tiers.OutFolder] != nil {
 		places = append(places, tiers.OutFolder)
 	}
+
 	for _, place := range places {
 		for _, option := range []string{"noexec", "nosuid", "nodev"} {
 			want(slices.Contains(a.Mounts[place], option), "%s is not mounted %s", place, option)
 		}
 		size := a.Files[place]
-		want(len(size) == 3 && size[0] <= dockerapi.FilesSize && size[1] <= dockerapi.FilesCount, "%s holds %v, more than %d bytes and %d files",
-			place, size, dockerapi.FilesSize, dockerapi.FilesCount)
+		want(
+			len(size) == 3 && size[0] <= dockerapi.FilesSize && size[1] <= dockerapi.FilesCount,
+			"%s holds %v, more than %d bytes and %d files", place, size, dockerapi.FilesSize,
+			dockerapi.FilesCount,
+		)
 	}
+
 	for place, options := range a.Mounts {
 		ours := slices.Contains(places, place) || slices.Contains(kernels, place)
-		want(ours || slices.Contains(options, "ro") || strings.HasPrefix(place, "/etc/"), "%s can be written", place)
+		want(
+			ours || slices.Contains(options, "ro") || strings.HasPrefix(place, "/etc/"),
+			"%s can be written", place,
+		)
 	}
 }
 
@@ -114,7 +149,9 @@ func (a attestation) filesHoles(want func(bool, string, ...any)) {
 var kernels = []string{"/dev", "/proc", "/sys"}
 
 // refusedDeeds are what the first process tries, and must be refused.
-var refusedDeeds = []string{"inet", "inet6", "netlink", "packet", "alg", "vsock", "userns", "root file", "sysctl", "mknod"}
+var refusedDeeds = []string{
+	"inet", "inet6", "netlink", "packet", "alg", "vsock", "userns", "root file", "sysctl", "mknod",
+}
 
 func (a attestation) refusedHoles(w wanted, want func(bool, string, ...any)) {
 	deeds := refusedDeeds
@@ -127,6 +164,9 @@ func (a attestation) refusedHoles(w wanted, want func(bool, string, ...any)) {
 			continue
 		}
 		needed := !w.ownKernel || deed == "root file" || deed == "mknod"
-		want(!needed || tried && errno > 0 && errno < math.MaxInt16, "the kernel does not refuse: %s", deed)
+		want(
+			!needed || tried && errno > 0 && errno < math.MaxInt16,
+			"the kernel does not refuse: %s", deed,
+		)
 	}
 }

@@ -37,22 +37,33 @@ sys.stdout.flush()
 // Collect writes the files below /out into a folder of the host.
 func (s *sandbox) Collect(ctx context.Context, dir string) (tiers.Collected, error) {
 	if !s.Accounts.Config().Out {
-		return tiers.Collected{}, errors.New("cannot collect files: the session was opened without a folder for them")
+		return tiers.Collected{}, errors.New(
+			"cannot collect files: the session was opened without a folder for them",
+		)
 	}
 	r, err := s.python.RunAside(ctx, tiers.Limits{Wall: collectIn, Output: packed}, packSource)
 	if err != nil {
 		return tiers.Collected{}, fmt.Errorf("cannot take the files out of the container: %w", err)
 	}
+
 	if r.Status != tiers.StatusOK || r.Dropped > 0 {
 		why := string(r.Status) + " " + string(r.Limit)
 		if r.Exception != nil {
 			why = r.Exception.Type + ": " + r.Exception.Message
 		}
-		return tiers.Collected{}, fmt.Errorf("cannot take the files out of the container: its packing ended with %s", strings.TrimSpace(why))
+		return tiers.Collected{}, fmt.Errorf(
+			"cannot take the files out of the container: its packing ended with %s",
+			strings.TrimSpace(why),
+		)
 	}
-	got, err := outfiles.Unpack(strings.NewReader(r.Stdout), dir, outfiles.Limits{Bytes: dockerapi.FilesSize, Entries: dockerapi.FilesCount + 1})
+
+	got, err := outfiles.Unpack(
+		strings.NewReader(r.Stdout), dir,
+		outfiles.Limits{Bytes: dockerapi.FilesSize, Entries: dockerapi.FilesCount + 1},
+	)
 	if s.started > 1 {
 		got.Lost = "what snippets wrote before the session had to go on in a new container is lost"
 	}
+
 	return got, err
 }

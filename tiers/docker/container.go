@@ -63,6 +63,7 @@ func (r *report) write(said []byte) {
 		default:
 		}
 	}
+
 	most := keptSaid
 	if !r.lined {
 		most = maxAttestation + 1
@@ -87,20 +88,24 @@ func (t *Tier) spec(s *setup, recipe images.Recipe, image string, n needs) docke
 	labels := t.labels()
 	labels[labelRecipe] = recipe.Hash
 	return dockerapi.Spec{
-		Name: "rlm-" + rand.Text(), Image: image, Labels: labels, CPUs: t.options.CPUs, Mounts: n.files.mounts, Folders: n.files.folders, Out: n.out,
-		GVisor: s.facts.GVisor, Systemd: s.facts.Systemd, AppArmor: s.facts.AppArmor, Off: t.off,
+		Name:  "rlm-" + rand.Text(),
+		Image: image, Labels: labels, CPUs: t.options.CPUs, Mounts: n.files.mounts,
+		Folders: n.files.folders, Out: n.out, GVisor: s.facts.GVisor,
+		Systemd: s.facts.Systemd, AppArmor: s.facts.AppArmor, Off: t.off,
 	}
 }
 
 // boot starts a container. Its end is the caller's from then on, see container.end.
 func (t *Tier) boot(ctx context.Context, c *container, spec dockerapi.Spec) error {
-	c.limit, c.processes = spec.Memory, uint64(spec.Processes) //nolint:gosec // a small number of ours
+	c.limit = spec.Memory
+	c.processes = uint64(spec.Processes) //nolint:gosec // a small number of ours
 	c.report = report{line: make(chan []byte, 1), done: make(chan struct{}, 1)}
 	var err error
 	if c.box, err = t.docker.Start(ctx, spec, c.report.write); err != nil {
 		t.leave(spec.Name) // for all we know
 		return err
 	}
+
 	c.end = sync.OnceValue(func() error {
 		if c.lost { // the daemon would only be waited for once more
 			t.leave(c.box.ID)
@@ -113,8 +118,10 @@ func (t *Tier) boot(ctx context.Context, c *container, spec dockerapi.Spec) erro
 		if err != nil {
 			t.leave(c.box.ID)
 		}
+
 		return err
 	})
+
 	return nil
 }
 
@@ -125,8 +132,12 @@ func (t *Tier) trust(ctx context.Context, c *container, s *setup, n needs) error
 	select {
 	case line = <-c.report.line:
 	case <-ctx.Done():
-		return fmt.Errorf("a container does not say what its wall is: %w", errors.Join(context.Cause(ctx), c.said()))
+		return fmt.Errorf(
+			"a container does not say what its wall is: %w",
+			errors.Join(context.Cause(ctx), c.said()),
+		)
 	}
+
 	a, err := readAttestation(line)
 	if err != nil {
 		return err
@@ -134,6 +145,7 @@ func (t *Tier) trust(ctx context.Context, c *container, s *setup, n needs) error
 	if holes := a.holes(n.wanted(s.facts)); len(holes) > 0 && len(t.off) == 0 {
 		return fmt.Errorf("the wall of a container is not whole: %s", strings.Join(holes, "; "))
 	}
+
 	return t.weigh(ctx, c)
 }
 
@@ -154,15 +166,23 @@ func (t *Tier) weigh(ctx context.Context, c *container) error {
 	if done {
 		return nil
 	}
+
 	usage, err := c.box.Usage(ctx)
 	switch {
 	case err != nil:
 		return err
 	case usage.Limit != c.limit:
-		return fmt.Errorf("the wall of a container is not whole: its memory is limited to %d bytes, not %d", usage.Limit, c.limit)
+		return fmt.Errorf(
+			"the wall of a container is not whole: its memory is limited to %d bytes, not %d",
+			usage.Limit, c.limit,
+		)
 	case usage.Processes != c.processes:
-		return fmt.Errorf("the wall of a container is not whole: its processes are limited to %d, not %d", usage.Processes, c.processes)
+		return fmt.Errorf(
+			"the wall of a container is not whole: its processes are limited to %d, not %d",
+			usage.Processes, c.processes,
+		)
 	}
+
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.weighed = true
@@ -181,6 +201,7 @@ func (c *container) trouble(err error) error {
 	case state.Paused:
 		return errors.New("somebody has paused the container")
 	}
+
 	return nil // the guest keeps its first process from working: its own doing
 }
 
@@ -205,6 +226,7 @@ func (c *container) OutOfMemory(bad bool) bool {
 		c.judge(state, oom)
 		return oom
 	}
+
 	usage, err := c.box.Usage(ctx)
 	if err != nil {
 		return false // as above
@@ -215,6 +237,7 @@ func (c *container) OutOfMemory(bad bool) bool {
 	if usage.Refused == was && usage.Peak < c.limit-near {
 		return false // it has never come near its limit
 	}
+
 	return c.killings(ctx) || usage.Refused > was
 }
 
@@ -234,6 +257,7 @@ func (c *container) killings(ctx context.Context) bool {
 		c.ended = max(c.ended, n)
 		return false // it is not heard of; whoever is wrong, the session has its result
 	}
+
 	c.ended = n
 	return true
 }

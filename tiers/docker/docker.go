@@ -94,6 +94,7 @@ func New(options Options) *Tier {
 	if options.CPUs == 0 {
 		options.CPUs = 1000
 	}
+
 	t := &Tier{options: options, left: map[string]struct{}{}}
 	// What a container would hold is known without a daemon.
 	if t.recipe, t.broken = images.Find(images.Python); t.broken == nil {
@@ -102,6 +103,7 @@ func New(options Options) *Tier {
 	if t.broken == nil {
 		t.docker, t.broken = dockerapi.New(options.Host)
 	}
+
 	t.pool.init(max(0, options.Warm))
 	return t
 }
@@ -113,13 +115,15 @@ func (t *Tier) Info() tiers.Info {
 		Name:      Name,
 		Languages: []tiers.Language{tiers.Python, tiers.Go},
 		Features: append([]tiers.Feature{
-			tiers.FeatureAsync, tiers.FeatureClasses, tiers.FeatureGenerators, tiers.FeatureDynamic, tiers.FeatureThreads,
-			tiers.FeatureProcesses, tiers.FeatureSockets, tiers.FeatureFiles, tiers.FeatureNative, tiers.FeatureMove, tiers.FeatureHugeContext,
+			tiers.FeatureAsync, tiers.FeatureClasses, tiers.FeatureGenerators, tiers.FeatureDynamic,
+			tiers.FeatureThreads, tiers.FeatureProcesses, tiers.FeatureSockets, tiers.FeatureFiles,
+			tiers.FeatureNative, tiers.FeatureMove, tiers.FeatureHugeContext,
 		}, tiers.GoFeatures()...),
 		Modules:   tiers.ModuleSet(t.recipe.Modules...),
 		Isolation: tiers.IsolationContainer,
 		Cost:      tiers.Cost{Start: 600 * time.Millisecond, Snippet: 4 * time.Millisecond},
 	}
+
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.setup == nil {
@@ -128,11 +132,15 @@ func (t *Tier) Info() tiers.Info {
 	if t.setup.facts.GVisor {
 		info.Isolation = tiers.IsolationKernel
 	}
+
 	info.Lacks = map[tiers.Language]string{}
 	for language, err := range t.setup.lacks {
 		info.Lacks[language] = err.Error()
-		info.Languages = slices.DeleteFunc(info.Languages, func(l tiers.Language) bool { return l == language })
+		info.Languages = slices.DeleteFunc(
+			info.Languages, func(l tiers.Language) bool { return l == language },
+		)
 	}
+
 	return info
 }
 
@@ -157,6 +165,7 @@ func (t *Tier) ready(ctx context.Context) (setup, error) {
 	if t.broken != nil {
 		return setup{}, t.broken
 	}
+
 	facts, err := t.docker.Check(ctx)
 	if err != nil {
 		return setup{}, fmt.Errorf("tier docker cannot work here: %w", err)
@@ -168,23 +177,32 @@ func (t *Tier) ready(ctx context.Context) (setup, error) {
 	if found.golang, err = t.image(ctx, t.golang, t.options.GoImage); err != nil {
 		found.lacks[tiers.Go] = err
 	}
-	for language, pin := range map[tiers.Language]string{tiers.Python: t.options.Image, tiers.Go: t.options.GoImage} {
+
+	for language, pin := range map[tiers.Language]string{
+		tiers.Python: t.options.Image,
+		tiers.Go:     t.options.GoImage,
+	} {
 		// What was never built is missing to its language alone; all else is a mistake.
-		if err := found.lacks[language]; err != nil && (pin != "" || !errors.Is(err, dockerapi.ErrNoImage)) {
+		if err := found.lacks[language]; err != nil &&
+			(pin != "" || !errors.Is(err, dockerapi.ErrNoImage)) {
 			return setup{}, err
 		}
 	}
+
 	if len(found.lacks) == 2 {
 		return setup{}, found.lacks[tiers.Python]
 	}
 	t.mu.Lock()
 	t.setup = &found
 	t.mu.Unlock()
+
 	return found, nil
 }
 
 // image finds the image of a recipe, or the one that is pinned in its place.
-func (t *Tier) image(ctx context.Context, recipe images.Recipe, pin string) (dockerapi.Image, error) {
+func (t *Tier) image(
+	ctx context.Context, recipe images.Recipe, pin string,
+) (dockerapi.Image, error) {
 	name := pin
 	if name == "" {
 		name = recipe.Name
@@ -194,16 +212,26 @@ func (t *Tier) image(ctx context.Context, recipe images.Recipe, pin string) (doc
 	if recipe.Kind != images.Python {
 		build += " " + recipe.Kind
 	}
+
 	switch {
 	case errors.Is(err, dockerapi.ErrNoImage):
-		return dockerapi.Image{}, fmt.Errorf("tier docker has no image %s: build it by %s: %w", name, build, err)
+		return dockerapi.Image{}, fmt.Errorf(
+			"tier docker has no image %s: build it by %s: %w", name, build, err,
+		)
 	case err != nil:
 		return dockerapi.Image{}, fmt.Errorf("tier docker cannot work here: %w", err)
 	case pin != "" && image.ID != pin:
-		return dockerapi.Image{}, fmt.Errorf("tier docker is pinned to the image %s, which is no image's ID: the daemon has %s by that name", name, image.ID)
+		return dockerapi.Image{}, fmt.Errorf(
+			"tier docker is pinned to the image %s, which is no image's ID: the daemon has %s by "+
+				"that name",
+			name, image.ID,
+		)
 	case image.Kind != recipe.Kind:
-		return dockerapi.Image{}, fmt.Errorf("tier docker cannot use the image %s: it was not built by %s", name, build)
+		return dockerapi.Image{}, fmt.Errorf(
+			"tier docker cannot use the image %s: it was not built by %s", name, build,
+		)
 	}
+
 	return image, nil
 }
 
@@ -224,6 +252,7 @@ func (t *Tier) Version(ctx context.Context) (string, error) {
 	if s.facts.GVisor {
 		wall = "runsc"
 	}
+
 	python, golang := "CPython "+s.image.Version, s.golang.Version
 	if err := s.lacks[tiers.Python]; err != nil {
 		python = "no Python: " + err.Error()
@@ -231,7 +260,11 @@ func (t *Tier) Version(ctx context.Context) (string, error) {
 	if err := s.lacks[tiers.Go]; err != nil {
 		golang = "no Go: " + err.Error()
 	}
-	return fmt.Sprintf("%s, Docker %s, %s, cgroup v%s; %s", python, s.facts.Version, wall, s.facts.CgroupVersion, golang), nil
+
+	return fmt.Sprintf(
+		"%s, Docker %s, %s, cgroup v%s; %s", python, s.facts.Version, wall, s.facts.CgroupVersion,
+		golang,
+	), nil
 }
 
 // Open starts a sandbox.
@@ -242,12 +275,14 @@ func (t *Tier) Open(ctx context.Context, cfg tiers.Config) (tiers.Sandbox, error
 	if err := tiers.RejectNative(Name, cfg); err != nil {
 		return nil, err
 	}
+
 	t.mu.Lock()
 	closed := t.closed
 	t.mu.Unlock()
 	if closed {
 		return nil, errors.New("the docker tier is closed")
 	}
+
 	return open(ctx, t, cfg)
 }
 
@@ -261,5 +296,6 @@ func (t *Tier) Close() error {
 	if t.docker != nil {
 		errs = append(errs, t.docker.Close())
 	}
+
 	return errors.Join(errs...)
 }

@@ -87,7 +87,10 @@ func usual(tb testing.TB, options docker.Options) *docker.Tier {
 // TestSuite leaves the long comparison of contexts to tier local, whose guest is the
 // same: it takes hundreds of thousands of requests, each a fifth of a millisecond here.
 func TestSuite(t *testing.T) {
-	tiertest.Run(t, usual(t, docker.Options{}), tiertest.Options{AtOnce: true, SameGuest: true, Stop: time.Second, Sandboxes: 24})
+	tiertest.Run(
+		t, usual(t, docker.Options{}),
+		tiertest.Options{AtOnce: true, SameGuest: true, Stop: time.Second, Sandboxes: 24},
+	)
 }
 
 func TestEgress(t *testing.T) { tiertest.Egress(t, usual(t, docker.Options{Warm: -1})) }

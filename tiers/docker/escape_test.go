@@ -52,8 +52,11 @@ func TestEscapeWithoutLayers(t *testing.T) {
 // that escapes without it.
 func TestEachLayerContains(t *testing.T) {
 	cases := map[dockerapi.Layer]string{
-		dockerapi.Seccomp: "network/connect", dockerapi.Network: "network/connect", dockerapi.Privileges: "kernel/mount", dockerapi.Rootfs: "container/modules_folder",
-		dockerapi.Names: "container/name_of_the_host", dockerapi.Masks: "container/core_pattern", dockerapi.Tmpfs: "limits/inodes", dockerapi.Resources: "limits/open_files",
+		dockerapi.Seccomp: "network/connect", dockerapi.Network: "network/connect",
+		dockerapi.Privileges: "kernel/mount", dockerapi.Rootfs: "container/modules_folder",
+		dockerapi.Names: "container/name_of_the_host",
+		dockerapi.Masks: "container/core_pattern", dockerapi.Tmpfs: "limits/inodes",
+		dockerapi.Resources: "limits/open_files",
 	}
 	for _, layer := range dockerapi.Layers() {
 		t.Run(string(layer), func(t *testing.T) {
@@ -73,9 +76,14 @@ func TestEachLayerContains(t *testing.T) {
 // host's folders are mounted, its files are read.
 func TestEscapeThroughAMount(t *testing.T) {
 	tier := usual(t, docker.Options{Warm: -1})
-	verdict := tiertest.TryEscape(t, tier, tiertest.EscapeNamed(t, "files/os_open"), func(cfg *tiers.Config) {
-		cfg.Mounts = []tiers.Mount{{Source: "/var/tmp", Target: "/var/tmp"}}
-	})
+	verdict := tiertest.TryEscape(
+		t,
+		tier,
+		tiertest.EscapeNamed(t, "files/os_open"),
+		func(cfg *tiers.Config) {
+			cfg.Mounts = []tiers.Mount{{Source: "/var/tmp", Target: "/var/tmp"}}
+		},
+	)
 	if !strings.HasPrefix(verdict, tiertest.Escaped) {
 		t.Errorf("with the folder mounted it is %s", verdict)
 	}

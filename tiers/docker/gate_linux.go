@@ -49,6 +49,7 @@ func newGate() (*gate, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("cannot make a way out: %w", err), g.close())
 	}
+
 	return g, nil
 }
 
@@ -63,10 +64,14 @@ func (g *gate) close() error {
 // spec adds to a container what it needs to have a way out.
 func (g *gate) spec(s *dockerapi.Spec) {
 	s.Proxy = true
-	s.Mounts = append(append([]dockerapi.Mount(nil), s.Mounts...), dockerapi.Mount{Source: g.inner, Target: gateFolder})
+	s.Mounts = append(
+		append([]dockerapi.Mount(nil), s.Mounts...),
+		dockerapi.Mount{Source: g.inner, Target: gateFolder},
+	)
 	if file := egress.HostCertificates(); file != "" {
 		s.Mounts = append(s.Mounts, dockerapi.Mount{Source: file, Target: egress.Certificates})
 	}
+
 	s.Env = append(append([]string(nil), s.Env...), egress.Environment(proxyPort)...)
 	s.Env = append(s.Env, fmt.Sprintf("RLM_EGRESS=%s/host", gateFolder))
 }
@@ -78,18 +83,26 @@ func (g *gate) listener(ctx context.Context) (net.Listener, error) {
 			return nil, fmt.Errorf("cannot wait for a container's way out: %w", err)
 		}
 	}
-	stop := context.AfterFunc(ctx, func() { _ = g.socket.SetDeadline(time.Now()) }) // ends the waiting
+	// Ends the waiting.
+	stop := context.AfterFunc(
+		ctx, func() { _ = g.socket.SetDeadline(time.Now()) },
+	)
+
 	defer stop()
 	conn, err := g.socket.AcceptUnix()
 	if err != nil {
-		return nil, fmt.Errorf("a container does not hand over its way out: %w", errors.Join(err, context.Cause(ctx)))
+		return nil, fmt.Errorf(
+			"a container does not hand over its way out: %w", errors.Join(err, context.Cause(ctx)),
+		)
 	}
+
 	defer conn.Close()
 	if deadline, ok := ctx.Deadline(); ok {
 		if err := conn.SetDeadline(deadline); err != nil {
 			return nil, fmt.Errorf("cannot wait for a container's way out: %w", err)
 		}
 	}
+
 	file, err := receiveFile(conn)
 	if err != nil {
 		return nil, fmt.Errorf("cannot take over a container's way out: %w", err)
@@ -99,10 +112,14 @@ func (g *gate) listener(ctx context.Context) (net.Listener, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot take over a container's way out: %w", err)
 	}
+
 	at, ok := listener.Addr().(*net.TCPAddr)
 	if !ok || !at.IP.IsLoopback() || at.Port != proxyPort {
-		return nil, errors.Join(fmt.Errorf("a container's way out is on %s", listener.Addr()), listener.Close())
+		return nil, errors.Join(
+			fmt.Errorf("a container's way out is on %s", listener.Addr()), listener.Close(),
+		)
 	}
+
 	return listener, nil
 }
 
@@ -117,6 +134,7 @@ func receiveFile(conn *net.UnixConn) (*os.File, error) {
 	if err != nil || len(messages) != 1 {
 		return nil, errors.New("the message brings no file")
 	}
+
 	fds, err := syscall.ParseUnixRights(&messages[0])
 	if err != nil || len(fds) != 1 {
 		return nil, errors.New("the message brings no file")

@@ -14,7 +14,9 @@ import (
 type gate struct{}
 
 func newGate() (*gate, error) {
-	return nil, reject("containers run on another kernel than this program, which cannot hand a listener over")
+	return nil, reject(
+		"containers run on another kernel than this program, which cannot hand a listener over",
+	)
 }
 
 func (*gate) close() error         { return nil }

@@ -26,28 +26,60 @@ func (t *Tier) newGoGuest(accounts *session.Accounts, files *shown) *golang.Gues
 			if err := setup.lacks[tiers.Go]; err != nil {
 				return nil, rejectGo(string(tiers.Go), err.Error())
 			}
+
 			if accounts.Config().Out {
-				return nil, rejectGo(string(tiers.FeatureFiles), "files come back from Python snippets only")
+				return nil, rejectGo(
+					string(tiers.FeatureFiles), "files come back from Python snippets only",
+				)
 			}
 
 			t.sweepOnce(ctx)
-			return &goWall{tier: t, setup: setup, files: files, memory: accounts.Limits().Memory}, nil
+
+			return &goWall{
+				tier: t, setup: setup, files: files, memory: accounts.Limits().Memory,
+			}, nil
 		},
 	}
 }
 
 func rejectGo(missing, reason string) error {
-	return &tiers.RejectedError{Tier: Name, Missing: missing, Effects: tiers.EffectsNeverRan, Reason: reason}
+	return &tiers.RejectedError{
+		Tier: Name, Missing: missing, Effects: tiers.EffectsNeverRan, Reason: reason,
+	}
 }
 
 // enforcedOnGo says how each limit of a Go snippet is kept.
 func enforcedOnGo(l tiers.Limits) []tiers.Enforcement {
 	return []tiers.Enforcement{
-		{Limit: tiers.LimitWall, Value: l.Wall.String(), Mechanism: "the host's clock, every 2 ms; SIGKILL"},
-		{Limit: tiers.LimitActive, Value: l.Active.String(), Mechanism: "the processes' time, as the relay in the container counts it, every 20 ms; SIGKILL"},
-		{Limit: tiers.LimitMemory, Value: fmt.Sprintf("%d bytes", l.Memory), Mechanism: fmt.Sprintf("GOMEMLIMIT; the container's control group, %d bytes, no swap", programMemory(l.Memory))},
-		{Limit: tiers.LimitOutput, Value: fmt.Sprintf("%d bytes", l.Output), Mechanism: "the host counts and drops the rest"},
-		{Limit: tiers.LimitHostCalls, Value: fmt.Sprint(l.HostCalls), Mechanism: "the host counts and refuses"},
+		{
+			Limit:     tiers.LimitWall,
+			Value:     l.Wall.String(),
+			Mechanism: "the host's clock, every 2 ms; SIGKILL",
+		},
+		{
+			Limit: tiers.LimitActive,
+			Value: l.Active.String(),
+			Mechanism: "the processes' time, as the relay in the container counts it, every 20 " +
+				"ms; SIGKILL",
+		},
+		{
+			Limit: tiers.LimitMemory,
+			Value: fmt.Sprintf("%d bytes", l.Memory),
+			Mechanism: fmt.Sprintf(
+				"GOMEMLIMIT; the container's control group, %d bytes, no swap",
+				programMemory(l.Memory),
+			),
+		},
+		{
+			Limit:     tiers.LimitOutput,
+			Value:     fmt.Sprintf("%d bytes", l.Output),
+			Mechanism: "the host counts and drops the rest",
+		},
+		{
+			Limit:     tiers.LimitHostCalls,
+			Value:     fmt.Sprint(l.HostCalls),
+			Mechanism: "the host counts and refuses",
+		},
 	}
 }
 
@@ -99,6 +131,7 @@ func (w *goWall) StartRelay(ctx context.Context, folder string) (golang.Box, err
 	if err := w.tier.removeLeft(ctx); err != nil { // the daemon answers again
 		w.tier.options.Log.Warn("cannot remove a container", "error", err)
 	}
+
 	return box, nil
 }
 
@@ -121,6 +154,7 @@ func (w *goWall) start(ctx context.Context, spec dockerapi.Spec, n needs) (golan
 			err = errors.Join(err, b.end())
 		}
 	}
+
 	if err != nil {
 		w.tier.forget() // the daemon may be another one now, or the image gone
 		return nil, fmt.Errorf("cannot start a container: %w", err)

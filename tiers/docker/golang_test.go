@@ -39,8 +39,9 @@ func TestHostileGo(t *testing.T) {
 	bombed := goTier(t)
 	bombed.BuildIn(6 * time.Second) // what never ends shall be stopped sooner
 	tiertest.HostileGo(t, goTier(t), bombed, 4, map[string]string{
-		"passwd":          "the image has one of its own, of two lines",
-		"abstract socket": "containers may make sockets of this family; in a network of their own they reach nobody",
+		"passwd": "the image has one of its own, of two lines",
+		"abstract socket": "containers may make sockets of this family; in a network of their " +
+			"own they reach nobody",
 	})
 }
 
@@ -48,7 +49,9 @@ func TestHostileGo(t *testing.T) {
 // the host's programs.
 func TestGoSeesTheContainer(t *testing.T) {
 	dir := tiertest.CanaryFolder(t)
-	s := tiertest.OpenGo(t, goTier(t), tiers.Config{Mounts: []tiers.Mount{{Source: dir, Target: "/data"}}})
+	s := tiertest.OpenGo(
+		t, goTier(t), tiers.Config{Mounts: []tiers.Mount{{Source: dir, Target: "/data"}}},
+	)
 	r := tiertest.GoOK(t, s, `import (
 	"fmt"
 	"os"
@@ -104,8 +107,16 @@ func TestBothLanguagesLiveInOneSandbox(t *testing.T) {
 // TestWithoutTheImageGoIsNamed asks for an image that nobody has built.
 func TestWithoutTheImageGoIsNamed(t *testing.T) {
 	goTier(t)
-	pinned := newTier(t, docker.Options{Host: os.Getenv("DOCKER_HOST"), GoImage: "sha256:" + strings.Repeat("1", 64), Warm: -1})
-	if err := pinned.Probe(t.Context()); err == nil || !strings.Contains(err.Error(), "build it by rlm images build go") {
+	pinned := newTier(
+		t,
+		docker.Options{
+			Host:    os.Getenv("DOCKER_HOST"),
+			GoImage: "sha256:" + strings.Repeat("1", 64),
+			Warm:    -1,
+		},
+	)
+	if err := pinned.Probe(t.Context()); err == nil ||
+		!strings.Contains(err.Error(), "build it by rlm images build go") {
 		t.Errorf("%v", err)
 	}
 	s, err := goTier(t).Open(t.Context(), tiers.Config{Out: true, Language: tiers.Go})
@@ -114,7 +125,8 @@ func TestWithoutTheImageGoIsNamed(t *testing.T) {
 	}
 	defer func() { _ = s.Close() }() // it has started nothing
 	var rejected *tiers.RejectedError
-	if _, err := s.Run(t.Context(), tiers.Job{Language: tiers.Go, Source: "1"}); !errors.As(err, &rejected) || !strings.Contains(rejected.Reason, "Python") {
+	_, err = s.Run(t.Context(), tiers.Job{Language: tiers.Go, Source: "1"})
+	if !errors.As(err, &rejected) || !strings.Contains(rejected.Reason, "Python") {
 		t.Errorf("%v", err)
 	}
 }
@@ -129,7 +141,8 @@ func TestAProgramThatSomebodyKills(t *testing.T) {
 			Stdout: tiertest.OnWrite(func() { disturb(t, deed...) }),
 		})
 		var broken *tiers.BrokenError
-		if !errors.As(err, &broken) || broken.Effects != tiers.EffectsRan || broken.Lost == nil || !strings.Contains(err.Error(), name+" the container") {
+		if !errors.As(err, &broken) || broken.Effects != tiers.EffectsRan || broken.Lost == nil ||
+			!strings.Contains(err.Error(), name+" the container") {
 			t.Errorf("%s: %v", name, err)
 		}
 		if r := tiertest.GoOK(t, s, "kept + 1"); r.Stdout != "42\n" {
@@ -163,7 +176,10 @@ func TestDaemonFailsDuringAGoSnippet(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := newGate(t)
 			tier := behind(t, g)
-			s, err := tier.Open(t.Context(), tiers.Config{Limits: tiers.Limits{Wall: 3 * time.Second}, Language: tiers.Go})
+			s, err := tier.Open(
+				t.Context(),
+				tiers.Config{Limits: tiers.Limits{Wall: 3 * time.Second}, Language: tiers.Go},
+			)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -180,7 +196,8 @@ func TestDaemonFailsDuringAGoSnippet(t *testing.T) {
 			})
 			<-done
 			var broken *tiers.BrokenError
-			if !errors.As(err, &broken) || broken.Effects != tiers.EffectsRan || broken.Lost == nil || !slices.Equal(broken.Lost.Snippets, []int{2}) {
+			if !errors.As(err, &broken) || broken.Effects != tiers.EffectsRan ||
+				broken.Lost == nil || !slices.Equal(broken.Lost.Snippets, []int{2}) {
 				t.Errorf("%v", err)
 			}
 			deed.undo(g)
@@ -213,15 +230,21 @@ func disturb(t *testing.T, deed ...string) {
 		return
 	}
 	defer client.Close()
-	found, err := client.List(t.Context(), map[string]string{"rlm.tier": docker.Name, "rlm.go": "program"})
+	found, err := client.List(
+		t.Context(), map[string]string{"rlm.tier": docker.Name, "rlm.go": "program"},
+	)
 	if err != nil {
 		t.Error(err)
 	}
 	for _, c := range found {
-		if !c.Running || !strings.Contains(c.Labels["rlm.owner"], fmt.Sprintf("/%d/", os.Getpid())) {
+		if !c.Running ||
+			!strings.Contains(c.Labels["rlm.owner"], fmt.Sprintf("/%d/", os.Getpid())) {
 			continue
 		}
-		if said, err := exec.CommandContext(t.Context(), "docker", append(slices.Clone(deed), c.ID)...).CombinedOutput(); err != nil {
+		if said, err := exec.CommandContext(
+			t.Context(),
+			"docker",
+			append(slices.Clone(deed), c.ID)...).CombinedOutput(); err != nil {
 			t.Logf("%v: %s", err, said)
 		}
 	}
@@ -233,14 +256,21 @@ func TestGoLeavesNothingBehind(t *testing.T) {
 	tier := goTier(t)
 	temporary := t.TempDir()
 	t.Setenv("TMPDIR", temporary)
-	for _, source := range []string{"x := 1", "for {\n}", "x := ", "panic(1)", "go func() { panic(1) }()\nselect {}"} {
-		s, err := tier.Open(t.Context(), tiers.Config{Limits: tiers.Limits{Wall: 300 * time.Millisecond}, Language: tiers.Go})
+	for _, source := range []string{
+		"x := 1", "for {\n}", "x := ", "panic(1)",
+		"go func() { panic(1) }()\nselect {}",
+	} {
+		s, err := tier.Open(
+			t.Context(),
+			tiers.Config{Limits: tiers.Limits{Wall: 300 * time.Millisecond}, Language: tiers.Go},
+		)
 		if err != nil {
 			t.Fatal(err)
 		}
 		tiertest.RunGo(t, s, source)
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-		if _, err := s.Run(ctx, tiers.Job{Language: tiers.Go, Source: source + "\n"}); err != nil && ctx.Err() == nil {
+		if _, err := s.Run(ctx, tiers.Job{Language: tiers.Go, Source: source + "\n"}); err != nil &&
+			ctx.Err() == nil {
 			t.Error(err)
 		}
 		cancel()
@@ -313,7 +343,8 @@ func BenchmarkGo(b *testing.B) {
 		var times []time.Duration
 		for b.Loop() {
 			begun := time.Now()
-			if r := tiertest.RunGo(b, s, "fmt.Println(1 + 1)\nsyscall.Exit(0)"); r.Status != tiers.StatusExited || r.Stdout != "2\n" {
+			r := tiertest.RunGo(b, s, "fmt.Println(1 + 1)\nsyscall.Exit(0)")
+			if r.Status != tiers.StatusExited || r.Stdout != "2\n" {
 				b.Fatalf("%+v", r)
 			}
 			times = append(times, time.Since(begun))
@@ -321,12 +352,34 @@ func BenchmarkGo(b *testing.B) {
 		median(b, "ms/snippet", times)
 	})
 	b.Run("call", func(b *testing.B) {
-		h := tiers.HostFunc(func(context.Context, tiers.Call) (tiers.Value, error) { return json.Marshal("answer") })
+		h := tiers.HostFunc(
+			func(context.Context, tiers.Call) (tiers.Value,
+				error,
+			) {
+				return json.Marshal("answer")
+			},
+		)
 		const calls = 200
 		var times []time.Duration
 		for b.Loop() {
-			s := tiertest.OpenGo(b, tier, tiers.Config{Host: h, Functions: []tiers.Function{{Name: "ask"}}, Limits: tiers.Limits{HostCalls: 1 << 30}})
-			r := tiertest.GoOK(b, s, fmt.Sprintf("import (\n\"fmt\"\n\"time\"\n)\nbegun := time.Now()\nfor range %d { ask(1) }\nfmt.Print(time.Since(begun).Nanoseconds())", calls))
+			s := tiertest.OpenGo(
+				b,
+				tier,
+				tiers.Config{
+					Host:      h,
+					Functions: []tiers.Function{{Name: "ask"}},
+					Limits:    tiers.Limits{HostCalls: 1 << 30},
+				},
+			)
+			r := tiertest.GoOK(
+				b,
+				s,
+				fmt.Sprintf(
+					"import (\n\"fmt\"\n\"time\"\n)\nbegun := time.Now()\n"+
+						"for range %d { ask(1) }\nfmt.Print(time.Since(begun).Nanoseconds())",
+					calls,
+				),
+			)
 			var took time.Duration
 			if _, err := fmt.Sscan(r.Stdout, &took); err != nil {
 				b.Fatal(err)

@@ -13,5 +13,7 @@ func inode(info fs.FileInfo) []uint64 {
 	if !ok {
 		return nil
 	}
-	return []uint64{uint64(stat.Dev), stat.Ino} //nolint:gosec,unconvert // their types differ between systems
+
+	device := uint64(stat.Dev) //nolint:gosec,unconvert // the type differs between systems
+	return []uint64{device, stat.Ino}
 }

@@ -57,16 +57,22 @@ func show(inputs []tiers.Input) (*shown, []string) {
 			all.add(source, paths[i], info)
 		}
 	}
+
 	return all, paths
 }
 
 // hidden are where nothing may be mounted: it would stand before what the container
 // is made of, or what the tier mounts itself.
-var hidden = []string{"/", "/bin", "/dev", "/etc", "/lib", "/lib64", "/proc", "/sbin", "/sys", "/usr", "/context", "/egress", "/out", "/tmp", "/sandbox"}
+var hidden = []string{
+	"/", "/bin", "/dev", "/etc", "/lib", "/lib64", "/proc", "/sbin", "/sys", "/usr", "/context",
+	"/egress", "/out", "/tmp", "/sandbox",
+}
 
 // secret are files of the host that would give a snippet the host, or other
 // processes of it.
-var secret = []string{"/", "/boot", "/dev", "/etc", "/proc", "/root", "/run", "/sys", "/var/lib/docker", "/var/run"}
+var secret = []string{
+	"/", "/boot", "/dev", "/etc", "/proc", "/root", "/run", "/sys", "/var/lib/docker", "/var/run",
+}
 
 // maxMounts bounds the list.
 const maxMounts = 100
@@ -79,9 +85,14 @@ func (s *shown) mount(list []tiers.Mount) error {
 	}
 	taken := map[string]bool{}
 	for _, m := range list {
-		if !path.IsAbs(m.Target) || path.Clean(m.Target) != m.Target || within(m.Target, hidden) || strings.ContainsFunc(m.Target, unprintable) {
-			return fmt.Errorf("cannot mount %s at %q: give an absolute path of its own, such as /data", m.Source, m.Target)
+		if !path.IsAbs(m.Target) || path.Clean(m.Target) != m.Target || within(m.Target, hidden) ||
+			strings.ContainsFunc(m.Target, unprintable) {
+			return fmt.Errorf(
+				"cannot mount %s at %q: give an absolute path of its own, such as /data", m.Source,
+				m.Target,
+			)
 		}
+
 		if taken[m.Target] {
 			return fmt.Errorf("cannot mount two things at %s", m.Target)
 		}
@@ -90,9 +101,11 @@ func (s *shown) mount(list []tiers.Mount) error {
 		if err != nil {
 			return fmt.Errorf("cannot mount %s: %w", m.Source, err)
 		}
+
 		s.folders = s.folders || info.IsDir()
 		s.add(source, m.Target, info)
 	}
+
 	return nil
 }
 
@@ -107,6 +120,7 @@ func resolve(name string) (string, fs.FileInfo, error) {
 	if err != nil {
 		return "", nil, err
 	}
+
 	info, err := os.Lstat(source)
 	switch {
 	case err != nil:
@@ -118,6 +132,7 @@ func resolve(name string) (string, fs.FileInfo, error) {
 	case info.IsDir():
 		return source, info, harmless(source)
 	}
+
 	return source, info, nil
 }
 
@@ -141,6 +156,7 @@ func harmless(folder string) error {
 		if d.IsDir() || d.Type().IsRegular() || d.Type() == fs.ModeSymlink {
 			return nil
 		}
+
 		info, err := d.Info()
 		if errors.Is(err, fs.ErrNotExist) || err == nil && info.Mode().Perm()&0o006 == 0 {
 			return nil
@@ -148,7 +164,12 @@ func harmless(folder string) error {
 		if err != nil {
 			return err
 		}
-		return fmt.Errorf("%s is no file, but a socket, a pipe or a device, by which snippets could reach the host: mount a folder without it", name)
+
+		return fmt.Errorf(
+			"%s is no file, but a socket, a pipe or a device, by which snippets could reach the "+
+				"host: mount a folder without it",
+			name,
+		)
 	})
 }
 

@@ -78,6 +78,7 @@ func (p *pool) fill(start func(context.Context) (*process, error), failed func(e
 		defer p.mu.Unlock()
 		p.filling--
 	}()
+
 	select {
 	case <-time.After(refillDelay):
 	case <-p.stop:
@@ -90,6 +91,7 @@ func (p *pool) fill(start func(context.Context) (*process, error), failed func(e
 		failed(err)
 		return
 	}
+
 	if !p.keep(ready) {
 		_ = ready.Close() // not wanted any more
 	}
@@ -130,19 +132,24 @@ func (t *Tier) Warm(ctx context.Context) error {
 			return p.Close()
 		}
 	}
+
 	return nil
 }
 
 // claim returns a container for a session: one that is ready, or a new one.
 func (t *Tier) claim(ctx context.Context, n needs) (*process, error) {
 	t.sweepOnce(ctx)
-	if n.limits.Memory == tiers.DefaultLimits().Memory && len(n.files.mounts) == 0 && !n.out && n.proxy == nil {
+	if n.limits.Memory == tiers.DefaultLimits().Memory && len(n.files.mounts) == 0 && !n.out &&
+		n.proxy == nil {
 		p := t.pool.take()
-		t.pool.refill(t.ahead, func(err error) { t.options.Log.Warn("cannot start a container ahead", "error", err) })
+		t.pool.refill(t.ahead, func(err error) {
+			t.options.Log.Warn("cannot start a container ahead", "error", err)
+		})
 		if p != nil {
 			return p, nil
 		}
 	}
+
 	p, err := t.start(ctx, n)
 	if err != nil {
 		t.forget() // the daemon may be another one now, or the image gone
@@ -151,5 +158,6 @@ func (t *Tier) claim(ctx context.Context, n needs) (*process, error) {
 	if err := t.removeLeft(ctx); err != nil { // it answers again
 		t.options.Log.Warn("cannot remove a container", "error", err)
 	}
+
 	return p, nil
 }

@@ -22,7 +22,8 @@ import (
 var guestSource string
 
 // guestOptions make the runtime use two pipes and the guest's first process.
-const guestOptions = "output=4, life=life[1], announce=announce, hold=hold, stock='/usr/lib/rlm/kernel'"
+const guestOptions = "output=4, life=life[1], announce=announce, hold=hold, " +
+	"stock='/usr/lib/rlm/kernel'"
 
 // What a container needs beyond the snippet's own memory: the first process and
 // the runtime, and the files that it keeps in memory.
@@ -73,17 +74,24 @@ func (t *Tier) start(ctx context.Context, n needs) (*process, error) {
 	if n.proxy != nil && setup.facts.GVisor {
 		return nil, reject("a kernel of its own cannot hand a listener over")
 	}
+
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	p := &process{}
 	spec := t.spec(&setup, t.recipe, setup.image.ID, n)
-	spec.Command = []string{"/usr/bin/python3", "-I", "-X", "utf8", "-c", guestSource + pykernel.NativeLoader(guestOptions)}
+	spec.Command = []string{
+		"/usr/bin/python3", "-I", "-X", "utf8", "-c",
+		guestSource + pykernel.NativeLoader(guestOptions),
+	}
+
 	spec.Env = []string{
-		"PATH=/usr/bin:/bin", "HOME=/sandbox", "LANG=C.UTF-8", "TMPDIR=/tmp", "OPENBLAS_NUM_THREADS=1", "OMP_NUM_THREADS=1",
-		"MALLOC_ARENA_MAX=4", fmt.Sprint("RLM_MEMORY=", n.limits.Memory),
+		"PATH=/usr/bin:/bin", "HOME=/sandbox", "LANG=C.UTF-8", "TMPDIR=/tmp",
+		"OPENBLAS_NUM_THREADS=1", "OMP_NUM_THREADS=1", "MALLOC_ARENA_MAX=4",
+		fmt.Sprint("RLM_MEMORY=", n.limits.Memory),
 	}
 	spec.Memory, spec.Processes = treeMemory(n.limits.Memory), processes
 	var way *gate
+
 	if n.proxy != nil {
 		if way, err = newGate(); err != nil {
 			return nil, err
@@ -91,6 +99,7 @@ func (t *Tier) start(ctx context.Context, n needs) (*process, error) {
 		defer func() { _ = way.close() }() // what is left of it is an empty folder
 		way.spec(&spec)
 	}
+
 	if err := t.boot(ctx, &p.container, spec); err != nil {
 		return nil, err
 	}
@@ -103,12 +112,14 @@ func (t *Tier) start(ctx context.Context, n needs) (*process, error) {
 		}
 		return end()
 	})
+
 	if way != nil {
 		if p.listener, err = way.listener(ctx); err != nil {
 			return nil, errors.Join(err, p.Close())
 		}
 		n.proxy.Serve(p.listener)
 	}
+
 	if p.connection, _, err = pykernel.Load(ctx, p.box, p); err != nil {
 		err = fmt.Errorf("%w: %s", err, p.report.text())
 	} else {
@@ -117,6 +128,7 @@ func (t *Tier) start(ctx context.Context, n needs) (*process, error) {
 	if err != nil {
 		return nil, errors.Join(err, p.Close())
 	}
+
 	return p, nil
 }
 
@@ -138,7 +150,12 @@ func ownMachine(f dockerapi.Facts) bool {
 
 // reject declines a session that wants a way out.
 func reject(reason string) error {
-	return &tiers.RejectedError{Tier: Name, Missing: string(tiers.FeatureSockets), Effects: tiers.EffectsNeverRan, Reason: reason}
+	return &tiers.RejectedError{
+		Tier:    Name,
+		Missing: string(tiers.FeatureSockets),
+		Effects: tiers.EffectsNeverRan,
+		Reason:  reason,
+	}
 }
 
 // processes bounds processes and threads together.
@@ -172,6 +189,7 @@ func (p *process) order(signal string) {
 	case <-p.report.done: // of an order that took too long
 	default:
 	}
+
 	err := p.box.Signal(ctx, signal)
 	if err == nil {
 		err = p.answered(ctx)

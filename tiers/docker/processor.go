@@ -62,6 +62,7 @@ func (p *processor) renew() {
 	default:
 		p.pause = askSoonest
 	}
+
 	p.used = used
 }
 

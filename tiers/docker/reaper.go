@@ -63,17 +63,20 @@ func startOf(pid int) string {
 	if len(fields) <= start {
 		return ""
 	}
+
 	return fields[start]
 }
 
 // abandoned reports whether nobody can be using a container any more.
 func abandoned(labels map[string]string, now time.Time) bool {
-	if deadline, err := strconv.ParseInt(labels[labelDeadline], 10, 64); err == nil && now.Unix() > deadline {
+	if deadline, err := strconv.ParseInt(labels[labelDeadline], 10, 64); err == nil &&
+		now.Unix() > deadline {
 		where, _, _ := strings.Cut(labels[labelOwner], "/")
 		if where != machine() {
 			return true
 		}
 	}
+
 	parts := strings.Split(labels[labelOwner], "/")
 	if len(parts) != 3 || parts[0] != machine() || parts[2] == "" {
 		return false
@@ -92,6 +95,7 @@ func (t *Tier) Sweep(ctx context.Context) (int, error) {
 	if err != nil {
 		return 0, err
 	}
+
 	var errs []error
 	removed := 0
 	for _, c := range found {
@@ -102,8 +106,10 @@ func (t *Tier) Sweep(ctx context.Context) (int, error) {
 			errs = append(errs, err)
 			continue
 		}
+
 		removed++
 	}
+
 	return removed, errors.Join(errs...)
 }
 
@@ -116,6 +122,7 @@ func (t *Tier) sweepOnce(ctx context.Context) {
 	if swept {
 		return
 	}
+
 	removed, err := t.Sweep(ctx)
 	if err != nil {
 		t.options.Log.Warn("cannot remove all containers that others left", "error", err)
@@ -147,5 +154,6 @@ func (t *Tier) removeLeft(ctx context.Context) error {
 		}
 		cancel()
 	}
+
 	return errors.Join(errs...)
 }

@@ -50,6 +50,7 @@ func open(ctx context.Context, t *Tier, cfg tiers.Config) (*sandbox, error) {
 	if err := s.python.Renew(ctx); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
+
 	return s, nil
 }
 
@@ -63,6 +64,7 @@ func newSandbox(t *Tier, accounts *session.Accounts, files *shown, proxy *egress
 			return t.claim(ctx, needs{limits, files, out, proxy})
 		},
 	}
+
 	s.Machine = &session.Machine{
 		Tier:     Name,
 		Accounts: accounts,
@@ -75,6 +77,7 @@ func newSandbox(t *Tier, accounts *session.Accounts, files *shown, proxy *egress
 			tiers.Python: enforcedOnPython(limits), tiers.Go: enforcedOnGo(limits),
 		},
 	}
+
 	if proxy != nil {
 		s.Denials, s.Closers = proxy.Denials, []io.Closer{proxy}
 	}
@@ -88,8 +91,19 @@ func enforcedOnPython(l tiers.Limits) []tiers.Enforcement {
 		{Limit: tiers.LimitWall, Value: l.Wall.String(), Mechanism: clock},
 		{Limit: tiers.LimitActive, Value: l.Active.String(), Mechanism: clock},
 		{Limit: tiers.LimitMemory, Value: fmt.Sprintf("%d bytes", l.Memory), Mechanism: fmt.Sprintf(
-			"RLIMIT_DATA for each process, MemoryError; the container's control group, %d bytes for all, no swap", treeMemory(l.Memory))},
-		{Limit: tiers.LimitOutput, Value: fmt.Sprintf("%d bytes", l.Output), Mechanism: "the host counts and drops the rest"},
-		{Limit: tiers.LimitHostCalls, Value: fmt.Sprint(l.HostCalls), Mechanism: "the host counts and refuses"},
+			"RLIMIT_DATA for each process, MemoryError; the container's control group, %d bytes "+
+				"for all, no swap",
+			treeMemory(l.Memory),
+		)},
+		{
+			Limit:     tiers.LimitOutput,
+			Value:     fmt.Sprintf("%d bytes", l.Output),
+			Mechanism: "the host counts and drops the rest",
+		},
+		{
+			Limit:     tiers.LimitHostCalls,
+			Value:     fmt.Sprint(l.HostCalls),
+			Mechanism: "the host counts and refuses",
+		},
 	}
 }
