@@ -15,8 +15,9 @@ func TestEscape(t *testing.T) { tiertest.Escape(t, usual(t)) }
 
 // layers are those of the jail, by the names that the corpus calls them.
 var layers = map[string]jail.Layers{
-	"namespaces": jail.Namespaces, "mounts": jail.Mounts, "network": jail.Network, "privileges": jail.Privileges,
-	"landlock": jail.Landlock, "seccomp": jail.Seccomp, "rlimits": jail.Rlimits, "cgroup": jail.Cgroup,
+	"namespaces": jail.Namespaces, "mounts": jail.Mounts, "network": jail.Network,
+	"privileges": jail.Privileges, "landlock": jail.Landlock, "seccomp": jail.Seccomp,
+	"rlimits": jail.Rlimits, "cgroup": jail.Cgroup,
 }
 
 // tryWithout runs a case in a jail without its layers, but for those to keep.
@@ -62,13 +63,21 @@ func TestEscapeWithoutLayers(t *testing.T) {
 // one to have a /proc of their own.
 func TestEachLayerContains(t *testing.T) {
 	for layer, id := range map[string]string{
-		"namespaces mounts": "container/name_of_the_host", "mounts namespaces": "files/os_open", "network": "network/abstract_socket", "privileges": "kernel/mount",
-		"landlock": "files/os_open", "seccomp": "kernel/io_uring", "rlimits": "limits/processes", "cgroup": "limits/shared_memory",
+		"namespaces mounts": "container/name_of_the_host", "mounts namespaces": "files/os_open",
+		"network": "network/abstract_socket", "privileges": "kernel/mount",
+		"landlock": "files/os_open", "seccomp": "kernel/io_uring", "rlimits": "limits/processes",
+		"cgroup": "limits/shared_memory",
 	} {
 		t.Run(layer, func(t *testing.T) {
 			t.Parallel()
 			c := tiertest.EscapeNamed(t, id)
-			if verdict := tryWithout(t, c, strings.Fields(layer)...); strings.HasPrefix(verdict, tiertest.Escaped) {
+			if verdict := tryWithout(
+				t,
+				c,
+				strings.Fields(layer)...); strings.HasPrefix(
+				verdict,
+				tiertest.Escaped,
+			) {
 				t.Errorf("%s does not contain %s: %s", layer, id, verdict)
 			}
 		})

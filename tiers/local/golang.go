@@ -32,7 +32,8 @@ type toolchain struct {
 }
 
 // usual are the packages that are compiled at once, for the first snippet.
-const usual = "bufio bytes cmp container/heap context encoding/json errors fmt io iter maps math math/rand os regexp slices sort strconv " +
+const usual = "bufio bytes cmp container/heap context encoding/json errors fmt io iter maps math " +
+	"math/rand os regexp slices sort strconv " +
 	"strings sync sync/atomic time unicode unicode/utf8"
 
 // oldest is the oldest Go to use: since then loop variables are what they are.
@@ -54,12 +55,16 @@ func findGo(ctx context.Context, name, cache string) (*toolchain, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot run Go snippets: there is no %s on this host", name)
 	}
+
 	if cache == "" {
 		if cache, err = os.UserCacheDir(); err != nil {
-			return nil, fmt.Errorf("cannot run Go snippets: there is no folder for compiled packages: %w", err)
+			return nil, fmt.Errorf(
+				"cannot run Go snippets: there is no folder for compiled packages: %w", err,
+			)
 		}
 		cache = filepath.Join(cache, "rlm", "go")
 	}
+
 	t := &toolchain{tool: build.Tool{Path: path, Cache: cache}, exports: map[string]string{}}
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
@@ -67,14 +72,18 @@ func findGo(ctx context.Context, name, cache string) (*toolchain, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	lines := strings.Split(strings.TrimSpace(said), "\n")
 	if len(lines) != 3 || !filepath.IsAbs(lines[2]) {
 		return nil, fmt.Errorf("cannot use %s: it does not know its own paths", path)
 	}
 	t.root, t.version, t.tools = lines[0], version.Lang(lines[1]), filepath.Clean(lines[2])
 	if version.Compare(t.version, oldest) < 0 {
-		return nil, fmt.Errorf("cannot use %s: it is %s, and %s is the oldest that will do", path, lines[1], oldest)
+		return nil, fmt.Errorf(
+			"cannot use %s: it is %s, and %s is the oldest that will do", path, lines[1], oldest,
+		)
 	}
+
 	for _, tool := range []string{"compile", "link"} {
 		if _, err := os.Stat(filepath.Join(t.tools, tool)); err != nil {
 			return nil, fmt.Errorf("cannot use %s: it has no %s: %w", path, tool, err)
@@ -93,13 +102,16 @@ func (t *toolchain) provide(ctx context.Context, paths ...string) (map[string]st
 		t.exports = map[string]string{}
 		paths = append(paths, append(strings.Fields(usual), build.Runtime)...)
 	}
+
 	var wanted []string
 	for _, path := range paths {
 		_, have := t.exports[path]
-		if info, err := os.Stat(filepath.Join(t.root, "src", path)); path == build.Runtime || !have && err == nil && info.IsDir() && build.Importable(path) {
+		if info, err := os.Stat(filepath.Join(t.root, "src", path)); path == build.Runtime ||
+			!have && err == nil && info.IsDir() && build.Importable(path) {
 			wanted = append(wanted, path)
 		}
 	}
+
 	if len(wanted) == 0 {
 		return maps.Clone(t.exports), nil
 	}
@@ -108,6 +120,7 @@ func (t *toolchain) provide(ctx context.Context, paths ...string) (map[string]st
 	if err := t.compile(ctx, wanted); err != nil {
 		return nil, err
 	}
+
 	if fresh {
 		if err := t.readable(); err != nil {
 			return nil, err
@@ -139,10 +152,12 @@ func (t *toolchain) compile(ctx context.Context, paths []string) error {
 			continue
 		}
 		// For the guest's user, whatever the umask was.
-		if err := errors.Join(os.Chmod(name, 0o644), os.Chmod(filepath.Dir(name), 0o755)); err != nil {
+		err := errors.Join(os.Chmod(name, 0o644), os.Chmod(filepath.Dir(name), 0o755))
+		if err != nil {
 			return fmt.Errorf("cannot use the compiled package %s: %w", path, err)
 		}
 	}
+
 	return os.Chmod(t.tool.Builds(), 0o755)
 }
 
@@ -154,9 +169,13 @@ func (t *toolchain) readable() (err error) {
 			err = fmt.Errorf("cannot read packages of %s: %v", t.version, r)
 		}
 	}()
-	_, err = importer.ForCompiler(token.NewFileSet(), "gc", func(path string) (io.ReadCloser, error) {
-		return os.Open(t.exports[path])
-	}).Import(build.Runtime)
+	_, err = importer.ForCompiler(
+		token.NewFileSet(),
+		"gc",
+		func(path string) (io.ReadCloser, error) {
+			return os.Open(t.exports[path])
+		},
+	).Import(build.Runtime)
 	if err != nil {
 		return fmt.Errorf("cannot read packages of %s: %w", t.version, err)
 	}
@@ -181,6 +200,7 @@ func (t *Tier) golang(ctx context.Context) (*toolchain, error) {
 		}
 		t.goTools, t.goFailed = tools, err
 	}
+
 	return t.goTools, t.goFailed
 }
 

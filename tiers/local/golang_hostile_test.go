@@ -37,7 +37,8 @@ func TestGoAttacksWithoutLayers(t *testing.T) {
 			t.Parallel()
 			dir := tiertest.CanaryFolder(t)
 			own := filepath.Join(dir, "open", "program")
-			if err := errors.Join(os.Link(program, own), os.Chmod(own, 0o755)); err != nil { //nolint:gosec // the guest's user runs it
+			err := errors.Join(os.Link(program, own), os.Chmod(own, 0o755)) //nolint:gosec // the guest's user runs it
+			if err != nil {
 				t.Fatal(err)
 			}
 			folders := []jail.Bind{{Source: filepath.Dir(own)}}
@@ -47,15 +48,22 @@ func TestGoAttacksWithoutLayers(t *testing.T) {
 				}
 			}
 			p, err := jail.Start(t.Context(), jail.Config{
-				Path: own, Args: []string{"program", strconv.Itoa(i)}, Env: os.Environ(), Binds: folders, Profile: jail.Programs,
-				Limits: jail.Limits{Memory: 192 << 20, AddressSpace: 5 << 30}, Off: a.Without, MinClass: jail.Nested,
+				Path:     own,
+				Args:     []string{"program", strconv.Itoa(i)},
+				Env:      os.Environ(),
+				Binds:    folders,
+				Profile:  jail.Programs,
+				Limits:   jail.Limits{Memory: 192 << 20, AddressSpace: 5 << 30},
+				Off:      a.Without,
+				MinClass: jail.Nested,
 			})
 			if err != nil {
 				t.Fatal(err)
 			}
 			said := goHarms(t, p, a.Harm)
 			// Who makes it hang may end it as well, where a limit bites first.
-			if !slices.Contains(said, a.Harm) && (a.Harm != tiertest.GoHangs || !slices.Contains(said, tiertest.GoKills)) {
+			if !slices.Contains(said, a.Harm) &&
+				(a.Harm != tiertest.GoHangs || !slices.Contains(said, tiertest.GoKills)) {
 				t.Errorf("without %q it does %q, not %s: %s", a.Without, said, a.Harm, p.Output())
 			}
 		})
@@ -110,10 +118,14 @@ func attackProgram(t *testing.T, fill *strings.Replacer) string {
 	dir := tiertest.CanaryFolder(t)
 	files, table := map[string]string{"go.mod": "module attacks\n\ngo 1.22\n"}, ""
 	for i, a := range tiertest.GoAttacks {
-		files[fmt.Sprintf("a%d.go", i)] = fmt.Sprintf("package main\n\n%sfunc attack%d() {\n%s\n}\n", a.Importing(), i, fill.Replace(a.Body))
+		files[fmt.Sprintf("a%d.go", i)] = fmt.Sprintf(
+			"package main\n\n%sfunc attack%d() {\n%s\n}\n", a.Importing(), i, fill.Replace(a.Body),
+		)
 		table += fmt.Sprintf("attack%d, ", i)
 	}
-	files["main.go"] = "package main\n\nimport (\n\"os\"\n\"strconv\"\n)\n\nfunc main() {\nif len(os.Args) > 1 {\nn, _ := strconv.Atoi(os.Args[1])\n[]func(){" + table + "}[n]()\n}\n}\n"
+	files["main.go"] = "package main\n\nimport (\n\"os\"\n\"strconv\"\n)\n\nfunc main() {\n" +
+		"if len(os.Args) > 1 {\nn, _ := strconv.Atoi(os.Args[1])\n[]func(){" + table + "}[n]()\n" +
+		"}\n}\n"
 	for name, text := range files {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -139,12 +151,23 @@ func TestGoBombsWithoutLimits(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			file := filepath.Join(t.TempDir(), "bomb.go")
-			if err := os.WriteFile(file, []byte("package main\n\n"+bomb[0]+"\n\nfunc main() {\n"+bomb[1]+"\n}\n"), 0o600); err != nil {
+			source := "package main\n\n" + bomb[0] + "\n\nfunc main() {\n" + bomb[1] + "\n}\n"
+			if err := os.WriteFile(file, []byte(source), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			cmd := exec.CommandContext(t.Context(), "/bin/sh", "-c", "echo '"+strings.TrimSpace(tiertest.Begun)+"'; exec \"$0\" -p main -o \"$1.o\" \"$1\"",
-				filepath.Join(strings.TrimSpace(string(said)), "compile"), file)
-			if harm, said := tiertest.Bare(t, cmd, 4*time.Second); !tiertest.Alike(harm, tiertest.Hangs) {
+			cmd := exec.CommandContext(
+				t.Context(),
+				"/bin/sh",
+				"-c",
+				"echo '"+strings.TrimSpace(
+					tiertest.Begun,
+				)+"'; exec \"$0\" -p main -o \"$1.o\" \"$1\"",
+				filepath.Join(strings.TrimSpace(string(said)), "compile"),
+				file,
+			)
+			if harm, said := tiertest.Bare(t, cmd, 4*time.Second); !tiertest.Alike(
+				harm, tiertest.Hangs,
+			) {
 				t.Errorf("the compiler ends by itself: %q %s", harm, said)
 			}
 		})
@@ -155,18 +178,27 @@ func TestGoBombsWithoutLimits(t *testing.T) {
 // descriptors.
 func TestGoLeavesNothingBehind(t *testing.T) {
 	tier := goTier(t)
-	tiertest.GoOK(t, tiertest.OpenGo(t, tier, tiers.Config{}), "1") // what stays for ever is there now
+	// What stays for ever is there now.
+	tiertest.GoOK(
+		t, tiertest.OpenGo(t, tier, tiers.Config{}), "1",
+	)
 	temporary := t.TempDir()
 	t.Setenv("TMPDIR", temporary)
 	before, ignore := descriptors(t), goleak.IgnoreCurrent()
-	for _, source := range []string{"x := 1", "for {\n}", "x := ", "import \"os\"\nos.Exit(1)", "panic(1)", "go func() { panic(1) }()\nselect {}"} {
-		s, err := tier.Open(t.Context(), tiers.Config{Limits: tiers.Limits{Wall: 300 * time.Millisecond}})
+	for _, source := range []string{
+		"x := 1", "for {\n}", "x := ", "import \"os\"\nos.Exit(1)",
+		"panic(1)", "go func() { panic(1) }()\nselect {}",
+	} {
+		s, err := tier.Open(
+			t.Context(), tiers.Config{Limits: tiers.Limits{Wall: 300 * time.Millisecond}},
+		)
 		if err != nil {
 			t.Fatal(err)
 		}
 		tiertest.RunGo(t, s, source)
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-		if _, err := s.Run(ctx, tiers.Job{Language: tiers.Go, Source: source + "\n"}); err != nil && ctx.Err() == nil {
+		if _, err := s.Run(ctx, tiers.Job{Language: tiers.Go, Source: source + "\n"}); err != nil &&
+			ctx.Err() == nil {
 			t.Error(err)
 		}
 		cancel()
@@ -182,7 +214,8 @@ func TestGoLeavesNothingBehind(t *testing.T) {
 	if left, err := os.ReadDir(temporary); err != nil || len(left) > 0 {
 		t.Errorf("files are left: %v %v", left, err)
 	}
-	if left, err := filepath.Glob(filepath.Join(os.TempDir(), "rlm-go-*")); err != nil || len(left) > 0 {
+	if left, err := filepath.Glob(filepath.Join(os.TempDir(), "rlm-go-*")); err != nil ||
+		len(left) > 0 {
 		t.Errorf("files are left: %v %v", left, err)
 	}
 	tasks, err := filepath.Glob("/proc/self/task/*/children")

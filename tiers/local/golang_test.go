@@ -49,19 +49,36 @@ func BenchmarkGo(b *testing.B) {
 	tiertest.GoOK(b, s, "import (\n\t\"fmt\"\n\t\"syscall\"\n)")
 	b.Run("further", func(b *testing.B) {
 		for b.Loop() {
-			if r := tiertest.RunGo(b, s, "fmt.Println(1 + 1)\nsyscall.Exit(0)"); r.Status != tiers.StatusExited || r.Stdout != "2\n" {
+			r := tiertest.RunGo(b, s, "fmt.Println(1 + 1)\nsyscall.Exit(0)")
+			if r.Status != tiers.StatusExited || r.Stdout != "2\n" {
 				b.Fatalf("%+v", r)
 			}
 		}
 	})
 	b.Run("call", func(b *testing.B) {
-		h := tiers.HostFunc(func(context.Context, tiers.Call) (tiers.Value, error) { return json.Marshal("answer") })
-		s := tiertest.OpenGo(b, tier, tiers.Config{Host: h, Functions: []tiers.Function{{Name: "ask"}}, Limits: tiers.Limits{HostCalls: 1 << 30}})
+		h := tiers.HostFunc(
+			func(context.Context, tiers.Call) (tiers.Value,
+				error,
+			) {
+				return json.Marshal("answer")
+			},
+		)
+		s := tiertest.OpenGo(
+			b,
+			tier,
+			tiers.Config{
+				Host:      h,
+				Functions: []tiers.Function{{Name: "ask"}},
+				Limits:    tiers.Limits{HostCalls: 1 << 30},
+			},
+		)
 		tiertest.GoOK(b, s, fmt.Sprintf("for range %d { ask(1) }", b.N))
 	})
 	b.Run("cold", func(b *testing.B) {
 		for b.Loop() {
-			cold := newTier(b, local.Options{Python: os.Getenv("RLM_PYTHON"), Warm: -1, GoCache: b.TempDir()})
+			cold := newTier(
+				b, local.Options{Python: os.Getenv("RLM_PYTHON"), Warm: -1, GoCache: b.TempDir()},
+			)
 			tiertest.GoOK(b, tiertest.OpenGo(b, cold, tiers.Config{}), "1")
 		}
 	})

@@ -26,10 +26,16 @@ func newGoGuest(t *Tier, accounts *session.Accounts) *golang.Guest {
 			tools, err := t.golang(ctx)
 			if err != nil {
 				return nil, &tiers.RejectedError{
-					Tier: Name, Missing: string(tiers.Go), Effects: tiers.EffectsNeverRan, Reason: err.Error(),
+					Tier:    Name,
+					Missing: string(tiers.Go),
+					Effects: tiers.EffectsNeverRan,
+					Reason:  err.Error(),
 				}
 			}
-			return &goWall{tools: tools, class: t.options.MinClass, memory: accounts.Limits().Memory}, nil
+
+			return &goWall{
+				tools: tools, class: t.options.MinClass, memory: accounts.Limits().Memory,
+			}, nil
 		},
 	}
 }
@@ -37,11 +43,35 @@ func newGoGuest(t *Tier, accounts *session.Accounts) *golang.Guest {
 // enforcedOnGo says how each limit of a Go snippet is kept.
 func enforcedOnGo(l tiers.Limits) []tiers.Enforcement {
 	return []tiers.Enforcement{
-		{Limit: tiers.LimitWall, Value: l.Wall.String(), Mechanism: "the host's clock, every 2 ms; SIGKILL"},
-		{Limit: tiers.LimitActive, Value: l.Active.String(), Mechanism: "the processes' time, as the relay in the jail counts it, every 20 ms; SIGKILL"},
-		{Limit: tiers.LimitMemory, Value: fmt.Sprintf("%d bytes", l.Memory), Mechanism: fmt.Sprintf("GOMEMLIMIT; the jail's limit, with %d MiB for the program itself", golang.ProgramMemory>>20)},
-		{Limit: tiers.LimitOutput, Value: fmt.Sprintf("%d bytes", l.Output), Mechanism: "the host counts and drops the rest"},
-		{Limit: tiers.LimitHostCalls, Value: fmt.Sprint(l.HostCalls), Mechanism: "the host counts and refuses"},
+		{
+			Limit:     tiers.LimitWall,
+			Value:     l.Wall.String(),
+			Mechanism: "the host's clock, every 2 ms; SIGKILL",
+		},
+		{
+			Limit: tiers.LimitActive,
+			Value: l.Active.String(),
+			Mechanism: "the processes' time, as the relay in the jail counts it, every 20 ms; " +
+				"SIGKILL",
+		},
+		{
+			Limit: tiers.LimitMemory,
+			Value: fmt.Sprintf("%d bytes", l.Memory),
+			Mechanism: fmt.Sprintf(
+				"GOMEMLIMIT; the jail's limit, with %d MiB for the program itself",
+				golang.ProgramMemory>>20,
+			),
+		},
+		{
+			Limit:     tiers.LimitOutput,
+			Value:     fmt.Sprintf("%d bytes", l.Output),
+			Mechanism: "the host counts and drops the rest",
+		},
+		{
+			Limit:     tiers.LimitHostCalls,
+			Value:     fmt.Sprint(l.HostCalls),
+			Mechanism: "the host counts and refuses",
+		},
 	}
 }
 
@@ -66,6 +96,7 @@ func (w *goWall) Toolchain(ctx context.Context, packages []string) (build.Toolch
 			exports[path] = "" // so that the compiler refuses it
 		}
 	}
+
 	return build.Toolchain{
 		Tools: w.tools.tools, Version: w.tools.version, Arch: runtime.GOARCH, Exports: exports,
 	}, nil
@@ -75,8 +106,11 @@ func (w *goWall) Toolchain(ctx context.Context, packages []string) (build.Toolch
 func (w *goWall) StartCompiler(ctx context.Context) (golang.Box, error) {
 	return w.start(ctx, jail.Config{
 		Worker: goworker.Compiler,
-		Env:    []string{"GOTRACEBACK=none", "TMPDIR=/tmp", fmt.Sprintf("GOMAXPROCS=%d", min(runtime.NumCPU(), 4))},
-		Binds:  []jail.Bind{{Source: w.tools.tools}, {Source: w.tools.tool.Builds()}},
+		Env: []string{
+			"GOTRACEBACK=none", "TMPDIR=/tmp",
+			fmt.Sprintf("GOMAXPROCS=%d", min(runtime.NumCPU(), 4)),
+		},
+		Binds: []jail.Bind{{Source: w.tools.tools}, {Source: w.tools.tool.Builds()}},
 		Limits: jail.Limits{
 			Memory: golang.CompilerMemory, AddressSpace: 16 << 30, FileSize: build.MaxFrame,
 			TmpBytes: 2 * build.MaxFrame, Processes: 128,
@@ -97,7 +131,9 @@ func (w *goWall) StartRelay(ctx context.Context, folder string) (golang.Box, err
 		Worker: goworker.Relay,
 		Env:    []string{"GOTRACEBACK=none"},
 		Binds:  append(binds(programFolders), jail.Bind{Source: folder, Target: relay.Folder}),
-		Limits: jail.Limits{Memory: w.memory + golang.ProgramMemory, AddressSpace: w.memory + programSpace},
+		Limits: jail.Limits{
+			Memory: w.memory + golang.ProgramMemory, AddressSpace: w.memory + programSpace,
+		},
 	})
 }
 
@@ -110,6 +146,7 @@ func (w *goWall) start(ctx context.Context, config jail.Config) (golang.Box, err
 
 	b := &goBox{jail: process}
 	b.close = sync.OnceValue(b.kill)
+
 	return b, nil
 }
 

@@ -23,5 +23,6 @@ func (t *Tier) showFiles(inputs []tiers.Input) ([]jail.Bind, []string) {
 			binds = append(binds, jail.Bind{Source: source, Target: paths[i]})
 		}
 	}
+
 	return binds, paths
 }

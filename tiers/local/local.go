@@ -77,7 +77,12 @@ func New(options Options) *Tier {
 	if options.MinClass == "" {
 		options.MinClass = jail.Full
 	}
-	return &Tier{options: options, ready: make(chan *process, max(0, options.Warm)), stop: make(chan struct{})}
+
+	return &Tier{
+		options: options,
+		ready:   make(chan *process, max(0, options.Warm)),
+		stop:    make(chan struct{}),
+	}
 }
 
 // Info describes the tier. Modules is known after Probe. Cost is measured by
@@ -89,13 +94,15 @@ func (t *Tier) Info() tiers.Info {
 		Name:      Name,
 		Languages: []tiers.Language{tiers.Python},
 		Features: []tiers.Feature{
-			tiers.FeatureAsync, tiers.FeatureClasses, tiers.FeatureGenerators, tiers.FeatureDynamic, tiers.FeatureThreads,
-			tiers.FeatureProcesses, tiers.FeatureSockets, tiers.FeatureFiles, tiers.FeatureNative, tiers.FeatureMove, tiers.FeatureHugeContext,
+			tiers.FeatureAsync, tiers.FeatureClasses, tiers.FeatureGenerators, tiers.FeatureDynamic,
+			tiers.FeatureThreads, tiers.FeatureProcesses, tiers.FeatureSockets, tiers.FeatureFiles,
+			tiers.FeatureNative, tiers.FeatureMove, tiers.FeatureHugeContext,
 		},
 		Isolation: tiers.IsolationProcess,
 		OnRequest: true,
 		Cost:      tiers.Cost{Start: 2 * time.Millisecond, Snippet: 3 * time.Millisecond},
 	}
+
 	if t.python != nil {
 		info.Modules = t.python.modules
 	}
@@ -113,6 +120,7 @@ func (t *Tier) Probe(ctx context.Context) error {
 	if report.Class == "" || report.Class == jail.Nested && t.options.MinClass == jail.Full {
 		return fmt.Errorf("tier local cannot build its jail here: %s", advice(report))
 	}
+
 	return nil
 }
 
@@ -126,7 +134,10 @@ func (t *Tier) Version(ctx context.Context) (string, error) {
 	if err != nil {
 		golang = "no Go: " + err.Error()
 	}
-	return fmt.Sprintf("CPython %d.%d.%d, %s; %s", p.version[0], p.version[1], p.version[2], p.path, golang), nil
+
+	return fmt.Sprintf(
+		"CPython %d.%d.%d, %s; %s", p.version[0], p.version[1], p.version[2], p.path, golang,
+	), nil
 }
 
 func advice(r jail.Report) string {
@@ -139,6 +150,7 @@ func advice(r jail.Report) string {
 			return text
 		}
 	}
+
 	return "it does not say why"
 }
 
@@ -153,6 +165,7 @@ func (t *Tier) interpreter(ctx context.Context) (*python, error) {
 			return nil, err
 		}
 	}
+
 	return t.python, t.failed
 }
 
@@ -170,6 +183,7 @@ func (t *Tier) Warm(ctx context.Context) error {
 			return p.Close()
 		}
 	}
+
 	return nil
 }
 
@@ -189,7 +203,9 @@ func (t *Tier) keep(p *process) bool {
 }
 
 // claim returns a process for a session: one that is ready, or a new one.
-func (t *Tier) claim(ctx context.Context, limits tiers.Limits, binds []jail.Bind, proxy *egress.Proxy) (*process, error) {
+func (t *Tier) claim(
+	ctx context.Context, limits tiers.Limits, binds []jail.Bind, proxy *egress.Proxy,
+) (*process, error) {
 	if limits.Memory == tiers.DefaultLimits().Memory && len(binds) == 0 && proxy == nil {
 		for {
 			select {
@@ -202,9 +218,11 @@ func (t *Tier) claim(ctx context.Context, limits tiers.Limits, binds []jail.Bind
 				continue
 			default:
 			}
+
 			break
 		}
 	}
+
 	return t.start(ctx, limits, binds, proxy)
 }
 
@@ -228,6 +246,7 @@ func (t *Tier) refill() {
 			defer t.mu.Unlock()
 			t.filling--
 		}()
+
 		select {
 		case <-time.After(refillDelay):
 		case <-t.stop:
@@ -240,6 +259,7 @@ func (t *Tier) refill() {
 			t.options.Log.Warn("cannot start a sandbox ahead", "error", err)
 			return
 		}
+
 		if !t.keep(p) {
 			_ = p.Close() // not wanted any more
 		}
@@ -257,12 +277,14 @@ func (t *Tier) Open(ctx context.Context, cfg tiers.Config) (tiers.Sandbox, error
 	if err := tiers.RejectFiles(Name, cfg); err != nil {
 		return nil, err
 	}
+
 	t.mu.Lock()
 	closed := t.closed
 	t.mu.Unlock()
 	if closed {
 		return nil, errors.New("the local tier is closed")
 	}
+
 	return open(ctx, t, cfg)
 }
 

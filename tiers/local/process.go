@@ -51,12 +51,14 @@ type process struct {
 // threshold keeps large blocks out of the C library's heap: once freed they are
 // the system's again, so that a session which ran out of memory can go on.
 var pythonEnv = []string{
-	"PATH=/usr/bin:/bin", "HOME=/sandbox", "LANG=C.UTF-8", "TMPDIR=/tmp",
-	"OPENBLAS_NUM_THREADS=1", "OMP_NUM_THREADS=1", "MALLOC_ARENA_MAX=4", "MALLOC_MMAP_THRESHOLD_=131072",
+	"PATH=/usr/bin:/bin", "HOME=/sandbox", "LANG=C.UTF-8", "TMPDIR=/tmp", "OPENBLAS_NUM_THREADS=1",
+	"OMP_NUM_THREADS=1", "MALLOC_ARENA_MAX=4", "MALLOC_MMAP_THRESHOLD_=131072",
 }
 
 // start starts a jail and loads the runtime.
-func (t *Tier) start(ctx context.Context, limits tiers.Limits, binds []jail.Bind, proxy *egress.Proxy) (*process, error) {
+func (t *Tier) start(
+	ctx context.Context, limits tiers.Limits, binds []jail.Bind, proxy *egress.Proxy,
+) (*process, error) {
 	python, err := t.interpreter(ctx)
 	if err != nil {
 		return nil, err
@@ -64,13 +66,17 @@ func (t *Tier) start(ctx context.Context, limits tiers.Limits, binds []jail.Bind
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	config := t.jailFor(python, limits, binds, pykernel.NativeLoader(""))
+
 	if proxy != nil {
 		config.Proxy, config.MinClass = true, jail.Full
 		config.Env = append(config.Env, egress.Environment(jail.ProxyPort)...)
 		if file := egress.HostCertificates(); file != "" {
-			config.Binds = append(config.Binds, jail.Bind{Source: file, Target: egress.Certificates})
+			config.Binds = append(
+				config.Binds, jail.Bind{Source: file, Target: egress.Certificates},
+			)
 		}
 	}
+
 	// The jail outlives the opening that ctx bounds.
 	j, err := jail.Start(context.WithoutCancel(ctx), config)
 	if err != nil {
@@ -80,6 +86,7 @@ func (t *Tier) start(ctx context.Context, limits tiers.Limits, binds []jail.Bind
 	if proxy != nil {
 		proxy.Serve(j.Proxy())
 	}
+
 	if p.connection, _, err = pykernel.Load(ctx, j.Conn(), p); err != nil {
 		said := strings.TrimSpace(string(j.Output()))
 		return nil, errors.Join(fmt.Errorf("%w: %s", err, said), p.Close())
@@ -88,16 +95,21 @@ func (t *Tier) start(ctx context.Context, limits tiers.Limits, binds []jail.Bind
 }
 
 // jailFor is the jail of an interpreter that runs a program.
-func (t *Tier) jailFor(python *python, limits tiers.Limits, binds []jail.Bind, program string) jail.Config {
+func (t *Tier) jailFor(
+	python *python, limits tiers.Limits, binds []jail.Bind, program string,
+) jail.Config {
 	return jail.Config{
-		Path: python.path, Args: []string{python.path, "-I", "-X", "utf8", "-c", program},
+		Path:     python.path,
+		Args:     []string{python.path, "-I", "-X", "utf8", "-c", program},
 		Env:      append([]string{fmt.Sprint("RLM_MEMORY=", limits.Memory)}, pythonEnv...),
 		Binds:    slices.Concat(python.binds, binds),
 		Profile:  jail.Programs,
 		MinClass: t.options.MinClass,
 		Off:      t.off,
 		// The interpreter bounds its own memory before the first snippet, see native.py.
-		Limits: jail.Limits{Memory: treeMemory(limits.Memory), AddressSpace: limits.Memory + spareSpace},
+		Limits: jail.Limits{
+			Memory: treeMemory(limits.Memory), AddressSpace: limits.Memory + spareSpace,
+		},
 	}
 }
 

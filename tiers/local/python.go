@@ -48,8 +48,13 @@ print(json.dumps({
 // wholes are the modules of the standard library that are there and useless without
 // a half in C, which a system may lack.
 var wholes = map[string][]string{
-	"_tkinter": {"tkinter", "turtle", "turtledemo", "idlelib"}, "_curses": {"curses"}, "_sqlite3": {"sqlite3"},
-	"_ssl": {"ssl"}, "_ctypes": {"ctypes"}, "_lzma": {"lzma"}, "_bz2": {"bz2"},
+	"_tkinter": {"tkinter", "turtle", "turtledemo", "idlelib"},
+	"_curses":  {"curses"},
+	"_sqlite3": {"sqlite3"},
+	"_ssl":     {"ssl"},
+	"_ctypes":  {"ctypes"},
+	"_lzma":    {"lzma"},
+	"_bz2":     {"bz2"},
 }
 
 // answer is what an interpreter says of itself.
@@ -75,45 +80,68 @@ func findPython(ctx context.Context, name string) (*python, error) {
 	}
 	path, err := exec.LookPath(name)
 	if err != nil {
-		return nil, fmt.Errorf("tier local needs a CPython 3.9 or newer on this host, there is no %s: install one, or name it by --python", name)
+		return nil, fmt.Errorf(
+			"tier local needs a CPython 3.9 or newer on this host, there is no %s: install one, "+
+				"or name it by --python",
+			name,
+		)
 	}
+
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
 	var stdout, stderr bytes.Buffer
 	cmd := exec.CommandContext(ctx, path, "-I", "-c", question)
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if err := cmd.Run(); err != nil {
-		return nil, fmt.Errorf("cannot run %s: %w: %s", path, err, strings.TrimSpace(stderr.String()))
+		return nil, fmt.Errorf(
+			"cannot run %s: %w: %s", path, err, strings.TrimSpace(stderr.String()),
+		)
 	}
+
 	if stdout.Len() > maxAnswer {
-		return nil, fmt.Errorf("cannot use %s: its description of itself is longer than %d bytes", path, maxAnswer)
+		return nil, fmt.Errorf(
+			"cannot use %s: its description of itself is longer than %d bytes", path, maxAnswer,
+		)
 	}
 	var a answer
 	if err := json.Unmarshal(stdout.Bytes(), &a); err != nil {
 		return nil, fmt.Errorf("cannot understand %s: %w", path, err)
 	}
+
 	return a.python(path)
 }
 
 func (a answer) python(name string) (*python, error) {
 	if a.Implementation != "cpython" || a.Version[0] != 3 || a.Version[1] < 9 {
-		return nil, fmt.Errorf("tier local needs CPython 3.9 or newer, %s is %s %d.%d: name another by --python",
-			name, a.Implementation, a.Version[0], a.Version[1])
+		return nil, fmt.Errorf(
+			"tier local needs CPython 3.9 or newer, %s is %s %d.%d: name another by --python", name,
+			a.Implementation, a.Version[0], a.Version[1],
+		)
 	}
+
 	if !filepath.IsAbs(a.Executable) {
 		return nil, errors.New("cannot use the host's Python: it does not know its own path")
 	}
 	for _, half := range a.Halves {
-		a.Modules = slices.DeleteFunc(a.Modules, func(m string) bool { return slices.Contains(wholes[half], m) })
+		a.Modules = slices.DeleteFunc(
+			a.Modules, func(m string) bool { return slices.Contains(wholes[half], m) },
+		)
 	}
-	p := &python{path: a.Executable, version: a.Version, modules: tiers.ModuleSet(append(a.Modules, pykernel.Modules()...)...)}
+
+	p := &python{
+		path:    a.Executable,
+		version: a.Version,
+		modules: tiers.ModuleSet(append(a.Modules, pykernel.Modules()...)...),
+	}
 	folders := []string{"/usr", "/lib", "/lib64", "/bin"}
+
 	for _, folder := range slices.Concat(a.Prefixes, a.Paths, homes(a.Executable)) {
 		if filepath.IsAbs(folder) && folder != "/" {
 			folders = append(folders, filepath.Clean(folder))
 		}
 	}
 	p.binds = binds(folders)
+
 	return p, nil
 }
 
@@ -129,9 +157,11 @@ func homes(program string) []string {
 		if !filepath.IsAbs(to) {
 			to = filepath.Join(filepath.Dir(program), to)
 		}
+
 		program = to
 		list = append(list, filepath.Dir(program))
 	}
+
 	return list
 }
 
@@ -148,5 +178,6 @@ func binds(folders []string) []jail.Bind {
 		}
 		list = append(list, jail.Bind{Source: folder})
 	}
+
 	return list
 }
