@@ -40,6 +40,7 @@ func (g *guest) renew(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+
 	g.process, g.knows = p, 0
 	return nil
 }
@@ -60,6 +61,7 @@ func (g *guest) Prepare(ctx context.Context, s session.Snippet, _ bool) (*tiers.
 	if err := g.replay(ctx); err != nil {
 		return nil, fmt.Errorf("cannot add to the session: %w", err)
 	}
+
 	return nil, nil //nolint:nilnil // as above
 }
 
@@ -77,7 +79,8 @@ func (g *guest) Run(_ context.Context, s session.Snippet) session.Ending {
 		return ending
 	}
 
-	rejected, _ := reject(g.report.Missing, "%s", g.report.Reason).(*tiers.RejectedError) //nolint:errorlint // it is one
+	//nolint:errorlint // it is one
+	rejected, _ := reject(g.report.Missing, "%s", g.report.Reason).(*tiers.RejectedError)
 	switch {
 	case done.Code != wire.CodeRejected:
 		g.hasRun = true
@@ -86,6 +89,7 @@ func (g *guest) Run(_ context.Context, s session.Snippet) session.Ending {
 	default:
 		ending.Rejected = rejected
 	}
+
 	return ending
 }
 
@@ -104,13 +108,16 @@ func (g *guest) run(language tiers.Language, source string) (wire.Done, error) {
 	if err != nil {
 		return done, err
 	}
-	isKnown := done.Code == wire.CodeOK || done.Code == wire.CodeRaised || done.Code == wire.CodeRejected
+	isKnown := done.Code == wire.CodeOK || done.Code == wire.CodeRaised ||
+		done.Code == wire.CodeRejected
+
 	g.report = worker.Report{}
 	if !isKnown || frame.DecodeJSON(done.More, &g.report) != nil {
 		g.process.isRude = true
 		g.process.Kill(0)
 		return done, session.ErrGone
 	}
+
 	return done, nil
 }
 
@@ -148,7 +155,9 @@ func (g *guest) examine() tiers.Exception {
 
 // Heal adds the snippet to the session if it ended by itself, and makes a namespace
 // that is no longer what the session says anew.
-func (g *guest) Heal(ctx context.Context, s session.Snippet, isOrderly bool) (session.Healed, error) {
+func (g *guest) Heal(
+	ctx context.Context, s session.Snippet, isOrderly bool,
+) (session.Healed, error) {
 	if isOrderly && g.hasRun {
 		past := session.Past{Ordinal: s.Ordinal, Language: s.Language, Source: s.Source}
 		past.Changed = describeImpure(g.report.Impure)
@@ -157,6 +166,7 @@ func (g *guest) Heal(ctx context.Context, s session.Snippet, isOrderly bool) (se
 	if isOrderly && !g.report.IsDirty {
 		return session.Healed{Kept: s.Ordinal}, nil
 	}
+
 	g.hasRun = false
 
 	kept := s.Ordinal
@@ -167,6 +177,7 @@ func (g *guest) Heal(ctx context.Context, s session.Snippet, isOrderly bool) (se
 	if failure == nil {
 		return session.Healed{Kept: kept}, nil
 	}
+
 	g.history.Forget()
 	return session.Healed{Why: failure.Error()}, g.renew(ctx)
 }
@@ -192,11 +203,15 @@ func (g *guest) replay(ctx context.Context) error {
 			return fmt.Errorf("snippet %d cannot be run again: %s", p.Ordinal, p.Changed)
 		}
 	}
+
 	for i := range g.history.Past() {
 		if isSame, _ := g.runAgain(ctx, i); !isSame {
-			return fmt.Errorf("snippet %d did something else when it was run again", g.history.Past()[i].Ordinal)
+			return fmt.Errorf(
+				"snippet %d did something else when it was run again", g.history.Past()[i].Ordinal,
+			)
 		}
 	}
+
 	return nil
 }
 
@@ -224,8 +239,11 @@ func (g *guest) Export(context.Context) (tiers.State, error) {
 func (g *guest) Import(ctx context.Context, state tiers.State) (tiers.Report, error) {
 	isKnown := state.Language == tiers.Python || state.Language == tiers.Go
 	if state.Format != tiers.FormatReplay || state.From != Name || !isKnown {
-		return tiers.Report{}, rejectState(state, "it cannot read a state of format %q from %q", state.Format, state.From)
+		return tiers.Report{}, rejectState(
+			state, "it cannot read a state of format %q from %q", state.Format, state.From,
+		)
 	}
+
 	if err := g.history.Adopt(state); err != nil {
 		return tiers.Report{}, rejectState(state, "the state cannot be read: %v", err)
 	}
@@ -238,9 +256,14 @@ func (g *guest) Import(ctx context.Context, state tiers.State) (tiers.Report, er
 		}
 		g.history.Forget()
 		if err := g.renew(context.WithoutCancel(ctx)); err != nil {
-			return tiers.Report{}, &tiers.BrokenError{Tier: Name, Effects: tiers.EffectsUnknown, Err: err}
+			return tiers.Report{}, &tiers.BrokenError{
+				Tier: Name, Effects: tiers.EffectsUnknown, Err: err,
+			}
 		}
-		return tiers.Report{}, rejectState(state, "snippet %d of %d of the state does not run here", i+1, n)
+
+		return tiers.Report{}, rejectState(
+			state, "snippet %d of %d of the state does not run here", i+1, n,
+		)
 	}
 
 	g.accounts.ContinueAfter(state.Snippet)

@@ -56,6 +56,7 @@ func New(options Options) *Tier {
 	if options.MinClass == "" {
 		options.MinClass = jail.Nested
 	}
+
 	t := &Tier{options: options}
 	t.pool = newPool(t.startJail, options.Workers, tiers.DefaultLimits().Memory)
 	return t
@@ -67,9 +68,18 @@ const overhead = 64 << 20
 // startJail starts a worker's jail.
 func (t *Tier) startJail(ctx context.Context, memory int64) (jailed, error) {
 	return jail.Start(ctx, jail.Config{
-		Worker: workerName, Profile: jail.Compute, MinClass: t.options.MinClass,
-		Env:    []string{"GOTRACEBACK=none", fmt.Sprint("GOMEMLIMIT=", memory)},
-		Limits: jail.Limits{Memory: memory + overhead, Processes: 64, OpenFiles: 32, FileSize: 1, TmpBytes: 1 << 16, TmpInodes: 16},
+		Worker:   workerName,
+		Profile:  jail.Compute,
+		MinClass: t.options.MinClass,
+		Env:      []string{"GOTRACEBACK=none", fmt.Sprint("GOMEMLIMIT=", memory)},
+		Limits: jail.Limits{
+			Memory:    memory + overhead,
+			Processes: 64,
+			OpenFiles: 32,
+			FileSize:  1,
+			TmpBytes:  1 << 16,
+			TmpInodes: 16,
+		},
 	})
 }
 
@@ -92,8 +102,12 @@ func (t *Tier) Info() tiers.Info {
 func (t *Tier) Probe(ctx context.Context) error {
 	report := jail.Probe(ctx)
 	if report.Class == "" || report.Class == jail.Nested && t.options.MinClass == jail.Full {
-		return fmt.Errorf("tier interp needs a jail of class %s, there is %q here: %v", t.options.MinClass, report.Class, report.Advice)
+		return fmt.Errorf(
+			"tier interp needs a jail of class %s, there is %q here: %v", t.options.MinClass,
+			report.Class, report.Advice,
+		)
 	}
+
 	return nil
 }
 
@@ -120,6 +134,9 @@ func (t *Tier) Close() error {
 // reject is a rejection before anything ran.
 func reject(missing, format string, operands ...any) error {
 	return &tiers.RejectedError{
-		Tier: Name, Missing: missing, Reason: fmt.Sprintf(format, operands...), Effects: tiers.EffectsNeverRan,
+		Tier:    Name,
+		Missing: missing,
+		Reason:  fmt.Sprintf(format, operands...),
+		Effects: tiers.EffectsNeverRan,
 	}
 }

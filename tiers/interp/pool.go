@@ -41,6 +41,7 @@ func (p *pool) fill(ctx context.Context) error {
 		if full {
 			return nil
 		}
+
 		w, err := launch(ctx, p.start, p.memory)
 		if err != nil {
 			return err
@@ -77,6 +78,7 @@ func (p *pool) take(ctx context.Context, memory int64) (*process, error) {
 		if n := len(p.idle); n > 0 {
 			w, p.idle = p.idle[0], p.idle[1:]
 		}
+
 		p.mu.Unlock()
 		p.refill()
 		if w == nil {
@@ -110,6 +112,7 @@ func (p *pool) refill() {
 			_ = p.fill(p.ctx)
 		case <-p.ctx.Done():
 		}
+
 		p.mu.Lock()
 		p.filling = false
 		p.mu.Unlock()
@@ -128,6 +131,7 @@ func (p *pool) close() {
 	p.mu.Unlock()
 	p.cancel()
 	p.filler.Wait()
+
 	for _, w := range idle {
 		w.end()
 	}

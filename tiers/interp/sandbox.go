@@ -18,6 +18,7 @@ func (t *Tier) open(ctx context.Context, cfg tiers.Config) (tiers.Sandbox, error
 			return nil, reject("directory inputs", "it has no directories as inputs")
 		}
 	}
+
 	accounts, err := session.NewAccounts(ctx, cfg)
 	if err != nil {
 		return nil, err
@@ -27,23 +28,46 @@ func (t *Tier) open(ctx context.Context, cfg tiers.Config) (tiers.Sandbox, error
 	if err := g.renew(ctx); err != nil {
 		return nil, err
 	}
+
 	enforced := enforcedLimits(accounts.Limits())
 	return &session.Machine{
 		Tier:     Name,
 		Accounts: accounts,
 		Guests:   map[tiers.Language]session.Guest{tiers.Go: g, tiers.Python: g},
 		Lacks:    "it runs Go and Python only",
-		Enforced: map[tiers.Language][]tiers.Enforcement{tiers.Go: enforced, tiers.Python: enforced},
+		Enforced: map[tiers.Language][]tiers.Enforcement{
+			tiers.Go: enforced, tiers.Python: enforced,
+		},
 	}, nil
 }
 
 // enforcedLimits says how each limit is kept.
 func enforcedLimits(l tiers.Limits) []tiers.Enforcement {
 	return []tiers.Enforcement{
-		{Limit: tiers.LimitWall, Value: l.Wall.String(), Mechanism: "the host's clock, every 2 ms; kill"},
-		{Limit: tiers.LimitActive, Value: l.Active.String(), Mechanism: "the jail's processor time, every 20 ms, or the host's clock; kill"},
-		{Limit: tiers.LimitMemory, Value: fmt.Sprintf("%d bytes", l.Memory), Mechanism: "the jail's limit, with 64 MiB for the worker itself; kill"},
-		{Limit: tiers.LimitOutput, Value: fmt.Sprintf("%d bytes", l.Output), Mechanism: "the host counts and drops the rest"},
-		{Limit: tiers.LimitHostCalls, Value: fmt.Sprint(l.HostCalls), Mechanism: "the host counts and refuses"},
+		{
+			Limit:     tiers.LimitWall,
+			Value:     l.Wall.String(),
+			Mechanism: "the host's clock, every 2 ms; kill",
+		},
+		{
+			Limit:     tiers.LimitActive,
+			Value:     l.Active.String(),
+			Mechanism: "the jail's processor time, every 20 ms, or the host's clock; kill",
+		},
+		{
+			Limit:     tiers.LimitMemory,
+			Value:     fmt.Sprintf("%d bytes", l.Memory),
+			Mechanism: "the jail's limit, with 64 MiB for the worker itself; kill",
+		},
+		{
+			Limit:     tiers.LimitOutput,
+			Value:     fmt.Sprintf("%d bytes", l.Output),
+			Mechanism: "the host counts and drops the rest",
+		},
+		{
+			Limit:     tiers.LimitHostCalls,
+			Value:     fmt.Sprint(l.HostCalls),
+			Mechanism: "the host counts and refuses",
+		},
 	}
 }

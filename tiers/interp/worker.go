@@ -69,6 +69,7 @@ func launch(ctx context.Context, start starter, memory int64) (*process, error) 
 	case ctx.Err() == nil:
 		err = errors.New("cannot start a worker: it is not ready in time")
 	}
+
 	p.end()
 	return nil, err
 }
@@ -89,6 +90,7 @@ func (p *process) finish() jail.Exit {
 	if err != nil || killed != nil {
 		exit = jail.Exit{Code: -1, Killed: true}
 	}
+
 	_ = p.connection.Close() // the jail has closed it
 
 	exit.OOM = exit.OOM || outOfMemory

@@ -64,6 +64,7 @@ func (c *goCheck) run() (missing, reason string) {
 	for _, s := range c.src.stmts {
 		c.topLevel(s)
 	}
+
 	for _, n := range c.nodes() {
 		ast.Inspect(n, c.bind)
 	}
@@ -71,6 +72,7 @@ func (c *goCheck) run() (missing, reason string) {
 		ast.Inspect(n, c.node)
 		c.loops(n, false)
 	}
+
 	return c.missing, c.reason
 }
 
@@ -110,13 +112,17 @@ func (c *goCheck) imported(i *ast.ImportSpec) {
 	case i.Name != nil:
 		name = i.Name.Name
 	}
+
 	c.own.packages[name] = path
 }
 
 // silent are methods that the standard library looks for in a value: it does
 // not see those of interpreted types.
-var silent = set("Error", "Format", "GoString", "String", "Is", "As", "Unwrap", "MarshalJSON", "UnmarshalJSON",
-	"MarshalText", "UnmarshalText", "MarshalBinary", "UnmarshalBinary", "Scan", "WriteTo", "ReadFrom")
+var silent = set(
+	"Error", "Format", "GoString", "String", "Is", "As", "Unwrap", "MarshalJSON", "UnmarshalJSON",
+	"MarshalText", "UnmarshalText", "MarshalBinary", "UnmarshalBinary", "Scan", "WriteTo",
+	"ReadFrom",
+)
 
 func set(names ...string) map[string]bool {
 	m := map[string]bool{}
@@ -131,7 +137,11 @@ func (c *goCheck) function(d *ast.FuncDecl) {
 	switch {
 	case d.Recv != nil:
 		if silent[name] {
-			c.found("method "+name, "the standard library does not see a method "+name+" of an interpreted type", d.Pos())
+			c.found(
+				"method "+name,
+				"the standard library does not see a method "+name+" of an interpreted type",
+				d.Pos(),
+			)
 		}
 		if len(d.Recv.List) == 1 {
 			if _, ok := d.Recv.List[0].Type.(*ast.StarExpr); ok {
@@ -146,6 +156,7 @@ func (c *goCheck) function(d *ast.FuncDecl) {
 	case c.known.results[name] > 0 || c.own.results[name] > 0:
 		c.found("redefinition", "function "+name+" is there already", d.Pos())
 	}
+
 	c.topName(d.Name)
 	c.own.results[name] = 1 + d.Type.Results.NumFields()
 }
@@ -218,6 +229,7 @@ func (c *goCheck) bind(n ast.Node) bool {
 			c.bindIdent(name)
 		}
 	}
+
 	return true
 }
 
@@ -229,6 +241,7 @@ func (c *goCheck) bindIdent(e ast.Expr) {
 	if strings.HasPrefix(n.Name, wrapper) {
 		c.found("name", "names that begin with "+wrapper+" are reserved", n.Pos())
 	}
+
 	c.local[n.Name] = true
 }
 
@@ -252,11 +265,13 @@ func (c *goCheck) node(n ast.Node) bool {
 			c.found("range over int", "it does not range over integers", n.Pos())
 		}
 	case *ast.BasicLit:
-		if n.Kind == token.STRING && (strings.Contains(n.Value, "%T") || strings.Contains(n.Value, "%#")) {
+		if n.Kind == token.STRING &&
+			(strings.Contains(n.Value, "%T") || strings.Contains(n.Value, "%#")) {
 			c.found("%T", "it does not know the names of interpreted types", n.Pos())
 		}
 	case *ast.CallExpr:
-		if f, ok := n.Fun.(*ast.Ident); ok && !c.bound(f.Name) && (f.Name == "min" || f.Name == "max" || f.Name == "clear") {
+		if f, ok := n.Fun.(*ast.Ident); ok && !c.bound(f.Name) &&
+			(f.Name == "min" || f.Name == "max" || f.Name == "clear") {
 			c.found("builtin "+f.Name, "it has no builtin "+f.Name, n.Pos())
 		}
 	case *ast.SelectorExpr:
@@ -266,6 +281,7 @@ func (c *goCheck) node(n ast.Node) bool {
 			c.edit(n.Name, mainRenamed)
 		}
 	}
+
 	if call, ok := n.(*ast.CallExpr); ok {
 		if f, ok := call.Fun.(*ast.Ident); ok && f.Name == "main" {
 			c.edit(f, mainRenamed)
@@ -288,8 +304,10 @@ func (c *goCheck) bound(name string) bool {
 }
 
 // clocks are what differs from run to run.
-var clocks = set("time.Now", "time.Since", "time.Until", "time.After", "time.AfterFunc", "time.Tick", "time.NewTimer", "time.NewTicker",
-	"context.WithTimeout", "context.WithDeadline")
+var clocks = set(
+	"time.Now", "time.Since", "time.Until", "time.After", "time.AfterFunc", "time.Tick",
+	"time.NewTimer", "time.NewTicker", "context.WithTimeout", "context.WithDeadline",
+)
 
 // selector checks pkg.Name.
 func (c *goCheck) selector(n *ast.SelectorExpr) {
@@ -304,7 +322,9 @@ func (c *goCheck) selector(n *ast.SelectorExpr) {
 	if !ok {
 		return
 	}
-	if _, ok := c.known.symbols[path+"/"+c.known.allowed[path]][n.Sel.Name]; !ok || strings.HasPrefix(n.Sel.Name, "_") {
+
+	if _, ok := c.known.symbols[path+"/"+c.known.allowed[path]][n.Sel.Name]; !ok ||
+		strings.HasPrefix(n.Sel.Name, "_") {
 		c.found(path+"."+n.Sel.Name, "it has no "+path+"."+n.Sel.Name, n.Pos())
 	}
 	if path == "math/rand" || clocks[path+"."+n.Sel.Name] {

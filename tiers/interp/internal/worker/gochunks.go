@@ -25,6 +25,7 @@ func (c *goCheck) plan() *goPlan {
 			}
 		}
 	}
+
 	early, late = c.hoist(early, vars)
 	c.group(p, early)
 	after := c.lastNeeded(late, vars)
@@ -36,6 +37,7 @@ func (c *goCheck) plan() *goPlan {
 			c.group(p, late)
 		}
 	}
+
 	if c.own.results["main"] > 0 {
 		p.chunks = append(p.chunks, goChunk{text: mainRenamed + "()", line: 1, show: "main()"})
 	}
@@ -51,12 +53,14 @@ func (k *goNames) add(p *goPlan) {
 	for name := range p.own.types {
 		k.types[name] = true
 	}
+
 	for name := range p.own.methods {
 		k.methods[name] = true
 	}
 	for name, n := range p.own.results {
 		k.results[name] = n
 	}
+
 	k.wrapped += p.wrapped
 }
 
@@ -84,6 +88,7 @@ func (c *goCheck) variables() map[string]int {
 			}
 		}
 	}
+
 	return vars
 }
 
@@ -107,6 +112,7 @@ func (c *goCheck) hoist(decls []ast.Node, vars map[string]int) (early, late []as
 			}
 		}
 	}
+
 	return early, late
 }
 
@@ -118,6 +124,7 @@ func mentionsAny(root ast.Node, names map[string]bool) bool {
 		}
 		return !found
 	})
+
 	return found
 }
 
@@ -135,6 +142,7 @@ func (c *goCheck) lastNeeded(late []ast.Node, vars map[string]int) int {
 			return true
 		})
 	}
+
 	return last
 }
 
@@ -156,6 +164,7 @@ func (c *goCheck) group(p *goPlan, decls []ast.Node) {
 	first := c.src.line(decls[0].Pos())
 	var b strings.Builder
 	line := first
+
 	for i, d := range decls {
 		here := c.src.line(d.Pos())
 		if i > 0 && here == line {
@@ -165,6 +174,7 @@ func (c *goCheck) group(p *goPlan, decls []ast.Node) {
 		b.WriteString(c.src.cut(c.src.offset(d.Pos()), c.src.offset(d.End())))
 		line = c.src.line(d.End())
 	}
+
 	p.chunks = append(p.chunks, goChunk{text: b.String(), line: first, show: "declarations"})
 }
 
@@ -209,11 +219,15 @@ func (c *goCheck) echoes(e ast.Expr) bool {
 	case *ast.ArrayType, *ast.MapType:
 		return true
 	}
+
 	return false
 }
 
 // quiet are the builtins and conversions that do nothing but give a value.
-var quiet = set("len", "cap", "string", "int", "int64", "float64", "byte", "rune", "append", "real", "imag", "complex")
+var quiet = set(
+	"len", "cap", "string", "int", "int64", "float64", "byte", "rune", "append", "real", "imag",
+	"complex",
+)
 
 // imports adds the imports that the session has not seen yet: the interpreter
 // takes each once.
@@ -229,6 +243,7 @@ func (c *goCheck) imports(p *goPlan, d *ast.GenDecl) {
 		if i.Name != nil {
 			name = i.Name.Name
 		}
+
 		if c.known.packages[name] != path && !p.imported[name] {
 			p.imported[name] = true
 			p.chunks = append(p.chunks, goChunk{text: text, line: c.src.line(i.Pos()), show: text})

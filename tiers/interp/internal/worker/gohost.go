@@ -12,7 +12,9 @@ import (
 
 // hostSymbols are the names that a session has without declaring them. See the
 // tier's README for what they do.
-func (s *goSession) hostSymbols(setup run.Setup) (symbols map[string]reflect.Value, names []string, err error) {
+func (s *goSession) hostSymbols(
+	setup run.Setup,
+) (symbols map[string]reflect.Value, names []string, err error) {
 	symbols = map[string]reflect.Value{
 		"Call":         reflect.ValueOf(s.link.host.Call),
 		"Query":        reflect.ValueOf(s.link.host.Query),
@@ -21,11 +23,16 @@ func (s *goSession) hostSymbols(setup run.Setup) (symbols map[string]reflect.Val
 		"FINAL_VAR":    reflect.ValueOf(s.finalVar),
 		"Text":         reflect.ValueOf((*run.Text)(nil)),
 	}
+
 	for _, name := range setup.Functions {
-		if !token.IsKeyword(name) && types.Universe.Lookup(name) == nil && !symbols[name].IsValid() {
-			symbols[name] = reflect.ValueOf(func(args ...any) (any, error) { return s.link.host.Call(name, args...) })
+		if !token.IsKeyword(name) && types.Universe.Lookup(name) == nil &&
+			!symbols[name].IsValid() {
+			symbols[name] = reflect.ValueOf(
+				func(args ...any) (any, error) { return s.link.host.Call(name, args...) },
+			)
 		}
 	}
+
 	for i, in := range setup.Inputs {
 		var value reflect.Value
 		text := s.link.host.Text(i, in.Length)
@@ -41,11 +48,13 @@ func (s *goSession) hostSymbols(setup run.Setup) (symbols map[string]reflect.Val
 			}
 			value = reflect.ValueOf(&v).Elem()
 		}
+
 		symbols["Context_"+strconv.Itoa(i)] = settable(value)
 		if i == 0 {
 			symbols["Context"] = settable(value)
 		}
 	}
+
 	for name := range symbols {
 		names = append(names, name)
 	}

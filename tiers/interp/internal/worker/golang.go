@@ -65,16 +65,20 @@ func (s *goSession) run(source string) ending {
 	if plan == nil {
 		return end
 	}
+
 	programs := make([]*interp.Program, len(plan.chunks))
 	for i, c := range plan.chunks {
 		var err error
 		if programs[i], err = s.compile(c); err != nil {
-			e := run.ExplainMistake(run.CompileError, err.Error(), fmt.Sprintf("snippet.go:%d: %v\n", c.line, err))
+			e := run.ExplainMistake(
+				run.CompileError, err.Error(), fmt.Sprintf("snippet.go:%d: %v\n", c.line, err),
+			)
 			end := rejected("go", "the Go interpreter cannot compile it: "+err.Error())
 			end.exception, end.report.IsInvalid, end.report.IsDirty = &e, true, true
 			return end
 		}
 	}
+
 	end = ending{code: wire.CodeOK, report: Report{Impure: plan.impure}}
 	for i, c := range plan.chunks {
 		value, err := s.execute(programs[i])
@@ -83,10 +87,12 @@ func (s *goSession) run(source string) ending {
 			end.exception = goException(c, err, s.errs.take())
 			break
 		}
+
 		if c.echo {
 			echo(stream{s.link.out, '1'}, value)
 		}
 	}
+
 	s.known.add(plan)
 	return end
 }
@@ -120,19 +126,22 @@ func goException(c goChunk, err error, frames []string) *run.Exception {
 	if errors.As(err, &p) {
 		if e, ok := p.Value.(error); ok {
 			message = e.Error()
-			if strings.HasPrefix(message, "runtime error: ") || strings.HasPrefix(message, "reflect: ") {
+			if strings.HasPrefix(message, "runtime error: ") ||
+				strings.HasPrefix(message, "reflect: ") {
 				kind = "runtime.Error"
 			}
 		} else {
 			message = fmt.Sprint(p.Value)
 		}
 	}
+
 	var b strings.Builder
 	fmt.Fprintf(&b, "panic: %s\n\n", message)
 	for _, frame := range frames {
 		fmt.Fprintf(&b, "%s\n", frame)
 	}
 	fmt.Fprintf(&b, "main.main()\n\tsnippet.go:%d: %s\n", c.line, c.firstLine())
+
 	return &run.Exception{Type: kind, Message: message, Traceback: b.String()}
 }
 
@@ -173,6 +182,7 @@ func (f *panicFilter) Write(text []byte) (int, error) {
 	if name == "main" || strings.Contains(name, wrapper) {
 		return len(text), nil
 	}
+
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if len(f.frames) < 50 {

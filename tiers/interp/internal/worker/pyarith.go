@@ -18,7 +18,10 @@ const far = 1 << 31
 
 // arithmetic makes one of those functions. Values that are no integers are left
 // to gpython: strings and lists times a number.
-func arithmetic(near func(a, b int64) int64, whole func(z, a, b *big.Int), other func(a, b py.Object) (py.Object, error), divides bool) pyFunction {
+func arithmetic(
+	near func(a, b int64) int64, whole func(z, a, b *big.Int),
+	other func(a, b py.Object) (py.Object, error), divides bool,
+) pyFunction {
 	return func(_ py.Object, args py.Tuple) (py.Object, error) {
 		a, aSmall := args[0].(py.Int)
 		b, bSmall := args[1].(py.Int)
@@ -28,12 +31,14 @@ func arithmetic(near func(a, b int64) int64, whole func(z, a, b *big.Int), other
 		if aSmall && bSmall && a < far && a > -far && b < far && b > -far {
 			return py.Int(near(int64(a), int64(b))), nil
 		}
+
 		x, y := bigOf(args[0]), bigOf(args[1])
 		if x == nil || y == nil {
 			return other(args[0], args[1])
 		}
 		z := new(big.Int)
 		whole(z, x, y)
+
 		return (*py.BigInt)(z).MaybeInt(), nil
 	}
 }
@@ -78,8 +83,14 @@ func bigFloorMod(z, a, b *big.Int) {
 }
 
 var (
-	pySub = arithmetic(func(a, b int64) int64 { return a - b }, func(z, a, b *big.Int) { z.Sub(a, b) }, py.Sub, false)
-	pyMul = arithmetic(func(a, b int64) int64 { return a * b }, func(z, a, b *big.Int) { z.Mul(a, b) }, py.Mul, false)
+	pySub = arithmetic(
+		func(a, b int64) int64 { return a - b }, func(z, a, b *big.Int) { z.Sub(a, b) }, py.Sub,
+		false,
+	)
+	pyMul = arithmetic(
+		func(a, b int64) int64 { return a * b }, func(z, a, b *big.Int) { z.Mul(a, b) }, py.Mul,
+		false,
+	)
 	pyDiv = arithmetic(floorDiv, bigFloorDiv, py.FloorDiv, true)
 	pyMod = arithmetic(floorMod, bigFloorMod, py.Mod, true)
 )

@@ -26,7 +26,9 @@ func (*pyContext) ResolveAndCompile(string, py.CompileOpts) (py.CompileOut, erro
 func (*pyContext) ModuleInit(*py.ModuleImpl) (*py.Module, error) { return nil, errNoModules }
 
 // RunCode runs code.
-func (c *pyContext) RunCode(code *py.Code, globals, locals py.StringDict, closure py.Tuple) (py.Object, error) {
+func (c *pyContext) RunCode(
+	code *py.Code, globals, locals py.StringDict, closure py.Tuple,
+) (py.Object, error) {
 	return vm.EvalCode(c, code, globals, locals, nil, nil, nil, nil, closure)
 }
 
@@ -60,18 +62,21 @@ func newPyContext(in *pyInterp) (*pyContext, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	own := py.StringDict{}
 	for _, name := range borrowed {
 		own[name] = module.Globals[name]
 	}
 	for name, method := range map[string]any{
-		"print": in.print, "range": pyRangeCall, "str": pyStrCall, "FINAL": in.finish, "__sub": pySub, "__mul": pyMul, "__div": pyDiv, "__mod": pyMod,
+		"print": in.print, "range": pyRangeCall, "str": pyStrCall, "FINAL": in.finish,
+		"__sub": pySub, "__mul": pyMul, "__div": pyDiv, "__mod": pyMod,
 	} {
 		own[name], err = py.NewMethod(name, method, 0, "")
 		if err != nil {
 			return nil, err
 		}
 	}
+
 	module.Globals = own
 	return c, nil
 }
@@ -84,6 +89,7 @@ func (in *pyInterp) print(_ py.Object, args py.Tuple, named py.StringDict) (py.O
 	if s, ok := named["end"].(py.String); ok {
 		end = string(s)
 	}
+
 	parts := make([]string, len(args))
 	for i, a := range args {
 		var err error
@@ -91,6 +97,7 @@ func (in *pyInterp) print(_ py.Object, args py.Tuple, named py.StringDict) (py.O
 			return nil, err
 		}
 	}
+
 	return py.None, in.write(strings.Join(parts, sep) + end)
 }
 
@@ -169,11 +176,13 @@ func pyRepr(value py.Object) (string, error) {
 			if b.Len()+len(text) > mostPrinted {
 				return "", errShown
 			}
+
 			b.WriteString(text)
 		}
 		b.WriteByte(']')
 		return b.String(), nil
 	}
+
 	return "", errShown
 }
 
@@ -206,6 +215,7 @@ func pyJSON(value py.Object) ([]byte, error) {
 		}
 		return json.Marshal(items)
 	}
+
 	text, err := pyRepr(value)
 	return []byte(text), err
 }

@@ -29,7 +29,9 @@ func (c *pyCheck) doubt(n ast.Ast, format string, operands ...any) {
 
 // checkPython parses and checks a snippet. It returns the program to run, the
 // expression to show after it if there is one, and the variables after both.
-func checkPython(source string, vars map[string]*pyType) (body, tail string, after map[string]*pyType, reason string) {
+func checkPython(
+	source string, vars map[string]*pyType,
+) (body, tail string, after map[string]*pyType, reason string) {
 	if err := pyScan(source); err != nil {
 		return "", "", nil, err.Error()
 	}
@@ -37,6 +39,7 @@ func checkPython(source string, vars map[string]*pyType) (body, tail string, aft
 	if err != nil {
 		return "", "", nil, "it is not in the grammar of the small Python"
 	}
+
 	statements := module.(*ast.Module).Body
 	c := &pyCheck{vars: copyTypes(vars)}
 	defer func() {
@@ -48,12 +51,14 @@ func checkPython(source string, vars map[string]*pyType) (body, tail string, aft
 			panic(r)
 		}
 	}()
+
 	c.block(statements)
 	for _, clash := range c.clashes {
 		if clash[0].root() == clash[1].root() {
 			return "", "", nil, "it changes a list while a loop runs over it"
 		}
 	}
+
 	echo := false
 	if n := len(statements); n > 0 {
 		e, ok := statements[n-1].(*ast.ExprStmt)
@@ -75,8 +80,11 @@ func isCommand(e ast.Expr) bool {
 
 // pyReserved are names that a program cannot set: keywords that gpython does not
 // know, and the builtins, which are only called.
-var pyReserved = set("async", "await", "nonlocal", "print", "len", "abs", "min", "max", "sum", "sorted", "range", "enumerate", "str",
-	"list", "bool", "int", "FINAL", "match", "case", "type", "None", "True", "False", "any", "all")
+var pyReserved = set(
+	"async", "await", "nonlocal", "print", "len", "abs", "min", "max", "sum", "sorted", "range",
+	"enumerate", "str", "list", "bool", "int", "FINAL", "match", "case", "type", "None", "True",
+	"False", "any", "all",
+)
 
 func (c *pyCheck) block(body []ast.Stmt) {
 	if c.depth++; c.depth > 12 {
@@ -161,16 +169,19 @@ func (c *pyCheck) assign(s *ast.Assign) {
 		}
 		return
 	}
+
 	value := c.value(s.Value)
 	if target, ok := s.Targets[0].(*ast.Subscript); ok {
 		list := c.value(target.Value)
 		index, ok := target.Slice.(*ast.Index)
-		if !ok || !list.is(pyList) || !c.value(index.Value).is(pyInt) || !merge(list.root().elem, value) {
+		if !ok || !list.is(pyList) || !c.value(index.Value).is(pyInt) ||
+			!merge(list.root().elem, value) {
 			c.doubt(s, "this assignment to an element")
 		}
 		c.changes(list)
 		return
 	}
+
 	c.bind(s.Targets[0], value)
 }
 
@@ -193,6 +204,7 @@ func (c *pyCheck) bindName(target ast.Expr, value *pyType) {
 	if pyReserved[id] || id[0] == '_' && id != "_" {
 		c.doubt(target, "the name %s", id)
 	}
+
 	if n := len(c.bound); n > 0 {
 		c.bound[n-1][id] = value
 		return
@@ -213,9 +225,11 @@ func (c *pyCheck) augmented(s *ast.AugAssign) {
 		}
 		c.doubt(s, "this assignment")
 	}
+
 	old, value := c.variable(s, string(name.Id)), c.value(s.Value)
 	switch {
-	case old.is(pyList) && s.Op == ast.Add && value.is(pyList) && merge(old.root().elem, value.root().elem):
+	case old.is(pyList) && s.Op == ast.Add && value.is(pyList) && merge(old.root().elem,
+		value.root().elem):
 		c.changes(old)
 	case old.is(pyInt, pyStr) && !old.is(pyList):
 		if t := c.binary(s, s.Op, old, value, s.Value); !t.is(old.root().kind) {
@@ -230,9 +244,11 @@ func (c *pyCheck) augmented(s *ast.AugAssign) {
 func (c *pyCheck) augmentedElement(s *ast.AugAssign, sub *ast.Subscript) {
 	list := c.value(sub.Value)
 	index, ok := sub.Slice.(*ast.Index)
-	if !ok || !list.is(pyList) || !c.value(index.Value).is(pyInt) || !list.root().elem.is(pyInt) || ownOperators[s.Op] != "" {
+	if !ok || !list.is(pyList) || !c.value(index.Value).is(pyInt) || !list.root().elem.is(pyInt) ||
+		ownOperators[s.Op] != "" {
 		c.doubt(s, "this assignment to an element")
 	}
+
 	if !c.binary(s, s.Op, simple(pyInt), c.value(s.Value), s.Value).is(pyInt) {
 		c.doubt(s, "this assignment to an element")
 	}
@@ -249,6 +265,7 @@ func (c *pyCheck) command(e ast.Expr) {
 	if call.Starargs != nil || call.Kwargs != nil {
 		c.doubt(e, "starred arguments")
 	}
+
 	for _, a := range call.Args {
 		c.shown(a)
 	}
@@ -256,6 +273,7 @@ func (c *pyCheck) command(e ast.Expr) {
 	if name == "FINAL" && (len(call.Args) != 1 || len(call.Keywords) > 0) {
 		c.doubt(e, "FINAL with other than one value")
 	}
+
 	for _, k := range call.Keywords {
 		if _, ok := k.Value.(*ast.Str); !ok || k.Arg != "sep" && k.Arg != "end" {
 			c.doubt(e, "this keyword of print")

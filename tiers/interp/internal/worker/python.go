@@ -44,6 +44,7 @@ func (s *pySession) run(source string) ending {
 	if reason != "" {
 		return rejected("python", reason)
 	}
+
 	if err := s.in.run(program); err != nil {
 		end := rejected("python", "at run time: "+err.Error())
 		end.report.IsDirty = s.again() != nil
@@ -51,6 +52,7 @@ func (s *pySession) run(source string) ending {
 	}
 	s.vars, s.past = vars, append(s.past, program)
 	s.link.out.write('1', s.in.out)
+
 	if s.in.final != nil {
 		// A host that is gone ends the worker elsewhere.
 		_ = s.link.host.FinalJSON(s.in.final, "")
@@ -69,12 +71,15 @@ func (s *pySession) again() error {
 			return err
 		}
 	}
+
 	s.in = in
 	return nil
 }
 
 // prepare checks and compiles a snippet.
-func (s *pySession) prepare(source string) (program pyProgram, vars map[string]*pyType, reason string) {
+func (s *pySession) prepare(
+	source string,
+) (program pyProgram, vars map[string]*pyType, reason string) {
 	defer func() {
 		if r := recover(); r != nil {
 			reason = "the interpreter failed"
@@ -84,6 +89,7 @@ func (s *pySession) prepare(source string) (program pyProgram, vars map[string]*
 	if reason != "" {
 		return program, nil, reason
 	}
+
 	var err error
 	if body != "" {
 		program.body, err = py.Compile(body, "<snippet>", py.ExecMode, 0, true)
@@ -94,6 +100,7 @@ func (s *pySession) prepare(source string) (program pyProgram, vars map[string]*
 	if err != nil {
 		return program, nil, "it is not in the grammar of the small Python"
 	}
+
 	return program, vars, ""
 }
 
@@ -112,7 +119,10 @@ func newPyInterp() (*pyInterp, error) {
 		return nil, err
 	}
 	in.ctx = ctx
-	in.module, err = ctx.store.NewModule(ctx, &py.ModuleImpl{Info: py.ModuleInfo{Name: py.MainModuleName}, Globals: py.StringDict{}})
+	in.module, err = ctx.store.NewModule(
+		ctx, &py.ModuleImpl{Info: py.ModuleInfo{Name: py.MainModuleName}, Globals: py.StringDict{}},
+	)
+
 	return in, err
 }
 
@@ -124,6 +134,7 @@ func (in *pyInterp) run(program pyProgram) (err error) {
 			err = fmt.Errorf("the interpreter failed: %v", r)
 		}
 	}()
+
 	if program.body != nil {
 		_, err := in.ctx.RunCode(program.body, in.module.Globals, in.module.Globals, nil)
 		switch {
@@ -133,6 +144,7 @@ func (in *pyInterp) run(program pyProgram) (err error) {
 			return plain(err)
 		}
 	}
+
 	if program.tail == nil {
 		return nil
 	}
@@ -145,6 +157,7 @@ func (in *pyInterp) run(program pyProgram) (err error) {
 	case value == py.None:
 		return nil
 	}
+
 	text, err := pyRepr(value)
 	if err == nil {
 		err = in.write(text + "\n")

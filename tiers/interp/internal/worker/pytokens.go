@@ -40,6 +40,7 @@ func pyScan(source string) error {
 			return errToken
 		}
 	}
+
 	depth, before := 0, ""
 	token := pyToken()
 	for rest := source; rest != ""; {
@@ -49,13 +50,15 @@ func pyScan(source string) error {
 		}
 		text := rest[:m[1]]
 		kind := ""
+
 		for i, name := range token.SubexpNames() {
 			if name != "" && m[2*i] >= 0 {
 				kind = name
 			}
 		}
 		switch {
-		case kind == "name" && (before == "number" || before == "string"), kind == "number" && literal[before]:
+		case kind == "name" && (before == "number" || before == "string"),
+			kind == "number" && literal[before]:
 			return errToken // 1if, 012, "a"b
 		case kind == "string" && (before == "name" || before == "string" || before == "number"):
 			return errToken // f"", "a""b"
@@ -66,10 +69,12 @@ func pyScan(source string) error {
 		case text == ")" || text == "]":
 			depth--
 		}
+
 		if depth < 0 || depth > maxBracket {
 			return errors.New("its brackets nest too deep or do not match")
 		}
 		before, rest = kind, rest[m[1]:]
 	}
+
 	return nil
 }

@@ -61,6 +61,7 @@ func merge(a, b *pyType) bool {
 	case a.kind != b.kind || a.kind == pyRange || a.kind == pyPair:
 		return false
 	}
+
 	b.same = a
 	return a.elem == nil || merge(a.elem, b.elem)
 }
@@ -97,11 +98,13 @@ func copyTypes(vars map[string]*pyType) map[string]*pyType {
 		if c, ok := done[t]; ok {
 			return c
 		}
+
 		c := &pyType{kind: t.kind}
 		done[t] = c
 		c.elem = dup(t.elem)
 		return c
 	}
+
 	own := make(map[string]*pyType, len(vars))
 	for name, t := range vars {
 		own[name] = dup(t)

@@ -79,14 +79,18 @@ func (w *pyWriter) block(body []ast.Stmt) {
 }
 
 var pyOperators = map[ast.OperatorNumber]string{
-	ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Modulo: "%", ast.Pow: "**", ast.LShift: "<<", ast.RShift: ">>",
-	ast.BitOr: "|", ast.BitXor: "^", ast.BitAnd: "&", ast.FloorDiv: "//",
+	ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Modulo: "%", ast.Pow: "**",
+	ast.LShift: "<<", ast.RShift: ">>", ast.BitOr: "|", ast.BitXor: "^", ast.BitAnd: "&",
+	ast.FloorDiv: "//",
 }
 
-var pyUnary = map[ast.UnaryOpNumber]string{ast.Invert: "~", ast.Not: "not ", ast.UAdd: "+", ast.USub: "-"}
+var pyUnary = map[ast.UnaryOpNumber]string{
+	ast.Invert: "~", ast.Not: "not ", ast.UAdd: "+", ast.USub: "-",
+}
 
 var pyCompare = map[ast.CmpOp]string{
-	ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.In: "in", ast.NotIn: "not in",
+	ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">",
+	ast.GtE: ">=", ast.In: "in", ast.NotIn: "not in",
 }
 
 func (w *pyWriter) list(all []ast.Expr) string {
@@ -129,7 +133,9 @@ func (w *pyWriter) expr(e ast.Expr) string {
 		for i, v := range e.Values {
 			parts[i] = w.expr(v)
 		}
-		return "(" + strings.Join(parts, map[ast.BoolOpNumber]string{ast.And: " and ", ast.Or: " or "}[e.Op]) + ")"
+		return "(" + strings.Join(
+			parts, map[ast.BoolOpNumber]string{ast.And: " and ", ast.Or: " or "}[e.Op],
+		) + ")"
 	case *ast.Compare:
 		text := "(" + w.expr(e.Left)
 		for i, op := range e.Ops {
@@ -149,6 +155,7 @@ func (w *pyWriter) expr(e ast.Expr) string {
 		}
 		return w.expr(e.Func) + "(" + strings.TrimPrefix(args, ", ") + ")"
 	}
+
 	return "" // the check admits nothing else
 }
 
@@ -160,6 +167,7 @@ func (w *pyWriter) comprehension(elt ast.Expr, generators []ast.Comprehension) s
 			text += " if " + w.expr(cond)
 		}
 	}
+
 	return text
 }
 
@@ -180,5 +188,6 @@ func (w *pyWriter) slice(s ast.Slicer) string {
 		}
 		return text
 	}
+
 	return "" // the check admits nothing else
 }

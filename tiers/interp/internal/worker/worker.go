@@ -32,6 +32,7 @@ func Serve(conn io.ReadWriter) int {
 	if w.link.send(wire.KindReady, nil) != nil {
 		return 1
 	}
+
 	return w.listen()
 }
 
@@ -100,6 +101,7 @@ func (w *worker) obey(order wire.Order) error {
 	} else {
 		end = w.python.run(order.Source)
 	}
+
 	if end.exception != nil {
 		if err := w.link.host.Raise(*end.exception); err != nil {
 			return err
@@ -111,6 +113,7 @@ func (w *worker) obey(order wire.Order) error {
 	if err != nil {
 		return err
 	}
+
 	done := wire.Done{Mark: order.Mark, Code: end.code, Peak: held(), More: more}
 	return w.link.send(wire.KindDone, done.Append(nil))
 }
@@ -159,6 +162,7 @@ func warm(golang *goSession) {
 	if plan, _ := planGo("for i := 0; i < 3; i++ {\n}\n1 + 1", golang.known); plan == nil {
 		golang.broken = errors.New("it cannot plan a snippet")
 	}
+
 	newPySession(newLink(io.Discard)).run("x = [i for i in range(3)]\nprint(len(x))\nx")
 	runtime.GC()
 	debug.SetGCPercent(gcPercent)
@@ -217,6 +221,7 @@ func (o *output) write(stream byte, text []byte) {
 		o.send()
 		o.stream = stream
 	}
+
 	for len(text) > 0 {
 		n := min(len(text), maxOutput-len(o.buf))
 		o.buf = append(o.buf, text[:n]...)
