@@ -73,7 +73,9 @@ func NewAccounts(ctx context.Context, cfg tiers.Config) (*Accounts, error) {
 }
 
 // Extend adds inputs and functions to the session. It adds all of them or none.
-func (a *Accounts) Extend(ctx context.Context, inputs []tiers.Input, functions []tiers.Function) error {
+func (a *Accounts) Extend(
+	ctx context.Context, inputs []tiers.Input, functions []tiers.Function,
+) error {
 	if len(inputs) == 0 && len(functions) == 0 {
 		return nil
 	}
@@ -321,7 +323,8 @@ func isCausedBy(limit tiers.Limit, e *tiers.Exception) bool {
 func (a *Accounts) RanOutOfMemory() bool {
 	e := a.raised
 	return e != nil &&
-		(e.Type == "MemoryError" && e.Message == "" || strings.HasSuffix(e.Type, "._ArrayMemoryError"))
+		(e.Type == "MemoryError" && e.Message == "" || strings.HasSuffix(e.Type,
+			"._ArrayMemoryError"))
 }
 
 // Refuse records that the guest was refused something because of a limit, and that an

@@ -142,7 +142,9 @@ func (a *Accounts) permit(call *tiers.Call) error {
 func (a *Accounts) count(call *tiers.Call) error {
 	if a.calls.made >= a.cfg.Limits.HostCalls {
 		a.Refuse(tiers.LimitHostCalls)
-		return fmt.Errorf("the limit of %d host calls in one snippet is reached", a.cfg.Limits.HostCalls)
+		return fmt.Errorf(
+			"the limit of %d host calls in one snippet is reached", a.cfg.Limits.HostCalls,
+		)
 	}
 	a.calls.made++
 	call.Ordinal = a.calls.made

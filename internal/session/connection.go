@@ -160,7 +160,8 @@ func (c *Connection) Await(ctx context.Context, kind byte) (payload []byte, err 
 
 		request, err := wire.ParseRequest(payload)
 		if got == wire.KindRequest && err == nil && request.Number != wire.NoAnswer {
-			if err := c.answer(request.Number, Reply{Data: []byte("null"), ASCII: true}); err != nil {
+			reply := Reply{Data: []byte("null"), ASCII: true}
+			if err := c.answer(request.Number, reply); err != nil {
 				return nil, err
 			}
 		}
@@ -317,7 +318,9 @@ func (c *Connection) giveUp() error {
 }
 
 // handleFrame does what one frame asks for.
-func (c *Connection) handleFrame(a *Accounts, kind byte, payload []byte) (done wire.Done, isOver bool, err error) {
+func (c *Connection) handleFrame(
+	a *Accounts, kind byte, payload []byte,
+) (done wire.Done, isOver bool, err error) {
 	if c.OnFrame != nil && !isOfWire(kind) {
 		if c.OnFrame(kind, payload) {
 			c.isGone = true

@@ -201,7 +201,9 @@ func (m *Machine) reject(ctx context.Context, guest Guest, s Snippet, ending End
 
 // finish makes the result of a snippet that has ended, and a guest that is fit for the
 // next one.
-func (m *Machine) finish(ctx context.Context, guest Guest, s Snippet, ending Ending, changed *tiers.Loss) (tiers.Result, error) {
+func (m *Machine) finish(
+	ctx context.Context, guest Guest, s Snippet, ending Ending, changed *tiers.Loss,
+) (tiers.Result, error) {
 	a := m.Accounts
 	r := a.End(ending.Code)
 	r.Usage.Fuel, r.Usage.PeakMemory = ending.Fuel, ending.PeakMemory
@@ -221,7 +223,9 @@ func (m *Machine) finish(ctx context.Context, guest Guest, s Snippet, ending End
 		err = fmt.Errorf("cannot restore the sandbox: %w", errors.Join(err, healed.Fault))
 		return r, m.broken(tiers.EffectsRan, r.Lost, err)
 	}
-	return r, m.explain(ctx, &r, healed)
+
+	err = m.explain(ctx, &r, healed)
+	return r, err
 }
 
 // explain says what ended a snippet, if it was not the snippet alone.
@@ -267,7 +271,10 @@ func (m *Machine) lost(guest Guest, s Snippet, healed Healed) *tiers.Loss {
 		}
 	}
 	if healed.Why != "" {
-		loss.Reason = fmt.Sprintf("The %s had to be stopped and the session begins anew, because %s.", m.noun(s), healed.Why)
+		loss.Reason = fmt.Sprintf(
+			"The %s had to be stopped and the session begins anew, because %s.", m.noun(s),
+			healed.Why,
+		)
 		return loss
 	}
 
@@ -278,9 +285,14 @@ func (m *Machine) lost(guest Guest, s Snippet, healed Healed) *tiers.Loss {
 	case len(loss.Snippets) > 1:
 		state = fmt.Sprintf("the state after snippet %d", healed.Kept)
 	}
-	loss.Reason = fmt.Sprintf("The %s had to be stopped; the session was restored to %s.", m.noun(s), state)
+	loss.Reason = fmt.Sprintf(
+		"The %s had to be stopped; the session was restored to %s.", m.noun(s), state,
+	)
 	if n := len(loss.Snippets); n > 1 {
-		loss.Reason += fmt.Sprintf(" What snippets %d to %d did to the variables is gone.", loss.Snippets[0], loss.Snippets[n-1])
+		loss.Reason += fmt.Sprintf(
+			" What snippets %d to %d did to the variables is gone.", loss.Snippets[0],
+			loss.Snippets[n-1],
+		)
 	}
 	return loss
 }
@@ -319,8 +331,11 @@ func (m *Machine) Export(ctx context.Context) (tiers.State, error) {
 	for language, guest := range m.Guests {
 		if other, _ := guest.(Mover); other != mover && m.hasRun(guest) {
 			state.Left = append(state.Left, tiers.Left{
-				Name: "*", Type: string(language),
-				Reason: fmt.Sprintf("the session's %s variables are of another language", title(language)),
+				Name: "*",
+				Type: string(language),
+				Reason: fmt.Sprintf(
+					"the session's %s variables are of another language", title(language),
+				),
 			})
 		}
 	}
@@ -377,7 +392,9 @@ func (m *Machine) Import(ctx context.Context, state tiers.State) (tiers.Report, 
 }
 
 // Extend adds inputs and functions, which the next snippet finds.
-func (m *Machine) Extend(ctx context.Context, inputs []tiers.Input, functions []tiers.Function) error {
+func (m *Machine) Extend(
+	ctx context.Context, inputs []tiers.Input, functions []tiers.Function,
+) error {
 	if m.isClosed {
 		return ErrClosed
 	}

@@ -121,7 +121,9 @@ func (c *Connection) refuse(number uint32, err error) {
 }
 
 // begin does the work of a call on a goroutine of its own.
-func (c *Connection) begin(a *Accounts, p *pendingCall, work func(ctx context.Context, p *pendingCall)) {
+func (c *Connection) begin(
+	a *Accounts, p *pendingCall, work func(ctx context.Context, p *pendingCall),
+) {
 	ctx, cancel := context.WithCancel(a.calls.ctx)
 	p.cancel = cancel
 	c.pending[p.number] = p

@@ -34,8 +34,8 @@ type file struct {
 }
 
 // add returns the number of a file that may be new.
-func (f *files) add(new file) int {
-	number, isKnown := f.numbers[new]
+func (f *files) add(added file) int {
+	number, isKnown := f.numbers[added]
 	if isKnown {
 		return number
 	}
@@ -44,8 +44,8 @@ func (f *files) add(new file) int {
 	}
 
 	number = firstFile + len(f.list)
-	f.list = append(f.list, new)
-	f.numbers[new] = number
+	f.list = append(f.list, added)
+	f.numbers[added] = number
 	return number
 }
 
@@ -221,13 +221,23 @@ func listDir(d *bigtext.Dir) Reply {
 
 func (a *Accounts) openFile(d *bigtext.Dir, path string) Reply {
 	if len(path) > maxPath {
-		return fail(fmt.Errorf("cannot open a path of %d bytes: no file has one that is longer than %d", len(path), maxPath))
+		return fail(
+			fmt.Errorf(
+				"cannot open a path of %d bytes: no file has one that is longer than %d", len(path),
+				maxPath,
+			),
+		)
 	}
 
 	f := file{d, path}
 	if _, isKnown := a.files.numbers[f]; !isKnown {
 		if len(a.files.list) >= maxFiles {
-			return fail(fmt.Errorf("cannot open %q: %d files have been opened in this session, no more may be", path, maxFiles))
+			return fail(
+				fmt.Errorf(
+					"cannot open %q: %d files have been opened in this session, no more may be",
+					path, maxFiles,
+				),
+			)
 		}
 		if _, err := d.Size(path); err != nil { // what does not exist gets no number
 			return fail(noFile(path, err))
