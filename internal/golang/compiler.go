@@ -58,7 +58,9 @@ func (c *compiler) ask(ctx context.Context, request *build.Request) (build.Built
 }
 
 // askOnce has one request answered, within the limits of a compilation.
-func (c *compiler) askOnce(ctx context.Context, request *build.Request) (build.Built, []string, error) {
+func (c *compiler) askOnce(
+	ctx context.Context, request *build.Request,
+) (build.Built, []string, error) {
 	if c.box == nil {
 		box, err := c.wall.StartCompiler(ctx)
 		if err != nil {
@@ -94,9 +96,13 @@ func (c *compiler) askOnce(ctx context.Context, request *build.Request) (build.B
 	case ctx.Err() != nil:
 		return build.Built{}, nil, context.Cause(ctx)
 	case outOfMemory:
-		return build.Built{}, nil, build.Stopped(fmt.Sprintf("the compiler needed more than %d MiB", CompilerMemory>>20))
+		return build.Built{}, nil, build.Stopped(
+			fmt.Sprintf("the compiler needed more than %d MiB", CompilerMemory>>20),
+		)
 	case isLate:
-		return build.Built{}, nil, build.Stopped(fmt.Sprintf("the compiler took longer than %v", c.timeout))
+		return build.Built{}, nil, build.Stopped(
+			fmt.Sprintf("the compiler took longer than %v", c.timeout),
+		)
 	}
 	return build.Built{}, nil, fmt.Errorf("%w: %w", errCompilerGone, err)
 }

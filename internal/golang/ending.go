@@ -43,7 +43,9 @@ func (g *Guest) examine(crash *tiers.Exception) (code int) {
 	}
 
 	*crash = tiers.Exception{
-		Type: death.Cause, Message: death.Message(), Traceback: traceSnippets(string(last), death.Line),
+		Type:      death.Cause,
+		Message:   death.Message(),
+		Traceback: traceSnippets(string(last), death.Line),
 	}
 	return session.Died
 }
@@ -59,7 +61,10 @@ func (p *program) howEnded() jail.Exit {
 
 func exitException(code int) *tiers.Exception {
 	return &tiers.Exception{
-		Type: "exit", Message: fmt.Sprint(code), ExitCode: code, Traceback: fmt.Sprintf("exit status %d\n", code),
+		Type:      "exit",
+		Message:   fmt.Sprint(code),
+		ExitCode:  code,
+		Traceback: fmt.Sprintf("exit status %d\n", code),
 	}
 }
 

@@ -26,7 +26,9 @@ func makeFolder() (*folder, error) {
 		err = os.Chmod(f.inner, 0o755) //nolint:gosec // whatever the umask is
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("cannot make a folder for a program: %w", err), f.remove())
+		return nil, errors.Join(
+			fmt.Errorf("cannot make a folder for a program: %w", err), f.remove(),
+		)
 	}
 	return f, nil
 }
@@ -34,7 +36,8 @@ func makeFolder() (*folder, error) {
 // put writes the program into the folder.
 func (f *folder) put(program []byte) error {
 	name := filepath.Join(f.inner, path.Base(relay.Path))
-	if err := os.WriteFile(name, program, 0o755); err != nil { //nolint:gosec // the guest's user runs it
+	err := os.WriteFile(name, program, 0o755) //nolint:gosec // the guest's user runs it
+	if err != nil {
 		return fmt.Errorf("cannot store a program: %w", err)
 	}
 	return os.Chmod(name, 0o755) //nolint:gosec // whatever the umask is

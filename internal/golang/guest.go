@@ -68,7 +68,10 @@ func (g *Guest) open(ctx context.Context) error {
 	if timeout == 0 {
 		timeout = BuildTimeout
 	}
-	g.about = run.Session{Memory: g.Accounts.Limits().Memory, Seed: rand.Int64()} //nolint:gosec // for the guest's convenience
+	g.about = run.Session{ //nolint:gosec // for the guest's convenience
+		Memory: g.Accounts.Limits().Memory, Seed: rand.Int64(),
+	}
+
 	g.history = session.NewHistory(g.Accounts)
 	g.history.Canonical = stripSuffixes
 	g.compiler = &compiler{wall: wall, timeout: timeout}
@@ -142,7 +145,9 @@ func (g *Guest) build(ctx context.Context, sources ...string) (*program, [][]bui
 		request.Functions = append(request.Functions, f.Name)
 	}
 	for i, p := range g.history.Past() {
-		request.Snippets = append(request.Snippets, build.Snippet{Source: p.Source, Refs: g.refs[i]})
+		request.Snippets = append(
+			request.Snippets, build.Snippet{Source: p.Source, Refs: g.refs[i]},
+		)
 	}
 	for _, source := range sources {
 		request.Snippets = append(request.Snippets, build.Snippet{Source: source})
@@ -169,7 +174,11 @@ func (g *Guest) startNext(ctx context.Context) {
 	next := make(chan startedProgram, 1)
 	g.next = next
 	memory := g.Accounts.Limits().Memory
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), startTimeout) // it may be for a later snippet
+	// It may be for a later snippet.
+	ctx, cancel := context.WithTimeout(
+		context.WithoutCancel(ctx), startTimeout,
+	)
+
 	go func() {
 		defer cancel()
 		p, err := startProgram(ctx, g.wall, memory)
@@ -220,8 +229,11 @@ func (g *Guest) replay(ctx context.Context) (*tiers.Loss, error) {
 		p := &g.history.Past()[i]
 		p.Changed = "it gave something else when it ran again"
 		if lost == nil {
-			lost = &tiers.Loss{Reason: "The session's Go program runs again for each snippet, and these gave something else " +
-				"than the first time: their variables may have other values now."}
+			lost = &tiers.Loss{
+				Reason: "The session's Go program runs again for each snippet, and these gave " +
+					"something else than the first time: their variables may have other values " +
+					"now.",
+			}
 		}
 		lost.Snippets = append(lost.Snippets, p.Ordinal)
 	}
@@ -240,7 +252,12 @@ func (g *Guest) giveUp(ctx context.Context, i int) (*tiers.Loss, error) {
 
 	past := g.history.Past()
 	n := past[i].Ordinal
-	lost := &tiers.Loss{Reason: fmt.Sprintf("Snippet %d did not end when it ran again, and the session begins anew.", n)}
+	lost := &tiers.Loss{
+		Reason: fmt.Sprintf(
+			"Snippet %d did not end when it ran again, and the session begins anew.", n,
+		),
+	}
+
 	for _, p := range past {
 		lost.Snippets = append(lost.Snippets, p.Ordinal)
 	}
@@ -284,7 +301,11 @@ func (g *Guest) Heal(_ context.Context, s session.Snippet, isOrderly bool) (sess
 	if !isOrderly {
 		return session.Healed{Kept: s.Ordinal - 1, Fault: fault}, nil
 	}
-	g.history.Add(session.Past{Ordinal: s.Ordinal, Language: tiers.Go, Source: s.Source}, g.Accounts.LastVerdict())
+
+	g.history.Add(
+		session.Past{Ordinal: s.Ordinal, Language: tiers.Go, Source: s.Source},
+		g.Accounts.LastVerdict(),
+	)
 	g.refs = append(g.refs, g.newRefs)
 	return session.Healed{Kept: s.Ordinal}, nil
 }
@@ -312,7 +333,9 @@ func (g *Guest) Export(context.Context) (tiers.State, error) {
 // answers that they got there.
 func (g *Guest) Import(ctx context.Context, state tiers.State) (tiers.Report, error) {
 	if state.Format != tiers.FormatReplay {
-		return tiers.Report{}, g.rejectState(state, fmt.Sprintf("it does not know the format %q", state.Format))
+		return tiers.Report{}, g.rejectState(
+			state, fmt.Sprintf("it does not know the format %q", state.Format),
+		)
 	}
 	if err := g.open(ctx); err != nil {
 		return tiers.Report{}, err
@@ -351,7 +374,9 @@ func (g *Guest) rebuild(ctx context.Context, state tiers.State) error {
 	defer g.discard()
 	lost, err := g.replay(ctx)
 	if ctx.Err() != nil {
-		return &tiers.BrokenError{Tier: g.Tier, Effects: tiers.EffectsNeverRan, Err: context.Cause(ctx)}
+		return &tiers.BrokenError{
+			Tier: g.Tier, Effects: tiers.EffectsNeverRan, Err: context.Cause(ctx),
+		}
 	}
 	if err != nil || lost != nil {
 		return g.rejectState(state, "its snippets do something else here")

@@ -94,7 +94,8 @@ func (p *program) run(a *session.Accounts, n int, s run.Session) (wire.Done, err
 	}
 
 	done, err := p.connection.Run(a, order, 0)
-	if err == nil && done.Code != wire.CodeOK && done.Code != wire.CodeRaised && done.Code != wire.CodeExited {
+	if err == nil && done.Code != wire.CodeOK && done.Code != wire.CodeRaised &&
+		done.Code != wire.CodeExited {
 		p.isRude = true
 		p.Kill(0)
 		err = session.ErrGone
@@ -123,7 +124,8 @@ func (p *program) takeFrame(kind byte, body []byte) (isGone bool) {
 
 	case relay.KindExit:
 		var exit relay.Exit
-		if frame.DecodeJSON(body, &exit) != nil || exit.Code < -1 || exit.Code > 255 || exit.Signal < 0 || exit.Signal > 64 {
+		if frame.DecodeJSON(body, &exit) != nil || exit.Code < -1 || exit.Code > 255 ||
+			exit.Signal < 0 || exit.Signal > 64 {
 			break
 		}
 		p.exit = &exit

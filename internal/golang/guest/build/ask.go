@@ -36,6 +36,7 @@ func Ask(conn io.ReadWriter, request *Request) (built Built, wants []string, err
 	if err := frame.NewWriter(conn, MaxFrame).Write(kindBuild, body); err != nil {
 		return Built{}, nil, err
 	}
+
 	in := frame.NewReader(conn, MaxFrame)
 	for {
 		kind, body, err := in.Next()

@@ -87,6 +87,7 @@ func Serve(conn io.ReadWriter, toolchain *Toolchain) int {
 		if answer(out, &request, std, toolchain != nil) != nil {
 			return 1
 		}
+
 		runtime.GC()
 	}
 }
@@ -105,6 +106,7 @@ func answer(out *frame.Writer, request *Request, std *stdlib, whole bool) error 
 	if err != nil {
 		return err
 	}
+
 	refs := make([][]Ref, len(request.Snippets))
 	for i, s := range request.Snippets {
 		refs[i] = s.Refs
@@ -112,6 +114,7 @@ func answer(out *frame.Writer, request *Request, std *stdlib, whole bool) error 
 	if err := send(out, kindRefs, refs); err != nil {
 		return err
 	}
+
 	return out.Write(kindProgram, program)
 }
 
@@ -135,12 +138,15 @@ func (r *Request) missing() []string {
 		if err != nil {
 			continue
 		}
+
 		for _, imported := range u.imports {
-			if _, ok := r.Toolchain.Exports[imported.path]; !ok && imported.path != "unsafe" && Importable(imported.path) {
+			if _, ok := r.Toolchain.Exports[imported.path]; !ok && imported.path != "unsafe" &&
+				Importable(imported.path) {
 				paths = append(paths, imported.path)
 			}
 		}
 	}
+
 	return paths
 }
 
@@ -156,6 +162,7 @@ func build(request *Request, std *stdlib) ([]byte, error) {
 			return nil, failure
 		}
 	}
+
 	files, err := p.render()
 	if err != nil {
 		return nil, err
@@ -171,7 +178,11 @@ func compile(request *Request, files map[string]string) ([]byte, error) {
 	}
 	defer os.RemoveAll(dir) //nolint:errcheck // the jail's folder goes with the jail
 	files["importcfg"] = request.importConfig()
-	args := []string{"-p", "main", "-complete", "-pack", "-importcfg", "importcfg", "-trimpath", dir, "-o", "main.a"}
+	args := []string{
+		"-p", "main", "-complete", "-pack", "-importcfg", "importcfg", "-trimpath", dir, "-o",
+		"main.a",
+	}
+
 	for name, text := range files {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			return nil, err
@@ -180,10 +191,16 @@ func compile(request *Request, files map[string]string) ([]byte, error) {
 			args = append(args, name)
 		}
 	}
-	if failure := runTool(dir, filepath.Join(request.Toolchain.Tools, "compile"), args...); failure != nil {
+
+	failure := runTool(dir, filepath.Join(request.Toolchain.Tools, "compile"), args...)
+	if failure != nil {
 		return nil, failure
 	}
-	failure := runTool(dir, filepath.Join(request.Toolchain.Tools, "link"), "-s", "-w", "-buildmode=exe", "-importcfg", "importcfg", "-o", "main", "main.a")
+	failure = runTool(
+		dir, filepath.Join(request.Toolchain.Tools, "link"),
+		"-s", "-w", "-buildmode=exe", "-importcfg", "importcfg", "-o", "main", "main.a",
+	)
+
 	if failure != nil {
 		return nil, failure
 	}
@@ -203,9 +220,16 @@ func runTool(dir, tool string, args ...string) error {
 	if err == nil {
 		return nil
 	}
+
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok && exit.ExitCode() < 0 {
-		return failed("CompileError", fmt.Sprintf("the %s was killed: it needs too much memory for this", filepath.Base(tool)))
+		return failed(
+			"CompileError",
+			fmt.Sprintf(
+				"the %s was killed: it needs too much memory for this", filepath.Base(tool),
+			),
+		)
 	}
+
 	text := suffix.ReplaceAllString(place.ReplaceAllString(said.String(), ""), "")
 	if text = strings.TrimSpace(text); text == "" {
 		text = fmt.Sprintf("the %s ended: %v", filepath.Base(tool), err)

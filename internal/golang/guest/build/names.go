@@ -72,6 +72,7 @@ func (u *unit) idents(f func(*ast.Ident)) {
 		}
 		return true
 	}
+
 	for _, d := range u.decls {
 		ast.Inspect(d, visit)
 	}
@@ -99,8 +100,10 @@ func (p *program) rename(u *unit, refs []Ref) map[string]string {
 				used[name] = v.path
 			}
 		}
+
 		id.Name = name
 	})
+
 	return used
 }
 
@@ -129,20 +132,27 @@ func (p *program) resolve(u *unit) (refs []Ref, again bool, err *CompileError) {
 		} else if obj := p.info.Uses[id]; obj != nil {
 			of, ok = p.meaning(u, id, obj)
 		}
+
 		if !ok {
 			return
 		}
-		if d, own := u.defs[id.Name]; own && of == u.n && d.sequential && id.Pos() < d.end && !p.own[id] && p.inStatements(u, id.Pos()) {
+		if d, own := u.defs[id.Name]; own && of == u.n && d.sequential && id.Pos() < d.end &&
+			!p.own[id] && p.inStatements(u, id.Pos()) {
 			before, known := p.versions.latest(id.Name, u.n-1)
 			if !known {
-				err = failed("CompileError", fmt.Sprintf("%s: undefined: %s", p.set.Position(id.Pos()), id.Name))
+				err = failed(
+					"CompileError",
+					fmt.Sprintf("%s: undefined: %s", p.set.Position(id.Pos()), id.Name),
+				)
 				return
 			}
 			of = before.of
 		}
+
 		again = again || p.versions.unique(id.Name, of) != id.Name
 		refs = append(refs, Ref{u.offset(id.Pos()), of})
 	})
+
 	if refs == nil {
 		refs = []Ref{}
 	}
@@ -150,7 +160,8 @@ func (p *program) resolve(u *unit) (refs []Ref, again bool, err *CompileError) {
 }
 
 func (p *program) inStatements(u *unit, pos token.Pos) bool {
-	return u.regions[1].file.Base() <= int(pos) && int(pos) <= u.regions[1].file.Base()+u.regions[1].file.Size()
+	return u.regions[1].file.Base() <= int(pos) &&
+		int(pos) <= u.regions[1].file.Base()+u.regions[1].file.Size()
 }
 
 // meaning is the snippet whose name an object is. A field that is embedded has
@@ -168,6 +179,7 @@ func (p *program) meaning(u *unit, id *ast.Ident, obj types.Object) (int, bool) 
 			obj = typeName(o.Type())
 		}
 	}
+
 	if obj == nil || obj.Pkg() != p.checked || obj.Parent() != p.checked.Scope() {
 		return 0, false
 	}
@@ -186,5 +198,6 @@ func typeName(t types.Type) types.Object {
 	case *types.Alias:
 		return t.Obj()
 	}
+
 	return nil
 }

@@ -35,8 +35,10 @@ func (p *program) hostFile() string {
 			text = fmt.Sprintf("var %s %s", unique, kind)
 			fmt.Fprintf(&set, "\t%s = %s\n", unique, value)
 		}
+
 		b.WriteString(text + "\n")
 	}
+
 	fmt.Fprintf(&b, "func main() {\n\t%s.Main(func() {\n%s\t}", runtimeName, set.String())
 	for _, u := range p.units {
 		fmt.Fprintf(&b, ", %s", u.entry())
@@ -49,31 +51,41 @@ func (p *program) hostFile() string {
 // = its first value.
 func (r *Request) names() map[string]string {
 	names := map[string]string{
-		"Text":         "type NAME = rlm__.Text",
-		"Call":         "func NAME(name string, args ...any) (any, error) { return rlm__.CallHost(name, args...) }",
-		"Query":        "func NAME(prompt string) (string, error) { return rlm__.Query(prompt) }",
-		"QueryBatched": "func NAME(prompts []string) ([]string, error) { return rlm__.QueryBatched(prompts) }",
-		"FINAL":        "func NAME(v any) { rlm__.Finish(v) }",
-		"FINAL_VAR":    "func NAME(name string) { rlm__.FinishVar(name) }",
+		"Text": "type NAME = rlm__.Text",
+		"Call": "func NAME(name string, args ...any) (any, error) { return rlm__.CallHost(name, " +
+			"args...) }",
+		"Query": "func NAME(prompt string) (string, error) { return rlm__.Query(prompt) }",
+		"QueryBatched": "func NAME(prompts []string) ([]string, error) { return " +
+			"rlm__.QueryBatched(prompts) }",
+		"FINAL":     "func NAME(v any) { rlm__.Finish(v) }",
+		"FINAL_VAR": "func NAME(name string) { rlm__.FinishVar(name) }",
 	}
+
 	for _, name := range r.Functions {
-		if _, taken := names[name]; !taken && token.IsIdentifier(name) && types.Universe.Lookup(name) == nil && name != "main" && name != "init" {
-			names[name] = fmt.Sprintf("func NAME(args ...any) (any, error) { return rlm__.CallHost(%q, args...) }", name)
+		if _, taken := names[name]; !taken && token.IsIdentifier(name) &&
+			types.Universe.Lookup(name) == nil && name != "main" && name != "init" {
+			names[name] = fmt.Sprintf(
+				"func NAME(args ...any) (any, error) { return rlm__.CallHost(%q, args...) }", name,
+			)
 		}
 	}
+
 	for i, kind := range r.Inputs {
 		value := map[string]string{
-			run.InputIsText: fmt.Sprintf("=string=rlm__.InputText(%d)", i), run.InputIsLazy: fmt.Sprintf("=*rlm__.Text=rlm__.InputLazy(%d)", i),
+			run.InputIsText:  fmt.Sprintf("=string=rlm__.InputText(%d)", i),
+			run.InputIsLazy:  fmt.Sprintf("=*rlm__.Text=rlm__.InputLazy(%d)", i),
 			run.InputIsValue: fmt.Sprintf("=any=rlm__.InputValue(%d)", i),
 		}[kind]
 		if value == "" {
 			continue
 		}
+
 		names[fmt.Sprintf("Context_%d", i)] = value
 		if i == 0 {
 			names["Context"] = value
 		}
 	}
+
 	return names
 }
 
@@ -87,6 +99,7 @@ func (p *program) render() (map[string]string, error) {
 		}
 		files[u.file()] = text
 	}
+
 	return files, nil
 }
 
@@ -100,6 +113,7 @@ func (p *program) unitFile(u *unit, imports map[string]string) (string, error) {
 	b.WriteString("package main\n")
 	fmt.Fprintf(&b, "import %s %q\n", runtimeName, runtimePath)
 	used := p.usedImports(&unit{decls: u.decls, stmts: stmts})
+
 	for _, name := range slices.Sorted(maps.Keys(imports)) {
 		if used[name] || strings.HasPrefix(name, "rlm__") {
 			fmt.Fprintf(&b, "import %s %q\n", name, imports[name])
@@ -110,21 +124,29 @@ func (p *program) unitFile(u *unit, imports map[string]string) (string, error) {
 			fmt.Fprintf(&b, "import _ %q\n", i.path)
 		}
 	}
+
 	b.WriteString(vars)
-	write := printer.Config{Mode: printer.SourcePos | printer.TabIndent | printer.UseSpaces, Tabwidth: 8}
+	write := printer.Config{
+		Mode: printer.SourcePos | printer.TabIndent | printer.UseSpaces, Tabwidth: 8,
+	}
 	if err := write.Fprint(&b, p.set, u.decls); err != nil {
 		return "", fmt.Errorf("cannot write the declarations of snippet %d: %w", u.n, err)
 	}
-	fmt.Fprintf(&b, "\nfunc %s() {\n%s.Vars(map[string]any{%s})\n", u.entry(), runtimeName, pointers)
+
+	fmt.Fprintf(
+		&b, "\nfunc %s() {\n%s.Vars(map[string]any{%s})\n", u.entry(), runtimeName, pointers,
+	)
 	if err := write.Fprint(&b, p.set, stmts); err != nil {
 		return "", fmt.Errorf("cannot write the statements of snippet %d: %w", u.n, err)
 	}
+
 	for i := range p.functions(u, "init__") {
 		fmt.Fprintf(&b, "\ninit__%d_%d()", u.n, i)
 	}
 	if p.functions(u, "main__") > 0 {
 		fmt.Fprintf(&b, "\nmain__%d()", u.n)
 	}
+
 	b.WriteString("\n}\n")
 	return b.String(), nil
 }
@@ -132,7 +154,8 @@ func (p *program) unitFile(u *unit, imports map[string]string) (string, error) {
 // functions counts the functions whose names begin so.
 func (p *program) functions(u *unit, prefix string) (n int) {
 	for _, d := range u.decls {
-		if f, ok := d.(*ast.FuncDecl); ok && f.Recv == nil && strings.HasPrefix(f.Name.Name, prefix) {
+		if f, ok := d.(*ast.FuncDecl); ok && f.Recv == nil &&
+			strings.HasPrefix(f.Name.Name, prefix) {
 			n++
 		}
 	}
@@ -162,12 +185,14 @@ func (p *program) globals(u *unit, imports map[string]string) (declarations, poi
 		if pkg.Path() == runtimePath {
 			return runtimeName
 		}
+
 		if names[pkg.Path()] == "" {
 			names[pkg.Path()] = fmt.Sprintf("rlm__%d_%d", u.n, len(names))
 			imports[names[pkg.Path()]] = pkg.Path()
 		}
 		return names[pkg.Path()]
 	}
+
 	u.idents(func(id *ast.Ident) {
 		v, ok := p.info.Defs[id].(*types.Var)
 		if !ok || !p.own[id] || id.Name == "_" {
@@ -176,6 +201,7 @@ func (p *program) globals(u *unit, imports map[string]string) (declarations, poi
 		fmt.Fprintf(&b, "var %s %s\n", id.Name, types.TypeString(v.Type(), qualify))
 		fmt.Fprintf(&list, "%q: &%s, ", base(id.Name), id.Name)
 	})
+
 	return b.String(), list.String()
 }
 
@@ -202,8 +228,10 @@ func (p *program) statements(u *unit) []ast.Stmt {
 				s.X = &ast.CallExpr{Fun: own("Echo", s.Pos()), Args: []ast.Expr{s.X}}
 			}
 		}
+
 		stmts = append(stmts, s)
 	}
+
 	if u.whole {
 		p.order(stmts)
 	}
@@ -218,6 +246,7 @@ func assignment(spec ast.Spec) ast.Stmt {
 	}
 	a := &ast.AssignStmt{Tok: token.ASSIGN, TokPos: v.Pos(), Rhs: v.Values}
 	blank := true
+
 	for _, name := range v.Names {
 		a.Lhs = append(a.Lhs, name)
 		blank = blank && name.Name == "_"
@@ -225,6 +254,7 @@ func assignment(spec ast.Spec) ast.Stmt {
 	if !blank || v.Type == nil {
 		return a
 	}
+
 	return &ast.DeclStmt{Decl: &ast.GenDecl{Tok: token.VAR, TokPos: v.Pos(), Specs: []ast.Spec{v}}}
 }
 
@@ -237,6 +267,7 @@ func (p *program) order(stmts []ast.Stmt) {
 			rank[v] = i
 		}
 	}
+
 	of := func(s ast.Stmt) int {
 		if a, ok := s.(*ast.AssignStmt); ok {
 			for _, e := range a.Lhs {
@@ -245,14 +276,18 @@ func (p *program) order(stmts []ast.Stmt) {
 				}
 			}
 		}
+
 		return len(rank)
 	}
+
 	slices.SortStableFunc(stmts, func(a, b ast.Stmt) int { return of(a) - of(b) })
 }
 
 // own is an expression for something of the runtime.
 func own(name string, pos token.Pos) *ast.SelectorExpr {
-	return &ast.SelectorExpr{X: &ast.Ident{Name: runtimeName, NamePos: pos}, Sel: &ast.Ident{Name: name, NamePos: pos}}
+	return &ast.SelectorExpr{
+		X: &ast.Ident{Name: runtimeName, NamePos: pos}, Sel: &ast.Ident{Name: name, NamePos: pos},
+	}
 }
 
 // echoes reports whether the value of a trailing expression is shown: that of
@@ -266,6 +301,7 @@ func (p *program) echoes(e ast.Expr) bool {
 	if _, tuple := value.Type.(*types.Tuple); tuple {
 		return false
 	}
+
 	call, ok := ast.Unparen(e).(*ast.CallExpr)
 	if !ok {
 		return true
@@ -273,6 +309,7 @@ func (p *program) echoes(e ast.Expr) bool {
 	if f := p.info.Types[call.Fun]; f.IsBuiltin() || f.IsType() {
 		return true
 	}
+
 	return p.function(call.Fun)
 }
 
@@ -289,6 +326,7 @@ func (p *program) function(e ast.Expr) bool {
 		fn, ok := p.info.Uses[f].(*types.Func)
 		return ok && fn.Signature().Recv() == nil
 	}
+
 	return false
 }
 
@@ -304,6 +342,7 @@ func (p *program) rewrite(u *unit) {
 		p.use(n)
 		return true
 	}
+
 	for _, d := range u.decls {
 		ast.Inspect(d, visit)
 	}
@@ -342,6 +381,7 @@ func (p *program) usedAfter(list []ast.Stmt) []ast.Stmt {
 	for _, s := range list {
 		all = append(append(all, s), p.uses(s)...)
 	}
+
 	return all
 }
 
@@ -365,6 +405,7 @@ func (p *program) uses(s ast.Stmt) []ast.Stmt {
 			return all
 		}
 	}
+
 	return nil
 }
 
@@ -373,11 +414,14 @@ func (p *program) unusedOf(names ...ast.Expr) []ast.Stmt {
 	for _, e := range names {
 		if id, ok := e.(*ast.Ident); ok && p.unused[id.Pos()] {
 			all = append(all, &ast.AssignStmt{
-				Lhs: []ast.Expr{&ast.Ident{Name: "_", NamePos: id.Pos()}}, Tok: token.ASSIGN, TokPos: id.Pos(),
-				Rhs: []ast.Expr{&ast.Ident{Name: id.Name, NamePos: id.Pos()}},
+				Lhs:    []ast.Expr{&ast.Ident{Name: "_", NamePos: id.Pos()}},
+				Tok:    token.ASSIGN,
+				TokPos: id.Pos(),
+				Rhs:    []ast.Expr{&ast.Ident{Name: id.Name, NamePos: id.Pos()}},
 			})
 		}
 	}
+
 	return all
 }
 
@@ -386,8 +430,11 @@ func (r *Request) importConfig() string {
 	var b strings.Builder
 	for _, path := range slices.Sorted(maps.Keys(r.Toolchain.Exports)) {
 		if name := r.Toolchain.Exports[path]; name != "" {
-			fmt.Fprintf(&b, "packagefile %s=%s\n", path, strconv.Quote(name)[1:len(strconv.Quote(name))-1])
+			fmt.Fprintf(
+				&b, "packagefile %s=%s\n", path, strconv.Quote(name)[1:len(strconv.Quote(name))-1],
+			)
 		}
 	}
+
 	return b.String()
 }

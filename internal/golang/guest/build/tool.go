@@ -33,11 +33,16 @@ func (t Tool) Command(ctx context.Context, dir string, args ...string) (string, 
 	cmd := exec.CommandContext(ctx, t.Path, args...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, &stdout, &stderr
 	cmd.Env = []string{
-		"GOCACHE=" + t.Builds(), "HOME=" + t.Cache, "PATH=/usr/bin:/bin", "GOENV=off", "GOTOOLCHAIN=local",
-		"GOWORK=off", "GOPROXY=off", "GOFLAGS=-mod=mod", "CGO_ENABLED=0", "GOTELEMETRY=off",
+		"GOCACHE=" + t.Builds(),
+		"HOME=" + t.Cache,
+		"PATH=/usr/bin:/bin", "GOENV=off", "GOTOOLCHAIN=local", "GOWORK=off", "GOPROXY=off",
+		"GOFLAGS=-mod=mod", "CGO_ENABLED=0", "GOTELEMETRY=off",
 	}
+
 	if err := cmd.Run(); err != nil {
-		return "", fmt.Errorf("cannot run %s %s: %w: %s", t.Path, args[0], err, strings.TrimSpace(stderr.String()))
+		return "", fmt.Errorf(
+			"cannot run %s %s: %w: %s", t.Path, args[0], err, strings.TrimSpace(stderr.String()),
+		)
 	}
 	return stdout.String(), nil
 }
@@ -45,7 +50,9 @@ func (t Tool) Command(ctx context.Context, dir string, args ...string) (string, 
 // Compile compiles packages, [Runtime] may be among them, and the packages that they
 // need. It returns the file of each, empty for unsafe, which needs none. A path without
 // a package is not in the result. language is the module's, "go1.26".
-func (t Tool) Compile(ctx context.Context, language string, paths []string) (map[string]string, error) {
+func (t Tool) Compile(
+	ctx context.Context, language string, paths []string,
+) (map[string]string, error) {
 	dir, err := t.writeModule(language)
 	if err != nil {
 		return nil, fmt.Errorf("cannot compile the standard library: %w", err)
@@ -65,6 +72,7 @@ func (t Tool) Compile(ctx context.Context, language string, paths []string) (map
 			exports[path] = name
 		}
 	}
+
 	return exports, nil
 }
 
@@ -102,6 +110,7 @@ func (t Tool) writeModule(language string) (string, error) {
 			err = os.Remove(filepath.Join(into, "source.go")) // only images need it
 		}
 	}
+
 	if err != nil {
 		return "", errors.Join(err, os.RemoveAll(dir))
 	}

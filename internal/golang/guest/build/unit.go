@@ -70,13 +70,21 @@ const maxSource = 1 << 20
 func parseUnit(set *token.FileSet, n int, source string) (*unit, *CompileError) {
 	u := &unit{n: n, defs: map[string]def{}}
 	if len(source) > maxSource {
-		return nil, failed("SyntaxError", fmt.Sprintf("%s: it is longer than %d bytes", u.file(), maxSource))
+		return nil, failed(
+			"SyntaxError", fmt.Sprintf("%s: it is longer than %d bytes", u.file(), maxSource),
+		)
 	}
+
 	declarations, statements, whole := split(source)
 	u.whole = whole
 	line := fmt.Sprintf("/*line %s:1:1*/", u.file())
-	for i, text := range []string{"package main;" + line + declarations, "package main;func _(){" + line + statements + "\n}"} {
-		file, err := parser.ParseFile(set, u.file(), text, parser.SkipObjectResolution|parser.AllErrors)
+	for i, text := range []string{
+		"package main;" + line + declarations,
+		"package main;func _(){" + line + statements + "\n}",
+	} {
+		file, err := parser.ParseFile(
+			set, u.file(), text, parser.SkipObjectResolution|parser.AllErrors,
+		)
 		var list scanner.ErrorList
 		if errors.As(err, &list) {
 			messages := make([]string, len(list))
@@ -85,6 +93,7 @@ func parseUnit(set *token.FileSet, n int, source string) (*unit, *CompileError) 
 			}
 			return nil, failed("SyntaxError", messages...)
 		}
+
 		u.regions[i] = region{set.File(file.FileStart), strings.Index(text, line) + len(line)}
 		if i == 0 {
 			u.decls = file.Decls
@@ -93,10 +102,12 @@ func parseUnit(set *token.FileSet, n int, source string) (*unit, *CompileError) 
 		if len(file.Decls) != 1 {
 			return nil, failed("SyntaxError", u.file()+": unexpected }")
 		}
+
 		if f, ok := file.Decls[0].(*ast.FuncDecl); ok && f.Body != nil {
 			u.stmts = f.Body.List
 		}
 	}
+
 	err := u.sort(set)
 	return u, err
 }
@@ -116,9 +127,11 @@ func split(source string) (declarations, statements string, whole bool) {
 		case isDeclaration(tokens):
 			blank = s
 		}
+
 		erase(blank, begun, end)
 		begun, tokens = end, nil
 	}
+
 	set := token.NewFileSet()
 	file := set.AddFile("", -1, len(source))
 	var scan scanner.Scanner
@@ -133,6 +146,7 @@ func split(source string) (declarations, statements string, whole bool) {
 			depth--
 		default:
 		}
+
 		if depth == 0 && len(tokens) < 5 {
 			tokens = append(tokens, tok)
 		}
@@ -157,7 +171,9 @@ func isDeclaration(t []token.Token) bool {
 	case t[0] != token.FUNC || len(t) < 3:
 		return false
 	}
-	return t[1] == token.IDENT || len(t) == 5 && t[1] == token.LPAREN && t[3] == token.IDENT && t[4] == token.LPAREN
+
+	return t[1] == token.IDENT ||
+		len(t) == 5 && t[1] == token.LPAREN && t[3] == token.IDENT && t[4] == token.LPAREN
 }
 
 func erase(b []byte, start, end int) {
@@ -185,6 +201,7 @@ func (u *unit) sort(set *token.FileSet) *CompileError {
 			}
 		}
 	}
+
 	var stmts []ast.Stmt
 	for _, s := range u.stmts {
 		d, ok := s.(*ast.DeclStmt)
@@ -195,6 +212,7 @@ func (u *unit) sort(set *token.FileSet) *CompileError {
 			}
 			continue
 		}
+
 		g, _ := d.Decl.(*ast.GenDecl) // nothing else stands in a body
 		for _, spec := range g.Specs {
 			u.declare(spec)
@@ -205,6 +223,7 @@ func (u *unit) sort(set *token.FileSet) *CompileError {
 			decls = append(decls, g)
 		}
 	}
+
 	u.decls, u.stmts = decls, stmts
 	return u.reserved(set)
 }
@@ -219,9 +238,13 @@ func base(name string) string { return suffix.ReplaceAllString(name, "") }
 func (u *unit) reserved(set *token.FileSet) (err *CompileError) {
 	u.idents(func(id *ast.Ident) {
 		if suffix.MatchString(id.Name) || strings.Contains(id.Name, "rlm__") {
-			err = failed("CompileError", fmt.Sprintf("%s: the name %s is reserved", set.Position(id.Pos()), id.Name))
+			err = failed(
+				"CompileError",
+				fmt.Sprintf("%s: the name %s is reserved", set.Position(id.Pos()), id.Name),
+			)
 		}
 	})
+
 	return err
 }
 
@@ -251,15 +274,21 @@ func (u *unit) define(set *token.FileSet, s ast.Stmt) *CompileError {
 	for _, e := range a.Lhs {
 		name, ok := e.(*ast.Ident)
 		if !ok {
-			return failed("CompileError", set.Position(e.Pos()).String()+": non-name on left side of :=")
+			return failed(
+				"CompileError", set.Position(e.Pos()).String()+": non-name on left side of :=",
+			)
 		}
+
 		if _, known := u.defs[name.Name]; !known && name.Name != "_" {
 			u.defs[name.Name] = def{sequential: true, end: a.End()}
 			fresh = true
 		}
 	}
+
 	if !fresh {
-		return failed("CompileError", set.Position(a.TokPos).String()+": no new variables on left side of :=")
+		return failed(
+			"CompileError", set.Position(a.TokPos).String()+": no new variables on left side of :=",
+		)
 	}
 	return nil
 }
@@ -272,21 +301,31 @@ func (u *unit) addImports(set *token.FileSet, d *ast.GenDecl) *CompileError {
 		}
 		path, err := strconv.Unquote(i.Path.Value)
 		name := path[strings.LastIndexByte(path, '/')+1:]
-		if strings.HasPrefix(name, "v") && strings.Trim(name[1:], "0123456789") == "" && strings.Contains(path, "/") {
+		if strings.HasPrefix(name, "v") && strings.Trim(name[1:], "0123456789") == "" &&
+			strings.Contains(path, "/") {
 			name = strings.TrimSuffix(path, "/"+name)
 			name = name[strings.LastIndexByte(name, '/')+1:]
 		}
+
 		if i.Name != nil {
 			name = i.Name.Name
 		}
 		switch {
 		case name == ".":
-			return failed("CompileError", fmt.Sprintf("%s: a session cannot import to its own names", set.Position(i.Pos())))
+			return failed(
+				"CompileError",
+				fmt.Sprintf("%s: a session cannot import to its own names", set.Position(i.Pos())),
+			)
 		case err != nil || !token.IsIdentifier(name) || path == "C":
-			return failed("CompileError", fmt.Sprintf("%s: package %s is not in std", set.Position(i.Pos()), i.Path.Value))
+			return failed(
+				"CompileError",
+				fmt.Sprintf("%s: package %s is not in std", set.Position(i.Pos()), i.Path.Value),
+			)
 		}
+
 		u.imports = append(u.imports, imported{name, path, i.Pos()})
 	}
+
 	return nil
 }
 

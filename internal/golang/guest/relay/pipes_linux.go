@@ -33,6 +33,7 @@ func newPipes(conn *net.UnixConn, sink func(stream int, text []byte)) (*pipes, e
 			_ = syscall.Close(fd) // sent, or of no use
 		}
 	}()
+
 	for i := range p.files {
 		var ends [2]int
 		err := syscall.Pipe2(ends[:], syscall.O_CLOEXEC)
@@ -42,6 +43,7 @@ func newPipes(conn *net.UnixConn, sink func(stream int, text []byte)) (*pipes, e
 			p.files[i], p.fds[i] = os.NewFile(uintptr(ends[0]), "output"), ends[0]
 			theirs = append(theirs, ends[1])
 		}
+
 		if err != nil {
 			p.close()
 			return nil, fmt.Errorf("cannot make a pipe: %w", err)
@@ -56,6 +58,7 @@ func newPipes(conn *net.UnixConn, sink func(stream int, text []byte)) (*pipes, e
 		p.close()
 		return nil, err
 	}
+
 	return p, nil
 }
 
@@ -78,6 +81,7 @@ func (p *pipes) startReading() error {
 			})
 		})
 	}
+
 	return nil
 }
 
@@ -113,6 +117,7 @@ func (p *pipes) pump(i int) (more, ended bool) {
 	case err != nil || n <= 0:
 		return false, err == nil
 	}
+
 	p.sink(i, p.buf[:n])
 	return true, false
 }
@@ -127,5 +132,6 @@ func (p *pipes) close() {
 			_ = file.Close() // it was only read
 		}
 	}
+
 	p.reading.Wait()
 }

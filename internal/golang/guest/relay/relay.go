@@ -29,7 +29,8 @@ const (
 	KindStderr = '2' // relay: a part of standard error
 	KindUsage  = 'U' // relay: Usage
 	KindExit   = 'X' // relay: Exit; nothing comes after it
-	KindBroke  = 'P' // relay: the program sent something that is not a frame; nothing comes after it
+	// relay: the program sent something that is not a frame; nothing comes after it
+	KindBroke = 'P'
 )
 
 // isReserved reports whether the program may not send frames of a kind.

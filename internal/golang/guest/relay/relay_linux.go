@@ -55,6 +55,7 @@ func serve(conn io.ReadWriter, program command) error {
 	case kind != KindStart:
 		return fmt.Errorf("cannot understand the host: it sent a frame of kind %q", kind)
 	}
+
 	ended, err := r.start(program)
 	if err != nil {
 		return fmt.Errorf("cannot start the program: %w", err)
@@ -66,6 +67,7 @@ func serve(conn io.ReadWriter, program command) error {
 		_, _ = io.Copy(r.program, conn) // a program that takes nothing is found dead
 		_, _ = io.Copy(io.Discard, conn)
 	}()
+
 	forwarded := make(chan struct{})
 	go func() {
 		defer close(forwarded)
@@ -73,6 +75,7 @@ func serve(conn io.ReadWriter, program command) error {
 	}()
 	ticker := time.NewTicker(usageEvery)
 	defer ticker.Stop()
+
 	for {
 		select {
 		case exit := <-ended:
@@ -104,6 +107,7 @@ func (r *relay) start(program command) (<-chan Exit, error) {
 	if err := errors.Join(err, ours.Close()); err != nil {
 		return nil, err
 	}
+
 	r.program, _ = conn.(*net.UnixConn) // it is a socket of that family
 	if r.pipes, err = newPipes(r.program, r.output); err != nil {
 		return nil, errors.Join(err, conn.Close())
@@ -113,10 +117,13 @@ func (r *relay) start(program command) (<-chan Exit, error) {
 		r.close()
 		return nil, err
 	}
+
 	defer null.Close()
 	nowhere := null.Fd()
 	r.pid, err = syscall.ForkExec(program.path, []string{"main"}, &syscall.ProcAttr{
-		Dir: program.dir, Env: program.env, Files: []uintptr{nowhere, nowhere, nowhere, theirs.Fd()},
+		Dir:   program.dir,
+		Env:   program.env,
+		Files: []uintptr{nowhere, nowhere, nowhere, theirs.Fd()},
 	})
 	if err != nil {
 		r.close()
@@ -125,6 +132,7 @@ func (r *relay) start(program command) (<-chan Exit, error) {
 
 	ended := make(chan Exit, 1)
 	go reap(r.pid, ended)
+
 	return ended, nil
 }
 
@@ -162,6 +170,7 @@ func (r *relay) forward() {
 		case err != nil:
 			return
 		}
+
 		if kind == wire.KindDone {
 			r.pipes.drain() // what was written before comes before
 			r.usage(true)

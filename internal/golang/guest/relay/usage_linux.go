@@ -20,7 +20,10 @@ const tick = 10 * time.Millisecond
 func (r *relay) usage(always bool) {
 	now := Usage{CPUNanos: computed(), PeakMemory: peak(r.pid)}
 	r.mu.Lock()
-	now.PeakMemory = max(now.PeakMemory, r.last.PeakMemory) // of a program that is gone nothing is known
+	// Of a program that is gone nothing is known.
+	now.PeakMemory = max(
+		now.PeakMemory, r.last.PeakMemory,
+	)
 	news := now.CPUNanos != r.last.CPUNanos
 	r.last = now
 	r.mu.Unlock()
@@ -41,6 +44,7 @@ func computed() int64 {
 	if err != nil {
 		return 0
 	}
+
 	self := os.Getpid()
 	var sum int64
 	for _, entry := range entries {
@@ -52,12 +56,14 @@ func computed() int64 {
 		if err != nil {
 			continue // it has ended
 		}
+
 		own, waited := times(text)
 		if pid != self {
 			sum += own
 		}
 		sum += waited
 	}
+
 	return sum * int64(tick)
 }
 
@@ -74,6 +80,7 @@ func times(stat []byte) (own, waited int64) {
 	for i := range numbers {
 		numbers[i], _ = strconv.ParseInt(string(fields[user+i]), 10, 64) // the kernel's
 	}
+
 	return numbers[0] + numbers[1], numbers[2] + numbers[3]
 }
 
@@ -85,9 +92,13 @@ func peak(pid int) int64 {
 	}
 	for line := range strings.Lines(string(text)) {
 		if value, ok := strings.CutPrefix(line, "VmHWM:"); ok {
-			kib, _ := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(value), " kB"), 10, 64) // the kernel's
+			// The kernel's.
+			kib, _ := strconv.ParseInt(
+				strings.TrimSuffix(strings.TrimSpace(value), " kB"), 10, 64,
+			)
 			return kib << 10
 		}
 	}
+
 	return 0
 }

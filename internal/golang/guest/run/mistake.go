@@ -13,7 +13,8 @@ var lowerContext = regexp.MustCompile(`undefined: context(_\d+)?\b`)
 // where the snippet used Python's name for an input.
 func ExplainMistake(kind, message, trace string) Exception {
 	if kind == CompileError && lowerContext.MatchString(message+trace) {
-		const hint = "in Go the first input is Context, the others are Context_1, Context_2 and so on"
+		const hint = "in Go the first input is Context, the others are Context_1, Context_2 and " +
+			"so on"
 		message += " (" + hint + ")"
 		trace += hint + "\n"
 	}

@@ -38,7 +38,9 @@ func InputValue(n int) any {
 }
 
 // CallHost calls a host function.
-func CallHost(function string, args ...any) (any, error) { return self.link.Call(function, args...) }
+func CallHost(function string, args ...any) (any, error) {
+	return self.link.Call(function, args...)
+}
 
 // Query calls the host's llm_query.
 func Query(prompt string) (string, error) { return self.link.Query(prompt) }

@@ -141,7 +141,8 @@ func (p *program) prepare(source string) {
 	}
 
 	debug.SetMemoryLimit(s.Memory) // collect more often near the limit instead of dying of it
-	rand.Seed(s.Seed)              //nolint:staticcheck // the same numbers when the session runs again
+	//nolint:staticcheck // the same numbers when the session runs again
+	rand.Seed(s.Seed)
 	p.configure()
 }
 
@@ -190,7 +191,10 @@ func (p *program) end(end ending) {
 // Exit is what os.Exit is in a snippet.
 func Exit(code int) {
 	self.end(ending{wire.CodeExited, &Exception{
-		Type: "exit", Message: fmt.Sprint(code), Traceback: fmt.Sprintf("exit status %d\n", code), Code: code,
+		Type:      "exit",
+		Message:   fmt.Sprint(code),
+		Traceback: fmt.Sprintf("exit status %d\n", code),
+		Code:      code,
 	}})
 	select {}
 }
