@@ -64,7 +64,9 @@ func (r *Reader) next() (byte, []byte, error) {
 	}
 	size := binary.LittleEndian.Uint32(r.header[:4])
 	if uint64(size) > uint64(max(r.max, 0)) {
-		return 0, nil, fmt.Errorf("cannot read a frame of %d bytes, at most %d: %w", size, r.max, ErrTooLarge)
+		return 0, nil, fmt.Errorf(
+			"cannot read a frame of %d bytes, at most %d: %w", size, r.max, ErrTooLarge,
+		)
 	}
 	payload, err := r.fill(int(size))
 	if errors.Is(err, io.EOF) {
@@ -114,7 +116,10 @@ func (w *Writer) Write(kind byte, pieces ...[]byte) error {
 	for _, piece := range pieces {
 		size += len(piece)
 		if len(piece) > w.max || size > w.max {
-			return fmt.Errorf("cannot write a frame of %d bytes or more, at most %d: %w", size, w.max, ErrTooLarge)
+			return fmt.Errorf(
+				"cannot write a frame of %d bytes or more, at most %d: %w", size, w.max,
+				ErrTooLarge,
+			)
 		}
 	}
 	w.buf = AppendHeader(w.buf[:0], kind, size)
