@@ -173,7 +173,10 @@ func (e *escalation) noteRejection(i int, asked bool, r *tiers.RejectedError) {
 
 	e.rejected = append(e.rejected, noted)
 	e.result.Attempts = append(e.result.Attempts, Refusal{info.Name, r.Reason, r.Effects})
-	e.cfg.Log.Info("the tier rejected the snippet", "tier", info.Name, "missing", r.Missing, "reason", r.Reason)
+	e.cfg.Log.Info(
+		"the tier rejected the snippet", "tier", info.Name, "missing", r.Missing, "reason",
+		r.Reason,
+	)
 }
 
 // retryUnasked handles a snippet that no tier accepts. A tier that rejected it because it

@@ -4,11 +4,10 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"log/slog"
 	"slices"
 	"strings"
 	"testing"
-
-	"log/slog"
 
 	"github.com/rlmhq/rlm/tiers"
 )
