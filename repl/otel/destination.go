@@ -44,10 +44,12 @@ func (c *Config) disabled() bool {
 	case "", None:
 		return true
 	case Opik:
-		return yes("OPIK_DISABLED") || strings.EqualFold(c.Env("OPIK_ENABLED"), "false") || yes("OTEL_SDK_DISABLED")
+		return yes("OPIK_DISABLED") || strings.EqualFold(c.Env("OPIK_ENABLED"), "false") ||
+			yes("OTEL_SDK_DISABLED")
 	case OTLP:
 		return yes("OTEL_SDK_DISABLED") || c.Env("OTEL_TRACES_EXPORTER") == "none"
 	}
+
 	return false
 }
 
@@ -71,17 +73,24 @@ func (c *Config) checkVariables() error {
 		well func(value string) bool
 		want string
 	}{
-		{"PROTOCOL", func(value string) bool { return value == "http/protobuf" || value == "http/json" }, "http/protobuf"},
+		{"PROTOCOL", func(value string) bool {
+			return value == "http/protobuf" || value == "http/"+
+				"json"
+		}, "http/protobuf"},
 		{"ENDPOINT", isAddress, "an address such as http://localhost:4318"},
 		{"HEADERS", areHeaders, "NAME=VALUE,NAME=VALUE with values as in a URL"},
 		{"TIMEOUT", isNumber, "milliseconds"},
 	} {
 		for _, prefix := range []string{"OTEL_EXPORTER_OTLP_", "OTEL_EXPORTER_OTLP_TRACES_"} {
 			if value := c.Env(prefix + check.name); value != "" && !check.well(value) {
-				return fmt.Errorf("cannot export spans: the variable %s%s must be %s", prefix, check.name, check.want)
+				return fmt.Errorf(
+					"cannot export spans: the variable %s%s must be %s", prefix, check.name,
+					check.want,
+				)
 			}
 		}
 	}
+
 	return nil
 }
 
@@ -94,10 +103,12 @@ func areHeaders(value string) bool {
 	for pair := range strings.SplitSeq(value, ",") {
 		name, value, ok := strings.Cut(pair, "=")
 		_, err := url.PathUnescape(value)
-		if name = strings.TrimSpace(name); !ok || err != nil || name == "" || strings.ContainsFunc(name, notOfName) {
+		if name = strings.TrimSpace(name); !ok || err != nil || name == "" ||
+			strings.ContainsFunc(name, notOfName) {
 			return false
 		}
 	}
+
 	return true
 }
 
@@ -117,32 +128,53 @@ func (c *Config) opikOptions() ([]otlptracehttp.Option, error) {
 	if base == "" {
 		base = opikCloud
 		if key == "" {
-			return nil, errors.New("cannot send spans to Opik: set OPIK_API_KEY, or OPIK_URL_OVERRIDE for a server of your own")
+			return nil, errors.New(
+				"cannot send spans to Opik: set OPIK_API_KEY, or OPIK_URL_OVERRIDE for a server " +
+					"of your own",
+			)
 		}
 	}
+
 	at, err := url.Parse(strings.TrimRight(base, "/"))
 	if err != nil || !isAddress(base) {
-		return nil, errors.New("cannot send spans to Opik: OPIK_URL_OVERRIDE is no address such as http://localhost:5173/api")
+		return nil, errors.New(
+			"cannot send spans to Opik: OPIK_URL_OVERRIDE is no address such as " +
+				"http://localhost:5173/api",
+		)
 	}
+
 	if at.User != nil || at.RawQuery != "" || at.Fragment != "" {
-		return nil, errors.New("cannot send spans to Opik: OPIK_URL_OVERRIDE may have no user, query or fragment; keys go into OPIK_API_KEY")
+		return nil, errors.New(
+			"cannot send spans to Opik: OPIK_URL_OVERRIDE may have no user, query or fragment; " +
+				"keys go into OPIK_API_KEY",
+		)
 	}
+
 	if key != "" && at.Scheme == "http" && !loopback(at.Hostname()) && !c.AllowHTTP {
-		return nil, fmt.Errorf("cannot send spans to Opik: OPIK_API_KEY would go unencrypted to %s: use https, or allow_http", at.Host)
+		return nil, fmt.Errorf(
+			"cannot send spans to Opik: OPIK_API_KEY would go unencrypted to %s: use https, or "+
+				"allow_http",
+			at.Host,
+		)
 	}
+
 	if at.Path == "" {
 		at.Path = "/api" // where the server that one starts oneself has it
 	}
 	at.Path += opikTraces
 	headers := map[string]string{}
 	for name, value := range map[string]string{
-		"Authorization": key, "Comet-Workspace": c.Env("OPIK_WORKSPACE"), "projectName": c.project(),
+		"Authorization": key, "Comet-Workspace": c.Env("OPIK_WORKSPACE"),
+		"projectName": c.project(),
 	} {
 		if value != "" {
 			headers[name] = value
 		}
 	}
-	return []otlptracehttp.Option{otlptracehttp.WithEndpointURL(at.String()), otlptracehttp.WithHeaders(headers)}, nil
+
+	return []otlptracehttp.Option{
+		otlptracehttp.WithEndpointURL(at.String()), otlptracehttp.WithHeaders(headers),
+	}, nil
 }
 
 func (c *Config) project() string {
@@ -162,7 +194,10 @@ func loopback(host string) bool {
 func (c *Config) secrets() []llm.Secret {
 	all := append([]llm.Secret{}, c.Secrets...)
 	all = append(all, llm.NewSecret(c.Env("OPIK_API_KEY")))
-	for _, name := range []string{"OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_TRACES_HEADERS"} {
+	for _, name := range []string{
+		"OTEL_EXPORTER_OTLP_HEADERS",
+		"OTEL_EXPORTER_OTLP_TRACES_HEADERS",
+	} {
 		for pair := range strings.SplitSeq(c.Env(name), ",") {
 			header, value, _ := strings.Cut(pair, "=")
 			if !secretive(header) {
@@ -177,6 +212,7 @@ func (c *Config) secrets() []llm.Secret {
 			}
 		}
 	}
+
 	return all
 }
 

@@ -125,6 +125,7 @@ func New(ctx context.Context, cfg Config) (*Observer, error) {
 	if err := cfg.checkVariables(); err != nil {
 		return nil, err
 	}
+
 	options, err := cfg.options()
 	if err != nil {
 		return nil, err
@@ -133,16 +134,32 @@ func New(ctx context.Context, cfg Config) (*Observer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot export spans: %w", err)
 	}
-	about, err := resource.New(ctx,
-		resource.WithAttributes(attribute.String("service.name", "rlm"), attribute.String("service.version", cfg.Version)),
-		resource.WithTelemetrySDK(), resource.WithFromEnv())
+
+	about, err := resource.New(
+		ctx,
+		resource.WithAttributes(
+			attribute.String("service.name", "rlm"),
+			attribute.String("service.version", cfg.Version),
+		),
+		resource.WithTelemetrySDK(),
+		resource.WithFromEnv(),
+	)
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("cannot export spans: OTEL_RESOURCE_ATTRIBUTES: %w", err), client.Shutdown(ctx))
+		return nil, errors.Join(
+			fmt.Errorf("cannot export spans: OTEL_RESOURCE_ATTRIBUTES: %w", err),
+			client.Shutdown(ctx),
+		)
 	}
+
 	o := &Observer{cfg: cfg, hidden: cfg.secrets(), loops: map[string]*loop{}}
 	o.exporter = &logged{SpanExporter: client, report: o.report}
-	o.processor = sdk.NewBatchSpanProcessor(o.exporter, sdk.WithMaxQueueSize(maxQueue), sdk.WithExportTimeout(exportTime))
-	o.tracer = sdk.NewTracerProvider(sdk.WithResource(about), sdk.WithSpanProcessor(o.processor)).Tracer("github.com/rlmhq/rlm/repl/otel", trace.WithInstrumentationVersion(cfg.Version))
+	o.processor = sdk.NewBatchSpanProcessor(
+		o.exporter, sdk.WithMaxQueueSize(maxQueue), sdk.WithExportTimeout(exportTime),
+	)
+	o.tracer = sdk.NewTracerProvider(
+		sdk.WithResource(about), sdk.WithSpanProcessor(o.processor),
+	).Tracer("github.com/rlmhq/rlm/repl/otel", trace.WithInstrumentationVersion(cfg.Version))
+
 	return o, nil
 }
 
@@ -195,6 +212,7 @@ func (o *Observer) Flush(ctx context.Context) error {
 	if err := o.processor.ForceFlush(ctx); err != nil {
 		return fmt.Errorf("cannot export all spans in time: %w", err)
 	}
+
 	return nil
 }
 
@@ -214,6 +232,7 @@ func (o *Observer) Close(ctx context.Context) error {
 		defer cancel()
 		err = errors.Join(err, o.exporter.Shutdown(stop)) // ends the request that hangs
 	}
+
 	return err
 }
 

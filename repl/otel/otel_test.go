@@ -103,7 +103,10 @@ func (r *receiver) span(t *testing.T, name string) *wire.Span {
 func attributes(s *wire.Span) map[string]string {
 	all := map[string]string{}
 	for _, a := range s.Attributes {
-		all[a.Key] = strings.Trim(strings.TrimPrefix(strings.TrimPrefix(a.Value.String(), "string_value:"), "int_value:"), `"`)
+		all[a.Key] = strings.Trim(
+			strings.TrimPrefix(strings.TrimPrefix(a.Value.String(), "string_value:"), "int_value:"),
+			`"`,
+		)
 		if text, ok := a.Value.Value.(interface{ GetStringValue() string }); ok {
 			all[a.Key] = text.GetStringValue()
 		}
@@ -162,8 +165,11 @@ func closed(t *testing.T, o *otel.Observer) {
 // ran is a snippet that ended.
 func ran(source, stdout string, status tiers.Status) *repl.Ran {
 	return &repl.Ran{
-		Block:  repl.Block{Language: tiers.Python, Source: source},
-		Result: router.Result{Result: tiers.Result{Stdout: stdout, Stderr: "careful\n", Status: status}, Tier: "wasm"},
+		Block: repl.Block{Language: tiers.Python, Source: source},
+		Result: router.Result{
+			Result: tiers.Result{Stdout: stdout, Stderr: "careful\n", Status: status},
+			Tier:   "wasm",
+		},
 	}
 }
 
@@ -173,21 +179,44 @@ func reflected(o *otel.Observer) {
 	begun := time.Now().Add(-time.Minute)
 	at := func(seconds int) time.Time { return begun.Add(time.Duration(seconds) * time.Second) }
 	used := &repl.Spending{Calls: 1, InputTokens: 100, OutputTokens: 20, USD: 0.5}
-	o.Event(repl.Event{Time: at(0), Kind: repl.EventRunStarted, Node: "0", Model: "openai/gpt-5", Text: "What went wrong?"})
+	o.Event(repl.Event{
+		Time: at(0),
+		Kind: repl.EventRunStarted, Node: "0", Model: "openai/gpt-5",
+		Text: "What went wrong?",
+	})
 	for i := range 3 {
-		o.Event(repl.Event{Time: at(10*i + 1), Kind: repl.EventTurnStarted, Node: "0", Turn: i + 1, Model: "openai/gpt-5"})
 		o.Event(repl.Event{
-			Time: at(10*i + 4), Elapsed: 2 * time.Second, Kind: repl.EventReply, Node: "0", Turn: i + 1, Model: "openai/gpt-5", Purpose: "root",
-			Text: "```python\nprint(1)\n```", Status: llm.FinishStop, Used: used,
+			Time:  at(10*i + 1),
+			Kind:  repl.EventTurnStarted,
+			Node:  "0",
+			Turn:  i + 1,
+			Model: "openai/gpt-5",
+		})
+		o.Event(repl.Event{
+			Time:    at(10*i + 4),
+			Elapsed: 2 * time.Second,
+			Kind:    repl.EventReply,
+			Node:    "0",
+			Turn:    i + 1,
+			Model:   "openai/gpt-5", Purpose: "root", Text: "```python\nprint(1)\n```",
+			Status: llm.FinishStop, Used: used,
 		})
 		if i == 1 {
 			for n, question := range []string{"Why?", "And then?"} {
 				call := &repl.SubCall{
-					Model: "openai/small", Prompt: question + "\n\nContext:\nabc", Question: question, ContextLength: 3, Mode: "deep_dive", Response: "because ü",
+					Model:    "openai/small",
+					Prompt:   question + "\n\nContext:\nabc",
+					Question: question, ContextLength: 3, Mode: "deep_dive",
+					Response: "because ü",
 				}
 				o.Event(repl.Event{
-					Time: at(16 + n), Elapsed: time.Second, Kind: repl.EventCall, Node: "0", Turn: i + 1, Model: call.Model, Purpose: "leaf",
-					Text: call.Response, Used: used, Call: call,
+					Time:    at(16 + n),
+					Elapsed: time.Second,
+					Kind:    repl.EventCall,
+					Node:    "0",
+					Turn:    i + 1,
+					Model:   call.Model, Purpose: "leaf", Text: call.Response, Used: used,
+					Call: call,
 				})
 			}
 		}
@@ -195,11 +224,25 @@ func reflected(o *otel.Observer) {
 		if i == 0 {
 			status = tiers.StatusRaised
 		}
-		o.Event(repl.Event{Time: at(10*i + 9), Kind: repl.EventSnippet, Node: "0", Turn: i + 1, Tier: "wasm", Status: string(status), Ran: ran("print(1)", "1\n", status)})
+		o.Event(repl.Event{
+			Time:   at(10*i + 9),
+			Kind:   repl.EventSnippet,
+			Node:   "0",
+			Turn:   i + 1,
+			Tier:   "wasm",
+			Status: string(status),
+			Ran:    ran("print(1)", "1\n", status),
+		})
 	}
-	o.Event(repl.Event{Time: at(30), Kind: repl.EventWarning, Node: "0", Turn: 3, Error: "a tier broke"})
+	o.Event(repl.Event{
+		Time: at(30), Kind: repl.EventWarning, Node: "0", Turn: 3, Error: "a tier broke",
+	})
 	o.Event(repl.Event{Time: at(30), Kind: repl.EventAnswer, Node: "0", Turn: 3, Text: "done"})
-	o.Event(repl.Event{Time: at(31), Kind: repl.EventRunEnded, Node: "0", Status: "answered", Text: "done", Spent: &repl.Spending{InputTokens: 500, OutputTokens: 100, USD: 2.5}})
+	o.Event(repl.Event{
+		Time: at(31),
+		Kind: repl.EventRunEnded, Node: "0", Status: "answered", Text: "done",
+		Spent: &repl.Spending{InputTokens: 500, OutputTokens: 100, USD: 2.5},
+	})
 }
 
 func TestTraceHierarchy(t *testing.T) {
@@ -222,14 +265,19 @@ func TestTraceHierarchy(t *testing.T) {
 			t.Errorf("%s lasts from %d to %d", name, s.StartTimeUnixNano, s.EndTimeUnixNano)
 		}
 		got := attributes(s)
-		if got["code"] != "print(1)" || got["stdout"] != "1\n" || got["stderr"] != "careful\n" || got["tier"] != "wasm" {
+		if got["code"] != "print(1)" || got["stdout"] != "1\n" || got["stderr"] != "careful\n" ||
+			got["tier"] != "wasm" {
 			t.Errorf("%s: %v", name, got)
 		}
-		if want := map[bool]string{true: "bool_value:true", false: "bool_value:false"}[i == 2]; got["terminated"] != want {
+		if want := map[bool]string{
+			true:  "bool_value:true",
+			false: "bool_value:false",
+		}[i == 2]; got["terminated"] != want {
 			t.Errorf("%s: terminated is %q, not %q", name, got["terminated"], want)
 		}
 	}
-	if events := r.span(t, "rr_iteration_2").Events; len(events) != 1 || events[0].Name != "warning" {
+	if events := r.span(t, "rr_iteration_2").Events; len(events) != 1 ||
+		events[0].Name != "warning" {
 		t.Errorf("events: %v", events)
 	}
 	calls := map[string]int{}
@@ -290,15 +338,22 @@ func TestGenAINames(t *testing.T) {
 	o.Event(repl.Event{Kind: repl.EventRunStarted, Node: "0", Model: "anthropic/claude"})
 	o.Event(repl.Event{Kind: repl.EventTurnStarted, Node: "0", Turn: 1})
 	o.Event(repl.Event{
-		Kind: repl.EventReply, Node: "0", Turn: 1, Model: "anthropic/claude", Purpose: "root", Text: `say "hi"`, Status: "length",
-		Used: &repl.Spending{InputTokens: 7, OutputTokens: 5}, Elapsed: time.Second,
+		Kind: repl.EventReply, Node: "0", Turn: 1, Model: "anthropic/claude",
+		Purpose: "root",
+		Text:    `say "hi"`,
+		Status:  "length",
+		Used:    &repl.Spending{InputTokens: 7, OutputTokens: 5},
+		Elapsed: time.Second,
 	})
-	o.Event(repl.Event{Kind: repl.EventReply, Node: "0", Turn: 1, Model: "plain", Error: "server away"})
+	o.Event(
+		repl.Event{Kind: repl.EventReply, Node: "0", Turn: 1, Model: "plain", Error: "server away"},
+	)
 	closed(t, o)
 	s := r.span(t, "chat anthropic/claude")
 	got := attributes(s)
 	for key, want := range map[string]string{
-		"gen_ai.operation.name": "chat", "gen_ai.provider.name": "anthropic", "gen_ai.request.model": "anthropic/claude",
+		"gen_ai.operation.name": "chat", "gen_ai.provider.name": "anthropic",
+		"gen_ai.request.model":      "anthropic/claude",
 		"gen_ai.usage.input_tokens": "7", "gen_ai.usage.output_tokens": "5",
 		"gen_ai.output.messages": `[{"parts":[{"type":"text","content":"say \"hi\""}],"role":"assistant"}]`,
 	} {
@@ -306,7 +361,8 @@ func TestGenAINames(t *testing.T) {
 			t.Errorf("%s is %q, not %q", key, got[key], want)
 		}
 	}
-	if !strings.Contains(got["gen_ai.response.finish_reasons"], "length") || s.Kind != wire.Span_SPAN_KIND_CLIENT {
+	if !strings.Contains(got["gen_ai.response.finish_reasons"], "length") ||
+		s.Kind != wire.Span_SPAN_KIND_CLIENT {
 		t.Errorf("%v, kind %v", got, s.Kind)
 	}
 	if failed := r.span(t, "chat plain"); failed.Status.Message != "server away" {
@@ -322,8 +378,13 @@ func TestSubLoopsAreBelowTheIterationThatStartedThem(t *testing.T) {
 	o.Event(repl.Event{Kind: repl.EventLoopStarted, Node: "0.1", Depth: 1, Text: "part"})
 	o.Event(repl.Event{Kind: repl.EventTurnStarted, Node: "0.1", Depth: 1, Turn: 7})
 	o.Event(repl.Event{Kind: repl.EventLoopEnded, Node: "0.1", Depth: 1, Status: "answered"})
-	o.Event(repl.Event{Kind: repl.EventLoopStarted, Node: "0.2", Depth: 1}) // it never ends by itself
-	o.Event(repl.Event{Kind: repl.EventRunEnded, Node: "0", Status: "partial", Error: "the budget was used up"})
+	// It never ends by itself.
+	o.Event(
+		repl.Event{Kind: repl.EventLoopStarted, Node: "0.2", Depth: 1},
+	)
+	o.Event(repl.Event{
+		Kind: repl.EventRunEnded, Node: "0", Status: "partial", Error: "the budget was used up",
+	})
 	closed(t, o)
 	first := r.span(t, "rlm_iteration_1")
 	if !bytes.Equal(first.ParentSpanId, r.span(t, "rlm_run").SpanId) {
@@ -344,7 +405,8 @@ func TestSubLoopsAreBelowTheIterationThatStartedThem(t *testing.T) {
 	if sub == nil || !bytes.Equal(r.span(t, "rlm_iteration_7").ParentSpanId, sub.SpanId) {
 		t.Error("the sub-loop's iteration is not below it")
 	}
-	if root := r.span(t, "rlm_run"); root.Status.GetCode() == wire.Status_STATUS_CODE_ERROR || attributes(root)["rlm.reason"] == "" {
+	if root := r.span(t, "rlm_run"); root.Status.GetCode() == wire.Status_STATUS_CODE_ERROR ||
+		attributes(root)["rlm.reason"] == "" {
 		t.Errorf("a partial run: %v", root)
 	}
 }
@@ -352,19 +414,32 @@ func TestSubLoopsAreBelowTheIterationThatStartedThem(t *testing.T) {
 func TestHostileTextsAreBoundedAndWithoutSecrets(t *testing.T) {
 	const key = "sk-very-secret-0123456789"
 	r := listen(t)
-	o := r.observe(t, otel.Config{Loop: otel.RR, Secrets: []llm.Secret{llm.NewSecret(key)}, MaxText: 100})
+	o := r.observe(
+		t, otel.Config{Loop: otel.RR, Secrets: []llm.Secret{llm.NewSecret(key)}, MaxText: 100},
+	)
 	hostile := "\xff\x00" + key + strings.Repeat("long ", 10_000)
 	o.Event(repl.Event{Kind: repl.EventRunStarted, Node: "0", Text: hostile, Model: hostile[:30]})
 	o.Event(repl.Event{Kind: repl.EventTurnStarted, Node: "0"})
 	for range 100 {
-		o.Event(repl.Event{Kind: repl.EventSnippet, Node: "0", Ran: ran(hostile, hostile, tiers.StatusOK)})
+		o.Event(repl.Event{
+			Kind: repl.EventSnippet, Node: "0", Ran: ran(hostile, hostile, tiers.StatusOK),
+		})
 		o.Event(repl.Event{Kind: repl.EventWarning, Node: "0", Error: hostile})
 	}
 	for range 300 {
-		o.Event(repl.Event{Kind: repl.EventCall, Node: "0", Text: hostile, Call: &repl.SubCall{Prompt: hostile, Question: hostile, Response: hostile, Mode: hostile}})
+		o.Event(repl.Event{
+			Kind: repl.EventCall,
+			Node: "0",
+			Text: hostile,
+			Call: &repl.SubCall{
+				Prompt: hostile, Question: hostile, Response: hostile, Mode: hostile,
+			},
+		})
 	}
 	o.Event(repl.Event{Kind: repl.EventSnippet, Node: "0.9.9", Text: "of nobody"})
-	o.Event(repl.Event{Kind: repl.EventRunEnded, Node: "0", Text: hostile, Error: hostile, Status: "failed"})
+	o.Event(repl.Event{
+		Kind: repl.EventRunEnded, Node: "0", Text: hostile, Error: hostile, Status: "failed",
+	})
 	closed(t, o)
 	all := r.everything()
 	if strings.Contains(all, key) {
@@ -390,7 +465,9 @@ func TestExportFailingIsLoggedAndEndsNothing(t *testing.T) {
 	var mu sync.Mutex
 	var logged []error
 	o, err := otel.New(t.Context(), otel.Config{
-		To: otel.Opik, Loop: otel.RR, Env: environment(t, map[string]string{"OPIK_URL_OVERRIDE": r.URL, "OPIK_API_KEY": key}),
+		To:   otel.Opik,
+		Loop: otel.RR,
+		Env:  environment(t, map[string]string{"OPIK_URL_OVERRIDE": r.URL, "OPIK_API_KEY": key}),
 		Log: func(err error) {
 			mu.Lock()
 			defer mu.Unlock()
@@ -407,7 +484,8 @@ func TestExportFailingIsLoggedAndEndsNothing(t *testing.T) {
 	closed(t, o)
 	mu.Lock()
 	defer mu.Unlock()
-	if len(logged) == 0 || !strings.Contains(logged[0].Error(), "cannot export 9 spans") || !strings.Contains(logged[0].Error(), "403") {
+	if len(logged) == 0 || !strings.Contains(logged[0].Error(), "cannot export 9 spans") ||
+		!strings.Contains(logged[0].Error(), "403") {
 		t.Errorf("logged: %v", logged)
 	}
 	for _, err := range logged {
@@ -429,7 +507,9 @@ func TestFlushAndCloseEndWithTheirContext(t *testing.T) {
 	defer server.Close()
 	defer close(release)
 	o, err := otel.New(t.Context(), otel.Config{
-		To: otel.OTLP, Env: environment(t, map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": server.URL}), Log: func(error) {},
+		To:  otel.OTLP,
+		Env: environment(t, map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": server.URL}),
+		Log: func(error) {},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -455,7 +535,9 @@ func TestEventsMayComeAtOnce(t *testing.T) {
 	for range 20 {
 		group.Go(func() {
 			for range 20 {
-				o.Event(repl.Event{Kind: repl.EventCall, Node: "0", Turn: 1, Model: "m", Call: &repl.SubCall{}})
+				o.Event(repl.Event{
+					Kind: repl.EventCall, Node: "0", Turn: 1, Model: "m", Call: &repl.SubCall{},
+				})
 			}
 		})
 	}
@@ -468,7 +550,11 @@ func TestEventsMayComeAtOnce(t *testing.T) {
 }
 
 func BenchmarkEvent(b *testing.B) {
-	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, req *http.Request) { _, _ = io.Copy(io.Discard, req.Body) }))
+	server := httptest.NewServer(
+		http.HandlerFunc(
+			func(_ http.ResponseWriter, req *http.Request) { _, _ = io.Copy(io.Discard, req.Body) },
+		),
+	)
 	defer server.Close()
 	b.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", server.URL)
 	o, err := otel.New(b.Context(), otel.Config{To: otel.OTLP})
@@ -478,7 +564,9 @@ func BenchmarkEvent(b *testing.B) {
 	o.Event(repl.Event{Kind: repl.EventRunStarted, Node: "0"})
 	call := &repl.SubCall{Prompt: strings.Repeat("x", 20_000), Response: strings.Repeat("y", 2_000)}
 	for b.Loop() {
-		o.Event(repl.Event{Kind: repl.EventCall, Node: "0", Model: "m", Text: call.Response, Call: call})
+		o.Event(repl.Event{
+			Kind: repl.EventCall, Node: "0", Model: "m", Text: call.Response, Call: call,
+		})
 	}
 	if err := o.Close(context.Background()); err != nil {
 		b.Fatal(err)

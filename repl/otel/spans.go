@@ -59,6 +59,7 @@ func (o *Observer) Event(e repl.Event) {
 	if e.Time.IsZero() {
 		e.Time = time.Now()
 	}
+
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	switch e.Kind {
@@ -85,8 +86,12 @@ func (o *Observer) within(l *loop, e repl.Event) {
 		o.snippet(l, e)
 	case repl.EventAnswer:
 		l.current().SetAttributes(attribute.Bool(terminated, true))
-	case repl.EventRetry, repl.EventForesight, repl.EventCompaction, repl.EventRefusal, repl.EventWarning, repl.EventVerdict:
-		l.current().AddEvent(string(e.Kind), trace.WithTimestamp(e.Time), trace.WithAttributes(o.happened(e)...))
+	case repl.EventRetry,
+		repl.EventForesight, repl.EventCompaction, repl.EventRefusal, repl.EventWarning,
+		repl.EventVerdict:
+		l.current().AddEvent(
+			string(e.Kind), trace.WithTimestamp(e.Time), trace.WithAttributes(o.happened(e)...),
+		)
 	case repl.EventLoopEnded, repl.EventRunEnded:
 		o.end(l, e)
 	default: // what a later event tells better
@@ -126,8 +131,14 @@ func (o *Observer) begin(parent context.Context, e repl.Event, kind *Loop) {
 		o.end(old, repl.Event{Time: e.Time, Node: e.Node})
 	}
 	l := &loop{kind: kind}
-	l.ctx, l.span = o.tracer.Start(parent, kind.Run, trace.WithTimestamp(e.Time), trace.WithAttributes(
-		attribute.String(genOperation, operationAgent), attribute.String(loopNode, e.Node), o.text(inputValue, e.Text)))
+	l.ctx, l.span = o.tracer.Start(
+		parent, kind.Run, trace.WithTimestamp(e.Time),
+		trace.WithAttributes(
+			attribute.String(genOperation, operationAgent), attribute.String(loopNode, e.Node),
+			o.text(inputValue, e.Text),
+		),
+	)
+
 	if e.Model != "" { // a workflow's node has none
 		l.span.SetAttributes(attribute.String(genModel, o.name(e.Model)))
 	}
@@ -140,8 +151,14 @@ func (o *Observer) iteration(l *loop, e repl.Event) {
 	l.iterations++
 	l.snippets = 0
 	number := e.Turn - 1 + l.kind.First // loops count turns from 1
-	l.turnCtx, l.turn = o.tracer.Start(l.ctx, l.kind.Iteration+strconv.Itoa(number), trace.WithTimestamp(e.Time),
-		trace.WithAttributes(attribute.Int(iterationNumber, number), attribute.Bool(terminated, false)))
+	l.turnCtx, l.turn = o.tracer.Start(
+		l.ctx,
+		l.kind.Iteration+strconv.Itoa(number),
+		trace.WithTimestamp(e.Time),
+		trace.WithAttributes(
+			attribute.Int(iterationNumber, number), attribute.Bool(terminated, false),
+		),
+	)
 }
 
 func (l *loop) endTurn(at time.Time) {
@@ -161,12 +178,16 @@ func (o *Observer) call(l *loop, e repl.Event) {
 		attribute.String(genOperation, operationChat), attribute.String(genModel, o.name(e.Model)),
 		attribute.String(purpose, o.name(e.Purpose)), o.message(genOutput, "assistant", e.Text),
 	}
+
 	if provider != "" {
 		attributes = append(attributes, attribute.String(genProvider, o.name(provider)))
 	}
 	if e.Status != "" {
-		attributes = append(attributes, attribute.StringSlice(genFinish, []string{o.name(e.Status)}))
+		attributes = append(
+			attributes, attribute.StringSlice(genFinish, []string{o.name(e.Status)}),
+		)
 	}
+
 	if e.Call != nil {
 		attributes = append(attributes, o.message(genInput, "user", e.Call.Prompt))
 		if e.Call.Mode != "" {
@@ -174,9 +195,12 @@ func (o *Observer) call(l *loop, e repl.Event) {
 		}
 		o.record(l, e.Call)
 	}
+
 	attributes = append(attributes, used(e.Used)...)
-	_, span := o.tracer.Start(l.place(), operationChat+" "+o.name(e.Model), trace.WithSpanKind(trace.SpanKindClient),
-		trace.WithTimestamp(e.Time.Add(-e.Elapsed)), trace.WithAttributes(attributes...))
+	_, span := o.tracer.Start(
+		l.place(), operationChat+" "+o.name(e.Model), trace.WithSpanKind(trace.SpanKindClient),
+		trace.WithTimestamp(e.Time.Add(-e.Elapsed)), trace.WithAttributes(attributes...),
+	)
 	o.failed(span, e.Error)
 	span.End(trace.WithTimestamp(e.Time))
 }
@@ -187,8 +211,11 @@ func (o *Observer) record(l *loop, c *repl.SubCall) {
 		return
 	}
 	l.records = append(l.records, callRecord{
-		CallNumber: l.calls, Question: repl.Truncate(o.clean(c.Question), maxRecordText), ContextLength: c.ContextLength,
-		ResponseLength: utf8.RuneCountInString(c.Response), Mode: o.name(c.Mode),
+		CallNumber:     l.calls,
+		Question:       repl.Truncate(o.clean(c.Question), maxRecordText),
+		ContextLength:  c.ContextLength,
+		ResponseLength: utf8.RuneCountInString(c.Response),
+		Mode:           o.name(c.Mode),
 	})
 }
 
@@ -217,7 +244,9 @@ func used(s *repl.Spending) []attribute.KeyValue {
 		return nil
 	}
 	return []attribute.KeyValue{
-		attribute.Int64(genInputTokens, s.InputTokens), attribute.Int64(genOutputTokens, s.OutputTokens), attribute.Float64(costUSD, s.USD),
+		attribute.Int64(genInputTokens, s.InputTokens),
+		attribute.Int64(genOutputTokens, s.OutputTokens),
+		attribute.Float64(costUSD, s.USD),
 	}
 }
 
@@ -230,27 +259,40 @@ func (o *Observer) snippet(l *loop, e repl.Event) {
 	if l.snippets++; l.snippets > maxSnippets {
 		return
 	}
+
 	span := l.current()
-	span.SetAttributes(attribute.String(snippetTier+suffix, e.Tier), attribute.String(snippetStatus+suffix, e.Status))
+	span.SetAttributes(
+		attribute.String(snippetTier+suffix, e.Tier),
+		attribute.String(snippetStatus+suffix, e.Status),
+	)
 	if e.Ran == nil {
 		span.SetAttributes(o.text(snippetCode+suffix, e.Text))
 		return
 	}
+
 	ran := *e.Ran
 	ran.Calls = nil // they have spans of their own
 	block := repl.CodeBlockOf(&ran, nil)
-	span.SetAttributes(o.text(snippetCode+suffix, block.Code), o.text(snippetStdout+suffix, block.Result.Stdout),
-		o.text(snippetStderr+suffix, block.Result.Stderr))
+	span.SetAttributes(
+		o.text(snippetCode+suffix, block.Code), o.text(snippetStdout+suffix, block.Result.Stdout),
+		o.text(snippetStderr+suffix, block.Result.Stderr),
+	)
 }
 
 // happened are the attributes of what is an event on a span.
 func (o *Observer) happened(e repl.Event) []attribute.KeyValue {
 	var all []attribute.KeyValue
-	for _, part := range []struct{ key, text string }{{errorText, e.Error}, {purpose, e.Purpose}, {loopStatus, e.Status}, {outputValue, e.Text}} {
+	for _, part := range []struct{ key, text string }{
+		{errorText, e.Error},
+		{purpose, e.Purpose},
+		{loopStatus, e.Status},
+		{outputValue, e.Text},
+	} {
 		if part.text != "" {
 			all = append(all, o.text(part.key, part.text))
 		}
 	}
+
 	return append(all, used(e.Used)...)
 }
 
@@ -271,15 +313,24 @@ func (o *Observer) end(l *loop, e repl.Event) {
 	}
 	l.endTurn(e.Time)
 	attributes := []attribute.KeyValue{
-		attribute.Int(totalIterations, l.iterations), attribute.String(loopStatus, e.Status), o.text(outputValue, e.Text),
+		attribute.Int(totalIterations, l.iterations),
+		attribute.String(loopStatus, e.Status),
+		o.text(outputValue, e.Text),
 	}
+
 	if l.calls > 0 {
-		attributes = append(attributes, attribute.Int(subagentCallCount, l.calls), jsonOf(subagentCalls, l.records))
+		attributes = append(
+			attributes, attribute.Int(subagentCallCount, l.calls), jsonOf(subagentCalls, l.records),
+		)
 	}
 	if e.Spent != nil { // not by the names of a call, which viewers add up
-		attributes = append(attributes, attribute.Int64(totalInputTokens, e.Spent.InputTokens),
-			attribute.Int64(totalOutputTokens, e.Spent.OutputTokens), attribute.Float64(totalUSD, e.Spent.USD))
+		attributes = append(
+			attributes, attribute.Int64(totalInputTokens, e.Spent.InputTokens),
+			attribute.Int64(totalOutputTokens, e.Spent.OutputTokens),
+			attribute.Float64(totalUSD, e.Spent.USD),
+		)
 	}
+
 	l.span.SetAttributes(attributes...)
 	switch {
 	case e.Error == "":
@@ -288,6 +339,7 @@ func (o *Observer) end(l *loop, e repl.Event) {
 	default:
 		o.failed(l.span, e.Error)
 	}
+
 	l.span.End(trace.WithTimestamp(e.Time))
 }
 

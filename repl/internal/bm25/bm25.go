@@ -38,8 +38,12 @@ func (x *index) add(number int, text string) {
 			list[n-1].count++
 			continue
 		}
-		x.postings[term] = append(list, posting{int32(number), 1}) //nolint:gosec // Bounds.Bytes keeps it far below
+
+		x.postings[term] = append( //nolint:gosec // Bounds.Bytes keeps it far below
+			list, posting{int32(number), 1},
+		)
 	}
+
 	x.lengths = append(x.lengths, length)
 	x.total += int64(length)
 }
@@ -72,6 +76,7 @@ func (l *Library) Search(query string, most int) []Hit {
 	scores := make([]float64, len(x.lengths))
 	highest := 0.0
 	seen := map[string]bool{}
+
 	for term := range Terms(query) {
 		if seen[term] {
 			continue
@@ -79,6 +84,7 @@ func (l *Library) Search(query string, most int) []Hit {
 		if seen[term] = true; len(seen) > maxQuery {
 			break
 		}
+
 		list := x.postings[term]
 		weight := x.weight(len(list))
 		highest += weight * (k1 + 1)
@@ -87,6 +93,7 @@ func (l *Library) Search(query string, most int) []Hit {
 			scores[p.passage] += weight * count * (k1 + 1) / (count + k1*(1-b+b*float64(x.lengths[p.passage])/average))
 		}
 	}
+
 	var hits []Hit
 	for i, score := range scores {
 		relevance := score / highest
@@ -97,5 +104,6 @@ func (l *Library) Search(query string, most int) []Hit {
 		hits = slices.Insert(hits, at, Hit{&l.passages[i], relevance})
 		hits = hits[:min(most, len(hits))]
 	}
+
 	return hits
 }

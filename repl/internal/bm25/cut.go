@@ -20,10 +20,15 @@ func cut(text string) iter.Seq[Passage] {
 		end := func(at int) bool {
 			piece := text[start:at]
 			lead := len(piece) - len(strings.TrimLeft(piece, "\r\n"))
-			p := Passage{Line: first + strings.Count(piece[:lead], "\n"), Text: strings.TrimRight(piece[lead:], " \t\r\n")}
+			p := Passage{
+				Line: first + strings.Count(piece[:lead], "\n"),
+				Text: strings.TrimRight(piece[lead:], " \t\r\n"),
+			}
+
 			start, first = at, line
 			return strings.TrimSpace(p.Text) == "" || yield(p)
 		}
+
 		for at := 0; at < len(text); {
 			next := at + lineLength(text[at:])
 			if next-start > mostBytes && at > start && !end(at) {
@@ -32,12 +37,14 @@ func cut(text string) iter.Seq[Passage] {
 			if text[next-1] == '\n' {
 				line++
 			}
+
 			blank := strings.TrimSpace(text[at:next]) == ""
 			at = next
 			if blank && at-start > enoughBytes && !end(at) {
 				return
 			}
 		}
+
 		end(len(text))
 	}
 }
@@ -52,6 +59,7 @@ func lineLength(text string) int {
 	if n <= mostBytes {
 		return n
 	}
+
 	for n = mostBytes; !utf8.RuneStart(text[n]); {
 		n--
 	}

@@ -28,6 +28,7 @@ func (b Bounds) withDefaults() Bounds {
 	if b.Bytes <= 0 {
 		b.Bytes = 32 << 20
 	}
+
 	return b
 }
 
@@ -67,6 +68,7 @@ func (s Skipped) String() string {
 			parts = append(parts, fmt.Sprintf("%d %s", p.n, p.what))
 		}
 	}
+
 	return strings.Join(parts, ", ")
 }
 
@@ -98,6 +100,7 @@ func Open(ctx context.Context, paths []string, bounds Bounds) (*Library, error) 
 			return nil, fmt.Errorf("cannot search %q: %s", path, why)
 		}
 	}
+
 	return l, nil
 }
 
@@ -116,7 +119,9 @@ func (l *Library) path(ctx context.Context, path string) error {
 	}
 	if !info.IsDir() {
 		if info.Size() > l.bounds.FileBytes {
-			return fmt.Errorf("it has %d bytes, more than %d: give a part of it", info.Size(), l.bounds.FileBytes)
+			return fmt.Errorf(
+				"it has %d bytes, more than %d: give a part of it", info.Size(), l.bounds.FileBytes,
+			)
 		}
 		text, err := bigtext.Open(path)
 		if err != nil {
@@ -124,6 +129,7 @@ func (l *Library) path(ctx context.Context, path string) error {
 		}
 		return errors.Join(l.text(ctx, path, text), text.Close())
 	}
+
 	dir, err := bigtext.OpenDir(path)
 	if err != nil {
 		return err
@@ -154,6 +160,7 @@ func (l *Library) folder(ctx context.Context, path string, dir *bigtext.Dir) err
 			l.skipped.Rest++
 			continue
 		}
+
 		text, err := dir.Text(name)
 		if err == nil {
 			err = l.text(ctx, filepath.Join(path, filepath.FromSlash(name)), text)
@@ -166,6 +173,7 @@ func (l *Library) folder(ctx context.Context, path string, dir *bigtext.Dir) err
 			l.skipped.Unreadable++ // one file that vanished is no reason to have no evidence
 		}
 	}
+
 	return nil
 }
 
@@ -190,10 +198,12 @@ func (l *Library) text(ctx context.Context, path string, text *bigtext.Text) err
 		l.skipped.Binary++
 		return nil
 	}
-	if text.Size() > l.bounds.FileBytes || l.full(text.Size()) { // it may have grown since it was listed
+	if text.Size() > l.bounds.FileBytes ||
+		l.full(text.Size()) { // it may have grown since it was listed
 		l.skipped.Rest++
 		return nil
 	}
+
 	n, err := text.Len(ctx)
 	if err != nil {
 		return err
@@ -202,12 +212,15 @@ func (l *Library) text(ctx context.Context, path string, text *bigtext.Text) err
 	if err != nil {
 		return err
 	}
+
 	var whole string
-	if err := bigtext.Guard(text, func() { whole = strings.ToValidUTF8(string(data), "\uFFFD") }); err != nil {
+	err = bigtext.Guard(text, func() { whole = strings.ToValidUTF8(string(data), "\uFFFD") })
+	if err != nil {
 		return err
 	}
 	l.files++
 	l.bytes += text.Size()
+
 	for p := range cut(whole) {
 		p.Path, p.Kind = path, text.Kind()
 		l.index.add(len(l.passages), p.Text)

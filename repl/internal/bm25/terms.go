@@ -12,7 +12,8 @@ const maxTerm = 64
 
 // unspaced are the scripts that put no spaces between words.
 var unspaced = []*unicode.RangeTable{
-	unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar,
+	unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer,
+	unicode.Myanmar,
 }
 
 // Terms are the words of a text as a search compares them: in lower case, without
@@ -46,16 +47,20 @@ func termsOf(word string, yield func(string) bool) bool {
 	for len(word) > 0 {
 		first, _ := utf8.DecodeRuneInString(word)
 		pairs := isUnspaced(first)
-		end := strings.IndexFunc(word, func(r rune) bool { return isUnspaced(r) != pairs && !unicode.IsMark(r) })
+		end := strings.IndexFunc(
+			word, func(r rune) bool { return isUnspaced(r) != pairs && !unicode.IsMark(r) },
+		)
 		if end <= 0 {
 			end = len(word)
 		}
+
 		run := word[:end]
 		word = word[end:]
 		if pairs && !pairsOf(run, yield) || !pairs && !partsOf(run, yield) {
 			return false
 		}
 	}
+
 	return true
 }
 
@@ -71,6 +76,7 @@ func pairsOf(run string, yield func(string) bool) bool {
 			last = at
 		}
 	}
+
 	return last > 0 || yield(run)
 }
 
@@ -85,6 +91,7 @@ func partsOf(word string, yield func(string) bool) bool {
 			start = at
 		}
 	}
+
 	if start > 0 && !lowered(word[start:], yield) {
 		return false
 	}

@@ -91,7 +91,8 @@ type Mistake struct {
 
 // IsTemplate reports whether a text has anything for a template to do.
 func IsTemplate(text string) bool {
-	return strings.Contains(text, "{{") || strings.Contains(text, "{%") || strings.Contains(text, "{#")
+	return strings.Contains(text, "{{") || strings.Contains(text, "{%") ||
+		strings.Contains(text, "{#")
 }
 
 // HasTemplate reports whether a value, as encoding/json knows it, has a template
@@ -113,6 +114,7 @@ func HasTemplate(value any) bool {
 			}
 		}
 	}
+
 	return false
 }
 
@@ -132,6 +134,7 @@ func (j Jail) CheckTemplates(ctx context.Context, texts []string) ([]Mistake, er
 	if err != nil {
 		return nil, err
 	}
+
 	for _, m := range r.Mistakes {
 		if m.Index < 0 || m.Index >= len(texts) || m.Line < 1 {
 			return nil, &BrokenError{errReply}
@@ -166,6 +169,7 @@ func (j Jail) value(ctx context.Context, q request) (any, error) {
 	if err != nil {
 		return nil, &BrokenError{err}
 	}
+
 	return value, nil
 }
 
@@ -177,17 +181,32 @@ func (j Jail) run(ctx context.Context, q request) (r reply, err error) {
 	if j.Memory == 0 {
 		j.Memory = DefaultMemory
 	}
+
 	body, err := json.Marshal(q)
 	if err != nil {
 		return r, fmt.Errorf("cannot encode a request: %w", err)
 	}
 	if len(body) > maxRequest {
-		return r, &ProgramError{Size, fmt.Sprintf("the program and its values have %d bytes, more than %d", len(body), maxRequest)}
+		return r, &ProgramError{
+			Size,
+			fmt.Sprintf(
+				"the program and its values have %d bytes, more than %d", len(body), maxRequest,
+			),
+		}
 	}
+
 	proc, err := jail.Start(ctx, jail.Config{
-		Worker: workerName, Profile: jail.Compute, MinClass: jail.Nested, Env: []string{"GOTRACEBACK=none"},
+		Worker:   workerName,
+		Profile:  jail.Compute,
+		MinClass: jail.Nested,
+		Env:      []string{"GOTRACEBACK=none"},
 		Limits: jail.Limits{
-			Memory: j.Memory + overhead, Processes: 64, OpenFiles: 32, FileSize: 1, TmpBytes: 1 << 16, TmpInodes: 16,
+			Memory:     j.Memory + overhead,
+			Processes:  64,
+			OpenFiles:  32,
+			FileSize:   1,
+			TmpBytes:   1 << 16,
+			TmpInodes:  16,
 			CPUSeconds: int64((readyIn+j.Wall)/time.Second) + 1,
 		},
 	})
@@ -204,17 +223,22 @@ func (j Jail) run(ctx context.Context, q request) (r reply, err error) {
 	if err != nil {
 		return r, err
 	}
+
 	return parseReply(answer)
 }
 
 // exchange sends the request when the worker is ready, and reads the reply.
 func (j Jail) exchange(ctx context.Context, proc *jail.Process, body []byte) ([]byte, error) {
 	conn := proc.Conn()
-	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) }) // a socket has deadlines
+	// A socket has deadlines.
+	stop := context.AfterFunc(
+		ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) },
+	)
 	defer stop()
 	if err := conn.SetDeadline(time.Now().Add(readyIn)); err != nil {
 		return nil, err
 	}
+
 	in := frame.NewReader(conn, maxReply)
 	if kind, _, err := in.Next(); err != nil || kind != kindReady {
 		return nil, errors.Join(errReady, err)
@@ -225,6 +249,7 @@ func (j Jail) exchange(ctx context.Context, proc *jail.Process, body []byte) ([]
 	if err := frame.NewWriter(conn, maxRequest).Write(kindRequest, body); err != nil {
 		return nil, err
 	}
+
 	kind, answer, err := in.Next()
 	if err == nil && kind != kindReply {
 		err = errReply
@@ -261,12 +286,14 @@ func (j Jail) ended(ctx context.Context, proc *jail.Process, err error) error {
 	case !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) && !isReset(err):
 		return &BrokenError{err}
 	}
+
 	wait, cancel := context.WithTimeout(context.WithoutCancel(ctx), endIn)
 	defer cancel()
 	exit, waited := proc.Wait(wait)
 	if waited != nil {
 		return &BrokenError{errors.Join(err, waited)}
 	}
+
 	death := jail.FindDeath(proc.Output())
 	switch {
 	case exit.OOM || proc.OOM() || death.Cause == jail.OutOfMemory:
@@ -276,6 +303,7 @@ func (j Jail) ended(ctx context.Context, proc *jail.Process, err error) error {
 	case death.Line == "":
 		return &ProgramError{Died, exit.String()}
 	}
+
 	return &ProgramError{Died, death.Message()}
 }
 
@@ -304,5 +332,6 @@ func parseReply(body []byte) (r reply, err error) {
 	if !r.Kind.known() {
 		return reply{}, &BrokenError{errReply}
 	}
+
 	return reply{}, &ProgramError{r.Kind, r.Message}
 }

@@ -23,22 +23,33 @@ var (
 		name string
 		open lua.LGFunction
 	}{
-		{lua.BaseLibName, lua.OpenBase}, {lua.TabLibName, lua.OpenTable}, {lua.StringLibName, lua.OpenString}, {lua.MathLibName, lua.OpenMath},
+		{lua.BaseLibName, lua.OpenBase},
+		{lua.TabLibName, lua.OpenTable},
+		{lua.StringLibName, lua.OpenString},
+		{lua.MathLibName, lua.OpenMath},
 	}
-	luaRemoved = []string{"dofile", "loadfile", "require", "module", "collectgarbage", "_printregs", "newproxy"}
+	luaRemoved = []string{
+		"dofile", "loadfile", "require", "module", "collectgarbage", "_printregs", "newproxy",
+	}
 )
 
 // runLua runs a program: see [Jail.Lua].
 func runLua(source string, variables map[string]any) (any, error) {
 	l := lua.NewState(lua.Options{
-		SkipOpenLibs: true, CallStackSize: luaCalls, RegistrySize: 1 << 10, RegistryMaxSize: luaRegistry, RegistryGrowStep: 1 << 12,
+		SkipOpenLibs:     true,
+		CallStackSize:    luaCalls,
+		RegistrySize:     1 << 10,
+		RegistryMaxSize:  luaRegistry,
+		RegistryGrowStep: 1 << 12,
 	})
+
 	defer l.Close()
 	for _, library := range luaLibraries {
 		l.Push(l.NewFunction(library.open))
 		l.Push(lua.LString(library.name))
 		l.Call(1, 0)
 	}
+
 	for _, name := range luaRemoved {
 		l.SetGlobal(name, lua.LNil)
 	}
@@ -46,6 +57,7 @@ func runLua(source string, variables map[string]any) (any, error) {
 	for name, value := range variables {
 		l.SetGlobal(name, toLua(l, value))
 	}
+
 	program, err := l.LoadString(source)
 	if err != nil {
 		return nil, &ProgramError{Syntax, err.Error()}
@@ -54,6 +66,7 @@ func runLua(source string, variables map[string]any) (any, error) {
 	if err := l.PCall(0, 1, nil); err != nil {
 		return nil, &ProgramError{Raised, luaMessage(err)}
 	}
+
 	result := l.Get(-1)
 	if result == lua.LNil {
 		result = l.GetGlobal("result")
@@ -96,6 +109,7 @@ func toLua(l *lua.LState, v any) lua.LValue {
 		}
 		return table
 	}
+
 	return lua.LNil
 }
 
@@ -118,7 +132,11 @@ func (r *luaReader) value(v lua.LValue, depth int) (any, error) {
 	case *lua.LTable:
 		return r.table(v, depth)
 	}
-	return nil, fmt.Errorf("its result has a %s in it, which is no value: return tables, texts, numbers and booleans", v.Type())
+
+	return nil, fmt.Errorf(
+		"its result has a %s in it, which is no value: return tables, texts, numbers and booleans",
+		v.Type(),
+	)
 }
 
 // luaNumber is a number as JSON has it: whole ones without a fraction.
@@ -130,6 +148,7 @@ func luaNumber(f float64) (any, error) {
 	if f == math.Trunc(f) && math.Abs(f) < exact {
 		return int64(f), nil
 	}
+
 	return f, nil
 }
 
@@ -149,6 +168,7 @@ func (r *luaReader) table(t *lua.LTable, depth int) (any, error) {
 		}
 		return list, nil
 	}
+
 	object := make(map[string]any, keys)
 	var failed error
 	t.ForEach(func(key, member lua.LValue) {
@@ -159,8 +179,10 @@ func (r *luaReader) table(t *lua.LTable, depth int) (any, error) {
 		if err == nil {
 			object[name], err = r.value(member, depth+1)
 		}
+
 		failed = err
 	})
+
 	return object, failed
 }
 
@@ -171,5 +193,8 @@ func luaKey(key lua.LValue) (string, error) {
 	case lua.LNumber:
 		return strconv.FormatFloat(float64(key), 'g', -1, 64), nil
 	}
-	return "", fmt.Errorf("its result has a table with a %s as a key: give texts or numbers", key.Type())
+
+	return "", fmt.Errorf(
+		"its result has a table with a %s as a key: give texts or numbers", key.Type(),
+	)
 }

@@ -49,7 +49,15 @@ func runProlog(source string, variables map[string]any) (any, error) {
 	p.FS = noFiles
 	r := &prologRun{vm: &p.VM, result: map[string]any{}, counter: counter{left: maxValues}}
 	p.Register2(atomReturn, r.returned)
-	p.Register1(engine.NewAtom("dynamic"), func(_ *engine.VM, _ engine.Term, k engine.Cont, env *engine.Env) *engine.Promise { return k(env) })
+	p.Register1(
+		engine.NewAtom("dynamic"),
+		func(_ *engine.VM, _ engine.Term, k engine.Cont,
+			env *engine.Env,
+		) *engine.Promise {
+			return k(env)
+		},
+	)
+
 	if err := p.Exec(prologPrelude); err != nil {
 		return nil, err
 	}
@@ -59,6 +67,7 @@ func runProlog(source string, variables map[string]any) (any, error) {
 	if err := r.consult(source); err != nil {
 		return nil, err
 	}
+
 	for _, goal := range r.goals {
 		if err := r.solve(goal); err != nil {
 			return nil, err
@@ -79,6 +88,7 @@ func (r *prologRun) facts(variables map[string]any) error {
 			return err
 		}
 	}
+
 	return nil
 }
 
@@ -104,10 +114,12 @@ func (r *prologRun) consult(source string) error {
 			r.goals = append(r.goals, goal)
 			continue
 		}
+
 		if err := r.assert(term); err != nil {
 			return err
 		}
 	}
+
 	return nil
 }
 
@@ -123,6 +135,7 @@ func goalOf(term engine.Term) engine.Term {
 	case c.Arity() == 2 && (name == "," || name == ";" || name == "->" || name == atomReturn.String()):
 		return term
 	}
+
 	return nil
 }
 
@@ -135,6 +148,7 @@ func (r *prologRun) solve(goal engine.Term) error {
 	if !found {
 		return &ProgramError{Raised, "a goal has no solution"}
 	}
+
 	return nil
 }
 
@@ -148,7 +162,9 @@ func prologError(err error) error {
 }
 
 // returned is return/2.
-func (r *prologRun) returned(_ *engine.VM, key, value engine.Term, k engine.Cont, env *engine.Env) *engine.Promise {
+func (r *prologRun) returned(
+	_ *engine.VM, key, value engine.Term, k engine.Cont, env *engine.Env,
+) *engine.Promise {
 	name, ok := env.Resolve(key).(engine.Atom)
 	if !ok {
 		return engine.Error(errors.New("the first argument of return/2 is an atom"))
@@ -157,6 +173,7 @@ func (r *prologRun) returned(_ *engine.VM, key, value engine.Term, k engine.Cont
 	if err != nil {
 		return engine.Error(err)
 	}
+
 	r.result[name.String()] = made
 	return k(env)
 }
@@ -192,6 +209,7 @@ func toProlog(v any) engine.Term {
 		}
 		return atomJSON.Apply(engine.List(members...))
 	}
+
 	return atomNull
 }
 
@@ -227,9 +245,15 @@ func (r *prologRun) value(term engine.Term, env *engine.Env, depth int) (any, er
 		case t.Functor() == atomJSON && t.Arity() == 1:
 			return r.object(t.Arg(0), env, depth)
 		}
-		return nil, fmt.Errorf("%s/%d is no value: return atoms, numbers, lists and json([Key=Value, ...])", t.Functor(), t.Arity())
+		return nil, fmt.Errorf(
+			"%s/%d is no value: return atoms, numbers, lists and json([Key=Value, ...])",
+			t.Functor(), t.Arity(),
+		)
 	}
-	return nil, errors.New("this is no value: return atoms, numbers, lists and json([Key=Value, ...])")
+
+	return nil, errors.New(
+		"this is no value: return atoms, numbers, lists and json([Key=Value, ...])",
+	)
 }
 
 func (r *prologRun) list(term engine.Term, env *engine.Env, depth int) (any, error) {
@@ -242,6 +266,7 @@ func (r *prologRun) list(term engine.Term, env *engine.Env, depth int) (any, err
 		}
 		list = append(list, item)
 	}
+
 	return list, items.Err()
 }
 
@@ -257,11 +282,13 @@ func (r *prologRun) object(term engine.Term, env *engine.Env, depth int) (any, e
 		if !ok {
 			return nil, errors.New("a key in json/1 is an atom")
 		}
+
 		value, err := r.value(pair.Arg(1), env, depth+1)
 		if err != nil {
 			return nil, err
 		}
 		object[key.String()] = value
 	}
+
 	return object, members.Err()
 }

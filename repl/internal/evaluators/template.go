@@ -29,10 +29,16 @@ func environment(kept *value.Value) *minijinja.Environment {
 	fuel := uint64(maxFuel)
 	env.SetFuel(&fuel)
 	env.SetRecursionLimit(maxRecursion)
-	env.AddFilter(keep, func(_ minijinja.FilterState, v value.Value, _ []value.Value, _ map[string]value.Value) (value.Value, error) {
-		*kept = v
-		return value.FromString(""), nil
-	})
+	env.AddFilter(
+		keep,
+		func(
+			_ minijinja.FilterState, v value.Value, _ []value.Value, _ map[string]value.Value,
+		) (value.Value, error) {
+			*kept = v
+			return value.FromString(""), nil
+		},
+	)
+
 	return env
 }
 
@@ -47,6 +53,7 @@ func checkTemplates(texts []string) []Mistake {
 			found = append(found, Mistake{Index: i, Line: line, Message: clip(message)})
 		}
 	}
+
 	return found
 }
 
@@ -62,6 +69,7 @@ func explained(err error) (line int, message string) {
 		}
 		return max(1, line), e.Kind.String() + ": " + e.Message
 	}
+
 	message = strings.TrimPrefix(err.Error(), "SyntaxError: ")
 	if m := parserLine.FindStringSubmatch(message); m != nil {
 		line, err = strconv.Atoi(m[1])
@@ -70,6 +78,7 @@ func explained(err error) (line int, message string) {
 		}
 		message = strings.TrimSuffix(message, m[0])
 	}
+
 	return max(1, line), message
 }
 
@@ -120,12 +129,14 @@ func (r *renderer) value(v any, depth int) (any, error) {
 		}
 		return made, nil
 	}
+
 	return v, nil
 }
 
 // text renders one text.
 func (r *renderer) text(text string) (any, error) {
-	if inner := whole.FindStringSubmatch(text); len(inner) == 2 && !strings.Contains(inner[1], "}}") && !strings.Contains(inner[1], "{{") {
+	inner := whole.FindStringSubmatch(text)
+	if len(inner) == 2 && !strings.Contains(inner[1], "}}") && !strings.Contains(inner[1], "{{") {
 		return r.expression(text, inner[1])
 	}
 	return r.render(text, text)
@@ -141,6 +152,7 @@ func (r *renderer) render(text, written string) (string, error) {
 	if err != nil {
 		return "", failed(Raised, err, written)
 	}
+
 	return out, nil
 }
 
@@ -158,17 +170,20 @@ func failed(kind Kind, err error, written string) error {
 	if len(shown) > maxShown {
 		shown = append(shown[:maxShown], '…')
 	}
+
 	return &ProgramError{kind, message + ", in line " + strconv.Itoa(line) + ": " + string(shown)}
 }
 
 // expression is the value of a text that is one expression.
 func (r *renderer) expression(text, inner string) (any, error) {
-	if _, err := r.env.TemplateFromString(text); err != nil { // what the author wrote, before it is wrapped
+	// Check the author's text before it is wrapped, so that the error quotes it.
+	if _, err := r.env.TemplateFromString(text); err != nil {
 		return nil, failed(Syntax, err, text)
 	}
 	if _, err := r.render("{{ ("+inner+")|"+keep+" }}", text); err != nil {
 		return nil, err
 	}
+
 	encoded, err := filters.FilterTojson(nil, r.kept, nil, nil)
 	if err != nil {
 		return nil, failed(Raised, err, text)
@@ -195,5 +210,6 @@ func plainNumbers(v any) any {
 	case json.Number:
 		return numberOf(v)
 	}
+
 	return v
 }

@@ -69,6 +69,7 @@ func serve(conn io.ReadWriter) int {
 	if err != nil || kind != kindRequest {
 		return 1
 	}
+
 	answer, err := json.Marshal(answer(body))
 	if err != nil || out.Write(kindReply, answer) != nil {
 		return 1
@@ -89,6 +90,7 @@ func answer(body []byte) (r reply) {
 	if err := decoder.Decode(&q); err != nil {
 		return reply{Kind: Raised, Message: clip(err.Error())}
 	}
+
 	var value any
 	var err error
 	switch q.Task {
@@ -103,6 +105,7 @@ func answer(body []byte) (r reply) {
 	default:
 		err = fmt.Errorf("there is no task %q", q.Task)
 	}
+
 	var ended *ProgramError
 	switch {
 	case errors.As(err, &ended):
@@ -110,13 +113,18 @@ func answer(body []byte) (r reply) {
 	case err != nil:
 		return reply{Kind: Raised, Message: clip(err.Error())}
 	}
+
 	data, err := json.Marshal(value)
 	if err != nil {
 		return reply{Kind: Raised, Message: clip(err.Error())}
 	}
 	if len(data) > maxReply/2 { // with room for what stands around it
-		return reply{Kind: Size, Message: fmt.Sprintf("its result has %d bytes, more than %d", len(data), maxReply/2)}
+		return reply{
+			Kind:    Size,
+			Message: fmt.Sprintf("its result has %d bytes, more than %d", len(data), maxReply/2),
+		}
 	}
+
 	return reply{Value: data}
 }
 
@@ -141,6 +149,7 @@ func decodeValue(raw []byte) (any, error) {
 	if decoder.More() {
 		return nil, errReply
 	}
+
 	return value, nil
 }
 
@@ -153,8 +162,11 @@ func (c *counter) take(depth int) error {
 		return &ProgramError{Size, fmt.Sprintf("its result has more than %d values", maxValues)}
 	}
 	if depth > maxNesting {
-		return &ProgramError{Size, fmt.Sprintf("its result is nested more than %d levels deep", maxNesting)}
+		return &ProgramError{
+			Size, fmt.Sprintf("its result is nested more than %d levels deep", maxNesting),
+		}
 	}
+
 	return nil
 }
 
@@ -167,5 +179,6 @@ func numberOf(n json.Number) any {
 	if err != nil {
 		return n.String() // beyond what any program here can count
 	}
+
 	return f
 }
