@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rlmhq/rlm/repl/internal/bm25"
 	"github.com/rlmhq/rlm/repl"
+	"github.com/rlmhq/rlm/repl/internal/bm25"
 	"github.com/rlmhq/rlm/repl/llm"
 	"github.com/rlmhq/rlm/schema"
 )

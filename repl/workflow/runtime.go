@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/rlmhq/rlm/repl/internal/evaluators"
 	"github.com/rlmhq/rlm/repl"
+	"github.com/rlmhq/rlm/repl/internal/evaluators"
 	"github.com/rlmhq/rlm/repl/llm"
 	"github.com/rlmhq/rlm/router"
 	"github.com/rlmhq/rlm/tiers"

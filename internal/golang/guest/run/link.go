@@ -18,6 +18,14 @@ import (
 	"github.com/rlmhq/rlm/internal/session/wire"
 )
 
+// Session is what a program needs to know about its session before the first snippet.
+// It is the source of the order that configures the program.
+type Session struct {
+	// Memory is the snippets' limit, in bytes; Seed is of package math/rand.
+	Memory int64 `json:"memory"`
+	Seed   int64 `json:"seed"`
+}
+
 // Link is the guest's end of the connection. It is safe for concurrent use.
 type Link struct {
 	// Send sends one frame. What the snippet wrote before it goes out first.

@@ -49,14 +49,6 @@ var self = &program{vars: map[string]any{}, ended: make(chan ending, 1)}
 // connection is the descriptor that the relay gives to its program.
 const connection = 3
 
-// Session is what a program needs to know about its session before the first snippet.
-// It is the source of the order that configures the program.
-type Session struct {
-	// Memory is the snippets' limit, in bytes; Seed is of package math/rand.
-	Memory int64 `json:"memory"`
-	Seed   int64 `json:"seed"`
-}
-
 // Main runs a program: the snippets as the host asks for them, and configure before the
 // first one, once the host has said what the session has. It returns when the host is
 // gone.
