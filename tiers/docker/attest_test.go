@@ -37,7 +37,7 @@ func whole() attestation {
 	for _, p := range []string{"/tmp", "/sandbox", "/dev/shm"} {
 		a.Files[p] = []uint64{dockerapi.FilesSize, dockerapi.FilesCount, 0}
 	}
-	for _, deed := range refusedDeeds {
+	for _, deed := range refusedActions {
 		a.Refused[deed] = 1
 	}
 	return a

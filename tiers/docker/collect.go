@@ -12,15 +12,15 @@ import (
 	"github.com/rlmhq/rlm/tiers/docker/internal/outfiles"
 )
 
-// collectIn bounds the time in which the files come out.
+// collectIn bounds the time of a collection.
 const collectIn = 30 * time.Second
 
-// packed is what a container may send for its files: those, and a head of a few
+// packed bounds the stream of a collection, in bytes: the files, and a header of a few
 // blocks for each.
 const packed = dockerapi.FilesSize + 4096*dockerapi.FilesCount
 
-// packSource makes the guest write the files of /out to its output, as a tar stream.
-// It runs among hostile code, so that what comes is hostile, too.
+// packSource makes the guest write the files of /out to its output, as a tar stream. It runs
+// next to hostile code, so the stream is hostile, too.
 const packSource = `exec("""
 import io, sys, tarfile
 class Out(io.RawIOBase):
@@ -34,7 +34,7 @@ with io.BufferedWriter(Out(), 1 << 20) as out:
 sys.stdout.flush()
 """, {})`
 
-// Collect writes the files below /out into a folder of the host.
+// Collect copies the files below /out into a folder of the host.
 func (s *sandbox) Collect(ctx context.Context, dir string) (tiers.Collected, error) {
 	if !s.Accounts.Config().Out {
 		return tiers.Collected{}, errors.New(
@@ -52,7 +52,7 @@ func (s *sandbox) Collect(ctx context.Context, dir string) (tiers.Collected, err
 			why = r.Exception.Type + ": " + r.Exception.Message
 		}
 		return tiers.Collected{}, fmt.Errorf(
-			"cannot take the files out of the container: its packing ended with %s",
+			"cannot take the files out of the container: packing them ended with %s",
 			strings.TrimSpace(why),
 		)
 	}
@@ -62,7 +62,7 @@ func (s *sandbox) Collect(ctx context.Context, dir string) (tiers.Collected, err
 		outfiles.Limits{Bytes: dockerapi.FilesSize, Entries: dockerapi.FilesCount + 1},
 	)
 	if s.started > 1 {
-		got.Lost = "what snippets wrote before the session had to go on in a new container is lost"
+		got.Lost = "the session moved to a new container, and the files of the old one are lost"
 	}
 
 	return got, err

@@ -29,7 +29,7 @@ func (t *Tier) newGoGuest(accounts *session.Accounts, files *shown) *golang.Gues
 
 			if accounts.Config().Out {
 				return nil, rejectGo(
-					string(tiers.FeatureFiles), "files come back from Python snippets only",
+					string(tiers.FeatureFiles), "only Python snippets can write files to collect",
 				)
 			}
 
@@ -48,7 +48,7 @@ func rejectGo(missing, reason string) error {
 	}
 }
 
-// enforcedOnGo says how each limit of a Go snippet is kept.
+// enforcedOnGo lists how each limit of a Go snippet is enforced.
 func enforcedOnGo(l tiers.Limits) []tiers.Enforcement {
 	return []tiers.Enforcement{
 		{
@@ -83,7 +83,7 @@ func enforcedOnGo(l tiers.Limits) []tiers.Enforcement {
 	}
 }
 
-// programMemory is what the container of a program may have.
+// programMemory returns the memory limit of the container of a program, in bytes.
 func programMemory(limit int64) int64 { return roundToPages(limit + golang.ProgramMemory) }
 
 // goWall starts compiler and programs of one session in containers.
@@ -96,7 +96,7 @@ type goWall struct {
 
 var _ golang.Wall = (*goWall)(nil)
 
-// Toolchain returns the zero value: the image has its own.
+// Toolchain returns the zero value: the image contains a toolchain.
 func (w *goWall) Toolchain(context.Context, []string) (build.Toolchain, error) {
 	return build.Toolchain{}, nil
 }
@@ -114,7 +114,7 @@ func (w *goWall) StartCompiler(ctx context.Context) (golang.Box, error) {
 	return w.start(ctx, spec, n)
 }
 
-// zoneInfo is where the image has the time zones, which Go looks for at its toolchain.
+// zoneInfo names the time zones of the image, which Go expects in its toolchain.
 const zoneInfo = "ZONEINFO=/usr/lib/rlm/zoneinfo.zip"
 
 // StartRelay starts the container of a program.
@@ -135,8 +135,8 @@ func (w *goWall) StartRelay(ctx context.Context, folder string) (golang.Box, err
 	return box, nil
 }
 
-// spec is what the containers of compiler and programs have in common. role tells them
-// apart for people who look at containers.
+// spec returns the common part of the containers of compiler and programs. The label role
+// distinguishes them for people who list containers.
 func (w *goWall) spec(role string, n needs) dockerapi.Spec {
 	spec := w.tier.spec(&w.setup, w.tier.golang, w.setup.golang.ID, n)
 	spec.Labels[labelGo] = role
@@ -150,13 +150,13 @@ func (w *goWall) start(ctx context.Context, spec dockerapi.Spec, n needs) (golan
 	b := &goBox{tier: w.tier}
 	err := w.tier.boot(ctx, &b.container, spec)
 	if err == nil {
-		if err = w.tier.trust(ctx, &b.container, &w.setup, n); err != nil {
+		if err = w.tier.verify(ctx, &b.container, &w.setup, n); err != nil {
 			err = errors.Join(err, b.end())
 		}
 	}
 
 	if err != nil {
-		w.tier.forget() // the daemon may be another one now, or the image gone
+		w.tier.forget() // the daemon or the image may have changed
 		return nil, fmt.Errorf("cannot start a container: %w", err)
 	}
 	return b, nil
@@ -170,13 +170,13 @@ type goBox struct {
 
 var _ golang.Box = (*goBox)(nil)
 
-// Conn leads to the container's first process.
+// Conn returns the connection to the container's first process.
 func (b *goBox) Conn() io.ReadWriteCloser { return b.box }
 
-// Diagnose asks the daemon what has become of the container.
+// Diagnose asks the daemon why the container failed.
 func (b *goBox) Diagnose(hasEnded bool) (outOfMemory bool, fault error) {
 	if !hasEnded {
-		fault = b.trouble(nil)
+		fault = b.explainSilence(nil)
 		b.killed = true
 		return false, fault
 	}
@@ -184,7 +184,7 @@ func (b *goBox) Diagnose(hasEnded bool) (outOfMemory bool, fault error) {
 	return outOfMemory, b.Fault()
 }
 
-// Said is what the first process reported besides its wall.
+// Said returns the text of the first process after its attestation.
 func (b *goBox) Said() string { return b.report.text() }
 
 // Close removes the container.

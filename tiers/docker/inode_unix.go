@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// inode names a file or folder as the kernel does: by its device and its number.
+// inode identifies a file or folder by its device and inode number.
 func inode(info fs.FileInfo) []uint64 {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {

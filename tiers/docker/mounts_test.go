@@ -191,7 +191,7 @@ func TestWhatIsMountedIsWhatWasLookedAt(t *testing.T) {
 		}
 	})
 	if err == nil ||
-		!strings.Contains(err.Error(), "at /a place is not what was looked at before") {
+		!strings.Contains(err.Error(), "the file or folder at /a place was replaced") {
 		t.Errorf("%v", err)
 	}
 }

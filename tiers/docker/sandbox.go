@@ -12,11 +12,11 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// sandbox is one session: its Python lives in a container of its own, its Go in others.
+// sandbox is one session. Its Python runs in one container, its Go in further ones.
 type sandbox struct {
 	*session.Machine
 	python  *pykernel.Guest
-	started int // how many containers its Python has had
+	started int // the number of containers that its Python has had
 }
 
 var (
@@ -45,7 +45,7 @@ func open(ctx context.Context, t *Tier, cfg tiers.Config) (*sandbox, error) {
 
 	s := newSandbox(t, accounts, files, proxy)
 	if cfg.Language == tiers.Go {
-		return s, nil // Python starts when it is needed
+		return s, nil // Python starts on demand
 	}
 	if err := s.python.Renew(ctx); err != nil {
 		return nil, errors.Join(err, s.Close())
@@ -84,7 +84,7 @@ func newSandbox(t *Tier, accounts *session.Accounts, files *shown, proxy *egress
 	return s
 }
 
-// enforcedOnPython says how each limit of a Python snippet is kept.
+// enforcedOnPython lists how each limit of a Python snippet is enforced.
 func enforcedOnPython(l tiers.Limits) []tiers.Enforcement {
 	const clock = "the host's clock, read every two milliseconds; KeyboardInterrupt, then SIGKILL"
 	return []tiers.Enforcement{
