@@ -40,7 +40,7 @@ func newGoGuest(t *Tier, accounts *session.Accounts) *golang.Guest {
 	}
 }
 
-// enforcedOnGo says how each limit of a Go snippet is kept.
+// enforcedOnGo lists how each limit of a Go snippet is enforced.
 func enforcedOnGo(l tiers.Limits) []tiers.Enforcement {
 	return []tiers.Enforcement{
 		{
@@ -118,11 +118,11 @@ func (w *goWall) StartCompiler(ctx context.Context) (golang.Box, error) {
 	})
 }
 
-// programSpace is address space beyond the snippet's memory: Go's runtime reserves much
-// that it never uses.
+// programSpace is address space beyond the snippet's memory. Go's runtime reserves far more
+// than it uses.
 const programSpace = 4 << 30
 
-// programFolders are what a program finds of the host.
+// programFolders are the folders of the host that a program sees.
 var programFolders = []string{"/usr", "/lib", "/lib64", "/bin"}
 
 // StartRelay starts the jail of a program.
@@ -158,16 +158,16 @@ type goBox struct {
 
 var _ golang.Box = (*goBox)(nil)
 
-// Conn leads to the worker.
+// Conn returns the connection to the worker.
 func (b *goBox) Conn() io.ReadWriteCloser { return b.jail.Conn() }
 
-// Diagnose asks the kernel whether it has ended something for its memory. Nothing but
-// the guest or its tier ends a jail.
+// Diagnose asks the kernel whether it has killed a process for its memory. It reports no
+// fault: only the guest or its tier can end a jail.
 func (b *goBox) Diagnose(hasEnded bool) (outOfMemory bool, fault error) {
 	return hasEnded && b.jail.OOM(), nil
 }
 
-// Said is what the worker wrote to its standard error.
+// Said returns the worker's standard error.
 func (b *goBox) Said() string { return strings.TrimSpace(string(b.jail.Output())) }
 
 // Close ends the jail and waits.

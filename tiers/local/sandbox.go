@@ -12,7 +12,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// open starts a sandbox: its Python lives in a jailed process, its Go in others.
+// open starts a sandbox. Its Python runs in one jailed process, its Go in others.
 func open(ctx context.Context, t *Tier, cfg tiers.Config) (tiers.Sandbox, error) {
 	accounts, err := session.NewAccounts(ctx, cfg)
 	if err != nil {
@@ -58,7 +58,7 @@ func open(ctx context.Context, t *Tier, cfg tiers.Config) (tiers.Sandbox, error)
 	return machine, nil
 }
 
-// enforcedOnPython says how each limit of a Python snippet is kept.
+// enforcedOnPython lists how each limit of a Python snippet is enforced.
 func enforcedOnPython(l tiers.Limits, p pykernel.Process) []tiers.Enforcement {
 	const clock = "the host's clock, read every two milliseconds; KeyboardInterrupt, then SIGKILL"
 	memory := "RLIMIT_DATA for each process, MemoryError"
