@@ -10,12 +10,11 @@ import (
 	"syscall"
 )
 
-// checkPrivate refuses a directory that others may write to: what lies in it is
-// code that is run.
+// checkPrivate rejects a directory to which other users may write: the code in it is executed.
 func checkPrivate(dir string) error {
 	info, err := os.Stat(dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil // it will be made, for its owner alone
+		return nil // it will be created for its owner alone
 	}
 	if err != nil {
 		return fmt.Errorf("cannot use the cache directory: %w", err)

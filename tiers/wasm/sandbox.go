@@ -48,7 +48,7 @@ func newSandbox(g *guest) *sandbox {
 	}}
 }
 
-// enforcedLimits says how each limit is kept.
+// enforcedLimits lists how each limit is enforced.
 func enforcedLimits(l tiers.Limits) []tiers.Enforcement {
 	const clock = "the host's clock, read at each fuel slice of about a millisecond; " +
 		"KeyboardInterrupt, then kill"
