@@ -12,17 +12,17 @@ import (
 	"github.com/rlmhq/rlm/tiers/interp/internal/worker"
 )
 
-// guest is a session in a worker. A worker that hangs, grows or dies is replaced, and
-// the session's earlier snippets run again in the new one.
+// guest is a session in a worker. It replaces a worker that hangs, grows or dies, and runs
+// the session's earlier snippets again in the new one.
 type guest struct {
 	pool     *pool
 	accounts *session.Accounts
 	history  *session.History
 
-	process *process // nil after a restore that failed
+	process *process // nil after a failed restore
 	knows   int      // the configuration that the process has, 0 if it has run nothing
 	report  worker.Report
-	hasRun  bool // the last snippet has: it is part of the namespace
+	hasRun  bool // whether the last snippet ran and belongs to the namespace
 }
 
 var (
@@ -45,8 +45,8 @@ func (g *guest) renew(ctx context.Context) error {
 	return nil
 }
 
-// Prepare takes a worker if there is none. An interpreter takes inputs and functions only
-// once, so that one which has others than the session is replaced.
+// Prepare takes a worker if the session has none. An interpreter accepts inputs and functions
+// only once, so Prepare replaces a worker whose configuration is old.
 func (g *guest) Prepare(ctx context.Context, s session.Snippet, _ bool) (*tiers.Loss, error) {
 	if s.Language == tiers.Go && g.accounts.Config().Deterministic {
 		return nil, reject("determinism", "its Go is not deterministic")
@@ -65,7 +65,7 @@ func (g *guest) Prepare(ctx context.Context, s session.Snippet, _ bool) (*tiers.
 	return nil, nil //nolint:nilnil // as above
 }
 
-// version is that of the configuration, from 1.
+// version returns the number of the configuration, from 1.
 func (g *guest) version() int { return 1 + g.accounts.Configuration() }
 
 // Run runs a snippet.
@@ -79,12 +79,12 @@ func (g *guest) Run(_ context.Context, s session.Snippet) session.Ending {
 		return ending
 	}
 
-	//nolint:errorlint // it is one
+	//nolint:errorlint // Run returns it unwrapped
 	rejected, _ := reject(g.report.Missing, "%s", g.report.Reason).(*tiers.RejectedError)
 	switch {
 	case done.Code != wire.CodeRejected:
 		g.hasRun = true
-	case g.report.IsInvalid && !s.Rejectable: // the snippet may be wrong itself
+	case g.report.IsInvalid && !s.Rejectable: // the snippet itself may be invalid
 		ending.Code = wire.CodeRaised
 	default:
 		ending.Rejected = rejected
@@ -93,7 +93,7 @@ func (g *guest) Run(_ context.Context, s session.Snippet) session.Ending {
 	return ending
 }
 
-// run has the worker run source.
+// run lets the worker run source.
 func (g *guest) run(language tiers.Language, source string) (wire.Done, error) {
 	order := wire.Order{Source: source}
 	if language == tiers.Go {
@@ -121,15 +121,15 @@ func (g *guest) run(language tiers.Language, source string) (wire.Done, error) {
 	return done, nil
 }
 
-// peak is the most memory that the worker has had: by its own word if it lives, but
-// never more than it may have.
+// peak returns the worker's highest memory use, in bytes. A live worker reports it, and the
+// limit bounds the report.
 func (g *guest) peak(done wire.Done) int64 {
 	most := g.accounts.Limits().Memory + overhead
 	return max(g.process.jail.Usage().PeakMemory, min(max(0, done.Peak), most))
 }
 
-// examine says why the worker died. What it wrote last is hostile and only chooses the
-// wording.
+// examine describes why the worker died. The worker's last output is hostile and decides the
+// wording only.
 func (g *guest) examine() tiers.Exception {
 	exit := g.process.end()
 	death := jail.FindDeath(g.process.jail.Output())
@@ -153,8 +153,8 @@ func (g *guest) examine() tiers.Exception {
 	}
 }
 
-// Heal adds the snippet to the session if it ended by itself, and makes a namespace
-// that is no longer what the session says anew.
+// Heal adds a snippet that ended by itself to the session. If the namespace no longer matches
+// the session, Heal rebuilds it.
 func (g *guest) Heal(
 	ctx context.Context, s session.Snippet, isOrderly bool,
 ) (session.Healed, error) {
@@ -182,7 +182,7 @@ func (g *guest) Heal(
 	return session.Healed{Why: failure.Error()}, g.renew(ctx)
 }
 
-// describeImpure is what a report and a replay say of a snippet that reads a clock or
+// describeImpure is the warning in reports and replays about a snippet that reads a clock or
 // random numbers.
 func describeImpure(why string) string {
 	if why == "" {
@@ -191,8 +191,8 @@ func describeImpure(why string) string {
 	return "it may give something else when it runs again: " + why
 }
 
-// replay runs the session's snippets in a fresh worker and makes sure that they do what
-// they did.
+// replay runs the session's snippets in a fresh worker, and checks that each does the same
+// as the first time.
 func (g *guest) replay(ctx context.Context) error {
 	if err := g.renew(ctx); err != nil {
 		return err
@@ -226,7 +226,7 @@ func (g *guest) runAgain(ctx context.Context, i int) (isSame, ended bool) {
 	})
 }
 
-// Export returns the session's snippets of the language that it used last.
+// Export returns the session's snippets in the language of the last one.
 func (g *guest) Export(context.Context) (tiers.State, error) {
 	language := tiers.Python
 	if past := g.history.Past(); len(past) > 0 {

@@ -8,14 +8,14 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// open starts a sandbox: one worker runs both languages.
+// open starts a sandbox. One worker runs both languages.
 func (t *Tier) open(ctx context.Context, cfg tiers.Config) (tiers.Sandbox, error) {
 	if f := cfg.Limits.Fuel; f != 0 && f != tiers.DefaultLimits().Fuel {
 		return nil, reject(string(tiers.FeatureFuel), "it does not count fuel")
 	}
 	for _, in := range cfg.Inputs {
 		if in.Dir != nil {
-			return nil, reject("directory inputs", "it has no directories as inputs")
+			return nil, reject("directory inputs", "it does not support directories as inputs")
 		}
 	}
 
@@ -41,7 +41,7 @@ func (t *Tier) open(ctx context.Context, cfg tiers.Config) (tiers.Sandbox, error
 	}, nil
 }
 
-// enforcedLimits says how each limit is kept.
+// enforcedLimits lists how each limit is enforced.
 func enforcedLimits(l tiers.Limits) []tiers.Enforcement {
 	return []tiers.Enforcement{
 		{

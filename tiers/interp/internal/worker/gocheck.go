@@ -10,10 +10,10 @@ import (
 	"github.com/rlmhq/rlm/tiers/interp/internal/gosymbols"
 )
 
-// goNames are the names of a session's top level that the checks need.
+// goNames are the top-level names of a session that the checks need.
 type goNames struct {
 	host     map[string]bool   // the host's functions and inputs
-	packages map[string]string // imported, by the name they have here
+	packages map[string]string // import paths, by their local names
 	types    map[string]bool
 	methods  map[string]bool // with a pointer receiver
 	results  map[string]int  // of functions: how many, and one
@@ -35,15 +35,15 @@ func emptyGoNames() *goNames {
 	}
 }
 
-// goCheck looks for what the interpreter cannot do or gets silently wrong.
+// goCheck finds code that the interpreter cannot run or runs incorrectly.
 type goCheck struct {
 	src    *goSource
 	known  *goNames // of earlier snippets
-	own    *goNames // of this one
+	own    *goNames // of this snippet
 	local  map[string]bool
 	impure string
 
-	started map[*ast.FuncLit]bool // by a go statement that has a frame of its own
+	started map[*ast.FuncLit]bool // by a go statement with a separate frame
 
 	missing, reason string
 }
@@ -76,7 +76,7 @@ func (c *goCheck) run() (missing, reason string) {
 	return c.missing, c.reason
 }
 
-// nodes are the parts of the snippet.
+// nodes returns the parts of the snippet.
 func (c *goCheck) nodes() (all []ast.Node) {
 	for _, d := range c.src.decls {
 		all = append(all, d)
@@ -87,7 +87,7 @@ func (c *goCheck) nodes() (all []ast.Node) {
 	return all
 }
 
-// declare notes what an import or a function makes known.
+// declare notes the names of an import or a function.
 func (c *goCheck) declare(d ast.Decl) {
 	switch d := d.(type) {
 	case *ast.GenDecl:
@@ -116,8 +116,8 @@ func (c *goCheck) imported(i *ast.ImportSpec) {
 	c.own.packages[name] = path
 }
 
-// silent are methods that the standard library looks for in a value: it does
-// not see those of interpreted types.
+// silent are methods that the standard library calls through an interface. It does not see
+// them on interpreted types.
 var silent = set(
 	"Error", "Format", "GoString", "String", "Is", "As", "Unwrap", "MarshalJSON", "UnmarshalJSON",
 	"MarshalText", "UnmarshalText", "MarshalBinary", "UnmarshalBinary", "Scan", "WriteTo",
@@ -161,7 +161,7 @@ func (c *goCheck) function(d *ast.FuncDecl) {
 	c.own.results[name] = 1 + d.Type.Results.NumFields()
 }
 
-// topName checks a name that the top level of the snippet makes.
+// topName checks a name that the snippet's top level declares.
 func (c *goCheck) topName(n *ast.Ident) {
 	if c.known.host[n.Name] {
 		c.found("name", "the name "+n.Name+" belongs to the host", n.Pos())
@@ -171,7 +171,7 @@ func (c *goCheck) topName(n *ast.Ident) {
 	}
 }
 
-// topLevel checks what a statement makes or may not be outside of a function.
+// topLevel checks the names of a top-level statement, and whether it is allowed there.
 func (c *goCheck) topLevel(s ast.Stmt) {
 	switch s := s.(type) {
 	case *ast.ReturnStmt, *ast.DeferStmt, *ast.BranchStmt:
@@ -202,7 +202,7 @@ func (c *goCheck) topLevel(s ast.Stmt) {
 	}
 }
 
-// bind notes every name that the snippet makes, at whatever depth.
+// bind notes every name that the snippet declares, at any depth.
 func (c *goCheck) bind(n ast.Node) bool {
 	switch n := n.(type) {
 	case *ast.AssignStmt:
@@ -245,7 +245,7 @@ func (c *goCheck) bindIdent(e ast.Expr) {
 	c.local[n.Name] = true
 }
 
-// node checks one node of the syntax tree by itself.
+// node checks one node of the syntax tree alone.
 func (c *goCheck) node(n ast.Node) bool {
 	switch n := n.(type) {
 	case *ast.FuncType:
@@ -290,20 +290,20 @@ func (c *goCheck) node(n ast.Node) bool {
 	return true
 }
 
-// mainRenamed stands for main: the interpreter would run a function of that name
-// after every snippet.
+// mainRenamed replaces the name main: the interpreter would run a function of that name after
+// each snippet.
 const mainRenamed = "maiN"
 
 func (c *goCheck) edit(n *ast.Ident, text string) {
 	c.src.edits = append(c.src.edits, goEdit{c.src.offset(n.Pos()), len(n.Name), text})
 }
 
-// bound reports whether a name is the snippet's or the session's own.
+// bound reports whether the snippet or the session declares a name.
 func (c *goCheck) bound(name string) bool {
 	return c.local[name] || c.known.results[name] > 0
 }
 
-// clocks are what differs from run to run.
+// clocks are functions whose results differ between runs.
 var clocks = set(
 	"time.Now", "time.Since", "time.Until", "time.After", "time.AfterFunc", "time.Tick",
 	"time.NewTimer", "time.NewTicker", "context.WithTimeout", "context.WithDeadline",

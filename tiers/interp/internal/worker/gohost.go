@@ -10,8 +10,8 @@ import (
 	"github.com/rlmhq/rlm/internal/golang/guest/run"
 )
 
-// hostSymbols are the names that a session has without declaring them. See the
-// tier's README for what they do.
+// hostSymbols returns the names that a session has without declaring them. The tier's README
+// describes them.
 func (s *goSession) hostSymbols(
 	setup run.Setup,
 ) (symbols map[string]reflect.Value, names []string, err error) {
@@ -61,14 +61,14 @@ func (s *goSession) hostSymbols(
 	return symbols, names, nil
 }
 
-// settable makes a value a variable, which the snippet may set.
+// settable stores a value in a variable that the snippet may set.
 func settable(value reflect.Value) reflect.Value {
 	v := reflect.New(value.Type()).Elem()
 	v.Set(value)
 	return v
 }
 
-// final gives the session's answer.
+// final is FINAL: it records the session's answer.
 func (s *goSession) final(v any) { s.finish(v, "") }
 
 func (s *goSession) finalVar(name string) {

@@ -62,7 +62,7 @@ func (c *pyCheck) reverse(e *ast.Call) {
 	}
 }
 
-// builtin gives the type of a call of a builtin.
+// builtin returns the type of a call of a builtin.
 func (c *pyCheck) builtin(e *ast.Call, name string, args []*pyType) *pyType {
 	all := func(kinds ...pyKind) bool {
 		for _, a := range args {
@@ -113,7 +113,7 @@ func (c *pyCheck) builtin(e *ast.Call, name string, args []*pyType) *pyType {
 	return nil
 }
 
-// method gives the type of a call of a method.
+// method returns the type of a call of a method.
 func (c *pyCheck) method(e *ast.Call, f *ast.Attribute) *pyType {
 	if len(e.Keywords) > 0 {
 		c.doubt(e, "keywords of a method")

@@ -8,27 +8,26 @@ import (
 	"github.com/go-python/gpython/py"
 )
 
-// pyCheck admits a program if every form in it, with the types of its operands,
-// is one that the differential test has shown equal to CPython. It stops at the
-// first doubt.
+// pyCheck admits a program if the differential test has shown every form in it, with the types
+// of its operands, equal to CPython. It stops at the first doubt.
 type pyCheck struct {
 	vars    map[string]*pyType
 	bound   []map[string]*pyType // of comprehensions
 	loops   int
 	over    []*pyType    // the lists that the loops around run over
-	clashes [][2]*pyType // what is run over, what is changed meanwhile
+	clashes [][2]*pyType // the list that a loop runs over, the list that its body changes
 	depth   int
 }
 
-// doubt is why a program is rejected.
+// doubt records the first reason to reject the program.
 type doubt struct{ reason string }
 
 func (c *pyCheck) doubt(n ast.Ast, format string, operands ...any) {
 	panic(doubt{fmt.Sprintf("line %d: ", n.GetLineno()) + fmt.Sprintf(format, operands...)})
 }
 
-// checkPython parses and checks a snippet. It returns the program to run, the
-// expression to show after it if there is one, and the variables after both.
+// checkPython parses and checks a snippet. It returns the program to run, the expression to
+// show after it, nil if none, and the variables after both.
 func checkPython(
 	source string, vars map[string]*pyType,
 ) (body, tail string, after map[string]*pyType, reason string) {
@@ -78,8 +77,8 @@ func isCommand(e ast.Expr) bool {
 	return ok && (name.Id == "print" || name.Id == "FINAL")
 }
 
-// pyReserved are names that a program cannot set: keywords that gpython does not
-// know, and the builtins, which are only called.
+// pyReserved are names that a program cannot set: keywords that gpython does not know, and the
+// builtins, which it may only call.
 var pyReserved = set(
 	"async", "await", "nonlocal", "print", "len", "abs", "min", "max", "sum", "sorted", "range",
 	"enumerate", "str", "list", "bool", "int", "FINAL", "match", "case", "type", "None", "True",
@@ -138,7 +137,7 @@ func (c *pyCheck) loop(over *pyType, body []ast.Stmt) {
 	c.loops--
 }
 
-// changes notes that a list is changed in place.
+// changes notes an in-place change of a list.
 func (c *pyCheck) changes(list *pyType) {
 	for _, over := range c.over {
 		if over.root().of != nil {
@@ -185,7 +184,7 @@ func (c *pyCheck) assign(s *ast.Assign) {
 	c.bind(s.Targets[0], value)
 }
 
-// bind gives a variable a value, or two of them a pair.
+// bind assigns a value to a variable, or a pair to two variables.
 func (c *pyCheck) bind(target ast.Expr, value *pyType) {
 	if pair, ok := target.(*ast.Tuple); ok && value.is(pyPair) && len(pair.Elts) == 2 {
 		c.bindName(pair.Elts[0], simple(pyInt))
@@ -255,7 +254,7 @@ func (c *pyCheck) augmentedElement(s *ast.AugAssign, sub *ast.Subscript) {
 	c.changes(list)
 }
 
-// command checks an expression that stands as a statement.
+// command checks an expression used as a statement.
 func (c *pyCheck) command(e ast.Expr) {
 	call, ok := e.(*ast.Call)
 	if !ok || !isCommand(e) {

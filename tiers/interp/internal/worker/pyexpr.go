@@ -5,7 +5,7 @@ import (
 	"github.com/go-python/gpython/py"
 )
 
-// value checks an expression that has a plain value.
+// value checks an expression with a plain value.
 func (c *pyCheck) value(e ast.Expr) *pyType {
 	t := c.expr(e)
 	if !t.is(pyInt, pyBool, pyStr, pyNone, pyList) {
@@ -14,7 +14,7 @@ func (c *pyCheck) value(e ast.Expr) *pyType {
 	return t
 }
 
-// maxDepth bounds expressions: the interpreter's own recursion has no limit.
+// maxDepth bounds the depth of expressions: the interpreter recurses without a limit.
 const maxDepth = 60
 
 func (c *pyCheck) expr(e ast.Expr) *pyType {
@@ -92,7 +92,7 @@ func (c *pyCheck) variable(at ast.Ast, id string) *pyType {
 	return t
 }
 
-// binary gives the type of an operation.
+// binary returns the type of an operation.
 func (c *pyCheck) binary(
 	at ast.Ast, op ast.OperatorNumber, left, right *pyType, operand ast.Expr,
 ) *pyType {
@@ -220,7 +220,7 @@ func (c *pyCheck) subscript(e *ast.Subscript) *pyType {
 	return nil
 }
 
-// comprehension checks [elt for target in iter if cond] and gives elt's type.
+// comprehension checks [elt for target in iter if cond] and returns elt's type.
 func (c *pyCheck) comprehension(at ast.Expr, elt ast.Expr, generators []ast.Comprehension) *pyType {
 	if len(generators) != 1 || len(c.bound) > 0 {
 		c.doubt(at, "a comprehension in or beside another")
@@ -238,7 +238,7 @@ func (c *pyCheck) comprehension(at ast.Expr, elt ast.Expr, generators []ast.Comp
 	return t
 }
 
-// iterated gives the type of the elements of what a loop runs over.
+// iterated returns the element type of an iterable.
 func (c *pyCheck) iterated(at ast.Expr, t *pyType) *pyType {
 	switch {
 	case t.is(pyStr):

@@ -7,15 +7,14 @@ import (
 	"github.com/go-python/gpython/ast"
 )
 
-// pyWriter writes an admitted program anew. Operators that gpython gets wrong
-// become calls of our own functions, see arithmetic; everything else stays.
+// pyWriter writes the source of an admitted program. It replaces the operators that gpython
+// computes incorrectly by calls, see arithmetic, and keeps all other code.
 type pyWriter struct {
 	b      strings.Builder
 	indent int
 }
 
-// writePython writes statements; a last expression is left out if it is shown,
-// and returned by itself.
+// writePython writes statements. If the last expression is shown, it becomes the tail.
 func writePython(body []ast.Stmt, echo bool) (source, tail string) {
 	w := &pyWriter{}
 	if echo {
@@ -156,7 +155,7 @@ func (w *pyWriter) expr(e ast.Expr) string {
 		return w.expr(e.Func) + "(" + strings.TrimPrefix(args, ", ") + ")"
 	}
 
-	return "" // the check admits nothing else
+	return "" // the check admits no other form
 }
 
 func (w *pyWriter) comprehension(elt ast.Expr, generators []ast.Comprehension) string {
@@ -189,5 +188,5 @@ func (w *pyWriter) slice(s ast.Slicer) string {
 		return text
 	}
 
-	return "" // the check admits nothing else
+	return "" // the check admits no other form
 }
