@@ -239,17 +239,17 @@ func TestConfigurationsThatCannotWorkAreRefused(t *testing.T) {
 		{
 			"no address", otel.Opik,
 			map[string]string{"OPIK_URL_OVERRIDE": "localhost:5173"},
-			"OPIK_URL_OVERRIDE is no address",
+			"OPIK_URL_OVERRIDE must be an address",
 		},
 		{
 			"another scheme", otel.Opik,
 			map[string]string{"OPIK_URL_OVERRIDE": "ftp://host/api"},
-			"OPIK_URL_OVERRIDE is no address",
+			"OPIK_URL_OVERRIDE must be an address",
 		},
 		{
 			"a password", otel.Opik,
 			map[string]string{"OPIK_URL_OVERRIDE": "https://me:hunter2@host/api"},
-			"may have no user",
+			"must not have a user",
 		},
 		{"unencrypted", otel.Opik, map[string]string{
 			"OPIK_URL_OVERRIDE": "http://opik.example/api",

@@ -17,13 +17,13 @@ import (
 	"github.com/rlmhq/rlm/repl"
 )
 
-// loop is a loop under way, and its iteration.
+// loop is a running loop with its iteration.
 type loop struct {
 	kind *Loop
 	span trace.Span
 	ctx  context.Context //nolint:containedctx // it holds the span that children belong to
 
-	turn     trace.Span // nil before the first
+	turn     trace.Span // nil before the first iteration
 	turnCtx  context.Context
 	snippets int // of the turn
 
@@ -32,7 +32,7 @@ type loop struct {
 	records    []callRecord
 }
 
-// callRecord is a sub-call among the metadata of a run.
+// callRecord describes a sub-call in the metadata of a run.
 type callRecord struct {
 	CallNumber     int    `json:"call_number"`
 	Question       string `json:"question"`
@@ -42,16 +42,16 @@ type callRecord struct {
 }
 
 const (
-	// maxRecords bounds the sub-calls that the metadata lists; each has its span.
+	// maxRecords bounds the sub-calls in the metadata. Each also has a span.
 	maxRecords = 100
-	// maxRecordText bounds the question of one, in characters.
+	// maxRecordText bounds the question of a sub-call, in characters.
 	maxRecordText = 300
-	// maxSnippets bounds the snippets of an iteration that attributes tell of; a span
-	// has room for 128.
+	// maxSnippets bounds the snippets of an iteration that attributes describe. A span has at
+	// most 128 attributes.
 	maxSnippets = 16
 )
 
-// Event takes an event of a run. It does not wait for any server.
+// Event records an event of a run. It does not wait for a server.
 func (o *Observer) Event(e repl.Event) {
 	if o == nil || e.Kind == repl.EventDelta {
 		return
@@ -69,13 +69,13 @@ func (o *Observer) Event(e repl.Event) {
 		parent, kind := o.parent(e.Node)
 		o.begin(parent, e, kind)
 	default:
-		if l := o.loops[e.Node]; l != nil { // else it is of no run
+		if l := o.loops[e.Node]; l != nil { // otherwise the event belongs to no run
 			o.within(l, e)
 		}
 	}
 }
 
-// within takes an event of a loop under way.
+// within records an event of a running loop.
 func (o *Observer) within(l *loop, e repl.Event) {
 	switch e.Kind {
 	case repl.EventTurnStarted:
@@ -94,12 +94,12 @@ func (o *Observer) within(l *loop, e repl.Event) {
 		)
 	case repl.EventLoopEnded, repl.EventRunEnded:
 		o.end(l, e)
-	default: // what a later event tells better
+	default: // later events say more
 	}
 }
 
-// parent is the context of the loop that a sub-loop belongs to, "0.2" to "0", and the
-// kind of the sub-loop.
+// parent returns the context of a sub-loop's parent, such as "0" for "0.2", and the kind of the
+// sub-loop.
 func (o *Observer) parent(node string) (context.Context, *Loop) {
 	if at := strings.LastIndexByte(node, '.'); at >= 0 {
 		if l := o.loops[node[:at]]; l != nil {
@@ -109,7 +109,7 @@ func (o *Observer) parent(node string) (context.Context, *Loop) {
 	return context.Background(), o.cfg.Loop.sub()
 }
 
-// current is the span of the iteration, or of the loop before its first.
+// current returns the span of the iteration, or of the loop before the first iteration.
 func (l *loop) current() trace.Span {
 	if l.turn != nil {
 		return l.turn
@@ -124,8 +124,7 @@ func (l *loop) place() context.Context {
 	return l.ctx
 }
 
-// begin starts the span of a run or a sub-loop. A run that did not end is ended by the
-// next.
+// begin starts the span of a run or a sub-loop. It ends an earlier run that did not end.
 func (o *Observer) begin(parent context.Context, e repl.Event, kind *Loop) {
 	if old := o.loops[e.Node]; old != nil {
 		o.end(old, repl.Event{Time: e.Time, Node: e.Node})
@@ -139,13 +138,13 @@ func (o *Observer) begin(parent context.Context, e repl.Event, kind *Loop) {
 		),
 	)
 
-	if e.Model != "" { // a workflow's node has none
+	if e.Model != "" { // nodes of workflows have no model
 		l.span.SetAttributes(attribute.String(genModel, o.name(e.Model)))
 	}
 	o.loops[e.Node] = l
 }
 
-// iteration starts the span of a turn and ends the one before.
+// iteration starts the span of a turn and ends the previous one.
 func (o *Observer) iteration(l *loop, e repl.Event) {
 	l.endTurn(e.Time)
 	l.iterations++
@@ -168,7 +167,7 @@ func (l *loop) endTurn(at time.Time) {
 	}
 }
 
-// call makes the span of a model call that has ended.
+// call records the span of an ended model call.
 func (o *Observer) call(l *loop, e repl.Event) {
 	provider, _, ok := strings.Cut(e.Model, "/")
 	if !ok {
@@ -219,7 +218,7 @@ func (o *Observer) record(l *loop, c *repl.SubCall) {
 	})
 }
 
-// message is what was said to or by a model, as the conventions write messages.
+// message encodes a message to or from a model by the conventions.
 func (o *Observer) message(key, role, text string) attribute.KeyValue {
 	type part struct {
 		Type    string `json:"type"`
@@ -238,7 +237,7 @@ func jsonOf(key string, v any) attribute.KeyValue {
 	return attribute.String(key, string(data))
 }
 
-// used are the tokens and the cost of a call or a run.
+// used returns the tokens and the cost of a call or a run as attributes.
 func used(s *repl.Spending) []attribute.KeyValue {
 	if s == nil {
 		return nil
@@ -250,7 +249,7 @@ func used(s *repl.Spending) []attribute.KeyValue {
 	}
 }
 
-// snippet puts what a snippet did on the span of its iteration.
+// snippet adds a snippet's attributes to the span of its iteration.
 func (o *Observer) snippet(l *loop, e repl.Event) {
 	suffix := ""
 	if l.snippets > 0 {
@@ -271,7 +270,7 @@ func (o *Observer) snippet(l *loop, e repl.Event) {
 	}
 
 	ran := *e.Ran
-	ran.Calls = nil // they have spans of their own
+	ran.Calls = nil // they have separate spans
 	block := repl.CodeBlockOf(&ran, nil)
 	span.SetAttributes(
 		o.text(snippetCode+suffix, block.Code), o.text(snippetStdout+suffix, block.Result.Stdout),
@@ -279,7 +278,7 @@ func (o *Observer) snippet(l *loop, e repl.Event) {
 	)
 }
 
-// happened are the attributes of what is an event on a span.
+// happened returns the attributes of an event on a span.
 func (o *Observer) happened(e repl.Event) []attribute.KeyValue {
 	var all []attribute.KeyValue
 	for _, part := range []struct{ key, text string }{
@@ -302,10 +301,10 @@ func (o *Observer) failed(span trace.Span, text string) {
 	}
 }
 
-// broken are the endings of a run that are errors; the others may have a reason, too.
+// broken are the endings of a run that are errors. Other endings may also have a reason.
 var broken = []string{"failed", "canceled", "broken"}
 
-// end ends a loop, and with the root all that is still open.
+// end ends a loop. The end of the root ends all open spans.
 func (o *Observer) end(l *loop, e repl.Event) {
 	delete(o.loops, e.Node)
 	if e.Kind == repl.EventRunEnded {
@@ -323,7 +322,7 @@ func (o *Observer) end(l *loop, e repl.Event) {
 			attributes, attribute.Int(subagentCallCount, l.calls), jsonOf(subagentCalls, l.records),
 		)
 	}
-	if e.Spent != nil { // not by the names of a call, which viewers add up
+	if e.Spent != nil { // separate names: viewers add up the attributes of calls
 		attributes = append(
 			attributes, attribute.Int64(totalInputTokens, e.Spent.InputTokens),
 			attribute.Int64(totalOutputTokens, e.Spent.OutputTokens),
@@ -343,14 +342,14 @@ func (o *Observer) end(l *loop, e repl.Event) {
 	l.span.End(trace.WithTimestamp(e.Time))
 }
 
-// endAll ends all that is open.
+// endAll ends all open spans.
 func (o *Observer) endAll(at time.Time) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.endOpen(at)
 }
 
-// endOpen ends what is open, children before their parents.
+// endOpen ends the open spans, children before parents.
 func (o *Observer) endOpen(at time.Time) {
 	nodes := slices.Sorted(maps.Keys(o.loops))
 	slices.Reverse(nodes)

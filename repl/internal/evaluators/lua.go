@@ -10,14 +10,14 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// Bounds of a Lua program that end in an error of its own.
+// Bounds of a Lua program that end in a Lua error.
 const (
-	luaCalls    = 200     // calls within one another
+	luaCalls    = 200     // nested calls
 	luaRegistry = 1 << 18 // values on the stack
 )
 
-// luaLibraries are what a program has; luaRemoved what is taken out of them: what
-// reads files, and what writes to streams that nobody reads.
+// luaLibraries are the libraries of a program. luaRemoved are functions taken out of them,
+// which read files or write to unread streams.
 var (
 	luaLibraries = []struct {
 		name string
@@ -74,7 +74,7 @@ func runLua(source string, variables map[string]any) (any, error) {
 	return (&luaReader{counter{left: maxValues}}).value(result, 0)
 }
 
-// luaMessage is what a program threw, without the interpreter's own stack.
+// luaMessage returns a program's error without the interpreter's stack.
 func luaMessage(err error) string {
 	var raised *lua.ApiError
 	if errors.As(err, &raised) && raised.Object != nil && raised.Object != lua.LNil {
@@ -83,7 +83,7 @@ func luaMessage(err error) string {
 	return err.Error()
 }
 
-// toLua is a value as Lua has it: lists and objects are tables, null is nil.
+// toLua converts a value to Lua: lists and objects become tables, null becomes nil.
 func toLua(l *lua.LState, v any) lua.LValue {
 	switch v := v.(type) {
 	case bool:
@@ -113,7 +113,7 @@ func toLua(l *lua.LState, v any) lua.LValue {
 	return lua.LNil
 }
 
-// luaReader makes JSON of what a program returns.
+// luaReader converts a program's result to JSON.
 type luaReader struct{ counter counter }
 
 func (r *luaReader) value(v lua.LValue, depth int) (any, error) {
@@ -139,7 +139,7 @@ func (r *luaReader) value(v lua.LValue, depth int) (any, error) {
 	)
 }
 
-// luaNumber is a number as JSON has it: whole ones without a fraction.
+// luaNumber encodes a number as JSON, whole numbers without a fraction.
 func luaNumber(f float64) (any, error) {
 	if math.IsNaN(f) || math.IsInf(f, 0) {
 		return nil, fmt.Errorf("its result has the number %v in it, which JSON has not", f)
@@ -152,7 +152,7 @@ func luaNumber(f float64) (any, error) {
 	return f, nil
 }
 
-// table is a list if its keys are 1 to n, as those of an empty table are, else an
+// table converts a table: to a list if its keys are 1 to n or it is empty, otherwise to an
 // object.
 func (r *luaReader) table(t *lua.LTable, depth int) (any, error) {
 	keys := 0

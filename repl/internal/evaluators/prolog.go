@@ -14,7 +14,7 @@ import (
 	"github.com/ichiban/prolog/engine"
 )
 
-// Names of Prolog that have a meaning here.
+// The names with a special meaning in programs.
 var (
 	atomNull   = engine.NewAtom("null")
 	atomTrue   = engine.NewAtom("true")
@@ -26,16 +26,16 @@ var (
 	atomReturn = engine.NewAtom("return")
 )
 
-// prologPrelude is what every program has beside the ISO predicates.
+// prologPrelude defines the predicates that each program has in addition to ISO Prolog.
 const prologPrelude = `
 :- set_prolog_flag(double_quotes, atom).
 get(json(Members), Key, Value) :- member(Key = Value, Members).
 `
 
-// noFiles is the file system of a program.
+// noFiles is the empty file system of a program.
 var noFiles embed.FS
 
-// prologRun is one program under way.
+// prologRun is one running program.
 type prologRun struct {
 	vm      *engine.VM
 	result  map[string]any
@@ -76,7 +76,7 @@ func runProlog(source string, variables map[string]any) (any, error) {
 	return r.result, nil
 }
 
-// facts asserts what the program finds.
+// facts asserts the variables of the program.
 func (r *prologRun) facts(variables map[string]any) error {
 	output, state := engine.NewAtom("output"), engine.NewAtom("state")
 	if err := r.assert(output.Apply(toProlog(variables["output"]))); err != nil {
@@ -92,7 +92,7 @@ func (r *prologRun) facts(variables map[string]any) error {
 	return nil
 }
 
-// assert adds a clause, grammar rules as what they stand for.
+// assert adds a clause. It translates grammar rules.
 func (r *prologRun) assert(clause engine.Term) error {
 	expanded := engine.NewVariable()
 	_, err := engine.ExpandTerm(r.vm, clause, expanded, func(env *engine.Env) *engine.Promise {
@@ -101,7 +101,7 @@ func (r *prologRun) assert(clause engine.Term) error {
 	return prologError(err)
 }
 
-// consult reads the program: clauses are added at once, goals kept.
+// consult reads the program. It adds clauses at once and keeps goals for later.
 func (r *prologRun) consult(source string) error {
 	parser := engine.NewParser(r.vm, strings.NewReader(source))
 	for parser.More() {
@@ -123,7 +123,7 @@ func (r *prologRun) consult(source string) error {
 	return nil
 }
 
-// goalOf returns the goal that a term of the program is, nil if it is a clause.
+// goalOf returns the goal in a term of the program, nil if the term is a clause.
 func goalOf(term engine.Term) engine.Term {
 	c, ok := term.(engine.Compound)
 	if !ok {
@@ -152,7 +152,7 @@ func (r *prologRun) solve(goal engine.Term) error {
 	return nil
 }
 
-// prologError says of an exception what was thrown.
+// prologError describes a thrown term.
 func prologError(err error) error {
 	var thrown engine.Exception
 	if errors.As(err, &thrown) {
@@ -178,7 +178,7 @@ func (r *prologRun) returned(
 	return k(env)
 }
 
-// toProlog is a value as a term.
+// toProlog converts a value to a term.
 func toProlog(v any) engine.Term {
 	switch v := v.(type) {
 	case bool:
@@ -213,7 +213,7 @@ func toProlog(v any) engine.Term {
 	return atomNull
 }
 
-// value is a term as JSON has it.
+// value converts a term to JSON.
 func (r *prologRun) value(term engine.Term, env *engine.Env, depth int) (any, error) {
 	if err := r.counter.take(depth); err != nil {
 		return nil, err
