@@ -1,15 +1,14 @@
-// Package build turns the snippets of a Go session into a program. [Serve] runs behind
-// a wall, in a jail or a container: what it parses, checks and compiles is hostile, and
-// the host believes nothing that it says. [Ask] is the host's end. A [Tool] compiles the
-// standard library; no snippet is near it.
+// Package build turns the snippets of a Go session into a program. [Serve] runs behind a wall,
+// in a jail or a container: it parses, checks and compiles hostile code, so the host does not
+// trust its answers. [Ask] is the host's end. A [Tool] compiles the standard library, without
+// any snippet.
 //
 // It is compiled into container images, so it imports only the standard library and
 // packages that are compiled into them, too.
 //
-// A session is one program. The variables, types and functions of all snippets stand at
-// its top level, and each snippet's statements are a function. A name that is declared
-// again leaves the older meaning with another name, so that whatever used it goes on
-// using it.
+// A session is one program. Its top level has the variables, types and functions of all
+// snippets, and a function with the statements of each snippet. A second declaration of a name
+// renames the first one, so earlier code keeps using the first.
 package build
 
 import (
@@ -50,25 +49,25 @@ type Request struct {
 	Toolchain Toolchain `json:"toolchain"`
 }
 
-// Toolchain is what a program is compiled with.
+// Toolchain describes the compiler, the linker and the packages of a program.
 type Toolchain struct {
 	// Tools is the folder of compiler and linker.
 	Tools string `json:"tools"`
-	// Version is the language's, "go1.26"; Arch is GOARCH.
+	// Version is the language version, such as "go1.26". Arch is GOARCH.
 	Version string `json:"version"`
 	Arch    string `json:"arch"`
-	// Exports are the compiled packages, by import path. An empty name is a package
-	// that is known not to be there.
+	// Exports are the files of the compiled packages, by import path. An empty name marks a
+	// package that does not exist.
 	Exports map[string]string `json:"exports"`
 }
 
-// missing are packages that the host did not give.
+// missing are packages that the host did not provide.
 type missing struct {
 	Paths []string `json:"paths"`
 }
 
-// Serve serves requests until the connection ends, and returns an exit code. A
-// toolchain, if not nil, is all that there is, whatever requests say.
+// Serve serves requests until the connection ends, and returns an exit code. If toolchain is
+// not nil, it replaces the toolchain of requests.
 func Serve(conn io.ReadWriter, toolchain *Toolchain) int {
 	in, out := frame.NewReader(conn, MaxFrame), frame.NewWriter(conn, MaxFrame)
 	std := newStdlib()
@@ -92,8 +91,8 @@ func Serve(conn io.ReadWriter, toolchain *Toolchain) int {
 	}
 }
 
-// answer builds one program and says what came of it. whole says that nobody has
-// more packages.
+// answer builds one program and sends the outcome. If whole is true, the host has no further
+// packages.
 func answer(out *frame.Writer, request *Request, std *stdlib, whole bool) error {
 	if paths := request.missing(); len(paths) > 0 && !whole {
 		return send(out, kindMissing, missing{paths})
@@ -126,8 +125,8 @@ func send(out *frame.Writer, kind byte, message any) error {
 	return out.Write(kind, body)
 }
 
-// missing are the imports of snippets that nobody has looked at which the
-// request has no export data for. A syntax error is for later.
+// missing returns the imports of unchecked snippets for which the request has no export data.
+// It ignores syntax errors, which are reported later.
 func (r *Request) missing() []string {
 	var paths []string
 	for i, s := range r.Snippets {
@@ -150,7 +149,7 @@ func (r *Request) missing() []string {
 	return paths
 }
 
-// build makes the program.
+// build checks the snippets and compiles the program.
 func build(request *Request, std *stdlib) ([]byte, error) {
 	var p *program
 	for count := 1; count <= len(request.Snippets); count++ {
@@ -170,7 +169,7 @@ func build(request *Request, std *stdlib) ([]byte, error) {
 	return compile(request, files)
 }
 
-// compile runs compiler and linker in a folder of their own.
+// compile runs compiler and linker in a separate folder.
 func compile(request *Request, files map[string]string) ([]byte, error) {
 	dir, err := os.MkdirTemp("", "")
 	if err != nil {
@@ -207,10 +206,10 @@ func compile(request *Request, files map[string]string) ([]byte, error) {
 	return os.ReadFile(filepath.Join(dir, "main"))
 }
 
-// place is how a compiler names the folder of its files.
+// place matches the folder in a compiler's messages.
 var place = regexp.MustCompile(`(?m)^(\./|/tmp/[0-9]+/)`)
 
-// runTool runs a tool. What it says is the error.
+// runTool runs a tool. Its output becomes the error.
 func runTool(dir, tool string, args ...string) error {
 	var said bytes.Buffer
 	cmd := exec.Command(tool, args...) //nolint:noctx // the jail ends it

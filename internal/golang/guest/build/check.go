@@ -16,7 +16,7 @@ import (
 	"strings"
 )
 
-// program is a session on its way to a compiler.
+// program is a session that is being compiled.
 type program struct {
 	request  *Request
 	set      *token.FileSet
@@ -30,7 +30,7 @@ type program struct {
 	errors   []string
 }
 
-// stdlib reads the standard library's export data. Packages that were read stay.
+// stdlib reads the standard library's export data and keeps the packages.
 type stdlib struct {
 	exports  map[string]string
 	importer types.Importer
@@ -53,8 +53,8 @@ func newStdlib() *stdlib {
 	return s
 }
 
-// analyse parses and checks the first snippets of a request, and finds the refs
-// of the last of them unless they are there.
+// analyse parses and checks the first snippets of a request, and finds the refs of the last one
+// if they are missing.
 func analyse(request *Request, std *stdlib, count int) (*program, *CompileError) {
 	for {
 		p := &program{
@@ -113,7 +113,7 @@ func analyse(request *Request, std *stdlib, count int) (*program, *CompileError)
 	}
 }
 
-// importable makes sure that the packages are there.
+// importable checks that the packages exist.
 func (p *program) importable(u *unit) *CompileError {
 	for _, i := range u.imports {
 		if p.request.Toolchain.Exports[i.path] == "" && i.path != "unsafe" || !Importable(i.path) {
@@ -127,11 +127,11 @@ func (p *program) importable(u *unit) *CompileError {
 	return nil
 }
 
-// importPath is what paths of the standard library look like.
+// importPath matches the paths of the standard library.
 var importPath = regexp.MustCompile(`^[a-z0-9]+(/[a-z0-9]+)*$`)
 
-// Importable reports whether a path may be one of the standard library that a
-// program may import.
+// Importable reports whether a path looks like a package of the standard library that programs
+// may import.
 func Importable(path string) bool {
 	return len(path) < 100 && importPath.MatchString(path) && path != "main" &&
 		!slices.ContainsFunc(
@@ -140,8 +140,8 @@ func Importable(path string) bool {
 		)
 }
 
-// check type-checks the program with all variables at its top level, where the
-// checker finds out their types whatever the order.
+// check type-checks the program with all variables at its top level, where the checker infers
+// their types in any order.
 func (p *program) check(std *stdlib) {
 	std.exports = p.request.Toolchain.Exports
 	host, err := parser.ParseFile(p.set, "host.go", p.hostFile(), parser.SkipObjectResolution)
@@ -161,12 +161,11 @@ func (p *program) check(std *stdlib) {
 		Error:     p.complain,
 	}
 
-	// Every error went to complain.
+	// complain has received every error.
 	p.checked, _ = config.Check("main", p.set, files, &p.info)
 }
 
-// complain takes an error of the checker, unless it is one of those that a
-// session forgives.
+// complain records an error of the checker, unless a session tolerates it.
 func (p *program) complain(err error) {
 	e, ok := err.(types.Error) //nolint:errorlint // the checker gives it bare
 	switch {
@@ -194,7 +193,7 @@ func (p *program) echoed(pos token.Pos) bool {
 	return false
 }
 
-// trailing is a snippet's last statement if it is an expression.
+// trailing returns a snippet's last statement if it is an expression.
 func (u *unit) trailing() *ast.ExprStmt {
 	if len(u.stmts) == 0 || u.whole {
 		return nil
@@ -203,7 +202,7 @@ func (u *unit) trailing() *ast.ExprStmt {
 	return e
 }
 
-// checkFile is a unit as the checker gets it.
+// checkFile returns the file of a unit for the checker.
 func (p *program) checkFile(u *unit, imports map[string]string) *ast.File {
 	file := &ast.File{
 		Name:      ast.NewIdent("main"),
@@ -239,7 +238,7 @@ func (p *program) checkFile(u *unit, imports map[string]string) *ast.File {
 	return file
 }
 
-// entry is the name of the function that runs a unit's statements.
+// entry returns the name of the function that runs a unit's statements.
 func (u *unit) entry() string { return fmt.Sprintf("rlm__%d", u.n) }
 
 // topLevel returns the declarations of a unit. Its main and init become plain
@@ -281,8 +280,7 @@ func (p *program) owns(names []*ast.Ident) {
 	}
 }
 
-// variables are the variables that a statement makes at the top level, nil if
-// it is another statement.
+// variables returns the top-level variables that a statement declares, nil for other statements.
 func (p *program) variables(u *unit, s ast.Stmt) []ast.Spec {
 	switch s := s.(type) {
 	case *ast.DeclStmt:

@@ -22,7 +22,7 @@ const (
 	runtimeName = "rlm__"
 )
 
-// hostFile is the file of what a session has without declaring it.
+// hostFile returns the file of the names that a session has without declaring them.
 func (p *program) hostFile() string {
 	var b, set strings.Builder
 	fmt.Fprintf(&b, "package main\nimport %s %q\n", runtimeName, runtimePath)
@@ -47,8 +47,7 @@ func (p *program) hostFile() string {
 	return b.String()
 }
 
-// names are the host's names, each with its declaration, or with = its type and
-// = its first value.
+// names returns the host's names. Each has its declaration, or =type=initial value.
 func (r *Request) names() map[string]string {
 	names := map[string]string{
 		"Text": "type NAME = rlm__.Text",
@@ -89,7 +88,7 @@ func (r *Request) names() map[string]string {
 	return names
 }
 
-// render returns the files of a program that has been checked.
+// render returns the files of a checked program.
 func (p *program) render() (map[string]string, error) {
 	files := map[string]string{"host.go": p.hostFile()}
 	for i, u := range p.units {
@@ -103,8 +102,8 @@ func (p *program) render() (map[string]string, error) {
 	return files, nil
 }
 
-// unitFile is a unit as the compiler gets it: variables and declarations at the
-// top, and a function of the statements.
+// unitFile returns the file of a unit for the compiler: variables and declarations, and a
+// function with the statements.
 func (p *program) unitFile(u *unit, imports map[string]string) (string, error) {
 	vars, pointers := p.globals(u, imports)
 	stmts := p.statements(u)
@@ -151,7 +150,7 @@ func (p *program) unitFile(u *unit, imports map[string]string) (string, error) {
 	return b.String(), nil
 }
 
-// functions counts the functions whose names begin so.
+// functions counts the functions with a prefix.
 func (p *program) functions(u *unit, prefix string) (n int) {
 	for _, d := range u.decls {
 		if f, ok := d.(*ast.FuncDecl); ok && f.Recv == nil &&
@@ -162,7 +161,7 @@ func (p *program) functions(u *unit, prefix string) (n int) {
 	return n
 }
 
-// usedImports are the imports that a unit uses once it has been rewritten.
+// usedImports returns the imports that a rewritten unit uses.
 func (p *program) usedImports(u *unit) map[string]bool {
 	used := map[string]bool{}
 	u.idents(func(id *ast.Ident) {
@@ -174,7 +173,7 @@ func (p *program) usedImports(u *unit) map[string]bool {
 }
 
 // globals declares the variables of a unit, and lists them for FINAL_VAR.
-// Packages that only their types need are imported under names of our own.
+// It imports packages that only their types need under generated names.
 func (p *program) globals(u *unit, imports map[string]string) (declarations, pointers string) {
 	var b, list strings.Builder
 	names := map[string]string{} // by path
@@ -205,8 +204,8 @@ func (p *program) globals(u *unit, imports map[string]string) (declarations, poi
 	return b.String(), list.String()
 }
 
-// statements are those of a unit, with assignments in place of its variables'
-// declarations and a trailing expression shown.
+// statements returns a unit's statements. Assignments replace declarations of variables, and
+// the trailing expression is shown.
 func (p *program) statements(u *unit) []ast.Stmt {
 	var stmts []ast.Stmt
 	for _, s := range u.stmts {
@@ -238,7 +237,7 @@ func (p *program) statements(u *unit) []ast.Stmt {
 	return stmts
 }
 
-// assignment is what a variable's declaration does when its turn comes.
+// assignment returns the assignment that replaces a variable's declaration.
 func assignment(spec ast.Spec) ast.Stmt {
 	v, ok := spec.(*ast.ValueSpec)
 	if !ok || len(v.Values) == 0 {
@@ -258,8 +257,7 @@ func assignment(spec ast.Spec) ast.Stmt {
 	return &ast.DeclStmt{Decl: &ast.GenDecl{Tok: token.VAR, TokPos: v.Pos(), Specs: []ast.Spec{v}}}
 }
 
-// order puts the variables of a whole file in the order in which Go gives them
-// their values.
+// order sorts the variables of a whole file into Go's order of initialisation.
 func (p *program) order(stmts []ast.Stmt) {
 	rank := map[types.Object]int{}
 	for i, init := range p.info.InitOrder {
@@ -283,16 +281,15 @@ func (p *program) order(stmts []ast.Stmt) {
 	slices.SortStableFunc(stmts, func(a, b ast.Stmt) int { return of(a) - of(b) })
 }
 
-// own is an expression for something of the runtime.
+// own returns an expression for a name of the runtime.
 func own(name string, pos token.Pos) *ast.SelectorExpr {
 	return &ast.SelectorExpr{
 		X: &ast.Ident{Name: runtimeName, NamePos: pos}, Sel: &ast.Ident{Name: name, NamePos: pos},
 	}
 }
 
-// echoes reports whether the value of a trailing expression is shown: that of
-// every expression but a call which may have none, or several, or is there for
-// what it does.
+// echoes reports whether the value of a trailing expression is shown. Excluded are calls that
+// may return no value or several, and calls made for their effect.
 func (p *program) echoes(e ast.Expr) bool {
 	value := p.info.Types[e]
 	if !value.IsValue() || value.Type == nil {
@@ -313,7 +310,7 @@ func (p *program) echoes(e ast.Expr) bool {
 	return p.function(call.Fun)
 }
 
-// function reports whether an expression is a declared function, no method.
+// function reports whether an expression is a declared function, but not a method.
 func (p *program) function(e ast.Expr) bool {
 	switch f := e.(type) {
 	case *ast.IndexExpr:
@@ -330,8 +327,7 @@ func (p *program) function(e ast.Expr) bool {
 	return false
 }
 
-// rewrite puts the runtime in the place of what would bypass it, and uses the
-// variables of functions that are not used.
+// rewrite replaces calls that would bypass the runtime, and adds a use of each unused variable.
 func (p *program) rewrite(u *unit) {
 	visit := func(n ast.Node) bool {
 		if s, ok := n.(*ast.SelectorExpr); ok {
@@ -351,7 +347,7 @@ func (p *program) rewrite(u *unit) {
 	}
 }
 
-// use makes unused variables used, where they are declared by a statement.
+// use adds uses of unused variables after the statements that declare them.
 func (p *program) use(n ast.Node) {
 	switch n := n.(type) {
 	case *ast.BlockStmt:
@@ -385,7 +381,7 @@ func (p *program) usedAfter(list []ast.Stmt) []ast.Stmt {
 	return all
 }
 
-// uses are assignments to _ of the unused variables that a statement declares.
+// uses returns assignments to _ of the unused variables that a statement declares.
 func (p *program) uses(s ast.Stmt) []ast.Stmt {
 	switch s := s.(type) {
 	case *ast.AssignStmt:
@@ -425,7 +421,7 @@ func (p *program) unusedOf(names ...ast.Expr) []ast.Stmt {
 	return all
 }
 
-// importConfig tells compiler and linker where packages are.
+// importConfig lists the files of packages for compiler and linker.
 func (r *Request) importConfig() string {
 	var b strings.Builder
 	for _, path := range slices.Sorted(maps.Keys(r.Toolchain.Exports)) {

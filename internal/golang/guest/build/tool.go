@@ -18,16 +18,15 @@ import (
 
 // Tool is a go command.
 type Tool struct {
-	// Path is the command's, Cache the folder in which it works and keeps what it
-	// has compiled.
+	// Path is the path of the command. Cache is its working folder, which also keeps compiled
+	// packages.
 	Path, Cache string
 }
 
-// Builds is the folder of what was compiled.
+// Builds returns the folder of compiled packages.
 func (t Tool) Builds() string { return filepath.Join(t.Cache, "build") }
 
-// Command runs the go command in a folder, with nothing of the host's settings, and
-// returns what it printed.
+// Command runs the go command in a folder, without the host's settings, and returns its output.
 func (t Tool) Command(ctx context.Context, dir string, args ...string) (string, error) {
 	var stdout, stderr bytes.Buffer
 	cmd := exec.CommandContext(ctx, t.Path, args...)
@@ -47,9 +46,9 @@ func (t Tool) Command(ctx context.Context, dir string, args ...string) (string, 
 	return stdout.String(), nil
 }
 
-// Compile compiles packages, [Runtime] may be among them, and the packages that they
-// need. It returns the file of each, empty for unsafe, which needs none. A path without
-// a package is not in the result. language is the module's, "go1.26".
+// Compile compiles packages with their imports. [Runtime] may be among them. It returns the
+// file of each, empty for unsafe, and omits paths without a package. language is the version of
+// the module, such as "go1.26".
 func (t Tool) Compile(
 	ctx context.Context, language string, paths []string,
 ) (map[string]string, error) {
@@ -76,7 +75,7 @@ func (t Tool) Compile(
 	return exports, nil
 }
 
-// module is this module, as far as programs are compiled with it.
+// module holds the sources of this module that are compiled into programs.
 const module = "github.com/rlmhq/rlm"
 
 // Runtime is the import path of the package with which programs are compiled.

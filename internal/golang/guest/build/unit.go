@@ -29,24 +29,24 @@ type imported struct {
 	pos        token.Pos
 }
 
-// def is a name that the snippet declares at its top.
+// def is a name that the snippet declares at its top level.
 type def struct {
 	sequential bool      // it is there only after its statement
 	end        token.Pos // of that statement
 }
 
-// region is where a part of the snippet lies in the file set.
+// region is the position of a part of the snippet in the file set.
 type region struct {
 	file *token.File
 	head int // bytes before the snippet's own
 }
 
-// CompileError is what is wrong with a snippet.
+// CompileError describes the mistakes in a snippet.
 type CompileError struct {
 	Type, Message, Text string
 }
 
-// Error is the first message.
+// Error returns the first message.
 func (e *CompileError) Error() string { return e.Message }
 
 // failed makes an error of messages, each with its position.
@@ -61,12 +61,12 @@ func failed(kind string, messages ...string) *CompileError {
 
 func (u *unit) file() string { return fmt.Sprintf("snippet_%d.go", u.n) }
 
-// maxSource is how long a snippet may be, in bytes.
+// maxSource bounds a snippet, in bytes.
 const maxSource = 1 << 20
 
 // parseUnit parses a snippet: a file of package main, or imports, declarations
-// and statements in any order. Functions and imports cannot stand in a function
-// body; so the snippet is parsed twice, each time with the rest blanked out.
+// and statements in any order. A function body cannot contain functions and imports, so the
+// snippet is parsed twice, each time with the other part blanked out.
 func parseUnit(set *token.FileSet, n int, source string) (*unit, *CompileError) {
 	u := &unit{n: n, defs: map[string]def{}}
 	if len(source) > maxSource {
@@ -113,7 +113,7 @@ func parseUnit(set *token.FileSet, n int, source string) (*unit, *CompileError) 
 }
 
 // split divides a text into its imports and functions, and its statements. Both
-// have the length and the lines of the text. whole tells a file.
+// have the length and the lines of the text. whole reports a complete file.
 func split(source string) (declarations, statements string, whole bool) {
 	d, s := []byte(source), []byte(source)
 	var begun, depth int
@@ -160,8 +160,8 @@ func split(source string) (declarations, statements string, whole bool) {
 	}
 }
 
-// isDeclaration tells imports, functions and methods by their first tokens. A
-// function literal has no name.
+// isDeclaration recognises imports, functions and methods by their first tokens. A function
+// literal has no name.
 func isDeclaration(t []token.Token) bool {
 	switch {
 	case len(t) == 0:
@@ -228,13 +228,13 @@ func (u *unit) sort(set *token.FileSet) *CompileError {
 	return u.reserved(set)
 }
 
-// suffix is what names have that an older meaning keeps, see versions.unique.
+// suffix marks the names of older declarations, see versions.unique.
 var suffix = regexp.MustCompile(`__[0-9]+(_[0-9]+)?\b`)
 
-// base is the snippet's own name for a name of the program.
+// base returns the snippet's name for a name of the program.
 func base(name string) string { return suffix.ReplaceAllString(name, "") }
 
-// reserved makes sure that names of the program are never the snippet's.
+// reserved rejects snippets that use reserved names of the program.
 func (u *unit) reserved(set *token.FileSet) (err *CompileError) {
 	u.idents(func(id *ast.Ident) {
 		if suffix.MatchString(id.Name) || strings.Contains(id.Name, "rlm__") {
@@ -263,8 +263,7 @@ func (u *unit) declare(spec ast.Spec) {
 	}
 }
 
-// define notes the names that := makes. One that the snippet has already is
-// only assigned to.
+// define notes the names that := declares. A name that the snippet has already is assigned only.
 func (u *unit) define(set *token.FileSet, s ast.Stmt) *CompileError {
 	a, ok := s.(*ast.AssignStmt)
 	if !ok || a.Tok != token.DEFINE {
@@ -329,7 +328,7 @@ func (u *unit) addImports(set *token.FileSet, d *ast.GenDecl) *CompileError {
 	return nil
 }
 
-// offset is where in the snippet an identifier stands, -1 if not in it.
+// offset returns the position of an identifier in the snippet, -1 if it is elsewhere.
 func (u *unit) offset(pos token.Pos) int {
 	for _, r := range u.regions {
 		if int(pos) >= r.file.Base() && int(pos) <= r.file.Base()+r.file.Size() {
