@@ -6,8 +6,8 @@ import (
 	"fmt"
 )
 
-// A Buffer cuts frames from bytes that somebody else reads. Unlike a Reader it can
-// skip a damaged part of the stream. It has one user at a time.
+// A Buffer cuts frames from bytes that its caller reads. Unlike a Reader, it can skip a damaged
+// part of the stream. It has one user at a time.
 type Buffer struct {
 	// Max bounds a payload, in bytes.
 	Max int

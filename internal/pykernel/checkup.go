@@ -23,11 +23,11 @@ var reaching = regexp.MustCompile(
 // NeedsCheckup reports whether a snippet may have harmed its interpreter.
 func NeedsCheckup(source string) bool { return reaching.MatchString(source) }
 
-// checkupSource is what a healthy interpreter prints "ok" for.
+// checkupSource makes a healthy interpreter print "ok".
 const checkupSource = "print('o' + str(len([1])).replace('1', 'k'))"
 
-// IsHealthy runs a trivial snippet by run, with accounts of its own, and reports
-// whether the interpreter still can. run gets the accounts and the source.
+// IsHealthy runs a trivial snippet with separate accounts, and reports whether the interpreter
+// ran it correctly. run receives the accounts and the source.
 func IsHealthy(
 	ctx context.Context, run func(a *session.Accounts, source string) (code int, err error),
 ) bool {

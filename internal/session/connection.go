@@ -12,7 +12,7 @@ import (
 	"github.com/rlmhq/rlm/internal/session/wire"
 )
 
-// What ends a run of a Connection without a code.
+// The errors that end a run without a code.
 var (
 	// ErrGone: the guest's process is gone, or what it sent cannot be understood. The
 	// Connection is of no more use.
@@ -35,8 +35,8 @@ type Interrupter interface {
 	Interrupt()
 }
 
-// Connection is a guest in a process of its own, at the other end of a socket or of
-// two pipes. It has one owner.
+// Connection is the host's end of a guest in another process, over a socket or two pipes. It
+// has one owner.
 type Connection struct {
 	// MaxRequest bounds what the guest sends at a time. New sets it to wire.MaxRequest.
 	MaxRequest int
@@ -110,8 +110,7 @@ func (c *Connection) read() {
 	}
 }
 
-// write writes what Send queues. It is a goroutine of its own because a guest need not
-// read.
+// write writes the queued frames. It runs on a separate goroutine, because a guest may not read.
 func (c *Connection) write() {
 	isBroken := false
 	for data := range c.output {

@@ -53,7 +53,7 @@ type Ending struct {
 	Code int
 	// IsGone says that the guest is beyond use and has to return to an earlier state.
 	IsGone bool
-	// Crash says what happened to a snippet that died and that no limit stopped.
+	// Crash describes the death of a snippet that no limit stopped.
 	Crash tiers.Exception
 	// Rejected says that the guest cannot run the snippet. It has not begun.
 	Rejected *tiers.RejectedError
@@ -96,7 +96,7 @@ type Machine struct {
 	Closers []io.Closer
 
 	last     tiers.Language // of the snippet that ran last
-	foreign  map[int]Guest  // who ran a snippet, by ordinal, where there are several guests
+	foreign  map[int]Guest  // the guest that ran a snippet, by ordinal, if there are several guests
 	isClosed bool
 }
 
@@ -154,7 +154,7 @@ func (m *Machine) choose(ctx context.Context, language tiers.Language) (Guest, e
 	return guest, nil
 }
 
-// note remembers who runs the snippet that has just begun.
+// note remembers the guest of the snippet that has just begun.
 func (m *Machine) note(language tiers.Language, guest Guest) {
 	m.last = language
 	for _, other := range m.Guests {
@@ -228,7 +228,7 @@ func (m *Machine) finish(
 	return r, err
 }
 
-// explain says what ended a snippet, if it was not the snippet alone.
+// explain returns an error if something other than the snippet or its limits ended it.
 func (m *Machine) explain(ctx context.Context, r *tiers.Result, healed Healed) error {
 	a := m.Accounts
 	isLost := r.Lost != nil && healed.Kept < a.Ordinal()
@@ -257,8 +257,8 @@ func (m *Machine) lacksModule(name string) error {
 	}
 }
 
-// lost says what a guest's return to an earlier state takes from the session, nil for
-// nothing.
+// lost describes the snippets whose effects are gone after a guest returned to an earlier
+// state, nil if none.
 func (m *Machine) lost(guest Guest, s Snippet, healed Healed) *tiers.Loss {
 	if healed.Kept >= s.Ordinal {
 		return nil

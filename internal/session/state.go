@@ -25,13 +25,13 @@ type moving struct {
 	left  []tiers.Left
 	out   bool // the guest may give a state
 	moved int
-	each  time.Duration // what a variable may take
-	until time.Time     // when no variable gets time of its own any more
+	each  time.Duration // the time of a variable
+	until time.Time     // the end of the time of all variables
 }
 
-// The time of a move. A variable may take mostEach, or the session's limit if that
-// is less; each that took longer halves it for the others, so that those that never
-// end take twice as much together, whatever their number.
+// The time of a move. A variable may take mostEach, or the session's limit if that is less.
+// Each variable that exceeds its time halves the time of the others. So any number of endless
+// variables takes at most twice the time of one.
 const (
 	mostEach  = 10 * time.Second
 	leastEach = 100 * time.Millisecond

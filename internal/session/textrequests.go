@@ -46,7 +46,7 @@ func (a *Accounts) text(body []byte) Reply {
 	case 'b':
 		return a.bytes(t, from, to)
 	}
-	// What may take long ends with the snippet's time.
+	// A long scan ends with the snippet's time.
 	ctx, cancel := context.WithTimeout(a.calls.ctx, max(0, a.meter.activeLeft())+time.Millisecond)
 	defer cancel()
 	switch op {

@@ -1,6 +1,6 @@
-// Package wire is what a guest and its host say to each other, whatever the guest
-// is: CPython in a process, an interpreter of Go, a compiled Go program. Python's
-// end of it is written in Python: see package pykernel.
+// Package wire defines the messages between a guest in another process and its host. The guest
+// is CPython, an interpreter of Go, or a compiled Go program. Python's end is written in Python:
+// see package pykernel.
 //
 // Messages are frames of package frame. A guest sends requests and the host answers
 // them by number. The host sends an [Order] for each snippet, and the guest closes
