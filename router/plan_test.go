@@ -308,7 +308,7 @@ func TestRefusalsHaveStableReasons(t *testing.T) {
   tier wasm: policy does not allow it
   tier docker: policy does not allow it
   tier local: policy does not allow it
-  tier dokcer: there is no such tier`,
+  tier dokcer: unknown tier`,
 		},
 		{
 			Policy{Files: true},
