@@ -130,7 +130,7 @@ type Config struct {
 	// null, zero, urandom and shm.
 	Binds []Bind
 	// Proxy adds the only thing that the guest can connect to: a listener on
-	// 127.0.0.1:ProxyPort of its own network, which the launcher serves. See
+	// 127.0.0.1:ProxyPort of its separate network, which the launcher serves. See
 	// Process.Proxy. Profile must be Programs and the class is Full.
 	Proxy bool
 	// Limits bound the jail.
