@@ -5,6 +5,7 @@
 //	go run ./scripts/bench -python python3.13 -text big.txt -rlm bin/rlm
 //	go run ./scripts/bench -only docker
 //	go run ./scripts/bench -only loops
+//	go run ./scripts/bench -only peers -python python3.13 -text big.txt -pyodide FOLDER
 package main
 
 import (
@@ -27,7 +28,9 @@ type bench struct {
 	text   string // a large text
 	rlm    string // the command
 	docker string // address of the Docker daemon, empty for the system's
-	rows   []row
+
+	pyodide string // a folder in which npm has installed pyodide
+	rows    []row
 }
 
 // row is one line of the table.
@@ -41,8 +44,9 @@ func main() {
 	flag.StringVar(&b.python, "python", os.Getenv("RLM_PYTHON"), "native CPython 3.13")
 	flag.StringVar(&b.text, "text", "", "a text of 1 GiB, from scripts/corpus")
 	flag.StringVar(&b.rlm, "rlm", "bin/rlm", "the command")
-	only := flag.String("only", "",
-		"docker measures that tier alone, loops what a loop takes beside its model")
+	flag.StringVar(&b.pyodide, "pyodide", "", "a folder in which npm has installed pyodide")
+	only := flag.String("only", "", "docker measures that tier alone, loops what a loop takes"+
+		" beside its model, peers the table of the README")
 	flag.Parse()
 	b.docker = os.Getenv("DOCKER_HOST")
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -57,41 +61,43 @@ func main() {
 }
 
 func (b *bench) run(only string) error {
-	parts := []func() error{b.containers, b.loops}
 	switch only {
 	case "docker":
-		parts = parts[:1]
+		return b.runAll(b.containers)
 	case "loops":
-		parts = parts[1:]
-	case "":
-		parts = append([]func() error{
-			b.start, b.throughput, b.density, b.snippet, b.hostCalls, b.compute, b.scan,
-			b.command, b.analysis, b.warmTiers, b.routing,
-		}, parts...)
-		if b.python == "" || b.text == "" {
-			return fmt.Errorf("give -python and -text")
-		}
-
-		cache, err := os.UserCacheDir()
-		if err != nil {
-			return err
-		}
-
-		b.tier = wasm.New(wasm.Options{CacheDir: filepath.Join(cache, "rlm")})
-		defer b.tier.Close()
-		if err := b.tier.Warm(b.ctx); err != nil {
-			return err
-		}
+		return b.runAll(b.loops)
+	case "", "peers":
 	default:
-		return fmt.Errorf("-only %s: there are docker and loops", only)
+		return fmt.Errorf("-only %s: there are docker, loops and peers", only)
 	}
 
+	if b.python == "" || b.text == "" {
+		return fmt.Errorf("give -python and -text")
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return err
+	}
+	b.tier = wasm.New(wasm.Options{CacheDir: filepath.Join(cache, "rlm")})
+	defer b.tier.Close()
+	if err := b.tier.Warm(b.ctx); err != nil {
+		return err
+	}
+
+	if only == "peers" {
+		return b.peers()
+	}
+	return b.runAll(b.start, b.throughput, b.density, b.snippet, b.hostCalls, b.compute, b.scan,
+		b.command, b.analysis, b.warmTiers, b.routing, b.containers, b.loops)
+}
+
+// runAll measures and prints the table.
+func (b *bench) runAll(parts ...func() error) error {
 	for _, part := range parts {
 		if err := part(); err != nil {
 			return err
 		}
 	}
-
 	b.print()
 	return nil
 }
@@ -130,7 +136,6 @@ func (b *bench) skip(what string, why error) {
 func (b *bench) print() {
 	fmt.Println("| what | measured | against | ratio | reach | met |")
 	fmt.Println("| --- | --- | --- | --- | --- | --- |")
-
 	for _, r := range b.rows {
 		met := "no"
 		switch {

@@ -180,8 +180,12 @@ func (b *goBox) Diagnose(hasEnded bool) (outOfMemory bool, fault error) {
 		b.killed = true
 		return false, fault
 	}
-	outOfMemory = b.OutOfMemory(true)
-	return outOfMemory, b.Fault()
+
+	outOfMemory, fault = b.OutOfMemory(true), b.Fault()
+	if !outOfMemory && fault == nil { // perhaps only the connection has ended
+		fault = b.explainSilence(nil)
+	}
+	return outOfMemory, fault
 }
 
 // Said returns the text of the first process after its attestation.

@@ -15,6 +15,8 @@ import (
 
 	"github.com/rlmhq/rlm/images"
 	"github.com/rlmhq/rlm/internal/dockerapi"
+	"github.com/rlmhq/rlm/internal/testing/gosuite"
+	"github.com/rlmhq/rlm/internal/testing/skip"
 	"github.com/rlmhq/rlm/tiers"
 	"github.com/rlmhq/rlm/tiers/docker"
 	"github.com/rlmhq/rlm/tiers/tiertest"
@@ -23,6 +25,7 @@ import (
 // goTier returns a tier that runs Go, and ends the test if there is none.
 func goTier(tb testing.TB) *docker.Tier {
 	tb.Helper()
+	skip.Short(tb, "it starts containers")
 	tier := newTier(tb, docker.Options{Host: os.Getenv("DOCKER_HOST"), Warm: -1})
 	err := tier.Probe(tb.Context())
 	if why := tier.Info().Lacks[tiers.Go]; err == nil && why != "" {
@@ -32,13 +35,14 @@ func goTier(tb testing.TB) *docker.Tier {
 	return tier
 }
 
-func TestGo(t *testing.T) { tiertest.Go(t, goTier(t)) }
+func TestGo(t *testing.T) { tiertest.RunGo(t, goTier(t)) }
 
 // TestHostileGo attacks the container, the runtime, the connection and the compiler.
 func TestHostileGo(t *testing.T) {
+	skip.UnderRace(t)
 	bombed := goTier(t)
 	bombed.BuildIn(6 * time.Second) // what never ends shall be stopped sooner
-	tiertest.HostileGo(t, goTier(t), bombed, 4, map[string]string{
+	gosuite.RunHostile(t, goTier(t), bombed, 4, map[string]string{
 		"passwd": "the image has one of its own, of two lines",
 		"abstract socket": "containers may make sockets of this family; in a network of their " +
 			"own they reach nobody",
@@ -48,11 +52,13 @@ func TestHostileGo(t *testing.T) {
 // TestGoSeesTheContainer looks for what only containers have: mounts, and nothing of
 // the host's programs.
 func TestGoSeesTheContainer(t *testing.T) {
-	dir := tiertest.CanaryFolder(t)
-	s := tiertest.OpenGo(
-		t, goTier(t), tiers.Config{Mounts: []tiers.Mount{{Source: dir, Target: "/data"}}},
+	dir := gosuite.MakeCanaryFolder(t)
+	s := gosuite.Open(
+		t,
+		goTier(t),
+		tiers.Config{Mounts: []tiers.Mount{{Source: dir, Target: "/data"}}},
 	)
-	r := tiertest.GoOK(t, s, `import (
+	r := gosuite.RunOK(t, s, `import (
 	"fmt"
 	"os"
 	"os/exec"
@@ -89,13 +95,13 @@ func TestBothLanguagesLiveInOneSandbox(t *testing.T) {
 	if why := tier.Info().Lacks[tiers.Python]; why != "" {
 		tiertest.Require(t, docker.Name, errors.New(why))
 	}
-	s := tiertest.OpenGo(t, tier, tiers.Config{})
-	tiertest.GoOK(t, s, "x := 1")
+	s := gosuite.Open(t, tier, tiers.Config{})
+	gosuite.RunOK(t, s, "x := 1")
 	run(t, s, "x = 2")
 	if r := run(t, s, "print(x)"); r.Stdout != "2\n" {
 		t.Errorf("%q %+v", r.Stdout, r.Exception)
 	}
-	if r := tiertest.GoOK(t, s, "x"); r.Stdout != "1\n" {
+	if r := gosuite.RunOK(t, s, "x"); r.Stdout != "1\n" {
 		t.Errorf("%q", r.Stdout)
 	}
 	state, err := s.(tiers.Exporter).Export(t.Context())
@@ -133,19 +139,19 @@ func TestWithoutTheImageGoIsNamed(t *testing.T) {
 
 // TestAProgramThatSomebodyKills is no doing of the snippet's.
 func TestAProgramThatSomebodyKills(t *testing.T) {
-	s := tiertest.OpenGo(t, goTier(t), tiers.Config{})
-	tiertest.GoOK(t, s, "kept := 41")
+	s := gosuite.Open(t, goTier(t), tiers.Config{})
+	gosuite.RunOK(t, s, "kept := 41")
 	for name, deed := range map[string][]string{"killed": {"kill"}, "removed": {"rm", "-f"}} {
 		_, err := s.Run(t.Context(), tiers.Job{
 			Language: tiers.Go, Source: "import \"fmt\"\nfmt.Println(1)\nselect {}",
-			Stdout: tiertest.OnWrite(func() { disturb(t, deed...) }),
+			Stdout: gosuite.OnWrite(func() { disturb(t, deed...) }),
 		})
 		var broken *tiers.BrokenError
 		if !errors.As(err, &broken) || broken.Effects != tiers.EffectsRan || broken.Lost == nil ||
-			!strings.Contains(err.Error(), name+" the container") {
+			!strings.Contains(err.Error(), "the container was "+name) {
 			t.Errorf("%s: %v", name, err)
 		}
-		if r := tiertest.GoOK(t, s, "kept + 1"); r.Stdout != "42\n" {
+		if r := gosuite.RunOK(t, s, "kept + 1"); r.Stdout != "42\n" {
 			t.Errorf("%q", r.Stdout)
 		}
 	}
@@ -154,13 +160,13 @@ func TestAProgramThatSomebodyKills(t *testing.T) {
 // TestAProgramGetsAContainerThatLives kills the one that waits: a snippet that does
 // not compile leaves it unused.
 func TestAProgramGetsAContainerThatLives(t *testing.T) {
-	s := tiertest.OpenGo(t, goTier(t), tiers.Config{})
+	s := gosuite.Open(t, goTier(t), tiers.Config{})
 	for range 2 {
-		if r := tiertest.RunGo(t, s, "x := "); r.Status != tiers.StatusRaised {
+		if r := gosuite.RunSnippet(t, s, "x := "); r.Status != tiers.StatusRaised {
 			t.Fatalf("%+v", r)
 		}
 		disturb(t, "kill")
-		if r := tiertest.GoOK(t, s, "1 + 1"); r.Stdout != "2\n" {
+		if r := gosuite.RunOK(t, s, "1 + 1"); r.Stdout != "2\n" {
 			t.Errorf("%q", r.Stdout)
 		}
 	}
@@ -183,11 +189,11 @@ func TestDaemonFailsDuringAGoSnippet(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			tiertest.GoOK(t, s, "kept := 41")
+			gosuite.RunOK(t, s, "kept := 41")
 			done := make(chan struct{})
 			_, err = s.Run(t.Context(), tiers.Job{
 				Language: tiers.Go, Source: "import \"fmt\"\nfmt.Println(1)\nselect {}",
-				Stdout: tiertest.OnWrite(func() {
+				Stdout: gosuite.OnWrite(func() {
 					go func() { // cutting waits for what is being written
 						defer close(done)
 						deed.do(g)
@@ -201,7 +207,7 @@ func TestDaemonFailsDuringAGoSnippet(t *testing.T) {
 				t.Errorf("%v", err)
 			}
 			deed.undo(g)
-			if r := tiertest.GoOK(t, s, "kept + 1"); r.Stdout != "42\n" {
+			if r := gosuite.RunOK(t, s, "kept + 1"); r.Stdout != "42\n" {
 				t.Errorf("%q", r.Stdout)
 			}
 			if err := errors.Join(s.Close(), tier.Close()); err != nil {
@@ -267,7 +273,7 @@ func TestGoLeavesNothingBehind(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		tiertest.RunGo(t, s, source)
+		gosuite.RunSnippet(t, s, source)
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		if _, err := s.Run(ctx, tiers.Job{Language: tiers.Go, Source: source + "\n"}); err != nil &&
 			ctx.Err() == nil {
@@ -288,8 +294,8 @@ func TestGoLeavesNothingBehind(t *testing.T) {
 
 // TestTheImageGoHasNoShell lists the programs of the image.
 func TestTheImageGoHasNoShell(t *testing.T) {
-	s := tiertest.OpenGo(t, goTier(t), tiers.Config{})
-	r := tiertest.GoOK(t, s, `import (
+	s := gosuite.Open(t, goTier(t), tiers.Config{})
+	r := gosuite.RunOK(t, s, `import (
 	"fmt"
 	"io/fs"
 	"os"
@@ -329,7 +335,7 @@ func BenchmarkGo(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			tiertest.GoOK(b, s, "import \"fmt\"\nfmt.Println(1 + 1)")
+			gosuite.RunOK(b, s, "import \"fmt\"\nfmt.Println(1 + 1)")
 			times = append(times, time.Since(begun))
 			if err := s.Close(); err != nil {
 				b.Fatal(err)
@@ -338,13 +344,17 @@ func BenchmarkGo(b *testing.B) {
 		median(b, "ms/start", times)
 	})
 	b.Run("further", func(b *testing.B) {
-		s := tiertest.OpenGo(b, tier, tiers.Config{})
-		tiertest.GoOK(b, s, "import (\n\t\"fmt\"\n\t\"syscall\"\n)")
+		s := gosuite.Open(b, tier, tiers.Config{})
+		gosuite.RunOK(b, s, "import (\n\t\"fmt\"\n\t\"syscall\"\n)")
 		var times []time.Duration
 		for b.Loop() {
 			begun := time.Now()
-			r := tiertest.RunGo(b, s, "fmt.Println(1 + 1)\nsyscall.Exit(0)")
-			if r.Status != tiers.StatusExited || r.Stdout != "2\n" {
+			if r := gosuite.RunSnippet(
+				b,
+				s,
+				"fmt.Println(1 + 1)\nsyscall.Exit(0)",
+			); r.Status != tiers.StatusExited ||
+				r.Stdout != "2\n" {
 				b.Fatalf("%+v", r)
 			}
 			times = append(times, time.Since(begun))
@@ -362,7 +372,7 @@ func BenchmarkGo(b *testing.B) {
 		const calls = 200
 		var times []time.Duration
 		for b.Loop() {
-			s := tiertest.OpenGo(
+			s := gosuite.Open(
 				b,
 				tier,
 				tiers.Config{
@@ -371,7 +381,7 @@ func BenchmarkGo(b *testing.B) {
 					Limits:    tiers.Limits{HostCalls: 1 << 30},
 				},
 			)
-			r := tiertest.GoOK(
+			r := gosuite.RunOK(
 				b,
 				s,
 				fmt.Sprintf(

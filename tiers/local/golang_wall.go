@@ -15,7 +15,7 @@ import (
 	"github.com/rlmhq/rlm/internal/jail"
 	"github.com/rlmhq/rlm/internal/session"
 	"github.com/rlmhq/rlm/tiers"
-	"github.com/rlmhq/rlm/tiers/local/goworker"
+	"github.com/rlmhq/rlm/tiers/local/internal/goworker"
 )
 
 // newGoGuest returns the Go half of a sandbox.

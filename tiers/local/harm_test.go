@@ -10,6 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rlmhq/rlm/internal/testing/escapes"
+	"github.com/rlmhq/rlm/internal/testing/harm"
+	"github.com/rlmhq/rlm/internal/testing/skip"
 	"github.com/rlmhq/rlm/tiers"
 	"github.com/rlmhq/rlm/tiers/local"
 	"github.com/rlmhq/rlm/tiers/tiertest"
@@ -46,10 +49,12 @@ _rlm.serve({})
 // TestHarmWithoutTheTier is the negative control of the attacks on the session:
 // in one that is not kept, the next snippet is not answered as it should.
 func TestHarmWithoutTheTier(t *testing.T) {
+	skip.Short(t, "it waits until each attack has done its harm")
+	skip.UnderRace(t)
 	tier := newTier(t, local.Options{Python: os.Getenv("RLM_PYTHON"), Warm: -1})
 	tiertest.Require(t, local.Name, tier.Probe(t.Context()))
 	t.Run("attacks", func(t *testing.T) {
-		for _, a := range tiertest.EscapeCases(t) {
+		for _, a := range escapes.Cases(t) {
 			if a.Class != "session" {
 				continue
 			}
@@ -150,7 +155,7 @@ func TestNoProcessOutlivesItsSandbox(t *testing.T) {
 // interpreter that has no sandbox is still there when that has ended.
 func TestAProcessOutlivesAnInterpreter(t *testing.T) {
 	needCommonPython(t)
-	tiertest.BarePython(t, "/usr/bin/python3", leftBehind, 20*time.Second)
+	harm.WatchPython(t, "/usr/bin/python3", leftBehind, 20*time.Second)
 	for _, pid := range awaitDaemon(t) {
 		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
 			t.Error(err)

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/rlmhq/rlm/internal/jail"
+	"github.com/rlmhq/rlm/internal/testing/skip"
 	"github.com/rlmhq/rlm/tiers"
 	"github.com/rlmhq/rlm/tiers/local"
 	"github.com/rlmhq/rlm/tiers/tiertest"
@@ -147,6 +148,7 @@ func look(t *testing.T) remains {
 }
 
 func TestNothingIsLeft(t *testing.T) {
+	skip.Short(t, "it runs many sessions")
 	usual(t)
 	t.Setenv("TMPDIR", t.TempDir()) // what others do in theirs shows nothing
 	before := look(t)
@@ -258,6 +260,7 @@ func TestNested(t *testing.T) {
 
 // TestAsOrdinaryUser runs tests once more without being root.
 func TestAsOrdinaryUser(t *testing.T) {
+	skip.Short(t, "it runs many sessions")
 	if os.Getuid() != 0 {
 		t.Skip("it needs root to become somebody else")
 	}

@@ -10,6 +10,8 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/rlmhq/rlm/internal/testing/skip"
+	"github.com/rlmhq/rlm/internal/testing/tiersuite"
 	"github.com/rlmhq/rlm/tiers/local"
 	"github.com/rlmhq/rlm/tiers/tiertest"
 )
@@ -47,6 +49,7 @@ func usual(tb testing.TB) *local.Tier {
 }
 
 func TestSuite(t *testing.T) {
+	skip.Short(t, "tier wasm runs the same suite")
 	tier := usual(t)
 	version, err := tier.Version(t.Context())
 	if err != nil {
@@ -55,12 +58,13 @@ func TestSuite(t *testing.T) {
 	if !strings.HasPrefix(version, "CPython 3.13.") {
 		t.Skipf("the golden files are of CPython 3.13, this is %s: name one by RLM_PYTHON", version)
 	}
-	tiertest.Run(t, tier, tiertest.Options{SameSource: true})
+	tiersuite.Run(t, tier, tiersuite.Options{Comparisons: tiersuite.CompareEveryThird})
 }
 
 // TestOlderPythons runs what does not depend on the version of Python on all
 // that RLM_OLD_PYTHONS lists.
 func TestOlderPythons(t *testing.T) {
+	skip.Short(t, "tier wasm runs the same suite")
 	list := filepath.SplitList(os.Getenv("RLM_OLD_PYTHONS"))
 	if len(list) == 0 {
 		t.Skip(
@@ -78,7 +82,7 @@ func TestOlderPythons(t *testing.T) {
 			if _, err := fmt.Sscanf(version, "CPython 3.%d", &minor); err != nil {
 				t.Fatalf("cannot understand %s: %v", version, err)
 			}
-			tiertest.Run(t, tier, tiertest.Options{Minor: minor})
+			tiertest.Run(t, tier, tiertest.Options{PythonMinor: minor})
 		})
 	}
 }

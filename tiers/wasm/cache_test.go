@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/rlmhq/rlm/internal/testing/skip"
 	"github.com/rlmhq/rlm/tiers"
 	"github.com/rlmhq/rlm/tiers/wasm"
 )
@@ -46,6 +47,8 @@ func check(t *testing.T, dir string) {
 
 // TestDamagedCache prepares anew whatever is wrong with the cached image.
 func TestDamagedCache(t *testing.T) {
+	skip.Short(t, "it compiles the interpreter again")
+	skip.UnderRace(t)
 	dir := t.TempDir()
 	path := cachedImage(t, dir)
 	whole, err := os.ReadFile(path)
@@ -74,6 +77,8 @@ func TestDamagedCache(t *testing.T) {
 
 // TestDamagedCode compiles anew when the cached code cannot be read.
 func TestDamagedCode(t *testing.T) {
+	skip.Short(t, "it compiles the interpreter again")
+	skip.UnderRace(t)
 	dir := t.TempDir()
 	check(t, dir)
 	files, err := filepath.Glob(filepath.Join(dir, "code", "*", "*"))
@@ -119,11 +124,17 @@ func TestUnusableCacheDirectory(t *testing.T) {
 }
 
 // TestNoCache prepares in memory.
-func TestNoCache(t *testing.T) { check(t, "") }
+func TestNoCache(t *testing.T) {
+	skip.Short(t, "it compiles the interpreter again")
+	skip.UnderRace(t)
+	check(t, "")
+}
 
 // TestOneOfManyPrepares: what starts at the same time with an empty cache waits for
 // the first to prepare.
 func TestOneOfManyPrepares(t *testing.T) {
+	skip.Short(t, "it compiles the interpreter again")
+	skip.UnderRace(t)
 	dir := t.TempDir()
 	var prepared atomic.Int32
 	var all sync.WaitGroup

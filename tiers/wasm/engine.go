@@ -19,11 +19,11 @@ import (
 	"github.com/tetratelabs/wazero/imports/wasi_snapshot_preview1"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/rlmhq/rlm/internal/cpython"
 	"github.com/rlmhq/rlm/internal/pykernel"
 	"github.com/rlmhq/rlm/internal/session"
 	"github.com/rlmhq/rlm/internal/session/wire"
 	"github.com/rlmhq/rlm/tiers"
-	"github.com/rlmhq/rlm/tiers/wasm/cpython"
 )
 
 // imageFormat changes with the way in which the image is prepared.

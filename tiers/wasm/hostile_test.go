@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rlmhq/rlm/internal/testing/skip"
 	"github.com/rlmhq/rlm/tiers"
 )
 
@@ -90,6 +91,7 @@ var excesses = []struct {
 // TestExcess stops each snippet by its limit, and lets it end without: it is the
 // limit that does it. The attacks of package tiertest have their controls there.
 func TestExcess(t *testing.T) {
+	skip.Short(t, "it uses up each limit")
 	tier := warmTier(t)
 	host := tiers.HostFunc(
 		func(context.Context, tiers.Call) (tiers.Value, error) { return tiers.Value("1"), nil },

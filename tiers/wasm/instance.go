@@ -13,9 +13,9 @@ import (
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
 
+	"github.com/rlmhq/rlm/internal/cpython"
 	"github.com/rlmhq/rlm/internal/session"
 	"github.com/rlmhq/rlm/tiers"
-	"github.com/rlmhq/rlm/tiers/wasm/cpython"
 )
 
 const (

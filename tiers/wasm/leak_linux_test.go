@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"testing"
 
+	"github.com/rlmhq/rlm/internal/testing/skip"
 	"github.com/rlmhq/rlm/tiers"
 )
 
@@ -37,6 +38,7 @@ func holds(t *testing.T) holdings {
 // TestTenThousandSandboxes opens them one after another, some of which end badly,
 // and looks for anything that has stayed.
 func TestTenThousandSandboxes(t *testing.T) {
+	skip.Short(t, "it opens ten thousand sandboxes")
 	const many, warm = 10_000, 300
 	tier := warmTier(t)
 	sources := []string{

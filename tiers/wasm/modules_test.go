@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rlmhq/rlm/internal/cpython"
 	"github.com/rlmhq/rlm/tiers"
-	"github.com/rlmhq/rlm/tiers/wasm/cpython"
 )
 
 // TestModules compares what the tier says of its modules with what imports.

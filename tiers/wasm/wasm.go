@@ -20,9 +20,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/rlmhq/rlm/internal/cpython"
 	"github.com/rlmhq/rlm/internal/pykernel"
 	"github.com/rlmhq/rlm/tiers"
-	"github.com/rlmhq/rlm/tiers/wasm/cpython"
 )
 
 // Name is the tier's name.

@@ -19,7 +19,7 @@ const (
 	Crashed  = string(tiers.StatusCrashed)
 )
 
-// The harm that a snippet does in a bare interpreter, by package tiertest's names. Any other
+// The harm that a snippet does in a bare interpreter, by the names of package harm. Any other
 // harm is a text that the snippet prints.
 const (
 	Kills  = "kills"

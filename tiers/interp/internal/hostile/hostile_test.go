@@ -30,7 +30,7 @@ import (
 	"github.com/traefik/yaegi/stdlib/unrestricted"
 	"github.com/traefik/yaegi/stdlib/unsafe"
 
-	"github.com/rlmhq/rlm/tiers/tiertest"
+	"github.com/rlmhq/rlm/internal/testing/harm"
 )
 
 // bareEnv is set in a process that runs a snippet in a bare interpreter: "go" or
@@ -52,7 +52,7 @@ func bare(language string) {
 	}
 	run := map[string]func(string) error{"go": bareGo, "python": barePython}[language]
 	alone = runtime.NumGoroutine()
-	fmt.Print(tiertest.Begun)
+	fmt.Print(harm.Begun)
 	if err := run(string(source)); err != nil {
 		fmt.Println("it raises", err)
 	}
@@ -180,18 +180,18 @@ func TestSnippetsHarmABareInterpreter(t *testing.T) {
 				"PATH=/usr/bin:/bin", "GOTRACEBACK=none",
 			}
 			wall := 30 * time.Second // what ends by itself takes the time that the machine gives it
-			if s.Truth == "" && tiertest.Alike(tiertest.Harm(s.Harm), tiertest.Hangs) {
+			if s.Truth == "" && harm.Alike(harm.Kind(s.Harm), harm.Hangs) {
 				wall = time.Second
 			}
-			harm, said := tiertest.Bare(t, cmd, wall)
+			kind, said := harm.Watch(t, cmd, wall)
 			switch {
 			case s.Truth != "": // it says something else
-				if harm != tiertest.None || said == s.Truth {
-					t.Errorf("it does %q and says %q", harm, said)
+				if kind != harm.None || said == s.Truth {
+					t.Errorf("it does %q and says %q", kind, said)
 				}
-			case s.Harm == "" || !tiertest.Alike(harm,
-				tiertest.Harm(s.Harm)) && !strings.Contains(said, s.Harm):
-				t.Errorf("it does %q, not %q: %.1000s", harm, s.Harm, said)
+			case s.Harm == "" || !harm.Alike(kind, harm.Kind(s.Harm)) && !strings.Contains(said,
+				s.Harm):
+				t.Errorf("it does %q, not %q: %.1000s", kind, s.Harm, said)
 			}
 		})
 	}

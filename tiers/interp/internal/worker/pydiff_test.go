@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/rlmhq/rlm/internal/session/wire"
+	"github.com/rlmhq/rlm/internal/testing/skip"
 )
 
 var programs = flag.Int("programs", 4000, "how many sessions the differential test generates")
@@ -133,6 +134,7 @@ func sameText(a, b string) bool {
 // TestPythonIsCPython generates sessions of admitted forms, and whatever else the
 // generator can say, and compares.
 func TestPythonIsCPython(t *testing.T) {
+	skip.UnderRace(t)
 	const batch = 1000
 	var accepted, refused, atRunTime int
 	for from := 0; from < *programs; from += batch {
