@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/rlmhq/rlm/internal/golang/features"
 	"github.com/rlmhq/rlm/internal/jail"
 	"github.com/rlmhq/rlm/tiers"
 	"github.com/rlmhq/rlm/tiers/interp/internal/worker"
@@ -88,7 +89,7 @@ func (t *Tier) Info() tiers.Info {
 	return tiers.Info{
 		Name:      Name,
 		Languages: []tiers.Language{tiers.Go, tiers.Python},
-		Features:  []tiers.Feature{tiers.FeatureHugeContext, tiers.FeatureGoroutines},
+		Features:  []tiers.Feature{tiers.FeatureHugeContext, features.Goroutines},
 		Modules:   tiers.ModuleSet(),
 		Isolation: tiers.IsolationProcess,
 		Cost: tiers.Cost{
