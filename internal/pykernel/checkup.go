@@ -22,7 +22,8 @@ func NeedsCheckup(source string) bool { return reaching.MatchString(source) }
 
 // checkupSource makes a healthy interpreter print "ok". It passes over the names of the
 // session, which may have bound str or print to something else.
-const checkupSource = "(lambda b: b.print('o' + b.str(b.len([1])).replace('1', 'k')))(__import__('builtins'))"
+const checkupSource = "(lambda b: b.print('o' + b.str(b.len([1])).replace('1', 'k')))" +
+	"((lambda: 0).__globals__['__builtins__'])"
 
 // IsHealthy runs a trivial snippet by run, with accounts of its own, and reports
 // whether the interpreter still can. run gets the accounts and the source.
