@@ -32,7 +32,9 @@ func Example() {
 			return strings.ToUpper(in.Name), nil
 		})
 	session, err := engine.Open(ctx, rlm.SessionConfig{
-		Contexts:  []rlm.Context{rlm.Text("guests", "ada, london\ngrace, new york\nalan, london\n")},
+		Contexts: []rlm.Context{
+			rlm.Text("guests", "ada, london\ngrace, new york\nalan, london\n"),
+		},
 		Functions: []rlm.Function{badge},
 		Limits:    tiers.Limits{Wall: time.Minute, Memory: 128 << 20},
 	})

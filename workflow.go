@@ -85,7 +85,12 @@ func ExplainWorkflow(err error) (traceback string, attempts []string) {
 	var failed *correct.FailedError
 	if errors.As(err, &failed) {
 		for _, a := range failed.History {
-			line := fmt.Sprintf("attempt %d: score %.2f, errors: %d", a.Iteration, a.Score, len(a.Errors))
+			line := fmt.Sprintf(
+				"attempt %d: score %.2f, errors: %d",
+				a.Iteration,
+				a.Score,
+				len(a.Errors),
+			)
 			attempts = append(attempts, line)
 		}
 	}
