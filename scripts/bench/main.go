@@ -30,7 +30,7 @@ type bench struct {
 	docker string // address of the Docker daemon, empty for the system's
 
 	pyodide string // a folder in which npm has installed pyodide
-	rows   []row
+	rows    []row
 }
 
 // row is one line of the table.
@@ -98,7 +98,6 @@ func (b *bench) runAll(parts ...func() error) error {
 			return err
 		}
 	}
-
 	b.print()
 	return nil
 }
@@ -137,7 +136,6 @@ func (b *bench) skip(what string, why error) {
 func (b *bench) print() {
 	fmt.Println("| what | measured | against | ratio | reach | met |")
 	fmt.Println("| --- | --- | --- | --- | --- | --- |")
-
 	for _, r := range b.rows {
 		met := "no"
 		switch {
