@@ -30,7 +30,7 @@ type bench struct {
 	docker string // address of the Docker daemon, empty for the system's
 
 	pyodide string // a folder in which npm has installed pyodide
-	rows   []row
+	rows    []row
 }
 
 // row is one line of the table.
