@@ -59,8 +59,12 @@ func TestReflectTellsWhatCannotBegin(t *testing.T) {
 			t.Errorf("%s: %+v, %v", want, outcome, err)
 		}
 	}
+	subject, err := reflect.ParseTrace([]byte(`{"question": "q", "reasoning": "r"}`), "agent")
+	if err != nil {
+		t.Fatal(err)
+	}
 	outcome, err := engine.Reflect(t.Context(), rlm.ReflectTask{
-		Config: reflect.Config{Models: reflectors{}, Model: "here"}, Subject: reflect.SubjectOf("q", reflect.AgentOutput{Reasoning: "r"}, "", nil, nil),
+		Config: reflect.Config{Models: reflectors{}, Model: "here"}, Subject: subject,
 		Policy: router.Policy{Pin: "wasm"},
 	})
 	if err != nil || outcome.Status != ledger.StatusAnswered || outcome.Output.Reasoning != "q" {

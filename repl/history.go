@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
-	"strings"
 	"unicode/utf8"
 
 	"github.com/rlmhq/rlm/repl/internal/calls"
@@ -135,13 +134,4 @@ func AppendUser(messages []llm.Message, text string) []llm.Message {
 		return out
 	}
 	return append(out, llm.Message{Role: llm.RoleUser, Content: text})
-}
-
-// Transcript is messages as text, for a model that is to sum them up.
-func Transcript(messages []llm.Message) string {
-	var b strings.Builder
-	for _, m := range messages {
-		fmt.Fprintf(&b, "[%s]\n%s\n\n", m.Role, m.Content)
-	}
-	return strings.TrimRight(b.String(), "\n")
 }

@@ -1,6 +1,7 @@
 package repl
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -17,7 +18,7 @@ func TestTrimKeepsWhatMatters(t *testing.T) {
 	add("llm_query", "found a pattern "+strings.Repeat(".", 400))
 	add("dull", strings.Repeat(".", 400))
 	add("last", "latest")
-	got := Transcript(TrimTurns(m, 2, 1_000))
+	got := transcript(TrimTurns(m, 2, 1_000))
 	for _, want := range []string{"[system]\nsystem", "question", "[2 earlier iterations omitted: 0 error(s), 2 exploration(s)]", "ValueError", "found a pattern", "latest"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q is gone from %q", want, got)
@@ -90,4 +91,14 @@ func TestConversationsAreNotWrittenTo(t *testing.T) {
 	if got := AppendUser(one[:2], "more"); len(got) != 3 || got[2].Role != llm.RoleUser || one[2].Content != "told 1" {
 		t.Errorf("%+v", got)
 	}
+}
+
+// transcript is messages as text.
+func transcript(messages []llm.Message) string {
+	var b strings.Builder
+	for _, m := range messages {
+		fmt.Fprintf(&b, "[%s]\n%s\n\n", m.Role, m.Content)
+	}
+
+	return strings.TrimRight(b.String(), "\n")
 }

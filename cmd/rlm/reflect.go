@@ -63,7 +63,7 @@ func newReflect(e *env) *cobra.Command {
 	flags.StringVar(&f.question, "question", "", "the agent's task, over the one in the trace")
 	flags.StringVar(&f.feedback, "feedback", "", "what the environment said of the answer, over the one in the trace")
 	flags.StringVar(&f.truth, "ground-truth", "", "the expected answer, over the one in the trace")
-	flags.StringVar(&f.format, "format", string(reflect.FormatAuto), "how the trace is written: "+formatNames())
+	flags.StringVar(&f.format, "format", reflect.TraceFormats()[0], "how the trace is written: "+formatNames())
 	flags.BoolVar(&f.json, "json", false, "print one JSON object: the analysis, how it came about, what it used")
 	flags.BoolVar(&f.quiet, "quiet", false, "nothing on stderr but errors")
 	config.AddFlags(flags, ofReflection)
@@ -80,11 +80,7 @@ func ofReflection(s config.Setting) bool {
 }
 
 func formatNames() string {
-	names := make([]string, 0, len(reflect.Formats()))
-	for _, format := range reflect.Formats() {
-		names = append(names, string(format))
-	}
-	return strings.Join(names, ", ")
+	return strings.Join(reflect.TraceFormats(), ", ")
 }
 
 // run reflects.
@@ -160,8 +156,7 @@ func reflectConfig(e *env, models ledger.Models) (reflect.Config, error) {
 
 // subject reads what is reflected on.
 func (f *reflectFlags) subject(e *env, flags *pflag.FlagSet, trace string) (subject reflect.Subject, err error) {
-	format := reflect.Format(f.format)
-	if !slices.Contains(reflect.Formats(), format) {
+	if !slices.Contains(reflect.TraceFormats(), f.format) {
 		return subject, fmt.Errorf("there is no format %q: give one of %s", f.format, formatNames())
 	}
 	if trace == "-" && f.skillbook == "-" {
@@ -171,24 +166,23 @@ func (f *reflectFlags) subject(e *env, flags *pflag.FlagSet, trace string) (subj
 	if err != nil {
 		return subject, err
 	}
-	parsed, err := reflect.ParseTrace([]byte(text), format)
+	subject, err = reflect.ParseTrace([]byte(text), f.format)
 	if err != nil {
 		return subject, fmt.Errorf("%s: %w", trace, err)
 	}
-	subject = reflect.Subject{Trace: parsed.Trace, Traces: parsed.Traces}
 	if f.skillbook != "" {
 		if subject.Skillbook, err = readFile(e, f.skillbook, maxSkillbook, "the skillbook"); err != nil {
 			return subject, err
 		}
 	}
 	if flags.Changed("question") {
-		subject.Traces.Question = f.question
+		subject.Question = f.question
 	}
 	if flags.Changed("ground-truth") {
-		subject.Traces.GroundTruth = &f.truth
+		subject.GroundTruth = &f.truth
 	}
 	if flags.Changed("feedback") {
-		subject.Traces.Feedback = &f.feedback
+		subject.Feedback = &f.feedback
 	}
 	return subject, nil
 }

@@ -23,7 +23,7 @@ var arrows = map[string][]string{
 	"tiers":    {},
 	"images":   {"internal"},
 	"internal": {"tiers"},
-	"testing":  {"repl", "internal"}, // internal/testing, for tests and scripts
+	"testing":  {"root", "repl", "internal"}, // internal/testing, for tests and scripts
 	"scripts":  {"root", "repl", "router", "tiers", "a tier", "schema", "images", "internal", "testing"},
 	"examples": {"root", "repl", "router", "tiers", "a tier", "schema"},
 }

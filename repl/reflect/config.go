@@ -25,8 +25,8 @@ type Config struct {
 	// MaxReply bounds the tokens of one reply of Model; by default
 	// 8192.
 	MaxReply int
-	// PromptTemplate is the first message, by default [DefaultPromptTemplate]. It has
-	// each of the [PromptVariables] in braces; a brace of its own is written twice.
+	// PromptTemplate is the first message, by default prompts/reflector.md. It has
+	// each of the names of promptVariables in braces; a brace of its own is written twice.
 	PromptTemplate string
 
 	// Open makes the runner of the session.
@@ -123,7 +123,7 @@ func (c Config) WithDefaults() Config {
 		c.SubagentModel = c.Model
 	}
 	if c.PromptTemplate == "" {
-		c.PromptTemplate = DefaultPromptTemplate
+		c.PromptTemplate = defaultPromptTemplate
 	}
 	if c.Limits.Wall == 0 {
 		c.Limits.Wall = c.Timeout
@@ -157,34 +157,4 @@ func (c *Config) validate() error {
 // models are all that may be asked, each once.
 func (c *Config) models() []string {
 	return slices.Compact([]string{c.Model, c.SubagentModel})
-}
-
-// Subject is what is reflected on.
-type Subject struct {
-	// Trace is the agent's work as steps, which snippets find as trace. Nil is none.
-	Trace *TraceContext
-	// Traces is the task and what the agent did about it, which snippets find as
-	// traces.
-	Traces Traces
-	// Skillbook are the strategies that the agent had, as text.
-	Skillbook string
-}
-
-// SubjectOf is the subject of an agent's output for a question.
-func SubjectOf(question string, o AgentOutput, skillbook string, groundTruth, feedback *string) Subject {
-	return Subject{
-		Trace: FromAgentOutput(o), Skillbook: skillbook,
-		Traces: Traces{
-			Question: question, GroundTruth: groundTruth, Feedback: feedback,
-			Steps: []AgentStep{{Role: "agent", Reasoning: o.Reasoning, Answer: o.FinalAnswer, SkillIDs: o.SkillIDs}},
-		},
-	}
-}
-
-// agent is the first step of the agent, empty if there is none.
-func (s *Subject) agent() AgentStep {
-	if len(s.Traces.Steps) == 0 {
-		return AgentStep{}
-	}
-	return s.Traces.Steps[0]
 }

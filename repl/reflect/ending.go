@@ -92,7 +92,7 @@ func (l *loop) finish(outcome *Outcome) error {
 // without one: whether the answer is the expected one.
 func (l *loop) timeout(reason string) ReflectorOutput {
 	verdict := "There is no ground truth to compare the agent's answer with."
-	if truth := l.subject.Traces.GroundTruth; truth != nil && strings.TrimSpace(*truth) != "" {
+	if truth := l.subject.GroundTruth; truth != nil && strings.TrimSpace(*truth) != "" {
 		verdict = "The agent's answer differs from the ground truth."
 		if strings.EqualFold(strings.TrimSpace(*truth), strings.TrimSpace(l.subject.agent().Answer)) {
 			verdict = "The agent's answer is the ground truth."

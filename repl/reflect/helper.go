@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/rlmhq/rlm/internal/texts"
+	"github.com/rlmhq/rlm/repl/internal/agenttrace"
 	"github.com/rlmhq/rlm/repl/internal/answers"
 	"github.com/rlmhq/rlm/repl/internal/calls"
 	"github.com/rlmhq/rlm/repl/internal/fanout"
@@ -80,7 +81,7 @@ func (h *helper) note(c ledger.SubCall) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.calls = append(h.calls, SubagentCall{
-		CallNumber: len(h.calls) + 1, Question: texts.Truncate(c.Question, maxQuestion), Mode: shorten(c.Mode, 60),
+		CallNumber: len(h.calls) + 1, Question: texts.Truncate(c.Question, maxQuestion), Mode: agenttrace.Shorten(c.Mode, 60),
 		ContextLength: c.ContextLength, ResponseLength: utf8.RuneCountInString(c.Response),
 	})
 }

@@ -200,12 +200,12 @@ func TestATimeoutTellsWhetherTheAnswerIsRight(t *testing.T) {
 	m := &models{script: []string{code("1")}}
 	cfg := config(m)
 	cfg.MaxIterations, cfg.NoSynthesis = 1, true
-	outcome, err := reflect.Run(t.Context(), cfg, reflect.SubjectOf("q", reflect.AgentOutput{FinalAnswer: " Paris\n"}, "", pointer("paris"), nil))
+	outcome, err := reflect.Run(t.Context(), cfg, subjectOf(agentOutput{Question: "q", Answer: " Paris\n", GroundTruth: pointer("paris")}))
 	if err != nil {
 		t.Fatal(err)
 	}
 	holds(t, outcome.Output.Reasoning, "The agent's answer is the ground truth.")
-	outcome, err = reflect.Run(t.Context(), cfg, reflect.SubjectOf("q", reflect.AgentOutput{FinalAnswer: "Paris"}, "", nil, nil))
+	outcome, err = reflect.Run(t.Context(), cfg, subjectOf(agentOutput{Question: "q", Answer: "Paris"}))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -77,7 +77,7 @@ func (r *reflection) Prepare(context.Context) (plan harness.Plan, err error) {
 
 	return harness.Plan{
 		Caller: r.caller, Folder: r.cfg.Trace,
-		Started: ledger.Event{Model: r.cfg.Model, Text: preview(r.subject.Traces.Question)},
+		Started: ledger.Event{Model: r.cfg.Model, Text: preview(r.subject.Question)},
 	}, nil
 }
 

@@ -8,18 +8,31 @@ import (
 	"unicode/utf8"
 
 	"github.com/rlmhq/rlm/repl"
+	"github.com/rlmhq/rlm/repl/internal/agenttrace"
 	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/repl/llm"
 	"github.com/rlmhq/rlm/router"
 	"github.com/rlmhq/rlm/tiers"
 )
 
+// threeSteps is a trace of three steps.
+func threeSteps(t *testing.T) *agenttrace.Trace {
+	t.Helper()
+	parsed, err := agenttrace.Parse([]byte("1. a\n2. b\n3. c\n"), "reasoning")
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	return parsed.Trace
+}
+
 // TestPromptTemplateVariablesTable looks at each variable.
 func TestPromptTemplateVariablesTable(t *testing.T) {
 	truth := strings.Repeat("é", 151)
-	s := Subject{Skillbook: "skills", Trace: NewTraceContext(make([]TraceStep, 3), ""), Traces: Traces{
-		Question: strings.Repeat("q", 150), GroundTruth: &truth, Steps: []AgentStep{{Reasoning: "a\nb", Answer: "\t"}},
-	}}
+	s := Subject{
+		Skillbook: "skills", trace: threeSteps(t),
+		Question: strings.Repeat("q", 150), GroundTruth: &truth, steps: []agenttrace.AgentStep{{Reasoning: "a\nb", Answer: "\t"}},
+	}
 	got := variables(&s)
 	for name, want := range map[string]string{
 		"question_length": "150", "question_preview": strings.Repeat("q", 150), "reasoning_length": "3", "reasoning_preview": "a b",
@@ -30,10 +43,10 @@ func TestPromptTemplateVariablesTable(t *testing.T) {
 			t.Errorf("%s is %q, want %q", name, got[name], want)
 		}
 	}
-	if len(got) != 12 || len(PromptVariables()) != 12 {
+	if len(got) != 12 || len(promptVariables()) != 12 {
 		t.Errorf("there are %d variables", len(got))
 	}
-	for _, name := range PromptVariables() {
+	for _, name := range promptVariables() {
 		if _, ok := got[name]; !ok {
 			t.Errorf("%s has no value", name)
 		}

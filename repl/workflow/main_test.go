@@ -1,36 +1,17 @@
 package workflow_test
 
 import (
-	"os"
 	"sync"
 	"testing"
 
-	"go.uber.org/goleak"
-
-	engine "github.com/rlmhq/rlm"
-	"github.com/rlmhq/rlm/internal/testing/testcache"
+	"github.com/rlmhq/rlm"
+	"github.com/rlmhq/rlm/internal/testing/looptest"
 	"github.com/rlmhq/rlm/repl/llm"
 	"github.com/rlmhq/rlm/repl/workflow"
 	"github.com/rlmhq/rlm/router"
 )
 
-var shared *engine.Engine
-
-func TestMain(m *testing.M) {
-	var err error
-	if shared, err = engine.New(engine.Options{CacheDir: testcache.Dir()}); err != nil {
-		panic(err)
-	}
-	code := m.Run()
-	if err := shared.Close(); err != nil {
-		panic(err)
-	}
-	if err := goleak.Find(); err != nil && code == 0 {
-		println(err.Error())
-		code = 1
-	}
-	os.Exit(code)
-}
+func TestMain(m *testing.M) { looptest.Main(m, rlm.Options{}) }
 
 // asked is a registry whose every model answers by a function, and remembers.
 type asked struct {
@@ -59,7 +40,7 @@ func last(r llm.Request) string { return r.Messages[len(r.Messages)-1].Content }
 
 // config is a configuration with an engine.
 func config(models *asked) workflow.Config {
-	cfg := workflow.Config{Open: shared.Opener(router.Policy{})}
+	cfg := workflow.Config{Open: looptest.Engine().Opener(router.Policy{})}
 	if models != nil {
 		cfg.Models, cfg.Model = models, "test/default"
 	}

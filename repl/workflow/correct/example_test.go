@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/rlmhq/rlm/internal/testing/looptest"
+
 	"github.com/rlmhq/rlm/repl/workflow"
 	"github.com/rlmhq/rlm/repl/workflow/correct"
 	"github.com/rlmhq/rlm/router"
@@ -29,7 +31,7 @@ nodes:
 	if err != nil {
 		panic(err)
 	}
-	_, err = file.Run(context.Background(), workflow.Config{Actions: actions, Open: shared.Opener(router.Policy{})},
+	_, err = file.Run(context.Background(), workflow.Config{Actions: actions, Open: looptest.Engine().Opener(router.Policy{})},
 		map[string]any{"request": "create user"})
 	var failed *correct.FailedError
 	if errors.As(err, &failed) {

@@ -2,37 +2,18 @@ package correct_test
 
 import (
 	"encoding/json"
-	"os"
 	"sync"
 	"testing"
 
-	"go.uber.org/goleak"
-
-	engine "github.com/rlmhq/rlm"
-	"github.com/rlmhq/rlm/internal/testing/testcache"
+	"github.com/rlmhq/rlm"
+	"github.com/rlmhq/rlm/internal/testing/looptest"
 	"github.com/rlmhq/rlm/repl/llm"
 	"github.com/rlmhq/rlm/repl/workflow"
 	"github.com/rlmhq/rlm/repl/workflow/correct"
 	"github.com/rlmhq/rlm/router"
 )
 
-var shared *engine.Engine
-
-func TestMain(m *testing.M) {
-	var err error
-	if shared, err = engine.New(engine.Options{CacheDir: testcache.Dir()}); err != nil {
-		panic(err)
-	}
-	code := m.Run()
-	if err := shared.Close(); err != nil {
-		panic(err)
-	}
-	if err := goleak.Find(); err != nil && code == 0 {
-		println(err.Error())
-		code = 1
-	}
-	os.Exit(code)
-}
+func TestMain(m *testing.M) { looptest.Main(m, rlm.Options{}) }
 
 // script is a registry whose every model gives the replies in their order, the
 // last again and again, and remembers what it was asked.
@@ -68,7 +49,7 @@ func config(t *testing.T, replies ...string) (workflow.Config, *script) {
 	}
 	models := &script{replies: replies}
 	return workflow.Config{
-		Actions: actions, Models: models, Model: "test/model", Allowed: []string{"test/judge"}, Open: shared.Opener(router.Policy{}),
+		Actions: actions, Models: models, Model: "test/model", Allowed: []string{"test/judge"}, Open: looptest.Engine().Opener(router.Policy{}),
 	}, models
 }
 

@@ -1,4 +1,4 @@
-package reflect
+package agenttrace
 
 import (
 	"context"
@@ -11,13 +11,13 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-//go:embed traceguest.py
+//go:embed guest.py
 var guestClasses string
 
-// BindTrace gives the snippets of a session the classes TraceStep and TraceContext,
+// Bind gives the snippets of a session the classes TraceStep and TraceContext,
 // and the variable trace: t, or None if t is nil. The trace travels as JSON, and the
 // classes run where the session is: what a snippet does to them harms itself alone.
-func BindTrace(ctx context.Context, s *repl.Session, t *TraceContext) error {
+func Bind(ctx context.Context, s *repl.Session, t *Trace) error {
 	if err := s.Assign(ctx, "trace", t); err != nil {
 		return err
 	}

@@ -1,13 +1,12 @@
-package reflect
+package agenttrace
 
 import (
-	"encoding/json"
 	"regexp"
 	"strings"
 )
 
-// AgentOutput is what an agent gave for a task.
-type AgentOutput struct {
+// output is what an agent gave for a task.
+type output struct {
 	Reasoning   string
 	FinalAnswer string
 	SkillIDs    []string // of the skills that it says it used
@@ -23,23 +22,23 @@ var (
 	numberMark  = regexp.MustCompile(`(?m)^[ \t]*(?:[Ss]tep[ \t]+)?[0-9]{1,3}[.):][ \t]`)
 )
 
-// FromAgentOutput makes a trace of an agent's output: where lines of its reasoning
+// fromAgent makes a trace of an agent's output: where lines of its reasoning
 // begin with [assistant] or [user], a step for each, else one step. The answer is the
 // observation of the last.
-func FromAgentOutput(o AgentOutput) *TraceContext {
-	var steps []TraceStep
+func fromAgent(o output) *Trace {
+	var steps []Step
 	for _, p := range pieces(speakerMark, o.Reasoning) {
-		action := ActionReasoning // what comes before the first marker
+		action := actionReasoning // what comes before the first marker
 		switch {
 		case strings.EqualFold(p.mark, "[user]"):
-			action = ActionUser
+			action = actionUser
 		case p.mark != "":
-			action = ActionAgent
+			action = actionAgent
 		}
-		steps = append(steps, TraceStep{Action: action, Thought: p.text})
+		steps = append(steps, Step{Action: action, Thought: p.text})
 	}
 	if len(steps) == 0 {
-		steps = []TraceStep{{Action: ActionReasoning, Thought: o.Reasoning}}
+		steps = []Step{{Action: actionReasoning, Thought: o.Reasoning}}
 	}
 	if o.FinalAnswer != "" {
 		steps[len(steps)-1].Observation = "Answer: " + o.FinalAnswer
@@ -47,15 +46,15 @@ func FromAgentOutput(o AgentOutput) *TraceContext {
 	return newTrace(steps, o.Reasoning, "")
 }
 
-// FromReasoningString makes a trace of a text: a step for each line that begins with
+// fromReasoning makes a trace of a text: a step for each line that begins with
 // a number ("1.", "2)", "Step 3:") and what follows it, else one step.
-func FromReasoningString(reasoning string) *TraceContext {
-	var steps []TraceStep
+func fromReasoning(reasoning string) *Trace {
+	var steps []Step
 	for _, p := range pieces(numberMark, reasoning) {
-		steps = append(steps, TraceStep{Action: ActionReasoning, Thought: p.text})
+		steps = append(steps, Step{Action: actionReasoning, Thought: p.text})
 	}
 	if len(steps) == 0 {
-		steps = []TraceStep{{Action: ActionReasoning, Thought: strings.Trim(reasoning, blanks)}}
+		steps = []Step{{Action: actionReasoning, Thought: strings.Trim(reasoning, blanks)}}
 	}
 	return newTrace(steps, reasoning, "")
 }
@@ -75,7 +74,7 @@ func pieces(mark *regexp.Regexp, text string) []piece {
 			all = append(all, last)
 		}
 	}
-	found := mark.FindAllStringIndex(text, MaxTraceSteps-1)
+	found := mark.FindAllStringIndex(text, MaxSteps-1)
 	for _, at := range found {
 		add(at[0])
 		last, from = piece{mark: strings.Trim(text[at[0]:at[1]], blanks)}, at[1]
@@ -86,19 +85,7 @@ func pieces(mark *regexp.Regexp, text string) []piece {
 	return all
 }
 
-// FromLangChain makes a trace of LangChain's intermediate_steps, as JSON: pairs of an
-// AgentAction and an observation, the action as its members or in LangChain's
-// serialized form. The result of an agent, {"intermediate_steps", "output"}, is taken
-// too.
-func FromLangChain(intermediateSteps json.RawMessage) (*TraceContext, error) {
-	root, err := decodeTrace(intermediateSteps)
-	if err != nil {
-		return nil, err
-	}
-	return langChain(root)
-}
-
-func langChain(root located) (*TraceContext, error) {
+func langChain(root located) (*Trace, error) {
 	pairs := root
 	if _, ok := root.any.(map[string]any); ok {
 		pairs = root.member("intermediate_steps")
@@ -163,18 +150,18 @@ func (t *talk) actionAndObservation(pair located) error {
 	if err != nil {
 		return err
 	}
-	step := TraceStep{Action: ActionToolCall + tool, Thought: thought, Observation: text}
+	step := Step{Action: actionToolCall + tool, Thought: thought, Observation: text}
 	if given := action.member("tool_input").any; given != nil {
 		step.Metadata = map[string]any{"tool_input": given}
 	}
-	return t.add(step, step.Action, step.Content())
+	return t.add(step, step.Action, step.content())
 }
 
-// Combine makes one trace of several: the steps numbered anew, the raw texts below
+// combine makes one trace of several: the steps numbered anew, the raw texts below
 // one another with a rule between them. The system prompt is that of the first trace
 // that has one.
-func Combine(traces ...*TraceContext) *TraceContext {
-	var steps []TraceStep
+func combine(traces ...*Trace) *Trace {
+	var steps []Step
 	var raw []string
 	system := ""
 	for _, t := range traces {

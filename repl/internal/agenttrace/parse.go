@@ -1,4 +1,4 @@
-package reflect
+package agenttrace
 
 import (
 	"bytes"
@@ -8,34 +8,31 @@ import (
 	"strings"
 )
 
-// Format is a form in which traces are written.
-type Format string
-
-// The formats that ParseTrace knows.
+// The formats that Parse knows.
 const (
-	FormatAuto         Format = "auto"         // it is recognised by its members
-	FormatAgent        Format = "agent"        // {"reasoning", "final_answer", "skill_ids"}
-	FormatReasoning    Format = "reasoning"    // text, or a JSON string
-	FormatBrowserUse   Format = "browser-use"  // what AgentHistoryList.model_dump gives
-	FormatLangChain    Format = "langchain"    // intermediate_steps: pairs of action and observation
-	FormatConversation Format = "conversation" // messages in OpenAI's or Anthropic's form
-	FormatTau          Format = "tau"          // messages of a tau-bench simulation, the simulation, or many
-	FormatTraces       Format = "traces"       // the dict of a question and the agent's steps
+	formatAuto         = "auto"         // it is recognised by its members
+	formatAgent        = "agent"        // {"reasoning", "final_answer", "skill_ids"}
+	formatReasoning    = "reasoning"    // text, or a JSON string
+	formatBrowserUse   = "browser-use"  // what AgentHistoryList.model_dump gives
+	formatLangChain    = "langchain"    // intermediate_steps: pairs of action and observation
+	formatConversation = "conversation" // messages in OpenAI's or Anthropic's form
+	formatTau          = "tau"          // messages of a tau-bench simulation, the simulation, or many
+	formatTraces       = "traces"       // the dict of a question and the agent's steps
 )
 
 // Formats are all formats, in the order in which they are listed to users.
-func Formats() []Format {
-	return []Format{
-		FormatAuto, FormatAgent, FormatReasoning, FormatBrowserUse, FormatLangChain, FormatConversation, FormatTau, FormatTraces,
+func Formats() []string {
+	return []string{
+		formatAuto, formatAgent, formatReasoning, formatBrowserUse, formatLangChain, formatConversation, formatTau, formatTraces,
 	}
 }
 
 // Parsed is a trace that was read.
 type Parsed struct {
 	// Format is the one that was given or recognised.
-	Format Format
+	Format string
 	// Trace is the trace as steps.
-	Trace *TraceContext
+	Trace *Trace
 	// Traces is the same as the dict that snippets find under the name traces. Its
 	// question, ground truth and feedback are empty where the source has none; where it
 	// has no agent step either, one is made of the rendered trace.
@@ -58,18 +55,18 @@ type AgentStep struct {
 	SkillIDs  []string `json:"skill_ids"`
 }
 
-// ParseTrace reads a trace of a format, within the bounds of this package. Bytes that
+// Parse reads a trace of a format, within the bounds of this package. Bytes that
 // are not UTF-8 become U+FFFD. The error of a value of a wrong type has its path, such
 // as "messages[3].content"; members that are not known are passed over.
-func ParseTrace(data []byte, format Format) (Parsed, error) {
+func Parse(data []byte, format string) (Parsed, error) {
 	if !slices.Contains(Formats(), format) {
 		return Parsed{}, fmt.Errorf("there is no trace format %q: use one of %s", format, formatNames())
 	}
-	if len(data) > MaxTraceBytes {
+	if len(data) > MaxBytes {
 		return Parsed{}, checkBounds(data)
 	}
 	data = bytes.ToValidUTF8(bytes.TrimPrefix(data, []byte("\uFEFF")), []byte("\uFFFD"))
-	if format == FormatReasoning || format == FormatAuto {
+	if format == formatReasoning || format == formatAuto {
 		if text, ok := plainText(data); ok {
 			return parseText(text, format)
 		}
@@ -78,8 +75,8 @@ func ParseTrace(data []byte, format Format) (Parsed, error) {
 	if err != nil {
 		return Parsed{}, err
 	}
-	if format == FormatAuto {
-		if format = recognise(root); format == FormatAuto {
+	if format == formatAuto {
+		if format = recognise(root); format == formatAuto {
 			return Parsed{}, errors.New("cannot read the trace: it is of no format that shows by itself: name one of " + formatNames())
 		}
 	}
@@ -93,7 +90,7 @@ func ParseTrace(data []byte, format Format) (Parsed, error) {
 func formatNames() string {
 	names := []string{}
 	for _, f := range Formats()[1:] {
-		names = append(names, string(f))
+		names = append(names, f)
 	}
 	return strings.Join(names, ", ")
 }
@@ -115,25 +112,25 @@ func plainText(data []byte) (string, bool) {
 }
 
 // parseText reads a trace that is text.
-func parseText(text string, format Format) (Parsed, error) {
+func parseText(text string, format string) (Parsed, error) {
 	if strings.Trim(text, blanks) == "" {
 		return Parsed{}, errors.New("cannot read the trace: it is empty")
 	}
-	if len(text) > MaxTraceText {
-		return Parsed{}, fmt.Errorf("cannot read the trace: the text has %d bytes, more than %d", len(text), MaxTraceText)
+	if len(text) > MaxText {
+		return Parsed{}, fmt.Errorf("cannot read the trace: the text has %d bytes, more than %d", len(text), MaxText)
 	}
-	if format == FormatAuto && speakerMark.MatchString(text) {
-		return parsedAgent(AgentOutput{Reasoning: text}), nil
+	if format == formatAuto && speakerMark.MatchString(text) {
+		return parsedAgent(output{Reasoning: text}), nil
 	}
-	return Parsed{Format: FormatReasoning, Trace: FromReasoningString(text), Traces: tracesOf(AgentOutput{Reasoning: text})}, nil
+	return Parsed{Format: formatReasoning, Trace: fromReasoning(text), Traces: tracesOf(output{Reasoning: text})}, nil
 }
 
 // parsedAgent is an agent's output as a trace.
-func parsedAgent(o AgentOutput) Parsed {
-	return Parsed{Format: FormatAgent, Trace: FromAgentOutput(o), Traces: tracesOf(o)}
+func parsedAgent(o output) Parsed {
+	return Parsed{Format: formatAgent, Trace: fromAgent(o), Traces: tracesOf(o)}
 }
 
-func tracesOf(o AgentOutput) Traces {
+func tracesOf(o output) Traces {
 	if o.SkillIDs == nil {
 		o.SkillIDs = []string{}
 	}
@@ -141,27 +138,27 @@ func tracesOf(o AgentOutput) Traces {
 }
 
 // parseAs reads JSON as a format that is named.
-func parseAs(root located, format Format) (p Parsed, err error) {
+func parseAs(root located, format string) (p Parsed, err error) {
 	p.Format = format
 	switch format {
-	case FormatAgent:
+	case formatAgent:
 		output, err := agentOutput(root)
 		return parsedAgent(output), err
-	case FormatReasoning:
+	case formatReasoning:
 		text, ok := root.any.(string)
 		if !ok {
 			return p, root.wrong("text")
 		}
 		return parseText(text, format)
-	case FormatBrowserUse:
+	case formatBrowserUse:
 		p.Trace, err = browserUse(root)
-	case FormatLangChain:
+	case formatLangChain:
 		p.Trace, err = langChain(root)
-	case FormatConversation:
-		p.Trace, err = conversation(listIn(root, "messages"), DefaultTextLen)
-	case FormatTau:
+	case formatConversation:
+		p.Trace, err = talkOf(listIn(root, "messages"), textLen, "")
+	case formatTau:
 		p.Trace, err = tau(root)
-	default: // FormatTraces: auto has been resolved
+	default: // formatTraces: auto has been resolved
 		return parseTraces(root)
 	}
 	return p, err
@@ -176,9 +173,9 @@ func listIn(root located, name string) located {
 }
 
 // agentOutput reads the output of an agent, which may be its text alone.
-func agentOutput(root located) (o AgentOutput, err error) {
+func agentOutput(root located) (o output, err error) {
 	if text, ok := root.any.(string); ok {
-		return AgentOutput{Reasoning: text}, root.fits(text)
+		return output{Reasoning: text}, root.fits(text)
 	}
 	if err := root.object(); err != nil {
 		return o, err
@@ -208,7 +205,7 @@ func skillIDs(ids located) ([]string, error) {
 }
 
 // tau reads messages, a simulation that has them, or results with many simulations.
-func tau(root located) (*TraceContext, error) {
+func tau(root located) (*Trace, error) {
 	many := root.member("simulations")
 	if many.any == nil {
 		return talkOf(listIn(root, "messages"), everything, "")
@@ -217,22 +214,22 @@ func tau(root located) (*TraceContext, error) {
 	if err != nil {
 		return nil, err
 	}
-	traces := make([]*TraceContext, len(list))
+	traces := make([]*Trace, len(list))
 	steps := 0
 	for i, simulation := range list {
 		if traces[i], err = talkOf(listIn(simulation, "messages"), everything, ""); err != nil {
 			return nil, err
 		}
-		if steps += traces[i].Len(); steps > MaxTraceSteps {
-			return nil, fmt.Errorf("the trace has more than %d steps", MaxTraceSteps)
+		if steps += traces[i].Len(); steps > MaxSteps {
+			return nil, fmt.Errorf("the trace has more than %d steps", MaxSteps)
 		}
 	}
-	return Combine(traces...), nil
+	return combine(traces...), nil
 }
 
 // parseTraces reads the canonical dict.
 func parseTraces(root located) (Parsed, error) {
-	p := Parsed{Format: FormatTraces, Traces: Traces{Steps: []AgentStep{}}}
+	p := Parsed{Format: formatTraces, Traces: Traces{Steps: []AgentStep{}}}
 	if err := root.object(); err != nil {
 		return p, err
 	}
@@ -240,16 +237,16 @@ func parseTraces(root located) (Parsed, error) {
 	if err != nil {
 		return p, err
 	}
-	traces := make([]*TraceContext, len(list))
+	traces := make([]*Trace, len(list))
 	steps := 0
 	for i, step := range list {
 		output, err := agentOutput(step)
 		if err != nil {
 			return p, err
 		}
-		traces[i] = FromAgentOutput(output)
-		if steps += traces[i].Len(); steps > MaxTraceSteps {
-			return p, fmt.Errorf("the trace has more than %d steps", MaxTraceSteps)
+		traces[i] = fromAgent(output)
+		if steps += traces[i].Len(); steps > MaxSteps {
+			return p, fmt.Errorf("the trace has more than %d steps", MaxSteps)
 		}
 		made := tracesOf(output).Steps[0]
 		if made.Role, err = step.member("role").text(); err != nil {
@@ -260,7 +257,7 @@ func parseTraces(root located) (Parsed, error) {
 		}
 		p.Traces.Steps = append(p.Traces.Steps, made)
 	}
-	p.Trace = Combine(traces...)
+	p.Trace = combine(traces...)
 	for _, key := range []string{"question", "ground_truth", "feedback"} {
 		if _, err := root.member(key).shown(); err != nil {
 			return p, err
@@ -293,28 +290,28 @@ func (p Parsed) complete(root located) Parsed {
 	return p
 }
 
-// recognise tells the format by the members that only it has; FormatAuto if none
+// recognise tells the format by the members that only it has; formatAuto if none
 // fits.
-func recognise(root located) Format {
+func recognise(root located) string {
 	switch v := root.any.(type) {
 	case string:
 		if speakerMark.MatchString(v) {
-			return FormatAgent
+			return formatAgent
 		}
-		return FormatReasoning
+		return formatReasoning
 	case []any:
 		return recogniseList(root)
 	case map[string]any:
 		for _, sign := range []struct {
 			key    string
-			format Format
+			format string
 		}{
-			{"intermediate_steps", FormatLangChain},
-			{"simulations", FormatTau},
-			{"history", FormatBrowserUse},
-			{"steps", FormatTraces},
-			{"reasoning", FormatAgent},
-			{"final_answer", FormatAgent},
+			{"intermediate_steps", formatLangChain},
+			{"simulations", formatTau},
+			{"history", formatBrowserUse},
+			{"steps", formatTraces},
+			{"reasoning", formatAgent},
+			{"final_answer", formatAgent},
 		} {
 			if v[sign.key] != nil {
 				return sign.format
@@ -324,30 +321,30 @@ func recognise(root located) Format {
 			return recogniseList(list)
 		}
 	}
-	return FormatAuto
+	return formatAuto
 }
 
 // recogniseList tells the format of a list by its items.
-func recogniseList(root located) Format {
+func recogniseList(root located) string {
 	items, err := root.list()
 	if err != nil || len(items) == 0 {
-		return FormatAuto
+		return formatAuto
 	}
-	format := FormatAuto
+	format := formatAuto
 	for _, item := range items {
 		object, ok := item.any.(map[string]any)
 		switch {
 		case !ok || object["action"] != nil && object["observation"] != nil:
 			if pair, isList := item.any.([]any); ok || isList && len(pair) == 2 {
-				return FormatLangChain
+				return formatLangChain
 			}
-			return FormatAuto
+			return formatAuto
 		case object["model_output"] != nil || object["state"] != nil && object["result"] != nil:
-			return FormatBrowserUse
+			return formatBrowserUse
 		case isTau(item):
-			return FormatTau
+			return formatTau
 		case object["role"] != nil:
-			format = FormatConversation
+			format = formatConversation
 		}
 	}
 	return format

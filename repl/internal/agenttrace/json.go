@@ -1,4 +1,4 @@
-package reflect
+package agenttrace
 
 import (
 	"bytes"
@@ -15,11 +15,11 @@ import (
 
 // What a trace may have at most. More is an error that says so.
 const (
-	MaxTraceBytes  = 32 << 20 // of the source
-	MaxTraceDepth  = 64       // of nesting
-	MaxTraceValues = 1 << 20  // of JSON, keys among them
-	MaxTraceSteps  = 50_000
-	MaxTraceText   = 8 << 20 // bytes of one text
+	MaxBytes  = 32 << 20 // of the source
+	MaxDepth  = 64       // of nesting
+	MaxValues = 1 << 20  // of JSON, keys among them
+	MaxSteps  = 50_000
+	MaxText   = 8 << 20 // bytes of one text
 )
 
 // located is a JSON value of a source, and where in it: "messages[3].content".
@@ -52,8 +52,8 @@ func decodeTrace(data []byte) (located, error) {
 // checkBounds refuses JSON that is too large, too deep or of too many parts, before
 // memory is spent on it. What is no JSON passes.
 func checkBounds(data []byte) error {
-	if len(data) > MaxTraceBytes {
-		return fmt.Errorf("cannot read the trace: it has %d bytes, more than %d", len(data), MaxTraceBytes)
+	if len(data) > MaxBytes {
+		return fmt.Errorf("cannot read the trace: it has %d bytes, more than %d", len(data), MaxBytes)
 	}
 	depth, values, quoted := 0, 1, false
 	for i := 0; i < len(data); i++ {
@@ -71,12 +71,12 @@ func checkBounds(data []byte) error {
 		case c == ',' || c == ':':
 			values++
 		}
-		if depth > MaxTraceDepth {
-			return fmt.Errorf("cannot read the trace: it is nested deeper than %d, at byte %d", MaxTraceDepth, i)
+		if depth > MaxDepth {
+			return fmt.Errorf("cannot read the trace: it is nested deeper than %d, at byte %d", MaxDepth, i)
 		}
 	}
-	if values > MaxTraceValues {
-		return fmt.Errorf("cannot read the trace: it has more than %d values", MaxTraceValues)
+	if values > MaxValues {
+		return fmt.Errorf("cannot read the trace: it has more than %d values", MaxValues)
 	}
 	return nil
 }
@@ -164,8 +164,8 @@ func (l located) text() (string, error) {
 }
 
 func (l located) fits(text string) error {
-	if len(text) > MaxTraceText {
-		return fmt.Errorf("%s: the text has %d bytes, more than %d", l.path, len(text), MaxTraceText)
+	if len(text) > MaxText {
+		return fmt.Errorf("%s: the text has %d bytes, more than %d", l.path, len(text), MaxText)
 	}
 	return nil
 }

@@ -1,52 +1,19 @@
-package reflect
+package agenttrace
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 )
 
-// DefaultTextLen is how many characters of a text FromConversationHistory keeps
-// if it is not told otherwise.
-const DefaultTextLen = 1000
+// textLen is how many characters of a text a conversation's steps keep.
+const textLen = 1000
 
 // everything is the length of texts that are not cut.
-const everything = MaxTraceBytes
-
-// FromConversationHistory makes a trace of a list of messages, as JSON: with
-// content as text or as parts, and tool calls in OpenAI's form, Anthropic's or
-// tau-bench's. A step is what was said, or a tool call with its result. Steps keep
-// maxTextLen characters of each text (0 is DefaultTextLen) and say how many they
-// left out; the raw text has all.
-func FromConversationHistory(messages json.RawMessage, maxTextLen int) (*TraceContext, error) {
-	root, err := decodeTrace(messages)
-	if err != nil {
-		return nil, err
-	}
-	return conversation(root, maxTextLen)
-}
-
-func conversation(root located, maxTextLen int) (*TraceContext, error) {
-	if maxTextLen <= 0 {
-		maxTextLen = DefaultTextLen
-	}
-	return talkOf(root, maxTextLen, "")
-}
-
-// FromTauSimulation makes a trace of the messages of a tau-bench simulation, as
-// JSON: AssistantMessage, UserMessage, ToolMessage and MultiToolMessage as they are
-// dumped. The result of a call that failed begins with "[ERROR]".
-func FromTauSimulation(messages json.RawMessage, systemPrompt string) (*TraceContext, error) {
-	root, err := decodeTrace(messages)
-	if err != nil {
-		return nil, err
-	}
-	return talkOf(root, everything, systemPrompt)
-}
+const everything = MaxBytes
 
 // talk makes steps of what was said and called.
 type talk struct {
-	steps []TraceStep
+	steps []Step
 	raw   []string
 	limit int // characters of a text in a step
 
@@ -57,7 +24,7 @@ type talk struct {
 }
 
 // talkOf makes a trace of a list of messages.
-func talkOf(messages located, limit int, system string) (*TraceContext, error) {
+func talkOf(messages located, limit int, system string) (*Trace, error) {
 	if messages.any == nil {
 		return nil, messages.wrong("a list")
 	}
@@ -76,10 +43,10 @@ func talkOf(messages located, limit int, system string) (*TraceContext, error) {
 
 // roleActions are the usual names of who speaks, and the action of what they say.
 var roleActions = map[string]string{
-	"user": ActionUser, "human": ActionUser,
-	"assistant": ActionAgent, "ai": ActionAgent, "agent": ActionAgent, "model": ActionAgent,
-	"system": ActionSystem, "developer": ActionSystem,
-	"tool": ActionToolAlone, "function": ActionToolAlone,
+	"user": actionUser, "human": actionUser,
+	"assistant": actionAgent, "ai": actionAgent, "agent": actionAgent, "model": actionAgent,
+	"system": actionSystem, "developer": actionSystem,
+	"tool": actionToolAlone, "function": actionToolAlone,
 }
 
 // message makes the steps of one message.
@@ -97,7 +64,7 @@ func (t *talk) message(m located) error {
 	if err != nil {
 		return err
 	}
-	if roleActions[role] == ActionToolAlone {
+	if roleActions[role] == actionToolAlone {
 		return t.result(m, m.first("tool_call_id", "id"), m.member("content"), m.first("error", "is_error"))
 	}
 	before := len(t.steps) + len(t.raw)
@@ -140,13 +107,13 @@ func (t *talk) say(role, text string) error {
 	if !ok {
 		action = role
 	}
-	return t.add(TraceStep{Action: action, Thought: shorten(text, t.limit)}, role, text)
+	return t.add(Step{Action: action, Thought: Shorten(text, t.limit)}, role, text)
 }
 
 // add adds a step, and the whole of it to the raw text.
-func (t *talk) add(s TraceStep, label, raw string) error {
-	if len(t.steps) >= MaxTraceSteps {
-		return fmt.Errorf("the trace has more than %d steps", MaxTraceSteps)
+func (t *talk) add(s Step, label, raw string) error {
+	if len(t.steps) >= MaxSteps {
+		return fmt.Errorf("the trace has more than %d steps", MaxSteps)
 	}
 	t.steps = append(t.steps, s)
 	t.raw = append(t.raw, "["+label+"] "+raw)
@@ -158,7 +125,7 @@ func (t *talk) reasoning(thought located) error {
 	if err != nil || text == "" {
 		return err
 	}
-	return t.add(TraceStep{Action: ActionReasoning, Thought: shorten(text, t.limit)}, ActionReasoning, text)
+	return t.add(Step{Action: actionReasoning, Thought: Shorten(text, t.limit)}, actionReasoning, text)
 }
 
 // content makes steps of a message's content, the parts in their order. Texts that
@@ -258,8 +225,8 @@ func (t *talk) call(c located) error {
 	if err != nil {
 		return err
 	}
-	action := ActionToolCall + name
-	step := TraceStep{Action: action, Thought: shorten(arguments, t.limit)}
+	action := actionToolCall + name
+	step := Step{Action: action, Thought: Shorten(arguments, t.limit)}
 	if c.member("requestor").any == "user" {
 		step.Metadata = map[string]any{"requestor": "user"}
 	}
@@ -294,11 +261,11 @@ func (t *talk) result(r, id, content, failed located) error {
 	if at, ok := t.callOf(which); ok {
 		delete(t.waiting, which)
 		t.settled[at] = true
-		t.steps[at].Observation = shorten(text, t.limit)
+		t.steps[at].Observation = Shorten(text, t.limit)
 		t.raw = append(t.raw, "[tool] "+text)
 		return nil
 	}
-	step := TraceStep{Action: ActionToolAlone, Observation: shorten(text, t.limit)}
+	step := Step{Action: actionToolAlone, Observation: Shorten(text, t.limit)}
 	if r.member("requestor").any == "user" {
 		step.Metadata = map[string]any{"requestor": "user"}
 	}

@@ -1,25 +1,12 @@
-package reflect
+package agenttrace
 
 import (
-	"encoding/json"
 	"maps"
 	"slices"
 	"strings"
 )
 
-// FromBrowserUse makes a trace of the history of browser-use, as JSON: what
-// AgentHistoryList.model_dump gives, or its list alone. A step is one look at the
-// page: what the agent thought and did, and what came of it. Screenshots are left
-// out.
-func FromBrowserUse(history json.RawMessage) (*TraceContext, error) {
-	root, err := decodeTrace(history)
-	if err != nil {
-		return nil, err
-	}
-	return browserUse(root)
-}
-
-func browserUse(root located) (*TraceContext, error) {
+func browserUse(root located) (*Trace, error) {
 	items := root
 	if _, ok := root.any.(map[string]any); ok {
 		items = root.member("history")
@@ -37,7 +24,7 @@ func browserUse(root located) (*TraceContext, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := t.add(step, step.Action, step.Content()); err != nil {
+		if err := t.add(step, step.Action, step.content()); err != nil {
 			return nil, err
 		}
 	}
@@ -56,8 +43,8 @@ var browserBrain = [][2]string{
 // noAction is the action of a step in which the model gave none.
 const noAction = "no_action"
 
-func browserStep(item located) (TraceStep, error) {
-	var none TraceStep
+func browserStep(item located) (Step, error) {
+	var none Step
 	if err := item.object(); err != nil {
 		return none, err
 	}
@@ -74,12 +61,12 @@ func browserStep(item located) (TraceStep, error) {
 	if err != nil {
 		return none, err
 	}
-	step := TraceStep{
+	step := Step{
 		Action: noAction, Thought: strings.Join(append(thoughts, calls...), "\n"), Observation: strings.Join(results, "\n"),
 		Timestamp: item.member("metadata").member("step_start_time").seconds(),
 	}
 	if len(names) > 0 {
-		step.Action = ActionToolCall + strings.Join(names, ",")
+		step.Action = actionToolCall + strings.Join(names, ",")
 	}
 	metadata := map[string]any{}
 	for _, key := range []string{"url", "title"} {

@@ -1,31 +1,31 @@
-package reflect_test
+package agenttrace_test
 
 import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
 	values "reflect"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
-	engine "github.com/rlmhq/rlm"
-	"github.com/rlmhq/rlm/internal/testing/testcache"
+	"github.com/rlmhq/rlm"
+	"github.com/rlmhq/rlm/internal/testing/looptest"
 	"github.com/rlmhq/rlm/repl"
-	"github.com/rlmhq/rlm/repl/reflect"
+	"github.com/rlmhq/rlm/repl/internal/agenttrace"
 	"github.com/rlmhq/rlm/router"
 	"github.com/rlmhq/rlm/tiers"
 	"github.com/rlmhq/rlm/tiers/tiertest"
 )
 
-// alike is a source, the factory that makes a trace of it, and what the trace is
-// asked.
+// alike is a source, the factory that makes a trace of it, and what the trace is asked.
+// Make in Go and the class in Python make the same trace of it.
 type alike struct {
 	Factory string   `json:"factory"`
 	Source  any      `json:"source"`
@@ -36,109 +36,35 @@ type alike struct {
 	Objects bool `json:"objects"`
 }
 
+// loaded is what the host's loader makes of the source: the steps and what they were made
+// of, as testdata/trace_answers.py has them.
+func (c alike) loaded(t *testing.T) any {
+	t.Helper()
+	trace, err := c.make(t)
+	if err != nil {
+		return plain(t, map[string]any{"error": err.Error()})
+	}
+
+	steps := []any{}
+	for _, s := range trace.Steps() {
+		steps = append(steps, []any{s.Index, s.Action, s.Thought, s.Observation, s.Timestamp, s.Metadata})
+	}
+	raw, system := trace.Raw()
+
+	return plain(t, map[string]any{
+		"steps": steps, "raw": raw, "system": system, "len": trace.Len(), "markdown": trace.Markdown(),
+	})
+}
+
 // make makes the trace in Go.
-func (c alike) make(t *testing.T) (*reflect.TraceContext, error) {
+func (c alike) make(t *testing.T) (*agenttrace.Trace, error) {
 	t.Helper()
 	data, err := json.Marshal(c.Source)
 	if err != nil {
 		t.Fatal(err)
 	}
-	switch c.Factory {
-	case "agent":
-		parsed, err := reflect.ParseTrace(data, reflect.FormatAgent)
-		return parsed.Trace, err
-	case "reasoning":
-		return reflect.FromReasoningString(c.Source.(string)), nil
-	case "browser-use":
-		return reflect.FromBrowserUse(data)
-	case "langchain":
-		return reflect.FromLangChain(data)
-	case "conversation":
-		return reflect.FromConversationHistory(data, c.Limit)
-	case "tau":
-		return reflect.FromTauSimulation(data, c.System)
-	}
-	var all []*reflect.TraceContext
-	for _, text := range c.Source.([]any) {
-		all = append(all, reflect.FromReasoningString(text.(string)))
-	}
-	return reflect.Combine(all...), nil
-}
 
-// answers are what the trace says, as testdata/trace_answers.py has it.
-func (c alike) answers(t *testing.T) any {
-	t.Helper()
-	trace, err := c.make(t)
-	if err != nil {
-		return plain(t, map[string]any{"error": strings.TrimPrefix(err.Error(), "cannot read the trace as agent: ")})
-	}
-	return plain(t, traceAnswers(t, trace, c.Probes))
-}
-
-func traceAnswers(t *testing.T, trace *reflect.TraceContext, probes []string) map[string]any {
-	t.Helper()
-	indices := func(steps []reflect.TraceStep) []int {
-		all := []int{}
-		for _, s := range steps {
-			all = append(all, s.Index)
-		}
-		return all
-	}
-	each := func(answer func(reflect.TraceStep) any) []any {
-		all := []any{}
-		for _, s := range trace.All() {
-			all = append(all, answer(s))
-		}
-		return all
-	}
-	ask := func(answer func(probe string) (any, error)) []any {
-		all := []any{}
-		for _, p := range probes {
-			got, err := answer(p)
-			if err != nil {
-				t.Fatal(err)
-			}
-			all = append(all, got)
-		}
-		return all
-	}
-	get := []any{}
-	for _, i := range []int{0, 1, -1, trace.Len(), 1e9} {
-		if s, ok := trace.Step(i); ok {
-			get = append(get, s.Index)
-		} else {
-			get = append(get, nil)
-		}
-	}
-	return map[string]any{
-		"steps": each(func(s reflect.TraceStep) any {
-			return []any{s.Index, s.Action, s.Thought, s.Observation, s.Timestamp, s.Metadata}
-		}),
-		"raw": trace.RawReasoning(), "system": trace.SystemPrompt(), "len": trace.Len(),
-		"same":    each(func(s reflect.TraceStep) any { return values.DeepEqual(s, trace.Steps()[s.Index]) }),
-		"get":     get,
-		"content": each(func(s reflect.TraceStep) any { return s.Content() }),
-		"preview": each(func(s reflect.TraceStep) any {
-			return []string{s.Preview(reflect.DefaultPreview), s.Preview(7), s.Preview(0)}
-		}),
-		"repr":    each(func(s reflect.TraceStep) any { return s.Repr() }),
-		"str":     each(func(s reflect.TraceStep) any { return s.String() }),
-		"errors":  indices(trace.Errors()),
-		"summary": trace.Summary(), "markdown": trace.Markdown(),
-		"actions":   ask(func(p string) (any, error) { return indices(trace.Actions(p)), nil }),
-		"find":      ask(func(p string) (any, error) { return indices(trace.FindSteps(p, false)), nil }),
-		"find_case": ask(func(p string) (any, error) { return indices(trace.FindSteps(p, true)), nil }),
-		"regex": ask(func(p string) (any, error) {
-			found, err := trace.FindStepsRegex(regexp.QuoteMeta(p))
-			return indices(found), err
-		}),
-		"regex_flags": ask(func(p string) (any, error) {
-			found, err := trace.FindStepsRegex("(?m)^" + regexp.QuoteMeta(p))
-			return indices(found), err
-		}),
-		"search":      ask(func(p string) (any, error) { return trace.SearchRaw(regexp.QuoteMeta(p)) }),
-		"search_text": ask(func(p string) (any, error) { return trace.SearchRawText(regexp.QuoteMeta(p) + "[a-z]*") }),
-	}
+	return agenttrace.Make(c.Factory, data, c.Limit, c.System)
 }
 
 // plain is a value as it is after a way through JSON.
@@ -189,8 +115,8 @@ func alikeCases(t *testing.T, byChance int) []alike {
 			}
 		}
 	}
-	for name, factory := range map[string]string{"agent.json": "agent", "browser-use.json": "browser-use", "langchain.json": "langchain", "tau.json": "tau"} {
-		data, err := os.ReadFile(filepath.Join("testdata", "traces", name))
+	for _, factory := range []string{"agent", "browser-use", "langchain", "tau"} {
+		data, err := os.ReadFile(filepath.Join("testdata", "traces", factory+".json"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -243,6 +169,7 @@ func anyMessages(random *rand.Rand) any {
 	for name := range keys {
 		names = append(names, name)
 	}
+	slices.Sort(names)
 	var list []any
 	for range random.IntN(5) {
 		m := map[string]any{"role": "user"}
@@ -262,7 +189,7 @@ func anyMessages(random *rand.Rand) any {
 func classes(t *testing.T) string {
 	t.Helper()
 	var all string
-	for _, name := range []string{"traceguest.py", "testdata/trace_answers.py"} {
+	for _, name := range []string{"guest.py", "testdata/trace_answers.py"} {
 		data, err := os.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)
@@ -272,22 +199,81 @@ func classes(t *testing.T) string {
 	return all
 }
 
-func compareAlike(t *testing.T, cases []alike, got []any) {
+// compareLoaded compares what Python made of the cases with what the host's loader makes
+// of them: a snippet that makes a trace anew sees the steps that the host would show.
+func compareLoaded(t *testing.T, cases []alike, got []any) {
 	t.Helper()
 	if len(got) != len(cases) {
 		t.Fatalf("%d answers to %d cases", len(got), len(cases))
 	}
 	wrong := 0
 	for i, c := range cases {
-		want := c.answers(t)
-		if values.DeepEqual(want, got[i]) {
+		want, _ := c.loaded(t).(map[string]any)
+		answers, _ := got[i].(map[string]any)
+		part := map[string]any{}
+		for key := range want {
+			part[key] = answers[key]
+		}
+		if values.DeepEqual(want, part) {
 			continue
 		}
 		if wrong++; wrong > 5 {
 			t.Fatal("and more")
 		}
-		t.Errorf("case %d, %s of %.300v (limit %d):\n%s", i, c.Factory, c.Source, c.Limit, difference(want, got[i]))
+		t.Errorf("case %d, %s of %.300v (limit %d):\n%s", i, c.Factory, c.Source, c.Limit, difference(want, part))
 	}
+}
+
+// recorded is where the answers to the cases of the files are kept, a line for each.
+const recorded = "testdata/trace_answers.jsonl"
+
+var update = flag.Bool("update", false, "write the recorded answers anew")
+
+// compareRecorded compares what Python answered with what is recorded.
+func compareRecorded(t *testing.T, got []any) {
+	t.Helper()
+	if *update {
+		writeRecorded(t, got)
+	}
+
+	data, err := os.ReadFile(recorded)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSpace(string(data)), "\n")
+	if len(lines) != len(got) {
+		t.Fatalf("%d answers to %d that are recorded", len(got), len(lines))
+	}
+	for i, line := range lines {
+		if want := decodedPlain(t, line); !values.DeepEqual(want, got[i]) {
+			t.Errorf("case %d:\n%s", i, difference(want, got[i]))
+		}
+	}
+}
+
+func writeRecorded(t *testing.T, got []any) {
+	t.Helper()
+	var b bytes.Buffer
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false)
+	for _, answers := range got {
+		if err := encoder.Encode(answers); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(recorded, b.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func decodedPlain(t *testing.T, line string) any {
+	t.Helper()
+	var v any
+	if err := json.Unmarshal([]byte(line), &v); err != nil {
+		t.Fatal(err)
+	}
+
+	return v
 }
 
 // difference says which answers differ.
@@ -297,11 +283,11 @@ func difference(want, got any) string {
 	var b strings.Builder
 	for key := range w {
 		if !values.DeepEqual(w[key], g[key]) {
-			fmt.Fprintf(&b, "%s:\n  Go:     %.600q\n  Python: %.600q\n", key, fmt.Sprint(w[key]), fmt.Sprint(g[key]))
+			fmt.Fprintf(&b, "%s:\n  want: %.600q\n  got:  %.600q\n", key, fmt.Sprint(w[key]), fmt.Sprint(g[key]))
 		}
 	}
 	if b.Len() == 0 {
-		return fmt.Sprintf("Go: %.500v\nPython: %.500v", want, got)
+		return fmt.Sprintf("want: %.500v\ngot: %.500v", want, got)
 	}
 	return b.String()
 }
@@ -333,21 +319,13 @@ func TestTracesAreAlikeInCPython(t *testing.T) {
 		if err := json.Unmarshal(out, &got); err != nil {
 			t.Fatal(err)
 		}
-		compareAlike(t, cases, got)
+		compareLoaded(t, cases, got)
+		compareRecorded(t, got[:len(alikeCases(t, 0))])
 	}
 }
 
-// TestTracesInASandbox has one engine, since a new one has to compile the interpreter.
 func TestTracesInASandbox(t *testing.T) {
-	e, err := engine.New(engine.Options{CacheDir: testcache.Dir(), Python: os.Getenv("RLM_LOCAL_PYTHON")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := e.Close(); err != nil {
-			t.Error(err)
-		}
-	}()
+	e := looptest.Engine()
 	t.Run("alike", func(t *testing.T) { tracesAreAlike(t, traceSession(t, e, router.Policy{}, "wasm")) })
 	t.Run("moves", func(t *testing.T) {
 		aTraceMoves(t, traceSession(t, e, router.Policy{AllowLocal: true}, "wasm", "local"))
@@ -357,7 +335,7 @@ func TestTracesInASandbox(t *testing.T) {
 
 // traceSession is a session on the tiers that a policy allows, of which the test needs
 // some.
-func traceSession(t *testing.T, e *engine.Engine, p router.Policy, needs ...string) *repl.Session {
+func traceSession(t *testing.T, e *rlm.Engine, p router.Policy, needs ...string) *repl.Session {
 	t.Helper()
 	for _, tier := range e.Tiers() {
 		if name := tier.Info().Name; slices.Contains(needs, name) {
@@ -395,7 +373,7 @@ func final(t *testing.T, s *repl.Session, source string) any {
 
 func tracesAreAlike(t *testing.T, s *repl.Session) {
 	t.Helper()
-	if err := reflect.BindTrace(t.Context(), s, nil); err != nil {
+	if err := agenttrace.Bind(t.Context(), s, nil); err != nil {
 		t.Fatal(err)
 	}
 	if got := final(t, s, "FINAL([trace is None, TraceStep.__name__, TraceContext.__name__])"); !values.DeepEqual(got, []any{true, "TraceStep", "TraceContext"}) {
@@ -411,7 +389,8 @@ func tracesAreAlike(t *testing.T, s *repl.Session) {
 		t.Fatal(err)
 	}
 	got, _ := final(t, s, "FINAL([trace_make(case) for case in cases])").([]any)
-	compareAlike(t, cases, got)
+	compareLoaded(t, cases, got)
+	compareRecorded(t, got[:len(alikeCases(t, 0))])
 
 	// What the host keeps is the same trace.
 	for i, c := range cases[:40] {
@@ -419,12 +398,12 @@ func tracesAreAlike(t *testing.T, s *repl.Session) {
 		if err != nil {
 			continue
 		}
-		if err := reflect.BindTrace(t.Context(), s, trace); err != nil {
+		if err := agenttrace.Bind(t.Context(), s, trace); err != nil {
 			t.Fatal(err)
 		}
-		got := final(t, s, fmt.Sprintf("FINAL(trace_answers(trace, cases[%d]['probes']))", i))
-		if want := c.answers(t); !values.DeepEqual(want, got) {
-			t.Errorf("case %d, %s, as it is kept: %s", i, c.Factory, difference(want, got))
+		kept := final(t, s, fmt.Sprintf("FINAL(trace_answers(trace, cases[%d]['probes']))", i))
+		if !values.DeepEqual(kept, got[i]) {
+			t.Errorf("case %d, %s, as it is kept: %s", i, c.Factory, difference(got[i], kept))
 		}
 	}
 }
@@ -432,7 +411,7 @@ func tracesAreAlike(t *testing.T, s *repl.Session) {
 func aTraceMoves(t *testing.T, s *repl.Session) {
 	t.Helper()
 	trace := sample()
-	if err := reflect.BindTrace(t.Context(), s, trace); err != nil {
+	if err := agenttrace.Bind(t.Context(), s, trace); err != nil {
 		t.Fatal(err)
 	}
 	want := final(t, s, "found = trace.get_errors(); FINAL([trace.to_markdown(), [s.index for s in found]])")
@@ -448,9 +427,9 @@ func aTraceMoves(t *testing.T, s *repl.Session) {
 
 func aLargeTraceIsBound(t *testing.T, s *repl.Session) {
 	t.Helper()
-	step := reflect.TraceStep{Action: "reasoning", Thought: strings.Repeat("a line of thought\n", 1<<10)}
-	trace := reflect.NewTraceContext(slices.Repeat([]reflect.TraceStep{step}, 1<<10), strings.Repeat("x", 8<<20))
-	if err := reflect.BindTrace(t.Context(), s, trace); err != nil {
+	step := agenttrace.Step{Action: "reasoning", Thought: strings.Repeat("a line of thought\n", 1<<10)}
+	trace := agenttrace.New(slices.Repeat([]agenttrace.Step{step}, 1<<10), strings.Repeat("x", 8<<20))
+	if err := agenttrace.Bind(t.Context(), s, trace); err != nil {
 		t.Fatal(err)
 	}
 	if got := final(t, s, "FINAL([len(trace), len(trace.raw_reasoning), len(trace.search_raw('THOUGHT'))])"); !values.DeepEqual(got, []any{1024., 8388608., 1024.}) {
@@ -459,19 +438,14 @@ func aLargeTraceIsBound(t *testing.T, s *repl.Session) {
 }
 
 func BenchmarkBindTrace(b *testing.B) {
-	e, err := engine.New(engine.Options{CacheDir: testcache.Dir()})
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer e.Close()
-	s, err := repl.OpenSession(b.Context(), repl.SessionConfig{Open: e.Opener(router.Policy{})})
+	s, err := repl.OpenSession(b.Context(), repl.SessionConfig{Open: looptest.Engine().Opener(router.Policy{})})
 	if err != nil {
 		b.Fatal(err)
 	}
 	defer s.Close()
 	trace := sample()
 	for b.Loop() {
-		if err := reflect.BindTrace(b.Context(), s, trace); err != nil {
+		if err := agenttrace.Bind(b.Context(), s, trace); err != nil {
 			b.Fatal(err)
 		}
 	}
