@@ -54,7 +54,7 @@ func (e *Engine) Answer(ctx context.Context, task Task) (Outcome, error) {
 		return err
 	})
 	if err != nil && outcome.Status == "" {
-		outcome.Status, outcome.Reason = run.StatusFailed, err.Error()
+		outcome.Status, outcome.Reason = ledger.StatusFailed, err.Error()
 	}
 	return outcome, err
 }

@@ -159,7 +159,7 @@ func (f *reflexionFlags) finish(e *env, r *reflexion.Result, err error) error {
 	switch r.Status {
 	case reflexion.StatusPassed:
 		return nil
-	case reflexion.StatusPartial:
+	case ledger.StatusPartial:
 		return &exitError{exitPartial, errors.New(r.Reason)}
 	case reflexion.StatusRejected, reflexion.StatusUnjudged:
 		return &exitError{exitNoAnswer, errors.New(r.Reason)}

@@ -262,12 +262,12 @@ func (f *workflowFlags) finish(e *env, outcome workflow.Outcome, err error) erro
 	switch outcome.Status { //nolint:exhaustive // the others are of loops with an answer
 	case workflow.StatusDone:
 		return nil
-	case workflow.StatusPartial:
+	case ledger.StatusPartial:
 		return &exitError{exitPartial, errors.New(outcome.Reason)}
-	case workflow.StatusFailed:
+	case ledger.StatusFailed:
 		f.tell(e, err)
 		return &exitError{exitNoAnswer, errors.New(printable(err.Error()))}
-	case workflow.StatusCanceled, workflow.StatusBroken:
+	case ledger.StatusCanceled, workflow.StatusBroken:
 	}
 	return runFailure(err)
 }

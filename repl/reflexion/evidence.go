@@ -109,7 +109,7 @@ func (e *evidence) claims(draft string, critique *Critique) []claim {
 	var list []claim
 	if critique != nil {
 		for _, issue := range critique.Issues {
-			list = append(list, claim{clipped(issue.Description + " " + issue.SuggestedFix), issue.Severity.rank() > 0, 1})
+			list = append(list, claim{clipped(issue.Description + " " + issue.SuggestedFix), rank(issue.Severity) > 0, 1})
 		}
 	}
 	list = append(list, claim{clipped(e.task), true, 3})
@@ -151,7 +151,7 @@ var documents = []string{".md", ".markdown", ".rst", ".txt", ".adoc", ".org", ".
 
 // sourceOf tells documentation from code by the file's name: by its ending, and
 // where it has none by capitals, as in README.
-func sourceOf(p *bm25.Passage) Source {
+func sourceOf(p *bm25.Passage) string {
 	base := filepath.Base(p.Path)
 	ending := strings.ToLower(filepath.Ext(base))
 	switch {

@@ -58,7 +58,7 @@ func TestGracefulDegradation(t *testing.T) {
 		broken := &llm.Error{Kind: llm.ErrServer, Model: "judge"}
 		m := &model{judge: func(context.Context, llm.Request) (llm.Response, error) { return llm.Response{}, broken }}
 		r, err := reflexion.Run(t.Context(), config(m))
-		if !errors.Is(err, llm.ErrServer) || r.Status != reflexion.StatusFailed || r.Success || r.FinalDraft != "draft 1" || r.Iterations[0].Critique != nil {
+		if !errors.Is(err, llm.ErrServer) || r.Status != ledger.StatusFailed || r.Success || r.FinalDraft != "draft 1" || r.Iterations[0].Critique != nil {
 			t.Errorf("got %v, %+v", err, r)
 		}
 	})
@@ -201,7 +201,7 @@ func TestTheBudgetLeavesTheLastDraft(t *testing.T) {
 	}{{1, 1, "draft 1", false}, {2, 1, "draft 1", true}, {3, 2, "draft 2", false}} {
 		cfg := config(&model{critiques: []string{faulty("major")}})
 		cfg.Budget.Calls = c.calls
-		r := ended(t, cfg, reflexion.StatusPartial, c.iterations)
+		r := ended(t, cfg, ledger.StatusPartial, c.iterations)
 		if r.FinalDraft != c.draft || !strings.Contains(r.Reason, "calls") || (r.Iterations[c.iterations-1].Critique != nil) != c.judged {
 			t.Errorf("with %d calls it is %+v", c.calls, r)
 		}
@@ -211,7 +211,7 @@ func TestTheBudgetLeavesTheLastDraft(t *testing.T) {
 		return llm.Response{}, context.Cause(ctx)
 	}})
 	cfg.Budget.Wall = 100 * time.Millisecond
-	if r := ended(t, cfg, reflexion.StatusPartial, 1); !strings.Contains(r.Reason, "seconds") || r.FinalDraft != "draft 1" {
+	if r := ended(t, cfg, ledger.StatusPartial, 1); !strings.Contains(r.Reason, "seconds") || r.FinalDraft != "draft 1" {
 		t.Errorf("got %+v", r)
 	}
 }
@@ -227,7 +227,7 @@ func TestTheCallerCanEndIt(t *testing.T) {
 	cfg := config(m)
 	cfg.Judges = 3
 	r, err := reflexion.Run(ctx, cfg)
-	if !errors.Is(err, gone) || r.Status != reflexion.StatusCanceled || r.FinalDraft != "draft 1" {
+	if !errors.Is(err, gone) || r.Status != ledger.StatusCanceled || r.FinalDraft != "draft 1" {
 		t.Errorf("got %v, %+v", err, r)
 	}
 }

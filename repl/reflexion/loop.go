@@ -41,7 +41,7 @@ func Run(ctx context.Context, cfg Config) (Result, error) {
 	l := &loop{cfg: cfg, result: Result{Iterations: []Iteration{}}}
 	err := harness.Run(ctx, l)
 	if err != nil && l.result.Status == "" {
-		l.result.Status, l.result.Reason = StatusFailed, err.Error()
+		l.result.Status, l.result.Reason = ledger.StatusFailed, err.Error()
 	}
 
 	return l.result, err

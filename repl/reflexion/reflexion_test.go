@@ -10,6 +10,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/rlmhq/rlm/repl/ledger"
+
 	"go.uber.org/goleak"
 
 	"github.com/rlmhq/rlm/repl/internal/calls"
@@ -118,7 +120,7 @@ func run(t *testing.T, cfg reflexion.Config) reflexion.Result {
 }
 
 // ended runs and compares how it ended.
-func ended(t *testing.T, cfg reflexion.Config, status reflexion.Status, iterations int) reflexion.Result {
+func ended(t *testing.T, cfg reflexion.Config, status ledger.Status, iterations int) reflexion.Result {
 	t.Helper()
 	r := run(t, cfg)
 	if r.Status != status || len(r.Iterations) != iterations || r.Success != (status == reflexion.StatusPassed) {
@@ -231,7 +233,7 @@ func TestExitConditions(t *testing.T) {
 	for _, c := range []struct {
 		critique   string
 		most, took int
-		status     reflexion.Status
+		status     ledger.Status
 	}{
 		{passes, 3, 1, reflexion.StatusPassed},
 		{faulty("minor"), 3, 1, reflexion.StatusPassed},
@@ -245,7 +247,7 @@ func TestExitConditions(t *testing.T) {
 }
 
 func TestCritiquePassFailRules(t *testing.T) {
-	issue := func(s reflexion.Severity) reflexion.Issue { return reflexion.Issue{Severity: s} }
+	issue := func(s string) reflexion.Issue { return reflexion.Issue{Severity: s} }
 	for _, c := range []struct {
 		issues     []reflexion.Issue
 		unreadable int

@@ -22,7 +22,7 @@ import (
 func (l *loop) synthesize(ctx context.Context) (Outcome, error) {
 	reason := fmt.Sprintf("the %d turns were used up", l.cfg.MaxTurns)
 	if l.cfg.NoSynthesis {
-		return Outcome{Status: StatusNoAnswer, Reason: reason}, nil
+		return Outcome{Status: ledger.StatusNoAnswer, Reason: reason}, nil
 	}
 	order, err := prompt("synthesis", nil)
 	if err != nil {
@@ -35,7 +35,7 @@ func (l *loop) synthesize(ctx context.Context) (Outcome, error) {
 	}
 	reply := repl.Extract(response.Text)
 	if declined := calls.CheckRefusal(l.model, response); declined != nil && len(reply.Blocks) == 0 && reply.Final == nil {
-		return Outcome{Status: StatusNoAnswer, Reason: reason + ", and " + declined.Error()}, nil
+		return Outcome{Status: ledger.StatusNoAnswer, Reason: reason + ", and " + declined.Error()}, nil
 	}
 	done, err := l.execute(ctx, reply)
 	if err != nil {
@@ -50,14 +50,14 @@ func (l *loop) synthesize(ctx context.Context) (Outcome, error) {
 		}
 	}
 	if value == nil || string(value) == `""` {
-		return Outcome{Status: StatusNoAnswer, Reason: reason}, nil
+		return Outcome{Status: ledger.StatusNoAnswer, Reason: reason}, nil
 	}
 	answer, violations := l.check(value)
 	if violations != nil {
-		return Outcome{Status: StatusNoAnswer, Reason: reason + ", and the last answer does not meet the schema: " + violations[0].String()}, nil
+		return Outcome{Status: ledger.StatusNoAnswer, Reason: reason + ", and the last answer does not meet the schema: " + violations[0].String()}, nil
 	}
 	l.tell(ledger.Event{Kind: ledger.EventAnswer, Purpose: "synthesis", Text: texts.Show(answer)})
-	return Outcome{Status: StatusSynthesised, Answer: answer, Reason: reason}, nil
+	return Outcome{Status: ledger.StatusSynthesised, Answer: answer, Reason: reason}, nil
 }
 
 // compact replaces the turns by a summary once they fill their share of the
@@ -173,7 +173,7 @@ func (r *tree) bypass(ctx context.Context, contract *schema.Contract) (outcome O
 		Node: "0", Purpose: "bypass", Model: r.cfg.modelAt(0), Schema: contract,
 		Messages: []llm.Message{{Role: llm.RoleUser, Content: question}},
 	}
-	outcome = Outcome{Status: StatusAnswered, Bypassed: true}
+	outcome = Outcome{Status: ledger.StatusAnswered, Bypassed: true}
 	if contract != nil {
 		outcome.Answer, err = r.caller.CompleteTyped(ctx, ask, r.cfg.Retries)
 	} else {

@@ -72,7 +72,7 @@ func (l *loop) solve(ctx context.Context) (outcome Outcome, err error) {
 			return outcome, err
 		}
 		if answer != nil {
-			return Outcome{Status: StatusAnswered, Answer: answer}, nil
+			return Outcome{Status: ledger.StatusAnswered, Answer: answer}, nil
 		}
 	}
 	return l.synthesize(ctx)

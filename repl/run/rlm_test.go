@@ -104,7 +104,7 @@ func solve(t *testing.T, cfg run.Config) run.Outcome {
 func answered(t *testing.T, cfg run.Config, want string) run.Outcome {
 	t.Helper()
 	outcome := solve(t, cfg)
-	if outcome.Status != run.StatusAnswered || outcome.Text() != want {
+	if outcome.Status != ledger.StatusAnswered || outcome.Text() != want {
 		t.Fatalf("the run ended as %s with %s (partial %q, reason %q), want %q",
 			outcome.Status, outcome.Answer, outcome.Partial, outcome.Reason, want)
 	}

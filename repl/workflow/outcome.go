@@ -7,21 +7,15 @@ import (
 	"github.com/rlmhq/rlm/repl/ledger"
 )
 
-// Status says how a run ended: see [ledger.Status].
-type Status = ledger.Status
-
 // How runs end.
 const (
-	StatusDone     Status = "done"                // every node ran
-	StatusPartial         = ledger.StatusPartial  // the budget was used up
-	StatusFailed          = ledger.StatusFailed   // a node ended the run: see NodeError
-	StatusCanceled        = ledger.StatusCanceled // the caller's context ended
-	StatusBroken   Status = "broken"              // something broke
+	StatusDone   ledger.Status = "done"   // every node ran
+	StatusBroken ledger.Status = "broken" // something broke
 )
 
 // Outcome is what became of a run.
 type Outcome struct {
-	Status Status `json:"status"`
+	Status ledger.Status `json:"status"`
 	// State is what the nodes have made of the input, as far as they came.
 	State map[string]any `json:"state"`
 	// Result is that of the last node that ended.

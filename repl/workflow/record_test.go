@@ -10,7 +10,6 @@ import (
 
 	"github.com/rlmhq/rlm/repl"
 	"github.com/rlmhq/rlm/repl/ledger"
-	"github.com/rlmhq/rlm/repl/workflow"
 )
 
 func TestTheRecordHasAllThatHappened(t *testing.T) {
@@ -63,7 +62,7 @@ nodes:
 	// A node that the budget stopped did not fail.
 	cfg.Trace, cfg.Budget.Calls, told = "", 1, nil
 	twice := parse(t, "nodes:\n  - {uses: llm.call, with: {prompt: x}}\n  - {uses: llm.call, with: {prompt: x}}\n")
-	if outcome, err := twice.Run(t.Context(), cfg, nil); err != nil || outcome.Status != workflow.StatusPartial || !slices.Contains(told, "0.2 loop_ended partial") {
+	if outcome, err := twice.Run(t.Context(), cfg, nil); err != nil || outcome.Status != ledger.StatusPartial || !slices.Contains(told, "0.2 loop_ended partial") {
 		t.Errorf("got %+v, %v, told %q", outcome, err, told)
 	}
 	cfg.Trace = first

@@ -29,7 +29,7 @@ func (f *File) Run(ctx context.Context, cfg Config, input map[string]any) (Outco
 	r := &fileRun{file: f, given: cfg, outcome: Outcome{State: input}}
 	err := harness.Run(ctx, r)
 	if err != nil && r.outcome.Status == "" {
-		r.outcome.Status, r.outcome.Reason = StatusFailed, err.Error()
+		r.outcome.Status, r.outcome.Reason = ledger.StatusFailed, err.Error()
 	}
 
 	return r.outcome, err
@@ -82,7 +82,7 @@ func (r *fileRun) Conclude(e *harness.Ending) ledger.Event {
 		o.Status, o.Reason = StatusBroken, e.Err.Error()
 	default:
 		e.Err = &NodeError{Node: r.node.Name, Err: e.Err}
-		o.Status, o.Reason = StatusFailed, e.Err.Error()
+		o.Status, o.Reason = ledger.StatusFailed, e.Err.Error()
 	}
 
 	o.Spent, o.Budget, o.Elapsed, o.Trace = e.Spent, e.Budget, e.Elapsed, e.Folder

@@ -152,30 +152,30 @@ func TestHowRunsEnd(t *testing.T) {
 	for name, c := range map[string]struct {
 		source string
 		cfg    workflow.Config
-		status workflow.Status
+		status ledger.Status
 		says   string
 	}{
 		"done":          {run("return None"), config(nil), workflow.StatusDone, ""},
-		"budget":        {ask + "  - name: m\n    uses: llm.call\n    with: {prompt: hi}\n", small, workflow.StatusPartial, "budget of 1 calls is used up"},
-		"raised":        {run("raise KeyError('k')"), config(nil), workflow.StatusFailed, `node "n": run ended by KeyError: 'k'`},
-		"limit":         {run("while True: pass"), limited, workflow.StatusFailed, "a limit"},
-		"not valid":     {run("return ("), config(nil), workflow.StatusFailed, "SyntaxError"},
-		"no names":      {run("return [1]"), config(nil), workflow.StatusFailed, "give the node an output"},
-		"too large":     {run("return {'a': 'x' * (9 << 20)}"), config(nil), workflow.StatusFailed, "more than 8388608"},
-		"template":      {"nodes:\n  - name: n\n    uses: llm.call\n    with: {prompt: \"{{ state.a.b.c }}\"}\n", config(says("x")), workflow.StatusFailed, "the template ended by an error"},
-		"not a text":    {"nodes:\n  - name: n\n    uses: llm.call\n    with: {prompt: \"{{ [1] }}\"}\n", config(says("x")), workflow.StatusFailed, "prompt is a text"},
-		"nothing to do": {run("return 1"), workflow.Config{}, workflow.StatusFailed, "nothing to run code in"},
+		"budget":        {ask + "  - name: m\n    uses: llm.call\n    with: {prompt: hi}\n", small, ledger.StatusPartial, "budget of 1 calls is used up"},
+		"raised":        {run("raise KeyError('k')"), config(nil), ledger.StatusFailed, `node "n": run ended by KeyError: 'k'`},
+		"limit":         {run("while True: pass"), limited, ledger.StatusFailed, "a limit"},
+		"not valid":     {run("return ("), config(nil), ledger.StatusFailed, "SyntaxError"},
+		"no names":      {run("return [1]"), config(nil), ledger.StatusFailed, "give the node an output"},
+		"too large":     {run("return {'a': 'x' * (9 << 20)}"), config(nil), ledger.StatusFailed, "more than 8388608"},
+		"template":      {"nodes:\n  - name: n\n    uses: llm.call\n    with: {prompt: \"{{ state.a.b.c }}\"}\n", config(says("x")), ledger.StatusFailed, "the template ended by an error"},
+		"not a text":    {"nodes:\n  - name: n\n    uses: llm.call\n    with: {prompt: \"{{ [1] }}\"}\n", config(says("x")), ledger.StatusFailed, "prompt is a text"},
+		"nothing to do": {run("return 1"), workflow.Config{}, ledger.StatusFailed, "nothing to run code in"},
 	} {
 		outcome, err := parse(t, c.source).Run(t.Context(), c.cfg, nil)
-		if outcome.Status != c.status || !strings.Contains(outcome.Reason, c.says) || (err == nil) != (c.status == workflow.StatusDone || c.status == workflow.StatusPartial) {
+		if outcome.Status != c.status || !strings.Contains(outcome.Reason, c.says) || (err == nil) != (c.status == workflow.StatusDone || c.status == ledger.StatusPartial) {
 			t.Errorf("%s: got %s, %q, %v", name, outcome.Status, outcome.Reason, err)
 		}
 		var ended *workflow.NodeError
-		if c.status == workflow.StatusFailed && (!errors.As(err, &ended) || ended.Node != "n") {
+		if c.status == ledger.StatusFailed && (!errors.As(err, &ended) || ended.Node != "n") {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}
-	if outcome, err := parse(t, ask).Run(canceled, config(failing), nil); outcome.Status != workflow.StatusCanceled || !errors.Is(err, stop) {
+	if outcome, err := parse(t, ask).Run(canceled, config(failing), nil); outcome.Status != ledger.StatusCanceled || !errors.Is(err, stop) {
 		t.Errorf("canceled: %+v, %v", outcome, err)
 	}
 	if outcome, err := parse(t, ask).Run(t.Context(), config(failing), nil); outcome.Status != workflow.StatusBroken || err == nil {

@@ -175,7 +175,7 @@ func TestOnFailureStrategies(t *testing.T) {
 	cfg, _ := config(t, replies...)
 	outcome, err := run(t, loopOf("      on_failure: raise\n"), cfg, "{}")
 	var failed *correct.FailedError
-	if !errors.As(err, &failed) || outcome.Status != workflow.StatusFailed {
+	if !errors.As(err, &failed) || outcome.Status != ledger.StatusFailed {
 		t.Fatalf("got %+v, %v", outcome, err)
 	}
 	if len(failed.History) != 3 || asJSON(t, failed.Best.Output) != `{"a":1}` {
