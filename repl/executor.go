@@ -24,7 +24,7 @@ const maxBroken = 3
 // Execute is [Execute] with an event for each snippet. A tier that broke is told to
 // the model, who may have caused it, until it happens too often.
 func (x *Executor) Execute(ctx context.Context, reply Reply) (Turn, error) {
-	done, err := Execute(ctx, x.Session, reply)
+	done, err := execute(ctx, x.Session, reply)
 	for i := range done.Ran {
 		ran := &done.Ran[i]
 		x.Tell(ledger.Event{

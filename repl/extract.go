@@ -22,7 +22,7 @@ type Reply struct {
 	// Blocks are the code, in order.
 	Blocks []Block
 	// Final is the answer given as text outside of code, nil if there is none.
-	Final *TextFinal
+	Final *textFinal
 }
 
 // maxBlocks bounds the code of one reply. A flood beyond it is dropped: no model
@@ -36,7 +36,7 @@ const maxBlocks = 64
 func Extract(reply string) Reply {
 	reply = looked(reply)
 	blocks, outside, fenced := fences(reply)
-	r := Reply{Final: textFinal(outside)}
+	r := Reply{Final: findTextFinal(outside)}
 	switch {
 	case len(blocks) > 0:
 		r.Blocks = blocks
@@ -76,8 +76,8 @@ func ExtractScript(reply string) (source string, ok bool) {
 		return script(blocks[:min(len(blocks), maxBlocks)]), true
 	}
 	source = indented(outside)
-	if f := textFinal(outside); source == "" && f != nil {
-		source = f.Source()
+	if f := findTextFinal(outside); source == "" && f != nil {
+		source = f.source()
 	}
 	if source == "" {
 		source = finalCall(reply)

@@ -135,8 +135,8 @@ func FuzzExtract(f *testing.F) {
 			t.Errorf("empty code in %q", reply)
 		}
 		if r.Final != nil {
-			r.Final.Literal()
-			_ = r.Final.Source() + string(r.Final.Text())
+			r.Final.literal()
+			_ = r.Final.source() + string(r.Final.text())
 		}
 	})
 }

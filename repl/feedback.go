@@ -37,7 +37,7 @@ func JoinOutput(ran []ledger.Snippet) string {
 }
 
 // Feedback is the message that tells a model what became of its code.
-func Feedback(ran []ledger.Snippet, skipped int, o FeedbackOptions) string {
+func writeFeedback(ran []ledger.Snippet, skipped int, o FeedbackOptions) string {
 	var b strings.Builder
 	end := ""
 	if o.Header == "" {

@@ -10,7 +10,7 @@ import (
 
 // TextFinal is an answer that a model gave in the text of its reply, outside of
 // code: FINAL(...), FINAL_VAR(...) or SUBMIT(...) at a line's start.
-type TextFinal struct {
+type textFinal struct {
 	// Call is "FINAL", "FINAL_VAR" or "SUBMIT".
 	Call string
 	// Argument is what stands between the parentheses, trimmed.
@@ -27,7 +27,7 @@ const maxTries = 20
 
 // textFinal returns the last answer in text: a model that gives two means the
 // second.
-func textFinal(text string) *TextFinal {
+func findTextFinal(text string) *textFinal {
 	places := finalAt.FindAllStringSubmatchIndex(text, -1)
 	for i := len(places) - 1; i >= max(0, len(places)-maxTries); i-- {
 		at := places[i]
@@ -36,7 +36,7 @@ func textFinal(text string) *TextFinal {
 			limit = places[i+1][0]
 		}
 		if argument, ok := parenthesised(text[at[1]:limit]); ok {
-			return &TextFinal{text[at[2]:at[3]], argument}
+			return &textFinal{text[at[2]:at[3]], argument}
 		}
 	}
 	return nil
@@ -78,8 +78,8 @@ func finalCall(reply string) string {
 			continue
 		}
 		argument := strings.TrimSpace(reply[at[1] : at[1]+end])
-		f := TextFinal{Call: strings.TrimSuffix(reply[at[0]:at[1]], "("), Argument: argument}
-		if _, literal := f.Literal(); literal && f.Call != "FINAL_VAR" || quoted.MatchString(argument) {
+		f := textFinal{Call: strings.TrimSuffix(reply[at[0]:at[1]], "("), Argument: argument}
+		if _, literal := f.literal(); literal && f.Call != "FINAL_VAR" || quoted.MatchString(argument) {
 			return reply[at[0] : at[1]+end+1]
 		}
 	}
@@ -93,7 +93,7 @@ var (
 
 // Literal returns the argument as JSON, if that is what it is: a number, a quoted
 // string, a list, an object, true, false, null.
-func (f *TextFinal) Literal() (json.RawMessage, bool) {
+func (f *textFinal) literal() (json.RawMessage, bool) {
 	if f.Argument == "" || !json.Valid([]byte(f.Argument)) {
 		return nil, false
 	}
@@ -105,7 +105,7 @@ func (f *TextFinal) Literal() (json.RawMessage, bool) {
 // as a sentence or a date.
 //
 // A snippet that fails on it settles that it was text after all: see [Text].
-func (f *TextFinal) Source() string {
+func (f *textFinal) source() string {
 	if f.Call == "FINAL_VAR" && variable.MatchString(f.Argument) {
 		return "FINAL_VAR(" + f.Argument + ")"
 	}
@@ -124,7 +124,7 @@ func (f *TextFinal) Source() string {
 var variable = regexp.MustCompile(`^(["'][^"'\n]*["']\s*(,.+)?|[A-Za-z_]\w*\s*,.+)$`)
 
 // Text is the answer taken by the letter.
-func (f *TextFinal) Text() json.RawMessage {
+func (f *textFinal) text() json.RawMessage {
 	text, _ := json.Marshal(f.Argument) //nolint:errchkjson // a string always encodes
 	return text
 }

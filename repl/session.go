@@ -187,7 +187,7 @@ func (s *Session) Assign(ctx context.Context, name string, value any) error {
 }
 
 // KeepOutput binds _stdout_N to the whole output of turn N, for the snippets after it.
-func (s *Session) KeepOutput(ctx context.Context, turn int, output string) (name string, err error) {
+func (s *Session) keepOutput(ctx context.Context, turn int, output string) (name string, err error) {
 	name = fmt.Sprintf("_stdout_%d", turn)
 	return name, s.Assign(ctx, name, output)
 }

@@ -43,8 +43,8 @@ func (t *Turn) Failed() *ledger.Snippet {
 //
 // What no tier may run is told to the model in Notes. An error means that the
 // context ended or that a tier broke.
-func Execute(ctx context.Context, s *Session, r Reply) (Turn, error) {
-	t, err := execute(ctx, s, r)
+func execute(ctx context.Context, s *Session, r Reply) (Turn, error) {
+	t, err := runReply(ctx, s, r)
 	if t.Final != nil && untouched.Match(t.Final.Value) {
 		t.Final = nil
 		t.Notes = append(t.Notes, `The variable answer is as you found it, so FINAL was not accepted: put your answer into answer["content"], or give it to FINAL.`)
@@ -56,7 +56,7 @@ func Execute(ctx context.Context, s *Session, r Reply) (Turn, error) {
 // it. Models that mean a variable of their own hand it over.
 var untouched = regexp.MustCompile(`^\{"content": ?"", ?"ready": ?false\}$`)
 
-func execute(ctx context.Context, s *Session, r Reply) (Turn, error) {
+func runReply(ctx context.Context, s *Session, r Reply) (Turn, error) {
 	var t Turn
 	for i, block := range r.Blocks {
 		ran, err := s.Run(ctx, block)
@@ -102,14 +102,14 @@ func (t *Turn) refused(err error) error {
 // settle finds out what an answer in text means. FINAL(x) may name a variable,
 // be a Python expression, or be text as it stands: the session decides, and what
 // it cannot read is text.
-func (t *Turn) settle(ctx context.Context, s *Session, f *TextFinal) error {
-	if value, ok := f.Literal(); ok && f.Call != "FINAL_VAR" {
+func (t *Turn) settle(ctx context.Context, s *Session, f *textFinal) error {
+	if value, ok := f.literal(); ok && f.Call != "FINAL_VAR" {
 		t.Final = &tiers.Final{Value: value}
 		return nil
 	}
-	source := f.Source()
+	source := f.source()
 	if source == "" {
-		t.Final = &tiers.Final{Value: f.Text()}
+		t.Final = &tiers.Final{Value: f.text()}
 		return nil
 	}
 	ran, err := s.Run(ctx, Block{tiers.Python, source})
@@ -122,7 +122,7 @@ func (t *Turn) settle(ctx context.Context, s *Session, f *TextFinal) error {
 	case f.Call == "FINAL_VAR":
 		t.Ran = append(t.Ran, ran) // it lists the variables there are
 	case ran.Exception != nil && slices.Contains([]string{"SyntaxError", "NameError", "IndentationError"}, ran.Exception.Type):
-		t.Final = &tiers.Final{Value: f.Text()}
+		t.Final = &tiers.Final{Value: f.text()}
 	default:
 		t.Ran = append(t.Ran, ran)
 	}
@@ -138,7 +138,7 @@ const NothingDone = "Your reply had neither code nor a final answer, so nothing 
 // cannot take it, its memory being full, is no reason to end a run.
 func (t *Turn) Feedback(ctx context.Context, s *Session, o FeedbackOptions) (string, error) {
 	if output := JoinOutput(t.Ran); output != "" {
-		name, err := s.KeepOutput(ctx, o.Turn, output)
+		name, err := s.keepOutput(ctx, o.Turn, output)
 		switch {
 		case ctx.Err() != nil:
 			return "", context.Cause(ctx)
@@ -149,7 +149,7 @@ func (t *Turn) Feedback(ctx context.Context, s *Session, o FeedbackOptions) (str
 		}
 	}
 	o.Notes = append(slices.Clone(t.Notes), o.Notes...)
-	return Feedback(t.Ran, t.Skipped, o), nil
+	return writeFeedback(t.Ran, t.Skipped, o), nil
 }
 
 // CodeBlocks are the records of a turn's code.

@@ -211,7 +211,7 @@ func (f *reflectFlags) finish(e *env, outcome reflect.Outcome, err error) error 
 }
 
 // analysis is an output for people, in Markdown. A model wrote its texts.
-func analysis(o *reflect.ReflectorOutput) string {
+func analysis(o *reflect.Analysis) string {
 	var b strings.Builder
 	for _, part := range []struct{ title, text string }{
 		{"Key insight", o.KeyInsight},

@@ -38,8 +38,8 @@ type Config struct {
 
 // Check returns what Run would refuse before any work.
 func (c Config) Check() error {
-	if c.Clusters != 0 && (c.Clusters < 2 || c.Clusters > MostClusters) {
-		return fmt.Errorf("%d clusters make no sense: give 2 to %d, or 0 for the default", c.Clusters, MostClusters)
+	if c.Clusters != 0 && (c.Clusters < 2 || c.Clusters > mostClusters) {
+		return fmt.Errorf("%d clusters make no sense: give 2 to %d, or 0 for the default", c.Clusters, mostClusters)
 	}
 	if c.Run.WithDefaults().Model == "" {
 		return c.Run.Budget.Validate()
@@ -50,7 +50,7 @@ func (c Config) Check() error {
 // Bounds of Config.Clusters.
 const (
 	DefaultClusters = 20
-	MostClusters    = 200
+	mostClusters    = 200
 )
 
 // How clusters are made: by a run, or by the words of errors.

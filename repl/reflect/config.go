@@ -82,27 +82,27 @@ type Config struct {
 
 // Defaults of Config.
 const (
-	DefaultIterations          = 20
-	DefaultTimeout             = 30 * time.Second
-	DefaultLLMCalls            = 30
-	DefaultContextChars        = 50_000
-	DefaultSubagentMaxTokens   = 8_192
-	DefaultSubagentTemperature = 0.3
-	DefaultCallsAtOnce         = 16
+	defaultIterations          = 20
+	defaultTimeout             = 30 * time.Second
+	defaultLLMCalls            = 30
+	defaultContextChars        = 50_000
+	defaultSubagentMaxTokens   = 8_192
+	defaultSubagentTemperature = 0.3
+	defaultCallsAtOnce         = 16
 )
 
 // WithDefaults returns c with every zero field replaced by its default.
-func (c Config) WithDefaults() Config {
+func (c Config) withDefaults() Config {
 	for _, f := range []struct {
 		value    *int
 		standard int
 	}{
-		{&c.MaxIterations, DefaultIterations},
-		{&c.MaxLLMCalls, DefaultLLMCalls},
-		{&c.MaxContextChars, DefaultContextChars},
+		{&c.MaxIterations, defaultIterations},
+		{&c.MaxLLMCalls, defaultLLMCalls},
+		{&c.MaxContextChars, defaultContextChars},
 		{&c.MaxOutputChars, repl.DefaultFeedback},
-		{&c.CallsAtOnce, DefaultCallsAtOnce},
-		{&c.SubagentMaxTokens, DefaultSubagentMaxTokens},
+		{&c.CallsAtOnce, defaultCallsAtOnce},
+		{&c.SubagentMaxTokens, defaultSubagentMaxTokens},
 		{&c.MaxReply, calls.DefaultReply},
 	} {
 		if *f.value == 0 {
@@ -110,10 +110,10 @@ func (c Config) WithDefaults() Config {
 		}
 	}
 	if c.Timeout == 0 {
-		c.Timeout = DefaultTimeout
+		c.Timeout = defaultTimeout
 	}
 	if c.SubagentTemperature == nil {
-		standard := DefaultSubagentTemperature
+		standard := defaultSubagentTemperature
 		c.SubagentTemperature = &standard
 	}
 	if c.SubagentSystemPrompt == "" {

@@ -20,7 +20,7 @@ var update = flag.Bool("update", false, "write the golden files")
 
 // TestConfigTable compares the defaults with those that are documented.
 func TestConfigTable(t *testing.T) {
-	c := reflect.Config{Model: "m"}.WithDefaults()
+	c := reflect.WithDefaults(reflect.Config{Model: "m"})
 	for name, ok := range map[string]bool{
 		"max_iterations":            c.MaxIterations == 20,
 		"timeout":                   c.Timeout == 30*time.Second && c.Limits.Wall == c.Timeout,
@@ -39,7 +39,7 @@ func TestConfigTable(t *testing.T) {
 			t.Errorf("the default of %s is not as documented: %+v", name, c)
 		}
 	}
-	if again := c.WithDefaults(); again.Timeout != c.Timeout || again.Budget != c.Budget || again.MaxReply != c.MaxReply {
+	if again := reflect.WithDefaults(c); again.Timeout != c.Timeout || again.Budget != c.Budget || again.MaxReply != c.MaxReply {
 		t.Errorf("defaults are not stable: %+v and %+v", c, again)
 	}
 }

@@ -32,7 +32,7 @@ type iteration struct {
 	// terminated says that reflection is the accepted analysis; otherwise feedback is
 	// the reply and what the model is told about it.
 	terminated bool
-	reflection *ReflectorOutput
+	reflection *Analysis
 	feedback   []llm.Message
 }
 

@@ -19,7 +19,7 @@ type Outcome struct {
 	Status ledger.Status `json:"status"`
 	// Output is the analysis, with StatusAnswered and StatusSynthesised. Otherwise it
 	// says why there is none, and its Raw has "timeout": true unless something broke.
-	Output ReflectorOutput `json:"output"`
+	Output Analysis `json:"output"`
 	// Reason is why the status is not answered, one sentence.
 	Reason string `json:"reason,omitempty"`
 	// Iterations are those that were made.
@@ -44,7 +44,7 @@ type loop struct {
 	session  *repl.Session
 	executor repl.Executor
 	turn     atomic.Int64
-	log      []IterationRecord
+	log      []iterationRecord
 }
 
 // Run reflects on a subject. The error is a [*repl.SetupError] if the run could not
@@ -107,7 +107,7 @@ func (r *reflection) Conclude(e *harness.Ending) ledger.Event {
 // prepare checks all that can be checked before any work.
 func prepare(cfg Config, subject Subject) (*loop, error) {
 	strictUSD := cfg.Budget.USD != 0
-	l := &loop{cfg: cfg.WithDefaults(), subject: subject}
+	l := &loop{cfg: cfg.withDefaults(), subject: subject}
 	if err := l.cfg.validate(); err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/rlmhq/rlm/repl"
 	"github.com/rlmhq/rlm/repl/internal/agenttrace"
+	"github.com/rlmhq/rlm/repl/internal/conversation"
 	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/repl/llm"
 	"github.com/rlmhq/rlm/router"
@@ -73,7 +74,7 @@ func FuzzPreview(f *testing.F) {
 // TestIterationContextTable: a step fills its own fields in and leaves what it was
 // given as it was.
 func TestIterationContextTable(t *testing.T) {
-	l := &loop{cfg: Config{MaxIterations: 9}.WithDefaults()}
+	l := &loop{cfg: Config{MaxIterations: 9}.withDefaults()}
 	first := iteration{messages: append(make([]llm.Message, 0, 8), llm.Message{Role: llm.RoleUser, Content: "prompt"})}
 	first.response = "```python\nx = 1\n```"
 	extracted, err := l.extract(t.Context(), first)
@@ -84,7 +85,7 @@ func TestIterationContextTable(t *testing.T) {
 	if other, err := l.extract(t.Context(), first); err != nil || other.code != nil || *other.direct != "prose" {
 		t.Errorf("extracted %+v, %v", other, err)
 	}
-	extracted.feedback = repl.AppendReply(nil, "a", "b")
+	extracted.feedback = conversation.AppendReply(nil, "a", "b")
 	second, again := extracted.next(), extracted.next()
 	second.messages = append(second.messages, llm.Message{Content: "mine"})
 	if second.index != 1 || len(again.messages) != 3 || len(first.messages) != 1 || again.code != nil || again.response != "" || again.feedback != nil {
@@ -115,7 +116,7 @@ func TestCheckStepTable(t *testing.T) {
 		{"code without one", iteration{index: 1, code: &source, result: &execution{success: true}}, false, "[Iteration 2/9]"},
 		{"neither", iteration{index: 1, direct: &prose}, false, wantCode},
 	} {
-		l := &loop{cfg: Config{MaxIterations: 9}.WithDefaults()}
+		l := &loop{cfg: Config{MaxIterations: 9}.withDefaults()}
 		c.it.response, c.it.done = "the reply", &repl.Turn{}
 		got, err := l.check(t.Context(), c.it)
 		if err != nil || got.terminated != c.terminated || (got.reflection != nil) != c.terminated || (len(got.feedback) == 2) == c.terminated {
@@ -177,7 +178,7 @@ func TestOutputIsReadLeniently(t *testing.T) {
 			`{"reasoning":"r","extracted_learnings":[{"learning":"a","atomicity_score":1,"evidence":""},{"learning":"b","atomicity_score":0,"evidence":""},{"learning":"c","atomicity_score":0,"evidence":""},{"learning":"d","atomicity_score":0,"evidence":""}]}`,
 		},
 	} {
-		o, err := ParseOutput(json.RawMessage(c.value))
+		o, err := parseAnalysis(json.RawMessage(c.value))
 		if err != nil {
 			t.Errorf("%s: %v", c.name, err)
 			continue
@@ -215,7 +216,7 @@ func TestOutputIsBounded(t *testing.T) {
 		"nothing": "null", "no reasoning": `{"key_insight": "k"}`, "blank": `{"reasoning": " \n"}`, "empty": `""`, "not JSON": "{",
 		"large": `{"reasoning": "` + strings.Repeat("x", maxOutput) + `"}`, "deep": strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000),
 	} {
-		if o, err := ParseOutput(json.RawMessage(value)); err == nil {
+		if o, err := parseAnalysis(json.RawMessage(value)); err == nil {
 			t.Errorf("%s was taken: %+v", name, o)
 		}
 	}
@@ -229,7 +230,7 @@ func FuzzParseOutput(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, value []byte) {
-		o, err := ParseOutput(value)
+		o, err := parseAnalysis(value)
 		if err != nil {
 			return
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/rlmhq/rlm/repl"
 	"github.com/rlmhq/rlm/repl/internal/calls"
+	"github.com/rlmhq/rlm/repl/internal/conversation"
 	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/repl/llm"
 	"github.com/rlmhq/rlm/tiers"
@@ -28,7 +29,7 @@ func (l *loop) iterate(ctx context.Context, it iteration) (iteration, error) {
 
 // call trims the messages and asks the model.
 func (l *loop) call(ctx context.Context, it iteration) (iteration, error) {
-	it.sent = repl.TrimTurns(it.messages, 1, l.cfg.MaxContextChars)
+	it.sent = conversation.TrimTurns(it.messages, 1, l.cfg.MaxContextChars)
 	if len(it.sent) < len(it.messages) {
 		l.tell(ledger.Event{Kind: ledger.EventCompaction, Text: strings.TrimSpace(strings.TrimPrefix(it.sent[0].Content, l.prompt))})
 	}
@@ -87,7 +88,7 @@ func (l *loop) check(ctx context.Context, it iteration) (iteration, error) {
 	case it.result != nil && !it.result.success:
 		note = erroneous
 	default:
-		reflection, err := ParseOutput(value)
+		reflection, err := parseAnalysis(value)
 		if err == nil {
 			it.terminated, it.reflection = true, &reflection
 			return it, nil
@@ -123,6 +124,6 @@ func (l *loop) feedback(ctx context.Context, it iteration, note string) (iterati
 	if err != nil {
 		return it, err
 	}
-	it.feedback = repl.AppendReply(nil, it.response, told)
+	it.feedback = conversation.AppendReply(nil, it.response, told)
 	return it, nil
 }

@@ -48,7 +48,7 @@ func decodeCritiques(values []json.RawMessage) (Critique, error) {
 		}
 		all[i] = Critique{Issues: all[i].Issues, Confidence: all[i].Confidence}
 	}
-	return Merge(all, 0), nil
+	return mergeCritiques(all, 0), nil
 }
 
 // Merge makes one critique of several judges' and decides whether the draft passes. The
@@ -59,7 +59,7 @@ func decodeCritiques(values []json.RawMessage) (Critique, error) {
 // index of their words is at least 0.7; of them the severer one stays, with the first
 // fix that was suggested. The confidence is the lowest. The draft passes if every
 // critique can be read and no issue is above minor; unreadable is how many cannot.
-func Merge(critiques []Critique, unreadable int) Critique {
+func mergeCritiques(critiques []Critique, unreadable int) Critique {
 	critiques = slices.SortedFunc(slices.Values(critiques), func(a, b Critique) int {
 		return strings.Compare(fmt.Sprintf("%+v", a), fmt.Sprintf("%+v", b))
 	})
@@ -145,7 +145,7 @@ func (c *Critique) String() string {
 		verdict = "passes"
 	}
 	var found []string
-	for _, severity := range []string{SeverityCritical, SeverityMajor, SeverityMinor} {
+	for _, severity := range []string{severityCritical, severityMajor, severityMinor} {
 		n := 0
 		for _, issue := range c.Issues {
 			if rank(issue.Severity) == rank(severity) {

@@ -33,11 +33,11 @@ type evidence struct {
 func newEvidence(task string, m *Memory, library *bm25.Library) *evidence {
 	e := &evidence{task: task, library: library}
 	for _, f := range m.Facts {
-		e.memory = append(e.memory, Evidence{Source: SourceMemory, Content: f.Content, Relevance: f.Confidence})
+		e.memory = append(e.memory, Evidence{Source: sourceMemory, Content: f.Content, Relevance: f.Confidence})
 	}
 	for _, p := range m.Procedures {
 		e.memory = append(e.memory, Evidence{
-			Source: SourceMemory, Relevance: p.SuccessRate,
+			Source: sourceMemory, Relevance: p.SuccessRate,
 			Content: fmt.Sprintf("Procedure with a success rate of %.2f: %s", p.SuccessRate, p.Content),
 		})
 	}
@@ -156,9 +156,9 @@ func sourceOf(p *bm25.Passage) string {
 	ending := strings.ToLower(filepath.Ext(base))
 	switch {
 	case p.Kind == bigtext.KindHTML, slices.Contains(documents, ending):
-		return SourceDocumentation
+		return sourceDocumentation
 	case ending == "" && p.Kind == bigtext.KindText && base == strings.ToUpper(base):
-		return SourceDocumentation
+		return sourceDocumentation
 	}
-	return SourceCodebase
+	return sourceCodebase
 }

@@ -50,7 +50,7 @@ func Run(ctx context.Context, cfg Config) (Result, error) {
 // Prepare checks all that can be checked before any work, and reads the files.
 func (l *loop) Prepare(ctx context.Context) (plan harness.Plan, err error) {
 	strictUSD := l.cfg.Budget.USD != 0
-	l.cfg = l.cfg.WithDefaults()
+	l.cfg = l.cfg.withDefaults()
 	if err := l.cfg.validate(); err != nil {
 		return plan, err
 	}
@@ -188,7 +188,7 @@ func (l *loop) write(ctx context.Context, critique *Critique) (sent []llm.Messag
 
 // cutShort is found by code, since a judge may take a text for whole that ends well.
 var cutShort = Issue{
-	Type: IssueMissing, Severity: SeverityMajor, Description: "The draft was cut at the limit of tokens: its end is missing.",
+	Type: issueMissing, Severity: severityMajor, Description: "The draft was cut at the limit of tokens: its end is missing.",
 	SuggestedFix: "Write a shorter draft.",
 }
 
@@ -231,7 +231,7 @@ func (l *loop) judge(ctx context.Context, i *Iteration, cut bool) (*Critique, er
 	if cut {
 		readable = append(readable, Critique{Issues: []Issue{cutShort}, Confidence: 1})
 	}
-	critique := Merge(readable, unreadable)
+	critique := mergeCritiques(readable, unreadable)
 	text, err := json.Marshal(critique)
 	if err != nil {
 		return nil, fmt.Errorf("cannot tell of a critique: %w", err)

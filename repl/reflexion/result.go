@@ -58,9 +58,9 @@ type Iteration struct {
 
 // The sources of evidence.
 const (
-	SourceMemory        = "memory"
-	SourceCodebase      = "codebase"
-	SourceDocumentation = "documentation"
+	sourceMemory        = "memory"
+	sourceCodebase      = "codebase"
+	sourceDocumentation = "documentation"
 )
 
 // Evidence is something that a draft can be held against.
@@ -93,26 +93,26 @@ type Critique struct {
 
 // The kinds of faults.
 const (
-	IssueMissing     = "missing"     // the task asks for it, and the draft lacks it
-	IssueUnsupported = "unsupported" // claimed, and no evidence bears it out
-	IssueIncorrect   = "incorrect"   // contradicted by evidence, or wrong in itself
+	issueMissing     = "missing"     // the task asks for it, and the draft lacks it
+	issueUnsupported = "unsupported" // claimed, and no evidence bears it out
+	issueIncorrect   = "incorrect"   // contradicted by evidence, or wrong in itself
 )
 
 // The severities. A draft with an issue above minor does not pass.
 const (
-	SeverityMinor    = "minor"
-	SeverityMajor    = "major"
-	SeverityCritical = "critical"
+	severityMinor    = "minor"
+	severityMajor    = "major"
+	severityCritical = "critical"
 )
 
 // rank orders severities. One that is not known is as bad as can be.
 func rank(severity string) int {
 	switch severity {
-	case SeverityMinor:
+	case severityMinor:
 		return 0
-	case SeverityMajor:
+	case severityMajor:
 		return 1
-	case SeverityCritical:
+	case severityCritical:
 	}
 	return 2
 }

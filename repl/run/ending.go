@@ -11,6 +11,7 @@ import (
 	"github.com/rlmhq/rlm/internal/texts"
 	"github.com/rlmhq/rlm/repl"
 	"github.com/rlmhq/rlm/repl/internal/calls"
+	"github.com/rlmhq/rlm/repl/internal/conversation"
 	"github.com/rlmhq/rlm/repl/internal/inputs"
 	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/repl/llm"
@@ -28,7 +29,7 @@ func (l *loop) synthesize(ctx context.Context) (Outcome, error) {
 	if err != nil {
 		return Outcome{}, err
 	}
-	l.messages = repl.AppendUser(l.messages, order)
+	l.messages = conversation.AppendUser(l.messages, order)
 	response, err := l.ask(ctx, "synthesis", l.messages)
 	if err != nil {
 		return Outcome{}, err
@@ -64,7 +65,7 @@ func (l *loop) synthesize(ctx context.Context) (Outcome, error) {
 // model's window. Snippets find all that was said in history.
 func (l *loop) compact(ctx context.Context) error {
 	limit := int64(l.cfg.CompactAt * float64(l.caller.Window(l.model)))
-	if len(l.messages) <= preamble || repl.CountTokens(l.messages) <= limit {
+	if len(l.messages) <= preamble || conversation.CountTokens(l.messages) <= limit {
 		return nil
 	}
 	order, err := prompt("compact", nil)
@@ -73,7 +74,7 @@ func (l *loop) compact(ctx context.Context) error {
 	}
 	// What does not fit into the window at all cannot be summed up by its model.
 	whole := l.messages
-	ask := repl.AppendUser(repl.TrimTurns(whole, preamble, int(3*l.caller.Window(l.model))), order)
+	ask := conversation.AppendUser(conversation.TrimTurns(whole, preamble, int(3*l.caller.Window(l.model))), order)
 	response, err := l.ask(ctx, "compaction", ask)
 	if err != nil {
 		return err
@@ -96,7 +97,7 @@ func (l *loop) compact(ctx context.Context) error {
 	if llm.EstimateTokens(last) > limit/2 {
 		last = texts.Truncate(last, int(limit/4))
 	}
-	l.messages = repl.AppendReply(whole[:preamble], "Summary of my work so far:\n"+summary,
+	l.messages = conversation.AppendReply(whole[:preamble], "Summary of my work so far:\n"+summary,
 		"Your earlier messages were replaced by this summary; all of them are in `history`, a list of dicts with role and content. "+
 			"Your variables are as you left them. What came last:\n"+last)
 	l.tell(ledger.Event{Kind: ledger.EventCompaction, Text: summary})

@@ -15,6 +15,7 @@ import (
 	"github.com/rlmhq/rlm/repl"
 	"github.com/rlmhq/rlm/repl/internal/answers"
 	"github.com/rlmhq/rlm/repl/internal/calls"
+	"github.com/rlmhq/rlm/repl/internal/conversation"
 	"github.com/rlmhq/rlm/repl/internal/inputs"
 	"github.com/rlmhq/rlm/repl/internal/prompts"
 	"github.com/rlmhq/rlm/repl/internal/record"
@@ -186,7 +187,7 @@ func (l *loop) take(ctx context.Context, turn int) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	l.messages = repl.AppendReply(l.messages, response.Text, told)
+	l.messages = conversation.AppendReply(l.messages, response.Text, told)
 	return nil, nil //nolint:nilnil // documented: no answer yet
 }
 
