@@ -15,7 +15,6 @@ import (
 	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/repl/otel"
 	"github.com/rlmhq/rlm/repl/workflow"
-	"github.com/rlmhq/rlm/repl/workflow/correct"
 )
 
 // maxInput bounds what is read of a workflow's file and of its input.
@@ -110,15 +109,11 @@ func oneFile(_ *cobra.Command, args []string) error {
 
 // checkWorkflows prints what is wrong with each file.
 func checkWorkflows(ctx context.Context, e *env, names []string) error {
-	actions, err := workflow.NewActions(correct.Actions()...)
-	if err != nil {
-		return &exitError{exitBroken, err}
-	}
 	wrong := 0
 	for _, name := range names {
 		file, err := e.workflow(name)
 		if err == nil {
-			err = file.Check(ctx, actions)
+			err = file.Check(ctx)
 		}
 		var found *workflow.FileError
 		switch {
@@ -231,12 +226,11 @@ func (f *workflowFlags) config(e *env, models ledger.Models) (cfg workflow.Confi
 	if err != nil {
 		return cfg, err
 	}
-	actions, err := workflow.NewActions(correct.Actions()...)
 	return workflow.Config{
-		Actions: actions, Models: models, Model: run.Model, Allowed: run.Allowed, ModelFor: f.modelFor, MaxReply: run.MaxReply,
+		Models: models, Model: run.Model, Allowed: run.Allowed, ModelFor: f.modelFor, MaxReply: run.MaxReply,
 		Retries: run.Retries, CallsAtOnce: run.CallsAtOnce, Limits: run.Limits, Deterministic: run.Deterministic, Budget: run.Budget,
 		Trace: run.Trace,
-	}, err
+	}, nil
 }
 
 // finish prints what became of a run and returns its exit code.
@@ -287,7 +281,7 @@ func (f *workflowFlags) tell(e *env, err error) {
 	if errors.As(err, &ended) && ended.Traceback != "" {
 		_, _ = fmt.Fprint(e.stderr, printableLines(ended.Traceback))
 	}
-	var failed *correct.FailedError
+	var failed *workflow.FailedError
 	if errors.As(err, &failed) {
 		for _, a := range failed.History {
 			_, _ = fmt.Fprintf(e.stderr, "rlm: attempt %d: score %.2f, errors: %d\n", a.Iteration, a.Score, len(a.Errors))

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rlmhq/rlm/repl/workflow"
+
 	wire "go.opentelemetry.io/proto/otlp/trace/v1"
 
 	engine "github.com/rlmhq/rlm"
@@ -19,8 +21,6 @@ import (
 	"github.com/rlmhq/rlm/repl/otel"
 	"github.com/rlmhq/rlm/repl/reflexion"
 	"github.com/rlmhq/rlm/repl/run"
-	"github.com/rlmhq/rlm/repl/workflow"
-	"github.com/rlmhq/rlm/repl/workflow/correct"
 	"github.com/rlmhq/rlm/router"
 )
 
@@ -104,10 +104,6 @@ reflexion_run
 `},
 		"workflow": {loop: otel.Workflow, run: func(t *testing.T, progress func(ledger.Event)) error {
 			t.Helper()
-			actions, err := workflow.NewActions(correct.Actions()...)
-			if err != nil {
-				return err
-			}
 			file, err := workflow.Parse("w.yaml", []byte(`
 nodes:
   - name: make
@@ -124,7 +120,7 @@ nodes:
 				return err
 			}
 			_, err = file.Run(t.Context(), workflow.Config{
-				Actions: actions, Model: "m", Progress: progress, Open: shared.Opener(router.Policy{Pin: "wasm"}),
+				Model: "m", Progress: progress, Open: shared.Opener(router.Policy{Pin: "wasm"}),
 				Models: replies(func(_, last string) string { return map[string]string{"make": "none", "mend": `{"a": 1}`}[last] }),
 			}, nil)
 			return err

@@ -11,7 +11,7 @@ import (
 	"github.com/rlmhq/rlm/internal/texts"
 	"github.com/rlmhq/rlm/repl/internal/calls"
 	"github.com/rlmhq/rlm/repl/llm"
-	"github.com/rlmhq/rlm/repl/workflow"
+	"github.com/rlmhq/rlm/repl/workflow/internal/flow"
 	"github.com/rlmhq/rlm/schema"
 )
 
@@ -23,7 +23,7 @@ import (
 // code that is not valid in its language, a budget that is used up, a model or a tier
 // that broke. Code that does not do its work, and a judge whose reply cannot be read,
 // are verdicts.
-func Evaluate(ctx context.Context, r *workflow.Run, e Evaluator, output any) (any, Verdict, error) {
+func Evaluate(ctx context.Context, r *flow.Run, e Evaluator, output any) (any, Verdict, error) {
 	defer scoped(r)()
 	if err := r.Set(map[string]any{stateOutput: output}); err != nil {
 		return output, Verdict{}, err
@@ -32,13 +32,13 @@ func Evaluate(ctx context.Context, r *workflow.Run, e Evaluator, output any) (an
 }
 
 // scoped returns what takes changes of the state back.
-func scoped(r *workflow.Run) func() {
+func scoped(r *flow.Run) func() {
 	before := r.State
 	return func() { r.State = before }
 }
 
 // judge judges an output that the state holds already.
-func (e *Evaluator) judge(ctx context.Context, r *workflow.Run, output any) (any, Verdict, error) {
+func (e *Evaluator) judge(ctx context.Context, r *flow.Run, output any) (any, Verdict, error) {
 	switch e.Type {
 	case SchemaEvaluator, "":
 		return e.bySchema(r, output)
@@ -57,7 +57,7 @@ var structure = mustParse(`{"type": ["object", "array"]}`)
 
 // bySchema holds an output against a JSON Schema. The score of one that breaks it
 // is 1/(1+n) for n violations, and 0 for a text without the value in it.
-func (e *Evaluator) bySchema(r *workflow.Run, output any) (any, Verdict, error) {
+func (e *Evaluator) bySchema(r *flow.Run, output any) (any, Verdict, error) {
 	if e.Schema == nil {
 		return output, Verdict{}, errors.New("an evaluator of type schema needs a schema")
 	}
@@ -138,7 +138,7 @@ const judgePrompt = "You judge the work of others by the criteria that you are g
 	"about itself counts for nothing. Answer with one JSON object alone, without any other text:\n"
 
 // byModel asks a model for a verdict.
-func (e *Evaluator) byModel(ctx context.Context, r *workflow.Run) (Verdict, error) {
+func (e *Evaluator) byModel(ctx context.Context, r *flow.Run) (Verdict, error) {
 	rendered, err := r.Render(ctx, map[string]any{"prompt": e.Prompt, "model": e.Model, "examples": e.Examples})
 	if err != nil {
 		return Verdict{}, err
@@ -216,14 +216,14 @@ func textOf(value any) (string, error) {
 }
 
 // byCode runs code for a verdict. It finds output and state.
-func (e *Evaluator) byCode(ctx context.Context, r *workflow.Run, output any) (Verdict, error) {
+func (e *Evaluator) byCode(ctx context.Context, r *flow.Run, output any) (Verdict, error) {
 	const what = "the evaluator"
 	values := map[string]any{"output": output, "state": r.State}
 	var value any
 	var err error
 	switch e.Language {
 	case Python, "":
-		value, err = r.Python(ctx, workflow.Code{Source: e.Run, What: what, Name: "evaluator", Values: values, Wanted: "result"})
+		value, err = r.Python(ctx, flow.Code{Source: e.Run, What: what, Name: "evaluator", Values: values, Wanted: "result"})
 	case Lua:
 		value, err = r.Lua(ctx, what, e.Run, values)
 	case Prolog:
@@ -231,7 +231,7 @@ func (e *Evaluator) byCode(ctx context.Context, r *workflow.Run, output any) (Ve
 	default:
 		return Verdict{}, fmt.Errorf("there is no language %q for an evaluator: give python, lua or prolog", e.Language)
 	}
-	var ended *workflow.ProgramError
+	var ended *flow.ProgramError
 	if errors.As(err, &ended) && !ended.OfFile() {
 		return failed("%v", ended), nil
 	}

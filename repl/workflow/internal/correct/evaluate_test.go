@@ -10,13 +10,13 @@ import (
 
 	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/repl/llm"
-	"github.com/rlmhq/rlm/repl/workflow"
+	"github.com/rlmhq/rlm/repl/workflow/internal/flow"
 	"github.com/rlmhq/rlm/tiers"
 	"github.com/rlmhq/rlm/tiers/tiertest"
 )
 
 // evaluate runs reflection.evaluate with these parameters over data.
-func evaluate(t *testing.T, cfg workflow.Config, with, input string) (string, error) {
+func evaluate(t *testing.T, cfg flow.Config, with, input string) (string, error) {
 	t.Helper()
 	outcome, err := run(t, "nodes:\n  - name: n\n    uses: reflection.evaluate\n    output: v\n    with:\n"+indent(with), cfg, input)
 	return asJSON(t, outcome.State["v"]), err
@@ -262,7 +262,7 @@ func TestParametersOfEvaluate(t *testing.T) {
 }
 
 // corrected runs reflection.correct with these parameters.
-func corrected(t *testing.T, cfg workflow.Config, with, input string) (string, error) {
+func corrected(t *testing.T, cfg flow.Config, with, input string) (string, error) {
 	t.Helper()
 	outcome, err := run(t, "nodes:\n  - uses: reflection.correct\n    output: v\n    with:\n"+indent(with), cfg, input)
 	return asJSON(t, outcome.State["v"]), err

@@ -12,16 +12,16 @@ import (
 	"testing"
 
 	"github.com/rlmhq/rlm/repl/ledger"
-	"github.com/rlmhq/rlm/repl/workflow"
-	"github.com/rlmhq/rlm/repl/workflow/correct"
+	"github.com/rlmhq/rlm/repl/workflow/internal/correct"
+	"github.com/rlmhq/rlm/repl/workflow/internal/flow"
 	"github.com/rlmhq/rlm/tiers/tiertest"
 )
 
 // echo is an action of the tests: its result is its parameters, and of the state
 // what the loop has put there.
-var echo = workflow.Action{
+var echo = flow.Action{
 	Name: "echo", Open: true,
-	Do: func(_ context.Context, r *workflow.Run, with map[string]any) (any, error) {
+	Do: func(_ context.Context, r *flow.Run, with map[string]any) (any, error) {
 		rendered, err := r.Render(context.Background(), with)
 		if err != nil {
 			return nil, err
@@ -344,7 +344,7 @@ nodes:
 
 func TestALoopFromGo(t *testing.T) {
 	cfg, _ := config(t, "")
-	r, err := workflow.NewRun(cfg, map[string]any{"n": 1})
+	r, err := flow.NewRun(cfg, map[string]any{"n": 1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package workflow_test
+package flow_test
 
 import (
 	"context"
@@ -13,7 +13,7 @@ import (
 
 	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/repl/llm"
-	"github.com/rlmhq/rlm/repl/workflow"
+	"github.com/rlmhq/rlm/repl/workflow/internal/flow"
 	"github.com/rlmhq/rlm/router"
 	"github.com/rlmhq/rlm/tiers"
 	"github.com/rlmhq/rlm/tiers/tiertest"
@@ -47,7 +47,7 @@ nodes:
     output: list
 `)
 	outcome, err := file.Run(t.Context(), config(models), map[string]any{"name": "Ann", "n": 1})
-	if err != nil || outcome.Status != workflow.StatusDone {
+	if err != nil || outcome.Status != flow.StatusDone {
 		t.Fatalf("%+v, %v", outcome, err)
 	}
 	const want = `{"greeting":{"content":"hello"},"list":["HELLO",2.0],"message":"HELLO","n":2,"name":"Ann","text":"a\nb"}`
@@ -57,7 +57,7 @@ nodes:
 	if got := asJSON(t, outcome.Result); got != `["HELLO",2.0]` {
 		t.Errorf("the result is %s", got)
 	}
-	if r := models.requests[0]; r.Messages[0].Content != "short" || last(r) != "Greet Ann." || r.Metadata.Purpose != workflow.LLMCall {
+	if r := models.requests[0]; r.Messages[0].Content != "short" || last(r) != "Greet Ann." || r.Metadata.Purpose != flow.LLMCall {
 		t.Errorf("asked %+v", r)
 	}
 }
@@ -109,12 +109,12 @@ func TestAFileAsksOnlyModelsThatAreAllowed(t *testing.T) {
 	tiertest.RequireJail(t)
 	models := says("never")
 	_, err := parse(t, "nodes:\n  - uses: llm.call\n    with:\n      prompt: hi\n      model: expensive/one\n").Run(t.Context(), config(models), nil)
-	var found *workflow.FileError
+	var found *flow.FileError
 	if !errors.As(err, &found) || !strings.HasPrefix(err.Error(), `w.yaml:5:14: the file asks for the model "expensive/one"`) {
 		t.Errorf("got %v", err)
 	}
 	_, err = parse(t, "nodes:\n  - uses: llm.call\n    with: {prompt: hi, model: \"{{ 'expensive/' ~ 'one' }}\"}\n").Run(t.Context(), config(models), nil)
-	var ended *workflow.NodeError
+	var ended *flow.NodeError
 	if !errors.As(err, &ended) || !strings.Contains(err.Error(), "not allowed") {
 		t.Errorf("got %v", err)
 	}
@@ -151,11 +151,11 @@ func TestHowRunsEnd(t *testing.T) {
 	limited.Limits = tiers.Limits{Wall: 2 * time.Second}
 	for name, c := range map[string]struct {
 		source string
-		cfg    workflow.Config
+		cfg    flow.Config
 		status ledger.Status
 		says   string
 	}{
-		"done":          {run("return None"), config(nil), workflow.StatusDone, ""},
+		"done":          {run("return None"), config(nil), flow.StatusDone, ""},
 		"budget":        {ask + "  - name: m\n    uses: llm.call\n    with: {prompt: hi}\n", small, ledger.StatusPartial, "budget of 1 calls is used up"},
 		"raised":        {run("raise KeyError('k')"), config(nil), ledger.StatusFailed, `node "n": run ended by KeyError: 'k'`},
 		"limit":         {run("while True: pass"), limited, ledger.StatusFailed, "a limit"},
@@ -164,13 +164,13 @@ func TestHowRunsEnd(t *testing.T) {
 		"too large":     {run("return {'a': 'x' * (9 << 20)}"), config(nil), ledger.StatusFailed, "more than 8388608"},
 		"template":      {"nodes:\n  - name: n\n    uses: llm.call\n    with: {prompt: \"{{ state.a.b.c }}\"}\n", config(says("x")), ledger.StatusFailed, "the template ended by an error"},
 		"not a text":    {"nodes:\n  - name: n\n    uses: llm.call\n    with: {prompt: \"{{ [1] }}\"}\n", config(says("x")), ledger.StatusFailed, "prompt is a text"},
-		"nothing to do": {run("return 1"), workflow.Config{}, ledger.StatusFailed, "nothing to run code in"},
+		"nothing to do": {run("return 1"), flow.Config{}, ledger.StatusFailed, "nothing to run code in"},
 	} {
 		outcome, err := parse(t, c.source).Run(t.Context(), c.cfg, nil)
-		if outcome.Status != c.status || !strings.Contains(outcome.Reason, c.says) || (err == nil) != (c.status == workflow.StatusDone || c.status == ledger.StatusPartial) {
+		if outcome.Status != c.status || !strings.Contains(outcome.Reason, c.says) || (err == nil) != (c.status == flow.StatusDone || c.status == ledger.StatusPartial) {
 			t.Errorf("%s: got %s, %q, %v", name, outcome.Status, outcome.Reason, err)
 		}
-		var ended *workflow.NodeError
+		var ended *flow.NodeError
 		if c.status == ledger.StatusFailed && (!errors.As(err, &ended) || ended.Node != "n") {
 			t.Errorf("%s: got %v", name, err)
 		}
@@ -178,7 +178,7 @@ func TestHowRunsEnd(t *testing.T) {
 	if outcome, err := parse(t, ask).Run(canceled, config(failing), nil); outcome.Status != ledger.StatusCanceled || !errors.Is(err, stop) {
 		t.Errorf("canceled: %+v, %v", outcome, err)
 	}
-	if outcome, err := parse(t, ask).Run(t.Context(), config(failing), nil); outcome.Status != workflow.StatusBroken || err == nil {
+	if outcome, err := parse(t, ask).Run(t.Context(), config(failing), nil); outcome.Status != flow.StatusBroken || err == nil {
 		t.Errorf("broken: %+v, %v", outcome, err)
 	}
 }
@@ -204,7 +204,7 @@ nodes:
 
 func TestATracebackShowsTheNodesLines(t *testing.T) {
 	_, err := parse(t, "nodes:\n  - name: divide\n    run: |\n      a = 0\n      return 1 / a\n").Run(t.Context(), config(nil), nil)
-	var ended *workflow.ProgramError
+	var ended *flow.ProgramError
 	if !errors.As(err, &ended) || ended.Type != "ZeroDivisionError" || !strings.Contains(ended.Traceback, `"<snippet divide>", line 2`) || !strings.Contains(ended.Traceback, "return 1 / a") {
 		t.Errorf("got %v\n%s", err, ended.Traceback)
 	}
@@ -227,12 +227,12 @@ func TestCodeThatIsNoPythonIsToldByItsOwnLines(t *testing.T) {
 		"  x = 1\nreturn x": `"<snippet n>", line 1`,
 		"await x":           `"<snippet n>", line 1`,
 	} {
-		r, err := workflow.NewRun(config(nil), nil)
+		r, err := flow.NewRun(config(nil), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = r.Python(t.Context(), workflow.Code{Source: code, What: "run", Name: "n", Values: map[string]any{"state": 1}})
-		var ended *workflow.ProgramError
+		_, err = r.Python(t.Context(), flow.Code{Source: code, What: "run", Name: "n", Values: map[string]any{"state": 1}})
+		var ended *flow.ProgramError
 		if !errors.As(err, &ended) || !strings.Contains(ended.Type, "Error") || !strings.Contains(ended.Traceback, want) {
 			t.Errorf("%q: got %v, want %s", code, err, want)
 		}
@@ -244,12 +244,12 @@ func TestCodeThatIsNoPythonIsToldByItsOwnLines(t *testing.T) {
 
 func TestOtherActionsCanBeAdded(t *testing.T) {
 	tiertest.RequireJail(t)
-	add := workflow.Action{
-		Name: "math.add", Params: []workflow.Param{
-			{Name: "a", Type: workflow.NumberType, Required: true, Doc: "the first"},
-			{Name: "b", Type: workflow.WholeType, Default: json.Number("1"), Doc: "the second"},
+	add := flow.Action{
+		Name: "math.add", Params: []flow.Param{
+			{Name: "a", Type: flow.NumberType, Required: true, Doc: "the first"},
+			{Name: "b", Type: flow.WholeType, Default: json.Number("1"), Doc: "the second"},
 		},
-		Do: func(_ context.Context, r *workflow.Run, with map[string]any) (any, error) {
+		Do: func(_ context.Context, r *flow.Run, with map[string]any) (any, error) {
 			a, err := with["a"].(json.Number).Float64()
 			if err != nil {
 				return nil, err
@@ -258,7 +258,7 @@ func TestOtherActionsCanBeAdded(t *testing.T) {
 			return map[string]any{"sum": a + b}, errors.Join(err, r.Set(map[string]any{"added": true}))
 		},
 	}
-	actions, err := workflow.NewActions(add)
+	actions, err := flow.NewActions(add)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -273,10 +273,10 @@ func TestOtherActionsCanBeAdded(t *testing.T) {
 	if got := fmt.Sprint(events); got != `[run_started 0 w.yaml loop_started 0.1 sum: math.add loop_ended 0.1 {"sum":7} run_ended 0 {"sum":7}]` {
 		t.Errorf("told %s", got)
 	}
-	if _, err := workflow.NewActions(add, add); err == nil {
+	if _, err := flow.NewActions(add, add); err == nil {
 		t.Error("an action was added twice")
 	}
-	r, err := workflow.NewRun(cfg, map[string]any{"n": 1})
+	r, err := flow.NewRun(cfg, map[string]any{"n": 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -291,7 +291,7 @@ func TestOtherActionsCanBeAdded(t *testing.T) {
 // BenchmarkRender is a node's parameters through the jail: starting it is nearly
 // all of that.
 func BenchmarkRender(b *testing.B) {
-	r, err := workflow.NewRun(workflow.Config{}, map[string]any{"name": "Ann"})
+	r, err := flow.NewRun(flow.Config{}, map[string]any{"name": "Ann"})
 	if err != nil {
 		b.Fatal(err)
 	}

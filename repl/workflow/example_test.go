@@ -1,23 +1,21 @@
-package correct_test
+package workflow_test
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"testing"
 
+	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/internal/testing/looptest"
-
 	"github.com/rlmhq/rlm/repl/workflow"
-	"github.com/rlmhq/rlm/repl/workflow/correct"
 	"github.com/rlmhq/rlm/router"
 )
 
+func TestMain(m *testing.M) { looptest.Main(m, rlm.Options{}) }
+
 // A loop whose strategy is raise ends in an error that has every attempt.
 func ExampleFailedError() {
-	actions, err := workflow.NewActions(correct.Actions()...)
-	if err != nil {
-		panic(err)
-	}
 	file, err := workflow.Parse("user.yaml", []byte(`
 nodes:
   - name: create_user
@@ -31,9 +29,9 @@ nodes:
 	if err != nil {
 		panic(err)
 	}
-	_, err = file.Run(context.Background(), workflow.Config{Actions: actions, Open: looptest.Engine().Opener(router.Policy{})},
+	_, err = file.Run(context.Background(), workflow.Config{Open: looptest.Engine().Opener(router.Policy{})},
 		map[string]any{"request": "create user"})
-	var failed *correct.FailedError
+	var failed *workflow.FailedError
 	if errors.As(err, &failed) {
 		fmt.Println("Reflection failed:", failed)
 		for _, a := range failed.History {

@@ -1,7 +1,7 @@
-// Package reflection makes something, judges it, and has it corrected, until it is
+// Package correct makes something, judges it, and has it corrected, until it is
 // good enough or the tries are used up.
 //
-// There are three actions for package workflow, see [Actions]: reflection.loop is
+// There are three actions for workflows, see [Actions]: reflection.loop is
 // the whole cycle, reflection.evaluate its judgement and reflection.correct its
 // correction alone. [Loop], [Evaluate] and [Correct] are the same from Go.
 //

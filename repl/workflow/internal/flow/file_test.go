@@ -1,4 +1,4 @@
-package workflow_test
+package flow_test
 
 import (
 	"encoding/json"
@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rlmhq/rlm/repl/workflow"
+	"github.com/rlmhq/rlm/repl/workflow/internal/flow"
 	"github.com/rlmhq/rlm/tiers/tiertest"
 )
 
@@ -86,15 +86,15 @@ func TestProblemsPointAtLineAndColumn(t *testing.T) {
 // problems are those of parsing or of checking.
 func problems(t *testing.T, source string) error {
 	t.Helper()
-	file, err := workflow.Parse("w.yaml", []byte(source))
+	file, err := flow.Parse("w.yaml", []byte(source))
 	if err == nil {
-		var actions workflow.Actions
-		if actions, err = workflow.NewActions(); err != nil {
+		var actions flow.Actions
+		if actions, err = flow.NewActions(); err != nil {
 			t.Fatal(err)
 		}
 		err = file.Check(t.Context(), actions)
 	}
-	var found *workflow.FileError
+	var found *flow.FileError
 	if err != nil && !errors.As(err, &found) {
 		t.Fatalf("%q: an error of another type: %v", source, err)
 	}
@@ -126,8 +126,8 @@ func TestHostileFilesAreRefused(t *testing.T) {
 		"not UTF-8":       {"name: \xff\xfe\n", "w.yaml:1:1: "},
 		"control bytes":   {"name: \x00\n", "w.yaml:1:1: "},
 	} {
-		_, err := workflow.Parse("w.yaml", []byte(c.source))
-		var found *workflow.FileError
+		_, err := flow.Parse("w.yaml", []byte(c.source))
+		var found *flow.FileError
 		if !errors.As(err, &found) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: got %v, want %s", name, err, c.want)
 		}
@@ -135,8 +135,8 @@ func TestHostileFilesAreRefused(t *testing.T) {
 }
 
 func TestAReportHasTwentyProblemsAtMost(t *testing.T) {
-	_, err := workflow.Parse("w.yaml", []byte("nodes:\n"+strings.Repeat("  - uss: x\n", 50)))
-	var found *workflow.FileError
+	_, err := flow.Parse("w.yaml", []byte("nodes:\n"+strings.Repeat("  - uss: x\n", 50)))
+	var found *flow.FileError
 	if !errors.As(err, &found) || len(found.Problems) != 20 {
 		t.Errorf("got %d: %v", len(found.Problems), err)
 	}
@@ -149,13 +149,13 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte("a: &a [1, *a]\nnodes: *a\n"))
 	f.Add([]byte("nodes: [{run: x, <<: {a: b}}]"))
 	f.Add([]byte("? [a]\n: !!binary x\n--- 2026-01-01\n"))
-	actions, err := workflow.NewActions()
+	actions, err := flow.NewActions()
 	if err != nil {
 		f.Fatal(err)
 	}
 	f.Fuzz(func(t *testing.T, source []byte) {
-		file, err := workflow.Parse("w", source)
-		var found *workflow.FileError
+		file, err := flow.Parse("w", source)
+		var found *flow.FileError
 		if err != nil {
 			if !errors.As(err, &found) || len(found.Problems) == 0 {
 				t.Fatalf("an error of another type: %v", err)
@@ -224,7 +224,7 @@ func TestSchemasOfOtherFilesAreFollowed(t *testing.T) {
 	} {
 		file := parse(t, fmt.Sprintf("nodes:\n  - uses: llm.call\n    with:\n      prompt: x\n      schema: {properties: {a: {$ref: %q}}}\n", ref))
 		file.Folder = folder
-		actions, err := workflow.NewActions()
+		actions, err := flow.NewActions()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -243,7 +243,7 @@ func BenchmarkParse(b *testing.B) {
 	}
 	b.SetBytes(int64(len(source)))
 	for b.Loop() {
-		if _, err := workflow.Parse("profile.yaml", source); err != nil {
+		if _, err := flow.Parse("profile.yaml", source); err != nil {
 			b.Fatal(err)
 		}
 	}

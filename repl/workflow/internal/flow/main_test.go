@@ -1,4 +1,4 @@
-package workflow_test
+package flow_test
 
 import (
 	"sync"
@@ -7,7 +7,7 @@ import (
 	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/internal/testing/looptest"
 	"github.com/rlmhq/rlm/repl/llm"
-	"github.com/rlmhq/rlm/repl/workflow"
+	"github.com/rlmhq/rlm/repl/workflow/internal/flow"
 	"github.com/rlmhq/rlm/router"
 )
 
@@ -39,17 +39,17 @@ func says(text string) *asked {
 func last(r llm.Request) string { return r.Messages[len(r.Messages)-1].Content }
 
 // config is a configuration with an engine.
-func config(models *asked) workflow.Config {
-	cfg := workflow.Config{Open: looptest.Engine().Opener(router.Policy{})}
+func config(models *asked) flow.Config {
+	cfg := flow.Config{Open: looptest.Engine().Opener(router.Policy{})}
 	if models != nil {
 		cfg.Models, cfg.Model = models, "test/default"
 	}
 	return cfg
 }
 
-func parse(t *testing.T, source string) *workflow.File {
+func parse(t *testing.T, source string) *flow.File {
 	t.Helper()
-	file, err := workflow.Parse("w.yaml", []byte(source))
+	file, err := flow.Parse("w.yaml", []byte(source))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,7 +7,7 @@ import (
 	"maps"
 
 	"github.com/rlmhq/rlm/repl/ledger"
-	"github.com/rlmhq/rlm/repl/workflow"
+	"github.com/rlmhq/rlm/repl/workflow/internal/flow"
 )
 
 // The state variables of a loop.
@@ -115,7 +115,7 @@ func errorText(e any) string {
 
 // loop is one loop under way.
 type loop struct {
-	*workflow.Run
+	*flow.Run
 	cfg     Config
 	output  any
 	errors  []any
@@ -127,7 +127,7 @@ type loop struct {
 // iterations are used up. While it runs the state has its variables. The error is a
 // [*FailedError] if the strategy is Raise and no output was valid, or else what
 // ended the loop early.
-func Loop(ctx context.Context, r *workflow.Run, cfg Config) (Outcome, error) {
+func Loop(ctx context.Context, r *flow.Run, cfg Config) (Outcome, error) {
 	if err := cfg.validate(); err != nil {
 		return Outcome{}, err
 	}
@@ -162,7 +162,7 @@ func (l *loop) attempt(ctx context.Context, i int) (Attempt, error) {
 	}
 	a := Attempt{Iteration: i}
 	output, err := l.make(ctx, i)
-	var ended *workflow.ProgramError
+	var ended *flow.ProgramError
 	switch {
 	case err == nil:
 		if a, err = l.judged(ctx, i, output); err != nil {

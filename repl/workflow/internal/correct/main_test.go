@@ -8,8 +8,8 @@ import (
 	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/internal/testing/looptest"
 	"github.com/rlmhq/rlm/repl/llm"
-	"github.com/rlmhq/rlm/repl/workflow"
-	"github.com/rlmhq/rlm/repl/workflow/correct"
+	"github.com/rlmhq/rlm/repl/workflow/internal/correct"
+	"github.com/rlmhq/rlm/repl/workflow/internal/flow"
 	"github.com/rlmhq/rlm/router"
 )
 
@@ -41,22 +41,22 @@ func (s *script) prompt(i int) string {
 
 // config is a configuration with an engine, the actions of this package, and models
 // that give these replies.
-func config(t *testing.T, replies ...string) (workflow.Config, *script) {
+func config(t *testing.T, replies ...string) (flow.Config, *script) {
 	t.Helper()
-	actions, err := workflow.NewActions(append(correct.Actions(), echo)...)
+	actions, err := flow.NewActions(append(correct.Actions(), echo)...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	models := &script{replies: replies}
-	return workflow.Config{
+	return flow.Config{
 		Actions: actions, Models: models, Model: "test/model", Allowed: []string{"test/judge"}, Open: looptest.Engine().Opener(router.Policy{}),
 	}, models
 }
 
 // run runs a file over an input. The files of these tests are right.
-func run(t *testing.T, source string, cfg workflow.Config, input string) (workflow.Outcome, error) {
+func run(t *testing.T, source string, cfg flow.Config, input string) (flow.Outcome, error) {
 	t.Helper()
-	file, err := workflow.Parse("w.yaml", []byte(source))
+	file, err := flow.Parse("w.yaml", []byte(source))
 	if err != nil {
 		t.Fatal(err)
 	}

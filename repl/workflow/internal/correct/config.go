@@ -9,7 +9,7 @@ import (
 	"strconv"
 
 	"github.com/rlmhq/rlm/repl/internal/evaluators"
-	"github.com/rlmhq/rlm/repl/workflow"
+	"github.com/rlmhq/rlm/repl/workflow/internal/flow"
 )
 
 // Config says how a loop goes.
@@ -117,7 +117,7 @@ func correctorOf(with map[string]any) Step {
 	s.Action, _ = with["corrector_action"].(string)
 	s.Run, _ = with["run"].(string)
 	if s.Action == "" && s.Run == "" {
-		s.Action = workflow.LLMCall
+		s.Action = flow.LLMCall
 	}
 	s.With = maps.Clone(with)
 	for _, own := range []string{"data", "errors", "corrector_action", "run"} {
@@ -127,12 +127,12 @@ func correctorOf(with map[string]any) Step {
 }
 
 // problem is one at a value of a file.
-func problem(at *workflow.Tree, format string, args ...any) *workflow.Problem {
-	return &workflow.Problem{Line: at.Line, Column: at.Column, Message: fmt.Sprintf(format, args...)}
+func problem(at *flow.Tree, format string, args ...any) *flow.Problem {
+	return &flow.Problem{Line: at.Line, Column: at.Column, Message: fmt.Sprintf(format, args...)}
 }
 
 // verifyEvaluator finds what a type of evaluator lacks.
-func verifyEvaluator(with *workflow.Tree, typeName string) []*workflow.Problem {
+func verifyEvaluator(with *flow.Tree, typeName string) []*flow.Problem {
 	kind := SchemaEvaluator
 	if given := with.Get(typeName); given != nil {
 		kind = given.Text
@@ -143,7 +143,7 @@ func verifyEvaluator(with *workflow.Tree, typeName string) []*workflow.Problem {
 	if needs == "" {
 		return nil
 	}
-	var found []*workflow.Problem
+	var found []*flow.Problem
 	if with.Get(needs) == nil {
 		found = append(found, problem(with, "%s is missing: an evaluator of type %s needs it", needs, kind))
 	}
@@ -168,8 +168,8 @@ func belongs(name, kind string) bool {
 
 // verifyExamples holds the verdicts of few-shot examples against the contract: a
 // judge follows what it is shown.
-func verifyExamples(examples *workflow.Tree) []*workflow.Problem {
-	var found []*workflow.Problem
+func verifyExamples(examples *flow.Tree) []*flow.Problem {
+	var found []*flow.Problem
 	for _, example := range examples.Items {
 		output := example.Get("output")
 		if output == nil || evaluators.HasTemplate(output.Plain()) {
@@ -183,9 +183,9 @@ func verifyExamples(examples *workflow.Tree) []*workflow.Problem {
 }
 
 // verifyCorrect finds what reflection.correct lacks.
-func verifyCorrect(with *workflow.Tree) []*workflow.Problem {
+func verifyCorrect(with *flow.Tree) []*flow.Problem {
 	action, run, prompt := with.Get("corrector_action"), with.Get("run"), with.Get("prompt")
-	var found []*workflow.Problem
+	var found []*flow.Problem
 	switch {
 	case action == nil && run == nil && prompt == nil:
 		found = append(found, problem(with, "corrector_action, run or prompt is missing: one of them says how to correct"))

@@ -1,4 +1,4 @@
-package workflow_test
+package flow_test
 
 import (
 	"errors"
