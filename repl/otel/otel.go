@@ -78,9 +78,9 @@ type Config struct {
 
 const (
 	// DefaultText is how many characters a text attribute has at most.
-	DefaultText = 4_000
+	defaultText = 4_000
 	// DefaultFlush bounds Flush and Close if their context has no deadline.
-	DefaultFlush = 10 * time.Second
+	defaultFlush = 10 * time.Second
 
 	// maxName bounds names, in characters.
 	maxName = 200
@@ -120,7 +120,7 @@ func New(ctx context.Context, cfg Config) (*Observer, error) {
 		cfg.Loop = RLM
 	}
 	if cfg.MaxText <= 0 {
-		cfg.MaxText = DefaultText
+		cfg.MaxText = defaultText
 	}
 	if err := cfg.checkVariables(); err != nil {
 		return nil, err
@@ -221,5 +221,5 @@ func bounded(ctx context.Context) (context.Context, context.CancelFunc) {
 	if _, ok := ctx.Deadline(); ok {
 		return context.WithCancel(ctx)
 	}
-	return context.WithTimeout(ctx, DefaultFlush)
+	return context.WithTimeout(ctx, defaultFlush)
 }

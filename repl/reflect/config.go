@@ -9,6 +9,7 @@ import (
 	"github.com/rlmhq/rlm/repl"
 	"github.com/rlmhq/rlm/repl/internal/answers"
 	"github.com/rlmhq/rlm/repl/internal/calls"
+	"github.com/rlmhq/rlm/repl/internal/turns"
 	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/tiers"
 )
@@ -100,7 +101,7 @@ func (c Config) withDefaults() Config {
 		{&c.MaxIterations, defaultIterations},
 		{&c.MaxLLMCalls, defaultLLMCalls},
 		{&c.MaxContextChars, defaultContextChars},
-		{&c.MaxOutputChars, repl.DefaultFeedback},
+		{&c.MaxOutputChars, turns.DefaultFeedback},
 		{&c.CallsAtOnce, defaultCallsAtOnce},
 		{&c.SubagentMaxTokens, defaultSubagentMaxTokens},
 		{&c.MaxReply, calls.DefaultReply},

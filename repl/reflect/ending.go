@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rlmhq/rlm/repl"
 	"github.com/rlmhq/rlm/repl/internal/conversation"
+	"github.com/rlmhq/rlm/repl/internal/turns"
 	"github.com/rlmhq/rlm/repl/ledger"
 )
 
@@ -73,7 +73,7 @@ func (l *loop) renew(ctx context.Context) error {
 		return err
 	}
 	err = l.session.Close()
-	l.session, l.executor = fresh, repl.Executor{Session: fresh, Tell: l.tell}
+	l.session, l.executor = fresh, turns.Executor{Session: fresh, Tell: l.tell}
 	return err
 }
 

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rlmhq/rlm/repl"
 	"github.com/rlmhq/rlm/repl/internal/answers"
+	"github.com/rlmhq/rlm/repl/internal/turns"
 	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/repl/llm"
 	"github.com/rlmhq/rlm/repl/reflect"
@@ -193,7 +193,7 @@ func TestRepliesCanBeStreamedAndCut(t *testing.T) {
 	}
 	answered(t, cfg)
 	holds(t, text, "trace.summary()", good)
-	holds(t, m.told(t, 1), repl.ReplyCut)
+	holds(t, m.told(t, 1), turns.ReplyCut)
 }
 
 func TestATimeoutTellsWhetherTheAnswerIsRight(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"github.com/rlmhq/rlm/repl/internal/calls"
 	"github.com/rlmhq/rlm/repl/internal/harness"
 	"github.com/rlmhq/rlm/repl/internal/record"
+	"github.com/rlmhq/rlm/repl/internal/turns"
 	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/repl/llm"
 )
@@ -42,7 +43,7 @@ type loop struct {
 	trace   *record.Trace
 
 	session  *repl.Session
-	executor repl.Executor
+	executor turns.Executor
 	turn     atomic.Int64
 	log      []iterationRecord
 }
@@ -132,7 +133,7 @@ func (l *loop) solve(ctx context.Context) (outcome Outcome, err error) {
 		return outcome, err
 	}
 	defer func() { err = errors.Join(err, l.session.Close()) }()
-	l.executor = repl.Executor{Session: l.session, Tell: l.tell}
+	l.executor = turns.Executor{Session: l.session, Tell: l.tell}
 	l.trace.Begin(l.metadata())
 	it := iteration{messages: []llm.Message{{Role: llm.RoleUser, Content: l.prompt}}}
 	for it.index < l.cfg.MaxIterations {

@@ -11,6 +11,7 @@ import (
 	"github.com/rlmhq/rlm/repl"
 	"github.com/rlmhq/rlm/repl/internal/agenttrace"
 	"github.com/rlmhq/rlm/repl/internal/answers"
+	"github.com/rlmhq/rlm/repl/internal/turns"
 	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/tiers"
 )
@@ -93,7 +94,7 @@ func prepared(ctx context.Context, session *repl.Session, source string) error {
 
 // refurnish mends a session whose sandbox was lost or left: a model that broke it
 // goes on with what it was given.
-func (l *loop) refurnish(ctx context.Context, done *repl.Turn) error {
+func (l *loop) refurnish(ctx context.Context, done *turns.Turn) error {
 	lost, moved := done.Broke, false
 	for i := range done.Ran {
 		lost = lost || done.Ran[i].Lost != nil

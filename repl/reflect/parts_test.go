@@ -7,9 +7,9 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/rlmhq/rlm/repl"
 	"github.com/rlmhq/rlm/repl/internal/agenttrace"
 	"github.com/rlmhq/rlm/repl/internal/conversation"
+	"github.com/rlmhq/rlm/repl/internal/turns"
 	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/repl/llm"
 	"github.com/rlmhq/rlm/router"
@@ -117,7 +117,7 @@ func TestCheckStepTable(t *testing.T) {
 		{"neither", iteration{index: 1, direct: &prose}, false, wantCode},
 	} {
 		l := &loop{cfg: Config{MaxIterations: 9}.withDefaults()}
-		c.it.response, c.it.done = "the reply", &repl.Turn{}
+		c.it.response, c.it.done = "the reply", &turns.Turn{}
 		got, err := l.check(t.Context(), c.it)
 		if err != nil || got.terminated != c.terminated || (got.reflection != nil) != c.terminated || (len(got.feedback) == 2) == c.terminated {
 			t.Errorf("%s: %+v, %v", c.name, got, err)
@@ -138,7 +138,7 @@ func TestCheckStepTable(t *testing.T) {
 // TestExecutionResultTable looks at each field, and at success.
 func TestExecutionResultTable(t *testing.T) {
 	of := func(r tiers.Result) *execution {
-		return executionOf(&repl.Turn{Ran: []ledger.Snippet{{Result: router.Result{Result: r}}}, Final: r.Final})
+		return executionOf(&turns.Turn{Ran: []ledger.Snippet{{Result: router.Result{Result: r}}}, Final: r.Final})
 	}
 	fine := of(tiers.Result{Status: tiers.StatusOK, Stdout: "out", Stderr: "err", Final: &tiers.Final{Value: tiers.Value("1")}})
 	if fine.stdout != "out" || fine.stderr != "err" || string(fine.final.Value) != "1" || !fine.success {
@@ -151,7 +151,7 @@ func TestExecutionResultTable(t *testing.T) {
 	if stopped := of(tiers.Result{Status: tiers.StatusLimit, Limit: tiers.LimitWall}); stopped.success {
 		t.Errorf("%+v", stopped)
 	}
-	if none := executionOf(&repl.Turn{Notes: []string{"no tier"}}); none.success || none.stderr != "no tier\n" {
+	if none := executionOf(&turns.Turn{Notes: []string{"no tier"}}); none.success || none.stderr != "no tier\n" {
 		t.Errorf("%+v", none)
 	}
 }

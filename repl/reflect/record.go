@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/rlmhq/rlm/internal/texts"
-	"github.com/rlmhq/rlm/repl/ledger"
+	"github.com/rlmhq/rlm/repl/internal/record"
 )
 
 // Record is how a reflection went. It is in Raw of every output, as "rr_trace".
@@ -50,7 +50,7 @@ func (l *loop) write(it iteration, begun time.Time) {
 	if l.trace == nil {
 		return
 	}
-	out := ledger.Iteration{
+	out := record.Iteration{
 		Iteration: it.index + 1, Prompt: it.sent, Response: it.response, IterationTime: time.Since(begun).Seconds(),
 	}
 	if it.done != nil {

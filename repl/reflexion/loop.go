@@ -246,7 +246,7 @@ func (l *loop) record(sent []llm.Message, i *Iteration, begun time.Time) {
 	if i.Critique != nil && i.Critique.Passes {
 		final = i.Draft
 	}
-	l.trace.Turn(ledger.Iteration{
+	l.trace.Turn(record.Iteration{
 		Iteration: i.Number, Prompt: sent, Response: i.Draft, FinalAnswer: final, IterationTime: time.Since(begun).Seconds(),
 	})
 }

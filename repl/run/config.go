@@ -9,6 +9,7 @@ import (
 
 	"github.com/rlmhq/rlm/repl"
 	"github.com/rlmhq/rlm/repl/internal/calls"
+	"github.com/rlmhq/rlm/repl/internal/turns"
 	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/schema"
 	"github.com/rlmhq/rlm/tiers"
@@ -125,7 +126,7 @@ func (c Config) WithDefaults() Config {
 	}{
 		{&c.MaxDepth, defaultDepth},
 		{&c.MaxTurns, defaultTurns},
-		{&c.FeedbackChars, repl.DefaultFeedback},
+		{&c.FeedbackChars, turns.DefaultFeedback},
 		{&c.CallsAtOnce, defaultCallsAtOnce},
 		{&c.LoopsAtOnce, defaultLoopsAtOnce},
 		{&c.Retries, calls.DefaultRetries},

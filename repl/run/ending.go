@@ -9,10 +9,10 @@ import (
 
 	"github.com/rlmhq/rlm/internal/bigtext"
 	"github.com/rlmhq/rlm/internal/texts"
-	"github.com/rlmhq/rlm/repl"
 	"github.com/rlmhq/rlm/repl/internal/calls"
 	"github.com/rlmhq/rlm/repl/internal/conversation"
 	"github.com/rlmhq/rlm/repl/internal/inputs"
+	"github.com/rlmhq/rlm/repl/internal/turns"
 	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/repl/llm"
 	"github.com/rlmhq/rlm/schema"
@@ -34,7 +34,7 @@ func (l *loop) synthesize(ctx context.Context) (Outcome, error) {
 	if err != nil {
 		return Outcome{}, err
 	}
-	reply := repl.Extract(response.Text)
+	reply := turns.Extract(response.Text)
 	if declined := calls.CheckRefusal(l.model, response); declined != nil && len(reply.Blocks) == 0 && reply.Final == nil {
 		return Outcome{Status: ledger.StatusNoAnswer, Reason: reason + ", and " + declined.Error()}, nil
 	}

@@ -89,7 +89,7 @@ func (r *Run) Iterate(n int) {
 func (r *Run) write(answer any) {
 	at := &r.at
 	at.written++
-	at.trace.Turn(ledger.Iteration{
+	at.trace.Turn(record.Iteration{
 		Iteration: at.written, Prompt: at.asked, Response: strings.Join(at.replies, "\n\n"), CodeBlocks: at.blocks, FinalAnswer: answer,
 		IterationTime: time.Since(at.since).Seconds(),
 	})

@@ -1,17 +1,18 @@
-package repl
+package turns
 
 import (
 	"context"
 	"errors"
 
 	"github.com/rlmhq/rlm/internal/texts"
+	"github.com/rlmhq/rlm/repl"
 	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/tiers"
 )
 
 // Executor runs the code of a loop's replies and reports it. It belongs to one loop.
 type Executor struct {
-	Session *Session
+	Session *repl.Session
 	// Tell takes the events, without the place in the tree.
 	Tell func(ledger.Event)
 

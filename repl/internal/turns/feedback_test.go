@@ -1,10 +1,10 @@
-package repl_test
+package turns_test
 
 import (
 	"strings"
 	"testing"
 
-	"github.com/rlmhq/rlm/repl"
+	"github.com/rlmhq/rlm/repl/internal/turns"
 	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/router"
 	"github.com/rlmhq/rlm/tiers"
@@ -24,7 +24,7 @@ func TestFeedbackKeepsItsCap(t *testing.T) {
 	}
 	ran[0].Moved = &router.Move{Report: tiers.Report{Left: left}}
 	ran[63].Status, ran[63].Exception = tiers.StatusRaised, &tiers.Exception{Type: "ValueError", Traceback: "Traceback: ValueError: the reason"}
-	told := repl.WriteFeedback(ran, 0, repl.FeedbackOptions{Cap: limit, Turn: 1, Turns: 9})
+	told := turns.WriteFeedback(ran, 0, turns.FeedbackOptions{Cap: limit, Turn: 1, Turns: 9})
 	if len(told) > limit+64*120+30*700+3_000 || !strings.Contains(told, "the reason") || !strings.Contains(told, "970 more were left behind") {
 		t.Errorf("%d characters: %.300s … %s", len(told), told, told[len(told)-300:])
 	}

@@ -1,4 +1,4 @@
-package repl
+package turns
 
 // WriteFeedback writes the message that tells a model what became of its code.
 var WriteFeedback = writeFeedback

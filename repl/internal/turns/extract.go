@@ -1,26 +1,19 @@
-package repl
+package turns
 
 import (
 	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/rlmhq/rlm/repl"
 	"github.com/rlmhq/rlm/schema"
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// Block is a piece of code in a reply.
-type Block struct {
-	// Language is what runs it.
-	Language tiers.Language
-	// Source is the code as the model wrote it.
-	Source string
-}
-
 // Reply is what a model's reply holds for a loop.
 type Reply struct {
 	// Blocks are the code, in order.
-	Blocks []Block
+	Blocks []repl.Block
 	// Final is the answer given as text outside of code, nil if there is none.
 	Final *textFinal
 }
@@ -43,9 +36,9 @@ func Extract(reply string) Reply {
 	case fenced || r.Final != nil:
 	default:
 		if source := indented(reply); source != "" {
-			r.Blocks = []Block{{tiers.Python, source}}
+			r.Blocks = []repl.Block{{Language: tiers.Python, Source: source}}
 		} else if source := finalCall(reply); source != "" {
-			r.Blocks = []Block{{tiers.Python, source}}
+			r.Blocks = []repl.Block{{Language: tiers.Python, Source: source}}
 		}
 	}
 	if len(r.Blocks) > maxBlocks {
@@ -86,12 +79,12 @@ func ExtractScript(reply string) (source string, ok bool) {
 }
 
 // ofLanguage are the blocks of one language.
-func ofLanguage(blocks []Block, language tiers.Language) []Block {
-	return slices.DeleteFunc(blocks, func(b Block) bool { return b.Language != language })
+func ofLanguage(blocks []repl.Block, language tiers.Language) []repl.Block {
+	return slices.DeleteFunc(blocks, func(b repl.Block) bool { return b.Language != language })
 }
 
 // script is the first of some blocks, or a batch of them.
-func script(blocks []Block) string {
+func script(blocks []repl.Block) string {
 	if !strings.HasPrefix(strings.TrimSpace(blocks[0].Source), "# BATCH") {
 		return blocks[0].Source
 	}
@@ -110,7 +103,7 @@ var languages = map[string]tiers.Language{
 
 // fences returns the code in fences, the text outside of all fences, and whether
 // there was a fence with code at all.
-func fences(reply string) (blocks []Block, outside string, code bool) {
+func fences(reply string) (blocks []repl.Block, outside string, code bool) {
 	lines := strings.Split(reply, "\n")
 	marks := marksOf(lines)
 	var text strings.Builder
@@ -202,16 +195,16 @@ func word(info string) string {
 	return strings.ToLower(strings.TrimPrefix(fields[0], "."))
 }
 
-func blockOf(info, source string) (Block, bool) {
+func blockOf(info, source string) (repl.Block, bool) {
 	if strings.TrimSpace(source) == "" {
-		return Block{}, false
+		return repl.Block{}, false
 	}
 	name := word(info)
 	language, known := languages[name]
 	if !known && name == "" && looksLikePython(source) {
 		language, known = tiers.Python, true
 	}
-	return Block{language, source}, known
+	return repl.Block{Language: language, Source: source}, known
 }
 
 // python are the signs of Python, at a line's start or within.

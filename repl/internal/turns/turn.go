@@ -1,12 +1,14 @@
-package repl
+package turns
 
 import (
 	"context"
 	"errors"
+	"fmt"
 	"regexp"
 	"slices"
 
 	"github.com/rlmhq/rlm/internal/texts"
+	"github.com/rlmhq/rlm/repl"
 	"github.com/rlmhq/rlm/repl/internal/record"
 	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/router"
@@ -43,7 +45,7 @@ func (t *Turn) Failed() *ledger.Snippet {
 //
 // What no tier may run is told to the model in Notes. An error means that the
 // context ended or that a tier broke.
-func execute(ctx context.Context, s *Session, r Reply) (Turn, error) {
+func execute(ctx context.Context, s *repl.Session, r Reply) (Turn, error) {
 	t, err := runReply(ctx, s, r)
 	if t.Final != nil && untouched.Match(t.Final.Value) {
 		t.Final = nil
@@ -56,7 +58,7 @@ func execute(ctx context.Context, s *Session, r Reply) (Turn, error) {
 // it. Models that mean a variable of their own hand it over.
 var untouched = regexp.MustCompile(`^\{"content": ?"", ?"ready": ?false\}$`)
 
-func runReply(ctx context.Context, s *Session, r Reply) (Turn, error) {
+func runReply(ctx context.Context, s *repl.Session, r Reply) (Turn, error) {
 	var t Turn
 	for i, block := range r.Blocks {
 		ran, err := s.Run(ctx, block)
@@ -102,7 +104,7 @@ func (t *Turn) refused(err error) error {
 // settle finds out what an answer in text means. FINAL(x) may name a variable,
 // be a Python expression, or be text as it stands: the session decides, and what
 // it cannot read is text.
-func (t *Turn) settle(ctx context.Context, s *Session, f *textFinal) error {
+func (t *Turn) settle(ctx context.Context, s *repl.Session, f *textFinal) error {
 	if value, ok := f.literal(); ok && f.Call != "FINAL_VAR" {
 		t.Final = &tiers.Final{Value: value}
 		return nil
@@ -112,7 +114,7 @@ func (t *Turn) settle(ctx context.Context, s *Session, f *textFinal) error {
 		t.Final = &tiers.Final{Value: f.text()}
 		return nil
 	}
-	ran, err := s.Run(ctx, Block{tiers.Python, source})
+	ran, err := s.Run(ctx, repl.Block{Language: tiers.Python, Source: source})
 	if err != nil {
 		return t.refused(err)
 	}
@@ -136,9 +138,9 @@ const NothingDone = "Your reply had neither code nor a final answer, so nothing 
 
 // Feedback is the feedback on a turn. Its output is kept in the session; a session that
 // cannot take it, its memory being full, is no reason to end a run.
-func (t *Turn) Feedback(ctx context.Context, s *Session, o FeedbackOptions) (string, error) {
+func (t *Turn) Feedback(ctx context.Context, s *repl.Session, o FeedbackOptions) (string, error) {
 	if output := JoinOutput(t.Ran); output != "" {
-		name, err := s.keepOutput(ctx, o.Turn, output)
+		name, err := keepOutput(ctx, s, o.Turn, output)
 		switch {
 		case ctx.Err() != nil:
 			return "", context.Cause(ctx)
@@ -153,10 +155,17 @@ func (t *Turn) Feedback(ctx context.Context, s *Session, o FeedbackOptions) (str
 }
 
 // CodeBlocks are the records of a turn's code.
-func (t *Turn) CodeBlocks(s *Session) []ledger.CodeBlock {
+func (t *Turn) CodeBlocks(s *repl.Session) []ledger.CodeBlock {
 	blocks := make([]ledger.CodeBlock, 0, len(t.Ran))
 	for i := range t.Ran {
 		blocks = append(blocks, record.BlockOf(&t.Ran[i], s.Variables()))
 	}
 	return blocks
+}
+
+// keepOutput binds _stdout_N to the whole output of turn N, for the snippets after it.
+func keepOutput(ctx context.Context, s *repl.Session, turn int, output string) (name string, err error) {
+	name = fmt.Sprintf("_stdout_%d", turn)
+
+	return name, s.Assign(ctx, name, output)
 }
