@@ -12,7 +12,7 @@ import (
 	"github.com/rlmhq/rlm/internal/texts"
 )
 
-// ReflectorOutput is what a reflection found out. Reasoning is always there; what
+// Analysis is what a reflection found out. Reasoning is always there; what
 // the model left out of the rest is empty.
 type Analysis struct {
 	Reasoning           string     `json:"reasoning"`
@@ -27,7 +27,7 @@ type Analysis struct {
 	Raw map[string]json.RawMessage `json:"raw"`
 }
 
-// ExtractedLearning is one thing to remember.
+// Learning is one thing to remember.
 type Learning struct {
 	Learning string `json:"learning"`
 	// AtomicityScore says how far it is a single idea, from 0 to 1.

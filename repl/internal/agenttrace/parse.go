@@ -88,11 +88,7 @@ func Parse(data []byte, format string) (Parsed, error) {
 }
 
 func formatNames() string {
-	names := []string{}
-	for _, f := range Formats()[1:] {
-		names = append(names, f)
-	}
-	return strings.Join(names, ", ")
+	return strings.Join(Formats()[1:], ", ")
 }
 
 // longMark is longer than any marker of who speaks.

@@ -58,7 +58,7 @@ func looked(reply string) string {
 	return strings.ReplaceAll(reply[:min(len(reply), maxLooked)], "\r\n", "\n")
 }
 
-// Code finds the one Python script of a reply, in the form of the Recursive
+// ExtractScript finds the one Python script of a reply, in the form of the Recursive
 // Reflector: layers as of [Extract], but an answer in text is code like any other,
 // and of several blocks the first alone counts. A first block that begins with
 // "# BATCH" takes the others along.
