@@ -66,12 +66,16 @@ func TestReflectTellsWhatCannotBegin(t *testing.T) {
 			t.Errorf("%s: %+v, %v", want, outcome, err)
 		}
 	}
+	subject, err := rlm.ParseTrace([]byte(`{"question": "q", "reasoning": "r"}`), "agent")
+	if err != nil {
+		t.Fatal(err)
+	}
 	outcome, err := engine.Reflect(t.Context(), rlm.ReflectTask{
 		Config: reflect.Config{
 			Models: reflectors{},
 			Model:  "here",
 		},
-		Subject: reflect.SubjectOf("q", reflect.AgentOutput{Reasoning: "r"}, "", nil, nil),
+		Subject: subject,
 		Policy:  router.Policy{Pin: "wasm"},
 	})
 	if err != nil || outcome.Status != ledger.StatusAnswered || outcome.Output.Reasoning != "q" {

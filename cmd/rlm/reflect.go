@@ -221,13 +221,13 @@ func (f *reflectFlags) readSubject(
 	}
 
 	if flags.Changed("question") {
-		subject.Traces.Question = f.question
+		subject.Question = f.question
 	}
 	if flags.Changed("ground-truth") {
-		subject.Traces.GroundTruth = &f.truth
+		subject.GroundTruth = &f.truth
 	}
 	if flags.Changed("feedback") {
-		subject.Traces.Feedback = &f.feedback
+		subject.Feedback = &f.feedback
 	}
 
 	task.Subject = subject
