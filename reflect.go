@@ -58,16 +58,9 @@ func ParseTrace(data []byte, format string) (reflect.Subject, error) {
 		return reflect.Subject{}, fmt.Errorf("unknown format %q: give one of %s",
 			format, strings.Join(TraceFormats(), ", "))
 	}
-	parsed, err := reflect.ParseTrace(data, reflect.Format(format))
-	return reflect.Subject{Trace: parsed.Trace, Traces: parsed.Traces}, err
+	return reflect.ParseTrace(data, format)
 }
 
 // TraceFormats returns the formats of [ParseTrace]. The first, "auto", finds out which of
 // the others it is.
-func TraceFormats() []string {
-	names := make([]string, 0, len(reflect.Formats()))
-	for _, format := range reflect.Formats() {
-		names = append(names, string(format))
-	}
-	return names
-}
+func TraceFormats() []string { return reflect.TraceFormats() }

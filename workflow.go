@@ -7,7 +7,6 @@ import (
 
 	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/repl/workflow"
-	"github.com/rlmhq/rlm/repl/workflow/correct"
 )
 
 // WorkflowOutcome says how a run of [Engine.Workflow] ended.
@@ -23,8 +22,7 @@ type WorkflowTask struct {
 	Policy Policy
 	// Labels say for whom the run works: see [SessionConfig]. Its events have them, too.
 	Labels map[string]string
-	// Config is the models and the bounds. Its Open is made of the fields above. Without
-	// Actions there are those of package workflow and of package correct.
+	// Config is the models and the bounds. Its Open is made of the fields above.
 	Config workflow.Config
 }
 
@@ -44,11 +42,6 @@ func (e *Engine) Workflow(ctx context.Context, task WorkflowTask) (WorkflowOutco
 	defer leave()
 
 	cfg := task.Config
-	if cfg.Actions == nil {
-		if cfg.Actions, err = allActions(); err != nil {
-			return refused(err)
-		}
-	}
 	cfg.Open = e.opener(task.Policy, task.Labels)
 	cfg.Progress = labelled(cfg.Progress, task.Labels)
 
@@ -67,13 +60,7 @@ func ParseWorkflow(name string, source []byte) (*workflow.File, error) {
 
 // CheckWorkflow finds what is wrong with a workflow file, and runs nothing. The error is a
 // [*WorkflowError], the context's, or says that this machine cannot check templates.
-func CheckWorkflow(ctx context.Context, file *workflow.File) error {
-	actions, err := allActions()
-	if err != nil {
-		return err
-	}
-	return file.Check(ctx, actions)
-}
+func CheckWorkflow(ctx context.Context, file *workflow.File) error { return file.Check(ctx) }
 
 // ExplainWorkflow says more about an error of [Engine.Workflow] than its text: the traceback
 // of the file's Python, and a line for each attempt of a loop that failed.
@@ -82,14 +69,17 @@ func ExplainWorkflow(err error) (traceback string, attempts []string) {
 	if errors.As(err, &ended) {
 		traceback = ended.Traceback
 	}
-	var failed *correct.FailedError
+	var failed *workflow.FailedError
 	if errors.As(err, &failed) {
 		for _, a := range failed.History {
-			line := fmt.Sprintf("attempt %d: score %.2f, errors: %d", a.Iteration, a.Score, len(a.Errors))
+			line := fmt.Sprintf(
+				"attempt %d: score %.2f, errors: %d",
+				a.Iteration,
+				a.Score,
+				len(a.Errors),
+			)
 			attempts = append(attempts, line)
 		}
 	}
 	return traceback, attempts
 }
-
-func allActions() (workflow.Actions, error) { return workflow.NewActions(correct.Actions()...) }

@@ -1,11 +1,11 @@
-// Package repl holds what every loop between a model and a sandbox shares: the
-// session, the names that a snippet sees, the tools, the budget, fan-out, what a
-// reply says, what the model is told back, and the record of it all.
+// Package repl holds what loops between a model and a sandbox share with their users:
+// the [Session] in which snippets run, the [Tools] that snippets find, and the error of
+// a run that cannot begin.
 //
 // A loop is a folder below this one, named after its command. It asks a model, finds
-// code and answers in its reply ([Extract]), runs the code in a [Session], and tells
-// the model what became of it ([Feedback]), until there is an answer or something is
-// used up. What a snippet asks of the host arrives at [Tools].
+// code and answers in its reply, runs the code in a session, and tells the model what
+// became of it, until there is an answer or something is used up. What loops alone
+// share is in internal; package ledger holds budgets, events and statuses.
 //
 // # One tree
 //

@@ -186,15 +186,17 @@ func (s *Session) Assign(ctx context.Context, name string, value any) error {
 	return nil
 }
 
-// KeepOutput binds _stdout_N to the whole output of turn N, for the snippets after it.
-func (s *Session) KeepOutput(ctx context.Context, turn int, output string) (name string, err error) {
-	name = fmt.Sprintf("_stdout_%d", turn)
-	return name, s.Assign(ctx, name, output)
-}
-
 // Home is the tier in which the session's Python lives, empty before the first
 // snippet.
 func (s *Session) Home() string { return s.runner.Home(tiers.Python) }
 
 // Close ends the session.
 func (s *Session) Close() error { return s.runner.Close() }
+
+// Block is a piece of code in a reply.
+type Block struct {
+	// Language is what runs it.
+	Language tiers.Language
+	// Source is the code as the model wrote it.
+	Source string
+}

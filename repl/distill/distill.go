@@ -38,8 +38,8 @@ type Config struct {
 
 // Check returns what Run would refuse before any work.
 func (c Config) Check() error {
-	if c.Clusters != 0 && (c.Clusters < 2 || c.Clusters > MostClusters) {
-		return fmt.Errorf("%d clusters make no sense: give 2 to %d, or 0 for the default", c.Clusters, MostClusters)
+	if c.Clusters != 0 && (c.Clusters < 2 || c.Clusters > mostClusters) {
+		return fmt.Errorf("%d clusters make no sense: give 2 to %d, or 0 for the default", c.Clusters, mostClusters)
 	}
 	if c.Run.WithDefaults().Model == "" {
 		return c.Run.Budget.Validate()
@@ -50,21 +50,18 @@ func (c Config) Check() error {
 // Bounds of Config.Clusters.
 const (
 	DefaultClusters = 20
-	MostClusters    = 200
+	mostClusters    = 200
 )
 
-// Method says how clusters were made.
-type Method string
-
-// The methods.
+// How clusters are made: by a run, or by the words of errors.
 const (
-	MethodRun      Method = "rlm"
-	MethodKeywords Method = "keywords"
+	MethodRun      = "rlm"
+	MethodKeywords = "keywords"
 )
 
 // Result is what a corpus comes to.
 type Result struct {
-	Method Method `json:"method"`
+	Method string `json:"method"`
 	// Failed and Passed are how many traces there were of each.
 	Failed   int              `json:"failed"`
 	Passed   int              `json:"passed"`
@@ -149,7 +146,7 @@ func (d *distiller) hasModel() bool { return d.model() != "" }
 // cluster makes the clusters.
 func (d *distiller) cluster(ctx context.Context, most int) ([]FailureCluster, error) {
 	var clusters []FailureCluster
-	trigger := d.left.ShouldTrigger(run.Signal{Traces: int64(len(d.failures))})
+	trigger := d.left.Triggers.ShouldTrigger(run.Signal{Traces: int64(len(d.failures))})
 	switch {
 	case trigger == run.TriggerNone:
 	case !d.hasModel():
@@ -195,7 +192,7 @@ func (d *distiller) took(what string, outcome run.Outcome, err error) error {
 	if outcome.Answer == nil {
 		d.note("the run that was to %s ended as %s: %s", what, outcome.Status, outcome.Reason)
 	}
-	d.result.Partial = outcome.Status == run.StatusPartial
+	d.result.Partial = outcome.Status == ledger.StatusPartial
 	rest, err := d.left.Budget.Subtract(outcome.Spent, outcome.Elapsed)
 	var used *ledger.BudgetError
 	if errors.As(err, &used) {

@@ -11,10 +11,8 @@ import (
 	"strings"
 	"testing"
 
-	"go.uber.org/goleak"
-
-	engine "github.com/rlmhq/rlm"
-	"github.com/rlmhq/rlm/internal/testing/testcache"
+	"github.com/rlmhq/rlm"
+	"github.com/rlmhq/rlm/internal/testing/looptest"
 	"github.com/rlmhq/rlm/repl"
 	"github.com/rlmhq/rlm/repl/distill"
 	"github.com/rlmhq/rlm/repl/ledger"
@@ -25,25 +23,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-var shared *engine.Engine
-
-func TestMain(m *testing.M) {
-	var err error
-	if shared, err = engine.New(engine.Options{CacheDir: testcache.Dir()}); err != nil {
-		panic(err)
-	}
-	code := m.Run()
-	if err := shared.Close(); err != nil {
-		panic(err)
-	}
-	if code == 0 {
-		if err := goleak.Find(); err != nil {
-			println(err.Error())
-			code = 1
-		}
-	}
-	os.Exit(code)
-}
+func TestMain(m *testing.M) { looptest.Main(m, rlm.Options{}) }
 
 // model is a registry of one script.
 type model struct{ llm.Provider }
@@ -107,7 +87,7 @@ func traces(n int) string {
 }
 
 func config(models ledger.Models) distill.Config {
-	return distill.Config{Run: run.Config{Models: models, Model: "root", Open: shared.Opener(router.Policy{Pin: "wasm"})}}
+	return distill.Config{Run: run.Config{Models: models, Model: "root", Open: looptest.Engine().Opener(router.Policy{Pin: "wasm"})}}
 }
 
 func distilled(t *testing.T, corpus distill.Corpus, cfg distill.Config) distill.Result {

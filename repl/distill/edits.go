@@ -14,12 +14,6 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// ComponentKind says what part of an agent an edit changes.
-type ComponentKind string
-
-// Effort says how much work an edit is.
-type Effort string
-
 // ComponentEdit is a proposal: what to change so that failures end.
 type ComponentEdit struct {
 	// Priority is from 1, the most promising: by the gain that can be expected, which
@@ -27,10 +21,10 @@ type ComponentEdit struct {
 	// effort. It is computed, not proposed.
 	Priority int `json:"priority"`
 	// Component is what to change, in the words of the traces if they name it.
-	Component string        `json:"component"`
-	Kind      ComponentKind `json:"kind"` // one of kinds
-	Change    string        `json:"change"`
-	Rationale string        `json:"rationale"`
+	Component string `json:"component"`
+	Kind      string `json:"kind"` // one of kinds
+	Change    string `json:"change"`
+	Rationale string `json:"rationale"`
 	// Prediction is what should be seen if the edit is right, so that it can be proven
 	// wrong.
 	Prediction string   `json:"prediction"`
@@ -39,14 +33,14 @@ type ComponentEdit struct {
 	Evidence []string `json:"evidence"`
 	// Impact is which part of those failures it should end, from 0 to 1.
 	Impact float64 `json:"impact"`
-	Effort Effort  `json:"effort"` // small, medium or large
+	Effort string  `json:"effort"` // small, medium or large
 	// Gain is Impact times the share of the failures.
 	Gain float64 `json:"gain"`
 }
 
 var (
-	kinds   = []ComponentKind{"system_prompt", "tool_description", "tool_code", "middleware", "skill", "sub_agent", "memory", "configuration", "other"}
-	efforts = []Effort{"small", "medium", "large"}
+	kinds   = []string{"system_prompt", "tool_description", "tool_code", "middleware", "skill", "sub_agent", "memory", "configuration", "other"}
+	efforts = []string{"small", "medium", "large"}
 )
 
 // Bounds of proposals.
@@ -119,7 +113,7 @@ func propose(ctx context.Context, cfg run.Config, clusters []FailureCluster, fai
 	text := bigtext.FromBytes("evidence.json", corpus)
 	defer text.Close()
 	cfg.Inputs = []tiers.Input{{Name: "evidence.json", Text: text}}
-	cfg.Bypass = cfg.ShouldTrigger(run.Signal{OutputChars: int64(len(corpus))}) == run.TriggerNone
+	cfg.Bypass = cfg.Triggers.ShouldTrigger(run.Signal{OutputChars: int64(len(corpus))}) == run.TriggerNone
 	outcome, err := run.Run(ctx, cfg)
 	if err != nil || outcome.Answer == nil {
 		return nil, outcome, err

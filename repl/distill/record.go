@@ -9,6 +9,7 @@ import (
 
 	"github.com/rlmhq/rlm/repl/internal/calls"
 	"github.com/rlmhq/rlm/repl/internal/harness"
+	"github.com/rlmhq/rlm/repl/internal/record"
 	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/repl/run"
 )
@@ -25,7 +26,7 @@ func (d *distiller) take(what string, find func() (any, error)) error {
 	if err != nil {
 		return err
 	}
-	d.trace.Turn(ledger.Iteration{
+	d.trace.Turn(record.Iteration{
 		Iteration: d.step, Prompt: []string{}, Response: what, FinalAnswer: found, IterationTime: time.Since(begun).Seconds(),
 	})
 	return nil

@@ -14,18 +14,6 @@ type Metadata struct {
 	OtherBackends     []string       `json:"other_backends"`
 }
 
-// Iteration is a further line: one turn.
-type Iteration struct {
-	Type          string      `json:"type"` // "iteration"
-	Iteration     int         `json:"iteration"`
-	Timestamp     string      `json:"timestamp"`
-	Prompt        any         `json:"prompt"`
-	Response      string      `json:"response"`
-	CodeBlocks    []CodeBlock `json:"code_blocks"`
-	FinalAnswer   any         `json:"final_answer"`
-	IterationTime float64     `json:"iteration_time"` // seconds
-}
-
 // CodeBlock is one piece of code of a turn.
 type CodeBlock struct {
 	Code   string     `json:"code"`

@@ -3,7 +3,7 @@
 //
 //	observer, err := otel.New(ctx, otel.Config{To: otel.OTLP, Loop: otel.RLM})
 //	cfg.Progress = observer.Event
-//	outcome, err := rlm.Run(ctx, cfg)
+//	outcome, err := run.Run(ctx, cfg)
 //	err = observer.Close(ctx)
 //
 // Spans are made of the events that every loop emits, so a loop knows nothing of

@@ -20,7 +20,6 @@ import (
 	"github.com/rlmhq/rlm/repl/reflexion"
 	"github.com/rlmhq/rlm/repl/run"
 	"github.com/rlmhq/rlm/repl/workflow"
-	"github.com/rlmhq/rlm/repl/workflow/correct"
 	"github.com/rlmhq/rlm/router"
 )
 
@@ -115,10 +114,6 @@ reflexion_run
 `},
 		"workflow": {loop: otel.Workflow, run: func(t *testing.T, progress func(ledger.Event)) error {
 			t.Helper()
-			actions, err := workflow.NewActions(correct.Actions()...)
-			if err != nil {
-				return err
-			}
 			file, err := workflow.Parse("w.yaml", []byte(`
 nodes:
   - name: make
@@ -135,7 +130,7 @@ nodes:
 				return err
 			}
 			_, err = file.Run(t.Context(), workflow.Config{
-				Actions: actions, Model: "m", Progress: progress,
+				Model: "m", Progress: progress,
 				Open: shared.Opener(router.Policy{Pin: "wasm"}),
 				Models: replies(func(_,
 					last string,

@@ -66,7 +66,7 @@ type Config struct {
 	AllowHTTP bool
 	// Secrets are removed from all texts, as are the exporter's keys.
 	Secrets []llm.Secret
-	// MaxText bounds each text, in characters. Zero is DefaultText.
+	// MaxText bounds each text, in characters. Zero is 4,000.
 	MaxText int
 	// Log receives export errors, from another goroutine. Nil drops them.
 	Log func(error)
@@ -76,9 +76,9 @@ type Config struct {
 
 const (
 	// DefaultText bounds a text attribute, in characters.
-	DefaultText = 4_000
-	// DefaultFlush bounds Flush and Close if their context has no deadline.
-	DefaultFlush = 10 * time.Second
+	defaultText = 4_000
+	// defaultFlush bounds Flush and Close if their context has no deadline.
+	defaultFlush = 10 * time.Second
 
 	// maxName bounds names, in characters.
 	maxName = 200
@@ -116,7 +116,7 @@ func New(ctx context.Context, cfg Config) (*Observer, error) {
 		cfg.Loop = RLM
 	}
 	if cfg.MaxText <= 0 {
-		cfg.MaxText = DefaultText
+		cfg.MaxText = defaultText
 	}
 	if err := cfg.checkVariables(); err != nil {
 		return nil, err
@@ -236,5 +236,5 @@ func bounded(ctx context.Context) (context.Context, context.CancelFunc) {
 	if _, ok := ctx.Deadline(); ok {
 		return context.WithCancel(ctx)
 	}
-	return context.WithTimeout(ctx, DefaultFlush)
+	return context.WithTimeout(ctx, defaultFlush)
 }

@@ -35,7 +35,7 @@ func BenchmarkParseOutput(b *testing.B) {
 		b.Fatal(err)
 	}
 	for b.Loop() {
-		if _, err := reflect.ParseOutput(value); err != nil {
+		if _, err := reflect.ParseAnalysis(value); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/rlmhq/rlm/repl"
 	"github.com/rlmhq/rlm/repl/internal/answers"
 	"github.com/rlmhq/rlm/repl/internal/calls"
+	"github.com/rlmhq/rlm/repl/internal/turns"
 	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/tiers"
 )
@@ -25,8 +26,8 @@ type Config struct {
 	// MaxReply bounds the tokens of one reply of Model; by default
 	// 8192.
 	MaxReply int
-	// PromptTemplate is the first message, by default [DefaultPromptTemplate]. It has
-	// each of the [PromptVariables] in braces; a brace of its own is written twice.
+	// PromptTemplate is the first message, by default prompts/reflector.md. It has
+	// each of the names of promptVariables in braces; a brace of its own is written twice.
 	PromptTemplate string
 
 	// Open makes the runner of the session.
@@ -82,27 +83,27 @@ type Config struct {
 
 // Defaults of Config.
 const (
-	DefaultIterations          = 20
-	DefaultTimeout             = 30 * time.Second
-	DefaultLLMCalls            = 30
-	DefaultContextChars        = 50_000
-	DefaultSubagentMaxTokens   = 8_192
-	DefaultSubagentTemperature = 0.3
-	DefaultCallsAtOnce         = 16
+	defaultIterations          = 20
+	defaultTimeout             = 30 * time.Second
+	defaultLLMCalls            = 30
+	defaultContextChars        = 50_000
+	defaultSubagentMaxTokens   = 8_192
+	defaultSubagentTemperature = 0.3
+	defaultCallsAtOnce         = 16
 )
 
 // WithDefaults returns c with every zero field replaced by its default.
-func (c Config) WithDefaults() Config {
+func (c Config) withDefaults() Config {
 	for _, f := range []struct {
 		value    *int
 		standard int
 	}{
-		{&c.MaxIterations, DefaultIterations},
-		{&c.MaxLLMCalls, DefaultLLMCalls},
-		{&c.MaxContextChars, DefaultContextChars},
-		{&c.MaxOutputChars, repl.DefaultFeedback},
-		{&c.CallsAtOnce, DefaultCallsAtOnce},
-		{&c.SubagentMaxTokens, DefaultSubagentMaxTokens},
+		{&c.MaxIterations, defaultIterations},
+		{&c.MaxLLMCalls, defaultLLMCalls},
+		{&c.MaxContextChars, defaultContextChars},
+		{&c.MaxOutputChars, turns.DefaultFeedback},
+		{&c.CallsAtOnce, defaultCallsAtOnce},
+		{&c.SubagentMaxTokens, defaultSubagentMaxTokens},
 		{&c.MaxReply, calls.DefaultReply},
 	} {
 		if *f.value == 0 {
@@ -110,10 +111,10 @@ func (c Config) WithDefaults() Config {
 		}
 	}
 	if c.Timeout == 0 {
-		c.Timeout = DefaultTimeout
+		c.Timeout = defaultTimeout
 	}
 	if c.SubagentTemperature == nil {
-		standard := DefaultSubagentTemperature
+		standard := defaultSubagentTemperature
 		c.SubagentTemperature = &standard
 	}
 	if c.SubagentSystemPrompt == "" {
@@ -123,7 +124,7 @@ func (c Config) WithDefaults() Config {
 		c.SubagentModel = c.Model
 	}
 	if c.PromptTemplate == "" {
-		c.PromptTemplate = DefaultPromptTemplate
+		c.PromptTemplate = defaultPromptTemplate
 	}
 	if c.Limits.Wall == 0 {
 		c.Limits.Wall = c.Timeout
@@ -157,34 +158,4 @@ func (c *Config) validate() error {
 // models are all that may be asked, each once.
 func (c *Config) models() []string {
 	return slices.Compact([]string{c.Model, c.SubagentModel})
-}
-
-// Subject is what is reflected on.
-type Subject struct {
-	// Trace is the agent's work as steps, which snippets find as trace. Nil is none.
-	Trace *TraceContext
-	// Traces is the task and what the agent did about it, which snippets find as
-	// traces.
-	Traces Traces
-	// Skillbook are the strategies that the agent had, as text.
-	Skillbook string
-}
-
-// SubjectOf is the subject of an agent's output for a question.
-func SubjectOf(question string, o AgentOutput, skillbook string, groundTruth, feedback *string) Subject {
-	return Subject{
-		Trace: FromAgentOutput(o), Skillbook: skillbook,
-		Traces: Traces{
-			Question: question, GroundTruth: groundTruth, Feedback: feedback,
-			Steps: []AgentStep{{Role: "agent", Reasoning: o.Reasoning, Answer: o.FinalAnswer, SkillIDs: o.SkillIDs}},
-		},
-	}
-}
-
-// agent is the first step of the agent, empty if there is none.
-func (s *Subject) agent() AgentStep {
-	if len(s.Traces.Steps) == 0 {
-		return AgentStep{}
-	}
-	return s.Traces.Steps[0]
 }

@@ -1,12 +1,12 @@
-// Package rr is the Recursive Reflector: a loop in which a model explores the
+// Package reflect is the Recursive Reflector: a loop in which a model explores the
 // record of an agent's work with snippets, asks helpers about parts of it, and
 // hands over what can be learned from it.
 //
-//	parsed, err := rr.ParseTrace(data, rr.FormatAuto)
-//	outcome, err := rr.Run(ctx, rr.Config{
+//	subject, err := reflect.ParseTrace(data, "auto")
+//	outcome, err := reflect.Run(ctx, reflect.Config{
 //		Models: registry, Model: "openai/gpt-5", SubagentModel: "openai/gpt-5-mini",
 //		Open:   engine.Opener(router.Policy{}),
-//	}, rr.Subject{Trace: parsed.Trace, Traces: parsed.Traces, Skillbook: skills})
+//	}, subject)
 //
 // An iteration has four steps: the model is called, the code of its reply is
 // extracted, the code runs in a sandbox that the router chose, and the result is

@@ -7,7 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rlmhq/rlm/repl"
+	"github.com/rlmhq/rlm/repl/internal/conversation"
+	"github.com/rlmhq/rlm/repl/internal/turns"
 	"github.com/rlmhq/rlm/repl/ledger"
 )
 
@@ -34,9 +35,9 @@ func (l *loop) synthesize(ctx context.Context, it iteration) (Outcome, error) {
 
 // assessment is the analysis of one more reply. Its code runs in a session of its
 // own: nothing that went wrong before is in its way.
-func (l *loop) assessment(ctx context.Context, it iteration) (output ReflectorOutput, err error) {
+func (l *loop) assessment(ctx context.Context, it iteration) (output Analysis, err error) {
 	begun := time.Now()
-	it.sent = repl.AppendUser(repl.TrimTurns(it.messages, 1, l.cfg.MaxContextChars), strings.TrimSpace(synthesisPrompt))
+	it.sent = conversation.AppendUser(conversation.TrimTurns(it.messages, 1, l.cfg.MaxContextChars), strings.TrimSpace(synthesisPrompt))
 	response, err := l.ask(ctx, "synthesis", it.sent)
 	if err != nil {
 		return output, err
@@ -59,7 +60,7 @@ func (l *loop) assessment(ctx context.Context, it iteration) (output ReflectorOu
 	case it.result != nil && !it.result.success:
 		return output, errors.New("the code of the reply failed")
 	}
-	if output, err = ParseOutput(value); err == nil {
+	if output, err = parseAnalysis(value); err == nil {
 		it.reflection = &output
 	}
 	return output, err
@@ -72,7 +73,7 @@ func (l *loop) renew(ctx context.Context) error {
 		return err
 	}
 	err = l.session.Close()
-	l.session, l.executor = fresh, repl.Executor{Session: fresh, Tell: l.tell}
+	l.session, l.executor = fresh, turns.Executor{Session: fresh, Tell: l.tell}
 	return err
 }
 
@@ -90,20 +91,20 @@ func (l *loop) finish(outcome *Outcome) error {
 
 // timeout is the output of a reflection without an analysis. It has what can be told
 // without one: whether the answer is the expected one.
-func (l *loop) timeout(reason string) ReflectorOutput {
+func (l *loop) timeout(reason string) Analysis {
 	verdict := "There is no ground truth to compare the agent's answer with."
-	if truth := l.subject.Traces.GroundTruth; truth != nil && strings.TrimSpace(*truth) != "" {
+	if truth := l.subject.GroundTruth; truth != nil && strings.TrimSpace(*truth) != "" {
 		verdict = "The agent's answer differs from the ground truth."
 		if strings.EqualFold(strings.TrimSpace(*truth), strings.TrimSpace(l.subject.agent().Answer)) {
 			verdict = "The agent's answer is the ground truth."
 		}
 	}
-	return ReflectorOutput{
+	return Analysis{
 		Reasoning:           "The reflection ended without an analysis: " + reason + ". " + verdict,
 		ErrorIdentification: "timeout",
 		RootCauseAnalysis:   "The trace was not analysed to the end.",
 		CorrectApproach:     "Reflect again with more iterations or calls, or on a smaller part of the trace.",
-		ExtractedLearnings:  []ExtractedLearning{},
+		ExtractedLearnings:  []Learning{},
 		SkillTags:           []SkillTag{},
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/rlmhq/rlm/internal/testing/looptest"
+
 	"github.com/rlmhq/rlm/repl/llm"
 	"github.com/rlmhq/rlm/repl/llm/scripted"
 	"github.com/rlmhq/rlm/repl/reflect"
@@ -40,12 +42,18 @@ func ExampleRun() {
 		fmt.Println(err)
 		return
 	}
-	truth, feedback := "4", "Wrong."
-	subject := reflect.SubjectOf("What is 2+2?", reflect.AgentOutput{
-		Reasoning: "I count: Error, I lost count.", FinalAnswer: "5", SkillIDs: []string{"math-00001"},
-	}, "[math-00001] Count on your fingers.", &truth, &feedback)
+	subject, err := reflect.ParseTrace([]byte(`{
+		"question": "What is 2+2?", "ground_truth": "4", "feedback": "Wrong.",
+		"reasoning": "I count: Error, I lost count.", "final_answer": "5", "skill_ids": ["math-00001"]
+	}`), "auto")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	subject.Skillbook = "[math-00001] Count on your fingers."
+
 	outcome, err := reflect.Run(context.Background(), reflect.Config{
-		Models: one{model}, Model: "any", Open: shared.Opener(router.Policy{}), MaxIterations: 10,
+		Models: one{model}, Model: "any", Open: looptest.Engine().Opener(router.Policy{}), MaxIterations: 10,
 	}, subject)
 	if err != nil {
 		fmt.Println(err)

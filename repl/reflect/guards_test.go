@@ -12,7 +12,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rlmhq/rlm/repl"
+	"github.com/rlmhq/rlm/internal/testing/looptest"
+
 	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/repl/llm"
 	"github.com/rlmhq/rlm/repl/reflect"
@@ -152,7 +153,7 @@ func TestLongConversationsAreTrimmed(t *testing.T) {
 	cfg.MaxContextChars = 14_000
 	answered(t, cfg)
 	sent := m.requests[len(m.requests)-1].Messages
-	text := repl.Transcript(sent)
+	text := looptest.Transcript(sent)
 	holds(t, text, "earlier iterations omitted: 0 error(s), ", "ValueError", "[Iteration 5/20]")
 	if len(text) > 15_000 || !strings.HasPrefix(sent[0].Content, m.requests[0].Messages[0].Content+"\n\n[") {
 		t.Errorf("%d characters were sent: %.300q", len(text), text)
@@ -182,7 +183,7 @@ func TestFallbackSynthesis(t *testing.T) {
 		if last.Metadata.Purpose != "synthesis" || last.Messages[len(last.Messages)-1].Role != llm.RoleUser {
 			t.Errorf("the last request is %+v", last.Metadata)
 		}
-		holds(t, repl.Transcript(last.Messages), "no iterations left", "[Iteration 2/2]")
+		holds(t, looptest.Transcript(last.Messages), "no iterations left", "[Iteration 2/2]")
 	})
 	t.Run("json", func(t *testing.T) {
 		outcome := reflected(t, cfg(&models{script: []string{code("1"), code("2"), `{"reasoning": "in short"}`}}))

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/rlmhq/rlm/internal/texts"
+	"github.com/rlmhq/rlm/repl/internal/agenttrace"
 	"github.com/rlmhq/rlm/repl/internal/answers"
 	"github.com/rlmhq/rlm/repl/internal/calls"
 	"github.com/rlmhq/rlm/repl/internal/fanout"
@@ -17,7 +18,7 @@ import (
 )
 
 // SubagentCall is a call of a helper, for the record. Lengths are in characters.
-type SubagentCall struct {
+type subagentCall struct {
 	CallNumber     int    `json:"call_number"` // from 1, in the order of their ending
 	Question       string `json:"question"`
 	ContextLength  int    `json:"context_length"`
@@ -32,7 +33,7 @@ type helper struct {
 	disabled bool
 
 	mu    sync.Mutex
-	calls []SubagentCall
+	calls []subagentCall
 }
 
 var _ answers.Answerer = (*helper)(nil)
@@ -79,8 +80,8 @@ func (h *helper) Ask(ctx context.Context, q answers.Query, mode string) (json.Ra
 func (h *helper) note(c ledger.SubCall) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.calls = append(h.calls, SubagentCall{
-		CallNumber: len(h.calls) + 1, Question: texts.Truncate(c.Question, maxQuestion), Mode: shorten(c.Mode, 60),
+	h.calls = append(h.calls, subagentCall{
+		CallNumber: len(h.calls) + 1, Question: texts.Truncate(c.Question, maxQuestion), Mode: agenttrace.Shorten(c.Mode, 60),
 		ContextLength: c.ContextLength, ResponseLength: utf8.RuneCountInString(c.Response),
 	})
 }
@@ -89,10 +90,10 @@ func (h *helper) note(c ledger.SubCall) {
 const maxQuestion = 2_000
 
 // history are the calls made so far.
-func (h *helper) history() []SubagentCall {
+func (h *helper) history() []subagentCall {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return append([]SubagentCall{}, slices.Clone(h.calls)...)
+	return append([]subagentCall{}, slices.Clone(h.calls)...)
 }
 
 // Leaf is llm_query: a question without a mode.

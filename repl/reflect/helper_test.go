@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rlmhq/rlm/repl"
 	"github.com/rlmhq/rlm/repl/internal/answers"
+	"github.com/rlmhq/rlm/repl/internal/turns"
 	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/repl/llm"
 	"github.com/rlmhq/rlm/repl/reflect"
@@ -193,19 +193,19 @@ func TestRepliesCanBeStreamedAndCut(t *testing.T) {
 	}
 	answered(t, cfg)
 	holds(t, text, "trace.summary()", good)
-	holds(t, m.told(t, 1), repl.ReplyCut)
+	holds(t, m.told(t, 1), turns.ReplyCut)
 }
 
 func TestATimeoutTellsWhetherTheAnswerIsRight(t *testing.T) {
 	m := &models{script: []string{code("1")}}
 	cfg := config(m)
 	cfg.MaxIterations, cfg.NoSynthesis = 1, true
-	outcome, err := reflect.Run(t.Context(), cfg, reflect.SubjectOf("q", reflect.AgentOutput{FinalAnswer: " Paris\n"}, "", pointer("paris"), nil))
+	outcome, err := reflect.Run(t.Context(), cfg, subjectOf(agentOutput{Question: "q", Answer: " Paris\n", GroundTruth: pointer("paris")}))
 	if err != nil {
 		t.Fatal(err)
 	}
 	holds(t, outcome.Output.Reasoning, "The agent's answer is the ground truth.")
-	outcome, err = reflect.Run(t.Context(), cfg, reflect.SubjectOf("q", reflect.AgentOutput{FinalAnswer: "Paris"}, "", nil, nil))
+	outcome, err = reflect.Run(t.Context(), cfg, subjectOf(agentOutput{Question: "q", Answer: "Paris"}))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/rlmhq/rlm/repl"
 	"github.com/rlmhq/rlm/repl/internal/record"
+	"github.com/rlmhq/rlm/repl/internal/turns"
 	"github.com/rlmhq/rlm/repl/llm"
 	"github.com/rlmhq/rlm/tiers"
 )
@@ -26,13 +26,13 @@ type iteration struct {
 	code, direct *string
 
 	// done is what became of the code, result the same in short; nil for no code.
-	done   *repl.Turn
+	done   *turns.Turn
 	result *execution
 
 	// terminated says that reflection is the accepted analysis; otherwise feedback is
 	// the reply and what the model is told about it.
 	terminated bool
-	reflection *ReflectorOutput
+	reflection *Analysis
 	feedback   []llm.Message
 }
 
@@ -60,7 +60,7 @@ type execution struct {
 
 // executionOf sums up a turn of one snippet. A snippet that no tier ran is no success,
 // and the reason is its stderr.
-func executionOf(done *repl.Turn) *execution {
+func executionOf(done *turns.Turn) *execution {
 	if len(done.Ran) == 0 {
 		e := &execution{}
 		for _, note := range done.Notes {

@@ -10,6 +10,7 @@ import (
 	"github.com/rlmhq/rlm/repl/internal/calls"
 	"github.com/rlmhq/rlm/repl/internal/harness"
 	"github.com/rlmhq/rlm/repl/internal/record"
+	"github.com/rlmhq/rlm/repl/internal/turns"
 	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/repl/llm"
 )
@@ -19,7 +20,7 @@ type Outcome struct {
 	Status ledger.Status `json:"status"`
 	// Output is the analysis, with StatusAnswered and StatusSynthesised. Otherwise it
 	// says why there is none, and its Raw has "timeout": true unless something broke.
-	Output ReflectorOutput `json:"output"`
+	Output Analysis `json:"output"`
 	// Reason is why the status is not answered, one sentence.
 	Reason string `json:"reason,omitempty"`
 	// Iterations are those that were made.
@@ -42,9 +43,9 @@ type loop struct {
 	trace   *record.Trace
 
 	session  *repl.Session
-	executor repl.Executor
+	executor turns.Executor
 	turn     atomic.Int64
-	log      []IterationRecord
+	log      []iterationRecord
 }
 
 // Run reflects on a subject. The error is a [*repl.SetupError] if the run could not
@@ -77,7 +78,7 @@ func (r *reflection) Prepare(context.Context) (plan harness.Plan, err error) {
 
 	return harness.Plan{
 		Caller: r.caller, Folder: r.cfg.Trace,
-		Started: ledger.Event{Model: r.cfg.Model, Text: preview(r.subject.Traces.Question)},
+		Started: ledger.Event{Model: r.cfg.Model, Text: preview(r.subject.Question)},
 	}, nil
 }
 
@@ -107,7 +108,7 @@ func (r *reflection) Conclude(e *harness.Ending) ledger.Event {
 // prepare checks all that can be checked before any work.
 func prepare(cfg Config, subject Subject) (*loop, error) {
 	strictUSD := cfg.Budget.USD != 0
-	l := &loop{cfg: cfg.WithDefaults(), subject: subject}
+	l := &loop{cfg: cfg.withDefaults(), subject: subject}
 	if err := l.cfg.validate(); err != nil {
 		return nil, err
 	}
@@ -132,7 +133,7 @@ func (l *loop) solve(ctx context.Context) (outcome Outcome, err error) {
 		return outcome, err
 	}
 	defer func() { err = errors.Join(err, l.session.Close()) }()
-	l.executor = repl.Executor{Session: l.session, Tell: l.tell}
+	l.executor = turns.Executor{Session: l.session, Tell: l.tell}
 	l.trace.Begin(l.metadata())
 	it := iteration{messages: []llm.Message{{Role: llm.RoleUser, Content: l.prompt}}}
 	for it.index < l.cfg.MaxIterations {

@@ -1,41 +1,21 @@
 package reflect_test
 
 import (
+	"encoding/json"
 	"errors"
-	"os"
 	"strings"
 	"sync"
 	"testing"
 
-	"go.uber.org/goleak"
-
-	engine "github.com/rlmhq/rlm"
-	"github.com/rlmhq/rlm/internal/testing/testcache"
+	"github.com/rlmhq/rlm"
+	"github.com/rlmhq/rlm/internal/testing/looptest"
 	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/repl/llm"
 	"github.com/rlmhq/rlm/repl/reflect"
 	"github.com/rlmhq/rlm/router"
 )
 
-var shared *engine.Engine
-
-func TestMain(m *testing.M) {
-	var err error
-	if shared, err = engine.New(engine.Options{CacheDir: testcache.Dir()}); err != nil {
-		panic(err)
-	}
-	code := m.Run()
-	if err := shared.Close(); err != nil {
-		panic(err)
-	}
-	if code == 0 {
-		if err := goleak.Find(); err != nil {
-			println(err.Error())
-			code = 1
-		}
-	}
-	os.Exit(code)
-}
+func TestMain(m *testing.M) { looptest.Main(m, rlm.Options{}) }
 
 // models is a registry of one provider: the model "main" plays a script, and "sub"
 // repeats what it is asked. The last reply of a script is played again and again.
@@ -97,14 +77,41 @@ func pointer[T any](v T) *T { return &v }
 
 // subject is a small record: a wrong sum.
 func subject() reflect.Subject {
-	return reflect.SubjectOf("What is 2+2?", reflect.AgentOutput{
-		Reasoning: "1. I add the numbers.\n2. Error: I lost count.", FinalAnswer: "5", SkillIDs: []string{"math-00001"},
-	}, "[math-00001] Count on your fingers.", pointer("4"), pointer("Wrong."))
+	s := subjectOf(agentOutput{
+		Question: "What is 2+2?", Reasoning: "1. I add the numbers.\n2. Error: I lost count.", Answer: "5",
+		SkillIDs: []string{"math-00001"}, GroundTruth: pointer("4"), Feedback: pointer("Wrong."),
+	})
+	s.Skillbook = "[math-00001] Count on your fingers."
+
+	return s
+}
+
+// agentOutput is what an agent gave for a task, as its trace.
+type agentOutput struct {
+	Question    string   `json:"question"`
+	Reasoning   string   `json:"reasoning"`
+	Answer      string   `json:"final_answer"`
+	SkillIDs    []string `json:"skill_ids"`
+	GroundTruth *string  `json:"ground_truth"`
+	Feedback    *string  `json:"feedback"`
+}
+
+func subjectOf(o agentOutput) reflect.Subject {
+	data, err := json.Marshal(o)
+	if err != nil {
+		panic(err)
+	}
+	subject, err := reflect.ParseTrace(data, "agent")
+	if err != nil {
+		panic(err)
+	}
+
+	return subject
 }
 
 // config is a reflection with a scripted model.
 func config(m *models) reflect.Config {
-	return reflect.Config{Models: m, Model: "main", SubagentModel: "sub", Open: shared.Opener(router.Policy{Pin: "wasm"})}
+	return reflect.Config{Models: m, Model: "main", SubagentModel: "sub", Open: looptest.Engine().Opener(router.Policy{Pin: "wasm"})}
 }
 
 func reflected(t *testing.T, cfg reflect.Config) reflect.Outcome {

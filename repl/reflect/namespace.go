@@ -9,7 +9,9 @@ import (
 
 	"github.com/rlmhq/rlm/internal/texts"
 	"github.com/rlmhq/rlm/repl"
+	"github.com/rlmhq/rlm/repl/internal/agenttrace"
 	"github.com/rlmhq/rlm/repl/internal/answers"
+	"github.com/rlmhq/rlm/repl/internal/turns"
 	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/tiers"
 )
@@ -60,13 +62,13 @@ func furnish(ctx context.Context, session *repl.Session, s *Subject) error {
 	if err := prepared(ctx, session, "import builtins as __builtins__"); err != nil {
 		return err
 	}
-	if err := session.Assign(ctx, "traces", s.Traces.complete()); err != nil {
+	if err := session.Assign(ctx, "traces", s.traces()); err != nil {
 		return err
 	}
 	if err := session.Assign(ctx, "skillbook", s.Skillbook); err != nil {
 		return err
 	}
-	if err := BindTrace(ctx, session, s.Trace); err != nil {
+	if err := agenttrace.Bind(ctx, session, s.trace); err != nil {
 		return err
 	}
 	return restrict(ctx, session)
@@ -92,7 +94,7 @@ func prepared(ctx context.Context, session *repl.Session, source string) error {
 
 // refurnish mends a session whose sandbox was lost or left: a model that broke it
 // goes on with what it was given.
-func (l *loop) refurnish(ctx context.Context, done *repl.Turn) error {
+func (l *loop) refurnish(ctx context.Context, done *turns.Turn) error {
 	lost, moved := done.Broke, false
 	for i := range done.Ran {
 		lost = lost || done.Ran[i].Lost != nil
@@ -111,17 +113,4 @@ func (l *loop) refurnish(ctx context.Context, done *repl.Turn) error {
 	l.tell(ledger.Event{Kind: ledger.EventWarning, Error: err.Error()})
 	done.Notes = append(done.Notes, "Your session could not be made whole: "+texts.Truncate(err.Error(), 300))
 	return nil
-}
-
-// complete is the dict with empty lists in place of missing ones.
-func (t Traces) complete() Traces {
-	steps := make([]AgentStep, len(t.Steps))
-	for i, s := range t.Steps {
-		if s.SkillIDs == nil {
-			s.SkillIDs = []string{}
-		}
-		steps[i] = s
-	}
-	t.Steps = steps
-	return t
 }

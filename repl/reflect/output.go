@@ -12,23 +12,23 @@ import (
 	"github.com/rlmhq/rlm/internal/texts"
 )
 
-// ReflectorOutput is what a reflection found out. Reasoning is always there; what
+// Analysis is what a reflection found out. Reasoning is always there; what
 // the model left out of the rest is empty.
-type ReflectorOutput struct {
-	Reasoning           string              `json:"reasoning"`
-	ErrorIdentification string              `json:"error_identification"`
-	RootCauseAnalysis   string              `json:"root_cause_analysis"`
-	CorrectApproach     string              `json:"correct_approach"`
-	KeyInsight          string              `json:"key_insight"`
-	ExtractedLearnings  []ExtractedLearning `json:"extracted_learnings"`
-	SkillTags           []SkillTag          `json:"skill_tags"`
+type Analysis struct {
+	Reasoning           string     `json:"reasoning"`
+	ErrorIdentification string     `json:"error_identification"`
+	RootCauseAnalysis   string     `json:"root_cause_analysis"`
+	CorrectApproach     string     `json:"correct_approach"`
+	KeyInsight          string     `json:"key_insight"`
+	ExtractedLearnings  []Learning `json:"extracted_learnings"`
+	SkillTags           []SkillTag `json:"skill_tags"`
 	// Raw is what the model submitted, as it did, and what the loop adds: the record
 	// of the run under "rr_trace", and "timeout": true if there is no analysis.
 	Raw map[string]json.RawMessage `json:"raw"`
 }
 
-// ExtractedLearning is one thing to remember.
-type ExtractedLearning struct {
+// Learning is one thing to remember.
+type Learning struct {
 	Learning string `json:"learning"`
 	// AtomicityScore says how far it is a single idea, from 0 to 1.
 	AtomicityScore float64 `json:"atomicity_score"`
@@ -56,18 +56,18 @@ const maxOutput = 1 << 20
 // without their main text are passed over, and numbers may be texts. Raw has what
 // was submitted. It refuses what is too large, and what has no reasoning: that is
 // what all other fields rest on.
-func ParseOutput(value json.RawMessage) (ReflectorOutput, error) {
+func parseAnalysis(value json.RawMessage) (Analysis, error) {
 	if len(value) > maxOutput {
-		return ReflectorOutput{}, fmt.Errorf("the analysis has %d bytes, more than %d: shorten it", len(value), maxOutput)
+		return Analysis{}, fmt.Errorf("the analysis has %d bytes, more than %d: shorten it", len(value), maxOutput)
 	}
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(value, &fields) != nil || fields == nil {
 		if !json.Valid(value) {
-			return ReflectorOutput{}, errors.New("the analysis is not valid JSON")
+			return Analysis{}, errors.New("the analysis is not valid JSON")
 		}
 		fields = map[string]json.RawMessage{"reasoning": value}
 	}
-	o := ReflectorOutput{
+	o := Analysis{
 		Reasoning:           textOf(fields["reasoning"]),
 		ErrorIdentification: textOf(fields["error_identification"]),
 		RootCauseAnalysis:   textOf(fields["root_cause_analysis"]),
@@ -115,11 +115,11 @@ func objectOf(entry json.RawMessage, main string) map[string]json.RawMessage {
 	return map[string]json.RawMessage{main: entry}
 }
 
-func learningsOf(value json.RawMessage) []ExtractedLearning {
-	learnings := []ExtractedLearning{}
+func learningsOf(value json.RawMessage) []Learning {
+	learnings := []Learning{}
 	for _, entry := range entriesOf(value) {
 		object := objectOf(entry, "learning")
-		l := ExtractedLearning{
+		l := Learning{
 			Learning: textOf(object["learning"]), Evidence: textOf(object["evidence"]), AtomicityScore: score(object["atomicity_score"]),
 		}
 		if l.Learning != "" {
@@ -164,7 +164,7 @@ func direct(reply string) (value json.RawMessage, ok bool) {
 }
 
 // add puts a member of the loop's into Raw.
-func (o *ReflectorOutput) add(name string, value any) error {
+func (o *Analysis) add(name string, value any) error {
 	data, err := json.Marshal(value)
 	if err != nil {
 		return fmt.Errorf("cannot write %s: %w", name, err)

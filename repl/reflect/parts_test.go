@@ -7,19 +7,33 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/rlmhq/rlm/repl"
+	"github.com/rlmhq/rlm/repl/internal/agenttrace"
+	"github.com/rlmhq/rlm/repl/internal/conversation"
+	"github.com/rlmhq/rlm/repl/internal/turns"
 	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/repl/llm"
 	"github.com/rlmhq/rlm/router"
 	"github.com/rlmhq/rlm/tiers"
 )
 
+// threeSteps is a trace of three steps.
+func threeSteps(t *testing.T) *agenttrace.Trace {
+	t.Helper()
+	parsed, err := agenttrace.Parse([]byte("1. a\n2. b\n3. c\n"), "reasoning")
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	return parsed.Trace
+}
+
 // TestPromptTemplateVariablesTable looks at each variable.
 func TestPromptTemplateVariablesTable(t *testing.T) {
 	truth := strings.Repeat("é", 151)
-	s := Subject{Skillbook: "skills", Trace: NewTraceContext(make([]TraceStep, 3), ""), Traces: Traces{
-		Question: strings.Repeat("q", 150), GroundTruth: &truth, Steps: []AgentStep{{Reasoning: "a\nb", Answer: "\t"}},
-	}}
+	s := Subject{
+		Skillbook: "skills", trace: threeSteps(t),
+		Question: strings.Repeat("q", 150), GroundTruth: &truth, steps: []agenttrace.AgentStep{{Reasoning: "a\nb", Answer: "\t"}},
+	}
 	got := variables(&s)
 	for name, want := range map[string]string{
 		"question_length": "150", "question_preview": strings.Repeat("q", 150), "reasoning_length": "3", "reasoning_preview": "a b",
@@ -30,10 +44,10 @@ func TestPromptTemplateVariablesTable(t *testing.T) {
 			t.Errorf("%s is %q, want %q", name, got[name], want)
 		}
 	}
-	if len(got) != 12 || len(PromptVariables()) != 12 {
+	if len(got) != 12 || len(promptVariables()) != 12 {
 		t.Errorf("there are %d variables", len(got))
 	}
-	for _, name := range PromptVariables() {
+	for _, name := range promptVariables() {
 		if _, ok := got[name]; !ok {
 			t.Errorf("%s has no value", name)
 		}
@@ -60,7 +74,7 @@ func FuzzPreview(f *testing.F) {
 // TestIterationContextTable: a step fills its own fields in and leaves what it was
 // given as it was.
 func TestIterationContextTable(t *testing.T) {
-	l := &loop{cfg: Config{MaxIterations: 9}.WithDefaults()}
+	l := &loop{cfg: Config{MaxIterations: 9}.withDefaults()}
 	first := iteration{messages: append(make([]llm.Message, 0, 8), llm.Message{Role: llm.RoleUser, Content: "prompt"})}
 	first.response = "```python\nx = 1\n```"
 	extracted, err := l.extract(t.Context(), first)
@@ -71,7 +85,7 @@ func TestIterationContextTable(t *testing.T) {
 	if other, err := l.extract(t.Context(), first); err != nil || other.code != nil || *other.direct != "prose" {
 		t.Errorf("extracted %+v, %v", other, err)
 	}
-	extracted.feedback = repl.AppendReply(nil, "a", "b")
+	extracted.feedback = conversation.AppendReply(nil, "a", "b")
 	second, again := extracted.next(), extracted.next()
 	second.messages = append(second.messages, llm.Message{Content: "mine"})
 	if second.index != 1 || len(again.messages) != 3 || len(first.messages) != 1 || again.code != nil || again.response != "" || again.feedback != nil {
@@ -102,8 +116,8 @@ func TestCheckStepTable(t *testing.T) {
 		{"code without one", iteration{index: 1, code: &source, result: &execution{success: true}}, false, "[Iteration 2/9]"},
 		{"neither", iteration{index: 1, direct: &prose}, false, wantCode},
 	} {
-		l := &loop{cfg: Config{MaxIterations: 9}.WithDefaults()}
-		c.it.response, c.it.done = "the reply", &repl.Turn{}
+		l := &loop{cfg: Config{MaxIterations: 9}.withDefaults()}
+		c.it.response, c.it.done = "the reply", &turns.Turn{}
 		got, err := l.check(t.Context(), c.it)
 		if err != nil || got.terminated != c.terminated || (got.reflection != nil) != c.terminated || (len(got.feedback) == 2) == c.terminated {
 			t.Errorf("%s: %+v, %v", c.name, got, err)
@@ -124,7 +138,7 @@ func TestCheckStepTable(t *testing.T) {
 // TestExecutionResultTable looks at each field, and at success.
 func TestExecutionResultTable(t *testing.T) {
 	of := func(r tiers.Result) *execution {
-		return executionOf(&repl.Turn{Ran: []ledger.Snippet{{Result: router.Result{Result: r}}}, Final: r.Final})
+		return executionOf(&turns.Turn{Ran: []ledger.Snippet{{Result: router.Result{Result: r}}}, Final: r.Final})
 	}
 	fine := of(tiers.Result{Status: tiers.StatusOK, Stdout: "out", Stderr: "err", Final: &tiers.Final{Value: tiers.Value("1")}})
 	if fine.stdout != "out" || fine.stderr != "err" || string(fine.final.Value) != "1" || !fine.success {
@@ -137,7 +151,7 @@ func TestExecutionResultTable(t *testing.T) {
 	if stopped := of(tiers.Result{Status: tiers.StatusLimit, Limit: tiers.LimitWall}); stopped.success {
 		t.Errorf("%+v", stopped)
 	}
-	if none := executionOf(&repl.Turn{Notes: []string{"no tier"}}); none.success || none.stderr != "no tier\n" {
+	if none := executionOf(&turns.Turn{Notes: []string{"no tier"}}); none.success || none.stderr != "no tier\n" {
 		t.Errorf("%+v", none)
 	}
 }
@@ -164,7 +178,7 @@ func TestOutputIsReadLeniently(t *testing.T) {
 			`{"reasoning":"r","extracted_learnings":[{"learning":"a","atomicity_score":1,"evidence":""},{"learning":"b","atomicity_score":0,"evidence":""},{"learning":"c","atomicity_score":0,"evidence":""},{"learning":"d","atomicity_score":0,"evidence":""}]}`,
 		},
 	} {
-		o, err := ParseOutput(json.RawMessage(c.value))
+		o, err := parseAnalysis(json.RawMessage(c.value))
 		if err != nil {
 			t.Errorf("%s: %v", c.name, err)
 			continue
@@ -202,7 +216,7 @@ func TestOutputIsBounded(t *testing.T) {
 		"nothing": "null", "no reasoning": `{"key_insight": "k"}`, "blank": `{"reasoning": " \n"}`, "empty": `""`, "not JSON": "{",
 		"large": `{"reasoning": "` + strings.Repeat("x", maxOutput) + `"}`, "deep": strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000),
 	} {
-		if o, err := ParseOutput(json.RawMessage(value)); err == nil {
+		if o, err := parseAnalysis(json.RawMessage(value)); err == nil {
 			t.Errorf("%s was taken: %+v", name, o)
 		}
 	}
@@ -216,7 +230,7 @@ func FuzzParseOutput(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, value []byte) {
-		o, err := ParseOutput(value)
+		o, err := parseAnalysis(value)
 		if err != nil {
 			return
 		}

@@ -7,6 +7,8 @@ import (
 
 	"github.com/rlmhq/rlm/repl"
 	"github.com/rlmhq/rlm/repl/internal/calls"
+	"github.com/rlmhq/rlm/repl/internal/conversation"
+	"github.com/rlmhq/rlm/repl/internal/turns"
 	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/repl/llm"
 	"github.com/rlmhq/rlm/tiers"
@@ -28,7 +30,7 @@ func (l *loop) iterate(ctx context.Context, it iteration) (iteration, error) {
 
 // call trims the messages and asks the model.
 func (l *loop) call(ctx context.Context, it iteration) (iteration, error) {
-	it.sent = repl.TrimTurns(it.messages, 1, l.cfg.MaxContextChars)
+	it.sent = conversation.TrimTurns(it.messages, 1, l.cfg.MaxContextChars)
 	if len(it.sent) < len(it.messages) {
 		l.tell(ledger.Event{Kind: ledger.EventCompaction, Text: strings.TrimSpace(strings.TrimPrefix(it.sent[0].Content, l.prompt))})
 	}
@@ -41,7 +43,7 @@ func (l *loop) call(ctx context.Context, it iteration) (iteration, error) {
 // itself; one that is a JSON object is, whatever its texts look like.
 func (l *loop) extract(_ context.Context, it iteration) (iteration, error) {
 	_, whole := direct(it.response)
-	if source, ok := repl.ExtractScript(it.response); ok && !whole {
+	if source, ok := turns.ExtractScript(it.response); ok && !whole {
 		it.code = &source
 	} else {
 		it.direct = &it.response
@@ -51,11 +53,11 @@ func (l *loop) extract(_ context.Context, it iteration) (iteration, error) {
 
 // execute runs the code.
 func (l *loop) execute(ctx context.Context, it iteration) (iteration, error) {
-	it.done = &repl.Turn{}
+	it.done = &turns.Turn{}
 	if it.code == nil {
 		return it, nil
 	}
-	done, err := l.executor.Execute(ctx, repl.Reply{Blocks: []repl.Block{{Language: tiers.Python, Source: *it.code}}})
+	done, err := l.executor.Execute(ctx, turns.Reply{Blocks: []repl.Block{{Language: tiers.Python, Source: *it.code}}})
 	if err == nil {
 		err = l.refurnish(ctx, &done)
 	}
@@ -87,7 +89,7 @@ func (l *loop) check(ctx context.Context, it iteration) (iteration, error) {
 	case it.result != nil && !it.result.success:
 		note = erroneous
 	default:
-		reflection, err := ParseOutput(value)
+		reflection, err := parseAnalysis(value)
 		if err == nil {
 			it.terminated, it.reflection = true, &reflection
 			return it, nil
@@ -110,19 +112,19 @@ func (it iteration) submission() (value json.RawMessage, ok bool) {
 
 // feedback tells the model what became of its reply.
 func (l *loop) feedback(ctx context.Context, it iteration, note string) (iteration, error) {
-	o := repl.FeedbackOptions{
+	o := turns.FeedbackOptions{
 		Cap: l.cfg.MaxOutputChars, Turn: it.index + 1, Turns: l.cfg.MaxIterations, Header: it.header(l.cfg.MaxIterations),
 	}
 	if note != "" {
 		o.Notes = append(o.Notes, note)
 	}
 	if it.finish == llm.FinishLength {
-		o.Notes = append(o.Notes, repl.ReplyCut)
+		o.Notes = append(o.Notes, turns.ReplyCut)
 	}
 	told, err := it.done.Feedback(ctx, l.session, o)
 	if err != nil {
 		return it, err
 	}
-	it.feedback = repl.AppendReply(nil, it.response, told)
+	it.feedback = conversation.AppendReply(nil, it.response, told)
 	return it, nil
 }

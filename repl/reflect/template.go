@@ -8,21 +8,23 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/rlmhq/rlm/repl/internal/agenttrace"
 )
 
-// DefaultPromptTemplate is the first message of a reflection.
+// defaultPromptTemplate is the first message of a reflection.
 //
 //go:embed prompts/reflector.md
-var DefaultPromptTemplate string
+var defaultPromptTemplate string
 
 // synthesisPrompt asks for the best assessment when the iterations are used up.
 //
 //go:embed prompts/synthesis.md
 var synthesisPrompt string
 
-// PromptVariables are the names that a prompt template has in braces, each of them
+// promptVariables are the names that a prompt template has in braces, each of them
 // at least once. Lengths are in characters; a preview is one line of at most 150.
-func PromptVariables() []string {
+func promptVariables() []string {
 	return []string{
 		"question_length", "question_preview", "reasoning_length", "reasoning_preview", "answer_length", "answer_preview",
 		"ground_truth_length", "ground_truth_preview", "feedback_length", "feedback_preview", "skillbook_length", "step_count",
@@ -35,12 +37,12 @@ func variables(s *Subject) map[string]string {
 	values := map[string]string{
 		"skillbook_length": length(s.Skillbook), "step_count": "0",
 	}
-	if s.Trace != nil {
-		values["step_count"] = strconv.Itoa(s.Trace.Len())
+	if s.trace != nil {
+		values["step_count"] = strconv.Itoa(s.trace.Len())
 	}
 	for name, text := range map[string]string{
-		"question": s.Traces.Question, "reasoning": agent.Reasoning, "answer": agent.Answer,
-		"ground_truth": orEmpty(s.Traces.GroundTruth), "feedback": orEmpty(s.Traces.Feedback),
+		"question": s.Question, "reasoning": agent.Reasoning, "answer": agent.Answer,
+		"ground_truth": orEmpty(s.GroundTruth), "feedback": orEmpty(s.Feedback),
 	} {
 		values[name+"_length"], values[name+"_preview"] = length(text), preview(text)
 	}
@@ -62,9 +64,9 @@ const maxPreview = 150
 // preview is the beginning of a text on one line. What stands in a trace is
 // another's: on a line of its own it could pass for a part of the prompt.
 func preview(text string) string {
-	head, _ := headOf(strings.ToValidUTF8(text, "\uFFFD"), 4*maxPreview)
+	head, _ := agenttrace.HeadOf(strings.ToValidUTF8(text, "\uFFFD"), 4*maxPreview)
 	line := strings.Join(strings.FieldsFunc(head, func(r rune) bool { return r <= ' ' || r == 0x7f || r == '\u2028' || r == '\u2029' || r == 0x85 }), " ")
-	short, left := headOf(line, maxPreview-1)
+	short, left := agenttrace.HeadOf(line, maxPreview-1)
 	switch {
 	case line == "":
 		return "(empty)"
@@ -99,13 +101,13 @@ func fill(template string, values map[string]string) (string, error) {
 		}
 		value, known := values[name]
 		if !known {
-			return "", fmt.Errorf("the prompt template has the variable {%s}, and there are only: %s", shorten(name, 60), strings.Join(PromptVariables(), ", "))
+			return "", fmt.Errorf("the prompt template has the variable {%s}, and there are only: %s", agenttrace.Shorten(name, 60), strings.Join(promptVariables(), ", "))
 		}
 		used[name] = true
 		out.WriteString(value)
 		rest = after
 	}
-	missing := slices.DeleteFunc(PromptVariables(), func(name string) bool { return used[name] })
+	missing := slices.DeleteFunc(promptVariables(), func(name string) bool { return used[name] })
 	if len(missing) > 0 {
 		return "", fmt.Errorf("the prompt template lacks {%s}", strings.Join(missing, "}, {"))
 	}

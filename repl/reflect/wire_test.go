@@ -57,7 +57,7 @@ func TestReflectionsAtOnce(t *testing.T) {
 				code("mine = traces['question']"), code("notes = llm_query_batched([mine] * 3)"), code("FINAL({'reasoning': mine, 'extracted_learnings': notes})"),
 			}}
 			question := fmt.Sprintf("question %d", i)
-			outcome, err := reflect.Run(t.Context(), config(m), reflect.SubjectOf(question, reflect.AgentOutput{Reasoning: "r"}, "", nil, nil))
+			outcome, err := reflect.Run(t.Context(), config(m), subjectOf(agentOutput{Question: question, Reasoning: "r"}))
 			o := outcome.Output
 			if err != nil || o.Reasoning != question || len(o.ExtractedLearnings) != 3 || !strings.HasSuffix(o.ExtractedLearnings[2].Learning, question) {
 				t.Errorf("reflection %d: %+v, %v", i, outcome, err)

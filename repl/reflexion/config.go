@@ -52,13 +52,13 @@ type Config struct {
 // Bounds and defaults of Config.
 const (
 	DefaultIterations = 3
-	MostIterations    = 100
+	mostIterations    = 100
 	DefaultJudges     = 1
-	MostJudges        = 16
+	mostJudges        = 16
 )
 
 // WithDefaults returns c with every zero field replaced by its default.
-func (c Config) WithDefaults() Config {
+func (c Config) withDefaults() Config {
 	for _, f := range []struct {
 		value    *int
 		standard int
@@ -66,7 +66,7 @@ func (c Config) WithDefaults() Config {
 		{&c.MaxIterations, DefaultIterations},
 		{&c.Judges, DefaultJudges},
 		{&c.Retries, calls.DefaultRetries},
-		{&c.CallsAtOnce, MostJudges},
+		{&c.CallsAtOnce, mostJudges},
 		{&c.MaxReply, calls.DefaultReply},
 	} {
 		if *f.value == 0 {
@@ -88,10 +88,10 @@ func (c *Config) validate() error {
 		return errors.New("there is no task")
 	case c.Models == nil || c.Model == "":
 		return errors.New("there is no model: name one")
-	case c.MaxIterations < 1 || c.MaxIterations > MostIterations:
-		return fmt.Errorf("%d iterations make no sense: give 1 to %d, or 0 for the default", c.MaxIterations, MostIterations)
-	case c.Judges < 1 || c.Judges > MostJudges:
-		return fmt.Errorf("%d judges make no sense: give 1 to %d, or 0 for the default", c.Judges, MostJudges)
+	case c.MaxIterations < 1 || c.MaxIterations > mostIterations:
+		return fmt.Errorf("%d iterations make no sense: give 1 to %d, or 0 for the default", c.MaxIterations, mostIterations)
+	case c.Judges < 1 || c.Judges > mostJudges:
+		return fmt.Errorf("%d judges make no sense: give 1 to %d, or 0 for the default", c.Judges, mostJudges)
 	case c.CallsAtOnce < 0 || c.MaxReply < 0:
 		return errors.New("a bound is negative: give a positive value, or 0 for the default")
 	}

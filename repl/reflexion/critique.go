@@ -48,7 +48,7 @@ func decodeCritiques(values []json.RawMessage) (Critique, error) {
 		}
 		all[i] = Critique{Issues: all[i].Issues, Confidence: all[i].Confidence}
 	}
-	return Merge(all, 0), nil
+	return mergeCritiques(all, 0), nil
 }
 
 // Merge makes one critique of several judges' and decides whether the draft passes. The
@@ -59,7 +59,7 @@ func decodeCritiques(values []json.RawMessage) (Critique, error) {
 // index of their words is at least 0.7; of them the severer one stays, with the first
 // fix that was suggested. The confidence is the lowest. The draft passes if every
 // critique can be read and no issue is above minor; unreadable is how many cannot.
-func Merge(critiques []Critique, unreadable int) Critique {
+func mergeCritiques(critiques []Critique, unreadable int) Critique {
 	critiques = slices.SortedFunc(slices.Values(critiques), func(a, b Critique) int {
 		return strings.Compare(fmt.Sprintf("%+v", a), fmt.Sprintf("%+v", b))
 	})
@@ -79,7 +79,7 @@ func Merge(critiques []Critique, unreadable int) Critique {
 			merged.Issues, words = append(merged.Issues, issue), append(words, own)
 		}
 	}
-	slices.SortStableFunc(merged.Issues, func(a, b Issue) int { return b.Severity.rank() - a.Severity.rank() })
+	slices.SortStableFunc(merged.Issues, func(a, b Issue) int { return rank(b.Severity) - rank(a.Severity) })
 	merged.Issues = merged.Issues[:min(len(merged.Issues), mostIssues)]
 	merged.Passes = unreadable == 0 && len(critiques) > 0 && !merged.blocked()
 	return merged
@@ -90,7 +90,7 @@ func Merge(critiques []Critique, unreadable int) Critique {
 const mostIssues = 50
 
 // same is where an issue stands already, -1 if nowhere.
-func same(issues []Issue, words []map[string]bool, kind IssueType, own map[string]bool) int {
+func same(issues []Issue, words []map[string]bool, kind string, own map[string]bool) int {
 	for i := range issues {
 		if issues[i].Type == kind && alike(words[i], own) {
 			return i
@@ -104,7 +104,7 @@ func joined(a, b Issue) Issue {
 	if a.SuggestedFix == "" {
 		a.SuggestedFix = b.SuggestedFix
 	}
-	if b.Severity.rank() > a.Severity.rank() {
+	if rank(b.Severity) > rank(a.Severity) {
 		b.SuggestedFix = a.SuggestedFix
 		return b
 	}
@@ -135,7 +135,7 @@ func alike(a, b map[string]bool) bool {
 
 // blocked reports whether an issue keeps the draft from passing.
 func (c *Critique) blocked() bool {
-	return slices.ContainsFunc(c.Issues, func(i Issue) bool { return i.Severity.rank() > 0 })
+	return slices.ContainsFunc(c.Issues, func(i Issue) bool { return rank(i.Severity) > 0 })
 }
 
 // String is the verdict in a sentence.
@@ -145,15 +145,15 @@ func (c *Critique) String() string {
 		verdict = "passes"
 	}
 	var found []string
-	for _, severity := range []Severity{SeverityCritical, SeverityMajor, SeverityMinor} {
+	for _, severity := range []string{severityCritical, severityMajor, severityMinor} {
 		n := 0
 		for _, issue := range c.Issues {
-			if issue.Severity.rank() == severity.rank() {
+			if rank(issue.Severity) == rank(severity) {
 				n++
 			}
 		}
 		if n > 0 {
-			found = append(found, english.Plural(n, string(severity)+" issue", ""))
+			found = append(found, english.Plural(n, severity+" issue", ""))
 		}
 	}
 	if c.Unreadable > 0 {

@@ -33,11 +33,11 @@ type evidence struct {
 func newEvidence(task string, m *Memory, library *bm25.Library) *evidence {
 	e := &evidence{task: task, library: library}
 	for _, f := range m.Facts {
-		e.memory = append(e.memory, Evidence{Source: SourceMemory, Content: f.Content, Relevance: f.Confidence})
+		e.memory = append(e.memory, Evidence{Source: sourceMemory, Content: f.Content, Relevance: f.Confidence})
 	}
 	for _, p := range m.Procedures {
 		e.memory = append(e.memory, Evidence{
-			Source: SourceMemory, Relevance: p.SuccessRate,
+			Source: sourceMemory, Relevance: p.SuccessRate,
 			Content: fmt.Sprintf("Procedure with a success rate of %.2f: %s", p.SuccessRate, p.Content),
 		})
 	}
@@ -109,7 +109,7 @@ func (e *evidence) claims(draft string, critique *Critique) []claim {
 	var list []claim
 	if critique != nil {
 		for _, issue := range critique.Issues {
-			list = append(list, claim{clipped(issue.Description + " " + issue.SuggestedFix), issue.Severity.rank() > 0, 1})
+			list = append(list, claim{clipped(issue.Description + " " + issue.SuggestedFix), rank(issue.Severity) > 0, 1})
 		}
 	}
 	list = append(list, claim{clipped(e.task), true, 3})
@@ -151,14 +151,14 @@ var documents = []string{".md", ".markdown", ".rst", ".txt", ".adoc", ".org", ".
 
 // sourceOf tells documentation from code by the file's name: by its ending, and
 // where it has none by capitals, as in README.
-func sourceOf(p *bm25.Passage) Source {
+func sourceOf(p *bm25.Passage) string {
 	base := filepath.Base(p.Path)
 	ending := strings.ToLower(filepath.Ext(base))
 	switch {
 	case p.Kind == bigtext.KindHTML, slices.Contains(documents, ending):
-		return SourceDocumentation
+		return sourceDocumentation
 	case ending == "" && p.Kind == bigtext.KindText && base == strings.ToUpper(base):
-		return SourceDocumentation
+		return sourceDocumentation
 	}
-	return SourceCodebase
+	return sourceCodebase
 }

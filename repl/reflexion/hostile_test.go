@@ -185,7 +185,7 @@ func TestDraftsThatAreNone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			m := &model{draft: func(llm.Request) (llm.Response, error) { return c.response, nil }}
 			r, err := reflexion.Run(t.Context(), config(m))
-			if err == nil || !strings.Contains(err.Error(), c.says) || r.Status != reflexion.StatusFailed || r.FinalDraft != "" {
+			if err == nil || !strings.Contains(err.Error(), c.says) || r.Status != ledger.StatusFailed || r.FinalDraft != "" {
 				t.Errorf("got %v, %+v", err, r)
 			}
 		})
@@ -220,7 +220,7 @@ func TestBadConfigurationsEndBeforeAnyWork(t *testing.T) {
 			cfg := config(m)
 			change(&cfg)
 			r, err := reflexion.Run(t.Context(), cfg)
-			if err == nil || !strings.Contains(err.Error(), name) || r.Elapsed != 0 || r.Status != reflexion.StatusFailed || len(m.requests) != 0 {
+			if err == nil || !strings.Contains(err.Error(), name) || r.Elapsed != 0 || r.Status != ledger.StatusFailed || len(m.requests) != 0 {
 				t.Errorf("got %v, %+v, %d requests", err, r, len(m.requests))
 			}
 		})
@@ -354,7 +354,7 @@ func FuzzCritique(f *testing.F) {
 			t.Fatal(err)
 		}
 		for _, issue := range r.Iterations[0].Critique.Issues {
-			if r.Success && issue.Severity != reflexion.SeverityMinor {
+			if r.Success && issue.Severity != "minor" {
 				t.Errorf("a draft passes with %+v", issue)
 			}
 		}

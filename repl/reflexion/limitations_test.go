@@ -30,7 +30,7 @@ func TestLimitation1CritiqueJSON(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			m := &model{critiques: []string{reply, passes}}
 			r := ended(t, config(m), reflexion.StatusPassed, 2)
-			if c := r.Iterations[0].Critique; len(c.Issues) != 1 || c.Issues[0].Severity != reflexion.SeverityMajor || r.TotalLLMCalls != 4 {
+			if c := r.Iterations[0].Critique; len(c.Issues) != 1 || c.Issues[0].Severity != "major" || r.TotalLLMCalls != 4 {
 				t.Errorf("it was read as %+v, in %d calls", c, r.TotalLLMCalls)
 			}
 		})
@@ -58,7 +58,7 @@ func TestGracefulDegradation(t *testing.T) {
 		broken := &llm.Error{Kind: llm.ErrServer, Model: "judge"}
 		m := &model{judge: func(context.Context, llm.Request) (llm.Response, error) { return llm.Response{}, broken }}
 		r, err := reflexion.Run(t.Context(), config(m))
-		if !errors.Is(err, llm.ErrServer) || r.Status != reflexion.StatusFailed || r.Success || r.FinalDraft != "draft 1" || r.Iterations[0].Critique != nil {
+		if !errors.Is(err, llm.ErrServer) || r.Status != ledger.StatusFailed || r.Success || r.FinalDraft != "draft 1" || r.Iterations[0].Critique != nil {
 			t.Errorf("got %v, %+v", err, r)
 		}
 	})
@@ -94,14 +94,14 @@ func TestLimitation2EvidenceIsSearched(t *testing.T) {
 	cfg.Memory, cfg.Paths = reflexion.Memory{}, []string{dir}
 	r := ended(t, cfg, reflexion.StatusPassed, 2)
 	first, second := r.Iterations[0].Evidence, r.Iterations[1].Evidence
-	if len(first) != 1 || first[0].Source != reflexion.SourceDocumentation || first[0].Location != filepath.Join(dir, "docs", "guide.md")+":1" {
+	if len(first) != 1 || first[0].Source != "documentation" || first[0].Location != filepath.Join(dir, "docs", "guide.md")+":1" {
 		t.Fatalf("the evidence on the first draft is %+v", first)
 	}
 	if e := first[0]; e.Relevance <= 0 || e.Relevance >= 1 || e.SupportsClaim == "" || !strings.Contains(e.Content, "set up with drizzle-kit") {
 		t.Errorf("it is %+v", e)
 	}
 	code := second[0]
-	if code.Source != reflexion.SourceCodebase || !strings.Contains(code.Content, "forbidden on production") || !strings.Contains(code.SupportsClaim, "is pushSchema forbidden") {
+	if code.Source != "codebase" || !strings.Contains(code.Content, "forbidden on production") || !strings.Contains(code.SupportsClaim, "is pushSchema forbidden") {
 		t.Errorf("the evidence on the second draft is %+v", second)
 	}
 	// The reviser is shown what was found for the issue, and the judge as well.
@@ -160,15 +160,15 @@ func TestLimitation5RevisionsKeepConfidence(t *testing.T) {
 
 func TestJudgesAreMerged(t *testing.T) {
 	one := reflexion.Critique{Confidence: 0.9, Passes: true, Issues: []reflexion.Issue{
-		{Type: reflexion.IssueIncorrect, Description: "The draft names port 80, which is wrong.", Severity: reflexion.SeverityMinor},
-		{Type: reflexion.IssueIncorrect, Description: "The draft names port 81, which is wrong.", Severity: reflexion.SeverityMinor},
+		{Type: "incorrect", Description: "The draft names port 80, which is wrong.", Severity: "minor"},
+		{Type: "incorrect", Description: "The draft names port 81, which is wrong.", Severity: "minor"},
 	}}
 	two := reflexion.Critique{Confidence: 0.4, Passes: true, Issues: []reflexion.Issue{
-		{Type: reflexion.IssueIncorrect, Description: "the draft names port 80 which is wrong!", Severity: reflexion.SeverityMajor, SuggestedFix: "443"},
-		{Type: reflexion.IssueMissing, Description: "The draft names port 80, which is wrong.", Severity: reflexion.SeverityMinor},
+		{Type: "incorrect", Description: "the draft names port 80 which is wrong!", Severity: "major", SuggestedFix: "443"},
+		{Type: "missing", Description: "The draft names port 80, which is wrong.", Severity: "minor"},
 	}}
 	got := reflexion.Merge([]reflexion.Critique{one, two}, 0)
-	if len(got.Issues) != 3 || got.Issues[0].Severity != reflexion.SeverityMajor || got.Issues[0].SuggestedFix != "443" {
+	if len(got.Issues) != 3 || got.Issues[0].Severity != "major" || got.Issues[0].SuggestedFix != "443" {
 		t.Errorf("the issues are %+v", got.Issues)
 	}
 	if got.Confidence != 0.4 || got.Passes {
@@ -201,7 +201,7 @@ func TestTheBudgetLeavesTheLastDraft(t *testing.T) {
 	}{{1, 1, "draft 1", false}, {2, 1, "draft 1", true}, {3, 2, "draft 2", false}} {
 		cfg := config(&model{critiques: []string{faulty("major")}})
 		cfg.Budget.Calls = c.calls
-		r := ended(t, cfg, reflexion.StatusPartial, c.iterations)
+		r := ended(t, cfg, ledger.StatusPartial, c.iterations)
 		if r.FinalDraft != c.draft || !strings.Contains(r.Reason, "calls") || (r.Iterations[c.iterations-1].Critique != nil) != c.judged {
 			t.Errorf("with %d calls it is %+v", c.calls, r)
 		}
@@ -211,7 +211,7 @@ func TestTheBudgetLeavesTheLastDraft(t *testing.T) {
 		return llm.Response{}, context.Cause(ctx)
 	}})
 	cfg.Budget.Wall = 100 * time.Millisecond
-	if r := ended(t, cfg, reflexion.StatusPartial, 1); !strings.Contains(r.Reason, "seconds") || r.FinalDraft != "draft 1" {
+	if r := ended(t, cfg, ledger.StatusPartial, 1); !strings.Contains(r.Reason, "seconds") || r.FinalDraft != "draft 1" {
 		t.Errorf("got %+v", r)
 	}
 }
@@ -227,7 +227,7 @@ func TestTheCallerCanEndIt(t *testing.T) {
 	cfg := config(m)
 	cfg.Judges = 3
 	r, err := reflexion.Run(ctx, cfg)
-	if !errors.Is(err, gone) || r.Status != reflexion.StatusCanceled || r.FinalDraft != "draft 1" {
+	if !errors.Is(err, gone) || r.Status != ledger.StatusCanceled || r.FinalDraft != "draft 1" {
 		t.Errorf("got %v, %+v", err, r)
 	}
 }
@@ -239,14 +239,14 @@ func TestIssuesOfManyJudgesFitAPrompt(t *testing.T) {
 		var c reflexion.Critique
 		for i := range 50 {
 			c.Issues = append(c.Issues, reflexion.Issue{
-				Type: reflexion.IssueMissing, Severity: reflexion.SeverityMinor, Description: fmt.Sprintf("w%dx%d", judge, i),
+				Type: "missing", Severity: "minor", Description: fmt.Sprintf("w%dx%d", judge, i),
 			})
 		}
 		all = append(all, c)
 	}
-	all[9].Issues[49].Severity = reflexion.SeverityCritical
+	all[9].Issues[49].Severity = "critical"
 	got := reflexion.Merge(all, 0)
-	if len(got.Issues) != 50 || got.Issues[0].Severity != reflexion.SeverityCritical || got.Passes {
+	if len(got.Issues) != 50 || got.Issues[0].Severity != "critical" || got.Passes {
 		t.Errorf("%d issues, the first %+v, passes %v", len(got.Issues), got.Issues[0], got.Passes)
 	}
 }

@@ -41,7 +41,7 @@ func Run(ctx context.Context, cfg Config) (Result, error) {
 	l := &loop{cfg: cfg, result: Result{Iterations: []Iteration{}}}
 	err := harness.Run(ctx, l)
 	if err != nil && l.result.Status == "" {
-		l.result.Status, l.result.Reason = StatusFailed, err.Error()
+		l.result.Status, l.result.Reason = ledger.StatusFailed, err.Error()
 	}
 
 	return l.result, err
@@ -50,7 +50,7 @@ func Run(ctx context.Context, cfg Config) (Result, error) {
 // Prepare checks all that can be checked before any work, and reads the files.
 func (l *loop) Prepare(ctx context.Context) (plan harness.Plan, err error) {
 	strictUSD := l.cfg.Budget.USD != 0
-	l.cfg = l.cfg.WithDefaults()
+	l.cfg = l.cfg.withDefaults()
 	if err := l.cfg.validate(); err != nil {
 		return plan, err
 	}
@@ -188,7 +188,7 @@ func (l *loop) write(ctx context.Context, critique *Critique) (sent []llm.Messag
 
 // cutShort is found by code, since a judge may take a text for whole that ends well.
 var cutShort = Issue{
-	Type: IssueMissing, Severity: SeverityMajor, Description: "The draft was cut at the limit of tokens: its end is missing.",
+	Type: issueMissing, Severity: severityMajor, Description: "The draft was cut at the limit of tokens: its end is missing.",
 	SuggestedFix: "Write a shorter draft.",
 }
 
@@ -231,7 +231,7 @@ func (l *loop) judge(ctx context.Context, i *Iteration, cut bool) (*Critique, er
 	if cut {
 		readable = append(readable, Critique{Issues: []Issue{cutShort}, Confidence: 1})
 	}
-	critique := Merge(readable, unreadable)
+	critique := mergeCritiques(readable, unreadable)
 	text, err := json.Marshal(critique)
 	if err != nil {
 		return nil, fmt.Errorf("cannot tell of a critique: %w", err)
@@ -246,7 +246,7 @@ func (l *loop) record(sent []llm.Message, i *Iteration, begun time.Time) {
 	if i.Critique != nil && i.Critique.Passes {
 		final = i.Draft
 	}
-	l.trace.Turn(ledger.Iteration{
+	l.trace.Turn(record.Iteration{
 		Iteration: i.Number, Prompt: sent, Response: i.Draft, FinalAnswer: final, IterationTime: time.Since(begun).Seconds(),
 	})
 }

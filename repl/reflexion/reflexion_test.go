@@ -10,6 +10,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/rlmhq/rlm/repl/ledger"
+
 	"go.uber.org/goleak"
 
 	"github.com/rlmhq/rlm/repl/internal/calls"
@@ -118,7 +120,7 @@ func run(t *testing.T, cfg reflexion.Config) reflexion.Result {
 }
 
 // ended runs and compares how it ended.
-func ended(t *testing.T, cfg reflexion.Config, status reflexion.Status, iterations int) reflexion.Result {
+func ended(t *testing.T, cfg reflexion.Config, status ledger.Status, iterations int) reflexion.Result {
 	t.Helper()
 	r := run(t, cfg)
 	if r.Status != status || len(r.Iterations) != iterations || r.Success != (status == reflexion.StatusPassed) {
@@ -136,7 +138,7 @@ func TestMethods(t *testing.T) {
 	if r.FinalDraft != "draft 2" || r.TotalLLMCalls != 4 || r.TotalTokens != 4*712 {
 		t.Errorf("got %+v", r)
 	}
-	if d := (reflexion.Config{}).WithDefaults(); d.MaxIterations != 3 || d.Judges != 1 || d.Retries != calls.DefaultRetries {
+	if d := reflexion.WithDefaults(reflexion.Config{}); d.MaxIterations != 3 || d.Judges != 1 || d.Retries != calls.DefaultRetries {
 		t.Errorf("the defaults are %+v", d)
 	}
 }
@@ -187,8 +189,8 @@ func TestStepGatherEvidence(t *testing.T) {
 	m := &model{critiques: []string{passes}}
 	r := run(t, config(m))
 	want := []reflexion.Evidence{
-		{Source: reflexion.SourceMemory, Content: "Use drizzle-kit for migrations", Relevance: 0.85},
-		{Source: reflexion.SourceMemory, Content: "Procedure with a success rate of 0.75: Generate, read, migrate", Relevance: 0.75},
+		{Source: "memory", Content: "Use drizzle-kit for migrations", Relevance: 0.85},
+		{Source: "memory", Content: "Procedure with a success rate of 0.75: Generate, read, migrate", Relevance: 0.75},
 	}
 	if got := r.Iterations[0].Evidence; !slices.Equal(got, want) {
 		t.Errorf("the evidence is %+v", got)
@@ -231,7 +233,7 @@ func TestExitConditions(t *testing.T) {
 	for _, c := range []struct {
 		critique   string
 		most, took int
-		status     reflexion.Status
+		status     ledger.Status
 	}{
 		{passes, 3, 1, reflexion.StatusPassed},
 		{faulty("minor"), 3, 1, reflexion.StatusPassed},
@@ -245,7 +247,7 @@ func TestExitConditions(t *testing.T) {
 }
 
 func TestCritiquePassFailRules(t *testing.T) {
-	issue := func(s reflexion.Severity) reflexion.Issue { return reflexion.Issue{Severity: s} }
+	issue := func(s string) reflexion.Issue { return reflexion.Issue{Severity: s} }
 	for _, c := range []struct {
 		issues     []reflexion.Issue
 		unreadable int
@@ -292,9 +294,9 @@ func TestTypes(t *testing.T) {
 	result := reflexion.Result{
 		FinalDraft: "d", Iterations: []reflexion.Iteration{{
 			Number: 1, Draft: "d", Revised: true,
-			Evidence: []reflexion.Evidence{{Source: reflexion.SourceCodebase, Content: "c", Relevance: 0.5, SupportsClaim: "s", Location: "l:1"}},
+			Evidence: []reflexion.Evidence{{Source: "codebase", Content: "c", Relevance: 0.5, SupportsClaim: "s", Location: "l:1"}},
 			Critique: &reflexion.Critique{Confidence: 0.5, Passes: true, Issues: []reflexion.Issue{
-				{Type: reflexion.IssueMissing, Description: "d", Severity: reflexion.SeverityMinor, SuggestedFix: "f"},
+				{Type: "missing", Description: "d", Severity: "minor", SuggestedFix: "f"},
 			}},
 		}}, TotalLLMCalls: 2, TotalTokens: 3, Success: true,
 	}
@@ -334,9 +336,9 @@ func TestTypes(t *testing.T) {
 		t.Errorf("%s is read as %v, want %s", text, got, want)
 	}
 	for _, names := range [][2]string{
-		{fmt.Sprint(reflexion.SourceMemory, reflexion.SourceCodebase, reflexion.SourceDocumentation), "memory codebase documentation"},
-		{fmt.Sprint(reflexion.IssueMissing, reflexion.IssueUnsupported, reflexion.IssueIncorrect), "missing unsupported incorrect"},
-		{fmt.Sprint(reflexion.SeverityMinor, reflexion.SeverityMajor, reflexion.SeverityCritical), "minor major critical"},
+		{fmt.Sprint("memory", "codebase", "documentation"), "memory codebase documentation"},
+		{fmt.Sprint("missing", "unsupported", "incorrect"), "missing unsupported incorrect"},
+		{fmt.Sprint("minor", "major", "critical"), "minor major critical"},
 	} {
 		if strings.ReplaceAll(names[0], " ", "") != strings.ReplaceAll(names[1], " ", "") {
 			t.Errorf("got %s, want %s", names[0], names[1])

@@ -6,23 +6,17 @@ import (
 	"github.com/rlmhq/rlm/repl/ledger"
 )
 
-// Status says how a run ended: see [ledger.Status].
-type Status = ledger.Status
-
-// The ways in which a run ends. Only StatusPassed is a success. With StatusPartial the
+// The ways in which a run ends. Only StatusPassed is a success. With ledger.StatusPartial the
 // final draft is the last one.
 const (
 	// StatusPassed: no judge found more than minor issues in the final draft.
-	StatusPassed Status = "passed"
+	StatusPassed ledger.Status = "passed"
 	// StatusRejected: the iterations are used up, and the final draft still has major
 	// or critical issues.
-	StatusRejected Status = "rejected"
+	StatusRejected ledger.Status = "rejected"
 	// StatusUnjudged: a judge gave no critique that can be read, however often it was
 	// asked, and those that can be read leave nothing to revise.
-	StatusUnjudged Status = "unjudged"
-	StatusPartial         = ledger.StatusPartial
-	StatusCanceled        = ledger.StatusCanceled
-	StatusFailed          = ledger.StatusFailed
+	StatusUnjudged ledger.Status = "unjudged"
 )
 
 // Result is what became of a run.
@@ -38,7 +32,7 @@ type Result struct {
 	// Success says that the final draft passed.
 	Success bool `json:"success"`
 
-	Status Status `json:"status"`
+	Status ledger.Status `json:"status"`
 	// Reason is why the status is not passed, one sentence.
 	Reason string `json:"reason,omitempty"`
 	// Spent is what the run used, of Budget.
@@ -62,19 +56,17 @@ type Iteration struct {
 	Revised bool `json:"revised"`
 }
 
-// Source says where evidence comes from.
-type Source string
-
 // The sources of evidence.
 const (
-	SourceMemory        Source = "memory"
-	SourceCodebase      Source = "codebase"
-	SourceDocumentation Source = "documentation"
+	sourceMemory        = "memory"
+	sourceCodebase      = "codebase"
+	sourceDocumentation = "documentation"
 )
 
 // Evidence is something that a draft can be held against.
 type Evidence struct {
-	Source  Source `json:"source"`
+	// Source is "memory", "codebase" or "documentation".
+	Source  string `json:"source"`
 	Content string `json:"content"`
 	// Relevance is from 0 to 1: of memory its confidence or success rate, of a passage
 	// the share of the highest BM25 score that its query could give.
@@ -99,42 +91,36 @@ type Critique struct {
 	Unreadable int `json:"unreadable,omitempty"`
 }
 
-// IssueType is what kind of fault an issue is.
-type IssueType string
-
 // The kinds of faults.
 const (
-	IssueMissing     IssueType = "missing"     // the task asks for it, and the draft lacks it
-	IssueUnsupported IssueType = "unsupported" // claimed, and no evidence bears it out
-	IssueIncorrect   IssueType = "incorrect"   // contradicted by evidence, or wrong in itself
+	issueMissing     = "missing"     // the task asks for it, and the draft lacks it
+	issueUnsupported = "unsupported" // claimed, and no evidence bears it out
+	issueIncorrect   = "incorrect"   // contradicted by evidence, or wrong in itself
 )
-
-// Severity is how much an issue matters.
-type Severity string
 
 // The severities. A draft with an issue above minor does not pass.
 const (
-	SeverityMinor    Severity = "minor"
-	SeverityMajor    Severity = "major"
-	SeverityCritical Severity = "critical"
+	severityMinor    = "minor"
+	severityMajor    = "major"
+	severityCritical = "critical"
 )
 
 // rank orders severities. One that is not known is as bad as can be.
-func (s Severity) rank() int {
-	switch s {
-	case SeverityMinor:
+func rank(severity string) int {
+	switch severity {
+	case severityMinor:
 		return 0
-	case SeverityMajor:
+	case severityMajor:
 		return 1
-	case SeverityCritical:
+	case severityCritical:
 	}
 	return 2
 }
 
 // Issue is one fault of a draft.
 type Issue struct {
-	Type         IssueType `json:"type"`
-	Description  string    `json:"description"`
-	Severity     Severity  `json:"severity"`
-	SuggestedFix string    `json:"suggested_fix,omitempty"`
+	Type         string `json:"type"`
+	Description  string `json:"description"`
+	Severity     string `json:"severity"`
+	SuggestedFix string `json:"suggested_fix,omitempty"`
 }

@@ -55,13 +55,13 @@ func TestARunEndsWhereverItIsCancelled(t *testing.T) {
 		outcome, err := run.Run(ctx, cfg)
 		cancel(nil)
 		if at == 0 { // the whole of it
-			if events = int(seen.Load()); err != nil || outcome.Status != run.StatusSynthesised || outcome.Compactions == 0 || outcome.Loops != 2 || events < 20 {
+			if events = int(seen.Load()); err != nil || outcome.Status != ledger.StatusSynthesised || outcome.Compactions == 0 || outcome.Loops != 2 || events < 20 {
 				t.Fatalf("%d events, %+v, %v", events, outcome, err)
 			}
 			continue
 		}
 		// What comes last may have been done already.
-		if !errors.Is(err, gone) && (err != nil || at < events-2) || errors.Is(err, gone) && outcome.Status != run.StatusCanceled {
+		if !errors.Is(err, gone) && (err != nil || at < events-2) || errors.Is(err, gone) && outcome.Status != ledger.StatusCanceled {
 			t.Errorf("at event %d of %d: %+v, %v", at, events, outcome, err)
 		}
 	}

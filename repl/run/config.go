@@ -9,6 +9,7 @@ import (
 
 	"github.com/rlmhq/rlm/repl"
 	"github.com/rlmhq/rlm/repl/internal/calls"
+	"github.com/rlmhq/rlm/repl/internal/turns"
 	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/schema"
 	"github.com/rlmhq/rlm/tiers"
@@ -108,13 +109,13 @@ const (
 
 // Defaults of Config.
 const (
-	DefaultDepth       = 1
-	MostDepth          = 3
-	DefaultTurns       = 30
-	DefaultCallsAtOnce = 16
-	DefaultLoopsAtOnce = 4
-	DefaultCompactAt   = 0.7
-	DefaultBypassShare = 0.5
+	defaultDepth       = 1
+	mostDepth          = 3
+	defaultTurns       = 30
+	defaultCallsAtOnce = 16
+	defaultLoopsAtOnce = 4
+	defaultCompactAt   = 0.7
+	defaultBypassShare = 0.5
 )
 
 // WithDefaults returns c with every zero field replaced by its default.
@@ -123,11 +124,11 @@ func (c Config) WithDefaults() Config {
 		value    *int
 		standard int
 	}{
-		{&c.MaxDepth, DefaultDepth},
-		{&c.MaxTurns, DefaultTurns},
-		{&c.FeedbackChars, repl.DefaultFeedback},
-		{&c.CallsAtOnce, DefaultCallsAtOnce},
-		{&c.LoopsAtOnce, DefaultLoopsAtOnce},
+		{&c.MaxDepth, defaultDepth},
+		{&c.MaxTurns, defaultTurns},
+		{&c.FeedbackChars, turns.DefaultFeedback},
+		{&c.CallsAtOnce, defaultCallsAtOnce},
+		{&c.LoopsAtOnce, defaultLoopsAtOnce},
 		{&c.Retries, calls.DefaultRetries},
 		{&c.MaxReply, calls.DefaultReply},
 	} {
@@ -137,10 +138,10 @@ func (c Config) WithDefaults() Config {
 	}
 	c.MaxDepth, c.Retries = max(0, c.MaxDepth), max(0, c.Retries)
 	if c.CompactAt == 0 {
-		c.CompactAt = DefaultCompactAt
+		c.CompactAt = defaultCompactAt
 	}
 	if c.BypassShare == 0 {
-		c.BypassShare = DefaultBypassShare
+		c.BypassShare = defaultBypassShare
 	}
 	if c.Model == "" {
 		c.Model = c.LargeModel
@@ -164,8 +165,8 @@ func (c *Config) validate() error {
 		return errors.New("there is no model: name one")
 	case c.Open == nil:
 		return errors.New("there is nothing to run snippets in: set Config.Open")
-	case c.MaxDepth > MostDepth && !c.AllowDeep:
-		return fmt.Errorf("a depth of %d is more than %d, and costs grow with each level: allow it explicitly", c.MaxDepth, MostDepth)
+	case c.MaxDepth > mostDepth && !c.AllowDeep:
+		return fmt.Errorf("a depth of %d is more than %d, and costs grow with each level: allow it explicitly", c.MaxDepth, mostDepth)
 	case c.MaxTurns < 0 || c.FeedbackChars < 0 || c.CallsAtOnce < 0 || c.LoopsAtOnce < 0 || c.MaxReply < 0:
 		return errors.New("a bound is negative: give a positive value, or 0 for the default")
 	case !(c.CompactAt > 0 && c.CompactAt <= 1) || !(c.BypassShare > 0 && c.BypassShare <= 1):

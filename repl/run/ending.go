@@ -9,9 +9,10 @@ import (
 
 	"github.com/rlmhq/rlm/internal/bigtext"
 	"github.com/rlmhq/rlm/internal/texts"
-	"github.com/rlmhq/rlm/repl"
 	"github.com/rlmhq/rlm/repl/internal/calls"
+	"github.com/rlmhq/rlm/repl/internal/conversation"
 	"github.com/rlmhq/rlm/repl/internal/inputs"
+	"github.com/rlmhq/rlm/repl/internal/turns"
 	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/repl/llm"
 	"github.com/rlmhq/rlm/schema"
@@ -22,20 +23,20 @@ import (
 func (l *loop) synthesize(ctx context.Context) (Outcome, error) {
 	reason := fmt.Sprintf("the %d turns were used up", l.cfg.MaxTurns)
 	if l.cfg.NoSynthesis {
-		return Outcome{Status: StatusNoAnswer, Reason: reason}, nil
+		return Outcome{Status: ledger.StatusNoAnswer, Reason: reason}, nil
 	}
 	order, err := prompt("synthesis", nil)
 	if err != nil {
 		return Outcome{}, err
 	}
-	l.messages = repl.AppendUser(l.messages, order)
+	l.messages = conversation.AppendUser(l.messages, order)
 	response, err := l.ask(ctx, "synthesis", l.messages)
 	if err != nil {
 		return Outcome{}, err
 	}
-	reply := repl.Extract(response.Text)
+	reply := turns.Extract(response.Text)
 	if declined := calls.CheckRefusal(l.model, response); declined != nil && len(reply.Blocks) == 0 && reply.Final == nil {
-		return Outcome{Status: StatusNoAnswer, Reason: reason + ", and " + declined.Error()}, nil
+		return Outcome{Status: ledger.StatusNoAnswer, Reason: reason + ", and " + declined.Error()}, nil
 	}
 	done, err := l.execute(ctx, reply)
 	if err != nil {
@@ -50,21 +51,21 @@ func (l *loop) synthesize(ctx context.Context) (Outcome, error) {
 		}
 	}
 	if value == nil || string(value) == `""` {
-		return Outcome{Status: StatusNoAnswer, Reason: reason}, nil
+		return Outcome{Status: ledger.StatusNoAnswer, Reason: reason}, nil
 	}
 	answer, violations := l.check(value)
 	if violations != nil {
-		return Outcome{Status: StatusNoAnswer, Reason: reason + ", and the last answer does not meet the schema: " + violations[0].String()}, nil
+		return Outcome{Status: ledger.StatusNoAnswer, Reason: reason + ", and the last answer does not meet the schema: " + violations[0].String()}, nil
 	}
 	l.tell(ledger.Event{Kind: ledger.EventAnswer, Purpose: "synthesis", Text: texts.Show(answer)})
-	return Outcome{Status: StatusSynthesised, Answer: answer, Reason: reason}, nil
+	return Outcome{Status: ledger.StatusSynthesised, Answer: answer, Reason: reason}, nil
 }
 
 // compact replaces the turns by a summary once they fill their share of the
 // model's window. Snippets find all that was said in history.
 func (l *loop) compact(ctx context.Context) error {
 	limit := int64(l.cfg.CompactAt * float64(l.caller.Window(l.model)))
-	if len(l.messages) <= preamble || repl.CountTokens(l.messages) <= limit {
+	if len(l.messages) <= preamble || conversation.CountTokens(l.messages) <= limit {
 		return nil
 	}
 	order, err := prompt("compact", nil)
@@ -73,7 +74,7 @@ func (l *loop) compact(ctx context.Context) error {
 	}
 	// What does not fit into the window at all cannot be summed up by its model.
 	whole := l.messages
-	ask := repl.AppendUser(repl.TrimTurns(whole, preamble, int(3*l.caller.Window(l.model))), order)
+	ask := conversation.AppendUser(conversation.TrimTurns(whole, preamble, int(3*l.caller.Window(l.model))), order)
 	response, err := l.ask(ctx, "compaction", ask)
 	if err != nil {
 		return err
@@ -96,7 +97,7 @@ func (l *loop) compact(ctx context.Context) error {
 	if llm.EstimateTokens(last) > limit/2 {
 		last = texts.Truncate(last, int(limit/4))
 	}
-	l.messages = repl.AppendReply(whole[:preamble], "Summary of my work so far:\n"+summary,
+	l.messages = conversation.AppendReply(whole[:preamble], "Summary of my work so far:\n"+summary,
 		"Your earlier messages were replaced by this summary; all of them are in `history`, a list of dicts with role and content. "+
 			"Your variables are as you left them. What came last:\n"+last)
 	l.tell(ledger.Event{Kind: ledger.EventCompaction, Text: summary})
@@ -173,7 +174,7 @@ func (r *tree) bypass(ctx context.Context, contract *schema.Contract) (outcome O
 		Node: "0", Purpose: "bypass", Model: r.cfg.modelAt(0), Schema: contract,
 		Messages: []llm.Message{{Role: llm.RoleUser, Content: question}},
 	}
-	outcome = Outcome{Status: StatusAnswered, Bypassed: true}
+	outcome = Outcome{Status: ledger.StatusAnswered, Bypassed: true}
 	if contract != nil {
 		outcome.Answer, err = r.caller.CompleteTyped(ctx, ask, r.cfg.Retries)
 	} else {

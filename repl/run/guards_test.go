@@ -134,7 +134,7 @@ func TestCancellationStopsTheTree(t *testing.T) {
 		cancel(stop)
 	}()
 	outcome, err := run.Run(ctx, config(m))
-	if !errors.Is(err, stop) || outcome.Status != run.StatusCanceled {
+	if !errors.Is(err, stop) || outcome.Status != ledger.StatusCanceled {
 		t.Errorf("the run ended as %s with %v", outcome.Status, err)
 	}
 }
@@ -145,7 +145,7 @@ func TestTheBudgetOfTimeEndsTheRun(t *testing.T) {
 	cfg := config(m)
 	cfg.Budget.Wall = 500 * time.Millisecond
 	outcome := solve(t, cfg)
-	if outcome.Status != run.StatusPartial || outcome.Partial == "" || !strings.Contains(outcome.Reason, "seconds") {
+	if outcome.Status != ledger.StatusPartial || outcome.Partial == "" || !strings.Contains(outcome.Reason, "seconds") {
 		t.Errorf("the run ended as %+v", outcome)
 	}
 }
@@ -161,7 +161,7 @@ func TestWhatASnippetHadWhenTheTimeWasOverIsKept(t *testing.T) {
 		slow(m, make(chan struct{}, 1))
 		cfg := config(m)
 		cfg.Budget.Wall = 2 * time.Second
-		if outcome := solve(t, cfg); outcome.Status != run.StatusPartial || outcome.Partial != want {
+		if outcome := solve(t, cfg); outcome.Status != ledger.StatusPartial || outcome.Partial != want {
 			t.Errorf("%s: %s with %q, want %q", source, outcome.Status, outcome.Partial, want)
 		}
 	}
@@ -256,7 +256,7 @@ func TestBadConfigurationsEndBeforeAnyWork(t *testing.T) {
 			cfg := config(m, text("x"))
 			change(&cfg)
 			outcome, err := run.Run(t.Context(), cfg)
-			if err == nil || outcome.Status != run.StatusFailed || len(m.requests) != 0 {
+			if err == nil || outcome.Status != ledger.StatusFailed || len(m.requests) != 0 {
 				t.Errorf("it was taken: %+v, %v, %d requests", outcome, err, len(m.requests))
 			}
 		})
@@ -322,7 +322,7 @@ func TestARefusalEndsTheRunAndACutReplyIsTold(t *testing.T) {
 	m := &models{byPurpose: func(llm.Request) (llm.Response, bool) {
 		return llm.Response{Text: "I cannot help with that.", Finish: llm.FinishRefusal}, true
 	}}
-	if outcome, err := run.Run(t.Context(), config(m)); err == nil || outcome.Status != run.StatusFailed || !strings.Contains(err.Error(), "declined: I cannot") {
+	if outcome, err := run.Run(t.Context(), config(m)); err == nil || outcome.Status != ledger.StatusFailed || !strings.Contains(err.Error(), "declined: I cannot") {
 		t.Errorf("a refusal: %+v, %v", outcome, err)
 	}
 	var told string
@@ -361,12 +361,12 @@ func TestWhatAModelSaysWhoDeclinesIsNoAnswer(t *testing.T) {
 	}
 	cfg := config(&models{byPurpose: declines("bypass")}, text("short"))
 	cfg.Bypass = true
-	if outcome, err := run.Run(t.Context(), cfg); err == nil || outcome.Status != run.StatusFailed || outcome.Answer != nil {
+	if outcome, err := run.Run(t.Context(), cfg); err == nil || outcome.Status != ledger.StatusFailed || outcome.Answer != nil {
 		t.Errorf("a bypass: %+v, %v", outcome, err)
 	}
 	cfg = config(&models{byPurpose: declines("synthesis"), script: []string{code("print(1)")}})
 	cfg.MaxTurns = 1
-	if outcome := solve(t, cfg); outcome.Status != run.StatusNoAnswer || outcome.Answer != nil || !strings.Contains(outcome.Reason, "declined") {
+	if outcome := solve(t, cfg); outcome.Status != ledger.StatusNoAnswer || outcome.Answer != nil || !strings.Contains(outcome.Reason, "declined") {
 		t.Errorf("a synthesis: %+v", outcome)
 	}
 	m := &models{byPurpose: declines("compaction"), facts: llm.Facts{Window: 4_500}, script: []string{code("found = 'needle'\nprint('x' * 6000)"), "FINAL_VAR(found)"}}

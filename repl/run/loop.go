@@ -15,9 +15,11 @@ import (
 	"github.com/rlmhq/rlm/repl"
 	"github.com/rlmhq/rlm/repl/internal/answers"
 	"github.com/rlmhq/rlm/repl/internal/calls"
+	"github.com/rlmhq/rlm/repl/internal/conversation"
 	"github.com/rlmhq/rlm/repl/internal/inputs"
 	"github.com/rlmhq/rlm/repl/internal/prompts"
 	"github.com/rlmhq/rlm/repl/internal/record"
+	"github.com/rlmhq/rlm/repl/internal/turns"
 	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/repl/llm"
 	"github.com/rlmhq/rlm/schema"
@@ -37,7 +39,7 @@ type loop struct {
 	trace    *record.Trace
 
 	session     *repl.Session
-	executor    repl.Executor
+	executor    turns.Executor
 	answers     *answers.Answers
 	messages    []llm.Message // the system prompt, the question, then the turns
 	turn        atomic.Int64
@@ -72,7 +74,7 @@ func (l *loop) solve(ctx context.Context) (outcome Outcome, err error) {
 			return outcome, err
 		}
 		if answer != nil {
-			return Outcome{Status: StatusAnswered, Answer: answer}, nil
+			return Outcome{Status: ledger.StatusAnswered, Answer: answer}, nil
 		}
 	}
 	return l.synthesize(ctx)
@@ -98,7 +100,7 @@ func (l *loop) begin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	l.executor = repl.Executor{Session: l.session, Tell: l.tell}
+	l.executor = turns.Executor{Session: l.session, Tell: l.tell}
 	if l.messages, err = l.opening(ctx, tools); err != nil {
 		return errors.Join(err, l.session.Close())
 	}
@@ -160,7 +162,7 @@ func (l *loop) take(ctx context.Context, turn int) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	reply := repl.Extract(response.Text)
+	reply := turns.Extract(response.Text)
 	silent := reply.Final == nil && len(reply.Blocks) == 0
 	if declined := calls.CheckRefusal(l.model, response); silent && declined != nil {
 		return nil, declined
@@ -177,16 +179,16 @@ func (l *loop) take(ctx context.Context, turn int) (json.RawMessage, error) {
 		return answer, nil
 	}
 	if silent {
-		done.Notes = append(done.Notes, repl.NothingDone)
+		done.Notes = append(done.Notes, turns.NothingDone)
 	}
 	if response.Finish == llm.FinishLength {
-		done.Notes = append(done.Notes, repl.ReplyCut)
+		done.Notes = append(done.Notes, turns.ReplyCut)
 	}
-	told, err := done.Feedback(ctx, l.session, repl.FeedbackOptions{Cap: l.cfg.FeedbackChars, Turn: turn, Turns: l.cfg.MaxTurns})
+	told, err := done.Feedback(ctx, l.session, turns.FeedbackOptions{Cap: l.cfg.FeedbackChars, Turn: turn, Turns: l.cfg.MaxTurns})
 	if err != nil {
 		return nil, err
 	}
-	l.messages = repl.AppendReply(l.messages, response.Text, told)
+	l.messages = conversation.AppendReply(l.messages, response.Text, told)
 	return nil, nil //nolint:nilnil // documented: no answer yet
 }
 
@@ -206,9 +208,9 @@ func (l *loop) ask(ctx context.Context, purpose string, messages []llm.Message) 
 }
 
 // execute runs a reply's code and keeps what it last wrote.
-func (l *loop) execute(ctx context.Context, reply repl.Reply) (repl.Turn, error) {
+func (l *loop) execute(ctx context.Context, reply turns.Reply) (turns.Turn, error) {
 	done, err := l.executor.Execute(ctx, reply)
-	if output := repl.JoinOutput(done.Ran); strings.TrimSpace(output) != "" {
+	if output := turns.JoinOutput(done.Ran); strings.TrimSpace(output) != "" {
 		l.last = output
 	}
 	return done, err
@@ -216,7 +218,7 @@ func (l *loop) execute(ctx context.Context, reply repl.Reply) (repl.Turn, error)
 
 // judge holds an answer against the contract. One that breaks it is no answer: the
 // model is told what is wrong, and its session stays as it is.
-func (l *loop) judge(done *repl.Turn) json.RawMessage {
+func (l *loop) judge(done *turns.Turn) json.RawMessage {
 	if done.Final == nil {
 		return nil
 	}
@@ -264,11 +266,11 @@ func (l *loop) partial(ctx context.Context) string {
 	if err == nil && ran.Final != nil {
 		return texts.Show(ran.Final.Value)
 	}
-	return texts.Truncate(strings.TrimSpace(l.last), repl.DefaultFeedback)
+	return texts.Truncate(strings.TrimSpace(l.last), turns.DefaultFeedback)
 }
 
 // record writes a turn to the trajectory.
-func (l *loop) record(turn int, sent []llm.Message, reply string, done *repl.Turn, answer json.RawMessage, begun time.Time) {
+func (l *loop) record(turn int, sent []llm.Message, reply string, done *turns.Turn, answer json.RawMessage, begun time.Time) {
 	if l.trace == nil {
 		return
 	}
@@ -276,7 +278,7 @@ func (l *loop) record(turn int, sent []llm.Message, reply string, done *repl.Tur
 	if answer != nil {
 		final = texts.Show(answer)
 	}
-	l.trace.Turn(ledger.Iteration{
+	l.trace.Turn(record.Iteration{
 		Iteration: turn, Prompt: sent, Response: reply, CodeBlocks: done.CodeBlocks(l.session), FinalAnswer: final, IterationTime: time.Since(begun).Seconds(),
 	})
 }

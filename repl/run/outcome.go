@@ -8,24 +8,11 @@ import (
 	"github.com/rlmhq/rlm/repl/ledger"
 )
 
-// Status says how a run ended: see [ledger.Status].
-type Status = ledger.Status
-
-// The ways in which a run ends. With StatusPartial, Partial is what there was.
-const (
-	StatusAnswered    = ledger.StatusAnswered
-	StatusSynthesised = ledger.StatusSynthesised
-	StatusPartial     = ledger.StatusPartial
-	StatusNoAnswer    = ledger.StatusNoAnswer
-	StatusCanceled    = ledger.StatusCanceled
-	StatusFailed      = ledger.StatusFailed
-)
-
 // Outcome is what became of a run.
 type Outcome struct {
-	Status Status `json:"status"`
+	Status ledger.Status `json:"status"`
 	// Answer is the answer as JSON, a string for text. It is set with
-	// StatusAnswered and StatusSynthesised alone, and always meets the contract.
+	// ledger.StatusAnswered and ledger.StatusSynthesised alone, and always meets the contract.
 	Answer json.RawMessage `json:"answer,omitempty"`
 	// Partial is what there was when a run ended without an answer: what snippets
 	// had put into answer["content"], else the last output. Nobody checked it.

@@ -4,16 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"os"
 	"strings"
 	"sync"
 	"testing"
 
-	"go.uber.org/goleak"
-
-	engine "github.com/rlmhq/rlm"
+	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/internal/bigtext"
-	"github.com/rlmhq/rlm/internal/testing/testcache"
+	"github.com/rlmhq/rlm/internal/testing/looptest"
 	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/repl/llm"
 	"github.com/rlmhq/rlm/repl/run"
@@ -21,25 +18,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-var shared *engine.Engine
-
-func TestMain(m *testing.M) {
-	var err error
-	if shared, err = engine.New(engine.Options{CacheDir: testcache.Dir()}); err != nil {
-		panic(err)
-	}
-	code := m.Run()
-	if err := shared.Close(); err != nil {
-		panic(err)
-	}
-	if code == 0 {
-		if err := goleak.Find(); err != nil {
-			println(err.Error())
-			code = 1
-		}
-	}
-	os.Exit(code)
-}
+func TestMain(m *testing.M) { looptest.Main(m, rlm.Options{}) }
 
 // models is a registry of one provider: root plays a script, sub answers by a
 // function.
@@ -106,7 +85,7 @@ func text(s string) tiers.Input {
 func config(m *models, inputs ...tiers.Input) run.Config {
 	return run.Config{
 		Question: "What is it?", Inputs: inputs, Models: m, Model: "root", SubModel: "sub",
-		Open: shared.Opener(router.Policy{Pin: "wasm"}),
+		Open: looptest.Engine().Opener(router.Policy{Pin: "wasm"}),
 	}
 }
 
@@ -125,7 +104,7 @@ func solve(t *testing.T, cfg run.Config) run.Outcome {
 func answered(t *testing.T, cfg run.Config, want string) run.Outcome {
 	t.Helper()
 	outcome := solve(t, cfg)
-	if outcome.Status != run.StatusAnswered || outcome.Text() != want {
+	if outcome.Status != ledger.StatusAnswered || outcome.Text() != want {
 		t.Fatalf("the run ended as %s with %s (partial %q, reason %q), want %q",
 			outcome.Status, outcome.Answer, outcome.Partial, outcome.Reason, want)
 	}

@@ -44,9 +44,6 @@ const (
 	TriggerManyNodes   Trigger = "many_nodes"
 )
 
-// ShouldTrigger is that of c.Triggers.
-func (c *Config) ShouldTrigger(s Signal) Trigger { return c.Triggers.ShouldTrigger(s) }
-
 // ShouldTrigger returns the first condition that holds, TriggerNone if none does.
 func (t Triggers) ShouldTrigger(s Signal) Trigger {
 	switch {

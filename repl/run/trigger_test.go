@@ -32,7 +32,7 @@ func TestShouldTriggerHasFiveConditions(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			cfg := run.Config{Triggers: c.set}
-			if got := cfg.ShouldTrigger(c.s); got != c.want {
+			if got := cfg.Triggers.ShouldTrigger(c.s); got != c.want {
 				t.Errorf("got %q, want %q", got, c.want)
 			}
 		})

@@ -5,7 +5,8 @@
 // with parameters, or runs Python, the body of a function that finds the state.
 // Texts among the parameters are templates over the state. [File.Check] finds
 // what is wrong with a file, by line and column, before anything runs; [File.Run] runs
-// it. An embedder adds actions by [Config].
+// it. Every file can use llm.call and the actions reflection.loop, reflection.evaluate
+// and reflection.correct; an embedder adds more by [Config].
 //
 // # Trust
 //

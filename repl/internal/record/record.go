@@ -172,7 +172,7 @@ func (t *Trace) Begin(m ledger.Metadata) {
 }
 
 // Turn writes an iteration.
-func (t *Trace) Turn(i ledger.Iteration) {
+func (t *Trace) Turn(i Iteration) {
 	if t == nil {
 		return
 	}

@@ -73,8 +73,8 @@ func writeForEver(dir string) {
 	trace.Begin(ledger.Metadata{RootModel: "m"})
 	child.Begin(ledger.Metadata{RootModel: "m"})
 	for i := 1; ; i++ {
-		trace.Turn(ledger.Iteration{Iteration: i, Response: strings.Repeat("x", 5_000)})
-		child.Turn(ledger.Iteration{Iteration: i})
+		trace.Turn(Iteration{Iteration: i, Response: strings.Repeat("x", 5_000)})
+		child.Turn(Iteration{Iteration: i})
 		trace.Event(ledger.Event{Kind: ledger.EventReply, Text: "é"})
 		_, _ = os.Stdout.WriteString("written\n")
 	}
@@ -98,7 +98,7 @@ func TestAFolderHoldsOneTrace(t *testing.T) {
 		t.Error("a nil Trace does something")
 	}
 	none.Begin(ledger.Metadata{})
-	none.Turn(ledger.Iteration{})
+	none.Turn(Iteration{})
 	none.Event(ledger.Event{})
 }
 

@@ -1,0 +1,58 @@
+package agenttrace
+
+import "slices"
+
+// New makes a trace of steps, which it numbers from 0, and of the raw text that they
+// were made of.
+func New(steps []Step, raw string) *Trace { return newTrace(slices.Clone(steps), raw, "") }
+
+// Steps returns all steps.
+func (t *Trace) Steps() []Step { return t.steps }
+
+// Make makes a trace by a factory that snippets have, too. A limit of 0 is the default.
+func Make(factory string, source []byte, limit int, system string) (*Trace, error) {
+	root, err := decodeTrace(source)
+	if err != nil {
+		return nil, err
+	}
+
+	switch factory {
+	case "agent":
+		o, err := agentOutput(root)
+		if err != nil {
+			return nil, err
+		}
+
+		return fromAgent(o), nil
+	case "reasoning":
+		text, _ := root.any.(string)
+		return fromReasoning(text), nil
+	case "browser-use":
+		return browserUse(root)
+	case "langchain":
+		return langChain(root)
+	case "conversation":
+		if limit == 0 {
+			limit = textLen
+		}
+
+		return talkOf(root, limit, "")
+	case "tau":
+		return talkOf(root, everything, system)
+	}
+
+	list, _ := root.any.([]any)
+	var all []*Trace
+	for _, item := range list {
+		text, _ := item.(string)
+		all = append(all, fromReasoning(text))
+	}
+
+	return combine(all...), nil
+}
+
+// Combine makes one trace of several.
+func Combine(traces ...*Trace) *Trace { return combine(traces...) }
+
+// Raw returns the text that the trace was made of, and the agent's system prompt.
+func (t *Trace) Raw() (text, system string) { return t.raw, t.system }

@@ -1,0 +1,141 @@
+package agenttrace
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+// The actions of steps that factories make. A tool call is actionToolCall and the
+// tool's name. Other sources of steps may use other names.
+const (
+	actionReasoning = "reasoning"
+	actionUser      = "user_message"
+	actionAgent     = "agent_response"
+	actionSystem    = "system_message"
+	actionToolCall  = "tool_call:"
+	actionToolAlone = "tool_result" // a result whose call is not in the trace
+)
+
+// Step is one thing that an agent did, or that was said to it. Lengths are in
+// characters, as in the class of the same name that snippets see.
+type Step struct {
+	Index       int    `json:"index"`       // its place in the trace, from 0
+	Action      string `json:"action"`      // such as "reasoning", "tool_call:search"
+	Thought     string `json:"thought"`     // reasoning, what was said, a tool's arguments
+	Observation string `json:"observation"` // a tool's result, an answer
+	// Timestamp is in seconds since 1970, nil if it is not known.
+	Timestamp *float64 `json:"timestamp"`
+	// Metadata is what else the source said, as JSON values; often nil.
+	Metadata map[string]any `json:"metadata"`
+}
+
+// content is the thought and the observation, one below the other.
+func (s Step) content() string {
+	if s.Thought == "" || s.Observation == "" {
+		return s.Thought + s.Observation
+	}
+	return s.Thought + "\n" + s.Observation
+}
+
+// Shorten cuts text to most characters and says how many it left out.
+func Shorten(text string, most int) string {
+	head, left := HeadOf(text, most)
+	if left == 0 {
+		return text
+	}
+	return fmt.Sprintf("%s... (%d more chars)", head, left)
+}
+
+// HeadOf is the first most characters of text, and how many come after them.
+func HeadOf(text string, most int) (head string, left int) {
+	most = max(most, 0)
+	if len(text) <= most {
+		return text, 0
+	}
+	for at := range text {
+		if most == 0 {
+			return text[:at], utf8.RuneCountInString(text[at:])
+		}
+		most--
+	}
+	return text, 0
+}
+
+// Trace is an agent's trace, made for exploring it. It does not change. A
+// snippet sees the same under the same rules: the Python class answers as this one.
+type Trace struct {
+	steps  []Step
+	raw    string
+	system string
+}
+
+// newTrace keeps steps and numbers them.
+func newTrace(steps []Step, raw, system string) *Trace {
+	for i := range steps {
+		steps[i].Index = i
+	}
+	return &Trace{steps: steps, raw: raw, system: system}
+}
+
+// Len is the number of steps.
+func (t *Trace) Len() int { return len(t.steps) }
+
+// speakers are who acts in a step, for the actions that factories make.
+var speakers = map[string]string{
+	actionReasoning: "Agent (reasoning)", actionUser: "User", actionAgent: "Agent", actionSystem: "System", actionToolAlone: "Tool",
+}
+
+// Markdown renders the trace as a conversation: a paragraph a step, tool calls as
+// NAME(ARGUMENTS) with their results below them.
+func (t *Trace) Markdown() string {
+	var parts []string
+	if t.system != "" {
+		parts = append(parts, "## System prompt", t.system)
+	}
+	parts = append(parts, "## Trace")
+	for i := range t.steps {
+		parts = append(parts, t.steps[i].markdown())
+	}
+	return strings.Join(parts, "\n\n")
+}
+
+func (s *Step) markdown() string {
+	var lines []string
+	name, isCall := strings.CutPrefix(s.Action, actionToolCall)
+	speaker, known := speakers[s.Action]
+	if !known {
+		speaker = "Agent (" + s.Action + ")"
+	}
+	switch {
+	case isCall:
+		lines = append(lines, "**Agent** calls "+name+"("+s.Thought+")")
+	case s.Thought != "" || s.Observation == "":
+		lines = append(lines, "**"+speaker+":** "+s.Thought)
+	}
+	switch {
+	case s.Observation == "":
+	case isCall || s.Action == actionToolAlone:
+		lines = append(lines, "**Tool:** "+s.Observation)
+	default:
+		lines = append(lines, "**Observation:** "+s.Observation)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// keptTrace is the JSON by which the host hands a trace to a session.
+type keptTrace struct {
+	Steps        []Step `json:"steps"`
+	RawReasoning string `json:"raw_reasoning"`
+	SystemPrompt string `json:"system_prompt"`
+}
+
+// MarshalJSON writes the steps, the raw text and the system prompt.
+func (t *Trace) MarshalJSON() ([]byte, error) {
+	steps := t.steps
+	if steps == nil {
+		steps = []Step{}
+	}
+	return json.Marshal(keptTrace{steps, t.raw, t.system})
+}

@@ -1,0 +1,137 @@
+package conversation
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"slices"
+	"unicode/utf8"
+
+	"github.com/rlmhq/rlm/repl/internal/calls"
+	"github.com/rlmhq/rlm/repl/llm"
+)
+
+// CountTokens is about how many tokens messages have.
+func CountTokens(messages []llm.Message) int64 {
+	return llm.EstimateInput(llm.Request{Messages: messages})
+}
+
+// signals score a turn of a conversation by what is in it: a high one is worth
+// keeping. They are those of the Recursive Reflector.
+var signals = []struct {
+	role    llm.Role
+	pattern *regexp.Regexp
+	score   float64
+}{
+	{llm.RoleUser, failureSigns, 3},
+	{llm.RoleUser, regexp.MustCompile(`(?i)found|pattern|insight|discovered`), 2},
+	{llm.RoleAssistant, regexp.MustCompile(`FINAL\(`), 2},
+	{llm.RoleAssistant, regexp.MustCompile(`ask_llm|llm_query`), 1},
+	{llm.RoleUser, regexp.MustCompile(`\(no output\)`), -1},
+}
+
+// failureSigns tell that a turn's code failed.
+var failureSigns = regexp.MustCompile(`Error|Exception|Traceback|stderr:`)
+
+// told reports whether what a model was told in a turn has a sign.
+func told(turn []llm.Message, sign *regexp.Regexp) bool {
+	return slices.ContainsFunc(turn, func(m llm.Message) bool { return m.Role == llm.RoleUser && sign.MatchString(m.Content) })
+}
+
+// longOutput is from where output counts as substantive, in characters.
+const longOutput = 500
+
+// importance scores a turn.
+func importance(turn []llm.Message) float64 {
+	score := 0.0
+	for _, s := range signals {
+		if slices.ContainsFunc(turn, func(m llm.Message) bool { return m.Role == s.role && s.pattern.MatchString(m.Content) }) {
+			score += s.score
+		}
+	}
+	if slices.ContainsFunc(turn, func(m llm.Message) bool {
+		return m.Role == llm.RoleUser && utf8.RuneCountInString(m.Content) > longOutput
+	}) {
+		score++
+	}
+	return score
+}
+
+// TrimTurns drops the least important turns until messages have at most limit
+// characters. The first keep messages stay, turns (a reply and what follows it)
+// stay in order, and one line says what is missing, below the last message that was
+// kept in any case: some servers take no two of a user's in a row. The last turn stays,
+// too: the model has not answered it yet.
+func TrimTurns(messages []llm.Message, keep int, limit int) []llm.Message {
+	total := chars(messages)
+	turns := turnsOf(messages[keep:])
+	if total <= limit || len(turns) < 2 {
+		return messages
+	}
+	order := make([]int, len(turns)-1)
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int {
+		return cmp.Compare(importance(turns[a]), importance(turns[b]))
+	})
+	dropped := map[int]bool{}
+	failures := 0
+	for _, i := range order {
+		if total <= limit {
+			break
+		}
+		dropped[i] = true
+		total -= chars(turns[i])
+		if told(turns[i], failureSigns) {
+			failures++
+		}
+	}
+	out := AppendUser(messages[:keep], fmt.Sprintf("[%d earlier iterations omitted: %d error(s), %d exploration(s)]",
+		len(dropped), failures, len(dropped)-failures))
+	for i, turn := range turns {
+		if !dropped[i] {
+			out = append(out, turn...)
+		}
+	}
+	return out
+}
+
+// chars is how many characters messages have.
+func chars(messages []llm.Message) int {
+	n := 0
+	for _, m := range messages {
+		n += utf8.RuneCountInString(m.Content)
+	}
+	return n
+}
+
+// turnsOf cuts messages before each reply.
+func turnsOf(messages []llm.Message) [][]llm.Message {
+	var turns [][]llm.Message
+	for _, m := range messages {
+		if m.Role == llm.RoleAssistant || len(turns) == 0 {
+			turns = append(turns, nil)
+		}
+		turns[len(turns)-1] = append(turns[len(turns)-1], m)
+	}
+	return turns
+}
+
+// AppendReply adds a model's reply and what it is told about it to a conversation, which
+// stays as it was.
+func AppendReply(messages []llm.Message, reply, told string) []llm.Message {
+	return append(slices.Clip(messages),
+		llm.Message{Role: llm.RoleAssistant, Content: calls.NonEmpty(reply)}, llm.Message{Role: llm.RoleUser, Content: told})
+}
+
+// AppendUser adds a sentence of the user's to a conversation, which stays as it was:
+// to the last message, if that is one, since roles take turns.
+func AppendUser(messages []llm.Message, text string) []llm.Message {
+	out := slices.Clone(messages)
+	if last := len(out) - 1; last >= 0 && out[last].Role == llm.RoleUser {
+		out[last].Content += "\n\n" + text
+		return out
+	}
+	return append(out, llm.Message{Role: llm.RoleUser, Content: text})
+}

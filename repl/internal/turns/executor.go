@@ -1,0 +1,49 @@
+package turns
+
+import (
+	"context"
+	"errors"
+
+	"github.com/rlmhq/rlm/internal/texts"
+	"github.com/rlmhq/rlm/repl"
+	"github.com/rlmhq/rlm/repl/ledger"
+	"github.com/rlmhq/rlm/tiers"
+)
+
+// Executor runs the code of a loop's replies and reports it. It belongs to one loop.
+type Executor struct {
+	Session *repl.Session
+	// Tell takes the events, without the place in the tree.
+	Tell func(ledger.Event)
+
+	broken int // tiers that broke, in a row
+}
+
+// maxBroken is how often in a row a tier may break before a loop gives up.
+const maxBroken = 3
+
+// Execute is [Execute] with an event for each snippet. A tier that broke is told to
+// the model, who may have caused it, until it happens too often.
+func (x *Executor) Execute(ctx context.Context, reply Reply) (Turn, error) {
+	done, err := execute(ctx, x.Session, reply)
+	for i := range done.Ran {
+		ran := &done.Ran[i]
+		x.Tell(ledger.Event{
+			Kind: ledger.EventSnippet, Text: ran.Source, Tier: ran.Tier, Status: string(ran.Status), Elapsed: ran.Elapsed, Error: ran.Failure(),
+			Ran: ran,
+		})
+	}
+	var broken *tiers.BrokenError
+	if err == nil || ctx.Err() != nil || !errors.As(err, &broken) {
+		x.broken = 0
+		return done, err
+	}
+	x.Tell(ledger.Event{Kind: ledger.EventWarning, Error: err.Error()})
+	if x.broken++; x.broken >= maxBroken {
+		return done, err
+	}
+	done.Broke = true
+	done.Notes = append(done.Notes, "The sandbox broke while it ran your code; variables may be gone, see SHOW_VARS(). "+
+		texts.Truncate(err.Error(), 500))
+	return done, nil
+}

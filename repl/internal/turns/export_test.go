@@ -1,0 +1,4 @@
+package turns
+
+// WriteFeedback writes the message that tells a model what became of its code.
+var WriteFeedback = writeFeedback

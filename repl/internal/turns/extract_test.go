@@ -1,0 +1,142 @@
+package turns
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/rlmhq/rlm/tiers"
+)
+
+func TestExtractReadsEveryLayer(t *testing.T) {
+	for _, c := range []struct {
+		name, reply string
+		sources     []string
+		final       string // Call(Argument)
+	}{
+		{"nothing", "just words", nil, ""},
+		{"empty", "", nil, ""},
+		{"fence", "a\n```repl\nx = 1\n```\nb", []string{"x = 1"}, ""},
+		{"indented fence", "1. item\n   ```python\nx = 1\n   ```", []string{"x = 1"}, ""},
+		{"windows line ends", "```repl\r\nx = 1\r\n```\r\n", []string{"x = 1"}, ""},
+		{"attributes", "```{.python .numberLines}\nx = 1\n```", []string{"x = 1"}, ""},
+		{"inline code is no fence", "use ```x``` here\nand there", nil, ""},
+		{"empty fence", "```repl\n\n```", nil, ""},
+		{"two fences, the second open", "```repl\na = 1\n```\n```repl\nb = 2", []string{"a = 1", "b = 2"}, ""},
+		{"a fence left open before another", "```repl\na = 1\n```text\nnote\n```\n```repl\nb = 2\n```", nil, "*"},
+		{"code and final", "```repl\nx = 1\n```\nFINAL_VAR(x)", []string{"x = 1"}, "FINAL_VAR(x)"},
+		{"final in code only", "```repl\nFINAL(1)\n```", []string{"FINAL(1)"}, ""},
+		{"final in a fence of text", "```text\nFINAL(1)\n```", []string{"FINAL(1)"}, ""},
+		{"the last final", "FINAL(first)\nor rather\nFINAL(second)", nil, "FINAL(second)"},
+		{"brackets in strings", `FINAL("a ) b (")`, nil, `FINAL("a ) b (")`},
+		{"triple quotes", "FINAL(\"\"\"a\n) b\"\"\")", nil, "FINAL(\"\"\"a\n) b\"\"\")"},
+		{"never closed", "FINAL(never closed", nil, ""},
+		{"a smiley", "FINAL(good :) really)", nil, "FINAL(good :)"},
+		{"lower case", "final(1)", nil, ""},
+		{"finality", "FINALLY(1)", nil, ""},
+		{"tabs", "text\n\tx = llm_query('a')\n\tprint(x)", []string{"x = llm_query('a')\nprint(x)"}, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := Extract(c.reply)
+			if c.final == "*" {
+				return // either reading will do; it must end
+			}
+			if len(r.Blocks) != len(c.sources) {
+				t.Fatalf("blocks %q, want %q", r.Blocks, c.sources)
+			}
+			for i, b := range r.Blocks {
+				if strings.TrimSpace(b.Source) != c.sources[i] || b.Language != tiers.Python {
+					t.Errorf("block %d is %q, want %q", i, b.Source, c.sources[i])
+				}
+			}
+			final := ""
+			if r.Final != nil {
+				final = r.Final.Call + "(" + r.Final.Argument + ")"
+			}
+			if final != c.final {
+				t.Errorf("final is %q, want %q", final, c.final)
+			}
+		})
+	}
+}
+
+func TestGoIsTold(t *testing.T) {
+	if r := Extract("```go\nfmt.Println(1)\n```"); len(r.Blocks) != 1 || r.Blocks[0].Language != tiers.Go {
+		t.Errorf("got %+v", r)
+	}
+}
+
+// TestCodeExtractionTable looks at each layer, and at batches.
+func TestCodeExtractionTable(t *testing.T) {
+	for _, c := range []struct{ name, reply, source string }{
+		{"one of two", "```py\na = 1\n```\n```py\nb = 2\n```", "a = 1"},
+		{"batch", "```py\n# BATCH\na = 1\n```\n```go\nx\n```\n```py\nb = 2\n```", "# BATCH\na = 1\n\nb = 2"},
+		{"code of another language", "```go\nx := 1\n```\n```py\nb = 2\n```", "b = 2"},
+		{"tilde", "~~~python\na = 1\n~~~", "a = 1"},
+		{"bare", "```\nprint(1)\n```", "print(1)"},
+		{"bare data", "```\n1;2;3\n```", ""},
+		{"json", "```json\n{\"a\": 1}\n```", ""},
+		{"indented", "I look:\n\n    x = 1\n    print(x)\n", "x = 1\nprint(x)"},
+		{"indented before final", "I look:\n\n    x = len(trace)\n\nFINAL(x)", "x = len(trace)"},
+		{"code before final", "```py\na = 1\n```\nFINAL(a)", "a = 1"},
+		{"final at a line's start", "Done.\nFINAL({'reasoning': 'a (b)'})\nThanks.", "FINAL({'reasoning': 'a (b)'})"},
+		{"final in a line", `So: FINAL({"reasoning": "x"}) it is`, `FINAL({"reasoning": "x"})`},
+		{"final of a variable", "FINAL_VAR(result)", `FINAL_VAR("result")`},
+		{"prose", "I would call FINAL(...) now.", ""},
+		{"nothing", "", ""},
+	} {
+		if source, ok := ExtractScript(c.reply); ok != (c.source != "") || source != c.source {
+			t.Errorf("%s: %q (%v), want %q", c.name, source, ok, c.source)
+		}
+	}
+}
+
+func TestAFloodOfBlocksIsBounded(t *testing.T) {
+	if r := Extract(strings.Repeat("```py\nprint(1)\n```\n", 10_000)); len(r.Blocks) != maxBlocks {
+		t.Errorf("%d blocks", len(r.Blocks))
+	}
+	Extract(strings.Repeat("```json\n", 20_000))
+	Extract(strings.Repeat("FINAL(", 20_000))
+	Extract(strings.Repeat("    x = (\n", 20_000))
+	Extract("FINAL(" + strings.Repeat("it's) ", 20_000))
+	Extract(strings.Repeat("```\n~~~\n", 20_000))
+}
+
+// TestAFloodOfFencesIsReadOnce: each of these opens blocks that hold others, so that the
+// end of each would be looked for in all the rest.
+func TestAFloodOfFencesIsReadOnce(t *testing.T) {
+	for part, size := range map[string]int{"```a\n```a\n```\n": 512 << 10, "~~~a\n~~~a\n~~~\n": 64 << 10, "```json\n```text\n```\nx = 1\n": 64 << 10} {
+		if r := Extract(strings.Repeat(part, size/len(part)) + "FINAL(1)"); len(r.Blocks) != 0 || r.Final == nil {
+			t.Errorf("%q: found %+v", part, r)
+		}
+	}
+	if r := Extract(strings.Repeat("x", maxLooked) + "\nFINAL(1)"); r.Final != nil {
+		t.Errorf("found %+v beyond what is looked at", r.Final)
+	}
+	if r := Extract(strings.Repeat("```a\n```a\n```\n", 10) + "```py\nprint(1)\n```\nFINAL(1)"); len(r.Blocks) != 1 || r.Final == nil {
+		t.Errorf("found %+v", r)
+	}
+}
+
+func FuzzExtract(f *testing.F) {
+	for _, seed := range []string{
+		"```repl\nx\n```", "~~~\nFINAL(1)", "    a = 1\n    FINAL(a)", "FINAL(\"x\")", "FINAL_VAR('x')", "SUBMIT(a=1)",
+		"```\n```\n```", "FINAL('''", "**FINAL(x)**", "```python\n\"\"\"\n```json\n{}\n```\n\"\"\"\n```",
+	} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, reply string) {
+		r := Extract(reply)
+		for _, b := range r.Blocks {
+			if strings.TrimSpace(b.Source) == "" {
+				t.Errorf("an empty block in %q", reply)
+			}
+		}
+		if source, ok := ExtractScript(reply); ok && strings.TrimSpace(source) == "" {
+			t.Errorf("empty code in %q", reply)
+		}
+		if r.Final != nil {
+			r.Final.literal()
+			_ = r.Final.source() + string(r.Final.text())
+		}
+	})
+}

@@ -1,0 +1,176 @@
+package turns
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/rlmhq/rlm/internal/texts"
+	"github.com/rlmhq/rlm/repl/ledger"
+	"github.com/rlmhq/rlm/tiers"
+)
+
+// FeedbackOptions say how much of a turn the model is told.
+type FeedbackOptions struct {
+	// Cap is how many characters of output and tracebacks are shown.
+	Cap int
+	// Turn and Turns are which turn it was, from 1, of how many.
+	Turn, Turns int
+	// Header is the first line. If it is empty that is the turn, and a last line
+	// tells when turns run out.
+	Header string
+	// Kept is the variable that holds the whole output, where the cap cut it.
+	Kept string
+	// Notes are further sentences, each on a line of its own.
+	Notes []string
+}
+
+// DefaultFeedback is how many characters of a turn's output a model is shown.
+const DefaultFeedback = 20_000
+
+// JoinOutput is all that the code of a turn wrote, as it is kept for later snippets.
+func JoinOutput(ran []ledger.Snippet) string {
+	var out strings.Builder
+	for i := range ran {
+		out.WriteString(ran[i].Stdout)
+	}
+	return strings.ToValidUTF8(out.String(), "\uFFFD")
+}
+
+// Feedback is the message that tells a model what became of its code.
+func writeFeedback(ran []ledger.Snippet, skipped int, o FeedbackOptions) string {
+	var b strings.Builder
+	end := ""
+	if o.Header == "" {
+		o.Header, end = fmt.Sprintf("[turn %d/%d]", o.Turn, o.Turns), endNote(o.Turn, o.Turns)
+	}
+	b.WriteString(o.Header + "\n")
+	left := o.Cap
+	for i := range ran {
+		describe(&b, &ran[i], i, len(ran), &left)
+	}
+	if o.Kept != "" {
+		fmt.Fprintf(&b, "The whole output is in the variable %s.\n", o.Kept)
+	}
+	if skipped > 0 {
+		fmt.Fprintf(&b, "%d further block(s) of code were not run, because of the above.\n", skipped)
+	}
+	for _, note := range o.Notes {
+		b.WriteString(note + "\n")
+	}
+	if end != "" {
+		b.WriteString(end + "\n")
+	}
+	return strings.TrimRight(b.String(), "\n")
+}
+
+// describe writes one block's outcome and takes what it shows from left.
+func describe(b *strings.Builder, r *ledger.Snippet, i, n int, left *int) {
+	if n > 1 {
+		fmt.Fprintf(b, "Block %d of %d:\n", i+1, n)
+	}
+	silent := true
+	for _, part := range []struct{ label, text string }{
+		{"stdout", r.Stdout}, {"stderr", r.Stderr}, {"error", r.Traceback()},
+	} {
+		text := strings.TrimRight(strings.ToValidUTF8(part.text, "\uFFFD"), "\n")
+		if text == "" {
+			continue
+		}
+		silent = false
+		least := 0
+		if r.Failed() {
+			least = minShown
+		}
+		shown := texts.Truncate(text, max(*left, least))
+		*left -= len(shown)
+		fmt.Fprintf(b, "%s:\n%s\n", part.label, shown)
+	}
+	if silent && r.Status == tiers.StatusOK {
+		b.WriteString("(no output)\n")
+	}
+	if r.Dropped > 0 {
+		fmt.Fprintf(b, "%d bytes of output beyond the limit were not kept.\n", r.Dropped)
+	}
+	circumstances(b, r)
+	if len(r.New) > 0 {
+		fmt.Fprintf(b, "New variables: %s\n", names(r.New))
+	}
+}
+
+// minShown is how much is shown of each stream of code that failed, even if the cap is
+// used up: the reason of a failure must not vanish behind a flood of output.
+const minShown = 1_000
+
+// circumstances writes what happened to the session besides the code's own doing.
+func circumstances(b *strings.Builder, r *ledger.Snippet) {
+	switch r.Status {
+	case tiers.StatusLimit:
+		fmt.Fprintf(b, "The code was stopped: it used up its limit of %s.\n", limitName(r.Limit))
+	case tiers.StatusCrashed:
+		b.WriteString("The code brought its interpreter down.\n")
+	case tiers.StatusExited:
+		b.WriteString("The code called exit; the session goes on.\n")
+	case tiers.StatusOK, tiers.StatusRaised:
+	}
+	if r.Lost != nil {
+		fmt.Fprintf(b, "Variables may be gone: %s\n", r.Lost.Reason)
+	}
+	if r.Moved == nil {
+		return
+	}
+	for i, left := range r.Moved.Report.Left {
+		if i == mostNamed {
+			fmt.Fprintf(b, "%d more were left behind.\n", len(r.Moved.Report.Left)-i)
+			break
+		}
+		fmt.Fprintf(b, "The session moved to another sandbox; %s was left behind: %s\n", left.Name, left.Reason)
+	}
+}
+
+// mostNamed bounds the variables that are named in one list.
+const mostNamed = 30
+
+func limitName(l tiers.Limit) string {
+	switch l {
+	case tiers.LimitWall:
+		return "time"
+	case tiers.LimitActive:
+		return "computing time"
+	case tiers.LimitHostCalls:
+		return "host calls"
+	case tiers.LimitMemory, tiers.LimitOutput, tiers.LimitFuel:
+	}
+	return string(l)
+}
+
+func names(list []string) string {
+	if len(list) <= mostNamed {
+		return strings.Join(list, ", ")
+	}
+	return strings.Join(list[:mostNamed], ", ") + fmt.Sprintf(" and %d more", len(list)-mostNamed)
+}
+
+// ReplyCut tells a model that the limit of tokens cut its reply.
+const ReplyCut = "Your reply was cut at the limit of tokens. Write less in one turn."
+
+// endNote tells a model that its turns run out, empty as long as they do not.
+func endNote(turn, turns int) string {
+	switch left := turns - turn; {
+	case left <= 0 || turns <= 2:
+		return ""
+	case left == 1:
+		return "(approaching limit: this is the last turn; give your final answer now)"
+	case left == 2:
+		return "(approaching limit: finalize soon)" //nolint:misspell // models know the word in this spelling
+	}
+	return ""
+}
+
+// cut reports whether Feedback with this cap leaves output out.
+func cut(ran []ledger.Snippet, limit int) bool {
+	total := 0
+	for i := range ran {
+		total += len([]rune(ran[i].Stdout))
+	}
+	return total > limit
+}

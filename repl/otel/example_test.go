@@ -1,0 +1,22 @@
+package otel_test
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/rlmhq/rlm/repl/otel"
+)
+
+// An environment that turns OpenTelemetry off needs no other code: the observer is nil,
+// and a nil observer does nothing.
+func ExampleNew() {
+	observer, err := otel.New(context.Background(), otel.Config{
+		To: otel.OTLP, Loop: otel.RLM,
+		Env: func(name string) string { return map[string]string{"OTEL_SDK_DISABLED": "true"}[name] },
+	})
+	fmt.Println(observer == nil, err)
+	fmt.Println(observer.Close(context.Background()))
+	// Output:
+	// true <nil>
+	// <nil>
+}

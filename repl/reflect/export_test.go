@@ -1,0 +1,20 @@
+package reflect
+
+// DefaultPromptTemplate is the first message of a reflection.
+var DefaultPromptTemplate = defaultPromptTemplate
+
+// PromptVariables are the names that a prompt template has in braces.
+var PromptVariables = promptVariables
+
+// The record of a reflection, which every analysis has under "rr_trace".
+type (
+	Record          = runRecord
+	IterationRecord = iterationRecord
+	SubagentCall    = subagentCall
+)
+
+// ParseAnalysis reads what a model handed to FINAL.
+var ParseAnalysis = parseAnalysis
+
+// WithDefaults completes a configuration.
+var WithDefaults = Config.withDefaults

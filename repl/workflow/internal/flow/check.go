@@ -1,0 +1,279 @@
+package flow
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/rlmhq/rlm/repl/internal/evaluators"
+)
+
+func contains(list []string, s string) bool { return slices.Contains(list, s) }
+
+func nodeNumber(i int) string { return "node " + strconv.Itoa(i+1) }
+
+// Check finds what is wrong with what a file asks for: actions and parameters that
+// are not known, parameters that are missing or of another type, contracts that do
+// not compile, templates that cannot be read. The error is a [*FileError], the
+// context's, or says that templates could not be looked at, for want of a jail.
+func (f *File) Check(ctx context.Context, actions Actions) error {
+	c := f.checked(actions)
+	if err := c.readTemplates(ctx); err != nil {
+		return err
+	}
+	return fileError(f.Name, c.found)
+}
+
+// checked is Check without a look into the templates.
+func (f *File) checked(actions Actions) *checker {
+	c := &checker{actions: actions, folder: f.Folder}
+	for _, n := range f.Nodes {
+		if n.Uses == "" {
+			continue
+		}
+		with := n.With
+		if with == nil {
+			with = &Tree{Line: n.at.Line, Column: n.at.Column, Kind: Object}
+		}
+		c.use(n.uses, with)
+	}
+	return c
+}
+
+// Models are the names of models that the file gives, templates left out. Some may
+// be there more than once.
+func (f *File) Models(actions Actions) []string {
+	var names []string
+	for _, at := range f.checked(actions).models {
+		names = append(names, at.Text)
+	}
+	return names
+}
+
+// checker collects the problems of a file, its templates and its models.
+type checker struct {
+	actions   Actions
+	folder    string
+	found     []*Problem
+	templates []*Tree
+	models    []*Tree
+	asks      []*Tree // the names of actions that ask a model
+}
+
+func (c *checker) fail(at *Tree, format string, args ...any) {
+	c.found = append(c.found, &Problem{Line: at.Line, Column: at.Column, Message: fmt.Sprintf(format, args...)})
+}
+
+// use checks that an action is known, and its parameters.
+func (c *checker) use(name, with *Tree) {
+	action, known := c.actions[name.Text]
+	if !known {
+		c.fail(name, "%s", unknown("action", name.Text, c.actions.Names()))
+		return
+	}
+	if action.Asks {
+		c.asks = append(c.asks, name)
+	}
+	c.members(with, action.Params, action.Open, "parameter of "+action.Name)
+	if action.Verify != nil {
+		c.found = append(c.found, action.Verify(with)...)
+	}
+}
+
+// members checks the members of an object by their table.
+func (c *checker) members(tree *Tree, params []Param, open bool, what string) {
+	for i, key := range tree.Keys {
+		p := find(params, key.Text)
+		switch {
+		case p != nil:
+			c.value(tree.Items[i], p)
+		case open:
+			c.template(tree.Items[i])
+		default:
+			c.fail(key, "%s", unknown(what, key.Text, namesOf(params)))
+		}
+	}
+	for i := range params {
+		if params[i].Required && tree.Get(params[i].Name) == nil {
+			c.fail(tree, "%s is missing: %s", params[i].Name, params[i].Doc)
+		}
+	}
+}
+
+// value checks one parameter.
+func (c *checker) value(v *Tree, p *Param) {
+	if v.Kind == Text && !p.verbatim() && evaluators.IsTemplate(v.Text) {
+		c.templates = append(c.templates, v)
+		return
+	}
+	if wrong := p.mismatch(v); wrong != "" {
+		c.fail(v, "%s is %s", p.Name, wrong)
+		return
+	}
+	switch p.Type {
+	case ModelType:
+		c.models = append(c.models, v)
+	case ActionType:
+		if _, known := c.actions[v.Text]; !known {
+			c.fail(v, "%s", unknown("action", v.Text, c.actions.Names()))
+		}
+	case SchemaType:
+		c.schema(v)
+	case StepType:
+		c.step(v, p)
+	case ObjectType, ListType:
+		c.fields(v, p)
+	case AnyType:
+		c.template(v)
+	default:
+	}
+	if p.Verify != nil {
+		c.found = append(c.found, p.Verify(v)...)
+	}
+}
+
+// fields checks the members of an object, or of each item of a list.
+func (c *checker) fields(v *Tree, p *Param) {
+	switch {
+	case p.Fields == nil:
+		c.template(v)
+	case p.Type == ObjectType:
+		c.members(v, p.Fields, false, "key of "+p.Name)
+	default:
+		for _, item := range v.Items {
+			if item.Kind != Object {
+				c.fail(item, "an item of %s is an object", p.Name)
+				continue
+			}
+			c.members(item, p.Fields, false, "key of "+p.Name)
+		}
+	}
+}
+
+// step checks an action with its parameters, or code.
+func (c *checker) step(v *Tree, p *Param) {
+	action, run := v.Get(stepAction), v.Get(stepRun)
+	switch {
+	case (action == nil) == (run == nil):
+		c.fail(v, "%s has action, the name of an action, or run, Python code: give one of them", p.Name)
+	case run != nil:
+		c.members(v, []Param{{Name: stepRun, Type: CodeType}}, false, "key of "+p.Name+" beside run")
+	case action.Kind != Text:
+		c.fail(action, "action is the name of an action")
+	default:
+		c.use(action, without(v, stepAction))
+	}
+}
+
+// without is an object without one of its members.
+func without(t *Tree, key string) *Tree {
+	rest := *t
+	rest.Keys, rest.Items = nil, nil
+	for i, k := range t.Keys {
+		if k.Text != key {
+			rest.Keys, rest.Items = append(rest.Keys, k), append(rest.Items, t.Items[i])
+		}
+	}
+	return &rest
+}
+
+// schema compiles a contract, with the files that it refers to.
+func (c *checker) schema(v *Tree) {
+	if _, err := contractIn(c.folder, v.Plain()); err != nil {
+		c.fail(v, "%s", shortened(err.Error(), 500))
+	}
+}
+
+// template notes the templates in a value.
+func (c *checker) template(v *Tree) {
+	if v.Kind == Text && evaluators.IsTemplate(v.Text) {
+		c.templates = append(c.templates, v)
+	}
+	for _, item := range v.Items {
+		c.template(item)
+	}
+}
+
+// readTemplates has all templates read in the jail.
+func (c *checker) readTemplates(ctx context.Context) error {
+	texts := make([]string, len(c.templates))
+	for i, t := range c.templates {
+		texts[i] = t.Text
+	}
+	mistakes, err := evaluators.Jail{}.CheckTemplates(ctx, texts)
+	if err != nil {
+		return fmt.Errorf("cannot look at the templates: %w", err)
+	}
+	for _, m := range mistakes {
+		at := *c.templates[m.Index]
+		if at.literal {
+			at.Line, at.Column = at.Line+m.Line, 1
+		} else if m.Line > 1 {
+			at.Line, at.Column = at.Line+m.Line-1, 1
+		}
+		c.fail(&at, "the template cannot be read: %s", shortened(m.Message, 300))
+	}
+	return nil
+}
+
+// mismatch says what a parameter is instead of v; empty if v is that. It is also
+// asked about values that templates have become.
+func (p *Param) mismatch(v *Tree) string {
+	kinds := map[Type]Kind{
+		TextType: Text, ModelType: Text, ActionType: Text, CodeType: Text, ListType: List, ObjectType: Object, StepType: Object,
+		WholeType: Other, NumberType: Other,
+	}
+	kind, fixed := kinds[p.Type]
+	if fixed && v.Kind != kind {
+		return p.article()
+	}
+	switch p.Type {
+	case TextType:
+		if p.Values != nil && !contains(p.Values, v.Text) {
+			return "one of " + fmt.Sprint(p.Values) + ", not " + quoted(v.Text)
+		}
+	case WholeType:
+		number, _ := v.scalar.(json.Number)
+		n, err := strconv.Atoi(string(number))
+		if err != nil || p.Least != p.Most && (n < p.Least || n > p.Most) {
+			return p.article()
+		}
+	case NumberType:
+		if _, ok := v.scalar.(json.Number); !ok {
+			return p.article()
+		}
+	default:
+	}
+	return ""
+}
+
+// article names what a parameter wants.
+func (p *Param) article() string {
+	switch p.Type {
+	case TextType:
+		return "a text"
+	case ModelType:
+		return "the name of a model"
+	case ActionType:
+		return "the name of an action"
+	case CodeType:
+		return "a text with code"
+	case ListType:
+		return "a list"
+	case ObjectType:
+		return "an object"
+	case StepType:
+		return "an object with action and its parameters, or run"
+	case WholeType:
+		if p.Least == p.Most {
+			return "a whole number"
+		}
+		return fmt.Sprintf("a whole number from %d to %d", p.Least, p.Most)
+	case NumberType:
+		return "a number"
+	default:
+		return "another value"
+	}
+}

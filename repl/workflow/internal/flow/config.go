@@ -1,0 +1,108 @@
+package flow
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/rlmhq/rlm/repl"
+	"github.com/rlmhq/rlm/repl/internal/calls"
+	"github.com/rlmhq/rlm/repl/ledger"
+	"github.com/rlmhq/rlm/tiers"
+)
+
+// Config says with what a file is run, and within which bounds. A zero field
+// means its default, never "no limit".
+type Config struct {
+	// Actions are what nodes can use; nil is those of this package alone.
+	Actions Actions
+	// Models resolves the names of models.
+	Models ledger.Models
+	// Model is asked where a step names none. The state's member "model" goes before
+	// it, if it names an allowed one.
+	Model string
+	// Allowed are further models that the file may name.
+	Allowed []string
+	// ModelFor says which model is asked instead of one that the file names.
+	ModelFor map[string]string
+	// MaxReply bounds the tokens of one reply; by default 8192.
+	MaxReply int
+	// Retries is how often a reply that breaks its contract is asked for again, by
+	// default 2; a negative number is none.
+	Retries int
+	// CallsAtOnce bounds model calls in flight, by default 16.
+	CallsAtOnce int
+
+	// Open makes the runner of the session that runs Python. It is needed only if the
+	// file has any.
+	Open repl.Opener
+	// Limits bound each piece of code; of Lua, Prolog and templates its time and
+	// memory, by default 10 s and 128 MiB.
+	Limits tiers.Limits
+	// Deterministic makes clocks and randomness in Python repeatable.
+	Deterministic bool
+
+	// Budget is for the whole run.
+	Budget ledger.Budget
+	// Trace is a folder for the record; empty is none. It must hold no trace yet. Each
+	// node is a sub-loop in it.
+	Trace string
+	// Progress is told what happens, as it happens. It must be quick. The run is node
+	// "0" of the events, the first node of the file "0.1"; what a loop is at is its turn.
+	Progress func(ledger.Event)
+}
+
+// DefaultCallsAtOnce bounds model calls in flight.
+const DefaultCallsAtOnce = 16
+
+// withDefaults returns c with every zero field replaced by its default.
+func (c Config) withDefaults() (Config, error) {
+	if c.Actions == nil {
+		actions, err := NewActions()
+		if err != nil {
+			return c, err
+		}
+		c.Actions = actions
+	}
+	if c.Retries == 0 {
+		c.Retries = calls.DefaultRetries
+	}
+	c.Retries = max(0, c.Retries)
+	if c.CallsAtOnce == 0 {
+		c.CallsAtOnce = DefaultCallsAtOnce
+	}
+	if c.CallsAtOnce < 0 || c.MaxReply < 0 {
+		return c, errors.New("a bound is negative: give a positive value, or 0 for the default")
+	}
+	return c, c.Limits.Validate()
+}
+
+// allowed are the models that may be asked, each once.
+func (c *Config) allowed() []string {
+	all := append([]string{c.Model}, c.Allowed...)
+	all = append(all, slices.Collect(maps.Values(c.ModelFor))...)
+	slices.Sort(all)
+	return slices.DeleteFunc(slices.Compact(all), func(name string) bool { return name == "" })
+}
+
+// noModel is what is wrong where a model is asked and none can be.
+const noModel = "there is no model to ask: name one that is allowed, or give the run one, such as openai/gpt-5"
+
+// resolve returns the model to ask for a name that the file gives, empty for the
+// default.
+func (c *Config) resolve(name string) (string, error) {
+	if instead, ok := c.ModelFor[name]; ok {
+		return instead, nil
+	}
+	if name == "" {
+		name = c.Model
+	}
+	switch {
+	case name == "":
+		return "", errors.New(noModel)
+	case !slices.Contains(c.allowed(), name):
+		return "", fmt.Errorf("the file asks for the model %s, which is not allowed: allow it, or say which one is asked instead", quoted(name))
+	}
+	return name, nil
+}

@@ -1,0 +1,146 @@
+package flow
+
+import "regexp"
+
+// maxNodes bounds the nodes of a file.
+const maxNodes = 200
+
+// File is a workflow file. It does not change.
+type File struct {
+	// Name is what its problems are reported under.
+	Name string
+	// Title and Description are what it says of itself.
+	Title, Description string
+	// Nodes run one after the other.
+	Nodes []*Node
+	// Folder is where schemas lie that "$ref" may name; empty is nowhere.
+	Folder string
+}
+
+// Node is one step of a file. It has Uses or Run.
+type Node struct {
+	// Name is unique in the file; without one it is "node N", counted from 1.
+	Name string
+	// Uses names an action, With are its parameters, nil for none.
+	Uses string
+	With *Tree
+	// Run is the body of a Python function.
+	Run string
+	// Output is where in the state the result goes. Without one the members of the
+	// result go there, each under its name.
+	Output string
+
+	at   *Tree // the node as a whole
+	uses *Tree
+}
+
+// The keys of a file and of a node.
+var (
+	fileKeys = []string{"name", "description", "nodes"}
+	nodeKeys = []string{"name", "description", "uses", "run", "with", "output"}
+)
+
+// Parse reads a file. The error is a [*FileError]: everything that is wrong
+// with its structure. [File.Check] finds what is wrong with what it asks for.
+func Parse(name string, source []byte) (*File, error) {
+	tree, wrong := parseTree(source)
+	if wrong != nil {
+		return nil, fileError(name, []*Problem{wrong})
+	}
+	p := &parsing{file: &File{Name: name}}
+	p.whole(tree)
+	if err := fileError(name, p.found); err != nil {
+		return nil, err
+	}
+	return p.file, nil
+}
+
+// parsing collects a file and its problems.
+type parsing struct {
+	file  *File
+	found []*Problem
+}
+
+func (p *parsing) fail(at *Tree, message string) {
+	p.found = append(p.found, &Problem{Line: at.Line, Column: at.Column, Message: message})
+}
+
+// whole reads the document.
+func (p *parsing) whole(tree *Tree) {
+	if tree.Kind != Object {
+		p.fail(tree, "a workflow is an object with name and nodes")
+		return
+	}
+	p.keys(tree, "key of a workflow", fileKeys)
+	p.file.Title, p.file.Description = p.text(tree, "name"), p.text(tree, "description")
+	nodes := tree.Get("nodes")
+	switch {
+	case nodes == nil:
+		p.fail(tree, "nodes is missing: a list of what is to be done")
+	case nodes.Kind != List || len(nodes.Items) == 0:
+		p.fail(nodes, "nodes is a list with at least one node")
+	case len(nodes.Items) > maxNodes:
+		p.fail(nodes, "there are more than 200 nodes")
+	default:
+		for i, node := range nodes.Items {
+			p.node(i, node)
+		}
+	}
+}
+
+// keys reports the keys that are not known.
+func (p *parsing) keys(tree *Tree, what string, known []string) {
+	for _, key := range tree.Keys {
+		if !contains(known, key.Text) {
+			p.fail(key, unknown(what, key.Text, known))
+		}
+	}
+}
+
+// text is a member that is a text, empty if it is not there.
+func (p *parsing) text(tree *Tree, key string) string {
+	value := tree.Get(key)
+	if value == nil {
+		return ""
+	}
+	if value.Kind != Text {
+		p.fail(value, key+" is a text")
+	}
+	return value.Text
+}
+
+var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,99}$`)
+
+// node reads one node.
+func (p *parsing) node(i int, tree *Tree) {
+	if tree.Kind != Object {
+		p.fail(tree, "a node is an object with uses or run")
+		return
+	}
+	p.keys(tree, "key of a node", nodeKeys)
+	n := &Node{
+		at: tree, Name: p.text(tree, "name"), uses: tree.Get("uses"), Uses: p.text(tree, "uses"),
+		Run: p.text(tree, "run"), With: tree.Get("with"), Output: p.text(tree, "output"),
+	}
+	p.text(tree, "description")
+	if n.Name == "" {
+		n.Name = nodeNumber(i)
+	}
+	for _, other := range p.file.Nodes {
+		if other.Name == n.Name {
+			p.fail(tree, "there is a node "+quoted(n.Name)+" before: names are unique")
+		}
+	}
+	switch {
+	case (n.Uses == "") == (n.Run == ""):
+		p.fail(tree, "a node has uses, the name of an action, or run, Python code: give one of them")
+	case n.With != nil && n.Run != "":
+		p.fail(n.With, "with belongs to uses: code finds the state instead")
+	case n.With != nil && n.With.Kind != Object:
+		p.fail(n.With, "with is an object: the parameters by their names")
+	}
+	if n.Output != "" && !identifier.MatchString(n.Output) {
+		p.fail(tree.Get("output"), "output is a plain name, of letters, digits and _")
+	}
+	p.file.Nodes = append(p.file.Nodes, n)
+}

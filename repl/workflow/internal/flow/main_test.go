@@ -1,0 +1,57 @@
+package flow_test
+
+import (
+	"sync"
+	"testing"
+
+	"github.com/rlmhq/rlm"
+	"github.com/rlmhq/rlm/internal/testing/looptest"
+	"github.com/rlmhq/rlm/repl/llm"
+	"github.com/rlmhq/rlm/repl/workflow/internal/flow"
+	"github.com/rlmhq/rlm/router"
+)
+
+func TestMain(m *testing.M) { looptest.Main(m, rlm.Options{}) }
+
+// asked is a registry whose every model answers by a function, and remembers.
+type asked struct {
+	mu       sync.Mutex
+	requests []llm.Request
+	answer   func(r llm.Request) (string, error)
+}
+
+func (a *asked) Resolve(name string) (llm.Model, error) {
+	return llm.Model{Name: name, ID: name, Provider: llm.Func(func(r llm.Request) (llm.Response, error) {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		a.requests = append(a.requests, r)
+		text, err := a.answer(r)
+		return llm.Response{Text: text}, err
+	})}, nil
+}
+
+// says answers everything with the same.
+func says(text string) *asked {
+	return &asked{answer: func(llm.Request) (string, error) { return text, nil }}
+}
+
+// last is the last message of a request.
+func last(r llm.Request) string { return r.Messages[len(r.Messages)-1].Content }
+
+// config is a configuration with an engine.
+func config(models *asked) flow.Config {
+	cfg := flow.Config{Open: looptest.Engine().Opener(router.Policy{})}
+	if models != nil {
+		cfg.Models, cfg.Model = models, "test/default"
+	}
+	return cfg
+}
+
+func parse(t *testing.T, source string) *flow.File {
+	t.Helper()
+	file, err := flow.Parse("w.yaml", []byte(source))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return file
+}

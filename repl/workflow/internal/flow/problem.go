@@ -1,0 +1,79 @@
+package flow
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/rlmhq/rlm/internal/spelling"
+)
+
+// Problem is one thing that is wrong with a file.
+type Problem struct {
+	// File is the file's name, Line and Column where in it, from 1.
+	File         string
+	Line, Column int
+	Message      string
+}
+
+// String returns "file:line:column: message".
+func (p *Problem) String() string {
+	return fmt.Sprintf("%s:%d:%d: %s", p.File, p.Line, p.Column, p.Message)
+}
+
+// FileError is all that is wrong with a file, in the order of the file.
+type FileError struct{ Problems []*Problem }
+
+// Error returns a line for each problem.
+func (e *FileError) Error() string {
+	lines := make([]string, len(e.Problems))
+	for i, problem := range e.Problems {
+		lines[i] = problem.String()
+	}
+	return strings.Join(lines, "\n")
+}
+
+// maxProblems bounds what is reported of one file.
+const maxProblems = 20
+
+// fileError makes an error of problems, in the order of the file and not too many;
+// nil if there are none.
+func fileError(file string, p []*Problem) error {
+	if len(p) == 0 {
+		return nil
+	}
+	slices.SortStableFunc(p, func(a, b *Problem) int {
+		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+	})
+	p = slices.CompactFunc(p, func(a, b *Problem) bool { return *a == *b }) // by aliases
+	p = p[:min(len(p), maxProblems)]
+	for _, problem := range p {
+		problem.File = file
+	}
+	return &FileError{p}
+}
+
+// quoted shows a name of the file, short and on one line.
+func quoted(name string) string { return strconv.Quote(shortened(name, 60)) }
+
+// shortened cuts a text to so many characters.
+func shortened(text string, limit int) string {
+	if len(text) <= limit {
+		return text
+	}
+	runes := []rune(text[:min(len(text), 4*limit)])
+	if len(runes) <= limit {
+		return text
+	}
+	return string(runes[:limit]) + "…"
+}
+
+// unknown says that there is no such thing, and which was meant.
+func unknown(what, name string, known []string) string {
+	if meant := spelling.Nearest(name, known); meant != "" {
+		return fmt.Sprintf("there is no %s %s; did you mean %s?", what, quoted(name), meant)
+	}
+	return fmt.Sprintf("there is no %s %s; there are %s", what, quoted(name), strings.Join(known, ", "))
+}

@@ -1,0 +1,136 @@
+package flow
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/rlmhq/rlm/internal/texts"
+	"github.com/rlmhq/rlm/repl/internal/calls"
+	"github.com/rlmhq/rlm/repl/internal/record"
+	"github.com/rlmhq/rlm/repl/ledger"
+	"github.com/rlmhq/rlm/repl/llm"
+)
+
+// root is the run in its tree; its nodes are the sub-loops.
+const root = "0"
+
+// place is what a run is at, a node of the file or, outside of any, the run itself; and
+// what it did there since its record was last written.
+type place struct {
+	node  string // in the tree
+	turn  int    // of a loop, from 1; 0 outside of one
+	begun time.Time
+	trace *record.Trace
+
+	written int // turns in the record
+	since   time.Time
+	asked   []llm.Message // the first question
+	replies []string
+	blocks  []ledger.CodeBlock
+}
+
+// begin opens the record of a run.
+func (r *Run) begin(f *File) {
+	r.trace.Begin(ledger.Metadata{
+		RootModel: r.cfg.Model, EnvironmentType: "workflow", EnvironmentKwargs: map[string]any{"node": root, "file": f.Name}, OtherBackends: r.cfg.allowed(),
+	})
+}
+
+// enter begins a node, whose number counts from 1. The error is about the record.
+func (r *Run) enter(n *Node, number int) error {
+	trace, err := r.trace.Child()
+	if err != nil {
+		return err
+	}
+	now := time.Now()
+	r.node, r.at = n, place{node: root + "." + strconv.Itoa(number), begun: now, since: now, trace: trace}
+	uses := n.Uses
+	if uses == "" {
+		uses = "Python"
+	}
+	r.at.trace.Begin(ledger.Metadata{EnvironmentType: "workflow", EnvironmentKwargs: map[string]any{"node": r.at.node, "name": n.Name, "uses": uses}})
+	r.Tell(ledger.Event{Kind: ledger.EventLoopStarted, Text: n.Name + ": " + uses})
+	return nil
+}
+
+// leave ends a node; err is how it ended.
+func (r *Run) leave(ctx context.Context, err error) {
+	e := ledger.Event{Kind: ledger.EventLoopEnded, Status: string(StatusDone), Elapsed: time.Since(r.at.begun)}
+	if err != nil {
+		status, reason, _ := calls.StatusOf(ctx, err)
+		e.Status, e.Error = string(status), reason
+		r.write(nil)
+	} else {
+		e.Text = shown(r.result)
+		r.write(r.result)
+	}
+	r.Tell(e)
+	r.unwritten = errors.Join(r.unwritten, r.at.trace.Close())
+	r.at = place{node: root}
+}
+
+// Iterate says which iteration of a loop it is, from 1, for events and the record; 0
+// ends the loop.
+func (r *Run) Iterate(n int) {
+	if n > 0 && (r.at.turn > 0 || len(r.at.replies)+len(r.at.blocks) > 0) {
+		r.write(nil)
+	}
+	r.at.turn = n
+	if n > 0 {
+		r.Tell(ledger.Event{Kind: ledger.EventTurnStarted})
+	}
+}
+
+// write puts what was done into the record, as a turn with an answer or nil.
+func (r *Run) write(answer any) {
+	at := &r.at
+	at.written++
+	at.trace.Turn(record.Iteration{
+		Iteration: at.written, Prompt: at.asked, Response: strings.Join(at.replies, "\n\n"), CodeBlocks: at.blocks, FinalAnswer: answer,
+		IterationTime: time.Since(at.since).Seconds(),
+	})
+	at.since, at.asked, at.replies, at.blocks = time.Now(), nil, nil, nil
+}
+
+// replied takes a model's reply into the record.
+func (r *Run) replied(a *calls.Ask, text string) {
+	if r.at.trace == nil || text == "" {
+		return
+	}
+	if len(r.at.replies) == 0 {
+		r.at.asked = a.Messages
+	}
+	r.at.replies = append(r.at.replies, text)
+}
+
+// ran takes code that ran into the record and tells of it.
+func (r *Run) ran(ran ledger.Snippet) {
+	if r.at.trace != nil {
+		r.at.blocks = append(r.at.blocks, record.BlockOf(&ran, nil))
+	}
+	r.Tell(ledger.Event{
+		Kind: ledger.EventSnippet, Text: ran.Source, Tier: ran.Tier, Status: string(ran.Status), Elapsed: ran.Elapsed, Error: ran.Failure(), Ran: &ran,
+	})
+}
+
+// Tell tells Config.Progress of something, complete with its place in the run.
+func (r *Run) Tell(e ledger.Event) {
+	e.Node, e.Turn = r.at.node, r.at.turn
+	r.caller.Tell(e)
+}
+
+// shown is a value for people: a text as it is, nothing for nil, else JSON.
+func shown(value any) string {
+	if value == nil {
+		return ""
+	}
+	data, err := json.Marshal(value)
+	if err != nil {
+		return err.Error()
+	}
+	return texts.Show(data)
+}

@@ -1,0 +1,279 @@
+package flow
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/rlmhq/rlm/repl"
+	"github.com/rlmhq/rlm/repl/internal/calls"
+	"github.com/rlmhq/rlm/repl/internal/harness"
+	"github.com/rlmhq/rlm/repl/internal/record"
+	"github.com/rlmhq/rlm/repl/ledger"
+)
+
+// maxState bounds the state, in bytes of its JSON.
+const maxState = 8 << 20
+
+// Run runs the file over an input, whose members the state begins with. The file
+// is checked first.
+//
+// The error is a [*repl.SetupError] if the run could not begin (with a [*FileError] in
+// it if that is the file's fault), a [*NodeError] if a node could not do its work, the
+// context's cause if it ended, or what broke; a budget that was used up is none. The
+// Outcome says how far the run came.
+func (f *File) Run(ctx context.Context, cfg Config, input map[string]any) (Outcome, error) {
+	r := &fileRun{file: f, given: cfg, outcome: Outcome{State: input}}
+	err := harness.Run(ctx, r)
+	if err != nil && r.outcome.Status == "" {
+		r.outcome.Status, r.outcome.Reason = ledger.StatusFailed, err.Error()
+	}
+
+	return r.outcome, err
+}
+
+// fileRun is a run of a file as the harness sees it.
+type fileRun struct {
+	*Run
+
+	file    *File
+	given   Config
+	outcome Outcome
+}
+
+// Prepare checks the file and its models.
+func (r *fileRun) Prepare(ctx context.Context) (plan harness.Plan, err error) {
+	if r.Run, err = prepare(ctx, r.file, r.given, r.outcome.State); err != nil {
+		return plan, err
+	}
+
+	text := r.file.Name
+	if r.file.Title != "" {
+		text += ": " + r.file.Title
+	}
+
+	return harness.Plan{
+		Caller: r.caller, Folder: r.given.Trace, Started: ledger.Event{Model: r.cfg.Model, Text: text},
+	}, nil
+}
+
+// Solve runs the nodes.
+func (r *fileRun) Solve(ctx context.Context, trace *record.Trace) error {
+	r.trace = trace
+	r.begin(r.file)
+
+	return errors.Join(r.nodes(ctx, r.file), r.Close())
+}
+
+// Conclude makes the outcome.
+func (r *fileRun) Conclude(e *harness.Ending) ledger.Event {
+	o := Outcome{Status: StatusDone, State: r.State, Result: r.result}
+	if e.Status != "" && r.node != nil {
+		o.Node = r.node.Name
+	}
+	switch {
+	case e.Status == "":
+	case e.Status != ledger.StatusFailed:
+		o.Status, o.Reason = e.Status, e.Reason
+	case isBroken(e.Err) || r.node == nil:
+		o.Status, o.Reason = StatusBroken, e.Err.Error()
+	default:
+		e.Err = &NodeError{Node: r.node.Name, Err: e.Err}
+		o.Status, o.Reason = ledger.StatusFailed, e.Err.Error()
+	}
+
+	o.Spent, o.Budget, o.Elapsed, o.Trace = e.Spent, e.Budget, e.Elapsed, e.Folder
+	r.outcome = o
+	e.Err = errors.Join(e.Err, r.unwritten)
+
+	return ledger.Event{Status: string(o.Status), Text: shown(o.Result), Error: o.Reason}
+}
+
+// Run is a run of a file, as its actions see it. Its methods have one caller at a
+// time.
+type Run struct {
+	// State is what nodes share, by names; values are as encoding/json knows them.
+	State map[string]any
+
+	cfg    Config
+	folder string
+	caller *calls.Caller
+	python *repl.Session // nil before the first code
+
+	node   *Node
+	at     place
+	result any
+
+	trace     *record.Trace
+	unwritten error // of the nodes' records
+}
+
+// NewRun returns a run without a file, for actions that are used from Go. Its State
+// begins with some values. Close it.
+func NewRun(cfg Config, state map[string]any) (*Run, error) {
+	cfg, err := cfg.withDefaults()
+	if err != nil {
+		return nil, &repl.SetupError{Err: err}
+	}
+	r := &Run{State: map[string]any{}, cfg: cfg, at: place{node: root}}
+	r.caller, err = calls.NewCaller(calls.Caller{
+		Models: cfg.Models, Gate: calls.NewGate(cfg.CallsAtOnce), MaxReply: cfg.MaxReply, Emit: cfg.Progress,
+	}, cfg.Budget, nil, false)
+	if err != nil {
+		return nil, &repl.SetupError{Err: err}
+	}
+	if err := r.Set(state); err != nil {
+		return nil, &repl.SetupError{Err: fmt.Errorf("cannot use the input: %w", err)}
+	}
+	return r, nil
+}
+
+// prepare checks all that can be checked before any work.
+func prepare(ctx context.Context, f *File, cfg Config, input map[string]any) (*Run, error) {
+	r, err := NewRun(cfg, input)
+	if err != nil {
+		return nil, err
+	}
+	r.folder = f.Folder
+	if err := f.Check(ctx, r.cfg.Actions); err != nil {
+		return nil, err
+	}
+	if err := r.checkModels(ctx, f, cfg.Budget.USD != 0); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// checkModels looks up every model that the file names, and asks its server whether it
+// is there.
+func (r *Run) checkModels(ctx context.Context, f *File, explicitUSD bool) error {
+	var wrong []*Problem
+	names := map[string]bool{}
+	checked := f.checked(r.cfg.Actions)
+	for _, at := range checked.models {
+		name, err := r.cfg.resolve(at.Text)
+		if err != nil {
+			wrong = append(wrong, &Problem{Line: at.Line, Column: at.Column, Message: err.Error()})
+			continue
+		}
+		names[name] = true
+	}
+	if len(wrong) == 0 && len(checked.asks) > 0 && len(r.cfg.allowed()) == 0 {
+		at := checked.asks[0]
+		wrong = append(wrong, &Problem{Line: at.Line, Column: at.Column, Message: noModel})
+	}
+	if err := fileError(f.Name, wrong); err != nil {
+		return err
+	}
+	if r.cfg.Model != "" {
+		names[r.cfg.Model] = true
+	}
+	if len(names) > 0 && r.cfg.Models == nil {
+		return errors.New("there is no registry of models: set Config.Models")
+	}
+	all := slices.Sorted(maps.Keys(names))
+	for _, name := range all {
+		if err := r.caller.CheckModel(name, explicitUSD); err != nil {
+			return fmt.Errorf("cannot use model %s: %w", name, err)
+		}
+	}
+	if len(all) == 0 {
+		return nil
+	}
+
+	return ledger.CheckModels(ctx, r.cfg.Models, all...)
+}
+
+// nodes runs all nodes, one after the other.
+func (r *Run) nodes(ctx context.Context, f *File) error {
+	for i, n := range f.Nodes {
+		if err := r.enter(n, i+1); err != nil {
+			r.node = nil
+			return err
+		}
+		err := r.one(ctx, n)
+		if r.leave(ctx, err); err != nil {
+			return err
+		}
+	}
+	r.node = nil
+	return nil
+}
+
+// one runs one node and puts its result into the state.
+func (r *Run) one(ctx context.Context, n *Node) error {
+	if err := context.Cause(ctx); err != nil {
+		return err
+	}
+	var result any
+	var err error
+	if n.Uses != "" {
+		var with map[string]any
+		if n.With != nil {
+			with, _ = n.With.Plain().(map[string]any)
+		}
+		result, err = r.Act(ctx, n.Uses, with)
+	} else {
+		result, err = r.Python(ctx, Code{Source: n.Run, What: "run", Name: n.Name, Values: map[string]any{"state": r.State}})
+	}
+	if err != nil {
+		return err
+	}
+	r.result = result
+	if n.Output != "" {
+		return r.Set(map[string]any{n.Output: result})
+	}
+	members, ok := result.(map[string]any)
+	if !ok && result != nil {
+		return fmt.Errorf("the result is %s, which has no names: give the node an output, or return an object", described(result))
+	}
+	return r.Set(members)
+}
+
+// Set puts values into the state, as their JSON has them. The error says that there
+// is no room.
+func (r *Run) Set(values map[string]any) error {
+	next := maps.Clone(r.State)
+	maps.Copy(next, values)
+	data, err := json.Marshal(next)
+	if err != nil {
+		return fmt.Errorf("the state cannot be encoded: %w", err)
+	}
+	if len(data) > maxState {
+		return fmt.Errorf("the state would have %d bytes, more than %d: keep less in it", len(data), maxState)
+	}
+	plain, err := decode(data)
+	if err != nil {
+		return err
+	}
+	r.State, _ = plain.(map[string]any)
+	return nil
+}
+
+// Close ends the session of the code, if there is one.
+func (r *Run) Close() error {
+	if r.python == nil {
+		return nil
+	}
+	return r.python.Close()
+}
+
+// described is the kind of a value, in words.
+func described(value any) string {
+	switch value.(type) {
+	case nil:
+		return "null"
+	case map[string]any:
+		return "an object"
+	case []any:
+		return "a list"
+	case string:
+		return "a text"
+	case bool:
+		return "true or false"
+	}
+	return "a number"
+}

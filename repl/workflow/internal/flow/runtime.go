@@ -1,0 +1,224 @@
+package flow
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/rlmhq/rlm/repl/internal/calls"
+	"github.com/rlmhq/rlm/repl/internal/evaluators"
+	"github.com/rlmhq/rlm/repl/ledger"
+	"github.com/rlmhq/rlm/repl/llm"
+	"github.com/rlmhq/rlm/router"
+	"github.com/rlmhq/rlm/tiers"
+)
+
+// Act uses an action by its name, with parameters as a file gives them: templates
+// are rendered over the state, defaults filled in, types checked.
+func (r *Run) Act(ctx context.Context, name string, with map[string]any) (any, error) {
+	action, known := r.cfg.Actions[name]
+	if !known {
+		return nil, errors.New(unknown("action", name, r.cfg.Actions.Names()))
+	}
+	ready, err := r.ready(ctx, &action, with)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	result, err := action.Do(ctx, r, ready)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return result, nil
+}
+
+// ready renders and checks the parameters of an action.
+func (r *Run) ready(ctx context.Context, action *Action, with map[string]any) (map[string]any, error) {
+	now, all := map[string]any{}, map[string]any{}
+	plain, err := normal(with)
+	if err != nil {
+		return nil, err
+	}
+	for name, value := range plain {
+		if p := find(action.Params, name); p == nil || p.Late || p.verbatim() {
+			all[name] = value
+		} else {
+			now[name] = value
+		}
+	}
+	rendered, err := r.Render(ctx, now)
+	if err != nil {
+		return nil, err
+	}
+	members, ok := rendered.(map[string]any)
+	if !ok {
+		return nil, errors.New("the parameters are no object any more")
+	}
+	for name, value := range members {
+		all[name] = value
+	}
+	c := &checker{actions: r.cfg.Actions, folder: r.folder}
+	c.members(treeOf(all), action.Params, action.Open, "parameter of "+action.Name)
+	if len(c.found) > 0 {
+		return nil, errors.New(c.found[0].Message)
+	}
+	for i := range action.Params {
+		p := &action.Params[i]
+		if _, given := all[p.Name]; !given && p.Default != nil {
+			all[p.Name] = p.Default
+		}
+	}
+	return all, nil
+}
+
+// normal is an object as its JSON has it.
+func normal(with map[string]any) (map[string]any, error) {
+	data, err := json.Marshal(with)
+	if err != nil {
+		return nil, fmt.Errorf("the parameters cannot be encoded: %w", err)
+	}
+	value, err := decode(data)
+	plain, _ := value.(map[string]any)
+	return plain, err
+}
+
+// Render renders the templates in a value over the state. A text that is one
+// expression alone becomes the expression's value, of whatever type.
+func (r *Run) Render(ctx context.Context, value any) (any, error) {
+	if !evaluators.HasTemplate(value) {
+		return value, nil
+	}
+	rendered, err := r.jail().Render(ctx, value, map[string]any{"state": r.State})
+	return rendered, programError(ofTemplate, err)
+}
+
+// Lua runs a Lua program, Prolog a Prolog program, in a jail: see package jailed
+// for what they find. The error is a [*ProgramError] if the program did not do its
+// work.
+func (r *Run) Lua(ctx context.Context, what, source string, values map[string]any) (any, error) {
+	return r.inJail(ctx, Code{What: what, Source: source, Values: values}, "lua", r.jail().Lua)
+}
+
+// Prolog is as Lua is.
+func (r *Run) Prolog(ctx context.Context, what, source string, values map[string]any) (any, error) {
+	return r.inJail(ctx, Code{What: what, Source: source, Values: values}, "prolog", r.jail().Prolog)
+}
+
+// jailTier is what the record says of code that ran in a jail and in no tier.
+const jailTier = "jail"
+
+// inJail runs a program of a language and takes it into the record.
+func (r *Run) inJail(ctx context.Context, c Code, language tiers.Language, run func(context.Context, string, map[string]any) (any, error)) (any, error) {
+	begun := time.Now()
+	value, err := run(ctx, c.Source, c.Values)
+	err = programError(c.What, err)
+	result := tiers.Result{Status: tiers.StatusOK}
+	var ended *ProgramError
+	if errors.As(err, &ended) {
+		result.Status, result.Exception = tiers.StatusRaised, &tiers.Exception{Type: ended.Type, Message: ended.Message}
+	}
+	if err == nil || ended != nil {
+		r.ran(ledger.Snippet{
+			Language: language, Source: c.Source, Result: router.Result{Result: result, Tier: jailTier}, Elapsed: time.Since(begun),
+		})
+	}
+	return value, err
+}
+
+// jail has the bounds of the run's code.
+func (r *Run) jail() evaluators.Jail {
+	return evaluators.Jail{Wall: r.cfg.Limits.Wall, Memory: r.cfg.Limits.Memory}
+}
+
+// programError says by which program of the file an end of a jailed one was.
+func programError(what string, err error) error {
+	var ended *evaluators.ProgramError
+	if errors.As(err, &ended) {
+		return &ProgramError{What: what, Type: string(ended.Kind), Message: ended.Message, Invalid: ended.Kind == evaluators.Syntax}
+	}
+	return err
+}
+
+// Model is the model to ask for a name that the file gives: what the caller said
+// is asked instead of it, or the name itself if it is allowed. Without a name it is
+// the one that the state's member "model" names, if that is allowed, or else the
+// default.
+func (r *Run) Model(name string) (string, error) {
+	if stated, ok := r.State["model"].(string); ok && name == "" {
+		if model, err := r.cfg.resolve(stated); err == nil {
+			return model, nil
+		}
+	}
+	return r.cfg.resolve(name)
+}
+
+// Ask asks a model, within the run's budget. A contract in the question is the
+// caller's to keep: see [Run.Typed].
+func (r *Run) Ask(ctx context.Context, a calls.Ask) (llm.Response, error) {
+	if err := r.fill(&a); err != nil {
+		return llm.Response{}, err
+	}
+	response, err := r.caller.Complete(ctx, a)
+	r.replied(&a, response.Text)
+	if err == nil {
+		err = calls.CheckRefusal(a.Model, response)
+	}
+	return response, err
+}
+
+// Typed asks a model for a value that meets a.Schema. A reply that does not is
+// asked for again; the error is a [*calls.MismatchError] if none did.
+func (r *Run) Typed(ctx context.Context, a calls.Ask) (any, error) {
+	if err := r.fill(&a); err != nil {
+		return nil, err
+	}
+	raw, err := r.caller.CompleteTyped(ctx, a, r.cfg.Retries)
+	r.replied(&a, string(raw))
+	if err != nil {
+		return nil, err
+	}
+	return decode(raw)
+}
+
+// TypedAll is [Run.Typed] with every value of the reply that meets a.Schema: see
+// [calls.Caller.CompleteAll].
+func (r *Run) TypedAll(ctx context.Context, a calls.Ask) ([]any, error) {
+	if err := r.fill(&a); err != nil {
+		return nil, err
+	}
+	raw, err := r.caller.CompleteAll(ctx, a, r.cfg.Retries)
+	if err != nil {
+		return nil, err
+	}
+	values := make([]any, len(raw))
+	for i := range raw {
+		r.replied(&a, string(raw[i]))
+		if values[i], err = decode(raw[i]); err != nil {
+			return nil, err
+		}
+	}
+	return values, nil
+}
+
+// fill completes a question: which model, and where in the file it is asked.
+func (r *Run) fill(a *calls.Ask) error {
+	if r.cfg.Models == nil {
+		return errors.New("there are no models here")
+	}
+	model, err := r.Model(a.Model)
+	if err != nil {
+		return err
+	}
+	a.Model, a.Node, a.Turn = model, r.at.node, r.at.turn
+	return nil
+}
+
+// isBroken reports whether something of the host broke, and not what the file
+// asked for.
+func isBroken(err error) bool {
+	var broken *tiers.BrokenError
+	var model *llm.Error
+	var jail *evaluators.BrokenError
+	return errors.As(err, &broken) || errors.As(err, &model) || errors.As(err, &jail) || errors.Is(err, router.ErrNoTier)
+}

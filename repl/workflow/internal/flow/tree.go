@@ -1,0 +1,255 @@
+package flow
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Bounds of a file. What an alias stands for counts each time.
+const (
+	maxFile  = 1 << 20 // bytes
+	maxDepth = 40
+	maxParts = 20_000  // values and keys
+	maxTexts = 4 << 20 // bytes of all texts together
+)
+
+// Kind is the kind of a value in a file.
+type Kind string
+
+// The kinds of values.
+const (
+	Object Kind = "object"
+	List   Kind = "list"
+	Text   Kind = "text"
+	Other  Kind = "other" // a number, a boolean or null
+)
+
+// Tree is a value of a file that knows where it stands. It does not change.
+type Tree struct {
+	// Line and Column are where it begins, from 1.
+	Line, Column int
+	Kind         Kind
+	// Keys and Items are the members of an object, in their order; a list has
+	// Items alone.
+	Keys, Items []*Tree
+	// Text is the text of a Text.
+	Text string
+
+	scalar  any  // of Other: nil, bool or json.Number
+	literal bool // a Text whose lines begin on the line after Line
+}
+
+// Get returns a member of an object, nil if there is none.
+func (t *Tree) Get(key string) *Tree {
+	if t == nil {
+		return nil
+	}
+	for i, k := range t.Keys {
+		if k.Text == key {
+			return t.Items[i]
+		}
+	}
+	return nil
+}
+
+// Plain returns the value as encoding/json knows it: map[string]any, []any,
+// string, [json.Number], bool or nil.
+func (t *Tree) Plain() any {
+	switch t.Kind {
+	case Object:
+		plain := make(map[string]any, len(t.Keys))
+		for i, key := range t.Keys {
+			plain[key.Text] = t.Items[i].Plain()
+		}
+		return plain
+	case List:
+		plain := make([]any, len(t.Items))
+		for i, item := range t.Items {
+			plain[i] = item.Plain()
+		}
+		return plain
+	case Text:
+		return t.Text
+	default:
+		return t.scalar
+	}
+}
+
+// treeOf is a value as encoding/json knows it as a Tree that stands nowhere.
+func treeOf(value any) *Tree {
+	switch v := value.(type) {
+	case map[string]any:
+		t := &Tree{Kind: Object}
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			t.Keys, t.Items = append(t.Keys, &Tree{Kind: Text, Text: key}), append(t.Items, treeOf(v[key]))
+		}
+		return t
+	case []any:
+		t := &Tree{Kind: List}
+		for _, item := range v {
+			t.Items = append(t.Items, treeOf(item))
+		}
+		return t
+	case string:
+		return &Tree{Kind: Text, Text: v}
+	}
+	return &Tree{Kind: Other, scalar: value}
+}
+
+// parseTree reads one YAML document.
+func parseTree(source []byte) (tree *Tree, wrong *Problem) {
+	if len(source) > maxFile {
+		return nil, &Problem{Line: 1, Column: 1, Message: fmt.Sprintf("the file has more than %d bytes", maxFile)}
+	}
+	defer func() {
+		if r := recover(); r != nil { // the library states its invariants by panics
+			tree, wrong = nil, &Problem{Line: 1, Column: 1, Message: fmt.Sprintf("the file broke the YAML reader: %v", r)}
+		}
+	}()
+	decoder := yaml.NewDecoder(bytes.NewReader(source))
+	var document, more yaml.Node
+	if err := decoder.Decode(&document); err != nil {
+		if errors.Is(err, io.EOF) {
+			return nil, &Problem{Line: 1, Column: 1, Message: "the file is empty"}
+		}
+		return nil, yamlProblem(err)
+	}
+	if err := decoder.Decode(&more); err == nil {
+		return nil, &Problem{Line: more.Line, Column: more.Column, Message: "there is a second document: give one"}
+	} else if !errors.Is(err, io.EOF) {
+		return nil, yamlProblem(err)
+	}
+	if document.Kind != yaml.DocumentNode || len(document.Content) != 1 {
+		return nil, &Problem{Line: 1, Column: 1, Message: "the file is empty"}
+	}
+	return (&planter{}).plant(document.Content[0], 0)
+}
+
+var yamlLine = regexp.MustCompile(`^yaml: (?:line (\d+): )?`)
+
+// yamlProblem says in our words what the library found.
+func yamlProblem(err error) *Problem {
+	text := err.Error()
+	p := &Problem{Line: 1, Column: 1}
+	if m := yamlLine.FindStringSubmatch(text); m != nil {
+		text = text[len(m[0]):]
+		if n, err := strconv.Atoi(m[1]); err == nil && n > 0 {
+			p.Line = n
+		}
+	}
+	p.Message = "this is not YAML: " + shortened(text, 300)
+	return p
+}
+
+// planter makes a Tree of the library's nodes, and counts.
+type planter struct {
+	parts, texts int
+}
+
+func problemAt(n *yaml.Node, format string, args ...any) *Problem {
+	return &Problem{Line: max(1, n.Line), Column: max(1, n.Column), Message: fmt.Sprintf(format, args...)}
+}
+
+func (p *planter) plant(n *yaml.Node, depth int) (*Tree, *Problem) {
+	if p.parts++; p.parts > maxParts {
+		return nil, problemAt(n, "the file has more than %d values, what aliases stand for counted each time", maxParts)
+	}
+	if depth > maxDepth {
+		return nil, problemAt(n, "this is nested more than %d levels deep", maxDepth)
+	}
+	t := &Tree{Line: max(1, n.Line), Column: max(1, n.Column)}
+	switch n.Kind {
+	case yaml.AliasNode:
+		return p.plant(n.Alias, depth+1)
+	case yaml.MappingNode:
+		t.Kind = Object
+		return t, p.members(t, n, depth)
+	case yaml.SequenceNode:
+		t.Kind = List
+		for _, item := range n.Content {
+			planted, wrong := p.plant(item, depth+1)
+			if wrong != nil {
+				return nil, wrong
+			}
+			t.Items = append(t.Items, planted)
+		}
+		return t, nil
+	case yaml.ScalarNode:
+		return t, p.scalar(t, n)
+	default:
+		return nil, problemAt(n, "this kind of YAML is not taken here")
+	}
+}
+
+// members plants the members of a mapping.
+func (p *planter) members(t *Tree, n *yaml.Node, depth int) *Problem {
+	seen := make(map[string]bool, len(n.Content)/2)
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		name := n.Content[i]
+		if name.Tag == "!!merge" {
+			return problemAt(name, "merge keys are not taken here: write the members out, or use an alias for the whole value")
+		}
+		key, wrong := p.plant(name, depth+1)
+		if wrong != nil {
+			return wrong
+		}
+		if key.Kind == Other {
+			key.Kind, key.Text = Text, name.Value // as in 2026: or true:
+		}
+		if key.Kind != Text {
+			return problemAt(name, "a key is a text")
+		}
+		if seen[key.Text] {
+			return problemAt(name, "the key %s is there twice", quoted(key.Text))
+		}
+		seen[key.Text] = true
+		value, wrong := p.plant(n.Content[i+1], depth+1)
+		if wrong != nil {
+			return wrong
+		}
+		t.Keys, t.Items = append(t.Keys, key), append(t.Items, value)
+	}
+	return nil
+}
+
+// scalar plants a single value. Dates are texts.
+func (p *planter) scalar(t *Tree, n *yaml.Node) *Problem {
+	if p.texts += len(n.Value); p.texts > maxTexts {
+		return problemAt(n, "the texts of the file have more than %d bytes together, what aliases stand for counted each time", maxTexts)
+	}
+	var value any
+	if err := n.Decode(&value); err != nil {
+		return problemAt(n, "%s", yamlLine.ReplaceAllString(shortened(err.Error(), 200), ""))
+	}
+	t.Kind = Other
+	switch v := value.(type) {
+	case string:
+		t.Kind, t.Text = Text, v
+		t.literal = n.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0
+	case time.Time:
+		t.Kind, t.Text = Text, n.Value
+	case nil, bool:
+		t.scalar = v
+	case int, int64, uint64:
+		t.scalar = json.Number(fmt.Sprint(v))
+	case float64:
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return problemAt(n, "%s is no number that JSON has", n.Value)
+		}
+		t.scalar = json.Number(strconv.FormatFloat(v, 'g', -1, 64))
+	default:
+		return problemAt(n, "a value of the tag %s is not taken here", quoted(n.Tag))
+	}
+	return nil
+}
