@@ -151,6 +151,10 @@ func (p *program) peak() int64 {
 
 // Kill ends the program.
 func (p *program) Kill(int) {
+	if p.isKilled {
+		return
+	}
+
 	p.isKilled = true
 	_, p.fault = p.box.Diagnose(false)
 	_ = p.close() // the guest reports it

@@ -58,6 +58,7 @@ type Connection struct {
 	keeper  keeper
 	former  keeper    // the one before
 	coming  keeper    // what a keeper made now would be
+	mayKeep bool      // the last order asked for a keeper
 	mark    wire.Mark // of the last order
 	isBegun bool      // the guest has begun with the order
 	isGone  bool
@@ -226,7 +227,7 @@ func (c *Connection) Run(a *Accounts, order wire.Order, before int) (wire.Done, 
 	_, _ = rand.Read(order.Mark[:]) // it never fails
 	_, _ = rand.Read(order.TakeOver[:])
 	c.mark, c.isBegun = order.Mark, false
-	c.coming = keeper{mark: order.TakeOver, snippet: before}
+	c.coming, c.mayKeep = keeper{mark: order.TakeOver, snippet: before}, order.Save
 	payload := order.Append(nil)
 	c.Send(append(frame.AppendHeader(nil, wire.KindOrder, len(payload)), payload...))
 
@@ -341,7 +342,7 @@ func (c *Connection) handleFrame(a *Accounts, kind byte, payload []byte) (done w
 		return done, true, nil
 
 	case wire.KindKeeper:
-		if !c.noteKeeper(payload) {
+		if !c.mayKeep || !c.noteKeeper(payload) {
 			return wire.Done{}, true, c.giveUp()
 		}
 		if c.wasTakenOver(c.buffer.Len()) { // the mark came together with this

@@ -146,8 +146,12 @@ func (b *goBox) Diagnose(hasEnded bool) (outOfMemory bool, fault error) {
 		b.killed = true
 		return false, fault
 	}
-	outOfMemory = b.OutOfMemory(true)
-	return outOfMemory, b.Fault()
+
+	outOfMemory, fault = b.OutOfMemory(true), b.Fault()
+	if !outOfMemory && fault == nil { // perhaps only the connection has ended
+		fault = b.trouble(nil)
+	}
+	return outOfMemory, fault
 }
 
 // Said is what the first process reported besides its wall.
