@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 
+	"github.com/rlmhq/rlm/internal/texts"
+	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/tiers"
 )
 
@@ -11,7 +13,7 @@ import (
 type Executor struct {
 	Session *Session
 	// Tell takes the events, without the place in the tree.
-	Tell func(Event)
+	Tell func(ledger.Event)
 
 	broken int // tiers that broke, in a row
 }
@@ -25,8 +27,8 @@ func (x *Executor) Execute(ctx context.Context, reply Reply) (Turn, error) {
 	done, err := Execute(ctx, x.Session, reply)
 	for i := range done.Ran {
 		ran := &done.Ran[i]
-		x.Tell(Event{
-			Kind: EventSnippet, Text: ran.Source, Tier: ran.Tier, Status: string(ran.Status), Elapsed: ran.Elapsed, Error: ran.Failure(),
+		x.Tell(ledger.Event{
+			Kind: ledger.EventSnippet, Text: ran.Source, Tier: ran.Tier, Status: string(ran.Status), Elapsed: ran.Elapsed, Error: ran.Failure(),
 			Ran: ran,
 		})
 	}
@@ -35,20 +37,12 @@ func (x *Executor) Execute(ctx context.Context, reply Reply) (Turn, error) {
 		x.broken = 0
 		return done, err
 	}
-	x.Tell(Event{Kind: EventWarning, Error: err.Error()})
+	x.Tell(ledger.Event{Kind: ledger.EventWarning, Error: err.Error()})
 	if x.broken++; x.broken >= maxBroken {
 		return done, err
 	}
 	done.Broke = true
 	done.Notes = append(done.Notes, "The sandbox broke while it ran your code; variables may be gone, see SHOW_VARS(). "+
-		Truncate(err.Error(), 500))
+		texts.Truncate(err.Error(), 500))
 	return done, nil
-}
-
-// Failure is the exception in a line, empty if there was none.
-func (r *Ran) Failure() string {
-	if r.Exception == nil {
-		return ""
-	}
-	return r.Exception.Type + ": " + Truncate(r.Exception.Message, 500)
 }

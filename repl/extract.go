@@ -69,7 +69,7 @@ func looked(reply string) string {
 // Reflector: layers as of [Extract], but an answer in text is code like any other,
 // and of several blocks the first alone counts. A first block that begins with
 // "# BATCH" takes the others along.
-func Code(reply string) (source string, ok bool) {
+func ExtractScript(reply string) (source string, ok bool) {
 	reply = looked(reply)
 	blocks, outside, _ := fences(reply)
 	if blocks = ofLanguage(blocks, tiers.Python); len(blocks) > 0 {
@@ -208,7 +208,7 @@ func blockOf(info, source string) (Block, bool) {
 	}
 	name := word(info)
 	language, known := languages[name]
-	if !known && name == "" && LooksLikePython(source) {
+	if !known && name == "" && looksLikePython(source) {
 		language, known = tiers.Python, true
 	}
 	return Block{language, source}, known
@@ -220,9 +220,9 @@ var pythonSigns = regexp.MustCompile(`(?m)^[ \t]*(import |from \w[\w.]* import |
 	`\b(print|len|FINAL|FINAL_VAR|SUBMIT|SHOW_VARS|llm_\w+|rlm_\w+|ask_llm|recursive_llm|run_parallel_sub_calls|predict)\(|` +
 	`^[A-Za-z_][\w.\[\]'", ]*[ \t]*[-+*/%|&]?=[^=]|\bcontext(_\d+)?\b[.\[]`)
 
-// LooksLikePython reports whether text shows a sign of Python. It tells code from
+// looksLikePython reports whether text shows a sign of Python. It tells code from
 // prose and data; whether it is Python, the parser will say.
-func LooksLikePython(text string) bool { return pythonSigns.MatchString(text) }
+func looksLikePython(text string) bool { return pythonSigns.MatchString(text) }
 
 // indented returns the first indented block that looks like Python, its common
 // indentation removed: that indentation is the block's mark, not the code's.
@@ -237,7 +237,7 @@ func indented(reply string) string {
 		for end < len(lines) && (margin(lines[end]) != "" || strings.TrimSpace(lines[end]) == "") {
 			end++
 		}
-		if source := dedent(lines[i:end]); LooksLikePython(source) && (i == 0 || !listItem.MatchString(lines[i-1])) {
+		if source := dedent(lines[i:end]); looksLikePython(source) && (i == 0 || !listItem.MatchString(lines[i-1])) {
 			return source
 		}
 		i = end

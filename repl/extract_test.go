@@ -84,7 +84,7 @@ func TestCodeExtractionTable(t *testing.T) {
 		{"prose", "I would call FINAL(...) now.", ""},
 		{"nothing", "", ""},
 	} {
-		if source, ok := Code(c.reply); ok != (c.source != "") || source != c.source {
+		if source, ok := ExtractScript(c.reply); ok != (c.source != "") || source != c.source {
 			t.Errorf("%s: %q (%v), want %q", c.name, source, ok, c.source)
 		}
 	}
@@ -131,7 +131,7 @@ func FuzzExtract(f *testing.F) {
 				t.Errorf("an empty block in %q", reply)
 			}
 		}
-		if source, ok := Code(reply); ok && strings.TrimSpace(source) == "" {
+		if source, ok := ExtractScript(reply); ok && strings.TrimSpace(source) == "" {
 			t.Errorf("empty code in %q", reply)
 		}
 		if r.Final != nil {

@@ -2,9 +2,10 @@ package repl
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
+	"github.com/rlmhq/rlm/internal/texts"
+	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/tiers"
 )
 
@@ -26,8 +27,8 @@ type FeedbackOptions struct {
 // DefaultFeedback is how many characters of a turn's output a model is shown.
 const DefaultFeedback = 20_000
 
-// Output is all that the code of a turn wrote, as it is kept for later snippets.
-func Output(ran []Ran) string {
+// JoinOutput is all that the code of a turn wrote, as it is kept for later snippets.
+func JoinOutput(ran []ledger.Snippet) string {
 	var out strings.Builder
 	for i := range ran {
 		out.WriteString(ran[i].Stdout)
@@ -36,11 +37,11 @@ func Output(ran []Ran) string {
 }
 
 // Feedback is the message that tells a model what became of its code.
-func Feedback(ran []Ran, skipped int, o FeedbackOptions) string {
+func Feedback(ran []ledger.Snippet, skipped int, o FeedbackOptions) string {
 	var b strings.Builder
 	end := ""
 	if o.Header == "" {
-		o.Header, end = fmt.Sprintf("[turn %d/%d]", o.Turn, o.Turns), EndNote(o.Turn, o.Turns)
+		o.Header, end = fmt.Sprintf("[turn %d/%d]", o.Turn, o.Turns), endNote(o.Turn, o.Turns)
 	}
 	b.WriteString(o.Header + "\n")
 	left := o.Cap
@@ -63,13 +64,13 @@ func Feedback(ran []Ran, skipped int, o FeedbackOptions) string {
 }
 
 // describe writes one block's outcome and takes what it shows from left.
-func describe(b *strings.Builder, r *Ran, i, n int, left *int) {
+func describe(b *strings.Builder, r *ledger.Snippet, i, n int, left *int) {
 	if n > 1 {
 		fmt.Fprintf(b, "Block %d of %d:\n", i+1, n)
 	}
 	silent := true
 	for _, part := range []struct{ label, text string }{
-		{"stdout", r.Stdout}, {"stderr", r.Stderr}, {"error", trace(r)},
+		{"stdout", r.Stdout}, {"stderr", r.Stderr}, {"error", r.Traceback()},
 	} {
 		text := strings.TrimRight(strings.ToValidUTF8(part.text, "\uFFFD"), "\n")
 		if text == "" {
@@ -80,7 +81,7 @@ func describe(b *strings.Builder, r *Ran, i, n int, left *int) {
 		if r.Failed() {
 			least = minShown
 		}
-		shown := Truncate(text, max(*left, least))
+		shown := texts.Truncate(text, max(*left, least))
 		*left -= len(shown)
 		fmt.Fprintf(b, "%s:\n%s\n", part.label, shown)
 	}
@@ -100,18 +101,8 @@ func describe(b *strings.Builder, r *Ran, i, n int, left *int) {
 // used up: the reason of a failure must not vanish behind a flood of output.
 const minShown = 1_000
 
-func trace(r *Ran) string {
-	switch {
-	case r.Exception == nil:
-		return ""
-	case r.Exception.Traceback != "":
-		return r.Exception.Traceback
-	}
-	return strings.TrimRight(r.Exception.Type+": "+r.Exception.Message, ": ")
-}
-
 // circumstances writes what happened to the session besides the code's own doing.
-func circumstances(b *strings.Builder, r *Ran) {
+func circumstances(b *strings.Builder, r *ledger.Snippet) {
 	switch r.Status {
 	case tiers.StatusLimit:
 		fmt.Fprintf(b, "The code was stopped: it used up its limit of %s.\n", limitName(r.Limit))
@@ -162,8 +153,8 @@ func names(list []string) string {
 // ReplyCut tells a model that the limit of tokens cut its reply.
 const ReplyCut = "Your reply was cut at the limit of tokens. Write less in one turn."
 
-// EndNote tells a model that its turns run out, empty as long as they do not.
-func EndNote(turn, turns int) string {
+// endNote tells a model that its turns run out, empty as long as they do not.
+func endNote(turn, turns int) string {
 	switch left := turns - turn; {
 	case left <= 0 || turns <= 2:
 		return ""
@@ -175,36 +166,11 @@ func EndNote(turn, turns int) string {
 	return ""
 }
 
-// Truncate cuts text to at most limit characters and says how many it left out:
-// what is cut ends with "[TRUNCATED: N chars remaining]".
-func Truncate(text string, limit int) string {
-	if len(text) <= limit {
-		return text
-	}
-	runes := []rune(text)
-	if len(runes) <= limit {
-		return text
-	}
-	return fmt.Sprintf("%s\n[TRUNCATED: %d chars remaining]", string(runes[:limit]), len(runes)-limit)
-}
-
-// Cut reports whether Feedback with this cap leaves output out.
-func Cut(ran []Ran, limit int) bool {
+// cut reports whether Feedback with this cap leaves output out.
+func cut(ran []ledger.Snippet, limit int) bool {
 	total := 0
 	for i := range ran {
 		total += len([]rune(ran[i].Stdout))
 	}
 	return total > limit
-}
-
-// Skipped is how many of the blocks did not run.
-func Skipped(blocks []Block, ran []Ran) int { return max(0, len(blocks)-len(ran)) }
-
-// FailedOf returns the first that did not run to its end, nil if all did.
-func FailedOf(ran []Ran) *Ran {
-	i := slices.IndexFunc(ran, func(r Ran) bool { return r.Failed() })
-	if i < 0 {
-		return nil
-	}
-	return &ran[i]
 }

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"regexp"
 	"strings"
+
+	"github.com/rlmhq/rlm/repl/internal/pysyntax"
 )
 
 // TextFinal is an answer that a model gave in the text of its reply, outside of
@@ -45,7 +47,7 @@ func textFinal(text string) *TextFinal {
 // finds no end (an apostrophe in prose opens no string), it takes the last
 // parenthesis that ends a line.
 func parenthesised(text string) (string, bool) {
-	if end := balanced(text); end >= 0 {
+	if end := pysyntax.Balanced(text); end >= 0 {
 		return strings.TrimSpace(text[:end]), true
 	}
 	end := len(text)
@@ -61,52 +63,6 @@ func parenthesised(text string) (string, bool) {
 	return "", false
 }
 
-// balanced is where the parenthesis lies that closes text, -1 if none does.
-// Strings of Python are skipped.
-func balanced(text string) int {
-	depth := 1
-	for i := 0; i < len(text); i++ {
-		switch text[i] {
-		case '(', '[', '{':
-			depth++
-		case ')', ']', '}':
-			if depth--; depth == 0 {
-				if text[i] != ')' {
-					return -1
-				}
-				return i
-			}
-		case '"', '\'':
-			end := stringEnd(text, i)
-			if end < 0 {
-				return -1
-			}
-			i = end
-		}
-	}
-	return -1
-}
-
-// stringEnd is the last byte of the string literal that begins at i, -1 if it has
-// no end.
-func stringEnd(text string, i int) int {
-	quote := text[i : i+1]
-	if strings.HasPrefix(text[i:], strings.Repeat(quote, 3)) {
-		quote = strings.Repeat(quote, 3)
-	}
-	for j := i + len(quote); j < len(text); j++ {
-		switch {
-		case text[j] == '\\':
-			j++
-		case text[j] == '\n' && len(quote) == 1:
-			return -1
-		case strings.HasPrefix(text[j:], quote):
-			return j + len(quote) - 1
-		}
-	}
-	return -1
-}
-
 // anyFinal finds a call anywhere in a reply.
 var anyFinal = regexp.MustCompile(`\b(FINAL_VAR|FINAL|SUBMIT)\(`)
 
@@ -117,7 +73,7 @@ func finalCall(reply string) string {
 	places := anyFinal.FindAllStringIndex(reply, -1)
 	for i := len(places) - 1; i >= max(0, len(places)-maxTries); i-- {
 		at := places[i]
-		end := balanced(reply[at[1]:])
+		end := pysyntax.Balanced(reply[at[1]:])
 		if end < 0 {
 			continue
 		}

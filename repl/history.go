@@ -8,11 +8,14 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/rlmhq/rlm/repl/internal/calls"
 	"github.com/rlmhq/rlm/repl/llm"
 )
 
-// Tokens is about how many tokens messages have.
-func Tokens(messages []llm.Message) int64 { return llm.EstimateInput(llm.Request{Messages: messages}) }
+// CountTokens is about how many tokens messages have.
+func CountTokens(messages []llm.Message) int64 {
+	return llm.EstimateInput(llm.Request{Messages: messages})
+}
 
 // signals score a turn of a conversation by what is in it: a high one is worth
 // keeping. They are those of the Recursive Reflector.
@@ -55,12 +58,12 @@ func importance(turn []llm.Message) float64 {
 	return score
 }
 
-// Trim drops the least important turns until messages have at most limit
+// TrimTurns drops the least important turns until messages have at most limit
 // characters. The first keep messages stay, turns (a reply and what follows it)
 // stay in order, and one line says what is missing, below the last message that was
 // kept in any case: some servers take no two of a user's in a row. The last turn stays,
 // too: the model has not answered it yet.
-func Trim(messages []llm.Message, keep int, limit int) []llm.Message {
+func TrimTurns(messages []llm.Message, keep int, limit int) []llm.Message {
 	total := chars(messages)
 	turns := turnsOf(messages[keep:])
 	if total <= limit || len(turns) < 2 {
@@ -85,7 +88,7 @@ func Trim(messages []llm.Message, keep int, limit int) []llm.Message {
 			failures++
 		}
 	}
-	out := Appended(messages[:keep], fmt.Sprintf("[%d earlier iterations omitted: %d error(s), %d exploration(s)]",
+	out := AppendUser(messages[:keep], fmt.Sprintf("[%d earlier iterations omitted: %d error(s), %d exploration(s)]",
 		len(dropped), failures, len(dropped)-failures))
 	for i, turn := range turns {
 		if !dropped[i] {
@@ -116,16 +119,16 @@ func turnsOf(messages []llm.Message) [][]llm.Message {
 	return turns
 }
 
-// Say adds a model's reply and what it is told about it to a conversation, which
+// AppendReply adds a model's reply and what it is told about it to a conversation, which
 // stays as it was.
-func Say(messages []llm.Message, reply, told string) []llm.Message {
+func AppendReply(messages []llm.Message, reply, told string) []llm.Message {
 	return append(slices.Clip(messages),
-		llm.Message{Role: llm.RoleAssistant, Content: nonEmpty(reply)}, llm.Message{Role: llm.RoleUser, Content: told})
+		llm.Message{Role: llm.RoleAssistant, Content: calls.NonEmpty(reply)}, llm.Message{Role: llm.RoleUser, Content: told})
 }
 
-// Appended adds a sentence of the user's to a conversation, which stays as it was:
+// AppendUser adds a sentence of the user's to a conversation, which stays as it was:
 // to the last message, if that is one, since roles take turns.
-func Appended(messages []llm.Message, text string) []llm.Message {
+func AppendUser(messages []llm.Message, text string) []llm.Message {
 	out := slices.Clone(messages)
 	if last := len(out) - 1; last >= 0 && out[last].Role == llm.RoleUser {
 		out[last].Content += "\n\n" + text

@@ -8,6 +8,11 @@ import (
 	"sync"
 	"time"
 
+	"github.com/rlmhq/rlm/internal/protocol"
+	"github.com/rlmhq/rlm/internal/texts"
+	"github.com/rlmhq/rlm/repl/internal/calls"
+	"github.com/rlmhq/rlm/repl/internal/record"
+	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/router"
 	"github.com/rlmhq/rlm/tiers"
 )
@@ -44,7 +49,7 @@ type Session struct {
 
 	mu    sync.Mutex
 	stash map[string]tiers.Value
-	calls []SubCall
+	calls []ledger.SubCall
 	muted bool
 
 	variables map[string]string // name to kind, as the guest last told
@@ -52,7 +57,7 @@ type Session struct {
 
 // keeper is the host function by which a snippet fetches a value that the host
 // keeps for it. Only the session's own snippets need it.
-const keeper = "_rlm_kept"
+const keeper = protocol.Stash
 
 // OpenSession starts a session. No sandbox is opened before its first snippet.
 func OpenSession(ctx context.Context, cfg SessionConfig) (*Session, error) {
@@ -87,7 +92,7 @@ func (s *Session) call(ctx context.Context, call tiers.Call) (tiers.Value, error
 		if s.tools == nil || muted {
 			return nil, fmt.Errorf("this session has no function %q", call.Function)
 		}
-		return s.tools.Call(WithRecorder(ctx, s.record), call)
+		return s.tools.Call(calls.WithRecorder(ctx, s.record), call)
 	}
 	var name string
 	if len(call.Args) != 1 || json.Unmarshal(call.Args[0], &name) != nil {
@@ -102,8 +107,8 @@ func (s *Session) call(ctx context.Context, call tiers.Call) (tiers.Value, error
 	return value, nil
 }
 
-// Mute ends the host calls: what runs from now on reaches nobody, and costs nothing.
-func (s *Session) Mute() {
+// RefuseCalls ends the host calls: what runs from now on reaches nobody, and costs nothing.
+func (s *Session) RefuseCalls() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.muted = true
@@ -111,39 +116,24 @@ func (s *Session) Mute() {
 
 // record takes down a sub-call of the snippet that runs, as its record shows it:
 // thousands of them, each with a part of the input, would be a second copy of that.
-func (s *Session) record(c SubCall) {
+func (s *Session) record(c ledger.SubCall) {
 	for _, text := range []*string{&c.Prompt, &c.Question, &c.Response} {
-		*text = Truncate(*text, maxRecorded)
+		*text = texts.Truncate(*text, record.MaxText)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.calls = append(s.calls, c)
 }
 
-// Ran is what became of one piece of code.
-type Ran struct {
-	Block
-	router.Result
-	// Elapsed is the time it took, waiting for sub-calls included.
-	Elapsed time.Duration
-	// New are the variables that it made, in the order of their making.
-	New []string
-	// Calls are the sub-calls that it made, in the order of their ending.
-	Calls []SubCall
-}
-
-// Failed reports whether the code did not run to its end.
-func (r *Ran) Failed() bool { return r.Status != tiers.StatusOK }
-
 // Run runs one piece of code. An error says that no tier may run it or that one
 // broke; Ran is then as far as it came.
-func (s *Session) Run(ctx context.Context, b Block) (Ran, error) {
+func (s *Session) Run(ctx context.Context, b Block) (ledger.Snippet, error) {
 	s.mu.Lock()
 	s.calls = nil
 	s.mu.Unlock()
 	begun := time.Now()
 	result, err := s.runner.Run(ctx, tiers.Job{Language: b.Language, Source: b.Source})
-	ran := Ran{Block: b, Result: result, Elapsed: time.Since(begun)}
+	ran := ledger.Snippet{Language: b.Language, Source: b.Source, Result: result, Elapsed: time.Since(begun)}
 	s.mu.Lock()
 	ran.Calls = s.calls
 	s.mu.Unlock()
@@ -196,8 +186,8 @@ func (s *Session) Assign(ctx context.Context, name string, value any) error {
 	return nil
 }
 
-// Keep binds _stdout_N to the whole output of turn N, for the snippets after it.
-func (s *Session) Keep(ctx context.Context, turn int, output string) (name string, err error) {
+// KeepOutput binds _stdout_N to the whole output of turn N, for the snippets after it.
+func (s *Session) KeepOutput(ctx context.Context, turn int, output string) (name string, err error) {
 	name = fmt.Sprintf("_stdout_%d", turn)
 	return name, s.Assign(ctx, name, output)
 }

@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/rlmhq/rlm/internal/protocol"
+	"github.com/rlmhq/rlm/repl/internal/prompts"
+	"github.com/rlmhq/rlm/repl/internal/pysyntax"
 	"github.com/rlmhq/rlm/schema"
 	"github.com/rlmhq/rlm/tiers"
 )
@@ -26,14 +28,13 @@ type Tool struct {
 	// Schema is the JSON Schema of the arguments, an object by parameter names.
 	// Nil checks nothing.
 	Schema json.RawMessage
-	// Capability names what the tool touches beyond the run: "files", "shell",
-	// "search". It is shown to people and recorded; empty is nothing.
-	Capability string
 	// Call does the work. Its arguments are hostile, and it is called
 	// concurrently. An error becomes an exception in the snippet, with its text.
 	Call func(ctx context.Context, args map[string]tiers.Value) (tiers.Value, error)
+	// Raw does the work in place of Call and takes the call as it came, its
+	// positional arguments without names. Schema is not checked then.
+	Raw func(ctx context.Context, call tiers.Call) (tiers.Value, error)
 
-	raw    func(ctx context.Context, call tiers.Call) (tiers.Value, error) // of the protocol
 	params []string
 	check  *schema.Contract
 }
@@ -48,8 +49,8 @@ type Tools struct {
 // reserved are the names that no tool may take: the protocol's, and what the
 // guest itself provides, which package pykernel refuses.
 var reserved = func() map[string]bool {
-	names := map[string]bool{keeper: true}
-	for _, name := range Names() {
+	names := map[string]bool{protocol.Stash: true}
+	for _, name := range functionNames() {
 		names[name] = true
 	}
 	return names
@@ -62,7 +63,7 @@ func NewTools(tools ...Tool) (*Tools, error) {
 		if reserved[tool.Name] {
 			return nil, fmt.Errorf("cannot add tool %q: its name is reserved", tool.Name)
 		}
-		if tool.Call == nil {
+		if tool.Call == nil && tool.Raw == nil {
 			return nil, fmt.Errorf("cannot add tool %q: it has no Call", tool.Name)
 		}
 		if err := t.add(tool); err != nil {
@@ -119,36 +120,12 @@ var parameter = regexp.MustCompile(`^\s*\*{0,2}([A-Za-z_]\w*)`)
 func parameters(signature string) []string {
 	_, inside, _ := strings.Cut(strings.TrimSuffix(signature, ")"), "(")
 	var names []string
-	for _, part := range splitTop(inside) {
+	for _, part := range pysyntax.SplitTop(inside) {
 		if m := parameter.FindStringSubmatch(part); m != nil {
 			names = append(names, m[1])
 		}
 	}
 	return names
-}
-
-// splitTop splits at commas that no bracket or quote surrounds.
-func splitTop(s string) []string {
-	var parts []string
-	depth, start := 0, 0
-	for i := 0; i < len(s); i++ {
-		switch s[i] {
-		case '(', '[', '{':
-			depth++
-		case ')', ']', '}':
-			depth--
-		case '"', '\'':
-			if end := stringEnd(s, i); end > 0 {
-				i = end
-			}
-		case ',':
-			if depth == 0 {
-				parts = append(parts, s[start:i])
-				start = i + 1
-			}
-		}
-	}
-	return append(parts, s[start:])
 }
 
 // Functions are what a sandbox is told of.
@@ -179,10 +156,10 @@ func (t *Tools) Call(ctx context.Context, call tiers.Call) (tiers.Value, error) 
 		return nil, fmt.Errorf("there is no function %q here", call.Function)
 	}
 	tool := &t.list[i]
-	if tool.raw != nil {
-		return tool.raw(ctx, call)
+	if tool.Raw != nil {
+		return tool.Raw(ctx, call)
 	}
-	args, err := Bind(call, tool.params)
+	args, err := protocol.Bind(call, tool.params)
 	if err != nil {
 		return nil, err
 	}
@@ -206,7 +183,7 @@ func (tool *Tool) checked(args map[string]tiers.Value) (map[string]tiers.Value, 
 		return nil, fmt.Errorf("%s: %w", tool.Name, err)
 	}
 	if len(violations) > 0 {
-		return nil, fmt.Errorf("%s: the arguments do not fit: %s", tool.Name, joined(violations))
+		return nil, fmt.Errorf("%s: the arguments do not fit: %s", tool.Name, prompts.Join(violations))
 	}
 	var coerced map[string]tiers.Value
 	if err := json.Unmarshal(value, &coerced); err != nil {
@@ -215,34 +192,11 @@ func (tool *Tool) checked(args map[string]tiers.Value) (map[string]tiers.Value, 
 	return coerced, nil
 }
 
-// joined are violations on one line.
-func joined(violations []schema.Violation) string {
-	parts := make([]string, len(violations))
-	for i, v := range violations {
-		parts[i] = v.String()
+// functionNames are the functions of the protocol, which the host answers.
+func functionNames() []string {
+	var names []string
+	for _, f := range protocol.Functions() {
+		names = append(names, f.Name)
 	}
-	return strings.Join(parts, "; ")
-}
-
-// Bind gives positional arguments the names of parameters, and refuses what fits
-// none. The last parameter takes no list: a signature with *names is bound by its
-// caller.
-func Bind(call tiers.Call, params []string) (map[string]tiers.Value, error) {
-	args := make(map[string]tiers.Value, len(call.Args)+len(call.Named))
-	if len(call.Args) > len(params) {
-		return nil, fmt.Errorf("%s takes %d arguments (%s), %d were given", call.Function, len(params), strings.Join(params, ", "), len(call.Args))
-	}
-	for i, value := range call.Args {
-		args[params[i]] = value
-	}
-	for name, value := range call.Named {
-		if !slices.Contains(params, name) {
-			return nil, fmt.Errorf("%s has no parameter %q: it takes %s", call.Function, name, strings.Join(params, ", "))
-		}
-		if _, twice := args[name]; twice {
-			return nil, fmt.Errorf("%s got %q twice", call.Function, name)
-		}
-		args[name] = value
-	}
-	return args, nil
+	return names
 }

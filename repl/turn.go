@@ -2,12 +2,13 @@ package repl
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"regexp"
 	"slices"
 
+	"github.com/rlmhq/rlm/internal/texts"
+	"github.com/rlmhq/rlm/repl/internal/record"
+	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/router"
 	"github.com/rlmhq/rlm/tiers"
 )
@@ -16,7 +17,7 @@ import (
 type Turn struct {
 	// Ran is the code that ran, in order; Skipped counts blocks that did not,
 	// because one before them failed or gave the answer.
-	Ran     []Ran
+	Ran     []ledger.Snippet
 	Skipped int
 	// Final is the answer, nil if there was none.
 	Final *tiers.Final
@@ -27,7 +28,14 @@ type Turn struct {
 }
 
 // Failed returns the code that did not run to its end, nil if all did.
-func (t *Turn) Failed() *Ran { return FailedOf(t.Ran) }
+func (t *Turn) Failed() *ledger.Snippet {
+	i := slices.IndexFunc(t.Ran, func(r ledger.Snippet) bool { return r.Failed() })
+	if i < 0 {
+		return nil
+	}
+
+	return &t.Ran[i]
+}
 
 // Execute runs a reply's code, block after block until one fails or answers, and
 // then settles an answer in its text. An answer that stands beside code which
@@ -126,17 +134,17 @@ func (t *Turn) settle(ctx context.Context, s *Session, f *TextFinal) error {
 const NothingDone = "Your reply had neither code nor a final answer, so nothing happened. " +
 	"Write code in a ```repl block, or give your answer with FINAL(...)."
 
-// Told is the feedback on a turn. Its output is kept in the session; a session that
+// Feedback is the feedback on a turn. Its output is kept in the session; a session that
 // cannot take it, its memory being full, is no reason to end a run.
-func (t *Turn) Told(ctx context.Context, s *Session, o FeedbackOptions) (string, error) {
-	if output := Output(t.Ran); output != "" {
-		name, err := s.Keep(ctx, o.Turn, output)
+func (t *Turn) Feedback(ctx context.Context, s *Session, o FeedbackOptions) (string, error) {
+	if output := JoinOutput(t.Ran); output != "" {
+		name, err := s.KeepOutput(ctx, o.Turn, output)
 		switch {
 		case ctx.Err() != nil:
 			return "", context.Cause(ctx)
 		case err != nil:
-			o.Notes = append(slices.Clone(o.Notes), "The whole output could not be kept: "+Truncate(err.Error(), 300))
-		case Cut(t.Ran, o.Cap):
+			o.Notes = append(slices.Clone(o.Notes), "The whole output could not be kept: "+texts.Truncate(err.Error(), 300))
+		case cut(t.Ran, o.Cap):
 			o.Kept = name
 		}
 	}
@@ -144,20 +152,11 @@ func (t *Turn) Told(ctx context.Context, s *Session, o FeedbackOptions) (string,
 	return Feedback(t.Ran, t.Skipped, o), nil
 }
 
-// TextOf is an answer as text: a string as it is, anything else as JSON.
-func TextOf(value json.RawMessage) string {
-	var s string
-	if len(value) > 0 && value[0] == '"' && json.Unmarshal(value, &s) == nil {
-		return s
+// CodeBlocks are the records of a turn's code.
+func (t *Turn) CodeBlocks(s *Session) []ledger.CodeBlock {
+	blocks := make([]ledger.CodeBlock, 0, len(t.Ran))
+	for i := range t.Ran {
+		blocks = append(blocks, record.BlockOf(&t.Ran[i], s.Variables()))
 	}
-	return string(value)
-}
-
-// quoteJSON is text as a JSON string.
-func quoteJSON(text string) (json.RawMessage, error) {
-	data, err := json.Marshal(text)
-	if err != nil {
-		return nil, fmt.Errorf("cannot encode a text: %w", err)
-	}
-	return data, nil
+	return blocks
 }

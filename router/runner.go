@@ -26,7 +26,7 @@ type RunnerConfig struct {
 	Config tiers.Config
 	// Probes are shared with other sessions, nil for the runner's own.
 	Probes *Probes
-	// Log receives moves and rejections. The zero value writes nothing.
+	// Log receives moves and rejections, with the labels of Config. Nil writes nothing.
 	Log *slog.Logger
 }
 
@@ -61,11 +61,14 @@ func NewRunner(cfg RunnerConfig) (*Runner, error) {
 	if err := cfg.Config.Limits.Validate(); err != nil {
 		return nil, err
 	}
+	if err := tiers.CheckLabels(cfg.Config.Labels); err != nil {
+		return nil, err
+	}
 
 	if cfg.Probes == nil {
 		cfg.Probes = &Probes{}
 	}
-	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
+	cfg.Log = cfg.Config.LabelLog(cmp.Or(cfg.Log, slog.New(slog.DiscardHandler)))
 	cfg.Config.Hosts = cfg.Policy.Hosts
 
 	r := &Runner{

@@ -140,6 +140,10 @@ type Config struct {
 	Mounts []Mount
 	// Out gives snippets [OutFolder], from which files come back: see [Collector].
 	Out bool
+	// Labels say for whom the sandbox works, such as tenant and request: see
+	// [CheckLabels]. They are for logs and for the containers' labels; snippets do not
+	// see them.
+	Labels map[string]string
 }
 
 // Job is one snippet to run.

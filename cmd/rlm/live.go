@@ -15,7 +15,7 @@ import (
 	"github.com/dustin/go-humanize/english"
 	"golang.org/x/term"
 
-	"github.com/rlmhq/rlm/repl"
+	"github.com/rlmhq/rlm/repl/ledger"
 )
 
 // view shows a run on stderr as it goes: a line for each thing that happened, and
@@ -28,7 +28,7 @@ type view struct {
 	screen *os.File // nil if there is no terminal
 	begun  time.Time
 	nodes  map[string]*liveNode
-	spent  repl.Spending
+	spent  ledger.Spending
 	drawn  int // lines of the block below
 	beat   int
 	stop   chan struct{}
@@ -110,7 +110,7 @@ func (v *view) line(text string) {
 }
 
 // event takes what happened into the picture.
-func (v *view) event(e repl.Event) {
+func (v *view) event(e ledger.Event) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if e.Spent != nil && e.Spent.Calls >= v.spent.Calls {
@@ -123,12 +123,12 @@ func (v *view) event(e repl.Event) {
 	if text := n.take(e); text != "" {
 		v.line("rlm: " + strings.Repeat("  ", e.Depth) + e.Node + " " + text)
 	}
-	if e.Kind == repl.EventLoopEnded || e.Kind == repl.EventRunEnded {
+	if e.Kind == ledger.EventLoopEnded || e.Kind == ledger.EventRunEnded {
 		delete(v.nodes, e.Node)
 	}
 }
 
-func (v *view) node(e repl.Event) *liveNode {
+func (v *view) node(e ledger.Event) *liveNode {
 	n := v.nodes[e.Node]
 	if n == nil {
 		n = &liveNode{depth: e.Depth, doing: "begins"}
@@ -142,14 +142,14 @@ const maxWriting = 4_000
 
 // written returns the lines of a reply that have become whole: a stream's pieces end
 // anywhere, and the reply's own event ends the last line.
-func (n *liveNode) written(e repl.Event) []string {
-	if e.Kind == repl.EventDelta {
+func (n *liveNode) written(e ledger.Event) []string {
+	if e.Kind == ledger.EventDelta {
 		n.writing += e.Text
 	}
 	var whole []string
 	for {
 		line, rest, found := strings.Cut(n.writing, "\n")
-		if !found && (n.writing == "" || e.Kind == repl.EventDelta && len(n.writing) < maxWriting) {
+		if !found && (n.writing == "" || e.Kind == ledger.EventDelta && len(n.writing) < maxWriting) {
 			return whole
 		}
 		n.writing = rest
@@ -158,19 +158,19 @@ func (n *liveNode) written(e repl.Event) []string {
 }
 
 // take notes an event of the loop, and returns a line if it is worth one.
-func (n *liveNode) take(e repl.Event) string {
+func (n *liveNode) take(e ledger.Event) string {
 	took := func() string { return e.Elapsed.Round(time.Millisecond).String() }
 	switch e.Kind {
-	case repl.EventRunStarted, repl.EventLoopStarted:
+	case ledger.EventRunStarted, ledger.EventLoopStarted:
 		if n.model = e.Model; n.model == "" {
 			return "begins: " + short(e.Text, 100)
 		}
 		return fmt.Sprintf("%s: %s", printable(e.Model), short(e.Text, 100))
-	case repl.EventTurnStarted:
+	case ledger.EventTurnStarted:
 		if n.turn, n.doing = e.Turn, "works"; e.Model != "" {
 			n.doing = "asks " + printable(e.Model)
 		}
-	case repl.EventReply:
+	case ledger.EventReply:
 		what := "reply"
 		n.doing = "runs the reply"
 		switch e.Purpose {
@@ -181,14 +181,14 @@ func (n *liveNode) take(e repl.Event) string {
 			return turnText(e) + fmt.Sprintf("no reply (%s): %s", e.Purpose, short(e.Error, 300))
 		}
 		return turnText(e) + fmt.Sprintf("%s in %s%s", what, took(), usedText(e))
-	case repl.EventCallStarted:
+	case ledger.EventCallStarted:
 		n.flying++
-	case repl.EventCall:
+	case ledger.EventCall:
 		n.flying, n.calls = max(0, n.flying-1), n.calls+1
 		if e.Error != "" {
 			n.failed++
 		}
-	case repl.EventSnippet:
+	case ledger.EventSnippet:
 		n.tier = e.Tier
 		text := turnText(e) + fmt.Sprintf("snippet in %s: %s in %s%s", e.Tier, e.Status, took(), n.callsText())
 		n.calls, n.failed = 0, 0
@@ -196,36 +196,36 @@ func (n *liveNode) take(e repl.Event) string {
 			text += ": " + short(e.Error, 200)
 		}
 		return text
-	case repl.EventLoopEnded:
+	case ledger.EventLoopEnded:
 		return fmt.Sprintf("%s in %s: %s", e.Status, took(), short(e.Text+e.Error, 100))
-	case repl.EventRunEnded:
+	case ledger.EventRunEnded:
 		return fmt.Sprintf("%s in %s%s", e.Status, took(), usedText(e))
-	case repl.EventRetry, repl.EventForesight, repl.EventRefusal, repl.EventCompaction, repl.EventWarning, repl.EventVerdict:
+	case ledger.EventRetry, ledger.EventForesight, ledger.EventRefusal, ledger.EventCompaction, ledger.EventWarning, ledger.EventVerdict:
 		return turnText(e) + between(e)
-	case repl.EventAnswer, repl.EventDelta: // the end of the run says it, or it is too small for a line
+	case ledger.EventAnswer, ledger.EventDelta: // the end of the run says it, or it is too small for a line
 	}
 	return ""
 }
 
 // between is what happened between calls and snippets.
-func between(e repl.Event) string {
+func between(e ledger.Event) string {
 	switch e.Kind { //nolint:exhaustive // the others have lines of their own
-	case repl.EventRetry:
+	case ledger.EventRetry:
 		return "the answer breaks its contract and is asked for again: " + short(e.Error, 200)
-	case repl.EventForesight:
+	case ledger.EventForesight:
 		return "about to take" + usedText(e)
-	case repl.EventRefusal:
+	case ledger.EventRefusal:
 		return "refused: " + short(e.Error, 200)
-	case repl.EventCompaction:
+	case ledger.EventCompaction:
 		return "the conversation was summed up"
-	case repl.EventVerdict:
+	case ledger.EventVerdict:
 		return short(e.Status, 400)
 	}
 	return short(e.Error, 300)
 }
 
 // turnText begins a line about a turn; what is outside of any begins without it.
-func turnText(e repl.Event) string {
+func turnText(e ledger.Event) string {
 	if e.Turn == 0 {
 		return ""
 	}
@@ -233,7 +233,7 @@ func turnText(e repl.Event) string {
 }
 
 // usedText is what an event used, or what the run did until its end.
-func usedText(e repl.Event) string {
+func usedText(e ledger.Event) string {
 	used := e.Used
 	if used == nil {
 		used = e.Spent
@@ -245,7 +245,7 @@ func usedText(e repl.Event) string {
 }
 
 // spentText is a spending for people.
-func spentText(s repl.Spending) string {
+func spentText(s ledger.Spending) string {
 	return fmt.Sprintf("%s, %s tokens in and %s out, $%.4f", english.Plural(int(s.Calls), "call", ""), humanize.Comma(s.InputTokens), humanize.Comma(s.OutputTokens), s.USD)
 }
 

@@ -7,26 +7,26 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/rlmhq/rlm/repl"
+	"github.com/rlmhq/rlm/repl/ledger"
 )
 
 func TestTheViewTakesEventsOfManyLoopsAtOnce(t *testing.T) {
 	var out bytes.Buffer
 	v := newView(&env{stderr: &out}, false)
-	v.event(repl.Event{Kind: repl.EventRunStarted, Node: "0", Model: "a/b", Text: "a\x1b[31m question"})
+	v.event(ledger.Event{Kind: ledger.EventRunStarted, Node: "0", Model: "a/b", Text: "a\x1b[31m question"})
 	var all sync.WaitGroup
 	for i := range 20 {
 		all.Go(func() {
 			node := fmt.Sprintf("0.%d", i+1)
-			v.event(repl.Event{Kind: repl.EventLoopStarted, Node: node, Depth: 1, Model: "a/b"})
-			v.event(repl.Event{Kind: repl.EventTurnStarted, Node: node, Depth: 1, Turn: 1})
-			v.event(repl.Event{Kind: repl.EventCallStarted, Node: node, Depth: 1})
+			v.event(ledger.Event{Kind: ledger.EventLoopStarted, Node: node, Depth: 1, Model: "a/b"})
+			v.event(ledger.Event{Kind: ledger.EventTurnStarted, Node: node, Depth: 1, Turn: 1})
+			v.event(ledger.Event{Kind: ledger.EventCallStarted, Node: node, Depth: 1})
 			v.mu.Lock()
 			v.block(shown)
 			v.mu.Unlock()
-			v.event(repl.Event{Kind: repl.EventCall, Node: node, Depth: 1, Error: "no"})
-			v.event(repl.Event{Kind: repl.EventSnippet, Node: node, Depth: 1, Turn: 1, Tier: "wasm", Status: "ok"})
-			v.event(repl.Event{Kind: repl.EventLoopEnded, Node: node, Depth: 1, Status: "answered"})
+			v.event(ledger.Event{Kind: ledger.EventCall, Node: node, Depth: 1, Error: "no"})
+			v.event(ledger.Event{Kind: ledger.EventSnippet, Node: node, Depth: 1, Turn: 1, Tier: "wasm", Status: "ok"})
+			v.event(ledger.Event{Kind: ledger.EventLoopEnded, Node: node, Depth: 1, Status: "answered"})
 		})
 	}
 	all.Wait()
@@ -45,10 +45,10 @@ func TestTheViewTakesEventsOfManyLoopsAtOnce(t *testing.T) {
 func TestTheBlockIsATreeInOrder(t *testing.T) {
 	v := newView(&env{stderr: &bytes.Buffer{}}, false)
 	for _, node := range []string{"0", "0.10", "0.2", "0.2.1"} {
-		v.event(repl.Event{Kind: repl.EventTurnStarted, Node: node, Depth: strings.Count(node, "."), Turn: 3, Model: "m"})
+		v.event(ledger.Event{Kind: ledger.EventTurnStarted, Node: node, Depth: strings.Count(node, "."), Turn: 3, Model: "m"})
 	}
-	v.event(repl.Event{Kind: repl.EventCallStarted, Node: "0.2", Depth: 1})
-	v.event(repl.Event{Kind: repl.EventReply, Node: "0", Spent: &repl.Spending{Calls: 4, USD: 0.5}})
+	v.event(ledger.Event{Kind: ledger.EventCallStarted, Node: "0.2", Depth: 1})
+	v.event(ledger.Event{Kind: ledger.EventReply, Node: "0", Spent: &ledger.Spending{Calls: 4, USD: 0.5}})
 	lines := v.block(3)
 	for i, want := range []string{
 		"├─ 0 turn 3, runs the reply", "│ ├─ 0.2 turn 3, asks m, 1 calls in flight", "│ │ ├─ 0.2.1 turn 3, asks m", "… and 1 more loops", "⠋ 0s, 4 calls, 0 tokens in and 0 out, $0.5000",
@@ -63,10 +63,10 @@ func TestPiecesOfAReplyAreShownAsLines(t *testing.T) {
 	var out bytes.Buffer
 	v := newView(&env{stderr: &out}, false)
 	for _, piece := range []string{"fir", "st\r\nsec", "ond \xe6\xbc", "\xa2\n\nthi", "rd\x1b[2J", strings.Repeat("x", 2*maxWriting), "end"} {
-		v.event(repl.Event{Kind: repl.EventDelta, Node: "0", Text: piece})
+		v.event(ledger.Event{Kind: ledger.EventDelta, Node: "0", Text: piece})
 	}
-	v.event(repl.Event{Kind: repl.EventReply, Node: "0", Turn: 1, Purpose: "draft"})
-	v.event(repl.Event{Kind: repl.EventVerdict, Node: "0", Turn: 1, Status: "the draft passes"})
+	v.event(ledger.Event{Kind: ledger.EventReply, Node: "0", Turn: 1, Purpose: "draft"})
+	v.event(ledger.Event{Kind: ledger.EventVerdict, Node: "0", Turn: 1, Status: "the draft passes"})
 	want := "first|second 漢||third\\x1b[2J" + strings.Repeat("x", 2*maxWriting) + "|end"
 	for i, line := range strings.Split(want, "|") {
 		if got := strings.Split(out.String(), "\n")[i]; got != "rlm: 0 | "+line {

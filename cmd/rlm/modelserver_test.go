@@ -13,7 +13,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/rlmhq/rlm/internal/testing/llmtest"
-	"github.com/rlmhq/rlm/repl"
+	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/repl/llm"
 	"github.com/rlmhq/rlm/repl/llm/scripted"
 )
@@ -102,7 +102,7 @@ func stable(t *testing.T, dir string) string {
 	t.Helper()
 	var loops []string
 	err := filepath.WalkDir(dir, func(path string, entry os.DirEntry, err error) error {
-		if err != nil || entry.Name() != repl.TrajectoryFile {
+		if err != nil || entry.Name() != ledger.TrajectoryFile {
 			return err
 		}
 		file, err := os.Open(path)

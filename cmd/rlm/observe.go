@@ -6,7 +6,7 @@ import (
 	"os"
 	"strings"
 
-	"github.com/rlmhq/rlm/repl"
+	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/repl/llm"
 	"github.com/rlmhq/rlm/repl/otel"
 )
@@ -14,7 +14,7 @@ import (
 // observe makes spans of a loop's events where the settings say so, and passes the
 // events on. The function that it returns sends what is left; a run ends with it,
 // whatever became of the run. That spans cannot be sent is logged and no more.
-func observe(ctx context.Context, e *env, loop otel.Loop, next func(repl.Event)) (progress func(repl.Event), done func(), err error) {
+func observe(ctx context.Context, e *env, loop otel.Loop, next func(ledger.Event)) (progress func(ledger.Event), done func(), err error) {
 	log := func(err error) { e.log.Warn("spans were not sent", "error", err) }
 	observer, err := otel.New(ctx, otel.Config{
 		To: otel.Destination(e.settings.OTel), Loop: loop, Env: os.Getenv, AllowHTTP: e.settings.AllowHTTP,
@@ -26,7 +26,7 @@ func observe(ctx context.Context, e *env, loop otel.Loop, next func(repl.Event))
 	if observer == nil {
 		return next, func() {}, nil
 	}
-	return func(event repl.Event) {
+	return func(event ledger.Event) {
 			observer.Event(event)
 			next(event)
 		}, func() {

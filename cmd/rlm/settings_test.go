@@ -6,7 +6,10 @@ import (
 	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/cmd/rlm/internal/config"
 	"github.com/rlmhq/rlm/repl"
-	loop "github.com/rlmhq/rlm/repl/rlm"
+	"github.com/rlmhq/rlm/repl/distill"
+	"github.com/rlmhq/rlm/repl/ledger"
+	"github.com/rlmhq/rlm/repl/reflexion"
+	loop "github.com/rlmhq/rlm/repl/run"
 	"github.com/rlmhq/rlm/tiers"
 )
 
@@ -17,18 +20,19 @@ func TestTheDefaultsOfSettingsAreThoseOfTheLibrary(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := runConfig(&env{settings: c}, nil)
-	if err != nil {
+	var task rlm.AnswerTask
+	if err := configure(&env{settings: c}, &task, nil); err != nil {
 		t.Fatal(err)
 	}
+	setTriggers(c, &task)
 	want := loop.Config{}.WithDefaults()
-	got = got.WithDefaults()
+	got := task.Config.WithDefaults()
 	for _, pair := range []struct {
 		name      string
 		got, want any
 	}{
-		{"budget", got.Budget, repl.DefaultBudget()},
-		{"max_usd", c.MaxUSD, repl.DefaultBudget().USD},
+		{"budget", got.Budget, ledger.DefaultBudget()},
+		{"max_usd", c.MaxUSD, ledger.DefaultBudget().USD},
 		{"max_depth", got.MaxDepth, want.MaxDepth},
 		{"max_turns", got.MaxTurns, want.MaxTurns},
 		{"feedback", got.FeedbackChars, want.FeedbackChars},
@@ -44,7 +48,11 @@ func TestTheDefaultsOfSettingsAreThoseOfTheLibrary(t *testing.T) {
 		{"trace", got.Trace, want.Trace},
 		{"max_output of runs", got.Limits.Output, int64(repl.DefaultOutput)},
 		{"timeout", got.Limits.Wall, tiers.Limits{}.WithDefaults().Wall},
-		{"triggers", triggers(c), rlm.Triggers{OutputChars: rlm.DefaultOutputChars, Traces: rlm.DefaultTraces, Nodes: rlm.DefaultNodes}},
+		{"judges", defaultJudges, reflexion.DefaultJudges},
+		{"drafts", defaultDrafts, reflexion.DefaultIterations},
+		{"clusters", defaultClusters, distill.DefaultClusters},
+		{"no trigger", noTrigger, loop.NoTrigger},
+		{"triggers", got.Triggers, loop.Triggers{OutputChars: loop.DefaultOutputChars, Traces: loop.DefaultTraces, Nodes: loop.DefaultNodes}},
 	} {
 		if pair.got != pair.want {
 			t.Errorf("%s is %v, and %v in the library", pair.name, pair.got, pair.want)

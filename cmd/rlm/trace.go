@@ -13,7 +13,8 @@ import (
 	"github.com/dustin/go-humanize/english"
 	"github.com/spf13/cobra"
 
-	"github.com/rlmhq/rlm/repl"
+	"github.com/rlmhq/rlm/internal/texts"
+	"github.com/rlmhq/rlm/repl/ledger"
 )
 
 const traceLong = `Show the record of a run: its tree, and for each turn the reply, the code, where
@@ -86,7 +87,7 @@ func (v *traceView) run(run *recordedRun) {
 	}
 	switch e := root.ended; {
 	case e != nil:
-		v.printf("%s in %s%s\n", printable(e.Status), seconds(e.Elapsed.Seconds()), usedText(repl.Event{Spent: e.Spent}))
+		v.printf("%s in %s%s\n", printable(e.Status), seconds(e.Elapsed.Seconds()), usedText(ledger.Event{Spent: e.Spent}))
 		if e.Error != "" {
 			v.printf("reason: %s\n", short(e.Error, 500))
 		}
@@ -94,7 +95,7 @@ func (v *traceView) run(run *recordedRun) {
 			v.printf("result: %s\n", short(e.Text, 500))
 		}
 	case root.begun != nil:
-		v.printf("not ended: the run goes on, or was killed%s\n", usedText(repl.Event{Spent: run.last}))
+		v.printf("not ended: the run goes on, or was killed%s\n", usedText(ledger.Event{Spent: run.last}))
 	}
 	v.notes("", run.notes)
 	v.loop(run, run.root, "0", "")
@@ -170,12 +171,12 @@ func (v *traceView) heading(l *recordedLoop, said *recordedNode, node, indent st
 }
 
 // asides shows what happened beside the turns up to a turn, and returns the rest.
-func (v *traceView) asides(all []repl.Event, turn int, indent string) []repl.Event {
+func (v *traceView) asides(all []ledger.Event, turn int, indent string) []ledger.Event {
 	for len(all) > 0 && all[0].Turn <= turn {
 		e := all[0]
 		all = all[1:]
 		line := fmt.Sprintf("%s: %s", e.Kind, short(e.Status+e.Error, 500))
-		if e.Kind == repl.EventReply {
+		if e.Kind == ledger.EventReply {
 			line = fmt.Sprintf("%s by %s, %s %s", printable(e.Purpose), printable(e.Model), seconds(e.Elapsed.Seconds()), short(e.Error, 500))
 		}
 		v.printf("%s│  %s\n", indent, strings.TrimSpace(line))
@@ -207,10 +208,10 @@ func (v *traceView) turn(t recordedTurn, tiers []string, indent string) []string
 }
 
 // finalText is an answer for people.
-func finalText(value json.RawMessage) string { return printable(repl.TextOf(value)) }
+func finalText(value json.RawMessage) string { return printable(texts.Show(value)) }
 
 // calls shows a snippet's model calls.
-func (v *traceView) calls(indent string, calls []repl.CallRecord) {
+func (v *traceView) calls(indent string, calls []ledger.CallRecord) {
 	if len(calls) == 0 {
 		return
 	}
@@ -249,7 +250,7 @@ func (v *traceView) cut(text string) string {
 	if v.full || utf8.RuneCountInString(text) <= shownText {
 		return text
 	}
-	return repl.Truncate(text, shownText)
+	return texts.Truncate(text, shownText)
 }
 
 // seconds is a time of a record, whatever it holds.

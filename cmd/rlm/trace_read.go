@@ -11,7 +11,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rlmhq/rlm/repl"
+	"github.com/rlmhq/rlm/internal/texts"
+	"github.com/rlmhq/rlm/repl/ledger"
 )
 
 // Bounds of a record that is read: it may come from anywhere.
@@ -27,7 +28,7 @@ const (
 // recordedLoop is one loop of a record.
 type recordedLoop struct {
 	folder   string
-	metadata repl.Metadata
+	metadata ledger.Metadata
 	turns    []recordedTurn
 	subs     []*recordedLoop
 	notes    []string
@@ -36,12 +37,12 @@ type recordedLoop struct {
 // recordedTurn is a line of a trajectory, without the prompt, which repeats what
 // the lines before hold.
 type recordedTurn struct {
-	Type       string           `json:"type"`
-	Iteration  int              `json:"iteration"`
-	Response   string           `json:"response"`
-	CodeBlocks []repl.CodeBlock `json:"code_blocks"`
-	Final      json.RawMessage  `json:"final_answer"`
-	Seconds    float64          `json:"iteration_time"`
+	Type       string             `json:"type"`
+	Iteration  int                `json:"iteration"`
+	Response   string             `json:"response"`
+	CodeBlocks []ledger.CodeBlock `json:"code_blocks"`
+	Final      json.RawMessage    `json:"final_answer"`
+	Seconds    float64            `json:"iteration_time"`
 }
 
 // recordedRun is a whole record.
@@ -49,16 +50,16 @@ type recordedRun struct {
 	root *recordedLoop
 	// nodes are what the events say, as far as there are any, of each loop by its node.
 	nodes  map[string]*recordedNode
-	last   *repl.Spending
+	last   *ledger.Spending
 	events int // that are kept
 	notes  []string
 }
 
 // recordedNode is what the events say of a loop and its trajectory does not.
 type recordedNode struct {
-	begun, ended *repl.Event
+	begun, ended *ledger.Event
 	tiers        []string // of its snippets, in order
-	asides       []repl.Event
+	asides       []ledger.Event
 }
 
 // node is what the events say of a loop.
@@ -86,7 +87,7 @@ func readTrace(dir string) (*recordedRun, error) {
 	run := &recordedRun{nodes: map[string]*recordedNode{}}
 	if run.root, err = r.loop(".", 0); err != nil {
 		if errors.Is(err, os.ErrNotExist) {
-			err = fmt.Errorf("there is no %s in %s: name the folder that --trace had", repl.TrajectoryFile, dir)
+			err = fmt.Errorf("there is no %s in %s: name the folder that --trace had", ledger.TrajectoryFile, dir)
 		}
 		return nil, err
 	}
@@ -110,7 +111,7 @@ func (r *traceReader) loop(folder string, depth int) (*recordedLoop, error) {
 	if r.loops++; r.loops > maxTraceLoops || depth > maxTraceDepth {
 		return nil, fmt.Errorf("the record has more than %d loops, or nests them deeper than %d", maxTraceLoops, maxTraceDepth)
 	}
-	file, err := r.open(folder + "/" + repl.TrajectoryFile)
+	file, err := r.open(folder + "/" + ledger.TrajectoryFile)
 	if err != nil {
 		return nil, err
 	}
@@ -182,7 +183,7 @@ func (l *recordedLoop) read(file io.Reader) error {
 
 // events takes from the events what the trajectories do not say.
 func (r *traceReader) events(run *recordedRun) error {
-	file, err := r.open(repl.EventsFile)
+	file, err := r.open(ledger.EventsFile)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
@@ -195,7 +196,7 @@ func (r *traceReader) events(run *recordedRun) error {
 
 func (run *recordedRun) readEvents(file io.Reader) error {
 	return eachLine(file, &run.notes, func(line []byte) error {
-		var e repl.Event
+		var e ledger.Event
 		if err := json.Unmarshal(line, &e); err != nil {
 			return err
 		}
@@ -208,9 +209,9 @@ func (run *recordedRun) readEvents(file io.Reader) error {
 }
 
 // keep takes an event of use.
-func (run *recordedRun) keep(e *repl.Event) {
+func (run *recordedRun) keep(e *ledger.Event) {
 	for _, text := range []*string{&e.Text, &e.Status, &e.Error, &e.Model, &e.Tier} {
-		*text = repl.Truncate(*text, maxTraceText)
+		*text = texts.Truncate(*text, maxTraceText)
 	}
 	n := run.nodes[e.Node]
 	if n == nil {
@@ -221,11 +222,11 @@ func (run *recordedRun) keep(e *repl.Event) {
 		run.nodes[e.Node] = n
 	}
 	switch {
-	case e.Kind == repl.EventRunStarted || e.Kind == repl.EventLoopStarted:
+	case e.Kind == ledger.EventRunStarted || e.Kind == ledger.EventLoopStarted:
 		n.begun = e
-	case e.Kind == repl.EventRunEnded || e.Kind == repl.EventLoopEnded:
+	case e.Kind == ledger.EventRunEnded || e.Kind == ledger.EventLoopEnded:
 		n.ended = e
-	case e.Kind == repl.EventSnippet && len(n.tiers) < maxTraceTurns:
+	case e.Kind == ledger.EventSnippet && len(n.tiers) < maxTraceTurns:
 		n.tiers = append(n.tiers, e.Tier)
 	case aside(e) && run.events < maxTraceTurns:
 		run.events++
@@ -235,11 +236,11 @@ func (run *recordedRun) keep(e *repl.Event) {
 
 // aside reports whether an event is worth a line beside the turns: a model call that
 // is no turn's, or something that happened in between.
-func aside(e *repl.Event) bool {
+func aside(e *ledger.Event) bool {
 	switch e.Kind { //nolint:exhaustive // the others are in the trajectories
-	case repl.EventReply:
+	case ledger.EventReply:
 		return e.Error != "" || slices.Contains([]string{"critique", "compaction", "synthesis", "bypass"}, e.Purpose)
-	case repl.EventVerdict, repl.EventRetry, repl.EventRefusal, repl.EventWarning:
+	case ledger.EventVerdict, ledger.EventRetry, ledger.EventRefusal, ledger.EventWarning:
 		return true
 	}
 	return false

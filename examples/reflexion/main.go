@@ -14,7 +14,7 @@ import (
 	"os"
 	"os/signal"
 
-	"github.com/rlmhq/rlm/repl"
+	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/repl/llm/providers"
 	"github.com/rlmhq/rlm/repl/reflexion"
 )
@@ -48,13 +48,13 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 		},
 		Models: registry, Model: *model,
 		MaxIterations: 3,
-		Budget:        repl.Budget{Calls: 20},
+		Budget:        ledger.Budget{Calls: 20},
 		Stream:        true,
-		Progress: func(e repl.Event) {
+		Progress: func(e ledger.Event) {
 			switch e.Kind {
-			case repl.EventDelta:
+			case ledger.EventDelta:
 				fmt.Fprint(stderr, e.Text)
-			case repl.EventVerdict:
+			case ledger.EventVerdict:
 				fmt.Fprintf(stderr, "\n(%d: %s)\n\n", e.Turn, e.Status)
 			default:
 			}

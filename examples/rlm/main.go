@@ -17,22 +17,21 @@ import (
 	"sync"
 
 	"github.com/rlmhq/rlm"
-	"github.com/rlmhq/rlm/repl"
+	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/repl/llm/providers"
-	loop "github.com/rlmhq/rlm/repl/rlm"
-	"github.com/rlmhq/rlm/router"
+	"github.com/rlmhq/rlm/repl/run"
 )
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx, os.Args[1:], os.Stdout, os.Stderr); err != nil {
+	if err := answer(ctx, os.Args[1:], os.Stdout, os.Stderr); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1) //nolint:gocritic // the process ends, and the signal with it
 	}
 }
 
-func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err error) {
+func answer(ctx context.Context, args []string, stdout, stderr io.Writer) (err error) {
 	flags := flag.NewFlagSet("rlm", flag.ContinueOnError)
 	model := flags.String("model", "", "the model, such as scripted/FILE.yaml or openai/gpt-5")
 	file := flags.String("context", "", "the file to work on")
@@ -48,18 +47,13 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 	if err != nil {
 		return errors.Join(err, registry.Close())
 	}
-	input, done, err := rlm.File(*file).Input(ctx)
-	if err != nil {
-		return errors.Join(err, engine.Close(), registry.Close())
-	}
-	defer func() { err = errors.Join(err, done(), engine.Close(), registry.Close()) }()
+	defer func() { err = errors.Join(err, engine.Close(), registry.Close()) }()
 
 	var line sync.Mutex // sub-loops report at the same time
-	cfg := loop.Config{
-		Question: flags.Arg(0), Inputs: repl.Inputs{input}, Models: registry, Model: *model,
-		Open:   engine.Opener(router.Policy{}),
-		Budget: repl.Budget{Calls: 200},
-		Progress: func(e repl.Event) {
+	cfg := run.Config{
+		Question: flags.Arg(0), Models: registry, Model: *model,
+		Budget: ledger.Budget{Calls: 200},
+		Progress: func(e ledger.Event) {
 			line.Lock()
 			defer line.Unlock()
 			fmt.Fprintf(stderr, "%-4s %-13s %s %s\n", e.Node, e.Kind, e.Status, e.Error)
@@ -70,7 +64,10 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 			return err
 		}
 	}
-	outcome, err := loop.Run(ctx, cfg)
+
+	outcome, err := engine.Answer(ctx, rlm.AnswerTask{
+		Contexts: []rlm.Context{rlm.File(*file)}, Config: cfg,
+	})
 	fmt.Fprintf(stdout, "%s: %s (%d turns, %d sub-loops, %d calls)\n", outcome.Status, outcome.Text(), outcome.Turns, outcome.Loops, outcome.Spent.Calls)
 	return err
 }

@@ -34,7 +34,7 @@ func TestExamplesOfTheSeedRun(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var out, progress bytes.Buffer
-			if err := run(t.Context(), c.args, &out, &progress); err != nil {
+			if err := answer(t.Context(), c.args, &out, &progress); err != nil {
 				t.Fatalf("%v\n%s", err, progress.String())
 			}
 			if got := out.String(); got != c.want+"\n" {

@@ -117,7 +117,7 @@ func TestForbiddenKnowsTheArrows(t *testing.T) {
 		{from: "cmd/rlm", to: ".", ok: true},
 		{from: ".", to: "tiers/wasm", ok: true},
 		{from: ".", to: "cmd/rlm"},
-		{from: "repl/rlm", to: "repl", ok: true},
+		{from: "repl/run", to: "repl", ok: true},
 		{from: "repl", to: "tiers/wasm"},
 		{from: "repl", to: "."},
 		{from: "router/python", to: "tiers", ok: true},
@@ -142,8 +142,8 @@ func TestForbiddenKnowsTheArrows(t *testing.T) {
 		{from: "schema", to: "tiers"},
 		{from: "scripts/corpus", to: "internal/testing/corpus", ok: true},
 		{from: "internal/testing/llmtest", to: "repl/llm", ok: true},
-		{from: "repl/rr", to: "internal/testing/llmtest", test: true, ok: true},
-		{from: "repl/rr", to: "internal/testing/llmtest"},
+		{from: "repl/reflect", to: "internal/testing/llmtest", test: true, ok: true},
+		{from: "repl/reflect", to: "internal/testing/llmtest"},
 		{from: "internal/jail", to: "internal/testing/llmtest"},
 	} {
 		if why := forbidden(c.from, c.to, c.test); (why == "") != c.ok {

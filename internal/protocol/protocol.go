@@ -167,3 +167,7 @@ func Python() string {
 	}
 	return "FUNCTIONS = " + string(data) + "\n"
 }
+
+// Stash is the host function by which a session's own snippets fetch a value
+// that the host keeps for them. No tool may take its name.
+const Stash = "_rlm_kept"

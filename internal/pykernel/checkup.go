@@ -20,8 +20,9 @@ var reaching = regexp.MustCompile(`_getframe|f_back|f_globals|f_locals|f_builtin
 // NeedsCheckup reports whether a snippet may have harmed its interpreter.
 func NeedsCheckup(source string) bool { return reaching.MatchString(source) }
 
-// checkupSource is what a healthy interpreter prints "ok" for.
-const checkupSource = "print('o' + str(len([1])).replace('1', 'k'))"
+// checkupSource makes a healthy interpreter print "ok". It passes over the names of the
+// session, which may have bound str or print to something else.
+const checkupSource = "(lambda b: b.print('o' + b.str(b.len([1])).replace('1', 'k')))(__import__('builtins'))"
 
 // IsHealthy runs a trivial snippet by run, with accounts of its own, and reports
 // whether the interpreter still can. run gets the accounts and the source.

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/rlmhq/rlm/internal/bigtext"
-	"github.com/rlmhq/rlm/repl/rlm"
+	"github.com/rlmhq/rlm/repl/run"
 	"github.com/rlmhq/rlm/tiers"
 )
 
@@ -47,18 +47,18 @@ func clusterSchema(failures, most int) json.RawMessage {
 }
 
 // byRun has a run read all failures and cluster them.
-func byRun(ctx context.Context, cfg rlm.Config, failures []Failure, most int) ([]FailureCluster, rlm.Outcome, error) {
+func byRun(ctx context.Context, cfg run.Config, failures []Failure, most int) ([]FailureCluster, run.Outcome, error) {
 	input, err := numbered(failures)
 	if err != nil {
-		return nil, rlm.Outcome{}, err
+		return nil, run.Outcome{}, err
 	}
-	if cfg.Question, err = prompts.Fill("clusters", map[string]any{"Failures": len(failures), "Most": most, "Tools": cfg.Tools != nil}); err != nil {
-		return nil, rlm.Outcome{}, err
+	if cfg.Question, err = templates.Fill("clusters", map[string]any{"Failures": len(failures), "Most": most, "Tools": cfg.Tools != nil}); err != nil {
+		return nil, run.Outcome{}, err
 	}
 	text := bigtext.FromBytes("failures.jsonl", input)
 	defer text.Close()
 	cfg.Inputs, cfg.Schema = []tiers.Input{{Name: "failures.jsonl", Text: text}}, clusterSchema(len(failures), most)
-	outcome, err := rlm.Run(ctx, cfg)
+	outcome, err := run.Run(ctx, cfg)
 	if err != nil || outcome.Answer == nil {
 		return nil, outcome, err
 	}

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/rlmhq/rlm/repl"
+	"github.com/rlmhq/rlm/internal/texts"
 	"github.com/rlmhq/rlm/schema"
 )
 
@@ -137,7 +137,7 @@ var successes = map[string]bool{"ok": true, "success": true, "succeeded": true, 
 func first(members map[string]json.RawMessage, names ...string) string {
 	for _, name := range names {
 		if value := members[name]; len(value) > 0 && string(value) != "null" && string(value) != "false" {
-			if text := strings.TrimSpace(repl.TextOf(value)); text != "" && text != "{}" && text != "[]" {
+			if text := strings.TrimSpace(texts.Show(value)); text != "" && text != "{}" && text != "[]" {
 				return text
 			}
 		}

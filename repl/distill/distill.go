@@ -7,14 +7,20 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/rlmhq/rlm/repl"
-	"github.com/rlmhq/rlm/repl/rlm"
+	"github.com/dustin/go-humanize/english"
+
+	"github.com/rlmhq/rlm/repl/internal/calls"
+	"github.com/rlmhq/rlm/repl/internal/harness"
+	"github.com/rlmhq/rlm/repl/internal/prompts"
+	"github.com/rlmhq/rlm/repl/internal/record"
+	"github.com/rlmhq/rlm/repl/ledger"
+	"github.com/rlmhq/rlm/repl/run"
 )
 
 //go:embed prompts/*.md
 var promptFiles embed.FS
 
-var prompts = repl.NewPrompts(promptFiles)
+var templates = prompts.New(promptFiles)
 
 // Config says how a corpus is distilled. A zero field means its default.
 type Config struct {
@@ -22,7 +28,7 @@ type Config struct {
 	// sessions, triggers. Its question, inputs and contract are not used. Its trace and
 	// its progress are those of the whole, in which runs are sub-loops. Without a model
 	// there are no runs: failures are clustered by their words and no edits are proposed.
-	Run rlm.Config
+	Run run.Config
 	// Clusters bounds the clusters, by default 20, at most MostClusters. One more may
 	// hold what is in none.
 	Clusters int
@@ -67,72 +73,85 @@ type Result struct {
 	// Notes say what was not done as it should have been, and why.
 	Notes []string `json:"notes,omitempty"`
 	// Partial says that the budget was used up before all was done.
-	Partial bool          `json:"partial,omitempty"`
-	Spent   repl.Spending `json:"spent"`
-	Elapsed time.Duration `json:"elapsed_ns"`
+	Partial bool            `json:"partial,omitempty"`
+	Spent   ledger.Spending `json:"spent"`
+	Elapsed time.Duration   `json:"elapsed_ns"`
 	// Trace is the folder with the record, empty if there is none.
 	Trace string `json:"trace,omitempty"`
 }
 
 // Run distils a corpus. More failures than Config.Run's triggers allow go to a run;
 // fewer, or any number without a model or where the run has no answer, are clustered
-// by their words. The error is for a configuration that makes no sense (the Result's
-// Elapsed is then 0), for what broke, and for the context's end; the Result then says
-// how far it came.
+// by their words. The error is a [*repl.SetupError] if the distillation could not begin,
+// what broke, or the context's cause; the Result then says how far it came.
 func Run(ctx context.Context, corpus Corpus, cfg Config) (Result, error) {
-	begun := time.Now()
-	d := &distiller{failures: corpus.Failures, left: cfg.Run, caller: repl.Caller{Emit: cfg.Run.Progress}, result: Result{
-		Method: MethodKeywords, Failed: len(corpus.Failures), Passed: corpus.Passed, Clusters: []FailureCluster{}, Edits: []ComponentEdit{},
-	}}
-	err := cfg.Check()
-	if err == nil {
-		d.trace, err = d.caller.Record(cfg.Run.Trace)
+	d := &distiller{
+		cfg: cfg, failures: corpus.Failures, left: cfg.Run, caller: calls.Caller{Emit: cfg.Run.Progress},
+		result: Result{
+			Method: MethodKeywords, Failed: len(corpus.Failures), Passed: corpus.Passed,
+			Clusters: []FailureCluster{}, Edits: []ComponentEdit{},
+		},
 	}
-	if err != nil {
-		return d.result, err
-	}
-	d.begin()
-	err = d.distil(ctx, cfg)
-	d.result.Elapsed, d.result.Trace = time.Since(begun), cfg.Run.Trace
-	return d.result, errors.Join(d.ended(ctx, err), d.trace.Close())
+	err := harness.Run(ctx, d)
+
+	return d.result, err
 }
 
 // distiller is one distillation.
 type distiller struct {
+	cfg      Config
 	failures []Failure
-	left     rlm.Config  // its budget is what is left of the whole
-	caller   repl.Caller // of which the events are used: runs ask by their own
-	trace    *repl.Trace
+	left     run.Config   // its budget is what is left of the whole
+	caller   calls.Caller // of which the events are used: runs ask by their own
+	trace    *record.Trace
 	step     int
 	runs     int
 	result   Result
 }
 
-// distil takes the two steps, as far as they are wanted.
-func (d *distiller) distil(ctx context.Context, cfg Config) error {
+// Prepare checks the configuration.
+func (d *distiller) Prepare(context.Context) (harness.Plan, error) {
+	of := english.Plural(d.result.Failed+d.result.Passed, "trace", "")
+
+	return harness.Plan{
+		Caller: &d.caller, Folder: d.cfg.Run.Trace,
+		Started: ledger.Event{
+			Model: d.model(), Text: fmt.Sprintf("%s of %s", english.Plural(d.result.Failed, "failure", ""), of),
+		},
+	}, d.cfg.Check()
+}
+
+// Solve takes the two steps, as far as they are wanted.
+func (d *distiller) Solve(ctx context.Context, trace *record.Trace) error {
+	d.trace = trace
+	d.trace.Begin(ledger.Metadata{RootModel: d.model(), EnvironmentType: "distill"})
 	if len(d.failures) == 0 {
 		return nil
 	}
-	if cfg.Clusters == 0 {
-		cfg.Clusters = DefaultClusters
+	most := d.cfg.Clusters
+	if most == 0 {
+		most = DefaultClusters
 	}
-	if err := d.take("clusters", func() (any, error) { return d.cluster(ctx, cfg.Clusters) }); err != nil {
+	if err := d.take("clusters", func() (any, error) { return d.cluster(ctx, most) }); err != nil {
 		return err
 	}
-	if cfg.NoEdits || !d.hasModel() || d.result.Partial {
+	if d.cfg.NoEdits || !d.hasModel() || d.result.Partial {
 		return nil
 	}
 	return d.take("edits", func() (any, error) { return d.edit(ctx) })
 }
 
-func (d *distiller) hasModel() bool { return d.left.WithDefaults().Model != "" }
+// model is the model of the runs, empty if there is none.
+func (d *distiller) model() string { return d.left.WithDefaults().Model }
+
+func (d *distiller) hasModel() bool { return d.model() != "" }
 
 // cluster makes the clusters.
 func (d *distiller) cluster(ctx context.Context, most int) ([]FailureCluster, error) {
 	var clusters []FailureCluster
-	trigger := d.left.ShouldTrigger(rlm.Signal{Traces: int64(len(d.failures))})
+	trigger := d.left.ShouldTrigger(run.Signal{Traces: int64(len(d.failures))})
 	switch {
-	case trigger == rlm.TriggerNone:
+	case trigger == run.TriggerNone:
 	case !d.hasModel():
 		d.note("%d failures are more than words can tell apart well (%s): name a model", len(d.failures), trigger)
 	default:
@@ -168,7 +187,7 @@ func (d *distiller) edit(ctx context.Context) ([]ComponentEdit, error) {
 
 // took keeps the accounts of a run, and notes one without an answer: the budget of
 // the next is what this one left.
-func (d *distiller) took(what string, outcome rlm.Outcome, err error) error {
+func (d *distiller) took(what string, outcome run.Outcome, err error) error {
 	d.result.Spent = d.result.Spent.Plus(outcome.Spent)
 	if err != nil {
 		return fmt.Errorf("cannot %s: %w", what, err)
@@ -176,9 +195,9 @@ func (d *distiller) took(what string, outcome rlm.Outcome, err error) error {
 	if outcome.Answer == nil {
 		d.note("the run that was to %s ended as %s: %s", what, outcome.Status, outcome.Reason)
 	}
-	d.result.Partial = outcome.Status == rlm.StatusPartial
-	rest, err := d.left.Budget.Less(outcome.Spent, outcome.Elapsed)
-	var used *repl.BudgetError
+	d.result.Partial = outcome.Status == run.StatusPartial
+	rest, err := d.left.Budget.Subtract(outcome.Spent, outcome.Elapsed)
+	var used *ledger.BudgetError
 	if errors.As(err, &used) {
 		d.result.Partial = true
 		d.note("after the run that was to %s nothing is left: %v", what, err)

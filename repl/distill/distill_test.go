@@ -17,9 +17,10 @@ import (
 	"github.com/rlmhq/rlm/internal/testing/testcache"
 	"github.com/rlmhq/rlm/repl"
 	"github.com/rlmhq/rlm/repl/distill"
+	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/repl/llm"
 	"github.com/rlmhq/rlm/repl/llm/scripted"
-	"github.com/rlmhq/rlm/repl/rlm"
+	"github.com/rlmhq/rlm/repl/run"
 	"github.com/rlmhq/rlm/router"
 	"github.com/rlmhq/rlm/tiers"
 )
@@ -51,7 +52,7 @@ func (m model) Resolve(name string) (llm.Model, error) {
 	return llm.Model{Name: name, ID: name, Provider: m.Provider, Facts: llm.Facts{Window: 100_000}}, nil
 }
 
-func script(t *testing.T, rules ...scripted.Rule) repl.Models {
+func script(t *testing.T, rules ...scripted.Rule) ledger.Models {
 	t.Helper()
 	s, err := scripted.New(rules...)
 	if err != nil {
@@ -105,8 +106,8 @@ func traces(n int) string {
 	return b.String()
 }
 
-func config(models repl.Models) distill.Config {
-	return distill.Config{Run: rlm.Config{Models: models, Model: "root", Open: shared.Opener(router.Policy{Pin: "wasm"})}}
+func config(models ledger.Models) distill.Config {
+	return distill.Config{Run: run.Config{Models: models, Model: "root", Open: shared.Opener(router.Policy{Pin: "wasm"})}}
 }
 
 func distilled(t *testing.T, corpus distill.Corpus, cfg distill.Config) distill.Result {
@@ -147,7 +148,7 @@ func TestTraceDistiller(t *testing.T) {
 	if c.RootCause != "seen by code" || c.Components[0] != "tool disk" || c.Failures[1] != "t5" || c.Share != 101.0/501 {
 		t.Errorf("a cluster is %+v", c)
 	}
-	cfg.Run.Triggers.Traces = rlm.NoTrigger // the run is switched off
+	cfg.Run.Triggers.Traces = run.NoTrigger // the run is switched off
 	if off := distilled(t, parse(t, traces(501)), cfg); off.Method != distill.MethodKeywords || off.Spent.Calls != 0 {
 		t.Errorf("switched off it is %s by %s", outline(off), off.Method)
 	}
@@ -195,7 +196,7 @@ func TestEvolveAgent(t *testing.T) {
 		t.Errorf("the second is %+v", second)
 	}
 	for _, name := range []string{"", "sub_0001", "sub_0002"} {
-		if _, err := os.Stat(filepath.Join(cfg.Run.Trace, name, repl.EventsFile)); err != nil {
+		if _, err := os.Stat(filepath.Join(cfg.Run.Trace, name, ledger.EventsFile)); err != nil {
 			t.Error(err)
 		}
 	}

@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	"github.com/rlmhq/rlm/internal/bigtext"
-	"github.com/rlmhq/rlm/repl"
-	"github.com/rlmhq/rlm/repl/rlm"
+	"github.com/rlmhq/rlm/internal/texts"
+	"github.com/rlmhq/rlm/repl/run"
 	"github.com/rlmhq/rlm/tiers"
 )
 
@@ -96,7 +96,7 @@ func evidenceCorpus(clusters []FailureCluster, failures []Failure) ([]byte, erro
 		for _, m := range c.members[:min(shownEvidence, len(c.members))] {
 			f := failures[m]
 			entries[i].Failures = append(entries[i].Failures, example{
-				f.ID, f.Component, repl.Truncate(f.Error, shownFailure), repl.Truncate(string(f.Trace), shownFailure),
+				f.ID, f.Component, texts.Truncate(f.Error, shownFailure), texts.Truncate(string(f.Trace), shownFailure),
 			})
 		}
 	}
@@ -105,22 +105,22 @@ func evidenceCorpus(clusters []FailureCluster, failures []Failure) ([]byte, erro
 
 // propose asks for edits: by one call where the corpus is small and fits the model,
 // else by a run whose snippets read it.
-func propose(ctx context.Context, cfg rlm.Config, clusters []FailureCluster, failures []Failure) ([]ComponentEdit, rlm.Outcome, error) {
+func propose(ctx context.Context, cfg run.Config, clusters []FailureCluster, failures []Failure) ([]ComponentEdit, run.Outcome, error) {
 	corpus, err := evidenceCorpus(clusters, failures)
 	if err != nil {
-		return nil, rlm.Outcome{}, fmt.Errorf("cannot write the evidence: %w", err)
+		return nil, run.Outcome{}, fmt.Errorf("cannot write the evidence: %w", err)
 	}
 	if cfg.Schema, err = editSchema(clusters); err != nil {
-		return nil, rlm.Outcome{}, fmt.Errorf("cannot write the contract: %w", err)
+		return nil, run.Outcome{}, fmt.Errorf("cannot write the contract: %w", err)
 	}
-	if cfg.Question, err = prompts.Fill("edits", map[string]any{"Clusters": len(clusters), "Failures": len(failures), "Most": mostEdits, "Tools": cfg.Tools != nil}); err != nil {
-		return nil, rlm.Outcome{}, err
+	if cfg.Question, err = templates.Fill("edits", map[string]any{"Clusters": len(clusters), "Failures": len(failures), "Most": mostEdits, "Tools": cfg.Tools != nil}); err != nil {
+		return nil, run.Outcome{}, err
 	}
 	text := bigtext.FromBytes("evidence.json", corpus)
 	defer text.Close()
 	cfg.Inputs = []tiers.Input{{Name: "evidence.json", Text: text}}
-	cfg.Bypass = cfg.ShouldTrigger(rlm.Signal{OutputChars: int64(len(corpus))}) == rlm.TriggerNone
-	outcome, err := rlm.Run(ctx, cfg)
+	cfg.Bypass = cfg.ShouldTrigger(run.Signal{OutputChars: int64(len(corpus))}) == run.TriggerNone
+	outcome, err := run.Run(ctx, cfg)
 	if err != nil || outcome.Answer == nil {
 		return nil, outcome, err
 	}

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/rlmhq/rlm/repl"
+	"github.com/rlmhq/rlm/internal/texts"
 	"github.com/rlmhq/rlm/repl/internal/bm25"
 )
 
@@ -148,6 +148,6 @@ func described(failures []Failure, words [][]string, members []int, weight func(
 	}
 	return FailureCluster{
 		Name: string(name), Keywords: keywords[:min(shownWords, len(keywords))], members: members,
-		Summary: repl.Truncate(first, shownSummary),
+		Summary: texts.Truncate(first, shownSummary),
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rlmhq/rlm/repl"
+	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/repl/otel"
 )
 
@@ -22,8 +22,8 @@ func arrives(t *testing.T, r *receiver, cfg otel.Config, variables map[string]st
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.Event(repl.Event{Kind: repl.EventRunStarted, Node: "0"})
-	o.Event(repl.Event{Kind: repl.EventRunEnded, Node: "0"})
+	o.Event(ledger.Event{Kind: ledger.EventRunStarted, Node: "0"})
+	o.Event(ledger.Event{Kind: ledger.EventRunEnded, Node: "0"})
 	if err := o.Flush(t.Context()); err != nil {
 		t.Error(err)
 	}
@@ -174,7 +174,7 @@ func TestANilObserverDoesNothing(t *testing.T) {
 	if o != nil || err != nil {
 		t.Fatal(o, err)
 	}
-	o.Event(repl.Event{Kind: repl.EventRunStarted, Node: "0"})
+	o.Event(ledger.Event{Kind: ledger.EventRunStarted, Node: "0"})
 	if err := o.Flush(t.Context()); err != nil {
 		t.Error(err)
 	}

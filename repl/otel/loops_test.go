@@ -13,14 +13,14 @@ import (
 
 	engine "github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/internal/testing/testcache"
-	"github.com/rlmhq/rlm/repl"
 	"github.com/rlmhq/rlm/repl/distill"
+	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/repl/llm"
 	"github.com/rlmhq/rlm/repl/otel"
-	"github.com/rlmhq/rlm/repl/reflection"
 	"github.com/rlmhq/rlm/repl/reflexion"
-	"github.com/rlmhq/rlm/repl/rlm"
+	"github.com/rlmhq/rlm/repl/run"
 	"github.com/rlmhq/rlm/repl/workflow"
+	"github.com/rlmhq/rlm/repl/workflow/correct"
 	"github.com/rlmhq/rlm/router"
 )
 
@@ -75,11 +75,11 @@ func TestEachLoopIsOneTrace(t *testing.T) {
 	}()
 	for name, c := range map[string]struct {
 		loop   otel.Loop
-		run    func(t *testing.T, progress func(repl.Event)) error
+		run    func(t *testing.T, progress func(ledger.Event)) error
 		want   string
 		failed string // what the root's span says went wrong
 	}{
-		"reflexion": {loop: otel.Reflexion, run: func(t *testing.T, progress func(repl.Event)) error {
+		"reflexion": {loop: otel.Reflexion, run: func(t *testing.T, progress func(ledger.Event)) error {
 			t.Helper()
 			_, err := reflexion.Run(t.Context(), reflexion.Config{
 				Task: "x", Model: "m", Progress: progress, Models: replies(func(purpose, last string) string {
@@ -102,9 +102,9 @@ reflexion_run
     chat m
     chat m
 `},
-		"workflow": {loop: otel.Workflow, run: func(t *testing.T, progress func(repl.Event)) error {
+		"workflow": {loop: otel.Workflow, run: func(t *testing.T, progress func(ledger.Event)) error {
 			t.Helper()
-			actions, err := workflow.NewActions(reflection.Actions()...)
+			actions, err := workflow.NewActions(correct.Actions()...)
 			if err != nil {
 				return err
 			}
@@ -137,7 +137,7 @@ workflow_run
       chat m
   workflow_node
 `},
-		"a workflow that fails": {loop: otel.Workflow, run: func(t *testing.T, progress func(repl.Event)) error {
+		"a workflow that fails": {loop: otel.Workflow, run: func(t *testing.T, progress func(ledger.Event)) error {
 			t.Helper()
 			file, err := workflow.Parse("w.yaml", []byte("nodes: [{name: a, run: return 1 / 0}, {name: b, run: return 1}]"))
 			if err != nil {
@@ -153,13 +153,13 @@ workflow_run
 workflow_run
   workflow_node
 `, failed: `node "a": run ended by ZeroDivisionError: division by zero`},
-		"distill": {loop: otel.Distill, run: func(t *testing.T, progress func(repl.Event)) error {
+		"distill": {loop: otel.Distill, run: func(t *testing.T, progress func(ledger.Event)) error {
 			t.Helper()
 			corpus, err := distill.Parse(strings.NewReader(`{"error": "a"}` + "\n" + `{"error": "b"}`))
 			if err != nil {
 				return err
 			}
-			cfg := distill.Config{Run: rlm.Config{
+			cfg := distill.Config{Run: run.Config{
 				Model: "m", Progress: progress, Open: shared.Opener(router.Policy{Pin: "wasm"}),
 				Models: replies(func(purpose, _ string) string {
 					return map[string]string{"bypass": "[]", "leaf": "one kind", "root": "```repl\n" +

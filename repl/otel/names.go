@@ -41,6 +41,7 @@ const (
 	subagentCalls     = "subagent_calls"      // JSON, a list
 	iterationNumber   = "iteration"
 	terminated        = "terminated" // whether the iteration gave the answer
+	label             = "rlm.label." // begins the labels of the run's task
 	loopNode          = "rlm.node"   // which loop of the tree, "0" the root
 	loopStatus        = "rlm.status"
 	purpose           = "rlm.purpose" // what a model call was for

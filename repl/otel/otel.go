@@ -14,7 +14,7 @@ import (
 	sdk "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/rlmhq/rlm/repl"
+	"github.com/rlmhq/rlm/internal/texts"
 	"github.com/rlmhq/rlm/repl/llm"
 )
 
@@ -164,7 +164,7 @@ func (l *logged) ExportSpans(ctx context.Context, spans []sdk.ReadOnlySpan) erro
 // report tells the log of an error, without secrets in it and not at any length.
 func (o *Observer) report(err error) {
 	if o.cfg.Log != nil {
-		o.cfg.Log(errors.New(repl.Truncate(o.clean(err.Error()), 1_000)))
+		o.cfg.Log(errors.New(texts.Truncate(o.clean(err.Error()), 1_000)))
 	}
 }
 
@@ -178,11 +178,11 @@ func (o *Observer) clean(text string) string {
 
 // text is a text as an attribute.
 func (o *Observer) text(key, text string) attribute.KeyValue {
-	return attribute.String(key, repl.Truncate(o.clean(text), o.cfg.MaxText))
+	return attribute.String(key, texts.Truncate(o.clean(text), o.cfg.MaxText))
 }
 
 // name is a word that may be shown, such as a model's name.
-func (o *Observer) name(text string) string { return repl.Truncate(o.clean(text), maxName) }
+func (o *Observer) name(text string) string { return texts.Truncate(o.clean(text), maxName) }
 
 // Flush sends the spans that have ended. It returns when all are sent or could not be,
 // or when its time is over: the context's, at most DefaultFlush if that has no end.

@@ -14,7 +14,9 @@ import (
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/rlmhq/rlm/repl"
+	"github.com/rlmhq/rlm/internal/texts"
+	"github.com/rlmhq/rlm/repl/internal/record"
+	"github.com/rlmhq/rlm/repl/ledger"
 )
 
 // loop is a loop under way, and its iteration.
@@ -52,8 +54,8 @@ const (
 )
 
 // Event takes an event of a run. It does not wait for any server.
-func (o *Observer) Event(e repl.Event) {
-	if o == nil || e.Kind == repl.EventDelta {
+func (o *Observer) Event(e ledger.Event) {
+	if o == nil || e.Kind == ledger.EventDelta {
 		return
 	}
 	if e.Time.IsZero() {
@@ -62,9 +64,9 @@ func (o *Observer) Event(e repl.Event) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	switch e.Kind {
-	case repl.EventRunStarted:
+	case ledger.EventRunStarted:
 		o.begin(context.Background(), e, &o.cfg.Loop)
-	case repl.EventLoopStarted:
+	case ledger.EventLoopStarted:
 		parent, kind := o.parent(e.Node)
 		o.begin(parent, e, kind)
 	default:
@@ -75,19 +77,19 @@ func (o *Observer) Event(e repl.Event) {
 }
 
 // within takes an event of a loop under way.
-func (o *Observer) within(l *loop, e repl.Event) {
+func (o *Observer) within(l *loop, e ledger.Event) {
 	switch e.Kind {
-	case repl.EventTurnStarted:
+	case ledger.EventTurnStarted:
 		o.iteration(l, e)
-	case repl.EventReply, repl.EventCall:
+	case ledger.EventReply, ledger.EventCall:
 		o.call(l, e)
-	case repl.EventSnippet:
+	case ledger.EventSnippet:
 		o.snippet(l, e)
-	case repl.EventAnswer:
+	case ledger.EventAnswer:
 		l.current().SetAttributes(attribute.Bool(terminated, true))
-	case repl.EventRetry, repl.EventForesight, repl.EventCompaction, repl.EventRefusal, repl.EventWarning, repl.EventVerdict:
+	case ledger.EventRetry, ledger.EventForesight, ledger.EventCompaction, ledger.EventRefusal, ledger.EventWarning, ledger.EventVerdict:
 		l.current().AddEvent(string(e.Kind), trace.WithTimestamp(e.Time), trace.WithAttributes(o.happened(e)...))
-	case repl.EventLoopEnded, repl.EventRunEnded:
+	case ledger.EventLoopEnded, ledger.EventRunEnded:
 		o.end(l, e)
 	default: // what a later event tells better
 	}
@@ -121,9 +123,9 @@ func (l *loop) place() context.Context {
 
 // begin starts the span of a run or a sub-loop. A run that did not end is ended by the
 // next.
-func (o *Observer) begin(parent context.Context, e repl.Event, kind *Loop) {
+func (o *Observer) begin(parent context.Context, e ledger.Event, kind *Loop) {
 	if old := o.loops[e.Node]; old != nil {
-		o.end(old, repl.Event{Time: e.Time, Node: e.Node})
+		o.end(old, ledger.Event{Time: e.Time, Node: e.Node})
 	}
 	l := &loop{kind: kind}
 	l.ctx, l.span = o.tracer.Start(parent, kind.Run, trace.WithTimestamp(e.Time), trace.WithAttributes(
@@ -131,17 +133,28 @@ func (o *Observer) begin(parent context.Context, e repl.Event, kind *Loop) {
 	if e.Model != "" { // a workflow's node has none
 		l.span.SetAttributes(attribute.String(genModel, o.name(e.Model)))
 	}
+	l.span.SetAttributes(o.labels(e)...)
 	o.loops[e.Node] = l
 }
 
 // iteration starts the span of a turn and ends the one before.
-func (o *Observer) iteration(l *loop, e repl.Event) {
+func (o *Observer) iteration(l *loop, e ledger.Event) {
 	l.endTurn(e.Time)
 	l.iterations++
 	l.snippets = 0
 	number := e.Turn - 1 + l.kind.First // loops count turns from 1
 	l.turnCtx, l.turn = o.tracer.Start(l.ctx, l.kind.Iteration+strconv.Itoa(number), trace.WithTimestamp(e.Time),
-		trace.WithAttributes(attribute.Int(iterationNumber, number), attribute.Bool(terminated, false)))
+		trace.WithAttributes(attribute.Int(iterationNumber, number), attribute.Bool(terminated, false)),
+		trace.WithAttributes(o.labels(e)...))
+}
+
+// labels are those of the run's task.
+func (o *Observer) labels(e ledger.Event) []attribute.KeyValue {
+	all := make([]attribute.KeyValue, 0, len(e.Labels))
+	for _, name := range slices.Sorted(maps.Keys(e.Labels)) {
+		all = append(all, attribute.String(label+name, o.name(e.Labels[name])))
+	}
+	return all
 }
 
 func (l *loop) endTurn(at time.Time) {
@@ -152,7 +165,7 @@ func (l *loop) endTurn(at time.Time) {
 }
 
 // call makes the span of a model call that has ended.
-func (o *Observer) call(l *loop, e repl.Event) {
+func (o *Observer) call(l *loop, e ledger.Event) {
 	provider, _, ok := strings.Cut(e.Model, "/")
 	if !ok {
 		provider = ""
@@ -174,7 +187,7 @@ func (o *Observer) call(l *loop, e repl.Event) {
 		}
 		o.record(l, e.Call)
 	}
-	attributes = append(attributes, used(e.Used)...)
+	attributes = append(append(attributes, used(e.Used)...), o.labels(e)...)
 	_, span := o.tracer.Start(l.place(), operationChat+" "+o.name(e.Model), trace.WithSpanKind(trace.SpanKindClient),
 		trace.WithTimestamp(e.Time.Add(-e.Elapsed)), trace.WithAttributes(attributes...))
 	o.failed(span, e.Error)
@@ -182,12 +195,12 @@ func (o *Observer) call(l *loop, e repl.Event) {
 }
 
 // record keeps a sub-call for the metadata.
-func (o *Observer) record(l *loop, c *repl.SubCall) {
+func (o *Observer) record(l *loop, c *ledger.SubCall) {
 	if l.calls++; len(l.records) >= maxRecords {
 		return
 	}
 	l.records = append(l.records, callRecord{
-		CallNumber: l.calls, Question: repl.Truncate(o.clean(c.Question), maxRecordText), ContextLength: c.ContextLength,
+		CallNumber: l.calls, Question: texts.Truncate(o.clean(c.Question), maxRecordText), ContextLength: c.ContextLength,
 		ResponseLength: utf8.RuneCountInString(c.Response), Mode: o.name(c.Mode),
 	})
 }
@@ -199,7 +212,7 @@ func (o *Observer) message(key, role, text string) attribute.KeyValue {
 		Content string `json:"content"`
 	}
 	return jsonOf(key, []any{map[string]any{
-		"role": role, "parts": []part{{"text", repl.Truncate(o.clean(text), o.cfg.MaxText)}},
+		"role": role, "parts": []part{{"text", texts.Truncate(o.clean(text), o.cfg.MaxText)}},
 	}})
 }
 
@@ -212,7 +225,7 @@ func jsonOf(key string, v any) attribute.KeyValue {
 }
 
 // used are the tokens and the cost of a call or a run.
-func used(s *repl.Spending) []attribute.KeyValue {
+func used(s *ledger.Spending) []attribute.KeyValue {
 	if s == nil {
 		return nil
 	}
@@ -222,7 +235,7 @@ func used(s *repl.Spending) []attribute.KeyValue {
 }
 
 // snippet puts what a snippet did on the span of its iteration.
-func (o *Observer) snippet(l *loop, e repl.Event) {
+func (o *Observer) snippet(l *loop, e ledger.Event) {
 	suffix := ""
 	if l.snippets > 0 {
 		suffix = "." + strconv.Itoa(l.snippets)
@@ -238,13 +251,13 @@ func (o *Observer) snippet(l *loop, e repl.Event) {
 	}
 	ran := *e.Ran
 	ran.Calls = nil // they have spans of their own
-	block := repl.CodeBlockOf(&ran, nil)
+	block := record.BlockOf(&ran, nil)
 	span.SetAttributes(o.text(snippetCode+suffix, block.Code), o.text(snippetStdout+suffix, block.Result.Stdout),
 		o.text(snippetStderr+suffix, block.Result.Stderr))
 }
 
 // happened are the attributes of what is an event on a span.
-func (o *Observer) happened(e repl.Event) []attribute.KeyValue {
+func (o *Observer) happened(e ledger.Event) []attribute.KeyValue {
 	var all []attribute.KeyValue
 	for _, part := range []struct{ key, text string }{{errorText, e.Error}, {purpose, e.Purpose}, {loopStatus, e.Status}, {outputValue, e.Text}} {
 		if part.text != "" {
@@ -256,7 +269,7 @@ func (o *Observer) happened(e repl.Event) []attribute.KeyValue {
 
 func (o *Observer) failed(span trace.Span, text string) {
 	if text != "" {
-		span.SetStatus(codes.Error, repl.Truncate(o.clean(text), o.cfg.MaxText))
+		span.SetStatus(codes.Error, texts.Truncate(o.clean(text), o.cfg.MaxText))
 	}
 }
 
@@ -264,9 +277,9 @@ func (o *Observer) failed(span trace.Span, text string) {
 var broken = []string{"failed", "canceled", "broken"}
 
 // end ends a loop, and with the root all that is still open.
-func (o *Observer) end(l *loop, e repl.Event) {
+func (o *Observer) end(l *loop, e ledger.Event) {
 	delete(o.loops, e.Node)
-	if e.Kind == repl.EventRunEnded {
+	if e.Kind == ledger.EventRunEnded {
 		o.endOpen(e.Time)
 	}
 	l.endTurn(e.Time)
@@ -283,7 +296,7 @@ func (o *Observer) end(l *loop, e repl.Event) {
 	l.span.SetAttributes(attributes...)
 	switch {
 	case e.Error == "":
-	case e.Kind == repl.EventRunEnded && !slices.Contains(broken, e.Status):
+	case e.Kind == ledger.EventRunEnded && !slices.Contains(broken, e.Status):
 		l.span.SetAttributes(o.text(reason, e.Error))
 	default:
 		o.failed(l.span, e.Error)
@@ -304,7 +317,7 @@ func (o *Observer) endOpen(at time.Time) {
 	slices.Reverse(nodes)
 	for _, node := range nodes {
 		if l := o.loops[node]; l != nil {
-			o.end(l, repl.Event{Time: at, Node: node})
+			o.end(l, ledger.Event{Time: at, Node: node})
 		}
 	}
 }

@@ -5,7 +5,8 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/rlmhq/rlm/repl"
+	"github.com/rlmhq/rlm/repl/internal/calls"
+	"github.com/rlmhq/rlm/repl/ledger"
 )
 
 // Config says what a run is to do, with what, and within which bounds. A zero
@@ -19,10 +20,10 @@ type Config struct {
 	Paths []string
 
 	// Models resolves the names of models.
-	Models repl.Models
+	Models ledger.Models
 	// Model writes and revises the drafts, JudgeModel judges them; by default Model.
 	Model, JudgeModel string
-	// MaxReply bounds the tokens of one reply; by default [repl.DefaultReply].
+	// MaxReply bounds the tokens of one reply; by default 8192.
 	MaxReply int
 
 	// MaxIterations bounds the drafts, by default 3, at most MostIterations.
@@ -31,20 +32,20 @@ type Config struct {
 	// independently; by default 1, at most MostJudges. See [Merge].
 	Judges int
 	// Retries is how often a critique that breaks its contract is asked for again, by
-	// default [repl.DefaultRetries]. A negative number is none.
+	// default 2. A negative number is none.
 	Retries int
 	// CallsAtOnce bounds model calls in flight, by default MostJudges.
 	CallsAtOnce int
 	// Budget is for the whole run.
-	Budget repl.Budget
+	Budget ledger.Budget
 
 	// Trace is a folder for the record; empty is none. It must hold no trace yet.
 	Trace string
 	// Progress is told what happens, as it happens. It is called concurrently and
 	// must be quick.
-	Progress func(repl.Event)
+	Progress func(ledger.Event)
 	// Stream also tells Progress of the pieces of drafts as they arrive, as events of
-	// kind [repl.EventDelta].
+	// kind [ledger.EventDelta].
 	Stream bool
 }
 
@@ -64,9 +65,9 @@ func (c Config) WithDefaults() Config {
 	}{
 		{&c.MaxIterations, DefaultIterations},
 		{&c.Judges, DefaultJudges},
-		{&c.Retries, repl.DefaultRetries},
+		{&c.Retries, calls.DefaultRetries},
 		{&c.CallsAtOnce, MostJudges},
-		{&c.MaxReply, repl.DefaultReply},
+		{&c.MaxReply, calls.DefaultReply},
 	} {
 		if *f.value == 0 {
 			*f.value = f.standard

@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"github.com/rlmhq/rlm/internal/testing/llmtest"
-	"github.com/rlmhq/rlm/repl"
+	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/repl/llm"
 	"github.com/rlmhq/rlm/repl/llm/providers"
 	"github.com/rlmhq/rlm/repl/reflexion"
@@ -232,18 +232,18 @@ func TestTheRecordHasAllThatHappened(t *testing.T) {
 	cfg := config(&model{critiques: []string{faulty("major"), passes}})
 	cfg.Trace = dir
 	var kinds []string
-	cfg.Progress = func(e repl.Event) { kinds = append(kinds, string(e.Kind)) }
+	cfg.Progress = func(e ledger.Event) { kinds = append(kinds, string(e.Kind)) }
 	ended(t, cfg, reflexion.StatusPassed, 2)
 	want := "run_started turn_started reply reply verdict turn_started reply reply verdict answer run_ended"
 	if got := strings.Join(kinds, " "); got != want {
 		t.Errorf("the events are %s, want %s", got, want)
 	}
-	trajectory, err := os.ReadFile(filepath.Join(dir, repl.TrajectoryFile))
+	trajectory, err := os.ReadFile(filepath.Join(dir, ledger.TrajectoryFile))
 	if err != nil {
 		t.Fatal(err)
 	}
 	holds(t, string(trajectory), `"environment_type":"reflexion"`, `"response":"draft 1"`, `"final_answer":"draft 2"`)
-	events, err := os.ReadFile(filepath.Join(dir, repl.EventsFile))
+	events, err := os.ReadFile(filepath.Join(dir, ledger.EventsFile))
 	if err != nil || strings.Count(string(events), "\n") != len(kinds) {
 		t.Errorf("%d events were told, on file are %s, %v", len(kinds), events, err)
 	}
@@ -275,8 +275,8 @@ func TestServersAreAsked(t *testing.T) {
 		var streamed strings.Builder
 		r := ended(t, reflexion.Config{
 			Task: "Write two drafts.", Models: registry, Model: name, Judges: 2, Stream: true,
-			Progress: func(e repl.Event) {
-				if e.Kind == repl.EventDelta {
+			Progress: func(e ledger.Event) {
+				if e.Kind == ledger.EventDelta {
 					streamed.WriteString(e.Text)
 				}
 			},

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rlmhq/rlm/repl"
+	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/repl/llm"
 	"github.com/rlmhq/rlm/repl/reflexion"
 )
@@ -118,10 +118,10 @@ func TestLimitation3DraftsAreStreamed(t *testing.T) {
 	streamed := map[string]string{}
 	cfg := config(m)
 	cfg.Stream = true
-	cfg.Progress = func(e repl.Event) {
+	cfg.Progress = func(e ledger.Event) {
 		mu.Lock()
 		defer mu.Unlock()
-		if e.Kind == repl.EventDelta {
+		if e.Kind == ledger.EventDelta {
 			streamed[fmt.Sprint(e.Purpose, e.Turn)] += e.Text
 		}
 	}

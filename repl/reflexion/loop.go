@@ -8,8 +8,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rlmhq/rlm/repl"
 	"github.com/rlmhq/rlm/repl/internal/bm25"
+	"github.com/rlmhq/rlm/repl/internal/calls"
+	"github.com/rlmhq/rlm/repl/internal/fanout"
+	"github.com/rlmhq/rlm/repl/internal/harness"
+	"github.com/rlmhq/rlm/repl/internal/record"
+	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/repl/llm"
 	"github.com/rlmhq/rlm/schema"
 )
@@ -17,79 +21,86 @@ import (
 // loop is one run.
 type loop struct {
 	cfg      Config
-	caller   *repl.Caller
+	caller   *calls.Caller
 	contract *schema.Contract
 	evidence *evidence
-	trace    *repl.Trace
+	trace    *record.Trace
 	result   Result
 	turn     int
 }
 
 // node is the place of the one loop in its tree.
-const node = "0"
+const node = harness.Root
 
-// Run drafts, judges and revises until a draft passes or something is used up. It
-// returns an error for a configuration that makes no sense, before any work (the
-// Result's Elapsed is then 0), for what broke on the way, and for the context's end;
-// the Result then holds the last draft and how far the run came, so that a caller can
-// fall back on it or on a plain call. A budget that was used up is no error.
+// Run drafts, judges and revises until a draft passes or something is used up. The
+// error is a [*repl.SetupError] if the run could not begin, what broke on the way, or
+// the context's cause; the Result then holds the last draft and how far the run came,
+// so that a caller can fall back on it or on a plain call. A budget that was used up is
+// no error.
 func Run(ctx context.Context, cfg Config) (Result, error) {
-	l, err := prepare(ctx, cfg)
-	if err != nil {
-		return Result{Iterations: []Iteration{}, Status: StatusFailed, Reason: err.Error()}, err
+	l := &loop{cfg: cfg, result: Result{Iterations: []Iteration{}}}
+	err := harness.Run(ctx, l)
+	if err != nil && l.result.Status == "" {
+		l.result.Status, l.result.Reason = StatusFailed, err.Error()
 	}
-	ctx, cancel := l.caller.Ledger.Within(ctx)
-	defer cancel()
-	r := &l.result
-	if err = l.solve(ctx); err != nil {
-		r.Status, r.Reason, err = repl.Ended(ctx, err)
-	}
-	r.Spent, r.Budget, r.Elapsed = l.caller.Ledger.Spent(), l.caller.Ledger.Budget(), l.caller.Ledger.Elapsed()
-	r.TotalLLMCalls, r.TotalTokens = r.Spent.Calls, r.Spent.InputTokens+r.Spent.OutputTokens
-	r.Success = r.Status == StatusPassed
-	l.tell(repl.Event{
-		Kind: repl.EventRunEnded, Status: string(r.Status), Text: r.FinalDraft, Error: r.Reason, Elapsed: r.Elapsed, Spent: &r.Spent,
-	})
-	return l.result, errors.Join(err, l.trace.Close())
+
+	return l.result, err
 }
 
-// prepare checks all that can be checked before any work, and reads the files.
-func prepare(ctx context.Context, cfg Config) (*loop, error) {
-	strictUSD := cfg.Budget.USD != 0
-	cfg = cfg.WithDefaults()
-	if err := cfg.validate(); err != nil {
-		return nil, err
+// Prepare checks all that can be checked before any work, and reads the files.
+func (l *loop) Prepare(ctx context.Context) (plan harness.Plan, err error) {
+	strictUSD := l.cfg.Budget.USD != 0
+	l.cfg = l.cfg.WithDefaults()
+	if err := l.cfg.validate(); err != nil {
+		return plan, err
 	}
-	contract, err := critiqueContract()
-	if err != nil {
-		return nil, err
+	if l.contract, err = critiqueContract(); err != nil {
+		return plan, err
 	}
-	l := &loop{cfg: cfg, contract: contract, result: Result{Iterations: []Iteration{}, Trace: cfg.Trace}}
-	l.caller, err = repl.NewCaller(repl.Caller{
-		Models: cfg.Models, Gate: repl.NewGate(cfg.CallsAtOnce), MaxReply: cfg.MaxReply, Emit: cfg.Progress,
+
+	cfg := &l.cfg
+	l.caller, err = calls.NewCaller(calls.Caller{
+		Models: cfg.Models, Gate: calls.NewGate(cfg.CallsAtOnce), MaxReply: cfg.MaxReply, Emit: cfg.Progress,
 	}, cfg.Budget, []string{cfg.Model, cfg.JudgeModel}, strictUSD)
 	if err != nil {
-		return nil, err
+		return plan, err
 	}
+
 	var library *bm25.Library
 	if len(cfg.Paths) > 0 {
 		if library, err = bm25.Open(ctx, cfg.Paths, bm25.Bounds{}); err != nil {
-			return nil, err
+			return plan, err
 		}
 	}
 	l.evidence = newEvidence(cfg.Task, &cfg.Memory, library)
-	l.trace, err = l.caller.Record(cfg.Trace)
-	return l, err
+
+	return harness.Plan{
+		Caller: l.caller, Folder: cfg.Trace, Started: ledger.Event{Model: cfg.Model, Text: cfg.Task},
+	}, nil
 }
 
-// solve runs the iterations and says by the status how they ended. An error is what
+// Conclude completes the result.
+func (l *loop) Conclude(e *harness.Ending) ledger.Event {
+	r := &l.result
+	if e.Status != "" {
+		r.Status, r.Reason = e.Status, e.Reason
+	}
+	r.Spent, r.Budget, r.Elapsed, r.Trace = e.Spent, e.Budget, e.Elapsed, e.Folder
+	r.TotalLLMCalls, r.TotalTokens = r.Spent.Calls, r.Spent.InputTokens+r.Spent.OutputTokens
+	r.Success = r.Status == StatusPassed
+
+	return ledger.Event{Turn: l.turn, Status: string(r.Status), Text: r.FinalDraft, Error: r.Reason}
+}
+
+// Solve runs the iterations and says by the status how they ended. An error is what
 // ended them early.
-func (l *loop) solve(ctx context.Context) error {
+func (l *loop) Solve(ctx context.Context, trace *record.Trace) error {
+	l.trace = trace
 	l.begin()
 	var critique *Critique
 	for l.turn = 1; l.turn <= l.cfg.MaxIterations; l.turn++ {
 		begun := time.Now()
-		l.tell(repl.Event{Kind: repl.EventTurnStarted, Model: l.cfg.Model})
+		l.tell(ledger.Event{Kind: ledger.EventTurnStarted, Model: l.cfg.Model})
 		sent, response, err := l.write(ctx, critique)
 		if err != nil {
 			return err
@@ -107,7 +118,7 @@ func (l *loop) solve(ctx context.Context) error {
 		critique = now.Critique
 		if critique.Passes {
 			l.result.Status = StatusPassed
-			l.tell(repl.Event{Kind: repl.EventAnswer, Text: draft})
+			l.tell(ledger.Event{Kind: ledger.EventAnswer, Text: draft})
 			return nil
 		}
 		if !critique.blocked() {
@@ -123,16 +134,15 @@ func (l *loop) solve(ctx context.Context) error {
 
 // begin opens the record.
 func (l *loop) begin() {
-	l.trace.Begin(repl.Metadata{
+	l.trace.Begin(ledger.Metadata{
 		RootModel: l.cfg.Model, MaxIterations: l.cfg.MaxIterations, EnvironmentType: "reflexion",
 		EnvironmentKwargs: map[string]any{"judges": l.cfg.Judges}, OtherBackends: []string{l.cfg.JudgeModel},
 	})
-	l.tell(repl.Event{Kind: repl.EventRunStarted, Model: l.cfg.Model, Text: l.cfg.Task})
 	if l.evidence.library == nil {
 		return
 	}
 	if left := l.evidence.library.Skipped().String(); left != "" {
-		l.tell(repl.Event{Kind: repl.EventWarning, Purpose: "evidence", Error: "files not searched for evidence: " + left})
+		l.tell(ledger.Event{Kind: ledger.EventWarning, Purpose: "evidence", Error: "files not searched for evidence: " + left})
 	}
 }
 
@@ -156,17 +166,17 @@ func (l *loop) write(ctx context.Context, critique *Critique) (sent []llm.Messag
 	if sent, err = messages("writer", purpose, data); err != nil {
 		return nil, response, err
 	}
-	ask := repl.Ask{Node: node, Turn: l.turn, Purpose: purpose, Model: l.cfg.Model, Messages: sent}
+	ask := calls.Ask{Node: node, Turn: l.turn, Purpose: purpose, Model: l.cfg.Model, Messages: sent}
 	if l.cfg.Stream && l.cfg.Progress != nil {
 		ask.Stream = func(delta string) {
-			l.tell(repl.Event{Kind: repl.EventDelta, Purpose: purpose, Model: l.cfg.Model, Text: delta})
+			l.tell(ledger.Event{Kind: ledger.EventDelta, Purpose: purpose, Model: l.cfg.Model, Text: delta})
 		}
 	}
 	if response, err = l.caller.Complete(ctx, ask); err != nil {
 		return sent, response, err
 	}
 	draft := strings.TrimSpace(strings.ToValidUTF8(response.Text, "\uFFFD"))
-	if declined := repl.Declined(l.cfg.Model, response); declined != nil {
+	if declined := calls.CheckRefusal(l.cfg.Model, response); declined != nil {
 		return sent, response, declined
 	}
 	if draft == "" {
@@ -191,8 +201,8 @@ func (l *loop) judge(ctx context.Context, i *Iteration, cut bool) (*Critique, er
 	if err != nil {
 		return nil, err
 	}
-	slots := repl.FanOut(ctx, l.cfg.Judges, l.cfg.Judges, func(ctx context.Context, slot int) (Critique, error) {
-		values, err := l.caller.TypedAll(ctx, repl.Ask{
+	slots := fanout.Run(ctx, l.cfg.Judges, l.cfg.Judges, func(ctx context.Context, slot int) (Critique, error) {
+		values, err := l.caller.CompleteAll(ctx, calls.Ask{
 			Node: node, Turn: l.turn, Slot: slot, Purpose: "critique", Model: l.cfg.JudgeModel, Messages: sent, Schema: l.contract,
 		}, l.cfg.Retries)
 		if err != nil {
@@ -204,13 +214,13 @@ func (l *loop) judge(ctx context.Context, i *Iteration, cut bool) (*Critique, er
 	var failed []error
 	unreadable := 0
 	for n, s := range slots {
-		var mismatch *repl.MismatchError
+		var mismatch *calls.MismatchError
 		switch {
 		case s.Err == nil:
 			readable = append(readable, s.Value)
 		case errors.As(s.Err, &mismatch):
 			unreadable++
-			l.tell(repl.Event{Kind: repl.EventWarning, Purpose: "critique", Error: fmt.Sprintf("judge %d: %v", n+1, s.Err)})
+			l.tell(ledger.Event{Kind: ledger.EventWarning, Purpose: "critique", Error: fmt.Sprintf("judge %d: %v", n+1, s.Err)})
 		default:
 			failed = append(failed, s.Err)
 		}
@@ -226,7 +236,7 @@ func (l *loop) judge(ctx context.Context, i *Iteration, cut bool) (*Critique, er
 	if err != nil {
 		return nil, fmt.Errorf("cannot tell of a critique: %w", err)
 	}
-	l.tell(repl.Event{Kind: repl.EventVerdict, Status: "the draft " + critique.String(), Text: string(text)})
+	l.tell(ledger.Event{Kind: ledger.EventVerdict, Status: "the draft " + critique.String(), Text: string(text)})
 	return &critique, nil
 }
 
@@ -236,13 +246,13 @@ func (l *loop) record(sent []llm.Message, i *Iteration, begun time.Time) {
 	if i.Critique != nil && i.Critique.Passes {
 		final = i.Draft
 	}
-	l.trace.Turn(repl.Iteration{
+	l.trace.Turn(ledger.Iteration{
 		Iteration: i.Number, Prompt: sent, Response: i.Draft, FinalAnswer: final, IterationTime: time.Since(begun).Seconds(),
 	})
 }
 
 // tell emits an event of this loop.
-func (l *loop) tell(e repl.Event) {
+func (l *loop) tell(e ledger.Event) {
 	e.Node, e.Turn = node, l.turn
 	l.caller.Tell(e)
 }

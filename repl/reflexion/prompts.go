@@ -3,14 +3,14 @@ package reflexion
 import (
 	"embed"
 
-	"github.com/rlmhq/rlm/repl"
+	"github.com/rlmhq/rlm/repl/internal/prompts"
 	"github.com/rlmhq/rlm/repl/llm"
 )
 
 //go:embed prompts/*.md
 var promptFiles embed.FS
 
-var prompts = repl.NewPrompts(promptFiles)
+var templates = prompts.New(promptFiles)
 
 // shown is what the prompts are filled with.
 type shown struct {
@@ -26,11 +26,11 @@ type shown struct {
 
 // messages are a prompt of two parts: who the model is, and what there is to do.
 func messages(role, task string, data any) ([]llm.Message, error) {
-	system, err := prompts.Fill(role, nil)
+	system, err := templates.Fill(role, nil)
 	if err != nil {
 		return nil, err
 	}
-	user, err := prompts.Fill(task, data)
+	user, err := templates.Fill(task, data)
 	if err != nil {
 		return nil, err
 	}

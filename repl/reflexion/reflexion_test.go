@@ -12,7 +12,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/rlmhq/rlm/repl"
+	"github.com/rlmhq/rlm/repl/internal/calls"
 	"github.com/rlmhq/rlm/repl/llm"
 	"github.com/rlmhq/rlm/repl/reflexion"
 )
@@ -136,7 +136,7 @@ func TestMethods(t *testing.T) {
 	if r.FinalDraft != "draft 2" || r.TotalLLMCalls != 4 || r.TotalTokens != 4*712 {
 		t.Errorf("got %+v", r)
 	}
-	if d := (reflexion.Config{}).WithDefaults(); d.MaxIterations != 3 || d.Judges != 1 || d.Retries != repl.DefaultRetries {
+	if d := (reflexion.Config{}).WithDefaults(); d.MaxIterations != 3 || d.Judges != 1 || d.Retries != calls.DefaultRetries {
 		t.Errorf("the defaults are %+v", d)
 	}
 }

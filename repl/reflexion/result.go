@@ -3,11 +3,11 @@ package reflexion
 import (
 	"time"
 
-	"github.com/rlmhq/rlm/repl"
+	"github.com/rlmhq/rlm/repl/ledger"
 )
 
-// Status says how a run ended: see [repl.Status].
-type Status = repl.Status
+// Status says how a run ended: see [ledger.Status].
+type Status = ledger.Status
 
 // The ways in which a run ends. Only StatusPassed is a success. With StatusPartial the
 // final draft is the last one.
@@ -20,9 +20,9 @@ const (
 	// StatusUnjudged: a judge gave no critique that can be read, however often it was
 	// asked, and those that can be read leave nothing to revise.
 	StatusUnjudged Status = "unjudged"
-	StatusPartial         = repl.StatusPartial
-	StatusCanceled        = repl.StatusCanceled
-	StatusFailed          = repl.StatusFailed
+	StatusPartial         = ledger.StatusPartial
+	StatusCanceled        = ledger.StatusCanceled
+	StatusFailed          = ledger.StatusFailed
 )
 
 // Result is what became of a run.
@@ -42,9 +42,9 @@ type Result struct {
 	// Reason is why the status is not passed, one sentence.
 	Reason string `json:"reason,omitempty"`
 	// Spent is what the run used, of Budget.
-	Spent   repl.Spending `json:"spent"`
-	Budget  repl.Budget   `json:"budget"`
-	Elapsed time.Duration `json:"elapsed_ns"`
+	Spent   ledger.Spending `json:"spent"`
+	Budget  ledger.Budget   `json:"budget"`
+	Elapsed time.Duration   `json:"elapsed_ns"`
 	// Trace is the folder with the record, empty if there is none.
 	Trace string `json:"trace,omitempty"`
 }

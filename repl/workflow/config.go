@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	"github.com/rlmhq/rlm/repl"
+	"github.com/rlmhq/rlm/repl/internal/calls"
+	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/tiers"
 )
 
@@ -16,7 +18,7 @@ type Config struct {
 	// Actions are what nodes can use; nil is those of this package alone.
 	Actions Actions
 	// Models resolves the names of models.
-	Models repl.Models
+	Models ledger.Models
 	// Model is asked where a step names none. The state's member "model" goes before
 	// it, if it names an allowed one.
 	Model string
@@ -24,10 +26,10 @@ type Config struct {
 	Allowed []string
 	// ModelFor says which model is asked instead of one that the file names.
 	ModelFor map[string]string
-	// MaxReply bounds the tokens of one reply; by default [repl.DefaultReply].
+	// MaxReply bounds the tokens of one reply; by default 8192.
 	MaxReply int
 	// Retries is how often a reply that breaks its contract is asked for again, by
-	// default [repl.DefaultRetries]; a negative number is none.
+	// default 2; a negative number is none.
 	Retries int
 	// CallsAtOnce bounds model calls in flight, by default 16.
 	CallsAtOnce int
@@ -42,13 +44,13 @@ type Config struct {
 	Deterministic bool
 
 	// Budget is for the whole run.
-	Budget repl.Budget
+	Budget ledger.Budget
 	// Trace is a folder for the record; empty is none. It must hold no trace yet. Each
 	// node is a sub-loop in it.
 	Trace string
 	// Progress is told what happens, as it happens. It must be quick. The run is node
 	// "0" of the events, the first node of the file "0.1"; what a loop is at is its turn.
-	Progress func(repl.Event)
+	Progress func(ledger.Event)
 }
 
 // DefaultCallsAtOnce bounds model calls in flight.
@@ -64,7 +66,7 @@ func (c Config) withDefaults() (Config, error) {
 		c.Actions = actions
 	}
 	if c.Retries == 0 {
-		c.Retries = repl.DefaultRetries
+		c.Retries = calls.DefaultRetries
 	}
 	c.Retries = max(0, c.Retries)
 	if c.CallsAtOnce == 0 {

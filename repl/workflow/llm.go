@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"strconv"
 
-	"github.com/rlmhq/rlm/repl"
+	"github.com/rlmhq/rlm/repl/internal/calls"
 	"github.com/rlmhq/rlm/repl/llm"
 )
 
@@ -30,7 +30,7 @@ var llmCall = Action{
 		{Name: "max_tokens", Type: WholeType, Least: 1, Most: maxTokens, Doc: "bounds the reply"},
 	},
 	Do: func(ctx context.Context, r *Run, with map[string]any) (any, error) {
-		ask := repl.Ask{Purpose: LLMCall}
+		ask := calls.Ask{Purpose: LLMCall}
 		prompt, _ := with["prompt"].(string)
 		ask.Model, _ = with["model"].(string)
 		if system, _ := with["system"].(string); system != "" {
@@ -60,7 +60,7 @@ var llmCall = Action{
 }
 
 // reply asks for a text, or for a value if there is a contract.
-func (r *Run) reply(ctx context.Context, ask repl.Ask, contract any) (any, error) {
+func (r *Run) reply(ctx context.Context, ask calls.Ask, contract any) (any, error) {
 	if contract == nil {
 		response, err := r.Ask(ctx, ask)
 		return response.Text, err

@@ -4,19 +4,19 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/rlmhq/rlm/repl"
+	"github.com/rlmhq/rlm/repl/ledger"
 )
 
-// Status says how a run ended: see [repl.Status].
-type Status = repl.Status
+// Status says how a run ended: see [ledger.Status].
+type Status = ledger.Status
 
 // How runs end.
 const (
-	StatusDone     Status = "done"              // every node ran
-	StatusPartial         = repl.StatusPartial  // the budget was used up
-	StatusFailed          = repl.StatusFailed   // a node ended the run: see NodeError
-	StatusCanceled        = repl.StatusCanceled // the caller's context ended
-	StatusBroken   Status = "broken"            // something broke
+	StatusDone     Status = "done"                // every node ran
+	StatusPartial         = ledger.StatusPartial  // the budget was used up
+	StatusFailed          = ledger.StatusFailed   // a node ended the run: see NodeError
+	StatusCanceled        = ledger.StatusCanceled // the caller's context ended
+	StatusBroken   Status = "broken"              // something broke
 )
 
 // Outcome is what became of a run.
@@ -30,9 +30,9 @@ type Outcome struct {
 	Node   string `json:"node,omitempty"`
 	Reason string `json:"reason,omitempty"`
 
-	Spent   repl.Spending `json:"spent"`
-	Budget  repl.Budget   `json:"budget"`
-	Elapsed time.Duration `json:"elapsed_ns"`
+	Spent   ledger.Spending `json:"spent"`
+	Budget  ledger.Budget   `json:"budget"`
+	Elapsed time.Duration   `json:"elapsed_ns"`
 	// Trace is the folder with the record, empty if there is none.
 	Trace string `json:"trace,omitempty"`
 }
@@ -75,12 +75,3 @@ func (e *ProgramError) OfFile() bool { return e.Invalid || e.What == ofTemplate 
 func (e *ProgramError) Error() string {
 	return fmt.Sprintf("%s ended by %s: %s", e.What, e.Type, shortened(e.Message, 1_000))
 }
-
-// SetupError is why a run could not begin. Nothing was asked, run or paid for.
-type SetupError struct{ Err error }
-
-// Error is the reason.
-func (e *SetupError) Error() string { return e.Err.Error() }
-
-// Unwrap returns the reason.
-func (e *SetupError) Unwrap() error { return e.Err }

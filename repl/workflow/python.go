@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/rlmhq/rlm/repl"
+	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/tiers"
 )
 
@@ -75,7 +76,7 @@ func (c *Code) seen() string {
 
 // neverRan reports whether a snippet ended because it is no Python: then there is
 // no frame of it in the traceback.
-func neverRan(ran *repl.Ran) bool {
+func neverRan(ran *ledger.Snippet) bool {
 	e := ran.Exception
 	return e != nil && slices.Contains([]string{"SyntaxError", "IndentationError", "TabError"}, e.Type) && !strings.Contains(e.Traceback, "in <module>")
 }
@@ -93,7 +94,7 @@ func (r *Run) openPython(ctx context.Context) (err error) {
 }
 
 // result is what a body gave, or how it ended instead.
-func (c *Code) result(ran *repl.Ran) (any, error) {
+func (c *Code) result(ran *ledger.Snippet) (any, error) {
 	ended := &ProgramError{What: c.What}
 	switch {
 	case ran.Final != nil:

@@ -8,7 +8,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rlmhq/rlm/repl"
+	"github.com/rlmhq/rlm/internal/texts"
+	"github.com/rlmhq/rlm/repl/internal/calls"
+	"github.com/rlmhq/rlm/repl/internal/record"
+	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/repl/llm"
 )
 
@@ -21,31 +24,19 @@ type place struct {
 	node  string // in the tree
 	turn  int    // of a loop, from 1; 0 outside of one
 	begun time.Time
-	trace *repl.Trace
+	trace *record.Trace
 
 	written int // turns in the record
 	since   time.Time
 	asked   []llm.Message // the first question
 	replies []string
-	blocks  []repl.CodeBlock
+	blocks  []ledger.CodeBlock
 }
 
 // begin opens the record of a run.
 func (r *Run) begin(f *File) {
-	r.trace.Begin(repl.Metadata{
+	r.trace.Begin(ledger.Metadata{
 		RootModel: r.cfg.Model, EnvironmentType: "workflow", EnvironmentKwargs: map[string]any{"node": root, "file": f.Name}, OtherBackends: r.cfg.allowed(),
-	})
-	text := f.Name
-	if f.Title != "" {
-		text += ": " + f.Title
-	}
-	r.Tell(repl.Event{Kind: repl.EventRunStarted, Model: r.cfg.Model, Text: text})
-}
-
-// end tells how the run ended.
-func (r *Run) end(o *Outcome) {
-	r.Tell(repl.Event{
-		Kind: repl.EventRunEnded, Status: string(o.Status), Text: shown(o.Result), Error: o.Reason, Elapsed: o.Elapsed, Spent: &o.Spent,
 	})
 }
 
@@ -61,16 +52,16 @@ func (r *Run) enter(n *Node, number int) error {
 	if uses == "" {
 		uses = "Python"
 	}
-	r.at.trace.Begin(repl.Metadata{EnvironmentType: "workflow", EnvironmentKwargs: map[string]any{"node": r.at.node, "name": n.Name, "uses": uses}})
-	r.Tell(repl.Event{Kind: repl.EventLoopStarted, Text: n.Name + ": " + uses})
+	r.at.trace.Begin(ledger.Metadata{EnvironmentType: "workflow", EnvironmentKwargs: map[string]any{"node": r.at.node, "name": n.Name, "uses": uses}})
+	r.Tell(ledger.Event{Kind: ledger.EventLoopStarted, Text: n.Name + ": " + uses})
 	return nil
 }
 
 // leave ends a node; err is how it ended.
 func (r *Run) leave(ctx context.Context, err error) {
-	e := repl.Event{Kind: repl.EventLoopEnded, Status: string(StatusDone), Elapsed: time.Since(r.at.begun)}
+	e := ledger.Event{Kind: ledger.EventLoopEnded, Status: string(StatusDone), Elapsed: time.Since(r.at.begun)}
 	if err != nil {
-		status, reason, _ := repl.Ended(ctx, err)
+		status, reason, _ := calls.StatusOf(ctx, err)
 		e.Status, e.Error = string(status), reason
 		r.write(nil)
 	} else {
@@ -90,7 +81,7 @@ func (r *Run) Iterate(n int) {
 	}
 	r.at.turn = n
 	if n > 0 {
-		r.Tell(repl.Event{Kind: repl.EventTurnStarted})
+		r.Tell(ledger.Event{Kind: ledger.EventTurnStarted})
 	}
 }
 
@@ -98,7 +89,7 @@ func (r *Run) Iterate(n int) {
 func (r *Run) write(answer any) {
 	at := &r.at
 	at.written++
-	at.trace.Turn(repl.Iteration{
+	at.trace.Turn(ledger.Iteration{
 		Iteration: at.written, Prompt: at.asked, Response: strings.Join(at.replies, "\n\n"), CodeBlocks: at.blocks, FinalAnswer: answer,
 		IterationTime: time.Since(at.since).Seconds(),
 	})
@@ -106,7 +97,7 @@ func (r *Run) write(answer any) {
 }
 
 // replied takes a model's reply into the record.
-func (r *Run) replied(a *repl.Ask, text string) {
+func (r *Run) replied(a *calls.Ask, text string) {
 	if r.at.trace == nil || text == "" {
 		return
 	}
@@ -117,17 +108,17 @@ func (r *Run) replied(a *repl.Ask, text string) {
 }
 
 // ran takes code that ran into the record and tells of it.
-func (r *Run) ran(ran repl.Ran) {
+func (r *Run) ran(ran ledger.Snippet) {
 	if r.at.trace != nil {
-		r.at.blocks = append(r.at.blocks, repl.CodeBlockOf(&ran, nil))
+		r.at.blocks = append(r.at.blocks, record.BlockOf(&ran, nil))
 	}
-	r.Tell(repl.Event{
-		Kind: repl.EventSnippet, Text: ran.Source, Tier: ran.Tier, Status: string(ran.Status), Elapsed: ran.Elapsed, Error: ran.Failure(), Ran: &ran,
+	r.Tell(ledger.Event{
+		Kind: ledger.EventSnippet, Text: ran.Source, Tier: ran.Tier, Status: string(ran.Status), Elapsed: ran.Elapsed, Error: ran.Failure(), Ran: &ran,
 	})
 }
 
 // Tell tells Config.Progress of something, complete with its place in the run.
-func (r *Run) Tell(e repl.Event) {
+func (r *Run) Tell(e ledger.Event) {
 	e.Node, e.Turn = r.at.node, r.at.turn
 	r.caller.Tell(e)
 }
@@ -141,5 +132,5 @@ func shown(value any) string {
 	if err != nil {
 		return err.Error()
 	}
-	return repl.TextOf(data)
+	return texts.Show(data)
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/rlmhq/rlm/repl"
+	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/repl/workflow"
 )
 
@@ -30,7 +31,7 @@ nodes:
 	first := filepath.Join(t.TempDir(), "trace")
 	cfg.Trace = first
 	var told []string
-	cfg.Progress = func(e repl.Event) { told = append(told, strings.TrimSpace(e.Node+" "+string(e.Kind)+" "+e.Status)) }
+	cfg.Progress = func(e ledger.Event) { told = append(told, strings.TrimSpace(e.Node+" "+string(e.Kind)+" "+e.Status)) }
 	outcome, err := file.Run(t.Context(), cfg, nil)
 	if err == nil || outcome.Trace != cfg.Trace {
 		t.Errorf("got %+v, %v", outcome, err)
@@ -43,11 +44,11 @@ nodes:
 		t.Errorf("told were %q", told)
 	}
 	for name, texts := range map[string][]string{
-		repl.TrajectoryFile:               {`"environment_type":"workflow"`, `"file":"w.yaml"`, `"root_model":"test/default"`},
-		"sub_0001/" + repl.TrajectoryFile: {`"name":"ask"`, `"node":"0.1"`, `"content":"A word?"`, `"response":"four"`, `"final_answer":{"content":"four"}`},
-		"sub_0002/" + repl.TrajectoryFile: {`"uses":"Python"`, `"code":"print(\"counting\")\nreturn {\"n\": len(state[\"content\"])}\n"`, `"stdout":"counting\n"`, `"final_answer":{"n":4}`},
-		"sub_0003/" + repl.TrajectoryFile: {`ZeroDivisionError: division by zero`, `"final_answer":null`},
-		repl.EventsFile:                   {`"text":"w.yaml: counting"`, `"text":"ask: llm.call"`, `"purpose":"llm.call"`},
+		ledger.TrajectoryFile:               {`"environment_type":"workflow"`, `"file":"w.yaml"`, `"root_model":"test/default"`},
+		"sub_0001/" + ledger.TrajectoryFile: {`"name":"ask"`, `"node":"0.1"`, `"content":"A word?"`, `"response":"four"`, `"final_answer":{"content":"four"}`},
+		"sub_0002/" + ledger.TrajectoryFile: {`"uses":"Python"`, `"code":"print(\"counting\")\nreturn {\"n\": len(state[\"content\"])}\n"`, `"stdout":"counting\n"`, `"final_answer":{"n":4}`},
+		"sub_0003/" + ledger.TrajectoryFile: {`ZeroDivisionError: division by zero`, `"final_answer":null`},
+		ledger.EventsFile:                   {`"text":"w.yaml: counting"`, `"text":"ask: llm.call"`, `"purpose":"llm.call"`},
 	} {
 		data, err := os.ReadFile(filepath.Join(cfg.Trace, name))
 		if err != nil {
@@ -66,7 +67,7 @@ nodes:
 		t.Errorf("got %+v, %v, told %q", outcome, err, told)
 	}
 	cfg.Trace = first
-	var setup *workflow.SetupError
+	var setup *repl.SetupError
 	if _, err := file.Run(t.Context(), cfg, nil); !errors.As(err, &setup) || !strings.Contains(err.Error(), "folder without one") {
 		t.Errorf("a second run into the same folder: %v", err)
 	}

@@ -9,6 +9,10 @@ import (
 	"slices"
 
 	"github.com/rlmhq/rlm/repl"
+	"github.com/rlmhq/rlm/repl/internal/calls"
+	"github.com/rlmhq/rlm/repl/internal/harness"
+	"github.com/rlmhq/rlm/repl/internal/record"
+	"github.com/rlmhq/rlm/repl/ledger"
 )
 
 // maxState bounds the state, in bytes of its JSON.
@@ -17,23 +21,75 @@ const maxState = 8 << 20
 // Run runs the file over an input, whose members the state begins with. The file
 // is checked first.
 //
-// The error is a [*SetupError] or a [*FileError] if nothing was begun, a [*NodeError]
-// if a node could not do its work, the context's cause if it ended, or what broke;
-// a budget that was used up is none. The Outcome says how far the run came.
-func (f *File) Run(ctx context.Context, cfg Config, input map[string]any) (outcome Outcome, err error) {
-	r, err := prepare(ctx, f, cfg, input)
-	if err != nil {
-		return Outcome{Status: StatusFailed, State: input, Reason: err.Error()}, err
+// The error is a [*repl.SetupError] if the run could not begin (with a [*FileError] in
+// it if that is the file's fault), a [*NodeError] if a node could not do its work, the
+// context's cause if it ended, or what broke; a budget that was used up is none. The
+// Outcome says how far the run came.
+func (f *File) Run(ctx context.Context, cfg Config, input map[string]any) (Outcome, error) {
+	r := &fileRun{file: f, given: cfg, outcome: Outcome{State: input}}
+	err := harness.Run(ctx, r)
+	if err != nil && r.outcome.Status == "" {
+		r.outcome.Status, r.outcome.Reason = StatusFailed, err.Error()
 	}
-	ctx, cancel := r.caller.Ledger.Within(ctx)
-	defer cancel()
-	r.begin(f)
-	err = errors.Join(r.nodes(ctx, f), r.Close())
-	outcome, err = r.ended(ctx, err)
-	ledger := r.caller.Ledger
-	outcome.Spent, outcome.Budget, outcome.Elapsed, outcome.Trace = ledger.Spent(), ledger.Budget(), ledger.Elapsed(), cfg.Trace
-	r.end(&outcome)
-	return outcome, errors.Join(err, r.unwritten, r.trace.Close())
+
+	return r.outcome, err
+}
+
+// fileRun is a run of a file as the harness sees it.
+type fileRun struct {
+	*Run
+
+	file    *File
+	given   Config
+	outcome Outcome
+}
+
+// Prepare checks the file and its models.
+func (r *fileRun) Prepare(ctx context.Context) (plan harness.Plan, err error) {
+	if r.Run, err = prepare(ctx, r.file, r.given, r.outcome.State); err != nil {
+		return plan, err
+	}
+
+	text := r.file.Name
+	if r.file.Title != "" {
+		text += ": " + r.file.Title
+	}
+
+	return harness.Plan{
+		Caller: r.caller, Folder: r.given.Trace, Started: ledger.Event{Model: r.cfg.Model, Text: text},
+	}, nil
+}
+
+// Solve runs the nodes.
+func (r *fileRun) Solve(ctx context.Context, trace *record.Trace) error {
+	r.trace = trace
+	r.begin(r.file)
+
+	return errors.Join(r.nodes(ctx, r.file), r.Close())
+}
+
+// Conclude makes the outcome.
+func (r *fileRun) Conclude(e *harness.Ending) ledger.Event {
+	o := Outcome{Status: StatusDone, State: r.State, Result: r.result}
+	if e.Status != "" && r.node != nil {
+		o.Node = r.node.Name
+	}
+	switch {
+	case e.Status == "":
+	case e.Status != ledger.StatusFailed:
+		o.Status, o.Reason = e.Status, e.Reason
+	case isBroken(e.Err) || r.node == nil:
+		o.Status, o.Reason = StatusBroken, e.Err.Error()
+	default:
+		e.Err = &NodeError{Node: r.node.Name, Err: e.Err}
+		o.Status, o.Reason = StatusFailed, e.Err.Error()
+	}
+
+	o.Spent, o.Budget, o.Elapsed, o.Trace = e.Spent, e.Budget, e.Elapsed, e.Folder
+	r.outcome = o
+	e.Err = errors.Join(e.Err, r.unwritten)
+
+	return ledger.Event{Status: string(o.Status), Text: shown(o.Result), Error: o.Reason}
 }
 
 // Run is a run of a file, as its actions see it. Its methods have one caller at a
@@ -44,14 +100,14 @@ type Run struct {
 
 	cfg    Config
 	folder string
-	caller *repl.Caller
+	caller *calls.Caller
 	python *repl.Session // nil before the first code
 
 	node   *Node
 	at     place
 	result any
 
-	trace     *repl.Trace
+	trace     *record.Trace
 	unwritten error // of the nodes' records
 }
 
@@ -60,17 +116,17 @@ type Run struct {
 func NewRun(cfg Config, state map[string]any) (*Run, error) {
 	cfg, err := cfg.withDefaults()
 	if err != nil {
-		return nil, &SetupError{err}
+		return nil, &repl.SetupError{Err: err}
 	}
 	r := &Run{State: map[string]any{}, cfg: cfg, at: place{node: root}}
-	r.caller, err = repl.NewCaller(repl.Caller{
-		Models: cfg.Models, Gate: repl.NewGate(cfg.CallsAtOnce), MaxReply: cfg.MaxReply, Emit: cfg.Progress,
+	r.caller, err = calls.NewCaller(calls.Caller{
+		Models: cfg.Models, Gate: calls.NewGate(cfg.CallsAtOnce), MaxReply: cfg.MaxReply, Emit: cfg.Progress,
 	}, cfg.Budget, nil, false)
 	if err != nil {
-		return nil, &SetupError{err}
+		return nil, &repl.SetupError{Err: err}
 	}
 	if err := r.Set(state); err != nil {
-		return nil, &SetupError{fmt.Errorf("cannot use the input: %w", err)}
+		return nil, &repl.SetupError{Err: fmt.Errorf("cannot use the input: %w", err)}
 	}
 	return r, nil
 }
@@ -83,17 +139,10 @@ func prepare(ctx context.Context, f *File, cfg Config, input map[string]any) (*R
 	}
 	r.folder = f.Folder
 	if err := f.Check(ctx, r.cfg.Actions); err != nil {
-		var wrong *FileError
-		if errors.As(err, &wrong) || ctx.Err() != nil {
-			return nil, err
-		}
-		return nil, &SetupError{err}
+		return nil, err
 	}
 	if err := r.checkModels(ctx, f, cfg.Budget.USD != 0); err != nil {
 		return nil, err
-	}
-	if r.trace, err = r.caller.Record(cfg.Trace); err != nil {
-		return nil, &SetupError{err}
 	}
 	return r, nil
 }
@@ -123,21 +172,19 @@ func (r *Run) checkModels(ctx context.Context, f *File, explicitUSD bool) error 
 		names[r.cfg.Model] = true
 	}
 	if len(names) > 0 && r.cfg.Models == nil {
-		return &SetupError{errors.New("there is no registry of models: set Config.Models")}
+		return errors.New("there is no registry of models: set Config.Models")
 	}
 	all := slices.Sorted(maps.Keys(names))
 	for _, name := range all {
-		if err := r.caller.Check(name, explicitUSD); err != nil {
-			return &SetupError{fmt.Errorf("cannot use model %s: %w", name, err)}
+		if err := r.caller.CheckModel(name, explicitUSD); err != nil {
+			return fmt.Errorf("cannot use model %s: %w", name, err)
 		}
 	}
 	if len(all) == 0 {
 		return nil
 	}
-	if err := repl.Reach(ctx, r.cfg.Models, all...); err != nil {
-		return &SetupError{err}
-	}
-	return nil
+
+	return ledger.CheckModels(ctx, r.cfg.Models, all...)
 }
 
 // nodes runs all nodes, one after the other.
@@ -204,30 +251,6 @@ func (r *Run) Set(values map[string]any) error {
 	}
 	r.State, _ = plain.(map[string]any)
 	return nil
-}
-
-// ended makes an outcome of how the nodes ended.
-func (r *Run) ended(ctx context.Context, err error) (Outcome, error) {
-	o := Outcome{Status: StatusDone, State: r.State, Result: r.result}
-	if err == nil {
-		return o, nil
-	}
-	if r.node != nil {
-		o.Node = r.node.Name
-	}
-	status, reason, left := repl.Ended(ctx, err)
-	switch {
-	case status != repl.StatusFailed:
-		o.Status, o.Reason = status, reason
-		return o, left
-	case isBroken(err) || r.node == nil:
-		o.Status = StatusBroken
-	default:
-		err = &NodeError{Node: r.node.Name, Err: err}
-		o.Status = StatusFailed
-	}
-	o.Reason = err.Error()
-	return o, err
 }
 
 // Close ends the session of the code, if there is one.

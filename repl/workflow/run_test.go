@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rlmhq/rlm/repl"
+	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/repl/llm"
 	"github.com/rlmhq/rlm/repl/workflow"
 	"github.com/rlmhq/rlm/router"
@@ -144,7 +144,7 @@ func TestHowRunsEnd(t *testing.T) {
 	ask := "nodes:\n  - name: n\n    uses: llm.call\n    with: {prompt: hi}\n"
 	run := func(code string) string { return "nodes:\n  - name: n\n    run: |\n      " + code + "\n" }
 	small := config(says("x"))
-	small.Budget = repl.Budget{Calls: 1}
+	small.Budget = ledger.Budget{Calls: 1}
 	limited := config(nil)
 	limited.Limits = tiers.Limits{Wall: 2 * time.Second}
 	for name, c := range map[string]struct {
@@ -263,7 +263,7 @@ func TestOtherActionsCanBeAdded(t *testing.T) {
 	cfg := config(nil)
 	cfg.Actions = actions
 	var events []string
-	cfg.Progress = func(e repl.Event) { events = append(events, fmt.Sprint(e.Kind, " ", e.Node, " ", e.Text)) }
+	cfg.Progress = func(e ledger.Event) { events = append(events, fmt.Sprint(e.Kind, " ", e.Node, " ", e.Text)) }
 	outcome, err := parse(t, "nodes:\n  - name: sum\n    uses: math.add\n    with: {a: \"{{ state.n * 2 }}\"}\n").Run(t.Context(), cfg, map[string]any{"n": 3})
 	if err != nil || asJSON(t, outcome.State) != `{"added":true,"n":3,"sum":7}` {
 		t.Errorf("got %+v, %v", outcome, err)

@@ -7,8 +7,9 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/rlmhq/rlm/repl"
+	"github.com/rlmhq/rlm/repl/internal/calls"
 	"github.com/rlmhq/rlm/repl/internal/evaluators"
+	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/repl/llm"
 	"github.com/rlmhq/rlm/router"
 	"github.com/rlmhq/rlm/tiers"
@@ -118,8 +119,8 @@ func (r *Run) inJail(ctx context.Context, c Code, language tiers.Language, run f
 		result.Status, result.Exception = tiers.StatusRaised, &tiers.Exception{Type: ended.Type, Message: ended.Message}
 	}
 	if err == nil || ended != nil {
-		r.ran(repl.Ran{
-			Block: repl.Block{Language: language, Source: c.Source}, Result: router.Result{Result: result, Tier: jailTier}, Elapsed: time.Since(begun),
+		r.ran(ledger.Snippet{
+			Language: language, Source: c.Source, Result: router.Result{Result: result, Tier: jailTier}, Elapsed: time.Since(begun),
 		})
 	}
 	return value, err
@@ -154,25 +155,25 @@ func (r *Run) Model(name string) (string, error) {
 
 // Ask asks a model, within the run's budget. A contract in the question is the
 // caller's to keep: see [Run.Typed].
-func (r *Run) Ask(ctx context.Context, a repl.Ask) (llm.Response, error) {
+func (r *Run) Ask(ctx context.Context, a calls.Ask) (llm.Response, error) {
 	if err := r.fill(&a); err != nil {
 		return llm.Response{}, err
 	}
 	response, err := r.caller.Complete(ctx, a)
 	r.replied(&a, response.Text)
 	if err == nil {
-		err = repl.Declined(a.Model, response)
+		err = calls.CheckRefusal(a.Model, response)
 	}
 	return response, err
 }
 
 // Typed asks a model for a value that meets a.Schema. A reply that does not is
-// asked for again; the error is a [*repl.MismatchError] if none did.
-func (r *Run) Typed(ctx context.Context, a repl.Ask) (any, error) {
+// asked for again; the error is a [*calls.MismatchError] if none did.
+func (r *Run) Typed(ctx context.Context, a calls.Ask) (any, error) {
 	if err := r.fill(&a); err != nil {
 		return nil, err
 	}
-	raw, err := r.caller.Typed(ctx, a, r.cfg.Retries)
+	raw, err := r.caller.CompleteTyped(ctx, a, r.cfg.Retries)
 	r.replied(&a, string(raw))
 	if err != nil {
 		return nil, err
@@ -181,12 +182,12 @@ func (r *Run) Typed(ctx context.Context, a repl.Ask) (any, error) {
 }
 
 // TypedAll is [Run.Typed] with every value of the reply that meets a.Schema: see
-// [repl.Caller.TypedAll].
-func (r *Run) TypedAll(ctx context.Context, a repl.Ask) ([]any, error) {
+// [calls.Caller.CompleteAll].
+func (r *Run) TypedAll(ctx context.Context, a calls.Ask) ([]any, error) {
 	if err := r.fill(&a); err != nil {
 		return nil, err
 	}
-	raw, err := r.caller.TypedAll(ctx, a, r.cfg.Retries)
+	raw, err := r.caller.CompleteAll(ctx, a, r.cfg.Retries)
 	if err != nil {
 		return nil, err
 	}
@@ -201,7 +202,7 @@ func (r *Run) TypedAll(ctx context.Context, a repl.Ask) ([]any, error) {
 }
 
 // fill completes a question: which model, and where in the file it is asked.
-func (r *Run) fill(a *repl.Ask) error {
+func (r *Run) fill(a *calls.Ask) error {
 	if r.cfg.Models == nil {
 		return errors.New("there are no models here")
 	}

@@ -37,7 +37,7 @@ var loopRows = []loopRow{
 // the table.
 func (b *bench) loops() error {
 	cmd := exec.CommandContext(b.ctx, "go", "test", "-run", "^$", "-bench",
-		"^Benchmark(SubCalls|Turn|SubLoop|RunsAtOnce|Check1KB)$", "./repl/rlm", "./schema")
+		"^Benchmark(SubCalls|Turn|SubLoop|RunsAtOnce|Check1KB)$", "./repl/run", "./schema")
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
 	if err != nil {

@@ -86,6 +86,9 @@ func (r *report) text() string {
 func (t *Tier) spec(s *setup, recipe images.Recipe, image string, n needs) dockerapi.Spec {
 	labels := t.labels()
 	labels[labelRecipe] = recipe.Hash
+	for name, value := range n.labels {
+		labels[labelSession+name] = value
+	}
 	return dockerapi.Spec{
 		Name: "rlm-" + rand.Text(), Image: image, Labels: labels, CPUs: t.options.CPUs, Mounts: n.files.mounts, Folders: n.files.folders, Out: n.out,
 		GVisor: s.facts.GVisor, Systemd: s.facts.Systemd, AppArmor: s.facts.AppArmor, Off: t.off,

@@ -31,7 +31,7 @@ func (t *Tier) newGoGuest(accounts *session.Accounts, files *shown) *golang.Gues
 			}
 
 			t.sweepOnce(ctx)
-			return &goWall{tier: t, setup: setup, files: files, memory: accounts.Limits().Memory}, nil
+			return &goWall{tier: t, setup: setup, files: files, memory: accounts.Limits().Memory, labels: accounts.Config().Labels}, nil
 		},
 	}
 }
@@ -60,6 +60,7 @@ type goWall struct {
 	setup  setup
 	files  *shown
 	memory int64 // of a snippet
+	labels map[string]string
 }
 
 var _ golang.Wall = (*goWall)(nil)
@@ -74,7 +75,7 @@ const compilerProcesses = 128
 
 // StartCompiler starts the container of the compiler.
 func (w *goWall) StartCompiler(ctx context.Context) (golang.Box, error) {
-	n := needs{files: &shown{}}
+	n := needs{files: &shown{}, labels: w.labels}
 	spec := w.spec("compiler", n)
 	spec.Command = []string{w.tier.golang.Program, "build"}
 	spec.Env = []string{"HOME=/tmp", "TMPDIR=/tmp", "GOTRACEBACK=none"}
@@ -87,7 +88,7 @@ const zoneInfo = "ZONEINFO=/usr/lib/rlm/zoneinfo.zip"
 
 // StartRelay starts the container of a program.
 func (w *goWall) StartRelay(ctx context.Context, folder string) (golang.Box, error) {
-	n := needs{files: w.files.with(folder, relay.Folder)}
+	n := needs{files: w.files.with(folder, relay.Folder), labels: w.labels}
 	spec := w.spec("program", n)
 	spec.Command = []string{w.tier.golang.Program, "run", zoneInfo}
 	spec.Memory, spec.Processes = programMemory(w.memory), processes

@@ -136,7 +136,7 @@ func (t *Tier) Warm(ctx context.Context) error {
 // claim returns a container for a session: one that is ready, or a new one.
 func (t *Tier) claim(ctx context.Context, n needs) (*process, error) {
 	t.sweepOnce(ctx)
-	if n.limits.Memory == tiers.DefaultLimits().Memory && len(n.files.mounts) == 0 && !n.out && n.proxy == nil {
+	if n.limits.Memory == tiers.DefaultLimits().Memory && len(n.files.mounts) == 0 && !n.out && n.proxy == nil && len(n.labels) == 0 {
 		p := t.pool.take()
 		t.pool.refill(t.ahead, func(err error) { t.options.Log.Warn("cannot start a container ahead", "error", err) })
 		if p != nil {

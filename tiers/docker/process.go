@@ -59,6 +59,7 @@ type needs struct {
 	files  *shown
 	out    bool
 	proxy  *egress.Proxy // nil for no way out
+	labels map[string]string
 }
 
 // start starts a container and loads the runtime.

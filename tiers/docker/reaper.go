@@ -20,6 +20,7 @@ const (
 	labelDeadline = "rlm.deadline"
 	labelRecipe   = "rlm.recipe"
 	labelGo       = "rlm.go"
+	labelSession  = "rlm.label." // begins the labels of the session
 )
 
 // lifetime is how long a container of a program that cannot be asked about, on

@@ -37,7 +37,7 @@ func open(ctx context.Context, t *Tier, cfg tiers.Config) (*sandbox, error) {
 	}
 
 	reach := t.reach
-	reach.Log = t.options.Log
+	reach.Log = cfg.LabelLog(t.options.Log)
 	proxy, err := egress.New(cfg.Hosts, reach)
 	if err != nil {
 		return nil, err
@@ -60,7 +60,7 @@ func newSandbox(t *Tier, accounts *session.Accounts, files *shown, proxy *egress
 		Tier: Name, Accounts: accounts, MustOutlive: out,
 		Start: func(ctx context.Context) (pykernel.Process, error) {
 			s.started++
-			return t.claim(ctx, needs{limits, files, out, proxy})
+			return t.claim(ctx, needs{limits, files, out, proxy, accounts.Config().Labels})
 		},
 	}
 	s.Machine = &session.Machine{

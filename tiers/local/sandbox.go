@@ -22,7 +22,7 @@ func open(ctx context.Context, t *Tier, cfg tiers.Config) (tiers.Sandbox, error)
 	accounts.ShowFiles(paths)
 
 	reach := t.reach
-	reach.Log = t.options.Log
+	reach.Log = cfg.LabelLog(t.options.Log)
 	proxy, err := egress.New(cfg.Hosts, reach)
 	if err != nil {
 		return nil, err

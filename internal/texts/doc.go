@@ -1,0 +1,2 @@
+// Package texts shortens texts and shows JSON values as text.
+package texts

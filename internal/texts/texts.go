@@ -1,0 +1,37 @@
+package texts
+
+import (
+	"encoding/json"
+	"fmt"
+)
+
+// Show is an answer as text: a string as it is, anything else as JSON.
+func Show(value json.RawMessage) string {
+	var s string
+	if len(value) > 0 && value[0] == '"' && json.Unmarshal(value, &s) == nil {
+		return s
+	}
+	return string(value)
+}
+
+// Quote is text as a JSON string.
+func Quote(text string) (json.RawMessage, error) {
+	data, err := json.Marshal(text)
+	if err != nil {
+		return nil, fmt.Errorf("cannot encode a text: %w", err)
+	}
+	return data, nil
+}
+
+// Truncate cuts text to at most limit characters and says how many it left out:
+// what is cut ends with "[TRUNCATED: N chars remaining]".
+func Truncate(text string, limit int) string {
+	if len(text) <= limit {
+		return text
+	}
+	runes := []rune(text)
+	if len(runes) <= limit {
+		return text
+	}
+	return fmt.Sprintf("%s\n[TRUNCATED: %d chars remaining]", string(runes[:limit]), len(runes)-limit)
+}

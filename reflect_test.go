@@ -1,0 +1,69 @@
+package rlm_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/rlmhq/rlm"
+	"github.com/rlmhq/rlm/repl/ledger"
+	"github.com/rlmhq/rlm/repl/llm"
+	"github.com/rlmhq/rlm/repl/reflect"
+	"github.com/rlmhq/rlm/router"
+)
+
+// reflectors are two models: one that reflects, and one whose server is away.
+type reflectors struct{}
+
+func (reflectors) Resolve(name string) (llm.Model, error) {
+	model := llm.Model{Name: name, ID: name, Provider: llm.Func(func(r llm.Request) (llm.Response, error) {
+		if len(r.Messages) == 1 {
+			return llm.Response{Text: "```python\nprint(len(trace))\n```"}, nil
+		}
+		return llm.Response{Text: "```python\nFINAL({'reasoning': traces['question']})\n```"}, nil
+	})}
+	switch name {
+	case "here":
+		return model, nil
+	case "away":
+		model.Provider = away{model.Provider}
+		return model, nil
+	}
+	return llm.Model{}, &llm.Error{Kind: errors.New("unknown provider"), Model: name}
+}
+
+type away struct{ llm.Provider }
+
+// Check is called by llm.Check.
+func (away) Check(context.Context, string) error { return errors.New("nobody is there") }
+
+func TestReflectTellsWhatCannotBegin(t *testing.T) {
+	engine, err := sharedEngine()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for want, change := range map[string]func(*rlm.ReflectTask){
+		"set Models":      func(task *rlm.ReflectTask) { task.Config.Models = nil },
+		"no model":        func(task *rlm.ReflectTask) { task.Config.Model = "" },
+		"nobody knows":    func(task *rlm.ReflectTask) { task.Config.SubagentModel = "nobody knows" },
+		"nobody is there": func(task *rlm.ReflectTask) { task.Config.SubagentModel = "away" },
+		"prompt template": func(task *rlm.ReflectTask) { task.Config.PromptTemplate = "{x}" },
+		"negative":        func(task *rlm.ReflectTask) { task.Config.MaxIterations = -1 },
+	} {
+		task := rlm.ReflectTask{Config: reflect.Config{Models: reflectors{}, Model: "here"}}
+		change(&task)
+		outcome, err := engine.Reflect(t.Context(), task)
+		var setup *rlm.SetupError
+		if !errors.As(err, &setup) || !strings.Contains(err.Error(), want) || outcome.Status != ledger.StatusFailed {
+			t.Errorf("%s: %+v, %v", want, outcome, err)
+		}
+	}
+	outcome, err := engine.Reflect(t.Context(), rlm.ReflectTask{
+		Config: reflect.Config{Models: reflectors{}, Model: "here"}, Subject: reflect.SubjectOf("q", reflect.AgentOutput{Reasoning: "r"}, "", nil, nil),
+		Policy: router.Policy{Pin: "wasm"},
+	})
+	if err != nil || outcome.Status != ledger.StatusAnswered || outcome.Output.Reasoning != "q" {
+		t.Errorf("%+v, %v", outcome, err)
+	}
+}

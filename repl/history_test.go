@@ -1,0 +1,93 @@
+package repl
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/rlmhq/rlm/repl/llm"
+)
+
+func TestTrimKeepsWhatMatters(t *testing.T) {
+	m := []llm.Message{{Role: llm.RoleSystem, Content: "system"}, {Role: llm.RoleUser, Content: "question"}}
+	add := func(reply, told string) {
+		m = append(m, llm.Message{Role: llm.RoleAssistant, Content: reply}, llm.Message{Role: llm.RoleUser, Content: told})
+	}
+	add("look", "(no output)"+strings.Repeat(" ", 400))
+	add("try", "Traceback: ValueError "+strings.Repeat(".", 400))
+	add("llm_query", "found a pattern "+strings.Repeat(".", 400))
+	add("dull", strings.Repeat(".", 400))
+	add("last", "latest")
+	got := Transcript(TrimTurns(m, 2, 1_000))
+	for _, want := range []string{"[system]\nsystem", "question", "[2 earlier iterations omitted: 0 error(s), 2 exploration(s)]", "ValueError", "found a pattern", "latest"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%q is gone from %q", want, got)
+		}
+	}
+	if strings.Contains(got, "(no output)") || strings.Contains(got, "dull") || strings.Index(got, "ValueError") > strings.Index(got, "found a pattern") {
+		t.Errorf("kept %q", got)
+	}
+	if same := TrimTurns(m, 2, 1_000_000); len(same) != len(m) {
+		t.Error("what fits was trimmed")
+	}
+}
+
+// TestMessageTrimmingTable scores a turn for each signal.
+func TestMessageTrimmingTable(t *testing.T) {
+	for _, c := range []struct {
+		name, reply, told string
+		want              float64
+	}{
+		{"nothing", "x", "y", 0},
+		{"an error", "x", "ValueError", 3},
+		{"an exception", "x", "Exception", 3},
+		{"a traceback", "x", "Traceback", 3},
+		{"stderr", "x", "stderr: z", 3},
+		{"found", "x", "I Found it", 2},
+		{"a pattern", "x", "a pattern", 2},
+		{"an insight", "x", "insight", 2},
+		{"discovered", "x", "discovered", 2},
+		{"FINAL", "FINAL(1)", "y", 2},
+		{"ask_llm", "ask_llm(1)", "y", 1},
+		{"llm_query", "llm_query(1)", "y", 1},
+		{"long output", "x", strings.Repeat("é", 501), 1},
+		{"500 characters", "x", strings.Repeat("é", 500), 0},
+		{"long reply", strings.Repeat("x", 600), "y", 0},
+		{"no output", "x", "(no output)", -1},
+		{"all", "FINAL(ask_llm())", "Error found (no output)" + strings.Repeat(".", 500), 8},
+	} {
+		if got := importance(AppendReply(nil, c.reply, c.told)); got != c.want {
+			t.Errorf("%s: the score is %v, want %v", c.name, got, c.want)
+		}
+	}
+}
+
+func TestTrimTellsErrorsFromExplorations(t *testing.T) {
+	m := []llm.Message{{Role: llm.RoleUser, Content: "prompt"}}
+	for _, told := range []string{"Error " + strings.Repeat(".", 600), "found it " + strings.Repeat(".", 600), "dull " + strings.Repeat(".", 600), "latest"} {
+		m = AppendReply(m, "reply", told)
+	}
+	before := len(m)
+	got := TrimTurns(m, 1, 100)
+	if got[0].Content != "prompt\n\n[3 earlier iterations omitted: 1 error(s), 2 exploration(s)]" || len(m) != before || m[0].Content != "prompt" {
+		t.Errorf("the summary is %q", got[0].Content)
+	}
+	for i, message := range got {
+		if want := []llm.Role{llm.RoleUser, llm.RoleAssistant}[i%2]; message.Role != want {
+			t.Errorf("message %d is the %s's", i, message.Role)
+		}
+	}
+}
+
+func TestConversationsAreNotWrittenTo(t *testing.T) {
+	base := append(make([]llm.Message, 0, 8), llm.Message{Role: llm.RoleUser, Content: "q"})
+	one, two := AppendReply(base, "", "told 1"), AppendReply(base, "b", "told 2")
+	if one[1].Content != "(empty reply)" || one[2].Content != "told 1" || two[1].Content != "b" {
+		t.Errorf("%+v and %+v", one, two)
+	}
+	if got := AppendUser(base, "more"); base[0].Content != "q" || len(got) != 1 || got[0].Content != "q\n\nmore" {
+		t.Errorf("%+v of %+v", got, base)
+	}
+	if got := AppendUser(one[:2], "more"); len(got) != 3 || got[2].Role != llm.RoleUser || one[2].Content != "told 1" {
+		t.Errorf("%+v", got)
+	}
+}

@@ -1,0 +1,378 @@
+package answers
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"unicode/utf8"
+
+	"github.com/rlmhq/rlm/internal/texts"
+	"github.com/rlmhq/rlm/repl"
+	"github.com/rlmhq/rlm/repl/internal/calls"
+	"github.com/rlmhq/rlm/repl/internal/fanout"
+	"github.com/rlmhq/rlm/repl/internal/inputs"
+	"github.com/rlmhq/rlm/repl/ledger"
+	"github.com/rlmhq/rlm/repl/llm"
+	"github.com/rlmhq/rlm/schema"
+	"github.com/rlmhq/rlm/tiers"
+)
+
+// Answers is the [Answerer] of one loop: what its snippets ask is answered by
+// model calls, and by further loops where the loop has them.
+type Answers struct {
+	Caller *calls.Caller
+	Inputs inputs.List
+	// Node and Depth say which loop it is.
+	Node  string
+	Depth int
+	// Turn is the loop's turn, for the record.
+	Turn *atomic.Int64
+	// Model is asked unless a snippet names another of Models.
+	Model  string
+	Models []string
+	Agents map[string]repl.Agent
+	// Loop answers a query by a loop one level deeper. Nil is the depth's floor:
+	// there a query goes to the model at once.
+	Loop func(ctx context.Context, q Query, contract *schema.Contract) (json.RawMessage, error)
+	// CallsAtOnce bounds what one fan-out has under way.
+	CallsAtOnce int
+	// Loops limits the sub-loops that this loop has under way, however they were
+	// asked for. It is this loop's own: a tree of such gates cannot deadlock, since
+	// who holds a place waits only for places further down.
+	Loops calls.Gate
+	// Retries is how often an answer that breaks its contract is asked for again.
+	Retries int
+	// MaxTokens and Temperature are those of the calls; zero and nil leave them to the
+	// Caller and the server.
+	MaxTokens   int
+	Temperature *float64
+	// OtherMode is the system prompt of ask_llm in a mode that is not known.
+	OtherMode string
+	// Refused is what a query for a text is answered that does not fit the budget. If
+	// it is nil, the first is told so and later ones raise.
+	Refused func(*ledger.BudgetError) string
+
+	warned atomic.Bool
+}
+
+var _ Answerer = (*Answers)(nil)
+
+// Knows reports whether a model may be asked.
+func (a *Answers) Knows(model string) bool { return slices.Contains(a.Models, model) }
+
+// modes are the system prompts of ask_llm.
+var modes = map[string]string{
+	"analysis": "You survey data for a colleague who will sort and count what you find. Describe what is there, " +
+		"with the names and figures that matter, in short plain sentences. Do not speculate about causes.",
+	"deep_dive": "You investigate one matter for a colleague. Quote the evidence for each claim, trace what happened " +
+		"step by step to its root cause, and say what the evidence does not settle.",
+}
+
+// ModePrompt is the system prompt of ask_llm in a mode, empty if there is none of
+// that name.
+func ModePrompt(mode string) string { return modes[mode] }
+
+// ask makes the question for a query. Typed ones have a contract.
+func (a *Answers) ask(ctx context.Context, q Query) (calls.Ask, error) {
+	model := q.Model
+	if model == "" {
+		model = a.Model
+	}
+	out := calls.Ask{
+		Node: a.Node, Depth: a.Depth, Slot: q.Slot, Purpose: "leaf", Model: model, Sub: true,
+		MaxTokens: a.MaxTokens, Temperature: a.Temperature,
+	}
+	if a.Turn != nil {
+		out.Turn = int(a.Turn.Load())
+	}
+	limit := 4 * a.Caller.Window(model) // four characters a token
+	prompt, err := a.Inputs.Text(ctx, q.Prompt, limit)
+	if err != nil {
+		return out, fmt.Errorf("the prompt: %w", err)
+	}
+	out.Question, out.Mode = prompt, q.Mode
+	if q.Context != nil {
+		text, err := a.Inputs.Text(ctx, q.Context, limit)
+		if err != nil {
+			return out, fmt.Errorf("the context: %w", err)
+		}
+		out.ContextLength = utf8.RuneCountInString(text)
+		if text != "" {
+			prompt += "\n\nContext:\n" + text
+		}
+	}
+	if strings.TrimSpace(prompt) == "" {
+		return out, errors.New("the prompt is empty")
+	}
+	out.Messages = []llm.Message{{Role: llm.RoleUser, Content: prompt}}
+	if q.Schema != nil {
+		if out.Schema, err = schema.Parse(q.Schema); err != nil {
+			return out, err
+		}
+	}
+	return out, nil
+}
+
+// Leaf asks a model once.
+func (a *Answers) Leaf(ctx context.Context, q Query) (json.RawMessage, error) {
+	ask, err := a.ask(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	value, err := a.complete(ctx, ask)
+	return a.first(value, err, ask.Schema != nil)
+}
+
+// complete answers one question: a text, or a value that meets the contract.
+func (a *Answers) complete(ctx context.Context, ask calls.Ask) (json.RawMessage, error) {
+	if ask.Schema != nil {
+		return a.Caller.CompleteTyped(ctx, ask, a.Retries)
+	}
+	response, err := a.Caller.Complete(ctx, ask)
+	if err != nil {
+		return nil, err
+	}
+	if err := calls.CheckRefusal(ask.Model, response); err != nil {
+		return nil, err
+	}
+	return texts.Quote(response.Text)
+}
+
+// first turns the first call past the budget into a text that says so, for a
+// query that wants a text: no text could pass for a typed value.
+func (a *Answers) first(value json.RawMessage, err error, typed bool) (json.RawMessage, error) {
+	var budget *ledger.BudgetError
+	if !errors.As(err, &budget) {
+		return value, err
+	}
+	if a.Refused != nil && !typed {
+		return texts.Quote(a.Refused(budget))
+	}
+	if again := a.warned.Swap(true); again || typed {
+		return nil, err
+	}
+	return texts.Quote(budgetNotice(budget))
+}
+
+func budgetNotice(err *ledger.BudgetError) string {
+	return "(No answer: " + err.Error() + ". Finish now with FINAL(...) from what you have; further calls will raise.)"
+}
+
+// Sub gives a task to a loop one level deeper; at the floor to a model.
+func (a *Answers) Sub(ctx context.Context, q Query) (json.RawMessage, error) {
+	value, err := a.sub(ctx, q)
+	return a.first(value, err, q.Schema != nil)
+}
+
+func (a *Answers) sub(ctx context.Context, q Query) (json.RawMessage, error) {
+	if a.Loop == nil {
+		ask, err := a.ask(ctx, q)
+		if err != nil {
+			return nil, err
+		}
+		return a.complete(ctx, ask)
+	}
+	var contract *schema.Contract
+	if q.Schema != nil {
+		var err error
+		if contract, err = schema.Parse(q.Schema); err != nil {
+			return nil, err
+		}
+	}
+	if err := a.Loops.Enter(ctx); err != nil {
+		return nil, err
+	}
+	defer a.Loops.Leave()
+	if err := a.Caller.Ledger.Check(leastLoop); err != nil { // before it has a session and a folder
+		return nil, err
+	}
+	return a.Loop(ctx, q, contract)
+}
+
+// leastLoop is what any loop needs: a call, however short.
+var leastLoop = ledger.Spending{Calls: 1, InputTokens: 1, OutputTokens: 1, USD: 1e-6}
+
+// Ask asks a helper by a mode's prompt.
+func (a *Answers) Ask(ctx context.Context, q Query, mode string) (json.RawMessage, error) {
+	system, known := modes[mode]
+	if !known {
+		system = a.OtherMode
+	}
+	return a.under(ctx, q, system)
+}
+
+// under asks a model with a system prompt.
+func (a *Answers) under(ctx context.Context, q Query, system string) (json.RawMessage, error) {
+	ask, err := a.ask(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	if system != "" {
+		ask.Messages = slices.Insert(ask.Messages, 0, llm.Message{Role: llm.RoleSystem, Content: system})
+	}
+	value, err := a.complete(ctx, ask)
+	return a.first(value, err, ask.Schema != nil)
+}
+
+// Agent asks a registered agent.
+func (a *Answers) Agent(ctx context.Context, id string, q Query) (json.RawMessage, error) {
+	agent, ok := a.Agents[id]
+	if !ok {
+		return nil, fmt.Errorf("sub_agent_call: there is no agent %q; there are: %s", texts.Truncate(id, 80),
+			nonEmptyList(slices.Sorted(maps.Keys(a.Agents))))
+	}
+	q.Model = agent.Model
+	return a.under(ctx, q, agent.System)
+}
+
+func nonEmptyList(list []string) string {
+	if len(list) == 0 {
+		return "none"
+	}
+	return strings.Join(list, ", ")
+}
+
+// Predict fills a signature's outputs.
+func (a *Answers) Predict(ctx context.Context, p Prediction) (json.RawMessage, error) {
+	fields, output, err := schema.FromSignature(p.Signature)
+	if err != nil {
+		return nil, err
+	}
+	var b strings.Builder
+	if p.Instructions != "" {
+		b.WriteString(p.Instructions + "\n\n")
+	}
+	limit := 4 * a.Caller.Window(a.Model)
+	for _, f := range fields {
+		value, ok := p.Inputs[f.Name]
+		if !ok {
+			return nil, fmt.Errorf("predict: the input %q of the signature is missing", f.Name)
+		}
+		text, err := a.Inputs.Text(ctx, value, limit)
+		if err != nil {
+			return nil, fmt.Errorf("predict: input %q: %w", f.Name, err)
+		}
+		fmt.Fprintf(&b, "%s:\n%s\n\n", f.Name, text)
+	}
+	for name := range p.Inputs {
+		if !slices.ContainsFunc(fields, func(f schema.Field) bool { return f.Name == name }) {
+			return nil, fmt.Errorf("predict: the signature has no input %q", texts.Truncate(name, 80))
+		}
+	}
+	b.WriteString("From the above, give:\n" + output.Describe())
+	prompt, err := texts.Quote(b.String())
+	if err != nil {
+		return nil, err
+	}
+	ask, err := a.ask(ctx, Query{Prompt: prompt})
+	if err != nil {
+		return nil, err
+	}
+	ask.Schema = output
+	value, err := a.complete(ctx, ask)
+	return a.first(value, err, true)
+}
+
+// Many answers queries at once. If none was answered and the snippets have been
+// told before that the budget is used up, that is an error.
+func (a *Answers) Many(ctx context.Context, queries []Query, sub bool) ([]fanout.Slot[json.RawMessage], error) {
+	limit := a.CallsAtOnce
+	if sub && a.Loop != nil {
+		limit = cap(a.Loops)
+	}
+	slots := fanout.Run(ctx, len(queries), limit, func(ctx context.Context, i int) (json.RawMessage, error) {
+		if sub {
+			return a.sub(ctx, queries[i])
+		}
+		ask, err := a.ask(ctx, queries[i])
+		if err != nil {
+			return nil, err
+		}
+		return a.complete(ctx, ask)
+	})
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	var budget *ledger.BudgetError
+	spent, answered := false, false
+	for _, s := range slots {
+		spent = spent || errors.As(s.Err, &budget)
+		answered = answered || s.Err == nil
+	}
+	if spent && a.warned.Swap(true) && !answered {
+		return nil, budget
+	}
+	return slots, nil
+}
+
+// Foresee refuses queries that together do not fit the budget. Too many are refused by
+// their number, before their texts are looked at.
+func (a *Answers) Foresee(ctx context.Context, queries []Query) error {
+	sum := ledger.Spending{Calls: int64(len(queries))}
+	err := a.Caller.Ledger.Check(sum)
+	if err == nil {
+		if sum, err = a.foreseen(ctx, queries); err != nil {
+			return err
+		}
+		err = a.Caller.Ledger.Check(sum)
+	}
+	e := ledger.Event{Kind: ledger.EventForesight, Node: a.Node, Depth: a.Depth, Model: a.Model, Used: &sum}
+	if err != nil {
+		e.Kind, e.Error = ledger.EventRefusal, err.Error()
+		err = fmt.Errorf("this needs about %s; %w: take fewer or larger items", sum, err)
+	}
+	a.Caller.Tell(e)
+	return err
+}
+
+// foreseen is what queries are going to use together.
+func (a *Answers) foreseen(ctx context.Context, queries []Query) (sum ledger.Spending, err error) {
+	for _, q := range queries {
+		if ctx.Err() != nil {
+			return sum, context.Cause(ctx)
+		}
+		ask, err := a.ask(ctx, q)
+		if err != nil {
+			return sum, fmt.Errorf("item %d: %w", q.Slot, err)
+		}
+		need, err := a.Caller.Estimate(ask)
+		if err != nil {
+			return sum, err
+		}
+		sum = sum.Plus(need)
+	}
+	return sum, nil
+}
+
+// Functions are the protocol's, answered by a. What makes no sense for the loop is
+// left out of its prompt.
+func (a *Answers) Functions() []repl.Tool {
+	var hidden []string
+	if a.Loop == nil {
+		hidden = append(hidden, "rlm_query", "rlm_query_batched", "run_parallel_sub_calls")
+	}
+	tools := Functions(a, hidden...)
+	if len(a.Agents) > 0 {
+		for i := range tools {
+			if tools[i].Name == "sub_agent_call" {
+				tools[i].Doc = "asks one of the agents " + agentList(a.Agents)
+			}
+		}
+	}
+	return tools
+}
+
+func agentList(agents map[string]repl.Agent) string {
+	parts := make([]string, 0, len(agents))
+	for _, name := range slices.Sorted(maps.Keys(agents)) {
+		parts = append(parts, strings.TrimSuffix(fmt.Sprintf("%q: %s", name, agents[name].Doc), ": "))
+	}
+	return strings.Join(parts, "; ") + "."
+}
+
+var _ tiers.Host = (*repl.Tools)(nil)

@@ -1,0 +1,335 @@
+package answers
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/rlmhq/rlm/repl/internal/fanout"
+	"github.com/rlmhq/rlm/tiers"
+)
+
+func (p dialects) llmBatch(ctx context.Context, call tiers.Call) (tiers.Value, error) {
+	queries, err := p.batch(p.model(call, 1), "prompts", "model", "schema", "contexts")
+	if err != nil {
+		return nil, err
+	}
+	return p.texts(ctx, queries, false)
+}
+
+func (p dialects) rlmBatch(ctx context.Context, call tiers.Call) (tiers.Value, error) {
+	queries, err := p.batch(p.model(call, 1), "prompts", "contexts", "schema", "model")
+	if err != nil {
+		return nil, err
+	}
+	return p.texts(ctx, queries, true)
+}
+
+// batch makes the queries of a call with a list of prompts, each a prompt or a
+// dict with what it needs of its own. A list in the place of the model holds the
+// contexts.
+func (p dialects) batch(call tiers.Call, params ...string) ([]Query, error) {
+	if len(call.Args) > 1 && len(call.Args[1]) > 0 && call.Args[1][0] == '[' {
+		call.Named = with(call.Named, "contexts", call.Args[1])
+		call.Args = slices.Clone(call.Args)
+		call.Args[1] = tiers.Value("null")
+	}
+	a, err := accept(call, params...)
+	if err != nil {
+		return nil, err
+	}
+	prompts, err := a.list("prompts")
+	if err != nil {
+		return nil, err
+	}
+	contexts, err := a.contexts(len(prompts))
+	if err != nil {
+		return nil, err
+	}
+	if len(prompts) > maxList {
+		return nil, fmt.Errorf("%s: %d prompts are more than %d", call.Function, len(prompts), maxList)
+	}
+	queries := make([]Query, len(prompts))
+	for i, prompt := range prompts {
+		common := arguments{call, map[string]tiers.Value{"prompt": prompt, "model": a.values["model"], "schema": a.values["schema"]}}
+		if contexts != nil {
+			common.values["context"] = contexts[i]
+		}
+		if queries[i], err = p.entry(common, i); err != nil {
+			return nil, err
+		}
+	}
+	return queries, nil
+}
+
+// contexts are one for each prompt, nil if there are none.
+func (a arguments) contexts(n int) ([]tiers.Value, error) {
+	if _, ok := a.values["contexts"]; !ok {
+		return nil, nil
+	}
+	contexts, err := a.list("contexts")
+	if err == nil && len(contexts) != n {
+		err = fmt.Errorf("%s: there are %d prompts and %d contexts; give one context for each prompt", a.call.Function, n, len(contexts))
+	}
+	return contexts, err
+}
+
+// entry makes the query of one item of a list. A dict with a prompt in it brings
+// its own context, schema and model.
+func (p dialects) entry(common arguments, i int) (Query, error) {
+	var own map[string]tiers.Value
+	if prompt := common.values["prompt"]; len(prompt) > 0 && prompt[0] == '{' && json.Unmarshal(prompt, &own) == nil {
+		values := map[string]tiers.Value{}
+		for name, value := range own {
+			if other, ok := synonyms[name]; ok {
+				name = other
+			}
+			values[name] = value
+		}
+		if values["prompt"] != nil {
+			for name, value := range common.values {
+				if name != "prompt" && values[name] == nil && value != nil {
+					values[name] = value
+				}
+			}
+			common.values = values
+		}
+	}
+	for name, value := range common.values {
+		if value == nil || string(value) == "null" {
+			delete(common.values, name)
+		}
+	}
+	q, err := p.query(common)
+	q.Slot = i
+	if err != nil {
+		err = fmt.Errorf("entry %d: %w", i, err)
+	}
+	return q, err
+}
+
+// parallel answers run_parallel_sub_calls. Of a single dict it makes a list.
+func (p dialects) parallel(ctx context.Context, call tiers.Call) (tiers.Value, error) {
+	if len(call.Args) == 1 && len(call.Args[0]) > 0 && call.Args[0][0] == '{' {
+		call.Args = []tiers.Value{tiers.Value("[" + string(call.Args[0]) + "]")}
+	}
+	queries, err := p.batch(call, "prompts", "schema")
+	if err != nil {
+		return nil, err
+	}
+	slots, err := p.Many(ctx, queries, true)
+	if err != nil {
+		return nil, err
+	}
+	return encode(slots, true)
+}
+
+// texts answers queries in the form of llm_query_batched: a failed slot of a
+// typed query is an error object, because a text would be a value to count.
+func (p dialects) texts(ctx context.Context, queries []Query, sub bool) (tiers.Value, error) {
+	slots, err := p.Many(ctx, queries, sub)
+	if err != nil {
+		return nil, err
+	}
+	typed := len(queries) > 0 && queries[0].Schema != nil
+	return encode(slots, typed)
+}
+
+// errorKey is the one member of the JSON object that stands for a failed slot;
+// the guest makes an error object of it, which is false and reads "Error: …".
+const errorKey = "__rlm_error__"
+
+// encode writes slots as a JSON list.
+func encode(slots []fanout.Slot[json.RawMessage], objects bool) (tiers.Value, error) {
+	values := make([]json.RawMessage, len(slots))
+	for i, s := range slots {
+		values[i] = s.Value
+		if s.Err == nil {
+			continue
+		}
+		var failure any = "Error: " + s.Err.Error()
+		if objects {
+			failure = map[string]any{errorKey: failure}
+		}
+		data, err := json.Marshal(failure)
+		if err != nil {
+			return nil, err
+		}
+		values[i] = data
+	}
+	return json.Marshal(values)
+}
+
+// items makes a query for each item: the prompt, and the item as its context.
+func (p dialects) items(call tiers.Call, params ...string) ([]Query, arguments, error) {
+	a, err := accept(call, params...)
+	if err != nil {
+		return nil, a, err
+	}
+	list, err := a.list("items")
+	if err != nil {
+		return nil, a, err
+	}
+	if len(list) > maxList {
+		return nil, a, fmt.Errorf("%s: %d items are more than %d", call.Function, len(list), maxList)
+	}
+	q := Query{}
+	if len(list) > 0 {
+		if q, err = p.query(a); err != nil {
+			return nil, a, err
+		}
+	}
+	queries := make([]Query, len(list))
+	for i, item := range list {
+		queries[i] = q
+		queries[i].Context, queries[i].Slot = item, i
+	}
+	return queries, a, nil
+}
+
+// mapped answers the queries of a combinator, once what they cost is known to fit.
+func (p dialects) mapped(ctx context.Context, queries []Query) ([]fanout.Slot[json.RawMessage], error) {
+	if err := p.Foresee(ctx, queries); err != nil {
+		return nil, err
+	}
+	return p.Many(ctx, queries, false)
+}
+
+func (p dialects) mapLLM(ctx context.Context, call tiers.Call) (tiers.Value, error) {
+	queries, _, err := p.items(call, "prompt", "items", "schema", "model")
+	if err != nil {
+		return nil, err
+	}
+	slots, err := p.mapped(ctx, queries)
+	if err != nil {
+		return nil, err
+	}
+	return encode(slots, true)
+}
+
+// filterLLM answers with a list of booleans; the guest picks its own objects. A
+// slot that failed ends the call: an item must not vanish because a judge broke.
+func (p dialects) filterLLM(ctx context.Context, call tiers.Call) (tiers.Value, error) {
+	queries, _, err := p.items(call, "prompt", "items", "model")
+	if err != nil {
+		return nil, err
+	}
+	for i := range queries {
+		queries[i].Schema = json.RawMessage(`{"type":"boolean"}`)
+	}
+	return p.all(ctx, "filter_llm", queries)
+}
+
+// all answers queries none of which may fail.
+func (p dialects) all(ctx context.Context, name string, queries []Query) (tiers.Value, error) {
+	slots, err := p.mapped(ctx, queries)
+	if err != nil {
+		return nil, err
+	}
+	for i, s := range slots {
+		if s.Err != nil {
+			return nil, fmt.Errorf("%s: item %d: %w", name, i, s.Err)
+		}
+	}
+	return encode(slots, false)
+}
+
+// tally answers with a label for each item, which the guest counts. Without a
+// prompt there is nothing to ask.
+func (p dialects) tally(ctx context.Context, call tiers.Call) (tiers.Value, error) {
+	queries, a, err := p.items(call, "items", "labels", "prompt", "model")
+	if err != nil {
+		return nil, err
+	}
+	labels, err := a.list("labels")
+	if err != nil {
+		return nil, err
+	}
+	if len(labels) == 0 {
+		return nil, errors.New("tally: with a prompt it needs labels, the list of possible answers")
+	}
+	contract, err := json.Marshal(map[string]any{"enum": labels})
+	if err != nil {
+		return nil, err
+	}
+	for i := range queries {
+		queries[i].Schema = contract
+	}
+	return p.all(ctx, "tally", queries)
+}
+
+const defaultFanIn = 8
+
+// reduceLLM combines items fan_in at a time, level by level, until one is left.
+// The contract holds for every level: what combines must be combinable.
+func (p dialects) reduceLLM(ctx context.Context, call tiers.Call) (tiers.Value, error) {
+	queries, a, err := p.items(call, "prompt", "items", "schema", "model", "fan_in")
+	if err != nil {
+		return nil, err
+	}
+	fanIn := defaultFanIn
+	if value, ok := a.values["fan_in"]; ok && (json.Unmarshal(value, &fanIn) != nil || fanIn < 2 || fanIn > 1000) {
+		return nil, fmt.Errorf("reduce_llm: fan_in must be an int from 2 to 1000, not %s", clip(value))
+	}
+	if len(queries) == 0 {
+		return nil, errors.New("reduce_llm: there are no items")
+	}
+	level := make([]json.RawMessage, len(queries))
+	for i, q := range queries {
+		level[i] = q.Context
+	}
+	ahead, err := foreseen(queries[0], level, fanIn)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.Foresee(ctx, ahead); err != nil {
+		return nil, err
+	}
+	for first := true; first || len(level) > 1; first = false {
+		wave, err := groups(queries[0], level, fanIn)
+		if err != nil {
+			return nil, err
+		}
+		slots, err := p.Many(ctx, wave, false)
+		if err != nil {
+			return nil, err
+		}
+		level = make([]json.RawMessage, len(slots))
+		for i, s := range slots {
+			if s.Err != nil {
+				return nil, fmt.Errorf("reduce_llm: group %d: %w", i, s.Err)
+			}
+			level[i] = s.Value
+		}
+	}
+	return level[0], nil
+}
+
+// groups are the queries of one level.
+func groups(q Query, level []json.RawMessage, fanIn int) ([]Query, error) {
+	var queries []Query
+	for at := 0; at < len(level); at += fanIn {
+		group, err := json.Marshal(level[at:min(at+fanIn, len(level))])
+		if err != nil {
+			return nil, err
+		}
+		q.Context, q.Slot = group, len(queries)
+		queries = append(queries, q)
+	}
+	return queries, nil
+}
+
+// foreseen are the queries of all levels; an answer is taken to be as long as
+// the shortest item, which is not known better.
+func foreseen(q Query, level []json.RawMessage, fanIn int) ([]Query, error) {
+	queries, err := groups(q, level, fanIn)
+	for n := len(queries); n > 1; n = (n + fanIn - 1) / fanIn {
+		for i := range (n + fanIn - 1) / fanIn {
+			q.Context, q.Slot = level[0], i
+			queries = append(queries, q)
+		}
+	}
+	return queries, err
+}

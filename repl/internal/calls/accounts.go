@@ -1,0 +1,197 @@
+package calls
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/rlmhq/rlm/repl/ledger"
+)
+
+// Ledger keeps the accounts of one run. It is safe for concurrent use.
+//
+// What a call may cost is reserved before it and settled after it, so that calls
+// in flight together cannot pass the budget: what is spent exceeds it only by
+// what a server uses beyond a request's own bounds.
+type Ledger struct {
+	budget ledger.Budget
+	start  time.Time
+
+	mu       sync.Mutex
+	spent    ledger.Spending
+	reserved ledger.Spending
+	settled  chan struct{} // closed and made anew whenever a reservation ends
+	refused  int
+}
+
+// NewLedger starts the accounts of a run.
+func NewLedger(b ledger.Budget) (*Ledger, error) {
+	if err := b.Validate(); err != nil {
+		return nil, err
+	}
+	return &Ledger{budget: b.WithDefaults(), start: time.Now(), settled: make(chan struct{})}, nil
+}
+
+// Budget is the whole allowance, complete.
+func (l *Ledger) Budget() ledger.Budget { return l.budget }
+
+// Spent is what was settled so far.
+func (l *Ledger) Spent() ledger.Spending {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.spent
+}
+
+// Deadline is when the budget of time ends.
+func (l *Ledger) Deadline() time.Time { return l.start.Add(l.budget.Wall) }
+
+// Elapsed is the time since the ledger began.
+func (l *Ledger) Elapsed() time.Duration { return time.Since(l.start) }
+
+// Check returns a [*ledger.BudgetError] if sub-calls that need so much do not fit into
+// what is left, calls in flight counted. It reserves nothing.
+func (l *Ledger) Check(need ledger.Spending) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.lacks(l.spent.Plus(l.reserved).Plus(l.heldBack()), need)
+}
+
+// minOutput is how many tokens a reply needs to be of any use.
+const minOutput = 64
+
+// Reserve sets aside what a call may cost, and waits while only calls in flight
+// stand in the way: they seldom use all that was reserved for them. A need of
+// output tokens shrinks to what is left of them, at least minOutput; Grant says
+// what it became. A call of a snippet leaves the budget's end to the root loop, so
+// that it can finish: sub says that it is one. The error is a [*ledger.BudgetError] or the
+// context's.
+func (l *Ledger) Reserve(ctx context.Context, need ledger.Spending, sub bool) (*Reservation, error) {
+	for {
+		r, wait, err := l.try(need, sub)
+		if wait == nil {
+			return r, err
+		}
+		select {
+		case <-wait:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+// try reserves, or says what to wait for, or refuses.
+func (l *Ledger) try(need ledger.Spending, sub bool) (*Reservation, chan struct{}, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	spent := l.spent
+	if sub {
+		spent = spent.Plus(l.heldBack())
+	}
+	if l.lacks(spent.Plus(l.reserved), need) == nil {
+		l.reserved = l.reserved.Plus(need)
+		return &Reservation{ledger: l, Grant: need}, nil, nil
+	}
+	if l.reserved.Calls > 0 {
+		return nil, l.settled, nil
+	}
+	least := l.shrink(need, spent)
+	if err := l.lacks(spent, least); err != nil {
+		return nil, nil, err
+	}
+	l.reserved = l.reserved.Plus(least)
+	return &Reservation{ledger: l, Grant: least}, nil, nil
+}
+
+// heldBack is what sub-calls leave to the root: two calls, and a twentieth of the
+// rest.
+func (l *Ledger) heldBack() ledger.Spending {
+	b := l.budget
+	return ledger.Spending{
+		Calls: min(2, b.Calls/4), InputTokens: min(b.InputTokens, b.Tokens) / 20,
+		OutputTokens: min(b.OutputTokens, b.Tokens) / 20, USD: b.USD / 20,
+	}
+}
+
+// shrink asks for less output, where that is what does not fit.
+func (l *Ledger) shrink(need, spent ledger.Spending) ledger.Spending {
+	left := min(l.budget.OutputTokens-spent.OutputTokens,
+		l.budget.Tokens-spent.InputTokens-spent.OutputTokens-need.InputTokens)
+	if need.OutputTokens > 0 && l.budget.USD < spent.USD+need.USD {
+		share := (l.budget.USD - spent.USD) / need.USD
+		left = min(left, int64(share*float64(need.OutputTokens)))
+	}
+	if output := max(left, min(need.OutputTokens, minOutput)); output < need.OutputTokens {
+		need.USD *= float64(output) / float64(need.OutputTokens)
+		need.OutputTokens = output
+	}
+	return need
+}
+
+func (l *Ledger) lacks(used, need ledger.Spending) error {
+	b := l.budget
+	if elapsed := time.Since(l.start); elapsed >= b.Wall {
+		return &ledger.BudgetError{What: "seconds", Limit: b.Wall.Seconds(), Spent: elapsed.Seconds(), Needed: 0}
+	}
+	for _, f := range []struct {
+		what                string
+		limit, spent, needs int64
+	}{
+		{"calls", b.Calls, used.Calls, need.Calls},
+		{"input tokens", b.InputTokens, used.InputTokens, need.InputTokens},
+		{"output tokens", b.OutputTokens, used.OutputTokens, need.OutputTokens},
+		{"tokens", b.Tokens, used.InputTokens + used.OutputTokens, need.InputTokens + need.OutputTokens},
+	} {
+		if f.needs > 0 && f.spent+f.needs > f.limit {
+			return &ledger.BudgetError{What: f.what, Limit: float64(f.limit), Spent: float64(f.spent), Needed: float64(f.needs)}
+		}
+	}
+	// Sums of fractions are not exact: a millionth of a cent is none.
+	if need.USD > 0 && used.USD+need.USD > b.USD+1e-8 {
+		return &ledger.BudgetError{What: "US dollars", Limit: b.USD, Spent: used.USD, Needed: need.USD}
+	}
+	return nil
+}
+
+// Reservation is what was set aside for one call. Exactly one of Settle and
+// Release ends it; a second does nothing.
+type Reservation struct {
+	ledger *Ledger
+	done   sync.Once
+	// Grant is what was reserved.
+	Grant ledger.Spending
+}
+
+// maxTold bounds the refusals that a run tells of: a snippet may go on asking as long
+// as it likes, since it costs nothing.
+const maxTold = 100
+
+// refuse counts a refusal and reports whether it is one to tell of.
+func (l *Ledger) refuse() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.refused++
+	return l.refused <= maxTold
+}
+
+// Settle replaces what was reserved by what was used, even if that is more.
+func (r *Reservation) Settle(used ledger.Spending) {
+	r.done.Do(func() {
+		l := r.ledger
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.reserved = l.reserved.Minus(r.Grant)
+		l.spent = l.spent.Plus(used)
+		close(l.settled)
+		l.settled = make(chan struct{})
+	})
+}
+
+// Release gives back what was reserved for a call that was never made.
+func (r *Reservation) Release() { r.Settle(ledger.Spending{}) }
+
+// WithDeadline returns a context that ends with the ledger's budget of time. Its cause is
+// a [*ledger.BudgetError].
+func (l *Ledger) WithDeadline(ctx context.Context) (context.Context, context.CancelFunc) {
+	limit := l.budget.Wall.Seconds()
+	return context.WithDeadlineCause(ctx, l.Deadline(), &ledger.BudgetError{What: "seconds", Limit: limit, Spent: limit})
+}

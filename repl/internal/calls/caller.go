@@ -1,0 +1,347 @@
+package calls
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/rlmhq/rlm/internal/texts"
+	"github.com/rlmhq/rlm/repl/internal/prompts"
+	"github.com/rlmhq/rlm/repl/internal/record"
+	"github.com/rlmhq/rlm/repl/ledger"
+	"github.com/rlmhq/rlm/repl/llm"
+	"github.com/rlmhq/rlm/schema"
+)
+
+// Caller is how a tree of loops asks models: every call of the tree goes through
+// the one ledger, one limit on calls in flight, and one stream of events. It is
+// safe for concurrent use.
+type Caller struct {
+	Models ledger.Models
+	Ledger *Ledger
+	// Gate limits model calls in flight. Only calls hold it, never a loop that
+	// waits for another: depth times width could not deadlock on it.
+	Gate Gate
+	// Emit takes events. It is called concurrently.
+	Emit func(ledger.Event)
+	// MaxReply bounds the tokens of a reply; 0 is DefaultReply.
+	MaxReply int
+}
+
+// DefaultReply is how many tokens a reply may have, and so what is reserved of a
+// budget for a call in flight.
+const DefaultReply = 8_192
+
+// Ask is one question to a model.
+type Ask struct {
+	// Node, Depth and Turn say which loop asks; Slot where in a fan-out.
+	Node        string
+	Depth, Turn int
+	Slot        int
+	Purpose     string
+	Model       string
+	Messages    []llm.Message
+	Schema      *schema.Contract
+	MaxTokens   int
+	Temperature *float64
+	// Stream gets the reply as it arrives; nil for none.
+	Stream func(delta string)
+	// Sub says that a snippet asked: the call is recorded with it, and with the next
+	// three, which [ledger.SubCall] explains.
+	Sub           bool
+	Question      string
+	ContextLength int
+	Mode          string
+}
+
+// NewCaller returns the caller of a run and opens its ledger. Each of the models must
+// be known and, with strictUSD, have a price: see [Caller.CheckModel].
+func NewCaller(base Caller, b ledger.Budget, models []string, strictUSD bool) (*Caller, error) {
+	var err error
+	if base.Ledger, err = NewLedger(b); err != nil {
+		return nil, err
+	}
+	for _, name := range models {
+		if err := base.CheckModel(name, strictUSD); err != nil {
+			return nil, err
+		}
+	}
+	return &base, nil
+}
+
+// OpenRecord begins the record of a run in a folder, and sends events there, too. Without
+// a folder it returns nil: a nil Trace writes nothing.
+func (c *Caller) OpenRecord(dir string) (*record.Trace, error) {
+	if dir == "" {
+		return nil, nil //nolint:nilnil // documented
+	}
+	trace, err := record.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	progress := c.Emit
+	c.Emit = func(e ledger.Event) {
+		if e.Kind != ledger.EventDelta {
+			trace.Event(e)
+		}
+		if progress != nil {
+			progress(e)
+		}
+	}
+	return trace, nil
+}
+
+// CheckModel resolves a model and refuses one that a budget of dollars could not be
+// kept with. It is called before any work.
+func (c *Caller) CheckModel(name string, strictUSD bool) error {
+	m, err := c.Models.Resolve(name)
+	if err != nil {
+		return err
+	}
+	if strictUSD && m.Facts.Price == nil {
+		return fmt.Errorf("the budget is in US dollars and the price of model %q is not known: add it to a price table, or bound calls and tokens instead", name)
+	}
+	return nil
+}
+
+// Window is how many tokens a model's window holds; a model that is not known is
+// taken to have a small one.
+func (c *Caller) Window(name string) int64 {
+	m, err := c.Models.Resolve(name)
+	if err != nil || m.Facts.Window == 0 {
+		return defaultWindow
+	}
+	return m.Facts.Window
+}
+
+const defaultWindow = 32_768
+
+// cost is what a call to a model is going to take, at most.
+func cost(m *llm.Model, r *llm.Request) ledger.Spending {
+	use := llm.Usage{InputTokens: llm.EstimateInput(*r), OutputTokens: int64(r.MaxTokens)}
+	usd, _ := m.Facts.Cost(use)
+	return ledger.Spending{Calls: 1, InputTokens: use.InputTokens, OutputTokens: use.OutputTokens, USD: usd}
+}
+
+// request makes what the provider is sent.
+func (c *Caller) request(a *Ask, m *llm.Model) llm.Request {
+	r := llm.Request{
+		Model: m.ID, Messages: a.Messages, MaxTokens: a.MaxTokens, Temperature: a.Temperature,
+		Metadata: llm.Metadata{Purpose: a.Purpose, Depth: a.Depth, Turn: a.Turn, Slot: a.Slot},
+	}
+	if a.Schema != nil {
+		r.Schema = a.Schema.JSONSchema()
+	}
+	if r.MaxTokens == 0 {
+		r.MaxTokens = c.MaxReply
+	}
+	if r.MaxTokens == 0 {
+		r.MaxTokens = DefaultReply
+	}
+	if most := m.Facts.MaxOutput; most > 0 {
+		r.MaxTokens = min(r.MaxTokens, int(most))
+	}
+	return r
+}
+
+// predicted is how many tokens a reply has by experience: a word for a yes or a
+// number, some sentences for everything else.
+func predicted(contract *schema.Contract) int {
+	if contract == nil {
+		return 400
+	}
+	var s struct {
+		Type any   `json:"type"`
+		Enum []any `json:"enum"`
+	}
+	if json.Unmarshal(contract.JSONSchema(), &s) == nil && (s.Enum != nil || s.Type == "boolean" || s.Type == "integer" || s.Type == "number") {
+		return 16
+	}
+	return 400
+}
+
+// Estimate is what an ask is going to use by experience, if it is made once.
+func (c *Caller) Estimate(a Ask) (ledger.Spending, error) {
+	m, err := c.Models.Resolve(a.Model)
+	if err != nil {
+		return ledger.Spending{}, err
+	}
+	r := c.request(&a, &m)
+	r.MaxTokens = min(r.MaxTokens, predicted(a.Schema))
+	return cost(&m, &r), nil
+}
+
+// Complete asks a model once: it reserves what the call may cost, waits for its
+// turn, and settles what it did cost. The error is a [*ledger.BudgetError], one of the
+// provider, or the context's.
+func (c *Caller) Complete(ctx context.Context, a Ask) (llm.Response, error) {
+	m, err := c.Models.Resolve(a.Model)
+	if err != nil {
+		return llm.Response{}, err
+	}
+	r := c.request(&a, &m)
+	need := cost(&m, &r)
+	if window := m.Facts.Window; window > 0 && need.InputTokens > window {
+		return llm.Response{}, fmt.Errorf("the prompt has about %d tokens, more than the window of %s (%d): split it", need.InputTokens, a.Model, window)
+	}
+	if err := c.Gate.Enter(ctx); err != nil {
+		return llm.Response{}, err
+	}
+	defer c.Gate.Leave()
+	reserved, err := c.Ledger.Reserve(ctx, need, a.Sub || a.Depth > 0)
+	if err != nil {
+		if c.Ledger.refuse() {
+			c.emit(a, ledger.Event{Kind: ledger.EventRefusal, Error: err.Error()})
+		}
+		return llm.Response{}, err
+	}
+	r.MaxTokens = int(reserved.Grant.OutputTokens)
+	if a.Sub {
+		c.emit(a, ledger.Event{Kind: ledger.EventCallStarted})
+	}
+	begun := time.Now()
+	response, err := m.Provider.Complete(ctx, r, a.Stream)
+	used := c.settle(ctx, reserved, &m, &r, response, err)
+	c.report(ctx, a, response, used, time.Since(begun), err)
+	return response, err
+}
+
+// settle writes down what a call used. A call that failed before a reply came is
+// counted and costs nothing, but for one that was broken off: its prompt was under way,
+// and servers charge it. A reply that came is paid for, even if it could not be recorded.
+func (c *Caller) settle(ctx context.Context, reserved *Reservation, m *llm.Model, r *llm.Request, response llm.Response, err error) ledger.Spending {
+	var usage llm.Usage
+	var failed *llm.Error
+	switch {
+	case err == nil || response.Usage != (llm.Usage{}):
+		usage = response.Usage.Or(*r, response.Text)
+	case errors.As(err, &failed):
+		usage = failed.Usage
+	case ctx.Err() != nil:
+		usage = llm.Usage{InputTokens: llm.EstimateInput(*r), Estimated: true}
+	}
+	usd, _ := m.Facts.Cost(usage)
+	used := ledger.Spending{Calls: 1, InputTokens: usage.InputTokens, OutputTokens: usage.OutputTokens, USD: usd}
+	reserved.Settle(used)
+	return used
+}
+
+func (c *Caller) report(ctx context.Context, a Ask, response llm.Response, used ledger.Spending, elapsed time.Duration, err error) {
+	e := ledger.Event{Kind: ledger.EventReply, Text: response.Text, Status: response.Finish, Elapsed: elapsed, Used: &used}
+	if err != nil {
+		e.Error = err.Error()
+	}
+	if a.Sub {
+		call := ledger.SubCall{
+			Model: a.Model, Prompt: lastUser(a.Messages), Response: response.Text, Elapsed: elapsed, Err: err,
+			Question: a.Question, ContextLength: a.ContextLength, Mode: a.Mode,
+			Usage: llm.Usage{InputTokens: used.InputTokens, OutputTokens: used.OutputTokens},
+		}
+		e.Kind, e.Call = ledger.EventCall, &call
+		RecordCall(ctx, call)
+	}
+	spent := c.Ledger.Spent()
+	e.Spent = &spent
+	c.emit(a, e)
+}
+
+func (c *Caller) emit(a Ask, e ledger.Event) {
+	e.Node, e.Depth, e.Turn, e.Purpose, e.Model = a.Node, a.Depth, a.Turn, a.Purpose, a.Model
+	c.Tell(e)
+}
+
+// Tell emits an event, complete with its time.
+func (c *Caller) Tell(e ledger.Event) {
+	if c.Emit == nil {
+		return
+	}
+	e.Time = time.Now()
+	if e.Kind != ledger.EventDelta { // who joins the pieces wants all of them
+		e.Text = texts.Truncate(e.Text, maxEventText)
+	}
+	c.Emit(e)
+}
+
+func lastUser(messages []llm.Message) string {
+	for i := len(messages) - 1; i >= 0; i-- {
+		if messages[i].Role == llm.RoleUser {
+			return messages[i].Content
+		}
+	}
+	return ""
+}
+
+// DefaultRetries is how often an answer that breaks its contract is asked for
+// again.
+const DefaultRetries = 2
+
+// MismatchError is an answer that broke its contract to the end.
+type MismatchError struct {
+	Violations []schema.Violation
+}
+
+// Error lists the violations.
+func (e *MismatchError) Error() string {
+	return "the answer does not meet the schema: " + prompts.Join(e.Violations)
+}
+
+// CheckRefusal is the error of a reply by which a model, or a filter of its server,
+// declines to answer; nil for any other. What such a reply says is no answer.
+func CheckRefusal(model string, r llm.Response) error {
+	if r.Finish != llm.FinishRefusal {
+		return nil
+	}
+	return fmt.Errorf("the model %s declined: %s", model, texts.Truncate(r.Text, 500))
+}
+
+// CompleteTyped asks a model for a value that meets a.Schema. An answer that does not is
+// shown its violations and asked for again, retries times; it never counts as an
+// answer.
+func (c *Caller) CompleteTyped(ctx context.Context, a Ask, retries int) (json.RawMessage, error) {
+	return typed(ctx, c, a, retries, a.Schema.CheckReply)
+}
+
+// CompleteAll is [Caller.CompleteTyped] with every value of the answer that meets a.Schema: see
+// [schema.Contract.CheckReplyAll].
+func (c *Caller) CompleteAll(ctx context.Context, a Ask, retries int) ([]json.RawMessage, error) {
+	return typed(ctx, c, a, retries, a.Schema.CheckReplyAll)
+}
+
+// typed asks until check finds what is wanted.
+func typed[T any](ctx context.Context, c *Caller, a Ask, retries int, check func(string) (T, []schema.Violation, error)) (none T, err error) {
+	a.Messages = append([]llm.Message(nil), a.Messages...)
+	for {
+		response, err := c.Complete(ctx, a)
+		if err != nil {
+			return none, err
+		}
+		value, violations, err := check(response.Text)
+		if err != nil {
+			return none, err
+		}
+		if declined := CheckRefusal(a.Model, response); declined != nil { // whatever its words look like
+			violations = []schema.Violation{{Path: "$", Message: declined.Error()}}
+		}
+		if len(violations) == 0 {
+			return value, nil
+		}
+		if retries--; retries < 0 {
+			return none, &MismatchError{violations}
+		}
+		c.emit(a, ledger.Event{Kind: ledger.EventRetry, Error: prompts.Join(violations)})
+		a.Messages = append(a.Messages,
+			llm.Message{Role: llm.RoleAssistant, Content: NonEmpty(response.Text)},
+			llm.Message{Role: llm.RoleUser, Content: prompts.Correction(a.Schema, violations)})
+	}
+}
+
+// NonEmpty is a reply as it may be sent back: servers refuse empty messages.
+func NonEmpty(text string) string {
+	if strings.TrimSpace(text) == "" {
+		return "(empty reply)"
+	}
+	return text
+}

@@ -1,0 +1,109 @@
+package calls_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/rlmhq/rlm/repl/internal/calls"
+	"github.com/rlmhq/rlm/repl/ledger"
+	"github.com/rlmhq/rlm/repl/llm"
+	"github.com/rlmhq/rlm/schema"
+)
+
+// answering is a registry whose every model answers by a function.
+type answering func(ctx context.Context, r llm.Request) (llm.Response, error)
+
+func (a answering) Resolve(name string) (llm.Model, error) {
+	return llm.Model{Name: name, ID: name, Provider: a, Facts: llm.Facts{Price: &llm.Price{Input: 1, Output: 1}}}, nil
+}
+
+func (a answering) Complete(ctx context.Context, r llm.Request, _ func(string)) (llm.Response, error) {
+	return a(ctx, r)
+}
+
+func callerOf(t *testing.T, a answering) *calls.Caller {
+	t.Helper()
+	caller, err := calls.NewCaller(calls.Caller{Models: a, Gate: calls.NewGate(4)}, ledger.Budget{Calls: 100}, []string{"m"}, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return caller
+}
+
+func question(text string) calls.Ask {
+	return calls.Ask{Model: "m", Messages: []llm.Message{{Role: llm.RoleUser, Content: text}}}
+}
+
+// TestARefusalIsNoAnswer: its words may look like one, of a text above all.
+func TestARefusalIsNoAnswer(t *testing.T) {
+	for schemaText, reply := range map[string]string{
+		`"str"`: "I cannot help with that.", `"bool"`: "No.", `{"type":"object"}`: `{"error": "declined"}`,
+	} {
+		caller := callerOf(t, func(context.Context, llm.Request) (llm.Response, error) {
+			return llm.Response{Text: reply, Finish: llm.FinishRefusal}, nil
+		})
+		ask := question("?")
+		var err error
+		if ask.Schema, err = schema.Parse([]byte(schemaText)); err != nil {
+			t.Fatal(err)
+		}
+		var mismatch *calls.MismatchError
+		if value, err := caller.CompleteTyped(t.Context(), ask, 1); !errors.As(err, &mismatch) || !strings.Contains(err.Error(), "declined") {
+			t.Errorf("%s: got %s, %v", schemaText, value, err)
+		}
+		if values, err := caller.CompleteAll(t.Context(), ask, 0); !errors.As(err, &mismatch) {
+			t.Errorf("%s: got %s, %v", schemaText, values, err)
+		}
+		if spent := caller.Ledger.Spent(); spent.Calls != 3 {
+			t.Errorf("%s: %s", schemaText, spent)
+		}
+	}
+}
+
+// TestWhatIsPaidIsBooked: also for a reply that could not be recorded, and for a call
+// that was broken off after its prompt had gone out.
+func TestWhatIsPaidIsBooked(t *testing.T) {
+	caller := callerOf(t, func(_ context.Context, r llm.Request) (llm.Response, error) {
+		return llm.Response{Text: "yes", Usage: llm.Usage{}.Or(r, "yes")}, errors.New("cannot record the call: the disk is full")
+	})
+	if _, err := caller.Complete(t.Context(), question(strings.Repeat("word ", 1_000))); err == nil {
+		t.Error("the failure is lost")
+	}
+	if spent := caller.Ledger.Spent(); spent.Calls != 1 || spent.InputTokens < 1_000 || spent.OutputTokens == 0 || spent.USD == 0 {
+		t.Errorf("an unrecorded reply is booked as %s", spent)
+	}
+
+	ctx, cancel := context.WithCancel(t.Context())
+	caller = callerOf(t, func(ctx context.Context, _ llm.Request) (llm.Response, error) {
+		cancel()
+		<-ctx.Done()
+		return llm.Response{}, context.Cause(ctx)
+	})
+	if _, err := caller.Complete(ctx, question(strings.Repeat("word ", 1_000))); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+	if spent := caller.Ledger.Spent(); spent.Calls != 1 || spent.InputTokens < 1_000 || spent.USD == 0 {
+		t.Errorf("a call that was broken off is booked as %s", spent)
+	}
+}
+
+// TestRefusalsDoNotFloodTheRecord: a snippet that goes on asking pays nothing for it.
+func TestRefusalsDoNotFloodTheRecord(t *testing.T) {
+	told := 0
+	caller, err := calls.NewCaller(calls.Caller{Models: answering(nil), Gate: calls.NewGate(1), Emit: func(ledger.Event) { told++ }},
+		ledger.Budget{InputTokens: 1}, nil, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var budget *ledger.BudgetError
+	for range 1_000 {
+		if _, err := caller.Complete(t.Context(), question("more than one token")); !errors.As(err, &budget) {
+			t.Fatalf("got %v", err)
+		}
+	}
+	if told == 0 || told > 100 {
+		t.Errorf("told of %d refusals", told)
+	}
+}

@@ -1,0 +1,24 @@
+package calls
+
+import (
+	"context"
+)
+
+// Gate limits how many hold it at a time.
+type Gate chan struct{}
+
+// NewGate returns a gate for n.
+func NewGate(n int) Gate { return make(Gate, max(1, n)) }
+
+// Enter waits for a place, or for the end of ctx. Leave gives it back.
+func (g Gate) Enter(ctx context.Context) error {
+	select {
+	case g <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// Leave gives a place back.
+func (g Gate) Leave() { <-g }

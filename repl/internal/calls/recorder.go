@@ -1,0 +1,49 @@
+package calls
+
+import (
+	"context"
+	"strings"
+
+	"github.com/rlmhq/rlm/repl/ledger"
+)
+
+type recorderKey struct{}
+
+// WithRecorder makes sub-calls under the returned context known to record, which
+// is called concurrently.
+func WithRecorder(ctx context.Context, record func(ledger.SubCall)) context.Context {
+	return context.WithValue(ctx, recorderKey{}, record)
+}
+
+// RecordCall makes a sub-call known to the snippet that made it.
+func RecordCall(ctx context.Context, c ledger.SubCall) {
+	if record, ok := ctx.Value(recorderKey{}).(func(ledger.SubCall)); ok {
+		record(c)
+	}
+}
+
+// maxEventText bounds the texts of an event, in characters.
+const maxEventText = 4_000
+
+// NestEvents returns what passes the events of a run on as those of a sub-loop, for a run
+// that consists of others. Node is the sub-loop's, spent what was used before it.
+func NestEvents(node string, spent ledger.Spending, emit func(ledger.Event)) func(ledger.Event) {
+	if emit == nil {
+		return nil
+	}
+	return func(e ledger.Event) {
+		e.Depth += strings.Count(node, ".")
+		e.Node = node + strings.TrimPrefix(e.Node, "0")
+		switch e.Kind { //nolint:exhaustive // the others stay as they are
+		case ledger.EventRunStarted:
+			e.Kind = ledger.EventLoopStarted
+		case ledger.EventRunEnded:
+			e.Kind = ledger.EventLoopEnded
+		}
+		if e.Spent != nil {
+			sum := spent.Plus(*e.Spent)
+			e.Spent = &sum
+		}
+		emit(e)
+	}
+}

@@ -1,0 +1,32 @@
+package fanout
+
+import (
+	"context"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// Slot is the outcome of one of many.
+type Slot[T any] struct {
+	Value T
+	Err   error
+}
+
+// Run calls f for 0 to n-1, at most limit at a time, and returns the outcomes
+// in order. A failed slot ends no other; when ctx ends, what has not begun fails
+// with its cause.
+func Run[T any](ctx context.Context, n, limit int, f func(ctx context.Context, i int) (T, error)) []Slot[T] {
+	slots := make([]Slot[T], n)
+	var group errgroup.Group
+	group.SetLimit(max(1, limit))
+	for i := range n {
+		group.Go(func() error {
+			if slots[i].Err = context.Cause(ctx); slots[i].Err == nil {
+				slots[i].Value, slots[i].Err = f(ctx, i)
+			}
+			return nil
+		})
+	}
+	_ = group.Wait() // no slot returns an error: each keeps its own
+	return slots
+}

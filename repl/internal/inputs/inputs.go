@@ -1,0 +1,264 @@
+package inputs
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/dustin/go-humanize"
+
+	"github.com/rlmhq/rlm/internal/bigtext"
+	"github.com/rlmhq/rlm/internal/texts"
+	"github.com/rlmhq/rlm/tiers"
+)
+
+// List are the contexts of a session, as host calls refer to them.
+type List []tiers.Input
+
+// prefixLength is how many characters of an input a prompt shows.
+const prefixLength = 200
+
+// maxPart is how many bytes of a lazy text may be copied for a sub-call.
+const maxPart = 256 << 20
+
+// reference decodes a part of a lazy text.
+func reference(value tiers.Value) (ref tiers.TextRef, ok bool) {
+	if !bytes.HasPrefix(value, []byte(`{"__rlm_text__"`)) {
+		return ref, false
+	}
+	var object struct {
+		Text *[3]int64 `json:"__rlm_text__"`
+	}
+	if json.Unmarshal(value, &object) != nil || object.Text == nil {
+		return ref, false
+	}
+	return tiers.TextRef{Input: int(object.Text[0]), Start: object.Text[1], End: object.Text[2]}, true
+}
+
+// text is the input that a reference means.
+func (in List) text(ctx context.Context, ref tiers.TextRef) (*bigtext.Text, error) {
+	if ref.Input < 0 || ref.Input >= len(in) || in[ref.Input].Text == nil {
+		return nil, fmt.Errorf("a file of more than 8 MiB in a directory cannot be handed to a sub-call as a whole: pass slices of at most 8 MiB")
+	}
+	return bigtext.Of(ctx, in[ref.Input].Text)
+}
+
+// part copies the characters of a reference, as UTF-8. Copying ends the caller's
+// dependence on the mapping, which may be cut short under it at any time.
+func (in List) part(ctx context.Context, ref tiers.TextRef, limit int64) ([]byte, error) {
+	text, err := in.text(ctx, ref)
+	if err != nil {
+		return nil, err
+	}
+	if ref.End-ref.Start > limit {
+		return nil, fmt.Errorf("%s characters are too many for one sub-call, which takes %s: split them",
+			humanize.Comma(ref.End-ref.Start), humanize.Comma(limit))
+	}
+	data, _, err := text.Slice(ctx, ref.Start, ref.End)
+	if err != nil {
+		return nil, err
+	}
+	if int64(len(data)) > maxPart {
+		return nil, fmt.Errorf("%s bytes are too many for one sub-call: split them", humanize.Comma(int64(len(data))))
+	}
+	var out []byte
+	err = bigtext.Guard(text, func() { out = bytes.ToValidUTF8(bytes.Clone(data), []byte("\uFFFD")) })
+	return out, err
+}
+
+// Text is a value as it stands in a prompt: a str as it is, a lazy text as its
+// characters, anything else as JSON. Limit bounds it in characters.
+func (in List) Text(ctx context.Context, value tiers.Value, limit int64) (string, error) {
+	if ref, ok := reference(value); ok {
+		data, err := in.part(ctx, ref, limit)
+		return string(data), err
+	}
+	text := string(value)
+	if len(value) > 0 && value[0] == '"' {
+		if err := json.Unmarshal(value, &text); err != nil {
+			return "", err
+		}
+	} else if bytes.Contains(value, []byte(`"__rlm_text__"`)) {
+		var err error
+		if text, err = in.nested(ctx, value, limit); err != nil {
+			return "", err
+		}
+	}
+	text = strings.ToValidUTF8(text, "\uFFFD") // a hostile guest's JSON may be anything
+	if n := int64(utf8.RuneCountInString(text)); n > limit {
+		return "", fmt.Errorf("%s characters are too many for one sub-call, which takes %s: split them", humanize.Comma(n), humanize.Comma(limit))
+	}
+	return text, nil
+}
+
+// nested is JSON in which lazy texts stand, each replaced by its characters.
+func (in List) nested(ctx context.Context, value tiers.Value, limit int64) (string, error) {
+	resolved, err := in.resolve(ctx, value, &limit, 0)
+	return string(resolved), err
+}
+
+func (in List) resolve(ctx context.Context, value tiers.Value, left *int64, depth int) (tiers.Value, error) {
+	if depth > 100 {
+		return value, nil // too deep for a text to be meant
+	}
+	if ref, ok := reference(value); ok {
+		data, err := in.part(ctx, ref, *left)
+		if err != nil {
+			return nil, err
+		}
+		*left -= int64(len(data))
+		return json.Marshal(string(data))
+	}
+	switch {
+	case len(value) > 0 && value[0] == '[':
+		var list []tiers.Value
+		if err := json.Unmarshal(value, &list); err != nil {
+			return nil, err
+		}
+		for i := range list {
+			var err error
+			if list[i], err = in.resolve(ctx, list[i], left, depth+1); err != nil {
+				return nil, err
+			}
+		}
+		return json.Marshal(list)
+	case len(value) > 0 && value[0] == '{':
+		var object map[string]tiers.Value
+		if err := json.Unmarshal(value, &object); err != nil {
+			return nil, err
+		}
+		for name, member := range object {
+			var err error
+			if object[name], err = in.resolve(ctx, member, left, depth+1); err != nil {
+				return nil, err
+			}
+		}
+		return json.Marshal(object)
+	}
+	return value, nil
+}
+
+// Open makes the input of a sub-loop from a value of a snippet: the same text
+// where it is the whole of one, else a copy. Done must be called when the
+// sub-loop has ended.
+func (in List) Open(ctx context.Context, value tiers.Value) (input tiers.Input, done func() error, err error) {
+	nothing := func() error { return nil }
+	if ref, ok := reference(value); ok {
+		text, err := in.text(ctx, ref)
+		if err != nil {
+			return input, nil, err
+		}
+		if all, err := text.Len(ctx); err == nil && ref.Start == 0 && ref.End == all {
+			return in[ref.Input], nothing, nil
+		}
+		data, err := in.part(ctx, ref, maxPart)
+		if err != nil {
+			return input, nil, err
+		}
+		part := bigtext.FromBytes("part of "+in[ref.Input].Name, data)
+		return tiers.Input{Name: part.Name(), Text: part}, part.Close, nil
+	}
+	if len(value) > 0 && value[0] == '"' {
+		var s string
+		if err := json.Unmarshal(value, &s); err != nil {
+			return input, nil, err
+		}
+		text := bigtext.FromBytes("context", []byte(s))
+		return tiers.Input{Name: "context", Text: text}, text.Close, nil
+	}
+	resolved, err := in.nested(ctx, value, maxPart)
+	if err != nil {
+		return input, nil, err
+	}
+	return tiers.Input{Name: "context", Value: tiers.Value(resolved)}, nothing, nil
+}
+
+// Describe is what a prompt says of the inputs: of constant size, whatever they
+// hold.
+func (in List) Describe(ctx context.Context) (string, error) {
+	if len(in) == 0 {
+		return "There is no context.", nil
+	}
+	var b strings.Builder
+	for i, input := range in {
+		name := "context"
+		if i > 0 {
+			name = fmt.Sprintf("context_%d", i)
+		}
+		if i == maxDescribed {
+			fmt.Fprintf(&b, "... and %d more, up to context_%d\n", len(in)-i, len(in)-1)
+			break
+		}
+		if err := describeInput(ctx, &b, name, input); err != nil {
+			return "", fmt.Errorf("cannot describe input %d (%s): %w", i, input.Name, err)
+		}
+	}
+	return strings.TrimRight(b.String(), "\n"), nil
+}
+
+// maxDescribed bounds how many inputs a prompt describes.
+const maxDescribed = 20
+
+func describeInput(ctx context.Context, b *strings.Builder, name string, input tiers.Input) error {
+	switch {
+	case input.Text != nil:
+		text, err := bigtext.Of(ctx, input.Text)
+		if err != nil {
+			return err
+		}
+		n, err := text.Len(ctx)
+		if err != nil {
+			return err
+		}
+		prefix, err := (List{input}).part(ctx, tiers.TextRef{End: min(n, prefixLength)}, prefixLength)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(b, "- `%s`: a str of %s characters, type %s\n  it begins: %s\n  access: slice it (`%s[:1000]`), `%s.find(...)`, `%s.split(...)`, `re`%s\n",
+			name, humanize.Comma(n), text.Kind(), quote(string(prefix)), name, name, name, parser(text.Kind(), name, n))
+	case input.Dir != nil:
+		files := input.Dir.Names()
+		shown := files[:min(len(files), 10)]
+		fmt.Fprintf(b, "- `%s`: a mapping of %s paths to texts (a directory)\n  it begins: %s\n  access: `for path, text in %s.items()`, `%s[path]`\n",
+			name, humanize.Comma(int64(len(files))), quote(texts.Truncate(strings.Join(shown, ", "), prefixLength)), name, name)
+	default:
+		describeValue(b, name, input.Value)
+	}
+	return nil
+}
+
+// parser names how to parse a text of a kind, where that is of use.
+func parser(kind bigtext.Kind, name string, n int64) string {
+	const small = 20 << 20 // beyond it a parsed copy would fill the sandbox
+	switch {
+	case kind == bigtext.KindJSON && n < small:
+		return fmt.Sprintf(", `json.loads(%s)`", name)
+	case kind == bigtext.KindJSONL:
+		return fmt.Sprintf(", `json.loads` on each line of `%s.splitlines()`", name)
+	case kind == bigtext.KindCSV:
+		return fmt.Sprintf(", `csv.DictReader(io.StringIO(%s))`", name)
+	}
+	return ""
+}
+
+func describeValue(b *strings.Builder, name string, value tiers.Value) {
+	kind := "value"
+	var list []json.RawMessage
+	var object map[string]json.RawMessage
+	switch {
+	case json.Unmarshal(value, &list) == nil && list != nil:
+		kind = fmt.Sprintf("list of %s items", humanize.Comma(int64(len(list))))
+	case json.Unmarshal(value, &object) == nil && object != nil:
+		kind = fmt.Sprintf("dict of %s keys", humanize.Comma(int64(len(object))))
+	}
+	prefix := []rune(string(value[:min(len(value), 4*prefixLength)]))
+	fmt.Fprintf(b, "- `%s`: a %s, type json, %s characters as JSON\n  it begins: %s\n  access: it is a Python value already\n",
+		name, kind, humanize.Comma(int64(utf8.RuneCount(value))), quote(string(prefix[:min(len(prefix), prefixLength)])))
+}
+
+// quote is text of an input in a prompt: on one line, so that it cannot pass for
+// a part of the prompt.
+func quote(text string) string { return fmt.Sprintf("%q", text) }

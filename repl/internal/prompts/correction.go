@@ -1,0 +1,27 @@
+package prompts
+
+import (
+	"strings"
+
+	"github.com/rlmhq/rlm/schema"
+)
+
+// Correction tells a model what is wrong with its answer and what is wanted.
+func Correction(contract *schema.Contract, violations []schema.Violation) string {
+	var b strings.Builder
+	b.WriteString("Your answer does not meet the required schema:\n")
+	for _, v := range violations {
+		b.WriteString("- " + v.String() + "\n")
+	}
+	b.WriteString("\nRequired:\n" + contract.Describe() + "\n\nAnswer again with a value that meets it.")
+	return b.String()
+}
+
+// Join are violations on one line.
+func Join(violations []schema.Violation) string {
+	parts := make([]string, len(violations))
+	for i, v := range violations {
+		parts[i] = v.String()
+	}
+	return strings.Join(parts, "; ")
+}

@@ -1,0 +1,2 @@
+// Package pysyntax finds the ends of strings and brackets in Python source.
+package pysyntax

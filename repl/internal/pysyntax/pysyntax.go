@@ -1,0 +1,75 @@
+package pysyntax
+
+import (
+	"strings"
+)
+
+// Balanced is where the parenthesis lies that closes text, -1 if none does.
+// Strings of Python are skipped.
+func Balanced(text string) int {
+	depth := 1
+	for i := 0; i < len(text); i++ {
+		switch text[i] {
+		case '(', '[', '{':
+			depth++
+		case ')', ']', '}':
+			if depth--; depth == 0 {
+				if text[i] != ')' {
+					return -1
+				}
+				return i
+			}
+		case '"', '\'':
+			end := stringEnd(text, i)
+			if end < 0 {
+				return -1
+			}
+			i = end
+		}
+	}
+	return -1
+}
+
+// stringEnd is the last byte of the string literal that begins at i, -1 if it has
+// no end.
+func stringEnd(text string, i int) int {
+	quote := text[i : i+1]
+	if strings.HasPrefix(text[i:], strings.Repeat(quote, 3)) {
+		quote = strings.Repeat(quote, 3)
+	}
+	for j := i + len(quote); j < len(text); j++ {
+		switch {
+		case text[j] == '\\':
+			j++
+		case text[j] == '\n' && len(quote) == 1:
+			return -1
+		case strings.HasPrefix(text[j:], quote):
+			return j + len(quote) - 1
+		}
+	}
+	return -1
+}
+
+// SplitTop splits at commas that no bracket or quote surrounds.
+func SplitTop(s string) []string {
+	var parts []string
+	depth, start := 0, 0
+	for i := 0; i < len(s); i++ {
+		switch s[i] {
+		case '(', '[', '{':
+			depth++
+		case ')', ']', '}':
+			depth--
+		case '"', '\'':
+			if end := stringEnd(s, i); end > 0 {
+				i = end
+			}
+		case ',':
+			if depth == 0 {
+				parts = append(parts, s[start:i])
+				start = i + 1
+			}
+		}
+	}
+	return append(parts, s[start:])
+}

@@ -1,0 +1,35 @@
+package record
+
+import (
+	"path/filepath"
+	"testing"
+)
+
+func TestFoldersOfSubLoopsAreTakenOnce(t *testing.T) {
+	dir := t.TempDir()
+	trace, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := trace.Folder()
+	child, err := trace.Child()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if first != filepath.Join(dir, "sub_0001") || child.dir != filepath.Join(dir, "sub_0002") {
+		t.Errorf("the folders are %s and %s", first, child.dir)
+	}
+	own, err := Open(first) // what a run does there
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, open := range []*Trace{own, child, trace} {
+		if err := open.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	var none *Trace
+	if none.Folder() != "" {
+		t.Error("a nil Trace has a folder")
+	}
+}

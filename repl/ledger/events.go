@@ -1,0 +1,80 @@
+package ledger
+
+import (
+	"time"
+
+	"github.com/rlmhq/rlm/repl/llm"
+)
+
+// EventKind says what happened.
+type EventKind string
+
+// What happens in a run.
+const (
+	EventRunStarted  EventKind = "run_started"
+	EventRunEnded    EventKind = "run_ended"
+	EventLoopStarted EventKind = "loop_started" // a sub-loop, at its depth
+	EventLoopEnded   EventKind = "loop_ended"
+	EventTurnStarted EventKind = "turn_started"
+	EventReply       EventKind = "reply" // a model's reply to a loop
+	EventSnippet     EventKind = "snippet"
+	EventCallStarted EventKind = "call_started" // a sub-call that is one model call
+	EventCall        EventKind = "call"
+	EventRetry       EventKind = "retry"      // an answer broke its contract and is asked for again
+	EventForesight   EventKind = "foresight"  // what a combinator is going to cost
+	EventCompaction  EventKind = "compaction" // messages were replaced by a summary
+	EventRefusal     EventKind = "refusal"    // something did not fit the budget
+	EventWarning     EventKind = "warning"
+	EventAnswer      EventKind = "answer"
+	EventVerdict     EventKind = "verdict" // something was judged: Status is a sentence about it, Text may be all of it as JSON
+	EventDelta       EventKind = "delta"   // a piece of a reply, to Progress only
+)
+
+// Event is one thing that happened in a run. Fields without a meaning for the
+// kind are empty.
+type Event struct {
+	Time time.Time `json:"time"`
+	Kind EventKind `json:"kind"`
+	// Node is which loop of the tree: "0" the root, "0.2" its second sub-loop.
+	Node  string `json:"node"`
+	Depth int    `json:"depth"`
+	Turn  int    `json:"turn,omitempty"`
+	// Purpose is what a call was for: "root" and "sub" for the turns of the root and
+	// of sub-loops, "leaf", "compaction", "synthesis", "bypass"; "draft", "revision" and
+	// "critique" of the loop reflexion; "llm.call" and "evaluate" of workflows.
+	Purpose string `json:"purpose,omitempty"`
+	Model   string `json:"model,omitempty"`
+	// Text is the reply, the code, the answer or the reason, shortened.
+	Text   string `json:"text,omitempty"`
+	Tier   string `json:"tier,omitempty"`
+	Status string `json:"status,omitempty"`
+	Error  string `json:"error,omitempty"`
+	// Elapsed is how long it took.
+	Elapsed time.Duration `json:"elapsed_ns,omitempty"`
+	// Labels say for whom the run works, as its task has them.
+	Labels map[string]string `json:"labels,omitempty"`
+	// Used is what this used, Spent what the whole run used until now.
+	Used  *Spending `json:"used,omitempty"`
+	Spent *Spending `json:"spent,omitempty"`
+	// Ran is the code of EventSnippet with all that it wrote, Call the sub-call of
+	// EventCall. They are whole and for observers in this process: a trace's folder
+	// has them in its trajectory. Nobody may change them.
+	Ran  *Snippet `json:"-"`
+	Call *SubCall `json:"-"`
+}
+
+// SubCall is a sub-call of a snippet, for its loop's trajectory.
+type SubCall struct {
+	Model  string
+	Prompt string
+	// Question is the prompt without the context that came with it, ContextLength
+	// how many characters that had, Mode the mode of ask_llm. They are empty for a
+	// sub-loop.
+	Question      string
+	ContextLength int
+	Mode          string
+	Response      string
+	Usage         llm.Usage
+	Elapsed       time.Duration
+	Err           error
+}

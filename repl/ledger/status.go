@@ -1,0 +1,21 @@
+package ledger
+
+// Status says how a run of a loop ended.
+type Status string
+
+// The ways in which a run ends.
+const (
+	// StatusAnswered: the model gave its answer, and it is as it must be.
+	StatusAnswered Status = "answered"
+	// StatusSynthesised: the turns ran out, and the model gave its best answer when
+	// it was asked to.
+	StatusSynthesised Status = "synthesised"
+	// StatusPartial: the budget was used up first.
+	StatusPartial Status = "partial"
+	// StatusNoAnswer: the turns ran out without an answer that is as it must be.
+	StatusNoAnswer Status = "no_answer"
+	// StatusCanceled: the caller ended the run.
+	StatusCanceled Status = "canceled"
+	// StatusFailed: something broke; the loop returns the error.
+	StatusFailed Status = "failed"
+)

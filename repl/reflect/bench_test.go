@@ -1,0 +1,42 @@
+package reflect_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/rlmhq/rlm/repl/reflect"
+)
+
+// BenchmarkReflection is a whole reflection of five iterations with a scripted model:
+// what the loop and its sandbox take besides the models.
+func BenchmarkReflection(b *testing.B) {
+	once := func() {
+		m := &models{script: []string{
+			code("print(trace.summary())"), code("print(trace.get_errors())"), code("notes = [ask_llm('q', str(s)) for s in trace]"),
+			code("print(notes)"), code(good),
+		}}
+		if outcome, err := reflect.Run(b.Context(), config(m), subject()); err != nil || outcome.Iterations != 5 {
+			b.Fatal(outcome, err)
+		}
+	}
+	once() // compiles
+	for b.Loop() {
+		once()
+	}
+}
+
+// BenchmarkParseOutput reads an analysis of a common size.
+func BenchmarkParseOutput(b *testing.B) {
+	value, err := json.Marshal(map[string]any{
+		"reasoning": strings.Repeat("word ", 1_000), "extracted_learnings": []map[string]any{{"learning": "l", "atomicity_score": 0.5}, {"learning": "m"}},
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		if _, err := reflect.ParseOutput(value); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

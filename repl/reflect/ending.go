@@ -1,0 +1,109 @@
+package reflect
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/rlmhq/rlm/repl"
+	"github.com/rlmhq/rlm/repl/ledger"
+)
+
+// synthesize asks once for the best assessment when the iterations are used up. What
+// fails here ends the reflection without an analysis: it is told in the reason.
+func (l *loop) synthesize(ctx context.Context, it iteration) (Outcome, error) {
+	outcome := Outcome{Status: ledger.StatusNoAnswer, Reason: fmt.Sprintf("the %d iterations were used up", l.cfg.MaxIterations)}
+	if l.cfg.NoSynthesis {
+		return outcome, nil
+	}
+	reflection, err := l.assessment(ctx, it)
+	switch {
+	case err == nil:
+		l.tell(ledger.Event{Kind: ledger.EventAnswer, Purpose: "synthesis", Text: reflection.KeyInsight})
+		outcome.Status, outcome.Output = ledger.StatusSynthesised, reflection
+	case ctx.Err() != nil:
+		return outcome, err
+	default:
+		l.tell(ledger.Event{Kind: ledger.EventWarning, Purpose: "synthesis", Error: err.Error()})
+		outcome.Reason += ", and there is no last assessment: " + err.Error()
+	}
+	return outcome, nil
+}
+
+// assessment is the analysis of one more reply. Its code runs in a session of its
+// own: nothing that went wrong before is in its way.
+func (l *loop) assessment(ctx context.Context, it iteration) (output ReflectorOutput, err error) {
+	begun := time.Now()
+	it.sent = repl.AppendUser(repl.TrimTurns(it.messages, 1, l.cfg.MaxContextChars), strings.TrimSpace(synthesisPrompt))
+	response, err := l.ask(ctx, "synthesis", it.sent)
+	if err != nil {
+		return output, err
+	}
+	it.response = response.Text
+	if it, err = l.extract(ctx, it); err != nil {
+		return output, err
+	}
+	if err := l.renew(ctx); err != nil {
+		return output, err
+	}
+	if it, err = l.execute(ctx, it); err != nil {
+		return output, err
+	}
+	defer func() { l.write(it, begun) }()
+	value, ok := it.submission()
+	switch {
+	case !ok:
+		return output, errors.New("the reply does not call FINAL")
+	case it.result != nil && !it.result.success:
+		return output, errors.New("the code of the reply failed")
+	}
+	if output, err = ParseOutput(value); err == nil {
+		it.reflection = &output
+	}
+	return output, err
+}
+
+// renew replaces the session by a fresh one.
+func (l *loop) renew(ctx context.Context) error {
+	fresh, err := l.open(ctx)
+	if err != nil {
+		return err
+	}
+	err = l.session.Close()
+	l.session, l.executor = fresh, repl.Executor{Session: fresh, Tell: l.tell}
+	return err
+}
+
+// finish completes the output: where there is no analysis it says so, and every one
+// has the record.
+func (l *loop) finish(outcome *Outcome) error {
+	var err error
+	timedOut := outcome.Status != ledger.StatusAnswered && outcome.Status != ledger.StatusFailed && outcome.Status != ledger.StatusCanceled
+	if timedOut && outcome.Status != ledger.StatusSynthesised {
+		outcome.Output = l.timeout(outcome.Reason)
+		err = errors.Join(outcome.Output.add(rawTimeout, true), outcome.Output.add("max_iterations", l.cfg.MaxIterations))
+	}
+	return errors.Join(err, outcome.Output.add(rawTrace, l.record(timedOut)))
+}
+
+// timeout is the output of a reflection without an analysis. It has what can be told
+// without one: whether the answer is the expected one.
+func (l *loop) timeout(reason string) ReflectorOutput {
+	verdict := "There is no ground truth to compare the agent's answer with."
+	if truth := l.subject.Traces.GroundTruth; truth != nil && strings.TrimSpace(*truth) != "" {
+		verdict = "The agent's answer differs from the ground truth."
+		if strings.EqualFold(strings.TrimSpace(*truth), strings.TrimSpace(l.subject.agent().Answer)) {
+			verdict = "The agent's answer is the ground truth."
+		}
+	}
+	return ReflectorOutput{
+		Reasoning:           "The reflection ended without an analysis: " + reason + ". " + verdict,
+		ErrorIdentification: "timeout",
+		RootCauseAnalysis:   "The trace was not analysed to the end.",
+		CorrectApproach:     "Reflect again with more iterations or calls, or on a smaller part of the trace.",
+		ExtractedLearnings:  []ExtractedLearning{},
+		SkillTags:           []SkillTag{},
+	}
+}

@@ -1,0 +1,61 @@
+package reflect_test
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/rlmhq/rlm/repl/llm"
+	"github.com/rlmhq/rlm/repl/llm/scripted"
+	"github.com/rlmhq/rlm/repl/reflect"
+	"github.com/rlmhq/rlm/router"
+)
+
+// script is a model that looks, builds its result over two replies, and hands it over.
+func script() (llm.Provider, error) {
+	replies := []string{
+		"```python\nprint(trace.summary())\nprint(trace.to_markdown())\n```",
+		"```python\n# BATCH\nresult = {\"reasoning\": \"Step \" + str(trace.get_errors()[0].index) + \" lost count.\"}\n```\n" +
+			"```python\nresult[\"extracted_learnings\"] = [{\"learning\": \"Count twice.\", \"atomicity_score\": 0.9, \"evidence\": \"step 0\"}]\n```",
+		"```python\nFINAL_VAR(\"result\")\n```",
+	}
+	var rules []scripted.Rule
+	for i := range replies {
+		rules = append(rules, scripted.Rule{When: scripted.When{Said: &i}, Reply: &replies[i]})
+	}
+	return scripted.New(rules...)
+}
+
+// one is a registry of one model.
+type one struct{ llm.Provider }
+
+// Resolve implements repl.Models.
+func (o one) Resolve(name string) (llm.Model, error) {
+	return llm.Model{Name: name, ID: name, Provider: o.Provider}, nil
+}
+
+// A reflector in place of one that only reads: the same inputs, the same output.
+func ExampleRun() {
+	model, err := script()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	truth, feedback := "4", "Wrong."
+	subject := reflect.SubjectOf("What is 2+2?", reflect.AgentOutput{
+		Reasoning: "I count: Error, I lost count.", FinalAnswer: "5", SkillIDs: []string{"math-00001"},
+	}, "[math-00001] Count on your fingers.", &truth, &feedback)
+	outcome, err := reflect.Run(context.Background(), reflect.Config{
+		Models: one{model}, Model: "any", Open: shared.Opener(router.Policy{}), MaxIterations: 10,
+	}, subject)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(outcome.Status, "after", outcome.Iterations, "iterations:", outcome.Output.Reasoning)
+	for _, l := range outcome.Output.ExtractedLearnings {
+		fmt.Println("-", l.Learning, l.AtomicityScore)
+	}
+	// Output:
+	// answered after 3 iterations: Step 0 lost count.
+	// - Count twice. 0.9
+}

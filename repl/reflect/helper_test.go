@@ -1,0 +1,226 @@
+package reflect_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/rlmhq/rlm/repl"
+	"github.com/rlmhq/rlm/repl/internal/answers"
+	"github.com/rlmhq/rlm/repl/ledger"
+	"github.com/rlmhq/rlm/repl/llm"
+	"github.com/rlmhq/rlm/repl/reflect"
+)
+
+// record is what an outcome says of the way it came about.
+func record(t *testing.T, o reflect.Outcome) reflect.Record {
+	t.Helper()
+	var r reflect.Record
+	if err := json.Unmarshal(o.Output.Raw["rr_trace"], &r); err != nil {
+		t.Fatalf("%v in %s", err, o.Output.Raw["rr_trace"])
+	}
+	return r
+}
+
+// system is the system prompt of a request, empty if it has none.
+func system(r llm.Request) string {
+	if r.Messages[0].Role == llm.RoleSystem {
+		return r.Messages[0].Content
+	}
+	return ""
+}
+
+// TestAskLLMTable looks at each parameter.
+func TestAskLLMTable(t *testing.T) {
+	m := after(code(`print(ask_llm("why?"))
+print(ask_llm("why?", "step 1"))
+print(ask_llm(question="why?", context={"step": 1}, mode="deep_dive"))
+print(llm_query("plain"))`), code(good))
+	answered(t, config(m))
+	holds(t, m.told(t, 2), "re: why?\nre: why?\n\nContext:\nstep 1\nre: why?\n\nContext:\n{\"step\":", "re: plain")
+	for i, want := range []string{"analysis", "analysis", "deep_dive", "analysis"} {
+		if got := system(m.asked[i]); got != answers.ModePrompt(want) || got == "" {
+			t.Errorf("call %d had the system prompt %q", i, got)
+		}
+	}
+}
+
+// TestSubagentModesTable: a mode that is not known has the configured prompt.
+func TestSubagentModesTable(t *testing.T) {
+	for mode, want := range map[string]string{
+		"analysis": answers.ModePrompt("analysis"), "deep_dive": answers.ModePrompt("deep_dive"), "other": "You are terse.",
+	} {
+		m := after(code("ask_llm('q', '', '"+mode+"')"), code(good))
+		cfg := config(m)
+		cfg.SubagentSystemPrompt = "You are terse."
+		answered(t, cfg)
+		if got := system(m.asked[0]); got != want {
+			t.Errorf("mode %s had the system prompt %q", mode, got)
+		}
+	}
+	m := after(code("ask_llm('q', '', 'other')"), code(good))
+	answered(t, config(m))
+	if got := system(m.asked[0]); got != answers.ModePrompt("analysis") {
+		t.Errorf("the default prompt of other modes is %q", got)
+	}
+}
+
+// TestSubagentConfigTable: what is configured reaches the model.
+func TestSubagentConfigTable(t *testing.T) {
+	m := after(code("ask_llm('q')"), code(good))
+	answered(t, config(m))
+	r := m.asked[0]
+	if r.Model != "sub" || r.MaxTokens != 8192 || r.Temperature == nil || *r.Temperature != 0.3 {
+		t.Errorf("by default it was asked %+v", r)
+	}
+	if main := m.requests[0]; main.Model != "main" || main.Temperature != nil {
+		t.Errorf("the reflector was asked %+v", main)
+	}
+	m = after(code("ask_llm('q')"), code(good))
+	cfg := config(m)
+	cfg.SubagentModel, cfg.SubagentMaxTokens, cfg.SubagentTemperature = "", 100, pointer(0.0)
+	answered(t, cfg)
+	if r := m.asked[0]; r.Model != "main" || r.MaxTokens != 100 || r.Temperature == nil || *r.Temperature != 0 {
+		t.Errorf("configured, it was asked %+v", r)
+	}
+}
+
+func TestSubagentHistory(t *testing.T) {
+	m := after(code("ask_llm('what is it?', 'é' * 5, mode='deep_dive')\nllm_query('p')\nllm_query_batched(['x'])"), code(good))
+	calls := record(t, answered(t, config(m))).SubagentCalls
+	want := []reflect.SubagentCall{
+		{CallNumber: 1, Question: "what is it?", ContextLength: 5, ResponseLength: len("re: what is it?\n\nContext:\n") + 5, Mode: "deep_dive"},
+		{CallNumber: 2, Question: "p", ResponseLength: 5, Mode: "analysis"},
+		{CallNumber: 3, Question: "x", ResponseLength: 5, Mode: "analysis"},
+	}
+	if len(calls) != len(want) {
+		t.Fatalf("the history is %+v", calls)
+	}
+	for i := range want {
+		if calls[i] != want[i] {
+			t.Errorf("call %d is %+v, want %+v", i, calls[i], want[i])
+		}
+	}
+}
+
+func TestADisabledSubagentSaysSo(t *testing.T) {
+	m := after(code("print(ask_llm('q', mode='deep_dive'), llm_query('q'), llm_query_batched(['q']))\ntry:\n    llm_query('q', schema=bool)\nexcept Exception as e:\n    print(e)"), code(good))
+	cfg := config(m)
+	cfg.NoSubagent = true
+	answered(t, cfg)
+	const text = "(ask_llm disabled - analyze with code)" //nolint:misspell // as models know it
+	holds(t, m.told(t, 2), text+" "+text+" ['"+text+"']", "no value for a schema")
+	if len(m.asked) != 0 {
+		t.Errorf("%d calls were made", len(m.asked))
+	}
+}
+
+func TestADisabledLLMQueryIsNotThere(t *testing.T) {
+	m := after(code("print(ask_llm('q'))\ntry:\n    llm_query('q')\nexcept Exception as e:\n    print(e)"), code(good))
+	cfg := config(m)
+	cfg.NoLLMQuery = true
+	answered(t, cfg)
+	holds(t, m.told(t, 2), "re: q", "llm_query: it is switched off; use ask_llm")
+}
+
+// TestCallBudgetIsShared: the calls of the reflector and of its helpers are counted
+// together, and the last ones are the reflector's.
+func TestCallBudgetIsShared(t *testing.T) {
+	m := after(code("answers = llm_query_batched([str(i) for i in range(20)])\nprint(sum(a.startswith('re: ') for a in answers), {a for a in answers if not a.startswith('re: ')}, ask_llm('more'))"), code(good))
+	cfg := config(m)
+	cfg.MaxLLMCalls = 12
+	outcome := answered(t, cfg)
+	limit := "(Max 12 LLM calls exceeded - continue with available data)"
+	holds(t, m.told(t, 2), "8 {'"+limit+"'} "+limit)
+	if len(m.asked) != 8 || len(m.requests) != 3 || outcome.Spent.Calls != 11 || len(record(t, outcome).SubagentCalls) != 8 {
+		t.Errorf("%d calls of helpers and %d of the reflector, spent %+v", len(m.asked), len(m.requests), outcome.Spent)
+	}
+}
+
+func TestAnExhaustedBudgetEndsTheLoop(t *testing.T) {
+	m := after(code("print(1)"))
+	cfg := config(m)
+	cfg.MaxLLMCalls = 3
+	outcome := reflected(t, cfg)
+	r := record(t, outcome)
+	if outcome.Status != ledger.StatusPartial || string(outcome.Output.Raw["timeout"]) != "true" || !r.TimedOut || r.TotalIterations != 3 || len(m.requests) != 3 {
+		t.Errorf("it ended as %+v with %+v after %d calls", outcome, r, len(m.requests))
+	}
+	holds(t, outcome.Reason, "3 calls is used up")
+}
+
+func TestOtherBudgetsAreTold(t *testing.T) {
+	m := after(code("print(ask_llm('x' * 100_000))"), code(good))
+	cfg := config(m)
+	cfg.Budget.InputTokens = 20_000
+	answered(t, cfg)
+	holds(t, m.told(t, 2), "(the run's budget of 20000 input tokens", "continue with available data)")
+}
+
+func TestFunctionsOfOtherLoopsAreNotThere(t *testing.T) {
+	m := after(code("for f in (rlm_query, predict, sub_agent_call):\n    try:\n        print(f('a -> b', 'b'))\n    except Exception as e:\n        print(e)"), code(good))
+	answered(t, config(m))
+	if got := strings.Count(m.told(t, 2), "a reflection has no sub-loops, agents and signatures"); got != 3 {
+		t.Errorf("the model was told %q", m.told(t, 2))
+	}
+}
+
+func TestCombinatorsAskTheSubagent(t *testing.T) {
+	source := "print(map_llm('p', ['a', 'b']))\ntry:\n    map_llm('p', list(range(100)))\nexcept Exception as e:\n    print(e)"
+	m := after(code(source), code(good))
+	outcome := answered(t, config(m))
+	holds(t, m.told(t, 2), `['re: p\n\nContext:\na', 're: p\n\nContext:\nb']`, "this needs about 100 calls")
+	if calls := record(t, outcome).SubagentCalls; len(calls) != 2 || calls[0].Mode != "analysis" || len(m.asked) != 2 {
+		t.Errorf("the history is %+v", calls)
+	}
+	m = after(code("print(map_llm('p', ['a', 'b']))"), code(good))
+	cfg := config(m)
+	cfg.NoSubagent = true
+	answered(t, cfg)
+	holds(t, m.told(t, 2), "['(ask_llm disabled", "! re: p")
+}
+
+func TestRepliesCanBeStreamedAndCut(t *testing.T) {
+	m := after(code(good))
+	m.finish = llm.FinishLength
+	cfg := config(m)
+	text := ""
+	cfg.Stream = true
+	cfg.Progress = func(e ledger.Event) {
+		if e.Kind == ledger.EventDelta {
+			text += e.Text
+		}
+	}
+	answered(t, cfg)
+	holds(t, text, "trace.summary()", good)
+	holds(t, m.told(t, 1), repl.ReplyCut)
+}
+
+func TestATimeoutTellsWhetherTheAnswerIsRight(t *testing.T) {
+	m := &models{script: []string{code("1")}}
+	cfg := config(m)
+	cfg.MaxIterations, cfg.NoSynthesis = 1, true
+	outcome, err := reflect.Run(t.Context(), cfg, reflect.SubjectOf("q", reflect.AgentOutput{FinalAnswer: " Paris\n"}, "", pointer("paris"), nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	holds(t, outcome.Output.Reasoning, "The agent's answer is the ground truth.")
+	outcome, err = reflect.Run(t.Context(), cfg, reflect.SubjectOf("q", reflect.AgentOutput{FinalAnswer: "Paris"}, "", nil, nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	holds(t, outcome.Output.Reasoning, "no ground truth")
+}
+
+// TestAFailedSynthesisIsTold: what broke in the last call is in the reason, and ends
+// nothing else.
+func TestAFailedSynthesisIsTold(t *testing.T) {
+	m := &models{script: []string{code("print(1)")}}
+	cfg := config(m)
+	cfg.MaxIterations, cfg.MaxLLMCalls = 2, 2
+	outcome := reflected(t, cfg)
+	if outcome.Status != ledger.StatusNoAnswer || string(outcome.Output.Raw["timeout"]) != "true" {
+		t.Errorf("it ended as %+v", outcome)
+	}
+	holds(t, outcome.Reason, "the 2 iterations were used up, and there is no last assessment: the run's budget of 2 calls is used up")
+}

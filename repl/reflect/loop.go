@@ -1,0 +1,177 @@
+package reflect
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"github.com/rlmhq/rlm/repl"
+	"github.com/rlmhq/rlm/repl/internal/calls"
+	"github.com/rlmhq/rlm/repl/internal/harness"
+	"github.com/rlmhq/rlm/repl/internal/record"
+	"github.com/rlmhq/rlm/repl/ledger"
+	"github.com/rlmhq/rlm/repl/llm"
+)
+
+// Outcome is what became of a reflection.
+type Outcome struct {
+	Status ledger.Status `json:"status"`
+	// Output is the analysis, with StatusAnswered and StatusSynthesised. Otherwise it
+	// says why there is none, and its Raw has "timeout": true unless something broke.
+	Output ReflectorOutput `json:"output"`
+	// Reason is why the status is not answered, one sentence.
+	Reason string `json:"reason,omitempty"`
+	// Iterations are those that were made.
+	Iterations int `json:"iterations"`
+	// Spent is what the reflector and its helpers used, of Budget.
+	Spent   ledger.Spending `json:"spent"`
+	Budget  ledger.Budget   `json:"budget"`
+	Elapsed time.Duration   `json:"elapsed_ns"`
+	// Trace is the folder with the record, empty if there is none.
+	Trace string `json:"trace,omitempty"`
+}
+
+// loop is one reflection.
+type loop struct {
+	cfg     Config
+	subject Subject
+	prompt  string // the first message
+	caller  *calls.Caller
+	helper  *helper
+	trace   *record.Trace
+
+	session  *repl.Session
+	executor repl.Executor
+	turn     atomic.Int64
+	log      []IterationRecord
+}
+
+// Run reflects on a subject. The error is a [*repl.SetupError] if the run could not
+// begin, what broke on the way, or the context's cause; the Outcome then says how far
+// it came. A reflection that used up its iterations or its budget is no error.
+func Run(ctx context.Context, cfg Config, subject Subject) (Outcome, error) {
+	r := &reflection{given: cfg, on: subject}
+	err := harness.Run(ctx, r)
+	if err != nil && r.outcome.Status == "" {
+		r.outcome.Status, r.outcome.Reason = ledger.StatusFailed, err.Error()
+	}
+
+	return r.outcome, err
+}
+
+// reflection is a run as the harness sees it.
+type reflection struct {
+	*loop
+
+	given   Config
+	on      Subject
+	outcome Outcome
+}
+
+// Prepare checks the configuration.
+func (r *reflection) Prepare(context.Context) (plan harness.Plan, err error) {
+	if r.loop, err = prepare(r.given, r.on); err != nil {
+		return plan, err
+	}
+
+	return harness.Plan{
+		Caller: r.caller, Folder: r.cfg.Trace,
+		Started: ledger.Event{Model: r.cfg.Model, Text: preview(r.subject.Traces.Question)},
+	}, nil
+}
+
+// Solve runs the iterations.
+func (r *reflection) Solve(ctx context.Context, trace *record.Trace) (err error) {
+	r.trace = trace
+	r.outcome, err = r.solve(ctx)
+
+	return err
+}
+
+// Conclude completes the outcome.
+func (r *reflection) Conclude(e *harness.Ending) ledger.Event {
+	o := &r.outcome
+	if e.Status != "" {
+		o.Status, o.Reason = e.Status, e.Reason
+	}
+	e.Err = errors.Join(e.Err, r.finish(o))
+	o.Spent, o.Budget, o.Elapsed, o.Trace = e.Spent, e.Budget, e.Elapsed, e.Folder
+	o.Iterations = len(r.log)
+
+	return ledger.Event{
+		Turn: int(r.turn.Load()), Status: string(o.Status), Text: o.Output.KeyInsight, Error: o.Reason,
+	}
+}
+
+// prepare checks all that can be checked before any work.
+func prepare(cfg Config, subject Subject) (*loop, error) {
+	strictUSD := cfg.Budget.USD != 0
+	l := &loop{cfg: cfg.WithDefaults(), subject: subject}
+	if err := l.cfg.validate(); err != nil {
+		return nil, err
+	}
+	var err error
+	if l.prompt, err = fill(l.cfg.PromptTemplate, variables(&subject)); err != nil {
+		return nil, err
+	}
+	l.caller, err = calls.NewCaller(calls.Caller{
+		Models: l.cfg.Models, Gate: calls.NewGate(l.cfg.CallsAtOnce), MaxReply: l.cfg.MaxReply, Emit: l.cfg.Progress,
+	}, l.cfg.Budget, l.cfg.models(), strictUSD)
+	if err != nil {
+		return nil, err
+	}
+	l.helper = newHelper(&l.cfg, l.caller)
+	l.helper.Turn = &l.turn
+	return l, nil
+}
+
+// solve iterates until an analysis is accepted or the iterations are used up.
+func (l *loop) solve(ctx context.Context) (outcome Outcome, err error) {
+	if l.session, err = l.open(ctx); err != nil {
+		return outcome, err
+	}
+	defer func() { err = errors.Join(err, l.session.Close()) }()
+	l.executor = repl.Executor{Session: l.session, Tell: l.tell}
+	l.trace.Begin(l.metadata())
+	it := iteration{messages: []llm.Message{{Role: llm.RoleUser, Content: l.prompt}}}
+	for it.index < l.cfg.MaxIterations {
+		l.turn.Store(int64(it.index + 1))
+		l.tell(ledger.Event{Kind: ledger.EventTurnStarted, Model: l.cfg.Model})
+		begun := time.Now()
+		it, err = l.iterate(ctx, it)
+		if it.response != "" || err == nil {
+			l.note(it, begun)
+		}
+		if err != nil {
+			return outcome, err
+		}
+		if it.terminated {
+			l.tell(ledger.Event{Kind: ledger.EventAnswer, Text: it.reflection.KeyInsight})
+			return Outcome{Status: ledger.StatusAnswered, Output: *it.reflection}, nil
+		}
+		it = it.next()
+	}
+	return l.synthesize(ctx, it)
+}
+
+// ask asks the reflector's model.
+func (l *loop) ask(ctx context.Context, purpose string, messages []llm.Message) (llm.Response, error) {
+	a := calls.Ask{Node: "0", Turn: int(l.turn.Load()), Purpose: purpose, Model: l.cfg.Model, Messages: messages}
+	if l.cfg.Stream && l.cfg.Progress != nil {
+		a.Stream = func(delta string) { l.tell(ledger.Event{Kind: ledger.EventDelta, Model: l.cfg.Model, Text: delta}) }
+	}
+	return l.caller.Complete(ctx, a)
+}
+
+func (l *loop) metadata() ledger.Metadata {
+	return ledger.Metadata{
+		RootModel: l.cfg.Model, MaxDepth: 1, MaxIterations: l.cfg.MaxIterations, EnvironmentType: "rr", OtherBackends: l.cfg.models(),
+	}
+}
+
+// tell emits an event of this loop.
+func (l *loop) tell(e ledger.Event) {
+	e.Node, e.Turn = "0", int(l.turn.Load())
+	l.caller.Tell(e)
+}

@@ -1,0 +1,151 @@
+package reflect_test
+
+import (
+	"errors"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	engine "github.com/rlmhq/rlm"
+	"github.com/rlmhq/rlm/internal/testing/testcache"
+	"github.com/rlmhq/rlm/repl/ledger"
+	"github.com/rlmhq/rlm/repl/llm"
+	"github.com/rlmhq/rlm/repl/reflect"
+	"github.com/rlmhq/rlm/router"
+)
+
+var shared *engine.Engine
+
+func TestMain(m *testing.M) {
+	var err error
+	if shared, err = engine.New(engine.Options{CacheDir: testcache.Dir()}); err != nil {
+		panic(err)
+	}
+	code := m.Run()
+	if err := shared.Close(); err != nil {
+		panic(err)
+	}
+	if code == 0 {
+		if err := goleak.Find(); err != nil {
+			println(err.Error())
+			code = 1
+		}
+	}
+	os.Exit(code)
+}
+
+// models is a registry of one provider: the model "main" plays a script, and "sub"
+// repeats what it is asked. The last reply of a script is played again and again.
+type models struct {
+	mu       sync.Mutex
+	script   []string
+	requests []llm.Request // of main
+	asked    []llm.Request // by snippets
+	facts    llm.Facts
+	// finish is how main's replies end.
+	finish string
+}
+
+var _ ledger.Models = (*models)(nil)
+
+func (m *models) Resolve(name string) (llm.Model, error) {
+	if name != "main" && name != "sub" {
+		return llm.Model{}, &llm.Error{Kind: errors.New("unknown provider"), Model: name}
+	}
+	return llm.Model{Name: name, ID: name, Provider: llm.Func(m.reply), Facts: m.facts}, nil
+}
+
+func (m *models) reply(r llm.Request) (llm.Response, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if r.Metadata.Purpose == "leaf" {
+		m.asked = append(m.asked, r)
+		return llm.Response{Text: "re: " + last(r)}, nil
+	}
+	m.requests = append(m.requests, r)
+	if len(m.script) == 0 {
+		return llm.Response{}, &llm.Error{Kind: errors.New("no reply on file"), Model: r.Model}
+	}
+	text := m.script[0]
+	if len(m.script) > 1 {
+		m.script = m.script[1:]
+	}
+	return llm.Response{Text: text, Finish: m.finish}, nil
+}
+
+func last(r llm.Request) string { return r.Messages[len(r.Messages)-1].Content }
+
+// told is the feedback on reply n, from 1.
+func (m *models) told(t *testing.T, n int) string {
+	t.Helper()
+	if n >= len(m.requests) {
+		t.Fatalf("there was no reply %d to tell anything about: %d requests", n, len(m.requests))
+	}
+	return last(m.requests[n])
+}
+
+// code is a reply with one block.
+func code(source string) string { return "Let me see.\n```python\n" + source + "\n```\n" }
+
+// good is an analysis, as code.
+const good = `FINAL({"reasoning": "The agent said 5.", "key_insight": "Count twice.", "correct_approach": "Count."})`
+
+func pointer[T any](v T) *T { return &v }
+
+// subject is a small record: a wrong sum.
+func subject() reflect.Subject {
+	return reflect.SubjectOf("What is 2+2?", reflect.AgentOutput{
+		Reasoning: "1. I add the numbers.\n2. Error: I lost count.", FinalAnswer: "5", SkillIDs: []string{"math-00001"},
+	}, "[math-00001] Count on your fingers.", pointer("4"), pointer("Wrong."))
+}
+
+// config is a reflection with a scripted model.
+func config(m *models) reflect.Config {
+	return reflect.Config{Models: m, Model: "main", SubagentModel: "sub", Open: shared.Opener(router.Policy{Pin: "wasm"})}
+}
+
+func reflected(t *testing.T, cfg reflect.Config) reflect.Outcome {
+	t.Helper()
+	outcome, err := reflect.Run(t.Context(), cfg, subject())
+	if err != nil {
+		t.Fatalf("the reflection failed: %v (%+v)", err, outcome)
+	}
+	return outcome
+}
+
+// after plays a first look, then the replies.
+func after(replies ...string) *models {
+	return &models{script: append([]string{code("print(trace.summary())")}, replies...)}
+}
+
+func answered(t *testing.T, cfg reflect.Config) reflect.Outcome {
+	t.Helper()
+	outcome := reflected(t, cfg)
+	if outcome.Status != ledger.StatusAnswered {
+		t.Fatalf("the reflection ended as %s: %s", outcome.Status, outcome.Reason)
+	}
+	return outcome
+}
+
+// prints runs a snippet of a reflection and checks what it wrote.
+func prints(t *testing.T, source string, want ...string) {
+	t.Helper()
+	m := &models{script: []string{code(source), code(good)}}
+	answered(t, config(m))
+	holds(t, m.told(t, 1), want...)
+}
+
+// holds checks what a text has, or with "! " in front has not.
+func holds(t *testing.T, text string, want ...string) {
+	t.Helper()
+	for _, part := range want {
+		if unwanted, not := strings.CutPrefix(part, "! "); not && strings.Contains(text, unwanted) {
+			t.Errorf("%q has %q", text, unwanted)
+		} else if !not && !strings.Contains(text, part) {
+			t.Errorf("%q lacks %q", text, part)
+		}
+	}
+}

@@ -1,0 +1,127 @@
+package reflect
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/rlmhq/rlm/internal/texts"
+	"github.com/rlmhq/rlm/repl"
+	"github.com/rlmhq/rlm/repl/internal/answers"
+	"github.com/rlmhq/rlm/repl/ledger"
+	"github.com/rlmhq/rlm/tiers"
+)
+
+//go:embed namespace.py
+var namespace string
+
+// foreign are the protocol's functions that a reflection's snippets do not have: they
+// would start loops, or ask by other prompts than the helper's.
+var foreign = []string{"rlm_query", "rlm_query_batched", "run_parallel_sub_calls", "recursive_llm", "sub_agent_call", "predict"}
+
+// tools are the functions of the snippets.
+func (l *loop) tools() (*repl.Tools, error) {
+	tools := answers.Functions(l.helper)
+	for i, tool := range tools {
+		switch {
+		case slices.Contains(foreign, tool.Name):
+			tools[i] = answers.Withhold(tool.Name, "a reflection has no sub-loops, agents and signatures; use ask_llm")
+		case l.cfg.NoLLMQuery && tool.Name != "ask_llm":
+			tools[i] = answers.Withhold(tool.Name, "it is switched off; use ask_llm")
+		}
+	}
+	var none *repl.Tools
+	return none.With(tools...)
+}
+
+// open starts a session with all that snippets find.
+func (l *loop) open(ctx context.Context) (*repl.Session, error) {
+	tools, err := l.tools()
+	if err != nil {
+		return nil, err
+	}
+	session, err := repl.OpenSession(ctx, repl.SessionConfig{
+		Open: l.cfg.Open, Tools: tools, Limits: l.cfg.Limits, Deterministic: l.cfg.Deterministic,
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := furnish(ctx, session, &l.subject); err != nil {
+		return nil, errors.Join(err, session.Close())
+	}
+	return session, nil
+}
+
+// furnish gives a session its variables and builtins. The classes of the trace are
+// made under the stock builtins, also in a session that has been furnished before.
+func furnish(ctx context.Context, session *repl.Session, s *Subject) error {
+	if err := prepared(ctx, session, "import builtins as __builtins__"); err != nil {
+		return err
+	}
+	if err := session.Assign(ctx, "traces", s.Traces.complete()); err != nil {
+		return err
+	}
+	if err := session.Assign(ctx, "skillbook", s.Skillbook); err != nil {
+		return err
+	}
+	if err := BindTrace(ctx, session, s.Trace); err != nil {
+		return err
+	}
+	return restrict(ctx, session)
+}
+
+// restrict sets the builtins of the snippets to come. They are no variable, so a
+// session that moves to another sandbox leaves them behind.
+func restrict(ctx context.Context, session *repl.Session) error {
+	return prepared(ctx, session, namespace)
+}
+
+// prepared runs a snippet of our own.
+func prepared(ctx context.Context, session *repl.Session, source string) error {
+	ran, err := session.Run(ctx, repl.Block{Language: tiers.Python, Source: source})
+	if err == nil && ran.Failed() {
+		err = fmt.Errorf("the snippet ended as %s %s", ran.Status, ran.Failure())
+	}
+	if err != nil {
+		return fmt.Errorf("cannot prepare the session: %w", err)
+	}
+	return nil
+}
+
+// refurnish mends a session whose sandbox was lost or left: a model that broke it
+// goes on with what it was given.
+func (l *loop) refurnish(ctx context.Context, done *repl.Turn) error {
+	lost, moved := done.Broke, false
+	for i := range done.Ran {
+		lost = lost || done.Ran[i].Lost != nil
+		moved = moved || done.Ran[i].Moved != nil
+	}
+	var err error
+	switch {
+	case lost:
+		err = furnish(ctx, l.session, &l.subject)
+	case moved:
+		err = restrict(ctx, l.session)
+	}
+	if err == nil || ctx.Err() != nil {
+		return err
+	}
+	l.tell(ledger.Event{Kind: ledger.EventWarning, Error: err.Error()})
+	done.Notes = append(done.Notes, "Your session could not be made whole: "+texts.Truncate(err.Error(), 300))
+	return nil
+}
+
+// complete is the dict with empty lists in place of missing ones.
+func (t Traces) complete() Traces {
+	steps := make([]AgentStep, len(t.Steps))
+	for i, s := range t.Steps {
+		if s.SkillIDs == nil {
+			s.SkillIDs = []string{}
+		}
+		steps[i] = s
+	}
+	t.Steps = steps
+	return t
+}

@@ -1,0 +1,119 @@
+package reflect_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/rlmhq/rlm/repl/reflect"
+)
+
+// TestNamespaceTable looks at each name that snippets find.
+func TestNamespaceTable(t *testing.T) {
+	prints(t, `import datetime as dt
+assert type(trace).__name__ == "TraceContext" and len(trace) > 0
+assert type(traces) is dict and type(skillbook) is str and skillbook == "[math-00001] Count on your fingers."
+for f in (ask_llm, llm_query, FINAL, FINAL_VAR, SHOW_VARS, parallel_map, safe_getattr, getattr):
+    assert callable(f), f
+for m, name in ((json, "json"), (re, "re"), (collections, "collections")):
+    assert m.__name__ == name
+assert (datetime, timedelta, date, time, timezone) == (dt.datetime, dt.timedelta, dt.date, dt.time, dt.timezone)
+print("all there")`, "all there")
+}
+
+func TestTraceMayBeNone(t *testing.T) {
+	m := &models{script: []string{code("print(trace, traces['steps'])"), code(good)}}
+	cfg := config(m)
+	if _, err := reflect.Run(t.Context(), cfg, reflect.Subject{}); err != nil {
+		t.Fatal(err)
+	}
+	holds(t, m.told(t, 1), "None []")
+}
+
+// TestTracesDict compares the variable with the form that is documented.
+func TestTracesDict(t *testing.T) {
+	m := &models{script: []string{code("print('<' + json.dumps(traces) + '>')"), code(good)}}
+	answered(t, config(m))
+	holds(t, m.told(t, 1), `<{"question": "What is 2+2?", "ground_truth": "4", "feedback": "Wrong.", "steps": [{"role": "agent", `+
+		`"reasoning": "1. I add the numbers.\n2. Error: I lost count.", "answer": "5", "skill_ids": ["math-00001"]}]}>`)
+}
+
+// TestBlockedBuiltinsTable: the names are None, while what imports and what is built
+// on them goes on to work.
+func TestBlockedBuiltinsTable(t *testing.T) {
+	prints(t, `for name in (open, __import__, eval, exec, compile, input, globals, locals, breakpoint, memoryview):
+    assert name is None, name
+try:
+    open("/etc/passwd")
+except TypeError as e:
+    print(e)
+import math, dataclasses
+Point = collections.namedtuple("Point", "x y")
+@dataclasses.dataclass
+class P:
+    x: int
+print(math.sqrt(9), Point(1, 2), P(3))`, "'NoneType' object is not callable", "3.0 Point(x=1, y=2) P(x=3)")
+}
+
+func TestBlockedBuiltinsStay(t *testing.T) {
+	m := after(code("def later():\n    return open is None and getattr is safe_getattr"), code("print(later(), open)"), code(good))
+	answered(t, config(m))
+	holds(t, m.told(t, 3), "True None")
+}
+
+func TestSafeGetattr(t *testing.T) {
+	prints(t, `assert getattr is safe_getattr
+print(getattr(trace, "steps") == trace.steps, getattr(trace, "nothing", 7))
+for f in (getattr, safe_getattr):
+    try:
+        f(trace, "__class__")
+    except AttributeError as e:
+        print(e)`, "True 7", "Access to '__class__' blocked\nAccess to '__class__' blocked")
+}
+
+func TestShowVarsListsTheUsersVariables(t *testing.T) {
+	prints(t, "mine = [1, 2]\nSHOW_VARS()", "mine: list (2)", "traces: dict", "skillbook: str", "! safe_getattr", "! open:", "! json:", "! llm_query:")
+}
+
+func TestParallelMapAsksAtOnce(t *testing.T) {
+	m := after(code("print(parallel_map(ask_llm, ['a', 'b', 'c']))"), code(good))
+	answered(t, config(m))
+	holds(t, m.told(t, 2), "['re: a', 're: b', 're: c']")
+}
+
+func TestTimeoutEndsASnippet(t *testing.T) {
+	m := after(code("kept = 1\nprint('begun')"), code("while True:\n    pass"), code("print('still', kept, trace.summary(), open)"), code(good))
+	cfg := config(m)
+	cfg.Timeout = 300e6
+	answered(t, cfg)
+	holds(t, m.told(t, 3), "The code was stopped: it used up its limit of time.")
+	holds(t, m.told(t, 4), "still 1", "None")
+}
+
+func TestFinalVarOfAMissingNameDoesNotEndTheLoop(t *testing.T) {
+	m := after(code("result = {'reasoning': 'r'}\nFINAL_VAR('reslut')"), code("FINAL_VAR('result')"))
+	outcome := answered(t, config(m))
+	holds(t, m.told(t, 2), "there is no variable 'reslut'", "result")
+	if outcome.Output.Reasoning != "r" {
+		t.Errorf("%+v", outcome.Output)
+	}
+}
+
+// TestFinalTakesEveryField hands over the whole form.
+func TestFinalTakesEveryField(t *testing.T) {
+	m := after(code(`FINAL({
+    "reasoning": "a", "error_identification": "b", "root_cause_analysis": "c", "correct_approach": "d", "key_insight": "e",
+    "extracted_learnings": [{"learning": "f", "atomicity_score": 0.8, "evidence": "g"}],
+    "skill_tags": [{"id": "section-00001", "tag": "helpful"}],
+})`))
+	o := answered(t, config(m)).Output
+	o.Raw = nil
+	got, err := json.Marshal(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `{"reasoning":"a","error_identification":"b","root_cause_analysis":"c","correct_approach":"d","key_insight":"e",` +
+		`"extracted_learnings":[{"learning":"f","atomicity_score":0.8,"evidence":"g"}],"skill_tags":[{"id":"section-00001","tag":"helpful"}],"raw":null}`
+	if string(got) != want {
+		t.Errorf("got %s\nwant %s", got, want)
+	}
+}

@@ -1,0 +1,177 @@
+package reflect
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"strconv"
+	"strings"
+
+	"github.com/rlmhq/rlm/internal/texts"
+)
+
+// ReflectorOutput is what a reflection found out. Reasoning is always there; what
+// the model left out of the rest is empty.
+type ReflectorOutput struct {
+	Reasoning           string              `json:"reasoning"`
+	ErrorIdentification string              `json:"error_identification"`
+	RootCauseAnalysis   string              `json:"root_cause_analysis"`
+	CorrectApproach     string              `json:"correct_approach"`
+	KeyInsight          string              `json:"key_insight"`
+	ExtractedLearnings  []ExtractedLearning `json:"extracted_learnings"`
+	SkillTags           []SkillTag          `json:"skill_tags"`
+	// Raw is what the model submitted, as it did, and what the loop adds: the record
+	// of the run under "rr_trace", and "timeout": true if there is no analysis.
+	Raw map[string]json.RawMessage `json:"raw"`
+}
+
+// ExtractedLearning is one thing to remember.
+type ExtractedLearning struct {
+	Learning string `json:"learning"`
+	// AtomicityScore says how far it is a single idea, from 0 to 1.
+	AtomicityScore float64 `json:"atomicity_score"`
+	Evidence       string  `json:"evidence"`
+}
+
+// SkillTag is a verdict on a strategy of the skillbook.
+type SkillTag struct {
+	ID string `json:"id"`
+	// Tag is "helpful", "harmful" or "neutral", or the model's own word.
+	Tag string `json:"tag"`
+}
+
+// The members of Raw that are the loop's. A model cannot set them.
+const (
+	rawTrace   = "rr_trace"
+	rawTimeout = "timeout"
+)
+
+// maxOutput bounds an analysis, in bytes of JSON.
+const maxOutput = 1 << 20
+
+// ParseOutput reads what a model handed to FINAL. It is lenient: another value than
+// an object is the reasoning, a text that should be a list is its one entry, entries
+// without their main text are passed over, and numbers may be texts. Raw has what
+// was submitted. It refuses what is too large, and what has no reasoning: that is
+// what all other fields rest on.
+func ParseOutput(value json.RawMessage) (ReflectorOutput, error) {
+	if len(value) > maxOutput {
+		return ReflectorOutput{}, fmt.Errorf("the analysis has %d bytes, more than %d: shorten it", len(value), maxOutput)
+	}
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(value, &fields) != nil || fields == nil {
+		if !json.Valid(value) {
+			return ReflectorOutput{}, errors.New("the analysis is not valid JSON")
+		}
+		fields = map[string]json.RawMessage{"reasoning": value}
+	}
+	o := ReflectorOutput{
+		Reasoning:           textOf(fields["reasoning"]),
+		ErrorIdentification: textOf(fields["error_identification"]),
+		RootCauseAnalysis:   textOf(fields["root_cause_analysis"]),
+		CorrectApproach:     textOf(fields["correct_approach"]),
+		KeyInsight:          textOf(fields["key_insight"]),
+		ExtractedLearnings:  learningsOf(fields["extracted_learnings"]),
+		SkillTags:           tagsOf(fields["skill_tags"]),
+		Raw:                 maps.Clone(fields),
+	}
+	delete(o.Raw, rawTrace)
+	delete(o.Raw, rawTimeout)
+	if strings.TrimSpace(o.Reasoning) == "" {
+		return o, errors.New(`the analysis has no "reasoning": say what happened and how you know`)
+	}
+	return o, nil
+}
+
+// textOf is a value as text: a string as it is, null as nothing, else its JSON.
+func textOf(value json.RawMessage) string {
+	if string(value) == "null" {
+		return ""
+	}
+	return texts.Show(value)
+}
+
+// entriesOf are the entries of a list. Another value that is something is taken for
+// a list of one.
+func entriesOf(value json.RawMessage) []json.RawMessage {
+	var list []json.RawMessage
+	if json.Unmarshal(value, &list) == nil {
+		return list
+	}
+	if textOf(value) == "" {
+		return nil
+	}
+	return []json.RawMessage{value}
+}
+
+// objectOf is an entry as an object; a text is its main member.
+func objectOf(entry json.RawMessage, main string) map[string]json.RawMessage {
+	var object map[string]json.RawMessage
+	if json.Unmarshal(entry, &object) == nil {
+		return object
+	}
+	return map[string]json.RawMessage{main: entry}
+}
+
+func learningsOf(value json.RawMessage) []ExtractedLearning {
+	learnings := []ExtractedLearning{}
+	for _, entry := range entriesOf(value) {
+		object := objectOf(entry, "learning")
+		l := ExtractedLearning{
+			Learning: textOf(object["learning"]), Evidence: textOf(object["evidence"]), AtomicityScore: score(object["atomicity_score"]),
+		}
+		if l.Learning != "" {
+			learnings = append(learnings, l)
+		}
+	}
+	return learnings
+}
+
+// score is a number from 0 to 1, 0 for what is none.
+func score(value json.RawMessage) float64 {
+	n, err := strconv.ParseFloat(strings.TrimSpace(textOf(value)), 64)
+	if err != nil || n != n {
+		return 0
+	}
+	return min(max(n, 0), 1)
+}
+
+func tagsOf(value json.RawMessage) []SkillTag {
+	tags := []SkillTag{}
+	for _, entry := range entriesOf(value) {
+		object := objectOf(entry, "id")
+		t := SkillTag{ID: textOf(object["id"]), Tag: textOf(object["tag"])}
+		if t.Tag == "" {
+			t.Tag = "neutral"
+		}
+		if t.ID != "" {
+			tags = append(tags, t)
+		}
+	}
+	return tags
+}
+
+// direct is a reply that is an analysis itself: a JSON object, alone or in a fence.
+func direct(reply string) (value json.RawMessage, ok bool) {
+	text := strings.TrimSpace(reply)
+	if rest, fenced := strings.CutPrefix(text, "```"); fenced {
+		text = strings.TrimSpace(strings.TrimSuffix(strings.TrimPrefix(rest, "json"), "```"))
+	}
+	value = json.RawMessage(text)
+	return value, bytes.HasPrefix(value, []byte("{")) && json.Valid(value)
+}
+
+// add puts a member of the loop's into Raw.
+func (o *ReflectorOutput) add(name string, value any) error {
+	data, err := json.Marshal(value)
+	if err != nil {
+		return fmt.Errorf("cannot write %s: %w", name, err)
+	}
+	if o.Raw == nil {
+		o.Raw = map[string]json.RawMessage{}
+	}
+	o.Raw[name] = data
+	return nil
+}

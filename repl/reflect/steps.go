@@ -1,0 +1,128 @@
+package reflect
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+
+	"github.com/rlmhq/rlm/repl"
+	"github.com/rlmhq/rlm/repl/internal/calls"
+	"github.com/rlmhq/rlm/repl/ledger"
+	"github.com/rlmhq/rlm/repl/llm"
+	"github.com/rlmhq/rlm/tiers"
+)
+
+// step is one of the four things that an iteration does.
+type step func(ctx context.Context, it iteration) (iteration, error)
+
+// iterate takes the four steps.
+func (l *loop) iterate(ctx context.Context, it iteration) (iteration, error) {
+	for _, next := range []step{l.call, l.extract, l.execute, l.check} {
+		var err error
+		if it, err = next(ctx, it); err != nil {
+			return it, err
+		}
+	}
+	return it, nil
+}
+
+// call trims the messages and asks the model.
+func (l *loop) call(ctx context.Context, it iteration) (iteration, error) {
+	it.sent = repl.TrimTurns(it.messages, 1, l.cfg.MaxContextChars)
+	if len(it.sent) < len(it.messages) {
+		l.tell(ledger.Event{Kind: ledger.EventCompaction, Text: strings.TrimSpace(strings.TrimPrefix(it.sent[0].Content, l.prompt))})
+	}
+	response, err := l.ask(ctx, "root", it.sent)
+	it.response, it.finish = response.Text, response.Finish
+	return it, err
+}
+
+// extract finds the code in the reply. A reply without any may be the analysis
+// itself; one that is a JSON object is, whatever its texts look like.
+func (l *loop) extract(_ context.Context, it iteration) (iteration, error) {
+	_, whole := direct(it.response)
+	if source, ok := repl.ExtractScript(it.response); ok && !whole {
+		it.code = &source
+	} else {
+		it.direct = &it.response
+	}
+	return it, nil
+}
+
+// execute runs the code.
+func (l *loop) execute(ctx context.Context, it iteration) (iteration, error) {
+	it.done = &repl.Turn{}
+	if it.code == nil {
+		return it, nil
+	}
+	done, err := l.executor.Execute(ctx, repl.Reply{Blocks: []repl.Block{{Language: tiers.Python, Source: *it.code}}})
+	if err == nil {
+		err = l.refurnish(ctx, &done)
+	}
+	it.done, it.result = &done, executionOf(&done)
+	return it, err
+}
+
+// What the model is told whose analysis is not accepted, or who gave none.
+const (
+	premature = "You called FINAL() before exploring the data. Read the actual variables first, then call FINAL() with evidence-based analysis."
+	erroneous = "Your code had an error. Fix the bug and try again. Do NOT call FINAL() until your code executes successfully."
+	wantCode  = "Your reply had neither code nor an analysis, so nothing happened. Look at the trace with Python code in a ```python block, and call FINAL() with your analysis."
+)
+
+// check looks at what came of the code, or of a reply that is an analysis itself: it
+// accepts an analysis, or says what is wrong.
+func (l *loop) check(ctx context.Context, it iteration) (iteration, error) {
+	value, submitted := it.submission()
+	if declined := calls.CheckRefusal(l.cfg.Model, llm.Response{Text: it.response, Finish: it.finish}); declined != nil && !submitted && it.code == nil {
+		return it, declined
+	}
+	note := ""
+	switch {
+	case !submitted && it.code == nil:
+		note = wantCode
+	case !submitted:
+	case it.index == 0:
+		note = premature
+	case it.result != nil && !it.result.success:
+		note = erroneous
+	default:
+		reflection, err := ParseOutput(value)
+		if err == nil {
+			it.terminated, it.reflection = true, &reflection
+			return it, nil
+		}
+		note = "FINAL() was not accepted: " + err.Error() + ". Your variables are as you left them; call FINAL() again."
+	}
+	return l.feedback(ctx, it, note)
+}
+
+// submission is what the model hands over as its analysis.
+func (it iteration) submission() (value json.RawMessage, ok bool) {
+	switch {
+	case it.code == nil:
+		return direct(*it.direct)
+	case it.result.final != nil:
+		return it.result.final.Value, true
+	}
+	return nil, false
+}
+
+// feedback tells the model what became of its reply.
+func (l *loop) feedback(ctx context.Context, it iteration, note string) (iteration, error) {
+	o := repl.FeedbackOptions{
+		Cap: l.cfg.MaxOutputChars, Turn: it.index + 1, Turns: l.cfg.MaxIterations, Header: it.header(l.cfg.MaxIterations),
+	}
+	if note != "" {
+		o.Notes = append(o.Notes, note)
+	}
+	if it.finish == llm.FinishLength {
+		o.Notes = append(o.Notes, repl.ReplyCut)
+	}
+	told, err := it.done.Feedback(ctx, l.session, o)
+	if err != nil {
+		return it, err
+	}
+	it.feedback = repl.AppendReply(nil, it.response, told)
+	return it, nil
+}

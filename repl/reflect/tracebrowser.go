@@ -1,0 +1,176 @@
+package reflect
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// FromBrowserUse makes a trace of the history of browser-use, as JSON: what
+// AgentHistoryList.model_dump gives, or its list alone. A step is one look at the
+// page: what the agent thought and did, and what came of it. Screenshots are left
+// out.
+func FromBrowserUse(history json.RawMessage) (*TraceContext, error) {
+	root, err := decodeTrace(history)
+	if err != nil {
+		return nil, err
+	}
+	return browserUse(root)
+}
+
+func browserUse(root located) (*TraceContext, error) {
+	items := root
+	if _, ok := root.any.(map[string]any); ok {
+		items = root.member("history")
+	}
+	if items.any == nil {
+		return nil, items.wrong("a list")
+	}
+	list, err := items.list()
+	if err != nil {
+		return nil, err
+	}
+	t := talk{limit: everything}
+	for _, item := range list {
+		step, err := browserStep(item)
+		if err != nil {
+			return nil, err
+		}
+		if err := t.add(step, step.Action, step.Content()); err != nil {
+			return nil, err
+		}
+	}
+	return newTrace(t.steps, strings.Join(t.raw, "\n\n"), ""), nil
+}
+
+// browserBrain are the members in which the model says what it thinks, and their labels.
+// Older versions have them in current_state.
+var browserBrain = [][2]string{
+	{"thinking", "Thinking"},
+	{"evaluation_previous_goal", "Evaluation of the previous goal"},
+	{"memory", "Memory"},
+	{"next_goal", "Next goal"},
+}
+
+// noAction is the action of a step in which the model gave none.
+const noAction = "no_action"
+
+func browserStep(item located) (TraceStep, error) {
+	var none TraceStep
+	if err := item.object(); err != nil {
+		return none, err
+	}
+	output := item.member("model_output")
+	thoughts, err := browserThoughts(output)
+	if err != nil {
+		return none, err
+	}
+	names, calls, err := browserActions(output.member("action"))
+	if err != nil {
+		return none, err
+	}
+	results, err := browserResults(item.member("result"))
+	if err != nil {
+		return none, err
+	}
+	step := TraceStep{
+		Action: noAction, Thought: strings.Join(append(thoughts, calls...), "\n"), Observation: strings.Join(results, "\n"),
+		Timestamp: item.member("metadata").member("step_start_time").seconds(),
+	}
+	if len(names) > 0 {
+		step.Action = ActionToolCall + strings.Join(names, ",")
+	}
+	metadata := map[string]any{}
+	for _, key := range []string{"url", "title"} {
+		text, err := item.member("state").member(key).text()
+		if err != nil {
+			return none, err
+		}
+		if text != "" {
+			metadata[key] = text
+		}
+	}
+	if len(metadata) > 0 {
+		step.Metadata = metadata
+	}
+	return step, nil
+}
+
+func browserThoughts(output located) ([]string, error) {
+	if output.any == nil {
+		return nil, nil
+	}
+	if err := output.object(); err != nil {
+		return nil, err
+	}
+	if old := output.member("current_state"); old.any != nil {
+		output = old
+	}
+	var lines []string
+	for _, part := range browserBrain {
+		text, err := output.member(part[0]).text()
+		if err != nil {
+			return nil, err
+		}
+		if text != "" {
+			lines = append(lines, part[1]+": "+text)
+		}
+	}
+	return lines, nil
+}
+
+// browserActions are the names of the actions, and each as NAME(PARAMETERS).
+func browserActions(actions located) (names, calls []string, err error) {
+	list, err := actions.list()
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, action := range list {
+		if err := action.object(); err != nil {
+			return nil, nil, err
+		}
+		object, _ := action.any.(map[string]any)
+		for _, name := range slices.Sorted(maps.Keys(object)) {
+			if object[name] == nil || name == "interacted_element" {
+				continue // dumps name every action that there could be
+			}
+			names = append(names, name)
+			calls = append(calls, "Action: "+name+"("+jsonText(object[name])+")")
+		}
+	}
+	return names, calls, nil
+}
+
+// browserResults is a line for each result.
+func browserResults(results located) ([]string, error) {
+	list, err := results.list()
+	if err != nil {
+		return nil, err
+	}
+	var lines []string
+	for _, result := range list {
+		if err := result.object(); err != nil {
+			return nil, err
+		}
+		for _, part := range []struct{ key, label string }{
+			{"error", "[ERROR] "}, {"extracted_content", ""}, {"long_term_memory", "Memory: "},
+		} {
+			text, err := result.member(part.key).text()
+			if err != nil {
+				return nil, err
+			}
+			if text != "" {
+				lines = append(lines, part.label+text)
+			}
+		}
+		done, err := result.member("is_done").truth()
+		if err != nil {
+			return nil, err
+		}
+		if done {
+			lines = append(lines, "[DONE] success: "+jsonText(result.member("success").any))
+		}
+	}
+	return lines, nil
+}

@@ -1,0 +1,190 @@
+package reflect
+
+import (
+	"encoding/json"
+	"regexp"
+	"strings"
+)
+
+// AgentOutput is what an agent gave for a task.
+type AgentOutput struct {
+	Reasoning   string
+	FinalAnswer string
+	SkillIDs    []string // of the skills that it says it used
+}
+
+// blanks are cut off the ends of texts that are parts of another.
+const blanks = " \t\r\n"
+
+// speakerMark begins a line of reasoning that is written as a conversation, number one
+// that is a list of steps.
+var (
+	speakerMark = regexp.MustCompile(`(?mi)^[ \t]*\[(assistant|user)\]`)
+	numberMark  = regexp.MustCompile(`(?m)^[ \t]*(?:[Ss]tep[ \t]+)?[0-9]{1,3}[.):][ \t]`)
+)
+
+// FromAgentOutput makes a trace of an agent's output: where lines of its reasoning
+// begin with [assistant] or [user], a step for each, else one step. The answer is the
+// observation of the last.
+func FromAgentOutput(o AgentOutput) *TraceContext {
+	var steps []TraceStep
+	for _, p := range pieces(speakerMark, o.Reasoning) {
+		action := ActionReasoning // what comes before the first marker
+		switch {
+		case strings.EqualFold(p.mark, "[user]"):
+			action = ActionUser
+		case p.mark != "":
+			action = ActionAgent
+		}
+		steps = append(steps, TraceStep{Action: action, Thought: p.text})
+	}
+	if len(steps) == 0 {
+		steps = []TraceStep{{Action: ActionReasoning, Thought: o.Reasoning}}
+	}
+	if o.FinalAnswer != "" {
+		steps[len(steps)-1].Observation = "Answer: " + o.FinalAnswer
+	}
+	return newTrace(steps, o.Reasoning, "")
+}
+
+// FromReasoningString makes a trace of a text: a step for each line that begins with
+// a number ("1.", "2)", "Step 3:") and what follows it, else one step.
+func FromReasoningString(reasoning string) *TraceContext {
+	var steps []TraceStep
+	for _, p := range pieces(numberMark, reasoning) {
+		steps = append(steps, TraceStep{Action: ActionReasoning, Thought: p.text})
+	}
+	if len(steps) == 0 {
+		steps = []TraceStep{{Action: ActionReasoning, Thought: strings.Trim(reasoning, blanks)}}
+	}
+	return newTrace(steps, reasoning, "")
+}
+
+// piece is a part of a text and the mark that it begins with.
+type piece struct{ mark, text string }
+
+// pieces takes a text apart before each mark; the first piece may have none. Empty
+// pieces are left out. A text without a mark has no pieces, and what there would be
+// beyond the bound on steps stays in the last.
+func pieces(mark *regexp.Regexp, text string) []piece {
+	var all []piece
+	last := piece{}
+	from := 0
+	add := func(to int) {
+		if last.text = strings.Trim(text[from:to], blanks); last.text != "" {
+			all = append(all, last)
+		}
+	}
+	found := mark.FindAllStringIndex(text, MaxTraceSteps-1)
+	for _, at := range found {
+		add(at[0])
+		last, from = piece{mark: strings.Trim(text[at[0]:at[1]], blanks)}, at[1]
+	}
+	if found != nil {
+		add(len(text))
+	}
+	return all
+}
+
+// FromLangChain makes a trace of LangChain's intermediate_steps, as JSON: pairs of an
+// AgentAction and an observation, the action as its members or in LangChain's
+// serialized form. The result of an agent, {"intermediate_steps", "output"}, is taken
+// too.
+func FromLangChain(intermediateSteps json.RawMessage) (*TraceContext, error) {
+	root, err := decodeTrace(intermediateSteps)
+	if err != nil {
+		return nil, err
+	}
+	return langChain(root)
+}
+
+func langChain(root located) (*TraceContext, error) {
+	pairs := root
+	if _, ok := root.any.(map[string]any); ok {
+		pairs = root.member("intermediate_steps")
+	}
+	if pairs.any == nil {
+		return nil, pairs.wrong("a list")
+	}
+	list, err := pairs.list()
+	if err != nil {
+		return nil, err
+	}
+	t := talk{limit: everything}
+	for _, pair := range list {
+		if err := t.actionAndObservation(pair); err != nil {
+			return nil, err
+		}
+	}
+	output, err := root.member("output").shown()
+	if err != nil {
+		return nil, err
+	}
+	if output != "" {
+		if err := t.say("assistant", output); err != nil {
+			return nil, err
+		}
+	}
+	return newTrace(t.steps, strings.Join(t.raw, "\n\n"), ""), nil
+}
+
+// actionAndObservation adds a pair of LangChain.
+func (t *talk) actionAndObservation(pair located) error {
+	action, observation := pair.member("action"), pair.member("observation")
+	if _, isObject := pair.any.(map[string]any); !isObject {
+		both, err := pair.list()
+		if err != nil || len(both) != 2 {
+			return pair.wrong("a pair of action and observation")
+		}
+		action, observation = both[0], both[1]
+	}
+	if err := action.object(); err != nil {
+		return err
+	}
+	if inner := action.member("kwargs"); inner.any != nil {
+		action = inner
+	}
+	tool, err := action.member("tool").text()
+	if err != nil {
+		return err
+	}
+	thought, err := action.member("log").text()
+	if err != nil {
+		return err
+	}
+	input, err := action.member("tool_input").shown()
+	if err != nil {
+		return err
+	}
+	if thought = strings.Trim(thought, blanks); thought == "" {
+		thought = input
+	}
+	text, err := observation.shown()
+	if err != nil {
+		return err
+	}
+	step := TraceStep{Action: ActionToolCall + tool, Thought: thought, Observation: text}
+	if given := action.member("tool_input").any; given != nil {
+		step.Metadata = map[string]any{"tool_input": given}
+	}
+	return t.add(step, step.Action, step.Content())
+}
+
+// Combine makes one trace of several: the steps numbered anew, the raw texts below
+// one another with a rule between them. The system prompt is that of the first trace
+// that has one.
+func Combine(traces ...*TraceContext) *TraceContext {
+	var steps []TraceStep
+	var raw []string
+	system := ""
+	for _, t := range traces {
+		steps = append(steps, t.steps...)
+		if t.raw != "" {
+			raw = append(raw, t.raw)
+		}
+		if system == "" {
+			system = t.system
+		}
+	}
+	return newTrace(steps, strings.Join(raw, "\n\n---\n\n"), system)
+}

@@ -1,0 +1,34 @@
+package reflect
+
+import (
+	"context"
+	_ "embed" // the Python of the classes
+	"errors"
+	"fmt"
+
+	"github.com/rlmhq/rlm/internal/texts"
+	"github.com/rlmhq/rlm/repl"
+	"github.com/rlmhq/rlm/tiers"
+)
+
+//go:embed traceguest.py
+var guestClasses string
+
+// BindTrace gives the snippets of a session the classes TraceStep and TraceContext,
+// and the variable trace: t, or None if t is nil. The trace travels as JSON, and the
+// classes run where the session is: what a snippet does to them harms itself alone.
+func BindTrace(ctx context.Context, s *repl.Session, t *TraceContext) error {
+	if err := s.Assign(ctx, "trace", t); err != nil {
+		return err
+	}
+	ran, err := s.Run(ctx, repl.Block{Language: tiers.Python, Source: guestClasses + "\ntrace = TraceContext._kept(trace)\n"})
+	switch {
+	case err != nil:
+		return fmt.Errorf("cannot give the session its trace: %w", err)
+	case ran.Exception != nil:
+		return fmt.Errorf("cannot give the session its trace: %s: %s", ran.Exception.Type, texts.Truncate(ran.Exception.Message, 500))
+	case ran.Failed():
+		return errors.New("cannot give the session its trace: the snippet ended as " + string(ran.Status))
+	}
+	return nil
+}

@@ -1,0 +1,290 @@
+package reflect
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// What a trace may have at most. More is an error that says so.
+const (
+	MaxTraceBytes  = 32 << 20 // of the source
+	MaxTraceDepth  = 64       // of nesting
+	MaxTraceValues = 1 << 20  // of JSON, keys among them
+	MaxTraceSteps  = 50_000
+	MaxTraceText   = 8 << 20 // bytes of one text
+)
+
+// located is a JSON value of a source, and where in it: "messages[3].content".
+type located struct {
+	any
+
+	path string
+}
+
+// decodeTrace reads JSON within the bounds.
+func decodeTrace(data []byte) (located, error) {
+	if err := checkBounds(data); err != nil {
+		return located{}, err
+	}
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	decoder.UseNumber()
+	var v any
+	if err := decoder.Decode(&v); err != nil {
+		if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
+			return located{}, errors.New("cannot read the trace: its JSON ends too early")
+		}
+		return located{}, fmt.Errorf("cannot read the trace: it is not JSON: %w", err)
+	}
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		return located{}, fmt.Errorf("cannot read the trace: something comes after its JSON, at byte %d", decoder.InputOffset())
+	}
+	return located{v, ""}, nil
+}
+
+// checkBounds refuses JSON that is too large, too deep or of too many parts, before
+// memory is spent on it. What is no JSON passes.
+func checkBounds(data []byte) error {
+	if len(data) > MaxTraceBytes {
+		return fmt.Errorf("cannot read the trace: it has %d bytes, more than %d", len(data), MaxTraceBytes)
+	}
+	depth, values, quoted := 0, 1, false
+	for i := 0; i < len(data); i++ {
+		switch c := data[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '[' || c == '{':
+			depth++
+			values++
+		case c == ']' || c == '}':
+			depth--
+		case c == ',' || c == ':':
+			values++
+		}
+		if depth > MaxTraceDepth {
+			return fmt.Errorf("cannot read the trace: it is nested deeper than %d, at byte %d", MaxTraceDepth, i)
+		}
+	}
+	if values > MaxTraceValues {
+		return fmt.Errorf("cannot read the trace: it has more than %d values", MaxTraceValues)
+	}
+	return nil
+}
+
+// wrong is the error of a value that is not what a format says.
+func (l located) wrong(expected string) error {
+	path := l.path
+	if path == "" {
+		path = "the trace"
+	}
+	return fmt.Errorf("%s: expected %s, not %s", path, expected, l.kind())
+}
+
+// kind says what a value is, for messages.
+func (l located) kind() string {
+	switch l.any.(type) {
+	case nil:
+		return "nothing"
+	case string:
+		return "text"
+	case bool:
+		return "a boolean"
+	case []any:
+		return "a list"
+	case map[string]any:
+		return "an object"
+	}
+	return "a number"
+}
+
+// member is the value of a key; that of a value without members is nothing.
+func (l located) member(key string) located {
+	path := key
+	if l.path != "" {
+		path = l.path + "." + key
+	}
+	object, _ := l.any.(map[string]any)
+	return located{object[key], path}
+}
+
+// first is the first of the members that is there, else the first of all.
+func (l located) first(keys ...string) located {
+	for _, key := range keys {
+		if m := l.member(key); m.any != nil {
+			return m
+		}
+	}
+	return l.member(keys[0])
+}
+
+// object refuses what has no members.
+func (l located) object() error {
+	if _, ok := l.any.(map[string]any); !ok {
+		return l.wrong("an object")
+	}
+	return nil
+}
+
+// list is the items of a list. Nothing is an empty list.
+func (l located) list() ([]located, error) {
+	if l.any == nil {
+		return nil, nil
+	}
+	items, ok := l.any.([]any)
+	if !ok {
+		return nil, l.wrong("a list")
+	}
+	all := make([]located, len(items))
+	for i, item := range items {
+		all[i] = located{item, fmt.Sprintf("%s[%d]", l.path, i)}
+	}
+	return all, nil
+}
+
+// text is a text. Nothing is an empty one.
+func (l located) text() (string, error) {
+	if l.any == nil {
+		return "", nil
+	}
+	s, ok := l.any.(string)
+	if !ok {
+		return "", l.wrong("text")
+	}
+	return s, l.fits(s)
+}
+
+func (l located) fits(text string) error {
+	if len(text) > MaxTraceText {
+		return fmt.Errorf("%s: the text has %d bytes, more than %d", l.path, len(text), MaxTraceText)
+	}
+	return nil
+}
+
+// shown is a text as it is and any other value as JSON.
+func (l located) shown() (string, error) {
+	if s, ok := l.any.(string); ok || l.any == nil {
+		return s, l.fits(s)
+	}
+	text := jsonText(l.any)
+	return text, l.fits(text)
+}
+
+// truth is a boolean. Nothing is false.
+func (l located) truth() (bool, error) {
+	if l.any == nil {
+		return false, nil
+	}
+	b, ok := l.any.(bool)
+	if !ok {
+		return false, l.wrong("a boolean")
+	}
+	return b, nil
+}
+
+// seconds is a point in time, nil if it is not a number.
+func (l located) seconds() *float64 {
+	number, ok := l.any.(json.Number)
+	if !ok {
+		return nil
+	}
+	f, err := number.Float64()
+	if err != nil {
+		return nil
+	}
+	return &f
+}
+
+// jsonText writes a value as Python's json.dumps does with sort_keys and without
+// ensure_ascii: a trace reads the same whether the host or a snippet made it.
+func jsonText(v any) string {
+	var b strings.Builder
+	writeJSON(&b, v)
+	return b.String()
+}
+
+func writeJSON(b *strings.Builder, v any) {
+	switch v := v.(type) {
+	case nil:
+		b.WriteString("null")
+	case bool:
+		b.WriteString(strconv.FormatBool(v))
+	case string:
+		writeString(b, v)
+	case json.Number:
+		b.WriteString(pythonNumber(v.String()))
+	case []any:
+		b.WriteByte('[')
+		for i, item := range v {
+			if i > 0 {
+				b.WriteString(", ")
+			}
+			writeJSON(b, item)
+		}
+		b.WriteByte(']')
+	case map[string]any:
+		b.WriteByte('{')
+		for i, key := range slices.Sorted(maps.Keys(v)) {
+			if i > 0 {
+				b.WriteString(", ")
+			}
+			writeString(b, key)
+			b.WriteString(": ")
+			writeJSON(b, v[key])
+		}
+		b.WriteByte('}')
+	}
+}
+
+var jsonEscapes = map[rune]string{'"': `\"`, '\\': `\\`, '\n': `\n`, '\r': `\r`, '\t': `\t`, '\b': `\b`, '\f': `\f`}
+
+func writeString(b *strings.Builder, s string) {
+	b.WriteByte('"')
+	for _, r := range s {
+		escape, ok := jsonEscapes[r]
+		switch {
+		case ok:
+			b.WriteString(escape)
+		case r < ' ':
+			fmt.Fprintf(b, `\u%04x`, r)
+		default:
+			b.WriteRune(r)
+		}
+	}
+	b.WriteByte('"')
+}
+
+// pythonNumber is a number as Python writes it after reading it: integers as they
+// are, others as the shortest decimal that means the same float.
+func pythonNumber(literal string) string {
+	if !strings.ContainsAny(literal, ".eE") {
+		if literal == "-0" {
+			return "0"
+		}
+		return literal
+	}
+	f, err := strconv.ParseFloat(literal, 64)
+	switch {
+	case err != nil && f > 0:
+		return "Infinity"
+	case err != nil:
+		return "-Infinity"
+	}
+	text := strconv.FormatFloat(f, 'f', -1, 64)
+	if size := math.Abs(f); size != 0 && (size < 1e-4 || size >= 1e16) {
+		return strconv.FormatFloat(f, 'e', -1, 64)
+	}
+	if !strings.Contains(text, ".") {
+		text += ".0"
+	}
+	return text
+}

@@ -1,0 +1,363 @@
+package reflect
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Format is a form in which traces are written.
+type Format string
+
+// The formats that ParseTrace knows.
+const (
+	FormatAuto         Format = "auto"         // it is recognised by its members
+	FormatAgent        Format = "agent"        // {"reasoning", "final_answer", "skill_ids"}
+	FormatReasoning    Format = "reasoning"    // text, or a JSON string
+	FormatBrowserUse   Format = "browser-use"  // what AgentHistoryList.model_dump gives
+	FormatLangChain    Format = "langchain"    // intermediate_steps: pairs of action and observation
+	FormatConversation Format = "conversation" // messages in OpenAI's or Anthropic's form
+	FormatTau          Format = "tau"          // messages of a tau-bench simulation, the simulation, or many
+	FormatTraces       Format = "traces"       // the dict of a question and the agent's steps
+)
+
+// Formats are all formats, in the order in which they are listed to users.
+func Formats() []Format {
+	return []Format{
+		FormatAuto, FormatAgent, FormatReasoning, FormatBrowserUse, FormatLangChain, FormatConversation, FormatTau, FormatTraces,
+	}
+}
+
+// Parsed is a trace that was read.
+type Parsed struct {
+	// Format is the one that was given or recognised.
+	Format Format
+	// Trace is the trace as steps.
+	Trace *TraceContext
+	// Traces is the same as the dict that snippets find under the name traces. Its
+	// question, ground truth and feedback are empty where the source has none; where it
+	// has no agent step either, one is made of the rendered trace.
+	Traces Traces
+}
+
+// Traces is the canonical dict of a task and what an agent did about it.
+type Traces struct {
+	Question    string      `json:"question"`
+	GroundTruth *string     `json:"ground_truth"` // the expected answer, nil if it is not known
+	Feedback    *string     `json:"feedback"`     // what the environment said of the answer
+	Steps       []AgentStep `json:"steps"`
+}
+
+// AgentStep is an agent's part in [Traces].
+type AgentStep struct {
+	Role      string   `json:"role"` // "agent"
+	Reasoning string   `json:"reasoning"`
+	Answer    string   `json:"answer"`
+	SkillIDs  []string `json:"skill_ids"`
+}
+
+// ParseTrace reads a trace of a format, within the bounds of this package. Bytes that
+// are not UTF-8 become U+FFFD. The error of a value of a wrong type has its path, such
+// as "messages[3].content"; members that are not known are passed over.
+func ParseTrace(data []byte, format Format) (Parsed, error) {
+	if !slices.Contains(Formats(), format) {
+		return Parsed{}, fmt.Errorf("there is no trace format %q: use one of %s", format, formatNames())
+	}
+	if len(data) > MaxTraceBytes {
+		return Parsed{}, checkBounds(data)
+	}
+	data = bytes.ToValidUTF8(bytes.TrimPrefix(data, []byte("\uFEFF")), []byte("\uFFFD"))
+	if format == FormatReasoning || format == FormatAuto {
+		if text, ok := plainText(data); ok {
+			return parseText(text, format)
+		}
+	}
+	root, err := decodeTrace(data)
+	if err != nil {
+		return Parsed{}, err
+	}
+	if format == FormatAuto {
+		if format = recognise(root); format == FormatAuto {
+			return Parsed{}, errors.New("cannot read the trace: it is of no format that shows by itself: name one of " + formatNames())
+		}
+	}
+	parsed, err := parseAs(root, format)
+	if err != nil {
+		return Parsed{}, fmt.Errorf("cannot read the trace as %s: %w", format, err)
+	}
+	return parsed.complete(root), nil
+}
+
+func formatNames() string {
+	names := []string{}
+	for _, f := range Formats()[1:] {
+		names = append(names, string(f))
+	}
+	return strings.Join(names, ", ")
+}
+
+// longMark is longer than any marker of who speaks.
+const longMark = 64
+
+// plainText is data that is text and no JSON: it begins neither as an object or a
+// string nor as a list, except that a marker of who speaks looks like a list.
+func plainText(data []byte) (string, bool) {
+	trimmed := bytes.Trim(data, blanks)
+	if len(trimmed) == 0 {
+		return "", true
+	}
+	if at := speakerMark.FindIndex(trimmed[:min(len(trimmed), longMark)]); len(at) == 2 && at[0] == 0 {
+		return string(data), true
+	}
+	return string(data), !bytes.ContainsRune([]byte(`{["`), rune(trimmed[0]))
+}
+
+// parseText reads a trace that is text.
+func parseText(text string, format Format) (Parsed, error) {
+	if strings.Trim(text, blanks) == "" {
+		return Parsed{}, errors.New("cannot read the trace: it is empty")
+	}
+	if len(text) > MaxTraceText {
+		return Parsed{}, fmt.Errorf("cannot read the trace: the text has %d bytes, more than %d", len(text), MaxTraceText)
+	}
+	if format == FormatAuto && speakerMark.MatchString(text) {
+		return parsedAgent(AgentOutput{Reasoning: text}), nil
+	}
+	return Parsed{Format: FormatReasoning, Trace: FromReasoningString(text), Traces: tracesOf(AgentOutput{Reasoning: text})}, nil
+}
+
+// parsedAgent is an agent's output as a trace.
+func parsedAgent(o AgentOutput) Parsed {
+	return Parsed{Format: FormatAgent, Trace: FromAgentOutput(o), Traces: tracesOf(o)}
+}
+
+func tracesOf(o AgentOutput) Traces {
+	if o.SkillIDs == nil {
+		o.SkillIDs = []string{}
+	}
+	return Traces{Steps: []AgentStep{{Role: "agent", Reasoning: o.Reasoning, Answer: o.FinalAnswer, SkillIDs: o.SkillIDs}}}
+}
+
+// parseAs reads JSON as a format that is named.
+func parseAs(root located, format Format) (p Parsed, err error) {
+	p.Format = format
+	switch format {
+	case FormatAgent:
+		output, err := agentOutput(root)
+		return parsedAgent(output), err
+	case FormatReasoning:
+		text, ok := root.any.(string)
+		if !ok {
+			return p, root.wrong("text")
+		}
+		return parseText(text, format)
+	case FormatBrowserUse:
+		p.Trace, err = browserUse(root)
+	case FormatLangChain:
+		p.Trace, err = langChain(root)
+	case FormatConversation:
+		p.Trace, err = conversation(listIn(root, "messages"), DefaultTextLen)
+	case FormatTau:
+		p.Trace, err = tau(root)
+	default: // FormatTraces: auto has been resolved
+		return parseTraces(root)
+	}
+	return p, err
+}
+
+// listIn is a list, or the list that an object has under a name.
+func listIn(root located, name string) located {
+	if _, ok := root.any.(map[string]any); ok {
+		return root.member(name)
+	}
+	return root
+}
+
+// agentOutput reads the output of an agent, which may be its text alone.
+func agentOutput(root located) (o AgentOutput, err error) {
+	if text, ok := root.any.(string); ok {
+		return AgentOutput{Reasoning: text}, root.fits(text)
+	}
+	if err := root.object(); err != nil {
+		return o, err
+	}
+	if o.Reasoning, err = root.member("reasoning").text(); err != nil {
+		return o, err
+	}
+	if o.FinalAnswer, err = root.first("final_answer", "answer").shown(); err != nil {
+		return o, err
+	}
+	o.SkillIDs, err = skillIDs(root.member("skill_ids"))
+	return o, err
+}
+
+func skillIDs(ids located) ([]string, error) {
+	list, err := ids.list()
+	if err != nil {
+		return nil, err
+	}
+	all := make([]string, len(list))
+	for i, id := range list {
+		if all[i], err = id.text(); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// tau reads messages, a simulation that has them, or results with many simulations.
+func tau(root located) (*TraceContext, error) {
+	many := root.member("simulations")
+	if many.any == nil {
+		return talkOf(listIn(root, "messages"), everything, "")
+	}
+	list, err := many.list()
+	if err != nil {
+		return nil, err
+	}
+	traces := make([]*TraceContext, len(list))
+	steps := 0
+	for i, simulation := range list {
+		if traces[i], err = talkOf(listIn(simulation, "messages"), everything, ""); err != nil {
+			return nil, err
+		}
+		if steps += traces[i].Len(); steps > MaxTraceSteps {
+			return nil, fmt.Errorf("the trace has more than %d steps", MaxTraceSteps)
+		}
+	}
+	return Combine(traces...), nil
+}
+
+// parseTraces reads the canonical dict.
+func parseTraces(root located) (Parsed, error) {
+	p := Parsed{Format: FormatTraces, Traces: Traces{Steps: []AgentStep{}}}
+	if err := root.object(); err != nil {
+		return p, err
+	}
+	list, err := root.member("steps").list()
+	if err != nil {
+		return p, err
+	}
+	traces := make([]*TraceContext, len(list))
+	steps := 0
+	for i, step := range list {
+		output, err := agentOutput(step)
+		if err != nil {
+			return p, err
+		}
+		traces[i] = FromAgentOutput(output)
+		if steps += traces[i].Len(); steps > MaxTraceSteps {
+			return p, fmt.Errorf("the trace has more than %d steps", MaxTraceSteps)
+		}
+		made := tracesOf(output).Steps[0]
+		if made.Role, err = step.member("role").text(); err != nil {
+			return p, err
+		}
+		if made.Role == "" {
+			made.Role = "agent"
+		}
+		p.Traces.Steps = append(p.Traces.Steps, made)
+	}
+	p.Trace = Combine(traces...)
+	for _, key := range []string{"question", "ground_truth", "feedback"} {
+		if _, err := root.member(key).shown(); err != nil {
+			return p, err
+		}
+	}
+	return p, nil
+}
+
+// complete fills in what the source says of the task beside the trace, in any
+// format.
+func (p Parsed) complete(root located) Parsed {
+	optional := func(key string) *string {
+		m := root.member(key)
+		if m.any == nil {
+			return nil
+		}
+		text, err := m.shown()
+		if err != nil {
+			return nil
+		}
+		return &text
+	}
+	if question := optional("question"); question != nil {
+		p.Traces.Question = *question
+	}
+	p.Traces.GroundTruth, p.Traces.Feedback = optional("ground_truth"), optional("feedback")
+	if p.Traces.Steps == nil {
+		p.Traces.Steps = []AgentStep{{Role: "agent", Reasoning: p.Trace.Markdown(), SkillIDs: []string{}}}
+	}
+	return p
+}
+
+// recognise tells the format by the members that only it has; FormatAuto if none
+// fits.
+func recognise(root located) Format {
+	switch v := root.any.(type) {
+	case string:
+		if speakerMark.MatchString(v) {
+			return FormatAgent
+		}
+		return FormatReasoning
+	case []any:
+		return recogniseList(root)
+	case map[string]any:
+		for _, sign := range []struct {
+			key    string
+			format Format
+		}{
+			{"intermediate_steps", FormatLangChain},
+			{"simulations", FormatTau},
+			{"history", FormatBrowserUse},
+			{"steps", FormatTraces},
+			{"reasoning", FormatAgent},
+			{"final_answer", FormatAgent},
+		} {
+			if v[sign.key] != nil {
+				return sign.format
+			}
+		}
+		if list := root.member("messages"); list.any != nil {
+			return recogniseList(list)
+		}
+	}
+	return FormatAuto
+}
+
+// recogniseList tells the format of a list by its items.
+func recogniseList(root located) Format {
+	items, err := root.list()
+	if err != nil || len(items) == 0 {
+		return FormatAuto
+	}
+	format := FormatAuto
+	for _, item := range items {
+		object, ok := item.any.(map[string]any)
+		switch {
+		case !ok || object["action"] != nil && object["observation"] != nil:
+			if pair, isList := item.any.([]any); ok || isList && len(pair) == 2 {
+				return FormatLangChain
+			}
+			return FormatAuto
+		case object["model_output"] != nil || object["state"] != nil && object["result"] != nil:
+			return FormatBrowserUse
+		case isTau(item):
+			return FormatTau
+		case object["role"] != nil:
+			format = FormatConversation
+		}
+	}
+	return format
+}
+
+// isTau reports whether a message has what only tau-bench writes.
+func isTau(message located) bool {
+	if message.member("tool_messages").any != nil || message.member("requestor").any != nil {
+		return true
+	}
+	calls, err := message.member("tool_calls").list()
+	return err == nil && len(calls) > 0 && calls[0].member("requestor").any != nil
+}

@@ -1,0 +1,341 @@
+package reflect
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+)
+
+// DefaultTextLen is how many characters of a text FromConversationHistory keeps
+// if it is not told otherwise.
+const DefaultTextLen = 1000
+
+// everything is the length of texts that are not cut.
+const everything = MaxTraceBytes
+
+// FromConversationHistory makes a trace of a list of messages, as JSON: with
+// content as text or as parts, and tool calls in OpenAI's form, Anthropic's or
+// tau-bench's. A step is what was said, or a tool call with its result. Steps keep
+// maxTextLen characters of each text (0 is DefaultTextLen) and say how many they
+// left out; the raw text has all.
+func FromConversationHistory(messages json.RawMessage, maxTextLen int) (*TraceContext, error) {
+	root, err := decodeTrace(messages)
+	if err != nil {
+		return nil, err
+	}
+	return conversation(root, maxTextLen)
+}
+
+func conversation(root located, maxTextLen int) (*TraceContext, error) {
+	if maxTextLen <= 0 {
+		maxTextLen = DefaultTextLen
+	}
+	return talkOf(root, maxTextLen, "")
+}
+
+// FromTauSimulation makes a trace of the messages of a tau-bench simulation, as
+// JSON: AssistantMessage, UserMessage, ToolMessage and MultiToolMessage as they are
+// dumped. The result of a call that failed begins with "[ERROR]".
+func FromTauSimulation(messages json.RawMessage, systemPrompt string) (*TraceContext, error) {
+	root, err := decodeTrace(messages)
+	if err != nil {
+		return nil, err
+	}
+	return talkOf(root, everything, systemPrompt)
+}
+
+// talk makes steps of what was said and called.
+type talk struct {
+	steps []TraceStep
+	raw   []string
+	limit int // characters of a text in a step
+
+	calls   []int          // the steps of calls, in their order
+	oldest  int            // which of calls may be the first without a result
+	waiting map[string]int // the steps of calls without a result, by their ids
+	settled map[int]bool   // steps of calls that have one
+}
+
+// talkOf makes a trace of a list of messages.
+func talkOf(messages located, limit int, system string) (*TraceContext, error) {
+	if messages.any == nil {
+		return nil, messages.wrong("a list")
+	}
+	list, err := messages.list()
+	if err != nil {
+		return nil, err
+	}
+	t := talk{limit: limit, waiting: map[string]int{}, settled: map[int]bool{}}
+	for _, m := range list {
+		if err := t.message(m); err != nil {
+			return nil, err
+		}
+	}
+	return newTrace(t.steps, strings.Join(t.raw, "\n\n"), system), nil
+}
+
+// roleActions are the usual names of who speaks, and the action of what they say.
+var roleActions = map[string]string{
+	"user": ActionUser, "human": ActionUser,
+	"assistant": ActionAgent, "ai": ActionAgent, "agent": ActionAgent, "model": ActionAgent,
+	"system": ActionSystem, "developer": ActionSystem,
+	"tool": ActionToolAlone, "function": ActionToolAlone,
+}
+
+// message makes the steps of one message.
+func (t *talk) message(m located) error {
+	if err := m.object(); err != nil {
+		return err
+	}
+	if many := m.member("tool_messages"); many.any != nil {
+		return t.each(many, t.message)
+	}
+	if m.member("role").any == nil {
+		return m.member("role").wrong("text")
+	}
+	role, err := m.member("role").text()
+	if err != nil {
+		return err
+	}
+	if roleActions[role] == ActionToolAlone {
+		return t.result(m, m.first("tool_call_id", "id"), m.member("content"), m.first("error", "is_error"))
+	}
+	before := len(t.steps) + len(t.raw)
+	if err := t.reasoning(m.member("reasoning_content")); err != nil {
+		return err
+	}
+	if err := t.content(role, m.member("content")); err != nil {
+		return err
+	}
+	if err := t.each(m.member("tool_calls"), t.call); err != nil {
+		return err
+	}
+	if old := m.member("function_call"); old.any != nil {
+		if err := t.call(old); err != nil {
+			return err
+		}
+	}
+	if len(t.steps)+len(t.raw) == before {
+		return t.say(role, "") // nothing is lost without a sign
+	}
+	return nil
+}
+
+func (t *talk) each(list located, do func(located) error) error {
+	items, err := list.list()
+	if err != nil {
+		return err
+	}
+	for _, item := range items {
+		if err := do(item); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// say adds what somebody said.
+func (t *talk) say(role, text string) error {
+	action, ok := roleActions[role]
+	if !ok {
+		action = role
+	}
+	return t.add(TraceStep{Action: action, Thought: shorten(text, t.limit)}, role, text)
+}
+
+// add adds a step, and the whole of it to the raw text.
+func (t *talk) add(s TraceStep, label, raw string) error {
+	if len(t.steps) >= MaxTraceSteps {
+		return fmt.Errorf("the trace has more than %d steps", MaxTraceSteps)
+	}
+	t.steps = append(t.steps, s)
+	t.raw = append(t.raw, "["+label+"] "+raw)
+	return nil
+}
+
+func (t *talk) reasoning(thought located) error {
+	text, err := thought.text()
+	if err != nil || text == "" {
+		return err
+	}
+	return t.add(TraceStep{Action: ActionReasoning, Thought: shorten(text, t.limit)}, ActionReasoning, text)
+}
+
+// content makes steps of a message's content, the parts in their order. Texts that
+// follow one another are one.
+func (t *talk) content(role string, content located) error {
+	if _, ok := content.any.(string); ok || content.any == nil {
+		text, err := content.text()
+		if err != nil || text == "" {
+			return err
+		}
+		return t.say(role, text)
+	}
+	parts, err := content.list()
+	if err != nil {
+		return content.wrong("text or a list of parts")
+	}
+	var said []string
+	flush := func() error {
+		text := strings.Join(said, "\n")
+		if said = nil; text == "" {
+			return nil
+		}
+		return t.say(role, text)
+	}
+	for _, part := range parts {
+		text, isText, err := partText(part)
+		if err != nil {
+			return err
+		}
+		if isText {
+			said = append(said, text)
+			continue
+		}
+		if err := flush(); err != nil {
+			return err
+		}
+		if err := t.part(part); err != nil {
+			return err
+		}
+	}
+	return flush()
+}
+
+// partText is the text of a part that is said: a text, or the name of what is none,
+// such as "[image_url]".
+func partText(part located) (text string, ok bool, err error) {
+	if s, isText := part.any.(string); isText {
+		return s, true, nil
+	}
+	if err := part.object(); err != nil {
+		return "", false, part.wrong("text or an object")
+	}
+	kind, err := part.member("type").text()
+	if err != nil {
+		return "", false, err
+	}
+	switch {
+	case kind == "tool_use" || kind == "tool_result" || kind == "thinking":
+		return "", false, nil
+	case part.member("text").any != nil:
+		text, err = part.member("text").text()
+		return text, true, err
+	}
+	return "[" + kind + "]", true, nil
+}
+
+// part makes a step of a part in Anthropic's form.
+func (t *talk) part(part located) error {
+	switch part.member("type").any {
+	case "tool_use":
+		return t.call(part)
+	case "tool_result":
+		return t.result(part, part.member("tool_use_id"), part.member("content"), part.member("is_error"))
+	}
+	return t.reasoning(part.member("thinking"))
+}
+
+// call adds a tool call: {"function": {"name", "arguments"}} of OpenAI,
+// {"name", "input"} of Anthropic, {"name", "arguments"} of tau-bench.
+func (t *talk) call(c located) error {
+	if err := c.object(); err != nil {
+		return err
+	}
+	inner := c
+	if f := c.member("function"); f.any != nil {
+		inner = f
+	}
+	name, err := inner.member("name").text()
+	if err != nil {
+		return err
+	}
+	arguments, err := inner.first("arguments", "input").shown()
+	if err != nil {
+		return err
+	}
+	id, err := c.first("id", "call_id").shown()
+	if err != nil {
+		return err
+	}
+	action := ActionToolCall + name
+	step := TraceStep{Action: action, Thought: shorten(arguments, t.limit)}
+	if c.member("requestor").any == "user" {
+		step.Metadata = map[string]any{"requestor": "user"}
+	}
+	if err := t.add(step, action, arguments); err != nil {
+		return err
+	}
+	t.calls = append(t.calls, len(t.steps)-1)
+	if id != "" {
+		t.waiting[id] = len(t.steps) - 1
+	}
+	return nil
+}
+
+// result adds a tool's result to the call that it answers: the one of its id, or
+// without an id the oldest that waits. Without such a call it is a step of its own.
+func (t *talk) result(r, id, content, failed located) error {
+	text, err := resultText(content)
+	if err != nil {
+		return err
+	}
+	bad, err := failed.truth()
+	if err != nil {
+		return err
+	}
+	if bad {
+		text = "[ERROR] " + text
+	}
+	which, err := id.shown()
+	if err != nil {
+		return err
+	}
+	if at, ok := t.callOf(which); ok {
+		delete(t.waiting, which)
+		t.settled[at] = true
+		t.steps[at].Observation = shorten(text, t.limit)
+		t.raw = append(t.raw, "[tool] "+text)
+		return nil
+	}
+	step := TraceStep{Action: ActionToolAlone, Observation: shorten(text, t.limit)}
+	if r.member("requestor").any == "user" {
+		step.Metadata = map[string]any{"requestor": "user"}
+	}
+	return t.add(step, "tool", text)
+}
+
+// callOf is the step of the call that a result of an id belongs to.
+func (t *talk) callOf(id string) (at int, ok bool) {
+	if id != "" {
+		at, ok = t.waiting[id]
+		return at, ok
+	}
+	for ; t.oldest < len(t.calls); t.oldest++ {
+		if at = t.calls[t.oldest]; !t.settled[at] {
+			return at, true
+		}
+	}
+	return 0, false
+}
+
+// resultText is the text of a result: a text, parts, or any other JSON.
+func resultText(content located) (string, error) {
+	parts, isList := content.any.([]any)
+	if !isList {
+		return content.shown()
+	}
+	texts := make([]string, len(parts))
+	list, err := content.list()
+	if err != nil {
+		return "", err
+	}
+	for i, part := range list {
+		text, ok, err := partText(part)
+		if err != nil || !ok {
+			return content.shown() // a list that is no list of parts
+		}
+		texts[i] = text
+	}
+	return strings.Join(texts, "\n"), nil
+}

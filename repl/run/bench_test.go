@@ -1,0 +1,133 @@
+package run_test
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rlmhq/rlm/internal/testing/llmtest"
+	"github.com/rlmhq/rlm/repl/ledger"
+	"github.com/rlmhq/rlm/repl/llm"
+	"github.com/rlmhq/rlm/repl/llm/providers"
+	"github.com/rlmhq/rlm/repl/run"
+)
+
+// BenchmarkSubCalls makes 1,000 sub-calls, 64 at a time, against a server on
+// loopback that takes 50 ms. "ideal" is how often the run took the ideal time of
+// ceil(1000/64) times 50 ms.
+func BenchmarkSubCalls(b *testing.B) {
+	const calls, atOnce, delay = 1_000, 64, 50 * time.Millisecond
+	server := llmtest.Start(func(r llm.Request) (llm.Response, error) {
+		if strings.HasPrefix(last(r), "item ") {
+			time.Sleep(delay)
+			return llm.Response{Text: "done"}, nil
+		}
+		return llm.Response{Text: code(fmt.Sprintf("r = llm_query_batched([f'item {i}' for i in range(%d)])\nFINAL(r.count('done'))", calls))}, nil
+	})
+	defer server.Close()
+	registry, err := providers.New(providers.Options{Env: server.Env})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer registry.Close()
+	cfg := config(nil)
+	cfg.Models, cfg.Model, cfg.SubModel, cfg.CallsAtOnce = registry, "openai/gpt-5", "openai/gpt-5", atOnce
+	ideal := time.Duration((calls+atOnce-1)/atOnce) * delay
+	if _, err := run.Run(b.Context(), cfg); err != nil { // the first one loads the interpreter
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		outcome, err := run.Run(b.Context(), cfg)
+		if err != nil || outcome.Text() != fmt.Sprint(calls) {
+			b.Fatalf("%s %s %v", outcome.Status, outcome.Answer, err)
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed())/float64(b.N)/float64(ideal), "ideal")
+}
+
+// BenchmarkTurn is what a turn takes beside model and snippet: extraction, keeping
+// the output, feedback, messages.
+func BenchmarkTurn(b *testing.B) {
+	const turns = 50
+	m := &models{}
+	cfg := config(m, text("input"))
+	cfg.MaxTurns = turns + 1
+	var overhead time.Duration
+	cfg.Progress = func(e ledger.Event) {
+		if e.Kind == ledger.EventSnippet {
+			overhead -= e.Elapsed
+		}
+	}
+	for b.Loop() {
+		m.script, m.requests = nil, nil
+		for i := range turns {
+			m.script = append(m.script, code(fmt.Sprintf("x = %d\nprint(x)", i)))
+		}
+		m.script = append(m.script, "FINAL(1)")
+		outcome, err := run.Run(b.Context(), cfg)
+		if err != nil || outcome.Turns != turns+1 {
+			b.Fatalf("%+v %v", outcome, err)
+		}
+		overhead += outcome.Elapsed
+	}
+	b.ReportMetric(float64(overhead)/float64(b.N)/turns/1e6, "ms/turn")
+}
+
+// BenchmarkSubLoop is what starting a sub-loop takes: session, contract, prompt, and
+// one reply with a typed answer.
+func BenchmarkSubLoop(b *testing.B) {
+	const loops = 20
+	m := &models{byPurpose: func(r llm.Request) (llm.Response, bool) {
+		return llm.Response{Text: "FINAL(true)"}, r.Metadata.Depth == 1
+	}}
+	cfg := config(m, text("input"))
+	var took time.Duration
+	for b.Loop() {
+		m.script = []string{code(fmt.Sprintf("for i in range(%d):\n    rlm_query('is it?', 'a part', schema=bool)\nFINAL(1)", loops))}
+		outcome, err := run.Run(b.Context(), cfg)
+		if err != nil || outcome.Loops != loops {
+			b.Fatalf("%+v %v", outcome, err)
+		}
+		took += outcome.Elapsed
+	}
+	b.ReportMetric(float64(took)/float64(b.N)/loops/1e6, "ms/loop")
+}
+
+// BenchmarkRunsAtOnce has 100 runs in flight, each held at its second turn until
+// all are there, and reports the memory of one.
+func BenchmarkRunsAtOnce(b *testing.B) {
+	const runs = 100
+	for b.Loop() {
+		var before, during runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&before)
+		var arrived, done sync.WaitGroup
+		arrived.Add(runs)
+		release := make(chan struct{})
+		for range runs {
+			done.Go(func() {
+				m := &models{}
+				m.complete = func(ctx context.Context, r llm.Request) (llm.Response, error) {
+					if r.Metadata.Turn == 1 {
+						return llm.Response{Text: code("rows = list(range(1000))")}, nil
+					}
+					arrived.Done()
+					<-release
+					return llm.Response{Text: "FINAL(1)"}, ctx.Err()
+				}
+				if outcome, err := run.Run(b.Context(), config(m, text("input"))); err != nil {
+					b.Errorf("%+v %v", outcome, err)
+				}
+			})
+		}
+		arrived.Wait()
+		runtime.ReadMemStats(&during)
+		b.ReportMetric(float64(during.HeapInuse+during.StackInuse-before.HeapInuse-before.StackInuse)/runs/1024, "KiB/run")
+		close(release)
+		done.Wait()
+	}
+}

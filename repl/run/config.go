@@ -1,0 +1,237 @@
+package run
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/rlmhq/rlm/repl"
+	"github.com/rlmhq/rlm/repl/internal/calls"
+	"github.com/rlmhq/rlm/repl/ledger"
+	"github.com/rlmhq/rlm/schema"
+	"github.com/rlmhq/rlm/tiers"
+)
+
+// Config says what a run is to do, with what, and within which bounds. A zero
+// field means its default, never "no limit".
+type Config struct {
+	// Question is the task.
+	Question string
+	// Inputs are what snippets find as context, context_1 and so on. The caller
+	// keeps them open until Run returns.
+	Inputs []tiers.Input
+	// Schema is the contract of the answer, in any form that [schema.Parse] takes:
+	// JSON Schema, or type text such as "bool". Nil is any answer.
+	Schema json.RawMessage
+	// Signature is a contract of named fields, such as
+	// "question, passage -> answer: str, score: float", in place of Schema. Fields
+	// are the values of its inputs: snippets find each under its name and, if there
+	// are no Inputs, all of them as the dict context.
+	Signature string
+	Fields    map[string]tiers.Value
+
+	// Models resolves the names of models.
+	Models ledger.Models
+	// Model is the root loop's. SubModel is for sub-loops and model calls of
+	// snippets, by default Model.
+	Model, SubModel string
+	// LargeModel is the default of Model, SmallModel of SubModel: the names that
+	// sub_llm_model_large and sub_llm_model_small have elsewhere.
+	LargeModel, SmallModel string
+	// ByDepth names the loop's model for each depth, from 0; an empty entry, or
+	// none, is by the rules above.
+	ByDepth []string
+	// Allowed are further models that snippets may ask by name.
+	Allowed []string
+	// MaxReply bounds the tokens of one reply; by default 8192.
+	MaxReply int
+
+	// Open makes the runner of each loop's session.
+	Open repl.Opener
+	// Limits bound each snippet.
+	Limits tiers.Limits
+	// Deterministic makes clocks and randomness in snippets repeatable.
+	Deterministic bool
+	// Tools are further functions of the snippets. Nil is none.
+	Tools *repl.Tools
+	// Agents answer sub_agent_call.
+	Agents map[string]repl.Agent
+
+	// Budget is for the whole tree.
+	Budget ledger.Budget
+	// MaxDepth is how deep sub-loops may be nested: 1 lets the root start loops that
+	// can start none. 0 is the default of 1, NoSubLoops none. More than 3 needs
+	// AllowDeep.
+	MaxDepth  int
+	AllowDeep bool
+	// MaxTurns bounds the turns of each loop, by default 30.
+	MaxTurns int
+	// FeedbackChars is how much of a turn's output a model is shown, by default
+	// 20,000.
+	FeedbackChars int
+	// CallsAtOnce bounds model calls in flight in the whole tree, by default 16;
+	// LoopsAtOnce the sub-loops that one loop has under way, by default 4.
+	CallsAtOnce, LoopsAtOnce int
+	// Retries is how often a sub-call's answer that breaks its contract is asked for
+	// again, by default 2. NoRetries is none.
+	Retries int
+	// CompactAt is the share of the model's window at which a loop's messages are
+	// replaced by a summary, by default 0.7.
+	CompactAt float64
+	// Bypass answers without a loop if the inputs fit into BypassShare of the
+	// model's window, by default 0.5.
+	Bypass      bool
+	BypassShare float64
+	// NoSynthesis gives up at the end of the turns instead of asking once more for
+	// the best answer so far.
+	NoSynthesis bool
+
+	// Triggers say when ShouldTrigger and LargeOutput choose a run.
+	Triggers Triggers
+
+	// Trace is a folder for the record; empty is none. It must hold no trace yet.
+	Trace string
+	// Progress is told what happens, as it happens. It is called concurrently and
+	// must be quick.
+	Progress func(ledger.Event)
+	// Stream also tells Progress of the pieces of each loop's replies.
+	Stream bool
+}
+
+// Special values of counts whose zero means the default.
+const (
+	NoSubLoops = -1
+	NoRetries  = -1
+)
+
+// Defaults of Config.
+const (
+	DefaultDepth       = 1
+	MostDepth          = 3
+	DefaultTurns       = 30
+	DefaultCallsAtOnce = 16
+	DefaultLoopsAtOnce = 4
+	DefaultCompactAt   = 0.7
+	DefaultBypassShare = 0.5
+)
+
+// WithDefaults returns c with every zero field replaced by its default.
+func (c Config) WithDefaults() Config {
+	for _, f := range []struct {
+		value    *int
+		standard int
+	}{
+		{&c.MaxDepth, DefaultDepth},
+		{&c.MaxTurns, DefaultTurns},
+		{&c.FeedbackChars, repl.DefaultFeedback},
+		{&c.CallsAtOnce, DefaultCallsAtOnce},
+		{&c.LoopsAtOnce, DefaultLoopsAtOnce},
+		{&c.Retries, calls.DefaultRetries},
+		{&c.MaxReply, calls.DefaultReply},
+	} {
+		if *f.value == 0 {
+			*f.value = f.standard
+		}
+	}
+	c.MaxDepth, c.Retries = max(0, c.MaxDepth), max(0, c.Retries)
+	if c.CompactAt == 0 {
+		c.CompactAt = DefaultCompactAt
+	}
+	if c.BypassShare == 0 {
+		c.BypassShare = DefaultBypassShare
+	}
+	if c.Model == "" {
+		c.Model = c.LargeModel
+	}
+	if c.SubModel == "" {
+		c.SubModel = c.SmallModel
+	}
+	if c.SubModel == "" {
+		c.SubModel = c.Model
+	}
+	c.Budget = c.Budget.WithDefaults()
+	return c
+}
+
+// validate reports the first field of a complete Config that makes no sense.
+func (c *Config) validate() error {
+	switch {
+	case c.Question == "":
+		return errors.New("there is no question")
+	case c.Models == nil || c.Model == "":
+		return errors.New("there is no model: name one")
+	case c.Open == nil:
+		return errors.New("there is nothing to run snippets in: set Config.Open")
+	case c.MaxDepth > MostDepth && !c.AllowDeep:
+		return fmt.Errorf("a depth of %d is more than %d, and costs grow with each level: allow it explicitly", c.MaxDepth, MostDepth)
+	case c.MaxTurns < 0 || c.FeedbackChars < 0 || c.CallsAtOnce < 0 || c.LoopsAtOnce < 0 || c.MaxReply < 0:
+		return errors.New("a bound is negative: give a positive value, or 0 for the default")
+	case !(c.CompactAt > 0 && c.CompactAt <= 1) || !(c.BypassShare > 0 && c.BypassShare <= 1):
+		return errors.New("a share of the window is a number above 0, up to 1")
+	case math.IsNaN(c.Budget.USD):
+		return errors.New("the budget in US dollars is no number")
+	case c.Schema != nil && c.Signature != "":
+		return errors.New("both a schema and a signature are given: one contract is enough")
+	case c.Fields != nil && c.Signature == "":
+		return errors.New("there are fields and no signature that names them")
+	}
+	return c.Limits.Validate()
+}
+
+// Check returns what Run would refuse before any work. The question may be missing.
+func (c Config) Check() error {
+	if c.Question == "" {
+		c.Question = "?"
+	}
+	_, _, err := prepare(c, c.Budget.USD != 0)
+	return err
+}
+
+// contract compiles what the answer must be, nil for anything.
+func (c *Config) contract() (*schema.Contract, error) {
+	if c.Signature != "" {
+		inputs, output, err := schema.FromSignature(c.Signature)
+		if err != nil {
+			return nil, err
+		}
+		for _, f := range inputs {
+			if _, ok := c.Fields[f.Name]; !ok && c.Fields != nil {
+				return nil, fmt.Errorf("the signature's input %q has no value", f.Name)
+			}
+		}
+		for name := range c.Fields {
+			if !slices.ContainsFunc(inputs, func(f schema.Field) bool { return f.Name == name }) {
+				return nil, fmt.Errorf("the signature has no input %q", name)
+			}
+		}
+		return output, nil
+	}
+	if c.Schema == nil {
+		return nil, nil //nolint:nilnil // documented: no contract
+	}
+	return schema.Parse(c.Schema)
+}
+
+// modelAt is the model of a loop at a depth.
+func (c *Config) modelAt(depth int) string {
+	if depth < len(c.ByDepth) && c.ByDepth[depth] != "" {
+		return c.ByDepth[depth]
+	}
+	if depth == 0 {
+		return c.Model
+	}
+	return c.SubModel
+}
+
+// models are all that may be asked, each once.
+func (c *Config) models() []string {
+	all := []string{c.Model, c.SubModel, c.LargeModel, c.SmallModel}
+	all = append(append(all, c.ByDepth...), c.Allowed...)
+	for _, agent := range c.Agents {
+		all = append(all, agent.Model)
+	}
+	slices.Sort(all)
+	return slices.DeleteFunc(slices.Compact(all), func(name string) bool { return name == "" })
+}

@@ -1,0 +1,345 @@
+package run
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/rlmhq/rlm/internal/texts"
+	"github.com/rlmhq/rlm/repl"
+	"github.com/rlmhq/rlm/repl/internal/answers"
+	"github.com/rlmhq/rlm/repl/internal/calls"
+	"github.com/rlmhq/rlm/repl/internal/inputs"
+	"github.com/rlmhq/rlm/repl/internal/prompts"
+	"github.com/rlmhq/rlm/repl/internal/record"
+	"github.com/rlmhq/rlm/repl/ledger"
+	"github.com/rlmhq/rlm/repl/llm"
+	"github.com/rlmhq/rlm/schema"
+	"github.com/rlmhq/rlm/tiers"
+)
+
+// loop is one node of the tree: a model, a session, a conversation.
+type loop struct {
+	*tree
+	node     string
+	depth    int
+	model    string
+	question string
+	inputs   inputs.List
+	fields   map[string]tiers.Value
+	contract *schema.Contract
+	trace    *record.Trace
+
+	session     *repl.Session
+	executor    repl.Executor
+	answers     *answers.Answers
+	messages    []llm.Message // the system prompt, the question, then the turns
+	turn        atomic.Int64
+	children    atomic.Int64
+	compactions int
+	last        string // the last output, for an ending without an answer
+	history     []llm.Message
+}
+
+// preamble is how many messages stand before the turns.
+const preamble = 2
+
+// solve runs the loop to its end. With an error the outcome says how far it came.
+func (l *loop) solve(ctx context.Context) (outcome Outcome, err error) {
+	if err := l.begin(ctx); err != nil {
+		return Outcome{}, err
+	}
+	defer func() {
+		if outcome.Answer == nil {
+			outcome.Partial = l.partial(ctx)
+		}
+		outcome.Turns, outcome.Compactions = int(l.turn.Load()), l.compactions
+		err = errors.Join(err, l.session.Close())
+	}()
+	if err := l.setFields(ctx); err != nil {
+		return outcome, err
+	}
+	for turn := 1; turn <= l.cfg.MaxTurns; turn++ {
+		l.turn.Store(int64(turn))
+		answer, err := l.take(ctx, turn)
+		if err != nil {
+			return outcome, err
+		}
+		if answer != nil {
+			return Outcome{Status: StatusAnswered, Answer: answer}, nil
+		}
+	}
+	return l.synthesize(ctx)
+}
+
+// begin opens the session and writes the first messages.
+func (l *loop) begin(ctx context.Context) error {
+	l.answers = &answers.Answers{
+		Caller: l.caller, Inputs: l.inputs, Node: l.node, Depth: l.depth, Turn: &l.turn,
+		Model: l.cfg.SubModel, Models: l.allowed, Agents: l.cfg.Agents, Retries: l.cfg.Retries,
+		CallsAtOnce: l.cfg.CallsAtOnce, Loops: calls.NewGate(l.cfg.LoopsAtOnce),
+	}
+	if l.depth < l.cfg.MaxDepth {
+		l.answers.Loop = l.sub
+	}
+	tools, err := l.cfg.Tools.With(l.answers.Functions()...)
+	if err != nil {
+		return err
+	}
+	l.session, err = repl.OpenSession(ctx, repl.SessionConfig{
+		Open: l.cfg.Open, Inputs: l.inputs, Tools: tools, Limits: l.cfg.Limits, Deterministic: l.cfg.Deterministic,
+	})
+	if err != nil {
+		return err
+	}
+	l.executor = repl.Executor{Session: l.session, Tell: l.tell}
+	if l.messages, err = l.opening(ctx, tools); err != nil {
+		return errors.Join(err, l.session.Close())
+	}
+	l.trace.Begin(l.metadata())
+	return nil
+}
+
+// opening are the first messages: of constant size, whatever the inputs hold.
+func (l *loop) opening(ctx context.Context, tools *repl.Tools) ([]llm.Message, error) {
+	inputs, err := l.inputs.Describe(ctx)
+	if err != nil {
+		return nil, err
+	}
+	contract := ""
+	if l.contract != nil {
+		contract = l.contract.Describe()
+	}
+	system, err := prompt("system", map[string]any{
+		"Functions": tools.Prompt(), "Depth": l.depth, "MaxDepth": l.cfg.MaxDepth, "Turns": l.cfg.MaxTurns, "Contract": contract,
+	})
+	if err != nil {
+		return nil, err
+	}
+	first, err := prompt("question", map[string]any{
+		"Question": l.question, "Inputs": inputs, "Fields": strings.Join(slices.Sorted(maps.Keys(l.fields)), ", "),
+	})
+	if err != nil {
+		return nil, err
+	}
+	return []llm.Message{{Role: llm.RoleSystem, Content: system}, {Role: llm.RoleUser, Content: first}}, nil
+}
+
+func (l *loop) metadata() ledger.Metadata {
+	return ledger.Metadata{
+		RootModel: l.model, MaxDepth: l.cfg.MaxDepth, MaxIterations: l.cfg.MaxTurns, EnvironmentType: "rlm",
+		EnvironmentKwargs: map[string]any{"depth": l.depth, "node": l.node}, OtherBackends: l.allowed,
+	}
+}
+
+// setFields binds the signature's inputs to variables.
+func (l *loop) setFields(ctx context.Context) error {
+	for _, name := range slices.Sorted(maps.Keys(l.fields)) {
+		if err := l.session.Assign(ctx, name, l.fields[name]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// take makes one turn. It returns the answer, nil if there is none yet.
+func (l *loop) take(ctx context.Context, turn int) (json.RawMessage, error) {
+	if err := l.compact(ctx); err != nil {
+		return nil, err
+	}
+	begun := time.Now()
+	l.tell(ledger.Event{Kind: ledger.EventTurnStarted, Model: l.model})
+	sent := l.messages
+	response, err := l.ask(ctx, "turn", l.messages)
+	if err != nil {
+		return nil, err
+	}
+	reply := repl.Extract(response.Text)
+	silent := reply.Final == nil && len(reply.Blocks) == 0
+	if declined := calls.CheckRefusal(l.model, response); silent && declined != nil {
+		return nil, declined
+	}
+	done, err := l.execute(ctx, reply)
+	if err != nil {
+		l.record(turn, sent, response.Text, &done, nil, begun)
+		return nil, err
+	}
+	answer := l.judge(&done)
+	l.record(turn, sent, response.Text, &done, answer, begun)
+	if answer != nil {
+		l.tell(ledger.Event{Kind: ledger.EventAnswer, Text: texts.Show(answer)})
+		return answer, nil
+	}
+	if silent {
+		done.Notes = append(done.Notes, repl.NothingDone)
+	}
+	if response.Finish == llm.FinishLength {
+		done.Notes = append(done.Notes, repl.ReplyCut)
+	}
+	told, err := done.Feedback(ctx, l.session, repl.FeedbackOptions{Cap: l.cfg.FeedbackChars, Turn: turn, Turns: l.cfg.MaxTurns})
+	if err != nil {
+		return nil, err
+	}
+	l.messages = repl.AppendReply(l.messages, response.Text, told)
+	return nil, nil //nolint:nilnil // documented: no answer yet
+}
+
+// ask asks the loop's model.
+func (l *loop) ask(ctx context.Context, purpose string, messages []llm.Message) (llm.Response, error) {
+	if purpose == "turn" {
+		purpose = "root"
+		if l.depth > 0 {
+			purpose = "sub"
+		}
+	}
+	a := calls.Ask{Node: l.node, Depth: l.depth, Turn: int(l.turn.Load()), Purpose: purpose, Model: l.model, Messages: messages}
+	if l.cfg.Stream && l.cfg.Progress != nil {
+		a.Stream = func(delta string) { l.tell(ledger.Event{Kind: ledger.EventDelta, Model: l.model, Text: delta}) }
+	}
+	return l.caller.Complete(ctx, a)
+}
+
+// execute runs a reply's code and keeps what it last wrote.
+func (l *loop) execute(ctx context.Context, reply repl.Reply) (repl.Turn, error) {
+	done, err := l.executor.Execute(ctx, reply)
+	if output := repl.JoinOutput(done.Ran); strings.TrimSpace(output) != "" {
+		l.last = output
+	}
+	return done, err
+}
+
+// judge holds an answer against the contract. One that breaks it is no answer: the
+// model is told what is wrong, and its session stays as it is.
+func (l *loop) judge(done *repl.Turn) json.RawMessage {
+	if done.Final == nil {
+		return nil
+	}
+	value, violations := l.check(done.Final.Value)
+	if violations == nil {
+		return value
+	}
+	l.tell(ledger.Event{Kind: ledger.EventRetry, Purpose: "answer", Error: violations[0].String()})
+	done.Notes = append(done.Notes, "FINAL was not accepted. "+prompts.Correction(l.contract, violations)+
+		" Your variables are as you left them; call FINAL again.")
+	return nil
+}
+
+// check returns the answer as the contract has it. A text that holds the value is
+// as good as the value. An answer that cannot be checked, being too much work, is the
+// model's to mend like any other.
+func (l *loop) check(value json.RawMessage) (json.RawMessage, []schema.Violation) {
+	if l.contract == nil {
+		return value, nil
+	}
+	checked, violations, err := l.contract.Check(value)
+	if err != nil {
+		violations = []schema.Violation{{Path: "$", Message: err.Error()}}
+	}
+	if len(violations) == 0 {
+		return checked, nil
+	}
+	var text string
+	if json.Unmarshal(value, &text) == nil {
+		if found, wrong, err := l.contract.CheckReply(text); err == nil && len(wrong) == 0 {
+			return found, nil
+		}
+	}
+	return nil, violations
+}
+
+// partial is what there is without an answer: what the snippets put into
+// answer["content"], else the last output. The run's own time may be over, so it
+// takes a little more.
+func (l *loop) partial(ctx context.Context) string {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
+	defer cancel()
+	l.session.RefuseCalls() // answer may be an object of the model's own making
+	ran, err := l.session.Run(ctx, repl.Block{Language: tiers.Python, Source: `answer.get("content") and FINAL(answer["content"])`})
+	if err == nil && ran.Final != nil {
+		return texts.Show(ran.Final.Value)
+	}
+	return texts.Truncate(strings.TrimSpace(l.last), repl.DefaultFeedback)
+}
+
+// record writes a turn to the trajectory.
+func (l *loop) record(turn int, sent []llm.Message, reply string, done *repl.Turn, answer json.RawMessage, begun time.Time) {
+	if l.trace == nil {
+		return
+	}
+	var final any
+	if answer != nil {
+		final = texts.Show(answer)
+	}
+	l.trace.Turn(ledger.Iteration{
+		Iteration: turn, Prompt: sent, Response: reply, CodeBlocks: done.CodeBlocks(l.session), FinalAnswer: final, IterationTime: time.Since(begun).Seconds(),
+	})
+}
+
+// tell emits an event of this loop.
+func (l *loop) tell(e ledger.Event) {
+	e.Node, e.Depth, e.Turn = l.node, l.depth, int(l.turn.Load())
+	l.caller.Tell(e)
+}
+
+// sub answers a query by a loop of its own, one level deeper.
+func (l *loop) sub(ctx context.Context, q answers.Query, contract *schema.Contract) (json.RawMessage, error) {
+	question, err := l.inputs.Text(ctx, q.Prompt, maxQuestion)
+	if err != nil {
+		return nil, fmt.Errorf("the prompt: %w", err)
+	}
+	if strings.TrimSpace(question) == "" {
+		return nil, errors.New("the prompt is empty")
+	}
+	child := &loop{
+		tree: l.tree, node: fmt.Sprintf("%s.%d", l.node, l.children.Add(1)), depth: l.depth + 1,
+		model: q.Model, question: question, contract: contract,
+	}
+	if child.model == "" {
+		child.model = l.cfg.modelAt(child.depth)
+	}
+	done := func() error { return nil }
+	if q.Context != nil {
+		var input tiers.Input
+		if input, done, err = l.inputs.Open(ctx, q.Context); err != nil {
+			return nil, fmt.Errorf("the context: %w", err)
+		}
+		child.inputs = inputs.List{input}
+	}
+	if child.trace, err = l.trace.Child(); err != nil {
+		return nil, errors.Join(err, done())
+	}
+	l.loops.Add(1)
+	value, err := child.answer(ctx)
+	return value, errors.Join(err, done(), child.trace.Close())
+}
+
+// maxQuestion is how many characters a sub-task may have; what is longer belongs
+// into its context.
+const maxQuestion = 200_000
+
+// answer runs a sub-loop and returns what its caller gets.
+func (l *loop) answer(ctx context.Context) (json.RawMessage, error) {
+	begun := time.Now()
+	l.tell(ledger.Event{Kind: ledger.EventLoopStarted, Model: l.model, Text: l.question})
+	outcome, err := l.solve(ctx)
+	if err == nil && outcome.Answer == nil {
+		err = fmt.Errorf("the sub-task ended without an answer: %s", outcome.Reason)
+	}
+	e := ledger.Event{Kind: ledger.EventLoopEnded, Status: string(outcome.Status), Text: outcome.Text(), Elapsed: time.Since(begun)}
+	call := ledger.SubCall{Model: l.model, Prompt: l.question, Response: outcome.Text(), Elapsed: e.Elapsed, Err: err}
+	if err != nil {
+		e.Error = err.Error()
+	}
+	l.tell(e)
+	calls.RecordCall(ctx, call)
+	if err != nil || l.contract != nil {
+		return outcome.Answer, err
+	}
+	return json.Marshal(outcome.Text()) // without a contract the caller expects a text
+}

@@ -1,0 +1,16 @@
+package run
+
+import (
+	"embed"
+
+	"github.com/rlmhq/rlm/repl/internal/prompts"
+)
+
+//go:embed prompts/*.md
+var promptFiles embed.FS
+
+var templates = prompts.New(promptFiles)
+
+// prompt fills one of the prompts. The values are strings and numbers, so it can
+// only fail by a mistake of ours.
+func prompt(name string, data any) (string, error) { return templates.Fill(name, data) }

@@ -1,0 +1,173 @@
+package run
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync/atomic"
+
+	"github.com/rlmhq/rlm/repl/internal/calls"
+	"github.com/rlmhq/rlm/repl/internal/harness"
+	"github.com/rlmhq/rlm/repl/internal/record"
+	"github.com/rlmhq/rlm/repl/ledger"
+	"github.com/rlmhq/rlm/schema"
+	"github.com/rlmhq/rlm/tiers"
+)
+
+// tree is what all loops of a run share.
+type tree struct {
+	cfg     Config
+	caller  *calls.Caller
+	ledger  *calls.Ledger
+	allowed []string
+	loops   atomic.Int64
+}
+
+// Run answers a question. The error is a [*repl.SetupError] if the run could not begin,
+// what broke on the way, or the context's cause; the Outcome then says how far it came.
+func Run(ctx context.Context, cfg Config) (Outcome, error) {
+	r := &rootRun{given: cfg}
+	err := harness.Run(ctx, r)
+	if err != nil && r.outcome.Status == "" {
+		r.outcome.Status, r.outcome.Reason = ledger.StatusFailed, err.Error()
+	}
+
+	return r.outcome, err
+}
+
+// rootRun is a run as the harness sees it.
+type rootRun struct {
+	*tree
+
+	given    Config
+	contract *schema.Contract
+	outcome  Outcome
+}
+
+// Prepare checks the configuration.
+func (r *rootRun) Prepare(context.Context) (plan harness.Plan, err error) {
+	if r.tree, r.contract, err = prepare(r.given, r.given.Budget.USD != 0); err != nil {
+		return plan, err
+	}
+
+	return harness.Plan{
+		Caller: r.caller, Folder: r.cfg.Trace,
+		Started: ledger.Event{Model: r.cfg.modelAt(0), Text: r.cfg.Question},
+	}, nil
+}
+
+// Solve answers the question: at once where the input fits and that is wanted, else by
+// the loop.
+func (r *rootRun) Solve(ctx context.Context, trace *record.Trace) (err error) {
+	if r.cfg.Bypass {
+		var done bool
+		if r.outcome, done, err = r.bypass(ctx, r.contract); done || err != nil {
+			return err
+		}
+	}
+
+	l := r.rootLoop(r.contract)
+	l.trace = trace
+	r.outcome, err = l.solve(ctx)
+
+	return err
+}
+
+// Conclude completes the outcome.
+func (r *rootRun) Conclude(e *harness.Ending) ledger.Event {
+	o := &r.outcome
+	if e.Status != "" {
+		o.Status, o.Reason = e.Status, e.Reason
+	}
+	o.Spent, o.Budget, o.Elapsed, o.Trace = e.Spent, e.Budget, e.Elapsed, e.Folder
+	o.Loops = int(r.loops.Load())
+
+	return ledger.Event{Status: string(o.Status), Text: o.Text(), Error: o.Reason}
+}
+
+// rootLoop is the loop at the root, without a record.
+func (r *tree) rootLoop(contract *schema.Contract) *loop {
+	return &loop{
+		tree: r, node: harness.Root, model: r.cfg.modelAt(0), question: r.cfg.Question,
+		inputs: r.cfg.Inputs, fields: r.cfg.Fields, contract: contract,
+	}
+}
+
+// prepare checks all that can be checked before any work.
+func prepare(cfg Config, explicitUSD bool) (*tree, *schema.Contract, error) {
+	cfg = cfg.WithDefaults()
+	if err := cfg.validate(); err != nil {
+		return nil, nil, err
+	}
+	contract, err := cfg.contract()
+	if err != nil {
+		return nil, nil, err
+	}
+	if cfg.Fields != nil && len(cfg.Inputs) == 0 {
+		fields, err := json.Marshal(cfg.Fields)
+		if err != nil {
+			return nil, nil, fmt.Errorf("cannot use the fields: %w", err)
+		}
+		cfg.Inputs = []tiers.Input{{Name: "fields", Value: fields}}
+	}
+	r := &tree{cfg: cfg, allowed: cfg.models()}
+	r.caller, err = calls.NewCaller(calls.Caller{
+		Models: cfg.Models, Gate: calls.NewGate(cfg.CallsAtOnce), MaxReply: cfg.MaxReply, Emit: cfg.Progress,
+	}, cfg.Budget, r.allowed, explicitUSD)
+	if err != nil {
+		return nil, nil, err
+	}
+	r.ledger = r.caller.Ledger
+	return r, contract, nil
+}
+
+// Estimate is what a run may take, before it is made.
+type Estimate struct {
+	// Turn is what one turn of the root takes at its beginning; Most is the whole
+	// budget, beyond which nothing is spent.
+	Turn ledger.Spending `json:"turn"`
+	Most ledger.Budget   `json:"most"`
+	// ReadOnce is what it takes to show the whole input to the sub-model once, in
+	// calls as large as half its window: a measure for a task that must read all.
+	ReadOnce ledger.Spending `json:"read_once"`
+	// Bypass says that the input fits and the run answers by one call.
+	Bypass bool `json:"bypass"`
+	// Priced says that the prices of both models are known; otherwise USD is of
+	// those that are.
+	Priced bool `json:"priced"`
+}
+
+// EstimateRun says what a run of cfg may take. It asks no model.
+func EstimateRun(ctx context.Context, cfg Config) (Estimate, error) {
+	r, contract, err := prepare(cfg, false)
+	if err != nil {
+		return Estimate{}, err
+	}
+	l := r.rootLoop(contract)
+	if err := l.begin(ctx); err != nil {
+		return Estimate{}, err
+	}
+	defer l.session.Close()
+	turn, err := r.caller.Estimate(calls.Ask{Model: l.model, Messages: l.messages})
+	if err != nil {
+		return Estimate{}, err
+	}
+	e := Estimate{Turn: turn, Most: r.ledger.Budget(), Priced: r.priced()}
+	chars, err := r.size(ctx)
+	if err != nil {
+		return Estimate{}, err
+	}
+	e.Bypass = r.cfg.Bypass && r.fits(chars)
+	e.ReadOnce, err = r.readOnce(chars)
+	return e, err
+}
+
+// priced reports whether all prices are known.
+func (r *tree) priced() bool {
+	for _, name := range r.allowed {
+		if m, err := r.cfg.Models.Resolve(name); err != nil || m.Facts.Price == nil {
+			return false
+		}
+	}
+	return true
+}

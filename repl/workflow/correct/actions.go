@@ -1,0 +1,141 @@
+package correct
+
+import (
+	"context"
+
+	"github.com/rlmhq/rlm/repl/workflow"
+)
+
+// Defaults and bounds of a loop.
+const (
+	DefaultIterations = 3
+	MaxIterations     = 100
+)
+
+// The strategies of on_failure.
+const (
+	ReturnBest = "return_best" // the attempt with the highest score
+	ReturnLast = "return_last" // the final attempt
+	Raise      = "raise"       // a *FailedError with the history
+)
+
+// The types of evaluators.
+const (
+	SchemaEvaluator = "schema" // JSON Schema
+	LLMEvaluator    = "llm"    // a model as judge
+	CustomEvaluator = "custom" // code
+)
+
+// The languages of a custom evaluator.
+const (
+	Python = "python"
+	Lua    = "lua"
+	Prolog = "prolog"
+)
+
+// exampleFields are the members of a few-shot example.
+var exampleFields = []workflow.Param{
+	{Name: "input", Type: workflow.AnyType, Required: true, Doc: "what was to be judged"},
+	{Name: "output", Type: workflow.AnyType, Required: true, Doc: "the verdict on it, as JSON"},
+}
+
+// judgement are the parameters that say how an output is judged; the loop and the
+// action of its own share them.
+func judgement(typeName string, standard any) []workflow.Param {
+	return []workflow.Param{
+		{
+			Name: typeName, Type: workflow.TextType, Required: standard == nil, Default: standard,
+			Values: []string{SchemaEvaluator, LLMEvaluator, CustomEvaluator}, Doc: "schema, llm or custom",
+		},
+		{Name: "schema", Type: workflow.SchemaType, Doc: "the JSON Schema (type schema)"},
+		{Name: "prompt", Type: workflow.TextType, Late: true, Doc: "what the judge is asked (type llm)"},
+		{Name: "model", Type: workflow.ModelType, Late: true, Doc: "the judge (type llm); by default the state's model, or the run's"},
+		{Name: "examples", Type: workflow.ListType, Fields: exampleFields, Late: true, Doc: "few-shot examples (type llm)"},
+		{Name: "run", Type: workflow.CodeType, Doc: "the code (type custom)"},
+		{
+			Name: "language", Type: workflow.TextType, Default: Python, Values: []string{Python, Lua, Prolog},
+			Doc: "of the code: python, lua or prolog (type custom)",
+		},
+	}
+}
+
+// Actions returns reflection.loop, reflection.evaluate and reflection.correct.
+func Actions() []workflow.Action {
+	return []workflow.Action{loopAction, evaluateAction, correctAction}
+}
+
+var loopAction = workflow.Action{
+	Name: "reflection.loop",
+	Doc:  "Makes an output, judges it and corrects it, until it is valid or the iterations are used up.",
+	Params: []workflow.Param{
+		{Name: "generator", Type: workflow.StepType, Required: true, Late: true, Doc: "what makes the output: action with its parameters, or run"},
+		{
+			Name: "evaluator", Type: workflow.ObjectType, Required: true, Late: true, Fields: judgement("type", nil), Doc: "what judges it",
+			Verify: func(v *workflow.Tree) []*workflow.Problem { return verifyEvaluator(v, "type") },
+		},
+		{Name: "corrector", Type: workflow.StepType, Late: true, Doc: "what corrects it: action with its parameters, or run"},
+		{Name: "max_iterations", Type: workflow.WholeType, Default: DefaultIterations, Least: 1, Most: MaxIterations, Doc: "how many attempts there are at most"},
+		{
+			Name: "on_failure", Type: workflow.TextType, Default: ReturnBest, Values: []string{ReturnBest, ReturnLast, Raise},
+			Doc: "what becomes of a loop without a valid output",
+		},
+	},
+	Do: func(ctx context.Context, r *workflow.Run, with map[string]any) (any, error) {
+		cfg, err := configOf(with)
+		if err != nil {
+			return nil, err
+		}
+		outcome, err := Loop(ctx, r, cfg)
+		if err != nil {
+			return nil, err
+		}
+		values := outcome.Values()
+		return values, r.Set(values)
+	},
+}
+
+var evaluateAction = workflow.Action{
+	Name: "reflection.evaluate",
+	Doc:  "Judges a value.",
+	Params: append([]workflow.Param{
+		{Name: "data", Type: workflow.AnyType, Doc: "what is judged; by default the state's reflection_output"},
+	}, judgement("evaluator_type", SchemaEvaluator)...),
+	Verify: func(with *workflow.Tree) []*workflow.Problem { return verifyEvaluator(with, "evaluator_type") },
+	Do: func(ctx context.Context, r *workflow.Run, with map[string]any) (any, error) {
+		data, given := with["data"]
+		if !given {
+			data = r.State[stateOutput]
+		}
+		_, verdict, err := Evaluate(ctx, r, evaluatorOf(with, "evaluator_type"), data)
+		if err != nil {
+			return nil, err
+		}
+		return verdict.Values(), nil
+	},
+}
+
+var correctAction = workflow.Action{
+	Name: "reflection.correct",
+	Doc:  "Has a value corrected.",
+	Params: []workflow.Param{
+		{Name: "data", Type: workflow.AnyType, Doc: "what is corrected; by default the state's reflection_output"},
+		{Name: "errors", Type: workflow.ListType, Doc: "what is wrong with it; by default the state's reflection_errors"},
+		{Name: "corrector_action", Type: workflow.ActionType, Doc: "the action that corrects it, which gets all further parameters"},
+		{Name: "run", Type: workflow.CodeType, Doc: "Python that corrects it"},
+		{Name: "prompt", Type: workflow.TextType, Late: true, Doc: "what a model is asked that corrects it, by llm.call"},
+		{Name: "model", Type: workflow.ModelType, Late: true, Doc: "the model; by default the state's model, or the run's"},
+	},
+	Open:   true,
+	Verify: verifyCorrect,
+	Do: func(ctx context.Context, r *workflow.Run, with map[string]any) (any, error) {
+		data, given := with["data"]
+		if !given {
+			data = r.State[stateOutput]
+		}
+		errs, _ := with["errors"].([]any)
+		if errs == nil {
+			errs, _ = r.State[stateErrors].([]any)
+		}
+		return Correct(ctx, r, correctorOf(with), data, errs)
+	},
+}

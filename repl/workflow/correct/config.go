@@ -1,0 +1,205 @@
+package correct
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/rlmhq/rlm/repl/internal/evaluators"
+	"github.com/rlmhq/rlm/repl/workflow"
+)
+
+// Config says how a loop goes.
+type Config struct {
+	Generator Step
+	Evaluator Evaluator
+	// Corrector makes another output of one that is not valid. Nil has the generator
+	// make the next one, too.
+	Corrector *Step
+	// Iterations bounds the attempts; 0 is [DefaultIterations].
+	Iterations int
+	// OnFailure is ReturnBest, ReturnLast or Raise; empty is ReturnBest.
+	OnFailure string
+}
+
+// Step makes an output: by an action with parameters, which may have templates in
+// them, or by Python, the body of a function of state.
+type Step struct {
+	Action string
+	With   map[string]any
+	Run    string
+}
+
+// Evaluator judges an output.
+type Evaluator struct {
+	// Type is SchemaEvaluator, LLMEvaluator or CustomEvaluator.
+	Type string
+	// Schema is a JSON Schema as encoding/json knows it, of type schema.
+	Schema any
+	// Prompt, Model and Examples are of type llm. All may have templates in them.
+	Prompt, Model string
+	Examples      []any
+	// Run and Language are of type custom; an empty Language is Python.
+	Run, Language string
+}
+
+// configOf reads the parameters of reflection.loop.
+func configOf(with map[string]any) (Config, error) {
+	generator, _ := with["generator"].(map[string]any)
+	evaluator, _ := with["evaluator"].(map[string]any)
+	cfg := Config{Generator: stepOf(generator), Evaluator: evaluatorOf(evaluator, "type")}
+	if corrector, ok := with["corrector"].(map[string]any); ok {
+		step := stepOf(corrector)
+		cfg.Corrector = &step
+	}
+	cfg.OnFailure, _ = with["on_failure"].(string)
+	switch n := with["max_iterations"].(type) {
+	case int:
+		cfg.Iterations = n
+	case json.Number:
+		var err error
+		if cfg.Iterations, err = strconv.Atoi(string(n)); err != nil {
+			return cfg, fmt.Errorf("max_iterations is a whole number: %w", err)
+		}
+	}
+	err := cfg.validate()
+	return cfg, err
+}
+
+// validate reports what makes no sense.
+func (c *Config) validate() error {
+	if c.Iterations == 0 {
+		c.Iterations = DefaultIterations
+	}
+	if c.OnFailure == "" {
+		c.OnFailure = ReturnBest
+	}
+	switch {
+	case c.Iterations < 0 || c.Iterations > MaxIterations:
+		return fmt.Errorf("max_iterations is %d: give a number from 1 to %d", c.Iterations, MaxIterations)
+	case !slices.Contains([]string{ReturnBest, ReturnLast, Raise}, c.OnFailure):
+		return fmt.Errorf("on_failure is %q: give return_best, return_last or raise", c.OnFailure)
+	case (c.Generator.Action == "") == (c.Generator.Run == ""):
+		return errors.New("the generator has action or run: give one of them")
+	}
+	return nil
+}
+
+// stepOf reads a generator or a corrector.
+func stepOf(with map[string]any) Step {
+	var s Step
+	s.Action, _ = with["action"].(string)
+	s.Run, _ = with["run"].(string)
+	s.With = maps.Clone(with)
+	delete(s.With, "action")
+	delete(s.With, "run")
+	return s
+}
+
+// evaluatorOf reads an evaluator, whose type stands under a name.
+func evaluatorOf(with map[string]any, typeName string) Evaluator {
+	e := Evaluator{Schema: with["schema"]}
+	e.Type, _ = with[typeName].(string)
+	e.Prompt, _ = with["prompt"].(string)
+	e.Model, _ = with["model"].(string)
+	e.Examples, _ = with["examples"].([]any)
+	e.Run, _ = with["run"].(string)
+	e.Language, _ = with["language"].(string)
+	return e
+}
+
+// correctorOf reads the parameters of reflection.correct.
+func correctorOf(with map[string]any) Step {
+	var s Step
+	s.Action, _ = with["corrector_action"].(string)
+	s.Run, _ = with["run"].(string)
+	if s.Action == "" && s.Run == "" {
+		s.Action = workflow.LLMCall
+	}
+	s.With = maps.Clone(with)
+	for _, own := range []string{"data", "errors", "corrector_action", "run"} {
+		delete(s.With, own)
+	}
+	return s
+}
+
+// problem is one at a value of a file.
+func problem(at *workflow.Tree, format string, args ...any) *workflow.Problem {
+	return &workflow.Problem{Line: at.Line, Column: at.Column, Message: fmt.Sprintf(format, args...)}
+}
+
+// verifyEvaluator finds what a type of evaluator lacks.
+func verifyEvaluator(with *workflow.Tree, typeName string) []*workflow.Problem {
+	kind := SchemaEvaluator
+	if given := with.Get(typeName); given != nil {
+		kind = given.Text
+	} else if typeName == "type" {
+		return nil // which is said already
+	}
+	needs := map[string]string{SchemaEvaluator: "schema", LLMEvaluator: "prompt", CustomEvaluator: "run"}[kind]
+	if needs == "" {
+		return nil
+	}
+	var found []*workflow.Problem
+	if with.Get(needs) == nil {
+		found = append(found, problem(with, "%s is missing: an evaluator of type %s needs it", needs, kind))
+	}
+	for _, other := range []string{"schema", "prompt", "model", "examples", "run", "language"} {
+		if value := with.Get(other); value != nil && !belongs(other, kind) {
+			found = append(found, problem(value, "%s has no meaning for an evaluator of type %s", other, kind))
+		}
+	}
+	if examples := with.Get("examples"); examples != nil && kind == LLMEvaluator {
+		found = append(found, verifyExamples(examples)...)
+	}
+	return found
+}
+
+// belongs reports whether a parameter is of a type of evaluator.
+func belongs(name, kind string) bool {
+	return map[string]string{
+		"schema": SchemaEvaluator, "prompt": LLMEvaluator, "model": LLMEvaluator, "examples": LLMEvaluator,
+		"run": CustomEvaluator, "language": CustomEvaluator,
+	}[name] == kind
+}
+
+// verifyExamples holds the verdicts of few-shot examples against the contract: a
+// judge follows what it is shown.
+func verifyExamples(examples *workflow.Tree) []*workflow.Problem {
+	var found []*workflow.Problem
+	for _, example := range examples.Items {
+		output := example.Get("output")
+		if output == nil || evaluators.HasTemplate(output.Plain()) {
+			continue // which is said already, or not known yet
+		}
+		if _, err := verdictOf(output.Plain(), judgeContract); err != nil {
+			found = append(found, problem(output, "the output of an example is a verdict: %v", err))
+		}
+	}
+	return found
+}
+
+// verifyCorrect finds what reflection.correct lacks.
+func verifyCorrect(with *workflow.Tree) []*workflow.Problem {
+	action, run, prompt := with.Get("corrector_action"), with.Get("run"), with.Get("prompt")
+	var found []*workflow.Problem
+	switch {
+	case action == nil && run == nil && prompt == nil:
+		found = append(found, problem(with, "corrector_action, run or prompt is missing: one of them says how to correct"))
+	case action != nil && run != nil || run != nil && prompt != nil:
+		found = append(found, problem(run, "run stands alone: leave out corrector_action and prompt"))
+	}
+	if action != nil {
+		return found
+	}
+	own := []string{"data", "errors", "corrector_action", "run", "prompt", "model"}
+	for _, key := range with.Keys {
+		if !slices.Contains(own, key.Text) {
+			found = append(found, problem(key, "there is no parameter of reflection.correct %q: further parameters go to corrector_action", key.Text))
+		}
+	}
+	return found
+}

@@ -1,0 +1,45 @@
+package correct_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/rlmhq/rlm/repl/workflow"
+	"github.com/rlmhq/rlm/repl/workflow/correct"
+	"github.com/rlmhq/rlm/router"
+)
+
+// A loop whose strategy is raise ends in an error that has every attempt.
+func ExampleFailedError() {
+	actions, err := workflow.NewActions(correct.Actions()...)
+	if err != nil {
+		panic(err)
+	}
+	file, err := workflow.Parse("user.yaml", []byte(`
+nodes:
+  - name: create_user
+    uses: reflection.loop
+    with:
+      generator: {run: 'return {"name": ""}'}
+      evaluator: {type: schema, schema: {type: object, properties: {name: {minLength: 1}}}}
+      max_iterations: 2
+      on_failure: raise
+`))
+	if err != nil {
+		panic(err)
+	}
+	_, err = file.Run(context.Background(), workflow.Config{Actions: actions, Open: shared.Opener(router.Policy{})},
+		map[string]any{"request": "create user"})
+	var failed *correct.FailedError
+	if errors.As(err, &failed) {
+		fmt.Println("Reflection failed:", failed)
+		for _, a := range failed.History {
+			fmt.Println(a.Iteration, a.Output, a.Score, a.Valid, a.Errors)
+		}
+	}
+	// Output:
+	// Reflection failed: no valid output in 2 iterations; the best score is 0.50; at last $.name: must have at least 1 characters, has 0
+	// 1 map[name:] 0.5 false [map[message:must have at least 1 characters, has 0 path:$.name suggestion:Change $.name: it must have at least 1 characters.]]
+	// 2 map[name:] 0.5 false [map[message:must have at least 1 characters, has 0 path:$.name suggestion:Change $.name: it must have at least 1 characters.]]
+}
