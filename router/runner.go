@@ -12,7 +12,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// RunnerConfig says what a Runner works with.
+// RunnerConfig configures a Runner.
 type RunnerConfig struct {
 	// Tiers are those to choose from. Their names differ.
 	Tiers []tiers.Tier
@@ -170,7 +170,7 @@ func (r *Runner) analyse(
 	}
 	analyser := r.cfg.Analysers[language]
 	if analyser == nil {
-		return Verdict{Unknown: "there is no analyser for the language"}, nil
+		return Verdict{Unknown: "no analyser supports the language"}, nil
 	}
 
 	v, err := analyser.Analyse(ctx, source)
@@ -234,7 +234,7 @@ func (r *Runner) planUsable(
 			return Plan{}, err
 		}
 
-		// What modules it has may be known only now.
+		// Its modules may be known only now.
 		r.candidates[i] = candidate{info: r.cfg.Tiers[i].Info(), unusable: unusable}
 		r.probed[i] = true
 	}

@@ -1,9 +1,8 @@
-// Package cpython holds CPython as the wasm tier runs it: a WebAssembly module
-// without data, and the memory image over which it runs, taken when the
-// interpreter had started and had imported what snippets import.
+// Package cpython holds the CPython of tier wasm: a WebAssembly module without data, and the
+// memory image over which it runs. The image was taken after the interpreter had started and
+// had imported the modules that snippets use.
 //
-// The files beside this one are made by scripts/wasm, which says how; the
-// manifest says of what.
+// scripts/wasm builds the artefacts beside this file. The manifest names their sources.
 package cpython
 
 import (
@@ -27,11 +26,10 @@ var manifestFile []byte
 //go:embed modules.txt
 var moduleNames string
 
-// Modules returns the names of the standard library's top-level modules that
-// can be imported.
+// Modules returns the names of the importable top-level modules of the standard library.
 func Modules() []string { return strings.Fields(moduleNames) }
 
-// decoded is part of the program: it cannot be wrong without the tests failing.
+// decoded is the embedded manifest. The tests make sure that it is valid.
 var decoded = mustDecode(manifestFile)
 
 func mustDecode(data []byte) manifest.Manifest {
@@ -42,11 +40,11 @@ func mustDecode(data []byte) manifest.Manifest {
 	return m
 }
 
-// Manifest returns the manifest. Its maps are shared and must not be changed.
+// Manifest returns the manifest. Do not change its maps: they are shared.
 func Manifest() manifest.Manifest { return decoded }
 
-// Module returns the WebAssembly module. It works only over a copy of the
-// image, and counts its fuel in the exported global "fuel".
+// Module returns the WebAssembly module. It runs only over a copy of the image, and counts
+// down the exported global "fuel".
 func Module() ([]byte, error) { return open(decoded.Module, moduleFile) }
 
 // Image returns the memory image, a whole number of WebAssembly pages.

@@ -45,7 +45,9 @@ func check(t *testing.T, what string, data []byte, size int, sum string) {
 }
 
 func TestImageIsWholePages(t *testing.T) {
-	if got, want := Manifest().Image.Size, int(Manifest().ImagePages)*manifest.PageSize; got != want {
+	if got, want := Manifest().Image.Size, int(
+		Manifest().ImagePages,
+	)*manifest.PageSize; got != want {
 		t.Errorf("the image has %d bytes, %d pages have %d", got, Manifest().ImagePages, want)
 	}
 }

@@ -106,11 +106,15 @@ func TestTheGraceBeginsWhenTheGuestIsAsked(t *testing.T) {
 				took := time.Since(begun)
 
 				if row.lives && (err != nil || done.Code != wire.CodeRaised || control.isKilled) {
-					t.Errorf("code %d, %v after %v, killed: %v", done.Code, err, took, control.isKilled)
+					t.Errorf(
+						"code %d, %v after %v, killed: %v", done.Code, err, took, control.isKilled,
+					)
 				}
 				least := wall + row.takes + graceTime - 2*tick
 				if !row.lives && (!errors.Is(err, ErrGone) || !control.isKilled || took < least) {
-					t.Errorf("code %d, %v after %v, killed: %v", done.Code, err, took, control.isKilled)
+					t.Errorf(
+						"code %d, %v after %v, killed: %v", done.Code, err, took, control.isKilled,
+					)
 				}
 
 				<-guest
@@ -135,7 +139,8 @@ func TestAGuestThatCannotBeAskedIsKilledAtOnce(t *testing.T) {
 
 		begun := time.Now()
 		_, err := c.Run(a, wire.Order{}, 0)
-		if took := time.Since(begun); !errors.Is(err, ErrGone) || !control.isKilled || took > time.Second+2*tick {
+		if took := time.Since(begun); !errors.Is(err, ErrGone) || !control.isKilled ||
+			took > time.Second+2*tick {
 			t.Errorf("%v after %v, killed: %v", err, took, control.isKilled)
 		}
 
@@ -200,7 +205,8 @@ func FuzzConnection(f *testing.F) {
 	mark := string(make([]byte, wire.MarkSize))
 	for _, seed := range []string{
 		"", "\x01\x00\x00\x00q?", "\xff\xff\xff\xffq", "\x04\x00\x00\x00k\x01\x00\x00\x00",
-		"\x10\x00\x00\x00b" + mark, "\x1c\x00\x00\x00d" + mark + mark[:12], "\x06\x00\x00\x00q\x01\x00\x00\x00i\x00",
+		"\x10\x00\x00\x00b" + mark, "\x1c\x00\x00\x00d" + mark + mark[:12],
+		"\x06\x00\x00\x00q\x01\x00\x00\x00i\x00",
 	} {
 		f.Add([]byte(seed), true)
 		f.Add([]byte(seed), false)

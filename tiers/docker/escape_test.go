@@ -58,8 +58,11 @@ func TestEscapeWithoutLayers(t *testing.T) {
 func TestEachLayerContains(t *testing.T) {
 	skip.UnderRace(t)
 	cases := map[dockerapi.Layer]string{
-		dockerapi.Seccomp: "network/connect", dockerapi.Network: "network/connect", dockerapi.Privileges: "kernel/mount", dockerapi.Rootfs: "container/modules_folder",
-		dockerapi.Names: "container/name_of_the_host", dockerapi.Masks: "container/core_pattern", dockerapi.Tmpfs: "limits/inodes", dockerapi.Resources: "limits/open_files",
+		dockerapi.Seccomp: "network/connect", dockerapi.Network: "network/connect",
+		dockerapi.Privileges: "kernel/mount", dockerapi.Rootfs: "container/modules_folder",
+		dockerapi.Names: "container/name_of_the_host",
+		dockerapi.Masks: "container/core_pattern", dockerapi.Tmpfs: "limits/inodes",
+		dockerapi.Resources: "limits/open_files",
 	}
 	for _, layer := range dockerapi.Layers() {
 		t.Run(string(layer), func(t *testing.T) {

@@ -108,8 +108,16 @@ func TestBothLanguagesLiveInOneSandbox(t *testing.T) {
 // TestWithoutTheImageGoIsNamed asks for an image that nobody has built.
 func TestWithoutTheImageGoIsNamed(t *testing.T) {
 	goTier(t)
-	pinned := newTier(t, docker.Options{Host: os.Getenv("DOCKER_HOST"), GoImage: "sha256:" + strings.Repeat("1", 64), Warm: -1})
-	if err := pinned.Probe(t.Context()); err == nil || !strings.Contains(err.Error(), "build it by rlm images build go") {
+	pinned := newTier(
+		t,
+		docker.Options{
+			Host:    os.Getenv("DOCKER_HOST"),
+			GoImage: "sha256:" + strings.Repeat("1", 64),
+			Warm:    -1,
+		},
+	)
+	if err := pinned.Probe(t.Context()); err == nil ||
+		!strings.Contains(err.Error(), "build it by rlm images build go") {
 		t.Errorf("%v", err)
 	}
 	s, err := goTier(t).Open(t.Context(), tiers.Config{Out: true, Language: tiers.Go})
@@ -118,7 +126,8 @@ func TestWithoutTheImageGoIsNamed(t *testing.T) {
 	}
 	defer func() { _ = s.Close() }() // it has started nothing
 	var rejected *tiers.RejectedError
-	if _, err := s.Run(t.Context(), tiers.Job{Language: tiers.Go, Source: "1"}); !errors.As(err, &rejected) || !strings.Contains(rejected.Reason, "Python") {
+	_, err = s.Run(t.Context(), tiers.Job{Language: tiers.Go, Source: "1"})
+	if !errors.As(err, &rejected) || !strings.Contains(rejected.Reason, "Python") {
 		t.Errorf("%v", err)
 	}
 }
@@ -133,7 +142,8 @@ func TestAProgramThatSomebodyKills(t *testing.T) {
 			Stdout: gosuite.OnWrite(func() { disturb(t, deed...) }),
 		})
 		var broken *tiers.BrokenError
-		if !errors.As(err, &broken) || broken.Effects != tiers.EffectsRan || broken.Lost == nil || !strings.Contains(err.Error(), name+" the container") {
+		if !errors.As(err, &broken) || broken.Effects != tiers.EffectsRan || broken.Lost == nil ||
+			!strings.Contains(err.Error(), name+" the container") {
 			t.Errorf("%s: %v", name, err)
 		}
 		if r := gosuite.RunOK(t, s, "kept + 1"); r.Stdout != "42\n" {
@@ -167,7 +177,10 @@ func TestDaemonFailsDuringAGoSnippet(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := newGate(t)
 			tier := behind(t, g)
-			s, err := tier.Open(t.Context(), tiers.Config{Limits: tiers.Limits{Wall: 3 * time.Second}, Language: tiers.Go})
+			s, err := tier.Open(
+				t.Context(),
+				tiers.Config{Limits: tiers.Limits{Wall: 3 * time.Second}, Language: tiers.Go},
+			)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -184,7 +197,8 @@ func TestDaemonFailsDuringAGoSnippet(t *testing.T) {
 			})
 			<-done
 			var broken *tiers.BrokenError
-			if !errors.As(err, &broken) || broken.Effects != tiers.EffectsRan || broken.Lost == nil || !slices.Equal(broken.Lost.Snippets, []int{2}) {
+			if !errors.As(err, &broken) || broken.Effects != tiers.EffectsRan ||
+				broken.Lost == nil || !slices.Equal(broken.Lost.Snippets, []int{2}) {
 				t.Errorf("%v", err)
 			}
 			deed.undo(g)
@@ -217,15 +231,21 @@ func disturb(t *testing.T, deed ...string) {
 		return
 	}
 	defer client.Close()
-	found, err := client.List(t.Context(), map[string]string{"rlm.tier": docker.Name, "rlm.go": "program"})
+	found, err := client.List(
+		t.Context(), map[string]string{"rlm.tier": docker.Name, "rlm.go": "program"},
+	)
 	if err != nil {
 		t.Error(err)
 	}
 	for _, c := range found {
-		if !c.Running || !strings.Contains(c.Labels["rlm.owner"], fmt.Sprintf("/%d/", os.Getpid())) {
+		if !c.Running ||
+			!strings.Contains(c.Labels["rlm.owner"], fmt.Sprintf("/%d/", os.Getpid())) {
 			continue
 		}
-		if said, err := exec.CommandContext(t.Context(), "docker", append(slices.Clone(deed), c.ID)...).CombinedOutput(); err != nil {
+		if said, err := exec.CommandContext(
+			t.Context(),
+			"docker",
+			append(slices.Clone(deed), c.ID)...).CombinedOutput(); err != nil {
 			t.Logf("%v: %s", err, said)
 		}
 	}
@@ -237,14 +257,21 @@ func TestGoLeavesNothingBehind(t *testing.T) {
 	tier := goTier(t)
 	temporary := t.TempDir()
 	t.Setenv("TMPDIR", temporary)
-	for _, source := range []string{"x := 1", "for {\n}", "x := ", "panic(1)", "go func() { panic(1) }()\nselect {}"} {
-		s, err := tier.Open(t.Context(), tiers.Config{Limits: tiers.Limits{Wall: 300 * time.Millisecond}, Language: tiers.Go})
+	for _, source := range []string{
+		"x := 1", "for {\n}", "x := ", "panic(1)",
+		"go func() { panic(1) }()\nselect {}",
+	} {
+		s, err := tier.Open(
+			t.Context(),
+			tiers.Config{Limits: tiers.Limits{Wall: 300 * time.Millisecond}, Language: tiers.Go},
+		)
 		if err != nil {
 			t.Fatal(err)
 		}
 		gosuite.RunSnippet(t, s, source)
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-		if _, err := s.Run(ctx, tiers.Job{Language: tiers.Go, Source: source + "\n"}); err != nil && ctx.Err() == nil {
+		if _, err := s.Run(ctx, tiers.Job{Language: tiers.Go, Source: source + "\n"}); err != nil &&
+			ctx.Err() == nil {
 			t.Error(err)
 		}
 		cancel()
@@ -325,7 +352,13 @@ func BenchmarkGo(b *testing.B) {
 		median(b, "ms/snippet", times)
 	})
 	b.Run("call", func(b *testing.B) {
-		h := tiers.HostFunc(func(context.Context, tiers.Call) (tiers.Value, error) { return json.Marshal("answer") })
+		h := tiers.HostFunc(
+			func(context.Context, tiers.Call) (tiers.Value,
+				error,
+			) {
+				return json.Marshal("answer")
+			},
+		)
 		const calls = 200
 		var times []time.Duration
 		for b.Loop() {

@@ -40,7 +40,10 @@ func TestHostileSnippets(t *testing.T) {
 				t.Fatal(err)
 			}
 			if !strings.Contains(strings.Join(h.May, " "), outcome) {
-				t.Errorf("the outcome is %s, may be %v: %+v %v %v", outcome, h.May, r.Exception, r.Limit, err)
+				t.Errorf(
+					"the outcome is %s, may be %v: %+v %v %v", outcome, h.May, r.Exception, r.Limit,
+					err,
+				)
 			}
 			if again := runSoon(t, s, language, look); again.Stdout != want {
 				t.Errorf("the session is damaged: %q", again.Stdout)

@@ -21,8 +21,9 @@ func TestEscape(t *testing.T) {
 
 // layers are those of the jail, by the names that the corpus calls them.
 var layers = map[string]jail.Layers{
-	"namespaces": jail.Namespaces, "mounts": jail.Mounts, "network": jail.Network, "privileges": jail.Privileges,
-	"landlock": jail.Landlock, "seccomp": jail.Seccomp, "rlimits": jail.Rlimits, "cgroup": jail.Cgroup,
+	"namespaces": jail.Namespaces, "mounts": jail.Mounts, "network": jail.Network,
+	"privileges": jail.Privileges, "landlock": jail.Landlock, "seccomp": jail.Seccomp,
+	"rlimits": jail.Rlimits, "cgroup": jail.Cgroup,
 }
 
 // tryWithout runs a case in a jail without its layers, but for those to keep.
@@ -72,8 +73,10 @@ func TestEachLayerContains(t *testing.T) {
 	skip.Short(t, "make escape runs it")
 	skip.UnderRace(t)
 	for layer, id := range map[string]string{
-		"namespaces mounts": "container/name_of_the_host", "mounts namespaces": "files/os_open", "network": "network/abstract_socket", "privileges": "kernel/mount",
-		"landlock": "files/os_open", "seccomp": "kernel/io_uring", "rlimits": "limits/processes", "cgroup": "limits/shared_memory",
+		"namespaces mounts": "container/name_of_the_host", "mounts namespaces": "files/os_open",
+		"network": "network/abstract_socket", "privileges": "kernel/mount",
+		"landlock": "files/os_open", "seccomp": "kernel/io_uring", "rlimits": "limits/processes",
+		"cgroup": "limits/shared_memory",
 	} {
 		t.Run(layer, func(t *testing.T) {
 			t.Parallel()

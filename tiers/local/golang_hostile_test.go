@@ -43,7 +43,8 @@ func TestGoAttacksWithoutLayers(t *testing.T) {
 			t.Parallel()
 			dir := gosuite.MakeCanaryFolder(t)
 			own := filepath.Join(dir, "open", "program")
-			if err := errors.Join(os.Link(program, own), os.Chmod(own, 0o755)); err != nil { //nolint:gosec // the guest's user runs it
+			err := errors.Join(os.Link(program, own), os.Chmod(own, 0o755)) //nolint:gosec // the guest's user runs it
+			if err != nil {
 				t.Fatal(err)
 			}
 			folders := []jail.Bind{{Source: filepath.Dir(own)}}
@@ -53,8 +54,14 @@ func TestGoAttacksWithoutLayers(t *testing.T) {
 				}
 			}
 			p, err := jail.Start(t.Context(), jail.Config{
-				Path: own, Args: []string{"program", strconv.Itoa(i)}, Env: os.Environ(), Binds: folders, Profile: jail.Programs,
-				Limits: jail.Limits{Memory: 192 << 20, AddressSpace: 5 << 30}, Off: a.Without, MinClass: jail.Nested,
+				Path:     own,
+				Args:     []string{"program", strconv.Itoa(i)},
+				Env:      os.Environ(),
+				Binds:    folders,
+				Profile:  jail.Programs,
+				Limits:   jail.Limits{Memory: 192 << 20, AddressSpace: 5 << 30},
+				Off:      a.Without,
+				MinClass: jail.Nested,
 			})
 			if err != nil {
 				t.Fatal(err)
@@ -119,7 +126,9 @@ func attackProgram(t *testing.T, fill *strings.Replacer) string {
 		files[fmt.Sprintf("a%d.go", i)] = fmt.Sprintf("package main\n\n%sfunc attack%d() {\n%s\n}\n", a.Importing(), i, fill.Replace(a.Body))
 		table += fmt.Sprintf("attack%d, ", i)
 	}
-	files["main.go"] = "package main\n\nimport (\n\"os\"\n\"strconv\"\n)\n\nfunc main() {\nif len(os.Args) > 1 {\nn, _ := strconv.Atoi(os.Args[1])\n[]func(){" + table + "}[n]()\n}\n}\n"
+	files["main.go"] = "package main\n\nimport (\n\"os\"\n\"strconv\"\n)\n\nfunc main() {\n" +
+		"if len(os.Args) > 1 {\nn, _ := strconv.Atoi(os.Args[1])\n[]func(){" + table + "}[n]()\n" +
+		"}\n}\n"
 	for name, text := range files {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -147,7 +156,8 @@ func TestGoBombsWithoutLimits(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			file := filepath.Join(t.TempDir(), "bomb.go")
-			if err := os.WriteFile(file, []byte("package main\n\n"+bomb[0]+"\n\nfunc main() {\n"+bomb[1]+"\n}\n"), 0o600); err != nil {
+			source := "package main\n\n" + bomb[0] + "\n\nfunc main() {\n" + bomb[1] + "\n}\n"
+			if err := os.WriteFile(file, []byte(source), 0o600); err != nil {
 				t.Fatal(err)
 			}
 			cmd := exec.CommandContext(t.Context(), "/bin/sh", "-c", "echo '"+strings.TrimSpace(harm.Begun)+"'; exec \"$0\" -p main -o \"$1.o\" \"$1\"",
@@ -168,14 +178,20 @@ func TestGoLeavesNothingBehind(t *testing.T) {
 	temporary := t.TempDir()
 	t.Setenv("TMPDIR", temporary)
 	before, ignore := descriptors(t), goleak.IgnoreCurrent()
-	for _, source := range []string{"x := 1", "for {\n}", "x := ", "import \"os\"\nos.Exit(1)", "panic(1)", "go func() { panic(1) }()\nselect {}"} {
-		s, err := tier.Open(t.Context(), tiers.Config{Limits: tiers.Limits{Wall: 300 * time.Millisecond}})
+	for _, source := range []string{
+		"x := 1", "for {\n}", "x := ", "import \"os\"\nos.Exit(1)",
+		"panic(1)", "go func() { panic(1) }()\nselect {}",
+	} {
+		s, err := tier.Open(
+			t.Context(), tiers.Config{Limits: tiers.Limits{Wall: 300 * time.Millisecond}},
+		)
 		if err != nil {
 			t.Fatal(err)
 		}
 		gosuite.RunSnippet(t, s, source)
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-		if _, err := s.Run(ctx, tiers.Job{Language: tiers.Go, Source: source + "\n"}); err != nil && ctx.Err() == nil {
+		if _, err := s.Run(ctx, tiers.Job{Language: tiers.Go, Source: source + "\n"}); err != nil &&
+			ctx.Err() == nil {
 			t.Error(err)
 		}
 		cancel()
@@ -191,7 +207,8 @@ func TestGoLeavesNothingBehind(t *testing.T) {
 	if left, err := os.ReadDir(temporary); err != nil || len(left) > 0 {
 		t.Errorf("files are left: %v %v", left, err)
 	}
-	if left, err := filepath.Glob(filepath.Join(os.TempDir(), "rlm-go-*")); err != nil || len(left) > 0 {
+	if left, err := filepath.Glob(filepath.Join(os.TempDir(), "rlm-go-*")); err != nil ||
+		len(left) > 0 {
 		t.Errorf("files are left: %v %v", left, err)
 	}
 	tasks, err := filepath.Glob("/proc/self/task/*/children")

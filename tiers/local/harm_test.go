@@ -66,7 +66,10 @@ func TestHarmWithoutTheTier(t *testing.T) {
 			})
 		}
 	})
-	for _, source := range []string{"pass", "1 / 0", "import os\nos.listdir('/proc')", "import time\ntime.sleep(0.2)"} {
+	for _, source := range []string{
+		"pass", "1 / 0", "import os\nos.listdir('/proc')",
+		"import time\ntime.sleep(0.2)",
+	} {
 		if said := unkeptAnswer(t, tier, source, time.Minute); said != unharmed {
 			t.Errorf("%s harms an unkept session: %q", source, said)
 		}
@@ -90,7 +93,11 @@ func unkeptAnswer(t *testing.T, tier *local.Tier, source string, wall time.Durat
 		}
 	}()
 	said := ""
-	for i, step := range []string{"import os\nkept, parent = 'kept, ', os.getppid()", source, "import _rlm, os, time\ntime.sleep(0.8)\n_rlm.send(kept if os.getppid() == parent else 'an orphan, ')"} {
+	for i, step := range []string{
+		"import os\nkept, parent = 'kept, ', os.getppid()", source,
+		"import _rlm, os, time\ntime.sleep(0.8)\n_rlm.send(kept if os.getppid() == parent else " +
+			"'an orphan, ')",
+	} {
 		frame := append(binary.LittleEndian.AppendUint32(nil, uint32(len(step))), step...)
 		if _, err := p.Conn().Write(frame); err != nil {
 			return said
@@ -103,7 +110,8 @@ func unkeptAnswer(t *testing.T, tier *local.Tier, source string, wall time.Durat
 			t.Fatal(err)
 		}
 		buf := make([]byte, 1<<16)
-		for want := []string{"done, ", "done, ", ", done, "}[i]; !strings.HasSuffix(said, want) && len(said) < 100; {
+		for want := []string{"done, ", "done, ", ", done, "}[i]; !strings.HasSuffix(said,
+			want) && len(said) < 100; {
 			n, err := p.Conn().Read(buf)
 			if said += string(buf[:n]); err != nil {
 				return said
@@ -121,7 +129,10 @@ func unkeptAnswer(t *testing.T, tier *local.Tier, source string, wall time.Durat
 var awhile = fmt.Sprintf("86399.%d", os.Getpid())
 
 // leftBehind leaves a process behind.
-var leftBehind = "import os\nif os.fork() == 0:\n    os.setsid()\n    if os.fork() == 0:\n        for fd in range(0, 256):\n            try: os.close(fd)\n            except OSError: pass\n        os.execv('/bin/sleep', ['sleep', '" + awhile + "'])\n    os._exit(0)"
+var leftBehind = "import os\nif os.fork() == 0:\n    os.setsid()\n    if os.fork() == 0:\n" +
+	"        for fd in range(0, 256):\n            try: os.close(fd)\n" +
+	"            except OSError: pass\n        os.execv('/bin/sleep', ['sleep', '" + awhile + "']" +
+	")\n    os._exit(0)"
 
 // TestNoProcessOutlivesItsSandbox looks for a daemon after Close.
 func TestNoProcessOutlivesItsSandbox(t *testing.T) {

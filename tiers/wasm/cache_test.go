@@ -32,7 +32,9 @@ func cachedImage(t *testing.T, dir string) string {
 func check(t *testing.T, dir string) {
 	t.Helper()
 	var told []string
-	tier := wasm.New(wasm.Options{CacheDir: dir, Progress: func(what string) { told = append(told, what) }})
+	tier := wasm.New(
+		wasm.Options{CacheDir: dir, Progress: func(what string) { told = append(told, what) }},
+	)
 	defer tier.Close()
 	s, err := tier.Open(context.Background(), tiers.Config{})
 	if err != nil {
@@ -102,7 +104,8 @@ func TestCacheOfOthers(t *testing.T) {
 	}
 	tier := wasm.New(wasm.Options{CacheDir: dir})
 	defer tier.Close()
-	if err := tier.Warm(context.Background()); err == nil || !strings.Contains(err.Error(), "others may write") {
+	if err := tier.Warm(context.Background()); err == nil ||
+		!strings.Contains(err.Error(), "others may write") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -137,7 +140,9 @@ func TestOneOfManyPrepares(t *testing.T) {
 	var all sync.WaitGroup
 	for range 4 {
 		all.Go(func() {
-			tier := wasm.New(wasm.Options{CacheDir: dir, Progress: func(string) { prepared.Add(1) }})
+			tier := wasm.New(
+				wasm.Options{CacheDir: dir, Progress: func(string) { prepared.Add(1) }},
+			)
 			if err := errors.Join(tier.Warm(t.Context()), tier.Close()); err != nil {
 				t.Error(err)
 			}

@@ -25,7 +25,9 @@ print(*sorted(n for n in set(sys.stdlib_module_names) | set(sys.builtin_module_n
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := strings.Fields(r.Stdout), cpython.Modules(); strings.Join(got, " ") != strings.Join(want, " ") {
+	if got, want := strings.Fields(r.Stdout), cpython.Modules(); strings.Join(
+		got, " ",
+	) != strings.Join(want, " ") {
 		t.Errorf("modules.txt is not what imports:\n got %s\nwant %s\n%s", want, got, r.Stderr)
 	}
 }

@@ -1,5 +1,5 @@
-// Package goworker makes the guest's half of a Go session workers of package jail. It
-// is a package of its own so that little else is initialised in the jail.
+// Package goworker registers the compiler and the relay of Go sessions as workers of package
+// jail. It is a separate package so that a worker initialises little else.
 package goworker
 
 import (
