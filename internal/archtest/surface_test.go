@@ -110,8 +110,6 @@ func F() {}
 // with the reason.
 var leaking = map[string]string{
 	"repl/workflow": notRewritten,
-	"tiers/interp":  "the setting of the jail's class",
-	"tiers/local":   "the setting of the jail's class",
 }
 
 func TestPublicSignaturesUseNoInternalType(t *testing.T) {
