@@ -139,6 +139,7 @@ func (i Isolation) String() string {
 	case IsolationKernel:
 		return "kernel"
 	}
+
 	return "unknown"
 }
 
