@@ -109,6 +109,7 @@ func (i Isolation) String() string {
 	case IsolationKernel:
 		return "kernel"
 	}
+
 	return "unknown"
 }
 

@@ -77,8 +77,8 @@ var functions = []Function{
 		Name:      "run_parallel_sub_calls",
 		Signature: `run_parallel_sub_calls([{"prompt": ..., "context": ..., "schema": ...}, ...])`,
 		Arguments: Many,
-		Doc: "many sub-agents at once, each with its own context and schema; a failed slot " +
-			"is a falsy error object.",
+		Doc: "many sub-agents at once, each with its own context and schema; a failed slot is a " +
+			"falsy error object.",
 	},
 	alias("recursive_llm", "rlm_query", "(sub_query, sub_context)", One),
 	{Name: "ask_llm", Signature: `ask_llm(question, context="", mode="analysis")`, Arguments: One},
@@ -114,8 +114,8 @@ var functions = []Function{
 	{
 		Name: "tally", Signature: "tally(items, labels=None, prompt=None, model=None)",
 		Arguments: Combined,
-		Doc: "exact counts: of the values in items, or of the label that a model gives " +
-			"each item. Never count by hand.",
+		Doc: "exact counts: of the values in items, or of the label that a model gives each item. " +
+			"Never count by hand.",
 	},
 }
 

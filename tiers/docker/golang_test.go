@@ -349,12 +349,8 @@ func BenchmarkGo(b *testing.B) {
 		var times []time.Duration
 		for b.Loop() {
 			begun := time.Now()
-			if r := gosuite.RunSnippet(
-				b,
-				s,
-				"fmt.Println(1 + 1)\nsyscall.Exit(0)",
-			); r.Status != tiers.StatusExited ||
-				r.Stdout != "2\n" {
+			r := gosuite.RunSnippet(b, s, "fmt.Println(1 + 1)\nsyscall.Exit(0)")
+			if r.Status != tiers.StatusExited || r.Stdout != "2\n" {
 				b.Fatalf("%+v", r)
 			}
 			times = append(times, time.Since(begun))
@@ -372,24 +368,13 @@ func BenchmarkGo(b *testing.B) {
 		const calls = 200
 		var times []time.Duration
 		for b.Loop() {
-			s := gosuite.Open(
-				b,
-				tier,
-				tiers.Config{
-					Host:      h,
-					Functions: []tiers.Function{{Name: "ask"}},
-					Limits:    tiers.Limits{HostCalls: 1 << 30},
-				},
-			)
-			r := gosuite.RunOK(
-				b,
-				s,
-				fmt.Sprintf(
-					"import (\n\"fmt\"\n\"time\"\n)\nbegun := time.Now()\n"+
-						"for range %d { ask(1) }\nfmt.Print(time.Since(begun).Nanoseconds())",
-					calls,
-				),
-			)
+			s := gosuite.Open(b, tier, tiers.Config{
+				Host: h, Functions: []tiers.Function{{Name: "ask"}},
+				Limits: tiers.Limits{HostCalls: 1 << 30},
+			})
+			r := gosuite.RunOK(b, s,
+				fmt.Sprintf("import (\n\"fmt\"\n\"time\"\n)\nbegun := time.Now()\nfor range %d { ask(1) "+
+					"}\nfmt.Print(time.Since(begun).Nanoseconds())", calls))
 			var took time.Duration
 			if _, err := fmt.Sscan(r.Stdout, &took); err != nil {
 				b.Fatal(err)

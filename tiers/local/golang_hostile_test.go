@@ -127,12 +127,8 @@ func attackProgram(t *testing.T, fill *strings.Replacer) string {
 	dir := gosuite.MakeCanaryFolder(t)
 	files, table := map[string]string{"go.mod": "module attacks\n\ngo 1.22\n"}, ""
 	for i, a := range gosuite.Attacks {
-		files[fmt.Sprintf("a%d.go", i)] = fmt.Sprintf(
-			"package main\n\n%sfunc attack%d() {\n%s\n}\n",
-			a.Importing(),
-			i,
-			fill.Replace(a.Body),
-		)
+		files[fmt.Sprintf("a%d.go", i)] = fmt.Sprintf("package main\n\n%sfunc attack%d() {\n%s\n}\n",
+			a.Importing(), i, fill.Replace(a.Body))
 		table += fmt.Sprintf("attack%d, ", i)
 	}
 	files["main.go"] = "package main\n\nimport (\n\"os\"\n\"strconv\"\n)\n\nfunc main() {\n" +
@@ -169,14 +165,9 @@ func TestGoBombsWithoutLimits(t *testing.T) {
 			if err := os.WriteFile(file, []byte(source), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			cmd := exec.CommandContext(
-				t.Context(),
-				"/bin/sh",
-				"-c",
-				"echo '"+strings.TrimSpace(harm.Begun)+"'; exec \"$0\" -p main -o \"$1.o\" \"$1\"",
-				filepath.Join(strings.TrimSpace(string(said)), "compile"),
-				file,
-			)
+			cmd := exec.CommandContext(t.Context(), "/bin/sh", "-c", "echo '"+strings.TrimSpace(harm.Begun)+
+				"'; exec \"$0\" -p main -o \"$1.o\" \"$1\"",
+				filepath.Join(strings.TrimSpace(string(said)), "compile"), file)
 			if kind, said := harm.Watch(t, cmd, 4*time.Second); !harm.Alike(kind, harm.Hangs) {
 				t.Errorf("the compiler ends by itself: %q %s", kind, said)
 			}
