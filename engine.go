@@ -27,6 +27,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/rlmhq/rlm/internal/labels"
 	"github.com/rlmhq/rlm/repl"
 	"github.com/rlmhq/rlm/router"
 	"github.com/rlmhq/rlm/router/golang"
@@ -232,12 +233,12 @@ func (e *Engine) newRunner(policy Policy, cfg tiers.Config) (*router.Runner, err
 // enter checks what all tasks have, and counts a loop as running until leave. Its context
 // ends with the engine.
 func (e *Engine) enter(
-	ctx context.Context, policy Policy, labels map[string]string,
+	ctx context.Context, policy Policy, named map[string]string,
 ) (_ context.Context, leave func(), err error) {
 	if err := policy.Validate(); err != nil {
 		return nil, nil, err
 	}
-	if err := tiers.CheckLabels(labels); err != nil {
+	if err := labels.Check(named); err != nil {
 		return nil, nil, err
 	}
 

@@ -243,12 +243,6 @@ func TestLabelsReachTheSandboxAndTheLog(t *testing.T) {
 	if got := (<-fake.configs).Labels; len(got) != 2 || got["tenant"] != "acme" {
 		t.Errorf("the tier gets %v", got)
 	}
-	fake.configs <- tiers.Config{} // the log of what the router does: nothing here
-	cfg2 := tiers.Config{Labels: cfg.Labels}
-	cfg2.LabelLog(slog.New(slog.NewTextHandler(&out, nil))).Info("hello")
-	if want := "labels.request=r-1 labels.tenant=acme"; !strings.Contains(out.String(), want) {
-		t.Errorf("the log has no %s: %s", want, out.String())
-	}
 
 	for name, labels := range map[string]map[string]string{
 		"a name with a space": {"a b": "c"},

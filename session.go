@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/rlmhq/rlm/internal/labels"
 	"github.com/rlmhq/rlm/repl"
 	"github.com/rlmhq/rlm/repl/run"
 	"github.com/rlmhq/rlm/router"
@@ -33,7 +34,7 @@ type SessionConfig struct {
 	// Policy says which tiers may run the snippets. The zero value allows all but local.
 	Policy Policy
 	// Labels say for whom the session works, such as tenant and request. They are in the
-	// engine's log and on the containers of tier docker. [tiers.CheckLabels] has the rules.
+	// engine's log and on the containers of tier docker. [tiers.Config] has the rules.
 	Labels map[string]string
 	// Ask says with which models and within which bounds [Session.Ask] answers. With
 	// models, snippets can also call them: llm_query and the like. Question, Inputs, Open,
@@ -83,7 +84,7 @@ func (e *Engine) Open(ctx context.Context, cfg SessionConfig) (*Session, error) 
 
 	s := &Session{
 		engine: e, cfg: cfg, inputs: []*inputs{in.share()}, host: &functionTable{},
-		log: tiers.Config{Labels: cfg.Labels}.LabelLog(e.log),
+		log: labels.AddTo(e.log, cfg.Labels),
 	}
 	if err := s.prepare(); err != nil {
 		return nil, errors.Join(err, in.release())

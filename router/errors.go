@@ -12,10 +12,10 @@ import (
 // holds the reasons.
 var ErrNoTier = errors.New("no tier may run the snippet")
 
-// ErrMismatch says that a snippet which was started again in another tier made other host
+// errMismatch says that a snippet which was started again in another tier made other host
 // calls than before, so that the answers it had been given do not fit. It comes wrapped
 // in a [*tiers.BrokenError].
-var ErrMismatch = errors.New("the snippet does not repeat its host calls")
+var errMismatch = errors.New("the snippet does not repeat its host calls")
 
 var errClosed = errors.New("the session is closed")
 

@@ -198,7 +198,7 @@ func TestAMismatchStopsTheSnippet(t *testing.T) {
 			s.in("wasm", "set x 1", "")
 			r, err := s.fails("# dynamic\n" + c.first + "\nneed numpy")
 			lost := broke(t, err, "docker", tiers.EffectsRan)
-			if !errors.Is(err, ErrMismatch) || !strings.Contains(err.Error(), c.text) ||
+			if !errors.Is(err, errMismatch) || !strings.Contains(err.Error(), c.text) ||
 				lost == nil {
 				t.Error(err)
 			}
@@ -215,7 +215,7 @@ func TestAMismatchStopsTheSnippet(t *testing.T) {
 		changing(docker, "start ask 2\nawait\nstart ask 3\nhang")
 		s := with(t, p, newWasm(), docker)
 		_, err := s.fails("# dynamic\ncall ask 1\nneed numpy")
-		if lost := broke(t, err, "docker", tiers.EffectsRan); !errors.Is(err, ErrMismatch) ||
+		if lost := broke(t, err, "docker", tiers.EffectsRan); !errors.Is(err, errMismatch) ||
 			lost == nil {
 			t.Error(err)
 		}
@@ -347,7 +347,7 @@ func TestAHostCallOutsideOfASnippetIsRefused(t *testing.T) {
 	if v, err := (door{}).Call(ctx, call); err != nil || string(v) != "1" {
 		t.Errorf("%s, %v", v, err)
 	}
-	if _, err := (door{}).Call(ctx, call); !errors.Is(err, ErrMismatch) {
+	if _, err := (door{}).Call(ctx, call); !errors.Is(err, errMismatch) {
 		t.Errorf("an ordinal that comes twice: %v", err)
 	}
 	a.cancelCalls()

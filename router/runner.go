@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/rlmhq/rlm/internal/callgate"
+	"github.com/rlmhq/rlm/internal/labels"
 	"github.com/rlmhq/rlm/tiers"
 )
 
@@ -61,14 +62,14 @@ func NewRunner(cfg RunnerConfig) (*Runner, error) {
 	if err := cfg.Config.Limits.Validate(); err != nil {
 		return nil, err
 	}
-	if err := tiers.CheckLabels(cfg.Config.Labels); err != nil {
+	if err := labels.Check(cfg.Config.Labels); err != nil {
 		return nil, err
 	}
 
 	if cfg.Probes == nil {
 		cfg.Probes = &Probes{}
 	}
-	cfg.Log = cfg.Config.LabelLog(cmp.Or(cfg.Log, slog.New(slog.DiscardHandler)))
+	cfg.Log = labels.AddTo(cmp.Or(cfg.Log, slog.New(slog.DiscardHandler)), cfg.Config.Labels)
 	cfg.Config.Hosts = cfg.Policy.Hosts
 
 	r := &Runner{

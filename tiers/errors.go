@@ -50,25 +50,3 @@ func (e *BrokenError) Error() string {
 
 // Unwrap returns the cause.
 func (e *BrokenError) Unwrap() error { return e.Err }
-
-// RejectNative returns a [*RejectedError] for a configuration that a tier of native
-// processes cannot enforce, nil if it can. The work of a process cannot be metered
-// repeatably, and its runs differ from each other.
-func RejectNative(tier string, cfg Config) error {
-	var what string
-	switch {
-	case cfg.Limits.Fuel != 0:
-		what = "a limit of fuel"
-	case cfg.Deterministic:
-		what = "determinism"
-	default:
-		return nil
-	}
-
-	return &RejectedError{
-		Tier:    tier,
-		Missing: what,
-		Effects: EffectsNeverRan,
-		Reason:  "it cannot enforce " + what,
-	}
-}

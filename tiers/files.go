@@ -11,33 +11,6 @@ type Mount struct {
 // OutFolder is the folder into which snippets write the files to be collected.
 const OutFolder = "/out"
 
-// Files names the file access that a configuration requires, empty if none. A tier that
-// cannot provide it rejects the session.
-func (c Config) Files() string {
-	switch {
-	case len(c.Mounts) > 0:
-		return "files of the host (mounts)"
-	case c.Out:
-		return "files that come back"
-	}
-	return ""
-}
-
-// RejectFiles returns a [*RejectedError] for a configuration that requires files, nil if it
-// requires none. It serves tiers without a file system.
-func RejectFiles(tier string, cfg Config) error {
-	what := cfg.Files()
-	if what == "" {
-		return nil
-	}
-	return &RejectedError{
-		Tier:    tier,
-		Missing: what,
-		Effects: EffectsNeverRan,
-		Reason:  "it has no place for " + what,
-	}
-}
-
 // Collector is a Sandbox whose [OutFolder] can be copied to the host.
 type Collector interface {
 	// Collect copies the files below OutFolder into the host's folder dir, which must be

@@ -136,8 +136,9 @@ type Config struct {
 	Mounts []Mount
 	// Out provides [OutFolder], whose files a [Collector] copies to the host.
 	Out bool
-	// Labels say for whom the sandbox works, such as tenant and request: see
-	// [CheckLabels]. They are for logs and for the containers' labels; snippets do not
+	// Labels say for whom the sandbox works, such as tenant and request. There are at
+	// most 16: names of lower case letters, digits and "_.-", values of at most 256
+	// bytes that print on one line. They are for logs and for the containers' labels; snippets do not
 	// see them.
 	Labels map[string]string
 }

@@ -28,6 +28,7 @@ import (
 	"github.com/rlmhq/rlm/internal/dockerapi"
 	"github.com/rlmhq/rlm/internal/egress"
 	"github.com/rlmhq/rlm/internal/golang/features"
+	"github.com/rlmhq/rlm/internal/session"
 	"github.com/rlmhq/rlm/tiers"
 )
 
@@ -270,7 +271,7 @@ func (t *Tier) Open(ctx context.Context, cfg tiers.Config) (tiers.Sandbox, error
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if err := tiers.RejectNative(Name, cfg); err != nil {
+	if err := session.RejectNative(Name, cfg); err != nil {
 		return nil, err
 	}
 

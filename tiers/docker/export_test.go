@@ -55,3 +55,6 @@ func (t *Tier) Waiting() []string {
 
 // BuildIn bounds compilations by another time.
 func (t *Tier) BuildIn(d time.Duration) { t.buildIn = d }
+
+// RemoveAbandoned removes the containers of dead programs and returns their number.
+func (t *Tier) RemoveAbandoned(ctx context.Context) (int, error) { return t.removeAbandoned(ctx) }

@@ -317,7 +317,7 @@ func TestWhatACrashedProgramLeftIsRemoved(t *testing.T) {
 	if err != nil || line != "running <nil>\n" {
 		t.Errorf("%q %v", line, err)
 	}
-	if _, err := tier.Sweep(t.Context()); err != nil {
+	if _, err := tier.RemoveAbandoned(t.Context()); err != nil {
 		t.Error(err)
 	}
 	if len(containers(t, c.Process.Pid)) == 0 {
@@ -328,7 +328,7 @@ func TestWhatACrashedProgramLeftIsRemoved(t *testing.T) {
 	}
 	_ = c.Wait() // it was killed
 	run(t, box(t, tier, tiers.Config{}), "print(1)")
-	if removed, err := tier.Sweep(t.Context()); err != nil {
+	if removed, err := tier.RemoveAbandoned(t.Context()); err != nil {
 		t.Error(removed, err)
 	}
 	if left := containers(t, c.Process.Pid); len(left) > 0 {

@@ -83,8 +83,8 @@ func abandoned(labels map[string]string, now time.Time) bool {
 	return err == nil && startOf(pid) != parts[2]
 }
 
-// Sweep removes the containers of dead programs and returns their number.
-func (t *Tier) Sweep(ctx context.Context) (int, error) {
+// removeAbandoned removes the containers of dead programs and returns their number.
+func (t *Tier) removeAbandoned(ctx context.Context) (int, error) {
 	if t.broken != nil {
 		return 0, t.broken
 	}
@@ -120,7 +120,7 @@ func (t *Tier) sweepOnce(ctx context.Context) {
 		return
 	}
 
-	removed, err := t.Sweep(ctx)
+	removed, err := t.removeAbandoned(ctx)
 	if err != nil {
 		t.options.Log.Warn("cannot remove all abandoned containers", "error", err)
 	}

@@ -7,6 +7,7 @@ import (
 	"io"
 
 	"github.com/rlmhq/rlm/internal/egress"
+	"github.com/rlmhq/rlm/internal/labels"
 	"github.com/rlmhq/rlm/internal/pykernel"
 	"github.com/rlmhq/rlm/internal/session"
 	"github.com/rlmhq/rlm/tiers"
@@ -37,7 +38,7 @@ func open(ctx context.Context, t *Tier, cfg tiers.Config) (*sandbox, error) {
 	}
 
 	reach := t.reach
-	reach.Log = cfg.LabelLog(t.options.Log)
+	reach.Log = labels.AddTo(t.options.Log, cfg.Labels)
 	proxy, err := egress.New(cfg.Hosts, reach)
 	if err != nil {
 		return nil, err

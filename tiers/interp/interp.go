@@ -17,6 +17,7 @@ import (
 
 	"github.com/rlmhq/rlm/internal/golang/features"
 	"github.com/rlmhq/rlm/internal/jail"
+	"github.com/rlmhq/rlm/internal/session"
 	"github.com/rlmhq/rlm/tiers"
 	"github.com/rlmhq/rlm/tiers/interp/internal/worker"
 )
@@ -125,7 +126,7 @@ func (t *Tier) Open(ctx context.Context, cfg tiers.Config) (tiers.Sandbox, error
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if err := tiers.RejectFiles(Name, cfg); err != nil {
+	if err := session.RejectFiles(Name, cfg); err != nil {
 		return nil, err
 	}
 	return t.open(ctx, cfg)

@@ -30,3 +30,6 @@ func (t *Tier) Bare(
 
 // BuildIn bounds compilations by another time.
 func (t *Tier) BuildIn(d time.Duration) { t.buildIn = d }
+
+// GoVersion returns the version of the host's compiler of Go.
+func (t *Tier) GoVersion(ctx context.Context) (string, error) { return t.goVersion(ctx) }

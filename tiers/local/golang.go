@@ -210,8 +210,8 @@ func (t *Tier) withGo(info tiers.Info) tiers.Info {
 	return info
 }
 
-// GoVersion names the toolchain that compiles Go snippets. The error says why none is usable.
-func (t *Tier) GoVersion(ctx context.Context) (string, error) {
+// goVersion names the toolchain that compiles Go snippets. The error says why none is usable.
+func (t *Tier) goVersion(ctx context.Context) (string, error) {
 	tools, err := t.golang(ctx)
 	if err != nil {
 		return "", err

@@ -21,6 +21,7 @@ import (
 
 	"github.com/rlmhq/rlm/internal/egress"
 	"github.com/rlmhq/rlm/internal/jail"
+	"github.com/rlmhq/rlm/internal/session"
 	"github.com/rlmhq/rlm/tiers"
 )
 
@@ -133,7 +134,7 @@ func (t *Tier) Version(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	golang, err := t.GoVersion(ctx)
+	golang, err := t.goVersion(ctx)
 	if err != nil {
 		golang = "no Go: " + err.Error()
 	}
@@ -275,10 +276,10 @@ func (t *Tier) Open(ctx context.Context, cfg tiers.Config) (tiers.Sandbox, error
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if err := tiers.RejectNative(Name, cfg); err != nil {
+	if err := session.RejectNative(Name, cfg); err != nil {
 		return nil, err
 	}
-	if err := tiers.RejectFiles(Name, cfg); err != nil {
+	if err := session.RejectFiles(Name, cfg); err != nil {
 		return nil, err
 	}
 

@@ -22,6 +22,7 @@ import (
 
 	"github.com/rlmhq/rlm/internal/cpython"
 	"github.com/rlmhq/rlm/internal/pykernel"
+	"github.com/rlmhq/rlm/internal/session"
 	"github.com/rlmhq/rlm/tiers"
 )
 
@@ -134,7 +135,7 @@ func (t *Tier) Open(ctx context.Context, cfg tiers.Config) (tiers.Sandbox, error
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if err := tiers.RejectFiles(Name, cfg); err != nil {
+	if err := session.RejectFiles(Name, cfg); err != nil {
 		return nil, err
 	}
 

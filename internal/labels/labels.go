@@ -1,4 +1,5 @@
-package tiers
+// Package labels checks the labels of a session, and puts them into its log.
+package labels
 
 import (
 	"fmt"
@@ -10,7 +11,7 @@ import (
 	"unicode/utf8"
 )
 
-// Bounds of Config.Labels.
+// The bounds that tiers.Config.Labels states.
 const (
 	maxLabels     = 16
 	maxLabelValue = 256 // bytes
@@ -18,9 +19,9 @@ const (
 
 var labelName = regexp.MustCompile(`^[a-z][a-z0-9_.-]{0,62}$`)
 
-// CheckLabels reports the first label that is not one: at most 16 labels, names of lower
+// Check reports the first label that breaks a rule: at most 16 labels, names of lower
 // case letters, digits and "_.-", values of at most 256 bytes that print on one line.
-func CheckLabels(labels map[string]string) error {
+func Check(labels map[string]string) error {
 	if len(labels) > maxLabels {
 		return fmt.Errorf("there are %d labels: give at most %d", len(labels), maxLabels)
 	}
@@ -42,15 +43,15 @@ func CheckLabels(labels map[string]string) error {
 	return nil
 }
 
-// LabelLog returns log with the labels of c in all that it writes, as the group "labels".
-func (c Config) LabelLog(log *slog.Logger) *slog.Logger {
-	if len(c.Labels) == 0 {
+// AddTo returns a log that adds the labels to each message, as the group "labels".
+func AddTo(log *slog.Logger, labels map[string]string) *slog.Logger {
+	if len(labels) == 0 {
 		return log
 	}
 
-	attributes := make([]any, 0, len(c.Labels))
-	for _, name := range slices.Sorted(maps.Keys(c.Labels)) {
-		attributes = append(attributes, slog.String(name, c.Labels[name]))
+	attributes := make([]any, 0, len(labels))
+	for _, name := range slices.Sorted(maps.Keys(labels)) {
+		attributes = append(attributes, slog.String(name, labels[name]))
 	}
 	return log.With(slog.Group("labels", attributes...))
 }
