@@ -21,19 +21,14 @@ TESTFLAGS ?=
 PACKAGES ?= ./...
 # Tests wait more than they compute.
 ATONCE ?= 4
-# What the race detector would make take minutes, and what attacks a guest rather
-# than the host's goroutines, is tested without it.
-UNRACED := ^TestSuite$$/^(HugeContext|Source)$$/^(Differential|Huge)$$|^TestSuite$$/^Limits$$/^(Recursion|Memory|CaughtMemory)$$
-UNRACED := $(UNRACED)|^TestSuite$$/^(Language|Contracts|Tracebacks)$$|^TestSuite$$/^Hostile$$/^(Runtime|Interpreter|Bombs|Oddities)$$
-UNRACED := $(UNRACED)|^TestHostile(Go|Snippets)|^TestEscape|^TestEachLayerContains$$|^TestHarmWithoutTheTier$$
-UNRACED := $(UNRACED)|^TestGo(AttacksWithoutLayers|BombsWithoutLimits|AgreesWithTheCompiler)$$|^TestGo$$/^Agreement$$
-UNRACED := $(UNRACED)|^TestPythonIsCPython$$|^TestDamaged(Code|Cache)$$|^TestNoCache$$|^TestOneOfManyPrepares$$
+# Below these folders some tests skip under the race detector, see internal/testing/skip.
+UNRACED := ./tiers/... ./internal/testing/... ./scripts/wasm/...
 XDG_CACHE_HOME ?= $(HOME)/.cache
 PYTHON_PREFIX ?= $(XDG_CACHE_HOME)/rlm/python
 
 VERSION = $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 
-.PHONY: help build images demo test escape lint bench fuzz wasm wasm-verify wasm-check python clean
+.PHONY: help build images demo test race unraced check escape lint bench-once bench fuzz wasm wasm-verify wasm-check python clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -47,20 +42,18 @@ images: build ## Build the container images of tier docker, from Debian's packag
 demo: build ## Show what it does, on a text of 1 GiB
 	scripts/demo.sh
 
-test: ## Test everything, with the race detector
-	@if command -v "$$(go env CC)" >/dev/null; then \
-		race=-race; export CGO_ENABLED=1; \
-	else \
-		race=; echo 'make test: there is no C compiler, so this run is WITHOUT the race detector'; \
-	fi; \
-	if [[ -z "$$race" || '$(PACKAGES)' != './...' ]]; then \
-		set -x; go test $$race -timeout $(TESTTIMEOUT) $(TESTFLAGS) $(PACKAGES); \
-	else \
-		export GORACE=atexit_sleep_ms=0; : processes would wait a second at their end; \
-		set -x; go test -race -parallel $(ATONCE) -timeout $(TESTTIMEOUT) -skip '$(UNRACED)' $(TESTFLAGS) ./...; \
-		go test -parallel $(ATONCE) -timeout $(TESTTIMEOUT) -run '$(UNRACED)' $(TESTFLAGS) ./tiers/...; \
-		go test -timeout $(TESTTIMEOUT) $(TESTFLAGS) ./tiers/interp/internal/hostile; \
-	fi
+test: ## Run the tests in a few minutes: no race detector, no slow ones
+	go test -short -parallel $(ATONCE) -timeout $(TESTTIMEOUT) $(TESTFLAGS) $(PACKAGES)
+
+# GORACE: at its end a process would wait a second for reports.
+race: ## Run all tests with the race detector; needs a C compiler
+	CGO_ENABLED=1 GORACE=atexit_sleep_ms=0 \
+		go test -race -parallel $(ATONCE) -timeout $(TESTTIMEOUT) $(TESTFLAGS) $(PACKAGES)
+
+unraced: ## Run what the race detector makes too slow, without it
+	go test -parallel $(ATONCE) -timeout $(TESTTIMEOUT) $(TESTFLAGS) $(UNRACED)
+
+check: lint build images demo race unraced bench-once wasm-check ## Check everything, as CI does
 
 escape: ## Attack each usable tier, write docs/security-matrix.md and print it
 	@status=0; RLM_ESCAPE_UPDATE=1 go test -count=1 -p 1 -timeout $(TESTTIMEOUT) -run '^TestEscape$$' ./tiers/{interp,wasm,docker,local} || status=$$?; \
@@ -77,6 +70,9 @@ lint: $(GOLANGCI) $(GOFUMPT) ## Check the code: vet, linters, format, other syst
 	@if command -v shellcheck >/dev/null; then \
 		set -x; find scripts .ci \( -name '*.sh' -o -path .ci/run \) -exec shellcheck {} +; \
 	else echo 'make lint: shellcheck is not installed, shell scripts are not checked'; fi
+
+bench-once: ## Run every benchmark once, to see that it works
+	go test -run '^$$' -bench . -benchtime 1x -timeout 10m ./...
 
 bench: build ## Measure, and compare with native CPython
 	scripts/bench.sh
@@ -96,7 +92,7 @@ wasm-verify: ## Build it anew and compare with the committed files
 	scripts/wasm/verify.sh
 
 wasm-check: ## Compare the committed files with their manifest, in a second
-	go test -count=1 ./tiers/wasm/cpython/...
+	go test -count=1 ./internal/cpython/...
 
 python: ## Build the native CPython that benchmarks and tests compare with
 	scripts/native-python.sh '$(PYTHON_PREFIX)'

@@ -1,16 +1,16 @@
 package rlm_test
 
 import (
+	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
 
 	"github.com/rlmhq/rlm"
-	"github.com/rlmhq/rlm/repl"
 	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/repl/llm/providers"
+	"github.com/rlmhq/rlm/repl/run"
 	"github.com/rlmhq/rlm/tiers"
 )
 
@@ -23,19 +23,17 @@ func Example() {
 	}
 	defer engine.Close()
 
-	// What the snippets work on, and what they may call. rlm.File would map a
-	// file of any size.
-	host := tiers.HostFunc(func(_ context.Context, call tiers.Call) (tiers.Value, error) {
-		var name string
-		if err := json.Unmarshal(call.Args[0], &name); err != nil {
-			return nil, err
-		}
-		return json.Marshal(strings.ToUpper(name))
-	})
+	// The snippets work on contexts and call functions. rlm.File maps a file of any size.
+	badge := rlm.Func("badge", "Returns the text for a guest's badge.",
+		func(_ context.Context, in struct {
+			Name string `json:"name"`
+		},
+		) (string, error) {
+			return strings.ToUpper(in.Name), nil
+		})
 	session, err := engine.Open(ctx, rlm.SessionConfig{
 		Contexts:  []rlm.Context{rlm.Text("guests", "ada, london\ngrace, new york\nalan, london\n")},
-		Functions: []tiers.Function{{Name: "badge", Doc: "badge(name): what to print on a guest's badge."}},
-		Host:      host,
+		Functions: []rlm.Function{badge},
 		Limits:    tiers.Limits{Wall: time.Minute, Memory: 128 << 20},
 	})
 	if err != nil {
@@ -70,6 +68,134 @@ func Example() {
 	// answer: {"count": 2}
 }
 
+func ExampleSession_Set() {
+	ctx := context.Background()
+	engine, err := rlm.New(rlm.Options{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer engine.Close()
+	session, err := engine.Open(ctx, rlm.SessionConfig{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer session.Close()
+
+	if err := session.Set(ctx, "prices", map[string]float64{"tea": 3.5, "rice": 2}); err != nil {
+		fmt.Println(err)
+		return
+	}
+	if _, err := session.Run(ctx, "total = sum(prices.values())\nkinds = set(prices)"); err != nil {
+		fmt.Println(err)
+		return
+	}
+	var total float64
+	fmt.Println(session.Get(ctx, "total", &total), total)
+	var kinds []string
+	fmt.Println(session.Get(ctx, "kinds", &kinds))
+
+	// Output:
+	// <nil> 5.5
+	// cannot get "kinds": JSON cannot carry it: kinds is of type set
+}
+
+func ExampleSession_Snapshot() {
+	ctx := context.Background()
+	engine, err := rlm.New(rlm.Options{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer engine.Close()
+
+	var file bytes.Buffer
+	first, err := engine.Open(ctx, rlm.SessionConfig{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer first.Close()
+	if _, err := first.Run(ctx, "def double(n):\n    return 2 * n\nseen = [1, 2]"); err != nil {
+		fmt.Println(err)
+		return
+	}
+	if err := first.Snapshot(ctx, &file); err != nil {
+		fmt.Println(err)
+		return
+	}
+
+	second, err := engine.Open(ctx, rlm.SessionConfig{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer second.Close()
+	report, err := second.Restore(ctx, &file)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	result, err := second.Run(ctx, "print([double(n) for n in seen])")
+	fmt.Println(report.Moved, "variables:", result.Stdout, err)
+
+	// Output:
+	// 2 variables: [2, 4]
+	//  <nil>
+}
+
+func ExampleFunc() {
+	type order struct {
+		Article string `json:"article" jsonschema:"the article's name"`
+		Number  int    `json:"number,omitempty"`
+	}
+	stock := map[string]int{"tea": 4, "rice": 3}
+	price := rlm.Func("price", "Returns the price of an order, in euros.",
+		func(_ context.Context, in order) (int, error) {
+			euros, known := stock[in.Article]
+			if !known {
+				return 0, fmt.Errorf("there is no %q", in.Article) // an exception in the snippet
+			}
+			return euros * max(in.Number, 1), nil
+		})
+
+	ctx := context.Background()
+	engine, err := rlm.New(rlm.Options{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer engine.Close()
+	session, err := engine.Open(ctx, rlm.SessionConfig{Functions: []rlm.Function{price}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer session.Close()
+
+	for _, source := range []string{
+		`print(price("tea"), price("rice", number=2))`,
+		`price("gold")`,
+		`price("tea", colour="green")`,
+	} {
+		result, err := session.Run(ctx, source)
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Print(result.Stdout)
+		if result.Exception != nil {
+			fmt.Println(result.Exception.Message)
+		}
+	}
+
+	// Output:
+	// 4 6
+	// there is no "gold"
+	// price has no parameter "colour": it takes article, number
+}
+
 func ExampleEngine_Answer() {
 	engine, err := rlm.New(rlm.Options{})
 	if err != nil {
@@ -85,32 +211,25 @@ func ExampleEngine_Answer() {
 	}
 	defer models.Close()
 
-	// A function of our own, which the prompt tells the model of.
+	// The prompt lists the functions for the model.
 	stock := map[string]int{"tea": 4, "rice": 3}
-	tools, err := repl.NewTools(repl.Tool{
-		Name: "price", Signature: "price(name)", Doc: "What one of it costs, in euros.",
-		Schema: json.RawMessage(`{"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}`),
-		Call: func(_ context.Context, args map[string]tiers.Value) (tiers.Value, error) {
-			var name string
-			if err := json.Unmarshal(args["name"], &name); err != nil {
-				return nil, err
-			}
-			euros, known := stock[name]
-			if !known {
-				return nil, fmt.Errorf("there is no %q", name) // an exception in the snippet
-			}
-			return json.Marshal(euros)
+	price := rlm.Func("price", "What one of it costs, in euros.",
+		func(_ context.Context, in struct {
+			Name string `json:"name"`
 		},
-	})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	outcome, err := engine.Answer(context.Background(), rlm.Task{
-		Contexts: []rlm.Context{rlm.Text("the list", "tea rice")},
-		Run: rlm.RunConfig{
-			Question: "What does the list cost?", Tools: tools,
-			Models: models, Model: "scripted/examples/tool.yaml", // or openai/gpt-5
+		) (int, error) {
+			euros, known := stock[in.Name]
+			if !known {
+				return 0, fmt.Errorf("there is no %q", in.Name)
+			}
+			return euros, nil
+		})
+	outcome, err := engine.Answer(context.Background(), rlm.AnswerTask{
+		Contexts:  []rlm.Context{rlm.Text("the list", "tea rice")},
+		Functions: []rlm.Function{price},
+		Config: run.Config{
+			Question: "What does the list cost?",
+			Models:   models, Model: "scripted/examples/tool.yaml", // or openai/gpt-5
 			Budget: ledger.Budget{Calls: 20, Wall: 5 * time.Minute},
 		},
 	})

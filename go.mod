@@ -8,6 +8,7 @@ require (
 	github.com/docker/go-units v0.5.0
 	github.com/dustin/go-humanize v1.0.1
 	github.com/go-python/gpython v0.2.0
+	github.com/google/jsonschema-go v0.4.3
 	github.com/ichiban/prolog v1.2.2
 	github.com/klauspost/compress v1.18.1
 	github.com/landlock-lsm/go-landlock v0.11.0

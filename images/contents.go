@@ -81,9 +81,9 @@ func skeleton() []extra {
 		list = append(list, extra{name: name, dir: true})
 	}
 
-	who := fmt.Sprintf("sandbox:x:%d:%d::/sandbox:/nonexistent\n", dockerapi.User, dockerapi.User)
+	sandbox := fmt.Sprintf("sandbox:x:%d:%d::/sandbox:/nonexistent\n", dockerapi.User, dockerapi.User)
 	return append(list,
-		extra{name: "etc/passwd", text: "root:x:0:0::/nonexistent:/nonexistent\n" + who},
+		extra{name: "etc/passwd", text: "root:x:0:0::/nonexistent:/nonexistent\n" + sandbox},
 		extra{
 			name: "etc/group", text: fmt.Sprintf("root:x:0:\nsandbox:x:%d:\n", dockerapi.User),
 		},

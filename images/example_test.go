@@ -27,5 +27,5 @@ func ExampleFind() {
 	// rlm/python true
 	// numpy: true
 	// torch: false
-	// there is no image "ruby", only python, go
+	// unknown image "ruby": use one of python, go
 }

@@ -69,7 +69,7 @@ func Find(kind string) (Recipe, error) {
 	case Go:
 		err = r.readGo()
 	default:
-		err = fmt.Errorf("there is no image %q, only %s", kind, strings.Join(kinds, ", "))
+		err = fmt.Errorf("unknown image %q: use one of %s", kind, strings.Join(kinds, ", "))
 	}
 	if err != nil {
 		return Recipe{}, err

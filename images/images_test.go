@@ -54,7 +54,7 @@ func TestRecipesAreWhole(t *testing.T) {
 		}
 	}
 
-	if _, err := Find("moon"); err == nil || !strings.Contains(err.Error(), "only python, go") {
+	if _, err := Find("moon"); err == nil || !strings.Contains(err.Error(), "use one of python, go") {
 		t.Errorf("%v", err)
 	}
 

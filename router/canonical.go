@@ -49,9 +49,9 @@ func hashCount(h hash.Hash, n int) {
 	h.Write(binary.LittleEndian.AppendUint64(nil, uint64(n)))
 }
 
-// mostParsed is up to how many bytes a value is compared by what it says. What is
-// longer, and no string, is compared byte by byte: taken apart, a list of numbers
-// takes twenty times its text.
+// mostParsed is the size in bytes up to which values are compared by content. Longer values
+// that are not strings are compared byte by byte: a parsed list of numbers takes twenty times
+// the memory of its text.
 const mostParsed = 256 << 10
 
 // canonical writes a JSON value in one way: no space, sorted keys, one escape

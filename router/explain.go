@@ -71,7 +71,7 @@ func (p *Plan) describeSnippet() string {
 // shownComputing is from when on an estimate of computing time is shown.
 const shownComputing = 100 * time.Millisecond
 
-// describe says what the cost of a step is made of.
+// describe lists the parts of a step's cost.
 func (s Step) describe() string {
 	text := "home"
 	if !s.Home {

@@ -64,7 +64,10 @@ func (r *Runner) enterTier(ctx context.Context, s *space, i int, whole bool) (*M
 		return nil, nil //nolint:nilnil // documented: nothing moved
 	}
 
-	r.cfg.Log.Info("the namespace moved", "from", old.tier, "to", name, "moved", report.Moved, "left", len(report.Left))
+	r.cfg.Log.Info(
+		"the namespace moved", "from", old.tier, "to", name, "moved", report.Moved, "left",
+		len(report.Left),
+	)
 	return &Move{From: old.tier, To: name, Report: report}, nil
 }
 

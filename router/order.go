@@ -28,15 +28,15 @@ type Step struct {
 // cost is what the step costs in all.
 func (s Step) cost() time.Duration { return s.Run + s.Move + s.Compute }
 
-// What a move costs: a sandbox stops, another starts to decode, and the namespace is
-// pickled, copied and unpickled.
+// The cost of a move: one sandbox stops, another starts, and the namespace is pickled, copied
+// and unpickled.
 const (
 	moveBase = 5 * time.Millisecond
 	moveRate = 100 << 20 // bytes a second
 )
 
-// longComputing is from when on the time that a snippet computes counts. What is shorter
-// is not worth a tier whose every further snippet costs more.
+// longComputing is the computing time from which a faster tier is considered. Shorter snippets
+// are not worth a tier in which each further snippet costs more.
 const longComputing = 2 * time.Second
 
 // stepTo is what it takes to run a snippet in a tier.

@@ -24,8 +24,8 @@ type standing struct {
 	open []string
 	// rejected is what tiers said that rejected this very snippet.
 	rejected []tiers.RejectedError
-	// wants are what the session's configuration asks of every tier, whatever the
-	// snippet needs.
+	// wants are the features that the session's configuration requires in addition to the
+	// snippet's needs.
 	wants []tiers.Feature
 	// maxActive is how long the snippet may compute, 0 if that is not bounded.
 	maxActive time.Duration
@@ -114,7 +114,7 @@ func (p Policy) refuseAbsent(candidates []candidate) []Refusal {
 			return c.info.Name == name
 		})
 		if !exists {
-			refusals = append(refusals, Refusal{Tier: name, Reason: "there is no such tier"})
+			refusals = append(refusals, Refusal{Tier: name, Reason: "unknown tier"})
 		}
 	}
 	return refusals

@@ -160,7 +160,8 @@ func TestAPlanIsPureAndKeepsThePolicy(t *testing.T) {
 			t.Fatalf("seed %d: a tier is neither chosen nor refused:\n%s", seed, plan.Text())
 		}
 		for i, step := range plan.Chain {
-			c := candidates[slices.IndexFunc(candidates, func(c candidate) bool { return c.info.Name == step.Tier })]
+			c := candidates[slices.IndexFunc(candidates,
+				func(c candidate) bool { return c.info.Name == step.Tier })]
 			if why := violation(step, v, p, c, s); why != "" {
 				t.Fatalf("seed %d: tier %s is chosen: %s", seed, step.Tier, why)
 			}

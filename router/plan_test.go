@@ -46,7 +46,8 @@ func TestALanguageThatIsMissingHereSaysWhy(t *testing.T) {
 		tiers.Go: "there is no image: build it\nby rlm images build go",
 	}
 	plan := Policy{}.plan(needs("fmt"), []candidate{{info: docker}}, standing{language: tiers.Go})
-	want := "tier docker: does not run the language go here: there is no image: build it by rlm images build go"
+	want := "tier docker: does not run the language go here: there is no image: build it by rlm " +
+		"images build go"
 	if err := plan.Err(); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("%v", err)
 	}
@@ -307,7 +308,7 @@ func TestRefusalsHaveStableReasons(t *testing.T) {
   tier wasm: policy does not allow it
   tier docker: policy does not allow it
   tier local: policy does not allow it
-  tier dokcer: there is no such tier`,
+  tier dokcer: unknown tier`,
 		},
 		{
 			Policy{Files: true},

@@ -16,8 +16,8 @@ type question struct {
 	invalid string // the verdict's exception in one line
 }
 
-// refuse returns why a tier may not run the snippet, empty if it may. What the policy
-// says comes first, then what the tier lacks, then what is true only here and now.
+// refuse returns why a tier may not run the snippet, empty if it may. It checks the policy first,
+// then the tier's abilities, then the state of this machine.
 func (q *question) refuse(c *candidate) string {
 	for _, check := range [...]func(*question, *candidate) string{
 		(*question).checkPolicy,
@@ -175,8 +175,8 @@ func (q *question) checkReach(c *candidate) string {
 // made at run time cannot choose what it runs.
 func runsWholeLanguage(info *tiers.Info) bool { return info.Has(tiers.FeatureDynamic) }
 
-// lacksModule reports whether a tier is known to lack a Python module. Without a list
-// nothing is known. What a tier has of Go it says itself, before it runs anything.
+// lacksModule reports whether a tier is known to lack a Python module. Without a list, it is not
+// known. Tiers check the packages of Go snippets themselves, before they run.
 func lacksModule(info *tiers.Info, language tiers.Language, module string) bool {
 	return language == tiers.Python && info.Modules != nil && !info.Modules.Has(module)
 }

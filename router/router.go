@@ -4,20 +4,20 @@
 // # The order of decisions
 //
 // An [Analyser] returns a [Verdict]: what a snippet [Needs], or that it did not understand
-// the snippet. A [Policy] says what the caller allows. A [Plan] puts both together with
-// what the tiers are and where the session's namespace lives. It holds the chain of tiers
-// that may run the snippet, cheapest first, and a [Refusal] with its reason for each other
-// tier. A [Runner] follows the plan: it opens tiers when they are first used, moves the
-// namespace, and goes on to the next tier when one rejects the snippet.
+// the snippet. A [Policy] states the caller's rules. A [Plan] combines both with the abilities
+// of the tiers and the home of the session's namespace. It holds the chain of tiers that may
+// run the snippet, cheapest first, and a [Refusal] with its reason for each other tier. A
+// [Runner] follows the plan: it opens tiers on first use, moves the namespace, and tries the
+// next tier after a rejection.
 //
 // # Words
 //
-// The home of a namespace is the tier in which it lives. It stays there as long as the
-// home can run what comes, or until a snippet that computes for long is better off in a
-// faster tier. To escalate is to go on to another tier after a rejection: the snippet
-// starts again from the state before it, and the journal answers the host calls that it
-// made already. An empty chain is an error that wraps [ErrNoTier]: the router fails closed.
+// The home of a namespace is the tier in which it lives. The namespace stays there until a
+// snippet needs another tier, or computes long enough for a faster tier to be worth a move. To
+// escalate is to try another tier after a rejection: the snippet starts again from the state
+// before it, and the journal answers the host calls that it has made already. An empty chain
+// is an error that wraps [ErrNoTier]: the router fails closed.
 //
-// A route is not a wall. The analyser may be wrong, and then a snippet is rejected or
-// meets an exception. Only tiers isolate.
+// Routing does not isolate, only tiers do. If the analyser is wrong, the snippet is rejected or
+// gets an exception.
 package router

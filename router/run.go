@@ -126,8 +126,8 @@ func (e *escalation) settleIn(ctx context.Context, i int, plan *Plan) error {
 	return e.asBroken(e.candidates[i].info.Name, tiers.EffectsNeverRan, err)
 }
 
-// passOver goes on after a tier that could not take the namespace. A tier that broke ends
-// the snippet, unless it was chosen for speed: then the next one is as good.
+// passOver handles a tier that could not take the namespace. A broken tier ends the snippet,
+// unless it was chosen for speed only: then the next tier can run the snippet as well.
 func (e *escalation) passOver(
 	ctx context.Context, i int, plan *Plan, err error,
 ) (again bool, _ error) {
@@ -166,14 +166,16 @@ func (e *escalation) noteRejection(i int, asked bool, r *tiers.RejectedError) {
 	if asked && runsWholeLanguage(info) {
 		e.asked = append(e.asked, info.Name)
 	} else {
-		// What a tier lacks of the language itself, or what it cannot import, says
-		// nothing about the others.
+		// A tier's gaps in the language, or in its imports, say nothing about other tiers.
 		noted.Missing = ""
 	}
 
 	e.rejected = append(e.rejected, noted)
 	e.result.Attempts = append(e.result.Attempts, Refusal{info.Name, r.Reason, r.Effects})
-	e.cfg.Log.Info("the tier rejected the snippet", "tier", info.Name, "missing", r.Missing, "reason", r.Reason)
+	e.cfg.Log.Info(
+		"the tier rejected the snippet", "tier", info.Name, "missing", r.Missing, "reason",
+		r.Reason,
+	)
 }
 
 // retryUnasked handles a snippet that no tier accepts. A tier that rejected it because it
@@ -292,7 +294,7 @@ func (e *escalation) addEffects(last tiers.Effects) tiers.Effects {
 	return last
 }
 
-// resumeOutput returns what passes output on to the caller, nil if there is no listener.
+// resumeOutput returns a writer that passes output on to the caller, nil if there is none.
 // It begins anew with each attempt.
 func (e *escalation) resumeOutput(stream int, w io.Writer) io.Writer {
 	if w == nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// RunnerConfig says what a Runner works with.
+// RunnerConfig configures a Runner.
 type RunnerConfig struct {
 	// Tiers are those to choose from. Their names differ.
 	Tiers []tiers.Tier
@@ -26,7 +26,7 @@ type RunnerConfig struct {
 	Config tiers.Config
 	// Probes are shared with other sessions, nil for the runner's own.
 	Probes *Probes
-	// Log receives moves and rejections. The zero value writes nothing.
+	// Log receives moves and rejections, with the labels of Config. Nil writes nothing.
 	Log *slog.Logger
 }
 
@@ -61,11 +61,14 @@ func NewRunner(cfg RunnerConfig) (*Runner, error) {
 	if err := cfg.Config.Limits.Validate(); err != nil {
 		return nil, err
 	}
+	if err := tiers.CheckLabels(cfg.Config.Labels); err != nil {
+		return nil, err
+	}
 
 	if cfg.Probes == nil {
 		cfg.Probes = &Probes{}
 	}
-	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
+	cfg.Log = cfg.Config.LabelLog(cmp.Or(cfg.Log, slog.New(slog.DiscardHandler)))
 	cfg.Config.Hosts = cfg.Policy.Hosts
 
 	r := &Runner{
@@ -167,7 +170,7 @@ func (r *Runner) analyse(
 	}
 	analyser := r.cfg.Analysers[language]
 	if analyser == nil {
-		return Verdict{Unknown: "there is no analyser for the language"}, nil
+		return Verdict{Unknown: "no analyser supports the language"}, nil
 	}
 
 	v, err := analyser.Analyse(ctx, source)
@@ -231,7 +234,7 @@ func (r *Runner) planUsable(
 			return Plan{}, err
 		}
 
-		// What modules it has may be known only now.
+		// Its modules may be known only now.
 		r.candidates[i] = candidate{info: r.cfg.Tiers[i].Info(), unusable: unusable}
 		r.probed[i] = true
 	}

@@ -336,7 +336,7 @@ func TestWhatIsNotUnderstoodGoesToAWholeLanguage(t *testing.T) {
 	}
 	s := start(t, RunnerConfig{}, newInterp())
 	s.cfg.Analysers = nil
-	if _, err := s.fails("print 1"); !strings.Contains(err.Error(), "there is no analyser") {
+	if _, err := s.fails("print 1"); !strings.Contains(err.Error(), "no analyser supports") {
 		t.Error(err)
 	}
 }

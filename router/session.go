@@ -11,7 +11,9 @@ import (
 
 // Extend adds inputs and functions to the session, which the next snippet finds. It adds
 // all of them or none.
-func (r *Runner) Extend(ctx context.Context, inputs []tiers.Input, functions []tiers.Function) error {
+func (r *Runner) Extend(
+	ctx context.Context, inputs []tiers.Input, functions []tiers.Function,
+) error {
 	if r.closed {
 		return errClosed
 	}
@@ -24,7 +26,10 @@ func (r *Runner) Extend(ctx context.Context, inputs []tiers.Input, functions []t
 
 	for _, s := range r.spaces {
 		if _, can := s.sandbox.(tiers.Extender); s.sandbox != nil && !can {
-			return fmt.Errorf("cannot add to the session: tier %s takes inputs and functions only when it opens", s.tier)
+			return fmt.Errorf(
+				"cannot add to the session: tier %s takes inputs and functions only when it opens",
+				s.tier,
+			)
 		}
 	}
 	for _, s := range r.spaces {
@@ -48,7 +53,9 @@ func (r *Runner) Export(ctx context.Context, language tiers.Language) (tiers.Sta
 	}
 	s := r.spaces[languageOf(language)]
 	if s == nil || !s.used {
-		return tiers.State{}, fmt.Errorf("the session has run no snippet in %s", languageOf(language))
+		return tiers.State{}, fmt.Errorf(
+			"the session has run no snippet in %s", languageOf(language),
+		)
 	}
 
 	state, err := exportState(ctx, s.sandbox)
@@ -70,7 +77,9 @@ func (r *Runner) Import(ctx context.Context, state tiers.State) (tiers.Report, e
 	}
 
 	verdict := Verdict{Unknown: "a session is restored"}
-	plan, err := r.planUsable(ctx, verdict, r.stateOf(s.language), func(p *Plan) int { return len(p.Chain) })
+	plan, err := r.planUsable(
+		ctx, verdict, r.stateOf(s.language), func(p *Plan) int { return len(p.Chain) },
+	)
 	if err != nil {
 		return tiers.Report{}, err
 	}
@@ -80,7 +89,9 @@ func (r *Runner) Import(ctx context.Context, state tiers.State) (tiers.Report, e
 		sandbox, report, err := r.openImported(ctx, s, r.cfg.Tiers[i], state, false)
 		var rejected *tiers.RejectedError
 		if errors.As(err, &rejected) {
-			refusals = append(refusals, Refusal{Tier: step.Tier, Reason: rejected.Reason, Effects: rejected.Effects})
+			refusals = append(refusals, Refusal{
+				Tier: step.Tier, Reason: rejected.Reason, Effects: rejected.Effects,
+			})
 			continue
 		}
 		if err != nil {

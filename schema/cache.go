@@ -9,8 +9,8 @@ import (
 const (
 	// maxCached bounds the contracts that Parse keeps.
 	maxCached = 256
-	// maxCacheBytes bounds their documents together. What is compiled from a document is
-	// larger by a factor.
+	// maxCacheBytes bounds the documents of all cached contracts together, in bytes. The
+	// compiled contracts are several times larger.
 	maxCacheBytes = 1 << 20
 )
 

@@ -5,23 +5,24 @@ import "fmt"
 // Effects says whether a snippet had effects outside its sandbox.
 type Effects string
 
-// What may be known of a snippet's effects.
+// The values of Effects: the snippet never started, it ran at least in part, or the tier
+// cannot say.
 const (
 	EffectsNeverRan Effects = "never_ran"
 	EffectsRan      Effects = "ran"
 	EffectsUnknown  Effects = "unknown"
 )
 
-// RejectedError says that a tier cannot run a snippet and another might.
+// RejectedError says that a tier cannot run a snippet that another tier might run.
 type RejectedError struct {
 	// Tier is the tier's name.
 	Tier string
-	// Missing is what the snippet needs and the tier lacks: a module, a
-	// feature, a language.
+	// Missing names what the snippet needs and the tier lacks: a module, a feature, a
+	// language.
 	Missing string
-	// Reason is one sentence for people.
+	// Reason explains the rejection to people, in one sentence.
 	Reason string
-	// Effects says whether the snippet had begun.
+	// Effects says whether the snippet had started.
 	Effects Effects
 }
 
@@ -34,9 +35,9 @@ func (e *RejectedError) Error() string {
 type BrokenError struct {
 	// Tier is the tier's name.
 	Tier string
-	// Effects says what became of the snippet.
+	// Effects says whether the snippet ran.
 	Effects Effects
-	// Lost says what the session lost, nil if nothing.
+	// Lost describes what the session lost, nil if nothing.
 	Lost *Loss
 	// Err is the cause.
 	Err error
@@ -50,9 +51,9 @@ func (e *BrokenError) Error() string {
 // Unwrap returns the cause.
 func (e *BrokenError) Unwrap() error { return e.Err }
 
-// RejectNative is the rejection of a configuration that a tier of native processes
-// cannot enforce, nil if it can: nobody counts the work of a process, and no two runs
-// are alike.
+// RejectNative returns a [*RejectedError] for a configuration that a tier of native
+// processes cannot enforce, nil if it can. The work of a process cannot be metered
+// repeatably, and its runs differ from each other.
 func RejectNative(tier string, cfg Config) error {
 	var what string
 	switch {
@@ -63,5 +64,10 @@ func RejectNative(tier string, cfg Config) error {
 	default:
 		return nil
 	}
-	return &RejectedError{Tier: tier, Missing: what, Effects: EffectsNeverRan, Reason: "it cannot enforce " + what}
+	return &RejectedError{
+		Tier:    tier,
+		Missing: what,
+		Effects: EffectsNeverRan,
+		Reason:  "it cannot enforce " + what,
+	}
 }

@@ -4,15 +4,15 @@ import "context"
 
 // Mount shows a file or folder of the host in the sandbox, read-only.
 type Mount struct {
-	// Source is a path of the host, Target where snippets find it: both absolute.
+	// Source is a path on the host, Target the path in the sandbox. Both are absolute.
 	Source, Target string
 }
 
-// OutFolder is where snippets put the files that shall come back.
+// OutFolder is the folder into which snippets write the files to be collected.
 const OutFolder = "/out"
 
-// Files names what a configuration asks of the file system, empty if nothing: a
-// tier without it rejects the session.
+// Files names the file access that a configuration requires, empty if none. A tier that
+// cannot provide it rejects the session.
 func (c Config) Files() string {
 	switch {
 	case len(c.Mounts) > 0:
@@ -23,31 +23,35 @@ func (c Config) Files() string {
 	return ""
 }
 
-// RejectFiles is the rejection of a configuration whose files a tier cannot give,
-// nil if it asks for none.
+// RejectFiles returns a [*RejectedError] for a configuration that requires files, nil if it
+// requires none. It serves tiers without a file system.
 func RejectFiles(tier string, cfg Config) error {
 	what := cfg.Files()
 	if what == "" {
 		return nil
 	}
-	return &RejectedError{Tier: tier, Missing: what, Effects: EffectsNeverRan, Reason: "it has no place for " + what}
+	return &RejectedError{
+		Tier:    tier,
+		Missing: what,
+		Effects: EffectsNeverRan,
+		Reason:  "it has no place for " + what,
+	}
 }
 
-// Collector is a Sandbox that gives back the files of OutFolder.
+// Collector is a Sandbox whose [OutFolder] can be copied to the host.
 type Collector interface {
-	// Collect writes the files below OutFolder into the folder dir of the host, which
-	// must be empty. Links, devices and names that lead elsewhere are refused, and
-	// said in the report. It must not be called while Run runs.
+	// Collect copies the files below OutFolder into the host's folder dir, which must be
+	// empty. It refuses links, devices and names that lead outside, and reports them. It
+	// must not be called while Run runs.
 	Collect(ctx context.Context, dir string) (Collected, error)
 }
 
-// Collected is what came back.
+// Collected reports which files came back.
 type Collected struct {
 	Files int
 	Bytes int64
-	// Refused says of each entry that was left why; at most a hundred are listed.
+	// Refused names each entry that was not copied, with the reason; at most a hundred.
 	Refused []string
-	// Lost says that files are gone which snippets had written, and why; empty if none
-	// are.
+	// Lost says why files that snippets had written are gone, empty if none are.
 	Lost string
 }

@@ -5,26 +5,25 @@ import (
 	"time"
 )
 
-// Info is what a tier is and has, as data. The router knows a tier only by
-// this and by Probe.
+// Info describes a tier as data. The router knows a tier only by its Info and its Probe.
 type Info struct {
 	// Name is unique among the tiers: "wasm", "docker".
 	Name string
 	// Languages that the tier runs.
 	Languages []Language
-	// Lacks says of languages that the tier does not run here and could what is
-	// missing, and what to do about it. It may be known only after Probe.
+	// Lacks explains why a language that the tier supports does not run on this machine,
+	// and how to change that. It may be complete only after Probe.
 	Lacks map[Language]string
-	// Features that a snippet may need and the tier has.
+	// Features that the tier offers to snippets.
 	Features []Feature
-	// Modules are the Python modules that snippets can import. It may be known
-	// only after Probe or Warm.
+	// Modules are the Python modules that snippets can import. The set may be complete only
+	// after Probe or Warm.
 	Modules Modules
-	// Isolation is how strong the tier's wall is.
+	// Isolation is the strength of the tier's wall.
 	Isolation Isolation
-	// OnRequest is set for a tier that a policy uses only if it asks for it.
+	// OnRequest excludes the tier unless the policy names it.
 	OnRequest bool
-	// Cost is what using the tier takes.
+	// Cost is the time that the tier takes.
 	Cost Cost
 }
 
@@ -71,7 +70,7 @@ const (
 	FeatureFork        Feature = "fork"         // live sandboxes can be copied
 	FeatureMove        Feature = "move"         // namespaces move to and from other tiers
 	FeatureHugeContext Feature = "huge-context" // contexts beyond memory
-	FeatureDeterminism Feature = "determinism"  // the same result in every run, where asked for
+	FeatureDeterminism Feature = "determinism"  // the same result in every run, on request
 	FeatureFuel        Feature = "fuel"         // repeatable metering of work
 	FeatureDynamic     Feature = "dynamic"      // exec, eval, imports by a computed name
 	FeatureClasses     Feature = "classes"      // class definitions
@@ -82,29 +81,29 @@ const (
 const (
 	// FeatureGoroutines: the go statement.
 	FeatureGoroutines Feature = "go-goroutines"
-	// FeatureLoopVariables: a loop whose variable outlives its iteration, in a
-	// closure or by its address, so that it matters that Go 1.22 has one each.
+	// FeatureLoopVariables: a loop variable that outlives its iteration, in a closure or by
+	// its address. Since Go 1.22, each iteration has a separate one.
 	FeatureLoopVariables Feature = "go1.22-loops"
 	// FeatureRangeInt: for i := range 10.
 	FeatureRangeInt Feature = "go1.22-range-int"
-	// FeatureBuiltins: min, max and clear, which are of Go 1.21.
+	// FeatureBuiltins: min, max and clear, which Go 1.21 added.
 	FeatureBuiltins Feature = "go1.21-builtins"
 	// FeatureGenerics: functions and types of the snippet have type parameters.
 	FeatureGenerics Feature = "go-generics"
 	// FeatureGenericsStdlib: generic functions and types of the standard library.
 	FeatureGenericsStdlib Feature = "go-generics-stdlib"
-	// FeatureMethods: methods that the standard library finds by an interface,
-	// such as String and MarshalJSON.
+	// FeatureMethods: methods that the standard library calls through an interface, such as
+	// String and MarshalJSON.
 	FeatureMethods Feature = "go-methods"
 	// FeatureReflect: package reflect.
 	FeatureReflect Feature = "go-reflect"
 )
 
-// GoFeatures are all features of Go: a tier that compiles has them.
+// GoFeatures returns all features of Go. A tier with a compiler has them.
 func GoFeatures() []Feature {
 	return []Feature{
-		FeatureGoroutines, FeatureLoopVariables, FeatureRangeInt, FeatureBuiltins, FeatureGenerics, FeatureGenericsStdlib,
-		FeatureMethods, FeatureReflect,
+		FeatureGoroutines, FeatureLoopVariables, FeatureRangeInt, FeatureBuiltins, FeatureGenerics,
+		FeatureGenericsStdlib, FeatureMethods, FeatureReflect,
 	}
 }
 
@@ -113,16 +112,16 @@ type Isolation int
 
 // The kinds of wall, weakest first.
 const (
-	// IsolationNone is no wall at all. No tier of this project has it.
+	// IsolationNone is the absence of a wall. No tier of this project uses it.
 	IsolationNone Isolation = iota
 	// IsolationProcess is a host process behind kernel filters.
 	IsolationProcess
 	// IsolationContainer is a hardened container on the host's kernel.
 	IsolationContainer
-	// IsolationWasm is a virtual machine without system calls: the guest has
-	// only the functions that the host gives it.
+	// IsolationWasm is a virtual machine without system calls. The guest can call only the
+	// functions that the host provides.
 	IsolationWasm
-	// IsolationKernel is a guest with a kernel of its own.
+	// IsolationKernel is a guest with a separate kernel.
 	IsolationKernel
 )
 
@@ -143,14 +142,13 @@ func (i Isolation) String() string {
 	return "unknown"
 }
 
-// Cost is what a tier costs, measured and quoted in docs/performance.md. The router
+// Cost is the time that a tier takes, as measured in docs/performance.md. The router
 // compares tiers by it.
 type Cost struct {
-	// Start is the time from opening a sandbox to its first result, Snippet that of a
-	// further snippet.
+	// Start is the time from opening a sandbox to its first result. Snippet is the time of
+	// each further snippet.
 	Start, Snippet time.Duration
-	// Slowdown is how much longer than native code a snippet of a language computes:
-	// than CPython for Python, than a compiled program for Go. A language that is
-	// missing runs natively.
+	// Slowdown is the factor by which a snippet computes longer than native code: CPython
+	// for Python, a compiled program for Go. A language without an entry runs natively.
 	Slowdown map[Language]float64
 }

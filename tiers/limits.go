@@ -7,7 +7,7 @@ import (
 
 // Limits bound one snippet. A zero field means the default, never "no limit".
 //
-// Time spent waiting for a host call is charged to neither Wall nor Active.
+// The time that a snippet waits for host calls counts towards neither Wall nor Active.
 type Limits struct {
 	// Wall bounds the time a snippet takes, sleeping included.
 	Wall time.Duration
@@ -15,18 +15,18 @@ type Limits struct {
 	Active time.Duration
 	// Memory bounds the guest's memory, in bytes.
 	Memory int64
-	// Output bounds what is kept of stdout and stderr together, in bytes. What
-	// is written beyond it is counted and dropped; the snippet goes on.
+	// Output bounds the kept part of stdout and stderr together, in bytes. Further output is
+	// counted and dropped, and the snippet continues.
 	Output int64
 	// HostCalls bounds the number of host calls of one snippet.
 	HostCalls int
-	// HostCallsAtOnce bounds how many run at the same time; others wait.
+	// HostCallsAtOnce bounds the host calls in flight. Further calls wait.
 	HostCallsAtOnce int
 	// Fuel bounds work by a repeatable measure, see Usage.Fuel.
 	Fuel uint64
 }
 
-// DefaultLimits are what a zero Limits means.
+// DefaultLimits returns the limits that a zero Limits stands for.
 func DefaultLimits() Limits {
 	return Limits{
 		Wall:            30 * time.Second,
@@ -39,10 +39,11 @@ func DefaultLimits() Limits {
 	}
 }
 
-// WithDefaults returns l with every zero field replaced by its default. If
-// Wall is set and Active is not, Active follows Wall.
+// WithDefaults returns l with its default in place of each zero field. If only Wall is set,
+// Active equals Wall.
 func (l Limits) WithDefaults() Limits {
 	d := DefaultLimits()
+
 	if l.Wall == 0 {
 		l.Wall = d.Wall
 	}
@@ -55,6 +56,7 @@ func (l Limits) WithDefaults() Limits {
 	if l.Output == 0 {
 		l.Output = d.Output
 	}
+
 	if l.HostCalls == 0 {
 		l.HostCalls = d.HostCalls
 	}
@@ -64,10 +66,11 @@ func (l Limits) WithDefaults() Limits {
 	if l.Fuel == 0 {
 		l.Fuel = d.Fuel
 	}
+
 	return l
 }
 
-// Validate reports the first field that no tier can honour.
+// Validate returns an error for the first negative field.
 func (l Limits) Validate() error {
 	for _, f := range []struct {
 		name  string
@@ -81,7 +84,9 @@ func (l Limits) Validate() error {
 		{"host calls at once", int64(l.HostCallsAtOnce)},
 	} {
 		if f.value < 0 {
-			return fmt.Errorf("limit %q is negative: give a positive value, or 0 for the default", f.name)
+			return fmt.Errorf(
+				"limit %q is negative: give a positive value, or 0 for the default", f.name,
+			)
 		}
 	}
 	return nil
@@ -100,7 +105,7 @@ const (
 	LimitFuel      Limit = "fuel"
 )
 
-// Enforcement says by which mechanism a limit is kept.
+// Enforcement names the mechanism that enforces a limit.
 type Enforcement struct {
 	Limit     Limit  `json:"limit"`
 	Value     string `json:"value"`

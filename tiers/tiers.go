@@ -1,27 +1,25 @@
-// Package tiers is the contract between the router and everything that can run
-// a snippet.
+// Package tiers is the contract between the router and the sandboxes that run snippets.
 //
-// A [Tier] is a kind of isolation: CPython in WebAssembly, a container, a
-// jailed process. A [Sandbox] is one live instance of it, owned by one session:
-// its namespace persists over the snippets it runs. A snippet reaches the world
-// through one door, [Host].
+// A [Tier] is a kind of isolation: CPython in WebAssembly, a container, a jailed process. A
+// [Sandbox] is one live instance of a tier. One session owns it, and its namespace persists
+// over snippets. A snippet reaches the outside through [Host] alone.
 //
 // # Three endings
 //
-// Running a snippet ends in one of three ways, and they are never mixed:
+// A run has exactly one of three endings:
 //
-//   - The snippet ended, well or badly. Run returns a [Result] and a nil error.
-//     An exception, a limit that fired and a crash of the snippet's own
-//     interpreter are data: the model that wrote the snippet reads them.
-//   - The tier cannot run this snippet. Run or Open returns a [*RejectedError]
-//     and the router goes on to the next tier.
-//   - The tier broke. Run or Open returns any other error, a [*BrokenError]
-//     where the tier can say what became of the snippet.
+//   - The snippet ended, well or badly. Run returns a [Result] and a nil error. An
+//     exception, a limit and a crash of the snippet's interpreter are data: the model that
+//     wrote the snippet reads them.
+//   - The tier cannot run this snippet. Run or Open returns a [*RejectedError], and the
+//     router tries the next tier.
+//   - The tier broke. Run or Open returns any other error: a [*BrokenError] if the tier
+//     knows whether the snippet ran.
 //
 // # Optional interfaces
 //
 // A Tier may also be a [Warmer]; a Sandbox may also be a [Forker], an [Exporter], an
-// [Extender] and a [Collector]. They are found by type assertion.
+// [Extender] and a [Collector]. Callers find out by a type assertion.
 package tiers
 
 import (
@@ -35,28 +33,27 @@ import (
 type Tier interface {
 	// Info describes the tier. It is constant and never blocks.
 	Info() Info
-	// Probe returns nil if the tier is usable on this machine now, and
-	// otherwise why not and what to do about it.
+	// Probe returns nil if the tier works on this machine now. Otherwise the error gives
+	// the reason and the remedy.
 	Probe(ctx context.Context) error
-	// Open starts a sandbox for one session. It fails if the tier cannot
-	// enforce what cfg asks for. The context bounds the opening alone.
+	// Open starts a sandbox for one session. It fails if the tier cannot enforce cfg. The
+	// context bounds the opening only, not the sandbox's life.
 	Open(ctx context.Context, cfg Config) (Sandbox, error)
 }
 
 // Sandbox is one live instance of a tier. It has one owner: its methods must
 // not be called concurrently.
 type Sandbox interface {
-	// Run runs one snippet in the sandbox's namespace and waits for it. When
-	// ctx ends, the snippet is stopped and Run returns the context's error in
-	// a [*BrokenError]; the sandbox stays usable, restored as Result.Lost
-	// would tell.
+	// Run runs one snippet in the sandbox's namespace and waits for it. When ctx ends, Run
+	// stops the snippet and returns the context's error in a [*BrokenError], whose Lost
+	// describes the restore. The sandbox stays usable.
 	Run(ctx context.Context, job Job) (Result, error)
-	// Close ends the sandbox and frees all it holds. It is idempotent.
+	// Close ends the sandbox and frees its resources. It is idempotent.
 	Close() error
 }
 
-// Host answers the calls that a snippet makes to the outside. It must be safe
-// for concurrent use: calls under one asyncio.gather arrive at once.
+// Host answers the calls that a snippet makes to the outside. It must be safe for
+// concurrent use: the calls of one asyncio.gather arrive at the same time.
 //
 // An error becomes a Python exception in the snippet, with its text.
 type Host interface {
@@ -69,7 +66,7 @@ type HostFunc func(ctx context.Context, call Call) (Value, error)
 // Call calls f.
 func (f HostFunc) Call(ctx context.Context, call Call) (Value, error) { return f(ctx, call) }
 
-// Value is one JSON value, as it crosses the sandbox's wall.
+// Value is one JSON value that crosses the sandbox's wall.
 type Value = json.RawMessage
 
 // Call is one host call. Every field comes from the guest and is hostile.
@@ -80,8 +77,8 @@ type Call struct {
 	// context handle arrives as a [TextRef].
 	Args  []Value
 	Named map[string]Value
-	// Snippet is the ordinal of the snippet that calls, from 1; Ordinal that
-	// of the call within it, from 1.
+	// Snippet is the ordinal of the calling snippet in its session, Ordinal that of the call
+	// in the snippet. Both count from 1.
 	Snippet, Ordinal int
 }
 
@@ -93,7 +90,7 @@ type TextRef struct {
 	Start, End int64
 }
 
-// Function is a host function that the snippet finds as a global name.
+// Function is a host function that snippets call by a global name.
 type Function struct {
 	// Name is a Python identifier.
 	Name string
@@ -106,8 +103,7 @@ type Function struct {
 type Input struct {
 	// Name says where the input comes from, for people and prompts.
 	Name string
-	// Text is a text of any size. The caller keeps it open as long as the
-	// sandbox lives.
+	// Text is a text of any size. The caller closes it after the sandbox.
 	Text Text
 	// Dir is a directory: a mapping of relative paths to texts.
 	Dir Dir
@@ -126,20 +122,24 @@ type Config struct {
 	Inputs []Input
 	// Limits bound each snippet. A zero field means its default.
 	Limits Limits
-	// Language is that of the first snippet, empty where nobody knows: a tier of
-	// several languages starts what that needs at once, the rest when it is needed.
+	// Language is the language of the first snippet, empty if unknown. A tier of several
+	// languages prepares this one at once and the others on demand.
 	Language Language
-	// Hosts are what snippets may connect to, each as HOST:PORT with a public name.
-	// Tiers with FeatureSockets reach them through a proxy of the host's, and
-	// nothing else; the other tiers have no network whatever this says.
+	// Hosts are the servers that snippets may connect to, each as HOST:PORT with a public
+	// name. Tiers with FeatureSockets reach them, and only them, through a proxy on the
+	// host. All other tiers have no network and ignore Hosts.
 	Hosts []string
 	// Deterministic makes clocks, randomness and object identities the same in
 	// every run of the same snippets.
 	Deterministic bool
-	// Mounts are files and folders of the host that snippets find, read-only.
+	// Mounts are files and folders of the host that snippets can read.
 	Mounts []Mount
-	// Out gives snippets [OutFolder], from which files come back: see [Collector].
+	// Out provides [OutFolder], whose files a [Collector] copies to the host.
 	Out bool
+	// Labels say for whom the sandbox works, such as tenant and request: see
+	// [CheckLabels]. They are for logs and for the containers' labels; snippets do not
+	// see them.
+	Labels map[string]string
 }
 
 // Job is one snippet to run.
@@ -148,21 +148,20 @@ type Job struct {
 	Language Language
 	// Source is the snippet's text, unmodified.
 	Source string
-	// Rejectable makes the tier end the snippet with a [*RejectedError] when it
-	// turns out at run time to need what the tier lacks and another may have: a
-	// module, a thread. The sandbox is then in the state before the snippet.
-	// Without it the snippet meets an exception.
+	// Rejectable lets the tier end the snippet with a [*RejectedError] when the snippet
+	// turns out to need something that another tier may have, such as a module or a thread.
+	// The sandbox then returns to the state before the snippet. Without Rejectable, the
+	// snippet gets an exception.
 	Rejectable bool
-	// Stdout and Stderr, where set, receive what the snippet writes as it
-	// writes it, within the output limit. A write error is not reported to the
-	// snippet.
+	// Stdout and Stderr, if set, receive the snippet's output while it runs, within the
+	// output limit. The snippet does not see their write errors.
 	Stdout, Stderr io.Writer
 }
 
 // Language names a programming language.
 type Language string
 
-// The languages that the tiers know.
+// The languages of snippets.
 const (
 	Python Language = "python"
 	Go     Language = "go"
@@ -185,93 +184,92 @@ const (
 	StatusCrashed Status = "crashed"
 )
 
-// Result is what became of a snippet.
+// Result describes a snippet that has ended.
 type Result struct {
 	Status Status
-	// Stdout and Stderr are what the snippet wrote, up to Limits.Output bytes
-	// together. They hold arbitrary bytes, usually UTF-8.
+	// Stdout and Stderr are the snippet's output, up to Limits.Output bytes together. They
+	// hold arbitrary bytes, usually UTF-8.
 	Stdout, Stderr string
-	// Dropped is how many bytes were written beyond the limit and not kept.
+	// Dropped is the number of bytes beyond the limit, which were not kept.
 	Dropped int64
 	// Final is the value of the session's FINAL, if the snippet called it.
 	Final *Final
 	// Exception is set when Status is StatusRaised, StatusExited or
 	// StatusCrashed, and when a limit stopped the snippet by an exception.
 	Exception *Exception
-	// Limit names the limit that fired: with StatusLimit the one that stopped
-	// the snippet, otherwise one that it exceeded and yet went on.
+	// Limit names the limit that fired. With StatusLimit, it stopped the snippet; otherwise
+	// the snippet continued, as with the output limit.
 	Limit Limit
 	// Usage is what the snippet used.
 	Usage Usage
-	// Enforced says which limits were kept, and by what.
+	// Enforced lists the limits and the mechanisms that enforced them.
 	Enforced []Enforcement
-	// Denied are connections that were refused, see Config.Hosts.
+	// Denied lists the connections that the proxy refused, see Config.Hosts.
 	Denied []Denial
-	// Lost says what a restore took from the session, nil if nothing.
+	// Lost describes what the session lost in a restore, nil if nothing.
 	Lost *Loss
-	// Variables are those that snippets made and that exist now, in the order of
-	// their making, at most a few hundred. Nil means that the tier did not say: it
-	// does not know, or the snippet was stopped.
+	// Variables are the existing variables that snippets created, oldest first, at most a
+	// few hundred. Nil means unknown: the tier does not report them, or the snippet was
+	// stopped.
 	Variables []Variable
 }
 
 // Variable is a variable of a session.
 type Variable struct {
-	// Name is the variable's, Kind its type and for a collection its length, such
-	// as "list (1,204)". Both come from the guest.
+	// Name is the variable's name. Kind is its type, with the length of a collection, such
+	// as "list (1,204)". Both come from the guest and are hostile.
 	Name, Kind string
 }
 
-// Denial is a connection that a snippet asked for and did not get.
+// Denial is a connection that the proxy refused.
 type Denial struct {
-	// Target is what it asked for, and Reason why not, with what is allowed.
+	// Target is the requested address. Reason says why it is refused and what is allowed.
 	Target, Reason string
 }
 
 // Final is the answer that a snippet gave by FINAL and its dialects.
 type Final struct {
-	// Value is the answer as JSON. What JSON cannot say is its str().
+	// Value is the answer as JSON. Values that JSON lacks are given as their str().
 	Value Value
-	// Name is the variable it came from, for FINAL_VAR.
+	// Name is the variable that FINAL_VAR named.
 	Name string
 }
 
 // Exception is an exception that left a snippet.
 type Exception struct {
-	// Type is the class's name, Message its str(), Traceback what CPython
-	// prints, with the snippet's own lines.
+	// Type is the name of the class, Message the exception's str(), Traceback the text that
+	// CPython prints, with the lines of the snippet.
 	Type, Message, Traceback string
-	// ExitCode is what sys.exit asked for, with StatusExited.
+	// ExitCode is the argument of sys.exit, with StatusExited.
 	ExitCode int
 }
 
-// Loss says what part of a session's state did not survive.
+// Loss describes the part of a session's state that did not survive.
 type Loss struct {
 	// Snippets are the ordinals whose effects on the namespace are gone, the
 	// stopped one included.
 	Snippets []int
-	// Reason is one sentence for the model.
+	// Reason explains the loss to the model, in one sentence.
 	Reason string
 }
 
-// Usage is what one snippet used.
+// Usage is the consumption of one snippet.
 type Usage struct {
-	// Wall is the time from start to end. HostWait is the part of it spent
-	// waiting for host calls, Idle the part spent sleeping; Active is the
-	// rest, in which the snippet computed.
+	// Wall is the time from start to end. HostWait is the part spent in host calls, Idle
+	// the part spent asleep. Active is the rest, in which the snippet computed.
 	Wall, Active, HostWait, Idle time.Duration
-	// Fuel counts the loop iterations of the guest's machine code
-	// where the tier meters them: exact and repeatable.
+	// Fuel counts the loop iterations of the guest's machine code, exactly and repeatably.
+	// It is 0 in tiers without FeatureFuel.
 	Fuel uint64
-	// PeakMemory is the most memory the guest had, in bytes.
+	// PeakMemory is the guest's highest memory use, in bytes.
 	PeakMemory int64
 	// HostCalls counts calls to Host.
 	HostCalls int
-	// OutputBytes counts what the snippet wrote, kept or not.
+	// OutputBytes counts the bytes that the snippet wrote, kept or dropped.
 	OutputBytes int64
 }
 
-// Warmer is a Tier that can do its slow preparations ahead of the first Open.
+// Warmer is a Tier that can make its slow preparations before the first Open.
 type Warmer interface {
 	Warm(ctx context.Context) error
 }
@@ -283,9 +281,9 @@ type Forker interface {
 	Fork(ctx context.Context) (Sandbox, error)
 }
 
-// Extender is a Sandbox whose session can get further inputs and functions.
+// Extender is a Sandbox that accepts further inputs and functions.
 type Extender interface {
-	// Extend adds inputs after those of Config, and functions of its Host. The next
-	// snippet finds them. It must not be called while Run runs.
+	// Extend adds inputs after those of Config, and functions of its Host, for the next
+	// snippet. It must not be called while Run runs.
 	Extend(ctx context.Context, inputs []Input, functions []Function) error
 }

@@ -13,7 +13,6 @@ import (
 
 	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/cmd/rlm/internal/config"
-	"github.com/rlmhq/rlm/repl/distill"
 	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/repl/otel"
 )
@@ -55,7 +54,7 @@ func newDistill(e *env) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), e, args[0]) },
 	}
 	flags := cmd.Flags()
-	flags.IntVar(&f.clusters, "clusters", distill.DefaultClusters, "clusters at most")
+	flags.IntVar(&f.clusters, "clusters", defaultClusters, "clusters at most")
 	flags.BoolVar(&f.noEdits, "no-edits", false, "propose no edits")
 	flags.BoolVar(&f.json, "json", false, "print one JSON object")
 	flags.BoolVar(&f.quiet, "quiet", false, "nothing on stderr but errors")
@@ -64,9 +63,9 @@ func newDistill(e *env) *cobra.Command {
 }
 
 // run distils a file.
-func (f *distillFlags) run(ctx context.Context, e *env, name string) (err error) {
-	corpus, err := readCorpus(e, name)
-	if err != nil {
+func (f *distillFlags) run(ctx context.Context, e *env, name string) error {
+	var task rlm.DistillTask
+	if err := readCorpus(e, name, &task); err != nil {
 		return &exitError{exitUsage, err}
 	}
 	models, err := registry(e, false)
@@ -74,73 +73,72 @@ func (f *distillFlags) run(ctx context.Context, e *env, name string) (err error)
 		return &exitError{exitUsage, err}
 	}
 	defer models.Close()
-	run, err := runConfig(e, models)
-	if err != nil {
+	if err := f.complete(e, &task, models); err != nil {
 		return &exitError{exitUsage, err}
 	}
-	run.Triggers = triggers(e.settings)
-	if run.Model == "" && e.settings.From("sub_model").Kind == config.FromFlag {
-		return &exitError{exitUsage, errors.New("--sub-model has no use without --model: runs ask both, and words are clustered without any")}
-	}
+
 	view := newView(e, f.quiet)
 	defer view.close()
-	if run.Model != "" {
-		if err := ledger.CheckModels(ctx, models, append([]string{run.Model, run.SubModel}, append(run.ByDepth, run.Allowed...)...)...); err != nil {
-			return &exitError{exitUsage, err}
-		}
-		engine, err := f.engine(ctx, e, view, &run)
-		if err != nil {
-			return err
-		}
-		defer engine.Close()
+	open := e.newEngine // without a model nothing runs in it
+	if task.Config.Run.Model != "" {
+		open = func(note func(string, ...any)) (*rlm.Engine, error) { return e.engine(ctx, note) }
 	}
-	cfg := distill.Config{Run: run, Clusters: f.clusters, NoEdits: f.noEdits}
-	if err := cfg.Check(); err != nil {
+	engine, err := open(view.note)
+	if err != nil {
+		return err
+	}
+	defer engine.Close()
+	progress, sent, err := observe(ctx, e, otel.Distill, view.event)
+	if err != nil {
 		return &exitError{exitUsage, err}
 	}
-	var sent func()
-	if cfg.Run.Progress, sent, err = observe(ctx, e, otel.Distill, view.event); err != nil {
-		return &exitError{exitUsage, err}
-	}
-	result, err := distill.Run(ctx, corpus, cfg)
+
+	task.Config.Run.Progress = progress
+	outcome, err := engine.Distill(ctx, task)
 	view.close()
 	sent()
-	return f.finish(e, &result, err)
+	return f.finish(e, &outcome, err)
 }
 
-// engine makes what runs snippets, and has the run use it.
-func (f *distillFlags) engine(ctx context.Context, e *env, view *view, run *rlm.RunConfig) (*rlm.Engine, error) {
-	p, err := policy(e.settings)
-	if err != nil {
-		return nil, &exitError{exitUsage, err}
+// complete gives a task what the flags and the settings say.
+func (f *distillFlags) complete(e *env, task *rlm.DistillTask, models ledger.Models) error {
+	var run rlm.AnswerTask
+	if err := configure(e, &run, models); err != nil {
+		return err
 	}
-	engine, err := e.engine(ctx, view.note)
-	if err != nil {
-		return nil, err
+	setTriggers(e.settings, &run)
+	if run.Config.Model == "" && e.settings.From("sub_model").Kind == config.FromFlag {
+		return errors.New("--sub-model has no use without --model: runs ask both, and words are clustered without any")
 	}
-	run.Open = engine.Opener(p)
-	return engine, nil
+
+	task.Config.Run = run.Config
+	task.Config.Clusters, task.Config.NoEdits = f.clusters, f.noEdits
+	var err error
+	task.Policy, err = policy(e.settings)
+	return err
 }
 
-func readCorpus(e *env, name string) (distill.Corpus, error) {
+// readCorpus reads the traces of a file, - for stdin.
+func readCorpus(e *env, name string, task *rlm.DistillTask) (err error) {
 	if name == "-" {
-		return distill.Parse(e.stdin)
+		task.Corpus, err = rlm.ParseCorpus(e.stdin)
+		return err
 	}
 	file, err := os.Open(name)
 	if err != nil {
-		return distill.Corpus{}, fmt.Errorf("cannot read the traces: %w", err)
+		return fmt.Errorf("cannot read the traces: %w", err)
 	}
 	defer file.Close()
-	corpus, err := distill.Parse(file)
-	if err != nil {
-		return corpus, fmt.Errorf("%s: %w", name, err)
+	if task.Corpus, err = rlm.ParseCorpus(file); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
 	}
-	return corpus, nil
+	return nil
 }
 
 // finish prints what the traces came to, and returns the exit code.
-func (f *distillFlags) finish(e *env, r *distill.Result, err error) error {
-	if err != nil && r.Elapsed == 0 { // nothing was begun
+func (f *distillFlags) finish(e *env, r *rlm.DistillOutcome, err error) error {
+	var setup *rlm.SetupError
+	if errors.As(err, &setup) {
 		return &exitError{exitUsage, err}
 	}
 	e.recorded(r.Trace, f.quiet)
@@ -167,7 +165,7 @@ func (f *distillFlags) finish(e *env, r *distill.Result, err error) error {
 
 // distillText is what the traces came to, for people. Names and texts are those of
 // traces and models.
-func distillText(r *distill.Result) string {
+func distillText(r *rlm.DistillOutcome) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s of %s, in %s (by %s)\n", english.Plural(r.Failed, "failure", ""), english.Plural(r.Failed+r.Passed, "trace", ""),
 		english.Plural(len(r.Clusters), "cluster", ""), r.Method)

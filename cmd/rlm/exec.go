@@ -8,15 +8,11 @@ import (
 	"os"
 	"slices"
 
-	"github.com/dustin/go-humanize"
-	"github.com/dustin/go-humanize/english"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/cmd/rlm/internal/config"
-	"github.com/rlmhq/rlm/internal/bigtext"
-	"github.com/rlmhq/rlm/router"
 	"github.com/rlmhq/rlm/tiers"
 )
 
@@ -69,7 +65,9 @@ func newExec(e *env) *cobra.Command {
   rlm exec --context notes/ prepare.py answer.py`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withEngine(cmd, e, &f, args, func(s *rlm.Session, jobs []tiers.Job) error {
-				describeInputs(cmd.Context(), s.Inputs(), f.note(e))
+				for _, text := range s.CheckContexts(cmd.Context()) {
+					f.note(e)("%s", printable(text))
+				}
 				return f.files.collect(cmd.Context(), s, f.note(e), runAll(cmd.Context(), e, f, s, jobs))
 			})
 		},
@@ -123,14 +121,23 @@ func withEngine(cmd *cobra.Command, e *env, f *execFlags, args []string, use fun
 	return use(session, jobs)
 }
 
-// engine makes an engine by the settings, ready for snippets.
-func (e *env) engine(ctx context.Context, note func(string, ...any)) (*rlm.Engine, error) {
+// newEngine makes an engine by the settings. It prepares nothing.
+func (e *env) newEngine(note func(string, ...any)) (*rlm.Engine, error) {
 	engine, err := rlm.New(rlm.Options{
 		CacheDir: e.settings.CacheDir, Python: e.settings.Python, DockerHost: dockerHost(), Log: e.log,
 		Progress: func(what string) { note("%s", what) },
 	})
 	if err != nil {
 		return nil, &exitError{exitUsage, err}
+	}
+	return engine, nil
+}
+
+// engine makes an engine by the settings, ready for snippets.
+func (e *env) engine(ctx context.Context, note func(string, ...any)) (*rlm.Engine, error) {
+	engine, err := e.newEngine(note)
+	if err != nil {
+		return nil, err
 	}
 	if name := e.settings.Tier; name != "auto" && !knows(engine, name) {
 		err = &exitError{exitUsage, fmt.Errorf("--tier %q: there is no such tier, see `rlm tiers`", name)}
@@ -216,7 +223,7 @@ func (f *execFlags) stdinContext() bool {
 func (f *execFlags) session(e *env) (rlm.SessionConfig, error) {
 	policy, err := policy(e.settings)
 	cfg := rlm.SessionConfig{
-		Deterministic: e.settings.Deterministic, Limits: limits(e.settings, defaultOutput), Policy: policy, Host: host, Functions: functions,
+		Deterministic: e.settings.Deterministic, Limits: limits(e.settings, defaultOutput), Policy: policy, Functions: functions,
 	}
 	if err != nil || !f.runs {
 		return cfg, err
@@ -253,32 +260,6 @@ func contextsOf(paths []string, stdin io.Reader) ([]rlm.Context, error) {
 	return all, nil
 }
 
-// describeInputs tells of bytes that are not UTF-8, which the snippet will meet.
-func describeInputs(ctx context.Context, inputs []tiers.Input, note func(string, ...any)) {
-	for _, in := range inputs {
-		if dir, ok := in.Dir.(*bigtext.Dir); ok && dir.Skipped() > 0 {
-			note("context %s: left out: %s", printable(in.Name), english.Plural(dir.Skipped(), "link or special file", "links or special files"))
-		}
-		text, ok := in.Text.(*bigtext.Text)
-		if !ok {
-			continue
-		}
-		invalid, err := text.Invalid(ctx)
-		if err != nil || invalid == 0 {
-			continue // an error comes again when the text is used
-		}
-		first, err := text.FirstInvalid(ctx)
-		if err == nil {
-			bytes, see := "1 byte is", "it as one of"
-			if invalid > 1 {
-				bytes, see = humanize.Comma(invalid)+" bytes are", "them as"
-			}
-			note("context %s: %s not UTF-8, the first at byte %s; the snippet sees %s U+DC80 to U+DCFF",
-				printable(in.Name), bytes, humanize.Comma(first), see)
-		}
-	}
-}
-
 // runAll runs the snippets up to the first that fails or calls FINAL.
 func runAll(ctx context.Context, e *env, f execFlags, session *rlm.Session, jobs []tiers.Job) error {
 	stdout, stderr := &lasting{w: e.stdout}, &lasting{w: e.stderr}
@@ -288,7 +269,7 @@ func runAll(ctx context.Context, e *env, f execFlags, session *rlm.Session, jobs
 		}
 		result, err := session.RunJob(ctx, job)
 		if f.explain && result.Plan != nil {
-			if err := showPlan(e.stderr, result.Plan, false); err != nil {
+			if err := showPlan(e.stderr, result.Plan.Text(), nil); err != nil {
 				return &exitError{exitBroken, err}
 			}
 		}
@@ -313,7 +294,7 @@ func runAll(ctx context.Context, e *env, f execFlags, session *rlm.Session, jobs
 
 func runFailure(err error) error {
 	var rejected *tiers.RejectedError
-	if errors.Is(err, router.ErrNoTier) || errors.As(err, &rejected) {
+	if errors.Is(err, rlm.ErrNoTier) || errors.As(err, &rejected) {
 		return &exitError{exitNoTier, err}
 	}
 	return &exitError{exitBroken, err}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 
@@ -9,7 +8,6 @@ import (
 
 	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/cmd/rlm/internal/config"
-	"github.com/rlmhq/rlm/router"
 	"github.com/rlmhq/rlm/tiers"
 )
 
@@ -35,7 +33,11 @@ func newExplain(e *env) *cobra.Command {
 					if err != nil {
 						return &exitError{exitBroken, err}
 					}
-					if err := showPlan(e.stdout, &plan, f.json); err != nil {
+					var whole any
+					if f.json {
+						whole = plan
+					}
+					if err := showPlan(e.stdout, plan.Text(), whole); err != nil {
 						return err
 					}
 					if plan.Invalid != "" {
@@ -56,13 +58,12 @@ func newExplain(e *env) *cobra.Command {
 	return cmd
 }
 
-// showPlan prints a plan for people, or as JSON for programs.
-func showPlan(w io.Writer, plan *router.Plan, asJSON bool) error {
-	if !asJSON {
-		_, err := fmt.Fprintln(w, plan.Text())
-		return err
+// showPlan prints a plan: its text for people or, if it is not nil, the plan as JSON for
+// programs.
+func showPlan(w io.Writer, text string, plan any) error {
+	if plan != nil {
+		return printLine(w, plan)
 	}
-	encoder := json.NewEncoder(w)
-	encoder.SetEscapeHTML(false)
-	return encoder.Encode(plan)
+	_, err := fmt.Fprintln(w, text)
+	return err
 }

@@ -86,7 +86,7 @@ func (f *files) collect(ctx context.Context, s *rlm.Session, note func(string, .
 	if f.out == "" {
 		return ended
 	}
-	got, err := s.Collect(context.WithoutCancel(ctx), f.out)
+	got, err := s.Files(context.WithoutCancel(ctx), f.out)
 	for _, why := range got.Refused {
 		note("not collected: %s", why)
 	}

@@ -48,18 +48,22 @@ func newHook(e *env) *cobra.Command {
 	return cmd
 }
 
-// triggers are those of the settings.
-func triggers(c *config.Loaded) rlm.Triggers {
-	t := rlm.Triggers{Always: c.Always, NoLongHorizon: !c.OnLongHorizon, OutputChars: c.LargeOutput, Traces: c.ManyTraces, Nodes: c.ManyNodes}
+// noTrigger as a threshold switches a trigger off.
+const noTrigger = -1
+
+// setTriggers gives a task the triggers of the settings.
+func setTriggers(c *config.Loaded, task *rlm.AnswerTask) {
+	t := &task.Config.Triggers
+	t.Always, t.NoLongHorizon = c.Always, !c.OnLongHorizon
+	t.OutputChars, t.Traces, t.Nodes = c.LargeOutput, c.ManyTraces, c.ManyNodes
 	for _, off := range []struct {
 		on        bool
 		threshold *int64
 	}{{c.OnLargeOutput, &t.OutputChars}, {c.OnManyTraces, &t.Traces}, {c.OnManyNodes, &t.Nodes}} {
 		if !off.on {
-			*off.threshold = rlm.NoTrigger
+			*off.threshold = noTrigger
 		}
 	}
-	return t
 }
 
 // hook passes stdin on, or has a run look at it. The engine is made only then: most
@@ -72,11 +76,12 @@ func (f *runFlags) hook(ctx context.Context, e *env, question string) error {
 	if err != nil {
 		return &exitError{exitUsage, err}
 	}
+	setTriggers(e.settings, &task)
 	view := newView(e, f.quiet)
 	defer view.close()
 	solver := &lazyEngine{e: e, f: f, view: view}
 	defer solver.close()
-	hooked, err := rlm.Hook(ctx, e.stdin, triggers(e.settings), task, solver.answer)
+	hooked, err := rlm.HookOutput(ctx, e.stdin, task, solver.answer)
 	view.close()
 	if hooked.Outcome == nil {
 		if err == nil {
@@ -111,28 +116,26 @@ type lazyEngine struct {
 	end  []io.Closer
 }
 
-func (l *lazyEngine) answer(ctx context.Context, task rlm.Task) (rlm.Outcome, error) {
+func (l *lazyEngine) answer(ctx context.Context, task rlm.AnswerTask) (rlm.AnswerOutcome, error) {
 	models, err := registry(l.e, false)
 	if err != nil {
-		return rlm.Outcome{}, &rlm.SetupError{Err: err}
+		return rlm.AnswerOutcome{}, &rlm.SetupError{Err: err}
 	}
 	l.end = append(l.end, models)
-	question := task.Run.Question
-	if task.Run, err = l.f.complete(l.e, task.Run, models); err != nil {
-		return rlm.Outcome{}, &rlm.SetupError{Err: err}
+	if err := l.f.complete(l.e, &task, models); err != nil {
+		return rlm.AnswerOutcome{}, &rlm.SetupError{Err: err}
 	}
-	task.Run.Question = question
-	if err := needModel(task.Run); err != nil {
-		return rlm.Outcome{}, &rlm.SetupError{Err: err}
+	if err := needModel(&task); err != nil {
+		return rlm.AnswerOutcome{}, &rlm.SetupError{Err: err}
 	}
 	var sent func()
-	if task.Run.Progress, sent, err = observe(ctx, l.e, otel.RLM, l.view.event); err != nil {
-		return rlm.Outcome{}, &rlm.SetupError{Err: err}
+	if task.Config.Progress, sent, err = observe(ctx, l.e, otel.RLM, l.view.event); err != nil {
+		return rlm.AnswerOutcome{}, &rlm.SetupError{Err: err}
 	}
 	defer sent()
 	engine, err := l.e.engine(ctx, l.view.note)
 	if err != nil {
-		return rlm.Outcome{}, err
+		return rlm.AnswerOutcome{}, err
 	}
 	l.end = append(l.end, engine)
 	l.view.note("the output is large, and a run looks at it")

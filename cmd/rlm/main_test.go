@@ -17,6 +17,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/tiers"
 	"github.com/rlmhq/rlm/tiers/docker"
 	"github.com/rlmhq/rlm/tiers/local"
@@ -37,15 +38,15 @@ func TestMain(m *testing.M) {
 // notes, so that a script can count the calls.
 func rlmNotes() {
 	const name = "notes"
-	functions = []tiers.Function{{Name: "note", Doc: "note(text): keep a line"}}
-	host = tiers.HostFunc(func(_ context.Context, call tiers.Call) (tiers.Value, error) {
+	note := func(_ context.Context, call tiers.Call) (tiers.Value, error) {
 		f, err := os.OpenFile(name, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 		if err != nil {
 			return nil, err
 		}
 		_, err = fmt.Fprintf(f, "%s\n", call.Args[0])
 		return tiers.Value(fmt.Sprintf(`"noted %d"`, call.Snippet)), errors.Join(err, f.Close())
-	})
+	}
+	functions = []rlm.Function{rlm.Func("note", "note(text): keep a line", note)}
 	os.Exit(run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 

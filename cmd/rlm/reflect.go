@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -13,14 +12,15 @@ import (
 
 	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/cmd/rlm/internal/config"
-	"github.com/rlmhq/rlm/repl"
 	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/repl/otel"
-	"github.com/rlmhq/rlm/repl/reflect"
 )
 
-// maxSkillbook bounds what is read of a skillbook.
-const maxSkillbook = 4 << 20
+// maxTrace and maxSkillbook bound what is read of the two, in bytes.
+const (
+	maxTrace     = 32 << 20
+	maxSkillbook = 4 << 20
+)
 
 // reflectFlags are the flags of `rlm reflect` that are no settings.
 type reflectFlags struct {
@@ -63,7 +63,7 @@ func newReflect(e *env) *cobra.Command {
 	flags.StringVar(&f.question, "question", "", "the agent's task, over the one in the trace")
 	flags.StringVar(&f.feedback, "feedback", "", "what the environment said of the answer, over the one in the trace")
 	flags.StringVar(&f.truth, "ground-truth", "", "the expected answer, over the one in the trace")
-	flags.StringVar(&f.format, "format", reflect.TraceFormats()[0], "how the trace is written: "+formatNames())
+	flags.StringVar(&f.format, "format", rlm.TraceFormats()[0], "how the trace is written: "+strings.Join(rlm.TraceFormats(), ", "))
 	flags.BoolVar(&f.json, "json", false, "print one JSON object: the analysis, how it came about, what it used")
 	flags.BoolVar(&f.quiet, "quiet", false, "nothing on stderr but errors")
 	config.AddFlags(flags, ofReflection)
@@ -77,10 +77,6 @@ func ofReflection(s config.Setting) bool {
 	}
 	return config.In(config.Routing, config.Limits, config.Models, config.Reflect)(s) || config.Named("max_tokens", "max_input_tokens",
 		"max_output_tokens", "max_usd", "max_time", "calls_at_once", "synthesis", "trace", "otel")(s)
-}
-
-func formatNames() string {
-	return strings.Join(reflect.TraceFormats(), ", ")
 }
 
 // run reflects.
@@ -111,7 +107,7 @@ func (f *reflectFlags) run(ctx context.Context, e *env, flags *pflag.FlagSet, tr
 // task is what the flags and settings say of a reflection. The closer is the registry
 // of its models.
 func (f *reflectFlags) task(e *env, flags *pflag.FlagSet, trace string) (task rlm.ReflectTask, models io.Closer, err error) {
-	if task.Subject, err = f.subject(e, flags, trace); err != nil {
+	if err = f.readSubject(e, flags, trace, &task); err != nil {
 		return task, nil, err
 	}
 	if task.Policy, err = policy(e.settings); err != nil {
@@ -128,7 +124,7 @@ func (f *reflectFlags) task(e *env, flags *pflag.FlagSet, trace string) (task rl
 		err = resolvable(all, []string{c.Model, c.SubModel})
 	}
 	if err == nil {
-		task.Config, err = reflectConfig(e, all)
+		err = configureReflection(e, &task, all)
 	}
 	if err != nil {
 		return task, nil, errors.Join(err, all.Close())
@@ -136,43 +132,39 @@ func (f *reflectFlags) task(e *env, flags *pflag.FlagSet, trace string) (task rl
 	return task, all, nil
 }
 
-// reflectConfig says by the settings how a reflection goes.
-func reflectConfig(e *env, models ledger.Models) (reflect.Config, error) {
-	c := e.settings
-	trace, err := traceFolder(c.Trace)
-	cfg := reflect.Config{
-		Models: models, Model: c.Model, SubagentModel: c.SubModel, MaxReply: int(c.MaxReply),
-		Limits: limits(c, repl.DefaultOutput), Timeout: c.Timeout, Deterministic: c.Deterministic,
-		MaxIterations: int(c.MaxIterations), MaxLLMCalls: int(c.MaxLLMCalls), MaxContextChars: int(c.MaxContextChars), MaxOutputChars: int(c.MaxOutputChars),
-		Budget: ledger.Budget{
-			Tokens: c.MaxTokens, InputTokens: c.MaxInputTokens, OutputTokens: c.MaxOutputTokens, USD: givenUSD(c), Wall: c.MaxTime,
-		},
-		CallsAtOnce: int(c.CallsAtOnce), NoLLMQuery: !c.EnableLLMQuery, NoSubagent: !c.EnableSubagent,
-		SubagentMaxTokens: int(c.SubagentMaxTokens), SubagentTemperature: &c.SubagentTemperature, SubagentSystemPrompt: c.SubagentSystemPrompt,
-		NoSynthesis: !c.Synthesis, Trace: trace,
-	}
-	return cfg, err
+// configureReflection gives a task what the settings say of reflections.
+func configureReflection(e *env, task *rlm.ReflectTask, models ledger.Models) (err error) {
+	c, cfg := e.settings, &task.Config
+	cfg.Models, cfg.Model, cfg.SubagentModel, cfg.MaxReply = models, c.Model, c.SubModel, int(c.MaxReply)
+	cfg.Limits, cfg.Timeout, cfg.Deterministic = limits(c, runOutput), c.Timeout, c.Deterministic
+	cfg.MaxIterations, cfg.MaxLLMCalls = int(c.MaxIterations), int(c.MaxLLMCalls)
+	cfg.MaxContextChars, cfg.MaxOutputChars = int(c.MaxContextChars), int(c.MaxOutputChars)
+	cfg.Budget = budget(c)
+	cfg.Budget.Calls = 0 // MaxLLMCalls bounds them
+	cfg.CallsAtOnce, cfg.NoLLMQuery, cfg.NoSubagent = int(c.CallsAtOnce), !c.EnableLLMQuery, !c.EnableSubagent
+	cfg.SubagentMaxTokens, cfg.SubagentTemperature = int(c.SubagentMaxTokens), &c.SubagentTemperature
+	cfg.SubagentSystemPrompt, cfg.NoSynthesis = c.SubagentSystemPrompt, !c.Synthesis
+	cfg.Trace, err = traceFolder(c.Trace)
+	return err
 }
 
-// subject reads what is reflected on.
-func (f *reflectFlags) subject(e *env, flags *pflag.FlagSet, trace string) (subject reflect.Subject, err error) {
-	if !slices.Contains(reflect.TraceFormats(), f.format) {
-		return subject, fmt.Errorf("there is no format %q: give one of %s", f.format, formatNames())
-	}
+// readSubject reads what the task is about.
+func (f *reflectFlags) readSubject(e *env, flags *pflag.FlagSet, trace string, task *rlm.ReflectTask) error {
 	if trace == "-" && f.skillbook == "-" {
-		return subject, errors.New("stdin cannot be both the trace and the skillbook")
+		return errors.New("stdin cannot be both the trace and the skillbook")
 	}
-	text, err := readFile(e, trace, reflect.MaxTraceBytes, "the trace")
+	text, err := readFile(e, trace, maxTrace, "the trace")
 	if err != nil {
-		return subject, err
+		return err
 	}
-	subject, err = reflect.ParseTrace([]byte(text), f.format)
+	subject, err := rlm.ParseTrace([]byte(text), f.format)
 	if err != nil {
-		return subject, fmt.Errorf("%s: %w", trace, err)
+		return fmt.Errorf("%s: %w", trace, err)
 	}
+
 	if f.skillbook != "" {
 		if subject.Skillbook, err = readFile(e, f.skillbook, maxSkillbook, "the skillbook"); err != nil {
-			return subject, err
+			return err
 		}
 	}
 	if flags.Changed("question") {
@@ -184,11 +176,12 @@ func (f *reflectFlags) subject(e *env, flags *pflag.FlagSet, trace string) (subj
 	if flags.Changed("feedback") {
 		subject.Feedback = &f.feedback
 	}
-	return subject, nil
+	task.Subject = subject
+	return nil
 }
 
 // finish prints what became of a reflection and returns its exit code.
-func (f *reflectFlags) finish(e *env, outcome reflect.Outcome, err error) error {
+func (f *reflectFlags) finish(e *env, outcome rlm.ReflectOutcome, err error) error {
 	var setup *rlm.SetupError
 	if errors.As(err, &setup) {
 		return &exitError{exitUsage, err}
@@ -199,7 +192,7 @@ func (f *reflectFlags) finish(e *env, outcome reflect.Outcome, err error) error 
 	if f.json {
 		writing = printLine(e.stdout, outcome)
 	} else if analysed {
-		_, writing = io.WriteString(e.stdout, analysis(&outcome.Output))
+		_, writing = io.WriteString(e.stdout, analysis(&outcome))
 	}
 	if writing != nil {
 		return &exitError{exitBroken, fmt.Errorf("cannot write the analysis: %w", writing)}
@@ -211,7 +204,8 @@ func (f *reflectFlags) finish(e *env, outcome reflect.Outcome, err error) error 
 }
 
 // analysis is an output for people, in Markdown. A model wrote its texts.
-func analysis(o *reflect.Analysis) string {
+func analysis(outcome *rlm.ReflectOutcome) string {
+	o := &outcome.Output
 	var b strings.Builder
 	for _, part := range []struct{ title, text string }{
 		{"Key insight", o.KeyInsight},

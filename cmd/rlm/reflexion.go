@@ -9,10 +9,17 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/cmd/rlm/internal/config"
 	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/repl/otel"
-	"github.com/rlmhq/rlm/repl/reflexion"
+)
+
+// The defaults of flags, which are those of the loop.
+const (
+	defaultJudges   = 1
+	defaultDrafts   = 3
+	defaultClusters = 20
 )
 
 // reflexionFlags are the flags of `rlm reflexion` that are no settings.
@@ -66,8 +73,8 @@ func newReflexion(e *env) *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringVar(&f.facts, "facts", "", "a JSON `file` with what is known: facts, procedures, the conversation so far")
 	flags.StringArrayVar(&f.evidence, "evidence", nil, "file or folder to search for evidence; may be repeated")
-	flags.IntVar(&f.judges, "judges", reflexion.DefaultJudges, "independent critiques of each draft, asked for at the same time")
-	flags.IntVar(&f.iterations, "max-iterations", reflexion.DefaultIterations, "drafts at most")
+	flags.IntVar(&f.judges, "judges", defaultJudges, "independent critiques of each draft, asked for at the same time")
+	flags.IntVar(&f.iterations, "max-iterations", defaultDrafts, "drafts at most")
 	flags.BoolVar(&f.json, "json", false, "print one JSON object: the draft, all iterations, how the run ended, what it used")
 	flags.BoolVar(&f.stream, "stream", false, "show drafts on stderr as they are written")
 	flags.BoolVar(&f.quiet, "quiet", false, "nothing on stderr but errors")
@@ -82,65 +89,79 @@ func (f *reflexionFlags) run(ctx context.Context, e *env, task string) error {
 		return &exitError{exitUsage, err}
 	}
 	defer models.Close()
-	cfg, err := f.config(e, task, models)
-	if err == nil {
-		err = ledger.CheckModels(ctx, cfg.Models, cfg.Model, cfg.JudgeModel)
-	}
+	whole, err := f.task(e, task, models)
 	if err != nil {
 		return &exitError{exitUsage, err}
 	}
+
 	view := newView(e, f.quiet)
 	defer view.close()
-	var sent func()
-	if cfg.Progress, sent, err = observe(ctx, e, otel.Reflexion, view.event); err != nil {
+	engine, err := e.newEngine(view.note)
+	if err != nil {
+		return err
+	}
+	defer engine.Close()
+	progress, sent, err := observe(ctx, e, otel.Reflexion, view.event)
+	if err != nil {
 		return &exitError{exitUsage, err}
 	}
-	result, err := reflexion.Run(ctx, cfg)
+
+	whole.Config.Progress = progress
+	outcome, err := engine.Reflexion(ctx, whole)
 	view.close()
 	sent()
-	return f.finish(e, &result, err)
+	return f.finish(e, &outcome, err)
 }
 
-// config is what the flags and the settings say of a run.
-func (f *reflexionFlags) config(e *env, task string, models ledger.Models) (cfg reflexion.Config, err error) {
-	if task == "-" {
-		if task, err = readAll(e.stdin, maxQuestion, "the task"); err != nil {
-			return cfg, err
+// task returns what the flags and the settings say of a run.
+func (f *reflexionFlags) task(e *env, text string, models ledger.Models) (task rlm.ReflexionTask, err error) {
+	if text == "-" {
+		if text, err = readAll(e.stdin, maxQuestion, "the task"); err != nil {
+			return task, err
 		}
 	}
-	if task = strings.TrimSpace(task); task == "" {
-		return cfg, errors.New("the task is empty")
+	if text = strings.TrimSpace(text); text == "" {
+		return task, errors.New("the task is empty")
 	}
-	run, err := runConfig(e, models)
-	if err != nil {
-		return cfg, err
+
+	var run rlm.AnswerTask
+	if err := configure(e, &run, models); err != nil {
+		return task, err
 	}
-	run.ByDepth, run.Allowed = nil, nil // for loops with sub-loops
-	if err := needModel(run); err != nil {
-		return cfg, err
+	run.Config.ByDepth, run.Config.Allowed = nil, nil // for loops with sub-loops
+	if err := needModel(&run); err != nil {
+		return task, err
 	}
-	cfg = reflexion.Config{
-		Task: task, Paths: f.evidence, Models: models, Model: run.Model, JudgeModel: run.SubModel, MaxReply: run.MaxReply,
-		MaxIterations: f.iterations, Judges: f.judges, Retries: run.Retries, CallsAtOnce: run.CallsAtOnce, Budget: run.Budget,
-		Trace: run.Trace, Stream: f.stream && !f.quiet,
-	}
+
+	cfg := &task.Config
+	cfg.Task, cfg.Paths = text, f.evidence
+	cfg.Models, cfg.Model, cfg.JudgeModel = models, run.Config.Model, run.Config.SubModel
+	cfg.MaxReply, cfg.Retries, cfg.CallsAtOnce = run.Config.MaxReply, run.Config.Retries, run.Config.CallsAtOnce
+	cfg.MaxIterations, cfg.Judges, cfg.Budget = f.iterations, f.judges, run.Config.Budget
+	cfg.Trace, cfg.Stream = run.Config.Trace, f.stream && !f.quiet
+	return task, f.readFacts(&task)
+}
+
+// readFacts reads what is known before the first draft.
+func (f *reflexionFlags) readFacts(task *rlm.ReflexionTask) error {
 	if f.facts == "" {
-		return cfg, nil
+		return nil
 	}
 	file, err := os.Open(f.facts)
 	if err != nil {
-		return cfg, fmt.Errorf("cannot read the facts: %w", err)
+		return fmt.Errorf("cannot read the facts: %w", err)
 	}
 	defer file.Close()
-	if cfg.Memory, err = reflexion.ParseMemory(file); err != nil {
-		return cfg, fmt.Errorf("--facts %s: %w", f.facts, err)
+	if task.Config.Memory, err = rlm.ParseMemory(file); err != nil {
+		return fmt.Errorf("--facts %s: %w", f.facts, err)
 	}
-	return cfg, nil
+	return nil
 }
 
 // finish prints what became of a run and returns its exit code.
-func (f *reflexionFlags) finish(e *env, r *reflexion.Result, err error) error {
-	if err != nil && r.Elapsed == 0 { // nothing was begun
+func (f *reflexionFlags) finish(e *env, r *rlm.ReflexionOutcome, err error) error {
+	var setup *rlm.SetupError
+	if errors.As(err, &setup) {
 		return &exitError{exitUsage, err}
 	}
 	e.recorded(r.Trace, f.quiet)
@@ -157,11 +178,11 @@ func (f *reflexionFlags) finish(e *env, r *reflexion.Result, err error) error {
 		return runFailure(err)
 	}
 	switch r.Status {
-	case reflexion.StatusPassed:
+	case "passed":
 		return nil
 	case ledger.StatusPartial:
 		return &exitError{exitPartial, errors.New(r.Reason)}
-	case reflexion.StatusRejected, reflexion.StatusUnjudged:
+	case "rejected", "unjudged":
 		return &exitError{exitNoAnswer, errors.New(r.Reason)}
 	default:
 		return &exitError{exitBroken, errors.New(r.Reason)}

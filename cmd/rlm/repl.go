@@ -40,7 +40,7 @@ A block (if, for, def, ...) ends with an empty line.
 type shell struct {
 	e       *env
 	in      editor
-	session *rlm.Interactive
+	session *rlm.Session
 	view    *view
 	flags   *runFlags
 	failed  bool // the last snippet or question did not end well
@@ -91,7 +91,7 @@ func (f *runFlags) repl(ctx context.Context, e *env, history string) (err error)
 			return &exitError{exitUsage, err}
 		}
 		defer models.Close()
-		if task.Run, err = f.complete(e, task.Run, models); err != nil {
+		if err = f.complete(e, &task, models); err != nil {
 			return &exitError{exitUsage, err}
 		}
 		progress, sent, err := observe(ctx, e, otel.RLM, view.event)
@@ -99,16 +99,17 @@ func (f *runFlags) repl(ctx context.Context, e *env, history string) (err error)
 			return &exitError{exitUsage, err}
 		}
 		defer sent()
-		task.Run.Progress, task.Run.Trace = progress, ""
+		task.Config.Progress, task.Config.Trace = progress, ""
 	}
-	task.Run.Limits = limits(e.settings, defaultOutput)
-	task.Run.Deterministic = e.settings.Deterministic
 	engine, err := e.engine(ctx, view.note)
 	if err != nil {
 		return err
 	}
 	defer engine.Close()
-	session, err := engine.Interactive(ctx, task)
+	session, err := engine.Open(ctx, rlm.SessionConfig{
+		Contexts: task.Contexts, Policy: task.Policy, Ask: task.Config,
+		Limits: limits(e.settings, defaultOutput), Deterministic: e.settings.Deterministic,
+	})
 	if err != nil {
 		return &exitError{exitUsage, err}
 	}
@@ -178,10 +179,11 @@ func isCommand(line string) bool { return strings.HasPrefix(line, ":") || string
 func (s *shell) unfinished(ctx context.Context, source string) (bool, error) {
 	lines := strings.Split(source, "\n")
 	last := lines[len(lines)-1]
-	invalid, err := s.session.Invalid(ctx, source)
+	plan, err := s.session.Explain(ctx, tiers.Job{Language: tiers.Python, Source: source})
 	if err != nil {
 		return false, err
 	}
+	invalid := plan.Invalid
 	for _, sign := range []string{"was never closed", "unterminated triple-quoted", "unexpected EOF", "expected 'except' or 'finally' block"} {
 		if strings.Contains(invalid, sign) {
 			return true, nil
@@ -225,17 +227,22 @@ func (s *shell) obey(ctx context.Context, source string) (done bool, err error) 
 		}
 		return false, w.Flush()
 	case ":home":
-		home := s.session.Home()
+		plan, err := s.session.Explain(ctx, tiers.Job{Language: tiers.Python})
+		if err != nil {
+			return false, err
+		}
+		home := plan.Home
 		if home == "" {
 			home = "none yet"
 		}
 		_, err = fmt.Fprintln(s.e.stdout, home)
+		return false, err
 	case ":explain":
 		plan, err := s.session.Explain(ctx, tiers.Job{Source: rest})
 		if err != nil {
 			return false, err
 		}
-		return false, showPlan(s.e.stdout, &plan, false)
+		return false, showPlan(s.e.stdout, plan.Text(), nil)
 	case ":help":
 		_, err = io.WriteString(s.e.stdout, replHelp)
 	default:
@@ -271,7 +278,7 @@ func (s *shell) run(ctx context.Context, source string) error {
 	stdout, stderr := &lasting{w: s.e.stdout}, &lasting{w: s.e.stderr}
 	var result rlm.Result
 	err := s.during(ctx, func(ctx context.Context) (err error) {
-		result, err = s.session.Run(ctx, tiers.Job{Language: tiers.Python, Source: source + "\n", Stdout: stdout, Stderr: stderr})
+		result, err = s.session.RunJob(ctx, tiers.Job{Language: tiers.Python, Source: source + "\n", Stdout: stdout, Stderr: stderr})
 		return err
 	})
 	if stdout.err != nil {
@@ -300,7 +307,7 @@ func (s *shell) ask(ctx context.Context, question string) error {
 		_, _ = fmt.Fprintln(s.e.stderr, "rlm: there is no model: start with --model, such as openai/gpt-5")
 		return nil
 	}
-	var outcome rlm.Outcome
+	var outcome rlm.AnswerOutcome
 	err := s.during(ctx, func(ctx context.Context) (err error) {
 		outcome, err = s.session.Ask(ctx, question)
 		return err

@@ -15,9 +15,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/cmd/rlm/internal/config"
 	"github.com/rlmhq/rlm/internal/spelling"
-	"github.com/rlmhq/rlm/tiers"
 )
 
 // linked is the version that the linker sets. It sets no variable that the program
@@ -63,12 +63,9 @@ func (e *exitError) Error() string {
 
 func (e *exitError) Unwrap() error { return e.err }
 
-// host and functions are what snippets may call besides the protocol's names. The
-// command itself offers nothing yet; its tests do.
-var (
-	host      tiers.Host
-	functions []tiers.Function
-)
+// functions are what snippets may call besides the names of the protocol. The command
+// offers none; its tests do.
+var functions []rlm.Function
 
 // env is what a sub-command may touch.
 type env struct {

@@ -7,14 +7,14 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/cmd/rlm/internal/config"
-	"github.com/rlmhq/rlm/router"
 	"github.com/rlmhq/rlm/tiers"
 )
 
 // policy is what the settings allow.
-func policy(c *config.Loaded) (router.Policy, error) {
-	p := router.Policy{AllowLocal: c.AllowLocal, Hosts: c.AllowHost}
+func policy(c *config.Loaded) (rlm.Policy, error) {
+	p := rlm.Policy{AllowLocal: c.AllowLocal, Hosts: c.AllowHost}
 	if c.Tier != "auto" {
 		p.Pin = c.Tier
 	}

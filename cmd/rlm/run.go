@@ -85,14 +85,14 @@ func (f *runFlags) run(ctx context.Context, e *env, question string) error {
 		return &exitError{exitUsage, err}
 	}
 	defer models.Close()
-	if task.Run, err = f.complete(e, task.Run, models); err != nil {
+	if err = f.complete(e, &task, models); err != nil {
 		return &exitError{exitUsage, err}
 	}
-	if err := needModel(task.Run); err != nil {
+	if err := needModel(&task); err != nil {
 		return &exitError{exitUsage, err}
 	}
 	if f.estimate {
-		task.Run.Trace = ""
+		task.Config.Trace = ""
 	}
 	view := newView(e, f.quiet || f.estimate)
 	defer view.close()
@@ -108,7 +108,7 @@ func (f *runFlags) run(ctx context.Context, e *env, question string) error {
 	if err != nil {
 		return &exitError{exitUsage, err}
 	}
-	task.Run.Progress = progress
+	task.Config.Progress = progress
 	outcome, err := engine.Answer(ctx, task)
 	view.close()
 	sent()
@@ -116,7 +116,7 @@ func (f *runFlags) run(ctx context.Context, e *env, question string) error {
 }
 
 // task is what the flags say of a run.
-func (f *runFlags) task(e *env, question string) (task rlm.Task, err error) {
+func (f *runFlags) task(e *env, question string) (task rlm.AnswerTask, err error) {
 	if question == "-" {
 		for _, c := range f.contexts {
 			if c == "-" {
@@ -130,7 +130,7 @@ func (f *runFlags) task(e *env, question string) (task rlm.Task, err error) {
 	if question = strings.TrimSpace(question); question == "" {
 		return task, errors.New("the question is empty")
 	}
-	task.Run.Question = question
+	task.Config.Question = question
 	if task.Policy, err = policy(e.settings); err != nil {
 		return task, err
 	}
@@ -138,34 +138,33 @@ func (f *runFlags) task(e *env, question string) (task rlm.Task, err error) {
 	return task, err
 }
 
-// complete adds the settings and the contract to a run's configuration.
-func (f *runFlags) complete(e *env, run rlm.RunConfig, models ledger.Models) (rlm.RunConfig, error) {
-	cfg, err := runConfig(e, models)
-	if err != nil {
-		return cfg, err
+// complete adds the settings and the contract to a task.
+func (f *runFlags) complete(e *env, task *rlm.AnswerTask, models ledger.Models) (err error) {
+	if err := configure(e, task, models); err != nil {
+		return err
 	}
-	cfg.Question = run.Question
 	switch {
 	case f.schema != "" && f.kind != "":
-		return cfg, errors.New("give --output-schema or --output-type, not both")
+		return errors.New("give --output-schema or --output-type, not both")
 	case f.schema != "":
 		text, err := readFile(e, f.schema, maxSchema, "the contract")
 		if err != nil {
-			return cfg, err
+			return err
 		}
 		if !json.Valid([]byte(text)) {
-			return cfg, fmt.Errorf("the contract %s is not valid JSON", f.schema)
+			return fmt.Errorf("the contract %s is not valid JSON", f.schema)
 		}
-		cfg.Schema = json.RawMessage(text)
+		task.Config.Schema = json.RawMessage(text)
 	case f.kind != "":
-		cfg.Schema, err = json.Marshal(f.kind)
+		task.Config.Schema, err = json.Marshal(f.kind)
 	}
-	return cfg, err
+	return err
 }
 
 // needModel refuses a run whose models cannot be asked, before an engine is made.
 // Whether their servers are there is asked later.
-func needModel(run rlm.RunConfig) error {
+func needModel(task *rlm.AnswerTask) error {
+	run := &task.Config
 	if run.Model == "" && len(run.ByDepth) == 0 {
 		return errors.New("there is no model: give --model, such as openai/gpt-5, or set model in the configuration")
 	}
@@ -186,7 +185,7 @@ func resolvable(models ledger.Models, names []string) error {
 }
 
 // finish prints what became of a run and returns its exit code.
-func (f *runFlags) finish(e *env, outcome rlm.Outcome, err error) error {
+func (f *runFlags) finish(e *env, outcome rlm.AnswerOutcome, err error) error {
 	var setup *rlm.SetupError
 	if errors.As(err, &setup) {
 		return &exitError{exitUsage, err}
@@ -231,7 +230,7 @@ func ending(e *env, status ledger.Status, reason string, quiet bool) error {
 
 // shown is what goes to stdout. What there was at the end of a budget does so only
 // if no contract was asked for: programs that read stdout rely on it.
-func (f *runFlags) shown(outcome rlm.Outcome) (string, bool) {
+func (f *runFlags) shown(outcome rlm.AnswerOutcome) (string, bool) {
 	if outcome.Answer != nil {
 		return outcome.Text(), true
 	}
@@ -246,7 +245,7 @@ func printLine(w io.Writer, v any) error {
 }
 
 // showEstimate prints what a run may take.
-func (f *runFlags) showEstimate(ctx context.Context, e *env, engine *rlm.Engine, task rlm.Task) error {
+func (f *runFlags) showEstimate(ctx context.Context, e *env, engine *rlm.Engine, task rlm.AnswerTask) error {
 	estimate, err := engine.Estimate(ctx, task)
 	if err != nil {
 		return &exitError{exitUsage, err}

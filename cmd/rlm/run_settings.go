@@ -8,11 +8,9 @@ import (
 
 	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/cmd/rlm/internal/config"
-	"github.com/rlmhq/rlm/repl"
 	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/repl/llm"
 	"github.com/rlmhq/rlm/repl/llm/providers"
-	loop "github.com/rlmhq/rlm/repl/run"
 )
 
 // registry makes the registry of models by the settings. Close it. Models that are
@@ -35,21 +33,31 @@ func registry(e *env, neverAsked bool) (*providers.Registry, error) {
 	})
 }
 
-// runConfig says by the settings how a run goes. The question is the caller's.
-func runConfig(e *env, models ledger.Models) (rlm.RunConfig, error) {
-	c := e.settings
-	trace, err := traceFolder(c.Trace)
-	cfg := rlm.RunConfig{
-		Models: models, Model: c.Model, SubModel: c.SubModel, ByDepth: c.DepthModels, Allowed: c.AllowedModels, MaxReply: int(c.MaxReply),
-		Limits: limits(c, repl.DefaultOutput), Deterministic: c.Deterministic,
-		Budget: ledger.Budget{
-			Calls: c.MaxCalls, Tokens: c.MaxTokens, InputTokens: c.MaxInputTokens, OutputTokens: c.MaxOutputTokens, USD: givenUSD(c), Wall: c.MaxTime,
-		},
-		MaxDepth: orNone(c.MaxDepth, loop.NoSubLoops), AllowDeep: c.AllowDeep, MaxTurns: int(c.MaxTurns), FeedbackChars: int(c.Feedback),
-		CallsAtOnce: int(c.CallsAtOnce), LoopsAtOnce: int(c.LoopsAtOnce), Retries: orNone(c.Retries, loop.NoRetries), CompactAt: c.CompactAt,
-		Bypass: c.Bypass, BypassShare: c.BypassShare, NoSynthesis: !c.Synthesis, Trace: trace,
+// runOutput is how many bytes of a snippet's output a run keeps.
+const runOutput = 1 << 20
+
+// configure gives a task what the settings say of runs.
+func configure(e *env, task *rlm.AnswerTask, models ledger.Models) (err error) {
+	c, cfg := e.settings, &task.Config
+	cfg.Models, cfg.Model, cfg.SubModel = models, c.Model, c.SubModel
+	cfg.ByDepth, cfg.Allowed, cfg.MaxReply = c.DepthModels, c.AllowedModels, int(c.MaxReply)
+	cfg.Limits, cfg.Deterministic = limits(c, runOutput), c.Deterministic
+	cfg.Budget = budget(c)
+	cfg.MaxDepth, cfg.AllowDeep = orNone(c.MaxDepth), c.AllowDeep
+	cfg.MaxTurns, cfg.FeedbackChars = int(c.MaxTurns), int(c.Feedback)
+	cfg.CallsAtOnce, cfg.LoopsAtOnce = int(c.CallsAtOnce), int(c.LoopsAtOnce)
+	cfg.Retries, cfg.CompactAt = orNone(c.Retries), c.CompactAt
+	cfg.Bypass, cfg.BypassShare, cfg.NoSynthesis = c.Bypass, c.BypassShare, !c.Synthesis
+	cfg.Trace, err = traceFolder(c.Trace)
+	return err
+}
+
+// budget returns the bounds of a whole run.
+func budget(c *config.Loaded) ledger.Budget {
+	return ledger.Budget{
+		Calls: c.MaxCalls, Tokens: c.MaxTokens, InputTokens: c.MaxInputTokens, OutputTokens: c.MaxOutputTokens,
+		USD: givenUSD(c), Wall: c.MaxTime,
 	}
-	return cfg, err
 }
 
 // givenUSD is the budget of dollars, 0 for the default: a guard against accidents,
@@ -61,10 +69,11 @@ func givenUSD(c *config.Loaded) float64 {
 	return c.MaxUSD
 }
 
-// orNone turns a count of zero into what the library calls none.
-func orNone(n int64, none int) int {
+// orNone turns a count of zero into -1, which the library takes for none: its zero is the
+// default.
+func orNone(n int64) int {
 	if n == 0 {
-		return none
+		return -1
 	}
 	return int(n)
 }

@@ -6,7 +6,9 @@ import (
 	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/cmd/rlm/internal/config"
 	"github.com/rlmhq/rlm/repl"
+	"github.com/rlmhq/rlm/repl/distill"
 	"github.com/rlmhq/rlm/repl/ledger"
+	"github.com/rlmhq/rlm/repl/reflexion"
 	loop "github.com/rlmhq/rlm/repl/run"
 	"github.com/rlmhq/rlm/tiers"
 )
@@ -18,12 +20,13 @@ func TestTheDefaultsOfSettingsAreThoseOfTheLibrary(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := runConfig(&env{settings: c}, nil)
-	if err != nil {
+	var task rlm.AnswerTask
+	if err := configure(&env{settings: c}, &task, nil); err != nil {
 		t.Fatal(err)
 	}
+	setTriggers(c, &task)
 	want := loop.Config{}.WithDefaults()
-	got = got.WithDefaults()
+	got := task.Config.WithDefaults()
 	for _, pair := range []struct {
 		name      string
 		got, want any
@@ -45,7 +48,11 @@ func TestTheDefaultsOfSettingsAreThoseOfTheLibrary(t *testing.T) {
 		{"trace", got.Trace, want.Trace},
 		{"max_output of runs", got.Limits.Output, int64(repl.DefaultOutput)},
 		{"timeout", got.Limits.Wall, tiers.Limits{}.WithDefaults().Wall},
-		{"triggers", triggers(c), rlm.Triggers{OutputChars: rlm.DefaultOutputChars, Traces: rlm.DefaultTraces, Nodes: rlm.DefaultNodes}},
+		{"judges", defaultJudges, reflexion.DefaultJudges},
+		{"drafts", defaultDrafts, reflexion.DefaultIterations},
+		{"clusters", defaultClusters, distill.DefaultClusters},
+		{"no trigger", noTrigger, loop.NoTrigger},
+		{"triggers", got.Triggers, loop.Triggers{OutputChars: loop.DefaultOutputChars, Traces: loop.DefaultTraces, Nodes: loop.DefaultNodes}},
 	} {
 		if pair.got != pair.want {
 			t.Errorf("%s is %v, and %v in the library", pair.name, pair.got, pair.want)

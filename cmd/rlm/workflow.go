@@ -10,12 +10,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/cmd/rlm/internal/config"
-	"github.com/rlmhq/rlm/repl"
 	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/repl/otel"
-	"github.com/rlmhq/rlm/repl/workflow"
 )
+
+// statusDone is the status of a run whose nodes all ran.
+const statusDone = "done"
 
 // maxInput bounds what is read of a workflow's file and of its input.
 const maxInput = 8 << 20
@@ -111,18 +113,20 @@ func oneFile(_ *cobra.Command, args []string) error {
 func checkWorkflows(ctx context.Context, e *env, names []string) error {
 	wrong := 0
 	for _, name := range names {
-		file, err := e.workflow(name)
-		if err == nil {
-			err = file.Check(ctx)
+		task, err := e.workflow(name)
+		read := err == nil
+		if read {
+			err = rlm.CheckWorkflow(ctx, task.File)
 		}
-		var found *workflow.FileError
+
+		var found *rlm.WorkflowError
 		switch {
 		case errors.As(err, &found):
 			wrong++
 			for _, p := range found.Problems {
 				_, _ = fmt.Fprintln(e.stderr, printable(p.String()))
 			}
-		case err != nil && file == nil:
+		case err != nil && !read:
 			return &exitError{exitUsage, err}
 		case err != nil:
 			return &exitError{exitBroken, err}
@@ -132,6 +136,7 @@ func checkWorkflows(ctx context.Context, e *env, names []string) error {
 			}
 		}
 	}
+
 	if wrong > 0 {
 		return &exitError{code: exitUsage}
 	}
@@ -139,29 +144,28 @@ func checkWorkflows(ctx context.Context, e *env, names []string) error {
 }
 
 // workflow reads a file, - from stdin. Its schemas may refer to files beside it.
-func (e *env) workflow(name string) (*workflow.File, error) {
+func (e *env) workflow(name string) (task rlm.WorkflowTask, err error) {
 	text, err := readFile(e, name, maxInput, "the workflow")
 	if err != nil {
-		return nil, err
+		return task, err
 	}
 	if name == "-" {
-		return workflow.Parse("stdin", []byte(text))
+		task.File, err = rlm.ParseWorkflow("stdin", []byte(text))
+		return task, err
 	}
-	file, err := workflow.Parse(name, []byte(text))
-	if err == nil {
-		file.Folder = filepath.Dir(name)
+	if task.File, err = rlm.ParseWorkflow(name, []byte(text)); err == nil {
+		task.File.Folder = filepath.Dir(name)
 	}
-	return file, err
+	return task, err
 }
 
 // run runs the file.
 func (f *workflowFlags) run(ctx context.Context, e *env, name string) error {
-	file, err := e.workflow(name)
+	task, err := e.workflow(name)
 	if err != nil {
 		return &exitError{exitUsage, err}
 	}
-	input, err := f.state(e, name)
-	if err != nil {
+	if task.Input, err = f.state(e, name); err != nil {
 		return &exitError{exitUsage, err}
 	}
 	models, err := registry(e, false)
@@ -169,14 +173,10 @@ func (f *workflowFlags) run(ctx context.Context, e *env, name string) error {
 		return &exitError{exitUsage, err}
 	}
 	defer models.Close()
-	cfg, err := f.config(e, models)
-	if err != nil {
+	if err := f.configure(e, &task, models); err != nil {
 		return &exitError{exitUsage, err}
 	}
-	rules, err := policy(e.settings)
-	if err != nil {
-		return &exitError{exitUsage, err}
-	}
+
 	view := newView(e, !f.watch)
 	defer view.close()
 	engine, err := e.engine(ctx, view.note)
@@ -188,8 +188,9 @@ func (f *workflowFlags) run(ctx context.Context, e *env, name string) error {
 	if err != nil {
 		return &exitError{exitUsage, err}
 	}
-	cfg.Open, cfg.Progress = engine.Opener(rules), progress
-	outcome, err := file.Run(ctx, cfg, input)
+
+	task.Config.Progress = progress
+	outcome, err := engine.Workflow(ctx, task)
 	view.close()
 	sent()
 	return f.finish(e, outcome, err)
@@ -220,23 +221,26 @@ func (f *workflowFlags) state(e *env, file string) (map[string]any, error) {
 	return state, nil
 }
 
-// config is what the settings say of a run.
-func (f *workflowFlags) config(e *env, models ledger.Models) (cfg workflow.Config, err error) {
-	run, err := runConfig(e, models)
-	if err != nil {
-		return cfg, err
+// configure gives a task what the settings say of runs.
+func (f *workflowFlags) configure(e *env, task *rlm.WorkflowTask, models ledger.Models) (err error) {
+	var run rlm.AnswerTask
+	if err := configure(e, &run, models); err != nil {
+		return err
 	}
-	return workflow.Config{
-		Models: models, Model: run.Model, Allowed: run.Allowed, ModelFor: f.modelFor, MaxReply: run.MaxReply,
-		Retries: run.Retries, CallsAtOnce: run.CallsAtOnce, Limits: run.Limits, Deterministic: run.Deterministic, Budget: run.Budget,
-		Trace: run.Trace,
-	}, nil
+
+	cfg := &task.Config
+	cfg.Models, cfg.Model, cfg.Allowed, cfg.ModelFor = models, run.Config.Model, run.Config.Allowed, f.modelFor
+	cfg.MaxReply, cfg.Retries, cfg.CallsAtOnce = run.Config.MaxReply, run.Config.Retries, run.Config.CallsAtOnce
+	cfg.Limits, cfg.Deterministic = run.Config.Limits, run.Config.Deterministic
+	cfg.Budget, cfg.Trace = run.Config.Budget, run.Config.Trace
+	task.Policy, err = policy(e.settings)
+	return err
 }
 
 // finish prints what became of a run and returns its exit code.
-func (f *workflowFlags) finish(e *env, outcome workflow.Outcome, err error) error {
-	var found *workflow.FileError
-	var setup *repl.SetupError
+func (f *workflowFlags) finish(e *env, outcome rlm.WorkflowOutcome, err error) error {
+	var found *rlm.WorkflowError
+	var setup *rlm.SetupError
 	switch {
 	case errors.As(err, &found):
 		return &exitError{exitUsage, errors.New(printableLines(err.Error()))}
@@ -248,20 +252,24 @@ func (f *workflowFlags) finish(e *env, outcome workflow.Outcome, err error) erro
 		if err := printLine(e.stdout, outcome); err != nil {
 			return &exitError{exitBroken, err}
 		}
-	} else if outcome.Status == workflow.StatusDone && outcome.Result != nil {
+	} else if outcome.Status == statusDone && outcome.Result != nil {
 		if err := f.print(e, outcome.Result); err != nil {
 			return &exitError{exitBroken, err}
 		}
 	}
 	switch outcome.Status { //nolint:exhaustive // the others are of loops with an answer
-	case workflow.StatusDone:
+	case statusDone:
 		return nil
 	case ledger.StatusPartial:
 		return &exitError{exitPartial, errors.New(outcome.Reason)}
 	case ledger.StatusFailed:
-		f.tell(e, err)
+		traceback, attempts := rlm.ExplainWorkflow(err)
+		_, _ = fmt.Fprint(e.stderr, printableLines(traceback))
+		for _, line := range attempts {
+			_, _ = fmt.Fprintln(e.stderr, "rlm:", line)
+		}
 		return &exitError{exitNoAnswer, errors.New(printable(err.Error()))}
-	case ledger.StatusCanceled, workflow.StatusBroken:
+	case ledger.StatusCanceled, "broken":
 	}
 	return runFailure(err)
 }
@@ -272,19 +280,4 @@ func (f *workflowFlags) print(e *env, result any) error {
 		return e.answer(text)
 	}
 	return printLine(e.stdout, result)
-}
-
-// tell says more about a node that ended the run: code's traceback, a loop's
-// attempts.
-func (f *workflowFlags) tell(e *env, err error) {
-	var ended *workflow.ProgramError
-	if errors.As(err, &ended) && ended.Traceback != "" {
-		_, _ = fmt.Fprint(e.stderr, printableLines(ended.Traceback))
-	}
-	var failed *workflow.FailedError
-	if errors.As(err, &failed) {
-		for _, a := range failed.History {
-			_, _ = fmt.Fprintf(e.stderr, "rlm: attempt %d: score %.2f, errors: %d\n", a.Iteration, a.Score, len(a.Errors))
-		}
-	}
 }

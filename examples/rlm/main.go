@@ -20,8 +20,6 @@ import (
 	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/repl/llm/providers"
 	"github.com/rlmhq/rlm/repl/run"
-	"github.com/rlmhq/rlm/router"
-	"github.com/rlmhq/rlm/tiers"
 )
 
 func main() {
@@ -49,16 +47,11 @@ func answer(ctx context.Context, args []string, stdout, stderr io.Writer) (err e
 	if err != nil {
 		return errors.Join(err, registry.Close())
 	}
-	input, done, err := rlm.File(*file).Input(ctx)
-	if err != nil {
-		return errors.Join(err, engine.Close(), registry.Close())
-	}
-	defer func() { err = errors.Join(err, done(), engine.Close(), registry.Close()) }()
+	defer func() { err = errors.Join(err, engine.Close(), registry.Close()) }()
 
 	var line sync.Mutex // sub-loops report at the same time
 	cfg := run.Config{
-		Question: flags.Arg(0), Inputs: []tiers.Input{input}, Models: registry, Model: *model,
-		Open:   engine.Opener(router.Policy{}),
+		Question: flags.Arg(0), Models: registry, Model: *model,
 		Budget: ledger.Budget{Calls: 200},
 		Progress: func(e ledger.Event) {
 			line.Lock()
@@ -71,7 +64,10 @@ func answer(ctx context.Context, args []string, stdout, stderr io.Writer) (err e
 			return err
 		}
 	}
-	outcome, err := run.Run(ctx, cfg)
+
+	outcome, err := engine.Answer(ctx, rlm.AnswerTask{
+		Contexts: []rlm.Context{rlm.File(*file)}, Config: cfg,
+	})
 	fmt.Fprintf(stdout, "%s: %s (%d turns, %d sub-loops, %d calls)\n", outcome.Status, outcome.Text(), outcome.Turns, outcome.Loops, outcome.Spent.Calls)
 	return err
 }

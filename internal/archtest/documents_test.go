@@ -1,11 +1,8 @@
 package archtest
 
 import (
-	"bytes"
 	"go/ast"
 	"go/token"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -33,16 +30,6 @@ func TestEveryTierAndToolHasAReadme(t *testing.T) {
 				t.Errorf("%s has no README.md", folder)
 			}
 		}
-	}
-}
-
-func TestReadmeIsShort(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join(top, "README.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if lines := bytes.Count(text, []byte("\n")); lines > 150 {
-		t.Errorf("README.md has %d lines, 150 are enough: move detail to docs", lines)
 	}
 }
 

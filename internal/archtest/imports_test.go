@@ -7,25 +7,50 @@ import (
 	"testing"
 )
 
-// suite is the shared test suite of the tiers. Tests may import it.
+// layers are the parts of the project from the bottom up. A part imports only parts
+// below it, and of those only the ones that arrows names.
+//
+// The contract, package tiers, lies at the bottom: it imports nothing of the module. So
+// code in internal may use the words of the contract and serve several tiers.
+var layers = []string{
+	"tiers", "internal", "schema", "images", "a tier", "router", "repl",
+	"testing", // internal/testing: what only tests and scripts import
+	"suite",   // tiers/tiertest: the suite for authors of tiers
+	"root", "cmd", "examples", "scripts",
+}
+
+// arrows says which parts a part may import, itself apart. A part that is not named here
+// may import nothing of the module.
+var arrows = map[string][]string{
+	"tiers":    {},
+	"internal": {"tiers"},
+	"schema":   {"internal"},
+	"images":   {"internal"},
+	"a tier":   {"tiers", "images", "internal"},
+	"router":   {"tiers", "internal"},
+	"repl":     {"router", "schema", "tiers", "internal"},
+	"testing":  {"repl", "tiers", "internal"},
+	"suite":    {"tiers", "testing"},
+	"root":     {"repl", "router", "tiers", "a tier", "schema", "images", "internal"},
+	"cmd":      {"root", "repl", "router", "tiers", "a tier", "schema", "images", "internal"},
+	"examples": {"root", "repl", "router", "tiers", "a tier", "schema"},
+	"scripts":  {"root", "repl", "router", "tiers", "a tier", "schema", "images", "internal", "testing"},
+}
+
+// suite is the folder of the shared tests of tiers.
 const suite = "tiers/tiertest"
 
-// arrows says which parts a part may import, itself apart. A part that is not
-// named here may import nothing of the module. What is internal may speak the
-// words of the contract, so that it can serve several tiers.
-var arrows = map[string][]string{
-	"cmd":      {"root", "repl", "router", "tiers", "a tier", "schema", "images", "internal"},
-	"root":     {"repl", "router", "tiers", "a tier", "schema", "images", "internal"},
-	"repl":     {"router", "schema", "tiers", "internal"},
-	"router":   {"tiers", "internal"},
-	"schema":   {"internal"},
-	"a tier":   {"tiers", "images", "internal"},
-	"tiers":    {},
-	"images":   {"internal"},
-	"internal": {"tiers"},
-	"testing":  {"root", "repl", "internal"}, // internal/testing, for tests and scripts
-	"scripts":  {"root", "repl", "router", "tiers", "a tier", "schema", "images", "internal", "testing"},
-	"examples": {"root", "repl", "router", "tiers", "a tier", "schema"},
+func TestArrowsPointDown(t *testing.T) {
+	for from, all := range arrows {
+		if !slices.Contains(layers, from) {
+			t.Errorf("%s is in no layer", from)
+		}
+		for _, to := range all {
+			if slices.Index(layers, to) >= slices.Index(layers, from) {
+				t.Errorf("the arrow from %s to %s does not point down: see layers", from, to)
+			}
+		}
+	}
 }
 
 func TestImportsRunOneWay(t *testing.T) {
@@ -43,7 +68,7 @@ func TestImportsRunOneWay(t *testing.T) {
 func forbidden(from, to string, test bool) string {
 	fromPart, toPart := part(from), part(to)
 	switch {
-	case from == to, test && (to == suite || toPart == "testing"):
+	case from == to, test && (toPart == "suite" || toPart == "testing"):
 		return ""
 	case test && fromPart == "router" && toPart == "a tier":
 		return "" // an analyser is tested in the tier that it runs in
@@ -68,6 +93,8 @@ func part(folder string) string {
 	switch {
 	case first == ".":
 		return "root"
+	case folder == suite:
+		return "suite"
 	case first == "tiers" && rest != "":
 		return "a tier"
 	case first == "internal" && strings.HasPrefix(rest, "testing/"):
@@ -99,7 +126,7 @@ func TestForbiddenKnowsTheArrows(t *testing.T) {
 		{from: "tiers", to: "internal/pykernel"},
 		{from: "tiers", to: "tiers/wasm"},
 		{from: "tiers/wasm", to: "tiers", ok: true},
-		{from: "tiers/wasm", to: "tiers/wasm/cpython", ok: true},
+		{from: "tiers/local", to: "tiers/local/internal/goworker", ok: true},
 		{from: "tiers/wasm", to: "tiers/docker"},
 		{from: "tiers/wasm", to: "router"},
 		{from: "tiers/wasm", to: suite, test: true, ok: true},
@@ -107,6 +134,11 @@ func TestForbiddenKnowsTheArrows(t *testing.T) {
 		{from: "internal/pykernel", to: "internal/bigtext", ok: true},
 		{from: "internal/pykernel", to: "tiers", ok: true},
 		{from: "internal/pykernel", to: "tiers/wasm"},
+		{from: "internal/session", to: "router"},
+		{from: suite, to: "internal/testing/tiersuite", ok: true},
+		{from: suite, to: "internal/jail"},
+		{from: suite, to: "tiers/wasm"},
+		{from: "internal/testing/tiersuite", to: suite},
 		{from: "schema", to: "tiers"},
 		{from: "scripts/corpus", to: "internal/testing/corpus", ok: true},
 		{from: "internal/testing/llmtest", to: "repl/llm", ok: true},

@@ -14,7 +14,7 @@ import (
 var topLevel = []string{
 	"go.mod", "go.sum", "cmd", "router", "tiers", "repl", "schema", "images", "scripts",
 	"Makefile", "internal", "docs", "examples", "bin", "*.md", "LICENSE", "NOTICE",
-	"rlm*.go", "example_test.go", ".?*",
+	"*.go", ".?*",
 }
 
 func TestTheTopLevelIsGiven(t *testing.T) {

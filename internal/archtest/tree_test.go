@@ -25,41 +25,56 @@ var skipped = []string{".git", "bin"}
 
 // file is one Go file.
 type file struct {
-	path    string // from the top of the tree
-	test    bool
-	lines   int
-	syntax  *ast.File
-	imports []string // of this module, from the top of the tree
+	path      string // from the top of the tree
+	test      bool
+	generated bool
+	text      string
+	lines     int
+	syntax    *ast.File
+	imports   []string // of this module, from the top of the tree
 }
 
 // folder is where the file lies.
 func (f file) folder() string { return path.Dir(f.path) }
 
+// parsed keeps the Go files, so that all rules together parse each of them once.
+var parsed []file
+
 // goFiles parses every Go file of the tree, whatever its build constraints.
 func goFiles(t *testing.T) []file {
 	t.Helper()
-	var all []file
+	if parsed != nil {
+		return parsed
+	}
+
 	for _, name := range files(t) {
 		if strings.HasSuffix(name, ".go") && !strings.Contains(name, "testdata/") {
-			all = append(all, parseFile(t, name))
+			parsed = append(parsed, parseFile(t, name))
 		}
 	}
-	return all
+	return parsed
 }
 
 // parseFile parses one Go file.
 func parseFile(t *testing.T, name string) file {
 	t.Helper()
-	set := token.NewFileSet()
-	syntax, err := parser.ParseFile(set, filepath.Join(top, name), nil, parser.ParseComments|parser.SkipObjectResolution)
+	text, err := os.ReadFile(filepath.Join(top, name))
 	if err != nil {
 		t.Fatal(err)
 	}
+	set := token.NewFileSet()
+	syntax, err := parser.ParseFile(set, name, text, parser.ParseComments|parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+
 	f := file{
-		path:   name,
-		test:   strings.HasSuffix(name, "_test.go"),
-		lines:  set.File(syntax.FileStart).LineCount(),
-		syntax: syntax,
+		path:      name,
+		test:      strings.HasSuffix(name, "_test.go"),
+		generated: ast.IsGenerated(syntax),
+		text:      string(text),
+		lines:     set.File(syntax.FileStart).LineCount(),
+		syntax:    syntax,
 	}
 	for _, spec := range syntax.Imports {
 		imported, err := strconv.Unquote(spec.Path.Value)
@@ -134,4 +149,14 @@ func reportStale(t *testing.T, exceptions map[string]string, needed map[string]b
 			t.Errorf("the exception for %s is not needed: remove it", name)
 		}
 	}
+}
+
+// parseSource parses the source of a file that a test makes up.
+func parseSource(t *testing.T, source string) *ast.File {
+	t.Helper()
+	syntax, err := parser.ParseFile(token.NewFileSet(), "made-up.go", source, parser.ParseComments)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return syntax
 }

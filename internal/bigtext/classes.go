@@ -26,7 +26,7 @@ type classes struct {
 	wideClass []bool
 }
 
-// What assertions see of the character before or after a position.
+// The properties of the characters around a position that assertions test.
 const (
 	seenWord    uint8 = 1 << iota // [0-9A-Za-z_]
 	seenNewline                   // \n

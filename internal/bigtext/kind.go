@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// Kind says what a text seems to be.
+// Kind is the apparent kind of a text.
 type Kind string
 
 // The kinds. KindText is what is nothing else.

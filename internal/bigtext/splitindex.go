@@ -25,8 +25,8 @@ type splitIndex struct {
 	from []int64
 }
 
-// splitKey says what a split index was built for: the whole text, but for a
-// separator that may overlap itself, where the beginning of the range matters.
+// splitKey identifies a split index. An index covers the whole text, except for a separator
+// that may overlap itself: then the start of the range matters.
 type splitKey struct {
 	s      Splitter
 	lo, hi int64

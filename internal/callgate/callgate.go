@@ -34,8 +34,11 @@ func (g *Gate) Hold(bytes int) error {
 	if g.bytes.TryAcquire(int64(bytes)) {
 		return nil
 	}
-	return fmt.Errorf("the arguments of the host calls under way would take more than %s together: "+
-		"wait for some of the calls first", humanize.IBytes(uint64(g.most)))
+	return fmt.Errorf(
+		"the arguments of the host calls under way would take more than %s together: "+
+			"wait for some of the calls first",
+		humanize.IBytes(uint64(g.most)),
+	)
 }
 
 // Free takes back what Hold has counted.

@@ -23,7 +23,7 @@ type Container struct {
 	began  time.Time
 }
 
-// Errors that callers tell apart.
+// The errors that callers distinguish.
 var (
 	// ErrNoImage: the image does not exist.
 	ErrNoImage = errors.New("there is no such image")
@@ -34,9 +34,9 @@ var (
 // removeIn bounds the removal of a container that could not be started.
 const removeIn = 10 * time.Second
 
-// Start makes a container, connects its streams and starts it. What it writes to standard
-// error goes to stderr, on a goroutine that ends with the streams. The context bounds only
-// the start.
+// Start makes a container, connects its streams and starts it. It passes the container's
+// standard error to stderr, on a goroutine that ends with the streams. The context bounds the
+// start only.
 //
 // After an error nothing is left, unless the daemon has not answered: then remove the
 // Spec's name later.
@@ -150,7 +150,7 @@ func (c *Container) End(ctx context.Context) error {
 	return errors.Join(c.client.Remove(ctx, c.ID), c.Close())
 }
 
-// Remove kills and removes a container. It is no error if there is none.
+// Remove kills and removes a container. It returns nil if the container does not exist.
 func (c *Client) Remove(ctx context.Context, id string) error {
 	ctx, cancel := context.WithTimeout(ctx, longPatience)
 	defer cancel()

@@ -32,7 +32,7 @@ type Client struct {
 }
 
 // hostError is the address of a daemon that cannot be used. It is an
-// errors.ErrUnsupported, so that callers can tell it from a daemon that does not answer.
+// errors.ErrUnsupported, so that callers can distinguish it from a daemon that does not answer.
 type hostError struct {
 	host, reason string
 	err          error

@@ -88,7 +88,8 @@ func (c *Client) Images(ctx context.Context) ([]Image, error) {
 type ImageSpec struct {
 	// Name is its reference.
 	Name string
-	// Kind is what it is for. Recipe says what it was made from, Version what runs in it.
+	// Kind is the purpose of the image, Recipe the hash of its recipe, Version the version of
+	// its interpreter or compiler.
 	Kind, Recipe, Version string
 	// Program is what starts when nothing else is asked for.
 	Program string
@@ -144,7 +145,7 @@ func readImportedID(answer io.Reader) (string, error) {
 	}
 }
 
-// RemoveImage removes an image. It is no error if there is none.
+// RemoveImage removes an image. It returns nil if the image does not exist.
 func (c *Client) RemoveImage(ctx context.Context, name string) error {
 	_, err := c.api.ImageRemove(ctx, name, image.RemoveOptions{PruneChildren: true})
 	if err != nil && !errdefs.IsNotFound(err) {

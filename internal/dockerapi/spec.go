@@ -15,7 +15,7 @@ type Spec struct {
 	Command []string
 	// Env is the whole environment.
 	Env []string
-	// Labels tell containers apart, see List.
+	// Labels identify containers, see List.
 	Labels map[string]string
 	// Memory bounds all processes together, in bytes, including the files in memory.
 	// There is no swap.

@@ -1,13 +1,12 @@
-// Package egress is the only way from a sandbox to the network: an HTTP proxy that the
-// host owns. It lets through what a list of endpoints names, and nothing else.
+// Package egress is the only way from a sandbox to the network: an HTTP proxy on the host. It
+// allows connections to a list of endpoints only.
 //
-// The sandbox has no network. It reaches the proxy over a private connection, so other
-// processes of the host find nothing to connect to. Names are resolved here, never in the
-// sandbox. An address that is not public is refused whatever its name is, and the
-// connection goes to the very address that was checked.
+// The sandbox has no network. It reaches the proxy over a private connection, which other
+// processes of the host cannot use. The proxy resolves names itself, refuses every address
+// that is not public, and connects to the same address that it has checked.
 //
-// The proxy does not look into TLS. A listed host that serves other names inside TLS can
-// be used to reach them.
+// The proxy does not look into TLS. A sandbox can use a listed host to reach other names that
+// the host serves inside TLS.
 package egress
 
 import (

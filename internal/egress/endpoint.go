@@ -82,7 +82,7 @@ var localDomains = []string{"localhost", "local", "internal", "arpa"}
 // checkLabel reports a part of a name, between two dots, that is not one.
 func checkLabel(label string) error {
 	if label == "" || len(label) > 63 || label[0] == '-' || label[len(label)-1] == '-' {
-		return errors.New("it is no host name")
+		return errors.New("it is not a host name")
 	}
 	for _, c := range []byte(label) {
 		if (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '-' && c != '_' {

@@ -147,7 +147,7 @@ func (p *Proxy) Denials() []tiers.Denial {
 // refusal is why something is not let through. Models read it.
 type refusal struct{ target, reason string }
 
-// Error says what and why.
+// Error names the target and the reason.
 func (r *refusal) Error() string { return r.target + " is refused: " + r.reason }
 
 func isRefusal(err error) bool {

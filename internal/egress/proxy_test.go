@@ -314,8 +314,11 @@ func TestNoAnswerSwitchesProtocols(t *testing.T) {
 			}
 			defer c.Close()
 
-			_, _ = io.WriteString(c, "GET http://a.example.com/ HTTP/1.1\r\nHost: a.example.com\r\n"+
-				"Connection: Upgrade, close\r\nUpgrade: raw\r\n\r\n")
+			_, _ = io.WriteString(
+				c,
+				"GET http://a.example.com/ HTTP/1.1\r\nHost: a.example.com\r\n"+
+					"Connection: Upgrade, close\r\nUpgrade: raw\r\n\r\n",
+			)
 			_ = c.SetReadDeadline(time.Now().Add(time.Minute))
 			answer, err := io.ReadAll(c)
 			if err != nil || !strings.HasPrefix(string(answer), "HTTP/1.1 403") ||
@@ -348,7 +351,10 @@ func TestBytesAreBounded(t *testing.T) {
 // TestAFloodOfRefusalsFillsNoLog asks for what is not listed, over and over.
 func TestAFloodOfRefusalsFillsNoLog(t *testing.T) {
 	var log bytes.Buffer // written by one connection, one request after another
-	p, client, _ := start(t, &world{}, egress.Options{Log: slog.New(slog.NewJSONHandler(&log, nil))}, "a.example.com:80")
+	p, client, _ := start(
+		t, &world{}, egress.Options{Log: slog.New(slog.NewJSONHandler(&log, nil))},
+		"a.example.com:80",
+	)
 	const asked = 500
 	for range asked {
 		if _, err := get(t, client, "http://evil.example.com/"); err == nil {

@@ -38,7 +38,7 @@ func (p *Proxy) openTunnel(w http.ResponseWriter, r *http.Request) {
 	joinConns(near, buffered.Reader, far)
 }
 
-// answerFailure tells the guest why there is no tunnel.
+// answerFailure sends the guest the reason why the tunnel was not opened.
 func (p *Proxy) answerFailure(near net.Conn, err error) {
 	status := "502 " + unreachable
 	if isRefusal(err) {
@@ -50,8 +50,8 @@ func (p *Proxy) answerFailure(near net.Conn, err error) {
 		"HTTP/1.1 %s\r\nContent-Length: 0\r\nConnection: close\r\n\r\n", status)
 }
 
-// joinConns copies both ways until both sides have ended, or one has failed. What the near
-// side has sent already is in ahead.
+// joinConns copies both ways until both sides have ended, or one has failed. ahead holds the
+// bytes that the near side has sent already.
 func joinConns(near net.Conn, ahead *bufio.Reader, far net.Conn) {
 	var both sync.WaitGroup
 	both.Go(func() { copyUntilEnd(far, ahead) })

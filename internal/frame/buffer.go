@@ -6,8 +6,8 @@ import (
 	"fmt"
 )
 
-// A Buffer cuts frames from bytes that somebody else reads. Unlike a Reader it can
-// skip a damaged part of the stream. It has one user at a time.
+// A Buffer cuts frames from bytes that its caller reads. Unlike a Reader, it can skip a damaged
+// part of the stream. It has one user at a time.
 type Buffer struct {
 	// Max bounds a payload, in bytes.
 	Max int
@@ -30,7 +30,9 @@ func (b *Buffer) Next() (kind byte, payload []byte, ok bool, err error) {
 
 	size := int64(binary.LittleEndian.Uint32(b.data))
 	if size > int64(b.Max) {
-		return 0, nil, false, fmt.Errorf("cannot read a frame of %d bytes, at most %d: %w", size, b.Max, ErrTooLarge)
+		return 0, nil, false, fmt.Errorf(
+			"cannot read a frame of %d bytes, at most %d: %w", size, b.Max, ErrTooLarge,
+		)
 	}
 	end := headerSize + size
 	if int64(len(b.data)) < end {
@@ -58,5 +60,7 @@ func (b *Buffer) SkipPast(mark []byte, n int) bool {
 
 // AppendHeader appends the header of a frame whose payload has size bytes.
 func AppendHeader(to []byte, kind byte, size int) []byte {
-	return append(binary.LittleEndian.AppendUint32(to, uint32(size)), kind) //nolint:gosec // the caller's bound
+	return append( //nolint:gosec // the caller's bound
+		binary.LittleEndian.AppendUint32(to, uint32(size)), kind,
+	)
 }

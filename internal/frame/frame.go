@@ -2,11 +2,11 @@
 // between a host and a guest that may be hostile.
 //
 // A frame is a header of five bytes and a payload: the length of the payload
-// as 4 bytes, least significant first, then 1 byte for its kind. What the kinds
-// mean, and what is in a payload, is up to the two ends.
+// as 4 bytes, least significant first, then 1 byte for its kind. The two ends agree on the
+// kinds and on the content of payloads.
 //
-// A stream that breaks the rules once cannot be trusted again: after an error
-// a Reader gives the same error for ever.
+// A stream that breaks the rules once cannot be trusted again. After an error, a Reader keeps
+// returning that error.
 package frame
 
 import (
@@ -20,8 +20,8 @@ import (
 // headerSize is the size of a header in bytes.
 const headerSize = 5
 
-// keep is how large a buffer may be that outlives its frame, so that one large
-// frame does not hold memory for ever.
+// keep bounds the buffer that a Reader keeps between frames, so that one large frame does not
+// hold memory indefinitely.
 const keep = 1 << 20
 
 // step is how much room is made before the first bytes of a payload are there.
@@ -64,7 +64,9 @@ func (r *Reader) next() (byte, []byte, error) {
 	}
 	size := binary.LittleEndian.Uint32(r.header[:4])
 	if uint64(size) > uint64(max(r.max, 0)) {
-		return 0, nil, fmt.Errorf("cannot read a frame of %d bytes, at most %d: %w", size, r.max, ErrTooLarge)
+		return 0, nil, fmt.Errorf(
+			"cannot read a frame of %d bytes, at most %d: %w", size, r.max, ErrTooLarge,
+		)
 	}
 	payload, err := r.fill(int(size))
 	if errors.Is(err, io.EOF) {
@@ -114,7 +116,10 @@ func (w *Writer) Write(kind byte, pieces ...[]byte) error {
 	for _, piece := range pieces {
 		size += len(piece)
 		if len(piece) > w.max || size > w.max {
-			return fmt.Errorf("cannot write a frame of %d bytes or more, at most %d: %w", size, w.max, ErrTooLarge)
+			return fmt.Errorf(
+				"cannot write a frame of %d bytes or more, at most %d: %w", size, w.max,
+				ErrTooLarge,
+			)
 		}
 	}
 	w.buf = AppendHeader(w.buf[:0], kind, size)

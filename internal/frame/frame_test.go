@@ -79,7 +79,8 @@ func TestHeaderAloneAllocatesLittle(t *testing.T) {
 func TestWriterRefusesWhatIsTooLarge(t *testing.T) {
 	var stream bytes.Buffer
 	w := NewWriter(&stream, 4)
-	if err := w.Write(1, []byte("12"), []byte("345")); !errors.Is(err, ErrTooLarge) || stream.Len() != 0 {
+	if err := w.Write(1, []byte("12"), []byte("345")); !errors.Is(err, ErrTooLarge) ||
+		stream.Len() != 0 {
 		t.Errorf("%v, %d bytes written", err, stream.Len())
 	}
 	if err := w.Write(1, []byte("1234")); err != nil {
@@ -93,7 +94,8 @@ func (c *counter) Write(p []byte) (int, error) { c.calls++; return len(p), nil }
 
 func TestOneFrameIsOneWrite(t *testing.T) {
 	var c counter
-	if err := NewWriter(&c, 1<<20).Write(1, make([]byte, 100), make([]byte, 100_000)); err != nil || c.calls != 1 {
+	if err := NewWriter(&c, 1<<20).Write(1, make([]byte, 100), make([]byte, 100_000)); err != nil ||
+		c.calls != 1 {
 		t.Errorf("%d calls, %v", c.calls, err)
 	}
 }
@@ -128,7 +130,8 @@ func FuzzReader(f *testing.F) {
 		for {
 			kind, payload, err := r.Next()
 			if err != nil {
-				if !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, ErrTooLarge) {
+				if !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) &&
+					!errors.Is(err, ErrTooLarge) {
 					t.Fatalf("unexpected error %v", err)
 				}
 				break

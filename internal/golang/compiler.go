@@ -9,22 +9,22 @@ import (
 	"github.com/rlmhq/rlm/internal/golang/guest/build"
 )
 
-// BuildTimeout bounds one compilation. Everything but an attack takes seconds.
+// BuildTimeout bounds one compilation. Only an attack takes more than seconds.
 const BuildTimeout = 20 * time.Second
 
-// compiler compiles the programs of one session. Its process is started when it is
-// needed, and again after it had to be stopped.
+// compiler compiles the programs of one session. It starts its process on demand, and again
+// after it had to stop it.
 type compiler struct {
 	wall    Wall
 	timeout time.Duration
 	box     Box // nil if there is none
 }
 
-// maxRounds is how often a compiler may ask for further packages.
+// maxRounds bounds the compiler's requests for further packages.
 const maxRounds = 3
 
-// compile makes the program of a session. What is wrong with a snippet, or takes the
-// compiler too much, is a [*build.CompileError].
+// compile compiles the program of a session. A mistake in a snippet is a
+// [*build.CompileError], and so is a snippet that exceeds the compiler's limits.
 func (c *compiler) compile(ctx context.Context, request *build.Request) (build.Built, error) {
 	var missing []string
 	for range maxRounds {
@@ -45,7 +45,7 @@ func (c *compiler) compile(ctx context.Context, request *build.Request) (build.B
 
 var errCompilerGone = errors.New("the compiler broke")
 
-// ask asks once more if the compiler has ended, for whatever reason.
+// ask sends a request, and repeats it once if the compiler has ended.
 func (c *compiler) ask(ctx context.Context, request *build.Request) (build.Built, []string, error) {
 	built, missing, err := c.askOnce(ctx, request)
 	if errors.Is(err, errCompilerGone) {
@@ -57,8 +57,10 @@ func (c *compiler) ask(ctx context.Context, request *build.Request) (build.Built
 	return built, missing, err
 }
 
-// askOnce has one request answered, within the limits of a compilation.
-func (c *compiler) askOnce(ctx context.Context, request *build.Request) (build.Built, []string, error) {
+// askOnce sends one request, within the limits of a compilation.
+func (c *compiler) askOnce(
+	ctx context.Context, request *build.Request,
+) (build.Built, []string, error) {
 	if c.box == nil {
 		box, err := c.wall.StartCompiler(ctx)
 		if err != nil {
@@ -94,9 +96,13 @@ func (c *compiler) askOnce(ctx context.Context, request *build.Request) (build.B
 	case ctx.Err() != nil:
 		return build.Built{}, nil, context.Cause(ctx)
 	case outOfMemory:
-		return build.Built{}, nil, build.Stopped(fmt.Sprintf("the compiler needed more than %d MiB", CompilerMemory>>20))
+		return build.Built{}, nil, build.Stopped(
+			fmt.Sprintf("the compiler needed more than %d MiB", CompilerMemory>>20),
+		)
 	case isLate:
-		return build.Built{}, nil, build.Stopped(fmt.Sprintf("the compiler took longer than %v", c.timeout))
+		return build.Built{}, nil, build.Stopped(
+			fmt.Sprintf("the compiler took longer than %v", c.timeout),
+		)
 	}
 	return build.Built{}, nil, fmt.Errorf("%w: %w", errCompilerGone, err)
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// examine says why a program died and returns the code of its ending. Its last words
-// are hostile and only choose the wording.
+// examine describes why a program died and returns the code of its ending. The program's last
+// output is hostile and decides the wording only.
 func (g *Guest) examine(crash *tiers.Exception) (code int) {
 	p := g.current
 	last, beginning := g.Accounts.LastWords()
@@ -43,12 +43,14 @@ func (g *Guest) examine(crash *tiers.Exception) (code int) {
 	}
 
 	*crash = tiers.Exception{
-		Type: death.Cause, Message: death.Message(), Traceback: traceSnippets(string(last), death.Line),
+		Type:      death.Cause,
+		Message:   death.Message(),
+		Traceback: traceSnippets(string(last), death.Line),
 	}
 	return session.Died
 }
 
-// howEnded is how the program ended, as far as the host knows.
+// howEnded describes the end of a program as far as the host knows it.
 func (p *program) howEnded() jail.Exit {
 	exit := jail.Exit{Code: -1, Killed: true, OOM: p.outOfMemory}
 	if p.exit != nil && !p.isRude {
@@ -59,12 +61,14 @@ func (p *program) howEnded() jail.Exit {
 
 func exitException(code int) *tiers.Exception {
 	return &tiers.Exception{
-		Type: "exit", Message: fmt.Sprint(code), ExitCode: code, Traceback: fmt.Sprintf("exit status %d\n", code),
+		Type:      "exit",
+		Message:   fmt.Sprint(code),
+		ExitCode:  code,
+		Traceback: fmt.Sprintf("exit status %d\n", code),
 	}
 }
 
-// suffix is what names have that an older meaning keeps: only a snippet that runs again
-// can print it.
+// suffix marks the names of older declarations. Only a snippet that runs again can print it.
 var suffix = regexp.MustCompile(`__[0-9]+(_[0-9]+)?\b`)
 
 func stripSuffixes(text []byte) []byte { return suffix.ReplaceAll(text, nil) }
@@ -72,8 +76,7 @@ func stripSuffixes(text []byte) []byte { return suffix.ReplaceAll(text, nil) }
 // maxTrace bounds a traceback, in bytes.
 const maxTrace = 4096
 
-// traceSnippets is the part of a dying runtime's last words that names lines of
-// snippets.
+// traceSnippets returns the lines of a dying runtime's output that refer to snippets.
 func traceSnippets(last, line string) string {
 	var b strings.Builder
 	b.WriteString(line + "\n")
@@ -95,8 +98,8 @@ func traceSnippets(last, line string) string {
 // place is a line of a snippet in a traceback.
 var place = regexp.MustCompile(`(?m)^\tsnippet_([0-9]{1,6}):?\.go:([0-9]{1,7})$`)
 
-// quoteLines adds to a traceback the lines of the snippets that it names. running is
-// the source of the snippet that has run last.
+// quoteLines adds the quoted lines of snippets to a traceback. running is the source of the
+// last snippet.
 func (g *Guest) quoteLines(traceback, running string) string {
 	return place.ReplaceAllStringFunc(traceback, func(found string) string {
 		m := place.FindStringSubmatch(found)
@@ -114,7 +117,7 @@ func (g *Guest) quoteLines(traceback, running string) string {
 	})
 }
 
-// lineOf is one line of a text, from 1, without the blanks around it.
+// lineOf returns one line of a text, counted from 1, without surrounding blanks.
 func lineOf(text string, line int) string {
 	lines := strings.Split(text, "\n")
 	if line < 1 || line > len(lines) {

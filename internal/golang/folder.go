@@ -10,8 +10,8 @@ import (
 	"github.com/rlmhq/rlm/internal/golang/guest/relay"
 )
 
-// folder is where a program is put once its relay waits for it. Only this user reaches
-// it on the host; the relay sees the inner folder, read-only.
+// folder holds the program for a waiting relay. On the host, only this user can enter it. The
+// relay sees the inner folder, read-only.
 type folder struct{ outer, inner string }
 
 func makeFolder() (*folder, error) {
@@ -23,10 +23,12 @@ func makeFolder() (*folder, error) {
 	f := &folder{outer, filepath.Join(outer, "program")}
 	err = os.Mkdir(f.inner, 0o755) //nolint:gosec // the outer folder is closed
 	if err == nil {
-		err = os.Chmod(f.inner, 0o755) //nolint:gosec // whatever the umask is
+		err = os.Chmod(f.inner, 0o755) //nolint:gosec // independent of the umask
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("cannot make a folder for a program: %w", err), f.remove())
+		return nil, errors.Join(
+			fmt.Errorf("cannot make a folder for a program: %w", err), f.remove(),
+		)
 	}
 	return f, nil
 }
@@ -34,10 +36,11 @@ func makeFolder() (*folder, error) {
 // put writes the program into the folder.
 func (f *folder) put(program []byte) error {
 	name := filepath.Join(f.inner, path.Base(relay.Path))
-	if err := os.WriteFile(name, program, 0o755); err != nil { //nolint:gosec // the guest's user runs it
+	err := os.WriteFile(name, program, 0o755) //nolint:gosec // the guest's user runs it
+	if err != nil {
 		return fmt.Errorf("cannot store a program: %w", err)
 	}
-	return os.Chmod(name, 0o755) //nolint:gosec // whatever the umask is
+	return os.Chmod(name, 0o755) //nolint:gosec // independent of the umask
 }
 
 func (f *folder) remove() error { return os.RemoveAll(f.outer) }

@@ -22,7 +22,7 @@ type Guest struct {
 	Tier string
 	// Accounts are the session's.
 	Accounts *session.Accounts
-	// Open makes the wall. A [*tiers.RejectedError] says that there is none here.
+	// Open makes the wall. A [*tiers.RejectedError] says why this machine has none.
 	Open func(ctx context.Context) (Wall, error)
 	// BuildTimeout bounds one compilation, [BuildTimeout] if zero.
 	BuildTimeout time.Duration
@@ -42,7 +42,7 @@ type Guest struct {
 	newRefs []build.Ref         // of it
 }
 
-// startedProgram is a relay, or why there is none.
+// startedProgram is a started relay, or the error of its start.
 type startedProgram struct {
 	program *program
 	err     error
@@ -68,7 +68,10 @@ func (g *Guest) open(ctx context.Context) error {
 	if timeout == 0 {
 		timeout = BuildTimeout
 	}
-	g.about = run.Session{Memory: g.Accounts.Limits().Memory, Seed: rand.Int64()} //nolint:gosec // for the guest's convenience
+	g.about = run.Session{ //nolint:gosec // for the guest's convenience
+		Memory: g.Accounts.Limits().Memory, Seed: rand.Int64(),
+	}
+
 	g.history = session.NewHistory(g.Accounts)
 	g.history.Canonical = stripSuffixes
 	g.compiler = &compiler{wall: wall, timeout: timeout}
@@ -76,7 +79,7 @@ func (g *Guest) open(ctx context.Context) error {
 	return nil
 }
 
-// findKinds finds the forms that the session's inputs have in Go.
+// findKinds returns the Go forms of the session's inputs.
 func (g *Guest) findKinds(ctx context.Context) error {
 	if g.knows == g.Accounts.Configuration() {
 		return nil
@@ -104,8 +107,8 @@ func (g *Guest) findKinds(ctx context.Context) error {
 	return nil
 }
 
-// Prepare compiles the session with the snippet, starts the program and runs the
-// earlier snippets again. A snippet that does not compile is not an error: Run says so.
+// Prepare compiles the session with the snippet, starts the program and runs the earlier
+// snippets again. If the snippet does not compile, Run reports it.
 func (g *Guest) Prepare(ctx context.Context, s session.Snippet, _ bool) (*tiers.Loss, error) {
 	if err := g.open(ctx); err != nil {
 		return nil, err
@@ -142,7 +145,9 @@ func (g *Guest) build(ctx context.Context, sources ...string) (*program, [][]bui
 		request.Functions = append(request.Functions, f.Name)
 	}
 	for i, p := range g.history.Past() {
-		request.Snippets = append(request.Snippets, build.Snippet{Source: p.Source, Refs: g.refs[i]})
+		request.Snippets = append(
+			request.Snippets, build.Snippet{Source: p.Source, Refs: g.refs[i]},
+		)
 	}
 	for _, source := range sources {
 		request.Snippets = append(request.Snippets, build.Snippet{Source: source})
@@ -159,8 +164,8 @@ func (g *Guest) build(ctx context.Context, sources ...string) (*program, [][]bui
 // startTimeout bounds the start of a relay.
 const startTimeout = 60 * time.Second
 
-// startNext begins to start the relay of the next program, unless one is ready or on
-// its way: that takes as long as compiling.
+// startNext starts the relay of the next program in the background, unless one is ready or
+// starting. A start takes as long as a compilation.
 func (g *Guest) startNext(ctx context.Context) {
 	if g.next != nil {
 		return
@@ -169,7 +174,11 @@ func (g *Guest) startNext(ctx context.Context) {
 	next := make(chan startedProgram, 1)
 	g.next = next
 	memory := g.Accounts.Limits().Memory
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), startTimeout) // it may be for a later snippet
+	// The relay may serve a later snippet, so the start outlives ctx.
+	ctx, cancel := context.WithTimeout(
+		context.WithoutCancel(ctx), startTimeout,
+	)
+
 	go func() {
 		defer cancel()
 		p, err := startProgram(ctx, g.wall, memory)
@@ -177,8 +186,8 @@ func (g *Guest) startNext(ctx context.Context) {
 	}()
 }
 
-// start runs a program by the relay that was started for it, or by another one if that
-// did not start or has died while it waited.
+// start runs a program in the relay that was started ahead, or in a new one if that relay
+// failed.
 func (g *Guest) start(ctx context.Context, file []byte) (*program, error) {
 	var failed error
 	for range 2 {
@@ -200,9 +209,9 @@ func (g *Guest) start(ctx context.Context, file []byte) (*program, error) {
 	return nil, fmt.Errorf("cannot start a program: %w", failed)
 }
 
-// replay runs the snippets of the history again. A snippet that does something else
-// than before is a loss; the session goes on with its new effects. If one does not end,
-// the session begins anew.
+// replay runs the snippets of the history again. If a snippet has other effects than before,
+// the session continues with the new effects and reports a loss. If a snippet does not end,
+// the session starts from scratch.
 func (g *Guest) replay(ctx context.Context) (*tiers.Loss, error) {
 	var lost *tiers.Loss
 	for i := range g.history.Past() {
@@ -220,16 +229,18 @@ func (g *Guest) replay(ctx context.Context) (*tiers.Loss, error) {
 		p := &g.history.Past()[i]
 		p.Changed = "it gave something else when it ran again"
 		if lost == nil {
-			lost = &tiers.Loss{Reason: "The session's Go program runs again for each snippet, and these gave something else " +
-				"than the first time: their variables may have other values now."}
+			lost = &tiers.Loss{
+				Reason: "The session's Go program runs again for each snippet, and these gave " +
+					"something else than the first time: their variables may have other values " +
+					"now.",
+			}
 		}
 		lost.Snippets = append(lost.Snippets, p.Ordinal)
 	}
 	return lost, nil
 }
 
-// giveUp ends a session whose snippet i did not end when it ran again, unless it was
-// not the snippet's doing.
+// giveUp ends a session whose snippet i did not end in a replay, if the snippet caused that.
 func (g *Guest) giveUp(ctx context.Context, i int) (*tiers.Loss, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx) // the session is as it was
@@ -240,7 +251,12 @@ func (g *Guest) giveUp(ctx context.Context, i int) (*tiers.Loss, error) {
 
 	past := g.history.Past()
 	n := past[i].Ordinal
-	lost := &tiers.Loss{Reason: fmt.Sprintf("Snippet %d did not end when it ran again, and the session begins anew.", n)}
+	lost := &tiers.Loss{
+		Reason: fmt.Sprintf(
+			"Snippet %d did not end when it ran again, and the session begins anew.", n,
+		),
+	}
+
 	for _, p := range past {
 		lost.Snippets = append(lost.Snippets, p.Ordinal)
 	}
@@ -284,7 +300,11 @@ func (g *Guest) Heal(_ context.Context, s session.Snippet, isOrderly bool) (sess
 	if !isOrderly {
 		return session.Healed{Kept: s.Ordinal - 1, Fault: fault}, nil
 	}
-	g.history.Add(session.Past{Ordinal: s.Ordinal, Language: tiers.Go, Source: s.Source}, g.Accounts.LastVerdict())
+
+	g.history.Add(
+		session.Past{Ordinal: s.Ordinal, Language: tiers.Go, Source: s.Source},
+		g.Accounts.LastVerdict(),
+	)
 	g.refs = append(g.refs, g.newRefs)
 	return session.Healed{Kept: s.Ordinal}, nil
 }
@@ -294,8 +314,8 @@ func (g *Guest) discard() {
 	g.current = nil
 }
 
-// close closes a program in the background: to remove a container takes as long as to
-// compile a program.
+// close closes a program in the background: removing a container takes as long as a
+// compilation.
 func (g *Guest) close(p *program) {
 	g.closing.Go(func() { _ = p.close() }) // the wall logs it, and removes it later
 }
@@ -308,11 +328,13 @@ func (g *Guest) Export(context.Context) (tiers.State, error) {
 	return g.history.Export(g.Tier, tiers.Go)
 }
 
-// Import goes on with a Go session of another tier: it runs the snippets with the
-// answers that they got there.
+// Import continues a Go session of another tier. It runs the snippets again with the answers
+// of their host calls.
 func (g *Guest) Import(ctx context.Context, state tiers.State) (tiers.Report, error) {
 	if state.Format != tiers.FormatReplay {
-		return tiers.Report{}, g.rejectState(state, fmt.Sprintf("it does not know the format %q", state.Format))
+		return tiers.Report{}, g.rejectState(
+			state, fmt.Sprintf("it does not know the format %q", state.Format),
+		)
 	}
 	if err := g.open(ctx); err != nil {
 		return tiers.Report{}, err
@@ -332,7 +354,7 @@ func (g *Guest) Import(ctx context.Context, state tiers.State) (tiers.Report, er
 	return tiers.Report{Moved: len(past), Left: state.Left}, nil
 }
 
-// rebuild compiles the snippets of a state and runs them for the first time here.
+// rebuild compiles the snippets of a state and runs them.
 func (g *Guest) rebuild(ctx context.Context, state tiers.State) error {
 	if err := g.findKinds(ctx); err != nil {
 		return err
@@ -351,7 +373,9 @@ func (g *Guest) rebuild(ctx context.Context, state tiers.State) error {
 	defer g.discard()
 	lost, err := g.replay(ctx)
 	if ctx.Err() != nil {
-		return &tiers.BrokenError{Tier: g.Tier, Effects: tiers.EffectsNeverRan, Err: context.Cause(ctx)}
+		return &tiers.BrokenError{
+			Tier: g.Tier, Effects: tiers.EffectsNeverRan, Err: context.Cause(ctx),
+		}
 	}
 	if err != nil || lost != nil {
 		return g.rejectState(state, "its snippets do something else here")
@@ -366,8 +390,7 @@ func (g *Guest) rejectState(state tiers.State, why string) error {
 	}
 }
 
-// Close ends the compiler and the relay that was not used, and waits for the programs
-// that are being closed.
+// Close ends the compiler and the unused relay, and waits until all programs are closed.
 func (g *Guest) Close() error {
 	if g.wall == nil {
 		return nil

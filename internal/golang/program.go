@@ -16,7 +16,7 @@ import (
 	"github.com/rlmhq/rlm/internal/session/wire"
 )
 
-// program is a relay, and the program that it runs once it has one.
+// program is a relay with the program that it runs or waits for.
 type program struct {
 	box        Box
 	folder     *folder
@@ -25,7 +25,7 @@ type program struct {
 	limit      int64 // of the memory that it may say it has used
 	close      func() error
 
-	// What follows belongs to the goroutine that serves the program.
+	// The fields below belong to the goroutine that serves the program.
 	isConfigured bool
 	accounts     *session.Accounts // of the snippet that runs
 	exit         *relay.Exit       // how the program ended, nil if it has not
@@ -64,7 +64,7 @@ func startProgram(ctx context.Context, wall Wall, memory int64) (*program, error
 	return p, nil
 }
 
-// begin has the relay run a program.
+// begin lets the relay start a program.
 func (p *program) begin(file []byte) error {
 	select {
 	case <-p.connection.Gone():
@@ -94,7 +94,8 @@ func (p *program) run(a *session.Accounts, n int, s run.Session) (wire.Done, err
 	}
 
 	done, err := p.connection.Run(a, order, 0)
-	if err == nil && done.Code != wire.CodeOK && done.Code != wire.CodeRaised && done.Code != wire.CodeExited {
+	if err == nil && done.Code != wire.CodeOK && done.Code != wire.CodeRaised &&
+		done.Code != wire.CodeExited {
 		p.isRude = true
 		p.Kill(0)
 		err = session.ErrGone
@@ -105,7 +106,7 @@ func (p *program) run(a *session.Accounts, n int, s run.Session) (wire.Done, err
 	return done, err
 }
 
-// takeFrame takes a frame of the relay's own. Every number in it is hostile.
+// takeFrame handles a frame that the relay itself sent. All its numbers are hostile.
 func (p *program) takeFrame(kind byte, body []byte) (isGone bool) {
 	switch kind {
 	case relay.KindStdout, relay.KindStderr:
@@ -123,7 +124,8 @@ func (p *program) takeFrame(kind byte, body []byte) (isGone bool) {
 
 	case relay.KindExit:
 		var exit relay.Exit
-		if frame.DecodeJSON(body, &exit) != nil || exit.Code < -1 || exit.Code > 255 || exit.Signal < 0 || exit.Signal > 64 {
+		if frame.DecodeJSON(body, &exit) != nil || exit.Code < -1 || exit.Code > 255 ||
+			exit.Signal < 0 || exit.Signal > 64 {
 			break
 		}
 		p.exit = &exit
@@ -133,7 +135,7 @@ func (p *program) takeFrame(kind byte, body []byte) (isGone bool) {
 	return true
 }
 
-// Processor is the time that the program has computed, as its relay counted it last.
+// Processor returns the program's processor time, by its relay's last count.
 func (p *program) Processor() time.Duration {
 	if u := p.usage.Load(); u != nil {
 		return time.Duration(u.CPUNanos)
@@ -141,7 +143,7 @@ func (p *program) Processor() time.Duration {
 	return 0
 }
 
-// peak is the most memory that the program has had, in bytes.
+// peak returns the program's highest memory use, in bytes.
 func (p *program) peak() int64 {
 	if u := p.usage.Load(); u != nil {
 		return u.PeakMemory
@@ -151,12 +153,16 @@ func (p *program) peak() int64 {
 
 // Kill ends the program.
 func (p *program) Kill(int) {
+	if p.isKilled {
+		return
+	}
+
 	p.isKilled = true
 	_, p.fault = p.box.Diagnose(false)
 	_ = p.close() // the guest reports it
 }
 
-// inquire finds out why the program has ended, unless it was killed here.
+// inquire finds out why the program has ended, unless the host killed it.
 func (p *program) inquire() {
 	p.isRude = p.isRude || p.connection.IsRude()
 	if p.isKilled {

@@ -275,7 +275,8 @@ func TestNestedHoldsWithoutNamespaces(t *testing.T) {
 	for attempt, want := range map[string]string{
 		"read /etc/passwd": "EACCES", "list /": "EACCES", "write /tmp/x": "EACCES",
 		"read /proc/self/environ": "EACCES",
-		"inet":                    "EPERM", "unix": "EPERM", "ptrace": "EPERM", "execute /bin/true": "done",
+		"inet":                    "EPERM", "unix": "EPERM", "ptrace": "EPERM",
+		"execute /bin/true":                   "done",
 		"signal " + strconv.Itoa(os.Getpid()): "EPERM", "signal 1": "EPERM", "kill_parent": "EPERM",
 		"list_threads": "EACCES",
 	} {

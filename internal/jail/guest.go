@@ -224,7 +224,7 @@ func (g *guest) runWorker(worker func(conn *os.File) int) {
 		exitHelper(helperFailed)
 	}
 
-	// The main goroutine holds the main thread as long as init functions run.
+	// The main goroutine holds the main thread while init functions run.
 	go func() { exitHelper(worker(conn)) }()
 	select {}
 }

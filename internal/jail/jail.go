@@ -53,7 +53,7 @@ const (
 	// Compute is for workers that only compute and talk to the launcher: no new file,
 	// program or process.
 	Compute Profile = "compute"
-	// Programs is for guests with files, threads and processes of their own.
+	// Programs is for guests that use files, threads and processes.
 	Programs Profile = "programs"
 )
 
@@ -113,8 +113,7 @@ type Limits struct {
 	TmpInodes    int64 // files in each of them; 4096
 }
 
-// Config says what the jailed process is and what it may do. Exactly one of Path and
-// Worker must be set.
+// Config describes the jailed process and its rights. Set exactly one of Path and Worker.
 type Config struct {
 	// Path is a program inside the jail's file tree. Args are its arguments, the first
 	// one its name. Profile must be Programs.
@@ -131,7 +130,7 @@ type Config struct {
 	// null, zero, urandom and shm.
 	Binds []Bind
 	// Proxy adds the only thing that the guest can connect to: a listener on
-	// 127.0.0.1:ProxyPort of its own network, which the launcher serves. See
+	// 127.0.0.1:ProxyPort of its separate network, which the launcher serves. See
 	// Process.Proxy. Profile must be Programs and the class is Full.
 	Proxy bool
 	// Limits bound the jail.

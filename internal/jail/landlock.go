@@ -10,7 +10,7 @@ import (
 	ll "github.com/landlock-lsm/go-landlock/landlock/syscall"
 )
 
-// What a rule can allow. Reading includes listing folders.
+// The rights that a rule can allow. Reading includes listing folders.
 const (
 	accessRead  = ll.AccessFSReadFile | ll.AccessFSReadDir
 	accessRun   = accessRead | ll.AccessFSExecute
@@ -36,7 +36,7 @@ const (
 	// outside. With namespaces the process namespace does that.
 	nestedABI = 6
 	// syncABI is the first ABI that restricts all threads at once. Before, each thread
-	// gets a domain of its own.
+	// gets a separate domain.
 	syncABI = 8
 	// signalErratum marks kernels whose signal scope spares the threads of one process.
 	signalErratum = 1 << 1

@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// launch takes the steps of starting. What it has made so far is in p.
+// launch carries out the steps of a start. p holds the resources made so far.
 func (p *Process) launch(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -202,7 +202,7 @@ func (p *Process) startInit(files []*os.File) error {
 		p.started = err == nil
 		started <- err
 		if err == nil {
-			_ = p.cmd.Wait() // how the init ended tells nothing
+			_ = p.cmd.Wait() // the init's exit code has no meaning
 			p.finish(r)
 		}
 	}()

@@ -69,7 +69,7 @@ func checkMounts(p *plan, all []mounted) error {
 	return nil
 }
 
-// findFlaw says what is wrong with one mount, nothing if it is as it should be.
+// findFlaw describes the flaw of a mount, empty if it has none.
 func (p *plan) findFlaw(m mounted) string {
 	if !m.has("nosuid") {
 		return "allows set-user-ID programs"
@@ -101,7 +101,7 @@ func (p *plan) findFlaw(m mounted) string {
 	return "does not belong there"
 }
 
-// findFlaw says what is wrong with a mount that belongs to a tree.
+// findFlaw describes the flaw of a mount in a tree, empty if it has none.
 func (t *tree) findFlaw(m mounted) string {
 	switch {
 	case !t.Write && !m.has("ro"), !t.Device && !m.has("nodev"), t.Write && !m.has("noexec"):

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// plan is what the launcher tells the init and then the guest.
+// plan is the launcher's message to the init and then to the guest.
 type plan struct {
 	Config
 	Class   Class
@@ -52,7 +52,7 @@ func (p *plan) failAt(step string) error {
 	return fmt.Errorf("%w at %s", errInjected, step)
 }
 
-// message is what a helper tells the launcher.
+// message is a message of a helper to the launcher.
 type message struct {
 	Error       string       `json:"error,omitempty"`
 	Layer       Layers       `json:"layer,omitempty"` // that the error is about
@@ -68,7 +68,7 @@ type exited struct {
 	Memory bool            `json:"memory"` // the init ended it for its memory
 }
 
-// order is what the launcher tells the init later.
+// order is a later message of the launcher to the init.
 type order struct {
 	ID     int  `json:"id"`
 	Signal int  `json:"signal,omitempty"` // to all but the init

@@ -39,8 +39,8 @@ func dropPrivileges() error {
 		return fmt.Errorf("cannot clear ambient capabilities: %w", err)
 	}
 
-	// Without its own session keyring the guest would share the launcher's. Containers
-	// refuse keyctl for everybody.
+	// Without a separate session keyring, the guest would share the launcher's. Containers
+	// refuse keyctl altogether.
 	_, _, errno := unix.Syscall(unix.SYS_KEYCTL, unix.KEYCTL_JOIN_SESSION_KEYRING, 0, 0)
 	if errno != 0 && errno != unix.ENOSYS && errno != unix.EPERM {
 		return fmt.Errorf("cannot make a session keyring: %w", errno)

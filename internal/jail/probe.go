@@ -40,7 +40,7 @@ func Probe(ctx context.Context) Report {
 	return r
 }
 
-// What to do about layers that are missing.
+// The advice on missing layers.
 const (
 	adviceFull = "for class full, allow this user to create user namespaces: " +
 		"set user.max_user_namespaces above 0; " +

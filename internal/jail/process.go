@@ -55,8 +55,8 @@ type Process struct {
 // the guest. Kill closes it.
 func (p *Process) Conn() net.Conn { return p.conn }
 
-// Proxy returns the listener that Config.Proxy asked for, nil without. The launcher
-// accepts from it whatever the guest connects to. Kill closes it.
+// Proxy returns the listener of Config.Proxy, nil without it. The launcher accepts the guest's
+// connections from it. Kill closes it.
 func (p *Process) Proxy() net.Listener { return p.proxy }
 
 // Output returns what the guest has written to its standard output and error: the first

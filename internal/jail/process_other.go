@@ -25,7 +25,7 @@ func Register(string, func(conn *os.File) int) {}
 // Start returns an error.
 func Start(context.Context, Config) (*Process, error) { return nil, unsupported() }
 
-// Probe reports that there are no jails here.
+// Probe reports that this system has no jails.
 func Probe(context.Context) Report {
 	return Report{Advice: []string{"use another tier: " + unsupported().Error()}}
 }

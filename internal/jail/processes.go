@@ -9,7 +9,7 @@ import (
 	"syscall"
 )
 
-// What /proc says about processes.
+// The functions below read facts about processes from /proc.
 
 // listOthers lists the processes of the jail except the init. Without a process namespace
 // these are its descendants.

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// describeNetwork says what the guest's network is.
+// describeNetwork describes the guest's network.
 func describeNetwork(p *plan) string {
 	if p.Proxy {
 		return fmt.Sprintf("network namespace with only the proxy, on 127.0.0.1:%d", ProxyPort)
@@ -56,7 +56,7 @@ func switchLoopbackOn(socket int) error {
 	return nil
 }
 
-// reportReady tells the launcher that everything is built, and hands it the listener.
+// reportReady reports to the launcher that the jail is built, and hands over the listener.
 func (in *initProcess) reportReady() error {
 	m := message{Ready: true}
 	if !in.plan.Proxy {

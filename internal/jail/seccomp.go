@@ -126,7 +126,7 @@ func installFilter(profile Profile, proxy bool) error {
 	if errno != 0 {
 		return fmt.Errorf("cannot install the seccomp filter: %w", errno)
 	}
-	// A thread that cannot take the filter is no error of the call: no thread has it then.
+	// If one thread cannot take the filter, the call succeeds, but no thread has the filter.
 	if thread != 0 {
 		return fmt.Errorf("cannot install the seccomp filter on thread %d", thread)
 	}

@@ -27,13 +27,13 @@ const nestable = Namespaces | Mounts | Network
 // Start starts a jail. It returns when the guest has attested every layer that the class
 // promises; the guest begins at that moment. The end of the context kills the jail.
 //
-// Start fails closed: without all promised layers there is no jail. Class Full promises
-// every layer but Cgroup, which needs root or delegation. Without a cgroup the memory of
-// the tree is sampled, and each of Limits.Processes is bounded by Limits.AddressSpace.
-// The default of AddressSpace is Memory plus 4 GiB, because the Go runtime, with which
-// every guest begins, reserves much that it never uses.
+// Start fails closed: it starts no process if a promised layer is missing. Class Full promises
+// every layer except Cgroup, which needs root or delegation. Without a cgroup, the init samples
+// the memory of the tree, and Limits.AddressSpace bounds each process. The default of
+// AddressSpace is Memory plus 4 GiB, because every guest begins with the Go runtime, which
+// reserves far more than it uses.
 //
-// The caller must call Kill in the end, whatever happens.
+// The caller must call Kill in any case.
 func Start(ctx context.Context, cfg Config) (*Process, error) {
 	return startFailing(ctx, cfg, "")
 }

@@ -42,12 +42,16 @@ type Function struct {
 
 var functions = []Function{
 	{
-		Name: "llm_query", Signature: "llm_query(prompt, model=None, schema=None)", Arguments: One,
+		Name:      "llm_query",
+		Signature: "llm_query(prompt, model=None, schema=None)",
+		Arguments: One,
 		Doc: "asks a language model once and returns its answer: a str, or a real Python value if schema is given. " +
 			"It sees the prompt only, so put the text it needs into it.",
 	},
 	{
-		Name: "llm_query_batched", Signature: "llm_query_batched(prompts, model=None, schema=None)", Arguments: Many,
+		Name:      "llm_query_batched",
+		Signature: "llm_query_batched(prompts, model=None, schema=None)",
+		Arguments: Many,
 		Doc: "asks many prompts at the same time and returns a list in their order; much faster than a loop. " +
 			"A slot that failed is a string that begins with `Error: `.",
 	},
@@ -56,29 +60,40 @@ var functions = []Function{
 	alias("llm_query_parallel", "llm_query_batched", "(prompts, model=None, schema=None)", Many),
 	alias("llm_query_map", "llm_query_batched", "(prompts, model=None, schema=None)", Many),
 	{
-		Name: "rlm_query", Signature: "rlm_query(prompt, context=None, schema=None, model=None)", Arguments: One,
+		Name:      "rlm_query",
+		Signature: "rlm_query(prompt, context=None, schema=None, model=None)",
+		Arguments: One,
 		Doc: "gives a task to a sub-agent that has a REPL of its own with `context` in it. " +
 			"Use it for a part that needs several steps.",
 	},
 	{
-		Name: "rlm_query_batched", Signature: "rlm_query_batched(prompts, contexts=None, schema=None, model=None)",
-		Doc: "the same for many tasks at once.", Arguments: Many,
+		Name:      "rlm_query_batched",
+		Signature: "rlm_query_batched(prompts, contexts=None, schema=None, model=None)",
+		Doc:       "the same for many tasks at once.", Arguments: Many,
 	},
 	{
 		Name:      "run_parallel_sub_calls",
-		Signature: `run_parallel_sub_calls([{"prompt": ..., "context": ..., "schema": ...}, ...])`, Arguments: Many,
-		Doc: "many sub-agents at once, each with its own context and schema; a failed slot is a falsy error object.",
+		Signature: `run_parallel_sub_calls([{"prompt": ..., "context": ..., "schema": ...}, ...])`,
+		Arguments: Many,
+		Doc:       "many sub-agents at once, each with its own context and schema; a failed slot is a falsy error object.",
 	},
 	alias("recursive_llm", "rlm_query", "(sub_query, sub_context)", One),
 	{Name: "ask_llm", Signature: `ask_llm(question, context="", mode="analysis")`, Arguments: One},
-	{Name: "sub_agent_call", Signature: "sub_agent_call(prompt, agent_id, data=None)", Arguments: One},
 	{
-		Name: "predict", Arguments: Fields,
+		Name:      "sub_agent_call",
+		Signature: "sub_agent_call(prompt, agent_id, data=None)",
+		Arguments: One,
+	},
+	{
+		Name:      "predict",
+		Arguments: Fields,
 		Signature: `predict("question, passage -> answer: str, score: float", instructions=None, **inputs)`,
 		Doc:       "a typed model call by signature; the result has the output fields as attributes.",
 	},
 	{
-		Name: "map_llm", Signature: "map_llm(prompt, items, schema=None, model=None)", Arguments: Combined,
+		Name:      "map_llm",
+		Signature: "map_llm(prompt, items, schema=None, model=None)",
+		Arguments: Combined,
 		Doc: "one model call for each item, at once; returns the answers in order. " +
 			"Its number of calls and cost are checked before it starts.",
 	},
@@ -87,12 +102,15 @@ var functions = []Function{
 		Doc: "the items for which a model answers true.",
 	},
 	{
-		Name: "reduce_llm", Signature: "reduce_llm(prompt, items, schema=None, model=None, fan_in=8)",
-		Doc: "combines items into one answer, fan_in at a time, as a tree.", Arguments: Combined,
+		Name:      "reduce_llm",
+		Signature: "reduce_llm(prompt, items, schema=None, model=None, fan_in=8)",
+		Doc:       "combines items into one answer, fan_in at a time, as a tree.",
+		Arguments: Combined,
 	},
 	{
-		Name: "tally", Signature: "tally(items, labels=None, prompt=None, model=None)", Arguments: Combined,
-		Doc: "exact counts: of the values in items, or of the label that a model gives each item. Never count by hand.",
+		Name: "tally", Signature: "tally(items, labels=None, prompt=None, model=None)",
+		Arguments: Combined,
+		Doc:       "exact counts: of the values in items, or of the label that a model gives each item. Never count by hand.",
 	},
 }
 
@@ -135,15 +153,20 @@ var (
 func CheckName(name string) error {
 	switch {
 	case !identifier.MatchString(name) || strings.HasPrefix(name, "__"):
-		return fmt.Errorf("cannot offer host function %q: its name is not a plain Python identifier", name)
+		return fmt.Errorf(
+			"cannot offer host function %q: its name is not a plain Python identifier", name,
+		)
 	case taken.MatchString(name):
 		return fmt.Errorf("cannot offer host function %q: its name is reserved", name)
 	}
+
 	return nil
 }
 
 // ErrNoModel answers a model call in a session without a model.
-var ErrNoModel = errors.New("no model configured: this session runs code only, model calls are not available")
+var ErrNoModel = errors.New(
+	"no model configured: this session runs code only, model calls are not available",
+)
 
 // Python returns the source of the guest's module protocol: the table as a
 // dictionary, name to docstring and kind of arguments.
@@ -158,8 +181,10 @@ func Python() string {
 		case f.Doc != "":
 			doc += ": " + f.Doc
 		}
+
 		table[f.Name] = entry{doc, string(f.Arguments)}
 	}
+
 	// JSON of strings and lists is also Python.
 	data, err := json.Marshal(table)
 	if err != nil {

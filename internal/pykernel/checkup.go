@@ -12,20 +12,26 @@ import (
 // reaching matches source that may reach into the interpreter's or the runtime's own
 // parts. A check-up follows such a snippet. It is not a boundary: a snippet that hides
 // its reach harms its own session, which then finds out later.
-var reaching = regexp.MustCompile(`_getframe|f_back|f_globals|f_locals|f_builtins|tb_frame|gi_frame|cr_frame|\bgc\b|` +
-	`__globals__|__code__|__builtins__|\bbuiltins\b|__class__|__subclasses__|\bvars\(|setattr|_rlm|` +
-	`settrace|setprofile|audithook|unraisablehook|excepthook|meta_path|path_hooks|sys\.modules|` +
-	`detach|__stdout__|__stderr__|\.buffer|event_loop|_running_loop|co_code|\bctypes\b|faulthandler|\bcodecs\b|linecache|__import__`)
+var reaching = regexp.MustCompile(
+	`_getframe|f_back|f_globals|f_locals|f_builtins|tb_frame|gi_frame|cr_frame|\bgc\b|` +
+		`__globals__|__code__|__builtins__|\bbuiltins\b|__class__|__subclasses__|\bvars\(|setattr|_rlm|` +
+		`settrace|setprofile|audithook|unraisablehook|excepthook|meta_path|path_hooks|sys\.modules|` +
+		`detach|__stdout__|__stderr__|\.buffer|event_loop|_running_loop|co_code|` +
+		`\bctypes\b|faulthandler|\bcodecs\b|linecache|__import__`,
+)
 
 // NeedsCheckup reports whether a snippet may have harmed its interpreter.
 func NeedsCheckup(source string) bool { return reaching.MatchString(source) }
 
-// checkupSource is what a healthy interpreter prints "ok" for.
-const checkupSource = "print('o' + str(len([1])).replace('1', 'k'))"
+// checkupSource makes a healthy interpreter print "ok". It passes over the names of the
+// session, which may have bound str or print to something else.
+const checkupSource = "(lambda b: b.print('o' + b.str(b.len([1])).replace('1', 'k')))(__import__('builtins'))"
 
-// IsHealthy runs a trivial snippet by run, with accounts of its own, and reports
-// whether the interpreter still can. run gets the accounts and the source.
-func IsHealthy(ctx context.Context, run func(a *session.Accounts, source string) (code int, err error)) bool {
+// IsHealthy runs a trivial snippet with separate accounts, and reports whether the interpreter
+// ran it correctly. run receives the accounts and the source.
+func IsHealthy(
+	ctx context.Context, run func(a *session.Accounts, source string) (code int, err error),
+) bool {
 	cfg := tiers.Config{Limits: tiers.Limits{Wall: 2 * time.Second}}
 	a, err := session.NewAccounts(ctx, cfg)
 	if err != nil || a.Begin(ctx, tiers.Job{}) != nil {

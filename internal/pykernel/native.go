@@ -39,7 +39,9 @@ exec(compile(parts[0], "<rlm native.py>", "exec"), native.__dict__)
 type Version [3]int
 
 // Load loads the runtime into a process that was started with NativeLoader.
-func Load(ctx context.Context, conn io.ReadWriteCloser, control session.Control) (*session.Connection, Version, error) {
+func Load(
+	ctx context.Context, conn io.ReadWriteCloser, control session.Control,
+) (*session.Connection, Version, error) {
 	c := session.NewConnection(conn, control)
 	var head []byte
 	for _, part := range []string{nativeSource, Boot()} {

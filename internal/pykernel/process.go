@@ -83,7 +83,9 @@ const (
 )
 
 // Prepare starts a process if there is none.
-func (g *Guest) Prepare(ctx context.Context, _ session.Snippet, mustSave bool) (*tiers.Loss, error) {
+func (g *Guest) Prepare(
+	ctx context.Context, _ session.Snippet, mustSave bool,
+) (*tiers.Loss, error) {
 	if g.process == nil {
 		if err := g.Renew(ctx); err != nil {
 			return nil, err
@@ -172,7 +174,9 @@ func (g *Guest) connection() *session.Connection { return g.process.Connection()
 
 // Heal checks the interpreter if the snippet may have harmed it. An interpreter that
 // is harmed, or had to be stopped, returns to the last saved state.
-func (g *Guest) Heal(ctx context.Context, s session.Snippet, isOrderly bool) (session.Healed, error) {
+func (g *Guest) Heal(
+	ctx context.Context, s session.Snippet, isOrderly bool,
+) (session.Healed, error) {
 	if isOrderly && g.isHealthy(ctx, s.Source) {
 		return session.Healed{Kept: s.Ordinal}, nil
 	}
@@ -239,7 +243,9 @@ func (g *Guest) runState(save bool) session.Runner {
 
 // RunAside runs source apart from the session's accounts. If it ends badly, the
 // session returns to an earlier state, as after a snippet.
-func (g *Guest) RunAside(ctx context.Context, limits tiers.Limits, source string) (tiers.Result, error) {
+func (g *Guest) RunAside(
+	ctx context.Context, limits tiers.Limits, source string,
+) (tiers.Result, error) {
 	if g.process == nil {
 		return tiers.Result{}, session.ErrClosed
 	}

@@ -73,7 +73,9 @@ func NewAccounts(ctx context.Context, cfg tiers.Config) (*Accounts, error) {
 }
 
 // Extend adds inputs and functions to the session. It adds all of them or none.
-func (a *Accounts) Extend(ctx context.Context, inputs []tiers.Input, functions []tiers.Function) error {
+func (a *Accounts) Extend(
+	ctx context.Context, inputs []tiers.Input, functions []tiers.Function,
+) error {
 	if len(inputs) == 0 && len(functions) == 0 {
 		return nil
 	}
@@ -217,8 +219,8 @@ func (a *Accounts) reset(ctx context.Context, limits tiers.Limits) {
 	a.meter.begin(limits)
 }
 
-// CheckInputs reports an input that has changed on disk since it was opened: whatever
-// a snippet reads of it may be wrong.
+// CheckInputs returns an error if an input has changed on disk since it was opened: snippets
+// may then read wrong content.
 func (a *Accounts) CheckInputs() error {
 	for i := range a.cfg.Inputs {
 		text := a.textOf(i)
@@ -272,7 +274,7 @@ func (a *Accounts) End(code int) tiers.Result {
 	return r
 }
 
-// blameLimit tells an end that a limit caused from one of the snippet's own making.
+// blameLimit marks a result as ended by a limit, unless the snippet ended by itself.
 func (a *Accounts) blameLimit(r *tiers.Result) {
 	fired, refused := a.meter.fired, a.meter.refused
 	if fired == interrupted {
@@ -306,7 +308,7 @@ func isCausedBy(limit tiers.Limit, e *tiers.Exception) bool {
 	const hostError = "_rlm.HostError"
 	switch limit {
 	case tiers.LimitMemory:
-		return strings.HasSuffix(e.Type, "MemoryError") // NumPy has one of its own
+		return strings.HasSuffix(e.Type, "MemoryError") // NumPy has a separate class
 	case tiers.LimitHostCalls:
 		return e.Type == hostError
 	default:
@@ -321,7 +323,8 @@ func isCausedBy(limit tiers.Limit, e *tiers.Exception) bool {
 func (a *Accounts) RanOutOfMemory() bool {
 	e := a.raised
 	return e != nil &&
-		(e.Type == "MemoryError" && e.Message == "" || strings.HasSuffix(e.Type, "._ArrayMemoryError"))
+		(e.Type == "MemoryError" && e.Message == "" || strings.HasSuffix(e.Type,
+			"._ArrayMemoryError"))
 }
 
 // Refuse records that the guest was refused something because of a limit, and that an

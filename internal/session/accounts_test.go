@@ -38,7 +38,8 @@ var echoHost = tiers.HostFunc(func(ctx context.Context, call tiers.Call) (tiers.
 func testConfig(tb testing.TB) tiers.Config {
 	tb.Helper()
 	root := tb.TempDir()
-	if err := os.WriteFile(filepath.Join(root, "a.txt"), []byte("file of a directory"), 0o600); err != nil {
+	name := filepath.Join(root, "a.txt")
+	if err := os.WriteFile(name, []byte("file of a directory"), 0o600); err != nil {
 		tb.Fatal(err)
 	}
 	dir, err := bigtext.OpenDir(root)
@@ -133,7 +134,10 @@ func TestRefusals(t *testing.T) {
 			s := begun(t, testConfig(t))
 			r := s.Handle([]byte(c.req))
 			if !r.Failed || !strings.Contains(string(r.Data), c.want) {
-				t.Errorf("%q gave %q (failed: %v), want an error with %q", c.req, r.Data, r.Failed, c.want)
+				t.Errorf(
+					"%q gave %q (failed: %v), want an error with %q", c.req, r.Data, r.Failed,
+					c.want,
+				)
 			}
 		})
 	}
@@ -168,7 +172,8 @@ func TestCancelEndsACall(t *testing.T) {
 		t.Errorf("the call ended by itself: %s", got)
 	}
 	s.Handle([]byte("x" + number))
-	if got := string(s.Handle([]byte("w-1")).Data); !strings.Contains(got, "false") || !strings.Contains(got, "canceled") {
+	if got := string(s.Handle([]byte("w-1")).Data); !strings.Contains(got, "false") ||
+		!strings.Contains(got, "canceled") {
 		t.Errorf("got %s", got)
 	}
 }
@@ -192,11 +197,13 @@ func TestHostCallLimit(t *testing.T) {
 			t.Fatalf("call: %s", r.Data)
 		}
 	}
-	if r := s.Handle([]byte("cecho\x00[[],{}]")); !r.Failed || !strings.Contains(string(r.Data), "limit of 5") {
+	if r := s.Handle([]byte("cecho\x00[[],{}]")); !r.Failed ||
+		!strings.Contains(string(r.Data), "limit of 5") {
 		t.Errorf("the sixth call gave %q", r.Data)
 	}
 	s.Handle([]byte(`e{"type": "_rlm.HostError"}`))
-	if r := s.End(wire.CodeRaised); r.Status != tiers.StatusLimit || r.Limit != tiers.LimitHostCalls {
+	if r := s.End(wire.CodeRaised); r.Status != tiers.StatusLimit ||
+		r.Limit != tiers.LimitHostCalls {
 		t.Errorf("status %s, limit %s", r.Status, r.Limit)
 	}
 }
@@ -208,7 +215,8 @@ func TestArgumentsOfCallsUnderWayAreBounded(t *testing.T) {
 	large := "slow\x00[[\"" + strings.Repeat("x", 580) + "\"],{}]"
 	number := string(s.Handle([]byte("s" + large)).Data)
 	for _, op := range []string{"s", "c"} {
-		if r := s.Handle([]byte(op + large)); !r.Failed || !strings.Contains(string(r.Data), "would take more than 1000 B together") {
+		if r := s.Handle([]byte(op + large)); !r.Failed ||
+			!strings.Contains(string(r.Data), "would take more than 1000 B together") {
 			t.Errorf("%s: a call too much gave %q", op, r.Data)
 		}
 	}
@@ -225,7 +233,8 @@ func TestOutputIsCutAndCounted(t *testing.T) {
 	s.Handle([]byte("o2errors"))
 	s.Handle([]byte("o1more"))
 	r := s.End(wire.CodeOK)
-	if r.Stdout != "hello " || r.Stderr != "erro" || r.Dropped != 6 || r.Limit != tiers.LimitOutput {
+	if r.Stdout != "hello " || r.Stderr != "erro" || r.Dropped != 6 ||
+		r.Limit != tiers.LimitOutput {
 		t.Errorf("got %q, %q, %d dropped, limit %q", r.Stdout, r.Stderr, r.Dropped, r.Limit)
 	}
 }
@@ -255,7 +264,8 @@ func TestWaitingForTheHostIsFree(t *testing.T) {
 		if s.Watch(nil) {
 			t.Errorf("limit %s fired", s.meter.fired)
 		}
-		if r := s.End(wire.CodeOK); r.Usage.HostWait != 150*time.Millisecond || r.Usage.Active != 0 {
+		if r := s.End(wire.CodeOK); r.Usage.HostWait != 150*time.Millisecond ||
+			r.Usage.Active != 0 {
 			t.Errorf("host wait %s, active %s", r.Usage.HostWait, r.Usage.Active)
 		}
 	})
@@ -263,12 +273,15 @@ func TestWaitingForTheHostIsFree(t *testing.T) {
 
 func TestBadConfigurations(t *testing.T) {
 	for name, cfg := range map[string]tiers.Config{
-		"negative limit":     {Limits: tiers.Limits{Memory: -1}},
-		"no identifier":      {Functions: []tiers.Function{{Name: "a b"}}},
-		"reserved name":      {Functions: []tiers.Function{{Name: "__class__"}}},
-		"empty input":        {Inputs: []tiers.Input{{}}},
-		"two kinds of input": {Inputs: []tiers.Input{{Value: tiers.Value("1"), Text: bigtext.FromBytes("", nil)}}},
-		"value is not JSON":  {Inputs: []tiers.Input{{Value: tiers.Value("{")}}},
+		"negative limit": {Limits: tiers.Limits{Memory: -1}},
+		"no identifier":  {Functions: []tiers.Function{{Name: "a b"}}},
+		"reserved name":  {Functions: []tiers.Function{{Name: "__class__"}}},
+		"empty input":    {Inputs: []tiers.Input{{}}},
+		"two kinds of input": {Inputs: []tiers.Input{{
+			Value: tiers.Value("1"),
+			Text:  bigtext.FromBytes("", nil),
+		}}},
+		"value is not JSON": {Inputs: []tiers.Input{{Value: tiers.Value("{")}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, err := NewAccounts(context.Background(), cfg); err == nil {
@@ -282,9 +295,12 @@ func TestBadConfigurations(t *testing.T) {
 // hang, or reach a file outside of the inputs.
 func FuzzHandle(f *testing.F) {
 	for _, seed := range []string{
-		"o1x", "cecho\x00[[1],{}]", "secho\x00[[],{\"a\":1}]", "w0", "x1", "z1", "f{\"value\":1,\"name\":\"\"}", "e{}", "i", "j2",
-		"dl1", "do1,a.txt", "do1,../../etc/passwd", "ts0,0,5", "tb0,0,5", "tf0,0,9,o", "tr0,0,9,o", "tc0,0,9,",
-		"tp0,0,19,lines,", "tl0,0,19,sep,0,1,o", "tx0,0,19,0,9,o+", "tg0,0,19,0,9,(?i)T", "ts-1,0,0", "tx0,19,0,5,9,a*",
+		"o1x", "cecho\x00[[1],{}]", "secho\x00[[],{\"a\":1}]", "w0", "x1", "z1",
+		"f{\"value\":1,\"name\":\"\"}", "e{}", "i", "j2",
+		"dl1", "do1,a.txt", "do1,../../etc/passwd", "ts0,0,5", "tb0,0,5", "tf0,0,9,o", "tr0,0,9,o",
+		"tc0,0,9,",
+		"tp0,0,19,lines,", "tl0,0,19,sep,0,1,o", "tx0,0,19,0,9,o+", "tg0,0,19,0,9,(?i)T",
+		"ts-1,0,0", "tx0,19,0,5,9,a*",
 	} {
 		f.Add([]byte(seed))
 	}

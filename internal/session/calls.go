@@ -127,8 +127,8 @@ func (a *Accounts) permit(call *tiers.Call) error {
 		if journal == nil {
 			return err
 		}
-		// What a snippet was refused is a part of what it did, and counts, so that the
-		// journal is bounded.
+		// A refused call is an effect of the snippet, too. It counts, so that the journal is
+		// bounded.
 		if limited := a.count(call); limited != nil {
 			return limited
 		}
@@ -142,7 +142,9 @@ func (a *Accounts) permit(call *tiers.Call) error {
 func (a *Accounts) count(call *tiers.Call) error {
 	if a.calls.made >= a.cfg.Limits.HostCalls {
 		a.Refuse(tiers.LimitHostCalls)
-		return fmt.Errorf("the limit of %d host calls in one snippet is reached", a.cfg.Limits.HostCalls)
+		return fmt.Errorf(
+			"the limit of %d host calls in one snippet is reached", a.cfg.Limits.HostCalls,
+		)
 	}
 	a.calls.made++
 	call.Ordinal = a.calls.made
@@ -226,7 +228,7 @@ func checkValue(value tiers.Value) (tiers.Value, error) {
 	return value, nil
 }
 
-// startCall runs a host function on a goroutine of its own.
+// startCall runs a host function on a new goroutine.
 func (a *Accounts) startCall(body []byte) Reply {
 	call, err := a.admit(body)
 	if err != nil {

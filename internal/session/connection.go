@@ -12,7 +12,7 @@ import (
 	"github.com/rlmhq/rlm/internal/session/wire"
 )
 
-// What ends a run of a Connection without a code.
+// The errors that end a run without a code.
 var (
 	// ErrGone: the guest's process is gone, or what it sent cannot be understood. The
 	// Connection is of no more use.
@@ -35,8 +35,8 @@ type Interrupter interface {
 	Interrupt()
 }
 
-// Connection is a guest in a process of its own, at the other end of a socket or of
-// two pipes. It has one owner.
+// Connection is the host's end of a guest in another process, over a socket or two pipes. It
+// has one owner.
 type Connection struct {
 	// MaxRequest bounds what the guest sends at a time. New sets it to wire.MaxRequest.
 	MaxRequest int
@@ -58,6 +58,7 @@ type Connection struct {
 	keeper  keeper
 	former  keeper    // the one before
 	coming  keeper    // what a keeper made now would be
+	mayKeep bool      // the last order asked for a keeper
 	mark    wire.Mark // of the last order
 	isBegun bool      // the guest has begun with the order
 	isGone  bool
@@ -110,8 +111,7 @@ func (c *Connection) read() {
 	}
 }
 
-// write writes what Send queues. It is a goroutine of its own because a guest need not
-// read.
+// write writes the queued frames. It runs on a separate goroutine, because a guest may not read.
 func (c *Connection) write() {
 	isBroken := false
 	for data := range c.output {
@@ -160,7 +160,8 @@ func (c *Connection) Await(ctx context.Context, kind byte) (payload []byte, err 
 
 		request, err := wire.ParseRequest(payload)
 		if got == wire.KindRequest && err == nil && request.Number != wire.NoAnswer {
-			if err := c.answer(request.Number, Reply{Data: []byte("null"), ASCII: true}); err != nil {
+			reply := Reply{Data: []byte("null"), ASCII: true}
+			if err := c.answer(request.Number, reply); err != nil {
 				return nil, err
 			}
 		}
@@ -226,7 +227,7 @@ func (c *Connection) Run(a *Accounts, order wire.Order, before int) (wire.Done, 
 	_, _ = rand.Read(order.Mark[:]) // it never fails
 	_, _ = rand.Read(order.TakeOver[:])
 	c.mark, c.isBegun = order.Mark, false
-	c.coming = keeper{mark: order.TakeOver, snippet: before}
+	c.coming, c.mayKeep = keeper{mark: order.TakeOver, snippet: before}, order.Save
 	payload := order.Append(nil)
 	c.Send(append(frame.AppendHeader(nil, wire.KindOrder, len(payload)), payload...))
 
@@ -317,7 +318,9 @@ func (c *Connection) giveUp() error {
 }
 
 // handleFrame does what one frame asks for.
-func (c *Connection) handleFrame(a *Accounts, kind byte, payload []byte) (done wire.Done, isOver bool, err error) {
+func (c *Connection) handleFrame(
+	a *Accounts, kind byte, payload []byte,
+) (done wire.Done, isOver bool, err error) {
 	if c.OnFrame != nil && !isOfWire(kind) {
 		if c.OnFrame(kind, payload) {
 			c.isGone = true
@@ -341,7 +344,7 @@ func (c *Connection) handleFrame(a *Accounts, kind byte, payload []byte) (done w
 		return done, true, nil
 
 	case wire.KindKeeper:
-		if !c.noteKeeper(payload) {
+		if !c.mayKeep || !c.noteKeeper(payload) {
 			return wire.Done{}, true, c.giveUp()
 		}
 		if c.wasTakenOver(c.buffer.Len()) { // the mark came together with this

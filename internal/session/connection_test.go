@@ -106,11 +106,15 @@ func TestTheGraceBeginsWhenTheGuestIsAsked(t *testing.T) {
 				took := time.Since(begun)
 
 				if row.lives && (err != nil || done.Code != wire.CodeRaised || control.isKilled) {
-					t.Errorf("code %d, %v after %v, killed: %v", done.Code, err, took, control.isKilled)
+					t.Errorf(
+						"code %d, %v after %v, killed: %v", done.Code, err, took, control.isKilled,
+					)
 				}
 				least := wall + row.takes + graceTime - 2*tick
 				if !row.lives && (!errors.Is(err, ErrGone) || !control.isKilled || took < least) {
-					t.Errorf("code %d, %v after %v, killed: %v", done.Code, err, took, control.isKilled)
+					t.Errorf(
+						"code %d, %v after %v, killed: %v", done.Code, err, took, control.isKilled,
+					)
 				}
 
 				<-guest
@@ -135,7 +139,8 @@ func TestAGuestThatCannotBeAskedIsKilledAtOnce(t *testing.T) {
 
 		begun := time.Now()
 		_, err := c.Run(a, wire.Order{}, 0)
-		if took := time.Since(begun); !errors.Is(err, ErrGone) || !control.isKilled || took > time.Second+2*tick {
+		if took := time.Since(begun); !errors.Is(err, ErrGone) || !control.isKilled ||
+			took > time.Second+2*tick {
 			t.Errorf("%v after %v, killed: %v", err, took, control.isKilled)
 		}
 
@@ -165,17 +170,48 @@ func TestTheGraceEndsWhenTheHostIsKeptBusy(t *testing.T) {
 	})
 }
 
+// TestAKeeperThatNoOrderAskedFor is of a guest that hopes to be woken, not killed.
+func TestAKeeperThatNoOrderAskedFor(t *testing.T) {
+	ours, theirs := net.Pipe()
+	control := &deafControl{}
+	c := NewConnection(ours, control)
+	a := begin(t, tiers.Limits{Wall: time.Minute})
+
+	go func() {
+		_, payload, _ := frame.NewReader(theirs, 1<<10).Next()
+		order, err := wire.ParseOrder(payload)
+		out := frame.NewWriter(theirs, 1<<10)
+		err = errors.Join(err, out.Write(wire.KindBegun, order.Mark[:]),
+			out.Write(wire.KindKeeper, []byte{1, 0, 0, 0}))
+		if err != nil {
+			t.Error(err)
+		}
+	}()
+
+	_, err := c.Run(a, wire.Order{}, 0)
+	if !errors.Is(err, ErrGone) || !c.IsRude() || !control.isKilled {
+		t.Errorf("%v, rude: %v, killed: %v", err, c.IsRude(), control.isKilled)
+	}
+
+	a.End(Died)
+	if err := errors.Join(c.Close(), theirs.Close()); err != nil {
+		t.Error(err)
+	}
+}
+
 // FuzzConnection is a hostile guest: whatever it sends, the run ends, and the host
 // keeps its bounds.
 func FuzzConnection(f *testing.F) {
 	mark := string(make([]byte, wire.MarkSize))
 	for _, seed := range []string{
 		"", "\x01\x00\x00\x00q?", "\xff\xff\xff\xffq", "\x04\x00\x00\x00k\x01\x00\x00\x00",
-		"\x10\x00\x00\x00b" + mark, "\x1c\x00\x00\x00d" + mark + mark[:12], "\x06\x00\x00\x00q\x01\x00\x00\x00i\x00",
+		"\x10\x00\x00\x00b" + mark, "\x1c\x00\x00\x00d" + mark + mark[:12],
+		"\x06\x00\x00\x00q\x01\x00\x00\x00i\x00",
 	} {
-		f.Add([]byte(seed))
+		f.Add([]byte(seed), true)
+		f.Add([]byte(seed), false)
 	}
-	f.Fuzz(func(t *testing.T, sent []byte) {
+	f.Fuzz(func(t *testing.T, sent []byte, mustSave bool) {
 		ours, theirs := net.Pipe()
 		c := NewConnection(ours, &deafControl{})
 		a := begin(t, tiers.Limits{Wall: time.Second})
@@ -190,7 +226,7 @@ func FuzzConnection(f *testing.F) {
 			_ = theirs.Close() // it has said everything
 		}()
 
-		done, err := c.Run(a, wire.Order{}, 0)
+		done, err := c.Run(a, wire.Order{Save: mustSave}, 0)
 		if err != nil && !errors.Is(err, ErrGone) && !errors.Is(err, ErrRestored) {
 			t.Error(err)
 		}

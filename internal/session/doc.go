@@ -1,15 +1,15 @@
-// Package session is the life of a snippet, whatever runs it.
+// Package session runs the life of a snippet, in every tier.
 //
 // A [Machine] drives a [Guest]: an interpreter in WebAssembly, a Python process, a
 // worker with an interpreter of Go, a compiled Go program. It prepares the guest, runs
-// the snippet, heals the guest if the snippet has harmed it, and reports what was lost.
-// Tiers keep only their walls.
+// the snippet, heals the guest if the snippet has damaged it, and reports losses. Tiers
+// provide only their walls.
 //
-// While a snippet runs, its [Accounts] answer what it asks of the host: host calls,
-// texts, output, its answer. They also keep its time and its limits.
+// While a snippet runs, its [Accounts] answer its requests to the host: host calls, texts,
+// output, its answer. They also enforce its limits.
 //
-// A guest outside of this process is at the other end of a [Connection]. One that can
-// return to an earlier state only by running its snippets again has a [History].
+// A guest in another process is at the other end of a [Connection]. A guest that can restore
+// an earlier state only by a replay of its snippets has a [History].
 //
 // Everything that a guest sends is hostile.
 package session

@@ -78,7 +78,9 @@ const replaySlack = 10 * time.Second
 // RunAgain runs snippet i of the history again. run runs it in the guest and returns
 // how it ended. isSame says that the snippet did what it did before, ended that it
 // ended by itself.
-func (h *History) RunAgain(ctx context.Context, i int, run func(p *Past) (verdict string, ended bool)) (isSame, ended bool) {
+func (h *History) RunAgain(
+	ctx context.Context, i int, run func(p *Past) (verdict string, ended bool),
+) (isSame, ended bool) {
 	p, a := &h.past[i], h.accounts
 	limits := a.cfg.Limits
 	if p.isKnown {
@@ -150,7 +152,9 @@ func (h *History) Export(tier string, language tiers.Language) (tiers.State, err
 }
 
 func (p *Past) left(reason string) tiers.Left {
-	return tiers.Left{Name: fmt.Sprintf("snippet %d", p.Ordinal), Type: string(p.Language), Reason: reason}
+	return tiers.Left{
+		Name: fmt.Sprintf("snippet %d", p.Ordinal), Type: string(p.Language), Reason: reason,
+	}
 }
 
 // The bounds of a state in format replay.
@@ -174,7 +178,8 @@ func (h *History) Adopt(state tiers.State) error {
 	}
 
 	for i, s := range snippets {
-		h.past = append(h.past, Past{Ordinal: i + 1, Language: state.Language, Source: s.Source, Calls: s.Calls})
+		past := Past{Ordinal: i + 1, Language: state.Language, Source: s.Source, Calls: s.Calls}
+		h.past = append(h.past, past)
 	}
 	return nil
 }

@@ -54,8 +54,8 @@ func handleAll(a *Accounts, requests []string) string {
 // TestASnippetThatRunsAgainGetsTheSameAnswers also asks for what it was refused.
 func TestASnippetThatRunsAgainGetsTheSameAnswers(t *testing.T) {
 	requests := []string{
-		"cask\x00[[1],{}]", "cask\x00[[\"fail\"],{}]", "cllm_query\x00[[1],{}]", "crm\x00[[1],{}]", "o1printed",
-		"cask\x00[[2],{}]", "cask\x00[[3],{}]",
+		"cask\x00[[1],{}]", "cask\x00[[\"fail\"],{}]", "cllm_query\x00[[1],{}]", "crm\x00[[1],{}]",
+		"o1printed", "cask\x00[[2],{}]", "cask\x00[[3],{}]",
 	}
 	a, h, asked := play(t, tiers.Limits{HostCalls: 5})
 	first := record(t, a, h, requests...)

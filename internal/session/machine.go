@@ -53,7 +53,7 @@ type Ending struct {
 	Code int
 	// IsGone says that the guest is beyond use and has to return to an earlier state.
 	IsGone bool
-	// Crash says what happened to a snippet that died and that no limit stopped.
+	// Crash describes the death of a snippet that no limit stopped.
 	Crash tiers.Exception
 	// Rejected says that the guest cannot run the snippet. It has not begun.
 	Rejected *tiers.RejectedError
@@ -96,7 +96,7 @@ type Machine struct {
 	Closers []io.Closer
 
 	last     tiers.Language // of the snippet that ran last
-	foreign  map[int]Guest  // who ran a snippet, by ordinal, where there are several guests
+	foreign  map[int]Guest  // the guest that ran a snippet, by ordinal, if there are several guests
 	isClosed bool
 }
 
@@ -154,7 +154,7 @@ func (m *Machine) choose(ctx context.Context, language tiers.Language) (Guest, e
 	return guest, nil
 }
 
-// note remembers who runs the snippet that has just begun.
+// note remembers the guest of the snippet that has just begun.
 func (m *Machine) note(language tiers.Language, guest Guest) {
 	m.last = language
 	for _, other := range m.Guests {
@@ -201,7 +201,9 @@ func (m *Machine) reject(ctx context.Context, guest Guest, s Snippet, ending End
 
 // finish makes the result of a snippet that has ended, and a guest that is fit for the
 // next one.
-func (m *Machine) finish(ctx context.Context, guest Guest, s Snippet, ending Ending, changed *tiers.Loss) (tiers.Result, error) {
+func (m *Machine) finish(
+	ctx context.Context, guest Guest, s Snippet, ending Ending, changed *tiers.Loss,
+) (tiers.Result, error) {
 	a := m.Accounts
 	r := a.End(ending.Code)
 	r.Usage.Fuel, r.Usage.PeakMemory = ending.Fuel, ending.PeakMemory
@@ -226,7 +228,7 @@ func (m *Machine) finish(ctx context.Context, guest Guest, s Snippet, ending End
 	return r, err
 }
 
-// explain says what ended a snippet, if it was not the snippet alone.
+// explain returns an error if something other than the snippet or its limits ended it.
 func (m *Machine) explain(ctx context.Context, r *tiers.Result, healed Healed) error {
 	a := m.Accounts
 	isLost := r.Lost != nil && healed.Kept < a.Ordinal()
@@ -255,8 +257,8 @@ func (m *Machine) lacksModule(name string) error {
 	}
 }
 
-// lost says what a guest's return to an earlier state takes from the session, nil for
-// nothing.
+// lost describes the snippets whose effects are gone after a guest returned to an earlier
+// state, nil if none.
 func (m *Machine) lost(guest Guest, s Snippet, healed Healed) *tiers.Loss {
 	if healed.Kept >= s.Ordinal {
 		return nil
@@ -269,7 +271,10 @@ func (m *Machine) lost(guest Guest, s Snippet, healed Healed) *tiers.Loss {
 		}
 	}
 	if healed.Why != "" {
-		loss.Reason = fmt.Sprintf("The %s had to be stopped and the session begins anew, because %s.", m.noun(s), healed.Why)
+		loss.Reason = fmt.Sprintf(
+			"The %s had to be stopped and the session begins anew, because %s.", m.noun(s),
+			healed.Why,
+		)
 		return loss
 	}
 
@@ -280,9 +285,14 @@ func (m *Machine) lost(guest Guest, s Snippet, healed Healed) *tiers.Loss {
 	case len(loss.Snippets) > 1:
 		state = fmt.Sprintf("the state after snippet %d", healed.Kept)
 	}
-	loss.Reason = fmt.Sprintf("The %s had to be stopped; the session was restored to %s.", m.noun(s), state)
+	loss.Reason = fmt.Sprintf(
+		"The %s had to be stopped; the session was restored to %s.", m.noun(s), state,
+	)
 	if n := len(loss.Snippets); n > 1 {
-		loss.Reason += fmt.Sprintf(" What snippets %d to %d did to the variables is gone.", loss.Snippets[0], loss.Snippets[n-1])
+		loss.Reason += fmt.Sprintf(
+			" What snippets %d to %d did to the variables is gone.", loss.Snippets[0],
+			loss.Snippets[n-1],
+		)
 	}
 	return loss
 }
@@ -321,8 +331,11 @@ func (m *Machine) Export(ctx context.Context) (tiers.State, error) {
 	for language, guest := range m.Guests {
 		if other, _ := guest.(Mover); other != mover && m.hasRun(guest) {
 			state.Left = append(state.Left, tiers.Left{
-				Name: "*", Type: string(language),
-				Reason: fmt.Sprintf("the session's %s variables are of another language", title(language)),
+				Name: "*",
+				Type: string(language),
+				Reason: fmt.Sprintf(
+					"the session's %s variables are of another language", title(language),
+				),
 			})
 		}
 	}
@@ -379,7 +392,9 @@ func (m *Machine) Import(ctx context.Context, state tiers.State) (tiers.Report, 
 }
 
 // Extend adds inputs and functions, which the next snippet finds.
-func (m *Machine) Extend(ctx context.Context, inputs []tiers.Input, functions []tiers.Function) error {
+func (m *Machine) Extend(
+	ctx context.Context, inputs []tiers.Input, functions []tiers.Function,
+) error {
 	if m.isClosed {
 		return ErrClosed
 	}

@@ -95,16 +95,15 @@ func (m *meter) charge(passed time.Duration, calls, sleeps int) {
 	}
 }
 
-// Processor knows how much processor time a guest has used, 0 if nobody counts it. The
-// answer may be a little old.
+// Processor returns the processor time of a guest, 0 if unknown. The answer may be a little old.
 type Processor interface{ Processor() time.Duration }
 
 // processorTime compares a guest's processor time with the clock.
 //
 // A guest that reports its sleeps is charged by the clock, and by its processor time
 // only while it waits for a host call: that finds a snippet which computes behind a
-// pending call. A guest that does not report its sleeps is charged by its processor
-// time alone, where somebody counts it.
+// pending call. A guest that does not report its sleeps is charged by its processor time
+// alone, if that is known.
 type processorTime struct {
 	source Processor // nil for none
 	sole   bool      // the guest does not report its sleeps

@@ -15,12 +15,32 @@ func (c *counter) Processor() time.Duration { return c.used }
 func TestWorkBehindACallIsCharged(t *testing.T) {
 	type stretch struct{ waited, worked, computed, hidden time.Duration }
 	for name, stretches := range map[string][]stretch{
-		"it only waits":                    {{waited: 100}, {waited: 100, computed: 1, hidden: 1}, {waited: 100}},
-		"it works behind the call":         {{waited: 10}, {waited: 100, computed: 100, hidden: 100}},
-		"it works and waits in turn":       {{waited: 10}, {worked: 50, waited: 50, computed: 50}, {worked: 50, waited: 50, computed: 50}},
-		"it works in both":                 {{waited: 10}, {worked: 50, waited: 50, computed: 100, hidden: 50}},
-		"more processors than one":         {{waited: 10}, {waited: 100, computed: 400, hidden: 100}},
-		"an answer that comes late":        {{waited: 10}, {waited: 90}, {waited: 10, computed: 100, hidden: 100}},
+		"it only waits": {
+			{waited: 100},
+			{waited: 100, computed: 1, hidden: 1},
+			{waited: 100},
+		},
+		"it works behind the call": {{waited: 10}, {
+			waited: 100, computed: 100,
+			hidden: 100,
+		}},
+		"it works and waits in turn": {
+			{waited: 10},
+			{worked: 50, waited: 50, computed: 50},
+			{worked: 50, waited: 50, computed: 50},
+		},
+		"it works in both": {{waited: 10}, {
+			worked: 50, waited: 50, computed: 100,
+			hidden: 50,
+		}},
+		"more processors than one": {{waited: 10}, {
+			waited: 100, computed: 400,
+			hidden: 100,
+		}},
+		"an answer that comes late": {{waited: 10}, {waited: 90}, {
+			waited: 10, computed: 100,
+			hidden: 100,
+		}},
 		"what it did before is not hidden": {{waited: 10, computed: 500}},
 	} {
 		c := &counter{used: 1000}

@@ -16,8 +16,8 @@ type output struct {
 	streams [2]bytes.Buffer
 	sinks   sinks
 
-	// keepsLast keeps the end of standard error, whatever the limit: a Go program says
-	// there why it dies.
+	// keepsLast keeps the end of standard error beyond the limit: a dying Go program writes
+	// its reason there.
 	keepsLast bool
 	last      []byte
 }
@@ -72,8 +72,7 @@ func (a *Accounts) Print(stderr bool, b []byte) {
 	a.output.write(stream, b)
 }
 
-// KeepLastWords keeps the end of what the snippet writes to standard error, whatever
-// the limit of output.
+// KeepLastWords keeps the end of the snippet's standard error, even beyond the output limit.
 func (a *Accounts) KeepLastWords() { a.output.keepsLast = true }
 
 // LastWords returns the end of what the snippet wrote to standard error, and what was

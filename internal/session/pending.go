@@ -120,8 +120,10 @@ func (c *Connection) refuse(number uint32, err error) {
 	_ = c.answer(number, fail(err)) // it cannot fail: the text is no mapping
 }
 
-// begin does the work of a call on a goroutine of its own.
-func (c *Connection) begin(a *Accounts, p *pendingCall, work func(ctx context.Context, p *pendingCall)) {
+// begin runs a call on a new goroutine.
+func (c *Connection) begin(
+	a *Accounts, p *pendingCall, work func(ctx context.Context, p *pendingCall),
+) {
 	ctx, cancel := context.WithCancel(a.calls.ctx)
 	p.cancel = cancel
 	c.pending[p.number] = p

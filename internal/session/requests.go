@@ -101,8 +101,8 @@ type Reply struct {
 	text *bigtext.Text // what Data is a part of, if it lies in a mapping
 }
 
-// CopyTo copies the answer to dst, which is as long as Data. Data may lie in a mapped
-// file that has just been truncated; that is an error.
+// CopyTo copies the answer to dst, which must have the length of Data. It returns an error if
+// Data lies in a mapped file that has been truncated.
 func (r Reply) CopyTo(dst []byte) error {
 	if r.text == nil {
 		copy(dst, r.Data)

@@ -25,13 +25,13 @@ type moving struct {
 	left  []tiers.Left
 	out   bool // the guest may give a state
 	moved int
-	each  time.Duration // what a variable may take
-	until time.Time     // when no variable gets time of its own any more
+	each  time.Duration // the time of a variable
+	until time.Time     // the end of the time of all variables
 }
 
-// The time of a move. A variable may take mostEach, or the session's limit if that
-// is less; each that took longer halves it for the others, so that those that never
-// end take twice as much together, whatever their number.
+// The time of a move. A variable may take mostEach, or the session's limit if that is less.
+// Each variable that exceeds its time halves the time of the others. So any number of endless
+// variables takes at most twice the time of one.
 const (
 	mostEach  = 10 * time.Second
 	leastEach = 100 * time.Millisecond
@@ -66,7 +66,9 @@ func (a *Accounts) ExportState(ctx context.Context, tier string, run Runner) (ti
 	if err != nil {
 		return tiers.State{}, err
 	}
-	data := binary.LittleEndian.AppendUint32(make([]byte, 0, 4+len(head)+len(a.moving.data)), uint32(len(head)))
+	data := binary.LittleEndian.AppendUint32(
+		make([]byte, 0, 4+len(head)+len(a.moving.data)), uint32(len(head)),
+	)
 	data = append(append(data, head...), a.moving.data...)
 
 	return tiers.State{
@@ -76,14 +78,21 @@ func (a *Accounts) ExportState(ctx context.Context, tier string, run Runner) (ti
 }
 
 // ImportState brings a namespace into a guest that has run no snippet.
-func (a *Accounts) ImportState(ctx context.Context, tier string, state tiers.State, run Runner) (tiers.Report, error) {
+func (a *Accounts) ImportState(
+	ctx context.Context, tier string, state tiers.State, run Runner,
+) (tiers.Report, error) {
 	if state.Format == tiers.FormatReplay {
 		return a.runPureSnippets(ctx, tier, state, run)
 	}
 	if state.Format != tiers.FormatPickle {
 		return tiers.Report{}, &tiers.RejectedError{
-			Tier: tier, Missing: state.Format, Effects: tiers.EffectsNeverRan,
-			Reason: fmt.Sprintf("it does not know the format %q of the variables from tier %s", state.Format, state.From),
+			Tier:    tier,
+			Missing: state.Format,
+			Effects: tiers.EffectsNeverRan,
+			Reason: fmt.Sprintf(
+				"it does not know the format %q of the variables from tier %s", state.Format,
+				state.From,
+			),
 		}
 	}
 	data, err := a.adopt(state.Data)
@@ -98,11 +107,16 @@ func (a *Accounts) ImportState(ctx context.Context, tier string, state tiers.Sta
 	if err := a.transfer(ctx, run, wire.FlagImport); err != nil {
 		return tiers.Report{}, fmt.Errorf("cannot bring the variables into tier %s: %w", tier, err)
 	}
-	return tiers.Report{Moved: a.moving.moved, Left: append(state.Left[:len(state.Left):len(state.Left)], a.moving.left...)}, nil
+	return tiers.Report{
+		Moved: a.moving.moved,
+		Left:  append(state.Left[:len(state.Left):len(state.Left)], a.moving.left...),
+	}, nil
 }
 
 // runPureSnippets runs the snippets of a session that had no effects but its variables.
-func (a *Accounts) runPureSnippets(ctx context.Context, tier string, state tiers.State, run Runner) (tiers.Report, error) {
+func (a *Accounts) runPureSnippets(
+	ctx context.Context, tier string, state tiers.State, run Runner,
+) (tiers.Report, error) {
 	var sources []string
 	if err := json.Unmarshal(state.Data, &sources); err != nil {
 		return tiers.Report{}, fmt.Errorf("cannot read the state from tier %s: %w", state.From, err)
@@ -113,7 +127,9 @@ func (a *Accounts) runPureSnippets(ctx context.Context, tier string, state tiers
 		}
 		code, err := run(source, a.ordinal<<wire.OrdinalShift)
 		if a.End(code); err != nil {
-			return tiers.Report{}, fmt.Errorf("cannot repeat snippet %d in tier %s: %w", a.ordinal, tier, err)
+			return tiers.Report{}, fmt.Errorf(
+				"cannot repeat snippet %d in tier %s: %w", a.ordinal, tier, err,
+			)
 		}
 	}
 	a.ordinal = state.Snippet
@@ -236,7 +252,8 @@ func (a *Accounts) takeLeft(body []byte) Reply {
 		Moved int          `json:"moved"`
 		Left  []tiers.Left `json:"left"`
 	}
-	if err := json.Unmarshal(body, &report); err != nil || report.Moved < 0 || len(report.Left) > maxLeft {
+	if err := json.Unmarshal(body, &report); err != nil || report.Moved < 0 ||
+		len(report.Left) > maxLeft {
 		return fail(errRequest)
 	}
 	for i := range report.Left {

@@ -46,7 +46,7 @@ func (a *Accounts) text(body []byte) Reply {
 	case 'b':
 		return a.bytes(t, from, to)
 	}
-	// What may take long ends with the snippet's time.
+	// A long scan ends with the snippet's time.
 	ctx, cancel := context.WithTimeout(a.calls.ctx, max(0, a.meter.activeLeft())+time.Millisecond)
 	defer cancel()
 	switch op {
@@ -77,7 +77,11 @@ func (a *Accounts) slice(t *bigtext.Text, from, to int64) Reply {
 		return fail(err)
 	}
 	if len(data) > maxSlice {
-		return fail(fmt.Errorf("cannot bring %d bytes into the sandbox at once: take smaller slices", len(data)))
+		return fail(
+			fmt.Errorf(
+				"cannot bring %d bytes into the sandbox at once: take smaller slices", len(data),
+			),
+		)
 	}
 	return Reply{Data: data, ASCII: ascii, text: t}
 }
@@ -178,7 +182,9 @@ func matches(ctx context.Context, t *bigtext.Text, op byte, a, b int64, body []b
 
 // matchLines finds the lines, ends included, in which re matches; neighbours
 // come as one run of at most about a mebibyte.
-func matchLines(ctx context.Context, t *bigtext.Text, re *bigtext.Regexp, a, b, from int64, limit int) (runs [][]int64, next int64, err error) {
+func matchLines(
+	ctx context.Context, t *bigtext.Text, re *bigtext.Regexp, a, b, from int64, limit int,
+) (runs [][]int64, next int64, err error) {
 	const longest = 1 << 20
 	next = from
 	newline := []byte{'\n'}

@@ -51,6 +51,8 @@ type Event struct {
 	Error  string `json:"error,omitempty"`
 	// Elapsed is how long it took.
 	Elapsed time.Duration `json:"elapsed_ns,omitempty"`
+	// Labels say for whom the run works, as its task has them.
+	Labels map[string]string `json:"labels,omitempty"`
 	// Used is what this used, Spent what the whole run used until now.
 	Used  *Spending `json:"used,omitempty"`
 	Spent *Spending `json:"spent,omitempty"`

@@ -13,24 +13,23 @@ import (
 	"github.com/rlmhq/rlm/repl/llm"
 )
 
-// Destination is where spans go.
+// Destination names the receiver of spans.
 type Destination string
 
 // The destinations.
 const (
-	// None is nowhere.
+	// None drops spans.
 	None Destination = "none"
-	// OTLP is a collector. OpenTelemetry's library reads from the environment of the
-	// process where it is and how to reach it: OTEL_EXPORTER_OTLP_ENDPOINT,
-	// OTEL_EXPORTER_OTLP_HEADERS and the others of that prefix, also with TRACES in
-	// them.
+	// OTLP is a collector. OpenTelemetry's library reads its address and headers from the
+	// environment of the process: OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_EXPORTER_OTLP_HEADERS and
+	// the other variables of that prefix, including OTEL_EXPORTER_OTLP_TRACES_.
 	OTLP Destination = "otlp"
-	// Opik is a server of Opik, by the variables OPIK_API_KEY, OPIK_WORKSPACE,
+	// Opik is a server of Opik. It reads the variables OPIK_API_KEY, OPIK_WORKSPACE,
 	// OPIK_PROJECT_NAME and OPIK_URL_OVERRIDE.
 	Opik Destination = "opik"
 )
 
-// opikCloud is the API of Opik's own service, opikTraces where below an API the OTLP
+// opikCloud is the API of Opik's hosted service. opikTraces is the path below an API of the OTLP
 // endpoint is: https://www.comet.com/docs/opik/integrations/opentelemetry.
 const (
 	opikCloud  = "https://www.comet.com/opik/api"
@@ -44,14 +43,16 @@ func (c *Config) disabled() bool {
 	case "", None:
 		return true
 	case Opik:
-		return yes("OPIK_DISABLED") || strings.EqualFold(c.Env("OPIK_ENABLED"), "false") || yes("OTEL_SDK_DISABLED")
+		return yes("OPIK_DISABLED") || strings.EqualFold(c.Env("OPIK_ENABLED"), "false") ||
+			yes("OTEL_SDK_DISABLED")
 	case OTLP:
 		return yes("OTEL_SDK_DISABLED") || c.Env("OTEL_TRACES_EXPORTER") == "none"
 	}
+
 	return false
 }
 
-// options say where the exporter sends to and what it presents there.
+// options returns the exporter's address and headers.
 func (c *Config) options() ([]otlptracehttp.Option, error) {
 	switch c.To {
 	case OTLP:
@@ -59,29 +60,35 @@ func (c *Config) options() ([]otlptracehttp.Option, error) {
 	case Opik:
 		return c.opikOptions()
 	default:
-		return nil, fmt.Errorf("there is no destination %q: use none, otlp or opik", string(c.To))
+		return nil, fmt.Errorf("unknown destination %q: use none, otlp or opik", string(c.To))
 	}
 }
 
-// checkVariables refuses what OpenTelemetry's library would pass over with a line on
-// stderr, and with the value in it: a header that is not well formed is often a key.
+// checkVariables rejects invalid variables. OpenTelemetry's library would ignore them and print
+// their values to stderr, and a malformed header is often a key.
 func (c *Config) checkVariables() error {
 	for _, check := range []struct {
 		name string
 		well func(value string) bool
 		want string
 	}{
-		{"PROTOCOL", func(value string) bool { return value == "http/protobuf" || value == "http/json" }, "http/protobuf"},
+		{"PROTOCOL", func(value string) bool {
+			return value == "http/protobuf" || value == "http/json"
+		}, "http/protobuf"},
 		{"ENDPOINT", isAddress, "an address such as http://localhost:4318"},
 		{"HEADERS", areHeaders, "NAME=VALUE,NAME=VALUE with values as in a URL"},
 		{"TIMEOUT", isNumber, "milliseconds"},
 	} {
 		for _, prefix := range []string{"OTEL_EXPORTER_OTLP_", "OTEL_EXPORTER_OTLP_TRACES_"} {
 			if value := c.Env(prefix + check.name); value != "" && !check.well(value) {
-				return fmt.Errorf("cannot export spans: the variable %s%s must be %s", prefix, check.name, check.want)
+				return fmt.Errorf(
+					"cannot export spans: the variable %s%s must be %s", prefix, check.name,
+					check.want,
+				)
 			}
 		}
 	}
+
 	return nil
 }
 
@@ -94,14 +101,16 @@ func areHeaders(value string) bool {
 	for pair := range strings.SplitSeq(value, ",") {
 		name, value, ok := strings.Cut(pair, "=")
 		_, err := url.PathUnescape(value)
-		if name = strings.TrimSpace(name); !ok || err != nil || name == "" || strings.ContainsFunc(name, notOfName) {
+		if name = strings.TrimSpace(name); !ok || err != nil || name == "" ||
+			strings.ContainsFunc(name, notOfName) {
 			return false
 		}
 	}
+
 	return true
 }
 
-// notOfName reports whether a header's name may not have a character.
+// notOfName reports whether a character is invalid in a header's name.
 func notOfName(r rune) bool {
 	return r > '~' || r <= ' ' || strings.ContainsRune(`"(),/:;<=>?@[\]{}`, r)
 }
@@ -117,32 +126,52 @@ func (c *Config) opikOptions() ([]otlptracehttp.Option, error) {
 	if base == "" {
 		base = opikCloud
 		if key == "" {
-			return nil, errors.New("cannot send spans to Opik: set OPIK_API_KEY, or OPIK_URL_OVERRIDE for a server of your own")
+			return nil, errors.New(
+				"cannot send spans to Opik: set OPIK_API_KEY, or OPIK_URL_OVERRIDE for your server",
+			)
 		}
 	}
+
 	at, err := url.Parse(strings.TrimRight(base, "/"))
 	if err != nil || !isAddress(base) {
-		return nil, errors.New("cannot send spans to Opik: OPIK_URL_OVERRIDE is no address such as http://localhost:5173/api")
+		return nil, errors.New(
+			"cannot send spans to Opik: OPIK_URL_OVERRIDE must be an address such as " +
+				"http://localhost:5173/api",
+		)
 	}
+
 	if at.User != nil || at.RawQuery != "" || at.Fragment != "" {
-		return nil, errors.New("cannot send spans to Opik: OPIK_URL_OVERRIDE may have no user, query or fragment; keys go into OPIK_API_KEY")
+		return nil, errors.New(
+			"cannot send spans to Opik: OPIK_URL_OVERRIDE must not have a user, query or " +
+				"fragment; put keys into OPIK_API_KEY",
+		)
 	}
+
 	if key != "" && at.Scheme == "http" && !loopback(at.Hostname()) && !c.AllowHTTP {
-		return nil, fmt.Errorf("cannot send spans to Opik: OPIK_API_KEY would go unencrypted to %s: use https, or allow_http", at.Host)
+		return nil, fmt.Errorf(
+			"cannot send spans to Opik: OPIK_API_KEY would go unencrypted to %s: use https, or "+
+				"allow_http",
+			at.Host,
+		)
 	}
+
 	if at.Path == "" {
-		at.Path = "/api" // where the server that one starts oneself has it
+		at.Path = "/api" // the path of a self-hosted server
 	}
 	at.Path += opikTraces
 	headers := map[string]string{}
 	for name, value := range map[string]string{
-		"Authorization": key, "Comet-Workspace": c.Env("OPIK_WORKSPACE"), "projectName": c.project(),
+		"Authorization": key, "Comet-Workspace": c.Env("OPIK_WORKSPACE"),
+		"projectName": c.project(),
 	} {
 		if value != "" {
 			headers[name] = value
 		}
 	}
-	return []otlptracehttp.Option{otlptracehttp.WithEndpointURL(at.String()), otlptracehttp.WithHeaders(headers)}, nil
+
+	return []otlptracehttp.Option{
+		otlptracehttp.WithEndpointURL(at.String()), otlptracehttp.WithHeaders(headers),
+	}, nil
 }
 
 func (c *Config) project() string {
@@ -157,12 +186,15 @@ func loopback(host string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// secrets are what must not be in any attribute or message: those that the caller
-// names, and those by which the exporter itself is let in.
+// secrets are texts that no attribute or message may contain: those of the caller, and the
+// credentials of the exporter.
 func (c *Config) secrets() []llm.Secret {
 	all := append([]llm.Secret{}, c.Secrets...)
 	all = append(all, llm.NewSecret(c.Env("OPIK_API_KEY")))
-	for _, name := range []string{"OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_TRACES_HEADERS"} {
+	for _, name := range []string{
+		"OTEL_EXPORTER_OTLP_HEADERS",
+		"OTEL_EXPORTER_OTLP_TRACES_HEADERS",
+	} {
 		for pair := range strings.SplitSeq(c.Env(name), ",") {
 			header, value, _ := strings.Cut(pair, "=")
 			if !secretive(header) {
@@ -177,10 +209,11 @@ func (c *Config) secrets() []llm.Secret {
 			}
 		}
 	}
+
 	return all
 }
 
-// secretive reports whether a header's name says that its value is a secret.
+// secretive reports whether the name of a header marks its value as a secret.
 func secretive(header string) bool {
 	header = strings.ToLower(header)
 	for _, sign := range []string{"auth", "key", "token", "secret", "password", "cookie"} {

@@ -14,7 +14,9 @@ import (
 )
 
 // arrives runs a little under an environment and returns the requests that came.
-func arrives(t *testing.T, r *receiver, cfg otel.Config, variables map[string]string) []*http.Request {
+func arrives(
+	t *testing.T, r *receiver, cfg otel.Config, variables map[string]string,
+) []*http.Request {
 	t.Helper()
 	cfg.Env = environment(t, variables)
 	cfg.Log = func(err error) { t.Error(err) }
@@ -44,31 +46,42 @@ func TestEnvironmentVariables(t *testing.T) {
 		headers   map[string]string // that the request has; an empty value: has not
 	}{
 		{
-			name: "OPIK_API_KEY", to: otel.Opik, path: opikPath, headers: map[string]string{"Authorization": "key-1", "Comet-Workspace": "", "projectName": ""},
+			name: "OPIK_API_KEY", to: otel.Opik, path: opikPath,
+			headers: map[string]string{
+				"Authorization": "key-1", "Comet-Workspace": "",
+				"projectName": "",
+			},
 			variables: func(url string) map[string]string {
 				return map[string]string{"OPIK_URL_OVERRIDE": url + "/api", "OPIK_API_KEY": "key-1"}
 			},
 		},
 		{
-			name: "OPIK_WORKSPACE", to: otel.Opik, path: opikPath, headers: map[string]string{"Comet-Workspace": "team", "Authorization": ""},
+			name: "OPIK_WORKSPACE", to: otel.Opik, path: opikPath,
+			headers: map[string]string{"Comet-Workspace": "team", "Authorization": ""},
 			variables: func(url string) map[string]string {
-				return map[string]string{"OPIK_URL_OVERRIDE": url + "/api/", "OPIK_WORKSPACE": "team"}
+				return map[string]string{
+					"OPIK_URL_OVERRIDE": url + "/api/",
+					"OPIK_WORKSPACE":    "team",
+				}
 			},
 		},
 		{
-			name: "OPIK_PROJECT_NAME", to: otel.Opik, path: opikPath, headers: map[string]string{"projectName": "mine"},
+			name: "OPIK_PROJECT_NAME", to: otel.Opik, path: opikPath,
+			headers: map[string]string{"projectName": "mine"},
 			variables: func(url string) map[string]string {
 				return map[string]string{"OPIK_URL_OVERRIDE": url, "OPIK_PROJECT_NAME": "mine"}
 			},
 		},
 		{
-			name: "project_name", to: otel.Opik, project: "given", path: opikPath, headers: map[string]string{"projectName": "given"},
+			name: "project_name", to: otel.Opik, project: "given", path: opikPath,
+			headers: map[string]string{"projectName": "given"},
 			variables: func(url string) map[string]string {
 				return map[string]string{"OPIK_URL_OVERRIDE": url, "OPIK_PROJECT_NAME": "mine"}
 			},
 		},
 		{
-			name: "OPIK_URL_OVERRIDE", to: otel.Opik, path: "/behind/a/proxy/v1/private/otel/v1/traces",
+			name: "OPIK_URL_OVERRIDE", to: otel.Opik,
+			path: "/behind/a/proxy/v1/private/otel/v1/traces",
 			variables: func(url string) map[string]string {
 				return map[string]string{"OPIK_URL_OVERRIDE": url + "/behind/a/proxy"}
 			},
@@ -88,53 +101,82 @@ func TestEnvironmentVariables(t *testing.T) {
 		{
 			name: "not opted in", to: otel.None,
 			variables: func(url string) map[string]string {
-				return map[string]string{"OPIK_URL_OVERRIDE": url, "OPIK_API_KEY": "key-1", "OTEL_EXPORTER_OTLP_ENDPOINT": url}
+				return map[string]string{
+					"OPIK_URL_OVERRIDE": url, "OPIK_API_KEY": "key-1",
+					"OTEL_EXPORTER_OTLP_ENDPOINT": url,
+				}
 			},
 		},
 		{
 			name: "OTEL_EXPORTER_OTLP_ENDPOINT", to: otel.OTLP, path: "/v1/traces",
-			variables: func(url string) map[string]string { return map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": url} },
+			variables: func(url string) map[string]string {
+				return map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": url}
+			},
 		},
 		{
 			name: "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", to: otel.OTLP, path: "/just/here",
 			variables: func(url string) map[string]string {
-				return map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:1", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": url + "/just/here"}
+				return map[string]string{
+					"OTEL_EXPORTER_OTLP_ENDPOINT":        "http://127.0.0.1:1",
+					"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": url + "/just/here",
+				}
 			},
 		},
 		{
-			name: "OTEL_EXPORTER_OTLP_HEADERS", to: otel.OTLP, path: "/v1/traces", headers: map[string]string{"Authorization": "Bearer abc", "X-Team": "a"},
+			name: "OTEL_EXPORTER_OTLP_HEADERS", to: otel.OTLP, path: "/v1/traces",
+			headers: map[string]string{"Authorization": "Bearer abc", "X-Team": "a"},
 			variables: func(url string) map[string]string {
-				return map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": url, "OTEL_EXPORTER_OTLP_HEADERS": "Authorization=Bearer%20abc,X-Team=a"}
+				return map[string]string{
+					"OTEL_EXPORTER_OTLP_ENDPOINT": url,
+					"OTEL_EXPORTER_OTLP_HEADERS":  "Authorization=Bearer%20abc,X-Team=a",
+				}
 			},
 		},
 		{
-			name: "OTEL_EXPORTER_OTLP_COMPRESSION", to: otel.OTLP, path: "/v1/traces", headers: map[string]string{"Content-Encoding": "gzip"},
+			name: "OTEL_EXPORTER_OTLP_COMPRESSION", to: otel.OTLP, path: "/v1/traces",
+			headers: map[string]string{"Content-Encoding": "gzip"},
 			variables: func(url string) map[string]string {
-				return map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": url, "OTEL_EXPORTER_OTLP_COMPRESSION": "gzip"}
+				return map[string]string{
+					"OTEL_EXPORTER_OTLP_ENDPOINT":    url,
+					"OTEL_EXPORTER_OTLP_COMPRESSION": "gzip",
+				}
 			},
 		},
 		{
-			name: "OTEL_EXPORTER_OTLP_PROTOCOL", to: otel.OTLP, path: "/v1/traces", headers: map[string]string{"Content-Type": "application/x-protobuf"},
+			name: "OTEL_EXPORTER_OTLP_PROTOCOL", to: otel.OTLP, path: "/v1/traces",
+			headers: map[string]string{"Content-Type": "application/x-protobuf"},
 			variables: func(url string) map[string]string {
-				return map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": url, "OTEL_EXPORTER_OTLP_PROTOCOL": "http/protobuf"}
+				return map[string]string{
+					"OTEL_EXPORTER_OTLP_ENDPOINT": url,
+					"OTEL_EXPORTER_OTLP_PROTOCOL": "http/protobuf",
+				}
 			},
 		},
 		{
 			name: "OTEL_EXPORTER_OTLP_TIMEOUT", to: otel.OTLP, path: "/v1/traces",
 			variables: func(url string) map[string]string {
-				return map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": url, "OTEL_EXPORTER_OTLP_TIMEOUT": "9000"}
+				return map[string]string{
+					"OTEL_EXPORTER_OTLP_ENDPOINT": url,
+					"OTEL_EXPORTER_OTLP_TIMEOUT":  "9000",
+				}
 			},
 		},
 		{
 			name: "OTEL_SDK_DISABLED", to: otel.OTLP,
 			variables: func(url string) map[string]string {
-				return map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": url, "OTEL_SDK_DISABLED": "true"}
+				return map[string]string{
+					"OTEL_EXPORTER_OTLP_ENDPOINT": url,
+					"OTEL_SDK_DISABLED":           "true",
+				}
 			},
 		},
 		{
 			name: "OTEL_TRACES_EXPORTER", to: otel.OTLP,
 			variables: func(url string) map[string]string {
-				return map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": url, "OTEL_TRACES_EXPORTER": "none"}
+				return map[string]string{
+					"OTEL_EXPORTER_OTLP_ENDPOINT": url,
+					"OTEL_TRACES_EXPORTER":        "none",
+				}
 			},
 		},
 	} {
@@ -147,7 +189,8 @@ func TestEnvironmentVariables(t *testing.T) {
 				}
 				return
 			}
-			if len(requests) != 1 || requests[0].URL.Path != c.path || requests[0].Method != http.MethodPost {
+			if len(requests) != 1 || requests[0].URL.Path != c.path ||
+				requests[0].Method != http.MethodPost {
 				t.Fatalf("the requests: %v", requests)
 			}
 			for name, want := range c.headers {
@@ -162,7 +205,9 @@ func TestEnvironmentVariables(t *testing.T) {
 func TestTheResourceIsOfTheEnvironment(t *testing.T) {
 	r := listen(t)
 	arrives(t, r, otel.Config{To: otel.OTLP}, map[string]string{
-		"OTEL_EXPORTER_OTLP_ENDPOINT": r.URL, "OTEL_SERVICE_NAME": "mine", "OTEL_RESOURCE_ATTRIBUTES": "deployment.environment=test",
+		"OTEL_EXPORTER_OTLP_ENDPOINT": r.URL,
+		"OTEL_SERVICE_NAME":           "mine",
+		"OTEL_RESOURCE_ATTRIBUTES":    "deployment.environment=test",
 	})
 	if r.resource["service.name"] != "mine" || r.resource["deployment.environment"] != "test" {
 		t.Errorf("resource: %v", r.resource)
@@ -191,26 +236,77 @@ func TestConfigurationsThatCannotWorkAreRefused(t *testing.T) {
 		want      string
 	}{
 		{"no key", otel.Opik, nil, "set OPIK_API_KEY"},
-		{"no address", otel.Opik, map[string]string{"OPIK_URL_OVERRIDE": "localhost:5173"}, "OPIK_URL_OVERRIDE is no address"},
-		{"another scheme", otel.Opik, map[string]string{"OPIK_URL_OVERRIDE": "ftp://host/api"}, "OPIK_URL_OVERRIDE is no address"},
-		{"a password", otel.Opik, map[string]string{"OPIK_URL_OVERRIDE": "https://me:hunter2@host/api"}, "may have no user"},
-		{"unencrypted", otel.Opik, map[string]string{"OPIK_URL_OVERRIDE": "http://opik.example/api", "OPIK_API_KEY": "key-1"}, "would go unencrypted to opik.example"},
-		{"gRPC", otel.OTLP, map[string]string{"OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"}, "OTEL_EXPORTER_OTLP_PROTOCOL must be http/protobuf"},
-		{"gRPC for traces", otel.OTLP, map[string]string{"OTEL_EXPORTER_OTLP_TRACES_PROTOCOL": "grpc"}, "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL must be"},
-		{"no scheme", otel.OTLP, map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "localhost:4318"}, "OTEL_EXPORTER_OTLP_ENDPOINT must be an address"},
-		{"half a header", otel.OTLP, map[string]string{"OTEL_EXPORTER_OTLP_HEADERS": "Authorization=a,hunter2"}, "OTEL_EXPORTER_OTLP_HEADERS must be NAME=VALUE"},
-		{"a bad escape", otel.Opik, map[string]string{"OTEL_EXPORTER_OTLP_TRACES_HEADERS": "Authorization=hunter2%"}, "OTEL_EXPORTER_OTLP_TRACES_HEADERS must be"},
-		{"a bad name", otel.OTLP, map[string]string{"OTEL_EXPORTER_OTLP_HEADERS": "a b=hunter2"}, "OTEL_EXPORTER_OTLP_HEADERS must be"},
-		{"a time", otel.OTLP, map[string]string{"OTEL_EXPORTER_OTLP_TIMEOUT": "10s"}, "OTEL_EXPORTER_OTLP_TIMEOUT must be milliseconds"},
+		{
+			"no address", otel.Opik,
+			map[string]string{"OPIK_URL_OVERRIDE": "localhost:5173"},
+			"OPIK_URL_OVERRIDE must be an address",
+		},
+		{
+			"another scheme", otel.Opik,
+			map[string]string{"OPIK_URL_OVERRIDE": "ftp://host/api"},
+			"OPIK_URL_OVERRIDE must be an address",
+		},
+		{
+			"a password", otel.Opik,
+			map[string]string{"OPIK_URL_OVERRIDE": "https://me:hunter2@host/api"},
+			"must not have a user",
+		},
+		{"unencrypted", otel.Opik, map[string]string{
+			"OPIK_URL_OVERRIDE": "http://opik.example/api",
+			"OPIK_API_KEY":      "key-1",
+		}, "would go unencrypted to opik.example"},
+		{
+			"gRPC", otel.OTLP,
+			map[string]string{"OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"},
+			"OTEL_EXPORTER_OTLP_PROTOCOL must be http/protobuf",
+		},
+		{
+			"gRPC for traces", otel.OTLP,
+			map[string]string{"OTEL_EXPORTER_OTLP_TRACES_PROTOCOL": "grpc"},
+			"OTEL_EXPORTER_OTLP_TRACES_PROTOCOL must be",
+		},
+		{
+			"no scheme", otel.OTLP,
+			map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "localhost:4318"},
+			"OTEL_EXPORTER_OTLP_ENDPOINT must be an address",
+		},
+		{
+			"half a header", otel.OTLP,
+			map[string]string{"OTEL_EXPORTER_OTLP_HEADERS": "Authorization=a,hunter2"},
+			"OTEL_EXPORTER_OTLP_HEADERS must be NAME=VALUE",
+		},
+		{
+			"a bad escape", otel.Opik,
+			map[string]string{"OTEL_EXPORTER_OTLP_TRACES_HEADERS": "Authorization=hunter2%"},
+			"OTEL_EXPORTER_OTLP_TRACES_HEADERS must be",
+		},
+		{
+			"a bad name", otel.OTLP,
+			map[string]string{"OTEL_EXPORTER_OTLP_HEADERS": "a b=hunter2"},
+			"OTEL_EXPORTER_OTLP_HEADERS must be",
+		},
+		{
+			"a time", otel.OTLP,
+			map[string]string{"OTEL_EXPORTER_OTLP_TIMEOUT": "10s"},
+			"OTEL_EXPORTER_OTLP_TIMEOUT must be milliseconds",
+		},
 		{"another destination", "jaeger", nil, "use none, otlp or opik"},
 	} {
 		o, err := otel.New(t.Context(), otel.Config{To: c.to, Env: environment(t, c.variables)})
-		if o != nil || err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "hunter2") || strings.Contains(err.Error(), "key-1") {
+		if o != nil || err == nil || !strings.Contains(err.Error(), c.want) ||
+			strings.Contains(err.Error(), "hunter2") || strings.Contains(err.Error(), "key-1") {
 			t.Errorf("%s: %v", c.name, err)
 		}
 	}
 	o, err := otel.New(t.Context(), otel.Config{
-		To: otel.Opik, AllowHTTP: true, Env: environment(t, map[string]string{"OPIK_URL_OVERRIDE": "http://opik.example/api", "OPIK_API_KEY": "key-1"}),
+		To:        otel.Opik,
+		AllowHTTP: true,
+		Env: environment(
+			t,
+			map[string]string{
+				"OPIK_URL_OVERRIDE": "http://opik.example/api", "OPIK_API_KEY": "key-1",
+			},
+		),
 	})
 	if err != nil {
 		t.Fatal(err)

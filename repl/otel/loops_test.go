@@ -29,9 +29,16 @@ import (
 type replies func(purpose, last string) string
 
 func (f replies) Resolve(name string) (llm.Model, error) {
-	return llm.Model{Name: name, ID: name, Facts: llm.Facts{Window: 100_000}, Provider: llm.Func(func(r llm.Request) (llm.Response, error) {
-		return llm.Response{Text: f(r.Metadata.Purpose, r.Messages[len(r.Messages)-1].Content)}, nil
-	})}, nil
+	return llm.Model{
+		Name:  name,
+		ID:    name,
+		Facts: llm.Facts{Window: 100_000},
+		Provider: llm.Func(func(r llm.Request) (llm.Response, error) {
+			return llm.Response{
+				Text: f(r.Metadata.Purpose, r.Messages[len(r.Messages)-1].Content),
+			}, nil
+		}),
+	}, nil
 }
 
 // outline is the tree of spans, one a line in the order of their beginning, indented by
@@ -42,7 +49,9 @@ func (r *receiver) outline(t *testing.T) string {
 	defer r.mu.Unlock()
 	spans := slices.Clone(r.spans)
 	slices.SortStableFunc(spans, func(a, b *wire.Span) int {
-		return int(int64(a.StartTimeUnixNano) - int64(b.StartTimeUnixNano)) //nolint:gosec // times of this test
+		return int( //nolint:gosec // times of this test
+			int64(a.StartTimeUnixNano) - int64(b.StartTimeUnixNano),
+		)
 	})
 	var b strings.Builder
 	var below func(parent, indent string)
@@ -82,7 +91,9 @@ func TestEachLoopIsOneTrace(t *testing.T) {
 		"reflexion": {loop: otel.Reflexion, run: func(t *testing.T, progress func(ledger.Event)) error {
 			t.Helper()
 			_, err := reflexion.Run(t.Context(), reflexion.Config{
-				Task: "x", Model: "m", Progress: progress, Models: replies(func(purpose, last string) string {
+				Task: "x", Model: "m", Progress: progress, Models: replies(func(purpose,
+					last string,
+				) string {
 					switch {
 					case purpose != "critique":
 						return "the " + purpose
@@ -135,11 +146,15 @@ workflow_run
 `},
 		"a workflow that fails": {loop: otel.Workflow, run: func(t *testing.T, progress func(ledger.Event)) error {
 			t.Helper()
-			file, err := workflow.Parse("w.yaml", []byte("nodes: [{name: a, run: return 1 / 0}, {name: b, run: return 1}]"))
+			file, err := workflow.Parse("w.yaml", []byte("nodes: [{name: a, run: return 1 / 0}, "+
+				"{name: b, run: return 1}]"))
 			if err != nil {
 				return err
 			}
-			_, err = file.Run(t.Context(), workflow.Config{Progress: progress, Open: shared.Opener(router.Policy{Pin: "wasm"})}, nil)
+			_, err = file.Run(t.Context(), workflow.Config{
+				Progress: progress,
+				Open:     shared.Opener(router.Policy{Pin: "wasm"}),
+			}, nil)
 			var failed *workflow.NodeError
 			if !errors.As(err, &failed) {
 				return fmt.Errorf("it ended as %w", err)
@@ -158,8 +173,11 @@ workflow_run
 			cfg := distill.Config{Run: run.Config{
 				Model: "m", Progress: progress, Open: shared.Opener(router.Policy{Pin: "wasm"}),
 				Models: replies(func(purpose, _ string) string {
-					return map[string]string{"bypass": "[]", "leaf": "one kind", "root": "```repl\n" +
-						`FINAL([{"name": llm_query("which?"), "summary": "s", "root_cause": "r", "keywords": [], "failures": [0, 1]}])` + "\n```"}[purpose]
+					return map[string]string{
+						"bypass": "[]", "leaf": "one kind",
+						"root": "```repl\n" +
+							`FINAL([{"name": llm_query("which?"), "summary": "s", "root_cause": "r", "keywords": [], "failures": [0, 1]}])` + "\n```",
+					}[purpose]
 				}),
 			}}
 			cfg.Run.Triggers.Traces = 1
@@ -190,7 +208,8 @@ distill_run
 				t.Errorf("the spans are\n%swant\n%s", got, c.want[1:])
 			}
 			root := r.span(t, c.loop.Run)
-			if got := attributes(root); got["rlm.status"] == "" || (c.failed == "") != (got["rlm.total_input_tokens"] != "0") {
+			if got := attributes(root); got["rlm.status"] == "" ||
+				(c.failed == "") != (got["rlm.total_input_tokens"] != "0") {
 				t.Errorf("the root has %v", got)
 			}
 			if root.Status.GetMessage() != c.failed {

@@ -1,8 +1,8 @@
 package otel
 
-// The names of attributes. Those that begin with gen_ai are of OpenTelemetry's
-// semantic conventions for generative AI, version 1.38, which may still change: no
-// other file has them.
+// The names of attributes. Those that begin with gen_ai come from version 1.38 of
+// OpenTelemetry's semantic conventions for generative AI. The conventions may change, so no
+// other file contains these names.
 const (
 	genOperation    = "gen_ai.operation.name"
 	genProvider     = "gen_ai.provider.name"
@@ -17,15 +17,14 @@ const (
 	operationAgent = "invoke_agent"
 )
 
-// Texts that viewers show as what went in and what came out, by the conventions of
-// OpenInference.
+// The texts that viewers show as input and output, by the conventions of OpenInference.
 const (
 	inputValue  = "input.value"
 	outputValue = "output.value"
 )
 
-// What a snippet did, on the span of its iteration. A second snippet of one iteration
-// has them with ".1" at the end, a third with ".2".
+// The attributes of a snippet, on the span of its iteration. The second snippet of an iteration
+// appends ".1" to the names, the third ".2".
 const (
 	snippetCode   = "code"
 	snippetStdout = "stdout"
@@ -34,13 +33,14 @@ const (
 	snippetStatus = "status"
 )
 
-// What a whole run or one of its loops did.
+// The attributes of a run or one of its loops.
 const (
 	totalIterations   = "total_iterations"
 	subagentCallCount = "subagent_call_count" // only if there were any
 	subagentCalls     = "subagent_calls"      // JSON, a list
 	iterationNumber   = "iteration"
 	terminated        = "terminated" // whether the iteration gave the answer
+	label             = "rlm.label." // begins the labels of the run's task
 	loopNode          = "rlm.node"   // which loop of the tree, "0" the root
 	loopStatus        = "rlm.status"
 	purpose           = "rlm.purpose" // what a model call was for

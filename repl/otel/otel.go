@@ -18,12 +18,12 @@ import (
 	"github.com/rlmhq/rlm/repl/llm"
 )
 
-// Loop is the kind of loop that is observed. It names the spans.
+// Loop is a kind of loop. It names the spans.
 type Loop struct {
 	Run       string // the span of the loop
 	Iteration string // the span of a turn, before its number
 	First     int    // the number of the first turn's span
-	Sub       *Loop  // what its sub-loops are, nil for loops of the same kind
+	Sub       *Loop  // the kind of its sub-loops, nil for the same kind
 }
 
 // The loops.
@@ -34,17 +34,16 @@ var (
 	}
 	RR        = Loop{Run: "rr_reflect", Iteration: "rr_iteration_"}
 	Reflexion = Loop{Run: "reflexion_run", Iteration: "reflexion_iteration_", First: 1}
-	// Workflow has a sub-loop for each node; the iterations are those of a loop in it.
+	// Workflow has a sub-loop for each node, and the iterations of the loops in it.
 	Workflow = Loop{
 		Run: "workflow_run", Iteration: "workflow_iteration_", First: 1,
 		Sub: &Loop{Run: "workflow_node", Iteration: "workflow_iteration_", First: 1},
 	}
-	// Distill has the making of clusters and of edits as iterations, and their runs
-	// below them.
+	// Distill has two iterations, clusters and edits, with their runs below them.
 	Distill = Loop{Run: "distill_run", Iteration: "distill_step_", First: 1, Sub: &RLM}
 )
 
-// sub is what the loop's sub-loops are.
+// sub returns the kind of the loop's sub-loops.
 func (l *Loop) sub() *Loop {
 	if l.Sub == nil {
 		return l
@@ -52,27 +51,26 @@ func (l *Loop) sub() *Loop {
 	return l.Sub
 }
 
-// Config says what is observed and where the spans go.
+// Config configures an Observer.
 type Config struct {
 	// To is the destination. Empty is [None].
 	To Destination
-	// Loop is what is observed. Zero is [RLM].
+	// Loop is the observed kind of loop. Zero is [RLM].
 	Loop Loop
-	// Env reads variables; nil is an environment without any. OpenTelemetry's library
-	// reads its own from the process.
+	// Env reads variables. Nil means an empty environment. OpenTelemetry's library reads its
+	// variables from the process.
 	Env func(name string) string
-	// Project is Opik's project, over OPIK_PROJECT_NAME.
+	// Project is Opik's project. It overrides OPIK_PROJECT_NAME.
 	Project string
-	// AllowHTTP lets Opik's key go unencrypted to another host.
+	// AllowHTTP allows Opik's key to go unencrypted to another host.
 	AllowHTTP bool
-	// Secrets are taken out of all texts; the exporter's own are, anyway.
+	// Secrets are removed from all texts, as are the exporter's keys.
 	Secrets []llm.Secret
 	// MaxText bounds each text, in characters. Zero is DefaultText.
 	MaxText int
-	// Log is told what could not be exported, from another goroutine. Nil tells
-	// nobody.
+	// Log receives export errors, from another goroutine. Nil drops them.
 	Log func(error)
-	// Version is the program's.
+	// Version is the version of the program.
 	Version string
 }
 
@@ -84,31 +82,29 @@ const (
 
 	// maxName bounds names, in characters.
 	maxName = 200
-	// maxQueue bounds the spans that wait for export; more are dropped, since a run
-	// does not wait for its observers.
+	// maxQueue bounds the spans that wait for export. Further spans are dropped, because a
+	// run does not wait for its observers.
 	maxQueue = 8_192
-	// exportTime bounds the export of one batch, its repetitions included.
+	// exportTime bounds the export of one batch with its retries.
 	exportTime = 30 * time.Second
 )
 
-// Observer makes spans of events. A nil Observer does nothing. It is safe for
+// Observer turns events into spans. A nil Observer does nothing. It is safe for
 // concurrent use.
 type Observer struct {
 	cfg    Config
 	hidden []llm.Secret
-	// The processor is ended by itself: its provider would leave it running if the
-	// time for that is over already.
+	// The processor is shut down separately: out of time, its provider would leave it running.
 	processor sdk.SpanProcessor
 	exporter  *logged
 	tracer    trace.Tracer
 
 	mu    sync.Mutex
-	loops map[string]*loop // those under way, by their node
+	loops map[string]*loop // the running loops, by node
 }
 
-// New returns an observer, nil if there is nowhere to send spans to: the destination is
-// None, or the environment turns it off. The error is about the configuration; whether
-// the server is there shows later, in Log.
+// New returns an observer. It returns nil if the destination is None or the environment turns
+// the export off. An error concerns the configuration. Log receives the server's errors later.
 func New(ctx context.Context, cfg Config) (*Observer, error) {
 	if cfg.Env == nil {
 		cfg.Env = func(string) string { return "" }
@@ -125,6 +121,7 @@ func New(ctx context.Context, cfg Config) (*Observer, error) {
 	if err := cfg.checkVariables(); err != nil {
 		return nil, err
 	}
+
 	options, err := cfg.options()
 	if err != nil {
 		return nil, err
@@ -133,20 +130,36 @@ func New(ctx context.Context, cfg Config) (*Observer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot export spans: %w", err)
 	}
-	about, err := resource.New(ctx,
-		resource.WithAttributes(attribute.String("service.name", "rlm"), attribute.String("service.version", cfg.Version)),
-		resource.WithTelemetrySDK(), resource.WithFromEnv())
+
+	about, err := resource.New(
+		ctx,
+		resource.WithAttributes(
+			attribute.String("service.name", "rlm"),
+			attribute.String("service.version", cfg.Version),
+		),
+		resource.WithTelemetrySDK(),
+		resource.WithFromEnv(),
+	)
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("cannot export spans: OTEL_RESOURCE_ATTRIBUTES: %w", err), client.Shutdown(ctx))
+		return nil, errors.Join(
+			fmt.Errorf("cannot export spans: OTEL_RESOURCE_ATTRIBUTES: %w", err),
+			client.Shutdown(ctx),
+		)
 	}
+
 	o := &Observer{cfg: cfg, hidden: cfg.secrets(), loops: map[string]*loop{}}
 	o.exporter = &logged{SpanExporter: client, report: o.report}
-	o.processor = sdk.NewBatchSpanProcessor(o.exporter, sdk.WithMaxQueueSize(maxQueue), sdk.WithExportTimeout(exportTime))
-	o.tracer = sdk.NewTracerProvider(sdk.WithResource(about), sdk.WithSpanProcessor(o.processor)).Tracer("github.com/rlmhq/rlm/repl/otel", trace.WithInstrumentationVersion(cfg.Version))
+	o.processor = sdk.NewBatchSpanProcessor(
+		o.exporter, sdk.WithMaxQueueSize(maxQueue), sdk.WithExportTimeout(exportTime),
+	)
+	o.tracer = sdk.NewTracerProvider(
+		sdk.WithResource(about), sdk.WithSpanProcessor(o.processor),
+	).Tracer("github.com/rlmhq/rlm/repl/otel", trace.WithInstrumentationVersion(cfg.Version))
+
 	return o, nil
 }
 
-// logged is an exporter whose failures go to the log and no further.
+// logged is an exporter whose failures only go to the log.
 type logged struct {
 	sdk.SpanExporter
 
@@ -161,14 +174,14 @@ func (l *logged) ExportSpans(ctx context.Context, spans []sdk.ReadOnlySpan) erro
 	return nil
 }
 
-// report tells the log of an error, without secrets in it and not at any length.
+// report logs an error, truncated and without secrets.
 func (o *Observer) report(err error) {
 	if o.cfg.Log != nil {
 		o.cfg.Log(errors.New(texts.Truncate(o.clean(err.Error()), 1_000)))
 	}
 }
 
-// clean is a text that may be shown: UTF-8, without secrets.
+// clean returns a text as valid UTF-8 without secrets.
 func (o *Observer) clean(text string) string {
 	for _, secret := range o.hidden {
 		text = secret.Remove(text)
@@ -176,16 +189,16 @@ func (o *Observer) clean(text string) string {
 	return strings.ToValidUTF8(text, "\uFFFD")
 }
 
-// text is a text as an attribute.
+// text returns a text attribute.
 func (o *Observer) text(key, text string) attribute.KeyValue {
 	return attribute.String(key, texts.Truncate(o.clean(text), o.cfg.MaxText))
 }
 
-// name is a word that may be shown, such as a model's name.
+// name returns a short, clean text, such as the name of a model.
 func (o *Observer) name(text string) string { return texts.Truncate(o.clean(text), maxName) }
 
-// Flush sends the spans that have ended. It returns when all are sent or could not be,
-// or when its time is over: the context's, at most DefaultFlush if that has no end.
+// Flush sends the spans that have ended, and waits until each was sent or failed. It gives up
+// at the context's deadline, or after DefaultFlush if the context has none.
 func (o *Observer) Flush(ctx context.Context) error {
 	if o == nil {
 		return nil
@@ -195,11 +208,12 @@ func (o *Observer) Flush(ctx context.Context) error {
 	if err := o.processor.ForceFlush(ctx); err != nil {
 		return fmt.Errorf("cannot export all spans in time: %w", err)
 	}
+
 	return nil
 }
 
-// Close ends the spans that are open and sends what there is, in the time of Flush.
-// The observer is then of no more use.
+// Close ends the open spans and sends all spans, within the time of Flush. Do not use the
+// observer afterwards.
 func (o *Observer) Close(ctx context.Context) error {
 	if o == nil {
 		return nil
@@ -212,8 +226,9 @@ func (o *Observer) Close(ctx context.Context) error {
 		err = fmt.Errorf("cannot export all spans in time: %w", err)
 		stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 		defer cancel()
-		err = errors.Join(err, o.exporter.Shutdown(stop)) // ends the request that hangs
+		err = errors.Join(err, o.exporter.Shutdown(stop)) // ends a hanging request
 	}
+
 	return err
 }
 

@@ -103,7 +103,10 @@ func (r *receiver) span(t *testing.T, name string) *wire.Span {
 func attributes(s *wire.Span) map[string]string {
 	all := map[string]string{}
 	for _, a := range s.Attributes {
-		all[a.Key] = strings.Trim(strings.TrimPrefix(strings.TrimPrefix(a.Value.String(), "string_value:"), "int_value:"), `"`)
+		all[a.Key] = strings.Trim(
+			strings.TrimPrefix(strings.TrimPrefix(a.Value.String(), "string_value:"), "int_value:"),
+			`"`,
+		)
 		if text, ok := a.Value.Value.(interface{ GetStringValue() string }); ok {
 			all[a.Key] = text.GetStringValue()
 		}
@@ -222,14 +225,19 @@ func TestTraceHierarchy(t *testing.T) {
 			t.Errorf("%s lasts from %d to %d", name, s.StartTimeUnixNano, s.EndTimeUnixNano)
 		}
 		got := attributes(s)
-		if got["code"] != "print(1)" || got["stdout"] != "1\n" || got["stderr"] != "careful\n" || got["tier"] != "wasm" {
+		if got["code"] != "print(1)" || got["stdout"] != "1\n" || got["stderr"] != "careful\n" ||
+			got["tier"] != "wasm" {
 			t.Errorf("%s: %v", name, got)
 		}
-		if want := map[bool]string{true: "bool_value:true", false: "bool_value:false"}[i == 2]; got["terminated"] != want {
+		if want := map[bool]string{
+			true:  "bool_value:true",
+			false: "bool_value:false",
+		}[i == 2]; got["terminated"] != want {
 			t.Errorf("%s: terminated is %q, not %q", name, got["terminated"], want)
 		}
 	}
-	if events := r.span(t, "rr_iteration_2").Events; len(events) != 1 || events[0].Name != "warning" {
+	if events := r.span(t, "rr_iteration_2").Events; len(events) != 1 ||
+		events[0].Name != "warning" {
 		t.Errorf("events: %v", events)
 	}
 	calls := map[string]int{}
@@ -298,7 +306,8 @@ func TestGenAINames(t *testing.T) {
 	s := r.span(t, "chat anthropic/claude")
 	got := attributes(s)
 	for key, want := range map[string]string{
-		"gen_ai.operation.name": "chat", "gen_ai.provider.name": "anthropic", "gen_ai.request.model": "anthropic/claude",
+		"gen_ai.operation.name": "chat", "gen_ai.provider.name": "anthropic",
+		"gen_ai.request.model":      "anthropic/claude",
 		"gen_ai.usage.input_tokens": "7", "gen_ai.usage.output_tokens": "5",
 		"gen_ai.output.messages": `[{"parts":[{"type":"text","content":"say \"hi\""}],"role":"assistant"}]`,
 	} {
@@ -306,7 +315,8 @@ func TestGenAINames(t *testing.T) {
 			t.Errorf("%s is %q, not %q", key, got[key], want)
 		}
 	}
-	if !strings.Contains(got["gen_ai.response.finish_reasons"], "length") || s.Kind != wire.Span_SPAN_KIND_CLIENT {
+	if !strings.Contains(got["gen_ai.response.finish_reasons"], "length") ||
+		s.Kind != wire.Span_SPAN_KIND_CLIENT {
 		t.Errorf("%v, kind %v", got, s.Kind)
 	}
 	if failed := r.span(t, "chat plain"); failed.Status.Message != "server away" {
@@ -344,7 +354,8 @@ func TestSubLoopsAreBelowTheIterationThatStartedThem(t *testing.T) {
 	if sub == nil || !bytes.Equal(r.span(t, "rlm_iteration_7").ParentSpanId, sub.SpanId) {
 		t.Error("the sub-loop's iteration is not below it")
 	}
-	if root := r.span(t, "rlm_run"); root.Status.GetCode() == wire.Status_STATUS_CODE_ERROR || attributes(root)["rlm.reason"] == "" {
+	if root := r.span(t, "rlm_run"); root.Status.GetCode() == wire.Status_STATUS_CODE_ERROR ||
+		attributes(root)["rlm.reason"] == "" {
 		t.Errorf("a partial run: %v", root)
 	}
 }
@@ -352,7 +363,9 @@ func TestSubLoopsAreBelowTheIterationThatStartedThem(t *testing.T) {
 func TestHostileTextsAreBoundedAndWithoutSecrets(t *testing.T) {
 	const key = "sk-very-secret-0123456789"
 	r := listen(t)
-	o := r.observe(t, otel.Config{Loop: otel.RR, Secrets: []llm.Secret{llm.NewSecret(key)}, MaxText: 100})
+	o := r.observe(
+		t, otel.Config{Loop: otel.RR, Secrets: []llm.Secret{llm.NewSecret(key)}, MaxText: 100},
+	)
 	hostile := "\xff\x00" + key + strings.Repeat("long ", 10_000)
 	o.Event(ledger.Event{Kind: ledger.EventRunStarted, Node: "0", Text: hostile, Model: hostile[:30]})
 	o.Event(ledger.Event{Kind: ledger.EventTurnStarted, Node: "0"})
@@ -390,7 +403,9 @@ func TestExportFailingIsLoggedAndEndsNothing(t *testing.T) {
 	var mu sync.Mutex
 	var logged []error
 	o, err := otel.New(t.Context(), otel.Config{
-		To: otel.Opik, Loop: otel.RR, Env: environment(t, map[string]string{"OPIK_URL_OVERRIDE": r.URL, "OPIK_API_KEY": key}),
+		To:   otel.Opik,
+		Loop: otel.RR,
+		Env:  environment(t, map[string]string{"OPIK_URL_OVERRIDE": r.URL, "OPIK_API_KEY": key}),
 		Log: func(err error) {
 			mu.Lock()
 			defer mu.Unlock()
@@ -407,7 +422,8 @@ func TestExportFailingIsLoggedAndEndsNothing(t *testing.T) {
 	closed(t, o)
 	mu.Lock()
 	defer mu.Unlock()
-	if len(logged) == 0 || !strings.Contains(logged[0].Error(), "cannot export 9 spans") || !strings.Contains(logged[0].Error(), "403") {
+	if len(logged) == 0 || !strings.Contains(logged[0].Error(), "cannot export 9 spans") ||
+		!strings.Contains(logged[0].Error(), "403") {
 		t.Errorf("logged: %v", logged)
 	}
 	for _, err := range logged {
@@ -429,7 +445,9 @@ func TestFlushAndCloseEndWithTheirContext(t *testing.T) {
 	defer server.Close()
 	defer close(release)
 	o, err := otel.New(t.Context(), otel.Config{
-		To: otel.OTLP, Env: environment(t, map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": server.URL}), Log: func(error) {},
+		To:  otel.OTLP,
+		Env: environment(t, map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": server.URL}),
+		Log: func(error) {},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -468,7 +486,11 @@ func TestEventsMayComeAtOnce(t *testing.T) {
 }
 
 func BenchmarkEvent(b *testing.B) {
-	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, req *http.Request) { _, _ = io.Copy(io.Discard, req.Body) }))
+	server := httptest.NewServer(
+		http.HandlerFunc(
+			func(_ http.ResponseWriter, req *http.Request) { _, _ = io.Copy(io.Discard, req.Body) },
+		),
+	)
 	defer server.Close()
 	b.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", server.URL)
 	o, err := otel.New(b.Context(), otel.Config{To: otel.OTLP})
@@ -482,5 +504,26 @@ func BenchmarkEvent(b *testing.B) {
 	}
 	if err := o.Close(context.Background()); err != nil {
 		b.Fatal(err)
+	}
+}
+
+func TestLabelsAreOnEverySpan(t *testing.T) {
+	r := listen(t)
+	o := r.observe(t, otel.Config{Loop: otel.RLM, Secrets: []llm.Secret{llm.NewSecret("hunter22")}})
+	labels := map[string]string{"tenant": "acme", "request": "with hunter22"}
+	for _, kind := range []ledger.EventKind{
+		ledger.EventRunStarted, ledger.EventTurnStarted, ledger.EventReply, ledger.EventCall, ledger.EventRunEnded,
+	} {
+		o.Event(ledger.Event{Kind: kind, Node: "0", Turn: 1, Time: time.Now(), Model: "a/b", Labels: labels})
+	}
+	closed(t, o)
+	if len(r.spans) < 4 {
+		t.Fatalf("%d spans", len(r.spans))
+	}
+	for _, s := range r.spans {
+		got := attributes(s)
+		if got["rlm.label.tenant"] != "acme" || strings.Contains(got["rlm.label.request"], "hunter22") || got["rlm.label.request"] == "" {
+			t.Errorf("%s: %v", s.Name, got)
+		}
 	}
 }

@@ -19,13 +19,13 @@ import (
 	"github.com/rlmhq/rlm/repl/ledger"
 )
 
-// loop is a loop under way, and its iteration.
+// loop is a running loop with its iteration.
 type loop struct {
 	kind *Loop
 	span trace.Span
 	ctx  context.Context //nolint:containedctx // it holds the span that children belong to
 
-	turn     trace.Span // nil before the first
+	turn     trace.Span // nil before the first iteration
 	turnCtx  context.Context
 	snippets int // of the turn
 
@@ -34,7 +34,7 @@ type loop struct {
 	records    []callRecord
 }
 
-// callRecord is a sub-call among the metadata of a run.
+// callRecord describes a sub-call in the metadata of a run.
 type callRecord struct {
 	CallNumber     int    `json:"call_number"`
 	Question       string `json:"question"`
@@ -44,16 +44,16 @@ type callRecord struct {
 }
 
 const (
-	// maxRecords bounds the sub-calls that the metadata lists; each has its span.
+	// maxRecords bounds the sub-calls in the metadata. Each also has a span.
 	maxRecords = 100
-	// maxRecordText bounds the question of one, in characters.
+	// maxRecordText bounds the question of a sub-call, in characters.
 	maxRecordText = 300
-	// maxSnippets bounds the snippets of an iteration that attributes tell of; a span
-	// has room for 128.
+	// maxSnippets bounds the snippets of an iteration that attributes describe. A span has at
+	// most 128 attributes.
 	maxSnippets = 16
 )
 
-// Event takes an event of a run. It does not wait for any server.
+// Event records an event of a run. It does not wait for a server.
 func (o *Observer) Event(e ledger.Event) {
 	if o == nil || e.Kind == ledger.EventDelta {
 		return
@@ -61,6 +61,7 @@ func (o *Observer) Event(e ledger.Event) {
 	if e.Time.IsZero() {
 		e.Time = time.Now()
 	}
+
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	switch e.Kind {
@@ -70,13 +71,13 @@ func (o *Observer) Event(e ledger.Event) {
 		parent, kind := o.parent(e.Node)
 		o.begin(parent, e, kind)
 	default:
-		if l := o.loops[e.Node]; l != nil { // else it is of no run
+		if l := o.loops[e.Node]; l != nil { // otherwise the event belongs to no run
 			o.within(l, e)
 		}
 	}
 }
 
-// within takes an event of a loop under way.
+// within records an event of a running loop.
 func (o *Observer) within(l *loop, e ledger.Event) {
 	switch e.Kind {
 	case ledger.EventTurnStarted:
@@ -87,16 +88,20 @@ func (o *Observer) within(l *loop, e ledger.Event) {
 		o.snippet(l, e)
 	case ledger.EventAnswer:
 		l.current().SetAttributes(attribute.Bool(terminated, true))
-	case ledger.EventRetry, ledger.EventForesight, ledger.EventCompaction, ledger.EventRefusal, ledger.EventWarning, ledger.EventVerdict:
-		l.current().AddEvent(string(e.Kind), trace.WithTimestamp(e.Time), trace.WithAttributes(o.happened(e)...))
+	case ledger.EventRetry,
+		ledger.EventForesight, ledger.EventCompaction, ledger.EventRefusal, ledger.EventWarning,
+		ledger.EventVerdict:
+		l.current().AddEvent(
+			string(e.Kind), trace.WithTimestamp(e.Time), trace.WithAttributes(o.happened(e)...),
+		)
 	case ledger.EventLoopEnded, ledger.EventRunEnded:
 		o.end(l, e)
-	default: // what a later event tells better
+	default: // later events say more
 	}
 }
 
-// parent is the context of the loop that a sub-loop belongs to, "0.2" to "0", and the
-// kind of the sub-loop.
+// parent returns the context of a sub-loop's parent, such as "0" for "0.2", and the kind of the
+// sub-loop.
 func (o *Observer) parent(node string) (context.Context, *Loop) {
 	if at := strings.LastIndexByte(node, '.'); at >= 0 {
 		if l := o.loops[node[:at]]; l != nil {
@@ -106,7 +111,7 @@ func (o *Observer) parent(node string) (context.Context, *Loop) {
 	return context.Background(), o.cfg.Loop.sub()
 }
 
-// current is the span of the iteration, or of the loop before its first.
+// current returns the span of the iteration, or of the loop before the first iteration.
 func (l *loop) current() trace.Span {
 	if l.turn != nil {
 		return l.turn
@@ -121,29 +126,51 @@ func (l *loop) place() context.Context {
 	return l.ctx
 }
 
-// begin starts the span of a run or a sub-loop. A run that did not end is ended by the
-// next.
+// begin starts the span of a run or a sub-loop. It ends an earlier run that did not end.
 func (o *Observer) begin(parent context.Context, e ledger.Event, kind *Loop) {
 	if old := o.loops[e.Node]; old != nil {
 		o.end(old, ledger.Event{Time: e.Time, Node: e.Node})
 	}
 	l := &loop{kind: kind}
-	l.ctx, l.span = o.tracer.Start(parent, kind.Run, trace.WithTimestamp(e.Time), trace.WithAttributes(
-		attribute.String(genOperation, operationAgent), attribute.String(loopNode, e.Node), o.text(inputValue, e.Text)))
-	if e.Model != "" { // a workflow's node has none
+	l.ctx, l.span = o.tracer.Start(
+		parent, kind.Run, trace.WithTimestamp(e.Time),
+		trace.WithAttributes(
+			attribute.String(genOperation, operationAgent), attribute.String(loopNode, e.Node),
+			o.text(inputValue, e.Text),
+		),
+	)
+
+	if e.Model != "" { // nodes of workflows have no model
 		l.span.SetAttributes(attribute.String(genModel, o.name(e.Model)))
 	}
+	l.span.SetAttributes(o.labels(e)...)
 	o.loops[e.Node] = l
 }
 
-// iteration starts the span of a turn and ends the one before.
+// iteration starts the span of a turn and ends the previous one.
 func (o *Observer) iteration(l *loop, e ledger.Event) {
 	l.endTurn(e.Time)
 	l.iterations++
 	l.snippets = 0
 	number := e.Turn - 1 + l.kind.First // loops count turns from 1
-	l.turnCtx, l.turn = o.tracer.Start(l.ctx, l.kind.Iteration+strconv.Itoa(number), trace.WithTimestamp(e.Time),
-		trace.WithAttributes(attribute.Int(iterationNumber, number), attribute.Bool(terminated, false)))
+	l.turnCtx, l.turn = o.tracer.Start(
+		l.ctx,
+		l.kind.Iteration+strconv.Itoa(number),
+		trace.WithTimestamp(e.Time),
+		trace.WithAttributes(
+			attribute.Int(iterationNumber, number), attribute.Bool(terminated, false),
+		),
+		trace.WithAttributes(o.labels(e)...),
+	)
+}
+
+// labels returns the labels of the run's task as attributes.
+func (o *Observer) labels(e ledger.Event) []attribute.KeyValue {
+	all := make([]attribute.KeyValue, 0, len(e.Labels))
+	for _, name := range slices.Sorted(maps.Keys(e.Labels)) {
+		all = append(all, attribute.String(label+name, o.name(e.Labels[name])))
+	}
+	return all
 }
 
 func (l *loop) endTurn(at time.Time) {
@@ -153,7 +180,7 @@ func (l *loop) endTurn(at time.Time) {
 	}
 }
 
-// call makes the span of a model call that has ended.
+// call records the span of an ended model call.
 func (o *Observer) call(l *loop, e ledger.Event) {
 	provider, _, ok := strings.Cut(e.Model, "/")
 	if !ok {
@@ -163,12 +190,16 @@ func (o *Observer) call(l *loop, e ledger.Event) {
 		attribute.String(genOperation, operationChat), attribute.String(genModel, o.name(e.Model)),
 		attribute.String(purpose, o.name(e.Purpose)), o.message(genOutput, "assistant", e.Text),
 	}
+
 	if provider != "" {
 		attributes = append(attributes, attribute.String(genProvider, o.name(provider)))
 	}
 	if e.Status != "" {
-		attributes = append(attributes, attribute.StringSlice(genFinish, []string{o.name(e.Status)}))
+		attributes = append(
+			attributes, attribute.StringSlice(genFinish, []string{o.name(e.Status)}),
+		)
 	}
+
 	if e.Call != nil {
 		attributes = append(attributes, o.message(genInput, "user", e.Call.Prompt))
 		if e.Call.Mode != "" {
@@ -176,9 +207,12 @@ func (o *Observer) call(l *loop, e ledger.Event) {
 		}
 		o.record(l, e.Call)
 	}
-	attributes = append(attributes, used(e.Used)...)
-	_, span := o.tracer.Start(l.place(), operationChat+" "+o.name(e.Model), trace.WithSpanKind(trace.SpanKindClient),
-		trace.WithTimestamp(e.Time.Add(-e.Elapsed)), trace.WithAttributes(attributes...))
+
+	attributes = append(append(attributes, used(e.Used)...), o.labels(e)...)
+	_, span := o.tracer.Start(
+		l.place(), operationChat+" "+o.name(e.Model), trace.WithSpanKind(trace.SpanKindClient),
+		trace.WithTimestamp(e.Time.Add(-e.Elapsed)), trace.WithAttributes(attributes...),
+	)
 	o.failed(span, e.Error)
 	span.End(trace.WithTimestamp(e.Time))
 }
@@ -189,12 +223,15 @@ func (o *Observer) record(l *loop, c *ledger.SubCall) {
 		return
 	}
 	l.records = append(l.records, callRecord{
-		CallNumber: l.calls, Question: texts.Truncate(o.clean(c.Question), maxRecordText), ContextLength: c.ContextLength,
-		ResponseLength: utf8.RuneCountInString(c.Response), Mode: o.name(c.Mode),
+		CallNumber:     l.calls,
+		Question:       texts.Truncate(o.clean(c.Question), maxRecordText),
+		ContextLength:  c.ContextLength,
+		ResponseLength: utf8.RuneCountInString(c.Response),
+		Mode:           o.name(c.Mode),
 	})
 }
 
-// message is what was said to or by a model, as the conventions write messages.
+// message encodes a message to or from a model by the conventions.
 func (o *Observer) message(key, role, text string) attribute.KeyValue {
 	type part struct {
 		Type    string `json:"type"`
@@ -213,17 +250,19 @@ func jsonOf(key string, v any) attribute.KeyValue {
 	return attribute.String(key, string(data))
 }
 
-// used are the tokens and the cost of a call or a run.
+// used returns the tokens and the cost of a call or a run as attributes.
 func used(s *ledger.Spending) []attribute.KeyValue {
 	if s == nil {
 		return nil
 	}
 	return []attribute.KeyValue{
-		attribute.Int64(genInputTokens, s.InputTokens), attribute.Int64(genOutputTokens, s.OutputTokens), attribute.Float64(costUSD, s.USD),
+		attribute.Int64(genInputTokens, s.InputTokens),
+		attribute.Int64(genOutputTokens, s.OutputTokens),
+		attribute.Float64(costUSD, s.USD),
 	}
 }
 
-// snippet puts what a snippet did on the span of its iteration.
+// snippet adds a snippet's attributes to the span of its iteration.
 func (o *Observer) snippet(l *loop, e ledger.Event) {
 	suffix := ""
 	if l.snippets > 0 {
@@ -232,27 +271,40 @@ func (o *Observer) snippet(l *loop, e ledger.Event) {
 	if l.snippets++; l.snippets > maxSnippets {
 		return
 	}
+
 	span := l.current()
-	span.SetAttributes(attribute.String(snippetTier+suffix, e.Tier), attribute.String(snippetStatus+suffix, e.Status))
+	span.SetAttributes(
+		attribute.String(snippetTier+suffix, e.Tier),
+		attribute.String(snippetStatus+suffix, e.Status),
+	)
 	if e.Ran == nil {
 		span.SetAttributes(o.text(snippetCode+suffix, e.Text))
 		return
 	}
+
 	ran := *e.Ran
-	ran.Calls = nil // they have spans of their own
+	ran.Calls = nil // they have separate spans
 	block := record.BlockOf(&ran, nil)
-	span.SetAttributes(o.text(snippetCode+suffix, block.Code), o.text(snippetStdout+suffix, block.Result.Stdout),
-		o.text(snippetStderr+suffix, block.Result.Stderr))
+	span.SetAttributes(
+		o.text(snippetCode+suffix, block.Code), o.text(snippetStdout+suffix, block.Result.Stdout),
+		o.text(snippetStderr+suffix, block.Result.Stderr),
+	)
 }
 
-// happened are the attributes of what is an event on a span.
+// happened returns the attributes of an event on a span.
 func (o *Observer) happened(e ledger.Event) []attribute.KeyValue {
 	var all []attribute.KeyValue
-	for _, part := range []struct{ key, text string }{{errorText, e.Error}, {purpose, e.Purpose}, {loopStatus, e.Status}, {outputValue, e.Text}} {
+	for _, part := range []struct{ key, text string }{
+		{errorText, e.Error},
+		{purpose, e.Purpose},
+		{loopStatus, e.Status},
+		{outputValue, e.Text},
+	} {
 		if part.text != "" {
 			all = append(all, o.text(part.key, part.text))
 		}
 	}
+
 	return append(all, used(e.Used)...)
 }
 
@@ -262,10 +314,10 @@ func (o *Observer) failed(span trace.Span, text string) {
 	}
 }
 
-// broken are the endings of a run that are errors; the others may have a reason, too.
+// broken are the endings of a run that are errors. Other endings may also have a reason.
 var broken = []string{"failed", "canceled", "broken"}
 
-// end ends a loop, and with the root all that is still open.
+// end ends a loop. The end of the root ends all open spans.
 func (o *Observer) end(l *loop, e ledger.Event) {
 	delete(o.loops, e.Node)
 	if e.Kind == ledger.EventRunEnded {
@@ -273,15 +325,24 @@ func (o *Observer) end(l *loop, e ledger.Event) {
 	}
 	l.endTurn(e.Time)
 	attributes := []attribute.KeyValue{
-		attribute.Int(totalIterations, l.iterations), attribute.String(loopStatus, e.Status), o.text(outputValue, e.Text),
+		attribute.Int(totalIterations, l.iterations),
+		attribute.String(loopStatus, e.Status),
+		o.text(outputValue, e.Text),
 	}
+
 	if l.calls > 0 {
-		attributes = append(attributes, attribute.Int(subagentCallCount, l.calls), jsonOf(subagentCalls, l.records))
+		attributes = append(
+			attributes, attribute.Int(subagentCallCount, l.calls), jsonOf(subagentCalls, l.records),
+		)
 	}
-	if e.Spent != nil { // not by the names of a call, which viewers add up
-		attributes = append(attributes, attribute.Int64(totalInputTokens, e.Spent.InputTokens),
-			attribute.Int64(totalOutputTokens, e.Spent.OutputTokens), attribute.Float64(totalUSD, e.Spent.USD))
+	if e.Spent != nil { // separate names: viewers add up the attributes of calls
+		attributes = append(
+			attributes, attribute.Int64(totalInputTokens, e.Spent.InputTokens),
+			attribute.Int64(totalOutputTokens, e.Spent.OutputTokens),
+			attribute.Float64(totalUSD, e.Spent.USD),
+		)
 	}
+
 	l.span.SetAttributes(attributes...)
 	switch {
 	case e.Error == "":
@@ -290,17 +351,18 @@ func (o *Observer) end(l *loop, e ledger.Event) {
 	default:
 		o.failed(l.span, e.Error)
 	}
+
 	l.span.End(trace.WithTimestamp(e.Time))
 }
 
-// endAll ends all that is open.
+// endAll ends all open spans.
 func (o *Observer) endAll(at time.Time) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.endOpen(at)
 }
 
-// endOpen ends what is open, children before their parents.
+// endOpen ends the open spans, children before parents.
 func (o *Observer) endOpen(at time.Time) {
 	nodes := slices.Sorted(maps.Keys(o.loops))
 	slices.Reverse(nodes)

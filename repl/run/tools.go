@@ -6,15 +6,17 @@ import (
 	"github.com/rlmhq/rlm/repl"
 	"github.com/rlmhq/rlm/repl/internal/answers"
 	"github.com/rlmhq/rlm/repl/internal/calls"
+	"github.com/rlmhq/rlm/tiers"
 )
 
-// SessionTools returns the functions of a session that a person has: Tools and, if
-// there is a model, those of the protocol. Their calls share one Budget, which begins
-// now. Queries for a sub-loop go to the model at once.
-func (c Config) SessionTools() (*repl.Tools, error) {
+// SessionTools returns what makes the functions of a session outside of a loop: Tools
+// and, if there is a model, those of the protocol, over the inputs that the session has.
+// All their calls share one Budget, which begins now. Queries for a sub-loop go to the
+// model at once.
+func (c Config) SessionTools() (func(inputs []tiers.Input) (*repl.Tools, error), error) {
 	c = c.WithDefaults()
 	if c.Models == nil || c.Model == "" {
-		return c.Tools, nil
+		return func([]tiers.Input) (*repl.Tools, error) { return c.Tools, nil }, nil
 	}
 
 	caller, err := calls.NewCaller(calls.Caller{
@@ -24,11 +26,12 @@ func (c Config) SessionTools() (*repl.Tools, error) {
 		return nil, err
 	}
 
-	a := &answers.Answers{
-		Caller: caller, Inputs: c.Inputs, Node: "0", Turn: new(atomic.Int64),
-		Model: c.SubModel, Models: []string{c.Model, c.SubModel}, Agents: c.Agents,
-		CallsAtOnce: c.CallsAtOnce, Loops: calls.NewGate(c.LoopsAtOnce), Retries: c.Retries,
-	}
-
-	return c.Tools.With(a.Functions()...)
+	return func(inputs []tiers.Input) (*repl.Tools, error) {
+		a := &answers.Answers{
+			Caller: caller, Inputs: inputs, Node: "0", Turn: new(atomic.Int64),
+			Model: c.SubModel, Models: []string{c.Model, c.SubModel}, Agents: c.Agents,
+			CallsAtOnce: c.CallsAtOnce, Loops: calls.NewGate(c.LoopsAtOnce), Retries: c.Retries,
+		}
+		return c.Tools.With(a.Functions()...)
+	}, nil
 }

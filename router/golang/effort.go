@@ -8,9 +8,8 @@ import (
 	"time"
 )
 
-// What a compiled program takes for a node of an expression or a statement, and for a
-// call, in nanoseconds: mostly too low, since memory
-// and the library take more.
+// The time of a compiled program for a node of an expression or a statement, and for a call, in
+// nanoseconds. The values are low: memory and the library take more.
 const (
 	nodeCost  = 0.15
 	callCost  = 2
@@ -255,8 +254,8 @@ const (
 	maxDigits    = 32 // of a literal
 )
 
-// numberOf is the value of a constant expression, if it is one that can be told from the
-// text: literals, constants and variables that the snippet sets once, and arithmetic.
+// numberOf evaluates a constant expression, if the text is enough: literals, constants,
+// variables that the snippet sets once, and arithmetic.
 func (e *effort) numberOf(expr ast.Expr, depth int) (float64, bool) {
 	if depth > maxConstants {
 		return 0, false

@@ -77,9 +77,10 @@ func TestHostileBoundsAreCheap(t *testing.T) {
 		doubled += fmt.Sprintf("const a%c = %[2]s + %[2]s\n", 'A'+i, before(i))
 	}
 	for name, source := range map[string]string{
-		"doubled":     doubled + "for i := 0; i < ar; i++ {\n}",
-		"a deep sum":  "for i := 0; i < " + strings.Repeat("1+", 10_000) + "1; i++ {\n}",
-		"a nest":      strings.Repeat("for range 1000000000 {", 50_000) + strings.Repeat("}", 50_000),
+		"doubled":    doubled + "for i := 0; i < ar; i++ {\n}",
+		"a deep sum": "for i := 0; i < " + strings.Repeat("1+", 10_000) + "1; i++ {\n}",
+		"a nest": strings.Repeat("for range 1000000000 {", 50_000) + strings.Repeat("}",
+			50_000),
 		"a literal":   "for i := 0; i < 1e" + strings.Repeat("9", 300_000) + "; i++ {\n}",
 		"an exponent": "for i := 0; i < 1e999999999; i++ {\n}",
 		"calls":       "func f() {\n" + strings.Repeat("f()\n", 100_000) + "}\nf()",

@@ -10,8 +10,8 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// functions are the names of the standard library that are a need. A star stands for any
-// name that has no entry of its own.
+// functions are the names of the standard library that cause a need. A star stands for all names
+// without an entry.
 var functions = table(`
 processes os/exec: Command CommandContext Cmd
 processes os: StartProcess FindProcess

@@ -12,8 +12,8 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// What is put before a part to make a file of it. It stands in the first line,
-// so that lines keep their numbers.
+// The text before a part that makes it a file. It stands on the part's first line, so that lines
+// keep their numbers.
 const (
 	beforeDeclarations = "package p;"
 	beforeStatements   = "package p;func _(){"
@@ -174,7 +174,7 @@ func split(source string) (declarations, statements string) {
 	return string(d), string(s)
 }
 
-// isMethod tells a method from a function literal that is called at once:
+// isMethod distinguishes a method from a function literal that is called at once:
 // func (t T) name( from func (n int) string {.
 func isMethod(text string) bool {
 	depth := 0

@@ -99,7 +99,8 @@ func TestHostileBoundsAreCheap(t *testing.T) {
 		"a deep nest":  nest(19, "for i in range(10**18):") + "pass",
 		"many":         strings.Repeat("for i in range(10**9): pass\n", 5000),
 		"many choices": "import itertools\nfor p in itertools.permutations(range(10**9), 60): pass",
-		"huge":         "for i in range(" + strings.Repeat("9", 4000) + "): pass\nfor i in range(10**9): pass",
+		"huge": "for i in range(" + strings.Repeat("9",
+			4000) + "): pass\nfor i in range(10**9): pass",
 	} {
 		begun := time.Now()
 		if n := needs(t, a, source); n.Computes < time.Second && name != "a long sum" {

@@ -49,7 +49,6 @@ func (b *bench) compute() error {
 		if err != nil {
 			return fmt.Errorf("native %s: %w", p.name, err)
 		}
-
 		ours, err := b.guest(tiers.Config{}, source)
 		if err != nil {
 			return err
@@ -62,7 +61,6 @@ func (b *bench) compute() error {
 
 		b.add(p.name, inMS(x), "native "+inMS(y), x/y, 3.6)
 	}
-
 	return nil
 }
 
@@ -115,7 +113,6 @@ func (b *bench) scan() error {
 		return err
 	}
 	defer text.Close()
-
 	cfg := tiers.Config{Inputs: []tiers.Input{{Name: b.text, Text: text}}}
 	for _, s := range searches {
 		source := "n = " + s.guest + fmt.Sprintf(timing, "n = "+s.guest)
@@ -137,7 +134,6 @@ func (b *bench) scan() error {
 		b.add(s.name, fmt.Sprintf("%.3f s", took),
 			fmt.Sprintf("grep -c %s %.3f s", s.flag, native.Seconds()), took/native.Seconds(), 1.2)
 	}
-
 	return b.scanMemory(cfg)
 }
 

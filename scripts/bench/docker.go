@@ -36,7 +36,6 @@ func (b *bench) containers() error {
 			return err
 		}
 	}
-
 	return nil
 }
 
@@ -50,7 +49,6 @@ func (b *bench) containerStarts(hot, cold warm) error {
 		if err != nil {
 			return err
 		}
-
 		ahead = append(ahead, took)
 		select { // the next one is started meanwhile
 		case <-time.After(2 * time.Second):
@@ -83,7 +81,6 @@ func (b *bench) containerStarts(hot, cold warm) error {
 	b.add(what, inMS(ours.Seconds()), against, float64(ours)/float64(theirs), 0.05)
 	b.add("docker, cold container with all hardening, `print(1+1)`, removed",
 		inMS(whole.Seconds()), against, float64(whole)/float64(theirs), 1.1)
-
 	return nil
 }
 

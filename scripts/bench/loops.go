@@ -57,7 +57,6 @@ func (b *bench) loops() error {
 		}
 		b.addPlain(r.what, fmt.Sprintf(r.show, value), reach, r.atMost == 0 || value <= r.atMost)
 	}
-
 	return nil
 }
 

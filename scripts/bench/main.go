@@ -98,7 +98,6 @@ func (b *bench) runAll(parts ...func() error) error {
 			return err
 		}
 	}
-
 	b.print()
 	return nil
 }
@@ -137,7 +136,6 @@ func (b *bench) skip(what string, why error) {
 func (b *bench) print() {
 	fmt.Println("| what | measured | against | ratio | reach | met |")
 	fmt.Println("| --- | --- | --- | --- | --- | --- |")
-
 	for _, r := range b.rows {
 		met := "no"
 		switch {

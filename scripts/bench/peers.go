@@ -244,7 +244,6 @@ func (b *bench) dockerPeer() peer {
 		if err != nil {
 			return nil, err
 		}
-
 		return b.startPeer("docker", "run", "--rm", "-i", "--name", name,
 			"-v", folder+":/peers:ro", "-v", filepath.Dir(b.text)+":/data:ro",
 			"--entrypoint", "/usr/bin/python3", recipe.Name, "-I", "-S", "/peers/peer.py")

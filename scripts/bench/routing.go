@@ -38,7 +38,6 @@ func (b *bench) analysis() error {
 	if err != nil {
 		return err
 	}
-
 	source, analyser := string(text), python.New(b.tier)
 	defer analyser.Close()
 	analyse := func(source string) error {
@@ -116,7 +115,6 @@ func (b *bench) starts(tier warm, n int) (time.Duration, error) {
 			return 0, err
 		}
 	}
-
 	return middle(times), nil
 }
 
@@ -150,7 +148,6 @@ func (b *bench) interpreters(tier warm) error {
 	if !b.usable(tier, what) {
 		return nil
 	}
-
 	ours, err := b.starts(tier, 60)
 	if err != nil {
 		return err
@@ -171,7 +168,6 @@ func (b *bench) hostPython(tier warm) error {
 	if !b.usable(tier, what) {
 		return nil
 	}
-
 	ours, err := b.starts(tier, 30)
 	if err != nil {
 		return err
@@ -213,7 +209,6 @@ func (b *bench) move(tier warm) error {
 	if !b.usable(tier, what) {
 		return nil
 	}
-
 	out, err := exec.CommandContext(b.ctx, b.python, "-I", "-S", "-c", pickling).Output()
 	if err != nil {
 		return fmt.Errorf("native pickle: %w", err)
@@ -267,7 +262,6 @@ func (b *bench) moveOnce(tier tiers.Tier) (took time.Duration, err error) {
 	if err == nil && r.Stdout != "60000 100000 1500000\n" {
 		err = fmt.Errorf("the namespace did not arrive: %q %+v", r.Stdout, state.Left)
 	}
-
 	return took, err
 }
 

@@ -74,7 +74,6 @@ func (b *bench) start() error {
 	if err != nil {
 		return err
 	}
-
 	ours, err := median(400, b.once)
 	if err != nil {
 		return err
@@ -156,7 +155,6 @@ func (b *bench) measureSandbox() (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-
 	var all []tiers.Sandbox
 	defer func() {
 		for _, s := range all {

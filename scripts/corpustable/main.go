@@ -85,7 +85,6 @@ func count(ctx context.Context, cache string) (t table, err error) {
 		}
 		t.add(s, placeOf(plan))
 	}
-
 	return t, nil
 }
 
@@ -114,7 +113,6 @@ func describeTiers(all []corpus.Snippet) []tiers.Tier {
 			}
 		}
 	}
-
 	return []tiers.Tier{
 		described{interp.New(interp.Options{}).Info()}, described{guest}, described{host},
 	}
@@ -170,7 +168,7 @@ func (t table) String() string {
 			t.percent(len(wrong.names)))
 	}
 
-	fmt.Fprintf(&b, "\nOf %d snippets. False accepts: %s.\nFalse escalations: %s.\n", t.total,
+	fmt.Fprintf(&b, "\nOf %d snippets. False accepts:\n%s.\nFalse escalations: %s.\n", t.total,
 		list(t.accepts), list(t.escalations))
 	return b.String()
 }

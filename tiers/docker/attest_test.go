@@ -15,13 +15,19 @@ func whole() attestation {
 	place := []string{"rw", "nosuid", "nodev", "noexec", "relatime"}
 	a := attestation{
 		Status: map[string]string{
-			"Uid": "65532\t65532\t65532\t65532", "Gid": "65532\t65532\t65532\t65532", "Groups": "65532 ",
-			"NoNewPrivs": "1", "Seccomp": "2",
+			"Uid": "65532\t65532\t65532\t65532", "Gid": "65532\t65532\t65532\t65532",
+			"Groups": "65532 ", "NoNewPrivs": "1", "Seccomp": "2",
 		},
-		PID:        1,
-		Mounts:     map[string][]string{"/": {"ro"}, "/tmp": place, "/sandbox": place, "/dev/shm": place, "/context/0": {"ro"}, "/data": {"ro"}, "/proc": {"rw"}},
-		Files:      map[string][]uint64{},
-		Limits:     map[string]int64{"NOFILE": 256, "FSIZE": dockerapi.FilesSize, "CORE": 0, "MEMLOCK": 0, "MSGQUEUE": 0, "STACK": 8 << 20},
+		PID: 1,
+		Mounts: map[string][]string{
+			"/": {"ro"}, "/tmp": place, "/sandbox": place, "/dev/shm": place,
+			"/context/0": {"ro"}, "/data": {"ro"}, "/proc": {"rw"},
+		},
+		Files: map[string][]uint64{},
+		Limits: map[string]int64{
+			"NOFILE": 256, "FSIZE": dockerapi.FilesSize, "CORE": 0, "MEMLOCK": 0,
+			"MSGQUEUE": 0, "STACK": 8 << 20,
+		},
 		Interfaces: []string{"lo"},
 		Refused:    map[string]int{},
 	}
@@ -31,7 +37,7 @@ func whole() attestation {
 	for _, p := range []string{"/tmp", "/sandbox", "/dev/shm"} {
 		a.Files[p] = []uint64{dockerapi.FilesSize, dockerapi.FilesCount, 0}
 	}
-	for _, deed := range refusedDeeds {
+	for _, deed := range refusedActions {
 		a.Refused[deed] = 1
 	}
 	return a
@@ -42,26 +48,36 @@ func TestEachHoleInTheWallIsSeen(t *testing.T) {
 		t.Fatalf("a wall that stands has holes: %s", holes)
 	}
 	for want, spoil := range map[string]func(*attestation){
-		"Uid is":                       func(a *attestation) { a.Status["Uid"] = "0\t0\t0\t0" },
-		"Gid is":                       func(a *attestation) { a.Status["Gid"] = "" },
-		"has the groups":               func(a *attestation) { a.Status["Groups"] = "0 65532" },
-		"capabilities CapBnd":          func(a *attestation) { a.Status["CapBnd"] = "0000000000000001" },
-		"capabilities CapEff":          func(a *attestation) { delete(a.Status, "CapEff") },
-		"new privileges":               func(a *attestation) { a.Status["NoNewPrivs"] = "0" },
-		"no seccomp filter":            func(a *attestation) { a.Status["Seccomp"] = "0" },
-		"it is process 7":              func(a *attestation) { a.PID = 7 },
-		"root file system can be":      func(a *attestation) { a.Mounts["/"] = []string{"rw"} },
-		"/sys shows 12":                func(a *attestation) { a.Sys = 12 },
-		"/tmp is not mounted noexec":   func(a *attestation) { a.Mounts["/tmp"] = []string{"rw", "nosuid", "nodev"} },
-		"/sandbox holds":               func(a *attestation) { a.Files["/sandbox"][0]++ },
-		"/dev/shm holds":               func(a *attestation) { delete(a.Files, "/dev/shm") },
-		"/context/0 can be written":    func(a *attestation) { a.Mounts["/context/0"] = []string{"rw"} },
-		"/data can be written":         func(a *attestation) { a.Mounts["/data"] = []string{"rw"} },
-		"/out holds":                   func(a *attestation) { a.Mounts["/out"] = a.Mounts["/tmp"] },
-		"the limit NOFILE":             func(a *attestation) { a.Limits["NOFILE"] = 1024 },
-		"the limit CORE":               func(a *attestation) { delete(a.Limits, "CORE") },
-		"the limit STACK is -1":        func(a *attestation) { a.Limits["STACK"] = -1 },
-		`network interface "eth0"`:     func(a *attestation) { a.Interfaces = append(a.Interfaces, "eth0") },
+		"Uid is":         func(a *attestation) { a.Status["Uid"] = "0\t0\t0\t0" },
+		"Gid is":         func(a *attestation) { a.Status["Gid"] = "" },
+		"has the groups": func(a *attestation) { a.Status["Groups"] = "0 65532" },
+		"capabilities CapBnd": func(a *attestation) {
+			a.Status["CapBnd"] = "0000000000000001"
+		},
+		"capabilities CapEff":     func(a *attestation) { delete(a.Status, "CapEff") },
+		"new privileges":          func(a *attestation) { a.Status["NoNewPrivs"] = "0" },
+		"no seccomp filter":       func(a *attestation) { a.Status["Seccomp"] = "0" },
+		"it is process 7":         func(a *attestation) { a.PID = 7 },
+		"root file system can be": func(a *attestation) { a.Mounts["/"] = []string{"rw"} },
+		"/sys shows 12":           func(a *attestation) { a.Sys = 12 },
+		"/tmp is not mounted noexec": func(a *attestation) {
+			a.Mounts["/tmp"] = []string{
+				"rw",
+				"nosuid", "nodev",
+			}
+		},
+		"/sandbox holds":            func(a *attestation) { a.Files["/sandbox"][0]++ },
+		"/dev/shm holds":            func(a *attestation) { delete(a.Files, "/dev/shm") },
+		"/context/0 can be written": func(a *attestation) { a.Mounts["/context/0"] = []string{"rw"} },
+		"/data can be written":      func(a *attestation) { a.Mounts["/data"] = []string{"rw"} },
+		"/out holds":                func(a *attestation) { a.Mounts["/out"] = a.Mounts["/tmp"] },
+		"the limit NOFILE":          func(a *attestation) { a.Limits["NOFILE"] = 1024 },
+		"the limit CORE":            func(a *attestation) { delete(a.Limits, "CORE") },
+		"the limit STACK is -1":     func(a *attestation) { a.Limits["STACK"] = -1 },
+		`network interface "eth0"`: func(a *attestation) {
+			a.Interfaces = append(a.Interfaces,
+				"eth0")
+		},
 		"does not refuse: inet":        func(a *attestation) { a.Refused["inet"] = 0 },
 		"does not refuse: userns":      func(a *attestation) { delete(a.Refused, "userns") },
 		"does not refuse: root file":   func(a *attestation) { a.Refused["root file"] = 0 },
@@ -70,7 +86,9 @@ func TestEachHoleInTheWallIsSeen(t *testing.T) {
 	} {
 		a := whole()
 		spoil(&a)
-		if holes := a.holes(wanted{}); !slices.ContainsFunc(holes, func(hole string) bool { return strings.Contains(hole, want) }) {
+		if holes := a.holes(wanted{}); !slices.ContainsFunc(
+			holes, func(hole string) bool { return strings.Contains(hole, want) },
+		) {
 			t.Errorf("%q is not among %q", want, holes)
 		}
 	}
@@ -81,7 +99,8 @@ func TestEachHoleInTheWallIsSeen(t *testing.T) {
 		t.Errorf("sockets beside a folder: %q", holes)
 	}
 	a.Refused["unix"], a.Inodes["/data"][1] = 1, 3
-	if holes := a.holes(want); len(holes) != 1 || !strings.Contains(holes[0], "at /data is not what was looked at") {
+	if holes := a.holes(want); len(holes) != 1 ||
+		!strings.Contains(holes[0], "at /data is not what was looked at") {
 		t.Errorf("another folder: %q", holes)
 	}
 	a = whole()
@@ -106,7 +125,12 @@ func FuzzAttestation(f *testing.F) {
 		if err == nil && len(line) > maxAttestation {
 			t.Error("it was too long")
 		}
-		_ = a.holes(wanted{ownKernel: len(line)%2 == 0, folders: len(line)%3 == 0, inodes: map[string][]uint64{"/data": {1, 2}}}) // must not panic
+		// Must not panic.
+		_ = a.holes(wanted{
+			ownKernel: len(line)%2 == 0,
+			folders:   len(line)%3 == 0,
+			inodes:    map[string][]uint64{"/data": {1, 2}},
+		})
 	})
 }
 
@@ -131,7 +155,8 @@ func TestWhoIsGoneIsKnownByItsLabels(t *testing.T) {
 		if startOf(1) == "" && strings.Contains(row.name, "process") {
 			continue // there is no /proc
 		}
-		if got := abandoned(map[string]string{labelOwner: row.owner, labelDeadline: row.due}, now); got != row.want {
+		labels := map[string]string{labelOwner: row.owner, labelDeadline: row.due}
+		if got := abandoned(labels, now); got != row.want {
 			t.Errorf("%s: %v", row.name, got)
 		}
 	}

@@ -24,7 +24,8 @@ func median(b *testing.B, name string, times []time.Duration) {
 
 func mustRun(b *testing.B, box tiers.Sandbox, source string) {
 	b.Helper()
-	if r, err := box.Run(b.Context(), tiers.Job{Source: source}); err != nil || r.Status != tiers.StatusOK {
+	if r, err := box.Run(b.Context(), tiers.Job{Source: source}); err != nil ||
+		r.Status != tiers.StatusOK {
 		b.Fatalf("%v %+v", err, r)
 	}
 }
@@ -83,7 +84,11 @@ func BenchmarkDockerRun(b *testing.B) {
 	var times []time.Duration
 	for b.Loop() {
 		begun := time.Now()
-		c := exec.CommandContext(b.Context(), command, "run", "--rm", "--entrypoint", "/usr/bin/python3", recipe.Name, "-I", "-c", "print(1+1)")
+		c := exec.CommandContext(
+			b.Context(),
+			command, "run", "--rm", "--entrypoint", "/usr/bin/python3", recipe.Name, "-I", "-c",
+			"print(1+1)",
+		)
 		c.Env = os.Environ()
 		if out, err := c.Output(); err != nil || string(out) != "2\n" {
 			b.Fatalf("%q %v", out, err)
@@ -109,8 +114,11 @@ func BenchmarkSnippet(b *testing.B) {
 // BenchmarkHostCall is a round trip from the guest to the host.
 func BenchmarkHostCall(b *testing.B) {
 	cfg := tiers.Config{
-		Functions: []tiers.Function{{Name: "ask"}}, Limits: tiers.Limits{HostCalls: 1 << 30, Wall: time.Hour},
-		Host: tiers.HostFunc(func(context.Context, tiers.Call) (tiers.Value, error) { return tiers.Value("1"), nil }),
+		Functions: []tiers.Function{{Name: "ask"}},
+		Limits:    tiers.Limits{HostCalls: 1 << 30, Wall: time.Hour},
+		Host: tiers.HostFunc(
+			func(context.Context, tiers.Call) (tiers.Value, error) { return tiers.Value("1"), nil },
+		),
 	}
 	box := box(b, usual(b, docker.Options{Warm: -1}), cfg)
 	mustRun(b, box, "ask()")
@@ -158,7 +166,8 @@ func twoSnippets(ctx context.Context, tier *docker.Tier, n int) error {
 	}
 	for _, source := range []string{fmt.Sprintf("x = %d", n), "print(x)"} {
 		r, err := box.Run(ctx, tiers.Job{Source: source})
-		if err != nil || r.Status != tiers.StatusOK || source == "print(x)" && r.Stdout != fmt.Sprintln(n) {
+		if err != nil || r.Status != tiers.StatusOK ||
+			source == "print(x)" && r.Stdout != fmt.Sprintln(n) {
 			return fmt.Errorf("session %d: %+v: %w", n, r, err)
 		}
 	}

@@ -12,15 +12,15 @@ import (
 	"github.com/rlmhq/rlm/tiers/docker/internal/outfiles"
 )
 
-// collectIn bounds the time in which the files come out.
+// collectIn bounds the time of a collection.
 const collectIn = 30 * time.Second
 
-// packed is what a container may send for its files: those, and a head of a few
+// packed bounds the stream of a collection, in bytes: the files, and a header of a few
 // blocks for each.
 const packed = dockerapi.FilesSize + 4096*dockerapi.FilesCount
 
-// packSource makes the guest write the files of /out to its output, as a tar stream.
-// It runs among hostile code, so that what comes is hostile, too.
+// packSource makes the guest write the files of /out to its output, as a tar stream. It runs
+// next to hostile code, so the stream is hostile, too.
 const packSource = `exec("""
 import io, sys, tarfile
 class Out(io.RawIOBase):
@@ -34,25 +34,36 @@ with io.BufferedWriter(Out(), 1 << 20) as out:
 sys.stdout.flush()
 """, {})`
 
-// Collect writes the files below /out into a folder of the host.
+// Collect copies the files below /out into a folder of the host.
 func (s *sandbox) Collect(ctx context.Context, dir string) (tiers.Collected, error) {
 	if !s.Accounts.Config().Out {
-		return tiers.Collected{}, errors.New("cannot collect files: the session was opened without a folder for them")
+		return tiers.Collected{}, errors.New(
+			"cannot collect files: the session was opened without a folder for them",
+		)
 	}
 	r, err := s.python.RunAside(ctx, tiers.Limits{Wall: collectIn, Output: packed}, packSource)
 	if err != nil {
 		return tiers.Collected{}, fmt.Errorf("cannot take the files out of the container: %w", err)
 	}
+
 	if r.Status != tiers.StatusOK || r.Dropped > 0 {
 		why := string(r.Status) + " " + string(r.Limit)
 		if r.Exception != nil {
 			why = r.Exception.Type + ": " + r.Exception.Message
 		}
-		return tiers.Collected{}, fmt.Errorf("cannot take the files out of the container: its packing ended with %s", strings.TrimSpace(why))
+		return tiers.Collected{}, fmt.Errorf(
+			"cannot take the files out of the container: packing them ended with %s",
+			strings.TrimSpace(why),
+		)
 	}
-	got, err := outfiles.Unpack(strings.NewReader(r.Stdout), dir, outfiles.Limits{Bytes: dockerapi.FilesSize, Entries: dockerapi.FilesCount + 1})
+
+	got, err := outfiles.Unpack(
+		strings.NewReader(r.Stdout), dir,
+		outfiles.Limits{Bytes: dockerapi.FilesSize, Entries: dockerapi.FilesCount + 1},
+	)
 	if s.started > 1 {
-		got.Lost = "what snippets wrote before the session had to go on in a new container is lost"
+		got.Lost = "the session moved to a new container, and the files of the old one are lost"
 	}
+
 	return got, err
 }

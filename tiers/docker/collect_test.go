@@ -41,11 +41,14 @@ kept = 1`)
 		t.Errorf("%+v %v", got, err)
 	}
 	if text, err := os.ReadFile(filepath.Join(dir, "a.txt")); string(text) != "text" {
-		if alias, err2 := os.ReadFile(filepath.Join(dir, "hard")); string(alias) != "text" { // the first of two names is the file
+		if alias, err2 := os.ReadFile(filepath.Join(dir, "hard")); string(
+			alias,
+		) != "text" { // the first of two names is the file
 			t.Errorf("%q %v %q %v", text, err, alias, err2)
 		}
 	}
-	if r := run(t, b, "print(kept, len(os.listdir('/out')))"); r.Stdout != "1 5\n" || r.Lost != nil {
+	if r := run(t, b, "print(kept, len(os.listdir('/out')))"); r.Stdout != "1 5\n" ||
+		r.Lost != nil {
 		t.Errorf("%q %+v", r.Stdout, r.Lost)
 	}
 	if _, err := gather(t, b, dir); err == nil || !strings.Contains(err.Error(), "is not empty") {
@@ -88,7 +91,8 @@ real, tarfile.open = tarfile.open, forged`)
 		t.Error("a file was written outside")
 	}
 	run(t, b, "tarfile.open = lambda *a, **k: 1 / 0")
-	if _, err := gather(t, b, filepath.Join(top, "second")); err == nil || !strings.Contains(err.Error(), "ZeroDivisionError") {
+	if _, err := gather(t, b, filepath.Join(top, "second")); err == nil ||
+		!strings.Contains(err.Error(), "ZeroDivisionError") {
 		t.Errorf("%v", err)
 	}
 	if r := run(t, b, "print('alive')"); r.Stdout != "alive\n" {
@@ -112,7 +116,8 @@ def forged(fileobj=None, **k):
                 first.size = 1
                 t.addfile(first, io.BytesIO(b'x'))
                 hole, length = tarfile.TarInfo('hole'), 2 ** 63 - 1
-                hole.pax_headers = {'GNU.sparse.major': '1', 'GNU.sparse.minor': '0', 'GNU.sparse.name': 'hole', 'GNU.sparse.realsize': str(length)}
+                hole.pax_headers = {'GNU.sparse.major': '1', 'GNU.sparse.minor': '0',
+                                    'GNU.sparse.name': 'hole', 'GNU.sparse.realsize': str(length)}
                 hole.size = 512
                 t.addfile(hole, io.BytesIO(f'1\n{length}\n0\n'.encode().ljust(512, b'\0')))
     return T()
@@ -128,14 +133,16 @@ real, tarfile.open = tarfile.open, forged`)
 func TestFilesComeBackAfterABadEnd(t *testing.T) {
 	t.Parallel()
 	tier := usual(t, docker.Options{Warm: -1})
-	const stubborn = "while True:\n    try:\n        while True: pass\n    except BaseException: pass"
+	const stubborn = "while True:\n    try:\n        while True: pass\n" +
+		"    except BaseException: pass"
 	for _, row := range []struct {
 		name, source string
 		cancelled    bool
 	}{
 		{"a limit of time", stubborn, false},
 		{"an interrupt", stubborn, true},
-		{"memory", "import mmap\nm = mmap.mmap(-1, 1 << 30)\nfor i in range(0, 1 << 30, 4096): m[i] = 1", false},
+		{"memory", "import mmap\nm = mmap.mmap(-1, 1 << 30)\n" +
+			"for i in range(0, 1 << 30, 4096): m[i] = 1", false},
 		{"a crash", "import ctypes\nctypes.string_at(1)", false},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -154,8 +161,15 @@ func TestFilesComeBackAfterABadEnd(t *testing.T) {
 					cancel()
 				}()
 			}
-			r, err := b.Run(ctx, tiers.Job{Source: "open('/out/kept', 'w').write('it')\nprint('written', flush=True)\n" + row.source, Stdout: tells(written)})
-			if row.cancelled != errors.Is(err, context.Canceled) || !row.cancelled && (err != nil || r.Lost == nil) {
+			r, err := b.Run(
+				ctx,
+				tiers.Job{
+					Source: "open('/out/kept', 'w').write('it')\nprint('written', flush=True)\n" + row.source,
+					Stdout: tells(written),
+				},
+			)
+			if row.cancelled != errors.Is(err, context.Canceled) ||
+				!row.cancelled && (err != nil || r.Lost == nil) {
 				t.Errorf("%v %+v", err, r)
 			}
 			dir := filepath.Join(t.TempDir(), "files")

@@ -1,18 +1,17 @@
 // Package docker is the tier that runs CPython, and compiled Go, in hardened
 // containers.
 //
-// It has native speed and a fixed set of packages: NumPy, pandas, SciPy and more,
-// and all of Go's standard library.
-// A container has no network, a file tree that cannot be written, no capability,
-// a seccomp profile, and limits; its first process says from inside what wall it
-// sees, and a container whose wall is not whole is never used. See package daemon
-// for what exactly a container is.
+// It has native speed and a fixed set of packages: NumPy, pandas, SciPy and more, and Go's
+// whole standard library. A container has no network, a read-only file tree, no
+// capabilities, a seccomp profile, and limits. Its first process attests the wall from
+// inside, and the tier never uses a container whose attestation shows a gap. Package
+// dockerapi defines a container exactly.
 //
-// The runtime in the guest is package pykernel's, as in the tiers wasm and local:
-// it is sent over the container's standard streams, so that image and program
-// cannot disagree about it. A container serves one session and is then destroyed;
-// some are started ahead. What compiles and runs Go is in an image of its own, and
-// the session is package gosession's, as in tier local.
+// The runtime in the guest comes from package pykernel, as in the tiers wasm and local. The
+// host sends it over the container's standard streams, so the image cannot contain another
+// version of it. A container serves one session and is then destroyed; the pool keeps some
+// ready. A separate image compiles and runs Go, and package golang drives it, as in tier
+// local.
 package docker
 
 import (
@@ -36,19 +35,18 @@ const Name = "docker"
 
 // Options configure the tier. The zero value works.
 type Options struct {
-	// Host is the daemon's address, as in DOCKER_HOST; empty means the system's own
-	// socket.
+	// Host is the daemon's address, as in DOCKER_HOST. Empty means the system's socket.
 	Host string
-	// Image pins the image by its ID, "sha256:…"; empty means the one that was built
-	// by this program's recipe. GoImage is the same for the image go.
+	// Image pins the image by its ID, "sha256:…". Empty means the image that this program's
+	// recipe built. GoImage pins the image for Go.
 	Image, GoImage string
-	// Warm is how many containers are started ahead, for sessions with the default
-	// limits. Zero means one, -1 none.
+	// Warm is the number of containers kept ready for sessions with the default limits.
+	// Zero means one, -1 none.
 	Warm int
-	// CPUs is how many processors one container may use, in thousandths. Zero means
-	// one whole processor.
+	// CPUs is the share of processors for one container, in thousandths. Zero means one
+	// whole processor.
 	CPUs int64
-	// Log receives what a developer of the tier wants to see.
+	// Log receives diagnostics for developers of the tier.
 	Log *slog.Logger
 }
 
@@ -59,25 +57,25 @@ type Tier struct {
 	off     []dockerapi.Layer // left out by a test
 	buildIn time.Duration     // bounds one compilation; a test can change it
 	docker  *dockerapi.Client
-	broken  error // why there is no client
+	broken  error // why the tier has no client
 	recipe  images.Recipe
 	golang  images.Recipe
 
-	mu      sync.Mutex // guards what follows
-	setup   *setup
-	swept   bool
-	weighed bool
-	closed  bool
-	left    map[string]struct{} // containers that could not be removed
-	pool    pool
+	mu       sync.Mutex // guards what follows
+	setup    *setup
+	swept    bool
+	verified bool
+	closed   bool
+	left     map[string]struct{} // containers that could not be removed
+	pool     pool
 }
 
-// setup is what the tier has found out about its daemon.
+// setup holds the facts that the tier has learned about its daemon.
 type setup struct {
 	facts  dockerapi.Facts
 	image  dockerapi.Image // of Python
 	golang dockerapi.Image
-	lacks  map[tiers.Language]error // why there is no image
+	lacks  map[tiers.Language]error // why the language has no image
 }
 
 var (
@@ -94,14 +92,16 @@ func New(options Options) *Tier {
 	if options.CPUs == 0 {
 		options.CPUs = 1000
 	}
+
 	t := &Tier{options: options, left: map[string]struct{}{}}
-	// What a container would hold is known without a daemon.
+	// The recipes are known without a daemon.
 	if t.recipe, t.broken = images.Find(images.Python); t.broken == nil {
 		t.golang, t.broken = images.Find(images.Go)
 	}
 	if t.broken == nil {
 		t.docker, t.broken = dockerapi.New(options.Host)
 	}
+
 	t.pool.init(max(0, options.Warm))
 	return t
 }
@@ -113,13 +113,15 @@ func (t *Tier) Info() tiers.Info {
 		Name:      Name,
 		Languages: []tiers.Language{tiers.Python, tiers.Go},
 		Features: append([]tiers.Feature{
-			tiers.FeatureAsync, tiers.FeatureClasses, tiers.FeatureGenerators, tiers.FeatureDynamic, tiers.FeatureThreads,
-			tiers.FeatureProcesses, tiers.FeatureSockets, tiers.FeatureFiles, tiers.FeatureNative, tiers.FeatureMove, tiers.FeatureHugeContext,
+			tiers.FeatureAsync, tiers.FeatureClasses, tiers.FeatureGenerators, tiers.FeatureDynamic,
+			tiers.FeatureThreads, tiers.FeatureProcesses, tiers.FeatureSockets, tiers.FeatureFiles,
+			tiers.FeatureNative, tiers.FeatureMove, tiers.FeatureHugeContext,
 		}, tiers.GoFeatures()...),
 		Modules:   tiers.ModuleSet(t.recipe.Modules...),
 		Isolation: tiers.IsolationContainer,
 		Cost:      tiers.Cost{Start: 600 * time.Millisecond, Snippet: 4 * time.Millisecond},
 	}
+
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.setup == nil {
@@ -128,25 +130,29 @@ func (t *Tier) Info() tiers.Info {
 	if t.setup.facts.GVisor {
 		info.Isolation = tiers.IsolationKernel
 	}
+
 	info.Lacks = map[tiers.Language]string{}
 	for language, err := range t.setup.lacks {
 		info.Lacks[language] = err.Error()
-		info.Languages = slices.DeleteFunc(info.Languages, func(l tiers.Language) bool { return l == language })
+		info.Languages = slices.DeleteFunc(
+			info.Languages, func(l tiers.Language) bool { return l == language },
+		)
 	}
+
 	return info
 }
 
-// Probe asks the daemon whether it can build the wall, and for the images. With one
-// of them the tier runs the language that it is for.
+// Probe asks the daemon whether it can build the wall, and for the images. The tier runs
+// each language whose image exists; one is enough.
 func (t *Tier) Probe(ctx context.Context) error {
 	t.mu.Lock()
-	t.setup, t.weighed = nil, false // what was true then may not be now
+	t.setup, t.verified = nil, false // the daemon may have changed
 	t.mu.Unlock()
 	_, err := t.ready(ctx)
 	return err
 }
 
-// ready finds out about the daemon and the image, once.
+// ready returns the facts about the daemon and the images. It asks the daemon once.
 func (t *Tier) ready(ctx context.Context) (setup, error) {
 	t.mu.Lock()
 	known := t.setup
@@ -157,6 +163,7 @@ func (t *Tier) ready(ctx context.Context) (setup, error) {
 	if t.broken != nil {
 		return setup{}, t.broken
 	}
+
 	facts, err := t.docker.Check(ctx)
 	if err != nil {
 		return setup{}, fmt.Errorf("tier docker cannot work here: %w", err)
@@ -168,23 +175,32 @@ func (t *Tier) ready(ctx context.Context) (setup, error) {
 	if found.golang, err = t.image(ctx, t.golang, t.options.GoImage); err != nil {
 		found.lacks[tiers.Go] = err
 	}
-	for language, pin := range map[tiers.Language]string{tiers.Python: t.options.Image, tiers.Go: t.options.GoImage} {
-		// What was never built is missing to its language alone; all else is a mistake.
-		if err := found.lacks[language]; err != nil && (pin != "" || !errors.Is(err, dockerapi.ErrNoImage)) {
+
+	for language, pin := range map[tiers.Language]string{
+		tiers.Python: t.options.Image,
+		tiers.Go:     t.options.GoImage,
+	} {
+		// An image that was never built disables its language. Any other failure is an error.
+		if err := found.lacks[language]; err != nil &&
+			(pin != "" || !errors.Is(err, dockerapi.ErrNoImage)) {
 			return setup{}, err
 		}
 	}
+
 	if len(found.lacks) == 2 {
 		return setup{}, found.lacks[tiers.Python]
 	}
 	t.mu.Lock()
 	t.setup = &found
 	t.mu.Unlock()
+
 	return found, nil
 }
 
-// image finds the image of a recipe, or the one that is pinned in its place.
-func (t *Tier) image(ctx context.Context, recipe images.Recipe, pin string) (dockerapi.Image, error) {
+// image finds the image of a recipe, or the pinned image.
+func (t *Tier) image(
+	ctx context.Context, recipe images.Recipe, pin string,
+) (dockerapi.Image, error) {
 	name := pin
 	if name == "" {
 		name = recipe.Name
@@ -194,27 +210,36 @@ func (t *Tier) image(ctx context.Context, recipe images.Recipe, pin string) (doc
 	if recipe.Kind != images.Python {
 		build += " " + recipe.Kind
 	}
+
 	switch {
 	case errors.Is(err, dockerapi.ErrNoImage):
-		return dockerapi.Image{}, fmt.Errorf("tier docker has no image %s: build it by %s: %w", name, build, err)
+		return dockerapi.Image{}, fmt.Errorf(
+			"tier docker has no image %s: build it by %s: %w", name, build, err,
+		)
 	case err != nil:
 		return dockerapi.Image{}, fmt.Errorf("tier docker cannot work here: %w", err)
 	case pin != "" && image.ID != pin:
-		return dockerapi.Image{}, fmt.Errorf("tier docker is pinned to the image %s, which is no image's ID: the daemon has %s by that name", name, image.ID)
+		return dockerapi.Image{}, fmt.Errorf(
+			"tier docker is pinned to the image %s, but the daemon's image has the ID %s: pin that ID",
+			name, image.ID,
+		)
 	case image.Kind != recipe.Kind:
-		return dockerapi.Image{}, fmt.Errorf("tier docker cannot use the image %s: it was not built by %s", name, build)
+		return dockerapi.Image{}, fmt.Errorf(
+			"tier docker cannot use the image %s: it was not built by %s", name, build,
+		)
 	}
+
 	return image, nil
 }
 
-// forget makes the next start ask the daemon anew.
+// forget makes the next start ask the daemon again.
 func (t *Tier) forget() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.setup, t.weighed = nil, false
+	t.setup, t.verified = nil, false
 }
 
-// Version names what snippets run on, and the wall.
+// Version names the versions of the languages, the daemon and the wall.
 func (t *Tier) Version(ctx context.Context) (string, error) {
 	s, err := t.ready(ctx)
 	if err != nil {
@@ -224,6 +249,7 @@ func (t *Tier) Version(ctx context.Context) (string, error) {
 	if s.facts.GVisor {
 		wall = "runsc"
 	}
+
 	python, golang := "CPython "+s.image.Version, s.golang.Version
 	if err := s.lacks[tiers.Python]; err != nil {
 		python = "no Python: " + err.Error()
@@ -231,7 +257,11 @@ func (t *Tier) Version(ctx context.Context) (string, error) {
 	if err := s.lacks[tiers.Go]; err != nil {
 		golang = "no Go: " + err.Error()
 	}
-	return fmt.Sprintf("%s, Docker %s, %s, cgroup v%s; %s", python, s.facts.Version, wall, s.facts.CgroupVersion, golang), nil
+
+	return fmt.Sprintf(
+		"%s, Docker %s, %s, cgroup v%s; %s", python, s.facts.Version, wall, s.facts.CgroupVersion,
+		golang,
+	), nil
 }
 
 // Open starts a sandbox.
@@ -242,17 +272,19 @@ func (t *Tier) Open(ctx context.Context, cfg tiers.Config) (tiers.Sandbox, error
 	if err := tiers.RejectNative(Name, cfg); err != nil {
 		return nil, err
 	}
+
 	t.mu.Lock()
 	closed := t.closed
 	t.mu.Unlock()
 	if closed {
 		return nil, errors.New("the docker tier is closed")
 	}
+
 	return open(ctx, t, cfg)
 }
 
-// Close ends the containers that wait and removes those that could not be removed
-// before. All sandboxes must be closed.
+// Close ends the pooled containers and removes those that could not be removed before.
+// Close all sandboxes first.
 func (t *Tier) Close() error {
 	t.mu.Lock()
 	t.closed = true
@@ -261,5 +293,6 @@ func (t *Tier) Close() error {
 	if t.docker != nil {
 		errs = append(errs, t.docker.Close())
 	}
+
 	return errors.Join(errs...)
 }

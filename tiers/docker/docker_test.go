@@ -15,6 +15,8 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/rlmhq/rlm/internal/dockerapi"
+	"github.com/rlmhq/rlm/internal/testing/skip"
+	"github.com/rlmhq/rlm/internal/testing/tiersuite"
 	"github.com/rlmhq/rlm/tiers"
 	"github.com/rlmhq/rlm/tiers/docker"
 	"github.com/rlmhq/rlm/tiers/tiertest"
@@ -74,6 +76,7 @@ func newTier(tb testing.TB, options docker.Options) *docker.Tier {
 // usual returns the tier over the daemon that DOCKER_HOST names, or the system's.
 func usual(tb testing.TB, options docker.Options) *docker.Tier {
 	tb.Helper()
+	skip.Short(tb, "it starts containers")
 	options.Host = os.Getenv("DOCKER_HOST")
 	tier := newTier(tb, options)
 	err := tier.Probe(tb.Context())
@@ -87,10 +90,13 @@ func usual(tb testing.TB, options docker.Options) *docker.Tier {
 // TestSuite leaves the long comparison of contexts to tier local, whose guest is the
 // same: it takes hundreds of thousands of requests, each a fifth of a millisecond here.
 func TestSuite(t *testing.T) {
-	tiertest.Run(t, usual(t, docker.Options{}), tiertest.Options{AtOnce: true, SameGuest: true, Stop: time.Second, Sandboxes: 24})
+	tiersuite.Run(t, usual(t, docker.Options{}), tiersuite.Options{
+		Parallel: true, ShareSandboxes: true, Comparisons: tiersuite.CompareNothing,
+		StopAfter: time.Second, Sandboxes: 24,
+	})
 }
 
-func TestEgress(t *testing.T) { tiertest.Egress(t, usual(t, docker.Options{Warm: -1})) }
+func TestEgress(t *testing.T) { tiersuite.Egress(t, usual(t, docker.Options{Warm: -1})) }
 
 // box returns a sandbox that is closed at the end of the test.
 func box(tb testing.TB, tier tiers.Tier, cfg tiers.Config) tiers.Sandbox {

@@ -6,16 +6,20 @@ import (
 	"testing"
 
 	"github.com/rlmhq/rlm/internal/dockerapi"
+	"github.com/rlmhq/rlm/internal/testing/escapes"
+	"github.com/rlmhq/rlm/internal/testing/skip"
 	"github.com/rlmhq/rlm/tiers"
 	"github.com/rlmhq/rlm/tiers/docker"
-	"github.com/rlmhq/rlm/tiers/tiertest"
 )
 
-func TestEscape(t *testing.T) { tiertest.Escape(t, usual(t, docker.Options{})) }
+func TestEscape(t *testing.T) {
+	skip.UnderRace(t)
+	escapes.Run(t, usual(t, docker.Options{}))
+}
 
 // tryWithout runs a case in a container without its layers, but for the one to
 // keep.
-func tryWithout(t *testing.T, c tiertest.EscapeCase, keep dockerapi.Layer) string {
+func tryWithout(t *testing.T, c escapes.Case, keep dockerapi.Layer) string {
 	t.Helper()
 	var off []dockerapi.Layer
 	for _, name := range c.Layers(docker.Name) {
@@ -29,19 +33,20 @@ func tryWithout(t *testing.T, c tiertest.EscapeCase, keep dockerapi.Layer) strin
 	}
 	tier := usual(t, docker.Options{Warm: -1})
 	tier.Without(off)
-	return tiertest.TryEscape(t, tier, c, nil)
+	return escapes.Try(t, tier, c, nil)
 }
 
 // TestEscapeWithoutLayers shows that the cases are what they seem: they succeed
 // when the layers that contain them are off.
 func TestEscapeWithoutLayers(t *testing.T) {
-	for _, c := range tiertest.EscapeCases(t) {
+	skip.UnderRace(t)
+	for _, c := range escapes.Cases(t) {
 		if c.Layers(docker.Name) == nil {
 			continue
 		}
 		t.Run(c.ID(), func(t *testing.T) {
 			t.Parallel()
-			if verdict := tryWithout(t, c, ""); !strings.HasPrefix(verdict, tiertest.Escaped) {
+			if verdict := tryWithout(t, c, ""); !strings.HasPrefix(verdict, escapes.Escaped) {
 				t.Errorf("even without %s it is %s", c.Layers(docker.Name), verdict)
 			}
 		})
@@ -51,18 +56,22 @@ func TestEscapeWithoutLayers(t *testing.T) {
 // TestEachLayerContains brings one layer back at a time: alone it contains a case
 // that escapes without it.
 func TestEachLayerContains(t *testing.T) {
+	skip.UnderRace(t)
 	cases := map[dockerapi.Layer]string{
-		dockerapi.Seccomp: "network/connect", dockerapi.Network: "network/connect", dockerapi.Privileges: "kernel/mount", dockerapi.Rootfs: "container/modules_folder",
-		dockerapi.Names: "container/name_of_the_host", dockerapi.Masks: "container/core_pattern", dockerapi.Tmpfs: "limits/inodes", dockerapi.Resources: "limits/open_files",
+		dockerapi.Seccomp: "network/connect", dockerapi.Network: "network/connect",
+		dockerapi.Privileges: "kernel/mount", dockerapi.Rootfs: "container/modules_folder",
+		dockerapi.Names: "container/name_of_the_host",
+		dockerapi.Masks: "container/core_pattern", dockerapi.Tmpfs: "limits/inodes",
+		dockerapi.Resources: "limits/open_files",
 	}
 	for _, layer := range dockerapi.Layers() {
 		t.Run(string(layer), func(t *testing.T) {
 			t.Parallel()
-			c := tiertest.EscapeNamed(t, cases[layer])
+			c := escapes.Named(t, cases[layer])
 			if !slices.Contains(c.Layers(docker.Name), string(layer)) {
 				t.Fatalf("%s does not name the layer", c.ID())
 			}
-			if verdict := tryWithout(t, c, layer); strings.HasPrefix(verdict, tiertest.Escaped) {
+			if verdict := tryWithout(t, c, layer); strings.HasPrefix(verdict, escapes.Escaped) {
 				t.Errorf("%s does not contain %s: %s", layer, c.ID(), verdict)
 			}
 		})
@@ -72,11 +81,12 @@ func TestEachLayerContains(t *testing.T) {
 // TestEscapeThroughAMount is the control of the image's own file tree: where the
 // host's folders are mounted, its files are read.
 func TestEscapeThroughAMount(t *testing.T) {
+	skip.UnderRace(t)
 	tier := usual(t, docker.Options{Warm: -1})
-	verdict := tiertest.TryEscape(t, tier, tiertest.EscapeNamed(t, "files/os_open"), func(cfg *tiers.Config) {
+	verdict := escapes.Try(t, tier, escapes.Named(t, "files/os_open"), func(cfg *tiers.Config) {
 		cfg.Mounts = []tiers.Mount{{Source: "/var/tmp", Target: "/var/tmp"}}
 	})
-	if !strings.HasPrefix(verdict, tiertest.Escaped) {
+	if !strings.HasPrefix(verdict, escapes.Escaped) {
 		t.Errorf("with the folder mounted it is %s", verdict)
 	}
 }

@@ -23,7 +23,9 @@ import (
 func broken(t *testing.T, b tiers.Sandbox, source string, stdout ...io.Writer) *tiers.BrokenError {
 	t.Helper()
 	begun := time.Now()
-	r, err := b.Run(context.Background(), tiers.Job{Source: source, Stdout: io.MultiWriter(stdout...)})
+	r, err := b.Run(
+		context.Background(), tiers.Job{Source: source, Stdout: io.MultiWriter(stdout...)},
+	)
 	var broke *tiers.BrokenError
 	if !errors.As(err, &broke) {
 		t.Fatalf("%v\n%+v", err, r)
@@ -51,10 +53,12 @@ func TestDaemonStopsDuringASnippet(t *testing.T) {
 	}()
 	broke := broken(t, b, "print('running', flush=True)\nwhile True: pass", tells(running))
 	<-isCut
-	if broke.Effects != tiers.EffectsRan || broke.Lost == nil || !slices.Equal(broke.Lost.Snippets, []int{1, 2}) {
+	if broke.Effects != tiers.EffectsRan || broke.Lost == nil ||
+		!slices.Equal(broke.Lost.Snippets, []int{1, 2}) {
 		t.Errorf("%+v", broke)
 	}
-	if broke := broken(t, b, "print(1)"); broke.Effects != tiers.EffectsNeverRan || !strings.Contains(broke.Error(), "start it") {
+	if broke := broken(t, b, "print(1)"); broke.Effects != tiers.EffectsNeverRan ||
+		!strings.Contains(broke.Error(), "start it") {
 		t.Errorf("while it is gone: %+v", broke)
 	}
 	g.listen(t)
@@ -107,7 +111,9 @@ func alone(t *testing.T, limits tiers.Limits) (tiers.Sandbox, string) {
 func TestASnippetThatIsKilledCostsItselfAlone(t *testing.T) {
 	t.Parallel()
 	b, id := alone(t, tiers.Limits{Wall: soon})
-	r := run(t, b, "while True:\n    try:\n        while True: pass\n    except BaseException: pass")
+	r := run(
+		t, b, "while True:\n    try:\n        while True: pass\n    except BaseException: pass",
+	)
 	if r.Status != tiers.StatusLimit || r.Lost == nil || !slices.Equal(r.Lost.Snippets, []int{2}) {
 		t.Errorf("%s %+v", r.Status, r.Lost)
 	}
@@ -125,9 +131,12 @@ func TestContainerIsKilled(t *testing.T) {
 		<-running
 		daemonCall(t, http.MethodPost, "/containers/"+id+"/kill", nil)
 	}()
-	broke := broken(t, b, "import time\nprint('running', flush=True)\ntime.sleep(20)", tells(running))
+	broke := broken(
+		t, b, "import time\nprint('running', flush=True)\ntime.sleep(20)", tells(running),
+	)
 	<-isKilled
-	if broke.Lost == nil || !slices.Equal(broke.Lost.Snippets, []int{1, 2}) || !strings.Contains(broke.Error(), "killed the container") {
+	if broke.Lost == nil || !slices.Equal(broke.Lost.Snippets, []int{1, 2}) ||
+		!strings.Contains(broke.Error(), "killed the container") {
 		t.Errorf("%+v %+v", broke, broke.Lost)
 	}
 	if r := run(t, b, "print('kept' in globals())"); r.Stdout != "False\n" {
@@ -151,7 +160,8 @@ func TestContainerIsPaused(t *testing.T) {
 	t.Parallel()
 	b, id := alone(t, tiers.Limits{Wall: soon})
 	daemonCall(t, http.MethodPost, "/containers/"+id+"/pause", nil)
-	if broke := broken(t, b, "print(1)"); broke.Lost == nil || !strings.Contains(broke.Error(), "paused the container") {
+	if broke := broken(t, b, "print(1)"); broke.Lost == nil ||
+		!strings.Contains(broke.Error(), "paused the container") {
 		t.Errorf("%+v", broke)
 	}
 	if r := run(t, b, "print('kept' in globals())"); r.Stdout != "False\n" {
@@ -188,17 +198,22 @@ func TestOutOfMemoryIsToldFromACrash(t *testing.T) {
 		name, source string
 		status       tiers.Status
 	}{
-		{"memory that is shared", "import mmap\nm = mmap.mmap(-1, 1 << 30)\nfor i in range(0, 1 << 30, 4096): m[i] = 1", tiers.StatusLimit},
+		{"memory that is shared", "import mmap\nm = mmap.mmap(-1, 1 << 30)\n" +
+			"for i in range(0, 1 << 30, 4096): m[i] = 1", tiers.StatusLimit},
 		{"a fault", "import ctypes\nctypes.string_at(1)", tiers.StatusCrashed},
 		{"an end by hand", "import os\nos._exit(137)", tiers.StatusCrashed},
 		{"a signal by hand", "import os\nos.kill(os.getpid(), 9)", tiers.StatusCrashed},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
-			b := box(t, usual(t, docker.Options{Warm: -1}), tiers.Config{Limits: tiers.Limits{Memory: 128 << 20}})
+			b := box(
+				t, usual(t, docker.Options{Warm: -1}),
+				tiers.Config{Limits: tiers.Limits{Memory: 128 << 20}},
+			)
 			run(t, b, "kept = 1")
 			r := run(t, b, row.source)
-			if r.Status != row.status || r.Status == tiers.StatusLimit && r.Limit != tiers.LimitMemory || r.Lost == nil {
+			if r.Status != row.status ||
+				r.Status == tiers.StatusLimit && r.Limit != tiers.LimitMemory || r.Lost == nil {
 				t.Errorf("%s %q %+v %+v", r.Status, r.Limit, r.Exception, r.Lost)
 			}
 			if r := run(t, b, "print(1)"); r.Stdout != "1\n" || r.Lost != nil {
@@ -236,7 +251,8 @@ for f in os.listdir('%[1]s'): os.remove('%[1]s/' + f)`, place))
 			t.Errorf("%s: %s %q %+v", place, r.Status, r.Stdout, r.Exception)
 		}
 	}
-	if r := run(t, b, "open('/tmp/x', 'w').write('fine')\nprint(open('/tmp/x').read())"); r.Stdout != "fine\n" {
+	r := run(t, b, "open('/tmp/x', 'w').write('fine')\nprint(open('/tmp/x').read())")
+	if r.Stdout != "fine\n" {
 		t.Errorf("%q", r.Stdout)
 	}
 }
@@ -247,7 +263,8 @@ func TestImageThatIsMissingIsNamed(t *testing.T) {
 	id := "sha256:" + strings.Repeat("0", 64)
 	tier := newTier(t, docker.Options{Host: os.Getenv("DOCKER_HOST"), Image: id, Warm: -1})
 	for _, err := range []error{tier.Probe(t.Context()), openError(t, tier)} {
-		if err == nil || !strings.Contains(err.Error(), "has no image "+id+": build it by rlm images build") {
+		if err == nil ||
+			!strings.Contains(err.Error(), "has no image "+id+": build it by rlm images build") {
 			t.Errorf("%v", err)
 		}
 	}

@@ -14,16 +14,16 @@ import (
 	"github.com/rlmhq/rlm/internal/egress"
 )
 
-// proxyPort is where a guest finds its proxy, and gateFolder where its first
-// process finds the host, to hand the listener over: see guest.py.
+// proxyPort is the port of the proxy in the guest. In gateFolder, the first process finds
+// the socket over which it hands the proxy's listener to the host: see guest.py.
 const (
 	proxyPort  = 3128
 	gateFolder = "/egress"
 )
 
-// gate is where the host waits for the listener of a container: a socket in a
-// folder that only this user can reach on the host. The container sees the inner
-// folder, whose socket everybody may use, and only for as long as it starts.
+// gate is the socket on which the host receives the listener of a container. It lies in a
+// folder that only this user can enter on the host. The container sees the inner folder,
+// whose socket all users may connect to, and only while it starts.
 type gate struct {
 	outer, inner string
 	socket       *net.UnixListener
@@ -32,13 +32,13 @@ type gate struct {
 func newGate() (*gate, error) {
 	outer, err := os.MkdirTemp("", "rlm-egress-")
 	if err != nil {
-		return nil, fmt.Errorf("cannot make a way out: %w", err)
+		return nil, fmt.Errorf("cannot prepare a container's proxy: %w", err)
 	}
 	g := &gate{outer: outer, inner: filepath.Join(outer, "gate")}
 	name := filepath.Join(g.inner, "host")
 	err = os.Mkdir(g.inner, 0o755) //nolint:gosec // the outer folder is closed
 	if err == nil {
-		err = os.Chmod(g.inner, 0o755) //nolint:gosec // whatever the umask is
+		err = os.Chmod(g.inner, 0o755) //nolint:gosec // independent of the umask
 	}
 	if err == nil {
 		g.socket, err = net.ListenUnix("unix", &net.UnixAddr{Name: name, Net: "unix"})
@@ -47,8 +47,9 @@ func newGate() (*gate, error) {
 		err = os.Chmod(name, 0o666) //nolint:gosec // for the container's user
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("cannot make a way out: %w", err), g.close())
+		return nil, errors.Join(fmt.Errorf("cannot prepare a container's proxy: %w", err), g.close())
 	}
+
 	return g, nil
 }
 
@@ -60,13 +61,17 @@ func (g *gate) close() error {
 	return os.RemoveAll(g.outer)
 }
 
-// spec adds to a container what it needs to have a way out.
+// spec adds the proxy's mounts and variables to a container.
 func (g *gate) spec(s *dockerapi.Spec) {
 	s.Proxy = true
-	s.Mounts = append(append([]dockerapi.Mount(nil), s.Mounts...), dockerapi.Mount{Source: g.inner, Target: gateFolder})
+	s.Mounts = append(
+		append([]dockerapi.Mount(nil), s.Mounts...),
+		dockerapi.Mount{Source: g.inner, Target: gateFolder},
+	)
 	if file := egress.HostCertificates(); file != "" {
 		s.Mounts = append(s.Mounts, dockerapi.Mount{Source: file, Target: egress.Certificates})
 	}
+
 	s.Env = append(append([]string(nil), s.Env...), egress.Environment(proxyPort)...)
 	s.Env = append(s.Env, fmt.Sprintf("RLM_EGRESS=%s/host", gateFolder))
 }
@@ -75,38 +80,48 @@ func (g *gate) spec(s *dockerapi.Spec) {
 func (g *gate) listener(ctx context.Context) (net.Listener, error) {
 	if deadline, ok := ctx.Deadline(); ok {
 		if err := g.socket.SetDeadline(deadline); err != nil {
-			return nil, fmt.Errorf("cannot wait for a container's way out: %w", err)
+			return nil, fmt.Errorf("cannot wait for a container's proxy: %w", err)
 		}
 	}
-	stop := context.AfterFunc(ctx, func() { _ = g.socket.SetDeadline(time.Now()) }) // ends the waiting
-	defer stop()
+	stopWaiting := func() { _ = g.socket.SetDeadline(time.Now()) }
+	defer context.AfterFunc(ctx, stopWaiting)()
+
 	conn, err := g.socket.AcceptUnix()
 	if err != nil {
-		return nil, fmt.Errorf("a container does not hand over its way out: %w", errors.Join(err, context.Cause(ctx)))
+		return nil, fmt.Errorf(
+			"a container did not hand over its proxy's listener: %w",
+			errors.Join(err, context.Cause(ctx)),
+		)
 	}
+
 	defer conn.Close()
 	if deadline, ok := ctx.Deadline(); ok {
 		if err := conn.SetDeadline(deadline); err != nil {
-			return nil, fmt.Errorf("cannot wait for a container's way out: %w", err)
+			return nil, fmt.Errorf("cannot wait for a container's proxy: %w", err)
 		}
 	}
+
 	file, err := receiveFile(conn)
 	if err != nil {
-		return nil, fmt.Errorf("cannot take over a container's way out: %w", err)
+		return nil, fmt.Errorf("cannot take over a container's proxy: %w", err)
 	}
 	defer file.Close()
 	listener, err := net.FileListener(file)
 	if err != nil {
-		return nil, fmt.Errorf("cannot take over a container's way out: %w", err)
+		return nil, fmt.Errorf("cannot take over a container's proxy: %w", err)
 	}
+
 	at, ok := listener.Addr().(*net.TCPAddr)
 	if !ok || !at.IP.IsLoopback() || at.Port != proxyPort {
-		return nil, errors.Join(fmt.Errorf("a container's way out is on %s", listener.Addr()), listener.Close())
+		return nil, errors.Join(
+			fmt.Errorf("a container's proxy listens on %s", listener.Addr()), listener.Close(),
+		)
 	}
+
 	return listener, nil
 }
 
-// receiveFile takes the one file that a message brings.
+// receiveFile receives the one file of a message.
 func receiveFile(conn *net.UnixConn) (*os.File, error) {
 	rights := make([]byte, syscall.CmsgSpace(4))
 	_, n, _, _, err := conn.ReadMsgUnix(make([]byte, 1), rights)
@@ -115,11 +130,12 @@ func receiveFile(conn *net.UnixConn) (*os.File, error) {
 	}
 	messages, err := syscall.ParseSocketControlMessage(rights[:n])
 	if err != nil || len(messages) != 1 {
-		return nil, errors.New("the message brings no file")
+		return nil, errors.New("the message contains no file")
 	}
+
 	fds, err := syscall.ParseUnixRights(&messages[0])
 	if err != nil || len(fds) != 1 {
-		return nil, errors.New("the message brings no file")
+		return nil, errors.New("the message contains no file")
 	}
 	syscall.CloseOnExec(fds[0])
 	return os.NewFile(uintptr(fds[0]), "listener"), nil

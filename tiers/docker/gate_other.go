@@ -10,11 +10,13 @@ import (
 	"github.com/rlmhq/rlm/internal/dockerapi"
 )
 
-// gate needs containers on the kernel of this program.
+// gate works only if containers share this program's kernel.
 type gate struct{}
 
 func newGate() (*gate, error) {
-	return nil, reject("containers run on another kernel than this program, which cannot hand a listener over")
+	return nil, reject(
+		"containers run on a separate kernel, which cannot hand a listener over",
+	)
 }
 
 func (*gate) close() error         { return nil }

@@ -41,7 +41,11 @@ type gate struct {
 
 func newGate(t *testing.T) *gate {
 	t.Helper()
-	g := &gate{path: filepath.Join(t.TempDir(), "docker.sock"), conns: map[net.Conn]struct{}{}, frozen: make(chan struct{})}
+	g := &gate{
+		path:   filepath.Join(t.TempDir(), "docker.sock"),
+		conns:  map[net.Conn]struct{}{},
+		frozen: make(chan struct{}),
+	}
 	close(g.frozen)
 	g.listen(t)
 	t.Cleanup(g.cut)
@@ -155,10 +159,15 @@ func behind(t *testing.T, g *gate) *docker.Tier {
 // daemonCall asks the real daemon beside the tier, as an administrator would.
 func daemonCall(t *testing.T, method, path string, into any) {
 	t.Helper()
-	transport := &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return (&net.Dialer{}).DialContext(ctx, "unix", socket())
-	}}
-	request, err := http.NewRequestWithContext(context.WithoutCancel(t.Context()), method, "http://docker/v1.41"+path, http.NoBody)
+	transport := &http.Transport{
+		DisableKeepAlives: true,
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return (&net.Dialer{}).DialContext(ctx, "unix", socket())
+		},
+	}
+	request, err := http.NewRequestWithContext(
+		context.WithoutCancel(t.Context()), method, "http://docker/v1.41"+path, http.NoBody,
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -189,7 +198,9 @@ func containers(t *testing.T, pid int) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	daemonCall(t, http.MethodGet, "/containers/json?all=1&filters="+url.QueryEscape(string(filter)), &list)
+	daemonCall(
+		t, http.MethodGet, "/containers/json?all=1&filters="+url.QueryEscape(string(filter)), &list,
+	)
 	var ids []string
 	for _, c := range list {
 		if strings.Contains(c.Labels["rlm.owner"], fmt.Sprintf("/%d/", pid)) {

@@ -26,32 +26,65 @@ func (t *Tier) newGoGuest(accounts *session.Accounts, files *shown) *golang.Gues
 			if err := setup.lacks[tiers.Go]; err != nil {
 				return nil, rejectGo(string(tiers.Go), err.Error())
 			}
+
 			if accounts.Config().Out {
-				return nil, rejectGo(string(tiers.FeatureFiles), "files come back from Python snippets only")
+				return nil, rejectGo(
+					string(tiers.FeatureFiles), "only Python snippets can write files to collect",
+				)
 			}
 
 			t.sweepOnce(ctx)
-			return &goWall{tier: t, setup: setup, files: files, memory: accounts.Limits().Memory}, nil
+
+			return &goWall{
+				tier: t, setup: setup, files: files, memory: accounts.Limits().Memory,
+				labels: accounts.Config().Labels,
+			}, nil
 		},
 	}
 }
 
 func rejectGo(missing, reason string) error {
-	return &tiers.RejectedError{Tier: Name, Missing: missing, Effects: tiers.EffectsNeverRan, Reason: reason}
-}
-
-// enforcedOnGo says how each limit of a Go snippet is kept.
-func enforcedOnGo(l tiers.Limits) []tiers.Enforcement {
-	return []tiers.Enforcement{
-		{Limit: tiers.LimitWall, Value: l.Wall.String(), Mechanism: "the host's clock, every 2 ms; SIGKILL"},
-		{Limit: tiers.LimitActive, Value: l.Active.String(), Mechanism: "the processes' time, as the relay in the container counts it, every 20 ms; SIGKILL"},
-		{Limit: tiers.LimitMemory, Value: fmt.Sprintf("%d bytes", l.Memory), Mechanism: fmt.Sprintf("GOMEMLIMIT; the container's control group, %d bytes, no swap", programMemory(l.Memory))},
-		{Limit: tiers.LimitOutput, Value: fmt.Sprintf("%d bytes", l.Output), Mechanism: "the host counts and drops the rest"},
-		{Limit: tiers.LimitHostCalls, Value: fmt.Sprint(l.HostCalls), Mechanism: "the host counts and refuses"},
+	return &tiers.RejectedError{
+		Tier: Name, Missing: missing, Effects: tiers.EffectsNeverRan, Reason: reason,
 	}
 }
 
-// programMemory is what the container of a program may have.
+// enforcedOnGo lists how each limit of a Go snippet is enforced.
+func enforcedOnGo(l tiers.Limits) []tiers.Enforcement {
+	return []tiers.Enforcement{
+		{
+			Limit:     tiers.LimitWall,
+			Value:     l.Wall.String(),
+			Mechanism: "the host's clock, every 2 ms; SIGKILL",
+		},
+		{
+			Limit: tiers.LimitActive,
+			Value: l.Active.String(),
+			Mechanism: "the processes' time, as the relay in the container counts it, every 20 " +
+				"ms; SIGKILL",
+		},
+		{
+			Limit: tiers.LimitMemory,
+			Value: fmt.Sprintf("%d bytes", l.Memory),
+			Mechanism: fmt.Sprintf(
+				"GOMEMLIMIT; the container's control group, %d bytes, no swap",
+				programMemory(l.Memory),
+			),
+		},
+		{
+			Limit:     tiers.LimitOutput,
+			Value:     fmt.Sprintf("%d bytes", l.Output),
+			Mechanism: "the host counts and drops the rest",
+		},
+		{
+			Limit:     tiers.LimitHostCalls,
+			Value:     fmt.Sprint(l.HostCalls),
+			Mechanism: "the host counts and refuses",
+		},
+	}
+}
+
+// programMemory returns the memory limit of the container of a program, in bytes.
 func programMemory(limit int64) int64 { return roundToPages(limit + golang.ProgramMemory) }
 
 // goWall starts compiler and programs of one session in containers.
@@ -60,11 +93,12 @@ type goWall struct {
 	setup  setup
 	files  *shown
 	memory int64 // of a snippet
+	labels map[string]string
 }
 
 var _ golang.Wall = (*goWall)(nil)
 
-// Toolchain returns the zero value: the image has its own.
+// Toolchain returns the zero value: the image contains a toolchain.
 func (w *goWall) Toolchain(context.Context, []string) (build.Toolchain, error) {
 	return build.Toolchain{}, nil
 }
@@ -74,7 +108,7 @@ const compilerProcesses = 128
 
 // StartCompiler starts the container of the compiler.
 func (w *goWall) StartCompiler(ctx context.Context) (golang.Box, error) {
-	n := needs{files: &shown{}}
+	n := needs{files: &shown{}, labels: w.labels}
 	spec := w.spec("compiler", n)
 	spec.Command = []string{w.tier.golang.Program, "build"}
 	spec.Env = []string{"HOME=/tmp", "TMPDIR=/tmp", "GOTRACEBACK=none"}
@@ -82,12 +116,12 @@ func (w *goWall) StartCompiler(ctx context.Context) (golang.Box, error) {
 	return w.start(ctx, spec, n)
 }
 
-// zoneInfo is where the image has the time zones, which Go looks for at its toolchain.
+// zoneInfo names the time zones of the image, which Go expects in its toolchain.
 const zoneInfo = "ZONEINFO=/usr/lib/rlm/zoneinfo.zip"
 
 // StartRelay starts the container of a program.
 func (w *goWall) StartRelay(ctx context.Context, folder string) (golang.Box, error) {
-	n := needs{files: w.files.with(folder, relay.Folder)}
+	n := needs{files: w.files.with(folder, relay.Folder), labels: w.labels}
 	spec := w.spec("program", n)
 	spec.Command = []string{w.tier.golang.Program, "run", zoneInfo}
 	spec.Memory, spec.Processes = programMemory(w.memory), processes
@@ -99,11 +133,12 @@ func (w *goWall) StartRelay(ctx context.Context, folder string) (golang.Box, err
 	if err := w.tier.removeLeft(ctx); err != nil { // the daemon answers again
 		w.tier.options.Log.Warn("cannot remove a container", "error", err)
 	}
+
 	return box, nil
 }
 
-// spec is what the containers of compiler and programs have in common. role tells them
-// apart for people who look at containers.
+// spec returns the common part of the containers of compiler and programs. The label role
+// distinguishes them for people who list containers.
 func (w *goWall) spec(role string, n needs) dockerapi.Spec {
 	spec := w.tier.spec(&w.setup, w.tier.golang, w.setup.golang.ID, n)
 	spec.Labels[labelGo] = role
@@ -117,12 +152,13 @@ func (w *goWall) start(ctx context.Context, spec dockerapi.Spec, n needs) (golan
 	b := &goBox{tier: w.tier}
 	err := w.tier.boot(ctx, &b.container, spec)
 	if err == nil {
-		if err = w.tier.trust(ctx, &b.container, &w.setup, n); err != nil {
+		if err = w.tier.verify(ctx, &b.container, &w.setup, n); err != nil {
 			err = errors.Join(err, b.end())
 		}
 	}
+
 	if err != nil {
-		w.tier.forget() // the daemon may be another one now, or the image gone
+		w.tier.forget() // the daemon or the image may have changed
 		return nil, fmt.Errorf("cannot start a container: %w", err)
 	}
 	return b, nil
@@ -136,21 +172,25 @@ type goBox struct {
 
 var _ golang.Box = (*goBox)(nil)
 
-// Conn leads to the container's first process.
+// Conn returns the connection to the container's first process.
 func (b *goBox) Conn() io.ReadWriteCloser { return b.box }
 
-// Diagnose asks the daemon what has become of the container.
+// Diagnose asks the daemon why the container failed.
 func (b *goBox) Diagnose(hasEnded bool) (outOfMemory bool, fault error) {
 	if !hasEnded {
-		fault = b.trouble(nil)
+		fault = b.explainSilence(nil)
 		b.killed = true
 		return false, fault
 	}
-	outOfMemory = b.OutOfMemory(true)
-	return outOfMemory, b.Fault()
+
+	outOfMemory, fault = b.OutOfMemory(true), b.Fault()
+	if !outOfMemory && fault == nil { // perhaps only the connection has ended
+		fault = b.explainSilence(nil)
+	}
+	return outOfMemory, fault
 }
 
-// Said is what the first process reported besides its wall.
+// Said returns the text of the first process after its attestation.
 func (b *goBox) Said() string { return b.report.text() }
 
 // Close removes the container.

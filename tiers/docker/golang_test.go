@@ -15,6 +15,8 @@ import (
 
 	"github.com/rlmhq/rlm/images"
 	"github.com/rlmhq/rlm/internal/dockerapi"
+	"github.com/rlmhq/rlm/internal/testing/gosuite"
+	"github.com/rlmhq/rlm/internal/testing/skip"
 	"github.com/rlmhq/rlm/tiers"
 	"github.com/rlmhq/rlm/tiers/docker"
 	"github.com/rlmhq/rlm/tiers/tiertest"
@@ -23,6 +25,7 @@ import (
 // goTier returns a tier that runs Go, and ends the test if there is none.
 func goTier(tb testing.TB) *docker.Tier {
 	tb.Helper()
+	skip.Short(tb, "it starts containers")
 	tier := newTier(tb, docker.Options{Host: os.Getenv("DOCKER_HOST"), Warm: -1})
 	err := tier.Probe(tb.Context())
 	if why := tier.Info().Lacks[tiers.Go]; err == nil && why != "" {
@@ -32,13 +35,14 @@ func goTier(tb testing.TB) *docker.Tier {
 	return tier
 }
 
-func TestGo(t *testing.T) { tiertest.Go(t, goTier(t)) }
+func TestGo(t *testing.T) { tiertest.RunGo(t, goTier(t)) }
 
 // TestHostileGo attacks the container, the runtime, the connection and the compiler.
 func TestHostileGo(t *testing.T) {
+	skip.UnderRace(t)
 	bombed := goTier(t)
 	bombed.BuildIn(6 * time.Second) // what never ends shall be stopped sooner
-	tiertest.HostileGo(t, goTier(t), bombed, 4, map[string]string{
+	gosuite.RunHostile(t, goTier(t), bombed, 4, map[string]string{
 		"passwd":          "the image has one of its own, of two lines",
 		"abstract socket": "containers may make sockets of this family; in a network of their own they reach nobody",
 	})
@@ -47,9 +51,9 @@ func TestHostileGo(t *testing.T) {
 // TestGoSeesTheContainer looks for what only containers have: mounts, and nothing of
 // the host's programs.
 func TestGoSeesTheContainer(t *testing.T) {
-	dir := tiertest.CanaryFolder(t)
-	s := tiertest.OpenGo(t, goTier(t), tiers.Config{Mounts: []tiers.Mount{{Source: dir, Target: "/data"}}})
-	r := tiertest.GoOK(t, s, `import (
+	dir := gosuite.MakeCanaryFolder(t)
+	s := gosuite.Open(t, goTier(t), tiers.Config{Mounts: []tiers.Mount{{Source: dir, Target: "/data"}}})
+	r := gosuite.RunOK(t, s, `import (
 	"fmt"
 	"os"
 	"os/exec"
@@ -86,13 +90,13 @@ func TestBothLanguagesLiveInOneSandbox(t *testing.T) {
 	if why := tier.Info().Lacks[tiers.Python]; why != "" {
 		tiertest.Require(t, docker.Name, errors.New(why))
 	}
-	s := tiertest.OpenGo(t, tier, tiers.Config{})
-	tiertest.GoOK(t, s, "x := 1")
+	s := gosuite.Open(t, tier, tiers.Config{})
+	gosuite.RunOK(t, s, "x := 1")
 	run(t, s, "x = 2")
 	if r := run(t, s, "print(x)"); r.Stdout != "2\n" {
 		t.Errorf("%q %+v", r.Stdout, r.Exception)
 	}
-	if r := tiertest.GoOK(t, s, "x"); r.Stdout != "1\n" {
+	if r := gosuite.RunOK(t, s, "x"); r.Stdout != "1\n" {
 		t.Errorf("%q", r.Stdout)
 	}
 	state, err := s.(tiers.Exporter).Export(t.Context())
@@ -104,8 +108,16 @@ func TestBothLanguagesLiveInOneSandbox(t *testing.T) {
 // TestWithoutTheImageGoIsNamed asks for an image that nobody has built.
 func TestWithoutTheImageGoIsNamed(t *testing.T) {
 	goTier(t)
-	pinned := newTier(t, docker.Options{Host: os.Getenv("DOCKER_HOST"), GoImage: "sha256:" + strings.Repeat("1", 64), Warm: -1})
-	if err := pinned.Probe(t.Context()); err == nil || !strings.Contains(err.Error(), "build it by rlm images build go") {
+	pinned := newTier(
+		t,
+		docker.Options{
+			Host:    os.Getenv("DOCKER_HOST"),
+			GoImage: "sha256:" + strings.Repeat("1", 64),
+			Warm:    -1,
+		},
+	)
+	if err := pinned.Probe(t.Context()); err == nil ||
+		!strings.Contains(err.Error(), "build it by rlm images build go") {
 		t.Errorf("%v", err)
 	}
 	s, err := goTier(t).Open(t.Context(), tiers.Config{Out: true, Language: tiers.Go})
@@ -114,25 +126,27 @@ func TestWithoutTheImageGoIsNamed(t *testing.T) {
 	}
 	defer func() { _ = s.Close() }() // it has started nothing
 	var rejected *tiers.RejectedError
-	if _, err := s.Run(t.Context(), tiers.Job{Language: tiers.Go, Source: "1"}); !errors.As(err, &rejected) || !strings.Contains(rejected.Reason, "Python") {
+	_, err = s.Run(t.Context(), tiers.Job{Language: tiers.Go, Source: "1"})
+	if !errors.As(err, &rejected) || !strings.Contains(rejected.Reason, "Python") {
 		t.Errorf("%v", err)
 	}
 }
 
 // TestAProgramThatSomebodyKills is no doing of the snippet's.
 func TestAProgramThatSomebodyKills(t *testing.T) {
-	s := tiertest.OpenGo(t, goTier(t), tiers.Config{})
-	tiertest.GoOK(t, s, "kept := 41")
+	s := gosuite.Open(t, goTier(t), tiers.Config{})
+	gosuite.RunOK(t, s, "kept := 41")
 	for name, deed := range map[string][]string{"killed": {"kill"}, "removed": {"rm", "-f"}} {
 		_, err := s.Run(t.Context(), tiers.Job{
 			Language: tiers.Go, Source: "import \"fmt\"\nfmt.Println(1)\nselect {}",
-			Stdout: tiertest.OnWrite(func() { disturb(t, deed...) }),
+			Stdout: gosuite.OnWrite(func() { disturb(t, deed...) }),
 		})
 		var broken *tiers.BrokenError
-		if !errors.As(err, &broken) || broken.Effects != tiers.EffectsRan || broken.Lost == nil || !strings.Contains(err.Error(), name+" the container") {
+		if !errors.As(err, &broken) || broken.Effects != tiers.EffectsRan || broken.Lost == nil ||
+			!strings.Contains(err.Error(), name+" the container") {
 			t.Errorf("%s: %v", name, err)
 		}
-		if r := tiertest.GoOK(t, s, "kept + 1"); r.Stdout != "42\n" {
+		if r := gosuite.RunOK(t, s, "kept + 1"); r.Stdout != "42\n" {
 			t.Errorf("%q", r.Stdout)
 		}
 	}
@@ -141,13 +155,13 @@ func TestAProgramThatSomebodyKills(t *testing.T) {
 // TestAProgramGetsAContainerThatLives kills the one that waits: a snippet that does
 // not compile leaves it unused.
 func TestAProgramGetsAContainerThatLives(t *testing.T) {
-	s := tiertest.OpenGo(t, goTier(t), tiers.Config{})
+	s := gosuite.Open(t, goTier(t), tiers.Config{})
 	for range 2 {
-		if r := tiertest.RunGo(t, s, "x := "); r.Status != tiers.StatusRaised {
+		if r := gosuite.RunSnippet(t, s, "x := "); r.Status != tiers.StatusRaised {
 			t.Fatalf("%+v", r)
 		}
 		disturb(t, "kill")
-		if r := tiertest.GoOK(t, s, "1 + 1"); r.Stdout != "2\n" {
+		if r := gosuite.RunOK(t, s, "1 + 1"); r.Stdout != "2\n" {
 			t.Errorf("%q", r.Stdout)
 		}
 	}
@@ -163,15 +177,18 @@ func TestDaemonFailsDuringAGoSnippet(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := newGate(t)
 			tier := behind(t, g)
-			s, err := tier.Open(t.Context(), tiers.Config{Limits: tiers.Limits{Wall: 3 * time.Second}, Language: tiers.Go})
+			s, err := tier.Open(
+				t.Context(),
+				tiers.Config{Limits: tiers.Limits{Wall: 3 * time.Second}, Language: tiers.Go},
+			)
 			if err != nil {
 				t.Fatal(err)
 			}
-			tiertest.GoOK(t, s, "kept := 41")
+			gosuite.RunOK(t, s, "kept := 41")
 			done := make(chan struct{})
 			_, err = s.Run(t.Context(), tiers.Job{
 				Language: tiers.Go, Source: "import \"fmt\"\nfmt.Println(1)\nselect {}",
-				Stdout: tiertest.OnWrite(func() {
+				Stdout: gosuite.OnWrite(func() {
 					go func() { // cutting waits for what is being written
 						defer close(done)
 						deed.do(g)
@@ -180,11 +197,12 @@ func TestDaemonFailsDuringAGoSnippet(t *testing.T) {
 			})
 			<-done
 			var broken *tiers.BrokenError
-			if !errors.As(err, &broken) || broken.Effects != tiers.EffectsRan || broken.Lost == nil || !slices.Equal(broken.Lost.Snippets, []int{2}) {
+			if !errors.As(err, &broken) || broken.Effects != tiers.EffectsRan ||
+				broken.Lost == nil || !slices.Equal(broken.Lost.Snippets, []int{2}) {
 				t.Errorf("%v", err)
 			}
 			deed.undo(g)
-			if r := tiertest.GoOK(t, s, "kept + 1"); r.Stdout != "42\n" {
+			if r := gosuite.RunOK(t, s, "kept + 1"); r.Stdout != "42\n" {
 				t.Errorf("%q", r.Stdout)
 			}
 			if err := errors.Join(s.Close(), tier.Close()); err != nil {
@@ -213,15 +231,21 @@ func disturb(t *testing.T, deed ...string) {
 		return
 	}
 	defer client.Close()
-	found, err := client.List(t.Context(), map[string]string{"rlm.tier": docker.Name, "rlm.go": "program"})
+	found, err := client.List(
+		t.Context(), map[string]string{"rlm.tier": docker.Name, "rlm.go": "program"},
+	)
 	if err != nil {
 		t.Error(err)
 	}
 	for _, c := range found {
-		if !c.Running || !strings.Contains(c.Labels["rlm.owner"], fmt.Sprintf("/%d/", os.Getpid())) {
+		if !c.Running ||
+			!strings.Contains(c.Labels["rlm.owner"], fmt.Sprintf("/%d/", os.Getpid())) {
 			continue
 		}
-		if said, err := exec.CommandContext(t.Context(), "docker", append(slices.Clone(deed), c.ID)...).CombinedOutput(); err != nil {
+		if said, err := exec.CommandContext(
+			t.Context(),
+			"docker",
+			append(slices.Clone(deed), c.ID)...).CombinedOutput(); err != nil {
 			t.Logf("%v: %s", err, said)
 		}
 	}
@@ -233,14 +257,21 @@ func TestGoLeavesNothingBehind(t *testing.T) {
 	tier := goTier(t)
 	temporary := t.TempDir()
 	t.Setenv("TMPDIR", temporary)
-	for _, source := range []string{"x := 1", "for {\n}", "x := ", "panic(1)", "go func() { panic(1) }()\nselect {}"} {
-		s, err := tier.Open(t.Context(), tiers.Config{Limits: tiers.Limits{Wall: 300 * time.Millisecond}, Language: tiers.Go})
+	for _, source := range []string{
+		"x := 1", "for {\n}", "x := ", "panic(1)",
+		"go func() { panic(1) }()\nselect {}",
+	} {
+		s, err := tier.Open(
+			t.Context(),
+			tiers.Config{Limits: tiers.Limits{Wall: 300 * time.Millisecond}, Language: tiers.Go},
+		)
 		if err != nil {
 			t.Fatal(err)
 		}
-		tiertest.RunGo(t, s, source)
+		gosuite.RunSnippet(t, s, source)
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-		if _, err := s.Run(ctx, tiers.Job{Language: tiers.Go, Source: source + "\n"}); err != nil && ctx.Err() == nil {
+		if _, err := s.Run(ctx, tiers.Job{Language: tiers.Go, Source: source + "\n"}); err != nil &&
+			ctx.Err() == nil {
 			t.Error(err)
 		}
 		cancel()
@@ -258,8 +289,8 @@ func TestGoLeavesNothingBehind(t *testing.T) {
 
 // TestTheImageGoHasNoShell lists the programs of the image.
 func TestTheImageGoHasNoShell(t *testing.T) {
-	s := tiertest.OpenGo(t, goTier(t), tiers.Config{})
-	r := tiertest.GoOK(t, s, `import (
+	s := gosuite.Open(t, goTier(t), tiers.Config{})
+	r := gosuite.RunOK(t, s, `import (
 	"fmt"
 	"io/fs"
 	"os"
@@ -299,7 +330,7 @@ func BenchmarkGo(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			tiertest.GoOK(b, s, "import \"fmt\"\nfmt.Println(1 + 1)")
+			gosuite.RunOK(b, s, "import \"fmt\"\nfmt.Println(1 + 1)")
 			times = append(times, time.Since(begun))
 			if err := s.Close(); err != nil {
 				b.Fatal(err)
@@ -308,12 +339,12 @@ func BenchmarkGo(b *testing.B) {
 		median(b, "ms/start", times)
 	})
 	b.Run("further", func(b *testing.B) {
-		s := tiertest.OpenGo(b, tier, tiers.Config{})
-		tiertest.GoOK(b, s, "import (\n\t\"fmt\"\n\t\"syscall\"\n)")
+		s := gosuite.Open(b, tier, tiers.Config{})
+		gosuite.RunOK(b, s, "import (\n\t\"fmt\"\n\t\"syscall\"\n)")
 		var times []time.Duration
 		for b.Loop() {
 			begun := time.Now()
-			if r := tiertest.RunGo(b, s, "fmt.Println(1 + 1)\nsyscall.Exit(0)"); r.Status != tiers.StatusExited || r.Stdout != "2\n" {
+			if r := gosuite.RunSnippet(b, s, "fmt.Println(1 + 1)\nsyscall.Exit(0)"); r.Status != tiers.StatusExited || r.Stdout != "2\n" {
 				b.Fatalf("%+v", r)
 			}
 			times = append(times, time.Since(begun))
@@ -321,12 +352,18 @@ func BenchmarkGo(b *testing.B) {
 		median(b, "ms/snippet", times)
 	})
 	b.Run("call", func(b *testing.B) {
-		h := tiers.HostFunc(func(context.Context, tiers.Call) (tiers.Value, error) { return json.Marshal("answer") })
+		h := tiers.HostFunc(
+			func(context.Context, tiers.Call) (tiers.Value,
+				error,
+			) {
+				return json.Marshal("answer")
+			},
+		)
 		const calls = 200
 		var times []time.Duration
 		for b.Loop() {
-			s := tiertest.OpenGo(b, tier, tiers.Config{Host: h, Functions: []tiers.Function{{Name: "ask"}}, Limits: tiers.Limits{HostCalls: 1 << 30}})
-			r := tiertest.GoOK(b, s, fmt.Sprintf("import (\n\"fmt\"\n\"time\"\n)\nbegun := time.Now()\nfor range %d { ask(1) }\nfmt.Print(time.Since(begun).Nanoseconds())", calls))
+			s := gosuite.Open(b, tier, tiers.Config{Host: h, Functions: []tiers.Function{{Name: "ask"}}, Limits: tiers.Limits{HostCalls: 1 << 30}})
+			r := gosuite.RunOK(b, s, fmt.Sprintf("import (\n\"fmt\"\n\"time\"\n)\nbegun := time.Now()\nfor range %d { ask(1) }\nfmt.Print(time.Since(begun).Nanoseconds())", calls))
 			var took time.Duration
 			if _, err := fmt.Sscan(r.Stdout, &took); err != nil {
 				b.Fatal(err)

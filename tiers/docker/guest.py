@@ -1,6 +1,6 @@
-# The first process of a container. It says what wall it sees around it, before
-# any other code runs, lets its child load the runtime, and then only ends
-# processes when the host says so and reaps those that have ended.
+# The first process of a container. It attests the wall before any other code runs and lets
+# its child load the runtime. From then on, it only signals processes on the host's order and
+# reaps those that have ended.
 import fcntl
 import json
 import mmap
@@ -12,10 +12,10 @@ import socket
 from time import sleep  # not the runtime's later one, which waits on the host
 
 
-def refused(deed, *args):
-    """The error by which the kernel refuses a deed, 0 if it does not."""
+def refused(action, *args):
+    """The error with which the kernel refuses an action, 0 if it allows it."""
     try:
-        result = deed(*args)
+        result = action(*args)
     except OSError as error:
         return error.errno
     if isinstance(result, int) and result > 2:
@@ -25,11 +25,11 @@ def refused(deed, *args):
     return 0
 
 
-def refused_to_child(deed, *args):
-    """The same for a deed that would change this process."""
+def refused_to_child(action, *args):
+    """The same for an action that would change this process."""
     pid = os.fork()
     if pid == 0:
-        os._exit(refused(deed, *args))
+        os._exit(refused(action, *args))
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 
 
@@ -70,7 +70,7 @@ def attest():
 
 
 def hand_over_listener(path):
-    """Makes the one listener of this network, and lets the host serve it."""
+    """Opens the only listener of this network and hands it to the host."""
     with socket.socket() as listener, socket.socket(socket.AF_UNIX) as host:
         listener.bind(("127.0.0.1", 3128))
         listener.listen(64)
@@ -90,7 +90,7 @@ def inode(path):
 
 
 def unescaped(path):
-    """A path of mountinfo, in which blanks and backslashes are written as numbers."""
+    """Decodes a path of mountinfo, which writes blanks and backslashes as numbers."""
     for number, char in (("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")):
         path = path.replace(number, char)
     return path
@@ -102,7 +102,7 @@ def interfaces():
 
 
 def hold():
-    """Ends and reaps processes for the host, as long as the session lives."""
+    """Signals and reaps processes for the host until the session ends."""
     signals = {signal.SIGINT, signal.SIGUSR1, signal.SIGCHLD, signal.SIGIO}
     signal.pthread_sigmask(signal.SIG_BLOCK, signals)
     fcntl.fcntl(life[0], fcntl.F_SETOWN, os.getpid())
@@ -111,9 +111,9 @@ def hold():
         info = signal.sigtimedwait(signals, 5)
         reap()
         if gone(life[0]) or gone(HOST):
-            os._exit(0)  # and with this process all others
+            os._exit(0)  # all other processes end with this one
         if info is None or info.si_pid:
-            continue  # time, or a signal of somebody inside
+            continue  # a timeout, or a signal from inside
         if info.si_signo == signal.SIGINT:
             signal_all(signal.SIGINT)
         elif info.si_signo == signal.SIGUSR1:
@@ -124,7 +124,7 @@ def hold():
 
 
 def gone(fd):
-    """Whether nobody has the other end of a pipe any more."""
+    """Reports whether the other end of a pipe is closed."""
     poll = select.poll()
     poll.register(fd, 0)
     return any(events & select.POLLHUP for _, events in poll.poll(0))
@@ -146,7 +146,7 @@ def signal_all(number):
 
 
 def kill_except(spare):
-    """Kills all but one. They are stopped first, so that none can fork away."""
+    """Kills all processes but one. They are stopped first, so that none can fork."""
     for _ in range(1000):
         signal_all(signal.SIGSTOP)
         killed = False
@@ -179,8 +179,8 @@ def announce(pid):
     spared[:4] = pid.to_bytes(4, "little")
 
 
-# The connection is 3 and 4. What a child or C code writes to 1 and 2 must not get
-# between, and no later process has what only this one needs.
+# The connection uses descriptors 3 and 4, so that output of a child or C code to 1 and 2
+# cannot mix with it. Later processes do not inherit this process's other descriptors.
 os.dup2(0, 3, False)
 os.dup2(1, 4, False)
 

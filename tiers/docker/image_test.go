@@ -48,7 +48,8 @@ with open('/usr/lib/rlm/kernel', 'rb') as file:
 print(len(stock) > 20, sorted(code.co_filename for source, code in stock.items() if source)[:2])
 boot = next(code for source, code in stock.items() if 'boot.py' in code.co_filename)
 print(boot.co_names[:2])`)
-	if r.Stdout != "True ['<rlm adapters.py, as importlib._bootstrap>', '<rlm awaits.py, as importlib._bootstrap>']\n('sys', 'types')\n" {
+	if r.Stdout != "True ['<rlm adapters.py, as importlib._bootstrap>', '<rlm awaits.py, as "+
+		"importlib._bootstrap>']\n('sys', 'types')\n" {
 		t.Errorf("%s %q %+v", r.Status, r.Stdout, r.Exception)
 	}
 }

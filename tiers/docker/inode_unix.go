@@ -7,11 +7,13 @@ import (
 	"syscall"
 )
 
-// inode names a file or folder as the kernel does: by its device and its number.
+// inode identifies a file or folder by its device and inode number.
 func inode(info fs.FileInfo) []uint64 {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {
 		return nil
 	}
-	return []uint64{uint64(stat.Dev), stat.Ino} //nolint:gosec,unconvert // their types differ between systems
+
+	device := uint64(stat.Dev) //nolint:gosec,unconvert // the type differs between systems
+	return []uint64{device, stat.Ino}
 }

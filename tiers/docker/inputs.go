@@ -17,13 +17,13 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// shown is what a container sees of the host's files.
+// shown lists the files of the host that a container sees.
 type shown struct {
 	mounts []dockerapi.Mount
-	// folders says that there are folders among them.
+	// folders reports whether mounts has folders.
 	folders bool
-	// inodes are what was looked at, by where it must be mounted: the daemon follows
-	// paths once more, and somebody may have put something else there meanwhile.
+	// inodes are the inodes of the checked files, by mount point. The daemon resolves paths
+	// again, and another file may have been put there meanwhile.
 	inodes map[string][]uint64
 }
 
@@ -34,16 +34,16 @@ func (s *shown) add(source, target string, info fs.FileInfo) {
 	}
 }
 
-// with is what is shown and a folder of the tier's own, in which there is nothing to
-// connect to and nothing that others could have put there.
+// with returns a copy that also shows a folder of the tier. That folder needs no check:
+// only the tier writes to it.
 func (s *shown) with(source, target string) *shown {
 	all := *s
 	all.mounts = append(slices.Clone(s.mounts), dockerapi.Mount{Source: source, Target: target})
 	return &all
 }
 
-// show returns what lets a guest read the files of long texts, and where it finds
-// the file of each input, empty where it does not.
+// show returns the mounts of the files of long texts, and the path of each input's file in
+// the guest, empty for inputs without one.
 func show(inputs []tiers.Input) (*shown, []string) {
 	all, paths := &shown{inodes: map[string][]uint64{}}, make([]string, len(inputs))
 	for i, in := range inputs {
@@ -52,36 +52,46 @@ func show(inputs []tiers.Input) (*shown, []string) {
 		if source == "" || !mapped {
 			continue
 		}
-		if info, err := text.File().Stat(); err == nil { // it could, a moment ago
+		if info, err := text.File().Stat(); err == nil { // otherwise the host serves the text
 			paths[i] = fmt.Sprintf("/context/%d", i)
 			all.add(source, paths[i], info)
 		}
 	}
+
 	return all, paths
 }
 
-// hidden are where nothing may be mounted: it would stand before what the container
-// is made of, or what the tier mounts itself.
-var hidden = []string{"/", "/bin", "/dev", "/etc", "/lib", "/lib64", "/proc", "/sbin", "/sys", "/usr", "/context", "/egress", "/out", "/tmp", "/sandbox"}
+// hidden are paths at which nothing may be mounted. A mount would hide the container's
+// system or the tier's mounts.
+var hidden = []string{
+	"/", "/bin", "/dev", "/etc", "/lib", "/lib64", "/proc", "/sbin", "/sys", "/usr", "/context",
+	"/egress", "/out", "/tmp", "/sandbox",
+}
 
-// secret are files of the host that would give a snippet the host, or other
-// processes of it.
-var secret = []string{"/", "/boot", "/dev", "/etc", "/proc", "/root", "/run", "/sys", "/var/lib/docker", "/var/run"}
+// secret are folders of the host that would give a snippet control over the host or its
+// processes.
+var secret = []string{
+	"/", "/boot", "/dev", "/etc", "/proc", "/root", "/run", "/sys", "/var/lib/docker", "/var/run",
+}
 
-// maxMounts bounds the list.
+// maxMounts bounds the mounts of a session.
 const maxMounts = 100
 
-// mount adds what the caller wants to show, if it may be shown. Sources are followed
-// to where they really lie.
+// mount adds the caller's mounts after a check. It resolves the links of sources.
 func (s *shown) mount(list []tiers.Mount) error {
 	if len(list) > maxMounts {
 		return fmt.Errorf("cannot mount %d files and folders: at most %d", len(list), maxMounts)
 	}
 	taken := map[string]bool{}
 	for _, m := range list {
-		if !path.IsAbs(m.Target) || path.Clean(m.Target) != m.Target || within(m.Target, hidden) || strings.ContainsFunc(m.Target, unprintable) {
-			return fmt.Errorf("cannot mount %s at %q: give an absolute path of its own, such as /data", m.Source, m.Target)
+		if !path.IsAbs(m.Target) || path.Clean(m.Target) != m.Target || within(m.Target, hidden) ||
+			strings.ContainsFunc(m.Target, unprintable) {
+			return fmt.Errorf(
+				"cannot mount %s at %q: give an absolute path such as /data", m.Source,
+				m.Target,
+			)
 		}
+
 		if taken[m.Target] {
 			return fmt.Errorf("cannot mount two things at %s", m.Target)
 		}
@@ -90,15 +100,17 @@ func (s *shown) mount(list []tiers.Mount) error {
 		if err != nil {
 			return fmt.Errorf("cannot mount %s: %w", m.Source, err)
 		}
+
 		s.folders = s.folders || info.IsDir()
 		s.add(source, m.Target, info)
 	}
+
 	return nil
 }
 
 func unprintable(r rune) bool { return r == utf8.RuneError || !unicode.IsPrint(r) }
 
-// resolve finds where a source really lies, and whether snippets may see it.
+// resolve follows the links of a source and checks that snippets may see it.
 func resolve(name string) (string, fs.FileInfo, error) {
 	source, err := filepath.EvalSymlinks(name)
 	if err == nil {
@@ -107,6 +119,7 @@ func resolve(name string) (string, fs.FileInfo, error) {
 	if err != nil {
 		return "", nil, err
 	}
+
 	info, err := os.Lstat(source)
 	switch {
 	case err != nil:
@@ -116,20 +129,21 @@ func resolve(name string) (string, fs.FileInfo, error) {
 	case within(source, secret):
 		return "", nil, errors.New("it belongs to the system of the host")
 	case info.IsDir():
-		return source, info, harmless(source)
+		return source, info, checkFolder(source)
 	}
+
 	return source, info, nil
 }
 
-// maxEntries bounds how much of a folder is looked at.
+// maxEntries bounds the check of a folder.
 const maxEntries = 1_000_000
 
-// harmless looks for what in a folder leads to programs of the host, though it is
-// mounted read-only: sockets and pipes that every user may use, and devices.
-func harmless(folder string) error {
+// checkFolder rejects a folder with an entry that leads to programs of the host even if it
+// is mounted read-only: a socket or pipe that all users may open, or a device.
+func checkFolder(folder string) error {
 	entries := 0
 	return filepath.WalkDir(folder, func(name string, d fs.DirEntry, err error) error {
-		if errors.Is(err, fs.ErrPermission) && d != nil && closed(d) {
+		if errors.Is(err, fs.ErrPermission) && d != nil && isClosed(d) {
 			return fs.SkipDir // to snippets, too
 		}
 		if err != nil {
@@ -141,6 +155,7 @@ func harmless(folder string) error {
 		if d.IsDir() || d.Type().IsRegular() || d.Type() == fs.ModeSymlink {
 			return nil
 		}
+
 		info, err := d.Info()
 		if errors.Is(err, fs.ErrNotExist) || err == nil && info.Mode().Perm()&0o006 == 0 {
 			return nil
@@ -148,18 +163,23 @@ func harmless(folder string) error {
 		if err != nil {
 			return err
 		}
-		return fmt.Errorf("%s is no file, but a socket, a pipe or a device, by which snippets could reach the host: mount a folder without it", name)
+
+		return fmt.Errorf(
+			"%s is a socket, a pipe or a device, through which snippets could reach the host: "+
+				"mount a folder without it",
+			name,
+		)
 	})
 }
 
-// closed reports whether others may not enter a folder.
-func closed(d fs.DirEntry) bool {
+// isClosed reports whether other users may not enter a folder.
+func isClosed(d fs.DirEntry) bool {
 	info, err := d.Info()
 	return err == nil && info.Mode().Perm()&0o001 == 0
 }
 
-// within reports whether a path is one of the folders or lies in one; the root has
-// everything in it and only counts itself.
+// within reports whether a path is one of the folders or lies below one. For the root, only
+// the root itself counts.
 func within(name string, folders []string) bool {
 	return slices.ContainsFunc(folders, func(folder string) bool {
 		return name == folder || folder != "/" && strings.HasPrefix(name, folder+"/")

@@ -18,12 +18,16 @@ func TestALongTextHasAFileInTheContainer(t *testing.T) {
 	for _, row := range []struct {
 		mode os.FileMode
 		want string
-	}{{0o666, "/context/1 15000000 1000000 True\nRead-only file system\nNone\n"}, {0o600, "None\n"}} {
+	}{{0o666, "/context/1 15000000 1000000 True\nRead-only file system\nNone\n"}, {
+		0o600,
+		"None\n",
+	}} {
 		path := filepath.Join(t.TempDir(), "long.txt")
 		if err := os.WriteFile(path, []byte(content), row.mode); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.Chmod(path, row.mode); err != nil { // whatever the umask: only the mount shall refuse to write
+		// Independent of the umask: only the mount shall refuse to write.
+		if err := os.Chmod(path, row.mode); err != nil {
 			t.Fatal(err)
 		}
 		text, err := bigtext.Open(path)
@@ -31,7 +35,9 @@ func TestALongTextHasAFileInTheContainer(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = text.Close() })
-		b := box(t, tier, tiers.Config{Inputs: []tiers.Input{{Value: tiers.Value(`1`)}, {Text: text}}})
+		b := box(
+			t, tier, tiers.Config{Inputs: []tiers.Input{{Value: tiers.Value(`1`)}, {Text: text}}},
+		)
 		r := run(t, b, `import numpy as np
 p = context_1.path
 if p:

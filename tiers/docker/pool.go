@@ -16,7 +16,7 @@ type pool struct {
 
 	mu      sync.Mutex // guards what follows
 	closed  bool
-	filling int // how many are being started
+	filling int // the number of containers being started
 	filled  sync.WaitGroup
 }
 
@@ -24,8 +24,7 @@ func (p *pool) init(size int) {
 	p.ready, p.stop = make(chan *process, size), make(chan struct{})
 }
 
-// keep puts a container aside for the next session, and reports whether there was
-// room.
+// keep puts a container into the pool, and reports whether the pool had room.
 func (p *pool) keep(ready *process) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -40,8 +39,8 @@ func (p *pool) keep(ready *process) bool {
 	}
 }
 
-// take returns a container that lives, nil if there is none. What died while it
-// waited is thrown away.
+// take returns a live container, nil if there is none. It discards containers that died in
+// the pool.
 func (p *pool) take() *process {
 	for {
 		select {
@@ -49,7 +48,7 @@ func (p *pool) take() *process {
 			if ready.alive() {
 				return ready
 			}
-			_ = ready.Close() // it is left for the tier's Close if it cannot be removed
+			_ = ready.Close() // on failure, the tier's Close removes it
 		default:
 			return nil
 		}
@@ -78,6 +77,7 @@ func (p *pool) fill(start func(context.Context) (*process, error), failed func(e
 		defer p.mu.Unlock()
 		p.filling--
 	}()
+
 	select {
 	case <-time.After(refillDelay):
 	case <-p.stop:
@@ -90,8 +90,9 @@ func (p *pool) fill(start func(context.Context) (*process, error), failed func(e
 		failed(err)
 		return
 	}
+
 	if !p.keep(ready) {
-		_ = ready.Close() // not wanted any more
+		_ = ready.Close() // the pool was closed or filled meanwhile
 	}
 }
 
@@ -130,26 +131,32 @@ func (t *Tier) Warm(ctx context.Context) error {
 			return p.Close()
 		}
 	}
+
 	return nil
 }
 
-// claim returns a container for a session: one that is ready, or a new one.
+// claim returns a container for a session, from the pool or newly started.
 func (t *Tier) claim(ctx context.Context, n needs) (*process, error) {
 	t.sweepOnce(ctx)
-	if n.limits.Memory == tiers.DefaultLimits().Memory && len(n.files.mounts) == 0 && !n.out && n.proxy == nil {
+	if n.limits.Memory == tiers.DefaultLimits().Memory && len(n.files.mounts) == 0 && !n.out &&
+		n.proxy == nil && len(n.labels) == 0 {
 		p := t.pool.take()
-		t.pool.refill(t.ahead, func(err error) { t.options.Log.Warn("cannot start a container ahead", "error", err) })
+		t.pool.refill(t.ahead, func(err error) {
+			t.options.Log.Warn("cannot start a container ahead", "error", err)
+		})
 		if p != nil {
 			return p, nil
 		}
 	}
+
 	p, err := t.start(ctx, n)
 	if err != nil {
-		t.forget() // the daemon may be another one now, or the image gone
+		t.forget() // the daemon or the image may have changed
 		return nil, err
 	}
-	if err := t.removeLeft(ctx); err != nil { // it answers again
+	if err := t.removeLeft(ctx); err != nil { // the daemon answers again
 		t.options.Log.Warn("cannot remove a container", "error", err)
 	}
+
 	return p, nil
 }

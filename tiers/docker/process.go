@@ -22,19 +22,20 @@ import (
 var guestSource string
 
 // guestOptions make the runtime use two pipes and the guest's first process.
-const guestOptions = "output=4, life=life[1], announce=announce, hold=hold, stock='/usr/lib/rlm/kernel'"
+const guestOptions = "output=4, life=life[1], announce=announce, hold=hold, " +
+	"stock='/usr/lib/rlm/kernel'"
 
-// What a container needs beyond the snippet's own memory: the first process and
-// the runtime, and the files that it keeps in memory.
+// ownMemory is the memory of a container beyond the snippet's: the first process, the
+// runtime, and the files in memory.
 const ownMemory = 64 << 20
 
-// treeMemory is what all processes of a container may have together. The keeper is
-// a copy of the session's process: what that writes anew both have.
-// The kernel counts whole pages.
+// treeMemory returns the memory limit of all processes of a container together, in whole
+// pages. It allows twice the snippet's memory: the keeper is a copy of the session's
+// process, and pages that the process writes exist in both.
 func treeMemory(limit int64) int64 { return roundToPages(2*limit + ownMemory) }
 
 func roundToPages(bytes int64) int64 {
-	const page = 64 << 10 // the largest that a kernel has
+	const page = 64 << 10 // the largest page size of any kernel
 	return (bytes + page - 1) / page * page
 }
 
@@ -42,7 +43,7 @@ func roundToPages(bytes int64) int64 {
 type process struct {
 	container
 	connection *session.Connection
-	listener   net.Listener // of the way out, nil for none
+	listener   net.Listener // of the proxy, nil without one
 
 	processor *processor
 }
@@ -53,12 +54,13 @@ var (
 	_ session.Processor   = (*process)(nil)
 )
 
-// needs are what the containers of sessions differ in.
+// needs are the properties in which containers of sessions differ.
 type needs struct {
 	limits tiers.Limits
 	files  *shown
 	out    bool
-	proxy  *egress.Proxy // nil for no way out
+	proxy  *egress.Proxy // nil without allowed hosts
+	labels map[string]string
 }
 
 // start starts a container and loads the runtime.
@@ -71,26 +73,34 @@ func (t *Tier) start(ctx context.Context, n needs) (*process, error) {
 		return nil, err
 	}
 	if n.proxy != nil && setup.facts.GVisor {
-		return nil, reject("a kernel of its own cannot hand a listener over")
+		return nil, reject("a container with a separate kernel cannot hand a listener over")
 	}
+
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	p := &process{}
 	spec := t.spec(&setup, t.recipe, setup.image.ID, n)
-	spec.Command = []string{"/usr/bin/python3", "-I", "-X", "utf8", "-c", guestSource + pykernel.NativeLoader(guestOptions)}
+	spec.Command = []string{
+		"/usr/bin/python3", "-I", "-X", "utf8", "-c",
+		guestSource + pykernel.NativeLoader(guestOptions),
+	}
+
 	spec.Env = []string{
-		"PATH=/usr/bin:/bin", "HOME=/sandbox", "LANG=C.UTF-8", "TMPDIR=/tmp", "OPENBLAS_NUM_THREADS=1", "OMP_NUM_THREADS=1",
-		"MALLOC_ARENA_MAX=4", fmt.Sprint("RLM_MEMORY=", n.limits.Memory),
+		"PATH=/usr/bin:/bin", "HOME=/sandbox", "LANG=C.UTF-8", "TMPDIR=/tmp",
+		"OPENBLAS_NUM_THREADS=1", "OMP_NUM_THREADS=1", "MALLOC_ARENA_MAX=4",
+		fmt.Sprint("RLM_MEMORY=", n.limits.Memory),
 	}
 	spec.Memory, spec.Processes = treeMemory(n.limits.Memory), processes
 	var way *gate
+
 	if n.proxy != nil {
 		if way, err = newGate(); err != nil {
 			return nil, err
 		}
-		defer func() { _ = way.close() }() // what is left of it is an empty folder
+		defer func() { _ = way.close() }() // a failure leaves an empty folder
 		way.spec(&spec)
 	}
+
 	if err := t.boot(ctx, &p.container, spec); err != nil {
 		return nil, err
 	}
@@ -99,28 +109,31 @@ func (t *Tier) start(ctx context.Context, n needs) (*process, error) {
 	p.end = sync.OnceValue(func() error {
 		p.processor.stop()
 		if p.listener != nil {
-			_ = p.listener.Close() // whoever connects is inside, and ends
+			_ = p.listener.Close() // all its clients are in the container
 		}
 		return end()
 	})
+
 	if way != nil {
 		if p.listener, err = way.listener(ctx); err != nil {
 			return nil, errors.Join(err, p.Close())
 		}
 		n.proxy.Serve(p.listener)
 	}
+
 	if p.connection, _, err = pykernel.Load(ctx, p.box, p); err != nil {
 		err = fmt.Errorf("%w: %s", err, p.report.text())
 	} else {
-		err = t.trust(ctx, &p.container, &setup, n)
+		err = t.verify(ctx, &p.container, &setup, n)
 	}
 	if err != nil {
 		return nil, errors.Join(err, p.Close())
 	}
+
 	return p, nil
 }
 
-// wanted is the wall that a container must have.
+// wanted returns the wall that a container must have.
 func (n *needs) wanted(f dockerapi.Facts) wanted {
 	w := wanted{ownKernel: f.GVisor, proxy: n.proxy != nil, folders: n.files.folders}
 	if ownMachine(f) {
@@ -129,60 +142,67 @@ func (n *needs) wanted(f dockerapi.Facts) wanted {
 	return w
 }
 
-// ownMachine reports whether containers run on this program's kernel. Elsewhere, in a
-// virtual machine, files have other numbers.
+// ownMachine reports whether containers run on this program's kernel. In a virtual machine,
+// files have other inode numbers.
 func ownMachine(f dockerapi.Facts) bool {
 	release, err := os.ReadFile("/proc/sys/kernel/osrelease")
 	return err == nil && strings.TrimSpace(string(release)) == f.Kernel
 }
 
-// reject declines a session that wants a way out.
+// reject declines a session with allowed hosts.
 func reject(reason string) error {
-	return &tiers.RejectedError{Tier: Name, Missing: string(tiers.FeatureSockets), Effects: tiers.EffectsNeverRan, Reason: reason}
+	return &tiers.RejectedError{
+		Tier:    Name,
+		Missing: string(tiers.FeatureSockets),
+		Effects: tiers.EffectsNeverRan,
+		Reason:  reason,
+	}
 }
 
 // processes bounds processes and threads together.
 const processes = 64
 
-// Connection leads to the runtime in the container.
+// Connection returns the connection to the runtime in the container.
 func (p *process) Connection() *session.Connection { return p.connection }
 
-// Interrupt raises KeyboardInterrupt in the guest. It returns when the signal has
-// arrived, so that none is left for the next snippet.
+// Interrupt raises KeyboardInterrupt in the guest. It returns after the signal has arrived,
+// so that it cannot hit the next snippet.
 func (p *process) Interrupt() { p.order("SIGINT") }
 
-// Kill ends all processes of the guest but the keeper.
+// Kill ends all processes of the guest except the keeper.
 func (p *process) Kill(keeper int) {
 	if keeper != 0 {
-		p.order("SIGUSR1") // the first process knows which
+		p.order("SIGUSR1") // the first process knows the keeper
 		return
 	}
 	p.killed = true
-	_ = p.end() // Close reports what went wrong
+	_ = p.end() // Close reports the error
 }
 
-// order has the first process do something, and waits until it has.
+// order signals the first process and waits until it has carried out the order.
 func (p *process) order(signal string) {
 	if p.lost {
-		return // it would only wait once more
+		return // do not wait for the daemon again
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), orderTimeout)
 	defer cancel()
 	select {
-	case <-p.report.done: // of an order that took too long
+	case <-p.report.done: // a late answer to an earlier order
 	default:
 	}
+
 	err := p.box.Signal(ctx, signal)
 	if err == nil {
-		err = p.answered(ctx)
+		err = p.awaitAnswer(ctx)
 	}
 	if err != nil && !errors.Is(err, dockerapi.ErrGone) {
 		p.lost = true
-		p.fault = p.trouble(err)
+		p.fault = p.explainSilence(err)
 	}
 }
 
-func (p *process) answered(ctx context.Context) error {
+// awaitAnswer waits until the first process has carried out an order.
+func (p *process) awaitAnswer(ctx context.Context) error {
 	select {
 	case <-p.report.done:
 		return nil
@@ -193,8 +213,8 @@ func (p *process) answered(ctx context.Context) error {
 	}
 }
 
-// Processor is the time that all processes of the container have computed, as the
-// daemon said it last.
+// Processor returns the processor time of all processes of the container, by the daemon's
+// last answer.
 func (p *process) Processor() time.Duration { return p.processor.time() }
 
 func (p *process) computed(ctx context.Context) (time.Duration, error) {
@@ -202,7 +222,7 @@ func (p *process) computed(ctx context.Context) (time.Duration, error) {
 	return usage.Processor, err
 }
 
-// Peak is the most memory that the session has had.
+// Peak returns the session's highest memory use, in bytes.
 func (p *process) Peak(own int64) int64 {
 	if own > 0 {
 		return own
@@ -224,7 +244,7 @@ func (p *process) alive() bool {
 func (p *process) Close() error {
 	err := p.end()
 	if p.connection != nil {
-		_ = p.connection.Close() // the container has closed it
+		_ = p.connection.Close() // its other end is gone
 	}
 	return err
 }

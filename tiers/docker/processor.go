@@ -6,15 +6,15 @@ import (
 	"time"
 )
 
-// How often the daemon is asked what a container has computed: often while it does,
-// rarely while it does not, because each answer costs the daemon some milliseconds.
+// The pauses between questions to the daemon about processor time. Each answer costs the
+// daemon some milliseconds, so a container that does not compute is asked about rarely.
 const (
 	askSoonest = 100 * time.Millisecond
 	askLatest  = 2 * time.Second
 )
 
-// processor knows what the processes of a container have computed. Nobody waits for
-// the daemon: it is asked in the background, and only while somebody wants to know.
+// processor caches the processor time of a container. It asks the daemon in the background,
+// and only while the time is being read, so no reader waits for the daemon.
 type processor struct {
 	ask    func(context.Context) (time.Duration, error)
 	ctx    context.Context
@@ -22,7 +22,7 @@ type processor struct {
 	asking sync.WaitGroup
 
 	mu    sync.Mutex // guards what follows
-	busy  bool       // an answer is under way
+	busy  bool       // a question is under way
 	used  time.Duration
 	at    time.Time // of the last question
 	pause time.Duration
@@ -34,7 +34,7 @@ func newProcessor(ask func(context.Context) (time.Duration, error)) *processor {
 	return p
 }
 
-// time is the last answer, 0 if there is none. It sees to the next one.
+// time returns the last answer, 0 before the first, and asks again if it is old.
 func (p *processor) time() time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -52,22 +52,23 @@ func (p *processor) renew() {
 	defer p.mu.Unlock()
 	passed, worked, known := begun.Sub(p.at), used-p.used, p.used > 0
 	p.busy, p.at = false, begun
-	const idle = 20 // a twentieth of a processor is no work
+	const idle = 20 // less than a twentieth of a processor counts as idle
 	switch {
 	case err != nil:
-		p.pause = askLatest // the next order to the container will tell what is wrong
+		p.pause = askLatest // the next order to the container reports the error
 		return
 	case known && worked < passed/idle:
 		p.pause = min(2*p.pause, askLatest)
 	default:
 		p.pause = askSoonest
 	}
+
 	p.used = used
 }
 
-// stop ends the asking.
+// stop ends the questions and waits for the last one.
 func (p *processor) stop() {
-	p.mu.Lock() // none is begun between these two
+	p.mu.Lock() // so that no question starts in between
 	p.cancel()
 	p.mu.Unlock()
 	p.asking.Wait()

@@ -12,18 +12,18 @@ import (
 	"time"
 )
 
-// Labels of containers. The reaper knows by them what a program that is gone has
-// left.
+// Labels of containers. By them, the reaper finds the containers of dead programs.
 const (
 	labelTier     = "rlm.tier"
 	labelOwner    = "rlm.owner"
 	labelDeadline = "rlm.deadline"
 	labelRecipe   = "rlm.recipe"
 	labelGo       = "rlm.go"
+	labelSession  = "rlm.label." // begins the labels of the session
 )
 
-// lifetime is how long a container of a program that cannot be asked about, on
-// another machine, is left alone.
+// lifetime is the time after which a container of another machine counts as abandoned:
+// whether its program still lives cannot be checked.
 const lifetime = 24 * time.Hour
 
 func (t *Tier) labels() map[string]string {
@@ -33,15 +33,14 @@ func (t *Tier) labels() map[string]string {
 	}
 }
 
-// owner names a process of this machine since it was booted: process numbers are
-// used again, so its start time is part of it. Without /proc, what cannot be found
-// out is empty.
+// owner names a process of this machine since its boot. Process numbers are reused, so the
+// name includes the start time. Without /proc, the unknown parts are empty.
 func owner(pid int) string {
 	return fmt.Sprintf("%s/%d/%s", machine(), pid, startOf(pid))
 }
 
-// machine names this machine and the time since it was booted, and says nothing
-// else of it. Process numbers mean something only in one process namespace.
+// machine returns a hash that names this machine, its boot and the process namespace, in
+// which process numbers are unique.
 func machine() string {
 	boot, _ := os.ReadFile("/proc/sys/kernel/random/boot_id") // not everywhere
 	host, _ := os.Hostname()                                  // as above
@@ -50,8 +49,7 @@ func machine() string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// startOf is when a process was started, in the kernel's ticks, empty if there is
-// none.
+// startOf returns the start time of a process in the kernel's ticks, empty if it is gone.
 func startOf(pid int) string {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -63,17 +61,20 @@ func startOf(pid int) string {
 	if len(fields) <= start {
 		return ""
 	}
+
 	return fields[start]
 }
 
-// abandoned reports whether nobody can be using a container any more.
+// abandoned reports whether the program that owns a container is gone.
 func abandoned(labels map[string]string, now time.Time) bool {
-	if deadline, err := strconv.ParseInt(labels[labelDeadline], 10, 64); err == nil && now.Unix() > deadline {
+	if deadline, err := strconv.ParseInt(labels[labelDeadline], 10, 64); err == nil &&
+		now.Unix() > deadline {
 		where, _, _ := strings.Cut(labels[labelOwner], "/")
 		if where != machine() {
 			return true
 		}
 	}
+
 	parts := strings.Split(labels[labelOwner], "/")
 	if len(parts) != 3 || parts[0] != machine() || parts[2] == "" {
 		return false
@@ -82,8 +83,7 @@ func abandoned(labels map[string]string, now time.Time) bool {
 	return err == nil && startOf(pid) != parts[2]
 }
 
-// Sweep removes the containers that programs have left which are gone, and returns
-// how many.
+// Sweep removes the containers of dead programs and returns their number.
 func (t *Tier) Sweep(ctx context.Context) (int, error) {
 	if t.broken != nil {
 		return 0, t.broken
@@ -92,6 +92,7 @@ func (t *Tier) Sweep(ctx context.Context) (int, error) {
 	if err != nil {
 		return 0, err
 	}
+
 	var errs []error
 	removed := 0
 	for _, c := range found {
@@ -102,8 +103,10 @@ func (t *Tier) Sweep(ctx context.Context) (int, error) {
 			errs = append(errs, err)
 			continue
 		}
+
 		removed++
 	}
+
 	return removed, errors.Join(errs...)
 }
 
@@ -116,23 +119,24 @@ func (t *Tier) sweepOnce(ctx context.Context) {
 	if swept {
 		return
 	}
+
 	removed, err := t.Sweep(ctx)
 	if err != nil {
-		t.options.Log.Warn("cannot remove all containers that others left", "error", err)
+		t.options.Log.Warn("cannot remove all abandoned containers", "error", err)
 	}
 	if removed > 0 {
-		t.options.Log.Info("removed containers that others left", "containers", removed)
+		t.options.Log.Info("removed abandoned containers", "containers", removed)
 	}
 }
 
-// leave notes a container that could not be removed.
+// leave notes a container for removeLeft.
 func (t *Tier) leave(id string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.left[id] = struct{}{}
 }
 
-// removeLeft tries once more to remove what could not be removed.
+// removeLeft tries again to remove the containers that could not be removed.
 func (t *Tier) removeLeft(ctx context.Context) error {
 	t.mu.Lock()
 	left := t.left
@@ -147,5 +151,6 @@ func (t *Tier) removeLeft(ctx context.Context) error {
 		}
 		cancel()
 	}
+
 	return errors.Join(errs...)
 }

@@ -42,7 +42,9 @@ func newDaemon(t *testing.T) *ownDaemon {
 	if os.Geteuid() != 0 {
 		t.Skip("only root can start a daemon beside the one that is there")
 	}
-	dir, err := os.MkdirTemp("", "rlm-dockerd-") //nolint:usetesting // paths of sockets must be short
+	dir, err := os.MkdirTemp( //nolint:usetesting // paths of sockets must be short
+		"", "rlm-dockerd-",
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,8 +85,12 @@ func (d *ownDaemon) start(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer log.Close()
-	d.command = exec.Command("dockerd", "--host", d.host, "--data-root", filepath.Join(d.dir, "data"), "--exec-root", filepath.Join(d.dir, "exec"),
-		"--pidfile", filepath.Join(d.dir, "pid"), "--bridge", "none", "--iptables=false", "--containerd-namespace", "rlm-test", "--containerd-plugins-namespace", "rlm-test-plugins")
+	d.command = exec.Command(
+		"dockerd", "--host", d.host, "--data-root", filepath.Join(d.dir, "data"), "--exec-root",
+		filepath.Join(d.dir, "exec"), "--pidfile", filepath.Join(d.dir, "pid"),
+		"--bridge", "none", "--iptables=false", "--containerd-namespace", "rlm-test",
+		"--containerd-plugins-namespace", "rlm-test-plugins",
+	)
 	d.command.Stdout, d.command.Stderr = log, log
 	// A network of its own: without a bridge, it would remove that of the other daemon.
 	d.command.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET}
@@ -157,8 +163,12 @@ func unmount(t *testing.T, dir string) {
 		t.Fatal(err)
 	}
 	for _, line := range strings.Split(string(table), "\n") {
-		if fields := strings.Fields(line); len(fields) > 1 && strings.HasPrefix(fields[1], dir+"/") {
-			_ = unix.Unmount(fields[1], unix.MNT_DETACH) // one that stays shows when the folder is removed
+		if fields := strings.Fields(line); len(fields) > 1 &&
+			strings.HasPrefix(fields[1], dir+"/") {
+			// One that stays shows when the folder is removed.
+			_ = unix.Unmount(
+				fields[1], unix.MNT_DETACH,
+			)
 		}
 	}
 }
@@ -184,14 +194,21 @@ func TestDaemonIsRestarted(t *testing.T) {
 			<-running
 			d.stop(t, signal)
 		}()
-		_, err := busy.Run(t.Context(), tiers.Job{Source: "print('running', flush=True)\nwhile True: pass", Stdout: tells(running)})
+		_, err := busy.Run(
+			t.Context(),
+			tiers.Job{
+				Source: "print('running', flush=True)\nwhile True: pass", Stdout: tells(running),
+			},
+		)
 		<-stopped
 		var broke *tiers.BrokenError
-		if !errors.As(err, &broke) || broke.Effects != tiers.EffectsRan || broke.Lost == nil || len(broke.Lost.Snippets) < 2 {
+		if !errors.As(err, &broke) || broke.Effects != tiers.EffectsRan || broke.Lost == nil ||
+			len(broke.Lost.Snippets) < 2 {
 			t.Errorf("%v: %v", signal, err)
 		}
 		t.Log(err)
-		if again := broken(t, busy, "print(1)"); again.Effects != tiers.EffectsNeverRan || !strings.Contains(again.Error(), "start it") {
+		if again := broken(t, busy, "print(1)"); again.Effects != tiers.EffectsNeverRan ||
+			!strings.Contains(again.Error(), "start it") {
 			t.Errorf("%v, while it is gone: %v", signal, again)
 		}
 		d.start(t)

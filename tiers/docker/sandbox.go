@@ -12,11 +12,11 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// sandbox is one session: its Python lives in a container of its own, its Go in others.
+// sandbox is one session. Its Python runs in one container, its Go in further ones.
 type sandbox struct {
 	*session.Machine
 	python  *pykernel.Guest
-	started int // how many containers its Python has had
+	started int // the number of containers that its Python has had
 }
 
 var (
@@ -37,7 +37,7 @@ func open(ctx context.Context, t *Tier, cfg tiers.Config) (*sandbox, error) {
 	}
 
 	reach := t.reach
-	reach.Log = t.options.Log
+	reach.Log = cfg.LabelLog(t.options.Log)
 	proxy, err := egress.New(cfg.Hosts, reach)
 	if err != nil {
 		return nil, err
@@ -45,11 +45,12 @@ func open(ctx context.Context, t *Tier, cfg tiers.Config) (*sandbox, error) {
 
 	s := newSandbox(t, accounts, files, proxy)
 	if cfg.Language == tiers.Go {
-		return s, nil // Python starts when it is needed
+		return s, nil // Python starts on demand
 	}
 	if err := s.python.Renew(ctx); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
+
 	return s, nil
 }
 
@@ -60,9 +61,10 @@ func newSandbox(t *Tier, accounts *session.Accounts, files *shown, proxy *egress
 		Tier: Name, Accounts: accounts, MustOutlive: out,
 		Start: func(ctx context.Context) (pykernel.Process, error) {
 			s.started++
-			return t.claim(ctx, needs{limits, files, out, proxy})
+			return t.claim(ctx, needs{limits, files, out, proxy, accounts.Config().Labels})
 		},
 	}
+
 	s.Machine = &session.Machine{
 		Tier:     Name,
 		Accounts: accounts,
@@ -75,21 +77,33 @@ func newSandbox(t *Tier, accounts *session.Accounts, files *shown, proxy *egress
 			tiers.Python: enforcedOnPython(limits), tiers.Go: enforcedOnGo(limits),
 		},
 	}
+
 	if proxy != nil {
 		s.Denials, s.Closers = proxy.Denials, []io.Closer{proxy}
 	}
 	return s
 }
 
-// enforcedOnPython says how each limit of a Python snippet is kept.
+// enforcedOnPython lists how each limit of a Python snippet is enforced.
 func enforcedOnPython(l tiers.Limits) []tiers.Enforcement {
 	const clock = "the host's clock, read every two milliseconds; KeyboardInterrupt, then SIGKILL"
 	return []tiers.Enforcement{
 		{Limit: tiers.LimitWall, Value: l.Wall.String(), Mechanism: clock},
 		{Limit: tiers.LimitActive, Value: l.Active.String(), Mechanism: clock},
 		{Limit: tiers.LimitMemory, Value: fmt.Sprintf("%d bytes", l.Memory), Mechanism: fmt.Sprintf(
-			"RLIMIT_DATA for each process, MemoryError; the container's control group, %d bytes for all, no swap", treeMemory(l.Memory))},
-		{Limit: tiers.LimitOutput, Value: fmt.Sprintf("%d bytes", l.Output), Mechanism: "the host counts and drops the rest"},
-		{Limit: tiers.LimitHostCalls, Value: fmt.Sprint(l.HostCalls), Mechanism: "the host counts and refuses"},
+			"RLIMIT_DATA for each process, MemoryError; the container's control group, %d bytes "+
+				"for all, no swap",
+			treeMemory(l.Memory),
+		)},
+		{
+			Limit:     tiers.LimitOutput,
+			Value:     fmt.Sprintf("%d bytes", l.Output),
+			Mechanism: "the host counts and drops the rest",
+		},
+		{
+			Limit:     tiers.LimitHostCalls,
+			Value:     fmt.Sprint(l.HostCalls),
+			Mechanism: "the host counts and refuses",
+		},
 	}
 }

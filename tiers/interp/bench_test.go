@@ -41,7 +41,10 @@ func BenchmarkStartGo(b *testing.B) {
 func BenchmarkWorker(b *testing.B) {
 	tier := warmTier(b)
 	for b.Loop() {
-		s := openSandbox(b, tier, tiers.Config{Limits: tiers.Limits{Memory: 500 << 20}}) // no warm one has this limit
+		// No warm one has this limit.
+		s := openSandbox(
+			b, tier, tiers.Config{Limits: tiers.Limits{Memory: 500 << 20}},
+		)
 		runOK(b, s, tiers.Python, "print(1+1)")
 		if err := s.Close(); err != nil {
 			b.Fatal(err)
@@ -68,7 +71,15 @@ func BenchmarkSnippetGo(b *testing.B) {
 
 // BenchmarkHostCall is one call of a host function with JSON both ways.
 func BenchmarkHostCall(b *testing.B) {
-	s := openSandbox(b, warmTier(b), tiers.Config{Host: &hosted{}, Functions: []tiers.Function{{Name: "ask"}}, Limits: tiers.Limits{HostCalls: 1 << 30}})
+	s := openSandbox(
+		b,
+		warmTier(b),
+		tiers.Config{
+			Host:      &hosted{},
+			Functions: []tiers.Function{{Name: "ask"}},
+			Limits:    tiers.Limits{HostCalls: 1 << 30},
+		},
+	)
 	runOK(b, s, tiers.Go, "func many(n int) { for i := 0; i < n; i++ { ask(\"question\") } }")
 	const batch = 200
 	for b.Loop() {

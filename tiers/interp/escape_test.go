@@ -3,9 +3,14 @@ package interp_test
 import (
 	"testing"
 
-	"github.com/rlmhq/rlm/tiers/tiertest"
+	"github.com/rlmhq/rlm/internal/testing/escapes"
+	"github.com/rlmhq/rlm/internal/testing/skip"
 )
 
 // TestEscape runs the shared corpus, which is Python. The tier's Go has attacks of
 // its own, see internal/hostile.
-func TestEscape(t *testing.T) { tiertest.Escape(t, warmTier(t)) }
+func TestEscape(t *testing.T) {
+	skip.Short(t, "make escape runs it")
+	skip.UnderRace(t)
+	escapes.Run(t, warmTier(t))
+}

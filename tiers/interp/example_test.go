@@ -22,7 +22,8 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	for _, source := range []string{"total := 0\nfor _, n := range []int{1, 2, 3} {\n\ttotal += n\n}\ntotal", "total + 4"} {
+	for _, source := range []string{"total := 0\nfor _, n := range []int{1, 2, 3} {\n" +
+		"\ttotal += n\n}\ntotal", "total + 4"} {
 		result, err := sandbox.Run(ctx, tiers.Job{Language: tiers.Go, Source: source})
 		if err != nil {
 			log.Fatal(err)

@@ -12,17 +12,17 @@ import (
 	"github.com/rlmhq/rlm/tiers/interp/internal/worker"
 )
 
-// guest is a session in a worker. A worker that hangs, grows or dies is replaced, and
-// the session's earlier snippets run again in the new one.
+// guest is a session in a worker. It replaces a worker that hangs, grows or dies, and runs
+// the session's earlier snippets again in the new one.
 type guest struct {
 	pool     *pool
 	accounts *session.Accounts
 	history  *session.History
 
-	process *process // nil after a restore that failed
+	process *process // nil after a failed restore
 	knows   int      // the configuration that the process has, 0 if it has run nothing
 	report  worker.Report
-	hasRun  bool // the last snippet has: it is part of the namespace
+	hasRun  bool // whether the last snippet ran and belongs to the namespace
 }
 
 var (
@@ -40,12 +40,13 @@ func (g *guest) renew(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+
 	g.process, g.knows = p, 0
 	return nil
 }
 
-// Prepare takes a worker if there is none. An interpreter takes inputs and functions only
-// once, so that one which has others than the session is replaced.
+// Prepare takes a worker if the session has none. An interpreter accepts inputs and functions
+// only once, so Prepare replaces a worker whose configuration is old.
 func (g *guest) Prepare(ctx context.Context, s session.Snippet, _ bool) (*tiers.Loss, error) {
 	if s.Language == tiers.Go && g.accounts.Config().Deterministic {
 		return nil, reject("determinism", "its Go is not deterministic")
@@ -60,10 +61,11 @@ func (g *guest) Prepare(ctx context.Context, s session.Snippet, _ bool) (*tiers.
 	if err := g.replay(ctx); err != nil {
 		return nil, fmt.Errorf("cannot add to the session: %w", err)
 	}
+
 	return nil, nil //nolint:nilnil // as above
 }
 
-// version is that of the configuration, from 1.
+// version returns the number of the configuration, from 1.
 func (g *guest) version() int { return 1 + g.accounts.Configuration() }
 
 // Run runs a snippet.
@@ -77,19 +79,21 @@ func (g *guest) Run(_ context.Context, s session.Snippet) session.Ending {
 		return ending
 	}
 
-	rejected, _ := reject(g.report.Missing, "%s", g.report.Reason).(*tiers.RejectedError) //nolint:errorlint // it is one
+	//nolint:errorlint // Run returns it unwrapped
+	rejected, _ := reject(g.report.Missing, "%s", g.report.Reason).(*tiers.RejectedError)
 	switch {
 	case done.Code != wire.CodeRejected:
 		g.hasRun = true
-	case g.report.IsInvalid && !s.Rejectable: // the snippet may be wrong itself
+	case g.report.IsInvalid && !s.Rejectable: // the snippet itself may be invalid
 		ending.Code = wire.CodeRaised
 	default:
 		ending.Rejected = rejected
 	}
+
 	return ending
 }
 
-// run has the worker run source.
+// run lets the worker run source.
 func (g *guest) run(language tiers.Language, source string) (wire.Done, error) {
 	order := wire.Order{Source: source}
 	if language == tiers.Go {
@@ -104,25 +108,28 @@ func (g *guest) run(language tiers.Language, source string) (wire.Done, error) {
 	if err != nil {
 		return done, err
 	}
-	isKnown := done.Code == wire.CodeOK || done.Code == wire.CodeRaised || done.Code == wire.CodeRejected
+	isKnown := done.Code == wire.CodeOK || done.Code == wire.CodeRaised ||
+		done.Code == wire.CodeRejected
+
 	g.report = worker.Report{}
 	if !isKnown || frame.DecodeJSON(done.More, &g.report) != nil {
 		g.process.isRude = true
 		g.process.Kill(0)
 		return done, session.ErrGone
 	}
+
 	return done, nil
 }
 
-// peak is the most memory that the worker has had: by its own word if it lives, but
-// never more than it may have.
+// peak returns the worker's highest memory use, in bytes. A live worker reports it, and the
+// limit bounds the report.
 func (g *guest) peak(done wire.Done) int64 {
 	most := g.accounts.Limits().Memory + overhead
 	return max(g.process.jail.Usage().PeakMemory, min(max(0, done.Peak), most))
 }
 
-// examine says why the worker died. What it wrote last is hostile and only chooses the
-// wording.
+// examine describes why the worker died. The worker's last output is hostile and decides the
+// wording only.
 func (g *guest) examine() tiers.Exception {
 	exit := g.process.end()
 	death := jail.FindDeath(g.process.jail.Output())
@@ -146,9 +153,11 @@ func (g *guest) examine() tiers.Exception {
 	}
 }
 
-// Heal adds the snippet to the session if it ended by itself, and makes a namespace
-// that is no longer what the session says anew.
-func (g *guest) Heal(ctx context.Context, s session.Snippet, isOrderly bool) (session.Healed, error) {
+// Heal adds a snippet that ended by itself to the session. If the namespace no longer matches
+// the session, Heal rebuilds it.
+func (g *guest) Heal(
+	ctx context.Context, s session.Snippet, isOrderly bool,
+) (session.Healed, error) {
 	if isOrderly && g.hasRun {
 		past := session.Past{Ordinal: s.Ordinal, Language: s.Language, Source: s.Source}
 		past.Changed = describeImpure(g.report.Impure)
@@ -157,6 +166,7 @@ func (g *guest) Heal(ctx context.Context, s session.Snippet, isOrderly bool) (se
 	if isOrderly && !g.report.IsDirty {
 		return session.Healed{Kept: s.Ordinal}, nil
 	}
+
 	g.hasRun = false
 
 	kept := s.Ordinal
@@ -167,11 +177,12 @@ func (g *guest) Heal(ctx context.Context, s session.Snippet, isOrderly bool) (se
 	if failure == nil {
 		return session.Healed{Kept: kept}, nil
 	}
+
 	g.history.Forget()
 	return session.Healed{Why: failure.Error()}, g.renew(ctx)
 }
 
-// describeImpure is what a report and a replay say of a snippet that reads a clock or
+// describeImpure is the warning in reports and replays about a snippet that reads a clock or
 // random numbers.
 func describeImpure(why string) string {
 	if why == "" {
@@ -180,8 +191,8 @@ func describeImpure(why string) string {
 	return "it may give something else when it runs again: " + why
 }
 
-// replay runs the session's snippets in a fresh worker and makes sure that they do what
-// they did.
+// replay runs the session's snippets in a fresh worker, and checks that each does the same
+// as the first time.
 func (g *guest) replay(ctx context.Context) error {
 	if err := g.renew(ctx); err != nil {
 		return err
@@ -192,11 +203,15 @@ func (g *guest) replay(ctx context.Context) error {
 			return fmt.Errorf("snippet %d cannot be run again: %s", p.Ordinal, p.Changed)
 		}
 	}
+
 	for i := range g.history.Past() {
 		if isSame, _ := g.runAgain(ctx, i); !isSame {
-			return fmt.Errorf("snippet %d did something else when it was run again", g.history.Past()[i].Ordinal)
+			return fmt.Errorf(
+				"snippet %d did something else when it was run again", g.history.Past()[i].Ordinal,
+			)
 		}
 	}
+
 	return nil
 }
 
@@ -211,7 +226,7 @@ func (g *guest) runAgain(ctx context.Context, i int) (isSame, ended bool) {
 	})
 }
 
-// Export returns the session's snippets of the language that it used last.
+// Export returns the session's snippets in the language of the last one.
 func (g *guest) Export(context.Context) (tiers.State, error) {
 	language := tiers.Python
 	if past := g.history.Past(); len(past) > 0 {
@@ -224,8 +239,11 @@ func (g *guest) Export(context.Context) (tiers.State, error) {
 func (g *guest) Import(ctx context.Context, state tiers.State) (tiers.Report, error) {
 	isKnown := state.Language == tiers.Python || state.Language == tiers.Go
 	if state.Format != tiers.FormatReplay || state.From != Name || !isKnown {
-		return tiers.Report{}, rejectState(state, "it cannot read a state of format %q from %q", state.Format, state.From)
+		return tiers.Report{}, rejectState(
+			state, "it cannot read a state of format %q from %q", state.Format, state.From,
+		)
 	}
+
 	if err := g.history.Adopt(state); err != nil {
 		return tiers.Report{}, rejectState(state, "the state cannot be read: %v", err)
 	}
@@ -238,9 +256,14 @@ func (g *guest) Import(ctx context.Context, state tiers.State) (tiers.Report, er
 		}
 		g.history.Forget()
 		if err := g.renew(context.WithoutCancel(ctx)); err != nil {
-			return tiers.Report{}, &tiers.BrokenError{Tier: Name, Effects: tiers.EffectsUnknown, Err: err}
+			return tiers.Report{}, &tiers.BrokenError{
+				Tier: Name, Effects: tiers.EffectsUnknown, Err: err,
+			}
 		}
-		return tiers.Report{}, rejectState(state, "snippet %d of %d of the state does not run here", i+1, n)
+
+		return tiers.Report{}, rejectState(
+			state, "snippet %d of %d of the state does not run here", i+1, n,
+		)
 	}
 
 	g.accounts.ContinueAfter(state.Snippet)

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rlmhq/rlm/internal/testing/skip"
 	"github.com/rlmhq/rlm/tiers"
 	"github.com/rlmhq/rlm/tiers/interp/internal/hostile"
 )
@@ -15,6 +16,8 @@ import (
 // session whether it lives and has told the truth of what it lost. The negative
 // control of each is in package hostile.
 func TestHostileSnippets(t *testing.T) {
+	skip.Short(t, "it waits for the limits of many snippets")
+	skip.UnderRace(t)
 	tier := warmTier(t)
 	for _, h := range hostile.Snippets {
 		t.Run(h.Name, func(t *testing.T) {
@@ -37,7 +40,10 @@ func TestHostileSnippets(t *testing.T) {
 				t.Fatal(err)
 			}
 			if !strings.Contains(strings.Join(h.May, " "), outcome) {
-				t.Errorf("the outcome is %s, may be %v: %+v %v %v", outcome, h.May, r.Exception, r.Limit, err)
+				t.Errorf(
+					"the outcome is %s, may be %v: %+v %v %v", outcome, h.May, r.Exception, r.Limit,
+					err,
+				)
 			}
 			if again := runSoon(t, s, language, look); again.Stdout != want {
 				t.Errorf("the session is damaged: %q", again.Stdout)

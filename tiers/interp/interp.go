@@ -1,13 +1,13 @@
 // Package interp is the tier of small interpreters: yaegi for Go, gpython for a
 // proven-safe part of Python.
 //
-// Neither interpreter can be interrupted or bounded, so both run in a worker: a
-// jailed process of this very binary. A few workers are kept warm. A session
-// gets one and keeps it until it is closed; a worker that hangs, grows or dies
-// is replaced, and the session's earlier snippets run again in the new one.
+// Neither interpreter can be interrupted or bounded, so both run in a worker: a jailed
+// process of this binary. A pool keeps a few workers warm. A session keeps its worker until it
+// is closed. The tier replaces a worker that hangs, grows or dies, and runs the session's
+// earlier snippets again in the new one.
 //
-// What an interpreter gets wrong is found before the snippet runs, by its syntax
-// tree, and ends in a rejection: see docs/limitations/interp.md.
+// The tier checks the syntax tree of each snippet before it runs, and rejects code that an
+// interpreter runs incorrectly: see docs/limitations/interp.md.
 package interp
 
 import (
@@ -25,14 +25,14 @@ const Name = "interp"
 
 // Options configure the tier. The zero value works.
 type Options struct {
-	// Workers is how many are kept warm, 2 if zero.
+	// Workers is the number of warm workers. Zero means 2.
 	Workers int
-	// MinClass is the weakest jail to accept, [jail.Nested] if empty: a worker
-	// needs no file, so that the layers of that class are all it is about.
+	// MinClass is the weakest acceptable class of jail. Empty means [jail.Nested]: a worker
+	// needs no files, so the layers of that class suffice.
 	MinClass jail.Class
 }
 
-// Tier is the pool of workers.
+// Tier runs Go and a subset of Python in a pool of workers.
 type Tier struct {
 	options Options
 	pool    *pool
@@ -43,12 +43,12 @@ var (
 	_ tiers.Warmer = (*Tier)(nil)
 )
 
-// workerName is what package jail knows the worker by.
+// workerName is the worker's name in package jail.
 const workerName = "interp"
 
 func init() { jail.Register(workerName, worker.Main) }
 
-// New returns the tier. It starts no worker yet: see Warm.
+// New returns the tier. It starts no workers: see Warm.
 func New(options Options) *Tier {
 	if options.Workers == 0 {
 		options.Workers = 2
@@ -56,20 +56,30 @@ func New(options Options) *Tier {
 	if options.MinClass == "" {
 		options.MinClass = jail.Nested
 	}
+
 	t := &Tier{options: options}
 	t.pool = newPool(t.startJail, options.Workers, tiers.DefaultLimits().Memory)
 	return t
 }
 
-// overhead is what a worker holds before it runs anything.
+// overhead is the memory of a worker before its first snippet.
 const overhead = 64 << 20
 
 // startJail starts a worker's jail.
 func (t *Tier) startJail(ctx context.Context, memory int64) (jailed, error) {
 	return jail.Start(ctx, jail.Config{
-		Worker: workerName, Profile: jail.Compute, MinClass: t.options.MinClass,
-		Env:    []string{"GOTRACEBACK=none", fmt.Sprint("GOMEMLIMIT=", memory)},
-		Limits: jail.Limits{Memory: memory + overhead, Processes: 64, OpenFiles: 32, FileSize: 1, TmpBytes: 1 << 16, TmpInodes: 16},
+		Worker:   workerName,
+		Profile:  jail.Compute,
+		MinClass: t.options.MinClass,
+		Env:      []string{"GOTRACEBACK=none", fmt.Sprint("GOMEMLIMIT=", memory)},
+		Limits: jail.Limits{
+			Memory:    memory + overhead,
+			Processes: 64,
+			OpenFiles: 32,
+			FileSize:  1,
+			TmpBytes:  1 << 16,
+			TmpInodes: 16,
+		},
 	})
 }
 
@@ -88,12 +98,16 @@ func (t *Tier) Info() tiers.Info {
 	}
 }
 
-// Probe reports whether jails can be had here.
+// Probe returns nil if this machine can build the jails.
 func (t *Tier) Probe(ctx context.Context) error {
 	report := jail.Probe(ctx)
 	if report.Class == "" || report.Class == jail.Nested && t.options.MinClass == jail.Full {
-		return fmt.Errorf("tier interp needs a jail of class %s, there is %q here: %v", t.options.MinClass, report.Class, report.Advice)
+		return fmt.Errorf(
+			"tier interp needs a jail of class %s, but this machine offers %q: %v", t.options.MinClass,
+			report.Class, report.Advice,
+		)
 	}
+
 	return nil
 }
 
@@ -111,15 +125,18 @@ func (t *Tier) Open(ctx context.Context, cfg tiers.Config) (tiers.Sandbox, error
 	return t.open(ctx, cfg)
 }
 
-// Close ends the warm workers. All sandboxes must be closed.
+// Close ends the warm workers. Close all sandboxes first.
 func (t *Tier) Close() error {
 	t.pool.close()
 	return nil
 }
 
-// reject is a rejection before anything ran.
+// reject returns a rejection of a snippet that has not run.
 func reject(missing, format string, operands ...any) error {
 	return &tiers.RejectedError{
-		Tier: Name, Missing: missing, Reason: fmt.Sprintf(format, operands...), Effects: tiers.EffectsNeverRan,
+		Tier:    Name,
+		Missing: missing,
+		Reason:  fmt.Sprintf(format, operands...),
+		Effects: tiers.EffectsNeverRan,
 	}
 }

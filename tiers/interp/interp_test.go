@@ -65,11 +65,17 @@ func TestGoSession(t *testing.T) {
 	for _, step := range []struct{ source, out string }{
 		{"import \"fmt\"\nx := 3\nfmt.Println(x)", "3\n"},
 		{"x + 1", "4\n"},
-		{"type P struct{ N string }\nfunc (p *P) Hi() string { return \"hi \" + p.N }\np := &P{\"ann\"}\np.Hi()", ""},
+		{"type P struct{ N string }\nfunc (p *P) Hi() string { return \"hi \" + p.N }\n" +
+			"p := &P{\"ann\"}\np.Hi()", ""},
 		{"fmt.Println(p.Hi())", "hi ann\n"},
-		{"package main\n\nimport (\n\t\"fmt\"\n\t\"strings\"\n)\n\nfunc main() {\n\tfmt.Println(strings.ToUpper(\"whole\"), x)\n}", "WHOLE 3\n"},
+		{"package main\n\nimport (\n\t\"fmt\"\n\t\"strings\"\n)\n\nfunc main() {\n" +
+			"\tfmt.Println(strings.ToUpper(\"whole\"), x)\n}", "WHOLE 3\n"},
 		{"strings.Repeat(\"ab\", 2)", "\"abab\"\n"},
-		{"var fs []func() int\nfor _, v := range []int{1, 2} {\n\tfs = append(fs, func() int { return v })\n}\nfmt.Println(fs[0](), fs[1]())", "1 2\n"},
+		{
+			"var fs []func() int\nfor _, v := range []int{1, 2} {\n" +
+				"\tfs = append(fs, func() int { return v })\n}\nfmt.Println(fs[0](), fs[1]())",
+			"1 2\n",
+		},
 		{"if x := 9; x > 3 {\n\tfmt.Println(x)\n}\nx", "9\n3\n"},
 		{"count := 0\nfunc inc() { count++ }\ninc()\ninc()\ncount", "2\n"},
 		{"len(fs)", "2\n"},
@@ -82,11 +88,21 @@ func TestGoSession(t *testing.T) {
 
 func TestAGoPanicNamesTheSnippetsLines(t *testing.T) {
 	s := openSandbox(t, warmTier(t), tiers.Config{})
-	r, err := s.Run(t.Context(), tiers.Job{Language: tiers.Go, Source: "func f(n int) int {\n\treturn 10 / n\n}\n\nfor i := 1; i >= 0; i-- {\n\tf(i)\n}"})
+	r, err := s.Run(
+		t.Context(),
+		tiers.Job{
+			Language: tiers.Go,
+			Source: "func f(n int) int {\n\treturn 10 / n\n}\n\nfor i := 1; i >= 0; i-- {\n" +
+				"\tf(i)\n}",
+		},
+	)
 	if err != nil || r.Status != tiers.StatusRaised || r.Exception == nil {
 		t.Fatalf("%+v, %v", r, err)
 	}
-	for _, want := range []string{"integer divide by zero", "main.f(...)\n\tsnippet.go:2", "snippet.go:5: for i := 1"} {
+	for _, want := range []string{
+		"integer divide by zero", "main.f(...)\n\tsnippet.go:2",
+		"snippet.go:5: for i := 1",
+	} {
 		if !strings.Contains(r.Exception.Traceback, want) {
 			t.Errorf("the traceback does not say %q:\n%s", want, r.Exception.Traceback)
 		}
@@ -105,10 +121,14 @@ func TestPythonSession(t *testing.T) {
 			t.Errorf("%s\nprints %q, want %q", step.source, r.Stdout, step.out)
 		}
 	}
-	for _, source := range []string{"print(x[9])", "y = 1 // 0", "import os", "print(0.1)", "f'{x}'", "def f(): pass", "{}", "print(z)", "x = 'a'"} {
+	for _, source := range []string{
+		"print(x[9])", "y = 1 // 0", "import os", "print(0.1)",
+		"f'{x}'", "def f(): pass", "{}", "print(z)", "x = 'a'",
+	} {
 		_, err := s.Run(t.Context(), tiers.Job{Source: source})
 		var rejected *tiers.RejectedError
-		if !errors.As(err, &rejected) || rejected.Effects != tiers.EffectsNeverRan || rejected.Reason == "" {
+		if !errors.As(err, &rejected) || rejected.Effects != tiers.EffectsNeverRan ||
+			rejected.Reason == "" {
 			t.Errorf("%s: %v", source, err)
 		}
 	}
@@ -153,8 +173,10 @@ func (h *hosted) Call(ctx context.Context, call tiers.Call) (tiers.Value, error)
 func TestHostCallsFromGo(t *testing.T) {
 	h := &hosted{}
 	s := openSandbox(t, warmTier(t), tiers.Config{
-		Host: h, Functions: []tiers.Function{{Name: "ask"}, {Name: "llm_query"}},
-		Inputs: []tiers.Input{{Value: tiers.Value(`{"a": 1}`)}}, Limits: tiers.Limits{Wall: callsWall},
+		Host:      h,
+		Functions: []tiers.Function{{Name: "ask"}, {Name: "llm_query"}},
+		Inputs:    []tiers.Input{{Value: tiers.Value(`{"a": 1}`)}},
+		Limits:    tiers.Limits{Wall: callsWall},
 	})
 	source := `import "fmt"
 a, err := Query("hi")
@@ -167,7 +189,8 @@ v, _ := ask("z")
 fmt.Println(v, Context)
 FINAL(map[string]int{"n": len(bs)})`
 	r := runOK(t, s, tiers.Go, source)
-	if want := "re: hi <nil>\nno\n[re: x re: y]\nre: z map[a:1]\n"; r.Stdout != want || r.Usage.HostCalls != 5 || h.calls != 5 {
+	if want := "re: hi <nil>\nno\n[re: x re: y]\nre: z map[a:1]\n"; r.Stdout != want ||
+		r.Usage.HostCalls != 5 || h.calls != 5 {
 		t.Errorf("%q, %+v, %d", r.Stdout, r.Usage, h.calls)
 	}
 	if r.Final == nil || string(r.Final.Value) != `{"n":2}` {
@@ -181,10 +204,12 @@ c`); r.Usage.HostWait < callsWall || r.Usage.Active > callsWall {
 	// After a loss, the session comes back without another call.
 	calls := h.calls
 	r, err := s.Run(t.Context(), tiers.Job{Language: tiers.Go, Source: "for {\n}"})
-	if err != nil || r.Status != tiers.StatusLimit || r.Lost == nil || fmt.Sprint(r.Lost.Snippets) != "[3]" {
+	if err != nil || r.Status != tiers.StatusLimit || r.Lost == nil ||
+		fmt.Sprint(r.Lost.Snippets) != "[3]" {
 		t.Fatalf("%+v %v", r, err)
 	}
-	if r := runOK(t, s, tiers.Go, "fmt.Println(a, c)"); r.Stdout != "re: hi re: slow\n" || h.calls != calls {
+	if r := runOK(t, s, tiers.Go, "fmt.Println(a, c)"); r.Stdout != "re: hi re: slow\n" ||
+		h.calls != calls {
 		t.Errorf("%q after %d more calls", r.Stdout, h.calls-calls)
 	}
 	// So does its copy.
@@ -192,11 +217,20 @@ c`); r.Usage.HostWait < callsWall || r.Usage.Active > callsWall {
 	if err != nil {
 		t.Fatal(err)
 	}
-	other := openSandbox(t, warmTier(t), tiers.Config{Host: h, Functions: []tiers.Function{{Name: "ask"}}, Inputs: []tiers.Input{{Value: tiers.Value(`{"a": 1}`)}}})
+	other := openSandbox(
+		t,
+		warmTier(t),
+		tiers.Config{
+			Host:      h,
+			Functions: []tiers.Function{{Name: "ask"}},
+			Inputs:    []tiers.Input{{Value: tiers.Value(`{"a": 1}`)}},
+		},
+	)
 	if _, err := other.(tiers.Exporter).Import(t.Context(), state); err != nil {
 		t.Fatal(err)
 	}
-	if r := runOK(t, other, tiers.Go, "a + c"); r.Stdout != "\"re: hire: slow\"\n" || h.calls != calls {
+	if r := runOK(t, other, tiers.Go, "a + c"); r.Stdout != "\"re: hire: slow\"\n" ||
+		h.calls != calls {
 		t.Errorf("%q after %d more calls", r.Stdout, h.calls-calls)
 	}
 }
@@ -205,7 +239,11 @@ func TestALazyTextStaysWithTheHost(t *testing.T) {
 	text := bigtext.FromBytes("long", []byte(strings.Repeat("héllo wörld\n", 20000)))
 	defer text.Close()
 	s := openSandbox(t, warmTier(t), tiers.Config{Inputs: []tiers.Input{{Text: text}}})
-	r := runOK(t, s, tiers.Go, "import \"fmt\"\nfmt.Println(Context.Len(), Context.Slice(0, 5), Context.Find(\"wörld\", 6), Context.Count(\"h\"), Context.LineCount(), Context.Lines(1, 3))")
+	r := runOK(
+		t, s, tiers.Go,
+		"import \"fmt\"\nfmt.Println(Context.Len(), Context.Slice(0, 5), Context.Find(\"wörld\", "+
+			"6), Context.Count(\"h\"), Context.LineCount(), Context.Lines(1, 3))",
+	)
 	if want := "240000 héllo 6 20000 20000 [héllo wörld héllo wörld]\n"; r.Stdout != want {
 		t.Errorf("%q, want %q", r.Stdout, want)
 	}
@@ -217,7 +255,8 @@ func TestPythonMovesAsReplay(t *testing.T) {
 	runOK(t, s, "", "a = [1]")
 	runOK(t, s, "", "b = a\nb.append(2)")
 	state, err := s.(tiers.Exporter).Export(t.Context())
-	if err != nil || state.Format != tiers.FormatReplay || string(state.Data) != `["a = [1]","b = a\nb.append(2)"]` {
+	if err != nil || state.Format != tiers.FormatReplay ||
+		string(state.Data) != `["a = [1]","b = a\nb.append(2)"]` {
 		t.Fatalf("%+v %s %v", state, state.Data, err)
 	}
 	other := openSandbox(t, tier, tiers.Config{})
@@ -245,7 +284,8 @@ func TestACompileErrorIsTheSnippetsOrARejection(t *testing.T) {
 	}
 	job.Rejectable = true
 	var rejected *tiers.RejectedError
-	if _, err := s.Run(t.Context(), job); !errors.As(err, &rejected) || rejected.Effects != tiers.EffectsNeverRan {
+	if _, err := s.Run(t.Context(), job); !errors.As(err, &rejected) ||
+		rejected.Effects != tiers.EffectsNeverRan {
 		t.Error(err)
 	}
 	if r := runOK(t, s, tiers.Go, "a"); r.Stdout != "1\n" {
@@ -257,7 +297,8 @@ func TestACancelledSnippetLeavesTheSessionUsable(t *testing.T) {
 	s := openSandbox(t, warmTier(t), tiers.Config{})
 	runOK(t, s, tiers.Python, "a = 1")
 	var broken *tiers.BrokenError
-	for in := 50 * time.Millisecond; broken == nil || broken.Effects == tiers.EffectsNeverRan; in *= 2 { // a busy machine begins late
+	// A busy machine begins late.
+	for in := 50 * time.Millisecond; broken == nil || broken.Effects == tiers.EffectsNeverRan; in *= 2 {
 		ctx, cancel := context.WithTimeout(t.Context(), in)
 		_, err := s.Run(ctx, tiers.Job{Source: "while True:\n    pass"})
 		cancel()
@@ -287,7 +328,9 @@ func TestImpureSnippetsAreReportedAsLost(t *testing.T) {
 func TestNoProcessIsLeft(t *testing.T) {
 	tier := interp.New(interp.Options{})
 	tiertest.Require(t, interp.Name, tier.Probe(t.Context()))
-	s, err := tier.Open(t.Context(), tiers.Config{Limits: tiers.Limits{Wall: 100 * time.Millisecond}})
+	s, err := tier.Open(
+		t.Context(), tiers.Config{Limits: tiers.Limits{Wall: 100 * time.Millisecond}},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}

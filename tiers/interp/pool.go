@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// pool keeps some workers warm. Each is handed out once.
+// pool keeps some workers warm. It hands out each worker once.
 type pool struct {
 	start  starter
 	size   int
@@ -29,7 +29,7 @@ func newPool(start starter, size int, memory int64) *pool {
 
 var errTierClosed = errors.New("the interp tier is closed")
 
-// fill makes the pool full and waits for it.
+// fill starts workers until the pool is full, and waits for them.
 func (p *pool) fill(ctx context.Context) error {
 	for {
 		p.mu.Lock()
@@ -41,6 +41,7 @@ func (p *pool) fill(ctx context.Context) error {
 		if full {
 			return nil
 		}
+
 		w, err := launch(ctx, p.start, p.memory)
 		if err != nil {
 			return err
@@ -49,7 +50,7 @@ func (p *pool) fill(ctx context.Context) error {
 	}
 }
 
-// put adds a worker, or ends it if there is no room.
+// put adds a worker, or ends it if the pool is full.
 func (p *pool) put(w *process) {
 	p.mu.Lock()
 	room := !p.closed && len(p.idle) < p.size
@@ -62,7 +63,7 @@ func (p *pool) put(w *process) {
 	}
 }
 
-// take hands out a worker with so much memory: a warm one if there is one.
+// take hands out a worker with that much memory, a warm one if possible.
 func (p *pool) take(ctx context.Context, memory int64) (*process, error) {
 	if memory != p.memory {
 		return launch(ctx, p.start, memory)
@@ -77,6 +78,7 @@ func (p *pool) take(ctx context.Context, memory int64) (*process, error) {
 		if n := len(p.idle); n > 0 {
 			w, p.idle = p.idle[0], p.idle[1:]
 		}
+
 		p.mu.Unlock()
 		p.refill()
 		if w == nil {
@@ -91,8 +93,8 @@ func (p *pool) take(ctx context.Context, memory int64) (*process, error) {
 	}
 }
 
-// refill fills the pool in the background. One goroutine does so at a time; it
-// gives up at the first failure, which the next take will meet itself.
+// refill fills the pool in the background, in one goroutine at a time. It stops at the first
+// failure, because the next take reports that failure.
 func (p *pool) refill() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -101,25 +103,26 @@ func (p *pool) refill() {
 	}
 	p.filling = true
 	p.filler.Go(func() {
-		// A session that has just begun goes first.
+		// Let the session that has just begun go first.
 		timer := time.NewTimer(settleIn)
 		defer timer.Stop()
 		select {
 		case <-timer.C:
-			// What is wrong will be met and told by the next take.
+			// The next take reports the failure.
 			_ = p.fill(p.ctx)
 		case <-p.ctx.Done():
 		}
+
 		p.mu.Lock()
 		p.filling = false
 		p.mu.Unlock()
 	})
 }
 
-// settleIn is how long a refill waits after a worker was handed out.
+// settleIn delays a refill after a worker was handed out.
 const settleIn = 2 * time.Millisecond
 
-// close ends the pool and the workers in it, not those handed out.
+// close ends the pool and its warm workers. Sessions end the workers that they hold.
 func (p *pool) close() {
 	p.mu.Lock()
 	p.closed = true
@@ -128,6 +131,7 @@ func (p *pool) close() {
 	p.mu.Unlock()
 	p.cancel()
 	p.filler.Wait()
+
 	for _, w := range idle {
 		w.end()
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/rlmhq/rlm/internal/session/wire"
 )
 
-// jailed is what the tier needs of a jail.
+// jailed is the part of a jail that the tier uses.
 type jailed interface {
 	Conn() net.Conn
 	Kill() error
@@ -27,8 +27,7 @@ type jailed interface {
 type starter func(ctx context.Context, memory int64) (jailed, error)
 
 const (
-	// readyTimeout bounds how long a worker may take to start, endTimeout how long to
-	// die.
+	// readyTimeout bounds the start of a worker, endTimeout its end.
 	readyTimeout = 30 * time.Second
 	endTimeout   = 10 * time.Second
 )
@@ -37,8 +36,8 @@ const (
 type process struct {
 	jail       jailed
 	connection *session.Connection
-	end        func() jail.Exit // kills it if it lives, and says how it has ended
-	isRude     bool             // it sent something that cannot be understood
+	end        func() jail.Exit // kills it if it lives, and returns how it ended
+	isRude     bool             // it violated the protocol
 }
 
 var (
@@ -67,19 +66,20 @@ func launch(ctx context.Context, start starter, memory int64) (*process, error) 
 	case errors.Is(err, session.ErrGone):
 		err = fmt.Errorf("cannot start a worker: it died (%s)", jail.LastLine(j.Output()))
 	case ctx.Err() == nil:
-		err = errors.New("cannot start a worker: it is not ready in time")
+		err = errors.New("cannot start a worker: it was not ready in time")
 	}
+
 	p.end()
 	return nil, err
 }
 
-// Kill ends the worker.
-func (p *process) Kill(int) { _ = p.jail.Kill() } // end reports how
+// Kill ends the worker. process.end reports the error.
+func (p *process) Kill(int) { _ = p.jail.Kill() }
 
-// Processor is the time that the worker has computed.
+// Processor returns the processor time of the worker.
 func (p *process) Processor() time.Duration { return time.Duration(p.jail.Usage().CPUNanos) }
 
-// finish kills the worker if it lives, waits, and says how it has ended.
+// finish kills the worker if it lives, waits, and returns how it ended.
 func (p *process) finish() jail.Exit {
 	outOfMemory := p.jail.OOM()
 	killed := p.jail.Kill()
@@ -89,7 +89,8 @@ func (p *process) finish() jail.Exit {
 	if err != nil || killed != nil {
 		exit = jail.Exit{Code: -1, Killed: true}
 	}
-	_ = p.connection.Close() // the jail has closed it
+
+	_ = p.connection.Close() // its other end is gone
 
 	exit.OOM = exit.OOM || outOfMemory
 	return exit

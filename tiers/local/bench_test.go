@@ -27,7 +27,9 @@ func python(tb testing.TB, tier *local.Tier) string {
 func BenchmarkNativeStart(b *testing.B) {
 	path := python(b, usual(b))
 	for b.Loop() {
-		if err := exec.CommandContext(b.Context(), path, "-I", "-S", "-c", "print(1+1)").Run(); err != nil {
+		if err := exec.CommandContext(
+			b.Context(), path, "-I", "-S", "-c", "print(1+1)",
+		).Run(); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -42,7 +44,8 @@ func warm(b *testing.B, tier *local.Tier) {
 
 func mustRun(b *testing.B, box tiers.Sandbox, source string) {
 	b.Helper()
-	if r, err := box.Run(b.Context(), tiers.Job{Source: source}); err != nil || r.Status != tiers.StatusOK {
+	if r, err := box.Run(b.Context(), tiers.Job{Source: source}); err != nil ||
+		r.Status != tiers.StatusOK {
 		b.Fatalf("%v %+v", err, r)
 	}
 }
@@ -105,9 +108,13 @@ func BenchmarkSnippetKept(b *testing.B) {
 }
 
 func BenchmarkHostCall(b *testing.B) {
-	host := tiers.HostFunc(func(context.Context, tiers.Call) (tiers.Value, error) { return tiers.Value("1"), nil })
+	host := tiers.HostFunc(
+		func(context.Context, tiers.Call) (tiers.Value, error) { return tiers.Value("1"), nil },
+	)
 	box := box(b, usual(b), tiers.Config{
-		Host: host, Functions: []tiers.Function{{Name: "ask"}}, Limits: tiers.Limits{HostCalls: 1 << 30},
+		Host:      host,
+		Functions: []tiers.Function{{Name: "ask"}},
+		Limits:    tiers.Limits{HostCalls: 1 << 30},
 	})
 	const calls = 1000
 	for b.Loop() {
@@ -117,7 +124,8 @@ func BenchmarkHostCall(b *testing.B) {
 }
 
 // tenMiB is a namespace of about 10 MiB.
-const tenMiB = "x = [{'id': i, 'name': f'row {i}', 'tags': ['a', 'b', i]} for i in range(70_000)]\ntext = 'é' * 3_000_000"
+const tenMiB = "x = [{'id': i, 'name': f'row {i}', 'tags': ['a', 'b', i]} for i in " +
+	"range(70_000)]\ntext = 'é' * 3_000_000"
 
 func BenchmarkExport(b *testing.B) {
 	box := box(b, usual(b), tiers.Config{})

@@ -7,20 +7,27 @@ import (
 	"testing"
 
 	"github.com/rlmhq/rlm/internal/jail"
+	"github.com/rlmhq/rlm/internal/testing/escapes"
+	"github.com/rlmhq/rlm/internal/testing/skip"
 	"github.com/rlmhq/rlm/tiers/local"
 	"github.com/rlmhq/rlm/tiers/tiertest"
 )
 
-func TestEscape(t *testing.T) { tiertest.Escape(t, usual(t)) }
+func TestEscape(t *testing.T) {
+	skip.Short(t, "make escape runs it")
+	skip.UnderRace(t)
+	escapes.Run(t, usual(t))
+}
 
 // layers are those of the jail, by the names that the corpus calls them.
 var layers = map[string]jail.Layers{
-	"namespaces": jail.Namespaces, "mounts": jail.Mounts, "network": jail.Network, "privileges": jail.Privileges,
-	"landlock": jail.Landlock, "seccomp": jail.Seccomp, "rlimits": jail.Rlimits, "cgroup": jail.Cgroup,
+	"namespaces": jail.Namespaces, "mounts": jail.Mounts, "network": jail.Network,
+	"privileges": jail.Privileges, "landlock": jail.Landlock, "seccomp": jail.Seccomp,
+	"rlimits": jail.Rlimits, "cgroup": jail.Cgroup,
 }
 
 // tryWithout runs a case in a jail without its layers, but for those to keep.
-func tryWithout(t *testing.T, c tiertest.EscapeCase, keep ...string) string {
+func tryWithout(t *testing.T, c escapes.Case, keep ...string) string {
 	t.Helper()
 	needCommonPython(t)
 	if strings.Contains(c.Name, "set_user_id") && os.Geteuid() != 0 {
@@ -38,19 +45,21 @@ func tryWithout(t *testing.T, c tiertest.EscapeCase, keep ...string) string {
 	tier := newTier(t, local.Options{Python: "/usr/bin/python3", Warm: -1})
 	tiertest.Require(t, local.Name, tier.Probe(t.Context()))
 	tier.Without(off)
-	return tiertest.TryEscape(t, tier, c, nil)
+	return escapes.Try(t, tier, c, nil)
 }
 
 // TestEscapeWithoutLayers shows that the cases are what they seem: they succeed
 // when the layers that contain them are off.
 func TestEscapeWithoutLayers(t *testing.T) {
-	for _, c := range tiertest.EscapeCases(t) {
+	skip.Short(t, "make escape runs it")
+	skip.UnderRace(t)
+	for _, c := range escapes.Cases(t) {
 		if c.Layers(local.Name) == nil {
 			continue
 		}
 		t.Run(c.ID(), func(t *testing.T) {
 			t.Parallel()
-			if verdict := tryWithout(t, c); !strings.HasPrefix(verdict, tiertest.Escaped) {
+			if verdict := tryWithout(t, c); !strings.HasPrefix(verdict, escapes.Escaped) {
 				t.Errorf("even without %s it is %s", c.Layers(local.Name), verdict)
 			}
 		})
@@ -61,14 +70,18 @@ func TestEscapeWithoutLayers(t *testing.T) {
 // that escapes without it. A file tree of its own needs namespaces, and they need
 // one to have a /proc of their own.
 func TestEachLayerContains(t *testing.T) {
+	skip.Short(t, "make escape runs it")
+	skip.UnderRace(t)
 	for layer, id := range map[string]string{
-		"namespaces mounts": "container/name_of_the_host", "mounts namespaces": "files/os_open", "network": "network/abstract_socket", "privileges": "kernel/mount",
-		"landlock": "files/os_open", "seccomp": "kernel/io_uring", "rlimits": "limits/processes", "cgroup": "limits/shared_memory",
+		"namespaces mounts": "container/name_of_the_host", "mounts namespaces": "files/os_open",
+		"network": "network/abstract_socket", "privileges": "kernel/mount",
+		"landlock": "files/os_open", "seccomp": "kernel/io_uring", "rlimits": "limits/processes",
+		"cgroup": "limits/shared_memory",
 	} {
 		t.Run(layer, func(t *testing.T) {
 			t.Parallel()
-			c := tiertest.EscapeNamed(t, id)
-			if verdict := tryWithout(t, c, strings.Fields(layer)...); strings.HasPrefix(verdict, tiertest.Escaped) {
+			c := escapes.Named(t, id)
+			if verdict := tryWithout(t, c, strings.Fields(layer)...); strings.HasPrefix(verdict, escapes.Escaped) {
 				t.Errorf("%s does not contain %s: %s", layer, id, verdict)
 			}
 		})

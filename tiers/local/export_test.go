@@ -18,7 +18,9 @@ func (t *Tier) Reach(o egress.Options) { t.reach = o }
 
 // Bare starts the interpreter in the jail with a program of the test's in place
 // of the runtime.
-func (t *Tier) Bare(ctx context.Context, limits tiers.Limits, program string) (*jail.Process, error) {
+func (t *Tier) Bare(
+	ctx context.Context, limits tiers.Limits, program string,
+) (*jail.Process, error) {
 	python, err := t.interpreter(ctx)
 	if err != nil {
 		return nil, err

@@ -20,22 +20,22 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// toolchain is the host's Go. Compiler and linker run in jails; here it compiles
-// the standard library, and nothing else.
+// toolchain is the host's Go. Outside a jail it compiles the standard library only. Compiler
+// and linker of snippets run in jails.
 type toolchain struct {
 	tool        build.Tool
 	version     string // "go1.26"
 	root, tools string
 
-	mu      sync.Mutex        // guards what follows, and the building
+	mu      sync.Mutex        // guards what follows, and compilations
 	exports map[string]string // compiled packages, by import path
 }
 
-// usual are the packages that are compiled at once, for the first snippet.
-const usual = "bufio bytes cmp container/heap context encoding/json errors fmt io iter maps math math/rand os regexp slices sort strconv " +
-	"strings sync sync/atomic time unicode unicode/utf8"
+// usual are the packages that are compiled before the first snippet.
+const usual = "bufio bytes cmp container/heap context encoding/json errors fmt io iter maps math " +
+	"math/rand os regexp slices sort strconv strings sync sync/atomic time unicode unicode/utf8"
 
-// oldest is the oldest Go to use: since then loop variables are what they are.
+// oldest is the oldest usable Go: since 1.22, each iteration has its own loop variable.
 const oldest = "go1.22"
 
 // Deadlines for the host's Go. The standard library is compiled once for each
@@ -45,21 +45,25 @@ const (
 	buildTimeout = 5 * time.Minute
 )
 
-// findGo finds the host's Go and asks it where it is.
+// findGo finds the host's Go and asks it for its paths.
 func findGo(ctx context.Context, name, cache string) (*toolchain, error) {
 	if name == "" {
 		name = "go"
 	}
 	path, err := exec.LookPath(name)
 	if err != nil {
-		return nil, fmt.Errorf("cannot run Go snippets: there is no %s on this host", name)
+		return nil, fmt.Errorf("cannot run Go snippets: this host has no %s", name)
 	}
+
 	if cache == "" {
 		if cache, err = os.UserCacheDir(); err != nil {
-			return nil, fmt.Errorf("cannot run Go snippets: there is no folder for compiled packages: %w", err)
+			return nil, fmt.Errorf(
+				"cannot run Go snippets: cannot find a folder for compiled packages: %w", err,
+			)
 		}
 		cache = filepath.Join(cache, "rlm", "go")
 	}
+
 	t := &toolchain{tool: build.Tool{Path: path, Cache: cache}, exports: map[string]string{}}
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
@@ -67,14 +71,18 @@ func findGo(ctx context.Context, name, cache string) (*toolchain, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	lines := strings.Split(strings.TrimSpace(said), "\n")
 	if len(lines) != 3 || !filepath.IsAbs(lines[2]) {
 		return nil, fmt.Errorf("cannot use %s: it does not know its own paths", path)
 	}
 	t.root, t.version, t.tools = lines[0], version.Lang(lines[1]), filepath.Clean(lines[2])
 	if version.Compare(t.version, oldest) < 0 {
-		return nil, fmt.Errorf("cannot use %s: it is %s, and %s is the oldest that will do", path, lines[1], oldest)
+		return nil, fmt.Errorf(
+			"cannot use %s: it is %s, older than %s", path, lines[1], oldest,
+		)
 	}
+
 	for _, tool := range []string{"compile", "link"} {
 		if _, err := os.Stat(filepath.Join(t.tools, tool)); err != nil {
 			return nil, fmt.Errorf("cannot use %s: it has no %s: %w", path, tool, err)
@@ -83,23 +91,26 @@ func findGo(ctx context.Context, name, cache string) (*toolchain, error) {
 	return t, nil
 }
 
-// provide returns the compiled packages, these among them, and what they need.
-// A path that is none of the standard library's is not among them.
+// provide returns all compiled packages, after it has compiled these and their imports. It
+// omits paths outside the standard library.
 func (t *toolchain) provide(ctx context.Context, paths ...string) (map[string]string, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	fresh := len(t.exports) == 0 || t.stale()
+	fresh := len(t.exports) == 0 || t.isStale()
 	if fresh {
 		t.exports = map[string]string{}
 		paths = append(paths, append(strings.Fields(usual), build.Runtime)...)
 	}
+
 	var wanted []string
 	for _, path := range paths {
 		_, have := t.exports[path]
-		if info, err := os.Stat(filepath.Join(t.root, "src", path)); path == build.Runtime || !have && err == nil && info.IsDir() && build.Importable(path) {
+		if info, err := os.Stat(filepath.Join(t.root, "src", path)); path == build.Runtime ||
+			!have && err == nil && info.IsDir() && build.Importable(path) {
 			wanted = append(wanted, path)
 		}
 	}
+
 	if len(wanted) == 0 {
 		return maps.Clone(t.exports), nil
 	}
@@ -108,17 +119,18 @@ func (t *toolchain) provide(ctx context.Context, paths ...string) (map[string]st
 	if err := t.compile(ctx, wanted); err != nil {
 		return nil, err
 	}
+
 	if fresh {
-		if err := t.readable(); err != nil {
+		if err := t.checkReadable(); err != nil {
 			return nil, err
 		}
 	}
 	return maps.Clone(t.exports), nil
 }
 
-// stale reports whether a compiled package is gone: the go command removes what
-// nobody has used for days.
-func (t *toolchain) stale() bool {
+// isStale reports whether a compiled package is gone: the go command removes packages that
+// were not used for days.
+func (t *toolchain) isStale() bool {
 	for _, name := range t.exports {
 		if _, err := os.Stat(name); err != nil && name != "" {
 			return true
@@ -127,7 +139,7 @@ func (t *toolchain) stale() bool {
 	return false
 }
 
-// compile compiles packages and notes where they are.
+// compile compiles packages and notes their files.
 func (t *toolchain) compile(ctx context.Context, paths []string) error {
 	compiled, err := t.tool.Compile(ctx, t.version, paths)
 	if err != nil {
@@ -138,25 +150,26 @@ func (t *toolchain) compile(ctx context.Context, paths []string) error {
 		if name == "" {
 			continue
 		}
-		// For the guest's user, whatever the umask was.
-		if err := errors.Join(os.Chmod(name, 0o644), os.Chmod(filepath.Dir(name), 0o755)); err != nil {
+		// The guest's user must read them, independent of the umask.
+		err := errors.Join(os.Chmod(name, 0o644), os.Chmod(filepath.Dir(name), 0o755))
+		if err != nil {
 			return fmt.Errorf("cannot use the compiled package %s: %w", path, err)
 		}
 	}
+
 	return os.Chmod(t.tool.Builds(), 0o755)
 }
 
-// readable makes sure that this program understands what the host's compiler
-// writes, which may be newer.
-func (t *toolchain) readable() (err error) {
+// checkReadable makes sure that this program can read the packages of the host's compiler,
+// which may be newer.
+func (t *toolchain) checkReadable() (err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("cannot read packages of %s: %v", t.version, r)
 		}
 	}()
-	_, err = importer.ForCompiler(token.NewFileSet(), "gc", func(path string) (io.ReadCloser, error) {
-		return os.Open(t.exports[path])
-	}).Import(build.Runtime)
+	open := func(path string) (io.ReadCloser, error) { return os.Open(t.exports[path]) }
+	_, err = importer.ForCompiler(token.NewFileSet(), "gc", open).Import(build.Runtime)
 	if err != nil {
 		return fmt.Errorf("cannot read packages of %s: %w", t.version, err)
 	}
@@ -170,7 +183,7 @@ type goFinder struct {
 	goFailed error
 }
 
-// golang returns the host's Go. The first answer is kept.
+// golang returns the host's Go. It keeps the first answer.
 func (t *Tier) golang(ctx context.Context) (*toolchain, error) {
 	t.goMu.Lock()
 	defer t.goMu.Unlock()
@@ -181,11 +194,11 @@ func (t *Tier) golang(ctx context.Context) (*toolchain, error) {
 		}
 		t.goTools, t.goFailed = tools, err
 	}
+
 	return t.goTools, t.goFailed
 }
 
-// withGo adds to the tier's description what it can do with Go, unless Probe has
-// found none.
+// withGo adds Go to the tier's description, unless Probe found no toolchain.
 func (t *Tier) withGo(info tiers.Info) tiers.Info {
 	t.goMu.Lock()
 	defer t.goMu.Unlock()
@@ -196,8 +209,7 @@ func (t *Tier) withGo(info tiers.Info) tiers.Info {
 	return info
 }
 
-// GoVersion names the toolchain that compiles Go snippets, or says why there is
-// none.
+// GoVersion names the toolchain that compiles Go snippets. The error says why none is usable.
 func (t *Tier) GoVersion(ctx context.Context) (string, error) {
 	tools, err := t.golang(ctx)
 	if err != nil {

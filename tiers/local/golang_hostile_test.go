@@ -17,27 +17,34 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/rlmhq/rlm/internal/jail"
+	"github.com/rlmhq/rlm/internal/testing/gosuite"
+	"github.com/rlmhq/rlm/internal/testing/harm"
+	"github.com/rlmhq/rlm/internal/testing/skip"
 	"github.com/rlmhq/rlm/tiers"
-	"github.com/rlmhq/rlm/tiers/tiertest"
 )
 
 // TestHostileGo attacks the jail, the runtime, the connection and the compiler.
 func TestHostileGo(t *testing.T) {
+	skip.Short(t, "it compiles dozens of programs")
+	skip.UnderRace(t)
 	bombed := goTier(t)
 	bombed.BuildIn(6 * time.Second) // what never ends shall be stopped sooner
-	tiertest.HostileGo(t, goTier(t), bombed, 4, nil)
+	gosuite.RunHostile(t, goTier(t), bombed, 4, nil)
 }
 
 // TestGoAttacksWithoutLayers is the negative control: a program without the
 // tier's runtime, in a jail that lacks the layers that stand in its way.
 func TestGoAttacksWithoutLayers(t *testing.T) {
-	program := attackProgram(t, tiertest.GoHost(t))
-	for i, a := range tiertest.GoAttacks {
+	skip.Short(t, "it compiles dozens of programs")
+	skip.UnderRace(t)
+	program := attackProgram(t, gosuite.PrepareHost(t))
+	for i, a := range gosuite.Attacks {
 		t.Run(a.Name, func(t *testing.T) {
 			t.Parallel()
-			dir := tiertest.CanaryFolder(t)
+			dir := gosuite.MakeCanaryFolder(t)
 			own := filepath.Join(dir, "open", "program")
-			if err := errors.Join(os.Link(program, own), os.Chmod(own, 0o755)); err != nil { //nolint:gosec // the guest's user runs it
+			err := errors.Join(os.Link(program, own), os.Chmod(own, 0o755)) //nolint:gosec // the guest's user runs it
+			if err != nil {
 				t.Fatal(err)
 			}
 			folders := []jail.Bind{{Source: filepath.Dir(own)}}
@@ -47,15 +54,21 @@ func TestGoAttacksWithoutLayers(t *testing.T) {
 				}
 			}
 			p, err := jail.Start(t.Context(), jail.Config{
-				Path: own, Args: []string{"program", strconv.Itoa(i)}, Env: os.Environ(), Binds: folders, Profile: jail.Programs,
-				Limits: jail.Limits{Memory: 192 << 20, AddressSpace: 5 << 30}, Off: a.Without, MinClass: jail.Nested,
+				Path:     own,
+				Args:     []string{"program", strconv.Itoa(i)},
+				Env:      os.Environ(),
+				Binds:    folders,
+				Profile:  jail.Programs,
+				Limits:   jail.Limits{Memory: 192 << 20, AddressSpace: 5 << 30},
+				Off:      a.Without,
+				MinClass: jail.Nested,
 			})
 			if err != nil {
 				t.Fatal(err)
 			}
 			said := goHarms(t, p, a.Harm)
 			// Who makes it hang may end it as well, where a limit bites first.
-			if !slices.Contains(said, a.Harm) && (a.Harm != tiertest.GoHangs || !slices.Contains(said, tiertest.GoKills)) {
+			if !slices.Contains(said, a.Harm) && (a.Harm != gosuite.Hangs || !slices.Contains(said, gosuite.Kills)) {
 				t.Errorf("without %q it does %q, not %s: %s", a.Without, said, a.Harm, p.Output())
 			}
 		})
@@ -63,14 +76,14 @@ func TestGoAttacksWithoutLayers(t *testing.T) {
 }
 
 // goHarms watches a program for as long as the harm needs and says what harm it has done.
-func goHarms(t *testing.T, p *jail.Process, want tiertest.GoHarm) (harms []tiertest.GoHarm) {
+func goHarms(t *testing.T, p *jail.Process, want gosuite.Harm) (harms []gosuite.Harm) {
 	t.Helper()
 	sent := make(chan int, 1)
 	go func() {
 		n, _ := p.Conn().Read(make([]byte, 64)) // the end is no harm
 		sent <- n
 	}()
-	if want == tiertest.GoForges { // a busy machine starts it late
+	if want == gosuite.Forges { // a busy machine starts it late
 		select {
 		case n := <-sent:
 			sent <- n
@@ -78,7 +91,7 @@ func goHarms(t *testing.T, p *jail.Process, want tiertest.GoHarm) (harms []tiert
 		}
 	}
 	within := 2 * time.Second
-	if want == tiertest.GoKills || want == tiertest.GoEscapes {
+	if want == gosuite.Kills || want == gosuite.Escapes {
 		within = time.Minute // they end by themselves
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), within)
@@ -88,16 +101,16 @@ func goHarms(t *testing.T, p *jail.Process, want tiertest.GoHarm) (harms []tiert
 		t.Error(killed)
 	}
 	if <-sent > 0 {
-		harms = append(harms, tiertest.GoForges)
+		harms = append(harms, gosuite.Forges)
 	}
 	if err != nil || exit.OOM {
-		harms = append(harms, tiertest.GoHangs)
+		harms = append(harms, gosuite.Hangs)
 	}
 	if err == nil && (exit.Code != 0 || exit.OOM) {
-		harms = append(harms, tiertest.GoKills)
+		harms = append(harms, gosuite.Kills)
 	}
 	if strings.Contains(string(p.Output()), "ESCAPED") {
-		harms = append(harms, tiertest.GoEscapes)
+		harms = append(harms, gosuite.Escapes)
 	}
 	return harms
 }
@@ -107,13 +120,15 @@ func goHarms(t *testing.T, p *jail.Process, want tiertest.GoHarm) (harms []tiert
 func attackProgram(t *testing.T, fill *strings.Replacer) string {
 	t.Helper()
 	goTier(t) // or the test ends here
-	dir := tiertest.CanaryFolder(t)
+	dir := gosuite.MakeCanaryFolder(t)
 	files, table := map[string]string{"go.mod": "module attacks\n\ngo 1.22\n"}, ""
-	for i, a := range tiertest.GoAttacks {
+	for i, a := range gosuite.Attacks {
 		files[fmt.Sprintf("a%d.go", i)] = fmt.Sprintf("package main\n\n%sfunc attack%d() {\n%s\n}\n", a.Importing(), i, fill.Replace(a.Body))
 		table += fmt.Sprintf("attack%d, ", i)
 	}
-	files["main.go"] = "package main\n\nimport (\n\"os\"\n\"strconv\"\n)\n\nfunc main() {\nif len(os.Args) > 1 {\nn, _ := strconv.Atoi(os.Args[1])\n[]func(){" + table + "}[n]()\n}\n}\n"
+	files["main.go"] = "package main\n\nimport (\n\"os\"\n\"strconv\"\n)\n\nfunc main() {\n" +
+		"if len(os.Args) > 1 {\nn, _ := strconv.Atoi(os.Args[1])\n[]func(){" + table + "}[n]()\n" +
+		"}\n}\n"
 	for name, text := range files {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -130,22 +145,25 @@ func attackProgram(t *testing.T, fill *strings.Replacer) string {
 // TestGoBombsWithoutLimits is the negative control of what attacks the compiler:
 // nothing stops it but this test.
 func TestGoBombsWithoutLimits(t *testing.T) {
+	skip.Short(t, "it compiles dozens of programs")
+	skip.UnderRace(t)
 	goTier(t)
 	said, err := exec.CommandContext(t.Context(), "go", "env", "GOTOOLDIR").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, bomb := range tiertest.GoBombs {
+	for name, bomb := range gosuite.Bombs {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			file := filepath.Join(t.TempDir(), "bomb.go")
-			if err := os.WriteFile(file, []byte("package main\n\n"+bomb[0]+"\n\nfunc main() {\n"+bomb[1]+"\n}\n"), 0o600); err != nil {
+			source := "package main\n\n" + bomb[0] + "\n\nfunc main() {\n" + bomb[1] + "\n}\n"
+			if err := os.WriteFile(file, []byte(source), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			cmd := exec.CommandContext(t.Context(), "/bin/sh", "-c", "echo '"+strings.TrimSpace(tiertest.Begun)+"'; exec \"$0\" -p main -o \"$1.o\" \"$1\"",
+			cmd := exec.CommandContext(t.Context(), "/bin/sh", "-c", "echo '"+strings.TrimSpace(harm.Begun)+"'; exec \"$0\" -p main -o \"$1.o\" \"$1\"",
 				filepath.Join(strings.TrimSpace(string(said)), "compile"), file)
-			if harm, said := tiertest.Bare(t, cmd, 4*time.Second); !tiertest.Alike(harm, tiertest.Hangs) {
-				t.Errorf("the compiler ends by itself: %q %s", harm, said)
+			if kind, said := harm.Watch(t, cmd, 4*time.Second); !harm.Alike(kind, harm.Hangs) {
+				t.Errorf("the compiler ends by itself: %q %s", kind, said)
 			}
 		})
 	}
@@ -154,19 +172,26 @@ func TestGoBombsWithoutLimits(t *testing.T) {
 // TestGoLeavesNothingBehind looks for processes, files, goroutines and
 // descriptors.
 func TestGoLeavesNothingBehind(t *testing.T) {
+	skip.Short(t, "it compiles dozens of programs")
 	tier := goTier(t)
-	tiertest.GoOK(t, tiertest.OpenGo(t, tier, tiers.Config{}), "1") // what stays for ever is there now
+	gosuite.RunOK(t, gosuite.Open(t, tier, tiers.Config{}), "1") // what stays for ever is there now
 	temporary := t.TempDir()
 	t.Setenv("TMPDIR", temporary)
 	before, ignore := descriptors(t), goleak.IgnoreCurrent()
-	for _, source := range []string{"x := 1", "for {\n}", "x := ", "import \"os\"\nos.Exit(1)", "panic(1)", "go func() { panic(1) }()\nselect {}"} {
-		s, err := tier.Open(t.Context(), tiers.Config{Limits: tiers.Limits{Wall: 300 * time.Millisecond}})
+	for _, source := range []string{
+		"x := 1", "for {\n}", "x := ", "import \"os\"\nos.Exit(1)",
+		"panic(1)", "go func() { panic(1) }()\nselect {}",
+	} {
+		s, err := tier.Open(
+			t.Context(), tiers.Config{Limits: tiers.Limits{Wall: 300 * time.Millisecond}},
+		)
 		if err != nil {
 			t.Fatal(err)
 		}
-		tiertest.RunGo(t, s, source)
+		gosuite.RunSnippet(t, s, source)
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-		if _, err := s.Run(ctx, tiers.Job{Language: tiers.Go, Source: source + "\n"}); err != nil && ctx.Err() == nil {
+		if _, err := s.Run(ctx, tiers.Job{Language: tiers.Go, Source: source + "\n"}); err != nil &&
+			ctx.Err() == nil {
 			t.Error(err)
 		}
 		cancel()
@@ -182,7 +207,8 @@ func TestGoLeavesNothingBehind(t *testing.T) {
 	if left, err := os.ReadDir(temporary); err != nil || len(left) > 0 {
 		t.Errorf("files are left: %v %v", left, err)
 	}
-	if left, err := filepath.Glob(filepath.Join(os.TempDir(), "rlm-go-*")); err != nil || len(left) > 0 {
+	if left, err := filepath.Glob(filepath.Join(os.TempDir(), "rlm-go-*")); err != nil ||
+		len(left) > 0 {
 		t.Errorf("files are left: %v %v", left, err)
 	}
 	tasks, err := filepath.Glob("/proc/self/task/*/children")

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/rlmhq/rlm/internal/testing/gosuite"
+	"github.com/rlmhq/rlm/internal/testing/skip"
 	"github.com/rlmhq/rlm/tiers"
 	"github.com/rlmhq/rlm/tiers/local"
 	"github.com/rlmhq/rlm/tiers/tiertest"
@@ -25,44 +27,47 @@ func goTier(tb testing.TB) *local.Tier {
 	return tier
 }
 
-func TestGo(t *testing.T) { tiertest.Go(t, goTier(t)) }
+func TestGo(t *testing.T) {
+	skip.Short(t, "it compiles dozens of programs")
+	tiertest.RunGo(t, goTier(t))
+}
 
 // BenchmarkGo measures a session's first snippet and a further one, which ends
 // in a way that keeps it out of the session. In cold the standard
 // library is compiled first, which happens once on a host.
 func BenchmarkGo(b *testing.B) {
 	tier := goTier(b)
-	tiertest.GoOK(b, tiertest.OpenGo(b, tier, tiers.Config{}), "1")
+	gosuite.RunOK(b, gosuite.Open(b, tier, tiers.Config{}), "1")
 	b.Run("first", func(b *testing.B) {
 		for b.Loop() {
 			s, err := tier.Open(b.Context(), tiers.Config{})
 			if err != nil {
 				b.Fatal(err)
 			}
-			tiertest.GoOK(b, s, "import \"fmt\"\nfmt.Println(1 + 1)")
+			gosuite.RunOK(b, s, "import \"fmt\"\nfmt.Println(1 + 1)")
 			if err := s.Close(); err != nil {
 				b.Fatal(err)
 			}
 		}
 	})
-	s := tiertest.OpenGo(b, tier, tiers.Config{})
-	tiertest.GoOK(b, s, "import (\n\t\"fmt\"\n\t\"syscall\"\n)")
+	s := gosuite.Open(b, tier, tiers.Config{})
+	gosuite.RunOK(b, s, "import (\n\t\"fmt\"\n\t\"syscall\"\n)")
 	b.Run("further", func(b *testing.B) {
 		for b.Loop() {
-			if r := tiertest.RunGo(b, s, "fmt.Println(1 + 1)\nsyscall.Exit(0)"); r.Status != tiers.StatusExited || r.Stdout != "2\n" {
+			if r := gosuite.RunSnippet(b, s, "fmt.Println(1 + 1)\nsyscall.Exit(0)"); r.Status != tiers.StatusExited || r.Stdout != "2\n" {
 				b.Fatalf("%+v", r)
 			}
 		}
 	})
 	b.Run("call", func(b *testing.B) {
 		h := tiers.HostFunc(func(context.Context, tiers.Call) (tiers.Value, error) { return json.Marshal("answer") })
-		s := tiertest.OpenGo(b, tier, tiers.Config{Host: h, Functions: []tiers.Function{{Name: "ask"}}, Limits: tiers.Limits{HostCalls: 1 << 30}})
-		tiertest.GoOK(b, s, fmt.Sprintf("for range %d { ask(1) }", b.N))
+		s := gosuite.Open(b, tier, tiers.Config{Host: h, Functions: []tiers.Function{{Name: "ask"}}, Limits: tiers.Limits{HostCalls: 1 << 30}})
+		gosuite.RunOK(b, s, fmt.Sprintf("for range %d { ask(1) }", b.N))
 	})
 	b.Run("cold", func(b *testing.B) {
 		for b.Loop() {
 			cold := newTier(b, local.Options{Python: os.Getenv("RLM_PYTHON"), Warm: -1, GoCache: b.TempDir()})
-			tiertest.GoOK(b, tiertest.OpenGo(b, cold, tiers.Config{}), "1")
+			gosuite.RunOK(b, gosuite.Open(b, cold, tiers.Config{}), "1")
 		}
 	})
 }

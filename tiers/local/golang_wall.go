@@ -15,7 +15,7 @@ import (
 	"github.com/rlmhq/rlm/internal/jail"
 	"github.com/rlmhq/rlm/internal/session"
 	"github.com/rlmhq/rlm/tiers"
-	"github.com/rlmhq/rlm/tiers/local/goworker"
+	"github.com/rlmhq/rlm/tiers/local/internal/goworker"
 )
 
 // newGoGuest returns the Go half of a sandbox.
@@ -26,22 +26,52 @@ func newGoGuest(t *Tier, accounts *session.Accounts) *golang.Guest {
 			tools, err := t.golang(ctx)
 			if err != nil {
 				return nil, &tiers.RejectedError{
-					Tier: Name, Missing: string(tiers.Go), Effects: tiers.EffectsNeverRan, Reason: err.Error(),
+					Tier:    Name,
+					Missing: string(tiers.Go),
+					Effects: tiers.EffectsNeverRan,
+					Reason:  err.Error(),
 				}
 			}
-			return &goWall{tools: tools, class: t.options.MinClass, memory: accounts.Limits().Memory}, nil
+
+			return &goWall{
+				tools: tools, class: t.options.MinClass, memory: accounts.Limits().Memory,
+			}, nil
 		},
 	}
 }
 
-// enforcedOnGo says how each limit of a Go snippet is kept.
+// enforcedOnGo lists how each limit of a Go snippet is enforced.
 func enforcedOnGo(l tiers.Limits) []tiers.Enforcement {
 	return []tiers.Enforcement{
-		{Limit: tiers.LimitWall, Value: l.Wall.String(), Mechanism: "the host's clock, every 2 ms; SIGKILL"},
-		{Limit: tiers.LimitActive, Value: l.Active.String(), Mechanism: "the processes' time, as the relay in the jail counts it, every 20 ms; SIGKILL"},
-		{Limit: tiers.LimitMemory, Value: fmt.Sprintf("%d bytes", l.Memory), Mechanism: fmt.Sprintf("GOMEMLIMIT; the jail's limit, with %d MiB for the program itself", golang.ProgramMemory>>20)},
-		{Limit: tiers.LimitOutput, Value: fmt.Sprintf("%d bytes", l.Output), Mechanism: "the host counts and drops the rest"},
-		{Limit: tiers.LimitHostCalls, Value: fmt.Sprint(l.HostCalls), Mechanism: "the host counts and refuses"},
+		{
+			Limit:     tiers.LimitWall,
+			Value:     l.Wall.String(),
+			Mechanism: "the host's clock, every 2 ms; SIGKILL",
+		},
+		{
+			Limit: tiers.LimitActive,
+			Value: l.Active.String(),
+			Mechanism: "the processes' time, as the relay in the jail counts it, every 20 ms; " +
+				"SIGKILL",
+		},
+		{
+			Limit: tiers.LimitMemory,
+			Value: fmt.Sprintf("%d bytes", l.Memory),
+			Mechanism: fmt.Sprintf(
+				"GOMEMLIMIT; the jail's limit, with %d MiB for the program itself",
+				golang.ProgramMemory>>20,
+			),
+		},
+		{
+			Limit:     tiers.LimitOutput,
+			Value:     fmt.Sprintf("%d bytes", l.Output),
+			Mechanism: "the host counts and drops the rest",
+		},
+		{
+			Limit:     tiers.LimitHostCalls,
+			Value:     fmt.Sprint(l.HostCalls),
+			Mechanism: "the host counts and refuses",
+		},
 	}
 }
 
@@ -66,6 +96,7 @@ func (w *goWall) Toolchain(ctx context.Context, packages []string) (build.Toolch
 			exports[path] = "" // so that the compiler refuses it
 		}
 	}
+
 	return build.Toolchain{
 		Tools: w.tools.tools, Version: w.tools.version, Arch: runtime.GOARCH, Exports: exports,
 	}, nil
@@ -75,8 +106,11 @@ func (w *goWall) Toolchain(ctx context.Context, packages []string) (build.Toolch
 func (w *goWall) StartCompiler(ctx context.Context) (golang.Box, error) {
 	return w.start(ctx, jail.Config{
 		Worker: goworker.Compiler,
-		Env:    []string{"GOTRACEBACK=none", "TMPDIR=/tmp", fmt.Sprintf("GOMAXPROCS=%d", min(runtime.NumCPU(), 4))},
-		Binds:  []jail.Bind{{Source: w.tools.tools}, {Source: w.tools.tool.Builds()}},
+		Env: []string{
+			"GOTRACEBACK=none", "TMPDIR=/tmp",
+			fmt.Sprintf("GOMAXPROCS=%d", min(runtime.NumCPU(), 4)),
+		},
+		Binds: []jail.Bind{{Source: w.tools.tools}, {Source: w.tools.tool.Builds()}},
 		Limits: jail.Limits{
 			Memory: golang.CompilerMemory, AddressSpace: 16 << 30, FileSize: build.MaxFrame,
 			TmpBytes: 2 * build.MaxFrame, Processes: 128,
@@ -84,11 +118,11 @@ func (w *goWall) StartCompiler(ctx context.Context) (golang.Box, error) {
 	})
 }
 
-// programSpace is address space beyond the snippet's memory: Go's runtime reserves much
-// that it never uses.
+// programSpace is address space beyond the snippet's memory. Go's runtime reserves far more
+// than it uses.
 const programSpace = 4 << 30
 
-// programFolders are what a program finds of the host.
+// programFolders are the folders of the host that a program sees.
 var programFolders = []string{"/usr", "/lib", "/lib64", "/bin"}
 
 // StartRelay starts the jail of a program.
@@ -97,7 +131,9 @@ func (w *goWall) StartRelay(ctx context.Context, folder string) (golang.Box, err
 		Worker: goworker.Relay,
 		Env:    []string{"GOTRACEBACK=none"},
 		Binds:  append(binds(programFolders), jail.Bind{Source: folder, Target: relay.Folder}),
-		Limits: jail.Limits{Memory: w.memory + golang.ProgramMemory, AddressSpace: w.memory + programSpace},
+		Limits: jail.Limits{
+			Memory: w.memory + golang.ProgramMemory, AddressSpace: w.memory + programSpace,
+		},
 	})
 }
 
@@ -110,6 +146,7 @@ func (w *goWall) start(ctx context.Context, config jail.Config) (golang.Box, err
 
 	b := &goBox{jail: process}
 	b.close = sync.OnceValue(b.kill)
+
 	return b, nil
 }
 
@@ -121,16 +158,16 @@ type goBox struct {
 
 var _ golang.Box = (*goBox)(nil)
 
-// Conn leads to the worker.
+// Conn returns the connection to the worker.
 func (b *goBox) Conn() io.ReadWriteCloser { return b.jail.Conn() }
 
-// Diagnose asks the kernel whether it has ended something for its memory. Nothing but
-// the guest or its tier ends a jail.
+// Diagnose asks the kernel whether it has killed a process for its memory. It reports no
+// fault: only the guest or its tier can end a jail.
 func (b *goBox) Diagnose(hasEnded bool) (outOfMemory bool, fault error) {
 	return hasEnded && b.jail.OOM(), nil
 }
 
-// Said is what the worker wrote to its standard error.
+// Said returns the worker's standard error.
 func (b *goBox) Said() string { return strings.TrimSpace(string(b.jail.Output())) }
 
 // Close ends the jail and waits.

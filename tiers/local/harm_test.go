@@ -10,6 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rlmhq/rlm/internal/testing/escapes"
+	"github.com/rlmhq/rlm/internal/testing/harm"
+	"github.com/rlmhq/rlm/internal/testing/skip"
 	"github.com/rlmhq/rlm/tiers"
 	"github.com/rlmhq/rlm/tiers/local"
 	"github.com/rlmhq/rlm/tiers/tiertest"
@@ -46,10 +49,12 @@ _rlm.serve({})
 // TestHarmWithoutTheTier is the negative control of the attacks on the session:
 // in one that is not kept, the next snippet is not answered as it should.
 func TestHarmWithoutTheTier(t *testing.T) {
+	skip.Short(t, "it waits until each attack has done its harm")
+	skip.UnderRace(t)
 	tier := newTier(t, local.Options{Python: os.Getenv("RLM_PYTHON"), Warm: -1})
 	tiertest.Require(t, local.Name, tier.Probe(t.Context()))
 	t.Run("attacks", func(t *testing.T) {
-		for _, a := range tiertest.EscapeCases(t) {
+		for _, a := range escapes.Cases(t) {
 			if a.Class != "session" {
 				continue
 			}
@@ -61,7 +66,10 @@ func TestHarmWithoutTheTier(t *testing.T) {
 			})
 		}
 	})
-	for _, source := range []string{"pass", "1 / 0", "import os\nos.listdir('/proc')", "import time\ntime.sleep(0.2)"} {
+	for _, source := range []string{
+		"pass", "1 / 0", "import os\nos.listdir('/proc')",
+		"import time\ntime.sleep(0.2)",
+	} {
 		if said := unkeptAnswer(t, tier, source, time.Minute); said != unharmed {
 			t.Errorf("%s harms an unkept session: %q", source, said)
 		}
@@ -85,7 +93,11 @@ func unkeptAnswer(t *testing.T, tier *local.Tier, source string, wall time.Durat
 		}
 	}()
 	said := ""
-	for i, step := range []string{"import os\nkept, parent = 'kept, ', os.getppid()", source, "import _rlm, os, time\ntime.sleep(0.8)\n_rlm.send(kept if os.getppid() == parent else 'an orphan, ')"} {
+	for i, step := range []string{
+		"import os\nkept, parent = 'kept, ', os.getppid()", source,
+		"import _rlm, os, time\ntime.sleep(0.8)\n_rlm.send(kept if os.getppid() == parent else " +
+			"'an orphan, ')",
+	} {
 		frame := append(binary.LittleEndian.AppendUint32(nil, uint32(len(step))), step...)
 		if _, err := p.Conn().Write(frame); err != nil {
 			return said
@@ -98,7 +110,8 @@ func unkeptAnswer(t *testing.T, tier *local.Tier, source string, wall time.Durat
 			t.Fatal(err)
 		}
 		buf := make([]byte, 1<<16)
-		for want := []string{"done, ", "done, ", ", done, "}[i]; !strings.HasSuffix(said, want) && len(said) < 100; {
+		for want := []string{"done, ", "done, ", ", done, "}[i]; !strings.HasSuffix(said,
+			want) && len(said) < 100; {
 			n, err := p.Conn().Read(buf)
 			if said += string(buf[:n]); err != nil {
 				return said
@@ -116,7 +129,10 @@ func unkeptAnswer(t *testing.T, tier *local.Tier, source string, wall time.Durat
 var awhile = fmt.Sprintf("86399.%d", os.Getpid())
 
 // leftBehind leaves a process behind.
-var leftBehind = "import os\nif os.fork() == 0:\n    os.setsid()\n    if os.fork() == 0:\n        for fd in range(0, 256):\n            try: os.close(fd)\n            except OSError: pass\n        os.execv('/bin/sleep', ['sleep', '" + awhile + "'])\n    os._exit(0)"
+var leftBehind = "import os\nif os.fork() == 0:\n    os.setsid()\n    if os.fork() == 0:\n" +
+	"        for fd in range(0, 256):\n            try: os.close(fd)\n" +
+	"            except OSError: pass\n        os.execv('/bin/sleep', ['sleep', '" + awhile + "']" +
+	")\n    os._exit(0)"
 
 // TestNoProcessOutlivesItsSandbox looks for a daemon after Close.
 func TestNoProcessOutlivesItsSandbox(t *testing.T) {
@@ -139,7 +155,7 @@ func TestNoProcessOutlivesItsSandbox(t *testing.T) {
 // interpreter that has no sandbox is still there when that has ended.
 func TestAProcessOutlivesAnInterpreter(t *testing.T) {
 	needCommonPython(t)
-	tiertest.BarePython(t, "/usr/bin/python3", leftBehind, 20*time.Second)
+	harm.WatchPython(t, "/usr/bin/python3", leftBehind, 20*time.Second)
 	for _, pid := range awaitDaemon(t) {
 		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
 			t.Error(err)

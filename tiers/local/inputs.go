@@ -9,12 +9,12 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// showFiles returns the binds that let a guest read the files of long texts, and where
-// it finds the file of each input, empty where it does not.
+// showFiles returns the binds of the files of long texts, and the path of each input's file
+// in the guest, empty for inputs without one.
 func (t *Tier) showFiles(inputs []tiers.Input) ([]jail.Bind, []string) {
 	paths := make([]string, len(inputs))
 	if t.options.MinClass != jail.Full || t.off != 0 {
-		return nil, paths // without a file tree of its own there is no place
+		return nil, paths // without a separate file tree, files have no place
 	}
 	var binds []jail.Bind
 	for i, in := range inputs {
@@ -23,5 +23,6 @@ func (t *Tier) showFiles(inputs []tiers.Input) ([]jail.Bind, []string) {
 			binds = append(binds, jail.Bind{Source: source, Target: paths[i]})
 		}
 	}
+
 	return binds, paths
 }

@@ -16,7 +16,10 @@ func TestALongTextHasAFileInTheJail(t *testing.T) {
 	for _, row := range []struct {
 		mode os.FileMode
 		want string
-	}{{0o644, "/context/1 15000000 True\nPermissionError\nPermissionError\nNone\n"}, {0o600, "None\n"}} {
+	}{{0o644, "/context/1 15000000 True\nPermissionError\nPermissionError\nNone\n"}, {
+		0o600,
+		"None\n",
+	}} {
 		path := filepath.Join(t.TempDir(), "long.txt")
 		if err := os.WriteFile(path, []byte(content), row.mode); err != nil {
 			t.Fatal(err)
@@ -26,7 +29,9 @@ func TestALongTextHasAFileInTheJail(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = text.Close() })
-		b := box(t, tier, tiers.Config{Inputs: []tiers.Input{{Value: tiers.Value(`1`)}, {Text: text}}})
+		b := box(
+			t, tier, tiers.Config{Inputs: []tiers.Input{{Value: tiers.Value(`1`)}, {Text: text}}},
+		)
 		r := run(t, b, `import os, subprocess
 p = context_1.path
 if p:

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/rlmhq/rlm/internal/jail"
+	"github.com/rlmhq/rlm/internal/testing/skip"
 	"github.com/rlmhq/rlm/tiers"
 	"github.com/rlmhq/rlm/tiers/local"
 	"github.com/rlmhq/rlm/tiers/tiertest"
@@ -24,7 +25,8 @@ import (
 // killed.
 const abandonEnv = "RLM_LOCAL_ABANDON"
 
-const daemon = "import os\nif os.fork() == 0:\n    os.setsid()\n    os.execv('/bin/sleep', ['sleep', '%s'])"
+const daemon = "import os\nif os.fork() == 0:\n    os.setsid()\n" +
+	"    os.execv('/bin/sleep', ['sleep', '%s'])"
 
 func abandon() {
 	tier := local.New(local.Options{Python: os.Getenv("RLM_PYTHON"), Warm: 2})
@@ -60,15 +62,28 @@ func TestKilledParentLeavesNothing(t *testing.T) {
 	if err != nil || line != "running <nil>\n" {
 		t.Errorf("%q %v", line, err)
 	}
-	eventually(t, "the daemon runs", func() bool { return len(processes("sleep\x00"+mark+"\x00")) == 1 })
+	eventually(
+		t, "the daemon runs", func() bool { return len(processes("sleep\x00"+mark+"\x00")) == 1 },
+	)
 	if err := c.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	_, _ = io.Copy(io.Discard, out) // until it is closed
 	_ = c.Wait()                    // it was killed
-	eventually(t, "the daemon has ended", func() bool { return len(processes("sleep\x00"+mark+"\x00")) == 0 })
+	eventually(
+		t, "the daemon has ended",
+		func() bool { return len(processes("sleep\x00"+mark+"\x00")) == 0 },
+	)
 	eventually(t, "nothing of the jails is left", func() bool {
-		run(t, box(t, newTier(t, local.Options{Python: os.Getenv("RLM_PYTHON"), Warm: -1}), tiers.Config{}), "1") // a start sweeps
+		// A start sweeps.
+		run(
+			t,
+			box(
+				t, newTier(t, local.Options{Python: os.Getenv("RLM_PYTHON"), Warm: -1}),
+				tiers.Config{},
+			),
+			"1",
+		)
 		return len(groups(c.Process.Pid)) == 0
 	})
 }
@@ -85,12 +100,16 @@ func eventually(t *testing.T, what string, holds func() bool) {
 // groups are the control groups that a launcher has made.
 func groups(pid int) []string {
 	var all []string
-	_ = filepath.WalkDir("/sys/fs/cgroup", func(path string, d os.DirEntry, err error) error { // none is none
-		if err == nil && d.IsDir() && strings.HasPrefix(d.Name(), "rlm-") && strings.Contains(d.Name(), fmt.Sprintf("-%d-", pid)) {
-			all = append(all, path)
-		}
-		return nil
-	})
+	_ = filepath.WalkDir(
+		"/sys/fs/cgroup",
+		func(path string, d os.DirEntry, err error) error { // none is none
+			if err == nil && d.IsDir() && strings.HasPrefix(d.Name(), "rlm-") &&
+				strings.Contains(d.Name(), fmt.Sprintf("-%d-", pid)) {
+				all = append(all, path)
+			}
+			return nil
+		},
+	)
 	return all
 }
 
@@ -129,6 +148,7 @@ func look(t *testing.T) remains {
 }
 
 func TestNothingIsLeft(t *testing.T) {
+	skip.Short(t, "it runs many sessions")
 	usual(t)
 	t.Setenv("TMPDIR", t.TempDir()) // what others do in theirs shows nothing
 	before := look(t)
@@ -149,8 +169,10 @@ func TestNothingIsLeft(t *testing.T) {
 		"of openings that are cancelled": func(t *testing.T, tier *local.Tier) {
 			t.Helper()
 			for i := range 10 {
-				ctx, cancel := context.WithTimeout(t.Context(), time.Duration(i*20)*time.Millisecond)
-				if b, err := tier.Open(ctx, tiers.Config{Limits: tiers.Limits{Memory: 100 << 20}}); err == nil {
+				ctx, cancel := context.WithTimeout(t.Context(),
+					time.Duration(i*20)*time.Millisecond)
+				if b, err := tier.Open(ctx,
+					tiers.Config{Limits: tiers.Limits{Memory: 100 << 20}}); err == nil {
 					_ = b.Close() // it has been tested
 				}
 				cancel()
@@ -160,14 +182,21 @@ func TestNothingIsLeft(t *testing.T) {
 			t.Helper()
 			b := box(t, tier, tiers.Config{})
 			for i := range 5 {
-				ctx, cancel := context.WithTimeout(t.Context(), time.Duration(i*10)*time.Millisecond)
+				ctx, cancel := context.WithTimeout(t.Context(),
+					time.Duration(i*10)*time.Millisecond)
 				_, _ = b.Run(ctx, tiers.Job{Source: "while True: pass"}) // it fails
 				cancel()
 			}
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Run("use", func(t *testing.T) { use(t, newTier(t, local.Options{Python: os.Getenv("RLM_PYTHON")})) })
+			t.Run(
+				"use",
+				func(t *testing.T) {
+					use(t, newTier(t,
+						local.Options{Python: os.Getenv("RLM_PYTHON")}))
+				},
+			)
 			var more []string
 			for range 1000 { // the kernel takes its time
 				if more = look(t).since(before); len(more) == 0 {
@@ -183,9 +212,16 @@ func TestNothingIsLeft(t *testing.T) {
 // since lists what is there now and was not before.
 func (r remains) since(before remains) (more []string) {
 	if r.descriptors > before.descriptors {
-		more = append(more, fmt.Sprintf("%d descriptors after %d", r.descriptors, before.descriptors))
+		more = append(
+			more, fmt.Sprintf("%d descriptors after %d", r.descriptors, before.descriptors),
+		)
 	}
-	for _, both := range [][2][]string{{r.groups, before.groups}, {r.children, before.children}, {r.mounts, before.mounts}, {r.files, before.files}} {
+	for _, both := range [][2][]string{
+		{r.groups, before.groups},
+		{r.children, before.children},
+		{r.mounts, before.mounts},
+		{r.files, before.files},
+	} {
 		for _, one := range both[0] {
 			if !slices.Contains(both[1], one) {
 				more = append(more, one)
@@ -213,7 +249,8 @@ func TestNested(t *testing.T) {
 		t.Errorf("%s %q %+v", r.Status, r.Stdout, r.Exception)
 	}
 	time.Sleep(100 * time.Millisecond)
-	if r := run(t, b, "while True:\n    try:\n        while True: pass\n    except BaseException: pass"); r.Status != tiers.StatusLimit {
+	source := "while True:\n    try:\n        while True: pass\n    except BaseException: pass"
+	if r := run(t, b, source); r.Status != tiers.StatusLimit {
 		t.Errorf("%s", r.Status)
 	}
 	if r := run(t, b, "print(x)"); r.Stdout != "5\n" {
@@ -223,6 +260,7 @@ func TestNested(t *testing.T) {
 
 // TestAsOrdinaryUser runs tests once more without being root.
 func TestAsOrdinaryUser(t *testing.T) {
+	skip.Short(t, "it runs many sessions")
 	if os.Getuid() != 0 {
 		t.Skip("it needs root to become somebody else")
 	}
@@ -247,7 +285,10 @@ func TestAsOrdinaryUser(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := exec.Command(binary, "-test.timeout=8m", "-test.run=^Test(OutputOfChildren|HostileHarm|NothingIsLeft|ThreadsCall.*|KilledParent.*)$")
+	c := exec.Command(
+		binary, "-test.timeout=8m",
+		"-test.run=^Test(OutputOfChildren|HostileHarm|NothingIsLeft|ThreadsCall.*|KilledParent.*)$",
+	)
 	c.Dir = "/"
 	c.Env = append(os.Environ(), "RLM_PYTHON=/usr/bin/python3", "HOME=/tmp", "TMPDIR=/tmp")
 	c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}

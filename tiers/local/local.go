@@ -1,13 +1,13 @@
-// Package local is the tier that runs the host's own CPython in a jail.
+// Package local is the tier that runs the host's CPython, and Go from the host's compiler,
+// in a jail.
 //
-// It has native speed and the packages that are installed here. Its wall is the
-// kernel's: package jail puts namespaces, an own read-only file tree, Landlock,
-// seccomp and limits around each sandbox, and every sandbox proves from inside
-// that they hold before its first snippet.
+// It has native speed and the installed packages. The kernel enforces its wall: package jail
+// surrounds each sandbox with namespaces, a separate read-only file tree, Landlock, seccomp
+// and limits. Each sandbox attests them from inside before its first snippet.
 //
-// The runtime in the guest is package pykernel's, as in the wasm tier. A process
-// that is about to run a snippet forks: the parent sleeps, and is the state to
-// return to when the snippet has to be killed.
+// The runtime in the guest comes from package pykernel, as in tier wasm. Before a snippet,
+// the process forks. The parent sleeps, and the session returns to it if the snippet must be
+// killed.
 package local
 
 import (
@@ -29,19 +29,18 @@ const Name = "local"
 
 // Options configure the tier. The zero value works.
 type Options struct {
-	// Python is the interpreter, a path or a name to look up; empty means
-	// python3. It must be CPython 3.9 or newer.
+	// Python is the interpreter, as a path or a name to look up. Empty means python3. It must
+	// be CPython 3.9 or newer.
 	Python string
-	// Go is the Go toolchain for snippets in Go, a path or a name to look up;
-	// empty means go. GoCache is where the standard library is kept compiled;
-	// empty means below the user's cache directory.
+	// Go is the Go toolchain, as a path or a name to look up. Empty means go. GoCache is the
+	// folder of the compiled standard library. Empty means below the user's cache directory.
 	Go, GoCache string
-	// Warm is how many sandboxes are started ahead, for sessions with the
-	// default limits. Zero means one, -1 none.
+	// Warm is the number of sandboxes kept ready for sessions with the default limits. Zero
+	// means one, -1 none.
 	Warm int
-	// MinClass is the weakest kind of jail to accept; empty means the full one.
+	// MinClass is the weakest acceptable class of jail. Empty means jail.Full.
 	MinClass jail.Class
-	// Log receives what a developer of the tier wants to see.
+	// Log receives diagnostics for developers of the tier.
 	Log *slog.Logger
 }
 
@@ -55,11 +54,11 @@ type Tier struct {
 
 	mu      sync.Mutex // guards what follows
 	python  *python
-	failed  error // why there is no usable Python
+	failed  error // why no Python is usable
 	ready   chan *process
 	closed  bool
 	filled  sync.WaitGroup
-	filling int           // how many are being started
+	filling int           // the number of processes being started
 	stop    chan struct{} // closed with the tier
 }
 
@@ -77,7 +76,12 @@ func New(options Options) *Tier {
 	if options.MinClass == "" {
 		options.MinClass = jail.Full
 	}
-	return &Tier{options: options, ready: make(chan *process, max(0, options.Warm)), stop: make(chan struct{})}
+
+	return &Tier{
+		options: options,
+		ready:   make(chan *process, max(0, options.Warm)),
+		stop:    make(chan struct{}),
+	}
 }
 
 // Info describes the tier. Modules is known after Probe. Cost is measured by
@@ -89,30 +93,33 @@ func (t *Tier) Info() tiers.Info {
 		Name:      Name,
 		Languages: []tiers.Language{tiers.Python},
 		Features: []tiers.Feature{
-			tiers.FeatureAsync, tiers.FeatureClasses, tiers.FeatureGenerators, tiers.FeatureDynamic, tiers.FeatureThreads,
-			tiers.FeatureProcesses, tiers.FeatureSockets, tiers.FeatureFiles, tiers.FeatureNative, tiers.FeatureMove, tiers.FeatureHugeContext,
+			tiers.FeatureAsync, tiers.FeatureClasses, tiers.FeatureGenerators, tiers.FeatureDynamic,
+			tiers.FeatureThreads, tiers.FeatureProcesses, tiers.FeatureSockets, tiers.FeatureFiles,
+			tiers.FeatureNative, tiers.FeatureMove, tiers.FeatureHugeContext,
 		},
 		Isolation: tiers.IsolationProcess,
 		OnRequest: true,
 		Cost:      tiers.Cost{Start: 2 * time.Millisecond, Snippet: 3 * time.Millisecond},
 	}
+
 	if t.python != nil {
 		info.Modules = t.python.modules
 	}
 	return t.withGo(info)
 }
 
-// Probe finds the interpreter and asks the kernel which layers of a jail it
-// has. The first answer about the interpreter is kept.
+// Probe finds the interpreter and asks the kernel which layers of a jail it has. It keeps
+// the first answer about the interpreter.
 func (t *Tier) Probe(ctx context.Context) error {
 	if _, err := t.interpreter(ctx); err != nil {
 		return err
 	}
-	_, _ = t.golang(ctx) // without it, Go is not among the languages
+	_, _ = t.golang(ctx) // without a toolchain, the tier does not offer Go
 	report := jail.Probe(ctx)
 	if report.Class == "" || report.Class == jail.Nested && t.options.MinClass == jail.Full {
-		return fmt.Errorf("tier local cannot build its jail here: %s", advice(report))
+		return fmt.Errorf("tier local cannot build its jail here: %s", explainJail(report))
 	}
+
 	return nil
 }
 
@@ -126,10 +133,14 @@ func (t *Tier) Version(ctx context.Context) (string, error) {
 	if err != nil {
 		golang = "no Go: " + err.Error()
 	}
-	return fmt.Sprintf("CPython %d.%d.%d, %s; %s", p.version[0], p.version[1], p.version[2], p.path, golang), nil
+
+	return fmt.Sprintf(
+		"CPython %d.%d.%d, %s; %s", p.version[0], p.version[1], p.version[2], p.path, golang,
+	), nil
 }
 
-func advice(r jail.Report) string {
+// explainJail names the first layer that is missing, with the advice on it.
+func explainJail(r jail.Report) string {
 	for _, layer := range r.Layers {
 		if !layer.On && layer.Why != "" {
 			text := layer.Name + ": " + layer.Why
@@ -139,7 +150,8 @@ func advice(r jail.Report) string {
 			return text
 		}
 	}
-	return "it does not say why"
+
+	return "the kernel gives no reason"
 }
 
 func (t *Tier) interpreter(ctx context.Context) (*python, error) {
@@ -153,6 +165,7 @@ func (t *Tier) interpreter(ctx context.Context) (*python, error) {
 			return nil, err
 		}
 	}
+
 	return t.python, t.failed
 }
 
@@ -170,10 +183,11 @@ func (t *Tier) Warm(ctx context.Context) error {
 			return p.Close()
 		}
 	}
+
 	return nil
 }
 
-// keep puts a process aside for the next session.
+// keep puts a process into the pool, and reports whether the pool had room.
 func (t *Tier) keep(p *process) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -188,8 +202,10 @@ func (t *Tier) keep(p *process) bool {
 	}
 }
 
-// claim returns a process for a session: one that is ready, or a new one.
-func (t *Tier) claim(ctx context.Context, limits tiers.Limits, binds []jail.Bind, proxy *egress.Proxy) (*process, error) {
+// claim returns a process for a session, from the pool or newly started.
+func (t *Tier) claim(
+	ctx context.Context, limits tiers.Limits, binds []jail.Bind, proxy *egress.Proxy,
+) (*process, error) {
 	if limits.Memory == tiers.DefaultLimits().Memory && len(binds) == 0 && proxy == nil {
 		for {
 			select {
@@ -198,13 +214,15 @@ func (t *Tier) claim(ctx context.Context, limits tiers.Limits, binds []jail.Bind
 				if p.alive() {
 					return p, nil
 				}
-				_ = p.Close() // it died while it waited; there is nobody to tell
+				_ = p.Close() // it died in the pool
 				continue
 			default:
 			}
+
 			break
 		}
 	}
+
 	return t.start(ctx, limits, binds, proxy)
 }
 
@@ -228,6 +246,7 @@ func (t *Tier) refill() {
 			defer t.mu.Unlock()
 			t.filling--
 		}()
+
 		select {
 		case <-time.After(refillDelay):
 		case <-t.stop:
@@ -240,8 +259,9 @@ func (t *Tier) refill() {
 			t.options.Log.Warn("cannot start a sandbox ahead", "error", err)
 			return
 		}
+
 		if !t.keep(p) {
-			_ = p.Close() // not wanted any more
+			_ = p.Close() // the pool was closed or filled meanwhile
 		}
 	}()
 }
@@ -257,16 +277,18 @@ func (t *Tier) Open(ctx context.Context, cfg tiers.Config) (tiers.Sandbox, error
 	if err := tiers.RejectFiles(Name, cfg); err != nil {
 		return nil, err
 	}
+
 	t.mu.Lock()
 	closed := t.closed
 	t.mu.Unlock()
 	if closed {
 		return nil, errors.New("the local tier is closed")
 	}
+
 	return open(ctx, t, cfg)
 }
 
-// Close ends the sandboxes that wait. All others must be closed.
+// Close ends the pooled sandboxes. Close all others first.
 func (t *Tier) Close() error {
 	t.mu.Lock()
 	if !t.closed {

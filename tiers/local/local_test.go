@@ -10,6 +10,8 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/rlmhq/rlm/internal/testing/skip"
+	"github.com/rlmhq/rlm/internal/testing/tiersuite"
 	"github.com/rlmhq/rlm/tiers/local"
 	"github.com/rlmhq/rlm/tiers/tiertest"
 )
@@ -47,6 +49,7 @@ func usual(tb testing.TB) *local.Tier {
 }
 
 func TestSuite(t *testing.T) {
+	skip.Short(t, "tier wasm runs the same suite")
 	tier := usual(t)
 	version, err := tier.Version(t.Context())
 	if err != nil {
@@ -55,15 +58,19 @@ func TestSuite(t *testing.T) {
 	if !strings.HasPrefix(version, "CPython 3.13.") {
 		t.Skipf("the golden files are of CPython 3.13, this is %s: name one by RLM_PYTHON", version)
 	}
-	tiertest.Run(t, tier, tiertest.Options{SameSource: true})
+	tiersuite.Run(t, tier, tiersuite.Options{Comparisons: tiersuite.CompareEveryThird})
 }
 
 // TestOlderPythons runs what does not depend on the version of Python on all
 // that RLM_OLD_PYTHONS lists.
 func TestOlderPythons(t *testing.T) {
+	skip.Short(t, "tier wasm runs the same suite")
 	list := filepath.SplitList(os.Getenv("RLM_OLD_PYTHONS"))
 	if len(list) == 0 {
-		t.Skip("RLM_OLD_PYTHONS is not set: list interpreters from CPython 3.9 on, with colons between them")
+		t.Skip(
+			"RLM_OLD_PYTHONS is not set: list interpreters from CPython 3.9 on, with colons " +
+				"between them",
+		)
 	}
 	for _, python := range list {
 		t.Run(python, func(t *testing.T) {
@@ -75,7 +82,7 @@ func TestOlderPythons(t *testing.T) {
 			if _, err := fmt.Sscanf(version, "CPython 3.%d", &minor); err != nil {
 				t.Fatalf("cannot understand %s: %v", version, err)
 			}
-			tiertest.Run(t, tier, tiertest.Options{Minor: minor})
+			tiertest.Run(t, tier, tiertest.Options{PythonMinor: minor})
 		})
 	}
 }
@@ -86,7 +93,8 @@ func TestProbeSaysWhatToDo(t *testing.T) {
 		"/bin/true":      "cannot understand /bin/true",
 		"/no/such/place": "install one, or name it by --python",
 	} {
-		if err := newTier(t, local.Options{Python: python, Warm: -1}).Probe(t.Context()); err == nil || !strings.Contains(err.Error(), want) {
+		err := newTier(t, local.Options{Python: python, Warm: -1}).Probe(t.Context())
+		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", python, err, want)
 		}
 	}
@@ -97,8 +105,13 @@ func TestProbeSaysWhatToDo(t *testing.T) {
 func TestModulesThatLackTheirHalfInCAreNotThere(t *testing.T) {
 	tier := newTier(t, local.Options{Python: "/usr/bin/python3", Warm: -1})
 	tiertest.Require(t, local.Name, tier.Probe(t.Context()))
-	for _, module := range []string{"tkinter", "turtle", "turtledemo", "idlelib", "curses", "sqlite3", "ssl", "lzma", "bz2", "ctypes", "json", "winreg"} {
-		can := exec.CommandContext(t.Context(), "/usr/bin/python3", "-I", "-c", "import "+module).Run() == nil
+	for _, module := range []string{
+		"tkinter", "turtle", "turtledemo", "idlelib", "curses",
+		"sqlite3", "ssl", "lzma", "bz2", "ctypes", "json", "winreg",
+	} {
+		can := exec.CommandContext(
+			t.Context(), "/usr/bin/python3", "-I", "-c", "import "+module,
+		).Run() == nil
 		if has := tier.Info().Modules.Has(module); has != can {
 			t.Errorf("%s: the tier says %v, the interpreter %v", module, has, can)
 		}

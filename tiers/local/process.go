@@ -16,22 +16,23 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// Deadlines for what has no other.
+// Deadlines of operations that no caller bounds.
 const (
 	startTimeout = 30 * time.Second
 	orderTimeout = 5 * time.Second
 )
 
-// What a jail needs beyond the snippet's own memory.
+// The needs of a jail beyond the snippet's memory.
 const (
 	ownMemory = 64 << 20 // resident: its init, the first interpreter
-	// spareSpace is address space for what is reserved and not used: by the Go
-	// program that becomes the interpreter, by threads' stacks, by libraries.
+	// spareSpace is address space that is reserved and not used: by the Go program that
+	// becomes the interpreter, by the stacks of threads, by libraries.
 	spareSpace = 4 << 30
 )
 
-// treeMemory is what all processes of a jail may have together. The keeper is a
-// copy of the session's process: what that writes anew both have.
+// treeMemory returns the memory limit of all processes of a jail together. It allows twice
+// the snippet's memory: the keeper is a copy of the session's process, and pages that the
+// process writes exist in both.
 func treeMemory(limit int64) int64 { return 2*limit + ownMemory }
 
 var (
@@ -44,19 +45,21 @@ var (
 type process struct {
 	jail       *jail.Process
 	connection *session.Connection
-	oom        bool // has been reported
+	oom        bool // a kill for memory has been reported
 }
 
-// pythonEnv is all that an interpreter finds of an environment. The fixed
-// threshold keeps large blocks out of the C library's heap: once freed they are
-// the system's again, so that a session which ran out of memory can go on.
+// pythonEnv is the whole environment of an interpreter. The fixed threshold keeps large
+// blocks out of the C library's heap: freed blocks return to the system, so a session can
+// continue after it ran out of memory.
 var pythonEnv = []string{
-	"PATH=/usr/bin:/bin", "HOME=/sandbox", "LANG=C.UTF-8", "TMPDIR=/tmp",
-	"OPENBLAS_NUM_THREADS=1", "OMP_NUM_THREADS=1", "MALLOC_ARENA_MAX=4", "MALLOC_MMAP_THRESHOLD_=131072",
+	"PATH=/usr/bin:/bin", "HOME=/sandbox", "LANG=C.UTF-8", "TMPDIR=/tmp", "OPENBLAS_NUM_THREADS=1",
+	"OMP_NUM_THREADS=1", "MALLOC_ARENA_MAX=4", "MALLOC_MMAP_THRESHOLD_=131072",
 }
 
 // start starts a jail and loads the runtime.
-func (t *Tier) start(ctx context.Context, limits tiers.Limits, binds []jail.Bind, proxy *egress.Proxy) (*process, error) {
+func (t *Tier) start(
+	ctx context.Context, limits tiers.Limits, binds []jail.Bind, proxy *egress.Proxy,
+) (*process, error) {
 	python, err := t.interpreter(ctx)
 	if err != nil {
 		return nil, err
@@ -64,14 +67,18 @@ func (t *Tier) start(ctx context.Context, limits tiers.Limits, binds []jail.Bind
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	config := t.jailFor(python, limits, binds, pykernel.NativeLoader(""))
+
 	if proxy != nil {
 		config.Proxy, config.MinClass = true, jail.Full
 		config.Env = append(config.Env, egress.Environment(jail.ProxyPort)...)
 		if file := egress.HostCertificates(); file != "" {
-			config.Binds = append(config.Binds, jail.Bind{Source: file, Target: egress.Certificates})
+			config.Binds = append(
+				config.Binds, jail.Bind{Source: file, Target: egress.Certificates},
+			)
 		}
 	}
-	// The jail outlives the opening that ctx bounds.
+
+	// ctx bounds the opening only; the jail outlives it.
 	j, err := jail.Start(context.WithoutCancel(ctx), config)
 	if err != nil {
 		return nil, fmt.Errorf("cannot start a jail: %w", err)
@@ -80,6 +87,7 @@ func (t *Tier) start(ctx context.Context, limits tiers.Limits, binds []jail.Bind
 	if proxy != nil {
 		proxy.Serve(j.Proxy())
 	}
+
 	if p.connection, _, err = pykernel.Load(ctx, j.Conn(), p); err != nil {
 		said := strings.TrimSpace(string(j.Output()))
 		return nil, errors.Join(fmt.Errorf("%w: %s", err, said), p.Close())
@@ -87,21 +95,26 @@ func (t *Tier) start(ctx context.Context, limits tiers.Limits, binds []jail.Bind
 	return p, nil
 }
 
-// jailFor is the jail of an interpreter that runs a program.
-func (t *Tier) jailFor(python *python, limits tiers.Limits, binds []jail.Bind, program string) jail.Config {
+// jailFor configures the jail of an interpreter that runs a program.
+func (t *Tier) jailFor(
+	python *python, limits tiers.Limits, binds []jail.Bind, program string,
+) jail.Config {
 	return jail.Config{
-		Path: python.path, Args: []string{python.path, "-I", "-X", "utf8", "-c", program},
+		Path:     python.path,
+		Args:     []string{python.path, "-I", "-X", "utf8", "-c", program},
 		Env:      append([]string{fmt.Sprint("RLM_MEMORY=", limits.Memory)}, pythonEnv...),
 		Binds:    slices.Concat(python.binds, binds),
 		Profile:  jail.Programs,
 		MinClass: t.options.MinClass,
 		Off:      t.off,
-		// The interpreter bounds its own memory before the first snippet, see native.py.
-		Limits: jail.Limits{Memory: treeMemory(limits.Memory), AddressSpace: limits.Memory + spareSpace},
+		// The interpreter bounds its memory before the first snippet, see native.py.
+		Limits: jail.Limits{
+			Memory: treeMemory(limits.Memory), AddressSpace: limits.Memory + spareSpace,
+		},
 	}
 }
 
-// Processor is the time that all processes of the jail have computed.
+// Processor returns the processor time of all processes of the jail.
 func (p *process) Processor() time.Duration { return time.Duration(p.jail.Usage().CPUNanos) }
 
 // Interrupt raises KeyboardInterrupt in the guest.
@@ -111,33 +124,33 @@ func (p *process) Interrupt() {
 	_ = p.jail.Signal(ctx, syscall.SIGINT) // a guest that is gone shows at the next read
 }
 
-// Kill ends all processes of the guest but the keeper.
+// Kill ends all processes of the guest except the keeper.
 func (p *process) Kill(keeper int) {
 	if keeper == 0 {
-		_ = p.jail.Kill() // close reports what went wrong
+		_ = p.jail.Kill() // Close reports the error
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), orderTimeout)
 	defer cancel()
-	_ = p.jail.KillExcept(ctx, keeper) // if it failed, no keeper answers, and all is killed
+	_ = p.jail.KillExcept(ctx, keeper) // on failure no keeper answers, and the jail is killed
 }
 
-// Connection leads to the runtime in the jail.
+// Connection returns the connection to the runtime in the jail.
 func (p *process) Connection() *session.Connection { return p.connection }
 
-// Fault is nil: what ends a jail is the guest or its tier.
+// Fault returns nil: only the guest or its tier can end a jail.
 func (p *process) Fault() error { return nil }
 
-// OutOfMemory reports whether the kernel has ended something in the jail for its
-// memory since the last time.
+// OutOfMemory reports whether the kernel has killed a process of the jail for its memory
+// since the last call.
 func (p *process) OutOfMemory(bool) bool {
 	was := p.oom
 	p.oom = p.jail.OOM()
 	return p.oom && !was
 }
 
-// Peak is the most memory that a process of the session has had. After a bad end
-// nobody can say, and the jail's own is given.
+// Peak returns the highest memory use of a process of the session, in bytes. After a bad end
+// it is unknown, and Peak returns that of the jail.
 func (p *process) Peak(own int64) int64 {
 	all := p.jail.Usage().PeakMemory
 	if own > 0 && (all == 0 || own < all) {
@@ -158,7 +171,7 @@ func (p *process) alive() bool {
 func (p *process) Close() error {
 	err := p.jail.Kill()
 	if p.connection != nil {
-		_ = p.connection.Close() // the jail has closed it
+		_ = p.connection.Close() // its other end is gone
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), orderTimeout)
 	defer cancel()

@@ -18,7 +18,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// python is an interpreter of the host.
+// python is an interpreter on the host.
 type python struct {
 	path    string
 	version [3]int
@@ -26,9 +26,9 @@ type python struct {
 	modules tiers.Modules
 }
 
-// question makes an interpreter describe itself. It runs outside of the jail: it
-// is the host's own program, and no snippet is near.
-const question = `
+// selfReport makes an interpreter describe itself. It runs outside the jail, because no
+// snippet is involved.
+const selfReport = `
 import importlib.util, json, os, pkgutil, sys, sysconfig
 def found(name):
     try:
@@ -45,14 +45,18 @@ print(json.dumps({
 }))
 `
 
-// wholes are the modules of the standard library that are there and useless without
-// a half in C, which a system may lack.
+// wholes are modules of the standard library that need a half in C, which a system may lack.
 var wholes = map[string][]string{
-	"_tkinter": {"tkinter", "turtle", "turtledemo", "idlelib"}, "_curses": {"curses"}, "_sqlite3": {"sqlite3"},
-	"_ssl": {"ssl"}, "_ctypes": {"ctypes"}, "_lzma": {"lzma"}, "_bz2": {"bz2"},
+	"_tkinter": {"tkinter", "turtle", "turtledemo", "idlelib"},
+	"_curses":  {"curses"},
+	"_sqlite3": {"sqlite3"},
+	"_ssl":     {"ssl"},
+	"_ctypes":  {"ctypes"},
+	"_lzma":    {"lzma"},
+	"_bz2":     {"bz2"},
 }
 
-// answer is what an interpreter says of itself.
+// answer is an interpreter's description of itself.
 type answer struct {
 	Implementation string
 	Version        [3]int
@@ -60,7 +64,7 @@ type answer struct {
 	Prefixes       []string
 	Paths          []string
 	Modules        []string
-	Halves         []string // of modules, in C, that are missing
+	Halves         []string // the missing C halves of modules
 }
 
 const (
@@ -68,58 +72,82 @@ const (
 	maxAnswer    = 4 << 20
 )
 
-// findPython finds the interpreter with that name and asks what it has.
+// findPython finds the interpreter with that name and asks it for its modules.
 func findPython(ctx context.Context, name string) (*python, error) {
 	if name == "" {
 		name = "python3"
 	}
 	path, err := exec.LookPath(name)
 	if err != nil {
-		return nil, fmt.Errorf("tier local needs a CPython 3.9 or newer on this host, there is no %s: install one, or name it by --python", name)
+		return nil, fmt.Errorf(
+			"tier local needs a CPython 3.9 or newer, and this host has no %s: install one, "+
+				"or name it by --python",
+			name,
+		)
 	}
+
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
 	var stdout, stderr bytes.Buffer
-	cmd := exec.CommandContext(ctx, path, "-I", "-c", question)
+	cmd := exec.CommandContext(ctx, path, "-I", "-c", selfReport)
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if err := cmd.Run(); err != nil {
-		return nil, fmt.Errorf("cannot run %s: %w: %s", path, err, strings.TrimSpace(stderr.String()))
+		return nil, fmt.Errorf(
+			"cannot run %s: %w: %s", path, err, strings.TrimSpace(stderr.String()),
+		)
 	}
+
 	if stdout.Len() > maxAnswer {
-		return nil, fmt.Errorf("cannot use %s: its description of itself is longer than %d bytes", path, maxAnswer)
+		return nil, fmt.Errorf(
+			"cannot use %s: its description of itself is longer than %d bytes", path, maxAnswer,
+		)
 	}
 	var a answer
 	if err := json.Unmarshal(stdout.Bytes(), &a); err != nil {
 		return nil, fmt.Errorf("cannot understand %s: %w", path, err)
 	}
+
 	return a.python(path)
 }
 
+// python checks an interpreter's description and derives the binds of its jail.
 func (a answer) python(name string) (*python, error) {
 	if a.Implementation != "cpython" || a.Version[0] != 3 || a.Version[1] < 9 {
-		return nil, fmt.Errorf("tier local needs CPython 3.9 or newer, %s is %s %d.%d: name another by --python",
-			name, a.Implementation, a.Version[0], a.Version[1])
+		return nil, fmt.Errorf(
+			"tier local needs CPython 3.9 or newer, %s is %s %d.%d: name another by --python", name,
+			a.Implementation, a.Version[0], a.Version[1],
+		)
 	}
+
 	if !filepath.IsAbs(a.Executable) {
 		return nil, errors.New("cannot use the host's Python: it does not know its own path")
 	}
 	for _, half := range a.Halves {
-		a.Modules = slices.DeleteFunc(a.Modules, func(m string) bool { return slices.Contains(wholes[half], m) })
+		a.Modules = slices.DeleteFunc(
+			a.Modules, func(m string) bool { return slices.Contains(wholes[half], m) },
+		)
 	}
-	p := &python{path: a.Executable, version: a.Version, modules: tiers.ModuleSet(append(a.Modules, pykernel.Modules()...)...)}
+
+	p := &python{
+		path:    a.Executable,
+		version: a.Version,
+		modules: tiers.ModuleSet(append(a.Modules, pykernel.Modules()...)...),
+	}
 	folders := []string{"/usr", "/lib", "/lib64", "/bin"}
-	for _, folder := range slices.Concat(a.Prefixes, a.Paths, homes(a.Executable)) {
+
+	for _, folder := range slices.Concat(a.Prefixes, a.Paths, foldersOf(a.Executable)) {
 		if filepath.IsAbs(folder) && folder != "/" {
 			folders = append(folders, filepath.Clean(folder))
 		}
 	}
 	p.binds = binds(folders)
+
 	return p, nil
 }
 
-// homes are the folders of a program and of what it is a link to: a virtual
-// environment's Python is a link, and finds its packages by the link's place.
-func homes(program string) []string {
+// foldersOf returns the folders of a program and of the targets of its links. The Python of
+// a virtual environment is a link, and finds its packages next to the link.
+func foldersOf(program string) []string {
 	list := []string{filepath.Dir(program)}
 	for range 10 {
 		to, err := os.Readlink(program)
@@ -129,13 +157,15 @@ func homes(program string) []string {
 		if !filepath.IsAbs(to) {
 			to = filepath.Join(filepath.Dir(program), to)
 		}
+
 		program = to
 		list = append(list, filepath.Dir(program))
 	}
+
 	return list
 }
 
-// binds are the folders that exist, without those that lie in another.
+// binds returns the existing folders, without those that lie in another.
 func binds(folders []string) []jail.Bind {
 	slices.Sort(folders)
 	var list []jail.Bind
@@ -148,5 +178,6 @@ func binds(folders []string) []jail.Bind {
 		}
 		list = append(list, jail.Bind{Source: folder})
 	}
+
 	return list
 }

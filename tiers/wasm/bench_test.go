@@ -74,10 +74,16 @@ func BenchmarkHostCall(b *testing.B) {
 		return tiers.Value(`{"answer": "yes", "score": 0.5}`), nil
 	})
 	s := openSandbox(b, warmTier(b), tiers.Config{
-		Host: host, Functions: []tiers.Function{{Name: "ask"}}, Limits: tiers.Limits{HostCalls: 1 << 30},
+		Host:      host,
+		Functions: []tiers.Function{{Name: "ask"}},
+		Limits:    tiers.Limits{HostCalls: 1 << 30},
 	})
 	defer s.Close()
-	runOK(b, s, "def many(n):\n    for i in range(n): ask('question', {'id': i, 'tags': ['a', 'b']}, model='m')")
+	runOK(
+		b, s,
+		"def many(n):\n    for i in range(n): ask('question', {'id': i, 'tags': ['a', 'b']}, "+
+			"model='m')",
+	)
 	const batch = 1000
 	for b.Loop() {
 		runOK(b, s, "many(1000)")

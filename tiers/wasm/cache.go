@@ -9,28 +9,27 @@ import (
 	"path/filepath"
 )
 
-// cacheHead is how many bytes the head of a cached image takes: a JSON object
-// and spaces.
+// cacheHead is the size of a cached image's head in bytes: a JSON object, padded with spaces.
 const cacheHead = 16 << 10
 
-// cachedHead says what a cached image is.
+// cachedHead describes a cached image.
 type cachedHead struct {
 	Key    string
 	Size   uint64
 	Layout layout
-	// Runs are the parts of the image that are not zeros.
+	// Runs are the nonzero parts of the image.
 	Runs []span
 }
 
-// cachedImage is a cached image that fits this program.
+// cachedImage is an open cached image of this program.
 type cachedImage struct {
 	head cachedHead
 	file *os.File
 }
 
-// CheckCacheDir makes the directory for its owner alone if it is not there, and
-// says why it cannot be a cache: it is no directory, others may write to it, or
-// this process may not.
+// CheckCacheDir creates a missing directory for its owner alone. It returns an error if the
+// path cannot be a cache: it is not a directory, other users may write to it, or this process
+// may not.
 func CheckCacheDir(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("cannot use the cache directory: %w", err)
@@ -38,6 +37,7 @@ func CheckCacheDir(dir string) error {
 	if err := checkPrivate(dir); err != nil {
 		return err
 	}
+
 	f, err := os.CreateTemp(dir, "new-")
 	if err != nil {
 		return fmt.Errorf("cannot use the cache directory: %w", err)
@@ -49,16 +49,17 @@ func (e *engine) imagePath(key string) string {
 	return filepath.Join(e.options.CacheDir, "image", key[:32])
 }
 
-// lookup opens the cached image with that key, nil if there is none. A file
-// that is not whole is as good as none.
+// lookup opens the cached image with that key. It returns nil if there is none or the file is
+// incomplete.
 func (e *engine) lookup(key string) *cachedImage {
 	if e.options.CacheDir == "" {
 		return nil
 	}
 	path := e.imagePath(key)
 	if info, err := os.Lstat(path); err != nil || !info.Mode().IsRegular() {
-		return nil // to open a FIFO would wait for a writer
+		return nil // opening a FIFO would wait for a writer
 	}
+
 	f, err := os.Open(path)
 	if err != nil {
 		return nil
@@ -69,6 +70,7 @@ func (e *engine) lookup(key string) *cachedImage {
 		_ = f.Close() // only read
 		return nil
 	}
+
 	return &cachedImage{head, f}
 }
 
@@ -81,13 +83,16 @@ func readHead(f *os.File, key string) (cachedHead, error) {
 	if err := json.Unmarshal(raw, &head); err != nil {
 		return head, err
 	}
+
 	info, err := f.Stat()
 	if err != nil {
 		return head, err
 	}
-	if head.Key != key || head.Size == 0 || head.Size > 1<<30 || head.Size%pageSize != 0 || info.Size() != cacheHead+int64(head.Size) {
-		return head, errors.New("it is another program's, or not whole")
+	if head.Key != key || head.Size == 0 || head.Size > 1<<30 || head.Size%pageSize != 0 ||
+		info.Size() != cacheHead+int64(head.Size) {
+		return head, errors.New("it belongs to another program or is incomplete")
 	}
+
 	for _, run := range append(head.Runs, head.Layout.Hot...) {
 		if run.Start > run.End || run.End > head.Size {
 			return head, errors.New("its pages are out of range")
@@ -96,20 +101,23 @@ func readHead(f *os.File, key string) (cachedHead, error) {
 	return head, nil
 }
 
-// adopt makes the cached image the engine's.
+// adopt loads the cached image into the engine.
 func (e *engine) adopt(c *cachedImage) error {
 	defer c.file.Close()
-	img, err := newImage(io.NewSectionReader(c.file, cacheHead, int64(c.head.Size)), c.head.Size, c.head.Runs)
+	img, err := newImage(
+		io.NewSectionReader(c.file, cacheHead, int64(c.head.Size)), c.head.Size, c.head.Runs,
+	)
 	if err != nil {
 		return fmt.Errorf("cannot read the cached image %s: %w", c.file.Name(), err)
 	}
+
 	e.image, e.layout = img, c.head.Layout
 	e.image.hot = e.layout.Hot
 	return nil
 }
 
-// store keeps the image for the next process. That it cannot is no error: the
-// next process prepares anew.
+// store caches the image for the next process. A failure is only logged: the next process
+// then prepares the image again.
 func (e *engine) store(key string, data []byte) {
 	if e.options.CacheDir == "" {
 		return
@@ -128,6 +136,7 @@ func (e *engine) write(key string, data []byte) error {
 	if len(head) > cacheHead {
 		return errors.New("the image's head is too long")
 	}
+
 	path := e.imagePath(key)
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
@@ -136,6 +145,7 @@ func (e *engine) write(key string, data []byte) error {
 	if err != nil {
 		return err
 	}
+
 	err = errors.Join(writeImage(f, head, data, runs), f.Close())
 	if err == nil {
 		err = os.Rename(f.Name(), path)
@@ -143,10 +153,11 @@ func (e *engine) write(key string, data []byte) error {
 	if err != nil {
 		return errors.Join(err, os.Remove(f.Name()))
 	}
+
 	return nil
 }
 
-// writeImage leaves what is not in runs out: it becomes holes.
+// writeImage writes the runs of an image. The rest of the file stays a hole.
 func writeImage(f *os.File, head, data []byte, runs []span) error {
 	padded := make([]byte, cacheHead)
 	for i := copy(padded, head); i < cacheHead; i++ {
@@ -155,6 +166,7 @@ func writeImage(f *os.File, head, data []byte, runs []span) error {
 	if _, err := f.WriteAt(padded, 0); err != nil {
 		return err
 	}
+
 	for _, run := range runs {
 		if _, err := f.WriteAt(data[run.Start:run.End], cacheHead+int64(run.Start)); err != nil {
 			return err

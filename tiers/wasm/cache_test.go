@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/rlmhq/rlm/internal/testing/skip"
 	"github.com/rlmhq/rlm/tiers"
 	"github.com/rlmhq/rlm/tiers/wasm"
 )
@@ -31,7 +32,9 @@ func cachedImage(t *testing.T, dir string) string {
 func check(t *testing.T, dir string) {
 	t.Helper()
 	var told []string
-	tier := wasm.New(wasm.Options{CacheDir: dir, Progress: func(what string) { told = append(told, what) }})
+	tier := wasm.New(
+		wasm.Options{CacheDir: dir, Progress: func(what string) { told = append(told, what) }},
+	)
 	defer tier.Close()
 	s, err := tier.Open(context.Background(), tiers.Config{})
 	if err != nil {
@@ -44,6 +47,8 @@ func check(t *testing.T, dir string) {
 
 // TestDamagedCache prepares anew whatever is wrong with the cached image.
 func TestDamagedCache(t *testing.T) {
+	skip.Short(t, "it compiles the interpreter again")
+	skip.UnderRace(t)
 	dir := t.TempDir()
 	path := cachedImage(t, dir)
 	whole, err := os.ReadFile(path)
@@ -72,6 +77,8 @@ func TestDamagedCache(t *testing.T) {
 
 // TestDamagedCode compiles anew when the cached code cannot be read.
 func TestDamagedCode(t *testing.T) {
+	skip.Short(t, "it compiles the interpreter again")
+	skip.UnderRace(t)
 	dir := t.TempDir()
 	check(t, dir)
 	files, err := filepath.Glob(filepath.Join(dir, "code", "*", "*"))
@@ -97,7 +104,8 @@ func TestCacheOfOthers(t *testing.T) {
 	}
 	tier := wasm.New(wasm.Options{CacheDir: dir})
 	defer tier.Close()
-	if err := tier.Warm(context.Background()); err == nil || !strings.Contains(err.Error(), "others may write") {
+	if err := tier.Warm(context.Background()); err == nil ||
+		!strings.Contains(err.Error(), "others may write") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -116,17 +124,25 @@ func TestUnusableCacheDirectory(t *testing.T) {
 }
 
 // TestNoCache prepares in memory.
-func TestNoCache(t *testing.T) { check(t, "") }
+func TestNoCache(t *testing.T) {
+	skip.Short(t, "it compiles the interpreter again")
+	skip.UnderRace(t)
+	check(t, "")
+}
 
 // TestOneOfManyPrepares: what starts at the same time with an empty cache waits for
 // the first to prepare.
 func TestOneOfManyPrepares(t *testing.T) {
+	skip.Short(t, "it compiles the interpreter again")
+	skip.UnderRace(t)
 	dir := t.TempDir()
 	var prepared atomic.Int32
 	var all sync.WaitGroup
 	for range 4 {
 		all.Go(func() {
-			tier := wasm.New(wasm.Options{CacheDir: dir, Progress: func(string) { prepared.Add(1) }})
+			tier := wasm.New(
+				wasm.Options{CacheDir: dir, Progress: func(string) { prepared.Add(1) }},
+			)
 			if err := errors.Join(tier.Warm(t.Context()), tier.Close()); err != nil {
 				t.Error(err)
 			}

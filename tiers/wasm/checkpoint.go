@@ -2,17 +2,17 @@ package wasm
 
 import "bytes"
 
-// checkpoint is what a sandbox's memory had that the image has not: the state
-// to return to, or to copy.
+// checkpoint holds the pages in which a sandbox's memory differs from the image. It is a
+// state to return to, or to copy.
 type checkpoint struct {
 	size    uint64 // of the memory in use
 	runs    []span
 	data    []byte // the runs' bytes, one after another
-	snippet int    // the last snippet whose effects it holds
+	snippet int    // the last snippet in it
 	knows   int    // the configuration that it has
 }
 
-// take copies the changed pages of a guest that does not run.
+// take copies the changed pages of a stopped guest.
 func take(in *instance, knows int) *checkpoint {
 	c := &checkpoint{
 		size: uint64(in.module.Memory().Size()), snippet: in.accounts.Ordinal(), knows: knows,
@@ -22,6 +22,7 @@ func take(in *instance, knows int) *checkpoint {
 	for _, run := range c.runs {
 		c.data = append(c.data, memory[run.Start:run.End]...)
 	}
+
 	return c
 }
 
@@ -50,5 +51,6 @@ func changedRuns(mem linearMemory, img *image) []span {
 			}
 		}
 	}
+
 	return runs
 }

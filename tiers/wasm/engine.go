@@ -19,18 +19,18 @@ import (
 	"github.com/tetratelabs/wazero/imports/wasi_snapshot_preview1"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/rlmhq/rlm/internal/cpython"
 	"github.com/rlmhq/rlm/internal/pykernel"
 	"github.com/rlmhq/rlm/internal/session"
 	"github.com/rlmhq/rlm/internal/session/wire"
 	"github.com/rlmhq/rlm/tiers"
-	"github.com/rlmhq/rlm/tiers/wasm/cpython"
 )
 
-// imageFormat changes when the way of preparing the image does.
+// imageFormat changes with the way in which the image is prepared.
 const imageFormat = "2"
 
-// engine is what all sandboxes of a tier share: the compiled interpreter and the
-// image of one that has our kernel loaded.
+// engine is the part that all sandboxes of a tier share: the compiled interpreter, and the
+// image of an interpreter with the Python runtime loaded.
 type engine struct {
 	options Options
 	cache   wazero.CompilationCache
@@ -41,15 +41,15 @@ type engine struct {
 	idle    *idleList
 }
 
-// layout is where things lie in the guest's memory.
+// layout holds addresses in the guest's memory.
 type layout struct {
-	// Input and InputSize are the static buffer for a snippet's source.
+	// Input and InputSize locate the static buffer for a snippet's source.
 	Input, InputSize uint32
 	// EvalBreaker, AsyncBit, AsyncExc and Interrupt let the host raise
 	// KeyboardInterrupt: it puts the class's address into AsyncExc and sets the
 	// bit in EvalBreaker, as PyThreadState_SetAsyncExc does.
 	EvalBreaker, AsyncBit, AsyncExc, Interrupt uint32
-	// Hot are the runs of pages that every snippet writes to.
+	// Hot are the pages that every snippet writes.
 	Hot []span
 }
 
@@ -61,8 +61,8 @@ func newEngine(ctx context.Context, options Options) (*engine, error) {
 	return e, nil
 }
 
-// start compiles and loads the image; with a warm cache both are reads, done
-// side by side.
+// start compiles the module and loads the image. With a warm cache, it reads both, in
+// parallel.
 func (e *engine) start(ctx context.Context) error {
 	begun := time.Now()
 	if e.options.CacheDir != "" {
@@ -70,6 +70,7 @@ func (e *engine) start(ctx context.Context) error {
 			return err
 		}
 	}
+
 	key := e.imageKey()
 	cached := e.lookup(key)
 	if cached == nil {
@@ -78,8 +79,9 @@ func (e *engine) start(ctx context.Context) error {
 			return err
 		}
 		defer release()
-		cached = e.lookup(key) // another process may have been at it
+		cached = e.lookup(key) // another process may have prepared it
 	}
+
 	if cached == nil && e.options.Progress != nil {
 		e.options.Progress("preparing Python for this machine, once: about two seconds")
 	}
@@ -91,16 +93,18 @@ func (e *engine) start(ctx context.Context) error {
 	if err := group.Wait(); err != nil {
 		return err
 	}
+
 	if e.image == nil {
 		if err := e.derive(ctx, key); err != nil {
 			return err
 		}
 	}
 	e.options.Log.Debug("wasm tier prepared", "took", time.Since(begun), "cached", cached != nil)
+
 	return nil
 }
 
-// imageKey names everything that the prepared image depends on.
+// imageKey hashes everything that the prepared image depends on.
 func (e *engine) imageKey() string {
 	m := cpython.Manifest()
 	h := sha256.New()
@@ -109,22 +113,27 @@ func (e *engine) imageKey() string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// compile compiles the module or loads it from the cache. A cache that cannot be
-// read is thrown away, once: it is only a cache.
+// compile compiles the module or loads it from the cache. It deletes an unreadable cache and
+// tries once more.
 func (e *engine) compile(ctx context.Context) error {
 	err := e.compileOnce(ctx)
-	if err == nil || e.options.CacheDir == "" || e.module != nil || e.cache == nil || ctx.Err() != nil {
+	if err == nil || e.options.CacheDir == "" || e.module != nil || e.cache == nil ||
+		ctx.Err() != nil {
 		return err
 	}
-	e.options.Log.Warn("the cached code cannot be used; it is made anew", "error", err)
-	errs := []error{err, e.runtime.Close(ctx), e.cache.Close(ctx), os.RemoveAll(filepath.Join(e.options.CacheDir, codeDir))}
+	e.options.Log.Warn("cannot use the cached code; compiling again", "error", err)
+	errs := []error{
+		err, e.runtime.Close(ctx), e.cache.Close(ctx),
+		os.RemoveAll(filepath.Join(e.options.CacheDir, codeDir)),
+	}
+
 	if errors.Join(errs[1:]...) != nil {
 		return errors.Join(errs...)
 	}
 	return e.compileOnce(ctx)
 }
 
-// codeDir is where compiled code lies in the cache directory.
+// codeDir is the folder of compiled code in the cache directory.
 const codeDir = "code"
 
 func (e *engine) compileOnce(ctx context.Context) error {
@@ -137,6 +146,7 @@ func (e *engine) compileOnce(ctx context.Context) error {
 		e.cache = cache
 		config = config.WithCompilationCache(cache)
 	}
+
 	e.runtime = wazero.NewRuntimeWithConfig(ctx, config)
 	if err := e.imports(ctx); err != nil {
 		return err
@@ -145,46 +155,65 @@ func (e *engine) compileOnce(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	e.module, err = e.runtime.CompileModule(experimental.WithCompilationWorkers(ctx, runtime.GOMAXPROCS(0)), module)
+
+	e.module, err = e.runtime.CompileModule(
+		experimental.WithCompilationWorkers(ctx, runtime.GOMAXPROCS(0)), module,
+	)
 	if err != nil {
 		return fmt.Errorf("cannot compile the interpreter: %w", err)
 	}
+
 	return nil
 }
 
-// imports offers the guest its only ways out: WASI without files, and package
-// pykernel's requests.
+// imports provides the guest's only imports: WASI without files, and the requests of package
+// session.
 func (e *engine) imports(ctx context.Context) error {
 	wasi := e.runtime.NewHostModuleBuilder(wasi_snapshot_preview1.ModuleName)
 	wasi_snapshot_preview1.NewFunctionExporter().ExportFunctions(wasi)
-	// wazero's own proc_exit frees the guest's memory while the guest is still
-	// on the stack. Ours only ends the run; the sandbox is discarded after it.
+	// wazero's proc_exit frees the guest's memory while the guest is still on the stack.
+	// hostExit only ends the run; the sandbox is discarded later.
 	i32, i64 := api.ValueTypeI32, api.ValueTypeI64
-	wasi.NewFunctionBuilder().WithGoModuleFunction(api.GoModuleFunc(hostExit), []api.ValueType{i32}, nil).Export("proc_exit")
-	// What would change the descriptors, the only state of an instance on the
-	// host's side, does not exist: instances are used again.
+	wasi.NewFunctionBuilder().WithGoModuleFunction(
+		api.GoModuleFunc(hostExit), []api.ValueType{i32}, nil,
+	).Export("proc_exit")
+
+	// Instances are reused, so the guest must not change its descriptors, the only state of
+	// an instance on the host.
 	refuse := api.GoModuleFunc(hostRefuse)
 	for name, params := range map[string][]api.ValueType{
 		"fd_close": {i32}, "fd_renumber": {i32, i32}, "fd_fdstat_set_flags": {i32, i32},
 	} {
-		wasi.NewFunctionBuilder().WithGoModuleFunction(refuse, params, []api.ValueType{i32}).Export(name)
+		wasi.NewFunctionBuilder().
+			WithGoModuleFunction(refuse, params, []api.ValueType{i32}).
+			Export(name)
 	}
+
 	if _, err := wasi.Instantiate(ctx); err != nil {
-		return fmt.Errorf("cannot offer WASI: %w", err)
+		return fmt.Errorf("cannot provide WASI: %w", err)
 	}
-	_, err := e.runtime.NewHostModuleBuilder("rlm").
-		NewFunctionBuilder().WithGoModuleFunction(api.GoModuleFunc(hostCall), []api.ValueType{i32, i32}, []api.ValueType{i64}).Export("call").
-		NewFunctionBuilder().WithGoModuleFunction(api.GoModuleFunc(hostTake), []api.ValueType{i32, i32}, nil).Export("take").
-		NewFunctionBuilder().WithGoModuleFunction(api.GoModuleFunc(hostYield), nil, nil).Export("yield").
-		Instantiate(ctx)
-	if err != nil {
-		return fmt.Errorf("cannot offer the host's functions: %w", err)
+
+	type list = []api.ValueType
+	rlm := e.runtime.NewHostModuleBuilder("rlm")
+	for name, f := range map[string]struct {
+		function        api.GoModuleFunc
+		params, results list
+	}{
+		"call":  {hostCall, list{i32, i32}, list{i64}},
+		"take":  {hostTake, list{i32, i32}, nil},
+		"yield": {hostYield, nil, nil},
+	} {
+		rlm.NewFunctionBuilder().WithGoModuleFunction(f.function, f.params, f.results).Export(name)
+	}
+
+	if _, err := rlm.Instantiate(ctx); err != nil {
+		return fmt.Errorf("cannot provide the host's functions: %w", err)
 	}
 	return nil
 }
 
-// derive makes the image that sandboxes start from: the shipped one, in which
-// Python has just started, with our kernel loaded on top.
+// derive makes the image from which sandboxes start. It loads the Python runtime into the
+// shipped image, in which CPython has just started.
 func (e *engine) derive(ctx context.Context, key string) error {
 	data, err := cpython.Image()
 	if err != nil {
@@ -193,7 +222,8 @@ func (e *engine) derive(ctx context.Context, key string) error {
 	if e.image, err = imageOf(data); err != nil {
 		return err
 	}
-	// The loading is deterministic, so that the image is the same everywhere.
+
+	// Loading is deterministic, so the image is the same on all machines.
 	accounts, err := session.NewAccounts(ctx, tiers.Config{Deterministic: true})
 	if err != nil {
 		return err
@@ -203,6 +233,7 @@ func (e *engine) derive(ctx context.Context, key string) error {
 		return err
 	}
 	defer in.close()
+
 	for _, source := range []string{pykernel.Boot(), e.options.Preload} {
 		if err := in.boot(ctx, source); err != nil {
 			return err
@@ -212,6 +243,7 @@ func (e *engine) derive(ctx context.Context, key string) error {
 	if e.layout, err = in.readLayout(ctx); err != nil {
 		return err
 	}
+
 	in.close()
 	if err := e.replaceImage(prepared); err != nil {
 		return err
@@ -219,6 +251,7 @@ func (e *engine) derive(ctx context.Context, key string) error {
 	if err := e.learnHot(ctx); err != nil {
 		return err
 	}
+
 	e.store(key, prepared)
 	return nil
 }
@@ -237,7 +270,7 @@ func (e *engine) replaceImage(data []byte) error {
 	return old.close()
 }
 
-// learnHot finds the pages that a small snippet writes to.
+// learnHot finds the pages that a small snippet writes.
 func (e *engine) learnHot(ctx context.Context) error {
 	accounts, err := session.NewAccounts(ctx, tiers.Config{})
 	if err != nil {
@@ -251,18 +284,21 @@ func (e *engine) learnHot(ctx context.Context) error {
 	if err := accounts.Begin(ctx, tiers.Job{}); err != nil {
 		return err
 	}
+
 	code, err := in.run(ctx, "print(sum(range(100)))", wire.FlagReseed|1<<wire.OrdinalShift)
 	accounts.End(code)
 	if err != nil {
 		return fmt.Errorf("cannot rehearse a snippet: %w", err)
 	}
 	e.layout.Hot = nil
+
 	for _, run := range changedRuns(in.mem, e.image) {
 		if run.End <= e.image.size {
 			e.layout.Hot = append(e.layout.Hot, run)
 		}
 	}
 	e.image.hot = e.layout.Hot
+
 	return nil
 }
 
@@ -279,5 +315,6 @@ func (e *engine) close() error {
 	if e.image != nil {
 		errs = append(errs, e.image.close())
 	}
+
 	return errors.Join(errs...)
 }

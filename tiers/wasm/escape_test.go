@@ -4,26 +4,32 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rlmhq/rlm/internal/testing/escapes"
+	"github.com/rlmhq/rlm/internal/testing/skip"
 	"github.com/rlmhq/rlm/tiers"
-	"github.com/rlmhq/rlm/tiers/tiertest"
 )
 
-func TestEscape(t *testing.T) { tiertest.Escape(t, warmTier(t)) }
+func TestEscape(t *testing.T) {
+	skip.Short(t, "make escape runs it")
+	skip.UnderRace(t)
+	escapes.Run(t, warmTier(t))
+}
 
 // TestEscapeByHostCallsWithoutALimit is the control of the attacks by host calls:
 // where the limit is lifted and the function is offered, too many calls arrive.
 func TestEscapeByHostCallsWithoutALimit(t *testing.T) {
+	skip.UnderRace(t)
 	tier := warmTier(t)
-	for _, c := range tiertest.EscapeCases(t) {
+	for _, c := range escapes.Cases(t) {
 		if c.Class != "hostcalls" {
 			continue
 		}
 		t.Run(c.Name, func(t *testing.T) {
-			verdict := tiertest.TryEscape(t, tier, c, func(cfg *tiers.Config) {
+			verdict := escapes.Try(t, tier, c, func(cfg *tiers.Config) {
 				cfg.Limits.HostCalls = 0
 				cfg.Functions = append(cfg.Functions, tiers.Function{Name: "secret_function"})
 			})
-			if !strings.HasPrefix(verdict, tiertest.Escaped) {
+			if !strings.HasPrefix(verdict, escapes.Escaped) {
 				t.Errorf("without a limit it is %s", verdict)
 			}
 		})

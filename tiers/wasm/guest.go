@@ -14,8 +14,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// guest is one session's interpreter, and the state to put in its place when it is
-// lost.
+// guest is one session's interpreter, and the state from which to restore it.
 type guest struct {
 	engine   *engine
 	accounts *session.Accounts
@@ -25,7 +24,7 @@ type guest struct {
 
 	saved    *checkpoint   // nil: the fresh sandbox
 	savedAt  time.Time     // when saved was taken
-	saveCost time.Duration // what taking it cost
+	saveCost time.Duration // the time to take it
 }
 
 var (
@@ -33,15 +32,15 @@ var (
 	_ session.Mover = (*guest)(nil)
 )
 
-// A checkpoint is taken if that costs at most one part in saveShare of the time since
-// the last one: always in a session that waits for a model, rarely in one that runs
-// snippets in a tight loop.
+// saveShare bounds the cost of checkpoints. A checkpoint may take at most one part in
+// saveShare of the time since the last one. So a session that waits for a model always takes
+// one, and a tight loop of snippets rarely does.
 const (
 	firstSaveCost = 500 * time.Microsecond
 	saveShare     = 20
 )
 
-// renew replaces the instance by one made from the last checkpoint.
+// renew replaces the instance by a new one, restored from the last checkpoint.
 func (g *guest) renew(ctx context.Context) error {
 	if g.in != nil {
 		g.in.close()
@@ -52,6 +51,7 @@ func (g *guest) renew(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+
 	g.in, g.flags, g.knows = in, wire.FlagReseed, 0
 	if g.saved != nil {
 		g.knows = g.saved.knows
@@ -60,7 +60,9 @@ func (g *guest) renew(ctx context.Context) error {
 }
 
 // Prepare makes an instance if there is none, and takes a checkpoint.
-func (g *guest) Prepare(ctx context.Context, _ session.Snippet, mustSave bool) (*tiers.Loss, error) {
+func (g *guest) Prepare(
+	ctx context.Context, _ session.Snippet, mustSave bool,
+) (*tiers.Loss, error) {
 	if g.in == nil {
 		if err := g.renew(ctx); err != nil {
 			return nil, err
@@ -72,6 +74,7 @@ func (g *guest) Prepare(ctx context.Context, _ session.Snippet, mustSave bool) (
 	if !isSaved && (mustSave || time.Since(g.savedAt) >= saveShare*g.saveCost) {
 		g.save()
 	}
+
 	return nil, nil //nolint:nilnil // nothing is lost
 }
 
@@ -101,8 +104,7 @@ func (g *guest) Run(ctx context.Context, s session.Snippet) session.Ending {
 	}
 }
 
-// runConfigured runs the guest for the session, which it asks first for what it does
-// not know yet.
+// runConfigured runs the guest after it has fetched changes of the session's configuration.
 func (g *guest) runConfigured(ctx context.Context, source string, flags int) (code int, err error) {
 	flags |= g.flags
 	if latest := g.accounts.Configuration(); g.knows != latest {
@@ -114,7 +116,7 @@ func (g *guest) runConfigured(ctx context.Context, source string, flags int) (co
 	return g.in.run(ctx, source, flags)
 }
 
-// describeDeath says in a few words why the guest ended.
+// describeDeath names the reason why the guest ended.
 func describeDeath(err error) string {
 	var exit exitError
 	var wasmExit *sys.ExitError
@@ -133,12 +135,15 @@ func describeDeath(err error) string {
 			return text[:i]
 		}
 	}
+
 	return text
 }
 
-// Heal checks an interpreter that the snippet may have harmed, and returns to the last
-// checkpoint if it is harmed or dead.
-func (g *guest) Heal(ctx context.Context, s session.Snippet, isOrderly bool) (session.Healed, error) {
+// Heal checks the interpreter after a snippet. If it is damaged or dead, Heal restores the
+// last checkpoint.
+func (g *guest) Heal(
+	ctx context.Context, s session.Snippet, isOrderly bool,
+) (session.Healed, error) {
 	if isOrderly && g.isHealthy(ctx, s.Source) {
 		return session.Healed{Kept: s.Ordinal}, nil
 	}
@@ -147,6 +152,7 @@ func (g *guest) Heal(ctx context.Context, s session.Snippet, isOrderly bool) (se
 	if g.saved != nil {
 		healed.Kept = g.saved.snippet
 	}
+
 	return healed, g.renew(ctx)
 }
 
@@ -156,10 +162,11 @@ func (g *guest) isHealthy(ctx context.Context, source string) bool {
 		return true
 	}
 	if wasCutShort {
-		// The runtime was interrupted at its own work and may have half a line left to
-		// write; the first check-up takes it.
+		// The interrupt may have hit the runtime, which then has half a line left to write.
+		// The first check-up writes it.
 		g.checkUp(ctx)
 	}
+
 	return g.checkUp(ctx)
 }
 
@@ -177,11 +184,12 @@ func (g *guest) Export(ctx context.Context) (tiers.State, error) {
 		return tiers.State{}, session.ErrClosed
 	}
 
-	g.save() // a variable that cannot be stopped must not take the others along
+	g.save() // one variable that hangs the export must not cost the others
 	state, err := g.accounts.ExportState(ctx, Name, g.runState(ctx))
 	if err != nil {
 		err = errors.Join(err, g.renew(context.WithoutCancel(ctx)))
 	}
+
 	return state, err
 }
 
@@ -195,17 +203,18 @@ func (g *guest) Import(ctx context.Context, state tiers.State) (tiers.Report, er
 	if err == nil {
 		g.save()
 	}
+
 	return report, err
 }
 
-// runState returns a function that runs the guest outside of a snippet.
+// runState returns a function that runs the guest outside a snippet.
 func (g *guest) runState(ctx context.Context) session.Runner {
 	return func(source string, flags int) (int, error) {
 		return g.runConfigured(ctx, source, flags)
 	}
 }
 
-// Close gives the instance back.
+// Close returns the instance to the engine.
 func (g *guest) Close() error {
 	if g.in != nil {
 		g.in.retire()

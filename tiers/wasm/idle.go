@@ -2,18 +2,17 @@ package wasm
 
 import "sync"
 
-// maxIdle bounds how many instances of one kind are kept. Each holds about a
-// quarter of a mebibyte.
+// maxIdle bounds the idle instances of one kind. Each holds about a quarter of a mebibyte.
 const maxIdle = 32
 
-// idleKey is what instances must have in common to stand in for one another: the
-// limit of their memory, and that it has the image's size.
+// idleKey identifies interchangeable instances: those with the same memory limit, whose
+// memory has the image's size.
 type idleKey struct {
 	limit uint64
 	plain bool
 }
 
-// idleList keeps instances that are as good as new.
+// idleList keeps reset instances for reuse.
 type idleList struct {
 	mu   sync.Mutex
 	all  map[idleKey][]*instance // nil once closed
@@ -32,12 +31,13 @@ func (l *idleList) get(key idleKey) *instance {
 	if len(list) == 0 {
 		return nil
 	}
+
 	in := list[len(list)-1]
 	l.all[key] = list[:len(list)-1]
 	return in
 }
 
-// put reports whether it has kept the instance.
+// put keeps an instance and reports whether the list had room.
 func (l *idleList) put(key idleKey, in *instance) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -48,7 +48,7 @@ func (l *idleList) put(key idleKey, in *instance) bool {
 	return true
 }
 
-// close closes the idle instances and keeps no more.
+// close closes the idle instances, and makes put refuse further ones.
 func (l *idleList) close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -57,5 +57,6 @@ func (l *idleList) close() {
 			in.close()
 		}
 	}
+
 	l.all, l.open = nil, false
 }

@@ -13,19 +13,19 @@ import (
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
 
+	"github.com/rlmhq/rlm/internal/cpython"
 	"github.com/rlmhq/rlm/internal/session"
 	"github.com/rlmhq/rlm/tiers"
-	"github.com/rlmhq/rlm/tiers/wasm/cpython"
 )
 
 const (
 	wasmPage = 64 << 10
-	// slice is how much fuel the guest gets at a time: about a millisecond.
+	// slice is the fuel between two checks of the limits: about a millisecond of work.
 	slice = 200_000
 )
 
-// instance is one interpreter. Once the guest has trapped or been killed it can
-// only be closed. Never close it while the guest runs: that unmaps its memory.
+// instance is one interpreter. After a trap or a kill, only close is allowed. Never close it
+// while the guest runs: that unmaps its memory.
 type instance struct {
 	engine   *engine
 	accounts *session.Accounts
@@ -33,31 +33,33 @@ type instance struct {
 	mem      linearMemory
 	watch    *memoryWatch
 	runFn    api.Function
-	limit    uint64 // of its memory
-	// All mutable state outside of the memory. The table never changes, and the
-	// guest can neither open nor close a file descriptor.
+	limit    uint64 // of its memory, in bytes
+	// fuel and stackPointer are the only mutable state outside the memory. The table never
+	// changes, and the guest can neither open nor close a file descriptor.
 	fuel, stackPointer api.MutableGlobal
 	deterministic      bool
 	pending            session.Reply
 	stack              [3]uint64
 
-	burnt   uint64 // fuel of the slices that are used up
-	granted uint64 // fuel of the slice under way
+	burnt   uint64 // fuel of all finished slices
+	granted uint64 // fuel of the current slice
 
-	code          int  // what the last run returned
+	code          int  // the result of the last run
 	isInterrupted bool // KeyboardInterrupt was raised in the run
 }
 
-// errKilled ends a guest that the host stops. The accounts know why.
+// errKilled ends a guest that the host stops. The accounts know the reason.
 var errKilled = errors.New("killed")
 
-// exitError says that the guest called exit.
+// exitError reports that the guest called exit.
 type exitError struct{ code uint32 }
 
 func (e exitError) Error() string { return fmt.Sprintf("the guest exited with code %d", e.code) }
 
 // instantiate makes an interpreter over the image, or over a checkpoint.
-func (e *engine) instantiate(ctx context.Context, accounts *session.Accounts, from *checkpoint) (*instance, error) {
+func (e *engine) instantiate(
+	ctx context.Context, accounts *session.Accounts, from *checkpoint,
+) (*instance, error) {
 	limit, err := e.memoryLimit(accounts.Limits().Memory)
 	if err != nil {
 		return nil, err
@@ -66,12 +68,14 @@ func (e *engine) instantiate(ctx context.Context, accounts *session.Accounts, fr
 	if from != nil {
 		size = from.size
 	}
+
 	in := e.idle.get(idleKey{limit, size == e.image.size && !accounts.Config().Deterministic})
 	if in == nil {
 		if in, err = e.create(ctx, accounts, size, limit); err != nil {
 			return nil, err
 		}
 	}
+
 	in.accounts = accounts
 	in.mem.prefault()
 	if from != nil {
@@ -83,50 +87,66 @@ func (e *engine) instantiate(ctx context.Context, accounts *session.Accounts, fr
 func (e *engine) memoryLimit(bytes int64) (uint64, error) {
 	limit := uint64(bytes) / wasmPage * wasmPage
 	if limit > 1<<32 {
-		return 0, noMemory("it cannot give a sandbox %d MiB of memory: its limit is 4096 MiB", bytes>>20)
+		return 0, noMemory(
+			"it cannot give a sandbox %d MiB of memory: its limit is 4096 MiB", bytes>>20,
+		)
 	}
+
 	if least := e.image.size + 8<<20; limit < least {
-		return 0, noMemory("it cannot run Python in %d MiB of memory: it needs at least %d MiB", bytes>>20, least>>20)
+		return 0, noMemory(
+			"it cannot run Python in %d MiB of memory: it needs at least %d MiB",
+			bytes>>20, least>>20,
+		)
 	}
+
 	return limit, nil
 }
 
-// noMemory says that another tier may keep a limit that this one cannot.
+// noMemory rejects a memory limit that another tier may be able to enforce.
 func noMemory(format string, args ...any) error {
 	return &tiers.RejectedError{
-		Tier: Name, Missing: "memory", Reason: fmt.Sprintf(format, args...), Effects: tiers.EffectsNeverRan,
+		Tier:    Name,
+		Missing: "memory",
+		Reason:  fmt.Sprintf(format, args...),
+		Effects: tiers.EffectsNeverRan,
 	}
 }
 
 // create instantiates the module over new memory of size bytes.
-func (e *engine) create(ctx context.Context, accounts *session.Accounts, size, limit uint64) (*instance, error) {
+func (e *engine) create(
+	ctx context.Context, accounts *session.Accounts, size, limit uint64,
+) (*instance, error) {
 	in := &instance{engine: e, accounts: accounts, limit: limit, watch: &memoryWatch{}}
 	var err error
 	if in.mem, err = e.image.allocate(size, limit, in.watch); err != nil {
 		return nil, err
 	}
-	if in.module, err = e.runtime.InstantiateModule(withAllocator(ctx, in.mem), e.module, in.config()); err != nil {
+	in.module, err = e.runtime.InstantiateModule(withAllocator(ctx, in.mem), e.module, in.config())
+	if err != nil {
 		in.mem.Free()
 		return nil, fmt.Errorf("cannot start the interpreter: %w", err)
 	}
+
 	in.fuel = in.module.ExportedGlobal("fuel").(api.MutableGlobal)
 	in.stackPointer = in.module.ExportedGlobal("__stack_pointer").(api.MutableGlobal)
 	in.runFn = in.module.ExportedFunction("run")
 	return in, nil
 }
 
-// config is the guest's world: no files, no arguments, no environment.
+// config gives the guest no files, no arguments and no environment.
 func (in *instance) config() wazero.ModuleConfig {
 	c := wazero.NewModuleConfig().WithName("").WithStartFunctions().
 		WithStdout(guestOutput{in, false}).WithStderr(guestOutput{in, true})
 	if in.accounts.Config().Deterministic {
 		in.deterministic = true
-		return c.WithRandSource(mathrand.NewChaCha8([32]byte{'r', 'l', 'm'})) // wazero's clocks are fixed by default
+		// Without further options, wazero's clocks are fixed.
+		return c.WithRandSource(mathrand.NewChaCha8([32]byte{'r', 'l', 'm'}))
 	}
+
 	return c.WithRandSource(rand.Reader).WithSysWalltime().WithSysNanotime()
 }
 
-// guestOutput is where the guest's own C code prints.
+// guestOutput receives the output of the guest's C code.
 type guestOutput struct {
 	in     *instance
 	stderr bool
@@ -137,7 +157,7 @@ func (w guestOutput) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// key finds the instance in the context of a host function.
+// key is the context key of the instance that calls a host function.
 type key struct{}
 
 func (in *instance) bind(ctx context.Context) context.Context {
@@ -152,17 +172,16 @@ func (in *instance) memory() []byte {
 	return b
 }
 
-// close frees the instance, and its memory with it.
+// close frees the instance and its memory.
 func (in *instance) close() {
 	if in.module != nil {
-		_ = in.module.Close(context.Background()) // it has no files, so nothing can fail
+		_ = in.module.Close(context.Background()) // it cannot fail without files
 		in.module = nil
 	}
 }
 
-// retire gives up an instance whose guest ended in order. It is made new and
-// kept for another sandbox if that is possible: instantiating takes longer than
-// all the rest of a start.
+// retire resets an instance whose guest ended in order, and keeps it for another sandbox if
+// possible. Instantiation takes longer than the rest of a start.
 func (in *instance) retire() {
 	in.pending = session.Reply{}
 	if in.deterministic || !in.mem.reset(in.watch) {
@@ -176,7 +195,7 @@ func (in *instance) retire() {
 	}
 }
 
-// run runs a snippet. An error means that the guest is beyond use.
+// run runs a snippet. After an error, the guest is unusable.
 func (in *instance) run(ctx context.Context, source string, flags int) (code int, err error) {
 	in.code, in.burnt, in.isInterrupted = session.Died, 0, false
 	at, err := in.put(ctx, source)
@@ -189,13 +208,14 @@ func (in *instance) run(ctx context.Context, source string, flags int) (code int
 	if err := in.runFn.CallWithStack(in.bind(ctx), in.stack[:]); err != nil {
 		return in.code, err
 	}
+
 	in.clearInterrupt()
 	in.code = int(int32(in.stack[0]))
 
 	return in.code, nil
 }
 
-// put writes a snippet's source where the guest's run can read it.
+// put writes a snippet's source into the guest and returns its address.
 func (in *instance) put(ctx context.Context, source string) (uint32, error) {
 	at := in.engine.layout.Input
 	if len(source) > int(in.engine.layout.InputSize) {
@@ -207,13 +227,14 @@ func (in *instance) put(ctx context.Context, source string) (uint32, error) {
 			return 0, errNoRoom
 		}
 	}
+
 	if !in.module.Memory().WriteString(at, source) {
 		return 0, errNoRoom
 	}
 	return at, nil
 }
 
-// boot runs Python source outside of any snippet, to load the kernel.
+// boot runs Python source outside a snippet, to load the Python runtime.
 func (in *instance) boot(ctx context.Context, source string) error {
 	if err := in.accounts.Begin(ctx, tiers.Job{}); err != nil {
 		return err
@@ -222,18 +243,23 @@ func (in *instance) boot(ctx context.Context, source string) error {
 	if err != nil {
 		return err
 	}
+
 	in.module.Memory().WriteString(uint32(r[0]), source)
 	code, err := in.module.ExportedFunction("boot").Call(in.bind(ctx), r[0], uint64(len(source)))
 	result := in.accounts.End(0)
 	if err == nil && int32(code[0]) != 0 {
 		err = errors.New("it raised an exception")
 	}
+
 	if err != nil {
-		return fmt.Errorf("cannot load the Python runtime: %w: %s", err, strings.TrimSpace(result.Stderr))
+		return fmt.Errorf(
+			"cannot load the Python runtime: %w: %s", err, strings.TrimSpace(result.Stderr),
+		)
 	}
 	if _, err := in.module.ExportedFunction("free").Call(in.bind(ctx), r[0]); err != nil {
 		return err
 	}
+
 	_, err = in.module.ExportedFunction("settle").Call(in.bind(ctx))
 	return err
 }
@@ -248,6 +274,7 @@ func (in *instance) readLayout(ctx context.Context) (layout, error) {
 		}
 		values[i] = uint32(r[0])
 	}
+
 	words, ok := in.module.Memory().Read(values[2], 16)
 	if !ok {
 		return l, io.ErrUnexpectedEOF
@@ -259,13 +286,13 @@ func (in *instance) readLayout(ctx context.Context) (layout, error) {
 	}, nil
 }
 
-// fuelUsed is exact: whole slices and the used part of the one under way.
+// fuelUsed returns the exact fuel: all finished slices and the used part of the current one.
 func (in *instance) fuelUsed() uint64 {
 	left := int64(in.fuel.Get())
 	return in.burnt + uint64(int64(in.granted)-left)
 }
 
-// refuel gives the guest its next slice, or what is left of the budget.
+// refuel grants the guest its next slice, or the rest of the budget.
 func (in *instance) refuel() {
 	budget := in.accounts.Limits().Fuel
 	in.granted = slice
@@ -275,7 +302,7 @@ func (in *instance) refuel() {
 	in.fuel.Set(in.granted)
 }
 
-// hostYield is called when a slice is used up.
+// hostYield runs when the guest has used up a slice.
 func hostYield(ctx context.Context, _ api.Module, _ []uint64) {
 	in := bound(ctx)
 	in.burnt += in.granted
@@ -284,7 +311,7 @@ func hostYield(ctx context.Context, _ api.Module, _ []uint64) {
 	in.watchLimits()
 }
 
-// watchLimits stops a guest that has used up a limit, or whose caller has given it up.
+// watchLimits stops a guest at its limits, or if its caller has canceled the run.
 func (in *instance) watchLimits() {
 	if in.accounts.Watch(in.interrupt) {
 		panic(errKilled)
@@ -301,7 +328,7 @@ func (in *instance) interrupt() {
 	m.WriteUint32Le(l.EvalBreaker, breaker|l.AsyncBit)
 }
 
-// clearInterrupt takes back an interrupt that came too late for its snippet.
+// clearInterrupt withdraws an interrupt that came after the end of its snippet.
 func (in *instance) clearInterrupt() {
 	if !in.isInterrupted {
 		return
@@ -318,7 +345,7 @@ const (
 	replyASCII  = 1 << 33
 )
 
-// hostCall answers a request; the guest takes the answer when it has made room.
+// hostCall answers a request. The guest makes room and fetches the answer with hostTake.
 func hostCall(ctx context.Context, m api.Module, stack []uint64) {
 	in := bound(ctx)
 	req, ok := m.Memory().Read(uint32(stack[0]), uint32(stack[1]))
@@ -332,21 +359,22 @@ func hostCall(ctx context.Context, m api.Module, stack []uint64) {
 	if in.pending.Failed && !in.isInterrupted && in.accounts.IsCanceled() {
 		in.accounts.DelayInterrupt()
 	}
+
 	if len(req) == 0 || req[0] != 'o' {
-		// An interrupt right after output had gone out would make the guest's
-		// buffer write it again.
+		// After output, an interrupt would make the guest's buffer write the output again.
 		in.watchLimits()
 	}
 	stack[0] = uint64(uint32(len(in.pending.Data)))
 	if in.pending.Failed {
 		stack[0] |= replyFailed
 	}
+
 	if in.pending.ASCII {
 		stack[0] |= replyASCII
 	}
 }
 
-var errBadPointer = errors.New("the guest passed an address outside of its memory")
+var errBadPointer = errors.New("the guest passed an address outside its memory")
 
 // hostTake copies the pending answer into the guest.
 func hostTake(ctx context.Context, m api.Module, stack []uint64) {
@@ -357,6 +385,7 @@ func hostTake(ctx context.Context, m api.Module, stack []uint64) {
 	if n == 0 {
 		return
 	}
+
 	dst, ok := m.Memory().Read(uint32(stack[0]), n)
 	if !ok || int(n) != len(reply.Data) {
 		panic(errBadPointer)

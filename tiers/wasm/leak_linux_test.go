@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"testing"
 
+	"github.com/rlmhq/rlm/internal/testing/skip"
 	"github.com/rlmhq/rlm/tiers"
 )
 
@@ -29,15 +30,21 @@ func holds(t *testing.T) holdings {
 	runtime.GC()
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
-	return holdings{bytes.Count(maps, []byte("\n")), len(files), runtime.NumGoroutine(), m.HeapInuse}
+	return holdings{
+		bytes.Count(maps, []byte("\n")), len(files), runtime.NumGoroutine(), m.HeapInuse,
+	}
 }
 
 // TestTenThousandSandboxes opens them one after another, some of which end badly,
 // and looks for anything that has stayed.
 func TestTenThousandSandboxes(t *testing.T) {
+	skip.Short(t, "it opens ten thousand sandboxes")
 	const many, warm = 10_000, 300
 	tier := warmTier(t)
-	sources := []string{"print(1+1)", "x = bytearray(40 << 20)", "1/0", "import os\nos._exit(3)", "async def f(): return 1\nawait f()"}
+	sources := []string{
+		"print(1+1)", "x = bytearray(40 << 20)", "1/0", "import os\nos._exit(3)",
+		"async def f(): return 1\nawait f()",
+	}
 	cfg := tiers.Config{Limits: tiers.Limits{Memory: 128 << 20}}
 	var before holdings
 	for i := range many {
@@ -59,7 +66,8 @@ func TestTenThousandSandboxes(t *testing.T) {
 	after := holds(t)
 	// Go's own runtime maps memory as it likes; a leak of one mapping a sandbox
 	// would be thousands.
-	if after.files != before.files || after.goroutines != before.goroutines || after.mappings > before.mappings+50 || after.heap > before.heap+16<<20 {
+	if after.files != before.files || after.goroutines != before.goroutines ||
+		after.mappings > before.mappings+50 || after.heap > before.heap+16<<20 {
 		t.Errorf("before %+v, after %+v", before, after)
 	}
 }

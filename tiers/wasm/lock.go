@@ -8,15 +8,15 @@ import (
 	"time"
 )
 
-// How long to wait for another process that prepares, and how often to look. A
-// process that is slower is not waited for: to prepare twice does no harm.
+// The longest wait for another process that prepares, and the pause between two looks. After
+// that, both prepare, which does no harm.
 const (
 	lockWait = time.Minute
 	lockLook = 20 * time.Millisecond
 )
 
-// lock keeps other processes with the same cache directory from preparing at the
-// same time, until release. Without a cache directory there is nothing to wait for.
+// lock keeps other processes with the same cache directory from preparing at the same time,
+// until release. Without a cache directory, it does not wait.
 func (e *engine) lock(ctx context.Context) (release func(), err error) {
 	if e.options.CacheDir == "" {
 		return func() {}, nil
@@ -25,6 +25,7 @@ func (e *engine) lock(ctx context.Context) (release func(), err error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot use the cache directory: %w", err)
 	}
+
 	f, err := os.OpenFile(filepath.Join(e.options.CacheDir, "lock"), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("cannot use the cache directory: %w", err)
@@ -36,8 +37,10 @@ func (e *engine) lock(ctx context.Context) (release func(), err error) {
 			e.options.Log.Debug("the cache directory cannot be locked", "error", failed)
 		}
 		if got || failed != nil || time.Since(begun) > lockWait {
-			return release, nil //nolint:nilerr // a lock that cannot be had saves nobody the work, no more
+			//nolint:nilerr // without the lock, two processes may prepare
+			return release, nil
 		}
+
 		select {
 		case <-time.After(lockLook):
 		case <-ctx.Done():

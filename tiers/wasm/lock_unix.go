@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// tryLock locks a file if no other process has; the end of the process, or of the
-// file, unlocks it.
+// tryLock locks a file, and reports false if another process holds the lock. Closing the file
+// or ending the process unlocks it.
 func tryLock(f *os.File) (bool, error) {
 	err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 	if errors.Is(err, unix.EWOULDBLOCK) {

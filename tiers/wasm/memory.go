@@ -10,35 +10,34 @@ import (
 // span is a run of bytes [start, end).
 type span struct{ Start, End uint64 }
 
-// linearMemory is a guest's memory, as wazero and the checkpoints see it.
+// linearMemory is a guest's memory, for wazero and for checkpoints.
 type linearMemory interface {
 	experimental.LinearMemory
-	// bytes is all of the memory that is mapped, used or not.
+	// bytes returns the mapped memory, used or not.
 	bytes() []byte
-	// dirty lists what may differ from the image.
+	// dirty lists the parts that may differ from the image.
 	dirty() []span
-	// reset makes memory that has not grown new again, and reports whether it
-	// did.
+	// reset restores the image's bytes, and reports false if the memory has grown.
 	reset(watch *memoryWatch) bool
-	// prefault readies the pages that every snippet writes.
+	// prefault prepares the pages that every snippet writes.
 	prefault()
 }
 
-// memoryWatch is told what happens to a sandbox's memory.
+// memoryWatch records the growth of a sandbox's memory.
 type memoryWatch struct {
 	peak    uint64
 	refused bool
 }
 
-// allocator hands wazero the memory that was made for an instance. It is made
-// before, because wazero has no way to hear of an error.
+// allocator gives wazero the memory of an instance. The memory is allocated beforehand,
+// because wazero's allocators cannot return an error.
 type allocator struct{ memory linearMemory }
 
 func withAllocator(ctx context.Context, m linearMemory) context.Context {
 	return experimental.WithMemoryAllocator(ctx, allocator{m})
 }
 
-// Allocate is called by wazero once, during instantiation.
+// Allocate returns the memory. wazero calls it once, during instantiation.
 func (a allocator) Allocate(_, _ uint64) experimental.LinearMemory { return a.memory }
 
 var zeroPage [pageSize]byte

@@ -16,32 +16,34 @@ const (
 	guard    = 64 << 10
 )
 
-// image is the memory of a guest that has been prepared: every sandbox starts as
-// a copy-on-write view of it. It lies in a sealed memfd, so that nobody can
-// change it under the sandboxes that share its pages.
+// image is the memory of a prepared guest. Each sandbox starts as a copy-on-write view of it.
+// It lies in a sealed memfd, so its shared pages cannot change.
 type image struct {
 	file *os.File
 	size uint64
-	// view is the image's bytes, read-only, to compare against.
+	// view maps the image read-only, for comparisons.
 	view []byte
-	// hot are the runs of pages that any snippet writes to, as byte offsets.
+	// hot are the pages that every snippet writes, as byte offsets.
 	hot []span
 
 	mu   sync.Mutex
-	free map[uint64][][]byte // mappings that were given back, by their length
+	free map[uint64][][]byte // returned mappings, by their length
 }
 
-// poolMappings bounds how many mappings of one length are kept for reuse.
+// poolMappings bounds the mappings of one length that are kept for reuse.
 const poolMappings = 64
 
-// newImage makes an image of size bytes, a whole number of pages, from those
-// runs of source; the rest stays holes that cost nothing.
+// newImage makes an image of size bytes, a whole number of pages, from the runs of source.
+// The rest stays holes, which take no memory.
 func newImage(source io.ReaderAt, size uint64, runs []span) (*image, error) {
 	fd, err := unix.MemfdCreate("rlm-image", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
 	if err != nil {
 		return nil, fmt.Errorf("cannot create the image's memory: %w", err)
 	}
-	img := &image{file: os.NewFile(uintptr(fd), "rlm-image"), size: size, free: map[uint64][][]byte{}}
+	img := &image{
+		file: os.NewFile(uintptr(fd), "rlm-image"), size: size, free: map[uint64][][]byte{},
+	}
+
 	if err := img.fill(source, runs); err != nil {
 		return nil, errors.Join(fmt.Errorf("cannot fill the image's memory: %w", err), img.close())
 	}
@@ -62,19 +64,22 @@ func (img *image) fill(source io.ReaderAt, runs []span) error {
 			if _, err := img.file.WriteAt(part, int64(at)); err != nil {
 				return err
 			}
+
 			at += uint64(len(part))
 		}
 	}
+
 	seals := unix.F_SEAL_WRITE | unix.F_SEAL_GROW | unix.F_SEAL_SHRINK | unix.F_SEAL_SEAL
 	if _, err := unix.FcntlInt(img.file.Fd(), unix.F_ADD_SEALS, seals); err != nil {
 		return err
 	}
 	view, err := unix.Mmap(int(img.file.Fd()), 0, int(img.size), unix.PROT_READ, unix.MAP_SHARED)
 	img.view = view
+
 	return err
 }
 
-// close unmaps what the image holds. No sandbox may use it any more.
+// close unmaps the image and its mappings. Close all sandboxes first.
 func (img *image) close() error {
 	img.mu.Lock()
 	defer img.mu.Unlock()
@@ -84,6 +89,7 @@ func (img *image) close() error {
 			errs = append(errs, release(data))
 		}
 	}
+
 	img.free = nil
 	if img.view != nil {
 		errs = append(errs, unix.Munmap(img.view))
@@ -95,15 +101,14 @@ func (img *image) close() error {
 // zeros up to the limit, a guard. It never moves.
 type mapping struct {
 	img   *image
-	data  []byte // all that is mapped between the guards; nil once freed
+	data  []byte // the mapping between the guards, nil once freed
 	used  uint64
 	watch *memoryWatch
-	// warm says that the pages that every snippet writes are private already.
+	// warm reports whether the hot pages are private already.
 	warm bool
 }
 
-// allocate maps memory that begins as size bytes, at least the image's, and can
-// grow to limit.
+// allocate maps memory of size bytes, at least the image's, that can grow to limit.
 func (img *image) allocate(size, limit uint64, watch *memoryWatch) (linearMemory, error) {
 	limit = max(limit, size, img.size)
 	m := &mapping{img: img, used: max(size, img.size), watch: watch}
@@ -114,23 +119,28 @@ func (img *image) allocate(size, limit uint64, watch *memoryWatch) (linearMemory
 	if err != nil {
 		return nil, err
 	}
+
 	flags := unix.MAP_PRIVATE | unix.MAP_FIXED | unix.MAP_NORESERVE
-	if _, err := unix.MmapPtr(int(img.file.Fd()), 0, unsafe.Pointer(unsafe.SliceData(data)), uintptr(img.size),
-		unix.PROT_READ|unix.PROT_WRITE, flags); err != nil {
+	_, err = unix.MmapPtr(
+		int(img.file.Fd()), 0, unsafe.Pointer(unsafe.SliceData(data)), uintptr(img.size),
+		unix.PROT_READ|unix.PROT_WRITE, flags,
+	)
+	if err != nil {
 		return nil, errors.Join(fmt.Errorf("cannot map the image: %w", err), release(data))
 	}
+
 	m.data = data
 	return m, nil
 }
 
-// prefault breaks the copy-on-write of the pages that every snippet writes, in
-// a few calls instead of a fault each.
+// prefault copies the pages that every snippet writes, in a few calls instead of one page
+// fault each.
 func (m *mapping) prefault() {
 	if m.warm {
 		return
 	}
 	for _, run := range m.img.hot {
-		// Kernels before 5.14 refuse, which costs only time.
+		// Kernels before 5.14 refuse this. The pages then fault one by one.
 		_ = unix.Madvise(m.data[run.Start:run.End], unix.MADV_POPULATE_WRITE)
 	}
 }
@@ -142,18 +152,18 @@ func (img *image) reuse(length uint64) []byte {
 	if len(list) == 0 {
 		return nil
 	}
+
 	data := list[len(list)-1]
 	img.free[length] = list[:len(list)-1]
 	return data
 }
 
-// resetPages bounds how much reset keeps of the memory that it makes new.
+// resetPages bounds the private pages that reset keeps.
 const resetPages = 512
 
-// reset makes m what it was when it was new and reports whether it could. The
-// few pages that a small snippet changed get the image's bytes again and stay
-// private: to drop them and to break their copy-on-write anew would flush the
-// translations of every processor that runs this process, page by page.
+// reset restores the image's bytes and reports whether it could. It overwrites the few pages
+// that a small snippet has changed and keeps them private. Dropping them instead would flush
+// their address translations on all processors of this process, page by page.
 func (m *mapping) reset(watch *memoryWatch) bool {
 	if m.used != m.img.size {
 		return false
@@ -165,6 +175,7 @@ func (m *mapping) reset(watch *memoryWatch) bool {
 		}
 		runs = nil
 	}
+
 	for _, run := range runs {
 		copy(m.data[run.Start:run.End], m.img.view[run.Start:run.End])
 	}
@@ -181,7 +192,7 @@ func pages(runs []span) (n uint64) {
 
 func (m *mapping) drop() bool { return unix.Madvise(m.data, unix.MADV_DONTNEED) == nil }
 
-// Reallocate is wazero's request for size bytes in all. Nil refuses.
+// Reallocate grows the memory to size bytes for wazero. It returns nil beyond the limit.
 func (m *mapping) Reallocate(size uint64) []byte {
 	if size > uint64(len(m.data)) {
 		m.watch.refused = true
@@ -194,13 +205,13 @@ func (m *mapping) Reallocate(size uint64) []byte {
 
 func (m *mapping) bytes() []byte { return m.data }
 
-// Free drops the private pages and keeps the mapping for another sandbox.
+// Free drops the private pages and returns the mapping for reuse.
 func (m *mapping) Free() {
 	if m.data == nil {
 		return
 	}
 	if !m.drop() || !m.img.keep(m.data) {
-		_ = release(m.data) // it fails only for what was never mapped
+		_ = release(m.data) // it fails only for memory that was never mapped
 	}
 	m.data = nil
 }
@@ -212,12 +223,13 @@ func (img *image) keep(data []byte) bool {
 	if img.free == nil || len(img.free[length]) >= poolMappings || len(img.free) > 8 {
 		return false
 	}
+
 	img.free[length] = append(img.free[length], data)
 	return true
 }
 
-// dirty lists the pages of m that may differ from the image, by the kernel's
-// page table where it can be read.
+// dirty lists the pages of m that may differ from the image. It reads the kernel's page table
+// if possible.
 func (m *mapping) dirty() []span {
 	runs, err := m.privatePages()
 	if err != nil {
@@ -226,8 +238,8 @@ func (m *mapping) dirty() []span {
 	return runs
 }
 
-// privatePages reads /proc/self/pagemap: a page that is present and not the
-// file's is private to this mapping.
+// privatePages reads /proc/self/pagemap. A page is private to this mapping if it is present
+// and does not belong to the file.
 func (m *mapping) privatePages() ([]span, error) {
 	f, err := os.Open("/proc/self/pagemap")
 	if err != nil {
@@ -240,6 +252,7 @@ func (m *mapping) privatePages() ([]span, error) {
 	if _, err := f.ReadAt(raw, int64(page*8)); err != nil {
 		return nil, err
 	}
+
 	const present, swapped, file = 1 << 63, 1 << 62, 1 << 61
 	var runs []span
 	for i, entry := range table {
@@ -247,10 +260,11 @@ func (m *mapping) privatePages() ([]span, error) {
 			runs = appendPage(runs, uint64(i)*pageSize)
 		}
 	}
+
 	return runs, nil
 }
 
-// original returns the image's bytes at [start, end), nil where it has none.
+// original returns the image's bytes at [start, end), nil outside the image.
 func (img *image) original(start, end uint64) []byte {
 	if end > img.size {
 		return nil
@@ -267,12 +281,15 @@ func reserve(length uint64) ([]byte, error) {
 	}
 	data := unsafe.Slice((*byte)(unsafe.Add(base, guard)), length)
 	if err := unix.Mprotect(data, unix.PROT_READ|unix.PROT_WRITE); err != nil {
-		return nil, errors.Join(fmt.Errorf("cannot reserve %d MiB of memory: %w", length>>20, err), release(data))
+		return nil, errors.Join(
+			fmt.Errorf("cannot reserve %d MiB of memory: %w", length>>20, err), release(data),
+		)
 	}
+
 	return data, nil
 }
 
-// release unmaps what reserve has mapped.
+// release unmaps memory of reserve.
 func release(data []byte) error {
 	base := unsafe.Add(unsafe.Pointer(unsafe.SliceData(data)), -guard)
 	return unix.MunmapPtr(base, uintptr(len(data))+2*guard)

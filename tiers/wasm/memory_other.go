@@ -9,22 +9,25 @@ import (
 
 const pageSize = 4096
 
-// image is the memory of a guest that has been prepared. Off Linux a sandbox
-// starts as a plain copy of it.
+// image is the memory of a prepared guest. On systems other than Linux, a sandbox starts as a
+// plain copy of it.
 type image struct {
 	view []byte
 	size uint64
 	hot  []span
 }
 
-// newImage makes an image of size bytes from those runs of source.
+// newImage makes an image of size bytes from the runs of source.
 func newImage(source io.ReaderAt, size uint64, runs []span) (*image, error) {
 	img := &image{view: make([]byte, size), size: size}
 	for _, run := range runs {
-		if n, err := source.ReadAt(img.view[run.Start:run.End], int64(run.Start)); uint64(n) < run.End-run.Start {
+		if n, err := source.ReadAt(img.view[run.Start:run.End], int64(run.Start)); uint64(
+			n,
+		) < run.End-run.Start {
 			return nil, fmt.Errorf("cannot fill the image's memory: %w", err)
 		}
 	}
+
 	return img, nil
 }
 
@@ -41,12 +44,19 @@ type mapping struct {
 
 func (img *image) allocate(size, limit uint64, watch *memoryWatch) (linearMemory, error) {
 	used := max(size, img.size)
-	m := &mapping{img: img, data: make([]byte, used), used: used, limit: max(limit, used), watch: watch}
+	m := &mapping{
+		img:   img,
+		data:  make([]byte, used),
+		used:  used,
+		limit: max(limit, used),
+		watch: watch,
+	}
+
 	copy(m.data, img.view)
 	return m, nil
 }
 
-// Reallocate is wazero's request for size bytes in all. Nil refuses.
+// Reallocate grows the memory to size bytes for wazero. It returns nil beyond the limit.
 func (m *mapping) Reallocate(size uint64) []byte {
 	if size > m.limit {
 		m.watch.refused = true
@@ -57,6 +67,7 @@ func (m *mapping) Reallocate(size uint64) []byte {
 		copy(grown, m.data)
 		m.data = grown
 	}
+
 	m.used = max(m.used, size)
 	m.watch.peak = max(m.watch.peak, m.used)
 	return m.data[:m.used]
@@ -64,7 +75,7 @@ func (m *mapping) Reallocate(size uint64) []byte {
 
 func (m *mapping) bytes() []byte { return m.data }
 
-// reset makes m what it was when it was new. It reports whether it could.
+// reset restores the image's bytes and reports whether it could.
 func (m *mapping) reset(watch *memoryWatch) bool {
 	if m.used != m.img.size {
 		return false
@@ -76,7 +87,7 @@ func (m *mapping) reset(watch *memoryWatch) bool {
 
 func (m *mapping) prefault() {}
 
-// Free lets go of the memory.
+// Free drops the memory.
 func (m *mapping) Free() { m.data = nil }
 
 func (m *mapping) dirty() []span { return []span{{0, m.used}} }

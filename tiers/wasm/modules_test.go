@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rlmhq/rlm/internal/cpython"
 	"github.com/rlmhq/rlm/tiers"
-	"github.com/rlmhq/rlm/tiers/wasm/cpython"
 )
 
 // TestModules compares what the tier says of its modules with what imports.
@@ -25,7 +25,9 @@ print(*sorted(n for n in set(sys.stdlib_module_names) | set(sys.builtin_module_n
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := strings.Fields(r.Stdout), cpython.Modules(); strings.Join(got, " ") != strings.Join(want, " ") {
+	if got, want := strings.Fields(r.Stdout), cpython.Modules(); strings.Join(
+		got, " ",
+	) != strings.Join(want, " ") {
 		t.Errorf("modules.txt is not what imports:\n got %s\nwant %s\n%s", want, got, r.Stderr)
 	}
 }

@@ -10,22 +10,32 @@ import (
 	"syscall"
 )
 
-// checkPrivate refuses a directory that others may write to: what lies in it is
-// code that is run.
+// checkPrivate rejects a directory to which other users may write: the code in it is executed.
 func checkPrivate(dir string) error {
 	info, err := os.Stat(dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil // it will be made, for its owner alone
+		return nil // it will be created for its owner alone
 	}
 	if err != nil {
 		return fmt.Errorf("cannot use the cache directory: %w", err)
 	}
+
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	if ok && stat.Uid != 0 && int(stat.Uid) != os.Geteuid() {
-		return fmt.Errorf("cannot use the cache directory %s: it belongs to user %d, and code in it is run; use one of your own", dir, stat.Uid)
+		return fmt.Errorf(
+			"cannot use the cache directory %s: it belongs to user %d, and code in it is run; "+
+				"use one of your own",
+			dir, stat.Uid,
+		)
 	}
+
 	if info.Mode().Perm()&0o022 != 0 {
-		return fmt.Errorf("cannot use the cache directory %s: others may write to it, and code in it is run; chmod go-w it", dir)
+		return fmt.Errorf(
+			"cannot use the cache directory %s: others may write to it, and code in it is run; "+
+				"chmod go-w it",
+			dir,
+		)
 	}
+
 	return nil
 }

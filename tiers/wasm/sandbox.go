@@ -32,6 +32,7 @@ func open(ctx context.Context, e *engine, cfg tiers.Config) (*sandbox, error) {
 	if err := g.renew(ctx); err != nil {
 		return nil, err
 	}
+
 	return newSandbox(g), nil
 }
 
@@ -41,20 +42,39 @@ func newSandbox(g *guest) *sandbox {
 		Accounts: g.accounts,
 		Guests:   map[tiers.Language]session.Guest{tiers.Python: g},
 		Lacks:    "it runs Python only",
-		Enforced: map[tiers.Language][]tiers.Enforcement{tiers.Python: enforcedLimits(g.accounts.Config().Limits)},
+		Enforced: map[tiers.Language][]tiers.Enforcement{
+			tiers.Python: enforcedLimits(g.accounts.Config().Limits),
+		},
 	}}
 }
 
-// enforcedLimits says how each limit is kept.
+// enforcedLimits lists how each limit is enforced.
 func enforcedLimits(l tiers.Limits) []tiers.Enforcement {
-	const clock = "the host's clock, read at each fuel slice of about a millisecond; KeyboardInterrupt, then kill"
+	const clock = "the host's clock, read at each fuel slice of about a millisecond; " +
+		"KeyboardInterrupt, then kill"
 	return []tiers.Enforcement{
 		{Limit: tiers.LimitWall, Value: l.Wall.String(), Mechanism: clock},
 		{Limit: tiers.LimitActive, Value: l.Active.String(), Mechanism: clock},
-		{Limit: tiers.LimitMemory, Value: fmt.Sprintf("%d bytes", l.Memory), Mechanism: "the linear memory does not grow beyond it; MemoryError"},
-		{Limit: tiers.LimitOutput, Value: fmt.Sprintf("%d bytes", l.Output), Mechanism: "the host counts and drops the rest"},
-		{Limit: tiers.LimitHostCalls, Value: fmt.Sprint(l.HostCalls), Mechanism: "the host counts and refuses"},
-		{Limit: tiers.LimitFuel, Value: fmt.Sprintf("%d loop headers", l.Fuel), Mechanism: "counted in the guest's machine code; KeyboardInterrupt, then kill"},
+		{
+			Limit:     tiers.LimitMemory,
+			Value:     fmt.Sprintf("%d bytes", l.Memory),
+			Mechanism: "the linear memory does not grow beyond it; MemoryError",
+		},
+		{
+			Limit:     tiers.LimitOutput,
+			Value:     fmt.Sprintf("%d bytes", l.Output),
+			Mechanism: "the host counts and drops the rest",
+		},
+		{
+			Limit:     tiers.LimitHostCalls,
+			Value:     fmt.Sprint(l.HostCalls),
+			Mechanism: "the host counts and refuses",
+		},
+		{
+			Limit:     tiers.LimitFuel,
+			Value:     fmt.Sprintf("%d loop headers", l.Fuel),
+			Mechanism: "counted in the guest's machine code; KeyboardInterrupt, then kill",
+		},
 	}
 }
 
@@ -68,13 +88,20 @@ func (s *sandbox) Fork(ctx context.Context) (tiers.Sandbox, error) {
 		return nil, err
 	}
 
-	copied := &guest{engine: s.guest.engine, accounts: accounts, savedAt: time.Now(), saveCost: s.guest.saveCost}
+	copied := &guest{
+		engine:   s.guest.engine,
+		accounts: accounts,
+		savedAt:  time.Now(),
+		saveCost: s.guest.saveCost,
+	}
+
 	if accounts.Ordinal() > 0 {
 		copied.saved = take(s.guest.in, s.guest.knows)
 	}
 	if err := copied.renew(ctx); err != nil {
 		return nil, err
 	}
+
 	return newSandbox(copied), nil
 }
 

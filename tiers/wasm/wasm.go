@@ -1,14 +1,13 @@
 // Package wasm is the tier that runs CPython as WebAssembly under wazero.
 //
-// The interpreter is part of the program: nothing need be installed. A sandbox
-// is a copy-on-write view of the memory of an interpreter that has started
-// already, so a new one costs about a millisecond and half a mebibyte. The guest
-// has no system calls. It reaches the host by one function, and only the
-// requests of package pykernel exist there.
+// The program contains the interpreter, so nothing must be installed. A sandbox is a
+// copy-on-write view of the memory of an interpreter that has already started, which makes a
+// new one cheap: docs/performance.md has the figures. The guest has no system calls. It
+// reaches the host through one function, which accepts only the requests of package session.
 //
-// Every loop of the guest's machine code counts fuel, and every slice of it,
-// about a millisecond of work, calls back into the host. There the limits are
-// kept: no timer, no signal and no other goroutine touches a guest that runs.
+// Each loop of the guest's machine code counts fuel. After a slice of fuel, about a
+// millisecond of work, the guest calls the host, which checks the limits. No timer, signal or
+// other goroutine touches a running guest.
 package wasm
 
 import (
@@ -21,9 +20,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/rlmhq/rlm/internal/cpython"
 	"github.com/rlmhq/rlm/internal/pykernel"
 	"github.com/rlmhq/rlm/tiers"
-	"github.com/rlmhq/rlm/tiers/wasm/cpython"
 )
 
 // Name is the tier's name.
@@ -31,16 +30,16 @@ const Name = "wasm"
 
 // Options configure the tier. The zero value works.
 type Options struct {
-	// CacheDir keeps compiled code and the prepared image between processes.
-	// It must belong to the user alone: code in it is run. Empty keeps nothing,
-	// and every process then prepares anew for about two seconds.
+	// CacheDir keeps compiled code and the prepared image between processes. Its code is
+	// executed, so it must belong to the user alone. Empty means no cache: each process then
+	// prepares for about two seconds.
 	CacheDir string
-	// Preload is Python source, the caller's own, that the image has run when a
-	// sandbox starts. It can leave modules in sys.modules.
+	// Preload is trusted Python source that runs once, when the image is prepared. Sandboxes
+	// start with the modules that it leaves in sys.modules.
 	Preload string
-	// Progress, if set, is told when a slow preparation begins.
+	// Progress, if set, is called when a slow step begins.
 	Progress func(what string)
-	// Log receives what a developer of the tier wants to see.
+	// Log receives diagnostics for developers of the tier.
 	Log *slog.Logger
 }
 
@@ -58,7 +57,7 @@ var (
 	_ tiers.Warmer = (*Tier)(nil)
 )
 
-// New returns the tier. It prepares nothing yet: see Warm.
+// New returns the tier. It prepares nothing: see Warm.
 func New(options Options) *Tier {
 	options.Log = cmp.Or(options.Log, slog.New(slog.DiscardHandler))
 	return &Tier{options: options}
@@ -77,7 +76,8 @@ func (t *Tier) Info() tiers.Info {
 		Languages: []tiers.Language{tiers.Python},
 		Features: []tiers.Feature{
 			tiers.FeatureAsync, tiers.FeatureClasses, tiers.FeatureGenerators, tiers.FeatureDynamic,
-			tiers.FeatureFork, tiers.FeatureMove, tiers.FeatureHugeContext, tiers.FeatureFuel, tiers.FeatureDeterminism,
+			tiers.FeatureFork, tiers.FeatureMove, tiers.FeatureHugeContext, tiers.FeatureFuel,
+			tiers.FeatureDeterminism,
 		},
 		Modules:   modules(),
 		Isolation: tiers.IsolationWasm,
@@ -101,14 +101,15 @@ func (t *Tier) Probe(context.Context) error {
 	return nil
 }
 
-// Warm compiles the interpreter and prepares its image, or loads both from the
-// cache. Open does so too if need be.
+// Warm compiles the interpreter and prepares its image, or loads both from the cache. Without
+// it, the first Open does.
 func (t *Tier) Warm(ctx context.Context) error {
-	_, err := t.prepared(ctx)
+	_, err := t.prepare(ctx)
 	return err
 }
 
-func (t *Tier) prepared(ctx context.Context) (*engine, error) {
+// prepare returns the engine, which the first call makes.
+func (t *Tier) prepare(ctx context.Context) (*engine, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.closed {
@@ -124,6 +125,7 @@ func (t *Tier) prepared(ctx context.Context) (*engine, error) {
 		}
 		t.engine = e
 	}
+
 	return t.engine, nil
 }
 
@@ -135,14 +137,15 @@ func (t *Tier) Open(ctx context.Context, cfg tiers.Config) (tiers.Sandbox, error
 	if err := tiers.RejectFiles(Name, cfg); err != nil {
 		return nil, err
 	}
-	e, err := t.prepared(ctx)
+
+	e, err := t.prepare(ctx)
 	if err != nil {
 		return nil, err
 	}
 	return open(ctx, e, cfg)
 }
 
-// Close frees the compiled code and the image. All sandboxes must be closed.
+// Close frees the compiled code and the image. Close all sandboxes first.
 func (t *Tier) Close() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -150,6 +153,7 @@ func (t *Tier) Close() error {
 	if t.engine == nil {
 		return nil
 	}
+
 	e := t.engine
 	t.engine = nil
 	return e.close()

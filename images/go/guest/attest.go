@@ -24,7 +24,8 @@ type attestation struct {
 	Refused    map[string]int      `json:"refused"`
 }
 
-// attest looks around. What cannot be read is left out, and so counts as a gap.
+// attest describes the container from inside. It omits unreadable facts, which then count as
+// gaps.
 func attest() attestation {
 	a := attestation{
 		Status:     readStatus(),

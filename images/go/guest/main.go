@@ -41,6 +41,7 @@ func guest(args []string) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
+
 	return 0
 }
 
@@ -81,6 +82,7 @@ func compile(host io.ReadWriter) error {
 	if err != nil {
 		return fmt.Errorf("cannot read what is in the image: %w", err)
 	}
+
 	var has build.Toolchain
 	if err := json.Unmarshal(text, &has); err != nil {
 		return fmt.Errorf("cannot read what is in the image: %w", err)

@@ -1,6 +1,6 @@
-// Package wire is what a guest and its host say to each other, whatever the guest
-// is: CPython in a process, an interpreter of Go, a compiled Go program. Python's
-// end of it is written in Python: see package pykernel.
+// Package wire defines the messages between a guest in another process and its host. The guest
+// is CPython, an interpreter of Go, or a compiled Go program. Python's end is written in Python:
+// see package pykernel.
 //
 // Messages are frames of package frame. A guest sends requests and the host answers
 // them by number. The host sends an [Order] for each snippet, and the guest closes
@@ -93,7 +93,9 @@ const orderHead = 4 + 1 + 2*MarkSize
 
 // Append appends the order's payload.
 func (o *Order) Append(to []byte) []byte {
-	to = binary.LittleEndian.AppendUint32(to, uint32(o.Flags)) //nolint:gosec // it fits: see OrdinalShift
+	to = binary.LittleEndian.AppendUint32( //nolint:gosec // it fits: see OrdinalShift
+		to, uint32(o.Flags),
+	)
 	to = append(to, asByte(o.Save))
 	to = append(to, o.Mark[:]...)
 	to = append(to, o.TakeOver[:]...)
@@ -132,7 +134,9 @@ const doneHead = MarkSize + 4 + 8
 // Append appends the payload.
 func (d *Done) Append(to []byte) []byte {
 	to = append(to, d.Mark[:]...)
-	to = binary.LittleEndian.AppendUint32(to, uint32(int32(d.Code))) //nolint:gosec // a small number
+	to = binary.LittleEndian.AppendUint32( //nolint:gosec // a small number
+		to, uint32(int32(d.Code)),
+	)
 	to = binary.LittleEndian.AppendUint64(to, uint64(max(0, d.Peak))>>10)
 
 	return append(to, d.More...)
@@ -147,7 +151,9 @@ func ParseDone(payload []byte) (Done, error) {
 	d := Done{More: payload[doneHead:]}
 	copy(d.Mark[:], payload)
 	numbers := payload[MarkSize:]
-	d.Code = int(int32(binary.LittleEndian.Uint32(numbers))) //nolint:gosec // two's complement is meant
+	d.Code = int( //nolint:gosec // two's complement is meant
+		int32(binary.LittleEndian.Uint32(numbers)),
+	)
 
 	const most = math.MaxInt64 >> 10
 	kibibytes := min(binary.LittleEndian.Uint64(numbers[4:]), most)

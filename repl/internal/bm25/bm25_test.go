@@ -78,7 +78,11 @@ func TestTheScoreIsBM25(t *testing.T) {
 		t.Fatalf("the hits are %+v", hits)
 	}
 	weight := func(n float64) float64 { return math.Log(1 + (2-n+0.5)/(n+0.5)) }
-	part := func(count, length float64) float64 { return count * 2.2 / (count + 1.2*(0.25+0.75*length/4.5)) }
+	part := func(count,
+		length float64,
+	) float64 {
+		return count * 2.2 / (count + 1.2*(0.25+0.75*length/4.5))
+	}
 	highest := 2.2 * (weight(2) + weight(1))
 	for i, want := range []float64{
 		(weight(2)*part(2, 3) + weight(1)*part(1, 3)) / highest,
@@ -92,9 +96,13 @@ func TestTheScoreIsBM25(t *testing.T) {
 
 func TestSearch(t *testing.T) {
 	l := open(t, bm25.Bounds{}, folder(t, map[string]string{
-		"one.md": "the cat sat", "two.md": "the cat and the dog sat", "three.go": "package three // nothing of the kind",
+		"one.md":   "the cat sat",
+		"two.md":   "the cat and the dog sat",
+		"three.go": "package three // nothing of the kind",
 	}))
-	if hits := l.Search("cat dog", 1); len(hits) != 1 || !strings.HasSuffix(hits[0].Path, "two.md") || hits[0].Line != 1 || hits[0].Kind != bigtext.KindText {
+	hits := l.Search("cat dog", 1)
+	if len(hits) != 1 || !strings.HasSuffix(hits[0].Path, "two.md") || hits[0].Line != 1 ||
+		hits[0].Kind != bigtext.KindText {
 		t.Errorf("the best hit is %+v", hits)
 	}
 	for _, query := range []string{"", "unheard", "!?"} {
@@ -117,10 +125,20 @@ func TestTextsAreCutIntoPassages(t *testing.T) {
 		fmt.Fprintf(&text, "paragraph %d %s\n\n", i, strings.Repeat("word ", 50))
 	}
 	long := strings.Repeat("é", 5000)
-	l := open(t, bm25.Bounds{}, folder(t, map[string]string{"a.txt": text.String(), "b.txt": "\n\n\nfirst\n" + long + "\nlast line"}))
+	l := open(
+		t,
+		bm25.Bounds{},
+		folder(
+			t,
+			map[string]string{
+				"a.txt": text.String(), "b.txt": "\n\n\nfirst\n" + long + "\nlast line",
+			},
+		),
+	)
 	for query, line := range map[string]int{"paragraph 0": 1, "first": 4, "last": 6} {
 		hits := l.Search(query, 200)
-		if len(hits) == 0 || hits[0].Line > line || hits[0].Line+strings.Count(hits[0].Text, "\n") < line {
+		if len(hits) == 0 || hits[0].Line > line ||
+			hits[0].Line+strings.Count(hits[0].Text, "\n") < line {
 			t.Fatalf("%q is at line %d, found was %+v", query, line, hits)
 		}
 	}
@@ -136,13 +154,20 @@ func TestTextsAreCutIntoPassages(t *testing.T) {
 
 func TestWhatIsLeftOutIsCounted(t *testing.T) {
 	dir := folder(t, map[string]string{
-		"a.txt": "some text", "empty.txt": "", "large.txt": strings.Repeat("x", 200), ".git/config": "hidden", "node_modules/m.js": "m",
-		"image.bin": "\x00\x01\x02\x00\x00", "mended.txt": "caf\xe9 is not UTF-8, and the rest of this line is",
+		"a.txt":       "some text",
+		"empty.txt":   "",
+		"large.txt":   strings.Repeat("x", 200),
+		".git/config": "hidden", "node_modules/m.js": "m",
+		"image.bin":  "\x00\x01\x02\x00\x00",
+		"mended.txt": "caf\xe9 is not UTF-8, and the rest of this line is",
 	})
 	outside := folder(t, map[string]string{"secret.txt": "the secret word is xyzzy"})
 	links := 0
 	if runtime.GOOS != "windows" {
-		for name, to := range map[string]string{"link.txt": filepath.Join(outside, "secret.txt"), "up": outside, "loop": dir} {
+		for name, to := range map[string]string{
+			"link.txt": filepath.Join(outside, "secret.txt"),
+			"up":       outside, "loop": dir,
+		} {
 			if err := os.Symlink(to, filepath.Join(dir, name)); err != nil {
 				t.Fatal(err)
 			}
@@ -161,7 +186,8 @@ func TestWhatIsLeftOutIsCounted(t *testing.T) {
 	if len(hits) != 1 || !strings.HasPrefix(hits[0].Text, "caf\uFFFD is") {
 		t.Errorf("mended is %+v", hits)
 	}
-	if text := want.String(); links > 0 && text != "3 links or special, 2 hidden, 1 binary, 1 too large" {
+	if text := want.String(); links > 0 &&
+		text != "3 links or special, 2 hidden, 1 binary, 1 too large" {
 		t.Errorf("they are told as %q", text)
 	}
 	if l := open(t, bm25.Bounds{Files: 1}, dir); l.Skipped().Rest != 3 {
@@ -173,12 +199,19 @@ func TestWhatIsLeftOutIsCounted(t *testing.T) {
 }
 
 func TestPathsThatCannotBeSearchedAreErrors(t *testing.T) {
-	dir := folder(t, map[string]string{"x/.hidden": "x", "big": strings.Repeat("x", 20), "bin": "\x00\x00\x00"})
+	dir := folder(
+		t,
+		map[string]string{"x/.hidden": "x", "big": strings.Repeat("x", 20), "bin": "\x00\x00\x00"},
+	)
 	for path, says := range map[string]string{
-		"missing": "no such file", "x": "holds no text", "big": "20 bytes, more than 10", "bin": "holds no text (files left out so far: 1 binary)",
+		"missing": "no such file", "x": "holds no text", "big": "20 bytes, more than 10",
+		"bin": "holds no text (files left out so far: 1 binary)",
 	} {
-		_, err := bm25.Open(t.Context(), []string{filepath.Join(dir, path)}, bm25.Bounds{FileBytes: 10})
-		if err == nil || !strings.Contains(err.Error(), says) || !strings.Contains(err.Error(), "cannot search") {
+		_, err := bm25.Open(
+			t.Context(), []string{filepath.Join(dir, path)}, bm25.Bounds{FileBytes: 10},
+		)
+		if err == nil || !strings.Contains(err.Error(), says) ||
+			!strings.Contains(err.Error(), "cannot search") {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
@@ -195,12 +228,15 @@ func FuzzSearch(f *testing.F) {
 	f.Add("\xff\xfe数据库 openURLFile\r\n", "url 据")
 	f.Add(strings.Repeat("a b\n\n", 500), "b")
 	f.Fuzz(func(t *testing.T, text, query string) {
-		l, err := bm25.Open(t.Context(), []string{folder(t, map[string]string{"f.txt": text})}, bm25.Bounds{})
+		l, err := bm25.Open(
+			t.Context(), []string{folder(t, map[string]string{"f.txt": text})}, bm25.Bounds{},
+		)
 		if err != nil {
 			return
 		}
 		for _, hit := range l.Search(query, 1000) {
-			if !(hit.Relevance > 0 && hit.Relevance < 1) || len(hit.Text) > 1600 || !utf8.ValidString(hit.Text) || hit.Line < 1 {
+			if !(hit.Relevance > 0 && hit.Relevance < 1) || len(hit.Text) > 1600 ||
+				!utf8.ValidString(hit.Text) || hit.Line < 1 {
 				t.Errorf("%q finds %+v", query, hit)
 			}
 		}
@@ -211,7 +247,12 @@ func FuzzSearch(f *testing.F) {
 func words(n int) string {
 	var b strings.Builder
 	for i := range 200 {
-		fmt.Fprintf(&b, "func handler%d(request%d *Request) error { return store.Save(item%d, \"value %d\") }\n", i%17, n, i*n%1000, i)
+		fmt.Fprintf(
+			&b,
+			"func handler%d(request%d *Request) error { return store.Save(item%d, \"value %d\") "+
+				"}\n",
+			i%17, n, i*n%1000, i,
+		)
 		if i%8 == 0 {
 			b.WriteString("\n")
 		}
@@ -240,7 +281,9 @@ func BenchmarkOpen(b *testing.B) {
 func BenchmarkSearch(b *testing.B) {
 	l := open(b, bm25.Bounds{}, benchFolder(b))
 	for b.Loop() {
-		if len(l.Search("the handler17 does not return an error when store.Save fails for item42", 3)) == 0 {
+		if len(
+			l.Search("the handler17 does not return an error when store.Save fails for item42", 3),
+		) == 0 {
 			b.Fatal("nothing was found")
 		}
 	}

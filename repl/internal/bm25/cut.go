@@ -6,24 +6,29 @@ import (
 	"unicode/utf8"
 )
 
-// A passage ends at the first empty line after enoughBytes, and never has more
-// than mostBytes: a paragraph or two, a function, what a prompt can hold many of.
+// A passage ends at the first empty line after enoughBytes, and has at most mostBytes: a
+// paragraph or two, or a function. A prompt has room for many of them.
 const (
 	enoughBytes = 600
 	mostBytes   = 1_600
 )
 
-// cut divides a text into passages, without those that are empty.
+// cut divides a text into passages and drops empty ones.
 func cut(text string) iter.Seq[Passage] {
 	return func(yield func(Passage) bool) {
 		start, first, line := 0, 1, 1
 		end := func(at int) bool {
 			piece := text[start:at]
 			lead := len(piece) - len(strings.TrimLeft(piece, "\r\n"))
-			p := Passage{Line: first + strings.Count(piece[:lead], "\n"), Text: strings.TrimRight(piece[lead:], " \t\r\n")}
+			p := Passage{
+				Line: first + strings.Count(piece[:lead], "\n"),
+				Text: strings.TrimRight(piece[lead:], " \t\r\n"),
+			}
+
 			start, first = at, line
 			return strings.TrimSpace(p.Text) == "" || yield(p)
 		}
+
 		for at := 0; at < len(text); {
 			next := at + lineLength(text[at:])
 			if next-start > mostBytes && at > start && !end(at) {
@@ -32,18 +37,20 @@ func cut(text string) iter.Seq[Passage] {
 			if text[next-1] == '\n' {
 				line++
 			}
+
 			blank := strings.TrimSpace(text[at:next]) == ""
 			at = next
 			if blank && at-start > enoughBytes && !end(at) {
 				return
 			}
 		}
+
 		end(len(text))
 	}
 }
 
-// lineLength is how many bytes the first line of a text has, its end included; of
-// a line that is too long for a passage, as many as fit.
+// lineLength returns the length of a text's first line with its end, in bytes. For a line
+// longer than a passage, it returns as much as fits.
 func lineLength(text string) int {
 	n := strings.IndexByte(text, '\n') + 1
 	if n == 0 {
@@ -52,6 +59,7 @@ func lineLength(text string) int {
 	if n <= mostBytes {
 		return n
 	}
+
 	for n = mostBytes; !utf8.RuneStart(text[n]); {
 		n--
 	}

@@ -11,11 +11,11 @@ import (
 	"github.com/rlmhq/rlm/internal/bigtext"
 )
 
-// Bounds limit what a library holds. A zero field means its default.
+// Bounds limit the size of a library. A zero field means its default.
 type Bounds struct {
-	Files     int   // files that are read, by default 20,000
-	FileBytes int64 // of one file, by default 1 MiB; a larger one is left out
-	Bytes     int64 // of all files, by default 32 MiB
+	Files     int   // the number of files, by default 20,000
+	FileBytes int64 // the size of one file, by default 1 MiB; larger files are skipped
+	Bytes     int64 // the size of all files, by default 32 MiB
 }
 
 func (b Bounds) withDefaults() Bounds {
@@ -28,20 +28,21 @@ func (b Bounds) withDefaults() Bounds {
 	if b.Bytes <= 0 {
 		b.Bytes = 32 << 20
 	}
+
 	return b
 }
 
-// Passage is some lines of a file.
+// Passage is a sequence of lines of a file.
 type Passage struct {
-	Path string // the path that was given, and below it the file's own
+	Path string // the given path, followed by the file's path below it
 	Line int    // the first line's number, from 1
 	Text string // valid UTF-8
 	Kind bigtext.Kind
 }
 
-// Skipped counts the files that a library does not hold, by the reason.
+// Skipped counts the files that a library lacks, by reason.
 type Skipped struct {
-	Links      int // links, and all that is neither file nor folder
+	Links      int // links, and entries that are neither file nor folder
 	Hidden     int // in a folder whose name begins with a dot, or in node_modules
 	Binary     int
 	Large      int // larger than Bounds.FileBytes
@@ -49,7 +50,7 @@ type Skipped struct {
 	Rest       int // beyond Bounds.Files or Bounds.Bytes
 }
 
-// String is the counts for people, empty if nothing was left out.
+// String describes the counts to people. It is empty if no file was skipped.
 func (s Skipped) String() string {
 	var parts []string
 	for _, p := range []struct {
@@ -67,11 +68,11 @@ func (s Skipped) String() string {
 			parts = append(parts, fmt.Sprintf("%d %s", p.n, p.what))
 		}
 	}
+
 	return strings.Join(parts, ", ")
 }
 
-// Library is a set of passages that can be searched. It does not change once it is
-// made, and is safe for concurrent use.
+// Library is an immutable, searchable set of passages. It is safe for concurrent use.
 type Library struct {
 	bounds   Bounds
 	files    int
@@ -81,8 +82,8 @@ type Library struct {
 	index    index
 }
 
-// Open reads files and folders. A path that is missing, or that holds no text, is
-// an error: it has always been a mistake.
+// Open reads files and folders. It returns an error for a path that is missing or contains no
+// text, because such a path is always a mistake.
 func Open(ctx context.Context, paths []string, bounds Bounds) (*Library, error) {
 	l := &Library{bounds: bounds.withDefaults(), index: index{postings: map[string][]posting{}}}
 	for _, path := range paths {
@@ -98,17 +99,17 @@ func Open(ctx context.Context, paths []string, bounds Bounds) (*Library, error) 
 			return nil, fmt.Errorf("cannot search %q: %s", path, why)
 		}
 	}
+
 	return l, nil
 }
 
-// Skipped is what was left out.
+// Skipped returns the counts of skipped files.
 func (l *Library) Skipped() Skipped { return l.skipped }
 
-// Len is the number of passages.
+// Len returns the number of passages.
 func (l *Library) Len() int { return len(l.passages) }
 
-// path reads one path. A link is followed if it is the path itself: somebody named
-// it; below a folder none is.
+// path reads one path. It follows the path itself if it is a link, but no links below it.
 func (l *Library) path(ctx context.Context, path string) error {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -116,7 +117,9 @@ func (l *Library) path(ctx context.Context, path string) error {
 	}
 	if !info.IsDir() {
 		if info.Size() > l.bounds.FileBytes {
-			return fmt.Errorf("it has %d bytes, more than %d: give a part of it", info.Size(), l.bounds.FileBytes)
+			return fmt.Errorf(
+				"it has %d bytes, more than %d: give a part of it", info.Size(), l.bounds.FileBytes,
+			)
 		}
 		text, err := bigtext.Open(path)
 		if err != nil {
@@ -124,6 +127,7 @@ func (l *Library) path(ctx context.Context, path string) error {
 		}
 		return errors.Join(l.text(ctx, path, text), text.Close())
 	}
+
 	dir, err := bigtext.OpenDir(path)
 	if err != nil {
 		return err
@@ -154,6 +158,7 @@ func (l *Library) folder(ctx context.Context, path string, dir *bigtext.Dir) err
 			l.skipped.Rest++
 			continue
 		}
+
 		text, err := dir.Text(name)
 		if err == nil {
 			err = l.text(ctx, filepath.Join(path, filepath.FromSlash(name)), text)
@@ -163,9 +168,10 @@ func (l *Library) folder(ctx context.Context, path string, dir *bigtext.Dir) err
 		case context.Cause(ctx) != nil:
 			return context.Cause(ctx)
 		default:
-			l.skipped.Unreadable++ // one file that vanished is no reason to have no evidence
+			l.skipped.Unreadable++ // one missing file must not cost the others
 		}
 	}
+
 	return nil
 }
 
@@ -174,7 +180,7 @@ func (l *Library) full(size int64) bool {
 	return l.files >= l.bounds.Files || l.bytes+size > l.bounds.Bytes
 }
 
-// hidden reports whether a path leads through a folder that is for programs.
+// hidden reports whether a path leads through a folder for programs.
 func hidden(name string) bool {
 	for part := range strings.SplitSeq(name, "/") {
 		if part == "node_modules" || len(part) > 1 && part[0] == '.' {
@@ -190,10 +196,12 @@ func (l *Library) text(ctx context.Context, path string, text *bigtext.Text) err
 		l.skipped.Binary++
 		return nil
 	}
-	if text.Size() > l.bounds.FileBytes || l.full(text.Size()) { // it may have grown since it was listed
+	if text.Size() > l.bounds.FileBytes ||
+		l.full(text.Size()) { // it may have grown since it was listed
 		l.skipped.Rest++
 		return nil
 	}
+
 	n, err := text.Len(ctx)
 	if err != nil {
 		return err
@@ -202,12 +210,15 @@ func (l *Library) text(ctx context.Context, path string, text *bigtext.Text) err
 	if err != nil {
 		return err
 	}
+
 	var whole string
-	if err := bigtext.Guard(text, func() { whole = strings.ToValidUTF8(string(data), "\uFFFD") }); err != nil {
+	err = bigtext.Guard(text, func() { whole = strings.ToValidUTF8(string(data), "\uFFFD") })
+	if err != nil {
 		return err
 	}
 	l.files++
 	l.bytes += text.Size()
+
 	for p := range cut(whole) {
 		p.Path, p.Kind = path, text.Kind()
 		l.index.add(len(l.passages), p.Text)

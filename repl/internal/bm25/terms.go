@@ -7,17 +7,18 @@ import (
 	"unicode/utf8"
 )
 
-// maxTerm bounds a term, in bytes: what is longer is no word.
+// maxTerm bounds a term, in bytes. Longer sequences are not words.
 const maxTerm = 64
 
-// unspaced are the scripts that put no spaces between words.
+// unspaced are the scripts without spaces between words.
 var unspaced = []*unicode.RangeTable{
-	unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar,
+	unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer,
+	unicode.Myanmar,
 }
 
-// Terms are the words of a text as a search compares them: in lower case, without
-// punctuation. A name such as openURLFile is a term, and so are open, url and file.
-// Of scripts without spaces each pair of neighbouring characters is a term.
+// Terms yields the terms of a text that a search compares: words in lower case, without
+// punctuation. A name such as openURLFile yields itself, open, url and file. In scripts without
+// spaces, each pair of adjacent characters is a term.
 func Terms(text string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for word := range strings.FieldsFuncSeq(text, isBreak) {
@@ -35,8 +36,8 @@ func isBreak(r rune) bool {
 	return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r)
 }
 
-// firstUnspaced is where the first of those scripts begins: looking a character up in
-// all of them is slow.
+// firstUnspaced is the first character of those scripts. It avoids the slow lookup for most
+// characters.
 const firstUnspaced = 0x0E00
 
 func isUnspaced(r rune) bool { return r >= firstUnspaced && unicode.In(r, unspaced...) }
@@ -46,20 +47,24 @@ func termsOf(word string, yield func(string) bool) bool {
 	for len(word) > 0 {
 		first, _ := utf8.DecodeRuneInString(word)
 		pairs := isUnspaced(first)
-		end := strings.IndexFunc(word, func(r rune) bool { return isUnspaced(r) != pairs && !unicode.IsMark(r) })
+		end := strings.IndexFunc(
+			word, func(r rune) bool { return isUnspaced(r) != pairs && !unicode.IsMark(r) },
+		)
 		if end <= 0 {
 			end = len(word)
 		}
+
 		run := word[:end]
 		word = word[end:]
 		if pairs && !pairsOf(run, yield) || !pairs && !partsOf(run, yield) {
 			return false
 		}
 	}
+
 	return true
 }
 
-// pairsOf yields each two neighbouring characters, of one character that itself.
+// pairsOf yields each pair of adjacent characters, or a single character.
 func pairsOf(run string, yield func(string) bool) bool {
 	last := 0
 	for at := range run {
@@ -71,10 +76,11 @@ func pairsOf(run string, yield func(string) bool) bool {
 			last = at
 		}
 	}
+
 	return last > 0 || yield(run)
 }
 
-// partsOf yields a word, and its parts if it is a name made of several.
+// partsOf yields a word, and its parts if it is a compound name.
 func partsOf(word string, yield func(string) bool) bool {
 	start := 0
 	for at, r := range word {
@@ -85,14 +91,15 @@ func partsOf(word string, yield func(string) bool) bool {
 			start = at
 		}
 	}
+
 	if start > 0 && !lowered(word[start:], yield) {
 		return false
 	}
 	return lowered(word, yield)
 }
 
-// humps reports whether a new part begins at the capital at: after a small letter
-// or a digit, or before a small letter, as the F in URLFile.
+// humps reports whether a new part begins at the capital at. It does after a small letter or a
+// digit, or before a small letter, such as the F in URLFile.
 func humps(word string, at int) bool {
 	before, _ := utf8.DecodeLastRuneInString(word[:at])
 	_, n := utf8.DecodeRuneInString(word[at:])

@@ -1,14 +1,13 @@
-// Package evaluators runs what has no bounds of its own, templates and programs in
-// Lua and Prolog, each in a jail of its own.
+// Package evaluators runs templates and programs in Lua and Prolog. Their interpreters cannot
+// be bounded, so each request runs in a separate jail.
 //
-// A [Jail] is a jailed process of this very binary for each request: it gets one
-// request, gives one reply and ends. Neither files nor network nor processes are
-// to be had in it; time, memory and the size of the reply are bounded from
-// outside. So a template that doubles a text for ever, a Lua pattern that
-// backtracks for ever and a Prolog program that calls halt/0 end the process they
-// run in, and nothing else.
+// A [Jail] starts a jailed process of this binary for each request. The process receives one
+// request, sends one reply and ends. It has no files, no network and no other processes. The
+// host bounds its time, its memory and the size of its reply. A template that doubles a text
+// endlessly, a Lua pattern that backtracks without end, or a Prolog program that calls halt/0
+// can only end its own process.
 //
-// The process is hostile once its program runs: the reply is bounded and decoded
+// Once a program runs, its process is hostile, so the host bounds the reply and decodes it
 // strictly.
 package evaluators
 
@@ -34,22 +33,22 @@ const (
 
 	maxRequest = 32 << 20 // bytes of JSON
 	maxReply   = 8 << 20
-	overhead   = 64 << 20         // what the process holds before it runs anything
-	readyIn    = 30 * time.Second // how long it may take to start
-	endIn      = 10 * time.Second // and to die
+	overhead   = 64 << 20         // the memory of the process before its program runs
+	readyIn    = 30 * time.Second // the longest start
+	endIn      = 10 * time.Second // the longest end
 )
 
-// Jail says within which bounds programs run. The zero value has the defaults.
+// Jail bounds programs. The zero value has the defaults.
 type Jail struct {
-	// Wall bounds the time of one request, Memory its memory in bytes.
+	// Wall bounds the time of one request, Memory its memory, in bytes.
 	Wall   time.Duration
 	Memory int64
 }
 
-// Kind says how a program ended that did not do its work.
+// Kind says how a program failed.
 type Kind string
 
-// How programs end.
+// The ways in which programs fail.
 const (
 	Syntax Kind = "a syntax error"
 	Raised Kind = "an error"
@@ -59,43 +58,43 @@ const (
 	Died   Kind = "the end of its interpreter"
 )
 
-// known reports whether a worker may say that a program ended so.
+// known reports whether a worker may report the kind.
 func (k Kind) known() bool { return k == Syntax || k == Raised || k == Size }
 
-// ProgramError is how a program ended that did not do its work. Message is
-// written by the program, as far as it is not about a limit.
+// ProgramError reports a failed program. The program itself writes Message, except for limits.
 type ProgramError struct {
 	Kind    Kind
 	Message string
 }
 
-// Error says how the program ended.
+// Error says how the program failed.
 func (e *ProgramError) Error() string { return string(e.Kind) + ": " + e.Message }
 
-// BrokenError says that there was no jail to be had, or that one broke.
+// BrokenError reports that a jail could not start, or broke.
 type BrokenError struct{ Err error }
 
-// Error says what broke.
+// Error describes the failure.
 func (e *BrokenError) Error() string { return "cannot run it in a jail: " + e.Err.Error() }
 
-// Unwrap returns what broke.
+// Unwrap returns the cause.
 func (e *BrokenError) Unwrap() error { return e.Err }
 
-// Mistake is what is wrong with a template.
+// Mistake is an error in a template.
 type Mistake struct {
-	// Index is which of the texts, Line where in it, from 1.
+	// Index is the position among the texts, from 0. Line is the line in the text, from 1.
 	Index   int    `json:"index"`
 	Line    int    `json:"line"`
 	Message string `json:"message"`
 }
 
-// IsTemplate reports whether a text has anything for a template to do.
+// IsTemplate reports whether a text contains template syntax.
 func IsTemplate(text string) bool {
-	return strings.Contains(text, "{{") || strings.Contains(text, "{%") || strings.Contains(text, "{#")
+	return strings.Contains(text, "{{") || strings.Contains(text, "{%") ||
+		strings.Contains(text, "{#")
 }
 
-// HasTemplate reports whether a value, as encoding/json knows it, has a template
-// among its texts. Keys are none.
+// HasTemplate reports whether a value of encoding/json has a template among its texts. Keys of
+// objects do not count.
 func HasTemplate(value any) bool {
 	switch v := value.(type) {
 	case string:
@@ -113,17 +112,17 @@ func HasTemplate(value any) bool {
 			}
 		}
 	}
+
 	return false
 }
 
-// Render renders the templates in a value over some variables. A text that is one
-// expression alone becomes its value.
+// Render renders the templates in a value with the given variables. A text that consists of
+// one expression becomes the expression's value.
 func (j Jail) Render(ctx context.Context, value any, variables map[string]any) (any, error) {
 	return j.value(ctx, request{Task: taskRender, Value: value, Variables: variables})
 }
 
-// CheckTemplates returns what is wrong with some templates, at most one mistake
-// for each.
+// CheckTemplates returns the mistakes in templates, at most one for each.
 func (j Jail) CheckTemplates(ctx context.Context, texts []string) ([]Mistake, error) {
 	if len(texts) == 0 {
 		return nil, nil
@@ -132,6 +131,7 @@ func (j Jail) CheckTemplates(ctx context.Context, texts []string) ([]Mistake, er
 	if err != nil {
 		return nil, err
 	}
+
 	for _, m := range r.Mistakes {
 		if m.Index < 0 || m.Index >= len(texts) || m.Line < 1 {
 			return nil, &BrokenError{errReply}
@@ -140,19 +140,18 @@ func (j Jail) CheckTemplates(ctx context.Context, texts []string) ([]Mistake, er
 	return r.Mistakes, nil
 }
 
-// Lua runs a Lua program. It finds each variable as a global; its result is what
-// it returns, else its global called result. It has the base library, math, string
-// and table, without what loads code from elsewhere.
+// Lua runs a Lua program. Each variable is a global. The result is the returned value, or else
+// the global result. The program has the base library, math, string and table, without the
+// functions that load code.
 func (j Jail) Lua(ctx context.Context, source string, variables map[string]any) (any, error) {
 	return j.value(ctx, request{Task: taskLua, Source: source, Variables: variables})
 }
 
-// Prolog runs a Prolog program. It finds the variable output as output(X) and the
-// members of the variable state as state(Key, X); texts are atoms, objects
-// json([Key=Value, ...]), into which get/3 looks. Clauses make the program; a term
-// that is a directive, a query, a conjunction or disjunction, or a call of return/2
-// is a goal. Goals run in order, each for its first solution. The result is an
-// object of what return(Key, Value) was given.
+// Prolog runs a Prolog program. The variable output is output(X), and the members of the
+// variable state are state(Key, X). Texts are atoms. Objects are json([Key=Value, ...]), and
+// get/3 reads their members. Clauses form the program. A directive, a query, a conjunction, a
+// disjunction or a call of return/2 is a goal. Goals run in order, each for its first solution.
+// The result is an object with the arguments of all return(Key, Value).
 func (j Jail) Prolog(ctx context.Context, source string, variables map[string]any) (any, error) {
 	return j.value(ctx, request{Task: taskProlog, Source: source, Variables: variables})
 }
@@ -166,10 +165,11 @@ func (j Jail) value(ctx context.Context, q request) (any, error) {
 	if err != nil {
 		return nil, &BrokenError{err}
 	}
+
 	return value, nil
 }
 
-// run has one request answered.
+// run starts a jail and exchanges one request for a reply.
 func (j Jail) run(ctx context.Context, q request) (r reply, err error) {
 	if j.Wall == 0 {
 		j.Wall = DefaultWall
@@ -177,17 +177,32 @@ func (j Jail) run(ctx context.Context, q request) (r reply, err error) {
 	if j.Memory == 0 {
 		j.Memory = DefaultMemory
 	}
+
 	body, err := json.Marshal(q)
 	if err != nil {
 		return r, fmt.Errorf("cannot encode a request: %w", err)
 	}
 	if len(body) > maxRequest {
-		return r, &ProgramError{Size, fmt.Sprintf("the program and its values have %d bytes, more than %d", len(body), maxRequest)}
+		return r, &ProgramError{
+			Size,
+			fmt.Sprintf(
+				"the program and its values have %d bytes, more than %d", len(body), maxRequest,
+			),
+		}
 	}
+
 	proc, err := jail.Start(ctx, jail.Config{
-		Worker: workerName, Profile: jail.Compute, MinClass: jail.Nested, Env: []string{"GOTRACEBACK=none"},
+		Worker:   workerName,
+		Profile:  jail.Compute,
+		MinClass: jail.Nested,
+		Env:      []string{"GOTRACEBACK=none"},
 		Limits: jail.Limits{
-			Memory: j.Memory + overhead, Processes: 64, OpenFiles: 32, FileSize: 1, TmpBytes: 1 << 16, TmpInodes: 16,
+			Memory:     j.Memory + overhead,
+			Processes:  64,
+			OpenFiles:  32,
+			FileSize:   1,
+			TmpBytes:   1 << 16,
+			TmpInodes:  16,
 			CPUSeconds: int64((readyIn+j.Wall)/time.Second) + 1,
 		},
 	})
@@ -196,7 +211,7 @@ func (j Jail) run(ctx context.Context, q request) (r reply, err error) {
 	}
 	answer, err := j.exchange(ctx, proc, body)
 	if err != nil {
-		err = j.ended(ctx, proc, err)
+		err = j.explainEnd(ctx, proc, err)
 	}
 	if killed := proc.Kill(); killed != nil {
 		return r, errors.Join(err, &BrokenError{killed})
@@ -204,17 +219,22 @@ func (j Jail) run(ctx context.Context, q request) (r reply, err error) {
 	if err != nil {
 		return r, err
 	}
+
 	return parseReply(answer)
 }
 
 // exchange sends the request when the worker is ready, and reads the reply.
 func (j Jail) exchange(ctx context.Context, proc *jail.Process, body []byte) ([]byte, error) {
 	conn := proc.Conn()
-	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) }) // a socket has deadlines
+	// A jail's connection is a socket, which has deadlines.
+	stop := context.AfterFunc(
+		ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) },
+	)
 	defer stop()
 	if err := conn.SetDeadline(time.Now().Add(readyIn)); err != nil {
 		return nil, err
 	}
+
 	in := frame.NewReader(conn, maxReply)
 	if kind, _, err := in.Next(); err != nil || kind != kindReady {
 		return nil, errors.Join(errReady, err)
@@ -225,6 +245,7 @@ func (j Jail) exchange(ctx context.Context, proc *jail.Process, body []byte) ([]
 	if err := frame.NewWriter(conn, maxRequest).Write(kindRequest, body); err != nil {
 		return nil, err
 	}
+
 	kind, answer, err := in.Next()
 	if err == nil && kind != kindReply {
 		err = errReply
@@ -234,10 +255,10 @@ func (j Jail) exchange(ctx context.Context, proc *jail.Process, body []byte) ([]
 
 var (
 	errReady = errors.New("the worker did not start")
-	errReply = errors.New("cannot understand the worker's reply")
+	errReply = errors.New("the worker's reply is invalid")
 )
 
-// deadline sets the connection's, unless the context has ended meanwhile.
+// deadline sets the connection's deadline, unless the context has ended meanwhile.
 func deadline(ctx context.Context, conn net.Conn, wall time.Duration) error {
 	if err := conn.SetDeadline(time.Now().Add(wall)); err != nil {
 		return err
@@ -245,8 +266,8 @@ func deadline(ctx context.Context, conn net.Conn, wall time.Duration) error {
 	return ctx.Err()
 }
 
-// ended says why there is no reply.
-func (j Jail) ended(ctx context.Context, proc *jail.Process, err error) error {
+// explainEnd returns why the worker sent no reply.
+func (j Jail) explainEnd(ctx context.Context, proc *jail.Process, err error) error {
 	switch {
 	case ctx.Err() != nil:
 		return failure(ctx, err)
@@ -261,12 +282,14 @@ func (j Jail) ended(ctx context.Context, proc *jail.Process, err error) error {
 	case !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) && !isReset(err):
 		return &BrokenError{err}
 	}
+
 	wait, cancel := context.WithTimeout(context.WithoutCancel(ctx), endIn)
 	defer cancel()
 	exit, waited := proc.Wait(wait)
 	if waited != nil {
 		return &BrokenError{errors.Join(err, waited)}
 	}
+
 	death := jail.FindDeath(proc.Output())
 	switch {
 	case exit.OOM || proc.OOM() || death.Cause == jail.OutOfMemory:
@@ -276,16 +299,17 @@ func (j Jail) ended(ctx context.Context, proc *jail.Process, err error) error {
 	case death.Line == "":
 		return &ProgramError{Died, exit.String()}
 	}
+
 	return &ProgramError{Died, death.Message()}
 }
 
-// isReset reports whether the other end went away in the middle.
+// isReset reports whether the other end closed the connection early.
 func isReset(err error) bool {
 	var failed *net.OpError
 	return errors.As(err, &failed)
 }
 
-// failure is the context's end, if that is why something failed.
+// failure returns the context's error if the context has ended, otherwise err.
 func failure(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -293,7 +317,7 @@ func failure(ctx context.Context, err error) error {
 	return err
 }
 
-// parseReply decodes what a worker sent.
+// parseReply decodes a worker's reply.
 func parseReply(body []byte) (r reply, err error) {
 	if err := frame.DecodeJSON(body, &r); err != nil {
 		return reply{}, &BrokenError{err}
@@ -304,5 +328,6 @@ func parseReply(body []byte) (r reply, err error) {
 	if !r.Kind.known() {
 		return reply{}, &BrokenError{errReply}
 	}
+
 	return reply{}, &ProgramError{r.Kind, r.Message}
 }

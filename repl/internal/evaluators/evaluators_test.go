@@ -40,8 +40,11 @@ func variables(t *testing.T, text string) map[string]any {
 
 func TestTemplatesRender(t *testing.T) {
 	tiertest.RequireJail(t)
-	state := variables(t, `{"state": {"name": "Ann", "n": 3, "half": 0.5, "list": [1, {"a": "b"}], "none": null, "yes": true, "html": "<a & 'b'>",
-		"errors": [{"path": "$.a", "message": "m1"}, {"path": "$.b", "message": "m2"}], "big": 9007199254740993}}`)
+	state := variables(
+		t,
+		`{"state": {"name": "Ann", "n": 3, "half": 0.5, "list": [1, {"a": "b"}], "none": null, "yes": true, "html": "<a & 'b'>",
+		"errors": [{"path": "$.a", "message": "m1"}, {"path": "$.b", "message": "m2"}], "big": 9007199254740993}}`,
+	)
 	for template, want := range map[string]string{
 		`"{{ state.name }}"`:                     `"Ann"`,
 		`"Dear {{ state.name }}!"`:               `"Dear Ann!"`,
@@ -79,13 +82,19 @@ func TestTemplatesRender(t *testing.T) {
 func TestATemplateThatFailsIsShown(t *testing.T) {
 	tiertest.RequireJail(t)
 	for template, want := range map[string]string{
-		"{{ state.a.b.c }}":                                    "undefined variable: undefined value, in line 1: {{ state.a.b.c }}",
-		"one\n  two {{ state.a.b.c }}\nthree":                  "undefined variable: undefined value, in line 2: two {{ state.a.b.c }}",
-		"{{ state.a.b ~ '" + strings.Repeat("é", 500) + "' }}": ", in line 1: {{ state.a.b ~ '" + strings.Repeat("é", 64) + "…",
+		"{{ state.a.b.c }}": "undefined variable: undefined value, in line 1: {{ state.a.b.c }}",
+		"one\n  two {{ state.a.b.c }}\nthree": "undefined variable: undefined value, in line 2: " +
+			"two {{ state.a.b.c }}",
+		"{{ state.a.b ~ '" + strings.Repeat("é",
+			500) + "' }}": ", in line 1: {{ state.a.b ~ '" + strings.Repeat("é", 64) + "…",
 	} {
-		_, err := evaluators.Jail{}.Render(t.Context(), map[string]any{"prompt": template}, map[string]any{"state": map[string]any{}})
+		_, err := evaluators.Jail{}.Render(
+			t.Context(), map[string]any{"prompt": template},
+			map[string]any{"state": map[string]any{}},
+		)
 		var ended *evaluators.ProgramError
-		if !errors.As(err, &ended) || ended.Kind != evaluators.Raised || !strings.HasSuffix(ended.Message, want) {
+		if !errors.As(err, &ended) || ended.Kind != evaluators.Raised ||
+			!strings.HasSuffix(ended.Message, want) {
 			t.Errorf("%.60q: got %v, want %s", template, err, want)
 		}
 	}
@@ -93,18 +102,27 @@ func TestATemplateThatFailsIsShown(t *testing.T) {
 
 func TestTemplatesAreCheckedByLine(t *testing.T) {
 	tiertest.RequireJail(t)
-	mistakes, err := evaluators.Jail{}.CheckTemplates(t.Context(), []string{"{{ fine }}", "one\ntwo {{ state. }}\n", "{% for x in y %}", strings.Repeat("{{ (", 1) + strings.Repeat("(", 5000)})
+	mistakes, err := evaluators.Jail{}.CheckTemplates(
+		t.Context(),
+		[]string{
+			"{{ fine }}", "one\ntwo {{ state. }}\n", "{% for x in y %}",
+			strings.Repeat("{{ (", 1) + strings.Repeat("(", 5000),
+		},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(mistakes) != 3 || mistakes[0].Index != 1 || mistakes[0].Line != 2 || mistakes[1].Index != 2 || mistakes[2].Index != 3 {
+	if len(mistakes) != 3 || mistakes[0].Index != 1 || mistakes[0].Line != 2 ||
+		mistakes[1].Index != 2 || mistakes[2].Index != 3 {
 		t.Errorf("got %+v", mistakes)
 	}
 }
 
 func TestLuaProgramsGiveValues(t *testing.T) {
 	tiertest.RequireJail(t)
-	given := variables(t, `{"output": {"name": "Ann", "tags": ["a", "b"], "none": null}, "state": {"n": 2}}`)
+	given := variables(
+		t, `{"output": {"name": "Ann", "tags": ["a", "b"], "none": null}, "state": {"n": 2}}`,
+	)
 	for source, want := range map[string]string{
 		`return {valid = output.name == "Ann", score = 0.5, errors = {}}`:                                         `{"valid": true, "score": 0.5, "errors": []}`,
 		`result = {valid = #output.tags == state.n}`:                                                              `{"valid": true}`,
@@ -123,7 +141,10 @@ func TestLuaProgramsGiveValues(t *testing.T) {
 
 func TestPrologProgramsGiveValues(t *testing.T) {
 	tiertest.RequireJail(t)
-	given := variables(t, `{"output": {"name": "Ann", "age": 31, "tags": ["a", "b"], "ok": true, "none": null, "half": 0.5}, "state": {"limit": 30}}`)
+	given := variables(
+		t,
+		`{"output": {"name": "Ann", "age": 31, "tags": ["a", "b"], "ok": true, "none": null, "half": 0.5}, "state": {"limit": 30}}`,
+	)
 	for source, want := range map[string]string{
 		`output(O), get(O, name, N), return(name, N).`: `{"name": "Ann"}`,
 		`old(A) :- state(limit, L), A > L.
@@ -166,42 +187,147 @@ func TestHostileProgramsEndAlone(t *testing.T) {
 		}
 	}
 	// What grows may meet the limit of time first, on a machine that is busy.
-	limits := []evaluators.Kind{evaluators.Time, evaluators.Memory, evaluators.Died, evaluators.Raised}
+	limits := []evaluators.Kind{
+		evaluators.Time, evaluators.Memory, evaluators.Died, evaluators.Raised,
+	}
 	for name, c := range map[string]struct {
 		run  func() error
 		may  []evaluators.Kind
 		says string
 	}{
-		"template loops":      {render("{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}"), []evaluators.Kind{evaluators.Raised, evaluators.Time, evaluators.Memory}, ""},
-		"template doubles":    {render("{% set ns = namespace(x='xxxxxxxxxx') %}{% for a in range(60) %}{% set ns.x = ns.x ~ ns.x %}{% endfor %}{{ ns.x }}"), []evaluators.Kind{evaluators.Time, evaluators.Memory, evaluators.Died}, ""},
-		"template filters":    {render("{{ 'x'" + strings.Repeat("|replace('x','xxxxxxxxxx')", 12) + " }}"), []evaluators.Kind{evaluators.Time, evaluators.Memory, evaluators.Died, evaluators.Size}, ""},
-		"template indents":    {render("a {{ {'a':1}|tojson(indent=2000000000) }}"), []evaluators.Kind{evaluators.Time, evaluators.Memory, evaluators.Died}, ""},
-		"template recurses":   {render("{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}"), limits, ""},
-		"template is large":   {render("{% for a in range(90000) %}" + strings.Repeat("x", 200) + "{% endfor %}"), []evaluators.Kind{evaluators.Time, evaluators.Size, evaluators.Memory}, ""},
-		"template includes":   {render("{% include '/etc/passwd' %}"), []evaluators.Kind{evaluators.Raised}, "not found"},
-		"lua hangs":           {luaOf("while true do end"), []evaluators.Kind{evaluators.Time}, "longer than 2s"},
-		"lua pattern bomb":    {luaOf(`return string.find(string.rep("a", 10000), string.rep("a?", 10000) .. string.rep("a", 10000))`), []evaluators.Kind{evaluators.Time, evaluators.Raised, evaluators.Memory, evaluators.Died}, ""},
-		"lua backtracking":    {luaOf(`return string.find(string.rep("a", 40), string.rep(".-", 25) .. "b")`), []evaluators.Kind{evaluators.Time}, "longer than"},
-		"lua grows":           {luaOf(`local s = "x" while true do s = s .. s end`), []evaluators.Kind{evaluators.Time, evaluators.Memory, evaluators.Died}, ""},
-		"lua recurses":        {luaOf(`local function f() return 1 + f() end return f()`), limits, ""},
-		"lua in itself":       {luaOf(`local t = {} t[1] = t return t`), []evaluators.Kind{evaluators.Size}, "nested"},
-		"lua returns code":    {luaOf(`return print`), []evaluators.Kind{evaluators.Raised}, "function"},
-		"lua syntax":          {luaOf(`return return`), []evaluators.Kind{evaluators.Syntax}, ""},
-		"lua error":           {luaOf(`error({1})`), []evaluators.Kind{evaluators.Raised}, ""},
-		"lua parser":          {luaOf("return " + strings.Repeat("(", 200_000)), []evaluators.Kind{evaluators.Time, evaluators.Syntax, evaluators.Died, evaluators.Memory, evaluators.Raised}, ""},
-		"prolog halts":        {prologOf(`?- halt.`), []evaluators.Kind{evaluators.Died}, "exit code 0"},
-		"prolog halts so":     {prologOf(`?- halt(7).`), []evaluators.Kind{evaluators.Died}, "exit code 7"},
-		"prolog hangs":        {prologOf(`p :- p. ?- p.`), []evaluators.Kind{evaluators.Time, evaluators.Memory, evaluators.Died}, ""},
-		"prolog grows":        {prologOf(`p(X) :- p([X|X]). ?- p(a).`), []evaluators.Kind{evaluators.Time, evaluators.Memory, evaluators.Died}, ""},
-		"prolog opens":        {prologOf(`?- open('/etc/passwd', read, S), get_char(S, C), return(c, C).`), []evaluators.Kind{evaluators.Raised}, ""},
-		"prolog consults":     {prologOf(`?- consult('/etc/passwd').`), []evaluators.Kind{evaluators.Raised}, ""},
-		"prolog in itself":    {prologOf(`?- X = [X], return(x, X).`), []evaluators.Kind{evaluators.Size, evaluators.Raised, evaluators.Died, evaluators.Time, evaluators.Memory}, ""},
-		"prolog fails":        {prologOf(`?- 1 = 2.`), []evaluators.Kind{evaluators.Raised}, "no solution"},
-		"prolog syntax":       {prologOf(`?- a b.`), []evaluators.Kind{evaluators.Syntax}, ""},
-		"prolog throws":       {prologOf(`?- throw(oops).`), []evaluators.Kind{evaluators.Raised}, "oops"},
-		"prolog redefines":    {prologOf(`append(a, b, c).`), []evaluators.Kind{evaluators.Raised}, "permission"},
-		"prolog parser":       {prologOf("?- X = " + strings.Repeat("(", 200_000)), []evaluators.Kind{evaluators.Time, evaluators.Syntax, evaluators.Died, evaluators.Memory}, ""},
-		"prolog returns code": {prologOf(`return(x, f(1)).`), []evaluators.Kind{evaluators.Raised}, "is no value"},
+		"template loops": {render("{% for a in range(99999) %}{% for b in range(99999) %}{% " +
+			"endfor %}{% endfor %}"), []evaluators.Kind{
+			evaluators.Raised, evaluators.Time,
+			evaluators.Memory,
+		}, ""},
+		"template doubles": {
+			render("{% set ns = namespace(x='xxxxxxxxxx') %}{% for a in range(60) %}{% set ns.x " +
+				"= ns.x ~ ns.x %}{% endfor %}{{ ns.x }}"),
+			[]evaluators.Kind{evaluators.Time, evaluators.Memory, evaluators.Died},
+			"",
+		},
+		"template filters": {render("{{ 'x'" + strings.Repeat("|replace('x','xxxxxxxxxx')",
+			12) + " }}"), []evaluators.Kind{
+			evaluators.Time, evaluators.Memory, evaluators.Died,
+			evaluators.Size,
+		}, ""},
+		"template indents": {
+			render("a {{ {'a':1}|tojson(indent=2000000000) }}"),
+			[]evaluators.Kind{evaluators.Time, evaluators.Memory, evaluators.Died},
+			"",
+		},
+		"template recurses": {
+			render("{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}"), limits,
+			"",
+		},
+		"template is large": {render("{% for a in range(90000) %}" + strings.Repeat("x",
+			200) + "{% endfor %}"), []evaluators.Kind{
+			evaluators.Time, evaluators.Size,
+			evaluators.Memory,
+		}, ""},
+		"template includes": {
+			render("{% include '/etc/passwd' %}"),
+			[]evaluators.Kind{evaluators.Raised},
+			"not found",
+		},
+		"lua hangs": {
+			luaOf("while true do end"),
+			[]evaluators.Kind{evaluators.Time},
+			"longer than 2s",
+		},
+		"lua pattern bomb": {luaOf(`return string.find(string.rep("a", 10000), string.rep("a?", 10000) .. string.rep("a", 10000))`), []evaluators.Kind{evaluators.Time, evaluators.Raised, evaluators.Memory, evaluators.Died}, ""},
+		"lua backtracking": {luaOf(`return string.find(string.rep("a", 40), string.rep(".-", 25) .. "b")`), []evaluators.Kind{evaluators.Time}, "longer than"},
+		"lua grows": {
+			luaOf(`local s = "x" while true do s = s .. s end`),
+			[]evaluators.Kind{evaluators.Time, evaluators.Memory, evaluators.Died},
+			"",
+		},
+		"lua recurses": {
+			luaOf(`local function f() return 1 + f() end return f()`), limits,
+			"",
+		},
+		"lua in itself": {
+			luaOf(`local t = {} t[1] = t return t`),
+			[]evaluators.Kind{evaluators.Size},
+			"nested",
+		},
+		"lua returns code": {
+			luaOf(`return print`),
+			[]evaluators.Kind{evaluators.Raised},
+			"function",
+		},
+		"lua syntax": {luaOf(`return return`), []evaluators.Kind{evaluators.Syntax}, ""},
+		"lua error":  {luaOf(`error({1})`), []evaluators.Kind{evaluators.Raised}, ""},
+		"lua parser": {
+			luaOf("return " + strings.Repeat("(", 200_000)),
+			[]evaluators.Kind{
+				evaluators.Time, evaluators.Syntax, evaluators.Died,
+				evaluators.Memory, evaluators.Raised,
+			},
+			"",
+		},
+		"prolog halts": {
+			prologOf(`?- halt.`),
+			[]evaluators.Kind{evaluators.Died},
+			"exit code 0",
+		},
+		"prolog halts so": {
+			prologOf(`?- halt(7).`),
+			[]evaluators.Kind{evaluators.Died},
+			"exit code 7",
+		},
+		"prolog hangs": {prologOf(`p :- p. ?- p.`), []evaluators.Kind{
+			evaluators.Time,
+			evaluators.Memory, evaluators.Died,
+		}, ""},
+		"prolog grows": {
+			prologOf(`p(X) :- p([X|X]). ?- p(a).`),
+			[]evaluators.Kind{evaluators.Time, evaluators.Memory, evaluators.Died},
+			"",
+		},
+		"prolog opens": {prologOf(`?- open('/etc/passwd', read, S), get_char(S, C), return(c, C).`), []evaluators.Kind{evaluators.Raised}, ""},
+		"prolog consults": {
+			prologOf(`?- consult('/etc/passwd').`),
+			[]evaluators.Kind{evaluators.Raised},
+			"",
+		},
+		"prolog in itself": {
+			prologOf(`?- X = [X], return(x, X).`),
+			[]evaluators.Kind{
+				evaluators.Size, evaluators.Raised, evaluators.Died, evaluators.Time,
+				evaluators.Memory,
+			},
+			"",
+		},
+		"prolog fails": {
+			prologOf(`?- 1 = 2.`),
+			[]evaluators.Kind{evaluators.Raised},
+			"no solution",
+		},
+		"prolog syntax": {prologOf(`?- a b.`), []evaluators.Kind{evaluators.Syntax}, ""},
+		"prolog throws": {
+			prologOf(`?- throw(oops).`),
+			[]evaluators.Kind{evaluators.Raised},
+			"oops",
+		},
+		"prolog redefines": {
+			prologOf(`append(a, b, c).`),
+			[]evaluators.Kind{evaluators.Raised},
+			"permission",
+		},
+		"prolog parser": {
+			prologOf("?- X = " + strings.Repeat("(", 200_000)),
+			[]evaluators.Kind{
+				evaluators.Time, evaluators.Syntax, evaluators.Died,
+				evaluators.Memory,
+			},
+			"",
+		},
+		"prolog returns code": {
+			prologOf(`return(x, f(1)).`),
+			[]evaluators.Kind{evaluators.Raised},
+			"is no value",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := c.run()
@@ -214,7 +340,10 @@ func TestHostileProgramsEndAlone(t *testing.T) {
 				ok = ok || ended.Kind == kind
 			}
 			if !ok || !strings.Contains(ended.Message, c.says) {
-				t.Errorf("it ended by %q: %q; may be %v and say %q", ended.Kind, ended.Message, c.may, c.says)
+				t.Errorf(
+					"it ended by %q: %q; may be %v and say %q", ended.Kind, ended.Message, c.may,
+					c.says,
+				)
 			}
 			t.Logf("%v", err)
 		})
@@ -225,7 +354,8 @@ func TestACanceledRequestEnds(t *testing.T) {
 	tiertest.RequireJail(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
-	if _, err := (evaluators.Jail{}).Lua(ctx, "while true do end", nil); !errors.Is(err, ctx.Err()) || err == nil {
+	_, err := evaluators.Jail{}.Lua(ctx, "while true do end", nil)
+	if !errors.Is(err, ctx.Err()) || err == nil {
 		t.Errorf("got %v", err)
 	}
 }

@@ -10,35 +10,46 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// Bounds of a Lua program that end in an error of its own.
+// Bounds of a Lua program that end in a Lua error.
 const (
-	luaCalls    = 200     // calls within one another
+	luaCalls    = 200     // nested calls
 	luaRegistry = 1 << 18 // values on the stack
 )
 
-// luaLibraries are what a program has; luaRemoved what is taken out of them: what
-// reads files, and what writes to streams that nobody reads.
+// luaLibraries are the libraries of a program. luaRemoved are functions taken out of them,
+// which read files or write to unread streams.
 var (
 	luaLibraries = []struct {
 		name string
 		open lua.LGFunction
 	}{
-		{lua.BaseLibName, lua.OpenBase}, {lua.TabLibName, lua.OpenTable}, {lua.StringLibName, lua.OpenString}, {lua.MathLibName, lua.OpenMath},
+		{lua.BaseLibName, lua.OpenBase},
+		{lua.TabLibName, lua.OpenTable},
+		{lua.StringLibName, lua.OpenString},
+		{lua.MathLibName, lua.OpenMath},
 	}
-	luaRemoved = []string{"dofile", "loadfile", "require", "module", "collectgarbage", "_printregs", "newproxy"}
+	luaRemoved = []string{
+		"dofile", "loadfile", "require", "module", "collectgarbage", "_printregs", "newproxy",
+	}
 )
 
 // runLua runs a program: see [Jail.Lua].
 func runLua(source string, variables map[string]any) (any, error) {
 	l := lua.NewState(lua.Options{
-		SkipOpenLibs: true, CallStackSize: luaCalls, RegistrySize: 1 << 10, RegistryMaxSize: luaRegistry, RegistryGrowStep: 1 << 12,
+		SkipOpenLibs:     true,
+		CallStackSize:    luaCalls,
+		RegistrySize:     1 << 10,
+		RegistryMaxSize:  luaRegistry,
+		RegistryGrowStep: 1 << 12,
 	})
+
 	defer l.Close()
 	for _, library := range luaLibraries {
 		l.Push(l.NewFunction(library.open))
 		l.Push(lua.LString(library.name))
 		l.Call(1, 0)
 	}
+
 	for _, name := range luaRemoved {
 		l.SetGlobal(name, lua.LNil)
 	}
@@ -46,6 +57,7 @@ func runLua(source string, variables map[string]any) (any, error) {
 	for name, value := range variables {
 		l.SetGlobal(name, toLua(l, value))
 	}
+
 	program, err := l.LoadString(source)
 	if err != nil {
 		return nil, &ProgramError{Syntax, err.Error()}
@@ -54,6 +66,7 @@ func runLua(source string, variables map[string]any) (any, error) {
 	if err := l.PCall(0, 1, nil); err != nil {
 		return nil, &ProgramError{Raised, luaMessage(err)}
 	}
+
 	result := l.Get(-1)
 	if result == lua.LNil {
 		result = l.GetGlobal("result")
@@ -61,7 +74,7 @@ func runLua(source string, variables map[string]any) (any, error) {
 	return (&luaReader{counter{left: maxValues}}).value(result, 0)
 }
 
-// luaMessage is what a program threw, without the interpreter's own stack.
+// luaMessage returns a program's error without the interpreter's stack.
 func luaMessage(err error) string {
 	var raised *lua.ApiError
 	if errors.As(err, &raised) && raised.Object != nil && raised.Object != lua.LNil {
@@ -70,7 +83,7 @@ func luaMessage(err error) string {
 	return err.Error()
 }
 
-// toLua is a value as Lua has it: lists and objects are tables, null is nil.
+// toLua converts a value to Lua: lists and objects become tables, null becomes nil.
 func toLua(l *lua.LState, v any) lua.LValue {
 	switch v := v.(type) {
 	case bool:
@@ -96,10 +109,11 @@ func toLua(l *lua.LState, v any) lua.LValue {
 		}
 		return table
 	}
+
 	return lua.LNil
 }
 
-// luaReader makes JSON of what a program returns.
+// luaReader converts a program's result to JSON.
 type luaReader struct{ counter counter }
 
 func (r *luaReader) value(v lua.LValue, depth int) (any, error) {
@@ -118,10 +132,14 @@ func (r *luaReader) value(v lua.LValue, depth int) (any, error) {
 	case *lua.LTable:
 		return r.table(v, depth)
 	}
-	return nil, fmt.Errorf("its result has a %s in it, which is no value: return tables, texts, numbers and booleans", v.Type())
+
+	return nil, fmt.Errorf(
+		"its result has a %s in it, which is no value: return tables, texts, numbers and booleans",
+		v.Type(),
+	)
 }
 
-// luaNumber is a number as JSON has it: whole ones without a fraction.
+// luaNumber encodes a number as JSON, whole numbers without a fraction.
 func luaNumber(f float64) (any, error) {
 	if math.IsNaN(f) || math.IsInf(f, 0) {
 		return nil, fmt.Errorf("its result has the number %v in it, which JSON has not", f)
@@ -130,10 +148,11 @@ func luaNumber(f float64) (any, error) {
 	if f == math.Trunc(f) && math.Abs(f) < exact {
 		return int64(f), nil
 	}
+
 	return f, nil
 }
 
-// table is a list if its keys are 1 to n, as those of an empty table are, else an
+// table converts a table: to a list if its keys are 1 to n or it is empty, otherwise to an
 // object.
 func (r *luaReader) table(t *lua.LTable, depth int) (any, error) {
 	keys := 0
@@ -149,6 +168,7 @@ func (r *luaReader) table(t *lua.LTable, depth int) (any, error) {
 		}
 		return list, nil
 	}
+
 	object := make(map[string]any, keys)
 	var failed error
 	t.ForEach(func(key, member lua.LValue) {
@@ -159,8 +179,10 @@ func (r *luaReader) table(t *lua.LTable, depth int) (any, error) {
 		if err == nil {
 			object[name], err = r.value(member, depth+1)
 		}
+
 		failed = err
 	})
+
 	return object, failed
 }
 
@@ -171,5 +193,8 @@ func luaKey(key lua.LValue) (string, error) {
 	case lua.LNumber:
 		return strconv.FormatFloat(float64(key), 'g', -1, 64), nil
 	}
-	return "", fmt.Errorf("its result has a table with a %s as a key: give texts or numbers", key.Type())
+
+	return "", fmt.Errorf(
+		"its result has a table with a %s as a key: give texts or numbers", key.Type(),
+	)
 }

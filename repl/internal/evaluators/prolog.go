@@ -14,7 +14,7 @@ import (
 	"github.com/ichiban/prolog/engine"
 )
 
-// Names of Prolog that have a meaning here.
+// The names with a special meaning in programs.
 var (
 	atomNull   = engine.NewAtom("null")
 	atomTrue   = engine.NewAtom("true")
@@ -26,16 +26,16 @@ var (
 	atomReturn = engine.NewAtom("return")
 )
 
-// prologPrelude is what every program has beside the ISO predicates.
+// prologPrelude defines the predicates that each program has in addition to ISO Prolog.
 const prologPrelude = `
 :- set_prolog_flag(double_quotes, atom).
 get(json(Members), Key, Value) :- member(Key = Value, Members).
 `
 
-// noFiles is the file system of a program.
+// noFiles is the empty file system of a program.
 var noFiles embed.FS
 
-// prologRun is one program under way.
+// prologRun is one running program.
 type prologRun struct {
 	vm      *engine.VM
 	result  map[string]any
@@ -49,7 +49,15 @@ func runProlog(source string, variables map[string]any) (any, error) {
 	p.FS = noFiles
 	r := &prologRun{vm: &p.VM, result: map[string]any{}, counter: counter{left: maxValues}}
 	p.Register2(atomReturn, r.returned)
-	p.Register1(engine.NewAtom("dynamic"), func(_ *engine.VM, _ engine.Term, k engine.Cont, env *engine.Env) *engine.Promise { return k(env) })
+	p.Register1(
+		engine.NewAtom("dynamic"),
+		func(_ *engine.VM, _ engine.Term, k engine.Cont,
+			env *engine.Env,
+		) *engine.Promise {
+			return k(env)
+		},
+	)
+
 	if err := p.Exec(prologPrelude); err != nil {
 		return nil, err
 	}
@@ -59,6 +67,7 @@ func runProlog(source string, variables map[string]any) (any, error) {
 	if err := r.consult(source); err != nil {
 		return nil, err
 	}
+
 	for _, goal := range r.goals {
 		if err := r.solve(goal); err != nil {
 			return nil, err
@@ -67,7 +76,7 @@ func runProlog(source string, variables map[string]any) (any, error) {
 	return r.result, nil
 }
 
-// facts asserts what the program finds.
+// facts asserts the variables of the program.
 func (r *prologRun) facts(variables map[string]any) error {
 	output, state := engine.NewAtom("output"), engine.NewAtom("state")
 	if err := r.assert(output.Apply(toProlog(variables["output"]))); err != nil {
@@ -79,10 +88,11 @@ func (r *prologRun) facts(variables map[string]any) error {
 			return err
 		}
 	}
+
 	return nil
 }
 
-// assert adds a clause, grammar rules as what they stand for.
+// assert adds a clause. It translates grammar rules.
 func (r *prologRun) assert(clause engine.Term) error {
 	expanded := engine.NewVariable()
 	_, err := engine.ExpandTerm(r.vm, clause, expanded, func(env *engine.Env) *engine.Promise {
@@ -91,7 +101,7 @@ func (r *prologRun) assert(clause engine.Term) error {
 	return prologError(err)
 }
 
-// consult reads the program: clauses are added at once, goals kept.
+// consult reads the program. It adds clauses at once and keeps goals for later.
 func (r *prologRun) consult(source string) error {
 	parser := engine.NewParser(r.vm, strings.NewReader(source))
 	for parser.More() {
@@ -104,14 +114,16 @@ func (r *prologRun) consult(source string) error {
 			r.goals = append(r.goals, goal)
 			continue
 		}
+
 		if err := r.assert(term); err != nil {
 			return err
 		}
 	}
+
 	return nil
 }
 
-// goalOf returns the goal that a term of the program is, nil if it is a clause.
+// goalOf returns the goal in a term of the program, nil if the term is a clause.
 func goalOf(term engine.Term) engine.Term {
 	c, ok := term.(engine.Compound)
 	if !ok {
@@ -123,6 +135,7 @@ func goalOf(term engine.Term) engine.Term {
 	case c.Arity() == 2 && (name == "," || name == ";" || name == "->" || name == atomReturn.String()):
 		return term
 	}
+
 	return nil
 }
 
@@ -135,10 +148,11 @@ func (r *prologRun) solve(goal engine.Term) error {
 	if !found {
 		return &ProgramError{Raised, "a goal has no solution"}
 	}
+
 	return nil
 }
 
-// prologError says of an exception what was thrown.
+// prologError describes a thrown term.
 func prologError(err error) error {
 	var thrown engine.Exception
 	if errors.As(err, &thrown) {
@@ -148,7 +162,9 @@ func prologError(err error) error {
 }
 
 // returned is return/2.
-func (r *prologRun) returned(_ *engine.VM, key, value engine.Term, k engine.Cont, env *engine.Env) *engine.Promise {
+func (r *prologRun) returned(
+	_ *engine.VM, key, value engine.Term, k engine.Cont, env *engine.Env,
+) *engine.Promise {
 	name, ok := env.Resolve(key).(engine.Atom)
 	if !ok {
 		return engine.Error(errors.New("the first argument of return/2 is an atom"))
@@ -157,11 +173,12 @@ func (r *prologRun) returned(_ *engine.VM, key, value engine.Term, k engine.Cont
 	if err != nil {
 		return engine.Error(err)
 	}
+
 	r.result[name.String()] = made
 	return k(env)
 }
 
-// toProlog is a value as a term.
+// toProlog converts a value to a term.
 func toProlog(v any) engine.Term {
 	switch v := v.(type) {
 	case bool:
@@ -192,10 +209,11 @@ func toProlog(v any) engine.Term {
 		}
 		return atomJSON.Apply(engine.List(members...))
 	}
+
 	return atomNull
 }
 
-// value is a term as JSON has it.
+// value converts a term to JSON.
 func (r *prologRun) value(term engine.Term, env *engine.Env, depth int) (any, error) {
 	if err := r.counter.take(depth); err != nil {
 		return nil, err
@@ -227,9 +245,15 @@ func (r *prologRun) value(term engine.Term, env *engine.Env, depth int) (any, er
 		case t.Functor() == atomJSON && t.Arity() == 1:
 			return r.object(t.Arg(0), env, depth)
 		}
-		return nil, fmt.Errorf("%s/%d is no value: return atoms, numbers, lists and json([Key=Value, ...])", t.Functor(), t.Arity())
+		return nil, fmt.Errorf(
+			"%s/%d is no value: return atoms, numbers, lists and json([Key=Value, ...])",
+			t.Functor(), t.Arity(),
+		)
 	}
-	return nil, errors.New("this is no value: return atoms, numbers, lists and json([Key=Value, ...])")
+
+	return nil, errors.New(
+		"this is no value: return atoms, numbers, lists and json([Key=Value, ...])",
+	)
 }
 
 func (r *prologRun) list(term engine.Term, env *engine.Env, depth int) (any, error) {
@@ -242,6 +266,7 @@ func (r *prologRun) list(term engine.Term, env *engine.Env, depth int) (any, err
 		}
 		list = append(list, item)
 	}
+
 	return list, items.Err()
 }
 
@@ -257,11 +282,13 @@ func (r *prologRun) object(term engine.Term, env *engine.Env, depth int) (any, e
 		if !ok {
 			return nil, errors.New("a key in json/1 is an atom")
 		}
+
 		value, err := r.value(pair.Arg(1), env, depth+1)
 		if err != nil {
 			return nil, err
 		}
 		object[key.String()] = value
 	}
+
 	return object, members.Err()
 }

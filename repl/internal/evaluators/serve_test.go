@@ -47,7 +47,10 @@ func TestAWorkerAnswersOneRequest(t *testing.T) {
 }
 
 func TestAHostileReplyIsRefused(t *testing.T) {
-	for _, body := range []string{``, `{}x`, `{"kind": "a secret way"}`, `{"kind": "the limit of time"}`, `{"more": 1}`, `[]`} {
+	for _, body := range []string{
+		``, `{}x`, `{"kind": "a secret way"}`,
+		`{"kind": "the limit of time"}`, `{"more": 1}`, `[]`,
+	} {
 		_, err := parseReply([]byte(body))
 		var broken *BrokenError
 		if !errors.As(err, &broken) {
@@ -58,7 +61,11 @@ func TestAHostileReplyIsRefused(t *testing.T) {
 
 // FuzzReply feeds the host's decoder what a worker may send.
 func FuzzReply(f *testing.F) {
-	f.Add([]byte(`{"value": {"a": [1, 2]}, "mistakes": [{"index": 1, "line": 2, "message": "m"}], "kind": "", "message": ""}`))
+	f.Add(
+		[]byte(
+			`{"value": {"a": [1, 2]}, "mistakes": [{"index": 1, "line": 2, "message": "m"}], "kind": "", "message": ""}`,
+		),
+	)
 	f.Add([]byte(`{"kind": "an error", "message": "x"}`))
 	f.Fuzz(func(t *testing.T, body []byte) {
 		r, err := parseReply(body)
@@ -74,15 +81,20 @@ func FuzzReply(f *testing.F) {
 }
 
 // growing are texts that may ask for more memory than a test should have.
-var growing = regexp.MustCompile(`[*~]|\d{3}|range|lipsum|replace|indent|cent|format|batch|slice|macro|recursive`)
+var growing = regexp.MustCompile(
+	`[*~]|\d{3}|range|lipsum|replace|indent|cent|format|batch|slice|macro|recursive`,
+)
 
 // FuzzTemplate renders texts as the worker does: whatever they are, there is a
 // value or an error that says how the template ended.
 func FuzzTemplate(f *testing.F) {
-	for _, text := range []string{"{{ state.x | tojson }}", "{% for e in state.l %}{{ e }}{% endfor %}", "{{ {'a': 1} }}", "{{ 1 }} {{", "{%", "{# #}", "{{ (1)|_rlm_keep }}"} {
+	for _, text := range []string{"{{ state.x | tojson }}", "{% for e in state.l %}{{ e }}{% " +
+		"endfor %}", "{{ {'a': 1} }}", "{{ 1 }} {{", "{%", "{# #}", "{{ (1)|_rlm_keep }}"} {
 		f.Add(text)
 	}
-	variables := map[string]any{"state": map[string]any{"x": "t", "l": []any{json.Number("1"), nil, true}}}
+	variables := map[string]any{
+		"state": map[string]any{"x": "t", "l": []any{json.Number("1"), nil, true}},
+	}
 	f.Fuzz(func(t *testing.T, text string) {
 		if len(text) > 300 || growing.MatchString(text) {
 			t.Skip("what grows is for the jail to bound")

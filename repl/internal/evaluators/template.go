@@ -12,31 +12,37 @@ import (
 	"github.com/mitsuhiko/minijinja/minijinja-go/v2/value"
 )
 
-// Bounds of a template that end in an error of the engine's own. What they leave
-// open, such as a text that doubles, the jail bounds.
+// Bounds of a template that end in an error of the engine. The jail bounds the rest, such as a
+// text that keeps doubling.
 const (
 	maxFuel      = 2_000_000 // steps of one text
 	maxRecursion = 100       // levels of macros and loops
 )
 
-// keep is a filter of our own, which takes the value of an expression.
+// keep is the filter that stores the value of an expression.
 const keep = "_rlm_keep"
 
-// environment returns an engine without a loader. kept is where keep puts a value.
+// environment returns an engine without a loader, whose filter keep stores into kept.
 func environment(kept *value.Value) *minijinja.Environment {
 	env := minijinja.NewEnvironment()
 	env.SetAutoEscapeFunc(func(string) minijinja.AutoEscape { return minijinja.AutoEscapeNone })
 	fuel := uint64(maxFuel)
 	env.SetFuel(&fuel)
 	env.SetRecursionLimit(maxRecursion)
-	env.AddFilter(keep, func(_ minijinja.FilterState, v value.Value, _ []value.Value, _ map[string]value.Value) (value.Value, error) {
-		*kept = v
-		return value.FromString(""), nil
-	})
+	env.AddFilter(
+		keep,
+		func(
+			_ minijinja.FilterState, v value.Value, _ []value.Value, _ map[string]value.Value,
+		) (value.Value, error) {
+			*kept = v
+			return value.FromString(""), nil
+		},
+	)
+
 	return env
 }
 
-// checkTemplates returns what is wrong with some texts.
+// checkTemplates returns the mistakes in texts.
 func checkTemplates(texts []string) []Mistake {
 	var kept value.Value
 	env := environment(&kept)
@@ -47,13 +53,14 @@ func checkTemplates(texts []string) []Mistake {
 			found = append(found, Mistake{Index: i, Line: line, Message: clip(message)})
 		}
 	}
+
 	return found
 }
 
-// parserLine is how the engine's parser says where something is wrong.
+// parserLine matches the position in an error of the engine's parser.
 var parserLine = regexp.MustCompile(`\s*\(line (\d+)\)$`)
 
-// explained is the line and the words of an error of the engine.
+// explained returns the line and the message of an engine's error.
 func explained(err error) (line int, message string) {
 	var e *minijinja.Error
 	if errors.As(err, &e) {
@@ -62,6 +69,7 @@ func explained(err error) (line int, message string) {
 		}
 		return max(1, line), e.Kind.String() + ": " + e.Message
 	}
+
 	message = strings.TrimPrefix(err.Error(), "SyntaxError: ")
 	if m := parserLine.FindStringSubmatch(message); m != nil {
 		line, err = strconv.Atoi(m[1])
@@ -70,10 +78,11 @@ func explained(err error) (line int, message string) {
 		}
 		message = strings.TrimSuffix(message, m[0])
 	}
+
 	return max(1, line), message
 }
 
-// whole is a text that is one expression and nothing else.
+// whole matches a text that consists of one expression.
 var whole = regexp.MustCompile(`(?s)\A\s*\{\{-?(.*?)-?\}\}\s*\z`)
 
 // renderer renders the texts in a value.
@@ -84,7 +93,7 @@ type renderer struct {
 	counter   counter
 }
 
-// renderAll renders the templates in a value over some variables.
+// renderAll renders the templates in a value with the given variables.
 func renderAll(v any, variables map[string]any) (any, error) {
 	r := &renderer{variables: plainNumbers(variables), counter: counter{left: maxValues}}
 	r.env = environment(&r.kept)
@@ -120,18 +129,20 @@ func (r *renderer) value(v any, depth int) (any, error) {
 		}
 		return made, nil
 	}
+
 	return v, nil
 }
 
 // text renders one text.
 func (r *renderer) text(text string) (any, error) {
-	if inner := whole.FindStringSubmatch(text); len(inner) == 2 && !strings.Contains(inner[1], "}}") && !strings.Contains(inner[1], "{{") {
+	inner := whole.FindStringSubmatch(text)
+	if len(inner) == 2 && !strings.Contains(inner[1], "}}") && !strings.Contains(inner[1], "{{") {
 		return r.expression(text, inner[1])
 	}
 	return r.render(text, text)
 }
 
-// render renders a text, which errors show as its author wrote it.
+// render renders a text. Its errors quote the text that the author wrote.
 func (r *renderer) render(text, written string) (string, error) {
 	template, err := r.env.TemplateFromString(text)
 	if err != nil {
@@ -141,13 +152,14 @@ func (r *renderer) render(text, written string) (string, error) {
 	if err != nil {
 		return "", failed(Raised, err, written)
 	}
+
 	return out, nil
 }
 
-// maxShown bounds what an error shows of a template, in characters.
+// maxShown bounds the part of a template in an error, in characters.
 const maxShown = 80
 
-// failed says what is wrong with a template, and in which line of it.
+// failed describes the mistake in a template, with its line.
 func failed(kind Kind, err error, written string) error {
 	line, message := explained(err)
 	lines := strings.Split(written, "\n")
@@ -158,17 +170,20 @@ func failed(kind Kind, err error, written string) error {
 	if len(shown) > maxShown {
 		shown = append(shown[:maxShown], '…')
 	}
+
 	return &ProgramError{kind, message + ", in line " + strconv.Itoa(line) + ": " + string(shown)}
 }
 
-// expression is the value of a text that is one expression.
+// expression evaluates a text that is one expression.
 func (r *renderer) expression(text, inner string) (any, error) {
-	if _, err := r.env.TemplateFromString(text); err != nil { // what the author wrote, before it is wrapped
+	// Check the author's text before it is wrapped, so that the error quotes it.
+	if _, err := r.env.TemplateFromString(text); err != nil {
 		return nil, failed(Syntax, err, text)
 	}
 	if _, err := r.render("{{ ("+inner+")|"+keep+" }}", text); err != nil {
 		return nil, err
 	}
+
 	encoded, err := filters.FilterTojson(nil, r.kept, nil, nil)
 	if err != nil {
 		return nil, failed(Raised, err, text)
@@ -177,7 +192,7 @@ func (r *renderer) expression(text, inner string) (any, error) {
 	return decodeValue([]byte(data))
 }
 
-// plainNumbers is a value with Go's numbers in it.
+// plainNumbers converts the numbers in a value to Go's.
 func plainNumbers(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -195,5 +210,6 @@ func plainNumbers(v any) any {
 	case json.Number:
 		return numberOf(v)
 	}
+
 	return v
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/rlmhq/rlm/internal/jail"
 )
 
-// workerName is what package jail knows the worker by.
+// workerName is the worker's name in package jail.
 const workerName = "jailed"
 
 func init() { jail.Register(workerName, func(conn *os.File) int { return serve(conn) }) }
@@ -33,7 +33,7 @@ const (
 	taskProlog = "prolog"
 )
 
-// request is what a worker is to do.
+// request is the task of a worker.
 type request struct {
 	Task      string         `json:"task"`
 	Source    string         `json:"source"`
@@ -42,7 +42,7 @@ type request struct {
 	Variables map[string]any `json:"variables"`
 }
 
-// reply is what came of it: a value, mistakes, or how the program ended instead.
+// reply is the outcome of a request: a value, mistakes, or the failure of the program.
 type reply struct {
 	Value    json.RawMessage `json:"value"`
 	Mistakes []Mistake       `json:"mistakes"`
@@ -50,7 +50,7 @@ type reply struct {
 	Message  string          `json:"message"`
 }
 
-// Bounds inside of the worker, for errors that say more than its death would.
+// Bounds inside the worker. Their errors say more than its death would.
 const (
 	maxStack   = 64 << 20 // bytes of one goroutine's stack
 	maxMessage = 2_000    // bytes
@@ -61,7 +61,7 @@ const (
 // serve answers one request. It runs in the jail.
 func serve(conn io.ReadWriter) int {
 	debug.SetMaxStack(maxStack)
-	out := frame.NewWriter(conn, maxRequest) // the host says what is too large
+	out := frame.NewWriter(conn, maxRequest) // the host reports requests that are too large
 	if out.Write(kindReady) != nil {
 		return 1
 	}
@@ -69,6 +69,7 @@ func serve(conn io.ReadWriter) int {
 	if err != nil || kind != kindRequest {
 		return 1
 	}
+
 	answer, err := json.Marshal(answer(body))
 	if err != nil || out.Write(kindReply, answer) != nil {
 		return 1
@@ -76,10 +77,10 @@ func serve(conn io.ReadWriter) int {
 	return 0
 }
 
-// answer does what a request asks for.
+// answer carries out a request.
 func answer(body []byte) (r reply) {
 	defer func() {
-		if p := recover(); p != nil { // of an interpreter, by what its program did
+		if p := recover(); p != nil { // a program made its interpreter panic
 			r = reply{Kind: Raised, Message: clip(fmt.Sprint(p))}
 		}
 	}()
@@ -89,6 +90,7 @@ func answer(body []byte) (r reply) {
 	if err := decoder.Decode(&q); err != nil {
 		return reply{Kind: Raised, Message: clip(err.Error())}
 	}
+
 	var value any
 	var err error
 	switch q.Task {
@@ -103,6 +105,7 @@ func answer(body []byte) (r reply) {
 	default:
 		err = fmt.Errorf("there is no task %q", q.Task)
 	}
+
 	var ended *ProgramError
 	switch {
 	case errors.As(err, &ended):
@@ -110,13 +113,18 @@ func answer(body []byte) (r reply) {
 	case err != nil:
 		return reply{Kind: Raised, Message: clip(err.Error())}
 	}
+
 	data, err := json.Marshal(value)
 	if err != nil {
 		return reply{Kind: Raised, Message: clip(err.Error())}
 	}
-	if len(data) > maxReply/2 { // with room for what stands around it
-		return reply{Kind: Size, Message: fmt.Sprintf("its result has %d bytes, more than %d", len(data), maxReply/2)}
+	if len(data) > maxReply/2 { // leave room for the rest of the reply
+		return reply{
+			Kind:    Size,
+			Message: fmt.Sprintf("its result has %d bytes, more than %d", len(data), maxReply/2),
+		}
 	}
+
 	return reply{Value: data}
 }
 
@@ -127,7 +135,7 @@ func clip(message string) string {
 	return message
 }
 
-// decodeValue decodes one JSON value strictly, numbers as they stand.
+// decodeValue decodes one JSON value strictly, with exact numbers.
 func decodeValue(raw []byte) (any, error) {
 	if len(raw) == 0 {
 		return nil, nil //nolint:nilnil // no value is null
@@ -141,11 +149,11 @@ func decodeValue(raw []byte) (any, error) {
 	if decoder.More() {
 		return nil, errReply
 	}
+
 	return value, nil
 }
 
-// counter bounds what a program's result is made of: tables and terms can hold
-// themselves.
+// counter bounds the size of a program's result: tables and terms can contain themselves.
 type counter struct{ left int }
 
 func (c *counter) take(depth int) error {
@@ -153,19 +161,23 @@ func (c *counter) take(depth int) error {
 		return &ProgramError{Size, fmt.Sprintf("its result has more than %d values", maxValues)}
 	}
 	if depth > maxNesting {
-		return &ProgramError{Size, fmt.Sprintf("its result is nested more than %d levels deep", maxNesting)}
+		return &ProgramError{
+			Size, fmt.Sprintf("its result is nested more than %d levels deep", maxNesting),
+		}
 	}
+
 	return nil
 }
 
-// numberOf is a JSON number as a Go one: whole where that loses nothing.
+// numberOf converts a JSON number to an integer if that is exact, else to a float.
 func numberOf(n json.Number) any {
 	if whole, err := n.Int64(); err == nil {
 		return whole
 	}
 	f, err := n.Float64()
 	if err != nil {
-		return n.String() // beyond what any program here can count
+		return n.String() // too large for any program here
 	}
+
 	return f
 }

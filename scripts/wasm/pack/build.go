@@ -45,7 +45,6 @@ func build(ctx context.Context, reactor, preload []byte) (*product, error) {
 	if p.python, err = askVersion(ctx, p.module, p.image); err != nil {
 		return nil, fmt.Errorf("run over the image: %w", err)
 	}
-
 	return p, nil
 }
 
@@ -83,7 +82,6 @@ func checkState(m *wasmbin.Module) (uint32, error) {
 			return 0, fmt.Errorf("data segment %d at %#x is in the stack", i, s.Offset)
 		}
 	}
-
 	return stackPointer, nil
 }
 

@@ -14,7 +14,7 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
-	"github.com/rlmhq/rlm/tiers/wasm/cpython/manifest"
+	"github.com/rlmhq/rlm/internal/cpython/manifest"
 )
 
 // describe compresses the product and returns the files to write, by name.

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/rlmhq/rlm/tiers/wasm/cpython/manifest"
+	"github.com/rlmhq/rlm/internal/cpython/manifest"
 )
 
 // withGuest runs use with a guest of the module.
@@ -49,7 +49,6 @@ func takeImage(ctx context.Context, module, preload []byte, stackPointer uint32)
 		clear(image[:stackPointer]) // what is left of calls that have returned
 		return nil
 	})
-
 	return image, err
 }
 

@@ -1,8 +1,3 @@
-//go:build !race
-
-// With the race detector it takes half a minute to compile the interpreter, and
-// nothing here runs at the same time.
-
 package main
 
 import (
@@ -14,7 +9,8 @@ import (
 
 	"github.com/tetratelabs/wazero"
 
-	"github.com/rlmhq/rlm/tiers/wasm/cpython"
+	"github.com/rlmhq/rlm/internal/cpython"
+	"github.com/rlmhq/rlm/internal/testing/skip"
 )
 
 // The tests run what is committed: forks of the image, as the tier makes them.
@@ -27,9 +23,8 @@ var shared struct {
 // fork returns a new guest over a copy of the image.
 func fork(t *testing.T) *guest {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("compiles CPython")
-	}
+	skip.Short(t, "it compiles the interpreter")
+	skip.UnderRace(t)
 	ctx := t.Context()
 	if shared.host == nil {
 		if err := openShared(context.Background()); err != nil {

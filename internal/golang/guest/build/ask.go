@@ -13,21 +13,21 @@ import (
 type Built struct {
 	// Program is an executable file.
 	Program []byte
-	// Refs are those of each snippet, for the next request.
+	// Refs are the refs of each snippet, for the next request.
 	Refs [][]Ref
 }
 
-// maxImports bounds the packages that one request can have compiled.
+// maxImports bounds the packages that one request can import.
 const maxImports = 100
 
 var errProtocol = errors.New("the compiler's process sent what it may not send")
 
-// Ask has one request answered by a worker at the other end. What is wrong with the
-// snippets is a [*CompileError]; missing are packages that the worker wants in
-// Request.Toolchain first. After any other error the worker is of no use any more.
+// Ask sends one request to a worker. A mistake in a snippet is a [*CompileError]. missing are
+// packages that Request.Toolchain must contain first. After any other error, the worker is
+// unusable.
 //
-// The worker is hostile: a program is only ever to be run behind a wall, and refs
-// only ever go back to a worker.
+// The worker is hostile: run its program behind a wall only, and send its refs to a worker
+// only.
 func Ask(conn io.ReadWriter, request *Request) (built Built, wants []string, err error) {
 	body, err := json.Marshal(request)
 	if err != nil {
@@ -36,6 +36,7 @@ func Ask(conn io.ReadWriter, request *Request) (built Built, wants []string, err
 	if err := frame.NewWriter(conn, MaxFrame).Write(kindBuild, body); err != nil {
 		return Built{}, nil, err
 	}
+
 	in := frame.NewReader(conn, MaxFrame)
 	for {
 		kind, body, err := in.Next()
@@ -69,7 +70,7 @@ func Ask(conn io.ReadWriter, request *Request) (built Built, wants []string, err
 	}
 }
 
-// Stopped is the error of a compilation that had to be ended, or ended badly.
+// Stopped returns the error of a compilation that was stopped or failed.
 func Stopped(why string) error {
 	return &CompileError{Type: "CompileError", Message: why, Text: why + "\n"}
 }

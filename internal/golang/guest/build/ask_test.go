@@ -37,28 +37,42 @@ func TestAskUnderstandsAWorker(t *testing.T) {
 	request := &Request{Snippets: []Snippet{{Source: "x := 1"}}}
 	c := &conversation{Reader: bytes.NewReader(said(t, 'M', `[[{"at":0,"of":1}]]`, 'D', "program"))}
 	built, wants, err := Ask(c, request)
-	if err != nil || string(built.Program) != "program" || len(built.Refs) != 1 || built.Refs[0][0] != (Ref{0, 1}) || wants != nil {
+	if err != nil || string(built.Program) != "program" || len(built.Refs) != 1 ||
+		built.Refs[0][0] != (Ref{0, 1}) || wants != nil {
 		t.Errorf("%+v %q %v", built, wants, err)
 	}
 	kind, body, err := frame.NewReader(&c.Buffer, MaxFrame).Next()
 	var sent Request
-	if err != nil || kind != kindBuild || json.Unmarshal(body, &sent) != nil || sent.Snippets[0].Source != "x := 1" {
+	if err != nil || kind != kindBuild || json.Unmarshal(body, &sent) != nil ||
+		sent.Snippets[0].Source != "x := 1" {
 		t.Errorf("%q %s %v", kind, body, err)
 	}
-	_, wants, err = Ask(&conversation{Reader: bytes.NewReader(said(t, 'N', `{"paths":["fmt"]}`))}, request)
+	_, wants, err = Ask(
+		&conversation{Reader: bytes.NewReader(said(t, 'N', `{"paths":["fmt"]}`))}, request,
+	)
 	if err != nil || len(wants) != 1 || wants[0] != "fmt" {
 		t.Errorf("%q %v", wants, err)
 	}
 	var failure *CompileError
-	_, _, err = Ask(&conversation{Reader: bytes.NewReader(said(t, 'X', `{"Type":"CompileError","Message":"m","Text":"t"}`))}, request)
+	_, _, err = Ask(
+		&conversation{
+			Reader: bytes.NewReader(
+				said(t, 'X', `{"Type":"CompileError","Message":"m","Text":"t"}`),
+			),
+		},
+		request,
+	)
 	if !errors.As(err, &failure) || failure.Message != "m" {
 		t.Errorf("%v", err)
 	}
 	for name, answer := range map[string][]byte{
-		"no refs": said(t, 'D', "program"), "refs of others": said(t, 'M', `[[],[]]`, 'D', "program"),
-		"rubbish": said(t, 'M', "{"), "another kind": said(t, '?', ""), "an end": nil, "half a frame": said(t, 'D', "program")[:4],
+		"no refs": said(t, 'D', "program"), "refs of others": said(t, 'M', `[[],[]]`, 'D',
+			"program"),
+		"rubbish": said(t, 'M', "{"), "another kind": said(t, '?', ""), "an end": nil,
+		"half a frame": said(t, 'D', "program")[:4],
 	} {
-		if _, _, err := Ask(&conversation{Reader: bytes.NewReader(answer)}, request); err == nil || errors.As(err, &failure) {
+		if _, _, err := Ask(&conversation{Reader: bytes.NewReader(answer)}, request); err == nil ||
+			errors.As(err, &failure) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -70,7 +84,10 @@ func FuzzAsk(f *testing.F) {
 	f.Add(said(f, 'N', `{"paths":["fmt"]}`))
 	f.Add(said(f, 'X', `{"Type":"CompileError"}`))
 	f.Fuzz(func(t *testing.T, answer []byte) {
-		built, wants, err := Ask(&conversation{Reader: bytes.NewReader(answer)}, &Request{Snippets: []Snippet{{Source: "1"}}})
+		built, wants, err := Ask(
+			&conversation{Reader: bytes.NewReader(answer)},
+			&Request{Snippets: []Snippet{{Source: "1"}}},
+		)
 		if err == nil && len(wants) == 0 && built.Program != nil && len(built.Refs) != 1 {
 			t.Errorf("%+v", built)
 		}

@@ -1,15 +1,14 @@
-// Package build turns the snippets of a Go session into a program. [Serve] runs behind
-// a wall, in a jail or a container: what it parses, checks and compiles is hostile, and
-// the host believes nothing that it says. [Ask] is the host's end. A [Tool] compiles the
-// standard library; no snippet is near it.
+// Package build turns the snippets of a Go session into a program. [Serve] runs behind a wall,
+// in a jail or a container: it parses, checks and compiles hostile code, so the host does not
+// trust its answers. [Ask] is the host's end. A [Tool] compiles the standard library, without
+// any snippet.
 //
 // It is compiled into container images, so it imports only the standard library and
 // packages that are compiled into them, too.
 //
-// A session is one program. The variables, types and functions of all snippets stand at
-// its top level, and each snippet's statements are a function. A name that is declared
-// again leaves the older meaning with another name, so that whatever used it goes on
-// using it.
+// A session is one program. Its top level has the variables, types and functions of all
+// snippets, and a function with the statements of each snippet. A second declaration of a name
+// renames the first one, so earlier code keeps using the first.
 package build
 
 import (
@@ -50,25 +49,25 @@ type Request struct {
 	Toolchain Toolchain `json:"toolchain"`
 }
 
-// Toolchain is what a program is compiled with.
+// Toolchain describes the compiler, the linker and the packages of a program.
 type Toolchain struct {
 	// Tools is the folder of compiler and linker.
 	Tools string `json:"tools"`
-	// Version is the language's, "go1.26"; Arch is GOARCH.
+	// Version is the language version, such as "go1.26". Arch is GOARCH.
 	Version string `json:"version"`
 	Arch    string `json:"arch"`
-	// Exports are the compiled packages, by import path. An empty name is a package
-	// that is known not to be there.
+	// Exports are the files of the compiled packages, by import path. An empty name marks a
+	// package that does not exist.
 	Exports map[string]string `json:"exports"`
 }
 
-// missing are packages that the host did not give.
+// missing are packages that the host did not provide.
 type missing struct {
 	Paths []string `json:"paths"`
 }
 
-// Serve serves requests until the connection ends, and returns an exit code. A
-// toolchain, if not nil, is all that there is, whatever requests say.
+// Serve serves requests until the connection ends, and returns an exit code. If toolchain is
+// not nil, it replaces the toolchain of requests.
 func Serve(conn io.ReadWriter, toolchain *Toolchain) int {
 	in, out := frame.NewReader(conn, MaxFrame), frame.NewWriter(conn, MaxFrame)
 	std := newStdlib()
@@ -87,12 +86,13 @@ func Serve(conn io.ReadWriter, toolchain *Toolchain) int {
 		if answer(out, &request, std, toolchain != nil) != nil {
 			return 1
 		}
+
 		runtime.GC()
 	}
 }
 
-// answer builds one program and says what came of it. whole says that nobody has
-// more packages.
+// answer builds one program and sends the outcome. If whole is true, the host has no further
+// packages.
 func answer(out *frame.Writer, request *Request, std *stdlib, whole bool) error {
 	if paths := request.missing(); len(paths) > 0 && !whole {
 		return send(out, kindMissing, missing{paths})
@@ -105,6 +105,7 @@ func answer(out *frame.Writer, request *Request, std *stdlib, whole bool) error 
 	if err != nil {
 		return err
 	}
+
 	refs := make([][]Ref, len(request.Snippets))
 	for i, s := range request.Snippets {
 		refs[i] = s.Refs
@@ -112,6 +113,7 @@ func answer(out *frame.Writer, request *Request, std *stdlib, whole bool) error 
 	if err := send(out, kindRefs, refs); err != nil {
 		return err
 	}
+
 	return out.Write(kindProgram, program)
 }
 
@@ -123,8 +125,8 @@ func send(out *frame.Writer, kind byte, message any) error {
 	return out.Write(kind, body)
 }
 
-// missing are the imports of snippets that nobody has looked at which the
-// request has no export data for. A syntax error is for later.
+// missing returns the imports of unchecked snippets for which the request has no export data.
+// It ignores syntax errors, which are reported later.
 func (r *Request) missing() []string {
 	var paths []string
 	for i, s := range r.Snippets {
@@ -135,16 +137,19 @@ func (r *Request) missing() []string {
 		if err != nil {
 			continue
 		}
+
 		for _, imported := range u.imports {
-			if _, ok := r.Toolchain.Exports[imported.path]; !ok && imported.path != "unsafe" && Importable(imported.path) {
+			if _, ok := r.Toolchain.Exports[imported.path]; !ok && imported.path != "unsafe" &&
+				Importable(imported.path) {
 				paths = append(paths, imported.path)
 			}
 		}
 	}
+
 	return paths
 }
 
-// build makes the program.
+// build checks the snippets and compiles the program.
 func build(request *Request, std *stdlib) ([]byte, error) {
 	var p *program
 	for count := 1; count <= len(request.Snippets); count++ {
@@ -156,6 +161,7 @@ func build(request *Request, std *stdlib) ([]byte, error) {
 			return nil, failure
 		}
 	}
+
 	files, err := p.render()
 	if err != nil {
 		return nil, err
@@ -163,7 +169,7 @@ func build(request *Request, std *stdlib) ([]byte, error) {
 	return compile(request, files)
 }
 
-// compile runs compiler and linker in a folder of their own.
+// compile runs compiler and linker in a separate folder.
 func compile(request *Request, files map[string]string) ([]byte, error) {
 	dir, err := os.MkdirTemp("", "")
 	if err != nil {
@@ -171,7 +177,11 @@ func compile(request *Request, files map[string]string) ([]byte, error) {
 	}
 	defer os.RemoveAll(dir) //nolint:errcheck // the jail's folder goes with the jail
 	files["importcfg"] = request.importConfig()
-	args := []string{"-p", "main", "-complete", "-pack", "-importcfg", "importcfg", "-trimpath", dir, "-o", "main.a"}
+	args := []string{
+		"-p", "main", "-complete", "-pack", "-importcfg", "importcfg", "-trimpath", dir, "-o",
+		"main.a",
+	}
+
 	for name, text := range files {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			return nil, err
@@ -180,20 +190,26 @@ func compile(request *Request, files map[string]string) ([]byte, error) {
 			args = append(args, name)
 		}
 	}
-	if failure := runTool(dir, filepath.Join(request.Toolchain.Tools, "compile"), args...); failure != nil {
+
+	failure := runTool(dir, filepath.Join(request.Toolchain.Tools, "compile"), args...)
+	if failure != nil {
 		return nil, failure
 	}
-	failure := runTool(dir, filepath.Join(request.Toolchain.Tools, "link"), "-s", "-w", "-buildmode=exe", "-importcfg", "importcfg", "-o", "main", "main.a")
+	failure = runTool(
+		dir, filepath.Join(request.Toolchain.Tools, "link"),
+		"-s", "-w", "-buildmode=exe", "-importcfg", "importcfg", "-o", "main", "main.a",
+	)
+
 	if failure != nil {
 		return nil, failure
 	}
 	return os.ReadFile(filepath.Join(dir, "main"))
 }
 
-// place is how a compiler names the folder of its files.
+// place matches the folder in a compiler's messages.
 var place = regexp.MustCompile(`(?m)^(\./|/tmp/[0-9]+/)`)
 
-// runTool runs a tool. What it says is the error.
+// runTool runs a tool. Its output becomes the error.
 func runTool(dir, tool string, args ...string) error {
 	var said bytes.Buffer
 	cmd := exec.Command(tool, args...) //nolint:noctx // the jail ends it
@@ -203,9 +219,16 @@ func runTool(dir, tool string, args ...string) error {
 	if err == nil {
 		return nil
 	}
+
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok && exit.ExitCode() < 0 {
-		return failed("CompileError", fmt.Sprintf("the %s was killed: it needs too much memory for this", filepath.Base(tool)))
+		return failed(
+			"CompileError",
+			fmt.Sprintf(
+				"the %s was killed: it needs too much memory for this", filepath.Base(tool),
+			),
+		)
 	}
+
 	text := suffix.ReplaceAllString(place.ReplaceAllString(said.String(), ""), "")
 	if text = strings.TrimSpace(text); text == "" {
 		text = fmt.Sprintf("the %s ended: %v", filepath.Base(tool), err)

@@ -16,7 +16,7 @@ import (
 	"strings"
 )
 
-// program is a session on its way to a compiler.
+// program is a session that is being compiled.
 type program struct {
 	request  *Request
 	set      *token.FileSet
@@ -30,7 +30,7 @@ type program struct {
 	errors   []string
 }
 
-// stdlib reads the standard library's export data. Packages that were read stay.
+// stdlib reads the standard library's export data and keeps the packages.
 type stdlib struct {
 	exports  map[string]string
 	importer types.Importer
@@ -38,26 +38,38 @@ type stdlib struct {
 
 func newStdlib() *stdlib {
 	s := &stdlib{}
-	s.importer = importer.ForCompiler(token.NewFileSet(), "gc", func(path string) (io.ReadCloser, error) {
-		name, ok := s.exports[path]
-		if !ok {
-			return nil, fmt.Errorf("package %s is not in std", path)
-		}
-		return os.Open(name)
-	})
+	s.importer = importer.ForCompiler(
+		token.NewFileSet(),
+		"gc",
+		func(path string) (io.ReadCloser, error) {
+			name, ok := s.exports[path]
+			if !ok {
+				return nil, fmt.Errorf("package %s is not in std", path)
+			}
+			return os.Open(name)
+		},
+	)
+
 	return s
 }
 
-// analyse parses and checks the first snippets of a request, and finds the refs
-// of the last of them unless they are there.
+// analyse parses and checks the first snippets of a request, and finds the refs of the last one
+// if they are missing.
 func analyse(request *Request, std *stdlib, count int) (*program, *CompileError) {
 	for {
 		p := &program{
-			request: request, set: token.NewFileSet(), versions: versions{}, own: map[*ast.Ident]bool{}, unused: map[token.Pos]bool{},
+			request:  request,
+			set:      token.NewFileSet(),
+			versions: versions{},
+			own:      map[*ast.Ident]bool{},
+			unused:   map[token.Pos]bool{},
 			info: types.Info{
-				Types: map[ast.Expr]types.TypeAndValue{}, Defs: map[*ast.Ident]types.Object{}, Uses: map[*ast.Ident]types.Object{},
+				Types: map[ast.Expr]types.TypeAndValue{},
+				Defs:  map[*ast.Ident]types.Object{},
+				Uses:  map[*ast.Ident]types.Object{},
 			},
 		}
+
 		for name := range request.names() {
 			p.versions[name] = []version{{}}
 		}
@@ -69,6 +81,7 @@ func analyse(request *Request, std *stdlib, count int) (*program, *CompileError)
 			p.units = append(p.units, u)
 			p.versions.add(u)
 		}
+
 		last := p.units[count-1]
 		if err := p.importable(last); err != nil {
 			return nil, err
@@ -80,6 +93,7 @@ func analyse(request *Request, std *stdlib, count int) (*program, *CompileError)
 				p.imports = append(p.imports, p.candidates(u))
 			}
 		}
+
 		p.check(std)
 		if request.Snippets[count-1].Refs == nil {
 			refs, again, err := p.resolve(last)
@@ -91,6 +105,7 @@ func analyse(request *Request, std *stdlib, count int) (*program, *CompileError)
 				continue
 			}
 		}
+
 		if len(p.errors) > 0 {
 			return nil, failed("CompileError", p.errors...)
 		}
@@ -98,28 +113,35 @@ func analyse(request *Request, std *stdlib, count int) (*program, *CompileError)
 	}
 }
 
-// importable makes sure that the packages are there.
+// importable checks that the packages exist.
 func (p *program) importable(u *unit) *CompileError {
 	for _, i := range u.imports {
 		if p.request.Toolchain.Exports[i.path] == "" && i.path != "unsafe" || !Importable(i.path) {
-			return failed("CompileError", fmt.Sprintf("%s: package %s is not in std", p.set.Position(i.pos), i.path))
+			return failed(
+				"CompileError",
+				fmt.Sprintf("%s: package %s is not in std", p.set.Position(i.pos), i.path),
+			)
 		}
 	}
+
 	return nil
 }
 
-// importPath is what paths of the standard library look like.
+// importPath matches the paths of the standard library.
 var importPath = regexp.MustCompile(`^[a-z0-9]+(/[a-z0-9]+)*$`)
 
-// Importable reports whether a path may be one of the standard library that a
-// program may import.
+// Importable reports whether a path looks like a package of the standard library that programs
+// may import.
 func Importable(path string) bool {
 	return len(path) < 100 && importPath.MatchString(path) && path != "main" &&
-		!slices.ContainsFunc(strings.Split(path, "/"), func(part string) bool { return part == "internal" || part == "vendor" || part == "cmd" })
+		!slices.ContainsFunc(
+			strings.Split(path, "/"),
+			func(part string) bool { return part == "internal" || part == "vendor" || part == "cmd" },
+		)
 }
 
-// check type-checks the program with all variables at its top level, where the
-// checker finds out their types whatever the order.
+// check type-checks the program with all variables at its top level, where the checker infers
+// their types in any order.
 func (p *program) check(std *stdlib) {
 	std.exports = p.request.Toolchain.Exports
 	host, err := parser.ParseFile(p.set, "host.go", p.hostFile(), parser.SkipObjectResolution)
@@ -127,20 +149,23 @@ func (p *program) check(std *stdlib) {
 		p.errors = append(p.errors, err.Error())
 		return
 	}
+
 	files := []*ast.File{host}
 	for i, u := range p.units {
 		files = append(files, p.checkFile(u, p.imports[i]))
 	}
 	config := types.Config{
-		Importer: std.importer, GoVersion: p.request.Toolchain.Version, Sizes: types.SizesFor("gc", p.request.Toolchain.Arch),
-		Error: p.complain,
+		Importer:  std.importer,
+		GoVersion: p.request.Toolchain.Version,
+		Sizes:     types.SizesFor("gc", p.request.Toolchain.Arch),
+		Error:     p.complain,
 	}
-	// Every error went to complain.
+
+	// complain has received every error.
 	p.checked, _ = config.Check("main", p.set, files, &p.info)
 }
 
-// complain takes an error of the checker, unless it is one of those that a
-// session forgives.
+// complain records an error of the checker, unless a session tolerates it.
 func (p *program) complain(err error) {
 	e, ok := err.(types.Error) //nolint:errorlint // the checker gives it bare
 	switch {
@@ -148,11 +173,13 @@ func (p *program) complain(err error) {
 		p.errors = append(p.errors, err.Error())
 	case strings.Contains(e.Msg, "declared and not used"):
 		p.unused[e.Pos] = true
-	case strings.Contains(e.Msg, "imported and not used"), strings.Contains(e.Msg, "imported as") && strings.Contains(e.Msg, "not used"):
+	case strings.Contains(e.Msg, "imported and not used"),
+		strings.Contains(e.Msg, "imported as") && strings.Contains(e.Msg, "not used"):
 	case strings.HasSuffix(e.Msg, "is not used") && p.echoed(e.Pos):
 	case strings.HasPrefix(e.Msg, "initialization cycle"), strings.HasPrefix(e.Msg, "\t"):
 	default:
-		p.errors = append(p.errors, suffix.ReplaceAllString(fmt.Sprintf("%s: %s", p.set.Position(e.Pos), e.Msg), ""))
+		text := fmt.Sprintf("%s: %s", p.set.Position(e.Pos), e.Msg)
+		p.errors = append(p.errors, suffix.ReplaceAllString(text, ""))
 	}
 }
 
@@ -166,7 +193,7 @@ func (p *program) echoed(pos token.Pos) bool {
 	return false
 }
 
-// trailing is a snippet's last statement if it is an expression.
+// trailing returns a snippet's last statement if it is an expression.
 func (u *unit) trailing() *ast.ExprStmt {
 	if len(u.stmts) == 0 || u.whole {
 		return nil
@@ -175,14 +202,22 @@ func (u *unit) trailing() *ast.ExprStmt {
 	return e
 }
 
-// checkFile is a unit as the checker gets it.
+// checkFile returns the file of a unit for the checker.
 func (p *program) checkFile(u *unit, imports map[string]string) *ast.File {
-	file := &ast.File{Name: ast.NewIdent("main"), FileStart: u.regions[1].file.Pos(0), FileEnd: u.regions[1].file.Pos(0)}
+	file := &ast.File{
+		Name:      ast.NewIdent("main"),
+		FileStart: u.regions[1].file.Pos(0),
+		FileEnd:   u.regions[1].file.Pos(0),
+	}
 	for _, name := range slices.Sorted(maps.Keys(imports)) {
-		spec := &ast.ImportSpec{Name: ast.NewIdent(name), Path: &ast.BasicLit{Kind: token.STRING, Value: strconv.Quote(imports[name])}}
+		spec := &ast.ImportSpec{
+			Name: ast.NewIdent(name),
+			Path: &ast.BasicLit{Kind: token.STRING, Value: strconv.Quote(imports[name])},
+		}
 		file.Imports = append(file.Imports, spec)
 		file.Decls = append(file.Decls, &ast.GenDecl{Tok: token.IMPORT, Specs: []ast.Spec{spec}})
 	}
+
 	file.Decls = append(file.Decls, p.topLevel(u)...)
 	body := &ast.BlockStmt{}
 	for _, s := range u.stmts {
@@ -192,11 +227,18 @@ func (p *program) checkFile(u *unit, imports map[string]string) *ast.File {
 		}
 		body.List = append(body.List, s)
 	}
-	file.Decls = append(file.Decls, &ast.FuncDecl{Name: ast.NewIdent(u.entry()), Type: &ast.FuncType{Params: &ast.FieldList{}}, Body: body})
+
+	file.Decls = append(file.Decls, &ast.FuncDecl{
+		Name: ast.NewIdent(u.entry()),
+		Type: &ast.FuncType{Params: &ast.FieldList{}},
+		Body: body,
+	},
+	)
+
 	return file
 }
 
-// entry is the name of the function that runs a unit's statements.
+// entry returns the name of the function that runs a unit's statements.
 func (u *unit) entry() string { return fmt.Sprintf("rlm__%d", u.n) }
 
 // topLevel returns the declarations of a unit. Its main and init become plain
@@ -228,6 +270,7 @@ func (p *program) topLevel(u *unit) []ast.Decl {
 			}
 		}
 	}
+
 	return u.decls
 }
 
@@ -237,8 +280,7 @@ func (p *program) owns(names []*ast.Ident) {
 	}
 }
 
-// variables are the variables that a statement makes at the top level, nil if
-// it is another statement.
+// variables returns the top-level variables that a statement declares, nil for other statements.
 func (p *program) variables(u *unit, s ast.Stmt) []ast.Spec {
 	switch s := s.(type) {
 	case *ast.DeclStmt:
@@ -262,9 +304,11 @@ func (p *program) variables(u *unit, s ast.Stmt) []ast.Spec {
 					name = &ast.Ident{Name: "_", NamePos: name.NamePos}
 				}
 			}
+
 			spec.Names = append(spec.Names, name)
 		}
 		return []ast.Spec{spec}
 	}
+
 	return nil
 }

@@ -11,25 +11,25 @@ import (
 // Snippet is one snippet of a session.
 type Snippet struct {
 	Source string `json:"source"`
-	// Refs are the identifiers that mean something of the session's top level,
-	// nil as long as nobody has looked.
+	// Refs are the identifiers that refer to the session's top level, nil before the snippet
+	// was checked.
 	Refs []Ref `json:"refs"`
 }
 
-// Ref is one identifier: where it stands, and the number of the snippet whose
-// declaration or import it means; the host's names are those of snippet 0.
+// Ref is one identifier: its position, and the number of the snippet whose declaration or
+// import it refers to. The host's names belong to snippet 0.
 type Ref struct {
 	At int `json:"at"`
 	Of int `json:"of"`
 }
 
-// version is one meaning of a name of the session's top level.
+// version is one declaration of a top-level name of the session.
 type version struct {
 	of   int
 	path string // of an import
 }
 
-// versions are the meanings that each name has had, the oldest first.
+// versions are the declarations of each name, oldest first.
 type versions map[string][]version
 
 func (v versions) add(u *unit) {
@@ -44,7 +44,7 @@ func (v versions) add(u *unit) {
 	}
 }
 
-// latest is what a name means after snippet n.
+// latest returns the declaration that a name refers to after snippet n.
 func (v versions) latest(name string, n int) (version, bool) {
 	list := v[name]
 	for i := len(list) - 1; i >= 0; i-- {
@@ -55,7 +55,7 @@ func (v versions) latest(name string, n int) (version, bool) {
 	return version{}, false
 }
 
-// unique is the name that a meaning has in the program: the newest has its own.
+// unique returns a declaration's name in the program. The newest keeps the original name.
 func (v versions) unique(name string, of int) string {
 	list := v[name]
 	if name == "main" || name == "init" || len(list) > 0 && list[len(list)-1].of != of {
@@ -64,7 +64,7 @@ func (v versions) unique(name string, of int) string {
 	return name
 }
 
-// idents calls f for every identifier of a unit.
+// idents calls f for each identifier of a unit.
 func (u *unit) idents(f func(*ast.Ident)) {
 	visit := func(n ast.Node) bool {
 		if id, ok := n.(*ast.Ident); ok {
@@ -72,6 +72,7 @@ func (u *unit) idents(f func(*ast.Ident)) {
 		}
 		return true
 	}
+
 	for _, d := range u.decls {
 		ast.Inspect(d, visit)
 	}
@@ -80,8 +81,8 @@ func (u *unit) idents(f func(*ast.Ident)) {
 	}
 }
 
-// rename gives the identifiers of a unit the names that they have in the
-// program, and returns the imports that it uses by those names.
+// rename renames the identifiers of a unit to their names in the program, and returns the used
+// imports by those names.
 func (p *program) rename(u *unit, refs []Ref) map[string]string {
 	of := map[int]int{}
 	for _, r := range refs {
@@ -99,13 +100,14 @@ func (p *program) rename(u *unit, refs []Ref) map[string]string {
 				used[name] = v.path
 			}
 		}
+
 		id.Name = name
 	})
+
 	return used
 }
 
-// candidates are the imports that a unit may use whose identifiers nobody has
-// looked at yet.
+// candidates returns the imports that an unchecked unit may use.
 func (p *program) candidates(u *unit) map[string]string {
 	used := map[string]string{}
 	u.idents(func(id *ast.Ident) {
@@ -116,8 +118,8 @@ func (p *program) candidates(u *unit) map[string]string {
 	return used
 }
 
-// resolve finds the refs of the newest unit, once it has been checked. again
-// says that an identifier means something else than the check took it for.
+// resolve finds the refs of the newest unit after its check. again reports that the check
+// resolved an identifier to another declaration.
 func (p *program) resolve(u *unit) (refs []Ref, again bool, err *CompileError) {
 	u.idents(func(id *ast.Ident) {
 		if err != nil {
@@ -129,20 +131,27 @@ func (p *program) resolve(u *unit) (refs []Ref, again bool, err *CompileError) {
 		} else if obj := p.info.Uses[id]; obj != nil {
 			of, ok = p.meaning(u, id, obj)
 		}
+
 		if !ok {
 			return
 		}
-		if d, own := u.defs[id.Name]; own && of == u.n && d.sequential && id.Pos() < d.end && !p.own[id] && p.inStatements(u, id.Pos()) {
+		if d, own := u.defs[id.Name]; own && of == u.n && d.sequential && id.Pos() < d.end &&
+			!p.own[id] && p.inStatements(u, id.Pos()) {
 			before, known := p.versions.latest(id.Name, u.n-1)
 			if !known {
-				err = failed("CompileError", fmt.Sprintf("%s: undefined: %s", p.set.Position(id.Pos()), id.Name))
+				err = failed(
+					"CompileError",
+					fmt.Sprintf("%s: undefined: %s", p.set.Position(id.Pos()), id.Name),
+				)
 				return
 			}
 			of = before.of
 		}
+
 		again = again || p.versions.unique(id.Name, of) != id.Name
 		refs = append(refs, Ref{u.offset(id.Pos()), of})
 	})
+
 	if refs == nil {
 		refs = []Ref{}
 	}
@@ -150,11 +159,12 @@ func (p *program) resolve(u *unit) (refs []Ref, again bool, err *CompileError) {
 }
 
 func (p *program) inStatements(u *unit, pos token.Pos) bool {
-	return u.regions[1].file.Base() <= int(pos) && int(pos) <= u.regions[1].file.Base()+u.regions[1].file.Size()
+	return u.regions[1].file.Base() <= int(pos) &&
+		int(pos) <= u.regions[1].file.Base()+u.regions[1].file.Size()
 }
 
-// meaning is the snippet whose name an object is. A field that is embedded has
-// the name of its type, and is renamed with it.
+// meaning returns the snippet that declares the name of an object. An embedded field is named
+// after its type and renamed with it.
 func (p *program) meaning(u *unit, id *ast.Ident, obj types.Object) (int, bool) {
 	switch o := obj.(type) {
 	case *types.PkgName:
@@ -168,6 +178,7 @@ func (p *program) meaning(u *unit, id *ast.Ident, obj types.Object) (int, bool) 
 			obj = typeName(o.Type())
 		}
 	}
+
 	if obj == nil || obj.Pkg() != p.checked || obj.Parent() != p.checked.Scope() {
 		return 0, false
 	}
@@ -175,7 +186,7 @@ func (p *program) meaning(u *unit, id *ast.Ident, obj types.Object) (int, bool) 
 	return v.of, ok
 }
 
-// typeName is the name of a type, nil if it has none.
+// typeName returns the name of a type, nil if it has none.
 func typeName(t types.Type) types.Object {
 	if pointer, ok := t.(*types.Pointer); ok {
 		t = pointer.Elem()
@@ -186,5 +197,6 @@ func typeName(t types.Type) types.Object {
 	case *types.Alias:
 		return t.Obj()
 	}
+
 	return nil
 }

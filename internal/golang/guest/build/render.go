@@ -22,7 +22,7 @@ const (
 	runtimeName = "rlm__"
 )
 
-// hostFile is the file of what a session has without declaring it.
+// hostFile returns the file of the names that a session has without declaring them.
 func (p *program) hostFile() string {
 	var b, set strings.Builder
 	fmt.Fprintf(&b, "package main\nimport %s %q\n", runtimeName, runtimePath)
@@ -35,8 +35,10 @@ func (p *program) hostFile() string {
 			text = fmt.Sprintf("var %s %s", unique, kind)
 			fmt.Fprintf(&set, "\t%s = %s\n", unique, value)
 		}
+
 		b.WriteString(text + "\n")
 	}
+
 	fmt.Fprintf(&b, "func main() {\n\t%s.Main(func() {\n%s\t}", runtimeName, set.String())
 	for _, u := range p.units {
 		fmt.Fprintf(&b, ", %s", u.entry())
@@ -45,39 +47,48 @@ func (p *program) hostFile() string {
 	return b.String()
 }
 
-// names are the host's names, each with its declaration, or with = its type and
-// = its first value.
+// names returns the host's names. Each has its declaration, or =type=initial value.
 func (r *Request) names() map[string]string {
 	names := map[string]string{
-		"Text":         "type NAME = rlm__.Text",
-		"Call":         "func NAME(name string, args ...any) (any, error) { return rlm__.CallHost(name, args...) }",
-		"Query":        "func NAME(prompt string) (string, error) { return rlm__.Query(prompt) }",
-		"QueryBatched": "func NAME(prompts []string) ([]string, error) { return rlm__.QueryBatched(prompts) }",
-		"FINAL":        "func NAME(v any) { rlm__.Finish(v) }",
-		"FINAL_VAR":    "func NAME(name string) { rlm__.FinishVar(name) }",
+		"Text": "type NAME = rlm__.Text",
+		"Call": "func NAME(name string, args ...any) (any, error) { return rlm__.CallHost(name, " +
+			"args...) }",
+		"Query": "func NAME(prompt string) (string, error) { return rlm__.Query(prompt) }",
+		"QueryBatched": "func NAME(prompts []string) ([]string, error) { return " +
+			"rlm__.QueryBatched(prompts) }",
+		"FINAL":     "func NAME(v any) { rlm__.Finish(v) }",
+		"FINAL_VAR": "func NAME(name string) { rlm__.FinishVar(name) }",
 	}
+
 	for _, name := range r.Functions {
-		if _, taken := names[name]; !taken && token.IsIdentifier(name) && types.Universe.Lookup(name) == nil && name != "main" && name != "init" {
-			names[name] = fmt.Sprintf("func NAME(args ...any) (any, error) { return rlm__.CallHost(%q, args...) }", name)
+		if _, taken := names[name]; !taken && token.IsIdentifier(name) &&
+			types.Universe.Lookup(name) == nil && name != "main" && name != "init" {
+			names[name] = fmt.Sprintf(
+				"func NAME(args ...any) (any, error) { return rlm__.CallHost(%q, args...) }", name,
+			)
 		}
 	}
+
 	for i, kind := range r.Inputs {
 		value := map[string]string{
-			run.InputIsText: fmt.Sprintf("=string=rlm__.InputText(%d)", i), run.InputIsLazy: fmt.Sprintf("=*rlm__.Text=rlm__.InputLazy(%d)", i),
+			run.InputIsText:  fmt.Sprintf("=string=rlm__.InputText(%d)", i),
+			run.InputIsLazy:  fmt.Sprintf("=*rlm__.Text=rlm__.InputLazy(%d)", i),
 			run.InputIsValue: fmt.Sprintf("=any=rlm__.InputValue(%d)", i),
 		}[kind]
 		if value == "" {
 			continue
 		}
+
 		names[fmt.Sprintf("Context_%d", i)] = value
 		if i == 0 {
 			names["Context"] = value
 		}
 	}
+
 	return names
 }
 
-// render returns the files of a program that has been checked.
+// render returns the files of a checked program.
 func (p *program) render() (map[string]string, error) {
 	files := map[string]string{"host.go": p.hostFile()}
 	for i, u := range p.units {
@@ -87,11 +98,12 @@ func (p *program) render() (map[string]string, error) {
 		}
 		files[u.file()] = text
 	}
+
 	return files, nil
 }
 
-// unitFile is a unit as the compiler gets it: variables and declarations at the
-// top, and a function of the statements.
+// unitFile returns the file of a unit for the compiler: variables and declarations, and a
+// function with the statements.
 func (p *program) unitFile(u *unit, imports map[string]string) (string, error) {
 	vars, pointers := p.globals(u, imports)
 	stmts := p.statements(u)
@@ -100,6 +112,7 @@ func (p *program) unitFile(u *unit, imports map[string]string) (string, error) {
 	b.WriteString("package main\n")
 	fmt.Fprintf(&b, "import %s %q\n", runtimeName, runtimePath)
 	used := p.usedImports(&unit{decls: u.decls, stmts: stmts})
+
 	for _, name := range slices.Sorted(maps.Keys(imports)) {
 		if used[name] || strings.HasPrefix(name, "rlm__") {
 			fmt.Fprintf(&b, "import %s %q\n", name, imports[name])
@@ -110,36 +123,45 @@ func (p *program) unitFile(u *unit, imports map[string]string) (string, error) {
 			fmt.Fprintf(&b, "import _ %q\n", i.path)
 		}
 	}
+
 	b.WriteString(vars)
-	write := printer.Config{Mode: printer.SourcePos | printer.TabIndent | printer.UseSpaces, Tabwidth: 8}
+	write := printer.Config{
+		Mode: printer.SourcePos | printer.TabIndent | printer.UseSpaces, Tabwidth: 8,
+	}
 	if err := write.Fprint(&b, p.set, u.decls); err != nil {
 		return "", fmt.Errorf("cannot write the declarations of snippet %d: %w", u.n, err)
 	}
-	fmt.Fprintf(&b, "\nfunc %s() {\n%s.Vars(map[string]any{%s})\n", u.entry(), runtimeName, pointers)
+
+	fmt.Fprintf(
+		&b, "\nfunc %s() {\n%s.Vars(map[string]any{%s})\n", u.entry(), runtimeName, pointers,
+	)
 	if err := write.Fprint(&b, p.set, stmts); err != nil {
 		return "", fmt.Errorf("cannot write the statements of snippet %d: %w", u.n, err)
 	}
+
 	for i := range p.functions(u, "init__") {
 		fmt.Fprintf(&b, "\ninit__%d_%d()", u.n, i)
 	}
 	if p.functions(u, "main__") > 0 {
 		fmt.Fprintf(&b, "\nmain__%d()", u.n)
 	}
+
 	b.WriteString("\n}\n")
 	return b.String(), nil
 }
 
-// functions counts the functions whose names begin so.
+// functions counts the functions with a prefix.
 func (p *program) functions(u *unit, prefix string) (n int) {
 	for _, d := range u.decls {
-		if f, ok := d.(*ast.FuncDecl); ok && f.Recv == nil && strings.HasPrefix(f.Name.Name, prefix) {
+		if f, ok := d.(*ast.FuncDecl); ok && f.Recv == nil &&
+			strings.HasPrefix(f.Name.Name, prefix) {
 			n++
 		}
 	}
 	return n
 }
 
-// usedImports are the imports that a unit uses once it has been rewritten.
+// usedImports returns the imports that a rewritten unit uses.
 func (p *program) usedImports(u *unit) map[string]bool {
 	used := map[string]bool{}
 	u.idents(func(id *ast.Ident) {
@@ -151,7 +173,7 @@ func (p *program) usedImports(u *unit) map[string]bool {
 }
 
 // globals declares the variables of a unit, and lists them for FINAL_VAR.
-// Packages that only their types need are imported under names of our own.
+// It imports packages that only their types need under generated names.
 func (p *program) globals(u *unit, imports map[string]string) (declarations, pointers string) {
 	var b, list strings.Builder
 	names := map[string]string{} // by path
@@ -162,12 +184,14 @@ func (p *program) globals(u *unit, imports map[string]string) (declarations, poi
 		if pkg.Path() == runtimePath {
 			return runtimeName
 		}
+
 		if names[pkg.Path()] == "" {
 			names[pkg.Path()] = fmt.Sprintf("rlm__%d_%d", u.n, len(names))
 			imports[names[pkg.Path()]] = pkg.Path()
 		}
 		return names[pkg.Path()]
 	}
+
 	u.idents(func(id *ast.Ident) {
 		v, ok := p.info.Defs[id].(*types.Var)
 		if !ok || !p.own[id] || id.Name == "_" {
@@ -176,11 +200,12 @@ func (p *program) globals(u *unit, imports map[string]string) (declarations, poi
 		fmt.Fprintf(&b, "var %s %s\n", id.Name, types.TypeString(v.Type(), qualify))
 		fmt.Fprintf(&list, "%q: &%s, ", base(id.Name), id.Name)
 	})
+
 	return b.String(), list.String()
 }
 
-// statements are those of a unit, with assignments in place of its variables'
-// declarations and a trailing expression shown.
+// statements returns a unit's statements. Assignments replace declarations of variables, and
+// the trailing expression is shown.
 func (p *program) statements(u *unit) []ast.Stmt {
 	var stmts []ast.Stmt
 	for _, s := range u.stmts {
@@ -202,15 +227,17 @@ func (p *program) statements(u *unit) []ast.Stmt {
 				s.X = &ast.CallExpr{Fun: own("Echo", s.Pos()), Args: []ast.Expr{s.X}}
 			}
 		}
+
 		stmts = append(stmts, s)
 	}
+
 	if u.whole {
 		p.order(stmts)
 	}
 	return stmts
 }
 
-// assignment is what a variable's declaration does when its turn comes.
+// assignment returns the assignment that replaces a variable's declaration.
 func assignment(spec ast.Spec) ast.Stmt {
 	v, ok := spec.(*ast.ValueSpec)
 	if !ok || len(v.Values) == 0 {
@@ -218,6 +245,7 @@ func assignment(spec ast.Spec) ast.Stmt {
 	}
 	a := &ast.AssignStmt{Tok: token.ASSIGN, TokPos: v.Pos(), Rhs: v.Values}
 	blank := true
+
 	for _, name := range v.Names {
 		a.Lhs = append(a.Lhs, name)
 		blank = blank && name.Name == "_"
@@ -225,11 +253,11 @@ func assignment(spec ast.Spec) ast.Stmt {
 	if !blank || v.Type == nil {
 		return a
 	}
+
 	return &ast.DeclStmt{Decl: &ast.GenDecl{Tok: token.VAR, TokPos: v.Pos(), Specs: []ast.Spec{v}}}
 }
 
-// order puts the variables of a whole file in the order in which Go gives them
-// their values.
+// order sorts the variables of a whole file into Go's order of initialisation.
 func (p *program) order(stmts []ast.Stmt) {
 	rank := map[types.Object]int{}
 	for i, init := range p.info.InitOrder {
@@ -237,6 +265,7 @@ func (p *program) order(stmts []ast.Stmt) {
 			rank[v] = i
 		}
 	}
+
 	of := func(s ast.Stmt) int {
 		if a, ok := s.(*ast.AssignStmt); ok {
 			for _, e := range a.Lhs {
@@ -245,19 +274,22 @@ func (p *program) order(stmts []ast.Stmt) {
 				}
 			}
 		}
+
 		return len(rank)
 	}
+
 	slices.SortStableFunc(stmts, func(a, b ast.Stmt) int { return of(a) - of(b) })
 }
 
-// own is an expression for something of the runtime.
+// own returns an expression for a name of the runtime.
 func own(name string, pos token.Pos) *ast.SelectorExpr {
-	return &ast.SelectorExpr{X: &ast.Ident{Name: runtimeName, NamePos: pos}, Sel: &ast.Ident{Name: name, NamePos: pos}}
+	return &ast.SelectorExpr{
+		X: &ast.Ident{Name: runtimeName, NamePos: pos}, Sel: &ast.Ident{Name: name, NamePos: pos},
+	}
 }
 
-// echoes reports whether the value of a trailing expression is shown: that of
-// every expression but a call which may have none, or several, or is there for
-// what it does.
+// echoes reports whether the value of a trailing expression is shown. Excluded are calls that
+// may return no value or several, and calls made for their effect.
 func (p *program) echoes(e ast.Expr) bool {
 	value := p.info.Types[e]
 	if !value.IsValue() || value.Type == nil {
@@ -266,6 +298,7 @@ func (p *program) echoes(e ast.Expr) bool {
 	if _, tuple := value.Type.(*types.Tuple); tuple {
 		return false
 	}
+
 	call, ok := ast.Unparen(e).(*ast.CallExpr)
 	if !ok {
 		return true
@@ -273,10 +306,11 @@ func (p *program) echoes(e ast.Expr) bool {
 	if f := p.info.Types[call.Fun]; f.IsBuiltin() || f.IsType() {
 		return true
 	}
+
 	return p.function(call.Fun)
 }
 
-// function reports whether an expression is a declared function, no method.
+// function reports whether an expression is a declared function, but not a method.
 func (p *program) function(e ast.Expr) bool {
 	switch f := e.(type) {
 	case *ast.IndexExpr:
@@ -289,11 +323,11 @@ func (p *program) function(e ast.Expr) bool {
 		fn, ok := p.info.Uses[f].(*types.Func)
 		return ok && fn.Signature().Recv() == nil
 	}
+
 	return false
 }
 
-// rewrite puts the runtime in the place of what would bypass it, and uses the
-// variables of functions that are not used.
+// rewrite replaces calls that would bypass the runtime, and adds a use of each unused variable.
 func (p *program) rewrite(u *unit) {
 	visit := func(n ast.Node) bool {
 		if s, ok := n.(*ast.SelectorExpr); ok {
@@ -304,6 +338,7 @@ func (p *program) rewrite(u *unit) {
 		p.use(n)
 		return true
 	}
+
 	for _, d := range u.decls {
 		ast.Inspect(d, visit)
 	}
@@ -312,7 +347,7 @@ func (p *program) rewrite(u *unit) {
 	}
 }
 
-// use makes unused variables used, where they are declared by a statement.
+// use adds uses of unused variables after the statements that declare them.
 func (p *program) use(n ast.Node) {
 	switch n := n.(type) {
 	case *ast.BlockStmt:
@@ -342,10 +377,11 @@ func (p *program) usedAfter(list []ast.Stmt) []ast.Stmt {
 	for _, s := range list {
 		all = append(append(all, s), p.uses(s)...)
 	}
+
 	return all
 }
 
-// uses are assignments to _ of the unused variables that a statement declares.
+// uses returns assignments to _ of the unused variables that a statement declares.
 func (p *program) uses(s ast.Stmt) []ast.Stmt {
 	switch s := s.(type) {
 	case *ast.AssignStmt:
@@ -365,6 +401,7 @@ func (p *program) uses(s ast.Stmt) []ast.Stmt {
 			return all
 		}
 	}
+
 	return nil
 }
 
@@ -373,21 +410,27 @@ func (p *program) unusedOf(names ...ast.Expr) []ast.Stmt {
 	for _, e := range names {
 		if id, ok := e.(*ast.Ident); ok && p.unused[id.Pos()] {
 			all = append(all, &ast.AssignStmt{
-				Lhs: []ast.Expr{&ast.Ident{Name: "_", NamePos: id.Pos()}}, Tok: token.ASSIGN, TokPos: id.Pos(),
-				Rhs: []ast.Expr{&ast.Ident{Name: id.Name, NamePos: id.Pos()}},
+				Lhs:    []ast.Expr{&ast.Ident{Name: "_", NamePos: id.Pos()}},
+				Tok:    token.ASSIGN,
+				TokPos: id.Pos(),
+				Rhs:    []ast.Expr{&ast.Ident{Name: id.Name, NamePos: id.Pos()}},
 			})
 		}
 	}
+
 	return all
 }
 
-// importConfig tells compiler and linker where packages are.
+// importConfig lists the files of packages for compiler and linker.
 func (r *Request) importConfig() string {
 	var b strings.Builder
 	for _, path := range slices.Sorted(maps.Keys(r.Toolchain.Exports)) {
 		if name := r.Toolchain.Exports[path]; name != "" {
-			fmt.Fprintf(&b, "packagefile %s=%s\n", path, strconv.Quote(name)[1:len(strconv.Quote(name))-1])
+			fmt.Fprintf(
+				&b, "packagefile %s=%s\n", path, strconv.Quote(name)[1:len(strconv.Quote(name))-1],
+			)
 		}
 	}
+
 	return b.String()
 }

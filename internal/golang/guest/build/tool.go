@@ -18,34 +18,40 @@ import (
 
 // Tool is a go command.
 type Tool struct {
-	// Path is the command's, Cache the folder in which it works and keeps what it
-	// has compiled.
+	// Path is the path of the command. Cache is its working folder, which also keeps compiled
+	// packages.
 	Path, Cache string
 }
 
-// Builds is the folder of what was compiled.
+// Builds returns the folder of compiled packages.
 func (t Tool) Builds() string { return filepath.Join(t.Cache, "build") }
 
-// Command runs the go command in a folder, with nothing of the host's settings, and
-// returns what it printed.
+// Command runs the go command in a folder, without the host's settings, and returns its output.
 func (t Tool) Command(ctx context.Context, dir string, args ...string) (string, error) {
 	var stdout, stderr bytes.Buffer
 	cmd := exec.CommandContext(ctx, t.Path, args...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, &stdout, &stderr
 	cmd.Env = []string{
-		"GOCACHE=" + t.Builds(), "HOME=" + t.Cache, "PATH=/usr/bin:/bin", "GOENV=off", "GOTOOLCHAIN=local",
-		"GOWORK=off", "GOPROXY=off", "GOFLAGS=-mod=mod", "CGO_ENABLED=0", "GOTELEMETRY=off",
+		"GOCACHE=" + t.Builds(),
+		"HOME=" + t.Cache,
+		"PATH=/usr/bin:/bin", "GOENV=off", "GOTOOLCHAIN=local", "GOWORK=off", "GOPROXY=off",
+		"GOFLAGS=-mod=mod", "CGO_ENABLED=0", "GOTELEMETRY=off",
 	}
+
 	if err := cmd.Run(); err != nil {
-		return "", fmt.Errorf("cannot run %s %s: %w: %s", t.Path, args[0], err, strings.TrimSpace(stderr.String()))
+		return "", fmt.Errorf(
+			"cannot run %s %s: %w: %s", t.Path, args[0], err, strings.TrimSpace(stderr.String()),
+		)
 	}
 	return stdout.String(), nil
 }
 
-// Compile compiles packages, [Runtime] may be among them, and the packages that they
-// need. It returns the file of each, empty for unsafe, which needs none. A path without
-// a package is not in the result. language is the module's, "go1.26".
-func (t Tool) Compile(ctx context.Context, language string, paths []string) (map[string]string, error) {
+// Compile compiles packages with their imports. [Runtime] may be among them. It returns the
+// file of each, empty for unsafe, and omits paths without a package. language is the version of
+// the module, such as "go1.26".
+func (t Tool) Compile(
+	ctx context.Context, language string, paths []string,
+) (map[string]string, error) {
 	dir, err := t.writeModule(language)
 	if err != nil {
 		return nil, fmt.Errorf("cannot compile the standard library: %w", err)
@@ -65,10 +71,11 @@ func (t Tool) Compile(ctx context.Context, language string, paths []string) (map
 			exports[path] = name
 		}
 	}
+
 	return exports, nil
 }
 
-// module is this module, as far as programs are compiled with it.
+// module holds the sources of this module that are compiled into programs.
 const module = "github.com/rlmhq/rlm"
 
 // Runtime is the import path of the package with which programs are compiled.
@@ -102,6 +109,7 @@ func (t Tool) writeModule(language string) (string, error) {
 			err = os.Remove(filepath.Join(into, "source.go")) // only images need it
 		}
 	}
+
 	if err != nil {
 		return "", errors.Join(err, os.RemoveAll(dir))
 	}

@@ -29,24 +29,24 @@ type imported struct {
 	pos        token.Pos
 }
 
-// def is a name that the snippet declares at its top.
+// def is a name that the snippet declares at its top level.
 type def struct {
 	sequential bool      // it is there only after its statement
 	end        token.Pos // of that statement
 }
 
-// region is where a part of the snippet lies in the file set.
+// region is the position of a part of the snippet in the file set.
 type region struct {
 	file *token.File
 	head int // bytes before the snippet's own
 }
 
-// CompileError is what is wrong with a snippet.
+// CompileError describes the mistakes in a snippet.
 type CompileError struct {
 	Type, Message, Text string
 }
 
-// Error is the first message.
+// Error returns the first message.
 func (e *CompileError) Error() string { return e.Message }
 
 // failed makes an error of messages, each with its position.
@@ -61,22 +61,30 @@ func failed(kind string, messages ...string) *CompileError {
 
 func (u *unit) file() string { return fmt.Sprintf("snippet_%d.go", u.n) }
 
-// maxSource is how long a snippet may be, in bytes.
+// maxSource bounds a snippet, in bytes.
 const maxSource = 1 << 20
 
 // parseUnit parses a snippet: a file of package main, or imports, declarations
-// and statements in any order. Functions and imports cannot stand in a function
-// body; so the snippet is parsed twice, each time with the rest blanked out.
+// and statements in any order. A function body cannot contain functions and imports, so the
+// snippet is parsed twice, each time with the other part blanked out.
 func parseUnit(set *token.FileSet, n int, source string) (*unit, *CompileError) {
 	u := &unit{n: n, defs: map[string]def{}}
 	if len(source) > maxSource {
-		return nil, failed("SyntaxError", fmt.Sprintf("%s: it is longer than %d bytes", u.file(), maxSource))
+		return nil, failed(
+			"SyntaxError", fmt.Sprintf("%s: it is longer than %d bytes", u.file(), maxSource),
+		)
 	}
+
 	declarations, statements, whole := split(source)
 	u.whole = whole
 	line := fmt.Sprintf("/*line %s:1:1*/", u.file())
-	for i, text := range []string{"package main;" + line + declarations, "package main;func _(){" + line + statements + "\n}"} {
-		file, err := parser.ParseFile(set, u.file(), text, parser.SkipObjectResolution|parser.AllErrors)
+	for i, text := range []string{
+		"package main;" + line + declarations,
+		"package main;func _(){" + line + statements + "\n}",
+	} {
+		file, err := parser.ParseFile(
+			set, u.file(), text, parser.SkipObjectResolution|parser.AllErrors,
+		)
 		var list scanner.ErrorList
 		if errors.As(err, &list) {
 			messages := make([]string, len(list))
@@ -85,6 +93,7 @@ func parseUnit(set *token.FileSet, n int, source string) (*unit, *CompileError) 
 			}
 			return nil, failed("SyntaxError", messages...)
 		}
+
 		u.regions[i] = region{set.File(file.FileStart), strings.Index(text, line) + len(line)}
 		if i == 0 {
 			u.decls = file.Decls
@@ -93,16 +102,18 @@ func parseUnit(set *token.FileSet, n int, source string) (*unit, *CompileError) 
 		if len(file.Decls) != 1 {
 			return nil, failed("SyntaxError", u.file()+": unexpected }")
 		}
+
 		if f, ok := file.Decls[0].(*ast.FuncDecl); ok && f.Body != nil {
 			u.stmts = f.Body.List
 		}
 	}
+
 	err := u.sort(set)
 	return u, err
 }
 
 // split divides a text into its imports and functions, and its statements. Both
-// have the length and the lines of the text. whole tells a file.
+// have the length and the lines of the text. whole reports a complete file.
 func split(source string) (declarations, statements string, whole bool) {
 	d, s := []byte(source), []byte(source)
 	var begun, depth int
@@ -116,9 +127,11 @@ func split(source string) (declarations, statements string, whole bool) {
 		case isDeclaration(tokens):
 			blank = s
 		}
+
 		erase(blank, begun, end)
 		begun, tokens = end, nil
 	}
+
 	set := token.NewFileSet()
 	file := set.AddFile("", -1, len(source))
 	var scan scanner.Scanner
@@ -133,6 +146,7 @@ func split(source string) (declarations, statements string, whole bool) {
 			depth--
 		default:
 		}
+
 		if depth == 0 && len(tokens) < 5 {
 			tokens = append(tokens, tok)
 		}
@@ -146,8 +160,8 @@ func split(source string) (declarations, statements string, whole bool) {
 	}
 }
 
-// isDeclaration tells imports, functions and methods by their first tokens. A
-// function literal has no name.
+// isDeclaration recognises imports, functions and methods by their first tokens. A function
+// literal has no name.
 func isDeclaration(t []token.Token) bool {
 	switch {
 	case len(t) == 0:
@@ -157,7 +171,9 @@ func isDeclaration(t []token.Token) bool {
 	case t[0] != token.FUNC || len(t) < 3:
 		return false
 	}
-	return t[1] == token.IDENT || len(t) == 5 && t[1] == token.LPAREN && t[3] == token.IDENT && t[4] == token.LPAREN
+
+	return t[1] == token.IDENT ||
+		len(t) == 5 && t[1] == token.LPAREN && t[3] == token.IDENT && t[4] == token.LPAREN
 }
 
 func erase(b []byte, start, end int) {
@@ -185,6 +201,7 @@ func (u *unit) sort(set *token.FileSet) *CompileError {
 			}
 		}
 	}
+
 	var stmts []ast.Stmt
 	for _, s := range u.stmts {
 		d, ok := s.(*ast.DeclStmt)
@@ -195,6 +212,7 @@ func (u *unit) sort(set *token.FileSet) *CompileError {
 			}
 			continue
 		}
+
 		g, _ := d.Decl.(*ast.GenDecl) // nothing else stands in a body
 		for _, spec := range g.Specs {
 			u.declare(spec)
@@ -205,23 +223,28 @@ func (u *unit) sort(set *token.FileSet) *CompileError {
 			decls = append(decls, g)
 		}
 	}
+
 	u.decls, u.stmts = decls, stmts
 	return u.reserved(set)
 }
 
-// suffix is what names have that an older meaning keeps, see versions.unique.
+// suffix marks the names of older declarations, see versions.unique.
 var suffix = regexp.MustCompile(`__[0-9]+(_[0-9]+)?\b`)
 
-// base is the snippet's own name for a name of the program.
+// base returns the snippet's name for a name of the program.
 func base(name string) string { return suffix.ReplaceAllString(name, "") }
 
-// reserved makes sure that names of the program are never the snippet's.
+// reserved rejects snippets that use reserved names of the program.
 func (u *unit) reserved(set *token.FileSet) (err *CompileError) {
 	u.idents(func(id *ast.Ident) {
 		if suffix.MatchString(id.Name) || strings.Contains(id.Name, "rlm__") {
-			err = failed("CompileError", fmt.Sprintf("%s: the name %s is reserved", set.Position(id.Pos()), id.Name))
+			err = failed(
+				"CompileError",
+				fmt.Sprintf("%s: the name %s is reserved", set.Position(id.Pos()), id.Name),
+			)
 		}
 	})
+
 	return err
 }
 
@@ -240,8 +263,7 @@ func (u *unit) declare(spec ast.Spec) {
 	}
 }
 
-// define notes the names that := makes. One that the snippet has already is
-// only assigned to.
+// define notes the names that := declares. A name that the snippet has already is assigned only.
 func (u *unit) define(set *token.FileSet, s ast.Stmt) *CompileError {
 	a, ok := s.(*ast.AssignStmt)
 	if !ok || a.Tok != token.DEFINE {
@@ -251,15 +273,21 @@ func (u *unit) define(set *token.FileSet, s ast.Stmt) *CompileError {
 	for _, e := range a.Lhs {
 		name, ok := e.(*ast.Ident)
 		if !ok {
-			return failed("CompileError", set.Position(e.Pos()).String()+": non-name on left side of :=")
+			return failed(
+				"CompileError", set.Position(e.Pos()).String()+": non-name on left side of :=",
+			)
 		}
+
 		if _, known := u.defs[name.Name]; !known && name.Name != "_" {
 			u.defs[name.Name] = def{sequential: true, end: a.End()}
 			fresh = true
 		}
 	}
+
 	if !fresh {
-		return failed("CompileError", set.Position(a.TokPos).String()+": no new variables on left side of :=")
+		return failed(
+			"CompileError", set.Position(a.TokPos).String()+": no new variables on left side of :=",
+		)
 	}
 	return nil
 }
@@ -272,25 +300,35 @@ func (u *unit) addImports(set *token.FileSet, d *ast.GenDecl) *CompileError {
 		}
 		path, err := strconv.Unquote(i.Path.Value)
 		name := path[strings.LastIndexByte(path, '/')+1:]
-		if strings.HasPrefix(name, "v") && strings.Trim(name[1:], "0123456789") == "" && strings.Contains(path, "/") {
+		if strings.HasPrefix(name, "v") && strings.Trim(name[1:], "0123456789") == "" &&
+			strings.Contains(path, "/") {
 			name = strings.TrimSuffix(path, "/"+name)
 			name = name[strings.LastIndexByte(name, '/')+1:]
 		}
+
 		if i.Name != nil {
 			name = i.Name.Name
 		}
 		switch {
 		case name == ".":
-			return failed("CompileError", fmt.Sprintf("%s: a session cannot import to its own names", set.Position(i.Pos())))
+			return failed(
+				"CompileError",
+				fmt.Sprintf("%s: a session cannot import to its own names", set.Position(i.Pos())),
+			)
 		case err != nil || !token.IsIdentifier(name) || path == "C":
-			return failed("CompileError", fmt.Sprintf("%s: package %s is not in std", set.Position(i.Pos()), i.Path.Value))
+			return failed(
+				"CompileError",
+				fmt.Sprintf("%s: package %s is not in std", set.Position(i.Pos()), i.Path.Value),
+			)
 		}
+
 		u.imports = append(u.imports, imported{name, path, i.Pos()})
 	}
+
 	return nil
 }
 
-// offset is where in the snippet an identifier stands, -1 if not in it.
+// offset returns the position of an identifier in the snippet, -1 if it is elsewhere.
 func (u *unit) offset(pos token.Pos) int {
 	for _, r := range u.regions {
 		if int(pos) >= r.file.Base() && int(pos) <= r.file.Base()+r.file.Size() {

@@ -9,8 +9,7 @@ import (
 	"syscall"
 )
 
-// pipes are a program's two outputs. What the program wrote is in them even if it dies
-// at once.
+// pipes are a program's two outputs. They keep output even if the program dies at once.
 type pipes struct {
 	files   [2]*os.File
 	reading sync.WaitGroup
@@ -22,9 +21,9 @@ type pipes struct {
 	buf      [64 << 10]byte
 }
 
-// newPipes makes the pipes, sends the program its ends over the connection, with one
-// byte, and hands what the program writes to sink: parts of stream 0, standard output,
-// or 1, standard error, which are valid until sink returns.
+// newPipes makes the pipes, and sends the program its ends over the connection, with one byte.
+// It passes the program's output to sink: parts of stream 0, standard output, or 1, standard
+// error, which are valid until sink returns.
 func newPipes(conn *net.UnixConn, sink func(stream int, text []byte)) (*pipes, error) {
 	p := &pipes{sink: sink}
 	var theirs []int
@@ -33,6 +32,7 @@ func newPipes(conn *net.UnixConn, sink func(stream int, text []byte)) (*pipes, e
 			_ = syscall.Close(fd) // sent, or of no use
 		}
 	}()
+
 	for i := range p.files {
 		var ends [2]int
 		err := syscall.Pipe2(ends[:], syscall.O_CLOEXEC)
@@ -42,6 +42,7 @@ func newPipes(conn *net.UnixConn, sink func(stream int, text []byte)) (*pipes, e
 			p.files[i], p.fds[i] = os.NewFile(uintptr(ends[0]), "output"), ends[0]
 			theirs = append(theirs, ends[1])
 		}
+
 		if err != nil {
 			p.close()
 			return nil, fmt.Errorf("cannot make a pipe: %w", err)
@@ -56,6 +57,7 @@ func newPipes(conn *net.UnixConn, sink func(stream int, text []byte)) (*pipes, e
 		p.close()
 		return nil, err
 	}
+
 	return p, nil
 }
 
@@ -78,14 +80,15 @@ func (p *pipes) startReading() error {
 			})
 		})
 	}
+
 	return nil
 }
 
-// fullPipe is how many reads empty the largest pipe that a program can have, while
-// another goroutine of it fills it again.
+// fullPipe is the number of reads that empty a program's largest possible pipe. It bounds the
+// reads while another goroutine of the program refills the pipe.
 const fullPipe = 1 << 20 / (64 << 10)
 
-// drain hands on everything that was written before it was called.
+// drain passes on all output that was written before the call.
 func (p *pipes) drain() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -99,8 +102,8 @@ func (p *pipes) drain() {
 	}
 }
 
-// pump hands on a part of what is in a pipe now. It reports whether there may be more
-// of it, and whether the pipe has ended.
+// pump passes on a part of a pipe's content. It reports whether the pipe may hold more, and
+// whether it has ended.
 func (p *pipes) pump(i int) (more, ended bool) {
 	if p.isClosed {
 		return false, true
@@ -113,6 +116,7 @@ func (p *pipes) pump(i int) (more, ended bool) {
 	case err != nil || n <= 0:
 		return false, err == nil
 	}
+
 	p.sink(i, p.buf[:n])
 	return true, false
 }
@@ -127,5 +131,6 @@ func (p *pipes) close() {
 			_ = file.Close() // it was only read
 		}
 	}
+
 	p.reading.Wait()
 }

@@ -15,11 +15,11 @@ import (
 	"github.com/rlmhq/rlm/internal/session/wire"
 )
 
-// lingering is how long the connection of a program that has ended is still read,
-// if a child of it has kept it open.
+// lingering bounds the time for which the relay still reads the connection of an ended program,
+// if a child of it keeps the connection open.
 const lingering = 100 * time.Millisecond
 
-// relay is one program and the way to its host.
+// relay is one program with the connection to its host.
 type relay struct {
 	program *net.UnixConn
 	pipes   *pipes
@@ -30,15 +30,15 @@ type relay struct {
 	last Usage // as it was sent
 }
 
-// Run waits for the host's word, runs the program at Path and relays until it has ended,
-// and then waits for the host to be gone. It reaps every process below it. env is added
-// to the program's environment, each NAME=VALUE. It returns an error when the host
-// breaks the rules or the program cannot be started.
+// Run waits for the host's order, runs the program at Path and relays its frames. After the
+// program's end, it waits until the host closes the connection. It reaps all processes below
+// it. It adds env, each NAME=VALUE, to the program's environment. It returns an error if the
+// host violates the protocol or the program cannot start.
 func Run(conn io.ReadWriter, env []string) error {
 	return serve(conn, command{Path, workFolder, append(environment, env...)})
 }
 
-// command is what a relay starts.
+// command returns the command that a relay starts.
 type command struct {
 	path, dir string
 	env       []string
@@ -49,12 +49,13 @@ func serve(conn io.ReadWriter, program command) error {
 	kind, _, err := frame.NewReader(conn, 0).Next()
 	switch {
 	case errors.Is(err, io.EOF):
-		return nil // nobody needed it
+		return nil // the host did not use it
 	case err != nil:
 		return err
 	case kind != KindStart:
 		return fmt.Errorf("cannot understand the host: it sent a frame of kind %q", kind)
 	}
+
 	ended, err := r.start(program)
 	if err != nil {
 		return fmt.Errorf("cannot start the program: %w", err)
@@ -66,6 +67,7 @@ func serve(conn io.ReadWriter, program command) error {
 		_, _ = io.Copy(r.program, conn) // a program that takes nothing is found dead
 		_, _ = io.Copy(io.Discard, conn)
 	}()
+
 	forwarded := make(chan struct{})
 	go func() {
 		defer close(forwarded)
@@ -73,6 +75,7 @@ func serve(conn io.ReadWriter, program command) error {
 	}()
 	ticker := time.NewTicker(usageEvery)
 	defer ticker.Stop()
+
 	for {
 		select {
 		case exit := <-ended:
@@ -91,8 +94,8 @@ func serve(conn io.ReadWriter, program command) error {
 	}
 }
 
-// start starts the program, with one end of a socket and its pipes, and tells on the
-// channel how it ended.
+// start starts the program with one end of a socket and its pipes. The channel receives its
+// end.
 func (r *relay) start(program command) (<-chan Exit, error) {
 	ends, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -104,6 +107,7 @@ func (r *relay) start(program command) (<-chan Exit, error) {
 	if err := errors.Join(err, ours.Close()); err != nil {
 		return nil, err
 	}
+
 	r.program, _ = conn.(*net.UnixConn) // it is a socket of that family
 	if r.pipes, err = newPipes(r.program, r.output); err != nil {
 		return nil, errors.Join(err, conn.Close())
@@ -113,10 +117,13 @@ func (r *relay) start(program command) (<-chan Exit, error) {
 		r.close()
 		return nil, err
 	}
+
 	defer null.Close()
 	nowhere := null.Fd()
 	r.pid, err = syscall.ForkExec(program.path, []string{"main"}, &syscall.ProcAttr{
-		Dir: program.dir, Env: program.env, Files: []uintptr{nowhere, nowhere, nowhere, theirs.Fd()},
+		Dir:   program.dir,
+		Env:   program.env,
+		Files: []uintptr{nowhere, nowhere, nowhere, theirs.Fd()},
 	})
 	if err != nil {
 		r.close()
@@ -125,11 +132,12 @@ func (r *relay) start(program command) (<-chan Exit, error) {
 
 	ended := make(chan Exit, 1)
 	go reap(r.pid, ended)
+
 	return ended, nil
 }
 
-// reap waits for the program or, as the first process of a container, to which orphans
-// come, for every process that ends, until there is none.
+// reap waits for the program. As the first process of a container, which inherits orphans, it
+// waits for all processes.
 func reap(program int, ended chan<- Exit) {
 	which := program
 	if os.Getpid() == 1 {
@@ -150,7 +158,7 @@ func reap(program int, ended chan<- Exit) {
 	}
 }
 
-// forward hands on the program's frames until its connection ends.
+// forward forwards the program's frames until its connection ends.
 func (r *relay) forward() {
 	in := frame.NewReader(r.program, wire.MaxGoRequest)
 	for {
@@ -162,6 +170,7 @@ func (r *relay) forward() {
 		case err != nil:
 			return
 		}
+
 		if kind == wire.KindDone {
 			r.pipes.drain() // what was written before comes before
 			r.usage(true)
@@ -171,7 +180,7 @@ func (r *relay) forward() {
 }
 
 func (r *relay) close() {
-	_ = r.program.Close() // nobody waits for what it takes
+	_ = r.program.Close() // no more orders go to the program
 	r.pipes.close()
 }
 
@@ -189,7 +198,7 @@ func (r *relay) send(kind byte, message any) {
 	r.frame(kind, body)
 }
 
-// frame sends one frame. If the host is gone, that shows where it is read from.
+// frame sends one frame. It ignores errors: if the host is gone, reading reports it.
 func (r *relay) frame(kind byte, body []byte) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

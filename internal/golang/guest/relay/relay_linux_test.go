@@ -27,10 +27,11 @@ frame('c', "{}"); frame('d', "{}")
 kind, body := next()
 write(1, "heard "+string(kind)+body)
 syscall.Exit(3)`,
-	"dies":    `write(1, "last words"); syscall.Kill(syscall.Getpid(), syscall.SIGKILL); select {}`,
-	"forges":  `frame('X', "{}"); select {}`,
-	"floods":  `syscall.Write(3, []byte{255, 255, 255, 255, 'C'}); select {}`,
-	"leaves":  `os.StartProcess("/proc/self/exe", []string{"main", "child"}, &os.ProcAttr{Files: []*os.File{nil, nil, nil, os.NewFile(3, "")}}); syscall.Exit(0)`,
+	"dies":   `write(1, "last words"); syscall.Kill(syscall.Getpid(), syscall.SIGKILL); select {}`,
+	"forges": `frame('X', "{}"); select {}`,
+	"floods": `syscall.Write(3, []byte{255, 255, 255, 255, 'C'}); select {}`,
+	"leaves": `os.StartProcess("/proc/self/exe", []string{"main", "child"},
+		&os.ProcAttr{Files: []*os.File{nil, nil, nil, os.NewFile(3, "")}}); syscall.Exit(0)`,
 	"is deaf": `select {}`,
 }
 
@@ -80,7 +81,10 @@ func guestFolder(t *testing.T) string {
 		source += "\n\"" + name + "\": func() {\n" + body + "\n},"
 	}
 	source += "\n}[os.Getenv(\"GUEST\")]()\n}\n"
-	for file, text := range map[string]string{"main.go": source, "go.mod": "module guest\n\ngo 1.24\n"} {
+	for file, text := range map[string]string{
+		"main.go": source,
+		"go.mod":  "module guest\n\ngo 1.24\n",
+	} {
 		if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -163,7 +167,8 @@ func TestARelay(t *testing.T) {
 	t.Run("outputs come before the end", func(t *testing.T) {
 		h := start(t, program, "talks")
 		said := h.until(t, wire.KindDone)
-		if !strings.HasSuffix(said, "d{};") || !strings.Contains(said, "c{};") || !strings.Contains(said, "1out;") || !strings.Contains(said, "2err;") {
+		if !strings.HasSuffix(said, "d{};") || !strings.Contains(said, "c{};") ||
+			!strings.Contains(said, "1out;") || !strings.Contains(said, "2err;") {
 			t.Errorf("%s", said)
 		}
 		h.send(t, wire.KindOrder, "again")
@@ -172,10 +177,12 @@ func TestARelay(t *testing.T) {
 		}
 	})
 	for guest, want := range map[string]string{
-		"dies": `1last words;X{"code":-1,"signal":9};`, "leaves": `X{"code":0,"signal":0};`, "forges": "P;", "floods": "P;",
+		"dies": `1last words;X{"code":-1,"signal":9};`, "leaves": `X{"code":0,"signal":0};`,
+		"forges": "P;", "floods": "P;",
 	} {
 		t.Run(guest, func(t *testing.T) {
-			if said := start(t, program, guest).until(t, want[strings.LastIndexAny(want, "XP")]); said != want {
+			said := start(t, program, guest).until(t, want[strings.LastIndexAny(want, "XP")])
+			if said != want {
 				t.Errorf("%s, want %s", said, want)
 			}
 		})
@@ -184,13 +191,15 @@ func TestARelay(t *testing.T) {
 
 func TestARelayWithoutAHost(t *testing.T) {
 	for sent, want := range map[string]string{
-		"": "", "\x00\x00\x00\x00R": "sent a frame of kind", "\x01\x00\x00\x00B": "larger than its maximum",
+		"": "", "\x00\x00\x00\x00R": "sent a frame of kind", "\x01\x00\x00\x00B": "larger than " +
+			"its maximum",
 	} {
 		err := serve(struct {
 			io.Reader
 			io.Writer
 		}{strings.NewReader(sent), io.Discard}, command{path: "/no/such/program"})
-		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+		if want == "" && err != nil ||
+			want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%q: %v", sent, err)
 		}
 	}

@@ -7,5 +7,5 @@ import (
 	"io"
 )
 
-// Run returns [errors.ErrUnsupported]: there are no walls here.
+// Run returns [errors.ErrUnsupported]: this system has no walls.
 func Run(io.ReadWriter, []string) error { return errors.ErrUnsupported }

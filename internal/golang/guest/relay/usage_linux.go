@@ -9,18 +9,20 @@ import (
 	"time"
 )
 
-// usageEvery is how often the relay looks what the program has used.
+// usageEvery is the interval between two measurements of the program.
 const usageEvery = 20 * time.Millisecond
 
-// tick is the unit in which the kernel tells processor time, on all the systems of
-// package syscall.
+// tick is the kernel's unit of processor time, on all systems of package syscall.
 const tick = 10 * time.Millisecond
 
-// usage sends what has been used: always, or if it has become more.
+// usage sends the used resources: always, or only if they have grown.
 func (r *relay) usage(always bool) {
 	now := Usage{CPUNanos: computed(), PeakMemory: peak(r.pid)}
 	r.mu.Lock()
-	now.PeakMemory = max(now.PeakMemory, r.last.PeakMemory) // of a program that is gone nothing is known
+	// A program that is gone has no numbers.
+	now.PeakMemory = max(
+		now.PeakMemory, r.last.PeakMemory,
+	)
 	news := now.CPUNanos != r.last.CPUNanos
 	r.last = now
 	r.mu.Unlock()
@@ -29,9 +31,9 @@ func (r *relay) usage(always bool) {
 	}
 }
 
-// computed is the processor time of all processes behind the wall but this one, those
-// included that have ended and been waited for. It is 0, which means unknown, where the
-// wall has no process numbers of its own: /proc then shows the processes of others.
+// computed returns the processor time of all processes behind the wall except this one,
+// including ended and reaped ones. It returns 0, for unknown, if the wall has no process
+// namespace: /proc then shows foreign processes.
 func computed() int64 {
 	if os.Getpid() != 1 && os.Getppid() != 1 {
 		return 0
@@ -41,6 +43,7 @@ func computed() int64 {
 	if err != nil {
 		return 0
 	}
+
 	self := os.Getpid()
 	var sum int64
 	for _, entry := range entries {
@@ -52,17 +55,19 @@ func computed() int64 {
 		if err != nil {
 			continue // it has ended
 		}
+
 		own, waited := times(text)
 		if pid != self {
 			sum += own
 		}
 		sum += waited
 	}
+
 	return sum * int64(tick)
 }
 
-// times takes out of a line of /proc/PID/stat how many ticks a process has computed,
-// and how many the children that it has waited for.
+// times returns the ticks of a process and of its reaped children, from a line of
+// /proc/PID/stat.
 func times(stat []byte) (own, waited int64) {
 	// The name is in brackets and may contain brackets itself.
 	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
@@ -74,10 +79,11 @@ func times(stat []byte) (own, waited int64) {
 	for i := range numbers {
 		numbers[i], _ = strconv.ParseInt(string(fields[user+i]), 10, 64) // the kernel's
 	}
+
 	return numbers[0] + numbers[1], numbers[2] + numbers[3]
 }
 
-// peak is the most memory that a process has had, in bytes, 0 if it has ended.
+// peak returns a process's highest memory use in bytes, 0 if it has ended.
 func peak(pid int) int64 {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
@@ -85,9 +91,13 @@ func peak(pid int) int64 {
 	}
 	for line := range strings.Lines(string(text)) {
 		if value, ok := strings.CutPrefix(line, "VmHWM:"); ok {
-			kib, _ := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(value), " kB"), 10, 64) // the kernel's
+			// The value comes from the kernel.
+			kib, _ := strconv.ParseInt(
+				strings.TrimSuffix(strings.TrimSpace(value), " kB"), 10, 64,
+			)
 			return kib << 10
 		}
 	}
+
 	return 0
 }

@@ -1,6 +1,6 @@
-// Package run is the guest's half of a Go session: the names that a snippet finds, what
-// it asks the host for, and (in program.go) the runtime of a program that was compiled
-// from a session's snippets. Package session is the host's half.
+// Package run is the guest's half of a Go session: the names that snippets can use, their
+// requests to the host, and, in program.go, the runtime of a program compiled from a session's
+// snippets. Package session is the host's half.
 //
 // A go command compiles this package into every program, so it imports only the
 // standard library, of Go 1.22, and packages that do the same.
@@ -18,17 +18,17 @@ import (
 	"github.com/rlmhq/rlm/internal/session/wire"
 )
 
-// Session is what a program needs to know about its session before the first snippet.
+// Session describes a session to its program before the first snippet.
 // It is the source of the order that configures the program.
 type Session struct {
-	// Memory is the snippets' limit, in bytes; Seed is of package math/rand.
+	// Memory is the snippets' limit, in bytes. Seed seeds package math/rand.
 	Memory int64 `json:"memory"`
 	Seed   int64 `json:"seed"`
 }
 
 // Link is the guest's end of the connection. It is safe for concurrent use.
 type Link struct {
-	// Send sends one frame. What the snippet wrote before it goes out first.
+	// Send sends one frame, after the snippet's earlier output.
 	Send func(kind byte, payload []byte) error
 
 	mu      sync.Mutex // guards what follows
@@ -36,7 +36,7 @@ type Link struct {
 	waiting map[uint32]chan<- wire.Answer
 }
 
-// TakeAnswer hands the payload of an answer to whoever waits for it.
+// TakeAnswer passes the payload of an answer to the request that waits for it.
 func (l *Link) TakeAnswer(payload []byte) error {
 	answer, err := wire.ParseAnswer(payload)
 	if err != nil {
@@ -78,13 +78,13 @@ func (l *Link) Ask(request string) ([]byte, error) {
 	return answer.Data, nil
 }
 
-// Tell sends a request that needs no answer.
+// Tell sends a request without an answer.
 func (l *Link) Tell(operation string, body []byte) error {
 	payload := append(wire.AppendRequest(nil, wire.NoAnswer), operation...)
 	return l.Send(wire.KindRequest, append(payload, body...))
 }
 
-// tellJSON sends a request whose operand is a message.
+// tellJSON sends a request with a JSON operand and without an answer.
 func (l *Link) tellJSON(operation string, message any) error {
 	body, err := json.Marshal(message)
 	if err != nil {
@@ -98,15 +98,15 @@ type Exception struct {
 	Type      string `json:"type"`
 	Message   string `json:"message"`
 	Traceback string `json:"traceback"`
-	// Code is what os.Exit was called with.
+	// Code is the argument of os.Exit.
 	Code int `json:"code"`
 }
 
-// Raise says what ends the snippet.
+// Raise reports the exception that ends the snippet.
 func (l *Link) Raise(e Exception) error { return l.tellJSON("e", e) }
 
-// Final gives the session's answer: a value, and the variable's name if it has one. A
-// value that JSON cannot hold is given as text.
+// Final sends the session's answer: a value, and the variable's name if it has one. It sends a
+// value that JSON cannot encode as text.
 func (l *Link) Final(v any, name string) error {
 	value, err := encode(v)
 	if err != nil {
@@ -118,7 +118,7 @@ func (l *Link) Final(v any, name string) error {
 	return l.FinalJSON(value, name)
 }
 
-// FinalJSON gives an answer that is JSON already.
+// FinalJSON sends an answer that is JSON already.
 func (l *Link) FinalJSON(value json.RawMessage, name string) error {
 	return l.tellJSON("f", struct {
 		Value json.RawMessage `json:"value"`
@@ -149,8 +149,7 @@ func encode(v any) (json.RawMessage, error) {
 	return json.Marshal(v)
 }
 
-// Call calls a host function. Arguments and the answer are what encoding/json makes of
-// them.
+// Call calls a host function. encoding/json converts the arguments and the answer.
 func (l *Link) Call(function string, args ...any) (any, error) {
 	raw, err := l.call(function, args)
 	if err != nil {
@@ -201,7 +200,7 @@ func (l *Link) QueryBatched(prompts []string) ([]string, error) {
 	return answers, nil
 }
 
-// Setup is what a session has.
+// Setup describes the functions and inputs of a session.
 type Setup struct {
 	Functions []string
 	Inputs    []Input
@@ -211,7 +210,7 @@ type Setup struct {
 type Input struct {
 	// Kind is one of the kinds below.
 	Kind string
-	// Length is in characters, of a text.
+	// Length is the length of a text, in characters.
 	Length int64
 }
 
@@ -226,8 +225,8 @@ const (
 // mostWhole is the size up to which a text is a string, in bytes.
 const mostWhole = 64 << 10
 
-// KindOf is the kind of an input that is a text of that many bytes, of which so many
-// are not UTF-8.
+// KindOf returns the kind of a text input with that many bytes, of which so many are invalid
+// UTF-8.
 func KindOf(bytes, invalid int64) string {
 	if bytes > mostWhole || invalid > 0 {
 		return InputIsLazy
@@ -235,7 +234,7 @@ func KindOf(bytes, invalid int64) string {
 	return InputIsText
 }
 
-// Setup asks the host what the session has.
+// Setup asks the host for the session's functions and inputs.
 func (l *Link) Setup() (Setup, error) {
 	raw, err := l.Ask("i")
 	if err != nil {
@@ -270,7 +269,7 @@ func (l *Link) Setup() (Setup, error) {
 	return s, nil
 }
 
-// Value is input number n, which is not a text.
+// Value returns input number n, which is not a text.
 func (l *Link) Value(n int) (any, error) {
 	raw, err := l.Ask("j" + strconv.Itoa(n))
 	if err != nil {
@@ -284,7 +283,7 @@ func (l *Link) Value(n int) (any, error) {
 	return v, nil
 }
 
-// Text is the text that is input number n, of that many characters.
+// Text returns the text of input number n, with that many characters.
 func (l *Link) Text(n int, length int64) *Text { return &Text{link: l, input: n, length: length} }
 
 // Text is a context that stays with the host. Offsets count characters. Its methods
@@ -316,13 +315,13 @@ func (t *Text) askNumber(operation string, operands ...any) int {
 	return n
 }
 
-// String says what the text is.
+// String describes the text, without its content.
 func (t *Text) String() string { return fmt.Sprintf("a text of %d characters", t.length) }
 
-// Len is the number of characters.
+// Len returns the number of characters.
 func (t *Text) Len() int { return int(t.length) }
 
-// Slice returns the characters [a, b). Both are cut to the text.
+// Slice returns the characters [a, b), clipped to the text.
 func (t *Text) Slice(a, b int) string {
 	from, to := t.clamp(a), t.clamp(b)
 	if from >= to {
@@ -333,21 +332,21 @@ func (t *Text) Slice(a, b int) string {
 
 func (t *Text) clamp(at int) int64 { return min(max(0, int64(at)), t.length) }
 
-// Find returns where needle is first at or after from, or -1.
+// Find returns the first position of needle at or after from, -1 if none.
 func (t *Text) Find(needle string, from int) int {
 	return t.askNumber("f", t.clamp(from), t.length, needle)
 }
 
-// RFind returns where needle is last, or -1.
+// RFind returns the last position of needle, -1 if none.
 func (t *Text) RFind(needle string) int { return t.askNumber("r", 0, t.length, needle) }
 
-// Count returns how often needle is in the text.
+// Count returns the number of occurrences of needle.
 func (t *Text) Count(needle string) int { return t.askNumber("c", 0, t.length, needle) }
 
-// Contains reports whether needle is in the text.
+// Contains reports whether the text contains needle.
 func (t *Text) Contains(needle string) bool { return t.Find(needle, 0) >= 0 }
 
-// LineCount is the number of lines.
+// LineCount returns the number of lines.
 func (t *Text) LineCount() int { return t.askNumber("p", 0, t.length, "newlines", "") }
 
 // Lines returns the lines a to b-1, without their ends.

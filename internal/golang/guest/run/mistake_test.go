@@ -17,7 +17,8 @@ func TestAnInputCalledAsInPythonIsExplained(t *testing.T) {
 		{"panic", "undefined: context", false},
 	} {
 		x := ExplainMistake(c.kind, c.message, c.message+"\n")
-		if strings.Contains(x.Message, "Context_1, Context_2") != c.explained || strings.Contains(x.Traceback, "the first input is Context") != c.explained {
+		if strings.Contains(x.Message, "Context_1, Context_2") != c.explained ||
+			strings.Contains(x.Traceback, "the first input is Context") != c.explained {
 			t.Errorf("%s: %+v", c.message, x)
 		}
 	}

@@ -8,9 +8,9 @@ import (
 	"reflect"
 )
 
-// What follows are the names that the builder puts into a program.
+// The builder inserts the names below into programs.
 
-// Vars makes variables known to FinishVar: pointers by their names.
+// Vars registers variables for FinishVar: pointers by name.
 func Vars(vars map[string]any) {
 	self.mu.Lock()
 	defer self.mu.Unlock()
@@ -19,16 +19,16 @@ func Vars(vars map[string]any) {
 	}
 }
 
-// InputText is an input that is a string.
+// InputText returns an input as a string.
 func InputText(n int) string {
 	text := InputLazy(n)
 	return text.Slice(0, text.Len())
 }
 
-// InputLazy is an input that stays with the host.
+// InputLazy returns an input that stays with the host.
 func InputLazy(n int) *Text { return self.link.Text(n, self.setup.Inputs[n].Length) }
 
-// InputValue is an input that is not a text.
+// InputValue returns an input that is not a text.
 func InputValue(n int) any {
 	v, err := self.link.Value(n)
 	if err != nil {
@@ -38,18 +38,20 @@ func InputValue(n int) any {
 }
 
 // CallHost calls a host function.
-func CallHost(function string, args ...any) (any, error) { return self.link.Call(function, args...) }
+func CallHost(function string, args ...any) (any, error) {
+	return self.link.Call(function, args...)
+}
 
 // Query calls the host's llm_query.
 func Query(prompt string) (string, error) { return self.link.Query(prompt) }
 
-// QueryBatched calls it for all prompts at once.
+// QueryBatched calls llm_query for all prompts at once.
 func QueryBatched(prompts []string) ([]string, error) { return self.link.QueryBatched(prompts) }
 
-// Finish gives the session's answer.
+// Finish sends the session's answer.
 func Finish(v any) { finish(v, "") }
 
-// FinishVar gives the value of a variable.
+// FinishVar sends the value of a variable as the session's answer.
 func FinishVar(name string) {
 	self.mu.Lock()
 	pointer, ok := self.vars[name]
@@ -66,7 +68,7 @@ func finish(v any, name string) {
 	}
 }
 
-// Echo shows the value of a trailing expression, strings quoted.
+// Echo prints the value of a trailing expression, with quoted strings.
 func Echo(v any) {
 	switch s := v.(type) {
 	case string:

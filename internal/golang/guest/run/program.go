@@ -19,10 +19,10 @@ import (
 	"github.com/rlmhq/rlm/internal/session/wire"
 )
 
-// maxStack ends endless recursion before it uses up the jail's memory.
+// maxStack ends infinite recursion before it exhausts the jail's memory.
 const maxStack = 128 << 20
 
-// program is the state of the one program that this process is.
+// program is the state of this process.
 type program struct {
 	conn      *os.File
 	setup     Setup
@@ -38,7 +38,7 @@ type program struct {
 	vars map[string]any // pointers
 }
 
-// ending is how a snippet ended.
+// ending describes how a snippet ended.
 type ending struct {
 	code      int
 	exception *Exception
@@ -49,9 +49,8 @@ var self = &program{vars: map[string]any{}, ended: make(chan ending, 1)}
 // connection is the descriptor that the relay gives to its program.
 const connection = 3
 
-// Main runs a program: the snippets as the host asks for them, and configure before the
-// first one, once the host has said what the session has. It returns when the host is
-// gone.
+// Main runs the snippets of a program on the host's orders. Before the first one, it fetches
+// the session's setup and calls configure. It returns when the host is gone.
 func Main(configure func(), snippets ...func()) {
 	debug.SetMaxStack(maxStack)
 	p := self
@@ -89,8 +88,8 @@ func die(why string) {
 	syscall.Exit(1)
 }
 
-// run carries out an order and says how its snippet ended. The goroutine of a snippet
-// that has called os.Exit stays behind: its deferred functions must not run.
+// run carries out an order and reports how its snippet ended. The goroutine of a snippet that
+// has called os.Exit stays blocked, because its deferred functions must not run.
 func (p *program) run(order wire.Order) {
 	number := order.Flags >> wire.OrdinalShift
 	if number < 1 || number > len(p.snippets) {
@@ -121,7 +120,7 @@ func (p *program) run(order wire.Order) {
 	p.mustSend(wire.KindDone, done.Append(nil))
 }
 
-// prepare learns what the session has and gives it to the snippets.
+// prepare fetches the session's setup and provides it to the snippets.
 func (p *program) prepare(source string) {
 	var s Session
 	err := json.Unmarshal([]byte(source), &s)
@@ -133,11 +132,12 @@ func (p *program) prepare(source string) {
 	}
 
 	debug.SetMemoryLimit(s.Memory) // collect more often near the limit instead of dying of it
-	rand.Seed(s.Seed)              //nolint:staticcheck // the same numbers when the session runs again
+	//nolint:staticcheck // a replay must draw the same numbers
+	rand.Seed(s.Seed)
 	p.configure()
 }
 
-// receiveStreams takes the outputs, which are pipes of the relay, from the connection.
+// receiveStreams receives the outputs, pipes of the relay, over the connection.
 func receiveStreams() [2]int {
 	var first [1]byte
 	rights := make([]byte, syscall.CmsgSpace(2*4))
@@ -158,8 +158,8 @@ func receiveStreams() [2]int {
 	}
 }
 
-// reopenStreams puts the outputs where the program expects them, at first and after a
-// snippet has closed one.
+// reopenStreams opens the outputs at their usual descriptors, at the start and after a snippet
+// has closed one.
 func (p *program) reopenStreams() {
 	for i, file := range []**os.File{&os.Stdout, &os.Stderr} {
 		if err := syscall.Dup3(p.streams[i], i+1, 0); err != nil {
@@ -171,7 +171,7 @@ func (p *program) reopenStreams() {
 	}
 }
 
-// end says that the snippet has ended, unless it has already.
+// end reports the end of the snippet, once.
 func (p *program) end(end ending) {
 	select {
 	case p.ended <- end:
@@ -179,19 +179,22 @@ func (p *program) end(end ending) {
 	}
 }
 
-// Exit is what os.Exit is in a snippet.
+// Exit replaces os.Exit in snippets.
 func Exit(code int) {
 	self.end(ending{wire.CodeExited, &Exception{
-		Type: "exit", Message: fmt.Sprint(code), Traceback: fmt.Sprintf("exit status %d\n", code), Code: code,
+		Type:      "exit",
+		Message:   fmt.Sprint(code),
+		Traceback: fmt.Sprintf("exit status %d\n", code),
+		Code:      code,
 	}})
 	select {}
 }
 
-// suffix is what the compiler's names have more than the snippet's.
+// suffix matches the part that the compiler adds to the snippet's names.
 var suffix = regexp.MustCompile(`__[0-9]+(_[0-9]+)?\b`)
 
-// describePanic describes a panic by the lines of the snippets. It is called while the
-// panicking frames are still there.
+// describePanic describes a panic by the lines of the snippets. Call it while the panicking
+// frames still exist.
 func describePanic(value any) *Exception {
 	e := &Exception{Type: "panic"}
 	switch v := value.(type) {
@@ -223,7 +226,8 @@ func describePanic(value any) *Exception {
 	return e
 }
 
-// send sends one frame. It does not return to a program whose host is gone.
+// send sends one frame. It ends the program if the host is gone, and returns an error for a
+// frame that is too large.
 func (p *program) send(kind byte, payload []byte) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -1,9 +1,9 @@
-// Package outfiles writes files that come out of a sandbox into a folder of the host.
+// Package outfiles writes files from a sandbox into a folder of the host.
 //
-// They come as a tar stream that hostile code has written. Only regular files and folders
-// are taken, only so many of them, only below the folder, and only under names that lead
-// nowhere else. A file is always created, never opened or overwritten. Everything goes
-// through os.Root, so no link leads out, whoever makes it.
+// Hostile code wrote the tar stream that contains them. Unpack takes regular files and
+// folders only, up to a limit, and only under names that stay below the folder. It creates
+// each file and never opens or overwrites one. All access goes through os.Root, so no link
+// leads out of the folder.
 package outfiles
 
 import (
@@ -21,7 +21,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// Limits bound what is taken. The first entry beyond them ends the collecting.
+// Limits bound a collection. The first entry beyond them ends it with ErrFlood.
 type Limits struct {
 	// Bytes of all files together.
 	Bytes int64
@@ -36,11 +36,11 @@ const (
 	maxRefused = 100  // refusals that are reported
 )
 
-// ErrFlood says that the stream holds more than the limits allow.
+// ErrFlood reports a stream beyond the limits.
 var ErrFlood = errors.New("the sandbox gives more files than are allowed")
 
 // Unpack writes the files of a tar stream into dir, which is created if it does not exist
-// and must be empty. What was written before an error stays.
+// and must be empty. After an error, the files written so far stay.
 func Unpack(stream io.Reader, dir string, limits Limits) (tiers.Collected, error) {
 	root, err := openEmpty(dir)
 	if err != nil {
@@ -70,7 +70,7 @@ func Unpack(stream io.Reader, dir string, limits Limits) (tiers.Collected, error
 
 // openEmpty opens a folder, which it creates if necessary, and checks that it is empty.
 func openEmpty(dir string) (*os.Root, error) {
-	//nolint:gosec // results are for whoever may see the folder
+	//nolint:gosec // the folder's own rights decide who sees results
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("cannot make the folder for files: %w", err)
 	}
@@ -85,7 +85,7 @@ func openEmpty(dir string) (*os.Root, error) {
 	return root, nil
 }
 
-// checkEmpty reports a folder that holds something.
+// checkEmpty returns an error for a folder that is not empty.
 func checkEmpty(root *os.Root, dir string) error {
 	folder, err := root.Open(".")
 	if err != nil {
@@ -103,7 +103,7 @@ func checkEmpty(root *os.Root, dir string) error {
 	return nil
 }
 
-// unpacking is a stream on its way into a folder.
+// unpacking is the state of one Unpack.
 type unpacking struct {
 	root   *os.Root
 	limits Limits

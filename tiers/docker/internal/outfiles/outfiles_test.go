@@ -286,7 +286,10 @@ func FuzzUnpack(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		top := t.TempDir()
 		limits := Limits{Bytes: 1000, Entries: 10}
-		got, _ := Unpack(bytes.NewReader(data), filepath.Join(top, "out"), limits) // any error is fine
+		// Any error is fine.
+		got, _ := Unpack(
+			bytes.NewReader(data), filepath.Join(top, "out"), limits,
+		)
 		entries, err := os.ReadDir(top)
 		if err != nil || len(entries) != 1 || got.Bytes > 1000 || got.Files > 10 {
 			t.Errorf("%v %v %+v", entries, err, got)

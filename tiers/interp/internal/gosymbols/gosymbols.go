@@ -23,8 +23,10 @@ func Exports() map[string]map[string]reflect.Value {
 				symbols[symbol] = own
 			}
 		}
+
 		all[name] = symbols
 	}
+
 	return all
 }
 

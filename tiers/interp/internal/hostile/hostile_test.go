@@ -30,7 +30,7 @@ import (
 	"github.com/traefik/yaegi/stdlib/unrestricted"
 	"github.com/traefik/yaegi/stdlib/unsafe"
 
-	"github.com/rlmhq/rlm/tiers/tiertest"
+	"github.com/rlmhq/rlm/internal/testing/harm"
 )
 
 // bareEnv is set in a process that runs a snippet in a bare interpreter: "go" or
@@ -52,7 +52,7 @@ func bare(language string) {
 	}
 	run := map[string]func(string) error{"go": bareGo, "python": barePython}[language]
 	alone = runtime.NumGoroutine()
-	fmt.Print(tiertest.Begun)
+	fmt.Print(harm.Begun)
 	if err := run(string(source)); err != nil {
 		fmt.Println("it raises", err)
 	}
@@ -63,12 +63,16 @@ func bare(language string) {
 // bareGo is yaegi with all that it can give.
 func bareGo(source string) error {
 	in := interp.New(interp.Options{GoPath: "gopath", Unrestricted: true})
-	for _, symbols := range []interp.Exports{stdlib.Symbols, interp.Symbols, syscall.Symbols, unrestricted.Symbols, unsafe.Symbols} {
+	for _, symbols := range []interp.Exports{
+		stdlib.Symbols, interp.Symbols, syscall.Symbols,
+		unrestricted.Symbols, unsafe.Symbols,
+	} {
 		if err := in.Use(symbols); err != nil {
 			return err
 		}
 	}
-	if _, err := in.Eval("func Query(s string) (string, error) { return \"the host's\", nil }"); err != nil {
+	_, err := in.Eval("func Query(s string) (string, error) { return \"the host's\", nil }")
+	if err != nil {
 		return err
 	}
 	var failed error
@@ -171,19 +175,22 @@ func TestSnippetsHarmABareInterpreter(t *testing.T) {
 			dir := host(t)
 			cmd := exec.CommandContext(t.Context(), self)
 			cmd.Dir, cmd.Stdin = dir, strings.NewReader(filled(t, s.Source))
-			cmd.Env = []string{bareEnv + "=" + string(s.Language()), "ZONEINFO=" + dir, "RLM_SECRET=" + Secret, "PATH=/usr/bin:/bin", "GOTRACEBACK=none"}
+			cmd.Env = []string{
+				bareEnv + "=" + string(s.Language()), "ZONEINFO=" + dir, "RLM_SECRET=" + Secret,
+				"PATH=/usr/bin:/bin", "GOTRACEBACK=none",
+			}
 			wall := 30 * time.Second // what ends by itself takes the time that the machine gives it
-			if s.Truth == "" && tiertest.Alike(tiertest.Harm(s.Harm), tiertest.Hangs) {
+			if s.Truth == "" && harm.Alike(harm.Kind(s.Harm), harm.Hangs) {
 				wall = time.Second
 			}
-			harm, said := tiertest.Bare(t, cmd, wall)
+			kind, said := harm.Watch(t, cmd, wall)
 			switch {
 			case s.Truth != "": // it says something else
-				if harm != tiertest.None || said == s.Truth {
-					t.Errorf("it does %q and says %q", harm, said)
+				if kind != harm.None || said == s.Truth {
+					t.Errorf("it does %q and says %q", kind, said)
 				}
-			case s.Harm == "" || !tiertest.Alike(harm, tiertest.Harm(s.Harm)) && !strings.Contains(said, s.Harm):
-				t.Errorf("it does %q, not %q: %.1000s", harm, s.Harm, said)
+			case s.Harm == "" || !harm.Alike(kind, harm.Kind(s.Harm)) && !strings.Contains(said, s.Harm):
+				t.Errorf("it does %q, not %q: %.1000s", kind, s.Harm, said)
 			}
 		})
 	}
@@ -193,7 +200,9 @@ func TestSnippetsHarmABareInterpreter(t *testing.T) {
 func host(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	zone := append([]byte("TZif\x00"), make([]byte, 15)...) // the smallest there is: no changes, one type
+	zone := append(
+		[]byte("TZif\x00"),
+		make([]byte, 15)...) // the smallest there is: no changes, one type
 	for _, n := range []uint32{0, 0, 0, 0, 1, 4} {
 		zone = binary.BigEndian.AppendUint32(zone, n)
 	}
@@ -205,7 +214,8 @@ func host(t *testing.T) string {
 		os.MkdirAll(filepath.Join(dir, "x"), 0o755),
 	)
 	for name, data := range map[string]string{
-		"secret": Secret, "Zone": string(zone), "x/x.go": fmt.Sprintf(source, "x", Secret), "gopath/src/own/own.go": fmt.Sprintf(source, "own", Secret),
+		"secret": Secret, "Zone": string(zone), "x/x.go": fmt.Sprintf(source, "x", Secret),
+		"gopath/src/own/own.go": fmt.Sprintf(source, "own", Secret),
 	} {
 		err = errors.Join(err, os.WriteFile(filepath.Join(dir, name), []byte(data), 0o600))
 	}

@@ -10,10 +10,10 @@ import (
 	"github.com/rlmhq/rlm/tiers/interp/internal/gosymbols"
 )
 
-// goNames are the names of a session's top level that the checks need.
+// goNames are the top-level names of a session that the checks need.
 type goNames struct {
 	host     map[string]bool   // the host's functions and inputs
-	packages map[string]string // imported, by the name they have here
+	packages map[string]string // import paths, by their local names
 	types    map[string]bool
 	methods  map[string]bool // with a pointer receiver
 	results  map[string]int  // of functions: how many, and one
@@ -35,15 +35,15 @@ func emptyGoNames() *goNames {
 	}
 }
 
-// goCheck looks for what the interpreter cannot do or gets silently wrong.
+// goCheck finds code that the interpreter cannot run or runs incorrectly.
 type goCheck struct {
 	src    *goSource
 	known  *goNames // of earlier snippets
-	own    *goNames // of this one
+	own    *goNames // of this snippet
 	local  map[string]bool
 	impure string
 
-	started map[*ast.FuncLit]bool // by a go statement that has a frame of its own
+	started map[*ast.FuncLit]bool // by a go statement with a separate frame
 
 	missing, reason string
 }
@@ -64,6 +64,7 @@ func (c *goCheck) run() (missing, reason string) {
 	for _, s := range c.src.stmts {
 		c.topLevel(s)
 	}
+
 	for _, n := range c.nodes() {
 		ast.Inspect(n, c.bind)
 	}
@@ -71,10 +72,11 @@ func (c *goCheck) run() (missing, reason string) {
 		ast.Inspect(n, c.node)
 		c.loops(n, false)
 	}
+
 	return c.missing, c.reason
 }
 
-// nodes are the parts of the snippet.
+// nodes returns the parts of the snippet.
 func (c *goCheck) nodes() (all []ast.Node) {
 	for _, d := range c.src.decls {
 		all = append(all, d)
@@ -85,7 +87,7 @@ func (c *goCheck) nodes() (all []ast.Node) {
 	return all
 }
 
-// declare notes what an import or a function makes known.
+// declare notes the names of an import or a function.
 func (c *goCheck) declare(d ast.Decl) {
 	switch d := d.(type) {
 	case *ast.GenDecl:
@@ -110,13 +112,17 @@ func (c *goCheck) imported(i *ast.ImportSpec) {
 	case i.Name != nil:
 		name = i.Name.Name
 	}
+
 	c.own.packages[name] = path
 }
 
-// silent are methods that the standard library looks for in a value: it does
-// not see those of interpreted types.
-var silent = set("Error", "Format", "GoString", "String", "Is", "As", "Unwrap", "MarshalJSON", "UnmarshalJSON",
-	"MarshalText", "UnmarshalText", "MarshalBinary", "UnmarshalBinary", "Scan", "WriteTo", "ReadFrom")
+// silent are methods that the standard library calls through an interface. It does not see
+// them on interpreted types.
+var silent = set(
+	"Error", "Format", "GoString", "String", "Is", "As", "Unwrap", "MarshalJSON", "UnmarshalJSON",
+	"MarshalText", "UnmarshalText", "MarshalBinary", "UnmarshalBinary", "Scan", "WriteTo",
+	"ReadFrom",
+)
 
 func set(names ...string) map[string]bool {
 	m := map[string]bool{}
@@ -131,7 +137,11 @@ func (c *goCheck) function(d *ast.FuncDecl) {
 	switch {
 	case d.Recv != nil:
 		if silent[name] {
-			c.found("method "+name, "the standard library does not see a method "+name+" of an interpreted type", d.Pos())
+			c.found(
+				"method "+name,
+				"the standard library does not see a method "+name+" of an interpreted type",
+				d.Pos(),
+			)
 		}
 		if len(d.Recv.List) == 1 {
 			if _, ok := d.Recv.List[0].Type.(*ast.StarExpr); ok {
@@ -146,11 +156,12 @@ func (c *goCheck) function(d *ast.FuncDecl) {
 	case c.known.results[name] > 0 || c.own.results[name] > 0:
 		c.found("redefinition", "function "+name+" is there already", d.Pos())
 	}
+
 	c.topName(d.Name)
 	c.own.results[name] = 1 + d.Type.Results.NumFields()
 }
 
-// topName checks a name that the top level of the snippet makes.
+// topName checks a name that the snippet's top level declares.
 func (c *goCheck) topName(n *ast.Ident) {
 	if c.known.host[n.Name] {
 		c.found("name", "the name "+n.Name+" belongs to the host", n.Pos())
@@ -160,7 +171,7 @@ func (c *goCheck) topName(n *ast.Ident) {
 	}
 }
 
-// topLevel checks what a statement makes or may not be outside of a function.
+// topLevel checks the names of a top-level statement, and whether it is allowed there.
 func (c *goCheck) topLevel(s ast.Stmt) {
 	switch s := s.(type) {
 	case *ast.ReturnStmt, *ast.DeferStmt, *ast.BranchStmt:
@@ -191,7 +202,7 @@ func (c *goCheck) topLevel(s ast.Stmt) {
 	}
 }
 
-// bind notes every name that the snippet makes, at whatever depth.
+// bind notes every name that the snippet declares, at any depth.
 func (c *goCheck) bind(n ast.Node) bool {
 	switch n := n.(type) {
 	case *ast.AssignStmt:
@@ -218,6 +229,7 @@ func (c *goCheck) bind(n ast.Node) bool {
 			c.bindIdent(name)
 		}
 	}
+
 	return true
 }
 
@@ -229,10 +241,11 @@ func (c *goCheck) bindIdent(e ast.Expr) {
 	if strings.HasPrefix(n.Name, wrapper) {
 		c.found("name", "names that begin with "+wrapper+" are reserved", n.Pos())
 	}
+
 	c.local[n.Name] = true
 }
 
-// node checks one node of the syntax tree by itself.
+// node checks one node of the syntax tree alone.
 func (c *goCheck) node(n ast.Node) bool {
 	switch n := n.(type) {
 	case *ast.FuncType:
@@ -252,11 +265,13 @@ func (c *goCheck) node(n ast.Node) bool {
 			c.found("range over int", "it does not range over integers", n.Pos())
 		}
 	case *ast.BasicLit:
-		if n.Kind == token.STRING && (strings.Contains(n.Value, "%T") || strings.Contains(n.Value, "%#")) {
+		if n.Kind == token.STRING &&
+			(strings.Contains(n.Value, "%T") || strings.Contains(n.Value, "%#")) {
 			c.found("%T", "it does not know the names of interpreted types", n.Pos())
 		}
 	case *ast.CallExpr:
-		if f, ok := n.Fun.(*ast.Ident); ok && !c.bound(f.Name) && (f.Name == "min" || f.Name == "max" || f.Name == "clear") {
+		if f, ok := n.Fun.(*ast.Ident); ok && !c.bound(f.Name) &&
+			(f.Name == "min" || f.Name == "max" || f.Name == "clear") {
 			c.found("builtin "+f.Name, "it has no builtin "+f.Name, n.Pos())
 		}
 	case *ast.SelectorExpr:
@@ -266,6 +281,7 @@ func (c *goCheck) node(n ast.Node) bool {
 			c.edit(n.Name, mainRenamed)
 		}
 	}
+
 	if call, ok := n.(*ast.CallExpr); ok {
 		if f, ok := call.Fun.(*ast.Ident); ok && f.Name == "main" {
 			c.edit(f, mainRenamed)
@@ -274,22 +290,24 @@ func (c *goCheck) node(n ast.Node) bool {
 	return true
 }
 
-// mainRenamed stands for main: the interpreter would run a function of that name
-// after every snippet.
+// mainRenamed replaces the name main: the interpreter would run a function of that name after
+// each snippet.
 const mainRenamed = "maiN"
 
 func (c *goCheck) edit(n *ast.Ident, text string) {
 	c.src.edits = append(c.src.edits, goEdit{c.src.offset(n.Pos()), len(n.Name), text})
 }
 
-// bound reports whether a name is the snippet's or the session's own.
+// bound reports whether the snippet or the session declares a name.
 func (c *goCheck) bound(name string) bool {
 	return c.local[name] || c.known.results[name] > 0
 }
 
-// clocks are what differs from run to run.
-var clocks = set("time.Now", "time.Since", "time.Until", "time.After", "time.AfterFunc", "time.Tick", "time.NewTimer", "time.NewTicker",
-	"context.WithTimeout", "context.WithDeadline")
+// clocks are functions whose results differ between runs.
+var clocks = set(
+	"time.Now", "time.Since", "time.Until", "time.After", "time.AfterFunc", "time.Tick",
+	"time.NewTimer", "time.NewTicker", "context.WithTimeout", "context.WithDeadline",
+)
 
 // selector checks pkg.Name.
 func (c *goCheck) selector(n *ast.SelectorExpr) {
@@ -304,7 +322,9 @@ func (c *goCheck) selector(n *ast.SelectorExpr) {
 	if !ok {
 		return
 	}
-	if _, ok := c.known.symbols[path+"/"+c.known.allowed[path]][n.Sel.Name]; !ok || strings.HasPrefix(n.Sel.Name, "_") {
+
+	if _, ok := c.known.symbols[path+"/"+c.known.allowed[path]][n.Sel.Name]; !ok ||
+		strings.HasPrefix(n.Sel.Name, "_") {
 		c.found(path+"."+n.Sel.Name, "it has no "+path+"."+n.Sel.Name, n.Pos())
 	}
 	if path == "math/rand" || clocks[path+"."+n.Sel.Name] {

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// plan cuts the snippet into chunks: imports; declarations that need nothing of
-// the statements; then statements in order, among them the other declarations.
+// plan cuts the snippet into chunks: first imports, then declarations that do not use the
+// statements' variables, then the statements in order, with the remaining declarations.
 func (c *goCheck) plan() *goPlan {
 	p := &goPlan{imported: map[string]bool{}}
 	vars := c.variables()
@@ -25,6 +25,7 @@ func (c *goCheck) plan() *goPlan {
 			}
 		}
 	}
+
 	early, late = c.hoist(early, vars)
 	c.group(p, early)
 	after := c.lastNeeded(late, vars)
@@ -36,6 +37,7 @@ func (c *goCheck) plan() *goPlan {
 			c.group(p, late)
 		}
 	}
+
 	if c.own.results["main"] > 0 {
 		p.chunks = append(p.chunks, goChunk{text: mainRenamed + "()", line: 1, show: "main()"})
 	}
@@ -43,7 +45,7 @@ func (c *goCheck) plan() *goPlan {
 	return p
 }
 
-// add takes over what a snippet has made known.
+// add adds the names that a snippet has declared.
 func (k *goNames) add(p *goPlan) {
 	for name, path := range p.own.packages {
 		k.packages[name] = path
@@ -51,17 +53,19 @@ func (k *goNames) add(p *goPlan) {
 	for name := range p.own.types {
 		k.types[name] = true
 	}
+
 	for name := range p.own.methods {
 		k.methods[name] = true
 	}
 	for name, n := range p.own.results {
 		k.results[name] = n
 	}
+
 	k.wrapped += p.wrapped
 }
 
-// variables are the names that the snippet's top-level statements define, each
-// with the number of the statement.
+// variables returns the names that top-level statements define, each with the number of its
+// statement.
 func (c *goCheck) variables() map[string]int {
 	vars := map[string]int{}
 	for i, s := range c.src.stmts {
@@ -84,11 +88,12 @@ func (c *goCheck) variables() map[string]int {
 			}
 		}
 	}
+
 	return vars
 }
 
-// hoist parts declarations into those that can come first and those that use
-// the snippet's variables, themselves or by what they call.
+// hoist separates the declarations that can come first from those that use the snippet's
+// variables, directly or through the functions that they call.
 func (c *goCheck) hoist(decls []ast.Node, vars map[string]int) (early, late []ast.Node) {
 	bad := map[string]bool{}
 	for name := range vars {
@@ -107,6 +112,7 @@ func (c *goCheck) hoist(decls []ast.Node, vars map[string]int) (early, late []as
 			}
 		}
 	}
+
 	return early, late
 }
 
@@ -118,11 +124,12 @@ func mentionsAny(root ast.Node, names map[string]bool) bool {
 		}
 		return !found
 	})
+
 	return found
 }
 
-// lastNeeded is the number of the last statement that defines what the late
-// declarations use.
+// lastNeeded returns the number of the last statement that defines a variable of the late
+// declarations.
 func (c *goCheck) lastNeeded(late []ast.Node, vars map[string]int) int {
 	last := -1
 	for _, d := range late {
@@ -135,10 +142,11 @@ func (c *goCheck) lastNeeded(late []ast.Node, vars map[string]int) int {
 			return true
 		})
 	}
+
 	return last
 }
 
-// chunk adds one node as a chunk of its own.
+// chunk adds one node as a separate chunk.
 func (c *goCheck) chunk(p *goPlan, n ast.Node) *goChunk {
 	start, end := c.src.offset(n.Pos()), c.src.offset(n.End())
 	p.chunks = append(p.chunks, goChunk{
@@ -147,7 +155,7 @@ func (c *goCheck) chunk(p *goPlan, n ast.Node) *goChunk {
 	return &p.chunks[len(p.chunks)-1]
 }
 
-// group adds declarations as one chunk, because they may need one another.
+// group adds declarations as one chunk, because they may refer to each other.
 func (c *goCheck) group(p *goPlan, decls []ast.Node) {
 	if len(decls) == 0 {
 		return
@@ -156,6 +164,7 @@ func (c *goCheck) group(p *goPlan, decls []ast.Node) {
 	first := c.src.line(decls[0].Pos())
 	var b strings.Builder
 	line := first
+
 	for i, d := range decls {
 		here := c.src.line(d.Pos())
 		if i > 0 && here == line {
@@ -165,10 +174,11 @@ func (c *goCheck) group(p *goPlan, decls []ast.Node) {
 		b.WriteString(c.src.cut(c.src.offset(d.Pos()), c.src.offset(d.End())))
 		line = c.src.line(d.End())
 	}
+
 	p.chunks = append(p.chunks, goChunk{text: b.String(), line: first, show: "declarations"})
 }
 
-// statement adds a statement. One with a block becomes a function, see wrapper.
+// statement adds a statement. A statement with a block becomes a function, see wrapper.
 func (c *goCheck) statement(p *goPlan, s ast.Stmt, last bool) {
 	switch s := s.(type) {
 	case *ast.EmptyStmt:
@@ -186,9 +196,8 @@ func (c *goCheck) statement(p *goPlan, s ast.Stmt, last bool) {
 	}
 }
 
-// echoes reports whether the value of a trailing expression is shown: that of
-// every expression but a call which may have none, or several, or is there for
-// what it prints.
+// echoes reports whether the value of a trailing expression is shown. Excluded are calls that
+// may return no value or several, and calls made for their output.
 func (c *goCheck) echoes(e ast.Expr) bool {
 	call, ok := e.(*ast.CallExpr)
 	if !ok {
@@ -209,14 +218,17 @@ func (c *goCheck) echoes(e ast.Expr) bool {
 	case *ast.ArrayType, *ast.MapType:
 		return true
 	}
+
 	return false
 }
 
-// quiet are the builtins and conversions that do nothing but give a value.
-var quiet = set("len", "cap", "string", "int", "int64", "float64", "byte", "rune", "append", "real", "imag", "complex")
+// quiet are the builtins and conversions that only return a value.
+var quiet = set(
+	"len", "cap", "string", "int", "int64", "float64", "byte", "rune", "append", "real", "imag",
+	"complex",
+)
 
-// imports adds the imports that the session has not seen yet: the interpreter
-// takes each once.
+// imports adds the session's new imports. The interpreter accepts each import once.
 func (c *goCheck) imports(p *goPlan, d *ast.GenDecl) {
 	for _, spec := range d.Specs {
 		i, ok := spec.(*ast.ImportSpec)
@@ -229,6 +241,7 @@ func (c *goCheck) imports(p *goPlan, d *ast.GenDecl) {
 		if i.Name != nil {
 			name = i.Name.Name
 		}
+
 		if c.known.packages[name] != path && !p.imported[name] {
 			p.imported[name] = true
 			p.chunks = append(p.chunks, goChunk{text: text, line: c.src.line(i.Pos()), show: text})

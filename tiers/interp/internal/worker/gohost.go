@@ -10,9 +10,11 @@ import (
 	"github.com/rlmhq/rlm/internal/golang/guest/run"
 )
 
-// hostSymbols are the names that a session has without declaring them. See the
-// tier's README for what they do.
-func (s *goSession) hostSymbols(setup run.Setup) (symbols map[string]reflect.Value, names []string, err error) {
+// hostSymbols returns the names that a session has without declaring them. The tier's README
+// describes them.
+func (s *goSession) hostSymbols(
+	setup run.Setup,
+) (symbols map[string]reflect.Value, names []string, err error) {
 	symbols = map[string]reflect.Value{
 		"Call":         reflect.ValueOf(s.link.host.Call),
 		"Query":        reflect.ValueOf(s.link.host.Query),
@@ -21,11 +23,16 @@ func (s *goSession) hostSymbols(setup run.Setup) (symbols map[string]reflect.Val
 		"FINAL_VAR":    reflect.ValueOf(s.finalVar),
 		"Text":         reflect.ValueOf((*run.Text)(nil)),
 	}
+
 	for _, name := range setup.Functions {
-		if !token.IsKeyword(name) && types.Universe.Lookup(name) == nil && !symbols[name].IsValid() {
-			symbols[name] = reflect.ValueOf(func(args ...any) (any, error) { return s.link.host.Call(name, args...) })
+		if !token.IsKeyword(name) && types.Universe.Lookup(name) == nil &&
+			!symbols[name].IsValid() {
+			symbols[name] = reflect.ValueOf(
+				func(args ...any) (any, error) { return s.link.host.Call(name, args...) },
+			)
 		}
 	}
+
 	for i, in := range setup.Inputs {
 		var value reflect.Value
 		text := s.link.host.Text(i, in.Length)
@@ -41,25 +48,27 @@ func (s *goSession) hostSymbols(setup run.Setup) (symbols map[string]reflect.Val
 			}
 			value = reflect.ValueOf(&v).Elem()
 		}
+
 		symbols["Context_"+strconv.Itoa(i)] = settable(value)
 		if i == 0 {
 			symbols["Context"] = settable(value)
 		}
 	}
+
 	for name := range symbols {
 		names = append(names, name)
 	}
 	return symbols, names, nil
 }
 
-// settable makes a value a variable, which the snippet may set.
+// settable stores a value in a variable that the snippet may set.
 func settable(value reflect.Value) reflect.Value {
 	v := reflect.New(value.Type()).Elem()
 	v.Set(value)
 	return v
 }
 
-// final gives the session's answer.
+// final is FINAL: it records the session's answer.
 func (s *goSession) final(v any) { s.finish(v, "") }
 
 func (s *goSession) finalVar(name string) {

@@ -16,8 +16,8 @@ import (
 	"github.com/rlmhq/rlm/tiers/interp/internal/gosymbols"
 )
 
-// goSession is one session's Go interpreter. Only one snippet runs at a time;
-// goroutines that earlier ones left behind may still run.
+// goSession is one session's Go interpreter. It runs one snippet at a time. Goroutines of
+// earlier snippets may still run.
 type goSession struct {
 	link   *link
 	yaegi  *interp.Interpreter
@@ -26,10 +26,10 @@ type goSession struct {
 	errs   *panicFilter
 }
 
-// noFiles is what "import "./x"" finds.
+// noFiles is the file system of imports such as "./x". It is empty.
 type noFiles struct{}
 
-// Open finds nothing.
+// Open returns an error.
 func (noFiles) Open(name string) (fs.File, error) {
 	return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
 }
@@ -44,7 +44,7 @@ func newGoSession(l *link) *goSession {
 	return s
 }
 
-// setup makes the host's functions and the session's inputs known.
+// setup declares the host's functions and the session's inputs.
 func (s *goSession) setup(setup run.Setup) {
 	symbols, names, err := s.hostSymbols(setup)
 	s.broken = errors.Join(s.broken, err, s.yaegi.Use(interp.Exports{"rlm/rlm": symbols}))
@@ -65,16 +65,20 @@ func (s *goSession) run(source string) ending {
 	if plan == nil {
 		return end
 	}
+
 	programs := make([]*interp.Program, len(plan.chunks))
 	for i, c := range plan.chunks {
 		var err error
 		if programs[i], err = s.compile(c); err != nil {
-			e := run.ExplainMistake(run.CompileError, err.Error(), fmt.Sprintf("snippet.go:%d: %v\n", c.line, err))
+			e := run.ExplainMistake(
+				run.CompileError, err.Error(), fmt.Sprintf("snippet.go:%d: %v\n", c.line, err),
+			)
 			end := rejected("go", "the Go interpreter cannot compile it: "+err.Error())
 			end.exception, end.report.IsInvalid, end.report.IsDirty = &e, true, true
 			return end
 		}
 	}
+
 	end = ending{code: wire.CodeOK, report: Report{Impure: plan.impure}}
 	for i, c := range plan.chunks {
 		value, err := s.execute(programs[i])
@@ -83,16 +87,17 @@ func (s *goSession) run(source string) ending {
 			end.exception = goException(c, err, s.errs.take())
 			break
 		}
+
 		if c.echo {
 			echo(stream{s.link.out, '1'}, value)
 		}
 	}
+
 	s.known.add(plan)
 	return end
 }
 
-// compile compiles a chunk. The interpreter panics at some of what it does not
-// know.
+// compile compiles a chunk. The interpreter panics on some code that it does not support.
 func (s *goSession) compile(c goChunk) (program *interp.Program, err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -104,7 +109,7 @@ func (s *goSession) compile(c goChunk) (program *interp.Program, err error) {
 
 func (s *goSession) execute(program *interp.Program) (value reflect.Value, err error) {
 	defer func() {
-		if r := recover(); r != nil { // while it made the result a value
+		if r := recover(); r != nil { // during the conversion of the result
 			err = interp.Panic{Value: r}
 		}
 	}()
@@ -112,31 +117,34 @@ func (s *goSession) execute(program *interp.Program) (value reflect.Value, err e
 	return s.yaegi.Execute(program)
 }
 
-// goException describes a panic. The interpreter knows where a function begins
-// that panicked, not the line; the statement of the snippet is known exactly.
+// goException describes a panic. The interpreter knows where the panicking function begins,
+// but not the line. The statement of the snippet is exact.
 func goException(c goChunk, err error, frames []string) *run.Exception {
 	kind, message := "panic", err.Error()
 	var p interp.Panic
 	if errors.As(err, &p) {
 		if e, ok := p.Value.(error); ok {
 			message = e.Error()
-			if strings.HasPrefix(message, "runtime error: ") || strings.HasPrefix(message, "reflect: ") {
+			if strings.HasPrefix(message, "runtime error: ") ||
+				strings.HasPrefix(message, "reflect: ") {
 				kind = "runtime.Error"
 			}
 		} else {
 			message = fmt.Sprint(p.Value)
 		}
 	}
+
 	var b strings.Builder
 	fmt.Fprintf(&b, "panic: %s\n\n", message)
 	for _, frame := range frames {
 		fmt.Fprintf(&b, "%s\n", frame)
 	}
 	fmt.Fprintf(&b, "main.main()\n\tsnippet.go:%d: %s\n", c.line, c.firstLine())
+
 	return &run.Exception{Type: kind, Message: message, Traceback: b.String()}
 }
 
-// echo shows the value of a trailing expression, strings quoted.
+// echo writes the value of a trailing expression, with quoted strings.
 func echo(w io.Writer, value reflect.Value) {
 	if !value.IsValid() || !value.CanInterface() {
 		return
@@ -152,8 +160,8 @@ func echo(w io.Writer, value reflect.Value) {
 	}
 }
 
-// panicFilter takes the lines "5:3: panic: main.f(...)" out of stderr, by which
-// the interpreter tells what a panic unwinds.
+// panicFilter removes lines such as "5:3: panic: main.f(...)" from stderr, with which the
+// interpreter traces a panic.
 type panicFilter struct {
 	to io.Writer
 
@@ -173,6 +181,7 @@ func (f *panicFilter) Write(text []byte) (int, error) {
 	if name == "main" || strings.Contains(name, wrapper) {
 		return len(text), nil
 	}
+
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if len(f.frames) < 50 {

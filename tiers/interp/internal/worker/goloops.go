@@ -22,7 +22,10 @@ func (c *goCheck) loops(root ast.Node, inLoop bool) {
 			return false
 		case *ast.DeferStmt:
 			if inLoop {
-				c.found("defer in a loop", "it runs a defer in a loop with the last round's values", n.Pos())
+				c.found(
+					"defer in a loop", "it runs a defer in a loop with the last round's values",
+					n.Pos(),
+				)
 			}
 		case *ast.ForStmt:
 			c.forLoop(n)
@@ -38,6 +41,7 @@ func (c *goCheck) loops(root ast.Node, inLoop bool) {
 			c.loops(n.Body, true)
 			return false
 		}
+
 		return true
 	})
 }
@@ -78,6 +82,7 @@ func (c *goCheck) ownStart(n *ast.GoStmt, inLoop bool) {
 	default:
 		return
 	}
+
 	c.src.edits = append(c.src.edits,
 		goEdit{c.src.offset(n.Pos()), 0, "func() { " + first},
 		goEdit{c.src.offset(n.Call.Rparen), 1, ") }()"})
@@ -94,8 +99,15 @@ func (c *goCheck) forLoop(n *ast.ForStmt) {
 	}
 	for _, l := range init.Lhs {
 		name, ok := l.(*ast.Ident)
-		if ok && (c.captures(n.Body, name.Name) || c.captures(n.Post, name.Name) || c.captures(n.Cond, name.Name)) {
-			c.found("loop variables", "it has one "+name.Name+" for all rounds of the loop, which a closure or pointer keeps", n.Pos())
+		if ok &&
+			(c.captures(n.Body, name.Name) || c.captures(n.Post, name.Name) || c.captures(n.Cond,
+				name.Name)) {
+			c.found(
+				"loop variables",
+				"it has one "+name.Name+" for all rounds of the loop, which a closure or pointer "+
+					"keeps",
+				n.Pos(),
+			)
 		}
 	}
 }
@@ -111,11 +123,17 @@ func (c *goCheck) rangeLoop(n *ast.RangeStmt) {
 			names = append(names, name.Name)
 		}
 	}
+
 	if len(names) > 0 {
 		list := strings.Join(names, ", ")
-		c.src.edits = append(c.src.edits,
-			goEdit{c.src.offset(n.Body.Lbrace) + 1, 0, " " + list + " := " + list + "; {"}, // the body may declare them again
-			goEdit{c.src.offset(n.Body.Rbrace), 0, "}"})
+		c.src.edits = append(
+			c.src.edits,
+			// The body may declare them again.
+			goEdit{
+				c.src.offset(n.Body.Lbrace) + 1, 0, " " + list + " := " + list + "; {",
+			},
+			goEdit{c.src.offset(n.Body.Rbrace), 0, "}"},
+		)
 	}
 }
 
@@ -139,10 +157,13 @@ func (c *goCheck) captures(root ast.Node, name string) bool {
 				found = found || c.own.methods[s.Sel.Name] || c.known.methods[s.Sel.Name]
 			}
 		case *ast.SelectorExpr:
-			found = found || rootedAt(n.X, name) && (c.own.methods[n.Sel.Name] || c.known.methods[n.Sel.Name])
+			found = found ||
+				rootedAt(n.X, name) && (c.own.methods[n.Sel.Name] || c.known.methods[n.Sel.Name])
 		}
+
 		return !found
 	})
+
 	return found
 }
 
@@ -165,6 +186,7 @@ func mentions(root ast.Node, name string) bool {
 		}
 		return !found
 	})
+
 	return found
 }
 

@@ -43,8 +43,11 @@ func (c goChunk) source() string {
 	case c.call > 0:
 		return fmt.Sprintf("%s%d()", wrapper, c.call)
 	case c.wrap > 0:
-		return fmt.Sprintf("func %s%d() {%s%s\n}", wrapper, c.wrap, strings.Repeat("\n", c.line-1), c.text)
+		return fmt.Sprintf(
+			"func %s%d() {%s%s\n}", wrapper, c.wrap, strings.Repeat("\n", c.line-1), c.text,
+		)
 	}
+
 	return strings.Repeat("\n", c.line-1) + c.text
 }
 
@@ -80,15 +83,19 @@ func planGo(source string, known *goNames) (*goPlan, ending) {
 	src, err := parseGo(source)
 	if err != nil {
 		return nil, ending{code: wire.CodeRaised, exception: &run.Exception{
-			Type: "SyntaxError", Message: err.Error(), Traceback: "snippet.go:" + err.Error() + "\n",
+			Type:      "SyntaxError",
+			Message:   err.Error(),
+			Traceback: "snippet.go:" + err.Error() + "\n",
 		}}
 	}
+
 	check := &goCheck{src: src, known: known, own: emptyGoNames()}
 	if missing, reason := check.run(); reason != "" {
 		return nil, rejected(missing, reason)
 	}
 	plan := check.plan()
 	plan.impure = check.impure
+
 	return plan, ending{}
 }
 
@@ -113,6 +120,7 @@ func parseGo(source string) (*goSource, error) {
 			blank(rest, start, end)
 			continue
 		}
+
 		decl, end, err := src.decl(start)
 		if err != nil {
 			return nil, err
@@ -122,6 +130,7 @@ func parseGo(source string) (*goSource, error) {
 			blank(rest, start, end)
 		}
 	}
+
 	const head, tail = "package main;func _(){", "\n}"
 	body, err := parseAt(src.set, head+string(rest)+tail)
 	if err != nil {
@@ -130,6 +139,7 @@ func parseGo(source string) (*goSource, error) {
 	if len(body.Decls) != 1 {
 		return nil, src.at(len(source), "unexpected }")
 	}
+
 	src.stmts = body.Decls[0].(*ast.FuncDecl).Body.List
 	for _, s := range src.stmts {
 		shift(s, int(body.FileStart)+len(head), src.file.Base())
@@ -166,6 +176,7 @@ func topLevel(source string) (starts []int) {
 			}
 		default:
 		}
+
 		fresh = tok == token.SEMICOLON
 	}
 }
@@ -180,25 +191,30 @@ func (src *goSource) decl(start int) (ast.Decl, int, error) {
 		return nil, 0, src.moved(err, len(head)-start)
 	}
 	decl := f.Decls[0]
-	if fn, ok := decl.(*ast.FuncDecl); ok && (fn.Name == nil || fn.Name.Name == "_" || fn.Body == nil) {
+	if fn, ok := decl.(*ast.FuncDecl); ok &&
+		(fn.Name == nil || fn.Name.Name == "_" || fn.Body == nil) {
 		return nil, 0, nil
 	}
+
 	if _, ok := decl.(*ast.BadDecl); ok {
 		if word(src.text, start) == "func" {
 			return nil, 0, nil // the body's parser will judge
 		}
 		return nil, 0, src.moved(err, len(head)-start)
 	}
+
 	end := int(decl.End()-f.FileStart) - len(head) + start
 	if end > len(src.text) {
 		return nil, 0, src.moved(err, len(head)-start)
 	}
-	if list, ok := err.(scanner.ErrorList); ok && len(list) > 0 && list[0].Pos.Offset-len(head)+start < end { //nolint:errorlint // the parser returns it bare
+	list, ok := err.(scanner.ErrorList) //nolint:errorlint // the parser returns it bare
+	if ok && len(list) > 0 && list[0].Pos.Offset-len(head)+start < end {
 		if word(src.text, start) == "func" && strings.Contains(list[0].Msg, "expected 'IDENT'") {
 			return nil, 0, nil
 		}
 		return nil, 0, src.moved(err, len(head)-start)
 	}
+
 	shift(decl, int(f.FileStart)+len(head), src.file.Base()+start)
 	return decl, end, nil
 }
@@ -228,6 +244,7 @@ func (src *goSource) moved(err error, by int) error {
 	if len(list) == 0 {
 		return src.at(0, "cannot be parsed")
 	}
+
 	return src.at(min(max(0, list[0].Pos.Offset-by), len(src.text)), list[0].Msg)
 }
 
@@ -253,6 +270,7 @@ func (src *goSource) cut(start, end int) string {
 			at = e.at + e.drop
 		}
 	}
+
 	b.WriteString(src.text[at:end])
 	return b.String()
 }

@@ -20,6 +20,7 @@ func shift(root ast.Node, from, to int) {
 		if v.Kind() != reflect.Struct {
 			return true
 		}
+
 		for i := range v.NumField() {
 			if f := v.Field(i); f.Type() == posType && f.Int() != int64(token.NoPos) {
 				f.SetInt(f.Int() + int64(by))

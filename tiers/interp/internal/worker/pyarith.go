@@ -7,18 +7,21 @@ import (
 	"github.com/go-python/gpython/py"
 )
 
-// ownOperators are the integer operators that gpython gets wrong near the ends of
-// 64 bits, and the functions that stand for them in what is run.
+// ownOperators are the integer operators that gpython computes incorrectly near the bounds of
+// 64 bits, with the functions that replace them.
 var ownOperators = map[ast.OperatorNumber]string{
 	ast.Sub: "__sub", ast.Mult: "__mul", ast.FloorDiv: "__div", ast.Modulo: "__mod",
 }
 
-// far bounds the operands whose product fits into 64 bits.
+// far bounds operands whose product fits into 64 bits.
 const far = 1 << 31
 
-// arithmetic makes one of those functions. Values that are no integers are left
-// to gpython: strings and lists times a number.
-func arithmetic(near func(a, b int64) int64, whole func(z, a, b *big.Int), other func(a, b py.Object) (py.Object, error), divides bool) pyFunction {
+// arithmetic makes one of those functions. It leaves other values to gpython, such as a string
+// or a list times a number.
+func arithmetic(
+	near func(a, b int64) int64, whole func(z, a, b *big.Int),
+	other func(a, b py.Object) (py.Object, error), divides bool,
+) pyFunction {
 	return func(_ py.Object, args py.Tuple) (py.Object, error) {
 		a, aSmall := args[0].(py.Int)
 		b, bSmall := args[1].(py.Int)
@@ -28,17 +31,19 @@ func arithmetic(near func(a, b int64) int64, whole func(z, a, b *big.Int), other
 		if aSmall && bSmall && a < far && a > -far && b < far && b > -far {
 			return py.Int(near(int64(a), int64(b))), nil
 		}
+
 		x, y := bigOf(args[0]), bigOf(args[1])
 		if x == nil || y == nil {
 			return other(args[0], args[1])
 		}
 		z := new(big.Int)
 		whole(z, x, y)
+
 		return (*py.BigInt)(z).MaybeInt(), nil
 	}
 }
 
-// pyFunction is a builtin of ours.
+// pyFunction is a builtin that replaces gpython's.
 type pyFunction = func(py.Object, py.Tuple) (py.Object, error)
 
 func bigOf(value py.Object) *big.Int {
@@ -51,7 +56,7 @@ func bigOf(value py.Object) *big.Int {
 	return nil
 }
 
-// floorDiv and floorMod are Python's, which round down where Go's round to zero.
+// floorDiv and floorMod round down, as in Python. Go rounds to zero.
 func floorDiv(a, b int64) int64 {
 	q := a / b
 	if a%b != 0 && (a < 0) != (b < 0) {
@@ -78,8 +83,14 @@ func bigFloorMod(z, a, b *big.Int) {
 }
 
 var (
-	pySub = arithmetic(func(a, b int64) int64 { return a - b }, func(z, a, b *big.Int) { z.Sub(a, b) }, py.Sub, false)
-	pyMul = arithmetic(func(a, b int64) int64 { return a * b }, func(z, a, b *big.Int) { z.Mul(a, b) }, py.Mul, false)
+	pySub = arithmetic(
+		func(a, b int64) int64 { return a - b }, func(z, a, b *big.Int) { z.Sub(a, b) }, py.Sub,
+		false,
+	)
+	pyMul = arithmetic(
+		func(a, b int64) int64 { return a * b }, func(z, a, b *big.Int) { z.Mul(a, b) }, py.Mul,
+		false,
+	)
 	pyDiv = arithmetic(floorDiv, bigFloorDiv, py.FloorDiv, true)
 	pyMod = arithmetic(floorMod, bigFloorMod, py.Mod, true)
 )

@@ -11,22 +11,24 @@ import (
 	"github.com/go-python/gpython/vm"
 )
 
-// pyContext is gpython's context without a module but builtins: there is nothing
-// to import, and nothing in it that opens a file.
+// pyContext is a gpython context whose only module is builtins. Nothing can be imported, and
+// nothing in it opens a file.
 type pyContext struct{ store *py.ModuleStore }
 
-var errNoModules = errors.New("there are no modules")
+var errNoModules = errors.New("modules are not available")
 
-// ResolveAndCompile finds nothing.
+// ResolveAndCompile returns an error.
 func (*pyContext) ResolveAndCompile(string, py.CompileOpts) (py.CompileOut, error) {
 	return py.CompileOut{}, errNoModules
 }
 
-// ModuleInit makes nothing.
+// ModuleInit returns an error.
 func (*pyContext) ModuleInit(*py.ModuleImpl) (*py.Module, error) { return nil, errNoModules }
 
 // RunCode runs code.
-func (c *pyContext) RunCode(code *py.Code, globals, locals py.StringDict, closure py.Tuple) (py.Object, error) {
+func (c *pyContext) RunCode(
+	code *py.Code, globals, locals py.StringDict, closure py.Tuple,
+) (py.Object, error) {
 	return vm.EvalCode(c, code, globals, locals, nil, nil, nil, nil, closure)
 }
 
@@ -39,14 +41,14 @@ func (c *pyContext) Store() *py.ModuleStore { return c.store }
 // Close does nothing.
 func (*pyContext) Close() error { return nil }
 
-// Done never comes.
+// Done returns nil: the context does not end.
 func (*pyContext) Done() <-chan struct{} { return nil }
 
-// borrowed are gpython's own builtins that were proven equal; the rest of what a
-// program may call is ours.
+// borrowed are gpython's builtins that were proven equal to CPython's. This package replaces
+// all others.
 var borrowed = []string{
 	"abs", "all", "any", "bool", "enumerate", "len", "list", "max", "min", "sorted", "sum", "str",
-	// What compiled code needs: assertion and loops.
+	// Compiled code needs these for assertions and loops.
 	"StopIteration",
 }
 
@@ -60,18 +62,21 @@ func newPyContext(in *pyInterp) (*pyContext, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	own := py.StringDict{}
 	for _, name := range borrowed {
 		own[name] = module.Globals[name]
 	}
 	for name, method := range map[string]any{
-		"print": in.print, "range": pyRangeCall, "str": pyStrCall, "FINAL": in.finish, "__sub": pySub, "__mul": pyMul, "__div": pyDiv, "__mod": pyMod,
+		"print": in.print, "range": pyRangeCall, "str": pyStrCall, "FINAL": in.finish,
+		"__sub": pySub, "__mul": pyMul, "__div": pyDiv, "__mod": pyMod,
 	} {
 		own[name], err = py.NewMethod(name, method, 0, "")
 		if err != nil {
 			return nil, err
 		}
 	}
+
 	module.Globals = own
 	return c, nil
 }
@@ -84,6 +89,7 @@ func (in *pyInterp) print(_ py.Object, args py.Tuple, named py.StringDict) (py.O
 	if s, ok := named["end"].(py.String); ok {
 		end = string(s)
 	}
+
 	parts := make([]string, len(args))
 	for i, a := range args {
 		var err error
@@ -91,11 +97,12 @@ func (in *pyInterp) print(_ py.Object, args py.Tuple, named py.StringDict) (py.O
 			return nil, err
 		}
 	}
+
 	return py.None, in.write(strings.Join(parts, sep) + end)
 }
 
-// finish is FINAL: it keeps the answer and ends the snippet, by an exception that
-// nothing can catch, as there is no try here.
+// finish is FINAL: it keeps the answer and ends the snippet by an exception. The subset has no
+// try, so nothing can catch it.
 func (in *pyInterp) finish(_ py.Object, value py.Object) (py.Object, error) {
 	text, err := pyJSON(value)
 	if err != nil {
@@ -110,7 +117,7 @@ func pyStrCall(_ py.Object, value py.Object) (py.Object, error) {
 	return py.String(text), err
 }
 
-// farRange bounds a range: gpython's counts in 64 bits and does not look.
+// farRange bounds a range: gpython counts in 64 bits and ignores overflow.
 const farRange = 1 << 60
 
 func pyRangeCall(_ py.Object, args py.Tuple) (py.Object, error) {
@@ -122,10 +129,10 @@ func pyRangeCall(_ py.Object, args py.Tuple) (py.Object, error) {
 	return py.RangeNew(py.RangeType, args, nil)
 }
 
-// mostDigits is how long an integer may be for CPython to print it.
+// mostDigits is the number of digits up to which CPython prints an integer.
 const mostDigits = 4300
 
-var errShown = errors.New("it shows a value that cannot be shown")
+var errShown = errors.New("it shows a value that has no proven text")
 
 // pyText is str(value).
 func pyText(value py.Object) (string, error) {
@@ -135,7 +142,7 @@ func pyText(value py.Object) (string, error) {
 	return pyRepr(value)
 }
 
-// pyRepr is repr(value), of the types that the check admits.
+// pyRepr is repr(value) for the types that the check admits.
 func pyRepr(value py.Object) (string, error) {
 	switch v := value.(type) {
 	case py.Int:
@@ -169,11 +176,13 @@ func pyRepr(value py.Object) (string, error) {
 			if b.Len()+len(text) > mostPrinted {
 				return "", errShown
 			}
+
 			b.WriteString(text)
 		}
 		b.WriteByte(']')
 		return b.String(), nil
 	}
+
 	return "", errShown
 }
 
@@ -187,7 +196,7 @@ func quotePython(s string) string {
 	return quote + s + quote
 }
 
-// pyJSON is a value as JSON.
+// pyJSON encodes a value as JSON.
 func pyJSON(value py.Object) ([]byte, error) {
 	switch v := value.(type) {
 	case py.String:
@@ -206,6 +215,7 @@ func pyJSON(value py.Object) ([]byte, error) {
 		}
 		return json.Marshal(items)
 	}
+
 	text, err := pyRepr(value)
 	return []byte(text), err
 }

@@ -10,6 +10,7 @@ func (c *pyCheck) call(e *ast.Call) *pyType {
 	if method, ok := e.Func.(*ast.Attribute); ok {
 		return c.method(e, method)
 	}
+
 	name, ok := e.Func.(*ast.Name)
 	if !ok {
 		c.doubt(e, "this call")
@@ -19,6 +20,7 @@ func (c *pyCheck) call(e *ast.Call) *pyType {
 	} else if len(e.Keywords) > 0 {
 		c.doubt(e, "keywords of %s", name.Id)
 	}
+
 	if g, ok := soleGenerator(e); ok && (name.Id == "sum" || name.Id == "any" || name.Id == "all") {
 		elem := c.comprehension(g, g.Elt, g.Generators)
 		return c.builtin(e, string(name.Id), []*pyType{rangeOf(elem)})
@@ -27,6 +29,7 @@ func (c *pyCheck) call(e *ast.Call) *pyType {
 	for _, a := range e.Args {
 		args = append(args, c.expr(a))
 	}
+
 	if name.Id == "range" && len(args) == 3 && !step(e.Args[2]) {
 		c.doubt(e, "range with a step that is no literal")
 	}
@@ -52,13 +55,14 @@ func step(e ast.Expr) bool {
 // reverse admits sorted(xs, reverse=True).
 func (c *pyCheck) reverse(e *ast.Call) {
 	for _, k := range e.Keywords {
-		if _, ok := k.Value.(*ast.NameConstant); !ok || k.Arg != "reverse" || len(e.Keywords) > 1 || !c.value(k.Value).is(pyBool) {
+		if _, ok := k.Value.(*ast.NameConstant); !ok || k.Arg != "reverse" || len(e.Keywords) > 1 ||
+			!c.value(k.Value).is(pyBool) {
 			c.doubt(e, "this keyword of sorted")
 		}
 	}
 }
 
-// builtin gives the type of a call of a builtin.
+// builtin returns the type of a call of a builtin.
 func (c *pyCheck) builtin(e *ast.Call, name string, args []*pyType) *pyType {
 	all := func(kinds ...pyKind) bool {
 		for _, a := range args {
@@ -68,6 +72,7 @@ func (c *pyCheck) builtin(e *ast.Call, name string, args []*pyType) *pyType {
 		}
 		return true
 	}
+
 	holds := func(kinds ...pyKind) bool {
 		return len(args) == 1 && args[0].is(pyList, pyRange) && args[0].root().elem.is(kinds...)
 	}
@@ -99,13 +104,16 @@ func (c *pyCheck) builtin(e *ast.Call, name string, args []*pyType) *pyType {
 	case name == "range" && len(args) >= 1 && len(args) <= 3 && all(pyInt):
 		return rangeOf(simple(pyInt))
 	case name == "enumerate" && one && all(pyList) && holds(pyInt, pyStr, pyBool, pyList):
-		return &pyType{kind: pyRange, elem: &pyType{kind: pyPair, elem: args[0].root().elem}, of: args[0]}
+		return &pyType{
+			kind: pyRange, elem: &pyType{kind: pyPair, elem: args[0].root().elem}, of: args[0],
+		}
 	}
+
 	c.doubt(e, "this call of %s", name)
 	return nil
 }
 
-// method gives the type of a call of a method.
+// method returns the type of a call of a method.
 func (c *pyCheck) method(e *ast.Call, f *ast.Attribute) *pyType {
 	if len(e.Keywords) > 0 {
 		c.doubt(e, "keywords of a method")
@@ -115,15 +123,19 @@ func (c *pyCheck) method(e *ast.Call, f *ast.Attribute) *pyType {
 	for _, a := range e.Args {
 		args = append(args, c.value(a))
 	}
+
 	name, n := string(f.Attr), len(args)
 	switch {
-	case t.is(pyList) && name == "append" && n == 1 && len(c.bound) == 0 && merge(t.root().elem, args[0]):
+	case t.is(pyList) && name == "append" && n == 1 && len(c.bound) == 0 && merge(t.root().elem,
+		args[0]):
 		c.changes(t)
 		return simple(pyNone)
-	case t.is(pyList) && name == "extend" && n == 1 && len(c.bound) == 0 && args[0].is(pyList) && merge(t.root().elem, args[0].root().elem):
+	case t.is(pyList) && name == "extend" && n == 1 && len(c.bound) == 0 &&
+		args[0].is(pyList) && merge(t.root().elem, args[0].root().elem):
 		c.changes(t)
 		return simple(pyNone)
-	case t.is(pyList) && name == "sort" && n == 0 && len(c.bound) == 0 && t.root().elem.is(pyInt, pyStr):
+	case t.is(pyList) && name == "sort" && n == 0 && len(c.bound) == 0 && t.root().elem.is(pyInt,
+		pyStr):
 		c.changes(t)
 		return simple(pyNone)
 	case t.is(pyStr) && (name == "startswith" || name == "endswith") && n == 1 && args[0].is(pyStr):
@@ -137,6 +149,7 @@ func (c *pyCheck) method(e *ast.Call, f *ast.Attribute) *pyType {
 	case t.is(pyStr) && name == "split" && (n == 0 || n == 1 && args[0].is(pyStr)):
 		return listOf(simple(pyStr))
 	}
+
 	c.doubt(e, "this call of the method %s", name)
 	return nil
 }

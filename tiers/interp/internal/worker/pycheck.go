@@ -8,28 +8,29 @@ import (
 	"github.com/go-python/gpython/py"
 )
 
-// pyCheck admits a program if every form in it, with the types of its operands,
-// is one that the differential test has shown equal to CPython. It stops at the
-// first doubt.
+// pyCheck admits a program if the differential test has shown every form in it, with the types
+// of its operands, equal to CPython. It stops at the first doubt.
 type pyCheck struct {
 	vars    map[string]*pyType
 	bound   []map[string]*pyType // of comprehensions
 	loops   int
 	over    []*pyType    // the lists that the loops around run over
-	clashes [][2]*pyType // what is run over, what is changed meanwhile
+	clashes [][2]*pyType // the list that a loop runs over, the list that its body changes
 	depth   int
 }
 
-// doubt is why a program is rejected.
+// doubt records the first reason to reject the program.
 type doubt struct{ reason string }
 
 func (c *pyCheck) doubt(n ast.Ast, format string, operands ...any) {
 	panic(doubt{fmt.Sprintf("line %d: ", n.GetLineno()) + fmt.Sprintf(format, operands...)})
 }
 
-// checkPython parses and checks a snippet. It returns the program to run, the
-// expression to show after it if there is one, and the variables after both.
-func checkPython(source string, vars map[string]*pyType) (body, tail string, after map[string]*pyType, reason string) {
+// checkPython parses and checks a snippet. It returns the program to run, the expression to
+// show after it, nil if none, and the variables after both.
+func checkPython(
+	source string, vars map[string]*pyType,
+) (body, tail string, after map[string]*pyType, reason string) {
 	if err := pyScan(source); err != nil {
 		return "", "", nil, err.Error()
 	}
@@ -37,6 +38,7 @@ func checkPython(source string, vars map[string]*pyType) (body, tail string, aft
 	if err != nil {
 		return "", "", nil, "it is not in the grammar of the small Python"
 	}
+
 	statements := module.(*ast.Module).Body
 	c := &pyCheck{vars: copyTypes(vars)}
 	defer func() {
@@ -48,12 +50,14 @@ func checkPython(source string, vars map[string]*pyType) (body, tail string, aft
 			panic(r)
 		}
 	}()
+
 	c.block(statements)
 	for _, clash := range c.clashes {
 		if clash[0].root() == clash[1].root() {
 			return "", "", nil, "it changes a list while a loop runs over it"
 		}
 	}
+
 	echo := false
 	if n := len(statements); n > 0 {
 		e, ok := statements[n-1].(*ast.ExprStmt)
@@ -73,10 +77,13 @@ func isCommand(e ast.Expr) bool {
 	return ok && (name.Id == "print" || name.Id == "FINAL")
 }
 
-// pyReserved are names that a program cannot set: keywords that gpython does not
-// know, and the builtins, which are only called.
-var pyReserved = set("async", "await", "nonlocal", "print", "len", "abs", "min", "max", "sum", "sorted", "range", "enumerate", "str",
-	"list", "bool", "int", "FINAL", "match", "case", "type", "None", "True", "False", "any", "all")
+// pyReserved are names that a program cannot set: keywords that gpython does not know, and the
+// builtins, which it may only call.
+var pyReserved = set(
+	"async", "await", "nonlocal", "print", "len", "abs", "min", "max", "sum", "sorted", "range",
+	"enumerate", "str", "list", "bool", "int", "FINAL", "match", "case", "type", "None", "True",
+	"False", "any", "all",
+)
 
 func (c *pyCheck) block(body []ast.Stmt) {
 	if c.depth++; c.depth > 12 {
@@ -130,7 +137,7 @@ func (c *pyCheck) loop(over *pyType, body []ast.Stmt) {
 	c.loops--
 }
 
-// changes notes that a list is changed in place.
+// changes notes an in-place change of a list.
 func (c *pyCheck) changes(list *pyType) {
 	for _, over := range c.over {
 		if over.root().of != nil {
@@ -161,20 +168,23 @@ func (c *pyCheck) assign(s *ast.Assign) {
 		}
 		return
 	}
+
 	value := c.value(s.Value)
 	if target, ok := s.Targets[0].(*ast.Subscript); ok {
 		list := c.value(target.Value)
 		index, ok := target.Slice.(*ast.Index)
-		if !ok || !list.is(pyList) || !c.value(index.Value).is(pyInt) || !merge(list.root().elem, value) {
+		if !ok || !list.is(pyList) || !c.value(index.Value).is(pyInt) ||
+			!merge(list.root().elem, value) {
 			c.doubt(s, "this assignment to an element")
 		}
 		c.changes(list)
 		return
 	}
+
 	c.bind(s.Targets[0], value)
 }
 
-// bind gives a variable a value, or two of them a pair.
+// bind assigns a value to a variable, or a pair to two variables.
 func (c *pyCheck) bind(target ast.Expr, value *pyType) {
 	if pair, ok := target.(*ast.Tuple); ok && value.is(pyPair) && len(pair.Elts) == 2 {
 		c.bindName(pair.Elts[0], simple(pyInt))
@@ -193,6 +203,7 @@ func (c *pyCheck) bindName(target ast.Expr, value *pyType) {
 	if pyReserved[id] || id[0] == '_' && id != "_" {
 		c.doubt(target, "the name %s", id)
 	}
+
 	if n := len(c.bound); n > 0 {
 		c.bound[n-1][id] = value
 		return
@@ -213,9 +224,11 @@ func (c *pyCheck) augmented(s *ast.AugAssign) {
 		}
 		c.doubt(s, "this assignment")
 	}
+
 	old, value := c.variable(s, string(name.Id)), c.value(s.Value)
 	switch {
-	case old.is(pyList) && s.Op == ast.Add && value.is(pyList) && merge(old.root().elem, value.root().elem):
+	case old.is(pyList) && s.Op == ast.Add && value.is(pyList) && merge(old.root().elem,
+		value.root().elem):
 		c.changes(old)
 	case old.is(pyInt, pyStr) && !old.is(pyList):
 		if t := c.binary(s, s.Op, old, value, s.Value); !t.is(old.root().kind) {
@@ -230,16 +243,18 @@ func (c *pyCheck) augmented(s *ast.AugAssign) {
 func (c *pyCheck) augmentedElement(s *ast.AugAssign, sub *ast.Subscript) {
 	list := c.value(sub.Value)
 	index, ok := sub.Slice.(*ast.Index)
-	if !ok || !list.is(pyList) || !c.value(index.Value).is(pyInt) || !list.root().elem.is(pyInt) || ownOperators[s.Op] != "" {
+	if !ok || !list.is(pyList) || !c.value(index.Value).is(pyInt) || !list.root().elem.is(pyInt) ||
+		ownOperators[s.Op] != "" {
 		c.doubt(s, "this assignment to an element")
 	}
+
 	if !c.binary(s, s.Op, simple(pyInt), c.value(s.Value), s.Value).is(pyInt) {
 		c.doubt(s, "this assignment to an element")
 	}
 	c.changes(list)
 }
 
-// command checks an expression that stands as a statement.
+// command checks an expression used as a statement.
 func (c *pyCheck) command(e ast.Expr) {
 	call, ok := e.(*ast.Call)
 	if !ok || !isCommand(e) {
@@ -249,6 +264,7 @@ func (c *pyCheck) command(e ast.Expr) {
 	if call.Starargs != nil || call.Kwargs != nil {
 		c.doubt(e, "starred arguments")
 	}
+
 	for _, a := range call.Args {
 		c.shown(a)
 	}
@@ -256,6 +272,7 @@ func (c *pyCheck) command(e ast.Expr) {
 	if name == "FINAL" && (len(call.Args) != 1 || len(call.Keywords) > 0) {
 		c.doubt(e, "FINAL with other than one value")
 	}
+
 	for _, k := range call.Keywords {
 		if _, ok := k.Value.(*ast.Str); !ok || k.Arg != "sep" && k.Arg != "end" {
 			c.doubt(e, "this keyword of print")

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/rlmhq/rlm/internal/session/wire"
+	"github.com/rlmhq/rlm/internal/testing/skip"
 )
 
 var programs = flag.Int("programs", 4000, "how many sessions the differential test generates")
@@ -111,9 +112,14 @@ func differences(t *testing.T, sessions [][]string) (accepted, refused, atRunTim
 			}
 			accepted++
 			want := native[i][k]
-			if got := [3]string{string(p.in.out), "", string(p.in.final)}; got[0] != want[0] || want[1] != "" || !sameText(got[2], want[2]) {
+			if got := [3]string{
+				string(p.in.out), "", string(p.in.final),
+			}; got[0] != want[0] || want[1] != "" || !sameText(got[2], want[2]) {
 				if shown++; shown <= 15 {
-					t.Errorf("session %d, snippet %d:\n%s\ngpython %.300q\nCPython %.300q", i, k, source, got, want)
+					t.Errorf(
+						"session %d, snippet %d:\n%s\ngpython %.300q\nCPython %.300q", i, k, source,
+						got, want,
+					)
 				}
 			}
 		}
@@ -128,6 +134,7 @@ func sameText(a, b string) bool {
 // TestPythonIsCPython generates sessions of admitted forms, and whatever else the
 // generator can say, and compares.
 func TestPythonIsCPython(t *testing.T) {
+	skip.UnderRace(t)
 	const batch = 1000
 	var accepted, refused, atRunTime int
 	for from := 0; from < *programs; from += batch {
@@ -141,7 +148,10 @@ func TestPythonIsCPython(t *testing.T) {
 			break
 		}
 	}
-	t.Logf("%d snippets ran and agree, %d refused, %d refused at run time", accepted, refused, atRunTime)
+	t.Logf(
+		"%d snippets ran and agree, %d refused, %d refused at run time", accepted, refused,
+		atRunTime,
+	)
 	if accepted < (refused+atRunTime)/2 {
 		t.Error("too few generated programs are admitted to prove anything")
 	}
@@ -158,7 +168,9 @@ type generator struct {
 }
 
 func generate(seed uint64) []string {
-	g := &generator{Rand: rand.New(rand.NewPCG(seed, 7)), vars: map[string]string{}, fixed: map[string]bool{}}
+	g := &generator{
+		Rand: rand.New(rand.NewPCG(seed, 7)), vars: map[string]string{}, fixed: map[string]bool{},
+	}
 	var session []string
 	for range 1 + g.IntN(3) {
 		g.b.Reset()
@@ -238,7 +250,10 @@ func (g *generator) statement(indent int) {
 		}
 		g.line(indent, "%s = %s", name, value)
 	case c < 7:
-		g.line(indent, "print(%s, %s%s)", g.expr(g.kind(), 3), g.expr(g.kind(), 2), g.pick("", ", sep='-'", ", end='|'"))
+		g.line(
+			indent, "print(%s, %s%s)", g.expr(g.kind(), 3), g.expr(g.kind(), 2),
+			g.pick("", ", sep='-'", ", end='|'"),
+		)
 	case c == 7 && indent < 3:
 		g.line(indent, "if %s:", g.expr(g.kind(), 2))
 		g.block(indent+1, 1+g.IntN(2))
@@ -291,7 +306,11 @@ func (g *generator) statement(indent int) {
 					g.line(indent, "%s.sort()", name)
 				}
 			case 3:
-				g.line(indent, "if len(%s) > 1: %s[%s] %s %s", name, name, g.pick("0", "-1", "1"), map[bool]string{true: "+=", false: "="}[kind == "li" && g.IntN(2) == 0], g.expr(kind[1:], 1))
+				g.line(
+					indent, "if len(%s) > 1: %s[%s] %s %s", name, name, g.pick("0", "-1", "1"),
+					map[bool]string{true: "+=", false: "="}[kind == "li" && g.IntN(2) == 0],
+					g.expr(kind[1:], 1),
+				)
 			}
 		}
 	case c == 14:
@@ -312,7 +331,10 @@ func (g *generator) forLoop(indent int) {
 	switch kind {
 	case "i":
 		v = g.fresh("i")
-		g.line(indent, "for %s in range(%s):", v, g.pick("3", "4", "1, 4", "5, 0, -2", "0, 7, 3", "len("+g.expr("s", 1)+")"))
+		g.line(
+			indent, "for %s in range(%s):", v,
+			g.pick("3", "4", "1, 4", "5, 0, -2", "0, 7, 3", "len("+g.expr("s", 1)+")"),
+		)
 	case "s":
 		v = g.fresh("s")
 		g.line(indent, "for %s in %s:", v, g.expr("s", 1))

@@ -5,7 +5,7 @@ import (
 	"github.com/go-python/gpython/py"
 )
 
-// value checks an expression that has a plain value.
+// value checks an expression with a plain value.
 func (c *pyCheck) value(e ast.Expr) *pyType {
 	t := c.expr(e)
 	if !t.is(pyInt, pyBool, pyStr, pyNone, pyList) {
@@ -14,7 +14,7 @@ func (c *pyCheck) value(e ast.Expr) *pyType {
 	return t
 }
 
-// maxDepth bounds expressions: the interpreter's own recursion has no limit.
+// maxDepth bounds the depth of expressions: the interpreter recurses without a limit.
 const maxDepth = 60
 
 func (c *pyCheck) expr(e ast.Expr) *pyType {
@@ -73,6 +73,7 @@ func (c *pyCheck) form(e ast.Expr) *pyType {
 	case *ast.Call:
 		return c.call(e)
 	}
+
 	c.doubt(e, "it has no %s", e.Type().Name)
 	return nil
 }
@@ -87,15 +88,20 @@ func (c *pyCheck) variable(at ast.Ast, id string) *pyType {
 	if t == nil || pyReserved[id] {
 		c.doubt(at, "the name %s", id)
 	}
+
 	return t
 }
 
-// binary gives the type of an operation.
-func (c *pyCheck) binary(at ast.Ast, op ast.OperatorNumber, left, right *pyType, operand ast.Expr) *pyType {
+// binary returns the type of an operation.
+func (c *pyCheck) binary(
+	at ast.Ast, op ast.OperatorNumber, left, right *pyType, operand ast.Expr,
+) *pyType {
 	switch {
 	case left.is(pyInt) && right.is(pyInt):
 		switch op {
-		case ast.Add, ast.Sub, ast.Mult, ast.FloorDiv, ast.Modulo, ast.BitAnd, ast.BitOr, ast.BitXor:
+		case ast.Add,
+			ast.Sub, ast.Mult, ast.FloorDiv, ast.Modulo, ast.BitAnd, ast.BitOr,
+			ast.BitXor:
 			return left
 		case ast.Pow:
 			if small(operand, 1000) {
@@ -119,6 +125,7 @@ func (c *pyCheck) binary(at ast.Ast, op ast.OperatorNumber, left, right *pyType,
 	case left.is(pyList) && right.is(pyInt) && op == ast.Mult:
 		return listOf(left.root().elem)
 	}
+
 	c.doubt(at, "this operator on these types")
 	return nil
 }
@@ -141,6 +148,7 @@ func (c *pyCheck) unary(e *ast.UnaryOp) *pyType {
 	case t.is(pyInt) && (e.Op == ast.USub || e.Op == ast.UAdd || e.Op == ast.Invert):
 		return t
 	}
+
 	c.doubt(e, "this operator on this type")
 	return nil
 }
@@ -164,6 +172,7 @@ func (c *pyCheck) compare(e *ast.Compare) *pyType {
 		}
 		left = right
 	}
+
 	return simple(pyBool)
 }
 
@@ -178,6 +187,7 @@ func compares(op ast.CmpOp, left, right *pyType) bool {
 			left.is(pyInt, pyStr) && right.is(pyList) && right.root().elem.is(left.root().kind)
 	case ast.Is, ast.IsNot:
 	}
+
 	return false
 }
 
@@ -205,11 +215,12 @@ func (c *pyCheck) subscript(e *ast.Subscript) *pyType {
 		}
 		return listOf(t.root().elem)
 	}
+
 	c.doubt(e, "this subscript")
 	return nil
 }
 
-// comprehension checks [elt for target in iter if cond] and gives elt's type.
+// comprehension checks [elt for target in iter if cond] and returns elt's type.
 func (c *pyCheck) comprehension(at ast.Expr, elt ast.Expr, generators []ast.Comprehension) *pyType {
 	if len(generators) != 1 || len(c.bound) > 0 {
 		c.doubt(at, "a comprehension in or beside another")
@@ -218,6 +229,7 @@ func (c *pyCheck) comprehension(at ast.Expr, elt ast.Expr, generators []ast.Comp
 	elem := c.iterated(g.Iter, c.expr(g.Iter))
 	c.bound = append(c.bound, map[string]*pyType{})
 	c.bind(g.Target, elem)
+
 	for _, cond := range g.Ifs {
 		c.value(cond)
 	}
@@ -226,7 +238,7 @@ func (c *pyCheck) comprehension(at ast.Expr, elt ast.Expr, generators []ast.Comp
 	return t
 }
 
-// iterated gives the type of the elements of what a loop runs over.
+// iterated returns the element type of an iterable.
 func (c *pyCheck) iterated(at ast.Expr, t *pyType) *pyType {
 	switch {
 	case t.is(pyStr):
@@ -236,6 +248,7 @@ func (c *pyCheck) iterated(at ast.Expr, t *pyType) *pyType {
 			return elem
 		}
 	}
+
 	c.doubt(at, "a loop over this")
 	return nil
 }

@@ -31,7 +31,10 @@ func (g *generator) expr(kind string, depth int) string {
 func (g *generator) integer(d int) string {
 	switch g.IntN(13) {
 	case 0, 1, 2, 3:
-		return fmt.Sprintf("(%s %s %s)", g.expr("i", d), g.pick("+", "-", "*", "//", "%", "&", "|", "^"), g.expr("i", d))
+		return fmt.Sprintf(
+			"(%s %s %s)", g.expr("i", d), g.pick("+", "-", "*", "//", "%", "&", "|", "^"),
+			g.expr("i", d),
+		)
 	case 4:
 		return fmt.Sprintf("(%s ** %d)", g.expr("i", d), g.IntN(9))
 	case 5:
@@ -43,7 +46,13 @@ func (g *generator) integer(d int) string {
 	case 8:
 		return fmt.Sprintf("%s(%s, %s)", g.pick("min", "max"), g.expr("i", d), g.expr("i", d))
 	case 9:
-		return fmt.Sprintf("sum(%s)", g.pick(g.expr("li", d), "range("+g.atom("i")+" % 50)", "q * q for q in range(9) if q % 2", "q for q in "+g.expr("li", d)))
+		return fmt.Sprintf(
+			"sum(%s)",
+			g.pick(
+				g.expr("li", d), "range("+g.atom("i")+" % 50)", "q * q for q in range(9) if q % 2",
+				"q for q in "+g.expr("li", d),
+			),
+		)
 	case 10:
 		return fmt.Sprintf("%s[%s]", g.expr("li", d), g.pick("0", "-1", "1"))
 	case 11:
@@ -90,9 +99,14 @@ func (g *generator) slice() string {
 func (g *generator) truth(d int) string {
 	switch g.IntN(9) {
 	case 0, 1:
-		return fmt.Sprintf("(%s %s %s)", g.expr("i", d), g.pick("<", ">", "==", "!=", "<=", ">="), g.expr("i", d))
+		return fmt.Sprintf(
+			"(%s %s %s)", g.expr("i", d), g.pick("<", ">", "==", "!=", "<=", ">="), g.expr("i", d),
+		)
 	case 2:
-		return fmt.Sprintf("(%s %s %s)", g.expr("s", d), g.pick("<", ">", "==", "!=", "<=", ">=", "in", "not in"), g.expr("s", d))
+		return fmt.Sprintf(
+			"(%s %s %s)", g.expr("s", d), g.pick("<", ">", "==", "!=", "<=", ">=", "in", "not in"),
+			g.expr("s", d),
+		)
 	case 3:
 		return "(not " + g.expr(g.kind(), d) + ")"
 	case 4:
@@ -104,9 +118,13 @@ func (g *generator) truth(d int) string {
 		k := g.pick("li", "ls", "lli", "b")
 		return fmt.Sprintf("(%s %s %s)", g.expr(k, d), g.pick("==", "!="), g.expr(k, d))
 	case 7:
-		return fmt.Sprintf("%s(%s)", g.pick("any", "all", "bool"), g.expr(g.pick("li", "ls", "lb"), d))
+		return fmt.Sprintf(
+			"%s(%s)", g.pick("any", "all", "bool"), g.expr(g.pick("li", "ls", "lb"), d),
+		)
 	default:
-		return fmt.Sprintf("%s.%s(%s)", g.expr("s", d), g.pick("startswith", "endswith"), g.expr("s", d))
+		return fmt.Sprintf(
+			"%s.%s(%s)", g.expr("s", d), g.pick("startswith", "endswith"), g.expr("s", d),
+		)
 	}
 }
 
@@ -128,15 +146,23 @@ func (g *generator) list(kind string, d int) string {
 	case 5:
 		switch elem {
 		case "i":
-			return fmt.Sprintf("[c %s %s for c in %s%s]", g.pick("+", "*", "-"), g.atom("i"), g.pick("range(5)", g.expr("li", d)), g.pick("", " if c > 1", " if c % 2 == 0"))
+			return fmt.Sprintf(
+				"[c %s %s for c in %s%s]", g.pick("+", "*", "-"), g.atom("i"),
+				g.pick("range(5)", g.expr("li", d)), g.pick("", " if c > 1", " if c % 2 == 0"),
+			)
 		case "s":
-			return fmt.Sprintf("[%s for c in %s]", g.pick("c", "c + c", "str(len(c))", "c[0:1]"), g.pick(g.expr("ls", d), g.expr("s", d)))
+			return fmt.Sprintf(
+				"[%s for c in %s]", g.pick("c", "c + c", "str(len(c))", "c[0:1]"),
+				g.pick(g.expr("ls", d), g.expr("s", d)),
+			)
 		case "b":
 			return fmt.Sprintf("[c > %s for c in %s]", g.atom("i"), g.expr("li", d))
 		}
 	case 6:
 		if elem == "s" {
-			return fmt.Sprintf("%s.split(%s)", g.expr("s", d), g.pick("", "' '", "','", "'a'", "'ab'"))
+			return fmt.Sprintf(
+				"%s.split(%s)", g.expr("s", d), g.pick("", "' '", "','", "'a'", "'ab'"),
+			)
 		}
 		if elem == "i" {
 			return "list(range(" + g.pick("4", "1, 6", "6, 0, -1", "0, 10, 3") + "))"
@@ -155,10 +181,16 @@ func (g *generator) atom(kind string) string {
 	}
 	switch kind {
 	case "i":
-		return g.pick("0", "1", "2", "3", "7", "10", "63", "255", "1000003", "9223372036854775807", "9223372036854775808",
-			"4611686018427387904", "123456789012345678901234567890", "-1", "-7", "(-3)", "(-9223372036854775808)")
+		return g.pick(
+			"0", "1", "2", "3", "7", "10", "63", "255", "1000003", "9223372036854775807",
+			"9223372036854775808", "4611686018427387904", "123456789012345678901234567890", "-1",
+			"-7", "(-3)", "(-9223372036854775808)",
+		)
 	case "s":
-		return g.pick(`""`, `"a"`, `'ab'`, `"hello world"`, `'it\'s'`, `"q\"q"`, `"l1\nl2"`, `"t\tt"`, `"b\\b"`, `"a,b,c"`, `" pad "`, `"aaa"`, `"Z"`, `"10"`, `"{}%s"`)
+		return g.pick(
+			`""`, `"a"`, `'ab'`, `"hello world"`, `'it\'s'`, `"q\"q"`, `"l1\nl2"`, `"t\tt"`,
+			`"b\\b"`, `"a,b,c"`, `" pad "`, `"aaa"`, `"Z"`, `"10"`, `"{}%s"`,
+		)
 	case "b":
 		return g.pick("True", "False")
 	case "li":

@@ -12,10 +12,9 @@ import (
 	"github.com/rlmhq/rlm/internal/session/wire"
 )
 
-// pySession is one session's Python. What it runs is pure: it prints and sets
-// variables, nothing else. So a snippet that turns out at run time to be beyond
-// the interpreter has never run, once its output is thrown away and the session's
-// snippets have run again in a new interpreter.
+// pySession is one session's Python. Its snippets are pure: they only print and set
+// variables. So a snippet that fails in the interpreter at run time can be undone: the session
+// drops its output and runs the earlier snippets again in a new interpreter.
 type pySession struct {
 	link  *link
 	in    *pyInterp
@@ -24,9 +23,9 @@ type pySession struct {
 	early error
 }
 
-// pyProgram is a snippet that was admitted.
+// pyProgram is an admitted snippet.
 type pyProgram struct {
-	body, tail *py.Code // all but the expression to show, and that
+	body, tail *py.Code // the program without its last expression; that expression
 }
 
 func newPySession(l *link) *pySession {
@@ -44,6 +43,7 @@ func (s *pySession) run(source string) ending {
 	if reason != "" {
 		return rejected("python", reason)
 	}
+
 	if err := s.in.run(program); err != nil {
 		end := rejected("python", "at run time: "+err.Error())
 		end.report.IsDirty = s.again() != nil
@@ -51,14 +51,15 @@ func (s *pySession) run(source string) ending {
 	}
 	s.vars, s.past = vars, append(s.past, program)
 	s.link.out.write('1', s.in.out)
+
 	if s.in.final != nil {
-		// A host that is gone ends the worker elsewhere.
+		// If the host is gone, listen ends the worker.
 		_ = s.link.host.FinalJSON(s.in.final, "")
 	}
 	return ending{code: wire.CodeOK}
 }
 
-// again makes the namespace anew.
+// again rebuilds the namespace in a new interpreter.
 func (s *pySession) again() error {
 	in, err := newPyInterp()
 	if err != nil {
@@ -69,12 +70,15 @@ func (s *pySession) again() error {
 			return err
 		}
 	}
+
 	s.in = in
 	return nil
 }
 
 // prepare checks and compiles a snippet.
-func (s *pySession) prepare(source string) (program pyProgram, vars map[string]*pyType, reason string) {
+func (s *pySession) prepare(
+	source string,
+) (program pyProgram, vars map[string]*pyType, reason string) {
 	defer func() {
 		if r := recover(); r != nil {
 			reason = "the interpreter failed"
@@ -84,6 +88,7 @@ func (s *pySession) prepare(source string) (program pyProgram, vars map[string]*
 	if reason != "" {
 		return program, nil, reason
 	}
+
 	var err error
 	if body != "" {
 		program.body, err = py.Compile(body, "<snippet>", py.ExecMode, 0, true)
@@ -94,6 +99,7 @@ func (s *pySession) prepare(source string) (program pyProgram, vars map[string]*
 	if err != nil {
 		return program, nil, "it is not in the grammar of the small Python"
 	}
+
 	return program, vars, ""
 }
 
@@ -112,11 +118,14 @@ func newPyInterp() (*pyInterp, error) {
 		return nil, err
 	}
 	in.ctx = ctx
-	in.module, err = ctx.store.NewModule(ctx, &py.ModuleImpl{Info: py.ModuleInfo{Name: py.MainModuleName}, Globals: py.StringDict{}})
+	in.module, err = ctx.store.NewModule(
+		ctx, &py.ModuleImpl{Info: py.ModuleInfo{Name: py.MainModuleName}, Globals: py.StringDict{}},
+	)
+
 	return in, err
 }
 
-// run runs a program and gathers what it prints.
+// run runs a program and collects its output.
 func (in *pyInterp) run(program pyProgram) (err error) {
 	in.out, in.final = in.out[:0], nil
 	defer func() {
@@ -124,6 +133,7 @@ func (in *pyInterp) run(program pyProgram) (err error) {
 			err = fmt.Errorf("the interpreter failed: %v", r)
 		}
 	}()
+
 	if program.body != nil {
 		_, err := in.ctx.RunCode(program.body, in.module.Globals, in.module.Globals, nil)
 		switch {
@@ -133,6 +143,7 @@ func (in *pyInterp) run(program pyProgram) (err error) {
 			return plain(err)
 		}
 	}
+
 	if program.tail == nil {
 		return nil
 	}
@@ -145,6 +156,7 @@ func (in *pyInterp) run(program pyProgram) (err error) {
 	case value == py.None:
 		return nil
 	}
+
 	text, err := pyRepr(value)
 	if err == nil {
 		err = in.write(text + "\n")
@@ -152,7 +164,7 @@ func (in *pyInterp) run(program pyProgram) (err error) {
 	return err
 }
 
-// plain makes an exception a short error.
+// plain turns an exception into a short error.
 func plain(err error) error {
 	var e py.ExceptionInfo
 	if errors.As(err, &e) && e.Type != nil {
@@ -161,8 +173,8 @@ func plain(err error) error {
 	return errors.New("it raises an exception")
 }
 
-// mostPrinted bounds what a snippet prints: it is kept until the snippet has
-// ended, and can only be taken back until it is sent.
+// mostPrinted bounds the output of a snippet, in bytes. The worker keeps the output until the
+// snippet has ended, so that it can drop it.
 const mostPrinted = 4 << 20
 
 func (in *pyInterp) write(text string) error {

@@ -7,9 +7,9 @@ import (
 	"sync"
 )
 
-// pyToken matches the tokens of the allowed Python, each at the beginning of a
-// text. What is not one of these is rejected before gpython's lexer, which is
-// more lenient than CPython's, sees it. Only a worker needs it compiled.
+// pyToken matches one token of the subset at the beginning of a text. gpython's lexer is more
+// lenient than CPython's, so all other text is rejected before. Only a worker compiles the
+// expression.
 var pyToken = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pyTokens) })
 
 const pyTokens = `^(?:` +
@@ -27,10 +27,10 @@ const (
 
 var errToken = errors.New("it has a character or literal that is not in the proven part of Python")
 
-// literal are the kinds after which no number may follow without a space.
+// literal are the token kinds that a number may not follow without a space.
 var literal = set("number", "string", "name")
 
-// pyScan reports why a source is not made of allowed tokens.
+// pyScan returns an error for a source outside the subset's tokens.
 func pyScan(source string) error {
 	if len(source) > maxPython {
 		return fmt.Errorf("it is longer than %d bytes", maxPython)
@@ -40,6 +40,7 @@ func pyScan(source string) error {
 			return errToken
 		}
 	}
+
 	depth, before := 0, ""
 	token := pyToken()
 	for rest := source; rest != ""; {
@@ -49,13 +50,15 @@ func pyScan(source string) error {
 		}
 		text := rest[:m[1]]
 		kind := ""
+
 		for i, name := range token.SubexpNames() {
 			if name != "" && m[2*i] >= 0 {
 				kind = name
 			}
 		}
 		switch {
-		case kind == "name" && (before == "number" || before == "string"), kind == "number" && literal[before]:
+		case kind == "name" && (before == "number" || before == "string"),
+			kind == "number" && literal[before]:
 			return errToken // 1if, 012, "a"b
 		case kind == "string" && (before == "name" || before == "string" || before == "number"):
 			return errToken // f"", "a""b"
@@ -66,10 +69,12 @@ func pyScan(source string) error {
 		case text == ")" || text == "]":
 			depth--
 		}
+
 		if depth < 0 || depth > maxBracket {
 			return errors.New("its brackets nest too deep or do not match")
 		}
 		before, rest = kind, rest[m[1]:]
 	}
+
 	return nil
 }

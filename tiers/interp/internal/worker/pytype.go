@@ -1,10 +1,10 @@
 package worker
 
-// pyKind is what a value of the allowed Python can be.
+// pyKind is the kind of a value in the subset.
 type pyKind int
 
 const (
-	pyUnknown pyKind = iota // of an empty list's elements, until something says
+	pyUnknown pyKind = iota // of an empty list's elements, until an operation decides
 	pyInt
 	pyBool
 	pyStr
@@ -14,9 +14,9 @@ const (
 	pyPair  // what enumerate gives
 )
 
-// pyType is the type of an expression or a variable. Types are merged when a
-// value is assigned, and two lists that may be the same object have the same
-// type node: that is how the check knows what a loop must not change.
+// pyType is the type of an expression or a variable. Assignments merge types. Two lists that
+// may be the same object share a type node, by which the check knows the lists that a loop must
+// not change.
 type pyType struct {
 	kind pyKind
 	elem *pyType // of lists and iterables
@@ -46,7 +46,7 @@ func listOf(elem *pyType) *pyType { return &pyType{kind: pyList, elem: elem} }
 
 func rangeOf(elem *pyType) *pyType { return &pyType{kind: pyRange, elem: elem} }
 
-// merge makes two types one, and reports whether they can be.
+// merge unifies two types, and reports whether it could.
 func merge(a, b *pyType) bool {
 	a, b = a.root(), b.root()
 	switch {
@@ -61,12 +61,13 @@ func merge(a, b *pyType) bool {
 	case a.kind != b.kind || a.kind == pyRange || a.kind == pyPair:
 		return false
 	}
+
 	b.same = a
 	return a.elem == nil || merge(a.elem, b.elem)
 }
 
-// holds reports whether lists of t hold, at whatever depth, u: a list that holds
-// itself is none of the proven values.
+// holds reports whether lists of t contain u at any depth. A list that contains itself is not
+// proven.
 func (t *pyType) holds(u *pyType) bool {
 	for t = t.root(); t.elem != nil; {
 		if t = t.elem.root(); t == u {
@@ -76,7 +77,7 @@ func (t *pyType) holds(u *pyType) bool {
 	return false
 }
 
-// alike merges what two lists hold without making them the same list.
+// alike merges the element types of two lists, but not the lists.
 func alike(a, b *pyType) bool {
 	a, b = a.root(), b.root()
 	if a.kind != b.kind {
@@ -85,7 +86,7 @@ func alike(a, b *pyType) bool {
 	return a.elem == nil || merge(a.elem, b.elem)
 }
 
-// copyTypes copies variables, so that a check can fail without a trace.
+// copyTypes copies the types of variables, so that a failed check changes nothing.
 func copyTypes(vars map[string]*pyType) map[string]*pyType {
 	done := map[*pyType]*pyType{}
 	var dup func(t *pyType) *pyType
@@ -97,11 +98,13 @@ func copyTypes(vars map[string]*pyType) map[string]*pyType {
 		if c, ok := done[t]; ok {
 			return c
 		}
+
 		c := &pyType{kind: t.kind}
 		done[t] = c
 		c.elem = dup(t.elem)
 		return c
 	}
+
 	own := make(map[string]*pyType, len(vars))
 	for name, t := range vars {
 		own[name] = dup(t)

@@ -7,15 +7,14 @@ import (
 	"github.com/go-python/gpython/ast"
 )
 
-// pyWriter writes an admitted program anew. Operators that gpython gets wrong
-// become calls of our own functions, see arithmetic; everything else stays.
+// pyWriter writes the source of an admitted program. It replaces the operators that gpython
+// computes incorrectly by calls, see arithmetic, and keeps all other code.
 type pyWriter struct {
 	b      strings.Builder
 	indent int
 }
 
-// writePython writes statements; a last expression is left out if it is shown,
-// and returned by itself.
+// writePython writes statements. If the last expression is shown, it becomes the tail.
 func writePython(body []ast.Stmt, echo bool) (source, tail string) {
 	w := &pyWriter{}
 	if echo {
@@ -79,14 +78,18 @@ func (w *pyWriter) block(body []ast.Stmt) {
 }
 
 var pyOperators = map[ast.OperatorNumber]string{
-	ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Modulo: "%", ast.Pow: "**", ast.LShift: "<<", ast.RShift: ">>",
-	ast.BitOr: "|", ast.BitXor: "^", ast.BitAnd: "&", ast.FloorDiv: "//",
+	ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Modulo: "%", ast.Pow: "**",
+	ast.LShift: "<<", ast.RShift: ">>", ast.BitOr: "|", ast.BitXor: "^", ast.BitAnd: "&",
+	ast.FloorDiv: "//",
 }
 
-var pyUnary = map[ast.UnaryOpNumber]string{ast.Invert: "~", ast.Not: "not ", ast.UAdd: "+", ast.USub: "-"}
+var pyUnary = map[ast.UnaryOpNumber]string{
+	ast.Invert: "~", ast.Not: "not ", ast.UAdd: "+", ast.USub: "-",
+}
 
 var pyCompare = map[ast.CmpOp]string{
-	ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.In: "in", ast.NotIn: "not in",
+	ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">",
+	ast.GtE: ">=", ast.In: "in", ast.NotIn: "not in",
 }
 
 func (w *pyWriter) list(all []ast.Expr) string {
@@ -129,7 +132,9 @@ func (w *pyWriter) expr(e ast.Expr) string {
 		for i, v := range e.Values {
 			parts[i] = w.expr(v)
 		}
-		return "(" + strings.Join(parts, map[ast.BoolOpNumber]string{ast.And: " and ", ast.Or: " or "}[e.Op]) + ")"
+		return "(" + strings.Join(
+			parts, map[ast.BoolOpNumber]string{ast.And: " and ", ast.Or: " or "}[e.Op],
+		) + ")"
 	case *ast.Compare:
 		text := "(" + w.expr(e.Left)
 		for i, op := range e.Ops {
@@ -149,7 +154,8 @@ func (w *pyWriter) expr(e ast.Expr) string {
 		}
 		return w.expr(e.Func) + "(" + strings.TrimPrefix(args, ", ") + ")"
 	}
-	return "" // the check admits nothing else
+
+	return "" // the check admits no other form
 }
 
 func (w *pyWriter) comprehension(elt ast.Expr, generators []ast.Comprehension) string {
@@ -160,6 +166,7 @@ func (w *pyWriter) comprehension(elt ast.Expr, generators []ast.Comprehension) s
 			text += " if " + w.expr(cond)
 		}
 	}
+
 	return text
 }
 
@@ -180,5 +187,6 @@ func (w *pyWriter) slice(s ast.Slicer) string {
 		}
 		return text
 	}
-	return "" // the check admits nothing else
+
+	return "" // the check admits no other form
 }

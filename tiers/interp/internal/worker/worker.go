@@ -32,6 +32,7 @@ func Serve(conn io.ReadWriter) int {
 	if w.link.send(wire.KindReady, nil) != nil {
 		return 1
 	}
+
 	return w.listen()
 }
 
@@ -100,6 +101,7 @@ func (w *worker) obey(order wire.Order) error {
 	} else {
 		end = w.python.run(order.Source)
 	}
+
 	if end.exception != nil {
 		if err := w.link.host.Raise(*end.exception); err != nil {
 			return err
@@ -111,6 +113,7 @@ func (w *worker) obey(order wire.Order) error {
 	if err != nil {
 		return err
 	}
+
 	done := wire.Done{Mark: order.Mark, Code: end.code, Peak: held(), More: more}
 	return w.link.send(wire.KindDone, done.Append(nil))
 }
@@ -122,36 +125,35 @@ type ending struct {
 	report    Report
 }
 
-// Report is what only a worker says about the end of a snippet.
+// Report is the part of a snippet's ending that only workers report.
 type Report struct {
-	// Missing and Reason say why it was rejected.
+	// Missing and Reason explain a rejection.
 	Missing string `json:"missing"`
 	Reason  string `json:"reason"`
-	// IsInvalid is set if the interpreter could not compile it, which may be the
-	// snippet's fault or its own. It never ran.
+	// IsInvalid reports that the interpreter could not compile the snippet, by the fault of
+	// either. The snippet never ran.
 	IsInvalid bool `json:"invalid"`
-	// IsDirty is set if the namespace is no longer what the session's history says: the
-	// worker must be replaced.
+	// IsDirty reports that the namespace no longer matches the session's history. The host
+	// must replace the worker.
 	IsDirty bool `json:"dirty"`
-	// Impure says why running the snippet again may give something else, empty if it
-	// does not.
+	// Impure says why another run of the snippet may have another result, empty if it cannot.
 	Impure string `json:"impure"`
 }
 
-// rejected is the ending of a snippet that never ran.
+// rejected returns the ending of a snippet that never ran.
 func rejected(missing, reason string) ending {
 	return ending{code: wire.CodeRejected, report: Report{Missing: missing, Reason: reason}}
 }
 
-// held is the memory that the process has mapped.
+// held returns the mapped memory of the process, in bytes.
 func held() int64 {
 	sample := []metrics.Sample{{Name: "/memory/classes/total:bytes"}}
 	metrics.Read(sample)
 	return int64(sample[0].Value.Uint64()) //nolint:gosec // far below
 }
 
-// warm runs something harmless by both interpreters, so that a session's first
-// snippet finds their code in memory. It leaves no name behind.
+// warm runs a harmless snippet in both interpreters, so that their code is in memory before
+// the session's first snippet. It declares no names.
 func warm(golang *goSession) {
 	if golang.broken == nil {
 		_, golang.broken = golang.yaegi.Eval("1 + 1")
@@ -159,13 +161,13 @@ func warm(golang *goSession) {
 	if plan, _ := planGo("for i := 0; i < 3; i++ {\n}\n1 + 1", golang.known); plan == nil {
 		golang.broken = errors.New("it cannot plan a snippet")
 	}
+
 	newPySession(newLink(io.Discard)).run("x = [i for i in range(3)]\nprint(len(x))\nx")
 	runtime.GC()
 	debug.SetGCPercent(gcPercent)
 }
 
-// gcPercent lets a worker, which is short-lived and bounded anyway, collect
-// seldom.
+// gcPercent makes garbage collection rare: a worker is short-lived, and its memory is bounded.
 const gcPercent = 400
 
 // link is the worker's end of the connection.
@@ -193,8 +195,8 @@ func (l *link) send(kind byte, payload ...[]byte) error {
 	return l.conn.Write(kind, payload...)
 }
 
-// output gathers small writes: a snippet that prints a line at a time would
-// otherwise spend its time on frames.
+// output buffers small writes. Otherwise a snippet that prints line by line would spend its
+// time on frames.
 type output struct {
 	link *link
 
@@ -203,11 +205,11 @@ type output struct {
 	buf    []byte
 }
 
-// maxOutput bounds what is sent at a time, in bytes.
+// maxOutput bounds one frame of output, in bytes.
 const maxOutput = 64 << 10
 
-// flushAt is how much is gathered. What a snippet has written is also sent when
-// it ends or calls the host.
+// flushAt is the size of the buffer, in bytes. The buffer is also sent when a snippet ends or
+// calls the host.
 const flushAt = 4 << 10
 
 func (o *output) write(stream byte, text []byte) {
@@ -217,6 +219,7 @@ func (o *output) write(stream byte, text []byte) {
 		o.send()
 		o.stream = stream
 	}
+
 	for len(text) > 0 {
 		n := min(len(text), maxOutput-len(o.buf))
 		o.buf = append(o.buf, text[:n]...)
@@ -242,13 +245,13 @@ func (o *output) send() {
 	}
 }
 
-// stream is one of the two, as a writer.
+// stream is a writer for stdout or stderr.
 type stream struct {
 	out  *output
 	name byte
 }
 
-// Write takes a part of the output.
+// Write adds text to the output.
 func (s stream) Write(text []byte) (int, error) {
 	s.out.write(s.name, text)
 	return len(text), nil

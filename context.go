@@ -1,0 +1,179 @@
+package rlm
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync/atomic"
+
+	"github.com/dustin/go-humanize"
+	"github.com/dustin/go-humanize/english"
+
+	"github.com/rlmhq/rlm/internal/bigtext"
+	"github.com/rlmhq/rlm/tiers"
+)
+
+// Context is something for snippets to work on: see [File], [Text], [Reader] and [Value].
+type Context struct {
+	name string
+	open func(ctx context.Context) (tiers.Input, error)
+}
+
+// File is a text file of any size, or a directory of them. The file is mapped, not read. It
+// must not change while the session lives; a change is an error, not a wrong answer.
+func File(path string) Context {
+	return Context{path, func(context.Context) (tiers.Input, error) {
+		info, err := os.Stat(path)
+		if err != nil {
+			return tiers.Input{}, err
+		}
+		if info.IsDir() {
+			return openDir(path)
+		}
+		text, err := bigtext.Open(path)
+		if err != nil {
+			return tiers.Input{}, err
+		}
+		return whole(text)
+	}}
+}
+
+func openDir(path string) (tiers.Input, error) {
+	dir, err := bigtext.OpenDir(path)
+	if err != nil {
+		return tiers.Input{}, err
+	}
+	if len(dir.Names()) == 0 {
+		return tiers.Input{}, errors.Join(errors.New("the directory has no files"), dir.Close())
+	}
+	return tiers.Input{Dir: dir}, nil
+}
+
+// whole refuses an empty text, which is always a mistake upstream.
+func whole(text *bigtext.Text) (tiers.Input, error) {
+	if text.Size() == 0 {
+		return tiers.Input{}, errors.Join(errors.New("it is empty"), text.Close())
+	}
+	return tiers.Input{Text: text}, nil
+}
+
+// Text is a text in memory.
+func Text(name, text string) Context {
+	return Context{name, func(context.Context) (tiers.Input, error) {
+		return tiers.Input{Text: bigtext.FromBytes(name, []byte(text))}, nil
+	}}
+}
+
+// Reader is a stream. It is copied to an unnamed temporary file of at most limit bytes.
+func Reader(name string, r io.Reader, limit int64) Context {
+	return Context{name, func(ctx context.Context) (tiers.Input, error) {
+		text, err := bigtext.Spool(ctx, r, limit)
+		if err != nil {
+			return tiers.Input{}, err
+		}
+		return whole(text)
+	}}
+}
+
+// Value is a Go value. Snippets see its JSON, decoded.
+func Value(name string, value any) Context {
+	return Context{name, func(context.Context) (tiers.Input, error) {
+		data, err := json.Marshal(value)
+		return tiers.Input{Value: data}, err
+	}}
+}
+
+// inputs are the opened contexts of a session and its forks.
+type inputs struct {
+	list  []tiers.Input
+	users atomic.Int32
+}
+
+func openContexts(ctx context.Context, contexts []Context) (*inputs, error) {
+	in := &inputs{}
+	for _, c := range contexts {
+		if c.open == nil {
+			return nil, errors.Join(errors.New("a Context is made by File, Text, Reader or Value"), in.close())
+		}
+		input, err := c.open(ctx)
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("cannot use context %q: %w", c.name, err), in.close())
+		}
+		input.Name = c.name
+		in.list = append(in.list, input)
+	}
+	return in, nil
+}
+
+func (in *inputs) share() *inputs {
+	in.users.Add(1)
+	return in
+}
+
+// release closes the inputs when their last session is gone.
+func (in *inputs) release() error {
+	if in.users.Add(-1) != 0 {
+		return nil
+	}
+	return in.close()
+}
+
+func (in *inputs) close() error {
+	var errs []error
+	for _, input := range in.list {
+		if text, ok := input.Text.(io.Closer); ok {
+			errs = append(errs, text.Close())
+		}
+		if dir, ok := input.Dir.(io.Closer); ok {
+			errs = append(errs, dir.Close())
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// CheckContexts returns a sentence for each context that snippets do not see as it is:
+// bytes that are not UTF-8, links and special files of a directory. It reads the texts once.
+func (s *Session) CheckContexts(ctx context.Context) []string {
+	ctx, leave, err := s.enter(ctx)
+	if err != nil {
+		return nil
+	}
+	defer leave()
+
+	var notes []string
+	for _, in := range s.allInputs() {
+		if dir, ok := in.Dir.(*bigtext.Dir); ok && dir.Skipped() > 0 {
+			left := english.Plural(dir.Skipped(), "link or special file", "links or special files")
+			notes = append(notes, fmt.Sprintf("context %s: left out: %s", in.Name, left))
+		}
+		if text, ok := in.Text.(*bigtext.Text); ok {
+			if note := describeInvalid(ctx, text); note != "" {
+				notes = append(notes, fmt.Sprintf("context %s: %s", in.Name, note))
+			}
+		}
+	}
+	return notes
+}
+
+// describeInvalid says where a text is not UTF-8, empty if it is. An error comes again when
+// a snippet uses the text.
+func describeInvalid(ctx context.Context, text *bigtext.Text) string {
+	invalid, err := text.Invalid(ctx)
+	if err != nil || invalid == 0 {
+		return ""
+	}
+	first, err := text.FirstInvalid(ctx)
+	if err != nil {
+		return ""
+	}
+
+	bytes, see := "1 byte is", "it as one of"
+	if invalid > 1 {
+		bytes, see = humanize.Comma(invalid)+" bytes are", "them as"
+	}
+	return fmt.Sprintf("%s not UTF-8, the first at byte %s; the snippet sees %s U+DC80 to U+DCFF",
+		bytes, humanize.Comma(first), see)
+}

@@ -1,0 +1,86 @@
+package rlm
+
+import (
+	"context"
+	"runtime"
+
+	"github.com/rlmhq/rlm/internal/jail"
+	"github.com/rlmhq/rlm/tiers"
+)
+
+// Diagnosis says what works on this machine, and by which mechanism.
+type Diagnosis struct {
+	// System is the operating system and the processor's architecture.
+	System string `json:"system"`
+	// Tiers are all tiers that this program has.
+	Tiers []TierStatus `json:"tiers"`
+	// Jail is the wall around processes of this host, which tier local uses.
+	Jail JailStatus `json:"jail"`
+}
+
+// TierStatus is one tier on this machine.
+type TierStatus struct {
+	Name      string           `json:"name"`
+	Languages []tiers.Language `json:"languages"`
+	Isolation string           `json:"isolation"`
+	Features  []tiers.Feature  `json:"features"`
+	// Modules is how many Python modules snippets can import, 0 if unknown.
+	Modules int `json:"modules"`
+	// Usable says that snippets can run in it now. Otherwise Why gives the reason and
+	// the remedy.
+	Usable bool   `json:"usable"`
+	Why    string `json:"why,omitempty"`
+	// OnRequest is set for a tier that only a policy that names it uses.
+	OnRequest bool `json:"on_request,omitempty"`
+	// Version is of the interpreter, where it is known.
+	Version string `json:"version,omitempty"`
+}
+
+// JailStatus says which obstacles the kernel can put around a process of this user.
+type JailStatus struct {
+	// Class is "full", "nested" (no namespaces: weaker) or empty.
+	Class  string      `json:"class"`
+	Layers []JailLayer `json:"layers"`
+	// Advice says how to get the layers that are missing.
+	Advice []string `json:"advice,omitempty"`
+}
+
+// JailLayer is one of the obstacles of which a jail is made.
+type JailLayer struct {
+	Name      string `json:"name"`
+	On        bool   `json:"on"`
+	Mechanism string `json:"mechanism,omitempty"`
+	Why       string `json:"why,omitempty"`
+}
+
+// versioned is a tier that knows its interpreter's version.
+type versioned interface {
+	Version(ctx context.Context) (string, error)
+}
+
+// Diagnose probes every tier. It opens no sandbox.
+func (e *Engine) Diagnose(ctx context.Context) Diagnosis {
+	d := Diagnosis{System: runtime.GOOS + "/" + runtime.GOARCH}
+	for _, tier := range e.tiers {
+		status := TierStatus{Usable: true}
+		if err := tier.Probe(ctx); err != nil {
+			status.Usable, status.Why = false, err.Error()
+		}
+		info := tier.Info()
+		status.Name, status.Languages, status.Isolation = info.Name, info.Languages, info.Isolation.String()
+		status.Features, status.Modules = info.Features, len(info.Modules)
+		status.OnRequest = info.OnRequest
+		if v, ok := tier.(versioned); ok && status.Usable {
+			if version, err := v.Version(ctx); err == nil {
+				status.Version = version
+			}
+		}
+		d.Tiers = append(d.Tiers, status)
+	}
+	report := jail.Probe(ctx)
+	d.Jail = JailStatus{Class: string(report.Class), Advice: report.Advice}
+	for _, layer := range report.Layers {
+		d.Jail.Layers = append(d.Jail.Layers, JailLayer(layer))
+	}
+	return d
+}

@@ -1,0 +1,303 @@
+// Package rlm runs code that a language model wrote, safely and fast, over inputs far
+// larger than a model's window.
+//
+// An [Engine] owns the tiers: the sandboxes in which code can run. A [Session] is a
+// persistent namespace. Its snippets run one after another, read the session's contexts
+// as context, context_1 and so on, and call host functions by name.
+//
+//	engine, err := rlm.New(rlm.Options{})
+//	session, err := engine.Open(ctx, rlm.SessionConfig{Contexts: []rlm.Context{rlm.File("big.txt")}})
+//	result, err := session.Run(ctx, `print(context.count("error"))`)
+//
+// A snippet that raises, exceeds a limit or breaks its interpreter is a result, not an
+// error: see package tiers for the three endings.
+//
+// The engine also runs five loops, in which models write the snippets: [Engine.Answer],
+// [Engine.Reflect], [Engine.Reflexion], [Engine.Workflow] and [Engine.Distill].
+package rlm
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+
+	"github.com/rlmhq/rlm/repl"
+	"github.com/rlmhq/rlm/router"
+	"github.com/rlmhq/rlm/router/golang"
+	"github.com/rlmhq/rlm/router/python"
+	"github.com/rlmhq/rlm/tiers"
+	"github.com/rlmhq/rlm/tiers/docker"
+	"github.com/rlmhq/rlm/tiers/interp"
+	"github.com/rlmhq/rlm/tiers/local"
+	"github.com/rlmhq/rlm/tiers/wasm"
+)
+
+// The names of the default tiers, for a [Policy].
+const (
+	TierInterp = interp.Name
+	TierWasm   = wasm.Name
+	TierDocker = docker.Name
+	TierLocal  = local.Name
+)
+
+// Options configure an Engine. The zero value works.
+type Options struct {
+	// Tiers are the tiers to choose from, in place of the default four. Their names
+	// differ. The engine owns them: Close closes those that are an [io.Closer].
+	Tiers []tiers.Tier
+	// CacheDir keeps compiled code between processes. Its files are executed, so it must
+	// belong to the user alone. Empty means the user's cache directory, NoCache none.
+	CacheDir string
+	// Python is the interpreter of the host for tier local, a path or a name. Empty means
+	// python3.
+	Python string
+	// DockerHost is the address of the Docker daemon, in the form of the variable
+	// DOCKER_HOST. Empty means the socket of the system.
+	DockerHost string
+	// DockerImage pins the image of tier docker by its ID, "sha256:…". Empty means the
+	// image that this version builds. DockerGoImage is the same for the image go.
+	DockerImage, DockerGoImage string
+	// Containers is how many containers tier docker keeps started for the next sessions.
+	// Zero means none: a session then waits for its container to start.
+	Containers int
+	// Progress, if set, is called when a slow preparation begins.
+	Progress func(what string)
+	// Log receives the engine's messages. Nil writes nothing.
+	Log *slog.Logger
+}
+
+// NoCache as Options.CacheDir keeps nothing between processes. Each process then takes
+// about two seconds to prepare.
+const NoCache = "none"
+
+// Engine opens sessions and runs loops. It is safe for concurrent use.
+type Engine struct {
+	wasm      *wasm.Tier // runs the analyser, and snippets if it is among tiers
+	tiers     []tiers.Tier
+	warmers   []tiers.Warmer
+	analyser  *python.Analyser
+	analysers map[tiers.Language]router.Analyser
+	probes    *router.Probes
+	log       *slog.Logger
+
+	life context.Context //nolint:containedctx // ends with Close, for all that runs
+	end  context.CancelCauseFunc
+
+	mu       sync.Mutex
+	closed   bool
+	running  sync.WaitGroup // loops
+	sessions map[*Session]struct{}
+	closing  func() error
+}
+
+// New returns an engine. It is cheap: Warm or the first snippet prepares the tiers.
+func New(options Options) (*Engine, error) {
+	options.Log = cmp.Or(options.Log, slog.New(slog.DiscardHandler))
+	dir, err := cacheDir(options)
+	if err != nil {
+		return nil, err
+	}
+
+	e := &Engine{
+		probes: &router.Probes{}, log: options.Log, sessions: map[*Session]struct{}{},
+		wasm: wasm.New(wasm.Options{
+			CacheDir: dir, Preload: python.Preload(), Progress: options.Progress, Log: options.Log,
+		}),
+	}
+	e.life, e.end = context.WithCancelCause(context.Background())
+	e.closing = sync.OnceValue(e.close)
+
+	e.warmers = []tiers.Warmer{e.wasm}
+	if e.tiers = slices.Clone(options.Tiers); e.tiers == nil {
+		e.tiers = defaultTiers(options, e.wasm)
+	}
+	for _, tier := range options.Tiers {
+		if warmer, ok := tier.(tiers.Warmer); ok {
+			e.warmers = append(e.warmers, warmer)
+		}
+	}
+
+	e.analyser = python.New(e.wasm)
+	e.analysers = map[tiers.Language]router.Analyser{
+		tiers.Python: e.analyser, tiers.Go: golang.Analyser{},
+	}
+
+	// A runner refuses what no session could work with, such as two tiers of one name.
+	if _, err := e.newRunner(Policy{}, tiers.Config{}); err != nil {
+		return nil, errors.Join(err, e.Close())
+	}
+	return e, nil
+}
+
+func defaultTiers(options Options, webassembly *wasm.Tier) []tiers.Tier {
+	warm := -1
+	if options.Containers > 0 {
+		warm = options.Containers
+	}
+	return []tiers.Tier{
+		interp.New(interp.Options{}),
+		webassembly,
+		docker.New(docker.Options{
+			Host: options.DockerHost, Image: options.DockerImage, GoImage: options.DockerGoImage,
+			Warm: warm, Log: options.Log,
+		}),
+		local.New(local.Options{Python: options.Python, Warm: -1, Log: options.Log}),
+	}
+}
+
+// cacheDir returns where compiled code is kept, "" for nowhere. A directory that the
+// caller named must work. Without the default directory only the start is slower.
+func cacheDir(options Options) (string, error) {
+	switch options.CacheDir {
+	case NoCache:
+		return "", nil
+	case "":
+		dir, err := os.UserCacheDir()
+		if err == nil {
+			dir = filepath.Join(dir, "rlm")
+			err = wasm.CheckCacheDir(dir)
+		}
+		if err != nil {
+			options.Log.Warn("nothing is kept between processes, so that each takes seconds to start; "+
+				"name another cache directory", "error", err)
+			return "", nil
+		}
+		return dir, nil
+	}
+	return options.CacheDir, wasm.CheckCacheDir(options.CacheDir)
+}
+
+// Tiers returns every tier that the engine may choose, weak and strong. The engine owns
+// them; do not close them.
+func (e *Engine) Tiers() []tiers.Tier { return slices.Clone(e.tiers) }
+
+// Warm does the slow preparations ahead of the first snippet.
+func (e *Engine) Warm(ctx context.Context) error {
+	for _, warmer := range e.warmers {
+		if err := warmer.Warm(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Detect returns the language of a snippet. It is Python, unless the snippet is invalid
+// Python, valid Go, and has something that only Go has.
+func (e *Engine) Detect(ctx context.Context, source string) tiers.Language {
+	return router.Detect(ctx, e.analysers, source)
+}
+
+// Opener returns a function that opens what runs the snippets of one session, for loops
+// that are built on package repl. The caller closes what it opens before the engine, and
+// keeps the inputs open until then. [Engine.Answer] and the other loops need none.
+func (e *Engine) Opener(policy Policy) repl.Opener { return e.opener(policy, nil) }
+
+// opener returns what opens the runners of a loop.
+func (e *Engine) opener(policy Policy, labels map[string]string) repl.Opener {
+	return func(ctx context.Context, cfg tiers.Config) (*router.Runner, error) {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if err := e.life.Err(); err != nil {
+			return nil, ErrClosed
+		}
+		if cfg.Labels == nil {
+			cfg.Labels = labels
+		}
+		return e.newRunner(policy, cfg)
+	}
+}
+
+func (e *Engine) newRunner(policy Policy, cfg tiers.Config) (*router.Runner, error) {
+	return router.NewRunner(router.RunnerConfig{
+		Tiers: e.tiers, Analysers: e.analysers, Policy: policy, Probes: e.probes, Log: e.log, Config: cfg,
+	})
+}
+
+// enter checks what all tasks have, and counts a loop as running until leave. Its context
+// ends with the engine.
+func (e *Engine) enter(
+	ctx context.Context, policy Policy, labels map[string]string,
+) (_ context.Context, leave func(), err error) {
+	if err := policy.Validate(); err != nil {
+		return nil, nil, err
+	}
+	if err := tiers.CheckLabels(labels); err != nil {
+		return nil, nil, err
+	}
+
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed {
+		return nil, nil, ErrClosed
+	}
+
+	e.running.Add(1)
+	ctx, release := e.bound(ctx)
+	return ctx, func() { release(); e.running.Done() }, nil
+}
+
+// bound returns a context that also ends when the engine closes.
+func (e *Engine) bound(ctx context.Context) (_ context.Context, release func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	stop := context.AfterFunc(e.life, func() { cancel(ErrClosed) })
+	return ctx, func() { stop(); cancel(nil) }
+}
+
+// adopt notes an open session, so that Close finds it.
+func (e *Engine) adopt(s *Session) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed {
+		return ErrClosed
+	}
+	e.sessions[s] = struct{}{}
+	return nil
+}
+
+// release forgets a session that is closed.
+func (e *Engine) release(s *Session) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	delete(e.sessions, s)
+}
+
+// Close interrupts what runs, waits until it has ended, closes all sessions and frees the
+// tiers. Snippets and loops under way end with [ErrClosed], and sessions answer with it
+// from then on. Do not call it from a host function: it would wait for itself. Close is
+// idempotent.
+func (e *Engine) Close() error { return e.closing() }
+
+func (e *Engine) close() error {
+	e.mu.Lock()
+	e.closed = true
+	open := make([]*Session, 0, len(e.sessions))
+	for s := range e.sessions {
+		open = append(open, s)
+	}
+	e.mu.Unlock()
+	e.end(ErrClosed)
+
+	var errs []error
+	for _, s := range open {
+		errs = append(errs, s.closeWithEngine())
+	}
+	e.running.Wait()
+
+	errs = append(errs, e.analyser.Close())
+	closed := map[tiers.Tier]bool{}
+	for _, tier := range append(slices.Clone(e.tiers), e.wasm) {
+		closer, ok := tier.(io.Closer)
+		if ok && !closed[tier] {
+			closed[tier] = true
+			errs = append(errs, closer.Close())
+		}
+	}
+	return errors.Join(errs...)
+}

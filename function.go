@@ -1,0 +1,302 @@
+package rlm
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"reflect"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/rlmhq/rlm/internal/protocol"
+	"github.com/rlmhq/rlm/repl"
+	"github.com/rlmhq/rlm/schema"
+	"github.com/rlmhq/rlm/tiers"
+)
+
+// Function is a function of the host that snippets call by its name: see [Func].
+type Function struct {
+	tool repl.Tool
+	err  error // why it cannot be offered
+}
+
+// Func makes a host function of a Go function. The exported fields of the struct In are
+// its arguments, in their order, under the names that package encoding/json gives them. A
+// field with omitempty or omitzero may be left out; the tag jsonschema describes a field.
+// Snippets pass arguments by position or by name, and get Out as its JSON. A struct with
+// another shape than its arguments, and any other mismatch, never reaches fn: the call
+// raises an exception in the snippet.
+//
+//	rlm.Func("price", "Returns the price of an article, in euros.",
+//		func(ctx context.Context, in struct {
+//			Name string `json:"name" jsonschema:"the article"`
+//		}) (float64, error) { ... })
+//
+// fn is called concurrently, and its arguments are hostile. An error that it returns
+// becomes an exception in the snippet, with the error's text. A panic becomes an exception
+// without details; the log has them.
+//
+// An In of [tiers.Call] takes the call as it is, with arguments that nothing has checked.
+//
+// A mistake in the name or the types is reported when a session or a task gets the
+// function.
+func Func[In, Out any](
+	name, doc string, fn func(ctx context.Context, in In) (Out, error),
+) Function {
+	f := Function{tool: repl.Tool{Name: name, Doc: doc}}
+	answer := func(ctx context.Context, in In) (tiers.Value, error) {
+		out, err := fn(ctx, in)
+		if err != nil {
+			return nil, err
+		}
+		return json.Marshal(out)
+	}
+	if f.err = checkFunctionName(name); f.err != nil {
+		return f
+	}
+	if raw, ok := any(answer).(func(context.Context, tiers.Call) (tiers.Value, error)); ok {
+		f.tool.Raw, f.tool.Signature = raw, name+"(*args, **kwargs)"
+		return f
+	}
+
+	arguments, err := argumentsOf[In](name)
+	if f.err = err; err != nil {
+		return f
+	}
+	f.tool.Signature = arguments.signature(name)
+	f.tool.Call = func(ctx context.Context, args map[string]tiers.Value) (tiers.Value, error) {
+		var in In
+		if err := arguments.decode(args, &in); err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		return answer(ctx, in)
+	}
+	return f
+}
+
+// checkFunctionName refuses names that a host function cannot have.
+func checkFunctionName(name string) error {
+	if err := protocol.CheckName(name); err != nil {
+		return err
+	}
+	if _, taken := protocol.Lookup(name); taken || isHidden(name) {
+		return fmt.Errorf("cannot offer host function %q: its name is reserved", name)
+	}
+	return nil
+}
+
+// arguments are those of a typed function.
+type arguments struct {
+	contract *schema.Contract
+	fields   []schema.Field
+}
+
+// argumentsOf reads the arguments from a struct type.
+func argumentsOf[In any](name string) (*arguments, error) {
+	fail := func(err error) (*arguments, error) {
+		return nil, fmt.Errorf("cannot offer host function %q: its arguments: %w", name, err)
+	}
+	if kind := reflect.TypeFor[In]().Kind(); kind != reflect.Struct {
+		return fail(fmt.Errorf("want a struct, not a %s", kind))
+	}
+	described, err := jsonschema.For[In](nil)
+	if err != nil {
+		return fail(err)
+	}
+	document, err := json.Marshal(described)
+	if err != nil {
+		return fail(err)
+	}
+	contract, err := schema.Compile(document)
+	if err != nil {
+		return fail(err)
+	}
+
+	a := &arguments{contract: contract, fields: contract.Fields()}
+	for _, field := range a.fields {
+		if protocol.CheckName(field.Name) != nil {
+			return fail(fmt.Errorf("%q cannot name an argument in Python", field.Name))
+		}
+	}
+	return a, nil
+}
+
+// signature shows how snippets call the function: "price(name: str, currency: str = None)".
+func (a *arguments) signature(name string) string {
+	parts := make([]string, len(a.fields))
+	for i, field := range a.fields {
+		parts[i] = field.Name
+		if kind := field.Contract.Describe(); isType(kind) {
+			parts[i] += ": " + kind
+		}
+		if !field.Required {
+			parts[i] += " = None"
+		}
+	}
+	return name + "(" + strings.Join(parts, ", ") + ")"
+}
+
+// isType reports whether a description is short enough to annotate a parameter, and has
+// nothing that would end one.
+func isType(description string) bool {
+	return len(description) <= 60 && !strings.ContainsAny(description, "\n,()[]{}\"'")
+}
+
+// decode checks arguments and decodes them. An optional argument that is None is left out.
+func (a *arguments) decode(args map[string]tiers.Value, into any) error {
+	given := maps.Clone(args)
+	for _, field := range a.fields {
+		if !field.Required && bytes.Equal(given[field.Name], []byte("null")) {
+			delete(given, field.Name)
+		}
+	}
+	object, err := json.Marshal(given)
+	if err != nil {
+		return fmt.Errorf("cannot encode the arguments: %w", err)
+	}
+
+	checked, violations, err := a.contract.Check(object)
+	if err != nil {
+		return err
+	}
+	if len(violations) == 0 && !bytes.Equal(checked, object) {
+		violations, err = a.findCoerced(object, checked)
+		if err != nil {
+			return err
+		}
+	}
+	if len(violations) > 0 {
+		parts := make([]string, len(violations))
+		for i, v := range violations {
+			parts[i] = v.String()
+		}
+		return fmt.Errorf("the arguments do not fit: %s", strings.Join(parts, "; "))
+	}
+	return json.Unmarshal(checked, into)
+}
+
+// findCoerced returns the arguments that fit only after a change, such as "3" for 3: a
+// function gets what the snippet gave, or nothing.
+func (a *arguments) findCoerced(given, checked json.RawMessage) ([]schema.Violation, error) {
+	var before, after map[string]json.RawMessage
+	if err := errors.Join(json.Unmarshal(given, &before), json.Unmarshal(checked, &after)); err != nil {
+		return nil, err
+	}
+
+	var found []schema.Violation
+	for _, field := range a.fields {
+		if !bytes.Equal(before[field.Name], after[field.Name]) {
+			found = append(found, schema.Violation{
+				Path: "$." + field.Name, Message: "want " + field.Contract.Describe(),
+			})
+		}
+	}
+	return found, nil
+}
+
+// guarded returns the function with panics turned into errors.
+func (f Function) guarded(log *slog.Logger) (repl.Tool, error) {
+	tool := f.tool
+	switch {
+	case f.err != nil:
+		return tool, f.err
+	case tool.Raw != nil:
+		tool.Raw = func(ctx context.Context, call tiers.Call) (_ tiers.Value, err error) {
+			defer recoverCall(log, tool.Name, &err)
+			return f.tool.Raw(ctx, call)
+		}
+	case tool.Call != nil:
+		tool.Call = func(ctx context.Context, args map[string]tiers.Value) (_ tiers.Value, err error) {
+			defer recoverCall(log, tool.Name, &err)
+			return f.tool.Call(ctx, args)
+		}
+	default:
+		return tool, errors.New("cannot offer a host function that is empty: make it with Func")
+	}
+	return tool, nil
+}
+
+// addFunctions adds host functions to the tools of a session or a loop.
+func addFunctions(log *slog.Logger, tools *repl.Tools, functions []Function) (*repl.Tools, error) {
+	if len(functions) == 0 {
+		return tools, nil
+	}
+	more := make([]repl.Tool, len(functions))
+	for i, f := range functions {
+		var err error
+		if more[i], err = f.guarded(log); err != nil {
+			return nil, err
+		}
+	}
+	return tools.With(more...)
+}
+
+// recoverCall turns a panic of a host function into an error.
+func recoverCall(log *slog.Logger, name string, err *error) {
+	if p := recover(); p != nil {
+		log.Error("a host function panicked", "function", name, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+		*err = fmt.Errorf("%s failed: it panicked", name)
+	}
+}
+
+// functionTable answers the host calls of one session. A clone belongs to a fork.
+type functionTable struct {
+	own    *repl.Tools // the embedder's
+	models *repl.Tools // those that call models
+
+	mu      sync.Mutex
+	passing *exchange
+}
+
+var _ tiers.Host = (*functionTable)(nil)
+
+// list returns what the guest knows about the functions.
+func (t *functionTable) list() []tiers.Function {
+	var all []tiers.Function
+	for _, tools := range []*repl.Tools{t.own, t.models} {
+		if tools != nil {
+			all = append(all, tools.Functions()...)
+		}
+	}
+	return all
+}
+
+// has reports whether there is a function of that name.
+func (t *functionTable) has(name string) bool {
+	return slices.ContainsFunc(t.list(), func(f tiers.Function) bool { return f.Name == name })
+}
+
+func (t *functionTable) clone() *functionTable {
+	return &functionTable{own: t.own, models: t.models}
+}
+
+// pass sets the value that moves, nil for none.
+func (t *functionTable) pass(e *exchange) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.passing = e
+}
+
+// Call answers a host call.
+func (t *functionTable) Call(ctx context.Context, call tiers.Call) (tiers.Value, error) {
+	_, ofModels := protocol.Lookup(call.Function)
+	switch {
+	case call.Function == valueIn || call.Function == valueOut:
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		return t.passing.answer(call)
+	case ofModels && t.models != nil:
+		return t.models.Call(ctx, call)
+	case !ofModels && t.own != nil:
+		return t.own.Call(ctx, call)
+	}
+	return nil, fmt.Errorf("this session has no function %q", call.Function)
+}

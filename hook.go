@@ -1,0 +1,110 @@
+package rlm
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/rlmhq/rlm/repl/run"
+)
+
+// HookQuestion is the question about a large output if the caller has none.
+const HookQuestion = "This is the output of a tool, too large to be shown. " +
+	"Report what matters in it, faithfully and with exact values: results, errors, warnings, counts. Quote what must be quoted."
+
+// Hooked is the result of [HookOutput].
+type Hooked struct {
+	// Trigger says why a run looked at the output. It is empty if none did.
+	Trigger run.Trigger
+	// Text is for the model that called the tool: the output itself, or the run's answer.
+	// For a run without an answer it says how the run ended, and how the output begins.
+	Text string
+	// Outcome is the run's, nil if there was none.
+	Outcome *AnswerOutcome
+}
+
+// maxHooked bounds an output that the hook takes, in bytes.
+const maxHooked = 1 << 40
+
+// HookOutput stands between a tool and the model that called it. A small output passes as
+// it is. A large one becomes the first context of a run, whose answer takes its place.
+// Config.Triggers of the task says which outputs are large; a task without a question has
+// [HookQuestion]. HookOutput reads the output once, and never holds a large one in memory.
+//
+// answer is usually [Engine.Answer]. It is called for large outputs only, so a program can
+// put off making an engine until then.
+func HookOutput(
+	ctx context.Context, output io.Reader, task AnswerTask,
+	answer func(context.Context, AnswerTask) (AnswerOutcome, error),
+) (Hooked, error) {
+	triggers := task.Config.Triggers
+	head, whole, err := peek(output, triggers)
+	if err != nil {
+		return Hooked{}, fmt.Errorf("cannot read the output: %w", err)
+	}
+	trigger := triggers.ShouldTrigger(run.Signal{OutputChars: int64(utf8.RuneCountInString(head))})
+	if head == "" || trigger == run.TriggerNone {
+		if !whole {
+			err = fmt.Errorf("the output is larger than %d MiB, too large to pass on as it is: lower the threshold",
+				maxPassed>>20)
+		}
+		return Hooked{Text: head}, err
+	}
+
+	if task.Config.Question == "" {
+		task.Config.Question = HookQuestion
+	}
+	all := Reader("output", io.MultiReader(strings.NewReader(head), output), maxHooked)
+	task.Contexts = slices.Concat([]Context{all}, task.Contexts)
+	outcome, err := answer(ctx, task)
+
+	hooked := Hooked{Trigger: trigger, Text: outcome.Text(), Outcome: &outcome}
+	if outcome.Answer == nil {
+		hooked.Text = describeFailure(outcome, err, head)
+	}
+	return hooked, err
+}
+
+// describeFailure says how a run without an answer ended, and how the output begins.
+func describeFailure(outcome AnswerOutcome, err error, head string) string {
+	reason := outcome.Reason
+	if reason == "" && err != nil {
+		reason = err.Error()
+	}
+	return fmt.Sprintf("[The output is large, and the run that was to look at it has no answer: %s. It begins:]\n%s\n",
+		reason, beginning(head))
+}
+
+// shownChars is how much of an output is shown if the run has no answer, in characters.
+const shownChars = 2_000
+
+// beginning returns the first characters of a text.
+func beginning(text string) string {
+	n := 0
+	for i := range text {
+		if n++; n > shownChars {
+			return text[:i]
+		}
+	}
+	return text
+}
+
+// peek reads as much of an output as it takes to decide, and reports whether that is all.
+func peek(output io.Reader, t run.Triggers) (head string, whole bool, err error) {
+	threshold := t.OutputChars
+	if threshold == 0 {
+		threshold = run.DefaultOutputChars
+	}
+	limit := int64(maxPassed)
+	if threshold >= 0 && threshold < limit/utf8.UTFMax {
+		limit = threshold*utf8.UTFMax + 1 // a character has at most four bytes, so this decides
+	}
+	data, err := io.ReadAll(io.LimitReader(output, limit+1))
+	return string(data), int64(len(data)) <= limit, err
+}
+
+// maxPassed bounds an output that passes as it is, in bytes.
+const maxPassed = 64 << 20

@@ -1,0 +1,141 @@
+package rlm_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/rlmhq/rlm"
+	"github.com/rlmhq/rlm/repl/llm/providers"
+	"github.com/rlmhq/rlm/repl/run"
+)
+
+func TestTriggersHoldAboveTheirThresholds(t *testing.T) {
+	const off = run.NoTrigger
+	for _, c := range []struct {
+		name     string
+		triggers run.Triggers
+		signal   run.Signal
+		want     run.Trigger
+	}{
+		{name: "nothing"},
+		{name: "always", triggers: run.Triggers{Always: true}, want: run.TriggerAlways},
+		{name: "long horizon", signal: run.Signal{LongHorizon: true}, want: run.TriggerLongHorizon},
+		{name: "long horizon, ignored", triggers: run.Triggers{NoLongHorizon: true}, signal: run.Signal{LongHorizon: true}},
+		{name: "output at the threshold", signal: run.Signal{OutputChars: 50_000}},
+		{name: "output above it", signal: run.Signal{OutputChars: 50_001}, want: run.TriggerLargeOutput},
+		{name: "traces at the threshold", signal: run.Signal{Traces: 500}},
+		{name: "traces above it", signal: run.Signal{Traces: 501}, want: run.TriggerManyTraces},
+		{name: "nodes at the threshold", signal: run.Signal{Nodes: 1_000}},
+		{name: "nodes above it", signal: run.Signal{Nodes: 1_001}, want: run.TriggerManyNodes},
+		{name: "own threshold", triggers: run.Triggers{Nodes: 7}, signal: run.Signal{Nodes: 8}, want: run.TriggerManyNodes},
+		{name: "the first counts", signal: run.Signal{OutputChars: 1e6, Nodes: 1e6}, want: run.TriggerLargeOutput},
+		{name: "off", triggers: run.Triggers{OutputChars: off, Traces: off, Nodes: off}, signal: run.Signal{OutputChars: 1e9, Traces: 1e9, Nodes: 1e9}},
+	} {
+		if got := c.triggers.ShouldTrigger(c.signal); got != c.want {
+			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+	}
+}
+
+// TestTheHookCondensesByARun is the hook of an engine: its run sees the output as its
+// context, and one that fails hands on the beginning, never the whole.
+func TestTheHookCondensesByARun(t *testing.T) {
+	engine, err := sharedEngine()
+	if err != nil {
+		t.Fatal(err)
+	}
+	models, err := providers.New(providers.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer models.Close()
+	script := filepath.Join(t.TempDir(), "script.yaml")
+	long := strings.Repeat("a line\n", 10_000)
+	for does, want := range map[string]string{
+		"reply: |\n      ```repl\n      FINAL(f'{context.count(chr(10))} lines')\n      ```": "10000 lines",
+		"error: {kind: server, message: gone}":                                               "has no answer: ",
+	} {
+		if err := os.WriteFile(script, []byte("version: 1\nrules:\n  - "+does+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		task := rlm.AnswerTask{Config: run.Config{Models: models, Model: "scripted/" + script, MaxTurns: 2}}
+		got, err := rlm.HookOutput(t.Context(), strings.NewReader(long), task, engine.Answer)
+		if (err == nil) != (got.Outcome.Answer != nil) || got.Trigger != run.TriggerLargeOutput || !strings.Contains(got.Text, want) || len(got.Text) > 3_000 {
+			t.Errorf("%s: %d characters, %.200q, %v", does, len(got.Text), got.Text, err)
+		}
+	}
+}
+
+func TestTheHookReadsNoMoreThanItNeedsAndLosesNothing(t *testing.T) {
+	for _, c := range []struct {
+		name      string
+		threshold int64
+		output    string
+		asked     bool
+	}{
+		{"empty", 1, "", false},
+		{"small", 10, "0123456789", false},
+		{"one more", 10, "0123456789a", true},
+		{"wide and small", 10, strings.Repeat("\U0001F600", 10), false},
+		{"wide and large", 10, strings.Repeat("\U0001F600", 11), true},
+		{"much larger", 10, strings.Repeat("x", 1<<20), true},
+		{"not UTF-8", 3, "\xff\xff\xff\xff", true},
+		{"off", run.NoTrigger, strings.Repeat("x", 1<<20), false},
+	} {
+		asked := false
+		answer := func(_ context.Context, task rlm.AnswerTask) (rlm.AnswerOutcome, error) {
+			asked = true
+			if got := sizeOf(t, task.Contexts[0]); got != len(c.output) {
+				t.Errorf("%s: the run sees %d bytes of %d", c.name, got, len(c.output))
+			}
+			if task.Config.Question != rlm.HookQuestion {
+				t.Errorf("%s: the question is %q", c.name, task.Config.Question)
+			}
+			return rlm.AnswerOutcome{Answer: json.RawMessage(`"the report"`)}, nil
+		}
+		task := rlm.AnswerTask{Config: run.Config{Triggers: run.Triggers{OutputChars: c.threshold}}}
+		got, err := rlm.HookOutput(t.Context(), strings.NewReader(c.output), task, answer)
+		want := c.output
+		if c.asked {
+			want = "the report"
+		}
+		if err != nil || asked != c.asked || got.Text != want {
+			t.Errorf("%s: asked %t, %.50q, %v", c.name, asked, got.Text, err)
+		}
+	}
+}
+
+// sizeOf returns how many bytes a context has.
+func sizeOf(t *testing.T, c rlm.Context) int {
+	t.Helper()
+	session := open(t, rlm.SessionConfig{Contexts: []rlm.Context{c}})
+	prints(t, session, "n = len(context.encode(errors='surrogateescape'))", "")
+	var n int
+	if err := session.Get(t.Context(), "n", &n); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+func TestATaskThatCannotBeginIsASetupError(t *testing.T) {
+	engine, err := sharedEngine()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, task := range map[string]rlm.AnswerTask{
+		"no registry":  {Config: run.Config{Question: "q", Model: "a/b"}},
+		"no context":   {Contexts: []rlm.Context{rlm.File("missing")}},
+		"empty output": {Contexts: []rlm.Context{rlm.Reader("r", strings.NewReader(""), 10)}},
+	} {
+		outcome, err := engine.Answer(t.Context(), task)
+		var setup *rlm.SetupError
+		if !errors.As(err, &setup) || outcome.Status != "failed" || outcome.Reason == "" {
+			t.Errorf("%s: %+v, %v", name, outcome, err)
+		}
+	}
+}

@@ -1,0 +1,268 @@
+package archtest
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+// The bounds of a line, in columns. A tab counts as four.
+const (
+	longestCode  = 120
+	longestProse = 100
+	tabWidth     = 4
+)
+
+// notRewritten is the reason of the exceptions that end when a package gets its new text.
+const notRewritten = "not rewritten yet"
+
+// wide are the folders whose Go lines may still be longer, with the reason.
+var wide = map[string]string{
+	".":                                   notRewritten,
+	"cmd/rlm":                             notRewritten,
+	"examples/reflexion":                  notRewritten,
+	"examples/rlm":                        notRewritten,
+	"internal/session":                    notRewritten,
+	"repl":                                notRewritten,
+	"repl/distill":                        notRewritten,
+	"repl/internal/evaluators":            notRewritten,
+	"repl/otel":                           notRewritten,
+	"repl/reflexion":                      notRewritten,
+	"repl/workflow":                       notRewritten,
+	"tiers/docker":                        notRewritten,
+	"tiers/interp/internal/gosymbols/gen": notRewritten,
+	"tiers/local":                         notRewritten,
+	"internal/protocol":                   notRewritten,
+	"repl/internal/agenttrace":            notRewritten,
+	"repl/internal/answers":               notRewritten,
+	"repl/internal/calls":                 notRewritten,
+	"repl/internal/conversation":          notRewritten,
+	"repl/internal/inputs":                notRewritten,
+	"repl/internal/prompts":               notRewritten,
+	"repl/internal/record":                notRewritten,
+	"repl/internal/turns":                 notRewritten,
+	"repl/ledger":                         notRewritten,
+	"repl/reflect":                        notRewritten,
+	"repl/run":                            notRewritten,
+	"repl/workflow/internal/correct":      notRewritten,
+	"repl/workflow/internal/flow":         notRewritten,
+}
+
+func TestGoLinesFitOnAScreen(t *testing.T) {
+	needed := map[string]bool{}
+	for _, f := range goFiles(t) {
+		if f.generated {
+			continue
+		}
+		for _, n := range findLongLines(f.text, longestCode) {
+			needed[f.folder()] = true
+			if _, ok := wide[f.folder()]; !ok {
+				t.Errorf("%s:%d is longer than %d columns: wrap it", f.path, n, longestCode)
+			}
+		}
+	}
+	reportStale(t, wide, needed)
+}
+
+// findLongLines returns the numbers of the lines that are longer than a bound, from 1 on.
+func findLongLines(text string, bound int) []int {
+	var all []int
+	n := 0
+	for line := range strings.Lines(text) {
+		n++
+		if countColumns(line) > bound {
+			all = append(all, n)
+		}
+	}
+	return all
+}
+
+// countColumns returns the width of a line without its end.
+func countColumns(line string) int {
+	line = strings.TrimRight(line, "\r\n")
+	return utf8.RuneCountInString(line) + (tabWidth-1)*strings.Count(line, "\t")
+}
+
+func TestLongLinesAreFound(t *testing.T) {
+	got := findLongLines(`short
+		345678
+ääääääää
+		3456789
+`, 14)
+	if fmt.Sprint(got) != "[4]" {
+		t.Errorf("lines %d are longer than 14 columns, want line 4", got)
+	}
+}
+
+// proseWide are the pages whose prose may be wider, with the reason.
+var proseWide = map[string]string{}
+
+func TestProseFitsOnAScreen(t *testing.T) {
+	needed := map[string]bool{}
+	for _, name := range files(t) {
+		if !strings.HasSuffix(name, ".md") || isTextForModels(name) {
+			continue
+		}
+		text, err := os.ReadFile(filepath.Join(top, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, n := range findWideProse(string(text), longestProse) {
+			needed[name] = true
+			if _, ok := proseWide[name]; !ok {
+				t.Errorf("%s:%d is longer than %d columns: wrap it", name, n, longestProse)
+			}
+		}
+	}
+	reportStale(t, proseWide, needed)
+}
+
+// isTextForModels reports whether a page is a prompt or test data. Their line ends are a
+// part of the text.
+func isTextForModels(name string) bool {
+	return strings.Contains(name, "/prompts/") || strings.Contains(name, "testdata/")
+}
+
+// link is what cannot be wrapped: an image, the target of a link, an address.
+var link = regexp.MustCompile(`!\[[^\]]*\]\([^)\s]+\)|\]\([^)\s]+\)|https?://\S+`)
+
+// findWideProse returns the numbers of the lines of a page that are longer than a bound.
+// Tables, code blocks and the targets of links do not count.
+func findWideProse(text string, bound int) []int {
+	var all []int
+	n, inCode := 0, false
+	for line := range strings.Lines(text) {
+		n++
+		trimmed := strings.TrimSpace(line)
+		switch {
+		case strings.HasPrefix(trimmed, "```"), strings.HasPrefix(trimmed, "~~~"):
+			inCode = !inCode
+		case inCode, strings.HasPrefix(trimmed, "|"), strings.HasPrefix(line, "    "):
+		case countColumns(link.ReplaceAllString(line, "")) > bound:
+			all = append(all, n)
+		}
+	}
+	return all
+}
+
+func TestWideProseIsFound(t *testing.T) {
+	const page = "12345678901\n| 12345678901 |\n```\n12345678901\n```\n[a](1234567890) b\n1234567890\n"
+	if got := findWideProse(page, 10); fmt.Sprint(got) != "[1]" {
+		t.Errorf("lines %d are too wide, want line 1", got)
+	}
+}
+
+// The share of blank lines in the bodies of a package's functions, in per cent. A package
+// with fewer than minBody lines in bodies says too little.
+const (
+	leastBlank = 4.0
+	mostBlank  = 8.0
+	minBody    = 100
+)
+
+// dense are the packages outside these bounds, with the reason.
+var dense = map[string]string{
+	"cmd/rlm":                        notRewritten,
+	"internal/golang/guest/relay":    notRewritten,
+	"internal/pykernel":              notRewritten,
+	"repl":                           notRewritten,
+	"repl/distill":                   notRewritten,
+	"repl/llm/providers":             notRewritten,
+	"repl/reflexion":                 notRewritten,
+	"tiers":                          notRewritten,
+	"tiers/interp":                   notRewritten,
+	"repl/internal/agenttrace":       notRewritten,
+	"repl/internal/answers":          notRewritten,
+	"repl/internal/calls":            notRewritten,
+	"repl/internal/inputs":           notRewritten,
+	"repl/internal/record":           notRewritten,
+	"repl/internal/turns":            notRewritten,
+	"repl/reflect":                   notRewritten,
+	"repl/run":                       notRewritten,
+	"repl/workflow/internal/correct": notRewritten,
+	"repl/workflow/internal/flow":    notRewritten,
+}
+
+func TestFunctionsHaveAir(t *testing.T) {
+	body, blank := map[string]int{}, map[string]int{}
+	for _, f := range goFiles(t) {
+		if f.test || f.generated {
+			continue
+		}
+		lines, empty := countBodyLines(t, f.text)
+		body[f.folder()] += lines
+		blank[f.folder()] += empty
+	}
+
+	needed := map[string]bool{}
+	for folder, lines := range body {
+		if lines < minBody {
+			continue
+		}
+		share := 100 * float64(blank[folder]) / float64(lines)
+		if leastBlank <= share && share <= mostBlank {
+			continue
+		}
+		needed[folder] = true
+		if _, ok := dense[folder]; !ok {
+			t.Errorf("%s: %.1f %% of the lines in functions are blank, want %g to %g: a blank line separates thoughts",
+				folder, share, leastBlank, mostBlank)
+		}
+	}
+	reportStale(t, dense, needed)
+}
+
+// countBodyLines counts the lines between the braces of top-level functions, and the blank
+// ones among them.
+func countBodyLines(t *testing.T, text string) (lines, blank int) {
+	t.Helper()
+	set := token.NewFileSet()
+	syntax, err := parser.ParseFile(set, "", text, parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	all := strings.Split(text, "\n")
+	for _, decl := range syntax.Decls {
+		f, ok := decl.(*ast.FuncDecl)
+		if !ok || f.Body == nil {
+			continue
+		}
+		from, to := set.Position(f.Body.Lbrace).Line, set.Position(f.Body.Rbrace).Line
+		for i := from; i < to-1; i++ {
+			lines++
+			if strings.TrimSpace(all[i]) == "" {
+				blank++
+			}
+		}
+	}
+	return lines, blank
+}
+
+func TestBodyLinesAreCounted(t *testing.T) {
+	lines, blank := countBodyLines(t, "package p\n\nfunc f() {\n\ta()\n\n\tb()\n}\n\nfunc g() { c() }\n")
+	if lines != 3 || blank != 1 {
+		t.Errorf("%d lines, %d of them blank, want 3 and 1", lines, blank)
+	}
+}
+
+// mostReadmeWords keeps the README a page: detail belongs to docs.
+const mostReadmeWords = 1100
+
+func TestReadmeIsShort(t *testing.T) {
+	text, err := os.ReadFile(path.Join(top, "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if words := len(strings.Fields(string(text))); words > mostReadmeWords {
+		t.Errorf("README.md has %d words, %d are enough: move detail to docs", words, mostReadmeWords)
+	}
+}

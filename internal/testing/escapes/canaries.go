@@ -1,0 +1,300 @@
+package escapes
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// environment is the variable of the test's own process that holds a secret.
+const environment = "RLM_ESCAPE_CANARY"
+
+// canaries are what one case of the corpus could touch on the host. Each case has
+// its own, so that a touch has one author.
+type canaries struct {
+	dir     string            // a folder of the host, for the guest to find
+	secrets map[string]string // what only the canary of that name holds
+	words   map[string]string // literals for the words of the corpus
+	wires   []*wire
+	victim  *exec.Cmd
+	died    chan struct{} // closed when the victim has
+	before  string        // what the folder was like
+}
+
+// canaryWord are the words of a case's source that stand for a canary.
+var canaryWord = regexp.MustCompile(`\bCANARY_[A-Z]+\b`)
+
+// newCanaries puts them out; the end of the test takes them in. The secret of the
+// environment is given, since there is one environment for all.
+func newCanaries(t *testing.T, source, variable string) *canaries {
+	t.Helper()
+	c := &canaries{secrets: map[string]string{"the environment": variable}, words: map[string]string{}}
+	c.setWord("PROOF", c.makeSecret("the kernel"))
+	host, err := os.Hostname()
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	c.words["CANARY_HOST"] = strconv.Quote(host)
+	c.makeFolder(t)
+	for _, w := range [][3]string{
+		{"TCP", "tcp", "127.0.0.1:0"},
+		{"UDP", "udp", "127.0.0.1:0"},
+		{"DNS", "udp", "127.0.0.1:0"},
+		{"SOCKET", "unix", filepath.Join(c.dir, "socket")},
+		{"ABSTRACT", "unix", "@rlm-" + rand.Text()},
+	} {
+		if strings.Contains(source, "CANARY_"+w[0]) {
+			c.words["CANARY_"+w[0]] = c.listen(t, w[0], w[1], w[2])
+		}
+	}
+
+	if strings.Contains(source, "CANARY_VICTIM") {
+		c.startVictim(t)
+	}
+	c.before = c.describeState(t)
+	return c
+}
+
+// makeSecret makes a text that only the canary of that name holds.
+func (c *canaries) makeSecret(name string) string {
+	c.secrets[name] = "canary-" + rand.Text()
+	return c.secrets[name]
+}
+
+// setWord sets a literal. It is in two pieces, so that a traceback which shows the
+// source does not show the text.
+func (c *canaries) setWord(name, text string) {
+	half := len(text) / 2
+	c.words["CANARY_"+name] = fmt.Sprintf("(%q %q)", text[:half], text[half:])
+}
+
+// fill puts literals for the words of a source.
+func (c *canaries) fill(source string) string {
+	return canaryWord.ReplaceAllStringFunc(source, func(word string) string { return c.words[word] })
+}
+
+// makeFolder makes a folder of the host that all users may read, with a file and a
+// folder that all may write, a file of the test's user alone, and a program that
+// runs as that user.
+func (c *canaries) makeFolder(t *testing.T) {
+	t.Helper()
+	//nolint:usetesting // not below /tmp: sandboxes have their own
+	dir, err := os.MkdirTemp("/var/tmp", "rlm-canary")
+	if err != nil {
+		dir = t.TempDir()
+	}
+
+	c.dir = dir
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	file, open, own, program := filepath.Join(dir, "file"), filepath.Join(dir, "open"), filepath.Join(dir, "own"),
+		filepath.Join(dir, "program")
+	cat, _ := os.ReadFile("/bin/cat") // where there is none, the program is empty
+	//nolint:gosec // all of it shall be within reach
+	err = errors.Join(
+		os.Chmod(dir, 0o755), os.WriteFile(file, []byte(c.makeSecret("a file")), 0o600), os.Chmod(file, 0o666),
+		os.WriteFile(own, []byte(c.makeSecret("a file of another user")), 0o600),
+		os.Mkdir(open, 0o755), os.Chmod(open, 0o777), os.WriteFile(filepath.Join(open, "doomed"), nil, 0o600),
+		os.WriteFile(program, cat, 0o755), os.Chmod(program, 0o755|os.ModeSetuid),
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, path := range map[string]string{
+		"FILE": file, "FOLDER": dir, "OPEN": open, "OWN": own,
+		"PROGRAM": program,
+	} {
+		c.words["CANARY_"+name] = strconv.Quote(path)
+	}
+
+	c.words["CANARY_OUT"] = `"/out"`
+}
+
+// startVictim starts a process that holds secrets where others can look for them.
+func (c *canaries) startVictim(t *testing.T) {
+	t.Helper()
+	c.victim = exec.CommandContext(t.Context(), "sleep", "600")
+	c.victim.Args[0] = c.makeSecret("the arguments of a process")
+	c.victim.Env = []string{"SECRET=" + c.makeSecret("the environment of a process")}
+	if err := c.victim.Start(); err != nil {
+		t.Fatal(err)
+	}
+
+	c.died = make(chan struct{})
+	go func() {
+		defer close(c.died)
+		_ = c.victim.Wait() // it ends by a signal
+	}()
+	t.Cleanup(func() {
+		_ = c.victim.Process.Kill() // it may have gone
+		<-c.died
+	})
+
+	c.words["CANARY_VICTIM"] = strconv.Itoa(c.victim.Process.Pid)
+}
+
+// describeState returns what can be seen of the folder: names, modes, lengths and contents.
+func (c *canaries) describeState(t *testing.T) string {
+	t.Helper()
+	var b strings.Builder
+	err := filepath.WalkDir(c.dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+
+		fmt.Fprintf(&b, "%s %v", path, info.Mode())
+		if info.Mode().IsRegular() && info.Size() < 1<<20 {
+			text, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(&b, " %x", sha256.Sum256(text))
+		}
+
+		b.WriteByte('\n')
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// findTouched says which canaries were touched, empty if none: a secret in what came
+// out of the sandbox, a changed folder, a connection or a datagram that arrived,
+// a process that ended.
+func (c *canaries) findTouched(t *testing.T, said string) string {
+	t.Helper()
+	var touched []string
+	for name, secret := range c.secrets {
+		if secret != "" && strings.Contains(said, secret) {
+			touched = append(touched, "it knows the secret of "+name)
+		}
+	}
+
+	if c.describeState(t) != c.before {
+		touched = append(touched, "it changed the host's folder")
+	}
+	for _, w := range c.wires {
+		heard, err := w.wasReached(c.dir)
+		if err != nil {
+			t.Errorf("cannot ask the listener %s: %v", w.name, err)
+		}
+		if heard {
+			touched = append(touched, "it reached the listener "+w.name)
+		}
+	}
+
+	if c.victim != nil {
+		select {
+		case <-c.died:
+			touched = append(touched, "it ended a process of the host")
+		default:
+		}
+	}
+
+	return strings.Join(touched, ", ")
+}
+
+// wire is a listener that nobody but the guest and the judge connects to.
+type wire struct {
+	name   string
+	stream net.Listener
+	packet net.PacketConn
+}
+
+// listen starts a listener and returns the literal of its address.
+func (c *canaries) listen(t *testing.T, name, network, address string) string {
+	t.Helper()
+	w := &wire{name: name}
+	if network == "udp" {
+		l, err := (&net.ListenConfig{}).ListenPacket(t.Context(), network, address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = l.Close() })
+		w.packet = l
+		c.wires = append(c.wires, w)
+		return portOf(l.LocalAddr())
+	}
+
+	l, err := (&net.ListenConfig{}).Listen(t.Context(), network, address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	w.stream = l
+	c.wires = append(c.wires, w)
+
+	switch {
+	case network == "tcp":
+		return portOf(l.Addr())
+	case address[0] == '@':
+		return strconv.Quote(address[1:])
+	}
+
+	if err := os.Chmod(address, 0o777); err != nil { //nolint:gosec // the guest shall be able to connect
+		t.Fatal(err)
+	}
+	return strconv.Quote(address)
+}
+
+func portOf(a net.Addr) string {
+	_, port, _ := net.SplitHostPort(a.String()) // it is one of ours
+	return port
+}
+
+// heardIn bounds the judge's own connection.
+const heardIn = 10 * time.Second
+
+// wasReached reports whether somebody came before the judge: who connects is queued in
+// order, and the judge, who knows its own address, is the last.
+func (w *wire) wasReached(dir string) (bool, error) {
+	if w.packet != nil {
+		own, err := net.Dial("udp", w.packet.LocalAddr().String()) //nolint:noctx // a datagram does not wait
+		if err != nil {
+			return false, err
+		}
+		defer own.Close()
+		if _, err := own.Write([]byte("judge")); err != nil {
+			return false, err
+		}
+		if err := w.packet.SetReadDeadline(time.Now().Add(heardIn)); err != nil {
+			return false, err
+		}
+		_, from, err := w.packet.ReadFrom(make([]byte, 1<<16))
+		return err == nil && from.String() != own.LocalAddr().String(), err
+	}
+
+	dialer := net.Dialer{Timeout: heardIn}
+	if w.stream.Addr().Network() == "unix" {
+		dialer.LocalAddr = &net.UnixAddr{Net: "unix", Name: filepath.Join(dir, "judge-"+w.name)}
+	}
+	own, err := dialer.Dial(w.stream.Addr().Network(), w.stream.Addr().String())
+	if err != nil {
+		return false, err
+	}
+	defer own.Close()
+	first, err := w.stream.Accept()
+	if err != nil {
+		return false, err
+	}
+	defer first.Close()
+
+	return first.RemoteAddr().String() != own.LocalAddr().String(), nil
+}

@@ -1,0 +1,125 @@
+package escapes
+
+import (
+	"embed"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// Case is one attempt to get out, or to do harm: a file of
+// testdata, in the folder of its class. It begins with comments: what it
+// tries, then lines of `# key: value`:
+//
+//	harm    what it does to an interpreter without a sandbox, if it touches no canary: see package harm
+//	unsafe  why it cannot, or must not, be shown without a sandbox
+//	root    why only root can do it without a sandbox
+//	fresh   it spoils its sandbox, why
+//	ends    "variously": how it ends may differ from run to run
+//	NAME    for tier NAME: the layers of its wall which keep this from succeeding, each of them enough
+//
+// The words CANARY_… of the source stand for literals, see canaries.
+type Case struct {
+	// Class is the folder, Name the file without its ending.
+	Class, Name string
+	// Tries says in a sentence what it wants.
+	Tries string
+	// Source is the snippet.
+	Source string
+
+	keys map[string]string
+}
+
+// ID names the case in the matrix.
+func (c Case) ID() string { return c.Class + "/" + c.Name }
+
+// Layers returns the layers of a tier's wall that contain the case, as the tier calls
+// them; nil if none of them has to do with it.
+func (c Case) Layers(tier string) []string {
+	if c.keys[tier] == "" {
+		return nil
+	}
+	return strings.Split(c.keys[tier], " ")
+}
+
+//go:embed testdata
+var testdata embed.FS
+
+// The classes of the corpus, in the order of the matrix.
+var classes = []string{
+	"introspection", "files", "links", "container", "proc", "kernel", "devices", "network", "signals",
+	"limits", "exhaustion", "session", "hostcalls",
+}
+
+// needsFreshSandbox reports whether the case needs a sandbox of its own.
+func (c Case) needsFreshSandbox() bool {
+	return c.keys["fresh"] != "" || c.isBrief() || c.Class == "links"
+}
+
+// isBrief reports whether the case is one that only a limit ends. A huge error ends by
+// itself, on a busy machine late.
+func (c Case) isBrief() bool {
+	return c.Class == "session" || c.Class == "exhaustion" && c.Name != "errors"
+}
+
+// Cases reads the corpus.
+func Cases(t *testing.T) []Case {
+	t.Helper()
+	var cases []Case
+	err := fs.WalkDir(testdata, "testdata", func(file string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		text, err := fs.ReadFile(testdata, file)
+		if err != nil {
+			return err
+		}
+
+		c := Case{
+			Class: path.Base(path.Dir(file)), Name: strings.TrimSuffix(d.Name(), ".py"),
+			keys: map[string]string{},
+		}
+		if !slices.Contains(classes, c.Class) {
+			return fmt.Errorf("%s: there is no class %s", file, c.Class)
+		}
+		rest := string(text)
+		for strings.HasPrefix(rest, "# ") {
+			line, after, _ := strings.Cut(rest[2:], "\n")
+			rest = after
+			if key, value, found := strings.Cut(line, ": "); found && c.Tries != "" {
+				c.keys[key] = value
+			} else {
+				c.Tries = line
+			}
+		}
+
+		c.Source = rest
+		cases = append(cases, c)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.SortFunc(cases, func(a, b Case) int {
+		if by := slices.Index(classes, a.Class) - slices.Index(classes, b.Class); by != 0 {
+			return by
+		}
+		return strings.Compare(a.Name, b.Name)
+	})
+
+	return cases
+}
+
+// Named returns the case with that ID.
+func Named(t *testing.T, id string) Case {
+	t.Helper()
+	cases := Cases(t)
+	i := slices.IndexFunc(cases, func(c Case) bool { return c.ID() == id })
+	if i < 0 {
+		t.Fatalf("the corpus has no case %s", id)
+	}
+	return cases[i]
+}

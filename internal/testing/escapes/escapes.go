@@ -1,0 +1,419 @@
+// Package escapes runs a corpus of attempts to get out of a tier, and keeps the verdicts in
+// docs/security-matrix.md. The attempts are Python files below testdata.
+package escapes
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rlmhq/rlm/internal/testing/harm"
+	"github.com/rlmhq/rlm/internal/testing/skip"
+	"github.com/rlmhq/rlm/tiers"
+)
+
+// The verdicts of the matrix. A limit that fired is "limit: " and its name, an
+// escape "ESCAPED: " and what was touched.
+const (
+	Blocked     = "blocked"      // the guest got an exception
+	Contained   = "contained"    // it ran, and touched nothing
+	NotRoutable = "not routable" // the tier has rejected it before it ran
+	Escaped     = "ESCAPED"
+)
+
+// Bounds of the cases. Those that only a limit ends get brief ones.
+const (
+	briefWall    = 500 * time.Millisecond
+	caseWall     = 30 * time.Second
+	caseMemory   = 256 << 20
+	callsAllowed = 5
+	endsWithin   = 30 * time.Second // beyond the limit
+)
+
+// Run runs the corpus on a tier and compares the verdicts with the tier's
+// column of docs/security-matrix.md. With RLM_ESCAPE_UPDATE set it writes the
+// column instead; an escape fails the test in any case.
+func Run(t *testing.T, tier tiers.Tier) {
+	name := tier.Info().Name
+	skip.WithoutTier(t, name, tier.Probe(t.Context()))
+	if w, ok := tier.(tiers.Warmer); ok {
+		if err := w.Warm(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	secret := "canary-" + rand.Text()
+	t.Setenv(environment, secret)
+	e := &escape{tier: tier, variable: secret, column: map[string]string{}}
+	t.Run("corpus", func(t *testing.T) { e.runCorpus(t) })
+	settleColumn(t, name, e.column)
+}
+
+// Try runs one case in a sandbox of its own, and returns its verdict. It is
+// for walls with a layer left out, and a change of the configuration.
+func Try(t *testing.T, tier tiers.Tier, c Case, change func(*tiers.Config)) string {
+	t.Helper()
+	e := &escape{tier: tier, variable: os.Getenv(environment), change: change}
+	return e.runBatch(t, []Case{c})[0]
+}
+
+// escape is the suite on one tier.
+type escape struct {
+	tier     tiers.Tier
+	variable string
+	change   func(*tiers.Config)
+
+	mu     sync.Mutex
+	column map[string]string
+}
+
+// runCorpus runs all cases: those of a class that leave their sandbox as it was share
+// one.
+func (e *escape) runCorpus(t *testing.T) {
+	cases := Cases(t)
+	for _, class := range classes {
+		t.Run(class, func(t *testing.T) {
+			t.Parallel()
+			var shared []Case
+			for _, c := range cases {
+				switch {
+				case c.Class != class:
+				case c.needsFreshSandbox():
+					t.Run(c.Name, func(t *testing.T) {
+						t.Parallel()
+						e.record(t, c, e.runBatch(t, []Case{c})[0])
+					})
+				default:
+					shared = append(shared, c)
+				}
+			}
+
+			for i, verdict := range e.runBatch(t, shared) {
+				e.record(t, shared[i], verdict)
+			}
+		})
+	}
+}
+
+func (e *escape) record(t *testing.T, c Case, verdict string) {
+	t.Helper()
+	if strings.HasPrefix(verdict, Escaped) {
+		t.Errorf("%s: %s", c.ID(), verdict)
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.column[c.ID()] = verdict
+}
+
+// trial is one case that has run.
+type trial struct {
+	verdict string
+	said    string // all that came out of the sandbox
+	watch   *canaries
+}
+
+// runBatch runs cases in one sandbox, in a new one after each that spoils it, and
+// judges when the last has closed, so that no late touch is missed.
+func (e *escape) runBatch(t *testing.T, cases []Case) []string {
+	t.Helper()
+	trials := make([]trial, len(cases))
+	var box *subject
+	for i, c := range cases {
+		if box == nil {
+			box = e.open(t, c)
+		}
+		trials[i].watch = newCanaries(t, c.Source, e.variable)
+		if !box.try(t, c, &trials[i]) {
+			box.close(t)
+			box = nil
+		}
+	}
+
+	if box != nil {
+		box.close(t)
+	}
+	verdicts := make([]string, len(cases))
+	for i, c := range cases {
+		verdicts[i] = trials[i].verdict
+		if c.keys["ends"] == "variously" && !strings.HasPrefix(verdicts[i], Escaped) && verdicts[i] != NotRoutable {
+			verdicts[i] = Contained
+		}
+		if touched := trials[i].watch.findTouched(t, trials[i].said); touched != "" {
+			verdicts[i] = Escaped + ": " + touched
+		}
+	}
+
+	return verdicts
+}
+
+// subject is a sandbox under attack, and the host that it calls.
+type subject struct {
+	tier tiers.Tier
+	box  tiers.Sandbox
+	kept bool // its first snippet set a variable
+
+	mu      sync.Mutex
+	calls   []tiers.Call
+	allowed tiers.Config
+}
+
+// open starts a sandbox for a case. Without a box the tier has rejected it.
+func (e *escape) open(t *testing.T, c Case) *subject {
+	t.Helper()
+	s := &subject{tier: e.tier}
+	cfg := tiers.Config{
+		Host: s, Functions: []tiers.Function{{Name: "ask"}},
+		Limits: tiers.Limits{Wall: caseWall, Memory: caseMemory},
+	}
+	cfg.Out = c.Class == "links"
+	if c.isBrief() {
+		cfg.Limits.Wall = briefWall
+	}
+	if c.Class == "hostcalls" {
+		cfg.Limits.HostCalls = callsAllowed
+	}
+
+	s.allowed = cfg
+	if e.change != nil {
+		e.change(&cfg)
+	}
+	var err error
+	s.box, err = e.tier.Open(t.Context(), cfg)
+	var rejected *tiers.RejectedError
+	if err != nil && !errors.As(err, &rejected) {
+		t.Fatalf("cannot open a sandbox for %s: %v", c.ID(), err)
+	}
+
+	if s.box != nil {
+		r, err := s.box.Run(t.Context(), tiers.Job{Source: harm.Marked})
+		s.kept = err == nil && r.Status == tiers.StatusOK
+	}
+	return s
+}
+
+func (s *subject) close(t *testing.T) {
+	t.Helper()
+	if s.box == nil {
+		return
+	}
+	if err := s.box.Close(); err != nil {
+		t.Errorf("cannot close the sandbox: %v", err)
+	}
+}
+
+// Call answers a host call, and keeps it for the judge.
+func (s *subject) Call(_ context.Context, call tiers.Call) (tiers.Value, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.calls = append(s.calls, call)
+	return tiers.Value("1"), nil
+}
+
+// try runs a case and reports whether the sandbox can be used for another.
+func (s *subject) try(t *testing.T, c Case, into *trial) bool {
+	t.Helper()
+	if s.box == nil {
+		into.verdict = NotRoutable
+		return true
+	}
+	before, began := s.copyCalls(), time.Now()
+	r, err := s.box.Run(t.Context(), tiers.Job{Source: into.watch.fill(c.Source)})
+	took := time.Since(began)
+	var rejected *tiers.RejectedError
+	switch {
+	case errors.As(err, &rejected):
+		into.verdict = NotRoutable
+	case err != nil:
+		into.verdict = fmt.Sprintf("%s: the tier broke: %v", Escaped, err)
+		return false
+	case r.Status == tiers.StatusLimit:
+		into.verdict = "limit: " + string(r.Limit)
+	case r.Status == tiers.StatusRaised:
+		into.verdict = Blocked
+	default:
+		into.verdict = Contained
+	}
+
+	into.said = joinOutput(r)
+	if took > caseWall+endsWithin {
+		into.verdict = Escaped + ": no limit ended it"
+	}
+	if c.Class == "links" && rejected == nil {
+		into.verdict = s.checkCollected(t, into)
+	}
+	if why := s.checkAfter(t, r, rejected != nil, c.needsFreshSandbox() || r.Lost != nil); why != "" {
+		into.verdict = Escaped + ": " + why
+	}
+
+	for _, call := range s.copyCalls()[len(before):] {
+		into.said += call.Function + fmt.Sprint(call)
+		if call.Function != "ask" {
+			into.verdict = Escaped + ": the host was asked for a function that it does not offer"
+		}
+	}
+
+	if limit := s.allowed.Limits.HostCalls; limit > 0 && len(s.copyCalls())-len(before) > limit {
+		into.verdict = Escaped + ": it made more host calls than allowed"
+	}
+	t.Logf("%s: %s %s %v, lost %v, %.300q", c.ID(), into.verdict, r.Status, took, r.Lost != nil, into.said)
+	return !c.needsFreshSandbox() && (rejected != nil || r.Lost == nil && (r.Status == tiers.StatusOK ||
+		r.Status == tiers.StatusRaised))
+}
+
+func (s *subject) copyCalls() []tiers.Call {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.calls)
+}
+
+// joinOutput returns all texts of a result.
+func joinOutput(r tiers.Result) string {
+	text := r.Stdout + r.Stderr
+	if r.Exception != nil {
+		text += r.Exception.Message + r.Exception.Traceback
+	}
+	if r.Final != nil {
+		text += string(r.Final.Value)
+	}
+
+	return text
+}
+
+// answersTried is how often a session is asked: what an attack has left behind may take
+// the brief time of an answer, and so may a busy machine.
+const answersTried = 20
+
+// lateness is how long what an attack left behind gets to do its work.
+const lateness = 300 * time.Millisecond
+
+// checkAfter says what is wrong with the session after a case, empty if nothing: it
+// goes on, and what it said of its state is so.
+func (s *subject) checkAfter(t *testing.T, r tiers.Result, rejected, spoils bool) string {
+	t.Helper()
+	lost := r.Lost != nil && slices.Contains(r.Lost.Snippets, 1)
+	ask := func(source string) (string, error) {
+		var again tiers.Result
+		var err error
+		for range answersTried {
+			again, err = s.box.Run(t.Context(), tiers.Job{Source: source})
+			lost = lost || again.Lost != nil && slices.Contains(again.Lost.Snippets, 1)
+			if err != nil || again.Status != tiers.StatusLimit {
+				break
+			}
+		}
+
+		if again.Status != tiers.StatusOK {
+			return fmt.Sprintf("%s %s %.300q", again.Status, again.Limit, joinOutput(again)), err
+		}
+		return again.Stdout, err
+	}
+
+	if spoils && !rejected {
+		time.Sleep(lateness)
+		for range 2 { // what was left behind shows here, and may end the session's process once more
+			if _, err := ask("1"); err != nil {
+				return "the session broke: " + err.Error()
+			}
+		}
+	}
+
+	// What an answer that took too long has printed may come with the next one.
+	if said, err := ask(`print("alive")`); err != nil || !strings.HasSuffix(said, "alive\n") {
+		return fmt.Sprintf("the session does not go on: %q %v", said, err)
+	}
+	if !s.kept {
+		return ""
+	}
+
+	said, err := ask("print(globals().get('kept') == {'since': 'snippet 1'})")
+	if err != nil || !strings.HasSuffix(said, map[bool]string{false: "True\n", true: "False\n"}[lost]) {
+		return fmt.Sprintf("the variable of snippet 1: %q, reported as lost: %v %v", said, lost, err)
+	}
+	return ""
+}
+
+// Bounds of what may come back, above those of any tier.
+const (
+	mostCollected = 1 << 27
+	mostEntries   = 1 << 13
+)
+
+// checkCollected takes the files of the sandbox out and looks at them.
+func (s *subject) checkCollected(t *testing.T, into *trial) string {
+	t.Helper()
+	collector, ok := s.box.(tiers.Collector)
+	if !ok {
+		return Escaped + ": the session was opened without a place for files"
+	}
+	dir := filepath.Join(t.TempDir(), "collected")
+	if err := os.Mkdir(dir, 0o755); err != nil { //nolint:gosec // for this test
+		t.Fatal(err)
+	}
+
+	got, err := collector.Collect(t.Context(), dir)
+	if err != nil {
+		return Blocked // none come back: the error says why
+	}
+	said, problem := inspectFolder(t, dir)
+	into.said += said
+
+	switch {
+	case problem != "":
+		return Escaped + ": " + problem
+	case len(got.Refused) > 0:
+		return Blocked
+	}
+
+	return into.verdict
+}
+
+// inspectFolder reads what came back, as its user would.
+func inspectFolder(t *testing.T, dir string) (said, problem string) {
+	t.Helper()
+	var bytes int64
+	entries := 0
+	var all strings.Builder
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if entries++; d.IsDir() {
+			return nil
+		}
+
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		bytes += info.Size()
+		if !info.Mode().IsRegular() || info.Mode()&(os.ModeSetuid|os.ModeSetgid) != 0 {
+			problem = fmt.Sprintf("%s came back as %v", d.Name(), info.Mode())
+		}
+		if info.Mode().Type()&(fs.ModeNamedPipe|fs.ModeDevice|fs.ModeSocket) != 0 || bytes > mostCollected {
+			return nil
+		}
+
+		text, err := os.ReadFile(path)
+		if err == nil && len(text) < 1<<16 {
+			all.Write(text)
+		}
+		return nil // a link to nowhere
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if bytes > mostCollected || entries > mostEntries {
+		problem = "more came back than was allowed"
+	}
+
+	return all.String(), problem
+}

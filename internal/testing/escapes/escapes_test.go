@@ -1,0 +1,166 @@
+package escapes
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rlmhq/rlm/internal/testing/harm"
+	"github.com/rlmhq/rlm/internal/testing/skip"
+)
+
+// TestEscapeOnCPython is the negative control of the corpus: on a CPython without
+// a sandbox each case touches its canary, or does its harm. Attacks on a session
+// and on host calls need one; tiers have their controls.
+func TestEscapeOnCPython(t *testing.T) {
+	skip.Short(t, "it waits until each attack has done its harm")
+	skip.UnderRace(t)
+	python := skip.WithoutCPython(t)
+	for _, c := range Cases(t) {
+		if c.Class == "session" || c.Class == "hostcalls" {
+			continue
+		}
+		t.Run(c.ID(), func(t *testing.T) {
+			t.Parallel()
+			switch {
+			case c.keys["unsafe"] != "":
+				t.Skip("not without a sandbox: " + c.keys["unsafe"])
+			case c.keys["root"] != "" && os.Geteuid() != 0:
+				t.Skip("not as this user: " + c.keys["root"])
+			}
+
+			kind, touched, said := runWithoutSandbox(t, python, c)
+			for range racesLost {
+				if c.keys["harm"] != "" || touched != "" {
+					break
+				}
+				kind, touched, said = runWithoutSandbox(t, python, c)
+			}
+
+			switch want := harm.Kind(c.keys["harm"]); {
+			case want != "" && !harm.Alike(kind, want):
+				t.Errorf("it does %q, not %q: %.2000s", kind, want, said)
+			case want == "" && touched == "":
+				t.Errorf("it touches nothing (harm: %q): %.2000s", kind, said)
+			}
+		})
+	}
+}
+
+// racesLost is how often a case may touch nothing: one that swaps a file for a link
+// is stopped at any moment of that, and is harmless at one in four.
+const racesLost = 9
+
+// runWithoutSandbox runs a case where nothing contains it, and says which kind it did,
+// what it touched, and what it said.
+func runWithoutSandbox(t *testing.T, python string, c Case) (kind harm.Kind, touched, said string) {
+	t.Helper()
+	watch := newCanaries(t, c.Source, secretOfBare)
+	out := filepath.Join(t.TempDir(), "out")
+	if err := os.Mkdir(out, 0o755); err != nil {
+		t.Fatal(err)
+	}
+
+	watch.setWord("OUT", out)
+	wall := 30 * time.Second // what ends by itself takes the time that the machine gives it
+	if want := harm.Kind(c.keys["harm"]); want != harm.None && harm.Alike(want, harm.Hangs) {
+		wall = time.Second
+	}
+	kind, said = harm.WatchPython(t, python, watch.fill(c.Source), wall, environment+"="+secretOfBare)
+	return kind, watch.findTouched(t, said+copyNaively(t, out)), said
+}
+
+// secretOfBare is the secret of an environment without a sandbox.
+const secretOfBare = "canary-of-an-interpreter-without-a-sandbox" //nolint:gosec // for a test
+
+// copyNaively takes files out as one would who thinks of no kind, and returns what
+// they say.
+func copyNaively(t *testing.T, out string) string {
+	t.Helper()
+	said, problem := inspectFolder(t, out)
+	if problem != "" {
+		said += secretOfBare
+	}
+	if entries, err := os.ReadDir(out); err != nil || len(entries) == 0 || problem != "" {
+		return said
+	}
+
+	copied := filepath.Join(t.TempDir(), "copied")
+	if text, err := exec.CommandContext(t.Context(), "cp", "-rL", out, copied).CombinedOutput(); err != nil {
+		t.Logf("%v: %s", err, text) // a link to nowhere
+	}
+	more, _ := inspectFolder(t, copied)
+	return said + more
+}
+
+// TestTheCorpusIsWhole counts it, and looks at what each case says of itself.
+func TestTheCorpusIsWhole(t *testing.T) {
+	cases := Cases(t)
+	if len(cases) < 150 {
+		t.Errorf("%d cases are too few", len(cases))
+	}
+	keys := "harm unsafe root fresh ends local docker"
+	for _, c := range cases {
+		if c.Tries == "" || strings.ContainsAny(c.Tries, "|`") || strings.TrimSpace(c.Source) == "" {
+			t.Errorf("%s does not say what it tries", c.ID())
+		}
+		for key, value := range c.keys {
+			if !strings.Contains(keys, key) || value == "" {
+				t.Errorf("%s: there is no key %q, or it is empty", c.ID(), key)
+			}
+		}
+
+		watch := newCanaries(t, c.Source, "")
+		if filled := watch.fill(c.Source); strings.Contains(filled, "CANARY_") && c.Name != "own_environment" {
+			t.Errorf("%s has a word that stands for nothing", c.ID())
+		}
+	}
+}
+
+// TestTheMatrixHasAllCases compares the document's rows with the corpus: it is as
+// it would be written, and no cell is empty.
+func TestTheMatrixHasAllCases(t *testing.T) {
+	m, cases := readMatrix(t), Cases(t)
+	text, err := os.ReadFile(m.path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(text) != m.render(cases) {
+		t.Error("docs/security-matrix.md is not as make escape writes it")
+	}
+
+	for _, c := range cases {
+		for _, tier := range matrixTiers {
+			if cell := m.columns[tier][c.ID()]; cell == "" || strings.HasPrefix(cell, Escaped) {
+				t.Errorf("%s in tier %s: %q", c.ID(), tier, cell)
+			}
+		}
+	}
+}
+
+// TestCanariesFeelATouch touches each by hand.
+func TestCanariesFeelATouch(t *testing.T) {
+	source := "CANARY_TCP CANARY_UDP CANARY_DNS CANARY_SOCKET CANARY_VICTIM"
+	if touched := newCanaries(t, source, "x").findTouched(t, ""); touched != "" {
+		t.Errorf("nobody has touched anything: %s", touched)
+	}
+	for name, touch := range map[string]string{
+		"listener TCP": "exec 3<>/dev/tcp/127.0.0.1/CANARY_TCP",
+		"listener UDP": "echo x >/dev/udp/127.0.0.1/CANARY_UDP",
+		"listener DNS": "echo x >/dev/udp/127.0.0.1/CANARY_DNS", "host's folder": "chmod 0700 CANARY_OPEN",
+		"ended a process":      "kill CANARY_VICTIM; sleep 0.2",
+		"the secret of a file": "cat CANARY_FILE", "secret of the environment": "echo 'variable'",
+	} {
+		c := newCanaries(t, source, "variable")
+		said, err := exec.CommandContext(t.Context(), "bash", "-c", c.fill(touch)).CombinedOutput()
+		if err != nil {
+			t.Skipf("there is no bash: %v: %s", err, said)
+		}
+		if touched := c.findTouched(t, string(said)); !strings.Contains(touched, name) {
+			t.Errorf("%s: %q", name, touched)
+		}
+	}
+}

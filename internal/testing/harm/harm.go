@@ -1,0 +1,184 @@
+// Package harm shows what a hostile snippet does where nothing contains it. The negative
+// controls of the suites use it: an attack that does no harm proves nothing.
+package harm
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// Kind is what a hostile snippet does where nothing contains it: the negative
+// control of an attack shows it on an interpreter without a sandbox.
+type Kind string
+
+// The harms. Any other value is a text that the snippet must have written.
+const (
+	None     Kind = ""         // the interpreter lives and answers
+	Kills    Kind = "kills"    // the process ends by a signal, or with a bad exit code
+	Hangs    Kind = "hangs"    // it goes on for longer than the tier's limit
+	Grows    Kind = "grows"    // it takes more memory than the tier's limit
+	Floods   Kind = "floods"   // it writes more than the tier's limit
+	Corrupts Kind = "corrupts" // the interpreter lives and its next answer is wrong
+)
+
+// The bounds of a process without a sandbox, all above the limits under which
+// tiers run the same snippets. They keep the host of the test safe.
+const (
+	bareMemory = 600 << 20
+	bareOutput = 8 << 20
+	bareStart  = time.Minute
+)
+
+// Begun is the line that a process writes when the snippet begins: from then on
+// its time counts.
+const Begun = "the snippet begins\n"
+
+// Watch runs a process that has no sandbox and says what harm it does: None if it
+// ends well, within the time and the bounds. It returns what it wrote as well.
+// Where processes cannot be watched the test is skipped.
+func Watch(t *testing.T, cmd *exec.Cmd, wall time.Duration) (Kind, string) {
+	t.Helper()
+	out := &bareOut{begun: make(chan struct{}), full: make(chan struct{})}
+	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = out, out, time.Second
+	makeGroup(t, cmd)
+	if err := cmd.Start(); err != nil {
+		t.Fatalf("cannot start %s: %v", cmd.Path, err)
+	}
+
+	done := make(chan error, 1)
+	go func() { done <- cmd.Wait() }()
+	harm, ended := Kills, false
+	deadline, begun := time.After(bareStart), out.begun
+	for look := time.NewTicker(2 * time.Millisecond); !ended && harm == Kills; {
+		select {
+		case err := <-done:
+			look.Stop()
+			if ended = true; err == nil || errors.Is(err, exec.ErrWaitDelay) {
+				harm = None
+			}
+		case <-begun:
+			deadline, begun = time.After(wall), nil
+		case <-deadline:
+			harm = Hangs
+		case <-out.full:
+			harm = Floods
+		case <-look.C:
+			if residentMemory(cmd.Process.Pid) > bareMemory {
+				harm = Grows
+			}
+		}
+	}
+
+	killGroup(cmd.Process.Pid) // and what it started
+	if !ended {
+		err := <-done // it was killed
+		t.Log(err)
+	}
+	said := out.String()
+	before, after, found := strings.Cut(said, Begun)
+	if !found && harm != Floods {
+		t.Fatalf("the process did not begin: %s: %q", harm, said)
+	}
+
+	return harm, before + after
+}
+
+// bareOut keeps what a process writes, up to a bound.
+type bareOut struct {
+	mu          sync.Mutex
+	text        bytes.Buffer
+	begun, full chan struct{}
+	saw, over   bool
+}
+
+func (o *bareOut) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.text.Len() <= bareOutput {
+		o.text.Write(p)
+	}
+	if !o.saw && bytes.Contains(o.text.Bytes()[:min(o.text.Len(), 1<<16)], []byte(Begun)) {
+		o.saw = true
+		close(o.begun)
+	}
+
+	if !o.over && o.text.Len() > bareOutput {
+		o.over = true
+		close(o.full)
+	}
+	return len(p), nil
+}
+
+func (o *bareOut) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.String()
+}
+
+// bareSession runs its arguments as the snippets of one session: what a tier
+// does, without a sandbox, limits, or care.
+const bareSession = `import ast, sys, traceback
+def run(source):
+    try:
+        tree = ast.parse(source)
+        tail = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
+        exec(compile(tree, '<snippet>', 'exec'), space)
+        if tail:
+            value = eval(compile(ast.Expression(tail.value), '<snippet>', 'eval'), space)
+            if value is not None: print(repr(value))
+    except BaseException:
+        traceback.print_exc()
+import resource, threading, asyncio, json, linecache, re
+resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
+space = globals()
+print('the snippet begins', flush=True)
+for source in sys.argv[1:]: run(source)
+`
+
+// Marked is a first snippet. It sets a variable, to see later whether the session kept it.
+const Marked = `kept = {"since": "snippet 1"}`
+
+// bareAnswer asks a session for the variable that its first snippet set.
+const bareAnswer = "print('the answer is', kept)"
+
+// Alike reports whether two harms are the same but for the machine and the
+// version: which bound a bomb meets first, whether a broken interpreter dies.
+func Alike(a, b Kind) bool {
+	without := func(h Kind) Kind {
+		switch h {
+		case Grows, Floods:
+			return Hangs
+		case Corrupts:
+			return Kills
+		default:
+			return h
+		}
+	}
+
+	return without(a) == without(b)
+}
+
+// WatchPython runs a snippet in a session of a CPython without a sandbox and says
+// what harm it does there.
+func WatchPython(t *testing.T, python string, source string, wall time.Duration, env ...string) (Kind, string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 2*bareStart)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, python, "-I", "-X", "utf8", "-c", bareSession, Marked, source, bareAnswer)
+	cmd.Dir, cmd.Env = t.TempDir(), append([]string{"PATH=/usr/bin:/bin"}, env...)
+	harm, said := Watch(t, cmd, wall)
+	if answer := fmt.Sprintln("the answer is", "{'since': 'snippet 1'}"); harm == None &&
+		!strings.HasSuffix(said, answer) {
+		harm = Corrupts
+	}
+
+	return harm, said
+}

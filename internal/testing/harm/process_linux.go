@@ -1,0 +1,31 @@
+package harm
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+	"syscall"
+	"testing"
+)
+
+// makeGroup gives a process a group of its own, to end all of it.
+func makeGroup(_ *testing.T, cmd *exec.Cmd) {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+}
+
+// killGroup ends a process and its group.
+func killGroup(pid int) {
+	_ = syscall.Kill(-pid, syscall.SIGKILL) // nobody left is no error
+}
+
+// residentMemory returns the memory that a process has, in bytes.
+func residentMemory(pid int) int64 {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
+	if fields := bytes.Fields(text); err == nil && len(fields) > 1 {
+		pages, _ := strconv.ParseInt(string(fields[1]), 10, 64) // the kernel's own digits
+		return pages * int64(os.Getpagesize())
+	}
+	return 0
+}

@@ -1,0 +1,95 @@
+// Package skip decides in one place which tests a run leaves out, and says why.
+//
+// A test that lacks a tier or an interpreter skips on a contributor's machine. CI sets
+// RLM_REQUIRE_TIERS and RLM_REQUIRE_PYTHON, which turn these skips into failures. A test
+// that is too slow for `make test` skips with -short, one that is too slow for the race
+// detector skips under it. `make check` runs both kinds.
+package skip
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/rlmhq/rlm/internal/jail"
+)
+
+// The variables of the environment that turn a skip into a failure. The first lists the
+// tiers that must be usable, with commas between them.
+const (
+	requireTiers  = "RLM_REQUIRE_TIERS"
+	requirePython = "RLM_REQUIRE_PYTHON"
+)
+
+// UnderRace skips a test if the race detector is built in. It is for tests that the
+// detector makes take minutes, and for attacks on a guest, which find no race in the host.
+func UnderRace(tb testing.TB) {
+	tb.Helper()
+	if raceDetector {
+		tb.Skip("too slow under the race detector: make check runs it without")
+	}
+}
+
+// Short skips a test in a run with -short, as `make test` is. The reason completes the
+// sentence "it is slow: …".
+func Short(tb testing.TB, reason string) {
+	tb.Helper()
+	if testing.Short() {
+		tb.Skipf("skipped with -short, make check runs it: %s", reason)
+	}
+}
+
+// WithoutTier skips a test if the tier is not usable here. The error says why it is not;
+// nil means that it is. If RLM_REQUIRE_TIERS lists the tier, the test fails instead.
+func WithoutTier(tb testing.TB, tier string, err error) {
+	tb.Helper()
+
+	switch required := strings.Split(os.Getenv(requireTiers), ","); {
+	case err == nil:
+	case slices.Contains(required, tier):
+		tb.Fatalf("%s names tier %s, which is not usable here: %v", requireTiers, tier, err)
+	default:
+		tb.Skipf("tier %s is not usable here: %v", tier, err)
+	}
+}
+
+// WithoutJail is [WithoutTier] for code that runs in a jail, as the workers of tier
+// interp do.
+func WithoutJail(tb testing.TB) {
+	tb.Helper()
+
+	var err error
+	if report := jail.Probe(tb.Context()); report.Class == "" {
+		err = fmt.Errorf("there is no jail: %s", strings.Join(report.Advice, "; "))
+	}
+	WithoutTier(tb, "interp", err)
+}
+
+// WithoutCPython returns the CPython 3.13 that RLM_PYTHON names, or python3.13 from PATH.
+// Without either it skips the test, or fails it if RLM_REQUIRE_PYTHON is set.
+func WithoutCPython(tb testing.TB) string {
+	tb.Helper()
+
+	name := os.Getenv("RLM_PYTHON")
+	if name == "" {
+		name = "python3.13"
+	}
+
+	// A version manager may put a stand-in on PATH for a Python that is not installed, so
+	// the interpreter itself has to name its version.
+	cmd := exec.CommandContext(tb.Context(), name, "-I", "-c", "import sys; print(sys.version_info[:2])")
+	out, err := cmd.CombinedOutput()
+	if err == nil && strings.TrimSpace(string(out)) == "(3, 13)" {
+		return name
+	}
+
+	missing := fmt.Sprintf("no CPython 3.13: %s: %v: %s", name, err, out)
+	if os.Getenv(requirePython) != "" {
+		tb.Fatal(missing)
+	}
+	tb.Skip(missing)
+	return ""
+}

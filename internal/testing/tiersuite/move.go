@@ -1,0 +1,192 @@
+package tiersuite
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rlmhq/rlm/tiers"
+)
+
+const (
+	moveDir = "testdata/move"
+	// moveMark parts a script into snippets. The session moves at each mark.
+	moveMark = "# --- the next snippet ---\n"
+)
+
+// moveSince are the minor versions of CPython 3 that scripts need.
+var moveSince = map[string]int{"classes": 11}
+
+// testMove runs each script of testdata/move snippet by snippet, every one in a new
+// sandbox to which the namespace of the last has moved.
+func (s *suite) testMove(t *testing.T) {
+	for _, name := range listCases(t, moveDir) {
+		t.Run(name, func(t *testing.T) {
+			if s.opt.PythonMinor != 0 && s.opt.PythonMinor < moveSince[name] {
+				t.Skipf("it needs CPython 3.%d", moveSince[name])
+			}
+			s.testMoveScript(t, name)
+		})
+	}
+
+	t.Run("left behind", s.testLeftBehind)
+	t.Run("fails there", s.testFailsThere)
+	t.Run("never ends", s.testNeverEnds)
+	t.Run("cannot be stopped", s.testUnstoppable)
+	t.Run("unknown format", func(t *testing.T) {
+		_, err := asExporter(t, s.open(t, emptyConfig())).Import(t.Context(), tiers.State{Format: "stone tablet"})
+		var rejected *tiers.RejectedError
+		if !errors.As(err, &rejected) {
+			t.Errorf("a state of an unknown format gives %v, want a rejection", err)
+		}
+	})
+}
+
+func (s *suite) testMoveScript(t *testing.T, name string) {
+	cfg := tiers.Config{Limits: tiers.Limits{Output: 10 << 20}}
+	box := s.open(t, cfg)
+	stdout := ""
+	for i, snippet := range strings.Split(readFixture(t, moveDir+"/"+name+".py"), moveMark) {
+		if i > 0 {
+			next := s.open(t, cfg)
+			if report := moveTo(t, box, next); len(report.Left) > 0 {
+				t.Errorf("left behind: %+v", report.Left)
+			}
+			box = next
+		}
+
+		stdout += box.mustRun(t, snippet).Stdout
+	}
+
+	compare(t, "stdout", stdout, readFixture(t, moveDir+"/"+name+".stdout"))
+}
+
+func moveTo(t *testing.T, from, to *session) tiers.Report {
+	t.Helper()
+	state, err := asExporter(t, from).Export(t.Context())
+	if err != nil {
+		t.Fatalf("cannot export: %v", err)
+	}
+	report, err := asExporter(t, to).Import(t.Context(), state)
+	if err != nil {
+		t.Fatalf("cannot import: %v", err)
+	}
+
+	return report
+}
+
+// testLeftBehind moves what cannot move: it is named, it says so when it is used,
+// and everything beside it arrives.
+func (s *suite) testLeftBehind(t *testing.T) {
+	from, to := s.open(t, emptyConfig()), s.open(t, emptyConfig())
+	from.mustRun(t, "import threading\ngen = (x for x in range(3))\nkept = [1, gen, 2]\nfine = {'a': 1}\n"+
+		`class Odd:
+    def __reduce__(self): raise TypeError('no way')
+odd = Odd()
+lock = threading.Lock()`)
+
+	report := moveTo(t, from, to)
+	names := map[string]bool{}
+	for _, left := range report.Left {
+		names[left.Name] = true
+		if left.Reason == "" || left.Type == "" {
+			t.Errorf("what was left behind is not explained: %+v", left)
+		}
+	}
+
+	if !names["gen"] || !names["odd"] || names["fine"] || names["lock"] {
+		t.Errorf("left behind: %+v, want gen and odd", report.Left)
+	}
+	r := to.mustRun(t, "print(fine, kept[0], kept[2], 'left behind' in repr(gen))\nwith lock: print('locked')\n"+
+		"for use in (lambda: next(gen), lambda: gen.send(1), lambda: odd.x, lambda: list(kept[1]), "+
+		"lambda: len(odd)):\n"+
+		"    try: use(); print('used')\n    except RuntimeError as e: print('left behind' in str(e))")
+
+	compare(t, "stdout", r.Stdout, "{'a': 1} 1 2 True\nlocked\n"+strings.Repeat("True\n", 5))
+	if r := from.mustRun(t, "print(next(gen))"); r.Stdout != "0\n" {
+		t.Errorf("the sandbox that was exported has changed: %q", r.Stdout)
+	}
+}
+
+func asExporter(t *testing.T, b *session) tiers.Exporter {
+	t.Helper()
+	e, ok := b.box.(tiers.Exporter)
+	if !ok {
+		t.Fatal("the tier says that its namespaces move, and its sandboxes are no Exporter")
+	}
+	return e
+}
+
+// testFailsThere moves a value that can be written and cannot be read: only it is
+// lost, and what shares parts with others keeps doing so.
+func (s *suite) testFailsThere(t *testing.T) {
+	from, to := s.open(t, emptyConfig()), s.open(t, emptyConfig())
+	from.mustRun(t, `class Once:
+    made = 0
+    def __init__(self, n):
+        self.n = n
+        if Once.made: raise ValueError('only once')
+`+
+		"        Once.made += 1\n    def __reduce__(self): return Once, (['an argument', self.n],)\n"+
+		`shared = [1]
+before = {'x': shared}
+once = Once(1)
+after = {'y': shared, 'words': ['a', 'b'], 'z': before}`)
+
+	report := moveTo(t, from, to)
+	if len(report.Left) != 1 || report.Left[0].Name != "once" {
+		t.Errorf("left behind: %+v, want once alone", report.Left)
+	}
+	to.mustPrint(t, "shared.append(2)\nprint(before, after, after['z'] is before)",
+		"{'x': [1, 2]} {'y': [1, 2], 'words': ['a', 'b'], 'z': {'x': [1, 2]}} True\n")
+}
+
+// testNeverEnds moves variables that take for ever to be written or to be read: they are
+// left behind, each after a time of its own, and the others arrive.
+func (s *suite) testNeverEnds(t *testing.T) {
+	// a busy machine takes some of what a variable gets
+	cfg := tiers.Config{Limits: tiers.Limits{Wall: 2 * time.Second}}
+	from, to := s.open(t, cfg), s.open(t, cfg)
+	from.mustRun(t, "def spin():\n    while True: pass\nclass There:\n    def __reduce__(self): return spin, ()\n"+
+		"class Here:\n    def __reduce__(self): return spin()\nshared = [1]\nbefore = shared\n"+
+		"here, there = Here(), There()\nafter = [shared]")
+	report := moveTo(t, from, to)
+	names := map[string]bool{}
+
+	for _, left := range report.Left {
+		names[left.Name] = true
+		if !strings.Contains(left.Reason, "took longer than") {
+			t.Errorf("the reason is not the time: %+v", left)
+		}
+	}
+
+	if len(names) != 2 || !names["here"] || !names["there"] {
+		t.Errorf("left behind: %+v, want here and there", report.Left)
+	}
+	if report.Moved != 6 {
+		t.Errorf("%d variables moved, want 6: what was left behind did not", report.Moved)
+	}
+
+	to.mustPrint(t, "print(before is shared is after[0], repr(here)[:18], repr(there)[:19])",
+		"True <Here left behind: <value left behind:\n")
+	from.mustPrint(t, "print(type(here), after)", "<class '__main__.Here'> [[1]]\n")
+}
+
+// testUnstoppable exports a variable in C code that heeds no interrupt: that fails, and the
+// session goes on with all that it had.
+func (s *suite) testUnstoppable(t *testing.T) {
+	from := s.open(t, tiers.Config{Limits: tiers.Limits{Wall: time.Second}})
+	from.mustRun(t, `import collections, itertools
+class Bad:
+    def __reduce__(self): collections.deque(itertools.repeat(0), maxlen=0)
+kept, bad = [1], Bad()`)
+	if _, err := asExporter(t, from).Export(t.Context()); err == nil {
+		t.Error("it was exported")
+	}
+
+	from.mustPrint(t, "print(kept, type(bad).__name__)\ndel bad", "[1] Bad\n")
+	to := s.open(t, emptyConfig())
+	moveTo(t, from, to)
+	to.mustPrint(t, "print(kept)", "[1]\n")
+}

@@ -1,0 +1,83 @@
+package tiersuite
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+
+	"github.com/rlmhq/rlm/tiers"
+)
+
+// asRefusal returns the rejection that err is, if the tier may reject snippets and
+// this one never ran. Anything else is judged as for every tier.
+func (s *suite) asRefusal(err error) *tiers.RejectedError {
+	var broken *tiers.BrokenError
+	var rejected *tiers.RejectedError
+	if s.opt.MinAccepted == 0 || errors.As(err, &broken) || !errors.As(err, &rejected) ||
+		rejected.Effects != tiers.EffectsNeverRan {
+		return nil
+	}
+	return rejected
+}
+
+// skipRefused skips the test if err is a rejection that is allowed.
+func (s *suite) skipRefused(t *testing.T, err error) {
+	t.Helper()
+	if r := s.asRefusal(err); r != nil {
+		t.Skip(r)
+	}
+}
+
+// tryJob runs a job. If the tier may and does reject it, the test is skipped, once
+// it is clear that the session lives.
+func (s *session) tryJob(ctx context.Context, t *testing.T, job tiers.Job) (tiers.Result, error) {
+	t.Helper()
+	s.share.note(t)
+	s.ran++
+	r, err := s.box.Run(ctx, job)
+	if s.asRefusal(err) != nil {
+		after, broken := s.box.Run(s.patientContext(t), tiers.Job{Source: `print("alive")`})
+		if broken != nil || after.Stdout != "alive\n" || after.Lost != nil {
+			t.Fatalf("the session does not go on after a rejection: %v\n%s", broken, describe(after))
+		}
+	}
+
+	s.skipRefused(t, err)
+	return r, err
+}
+
+// share counts the tests that ran snippets, and of them those that were skipped.
+type share struct {
+	mu      sync.Mutex
+	tests   map[string]struct{}
+	skipped int
+}
+
+func (c *share) note(t *testing.T) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if _, known := c.tests[t.Name()]; known {
+		return
+	}
+	c.tests[t.Name()] = struct{}{}
+	t.Cleanup(func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if t.Skipped() {
+			c.skipped++
+		}
+	})
+}
+
+// testAccepted fails the test if the tier has rejected so much that passing the
+// suite says little.
+func (s *suite) testAccepted(t *testing.T) {
+	c := &s.share
+	ran := len(c.tests) - c.skipped
+	t.Logf("tier %s ran %d of %d tests with snippets, and rejected a snippet of the others", s.info.Name,
+		ran, len(c.tests))
+	if ran < s.opt.MinAccepted {
+		t.Errorf("tier %s ran %d tests, and must run %d at least", s.info.Name, ran, s.opt.MinAccepted)
+	}
+}

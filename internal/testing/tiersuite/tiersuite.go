@@ -1,0 +1,199 @@
+// Package tiersuite is the suite of Python that every tier must pass. Package
+// tiers/tiertest is its public face.
+//
+// The language is tested in the language: testdata/lang holds a script for each
+// feature and, beside it, what CPython 3.13 prints when it runs the script.
+// testdata/raise does the same for scripts that an exception ends, and for the
+// traceback. The package's own test runs all of them on CPython, so the golden
+// files cannot drift from it; `go test ./internal/testing/tiersuite -update` writes
+// them again.
+//
+// Limits, host calls, state over several snippets and attacks do not fit into a
+// script. They are tables of Go, one file for each subject; a row is a snippet and
+// the outcome it must have. After every row that may damage a session, the suite
+// checks that the session still runs and that it reported its losses truthfully.
+//
+// A group of cases is skipped if it needs a feature that the tier's Info does not
+// name. A tier that runs only a part of Python sets [Options.MinAccepted]; then a
+// rejected snippet skips its test, and the suite counts the tests that ran.
+package tiersuite
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rlmhq/rlm/internal/testing/skip"
+	"github.com/rlmhq/rlm/tiers"
+)
+
+// Options describe what a tier's Info does not. The zero value runs everything.
+type Options struct {
+	// Patience bounds a single snippet, far above what any needs; a snippet that
+	// takes longer fails its case instead of the whole test. Zero is two minutes.
+	Patience time.Duration
+	// StopAfter is the wall limit of endless snippets. Zero is 300 milliseconds; a
+	// tier with slow snippets needs more.
+	StopAfter time.Duration
+	// Memory is the memory limit of the snippets that exceed it, in bytes. Zero is
+	// 96 MiB; the snippets ask for a gibibyte.
+	Memory int64
+	// Sandboxes is the number that the leak check opens. Zero is 50.
+	Sandboxes int
+	// MinAccepted is for a tier that runs only a part of Python: a test is skipped
+	// if the tier rejects its snippet, and at least MinAccepted tests must run. Zero
+	// means that the tier runs all of Python, and a rejection fails.
+	MinAccepted int
+	// PythonMinor is the minor version of a CPython 3 that is not 3.13, the version
+	// of the golden files. Then only the groups run that do not depend on the
+	// version, without the rows that need a later one. Zero is 3.13.
+	PythonMinor int
+
+	// Parallel runs the tests of a group at the same time, as many as the test binary
+	// allows: for a tier whose sandboxes start slowly.
+	Parallel bool
+	// ShareSandboxes runs cases that leave a sandbox as it was in the same one, also
+	// for a tier whose sandboxes start slowly. A case that fails there runs again in
+	// its own sandbox, and that decides.
+	ShareSandboxes bool
+	// Comparisons says how many expressions the suite compares between a lazy context
+	// and a str.
+	Comparisons Comparisons
+}
+
+// Comparisons is the share of some thousand expressions, with hundreds of thousands of
+// requests, that are evaluated on a lazy context and on a str.
+type Comparisons int
+
+// CompareAll is the default. A tier whose guest has the source of another tier's guest
+// may compare every third expression; one whose guest is identical may compare nothing.
+// The other tests of lazy contexts always run.
+const (
+	CompareAll Comparisons = iota
+	CompareEveryThird
+	CompareNothing
+)
+
+func (o Options) withDefaults() Options {
+	if o.Patience == 0 {
+		o.Patience = 2 * time.Minute
+	}
+	if o.StopAfter == 0 {
+		o.StopAfter = 300 * time.Millisecond
+	}
+	if o.Memory == 0 {
+		o.Memory = 96 << 20
+	}
+	if o.Sandboxes == 0 {
+		o.Sandboxes = 50
+	}
+
+	return o
+}
+
+// suite is a tier under test.
+type suite struct {
+	tier tiers.Tier
+	info tiers.Info
+	opt  Options
+
+	share share
+	apart sync.Map // names of the tests that run beside others
+}
+
+// anyPython are the groups that run on each CPython 3 alike.
+var anyPython = []string{"Contract", "Persistence", "HostCalls", "Async", "Move"}
+
+// Run runs the whole suite against a tier.
+func Run(t *testing.T, tier tiers.Tier, opt Options) {
+	s := &suite{tier: tier, info: tier.Info(), opt: opt.withDefaults(), share: share{tests: map[string]struct{}{}}}
+	s.requireUsable(t)
+	for _, group := range []struct {
+		name  string
+		needs tiers.Feature
+		run   func(*testing.T)
+	}{
+		{name: "Contract", run: s.testContract},
+		{name: "Language", run: s.testLanguage},
+		{name: "Contracts", run: s.testContracts},
+		{name: "Tracebacks", run: s.testTracebacks},
+		{name: "Persistence", run: s.testPersistence},
+		{name: "Async", needs: tiers.FeatureAsync, run: s.testAsync},
+		{name: "HostCalls", run: s.testHostCalls},
+		{name: "Concurrency", needs: tiers.FeatureAsync, run: s.testConcurrency},
+		{name: "Finish", run: s.testFinish},
+		{name: "Limits", run: s.testLimits},
+		{name: "Fuel", needs: tiers.FeatureFuel, run: s.testFuel},
+		{name: "Hostile", run: s.testHostile},
+		{name: "Source", run: s.testSource},
+		{name: "Context", run: s.testSmallContext},
+		{name: "HugeContext", needs: tiers.FeatureHugeContext, run: s.testHugeContext},
+		{name: "Move", needs: tiers.FeatureMove, run: s.testMove},
+		{name: "Fork", needs: tiers.FeatureFork, run: s.testFork},
+		{name: "Leaks", run: s.testLeaks},
+	} {
+		if s.opt.PythonMinor != 0 && !slices.Contains(anyPython, group.name) {
+			continue
+		}
+		t.Run(group.name, func(t *testing.T) {
+			if group.needs != "" {
+				s.requireFeature(t, group.needs)
+			}
+			group.run(t)
+		})
+	}
+
+	if s.opt.MinAccepted > 0 {
+		t.Run("Accepted", s.testAccepted)
+	}
+}
+
+// requireFeature skips a test of what the tier does not claim to have.
+func (s *suite) requireFeature(t *testing.T, f tiers.Feature) {
+	t.Helper()
+	if !s.info.Has(f) {
+		t.Skipf("tier %s has no feature %q", s.info.Name, f)
+	}
+}
+
+// runBeside lets a test run at the same time as others of its group, if the tier's
+// options say so. Each has sandboxes of its own, so that it does so from the first one
+// on.
+func (s *suite) runBeside(t *testing.T) {
+	if s.opt.Parallel {
+		s.runParallel(t)
+	}
+}
+
+// runParallel lets a test run at the same time as others of its group.
+func (s *suite) runParallel(t *testing.T) {
+	if _, already := s.apart.LoadOrStore(t.Name(), true); !already {
+		t.Parallel()
+	}
+}
+
+// requireUsable ends the test early, and once, if the tier cannot work here.
+func (s *suite) requireUsable(t *testing.T) {
+	t.Helper()
+	if s.info.Name == "" {
+		t.Fatal("Info names no tier")
+	}
+	skip.WithoutTier(t, s.info.Name, s.tier.Probe(t.Context()))
+	if w, ok := s.tier.(tiers.Warmer); ok {
+		if err := w.Warm(t.Context()); err != nil {
+			t.Fatalf("cannot warm tier %s: %v", s.info.Name, err)
+		}
+	}
+}
+
+// stopLimits returns limits that end an endless snippet soon.
+func (s *suite) stopLimits() tiers.Limits { return tiers.Limits{Wall: s.opt.StopAfter} }
+
+// patientContext returns a context that outlasts any snippet that behaves.
+func (s *suite) patientContext(t *testing.T) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), s.opt.Patience)
+	t.Cleanup(cancel)
+	return ctx
+}

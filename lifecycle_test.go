@@ -1,0 +1,318 @@
+package rlm_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rlmhq/rlm"
+	"github.com/rlmhq/rlm/router"
+	"github.com/rlmhq/rlm/tiers"
+)
+
+// fakeTier is a tier of a user's own. Its snippets wait until the host lets them go, or
+// echo their source.
+type fakeTier struct {
+	name    string
+	configs chan tiers.Config
+	begun   chan struct{}
+
+	mu     sync.Mutex
+	closed int
+}
+
+func newFakeTier(name string) *fakeTier {
+	return &fakeTier{name: name, configs: make(chan tiers.Config, 100), begun: make(chan struct{}, 100)}
+}
+
+func (f *fakeTier) Info() tiers.Info {
+	return tiers.Info{
+		Name: f.name, Languages: []tiers.Language{tiers.Python}, Isolation: tiers.IsolationKernel,
+		Features: []tiers.Feature{tiers.FeatureDynamic},
+	}
+}
+
+func (f *fakeTier) Probe(context.Context) error { return nil }
+
+func (f *fakeTier) Open(_ context.Context, cfg tiers.Config) (tiers.Sandbox, error) {
+	f.configs <- cfg
+	return &fakeSandbox{tier: f}, nil
+}
+
+func (f *fakeTier) Close() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.closed++
+	return nil
+}
+
+type fakeSandbox struct{ tier *fakeTier }
+
+func (b *fakeSandbox) Run(ctx context.Context, job tiers.Job) (tiers.Result, error) {
+	if job.Source == "wait" {
+		b.tier.begun <- struct{}{}
+		<-ctx.Done()
+		return tiers.Result{}, &tiers.BrokenError{Tier: b.tier.name, Effects: tiers.EffectsRan, Err: ctx.Err()}
+	}
+	return tiers.Result{Status: tiers.StatusOK, Stdout: job.Source}, nil
+}
+
+func (b *fakeSandbox) Close() error { return nil }
+
+// engineOf returns an engine with one tier.
+func engineOf(t *testing.T, tier tiers.Tier, log *slog.Logger) *rlm.Engine {
+	t.Helper()
+	engine, err := rlm.New(rlm.Options{CacheDir: rlm.NoCache, Tiers: []tiers.Tier{tier}, Log: log})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := engine.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return engine
+}
+
+// pinned is a policy for a tier whose snippets are not analysed.
+func pinned(name string) rlm.SessionConfig {
+	return rlm.SessionConfig{Policy: router.Policy{Pin: name}}
+}
+
+func TestAnEngineRunsTheTiersOfItsUser(t *testing.T) {
+	fake := newFakeTier("mine")
+	engine := engineOf(t, fake, nil)
+	if all := engine.Tiers(); len(all) != 1 || all[0] != tiers.Tier(fake) {
+		t.Errorf("the tiers are %v", all)
+	}
+	session, err := engine.Open(t.Context(), pinned("mine"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	result, err := session.Run(t.Context(), "anything")
+	if err != nil || result.Tier != "mine" || result.Stdout != "anything" {
+		t.Errorf("%+v, %v", result, err)
+	}
+	for range 2 {
+		if err := engine.Close(); err != nil || fake.closed != 1 {
+			t.Errorf("the tier was closed %d times: %v", fake.closed, err)
+		}
+	}
+	_, err = rlm.New(rlm.Options{CacheDir: rlm.NoCache, Tiers: []tiers.Tier{newFakeTier("a"), newFakeTier("a")}})
+	if err == nil || !strings.Contains(err.Error(), "two tiers") {
+		t.Errorf("two tiers of one name: %v", err)
+	}
+}
+
+func TestASessionHasOneOwner(t *testing.T) {
+	fake := newFakeTier("mine")
+	session, err := engineOf(t, fake, nil).Open(t.Context(), pinned("mine"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() {
+		_, err := session.Run(ctx, "wait")
+		ended <- err
+	}()
+	<-fake.begun
+	for name, use := range uses(t, session) {
+		if err := use(); !errors.Is(err, rlm.ErrInUse) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if err := session.Close(); !errors.Is(err, rlm.ErrInUse) {
+		t.Errorf("Close: %v", err)
+	}
+	session.Variables() // may be asked for at any time
+	cancel()
+	if err := <-ended; !errors.Is(err, context.Canceled) || errors.Is(err, rlm.ErrClosed) {
+		t.Errorf("the snippet ends with %v", err)
+	}
+	if err := session.Close(); err != nil {
+		t.Error(err)
+	}
+	for name, use := range uses(t, session) {
+		if err := use(); !errors.Is(err, rlm.ErrClosed) {
+			t.Errorf("%s of a closed session: %v", name, err)
+		}
+	}
+}
+
+// uses are the methods of a session that need it for themselves.
+func uses(t *testing.T, s *rlm.Session) map[string]func() error {
+	t.Helper()
+	ctx, n := t.Context(), 0
+	return map[string]func() error{
+		"Run":          func() error { _, err := s.Run(ctx, "1"); return err },
+		"Explain":      func() error { _, err := s.Explain(ctx, tiers.Job{}); return err },
+		"Set":          func() error { return s.Set(ctx, "n", 1) },
+		"Get":          func() error { return s.Get(ctx, "n", &n) },
+		"AddContext":   func() error { return s.AddContext(ctx, rlm.Text("t", "t")) },
+		"AddFunctions": func() error { return s.AddFunctions(ctx, rlm.Func("ping", "", ping)) },
+		"Fork":         func() error { _, err := s.Fork(ctx); return err },
+		"Snapshot":     func() error { return s.Snapshot(ctx, &bytes.Buffer{}) },
+		"Restore":      func() error { _, err := s.Restore(ctx, strings.NewReader("")); return err },
+		"Files":        func() error { _, err := s.Files(ctx, t.TempDir()); return err },
+	}
+}
+
+func TestCloseOfAnEngineEndsWhatRuns(t *testing.T) {
+	fake := newFakeTier("mine")
+	engine := engineOf(t, fake, nil)
+	var running sync.WaitGroup
+	sessions := make([]*rlm.Session, 3)
+	for i := range sessions {
+		var err error
+		if sessions[i], err = engine.Open(t.Context(), pinned("mine")); err != nil {
+			t.Fatal(err)
+		}
+		running.Go(func() {
+			if _, err := sessions[i].Run(context.Background(), "wait"); !errors.Is(err, rlm.ErrClosed) {
+				t.Errorf("the snippet ends with %v", err)
+			}
+		})
+		<-fake.begun
+	}
+	var closing sync.WaitGroup
+	for range 3 {
+		closing.Go(func() {
+			if err := engine.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	closing.Wait()
+	running.Wait()
+	for _, session := range sessions {
+		if _, err := session.Run(t.Context(), "1"); !errors.Is(err, rlm.ErrClosed) {
+			t.Errorf("a session after it: %v", err)
+		}
+		if err := session.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, err := engine.Open(t.Context(), rlm.SessionConfig{}); !errors.Is(err, rlm.ErrClosed) {
+		t.Errorf("Open: %v", err)
+	}
+	var setup *rlm.SetupError
+	if _, err := engine.Answer(t.Context(), rlm.AnswerTask{}); !errors.Is(err, rlm.ErrClosed) || !errors.As(err, &setup) {
+		t.Errorf("Answer: %v", err)
+	}
+}
+
+func TestLabelsReachTheSandboxAndTheLog(t *testing.T) {
+	var out bytes.Buffer
+	fake := newFakeTier("mine")
+	engine := engineOf(t, fake, slog.New(slog.NewTextHandler(&out, nil)))
+	cfg := pinned("mine")
+	cfg.Labels = map[string]string{"tenant": "acme", "request": "r-1"}
+	session, err := engine.Open(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := session.Run(t.Context(), "1"); err != nil {
+		t.Fatal(err)
+	}
+	if got := (<-fake.configs).Labels; len(got) != 2 || got["tenant"] != "acme" {
+		t.Errorf("the tier gets %v", got)
+	}
+	fake.configs <- tiers.Config{} // the log of what the router does: nothing here
+	cfg2 := tiers.Config{Labels: cfg.Labels}
+	cfg2.LabelLog(slog.New(slog.NewTextHandler(&out, nil))).Info("hello")
+	if want := "labels.request=r-1 labels.tenant=acme"; !strings.Contains(out.String(), want) {
+		t.Errorf("the log has no %s: %s", want, out.String())
+	}
+
+	for name, labels := range map[string]map[string]string{
+		"a name with a space": {"a b": "c"},
+		"no name":             {"": "c"},
+		"a capital":           {"Tenant": "c"},
+		"a line":              {"tenant": "a\nb"},
+		"not UTF-8":           {"tenant": "\xff"},
+		"a long value":        {"tenant": strings.Repeat("x", 257)},
+	} {
+		if _, err := engine.Open(t.Context(), rlm.SessionConfig{Labels: labels}); err == nil {
+			t.Errorf("%s: the session opens", name)
+		}
+	}
+}
+
+func TestAContextCanBeAddedWhileTheSessionLives(t *testing.T) {
+	session := open(t, rlm.SessionConfig{})
+	prints(t, session, "print('context' in globals())", "False\n")
+	if err := session.AddContext(t.Context(), rlm.Text("a", "first"), rlm.Value("b", 2)); err != nil {
+		t.Fatal(err)
+	}
+	prints(t, session, "print(context, context_1)", "first 2\n")
+	if err := session.AddContext(t.Context(), rlm.Text("c", "third"), rlm.File("missing")); err == nil {
+		t.Error("a missing file is no error")
+	}
+	prints(t, session, "print('context_2' in globals())", "False\n")
+
+	fork, err := session.Fork(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer fork.Close()
+	if err := fork.AddContext(t.Context(), rlm.Text("c", "of the fork")); err != nil {
+		t.Fatal(err)
+	}
+	prints(t, fork, "print(context_2, context)", "of the fork first\n")
+	prints(t, session, "print('context_2' in globals())", "False\n")
+}
+
+func TestFunctionsCanBeAddedWhileTheSessionLives(t *testing.T) {
+	session := open(t, rlm.SessionConfig{Functions: []rlm.Function{rlm.Func("ping", "", ping)}})
+	prints(t, session, "print(ping(), 'pong' in globals())", "1 False\n")
+	fork, err := session.Fork(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer fork.Close()
+	says := func(text string) rlm.Function {
+		return rlm.Func("pong", "", func(context.Context, struct{}) (string, error) { return text, nil })
+	}
+	if err := session.AddFunctions(t.Context(), says("of the origin")); err != nil {
+		t.Fatal(err)
+	}
+	if err := fork.AddFunctions(t.Context(), says("of the fork")); err != nil {
+		t.Fatal(err)
+	}
+	prints(t, session, "print(pong(), ping())", "of the origin 1\n")
+	prints(t, fork, "print(pong(), ping())", "of the fork 1\n")
+	if err := session.AddFunctions(t.Context(), says("again")); err == nil || !strings.Contains(err.Error(), "one of that name") {
+		t.Errorf("a name twice: %v", err)
+	}
+	prints(t, session, "print(pong())", "of the origin\n")
+}
+
+func TestAHostFunctionMayCloseNothingButKnowsIt(t *testing.T) {
+	var session *rlm.Session
+	inside := make(chan error, 2)
+	session = open(t, rlm.SessionConfig{Functions: []rlm.Function{
+		rlm.Func("inside", "", func(ctx context.Context, _ struct{}) (int, error) {
+			_, err := session.Run(ctx, "1")
+			inside <- err
+			inside <- session.Close()
+			return 1, nil
+		}),
+	}})
+	prints(t, session, "print(inside())", "1\n")
+	for range 2 {
+		select {
+		case err := <-inside:
+			if !errors.Is(err, rlm.ErrInUse) {
+				t.Error(err)
+			}
+		case <-time.After(time.Minute):
+			t.Fatal("the function hangs")
+		}
+	}
+}

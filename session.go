@@ -1,0 +1,327 @@
+package rlm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/rlmhq/rlm/repl"
+	"github.com/rlmhq/rlm/repl/run"
+	"github.com/rlmhq/rlm/router"
+	"github.com/rlmhq/rlm/tiers"
+)
+
+// SessionConfig describes a session. The zero value is a session without contexts and
+// functions, within the default limits.
+type SessionConfig struct {
+	// Contexts are what snippets work on.
+	Contexts []Context
+	// Functions are what snippets may call on the host.
+	Functions []Function
+	// Limits bound each snippet; a zero field means the default.
+	Limits tiers.Limits
+	// Deterministic makes clocks and randomness the same in every run.
+	Deterministic bool
+	// Mounts are files and folders of the host that snippets can read. Out gives snippets
+	// the folder /out, whose files [Session.Files] brings back. Only tier docker has these.
+	Mounts []tiers.Mount
+	Out    bool
+	// Policy says which tiers may run the snippets. The zero value allows all but local.
+	Policy Policy
+	// Labels say for whom the session works, such as tenant and request. They are in the
+	// engine's log and on the containers of tier docker. [tiers.CheckLabels] has the rules.
+	Labels map[string]string
+	// Ask says with which models and within which bounds [Session.Ask] answers. With
+	// models, snippets can also call them: llm_query and the like. Question, Inputs, Open,
+	// Limits and Deterministic are the session's.
+	Ask run.Config
+}
+
+// Policy says which tiers may run snippets. The zero value allows all but local.
+type Policy = router.Policy
+
+// Result says how a snippet ended, and where it ran.
+type Result = router.Result
+
+// Session is a persistent namespace. Each snippet runs in the cheapest tier that can run
+// it. A session has one owner: a method that is called while another one runs returns
+// [ErrInUse].
+type Session struct {
+	engine *Engine
+	cfg    SessionConfig
+
+	mu     sync.Mutex // held by the call that runs
+	closed bool
+	runner *router.Runner
+	inputs []*inputs
+	host   *functionTable
+	log    *slog.Logger
+	// models makes the functions that call models. Its calls share one budget.
+	models func([]tiers.Input) (*repl.Tools, error)
+	// exchanges says that the snippets can fetch and hand over values.
+	exchanges bool
+
+	variables atomic.Pointer[[]tiers.Variable]
+}
+
+// Open starts a session. It opens no sandbox before the first snippet.
+func (e *Engine) Open(ctx context.Context, cfg SessionConfig) (*Session, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if e.life.Err() != nil {
+		return nil, fmt.Errorf("cannot open a session: the engine: %w", ErrClosed)
+	}
+	in, err := openContexts(ctx, cfg.Contexts)
+	if err != nil {
+		return nil, err
+	}
+
+	s := &Session{
+		engine: e, cfg: cfg, inputs: []*inputs{in.share()}, host: &functionTable{},
+		log: tiers.Config{Labels: cfg.Labels}.LabelLog(e.log),
+	}
+	if err := s.prepare(); err != nil {
+		return nil, errors.Join(err, in.release())
+	}
+	if err := e.adopt(s); err != nil {
+		return nil, errors.Join(err, s.close())
+	}
+	return s, nil
+}
+
+// prepare fills the table of functions and makes the runner.
+func (s *Session) prepare() error {
+	var err error
+	if s.host.own, err = addFunctions(s.log, s.cfg.Ask.Tools, s.cfg.Functions); err != nil {
+		return err
+	}
+	if s.models, err = modelTools(s.cfg); err != nil {
+		return err
+	}
+	if s.host.models, err = s.models(s.allInputs()); err != nil {
+		return err
+	}
+
+	runner, err := s.engine.newRunner(s.cfg.Policy, tiers.Config{
+		Host: hostOfCaller{}, Functions: s.host.list(), Inputs: s.inputs[0].list,
+		Limits: s.cfg.Limits, Deterministic: s.cfg.Deterministic,
+		Mounts: s.cfg.Mounts, Out: s.cfg.Out, Labels: s.cfg.Labels,
+	})
+	s.runner = runner
+	return err
+}
+
+// hostOfCaller passes a host call on to the host in its context. A fork keeps the runner's
+// host, so the call itself must say whose it is.
+type hostOfCaller struct{}
+
+type hostKey struct{}
+
+// Call answers a host call.
+func (hostOfCaller) Call(ctx context.Context, call tiers.Call) (tiers.Value, error) {
+	host, ok := ctx.Value(hostKey{}).(tiers.Host)
+	if !ok {
+		return nil, fmt.Errorf("this session has no function %q", call.Function)
+	}
+	return host.Call(ctx, call)
+}
+
+// enter begins a call of the session's owner. The context that it returns ends with the
+// engine.
+func (s *Session) enter(ctx context.Context) (_ context.Context, leave func(), err error) {
+	if !s.mu.TryLock() {
+		return nil, nil, ErrInUse
+	}
+	if s.closed || s.engine.life.Err() != nil {
+		s.mu.Unlock()
+		return nil, nil, fmt.Errorf("cannot use the session: %w", ErrClosed)
+	}
+
+	ctx, release := s.engine.bound(ctx)
+	ctx = context.WithValue(ctx, hostKey{}, tiers.Host(s.host))
+	return ctx, func() { release(); s.mu.Unlock() }, nil
+}
+
+// Run runs a Python snippet in the session's namespace.
+func (s *Session) Run(ctx context.Context, source string) (Result, error) {
+	return s.RunJob(ctx, tiers.Job{Source: source})
+}
+
+// RunJob is Run for a snippet in any language, whose output can be read as it is written.
+//
+// If the context ends, the snippet is interrupted and the session goes on with the
+// variables that the snippet had made. A [*tiers.BrokenError] says what was lost where
+// only a kill ended the snippet.
+func (s *Session) RunJob(ctx context.Context, job tiers.Job) (Result, error) {
+	ctx, leave, err := s.enter(ctx)
+	if err != nil {
+		return Result{}, err
+	}
+	defer leave()
+	return s.run(ctx, job)
+}
+
+// run runs a snippet for a call that has entered.
+func (s *Session) run(ctx context.Context, job tiers.Job) (Result, error) {
+	result, err := s.runner.Run(ctx, job)
+	if result.Variables != nil {
+		s.variables.Store(&result.Variables)
+	}
+	if err != nil && s.engine.life.Err() != nil {
+		err = fmt.Errorf("the engine was closed under the snippet (%w): %w", ErrClosed, err)
+	}
+	return result, err
+}
+
+// Explain returns where a snippet would run and why, and runs nothing. Invalid in the plan
+// says what is wrong with the snippet's syntax, Home in which tier the variables live.
+func (s *Session) Explain(ctx context.Context, job tiers.Job) (router.Plan, error) {
+	ctx, leave, err := s.enter(ctx)
+	if err != nil {
+		return router.Plan{}, err
+	}
+	defer leave()
+	return s.runner.Explain(ctx, job)
+}
+
+// Variables returns the variables that existed when a snippet last ended in order. It may
+// be called at any time.
+func (s *Session) Variables() []tiers.Variable {
+	known := s.variables.Load()
+	if known == nil {
+		return nil
+	}
+	return slices.Clone(*known)
+}
+
+// AddContext adds contexts after those that the session has. The next snippet finds them.
+// It adds all of them or none.
+func (s *Session) AddContext(ctx context.Context, contexts ...Context) error {
+	ctx, leave, err := s.enter(ctx)
+	if err != nil {
+		return err
+	}
+	defer leave()
+
+	in, err := openContexts(ctx, contexts)
+	if err != nil {
+		return err
+	}
+	if err := s.runner.Extend(ctx, in.list, nil); err != nil {
+		return errors.Join(err, in.close())
+	}
+	s.inputs = append(s.inputs, in.share())
+
+	more := s.host.clone() // whose model calls know the new contexts
+	if more.models, err = s.models(s.allInputs()); err != nil {
+		return err
+	}
+	s.host = more
+	return nil
+}
+
+// AddFunctions adds host functions. The next snippet finds them. It adds all of them or
+// none.
+func (s *Session) AddFunctions(ctx context.Context, functions ...Function) error {
+	ctx, leave, err := s.enter(ctx)
+	if err != nil {
+		return err
+	}
+	defer leave()
+
+	more := s.host.clone()
+	if more.own, err = addFunctions(s.log, more.own, functions); err != nil {
+		return err
+	}
+	added := more.own.Functions()
+	if err := s.runner.Extend(ctx, nil, added[len(added)-len(functions):]); err != nil {
+		return err
+	}
+	s.host = more
+	s.cfg.Functions = slices.Concat(s.cfg.Functions, functions)
+	return nil
+}
+
+// Files writes the files that snippets have written below /out into a folder of the host,
+// which must be empty. It takes regular files only, and reports everything else. The
+// session must have been opened with Out.
+func (s *Session) Files(ctx context.Context, dir string) (tiers.Collected, error) {
+	ctx, leave, err := s.enter(ctx)
+	if err != nil {
+		return tiers.Collected{}, err
+	}
+	defer leave()
+	return s.runner.Collect(ctx, dir)
+}
+
+// Fork returns an independent session with a copy of the namespace, and with the same
+// contexts and functions.
+func (s *Session) Fork(ctx context.Context) (*Session, error) {
+	ctx, leave, err := s.enter(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+
+	runner, err := s.runner.Fork(ctx)
+	if err != nil {
+		return nil, err
+	}
+	fork := &Session{
+		engine: s.engine, cfg: s.cfg, runner: runner, host: s.host.clone(),
+		log: s.log, models: s.models, exchanges: s.exchanges,
+	}
+	for _, in := range s.inputs {
+		fork.inputs = append(fork.inputs, in.share())
+	}
+	fork.variables.Store(s.variables.Load())
+
+	if err := s.engine.adopt(fork); err != nil {
+		return nil, errors.Join(err, fork.close())
+	}
+	return fork, nil
+}
+
+// Close ends the session. It is idempotent.
+func (s *Session) Close() error {
+	if !s.mu.TryLock() {
+		return ErrInUse
+	}
+	defer s.mu.Unlock()
+	return s.close()
+}
+
+// closeWithEngine waits for the call that runs, and closes the session.
+func (s *Session) closeWithEngine() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.close()
+}
+
+func (s *Session) close() error {
+	if s.closed {
+		return nil
+	}
+	s.closed = true
+	s.engine.release(s)
+
+	errs := []error{s.runner.Close()}
+	for _, in := range s.inputs {
+		errs = append(errs, in.release())
+	}
+	return errors.Join(errs...)
+}
+
+// allInputs returns the session's inputs in the order of their names.
+func (s *Session) allInputs() []tiers.Input {
+	var all []tiers.Input
+	for _, in := range s.inputs {
+		all = append(all, in.list...)
+	}
+	return all
+}

@@ -1,0 +1,157 @@
+package rlm_test
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"github.com/rlmhq/rlm"
+	"github.com/rlmhq/rlm/router"
+	"github.com/rlmhq/rlm/tiers"
+)
+
+// snapshotOf takes a snapshot.
+func snapshotOf(t *testing.T, session *rlm.Session) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	if err := session.Snapshot(t.Context(), &b); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func TestASnapshotIsRestored(t *testing.T) {
+	long := rlm.File(file(t, "long.txt", strings.Repeat("x", longText)))
+	cfg := rlm.SessionConfig{Contexts: []rlm.Context{long}, Functions: []rlm.Function{rlm.Func("ping", "", ping)}}
+	session := open(t, cfg)
+	prints(t, session, `class Box:
+    def __init__(self, n): self.n = n
+    def get(self): return self.n + ping()
+shared = [1]
+both = {"a": shared, "b": shared}
+box, part, gen = Box(41), context[5:9], (n for n in [1])`, "")
+	data := snapshotOf(t, session)
+	if err := session.Close(); err != nil {
+		t.Fatal(err)
+	}
+
+	for range 2 {
+		again := open(t, cfg)
+		report, err := again.Restore(t.Context(), iotest.OneByteReader(bytes.NewReader(data)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(report.Left) != 1 || report.Left[0].Name != "gen" || report.Moved < 5 {
+			t.Errorf("%+v", report)
+		}
+		prints(t, again, "shared.append(2)\nprint(box.get(), both, part, len(context))", "42 {'a': [1, 2], 'b': [1, 2]} xxxx 8388609\n")
+	}
+}
+
+func TestASnapshotOfNothingRestoresNothing(t *testing.T) {
+	data := snapshotOf(t, open(t, rlm.SessionConfig{}))
+	session := open(t, rlm.SessionConfig{})
+	if report, err := session.Restore(t.Context(), bytes.NewReader(data)); err != nil || report.Moved != 0 {
+		t.Errorf("%+v, %v", report, err)
+	}
+	prints(t, session, "print(1)", "1\n")
+	if _, err := session.Restore(t.Context(), bytes.NewReader(data)); err == nil || !strings.Contains(err.Error(), "open another one") {
+		t.Errorf("a session that has run: %v", err)
+	}
+}
+
+// sealed makes a snapshot of a head and data, with a sum that is right.
+func sealed(head, data string) []byte {
+	b := append([]byte("rlm-snapshot\n"), binary.BigEndian.AppendUint32(nil, uint32(len(head)))...)
+	b = append(append(b, head...), data...)
+	sum := sha256.Sum256(b)
+	return append(b, sum[:]...)
+}
+
+func TestADamagedSnapshotIsRefused(t *testing.T) {
+	session := open(t, rlm.SessionConfig{})
+	prints(t, session, "x = 1", "")
+	whole := snapshotOf(t, session)
+	cut := func(n int) []byte { return whole[:len(whole)-n] }
+	changed := slices.Clone(whole)
+	changed[len(changed)-40] ^= 1
+	namespace := `{"language":"python","format":"pickle","from":"wasm","snippet":1,"bytes":`
+	for want, data := range map[string][]byte{
+		"does not begin":       []byte("PK\x03\x04"),
+		"ends early":           cut(1),
+		"checksum":             changed,
+		"something follows":    append(slices.Clone(whole), 0),
+		"head has":             append([]byte("rlm-snapshot\n"), 0xff, 0xff, 0xff, 0xff),
+		"version 9":            sealed(`{"version":9,"later":1}`, ""),
+		"unknown field":        sealed(`{"version":1,"later":1}`, ""),
+		"head is damaged":      sealed(`{"version":`, ""),
+		"taken with 1":         sealed(`{"version":1,"contexts":[{"kind":"text","bytes":3}],"namespaces":[]}`, ""),
+		"language \"ruby\"":    sealed(`{"version":1,"contexts":[],"namespaces":[{"language":"ruby"}]}`, ""),
+		"format \"zip\"":       sealed(`{"version":1,"contexts":[],"namespaces":[{"language":"go","format":"zip"}]}`, ""),
+		"-1 bytes":             sealed(`{"version":1,"contexts":[],"namespaces":[`+namespace+`-1}]}`, ""),
+		"unexpected EOF":       sealed(`{"version":1,"contexts":[],"namespaces":[`+namespace+`8000000000}]}`, "short"),
+		"twice":                sealed(`{"version":1,"contexts":[],"namespaces":[`+namespace+`0},`+namespace+`0}]}`, ""),
+		"restore the snapshot": sealed(`{"version":1,"contexts":[],"namespaces":[`+namespace+`9}]}`, "not state"),
+	} {
+		fresh := open(t, rlm.SessionConfig{Policy: router.Policy{Pin: "wasm"}})
+		_, err := fresh.Restore(t.Context(), bytes.NewReader(data))
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", want, err)
+		}
+		prints(t, fresh, "print(1)", "1\n")
+	}
+	broken := errors.New("the disk is gone")
+	if _, err := open(t, rlm.SessionConfig{}).Restore(t.Context(), iotest.ErrReader(broken)); err == nil {
+		t.Error("a reader that breaks is no error")
+	}
+}
+
+func TestASnapshotKnowsItsContexts(t *testing.T) {
+	session := open(t, rlm.SessionConfig{Contexts: []rlm.Context{rlm.Text("t", "five.")}})
+	data := snapshotOf(t, session)
+	other := open(t, rlm.SessionConfig{Contexts: []rlm.Context{rlm.Text("t", "another")}})
+	if _, err := other.Restore(t.Context(), bytes.NewReader(data)); err == nil || !strings.Contains(err.Error(), "context_0 was a text of size 5") {
+		t.Errorf("%v", err)
+	}
+}
+
+// FuzzRestore gives a session hostile snapshots: it refuses them, or runs on.
+func FuzzRestore(f *testing.F) {
+	fake := newFakeTier("mine")
+	engine, err := rlm.New(rlm.Options{CacheDir: rlm.NoCache, Tiers: []tiers.Tier{fake}})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Cleanup(func() { _ = engine.Close() })
+	f.Add([]byte(nil))
+	f.Add(sealed(`{"version":1,"contexts":[],"namespaces":[]}`, ""))
+	f.Add(sealed(`{"version":1,"contexts":[],"namespaces":[{"language":"python","format":"pickle","bytes":4}]}`, "data"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		session, err := engine.Open(t.Context(), pinned("mine"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer session.Close()
+		for _, r := range []io.Reader{bytes.NewReader(data), bytes.NewReader(sealHead(data))} {
+			_, _ = session.Restore(t.Context(), r)
+		}
+		if _, err := session.Run(t.Context(), "1"); err != nil {
+			t.Error(err)
+		}
+		for len(fake.configs) > 0 {
+			<-fake.configs
+		}
+	})
+}
+
+// sealHead makes data the head of a snapshot whose sum is right.
+func sealHead(data []byte) []byte {
+	head, rest, _ := strings.Cut(string(data), "\x00")
+	return sealed(head, rest)
+}

@@ -1,7 +1,0 @@
-//go:build race
-
-package tiertest
-
-// raceDetector says that it is built in. The host's text engine is then ten times
-// slower.
-const raceDetector = true

@@ -1,0 +1,186 @@
+package rlm
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/rlmhq/rlm/internal/protocol"
+	"github.com/rlmhq/rlm/tiers"
+)
+
+// The host functions by which values enter and leave a session. Only the session's own
+// snippets need them.
+const (
+	valueIn  = "_session_value_in"
+	valueOut = "_session_value_out"
+)
+
+// exchange is a value on its way between host and snippet.
+type exchange struct {
+	name  string
+	value tiers.Value
+	wrong string // why the value cannot leave
+}
+
+// Set binds a Python variable to a Go value, by way of the value's JSON: a map becomes a
+// dict, a slice a list, a struct a dict of its fields.
+func (s *Session) Set(ctx context.Context, name string, value any) error {
+	data, err := json.Marshal(value)
+	if err == nil {
+		err = s.checkVariable(name)
+	}
+	if err != nil {
+		return fmt.Errorf("cannot set %q: %w", name, err)
+	}
+
+	ctx, leave, err := s.enter(ctx)
+	if err != nil {
+		return err
+	}
+	defer leave()
+
+	e := &exchange{name: name, value: data}
+	if err := s.exchange(ctx, e, fmt.Sprintf("%s = %s(%q)", name, valueIn, name)); err != nil {
+		return fmt.Errorf("cannot set %q: %w", name, err)
+	}
+	return nil
+}
+
+// Get decodes the JSON of a Python variable into what into points to, as [json.Unmarshal]
+// does. A value that JSON cannot carry is an error that says where it is: a set, bytes, an
+// object, NaN, a dict whose keys are not texts. A tuple comes back as a list.
+func (s *Session) Get(ctx context.Context, name string, into any) error {
+	if err := s.checkVariable(name); err != nil {
+		return fmt.Errorf("cannot get %q: %w", name, err)
+	}
+
+	ctx, leave, err := s.enter(ctx)
+	if err != nil {
+		return err
+	}
+	defer leave()
+
+	e := &exchange{name: name}
+	err = s.exchange(ctx, e, strings.ReplaceAll(handOver, "VALUE", name))
+	switch {
+	case err != nil:
+	case e.wrong != "":
+		err = fmt.Errorf("JSON cannot carry it: %s%s", name, e.wrong)
+	case e.value == nil:
+		err = fmt.Errorf("the snippet did not hand it over")
+	default:
+		err = json.Unmarshal(e.value, into)
+	}
+	if err != nil {
+		return fmt.Errorf("cannot get %q: %w", name, err)
+	}
+	return nil
+}
+
+// handOver gives the variable VALUE to the host, or says why JSON cannot carry it. It uses
+// no name that a snippet may have bound to something else.
+const handOver = `def _session_hand_over():
+    text, whole, real = "".__class__, (0).__class__, (0.0).__class__
+    several, fixed, mapping = [].__class__, ().__class__, {}.__class__
+    def wrong(value, above):
+        kinds = value.__class__.__mro__
+        if value is None or whole in kinds:
+            return ""
+        if text in kinds:
+            if value.isascii() or value.encode("utf-8", "replace") == value.encode("utf-8", "surrogatepass"):
+                return ""
+            return " is not Unicode"
+        if real in kinds:
+            return "" if value - value == 0 else " is not a finite number"
+        for outer in above:
+            if outer is value:
+                return " contains itself"
+        inside = above + [value]
+        if several in kinds or fixed in kinds:
+            i = 0
+            for part in value:
+                found = wrong(part, inside)
+                if found:
+                    return "[" + i.__repr__() + "]" + found
+                i += 1
+            return ""
+        if mapping in kinds:
+            for key in value:
+                if text not in key.__class__.__mro__:
+                    return " has the key " + key.__repr__() + ", which is not a str"
+                found = wrong(value[key], inside)
+                if found:
+                    return "[" + key.__repr__() + "]" + found
+            return ""
+        return " is of type " + value.__class__.__name__
+    found = wrong(VALUE, [])
+    if found:
+        _session_value_out(None, found)
+    else:
+        _session_value_out(VALUE, "")
+try:
+    _session_hand_over()
+finally:
+    del _session_hand_over
+`
+
+// isHidden reports whether a name belongs to a function that only the session's own
+// snippets need.
+func isHidden(name string) bool {
+	return strings.HasPrefix(name, "_rlm_") || strings.HasPrefix(name, "_session_")
+}
+
+// checkVariable refuses names that are no variables of snippets.
+func (s *Session) checkVariable(name string) error {
+	if err := protocol.CheckName(name); err != nil {
+		return fmt.Errorf("it is not a free Python identifier")
+	}
+	if _, taken := protocol.Lookup(name); taken || isHidden(name) {
+		return fmt.Errorf("the name is reserved")
+	}
+	return nil
+}
+
+// exchange runs a snippet of the session's own that moves a value.
+func (s *Session) exchange(ctx context.Context, e *exchange, source string) error {
+	if !s.exchanges {
+		functions := []tiers.Function{{Name: valueIn}, {Name: valueOut}}
+		if err := s.runner.Extend(ctx, nil, functions); err != nil {
+			return err
+		}
+		s.exchanges = true
+	}
+
+	s.host.pass(e)
+	defer s.host.pass(nil)
+	result, err := s.run(ctx, tiers.Job{Language: tiers.Python, Source: source})
+	switch {
+	case err != nil:
+		return err
+	case result.Exception != nil:
+		return fmt.Errorf("%s: %s", result.Exception.Type, result.Exception.Message)
+	case result.Status != tiers.StatusOK:
+		return fmt.Errorf("the snippet ended as %s", result.Status)
+	}
+	return nil
+}
+
+// answer answers a host call of the snippet that moves the value.
+func (e *exchange) answer(call tiers.Call) (tiers.Value, error) {
+	switch {
+	case e == nil:
+		return nil, fmt.Errorf("the session moves no value now")
+	case call.Function == valueIn:
+		return e.value, nil
+	case len(call.Args) != 2:
+		return nil, fmt.Errorf("%s takes a value and a text", valueOut)
+	}
+
+	if err := json.Unmarshal(call.Args[1], &e.wrong); err != nil {
+		return nil, err
+	}
+	e.value = call.Args[0]
+	return tiers.Value("null"), nil
+}
