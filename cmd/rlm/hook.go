@@ -41,6 +41,8 @@ func newHook(e *env) *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
+	flags.BoolVar(&f.longHorizon, "long-horizon", false, "the output belongs to a task of many steps: see trigger_on_long_horizon")
+	flags.Int64Var(&f.nodes, "nodes", 0, "how many `nodes` of a graph the output holds: see node_threshold")
 	flags.StringVar(&f.schema, "output-schema", "", "a file with the JSON Schema that a run's answer must meet")
 	flags.StringVar(&f.kind, "output-type", "", "the type that it must have instead, such as bool or list[str]")
 	flags.BoolVar(&f.quiet, "quiet", false, "nothing on stderr but errors")
@@ -77,6 +79,7 @@ func (f *runFlags) hook(ctx context.Context, e *env, question string) error {
 		return &exitError{exitUsage, err}
 	}
 	setTriggers(e.settings, &task)
+	task.Signal.LongHorizon, task.Signal.Nodes = f.longHorizon, f.nodes
 	view := newView(e, f.quiet)
 	defer view.close()
 	solver := &lazyEngine{e: e, f: f, view: view}
