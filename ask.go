@@ -57,7 +57,11 @@ func (s *Session) Ask(ctx context.Context, question string) (AnswerOutcome, erro
 	}
 
 	e := &exchange{name: answerVariable, value: tiers.Value(outcome.Answer)}
-	if err := s.exchange(ctx, e, fmt.Sprintf("%s = %s(%q)", answerVariable, valueIn, answerVariable)); err != nil {
+	if err := s.exchange(
+		ctx,
+		e,
+		fmt.Sprintf("%s = %s(%q)", answerVariable, valueIn, answerVariable),
+	); err != nil {
 		return outcome, fmt.Errorf("cannot bind the answer: %w", err)
 	}
 	return outcome, nil

@@ -36,10 +36,15 @@ func reply(when scripted.When, text string) scripted.Rule {
 }
 
 func TestAModelWorksInACopyOfThePersonsSession(t *testing.T) {
-	models := answerBy(t,
-		reply(scripted.When{Purpose: "root"}, "```repl\nx += 1\nparts = rlm_query_batched(['a', 'b'])\nFINAL([x, len(context), parts])\n```"),
+	models := answerBy(
+		t,
+		reply(
+			scripted.When{Purpose: "root"},
+			"```repl\nx += 1\nparts = rlm_query_batched(['a', 'b'])\nFINAL([x, len(context), parts])\n```",
+		),
 		reply(scripted.When{Purpose: "sub"}, "```repl\nFINAL(str('x' in globals()))\n```"),
-		reply(scripted.When{}, "a leaf"))
+		reply(scripted.When{}, "a leaf"),
+	)
 	session := open(t, rlm.SessionConfig{
 		Contexts: []rlm.Context{rlm.Text("t", "five.")},
 		Ask:      run.Config{Models: models, Model: "test/m"},
@@ -48,14 +53,18 @@ func TestAModelWorksInACopyOfThePersonsSession(t *testing.T) {
 		t.Helper()
 		var out strings.Builder
 		result, err := session.RunJob(t.Context(), tiers.Job{Source: source, Stdout: &out})
-		if err != nil || result.Status != tiers.StatusOK || strings.TrimSpace(out.String()) != want {
+		if err != nil || result.Status != tiers.StatusOK ||
+			strings.TrimSpace(out.String()) != want {
 			t.Errorf("%s: %q, %+v, %v", source, out.String(), result.Exception, err)
 		}
 	}
 	for range 2 { // the second question finds the session as the person left it
 		runs("x = 41; x", "41")
 		outcome, err := session.Ask(t.Context(), "what is x?")
-		if got := string(outcome.Answer); err != nil || strings.ReplaceAll(got, " ", "") != `[42,5,["False","False"]]` {
+		if got := string(
+			outcome.Answer,
+		); err != nil ||
+			strings.ReplaceAll(got, " ", "") != `[42,5,["False","False"]]` {
 			t.Fatalf("%s, %+v, %v", got, outcome, err)
 		}
 		runs("x, _answer[0]", "(41, 42)")
@@ -83,11 +92,24 @@ except KeyboardInterrupt:
 			ctx, cancel := context.WithCancel(t.Context())
 			busy := writerFunc(func([]byte) { cancel() })
 			var broken *tiers.BrokenError
-			if result, err := session.RunJob(ctx, tiers.Job{Source: source, Stdout: busy}); !errors.As(err, &broken) || broken.Lost != nil {
-				t.Errorf("the endless snippet ends as %s %+v, with %v", result.Status, result.Exception, err)
+			if result, err := session.RunJob(
+				ctx,
+				tiers.Job{Source: source, Stdout: busy},
+			); !errors.As(err, &broken) ||
+				broken.Lost != nil {
+				t.Errorf(
+					"the endless snippet ends as %s %+v, with %v",
+					result.Status,
+					result.Exception,
+					err,
+				)
 			}
 			var out strings.Builder
-			if result, err := session.RunJob(t.Context(), tiers.Job{Source: "print(x, y)\ny = 0", Stdout: &out}); err != nil || out.String() != "41 1\n" {
+			if result, err := session.RunJob(
+				t.Context(),
+				tiers.Job{Source: "print(x, y)\ny = 0", Stdout: &out},
+			); err != nil ||
+				out.String() != "41 1\n" {
 				t.Errorf("%q, %+v, %v", out.String(), result.Exception, err)
 			}
 		})

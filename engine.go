@@ -164,8 +164,12 @@ func cacheDir(options Options) (string, error) {
 			err = wasm.CheckCacheDir(dir)
 		}
 		if err != nil {
-			options.Log.Warn("nothing is kept between processes, so that each takes seconds to start; "+
-				"name another cache directory", "error", err)
+			options.Log.Warn(
+				"nothing is kept between processes, so that each takes seconds to start; "+
+					"name another cache directory",
+				"error",
+				err,
+			)
 			return "", nil
 		}
 		return dir, nil
@@ -216,7 +220,12 @@ func (e *Engine) opener(policy Policy, labels map[string]string) repl.Opener {
 
 func (e *Engine) newRunner(policy Policy, cfg tiers.Config) (*router.Runner, error) {
 	return router.NewRunner(router.RunnerConfig{
-		Tiers: e.tiers, Analysers: e.analysers, Policy: policy, Probes: e.probes, Log: e.log, Config: cfg,
+		Tiers:     e.tiers,
+		Analysers: e.analysers,
+		Policy:    policy,
+		Probes:    e.probes,
+		Log:       e.log,
+		Config:    cfg,
 	})
 }
 

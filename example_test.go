@@ -32,7 +32,9 @@ func Example() {
 			return strings.ToUpper(in.Name), nil
 		})
 	session, err := engine.Open(ctx, rlm.SessionConfig{
-		Contexts:  []rlm.Context{rlm.Text("guests", "ada, london\ngrace, new york\nalan, london\n")},
+		Contexts: []rlm.Context{
+			rlm.Text("guests", "ada, london\ngrace, new york\nalan, london\n"),
+		},
 		Functions: []rlm.Function{badge},
 		Limits:    tiers.Limits{Wall: time.Minute, Memory: 128 << 20},
 	})
@@ -241,4 +243,75 @@ func ExampleEngine_Answer() {
 
 	// Output:
 	// answered after 1 call: 7 euros for tea, rice
+}
+
+// A workflow needs a model only where a node asks one.
+func ExampleEngine_Workflow() {
+	engine, err := rlm.New(rlm.Options{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer engine.Close()
+
+	file, err := rlm.ParseWorkflow("total.yaml", []byte(`
+nodes:
+  - name: total
+    run: |
+      return {"total": sum(state["prices"])}
+`))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	outcome, err := engine.Workflow(context.Background(), rlm.WorkflowTask{
+		File: file, Input: map[string]any{"prices": []any{3, 4}},
+	})
+	fmt.Println(outcome.Status, outcome.Result, err)
+
+	// Output:
+	// done map[total:7] <nil>
+}
+
+// Without a model, failures are clustered by their words.
+func ExampleEngine_Distill() {
+	engine, err := rlm.New(rlm.Options{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer engine.Close()
+
+	corpus, err := rlm.ParseCorpus(strings.NewReader(`{"id": "a", "success": false, "error": "database timeout after 5 s"}
+{"id": "b", "success": false, "error": "database timeout after 9 s"}
+{"id": "c", "success": true}
+`))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	outcome, err := engine.Distill(context.Background(), rlm.DistillTask{Corpus: corpus})
+	fmt.Println(outcome.Method, outcome.Failed, "of", outcome.Failed+outcome.Passed, err)
+	for _, cluster := range outcome.Clusters {
+		fmt.Println(cluster.Count, cluster.Failures)
+	}
+
+	// Output:
+	// keywords 2 of 3 <nil>
+	// 2 [a b]
+}
+
+func ExampleHookOutput() {
+	task := rlm.AnswerTask{Config: run.Config{Triggers: run.Triggers{OutputChars: 100}}}
+	answer := func(context.Context, rlm.AnswerTask) (rlm.AnswerOutcome, error) { // or engine.Answer
+		return rlm.AnswerOutcome{Answer: []byte(`"two tests failed"`)}, nil
+	}
+	for _, output := range []string{"ok, 12 tests", strings.Repeat("a long line\n", 100)} {
+		hooked, err := rlm.HookOutput(context.Background(), strings.NewReader(output), task, answer)
+		fmt.Printf("%q %s %v\n", hooked.Trigger, hooked.Text, err)
+	}
+
+	// Output:
+	// "" ok, 12 tests <nil>
+	// "large_output" two tests failed <nil>
 }

@@ -187,7 +187,10 @@ func (a *arguments) decode(args map[string]tiers.Value, into any) error {
 // function gets what the snippet gave, or nothing.
 func (a *arguments) findCoerced(given, checked json.RawMessage) ([]schema.Violation, error) {
 	var before, after map[string]json.RawMessage
-	if err := errors.Join(json.Unmarshal(given, &before), json.Unmarshal(checked, &after)); err != nil {
+	if err := errors.Join(
+		json.Unmarshal(given, &before),
+		json.Unmarshal(checked, &after),
+	); err != nil {
 		return nil, err
 	}
 
@@ -242,7 +245,15 @@ func addFunctions(log *slog.Logger, tools *repl.Tools, functions []Function) (*r
 // recoverCall turns a panic of a host function into an error.
 func recoverCall(log *slog.Logger, name string, err *error) {
 	if p := recover(); p != nil {
-		log.Error("a host function panicked", "function", name, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+		log.Error(
+			"a host function panicked",
+			"function",
+			name,
+			"panic",
+			fmt.Sprint(p),
+			"stack",
+			string(debug.Stack()),
+		)
 		*err = fmt.Errorf("%s failed: it panicked", name)
 	}
 }

@@ -27,16 +27,26 @@ type searchIn struct {
 func TestTypedArgumentsAreStructFields(t *testing.T) {
 	var got []searchIn
 	session := open(t, rlm.SessionConfig{Functions: []rlm.Function{
-		rlm.Func("search", "Searches.", func(_ context.Context, in searchIn) (map[string]int, error) {
-			got = append(got, in)
-			return map[string]int{"found": len(in.Query)}, nil
-		}),
+		rlm.Func(
+			"search",
+			"Searches.",
+			func(_ context.Context, in searchIn) (map[string]int, error) {
+				got = append(got, in)
+				return map[string]int{"found": len(in.Query)}, nil
+			},
+		),
 	}})
-	prints(t, session, `print(search("abc"), search("a", 5, ["x"]), search(query="q", limit=None, where={"Lang": "go"}, more={"a": True}))
+	prints(
+		t,
+		session,
+		`print(search("abc"), search("a", 5, ["x"]), search(query="q", limit=None, where={"Lang": "go"}, more={"a": True}))
 print(search("d", since="2024-05-06T07:08:09Z", span=[1, 2.5]))`,
-		"{'found': 3} {'found': 1} {'found': 1}\n{'found': 1}\n")
-	if len(got) != 4 || got[1].Limit != 5 || got[1].Tags[0] != "x" || got[2].Where.Lang != "go" || !got[2].More["a"] ||
-		got[3].Since.Year() != 2024 || got[3].Range[1] != 2.5 {
+		"{'found': 3} {'found': 1} {'found': 1}\n{'found': 1}\n",
+	)
+	if len(got) != 4 || got[1].Limit != 5 || got[1].Tags[0] != "x" || got[2].Where.Lang != "go" ||
+		!got[2].More["a"] ||
+		got[3].Since.Year() != 2024 ||
+		got[3].Range[1] != 2.5 {
 		t.Errorf("%+v", got)
 	}
 	prints(t, session, "print(search.__doc__)",
@@ -54,7 +64,8 @@ print(search("d", since="2024-05-06T07:08:09Z", span=[1, 2.5]))`,
 		`search(*range(9))`:                     "takes 7 arguments",
 	} {
 		result, err := session.Run(t.Context(), source)
-		if err != nil || result.Status != tiers.StatusRaised || !strings.Contains(result.Exception.Message, want) {
+		if err != nil || result.Status != tiers.StatusRaised ||
+			!strings.Contains(result.Exception.Message, want) {
 			t.Errorf("%s: %v, %+v", source, err, result.Exception)
 		}
 	}
@@ -71,10 +82,26 @@ func TestAFunctionThatFailsIsAnException(t *testing.T) {
 	}
 	defer engine.Close()
 	session, err := engine.Open(t.Context(), rlm.SessionConfig{Functions: []rlm.Function{
-		rlm.Func("fails", "", func(context.Context, struct{}) (int, error) { return 0, errors.New("no such book") }),
-		rlm.Func("panics", "", func(context.Context, struct{}) (int, error) { panic("the password is hunter2") }),
-		rlm.Func("panics_raw", "", func(context.Context, tiers.Call) (int, error) { var p *int; return *p, nil }),
-		rlm.Func("odd", "", func(context.Context, struct{}) (any, error) { return make(chan int), nil }),
+		rlm.Func(
+			"fails",
+			"",
+			func(context.Context, struct{}) (int, error) { return 0, errors.New("no such book") },
+		),
+		rlm.Func(
+			"panics",
+			"",
+			func(context.Context, struct{}) (int, error) { panic("the password is hunter2") },
+		),
+		rlm.Func(
+			"panics_raw",
+			"",
+			func(context.Context, tiers.Call) (int, error) { var p *int; return *p, nil },
+		),
+		rlm.Func(
+			"odd",
+			"",
+			func(context.Context, struct{}) (any, error) { return make(chan int), nil },
+		),
 	}, Labels: map[string]string{"tenant": "acme"}})
 	if err != nil {
 		t.Fatal(err)
@@ -84,12 +111,14 @@ func TestAFunctionThatFailsIsAnException(t *testing.T) {
 		"import asyncio\nawait asyncio.gather(panics(), panics())": "panics failed",
 	} {
 		result, err := session.Run(t.Context(), source)
-		if err != nil || result.Status != tiers.StatusRaised || !strings.Contains(result.Exception.Message, want) ||
+		if err != nil || result.Status != tiers.StatusRaised ||
+			!strings.Contains(result.Exception.Message, want) ||
 			strings.Contains(result.Exception.Message, "hunter2") {
 			t.Errorf("%s: %v, %+v", source, err, result.Exception)
 		}
 	}
-	if text := log.String(); !strings.Contains(text, "hunter2") || !strings.Contains(text, "labels.tenant=acme") {
+	if text := log.String(); !strings.Contains(text, "hunter2") ||
+		!strings.Contains(text, "labels.tenant=acme") {
 		t.Errorf("the log says nothing of the panic: %s", text)
 	}
 }
@@ -121,7 +150,13 @@ func TestFunctionsThatCannotBeOffered(t *testing.T) {
 			t.Fatal(failed)
 		}
 		var setup *rlm.SetupError
-		if _, err := engine.Answer(t.Context(), rlm.AnswerTask{Functions: functions}); !errors.As(err, &setup) {
+		if _, err := engine.Answer(
+			t.Context(),
+			rlm.AnswerTask{Functions: functions},
+		); !errors.As(
+			err,
+			&setup,
+		) {
 			t.Errorf("%s: %v", want, err)
 		}
 	}

@@ -13,7 +13,8 @@ import (
 
 // HookQuestion is the question about a large output if the caller has none.
 const HookQuestion = "This is the output of a tool, too large to be shown. " +
-	"Report what matters in it, faithfully and with exact values: results, errors, warnings, counts. Quote what must be quoted."
+	"Report what matters in it, faithfully and with exact values: results, errors, warnings, counts. " +
+	"Quote what must be quoted."
 
 // Hooked is the result of [HookOutput].
 type Hooked struct {
@@ -51,8 +52,10 @@ func HookOutput(
 	trigger := triggers.ShouldTrigger(signal)
 	if head == "" || trigger == run.TriggerNone {
 		if !whole {
-			err = fmt.Errorf("the output is larger than %d MiB, too large to pass on as it is: lower the threshold",
-				maxPassed>>20)
+			err = fmt.Errorf(
+				"the output is larger than %d MiB, too large to pass on as it is: lower the threshold",
+				maxPassed>>20,
+			)
 		}
 		return Hooked{Text: head}, err
 	}
@@ -77,8 +80,11 @@ func describeFailure(outcome AnswerOutcome, err error, head string) string {
 	if reason == "" && err != nil {
 		reason = err.Error()
 	}
-	return fmt.Sprintf("[The output is large, and the run that was to look at it has no answer: %s. It begins:]\n%s\n",
-		reason, beginning(head))
+	return fmt.Sprintf(
+		"[The output is large, and the run that was to look at it has no answer: %s. It begins:]\n%s\n",
+		reason,
+		beginning(head),
+	)
 }
 
 // shownChars is how much of an output is shown if the run has no answer, in characters.

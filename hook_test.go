@@ -77,12 +77,20 @@ func TestTheHookCondensesByARun(t *testing.T) {
 		"reply: |\n      ```repl\n      FINAL(f'{context.count(chr(10))} lines')\n      ```": "10000 lines",
 		"error: {kind: server, message: gone}":                                               "has no answer: ",
 	} {
-		if err := os.WriteFile(script, []byte("version: 1\nrules:\n  - "+does+"\n"), 0o600); err != nil {
+		if err := os.WriteFile(
+			script,
+			[]byte("version: 1\nrules:\n  - "+does+"\n"),
+			0o600,
+		); err != nil {
 			t.Fatal(err)
 		}
-		task := rlm.AnswerTask{Config: run.Config{Models: models, Model: "scripted/" + script, MaxTurns: 2}}
+		task := rlm.AnswerTask{
+			Config: run.Config{Models: models, Model: "scripted/" + script, MaxTurns: 2},
+		}
 		got, err := rlm.HookOutput(t.Context(), strings.NewReader(long), task, engine.Answer)
-		if (err == nil) != (got.Outcome.Answer != nil) || got.Trigger != run.TriggerLargeOutput || !strings.Contains(got.Text, want) || len(got.Text) > 3_000 {
+		if (err == nil) != (got.Outcome.Answer != nil) || got.Trigger != run.TriggerLargeOutput ||
+			!strings.Contains(got.Text, want) ||
+			len(got.Text) > 3_000 {
 			t.Errorf("%s: %d characters, %.200q, %v", does, len(got.Text), got.Text, err)
 		}
 	}

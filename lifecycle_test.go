@@ -27,7 +27,11 @@ type fakeTier struct {
 }
 
 func newFakeTier(name string) *fakeTier {
-	return &fakeTier{name: name, configs: make(chan tiers.Config, 100), begun: make(chan struct{}, 100)}
+	return &fakeTier{
+		name:    name,
+		configs: make(chan tiers.Config, 100),
+		begun:   make(chan struct{}, 100),
+	}
 }
 
 func (f *fakeTier) Info() tiers.Info {
@@ -57,7 +61,11 @@ func (b *fakeSandbox) Run(ctx context.Context, job tiers.Job) (tiers.Result, err
 	if job.Source == "wait" {
 		b.tier.begun <- struct{}{}
 		<-ctx.Done()
-		return tiers.Result{}, &tiers.BrokenError{Tier: b.tier.name, Effects: tiers.EffectsRan, Err: ctx.Err()}
+		return tiers.Result{}, &tiers.BrokenError{
+			Tier:    b.tier.name,
+			Effects: tiers.EffectsRan,
+			Err:     ctx.Err(),
+		}
 	}
 	return tiers.Result{Status: tiers.StatusOK, Stdout: job.Source}, nil
 }
@@ -103,7 +111,9 @@ func TestAnEngineRunsTheTiersOfItsUser(t *testing.T) {
 			t.Errorf("the tier was closed %d times: %v", fake.closed, err)
 		}
 	}
-	_, err = rlm.New(rlm.Options{CacheDir: rlm.NoCache, Tiers: []tiers.Tier{newFakeTier("a"), newFakeTier("a")}})
+	_, err = rlm.New(
+		rlm.Options{CacheDir: rlm.NoCache, Tiers: []tiers.Tier{newFakeTier("a"), newFakeTier("a")}},
+	)
 	if err == nil || !strings.Contains(err.Error(), "two tiers") {
 		t.Errorf("two tiers of one name: %v", err)
 	}
@@ -174,7 +184,13 @@ func TestCloseOfAnEngineEndsWhatRuns(t *testing.T) {
 			t.Fatal(err)
 		}
 		running.Go(func() {
-			if _, err := sessions[i].Run(context.Background(), "wait"); !errors.Is(err, rlm.ErrClosed) {
+			if _, err := sessions[i].Run(
+				context.Background(),
+				"wait",
+			); !errors.Is(
+				err,
+				rlm.ErrClosed,
+			) {
 				t.Errorf("the snippet ends with %v", err)
 			}
 		})
@@ -202,7 +218,11 @@ func TestCloseOfAnEngineEndsWhatRuns(t *testing.T) {
 		t.Errorf("Open: %v", err)
 	}
 	var setup *rlm.SetupError
-	if _, err := engine.Answer(t.Context(), rlm.AnswerTask{}); !errors.Is(err, rlm.ErrClosed) || !errors.As(err, &setup) {
+	if _, err := engine.Answer(
+		t.Context(),
+		rlm.AnswerTask{},
+	); !errors.Is(err, rlm.ErrClosed) ||
+		!errors.As(err, &setup) {
 		t.Errorf("Answer: %v", err)
 	}
 }
@@ -247,11 +267,19 @@ func TestLabelsReachTheSandboxAndTheLog(t *testing.T) {
 func TestAContextCanBeAddedWhileTheSessionLives(t *testing.T) {
 	session := open(t, rlm.SessionConfig{})
 	prints(t, session, "print('context' in globals())", "False\n")
-	if err := session.AddContext(t.Context(), rlm.Text("a", "first"), rlm.Value("b", 2)); err != nil {
+	if err := session.AddContext(
+		t.Context(),
+		rlm.Text("a", "first"),
+		rlm.Value("b", 2),
+	); err != nil {
 		t.Fatal(err)
 	}
 	prints(t, session, "print(context, context_1)", "first 2\n")
-	if err := session.AddContext(t.Context(), rlm.Text("c", "third"), rlm.File("missing")); err == nil {
+	if err := session.AddContext(
+		t.Context(),
+		rlm.Text("c", "third"),
+		rlm.File("missing"),
+	); err == nil {
 		t.Error("a missing file is no error")
 	}
 	prints(t, session, "print('context_2' in globals())", "False\n")
@@ -277,7 +305,11 @@ func TestFunctionsCanBeAddedWhileTheSessionLives(t *testing.T) {
 	}
 	defer fork.Close()
 	says := func(text string) rlm.Function {
-		return rlm.Func("pong", "", func(context.Context, struct{}) (string, error) { return text, nil })
+		return rlm.Func(
+			"pong",
+			"",
+			func(context.Context, struct{}) (string, error) { return text, nil },
+		)
 	}
 	if err := session.AddFunctions(t.Context(), says("of the origin")); err != nil {
 		t.Fatal(err)
@@ -287,7 +319,11 @@ func TestFunctionsCanBeAddedWhileTheSessionLives(t *testing.T) {
 	}
 	prints(t, session, "print(pong(), ping())", "of the origin 1\n")
 	prints(t, fork, "print(pong(), ping())", "of the fork 1\n")
-	if err := session.AddFunctions(t.Context(), says("again")); err == nil || !strings.Contains(err.Error(), "one of that name") {
+	if err := session.AddFunctions(
+		t.Context(),
+		says("again"),
+	); err == nil ||
+		!strings.Contains(err.Error(), "one of that name") {
 		t.Errorf("a name twice: %v", err)
 	}
 	prints(t, session, "print(pong())", "of the origin\n")

@@ -60,8 +60,12 @@ print(red is Colour.RED, Colour(2).nice(), list(Colour), pair.a, half(2), fib(30
 print(big == 7 ** 99, text == 'é\ud800', raw == bytes(range(9)))`
 
 func wantMoved(ups, length int) string {
-	return fmt.Sprintf("5 11 True True 1 %d\nTrue %d\nPoint(x=3, y=4) 5.0 True True Point(x=1, y=4)\n"+
-		"True green [<Colour.RED: 1>, <Colour.GREEN: 2>] 1 1.5 832040\nTrue True True\n", ups, length)
+	return fmt.Sprintf(
+		"5 11 True True 1 %d\nTrue %d\nPoint(x=3, y=4) 5.0 True True Point(x=1, y=4)\n"+
+			"True green [<Colour.RED: 1>, <Colour.GREEN: 2>] 1 1.5 832040\nTrue True True\n",
+		ups,
+		length,
+	)
 }
 
 func TestASessionMovesToAnotherTierAndBack(t *testing.T) {
@@ -98,7 +102,11 @@ func TestASessionMovesToAnotherTierAndBack(t *testing.T) {
 
 // TestWhatCannotMoveToAnOlderPythonIsReported moves syntax that came with 3.12.
 func TestWhatCannotMoveToAnOlderPythonIsReported(t *testing.T) {
-	webassembly, native := wasm.New(wasm.Options{CacheDir: testcache.Dir()}), local.New(local.Options{Python: "/usr/bin/python3", Warm: -1})
+	webassembly, native := wasm.New(
+		wasm.Options{CacheDir: testcache.Dir()},
+	), local.New(
+		local.Options{Python: "/usr/bin/python3", Warm: -1},
+	)
 	t.Cleanup(func() { _, _ = webassembly.Close(), native.Close() })
 	tiertest.Require(t, wasm.Name, webassembly.Probe(t.Context()))
 	tiertest.Require(t, local.Name, native.Probe(t.Context()))
@@ -106,7 +114,11 @@ func TestWhatCannotMoveToAnOlderPythonIsReported(t *testing.T) {
 		t.Skipf("%s has the syntax: %v", version, err)
 	}
 	from, to := openIn(t, webassembly), openIn(t, native)
-	runIn(t, from, "def modern[T](x: T) -> T: return x\nclass Box[T]:\n    def get(self): return 1\nspace = {}\nexec('def made(): return 5', space)\nmade = space['made']\ndel space\nfine = [1]")
+	runIn(
+		t,
+		from,
+		"def modern[T](x: T) -> T: return x\nclass Box[T]:\n    def get(self): return 1\nspace = {}\nexec('def made(): return 5', space)\nmade = space['made']\ndel space\nfine = [1]",
+	)
 	var names []string
 	for _, left := range moveBetween(t, from, to) {
 		names = append(names, left.Name)

@@ -17,12 +17,18 @@ import (
 type reflectors struct{}
 
 func (reflectors) Resolve(name string) (llm.Model, error) {
-	model := llm.Model{Name: name, ID: name, Provider: llm.Func(func(r llm.Request) (llm.Response, error) {
-		if len(r.Messages) == 1 {
-			return llm.Response{Text: "```python\nprint(len(trace))\n```"}, nil
-		}
-		return llm.Response{Text: "```python\nFINAL({'reasoning': traces['question']})\n```"}, nil
-	})}
+	model := llm.Model{
+		Name: name,
+		ID:   name,
+		Provider: llm.Func(func(r llm.Request) (llm.Response, error) {
+			if len(r.Messages) == 1 {
+				return llm.Response{Text: "```python\nprint(len(trace))\n```"}, nil
+			}
+			return llm.Response{
+				Text: "```python\nFINAL({'reasoning': traces['question']})\n```",
+			}, nil
+		}),
+	}
 	switch name {
 	case "here":
 		return model, nil
@@ -55,17 +61,22 @@ func TestReflectTellsWhatCannotBegin(t *testing.T) {
 		change(&task)
 		outcome, err := engine.Reflect(t.Context(), task)
 		var setup *rlm.SetupError
-		if !errors.As(err, &setup) || !strings.Contains(err.Error(), want) || outcome.Status != ledger.StatusFailed {
+		if !errors.As(err, &setup) || !strings.Contains(err.Error(), want) ||
+			outcome.Status != ledger.StatusFailed {
 			t.Errorf("%s: %+v, %v", want, outcome, err)
 		}
 	}
-	subject, err := reflect.ParseTrace([]byte(`{"question": "q", "reasoning": "r"}`), "agent")
+	subject, err := rlm.ParseTrace([]byte(`{"question": "q", "reasoning": "r"}`), "agent")
 	if err != nil {
 		t.Fatal(err)
 	}
 	outcome, err := engine.Reflect(t.Context(), rlm.ReflectTask{
-		Config: reflect.Config{Models: reflectors{}, Model: "here"}, Subject: subject,
-		Policy: router.Policy{Pin: "wasm"},
+		Config: reflect.Config{
+			Models: reflectors{},
+			Model:  "here",
+		},
+		Subject: subject,
+		Policy:  router.Policy{Pin: "wasm"},
 	})
 	if err != nil || outcome.Status != ledger.StatusAnswered || outcome.Output.Reasoning != "q" {
 		t.Errorf("%+v, %v", outcome, err)

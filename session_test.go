@@ -74,7 +74,10 @@ func prints(t *testing.T, session *rlm.Session, source, want string) {
 		t.Fatalf("%s\n%v", source, err)
 	}
 	if result.Status != tiers.StatusOK || result.Stdout != want {
-		t.Errorf("%s\nis %s and prints %q, want %q\n%s", source, result.Status, result.Stdout, want, trouble(result))
+		t.Errorf(
+			"%s\nis %s and prints %q, want %q\n%s", source, result.Status, result.Stdout, want,
+			trouble(result),
+		)
 	}
 }
 
@@ -145,7 +148,12 @@ func TestASnippetFindsEachKindOfContext(t *testing.T) {
 
 func TestContextsAreNumberedInOrder(t *testing.T) {
 	session := open(t, rlm.SessionConfig{Contexts: []rlm.Context{
-		rlm.Text("first", "a"), rlm.Value("second", 2), rlm.Reader("third", strings.NewReader("c"), 1),
+		rlm.Text(
+			"first",
+			"a",
+		),
+		rlm.Value("second", 2),
+		rlm.Reader("third", strings.NewReader("c"), 1),
 	}})
 	prints(t, session, "print(context, context_0, context_1, context_2)", "a a 2 c\n")
 }
@@ -170,7 +178,10 @@ func TestAContextThatCannotBeUsedIsAnErrorThatNamesIt(t *testing.T) {
 		{"zero", rlm.Context{}, "File, Text, Reader or Value", nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, err := tryOpen(t, rlm.SessionConfig{Contexts: []rlm.Context{rlm.Text("good", "text"), c.context}})
+			_, err := tryOpen(
+				t,
+				rlm.SessionConfig{Contexts: []rlm.Context{rlm.Text("good", "text"), c.context}},
+			)
 			if err == nil {
 				t.Fatal("the session opens")
 			}
@@ -199,7 +210,13 @@ func TestLimitsAndFunctionsThatMakeNoSenseAreErrors(t *testing.T) {
 	// What only a tier knows shows when a snippet wants one.
 	for name, bytes := range map[string]int64{"too little memory": 1 << 20, "too much memory": 1 << 40} {
 		t.Run(name, func(t *testing.T) {
-			session := open(t, rlm.SessionConfig{Limits: tiers.Limits{Memory: bytes}, Policy: router.Policy{Pin: "wasm"}})
+			session := open(
+				t,
+				rlm.SessionConfig{
+					Limits: tiers.Limits{Memory: bytes},
+					Policy: router.Policy{Pin: "wasm"},
+				},
+			)
 			if _, err := session.Run(t.Context(), "print(1)"); !errors.Is(err, router.ErrNoTier) {
 				t.Errorf("the snippet runs: %v", err)
 			}
@@ -244,7 +261,10 @@ func TestAForkOutlivesItsOrigin(t *testing.T) {
 }
 
 func TestCloseIsIdempotent(t *testing.T) {
-	session := open(t, rlm.SessionConfig{Contexts: []rlm.Context{rlm.File(file(t, "a.txt", "text"))}})
+	session := open(
+		t,
+		rlm.SessionConfig{Contexts: []rlm.Context{rlm.File(file(t, "a.txt", "text"))}},
+	)
 	prints(t, session, "print(context)", "text\n")
 	for i := range 3 {
 		if err := session.Close(); err != nil {
@@ -333,8 +353,18 @@ func TestHostFunctionsTakeAndReturnTypedValues(t *testing.T) {
 			return map[string]any{"n": 1, "half": 0.5, "list": []any{"ä", nil, true}}, nil
 		},
 	}.config())
-	prints(t, session, "x = record(1, 'ü', [None, 2.5], key={'deep': (1, 2)})\nprint(x)", "{'half': 0.5, 'list': ['ä', None, True], 'n': 1}\n")
-	prints(t, session, "record(); y = record()\nprint(y == x, type(y['n']), type(y['half']))", "True <class 'int'> <class 'float'>\n")
+	prints(
+		t,
+		session,
+		"x = record(1, 'ü', [None, 2.5], key={'deep': (1, 2)})\nprint(x)",
+		"{'half': 0.5, 'list': ['ä', None, True], 'n': 1}\n",
+	)
+	prints(
+		t,
+		session,
+		"record(); y = record()\nprint(y == x, type(y['n']), type(y['half']))",
+		"True <class 'int'> <class 'float'>\n",
+	)
 	if len(got) != 3 {
 		t.Fatalf("%d calls, want 3", len(got))
 	}
@@ -342,7 +372,11 @@ func TestHostFunctionsTakeAndReturnTypedValues(t *testing.T) {
 	var numbers struct {
 		Deep []int `json:"deep"`
 	}
-	if err := json.Unmarshal(first.Named["key"], &numbers); err != nil || !slices.Equal(numbers.Deep, []int{1, 2}) {
+	if err := json.Unmarshal(
+		first.Named["key"],
+		&numbers,
+	); err != nil ||
+		!slices.Equal(numbers.Deep, []int{1, 2}) {
 		t.Errorf("the keyword argument is %s (%v)", first.Named["key"], err)
 	}
 	if len(first.Args) != 3 || string(first.Args[0]) != "1" || string(first.Args[1]) != `"ü"` {
@@ -361,7 +395,8 @@ func TestAnErrorOfTheHostIsAPythonException(t *testing.T) {
 	}.config())
 	prints(t, session, "try: fail()\nexcept Exception as e: print(e)", "no such book: «ü»\n")
 	result, err := session.Run(t.Context(), "fail()")
-	if err != nil || result.Status != tiers.StatusRaised || result.Exception.Message != "no such book: «ü»" {
+	if err != nil || result.Status != tiers.StatusRaised ||
+		result.Exception.Message != "no such book: «ü»" {
 		t.Errorf("status %s, error %v\n%s", result.Status, err, trouble(result))
 	}
 }
@@ -385,20 +420,35 @@ func TestALongContextReachesTheHostAsAReference(t *testing.T) {
 	}
 	// The slice of less than 8 Mi characters is no reference.
 	if string(got[0]) != want[0] || string(got[2]) != want[2] {
-		t.Errorf("the arguments are %.80s and %.80s, want %s and %s", got[0], got[2], want[0], want[2])
+		t.Errorf(
+			"the arguments are %.80s and %.80s, want %s and %s",
+			got[0],
+			got[2],
+			want[0],
+			want[2],
+		)
 	}
 }
 
 func TestTheLimitOfHostCallsIsNamed(t *testing.T) {
-	cfg := functions{"ping": func(context.Context, tiers.Call) (any, error) { return 1, nil }}.config()
+	cfg := functions{
+		"ping": func(context.Context, tiers.Call) (any, error) { return 1, nil },
+	}.config()
 	cfg.Limits = tiers.Limits{HostCalls: 3}
 	session := open(t, cfg)
 	result, err := session.Run(t.Context(), "while True: ping()")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if result.Status != tiers.StatusLimit || result.Limit != tiers.LimitHostCalls || result.Usage.HostCalls != 3 {
-		t.Errorf("status %s, limit %q, %d calls\n%s", result.Status, result.Limit, result.Usage.HostCalls, trouble(result))
+	if result.Status != tiers.StatusLimit || result.Limit != tiers.LimitHostCalls ||
+		result.Usage.HostCalls != 3 {
+		t.Errorf(
+			"status %s, limit %q, %d calls\n%s",
+			result.Status,
+			result.Limit,
+			result.Usage.HostCalls,
+			trouble(result),
+		)
 	}
 	prints(t, session, "print(ping() + ping() + ping())", "3\n")
 }
@@ -415,7 +465,15 @@ func TestCallsGatheredRunAtTheSameTime(t *testing.T) {
 			return call.Args[0], nil
 		},
 	}.config())
-	prints(t, session, fmt.Sprintf("import asyncio\nprint(await asyncio.gather(*[meet(i) for i in range(%d)]))", n), "[0, 1, 2, 3, 4, 5, 6, 7]\n")
+	prints(
+		t,
+		session,
+		fmt.Sprintf(
+			"import asyncio\nprint(await asyncio.gather(*[meet(i) for i in range(%d)]))",
+			n,
+		),
+		"[0, 1, 2, 3, 4, 5, 6, 7]\n",
+	)
 }
 
 func TestSessionsRunConcurrently(t *testing.T) {
@@ -429,11 +487,18 @@ func TestSessionsRunConcurrently(t *testing.T) {
 			}.config(rlm.File(path), rlm.Value("number", i))
 			session := open(t, cfg)
 			for n := range snippets {
-				source := fmt.Sprintf("total = globals().get('total', 0) + mine()\nprint(total, context_1, context.count('two'))\nassert total == %d", i*(n+1))
+				source := fmt.Sprintf(
+					"total = globals().get('total', 0) + mine()\nprint(total, context_1, context.count('two'))\nassert total == %d",
+					i*(n+1),
+				)
 				result, err := session.Run(t.Context(), source)
 				want := fmt.Sprintf("%d %d %d\n", i*(n+1), i, longText/14+1)
 				if err != nil || result.Stdout != want {
-					t.Errorf("session %d, snippet %d: %q, want %q (%v)\n%s", i, n, result.Stdout, want, err, trouble(result))
+					t.Errorf(
+						"session %d, snippet %d: %q, want %q (%v)\n%s", i, n, result.Stdout, want,
+						err,
+						trouble(result),
+					)
 					return
 				}
 			}
@@ -474,7 +539,12 @@ func TestCancellationStopsASnippetAndLeavesTheSession(t *testing.T) {
 			}
 			// Either the variable is there, or the loss of its snippet is told.
 			told := broken.Lost != nil && slices.Contains(broken.Lost.Snippets, 1)
-			prints(t, session, "print('kept' in globals())", map[bool]string{true: "False\n", false: "True\n"}[told])
+			prints(
+				t,
+				session,
+				"print('kept' in globals())",
+				map[bool]string{true: "False\n", false: "True\n"}[told],
+			)
 		})
 	}
 }
@@ -515,7 +585,8 @@ func TestAFileThatChangesBetweenSnippetsIsAnError(t *testing.T) {
 				}
 				for range 2 { // it does not become well again
 					_, err := session.Run(t.Context(), "print(context.count('x'))")
-					if !errors.Is(err, bigtext.ErrChanged) || !strings.Contains(err.Error(), "changing.txt") {
+					if !errors.Is(err, bigtext.ErrChanged) ||
+						!strings.Contains(err.Error(), "changing.txt") {
 						t.Errorf("the error is %v", err)
 					}
 				}
@@ -576,7 +647,12 @@ func TestASessionReadsMoreFilesThanAreOpenAtOnce(t *testing.T) {
 			}
 			session := open(t, rlm.SessionConfig{Contexts: []rlm.Context{rlm.File(dir)}})
 			all := fmt.Sprintln(n * size)
-			prints(t, session, "first = context['000']\nprint(sum(len(context[p]) for p in context))", all)
+			prints(
+				t,
+				session,
+				"first = context['000']\nprint(sum(len(context[p]) for p in context))",
+				all,
+			)
 			prints(t, session, "print(first[:4])", "text\n")
 			prints(t, session, "print(sum(len(context[p]) for p in context))", all)
 		})
@@ -587,7 +663,10 @@ func TestTheSameWorkTakesTheSameFuel(t *testing.T) {
 	var used []uint64
 	for range 2 {
 		session := open(t, rlm.SessionConfig{Deterministic: true})
-		result, err := session.Run(t.Context(), "import random\nprint(sorted(random.random() for _ in range(100))[:3])")
+		result, err := session.Run(
+			t.Context(),
+			"import random\nprint(sorted(random.random() for _ in range(100))[:3])",
+		)
 		if err != nil || result.Status != tiers.StatusOK {
 			t.Fatalf("%v\n%s", err, trouble(result))
 		}
@@ -606,7 +685,8 @@ func TestARunStreamsItsOutput(t *testing.T) {
 	}.config())
 	result, err := session.RunJob(t.Context(), tiers.Job{
 		Source: "import sys\nprint('before')\nlook()\nprint('after')\nprint('error', file=sys.stderr)",
-		Stdout: &stdout, Stderr: &stderr,
+		Stdout: &stdout,
+		Stderr: &stderr,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -621,7 +701,13 @@ func TestARunStreamsItsOutput(t *testing.T) {
 
 func TestAnotherLanguageIsRejected(t *testing.T) {
 	session := open(t, rlm.SessionConfig{Policy: router.Policy{Pin: "wasm"}})
-	if _, err := session.RunJob(t.Context(), tiers.Job{Language: tiers.Go, Source: "package main"}); !errors.Is(err, router.ErrNoTier) {
+	if _, err := session.RunJob(
+		t.Context(),
+		tiers.Job{Language: tiers.Go, Source: "package main"},
+	); !errors.Is(
+		err,
+		router.ErrNoTier,
+	) {
 		t.Errorf("the error is %v", err)
 	}
 	prints(t, session, "print(1)", "1\n")

@@ -67,7 +67,9 @@ func (s *Session) Snapshot(ctx context.Context, w io.Writer) error {
 	defer leave()
 
 	head := snapshotHead{
-		Version: snapshotVersion, Contexts: describeContexts(s.allInputs()), Namespaces: []snapshotNamespace{},
+		Version:    snapshotVersion,
+		Contexts:   describeContexts(s.allInputs()),
+		Namespaces: []snapshotNamespace{},
 	}
 	var data [][]byte
 	for _, language := range snapshotLanguages {
@@ -106,7 +108,9 @@ func (s *Session) Restore(ctx context.Context, r io.Reader) (tiers.Report, error
 
 	for _, language := range snapshotLanguages {
 		if s.runner.Home(language) != "" {
-			return tiers.Report{}, errors.New("cannot restore a session that has run a snippet: open another one")
+			return tiers.Report{}, errors.New(
+				"cannot restore a session that has run a snippet: open another one",
+			)
 		}
 	}
 	head, data, err := readSnapshot(r)
@@ -150,7 +154,11 @@ func describeContexts(inputs []tiers.Input) []snapshotContext {
 // checkContexts compares the contexts with those of a session.
 func (h *snapshotHead) checkContexts(have []snapshotContext) error {
 	if len(h.Contexts) != len(have) {
-		return fmt.Errorf("it was taken with %d contexts, and the session has %d", len(h.Contexts), len(have))
+		return fmt.Errorf(
+			"it was taken with %d contexts, and the session has %d",
+			len(h.Contexts),
+			len(have),
+		)
 	}
 	for i, want := range h.Contexts {
 		if want != have[i] {
@@ -229,7 +237,11 @@ func readHead(r io.Reader) (*snapshotHead, error) {
 		return nil, fmt.Errorf("its head is damaged: %w", err)
 	}
 	if version.Version != snapshotVersion {
-		return nil, fmt.Errorf("it is of version %d, this program reads %d", version.Version, snapshotVersion)
+		return nil, fmt.Errorf(
+			"it is of version %d, this program reads %d",
+			version.Version,
+			snapshotVersion,
+		)
 	}
 
 	decoder := json.NewDecoder(bytes.NewReader(text))

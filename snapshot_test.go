@@ -28,7 +28,10 @@ func snapshotOf(t *testing.T, session *rlm.Session) []byte {
 
 func TestASnapshotIsRestored(t *testing.T) {
 	long := rlm.File(file(t, "long.txt", strings.Repeat("x", longText)))
-	cfg := rlm.SessionConfig{Contexts: []rlm.Context{long}, Functions: []rlm.Function{rlm.Func("ping", "", ping)}}
+	cfg := rlm.SessionConfig{
+		Contexts:  []rlm.Context{long},
+		Functions: []rlm.Function{rlm.Func("ping", "", ping)},
+	}
 	session := open(t, cfg)
 	prints(t, session, `class Box:
     def __init__(self, n): self.n = n
@@ -50,18 +53,31 @@ box, part, gen = Box(41), context[5:9], (n for n in [1])`, "")
 		if len(report.Left) != 1 || report.Left[0].Name != "gen" || report.Moved < 5 {
 			t.Errorf("%+v", report)
 		}
-		prints(t, again, "shared.append(2)\nprint(box.get(), both, part, len(context))", "42 {'a': [1, 2], 'b': [1, 2]} xxxx 8388609\n")
+		prints(
+			t,
+			again,
+			"shared.append(2)\nprint(box.get(), both, part, len(context))",
+			"42 {'a': [1, 2], 'b': [1, 2]} xxxx 8388609\n",
+		)
 	}
 }
 
 func TestASnapshotOfNothingRestoresNothing(t *testing.T) {
 	data := snapshotOf(t, open(t, rlm.SessionConfig{}))
 	session := open(t, rlm.SessionConfig{})
-	if report, err := session.Restore(t.Context(), bytes.NewReader(data)); err != nil || report.Moved != 0 {
+	if report, err := session.Restore(
+		t.Context(),
+		bytes.NewReader(data),
+	); err != nil ||
+		report.Moved != 0 {
 		t.Errorf("%+v, %v", report, err)
 	}
 	prints(t, session, "print(1)", "1\n")
-	if _, err := session.Restore(t.Context(), bytes.NewReader(data)); err == nil || !strings.Contains(err.Error(), "open another one") {
+	if _, err := session.Restore(
+		t.Context(),
+		bytes.NewReader(data),
+	); err == nil ||
+		!strings.Contains(err.Error(), "open another one") {
 		t.Errorf("a session that has run: %v", err)
 	}
 }
@@ -107,7 +123,13 @@ func TestADamagedSnapshotIsRefused(t *testing.T) {
 		prints(t, fresh, "print(1)", "1\n")
 	}
 	broken := errors.New("the disk is gone")
-	if _, err := open(t, rlm.SessionConfig{}).Restore(t.Context(), iotest.ErrReader(broken)); err == nil {
+	if _, err := open(
+		t,
+		rlm.SessionConfig{},
+	).Restore(
+		t.Context(),
+		iotest.ErrReader(broken),
+	); err == nil {
 		t.Error("a reader that breaks is no error")
 	}
 }
@@ -116,7 +138,11 @@ func TestASnapshotKnowsItsContexts(t *testing.T) {
 	session := open(t, rlm.SessionConfig{Contexts: []rlm.Context{rlm.Text("t", "five.")}})
 	data := snapshotOf(t, session)
 	other := open(t, rlm.SessionConfig{Contexts: []rlm.Context{rlm.Text("t", "another")}})
-	if _, err := other.Restore(t.Context(), bytes.NewReader(data)); err == nil || !strings.Contains(err.Error(), "context_0 was a text of size 5") {
+	if _, err := other.Restore(
+		t.Context(),
+		bytes.NewReader(data),
+	); err == nil ||
+		!strings.Contains(err.Error(), "context_0 was a text of size 5") {
 		t.Errorf("%v", err)
 	}
 }
@@ -131,7 +157,12 @@ func FuzzRestore(f *testing.F) {
 	f.Cleanup(func() { _ = engine.Close() })
 	f.Add([]byte(nil))
 	f.Add(sealed(`{"version":1,"contexts":[],"namespaces":[]}`, ""))
-	f.Add(sealed(`{"version":1,"contexts":[],"namespaces":[{"language":"python","format":"pickle","bytes":4}]}`, "data"))
+	f.Add(
+		sealed(
+			`{"version":1,"contexts":[],"namespaces":[{"language":"python","format":"pickle","bytes":4}]}`,
+			"data",
+		),
+	)
 	f.Fuzz(func(t *testing.T, data []byte) {
 		session, err := engine.Open(t.Context(), pinned("mine"))
 		if err != nil {

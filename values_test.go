@@ -26,7 +26,12 @@ func TestValuesGoInAndComeBack(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := any("not set")
-		if err := session.Get(t.Context(), "v", &got); err != nil || !reflect.DeepEqual(got, value) {
+		if err := session.Get(
+			t.Context(),
+			"v",
+			&got,
+		); err != nil ||
+			!reflect.DeepEqual(got, value) {
 			t.Errorf("%.60v comes back as %.60v (%v)", value, got, err)
 		}
 	}
@@ -90,7 +95,12 @@ func TestWhatJSONCannotCarryIsAnError(t *testing.T) {
 	} {
 		prints(t, session, "v = "+expression, "")
 		var got any
-		if err := session.Get(t.Context(), "v", &got); err == nil || !strings.Contains(err.Error(), want) {
+		if err := session.Get(
+			t.Context(),
+			"v",
+			&got,
+		); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, %v", expression, got, err)
 		}
 	}
@@ -100,10 +110,20 @@ func TestWhatJSONCannotCarryIsAnError(t *testing.T) {
 		"llm_query": "reserved", "_session_value_in": "reserved", "a; b": "identifier", "": "identifier",
 	} {
 		var got any
-		if err := session.Get(t.Context(), name, &got); err == nil || !strings.Contains(err.Error(), want) {
+		if err := session.Get(
+			t.Context(),
+			name,
+			&got,
+		); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("Get %q: %v", name, err)
 		}
-		if err := session.Set(t.Context(), name, 1); name != "missing" && (err == nil || !strings.Contains(err.Error(), want)) {
+		if err := session.Set(
+			t.Context(),
+			name,
+			1,
+		); name != "missing" &&
+			(err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("Set %q: %v", name, err)
 		}
 	}
@@ -122,7 +142,8 @@ func TestASnippetCannotMoveValuesItself(t *testing.T) {
 	}
 	for _, source := range []string{`_session_value_in("secret")`, `_session_value_out(1, "")`} {
 		result, err := session.Run(t.Context(), source)
-		if err != nil || result.Status != tiers.StatusRaised || !strings.Contains(result.Exception.Message, "no value") {
+		if err != nil || result.Status != tiers.StatusRaised ||
+			!strings.Contains(result.Exception.Message, "no value") {
 			t.Errorf("%s: %+v, %v", source, result.Exception, err)
 		}
 	}

@@ -29,7 +29,10 @@ type jsonSetting struct {
 func newConfig(e *env) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use: "config", Short: "Print every setting in force, and where it comes from", Long: configLong, Args: cobra.NoArgs,
+		Use:   "config",
+		Short: "Print every setting in force, and where it comes from",
+		Long:  configLong,
+		Args:  cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			if err := showConfig(e, asJSON); err != nil {
 				return &exitError{exitBroken, err}
@@ -37,8 +40,16 @@ func newConfig(e *env) *cobra.Command {
 			return nil
 		},
 	}
+
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object instead")
-	config.AddFlags(cmd.Flags(), config.In(config.Routing, config.Limits, config.Models, config.Run, config.Reflect, config.Triggers))
+	config.AddFlags(
+		cmd.Flags(),
+		config.In(
+			config.Routing, config.Limits, config.Models, config.Run, config.Reflect,
+			config.Triggers,
+		),
+	)
+
 	return cmd
 }
 
@@ -46,7 +57,15 @@ func showConfig(e *env, asJSON bool) error {
 	if asJSON {
 		all := []jsonSetting{}
 		for _, s := range config.Settings(&e.settings.Config) {
-			out := jsonSetting{Key: s.Key, Value: s.Value.JSON(), From: e.settings.From(s.Key), Variable: s.Variable(), Default: s.Default, Doc: s.Doc}
+			out := jsonSetting{
+				Key:      s.Key,
+				Value:    s.Value.JSON(),
+				From:     e.settings.From(s.Key),
+				Variable: s.Variable(),
+				Default:  s.Default,
+				Doc:      s.Doc,
+			}
+
 			if !s.NoFlag {
 				out.Flag = "--" + s.Flag()
 			}
@@ -57,6 +76,7 @@ func showConfig(e *env, asJSON bool) error {
 			Settings []jsonSetting `json:"settings"`
 		}{e.settings.File, all})
 	}
+
 	file := e.settings.File
 	if file == "" {
 		file = "none"
@@ -64,6 +84,7 @@ func showConfig(e *env, asJSON bool) error {
 	if _, err := fmt.Fprintln(e.stdout, "configuration file:", printable(file)); err != nil {
 		return err
 	}
+
 	w := tabwriter.NewWriter(e.stdout, 0, 0, 2, ' ', 0)
 	group := config.Group("")
 	for _, s := range config.Settings(&e.settings.Config) {
@@ -75,7 +96,15 @@ func showConfig(e *env, asJSON bool) error {
 		if value == "" {
 			value = "-"
 		}
-		_, _ = fmt.Fprintf(w, "  %s\t%s\t%s\n", s.Key, value, printable(e.settings.From(s.Key).String()))
+
+		_, _ = fmt.Fprintf(
+			w,
+			"  %s\t%s\t%s\n",
+			s.Key,
+			value,
+			printable(e.settings.From(s.Key).String()),
+		)
 	}
+
 	return w.Flush()
 }

@@ -53,12 +53,17 @@ func newDistill(e *env) *cobra.Command {
 		},
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), e, args[0]) },
 	}
+
 	flags := cmd.Flags()
 	flags.IntVar(&f.clusters, "clusters", defaultClusters, "clusters at most")
 	flags.BoolVar(&f.noEdits, "no-edits", false, "propose no edits")
 	flags.BoolVar(&f.json, "json", false, "print one JSON object")
 	flags.BoolVar(&f.quiet, "quiet", false, "nothing on stderr but errors")
-	config.AddFlags(flags, config.In(config.Routing, config.Limits, config.Models, config.Run, config.Triggers))
+	config.AddFlags(
+		flags,
+		config.In(config.Routing, config.Limits, config.Models, config.Run, config.Triggers),
+	)
+
 	return cmd
 }
 
@@ -83,6 +88,7 @@ func (f *distillFlags) run(ctx context.Context, e *env, name string) error {
 	if task.Config.Run.Model != "" {
 		open = func(note func(string, ...any)) (*rlm.Engine, error) { return e.engine(ctx, note) }
 	}
+
 	engine, err := open(view.note)
 	if err != nil {
 		return err
@@ -108,7 +114,9 @@ func (f *distillFlags) complete(e *env, task *rlm.DistillTask, models ledger.Mod
 	}
 	setTriggers(e.settings, &run)
 	if run.Config.Model == "" && e.settings.From("sub_model").Kind == config.FromFlag {
-		return errors.New("--sub-model has no use without --model: runs ask both, and words are clustered without any")
+		return errors.New(
+			"--sub-model has no use without --model: runs ask both, and words are clustered without any",
+		)
 	}
 
 	task.Config.Run = run.Config
@@ -132,6 +140,7 @@ func readCorpus(e *env, name string, task *rlm.DistillTask) (err error) {
 	if task.Corpus, err = rlm.ParseCorpus(file); err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
+
 	return nil
 }
 
@@ -145,12 +154,14 @@ func (f *distillFlags) finish(e *env, r *rlm.DistillOutcome, err error) error {
 	if err != nil && len(r.Clusters) == 0 {
 		return runFailure(err)
 	}
+
 	var writing error
 	if f.json {
 		writing = printLine(e.stdout, r)
 	} else {
 		_, writing = io.WriteString(e.stdout, distillText(r))
 	}
+
 	if writing != nil {
 		return &exitError{exitBroken, fmt.Errorf("cannot write the findings: %w", writing)}
 	}
@@ -160,6 +171,7 @@ func (f *distillFlags) finish(e *env, r *rlm.DistillOutcome, err error) error {
 	if r.Partial {
 		return &exitError{exitPartial, errors.New(strings.Join(r.Notes, "; "))}
 	}
+
 	return nil
 }
 
@@ -167,8 +179,15 @@ func (f *distillFlags) finish(e *env, r *rlm.DistillOutcome, err error) error {
 // traces and models.
 func distillText(r *rlm.DistillOutcome) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s of %s, in %s (by %s)\n", english.Plural(r.Failed, "failure", ""), english.Plural(r.Failed+r.Passed, "trace", ""),
-		english.Plural(len(r.Clusters), "cluster", ""), r.Method)
+	fmt.Fprintf(
+		&b,
+		"%s of %s, in %s (by %s)\n",
+		english.Plural(r.Failed, "failure", ""),
+		english.Plural(r.Failed+r.Passed, "trace", ""),
+		english.Plural(len(r.Clusters), "cluster", ""),
+		r.Method,
+	)
+
 	for i, c := range r.Clusters {
 		fmt.Fprintf(&b, "\n%d. %s: %d (%.0f%%)", i+1, printable(c.Name), c.Count, 100*c.Share)
 		if len(c.Components) > 0 {
@@ -178,11 +197,31 @@ func distillText(r *rlm.DistillOutcome) string {
 		if c.RootCause != "" {
 			fmt.Fprintf(&b, "   cause: %s\n", short(c.RootCause, 300))
 		}
-		fmt.Fprintf(&b, "   such as %s\n", short(strings.Join(c.Failures[:min(5, len(c.Failures))], ", "), 200))
+
+		fmt.Fprintf(
+			&b,
+			"   such as %s\n",
+			short(strings.Join(c.Failures[:min(5, len(c.Failures))], ", "), 200),
+		)
 	}
+
 	for _, edit := range r.Edits {
-		fmt.Fprintf(&b, "\nedit %d: %s (%s, %s effort), for %s\n   %s\n   because: %s\n   then: %s\n", edit.Priority, printable(edit.Component), edit.Kind, edit.Effort,
-			short(strings.Join(edit.Clusters, ", "), 100), short(edit.Change, 500), short(edit.Rationale, 300), short(edit.Prediction, 300))
+		fmt.Fprintf(
+			&b,
+			"\nedit %d: %s (%s, %s effort), for %s\n   %s\n   because: %s\n   then: %s\n",
+			edit.Priority,
+			printable(edit.Component),
+			edit.Kind,
+			edit.Effort,
+			short(
+				strings.Join(edit.Clusters, ", "),
+				100,
+			),
+			short(edit.Change, 500),
+			short(edit.Rationale, 300),
+			short(edit.Prediction, 300),
+		)
 	}
+
 	return b.String()
 }

@@ -36,7 +36,14 @@ type execFlags struct {
 
 // addCode adds the flags that every command with code has.
 func (f *execFlags) addCode(flags *pflag.FlagSet) {
-	flags.StringArrayVarP(&f.code, "code", "c", nil, "code to run, instead of files; may be repeated")
+	flags.StringArrayVarP(
+		&f.code,
+		"code",
+		"c",
+		nil,
+		"code to run, instead of files; may be repeated",
+	)
+
 	f.routing.add(flags)
 	config.AddFlags(flags, config.In(config.Routing))
 }
@@ -68,16 +75,34 @@ func newExec(e *env) *cobra.Command {
 				for _, text := range s.CheckContexts(cmd.Context()) {
 					f.note(e)("%s", printable(text))
 				}
-				return f.files.collect(cmd.Context(), s, f.note(e), runAll(cmd.Context(), e, f, s, jobs))
+				return f.files.collect(
+					cmd.Context(),
+					s,
+					f.note(e),
+					runAll(cmd.Context(), e, f, s, jobs),
+				)
 			})
 		},
 	}
+
 	flags := cmd.Flags()
 	f.addCode(flags)
 	config.AddFlags(flags, config.In(config.Limits))
 	f.files.add(flags)
-	flags.StringArrayVar(&f.contexts, "context", nil, "file or directory to work on, - for stdin; may be repeated")
-	flags.BoolVar(&f.explain, "explain", false, "also say on stderr where each snippet runs, and why")
+	flags.StringArrayVar(
+		&f.contexts,
+		"context",
+		nil,
+		"file or directory to work on, - for stdin; may be repeated",
+	)
+
+	flags.BoolVar(
+		&f.explain,
+		"explain",
+		false,
+		"also say on stderr where each snippet runs, and why",
+	)
+
 	flags.BoolVar(&f.json, "json", false, "print one JSON object for each snippet instead")
 	flags.BoolVar(&f.quiet, "quiet", false, "no notes on stderr, errors only")
 	return cmd
@@ -93,7 +118,13 @@ func (f *execFlags) note(e *env) func(format string, args ...any) {
 }
 
 // withEngine reads the code and opens a session for it.
-func withEngine(cmd *cobra.Command, e *env, f *execFlags, args []string, use func(*rlm.Session, []tiers.Job) error) error {
+func withEngine(
+	cmd *cobra.Command,
+	e *env,
+	f *execFlags,
+	args []string,
+	use func(*rlm.Session, []tiers.Job) error,
+) error {
 	ctx := cmd.Context()
 	jobs, err := f.jobs(e, args)
 	if err != nil {
@@ -103,6 +134,7 @@ func withEngine(cmd *cobra.Command, e *env, f *execFlags, args []string, use fun
 	if err != nil {
 		return &exitError{exitUsage, err}
 	}
+
 	engine, err := e.engine(ctx, f.note(e))
 	if err != nil {
 		return err
@@ -113,6 +145,7 @@ func withEngine(cmd *cobra.Command, e *env, f *execFlags, args []string, use fun
 		return &exitError{exitUsage, err}
 	}
 	defer session.Close()
+
 	for i := range jobs {
 		if jobs[i].Language == "" {
 			jobs[i].Language = engine.Detect(ctx, jobs[i].Source)
@@ -124,8 +157,11 @@ func withEngine(cmd *cobra.Command, e *env, f *execFlags, args []string, use fun
 // newEngine makes an engine by the settings. It prepares nothing.
 func (e *env) newEngine(note func(string, ...any)) (*rlm.Engine, error) {
 	engine, err := rlm.New(rlm.Options{
-		CacheDir: e.settings.CacheDir, Python: e.settings.Python, DockerHost: dockerHost(), Log: e.log,
-		Progress: func(what string) { note("%s", what) },
+		CacheDir:   e.settings.CacheDir,
+		Python:     e.settings.Python,
+		DockerHost: dockerHost(),
+		Log:        e.log,
+		Progress:   func(what string) { note("%s", what) },
 	})
 	if err != nil {
 		return nil, &exitError{exitUsage, err}
@@ -140,10 +176,14 @@ func (e *env) engine(ctx context.Context, note func(string, ...any)) (*rlm.Engin
 		return nil, err
 	}
 	if name := e.settings.Tier; name != "auto" && !knows(engine, name) {
-		err = &exitError{exitUsage, fmt.Errorf("--tier %q: there is no such tier, see `rlm tiers`", name)}
+		err = &exitError{
+			exitUsage,
+			fmt.Errorf("--tier %q: there is no such tier, see `rlm tiers`", name),
+		}
 	} else if warm := engine.Warm(ctx); warm != nil { // before a bad context is looked at, which is another mistake
 		err = &exitError{exitBroken, warm}
 	}
+
 	if err != nil {
 		return nil, errors.Join(err, engine.Close())
 	}
@@ -151,7 +191,10 @@ func (e *env) engine(ctx context.Context, note func(string, ...any)) (*rlm.Engin
 }
 
 func knows(engine *rlm.Engine, name string) bool {
-	return slices.ContainsFunc(engine.Tiers(), func(t tiers.Tier) bool { return t.Info().Name == name })
+	return slices.ContainsFunc(
+		engine.Tiers(),
+		func(t tiers.Tier) bool { return t.Info().Name == name },
+	)
 }
 
 // jobs returns the snippets in order. A language that is not known yet is empty.
@@ -162,6 +205,7 @@ func (f *execFlags) jobs(e *env, args []string) ([]tiers.Job, error) {
 		jobs = append(jobs, tiers.Job{Language: language, Source: source})
 		return err
 	}
+
 	if len(f.code) > 0 && len(args) > 0 {
 		return nil, errors.New("give code by -c or by files, not by both")
 	}
@@ -170,12 +214,14 @@ func (f *execFlags) jobs(e *env, args []string) ([]tiers.Job, error) {
 			return nil, err
 		}
 	}
+
 	if len(f.code) == 0 && len(args) == 0 {
 		if e.terminal {
 			return nil, errors.New("there is no code: give -c CODE, a FILE, or - for stdin")
 		}
 		args = []string{"-"}
 	}
+
 	for _, name := range args {
 		source, err := f.readSource(e.stdin, name)
 		if err != nil {
@@ -185,6 +231,7 @@ func (f *execFlags) jobs(e *env, args []string) ([]tiers.Job, error) {
 			return nil, err
 		}
 	}
+
 	return jobs, nil
 }
 
@@ -198,15 +245,23 @@ func (f *execFlags) readSource(stdin io.Reader, name string) (string, error) {
 		defer file.Close()
 		r = file
 	} else if f.stdinContext() {
-		return "", errors.New("stdin cannot be both the code and a context: give the code by -c or a file")
+		return "", errors.New(
+			"stdin cannot be both the code and a context: give the code by -c or a file",
+		)
 	}
+
 	data, err := io.ReadAll(io.LimitReader(r, maxSource+1))
 	if err != nil {
 		return "", fmt.Errorf("cannot read the code %s: %w", name, err)
 	}
 	if len(data) > maxSource {
-		return "", fmt.Errorf("the code %s is longer than %d MiB: pass data by --context", name, maxSource>>20)
+		return "", fmt.Errorf(
+			"the code %s is longer than %d MiB: pass data by --context",
+			name,
+			maxSource>>20,
+		)
 	}
+
 	return string(data), nil
 }
 
@@ -223,8 +278,12 @@ func (f *execFlags) stdinContext() bool {
 func (f *execFlags) session(e *env) (rlm.SessionConfig, error) {
 	policy, err := policy(e.settings)
 	cfg := rlm.SessionConfig{
-		Deterministic: e.settings.Deterministic, Limits: limits(e.settings, defaultOutput), Policy: policy, Functions: functions,
+		Deterministic: e.settings.Deterministic,
+		Limits:        limits(e.settings, defaultOutput),
+		Policy:        policy,
+		Functions:     functions,
 	}
+
 	if err != nil || !f.runs {
 		return cfg, err
 	}
@@ -234,6 +293,7 @@ func (f *execFlags) session(e *env) (rlm.SessionConfig, error) {
 	if err := f.files.check(); err != nil {
 		return cfg, err
 	}
+
 	cfg.Out = f.files.out != ""
 	cfg.Contexts, err = contextsOf(f.contexts, e.stdin)
 	return cfg, err
@@ -254,14 +314,22 @@ func contextsOf(paths []string, stdin io.Reader) ([]rlm.Context, error) {
 		if seen {
 			return nil, errors.New("--context - may be given once")
 		}
+
 		seen = true
 		all = append(all, rlm.Reader("stdin", stdin, maxStdin))
 	}
+
 	return all, nil
 }
 
 // runAll runs the snippets up to the first that fails or calls FINAL.
-func runAll(ctx context.Context, e *env, f execFlags, session *rlm.Session, jobs []tiers.Job) error {
+func runAll(
+	ctx context.Context,
+	e *env,
+	f execFlags,
+	session *rlm.Session,
+	jobs []tiers.Job,
+) error {
 	stdout, stderr := &lasting{w: e.stdout}, &lasting{w: e.stderr}
 	for _, job := range jobs {
 		if !f.json {
@@ -273,6 +341,7 @@ func runAll(ctx context.Context, e *env, f execFlags, session *rlm.Session, jobs
 				return &exitError{exitBroken, err}
 			}
 		}
+
 		if err != nil {
 			return runFailure(err)
 		}
@@ -285,10 +354,12 @@ func runAll(ctx context.Context, e *env, f execFlags, session *rlm.Session, jobs
 		if code := resultCode(result.Result); code != exitOK {
 			return &exitError{code: code}
 		}
+
 		if result.Final != nil {
 			return nil
 		}
 	}
+
 	return nil
 }
 

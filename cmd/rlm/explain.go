@@ -43,14 +43,17 @@ func newExplain(e *env) *cobra.Command {
 					if plan.Invalid != "" {
 						return &exitError{code: exitRaised}
 					}
+
 					if plan.Err() != nil {
 						return &exitError{code: exitNoTier}
 					}
 				}
+
 				return nil
 			})
 		},
 	}
+
 	flags := cmd.Flags()
 	f.addCode(flags)
 	config.AddFlags(flags, config.In(config.Limits))

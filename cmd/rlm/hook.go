@@ -40,13 +40,41 @@ func newHook(e *env) *cobra.Command {
 			return f.hook(cmd.Context(), e, question)
 		},
 	}
+
 	flags := cmd.Flags()
-	flags.BoolVar(&f.longHorizon, "long-horizon", false, "the output belongs to a task of many steps: see trigger_on_long_horizon")
-	flags.Int64Var(&f.nodes, "nodes", 0, "how many `nodes` of a graph the output holds: see node_threshold")
-	flags.StringVar(&f.schema, "output-schema", "", "a file with the JSON Schema that a run's answer must meet")
-	flags.StringVar(&f.kind, "output-type", "", "the type that it must have instead, such as bool or list[str]")
+	flags.StringVar(
+		&f.schema,
+		"output-schema",
+		"",
+		"a file with the JSON Schema that a run's answer must meet",
+	)
+
+	flags.StringVar(
+		&f.kind,
+		"output-type",
+		"",
+		"the type that it must have instead, such as bool or list[str]",
+	)
+
 	flags.BoolVar(&f.quiet, "quiet", false, "nothing on stderr but errors")
-	config.AddFlags(flags, config.In(config.Routing, config.Limits, config.Models, config.Run, config.Triggers))
+	flags.BoolVar(
+		&f.longHorizon,
+		"long-horizon",
+		false,
+		"the output belongs to a task of many steps: see trigger_on_long_horizon",
+	)
+
+	flags.Int64Var(
+		&f.nodes,
+		"nodes",
+		0,
+		"how many `nodes` of a graph the output holds: see node_threshold",
+	)
+
+	config.AddFlags(
+		flags,
+		config.In(config.Routing, config.Limits, config.Models, config.Run, config.Triggers),
+	)
 	return cmd
 }
 
@@ -72,8 +100,12 @@ func setTriggers(c *config.Loaded, task *rlm.AnswerTask) {
 // outputs are small.
 func (f *runFlags) hook(ctx context.Context, e *env, question string) error {
 	if question == "-" {
-		return &exitError{exitUsage, errors.New("stdin is the tool's output: give the question as an argument")}
+		return &exitError{
+			exitUsage,
+			errors.New("stdin is the tool's output: give the question as an argument"),
+		}
 	}
+
 	task, err := f.task(e, question)
 	if err != nil {
 		return &exitError{exitUsage, err}
@@ -86,6 +118,7 @@ func (f *runFlags) hook(ctx context.Context, e *env, question string) error {
 	defer solver.close()
 	hooked, err := rlm.HookOutput(ctx, e.stdin, task, solver.answer)
 	view.close()
+
 	if hooked.Outcome == nil {
 		if err == nil {
 			_, err = io.WriteString(e.stdout, hooked.Text)
@@ -99,6 +132,7 @@ func (f *runFlags) hook(ctx context.Context, e *env, question string) error {
 		}
 		return nil
 	}
+
 	if hooked.Outcome.Answer == nil {
 		if _, writing := io.WriteString(e.stdout, hooked.Text); writing != nil {
 			err = errors.Join(err, fmt.Errorf("cannot pass the output on: %w", writing))
@@ -108,6 +142,7 @@ func (f *runFlags) hook(ctx context.Context, e *env, question string) error {
 	if errors.As(err, &exit) {
 		return exit
 	}
+
 	return f.finish(e, *hooked.Outcome, err)
 }
 
@@ -131,6 +166,7 @@ func (l *lazyEngine) answer(ctx context.Context, task rlm.AnswerTask) (rlm.Answe
 	if err := needModel(&task); err != nil {
 		return rlm.AnswerOutcome{}, &rlm.SetupError{Err: err}
 	}
+
 	var sent func()
 	if task.Config.Progress, sent, err = observe(ctx, l.e, otel.RLM, l.view.event); err != nil {
 		return rlm.AnswerOutcome{}, &rlm.SetupError{Err: err}
@@ -140,6 +176,7 @@ func (l *lazyEngine) answer(ctx context.Context, task rlm.AnswerTask) (rlm.Answe
 	if err != nil {
 		return rlm.AnswerOutcome{}, err
 	}
+
 	l.end = append(l.end, engine)
 	l.view.note("the output is large, and a run looks at it")
 	return engine.Answer(ctx, task)

@@ -30,6 +30,7 @@ func newImages(e *env) *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
+
 	cmd.AddCommand(newImagesBuild(e), newImagesList(e))
 	return cmd
 }
@@ -52,6 +53,7 @@ func newImagesBuild(e *env) *cobra.Command {
 			return buildImages(cmd.Context(), e.stdout, kinds, options)
 		},
 	}
+
 	flags := cmd.Flags()
 	flags.BoolVar(&options.Again, "again", false, "build anew what is there already")
 	flags.BoolVar(&quiet, "quiet", false, "say nothing about the progress")
@@ -59,6 +61,7 @@ func newImagesBuild(e *env) *cobra.Command {
 		"a folder that keeps what was downloaded (default: a temporary one)")
 	flags.StringVar(&options.Mirror, "mirror", "",
 		"where Debian's packages come from (default http://deb.debian.org)")
+
 	return cmd
 }
 
@@ -85,6 +88,7 @@ func buildImages(ctx context.Context, out io.Writer, kinds []string, options ima
 			return imagesError(err)
 		}
 	}
+
 	return nil
 }
 
@@ -131,12 +135,14 @@ func newImagesList(e *env) *cobra.Command {
 			for _, image := range found {
 				list = append(list, describeImage(image))
 			}
+
 			if asJSON {
 				return json.NewEncoder(e.stdout).Encode(list)
 			}
 			return showImages(e.stdout, list)
 		},
 	}
+
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON array instead")
 	return cmd
 }
@@ -150,6 +156,7 @@ func describeImage(image images.Image) listedImage {
 	if image.ID != "" {
 		listed.Created = image.Created.UTC().Format(time.RFC3339)
 	}
+
 	return listed
 }
 
@@ -166,6 +173,7 @@ func showImages(out io.Writer, list []listedImage) error {
 		case image.Used:
 			note = ""
 		}
+
 		_, _ = fmt.Fprintf(
 			w,
 			"%s\t%s\t%s\t%s\t%s\t%s\n",
@@ -177,5 +185,6 @@ func showImages(out io.Writer, list []listedImage) error {
 			note,
 		)
 	}
+
 	return w.Flush()
 }

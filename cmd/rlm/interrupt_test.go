@@ -48,7 +48,10 @@ func TestCtrlCInterruptsTheSnippetNotTheSession(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := io.WriteString(stdin, "x = 41\nif x:\n    print('busy')\n    while True: pass\n\n"); err != nil {
+	if _, err := io.WriteString(
+		stdin,
+		"x = 41\nif x:\n    print('busy')\n    while True: pass\n\n",
+	); err != nil {
 		t.Fatal(err)
 	}
 	lines := bufio.NewReader(stdout)
@@ -75,7 +78,10 @@ func TestFilesOfAnInterruptedCommandComeBack(t *testing.T) {
 		t.Skip("tier docker is not usable here, and RLM_REQUIRE_TIERS does not name it")
 	}
 	dir := t.TempDir()
-	cmd := command(t, dir, "exec", "--out", "files", "-c", "open('/out/kept', 'w').write('it')\nprint('busy', flush=True)\nwhile True: pass")
+	cmd := command(
+		t, dir, "exec", "--out", "files", "-c",
+		"open('/out/kept', 'w').write('it')\nprint('busy', flush=True)\nwhile True: pass",
+	)
 	stdout, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -130,7 +136,8 @@ func TestARunThatIsEndedKeepsWhatWasWritten(t *testing.T) {
 			t.Errorf("%v ends it with %v", c.signal, err)
 		}
 		out, err := command(t, dir, "trace", "show", "tr").CombinedOutput()
-		if err != nil || !strings.Contains(string(out), c.shown) || !strings.Contains(string(out), "first") {
+		if err != nil || !strings.Contains(string(out), c.shown) ||
+			!strings.Contains(string(out), "first") {
 			t.Errorf("%v: %v\n%s", c.signal, err, out)
 		}
 	}

@@ -37,6 +37,7 @@ func (in *interrupts) serve() {
 			handler()
 			continue
 		}
+
 		in.cancel()
 	}
 }

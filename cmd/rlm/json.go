@@ -66,17 +66,25 @@ func printJSON(w io.Writer, r rlm.Result) error {
 		Status: r.Status, Tier: r.Tier, Stdout: r.Stdout, Stderr: r.Stderr, Dropped: r.Dropped,
 		Limit: r.Limit, Enforced: r.Enforced,
 		Usage: jsonUsage{
-			ActiveMS: ms(r.Usage.Active.Nanoseconds()), WallMS: ms(r.Usage.Wall.Nanoseconds()),
-			HostWaitMS: ms(r.Usage.HostWait.Nanoseconds()), Fuel: r.Usage.Fuel, PeakMemory: r.Usage.PeakMemory,
-			HostCalls: r.Usage.HostCalls, Output: r.Usage.OutputBytes,
+			ActiveMS: ms(r.Usage.Active.Nanoseconds()),
+			WallMS:   ms(r.Usage.Wall.Nanoseconds()),
+			HostWaitMS: ms(
+				r.Usage.HostWait.Nanoseconds(),
+			),
+			Fuel:       r.Usage.Fuel,
+			PeakMemory: r.Usage.PeakMemory,
+			HostCalls:  r.Usage.HostCalls,
+			Output:     r.Usage.OutputBytes,
 		},
 	}
+
 	if r.Final != nil {
 		out.Final, out.Value = true, validJSON(r.Final.Value)
 	}
 	if x := r.Exception; x != nil {
 		out.Exception = &jsonException{x.Type, x.Message, x.Traceback, x.ExitCode}
 	}
+
 	for _, d := range r.Denied {
 		out.Denied = append(out.Denied, jsonDenial(d))
 	}
@@ -86,6 +94,7 @@ func printJSON(w io.Writer, r rlm.Result) error {
 	if m := r.Moved; m != nil {
 		out.Moved = &jsonMove{m.From, m.To, m.Report.Moved, m.Report.Left}
 	}
+
 	encoder := json.NewEncoder(w)
 	encoder.SetEscapeHTML(false)
 	if err := encoder.Encode(out); err != nil {

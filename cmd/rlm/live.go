@@ -51,7 +51,8 @@ const (
 
 func newView(e *env, quiet bool) *view {
 	v := &view{w: e.stderr, quiet: quiet, begun: time.Now(), nodes: map[string]*liveNode{}}
-	if f, ok := e.stderr.(*os.File); ok && !quiet && isTerminal(f) && runtime.GOOS != "windows" && os.Getenv("TERM") != "dumb" {
+	if f, ok := e.stderr.(*os.File); ok && !quiet && isTerminal(f) && runtime.GOOS != "windows" &&
+		os.Getenv("TERM") != "dumb" {
 		v.screen, v.stop, v.done = f, make(chan struct{}), make(chan struct{})
 		go v.animate()
 	}
@@ -85,6 +86,7 @@ func (v *view) close() {
 	if stop == nil {
 		return
 	}
+
 	close(stop)
 	<-v.done
 	v.mu.Lock()
@@ -120,6 +122,7 @@ func (v *view) event(e ledger.Event) {
 	for _, text := range n.written(e) {
 		v.line("rlm: " + strings.Repeat("  ", e.Depth) + e.Node + " | " + text)
 	}
+
 	if text := n.take(e); text != "" {
 		v.line("rlm: " + strings.Repeat("  ", e.Depth) + e.Node + " " + text)
 	}
@@ -149,7 +152,8 @@ func (n *liveNode) written(e ledger.Event) []string {
 	var whole []string
 	for {
 		line, rest, found := strings.Cut(n.writing, "\n")
-		if !found && (n.writing == "" || e.Kind == ledger.EventDelta && len(n.writing) < maxWriting) {
+		if !found &&
+			(n.writing == "" || e.Kind == ledger.EventDelta && len(n.writing) < maxWriting) {
 			return whole
 		}
 		n.writing = rest
@@ -190,7 +194,15 @@ func (n *liveNode) take(e ledger.Event) string {
 		}
 	case ledger.EventSnippet:
 		n.tier = e.Tier
-		text := turnText(e) + fmt.Sprintf("snippet in %s: %s in %s%s", e.Tier, e.Status, took(), n.callsText())
+		text := turnText(
+			e,
+		) + fmt.Sprintf(
+			"snippet in %s: %s in %s%s",
+			e.Tier,
+			e.Status,
+			took(),
+			n.callsText(),
+		)
 		n.calls, n.failed = 0, 0
 		if e.Error != "" {
 			text += ": " + short(e.Error, 200)
@@ -200,10 +212,17 @@ func (n *liveNode) take(e ledger.Event) string {
 		return fmt.Sprintf("%s in %s: %s", e.Status, took(), short(e.Text+e.Error, 100))
 	case ledger.EventRunEnded:
 		return fmt.Sprintf("%s in %s%s", e.Status, took(), usedText(e))
-	case ledger.EventRetry, ledger.EventForesight, ledger.EventRefusal, ledger.EventCompaction, ledger.EventWarning, ledger.EventVerdict:
+	case ledger.EventRetry,
+		ledger.EventForesight,
+		ledger.EventRefusal,
+		ledger.EventCompaction,
+		ledger.EventWarning,
+		ledger.EventVerdict:
 		return turnText(e) + between(e)
-	case ledger.EventAnswer, ledger.EventDelta: // the end of the run says it, or it is too small for a line
+	case ledger.EventAnswer,
+		ledger.EventDelta: // the end of the run says it, or it is too small for a line
 	}
+
 	return ""
 }
 
@@ -221,6 +240,7 @@ func between(e ledger.Event) string {
 	case ledger.EventVerdict:
 		return short(e.Status, 400)
 	}
+
 	return short(e.Error, 300)
 }
 
@@ -241,12 +261,19 @@ func usedText(e ledger.Event) string {
 	if used == nil {
 		return ""
 	}
+
 	return ", " + spentText(*used)
 }
 
 // spentText is a spending for people.
 func spentText(s ledger.Spending) string {
-	return fmt.Sprintf("%s, %s tokens in and %s out, $%.4f", english.Plural(int(s.Calls), "call", ""), humanize.Comma(s.InputTokens), humanize.Comma(s.OutputTokens), s.USD)
+	return fmt.Sprintf(
+		"%s, %s tokens in and %s out, $%.4f",
+		english.Plural(int(s.Calls), "call", ""),
+		humanize.Comma(s.InputTokens),
+		humanize.Comma(s.OutputTokens),
+		s.USD,
+	)
 }
 
 // callsText is what a snippet asked of models.
@@ -258,6 +285,7 @@ func (n *liveNode) callsText() string {
 	if n.failed > 0 {
 		text += fmt.Sprintf(" (%d failed)", n.failed)
 	}
+
 	return text
 }
 
@@ -278,6 +306,7 @@ func (v *view) draw() {
 	if err != nil || width < 20 || height < 5 {
 		return
 	}
+
 	lines := v.block(min(shown, height-3))
 	v.erase()
 	for _, line := range lines {
@@ -289,7 +318,10 @@ func (v *view) draw() {
 // block are the lines of the loops at work, the tree in order, and of what the run
 // has used.
 func (v *view) block(most int) []string {
-	names := slices.SortedFunc(maps.Keys(v.nodes), func(a, b string) int { return slices.Compare(pathOf(a), pathOf(b)) })
+	names := slices.SortedFunc(
+		maps.Keys(v.nodes),
+		func(a, b string) int { return slices.Compare(pathOf(a), pathOf(b)) },
+	)
 	var lines []string
 	for i, name := range names {
 		if i == most {
@@ -297,17 +329,35 @@ func (v *view) block(most int) []string {
 			break
 		}
 		n := v.nodes[name]
-		text := fmt.Sprintf("%s%s%s turn %d, %s", strings.Repeat("│ ", n.depth), "├─ ", name, n.turn, n.doing)
+		text := fmt.Sprintf(
+			"%s%s%s turn %d, %s",
+			strings.Repeat("│ ", n.depth),
+			"├─ ",
+			name,
+			n.turn,
+			n.doing,
+		)
+
 		if n.tier != "" {
 			text += ", tier " + n.tier
 		}
 		if n.flying > 0 {
 			text += fmt.Sprintf(", %d calls in flight", n.flying)
 		}
+
 		lines = append(lines, text+n.callsText())
 	}
+
 	spinner := []rune("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏")
-	return append(lines, fmt.Sprintf("%c %v, %s", spinner[v.beat%len(spinner)], time.Since(v.begun).Round(time.Second), spentText(v.spent)))
+	return append(
+		lines,
+		fmt.Sprintf(
+			"%c %v, %s",
+			spinner[v.beat%len(spinner)],
+			time.Since(v.begun).Round(time.Second),
+			spentText(v.spent),
+		),
+	)
 }
 
 // pathOf is a node's name in pieces that sort as numbers do.
@@ -320,5 +370,6 @@ func pathOf(name string) []int {
 		}
 		path = append(path, n)
 	}
+
 	return path
 }

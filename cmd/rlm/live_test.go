@@ -13,7 +13,14 @@ import (
 func TestTheViewTakesEventsOfManyLoopsAtOnce(t *testing.T) {
 	var out bytes.Buffer
 	v := newView(&env{stderr: &out}, false)
-	v.event(ledger.Event{Kind: ledger.EventRunStarted, Node: "0", Model: "a/b", Text: "a\x1b[31m question"})
+	v.event(
+		ledger.Event{
+			Kind:  ledger.EventRunStarted,
+			Node:  "0",
+			Model: "a/b",
+			Text:  "a\x1b[31m question",
+		},
+	)
 	var all sync.WaitGroup
 	for i := range 20 {
 		all.Go(func() {
@@ -25,19 +32,34 @@ func TestTheViewTakesEventsOfManyLoopsAtOnce(t *testing.T) {
 			v.block(shown)
 			v.mu.Unlock()
 			v.event(ledger.Event{Kind: ledger.EventCall, Node: node, Depth: 1, Error: "no"})
-			v.event(ledger.Event{Kind: ledger.EventSnippet, Node: node, Depth: 1, Turn: 1, Tier: "wasm", Status: "ok"})
-			v.event(ledger.Event{Kind: ledger.EventLoopEnded, Node: node, Depth: 1, Status: "answered"})
+			v.event(
+				ledger.Event{
+					Kind:   ledger.EventSnippet,
+					Node:   node,
+					Depth:  1,
+					Turn:   1,
+					Tier:   "wasm",
+					Status: "ok",
+				},
+			)
+			v.event(
+				ledger.Event{Kind: ledger.EventLoopEnded, Node: node, Depth: 1, Status: "answered"},
+			)
 		})
 	}
 	all.Wait()
 	v.close()
-	if got := strings.Count(out.String(), "snippet in wasm: ok in 0s, 1 model call (1 failed)\n"); got != 20 {
+	if got := strings.Count(
+		out.String(),
+		"snippet in wasm: ok in 0s, 1 model call (1 failed)\n",
+	); got != 20 {
 		t.Errorf("%d snippets are told of, want 20:\n%s", got, &out)
 	}
 	if len(v.nodes) != 1 {
 		t.Errorf("%d loops are at work, want the root", len(v.nodes))
 	}
-	if strings.Contains(out.String(), "\x1b") || !strings.Contains(out.String(), `a\x1b[31m question`) {
+	if strings.Contains(out.String(), "\x1b") ||
+		!strings.Contains(out.String(), `a\x1b[31m question`) {
 		t.Errorf("a control character passes: %q", out.String()[:100])
 	}
 }
@@ -45,10 +67,24 @@ func TestTheViewTakesEventsOfManyLoopsAtOnce(t *testing.T) {
 func TestTheBlockIsATreeInOrder(t *testing.T) {
 	v := newView(&env{stderr: &bytes.Buffer{}}, false)
 	for _, node := range []string{"0", "0.10", "0.2", "0.2.1"} {
-		v.event(ledger.Event{Kind: ledger.EventTurnStarted, Node: node, Depth: strings.Count(node, "."), Turn: 3, Model: "m"})
+		v.event(
+			ledger.Event{
+				Kind:  ledger.EventTurnStarted,
+				Node:  node,
+				Depth: strings.Count(node, "."),
+				Turn:  3,
+				Model: "m",
+			},
+		)
 	}
 	v.event(ledger.Event{Kind: ledger.EventCallStarted, Node: "0.2", Depth: 1})
-	v.event(ledger.Event{Kind: ledger.EventReply, Node: "0", Spent: &ledger.Spending{Calls: 4, USD: 0.5}})
+	v.event(
+		ledger.Event{
+			Kind:  ledger.EventReply,
+			Node:  "0",
+			Spent: &ledger.Spending{Calls: 4, USD: 0.5},
+		},
+	)
 	lines := v.block(3)
 	for i, want := range []string{
 		"├─ 0 turn 3, runs the reply", "│ ├─ 0.2 turn 3, asks m, 1 calls in flight", "│ │ ├─ 0.2.1 turn 3, asks m", "… and 1 more loops", "⠋ 0s, 4 calls, 0 tokens in and 0 out, $0.5000",
@@ -73,7 +109,10 @@ func TestPiecesOfAReplyAreShownAsLines(t *testing.T) {
 			t.Errorf("line %d is %.100q, want %.100q", i, got, line)
 		}
 	}
-	if !strings.HasSuffix(out.String(), "rlm: 0 turn 1: draft in 0s\nrlm: 0 turn 1: the draft passes\n") {
+	if !strings.HasSuffix(
+		out.String(),
+		"rlm: 0 turn 1: draft in 0s\nrlm: 0 turn 1: the draft passes\n",
+	) {
 		t.Errorf("it ends with %q", out.String()[max(0, out.Len()-100):])
 	}
 }

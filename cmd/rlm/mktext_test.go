@@ -17,7 +17,10 @@ import (
 type form struct{ begin, middle, end string }
 
 var forms = map[string]form{
-	"ascii":  {middle: strings.Repeat("The reading room closes at 18:30. ", 20) + "An ERROR is E-7.\n", end: "\n"},
+	"ascii": {
+		middle: strings.Repeat("The reading room closes at 18:30. ", 20) + "An ERROR is E-7.\n",
+		end:    "\n",
+	},
 	"json":   {"[{\"n\": 0}", ",\n {\"n\": 1, \"of\": \"many\"}", "]\n"},
 	"jsonl":  {middle: "{\"n\": 1, \"of\": \"many\"}\n", end: "\n"},
 	"csv":    {"id,name,city\n", "7,Ada,London\n", "\n"},

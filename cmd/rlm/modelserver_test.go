@@ -19,7 +19,12 @@ import (
 )
 
 // serverVariables are those by which rlm finds a model server and its key.
-var serverVariables = []string{"OPENAI_BASE_URL", "OPENAI_API_KEY", "ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY"}
+var serverVariables = []string{
+	"OPENAI_BASE_URL",
+	"OPENAI_API_KEY",
+	"ANTHROPIC_BASE_URL",
+	"ANTHROPIC_API_KEY",
+}
 
 // serve is the script command `serve SCRIPT [FAULT]`: from then on a server on
 // loopback speaks the formats of OpenAI and Anthropic, and replies by the script.
@@ -42,7 +47,9 @@ func serve(ts *testscript.TestScript, neg bool, args []string) {
 	case "busy":
 		server.Fail(llmtest.Status(429, "", "slow down", "0"))
 	case "down":
-		server.Fail(llmtest.Fault{Times: -1, Alter: llmtest.Status(500, "", "out of order", "").Alter})
+		server.Fail(
+			llmtest.Fault{Times: -1, Alter: llmtest.Status(500, "", "out of order", "").Alter},
+		)
 	case "cut":
 		server.Fail(llmtest.Cut(20))
 	default:
@@ -75,7 +82,11 @@ func TestEveryProviderGivesTheSameTrajectory(t *testing.T) {
 	var want string
 	for _, model := range []string{"scripted/" + path, "openai/any", "anthropic/any"} {
 		dir := t.TempDir()
-		cmd := command(t, dir, "run", "Where does Saltram live?", "--context", filepath.Join(folder, "letters.txt"), "--model", model, "--trace", "trace", "--quiet")
+		cmd := command(
+			t, dir, "run", "Where does Saltram live?", "--context",
+			filepath.Join(folder, "letters.txt"),
+			"--model", model, "--trace", "trace", "--quiet",
+		)
 		for _, name := range serverVariables {
 			cmd.Env = append(cmd.Environ(), name+"="+server.Env(name))
 		}
@@ -125,7 +136,12 @@ func stable(t *testing.T, dir string) string {
 					calls = append(calls, c.Prompt+" → "+c.Response)
 				}
 				slices.Sort(calls)
-				b.WriteString(block.Code + block.Result.Stdout + block.Result.Stderr + strings.Join(calls, "\n") + "\n")
+				b.WriteString(
+					block.Code + block.Result.Stdout + block.Result.Stderr + strings.Join(
+						calls,
+						"\n",
+					) + "\n",
+				)
 			}
 		}
 		loops = append(loops, b.String())
@@ -139,10 +155,16 @@ func stable(t *testing.T, dir string) string {
 }
 
 func FuzzReadTrace(f *testing.F) {
-	f.Add(`{"type":"metadata","root_model":"a/b"}` + "\n" + `{"type":"iteration","iteration":1,"response":"x","code_blocks":[{"code":"y","result":{"stdout":"z","rlm_calls":[{"prompt":"p"}]}}],"final_answer":"a","iteration_time":1e300}` + "\n")
-	f.Add(`{"kind":"run_started","node":"0","text":"q"}` + "\n" + `{"kind":"snippet","node":"0","tier":"wasm"}` + "\n{")
-	f.Add(`{"kind":"loop_started","node":"0","text":"\u001b"}` + "\n" + `{"kind":"verdict","node":"0","turn":-1,"status":"\u0007","text":"\u009b"}` + "\n" +
-		`{"kind":"reply","node":"0","turn":9,"purpose":"critique","model":"\u001b","elapsed_ns":-5,"error":"\r"}` + "\n" + `{"kind":"loop_ended","node":"0","status":"\u0000"}`)
+	f.Add(
+		`{"type":"metadata","root_model":"a/b"}` + "\n" + `{"type":"iteration","iteration":1,"response":"x","code_blocks":[{"code":"y","result":{"stdout":"z","rlm_calls":[{"prompt":"p"}]}}],"final_answer":"a","iteration_time":1e300}` + "\n",
+	)
+	f.Add(
+		`{"kind":"run_started","node":"0","text":"q"}` + "\n" + `{"kind":"snippet","node":"0","tier":"wasm"}` + "\n{",
+	)
+	f.Add(
+		`{"kind":"loop_started","node":"0","text":"\u001b"}` + "\n" + `{"kind":"verdict","node":"0","turn":-1,"status":"\u0007","text":"\u009b"}` + "\n" +
+			`{"kind":"reply","node":"0","turn":9,"purpose":"critique","model":"\u001b","elapsed_ns":-5,"error":"\r"}` + "\n" + `{"kind":"loop_ended","node":"0","status":"\u0000"}`,
+	)
 	f.Fuzz(func(t *testing.T, content string) {
 		run := &recordedRun{root: &recordedLoop{folder: "."}, nodes: map[string]*recordedNode{}}
 		if err := run.root.read(strings.NewReader(content)); err != nil {
@@ -157,7 +179,10 @@ func FuzzReadTrace(f *testing.F) {
 		if err := view.w.Flush(); err != nil {
 			t.Fatal(err)
 		}
-		if i := strings.IndexFunc(out.String(), func(r rune) bool { return r != '\n' && r != '\t' && (r < ' ' || r >= 0x7f && r < 0xa0) }); i >= 0 {
+		if i := strings.IndexFunc(
+			out.String(),
+			func(r rune) bool { return r != '\n' && r != '\t' && (r < ' ' || r >= 0x7f && r < 0xa0) },
+		); i >= 0 {
 			t.Errorf("a control character is shown: %q", out.String()[i:])
 		}
 	})
@@ -165,17 +190,28 @@ func FuzzReadTrace(f *testing.F) {
 
 func TestALineThatWasNotFinishedIsNoted(t *testing.T) {
 	l := &recordedLoop{}
-	if err := l.read(strings.NewReader(`{"type":"iteration","iteration":1}` + "\n" + `{"type":"iterat`)); err != nil {
+	if err := l.read(
+		strings.NewReader(`{"type":"iteration","iteration":1}` + "\n" + `{"type":"iterat`),
+	); err != nil {
 		t.Fatal(err)
 	}
-	if len(l.turns) != 1 || len(l.notes) != 1 || !strings.Contains(l.notes[0], "line 2 is left out: it is not finished") {
+	if len(l.turns) != 1 || len(l.notes) != 1 ||
+		!strings.Contains(l.notes[0], "line 2 is left out: it is not finished") {
 		t.Errorf("%+v", l)
 	}
 	l = &recordedLoop{}
-	if err := l.read(strings.NewReader(`"` + strings.Repeat("x", maxTraceLine) + `"` + "\n" + `{"type":"iteration","iteration":2}`)); err != nil {
+	if err := l.read(
+		strings.NewReader(
+			`"` + strings.Repeat(
+				"x",
+				maxTraceLine,
+			) + `"` + "\n" + `{"type":"iteration","iteration":2}`,
+		),
+	); err != nil {
 		t.Fatal(err)
 	}
-	if len(l.turns) != 1 || len(l.notes) != 1 || !strings.Contains(l.notes[0], "line 1 is left out: it is longer than 16 MiB") {
+	if len(l.turns) != 1 || len(l.notes) != 1 ||
+		!strings.Contains(l.notes[0], "line 1 is left out: it is longer than 16 MiB") {
 		t.Errorf("%d turns, %q", len(l.turns), l.notes)
 	}
 }

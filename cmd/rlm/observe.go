@@ -14,11 +14,23 @@ import (
 // observe makes spans of a loop's events where the settings say so, and passes the
 // events on. The function that it returns sends what is left; a run ends with it,
 // whatever became of the run. That spans cannot be sent is logged and no more.
-func observe(ctx context.Context, e *env, loop otel.Loop, next func(ledger.Event)) (progress func(ledger.Event), done func(), err error) {
+func observe(
+	ctx context.Context,
+	e *env,
+	loop otel.Loop,
+	next func(ledger.Event),
+) (progress func(ledger.Event), done func(), err error) {
 	log := func(err error) { e.log.Warn("spans were not sent", "error", err) }
 	observer, err := otel.New(ctx, otel.Config{
-		To: otel.Destination(e.settings.OTel), Loop: loop, Env: os.Getenv, AllowHTTP: e.settings.AllowHTTP,
-		Secrets: secrets(e.settings.Keys, os.Environ()), Log: log, Version: version(),
+		To: otel.Destination(
+			e.settings.OTel,
+		),
+		Loop:      loop,
+		Env:       os.Getenv,
+		AllowHTTP: e.settings.AllowHTTP,
+		Secrets:   secrets(e.settings.Keys, os.Environ()),
+		Log:       log,
+		Version:   version(),
 	})
 	if err != nil {
 		return nil, nil, fmt.Errorf("cannot observe the run (otel): %w", err)
@@ -26,6 +38,7 @@ func observe(ctx context.Context, e *env, loop otel.Loop, next func(ledger.Event
 	if observer == nil {
 		return next, func() {}, nil
 	}
+
 	return func(event ledger.Event) {
 			observer.Event(event)
 			next(event)
@@ -48,6 +61,7 @@ func secrets(keys map[string]string, environ []string) []llm.Secret {
 			all = append(all, llm.NewSecret(value))
 		}
 	}
+
 	for _, key := range keys {
 		add(key)
 	}
@@ -56,5 +70,6 @@ func secrets(keys map[string]string, environ []string) []llm.Secret {
 			add(value)
 		}
 	}
+
 	return all
 }

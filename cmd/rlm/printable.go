@@ -45,8 +45,10 @@ func harmless(text string, lines bool) string {
 		default:
 			fmt.Fprintf(&b, `\U%08x`, r)
 		}
+
 		i += n
 	}
+
 	return b.String()
 }
 

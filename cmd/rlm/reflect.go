@@ -58,13 +58,32 @@ func newReflect(e *env) *cobra.Command {
 		},
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), e, cmd.Flags(), args[0]) },
 	}
+
 	flags := cmd.Flags()
 	flags.StringVar(&f.skillbook, "skillbook", "", "a file with the strategies that the agent had")
 	flags.StringVar(&f.question, "question", "", "the agent's task, over the one in the trace")
-	flags.StringVar(&f.feedback, "feedback", "", "what the environment said of the answer, over the one in the trace")
+	flags.StringVar(
+		&f.feedback,
+		"feedback",
+		"",
+		"what the environment said of the answer, over the one in the trace",
+	)
+
 	flags.StringVar(&f.truth, "ground-truth", "", "the expected answer, over the one in the trace")
-	flags.StringVar(&f.format, "format", rlm.TraceFormats()[0], "how the trace is written: "+strings.Join(rlm.TraceFormats(), ", "))
-	flags.BoolVar(&f.json, "json", false, "print one JSON object: the analysis, how it came about, what it used")
+	flags.StringVar(
+		&f.format,
+		"format",
+		rlm.TraceFormats()[0],
+		"how the trace is written: "+strings.Join(rlm.TraceFormats(), ", "),
+	)
+
+	flags.BoolVar(
+		&f.json,
+		"json",
+		false,
+		"print one JSON object: the analysis, how it came about, what it used",
+	)
+
 	flags.BoolVar(&f.quiet, "quiet", false, "nothing on stderr but errors")
 	config.AddFlags(flags, ofReflection)
 	return cmd
@@ -75,8 +94,13 @@ func ofReflection(s config.Setting) bool {
 	if config.Named("depth_models", "allowed_models")(s) {
 		return false
 	}
-	return config.In(config.Routing, config.Limits, config.Models, config.Reflect)(s) || config.Named("max_tokens", "max_input_tokens",
-		"max_output_tokens", "max_usd", "max_time", "calls_at_once", "synthesis", "trace", "otel")(s)
+	return config.In(config.Routing, config.Limits, config.Models, config.Reflect)(s) ||
+		config.Named(
+			"max_tokens", "max_input_tokens", "max_output_tokens", "max_usd", "max_time",
+			"calls_at_once", "synthesis", "trace", "otel",
+		)(
+			s,
+		)
 }
 
 // run reflects.
@@ -97,6 +121,7 @@ func (f *reflectFlags) run(ctx context.Context, e *env, flags *pflag.FlagSet, tr
 	if err != nil {
 		return &exitError{exitUsage, err}
 	}
+
 	task.Config.Progress = progress
 	outcome, err := engine.Reflect(ctx, task)
 	view.close()
@@ -106,50 +131,71 @@ func (f *reflectFlags) run(ctx context.Context, e *env, flags *pflag.FlagSet, tr
 
 // task is what the flags and settings say of a reflection. The closer is the registry
 // of its models.
-func (f *reflectFlags) task(e *env, flags *pflag.FlagSet, trace string) (task rlm.ReflectTask, models io.Closer, err error) {
+func (f *reflectFlags) task(
+	e *env,
+	flags *pflag.FlagSet,
+	trace string,
+) (task rlm.ReflectTask, models io.Closer, err error) {
 	if err = f.readSubject(e, flags, trace, &task); err != nil {
 		return task, nil, err
 	}
 	if task.Policy, err = policy(e.settings); err != nil {
 		return task, nil, err
 	}
+
 	all, err := registry(e, false)
 	if err != nil {
 		return task, nil, err
 	}
 	c := e.settings
 	if c.Model == "" {
-		err = errors.New("there is no model: give --model, such as openai/gpt-5, or set model in the configuration")
+		err = errors.New(
+			"there is no model: give --model, such as openai/gpt-5, or set model in the configuration",
+		)
 	} else {
 		err = resolvable(all, []string{c.Model, c.SubModel})
 	}
+
 	if err == nil {
 		err = configureReflection(e, &task, all)
 	}
 	if err != nil {
 		return task, nil, errors.Join(err, all.Close())
 	}
+
 	return task, all, nil
 }
 
 // configureReflection gives a task what the settings say of reflections.
 func configureReflection(e *env, task *rlm.ReflectTask, models ledger.Models) (err error) {
 	c, cfg := e.settings, &task.Config
-	cfg.Models, cfg.Model, cfg.SubagentModel, cfg.MaxReply = models, c.Model, c.SubModel, int(c.MaxReply)
+	cfg.Models, cfg.Model, cfg.SubagentModel, cfg.MaxReply = models, c.Model, c.SubModel, int(
+		c.MaxReply,
+	)
 	cfg.Limits, cfg.Timeout, cfg.Deterministic = limits(c, runOutput), c.Timeout, c.Deterministic
 	cfg.MaxIterations, cfg.MaxLLMCalls = int(c.MaxIterations), int(c.MaxLLMCalls)
 	cfg.MaxContextChars, cfg.MaxOutputChars = int(c.MaxContextChars), int(c.MaxOutputChars)
 	cfg.Budget = budget(c)
 	cfg.Budget.Calls = 0 // MaxLLMCalls bounds them
-	cfg.CallsAtOnce, cfg.NoLLMQuery, cfg.NoSubagent = int(c.CallsAtOnce), !c.EnableLLMQuery, !c.EnableSubagent
-	cfg.SubagentMaxTokens, cfg.SubagentTemperature = int(c.SubagentMaxTokens), &c.SubagentTemperature
+	cfg.CallsAtOnce, cfg.NoLLMQuery, cfg.NoSubagent = int(
+		c.CallsAtOnce,
+	), !c.EnableLLMQuery, !c.EnableSubagent
+
+	cfg.SubagentMaxTokens, cfg.SubagentTemperature = int(
+		c.SubagentMaxTokens,
+	), &c.SubagentTemperature
 	cfg.SubagentSystemPrompt, cfg.NoSynthesis = c.SubagentSystemPrompt, !c.Synthesis
 	cfg.Trace, err = traceFolder(c.Trace)
 	return err
 }
 
 // readSubject reads what the task is about.
-func (f *reflectFlags) readSubject(e *env, flags *pflag.FlagSet, trace string, task *rlm.ReflectTask) error {
+func (f *reflectFlags) readSubject(
+	e *env,
+	flags *pflag.FlagSet,
+	trace string,
+	task *rlm.ReflectTask,
+) error {
 	if trace == "-" && f.skillbook == "-" {
 		return errors.New("stdin cannot be both the trace and the skillbook")
 	}
@@ -157,16 +203,23 @@ func (f *reflectFlags) readSubject(e *env, flags *pflag.FlagSet, trace string, t
 	if err != nil {
 		return err
 	}
+
 	subject, err := rlm.ParseTrace([]byte(text), f.format)
 	if err != nil {
 		return fmt.Errorf("%s: %w", trace, err)
 	}
 
 	if f.skillbook != "" {
-		if subject.Skillbook, err = readFile(e, f.skillbook, maxSkillbook, "the skillbook"); err != nil {
+		if subject.Skillbook, err = readFile(
+			e,
+			f.skillbook,
+			maxSkillbook,
+			"the skillbook",
+		); err != nil {
 			return err
 		}
 	}
+
 	if flags.Changed("question") {
 		subject.Question = f.question
 	}
@@ -176,6 +229,7 @@ func (f *reflectFlags) readSubject(e *env, flags *pflag.FlagSet, trace string, t
 	if flags.Changed("feedback") {
 		subject.Feedback = &f.feedback
 	}
+
 	task.Subject = subject
 	return nil
 }
@@ -187,19 +241,23 @@ func (f *reflectFlags) finish(e *env, outcome rlm.ReflectOutcome, err error) err
 		return &exitError{exitUsage, err}
 	}
 	e.recorded(outcome.Trace, f.quiet)
-	analysed := outcome.Status == ledger.StatusAnswered || outcome.Status == ledger.StatusSynthesised
+	analysed := outcome.Status == ledger.StatusAnswered ||
+		outcome.Status == ledger.StatusSynthesised
+
 	var writing error
 	if f.json {
 		writing = printLine(e.stdout, outcome)
 	} else if analysed {
 		_, writing = io.WriteString(e.stdout, analysis(&outcome))
 	}
+
 	if writing != nil {
 		return &exitError{exitBroken, fmt.Errorf("cannot write the analysis: %w", writing)}
 	}
 	if err != nil {
 		return runFailure(err)
 	}
+
 	return ending(e, outcome.Status, outcome.Reason, f.quiet)
 }
 
@@ -218,6 +276,7 @@ func analysis(outcome *rlm.ReflectOutcome) string {
 			fmt.Fprintf(&b, "## %s\n\n%s\n\n", part.title, printableLines(text))
 		}
 	}
+
 	if len(o.ExtractedLearnings) > 0 {
 		b.WriteString("## Learnings\n\n")
 	}
@@ -228,11 +287,13 @@ func analysis(outcome *rlm.ReflectOutcome) string {
 		}
 		b.WriteString("\n")
 	}
+
 	if len(o.SkillTags) > 0 {
 		b.WriteString("\n## Skills\n\n")
 	}
 	for _, tag := range o.SkillTags {
 		fmt.Fprintf(&b, "- %s: %s\n", printable(tag.ID), printable(tag.Tag))
 	}
+
 	return strings.TrimSpace(b.String()) + "\n"
 }

@@ -50,8 +50,9 @@ Exit codes: 0 the draft passed, 2 usage, no key, unknown model or server away,
 
 // reflexionSettings are the settings that a run without snippets has.
 var reflexionSettings = config.Named(
-	"model", "sub_model", "default_provider", "prices", "record", "replay", "request_timeout", "request_attempts", "allow_http", "max_reply",
-	"max_calls", "max_tokens", "max_input_tokens", "max_output_tokens", "max_usd", "max_time", "calls_at_once", "retries", "trace", "otel",
+	"model", "sub_model", "default_provider", "prices", "record", "replay", "request_timeout",
+	"request_attempts", "allow_http", "max_reply", "max_calls", "max_tokens", "max_input_tokens",
+	"max_output_tokens", "max_usd", "max_time", "calls_at_once", "retries", "trace", "otel",
 )
 
 func newReflexion(e *env) *cobra.Command {
@@ -70,12 +71,37 @@ func newReflexion(e *env) *cobra.Command {
 		},
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), e, args[0]) },
 	}
+
 	flags := cmd.Flags()
-	flags.StringVar(&f.facts, "facts", "", "a JSON `file` with what is known: facts, procedures, the conversation so far")
-	flags.StringArrayVar(&f.evidence, "evidence", nil, "file or folder to search for evidence; may be repeated")
-	flags.IntVar(&f.judges, "judges", defaultJudges, "independent critiques of each draft, asked for at the same time")
+	flags.StringVar(
+		&f.facts,
+		"facts",
+		"",
+		"a JSON `file` with what is known: facts, procedures, the conversation so far",
+	)
+
+	flags.StringArrayVar(
+		&f.evidence,
+		"evidence",
+		nil,
+		"file or folder to search for evidence; may be repeated",
+	)
+
+	flags.IntVar(
+		&f.judges,
+		"judges",
+		defaultJudges,
+		"independent critiques of each draft, asked for at the same time",
+	)
+
 	flags.IntVar(&f.iterations, "max-iterations", defaultDrafts, "drafts at most")
-	flags.BoolVar(&f.json, "json", false, "print one JSON object: the draft, all iterations, how the run ended, what it used")
+	flags.BoolVar(
+		&f.json,
+		"json",
+		false,
+		"print one JSON object: the draft, all iterations, how the run ended, what it used",
+	)
+
 	flags.BoolVar(&f.stream, "stream", false, "show drafts on stderr as they are written")
 	flags.BoolVar(&f.quiet, "quiet", false, "nothing on stderr but errors")
 	config.AddFlags(flags, reflexionSettings)
@@ -114,7 +140,11 @@ func (f *reflexionFlags) run(ctx context.Context, e *env, task string) error {
 }
 
 // task returns what the flags and the settings say of a run.
-func (f *reflexionFlags) task(e *env, text string, models ledger.Models) (task rlm.ReflexionTask, err error) {
+func (f *reflexionFlags) task(
+	e *env,
+	text string,
+	models ledger.Models,
+) (task rlm.ReflexionTask, err error) {
 	if text == "-" {
 		if text, err = readAll(e.stdin, maxQuestion, "the task"); err != nil {
 			return task, err
@@ -139,6 +169,7 @@ func (f *reflexionFlags) task(e *env, text string, models ledger.Models) (task r
 	cfg.MaxReply, cfg.Retries, cfg.CallsAtOnce = run.Config.MaxReply, run.Config.Retries, run.Config.CallsAtOnce
 	cfg.MaxIterations, cfg.Judges, cfg.Budget = f.iterations, f.judges, run.Config.Budget
 	cfg.Trace, cfg.Stream = run.Config.Trace, f.stream && !f.quiet
+
 	return task, f.readFacts(&task)
 }
 
@@ -155,6 +186,7 @@ func (f *reflexionFlags) readFacts(task *rlm.ReflexionTask) error {
 	if task.Config.Memory, err = rlm.ParseMemory(file); err != nil {
 		return fmt.Errorf("--facts %s: %w", f.facts, err)
 	}
+
 	return nil
 }
 
@@ -174,6 +206,7 @@ func (f *reflexionFlags) finish(e *env, r *rlm.ReflexionOutcome, err error) erro
 			return &exitError{exitBroken, fmt.Errorf("cannot write the draft: %w", err)}
 		}
 	}
+
 	if err != nil {
 		return runFailure(err)
 	}

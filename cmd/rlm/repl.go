@@ -50,7 +50,9 @@ func newRepl(e *env) *cobra.Command {
 	f := runFlags{}
 	var history string
 	cmd := &cobra.Command{
-		Use: "repl", Short: "An interactive session, with a model within reach", Long: replLong,
+		Use:   "repl",
+		Short: "An interactive session, with a model within reach",
+		Long:  replLong,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return fmt.Errorf("%q is no flag: give a file or directory by --context", args[0])
@@ -61,10 +63,23 @@ func newRepl(e *env) *cobra.Command {
   rlm repl --context notes/ --model openai/gpt-5`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.repl(cmd.Context(), e, history) },
 	}
+
 	flags := cmd.Flags()
-	flags.StringArrayVar(&f.contexts, "context", nil, "file or directory to work on; may be repeated")
+	flags.StringArrayVar(
+		&f.contexts,
+		"context",
+		nil,
+		"file or directory to work on; may be repeated",
+	)
+
 	flags.BoolVar(&f.quiet, "quiet", false, "nothing on stderr but errors")
-	flags.StringVar(&history, "history", "", "where lines are kept for the next session, none for nowhere (default: in the user's cache directory)")
+	flags.StringVar(
+		&history,
+		"history",
+		"",
+		"where lines are kept for the next session, none for nowhere (default: in the user's cache directory)",
+	)
+
 	config.AddFlags(flags, config.In(config.Routing, config.Limits, config.Models, config.Run))
 	return cmd
 }
@@ -73,18 +88,27 @@ func newRepl(e *env) *cobra.Command {
 func (f *runFlags) repl(ctx context.Context, e *env, history string) (err error) {
 	for _, c := range f.contexts {
 		if c == "-" {
-			return &exitError{exitUsage, errors.New("stdin is where the lines come from: give contexts as files")}
+			return &exitError{
+				exitUsage,
+				errors.New("stdin is where the lines come from: give contexts as files"),
+			}
 		}
 	}
+
 	if c := e.settings; c.Trace != "none" && c.From("trace").Kind == config.FromFlag {
-		return &exitError{exitUsage, errors.New("--trace: a session keeps no record, only rlm run does: leave it away")}
+		return &exitError{
+			exitUsage,
+			errors.New("--trace: a session keeps no record, only rlm run does: leave it away"),
+		}
 	}
+
 	task, err := f.task(e, "(asked later)")
 	if err != nil {
 		return &exitError{exitUsage, err}
 	}
 	view := newView(e, f.quiet)
 	defer view.close()
+
 	if e.settings.Model != "" || len(e.settings.DepthModels) > 0 {
 		models, err := registry(e, false)
 		if err != nil {
@@ -101,6 +125,7 @@ func (f *runFlags) repl(ctx context.Context, e *env, history string) (err error)
 		defer sent()
 		task.Config.Progress, task.Config.Trace = progress, ""
 	}
+
 	engine, err := e.engine(ctx, view.note)
 	if err != nil {
 		return err
@@ -117,6 +142,7 @@ func (f *runFlags) repl(ctx context.Context, e *env, history string) (err error)
 	s := &shell{e: e, session: session, view: view, flags: f}
 	s.in = newEditor(e, history, s.complete)
 	defer func() { err = errors.Join(err, s.in.Close(), session.Close()) }()
+
 	return s.loop(ctx)
 }
 
@@ -124,8 +150,12 @@ func (f *runFlags) repl(ctx context.Context, e *env, history string) (err error)
 // the last snippet; on a terminal people have seen it.
 func (s *shell) loop(ctx context.Context) error {
 	if s.e.terminal && !s.flags.quiet {
-		_, _ = fmt.Fprintln(s.e.stderr, "rlm "+version()+", Python in a sandbox. :help says more, ? asks the model, Ctrl-D ends.")
+		_, _ = fmt.Fprintln(
+			s.e.stderr,
+			"rlm "+version()+", Python in a sandbox. :help says more, ? asks the model, Ctrl-D ends.",
+		)
 	}
+
 	for {
 		source, err := s.read(ctx)
 		switch {
@@ -139,6 +169,7 @@ func (s *shell) loop(ctx context.Context) error {
 		case err != nil:
 			return &exitError{exitBroken, fmt.Errorf("cannot read a line: %w", err)}
 		}
+
 		if done, err := s.obey(ctx, source); done || err != nil {
 			return err
 		}
@@ -166,13 +197,19 @@ func (s *shell) read(ctx context.Context) (string, error) {
 		if err != nil {
 			return "", err
 		}
+
 		source += "\n" + line
 	}
+
 	return "", fmt.Errorf("the snippet is longer than %d bytes", maxTyped)
 }
 
 // isCommand reports whether a line is for the shell.
-func isCommand(line string) bool { return strings.HasPrefix(line, ":") || strings.HasPrefix(line, "?") }
+func isCommand(
+	line string,
+) bool {
+	return strings.HasPrefix(line, ":") || strings.HasPrefix(line, "?")
+}
 
 // unfinished reports whether a snippet needs more lines. CPython's own parser says
 // so; a block ends with an empty line, as in its prompt.
@@ -183,19 +220,27 @@ func (s *shell) unfinished(ctx context.Context, source string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
+
 	invalid := plan.Invalid
-	for _, sign := range []string{"was never closed", "unterminated triple-quoted", "unexpected EOF", "expected 'except' or 'finally' block"} {
+	for _, sign := range []string{
+		"was never closed", "unterminated triple-quoted", "unexpected EOF",
+		"expected 'except' or 'finally' block",
+	} {
 		if strings.Contains(invalid, sign) {
 			return true, nil
 		}
 	}
+
 	if strings.HasSuffix(last, "\\") {
 		return true, nil
 	}
 	block := strings.HasPrefix(lines[0], "@") || strings.HasSuffix(strings.TrimSpace(lines[0]), ":")
-	if !block || invalid != "" && len(lines) > 1 && !strings.Contains(invalid, "expected an indented block") {
+	if !block ||
+		invalid != "" && len(lines) > 1 &&
+			!strings.Contains(invalid, "expected an indented block") {
 		return false, nil
 	}
+
 	return strings.TrimSpace(last) != "", nil
 }
 
@@ -214,6 +259,7 @@ func (s *shell) obey(ctx context.Context, source string) (done bool, err error) 
 	if trimmed == "" || !strings.HasPrefix(trimmed, ":") {
 		return false, s.run(ctx, source)
 	}
+
 	command, rest, _ := strings.Cut(trimmed, " ")
 	switch command {
 	case ":quit", ":q", ":exit":
@@ -247,8 +293,13 @@ func (s *shell) obey(ctx context.Context, source string) (done bool, err error) 
 		_, err = io.WriteString(s.e.stdout, replHelp)
 	default:
 		s.failed = true
-		_, _ = fmt.Fprintf(s.e.stderr, "rlm: there is no command %s, :help lists them\n", printable(command))
+		_, _ = fmt.Fprintf(
+			s.e.stderr,
+			"rlm: there is no command %s, :help lists them\n",
+			printable(command),
+		)
 	}
+
 	return false, err
 }
 
@@ -267,6 +318,7 @@ func (s *shell) during(ctx context.Context, what func(context.Context) error) er
 		s.failed = true
 		return nil
 	}
+
 	return err
 }
 
@@ -278,9 +330,19 @@ func (s *shell) run(ctx context.Context, source string) error {
 	stdout, stderr := &lasting{w: s.e.stdout}, &lasting{w: s.e.stderr}
 	var result rlm.Result
 	err := s.during(ctx, func(ctx context.Context) (err error) {
-		result, err = s.session.RunJob(ctx, tiers.Job{Language: tiers.Python, Source: source + "\n", Stdout: stdout, Stderr: stderr})
+		result, err = s.session.RunJob(
+			ctx,
+			tiers.Job{
+				Language: tiers.Python,
+				Source:   source + "\n",
+				Stdout:   stdout,
+				Stderr:   stderr,
+			},
+		)
+
 		return err
 	})
+
 	if stdout.err != nil {
 		return &exitError{exitBroken, fmt.Errorf("cannot write the output: %w", stdout.err)}
 	}
@@ -292,7 +354,9 @@ func (s *shell) run(ctx context.Context, source string) error {
 		_, _ = fmt.Fprintln(s.e.stderr, "rlm:", printable(err.Error()))
 		return nil
 	}
-	s.failed = s.failed && result.Status == "" || resultCode(result.Result) != exitOK && result.Status != ""
+
+	s.failed = s.failed && result.Status == "" ||
+		resultCode(result.Result) != exitOK && result.Status != ""
 	return report(s.e.after(stdout, stderr), execFlags{quiet: s.flags.quiet}, result)
 }
 
@@ -304,9 +368,13 @@ func (s *shell) ask(ctx context.Context, question string) error {
 		return nil
 	}
 	if s.e.settings.Model == "" && len(s.e.settings.DepthModels) == 0 {
-		_, _ = fmt.Fprintln(s.e.stderr, "rlm: there is no model: start with --model, such as openai/gpt-5")
+		_, _ = fmt.Fprintln(
+			s.e.stderr,
+			"rlm: there is no model: start with --model, such as openai/gpt-5",
+		)
 		return nil
 	}
+
 	var outcome rlm.AnswerOutcome
 	err := s.during(ctx, func(ctx context.Context) (err error) {
 		outcome, err = s.session.Ask(ctx, question)
@@ -326,18 +394,21 @@ func (s *shell) ask(ctx context.Context, question string) error {
 			_, _ = fmt.Fprintln(s.e.stderr, printableLines(outcome.Partial))
 		}
 	}
+
 	return nil
 }
 
 // complete offers what the last word of a line may become.
 func (s *shell) complete(line string) []string {
 	start := strings.LastIndexFunc(line, func(r rune) bool {
-		return r != '_' && r != ':' && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
+		return r != '_' && r != ':' && (r < '0' || r > '9') && (r < 'A' || r > 'Z') &&
+			(r < 'a' || r > 'z')
 	}) + 1
 	head, word := line[:start], line[start:]
 	if word == "" {
 		return nil
 	}
+
 	candidates := append([]string{"context", "SHOW_VARS()", "FINAL(", "FINAL_VAR("}, pythonWords...)
 	for _, f := range protocol.Functions() {
 		candidates = append(candidates, f.Name+"(")
@@ -345,6 +416,7 @@ func (s *shell) complete(line string) []string {
 	for _, v := range s.session.Variables() {
 		candidates = append(candidates, v.Name)
 	}
+
 	if start == 0 {
 		candidates = append(candidates, ":ask ", ":vars", ":home", ":explain ", ":help", ":quit")
 	}
@@ -354,11 +426,13 @@ func (s *shell) complete(line string) []string {
 			out = append(out, head+c)
 		}
 	}
+
 	return out
 }
 
 // pythonWords are worth completing.
 var pythonWords = []string{
-	"import ", "from ", "for ", "while ", "def ", "class ", "return ", "lambda ", "print(", "len(", "range(", "enumerate(", "sorted(", "isinstance(",
-	"True", "False", "None", "await ", "async ", "with ", "except ", "finally:", "continue", "break", "assert ", "yield ",
+	"import ", "from ", "for ", "while ", "def ", "class ", "return ", "lambda ", "print(",
+	"len(", "range(", "enumerate(", "sorted(", "isinstance(", "True", "False", "None", "await ",
+	"async ", "with ", "except ", "finally:", "continue", "break", "assert ", "yield ",
 }

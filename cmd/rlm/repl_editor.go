@@ -27,19 +27,27 @@ func newEditor(e *env, history string, complete func(string) []string) editor {
 	if !e.terminal || !isTerminal(e.stdout) {
 		return &pipeEditor{bufio.NewReaderSize(e.stdin, 64<<10)}
 	}
-	t := &lineEditor{state: liner.NewLiner(), history: historyFile(history), out: e.stdout, interrupts: e.interrupts}
+	t := &lineEditor{
+		state:      liner.NewLiner(),
+		history:    historyFile(history),
+		out:        e.stdout,
+		interrupts: e.interrupts,
+	}
+
 	t.state.SetCtrlCAborts(true)
 	t.state.SetTabCompletionStyle(liner.TabPrints)
 	t.state.SetCompleter(complete)
 	if t.history == "" {
 		return t
 	}
+
 	if file, err := os.Open(t.history); err == nil {
 		_, err = t.state.ReadHistory(io.LimitReader(file, maxTyped))
 		if err = errors.Join(err, file.Close()); err != nil {
 			e.log.Warn("cannot read the history", "error", err)
 		}
 	}
+
 	return t
 }
 
@@ -51,6 +59,7 @@ func historyFile(flag string) string {
 	if flag != "" {
 		return flag
 	}
+
 	dir, err := os.UserCacheDir()
 	if err != nil {
 		return ""
@@ -74,6 +83,7 @@ func (p *pipeEditor) Line(string) (string, error) {
 		case err != nil && (!errors.Is(err, io.EOF) || len(line) == 0):
 			return "", err
 		}
+
 		for len(line) > 0 && (line[len(line)-1] == '\n' || line[len(line)-1] == '\r') {
 			line = line[:len(line)-1]
 		}
@@ -105,6 +115,7 @@ func (t *lineEditor) Line(prompt string) (string, error) {
 	if err == nil && line != "" {
 		t.state.AppendHistory(line)
 	}
+
 	return line, err
 }
 
@@ -127,6 +138,7 @@ func (t *lineEditor) save() error {
 	if err != nil {
 		return err
 	}
+
 	_, err = t.state.WriteHistory(file)
 	return errors.Join(err, file.Close())
 }

@@ -82,10 +82,22 @@ func TestASessionInATerminalOutlivesCtrlCAndEndsItsLine(t *testing.T) {
 func TestAnAnswerDoesNothingToATerminal(t *testing.T) {
 	dir := t.TempDir()
 	script := filepath.Join(dir, "script.yaml")
-	if err := os.WriteFile(script, []byte("version: 1\nrules:\n  - reply: |\n      ```repl\n      FINAL(chr(27) + ']0;owned' + chr(7) + 'end')\n      ```\n"), 0o600); err != nil {
+	if err := os.WriteFile(
+		script,
+		[]byte(
+			"version: 1\nrules:\n  - reply: |\n      ```repl\n      FINAL(chr(27) + ']0;owned' + chr(7) + 'end')\n      ```\n",
+		),
+		0o600,
+	); err != nil {
 		t.Fatal(err)
 	}
-	cmd := command(t, dir, "run", "--quiet", "--model", "scripted/"+script, "what?", "--context", script)
+	cmd := command(
+		t, dir, "run", "--quiet", "--model",
+		"scripted/"+script,
+		"what?",
+		"--context",
+		script,
+	)
 	readUntil(t, bufio.NewReader(terminal(t, cmd, 80)), `\x1b]0;owned\x07end`+"\r\n")
 	if err := cmd.Wait(); err != nil {
 		t.Error(err)

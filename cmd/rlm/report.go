@@ -36,6 +36,7 @@ func (l *lasting) Write(b []byte) (int, error) {
 	if n > 0 {
 		l.open = b[n-1] != '\n'
 	}
+
 	return n, err
 }
 
@@ -80,6 +81,7 @@ func sameFile(a, b io.Writer) bool {
 			return false
 		}
 	}
+
 	return os.SameFile(infos[0], infos[1])
 }
 
@@ -87,11 +89,17 @@ func sameFile(a, b io.Writer) bool {
 func report(e *env, f execFlags, r rlm.Result) error {
 	note := f.note(e)
 	if r.Moved != nil {
-		note("the session moved from tier %s to %s, with %s", r.Moved.From, r.Moved.To, english.Plural(r.Moved.Report.Moved, "variable", ""))
+		note(
+			"the session moved from tier %s to %s, with %s",
+			r.Moved.From,
+			r.Moved.To,
+			english.Plural(r.Moved.Report.Moved, "variable", ""),
+		)
 		for _, left := range r.Moved.Report.Left {
 			note("left behind: %s (%s): %s", left.Name, left.Type, left.Reason)
 		}
 	}
+
 	if f.json {
 		return printJSON(e.stdout, r)
 	}
@@ -100,18 +108,22 @@ func report(e *env, f execFlags, r rlm.Result) error {
 			return &exitError{exitBroken, err}
 		}
 	}
+
 	if r.Exception != nil && r.Exception.Traceback != "" {
 		_, _ = io.WriteString(e.stderr, r.Exception.Traceback)
 	}
-	if r.Status == tiers.StatusExited && r.Exception != nil && r.Exception.ExitCode != 0 && r.Exception.Traceback == "" {
+	if r.Status == tiers.StatusExited && r.Exception != nil && r.Exception.ExitCode != 0 &&
+		r.Exception.Traceback == "" {
 		note("the snippet exited with status %d", r.Exception.ExitCode)
 	}
+
 	if r.Limit != "" {
 		_, _ = fmt.Fprintf(e.stderr, "rlm: limit: %s%s\n", r.Limit, limitHint(r.Result, e.settings))
 	}
 	for _, d := range r.Denied {
 		note("%s is refused: %s", d.Target, d.Reason)
 	}
+
 	if r.Lost != nil {
 		note("%s", r.Lost.Reason)
 	}
@@ -125,11 +137,15 @@ func limitHint(r tiers.Result, c *config.Loaded) string {
 	case tiers.LimitMemory:
 		return fmt.Sprintf(" (the snippet needed more than %s; raise --memory)", c.Text("memory"))
 	case tiers.LimitOutput:
-		return fmt.Sprintf(" (%s bytes more were written and dropped; raise --max-output)", humanize.Comma(r.Dropped))
+		return fmt.Sprintf(
+			" (%s bytes more were written and dropped; raise --max-output)",
+			humanize.Comma(r.Dropped),
+		)
 	case tiers.LimitFuel:
 		return fmt.Sprintf(" (the snippet did more work than %d; raise --fuel)", c.Fuel)
 	case tiers.LimitHostCalls:
 	}
+
 	return ""
 }
 
@@ -142,6 +158,7 @@ func printFinal(w io.Writer, value tiers.Value) error {
 			return fmt.Errorf("cannot decode the final value: %w", err)
 		}
 	}
+
 	_, err := fmt.Fprintln(w, text)
 	return err
 }
@@ -168,15 +185,21 @@ func textOf(value tiers.Value) (string, error) {
 			}
 			n += size
 		}
+
 		var part string
-		if err := json.Unmarshal(slices.Concat([]byte{'"'}, rest[:n], []byte{'"'}), &part); err != nil {
+		if err := json.Unmarshal(
+			slices.Concat([]byte{'"'}, rest[:n], []byte{'"'}),
+			&part,
+		); err != nil {
 			return "", err
 		}
+
 		b.WriteString(part)
 		if rest = rest[n:]; len(rest) > 0 {
 			b.WriteByte(rest[0])
 			rest = rest[1:]
 		}
 	}
+
 	return b.String(), nil
 }

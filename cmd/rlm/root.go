@@ -29,9 +29,11 @@ var version = sync.OnceValue(func() string {
 	if linked != "" {
 		return linked
 	}
-	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" && info.Main.Version != "(devel)" {
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" &&
+		info.Main.Version != "(devel)" {
 		return info.Main.Version
 	}
+
 	return "dev"
 })
 
@@ -81,7 +83,14 @@ type env struct {
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	ctx, in := listen(ctx)
 	defer in.stop()
-	e := &env{stdin: interruptible(ctx, stdin), terminal: isTerminal(stdin), stdout: stdout, stderr: stderr, interrupts: in}
+	e := &env{
+		stdin:      interruptible(ctx, stdin),
+		terminal:   isTerminal(stdin),
+		stdout:     stdout,
+		stderr:     stderr,
+		interrupts: in,
+	}
+
 	root := newRoot(e)
 	root.SetArgs(args)
 	root.SetIn(stdin)
@@ -98,6 +107,7 @@ func exitCode(ctx context.Context, stderr io.Writer, err error) int {
 	if !errors.As(err, &exit) {
 		exit = &exitError{exitUsage, err} // cobra's own: unknown flags and the like
 	}
+
 	if ctx.Err() != nil {
 		_, _ = fmt.Fprintln(stderr, "rlm: interrupted")
 		return exitInterrupted
@@ -105,6 +115,7 @@ func exitCode(ctx context.Context, stderr io.Writer, err error) int {
 	if exit.err != nil {
 		_, _ = fmt.Fprintln(stderr, "rlm:", exit.err)
 	}
+
 	return exit.code
 }
 
@@ -117,7 +128,14 @@ func newRoot(e *env) *cobra.Command {
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
-			settings, err := config.Load(config.Sources{File: file, UserFile: config.UserFile(), Environ: os.Environ(), Flags: cmd.Flags()})
+			settings, err := config.Load(
+				config.Sources{
+					File:     file,
+					UserFile: config.UserFile(),
+					Environ:  os.Environ(),
+					Flags:    cmd.Flags(),
+				},
+			)
 			if err != nil {
 				return err
 			}
@@ -125,21 +143,35 @@ func newRoot(e *env) *cobra.Command {
 			return nil
 		},
 	}
+
 	root.SetFlagErrorFunc(flagError)
 	flags := root.PersistentFlags()
-	flags.StringVar(&file, "config", "", "the configuration file, none for none (default: config.yaml in rlm of the user's configuration directory)")
+	flags.StringVar(
+		&file,
+		"config",
+		"",
+		"the configuration file, none for none (default: config.yaml in rlm of the user's configuration directory)",
+	)
+
 	config.AddFlags(flags, config.In(config.Program))
 	root.AddCommand(
 		newRun(e), newReflect(e), newReflexion(e), newDistill(e), newWorkflow(e),
-		newExec(e), newRepl(e), newHook(e), newTrace(e), newExplain(e), newTiers(e), newDoctor(e), newImages(e), newConfig(e), newVersion(e),
+		newExec(
+			e,
+		),
+		newRepl(e), newHook(e), newTrace(e), newExplain(e), newTiers(e), newDoctor(e),
+		newImages(e), newConfig(e), newVersion(e),
 	)
+
 	return root
 }
 
 // newVersion prints what --version does: many look for it as a command.
 func newVersion(e *env) *cobra.Command {
 	return &cobra.Command{
-		Use: "version", Short: "Print the version", Args: cobra.NoArgs,
+		Use:               "version",
+		Short:             "Print the version",
+		Args:              cobra.NoArgs,
 		PersistentPreRunE: func(*cobra.Command, []string) error { return nil }, // a broken configuration is no reason
 		RunE: func(*cobra.Command, []string) error {
 			_, err := fmt.Fprintln(e.stdout, "rlm version", version())
@@ -159,6 +191,7 @@ func flagError(cmd *cobra.Command, err error) error {
 			return fmt.Errorf("%w; did you mean --%s?", err, meant)
 		}
 	}
+
 	var invalid *pflag.InvalidValueError
 	if !errors.As(err, &invalid) {
 		return err
@@ -167,7 +200,10 @@ func flagError(cmd *cobra.Command, err error) error {
 	if _, ours := flag.Value.(config.Value); ours {
 		return fmt.Errorf("--%s %w", flag.Name, invalid.Unwrap())
 	}
-	wants := map[string]string{"int": "a whole number", "bool": "true or false", "stringToString": "NAME=VALUE"}[flag.Value.Type()]
+
+	wants := map[string]string{
+		"int": "a whole number", "bool": "true or false", "stringToString": "NAME=VALUE",
+	}[flag.Value.Type()]
 	if wants == "" {
 		return err
 	}

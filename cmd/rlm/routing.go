@@ -23,6 +23,7 @@ func policy(c *config.Loaded) (rlm.Policy, error) {
 			p.MinIsolation = level
 		}
 	}
+
 	return p, p.Validate()
 }
 
@@ -31,7 +32,12 @@ func limits(c *config.Loaded, output int64) tiers.Limits {
 	if c.MaxOutput != 0 {
 		output = c.MaxOutput
 	}
-	return tiers.Limits{Wall: c.Timeout, Memory: c.Memory, Output: output, Fuel: uint64(c.Fuel)} //nolint:gosec // the table keeps it from being negative
+	return tiers.Limits{
+		Wall:   c.Timeout,
+		Memory: c.Memory,
+		Output: output,
+		Fuel:   uint64(c.Fuel),
+	} //nolint:gosec // the table keeps it from being negative
 }
 
 // routing is the flag that says what code is.
@@ -56,5 +62,6 @@ func (r *routing) languageOf(file string) (tiers.Language, error) {
 		}
 		return "", nil
 	}
+
 	return "", fmt.Errorf("--lang %q: give auto, python or go", r.language)
 }

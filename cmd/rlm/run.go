@@ -67,12 +67,37 @@ func newRun(e *env) *cobra.Command {
 		},
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), e, args[0]) },
 	}
+
 	flags := cmd.Flags()
-	flags.StringArrayVar(&f.contexts, "context", nil, "file or directory to work on, - for stdin; may be repeated")
-	flags.StringVar(&f.schema, "output-schema", "", "a file with the JSON Schema that the answer must meet")
-	flags.StringVar(&f.kind, "output-type", "", "the type that the answer must have instead, such as bool or list[str]")
+	flags.StringArrayVar(
+		&f.contexts,
+		"context",
+		nil,
+		"file or directory to work on, - for stdin; may be repeated",
+	)
+
+	flags.StringVar(
+		&f.schema,
+		"output-schema",
+		"",
+		"a file with the JSON Schema that the answer must meet",
+	)
+
+	flags.StringVar(
+		&f.kind,
+		"output-type",
+		"",
+		"the type that the answer must have instead, such as bool or list[str]",
+	)
+
 	flags.BoolVar(&f.estimate, "estimate", false, "say what the run may take, and run nothing")
-	flags.BoolVar(&f.json, "json", false, "print one JSON object: the answer, how the run ended, what it used")
+	flags.BoolVar(
+		&f.json,
+		"json",
+		false,
+		"print one JSON object: the answer, how the run ended, what it used",
+	)
+
 	flags.BoolVar(&f.quiet, "quiet", false, "nothing on stderr but errors")
 	config.AddFlags(flags, config.In(config.Routing, config.Limits, config.Models, config.Run))
 	return cmd
@@ -98,6 +123,7 @@ func (f *runFlags) run(ctx context.Context, e *env, question string) error {
 	if f.estimate {
 		task.Config.Trace = ""
 	}
+
 	view := newView(e, f.quiet || f.estimate)
 	defer view.close()
 	engine, err := e.engine(ctx, view.note)
@@ -108,6 +134,7 @@ func (f *runFlags) run(ctx context.Context, e *env, question string) error {
 	if f.estimate {
 		return f.showEstimate(ctx, e, engine, task)
 	}
+
 	progress, sent, err := observe(ctx, e, otel.RLM, view.event)
 	if err != nil {
 		return &exitError{exitUsage, err}
@@ -116,6 +143,7 @@ func (f *runFlags) run(ctx context.Context, e *env, question string) error {
 	outcome, err := engine.Answer(ctx, task)
 	view.close()
 	sent()
+
 	return f.finish(e, outcome, err)
 }
 
@@ -131,6 +159,7 @@ func (f *runFlags) task(e *env, question string) (task rlm.AnswerTask, err error
 			return task, err
 		}
 	}
+
 	if question = strings.TrimSpace(question); question == "" {
 		return task, errors.New("the question is empty")
 	}
@@ -138,6 +167,7 @@ func (f *runFlags) task(e *env, question string) (task rlm.AnswerTask, err error
 	if task.Policy, err = policy(e.settings); err != nil {
 		return task, err
 	}
+
 	task.Contexts, err = contextsOf(f.contexts, e.stdin)
 	return task, err
 }
@@ -162,6 +192,7 @@ func (f *runFlags) complete(e *env, task *rlm.AnswerTask, models ledger.Models) 
 	case f.kind != "":
 		task.Config.Schema, err = json.Marshal(f.kind)
 	}
+
 	return err
 }
 
@@ -170,9 +201,15 @@ func (f *runFlags) complete(e *env, task *rlm.AnswerTask, models ledger.Models) 
 func needModel(task *rlm.AnswerTask) error {
 	run := &task.Config
 	if run.Model == "" && len(run.ByDepth) == 0 {
-		return errors.New("there is no model: give --model, such as openai/gpt-5, or set model in the configuration")
+		return errors.New(
+			"there is no model: give --model, such as openai/gpt-5, or set model in the configuration",
+		)
 	}
-	return resolvable(run.Models, slices.Concat([]string{run.Model, run.SubModel}, run.ByDepth, run.Allowed))
+
+	return resolvable(
+		run.Models,
+		slices.Concat([]string{run.Model, run.SubModel}, run.ByDepth, run.Allowed),
+	)
 }
 
 // resolvable reports the first model that is not known. Empty names are passed over.
@@ -185,6 +222,7 @@ func resolvable(models ledger.Models, names []string) error {
 			return fmt.Errorf("cannot use model %s: %w", name, err)
 		}
 	}
+
 	return nil
 }
 
@@ -204,12 +242,21 @@ func (f *runFlags) finish(e *env, outcome rlm.AnswerOutcome, err error) error {
 			return &exitError{exitBroken, fmt.Errorf("cannot write the answer: %w", err)}
 		}
 	}
+
 	if err != nil {
 		return runFailure(err)
 	}
-	if text, ok := f.shown(outcome); outcome.Status == ledger.StatusPartial && !ok && outcome.Partial != "" && !f.json {
-		_, _ = fmt.Fprintf(e.stderr, "rlm: what there was, which nobody checked: %s\n", printable(text))
+	if text, ok := f.shown(
+		outcome,
+	); outcome.Status == ledger.StatusPartial && !ok && outcome.Partial != "" &&
+		!f.json {
+		_, _ = fmt.Fprintf(
+			e.stderr,
+			"rlm: what there was, which nobody checked: %s\n",
+			printable(text),
+		)
 	}
+
 	return ending(e, outcome.Status, outcome.Reason, f.quiet)
 }
 
@@ -220,7 +267,10 @@ func ending(e *env, status ledger.Status, reason string, quiet bool) error {
 		return nil
 	case ledger.StatusSynthesised:
 		if !quiet {
-			_, _ = fmt.Fprintln(e.stderr, "rlm: the turns ran out; this is the best answer that the model had")
+			_, _ = fmt.Fprintln(
+				e.stderr,
+				"rlm: the turns ran out; this is the best answer that the model had",
+			)
 		}
 		return nil
 	case ledger.StatusPartial:
@@ -229,6 +279,7 @@ func ending(e *env, status ledger.Status, reason string, quiet bool) error {
 		return &exitError{exitNoAnswer, fmt.Errorf("there is no answer: %s", reason)}
 	case ledger.StatusCanceled, ledger.StatusFailed:
 	}
+
 	return &exitError{exitBroken, errors.New(reason)}
 }
 
@@ -249,7 +300,12 @@ func printLine(w io.Writer, v any) error {
 }
 
 // showEstimate prints what a run may take.
-func (f *runFlags) showEstimate(ctx context.Context, e *env, engine *rlm.Engine, task rlm.AnswerTask) error {
+func (f *runFlags) showEstimate(
+	ctx context.Context,
+	e *env,
+	engine *rlm.Engine,
+	task rlm.AnswerTask,
+) error {
 	estimate, err := engine.Estimate(ctx, task)
 	if err != nil {
 		return &exitError{exitUsage, err}
@@ -257,6 +313,7 @@ func (f *runFlags) showEstimate(ctx context.Context, e *env, engine *rlm.Engine,
 	if f.json {
 		return printLine(e.stdout, estimate)
 	}
+
 	unpriced := ""
 	if !estimate.Priced {
 		unpriced = " (the price of a model is not known, and counts as nothing)"
@@ -265,8 +322,16 @@ func (f *runFlags) showEstimate(ctx context.Context, e *env, engine *rlm.Engine,
 	if estimate.Bypass {
 		way = "by one call, since the input fits the model's window"
 	}
+
 	most := estimate.Most
-	_, err = fmt.Fprintf(e.stdout, "the run goes %s\nthe first turn:            %s\nto read the input once:    %s\nnever more than:           %d calls, %d tokens, $%g, %v%s\n",
-		way, spentText(estimate.Turn), spentText(estimate.ReadOnce), most.Calls, most.Tokens, most.USD, most.Wall, unpriced)
+	_, err = fmt.Fprintf(
+		e.stdout,
+		"the run goes %s\nthe first turn:            %s\nto read the input once:    %s\nnever more than:           %d calls, %d tokens, $%g, %v%s\n",
+		way,
+		spentText(estimate.Turn),
+		spentText(estimate.ReadOnce),
+		most.Calls, most.Tokens, most.USD, most.Wall, unpriced,
+	)
+
 	return err
 }

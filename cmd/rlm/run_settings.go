@@ -22,8 +22,14 @@ func registry(e *env, neverAsked bool) (*providers.Registry, error) {
 		keys[provider] = llm.NewSecret(key)
 	}
 	return providers.New(providers.Options{
-		Env: os.Getenv, Keys: keys, BaseURLs: c.BaseURLs, Default: c.DefaultProvider, Prices: c.Prices,
-		Record: c.Record, Replay: c.Replay, Unasked: neverAsked,
+		Env:      os.Getenv,
+		Keys:     keys,
+		BaseURLs: c.BaseURLs,
+		Default:  c.DefaultProvider,
+		Prices:   c.Prices,
+		Record:   c.Record,
+		Replay:   c.Replay,
+		Unasked:  neverAsked,
 		HTTP: providers.HTTP{
 			Timeout: c.RequestTimeout, Attempts: int(c.RequestAttempts), AllowHTTP: c.AllowHTTP,
 			Wait: func(err *llm.Error, pause time.Duration) {
@@ -55,8 +61,12 @@ func configure(e *env, task *rlm.AnswerTask, models ledger.Models) (err error) {
 // budget returns the bounds of a whole run.
 func budget(c *config.Loaded) ledger.Budget {
 	return ledger.Budget{
-		Calls: c.MaxCalls, Tokens: c.MaxTokens, InputTokens: c.MaxInputTokens, OutputTokens: c.MaxOutputTokens,
-		USD: givenUSD(c), Wall: c.MaxTime,
+		Calls:        c.MaxCalls,
+		Tokens:       c.MaxTokens,
+		InputTokens:  c.MaxInputTokens,
+		OutputTokens: c.MaxOutputTokens,
+		USD:          givenUSD(c),
+		Wall:         c.MaxTime,
 	}
 }
 
@@ -93,7 +103,10 @@ func traceFolder(setting string) (string, error) {
 	case "auto":
 		dir, err := os.UserCacheDir()
 		if err != nil {
-			return "", fmt.Errorf("--trace auto: there is no cache directory, name a folder: %w", err)
+			return "", fmt.Errorf(
+				"--trace auto: there is no cache directory, name a folder: %w",
+				err,
+			)
 		}
 		dir = filepath.Join(dir, "rlm", "traces")
 		if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -101,5 +114,6 @@ func traceFolder(setting string) (string, error) {
 		}
 		return os.MkdirTemp(dir, time.Now().Format("20060102-150405-"))
 	}
+
 	return setting, nil
 }

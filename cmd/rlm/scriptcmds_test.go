@@ -31,7 +31,11 @@ func jsonget(ts *testscript.TestScript, neg bool, args []string) {
 	if !found {
 		ts.Fatalf("%s is not there", args[0])
 	}
-	if matches := regexp.MustCompile(`(?s)\A(?:` + args[1] + `)\z`).MatchString(value); matches == neg {
+	if matches := regexp.MustCompile(
+		`(?s)\A(?:` + args[1] + `)\z`,
+	).MatchString(
+		value,
+	); matches == neg {
 		ts.Fatalf("%s is %s", args[0], value)
 	}
 }
@@ -156,7 +160,13 @@ func venv(ts *testscript.TestScript, neg bool, args []string) {
 	if err != nil || len(places) != 1 {
 		ts.Fatalf("the virtual environment has %d places for packages: %v", len(places), err)
 	}
-	ts.Check(os.WriteFile(filepath.Join(places[0], filepath.Base(args[1])), []byte(ts.ReadFile(args[1])), 0o644))
+	ts.Check(
+		os.WriteFile(
+			filepath.Join(places[0], filepath.Base(args[1])),
+			[]byte(ts.ReadFile(args[1])),
+			0o644,
+		),
+	)
 }
 
 // program is the script command `[!] rlm ARGUMENT...`: rlm as it is shipped.

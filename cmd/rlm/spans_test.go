@@ -37,7 +37,10 @@ func (s *spanSink) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		for _, scope := range resource.ScopeSpans {
 			s.spans = append(s.spans, scope.Spans...)
 			for _, span := range scope.Spans {
-				s.names = append(s.names, r.URL.Path+":"+r.Header.Get("Authorization")+":"+span.Name)
+				s.names = append(
+					s.names,
+					r.URL.Path+":"+r.Header.Get("Authorization")+":"+span.Name,
+				)
 			}
 		}
 	}
@@ -95,7 +98,10 @@ func tree(ts *testscript.TestScript, neg bool, args []string) {
 	for _, path := range args {
 		names := strings.Split(path, " > ")
 		slices.Reverse(names)
-		if !slices.ContainsFunc(sink.spans, func(span *wire.Span) bool { return descends(span, names, above) }) {
+		if !slices.ContainsFunc(
+			sink.spans,
+			func(span *wire.Span) bool { return descends(span, names, above) },
+		) {
 			ts.Fatalf("there is no %s among %q", path, sink.names)
 		}
 	}

@@ -33,6 +33,7 @@ func (r *interruptReader) Read(p []byte) (int, error) {
 		}()
 		context.AfterFunc(r.ctx, func() { _ = writer.CloseWithError(r.ctx.Err()) })
 	})
+
 	return r.pipe.Read(p)
 }
 
@@ -46,6 +47,7 @@ func readFile(e *env, name string, limit int64, what string) (string, error) {
 		return "", fmt.Errorf("cannot read %s: %w", what, err)
 	}
 	defer file.Close()
+
 	return readAll(file, limit, what+" "+name)
 }
 
@@ -58,5 +60,6 @@ func readAll(r io.Reader, limit int64, what string) (string, error) {
 	if int64(len(data)) > limit {
 		return "", fmt.Errorf("%s is longer than %d bytes", what, limit)
 	}
+
 	return string(data), nil
 }

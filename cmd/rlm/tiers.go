@@ -14,17 +14,24 @@ import (
 )
 
 // diagnosis makes a command that shows what works here.
-func diagnosis(e *env, use, short, long string, show func(io.Writer, *rlm.Diagnosis) error) *cobra.Command {
+func diagnosis(
+	e *env,
+	use, short, long string,
+	show func(io.Writer, *rlm.Diagnosis) error,
+) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use: use, Short: short, Long: long, Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			engine, err := rlm.New(rlm.Options{Python: e.settings.Python, DockerHost: dockerHost(), Log: e.log})
+			engine, err := rlm.New(
+				rlm.Options{Python: e.settings.Python, DockerHost: dockerHost(), Log: e.log},
+			)
 			if err != nil {
 				return &exitError{exitUsage, err}
 			}
 			defer engine.Close()
 			d := engine.Diagnose(cmd.Context())
+
 			if asJSON {
 				encoder := json.NewEncoder(e.stdout)
 				encoder.SetEscapeHTML(false)
@@ -33,6 +40,7 @@ func diagnosis(e *env, use, short, long string, show func(io.Writer, *rlm.Diagno
 			return show(e.stdout, &d)
 		},
 	}
+
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object instead")
 	config.AddFlags(cmd.Flags(), config.Named("python"))
 	return cmd
@@ -44,8 +52,12 @@ func newTiers(e *env) *cobra.Command {
 }
 
 func newDoctor(e *env) *cobra.Command {
-	return diagnosis(e, "doctor", "Say what is enforced on this machine, and by what",
-		"Say which tiers are usable on this machine, what is enforced and by which\nmechanism, and what to do about what is not.", showDoctor)
+	return diagnosis(
+		e, "doctor", "Say what is enforced on this machine, and by what",
+		"Say which tiers are usable on this machine, what is enforced and by which\n"+
+			"mechanism, and what to do about what is not.",
+		showDoctor,
+	)
 }
 
 func showTiers(out io.Writer, d *rlm.Diagnosis) error {
@@ -63,8 +75,18 @@ func showTiers(out io.Writer, d *rlm.Diagnosis) error {
 		if !tier.Usable {
 			usable, note = "no", tier.Why
 		}
-		_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", tier.Name, strings.Join(languages, ", "), tier.Isolation, usable, note)
+
+		_, _ = fmt.Fprintf(
+			w,
+			"%s\t%s\t%s\t%s\t%s\n",
+			tier.Name,
+			strings.Join(languages, ", "),
+			tier.Isolation,
+			usable,
+			note,
+		)
 	}
+
 	return w.Flush()
 }
 
@@ -75,19 +97,28 @@ func showDoctor(out io.Writer, d *rlm.Diagnosis) error {
 	if err := showTiers(out, d); err != nil {
 		return err
 	}
+
 	for _, tier := range d.Tiers {
 		var features []string
 		for _, feature := range tier.Features {
 			features = append(features, string(feature))
 		}
-		_, _ = fmt.Fprintf(out, "\ntier %s: %d Python modules; %s\n", tier.Name, tier.Modules, strings.Join(features, ", "))
+		_, _ = fmt.Fprintf(
+			out,
+			"\ntier %s: %d Python modules; %s\n",
+			tier.Name,
+			tier.Modules,
+			strings.Join(features, ", "),
+		)
 	}
+
 	class := d.Jail.Class
 	if class == "" {
 		class = "none"
 	}
 	_, _ = fmt.Fprintf(out, "\njail around host processes: %s\n", class)
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+
 	for _, layer := range d.Jail.Layers {
 		state, how := "on", layer.Mechanism
 		if !layer.On {
@@ -95,6 +126,7 @@ func showDoctor(out io.Writer, d *rlm.Diagnosis) error {
 		}
 		_, _ = fmt.Fprintf(w, "  %s\t%s\t%s\n", layer.Name, state, how)
 	}
+
 	if err := w.Flush(); err != nil {
 		return err
 	}
@@ -103,5 +135,6 @@ func showDoctor(out io.Writer, d *rlm.Diagnosis) error {
 			return err
 		}
 	}
+
 	return nil
 }

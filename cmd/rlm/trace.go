@@ -49,6 +49,7 @@ func newTrace(e *env) *cobra.Command {
 			if err != nil {
 				return &exitError{exitUsage, fmt.Errorf("cannot show the record: %w", err)}
 			}
+
 			v.w = bufio.NewWriter(e.stdout)
 			v.run(run)
 			if err := v.w.Flush(); err != nil {
@@ -57,12 +58,14 @@ func newTrace(e *env) *cobra.Command {
 			return nil
 		},
 	}
+
 	show.Flags().BoolVar(&v.full, "full", false, "cut no text")
 	show.Flags().BoolVar(&v.brief, "brief", false, "the tree alone: no code and no texts")
 	cmd := &cobra.Command{
 		Use: "trace", Short: "Look at records of runs", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
+
 	cmd.AddCommand(show)
 	return cmd
 }
@@ -85,9 +88,15 @@ func (v *traceView) run(run *recordedRun) {
 		}
 		v.printf("%s: %s\n", title, short(e.Text, 500))
 	}
+
 	switch e := root.ended; {
 	case e != nil:
-		v.printf("%s in %s%s\n", printable(e.Status), seconds(e.Elapsed.Seconds()), usedText(ledger.Event{Spent: e.Spent}))
+		v.printf(
+			"%s in %s%s\n",
+			printable(e.Status),
+			seconds(e.Elapsed.Seconds()),
+			usedText(ledger.Event{Spent: e.Spent}),
+		)
 		if e.Error != "" {
 			v.printf("reason: %s\n", short(e.Error, 500))
 		}
@@ -95,8 +104,12 @@ func (v *traceView) run(run *recordedRun) {
 			v.printf("result: %s\n", short(e.Text, 500))
 		}
 	case root.begun != nil:
-		v.printf("not ended: the run goes on, or was killed%s\n", usedText(ledger.Event{Spent: run.last}))
+		v.printf(
+			"not ended: the run goes on, or was killed%s\n",
+			usedText(ledger.Event{Spent: run.last}),
+		)
 	}
+
 	v.notes("", run.notes)
 	v.loop(run, run.root, "0", "")
 }
@@ -118,6 +131,7 @@ func (v *traceView) loop(run *recordedRun, l *recordedLoop, node, indent string)
 		tiers = v.turn(turn, tiers, indent)
 		asides = v.asides(asides, turn.Iteration, indent)
 	}
+
 	v.asides(asides, math.MaxInt, indent)
 	if node != "0" && said.ended != nil { // of the root it is said already
 		e := said.ended
@@ -127,6 +141,7 @@ func (v *traceView) loop(run *recordedRun, l *recordedLoop, node, indent string)
 		}
 		v.printf("\n")
 	}
+
 	for i, sub := range l.subs {
 		v.loop(run, sub, l.nodeOf(sub, i, node), indent+"  ")
 	}
@@ -138,9 +153,14 @@ func (v *traceView) loop(run *recordedRun, l *recordedLoop, node, indent string)
 func (l *recordedLoop) nodeOf(sub *recordedLoop, i int, node string) string {
 	own, _ := l.metadata.EnvironmentKwargs["node"].(string)
 	its, _ := sub.metadata.EnvironmentKwargs["node"].(string)
-	if number, below := strings.CutPrefix(its, own+"."); below && own != "" && strings.Trim(number, "0123456789") == "" && len(number) < 10 {
+	if number, below := strings.CutPrefix(
+		its,
+		own+".",
+	); below && own != "" && strings.Trim(number, "0123456789") == "" &&
+		len(number) < 10 {
 		return node + "." + number
 	}
+
 	return fmt.Sprintf("%s.%d", node, i+1)
 }
 
@@ -157,12 +177,14 @@ func (v *traceView) heading(l *recordedLoop, said *recordedNode, node, indent st
 	case node == "0" && l.metadata.EnvironmentType != "":
 		parts[0] += " " + printable(l.metadata.EnvironmentType)
 	}
+
 	if len(l.turns) > 0 || len(l.subs) == 0 {
 		parts = append(parts, english.Plural(len(l.turns), "turn", ""))
 	}
 	if l.folder != "." {
 		parts = append(parts, "in "+printable(strings.TrimPrefix(l.folder, "./")))
 	}
+
 	text := strings.Join(parts, ", ")
 	if node != "0" && said.begun != nil && said.begun.Text != "" {
 		text += ": " + short(said.begun.Text, 200)
@@ -177,11 +199,19 @@ func (v *traceView) asides(all []ledger.Event, turn int, indent string) []ledger
 		all = all[1:]
 		line := fmt.Sprintf("%s: %s", e.Kind, short(e.Status+e.Error, 500))
 		if e.Kind == ledger.EventReply {
-			line = fmt.Sprintf("%s by %s, %s %s", printable(e.Purpose), printable(e.Model), seconds(e.Elapsed.Seconds()), short(e.Error, 500))
+			line = fmt.Sprintf(
+				"%s by %s, %s %s",
+				printable(e.Purpose),
+				printable(e.Model),
+				seconds(e.Elapsed.Seconds()),
+				short(e.Error, 500),
+			)
 		}
+
 		v.printf("%s│  %s\n", indent, strings.TrimSpace(line))
 		v.text(indent+"│    ", "", e.Text)
 	}
+
 	return all
 }
 
@@ -201,6 +231,7 @@ func (v *traceView) turn(t recordedTurn, tiers []string, indent string) []string
 		v.text(inner, "stderr", block.Result.Stderr)
 		v.calls(indent, block.Result.RLMCalls)
 	}
+
 	if len(t.Final) > 0 && string(t.Final) != "null" {
 		v.printf("%s│  answer: %s\n", indent, v.cut(finalText(t.Final)))
 	}
@@ -219,7 +250,14 @@ func (v *traceView) calls(indent string, calls []ledger.CallRecord) {
 	for _, c := range calls {
 		sum += c.ExecutionTime
 	}
-	v.printf("%s│  %s, %s in sum\n", indent, english.Plural(len(calls), "model call", ""), seconds(sum))
+
+	v.printf(
+		"%s│  %s, %s in sum\n",
+		indent,
+		english.Plural(len(calls), "model call", ""),
+		seconds(sum),
+	)
+
 	if v.brief {
 		return
 	}
@@ -228,7 +266,14 @@ func (v *traceView) calls(indent string, calls []ledger.CallRecord) {
 			v.printf("%s│    and %d more\n", indent, len(calls)-i)
 			break
 		}
-		v.printf("%s│    %s, %s: %s → %s\n", indent, printable(c.RootModel), seconds(c.ExecutionTime), short(c.Prompt, 100), short(c.Response, 100))
+		v.printf(
+			"%s│    %s, %s: %s → %s\n",
+			indent,
+			printable(c.RootModel),
+			seconds(c.ExecutionTime),
+			short(c.Prompt, 100),
+			short(c.Response, 100),
+		)
 	}
 }
 
@@ -240,6 +285,7 @@ func (v *traceView) text(indent, title, text string) {
 	if title != "" {
 		v.printf("%s%s\n", strings.TrimSuffix(indent, "  "), title)
 	}
+
 	for line := range strings.SplitSeq(v.cut(printableLines(text)), "\n") {
 		v.printf("%s%s\n", indent, line)
 	}
@@ -262,5 +308,6 @@ func seconds(s float64) string {
 	if d < time.Second {
 		return d.Round(time.Microsecond * 10).String()
 	}
+
 	return d.Round(time.Millisecond * 10).String()
 }

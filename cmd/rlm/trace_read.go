@@ -87,10 +87,15 @@ func readTrace(dir string) (*recordedRun, error) {
 	run := &recordedRun{nodes: map[string]*recordedNode{}}
 	if run.root, err = r.loop(".", 0); err != nil {
 		if errors.Is(err, os.ErrNotExist) {
-			err = fmt.Errorf("there is no %s in %s: name the folder that --trace had", ledger.TrajectoryFile, dir)
+			err = fmt.Errorf(
+				"there is no %s in %s: name the folder that --trace had",
+				ledger.TrajectoryFile,
+				dir,
+			)
 		}
 		return nil, err
 	}
+
 	return run, r.events(run)
 }
 
@@ -103,14 +108,20 @@ func (r *traceReader) open(name string) (*os.File, error) {
 	if !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("%s is no regular file", name)
 	}
+
 	return r.root.Open(name)
 }
 
 // loop reads a loop's folder and those below it.
 func (r *traceReader) loop(folder string, depth int) (*recordedLoop, error) {
 	if r.loops++; r.loops > maxTraceLoops || depth > maxTraceDepth {
-		return nil, fmt.Errorf("the record has more than %d loops, or nests them deeper than %d", maxTraceLoops, maxTraceDepth)
+		return nil, fmt.Errorf(
+			"the record has more than %d loops, or nests them deeper than %d",
+			maxTraceLoops,
+			maxTraceDepth,
+		)
 	}
+
 	file, err := r.open(folder + "/" + ledger.TrajectoryFile)
 	if err != nil {
 		return nil, err
@@ -120,6 +131,7 @@ func (r *traceReader) loop(folder string, depth int) (*recordedLoop, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	names, err := r.folders(folder)
 	if err != nil {
 		return nil, err
@@ -132,8 +144,10 @@ func (r *traceReader) loop(folder string, depth int) (*recordedLoop, error) {
 		if err != nil {
 			return nil, err
 		}
+
 		l.subs = append(l.subs, sub)
 	}
+
 	return l, nil
 }
 
@@ -148,18 +162,21 @@ func (r *traceReader) folders(folder string) ([]string, error) {
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
 	}
+
 	var names []string
 	for _, entry := range entries {
 		if entry.IsDir() && strings.HasPrefix(entry.Name(), "sub_") {
 			names = append(names, entry.Name())
 		}
 	}
+
 	slices.SortFunc(names, func(a, b string) int {
 		if len(a) != len(b) {
 			return len(a) - len(b) // sub_10000 comes after sub_9999
 		}
 		return strings.Compare(a, b)
 	})
+
 	return names, nil
 }
 
@@ -176,6 +193,7 @@ func (l *recordedLoop) read(file io.Reader) error {
 		if len(l.turns) >= maxTraceTurns {
 			return fmt.Errorf("there are more than %d turns", maxTraceTurns)
 		}
+
 		l.turns = append(l.turns, turn)
 		return nil
 	})
@@ -191,6 +209,7 @@ func (r *traceReader) events(run *recordedRun) error {
 		return err
 	}
 	defer file.Close()
+
 	return run.readEvents(file)
 }
 
@@ -203,6 +222,7 @@ func (run *recordedRun) readEvents(file io.Reader) error {
 		if e.Spent != nil {
 			run.last = e.Spent
 		}
+
 		run.keep(&e)
 		return nil
 	})
@@ -221,6 +241,7 @@ func (run *recordedRun) keep(e *ledger.Event) {
 		n = &recordedNode{}
 		run.nodes[e.Node] = n
 	}
+
 	switch {
 	case e.Kind == ledger.EventRunStarted || e.Kind == ledger.EventLoopStarted:
 		n.begun = e
@@ -239,10 +260,12 @@ func (run *recordedRun) keep(e *ledger.Event) {
 func aside(e *ledger.Event) bool {
 	switch e.Kind { //nolint:exhaustive // the others are in the trajectories
 	case ledger.EventReply:
-		return e.Error != "" || slices.Contains([]string{"critique", "compaction", "synthesis", "bypass"}, e.Purpose)
+		return e.Error != "" ||
+			slices.Contains([]string{"critique", "compaction", "synthesis", "bypass"}, e.Purpose)
 	case ledger.EventVerdict, ledger.EventRetry, ledger.EventRefusal, ledger.EventWarning:
 		return true
 	}
+
 	return false
 }
 
@@ -265,6 +288,7 @@ func eachLine(file io.Reader, notes *[]string, take func(line []byte) error) err
 				*notes = append(*notes, fmt.Sprintf("line %d is left out: %v", number, problem))
 			}
 		}
+
 		if err != nil {
 			return nil //nolint:nilerr // the end of the file
 		}
@@ -281,6 +305,7 @@ func boundedLine(r *bufio.Reader) (line []byte, whole bool, err error) {
 		} else {
 			whole = false
 		}
+
 		if !errors.Is(err, bufio.ErrBufferFull) {
 			return line, whole, err
 		}

@@ -42,9 +42,13 @@ output, 130 interrupted.`
 
 func newWorkflow(e *env) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "workflow", Short: "Run or check a workflow file", Long: workflowLong, Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Use:   "workflow",
+		Short: "Run or check a workflow file",
+		Long:  workflowLong,
+		Args:  cobra.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
+
 	cmd.AddCommand(newWorkflowRun(e), newWorkflowCheck(e))
 	return cmd
 }
@@ -60,17 +64,44 @@ type workflowFlags struct {
 func newWorkflowRun(e *env) *cobra.Command {
 	var f workflowFlags
 	cmd := &cobra.Command{
-		Use: "run FILE", Short: "Run a workflow file over an input", Long: workflowRunLong,
+		Use:   "run FILE",
+		Short: "Run a workflow file over an input",
+		Long:  workflowRunLong,
 		Example: `  rlm workflow run profile.yaml --input '{"request": "a user called Ann"}' --model openai/gpt-5
   rlm workflow run profile.yaml --input @request.json --model-for gpt-4=anthropic/claude-sonnet-4-5 --watch`,
 		Args: oneFile,
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), e, args[0]) },
 	}
+
 	flags := cmd.Flags()
-	flags.StringVar(&f.input, "input", "{}", "the state to begin with: a JSON object, @FILE for one in a file, - for stdin")
-	flags.StringToStringVar(&f.modelFor, "model-for", nil, "ask another model instead of one that the file names, as in `gpt-4=openai/gpt-5`")
-	flags.BoolVar(&f.watch, "watch", false, "show each node, attempt and model call on stderr as it happens")
-	flags.BoolVar(&f.json, "json", false, "print one JSON object: the state, the result, how the run ended, what it used")
+	flags.StringVar(
+		&f.input,
+		"input",
+		"{}",
+		"the state to begin with: a JSON object, @FILE for one in a file, - for stdin",
+	)
+
+	flags.StringToStringVar(
+		&f.modelFor,
+		"model-for",
+		nil,
+		"ask another model instead of one that the file names, as in `gpt-4=openai/gpt-5`",
+	)
+
+	flags.BoolVar(
+		&f.watch,
+		"watch",
+		false,
+		"show each node, attempt and model call on stderr as it happens",
+	)
+
+	flags.BoolVar(
+		&f.json,
+		"json",
+		false,
+		"print one JSON object: the state, the result, how the run ended, what it used",
+	)
+
 	config.AddFlags(flags, config.In(config.Routing, config.Limits))
 	config.AddFlags(flags, config.Named(workflowSettings...))
 	return cmd
@@ -79,13 +110,16 @@ func newWorkflowRun(e *env) *cobra.Command {
 // workflowSettings are the settings about models and runs that a workflow has a use
 // for.
 var workflowSettings = []string{
-	"model", "allowed_models", "default_provider", "prices", "record", "replay", "request_timeout", "request_attempts", "allow_http",
-	"max_reply", "max_calls", "max_tokens", "max_input_tokens", "max_output_tokens", "max_usd", "max_time", "calls_at_once", "retries", "trace", "otel",
+	"model", "allowed_models", "default_provider", "prices", "record", "replay",
+	"request_timeout", "request_attempts", "allow_http", "max_reply", "max_calls", "max_tokens",
+	"max_input_tokens", "max_output_tokens", "max_usd", "max_time", "calls_at_once", "retries",
+	"trace", "otel",
 }
 
 func newWorkflowCheck(e *env) *cobra.Command {
 	return &cobra.Command{
-		Use: "check FILE...", Short: "Find what is wrong with workflow files, and run nothing",
+		Use:   "check FILE...",
+		Short: "Find what is wrong with workflow files, and run nothing",
 		Long: `Find what is wrong with workflow files, by line and column: keys, actions and
 parameters that are not known, parameters that are missing, schemas that do not
 compile, templates that cannot be read. Nothing runs and no model is asked.
@@ -153,6 +187,7 @@ func (e *env) workflow(name string) (task rlm.WorkflowTask, err error) {
 		task.File, err = rlm.ParseWorkflow("stdin", []byte(text))
 		return task, err
 	}
+
 	if task.File, err = rlm.ParseWorkflow(name, []byte(text)); err == nil {
 		task.File.Folder = filepath.Dir(name)
 	}
@@ -168,6 +203,7 @@ func (f *workflowFlags) run(ctx context.Context, e *env, name string) error {
 	if task.Input, err = f.state(e, name); err != nil {
 		return &exitError{exitUsage, err}
 	}
+
 	models, err := registry(e, false)
 	if err != nil {
 		return &exitError{exitUsage, err}
@@ -209,6 +245,7 @@ func (f *workflowFlags) state(e *env, file string) (map[string]any, error) {
 	case strings.HasPrefix(text, "@"):
 		text, err = readFile(e, text[1:], maxInput, "the input")
 	}
+
 	if err != nil {
 		return nil, err
 	}
@@ -216,13 +253,20 @@ func (f *workflowFlags) state(e *env, file string) (map[string]any, error) {
 	decoder.UseNumber()
 	var state map[string]any
 	if err := decoder.Decode(&state); err != nil || decoder.More() || state == nil {
-		return nil, errors.New("--input is no JSON object: give one, such as '{\"request\": \"…\"}', or @FILE")
+		return nil, errors.New(
+			"--input is no JSON object: give one, such as '{\"request\": \"…\"}', or @FILE",
+		)
 	}
+
 	return state, nil
 }
 
 // configure gives a task what the settings say of runs.
-func (f *workflowFlags) configure(e *env, task *rlm.WorkflowTask, models ledger.Models) (err error) {
+func (f *workflowFlags) configure(
+	e *env,
+	task *rlm.WorkflowTask,
+	models ledger.Models,
+) (err error) {
 	var run rlm.AnswerTask
 	if err := configure(e, &run, models); err != nil {
 		return err
@@ -247,6 +291,7 @@ func (f *workflowFlags) finish(e *env, outcome rlm.WorkflowOutcome, err error) e
 	case errors.As(err, &setup):
 		return &exitError{exitUsage, err}
 	}
+
 	e.recorded(outcome.Trace, false)
 	if f.json {
 		if err := printLine(e.stdout, outcome); err != nil {
@@ -257,6 +302,7 @@ func (f *workflowFlags) finish(e *env, outcome rlm.WorkflowOutcome, err error) e
 			return &exitError{exitBroken, err}
 		}
 	}
+
 	switch outcome.Status { //nolint:exhaustive // the others are of loops with an answer
 	case statusDone:
 		return nil
@@ -271,6 +317,7 @@ func (f *workflowFlags) finish(e *env, outcome rlm.WorkflowOutcome, err error) e
 		return &exitError{exitNoAnswer, errors.New(printable(err.Error()))}
 	case ledger.StatusCanceled, "broken":
 	}
+
 	return runFailure(err)
 }
 

@@ -23,9 +23,10 @@ var reaching = regexp.MustCompile(
 // NeedsCheckup reports whether a snippet may have harmed its interpreter.
 func NeedsCheckup(source string) bool { return reaching.MatchString(source) }
 
-// checkupSource makes a healthy interpreter print "ok". It passes over the names of the
-// session, which may have bound str or print to something else.
-const checkupSource = "(lambda b: b.print('o' + b.str(b.len([1])).replace('1', 'k')))(__import__('builtins'))"
+// checkupSource makes a healthy interpreter print "ok". It takes the functions from the
+// builtins, a module or a dict: the session may have bound str or print to something else.
+const checkupSource = "(lambda b: b['print']('o' + b['str'](b['len']([1])).replace('1', 'k')))(" +
+	"(lambda b: b if {}.__class__ in b.__class__.__mro__ else b.__dict__)((lambda: 0).__globals__['__builtins__']))"
 
 // IsHealthy runs a trivial snippet with separate accounts, and reports whether the interpreter
 // ran it correctly. run receives the accounts and the source.

@@ -9,8 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rlmhq/rlm/repl/workflow"
-
 	wire "go.opentelemetry.io/proto/otlp/trace/v1"
 
 	engine "github.com/rlmhq/rlm"
@@ -21,6 +19,7 @@ import (
 	"github.com/rlmhq/rlm/repl/otel"
 	"github.com/rlmhq/rlm/repl/reflexion"
 	"github.com/rlmhq/rlm/repl/run"
+	"github.com/rlmhq/rlm/repl/workflow"
 	"github.com/rlmhq/rlm/router"
 )
 
@@ -131,8 +130,16 @@ nodes:
 				return err
 			}
 			_, err = file.Run(t.Context(), workflow.Config{
-				Model: "m", Progress: progress, Open: shared.Opener(router.Policy{Pin: "wasm"}),
-				Models: replies(func(_, last string) string { return map[string]string{"make": "none", "mend": `{"a": 1}`}[last] }),
+				Model: "m", Progress: progress,
+				Open: shared.Opener(router.Policy{Pin: "wasm"}),
+				Models: replies(func(_,
+					last string,
+				) string {
+					return map[string]string{
+						"make": "none",
+						"mend": `{"a": 1}`,
+					}[last]
+				}),
 			}, nil)
 			return err
 		}, want: `

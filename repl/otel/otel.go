@@ -66,7 +66,7 @@ type Config struct {
 	AllowHTTP bool
 	// Secrets are removed from all texts, as are the exporter's keys.
 	Secrets []llm.Secret
-	// MaxText bounds each text, in characters. Zero is DefaultText.
+	// MaxText bounds each text, in characters. Zero is 4,000.
 	MaxText int
 	// Log receives export errors, from another goroutine. Nil drops them.
 	Log func(error)
@@ -75,9 +75,9 @@ type Config struct {
 }
 
 const (
-	// DefaultText is how many characters a text attribute has at most.
+	// DefaultText bounds a text attribute, in characters.
 	defaultText = 4_000
-	// DefaultFlush bounds Flush and Close if their context has no deadline.
+	// defaultFlush bounds Flush and Close if their context has no deadline.
 	defaultFlush = 10 * time.Second
 
 	// maxName bounds names, in characters.

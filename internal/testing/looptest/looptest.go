@@ -31,7 +31,7 @@ func Main(m *testing.M, open func() (io.Closer, error)) {
 		code = 1
 	}
 
-	os.Exit(code) //nolint:forbidigo // this is the end of a TestMain
+	os.Exit(code)
 }
 
 // Transcript returns messages as text.
