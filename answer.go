@@ -23,6 +23,9 @@ type AnswerTask struct {
 	Policy Policy
 	// Labels say for whom the run works: see [SessionConfig]. Its events have them, too.
 	Labels map[string]string
+	// Signal is what the caller knows about the task, for the triggers of [HookOutput],
+	// which measures the output itself.
+	Signal run.Signal
 	// Config is the question, the models and the bounds. Its Inputs and Open are made of
 	// the fields above.
 	Config run.Config

@@ -32,7 +32,8 @@ const maxHooked = 1 << 40
 
 // HookOutput stands between a tool and the model that called it. A small output passes as
 // it is. A large one becomes the first context of a run, whose answer takes its place.
-// Config.Triggers of the task says which outputs are large; a task without a question has
+// Config.Triggers of the task says which outputs are large, and what of its Signal makes a
+// run look at a small one; a task without a question has
 // [HookQuestion]. HookOutput reads the output once, and never holds a large one in memory.
 //
 // answer is usually [Engine.Answer]. It is called for large outputs only, so a program can
@@ -46,7 +47,9 @@ func HookOutput(
 	if err != nil {
 		return Hooked{}, fmt.Errorf("cannot read the output: %w", err)
 	}
-	trigger := triggers.ShouldTrigger(run.Signal{OutputChars: int64(utf8.RuneCountInString(head))})
+	signal := task.Signal
+	signal.OutputChars = int64(utf8.RuneCountInString(head))
+	trigger := triggers.ShouldTrigger(signal)
 	if head == "" || trigger == run.TriggerNone {
 		if !whole {
 			err = fmt.Errorf(

@@ -42,6 +42,23 @@ func TestTriggersHoldAboveTheirThresholds(t *testing.T) {
 	}
 }
 
+// TestTheHookHeedsWhatItsCallerKnows: a small output goes to a run, too, if it belongs to a
+// long task or holds many nodes.
+func TestTheHookHeedsWhatItsCallerKnows(t *testing.T) {
+	for want, signal := range map[run.Trigger]run.Signal{
+		run.TriggerNone: {Nodes: 1_000}, run.TriggerManyNodes: {Nodes: 1_001}, run.TriggerLongHorizon: {LongHorizon: true},
+	} {
+		task := rlm.AnswerTask{Signal: signal}
+		hooked, err := rlm.HookOutput(t.Context(), strings.NewReader("small"), task,
+			func(context.Context, rlm.AnswerTask) (rlm.AnswerOutcome, error) {
+				return rlm.AnswerOutcome{Answer: json.RawMessage(`"seen"`)}, nil
+			})
+		if err != nil || hooked.Trigger != want || (hooked.Text == "seen") != (want != run.TriggerNone) {
+			t.Errorf("%+v: %+v, %v", signal, hooked, err)
+		}
+	}
+}
+
 // TestTheHookCondensesByARun is the hook of an engine: its run sees the output as its
 // context, and one that fails hands on the beginning, never the whole.
 func TestTheHookCondensesByARun(t *testing.T) {

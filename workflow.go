@@ -60,26 +60,20 @@ func ParseWorkflow(name string, source []byte) (*workflow.File, error) {
 
 // CheckWorkflow finds what is wrong with a workflow file, and runs nothing. The error is a
 // [*WorkflowError], the context's, or says that this machine cannot check templates.
-func CheckWorkflow(ctx context.Context, file *workflow.File) error { return file.Check(ctx) }
+func CheckWorkflow(ctx context.Context, file *workflow.File) error {
+	return file.Check(ctx)
+}
 
 // ExplainWorkflow says more about an error of [Engine.Workflow] than its text: the traceback
 // of the file's Python, and a line for each attempt of a loop that failed.
 func ExplainWorkflow(err error) (traceback string, attempts []string) {
-	var ended *workflow.ProgramError
-	if errors.As(err, &ended) {
-		traceback = ended.Traceback
+	var failed *workflow.NodeError
+	if !errors.As(err, &failed) {
+		return "", nil
 	}
-	var failed *workflow.FailedError
-	if errors.As(err, &failed) {
-		for _, a := range failed.History {
-			line := fmt.Sprintf(
-				"attempt %d: score %.2f, errors: %d",
-				a.Iteration,
-				a.Score,
-				len(a.Errors),
-			)
-			attempts = append(attempts, line)
-		}
+	for _, a := range failed.Attempts {
+		line := fmt.Sprintf("attempt %d: score %.2f, errors: %d", a.Iteration, a.Score, len(a.Errors))
+		attempts = append(attempts, line)
 	}
-	return traceback, attempts
+	return failed.Traceback, attempts
 }

@@ -4,7 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"testing"
+
+	"github.com/rlmhq/rlm/internal/testing/testcache"
 
 	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/internal/testing/looptest"
@@ -13,7 +16,14 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-func TestMain(m *testing.M) { looptest.Main(m, rlm.Options{}) }
+var shared *rlm.Engine
+
+func TestMain(m *testing.M) {
+	looptest.Main(m, func() (_ io.Closer, err error) {
+		shared, err = rlm.New(rlm.Options{CacheDir: testcache.Dir()})
+		return shared, err
+	})
+}
 
 // A snippet calls a function of the host, and hands over what it makes of the answer.
 func ExampleOpenSession() {
@@ -29,7 +39,7 @@ func ExampleOpenSession() {
 	}
 
 	ctx := context.Background()
-	session, err := repl.OpenSession(ctx, repl.SessionConfig{Open: looptest.Engine().Opener(router.Policy{}), Tools: tools})
+	session, err := repl.OpenSession(ctx, repl.SessionConfig{Open: shared.Opener(router.Policy{}), Tools: tools})
 	if err != nil {
 		fmt.Println(err)
 		return

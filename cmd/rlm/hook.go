@@ -57,6 +57,20 @@ func newHook(e *env) *cobra.Command {
 	)
 
 	flags.BoolVar(&f.quiet, "quiet", false, "nothing on stderr but errors")
+	flags.BoolVar(
+		&f.longHorizon,
+		"long-horizon",
+		false,
+		"the output belongs to a task of many steps: see trigger_on_long_horizon",
+	)
+
+	flags.Int64Var(
+		&f.nodes,
+		"nodes",
+		0,
+		"how many `nodes` of a graph the output holds: see node_threshold",
+	)
+
 	config.AddFlags(
 		flags,
 		config.In(config.Routing, config.Limits, config.Models, config.Run, config.Triggers),
@@ -97,6 +111,7 @@ func (f *runFlags) hook(ctx context.Context, e *env, question string) error {
 		return &exitError{exitUsage, err}
 	}
 	setTriggers(e.settings, &task)
+	task.Signal.LongHorizon, task.Signal.Nodes = f.longHorizon, f.nodes
 	view := newView(e, f.quiet)
 	defer view.close()
 	solver := &lazyEngine{e: e, f: f, view: view}

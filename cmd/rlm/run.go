@@ -31,6 +31,10 @@ type runFlags struct {
 	estimate bool
 	json     bool
 	quiet    bool
+
+	// of rlm hook alone: what its caller knows
+	longHorizon bool
+	nodes       int64
 }
 
 const runLong = `Have a model answer a question about inputs of any size.

@@ -29,7 +29,7 @@ var arrows = map[string][]string{
 	"a tier":   {"tiers", "images", "internal"},
 	"router":   {"tiers", "internal"},
 	"repl":     {"router", "schema", "tiers", "internal"},
-	"testing":  {"root", "repl", "tiers", "internal"},
+	"testing":  {"repl", "tiers", "internal"},
 	"suite":    {"tiers", "testing"},
 	"root":     {"repl", "router", "tiers", "a tier", "schema", "images", "internal"},
 	"cmd":      {"root", "repl", "router", "tiers", "a tier", "schema", "images", "internal"},

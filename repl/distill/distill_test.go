@@ -6,10 +6,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/rlmhq/rlm/internal/testing/testcache"
 
 	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/internal/testing/looptest"
@@ -23,7 +26,14 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-func TestMain(m *testing.M) { looptest.Main(m, rlm.Options{}) }
+var shared *rlm.Engine
+
+func TestMain(m *testing.M) {
+	looptest.Main(m, func() (_ io.Closer, err error) {
+		shared, err = rlm.New(rlm.Options{CacheDir: testcache.Dir()})
+		return shared, err
+	})
+}
 
 // model is a registry of one script.
 type model struct{ llm.Provider }
@@ -87,7 +97,7 @@ func traces(n int) string {
 }
 
 func config(models ledger.Models) distill.Config {
-	return distill.Config{Run: run.Config{Models: models, Model: "root", Open: looptest.Engine().Opener(router.Policy{Pin: "wasm"})}}
+	return distill.Config{Run: run.Config{Models: models, Model: "root", Open: shared.Opener(router.Policy{Pin: "wasm"})}}
 }
 
 func distilled(t *testing.T, corpus distill.Corpus, cfg distill.Config) distill.Result {

@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/rlmhq/rlm/internal/testing/looptest"
-
 	"github.com/rlmhq/rlm/repl/llm"
 	"github.com/rlmhq/rlm/repl/llm/scripted"
 	"github.com/rlmhq/rlm/repl/reflect"
@@ -53,7 +51,7 @@ func ExampleRun() {
 	subject.Skillbook = "[math-00001] Count on your fingers."
 
 	outcome, err := reflect.Run(context.Background(), reflect.Config{
-		Models: one{model}, Model: "any", Open: looptest.Engine().Opener(router.Policy{}), MaxIterations: 10,
+		Models: one{model}, Model: "any", Open: shared.Opener(router.Policy{}), MaxIterations: 10,
 	}, subject)
 	if err != nil {
 		fmt.Println(err)

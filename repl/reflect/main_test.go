@@ -3,9 +3,12 @@ package reflect_test
 import (
 	"encoding/json"
 	"errors"
+	"io"
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/rlmhq/rlm/internal/testing/testcache"
 
 	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/internal/testing/looptest"
@@ -15,7 +18,14 @@ import (
 	"github.com/rlmhq/rlm/router"
 )
 
-func TestMain(m *testing.M) { looptest.Main(m, rlm.Options{}) }
+var shared *rlm.Engine
+
+func TestMain(m *testing.M) {
+	looptest.Main(m, func() (_ io.Closer, err error) {
+		shared, err = rlm.New(rlm.Options{CacheDir: testcache.Dir()})
+		return shared, err
+	})
+}
 
 // models is a registry of one provider: the model "main" plays a script, and "sub"
 // repeats what it is asked. The last reply of a script is played again and again.
@@ -111,7 +121,7 @@ func subjectOf(o agentOutput) reflect.Subject {
 
 // config is a reflection with a scripted model.
 func config(m *models) reflect.Config {
-	return reflect.Config{Models: m, Model: "main", SubagentModel: "sub", Open: looptest.Engine().Opener(router.Policy{Pin: "wasm"})}
+	return reflect.Config{Models: m, Model: "main", SubagentModel: "sub", Open: shared.Opener(router.Policy{Pin: "wasm"})}
 }
 
 func reflected(t *testing.T, cfg reflect.Config) reflect.Outcome {

@@ -6,8 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rlmhq/rlm/internal/testing/looptest"
-
 	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/repl/reflect"
 	"github.com/rlmhq/rlm/router"
@@ -18,7 +16,7 @@ import (
 // TestTheNamespaceFollowsTheSession: a session that moves to another sandbox keeps
 // what a reflection has.
 func TestTheNamespaceFollowsTheSession(t *testing.T) {
-	for _, tier := range looptest.Engine().Tiers() {
+	for _, tier := range shared.Tiers() {
 		if tier.Info().Name == "local" {
 			tiertest.Require(t, "local", tier.Probe(t.Context()))
 		}
@@ -30,7 +28,7 @@ func TestTheNamespaceFollowsTheSession(t *testing.T) {
 		code(good),
 	}}
 	cfg := config(m)
-	cfg.Open = looptest.Engine().Opener(router.Policy{AllowLocal: true})
+	cfg.Open = shared.Opener(router.Policy{AllowLocal: true})
 	var ran []string
 	cfg.Progress = func(e ledger.Event) {
 		if e.Kind == ledger.EventSnippet {
@@ -50,12 +48,12 @@ func TestTheNamespaceFollowsTheSession(t *testing.T) {
 func TestALostSandboxIsMadeWhole(t *testing.T) {
 	m := after(code("import ctypes\nctypes.string_at(0)"), code("print('still', trace.summary(), len(traces), open)"), code(good))
 	cfg := config(m)
-	for _, tier := range looptest.Engine().Tiers() {
+	for _, tier := range shared.Tiers() {
 		if tier.Info().Name == "local" {
 			tiertest.Require(t, "local", tier.Probe(t.Context()))
 		}
 	}
-	cfg.Open = looptest.Engine().Opener(router.Policy{Pin: "local", AllowLocal: true})
+	cfg.Open = shared.Opener(router.Policy{Pin: "local", AllowLocal: true})
 	answered(t, cfg)
 	holds(t, m.told(t, 2), "brought its interpreter down")
 	holds(t, m.told(t, 3), "still Trace of 1 steps", "4 None")
@@ -78,7 +76,7 @@ func TestVariablesOfAReflectionComeBack(t *testing.T) {
 func TestWithoutATierNothingIsAsked(t *testing.T) {
 	m := after(code(good))
 	cfg := config(m)
-	cfg.Open = looptest.Engine().Opener(router.Policy{MinIsolation: tiers.IsolationKernel})
+	cfg.Open = shared.Opener(router.Policy{MinIsolation: tiers.IsolationKernel})
 	outcome, err := reflect.Run(t.Context(), cfg, subject())
 	if !errors.Is(err, router.ErrNoTier) || outcome.Status != ledger.StatusFailed || len(m.requests) != 0 {
 		t.Errorf("it ended as %+v, %v, after %d requests", outcome, err, len(m.requests))

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/rlmhq/rlm/internal/testing/looptest"
 	"github.com/rlmhq/rlm/repl/llm"
 	"github.com/rlmhq/rlm/repl/llm/scripted"
 	"github.com/rlmhq/rlm/repl/run"
@@ -32,7 +31,7 @@ func ExampleRun() {
 	outcome, err := run.Run(context.Background(), run.Config{
 		Question: "How many orders are above 100?",
 		Inputs:   []tiers.Input{{Name: "orders", Value: tiers.Value(`[{"total": 20}, {"total": 120}, {"total": 300}]`)}},
-		Models:   one{model}, Model: "any", Open: looptest.Engine().Opener(router.Policy{}),
+		Models:   one{model}, Model: "any", Open: shared.Opener(router.Policy{}),
 	})
 	if err != nil {
 		fmt.Println(err)

@@ -9,8 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rlmhq/rlm/internal/testing/looptest"
-
 	"github.com/rlmhq/rlm/internal/protocol"
 	"github.com/rlmhq/rlm/internal/texts"
 	"github.com/rlmhq/rlm/repl"
@@ -237,7 +235,7 @@ var critics = map[string]repl.Agent{"critic": {Doc: "judges", System: "You are a
 // TestEveryRowOfTheProtocolInTierLocal tries the rows in one session, since
 // processes take long to start. Sub-loops are played: what they are is tested above.
 func TestEveryRowOfTheProtocolInTierLocal(t *testing.T) {
-	for _, tier := range looptest.Engine().Tiers() {
+	for _, tier := range shared.Tiers() {
 		if tier.Info().Name == "local" {
 			tiertest.Require(t, "local", tier.Probe(t.Context()))
 		}
@@ -287,7 +285,7 @@ func localSession(t *testing.T) *repl.Session {
 		t.Fatal(err)
 	}
 	session, err := repl.OpenSession(t.Context(), repl.SessionConfig{
-		Open: looptest.Engine().Opener(router.Policy{Pin: "local"}), Inputs: inputs, Tools: tools,
+		Open: shared.Opener(router.Policy{Pin: "local"}), Inputs: inputs, Tools: tools,
 	})
 	if err != nil {
 		t.Fatal(err)

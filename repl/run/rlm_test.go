@@ -4,9 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/rlmhq/rlm/internal/testing/testcache"
 
 	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/internal/bigtext"
@@ -18,7 +21,14 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-func TestMain(m *testing.M) { looptest.Main(m, rlm.Options{}) }
+var shared *rlm.Engine
+
+func TestMain(m *testing.M) {
+	looptest.Main(m, func() (_ io.Closer, err error) {
+		shared, err = rlm.New(rlm.Options{CacheDir: testcache.Dir()})
+		return shared, err
+	})
+}
 
 // models is a registry of one provider: root plays a script, sub answers by a
 // function.
@@ -85,7 +95,7 @@ func text(s string) tiers.Input {
 func config(m *models, inputs ...tiers.Input) run.Config {
 	return run.Config{
 		Question: "What is it?", Inputs: inputs, Models: m, Model: "root", SubModel: "sub",
-		Open: looptest.Engine().Opener(router.Policy{Pin: "wasm"}),
+		Open: shared.Opener(router.Policy{Pin: "wasm"}),
 	}
 }
 

@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"testing"
+
+	"github.com/rlmhq/rlm/internal/testing/testcache"
 
 	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/internal/testing/looptest"
@@ -12,10 +15,17 @@ import (
 	"github.com/rlmhq/rlm/router"
 )
 
-func TestMain(m *testing.M) { looptest.Main(m, rlm.Options{}) }
+var shared *rlm.Engine
+
+func TestMain(m *testing.M) {
+	looptest.Main(m, func() (_ io.Closer, err error) {
+		shared, err = rlm.New(rlm.Options{CacheDir: testcache.Dir()})
+		return shared, err
+	})
+}
 
 // A loop whose strategy is raise ends in an error that has every attempt.
-func ExampleFailedError() {
+func ExampleNodeError() {
 	file, err := workflow.Parse("user.yaml", []byte(`
 nodes:
   - name: create_user
@@ -29,17 +39,17 @@ nodes:
 	if err != nil {
 		panic(err)
 	}
-	_, err = file.Run(context.Background(), workflow.Config{Open: looptest.Engine().Opener(router.Policy{})},
+	_, err = file.Run(context.Background(), workflow.Config{Open: shared.Opener(router.Policy{})},
 		map[string]any{"request": "create user"})
-	var failed *workflow.FailedError
+	var failed *workflow.NodeError
 	if errors.As(err, &failed) {
-		fmt.Println("Reflection failed:", failed)
-		for _, a := range failed.History {
+		fmt.Println("failed:", failed)
+		for _, a := range failed.Attempts {
 			fmt.Println(a.Iteration, a.Output, a.Score, a.Valid, a.Errors)
 		}
 	}
 	// Output:
-	// Reflection failed: no valid output in 2 iterations; the best score is 0.50; at last $.name: must have at least 1 characters, has 0
+	// failed: node "create_user": reflection.loop: no valid output in 2 iterations; the best score is 0.50; at last $.name: must have at least 1 characters, has 0
 	// 1 map[name:] 0.5 false [map[message:must have at least 1 characters, has 0 path:$.name suggestion:Change $.name: it must have at least 1 characters.]]
 	// 2 map[name:] 0.5 false [map[message:must have at least 1 characters, has 0 path:$.name suggestion:Change $.name: it must have at least 1 characters.]]
 }

@@ -12,20 +12,6 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// Errors of files and runs, for [errors.As].
-type (
-	// FileError lists everything that is wrong with a file, by line and column.
-	FileError = flow.FileError
-	// NodeError says that a node could not do its work, by what the file, its code or a
-	// model made of it. The run ends with it.
-	NodeError = flow.NodeError
-	// ProgramError says how code or a template of the file ended: it raised, exceeded a
-	// limit, or broke its interpreter.
-	ProgramError = flow.ProgramError
-	// FailedError ends a loop whose strategy is raise. It has every attempt.
-	FailedError = correct.FailedError
-)
-
 // The endings of a run, beside those of package ledger.
 const (
 	StatusDone   = flow.StatusDone   // every node ran
@@ -171,7 +157,7 @@ type File struct {
 func Parse(name string, source []byte) (*File, error) {
 	file, err := flow.Parse(name, source)
 	if err != nil {
-		return nil, err
+		return nil, publish(err)
 	}
 
 	return &File{file: file}, nil
@@ -187,7 +173,7 @@ func (f *File) Check(ctx context.Context, further ...Action) error {
 		return err
 	}
 
-	return f.inFolder().Check(ctx, actions)
+	return publish(f.inFolder().Check(ctx, actions))
 }
 
 // Outcome is what became of a run.
@@ -222,7 +208,7 @@ func (f *File) Run(ctx context.Context, cfg Config, input map[string]any) (Outco
 	}
 	outcome, err := f.inFolder().Run(ctx, below, input)
 
-	return Outcome(outcome), err
+	return Outcome(outcome), publish(err)
 }
 
 // inFolder is the file as the run below has it.

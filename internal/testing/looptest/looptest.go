@@ -4,26 +4,21 @@ package looptest
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"strings"
 	"testing"
 
 	"go.uber.org/goleak"
 
-	"github.com/rlmhq/rlm"
-	"github.com/rlmhq/rlm/internal/testing/testcache"
 	"github.com/rlmhq/rlm/repl/llm"
 )
 
-var engine *rlm.Engine
-
 // Main runs the tests of a package over one engine, ends the process, and fails if a
-// goroutine is left behind. It is the whole of a TestMain. The options are the engine's,
-// but for its cache.
-func Main(m *testing.M, o rlm.Options) {
-	o.CacheDir = testcache.Dir()
-	var err error
-	if engine, err = rlm.New(o); err != nil {
+// goroutine is left behind. It is the whole of a TestMain. Open makes the engine.
+func Main(m *testing.M, open func() (io.Closer, error)) {
+	engine, err := open()
+	if err != nil {
 		panic(err)
 	}
 
@@ -38,9 +33,6 @@ func Main(m *testing.M, o rlm.Options) {
 
 	os.Exit(code)
 }
-
-// Engine returns the engine of the package's tests, which Main made.
-func Engine() *rlm.Engine { return engine }
 
 // Transcript returns messages as text.
 func Transcript(messages []llm.Message) string {

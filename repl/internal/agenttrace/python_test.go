@@ -16,7 +16,6 @@ import (
 	"testing"
 
 	"github.com/rlmhq/rlm"
-	"github.com/rlmhq/rlm/internal/testing/looptest"
 	"github.com/rlmhq/rlm/repl"
 	"github.com/rlmhq/rlm/repl/internal/agenttrace"
 	"github.com/rlmhq/rlm/router"
@@ -325,7 +324,7 @@ func TestTracesAreAlikeInCPython(t *testing.T) {
 }
 
 func TestTracesInASandbox(t *testing.T) {
-	e := looptest.Engine()
+	e := shared
 	t.Run("alike", func(t *testing.T) { tracesAreAlike(t, traceSession(t, e, router.Policy{}, "wasm")) })
 	t.Run("moves", func(t *testing.T) {
 		aTraceMoves(t, traceSession(t, e, router.Policy{AllowLocal: true}, "wasm", "local"))
@@ -438,7 +437,7 @@ func aLargeTraceIsBound(t *testing.T, s *repl.Session) {
 }
 
 func BenchmarkBindTrace(b *testing.B) {
-	s, err := repl.OpenSession(b.Context(), repl.SessionConfig{Open: looptest.Engine().Opener(router.Policy{})})
+	s, err := repl.OpenSession(b.Context(), repl.SessionConfig{Open: shared.Opener(router.Policy{})})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -3,10 +3,13 @@ package agenttrace_test
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/rlmhq/rlm/internal/testing/testcache"
 
 	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/internal/testing/looptest"
@@ -26,7 +29,7 @@ func sample() *agenttrace.Trace {
 
 // TestTraceMethods asks the classes that snippets have.
 func TestTraceMethods(t *testing.T) {
-	s := traceSession(t, looptest.Engine(), router.Policy{}, "wasm")
+	s := traceSession(t, shared, router.Policy{}, "wasm")
 	if err := agenttrace.Bind(t.Context(), s, sample()); err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +109,14 @@ func brief(trace *agenttrace.Trace) []string {
 	return lines
 }
 
-func TestMain(m *testing.M) { looptest.Main(m, rlm.Options{Python: os.Getenv("RLM_LOCAL_PYTHON")}) }
+var shared *rlm.Engine
+
+func TestMain(m *testing.M) {
+	looptest.Main(m, func() (_ io.Closer, err error) {
+		shared, err = rlm.New(rlm.Options{CacheDir: testcache.Dir(), Python: os.Getenv("RLM_LOCAL_PYTHON")})
+		return shared, err
+	})
+}
 
 func TestFactoryMethods(t *testing.T) {
 	made := func(trace *agenttrace.Trace, err error) *agenttrace.Trace {

@@ -2,8 +2,11 @@ package correct_test
 
 import (
 	"encoding/json"
+	"io"
 	"sync"
 	"testing"
+
+	"github.com/rlmhq/rlm/internal/testing/testcache"
 
 	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/internal/testing/looptest"
@@ -13,7 +16,14 @@ import (
 	"github.com/rlmhq/rlm/router"
 )
 
-func TestMain(m *testing.M) { looptest.Main(m, rlm.Options{}) }
+var shared *rlm.Engine
+
+func TestMain(m *testing.M) {
+	looptest.Main(m, func() (_ io.Closer, err error) {
+		shared, err = rlm.New(rlm.Options{CacheDir: testcache.Dir()})
+		return shared, err
+	})
+}
 
 // script is a registry whose every model gives the replies in their order, the
 // last again and again, and remembers what it was asked.
@@ -49,7 +59,7 @@ func config(t *testing.T, replies ...string) (flow.Config, *script) {
 	}
 	models := &script{replies: replies}
 	return flow.Config{
-		Actions: actions, Models: models, Model: "test/model", Allowed: []string{"test/judge"}, Open: looptest.Engine().Opener(router.Policy{}),
+		Actions: actions, Models: models, Model: "test/model", Allowed: []string{"test/judge"}, Open: shared.Opener(router.Policy{}),
 	}, models
 }
 

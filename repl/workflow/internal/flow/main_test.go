@@ -1,8 +1,11 @@
 package flow_test
 
 import (
+	"io"
 	"sync"
 	"testing"
+
+	"github.com/rlmhq/rlm/internal/testing/testcache"
 
 	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/internal/testing/looptest"
@@ -11,7 +14,14 @@ import (
 	"github.com/rlmhq/rlm/router"
 )
 
-func TestMain(m *testing.M) { looptest.Main(m, rlm.Options{}) }
+var shared *rlm.Engine
+
+func TestMain(m *testing.M) {
+	looptest.Main(m, func() (_ io.Closer, err error) {
+		shared, err = rlm.New(rlm.Options{CacheDir: testcache.Dir()})
+		return shared, err
+	})
+}
 
 // asked is a registry whose every model answers by a function, and remembers.
 type asked struct {
@@ -40,7 +50,7 @@ func last(r llm.Request) string { return r.Messages[len(r.Messages)-1].Content }
 
 // config is a configuration with an engine.
 func config(models *asked) flow.Config {
-	cfg := flow.Config{Open: looptest.Engine().Opener(router.Policy{})}
+	cfg := flow.Config{Open: shared.Opener(router.Policy{})}
 	if models != nil {
 		cfg.Models, cfg.Model = models, "test/default"
 	}

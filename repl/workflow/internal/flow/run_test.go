@@ -9,8 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rlmhq/rlm/internal/testing/looptest"
-
 	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/repl/llm"
 	"github.com/rlmhq/rlm/repl/workflow/internal/flow"
@@ -214,7 +212,7 @@ func TestATracebackShowsTheNodesLines(t *testing.T) {
 // a snippet, and not the program that runs it.
 func TestTheRouterSeesWhatCodeNeeds(t *testing.T) {
 	cfg := config(nil)
-	cfg.Open = looptest.Engine().Opener(router.Policy{MinIsolation: tiers.IsolationWasm})
+	cfg.Open = shared.Opener(router.Policy{MinIsolation: tiers.IsolationWasm})
 	_, err := parse(t, "nodes:\n  - run: |\n      import subprocess\n      return {\"a\": subprocess.run([\"ls\"]).returncode}\n").Run(t.Context(), cfg, nil)
 	if !errors.Is(err, router.ErrNoTier) || !strings.Contains(err.Error(), "subprocess.run") {
 		t.Errorf("got %v", err)

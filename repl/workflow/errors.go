@@ -1,0 +1,106 @@
+package workflow
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/rlmhq/rlm/repl/workflow/internal/correct"
+	"github.com/rlmhq/rlm/repl/workflow/internal/flow"
+)
+
+// Problem is one thing that is wrong with a file.
+type Problem struct {
+	// File is the file's name, Line and Column where in it, from 1.
+	File         string
+	Line, Column int
+	Message      string
+}
+
+// String returns "file:line:column: message".
+func (p *Problem) String() string {
+	return fmt.Sprintf("%s:%d:%d: %s", p.File, p.Line, p.Column, p.Message)
+}
+
+// FileError lists everything that is wrong with a file, in the order of the file.
+type FileError struct{ Problems []*Problem }
+
+// Error returns a line for each problem.
+func (e *FileError) Error() string {
+	lines := make([]string, len(e.Problems))
+	for i, p := range e.Problems {
+		lines[i] = p.String()
+	}
+
+	return strings.Join(lines, "\n")
+}
+
+// NodeError says that a node could not do its work, by what the file, its code or a
+// model made of it. The run ends with it.
+type NodeError struct {
+	Node string
+	// Traceback is that of the file's Python, empty if it did not raise.
+	Traceback string
+	// Attempts are those of a loop without a valid output whose strategy is raise.
+	Attempts []Attempt
+	// Err is the reason.
+	Err error
+}
+
+// Attempt is one output of a loop and its verdict.
+type Attempt struct {
+	Iteration int // from 1
+	Output    any
+	Score     float64 // from 0 to 1
+	Valid     bool
+	Errors    []any
+}
+
+// Error names the node and the reason.
+func (e *NodeError) Error() string { return (&flow.NodeError{Node: e.Node, Err: e.Err}).Error() }
+
+// Unwrap returns the reason.
+func (e *NodeError) Unwrap() error { return e.Err }
+
+// published is an error of the run below, with the same as a type of this package.
+type published struct {
+	error
+
+	public error
+}
+
+// Unwrap returns both.
+func (p *published) Unwrap() []error { return []error{p.error, p.public} }
+
+// publish adds to an error of the run below what embedders look for.
+func publish(err error) error {
+	var file *flow.FileError
+	if errors.As(err, &file) {
+		out := &FileError{}
+		for _, p := range file.Problems {
+			problem := Problem(*p)
+			out.Problems = append(out.Problems, &problem)
+		}
+
+		return &published{err, out}
+	}
+
+	var node *flow.NodeError
+	if !errors.As(err, &node) {
+		return err
+	}
+
+	out := &NodeError{Node: node.Node, Err: node.Err}
+	var ended *flow.ProgramError
+	if errors.As(err, &ended) {
+		out.Traceback = ended.Traceback
+	}
+	var failed *correct.FailedError
+	if errors.As(err, &failed) {
+		for _, a := range failed.History {
+			out.Attempts = append(out.Attempts, Attempt(a))
+		}
+	}
+
+	return &published{err, out}
+}
