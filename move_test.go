@@ -117,7 +117,8 @@ func TestWhatCannotMoveToAnOlderPythonIsReported(t *testing.T) {
 	runIn(
 		t,
 		from,
-		"def modern[T](x: T) -> T: return x\nclass Box[T]:\n    def get(self): return 1\nspace = {}\nexec('def made(): return 5', space)\nmade = space['made']\ndel space\nfine = [1]",
+		"def modern[T](x: T) -> T: return x\nclass Box[T]:\n    def get(self): return 1\nspace "+
+			"= {}\nexec('def made(): return 5', space)\nmade = space['made']\ndel space\nfine = [1]",
 	)
 	var names []string
 	for _, left := range moveBetween(t, from, to) {

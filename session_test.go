@@ -488,7 +488,8 @@ func TestSessionsRunConcurrently(t *testing.T) {
 			session := open(t, cfg)
 			for n := range snippets {
 				source := fmt.Sprintf(
-					"total = globals().get('total', 0) + mine()\nprint(total, context_1, context.count('two'))\nassert total == %d",
+					"total = globals().get('total', 0) + mine()\nprint(total, context_1, "+
+						"context.count('two'))\nassert total == %d",
 					i*(n+1),
 				)
 				result, err := session.Run(t.Context(), source)

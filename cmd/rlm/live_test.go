@@ -87,7 +87,9 @@ func TestTheBlockIsATreeInOrder(t *testing.T) {
 	)
 	lines := v.block(3)
 	for i, want := range []string{
-		"├─ 0 turn 3, runs the reply", "│ ├─ 0.2 turn 3, asks m, 1 calls in flight", "│ │ ├─ 0.2.1 turn 3, asks m", "… and 1 more loops", "⠋ 0s, 4 calls, 0 tokens in and 0 out, $0.5000",
+		"├─ 0 turn 3, runs the reply", "│ ├─ 0.2 turn 3, asks m, 1 calls in flight", "│ │ ├─ " +
+			"0.2.1 turn 3, asks m", "… and 1 more loops", "⠋ 0s, 4 calls, 0 tokens in and 0 " +
+			"out, $0.5000",
 	} {
 		if i >= len(lines) || lines[i] != want {
 			t.Errorf("line %d is not %q:\n%s", i, want, strings.Join(lines, "\n"))

@@ -26,8 +26,6 @@ const notRewritten = "not rewritten yet"
 
 // wide are the folders whose Go lines may still be longer, with the reason.
 var wide = map[string]string{
-	".":                                   notRewritten,
-	"cmd/rlm":                             notRewritten,
 	"examples/reflexion":                  notRewritten,
 	"examples/rlm":                        notRewritten,
 	"internal/egress":                     notRewritten,
@@ -172,8 +170,6 @@ const (
 
 // dense are the packages outside these bounds, with the reason.
 var dense = map[string]string{
-	".":                            notRewritten,
-	"cmd/rlm":                      notRewritten,
 	"internal/golang/guest/build":  notRewritten,
 	"internal/golang/guest/relay":  notRewritten,
 	"internal/pykernel":            notRewritten,
