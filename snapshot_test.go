@@ -166,7 +166,7 @@ func FuzzRestore(f *testing.F) {
 		),
 	)
 	f.Fuzz(func(t *testing.T, data []byte) {
-		session, err := engine.Open(t.Context(), pinned("mine"))
+		session, err := engine.Open(t.Context(), pinned())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -64,6 +64,7 @@ func RejectNative(tier string, cfg Config) error {
 	default:
 		return nil
 	}
+
 	return &RejectedError{
 		Tier:    tier,
 		Missing: what,

@@ -77,36 +77,6 @@ const (
 	FeatureGenerators  Feature = "generators"   // generators
 )
 
-// The features of Go that an interpreter of Go may lack or get wrong.
-const (
-	// FeatureGoroutines: the go statement.
-	FeatureGoroutines Feature = "go-goroutines"
-	// FeatureLoopVariables: a loop variable that outlives its iteration, in a closure or by
-	// its address. Since Go 1.22, each iteration has a separate one.
-	FeatureLoopVariables Feature = "go1.22-loops"
-	// FeatureRangeInt: for i := range 10.
-	FeatureRangeInt Feature = "go1.22-range-int"
-	// FeatureBuiltins: min, max and clear, which Go 1.21 added.
-	FeatureBuiltins Feature = "go1.21-builtins"
-	// FeatureGenerics: functions and types of the snippet have type parameters.
-	FeatureGenerics Feature = "go-generics"
-	// FeatureGenericsStdlib: generic functions and types of the standard library.
-	FeatureGenericsStdlib Feature = "go-generics-stdlib"
-	// FeatureMethods: methods that the standard library calls through an interface, such as
-	// String and MarshalJSON.
-	FeatureMethods Feature = "go-methods"
-	// FeatureReflect: package reflect.
-	FeatureReflect Feature = "go-reflect"
-)
-
-// GoFeatures returns all features of Go. A tier with a compiler has them.
-func GoFeatures() []Feature {
-	return []Feature{
-		FeatureGoroutines, FeatureLoopVariables, FeatureRangeInt, FeatureBuiltins, FeatureGenerics,
-		FeatureGenericsStdlib, FeatureMethods, FeatureReflect,
-	}
-}
-
 // Isolation orders the kinds of wall by strength.
 type Isolation int
 
@@ -139,6 +109,7 @@ func (i Isolation) String() string {
 	case IsolationKernel:
 		return "kernel"
 	}
+
 	return "unknown"
 }
 

@@ -89,6 +89,7 @@ func (l Limits) Validate() error {
 			)
 		}
 	}
+
 	return nil
 }
 

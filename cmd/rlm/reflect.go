@@ -137,7 +137,7 @@ func (f *reflectFlags) task(
 	flags *pflag.FlagSet,
 	trace string,
 ) (task rlm.ReflectTask, models io.Closer, err error) {
-	if err = f.readSubject(e, flags, trace, &task); err != nil {
+	if err := f.readSubject(e, flags, trace, &task); err != nil {
 		return task, nil, err
 	}
 	if task.Policy, err = policy(e.settings); err != nil {

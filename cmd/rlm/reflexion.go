@@ -172,7 +172,8 @@ func (f *reflexionFlags) task(
 	cfg.MaxIterations, cfg.Judges, cfg.Budget = f.iterations, f.judges, run.Config.Budget
 	cfg.Trace, cfg.Stream = run.Config.Trace, f.stream && !f.quiet
 
-	return task, f.readFacts(&task)
+	err = f.readFacts(&task)
+	return task, err
 }
 
 // readFacts reads what is known before the first draft.

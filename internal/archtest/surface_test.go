@@ -20,7 +20,7 @@ import (
 // mostNames bounds the exported names of all public packages: top-level names, and methods
 // of exported types. It only ever falls: lower it with the number, down to wantedNames.
 const (
-	mostNames   = 795
+	mostNames   = 725
 	wantedNames = 450
 )
 
@@ -109,8 +109,7 @@ func F() {}
 // leaking are the packages whose public signatures still use types of internal packages,
 // with the reason.
 var leaking = map[string]string{
-	"tiers/interp": "the setting of the jail's class",
-	"tiers/local":  "the setting of the jail's class",
+	"repl/workflow": notRewritten,
 }
 
 func TestPublicSignaturesUseNoInternalType(t *testing.T) {
@@ -301,9 +300,10 @@ func TestLeaksAreFound(t *testing.T) {
 var exampleless = map[string]string{
 	"repl":           notRewritten,
 	"repl/distill":   notRewritten,
+	"repl/ledger":    notRewritten,
 	"repl/otel":      notRewritten,
 	"repl/reflexion": notRewritten,
-	"repl/rlm":       notRewritten,
+	"repl/run":       notRewritten,
 	"repl/workflow":  notRewritten,
 }
 

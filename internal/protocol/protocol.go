@@ -45,14 +45,16 @@ var functions = []Function{
 		Name:      "llm_query",
 		Signature: "llm_query(prompt, model=None, schema=None)",
 		Arguments: One,
-		Doc: "asks a language model once and returns its answer: a str, or a real Python value if schema is given. " +
+		Doc: "asks a language model once and returns its answer: a str, or a real Python value " +
+			"if schema is given. " +
 			"It sees the prompt only, so put the text it needs into it.",
 	},
 	{
 		Name:      "llm_query_batched",
 		Signature: "llm_query_batched(prompts, model=None, schema=None)",
 		Arguments: Many,
-		Doc: "asks many prompts at the same time and returns a list in their order; much faster than a loop. " +
+		Doc: "asks many prompts at the same time and returns a list in their order; much faster " +
+			"than a loop. " +
 			"A slot that failed is a string that begins with `Error: `.",
 	},
 	alias("llm_batch", "llm_query_batched", "(prompts, model=None, schema=None)", Many),
@@ -75,7 +77,8 @@ var functions = []Function{
 		Name:      "run_parallel_sub_calls",
 		Signature: `run_parallel_sub_calls([{"prompt": ..., "context": ..., "schema": ...}, ...])`,
 		Arguments: Many,
-		Doc:       "many sub-agents at once, each with its own context and schema; a failed slot is a falsy error object.",
+		Doc: "many sub-agents at once, each with its own context and schema; a failed slot is a " +
+			"falsy error object.",
 	},
 	alias("recursive_llm", "rlm_query", "(sub_query, sub_context)", One),
 	{Name: "ask_llm", Signature: `ask_llm(question, context="", mode="analysis")`, Arguments: One},
@@ -88,7 +91,8 @@ var functions = []Function{
 		Name:      "predict",
 		Arguments: Fields,
 		Signature: `predict("question, passage -> answer: str, score: float", instructions=None, **inputs)`,
-		Doc:       "a typed model call by signature; the result has the output fields as attributes.",
+		Doc: "a typed model call by signature; the result has the output fields as " +
+			"attributes.",
 	},
 	{
 		Name:      "map_llm",
@@ -110,7 +114,8 @@ var functions = []Function{
 	{
 		Name: "tally", Signature: "tally(items, labels=None, prompt=None, model=None)",
 		Arguments: Combined,
-		Doc:       "exact counts: of the values in items, or of the label that a model gives each item. Never count by hand.",
+		Doc: "exact counts: of the values in items, or of the label that a model gives each item. " +
+			"Never count by hand.",
 	},
 }
 
@@ -122,8 +127,10 @@ func alias(name, of, parameters string, arguments Arguments) Function {
 const guestNames = "FINAL FINAL_VAR SUBMIT SHOW_VARS parallel_map answer history"
 
 // pythonKeywords are the reserved words of Python.
-const pythonKeywords = "False None True and as assert async await break class continue def del elif else except " +
-	"finally for from global if import in is lambda nonlocal not or pass raise return try while with yield"
+const pythonKeywords = "False None True and as assert async await break class continue def del " +
+	"elif else except " +
+	"finally for from global if import in is lambda nonlocal not or pass raise return try while " +
+	"with yield"
 
 var byName = func() map[string]Function {
 	m := make(map[string]Function, len(functions))

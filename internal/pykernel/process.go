@@ -116,7 +116,6 @@ func (g *Guest) Run(ctx context.Context, s session.Snippet) session.Ending {
 	if g.process.OutOfMemory(done.Code < 0) || g.Accounts.RanOutOfMemory() {
 		g.Accounts.Refuse(tiers.LimitMemory)
 	}
-
 	return session.Ending{
 		Code: done.Code, IsGone: g.ended != nil, Crash: crash,
 		PeakMemory: g.process.Peak(done.Peak),
@@ -139,7 +138,6 @@ func (g *Guest) execute(s session.Snippet) wire.Done {
 	if g.save {
 		g.savedAt = time.Now()
 	}
-
 	order := wire.Order{Flags: s.Ordinal << wire.OrdinalShift, Save: g.save, Source: s.Source}
 	return g.runConfigured(order, s.Ordinal-1)
 }

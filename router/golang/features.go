@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/rlmhq/rlm/internal/golang/features"
 	"github.com/rlmhq/rlm/router"
 	"github.com/rlmhq/rlm/tiers"
 )
@@ -162,24 +163,24 @@ func (f *finder) findFeature(node ast.Node) {
 	case *ast.SelectorExpr:
 		f.checkSelector(n)
 	case *ast.GoStmt:
-		f.addNeed(tiers.FeatureGoroutines, "go", n.Pos())
+		f.addNeed(features.Goroutines, "go", n.Pos())
 	case *ast.FuncDecl:
 		if n.Recv != nil && found[n.Name.Name] {
-			f.addNeed(tiers.FeatureMethods, "method "+n.Name.Name, n.Pos())
+			f.addNeed(features.Methods, "method "+n.Name.Name, n.Pos())
 		}
 	case *ast.FuncType:
 		if n.TypeParams != nil {
-			f.addNeed(tiers.FeatureGenerics, "type parameters", n.Pos())
+			f.addNeed(features.Generics, "type parameters", n.Pos())
 		}
 	case *ast.TypeSpec:
 		if n.TypeParams != nil {
-			f.addNeed(tiers.FeatureGenerics, "type parameters", n.Pos())
+			f.addNeed(features.Generics, "type parameters", n.Pos())
 		}
 	case *ast.CallExpr:
 		if name, ok := n.Fun.(*ast.Ident); ok && isUniverse(name) && !f.declared[name.Name] {
 			switch name.Name {
 			case "min", "max", "clear":
-				f.addNeed(tiers.FeatureBuiltins, name.Name, n.Pos())
+				f.addNeed(features.Builtins, name.Name, n.Pos())
 			}
 		}
 	case *ast.ForStmt:
@@ -216,12 +217,12 @@ func (f *finder) checkRange(n *ast.RangeStmt) {
 	if call, ok := over.(*ast.CallExpr); ok {
 		if name, ok := call.Fun.(*ast.Ident); ok && isUniverse(name) &&
 			(name.Name == "len" || name.Name == "cap") {
-			f.addNeed(tiers.FeatureRangeInt, "range "+name.Name, n.Pos())
+			f.addNeed(features.RangeInt, "range "+name.Name, n.Pos())
 		}
 	}
 
 	if lit, ok := over.(*ast.BasicLit); ok && lit.Kind == token.INT {
-		f.addNeed(tiers.FeatureRangeInt, "range "+lit.Value, n.Pos())
+		f.addNeed(features.RangeInt, "range "+lit.Value, n.Pos())
 	}
 	if n.Tok == token.DEFINE {
 		f.noteVariables(n.Key, n.Value)
@@ -241,14 +242,14 @@ func (f *finder) noteVariables(variables ...ast.Expr) {
 // which variable a name means.
 func (f *finder) checkCapture(name *ast.Ident) {
 	if depth, ok := f.variables[name.Obj]; ok && depth < f.depth {
-		f.addNeed(tiers.FeatureLoopVariables, name.Name+" in a closure", name.Pos())
+		f.addNeed(features.LoopVariables, name.Name+" in a closure", name.Pos())
 	}
 }
 
 func (f *finder) checkAddress(n *ast.UnaryExpr) {
 	if name, ok := n.X.(*ast.Ident); ok && n.Op == token.AND {
 		if _, ok := f.variables[name.Obj]; ok {
-			f.addNeed(tiers.FeatureLoopVariables, "&"+name.Name, n.Pos())
+			f.addNeed(features.LoopVariables, "&"+name.Name, n.Pos())
 		}
 	}
 }

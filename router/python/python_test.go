@@ -38,7 +38,7 @@ func needs(tb testing.TB, a *Analyser, source string) *router.Needs {
 		tb.Fatal(err)
 	}
 	if v.Needs == nil {
-		tb.Fatalf("%q: no needs, but %+v %q", source, v.Invalid, v.Unknown)
+		tb.Fatalf("%.200q: no needs, but %+v %q", source, v.Invalid, v.Unknown)
 	}
 	return v.Needs
 }

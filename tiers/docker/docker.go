@@ -27,6 +27,7 @@ import (
 	"github.com/rlmhq/rlm/images"
 	"github.com/rlmhq/rlm/internal/dockerapi"
 	"github.com/rlmhq/rlm/internal/egress"
+	"github.com/rlmhq/rlm/internal/golang/features"
 	"github.com/rlmhq/rlm/tiers"
 )
 
@@ -116,7 +117,7 @@ func (t *Tier) Info() tiers.Info {
 			tiers.FeatureAsync, tiers.FeatureClasses, tiers.FeatureGenerators, tiers.FeatureDynamic,
 			tiers.FeatureThreads, tiers.FeatureProcesses, tiers.FeatureSockets, tiers.FeatureFiles,
 			tiers.FeatureNative, tiers.FeatureMove, tiers.FeatureHugeContext,
-		}, tiers.GoFeatures()...),
+		}, features.All()...),
 		Modules:   tiers.ModuleSet(t.recipe.Modules...),
 		Isolation: tiers.IsolationContainer,
 		Cost:      tiers.Cost{Start: 600 * time.Millisecond, Snippet: 4 * time.Millisecond},

@@ -136,7 +136,7 @@ func TestContainerIsKilled(t *testing.T) {
 	)
 	<-isKilled
 	if broke.Lost == nil || !slices.Equal(broke.Lost.Snippets, []int{1, 2}) ||
-		!strings.Contains(broke.Error(), "killed the container") {
+		!strings.Contains(broke.Error(), "the container was killed") {
 		t.Errorf("%+v %+v", broke, broke.Lost)
 	}
 	if r := run(t, b, "print('kept' in globals())"); r.Stdout != "False\n" {
@@ -161,7 +161,7 @@ func TestContainerIsPaused(t *testing.T) {
 	b, id := alone(t, tiers.Limits{Wall: soon})
 	daemonCall(t, http.MethodPost, "/containers/"+id+"/pause", nil)
 	if broke := broken(t, b, "print(1)"); broke.Lost == nil ||
-		!strings.Contains(broke.Error(), "paused the container") {
+		!strings.Contains(broke.Error(), "the container was paused") {
 		t.Errorf("%+v", broke)
 	}
 	if r := run(t, b, "print('kept' in globals())"); r.Stdout != "False\n" {

@@ -43,8 +43,9 @@ func TestHostileGo(t *testing.T) {
 	bombed := goTier(t)
 	bombed.BuildIn(6 * time.Second) // what never ends shall be stopped sooner
 	gosuite.RunHostile(t, goTier(t), bombed, 4, map[string]string{
-		"passwd":          "the image has one of its own, of two lines",
-		"abstract socket": "containers may make sockets of this family; in a network of their own they reach nobody",
+		"passwd": "the image has one of its own, of two lines",
+		"abstract socket": "containers may make sockets of this family; in a network of their " +
+			"own they reach nobody",
 	})
 }
 
@@ -52,7 +53,11 @@ func TestHostileGo(t *testing.T) {
 // the host's programs.
 func TestGoSeesTheContainer(t *testing.T) {
 	dir := gosuite.MakeCanaryFolder(t)
-	s := gosuite.Open(t, goTier(t), tiers.Config{Mounts: []tiers.Mount{{Source: dir, Target: "/data"}}})
+	s := gosuite.Open(
+		t,
+		goTier(t),
+		tiers.Config{Mounts: []tiers.Mount{{Source: dir, Target: "/data"}}},
+	)
 	r := gosuite.RunOK(t, s, `import (
 	"fmt"
 	"os"
@@ -143,7 +148,7 @@ func TestAProgramThatSomebodyKills(t *testing.T) {
 		})
 		var broken *tiers.BrokenError
 		if !errors.As(err, &broken) || broken.Effects != tiers.EffectsRan || broken.Lost == nil ||
-			!strings.Contains(err.Error(), name+" the container") {
+			!strings.Contains(err.Error(), "the container was "+name) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if r := gosuite.RunOK(t, s, "kept + 1"); r.Stdout != "42\n" {
@@ -344,7 +349,8 @@ func BenchmarkGo(b *testing.B) {
 		var times []time.Duration
 		for b.Loop() {
 			begun := time.Now()
-			if r := gosuite.RunSnippet(b, s, "fmt.Println(1 + 1)\nsyscall.Exit(0)"); r.Status != tiers.StatusExited || r.Stdout != "2\n" {
+			r := gosuite.RunSnippet(b, s, "fmt.Println(1 + 1)\nsyscall.Exit(0)")
+			if r.Status != tiers.StatusExited || r.Stdout != "2\n" {
 				b.Fatalf("%+v", r)
 			}
 			times = append(times, time.Since(begun))
@@ -362,8 +368,13 @@ func BenchmarkGo(b *testing.B) {
 		const calls = 200
 		var times []time.Duration
 		for b.Loop() {
-			s := gosuite.Open(b, tier, tiers.Config{Host: h, Functions: []tiers.Function{{Name: "ask"}}, Limits: tiers.Limits{HostCalls: 1 << 30}})
-			r := gosuite.RunOK(b, s, fmt.Sprintf("import (\n\"fmt\"\n\"time\"\n)\nbegun := time.Now()\nfor range %d { ask(1) }\nfmt.Print(time.Since(begun).Nanoseconds())", calls))
+			s := gosuite.Open(b, tier, tiers.Config{
+				Host: h, Functions: []tiers.Function{{Name: "ask"}},
+				Limits: tiers.Limits{HostCalls: 1 << 30},
+			})
+			r := gosuite.RunOK(b, s,
+				fmt.Sprintf("import (\n\"fmt\"\n\"time\"\n)\nbegun := time.Now()\nfor range %d { ask(1) "+
+					"}\nfmt.Print(time.Since(begun).Nanoseconds())", calls))
 			var took time.Duration
 			if _, err := fmt.Sscan(r.Stdout, &took); err != nil {
 				b.Fatal(err)

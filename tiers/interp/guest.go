@@ -61,7 +61,6 @@ func (g *guest) Prepare(ctx context.Context, s session.Snippet, _ bool) (*tiers.
 	if err := g.replay(ctx); err != nil {
 		return nil, fmt.Errorf("cannot add to the session: %w", err)
 	}
-
 	return nil, nil //nolint:nilnil // as above
 }
 
@@ -117,7 +116,6 @@ func (g *guest) run(language tiers.Language, source string) (wire.Done, error) {
 		g.process.Kill(0)
 		return done, session.ErrGone
 	}
-
 	return done, nil
 }
 
@@ -211,7 +209,6 @@ func (g *guest) replay(ctx context.Context) error {
 			)
 		}
 	}
-
 	return nil
 }
 
@@ -260,7 +257,6 @@ func (g *guest) Import(ctx context.Context, state tiers.State) (tiers.Report, er
 				Tier: Name, Effects: tiers.EffectsUnknown, Err: err,
 			}
 		}
-
 		return tiers.Report{}, rejectState(
 			state, "snippet %d of %d of the state does not run here", i+1, n,
 		)

@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/rlmhq/rlm/internal/golang/features"
 	"github.com/rlmhq/rlm/internal/jail"
 	"github.com/rlmhq/rlm/tiers"
 	"github.com/rlmhq/rlm/tiers/interp/internal/worker"
@@ -27,9 +28,9 @@ const Name = "interp"
 type Options struct {
 	// Workers is the number of warm workers. Zero means 2.
 	Workers int
-	// MinClass is the weakest acceptable class of jail. Empty means [jail.Nested]: a worker
-	// needs no files, so the layers of that class suffice.
-	MinClass jail.Class
+	// RequireNamespaces refuses a jail without namespaces. A worker needs no files, so
+	// Landlock, seccomp and limits suffice.
+	RequireNamespaces bool
 }
 
 // Tier runs Go and a subset of Python in a pool of workers.
@@ -53,13 +54,18 @@ func New(options Options) *Tier {
 	if options.Workers == 0 {
 		options.Workers = 2
 	}
-	if options.MinClass == "" {
-		options.MinClass = jail.Nested
-	}
 
 	t := &Tier{options: options}
 	t.pool = newPool(t.startJail, options.Workers, tiers.DefaultLimits().Memory)
 	return t
+}
+
+// minClass returns the weakest acceptable class of jail.
+func (o Options) minClass() jail.Class {
+	if o.RequireNamespaces {
+		return jail.Full
+	}
+	return jail.Nested
 }
 
 // overhead is the memory of a worker before its first snippet.
@@ -70,7 +76,7 @@ func (t *Tier) startJail(ctx context.Context, memory int64) (jailed, error) {
 	return jail.Start(ctx, jail.Config{
 		Worker:   workerName,
 		Profile:  jail.Compute,
-		MinClass: t.options.MinClass,
+		MinClass: t.options.minClass(),
 		Env:      []string{"GOTRACEBACK=none", fmt.Sprint("GOMEMLIMIT=", memory)},
 		Limits: jail.Limits{
 			Memory:    memory + overhead,
@@ -88,7 +94,7 @@ func (t *Tier) Info() tiers.Info {
 	return tiers.Info{
 		Name:      Name,
 		Languages: []tiers.Language{tiers.Go, tiers.Python},
-		Features:  []tiers.Feature{tiers.FeatureHugeContext, tiers.FeatureGoroutines},
+		Features:  []tiers.Feature{tiers.FeatureHugeContext, features.Goroutines},
 		Modules:   tiers.ModuleSet(),
 		Isolation: tiers.IsolationProcess,
 		Cost: tiers.Cost{
@@ -101,9 +107,9 @@ func (t *Tier) Info() tiers.Info {
 // Probe returns nil if this machine can build the jails.
 func (t *Tier) Probe(ctx context.Context) error {
 	report := jail.Probe(ctx)
-	if report.Class == "" || report.Class == jail.Nested && t.options.MinClass == jail.Full {
+	if report.Class == "" || report.Class == jail.Nested && t.options.minClass() == jail.Full {
 		return fmt.Errorf(
-			"tier interp needs a jail of class %s, but this machine offers %q: %v", t.options.MinClass,
+			"tier interp needs a jail of class %s, but this machine offers %q: %v", t.options.minClass(),
 			report.Class, report.Advice,
 		)
 	}

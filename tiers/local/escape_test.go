@@ -81,7 +81,9 @@ func TestEachLayerContains(t *testing.T) {
 		t.Run(layer, func(t *testing.T) {
 			t.Parallel()
 			c := escapes.Named(t, id)
-			if verdict := tryWithout(t, c, strings.Fields(layer)...); strings.HasPrefix(verdict, escapes.Escaped) {
+
+			verdict := tryWithout(t, c, strings.Fields(layer)...)
+			if strings.HasPrefix(verdict, escapes.Escaped) {
 				t.Errorf("%s does not contain %s: %s", layer, id, verdict)
 			}
 		})

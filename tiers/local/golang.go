@@ -16,6 +16,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/rlmhq/rlm/internal/golang/features"
 	"github.com/rlmhq/rlm/internal/golang/guest/build"
 	"github.com/rlmhq/rlm/tiers"
 )
@@ -204,7 +205,7 @@ func (t *Tier) withGo(info tiers.Info) tiers.Info {
 	defer t.goMu.Unlock()
 	if t.goFailed == nil {
 		info.Languages = append(info.Languages, tiers.Go)
-		info.Features = append(info.Features, tiers.GoFeatures()...)
+		info.Features = append(info.Features, features.All()...)
 	}
 	return info
 }

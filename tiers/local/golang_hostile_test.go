@@ -43,7 +43,10 @@ func TestGoAttacksWithoutLayers(t *testing.T) {
 			t.Parallel()
 			dir := gosuite.MakeCanaryFolder(t)
 			own := filepath.Join(dir, "open", "program")
-			err := errors.Join(os.Link(program, own), os.Chmod(own, 0o755)) //nolint:gosec // the guest's user runs it
+			err := errors.Join(
+				os.Link(program, own),
+				os.Chmod(own, 0o755),
+			) //nolint:gosec // the guest's user runs it
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -68,7 +71,8 @@ func TestGoAttacksWithoutLayers(t *testing.T) {
 			}
 			said := goHarms(t, p, a.Harm)
 			// Who makes it hang may end it as well, where a limit bites first.
-			if !slices.Contains(said, a.Harm) && (a.Harm != gosuite.Hangs || !slices.Contains(said, gosuite.Kills)) {
+			if !slices.Contains(said, a.Harm) &&
+				(a.Harm != gosuite.Hangs || !slices.Contains(said, gosuite.Kills)) {
 				t.Errorf("without %q it does %q, not %s: %s", a.Without, said, a.Harm, p.Output())
 			}
 		})
@@ -123,7 +127,8 @@ func attackProgram(t *testing.T, fill *strings.Replacer) string {
 	dir := gosuite.MakeCanaryFolder(t)
 	files, table := map[string]string{"go.mod": "module attacks\n\ngo 1.22\n"}, ""
 	for i, a := range gosuite.Attacks {
-		files[fmt.Sprintf("a%d.go", i)] = fmt.Sprintf("package main\n\n%sfunc attack%d() {\n%s\n}\n", a.Importing(), i, fill.Replace(a.Body))
+		files[fmt.Sprintf("a%d.go", i)] = fmt.Sprintf("package main\n\n%sfunc attack%d() {\n%s\n}\n",
+			a.Importing(), i, fill.Replace(a.Body))
 		table += fmt.Sprintf("attack%d, ", i)
 	}
 	files["main.go"] = "package main\n\nimport (\n\"os\"\n\"strconv\"\n)\n\nfunc main() {\n" +
@@ -160,7 +165,8 @@ func TestGoBombsWithoutLimits(t *testing.T) {
 			if err := os.WriteFile(file, []byte(source), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			cmd := exec.CommandContext(t.Context(), "/bin/sh", "-c", "echo '"+strings.TrimSpace(harm.Begun)+"'; exec \"$0\" -p main -o \"$1.o\" \"$1\"",
+			cmd := exec.CommandContext(t.Context(), "/bin/sh", "-c", "echo '"+strings.TrimSpace(harm.Begun)+
+				"'; exec \"$0\" -p main -o \"$1.o\" \"$1\"",
 				filepath.Join(strings.TrimSpace(string(said)), "compile"), file)
 			if kind, said := harm.Watch(t, cmd, 4*time.Second); !harm.Alike(kind, harm.Hangs) {
 				t.Errorf("the compiler ends by itself: %q %s", kind, said)

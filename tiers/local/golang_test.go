@@ -54,19 +54,26 @@ func BenchmarkGo(b *testing.B) {
 	gosuite.RunOK(b, s, "import (\n\t\"fmt\"\n\t\"syscall\"\n)")
 	b.Run("further", func(b *testing.B) {
 		for b.Loop() {
-			if r := gosuite.RunSnippet(b, s, "fmt.Println(1 + 1)\nsyscall.Exit(0)"); r.Status != tiers.StatusExited || r.Stdout != "2\n" {
+			r := gosuite.RunSnippet(b, s, "fmt.Println(1 + 1)\nsyscall.Exit(0)")
+			if r.Status != tiers.StatusExited || r.Stdout != "2\n" {
 				b.Fatalf("%+v", r)
 			}
 		}
 	})
 	b.Run("call", func(b *testing.B) {
 		h := tiers.HostFunc(func(context.Context, tiers.Call) (tiers.Value, error) { return json.Marshal("answer") })
-		s := gosuite.Open(b, tier, tiers.Config{Host: h, Functions: []tiers.Function{{Name: "ask"}}, Limits: tiers.Limits{HostCalls: 1 << 30}})
+		s := gosuite.Open(b, tier, tiers.Config{
+			Host: h, Functions: []tiers.Function{{Name: "ask"}},
+			Limits: tiers.Limits{HostCalls: 1 << 30},
+		})
 		gosuite.RunOK(b, s, fmt.Sprintf("for range %d { ask(1) }", b.N))
 	})
 	b.Run("cold", func(b *testing.B) {
 		for b.Loop() {
-			cold := newTier(b, local.Options{Python: os.Getenv("RLM_PYTHON"), Warm: -1, GoCache: b.TempDir()})
+			cold := newTier(
+				b,
+				local.Options{Python: os.Getenv("RLM_PYTHON"), Warm: -1, GoCache: b.TempDir()},
+			)
 			gosuite.RunOK(b, gosuite.Open(b, cold, tiers.Config{}), "1")
 		}
 	})

@@ -34,7 +34,7 @@ func newGoGuest(t *Tier, accounts *session.Accounts) *golang.Guest {
 			}
 
 			return &goWall{
-				tools: tools, class: t.options.MinClass, memory: accounts.Limits().Memory,
+				tools: tools, class: t.options.minClass(), memory: accounts.Limits().Memory,
 			}, nil
 		},
 	}

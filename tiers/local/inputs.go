@@ -13,7 +13,7 @@ import (
 // in the guest, empty for inputs without one.
 func (t *Tier) showFiles(inputs []tiers.Input) ([]jail.Bind, []string) {
 	paths := make([]string, len(inputs))
-	if t.options.MinClass != jail.Full || t.off != 0 {
+	if t.options.AllowNested || t.off != 0 {
 		return nil, paths // without a separate file tree, files have no place
 	}
 	var binds []jail.Bind

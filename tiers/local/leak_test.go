@@ -242,7 +242,7 @@ func needCommonPython(t *testing.T) {
 // TestNested works without namespaces, as inside most containers.
 func TestNested(t *testing.T) {
 	needCommonPython(t)
-	tier := newTier(t, local.Options{Python: "/usr/bin/python3", Warm: -1, MinClass: jail.Nested})
+	tier := newTier(t, local.Options{Python: "/usr/bin/python3", Warm: -1, AllowNested: true})
 	tier.Without(jail.Namespaces)
 	b := box(t, tier, tiers.Config{Limits: tiers.Limits{Wall: time.Second}})
 	if r := run(t, b, "x = 5\nprint(x)"); r.Stdout != "5\n" {

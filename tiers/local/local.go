@@ -38,8 +38,8 @@ type Options struct {
 	// Warm is the number of sandboxes kept ready for sessions with the default limits. Zero
 	// means one, -1 none.
 	Warm int
-	// MinClass is the weakest acceptable class of jail. Empty means jail.Full.
-	MinClass jail.Class
+	// AllowNested accepts a jail without namespaces: Landlock, seccomp and limits only.
+	AllowNested bool
 	// Log receives diagnostics for developers of the tier.
 	Log *slog.Logger
 }
@@ -73,15 +73,19 @@ func New(options Options) *Tier {
 	if options.Warm == 0 {
 		options.Warm = 1
 	}
-	if options.MinClass == "" {
-		options.MinClass = jail.Full
-	}
-
 	return &Tier{
 		options: options,
 		ready:   make(chan *process, max(0, options.Warm)),
 		stop:    make(chan struct{}),
 	}
+}
+
+// minClass returns the weakest acceptable class of jail.
+func (o Options) minClass() jail.Class {
+	if o.AllowNested {
+		return jail.Nested
+	}
+	return jail.Full
 }
 
 // Info describes the tier. Modules is known after Probe. Cost is measured by
@@ -116,7 +120,7 @@ func (t *Tier) Probe(ctx context.Context) error {
 	}
 	_, _ = t.golang(ctx) // without a toolchain, the tier does not offer Go
 	report := jail.Probe(ctx)
-	if report.Class == "" || report.Class == jail.Nested && t.options.MinClass == jail.Full {
+	if report.Class == "" || report.Class == jail.Nested && !t.options.AllowNested {
 		return fmt.Errorf("tier local cannot build its jail here: %s", explainJail(report))
 	}
 

@@ -105,7 +105,7 @@ func (t *Tier) jailFor(
 		Env:      append([]string{fmt.Sprint("RLM_MEMORY=", limits.Memory)}, pythonEnv...),
 		Binds:    slices.Concat(python.binds, binds),
 		Profile:  jail.Programs,
-		MinClass: t.options.MinClass,
+		MinClass: t.options.minClass(),
 		Off:      t.off,
 		// The interpreter bounds its memory before the first snippet, see native.py.
 		Limits: jail.Limits{

@@ -102,6 +102,7 @@ await f(20000)`},
 // interpreter that is reported as such. The session goes on.
 func (s *suite) testRecursion(t *testing.T) {
 	skip.UnderRace(t)
+	skip.Short(t, "it fills the stack in each way there is")
 	l := tiers.Limits{Wall: max(3*time.Second, 3*s.opt.StopAfter), Memory: 4 * s.opt.Memory}
 	s.testEachExcess(t, l, deep, s.checkSurvival)
 }

@@ -23,6 +23,7 @@ func (s *suite) testHostile(t *testing.T) {
 	for name, attacks := range harmful {
 		t.Run(name, func(t *testing.T) {
 			skip.UnderRace(t)
+			skip.Short(t, "it runs dozens of attacks")
 
 			rows := make([]excess, len(attacks))
 			for i, a := range attacks {
@@ -274,6 +275,7 @@ while True: print('x'); print('y', file=sys.stderr)`, harm.Hangs},
 
 // testKill ends snippets at random moments. The seed is in the failure's log.
 func (s *suite) testKill(t *testing.T) {
+	skip.Short(t, "it kills sessions at random moments")
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	rng := rand.New(rand.NewPCG(seed, 0))

@@ -84,6 +84,7 @@ await asyncio.gather(f(), f())`},
 
 // testStubborn runs snippets that catch the interrupt and go on.
 func (s *suite) testStubborn(t *testing.T) {
+	skip.Short(t, "it waits until each limit has fired")
 	s.testExcesses(t, s.stopLimits(), timeLimits, []excess{
 		{"a bare except", "while True:\n    try:\n        while True: pass\n    except: pass"},
 		{"except BaseException", `while True:
@@ -147,6 +148,7 @@ while True:
 
 // testInC runs loops in the interpreter's C code, where no interrupt is looked for.
 func (s *suite) testInC(t *testing.T) {
+	skip.Short(t, "it waits until each limit has fired")
 	s.testExcesses(t, s.stopLimits(), timeLimits, []excess{
 		{"a catastrophic regex", "import re\nre.match(r'(a+)+$', 'a' * 64 + 'b')"},
 		{"a regex over alternatives", "import re\nre.match(r'(a|a|aa)*$', 'a' * 64 + 'b')"},
@@ -254,6 +256,7 @@ f()`},
 // come near it, in a plain MemoryError. Either way nothing breaks.
 func (s *suite) testMemory(t *testing.T) {
 	skip.UnderRace(t)
+	skip.Short(t, "it waits until each limit has fired")
 	for _, row := range floods { // each leaves memory in pieces, so none shares a sandbox
 		t.Run(row.name, func(t *testing.T) {
 			box := s.open(t, tiers.Config{Limits: tiers.Limits{Memory: s.opt.Memory}})
@@ -292,6 +295,7 @@ func hasRaised(r tiers.Result, kinds ...string) bool {
 // memory.
 func (s *suite) testCaughtMemory(t *testing.T) {
 	skip.UnderRace(t)
+	skip.Short(t, "it waits until each limit has fired")
 	for _, row := range floods {
 		if !strings.HasPrefix(row.name, "one ") && row.name != "a list of bytearrays" && row.name != "a list of ints" {
 			continue

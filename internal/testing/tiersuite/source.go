@@ -116,6 +116,7 @@ func allBytes() string {
 // testHugeSource runs snippets of megabytes.
 func (s *suite) testHugeSource(t *testing.T) {
 	skip.UnderRace(t)
+	skip.Short(t, "it compiles megabytes")
 	box := s.open(t, emptyConfig())
 	for name, source := range map[string]string{
 		"8 MB of comments":   strings.Repeat("# a comment that says nothing at all\n", 220_000) + "print('end')",

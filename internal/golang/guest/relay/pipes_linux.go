@@ -57,7 +57,6 @@ func newPipes(conn *net.UnixConn, sink func(stream int, text []byte)) (*pipes, e
 		p.close()
 		return nil, err
 	}
-
 	return p, nil
 }
 

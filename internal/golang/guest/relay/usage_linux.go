@@ -62,7 +62,6 @@ func computed() int64 {
 		}
 		sum += waited
 	}
-
 	return sum * int64(tick)
 }
 

@@ -189,7 +189,8 @@ func TestSnippetsHarmABareInterpreter(t *testing.T) {
 				if kind != harm.None || said == s.Truth {
 					t.Errorf("it does %q and says %q", kind, said)
 				}
-			case s.Harm == "" || !harm.Alike(kind, harm.Kind(s.Harm)) && !strings.Contains(said, s.Harm):
+			case s.Harm == "" || !harm.Alike(kind, harm.Kind(s.Harm)) && !strings.Contains(said,
+				s.Harm):
 				t.Errorf("it does %q, not %q: %.1000s", kind, s.Harm, said)
 			}
 		})
