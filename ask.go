@@ -56,7 +56,7 @@ func (s *Session) Ask(ctx context.Context, question string) (AnswerOutcome, erro
 		return outcome, err
 	}
 
-	e := &exchange{name: answerVariable, value: tiers.Value(outcome.Answer)}
+	e := &exchange{name: answerVariable, value: outcome.Answer}
 	if err := s.exchange(
 		ctx,
 		e,

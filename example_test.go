@@ -282,7 +282,8 @@ func ExampleEngine_Distill() {
 	}
 	defer engine.Close()
 
-	corpus, err := rlm.ParseCorpus(strings.NewReader(`{"id": "a", "success": false, "error": "database timeout after 5 s"}
+	corpus, err := rlm.ParseCorpus(strings.NewReader(`
+{"id": "a", "success": false, "error": "database timeout after 5 s"}
 {"id": "b", "success": false, "error": "database timeout after 9 s"}
 {"id": "c", "success": true}
 `))

@@ -25,16 +25,25 @@ func TestTriggersHoldAboveTheirThresholds(t *testing.T) {
 		{name: "nothing"},
 		{name: "always", triggers: run.Triggers{Always: true}, want: run.TriggerAlways},
 		{name: "long horizon", signal: run.Signal{LongHorizon: true}, want: run.TriggerLongHorizon},
-		{name: "long horizon, ignored", triggers: run.Triggers{NoLongHorizon: true}, signal: run.Signal{LongHorizon: true}},
+		{
+			name: "long horizon, ignored", triggers: run.Triggers{NoLongHorizon: true},
+			signal: run.Signal{LongHorizon: true},
+		},
 		{name: "output at the threshold", signal: run.Signal{OutputChars: 50_000}},
 		{name: "output above it", signal: run.Signal{OutputChars: 50_001}, want: run.TriggerLargeOutput},
 		{name: "traces at the threshold", signal: run.Signal{Traces: 500}},
 		{name: "traces above it", signal: run.Signal{Traces: 501}, want: run.TriggerManyTraces},
 		{name: "nodes at the threshold", signal: run.Signal{Nodes: 1_000}},
 		{name: "nodes above it", signal: run.Signal{Nodes: 1_001}, want: run.TriggerManyNodes},
-		{name: "own threshold", triggers: run.Triggers{Nodes: 7}, signal: run.Signal{Nodes: 8}, want: run.TriggerManyNodes},
+		{
+			name: "own threshold", triggers: run.Triggers{Nodes: 7}, signal: run.Signal{Nodes: 8},
+			want: run.TriggerManyNodes,
+		},
 		{name: "the first counts", signal: run.Signal{OutputChars: 1e6, Nodes: 1e6}, want: run.TriggerLargeOutput},
-		{name: "off", triggers: run.Triggers{OutputChars: off, Traces: off, Nodes: off}, signal: run.Signal{OutputChars: 1e9, Traces: 1e9, Nodes: 1e9}},
+		{
+			name: "off", triggers: run.Triggers{OutputChars: off, Traces: off, Nodes: off},
+			signal: run.Signal{OutputChars: 1e9, Traces: 1e9, Nodes: 1e9},
+		},
 	} {
 		if got := c.triggers.ShouldTrigger(c.signal); got != c.want {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
@@ -46,7 +55,9 @@ func TestTriggersHoldAboveTheirThresholds(t *testing.T) {
 // long task or holds many nodes.
 func TestTheHookHeedsWhatItsCallerKnows(t *testing.T) {
 	for want, signal := range map[run.Trigger]run.Signal{
-		run.TriggerNone: {Nodes: 1_000}, run.TriggerManyNodes: {Nodes: 1_001}, run.TriggerLongHorizon: {LongHorizon: true},
+		run.TriggerNone:        {Nodes: 1_000},
+		run.TriggerManyNodes:   {Nodes: 1_001},
+		run.TriggerLongHorizon: {LongHorizon: true},
 	} {
 		task := rlm.AnswerTask{Signal: signal}
 		hooked, err := rlm.HookOutput(t.Context(), strings.NewReader("small"), task,

@@ -87,9 +87,9 @@ func engineOf(t *testing.T, tier tiers.Tier, log *slog.Logger) *rlm.Engine {
 	return engine
 }
 
-// pinned is a policy for a tier whose snippets are not analysed.
-func pinned(name string) rlm.SessionConfig {
-	return rlm.SessionConfig{Policy: router.Policy{Pin: name}}
+// pinned is a session in the tier "mine", whose snippets are not analysed.
+func pinned() rlm.SessionConfig {
+	return rlm.SessionConfig{Policy: router.Policy{Pin: "mine"}}
 }
 
 func TestAnEngineRunsTheTiersOfItsUser(t *testing.T) {
@@ -98,7 +98,7 @@ func TestAnEngineRunsTheTiersOfItsUser(t *testing.T) {
 	if all := engine.Tiers(); len(all) != 1 || all[0] != tiers.Tier(fake) {
 		t.Errorf("the tiers are %v", all)
 	}
-	session, err := engine.Open(t.Context(), pinned("mine"))
+	session, err := engine.Open(t.Context(), pinned())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,7 +121,7 @@ func TestAnEngineRunsTheTiersOfItsUser(t *testing.T) {
 
 func TestASessionHasOneOwner(t *testing.T) {
 	fake := newFakeTier("mine")
-	session, err := engineOf(t, fake, nil).Open(t.Context(), pinned("mine"))
+	session, err := engineOf(t, fake, nil).Open(t.Context(), pinned())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -180,7 +180,7 @@ func TestCloseOfAnEngineEndsWhatRuns(t *testing.T) {
 	sessions := make([]*rlm.Session, 3)
 	for i := range sessions {
 		var err error
-		if sessions[i], err = engine.Open(t.Context(), pinned("mine")); err != nil {
+		if sessions[i], err = engine.Open(t.Context(), pinned()); err != nil {
 			t.Fatal(err)
 		}
 		running.Go(func() {
@@ -231,7 +231,7 @@ func TestLabelsReachTheSandboxAndTheLog(t *testing.T) {
 	var out bytes.Buffer
 	fake := newFakeTier("mine")
 	engine := engineOf(t, fake, slog.New(slog.NewTextHandler(&out, nil)))
-	cfg := pinned("mine")
+	cfg := pinned()
 	cfg.Labels = map[string]string{"tenant": "acme", "request": "r-1"}
 	session, err := engine.Open(t.Context(), cfg)
 	if err != nil {

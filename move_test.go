@@ -72,7 +72,9 @@ func TestASessionMovesToAnotherTierAndBack(t *testing.T) {
 	webassembly := wasm.New(wasm.Options{CacheDir: testcache.Dir()})
 	t.Cleanup(func() { _ = webassembly.Close() })
 	tiertest.Require(t, wasm.Name, webassembly.Probe(t.Context()))
-	for _, python := range append([]string{"/usr/bin/python3"}, strings.FieldsFunc(os.Getenv("RLM_OLD_PYTHONS"), func(r rune) bool { return r == ':' })...) {
+	isColon := func(r rune) bool { return r == ':' }
+	old := strings.FieldsFunc(os.Getenv("RLM_OLD_PYTHONS"), isColon)
+	for _, python := range append([]string{"/usr/bin/python3"}, old...) {
 		t.Run(python, func(t *testing.T) {
 			native := local.New(local.Options{Python: python, Warm: -1})
 			t.Cleanup(func() { _ = native.Close() })
@@ -117,7 +119,8 @@ func TestWhatCannotMoveToAnOlderPythonIsReported(t *testing.T) {
 	runIn(
 		t,
 		from,
-		"def modern[T](x: T) -> T: return x\nclass Box[T]:\n    def get(self): return 1\nspace = {}\nexec('def made(): return 5', space)\nmade = space['made']\ndel space\nfine = [1]",
+		"def modern[T](x: T) -> T: return x\nclass Box[T]:\n    def get(self): return 1\nspace "+
+			"= {}\nexec('def made(): return 5', space)\nmade = space['made']\ndel space\nfine = [1]",
 	)
 	var names []string
 	for _, left := range moveBetween(t, from, to) {

@@ -128,7 +128,10 @@ func TestASnippetFindsEachKindOfContext(t *testing.T) {
 		{"empty Text", rlm.Text("t", ""), `print(repr(context))`, "''\n"},
 		{"Text with other bytes", rlm.Text("t", "a\xff"), `print(ascii(context))`, "'a\\udcff'\n"},
 		{"long Text", rlm.Text("t", long), showLazy, lazy},
-		{"Reader", rlm.Reader("r", iotest.OneByteReader(strings.NewReader("streamed")), 8), `print(repr(context))`, "'streamed'\n"},
+		{
+			"Reader", rlm.Reader("r", iotest.OneByteReader(strings.NewReader("streamed")), 8),
+			`print(repr(context))`, "'streamed'\n",
+		},
 		{"long Reader", rlm.Reader("r", strings.NewReader(long), 1<<30), showLazy, lazy},
 		{
 			"Value", rlm.Value("v", guest{"Ada", []string{"x", "ü"}}),
@@ -172,7 +175,10 @@ func TestAContextThatCannotBeUsedIsAnErrorThatNamesIt(t *testing.T) {
 		{"hollow directory", rlm.File(t.TempDir()), "no files", nil},
 		{"device", rlm.File(os.DevNull), filepath.Base(os.DevNull), nil},
 		{"empty stream", rlm.Reader("the stream", strings.NewReader(""), 10), "the stream", nil},
-		{"stream beyond its limit", rlm.Reader("the stream", strings.NewReader("12345678901"), 10), "the stream", bigtext.ErrTooLarge},
+		{
+			"stream beyond its limit", rlm.Reader("the stream", strings.NewReader("12345678901"), 10),
+			"the stream", bigtext.ErrTooLarge,
+		},
 		{"stream that breaks", rlm.Reader("the stream", iotest.ErrReader(broken), 10), "the stream", broken},
 		{"value that is not JSON", rlm.Value("the value", math.NaN()), "the value", nil},
 		{"zero", rlm.Context{}, "File, Text, Reader or Value", nil},
@@ -488,7 +494,8 @@ func TestSessionsRunConcurrently(t *testing.T) {
 			session := open(t, cfg)
 			for n := range snippets {
 				source := fmt.Sprintf(
-					"total = globals().get('total', 0) + mine()\nprint(total, context_1, context.count('two'))\nassert total == %d",
+					"total = globals().get('total', 0) + mine()\nprint(total, context_1, "+
+						"context.count('two'))\nassert total == %d",
 					i*(n+1),
 				)
 				result, err := session.Run(t.Context(), source)

@@ -250,7 +250,10 @@ func readHead(r io.Reader) (*snapshotHead, error) {
 	if err := decoder.Decode(head); err != nil {
 		return nil, fmt.Errorf("its head is damaged: %w", err)
 	}
-	return head, head.check()
+	if err := head.check(); err != nil {
+		return nil, err
+	}
+	return head, nil
 }
 
 // check refuses heads that no session has written.

@@ -99,20 +99,22 @@ func TestADamagedSnapshotIsRefused(t *testing.T) {
 	changed[len(changed)-40] ^= 1
 	namespace := `{"language":"python","format":"pickle","from":"wasm","snippet":1,"bytes":`
 	for want, data := range map[string][]byte{
-		"does not begin":       []byte("PK\x03\x04"),
-		"ends early":           cut(1),
-		"checksum":             changed,
-		"something follows":    append(slices.Clone(whole), 0),
-		"head has":             append([]byte("rlm-snapshot\n"), 0xff, 0xff, 0xff, 0xff),
-		"version 9":            sealed(`{"version":9,"later":1}`, ""),
-		"unknown field":        sealed(`{"version":1,"later":1}`, ""),
-		"head is damaged":      sealed(`{"version":`, ""),
-		"taken with 1":         sealed(`{"version":1,"contexts":[{"kind":"text","bytes":3}],"namespaces":[]}`, ""),
-		"language \"ruby\"":    sealed(`{"version":1,"contexts":[],"namespaces":[{"language":"ruby"}]}`, ""),
-		"format \"zip\"":       sealed(`{"version":1,"contexts":[],"namespaces":[{"language":"go","format":"zip"}]}`, ""),
-		"-1 bytes":             sealed(`{"version":1,"contexts":[],"namespaces":[`+namespace+`-1}]}`, ""),
-		"unexpected EOF":       sealed(`{"version":1,"contexts":[],"namespaces":[`+namespace+`8000000000}]}`, "short"),
-		"twice":                sealed(`{"version":1,"contexts":[],"namespaces":[`+namespace+`0},`+namespace+`0}]}`, ""),
+		"does not begin":    []byte("PK\x03\x04"),
+		"ends early":        cut(1),
+		"checksum":          changed,
+		"something follows": append(slices.Clone(whole), 0),
+		"head has":          append([]byte("rlm-snapshot\n"), 0xff, 0xff, 0xff, 0xff),
+		"version 9":         sealed(`{"version":9,"later":1}`, ""),
+		"unknown field":     sealed(`{"version":1,"later":1}`, ""),
+		"head is damaged":   sealed(`{"version":`, ""),
+		"taken with 1":      sealed(`{"version":1,"contexts":[{"kind":"text","bytes":3}],"namespaces":[]}`, ""),
+		"language \"ruby\"": sealed(`{"version":1,"contexts":[],"namespaces":[{"language":"ruby"}]}`, ""),
+		"format \"zip\"": sealed(`{"version":1,"contexts":[],`+
+			`"namespaces":[{"language":"go","format":"zip"}]}`, ""),
+		"-1 bytes":       sealed(`{"version":1,"contexts":[],"namespaces":[`+namespace+`-1}]}`, ""),
+		"unexpected EOF": sealed(`{"version":1,"contexts":[],"namespaces":[`+namespace+`8000000000}]}`, "short"),
+		"twice": sealed(`{"version":1,"contexts":[],`+
+			`"namespaces":[`+namespace+`0},`+namespace+`0}]}`, ""),
 		"restore the snapshot": sealed(`{"version":1,"contexts":[],"namespaces":[`+namespace+`9}]}`, "not state"),
 	} {
 		fresh := open(t, rlm.SessionConfig{Policy: router.Policy{Pin: "wasm"}})
@@ -164,7 +166,7 @@ func FuzzRestore(f *testing.F) {
 		),
 	)
 	f.Fuzz(func(t *testing.T, data []byte) {
-		session, err := engine.Open(t.Context(), pinned("mine"))
+		session, err := engine.Open(t.Context(), pinned())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -106,7 +106,8 @@ func TestWhatJSONCannotCarryIsAnError(t *testing.T) {
 	}
 	prints(t, session, "print([n for n in globals() if n.startswith('_session_hand')])", "[]\n")
 	for name, want := range map[string]string{
-		"missing": "NameError", "not a name": "identifier", "class": "identifier", "context": "identifier", "FINAL": "identifier",
+		"missing": "NameError", "not a name": "identifier", "class": "identifier",
+		"context": "identifier", "FINAL": "identifier",
 		"llm_query": "reserved", "_session_value_in": "reserved", "a; b": "identifier", "": "identifier",
 	} {
 		var got any

@@ -28,7 +28,7 @@ type WorkflowTask struct {
 
 // Workflow runs the nodes of a file one after the other over one state. The Outcome's
 // status says how the run ended, and how far it came. The error is a [*SetupError] if
-// nothing was begun, which wraps a [*WorkflowError] if the file is wrong; a
+// nothing was begun, with a line for each problem if the file is wrong; a
 // [*workflow.NodeError] if a node could not do its work; the context's cause if it ended;
 // or what broke. A budget that was used up is no error.
 func (e *Engine) Workflow(ctx context.Context, task WorkflowTask) (WorkflowOutcome, error) {
@@ -48,20 +48,25 @@ func (e *Engine) Workflow(ctx context.Context, task WorkflowTask) (WorkflowOutco
 	return task.File.Run(ctx, cfg, task.Input)
 }
 
-// WorkflowError lists everything that is wrong with a workflow file, by line and column.
-type WorkflowError = workflow.FileError
-
 // ParseWorkflow reads a workflow file, which is called name in problems. Schemas may lie in
-// the file's Folder, which is empty. The error is a [*WorkflowError] about the structure of
-// the file; [CheckWorkflow] finds the rest.
+// the file's Folder, which is empty. The error has a line for each problem with the
+// structure of the file; [CheckWorkflow] finds the other problems.
 func ParseWorkflow(name string, source []byte) (*workflow.File, error) {
 	return workflow.Parse(name, source)
 }
 
-// CheckWorkflow finds what is wrong with a workflow file, and runs nothing. The error is a
-// [*WorkflowError], the context's, or says that this machine cannot check templates.
-func CheckWorkflow(ctx context.Context, file *workflow.File) error {
-	return file.Check(ctx)
+// CheckWorkflow finds what is wrong with a workflow file, by line and column, and runs
+// nothing. The error is the context's, or says that this machine cannot check templates.
+func CheckWorkflow(ctx context.Context, file *workflow.File) (problems []string, err error) {
+	err = file.Check(ctx)
+	var found *workflow.FileError
+	if !errors.As(err, &found) {
+		return nil, err
+	}
+	for _, problem := range found.Problems {
+		problems = append(problems, problem.String())
+	}
+	return problems, nil
 }
 
 // ExplainWorkflow says more about an error of [Engine.Workflow] than its text: the traceback

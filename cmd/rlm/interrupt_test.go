@@ -112,7 +112,8 @@ func TestARunThatIsEndedKeepsWhatWasWritten(t *testing.T) {
 		shown  string
 	}{{unix.SIGINT, exitInterrupted, "canceled in"}, {unix.SIGKILL, -1, "not ended"}} {
 		dir := t.TempDir()
-		script := "version: 1\nrules:\n  - when: {said: 0}\n    reply: |\n      ```repl\n      print('first')\n      ```\n  - delay: 50s\n    reply: FINAL(1)\n"
+		script := "version: 1\nrules:\n  - when: {said: 0}\n    reply: |\n" +
+			"      ```repl\n      print('first')\n      ```\n  - delay: 50s\n    reply: FINAL(1)\n"
 		if err := os.WriteFile(filepath.Join(dir, "s.yaml"), []byte(script), 0o600); err != nil {
 			t.Fatal(err)
 		}

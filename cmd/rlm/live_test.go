@@ -87,7 +87,9 @@ func TestTheBlockIsATreeInOrder(t *testing.T) {
 	)
 	lines := v.block(3)
 	for i, want := range []string{
-		"├─ 0 turn 3, runs the reply", "│ ├─ 0.2 turn 3, asks m, 1 calls in flight", "│ │ ├─ 0.2.1 turn 3, asks m", "… and 1 more loops", "⠋ 0s, 4 calls, 0 tokens in and 0 out, $0.5000",
+		"├─ 0 turn 3, runs the reply", "│ ├─ 0.2 turn 3, asks m, 1 calls in flight", "│ │ ├─ " +
+			"0.2.1 turn 3, asks m", "… and 1 more loops", "⠋ 0s, 4 calls, 0 tokens in and 0 " +
+			"out, $0.5000",
 	} {
 		if i >= len(lines) || lines[i] != want {
 			t.Errorf("line %d is not %q:\n%s", i, want, strings.Join(lines, "\n"))
@@ -98,7 +100,9 @@ func TestTheBlockIsATreeInOrder(t *testing.T) {
 func TestPiecesOfAReplyAreShownAsLines(t *testing.T) {
 	var out bytes.Buffer
 	v := newView(&env{stderr: &out}, false)
-	for _, piece := range []string{"fir", "st\r\nsec", "ond \xe6\xbc", "\xa2\n\nthi", "rd\x1b[2J", strings.Repeat("x", 2*maxWriting), "end"} {
+	for _, piece := range []string{
+		"fir", "st\r\nsec", "ond \xe6\xbc", "\xa2\n\nthi", "rd\x1b[2J", strings.Repeat("x", 2*maxWriting), "end",
+	} {
 		v.event(ledger.Event{Kind: ledger.EventDelta, Node: "0", Text: piece})
 	}
 	v.event(ledger.Event{Kind: ledger.EventReply, Node: "0", Turn: 1, Purpose: "draft"})
@@ -119,7 +123,8 @@ func TestPiecesOfAReplyAreShownAsLines(t *testing.T) {
 
 func TestWhatDoesNotPrintIsEscaped(t *testing.T) {
 	for text, want := range map[string]string{
-		"plain ünï 漢字 😀": "plain ünï 漢字 😀", "a\x1b[31mb": `a\x1b[31mb`, "a\nb\tc": `a\nb\tc`, "\u202eevil": `\u202eevil`, "\xff": `\xff`,
+		"plain ünï 漢字 😀": "plain ünï 漢字 😀", "a\x1b[31mb": `a\x1b[31mb`, "a\nb\tc": `a\nb\tc`,
+		"\u202eevil": `\u202eevil`, "\xff": `\xff`,
 		"\u009b31m": `\x9b31m`, "\x7f": `\x7f`, "\U000e0041": `\U000e0041`, "\u2028": `\u2028`,
 	} {
 		if got := printable(text); got != want {

@@ -156,14 +156,19 @@ func stable(t *testing.T, dir string) string {
 
 func FuzzReadTrace(f *testing.F) {
 	f.Add(
-		`{"type":"metadata","root_model":"a/b"}` + "\n" + `{"type":"iteration","iteration":1,"response":"x","code_blocks":[{"code":"y","result":{"stdout":"z","rlm_calls":[{"prompt":"p"}]}}],"final_answer":"a","iteration_time":1e300}` + "\n",
+		`{"type":"metadata","root_model":"a/b"}` + "\n" +
+			`{"type":"iteration","iteration":1,"response":"x","code_blocks":[{"code":"y",` +
+			`"result":{"stdout":"z","rlm_calls":[{"prompt":"p"}]}}],"final_answer":"a","iteration_time":1e300}` + "\n",
 	)
 	f.Add(
 		`{"kind":"run_started","node":"0","text":"q"}` + "\n" + `{"kind":"snippet","node":"0","tier":"wasm"}` + "\n{",
 	)
 	f.Add(
-		`{"kind":"loop_started","node":"0","text":"\u001b"}` + "\n" + `{"kind":"verdict","node":"0","turn":-1,"status":"\u0007","text":"\u009b"}` + "\n" +
-			`{"kind":"reply","node":"0","turn":9,"purpose":"critique","model":"\u001b","elapsed_ns":-5,"error":"\r"}` + "\n" + `{"kind":"loop_ended","node":"0","status":"\u0000"}`,
+		`{"kind":"loop_started","node":"0","text":"\u001b"}` + "\n" +
+			`{"kind":"verdict","node":"0","turn":-1,"status":"\u0007","text":"\u009b"}` + "\n" +
+			`{"kind":"reply","node":"0","turn":9,"purpose":"critique","model":"\u001b","elapsed_ns":-5,` +
+			`"error":"\r"}` + "\n" +
+			`{"kind":"loop_ended","node":"0","status":"\u0000"}`,
 	)
 	f.Fuzz(func(t *testing.T, content string) {
 		run := &recordedRun{root: &recordedLoop{folder: "."}, nodes: map[string]*recordedNode{}}

@@ -246,7 +246,10 @@ func TestTheDocumentsShowWhatCommandsPrint(t *testing.T) {
 	}
 	needCache(t)
 
-	for _, page := range []string{"README.md", "docs/cli.md", "docs/context.md", "docs/reflect.md", "docs/reflexion.md", "docs/routing.md"} {
+	for _, page := range []string{
+		"README.md", "docs/cli.md", "docs/context.md", "docs/reflect.md", "docs/reflexion.md",
+		"docs/routing.md",
+	} {
 		examples := examplesOf(t, page)
 		if len(examples) == 0 {
 			t.Errorf("%s shows no command with its output", page)

@@ -48,7 +48,8 @@ func newReflect(e *env) *cobra.Command {
 		Short: "Find out what can be learned from the record of an agent's work",
 		Long:  reflectLong,
 		Example: `  rlm reflect run.json --model openai/gpt-5 --sub-model openai/gpt-5-mini
-  rlm reflect chat.json --format conversation --question "book a table" --ground-truth "booked for 8 pm" --skillbook skills.md
+  rlm reflect chat.json --format conversation --question "book a table" \
+    --ground-truth "booked for 8 pm" --skillbook skills.md
   rlm reflect run.json --model scripted/replies.yaml --json`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
@@ -136,7 +137,7 @@ func (f *reflectFlags) task(
 	flags *pflag.FlagSet,
 	trace string,
 ) (task rlm.ReflectTask, models io.Closer, err error) {
-	if err = f.readSubject(e, flags, trace, &task); err != nil {
+	if err := f.readSubject(e, flags, trace, &task); err != nil {
 		return task, nil, err
 	}
 	if task.Policy, err = policy(e.settings); err != nil {

@@ -61,8 +61,10 @@ func newReflexion(e *env) *cobra.Command {
 		Use:   "reflexion TASK",
 		Short: "Have a model write an answer, and revise it until judges pass it",
 		Long:  reflexionLong,
-		Example: `  rlm reflexion "how do I set up database migrations?" --facts facts.json --evidence docs/ --evidence src/ --model openai/gpt-5
-  rlm reflexion "write the post-mortem" --evidence notes.md --judges 3 --sub-model anthropic/claude-sonnet-4-5 --stream`,
+		Example: `  rlm reflexion "how do I set up database migrations?" \
+    --facts facts.json --evidence docs/ --evidence src/ --model openai/gpt-5
+  rlm reflexion "write the post-mortem" --evidence notes.md --judges 3 \
+    --sub-model anthropic/claude-sonnet-4-5 --stream`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return errors.New("give one task, in quotes, or - to read it from stdin")
@@ -170,7 +172,8 @@ func (f *reflexionFlags) task(
 	cfg.MaxIterations, cfg.Judges, cfg.Budget = f.iterations, f.judges, run.Config.Budget
 	cfg.Trace, cfg.Stream = run.Config.Trace, f.stream && !f.quiet
 
-	return task, f.readFacts(&task)
+	err = f.readFacts(&task)
+	return task, err
 }
 
 // readFacts reads what is known before the first draft.

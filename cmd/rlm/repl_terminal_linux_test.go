@@ -64,7 +64,15 @@ func TestASessionInATerminalOutlivesCtrlCAndEndsItsLine(t *testing.T) {
 			person := terminal(t, cmd, columns)
 			screen := bufio.NewReader(person)
 			for _, said := range []struct{ typed, shown string }{
-				{"", ">>> "}, {"x = 41\r", "\n"}, {"", ">>> "}, {"rubb", "rubb"}, {"\x03", "\n"}, {"", ">>> "}, {"print(x + 1)\r", "42\r\n"}, {"", ">>> "}, {"\x04", "\r\n"},
+				{"", ">>> "},
+				{"x = 41\r", "\n"},
+				{"", ">>> "},
+				{"rubb", "rubb"},
+				{"\x03", "\n"},
+				{"", ">>> "},
+				{"print(x + 1)\r", "42\r\n"},
+				{"", ">>> "},
+				{"\x04", "\r\n"},
 			} {
 				if _, err := person.WriteString(said.typed); err != nil {
 					t.Fatal(err)
@@ -85,7 +93,8 @@ func TestAnAnswerDoesNothingToATerminal(t *testing.T) {
 	if err := os.WriteFile(
 		script,
 		[]byte(
-			"version: 1\nrules:\n  - reply: |\n      ```repl\n      FINAL(chr(27) + ']0;owned' + chr(7) + 'end')\n      ```\n",
+			"version: 1\nrules:\n  - reply: |\n      ```repl\n"+
+				"      FINAL(chr(27) + ']0;owned' + chr(7) + 'end')\n      ```\n",
 		),
 		0o600,
 	); err != nil {

@@ -56,7 +56,8 @@ func newRun(e *env) *cobra.Command {
 		Use:   "run QUESTION",
 		Short: "Have a model answer a question about inputs of any size",
 		Long:  runLong,
-		Example: `  rlm run "which services failed, and why?" --context logs/ --model openai/gpt-5 --sub-model openai/gpt-5-mini
+		Example: `  rlm run "which services failed, and why?" --context logs/ \
+    --model openai/gpt-5 --sub-model openai/gpt-5-mini
   rlm run "is there a security risk?" --context diff.txt --output-type bool --max-usd 2
   rlm run "count the rows" --context big.csv --model scripted/replies.yaml`,
 		Args: func(_ *cobra.Command, args []string) error {
@@ -326,7 +327,8 @@ func (f *runFlags) showEstimate(
 	most := estimate.Most
 	_, err = fmt.Fprintf(
 		e.stdout,
-		"the run goes %s\nthe first turn:            %s\nto read the input once:    %s\nnever more than:           %d calls, %d tokens, $%g, %v%s\n",
+		"the run goes %s\nthe first turn:            %s\nto read the input once:    %s\nnever "+
+			"more than:           %d calls, %d tokens, $%g, %v%s\n",
 		way,
 		spentText(estimate.Turn),
 		spentText(estimate.ReadOnce),

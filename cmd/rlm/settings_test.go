@@ -52,7 +52,9 @@ func TestTheDefaultsOfSettingsAreThoseOfTheLibrary(t *testing.T) {
 		{"drafts", defaultDrafts, reflexion.DefaultIterations},
 		{"clusters", defaultClusters, distill.DefaultClusters},
 		{"no trigger", noTrigger, loop.NoTrigger},
-		{"triggers", got.Triggers, loop.Triggers{OutputChars: loop.DefaultOutputChars, Traces: loop.DefaultTraces, Nodes: loop.DefaultNodes}},
+		{"triggers", got.Triggers, loop.Triggers{
+			OutputChars: loop.DefaultOutputChars, Traces: loop.DefaultTraces, Nodes: loop.DefaultNodes,
+		}},
 	} {
 		if pair.got != pair.want {
 			t.Errorf("%s is %v, and %v in the library", pair.name, pair.got, pair.want)

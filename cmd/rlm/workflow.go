@@ -147,27 +147,24 @@ func oneFile(_ *cobra.Command, args []string) error {
 func checkWorkflows(ctx context.Context, e *env, names []string) error {
 	wrong := 0
 	for _, name := range names {
-		task, err := e.workflow(name)
-		read := err == nil
-		if read {
-			err = rlm.CheckWorkflow(ctx, task.File)
+		text, err := readFile(e, name, maxInput, "the workflow")
+		if err != nil {
+			return &exitError{exitUsage, err}
+		}
+		problems, err := checkWorkflow(ctx, name, text)
+		if err != nil {
+			return &exitError{exitBroken, err}
 		}
 
-		var found *rlm.WorkflowError
-		switch {
-		case errors.As(err, &found):
-			wrong++
-			for _, p := range found.Problems {
-				_, _ = fmt.Fprintln(e.stderr, printable(p.String()))
-			}
-		case err != nil && !read:
-			return &exitError{exitUsage, err}
-		case err != nil:
-			return &exitError{exitBroken, err}
-		default:
+		if len(problems) == 0 {
 			if _, err := fmt.Fprintf(e.stdout, "%s: ok\n", printable(name)); err != nil {
 				return &exitError{exitBroken, err}
 			}
+			continue
+		}
+		wrong++
+		for _, problem := range problems {
+			_, _ = fmt.Fprintln(e.stderr, printable(problem))
 		}
 	}
 
@@ -177,17 +174,30 @@ func checkWorkflows(ctx context.Context, e *env, names []string) error {
 	return nil
 }
 
-// workflow reads a file, - from stdin. Its schemas may refer to files beside it.
-func (e *env) workflow(name string) (task rlm.WorkflowTask, err error) {
+// checkWorkflow returns what is wrong with a file.
+func checkWorkflow(ctx context.Context, name, text string) ([]string, error) {
+	task, err := parseWorkflow(name, text)
+	if err != nil {
+		return strings.Split(err.Error(), "\n"), nil
+	}
+	return rlm.CheckWorkflow(ctx, task.File)
+}
+
+// workflow reads a file, - from stdin.
+func (e *env) workflow(name string) (rlm.WorkflowTask, error) {
 	text, err := readFile(e, name, maxInput, "the workflow")
 	if err != nil {
-		return task, err
+		return rlm.WorkflowTask{}, err
 	}
+	return parseWorkflow(name, text)
+}
+
+// parseWorkflow makes a task of a file. Its schemas may refer to files beside it.
+func parseWorkflow(name, text string) (task rlm.WorkflowTask, err error) {
 	if name == "-" {
 		task.File, err = rlm.ParseWorkflow("stdin", []byte(text))
 		return task, err
 	}
-
 	if task.File, err = rlm.ParseWorkflow(name, []byte(text)); err == nil {
 		task.File.Folder = filepath.Dir(name)
 	}
@@ -283,13 +293,9 @@ func (f *workflowFlags) configure(
 
 // finish prints what became of a run and returns its exit code.
 func (f *workflowFlags) finish(e *env, outcome rlm.WorkflowOutcome, err error) error {
-	var found *rlm.WorkflowError
 	var setup *rlm.SetupError
-	switch {
-	case errors.As(err, &found):
+	if errors.As(err, &setup) {
 		return &exitError{exitUsage, errors.New(printableLines(err.Error()))}
-	case errors.As(err, &setup):
-		return &exitError{exitUsage, err}
 	}
 
 	e.recorded(outcome.Trace, false)

@@ -13,10 +13,10 @@ import (
 // The contract, package tiers, lies at the bottom: it imports nothing of the module. So
 // code in internal may use the words of the contract and serve several tiers.
 var layers = []string{
-	"tiers", "internal", "schema", "images", "a tier", "router", "repl",
+	"tiers", "internal", "schema", "images", "a tier", "router", "repl", "root",
 	"testing", // internal/testing: what only tests and scripts import
 	"suite",   // tiers/tiertest: the suite for authors of tiers
-	"root", "cmd", "examples", "scripts",
+	"cmd", "examples", "scripts",
 }
 
 // arrows says which parts a part may import, itself apart. A part that is not named here
@@ -29,9 +29,9 @@ var arrows = map[string][]string{
 	"a tier":   {"tiers", "images", "internal"},
 	"router":   {"tiers", "internal"},
 	"repl":     {"router", "schema", "tiers", "internal"},
-	"testing":  {"repl", "tiers", "internal"},
-	"suite":    {"tiers", "testing"},
 	"root":     {"repl", "router", "tiers", "a tier", "schema", "images", "internal"},
+	"testing":  {"root", "repl", "tiers", "internal"},
+	"suite":    {"tiers", "testing"},
 	"cmd":      {"root", "repl", "router", "tiers", "a tier", "schema", "images", "internal"},
 	"examples": {"root", "repl", "router", "tiers", "a tier", "schema"},
 	"scripts":  {"root", "repl", "router", "tiers", "a tier", "schema", "images", "internal", "testing"},

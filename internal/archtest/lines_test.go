@@ -26,8 +26,6 @@ const notRewritten = "not rewritten yet"
 
 // wide are the folders whose Go lines may still be longer, with the reason.
 var wide = map[string]string{
-	".":                              notRewritten,
-	"cmd/rlm":                        notRewritten,
 	"examples/reflexion":             notRewritten,
 	"examples/rlm":                   notRewritten,
 	"repl":                           notRewritten,
