@@ -8,7 +8,6 @@ import (
 	"sync/atomic"
 
 	"github.com/rlmhq/rlm/repl"
-	"github.com/rlmhq/rlm/router"
 	"github.com/rlmhq/rlm/tiers"
 )
 
@@ -87,7 +86,7 @@ func (h *askedHost) Call(ctx context.Context, call tiers.Call) (tiers.Value, err
 func (s *Session) openCopy(asked *askedHost) repl.Opener {
 	next := s.engine.opener(s.cfg.Policy, s.cfg.Labels)
 	var begun atomic.Bool
-	return func(ctx context.Context, cfg tiers.Config) (*router.Runner, error) {
+	return func(ctx context.Context, cfg tiers.Config) (repl.Runner, error) {
 		if begun.Swap(true) {
 			return next(ctx, cfg)
 		}

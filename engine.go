@@ -205,7 +205,7 @@ func (e *Engine) Opener(policy Policy) repl.Opener { return e.opener(policy, nil
 
 // opener returns what opens the runners of a loop.
 func (e *Engine) opener(policy Policy, labels map[string]string) repl.Opener {
-	return func(ctx context.Context, cfg tiers.Config) (*router.Runner, error) {
+	return func(ctx context.Context, cfg tiers.Config) (repl.Runner, error) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
@@ -215,7 +215,12 @@ func (e *Engine) opener(policy Policy, labels map[string]string) repl.Opener {
 		if cfg.Labels == nil {
 			cfg.Labels = labels
 		}
-		return e.newRunner(policy, cfg)
+
+		runner, err := e.newRunner(policy, cfg)
+		if err != nil {
+			return nil, err
+		}
+		return runner, nil
 	}
 }
 

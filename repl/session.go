@@ -17,9 +17,21 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// Opener makes what runs a session's snippets. The context bounds the opening
-// alone. An engine of the root package has one for each policy.
-type Opener func(ctx context.Context, cfg tiers.Config) (*router.Runner, error)
+// Runner runs the snippets of one session, one after another, and keeps its variables.
+type Runner interface {
+	// Run runs a snippet. The endings of a snippet, its exceptions and limits among them,
+	// are results; an error says that no tier could run it or that a tier broke.
+	Run(ctx context.Context, job tiers.Job) (router.Result, error)
+	// Home returns the tier in which the variables of a language live, empty before the
+	// first snippet.
+	Home(language tiers.Language) string
+	// Close ends the session.
+	Close() error
+}
+
+// Opener opens the Runner of a session. The context bounds the opening alone. An engine of
+// the root package has one for each policy.
+type Opener func(ctx context.Context, cfg tiers.Config) (Runner, error)
 
 // SessionConfig says what a session has.
 type SessionConfig struct {
@@ -44,7 +56,7 @@ const DefaultOutput = 1 << 20
 // they made, and hands them what the host keeps for them. It has one owner; only
 // host calls arrive from other goroutines.
 type Session struct {
-	runner *router.Runner
+	runner Runner
 	tools  *Tools
 
 	mu    sync.Mutex
