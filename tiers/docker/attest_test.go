@@ -100,7 +100,7 @@ func TestEachHoleInTheWallIsSeen(t *testing.T) {
 	}
 	a.Refused["unix"], a.Inodes["/data"][1] = 1, 3
 	if holes := a.holes(want); len(holes) != 1 ||
-		!strings.Contains(holes[0], "at /data is not what was looked at") {
+		!strings.Contains(holes[0], "at /data was replaced") {
 		t.Errorf("another folder: %q", holes)
 	}
 	a = whole()

@@ -1,6 +1,11 @@
 package wasm
 
-import "sync"
+import (
+	"sync"
+
+	"github.com/rlmhq/rlm/internal/cpython"
+	"github.com/rlmhq/rlm/internal/session"
+)
 
 // maxIdle bounds the idle instances of one kind. Each holds about a quarter of a mebibyte.
 const maxIdle = 32
@@ -59,4 +64,19 @@ func (l *idleList) close() {
 	}
 
 	l.all, l.open = nil, false
+}
+
+// retire resets an instance whose guest ended in order, and keeps it for another sandbox if
+// possible. Instantiation takes longer than the rest of a start.
+func (in *instance) retire() {
+	in.pending = session.Reply{}
+	if in.deterministic || !in.mem.reset(in.watch) {
+		in.close()
+		return
+	}
+	*in.watch = memoryWatch{}
+	in.stackPointer.Set(uint64(cpython.Manifest().StackPointer))
+	if !in.engine.idle.put(idleKey{in.limit, true}, in) {
+		in.close()
+	}
 }

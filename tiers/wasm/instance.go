@@ -13,7 +13,6 @@ import (
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
 
-	"github.com/rlmhq/rlm/internal/cpython"
 	"github.com/rlmhq/rlm/internal/session"
 	"github.com/rlmhq/rlm/tiers"
 )
@@ -177,21 +176,6 @@ func (in *instance) close() {
 	if in.module != nil {
 		_ = in.module.Close(context.Background()) // it cannot fail without files
 		in.module = nil
-	}
-}
-
-// retire resets an instance whose guest ended in order, and keeps it for another sandbox if
-// possible. Instantiation takes longer than the rest of a start.
-func (in *instance) retire() {
-	in.pending = session.Reply{}
-	if in.deterministic || !in.mem.reset(in.watch) {
-		in.close()
-		return
-	}
-	*in.watch = memoryWatch{}
-	in.stackPointer.Set(uint64(cpython.Manifest().StackPointer))
-	if !in.engine.idle.put(idleKey{in.limit, true}, in) {
-		in.close()
 	}
 }
 

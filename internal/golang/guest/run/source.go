@@ -4,5 +4,5 @@ import "embed"
 
 // Source is this package as programs and images are built with it.
 //
-//go:embed link.go mistake.go names.go program.go source.go
+//go:embed inputs.go link.go mistake.go names.go program.go source.go text.go
 var Source embed.FS
