@@ -67,6 +67,7 @@ func OpenSession(ctx context.Context, cfg SessionConfig) (*Session, error) {
 	if cfg.Limits.Output == 0 {
 		cfg.Limits.Output = DefaultOutput
 	}
+
 	s := &Session{tools: cfg.Tools, stash: map[string]tiers.Value{}}
 	functions := []tiers.Function{{Name: keeper, Doc: "What the host keeps for a variable."}}
 	if cfg.Tools != nil {
@@ -94,6 +95,7 @@ func (s *Session) call(ctx context.Context, call tiers.Call) (tiers.Value, error
 		}
 		return s.tools.Call(calls.WithRecorder(ctx, s.record), call)
 	}
+
 	var name string
 	if len(call.Args) != 1 || json.Unmarshal(call.Args[0], &name) != nil {
 		return nil, errors.New("cannot tell which variable is meant")
@@ -104,6 +106,7 @@ func (s *Session) call(ctx context.Context, call tiers.Call) (tiers.Value, error
 	if !ok {
 		return nil, fmt.Errorf("nothing is kept for %q", name)
 	}
+
 	return value, nil
 }
 
@@ -133,13 +136,20 @@ func (s *Session) Run(ctx context.Context, b Block) (ledger.Snippet, error) {
 	s.mu.Unlock()
 	begun := time.Now()
 	result, err := s.runner.Run(ctx, tiers.Job{Language: b.Language, Source: b.Source})
-	ran := ledger.Snippet{Language: b.Language, Source: b.Source, Result: result, Elapsed: time.Since(begun)}
+	ran := ledger.Snippet{
+		Language: b.Language,
+		Source:   b.Source,
+		Result:   result,
+		Elapsed:  time.Since(begun),
+	}
+
 	s.mu.Lock()
 	ran.Calls = s.calls
 	s.mu.Unlock()
 	if result.Variables != nil {
 		ran.New = s.learn(result.Variables)
 	}
+
 	return ran, err
 }
 
@@ -153,6 +163,7 @@ func (s *Session) learn(list []tiers.Variable) []string {
 			fresh = append(fresh, v.Name)
 		}
 	}
+
 	s.variables = now
 	return fresh
 }
@@ -175,6 +186,7 @@ func (s *Session) Assign(ctx context.Context, name string, value any) error {
 		delete(s.stash, name)
 		s.mu.Unlock()
 	}()
+
 	source := fmt.Sprintf("%s = %s(%q)", name, keeper, name)
 	result, err := s.runner.Run(ctx, tiers.Job{Source: source})
 	if err != nil {
@@ -183,6 +195,7 @@ func (s *Session) Assign(ctx context.Context, name string, value any) error {
 	if result.Status != tiers.StatusOK {
 		return fmt.Errorf("cannot assign %s: the snippet ended as %s", name, result.Status)
 	}
+
 	return nil
 }
 

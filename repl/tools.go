@@ -66,10 +66,12 @@ func NewTools(tools ...Tool) (*Tools, error) {
 		if tool.Call == nil && tool.Raw == nil {
 			return nil, fmt.Errorf("cannot add tool %q: it has no Call", tool.Name)
 		}
+
 		if err := t.add(tool); err != nil {
 			return nil, err
 		}
 	}
+
 	return t, nil
 }
 
@@ -84,6 +86,7 @@ func (t *Tools) With(functions ...Tool) (*Tools, error) {
 			return nil, err
 		}
 	}
+
 	return more, nil
 }
 
@@ -97,9 +100,15 @@ func (t *Tools) add(tool Tool) error {
 	if tool.Signature == "" {
 		tool.Signature = tool.Name + "()"
 	}
-	if !strings.HasPrefix(tool.Signature, tool.Name+"(") || !strings.HasSuffix(tool.Signature, ")") {
-		return fmt.Errorf("cannot add tool %q: its signature %q is not %s(...)", tool.Name, tool.Signature, tool.Name)
+
+	if !strings.HasPrefix(tool.Signature, tool.Name+"(") ||
+		!strings.HasSuffix(tool.Signature, ")") {
+		return fmt.Errorf(
+			"cannot add tool %q: its signature %q is not %s(...)", tool.Name, tool.Signature,
+			tool.Name,
+		)
 	}
+
 	tool.params = parameters(tool.Signature)
 	if tool.Schema != nil {
 		check, err := schema.Parse(tool.Schema)
@@ -108,6 +117,7 @@ func (t *Tools) add(tool Tool) error {
 		}
 		tool.check = check
 	}
+
 	t.byName[tool.Name] = len(t.list)
 	t.list = append(t.list, tool)
 	return nil
@@ -125,6 +135,7 @@ func parameters(signature string) []string {
 			names = append(names, m[1])
 		}
 	}
+
 	return names
 }
 
@@ -132,8 +143,11 @@ func parameters(signature string) []string {
 func (t *Tools) Functions() []tiers.Function {
 	functions := make([]tiers.Function, 0, len(t.list))
 	for _, tool := range t.list {
-		functions = append(functions, tiers.Function{Name: tool.Name, Doc: tool.Signature + ": " + tool.Doc})
+		functions = append(
+			functions, tiers.Function{Name: tool.Name, Doc: tool.Signature + ": " + tool.Doc},
+		)
 	}
+
 	return functions
 }
 
@@ -159,6 +173,7 @@ func (t *Tools) Call(ctx context.Context, call tiers.Call) (tiers.Value, error) 
 	if tool.Raw != nil {
 		return tool.Raw(ctx, call)
 	}
+
 	args, err := protocol.Bind(call, tool.params)
 	if err != nil {
 		return nil, err
@@ -166,6 +181,7 @@ func (t *Tools) Call(ctx context.Context, call tiers.Call) (tiers.Value, error) 
 	if args, err = tool.checked(args); err != nil {
 		return nil, err
 	}
+
 	return tool.Call(ctx, args)
 }
 
@@ -178,13 +194,17 @@ func (tool *Tool) checked(args map[string]tiers.Value) (map[string]tiers.Value, 
 	if err != nil {
 		return nil, fmt.Errorf("%s: cannot encode its arguments: %w", tool.Name, err)
 	}
+
 	value, violations, err := tool.check.Check(object)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", tool.Name, err)
 	}
 	if len(violations) > 0 {
-		return nil, fmt.Errorf("%s: the arguments do not fit: %s", tool.Name, prompts.Join(violations))
+		return nil, fmt.Errorf(
+			"%s: the arguments do not fit: %s", tool.Name, prompts.Join(violations),
+		)
 	}
+
 	var coerced map[string]tiers.Value
 	if err := json.Unmarshal(value, &coerced); err != nil {
 		return nil, fmt.Errorf("%s: %w", tool.Name, err)

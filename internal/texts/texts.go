@@ -33,5 +33,8 @@ func Truncate(text string, limit int) string {
 	if len(runes) <= limit {
 		return text
 	}
-	return fmt.Sprintf("%s\n[TRUNCATED: %d chars remaining]", string(runes[:limit]), len(runes)-limit)
+
+	return fmt.Sprintf(
+		"%s\n[TRUNCATED: %d chars remaining]", string(runes[:limit]), len(runes)-limit,
+	)
 }

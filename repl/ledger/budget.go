@@ -37,18 +37,23 @@ func DefaultBudget() Budget {
 func (b Budget) WithDefaults() Budget {
 	d := DefaultBudget()
 	for _, f := range []struct{ value, standard *int64 }{
-		{&b.Calls, &d.Calls}, {&b.InputTokens, &d.InputTokens}, {&b.OutputTokens, &d.OutputTokens}, {&b.Tokens, &d.Tokens},
+		{&b.Calls, &d.Calls},
+		{&b.InputTokens, &d.InputTokens},
+		{&b.OutputTokens, &d.OutputTokens},
+		{&b.Tokens, &d.Tokens},
 	} {
 		if *f.value == 0 {
 			*f.value = *f.standard
 		}
 	}
+
 	if b.USD == 0 {
 		b.USD = d.USD
 	}
 	if b.Wall == 0 {
 		b.Wall = d.Wall
 	}
+
 	return b
 }
 
@@ -58,8 +63,12 @@ func (b Budget) Validate() error {
 	case b.Calls < 0 || b.InputTokens < 0 || b.OutputTokens < 0 || b.Tokens < 0 || b.Wall < 0:
 		return errors.New("a budget is negative: give a positive value, or 0 for the default")
 	case !(b.USD >= 0) || b.USD > 1e9:
-		return fmt.Errorf("a budget of %v US dollars makes no sense: give a positive number, or 0 for the default", b.USD)
+		return fmt.Errorf(
+			"a budget of %v US dollars makes no sense: give a positive number, or 0 for the default",
+			b.USD,
+		)
 	}
+
 	return nil
 }
 
@@ -80,13 +89,26 @@ func (b Budget) Subtract(used Spending, elapsed time.Duration) (Budget, error) {
 		{"tokens", &b.Tokens, used.InputTokens + used.OutputTokens},
 	} {
 		if f.used >= *f.left {
-			return b, &BudgetError{What: f.what, Limit: float64(*f.left), Spent: float64(f.used), Needed: 1}
+			return b, &BudgetError{
+				What:   f.what,
+				Limit:  float64(*f.left),
+				Spent:  float64(f.used),
+				Needed: 1,
+			}
 		}
+
 		*f.left -= f.used
 	}
+
 	if elapsed >= b.Wall {
-		return b, &BudgetError{What: "seconds", Limit: b.Wall.Seconds(), Spent: elapsed.Seconds(), Needed: 0}
+		return b, &BudgetError{
+			What:   "seconds",
+			Limit:  b.Wall.Seconds(),
+			Spent:  elapsed.Seconds(),
+			Needed: 0,
+		}
 	}
+
 	b.Wall -= elapsed
 	switch {
 	case guard:
@@ -96,6 +118,7 @@ func (b Budget) Subtract(used Spending, elapsed time.Duration) (Budget, error) {
 	default:
 		b.USD -= used.USD
 	}
+
 	return b, nil
 }
 
@@ -109,17 +132,29 @@ type Spending struct {
 
 // Plus is the sum of two.
 func (s Spending) Plus(o Spending) Spending {
-	return Spending{s.Calls + o.Calls, s.InputTokens + o.InputTokens, s.OutputTokens + o.OutputTokens, s.USD + o.USD}
+	return Spending{
+		s.Calls + o.Calls,
+		s.InputTokens + o.InputTokens,
+		s.OutputTokens + o.OutputTokens,
+		s.USD + o.USD,
+	}
 }
 
 // Minus is the difference of two.
 func (s Spending) Minus(o Spending) Spending {
-	return Spending{s.Calls - o.Calls, s.InputTokens - o.InputTokens, s.OutputTokens - o.OutputTokens, s.USD - o.USD}
+	return Spending{
+		s.Calls - o.Calls,
+		s.InputTokens - o.InputTokens,
+		s.OutputTokens - o.OutputTokens,
+		s.USD - o.USD,
+	}
 }
 
 // String is the spending for people.
 func (s Spending) String() string {
-	return fmt.Sprintf("%d calls, %d+%d tokens, $%.4f", s.Calls, s.InputTokens, s.OutputTokens, s.USD)
+	return fmt.Sprintf(
+		"%d calls, %d+%d tokens, $%.4f", s.Calls, s.InputTokens, s.OutputTokens, s.USD,
+	)
 }
 
 // BudgetError says that something does not fit into what is left of a budget.

@@ -11,7 +11,9 @@ import (
 // What one run leaves of a budget is the budget of the next.
 func ExampleBudget_Subtract() {
 	budget := ledger.Budget{Calls: 10, USD: 2}
-	rest, err := budget.Subtract(ledger.Spending{Calls: 4, InputTokens: 12_000, USD: 0.5}, time.Minute)
+	rest, err := budget.Subtract(
+		ledger.Spending{Calls: 4, InputTokens: 12_000, USD: 0.5}, time.Minute,
+	)
 	fmt.Println(rest.Calls, rest.USD, rest.Wall, err)
 
 	_, err = rest.Subtract(ledger.Spending{Calls: 6}, time.Minute)

@@ -90,14 +90,14 @@ func TestEachLoopIsOneTrace(t *testing.T) {
 		"reflexion": {loop: otel.Reflexion, run: func(t *testing.T, progress func(ledger.Event)) error {
 			t.Helper()
 			_, err := reflexion.Run(t.Context(), reflexion.Config{
-				Task: "x", Model: "m", Progress: progress, Models: replies(func(purpose,
-					last string,
-				) string {
+				Task: "x", Model: "m", Progress: progress,
+				Models: replies(func(purpose, last string) string {
 					switch {
 					case purpose != "critique":
 						return "the " + purpose
 					case strings.Contains(last, "the draft\n"):
-						return `{"issues": [{"type": "missing", "description": "an end", "severity": "major"}], "confidence": 1}`
+						return `{"issues": [{"type": "missing", "description": "an end", ` +
+							`"severity": "major"}], "confidence": 1}`
 					}
 					return `{"issues": [], "confidence": 1}`
 				}),
@@ -132,9 +132,7 @@ nodes:
 			_, err = file.Run(t.Context(), workflow.Config{
 				Model: "m", Progress: progress,
 				Open: shared.Opener(router.Policy{Pin: "wasm"}),
-				Models: replies(func(_,
-					last string,
-				) string {
+				Models: replies(func(_, last string) string {
 					return map[string]string{
 						"make": "none",
 						"mend": `{"a": 1}`,
@@ -183,7 +181,8 @@ workflow_run
 					return map[string]string{
 						"bypass": "[]", "leaf": "one kind",
 						"root": "```repl\n" +
-							`FINAL([{"name": llm_query("which?"), "summary": "s", "root_cause": "r", "keywords": [], "failures": [0, 1]}])` + "\n```",
+							`FINAL([{"name": llm_query("which?"), "summary": "s", "root_cause": "r", ` +
+							`"keywords": [], "failures": [0, 1]}])` + "\n```",
 					}[purpose]
 				}),
 			}}

@@ -87,6 +87,7 @@ func (a *Answers) ask(ctx context.Context, q Query) (calls.Ask, error) {
 		Node: a.Node, Depth: a.Depth, Slot: q.Slot, Purpose: "leaf", Model: model, Sub: true,
 		MaxTokens: a.MaxTokens, Temperature: a.Temperature,
 	}
+
 	if a.Turn != nil {
 		out.Turn = int(a.Turn.Load())
 	}
@@ -95,6 +96,7 @@ func (a *Answers) ask(ctx context.Context, q Query) (calls.Ask, error) {
 	if err != nil {
 		return out, fmt.Errorf("the prompt: %w", err)
 	}
+
 	out.Question, out.Mode = prompt, q.Mode
 	if q.Context != nil {
 		text, err := a.Inputs.Text(ctx, q.Context, limit)
@@ -106,6 +108,7 @@ func (a *Answers) ask(ctx context.Context, q Query) (calls.Ask, error) {
 			prompt += "\n\nContext:\n" + text
 		}
 	}
+
 	if strings.TrimSpace(prompt) == "" {
 		return out, errors.New("the prompt is empty")
 	}
@@ -115,6 +118,7 @@ func (a *Answers) ask(ctx context.Context, q Query) (calls.Ask, error) {
 			return out, err
 		}
 	}
+
 	return out, nil
 }
 
@@ -140,6 +144,7 @@ func (a *Answers) complete(ctx context.Context, ask calls.Ask) (json.RawMessage,
 	if err := calls.CheckRefusal(ask.Model, response); err != nil {
 		return nil, err
 	}
+
 	return texts.Quote(response.Text)
 }
 
@@ -156,6 +161,7 @@ func (a *Answers) first(value json.RawMessage, err error, typed bool) (json.RawM
 	if again := a.warned.Swap(true); again || typed {
 		return nil, err
 	}
+
 	return texts.Quote(budgetNotice(budget))
 }
 
@@ -177,6 +183,7 @@ func (a *Answers) sub(ctx context.Context, q Query) (json.RawMessage, error) {
 		}
 		return a.complete(ctx, ask)
 	}
+
 	var contract *schema.Contract
 	if q.Schema != nil {
 		var err error
@@ -184,6 +191,7 @@ func (a *Answers) sub(ctx context.Context, q Query) (json.RawMessage, error) {
 			return nil, err
 		}
 	}
+
 	if err := a.Loops.Enter(ctx); err != nil {
 		return nil, err
 	}
@@ -191,6 +199,7 @@ func (a *Answers) sub(ctx context.Context, q Query) (json.RawMessage, error) {
 	if err := a.Caller.Ledger.Check(leastLoop); err != nil { // before it has a session and a folder
 		return nil, err
 	}
+
 	return a.Loop(ctx, q, contract)
 }
 
@@ -213,8 +222,11 @@ func (a *Answers) under(ctx context.Context, q Query, system string) (json.RawMe
 		return nil, err
 	}
 	if system != "" {
-		ask.Messages = slices.Insert(ask.Messages, 0, llm.Message{Role: llm.RoleSystem, Content: system})
+		ask.Messages = slices.Insert(
+			ask.Messages, 0, llm.Message{Role: llm.RoleSystem, Content: system},
+		)
 	}
+
 	value, err := a.complete(ctx, ask)
 	return a.first(value, err, ask.Schema != nil)
 }
@@ -223,9 +235,12 @@ func (a *Answers) under(ctx context.Context, q Query, system string) (json.RawMe
 func (a *Answers) Agent(ctx context.Context, id string, q Query) (json.RawMessage, error) {
 	agent, ok := a.Agents[id]
 	if !ok {
-		return nil, fmt.Errorf("sub_agent_call: there is no agent %q; there are: %s", texts.Truncate(id, 80),
-			nonEmptyList(slices.Sorted(maps.Keys(a.Agents))))
+		return nil, fmt.Errorf(
+			"sub_agent_call: there is no agent %q; there are: %s", texts.Truncate(id, 80),
+			nonEmptyList(slices.Sorted(maps.Keys(a.Agents))),
+		)
 	}
+
 	q.Model = agent.Model
 	return a.under(ctx, q, agent.System)
 }
@@ -247,6 +262,7 @@ func (a *Answers) Predict(ctx context.Context, p Prediction) (json.RawMessage, e
 	if p.Instructions != "" {
 		b.WriteString(p.Instructions + "\n\n")
 	}
+
 	limit := 4 * a.Caller.Window(a.Model)
 	for _, f := range fields {
 		value, ok := p.Inputs[f.Name]
@@ -257,13 +273,18 @@ func (a *Answers) Predict(ctx context.Context, p Prediction) (json.RawMessage, e
 		if err != nil {
 			return nil, fmt.Errorf("predict: input %q: %w", f.Name, err)
 		}
+
 		fmt.Fprintf(&b, "%s:\n%s\n\n", f.Name, text)
 	}
+
 	for name := range p.Inputs {
 		if !slices.ContainsFunc(fields, func(f schema.Field) bool { return f.Name == name }) {
-			return nil, fmt.Errorf("predict: the signature has no input %q", texts.Truncate(name, 80))
+			return nil, fmt.Errorf(
+				"predict: the signature has no input %q", texts.Truncate(name, 80),
+			)
 		}
 	}
+
 	b.WriteString("From the above, give:\n" + output.Describe())
 	prompt, err := texts.Quote(b.String())
 	if err != nil {
@@ -273,6 +294,7 @@ func (a *Answers) Predict(ctx context.Context, p Prediction) (json.RawMessage, e
 	if err != nil {
 		return nil, err
 	}
+
 	ask.Schema = output
 	value, err := a.complete(ctx, ask)
 	return a.first(value, err, true)
@@ -280,21 +302,30 @@ func (a *Answers) Predict(ctx context.Context, p Prediction) (json.RawMessage, e
 
 // Many answers queries at once. If none was answered and the snippets have been
 // told before that the budget is used up, that is an error.
-func (a *Answers) Many(ctx context.Context, queries []Query, sub bool) ([]fanout.Slot[json.RawMessage], error) {
+func (a *Answers) Many(
+	ctx context.Context, queries []Query, sub bool,
+) ([]fanout.Slot[json.RawMessage], error) {
 	limit := a.CallsAtOnce
 	if sub && a.Loop != nil {
 		limit = cap(a.Loops)
 	}
-	slots := fanout.Run(ctx, len(queries), limit, func(ctx context.Context, i int) (json.RawMessage, error) {
-		if sub {
-			return a.sub(ctx, queries[i])
-		}
-		ask, err := a.ask(ctx, queries[i])
-		if err != nil {
-			return nil, err
-		}
-		return a.complete(ctx, ask)
-	})
+	slots := fanout.Run(
+		ctx,
+		len(queries),
+		limit,
+		func(ctx context.Context, i int) (json.RawMessage, error) {
+			if sub {
+				return a.sub(ctx, queries[i])
+			}
+			ask, err := a.ask(ctx, queries[i])
+			if err != nil {
+				return nil, err
+			}
+
+			return a.complete(ctx, ask)
+		},
+	)
+
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
@@ -304,6 +335,7 @@ func (a *Answers) Many(ctx context.Context, queries []Query, sub bool) ([]fanout
 		spent = spent || errors.As(s.Err, &budget)
 		answered = answered || s.Err == nil
 	}
+
 	if spent && a.warned.Swap(true) && !answered {
 		return nil, budget
 	}
@@ -321,7 +353,15 @@ func (a *Answers) Foresee(ctx context.Context, queries []Query) error {
 		}
 		err = a.Caller.Ledger.Check(sum)
 	}
-	e := ledger.Event{Kind: ledger.EventForesight, Node: a.Node, Depth: a.Depth, Model: a.Model, Used: &sum}
+
+	e := ledger.Event{
+		Kind:  ledger.EventForesight,
+		Node:  a.Node,
+		Depth: a.Depth,
+		Model: a.Model,
+		Used:  &sum,
+	}
+
 	if err != nil {
 		e.Kind, e.Error = ledger.EventRefusal, err.Error()
 		err = fmt.Errorf("this needs about %s; %w: take fewer or larger items", sum, err)
@@ -340,12 +380,14 @@ func (a *Answers) foreseen(ctx context.Context, queries []Query) (sum ledger.Spe
 		if err != nil {
 			return sum, fmt.Errorf("item %d: %w", q.Slot, err)
 		}
+
 		need, err := a.Caller.Estimate(ask)
 		if err != nil {
 			return sum, err
 		}
 		sum = sum.Plus(need)
 	}
+
 	return sum, nil
 }
 
@@ -364,14 +406,18 @@ func (a *Answers) Functions() []repl.Tool {
 			}
 		}
 	}
+
 	return tools
 }
 
 func agentList(agents map[string]repl.Agent) string {
 	parts := make([]string, 0, len(agents))
 	for _, name := range slices.Sorted(maps.Keys(agents)) {
-		parts = append(parts, strings.TrimSuffix(fmt.Sprintf("%q: %s", name, agents[name].Doc), ": "))
+		parts = append(
+			parts, strings.TrimSuffix(fmt.Sprintf("%q: %s", name, agents[name].Doc), ": "),
+		)
 	}
+
 	return strings.Join(parts, "; ") + "."
 }
 

@@ -40,6 +40,7 @@ func (p dialects) batch(call tiers.Call, params ...string) ([]Query, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	prompts, err := a.list("prompts")
 	if err != nil {
 		return nil, err
@@ -48,12 +49,24 @@ func (p dialects) batch(call tiers.Call, params ...string) ([]Query, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	if len(prompts) > maxList {
-		return nil, fmt.Errorf("%s: %d prompts are more than %d", call.Function, len(prompts), maxList)
+		return nil, fmt.Errorf(
+			"%s: %d prompts are more than %d", call.Function, len(prompts), maxList,
+		)
 	}
+
 	queries := make([]Query, len(prompts))
 	for i, prompt := range prompts {
-		common := arguments{call, map[string]tiers.Value{"prompt": prompt, "model": a.values["model"], "schema": a.values["schema"]}}
+		common := arguments{
+			call,
+			map[string]tiers.Value{
+				"prompt": prompt,
+				"model":  a.values["model"],
+				"schema": a.values["schema"],
+			},
+		}
+
 		if contexts != nil {
 			common.values["context"] = contexts[i]
 		}
@@ -61,6 +74,7 @@ func (p dialects) batch(call tiers.Call, params ...string) ([]Query, error) {
 			return nil, err
 		}
 	}
+
 	return queries, nil
 }
 
@@ -71,8 +85,12 @@ func (a arguments) contexts(n int) ([]tiers.Value, error) {
 	}
 	contexts, err := a.list("contexts")
 	if err == nil && len(contexts) != n {
-		err = fmt.Errorf("%s: there are %d prompts and %d contexts; give one context for each prompt", a.call.Function, n, len(contexts))
+		err = fmt.Errorf(
+			"%s: there are %d prompts and %d contexts; give one context for each prompt",
+			a.call.Function, n, len(contexts),
+		)
 	}
+
 	return contexts, err
 }
 
@@ -80,7 +98,8 @@ func (a arguments) contexts(n int) ([]tiers.Value, error) {
 // its own context, schema and model.
 func (p dialects) entry(common arguments, i int) (Query, error) {
 	var own map[string]tiers.Value
-	if prompt := common.values["prompt"]; len(prompt) > 0 && prompt[0] == '{' && json.Unmarshal(prompt, &own) == nil {
+	if prompt := common.values["prompt"]; len(prompt) > 0 && prompt[0] == '{' &&
+		json.Unmarshal(prompt, &own) == nil {
 		values := map[string]tiers.Value{}
 		for name, value := range own {
 			if other, ok := synonyms[name]; ok {
@@ -97,6 +116,7 @@ func (p dialects) entry(common arguments, i int) (Query, error) {
 			common.values = values
 		}
 	}
+
 	for name, value := range common.values {
 		if value == nil || string(value) == "null" {
 			delete(common.values, name)
@@ -107,6 +127,7 @@ func (p dialects) entry(common arguments, i int) (Query, error) {
 	if err != nil {
 		err = fmt.Errorf("entry %d: %w", i, err)
 	}
+
 	return q, err
 }
 
@@ -119,6 +140,7 @@ func (p dialects) parallel(ctx context.Context, call tiers.Call) (tiers.Value, e
 	if err != nil {
 		return nil, err
 	}
+
 	slots, err := p.Many(ctx, queries, true)
 	if err != nil {
 		return nil, err
@@ -153,12 +175,14 @@ func encode(slots []fanout.Slot[json.RawMessage], objects bool) (tiers.Value, er
 		if objects {
 			failure = map[string]any{errorKey: failure}
 		}
+
 		data, err := json.Marshal(failure)
 		if err != nil {
 			return nil, err
 		}
 		values[i] = data
 	}
+
 	return json.Marshal(values)
 }
 
@@ -172,15 +196,20 @@ func (p dialects) items(call tiers.Call, params ...string) ([]Query, arguments, 
 	if err != nil {
 		return nil, a, err
 	}
+
 	if len(list) > maxList {
-		return nil, a, fmt.Errorf("%s: %d items are more than %d", call.Function, len(list), maxList)
+		return nil, a, fmt.Errorf(
+			"%s: %d items are more than %d", call.Function, len(list), maxList,
+		)
 	}
+
 	q := Query{}
 	if len(list) > 0 {
 		if q, err = p.query(a); err != nil {
 			return nil, a, err
 		}
 	}
+
 	queries := make([]Query, len(list))
 	for i, item := range list {
 		queries[i] = q
@@ -190,7 +219,9 @@ func (p dialects) items(call tiers.Call, params ...string) ([]Query, arguments, 
 }
 
 // mapped answers the queries of a combinator, once what they cost is known to fit.
-func (p dialects) mapped(ctx context.Context, queries []Query) ([]fanout.Slot[json.RawMessage], error) {
+func (p dialects) mapped(
+	ctx context.Context, queries []Query,
+) ([]fanout.Slot[json.RawMessage], error) {
 	if err := p.Foresee(ctx, queries); err != nil {
 		return nil, err
 	}
@@ -206,6 +237,7 @@ func (p dialects) mapLLM(ctx context.Context, call tiers.Call) (tiers.Value, err
 	if err != nil {
 		return nil, err
 	}
+
 	return encode(slots, true)
 }
 
@@ -219,6 +251,7 @@ func (p dialects) filterLLM(ctx context.Context, call tiers.Call) (tiers.Value, 
 	for i := range queries {
 		queries[i].Schema = json.RawMessage(`{"type":"boolean"}`)
 	}
+
 	return p.all(ctx, "filter_llm", queries)
 }
 
@@ -233,6 +266,7 @@ func (p dialects) all(ctx context.Context, name string, queries []Query) (tiers.
 			return nil, fmt.Errorf("%s: item %d: %w", name, i, s.Err)
 		}
 	}
+
 	return encode(slots, false)
 }
 
@@ -250,6 +284,7 @@ func (p dialects) tally(ctx context.Context, call tiers.Call) (tiers.Value, erro
 	if len(labels) == 0 {
 		return nil, errors.New("tally: with a prompt it needs labels, the list of possible answers")
 	}
+
 	contract, err := json.Marshal(map[string]any{"enum": labels})
 	if err != nil {
 		return nil, err
@@ -257,6 +292,7 @@ func (p dialects) tally(ctx context.Context, call tiers.Call) (tiers.Value, erro
 	for i := range queries {
 		queries[i].Schema = contract
 	}
+
 	return p.all(ctx, "tally", queries)
 }
 
@@ -270,9 +306,13 @@ func (p dialects) reduceLLM(ctx context.Context, call tiers.Call) (tiers.Value, 
 		return nil, err
 	}
 	fanIn := defaultFanIn
-	if value, ok := a.values["fan_in"]; ok && (json.Unmarshal(value, &fanIn) != nil || fanIn < 2 || fanIn > 1000) {
-		return nil, fmt.Errorf("reduce_llm: fan_in must be an int from 2 to 1000, not %s", clip(value))
+	if value, ok := a.values["fan_in"]; ok &&
+		(json.Unmarshal(value, &fanIn) != nil || fanIn < 2 || fanIn > 1000) {
+		return nil, fmt.Errorf(
+			"reduce_llm: fan_in must be an int from 2 to 1000, not %s", clip(value),
+		)
 	}
+
 	if len(queries) == 0 {
 		return nil, errors.New("reduce_llm: there are no items")
 	}
@@ -280,6 +320,7 @@ func (p dialects) reduceLLM(ctx context.Context, call tiers.Call) (tiers.Value, 
 	for i, q := range queries {
 		level[i] = q.Context
 	}
+
 	ahead, err := foreseen(queries[0], level, fanIn)
 	if err != nil {
 		return nil, err
@@ -287,6 +328,7 @@ func (p dialects) reduceLLM(ctx context.Context, call tiers.Call) (tiers.Value, 
 	if err := p.Foresee(ctx, ahead); err != nil {
 		return nil, err
 	}
+
 	for first := true; first || len(level) > 1; first = false {
 		wave, err := groups(queries[0], level, fanIn)
 		if err != nil {
@@ -296,6 +338,7 @@ func (p dialects) reduceLLM(ctx context.Context, call tiers.Call) (tiers.Value, 
 		if err != nil {
 			return nil, err
 		}
+
 		level = make([]json.RawMessage, len(slots))
 		for i, s := range slots {
 			if s.Err != nil {
@@ -304,6 +347,7 @@ func (p dialects) reduceLLM(ctx context.Context, call tiers.Call) (tiers.Value, 
 			level[i] = s.Value
 		}
 	}
+
 	return level[0], nil
 }
 
@@ -318,6 +362,7 @@ func groups(q Query, level []json.RawMessage, fanIn int) ([]Query, error) {
 		q.Context, q.Slot = group, len(queries)
 		queries = append(queries, q)
 	}
+
 	return queries, nil
 }
 
@@ -331,5 +376,6 @@ func foreseen(q Query, level []json.RawMessage, fanIn int) ([]Query, error) {
 			queries = append(queries, q)
 		}
 	}
+
 	return queries, err
 }

@@ -40,6 +40,7 @@ func NestEvents(node string, spent ledger.Spending, emit func(ledger.Event)) fun
 		case ledger.EventRunEnded:
 			e.Kind = ledger.EventLoopEnded
 		}
+
 		if e.Spent != nil {
 			sum := spent.Plus(*e.Spent)
 			e.Spent = &sum

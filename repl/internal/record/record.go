@@ -33,19 +33,27 @@ func BlockOf(ran *ledger.Snippet, variables map[string]string) ledger.CodeBlock 
 	if ran.Final != nil {
 		result.FinalAnswer = ran.Final.Value
 	}
+
 	for _, c := range ran.Calls {
 		response := c.Response
 		if c.Err != nil {
 			response = texts.Truncate("Error: "+c.Err.Error(), MaxText)
 		}
 		result.RLMCalls = append(result.RLMCalls, ledger.CallRecord{
-			RootModel: c.Model, Prompt: c.Prompt, Response: response,
+			RootModel:     c.Model,
+			Prompt:        c.Prompt,
+			Response:      response,
 			ExecutionTime: c.Elapsed.Seconds(),
-			UsageSummary: map[string]any{"model_usage_summaries": map[string]any{c.Model: map[string]any{
-				"total_calls": 1, "total_input_tokens": c.Usage.InputTokens, "total_output_tokens": c.Usage.OutputTokens,
-			}}},
+			UsageSummary: map[string]any{
+				"model_usage_summaries": map[string]any{c.Model: map[string]any{
+					"total_calls":         1,
+					"total_input_tokens":  c.Usage.InputTokens,
+					"total_output_tokens": c.Usage.OutputTokens,
+				}},
+			},
 		})
 	}
+
 	return ledger.CodeBlock{Code: ran.Source, Result: result}
 }
 
@@ -89,6 +97,7 @@ func (l *lines) write(v any) {
 		_, err = l.file.Write(append(data, '\n'))
 		l.broken = err != nil
 	}
+
 	if l.err == nil {
 		l.err = err
 	}
@@ -108,8 +117,12 @@ func Open(dir string) (*Trace, error) {
 		return nil, fmt.Errorf("cannot write a trace (name a folder without one): %w", err)
 	}
 	if t.events, err = openLines(filepath.Join(dir, ledger.EventsFile)); err != nil {
-		return nil, errors.Join(fmt.Errorf("cannot write a trace (name a folder without one): %w", err), t.trajectory.close())
+		return nil, errors.Join(
+			fmt.Errorf("cannot write a trace (name a folder without one): %w", err),
+			t.trajectory.close(),
+		)
 	}
+
 	t.root = true
 	return t, nil
 }
@@ -122,6 +135,7 @@ func openTrace(dir string) (*Trace, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	return &Trace{dir: dir, trajectory: trajectory}, nil
 }
 
@@ -135,6 +149,7 @@ func (t *Trace) Child() (*Trace, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot write a trace: %w", err)
 	}
+
 	child.events = t.events
 	return child, nil
 }
@@ -168,6 +183,7 @@ func (t *Trace) Begin(m ledger.Metadata) {
 	if m.OtherBackends == nil {
 		m.OtherBackends = []string{}
 	}
+
 	t.trajectory.write(m)
 }
 
@@ -183,6 +199,7 @@ func (t *Trace) Turn(i Iteration) {
 	if i.Timestamp == "" {
 		i.Timestamp = time.Now().Format(time.RFC3339Nano)
 	}
+
 	t.trajectory.write(i)
 }
 
@@ -207,5 +224,6 @@ func (t *Trace) Close() error {
 	if err != nil {
 		return fmt.Errorf("cannot write the trace: %w", err)
 	}
+
 	return nil
 }

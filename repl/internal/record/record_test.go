@@ -25,7 +25,9 @@ func TestKillLosesNothingThatWasWritten(t *testing.T) {
 		writeForEver(dir)
 	}
 	dir := filepath.Join(t.TempDir(), "trace")
-	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestKillLosesNothingThatWasWritten$")
+	cmd := exec.CommandContext(
+		t.Context(), os.Args[0], "-test.run=^TestKillLosesNothingThatWasWritten$",
+	)
 	cmd.Env = append(os.Environ(), writer+"="+dir)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -43,7 +45,9 @@ func TestKillLosesNothingThatWasWritten(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = cmd.Wait() // killed
-	for _, file := range []string{ledger.TrajectoryFile, ledger.EventsFile, filepath.Join("sub_0001", ledger.TrajectoryFile)} {
+	for _, file := range []string{
+		ledger.TrajectoryFile, ledger.EventsFile, filepath.Join("sub_0001", ledger.TrajectoryFile),
+	} {
 		data, err := os.ReadFile(filepath.Join(dir, file))
 		if err != nil {
 			t.Fatal(err)
@@ -142,7 +146,8 @@ func TestAFullDiskIsToldOnce(t *testing.T) {
 	l.file = file
 	l.write(2)
 	l.write(make(chan int)) // cannot be encoded
-	if err := l.close(); err == nil || strings.Contains(err.Error(), "\n") || !errors.Is(err, syscall.ENOSPC) {
+	if err := l.close(); err == nil || strings.Contains(err.Error(), "\n") ||
+		!errors.Is(err, syscall.ENOSPC) {
 		t.Errorf("got %v", err)
 	}
 	if data, err := os.ReadFile(file.Name()); err != nil || len(data) > 0 {

@@ -29,10 +29,16 @@ func (x *Executor) Execute(ctx context.Context, reply Reply) (Turn, error) {
 	for i := range done.Ran {
 		ran := &done.Ran[i]
 		x.Tell(ledger.Event{
-			Kind: ledger.EventSnippet, Text: ran.Source, Tier: ran.Tier, Status: string(ran.Status), Elapsed: ran.Elapsed, Error: ran.Failure(),
-			Ran: ran,
+			Kind:    ledger.EventSnippet,
+			Text:    ran.Source,
+			Tier:    ran.Tier,
+			Status:  string(ran.Status),
+			Elapsed: ran.Elapsed,
+			Error:   ran.Failure(),
+			Ran:     ran,
 		})
 	}
+
 	var broken *tiers.BrokenError
 	if err == nil || ctx.Err() != nil || !errors.As(err, &broken) {
 		x.broken = 0
@@ -42,8 +48,13 @@ func (x *Executor) Execute(ctx context.Context, reply Reply) (Turn, error) {
 	if x.broken++; x.broken >= maxBroken {
 		return done, err
 	}
+
 	done.Broke = true
-	done.Notes = append(done.Notes, "The sandbox broke while it ran your code; variables may be gone, see SHOW_VARS(). "+
-		texts.Truncate(err.Error(), 500))
+	done.Notes = append(
+		done.Notes,
+		"The sandbox broke while it ran your code; variables may be gone, see SHOW_VARS(). "+
+			texts.Truncate(err.Error(), 500),
+	)
+
 	return done, nil
 }

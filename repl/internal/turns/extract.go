@@ -41,6 +41,7 @@ func Extract(reply string) Reply {
 			r.Blocks = []repl.Block{{Language: tiers.Python, Source: source}}
 		}
 	}
+
 	if len(r.Blocks) > maxBlocks {
 		r.Blocks = r.Blocks[:maxBlocks]
 	}
@@ -75,6 +76,7 @@ func ExtractScript(reply string) (source string, ok bool) {
 	if source == "" {
 		source = finalCall(reply)
 	}
+
 	return source, source != ""
 }
 
@@ -92,13 +94,21 @@ func script(blocks []repl.Block) string {
 	for i, b := range blocks {
 		sources[i] = strings.Trim(b.Source, "\n")
 	}
+
 	return strings.Join(sources, "\n\n")
 }
 
 // languages of fences, by what stands behind the marks. Another word is no code.
 var languages = map[string]tiers.Language{
-	"repl": tiers.Python, "python": tiers.Python, "py": tiers.Python, "python3": tiers.Python, "py3": tiers.Python,
-	"ipython": tiers.Python, "tool_code": tiers.Python, "go": tiers.Go, "golang": tiers.Go,
+	"repl":      tiers.Python,
+	"python":    tiers.Python,
+	"py":        tiers.Python,
+	"python3":   tiers.Python,
+	"py3":       tiers.Python,
+	"ipython":   tiers.Python,
+	"tool_code": tiers.Python,
+	"go":        tiers.Go,
+	"golang":    tiers.Go,
 }
 
 // fences returns the code in fences, the text outside of all fences, and whether
@@ -118,9 +128,11 @@ func fences(reply string) (blocks []repl.Block, outside string, code bool) {
 		if block, ok := blockOf(marks[i].info, source); ok {
 			blocks, code = append(blocks, block), true
 		}
+
 		text.WriteByte('\n')
 		i = end
 	}
+
 	return blocks, text.String(), code
 }
 
@@ -148,6 +160,7 @@ func markOf(line string) *mark {
 	if n < 3 || strings.Contains(info, "`") {
 		return nil
 	}
+
 	return &mark{marks[:n], strings.TrimSpace(info)}
 }
 
@@ -170,6 +183,7 @@ func closing(lines []*mark, i int, steps *int) int {
 		if m == nil || m.marks[0] != lines[i].marks[0] || len(m.marks) < len(lines[i].marks) {
 			continue
 		}
+
 		if m.info != "" {
 			if _, runs := languages[word(m.info)]; runs && plain < len(lines) {
 				break // another block begins: the inner fence was none
@@ -177,21 +191,24 @@ func closing(lines []*mark, i int, steps *int) int {
 			depth++
 			continue
 		}
+
 		if depth == 0 {
 			return j
 		}
 		plain = min(plain, j)
 		depth--
 	}
+
 	return plain
 }
 
 // word is the language that a fence names.
 func word(info string) string {
-	fields := strings.FieldsFunc(info, func(r rune) bool { return r == ' ' || r == '\t' || r == ',' || r == '{' || r == '}' || r == ':' })
+	fields := strings.FieldsFunc(info, func(r rune) bool { return strings.ContainsRune(" \t,{}:", r) })
 	if len(fields) == 0 {
 		return ""
 	}
+
 	return strings.ToLower(strings.TrimPrefix(fields[0], "."))
 }
 
@@ -204,14 +221,19 @@ func blockOf(info, source string) (repl.Block, bool) {
 	if !known && name == "" && looksLikePython(source) {
 		language, known = tiers.Python, true
 	}
+
 	return repl.Block{Language: language, Source: source}, known
 }
 
 // python are the signs of Python, at a line's start or within.
-var pythonSigns = regexp.MustCompile(`(?m)^[ \t]*(import |from \w[\w.]* import |def \w|async def |class \w|for .+ in .+:|while .+:|if .+:|` +
-	`with .+:|try:|return\b|await |print\(|assert |del |raise |@\w)|` +
-	`\b(print|len|FINAL|FINAL_VAR|SUBMIT|SHOW_VARS|llm_\w+|rlm_\w+|ask_llm|recursive_llm|run_parallel_sub_calls|predict)\(|` +
-	`^[A-Za-z_][\w.\[\]'", ]*[ \t]*[-+*/%|&]?=[^=]|\bcontext(_\d+)?\b[.\[]`)
+var pythonSigns = regexp.MustCompile(
+	`(?m)^[ \t]*(import |from \w[\w.]* import |def \w|async def |class \w|for .+ in .+:|` +
+		`while .+:|if .+:|` +
+		`with .+:|try:|return\b|await |print\(|assert |del |raise |@\w)|` +
+		`\b(print|len|FINAL|FINAL_VAR|SUBMIT|SHOW_VARS|llm_\w+|rlm_\w+|ask_llm|recursive_llm|` +
+		`run_parallel_sub_calls|predict)\(|` +
+		`^[A-Za-z_][\w.\[\]'", ]*[ \t]*[-+*/%|&]?=[^=]|\bcontext(_\d+)?\b[.\[]`,
+)
 
 // looksLikePython reports whether text shows a sign of Python. It tells code from
 // prose and data; whether it is Python, the parser will say.
@@ -230,11 +252,15 @@ func indented(reply string) string {
 		for end < len(lines) && (margin(lines[end]) != "" || strings.TrimSpace(lines[end]) == "") {
 			end++
 		}
-		if source := dedent(lines[i:end]); looksLikePython(source) && (i == 0 || !listItem.MatchString(lines[i-1])) {
+
+		source := dedent(lines[i:end])
+		if looksLikePython(source) && (i == 0 || !listItem.MatchString(lines[i-1])) {
 			return source
 		}
+
 		i = end
 	}
+
 	return ""
 }
 
@@ -243,7 +269,8 @@ var listItem = regexp.MustCompile(`^\s*([-*+]|\d+[.)])\s`)
 
 // margin is the indentation of a line of code, empty if it has none.
 func margin(line string) string {
-	if strings.TrimSpace(line) == "" || !strings.HasPrefix(line, "    ") && !strings.HasPrefix(line, "\t") {
+	if strings.TrimSpace(line) == "" ||
+		!strings.HasPrefix(line, "    ") && !strings.HasPrefix(line, "\t") {
 		return ""
 	}
 	return line[:len(line)-len(strings.TrimLeft(line, " \t"))]
@@ -256,6 +283,7 @@ func dedent(lines []string) string {
 			common = m
 		}
 	}
+
 	out := slices.Clone(lines)
 	for i := range out {
 		out[i] = strings.TrimPrefix(out[i], common)

@@ -45,21 +45,27 @@ func writeFeedback(ran []ledger.Snippet, skipped int, o FeedbackOptions) string 
 	}
 	b.WriteString(o.Header + "\n")
 	left := o.Cap
+
 	for i := range ran {
 		describe(&b, &ran[i], i, len(ran), &left)
 	}
 	if o.Kept != "" {
 		fmt.Fprintf(&b, "The whole output is in the variable %s.\n", o.Kept)
 	}
+
 	if skipped > 0 {
-		fmt.Fprintf(&b, "%d further block(s) of code were not run, because of the above.\n", skipped)
+		fmt.Fprintf(
+			&b, "%d further block(s) of code were not run, because of the above.\n", skipped,
+		)
 	}
+
 	for _, note := range o.Notes {
 		b.WriteString(note + "\n")
 	}
 	if end != "" {
 		b.WriteString(end + "\n")
 	}
+
 	return strings.TrimRight(b.String(), "\n")
 }
 
@@ -81,16 +87,19 @@ func describe(b *strings.Builder, r *ledger.Snippet, i, n int, left *int) {
 		if r.Failed() {
 			least = minShown
 		}
+
 		shown := texts.Truncate(text, max(*left, least))
 		*left -= len(shown)
 		fmt.Fprintf(b, "%s:\n%s\n", part.label, shown)
 	}
+
 	if silent && r.Status == tiers.StatusOK {
 		b.WriteString("(no output)\n")
 	}
 	if r.Dropped > 0 {
 		fmt.Fprintf(b, "%d bytes of output beyond the limit were not kept.\n", r.Dropped)
 	}
+
 	circumstances(b, r)
 	if len(r.New) > 0 {
 		fmt.Fprintf(b, "New variables: %s\n", names(r.New))
@@ -112,18 +121,23 @@ func circumstances(b *strings.Builder, r *ledger.Snippet) {
 		b.WriteString("The code called exit; the session goes on.\n")
 	case tiers.StatusOK, tiers.StatusRaised:
 	}
+
 	if r.Lost != nil {
 		fmt.Fprintf(b, "Variables may be gone: %s\n", r.Lost.Reason)
 	}
 	if r.Moved == nil {
 		return
 	}
+
 	for i, left := range r.Moved.Report.Left {
 		if i == mostNamed {
 			fmt.Fprintf(b, "%d more were left behind.\n", len(r.Moved.Report.Left)-i)
 			break
 		}
-		fmt.Fprintf(b, "The session moved to another sandbox; %s was left behind: %s\n", left.Name, left.Reason)
+		fmt.Fprintf(
+			b, "The session moved to another sandbox; %s was left behind: %s\n", left.Name,
+			left.Reason,
+		)
 	}
 }
 
@@ -140,6 +154,7 @@ func limitName(l tiers.Limit) string {
 		return "host calls"
 	case tiers.LimitMemory, tiers.LimitOutput, tiers.LimitFuel:
 	}
+
 	return string(l)
 }
 
@@ -163,6 +178,7 @@ func endNote(turn, turns int) string {
 	case left == 2:
 		return "(approaching limit: finalize soon)" //nolint:misspell // models know the word in this spelling
 	}
+
 	return ""
 }
 

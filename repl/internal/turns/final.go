@@ -39,6 +39,7 @@ func findTextFinal(text string) *textFinal {
 			return &textFinal{text[at[2]:at[3]], argument}
 		}
 	}
+
 	return nil
 }
 
@@ -60,6 +61,7 @@ func parenthesised(text string) (string, bool) {
 			return strings.TrimSpace(text[:end]), true
 		}
 	}
+
 	return "", false
 }
 
@@ -79,10 +81,12 @@ func finalCall(reply string) string {
 		}
 		argument := strings.TrimSpace(reply[at[1] : at[1]+end])
 		f := textFinal{Call: strings.TrimSuffix(reply[at[0]:at[1]], "("), Argument: argument}
-		if _, literal := f.literal(); literal && f.Call != "FINAL_VAR" || quoted.MatchString(argument) {
+		if _, literal := f.literal(); literal && f.Call != "FINAL_VAR" ||
+			quoted.MatchString(argument) {
 			return reply[at[0] : at[1]+end+1]
 		}
 	}
+
 	return ""
 }
 
@@ -110,9 +114,11 @@ func (f *textFinal) source() string {
 		return "FINAL_VAR(" + f.Argument + ")"
 	}
 	if f.Call == "FINAL_VAR" {
-		name, _ := json.Marshal(strings.Trim(f.Argument, "\"'` ")) //nolint:errchkjson // a string always encodes
-		return "FINAL_VAR(" + string(name) + ")"
+		name := strings.Trim(f.Argument, "\"'` ")
+		quoted, _ := json.Marshal(name) //nolint:errchkjson // a string always encodes
+		return "FINAL_VAR(" + string(quoted) + ")"
 	}
+
 	if f.Call == "SUBMIT" || expression.MatchString(f.Argument) {
 		return f.Call + "(" + f.Argument + ")"
 	}

@@ -49,8 +49,10 @@ func execute(ctx context.Context, s *repl.Session, r Reply) (Turn, error) {
 	t, err := runReply(ctx, s, r)
 	if t.Final != nil && untouched.Match(t.Final.Value) {
 		t.Final = nil
-		t.Notes = append(t.Notes, `The variable answer is as you found it, so FINAL was not accepted: put your answer into answer["content"], or give it to FINAL.`)
+		t.Notes = append(t.Notes, "The variable answer is as you found it, so FINAL was not accepted: "+
+			`put your answer into answer["content"], or give it to FINAL.`)
 	}
+
 	return t, err
 }
 
@@ -65,13 +67,15 @@ func runReply(ctx context.Context, s *repl.Session, r Reply) (Turn, error) {
 		if err != nil {
 			if err := t.refused(err); err != nil {
 				if ctx.Err() != nil {
-					t.Ran = append(t.Ran, ran) // as far as it came: a run that is out of time shows it
+					// A run that is out of time shows how far its snippet came.
+					t.Ran = append(t.Ran, ran)
 				}
 				return t, err
 			}
 			t.Skipped = len(r.Blocks) - i - 1
 			return t, nil
 		}
+
 		t.Ran = append(t.Ran, ran)
 		if ran.Final != nil {
 			t.Final = ran.Final
@@ -81,13 +85,16 @@ func runReply(ctx context.Context, s *repl.Session, r Reply) (Turn, error) {
 			break
 		}
 	}
+
 	if r.Final == nil || t.Final != nil {
 		return t, nil
 	}
 	if t.Failed() != nil {
-		t.Notes = append(t.Notes, r.Final.Call+" in your text was not taken, because your code failed. Mend it, then answer.")
+		t.Notes = append(t.Notes, r.Final.Call+
+			" in your text was not taken, because your code failed. Mend it, then answer.")
 		return t, nil
 	}
+
 	err := t.settle(ctx, s, r.Final)
 	return t, err
 }
@@ -100,6 +107,9 @@ func (t *Turn) refused(err error) error {
 	t.Notes = append(t.Notes, "The code was not run: "+err.Error())
 	return nil
 }
+
+// signsOfText are the exceptions of an argument that was text after all.
+var signsOfText = []string{"SyntaxError", "NameError", "IndentationError"}
 
 // settle finds out what an answer in text means. FINAL(x) may name a variable,
 // be a Python expression, or be text as it stands: the session decides, and what
@@ -114,6 +124,7 @@ func (t *Turn) settle(ctx context.Context, s *repl.Session, f *textFinal) error 
 		t.Final = &tiers.Final{Value: f.text()}
 		return nil
 	}
+
 	ran, err := s.Run(ctx, repl.Block{Language: tiers.Python, Source: source})
 	if err != nil {
 		return t.refused(err)
@@ -123,11 +134,12 @@ func (t *Turn) settle(ctx context.Context, s *repl.Session, f *textFinal) error 
 		t.Final = ran.Final
 	case f.Call == "FINAL_VAR":
 		t.Ran = append(t.Ran, ran) // it lists the variables there are
-	case ran.Exception != nil && slices.Contains([]string{"SyntaxError", "NameError", "IndentationError"}, ran.Exception.Type):
+	case ran.Exception != nil && slices.Contains(signsOfText, ran.Exception.Type):
 		t.Final = &tiers.Final{Value: f.text()}
 	default:
 		t.Ran = append(t.Ran, ran)
 	}
+
 	return nil
 }
 
@@ -145,11 +157,15 @@ func (t *Turn) Feedback(ctx context.Context, s *repl.Session, o FeedbackOptions)
 		case ctx.Err() != nil:
 			return "", context.Cause(ctx)
 		case err != nil:
-			o.Notes = append(slices.Clone(o.Notes), "The whole output could not be kept: "+texts.Truncate(err.Error(), 300))
+			o.Notes = append(
+				slices.Clone(o.Notes),
+				"The whole output could not be kept: "+texts.Truncate(err.Error(), 300),
+			)
 		case cut(t.Ran, o.Cap):
 			o.Kept = name
 		}
 	}
+
 	o.Notes = append(slices.Clone(t.Notes), o.Notes...)
 	return writeFeedback(t.Ran, t.Skipped, o), nil
 }
@@ -164,7 +180,9 @@ func (t *Turn) CodeBlocks(s *repl.Session) []ledger.CodeBlock {
 }
 
 // keepOutput binds _stdout_N to the whole output of turn N, for the snippets after it.
-func keepOutput(ctx context.Context, s *repl.Session, turn int, output string) (name string, err error) {
+func keepOutput(
+	ctx context.Context, s *repl.Session, turn int, output string,
+) (name string, err error) {
 	name = fmt.Sprintf("_stdout_%d", turn)
 
 	return name, s.Assign(ctx, name, output)
