@@ -12,7 +12,7 @@ import (
 func ExampleNew() {
 	observer, err := otel.New(context.Background(), otel.Config{
 		To:   otel.OTLP,
-		Loop: otel.RLM,
+		Loop: "run",
 		Env:  func(name string) string { return map[string]string{"OTEL_SDK_DISABLED": "true"}[name] },
 	})
 	fmt.Println(observer == nil, err)

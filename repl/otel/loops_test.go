@@ -82,12 +82,12 @@ func TestEachLoopIsOneTrace(t *testing.T) {
 		}
 	}()
 	for name, c := range map[string]struct {
-		loop   otel.Loop
+		loop   string
 		run    func(t *testing.T, progress func(ledger.Event)) error
 		want   string
 		failed string // what the root's span says went wrong
 	}{
-		"reflexion": {loop: otel.Reflexion, run: func(t *testing.T, progress func(ledger.Event)) error {
+		"reflexion": {loop: "reflexion", run: func(t *testing.T, progress func(ledger.Event)) error {
 			t.Helper()
 			_, err := reflexion.Run(t.Context(), reflexion.Config{
 				Task: "x", Model: "m", Progress: progress,
@@ -112,7 +112,7 @@ reflexion_run
     chat m
     chat m
 `},
-		"workflow": {loop: otel.Workflow, run: func(t *testing.T, progress func(ledger.Event)) error {
+		"workflow": {loop: "workflow", run: func(t *testing.T, progress func(ledger.Event)) error {
 			t.Helper()
 			file, err := workflow.Parse("w.yaml", []byte(`
 nodes:
@@ -149,7 +149,7 @@ workflow_run
       chat m
   workflow_node
 `},
-		"a workflow that fails": {loop: otel.Workflow, run: func(t *testing.T, progress func(ledger.Event)) error {
+		"a workflow that fails": {loop: "workflow", run: func(t *testing.T, progress func(ledger.Event)) error {
 			t.Helper()
 			file, err := workflow.Parse("w.yaml", []byte("nodes: [{name: a, run: return 1 / 0}, "+
 				"{name: b, run: return 1}]"))
@@ -169,7 +169,7 @@ workflow_run
 workflow_run
   workflow_node
 `, failed: `node "a": run ended by ZeroDivisionError: division by zero`},
-		"distill": {loop: otel.Distill, run: func(t *testing.T, progress func(ledger.Event)) error {
+		"distill": {loop: "distill", run: func(t *testing.T, progress func(ledger.Event)) error {
 			t.Helper()
 			corpus, err := distill.Parse(strings.NewReader(`{"error": "a"}` + "\n" + `{"error": "b"}`))
 			if err != nil {

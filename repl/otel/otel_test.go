@@ -246,7 +246,7 @@ func reflected(o *otel.Observer) {
 
 func TestTraceHierarchy(t *testing.T) {
 	r := listen(t)
-	o := r.observe(t, otel.Config{Loop: otel.RR, Version: "1.2.3"})
+	o := r.observe(t, otel.Config{Loop: "reflect", Version: "1.2.3"})
 	reflected(o)
 	if err := o.Flush(t.Context()); err != nil {
 		t.Fatal(err)
@@ -296,7 +296,7 @@ func TestTraceHierarchy(t *testing.T) {
 
 func TestMetadata(t *testing.T) {
 	r := listen(t)
-	o := r.observe(t, otel.Config{Loop: otel.RR})
+	o := r.observe(t, otel.Config{Loop: "reflect"})
 	reflected(o)
 	closed(t, o)
 	got := attributes(r.span(t, "rr_reflect"))
@@ -319,7 +319,7 @@ func TestMetadata(t *testing.T) {
 
 	// Without sub-calls there is no word of them.
 	r = listen(t)
-	o = r.observe(t, otel.Config{Loop: otel.RR})
+	o = r.observe(t, otel.Config{Loop: "reflect"})
 	o.Event(ledger.Event{Kind: ledger.EventRunStarted, Node: "0"})
 	o.Event(ledger.Event{Kind: ledger.EventRunEnded, Node: "0", Status: "failed", Error: "no tier"})
 	closed(t, o)
@@ -418,7 +418,7 @@ func TestHostileTextsAreBoundedAndWithoutSecrets(t *testing.T) {
 	const key = "sk-very-secret-0123456789"
 	r := listen(t)
 	o := r.observe(
-		t, otel.Config{Loop: otel.RR, Secrets: []llm.Secret{llm.NewSecret(key)}, MaxText: 100},
+		t, otel.Config{Loop: "reflect", Secrets: []llm.Secret{llm.NewSecret(key)}, MaxText: 100},
 	)
 	hostile := "\xff\x00" + key + strings.Repeat("long ", 10_000)
 	o.Event(
@@ -472,7 +472,7 @@ func TestExportFailingIsLoggedAndEndsNothing(t *testing.T) {
 	var logged []error
 	o, err := otel.New(t.Context(), otel.Config{
 		To:   otel.Opik,
-		Loop: otel.RR,
+		Loop: "reflect",
 		Env:  environment(t, map[string]string{"OPIK_URL_OVERRIDE": r.URL, "OPIK_API_KEY": key}),
 		Log: func(err error) {
 			mu.Lock()
@@ -584,7 +584,7 @@ func BenchmarkEvent(b *testing.B) {
 
 func TestLabelsAreOnEverySpan(t *testing.T) {
 	r := listen(t)
-	o := r.observe(t, otel.Config{Loop: otel.RLM, Secrets: []llm.Secret{llm.NewSecret("hunter22")}})
+	o := r.observe(t, otel.Config{Loop: "run", Secrets: []llm.Secret{llm.NewSecret("hunter22")}})
 	labels := map[string]string{"tenant": "acme", "request": "with hunter22"}
 	for _, kind := range []ledger.EventKind{
 		ledger.EventRunStarted, ledger.EventTurnStarted, ledger.EventReply, ledger.EventCall,

@@ -385,7 +385,7 @@ func (a *Answers) foreseen(ctx context.Context, queries []Query) (sum ledger.Spe
 		if err != nil {
 			return sum, err
 		}
-		sum = sum.Plus(need)
+		sum = calls.Add(sum, need)
 	}
 
 	return sum, nil

@@ -26,7 +26,7 @@ type Ledger struct {
 
 // NewLedger starts the accounts of a run.
 func NewLedger(b ledger.Budget) (*Ledger, error) {
-	if err := b.Validate(); err != nil {
+	if err := CheckBudget(b); err != nil {
 		return nil, err
 	}
 	return &Ledger{budget: b.WithDefaults(), start: time.Now(), settled: make(chan struct{})}, nil
@@ -53,7 +53,7 @@ func (l *Ledger) Elapsed() time.Duration { return time.Since(l.start) }
 func (l *Ledger) Check(need ledger.Spending) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.lacks(l.spent.Plus(l.reserved).Plus(l.heldBack()), need)
+	return l.lacks(Add(Add(l.spent, l.reserved), l.heldBack()), need)
 }
 
 // minOutput is how many tokens a reply needs to be of any use.
@@ -87,11 +87,11 @@ func (l *Ledger) try(need ledger.Spending, sub bool) (*Reservation, chan struct{
 	defer l.mu.Unlock()
 	spent := l.spent
 	if sub {
-		spent = spent.Plus(l.heldBack())
+		spent = Add(spent, l.heldBack())
 	}
 
-	if l.lacks(spent.Plus(l.reserved), need) == nil {
-		l.reserved = l.reserved.Plus(need)
+	if l.lacks(Add(spent, l.reserved), need) == nil {
+		l.reserved = Add(l.reserved, need)
 		return &Reservation{ledger: l, Grant: need}, nil, nil
 	}
 	if l.reserved.Calls > 0 {
@@ -102,7 +102,7 @@ func (l *Ledger) try(need ledger.Spending, sub bool) (*Reservation, chan struct{
 	if err := l.lacks(spent, least); err != nil {
 		return nil, nil, err
 	}
-	l.reserved = l.reserved.Plus(least)
+	l.reserved = Add(l.reserved, least)
 	return &Reservation{ledger: l, Grant: least}, nil, nil
 }
 
@@ -202,8 +202,8 @@ func (r *Reservation) Settle(used ledger.Spending) {
 		l := r.ledger
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		l.reserved = l.reserved.Minus(r.Grant)
-		l.spent = l.spent.Plus(used)
+		l.reserved = subtract(l.reserved, r.Grant)
+		l.spent = Add(l.spent, used)
 		close(l.settled)
 		l.settled = make(chan struct{})
 	})

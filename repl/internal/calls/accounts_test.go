@@ -168,7 +168,7 @@ func nan() float64 { zero := 0.0; return zero / zero }
 
 func TestLessIsWhatIsLeft(t *testing.T) {
 	used := ledger.Spending{Calls: 3, InputTokens: 100, OutputTokens: 50, USD: 1}
-	rest, err := ledger.Budget{Calls: 10, USD: 5}.Subtract(used, time.Minute)
+	rest, err := Subtract(ledger.Budget{Calls: 10, USD: 5}, used, time.Minute)
 	want := ledger.Budget{
 		Calls: 7, InputTokens: 49_999_900, OutputTokens: 4_999_950,
 		Tokens: 54_999_850, USD: 4, Wall: 59 * time.Minute,
@@ -176,7 +176,7 @@ func TestLessIsWhatIsLeft(t *testing.T) {
 	if err != nil || rest != want {
 		t.Errorf("left is %+v, %v", rest, err)
 	}
-	if rest, err = (ledger.Budget{}).Subtract(used, 0); err != nil || rest.USD != 0 {
+	if rest, err = Subtract(ledger.Budget{}, used, 0); err != nil || rest.USD != 0 {
 		t.Errorf("a guard against accidents became %+v, %v", rest, err)
 	}
 	for what, b := range map[string]ledger.Budget{
@@ -185,7 +185,7 @@ func TestLessIsWhatIsLeft(t *testing.T) {
 		"US dollars": {USD: 1}, "seconds": {Wall: time.Minute},
 	} {
 		var budget *ledger.BudgetError
-		if _, err := b.Subtract(used, time.Minute); !errors.As(err, &budget) ||
+		if _, err := Subtract(b, used, time.Minute); !errors.As(err, &budget) ||
 			budget.What != what {
 			t.Errorf("without %s left: %v", what, err)
 		}

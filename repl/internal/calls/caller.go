@@ -11,6 +11,7 @@ import (
 	"github.com/rlmhq/rlm/internal/texts"
 	"github.com/rlmhq/rlm/repl/internal/prompts"
 	"github.com/rlmhq/rlm/repl/internal/record"
+	"github.com/rlmhq/rlm/repl/internal/usage"
 	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/repl/llm"
 	"github.com/rlmhq/rlm/schema"
@@ -129,7 +130,7 @@ const defaultWindow = 32_768
 
 // cost is what a call to a model is going to take, at most.
 func cost(m *llm.Model, r *llm.Request) ledger.Spending {
-	use := llm.Usage{InputTokens: llm.EstimateInput(*r), OutputTokens: int64(r.MaxTokens)}
+	use := llm.Usage{InputTokens: usage.EstimateInput(*r), OutputTokens: int64(r.MaxTokens)}
 	usd, _ := m.Facts.Cost(use)
 	return ledger.Spending{
 		Calls:        1,
@@ -238,22 +239,22 @@ func (c *Caller) settle(
 	ctx context.Context, reserved *Reservation, m *llm.Model, r *llm.Request, response llm.Response,
 	err error,
 ) ledger.Spending {
-	var usage llm.Usage
+	var counted llm.Usage
 	var failed *llm.Error
 	switch {
 	case err == nil || response.Usage != (llm.Usage{}):
-		usage = response.Usage.Or(*r, response.Text)
+		counted = usage.Or(response.Usage, *r, response.Text)
 	case errors.As(err, &failed):
-		usage = failed.Usage
+		counted = failed.Usage
 	case ctx.Err() != nil:
-		usage = llm.Usage{InputTokens: llm.EstimateInput(*r), Estimated: true}
+		counted = llm.Usage{InputTokens: usage.EstimateInput(*r), Estimated: true}
 	}
 
-	usd, _ := m.Facts.Cost(usage)
+	usd, _ := m.Facts.Cost(counted)
 	used := ledger.Spending{
 		Calls:        1,
-		InputTokens:  usage.InputTokens,
-		OutputTokens: usage.OutputTokens,
+		InputTokens:  counted.InputTokens,
+		OutputTokens: counted.OutputTokens,
 		USD:          usd,
 	}
 

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/rlmhq/rlm/repl/internal/calls"
+	"github.com/rlmhq/rlm/repl/internal/usage"
 	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/repl/llm"
 	"github.com/rlmhq/rlm/schema"
@@ -77,7 +78,7 @@ func TestWhatIsPaidIsBooked(t *testing.T) {
 	caller := callerOf(t, func(_ context.Context, r llm.Request) (llm.Response, error) {
 		return llm.Response{
 			Text:  "yes",
-			Usage: llm.Usage{}.Or(r, "yes"),
+			Usage: usage.Or(llm.Usage{}, r, "yes"),
 		}, errors.New("cannot record the call: the disk is full")
 	})
 	ask := question(strings.Repeat("word ", 1_000))

@@ -42,7 +42,7 @@ func NestEvents(node string, spent ledger.Spending, emit func(ledger.Event)) fun
 		}
 
 		if e.Spent != nil {
-			sum := spent.Plus(*e.Spent)
+			sum := Add(spent, *e.Spent)
 			e.Spent = &sum
 		}
 		emit(e)

@@ -8,12 +8,13 @@ import (
 	"unicode/utf8"
 
 	"github.com/rlmhq/rlm/repl/internal/calls"
+	"github.com/rlmhq/rlm/repl/internal/usage"
 	"github.com/rlmhq/rlm/repl/llm"
 )
 
 // CountTokens is about how many tokens messages have.
 func CountTokens(messages []llm.Message) int64 {
-	return llm.EstimateInput(llm.Request{Messages: messages})
+	return usage.EstimateInput(llm.Request{Messages: messages})
 }
 
 // signals score a turn of a conversation by what is in it: a high one is worth

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/rlmhq/rlm/internal/texts"
+	"github.com/rlmhq/rlm/internal/trajectory"
 	"github.com/rlmhq/rlm/repl/ledger"
 )
 
@@ -19,12 +20,12 @@ import (
 const MaxText = 20_000
 
 // BlockOf is the record of code that ran.
-func BlockOf(ran *ledger.Snippet, variables map[string]string) ledger.CodeBlock {
-	result := ledger.CodeResult{
+func BlockOf(ran *ledger.Snippet, variables map[string]string) trajectory.CodeBlock {
+	result := trajectory.CodeResult{
 		Stdout: ran.Stdout, Stderr: ran.Stderr, Locals: variables,
-		ExecutionTime: ran.Elapsed.Seconds(), RLMCalls: []ledger.CallRecord{},
+		ExecutionTime: ran.Elapsed.Seconds(), RLMCalls: []trajectory.CallRecord{},
 	}
-	if t := ran.Traceback(); t != "" {
+	if t := FormatTraceback(ran); t != "" {
 		result.Stderr += t
 	}
 	if result.Locals == nil {
@@ -39,7 +40,7 @@ func BlockOf(ran *ledger.Snippet, variables map[string]string) ledger.CodeBlock 
 		if c.Err != nil {
 			response = texts.Truncate("Error: "+c.Err.Error(), MaxText)
 		}
-		result.RLMCalls = append(result.RLMCalls, ledger.CallRecord{
+		result.RLMCalls = append(result.RLMCalls, trajectory.CallRecord{
 			RootModel:     c.Model,
 			Prompt:        c.Prompt,
 			Response:      response,
@@ -54,7 +55,7 @@ func BlockOf(ran *ledger.Snippet, variables map[string]string) ledger.CodeBlock 
 		})
 	}
 
-	return ledger.CodeBlock{Code: ran.Source, Result: result}
+	return trajectory.CodeBlock{Code: ran.Source, Result: result}
 }
 
 // Trace writes the record of one loop into a folder, a line at a time as things
@@ -116,7 +117,7 @@ func Open(dir string) (*Trace, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot write a trace (name a folder without one): %w", err)
 	}
-	if t.events, err = openLines(filepath.Join(dir, ledger.EventsFile)); err != nil {
+	if t.events, err = openLines(filepath.Join(dir, trajectory.EventsFile)); err != nil {
 		return nil, errors.Join(
 			fmt.Errorf("cannot write a trace (name a folder without one): %w", err),
 			t.trajectory.close(),
@@ -131,7 +132,7 @@ func openTrace(dir string) (*Trace, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
-	trajectory, err := openLines(filepath.Join(dir, ledger.TrajectoryFile))
+	trajectory, err := openLines(filepath.Join(dir, trajectory.File))
 	if err != nil {
 		return nil, err
 	}
@@ -167,7 +168,7 @@ func (t *Trace) Folder() string {
 }
 
 // Begin writes the metadata, completed: the backend is that of the model's name.
-func (t *Trace) Begin(m ledger.Metadata) {
+func (t *Trace) Begin(m trajectory.Metadata) {
 	if t == nil {
 		return
 	}
@@ -194,7 +195,7 @@ func (t *Trace) Turn(i Iteration) {
 	}
 	i.Type = "iteration"
 	if i.CodeBlocks == nil {
-		i.CodeBlocks = []ledger.CodeBlock{}
+		i.CodeBlocks = []trajectory.CodeBlock{}
 	}
 	if i.Timestamp == "" {
 		i.Timestamp = time.Now().Format(time.RFC3339Nano)

@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/rlmhq/rlm/internal/trajectory"
 	"github.com/rlmhq/rlm/repl/ledger"
 )
 
@@ -46,7 +47,7 @@ func TestKillLosesNothingThatWasWritten(t *testing.T) {
 	}
 	_ = cmd.Wait() // killed
 	for _, file := range []string{
-		ledger.TrajectoryFile, ledger.EventsFile, filepath.Join("sub_0001", ledger.TrajectoryFile),
+		trajectory.File, trajectory.EventsFile, filepath.Join("sub_0001", trajectory.File),
 	} {
 		data, err := os.ReadFile(filepath.Join(dir, file))
 		if err != nil {
@@ -74,8 +75,8 @@ func writeForEver(dir string) {
 	if err != nil {
 		panic(err)
 	}
-	trace.Begin(ledger.Metadata{RootModel: "m"})
-	child.Begin(ledger.Metadata{RootModel: "m"})
+	trace.Begin(trajectory.Metadata{RootModel: "m"})
+	child.Begin(trajectory.Metadata{RootModel: "m"})
 	for i := 1; ; i++ {
 		trace.Turn(Iteration{Iteration: i, Response: strings.Repeat("x", 5_000)})
 		child.Turn(Iteration{Iteration: i})
@@ -101,7 +102,7 @@ func TestAFolderHoldsOneTrace(t *testing.T) {
 	if child != nil || err != nil || none.Close() != nil {
 		t.Error("a nil Trace does something")
 	}
-	none.Begin(ledger.Metadata{})
+	none.Begin(trajectory.Metadata{})
 	none.Turn(Iteration{})
 	none.Event(ledger.Event{})
 }

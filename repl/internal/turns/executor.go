@@ -6,6 +6,7 @@ import (
 
 	"github.com/rlmhq/rlm/internal/texts"
 	"github.com/rlmhq/rlm/repl"
+	"github.com/rlmhq/rlm/repl/internal/record"
 	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/tiers"
 )
@@ -34,7 +35,7 @@ func (x *Executor) Execute(ctx context.Context, reply Reply) (Turn, error) {
 			Tier:    ran.Tier,
 			Status:  string(ran.Status),
 			Elapsed: ran.Elapsed,
-			Error:   ran.Failure(),
+			Error:   record.FormatFailure(ran),
 			Ran:     ran,
 		})
 	}

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rlmhq/rlm/internal/texts"
 	"github.com/rlmhq/rlm/repl"
-	"github.com/rlmhq/rlm/schema"
 	"github.com/rlmhq/rlm/tiers"
 )
 
@@ -55,7 +55,7 @@ const maxLooked = 4 << 20
 // looked is what is looked at of a reply, without thoughts and with the line ends of
 // Unix.
 func looked(reply string) string {
-	reply = schema.Spoken(reply)
+	reply = texts.DropThoughts(reply)
 	return strings.ReplaceAll(reply[:min(len(reply), maxLooked)], "\r\n", "\n")
 }
 

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/rlmhq/rlm/internal/texts"
+	"github.com/rlmhq/rlm/repl/internal/record"
 	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/tiers"
 )
@@ -76,7 +77,7 @@ func describe(b *strings.Builder, r *ledger.Snippet, i, n int, left *int) {
 	}
 	silent := true
 	for _, part := range []struct{ label, text string }{
-		{"stdout", r.Stdout}, {"stderr", r.Stderr}, {"error", r.Traceback()},
+		{"stdout", r.Stdout}, {"stderr", r.Stderr}, {"error", record.FormatTraceback(r)},
 	} {
 		text := strings.TrimRight(strings.ToValidUTF8(part.text, "\uFFFD"), "\n")
 		if text == "" {
@@ -84,7 +85,7 @@ func describe(b *strings.Builder, r *ledger.Snippet, i, n int, left *int) {
 		}
 		silent = false
 		least := 0
-		if r.Failed() {
+		if record.HasFailed(r) {
 			least = minShown
 		}
 

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/rlmhq/rlm/internal/texts"
+	"github.com/rlmhq/rlm/internal/trajectory"
 	"github.com/rlmhq/rlm/repl"
 	"github.com/rlmhq/rlm/repl/internal/record"
 	"github.com/rlmhq/rlm/repl/ledger"
@@ -31,7 +32,7 @@ type Turn struct {
 
 // Failed returns the code that did not run to its end, nil if all did.
 func (t *Turn) Failed() *ledger.Snippet {
-	i := slices.IndexFunc(t.Ran, func(r ledger.Snippet) bool { return r.Failed() })
+	i := slices.IndexFunc(t.Ran, func(r ledger.Snippet) bool { return record.HasFailed(&r) })
 	if i < 0 {
 		return nil
 	}
@@ -80,7 +81,7 @@ func runReply(ctx context.Context, s *repl.Session, r Reply) (Turn, error) {
 		if ran.Final != nil {
 			t.Final = ran.Final
 		}
-		if ran.Failed() || ran.Final != nil {
+		if record.HasFailed(&ran) || ran.Final != nil {
 			t.Skipped = len(r.Blocks) - i - 1
 			break
 		}
@@ -171,8 +172,8 @@ func (t *Turn) Feedback(ctx context.Context, s *repl.Session, o FeedbackOptions)
 }
 
 // CodeBlocks are the records of a turn's code.
-func (t *Turn) CodeBlocks(s *repl.Session) []ledger.CodeBlock {
-	blocks := make([]ledger.CodeBlock, 0, len(t.Ran))
+func (t *Turn) CodeBlocks(s *repl.Session) []trajectory.CodeBlock {
+	blocks := make([]trajectory.CodeBlock, 0, len(t.Ran))
 	for i := range t.Ran {
 		blocks = append(blocks, record.BlockOf(&t.Ran[i], s.Variables()))
 	}
