@@ -183,7 +183,7 @@ func TestBothWireFormatsGiveTheSameRun(t *testing.T) {
 		if err != nil || outcome.Text() != `["PART A", "PART B", "PART C"]` {
 			t.Fatalf("%s: %+v, %v", name, outcome, err)
 		}
-		conversations[name] = trajectory(t, cfg.Trace)
+		conversations[name] = readTrajectory(t, cfg.Trace)
 		if err := registry.Close(); err != nil {
 			t.Error(err)
 		}
@@ -194,7 +194,7 @@ func TestBothWireFormatsGiveTheSameRun(t *testing.T) {
 }
 
 // trajectory is what was said and done in a trace, without times and models.
-func trajectory(t *testing.T, dir string) string {
+func readTrajectory(t *testing.T, dir string) string {
 	t.Helper()
 	var b strings.Builder
 	for _, line := range readLines(t, filepath.Join(dir, trajectory.File))[1:] {

@@ -27,8 +27,8 @@ func (p dialects) rlmBatch(ctx context.Context, call tiers.Call) (tiers.Value, e
 	return p.texts(ctx, queries, true)
 }
 
-// batch makes the queries of a call with a list of prompts, each a prompt or a
-// dict with what it needs of its own. A list in the place of the model holds the
+// batch makes the queries of a call with a list of prompts. Each is a prompt or a dict
+// with its own arguments. A list in the place of the model holds the
 // contexts.
 func (p dialects) batch(call tiers.Call, params ...string) ([]Query, error) {
 	if len(call.Args) > 1 && len(call.Args[1]) > 0 && call.Args[1][0] == '[' {
@@ -51,9 +51,8 @@ func (p dialects) batch(call tiers.Call, params ...string) ([]Query, error) {
 	}
 
 	if len(prompts) > maxList {
-		return nil, fmt.Errorf(
-			"%s: %d prompts are more than %d", call.Function, len(prompts), maxList,
-		)
+		return nil, fmt.Errorf("%s: %d prompts are more than %d",
+			call.Function, len(prompts), maxList)
 	}
 
 	queries := make([]Query, len(prompts))
@@ -66,7 +65,6 @@ func (p dialects) batch(call tiers.Call, params ...string) ([]Query, error) {
 				"schema": a.values["schema"],
 			},
 		}
-
 		if contexts != nil {
 			common.values["context"] = contexts[i]
 		}
@@ -78,7 +76,7 @@ func (p dialects) batch(call tiers.Call, params ...string) ([]Query, error) {
 	return queries, nil
 }
 
-// contexts are one for each prompt, nil if there are none.
+// contexts returns one context for each prompt, nil without contexts.
 func (a arguments) contexts(n int) ([]tiers.Value, error) {
 	if _, ok := a.values["contexts"]; !ok {
 		return nil, nil
@@ -131,7 +129,7 @@ func (p dialects) entry(common arguments, i int) (Query, error) {
 	return q, err
 }
 
-// parallel answers run_parallel_sub_calls. Of a single dict it makes a list.
+// parallel answers run_parallel_sub_calls. It takes a single dict for a list of one.
 func (p dialects) parallel(ctx context.Context, call tiers.Call) (tiers.Value, error) {
 	if len(call.Args) == 1 && len(call.Args[0]) > 0 && call.Args[0][0] == '{' {
 		call.Args = []tiers.Value{tiers.Value("[" + string(call.Args[0]) + "]")}
@@ -159,8 +157,8 @@ func (p dialects) texts(ctx context.Context, queries []Query, sub bool) (tiers.V
 	return encode(slots, typed)
 }
 
-// errorKey is the one member of the JSON object that stands for a failed slot;
-// the guest makes an error object of it, which is false and reads "Error: …".
+// errorKey is the one member of the JSON object that stands for a failed slot. The guest
+// turns it into an error object, which is false and reads "Error: …".
 const errorKey = "__rlm_error__"
 
 // encode writes slots as a JSON list.
@@ -175,7 +173,6 @@ func encode(slots []fanout.Slot[json.RawMessage], objects bool) (tiers.Value, er
 		if objects {
 			failure = map[string]any{errorKey: failure}
 		}
-
 		data, err := json.Marshal(failure)
 		if err != nil {
 			return nil, err
@@ -198,9 +195,8 @@ func (p dialects) items(call tiers.Call, params ...string) ([]Query, arguments, 
 	}
 
 	if len(list) > maxList {
-		return nil, a, fmt.Errorf(
-			"%s: %d items are more than %d", call.Function, len(list), maxList,
-		)
+		return nil, a, fmt.Errorf("%s: %d items are more than %d",
+			call.Function, len(list), maxList)
 	}
 
 	q := Query{}
@@ -218,8 +214,8 @@ func (p dialects) items(call tiers.Call, params ...string) ([]Query, arguments, 
 	return queries, a, nil
 }
 
-// mapped answers the queries of a combinator, once what they cost is known to fit.
-func (p dialects) mapped(
+// answerIfAffordable answers the queries of a combinator if their cost fits the budget.
+func (p dialects) answerIfAffordable(
 	ctx context.Context, queries []Query,
 ) ([]fanout.Slot[json.RawMessage], error) {
 	if err := p.Foresee(ctx, queries); err != nil {
@@ -233,7 +229,7 @@ func (p dialects) mapLLM(ctx context.Context, call tiers.Call) (tiers.Value, err
 	if err != nil {
 		return nil, err
 	}
-	slots, err := p.mapped(ctx, queries)
+	slots, err := p.answerIfAffordable(ctx, queries)
 	if err != nil {
 		return nil, err
 	}
@@ -255,9 +251,9 @@ func (p dialects) filterLLM(ctx context.Context, call tiers.Call) (tiers.Value, 
 	return p.all(ctx, "filter_llm", queries)
 }
 
-// all answers queries none of which may fail.
+// all answers queries and fails if one of them does.
 func (p dialects) all(ctx context.Context, name string, queries []Query) (tiers.Value, error) {
-	slots, err := p.mapped(ctx, queries)
+	slots, err := p.answerIfAffordable(ctx, queries)
 	if err != nil {
 		return nil, err
 	}
@@ -298,8 +294,8 @@ func (p dialects) tally(ctx context.Context, call tiers.Call) (tiers.Value, erro
 
 const defaultFanIn = 8
 
-// reduceLLM combines items fan_in at a time, level by level, until one is left.
-// The contract holds for every level: what combines must be combinable.
+// reduceLLM combines items fan_in at a time, level by level, until one is left. The
+// contract holds for every level, because each answer is an item of the next.
 func (p dialects) reduceLLM(ctx context.Context, call tiers.Call) (tiers.Value, error) {
 	queries, a, err := p.items(call, "prompt", "items", "schema", "model", "fan_in")
 	if err != nil {
@@ -321,7 +317,7 @@ func (p dialects) reduceLLM(ctx context.Context, call tiers.Call) (tiers.Value, 
 		level[i] = q.Context
 	}
 
-	ahead, err := foreseen(queries[0], level, fanIn)
+	ahead, err := planLevels(queries[0], level, fanIn)
 	if err != nil {
 		return nil, err
 	}
@@ -330,7 +326,7 @@ func (p dialects) reduceLLM(ctx context.Context, call tiers.Call) (tiers.Value, 
 	}
 
 	for first := true; first || len(level) > 1; first = false {
-		wave, err := groups(queries[0], level, fanIn)
+		wave, err := groupLevel(queries[0], level, fanIn)
 		if err != nil {
 			return nil, err
 		}
@@ -351,8 +347,8 @@ func (p dialects) reduceLLM(ctx context.Context, call tiers.Call) (tiers.Value, 
 	return level[0], nil
 }
 
-// groups are the queries of one level.
-func groups(q Query, level []json.RawMessage, fanIn int) ([]Query, error) {
+// groupLevel returns the queries of one level.
+func groupLevel(q Query, level []json.RawMessage, fanIn int) ([]Query, error) {
 	var queries []Query
 	for at := 0; at < len(level); at += fanIn {
 		group, err := json.Marshal(level[at:min(at+fanIn, len(level))])
@@ -366,10 +362,10 @@ func groups(q Query, level []json.RawMessage, fanIn int) ([]Query, error) {
 	return queries, nil
 }
 
-// foreseen are the queries of all levels; an answer is taken to be as long as
-// the shortest item, which is not known better.
-func foreseen(q Query, level []json.RawMessage, fanIn int) ([]Query, error) {
-	queries, err := groups(q, level, fanIn)
+// planLevels returns the queries of all levels. It takes an answer to be as long as the
+// first item, because nothing better is known.
+func planLevels(q Query, level []json.RawMessage, fanIn int) ([]Query, error) {
+	queries, err := groupLevel(q, level, fanIn)
 	for n := len(queries); n > 1; n = (n + fanIn - 1) / fanIn {
 		for i := range (n + fanIn - 1) / fanIn {
 			q.Context, q.Slot = level[0], i

@@ -23,8 +23,9 @@ type Executor struct {
 // maxBroken is how often in a row a tier may break before a loop gives up.
 const maxBroken = 3
 
-// Execute is [Execute] with an event for each snippet. A tier that broke is told to
-// the model, who may have caused it, until it happens too often.
+// Execute runs a reply's code and emits an event for each snippet. If a tier breaks, the
+// feedback says so, because the code may have caused it. After maxBroken breaks in a row,
+// Execute returns the error.
 func (x *Executor) Execute(ctx context.Context, reply Reply) (Turn, error) {
 	done, err := execute(ctx, x.Session, reply)
 	for i := range done.Ran {
@@ -51,11 +52,8 @@ func (x *Executor) Execute(ctx context.Context, reply Reply) (Turn, error) {
 	}
 
 	done.Broke = true
-	done.Notes = append(
-		done.Notes,
+	done.Notes = append(done.Notes,
 		"The sandbox broke while it ran your code; variables may be gone, see SHOW_VARS(). "+
-			texts.Truncate(err.Error(), 500),
-	)
-
+			texts.Truncate(err.Error(), 500))
 	return done, nil
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// Reply is what a model's reply holds for a loop.
+// Reply has the code and the answer of a model's reply.
 type Reply struct {
 	// Blocks are the code, in order.
 	Blocks []repl.Block
@@ -27,15 +27,15 @@ const maxBlocks = 64
 // a balanced FINAL(...) anywhere. A fence without a language counts if it looks
 // like Python; one of another language (json, text) is no code.
 func Extract(reply string) Reply {
-	reply = looked(reply)
-	blocks, outside, fenced := fences(reply)
+	reply = cleanReply(reply)
+	blocks, outside, fenced := findFences(reply)
 	r := Reply{Final: findTextFinal(outside)}
 	switch {
 	case len(blocks) > 0:
 		r.Blocks = blocks
 	case fenced || r.Final != nil:
 	default:
-		if source := indented(reply); source != "" {
+		if source := findIndented(reply); source != "" {
 			r.Blocks = []repl.Block{{Language: tiers.Python, Source: source}}
 		} else if source := finalCall(reply); source != "" {
 			r.Blocks = []repl.Block{{Language: tiers.Python, Source: source}}
@@ -48,13 +48,13 @@ func Extract(reply string) Reply {
 	return r
 }
 
-// maxLooked bounds what is looked at of a reply, in bytes: no model writes so much in
-// one, but a server may.
+// maxLooked bounds the part of a reply that is searched, in bytes. No model writes so much,
+// but a server may send it.
 const maxLooked = 4 << 20
 
-// looked is what is looked at of a reply, without thoughts and with the line ends of
-// Unix.
-func looked(reply string) string {
+// cleanReply returns the part of a reply that is searched, without thoughts and with the
+// line ends of Unix.
+func cleanReply(reply string) string {
 	reply = texts.DropThoughts(reply)
 	return strings.ReplaceAll(reply[:min(len(reply), maxLooked)], "\r\n", "\n")
 }
@@ -64,12 +64,12 @@ func looked(reply string) string {
 // and of several blocks the first alone counts. A first block that begins with
 // "# BATCH" takes the others along.
 func ExtractScript(reply string) (source string, ok bool) {
-	reply = looked(reply)
-	blocks, outside, _ := fences(reply)
-	if blocks = ofLanguage(blocks, tiers.Python); len(blocks) > 0 {
-		return script(blocks[:min(len(blocks), maxBlocks)]), true
+	reply = cleanReply(reply)
+	blocks, outside, _ := findFences(reply)
+	if blocks = keepLanguage(blocks, tiers.Python); len(blocks) > 0 {
+		return joinScript(blocks[:min(len(blocks), maxBlocks)]), true
 	}
-	source = indented(outside)
+	source = findIndented(outside)
 	if f := findTextFinal(outside); source == "" && f != nil {
 		source = f.source()
 	}
@@ -80,13 +80,13 @@ func ExtractScript(reply string) (source string, ok bool) {
 	return source, source != ""
 }
 
-// ofLanguage are the blocks of one language.
-func ofLanguage(blocks []repl.Block, language tiers.Language) []repl.Block {
+// keepLanguage keeps the blocks of one language.
+func keepLanguage(blocks []repl.Block, language tiers.Language) []repl.Block {
 	return slices.DeleteFunc(blocks, func(b repl.Block) bool { return b.Language != language })
 }
 
-// script is the first of some blocks, or a batch of them.
-func script(blocks []repl.Block) string {
+// joinScript returns the first of some blocks, or a batch of them.
+func joinScript(blocks []repl.Block) string {
 	if !strings.HasPrefix(strings.TrimSpace(blocks[0].Source), "# BATCH") {
 		return blocks[0].Source
 	}
@@ -111,9 +111,9 @@ var languages = map[string]tiers.Language{
 	"golang":    tiers.Go,
 }
 
-// fences returns the code in fences, the text outside of all fences, and whether
+// findFences returns the code in fences, the text outside of all fences, and whether
 // there was a fence with code at all.
-func fences(reply string) (blocks []repl.Block, outside string, code bool) {
+func findFences(reply string) (blocks []repl.Block, outside string, code bool) {
 	lines := strings.Split(reply, "\n")
 	marks := marksOf(lines)
 	var text strings.Builder
@@ -123,7 +123,7 @@ func fences(reply string) (blocks []repl.Block, outside string, code bool) {
 			text.WriteString(lines[i] + "\n")
 			continue
 		}
-		end := closing(marks, i, &steps)
+		end := findClosing(marks, i, &steps)
 		source := strings.Join(lines[i+1:min(end, len(lines))], "\n")
 		if block, ok := blockOf(marks[i].info, source); ok {
 			blocks, code = append(blocks, block), true
@@ -132,7 +132,6 @@ func fences(reply string) (blocks []repl.Block, outside string, code bool) {
 		text.WriteByte('\n')
 		i = end
 	}
-
 	return blocks, text.String(), code
 }
 
@@ -169,11 +168,11 @@ func markOf(line string) *mark {
 // not take quadratic time.
 const maxSteps = 100_000
 
-// closing is the line that closes the fence opened at line i, len(lines) if none
+// findClosing returns the line that closes the fence opened at line i, len(lines) if none
 // does: the reply was cut there, or a stop sequence ate it. Code may hold a text
 // with fences in it; an inner fence that names its language is closed first,
 // unless that leaves the outer one open.
-func closing(lines []*mark, i int, steps *int) int {
+func findClosing(lines []*mark, i int, steps *int) int {
 	depth, plain := 0, len(lines)
 	for j := i + 1; j < len(lines); j++ {
 		if *steps--; *steps < 0 && plain < len(lines) {
@@ -208,7 +207,6 @@ func word(info string) string {
 	if len(fields) == 0 {
 		return ""
 	}
-
 	return strings.ToLower(strings.TrimPrefix(fields[0], "."))
 }
 
@@ -225,7 +223,7 @@ func blockOf(info, source string) (repl.Block, bool) {
 	return repl.Block{Language: language, Source: source}, known
 }
 
-// python are the signs of Python, at a line's start or within.
+// pythonSigns are the signs of Python, at a line's start or within.
 var pythonSigns = regexp.MustCompile(
 	`(?m)^[ \t]*(import |from \w[\w.]* import |def \w|async def |class \w|for .+ in .+:|` +
 		`while .+:|if .+:|` +
@@ -239,9 +237,9 @@ var pythonSigns = regexp.MustCompile(
 // prose and data; whether it is Python, the parser will say.
 func looksLikePython(text string) bool { return pythonSigns.MatchString(text) }
 
-// indented returns the first indented block that looks like Python, its common
+// findIndented returns the first indented block that looks like Python, its common
 // indentation removed: that indentation is the block's mark, not the code's.
-func indented(reply string) string {
+func findIndented(reply string) string {
 	lines := strings.Split(reply, "\n")
 	for i := 0; i < len(lines); {
 		if margin(lines[i]) == "" {
@@ -257,10 +255,8 @@ func indented(reply string) string {
 		if looksLikePython(source) && (i == 0 || !listItem.MatchString(lines[i-1])) {
 			return source
 		}
-
 		i = end
 	}
-
 	return ""
 }
 

@@ -16,7 +16,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// Turn is what came of one reply.
+// Turn is the outcome of one reply.
 type Turn struct {
 	// Ran is the code that ran, in order; Skipped counts blocks that did not,
 	// because one before them failed or gave the answer.
@@ -26,7 +26,7 @@ type Turn struct {
 	Final *tiers.Final
 	// Notes are for the model.
 	Notes []string
-	// Broke says that a tier broke under it, and that variables may be gone.
+	// Broke says that a tier broke, so that variables may be gone.
 	Broke bool
 }
 
@@ -36,16 +36,15 @@ func (t *Turn) Failed() *ledger.Snippet {
 	if i < 0 {
 		return nil
 	}
-
 	return &t.Ran[i]
 }
 
-// Execute runs a reply's code, block after block until one fails or answers, and
-// then settles an answer in its text. An answer that stands beside code which
-// failed is not taken: it was written before its author knew.
+// execute runs a reply's code, block after block until one fails or answers, and
+// then settles an answer in its text. An answer beside code that
+// failed does not count: the model wrote it before it knew.
 //
-// What no tier may run is told to the model in Notes. An error means that the
-// context ended or that a tier broke.
+// Notes tell the model about code that no tier may run. An error means that the context
+// ended or that a tier broke.
 func execute(ctx context.Context, s *repl.Session, r Reply) (Turn, error) {
 	t, err := runReply(ctx, s, r)
 	if t.Final != nil && untouched.Match(t.Final.Value) {
@@ -53,12 +52,11 @@ func execute(ctx context.Context, s *repl.Session, r Reply) (Turn, error) {
 		t.Notes = append(t.Notes, "The variable answer is as you found it, so FINAL was not accepted: "+
 			`put your answer into answer["content"], or give it to FINAL.`)
 	}
-
 	return t, err
 }
 
 // untouched is what the variable answer holds before a snippet has put anything into
-// it. Models that mean a variable of their own hand it over.
+// it. Some models hand it over although they mean another variable.
 var untouched = regexp.MustCompile(`^\{"content": ?"", ?"ready": ?false\}$`)
 
 func runReply(ctx context.Context, s *repl.Session, r Reply) (Turn, error) {
@@ -66,7 +64,7 @@ func runReply(ctx context.Context, s *repl.Session, r Reply) (Turn, error) {
 	for i, block := range r.Blocks {
 		ran, err := s.Run(ctx, block)
 		if err != nil {
-			if err := t.refused(err); err != nil {
+			if err := t.noteRefusal(err); err != nil {
 				if ctx.Err() != nil {
 					// A run that is out of time shows how far its snippet came.
 					t.Ran = append(t.Ran, ran)
@@ -96,12 +94,12 @@ func runReply(ctx context.Context, s *repl.Session, r Reply) (Turn, error) {
 		return t, nil
 	}
 
-	err := t.settle(ctx, s, r.Final)
+	err := t.settleText(ctx, s, r.Final)
 	return t, err
 }
 
-// refused notes that no tier may run a snippet; another error comes back.
-func (t *Turn) refused(err error) error {
+// noteRefusal notes that no tier may run a snippet. It returns any other error.
+func (t *Turn) noteRefusal(err error) error {
 	if !errors.Is(err, router.ErrNoTier) {
 		return err
 	}
@@ -112,10 +110,10 @@ func (t *Turn) refused(err error) error {
 // signsOfText are the exceptions of an argument that was text after all.
 var signsOfText = []string{"SyntaxError", "NameError", "IndentationError"}
 
-// settle finds out what an answer in text means. FINAL(x) may name a variable,
+// settleText finds the meaning of an answer in text. FINAL(x) may name a variable,
 // be a Python expression, or be text as it stands: the session decides, and what
 // it cannot read is text.
-func (t *Turn) settle(ctx context.Context, s *repl.Session, f *textFinal) error {
+func (t *Turn) settleText(ctx context.Context, s *repl.Session, f *textFinal) error {
 	if value, ok := f.literal(); ok && f.Call != "FINAL_VAR" {
 		t.Final = &tiers.Final{Value: value}
 		return nil
@@ -128,7 +126,7 @@ func (t *Turn) settle(ctx context.Context, s *repl.Session, f *textFinal) error 
 
 	ran, err := s.Run(ctx, repl.Block{Language: tiers.Python, Source: source})
 	if err != nil {
-		return t.refused(err)
+		return t.noteRefusal(err)
 	}
 	switch {
 	case ran.Final != nil:
@@ -144,13 +142,12 @@ func (t *Turn) settle(ctx context.Context, s *repl.Session, f *textFinal) error 
 	return nil
 }
 
-// NothingDone is what a model is told whose reply holds neither code nor an
-// answer.
+// NothingDone is the feedback on a reply with neither code nor an answer.
 const NothingDone = "Your reply had neither code nor a final answer, so nothing happened. " +
 	"Write code in a ```repl block, or give your answer with FINAL(...)."
 
-// Feedback is the feedback on a turn. Its output is kept in the session; a session that
-// cannot take it, its memory being full, is no reason to end a run.
+// Feedback returns the feedback on a turn and keeps its output in the session. The run goes
+// on if the session cannot take the output, for example because its memory is full.
 func (t *Turn) Feedback(ctx context.Context, s *repl.Session, o FeedbackOptions) (string, error) {
 	if output := JoinOutput(t.Ran); output != "" {
 		name, err := keepOutput(ctx, s, o.Turn, output)
@@ -158,11 +155,9 @@ func (t *Turn) Feedback(ctx context.Context, s *repl.Session, o FeedbackOptions)
 		case ctx.Err() != nil:
 			return "", context.Cause(ctx)
 		case err != nil:
-			o.Notes = append(
-				slices.Clone(o.Notes),
-				"The whole output could not be kept: "+texts.Truncate(err.Error(), 300),
-			)
-		case cut(t.Ran, o.Cap):
+			o.Notes = append(slices.Clone(o.Notes),
+				"The whole output could not be kept: "+texts.Truncate(err.Error(), 300))
+		case isCut(t.Ran, o.Cap):
 			o.Kept = name
 		}
 	}
@@ -171,7 +166,7 @@ func (t *Turn) Feedback(ctx context.Context, s *repl.Session, o FeedbackOptions)
 	return writeFeedback(t.Ran, t.Skipped, o), nil
 }
 
-// CodeBlocks are the records of a turn's code.
+// CodeBlocks returns the records of a turn's code.
 func (t *Turn) CodeBlocks(s *repl.Session) []trajectory.CodeBlock {
 	blocks := make([]trajectory.CodeBlock, 0, len(t.Ran))
 	for i := range t.Ran {
@@ -185,6 +180,5 @@ func keepOutput(
 	ctx context.Context, s *repl.Session, turn int, output string,
 ) (name string, err error) {
 	name = fmt.Sprintf("_stdout_%d", turn)
-
 	return name, s.Assign(ctx, name, output)
 }
