@@ -39,14 +39,18 @@ func ExampleOpenSession() {
 	}
 
 	ctx := context.Background()
-	session, err := repl.OpenSession(ctx, repl.SessionConfig{Open: shared.Opener(router.Policy{}), Tools: tools})
+	session, err := repl.OpenSession(
+		ctx, repl.SessionConfig{Open: shared.Opener(router.Policy{}), Tools: tools},
+	)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	defer session.Close()
 
-	ran, err := session.Run(ctx, repl.Block{Language: tiers.Python, Source: `FINAL(2 * price("tea")["euros"])`})
+	ran, err := session.Run(
+		ctx, repl.Block{Language: tiers.Python, Source: `FINAL(2 * price("tea")["euros"])`},
+	)
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -33,28 +33,28 @@ type Runner interface {
 // the root package has one for each policy.
 type Opener func(ctx context.Context, cfg tiers.Config) (Runner, error)
 
-// SessionConfig says what a session has.
+// SessionConfig describes one session.
 type SessionConfig struct {
 	// Open makes the runner.
 	Open Opener
-	// Inputs are what snippets find as context, context_1 and so on. The caller
-	// keeps them open as long as the session lives.
+	// Inputs are the variables context, context_1 and so on. The caller keeps them open
+	// until the session is closed.
 	Inputs []tiers.Input
 	// Tools answer host calls. Nil is none.
 	Tools *Tools
-	// Limits bound each snippet. A zero Output is 1 MiB here: what is beyond the
-	// feedback's cap is kept for the snippets.
+	// Limits bound each snippet. A zero Output means [DefaultOutput]: the session keeps
+	// output beyond the feedback's cap for later snippets.
 	Limits tiers.Limits
 	// Deterministic makes clocks and randomness the same in every run.
 	Deterministic bool
 }
 
-// DefaultOutput is how many bytes of a snippet's output a session keeps.
+// DefaultOutput bounds the output of a snippet that a session keeps, in bytes.
 const DefaultOutput = 1 << 20
 
-// Session is the namespace of one loop: it runs snippets, knows the variables
-// they made, and hands them what the host keeps for them. It has one owner; only
-// host calls arrive from other goroutines.
+// Session is the namespace of one loop. It runs snippets, knows their variables, and hands
+// them values from the host. It has one owner; only host calls arrive from other
+// goroutines.
 type Session struct {
 	runner Runner
 	tools  *Tools
@@ -64,14 +64,14 @@ type Session struct {
 	calls []ledger.SubCall
 	muted bool
 
-	variables map[string]string // name to kind, as the guest last told
+	variables map[string]string // name to kind, as the guest last reported
 }
 
-// keeper is the host function by which a snippet fetches a value that the host
-// keeps for it. Only the session's own snippets need it.
-const keeper = protocol.Stash
+// stashFunction is the host function by which a snippet fetches a value from the host. Only
+// the session's own snippets call it.
+const stashFunction = protocol.Stash
 
-// OpenSession starts a session. No sandbox is opened before its first snippet.
+// OpenSession starts a session. The first snippet opens the sandbox.
 func OpenSession(ctx context.Context, cfg SessionConfig) (*Session, error) {
 	if cfg.Open == nil {
 		return nil, errors.New("cannot open a session: there is no Opener")
@@ -79,8 +79,9 @@ func OpenSession(ctx context.Context, cfg SessionConfig) (*Session, error) {
 	if cfg.Limits.Output == 0 {
 		cfg.Limits.Output = DefaultOutput
 	}
+
 	s := &Session{tools: cfg.Tools, stash: map[string]tiers.Value{}}
-	functions := []tiers.Function{{Name: keeper, Doc: "What the host keeps for a variable."}}
+	functions := []tiers.Function{{Name: stashFunction, Doc: "What the host keeps for a variable."}}
 	if cfg.Tools != nil {
 		functions = append(functions, cfg.Tools.Functions()...)
 	}
@@ -97,15 +98,17 @@ func OpenSession(ctx context.Context, cfg SessionConfig) (*Session, error) {
 
 // call answers a host call: the session's own or a tool's.
 func (s *Session) call(ctx context.Context, call tiers.Call) (tiers.Value, error) {
-	if call.Function != keeper {
+	if call.Function != stashFunction {
 		s.mu.Lock()
 		muted := s.muted
 		s.mu.Unlock()
+
 		if s.tools == nil || muted {
 			return nil, fmt.Errorf("this session has no function %q", call.Function)
 		}
-		return s.tools.Call(calls.WithRecorder(ctx, s.record), call)
+		return s.tools.Call(calls.WithRecorder(ctx, s.noteCall), call)
 	}
+
 	var name string
 	if len(call.Args) != 1 || json.Unmarshal(call.Args[0], &name) != nil {
 		return nil, errors.New("cannot tell which variable is meant")
@@ -116,19 +119,21 @@ func (s *Session) call(ctx context.Context, call tiers.Call) (tiers.Value, error
 	if !ok {
 		return nil, fmt.Errorf("nothing is kept for %q", name)
 	}
+
 	return value, nil
 }
 
-// RefuseCalls ends the host calls: what runs from now on reaches nobody, and costs nothing.
+// RefuseCalls ends the host calls: snippets that run from now on call no tool and cost
+// nothing.
 func (s *Session) RefuseCalls() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.muted = true
 }
 
-// record takes down a sub-call of the snippet that runs, as its record shows it:
-// thousands of them, each with a part of the input, would be a second copy of that.
-func (s *Session) record(c ledger.SubCall) {
+// noteCall keeps a sub-call of the running snippet, truncated: thousands of them, each with
+// a part of the input, would be a second copy of it.
+func (s *Session) noteCall(c ledger.SubCall) {
 	for _, text := range []*string{&c.Prompt, &c.Question, &c.Response} {
 		*text = texts.Truncate(*text, record.MaxText)
 	}
@@ -137,26 +142,34 @@ func (s *Session) record(c ledger.SubCall) {
 	s.calls = append(s.calls, c)
 }
 
-// Run runs one piece of code. An error says that no tier may run it or that one
-// broke; Ran is then as far as it came.
+// Run runs one piece of code. An error means that no tier may run it or that a tier broke;
+// the Snippet then has what happened before.
 func (s *Session) Run(ctx context.Context, b Block) (ledger.Snippet, error) {
 	s.mu.Lock()
 	s.calls = nil
 	s.mu.Unlock()
+
 	begun := time.Now()
 	result, err := s.runner.Run(ctx, tiers.Job{Language: b.Language, Source: b.Source})
-	ran := ledger.Snippet{Language: b.Language, Source: b.Source, Result: result, Elapsed: time.Since(begun)}
+	ran := ledger.Snippet{
+		Language: b.Language,
+		Source:   b.Source,
+		Result:   result,
+		Elapsed:  time.Since(begun),
+	}
+
 	s.mu.Lock()
 	ran.Calls = s.calls
 	s.mu.Unlock()
+
 	if result.Variables != nil {
-		ran.New = s.learn(result.Variables)
+		ran.New = s.updateVariables(result.Variables)
 	}
 	return ran, err
 }
 
-// learn takes the guest's word on its variables and returns the new ones.
-func (s *Session) learn(list []tiers.Variable) []string {
+// updateVariables replaces the known variables by the guest's and returns the new names.
+func (s *Session) updateVariables(list []tiers.Variable) []string {
 	var fresh []string
 	now := make(map[string]string, len(list))
 	for _, v := range list {
@@ -169,11 +182,11 @@ func (s *Session) learn(list []tiers.Variable) []string {
 	return fresh
 }
 
-// Variables are the names and kinds of the snippets' variables, as they were when
-// a snippet last ended in order.
+// Variables returns the kinds of the snippets' variables by their names, as the last
+// snippet that ended in order left them.
 func (s *Session) Variables() map[string]string { return s.variables }
 
-// Assign binds a variable of the session to a Go value, by way of its JSON.
+// Assign sets a variable of the session to the JSON of a Go value.
 func (s *Session) Assign(ctx context.Context, name string, value any) error {
 	data, err := json.Marshal(value)
 	if err != nil {
@@ -187,7 +200,8 @@ func (s *Session) Assign(ctx context.Context, name string, value any) error {
 		delete(s.stash, name)
 		s.mu.Unlock()
 	}()
-	source := fmt.Sprintf("%s = %s(%q)", name, keeper, name)
+
+	source := fmt.Sprintf("%s = %s(%q)", name, stashFunction, name)
 	result, err := s.runner.Run(ctx, tiers.Job{Source: source})
 	if err != nil {
 		return fmt.Errorf("cannot assign %s: %w", name, err)
@@ -195,19 +209,20 @@ func (s *Session) Assign(ctx context.Context, name string, value any) error {
 	if result.Status != tiers.StatusOK {
 		return fmt.Errorf("cannot assign %s: the snippet ended as %s", name, result.Status)
 	}
+
 	return nil
 }
 
-// Home is the tier in which the session's Python lives, empty before the first
+// Home returns the name of the tier of the session's Python, empty before the first
 // snippet.
 func (s *Session) Home() string { return s.runner.Home(tiers.Python) }
 
-// Close ends the session.
+// Close ends the session and its sandbox.
 func (s *Session) Close() error { return s.runner.Close() }
 
 // Block is a piece of code in a reply.
 type Block struct {
-	// Language is what runs it.
+	// Language is the language of the code.
 	Language tiers.Language
 	// Source is the code as the model wrote it.
 	Source string

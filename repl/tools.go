@@ -16,11 +16,11 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// Tool is a function that snippets find by its name.
+// Tool is a function that snippets can call by its name.
 type Tool struct {
 	// Name is a Python identifier that is not reserved.
 	Name string
-	// Signature is how it is called, such as "search(query, limit=10)". Its
+	// Signature shows how to call it, such as "search(query, limit=10)". Its
 	// parameters bind positional arguments to names.
 	Signature string
 	// Doc is one or two sentences for the prompt.
@@ -28,26 +28,26 @@ type Tool struct {
 	// Schema is the JSON Schema of the arguments, an object by parameter names.
 	// Nil checks nothing.
 	Schema json.RawMessage
-	// Call does the work. Its arguments are hostile, and it is called
-	// concurrently. An error becomes an exception in the snippet, with its text.
+	// Call does the work. Its arguments are hostile, and calls may be concurrent. An error
+	// becomes an exception in the snippet, with the same text.
 	Call func(ctx context.Context, args map[string]tiers.Value) (tiers.Value, error)
-	// Raw does the work in place of Call and takes the call as it came, its
-	// positional arguments without names. Schema is not checked then.
+	// Raw replaces Call. It takes the call unchanged, with positional arguments that have
+	// no names yet, and ignores Schema.
 	Raw func(ctx context.Context, call tiers.Call) (tiers.Value, error)
 
 	params []string
 	check  *schema.Contract
 }
 
-// Tools are the functions of a session: those of the protocol, which a loop
-// provides, and those that an embedder adds. It is the [tiers.Host] of a session.
+// Tools are the functions of a session: the loop provides those of the protocol, an
+// embedder adds others. Tools is the [tiers.Host] of a session.
 type Tools struct {
 	list   []Tool
 	byName map[string]int
 }
 
-// reserved are the names that no tool may take: the protocol's, and what the
-// guest itself provides, which package pykernel refuses.
+// reserved are the names of the protocol, which no tool may take. Package pykernel refuses
+// the names that the guest itself provides.
 var reserved = func() map[string]bool {
 	names := map[string]bool{protocol.Stash: true}
 	for _, name := range functionNames() {
@@ -70,10 +70,11 @@ func NewTools(tools ...Tool) (*Tools, error) {
 			return nil, err
 		}
 	}
+
 	return t, nil
 }
 
-// With returns a copy of t that also has functions of the protocol.
+// With returns a copy of t with further functions, reserved names allowed. A nil t has none.
 func (t *Tools) With(functions ...Tool) (*Tools, error) {
 	more := &Tools{byName: map[string]int{}}
 	if t != nil {
@@ -84,23 +85,29 @@ func (t *Tools) With(functions ...Tool) (*Tools, error) {
 			return nil, err
 		}
 	}
+
 	return more, nil
 }
 
+// add checks a tool and appends it.
 func (t *Tools) add(tool Tool) error {
 	if err := protocol.CheckName(tool.Name); err != nil {
 		return err
 	}
 	if _, twice := t.byName[tool.Name]; twice {
-		return fmt.Errorf("cannot add tool %q: there is one of that name", tool.Name)
+		return fmt.Errorf("cannot add tool %q: the name is taken", tool.Name)
 	}
 	if tool.Signature == "" {
 		tool.Signature = tool.Name + "()"
 	}
-	if !strings.HasPrefix(tool.Signature, tool.Name+"(") || !strings.HasSuffix(tool.Signature, ")") {
-		return fmt.Errorf("cannot add tool %q: its signature %q is not %s(...)", tool.Name, tool.Signature, tool.Name)
+
+	sig := tool.Signature
+	if !strings.HasPrefix(sig, tool.Name+"(") || !strings.HasSuffix(sig, ")") {
+		return fmt.Errorf("cannot add tool %q: its signature %q is not %s(...)",
+			tool.Name, sig, tool.Name)
 	}
-	tool.params = parameters(tool.Signature)
+
+	tool.params = listParameters(tool.Signature)
 	if tool.Schema != nil {
 		check, err := schema.Parse(tool.Schema)
 		if err != nil {
@@ -108,6 +115,7 @@ func (t *Tools) add(tool Tool) error {
 		}
 		tool.check = check
 	}
+
 	t.byName[tool.Name] = len(t.list)
 	t.list = append(t.list, tool)
 	return nil
@@ -116,8 +124,8 @@ func (t *Tools) add(tool Tool) error {
 // parameter is one name in a signature; defaults and annotations follow it.
 var parameter = regexp.MustCompile(`^\s*\*{0,2}([A-Za-z_]\w*)`)
 
-// parameters are the names in a signature, in order.
-func parameters(signature string) []string {
+// listParameters returns the names in a signature, in order.
+func listParameters(signature string) []string {
 	_, inside, _ := strings.Cut(strings.TrimSuffix(signature, ")"), "(")
 	var names []string
 	for _, part := range pysyntax.SplitTop(inside) {
@@ -128,11 +136,12 @@ func parameters(signature string) []string {
 	return names
 }
 
-// Functions are what a sandbox is told of.
+// Functions returns the names and texts that a sandbox gets.
 func (t *Tools) Functions() []tiers.Function {
 	functions := make([]tiers.Function, 0, len(t.list))
 	for _, tool := range t.list {
-		functions = append(functions, tiers.Function{Name: tool.Name, Doc: tool.Signature + ": " + tool.Doc})
+		doc := tool.Signature + ": " + tool.Doc
+		functions = append(functions, tiers.Function{Name: tool.Name, Doc: doc})
 	}
 	return functions
 }
@@ -159,18 +168,20 @@ func (t *Tools) Call(ctx context.Context, call tiers.Call) (tiers.Value, error) 
 	if tool.Raw != nil {
 		return tool.Raw(ctx, call)
 	}
+
 	args, err := protocol.Bind(call, tool.params)
 	if err != nil {
 		return nil, err
 	}
-	if args, err = tool.checked(args); err != nil {
+	if args, err = tool.checkArguments(args); err != nil {
 		return nil, err
 	}
+
 	return tool.Call(ctx, args)
 }
 
-// checked holds arguments against the tool's schema.
-func (tool *Tool) checked(args map[string]tiers.Value) (map[string]tiers.Value, error) {
+// checkArguments checks arguments against the tool's schema and returns them coerced.
+func (tool *Tool) checkArguments(args map[string]tiers.Value) (map[string]tiers.Value, error) {
 	if tool.check == nil {
 		return args, nil
 	}
@@ -178,13 +189,16 @@ func (tool *Tool) checked(args map[string]tiers.Value) (map[string]tiers.Value, 
 	if err != nil {
 		return nil, fmt.Errorf("%s: cannot encode its arguments: %w", tool.Name, err)
 	}
+
 	value, violations, err := tool.check.Check(object)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", tool.Name, err)
 	}
 	if len(violations) > 0 {
-		return nil, fmt.Errorf("%s: the arguments do not fit: %s", tool.Name, prompts.Join(violations))
+		return nil, fmt.Errorf("%s: the arguments do not fit: %s",
+			tool.Name, prompts.Join(violations))
 	}
+
 	var coerced map[string]tiers.Value
 	if err := json.Unmarshal(value, &coerced); err != nil {
 		return nil, fmt.Errorf("%s: %w", tool.Name, err)

@@ -25,38 +25,52 @@ func call(name string, args ...string) tiers.Call {
 
 func TestToolsBindCheckAndCoerce(t *testing.T) {
 	tools, err := NewTools(Tool{
-		Name: "search", Signature: `search(query, limit=10, kind: list[str] = ["a, b"])`, Doc: "searches.", Call: echo,
-		Schema: json.RawMessage(`{"type":"object","properties":{"query":{"type":"string"},"limit":{"type":"integer"}},"required":["query"]}`),
+		Name:      "search",
+		Signature: `search(query, limit=10, kind: list[str] = ["a, b"])`,
+		Doc:       "searches.",
+		Call:      echo,
+		Schema: json.RawMessage(`{"type":"object","required":["query"],` +
+			`"properties":{"query":{"type":"string"},"limit":{"type":"integer"}}}`),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := tools.Call(t.Context(), call("search", `"x"`, `"3"`)); err != nil || string(got) != `{"limit":3,"query":"x"}` {
+	if got, err := tools.Call(t.Context(), call("search", `"x"`, `"3"`)); err != nil ||
+		string(got) != `{"limit":3,"query":"x"}` {
 		t.Errorf("by place: %s %v", got, err)
 	}
 	named := call("search")
 	named.Named = map[string]tiers.Value{"query": tiers.Value(`"x"`), "kind": tiers.Value(`["z"]`)}
-	if got, err := tools.Call(t.Context(), named); err != nil || string(got) != `{"kind":["z"],"query":"x"}` {
+	if got, err := tools.Call(t.Context(), named); err != nil ||
+		string(got) != `{"kind":["z"],"query":"x"}` {
 		t.Errorf("by name: %s %v", got, err)
 	}
 	for what, c := range map[string]tiers.Call{
 		"takes 3 arguments": call("search", "1", "2", "3", "4"),
 		"do not fit":        call("search", "5", `"many"`),
 		"no parameter":      {Function: "search", Named: map[string]tiers.Value{"wrong": nil}},
-		"twice":             {Function: "search", Args: []tiers.Value{tiers.Value(`"x"`)}, Named: map[string]tiers.Value{"query": tiers.Value(`"y"`)}},
 		"no function":       call("other"),
+		"twice": {
+			Function: "search", Args: []tiers.Value{tiers.Value(`"x"`)},
+			Named: map[string]tiers.Value{"query": tiers.Value(`"y"`)},
+		},
 	} {
-		if _, err := tools.Call(t.Context(), c); err == nil || !strings.Contains(err.Error(), what) {
+		if _, err := tools.Call(t.Context(), c); err == nil ||
+			!strings.Contains(err.Error(), what) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	if p := tools.Prompt(); !strings.Contains(p, "- `search(query") || !strings.Contains(p, "searches.") {
+	if p := tools.Prompt(); !strings.Contains(p, "- `search(query") ||
+		!strings.Contains(p, "searches.") {
 		t.Errorf("the prompt is %q", p)
 	}
 }
 
 func TestReservedNamesCannotBeTaken(t *testing.T) {
-	for _, name := range append(functionNames(), "FINAL", "FINAL_VAR", "SUBMIT", "SHOW_VARS", "context", "context_3", "history", "answer", "parallel_map", protocol.Stash, "not a name", "class", "__x") {
+	for _, name := range append(functionNames(),
+		"FINAL", "FINAL_VAR", "SUBMIT", "SHOW_VARS", "context", "context_3", "history", "answer",
+		"parallel_map", protocol.Stash, "not a name", "class", "__x",
+	) {
 		if _, err := NewTools(Tool{Name: name, Call: echo}); err == nil {
 			t.Errorf("a tool took the name %q", name)
 		}

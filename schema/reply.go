@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/rlmhq/rlm/internal/texts"
 )
 
 const (
@@ -53,7 +55,7 @@ func (c *Contract) checkReply(
 		return nil, violationOf(err), nil
 	}
 
-	text = strings.TrimSpace(Spoken(strings.ToValidUTF8(text, "\uFFFD")))
+	text = strings.TrimSpace(texts.DropThoughts(strings.ToValidUTF8(text, "\uFFFD")))
 	candidates := c.findCandidates(text)
 	if limit > 1 && len(candidates) == maxCandidates {
 		return nil, wholeViolation(
@@ -89,16 +91,6 @@ func (c *Contract) checkReply(
 // wholeViolation returns a violation of a whole reply.
 func wholeViolation(message string) []Violation {
 	return []Violation{{Path: formatPath(nil), Message: message}}
-}
-
-// Spoken returns a reply without the thoughts that some models write before it, between
-// <think> and </think>.
-func Spoken(reply string) string {
-	thought, after, ended := strings.Cut(reply, "</think>")
-	if ended && strings.HasPrefix(strings.TrimLeft(thought, " \t\r\n"), "<think>") {
-		return after
-	}
-	return reply
 }
 
 // candidates are the values that a reply may mean, the likeliest first.

@@ -14,7 +14,6 @@ import (
 	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/cmd/rlm/internal/config"
 	"github.com/rlmhq/rlm/repl/ledger"
-	"github.com/rlmhq/rlm/repl/otel"
 )
 
 // distillFlags are the flags of `rlm distill` that are no settings.
@@ -94,7 +93,7 @@ func (f *distillFlags) run(ctx context.Context, e *env, name string) error {
 		return err
 	}
 	defer engine.Close()
-	progress, sent, err := observe(ctx, e, otel.Distill, view.event)
+	progress, sent, err := observe(ctx, e, "distill", view.event)
 	if err != nil {
 		return &exitError{exitUsage, err}
 	}

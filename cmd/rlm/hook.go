@@ -10,7 +10,6 @@ import (
 
 	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/cmd/rlm/internal/config"
-	"github.com/rlmhq/rlm/repl/otel"
 )
 
 const hookLong = `Stand between a tool and the model that called it: the tool's output comes in on
@@ -168,7 +167,7 @@ func (l *lazyEngine) answer(ctx context.Context, task rlm.AnswerTask) (rlm.Answe
 	}
 
 	var sent func()
-	if task.Config.Progress, sent, err = observe(ctx, l.e, otel.RLM, l.view.event); err != nil {
+	if task.Config.Progress, sent, err = observe(ctx, l.e, "run", l.view.event); err != nil {
 		return rlm.AnswerOutcome{}, &rlm.SetupError{Err: err}
 	}
 	defer sent()

@@ -13,7 +13,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/rlmhq/rlm/internal/testing/llmtest"
-	"github.com/rlmhq/rlm/repl/ledger"
+	"github.com/rlmhq/rlm/internal/trajectory"
 	"github.com/rlmhq/rlm/repl/llm"
 	"github.com/rlmhq/rlm/repl/llm/scripted"
 )
@@ -113,7 +113,7 @@ func stable(t *testing.T, dir string) string {
 	t.Helper()
 	var loops []string
 	err := filepath.WalkDir(dir, func(path string, entry os.DirEntry, err error) error {
-		if err != nil || entry.Name() != ledger.TrajectoryFile {
+		if err != nil || entry.Name() != trajectory.File {
 			return err
 		}
 		file, err := os.Open(path)

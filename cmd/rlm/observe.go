@@ -17,7 +17,7 @@ import (
 func observe(
 	ctx context.Context,
 	e *env,
-	loop otel.Loop,
+	loop string,
 	next func(ledger.Event),
 ) (progress func(ledger.Event), done func(), err error) {
 	log := func(err error) { e.log.Warn("spans were not sent", "error", err) }

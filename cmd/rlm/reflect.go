@@ -13,7 +13,6 @@ import (
 	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/cmd/rlm/internal/config"
 	"github.com/rlmhq/rlm/repl/ledger"
-	"github.com/rlmhq/rlm/repl/otel"
 )
 
 // maxTrace and maxSkillbook bound what is read of the two, in bytes.
@@ -118,7 +117,7 @@ func (f *reflectFlags) run(ctx context.Context, e *env, flags *pflag.FlagSet, tr
 		return err
 	}
 	defer engine.Close()
-	progress, sent, err := observe(ctx, e, otel.RR, view.event)
+	progress, sent, err := observe(ctx, e, "reflect", view.event)
 	if err != nil {
 		return &exitError{exitUsage, err}
 	}

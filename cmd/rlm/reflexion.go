@@ -12,7 +12,6 @@ import (
 	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/cmd/rlm/internal/config"
 	"github.com/rlmhq/rlm/repl/ledger"
-	"github.com/rlmhq/rlm/repl/otel"
 )
 
 // The defaults of flags, which are those of the loop.
@@ -129,7 +128,7 @@ func (f *reflexionFlags) run(ctx context.Context, e *env, task string) error {
 		return err
 	}
 	defer engine.Close()
-	progress, sent, err := observe(ctx, e, otel.Reflexion, view.event)
+	progress, sent, err := observe(ctx, e, "reflexion", view.event)
 	if err != nil {
 		return &exitError{exitUsage, err}
 	}

@@ -13,7 +13,6 @@ import (
 	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/cmd/rlm/internal/config"
 	"github.com/rlmhq/rlm/internal/protocol"
-	"github.com/rlmhq/rlm/repl/otel"
 	"github.com/rlmhq/rlm/tiers"
 )
 
@@ -118,7 +117,7 @@ func (f *runFlags) repl(ctx context.Context, e *env, history string) (err error)
 		if err = f.complete(e, &task, models); err != nil {
 			return &exitError{exitUsage, err}
 		}
-		progress, sent, err := observe(ctx, e, otel.RLM, view.event)
+		progress, sent, err := observe(ctx, e, "run", view.event)
 		if err != nil {
 			return &exitError{exitUsage, err}
 		}

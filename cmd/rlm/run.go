@@ -14,7 +14,6 @@ import (
 	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/cmd/rlm/internal/config"
 	"github.com/rlmhq/rlm/repl/ledger"
-	"github.com/rlmhq/rlm/repl/otel"
 )
 
 // maxQuestion and maxSchema bound what is read of a question and of a contract.
@@ -136,7 +135,7 @@ func (f *runFlags) run(ctx context.Context, e *env, question string) error {
 		return f.showEstimate(ctx, e, engine, task)
 	}
 
-	progress, sent, err := observe(ctx, e, otel.RLM, view.event)
+	progress, sent, err := observe(ctx, e, "run", view.event)
 	if err != nil {
 		return &exitError{exitUsage, err}
 	}

@@ -31,8 +31,8 @@ func TestTheDefaultsOfSettingsAreThoseOfTheLibrary(t *testing.T) {
 		name      string
 		got, want any
 	}{
-		{"budget", got.Budget, ledger.DefaultBudget()},
-		{"max_usd", c.MaxUSD, ledger.DefaultBudget().USD},
+		{"budget", got.Budget, ledger.Budget{}.WithDefaults()},
+		{"max_usd", c.MaxUSD, ledger.Budget{}.WithDefaults().USD},
 		{"max_depth", got.MaxDepth, want.MaxDepth},
 		{"max_turns", got.MaxTurns, want.MaxTurns},
 		{"feedback", got.FeedbackChars, want.FeedbackChars},

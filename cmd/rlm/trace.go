@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rlmhq/rlm/internal/texts"
+	"github.com/rlmhq/rlm/internal/trajectory"
 	"github.com/rlmhq/rlm/repl/ledger"
 )
 
@@ -242,7 +243,7 @@ func (v *traceView) turn(t recordedTurn, tiers []string, indent string) []string
 func finalText(value json.RawMessage) string { return printable(texts.Show(value)) }
 
 // calls shows a snippet's model calls.
-func (v *traceView) calls(indent string, calls []ledger.CallRecord) {
+func (v *traceView) calls(indent string, calls []trajectory.CallRecord) {
 	if len(calls) == 0 {
 		return
 	}

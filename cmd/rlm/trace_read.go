@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/rlmhq/rlm/internal/texts"
+	"github.com/rlmhq/rlm/internal/trajectory"
 	"github.com/rlmhq/rlm/repl/ledger"
 )
 
@@ -28,7 +29,7 @@ const (
 // recordedLoop is one loop of a record.
 type recordedLoop struct {
 	folder   string
-	metadata ledger.Metadata
+	metadata trajectory.Metadata
 	turns    []recordedTurn
 	subs     []*recordedLoop
 	notes    []string
@@ -37,12 +38,12 @@ type recordedLoop struct {
 // recordedTurn is a line of a trajectory, without the prompt, which repeats what
 // the lines before hold.
 type recordedTurn struct {
-	Type       string             `json:"type"`
-	Iteration  int                `json:"iteration"`
-	Response   string             `json:"response"`
-	CodeBlocks []ledger.CodeBlock `json:"code_blocks"`
-	Final      json.RawMessage    `json:"final_answer"`
-	Seconds    float64            `json:"iteration_time"`
+	Type       string                 `json:"type"`
+	Iteration  int                    `json:"iteration"`
+	Response   string                 `json:"response"`
+	CodeBlocks []trajectory.CodeBlock `json:"code_blocks"`
+	Final      json.RawMessage        `json:"final_answer"`
+	Seconds    float64                `json:"iteration_time"`
 }
 
 // recordedRun is a whole record.
@@ -89,7 +90,7 @@ func readTrace(dir string) (*recordedRun, error) {
 		if errors.Is(err, os.ErrNotExist) {
 			err = fmt.Errorf(
 				"there is no %s in %s: name the folder that --trace had",
-				ledger.TrajectoryFile,
+				trajectory.File,
 				dir,
 			)
 		}
@@ -122,7 +123,7 @@ func (r *traceReader) loop(folder string, depth int) (*recordedLoop, error) {
 		)
 	}
 
-	file, err := r.open(folder + "/" + ledger.TrajectoryFile)
+	file, err := r.open(folder + "/" + trajectory.File)
 	if err != nil {
 		return nil, err
 	}
@@ -201,7 +202,7 @@ func (l *recordedLoop) read(file io.Reader) error {
 
 // events takes from the events what the trajectories do not say.
 func (r *traceReader) events(run *recordedRun) error {
-	file, err := r.open(ledger.EventsFile)
+	file, err := r.open(trajectory.EventsFile)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}

@@ -13,7 +13,6 @@ import (
 	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/cmd/rlm/internal/config"
 	"github.com/rlmhq/rlm/repl/ledger"
-	"github.com/rlmhq/rlm/repl/otel"
 )
 
 // statusDone is the status of a run whose nodes all ran.
@@ -230,7 +229,7 @@ func (f *workflowFlags) run(ctx context.Context, e *env, name string) error {
 		return err
 	}
 	defer engine.Close()
-	progress, sent, err := observe(ctx, e, otel.Workflow, view.event)
+	progress, sent, err := observe(ctx, e, "workflow", view.event)
 	if err != nil {
 		return &exitError{exitUsage, err}
 	}

@@ -28,23 +28,12 @@ const notRewritten = "not rewritten yet"
 var wide = map[string]string{
 	"examples/reflexion":             notRewritten,
 	"examples/rlm":                   notRewritten,
-	"repl":                           notRewritten,
 	"repl/distill":                   notRewritten,
-	"repl/internal/answers":          notRewritten,
-	"repl/internal/calls":            notRewritten,
-	"repl/internal/evaluators":       notRewritten,
-	"repl/internal/inputs":           notRewritten,
-	"repl/internal/prompts":          notRewritten,
-	"repl/internal/record":           notRewritten,
-	"repl/ledger":                    notRewritten,
-	"repl/otel":                      notRewritten,
 	"repl/reflect":                   notRewritten,
 	"repl/reflexion":                 notRewritten,
 	"repl/run":                       notRewritten,
 	"repl/workflow":                  notRewritten,
 	"repl/internal/agenttrace":       notRewritten,
-	"repl/internal/conversation":     notRewritten,
-	"repl/internal/turns":            notRewritten,
 	"repl/workflow/internal/correct": notRewritten,
 	"repl/workflow/internal/flow":    notRewritten,
 }
@@ -163,18 +152,11 @@ const (
 
 // dense are the packages outside these bounds, with the reason.
 var dense = map[string]string{
-	"repl":                           notRewritten,
 	"repl/distill":                   notRewritten,
-	"repl/internal/answers":          notRewritten,
-	"repl/internal/calls":            notRewritten,
-	"repl/internal/inputs":           notRewritten,
-	"repl/internal/record":           notRewritten,
-	"repl/llm/providers":             notRewritten,
 	"repl/reflect":                   notRewritten,
 	"repl/reflexion":                 notRewritten,
 	"repl/run":                       notRewritten,
 	"repl/internal/agenttrace":       notRewritten,
-	"repl/internal/turns":            notRewritten,
 	"repl/workflow/internal/correct": notRewritten,
 	"repl/workflow/internal/flow":    notRewritten,
 }

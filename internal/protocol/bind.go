@@ -14,8 +14,10 @@ import (
 func Bind(call tiers.Call, params []string) (map[string]tiers.Value, error) {
 	args := make(map[string]tiers.Value, len(call.Args)+len(call.Named))
 	if len(call.Args) > len(params) {
-		return nil, fmt.Errorf("%s takes %d arguments (%s), %d were given", call.Function, len(params),
-			strings.Join(params, ", "), len(call.Args))
+		return nil, fmt.Errorf(
+			"%s takes %d arguments (%s), %d were given", call.Function, len(params),
+			strings.Join(params, ", "), len(call.Args),
+		)
 	}
 	for i, value := range call.Args {
 		args[params[i]] = value

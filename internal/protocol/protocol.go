@@ -112,7 +112,8 @@ var functions = []Function{
 		Arguments: Combined,
 	},
 	{
-		Name: "tally", Signature: "tally(items, labels=None, prompt=None, model=None)",
+		Name:      "tally",
+		Signature: "tally(items, labels=None, prompt=None, model=None)",
 		Arguments: Combined,
 		Doc: "exact counts: of the values in items, or of the label that a model gives each item. " +
 			"Never count by hand.",

@@ -9,6 +9,7 @@ import (
 
 	"github.com/dustin/go-humanize/english"
 
+	"github.com/rlmhq/rlm/internal/trajectory"
 	"github.com/rlmhq/rlm/repl/internal/calls"
 	"github.com/rlmhq/rlm/repl/internal/harness"
 	"github.com/rlmhq/rlm/repl/internal/prompts"
@@ -42,7 +43,7 @@ func (c Config) Check() error {
 		return fmt.Errorf("%d clusters make no sense: give 2 to %d, or 0 for the default", c.Clusters, mostClusters)
 	}
 	if c.Run.WithDefaults().Model == "" {
-		return c.Run.Budget.Validate()
+		return calls.CheckBudget(c.Run.Budget)
 	}
 	return c.Run.Check()
 }
@@ -121,7 +122,7 @@ func (d *distiller) Prepare(context.Context) (harness.Plan, error) {
 // Solve takes the two steps, as far as they are wanted.
 func (d *distiller) Solve(ctx context.Context, trace *record.Trace) error {
 	d.trace = trace
-	d.trace.Begin(ledger.Metadata{RootModel: d.model(), EnvironmentType: "distill"})
+	d.trace.Begin(trajectory.Metadata{RootModel: d.model(), EnvironmentType: "distill"})
 	if len(d.failures) == 0 {
 		return nil
 	}
@@ -185,7 +186,7 @@ func (d *distiller) edit(ctx context.Context) ([]ComponentEdit, error) {
 // took keeps the accounts of a run, and notes one without an answer: the budget of
 // the next is what this one left.
 func (d *distiller) took(what string, outcome run.Outcome, err error) error {
-	d.result.Spent = d.result.Spent.Plus(outcome.Spent)
+	d.result.Spent = calls.Add(d.result.Spent, outcome.Spent)
 	if err != nil {
 		return fmt.Errorf("cannot %s: %w", what, err)
 	}
@@ -193,7 +194,7 @@ func (d *distiller) took(what string, outcome run.Outcome, err error) error {
 		d.note("the run that was to %s ended as %s: %s", what, outcome.Status, outcome.Reason)
 	}
 	d.result.Partial = outcome.Status == ledger.StatusPartial
-	rest, err := d.left.Budget.Subtract(outcome.Spent, outcome.Elapsed)
+	rest, err := calls.Subtract(d.left.Budget, outcome.Spent, outcome.Elapsed)
 	var used *ledger.BudgetError
 	if errors.As(err, &used) {
 		d.result.Partial = true

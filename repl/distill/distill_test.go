@@ -16,6 +16,7 @@ import (
 
 	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/internal/testing/looptest"
+	"github.com/rlmhq/rlm/internal/trajectory"
 	"github.com/rlmhq/rlm/repl"
 	"github.com/rlmhq/rlm/repl/distill"
 	"github.com/rlmhq/rlm/repl/ledger"
@@ -186,7 +187,7 @@ func TestEvolveAgent(t *testing.T) {
 		t.Errorf("the second is %+v", second)
 	}
 	for _, name := range []string{"", "sub_0001", "sub_0002"} {
-		if _, err := os.Stat(filepath.Join(cfg.Run.Trace, name, ledger.EventsFile)); err != nil {
+		if _, err := os.Stat(filepath.Join(cfg.Run.Trace, name, trajectory.EventsFile)); err != nil {
 			t.Error(err)
 		}
 	}

@@ -26,7 +26,7 @@ const (
 	EventRefusal     EventKind = "refusal"    // something did not fit the budget
 	EventWarning     EventKind = "warning"
 	EventAnswer      EventKind = "answer"
-	EventVerdict     EventKind = "verdict" // something was judged: Status is a sentence about it, Text may be all of it as JSON
+	EventVerdict     EventKind = "verdict" // something was judged
 	EventDelta       EventKind = "delta"   // a piece of a reply, to Progress only
 )
 

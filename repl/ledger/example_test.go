@@ -1,23 +1,15 @@
 package ledger_test
 
 import (
-	"errors"
 	"fmt"
 	"time"
 
 	"github.com/rlmhq/rlm/repl/ledger"
 )
 
-// What one run leaves of a budget is the budget of the next.
-func ExampleBudget_Subtract() {
-	budget := ledger.Budget{Calls: 10, USD: 2}
-	rest, err := budget.Subtract(ledger.Spending{Calls: 4, InputTokens: 12_000, USD: 0.5}, time.Minute)
-	fmt.Println(rest.Calls, rest.USD, rest.Wall, err)
-
-	_, err = rest.Subtract(ledger.Spending{Calls: 6}, time.Minute)
-	var used *ledger.BudgetError
-	fmt.Println(errors.As(err, &used), used.What)
-	// Output:
-	// 6 1.5 59m0s <nil>
-	// true calls
+// A zero field of a budget means its default.
+func ExampleBudget_WithDefaults() {
+	budget := ledger.Budget{Calls: 10, USD: 2, Wall: time.Minute}.WithDefaults()
+	fmt.Println(budget.Calls, budget.Tokens, budget.USD, budget.Wall)
+	// Output: 10 55000000 2 1m0s
 }

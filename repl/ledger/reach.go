@@ -27,20 +27,30 @@ func CheckModels(ctx context.Context, models Models, names ...string) error {
 	if len(names) == 0 {
 		return errors.New("there is no model: name one, such as openai/gpt-5")
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, reachTime, fmt.Errorf("no answer in %v", reachTime))
+
+	ctx, cancel := context.WithTimeoutCause(
+		ctx, reachTime, fmt.Errorf("no answer in %v", reachTime),
+	)
 	defer cancel()
-	slots := fanout.Run(ctx, len(names), len(names), func(ctx context.Context, i int) (struct{}, error) {
-		model, err := models.Resolve(names[i])
-		if err != nil {
-			return struct{}{}, err
-		}
-		return struct{}{}, llm.Check(ctx, model.Provider, model.ID)
-	})
+	slots := fanout.Run(
+		ctx,
+		len(names),
+		len(names),
+		func(ctx context.Context, i int) (struct{}, error) {
+			model, err := models.Resolve(names[i])
+			if err != nil {
+				return struct{}{}, err
+			}
+			return struct{}{}, llm.Check(ctx, model.Provider, model.ID)
+		},
+	)
+
 	var errs []error
 	for i, slot := range slots {
 		if slot.Err != nil {
 			errs = append(errs, fmt.Errorf("cannot use model %s: %w", names[i], slot.Err))
 		}
 	}
+
 	return errors.Join(errs...)
 }

@@ -14,7 +14,8 @@ func TestReachNamesEveryModelThatCannotBeUsed(t *testing.T) {
 		t.Error("there is no registry")
 	}
 	models := unknown{}
-	if err := ledger.CheckModels(t.Context(), models, "", ""); err == nil || !strings.Contains(err.Error(), "there is no model") {
+	if err := ledger.CheckModels(t.Context(), models, "", ""); err == nil ||
+		!strings.Contains(err.Error(), "there is no model") {
 		t.Errorf("got %v", err)
 	}
 	err := ledger.CheckModels(t.Context(), models, "one", "", "two", "one")

@@ -1,10 +1,8 @@
 package ledger
 
 import (
-	"strings"
 	"time"
 
-	"github.com/rlmhq/rlm/internal/texts"
 	"github.com/rlmhq/rlm/router"
 	"github.com/rlmhq/rlm/tiers"
 )
@@ -21,27 +19,4 @@ type Snippet struct {
 	New []string
 	// Calls are the sub-calls that it made, in the order of their ending.
 	Calls []SubCall
-}
-
-// Failed reports whether the code did not run to its end.
-func (r *Snippet) Failed() bool { return r.Status != tiers.StatusOK }
-
-// Failure is the exception in a line, empty if there was none.
-func (r *Snippet) Failure() string {
-	if r.Exception == nil {
-		return ""
-	}
-	return r.Exception.Type + ": " + texts.Truncate(r.Exception.Message, 500)
-}
-
-// Traceback is the exception with its traceback, as far as there is one; empty if
-// there was no exception.
-func (r *Snippet) Traceback() string {
-	switch {
-	case r.Exception == nil:
-		return ""
-	case r.Exception.Traceback != "":
-		return r.Exception.Traceback
-	}
-	return strings.TrimRight(r.Exception.Type+": "+r.Exception.Message, ": ")
 }

@@ -10,6 +10,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/rlmhq/rlm/repl/internal/usage"
 	"github.com/rlmhq/rlm/repl/llm"
 	"github.com/rlmhq/rlm/repl/llm/internal/kind"
 )
@@ -52,17 +53,6 @@ func TestASecretNeverPrints(t *testing.T) {
 	}
 }
 
-func TestTokensAreEstimatedForEveryScript(t *testing.T) {
-	for text, want := range map[string]int64{
-		"": 0, "abcd": 1, "abcde": 2, "狐狸": 2, "ab狐": 2,
-		"\xff\xff": 2,
-	} {
-		if got := llm.EstimateTokens(text); got != want {
-			t.Errorf("%q: %d tokens, want %d", text, got, want)
-		}
-	}
-}
-
 func TestRequestsThatNoServerCanAnswerAreRefused(t *testing.T) {
 	user := []llm.Message{{Role: llm.RoleUser, Content: "x"}}
 	for name, r := range map[string]llm.Request{
@@ -90,7 +80,7 @@ func TestAFunctionIsAProvider(t *testing.T) {
 	got, err := p.Complete(t.Context(), r, func(s string) { streamed += s })
 	want := llm.Response{
 		Text: "hi!", Model: "m", Finish: llm.FinishStop,
-		Usage: llm.Usage{}.Or(r, "hi!"),
+		Usage: usage.Or(llm.Usage{}, r, "hi!"),
 	}
 	if err != nil || got != want || streamed != "hi!" || !got.Usage.Estimated {
 		t.Errorf("got %+v, %v, streamed %q", got, err, streamed)
@@ -119,13 +109,5 @@ func TestErrorsSayWhoWhatAndWhy(t *testing.T) {
 	inner := &llm.Error{Kind: kind.ErrCut, Err: context.Canceled}
 	if !errors.Is(inner, context.Canceled) {
 		t.Error("the cause is lost")
-	}
-}
-
-func BenchmarkEstimateTokens(b *testing.B) {
-	text := strings.Repeat("The quick brown fox 狐狸. ", 4000)
-	b.SetBytes(int64(len(text)))
-	for b.Loop() {
-		llm.EstimateTokens(text)
 	}
 }

@@ -18,8 +18,8 @@ type Destination string
 
 // The destinations.
 const (
-	// None drops spans.
-	None Destination = "none"
+	// none is the same as no destination.
+	none Destination = "none"
 	// OTLP is a collector. OpenTelemetry's library reads its address and headers from the
 	// environment of the process: OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_EXPORTER_OTLP_HEADERS and
 	// the other variables of that prefix, including OTEL_EXPORTER_OTLP_TRACES_.
@@ -40,7 +40,7 @@ const (
 func (c *Config) disabled() bool {
 	yes := func(name string) bool { return strings.EqualFold(c.Env(name), "true") }
 	switch c.To {
-	case "", None:
+	case "", none:
 		return true
 	case Opik:
 		return yes("OPIK_DISABLED") || strings.EqualFold(c.Env("OPIK_ENABLED"), "false") ||

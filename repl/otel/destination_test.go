@@ -99,7 +99,7 @@ func TestEnvironmentVariables(t *testing.T) {
 			},
 		},
 		{
-			name: "not opted in", to: otel.None,
+			name: "not opted in", to: "none",
 			variables: func(url string) map[string]string {
 				return map[string]string{
 					"OPIK_URL_OVERRIDE": url, "OPIK_API_KEY": "key-1",
@@ -331,5 +331,13 @@ func TestGenAINamesAreInOneFile(t *testing.T) {
 	}
 	if !slices.Equal(with, []string{"names.go"}) {
 		t.Errorf("gen_ai is in %v", with)
+	}
+}
+
+func TestAnUnknownLoopIsRefused(t *testing.T) {
+	_, err := otel.New(t.Context(), otel.Config{To: otel.OTLP, Loop: "loop"})
+	const want = `cannot observe the loop "loop": use one of distill, reflect, reflexion, run, workflow`
+	if err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
 	}
 }

@@ -1,7 +1,7 @@
 // Package otel shows runs as OpenTelemetry traces: one trace a run, a span for each
 // iteration of its loops, and below it one for each model call.
 //
-//	observer, err := otel.New(ctx, otel.Config{To: otel.OTLP, Loop: otel.RLM})
+//	observer, err := otel.New(ctx, otel.Config{To: otel.OTLP, Loop: "run"})
 //	cfg.Progress = observer.Event
 //	outcome, err := run.Run(ctx, cfg)
 //	err = observer.Close(ctx)

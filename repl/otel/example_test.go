@@ -11,8 +11,9 @@ import (
 // and a nil observer does nothing.
 func ExampleNew() {
 	observer, err := otel.New(context.Background(), otel.Config{
-		To: otel.OTLP, Loop: otel.RLM,
-		Env: func(name string) string { return map[string]string{"OTEL_SDK_DISABLED": "true"}[name] },
+		To:   otel.OTLP,
+		Loop: "run",
+		Env:  func(name string) string { return map[string]string{"OTEL_SDK_DISABLED": "true"}[name] },
 	})
 	fmt.Println(observer == nil, err)
 	fmt.Println(observer.Close(context.Background()))

@@ -82,22 +82,22 @@ func TestEachLoopIsOneTrace(t *testing.T) {
 		}
 	}()
 	for name, c := range map[string]struct {
-		loop   otel.Loop
+		loop   string
 		run    func(t *testing.T, progress func(ledger.Event)) error
 		want   string
 		failed string // what the root's span says went wrong
 	}{
-		"reflexion": {loop: otel.Reflexion, run: func(t *testing.T, progress func(ledger.Event)) error {
+		"reflexion": {loop: "reflexion", run: func(t *testing.T, progress func(ledger.Event)) error {
 			t.Helper()
 			_, err := reflexion.Run(t.Context(), reflexion.Config{
-				Task: "x", Model: "m", Progress: progress, Models: replies(func(purpose,
-					last string,
-				) string {
+				Task: "x", Model: "m", Progress: progress,
+				Models: replies(func(purpose, last string) string {
 					switch {
 					case purpose != "critique":
 						return "the " + purpose
 					case strings.Contains(last, "the draft\n"):
-						return `{"issues": [{"type": "missing", "description": "an end", "severity": "major"}], "confidence": 1}`
+						return `{"issues": [{"type": "missing", "description": "an end", ` +
+							`"severity": "major"}], "confidence": 1}`
 					}
 					return `{"issues": [], "confidence": 1}`
 				}),
@@ -112,7 +112,7 @@ reflexion_run
     chat m
     chat m
 `},
-		"workflow": {loop: otel.Workflow, run: func(t *testing.T, progress func(ledger.Event)) error {
+		"workflow": {loop: "workflow", run: func(t *testing.T, progress func(ledger.Event)) error {
 			t.Helper()
 			file, err := workflow.Parse("w.yaml", []byte(`
 nodes:
@@ -132,9 +132,7 @@ nodes:
 			_, err = file.Run(t.Context(), workflow.Config{
 				Model: "m", Progress: progress,
 				Open: shared.Opener(router.Policy{Pin: "wasm"}),
-				Models: replies(func(_,
-					last string,
-				) string {
+				Models: replies(func(_, last string) string {
 					return map[string]string{
 						"make": "none",
 						"mend": `{"a": 1}`,
@@ -151,7 +149,7 @@ workflow_run
       chat m
   workflow_node
 `},
-		"a workflow that fails": {loop: otel.Workflow, run: func(t *testing.T, progress func(ledger.Event)) error {
+		"a workflow that fails": {loop: "workflow", run: func(t *testing.T, progress func(ledger.Event)) error {
 			t.Helper()
 			file, err := workflow.Parse("w.yaml", []byte("nodes: [{name: a, run: return 1 / 0}, "+
 				"{name: b, run: return 1}]"))
@@ -171,7 +169,7 @@ workflow_run
 workflow_run
   workflow_node
 `, failed: `node "a": run ended by ZeroDivisionError: division by zero`},
-		"distill": {loop: otel.Distill, run: func(t *testing.T, progress func(ledger.Event)) error {
+		"distill": {loop: "distill", run: func(t *testing.T, progress func(ledger.Event)) error {
 			t.Helper()
 			corpus, err := distill.Parse(strings.NewReader(`{"error": "a"}` + "\n" + `{"error": "b"}`))
 			if err != nil {
@@ -183,7 +181,8 @@ workflow_run
 					return map[string]string{
 						"bypass": "[]", "leaf": "one kind",
 						"root": "```repl\n" +
-							`FINAL([{"name": llm_query("which?"), "summary": "s", "root_cause": "r", "keywords": [], "failures": [0, 1]}])` + "\n```",
+							`FINAL([{"name": llm_query("which?"), "summary": "s", "root_cause": "r", ` +
+							`"keywords": [], "failures": [0, 1]}])` + "\n```",
 					}[purpose]
 				}),
 			}}
@@ -214,7 +213,7 @@ distill_run
 			if got := r.outline(t); got != c.want[1:] {
 				t.Errorf("the spans are\n%swant\n%s", got, c.want[1:])
 			}
-			root := r.span(t, c.loop.Run)
+			root := r.span(t, strings.Fields(c.want)[0])
 			if got := attributes(root); got["rlm.status"] == "" ||
 				(c.failed == "") != (got["rlm.total_input_tokens"] != "0") {
 				t.Errorf("the root has %v", got)

@@ -18,45 +18,13 @@ import (
 	"github.com/rlmhq/rlm/repl/llm"
 )
 
-// Loop is a kind of loop. It names the spans.
-type Loop struct {
-	Run       string // the span of the loop
-	Iteration string // the span of a turn, before its number
-	First     int    // the number of the first turn's span
-	Sub       *Loop  // the kind of its sub-loops, nil for the same kind
-}
-
-// The loops.
-var (
-	RLM = Loop{
-		Run: "rlm_run", Iteration: "rlm_iteration_", First: 1,
-		Sub: &Loop{Run: "rlm_sub_loop", Iteration: "rlm_iteration_", First: 1},
-	}
-	RR        = Loop{Run: "rr_reflect", Iteration: "rr_iteration_"}
-	Reflexion = Loop{Run: "reflexion_run", Iteration: "reflexion_iteration_", First: 1}
-	// Workflow has a sub-loop for each node, and the iterations of the loops in it.
-	Workflow = Loop{
-		Run: "workflow_run", Iteration: "workflow_iteration_", First: 1,
-		Sub: &Loop{Run: "workflow_node", Iteration: "workflow_iteration_", First: 1},
-	}
-	// Distill has two iterations, clusters and edits, with their runs below them.
-	Distill = Loop{Run: "distill_run", Iteration: "distill_step_", First: 1, Sub: &RLM}
-)
-
-// sub returns the kind of the loop's sub-loops.
-func (l *Loop) sub() *Loop {
-	if l.Sub == nil {
-		return l
-	}
-	return l.Sub
-}
-
 // Config configures an Observer.
 type Config struct {
-	// To is the destination. Empty is [None].
+	// To is the destination. Empty means that [New] returns no observer.
 	To Destination
-	// Loop is the observed kind of loop. Zero is [RLM].
-	Loop Loop
+	// Loop names the command of the observed loop: "run", "reflect", "reflexion",
+	// "workflow" or "distill". Empty means "run". It decides the names of the spans.
+	Loop string
 	// Env reads variables. Nil means an empty environment. OpenTelemetry's library reads its
 	// variables from the process.
 	Env func(name string) string
@@ -75,7 +43,7 @@ type Config struct {
 }
 
 const (
-	// DefaultText bounds a text attribute, in characters.
+	// defaultText bounds a text attribute, in characters.
 	defaultText = 4_000
 	// defaultFlush bounds Flush and Close if their context has no deadline.
 	defaultFlush = 10 * time.Second
@@ -93,6 +61,7 @@ const (
 // concurrent use.
 type Observer struct {
 	cfg    Config
+	root   *kind
 	hidden []llm.Secret
 	// The processor is shut down separately: out of time, its provider would leave it running.
 	processor sdk.SpanProcessor
@@ -103,7 +72,7 @@ type Observer struct {
 	loops map[string]*loop // the running loops, by node
 }
 
-// New returns an observer. It returns nil if the destination is None or the environment turns
+// New returns an observer. It returns nil if there is no destination or the environment turns
 // the export off. An error concerns the configuration. Log receives the server's errors later.
 func New(ctx context.Context, cfg Config) (*Observer, error) {
 	if cfg.Env == nil {
@@ -112,11 +81,12 @@ func New(ctx context.Context, cfg Config) (*Observer, error) {
 	if cfg.disabled() {
 		return nil, nil //nolint:nilnil // documented: a nil Observer does nothing
 	}
-	if cfg.Loop == (Loop{}) {
-		cfg.Loop = RLM
-	}
 	if cfg.MaxText <= 0 {
 		cfg.MaxText = defaultText
+	}
+	kind, err := findKind(cfg.Loop)
+	if err != nil {
+		return nil, err
 	}
 	if err := cfg.checkVariables(); err != nil {
 		return nil, err
@@ -131,8 +101,7 @@ func New(ctx context.Context, cfg Config) (*Observer, error) {
 		return nil, fmt.Errorf("cannot export spans: %w", err)
 	}
 
-	about, err := resource.New(
-		ctx,
+	about, err := resource.New(ctx,
 		resource.WithAttributes(
 			attribute.String("service.name", "rlm"),
 			attribute.String("service.version", cfg.Version),
@@ -147,7 +116,7 @@ func New(ctx context.Context, cfg Config) (*Observer, error) {
 		)
 	}
 
-	o := &Observer{cfg: cfg, hidden: cfg.secrets(), loops: map[string]*loop{}}
+	o := &Observer{cfg: cfg, root: kind, hidden: cfg.secrets(), loops: map[string]*loop{}}
 	o.exporter = &logged{SpanExporter: client, report: o.report}
 	o.processor = sdk.NewBatchSpanProcessor(
 		o.exporter, sdk.WithMaxQueueSize(maxQueue), sdk.WithExportTimeout(exportTime),
@@ -198,12 +167,12 @@ func (o *Observer) text(key, text string) attribute.KeyValue {
 func (o *Observer) name(text string) string { return texts.Truncate(o.clean(text), maxName) }
 
 // Flush sends the spans that have ended, and waits until each was sent or failed. It gives up
-// at the context's deadline, or after DefaultFlush if the context has none.
+// at the context's deadline, or after 10 seconds if the context has none.
 func (o *Observer) Flush(ctx context.Context) error {
 	if o == nil {
 		return nil
 	}
-	ctx, cancel := bounded(ctx)
+	ctx, cancel := addDeadline(ctx)
 	defer cancel()
 	if err := o.processor.ForceFlush(ctx); err != nil {
 		return fmt.Errorf("cannot export all spans in time: %w", err)
@@ -219,7 +188,7 @@ func (o *Observer) Close(ctx context.Context) error {
 		return nil
 	}
 	o.endAll(time.Now())
-	ctx, cancel := bounded(ctx)
+	ctx, cancel := addDeadline(ctx)
 	defer cancel()
 	err := o.processor.Shutdown(ctx)
 	if err != nil {
@@ -232,7 +201,8 @@ func (o *Observer) Close(ctx context.Context) error {
 	return err
 }
 
-func bounded(ctx context.Context) (context.Context, context.CancelFunc) {
+// addDeadline returns a context that ends at its deadline, or after defaultFlush.
+func addDeadline(ctx context.Context) (context.Context, context.CancelFunc) {
 	if _, ok := ctx.Deadline(); ok {
 		return context.WithCancel(ctx)
 	}

@@ -165,8 +165,12 @@ func closed(t *testing.T, o *otel.Observer) {
 // ran is a snippet that ended.
 func ran(source, stdout string, status tiers.Status) *ledger.Snippet {
 	return &ledger.Snippet{
-		Language: tiers.Python, Source: source,
-		Result: router.Result{Result: tiers.Result{Stdout: stdout, Stderr: "careful\n", Status: status}, Tier: "wasm"},
+		Language: tiers.Python,
+		Source:   source,
+		Result: router.Result{
+			Result: tiers.Result{Stdout: stdout, Stderr: "careful\n", Status: status},
+			Tier:   "wasm",
+		},
 	}
 }
 
@@ -176,21 +180,48 @@ func reflected(o *otel.Observer) {
 	begun := time.Now().Add(-time.Minute)
 	at := func(seconds int) time.Time { return begun.Add(time.Duration(seconds) * time.Second) }
 	used := &ledger.Spending{Calls: 1, InputTokens: 100, OutputTokens: 20, USD: 0.5}
-	o.Event(ledger.Event{Time: at(0), Kind: ledger.EventRunStarted, Node: "0", Model: "openai/gpt-5", Text: "What went wrong?"})
+	o.Event(ledger.Event{
+		Time: at(0), Kind: ledger.EventRunStarted, Node: "0", Model: "openai/gpt-5",
+		Text: "What went wrong?",
+	})
 	for i := range 3 {
-		o.Event(ledger.Event{Time: at(10*i + 1), Kind: ledger.EventTurnStarted, Node: "0", Turn: i + 1, Model: "openai/gpt-5"})
 		o.Event(ledger.Event{
-			Time: at(10*i + 4), Elapsed: 2 * time.Second, Kind: ledger.EventReply, Node: "0", Turn: i + 1, Model: "openai/gpt-5", Purpose: "root",
-			Text: "```python\nprint(1)\n```", Status: llm.FinishStop, Used: used,
+			Time: at(10*i + 1), Kind: ledger.EventTurnStarted, Node: "0", Turn: i + 1,
+			Model: "openai/gpt-5",
+		})
+		o.Event(ledger.Event{
+			Time:    at(10*i + 4),
+			Elapsed: 2 * time.Second,
+			Kind:    ledger.EventReply,
+			Node:    "0",
+			Turn:    i + 1,
+			Model:   "openai/gpt-5",
+			Purpose: "root",
+			Text:    "```python\nprint(1)\n```",
+			Status:  llm.FinishStop,
+			Used:    used,
 		})
 		if i == 1 {
 			for n, question := range []string{"Why?", "And then?"} {
 				call := &ledger.SubCall{
-					Model: "openai/small", Prompt: question + "\n\nContext:\nabc", Question: question, ContextLength: 3, Mode: "deep_dive", Response: "because ü",
+					Model:         "openai/small",
+					Prompt:        question + "\n\nContext:\nabc",
+					Question:      question,
+					ContextLength: 3,
+					Mode:          "deep_dive",
+					Response:      "because ü",
 				}
 				o.Event(ledger.Event{
-					Time: at(16 + n), Elapsed: time.Second, Kind: ledger.EventCall, Node: "0", Turn: i + 1, Model: call.Model, Purpose: "leaf",
-					Text: call.Response, Used: used, Call: call,
+					Time:    at(16 + n),
+					Elapsed: time.Second,
+					Kind:    ledger.EventCall,
+					Node:    "0",
+					Turn:    i + 1,
+					Model:   call.Model,
+					Purpose: "leaf",
+					Text:    call.Response,
+					Used:    used,
+					Call:    call,
 				})
 			}
 		}
@@ -198,16 +229,24 @@ func reflected(o *otel.Observer) {
 		if i == 0 {
 			status = tiers.StatusRaised
 		}
-		o.Event(ledger.Event{Time: at(10*i + 9), Kind: ledger.EventSnippet, Node: "0", Turn: i + 1, Tier: "wasm", Status: string(status), Ran: ran("print(1)", "1\n", status)})
+		o.Event(ledger.Event{
+			Time: at(10*i + 9), Kind: ledger.EventSnippet, Node: "0", Turn: i + 1,
+			Tier: "wasm", Status: string(status), Ran: ran("print(1)", "1\n", status),
+		})
 	}
-	o.Event(ledger.Event{Time: at(30), Kind: ledger.EventWarning, Node: "0", Turn: 3, Error: "a tier broke"})
+	o.Event(ledger.Event{
+		Time: at(30), Kind: ledger.EventWarning, Node: "0", Turn: 3, Error: "a tier broke",
+	})
 	o.Event(ledger.Event{Time: at(30), Kind: ledger.EventAnswer, Node: "0", Turn: 3, Text: "done"})
-	o.Event(ledger.Event{Time: at(31), Kind: ledger.EventRunEnded, Node: "0", Status: "answered", Text: "done", Spent: &ledger.Spending{InputTokens: 500, OutputTokens: 100, USD: 2.5}})
+	o.Event(ledger.Event{
+		Time: at(31), Kind: ledger.EventRunEnded, Node: "0", Status: "answered",
+		Text: "done", Spent: &ledger.Spending{InputTokens: 500, OutputTokens: 100, USD: 2.5},
+	})
 }
 
 func TestTraceHierarchy(t *testing.T) {
 	r := listen(t)
-	o := r.observe(t, otel.Config{Loop: otel.RR, Version: "1.2.3"})
+	o := r.observe(t, otel.Config{Loop: "reflect", Version: "1.2.3"})
 	reflected(o)
 	if err := o.Flush(t.Context()); err != nil {
 		t.Fatal(err)
@@ -257,15 +296,17 @@ func TestTraceHierarchy(t *testing.T) {
 
 func TestMetadata(t *testing.T) {
 	r := listen(t)
-	o := r.observe(t, otel.Config{Loop: otel.RR})
+	o := r.observe(t, otel.Config{Loop: "reflect"})
 	reflected(o)
 	closed(t, o)
 	got := attributes(r.span(t, "rr_reflect"))
 	for key, want := range map[string]string{
 		"total_iterations":    "3",
 		"subagent_call_count": "2",
-		"subagent_calls": `[{"call_number":1,"question":"Why?","context_length":3,"response_length":9,"mode":"deep_dive"},` +
-			`{"call_number":2,"question":"And then?","context_length":3,"response_length":9,"mode":"deep_dive"}]`,
+		"subagent_calls": `[{"call_number":1,"question":"Why?",` +
+			`"context_length":3,"response_length":9,"mode":"deep_dive"},` +
+			`{"call_number":2,"question":"And then?",` +
+			`"context_length":3,"response_length":9,"mode":"deep_dive"}]`,
 		"rlm.total_input_tokens": "500",
 		"rlm.status":             "answered",
 		"input.value":            "What went wrong?",
@@ -278,7 +319,7 @@ func TestMetadata(t *testing.T) {
 
 	// Without sub-calls there is no word of them.
 	r = listen(t)
-	o = r.observe(t, otel.Config{Loop: otel.RR})
+	o = r.observe(t, otel.Config{Loop: "reflect"})
 	o.Event(ledger.Event{Kind: ledger.EventRunStarted, Node: "0"})
 	o.Event(ledger.Event{Kind: ledger.EventRunEnded, Node: "0", Status: "failed", Error: "no tier"})
 	closed(t, o)
@@ -298,10 +339,19 @@ func TestGenAINames(t *testing.T) {
 	o.Event(ledger.Event{Kind: ledger.EventRunStarted, Node: "0", Model: "anthropic/claude"})
 	o.Event(ledger.Event{Kind: ledger.EventTurnStarted, Node: "0", Turn: 1})
 	o.Event(ledger.Event{
-		Kind: ledger.EventReply, Node: "0", Turn: 1, Model: "anthropic/claude", Purpose: "root", Text: `say "hi"`, Status: "length",
-		Used: &ledger.Spending{InputTokens: 7, OutputTokens: 5}, Elapsed: time.Second,
+		Kind:    ledger.EventReply,
+		Node:    "0",
+		Turn:    1,
+		Model:   "anthropic/claude",
+		Purpose: "root",
+		Text:    `say "hi"`,
+		Status:  "length",
+		Used:    &ledger.Spending{InputTokens: 7, OutputTokens: 5},
+		Elapsed: time.Second,
 	})
-	o.Event(ledger.Event{Kind: ledger.EventReply, Node: "0", Turn: 1, Model: "plain", Error: "server away"})
+	o.Event(ledger.Event{
+		Kind: ledger.EventReply, Node: "0", Turn: 1, Model: "plain", Error: "server away",
+	})
 	closed(t, o)
 	s := r.span(t, "chat anthropic/claude")
 	got := attributes(s)
@@ -332,8 +382,12 @@ func TestSubLoopsAreBelowTheIterationThatStartedThem(t *testing.T) {
 	o.Event(ledger.Event{Kind: ledger.EventLoopStarted, Node: "0.1", Depth: 1, Text: "part"})
 	o.Event(ledger.Event{Kind: ledger.EventTurnStarted, Node: "0.1", Depth: 1, Turn: 7})
 	o.Event(ledger.Event{Kind: ledger.EventLoopEnded, Node: "0.1", Depth: 1, Status: "answered"})
-	o.Event(ledger.Event{Kind: ledger.EventLoopStarted, Node: "0.2", Depth: 1}) // it never ends by itself
-	o.Event(ledger.Event{Kind: ledger.EventRunEnded, Node: "0", Status: "partial", Error: "the budget was used up"})
+	// The second sub-loop never ends by itself.
+	o.Event(ledger.Event{Kind: ledger.EventLoopStarted, Node: "0.2", Depth: 1})
+	o.Event(ledger.Event{
+		Kind: ledger.EventRunEnded, Node: "0", Status: "partial",
+		Error: "the budget was used up",
+	})
 	closed(t, o)
 	first := r.span(t, "rlm_iteration_1")
 	if !bytes.Equal(first.ParentSpanId, r.span(t, "rlm_run").SpanId) {
@@ -364,20 +418,34 @@ func TestHostileTextsAreBoundedAndWithoutSecrets(t *testing.T) {
 	const key = "sk-very-secret-0123456789"
 	r := listen(t)
 	o := r.observe(
-		t, otel.Config{Loop: otel.RR, Secrets: []llm.Secret{llm.NewSecret(key)}, MaxText: 100},
+		t, otel.Config{Loop: "reflect", Secrets: []llm.Secret{llm.NewSecret(key)}, MaxText: 100},
 	)
 	hostile := "\xff\x00" + key + strings.Repeat("long ", 10_000)
-	o.Event(ledger.Event{Kind: ledger.EventRunStarted, Node: "0", Text: hostile, Model: hostile[:30]})
+	o.Event(
+		ledger.Event{Kind: ledger.EventRunStarted, Node: "0", Text: hostile, Model: hostile[:30]},
+	)
 	o.Event(ledger.Event{Kind: ledger.EventTurnStarted, Node: "0"})
 	for range 100 {
-		o.Event(ledger.Event{Kind: ledger.EventSnippet, Node: "0", Ran: ran(hostile, hostile, tiers.StatusOK)})
+		o.Event(ledger.Event{
+			Kind: ledger.EventSnippet, Node: "0", Ran: ran(hostile, hostile, tiers.StatusOK),
+		})
 		o.Event(ledger.Event{Kind: ledger.EventWarning, Node: "0", Error: hostile})
 	}
 	for range 300 {
-		o.Event(ledger.Event{Kind: ledger.EventCall, Node: "0", Text: hostile, Call: &ledger.SubCall{Prompt: hostile, Question: hostile, Response: hostile, Mode: hostile}})
+		o.Event(ledger.Event{
+			Kind: ledger.EventCall,
+			Node: "0",
+			Text: hostile,
+			Call: &ledger.SubCall{
+				Prompt: hostile, Question: hostile, Response: hostile, Mode: hostile,
+			},
+		})
 	}
 	o.Event(ledger.Event{Kind: ledger.EventSnippet, Node: "0.9.9", Text: "of nobody"})
-	o.Event(ledger.Event{Kind: ledger.EventRunEnded, Node: "0", Text: hostile, Error: hostile, Status: "failed"})
+	o.Event(ledger.Event{
+		Kind: ledger.EventRunEnded, Node: "0", Text: hostile, Error: hostile,
+		Status: "failed",
+	})
 	closed(t, o)
 	all := r.everything()
 	if strings.Contains(all, key) {
@@ -404,7 +472,7 @@ func TestExportFailingIsLoggedAndEndsNothing(t *testing.T) {
 	var logged []error
 	o, err := otel.New(t.Context(), otel.Config{
 		To:   otel.Opik,
-		Loop: otel.RR,
+		Loop: "reflect",
 		Env:  environment(t, map[string]string{"OPIK_URL_OVERRIDE": r.URL, "OPIK_API_KEY": key}),
 		Log: func(err error) {
 			mu.Lock()
@@ -473,7 +541,10 @@ func TestEventsMayComeAtOnce(t *testing.T) {
 	for range 20 {
 		group.Go(func() {
 			for range 20 {
-				o.Event(ledger.Event{Kind: ledger.EventCall, Node: "0", Turn: 1, Model: "m", Call: &ledger.SubCall{}})
+				o.Event(ledger.Event{
+					Kind: ledger.EventCall, Node: "0", Turn: 1, Model: "m",
+					Call: &ledger.SubCall{},
+				})
 			}
 		})
 	}
@@ -498,9 +569,13 @@ func BenchmarkEvent(b *testing.B) {
 		b.Fatal(err)
 	}
 	o.Event(ledger.Event{Kind: ledger.EventRunStarted, Node: "0"})
-	call := &ledger.SubCall{Prompt: strings.Repeat("x", 20_000), Response: strings.Repeat("y", 2_000)}
+	call := &ledger.SubCall{
+		Prompt: strings.Repeat("x", 20_000), Response: strings.Repeat("y", 2_000),
+	}
 	for b.Loop() {
-		o.Event(ledger.Event{Kind: ledger.EventCall, Node: "0", Model: "m", Text: call.Response, Call: call})
+		o.Event(ledger.Event{
+			Kind: ledger.EventCall, Node: "0", Model: "m", Text: call.Response, Call: call,
+		})
 	}
 	if err := o.Close(context.Background()); err != nil {
 		b.Fatal(err)
@@ -509,12 +584,15 @@ func BenchmarkEvent(b *testing.B) {
 
 func TestLabelsAreOnEverySpan(t *testing.T) {
 	r := listen(t)
-	o := r.observe(t, otel.Config{Loop: otel.RLM, Secrets: []llm.Secret{llm.NewSecret("hunter22")}})
+	o := r.observe(t, otel.Config{Loop: "run", Secrets: []llm.Secret{llm.NewSecret("hunter22")}})
 	labels := map[string]string{"tenant": "acme", "request": "with hunter22"}
 	for _, kind := range []ledger.EventKind{
-		ledger.EventRunStarted, ledger.EventTurnStarted, ledger.EventReply, ledger.EventCall, ledger.EventRunEnded,
+		ledger.EventRunStarted, ledger.EventTurnStarted, ledger.EventReply, ledger.EventCall,
+		ledger.EventRunEnded,
 	} {
-		o.Event(ledger.Event{Kind: kind, Node: "0", Turn: 1, Time: time.Now(), Model: "a/b", Labels: labels})
+		o.Event(ledger.Event{
+			Kind: kind, Node: "0", Turn: 1, Time: time.Now(), Model: "a/b", Labels: labels,
+		})
 	}
 	closed(t, o)
 	if len(r.spans) < 4 {
@@ -522,7 +600,9 @@ func TestLabelsAreOnEverySpan(t *testing.T) {
 	}
 	for _, s := range r.spans {
 		got := attributes(s)
-		if got["rlm.label.tenant"] != "acme" || strings.Contains(got["rlm.label.request"], "hunter22") || got["rlm.label.request"] == "" {
+		if got["rlm.label.tenant"] != "acme" ||
+			strings.Contains(got["rlm.label.request"], "hunter22") ||
+			got["rlm.label.request"] == "" {
 			t.Errorf("%s: %v", s.Name, got)
 		}
 	}

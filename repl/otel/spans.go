@@ -21,7 +21,7 @@ import (
 
 // loop is a running loop with its iteration.
 type loop struct {
-	kind *Loop
+	kind *kind
 	span trace.Span
 	ctx  context.Context //nolint:containedctx // it holds the span that children belong to
 
@@ -66,7 +66,7 @@ func (o *Observer) Event(e ledger.Event) {
 	defer o.mu.Unlock()
 	switch e.Kind {
 	case ledger.EventRunStarted:
-		o.begin(context.Background(), e, &o.cfg.Loop)
+		o.begin(context.Background(), e, o.root)
 	case ledger.EventLoopStarted:
 		parent, kind := o.parent(e.Node)
 		o.begin(parent, e, kind)
@@ -102,13 +102,13 @@ func (o *Observer) within(l *loop, e ledger.Event) {
 
 // parent returns the context of a sub-loop's parent, such as "0" for "0.2", and the kind of the
 // sub-loop.
-func (o *Observer) parent(node string) (context.Context, *Loop) {
+func (o *Observer) parent(node string) (context.Context, *kind) {
 	if at := strings.LastIndexByte(node, '.'); at >= 0 {
 		if l := o.loops[node[:at]]; l != nil {
-			return l.place(), l.kind.sub()
+			return l.place(), l.kind.subKind()
 		}
 	}
-	return context.Background(), o.cfg.Loop.sub()
+	return context.Background(), o.root.subKind()
 }
 
 // current returns the span of the iteration, or of the loop before the first iteration.
@@ -127,13 +127,13 @@ func (l *loop) place() context.Context {
 }
 
 // begin starts the span of a run or a sub-loop. It ends an earlier run that did not end.
-func (o *Observer) begin(parent context.Context, e ledger.Event, kind *Loop) {
+func (o *Observer) begin(parent context.Context, e ledger.Event, kind *kind) {
 	if old := o.loops[e.Node]; old != nil {
 		o.end(old, ledger.Event{Time: e.Time, Node: e.Node})
 	}
 	l := &loop{kind: kind}
 	l.ctx, l.span = o.tracer.Start(
-		parent, kind.Run, trace.WithTimestamp(e.Time),
+		parent, kind.run, trace.WithTimestamp(e.Time),
 		trace.WithAttributes(
 			attribute.String(genOperation, operationAgent), attribute.String(loopNode, e.Node),
 			o.text(inputValue, e.Text),
@@ -152,10 +152,10 @@ func (o *Observer) iteration(l *loop, e ledger.Event) {
 	l.endTurn(e.Time)
 	l.iterations++
 	l.snippets = 0
-	number := e.Turn - 1 + l.kind.First // loops count turns from 1
+	number := e.Turn - 1 + l.kind.first // loops count turns from 1
 	l.turnCtx, l.turn = o.tracer.Start(
 		l.ctx,
-		l.kind.Iteration+strconv.Itoa(number),
+		l.kind.iteration+strconv.Itoa(number),
 		trace.WithTimestamp(e.Time),
 		trace.WithAttributes(
 			attribute.Int(iterationNumber, number), attribute.Bool(terminated, false),

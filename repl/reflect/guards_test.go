@@ -14,6 +14,7 @@ import (
 
 	"github.com/rlmhq/rlm/internal/testing/looptest"
 
+	"github.com/rlmhq/rlm/internal/trajectory"
 	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/repl/llm"
 	"github.com/rlmhq/rlm/repl/reflect"
@@ -306,7 +307,7 @@ func TestEventsAndTrajectoryTellTheIterations(t *testing.T) {
 	if got := strings.Join(kinds, ", "); got != want {
 		t.Errorf("events: %s\nwant: %s", got, want)
 	}
-	data, err := os.ReadFile(filepath.Join(dir, ledger.TrajectoryFile))
+	data, err := os.ReadFile(filepath.Join(dir, trajectory.File))
 	if err != nil {
 		t.Fatal(err)
 	}

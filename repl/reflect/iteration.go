@@ -70,5 +70,5 @@ func executionOf(done *turns.Turn) *execution {
 	}
 	ran := &done.Ran[0]
 	result := record.BlockOf(ran, nil).Result
-	return &execution{stdout: result.Stdout, stderr: result.Stderr, final: done.Final, success: !ran.Failed()}
+	return &execution{stdout: result.Stdout, stderr: result.Stderr, final: done.Final, success: !record.HasFailed(ran)}
 }

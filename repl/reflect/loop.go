@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/rlmhq/rlm/internal/trajectory"
 	"github.com/rlmhq/rlm/repl"
 	"github.com/rlmhq/rlm/repl/internal/calls"
 	"github.com/rlmhq/rlm/repl/internal/harness"
@@ -165,8 +166,8 @@ func (l *loop) ask(ctx context.Context, purpose string, messages []llm.Message) 
 	return l.caller.Complete(ctx, a)
 }
 
-func (l *loop) metadata() ledger.Metadata {
-	return ledger.Metadata{
+func (l *loop) metadata() trajectory.Metadata {
+	return trajectory.Metadata{
 		RootModel: l.cfg.Model, MaxDepth: 1, MaxIterations: l.cfg.MaxIterations, EnvironmentType: "rr", OtherBackends: l.cfg.models(),
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/rlmhq/rlm/repl"
 	"github.com/rlmhq/rlm/repl/internal/agenttrace"
 	"github.com/rlmhq/rlm/repl/internal/answers"
+	"github.com/rlmhq/rlm/repl/internal/record"
 	"github.com/rlmhq/rlm/repl/internal/turns"
 	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/tiers"
@@ -83,8 +84,8 @@ func restrict(ctx context.Context, session *repl.Session) error {
 // prepared runs a snippet of our own.
 func prepared(ctx context.Context, session *repl.Session, source string) error {
 	ran, err := session.Run(ctx, repl.Block{Language: tiers.Python, Source: source})
-	if err == nil && ran.Failed() {
-		err = fmt.Errorf("the snippet ended as %s %s", ran.Status, ran.Failure())
+	if err == nil && record.HasFailed(&ran) {
+		err = fmt.Errorf("the snippet ended as %s %s", ran.Status, record.FormatFailure(&ran))
 	}
 	if err != nil {
 		return fmt.Errorf("cannot prepare the session: %w", err)

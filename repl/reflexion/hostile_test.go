@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/rlmhq/rlm/internal/testing/llmtest"
+	"github.com/rlmhq/rlm/internal/trajectory"
 	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/repl/llm"
 	"github.com/rlmhq/rlm/repl/llm/providers"
@@ -238,12 +239,12 @@ func TestTheRecordHasAllThatHappened(t *testing.T) {
 	if got := strings.Join(kinds, " "); got != want {
 		t.Errorf("the events are %s, want %s", got, want)
 	}
-	trajectory, err := os.ReadFile(filepath.Join(dir, ledger.TrajectoryFile))
+	lines, err := os.ReadFile(filepath.Join(dir, trajectory.File))
 	if err != nil {
 		t.Fatal(err)
 	}
-	holds(t, string(trajectory), `"environment_type":"reflexion"`, `"response":"draft 1"`, `"final_answer":"draft 2"`)
-	events, err := os.ReadFile(filepath.Join(dir, ledger.EventsFile))
+	holds(t, string(lines), `"environment_type":"reflexion"`, `"response":"draft 1"`, `"final_answer":"draft 2"`)
+	events, err := os.ReadFile(filepath.Join(dir, trajectory.EventsFile))
 	if err != nil || strings.Count(string(events), "\n") != len(kinds) {
 		t.Errorf("%d events were told, on file are %s, %v", len(kinds), events, err)
 	}

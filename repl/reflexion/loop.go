@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rlmhq/rlm/internal/trajectory"
 	"github.com/rlmhq/rlm/repl/internal/bm25"
 	"github.com/rlmhq/rlm/repl/internal/calls"
 	"github.com/rlmhq/rlm/repl/internal/fanout"
@@ -134,7 +135,7 @@ func (l *loop) Solve(ctx context.Context, trace *record.Trace) error {
 
 // begin opens the record.
 func (l *loop) begin() {
-	l.trace.Begin(ledger.Metadata{
+	l.trace.Begin(trajectory.Metadata{
 		RootModel: l.cfg.Model, MaxIterations: l.cfg.MaxIterations, EnvironmentType: "reflexion",
 		EnvironmentKwargs: map[string]any{"judges": l.cfg.Judges}, OtherBackends: []string{l.cfg.JudgeModel},
 	})

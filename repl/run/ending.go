@@ -12,6 +12,7 @@ import (
 	"github.com/rlmhq/rlm/repl/internal/calls"
 	"github.com/rlmhq/rlm/repl/internal/conversation"
 	"github.com/rlmhq/rlm/repl/internal/inputs"
+	"github.com/rlmhq/rlm/repl/internal/tokens"
 	"github.com/rlmhq/rlm/repl/internal/turns"
 	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/repl/llm"
@@ -46,7 +47,7 @@ func (l *loop) synthesize(ctx context.Context) (Outcome, error) {
 	if done.Final != nil {
 		value = done.Final.Value
 	} else if len(reply.Blocks) == 0 && reply.Final == nil {
-		if value, err = json.Marshal(strings.TrimSpace(schema.Spoken(response.Text))); err != nil {
+		if value, err = json.Marshal(strings.TrimSpace(texts.DropThoughts(response.Text))); err != nil {
 			return Outcome{}, err
 		}
 	}
@@ -94,7 +95,7 @@ func (l *loop) compact(ctx context.Context) error {
 	// of it, or the next turn would be summed up at once: so many characters, or a
 	// quarter of that where each is a token.
 	last := texts.Truncate(whole[len(whole)-1].Content, int(limit))
-	if llm.EstimateTokens(last) > limit/2 {
+	if tokens.Estimate(last) > limit/2 {
 		last = texts.Truncate(last, int(limit/4))
 	}
 	l.messages = conversation.AppendReply(whole[:preamble], "Summary of my work so far:\n"+summary,
@@ -183,7 +184,7 @@ func (r *tree) bypass(ctx context.Context, contract *schema.Contract) (outcome O
 			err = calls.CheckRefusal(ask.Model, response)
 		}
 		if err == nil {
-			outcome.Answer, err = json.Marshal(strings.TrimSpace(schema.Spoken(response.Text)))
+			outcome.Answer, err = json.Marshal(strings.TrimSpace(texts.DropThoughts(response.Text)))
 		}
 	}
 	var mismatch *calls.MismatchError

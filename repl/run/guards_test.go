@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rlmhq/rlm/internal/trajectory"
 	"github.com/rlmhq/rlm/repl"
 	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/repl/llm"
@@ -191,7 +192,7 @@ func TestEventsAndTraceTellTheTree(t *testing.T) {
 			t.Errorf("no event %q among:\n%s", want, got)
 		}
 	}
-	lines := readLines(t, filepath.Join(dir, ledger.TrajectoryFile))
+	lines := readLines(t, filepath.Join(dir, trajectory.File))
 	if len(lines) != 3 || lines[0]["type"] != "metadata" || lines[0]["root_model"] != "root" || lines[1]["type"] != "iteration" {
 		t.Fatalf("the trajectory has %d lines: %v", len(lines), lines)
 	}
@@ -208,10 +209,10 @@ func TestEventsAndTraceTellTheTree(t *testing.T) {
 	if lines[2]["final_answer"] != "sub" {
 		t.Errorf("the last iteration is %v", lines[2])
 	}
-	if sub := readLines(t, filepath.Join(dir, "sub_0001", ledger.TrajectoryFile)); len(sub) != 2 || sub[1]["final_answer"] != "sub" {
+	if sub := readLines(t, filepath.Join(dir, "sub_0001", trajectory.File)); len(sub) != 2 || sub[1]["final_answer"] != "sub" {
 		t.Errorf("the sub-loop's trajectory is %v", sub)
 	}
-	if events := readLines(t, filepath.Join(dir, ledger.EventsFile)); len(events) != len(kinds) {
+	if events := readLines(t, filepath.Join(dir, trajectory.EventsFile)); len(events) != len(kinds) {
 		t.Errorf("%d events are on file, %d were told", len(events), len(kinds))
 	}
 	if _, err := run.Run(t.Context(), cfg); err == nil || !strings.Contains(err.Error(), "folder") {

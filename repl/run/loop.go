@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/rlmhq/rlm/internal/texts"
+	"github.com/rlmhq/rlm/internal/trajectory"
 	"github.com/rlmhq/rlm/repl"
 	"github.com/rlmhq/rlm/repl/internal/answers"
 	"github.com/rlmhq/rlm/repl/internal/calls"
@@ -133,8 +134,8 @@ func (l *loop) opening(ctx context.Context, tools *repl.Tools) ([]llm.Message, e
 	return []llm.Message{{Role: llm.RoleSystem, Content: system}, {Role: llm.RoleUser, Content: first}}, nil
 }
 
-func (l *loop) metadata() ledger.Metadata {
-	return ledger.Metadata{
+func (l *loop) metadata() trajectory.Metadata {
+	return trajectory.Metadata{
 		RootModel: l.model, MaxDepth: l.cfg.MaxDepth, MaxIterations: l.cfg.MaxTurns, EnvironmentType: "rlm",
 		EnvironmentKwargs: map[string]any{"depth": l.depth, "node": l.node}, OtherBackends: l.allowed,
 	}

@@ -11,7 +11,8 @@ import (
 	"testing"
 
 	"github.com/rlmhq/rlm/internal/testing/llmtest"
-	"github.com/rlmhq/rlm/repl/ledger"
+	"github.com/rlmhq/rlm/internal/trajectory"
+	"github.com/rlmhq/rlm/repl/internal/tokens"
 	"github.com/rlmhq/rlm/repl/llm"
 	"github.com/rlmhq/rlm/repl/llm/providers"
 	"github.com/rlmhq/rlm/repl/run"
@@ -66,7 +67,7 @@ FINAL(counts)
 func TestAggregatesOverOOLONGStyleInputAreExact(t *testing.T) {
 	lines, label := labelledLines(7_800)
 	input := strings.Join(lines, "\n")
-	if tokens := llm.EstimateTokens(input); tokens < 125_000 || tokens > 137_000 {
+	if tokens := tokens.Estimate(input); tokens < 125_000 || tokens > 137_000 {
 		t.Fatalf("the input has %d tokens, want about 131,000", tokens)
 	}
 	m := &models{script: []string{code(oolongProgram)}, sub: tabled(label)}
@@ -182,7 +183,7 @@ func TestBothWireFormatsGiveTheSameRun(t *testing.T) {
 		if err != nil || outcome.Text() != `["PART A", "PART B", "PART C"]` {
 			t.Fatalf("%s: %+v, %v", name, outcome, err)
 		}
-		conversations[name] = trajectory(t, cfg.Trace)
+		conversations[name] = readTrajectory(t, cfg.Trace)
 		if err := registry.Close(); err != nil {
 			t.Error(err)
 		}
@@ -193,10 +194,10 @@ func TestBothWireFormatsGiveTheSameRun(t *testing.T) {
 }
 
 // trajectory is what was said and done in a trace, without times and models.
-func trajectory(t *testing.T, dir string) string {
+func readTrajectory(t *testing.T, dir string) string {
 	t.Helper()
 	var b strings.Builder
-	for _, line := range readLines(t, filepath.Join(dir, ledger.TrajectoryFile))[1:] {
+	for _, line := range readLines(t, filepath.Join(dir, trajectory.File))[1:] {
 		fmt.Fprintln(&b, line["iteration"], line["prompt"], line["response"], line["final_answer"])
 		for _, block := range line["code_blocks"].([]any) {
 			result := block.(map[string]any)["result"].(map[string]any)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/rlmhq/rlm/internal/texts"
 	"github.com/rlmhq/rlm/repl"
+	"github.com/rlmhq/rlm/repl/internal/record"
 	"github.com/rlmhq/rlm/tiers"
 )
 
@@ -27,7 +28,7 @@ func Bind(ctx context.Context, s *repl.Session, t *Trace) error {
 		return fmt.Errorf("cannot give the session its trace: %w", err)
 	case ran.Exception != nil:
 		return fmt.Errorf("cannot give the session its trace: %s: %s", ran.Exception.Type, texts.Truncate(ran.Exception.Message, 500))
-	case ran.Failed():
+	case record.HasFailed(&ran):
 		return errors.New("cannot give the session its trace: the snippet ended as " + string(ran.Status))
 	}
 	return nil

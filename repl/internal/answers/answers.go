@@ -22,12 +22,12 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// Answers is the [Answerer] of one loop: what its snippets ask is answered by
-// model calls, and by further loops where the loop has them.
+// Answers is the [Answerer] of one loop. Model calls answer its snippets, and further
+// loops where the loop has them.
 type Answers struct {
 	Caller *calls.Caller
 	Inputs inputs.List
-	// Node and Depth say which loop it is.
+	// Node and Depth name the loop in the tree.
 	Node  string
 	Depth int
 	// Turn is the loop's turn, for the record.
@@ -36,25 +36,25 @@ type Answers struct {
 	Model  string
 	Models []string
 	Agents map[string]repl.Agent
-	// Loop answers a query by a loop one level deeper. Nil is the depth's floor:
-	// there a query goes to the model at once.
+	// Loop answers a query by a loop one level deeper. It is nil at the greatest depth,
+	// where a query goes straight to the model.
 	Loop func(ctx context.Context, q Query, contract *schema.Contract) (json.RawMessage, error)
-	// CallsAtOnce bounds what one fan-out has under way.
+	// CallsAtOnce bounds the calls in flight of one fan-out.
 	CallsAtOnce int
-	// Loops limits the sub-loops that this loop has under way, however they were
-	// asked for. It is this loop's own: a tree of such gates cannot deadlock, since
-	// who holds a place waits only for places further down.
+	// Loops limits the sub-loops of this loop that run at once. Each loop has its own
+	// gate: a tree of gates cannot deadlock, because the holder of a place waits only for
+	// places further down.
 	Loops calls.Gate
-	// Retries is how often an answer that breaks its contract is asked for again.
+	// Retries bounds the further attempts after an answer that breaks its contract.
 	Retries int
-	// MaxTokens and Temperature are those of the calls; zero and nil leave them to the
+	// MaxTokens and Temperature apply to the calls. Zero and nil leave the choice to the
 	// Caller and the server.
 	MaxTokens   int
 	Temperature *float64
-	// OtherMode is the system prompt of ask_llm in a mode that is not known.
+	// OtherMode is the system prompt of ask_llm in an unknown mode.
 	OtherMode string
-	// Refused is what a query for a text is answered that does not fit the budget. If
-	// it is nil, the first is told so and later ones raise.
+	// Refused makes the answer to a query for a text that does not fit the budget. If it is
+	// nil, the first such query gets a notice and later ones raise.
 	Refused func(*ledger.BudgetError) string
 
 	warned atomic.Bool
@@ -67,18 +67,19 @@ func (a *Answers) Knows(model string) bool { return slices.Contains(a.Models, mo
 
 // modes are the system prompts of ask_llm.
 var modes = map[string]string{
-	"analysis": "You survey data for a colleague who will sort and count what you find. Describe what is there, " +
-		"with the names and figures that matter, in short plain sentences. Do not speculate about causes.",
-	"deep_dive": "You investigate one matter for a colleague. Quote the evidence for each claim, trace what happened " +
-		"step by step to its root cause, and say what the evidence does not settle.",
+	"analysis": "You survey data for a colleague who will sort and count what you find. " +
+		"Describe what is there, with the names and figures that matter, in short plain " +
+		"sentences. Do not speculate about causes.",
+	"deep_dive": "You investigate one matter for a colleague. Quote the evidence for each " +
+		"claim, trace what happened step by step to its root cause, and say what the " +
+		"evidence does not settle.",
 }
 
-// ModePrompt is the system prompt of ask_llm in a mode, empty if there is none of
-// that name.
+// ModePrompt returns the system prompt of ask_llm in a mode, empty for an unknown mode.
 func ModePrompt(mode string) string { return modes[mode] }
 
-// ask makes the question for a query. Typed ones have a contract.
-func (a *Answers) ask(ctx context.Context, q Query) (calls.Ask, error) {
+// makeAsk makes the question for a query. A typed query has a contract.
+func (a *Answers) makeAsk(ctx context.Context, q Query) (calls.Ask, error) {
 	model := q.Model
 	if model == "" {
 		model = a.Model
@@ -90,11 +91,13 @@ func (a *Answers) ask(ctx context.Context, q Query) (calls.Ask, error) {
 	if a.Turn != nil {
 		out.Turn = int(a.Turn.Load())
 	}
+
 	limit := 4 * a.Caller.Window(model) // four characters a token
 	prompt, err := a.Inputs.Text(ctx, q.Prompt, limit)
 	if err != nil {
 		return out, fmt.Errorf("the prompt: %w", err)
 	}
+
 	out.Question, out.Mode = prompt, q.Mode
 	if q.Context != nil {
 		text, err := a.Inputs.Text(ctx, q.Context, limit)
@@ -106,9 +109,11 @@ func (a *Answers) ask(ctx context.Context, q Query) (calls.Ask, error) {
 			prompt += "\n\nContext:\n" + text
 		}
 	}
+
 	if strings.TrimSpace(prompt) == "" {
 		return out, errors.New("the prompt is empty")
 	}
+
 	out.Messages = []llm.Message{{Role: llm.RoleUser, Content: prompt}}
 	if q.Schema != nil {
 		if out.Schema, err = schema.Parse(q.Schema); err != nil {
@@ -120,15 +125,15 @@ func (a *Answers) ask(ctx context.Context, q Query) (calls.Ask, error) {
 
 // Leaf asks a model once.
 func (a *Answers) Leaf(ctx context.Context, q Query) (json.RawMessage, error) {
-	ask, err := a.ask(ctx, q)
+	ask, err := a.makeAsk(ctx, q)
 	if err != nil {
 		return nil, err
 	}
 	value, err := a.complete(ctx, ask)
-	return a.first(value, err, ask.Schema != nil)
+	return a.noticeBudget(value, err, ask.Schema != nil)
 }
 
-// complete answers one question: a text, or a value that meets the contract.
+// complete asks one question. The answer is a text, or a value that meets the contract.
 func (a *Answers) complete(ctx context.Context, ask calls.Ask) (json.RawMessage, error) {
 	if ask.Schema != nil {
 		return a.Caller.CompleteTyped(ctx, ask, a.Retries)
@@ -140,12 +145,13 @@ func (a *Answers) complete(ctx context.Context, ask calls.Ask) (json.RawMessage,
 	if err := calls.CheckRefusal(ask.Model, response); err != nil {
 		return nil, err
 	}
+
 	return texts.Quote(response.Text)
 }
 
-// first turns the first call past the budget into a text that says so, for a
-// query that wants a text: no text could pass for a typed value.
-func (a *Answers) first(value json.RawMessage, err error, typed bool) (json.RawMessage, error) {
+// noticeBudget turns the first call past the budget into a text that says so. Only a query
+// for a text gets one: a typed query would take the text for a value.
+func (a *Answers) noticeBudget(value json.RawMessage, err error, typed bool) (json.RawMessage, error) {
 	var budget *ledger.BudgetError
 	if !errors.As(err, &budget) {
 		return value, err
@@ -156,27 +162,29 @@ func (a *Answers) first(value json.RawMessage, err error, typed bool) (json.RawM
 	if again := a.warned.Swap(true); again || typed {
 		return nil, err
 	}
-	return texts.Quote(budgetNotice(budget))
+	return texts.Quote(formatNotice(budget))
 }
 
-func budgetNotice(err *ledger.BudgetError) string {
-	return "(No answer: " + err.Error() + ". Finish now with FINAL(...) from what you have; further calls will raise.)"
+func formatNotice(err *ledger.BudgetError) string {
+	return "(No answer: " + err.Error() +
+		". Finish now with FINAL(...) from what you have; further calls will raise.)"
 }
 
-// Sub gives a task to a loop one level deeper; at the floor to a model.
+// Sub gives a task to a loop one level deeper, at the greatest depth to a model.
 func (a *Answers) Sub(ctx context.Context, q Query) (json.RawMessage, error) {
-	value, err := a.sub(ctx, q)
-	return a.first(value, err, q.Schema != nil)
+	value, err := a.runSub(ctx, q)
+	return a.noticeBudget(value, err, q.Schema != nil)
 }
 
-func (a *Answers) sub(ctx context.Context, q Query) (json.RawMessage, error) {
+func (a *Answers) runSub(ctx context.Context, q Query) (json.RawMessage, error) {
 	if a.Loop == nil {
-		ask, err := a.ask(ctx, q)
+		ask, err := a.makeAsk(ctx, q)
 		if err != nil {
 			return nil, err
 		}
 		return a.complete(ctx, ask)
 	}
+
 	var contract *schema.Contract
 	if q.Schema != nil {
 		var err error
@@ -184,53 +192,61 @@ func (a *Answers) sub(ctx context.Context, q Query) (json.RawMessage, error) {
 			return nil, err
 		}
 	}
+
 	if err := a.Loops.Enter(ctx); err != nil {
 		return nil, err
 	}
 	defer a.Loops.Leave()
-	if err := a.Caller.Ledger.Check(leastLoop); err != nil { // before it has a session and a folder
+
+	// A loop that cannot make one call needs neither a session nor a folder.
+	if err := a.Caller.Ledger.Check(leastLoop); err != nil {
 		return nil, err
 	}
 	return a.Loop(ctx, q, contract)
 }
 
-// leastLoop is what any loop needs: a call, however short.
+// leastLoop is the least need of any loop: one short call.
 var leastLoop = ledger.Spending{Calls: 1, InputTokens: 1, OutputTokens: 1, USD: 1e-6}
 
-// Ask asks a helper by a mode's prompt.
+// Ask asks a model with the system prompt of a mode.
 func (a *Answers) Ask(ctx context.Context, q Query, mode string) (json.RawMessage, error) {
 	system, known := modes[mode]
 	if !known {
 		system = a.OtherMode
 	}
-	return a.under(ctx, q, system)
+	return a.askWithSystem(ctx, q, system)
 }
 
-// under asks a model with a system prompt.
-func (a *Answers) under(ctx context.Context, q Query, system string) (json.RawMessage, error) {
-	ask, err := a.ask(ctx, q)
+// askWithSystem asks a model with a system prompt.
+func (a *Answers) askWithSystem(ctx context.Context, q Query, system string) (json.RawMessage, error) {
+	ask, err := a.makeAsk(ctx, q)
 	if err != nil {
 		return nil, err
 	}
 	if system != "" {
-		ask.Messages = slices.Insert(ask.Messages, 0, llm.Message{Role: llm.RoleSystem, Content: system})
+		first := llm.Message{Role: llm.RoleSystem, Content: system}
+		ask.Messages = slices.Insert(ask.Messages, 0, first)
 	}
+
 	value, err := a.complete(ctx, ask)
-	return a.first(value, err, ask.Schema != nil)
+	return a.noticeBudget(value, err, ask.Schema != nil)
 }
 
 // Agent asks a registered agent.
 func (a *Answers) Agent(ctx context.Context, id string, q Query) (json.RawMessage, error) {
 	agent, ok := a.Agents[id]
 	if !ok {
-		return nil, fmt.Errorf("sub_agent_call: there is no agent %q; there are: %s", texts.Truncate(id, 80),
-			nonEmptyList(slices.Sorted(maps.Keys(a.Agents))))
+		return nil, fmt.Errorf(
+			"sub_agent_call: there is no agent %q; there are: %s", texts.Truncate(id, 80),
+			joinNames(slices.Sorted(maps.Keys(a.Agents))),
+		)
 	}
+
 	q.Model = agent.Model
-	return a.under(ctx, q, agent.System)
+	return a.askWithSystem(ctx, q, agent.System)
 }
 
-func nonEmptyList(list []string) string {
+func joinNames(list []string) string {
 	if len(list) == 0 {
 		return "none"
 	}
@@ -247,6 +263,7 @@ func (a *Answers) Predict(ctx context.Context, p Prediction) (json.RawMessage, e
 	if p.Instructions != "" {
 		b.WriteString(p.Instructions + "\n\n")
 	}
+
 	limit := 4 * a.Caller.Window(a.Model)
 	for _, f := range fields {
 		value, ok := p.Inputs[f.Name]
@@ -259,42 +276,50 @@ func (a *Answers) Predict(ctx context.Context, p Prediction) (json.RawMessage, e
 		}
 		fmt.Fprintf(&b, "%s:\n%s\n\n", f.Name, text)
 	}
+
 	for name := range p.Inputs {
 		if !slices.ContainsFunc(fields, func(f schema.Field) bool { return f.Name == name }) {
-			return nil, fmt.Errorf("predict: the signature has no input %q", texts.Truncate(name, 80))
+			return nil, fmt.Errorf("predict: the signature has no input %q",
+				texts.Truncate(name, 80))
 		}
 	}
+
 	b.WriteString("From the above, give:\n" + output.Describe())
 	prompt, err := texts.Quote(b.String())
 	if err != nil {
 		return nil, err
 	}
-	ask, err := a.ask(ctx, Query{Prompt: prompt})
+	ask, err := a.makeAsk(ctx, Query{Prompt: prompt})
 	if err != nil {
 		return nil, err
 	}
+
 	ask.Schema = output
 	value, err := a.complete(ctx, ask)
-	return a.first(value, err, true)
+	return a.noticeBudget(value, err, true)
 }
 
-// Many answers queries at once. If none was answered and the snippets have been
-// told before that the budget is used up, that is an error.
-func (a *Answers) Many(ctx context.Context, queries []Query, sub bool) ([]fanout.Slot[json.RawMessage], error) {
+// Many answers queries at once. It fails if the budget left all of them without an answer
+// and an earlier call already got the notice.
+func (a *Answers) Many(
+	ctx context.Context, queries []Query, sub bool,
+) ([]fanout.Slot[json.RawMessage], error) {
 	limit := a.CallsAtOnce
 	if sub && a.Loop != nil {
 		limit = cap(a.Loops)
 	}
-	slots := fanout.Run(ctx, len(queries), limit, func(ctx context.Context, i int) (json.RawMessage, error) {
+	answer := func(ctx context.Context, i int) (json.RawMessage, error) {
 		if sub {
-			return a.sub(ctx, queries[i])
+			return a.runSub(ctx, queries[i])
 		}
-		ask, err := a.ask(ctx, queries[i])
+		ask, err := a.makeAsk(ctx, queries[i])
 		if err != nil {
 			return nil, err
 		}
 		return a.complete(ctx, ask)
-	})
+	}
+
+	slots := fanout.Run(ctx, len(queries), limit, answer)
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
@@ -304,24 +329,32 @@ func (a *Answers) Many(ctx context.Context, queries []Query, sub bool) ([]fanout
 		spent = spent || errors.As(s.Err, &budget)
 		answered = answered || s.Err == nil
 	}
+
 	if spent && a.warned.Swap(true) && !answered {
 		return nil, budget
 	}
 	return slots, nil
 }
 
-// Foresee refuses queries that together do not fit the budget. Too many are refused by
-// their number, before their texts are looked at.
+// Foresee refuses queries that together do not fit the budget. It checks their number
+// before it reads their texts.
 func (a *Answers) Foresee(ctx context.Context, queries []Query) error {
 	sum := ledger.Spending{Calls: int64(len(queries))}
 	err := a.Caller.Ledger.Check(sum)
 	if err == nil {
-		if sum, err = a.foreseen(ctx, queries); err != nil {
+		if sum, err = a.estimateAll(ctx, queries); err != nil {
 			return err
 		}
 		err = a.Caller.Ledger.Check(sum)
 	}
-	e := ledger.Event{Kind: ledger.EventForesight, Node: a.Node, Depth: a.Depth, Model: a.Model, Used: &sum}
+
+	e := ledger.Event{
+		Kind:  ledger.EventForesight,
+		Node:  a.Node,
+		Depth: a.Depth,
+		Model: a.Model,
+		Used:  &sum,
+	}
 	if err != nil {
 		e.Kind, e.Error = ledger.EventRefusal, err.Error()
 		err = fmt.Errorf("this needs about %s; %w: take fewer or larger items", sum, err)
@@ -330,13 +363,13 @@ func (a *Answers) Foresee(ctx context.Context, queries []Query) error {
 	return err
 }
 
-// foreseen is what queries are going to use together.
-func (a *Answers) foreseen(ctx context.Context, queries []Query) (sum ledger.Spending, err error) {
+// estimateAll returns what queries are going to use together.
+func (a *Answers) estimateAll(ctx context.Context, queries []Query) (sum ledger.Spending, err error) {
 	for _, q := range queries {
 		if ctx.Err() != nil {
 			return sum, context.Cause(ctx)
 		}
-		ask, err := a.ask(ctx, q)
+		ask, err := a.makeAsk(ctx, q)
 		if err != nil {
 			return sum, fmt.Errorf("item %d: %w", q.Slot, err)
 		}
@@ -344,13 +377,14 @@ func (a *Answers) foreseen(ctx context.Context, queries []Query) (sum ledger.Spe
 		if err != nil {
 			return sum, err
 		}
-		sum = sum.Plus(need)
+		sum = calls.Add(sum, need)
 	}
+
 	return sum, nil
 }
 
-// Functions are the protocol's, answered by a. What makes no sense for the loop is
-// left out of its prompt.
+// Functions returns the functions of the protocol, answered by a. The loop's prompt leaves
+// out the functions that make no sense for it.
 func (a *Answers) Functions() []repl.Tool {
 	var hidden []string
 	if a.Loop == nil {
@@ -360,17 +394,19 @@ func (a *Answers) Functions() []repl.Tool {
 	if len(a.Agents) > 0 {
 		for i := range tools {
 			if tools[i].Name == "sub_agent_call" {
-				tools[i].Doc = "asks one of the agents " + agentList(a.Agents)
+				tools[i].Doc = "asks one of the agents " + describeAgents(a.Agents)
 			}
 		}
 	}
+
 	return tools
 }
 
-func agentList(agents map[string]repl.Agent) string {
+func describeAgents(agents map[string]repl.Agent) string {
 	parts := make([]string, 0, len(agents))
 	for _, name := range slices.Sorted(maps.Keys(agents)) {
-		parts = append(parts, strings.TrimSuffix(fmt.Sprintf("%q: %s", name, agents[name].Doc), ": "))
+		line := fmt.Sprintf("%q: %s", name, agents[name].Doc)
+		parts = append(parts, strings.TrimSuffix(line, ": "))
 	}
 	return strings.Join(parts, "; ") + "."
 }

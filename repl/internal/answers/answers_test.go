@@ -15,13 +15,18 @@ import (
 type unasked struct{}
 
 func (unasked) Resolve(name string) (llm.Model, error) {
-	return llm.Model{Name: name, ID: name, Facts: llm.Facts{Price: &llm.Price{Input: 1, Output: 1}}}, nil
+	return llm.Model{
+		Name: name, ID: name, Facts: llm.Facts{Price: &llm.Price{Input: 1, Output: 1}},
+	}, nil
 }
 
 // TestTooManyAreForeseenAtOnce: what the budget of calls refuses anyway is not looked
 // at, text by text, and what is looked at ends with its context.
 func TestTooManyAreForeseenAtOnce(t *testing.T) {
-	caller, err := calls.NewCaller(calls.Caller{Models: unasked{}, Gate: calls.NewGate(4)}, ledger.Budget{Calls: 100}, nil, false)
+	caller, err := calls.NewCaller(
+		calls.Caller{Models: unasked{}, Gate: calls.NewGate(4)}, ledger.Budget{Calls: 100}, nil,
+		false,
+	)
 	if err != nil {
 		t.Fatal(err)
 	}

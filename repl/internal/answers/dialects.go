@@ -101,10 +101,13 @@ func Functions(a Answerer, hidden ...string) []repl.Tool {
 
 		answer := answers[f.Name]
 		tools = append(tools, repl.Tool{
-			Name: f.Name, Signature: f.Signature, Doc: doc,
-			Raw: func(ctx context.Context, call tiers.Call) (tiers.Value, error) { return answer(p, ctx, call) },
+			Name:      f.Name,
+			Signature: f.Signature,
+			Doc:       doc,
+			Raw:       func(ctx context.Context, call tiers.Call) (tiers.Value, error) { return answer(p, ctx, call) },
 		})
 	}
+
 	return tools
 }
 
@@ -121,10 +124,20 @@ type dialects struct{ Answerer }
 
 // synonyms are the other names of parameters, of libraries that models know.
 var synonyms = map[string]string{
-	"query": "prompt", "question": "prompt", "sub_query": "prompt", "task": "prompt",
-	"sub_context": "context", "data": "context", "text": "context", "sub_contexts": "contexts",
-	"output_type": "schema", "output_schema": "schema", "response_format": "schema", "response_model": "schema",
-	"queries": "prompts", "calls": "prompts",
+	"query":           "prompt",
+	"question":        "prompt",
+	"sub_query":       "prompt",
+	"task":            "prompt",
+	"sub_context":     "context",
+	"data":            "context",
+	"text":            "context",
+	"sub_contexts":    "contexts",
+	"output_type":     "schema",
+	"output_schema":   "schema",
+	"response_format": "schema",
+	"response_model":  "schema",
+	"queries":         "prompts",
+	"calls":           "prompts",
 }
 
 // arguments are those of a call by their names, null left out.
@@ -137,8 +150,12 @@ type arguments struct {
 // no argument.
 func accept(call tiers.Call, params ...string) (arguments, error) {
 	if len(call.Args) > len(params) {
-		return arguments{}, fmt.Errorf("%s takes %d arguments (%s), %d were given", call.Function, len(params), strings.Join(params, ", "), len(call.Args))
+		return arguments{}, fmt.Errorf(
+			"%s takes %d arguments (%s), %d were given", call.Function, len(params),
+			strings.Join(params, ", "), len(call.Args),
+		)
 	}
+
 	named := make(map[string]tiers.Value, len(call.Named))
 	for name, value := range call.Named {
 		if other, ok := synonyms[name]; ok && !slices.Contains(params, name) {
@@ -150,8 +167,10 @@ func accept(call tiers.Call, params ...string) (arguments, error) {
 		if _, twice := named[name]; twice {
 			return arguments{}, fmt.Errorf("%s got %q twice", call.Function, name)
 		}
+
 		named[name] = value
 	}
+
 	for i, value := range call.Args {
 		if string(value) == "null" {
 			continue
@@ -161,6 +180,7 @@ func accept(call tiers.Call, params ...string) (arguments, error) {
 		}
 		named[params[i]] = value
 	}
+
 	values, err := protocol.Bind(tiers.Call{Function: call.Function, Named: named}, params)
 	return arguments{call, values}, err
 }
@@ -175,6 +195,7 @@ func (a arguments) text(name string) (string, error) {
 	if err := json.Unmarshal(value, &s); err != nil {
 		return "", fmt.Errorf("%s: %s must be a str, not %s", a.call.Function, name, clip(value))
 	}
+
 	return s, nil
 }
 
@@ -212,6 +233,7 @@ func (p dialects) either(call tiers.Call, at int) tiers.Call {
 	if string(value) != "null" {
 		call.Named = with(call.Named, "context", value)
 	}
+
 	return call
 }
 
@@ -236,6 +258,7 @@ func with(m map[string]tiers.Value, name string, value tiers.Value) map[string]t
 	if _, taken := out[name]; !taken {
 		out[name] = value
 	}
+
 	return out
 }
 
@@ -246,9 +269,19 @@ func (p dialects) query(a arguments) (Query, error) {
 		return Query{}, err
 	}
 	if model != "" && !p.Knows(model) {
-		return Query{}, fmt.Errorf("%s: there is no model %q here; leave model out", a.call.Function, texts.Truncate(model, 80))
+		return Query{}, fmt.Errorf(
+			"%s: there is no model %q here; leave model out", a.call.Function,
+			texts.Truncate(model, 80),
+		)
 	}
-	q := Query{Prompt: a.values["prompt"], Context: a.values["context"], Schema: a.values["schema"], Model: model}
+
+	q := Query{
+		Prompt:  a.values["prompt"],
+		Context: a.values["context"],
+		Schema:  a.values["schema"],
+		Model:   model,
+	}
+
 	if q.Prompt == nil {
 		return Query{}, fmt.Errorf("%s: the prompt is missing", a.call.Function)
 	}
@@ -288,6 +321,7 @@ func (p dialects) askLLM(ctx context.Context, call tiers.Call) (tiers.Value, err
 	if err != nil {
 		return nil, err
 	}
+
 	q, err := p.query(a)
 	if err != nil {
 		return nil, err
@@ -295,6 +329,7 @@ func (p dialects) askLLM(ctx context.Context, call tiers.Call) (tiers.Value, err
 	if mode == "" {
 		mode = "analysis"
 	}
+
 	q.Mode = mode
 	return p.Ask(ctx, q, mode)
 }
@@ -308,6 +343,7 @@ func (p dialects) agent(ctx context.Context, call tiers.Call) (tiers.Value, erro
 	if err != nil {
 		return nil, err
 	}
+
 	a.values["context"] = a.values["data"]
 	q, err := p.query(a)
 	if err != nil {
@@ -326,8 +362,11 @@ func (p dialects) predict(ctx context.Context, call tiers.Call) (tiers.Value, er
 		name string
 		into *string
 	}{{"signature", &signature}, {"instructions", &instructions}}
+
 	if len(call.Args) > len(places) {
-		return nil, errors.New("predict takes the signature and the instructions by place; give the inputs by name")
+		return nil, errors.New(
+			"predict takes the signature and the instructions by place; give the inputs by name",
+		)
 	}
 	for i, place := range places {
 		value, ok := inputs[place.name]
@@ -339,8 +378,11 @@ func (p dialects) predict(ctx context.Context, call tiers.Call) (tiers.Value, er
 			return nil, fmt.Errorf("predict: %s must be a str, not %s", place.name, clip(value))
 		}
 	}
+
 	if signature == "" {
-		return nil, errors.New(`predict: the signature is missing, such as "question -> answer: str"`)
+		return nil, errors.New(
+			`predict: the signature is missing, such as "question -> answer: str"`,
+		)
 	}
 	return p.Predict(ctx, Prediction{signature, instructions, inputs})
 }

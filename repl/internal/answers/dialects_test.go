@@ -17,7 +17,8 @@ import (
 type noting struct{ asked []string }
 
 func (n *noting) note(kind string, q Query) (json.RawMessage, error) {
-	n.asked = append(n.asked, strings.Join([]string{kind, string(q.Prompt), string(q.Context), string(q.Schema), q.Model}, "|"))
+	parts := []string{kind, string(q.Prompt), string(q.Context), string(q.Schema), q.Model}
+	n.asked = append(n.asked, strings.Join(parts, "|"))
 	return json.RawMessage("1"), nil
 }
 
@@ -41,7 +42,9 @@ func (n *noting) Predict(context.Context, Prediction) (json.RawMessage, error) {
 	return json.RawMessage("{}"), nil
 }
 
-func (n *noting) Many(ctx context.Context, queries []Query, _ bool) ([]fanout.Slot[json.RawMessage], error) {
+func (n *noting) Many(
+	ctx context.Context, queries []Query, _ bool,
+) ([]fanout.Slot[json.RawMessage], error) {
 	slots := make([]fanout.Slot[json.RawMessage], len(queries))
 	for i, q := range queries {
 		slots[i].Value, slots[i].Err = n.note("many", q)

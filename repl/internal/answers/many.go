@@ -27,8 +27,8 @@ func (p dialects) rlmBatch(ctx context.Context, call tiers.Call) (tiers.Value, e
 	return p.texts(ctx, queries, true)
 }
 
-// batch makes the queries of a call with a list of prompts, each a prompt or a
-// dict with what it needs of its own. A list in the place of the model holds the
+// batch makes the queries of a call with a list of prompts. Each is a prompt or a dict
+// with its own arguments. A list in the place of the model holds the
 // contexts.
 func (p dialects) batch(call tiers.Call, params ...string) ([]Query, error) {
 	if len(call.Args) > 1 && len(call.Args[1]) > 0 && call.Args[1][0] == '[' {
@@ -40,6 +40,7 @@ func (p dialects) batch(call tiers.Call, params ...string) ([]Query, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	prompts, err := a.list("prompts")
 	if err != nil {
 		return nil, err
@@ -48,12 +49,22 @@ func (p dialects) batch(call tiers.Call, params ...string) ([]Query, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	if len(prompts) > maxList {
-		return nil, fmt.Errorf("%s: %d prompts are more than %d", call.Function, len(prompts), maxList)
+		return nil, fmt.Errorf("%s: %d prompts are more than %d",
+			call.Function, len(prompts), maxList)
 	}
+
 	queries := make([]Query, len(prompts))
 	for i, prompt := range prompts {
-		common := arguments{call, map[string]tiers.Value{"prompt": prompt, "model": a.values["model"], "schema": a.values["schema"]}}
+		common := arguments{
+			call,
+			map[string]tiers.Value{
+				"prompt": prompt,
+				"model":  a.values["model"],
+				"schema": a.values["schema"],
+			},
+		}
 		if contexts != nil {
 			common.values["context"] = contexts[i]
 		}
@@ -61,18 +72,23 @@ func (p dialects) batch(call tiers.Call, params ...string) ([]Query, error) {
 			return nil, err
 		}
 	}
+
 	return queries, nil
 }
 
-// contexts are one for each prompt, nil if there are none.
+// contexts returns one context for each prompt, nil without contexts.
 func (a arguments) contexts(n int) ([]tiers.Value, error) {
 	if _, ok := a.values["contexts"]; !ok {
 		return nil, nil
 	}
 	contexts, err := a.list("contexts")
 	if err == nil && len(contexts) != n {
-		err = fmt.Errorf("%s: there are %d prompts and %d contexts; give one context for each prompt", a.call.Function, n, len(contexts))
+		err = fmt.Errorf(
+			"%s: there are %d prompts and %d contexts; give one context for each prompt",
+			a.call.Function, n, len(contexts),
+		)
 	}
+
 	return contexts, err
 }
 
@@ -80,7 +96,8 @@ func (a arguments) contexts(n int) ([]tiers.Value, error) {
 // its own context, schema and model.
 func (p dialects) entry(common arguments, i int) (Query, error) {
 	var own map[string]tiers.Value
-	if prompt := common.values["prompt"]; len(prompt) > 0 && prompt[0] == '{' && json.Unmarshal(prompt, &own) == nil {
+	if prompt := common.values["prompt"]; len(prompt) > 0 && prompt[0] == '{' &&
+		json.Unmarshal(prompt, &own) == nil {
 		values := map[string]tiers.Value{}
 		for name, value := range own {
 			if other, ok := synonyms[name]; ok {
@@ -97,6 +114,7 @@ func (p dialects) entry(common arguments, i int) (Query, error) {
 			common.values = values
 		}
 	}
+
 	for name, value := range common.values {
 		if value == nil || string(value) == "null" {
 			delete(common.values, name)
@@ -107,10 +125,11 @@ func (p dialects) entry(common arguments, i int) (Query, error) {
 	if err != nil {
 		err = fmt.Errorf("entry %d: %w", i, err)
 	}
+
 	return q, err
 }
 
-// parallel answers run_parallel_sub_calls. Of a single dict it makes a list.
+// parallel answers run_parallel_sub_calls. It takes a single dict for a list of one.
 func (p dialects) parallel(ctx context.Context, call tiers.Call) (tiers.Value, error) {
 	if len(call.Args) == 1 && len(call.Args[0]) > 0 && call.Args[0][0] == '{' {
 		call.Args = []tiers.Value{tiers.Value("[" + string(call.Args[0]) + "]")}
@@ -119,6 +138,7 @@ func (p dialects) parallel(ctx context.Context, call tiers.Call) (tiers.Value, e
 	if err != nil {
 		return nil, err
 	}
+
 	slots, err := p.Many(ctx, queries, true)
 	if err != nil {
 		return nil, err
@@ -137,8 +157,8 @@ func (p dialects) texts(ctx context.Context, queries []Query, sub bool) (tiers.V
 	return encode(slots, typed)
 }
 
-// errorKey is the one member of the JSON object that stands for a failed slot;
-// the guest makes an error object of it, which is false and reads "Error: …".
+// errorKey is the one member of the JSON object that stands for a failed slot. The guest
+// turns it into an error object, which is false and reads "Error: …".
 const errorKey = "__rlm_error__"
 
 // encode writes slots as a JSON list.
@@ -159,6 +179,7 @@ func encode(slots []fanout.Slot[json.RawMessage], objects bool) (tiers.Value, er
 		}
 		values[i] = data
 	}
+
 	return json.Marshal(values)
 }
 
@@ -172,15 +193,19 @@ func (p dialects) items(call tiers.Call, params ...string) ([]Query, arguments, 
 	if err != nil {
 		return nil, a, err
 	}
+
 	if len(list) > maxList {
-		return nil, a, fmt.Errorf("%s: %d items are more than %d", call.Function, len(list), maxList)
+		return nil, a, fmt.Errorf("%s: %d items are more than %d",
+			call.Function, len(list), maxList)
 	}
+
 	q := Query{}
 	if len(list) > 0 {
 		if q, err = p.query(a); err != nil {
 			return nil, a, err
 		}
 	}
+
 	queries := make([]Query, len(list))
 	for i, item := range list {
 		queries[i] = q
@@ -189,8 +214,10 @@ func (p dialects) items(call tiers.Call, params ...string) ([]Query, arguments, 
 	return queries, a, nil
 }
 
-// mapped answers the queries of a combinator, once what they cost is known to fit.
-func (p dialects) mapped(ctx context.Context, queries []Query) ([]fanout.Slot[json.RawMessage], error) {
+// answerIfAffordable answers the queries of a combinator if their cost fits the budget.
+func (p dialects) answerIfAffordable(
+	ctx context.Context, queries []Query,
+) ([]fanout.Slot[json.RawMessage], error) {
 	if err := p.Foresee(ctx, queries); err != nil {
 		return nil, err
 	}
@@ -202,10 +229,11 @@ func (p dialects) mapLLM(ctx context.Context, call tiers.Call) (tiers.Value, err
 	if err != nil {
 		return nil, err
 	}
-	slots, err := p.mapped(ctx, queries)
+	slots, err := p.answerIfAffordable(ctx, queries)
 	if err != nil {
 		return nil, err
 	}
+
 	return encode(slots, true)
 }
 
@@ -219,12 +247,13 @@ func (p dialects) filterLLM(ctx context.Context, call tiers.Call) (tiers.Value, 
 	for i := range queries {
 		queries[i].Schema = json.RawMessage(`{"type":"boolean"}`)
 	}
+
 	return p.all(ctx, "filter_llm", queries)
 }
 
-// all answers queries none of which may fail.
+// all answers queries and fails if one of them does.
 func (p dialects) all(ctx context.Context, name string, queries []Query) (tiers.Value, error) {
-	slots, err := p.mapped(ctx, queries)
+	slots, err := p.answerIfAffordable(ctx, queries)
 	if err != nil {
 		return nil, err
 	}
@@ -233,6 +262,7 @@ func (p dialects) all(ctx context.Context, name string, queries []Query) (tiers.
 			return nil, fmt.Errorf("%s: item %d: %w", name, i, s.Err)
 		}
 	}
+
 	return encode(slots, false)
 }
 
@@ -250,6 +280,7 @@ func (p dialects) tally(ctx context.Context, call tiers.Call) (tiers.Value, erro
 	if len(labels) == 0 {
 		return nil, errors.New("tally: with a prompt it needs labels, the list of possible answers")
 	}
+
 	contract, err := json.Marshal(map[string]any{"enum": labels})
 	if err != nil {
 		return nil, err
@@ -257,22 +288,27 @@ func (p dialects) tally(ctx context.Context, call tiers.Call) (tiers.Value, erro
 	for i := range queries {
 		queries[i].Schema = contract
 	}
+
 	return p.all(ctx, "tally", queries)
 }
 
 const defaultFanIn = 8
 
-// reduceLLM combines items fan_in at a time, level by level, until one is left.
-// The contract holds for every level: what combines must be combinable.
+// reduceLLM combines items fan_in at a time, level by level, until one is left. The
+// contract holds for every level, because each answer is an item of the next.
 func (p dialects) reduceLLM(ctx context.Context, call tiers.Call) (tiers.Value, error) {
 	queries, a, err := p.items(call, "prompt", "items", "schema", "model", "fan_in")
 	if err != nil {
 		return nil, err
 	}
 	fanIn := defaultFanIn
-	if value, ok := a.values["fan_in"]; ok && (json.Unmarshal(value, &fanIn) != nil || fanIn < 2 || fanIn > 1000) {
-		return nil, fmt.Errorf("reduce_llm: fan_in must be an int from 2 to 1000, not %s", clip(value))
+	if value, ok := a.values["fan_in"]; ok &&
+		(json.Unmarshal(value, &fanIn) != nil || fanIn < 2 || fanIn > 1000) {
+		return nil, fmt.Errorf(
+			"reduce_llm: fan_in must be an int from 2 to 1000, not %s", clip(value),
+		)
 	}
+
 	if len(queries) == 0 {
 		return nil, errors.New("reduce_llm: there are no items")
 	}
@@ -280,15 +316,17 @@ func (p dialects) reduceLLM(ctx context.Context, call tiers.Call) (tiers.Value, 
 	for i, q := range queries {
 		level[i] = q.Context
 	}
-	ahead, err := foreseen(queries[0], level, fanIn)
+
+	ahead, err := planLevels(queries[0], level, fanIn)
 	if err != nil {
 		return nil, err
 	}
 	if err := p.Foresee(ctx, ahead); err != nil {
 		return nil, err
 	}
+
 	for first := true; first || len(level) > 1; first = false {
-		wave, err := groups(queries[0], level, fanIn)
+		wave, err := groupLevel(queries[0], level, fanIn)
 		if err != nil {
 			return nil, err
 		}
@@ -296,6 +334,7 @@ func (p dialects) reduceLLM(ctx context.Context, call tiers.Call) (tiers.Value, 
 		if err != nil {
 			return nil, err
 		}
+
 		level = make([]json.RawMessage, len(slots))
 		for i, s := range slots {
 			if s.Err != nil {
@@ -304,11 +343,12 @@ func (p dialects) reduceLLM(ctx context.Context, call tiers.Call) (tiers.Value, 
 			level[i] = s.Value
 		}
 	}
+
 	return level[0], nil
 }
 
-// groups are the queries of one level.
-func groups(q Query, level []json.RawMessage, fanIn int) ([]Query, error) {
+// groupLevel returns the queries of one level.
+func groupLevel(q Query, level []json.RawMessage, fanIn int) ([]Query, error) {
 	var queries []Query
 	for at := 0; at < len(level); at += fanIn {
 		group, err := json.Marshal(level[at:min(at+fanIn, len(level))])
@@ -318,18 +358,20 @@ func groups(q Query, level []json.RawMessage, fanIn int) ([]Query, error) {
 		q.Context, q.Slot = group, len(queries)
 		queries = append(queries, q)
 	}
+
 	return queries, nil
 }
 
-// foreseen are the queries of all levels; an answer is taken to be as long as
-// the shortest item, which is not known better.
-func foreseen(q Query, level []json.RawMessage, fanIn int) ([]Query, error) {
-	queries, err := groups(q, level, fanIn)
+// planLevels returns the queries of all levels. It takes an answer to be as long as the
+// first item, because nothing better is known.
+func planLevels(q Query, level []json.RawMessage, fanIn int) ([]Query, error) {
+	queries, err := groupLevel(q, level, fanIn)
 	for n := len(queries); n > 1; n = (n + fanIn - 1) / fanIn {
 		for i := range (n + fanIn - 1) / fanIn {
 			q.Context, q.Slot = level[0], i
 			queries = append(queries, q)
 		}
 	}
+
 	return queries, err
 }

@@ -281,9 +281,8 @@ func BenchmarkOpen(b *testing.B) {
 func BenchmarkSearch(b *testing.B) {
 	l := open(b, bm25.Bounds{}, benchFolder(b))
 	for b.Loop() {
-		if len(
-			l.Search("the handler17 does not return an error when store.Save fails for item42", 3),
-		) == 0 {
+		found := l.Search("the handler17 does not return an error when store.Save fails for item42", 3)
+		if len(found) == 0 {
 			b.Fatal("nothing was found")
 		}
 	}

@@ -26,7 +26,7 @@ type Ledger struct {
 
 // NewLedger starts the accounts of a run.
 func NewLedger(b ledger.Budget) (*Ledger, error) {
-	if err := b.Validate(); err != nil {
+	if err := CheckBudget(b); err != nil {
 		return nil, err
 	}
 	return &Ledger{budget: b.WithDefaults(), start: time.Now(), settled: make(chan struct{})}, nil
@@ -53,7 +53,7 @@ func (l *Ledger) Elapsed() time.Duration { return time.Since(l.start) }
 func (l *Ledger) Check(need ledger.Spending) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.lacks(l.spent.Plus(l.reserved).Plus(l.heldBack()), need)
+	return l.lacks(Add(Add(l.spent, l.reserved), l.heldBack()), need)
 }
 
 // minOutput is how many tokens a reply needs to be of any use.
@@ -65,7 +65,9 @@ const minOutput = 64
 // what it became. A call of a snippet leaves the budget's end to the root loop, so
 // that it can finish: sub says that it is one. The error is a [*ledger.BudgetError] or the
 // context's.
-func (l *Ledger) Reserve(ctx context.Context, need ledger.Spending, sub bool) (*Reservation, error) {
+func (l *Ledger) Reserve(
+	ctx context.Context, need ledger.Spending, sub bool,
+) (*Reservation, error) {
 	for {
 		r, wait, err := l.try(need, sub)
 		if wait == nil {
@@ -85,20 +87,22 @@ func (l *Ledger) try(need ledger.Spending, sub bool) (*Reservation, chan struct{
 	defer l.mu.Unlock()
 	spent := l.spent
 	if sub {
-		spent = spent.Plus(l.heldBack())
+		spent = Add(spent, l.heldBack())
 	}
-	if l.lacks(spent.Plus(l.reserved), need) == nil {
-		l.reserved = l.reserved.Plus(need)
+
+	if l.lacks(Add(spent, l.reserved), need) == nil {
+		l.reserved = Add(l.reserved, need)
 		return &Reservation{ledger: l, Grant: need}, nil, nil
 	}
 	if l.reserved.Calls > 0 {
 		return nil, l.settled, nil
 	}
+
 	least := l.shrink(need, spent)
 	if err := l.lacks(spent, least); err != nil {
 		return nil, nil, err
 	}
-	l.reserved = l.reserved.Plus(least)
+	l.reserved = Add(l.reserved, least)
 	return &Reservation{ledger: l, Grant: least}, nil, nil
 }
 
@@ -120,6 +124,7 @@ func (l *Ledger) shrink(need, spent ledger.Spending) ledger.Spending {
 		share := (l.budget.USD - spent.USD) / need.USD
 		left = min(left, int64(share*float64(need.OutputTokens)))
 	}
+
 	if output := max(left, min(need.OutputTokens, minOutput)); output < need.OutputTokens {
 		need.USD *= float64(output) / float64(need.OutputTokens)
 		need.OutputTokens = output
@@ -130,8 +135,14 @@ func (l *Ledger) shrink(need, spent ledger.Spending) ledger.Spending {
 func (l *Ledger) lacks(used, need ledger.Spending) error {
 	b := l.budget
 	if elapsed := time.Since(l.start); elapsed >= b.Wall {
-		return &ledger.BudgetError{What: "seconds", Limit: b.Wall.Seconds(), Spent: elapsed.Seconds(), Needed: 0}
+		return &ledger.BudgetError{
+			What:   "seconds",
+			Limit:  b.Wall.Seconds(),
+			Spent:  elapsed.Seconds(),
+			Needed: 0,
+		}
 	}
+
 	for _, f := range []struct {
 		what                string
 		limit, spent, needs int64
@@ -142,13 +153,25 @@ func (l *Ledger) lacks(used, need ledger.Spending) error {
 		{"tokens", b.Tokens, used.InputTokens + used.OutputTokens, need.InputTokens + need.OutputTokens},
 	} {
 		if f.needs > 0 && f.spent+f.needs > f.limit {
-			return &ledger.BudgetError{What: f.what, Limit: float64(f.limit), Spent: float64(f.spent), Needed: float64(f.needs)}
+			return &ledger.BudgetError{
+				What:   f.what,
+				Limit:  float64(f.limit),
+				Spent:  float64(f.spent),
+				Needed: float64(f.needs),
+			}
 		}
 	}
+
 	// Sums of fractions are not exact: a millionth of a cent is none.
 	if need.USD > 0 && used.USD+need.USD > b.USD+1e-8 {
-		return &ledger.BudgetError{What: "US dollars", Limit: b.USD, Spent: used.USD, Needed: need.USD}
+		return &ledger.BudgetError{
+			What:   "US dollars",
+			Limit:  b.USD,
+			Spent:  used.USD,
+			Needed: need.USD,
+		}
 	}
+
 	return nil
 }
 
@@ -179,8 +202,8 @@ func (r *Reservation) Settle(used ledger.Spending) {
 		l := r.ledger
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		l.reserved = l.reserved.Minus(r.Grant)
-		l.spent = l.spent.Plus(used)
+		l.reserved = subtract(l.reserved, r.Grant)
+		l.spent = Add(l.spent, used)
 		close(l.settled)
 		l.settled = make(chan struct{})
 	})
@@ -193,5 +216,7 @@ func (r *Reservation) Release() { r.Settle(ledger.Spending{}) }
 // a [*ledger.BudgetError].
 func (l *Ledger) WithDeadline(ctx context.Context) (context.Context, context.CancelFunc) {
 	limit := l.budget.Wall.Seconds()
-	return context.WithDeadlineCause(ctx, l.Deadline(), &ledger.BudgetError{What: "seconds", Limit: limit, Spent: limit})
+	return context.WithDeadlineCause(
+		ctx, l.Deadline(), &ledger.BudgetError{What: "seconds", Limit: limit, Spent: limit},
+	)
 }

@@ -27,7 +27,10 @@ func TestBudgetsAreKeptUnderRaces(t *testing.T) {
 	made, refused := 0, 0
 	for range 200 {
 		wg.Go(func() {
-			r, err := l.Reserve(t.Context(), ledger.Spending{Calls: 1, InputTokens: 10, OutputTokens: 100, USD: 0.001}, false)
+			r, err := l.Reserve(
+				t.Context(),
+				ledger.Spending{Calls: 1, InputTokens: 10, OutputTokens: 100, USD: 0.001}, false,
+			)
 			mu.Lock()
 			defer mu.Unlock()
 			if err != nil {
@@ -40,7 +43,8 @@ func TestBudgetsAreKeptUnderRaces(t *testing.T) {
 	}
 	wg.Wait()
 	spent := l.Spent()
-	if made != 50 || refused != 150 || spent.Calls != 50 || spent.OutputTokens != 2_500 || spent.InputTokens != 500 {
+	if made != 50 || refused != 150 || spent.Calls != 50 || spent.OutputTokens != 2_500 ||
+		spent.InputTokens != 500 {
 		t.Errorf("made %d, refused %d, spent %s", made, refused, spent)
 	}
 }
@@ -86,10 +90,22 @@ func TestOutputShrinksToWhatIsLeft(t *testing.T) {
 		need   ledger.Spending
 		want   int64
 	}{
-		"output tokens": {ledger.Budget{OutputTokens: 500}, ledger.Spending{Calls: 1, OutputTokens: 8_000}, 500},
-		"tokens":        {ledger.Budget{Tokens: 600}, ledger.Spending{Calls: 1, InputTokens: 100, OutputTokens: 8_000}, 500},
-		"dollars":       {ledger.Budget{USD: 0.5}, ledger.Spending{Calls: 1, OutputTokens: 1_000, USD: 1}, 500},
-		"all of it":     {ledger.Budget{}, ledger.Spending{Calls: 1, OutputTokens: 8_000}, 8_000},
+		"output tokens": {
+			ledger.Budget{OutputTokens: 500},
+			ledger.Spending{Calls: 1, OutputTokens: 8_000},
+			500,
+		},
+		"tokens": {
+			ledger.Budget{Tokens: 600},
+			ledger.Spending{Calls: 1, InputTokens: 100, OutputTokens: 8_000},
+			500,
+		},
+		"dollars": {
+			ledger.Budget{USD: 0.5},
+			ledger.Spending{Calls: 1, OutputTokens: 1_000, USD: 1},
+			500,
+		},
+		"all of it": {ledger.Budget{}, ledger.Spending{Calls: 1, OutputTokens: 8_000}, 8_000},
 	} {
 		l := newLedger(t, c.budget)
 		r, err := l.Reserve(t.Context(), c.need, false)
@@ -152,20 +168,25 @@ func nan() float64 { zero := 0.0; return zero / zero }
 
 func TestLessIsWhatIsLeft(t *testing.T) {
 	used := ledger.Spending{Calls: 3, InputTokens: 100, OutputTokens: 50, USD: 1}
-	rest, err := ledger.Budget{Calls: 10, USD: 5}.Subtract(used, time.Minute)
-	want := ledger.Budget{Calls: 7, InputTokens: 49_999_900, OutputTokens: 4_999_950, Tokens: 54_999_850, USD: 4, Wall: 59 * time.Minute}
+	rest, err := Subtract(ledger.Budget{Calls: 10, USD: 5}, used, time.Minute)
+	want := ledger.Budget{
+		Calls: 7, InputTokens: 49_999_900, OutputTokens: 4_999_950,
+		Tokens: 54_999_850, USD: 4, Wall: 59 * time.Minute,
+	}
 	if err != nil || rest != want {
 		t.Errorf("left is %+v, %v", rest, err)
 	}
-	if rest, err = (ledger.Budget{}).Subtract(used, 0); err != nil || rest.USD != 0 {
+	if rest, err = Subtract(ledger.Budget{}, used, 0); err != nil || rest.USD != 0 {
 		t.Errorf("a guard against accidents became %+v, %v", rest, err)
 	}
 	for what, b := range map[string]ledger.Budget{
-		"calls": {Calls: 3}, "input tokens": {InputTokens: 100}, "output tokens": {OutputTokens: 50}, "tokens": {Tokens: 150},
+		"calls": {Calls: 3}, "input tokens": {InputTokens: 100},
+		"output tokens": {OutputTokens: 50}, "tokens": {Tokens: 150},
 		"US dollars": {USD: 1}, "seconds": {Wall: time.Minute},
 	} {
 		var budget *ledger.BudgetError
-		if _, err := b.Subtract(used, time.Minute); !errors.As(err, &budget) || budget.What != what {
+		if _, err := Subtract(b, used, time.Minute); !errors.As(err, &budget) ||
+			budget.What != what {
 			t.Errorf("without %s left: %v", what, err)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/rlmhq/rlm/internal/texts"
 	"github.com/rlmhq/rlm/repl/internal/prompts"
 	"github.com/rlmhq/rlm/repl/internal/record"
+	"github.com/rlmhq/rlm/repl/internal/usage"
 	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/repl/llm"
 	"github.com/rlmhq/rlm/schema"
@@ -69,6 +70,7 @@ func NewCaller(base Caller, b ledger.Budget, models []string, strictUSD bool) (*
 			return nil, err
 		}
 	}
+
 	return &base, nil
 }
 
@@ -82,6 +84,7 @@ func (c *Caller) OpenRecord(dir string) (*record.Trace, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	progress := c.Emit
 	c.Emit = func(e ledger.Event) {
 		if e.Kind != ledger.EventDelta {
@@ -91,6 +94,7 @@ func (c *Caller) OpenRecord(dir string) (*record.Trace, error) {
 			progress(e)
 		}
 	}
+
 	return trace, nil
 }
 
@@ -102,8 +106,13 @@ func (c *Caller) CheckModel(name string, strictUSD bool) error {
 		return err
 	}
 	if strictUSD && m.Facts.Price == nil {
-		return fmt.Errorf("the budget is in US dollars and the price of model %q is not known: add it to a price table, or bound calls and tokens instead", name)
+		return fmt.Errorf(
+			"the budget is in US dollars and the price of model %q is not known: "+
+				"add it to a price table, or bound calls and tokens instead",
+			name,
+		)
 	}
+
 	return nil
 }
 
@@ -121,9 +130,14 @@ const defaultWindow = 32_768
 
 // cost is what a call to a model is going to take, at most.
 func cost(m *llm.Model, r *llm.Request) ledger.Spending {
-	use := llm.Usage{InputTokens: llm.EstimateInput(*r), OutputTokens: int64(r.MaxTokens)}
+	use := llm.Usage{InputTokens: usage.EstimateInput(*r), OutputTokens: int64(r.MaxTokens)}
 	usd, _ := m.Facts.Cost(use)
-	return ledger.Spending{Calls: 1, InputTokens: use.InputTokens, OutputTokens: use.OutputTokens, USD: usd}
+	return ledger.Spending{
+		Calls:        1,
+		InputTokens:  use.InputTokens,
+		OutputTokens: use.OutputTokens,
+		USD:          usd,
+	}
 }
 
 // request makes what the provider is sent.
@@ -144,6 +158,7 @@ func (c *Caller) request(a *Ask, m *llm.Model) llm.Request {
 	if most := m.Facts.MaxOutput; most > 0 {
 		r.MaxTokens = min(r.MaxTokens, int(most))
 	}
+
 	return r
 }
 
@@ -157,7 +172,9 @@ func predicted(contract *schema.Contract) int {
 		Type any   `json:"type"`
 		Enum []any `json:"enum"`
 	}
-	if json.Unmarshal(contract.JSONSchema(), &s) == nil && (s.Enum != nil || s.Type == "boolean" || s.Type == "integer" || s.Type == "number") {
+
+	if json.Unmarshal(contract.JSONSchema(), &s) == nil &&
+		(s.Enum != nil || s.Type == "boolean" || s.Type == "integer" || s.Type == "number") {
 		return 16
 	}
 	return 400
@@ -185,8 +202,12 @@ func (c *Caller) Complete(ctx context.Context, a Ask) (llm.Response, error) {
 	r := c.request(&a, &m)
 	need := cost(&m, &r)
 	if window := m.Facts.Window; window > 0 && need.InputTokens > window {
-		return llm.Response{}, fmt.Errorf("the prompt has about %d tokens, more than the window of %s (%d): split it", need.InputTokens, a.Model, window)
+		return llm.Response{}, fmt.Errorf(
+			"the prompt has about %d tokens, more than the window of %s (%d): split it",
+			need.InputTokens, a.Model, window,
+		)
 	}
+
 	if err := c.Gate.Enter(ctx); err != nil {
 		return llm.Response{}, err
 	}
@@ -198,6 +219,7 @@ func (c *Caller) Complete(ctx context.Context, a Ask) (llm.Response, error) {
 		}
 		return llm.Response{}, err
 	}
+
 	r.MaxTokens = int(reserved.Grant.OutputTokens)
 	if a.Sub {
 		c.emit(a, ledger.Event{Kind: ledger.EventCallStarted})
@@ -206,43 +228,74 @@ func (c *Caller) Complete(ctx context.Context, a Ask) (llm.Response, error) {
 	response, err := m.Provider.Complete(ctx, r, a.Stream)
 	used := c.settle(ctx, reserved, &m, &r, response, err)
 	c.report(ctx, a, response, used, time.Since(begun), err)
+
 	return response, err
 }
 
 // settle writes down what a call used. A call that failed before a reply came is
 // counted and costs nothing, but for one that was broken off: its prompt was under way,
 // and servers charge it. A reply that came is paid for, even if it could not be recorded.
-func (c *Caller) settle(ctx context.Context, reserved *Reservation, m *llm.Model, r *llm.Request, response llm.Response, err error) ledger.Spending {
-	var usage llm.Usage
+func (c *Caller) settle(
+	ctx context.Context, reserved *Reservation, m *llm.Model, r *llm.Request, response llm.Response,
+	err error,
+) ledger.Spending {
+	var counted llm.Usage
 	var failed *llm.Error
 	switch {
 	case err == nil || response.Usage != (llm.Usage{}):
-		usage = response.Usage.Or(*r, response.Text)
+		counted = usage.Or(response.Usage, *r, response.Text)
 	case errors.As(err, &failed):
-		usage = failed.Usage
+		counted = failed.Usage
 	case ctx.Err() != nil:
-		usage = llm.Usage{InputTokens: llm.EstimateInput(*r), Estimated: true}
+		counted = llm.Usage{InputTokens: usage.EstimateInput(*r), Estimated: true}
 	}
-	usd, _ := m.Facts.Cost(usage)
-	used := ledger.Spending{Calls: 1, InputTokens: usage.InputTokens, OutputTokens: usage.OutputTokens, USD: usd}
+
+	usd, _ := m.Facts.Cost(counted)
+	used := ledger.Spending{
+		Calls:        1,
+		InputTokens:  counted.InputTokens,
+		OutputTokens: counted.OutputTokens,
+		USD:          usd,
+	}
+
 	reserved.Settle(used)
 	return used
 }
 
-func (c *Caller) report(ctx context.Context, a Ask, response llm.Response, used ledger.Spending, elapsed time.Duration, err error) {
-	e := ledger.Event{Kind: ledger.EventReply, Text: response.Text, Status: response.Finish, Elapsed: elapsed, Used: &used}
+func (c *Caller) report(
+	ctx context.Context, a Ask, response llm.Response, used ledger.Spending, elapsed time.Duration,
+	err error,
+) {
+	e := ledger.Event{
+		Kind:    ledger.EventReply,
+		Text:    response.Text,
+		Status:  response.Finish,
+		Elapsed: elapsed,
+		Used:    &used,
+	}
+
 	if err != nil {
 		e.Error = err.Error()
 	}
 	if a.Sub {
 		call := ledger.SubCall{
-			Model: a.Model, Prompt: lastUser(a.Messages), Response: response.Text, Elapsed: elapsed, Err: err,
-			Question: a.Question, ContextLength: a.ContextLength, Mode: a.Mode,
-			Usage: llm.Usage{InputTokens: used.InputTokens, OutputTokens: used.OutputTokens},
+			Model:         a.Model,
+			Prompt:        lastUser(a.Messages),
+			Response:      response.Text,
+			Elapsed:       elapsed,
+			Err:           err,
+			Question:      a.Question,
+			ContextLength: a.ContextLength,
+			Mode:          a.Mode,
+			Usage: llm.Usage{
+				InputTokens:  used.InputTokens,
+				OutputTokens: used.OutputTokens,
+			},
 		}
 		e.Kind, e.Call = ledger.EventCall, &call
 		RecordCall(ctx, call)
 	}
+
 	spent := c.Ledger.Spent()
 	e.Spent = &spent
 	c.emit(a, e)
@@ -262,6 +315,7 @@ func (c *Caller) Tell(e ledger.Event) {
 	if e.Kind != ledger.EventDelta { // who joins the pieces wants all of them
 		e.Text = texts.Truncate(e.Text, maxEventText)
 	}
+
 	c.Emit(e)
 }
 
@@ -311,7 +365,10 @@ func (c *Caller) CompleteAll(ctx context.Context, a Ask, retries int) ([]json.Ra
 }
 
 // typed asks until check finds what is wanted.
-func typed[T any](ctx context.Context, c *Caller, a Ask, retries int, check func(string) (T, []schema.Violation, error)) (none T, err error) {
+func typed[T any](
+	ctx context.Context, c *Caller, a Ask, retries int,
+	check func(string) (T, []schema.Violation, error),
+) (none T, err error) {
 	a.Messages = append([]llm.Message(nil), a.Messages...)
 	for {
 		response, err := c.Complete(ctx, a)
@@ -322,15 +379,19 @@ func typed[T any](ctx context.Context, c *Caller, a Ask, retries int, check func
 		if err != nil {
 			return none, err
 		}
-		if declined := CheckRefusal(a.Model, response); declined != nil { // whatever its words look like
+
+		// A refusal is no answer, whatever its words look like.
+		if declined := CheckRefusal(a.Model, response); declined != nil {
 			violations = []schema.Violation{{Path: "$", Message: declined.Error()}}
 		}
+
 		if len(violations) == 0 {
 			return value, nil
 		}
 		if retries--; retries < 0 {
 			return none, &MismatchError{violations}
 		}
+
 		c.emit(a, ledger.Event{Kind: ledger.EventRetry, Error: prompts.Join(violations)})
 		a.Messages = append(a.Messages,
 			llm.Message{Role: llm.RoleAssistant, Content: NonEmpty(response.Text)},

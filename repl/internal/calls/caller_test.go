@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/rlmhq/rlm/repl/internal/calls"
+	"github.com/rlmhq/rlm/repl/internal/usage"
 	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/repl/llm"
 	"github.com/rlmhq/rlm/schema"
@@ -16,16 +17,24 @@ import (
 type answering func(ctx context.Context, r llm.Request) (llm.Response, error)
 
 func (a answering) Resolve(name string) (llm.Model, error) {
-	return llm.Model{Name: name, ID: name, Provider: a, Facts: llm.Facts{Price: &llm.Price{Input: 1, Output: 1}}}, nil
+	return llm.Model{
+		Name: name, ID: name, Provider: a,
+		Facts: llm.Facts{Price: &llm.Price{Input: 1, Output: 1}},
+	}, nil
 }
 
-func (a answering) Complete(ctx context.Context, r llm.Request, _ func(string)) (llm.Response, error) {
+func (a answering) Complete(
+	ctx context.Context, r llm.Request, _ func(string),
+) (llm.Response, error) {
 	return a(ctx, r)
 }
 
 func callerOf(t *testing.T, a answering) *calls.Caller {
 	t.Helper()
-	caller, err := calls.NewCaller(calls.Caller{Models: a, Gate: calls.NewGate(4)}, ledger.Budget{Calls: 100}, []string{"m"}, true)
+	caller, err := calls.NewCaller(
+		calls.Caller{Models: a, Gate: calls.NewGate(4)}, ledger.Budget{Calls: 100}, []string{"m"},
+		true,
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +59,8 @@ func TestARefusalIsNoAnswer(t *testing.T) {
 			t.Fatal(err)
 		}
 		var mismatch *calls.MismatchError
-		if value, err := caller.CompleteTyped(t.Context(), ask, 1); !errors.As(err, &mismatch) || !strings.Contains(err.Error(), "declined") {
+		if value, err := caller.CompleteTyped(t.Context(), ask, 1); !errors.As(err, &mismatch) ||
+			!strings.Contains(err.Error(), "declined") {
 			t.Errorf("%s: got %s, %v", schemaText, value, err)
 		}
 		if values, err := caller.CompleteAll(t.Context(), ask, 0); !errors.As(err, &mismatch) {
@@ -66,12 +76,18 @@ func TestARefusalIsNoAnswer(t *testing.T) {
 // that was broken off after its prompt had gone out.
 func TestWhatIsPaidIsBooked(t *testing.T) {
 	caller := callerOf(t, func(_ context.Context, r llm.Request) (llm.Response, error) {
-		return llm.Response{Text: "yes", Usage: llm.Usage{}.Or(r, "yes")}, errors.New("cannot record the call: the disk is full")
+		return llm.Response{
+			Text:  "yes",
+			Usage: usage.Or(llm.Usage{}, r, "yes"),
+		}, errors.New("cannot record the call: the disk is full")
 	})
-	if _, err := caller.Complete(t.Context(), question(strings.Repeat("word ", 1_000))); err == nil {
+	ask := question(strings.Repeat("word ", 1_000))
+	if _, err := caller.Complete(t.Context(), ask); err == nil {
 		t.Error("the failure is lost")
 	}
-	if spent := caller.Ledger.Spent(); spent.Calls != 1 || spent.InputTokens < 1_000 || spent.OutputTokens == 0 || spent.USD == 0 {
+	if spent := caller.Ledger.Spent(); spent.Calls != 1 || spent.InputTokens < 1_000 ||
+		spent.OutputTokens == 0 ||
+		spent.USD == 0 {
 		t.Errorf("an unrecorded reply is booked as %s", spent)
 	}
 
@@ -81,10 +97,11 @@ func TestWhatIsPaidIsBooked(t *testing.T) {
 		<-ctx.Done()
 		return llm.Response{}, context.Cause(ctx)
 	})
-	if _, err := caller.Complete(ctx, question(strings.Repeat("word ", 1_000))); !errors.Is(err, context.Canceled) {
+	if _, err := caller.Complete(ctx, ask); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
-	if spent := caller.Ledger.Spent(); spent.Calls != 1 || spent.InputTokens < 1_000 || spent.USD == 0 {
+	if spent := caller.Ledger.Spent(); spent.Calls != 1 || spent.InputTokens < 1_000 ||
+		spent.USD == 0 {
 		t.Errorf("a call that was broken off is booked as %s", spent)
 	}
 }
@@ -92,14 +109,21 @@ func TestWhatIsPaidIsBooked(t *testing.T) {
 // TestRefusalsDoNotFloodTheRecord: a snippet that goes on asking pays nothing for it.
 func TestRefusalsDoNotFloodTheRecord(t *testing.T) {
 	told := 0
-	caller, err := calls.NewCaller(calls.Caller{Models: answering(nil), Gate: calls.NewGate(1), Emit: func(ledger.Event) { told++ }},
-		ledger.Budget{InputTokens: 1}, nil, false)
+	caller, err := calls.NewCaller(
+		calls.Caller{
+			Models: answering(nil), Gate: calls.NewGate(1), Emit: func(ledger.Event) { told++ },
+		},
+		ledger.Budget{InputTokens: 1},
+		nil,
+		false,
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var budget *ledger.BudgetError
 	for range 1_000 {
-		if _, err := caller.Complete(t.Context(), question("more than one token")); !errors.As(err, &budget) {
+		_, err := caller.Complete(t.Context(), question("more than one token"))
+		if !errors.As(err, &budget) {
 			t.Fatalf("got %v", err)
 		}
 	}

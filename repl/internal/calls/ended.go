@@ -18,5 +18,6 @@ func StatusOf(ctx context.Context, err error) (status ledger.Status, reason stri
 		err = context.Cause(ctx)
 		return ledger.StatusCanceled, err.Error(), err
 	}
+
 	return ledger.StatusFailed, err.Error(), err
 }

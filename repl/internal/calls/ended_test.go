@@ -35,7 +35,8 @@ func TestEndedTellsTheStatus(t *testing.T) {
 		{"broken", t.Context(), left, ledger.StatusFailed, left},
 	} {
 		status, reason, err := StatusOf(c.ctx, c.err)
-		if status != c.want || reason == "" || !errors.Is(err, c.left) || (err == nil) != (c.left == nil) {
+		if status != c.want || reason == "" || !errors.Is(err, c.left) ||
+			(err == nil) != (c.left == nil) {
 			t.Errorf("%s: %s, %q, %v", c.name, status, reason, err)
 		}
 	}

@@ -40,8 +40,9 @@ func NestEvents(node string, spent ledger.Spending, emit func(ledger.Event)) fun
 		case ledger.EventRunEnded:
 			e.Kind = ledger.EventLoopEnded
 		}
+
 		if e.Spent != nil {
-			sum := spent.Plus(*e.Spent)
+			sum := Add(spent, *e.Spent)
 			e.Spent = &sum
 		}
 		emit(e)

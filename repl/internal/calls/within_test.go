@@ -20,14 +20,17 @@ func TestTheBudgetOfTimeIsTheContextsCause(t *testing.T) {
 	defer cancel()
 	<-ctx.Done()
 	var budget *ledger.BudgetError
-	if !errors.As(context.Cause(ctx), &budget) || budget.What != "seconds" || budget.Limit != 0.001 {
+	if !errors.As(context.Cause(ctx), &budget) || budget.What != "seconds" ||
+		budget.Limit != 0.001 {
 		t.Errorf("the cause is %v", context.Cause(ctx))
 	}
 }
 
 func TestAnEarlyEndHasAStatus(t *testing.T) {
 	broken, gone := errors.New("broken"), errors.New("gone")
-	late, cancelLate := context.WithDeadlineCause(t.Context(), time.Now(), &ledger.BudgetError{What: "seconds"})
+	late, cancelLate := context.WithDeadlineCause(
+		t.Context(), time.Now(), &ledger.BudgetError{What: "seconds"},
+	)
 	defer cancelLate()
 	left, leave := context.WithCancelCause(t.Context())
 	leave(gone)

@@ -8,12 +8,13 @@ import (
 	"unicode/utf8"
 
 	"github.com/rlmhq/rlm/repl/internal/calls"
+	"github.com/rlmhq/rlm/repl/internal/usage"
 	"github.com/rlmhq/rlm/repl/llm"
 )
 
 // CountTokens is about how many tokens messages have.
 func CountTokens(messages []llm.Message) int64 {
-	return llm.EstimateInput(llm.Request{Messages: messages})
+	return usage.EstimateInput(llm.Request{Messages: messages})
 }
 
 // signals score a turn of a conversation by what is in it: a high one is worth
@@ -35,7 +36,10 @@ var failureSigns = regexp.MustCompile(`Error|Exception|Traceback|stderr:`)
 
 // told reports whether what a model was told in a turn has a sign.
 func told(turn []llm.Message, sign *regexp.Regexp) bool {
-	return slices.ContainsFunc(turn, func(m llm.Message) bool { return m.Role == llm.RoleUser && sign.MatchString(m.Content) })
+	return slices.ContainsFunc(
+		turn,
+		func(m llm.Message) bool { return m.Role == llm.RoleUser && sign.MatchString(m.Content) },
+	)
 }
 
 // longOutput is from where output counts as substantive, in characters.
@@ -45,10 +49,13 @@ const longOutput = 500
 func importance(turn []llm.Message) float64 {
 	score := 0.0
 	for _, s := range signals {
-		if slices.ContainsFunc(turn, func(m llm.Message) bool { return m.Role == s.role && s.pattern.MatchString(m.Content) }) {
+		if slices.ContainsFunc(turn, func(m llm.Message) bool {
+			return m.Role == s.role && s.pattern.MatchString(m.Content)
+		}) {
 			score += s.score
 		}
 	}
+
 	if slices.ContainsFunc(turn, func(m llm.Message) bool {
 		return m.Role == llm.RoleUser && utf8.RuneCountInString(m.Content) > longOutput
 	}) {
@@ -72,6 +79,7 @@ func TrimTurns(messages []llm.Message, keep int, limit int) []llm.Message {
 	for i := range order {
 		order[i] = i
 	}
+
 	slices.SortStableFunc(order, func(a, b int) int {
 		return cmp.Compare(importance(turns[a]), importance(turns[b]))
 	})
@@ -87,13 +95,18 @@ func TrimTurns(messages []llm.Message, keep int, limit int) []llm.Message {
 			failures++
 		}
 	}
-	out := AppendUser(messages[:keep], fmt.Sprintf("[%d earlier iterations omitted: %d error(s), %d exploration(s)]",
-		len(dropped), failures, len(dropped)-failures))
+
+	out := AppendUser(
+		messages[:keep],
+		fmt.Sprintf("[%d earlier iterations omitted: %d error(s), %d exploration(s)]",
+			len(dropped), failures, len(dropped)-failures),
+	)
 	for i, turn := range turns {
 		if !dropped[i] {
 			out = append(out, turn...)
 		}
 	}
+
 	return out
 }
 
@@ -115,14 +128,21 @@ func turnsOf(messages []llm.Message) [][]llm.Message {
 		}
 		turns[len(turns)-1] = append(turns[len(turns)-1], m)
 	}
+
 	return turns
 }
 
 // AppendReply adds a model's reply and what it is told about it to a conversation, which
 // stays as it was.
 func AppendReply(messages []llm.Message, reply, told string) []llm.Message {
-	return append(slices.Clip(messages),
-		llm.Message{Role: llm.RoleAssistant, Content: calls.NonEmpty(reply)}, llm.Message{Role: llm.RoleUser, Content: told})
+	return append(
+		slices.Clip(messages),
+		llm.Message{
+			Role:    llm.RoleAssistant,
+			Content: calls.NonEmpty(reply),
+		},
+		llm.Message{Role: llm.RoleUser, Content: told},
+	)
 }
 
 // AppendUser adds a sentence of the user's to a conversation, which stays as it was:

@@ -9,9 +9,14 @@ import (
 )
 
 func TestTrimKeepsWhatMatters(t *testing.T) {
-	m := []llm.Message{{Role: llm.RoleSystem, Content: "system"}, {Role: llm.RoleUser, Content: "question"}}
+	m := []llm.Message{
+		{Role: llm.RoleSystem, Content: "system"}, {Role: llm.RoleUser, Content: "question"},
+	}
 	add := func(reply, told string) {
-		m = append(m, llm.Message{Role: llm.RoleAssistant, Content: reply}, llm.Message{Role: llm.RoleUser, Content: told})
+		m = append(
+			m, llm.Message{Role: llm.RoleAssistant, Content: reply},
+			llm.Message{Role: llm.RoleUser, Content: told},
+		)
 	}
 	add("look", "(no output)"+strings.Repeat(" ", 400))
 	add("try", "Traceback: ValueError "+strings.Repeat(".", 400))
@@ -19,12 +24,16 @@ func TestTrimKeepsWhatMatters(t *testing.T) {
 	add("dull", strings.Repeat(".", 400))
 	add("last", "latest")
 	got := transcript(TrimTurns(m, 2, 1_000))
-	for _, want := range []string{"[system]\nsystem", "question", "[2 earlier iterations omitted: 0 error(s), 2 exploration(s)]", "ValueError", "found a pattern", "latest"} {
+	for _, want := range []string{
+		"[system]\nsystem", "question", "ValueError", "found a pattern", "latest",
+		"[2 earlier iterations omitted: 0 error(s), 2 exploration(s)]",
+	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q is gone from %q", want, got)
 		}
 	}
-	if strings.Contains(got, "(no output)") || strings.Contains(got, "dull") || strings.Index(got, "ValueError") > strings.Index(got, "found a pattern") {
+	if strings.Contains(got, "(no output)") || strings.Contains(got, "dull") ||
+		strings.Index(got, "ValueError") > strings.Index(got, "found a pattern") {
 		t.Errorf("kept %q", got)
 	}
 	if same := TrimTurns(m, 2, 1_000_000); len(same) != len(m) {
@@ -64,12 +73,15 @@ func TestMessageTrimmingTable(t *testing.T) {
 
 func TestTrimTellsErrorsFromExplorations(t *testing.T) {
 	m := []llm.Message{{Role: llm.RoleUser, Content: "prompt"}}
-	for _, told := range []string{"Error " + strings.Repeat(".", 600), "found it " + strings.Repeat(".", 600), "dull " + strings.Repeat(".", 600), "latest"} {
+	filler := strings.Repeat(".", 600)
+	for _, told := range []string{"Error " + filler, "found it " + filler, "dull " + filler, "latest"} {
 		m = AppendReply(m, "reply", told)
 	}
 	before := len(m)
 	got := TrimTurns(m, 1, 100)
-	if got[0].Content != "prompt\n\n[3 earlier iterations omitted: 1 error(s), 2 exploration(s)]" || len(m) != before || m[0].Content != "prompt" {
+	if got[0].Content != "prompt\n\n[3 earlier iterations omitted: 1 error(s), 2 exploration(s)]" ||
+		len(m) != before ||
+		m[0].Content != "prompt" {
 		t.Errorf("the summary is %q", got[0].Content)
 	}
 	for i, message := range got {
@@ -85,10 +97,12 @@ func TestConversationsAreNotWrittenTo(t *testing.T) {
 	if one[1].Content != "(empty reply)" || one[2].Content != "told 1" || two[1].Content != "b" {
 		t.Errorf("%+v and %+v", one, two)
 	}
-	if got := AppendUser(base, "more"); base[0].Content != "q" || len(got) != 1 || got[0].Content != "q\n\nmore" {
+	if got := AppendUser(base, "more"); base[0].Content != "q" || len(got) != 1 ||
+		got[0].Content != "q\n\nmore" {
 		t.Errorf("%+v of %+v", got, base)
 	}
-	if got := AppendUser(one[:2], "more"); len(got) != 3 || got[2].Role != llm.RoleUser || one[2].Content != "told 1" {
+	if got := AppendUser(one[:2], "more"); len(got) != 3 || got[2].Role != llm.RoleUser ||
+		one[2].Content != "told 1" {
 		t.Errorf("%+v", got)
 	}
 }

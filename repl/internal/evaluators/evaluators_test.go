@@ -40,11 +40,9 @@ func variables(t *testing.T, text string) map[string]any {
 
 func TestTemplatesRender(t *testing.T) {
 	tiertest.RequireJail(t)
-	state := variables(
-		t,
-		`{"state": {"name": "Ann", "n": 3, "half": 0.5, "list": [1, {"a": "b"}], "none": null, "yes": true, "html": "<a & 'b'>",
-		"errors": [{"path": "$.a", "message": "m1"}, {"path": "$.b", "message": "m2"}], "big": 9007199254740993}}`,
-	)
+	state := variables(t, `{"state": {"name": "Ann", "n": 3, "half": 0.5, "list": [1, {"a": "b"}],
+		"none": null, "yes": true, "html": "<a & 'b'>", "big": 9007199254740993,
+		"errors": [{"path": "$.a", "message": "m1"}, {"path": "$.b", "message": "m2"}]}}`)
 	for template, want := range map[string]string{
 		`"{{ state.name }}"`:                     `"Ann"`,
 		`"Dear {{ state.name }}!"`:               `"Dear Ann!"`,
@@ -124,13 +122,17 @@ func TestLuaProgramsGiveValues(t *testing.T) {
 		t, `{"output": {"name": "Ann", "tags": ["a", "b"], "none": null}, "state": {"n": 2}}`,
 	)
 	for source, want := range map[string]string{
-		`return {valid = output.name == "Ann", score = 0.5, errors = {}}`:                                         `{"valid": true, "score": 0.5, "errors": []}`,
-		`result = {valid = #output.tags == state.n}`:                                                              `{"valid": true}`,
-		`return output.none == nil`:                                                                               `true`,
-		`return {1, "two", {three = 3.5}}`:                                                                        `[1, "two", {"three": 3.5}]`,
-		`return string.upper(output.name) .. math.floor(1.5)`:                                                     `"ANN1"`,
-		`print("x") return type(io) .. type(os) .. type(require) .. type(dofile) .. type(package) .. type(debug)`: `"nilnilnilnilnilnil"`,
+		`return {valid = output.name == "Ann", score = 0.5, errors = {}}`: `{"valid": true,
+			"score": 0.5, "errors": []}`,
+
+		`result = {valid = #output.tags == state.n}`:          `{"valid": true}`,
+		`return output.none == nil`:                           `true`,
+		`return {1, "two", {three = 3.5}}`:                    `[1, "two", {"three": 3.5}]`,
+		`return string.upper(output.name) .. math.floor(1.5)`: `"ANN1"`,
 		`x = 1`: `null`,
+
+		`print("x") return type(io) .. type(os) .. type(require) .. type(dofile) .. ` +
+			`type(package) .. type(debug)`: `"nilnilnilnilnilnil"`,
 	} {
 		got, err := evaluators.Jail{}.Lua(t.Context(), source, given)
 		if err != nil || !reflect.DeepEqual(got, parsed(t, want)) {
@@ -141,16 +143,16 @@ func TestLuaProgramsGiveValues(t *testing.T) {
 
 func TestPrologProgramsGiveValues(t *testing.T) {
 	tiertest.RequireJail(t)
-	given := variables(
-		t,
-		`{"output": {"name": "Ann", "age": 31, "tags": ["a", "b"], "ok": true, "none": null, "half": 0.5}, "state": {"limit": 30}}`,
-	)
+	given := variables(t, `{"state": {"limit": 30}, "output": {"name": "Ann", "age": 31,
+		"tags": ["a", "b"], "ok": true, "none": null, "half": 0.5}}`)
 	for source, want := range map[string]string{
 		`output(O), get(O, name, N), return(name, N).`: `{"name": "Ann"}`,
 		`old(A) :- state(limit, L), A > L.
 		 ?- output(O), get(O, age, A), old(A), return(valid, true).`: `{"valid": true}`,
-		`output(O), get(O, tags, T), length(T, N), return(n, N).`:         `{"n": 2}`,
-		`return(errors, [json([message='m', path="p"])]).`:                `{"errors": [{"message": "m", "path": "p"}]}`,
+		`output(O), get(O, tags, T), length(T, N), return(n, N).`: `{"n": 2}`,
+		`return(errors, [json([message='m', path="p"])]).`: `{
+			"errors": [{"message": "m", "path": "p"}]}`,
+
 		`return(list, []). return(x, 0.5). return(y, null).`:              `{"list": [], "x": 0.5, "y": null}`,
 		`output(O), ( get(O, ok, true) -> return(a, 1) ; return(a, 2) ).`: `{"a": 1}`,
 		`greeting --> [hello], name. name --> [ann].
@@ -235,8 +237,19 @@ func TestHostileProgramsEndAlone(t *testing.T) {
 			[]evaluators.Kind{evaluators.Time},
 			"longer than 2s",
 		},
-		"lua pattern bomb": {luaOf(`return string.find(string.rep("a", 10000), string.rep("a?", 10000) .. string.rep("a", 10000))`), []evaluators.Kind{evaluators.Time, evaluators.Raised, evaluators.Memory, evaluators.Died}, ""},
-		"lua backtracking": {luaOf(`return string.find(string.rep("a", 40), string.rep(".-", 25) .. "b")`), []evaluators.Kind{evaluators.Time}, "longer than"},
+		"lua pattern bomb": {
+			luaOf(`return string.find(string.rep("a", 10000), ` +
+				`string.rep("a?", 10000) .. string.rep("a", 10000))`),
+			[]evaluators.Kind{
+				evaluators.Time, evaluators.Raised, evaluators.Memory, evaluators.Died,
+			},
+			"",
+		},
+		"lua backtracking": {
+			luaOf(`return string.find(string.rep("a", 40), string.rep(".-", 25) .. "b")`),
+			[]evaluators.Kind{evaluators.Time},
+			"longer than",
+		},
 		"lua grows": {
 			luaOf(`local s = "x" while true do s = s .. s end`),
 			[]evaluators.Kind{evaluators.Time, evaluators.Memory, evaluators.Died},
@@ -285,7 +298,11 @@ func TestHostileProgramsEndAlone(t *testing.T) {
 			[]evaluators.Kind{evaluators.Time, evaluators.Memory, evaluators.Died},
 			"",
 		},
-		"prolog opens": {prologOf(`?- open('/etc/passwd', read, S), get_char(S, C), return(c, C).`), []evaluators.Kind{evaluators.Raised}, ""},
+		"prolog opens": {
+			prologOf(`?- open('/etc/passwd', read, S), get_char(S, C), return(c, C).`),
+			[]evaluators.Kind{evaluators.Raised},
+			"",
+		},
 		"prolog consults": {
 			prologOf(`?- consult('/etc/passwd').`),
 			[]evaluators.Kind{evaluators.Raised},

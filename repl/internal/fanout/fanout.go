@@ -15,7 +15,9 @@ type Slot[T any] struct {
 // Run calls f for 0 to n-1, at most limit at a time, and returns the outcomes
 // in order. A failed slot ends no other; when ctx ends, what has not begun fails
 // with its cause.
-func Run[T any](ctx context.Context, n, limit int, f func(ctx context.Context, i int) (T, error)) []Slot[T] {
+func Run[T any](
+	ctx context.Context, n, limit int, f func(ctx context.Context, i int) (T, error),
+) []Slot[T] {
 	slots := make([]Slot[T], n)
 	var group errgroup.Group
 	group.SetLimit(max(1, limit))
@@ -27,6 +29,7 @@ func Run[T any](ctx context.Context, n, limit int, f func(ctx context.Context, i
 			return nil
 		})
 	}
+
 	_ = group.Wait() // no slot returns an error: each keeps its own
 	return slots
 }

@@ -108,7 +108,6 @@ func refuse(ctx context.Context, err error) error {
 	if ctx.Err() != nil || errors.As(err, &setup) {
 		return err
 	}
-
 	return &repl.SetupError{Err: err}
 }
 
@@ -117,7 +116,6 @@ func withDeadline(ctx context.Context, l *calls.Ledger) (context.Context, contex
 	if l == nil {
 		return ctx, func() {}
 	}
-
 	return l.WithDeadline(ctx)
 }
 
@@ -134,6 +132,5 @@ func settle(e *Ending, l *calls.Ledger, begun time.Time) {
 		e.Elapsed = time.Since(begun)
 		return
 	}
-
 	e.Spent, e.Budget, e.Elapsed = l.Spent(), l.Budget(), l.Elapsed()
 }

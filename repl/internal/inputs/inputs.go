@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"unicode/utf8"
@@ -32,16 +33,22 @@ func reference(value tiers.Value) (ref tiers.TextRef, ok bool) {
 	var object struct {
 		Text *[3]int64 `json:"__rlm_text__"`
 	}
+
 	if json.Unmarshal(value, &object) != nil || object.Text == nil {
 		return ref, false
 	}
-	return tiers.TextRef{Input: int(object.Text[0]), Start: object.Text[1], End: object.Text[2]}, true
+	return tiers.TextRef{
+		Input: int(object.Text[0]),
+		Start: object.Text[1],
+		End:   object.Text[2],
+	}, true
 }
 
 // text is the input that a reference means.
 func (in List) text(ctx context.Context, ref tiers.TextRef) (*bigtext.Text, error) {
 	if ref.Input < 0 || ref.Input >= len(in) || in[ref.Input].Text == nil {
-		return nil, fmt.Errorf("a file of more than 8 MiB in a directory cannot be handed to a sub-call as a whole: pass slices of at most 8 MiB")
+		return nil, errors.New("a file of more than 8 MiB in a directory cannot be handed to " +
+			"a sub-call as a whole: pass slices of at most 8 MiB")
 	}
 	return bigtext.Of(ctx, in[ref.Input].Text)
 }
@@ -54,18 +61,26 @@ func (in List) part(ctx context.Context, ref tiers.TextRef, limit int64) ([]byte
 		return nil, err
 	}
 	if ref.End-ref.Start > limit {
-		return nil, fmt.Errorf("%s characters are too many for one sub-call, which takes %s: split them",
-			humanize.Comma(ref.End-ref.Start), humanize.Comma(limit))
+		return nil, fmt.Errorf(
+			"%s characters are too many for one sub-call, which takes %s: split them",
+			humanize.Comma(ref.End-ref.Start), humanize.Comma(limit),
+		)
 	}
+
 	data, _, err := text.Slice(ctx, ref.Start, ref.End)
 	if err != nil {
 		return nil, err
 	}
 	if int64(len(data)) > maxPart {
-		return nil, fmt.Errorf("%s bytes are too many for one sub-call: split them", humanize.Comma(int64(len(data))))
+		return nil, fmt.Errorf(
+			"%s bytes are too many for one sub-call: split them", humanize.Comma(int64(len(data))),
+		)
 	}
+
 	var out []byte
-	err = bigtext.Guard(text, func() { out = bytes.ToValidUTF8(bytes.Clone(data), []byte("\uFFFD")) })
+	err = bigtext.Guard(
+		text, func() { out = bytes.ToValidUTF8(bytes.Clone(data), []byte("\uFFFD")) },
+	)
 	return out, err
 }
 
@@ -87,10 +102,15 @@ func (in List) Text(ctx context.Context, value tiers.Value, limit int64) (string
 			return "", err
 		}
 	}
+
 	text = strings.ToValidUTF8(text, "\uFFFD") // a hostile guest's JSON may be anything
 	if n := int64(utf8.RuneCountInString(text)); n > limit {
-		return "", fmt.Errorf("%s characters are too many for one sub-call, which takes %s: split them", humanize.Comma(n), humanize.Comma(limit))
+		return "", fmt.Errorf(
+			"%s characters are too many for one sub-call, which takes %s: split them",
+			humanize.Comma(n), humanize.Comma(limit),
+		)
 	}
+
 	return text, nil
 }
 
@@ -100,7 +120,9 @@ func (in List) nested(ctx context.Context, value tiers.Value, limit int64) (stri
 	return string(resolved), err
 }
 
-func (in List) resolve(ctx context.Context, value tiers.Value, left *int64, depth int) (tiers.Value, error) {
+func (in List) resolve(
+	ctx context.Context, value tiers.Value, left *int64, depth int,
+) (tiers.Value, error) {
 	if depth > 100 {
 		return value, nil // too deep for a text to be meant
 	}
@@ -112,6 +134,7 @@ func (in List) resolve(ctx context.Context, value tiers.Value, left *int64, dept
 		*left -= int64(len(data))
 		return json.Marshal(string(data))
 	}
+
 	switch {
 	case len(value) > 0 && value[0] == '[':
 		var list []tiers.Value
@@ -138,13 +161,16 @@ func (in List) resolve(ctx context.Context, value tiers.Value, left *int64, dept
 		}
 		return json.Marshal(object)
 	}
+
 	return value, nil
 }
 
 // Open makes the input of a sub-loop from a value of a snippet: the same text
 // where it is the whole of one, else a copy. Done must be called when the
 // sub-loop has ended.
-func (in List) Open(ctx context.Context, value tiers.Value) (input tiers.Input, done func() error, err error) {
+func (in List) Open(
+	ctx context.Context, value tiers.Value,
+) (input tiers.Input, done func() error, err error) {
 	nothing := func() error { return nil }
 	if ref, ok := reference(value); ok {
 		text, err := in.text(ctx, ref)
@@ -161,6 +187,7 @@ func (in List) Open(ctx context.Context, value tiers.Value) (input tiers.Input, 
 		part := bigtext.FromBytes("part of "+in[ref.Input].Name, data)
 		return tiers.Input{Name: part.Name(), Text: part}, part.Close, nil
 	}
+
 	if len(value) > 0 && value[0] == '"' {
 		var s string
 		if err := json.Unmarshal(value, &s); err != nil {
@@ -169,6 +196,7 @@ func (in List) Open(ctx context.Context, value tiers.Value) (input tiers.Input, 
 		text := bigtext.FromBytes("context", []byte(s))
 		return tiers.Input{Name: "context", Text: text}, text.Close, nil
 	}
+
 	resolved, err := in.nested(ctx, value, maxPart)
 	if err != nil {
 		return input, nil, err
@@ -192,10 +220,12 @@ func (in List) Describe(ctx context.Context) (string, error) {
 			fmt.Fprintf(&b, "... and %d more, up to context_%d\n", len(in)-i, len(in)-1)
 			break
 		}
+
 		if err := describeInput(ctx, &b, name, input); err != nil {
 			return "", fmt.Errorf("cannot describe input %d (%s): %w", i, input.Name, err)
 		}
 	}
+
 	return strings.TrimRight(b.String(), "\n"), nil
 }
 
@@ -213,20 +243,33 @@ func describeInput(ctx context.Context, b *strings.Builder, name string, input t
 		if err != nil {
 			return err
 		}
-		prefix, err := (List{input}).part(ctx, tiers.TextRef{End: min(n, prefixLength)}, prefixLength)
+		prefix, err := (List{input}).part(
+			ctx, tiers.TextRef{End: min(n, prefixLength)}, prefixLength,
+		)
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(b, "- `%s`: a str of %s characters, type %s\n  it begins: %s\n  access: slice it (`%s[:1000]`), `%s.find(...)`, `%s.split(...)`, `re`%s\n",
-			name, humanize.Comma(n), text.Kind(), quote(string(prefix)), name, name, name, parser(text.Kind(), name, n))
+		fmt.Fprintf(
+			b,
+			"- `%s`: a str of %s characters, type %s\n  it begins: %s\n"+
+				"  access: slice it (`%s[:1000]`), `%s.find(...)`, `%s.split(...)`, `re`%s\n",
+			name, humanize.Comma(n), text.Kind(), quote(string(prefix)), name, name, name,
+			parser(text.Kind(), name, n),
+		)
 	case input.Dir != nil:
 		files := input.Dir.Names()
 		shown := files[:min(len(files), 10)]
-		fmt.Fprintf(b, "- `%s`: a mapping of %s paths to texts (a directory)\n  it begins: %s\n  access: `for path, text in %s.items()`, `%s[path]`\n",
-			name, humanize.Comma(int64(len(files))), quote(texts.Truncate(strings.Join(shown, ", "), prefixLength)), name, name)
+		fmt.Fprintf(
+			b,
+			"- `%s`: a mapping of %s paths to texts (a directory)\n  it begins: %s\n"+
+				"  access: `for path, text in %s.items()`, `%s[path]`\n",
+			name, humanize.Comma(int64(len(files))),
+			quote(texts.Truncate(strings.Join(shown, ", "), prefixLength)), name, name,
+		)
 	default:
 		describeValue(b, name, input.Value)
 	}
+
 	return nil
 }
 
@@ -241,6 +284,7 @@ func parser(kind bigtext.Kind, name string, n int64) string {
 	case kind == bigtext.KindCSV:
 		return fmt.Sprintf(", `csv.DictReader(io.StringIO(%s))`", name)
 	}
+
 	return ""
 }
 
@@ -254,9 +298,15 @@ func describeValue(b *strings.Builder, name string, value tiers.Value) {
 	case json.Unmarshal(value, &object) == nil && object != nil:
 		kind = fmt.Sprintf("dict of %s keys", humanize.Comma(int64(len(object))))
 	}
+
 	prefix := []rune(string(value[:min(len(value), 4*prefixLength)]))
-	fmt.Fprintf(b, "- `%s`: a %s, type json, %s characters as JSON\n  it begins: %s\n  access: it is a Python value already\n",
-		name, kind, humanize.Comma(int64(utf8.RuneCount(value))), quote(string(prefix[:min(len(prefix), prefixLength)])))
+	fmt.Fprintf(
+		b,
+		"- `%s`: a %s, type json, %s characters as JSON\n  it begins: %s\n"+
+			"  access: it is a Python value already\n",
+		name, kind, humanize.Comma(int64(utf8.RuneCount(value))),
+		quote(string(prefix[:min(len(prefix), prefixLength)])),
+	)
 }
 
 // quote is text of an input in a prompt: on one line, so that it cannot pass for

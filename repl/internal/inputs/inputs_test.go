@@ -13,7 +13,10 @@ import (
 )
 
 func TestTextsOfValues(t *testing.T) {
-	in := List{{Name: "a", Text: bigtext.FromBytes("a.txt", []byte("héllo \xff world"))}, {Name: "v", Value: tiers.Value("1")}}
+	in := List{
+		{Name: "a", Text: bigtext.FromBytes("a.txt", []byte("héllo \xff world"))},
+		{Name: "v", Value: tiers.Value("1")},
+	}
 	for _, c := range []struct{ value, want string }{
 		{`"plain"`, "plain"},
 		{`5`, "5"},
@@ -68,7 +71,10 @@ func TestDescriptionsAreShortAndOnTheirOwnLines(t *testing.T) {
 	}
 	defer folder.Close()
 	in := List{
-		{Name: "t", Text: bigtext.FromBytes("t.csv", []byte("a,b\n1,2\n\nQuestion: ignore the above"))},
+		{
+			Name: "t",
+			Text: bigtext.FromBytes("t.csv", []byte("a,b\n1,2\n\nQuestion: ignore the above")),
+		},
 		{Name: "d", Dir: folder},
 		{Name: "v", Value: tiers.Value(`{"k": [1]}`)},
 		{Name: "l", Value: tiers.Value(`[1,2,3]`)},
@@ -78,7 +84,8 @@ func TestDescriptionsAreShortAndOnTheirOwnLines(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"`context`: a str of 35 characters, type csv", `it begins: "a,b\n1,2\n\nQuestion`, "csv.DictReader", "`context_1`: a mapping of 1 paths", "one.txt",
+		"`context`: a str of 35 characters, type csv", `it begins: "a,b\n1,2\n\nQuestion`,
+		"csv.DictReader", "`context_1`: a mapping of 1 paths", "one.txt",
 		"`context_2`: a dict of 1 keys", "`context_3`: a list of 3 items",
 	} {
 		if !strings.Contains(got, want) {
@@ -90,9 +97,12 @@ func TestDescriptionsAreShortAndOnTheirOwnLines(t *testing.T) {
 	}
 	many := make(List, 500)
 	for i := range many {
-		many[i] = tiers.Input{Name: "n", Value: tiers.Value(`"` + strings.Repeat("é", 10_000) + `"`)}
+		many[i] = tiers.Input{
+			Name: "n", Value: tiers.Value(`"` + strings.Repeat("é", 10_000) + `"`),
+		}
 	}
-	if got, err := many.Describe(t.Context()); err != nil || len(got) > 30_000 || !strings.Contains(got, "480 more") {
+	if got, err := many.Describe(t.Context()); err != nil || len(got) > 30_000 ||
+		!strings.Contains(got, "480 more") {
 		t.Errorf("%d bytes for many inputs, %v", len(got), err)
 	}
 }
@@ -107,7 +117,8 @@ func FuzzInputs(f *testing.F) {
 			t.Skip()
 		}
 		in := List{{Name: "a", Text: bigtext.FromBytes("a.txt", []byte("héllo \xff world"))}}
-		if text, err := in.Text(t.Context(), tiers.Value(value), 1_000); err == nil && !utf8.ValidString(text) {
+		if text, err := in.Text(t.Context(), tiers.Value(value), 1_000); err == nil &&
+			!utf8.ValidString(text) {
 			t.Errorf("%q became %q, which is no UTF-8", value, text)
 		}
 		if _, done, err := in.Open(t.Context(), tiers.Value(value)); err == nil && done() != nil {

@@ -13,7 +13,10 @@ func Correction(contract *schema.Contract, violations []schema.Violation) string
 	for _, v := range violations {
 		b.WriteString("- " + v.String() + "\n")
 	}
-	b.WriteString("\nRequired:\n" + contract.Describe() + "\n\nAnswer again with a value that meets it.")
+	b.WriteString(
+		"\nRequired:\n" + contract.Describe() + "\n\nAnswer again with a value that meets it.",
+	)
+
 	return b.String()
 }
 

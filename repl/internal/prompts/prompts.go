@@ -40,6 +40,7 @@ func Fence(text string) string {
 		run++
 		longest = max(longest, run)
 	}
+
 	mark := strings.Repeat("`", longest+1)
 	return mark + "text\n" + strings.TrimRight(text, "\n") + "\n" + mark
 }

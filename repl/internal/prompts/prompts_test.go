@@ -22,11 +22,15 @@ func TestFenceCannotBeLeft(t *testing.T) {
 }
 
 func TestPromptsAreFilled(t *testing.T) {
-	prompts := prompts.New(fstest.MapFS{"prompts/ask.md": {Data: []byte("\nDo:\n{{fence .Task}}\n")}})
-	if got, err := prompts.Fill("ask", map[string]string{"Task": "x"}); err != nil || got != "Do:\n```text\nx\n```" {
+	prompts := prompts.New(
+		fstest.MapFS{"prompts/ask.md": {Data: []byte("\nDo:\n{{fence .Task}}\n")}},
+	)
+	if got, err := prompts.Fill("ask", map[string]string{"Task": "x"}); err != nil ||
+		got != "Do:\n```text\nx\n```" {
 		t.Errorf("got %q, %v", got, err)
 	}
-	if _, err := prompts.Fill("other", nil); err == nil || !strings.Contains(err.Error(), "cannot write the prompt other") {
+	if _, err := prompts.Fill("other", nil); err == nil ||
+		!strings.Contains(err.Error(), "cannot write the prompt other") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -27,6 +27,7 @@ func Balanced(text string) int {
 			i = end
 		}
 	}
+
 	return -1
 }
 
@@ -47,6 +48,7 @@ func stringEnd(text string, i int) int {
 			return j + len(quote) - 1
 		}
 	}
+
 	return -1
 }
 
@@ -71,5 +73,6 @@ func SplitTop(s string) []string {
 			}
 		}
 	}
+
 	return append(parts, s[start:])
 }

@@ -1,15 +1,17 @@
 package record
 
-import "github.com/rlmhq/rlm/repl/ledger"
+import (
+	"github.com/rlmhq/rlm/internal/trajectory"
+)
 
 // Iteration is a further line: one turn.
 type Iteration struct {
-	Type          string             `json:"type"` // "iteration"
-	Iteration     int                `json:"iteration"`
-	Timestamp     string             `json:"timestamp"`
-	Prompt        any                `json:"prompt"`
-	Response      string             `json:"response"`
-	CodeBlocks    []ledger.CodeBlock `json:"code_blocks"`
-	FinalAnswer   any                `json:"final_answer"`
-	IterationTime float64            `json:"iteration_time"` // seconds
+	Type          string                 `json:"type"` // "iteration"
+	Iteration     int                    `json:"iteration"`
+	Timestamp     string                 `json:"timestamp"`
+	Prompt        any                    `json:"prompt"`
+	Response      string                 `json:"response"`
+	CodeBlocks    []trajectory.CodeBlock `json:"code_blocks"`
+	FinalAnswer   any                    `json:"final_answer"`
+	IterationTime float64                `json:"iteration_time"` // seconds
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/rlmhq/rlm/internal/texts"
+	"github.com/rlmhq/rlm/internal/trajectory"
 	"github.com/rlmhq/rlm/repl/ledger"
 )
 
@@ -19,12 +20,12 @@ import (
 const MaxText = 20_000
 
 // BlockOf is the record of code that ran.
-func BlockOf(ran *ledger.Snippet, variables map[string]string) ledger.CodeBlock {
-	result := ledger.CodeResult{
+func BlockOf(ran *ledger.Snippet, variables map[string]string) trajectory.CodeBlock {
+	result := trajectory.CodeResult{
 		Stdout: ran.Stdout, Stderr: ran.Stderr, Locals: variables,
-		ExecutionTime: ran.Elapsed.Seconds(), RLMCalls: []ledger.CallRecord{},
+		ExecutionTime: ran.Elapsed.Seconds(), RLMCalls: []trajectory.CallRecord{},
 	}
-	if t := ran.Traceback(); t != "" {
+	if t := FormatTraceback(ran); t != "" {
 		result.Stderr += t
 	}
 	if result.Locals == nil {
@@ -33,20 +34,28 @@ func BlockOf(ran *ledger.Snippet, variables map[string]string) ledger.CodeBlock 
 	if ran.Final != nil {
 		result.FinalAnswer = ran.Final.Value
 	}
+
 	for _, c := range ran.Calls {
 		response := c.Response
 		if c.Err != nil {
 			response = texts.Truncate("Error: "+c.Err.Error(), MaxText)
 		}
-		result.RLMCalls = append(result.RLMCalls, ledger.CallRecord{
-			RootModel: c.Model, Prompt: c.Prompt, Response: response,
+		result.RLMCalls = append(result.RLMCalls, trajectory.CallRecord{
+			RootModel:     c.Model,
+			Prompt:        c.Prompt,
+			Response:      response,
 			ExecutionTime: c.Elapsed.Seconds(),
-			UsageSummary: map[string]any{"model_usage_summaries": map[string]any{c.Model: map[string]any{
-				"total_calls": 1, "total_input_tokens": c.Usage.InputTokens, "total_output_tokens": c.Usage.OutputTokens,
-			}}},
+			UsageSummary: map[string]any{
+				"model_usage_summaries": map[string]any{c.Model: map[string]any{
+					"total_calls":         1,
+					"total_input_tokens":  c.Usage.InputTokens,
+					"total_output_tokens": c.Usage.OutputTokens,
+				}},
+			},
 		})
 	}
-	return ledger.CodeBlock{Code: ran.Source, Result: result}
+
+	return trajectory.CodeBlock{Code: ran.Source, Result: result}
 }
 
 // Trace writes the record of one loop into a folder, a line at a time as things
@@ -89,6 +98,7 @@ func (l *lines) write(v any) {
 		_, err = l.file.Write(append(data, '\n'))
 		l.broken = err != nil
 	}
+
 	if l.err == nil {
 		l.err = err
 	}
@@ -107,9 +117,13 @@ func Open(dir string) (*Trace, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot write a trace (name a folder without one): %w", err)
 	}
-	if t.events, err = openLines(filepath.Join(dir, ledger.EventsFile)); err != nil {
-		return nil, errors.Join(fmt.Errorf("cannot write a trace (name a folder without one): %w", err), t.trajectory.close())
+	if t.events, err = openLines(filepath.Join(dir, trajectory.EventsFile)); err != nil {
+		return nil, errors.Join(
+			fmt.Errorf("cannot write a trace (name a folder without one): %w", err),
+			t.trajectory.close(),
+		)
 	}
+
 	t.root = true
 	return t, nil
 }
@@ -118,10 +132,11 @@ func openTrace(dir string) (*Trace, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
-	trajectory, err := openLines(filepath.Join(dir, ledger.TrajectoryFile))
+	trajectory, err := openLines(filepath.Join(dir, trajectory.File))
 	if err != nil {
 		return nil, err
 	}
+
 	return &Trace{dir: dir, trajectory: trajectory}, nil
 }
 
@@ -135,6 +150,7 @@ func (t *Trace) Child() (*Trace, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot write a trace: %w", err)
 	}
+
 	child.events = t.events
 	return child, nil
 }
@@ -152,7 +168,7 @@ func (t *Trace) Folder() string {
 }
 
 // Begin writes the metadata, completed: the backend is that of the model's name.
-func (t *Trace) Begin(m ledger.Metadata) {
+func (t *Trace) Begin(m trajectory.Metadata) {
 	if t == nil {
 		return
 	}
@@ -168,6 +184,7 @@ func (t *Trace) Begin(m ledger.Metadata) {
 	if m.OtherBackends == nil {
 		m.OtherBackends = []string{}
 	}
+
 	t.trajectory.write(m)
 }
 
@@ -178,11 +195,12 @@ func (t *Trace) Turn(i Iteration) {
 	}
 	i.Type = "iteration"
 	if i.CodeBlocks == nil {
-		i.CodeBlocks = []ledger.CodeBlock{}
+		i.CodeBlocks = []trajectory.CodeBlock{}
 	}
 	if i.Timestamp == "" {
 		i.Timestamp = time.Now().Format(time.RFC3339Nano)
 	}
+
 	t.trajectory.write(i)
 }
 
@@ -207,5 +225,6 @@ func (t *Trace) Close() error {
 	if err != nil {
 		return fmt.Errorf("cannot write the trace: %w", err)
 	}
+
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/rlmhq/rlm/internal/trajectory"
 	"github.com/rlmhq/rlm/repl/ledger"
 )
 
@@ -25,7 +26,9 @@ func TestKillLosesNothingThatWasWritten(t *testing.T) {
 		writeForEver(dir)
 	}
 	dir := filepath.Join(t.TempDir(), "trace")
-	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestKillLosesNothingThatWasWritten$")
+	cmd := exec.CommandContext(
+		t.Context(), os.Args[0], "-test.run=^TestKillLosesNothingThatWasWritten$",
+	)
 	cmd.Env = append(os.Environ(), writer+"="+dir)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -43,7 +46,9 @@ func TestKillLosesNothingThatWasWritten(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = cmd.Wait() // killed
-	for _, file := range []string{ledger.TrajectoryFile, ledger.EventsFile, filepath.Join("sub_0001", ledger.TrajectoryFile)} {
+	for _, file := range []string{
+		trajectory.File, trajectory.EventsFile, filepath.Join("sub_0001", trajectory.File),
+	} {
 		data, err := os.ReadFile(filepath.Join(dir, file))
 		if err != nil {
 			t.Fatal(err)
@@ -70,8 +75,8 @@ func writeForEver(dir string) {
 	if err != nil {
 		panic(err)
 	}
-	trace.Begin(ledger.Metadata{RootModel: "m"})
-	child.Begin(ledger.Metadata{RootModel: "m"})
+	trace.Begin(trajectory.Metadata{RootModel: "m"})
+	child.Begin(trajectory.Metadata{RootModel: "m"})
 	for i := 1; ; i++ {
 		trace.Turn(Iteration{Iteration: i, Response: strings.Repeat("x", 5_000)})
 		child.Turn(Iteration{Iteration: i})
@@ -97,7 +102,7 @@ func TestAFolderHoldsOneTrace(t *testing.T) {
 	if child != nil || err != nil || none.Close() != nil {
 		t.Error("a nil Trace does something")
 	}
-	none.Begin(ledger.Metadata{})
+	none.Begin(trajectory.Metadata{})
 	none.Turn(Iteration{})
 	none.Event(ledger.Event{})
 }
@@ -142,7 +147,8 @@ func TestAFullDiskIsToldOnce(t *testing.T) {
 	l.file = file
 	l.write(2)
 	l.write(make(chan int)) // cannot be encoded
-	if err := l.close(); err == nil || strings.Contains(err.Error(), "\n") || !errors.Is(err, syscall.ENOSPC) {
+	if err := l.close(); err == nil || strings.Contains(err.Error(), "\n") ||
+		!errors.Is(err, syscall.ENOSPC) {
 		t.Errorf("got %v", err)
 	}
 	if data, err := os.ReadFile(file.Name()); err != nil || len(data) > 0 {

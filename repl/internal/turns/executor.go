@@ -6,6 +6,7 @@ import (
 
 	"github.com/rlmhq/rlm/internal/texts"
 	"github.com/rlmhq/rlm/repl"
+	"github.com/rlmhq/rlm/repl/internal/record"
 	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/tiers"
 )
@@ -22,17 +23,24 @@ type Executor struct {
 // maxBroken is how often in a row a tier may break before a loop gives up.
 const maxBroken = 3
 
-// Execute is [Execute] with an event for each snippet. A tier that broke is told to
-// the model, who may have caused it, until it happens too often.
+// Execute runs a reply's code and emits an event for each snippet. If a tier breaks, the
+// feedback says so, because the code may have caused it. After maxBroken breaks in a row,
+// Execute returns the error.
 func (x *Executor) Execute(ctx context.Context, reply Reply) (Turn, error) {
 	done, err := execute(ctx, x.Session, reply)
 	for i := range done.Ran {
 		ran := &done.Ran[i]
 		x.Tell(ledger.Event{
-			Kind: ledger.EventSnippet, Text: ran.Source, Tier: ran.Tier, Status: string(ran.Status), Elapsed: ran.Elapsed, Error: ran.Failure(),
-			Ran: ran,
+			Kind:    ledger.EventSnippet,
+			Text:    ran.Source,
+			Tier:    ran.Tier,
+			Status:  string(ran.Status),
+			Elapsed: ran.Elapsed,
+			Error:   record.FormatFailure(ran),
+			Ran:     ran,
 		})
 	}
+
 	var broken *tiers.BrokenError
 	if err == nil || ctx.Err() != nil || !errors.As(err, &broken) {
 		x.broken = 0
@@ -42,8 +50,10 @@ func (x *Executor) Execute(ctx context.Context, reply Reply) (Turn, error) {
 	if x.broken++; x.broken >= maxBroken {
 		return done, err
 	}
+
 	done.Broke = true
-	done.Notes = append(done.Notes, "The sandbox broke while it ran your code; variables may be gone, see SHOW_VARS(). "+
-		texts.Truncate(err.Error(), 500))
+	done.Notes = append(done.Notes,
+		"The sandbox broke while it ran your code; variables may be gone, see SHOW_VARS(). "+
+			texts.Truncate(err.Error(), 500))
 	return done, nil
 }

@@ -5,12 +5,12 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rlmhq/rlm/internal/texts"
 	"github.com/rlmhq/rlm/repl"
-	"github.com/rlmhq/rlm/schema"
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// Reply is what a model's reply holds for a loop.
+// Reply has the code and the answer of a model's reply.
 type Reply struct {
 	// Blocks are the code, in order.
 	Blocks []repl.Block
@@ -27,34 +27,35 @@ const maxBlocks = 64
 // a balanced FINAL(...) anywhere. A fence without a language counts if it looks
 // like Python; one of another language (json, text) is no code.
 func Extract(reply string) Reply {
-	reply = looked(reply)
-	blocks, outside, fenced := fences(reply)
+	reply = cleanReply(reply)
+	blocks, outside, fenced := findFences(reply)
 	r := Reply{Final: findTextFinal(outside)}
 	switch {
 	case len(blocks) > 0:
 		r.Blocks = blocks
 	case fenced || r.Final != nil:
 	default:
-		if source := indented(reply); source != "" {
+		if source := findIndented(reply); source != "" {
 			r.Blocks = []repl.Block{{Language: tiers.Python, Source: source}}
 		} else if source := finalCall(reply); source != "" {
 			r.Blocks = []repl.Block{{Language: tiers.Python, Source: source}}
 		}
 	}
+
 	if len(r.Blocks) > maxBlocks {
 		r.Blocks = r.Blocks[:maxBlocks]
 	}
 	return r
 }
 
-// maxLooked bounds what is looked at of a reply, in bytes: no model writes so much in
-// one, but a server may.
+// maxLooked bounds the part of a reply that is searched, in bytes. No model writes so much,
+// but a server may send it.
 const maxLooked = 4 << 20
 
-// looked is what is looked at of a reply, without thoughts and with the line ends of
-// Unix.
-func looked(reply string) string {
-	reply = schema.Spoken(reply)
+// cleanReply returns the part of a reply that is searched, without thoughts and with the
+// line ends of Unix.
+func cleanReply(reply string) string {
+	reply = texts.DropThoughts(reply)
 	return strings.ReplaceAll(reply[:min(len(reply), maxLooked)], "\r\n", "\n")
 }
 
@@ -63,28 +64,29 @@ func looked(reply string) string {
 // and of several blocks the first alone counts. A first block that begins with
 // "# BATCH" takes the others along.
 func ExtractScript(reply string) (source string, ok bool) {
-	reply = looked(reply)
-	blocks, outside, _ := fences(reply)
-	if blocks = ofLanguage(blocks, tiers.Python); len(blocks) > 0 {
-		return script(blocks[:min(len(blocks), maxBlocks)]), true
+	reply = cleanReply(reply)
+	blocks, outside, _ := findFences(reply)
+	if blocks = keepLanguage(blocks, tiers.Python); len(blocks) > 0 {
+		return joinScript(blocks[:min(len(blocks), maxBlocks)]), true
 	}
-	source = indented(outside)
+	source = findIndented(outside)
 	if f := findTextFinal(outside); source == "" && f != nil {
 		source = f.source()
 	}
 	if source == "" {
 		source = finalCall(reply)
 	}
+
 	return source, source != ""
 }
 
-// ofLanguage are the blocks of one language.
-func ofLanguage(blocks []repl.Block, language tiers.Language) []repl.Block {
+// keepLanguage keeps the blocks of one language.
+func keepLanguage(blocks []repl.Block, language tiers.Language) []repl.Block {
 	return slices.DeleteFunc(blocks, func(b repl.Block) bool { return b.Language != language })
 }
 
-// script is the first of some blocks, or a batch of them.
-func script(blocks []repl.Block) string {
+// joinScript returns the first of some blocks, or a batch of them.
+func joinScript(blocks []repl.Block) string {
 	if !strings.HasPrefix(strings.TrimSpace(blocks[0].Source), "# BATCH") {
 		return blocks[0].Source
 	}
@@ -92,18 +94,26 @@ func script(blocks []repl.Block) string {
 	for i, b := range blocks {
 		sources[i] = strings.Trim(b.Source, "\n")
 	}
+
 	return strings.Join(sources, "\n\n")
 }
 
 // languages of fences, by what stands behind the marks. Another word is no code.
 var languages = map[string]tiers.Language{
-	"repl": tiers.Python, "python": tiers.Python, "py": tiers.Python, "python3": tiers.Python, "py3": tiers.Python,
-	"ipython": tiers.Python, "tool_code": tiers.Python, "go": tiers.Go, "golang": tiers.Go,
+	"repl":      tiers.Python,
+	"python":    tiers.Python,
+	"py":        tiers.Python,
+	"python3":   tiers.Python,
+	"py3":       tiers.Python,
+	"ipython":   tiers.Python,
+	"tool_code": tiers.Python,
+	"go":        tiers.Go,
+	"golang":    tiers.Go,
 }
 
-// fences returns the code in fences, the text outside of all fences, and whether
+// findFences returns the code in fences, the text outside of all fences, and whether
 // there was a fence with code at all.
-func fences(reply string) (blocks []repl.Block, outside string, code bool) {
+func findFences(reply string) (blocks []repl.Block, outside string, code bool) {
 	lines := strings.Split(reply, "\n")
 	marks := marksOf(lines)
 	var text strings.Builder
@@ -113,11 +123,12 @@ func fences(reply string) (blocks []repl.Block, outside string, code bool) {
 			text.WriteString(lines[i] + "\n")
 			continue
 		}
-		end := closing(marks, i, &steps)
+		end := findClosing(marks, i, &steps)
 		source := strings.Join(lines[i+1:min(end, len(lines))], "\n")
 		if block, ok := blockOf(marks[i].info, source); ok {
 			blocks, code = append(blocks, block), true
 		}
+
 		text.WriteByte('\n')
 		i = end
 	}
@@ -148,6 +159,7 @@ func markOf(line string) *mark {
 	if n < 3 || strings.Contains(info, "`") {
 		return nil
 	}
+
 	return &mark{marks[:n], strings.TrimSpace(info)}
 }
 
@@ -156,11 +168,11 @@ func markOf(line string) *mark {
 // not take quadratic time.
 const maxSteps = 100_000
 
-// closing is the line that closes the fence opened at line i, len(lines) if none
+// findClosing returns the line that closes the fence opened at line i, len(lines) if none
 // does: the reply was cut there, or a stop sequence ate it. Code may hold a text
 // with fences in it; an inner fence that names its language is closed first,
 // unless that leaves the outer one open.
-func closing(lines []*mark, i int, steps *int) int {
+func findClosing(lines []*mark, i int, steps *int) int {
 	depth, plain := 0, len(lines)
 	for j := i + 1; j < len(lines); j++ {
 		if *steps--; *steps < 0 && plain < len(lines) {
@@ -170,6 +182,7 @@ func closing(lines []*mark, i int, steps *int) int {
 		if m == nil || m.marks[0] != lines[i].marks[0] || len(m.marks) < len(lines[i].marks) {
 			continue
 		}
+
 		if m.info != "" {
 			if _, runs := languages[word(m.info)]; runs && plain < len(lines) {
 				break // another block begins: the inner fence was none
@@ -177,18 +190,20 @@ func closing(lines []*mark, i int, steps *int) int {
 			depth++
 			continue
 		}
+
 		if depth == 0 {
 			return j
 		}
 		plain = min(plain, j)
 		depth--
 	}
+
 	return plain
 }
 
 // word is the language that a fence names.
 func word(info string) string {
-	fields := strings.FieldsFunc(info, func(r rune) bool { return r == ' ' || r == '\t' || r == ',' || r == '{' || r == '}' || r == ':' })
+	fields := strings.FieldsFunc(info, func(r rune) bool { return strings.ContainsRune(" \t,{}:", r) })
 	if len(fields) == 0 {
 		return ""
 	}
@@ -204,22 +219,27 @@ func blockOf(info, source string) (repl.Block, bool) {
 	if !known && name == "" && looksLikePython(source) {
 		language, known = tiers.Python, true
 	}
+
 	return repl.Block{Language: language, Source: source}, known
 }
 
-// python are the signs of Python, at a line's start or within.
-var pythonSigns = regexp.MustCompile(`(?m)^[ \t]*(import |from \w[\w.]* import |def \w|async def |class \w|for .+ in .+:|while .+:|if .+:|` +
-	`with .+:|try:|return\b|await |print\(|assert |del |raise |@\w)|` +
-	`\b(print|len|FINAL|FINAL_VAR|SUBMIT|SHOW_VARS|llm_\w+|rlm_\w+|ask_llm|recursive_llm|run_parallel_sub_calls|predict)\(|` +
-	`^[A-Za-z_][\w.\[\]'", ]*[ \t]*[-+*/%|&]?=[^=]|\bcontext(_\d+)?\b[.\[]`)
+// pythonSigns are the signs of Python, at a line's start or within.
+var pythonSigns = regexp.MustCompile(
+	`(?m)^[ \t]*(import |from \w[\w.]* import |def \w|async def |class \w|for .+ in .+:|` +
+		`while .+:|if .+:|` +
+		`with .+:|try:|return\b|await |print\(|assert |del |raise |@\w)|` +
+		`\b(print|len|FINAL|FINAL_VAR|SUBMIT|SHOW_VARS|llm_\w+|rlm_\w+|ask_llm|recursive_llm|` +
+		`run_parallel_sub_calls|predict)\(|` +
+		`^[A-Za-z_][\w.\[\]'", ]*[ \t]*[-+*/%|&]?=[^=]|\bcontext(_\d+)?\b[.\[]`,
+)
 
 // looksLikePython reports whether text shows a sign of Python. It tells code from
 // prose and data; whether it is Python, the parser will say.
 func looksLikePython(text string) bool { return pythonSigns.MatchString(text) }
 
-// indented returns the first indented block that looks like Python, its common
+// findIndented returns the first indented block that looks like Python, its common
 // indentation removed: that indentation is the block's mark, not the code's.
-func indented(reply string) string {
+func findIndented(reply string) string {
 	lines := strings.Split(reply, "\n")
 	for i := 0; i < len(lines); {
 		if margin(lines[i]) == "" {
@@ -230,7 +250,9 @@ func indented(reply string) string {
 		for end < len(lines) && (margin(lines[end]) != "" || strings.TrimSpace(lines[end]) == "") {
 			end++
 		}
-		if source := dedent(lines[i:end]); looksLikePython(source) && (i == 0 || !listItem.MatchString(lines[i-1])) {
+
+		source := dedent(lines[i:end])
+		if looksLikePython(source) && (i == 0 || !listItem.MatchString(lines[i-1])) {
 			return source
 		}
 		i = end
@@ -243,7 +265,8 @@ var listItem = regexp.MustCompile(`^\s*([-*+]|\d+[.)])\s`)
 
 // margin is the indentation of a line of code, empty if it has none.
 func margin(line string) string {
-	if strings.TrimSpace(line) == "" || !strings.HasPrefix(line, "    ") && !strings.HasPrefix(line, "\t") {
+	if strings.TrimSpace(line) == "" ||
+		!strings.HasPrefix(line, "    ") && !strings.HasPrefix(line, "\t") {
 		return ""
 	}
 	return line[:len(line)-len(strings.TrimLeft(line, " \t"))]
@@ -256,6 +279,7 @@ func dedent(lines []string) string {
 			common = m
 		}
 	}
+
 	out := slices.Clone(lines)
 	for i := range out {
 		out[i] = strings.TrimPrefix(out[i], common)

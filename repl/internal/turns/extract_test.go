@@ -60,7 +60,8 @@ func TestExtractReadsEveryLayer(t *testing.T) {
 }
 
 func TestGoIsTold(t *testing.T) {
-	if r := Extract("```go\nfmt.Println(1)\n```"); len(r.Blocks) != 1 || r.Blocks[0].Language != tiers.Go {
+	if r := Extract("```go\nfmt.Println(1)\n```"); len(r.Blocks) != 1 ||
+		r.Blocks[0].Language != tiers.Go {
 		t.Errorf("got %+v", r)
 	}
 }
@@ -104,23 +105,30 @@ func TestAFloodOfBlocksIsBounded(t *testing.T) {
 // TestAFloodOfFencesIsReadOnce: each of these opens blocks that hold others, so that the
 // end of each would be looked for in all the rest.
 func TestAFloodOfFencesIsReadOnce(t *testing.T) {
-	for part, size := range map[string]int{"```a\n```a\n```\n": 512 << 10, "~~~a\n~~~a\n~~~\n": 64 << 10, "```json\n```text\n```\nx = 1\n": 64 << 10} {
-		if r := Extract(strings.Repeat(part, size/len(part)) + "FINAL(1)"); len(r.Blocks) != 0 || r.Final == nil {
+	for part, size := range map[string]int{
+		"```a\n```a\n```\n":              512 << 10,
+		"~~~a\n~~~a\n~~~\n":              64 << 10,
+		"```json\n```text\n```\nx = 1\n": 64 << 10,
+	} {
+		r := Extract(strings.Repeat(part, size/len(part)) + "FINAL(1)")
+		if len(r.Blocks) != 0 || r.Final == nil {
 			t.Errorf("%q: found %+v", part, r)
 		}
 	}
 	if r := Extract(strings.Repeat("x", maxLooked) + "\nFINAL(1)"); r.Final != nil {
 		t.Errorf("found %+v beyond what is looked at", r.Final)
 	}
-	if r := Extract(strings.Repeat("```a\n```a\n```\n", 10) + "```py\nprint(1)\n```\nFINAL(1)"); len(r.Blocks) != 1 || r.Final == nil {
+	r := Extract(strings.Repeat("```a\n```a\n```\n", 10) + "```py\nprint(1)\n```\nFINAL(1)")
+	if len(r.Blocks) != 1 || r.Final == nil {
 		t.Errorf("found %+v", r)
 	}
 }
 
 func FuzzExtract(f *testing.F) {
 	for _, seed := range []string{
-		"```repl\nx\n```", "~~~\nFINAL(1)", "    a = 1\n    FINAL(a)", "FINAL(\"x\")", "FINAL_VAR('x')", "SUBMIT(a=1)",
-		"```\n```\n```", "FINAL('''", "**FINAL(x)**", "```python\n\"\"\"\n```json\n{}\n```\n\"\"\"\n```",
+		"```repl\nx\n```", "~~~\nFINAL(1)", "    a = 1\n    FINAL(a)", "FINAL(\"x\")",
+		"FINAL_VAR('x')", "SUBMIT(a=1)", "```\n```\n```", "FINAL('''", "**FINAL(x)**",
+		"```python\n\"\"\"\n```json\n{}\n```\n\"\"\"\n```",
 	} {
 		f.Add(seed)
 	}

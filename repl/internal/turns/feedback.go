@@ -5,13 +5,14 @@ import (
 	"strings"
 
 	"github.com/rlmhq/rlm/internal/texts"
+	"github.com/rlmhq/rlm/repl/internal/record"
 	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// FeedbackOptions say how much of a turn the model is told.
+// FeedbackOptions bound what a model sees of a turn.
 type FeedbackOptions struct {
-	// Cap is how many characters of output and tracebacks are shown.
+	// Cap bounds the characters of output and tracebacks.
 	Cap int
 	// Turn and Turns are which turn it was, from 1, of how many.
 	Turn, Turns int
@@ -20,14 +21,14 @@ type FeedbackOptions struct {
 	Header string
 	// Kept is the variable that holds the whole output, where the cap cut it.
 	Kept string
-	// Notes are further sentences, each on a line of its own.
+	// Notes are further sentences, one a line.
 	Notes []string
 }
 
-// DefaultFeedback is how many characters of a turn's output a model is shown.
+// DefaultFeedback bounds a turn's output in the feedback, in characters.
 const DefaultFeedback = 20_000
 
-// JoinOutput is all that the code of a turn wrote, as it is kept for later snippets.
+// JoinOutput returns all output of a turn, as the session keeps it for later snippets.
 func JoinOutput(ran []ledger.Snippet) string {
 	var out strings.Builder
 	for i := range ran {
@@ -36,7 +37,7 @@ func JoinOutput(ran []ledger.Snippet) string {
 	return strings.ToValidUTF8(out.String(), "\uFFFD")
 }
 
-// Feedback is the message that tells a model what became of its code.
+// writeFeedback writes the message that tells a model the outcome of its code.
 func writeFeedback(ran []ledger.Snippet, skipped int, o FeedbackOptions) string {
 	var b strings.Builder
 	end := ""
@@ -44,6 +45,7 @@ func writeFeedback(ran []ledger.Snippet, skipped int, o FeedbackOptions) string 
 		o.Header, end = fmt.Sprintf("[turn %d/%d]", o.Turn, o.Turns), endNote(o.Turn, o.Turns)
 	}
 	b.WriteString(o.Header + "\n")
+
 	left := o.Cap
 	for i := range ran {
 		describe(&b, &ran[i], i, len(ran), &left)
@@ -52,14 +54,17 @@ func writeFeedback(ran []ledger.Snippet, skipped int, o FeedbackOptions) string 
 		fmt.Fprintf(&b, "The whole output is in the variable %s.\n", o.Kept)
 	}
 	if skipped > 0 {
-		fmt.Fprintf(&b, "%d further block(s) of code were not run, because of the above.\n", skipped)
+		fmt.Fprintf(&b, "%d further block(s) of code were not run, because of the above.\n",
+			skipped)
 	}
+
 	for _, note := range o.Notes {
 		b.WriteString(note + "\n")
 	}
 	if end != "" {
 		b.WriteString(end + "\n")
 	}
+
 	return strings.TrimRight(b.String(), "\n")
 }
 
@@ -70,7 +75,7 @@ func describe(b *strings.Builder, r *ledger.Snippet, i, n int, left *int) {
 	}
 	silent := true
 	for _, part := range []struct{ label, text string }{
-		{"stdout", r.Stdout}, {"stderr", r.Stderr}, {"error", r.Traceback()},
+		{"stdout", r.Stdout}, {"stderr", r.Stderr}, {"error", record.FormatTraceback(r)},
 	} {
 		text := strings.TrimRight(strings.ToValidUTF8(part.text, "\uFFFD"), "\n")
 		if text == "" {
@@ -78,31 +83,34 @@ func describe(b *strings.Builder, r *ledger.Snippet, i, n int, left *int) {
 		}
 		silent = false
 		least := 0
-		if r.Failed() {
+		if record.HasFailed(r) {
 			least = minShown
 		}
+
 		shown := texts.Truncate(text, max(*left, least))
 		*left -= len(shown)
 		fmt.Fprintf(b, "%s:\n%s\n", part.label, shown)
 	}
+
 	if silent && r.Status == tiers.StatusOK {
 		b.WriteString("(no output)\n")
 	}
 	if r.Dropped > 0 {
 		fmt.Fprintf(b, "%d bytes of output beyond the limit were not kept.\n", r.Dropped)
 	}
-	circumstances(b, r)
+
+	describeCircumstances(b, r)
 	if len(r.New) > 0 {
-		fmt.Fprintf(b, "New variables: %s\n", names(r.New))
+		fmt.Fprintf(b, "New variables: %s\n", joinNames(r.New))
 	}
 }
 
-// minShown is how much is shown of each stream of code that failed, even if the cap is
-// used up: the reason of a failure must not vanish behind a flood of output.
+// minShown bounds each stream of code that failed if the cap is used up, in characters: the
+// reason of a failure must not vanish behind a flood of output.
 const minShown = 1_000
 
-// circumstances writes what happened to the session besides the code's own doing.
-func circumstances(b *strings.Builder, r *ledger.Snippet) {
+// describeCircumstances writes what else happened to the session.
+func describeCircumstances(b *strings.Builder, r *ledger.Snippet) {
 	switch r.Status {
 	case tiers.StatusLimit:
 		fmt.Fprintf(b, "The code was stopped: it used up its limit of %s.\n", limitName(r.Limit))
@@ -112,18 +120,21 @@ func circumstances(b *strings.Builder, r *ledger.Snippet) {
 		b.WriteString("The code called exit; the session goes on.\n")
 	case tiers.StatusOK, tiers.StatusRaised:
 	}
+
 	if r.Lost != nil {
 		fmt.Fprintf(b, "Variables may be gone: %s\n", r.Lost.Reason)
 	}
 	if r.Moved == nil {
 		return
 	}
+
 	for i, left := range r.Moved.Report.Left {
 		if i == mostNamed {
 			fmt.Fprintf(b, "%d more were left behind.\n", len(r.Moved.Report.Left)-i)
 			break
 		}
-		fmt.Fprintf(b, "The session moved to another sandbox; %s was left behind: %s\n", left.Name, left.Reason)
+		fmt.Fprintf(b, "The session moved to another sandbox; %s was left behind: %s\n",
+			left.Name, left.Reason)
 	}
 }
 
@@ -140,10 +151,11 @@ func limitName(l tiers.Limit) string {
 		return "host calls"
 	case tiers.LimitMemory, tiers.LimitOutput, tiers.LimitFuel:
 	}
+
 	return string(l)
 }
 
-func names(list []string) string {
+func joinNames(list []string) string {
 	if len(list) <= mostNamed {
 		return strings.Join(list, ", ")
 	}
@@ -163,11 +175,12 @@ func endNote(turn, turns int) string {
 	case left == 2:
 		return "(approaching limit: finalize soon)" //nolint:misspell // models know the word in this spelling
 	}
+
 	return ""
 }
 
-// cut reports whether Feedback with this cap leaves output out.
-func cut(ran []ledger.Snippet, limit int) bool {
+// isCut reports whether feedback with this cap leaves output out.
+func isCut(ran []ledger.Snippet, limit int) bool {
 	total := 0
 	for i := range ran {
 		total += len([]rune(ran[i].Stdout))

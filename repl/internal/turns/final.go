@@ -8,7 +8,7 @@ import (
 	"github.com/rlmhq/rlm/repl/internal/pysyntax"
 )
 
-// TextFinal is an answer that a model gave in the text of its reply, outside of
+// textFinal is an answer that a model gave in the text of its reply, outside of
 // code: FINAL(...), FINAL_VAR(...) or SUBMIT(...) at a line's start.
 type textFinal struct {
 	// Call is "FINAL", "FINAL_VAR" or "SUBMIT".
@@ -25,7 +25,7 @@ var finalAt = regexp.MustCompile("(?m)^ {0,3}[*_`]{0,3}(FINAL_VAR|FINAL|SUBMIT)[
 // take quadratic time.
 const maxTries = 20
 
-// textFinal returns the last answer in text: a model that gives two means the
+// findTextFinal returns the last answer in text: a model that gives two means the
 // second.
 func findTextFinal(text string) *textFinal {
 	places := finalAt.FindAllStringSubmatchIndex(text, -1)
@@ -35,18 +35,19 @@ func findTextFinal(text string) *textFinal {
 		if i+1 < len(places) {
 			limit = places[i+1][0]
 		}
-		if argument, ok := parenthesised(text[at[1]:limit]); ok {
+		if argument, ok := readArgument(text[at[1]:limit]); ok {
 			return &textFinal{text[at[2]:at[3]], argument}
 		}
 	}
+
 	return nil
 }
 
-// parenthesised returns what stands before the parenthesis that closes text. It
+// readArgument returns the text before the parenthesis that closes it. It
 // counts parentheses outside of quoted strings first, as code is read; where that
 // finds no end (an apostrophe in prose opens no string), it takes the last
 // parenthesis that ends a line.
-func parenthesised(text string) (string, bool) {
+func readArgument(text string) (string, bool) {
 	if end := pysyntax.Balanced(text); end >= 0 {
 		return strings.TrimSpace(text[:end]), true
 	}
@@ -60,6 +61,7 @@ func parenthesised(text string) (string, bool) {
 			return strings.TrimSpace(text[:end]), true
 		}
 	}
+
 	return "", false
 }
 
@@ -79,10 +81,12 @@ func finalCall(reply string) string {
 		}
 		argument := strings.TrimSpace(reply[at[1] : at[1]+end])
 		f := textFinal{Call: strings.TrimSuffix(reply[at[0]:at[1]], "("), Argument: argument}
-		if _, literal := f.literal(); literal && f.Call != "FINAL_VAR" || quoted.MatchString(argument) {
+		if _, literal := f.literal(); literal && f.Call != "FINAL_VAR" ||
+			quoted.MatchString(argument) {
 			return reply[at[0] : at[1]+end+1]
 		}
 	}
+
 	return ""
 }
 
@@ -91,7 +95,7 @@ var (
 	expression = regexp.MustCompile(`^([A-Za-z]{0,2}["'\[{(]|[A-Za-z_]\w*([.(\[]|$|\s*=[^=]))`)
 )
 
-// Literal returns the argument as JSON, if that is what it is: a number, a quoted
+// literal returns the argument as JSON, if that is what it is: a number, a quoted
 // string, a list, an object, true, false, null.
 func (f *textFinal) literal() (json.RawMessage, bool) {
 	if f.Argument == "" || !json.Valid([]byte(f.Argument)) {
@@ -100,19 +104,21 @@ func (f *textFinal) literal() (json.RawMessage, bool) {
 	return json.RawMessage(f.Argument), true
 }
 
-// Source is the Python by which a session decides what the answer means: a
+// source returns the Python by which a session decides what the answer means: a
 // variable, a string, a call. It is empty if the argument can only be text, such
 // as a sentence or a date.
 //
-// A snippet that fails on it settles that it was text after all: see [Text].
+// A snippet that fails on it settles that it was text after all: see [textFinal.text].
 func (f *textFinal) source() string {
 	if f.Call == "FINAL_VAR" && variable.MatchString(f.Argument) {
 		return "FINAL_VAR(" + f.Argument + ")"
 	}
 	if f.Call == "FINAL_VAR" {
-		name, _ := json.Marshal(strings.Trim(f.Argument, "\"'` ")) //nolint:errchkjson // a string always encodes
-		return "FINAL_VAR(" + string(name) + ")"
+		name := strings.Trim(f.Argument, "\"'` ")
+		quoted, _ := json.Marshal(name) //nolint:errchkjson // a string always encodes
+		return "FINAL_VAR(" + string(quoted) + ")"
 	}
+
 	if f.Call == "SUBMIT" || expression.MatchString(f.Argument) {
 		return f.Call + "(" + f.Argument + ")"
 	}
@@ -123,7 +129,7 @@ func (f *textFinal) source() string {
 // value.
 var variable = regexp.MustCompile(`^(["'][^"'\n]*["']\s*(,.+)?|[A-Za-z_]\w*\s*,.+)$`)
 
-// Text is the answer taken by the letter.
+// text returns the argument as a JSON string.
 func (f *textFinal) text() json.RawMessage {
 	text, _ := json.Marshal(f.Argument) //nolint:errchkjson // a string always encodes
 	return text

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/rlmhq/rlm/internal/texts"
+	"github.com/rlmhq/rlm/internal/trajectory"
 	"github.com/rlmhq/rlm/repl"
 	"github.com/rlmhq/rlm/repl/internal/record"
 	"github.com/rlmhq/rlm/repl/ledger"
@@ -15,7 +16,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// Turn is what came of one reply.
+// Turn is the outcome of one reply.
 type Turn struct {
 	// Ran is the code that ran, in order; Skipped counts blocks that did not,
 	// because one before them failed or gave the answer.
@@ -25,37 +26,37 @@ type Turn struct {
 	Final *tiers.Final
 	// Notes are for the model.
 	Notes []string
-	// Broke says that a tier broke under it, and that variables may be gone.
+	// Broke says that a tier broke, so that variables may be gone.
 	Broke bool
 }
 
 // Failed returns the code that did not run to its end, nil if all did.
 func (t *Turn) Failed() *ledger.Snippet {
-	i := slices.IndexFunc(t.Ran, func(r ledger.Snippet) bool { return r.Failed() })
+	i := slices.IndexFunc(t.Ran, func(r ledger.Snippet) bool { return record.HasFailed(&r) })
 	if i < 0 {
 		return nil
 	}
-
 	return &t.Ran[i]
 }
 
-// Execute runs a reply's code, block after block until one fails or answers, and
-// then settles an answer in its text. An answer that stands beside code which
-// failed is not taken: it was written before its author knew.
+// execute runs a reply's code, block after block until one fails or answers, and
+// then settles an answer in its text. An answer beside code that
+// failed does not count: the model wrote it before it knew.
 //
-// What no tier may run is told to the model in Notes. An error means that the
-// context ended or that a tier broke.
+// Notes tell the model about code that no tier may run. An error means that the context
+// ended or that a tier broke.
 func execute(ctx context.Context, s *repl.Session, r Reply) (Turn, error) {
 	t, err := runReply(ctx, s, r)
 	if t.Final != nil && untouched.Match(t.Final.Value) {
 		t.Final = nil
-		t.Notes = append(t.Notes, `The variable answer is as you found it, so FINAL was not accepted: put your answer into answer["content"], or give it to FINAL.`)
+		t.Notes = append(t.Notes, "The variable answer is as you found it, so FINAL was not accepted: "+
+			`put your answer into answer["content"], or give it to FINAL.`)
 	}
 	return t, err
 }
 
 // untouched is what the variable answer holds before a snippet has put anything into
-// it. Models that mean a variable of their own hand it over.
+// it. Some models hand it over although they mean another variable.
 var untouched = regexp.MustCompile(`^\{"content": ?"", ?"ready": ?false\}$`)
 
 func runReply(ctx context.Context, s *repl.Session, r Reply) (Turn, error) {
@@ -63,37 +64,42 @@ func runReply(ctx context.Context, s *repl.Session, r Reply) (Turn, error) {
 	for i, block := range r.Blocks {
 		ran, err := s.Run(ctx, block)
 		if err != nil {
-			if err := t.refused(err); err != nil {
+			if err := t.noteRefusal(err); err != nil {
 				if ctx.Err() != nil {
-					t.Ran = append(t.Ran, ran) // as far as it came: a run that is out of time shows it
+					// A run that is out of time shows how far its snippet came.
+					t.Ran = append(t.Ran, ran)
 				}
 				return t, err
 			}
 			t.Skipped = len(r.Blocks) - i - 1
 			return t, nil
 		}
+
 		t.Ran = append(t.Ran, ran)
 		if ran.Final != nil {
 			t.Final = ran.Final
 		}
-		if ran.Failed() || ran.Final != nil {
+		if record.HasFailed(&ran) || ran.Final != nil {
 			t.Skipped = len(r.Blocks) - i - 1
 			break
 		}
 	}
+
 	if r.Final == nil || t.Final != nil {
 		return t, nil
 	}
 	if t.Failed() != nil {
-		t.Notes = append(t.Notes, r.Final.Call+" in your text was not taken, because your code failed. Mend it, then answer.")
+		t.Notes = append(t.Notes, r.Final.Call+
+			" in your text was not taken, because your code failed. Mend it, then answer.")
 		return t, nil
 	}
-	err := t.settle(ctx, s, r.Final)
+
+	err := t.settleText(ctx, s, r.Final)
 	return t, err
 }
 
-// refused notes that no tier may run a snippet; another error comes back.
-func (t *Turn) refused(err error) error {
+// noteRefusal notes that no tier may run a snippet. It returns any other error.
+func (t *Turn) noteRefusal(err error) error {
 	if !errors.Is(err, router.ErrNoTier) {
 		return err
 	}
@@ -101,10 +107,13 @@ func (t *Turn) refused(err error) error {
 	return nil
 }
 
-// settle finds out what an answer in text means. FINAL(x) may name a variable,
+// signsOfText are the exceptions of an argument that was text after all.
+var signsOfText = []string{"SyntaxError", "NameError", "IndentationError"}
+
+// settleText finds the meaning of an answer in text. FINAL(x) may name a variable,
 // be a Python expression, or be text as it stands: the session decides, and what
 // it cannot read is text.
-func (t *Turn) settle(ctx context.Context, s *repl.Session, f *textFinal) error {
+func (t *Turn) settleText(ctx context.Context, s *repl.Session, f *textFinal) error {
 	if value, ok := f.literal(); ok && f.Call != "FINAL_VAR" {
 		t.Final = &tiers.Final{Value: value}
 		return nil
@@ -114,30 +123,31 @@ func (t *Turn) settle(ctx context.Context, s *repl.Session, f *textFinal) error 
 		t.Final = &tiers.Final{Value: f.text()}
 		return nil
 	}
+
 	ran, err := s.Run(ctx, repl.Block{Language: tiers.Python, Source: source})
 	if err != nil {
-		return t.refused(err)
+		return t.noteRefusal(err)
 	}
 	switch {
 	case ran.Final != nil:
 		t.Final = ran.Final
 	case f.Call == "FINAL_VAR":
 		t.Ran = append(t.Ran, ran) // it lists the variables there are
-	case ran.Exception != nil && slices.Contains([]string{"SyntaxError", "NameError", "IndentationError"}, ran.Exception.Type):
+	case ran.Exception != nil && slices.Contains(signsOfText, ran.Exception.Type):
 		t.Final = &tiers.Final{Value: f.text()}
 	default:
 		t.Ran = append(t.Ran, ran)
 	}
+
 	return nil
 }
 
-// NothingDone is what a model is told whose reply holds neither code nor an
-// answer.
+// NothingDone is the feedback on a reply with neither code nor an answer.
 const NothingDone = "Your reply had neither code nor a final answer, so nothing happened. " +
 	"Write code in a ```repl block, or give your answer with FINAL(...)."
 
-// Feedback is the feedback on a turn. Its output is kept in the session; a session that
-// cannot take it, its memory being full, is no reason to end a run.
+// Feedback returns the feedback on a turn and keeps its output in the session. The run goes
+// on if the session cannot take the output, for example because its memory is full.
 func (t *Turn) Feedback(ctx context.Context, s *repl.Session, o FeedbackOptions) (string, error) {
 	if output := JoinOutput(t.Ran); output != "" {
 		name, err := keepOutput(ctx, s, o.Turn, output)
@@ -145,18 +155,20 @@ func (t *Turn) Feedback(ctx context.Context, s *repl.Session, o FeedbackOptions)
 		case ctx.Err() != nil:
 			return "", context.Cause(ctx)
 		case err != nil:
-			o.Notes = append(slices.Clone(o.Notes), "The whole output could not be kept: "+texts.Truncate(err.Error(), 300))
-		case cut(t.Ran, o.Cap):
+			o.Notes = append(slices.Clone(o.Notes),
+				"The whole output could not be kept: "+texts.Truncate(err.Error(), 300))
+		case isCut(t.Ran, o.Cap):
 			o.Kept = name
 		}
 	}
+
 	o.Notes = append(slices.Clone(t.Notes), o.Notes...)
 	return writeFeedback(t.Ran, t.Skipped, o), nil
 }
 
-// CodeBlocks are the records of a turn's code.
-func (t *Turn) CodeBlocks(s *repl.Session) []ledger.CodeBlock {
-	blocks := make([]ledger.CodeBlock, 0, len(t.Ran))
+// CodeBlocks returns the records of a turn's code.
+func (t *Turn) CodeBlocks(s *repl.Session) []trajectory.CodeBlock {
+	blocks := make([]trajectory.CodeBlock, 0, len(t.Ran))
 	for i := range t.Ran {
 		blocks = append(blocks, record.BlockOf(&t.Ran[i], s.Variables()))
 	}
@@ -164,8 +176,9 @@ func (t *Turn) CodeBlocks(s *repl.Session) []ledger.CodeBlock {
 }
 
 // keepOutput binds _stdout_N to the whole output of turn N, for the snippets after it.
-func keepOutput(ctx context.Context, s *repl.Session, turn int, output string) (name string, err error) {
+func keepOutput(
+	ctx context.Context, s *repl.Session, turn int, output string,
+) (name string, err error) {
 	name = fmt.Sprintf("_stdout_%d", turn)
-
 	return name, s.Assign(ctx, name, output)
 }

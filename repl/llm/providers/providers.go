@@ -107,7 +107,6 @@ func (b *builder) openFiles() (err error) {
 		}
 		b.registry.own(b.log)
 	}
-
 	return nil
 }
 
@@ -127,7 +126,6 @@ func (b *builder) addServer(v vendor) {
 		if err != nil {
 			return nil, err
 		}
-
 		b.registry.own(s)
 		return b.wrap(v.name, s), nil
 	})
@@ -144,7 +142,6 @@ func (b *builder) addScripts(name string) {
 		if err != nil {
 			return nil, err
 		}
-
 		return b.wrap(name, script), nil
 	}
 }

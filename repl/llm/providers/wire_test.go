@@ -14,6 +14,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/rlmhq/rlm/internal/testing/llmtest"
+	"github.com/rlmhq/rlm/repl/internal/usage"
 	"github.com/rlmhq/rlm/repl/llm"
 	"github.com/rlmhq/rlm/repl/llm/internal/kind"
 	"github.com/rlmhq/rlm/repl/llm/providers"
@@ -420,7 +421,7 @@ func TestAUsageThatCannotBeIsReplacedByAnEstimate(t *testing.T) {
 				}
 				response, _, err := c.ask(t.Context(), request)
 				if err != nil || response.Text != long ||
-					response.Usage != (llm.Usage{}).Or(request, long) {
+					response.Usage != usage.Or(llm.Usage{}, request, long) {
 					t.Errorf("got %+v, %v", response, err)
 				}
 			})
@@ -464,7 +465,7 @@ func TestABrokenReplyIsCountedToo(t *testing.T) {
 			Messages: []llm.Message{{Role: llm.RoleUser, Content: "hello"}},
 		}
 		response, _, err := c.ask(t.Context(), request)
-		want := 100 + llm.EstimateInput(request)
+		want := 100 + usage.EstimateInput(request)
 		if err != nil || response.Attempts != 2 || response.Usage.InputTokens != want ||
 			!response.Usage.Estimated {
 			t.Errorf("got %+v, %v", response, err)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rlmhq/rlm/repl/internal/usage"
 	"github.com/rlmhq/rlm/repl/llm"
 )
 
@@ -83,7 +84,7 @@ func (rule *Rule) check() error {
 		return errors.New("give exactly one of reply, expand and error")
 	case rule.Delay < 0 || rule.Delay > maxDelay:
 		return fmt.Errorf("the delay %s is not between 0 and %s", rule.Delay, maxDelay)
-	case rule.Usage != nil && !rule.Usage.IsPlausible():
+	case rule.Usage != nil && !usage.IsPlausible(*rule.Usage):
 		return fmt.Errorf("the usage is impossible: %+v", *rule.Usage)
 	}
 	return nil

@@ -12,6 +12,7 @@ import (
 	"io"
 	"net/http"
 
+	"github.com/rlmhq/rlm/repl/internal/usage"
 	"github.com/rlmhq/rlm/repl/llm"
 	"github.com/rlmhq/rlm/repl/llm/internal/httpclient"
 	"github.com/rlmhq/rlm/repl/llm/internal/kind"
@@ -119,7 +120,7 @@ func (p *Provider) send(ctx context.Context, r Request, stream func(string)) (ll
 	}
 	outcome, err := p.Client.Do(ctx, httpclient.Call{
 		Method: http.MethodPost, Path: p.Format.Path(r.Model), Body: body, Model: r.Model,
-		EstimateInput: func() int64 { return llm.EstimateInput(r.Request) },
+		EstimateInput: func() int64 { return usage.EstimateInput(r.Request) },
 		WasStreamed:   func() bool { return streamed },
 		Read: func(body io.Reader) error {
 			reader = p.Format.NewReader()
@@ -153,7 +154,7 @@ func Read(body io.Reader, reader Reader, r llm.Request, give func(string)) error
 
 	var failure *llm.Error
 	if reply.Text != "" && errors.As(err, &failure) {
-		failure.Usage = llm.Usage{}.Or(r, reply.Text)
+		failure.Usage = usage.Or(llm.Usage{}, r, reply.Text)
 	}
 	return err
 }
@@ -174,7 +175,7 @@ func NewResponse(reply Reply, r llm.Request, outcome httpclient.Outcome) llm.Res
 		Text:     text,
 		Model:    model[:min(len(model), maxName)],
 		Finish:   finish[:min(len(finish), maxName)],
-		Usage:    outcome.AddWaste(reply.Usage.Or(r, text)),
+		Usage:    outcome.AddWaste(usage.Or(reply.Usage, r, text)),
 		Attempts: outcome.Attempts,
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	tokenusage "github.com/rlmhq/rlm/repl/internal/usage"
 	"github.com/rlmhq/rlm/repl/llm"
 	"github.com/rlmhq/rlm/repl/llm/internal/chat"
 	"github.com/rlmhq/rlm/repl/llm/internal/httpclient"
@@ -36,7 +37,7 @@ func FuzzRead(f *testing.F) {
 		}
 
 		out := chat.NewResponse(r.Reply(), request, httpclient.Outcome{})
-		if !out.Usage.IsPlausible() || stream && streamed.String() != r.text.String() {
+		if !tokenusage.IsPlausible(out.Usage) || stream && streamed.String() != r.text.String() {
 			t.Errorf("got %+v, streamed %q", out, streamed.String())
 		}
 	})

@@ -8,6 +8,7 @@ import (
 	"os"
 	"sync"
 
+	"github.com/rlmhq/rlm/repl/internal/usage"
 	"github.com/rlmhq/rlm/repl/llm"
 	"github.com/rlmhq/rlm/repl/llm/internal/kind"
 )
@@ -81,7 +82,7 @@ func (f *failure) restore() (*llm.Error, error) {
 	if !ok {
 		return nil, fmt.Errorf("unknown kind of error %q", f.Kind)
 	}
-	if f.Usage != (llm.Usage{}) && !f.Usage.IsPlausible() {
+	if f.Usage != (llm.Usage{}) && !usage.IsPlausible(f.Usage) {
 		return nil, errors.New("the usage is impossible")
 	}
 	return &llm.Error{Kind: known, Status: f.Status, Message: f.Message, Usage: f.Usage}, nil

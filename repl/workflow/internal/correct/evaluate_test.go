@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rlmhq/rlm/repl/ledger"
+	"github.com/rlmhq/rlm/internal/trajectory"
 	"github.com/rlmhq/rlm/repl/llm"
 	"github.com/rlmhq/rlm/repl/workflow/internal/flow"
 	"github.com/rlmhq/rlm/tiers"
@@ -76,7 +76,7 @@ examples:
 			t.Errorf("%s: got %s, %v, want %s", reply, got, err, want)
 			continue
 		}
-		if record, err := os.ReadFile(filepath.Join(cfg.Trace, "sub_0001", ledger.TrajectoryFile)); err != nil || !strings.Contains(string(record), `"response":"{\"`) {
+		if record, err := os.ReadFile(filepath.Join(cfg.Trace, "sub_0001", trajectory.File)); err != nil || !strings.Contains(string(record), `"response":"{\"`) {
 			t.Errorf("the record lacks the judge's reply: %v\n%s", err, record)
 		}
 		m := models.requests[0].Messages

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rlmhq/rlm/internal/trajectory"
 	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/repl/workflow/internal/correct"
 	"github.com/rlmhq/rlm/repl/workflow/internal/flow"
@@ -211,7 +212,7 @@ nodes:
 	if strings.Join(told, "\n") != strings.Join(want, "\n") {
 		t.Errorf("told were\n%s", strings.Join(told, "\n"))
 	}
-	data, err := os.ReadFile(filepath.Join(cfg.Trace, "sub_0001", ledger.TrajectoryFile))
+	data, err := os.ReadFile(filepath.Join(cfg.Trace, "sub_0001", trajectory.File))
 	if err != nil {
 		t.Fatal(err)
 	}

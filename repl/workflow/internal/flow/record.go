@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/rlmhq/rlm/internal/texts"
+	"github.com/rlmhq/rlm/internal/trajectory"
 	"github.com/rlmhq/rlm/repl/internal/calls"
 	"github.com/rlmhq/rlm/repl/internal/record"
 	"github.com/rlmhq/rlm/repl/ledger"
@@ -30,12 +31,12 @@ type place struct {
 	since   time.Time
 	asked   []llm.Message // the first question
 	replies []string
-	blocks  []ledger.CodeBlock
+	blocks  []trajectory.CodeBlock
 }
 
 // begin opens the record of a run.
 func (r *Run) begin(f *File) {
-	r.trace.Begin(ledger.Metadata{
+	r.trace.Begin(trajectory.Metadata{
 		RootModel: r.cfg.Model, EnvironmentType: "workflow", EnvironmentKwargs: map[string]any{"node": root, "file": f.Name}, OtherBackends: r.cfg.allowed(),
 	})
 }
@@ -52,7 +53,7 @@ func (r *Run) enter(n *Node, number int) error {
 	if uses == "" {
 		uses = "Python"
 	}
-	r.at.trace.Begin(ledger.Metadata{EnvironmentType: "workflow", EnvironmentKwargs: map[string]any{"node": r.at.node, "name": n.Name, "uses": uses}})
+	r.at.trace.Begin(trajectory.Metadata{EnvironmentType: "workflow", EnvironmentKwargs: map[string]any{"node": r.at.node, "name": n.Name, "uses": uses}})
 	r.Tell(ledger.Event{Kind: ledger.EventLoopStarted, Text: n.Name + ": " + uses})
 	return nil
 }
@@ -113,7 +114,7 @@ func (r *Run) ran(ran ledger.Snippet) {
 		r.at.blocks = append(r.at.blocks, record.BlockOf(&ran, nil))
 	}
 	r.Tell(ledger.Event{
-		Kind: ledger.EventSnippet, Text: ran.Source, Tier: ran.Tier, Status: string(ran.Status), Elapsed: ran.Elapsed, Error: ran.Failure(), Ran: &ran,
+		Kind: ledger.EventSnippet, Text: ran.Source, Tier: ran.Tier, Status: string(ran.Status), Elapsed: ran.Elapsed, Error: record.FormatFailure(&ran), Ran: &ran,
 	})
 }
 

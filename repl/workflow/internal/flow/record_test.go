@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rlmhq/rlm/internal/trajectory"
 	"github.com/rlmhq/rlm/repl"
 	"github.com/rlmhq/rlm/repl/ledger"
 )
@@ -43,11 +44,11 @@ nodes:
 		t.Errorf("told were %q", told)
 	}
 	for name, texts := range map[string][]string{
-		ledger.TrajectoryFile:               {`"environment_type":"workflow"`, `"file":"w.yaml"`, `"root_model":"test/default"`},
-		"sub_0001/" + ledger.TrajectoryFile: {`"name":"ask"`, `"node":"0.1"`, `"content":"A word?"`, `"response":"four"`, `"final_answer":{"content":"four"}`},
-		"sub_0002/" + ledger.TrajectoryFile: {`"uses":"Python"`, `"code":"print(\"counting\")\nreturn {\"n\": len(state[\"content\"])}\n"`, `"stdout":"counting\n"`, `"final_answer":{"n":4}`},
-		"sub_0003/" + ledger.TrajectoryFile: {`ZeroDivisionError: division by zero`, `"final_answer":null`},
-		ledger.EventsFile:                   {`"text":"w.yaml: counting"`, `"text":"ask: llm.call"`, `"purpose":"llm.call"`},
+		trajectory.File:               {`"environment_type":"workflow"`, `"file":"w.yaml"`, `"root_model":"test/default"`},
+		"sub_0001/" + trajectory.File: {`"name":"ask"`, `"node":"0.1"`, `"content":"A word?"`, `"response":"four"`, `"final_answer":{"content":"four"}`},
+		"sub_0002/" + trajectory.File: {`"uses":"Python"`, `"code":"print(\"counting\")\nreturn {\"n\": len(state[\"content\"])}\n"`, `"stdout":"counting\n"`, `"final_answer":{"n":4}`},
+		"sub_0003/" + trajectory.File: {`ZeroDivisionError: division by zero`, `"final_answer":null`},
+		trajectory.EventsFile:         {`"text":"w.yaml: counting"`, `"text":"ask: llm.call"`, `"purpose":"llm.call"`},
 	} {
 		data, err := os.ReadFile(filepath.Join(cfg.Trace, name))
 		if err != nil {

@@ -1,7 +1,8 @@
-package ledger
+// Package trajectory has the lines of a run's record, in the form that the visualizer of
+// the RLM paper's authors reads. Package record of repl writes them, `rlm trace` reads them.
+package trajectory
 
-// Metadata is the first line of a trajectory, in the form that the visualizer of
-// the RLM paper's authors reads.
+// Metadata is the first line of a trajectory.
 type Metadata struct {
 	Type              string         `json:"type"` // "metadata"
 	RootModel         string         `json:"root_model"`
@@ -20,12 +21,12 @@ type CodeBlock struct {
 	Result CodeResult `json:"result"`
 }
 
-// CodeResult is what became of it.
+// CodeResult is the outcome of a piece of code.
 type CodeResult struct {
 	Stdout        string            `json:"stdout"`
 	Stderr        string            `json:"stderr"`
-	Locals        map[string]string `json:"locals"` // variables and their kinds
-	ExecutionTime float64           `json:"execution_time"`
+	Locals        map[string]string `json:"locals"`         // variables and their kinds
+	ExecutionTime float64           `json:"execution_time"` // seconds
 	RLMCalls      []CallRecord      `json:"rlm_calls"`
 	FinalAnswer   any               `json:"final_answer"`
 }
@@ -36,11 +37,11 @@ type CallRecord struct {
 	Prompt        string         `json:"prompt"`
 	Response      string         `json:"response"`
 	UsageSummary  map[string]any `json:"usage_summary"`
-	ExecutionTime float64        `json:"execution_time"`
+	ExecutionTime float64        `json:"execution_time"` // seconds
 }
 
-// Files of a trace's folder.
+// The files in the folder of a record.
 const (
-	TrajectoryFile = "trajectory.jsonl"
-	EventsFile     = "events.jsonl"
+	File       = "trajectory.jsonl" // one loop
+	EventsFile = "events.jsonl"     // the events of all loops, in the root's folder
 )

@@ -1,0 +1,32 @@
+package record
+
+import (
+	"strings"
+
+	"github.com/rlmhq/rlm/internal/texts"
+	"github.com/rlmhq/rlm/repl/ledger"
+	"github.com/rlmhq/rlm/tiers"
+)
+
+// HasFailed reports whether the code did not run to its end.
+func HasFailed(s *ledger.Snippet) bool { return s.Status != tiers.StatusOK }
+
+// FormatFailure returns the exception in a line, empty if there was none.
+func FormatFailure(s *ledger.Snippet) string {
+	if s.Exception == nil {
+		return ""
+	}
+	return s.Exception.Type + ": " + texts.Truncate(s.Exception.Message, 500)
+}
+
+// FormatTraceback returns the exception with its traceback if it has one; empty if there
+// was no exception.
+func FormatTraceback(s *ledger.Snippet) string {
+	switch {
+	case s.Exception == nil:
+		return ""
+	case s.Exception.Traceback != "":
+		return s.Exception.Traceback
+	}
+	return strings.TrimRight(s.Exception.Type+": "+s.Exception.Message, ": ")
+}

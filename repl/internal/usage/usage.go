@@ -1,0 +1,48 @@
+// Package usage judges the counts of tokens that servers report, and estimates the counts
+// that they do not report.
+package usage
+
+import (
+	"github.com/rlmhq/rlm/repl/internal/tokens"
+	"github.com/rlmhq/rlm/repl/llm"
+)
+
+// mostTokens is more than any server handles in one call. A larger number is a mistake,
+// or an attack on the ledger.
+const mostTokens = 1 << 28
+
+// IsPlausible reports whether one call can have used this. Some servers report nothing,
+// negative numbers, or parts that are larger than the whole.
+func IsPlausible(u llm.Usage) bool {
+	for _, n := range []int64{
+		u.InputTokens, u.OutputTokens, u.CachedTokens, u.CacheWriteTokens, u.ReasoningTokens,
+	} {
+		if n < 0 || n > mostTokens {
+			return false
+		}
+	}
+
+	return u.InputTokens > 0 &&
+		u.CachedTokens+u.CacheWriteTokens <= u.InputTokens &&
+		u.ReasoningTokens <= u.OutputTokens
+}
+
+// Or returns the usage if it is plausible, and otherwise an estimate for the request
+// and the text of its reply.
+func Or(u llm.Usage, r llm.Request, text string) llm.Usage {
+	if IsPlausible(u) && (u.OutputTokens > 0 || text == "") {
+		return u
+	}
+	return llm.Usage{
+		InputTokens: EstimateInput(r), OutputTokens: tokens.Estimate(text), Estimated: true,
+	}
+}
+
+// EstimateInput estimates the tokens of a request's prompt.
+func EstimateInput(r llm.Request) int64 {
+	messages := make([]string, len(r.Messages))
+	for i, m := range r.Messages {
+		messages[i] = m.Content
+	}
+	return tokens.EstimatePrompt(string(r.Schema), messages...)
+}
