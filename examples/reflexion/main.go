@@ -35,6 +35,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
+
 	registry, err := providers.New(providers.Options{Env: os.Getenv})
 	if err != nil {
 		return err
@@ -60,6 +61,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 			}
 		},
 	}
+
 	if *evidence != "" {
 		cfg.Paths = []string{*evidence}
 	}
@@ -67,7 +69,12 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(stdout, "success: %v (%s), %d iterations, %d calls, %d tokens\n%s\n",
-		result.Success, result.Status, len(result.Iterations), result.TotalLLMCalls, result.TotalTokens, result.FinalDraft)
+
+	fmt.Fprintf(
+		stdout, "success: %v (%s), %d iterations, %d calls, %d tokens\n%s\n", result.Success,
+		result.Status, len(result.Iterations), result.TotalLLMCalls, result.TotalTokens,
+		result.FinalDraft,
+	)
+
 	return nil
 }

@@ -39,6 +39,7 @@ func answer(ctx context.Context, args []string, stdout, stderr io.Writer) (err e
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
+
 	registry, err := providers.New(providers.Options{Env: os.Getenv})
 	if err != nil {
 		return err
@@ -59,6 +60,7 @@ func answer(ctx context.Context, args []string, stdout, stderr io.Writer) (err e
 			fmt.Fprintf(stderr, "%-4s %-13s %s %s\n", e.Node, e.Kind, e.Status, e.Error)
 		},
 	}
+
 	if *contract != "" {
 		if cfg.Schema, err = json.Marshal(*contract); err != nil {
 			return err
@@ -68,6 +70,11 @@ func answer(ctx context.Context, args []string, stdout, stderr io.Writer) (err e
 	outcome, err := engine.Answer(ctx, rlm.AnswerTask{
 		Contexts: []rlm.Context{rlm.File(*file)}, Config: cfg,
 	})
-	fmt.Fprintf(stdout, "%s: %s (%d turns, %d sub-loops, %d calls)\n", outcome.Status, outcome.Text(), outcome.Turns, outcome.Loops, outcome.Spent.Calls)
+
+	fmt.Fprintf(
+		stdout, "%s: %s (%d turns, %d sub-loops, %d calls)\n", outcome.Status, outcome.Text(),
+		outcome.Turns, outcome.Loops, outcome.Spent.Calls,
+	)
+
 	return err
 }

@@ -42,22 +42,33 @@ func clusterSchema(failures, most int) json.RawMessage {
 			"summary": {"type": "string", "minLength": 1, "maxLength": 600},
 			"root_cause": {"type": "string", "minLength": 1, "maxLength": 1000},
 			"keywords": {"type": "array", "maxItems": 10, "items": {"type": "string", "minLength": 1, "maxLength": 40}},
-			"failures": {"type": "array", "minItems": 1, "maxItems": %d, "items": {"type": "integer", "minimum": 0, "maximum": %d}}
+			"failures": {"type": "array", "minItems": 1, "maxItems": %d, "items": {"type": "integer", `+
+		`"minimum": 0, "maximum": %d}}
 		}}}`, most, failures, failures-1))
 }
 
 // byRun has a run read all failures and cluster them.
-func byRun(ctx context.Context, cfg run.Config, failures []Failure, most int) ([]FailureCluster, run.Outcome, error) {
+func byRun(
+	ctx context.Context, cfg run.Config, failures []Failure, most int,
+) ([]FailureCluster, run.Outcome, error) {
 	input, err := numbered(failures)
 	if err != nil {
 		return nil, run.Outcome{}, err
 	}
-	if cfg.Question, err = templates.Fill("clusters", map[string]any{"Failures": len(failures), "Most": most, "Tools": cfg.Tools != nil}); err != nil {
+	cfg.Question, err = templates.Fill(
+		"clusters",
+		map[string]any{"Failures": len(failures), "Most": most, "Tools": cfg.Tools != nil},
+	)
+	if err != nil {
 		return nil, run.Outcome{}, err
 	}
+
 	text := bigtext.FromBytes("failures.jsonl", input)
 	defer text.Close()
-	cfg.Inputs, cfg.Schema = []tiers.Input{{Name: "failures.jsonl", Text: text}}, clusterSchema(len(failures), most)
+	cfg.Inputs, cfg.Schema = []tiers.Input{{Name: "failures.jsonl", Text: text}}, clusterSchema(
+		len(failures), most,
+	)
+
 	outcome, err := run.Run(ctx, cfg)
 	if err != nil || outcome.Answer == nil {
 		return nil, outcome, err
@@ -68,6 +79,7 @@ func byRun(ctx context.Context, cfg run.Config, failures []Failure, most int) ([
 		Keywords      []string
 		Failures      []int
 	}
+
 	if err := json.Unmarshal(outcome.Answer, &found); err != nil {
 		return nil, outcome, fmt.Errorf("cannot read the clusters: %w", err)
 	}
@@ -81,21 +93,28 @@ func byRun(ctx context.Context, cfg run.Config, failures []Failure, most int) ([
 				members = append(members, i)
 			}
 		}
+
 		if len(members) > 0 {
 			clusters = append(clusters, FailureCluster{
-				Name: c.Name, Summary: c.Summary, RootCause: c.RootCause, Keywords: c.Keywords, members: members,
+				Name: c.Name, Summary: c.Summary, RootCause: c.RootCause,
+				Keywords: c.Keywords, members: members,
 			})
 		}
 	}
+
 	var rest []int
 	for i, ok := range placed {
 		if !ok {
 			rest = append(rest, i)
 		}
 	}
+
 	if len(rest) > 0 {
-		clusters = append(clusters, FailureCluster{Name: "unclustered", Summary: "Failures that the run left out.", members: rest})
+		clusters = append(clusters, FailureCluster{
+			Name: "unclustered", Summary: "Failures that the run left out.", members: rest,
+		})
 	}
+
 	return clusters, outcome, nil
 }
 
@@ -112,10 +131,12 @@ func numbered(failures []Failure) ([]byte, error) {
 			Error     string          `json:"error"`
 			Trace     json.RawMessage `json:"trace"`
 		}{i, f.ID, f.Component, f.Error, f.Trace}
+
 		if err := encoder.Encode(line); err != nil {
 			return nil, fmt.Errorf("cannot write failure %s: %w", f.ID, err)
 		}
 	}
+
 	return b.Bytes(), nil
 }
 
@@ -134,22 +155,26 @@ func complete(clusters []FailureCluster, failures []Failure) []FailureCluster {
 		if c.Keywords == nil {
 			c.Keywords = []string{}
 		}
+
 		for _, m := range c.members {
 			c.Failures = append(c.Failures, failures[m].ID)
 			if component := failures[m].Component; component != "" {
 				c.Components = append(c.Components, component)
 			}
 		}
+
 		slices.Sort(c.Components)
 		c.Components = slices.Compact(c.Components)
 		c.Count = len(c.members)
 		c.Share = float64(c.Count) / float64(len(failures))
 	}
+
 	slices.SortStableFunc(clusters, func(a, b FailureCluster) int {
 		if a.Count != b.Count {
 			return b.Count - a.Count
 		}
 		return strings.Compare(a.Name, b.Name)
 	})
+
 	return clusters
 }

@@ -64,9 +64,14 @@ func Parse(r io.Reader) (Corpus, error) {
 			continue
 		}
 		traces++
+
 		if total += len(line); total > maxBytes || traces > maxTraces {
-			return Corpus{}, fmt.Errorf("cannot read the traces: there are more than %d, or more than %d bytes: give a part of them", maxTraces, maxBytes)
+			return Corpus{}, fmt.Errorf(
+				"cannot read the traces: there are more than %d, or more than %d bytes: give a part of them",
+				maxTraces, maxBytes,
+			)
 		}
+
 		failure, failed, err := parseTrace(bytes.ToValidUTF8(line, []byte("\uFFFD")), n)
 		if err != nil {
 			return Corpus{}, fmt.Errorf("cannot read the traces: line %d: %w", n, err)
@@ -75,14 +80,17 @@ func Parse(r io.Reader) (Corpus, error) {
 			c.Passed++
 			continue
 		}
+
 		c.Failures = append(c.Failures, failure)
 	}
+
 	if err := lines.Err(); err != nil {
 		if errors.Is(err, bufio.ErrTooLong) {
 			err = fmt.Errorf("line %d has more than %d bytes", n+1, maxLine)
 		}
 		return Corpus{}, fmt.Errorf("cannot read the traces: %w", err)
 	}
+
 	if traces == 0 {
 		return Corpus{}, errors.New("cannot read the traces: there are none")
 	}
@@ -102,6 +110,7 @@ func parseTrace(line []byte, n int) (f Failure, failed bool, err error) {
 	if err != nil {
 		return f, false, err
 	}
+
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(value, &members); err != nil {
 		return f, false, err
@@ -112,6 +121,7 @@ func parseTrace(line []byte, n int) (f Failure, failed bool, err error) {
 		Error:     first(members, "error", "exception", "failure", "traceback", "reason"),
 		Trace:     append(json.RawMessage(nil), value...),
 	}
+
 	if f.ID == "" {
 		f.ID = fmt.Sprintf("line %d", n)
 	}
@@ -124,6 +134,7 @@ func parseTrace(line []byte, n int) (f Failure, failed bool, err error) {
 	default:
 		failed = f.Error != "" || status != ""
 	}
+
 	if f.Error == "" {
 		f.Error = strings.TrimSpace("no error is recorded " + status)
 	}
@@ -131,16 +142,22 @@ func parseTrace(line []byte, n int) (f Failure, failed bool, err error) {
 }
 
 // successes are words for a run that went well.
-var successes = map[string]bool{"ok": true, "success": true, "succeeded": true, "passed": true, "pass": true, "completed": true, "done": true}
+var successes = map[string]bool{
+	"ok": true, "success": true, "succeeded": true, "passed": true, "pass": true,
+	"completed": true, "done": true,
+}
 
 // first is the first member that is not empty, as text.
 func first(members map[string]json.RawMessage, names ...string) string {
 	for _, name := range names {
-		if value := members[name]; len(value) > 0 && string(value) != "null" && string(value) != "false" {
-			if text := strings.TrimSpace(texts.Show(value)); text != "" && text != "{}" && text != "[]" {
+		if value := members[name]; len(value) > 0 && string(value) != "null" &&
+			string(value) != "false" {
+			text := strings.TrimSpace(texts.Show(value))
+			if text != "" && text != "{}" && text != "[]" {
 				return text
 			}
 		}
 	}
+
 	return ""
 }

@@ -39,28 +39,34 @@ type Config struct {
 // Check returns what Run would refuse before any work.
 func (c Config) Check() error {
 	if c.Clusters != 0 && (c.Clusters < 2 || c.Clusters > mostClusters) {
-		return fmt.Errorf("%d clusters make no sense: give 2 to %d, or 0 for the default", c.Clusters, mostClusters)
+		return fmt.Errorf(
+			"%d clusters make no sense: give 2 to %d, or 0 for the default", c.Clusters,
+			mostClusters,
+		)
 	}
+
 	if c.Run.WithDefaults().Model == "" {
 		return c.Run.Budget.Validate()
 	}
 	return c.Run.Check()
 }
 
-// Bounds of Config.Clusters.
+// The default and the largest value of Config.Clusters.
 const (
-	DefaultClusters = 20
+	defaultClusters = 20
 	mostClusters    = 200
 )
 
-// How clusters are made: by a run, or by the words of errors.
+// The values of Result.Method.
 const (
-	MethodRun      = "rlm"
-	MethodKeywords = "keywords"
+	methodRun      = "rlm"
+	methodKeywords = "keywords"
 )
 
 // Result is what a corpus comes to.
 type Result struct {
+	// Method says how the clusters were made: "rlm" by a run, "keywords" by the words of
+	// the errors.
 	Method string `json:"method"`
 	// Failed and Passed are how many traces there were of each.
 	Failed   int              `json:"failed"`
@@ -83,12 +89,16 @@ type Result struct {
 // what broke, or the context's cause; the Result then says how far it came.
 func Run(ctx context.Context, corpus Corpus, cfg Config) (Result, error) {
 	d := &distiller{
-		cfg: cfg, failures: corpus.Failures, left: cfg.Run, caller: calls.Caller{Emit: cfg.Run.Progress},
+		cfg:      cfg,
+		failures: corpus.Failures,
+		left:     cfg.Run,
+		caller:   calls.Caller{Emit: cfg.Run.Progress},
 		result: Result{
-			Method: MethodKeywords, Failed: len(corpus.Failures), Passed: corpus.Passed,
+			Method: methodKeywords, Failed: len(corpus.Failures), Passed: corpus.Passed,
 			Clusters: []FailureCluster{}, Edits: []ComponentEdit{},
 		},
 	}
+
 	err := harness.Run(ctx, d)
 
 	return d.result, err
@@ -113,7 +123,8 @@ func (d *distiller) Prepare(context.Context) (harness.Plan, error) {
 	return harness.Plan{
 		Caller: &d.caller, Folder: d.cfg.Run.Trace,
 		Started: ledger.Event{
-			Model: d.model(), Text: fmt.Sprintf("%s of %s", english.Plural(d.result.Failed, "failure", ""), of),
+			Model: d.model(),
+			Text:  fmt.Sprintf("%s of %s", english.Plural(d.result.Failed, "failure", ""), of),
 		},
 	}, d.cfg.Check()
 }
@@ -127,7 +138,7 @@ func (d *distiller) Solve(ctx context.Context, trace *record.Trace) error {
 	}
 	most := d.cfg.Clusters
 	if most == 0 {
-		most = DefaultClusters
+		most = defaultClusters
 	}
 	if err := d.take("clusters", func() (any, error) { return d.cluster(ctx, most) }); err != nil {
 		return err
@@ -135,6 +146,7 @@ func (d *distiller) Solve(ctx context.Context, trace *record.Trace) error {
 	if d.cfg.NoEdits || !d.hasModel() || d.result.Partial {
 		return nil
 	}
+
 	return d.take("edits", func() (any, error) { return d.edit(ctx) })
 }
 
@@ -148,24 +160,29 @@ func (d *distiller) cluster(ctx context.Context, most int) ([]FailureCluster, er
 	var clusters []FailureCluster
 	trigger := d.left.Triggers.ShouldTrigger(run.Signal{Traces: int64(len(d.failures))})
 	switch {
-	case trigger == run.TriggerNone:
+	case trigger == "":
 	case !d.hasModel():
-		d.note("%d failures are more than words can tell apart well (%s): name a model", len(d.failures), trigger)
+		d.note(
+			"%d failures are more than words can tell apart well (%s): name a model",
+			len(d.failures), trigger,
+		)
 	default:
 		found, outcome, err := byRun(ctx, d.next(), d.failures, most)
 		if err := d.took("cluster the failures", outcome, err); err != nil {
 			return nil, err
 		}
 		if found != nil {
-			clusters, d.result.Method = found, MethodRun
+			clusters, d.result.Method = found, methodRun
 		}
 	}
+
 	if clusters == nil {
 		var err error
 		if clusters, err = byKeywords(ctx, d.failures, most); err != nil {
 			return nil, err
 		}
 	}
+
 	d.result.Clusters = complete(clusters, d.failures)
 	return d.result.Clusters, nil
 }
@@ -179,6 +196,7 @@ func (d *distiller) edit(ctx context.Context) ([]ComponentEdit, error) {
 	if edits != nil {
 		d.result.Edits = edits
 	}
+
 	return d.result.Edits, nil
 }
 
@@ -192,6 +210,7 @@ func (d *distiller) took(what string, outcome run.Outcome, err error) error {
 	if outcome.Answer == nil {
 		d.note("the run that was to %s ended as %s: %s", what, outcome.Status, outcome.Reason)
 	}
+
 	d.result.Partial = outcome.Status == ledger.StatusPartial
 	rest, err := d.left.Budget.Subtract(outcome.Spent, outcome.Elapsed)
 	var used *ledger.BudgetError
@@ -200,6 +219,7 @@ func (d *distiller) took(what string, outcome run.Outcome, err error) error {
 		d.note("after the run that was to %s nothing is left: %v", what, err)
 		return nil
 	}
+
 	d.left.Budget = rest
 	return err
 }

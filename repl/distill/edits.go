@@ -39,7 +39,10 @@ type ComponentEdit struct {
 }
 
 var (
-	kinds   = []string{"system_prompt", "tool_description", "tool_code", "middleware", "skill", "sub_agent", "memory", "configuration", "other"}
+	kinds = []string{
+		"system_prompt", "tool_description", "tool_code", "middleware", "skill", "sub_agent",
+		"memory", "configuration", "other",
+	}
 	efforts = []string{"small", "medium", "large"}
 )
 
@@ -59,16 +62,29 @@ func editSchema(clusters []FailureCluster) (json.RawMessage, error) {
 	text := func(most int) map[string]any {
 		return map[string]any{"type": "string", "minLength": 1, "maxLength": most}
 	}
-	return json.Marshal(map[string]any{"type": "array", "maxItems": mostEdits, "items": map[string]any{
-		"type":     "object",
-		"required": []string{"component", "kind", "change", "rationale", "prediction", "clusters", "impact", "effort"},
-		"properties": map[string]any{
-			"component": text(200), "change": text(2000), "rationale": text(2000), "prediction": text(1000),
-			"kind": map[string]any{"enum": kinds}, "effort": map[string]any{"enum": efforts},
-			"clusters": map[string]any{"type": "array", "minItems": 1, "maxItems": len(names), "items": map[string]any{"enum": names}},
-			"impact":   map[string]any{"type": "number", "minimum": 0, "maximum": 1},
-		},
-	}})
+
+	return json.Marshal(
+		map[string]any{"type": "array", "maxItems": mostEdits, "items": map[string]any{
+			"type": "object",
+			"required": []string{
+				"component", "kind", "change", "rationale", "prediction", "clusters", "impact",
+				"effort",
+			},
+			"properties": map[string]any{
+				"component":  text(200),
+				"change":     text(2000),
+				"rationale":  text(2000),
+				"prediction": text(1000),
+				"kind":       map[string]any{"enum": kinds},
+				"effort":     map[string]any{"enum": efforts},
+				"clusters": map[string]any{
+					"type": "array", "minItems": 1, "maxItems": len(names),
+					"items": map[string]any{"enum": names},
+				},
+				"impact": map[string]any{"type": "number", "minimum": 0, "maximum": 1},
+			},
+		}},
+	)
 }
 
 // evidenceCorpus is what the proposals are made from: the clusters, each with some of
@@ -80,6 +96,7 @@ func evidenceCorpus(clusters []FailureCluster, failures []Failure) ([]byte, erro
 		Error     string `json:"error"`
 		Trace     string `json:"trace"`
 	}
+
 	type entry struct {
 		FailureCluster
 		Failures []example `json:"failures"` // over the names of all
@@ -90,16 +107,20 @@ func evidenceCorpus(clusters []FailureCluster, failures []Failure) ([]byte, erro
 		for _, m := range c.members[:min(shownEvidence, len(c.members))] {
 			f := failures[m]
 			entries[i].Failures = append(entries[i].Failures, example{
-				f.ID, f.Component, texts.Truncate(f.Error, shownFailure), texts.Truncate(string(f.Trace), shownFailure),
+				f.ID, f.Component, texts.Truncate(f.Error, shownFailure),
+				texts.Truncate(string(f.Trace), shownFailure),
 			})
 		}
 	}
+
 	return json.MarshalIndent(entries, "", " ")
 }
 
 // propose asks for edits: by one call where the corpus is small and fits the model,
 // else by a run whose snippets read it.
-func propose(ctx context.Context, cfg run.Config, clusters []FailureCluster, failures []Failure) ([]ComponentEdit, run.Outcome, error) {
+func propose(
+	ctx context.Context, cfg run.Config, clusters []FailureCluster, failures []Failure,
+) ([]ComponentEdit, run.Outcome, error) {
 	corpus, err := evidenceCorpus(clusters, failures)
 	if err != nil {
 		return nil, run.Outcome{}, fmt.Errorf("cannot write the evidence: %w", err)
@@ -107,13 +128,22 @@ func propose(ctx context.Context, cfg run.Config, clusters []FailureCluster, fai
 	if cfg.Schema, err = editSchema(clusters); err != nil {
 		return nil, run.Outcome{}, fmt.Errorf("cannot write the contract: %w", err)
 	}
-	if cfg.Question, err = templates.Fill("edits", map[string]any{"Clusters": len(clusters), "Failures": len(failures), "Most": mostEdits, "Tools": cfg.Tools != nil}); err != nil {
+
+	cfg.Question, err = templates.Fill("edits", map[string]any{
+		"Clusters": len(clusters), "Failures": len(failures), "Most": mostEdits,
+		"Tools": cfg.Tools != nil,
+	})
+	if err != nil {
 		return nil, run.Outcome{}, err
 	}
+
 	text := bigtext.FromBytes("evidence.json", corpus)
 	defer text.Close()
 	cfg.Inputs = []tiers.Input{{Name: "evidence.json", Text: text}}
-	cfg.Bypass = cfg.Triggers.ShouldTrigger(run.Signal{OutputChars: int64(len(corpus))}) == run.TriggerNone
+	cfg.Bypass = cfg.Triggers.ShouldTrigger(
+		run.Signal{OutputChars: int64(len(corpus))},
+	) == ""
+
 	outcome, err := run.Run(ctx, cfg)
 	if err != nil || outcome.Answer == nil {
 		return nil, outcome, err
@@ -122,6 +152,7 @@ func propose(ctx context.Context, cfg run.Config, clusters []FailureCluster, fai
 	if err := json.Unmarshal(outcome.Answer, &edits); err != nil {
 		return nil, outcome, fmt.Errorf("cannot read the edits: %w", err)
 	}
+
 	return ranked(edits, clusters), outcome, nil
 }
 
@@ -139,9 +170,15 @@ func ranked(edits []ComponentEdit, clusters []FailureCluster) []ComponentEdit {
 			}
 		}
 	}
+
 	slices.SortStableFunc(edits, func(a, b ComponentEdit) int {
-		return cmp.Or(cmp.Compare(b.Gain, a.Gain), slices.Index(efforts, a.Effort)-slices.Index(efforts, b.Effort), strings.Compare(a.Component, b.Component))
+		return cmp.Or(
+			cmp.Compare(b.Gain, a.Gain),
+			slices.Index(efforts, a.Effort)-slices.Index(efforts, b.Effort),
+			strings.Compare(a.Component, b.Component),
+		)
 	})
+
 	for i := range edits {
 		edits[i].Priority = i + 1
 	}

@@ -43,6 +43,7 @@ func byKeywords(ctx context.Context, failures []Failure, most int) ([]FailureClu
 			count[word]++
 		}
 	}
+
 	weight := func(word string) float64 { return math.Log(1 + float64(len(failures))/float64(count[word])) }
 	var groups []*group
 	known := map[string]*group{} // by their exact words
@@ -56,6 +57,7 @@ func byKeywords(ctx context.Context, failures []Failure, most int) ([]FailureClu
 		if g == nil {
 			g = nearest(groups, words[i], weight)
 		}
+
 		switch {
 		case g != nil:
 		case len(groups) < most-1:
@@ -64,9 +66,11 @@ func byKeywords(ctx context.Context, failures []Failure, most int) ([]FailureClu
 		default:
 			g = rest
 		}
+
 		known[key] = g
 		g.members = append(g.members, i)
 	}
+
 	clusters := make([]FailureCluster, 0, len(groups)+1)
 	for _, g := range groups {
 		clusters = append(clusters, described(failures, words, g.members, weight))
@@ -76,6 +80,7 @@ func byKeywords(ctx context.Context, failures []Failure, most int) ([]FailureClu
 		c.Name, c.Summary = "other", "Failures that are like none of the others."
 		clusters = append(clusters, c)
 	}
+
 	return clusters, nil
 }
 
@@ -90,6 +95,7 @@ func wordsOf(text string) []string {
 			}
 		}
 	}
+
 	return slices.Sorted(maps.Keys(seen))
 }
 
@@ -102,6 +108,7 @@ func nearest(groups []*group, words []string, weight func(string) float64) *grou
 			best, most = g, like
 		}
 	}
+
 	return best
 }
 
@@ -119,6 +126,7 @@ func likeness(a, b []string, weight func(string) float64) float64 {
 			both, either, a, b = both+w, either+w, a[1:], b[1:]
 		}
 	}
+
 	if either == 0 {
 		return 1 // both have no word at all
 	}
@@ -130,22 +138,32 @@ var digits = regexp.MustCompile(`[0-9]+`)
 
 // described makes a cluster of its members. Its name is its first error without
 // numbers, its keywords those of its words that are frequent in it and rare elsewhere.
-func described(failures []Failure, words [][]string, members []int, weight func(string) float64) FailureCluster {
+func described(
+	failures []Failure, words [][]string, members []int, weight func(string) float64,
+) FailureCluster {
 	count := map[string]float64{}
 	for _, i := range members {
 		for _, word := range words[i] {
 			count[word]++
 		}
 	}
+
 	keywords := slices.SortedFunc(maps.Keys(count), func(a, b string) int {
-		return cmp.Or(cmp.Compare(count[b]*weight(b), count[a]*weight(a)), cmp.Compare(len(b), len(a)), strings.Compare(a, b))
+		return cmp.Or(
+			cmp.Compare(count[b]*weight(b), count[a]*weight(a)), cmp.Compare(len(b), len(a)),
+			strings.Compare(a, b),
+		)
 	})
+
 	first := failures[members[0]].Error
-	first = strings.ToValidUTF8(strings.Join(strings.Fields(first[:min(len(first), readError)]), " "), "\uFFFD")
+	first = strings.ToValidUTF8(
+		strings.Join(strings.Fields(first[:min(len(first), readError)]), " "), "\uFFFD",
+	)
 	name := []rune(digits.ReplaceAllString(first, "N"))
 	if len(name) > shownName {
 		name = append(name[:shownName-1], '…')
 	}
+
 	return FailureCluster{
 		Name: string(name), Keywords: keywords[:min(shownWords, len(keywords))], members: members,
 		Summary: texts.Truncate(first, shownSummary),

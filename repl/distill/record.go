@@ -26,9 +26,12 @@ func (d *distiller) take(what string, find func() (any, error)) error {
 	if err != nil {
 		return err
 	}
+
 	d.trace.Turn(record.Iteration{
-		Iteration: d.step, Prompt: []string{}, Response: what, FinalAnswer: found, IterationTime: time.Since(begun).Seconds(),
+		Iteration: d.step, Prompt: []string{}, Response: what, FinalAnswer: found,
+		IterationTime: time.Since(begun).Seconds(),
 	})
+
 	return nil
 }
 
@@ -37,7 +40,10 @@ func (d *distiller) next() run.Config {
 	cfg := d.left
 	d.runs++
 	cfg.Trace = d.trace.Folder()
-	cfg.Progress = calls.NestEvents(fmt.Sprintf("%s.%d", root, d.runs), d.result.Spent, d.caller.Emit)
+	cfg.Progress = calls.NestEvents(
+		fmt.Sprintf("%s.%d", root, d.runs), d.result.Spent, d.caller.Emit,
+	)
+
 	return cfg
 }
 

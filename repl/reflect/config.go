@@ -110,6 +110,7 @@ func (c Config) withDefaults() Config {
 			*f.value = f.standard
 		}
 	}
+
 	if c.Timeout == 0 {
 		c.Timeout = defaultTimeout
 	}
@@ -117,6 +118,7 @@ func (c Config) withDefaults() Config {
 		standard := defaultSubagentTemperature
 		c.SubagentTemperature = &standard
 	}
+
 	if c.SubagentSystemPrompt == "" {
 		c.SubagentSystemPrompt = answers.ModePrompt("analysis")
 	}
@@ -132,6 +134,7 @@ func (c Config) withDefaults() Config {
 	if c.Budget.Calls == 0 {
 		c.Budget.Calls = int64(c.MaxLLMCalls)
 	}
+
 	c.Budget = c.Budget.WithDefaults()
 	return c
 }
@@ -143,15 +146,27 @@ func (c *Config) validate() error {
 		return errors.New("there is no model: name one")
 	case c.Open == nil:
 		return errors.New("there is nothing to run snippets in: set Config.Open")
-	case slices.Min([]int{c.MaxIterations, c.MaxLLMCalls, c.MaxContextChars, c.MaxOutputChars, c.CallsAtOnce, c.SubagentMaxTokens, c.MaxReply}) < 0 || c.Timeout < 0:
+	case slices.Min([]int{
+		c.MaxIterations, c.MaxLLMCalls, c.MaxContextChars, c.MaxOutputChars, c.CallsAtOnce,
+		c.SubagentMaxTokens, c.MaxReply,
+	}) < 0 || c.Timeout < 0:
 		return errors.New("a bound is negative: give a positive value, or 0 for the default")
 	case c.Limits.Wall != c.Timeout:
-		return fmt.Errorf("snippets have two limits of time, %v and %v: set Config.Timeout alone", c.Limits.Wall, c.Timeout)
+		return fmt.Errorf(
+			"snippets have two limits of time, %v and %v: set Config.Timeout alone", c.Limits.Wall,
+			c.Timeout,
+		)
 	case c.Budget.Calls != int64(c.MaxLLMCalls):
-		return fmt.Errorf("there are two limits of calls, %d and %d: set Config.MaxLLMCalls alone", c.Budget.Calls, c.MaxLLMCalls)
+		return fmt.Errorf(
+			"there are two limits of calls, %d and %d: set Config.MaxLLMCalls alone",
+			c.Budget.Calls, c.MaxLLMCalls,
+		)
 	case !(*c.SubagentTemperature >= 0 && *c.SubagentTemperature <= 2):
-		return fmt.Errorf("a temperature of %v makes no sense: give a number from 0 to 2", *c.SubagentTemperature)
+		return fmt.Errorf(
+			"a temperature of %v makes no sense: give a number from 0 to 2", *c.SubagentTemperature,
+		)
 	}
+
 	return c.Limits.Validate()
 }
 

@@ -47,7 +47,9 @@ const defaultMode = "analysis"
 // refused is what a helper says whose call does not fit the budget.
 func (c *Config) refused(err *ledger.BudgetError) string {
 	if err.What == "calls" {
-		return fmt.Sprintf("(Max %d LLM calls exceeded - continue with available data)", c.MaxLLMCalls)
+		return fmt.Sprintf(
+			"(Max %d LLM calls exceeded - continue with available data)", c.MaxLLMCalls,
+		)
 	}
 	return fmt.Sprintf("(%s - continue with available data)", err)
 }
@@ -55,8 +57,9 @@ func (c *Config) refused(err *ledger.BudgetError) string {
 // newHelper returns the helper of a run.
 func newHelper(c *Config, caller *calls.Caller) *helper {
 	return &helper{disabled: c.NoSubagent, Answers: &answers.Answers{
-		Caller: caller, Node: "0", Model: c.SubagentModel, Models: c.models(), CallsAtOnce: c.CallsAtOnce, Retries: calls.DefaultRetries,
-		MaxTokens: c.SubagentMaxTokens, Temperature: c.SubagentTemperature, OtherMode: c.SubagentSystemPrompt, Refused: c.refused,
+		Caller: caller, Node: "0", Model: c.SubagentModel, Models: c.models(),
+		CallsAtOnce: c.CallsAtOnce, Retries: calls.DefaultRetries, MaxTokens: c.SubagentMaxTokens,
+		Temperature: c.SubagentTemperature, OtherMode: c.SubagentSystemPrompt, Refused: c.refused,
 	}}
 }
 
@@ -65,10 +68,13 @@ func newHelper(c *Config, caller *calls.Caller) *helper {
 func (h *helper) Ask(ctx context.Context, q answers.Query, mode string) (json.RawMessage, error) {
 	if h.disabled {
 		if q.Schema != nil {
-			return nil, errors.New("ask_llm is disabled, so it has no value for a schema: analyse with code")
+			return nil, errors.New(
+				"ask_llm is disabled, so it has no value for a schema: analyse with code",
+			)
 		}
 		return json.Marshal(disabledText)
 	}
+
 	q.Mode = mode
 	return h.Answers.Ask(calls.WithRecorder(ctx, func(c ledger.SubCall) {
 		h.note(c)
@@ -81,8 +87,9 @@ func (h *helper) note(c ledger.SubCall) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.calls = append(h.calls, subagentCall{
-		CallNumber: len(h.calls) + 1, Question: texts.Truncate(c.Question, maxQuestion), Mode: agenttrace.Shorten(c.Mode, 60),
-		ContextLength: c.ContextLength, ResponseLength: utf8.RuneCountInString(c.Response),
+		CallNumber: len(h.calls) + 1, Question: texts.Truncate(c.Question, maxQuestion),
+		Mode: agenttrace.Shorten(c.Mode, 60), ContextLength: c.ContextLength,
+		ResponseLength: utf8.RuneCountInString(c.Response),
 	})
 }
 
@@ -102,10 +109,18 @@ func (h *helper) Leaf(ctx context.Context, q answers.Query) (json.RawMessage, er
 }
 
 // Many asks many questions at once.
-func (h *helper) Many(ctx context.Context, queries []answers.Query, _ bool) ([]fanout.Slot[json.RawMessage], error) {
-	slots := fanout.Run(ctx, len(queries), h.CallsAtOnce, func(ctx context.Context, i int) (json.RawMessage, error) {
-		return h.Leaf(ctx, queries[i])
-	})
+func (h *helper) Many(
+	ctx context.Context, queries []answers.Query, _ bool,
+) ([]fanout.Slot[json.RawMessage], error) {
+	slots := fanout.Run(
+		ctx,
+		len(queries),
+		h.CallsAtOnce,
+		func(ctx context.Context, i int) (json.RawMessage, error) {
+			return h.Leaf(ctx, queries[i])
+		},
+	)
+
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}

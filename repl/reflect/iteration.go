@@ -38,7 +38,9 @@ type iteration struct {
 
 // next is the iteration after one that did not end the loop.
 func (it iteration) next() iteration {
-	return iteration{messages: append(slices.Clip(it.messages), it.feedback...), index: it.index + 1}
+	return iteration{
+		messages: append(slices.Clip(it.messages), it.feedback...), index: it.index + 1,
+	}
 }
 
 // header is the first line of the feedback.
@@ -68,7 +70,10 @@ func executionOf(done *turns.Turn) *execution {
 		}
 		return e
 	}
+
 	ran := &done.Ran[0]
 	result := record.BlockOf(ran, nil).Result
-	return &execution{stdout: result.Stdout, stderr: result.Stderr, final: done.Final, success: !ran.Failed()}
+	return &execution{
+		stdout: result.Stdout, stderr: result.Stderr, final: done.Final, success: !ran.Failed(),
+	}
 }

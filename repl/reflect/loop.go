@@ -101,7 +101,8 @@ func (r *reflection) Conclude(e *harness.Ending) ledger.Event {
 	o.Iterations = len(r.log)
 
 	return ledger.Event{
-		Turn: int(r.turn.Load()), Status: string(o.Status), Text: o.Output.KeyInsight, Error: o.Reason,
+		Turn: int(r.turn.Load()), Status: string(o.Status), Text: o.Output.KeyInsight,
+		Error: o.Reason,
 	}
 }
 
@@ -116,8 +117,10 @@ func prepare(cfg Config, subject Subject) (*loop, error) {
 	if l.prompt, err = fill(l.cfg.PromptTemplate, variables(&subject)); err != nil {
 		return nil, err
 	}
+
 	l.caller, err = calls.NewCaller(calls.Caller{
-		Models: l.cfg.Models, Gate: calls.NewGate(l.cfg.CallsAtOnce), MaxReply: l.cfg.MaxReply, Emit: l.cfg.Progress,
+		Models: l.cfg.Models, Gate: calls.NewGate(l.cfg.CallsAtOnce),
+		MaxReply: l.cfg.MaxReply, Emit: l.cfg.Progress,
 	}, l.cfg.Budget, l.cfg.models(), strictUSD)
 	if err != nil {
 		return nil, err
@@ -147,18 +150,26 @@ func (l *loop) solve(ctx context.Context) (outcome Outcome, err error) {
 		if err != nil {
 			return outcome, err
 		}
+
 		if it.terminated {
 			l.tell(ledger.Event{Kind: ledger.EventAnswer, Text: it.reflection.KeyInsight})
 			return Outcome{Status: ledger.StatusAnswered, Output: *it.reflection}, nil
 		}
 		it = it.next()
 	}
+
 	return l.synthesize(ctx, it)
 }
 
 // ask asks the reflector's model.
-func (l *loop) ask(ctx context.Context, purpose string, messages []llm.Message) (llm.Response, error) {
-	a := calls.Ask{Node: "0", Turn: int(l.turn.Load()), Purpose: purpose, Model: l.cfg.Model, Messages: messages}
+func (l *loop) ask(
+	ctx context.Context, purpose string, messages []llm.Message,
+) (llm.Response, error) {
+	a := calls.Ask{
+		Node: "0", Turn: int(l.turn.Load()), Purpose: purpose, Model: l.cfg.Model,
+		Messages: messages,
+	}
+
 	if l.cfg.Stream && l.cfg.Progress != nil {
 		a.Stream = func(delta string) { l.tell(ledger.Event{Kind: ledger.EventDelta, Model: l.cfg.Model, Text: delta}) }
 	}
@@ -167,7 +178,8 @@ func (l *loop) ask(ctx context.Context, purpose string, messages []llm.Message) 
 
 func (l *loop) metadata() ledger.Metadata {
 	return ledger.Metadata{
-		RootModel: l.cfg.Model, MaxDepth: 1, MaxIterations: l.cfg.MaxIterations, EnvironmentType: "rr", OtherBackends: l.cfg.models(),
+		RootModel: l.cfg.Model, MaxDepth: 1, MaxIterations: l.cfg.MaxIterations,
+		EnvironmentType: "rr", OtherBackends: l.cfg.models(),
 	}
 }
 

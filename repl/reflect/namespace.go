@@ -21,7 +21,10 @@ var namespace string
 
 // foreign are the protocol's functions that a reflection's snippets do not have: they
 // would start loops, or ask by other prompts than the helper's.
-var foreign = []string{"rlm_query", "rlm_query_batched", "run_parallel_sub_calls", "recursive_llm", "sub_agent_call", "predict"}
+var foreign = []string{
+	"rlm_query", "rlm_query_batched", "run_parallel_sub_calls", "recursive_llm", "sub_agent_call",
+	"predict",
+}
 
 // tools are the functions of the snippets.
 func (l *loop) tools() (*repl.Tools, error) {
@@ -29,11 +32,14 @@ func (l *loop) tools() (*repl.Tools, error) {
 	for i, tool := range tools {
 		switch {
 		case slices.Contains(foreign, tool.Name):
-			tools[i] = answers.Withhold(tool.Name, "a reflection has no sub-loops, agents and signatures; use ask_llm")
+			tools[i] = answers.Withhold(
+				tool.Name, "a reflection has no sub-loops, agents and signatures; use ask_llm",
+			)
 		case l.cfg.NoLLMQuery && tool.Name != "ask_llm":
 			tools[i] = answers.Withhold(tool.Name, "it is switched off; use ask_llm")
 		}
 	}
+
 	var none *repl.Tools
 	return none.With(tools...)
 }
@@ -53,6 +59,7 @@ func (l *loop) open(ctx context.Context) (*repl.Session, error) {
 	if err := furnish(ctx, session, &l.subject); err != nil {
 		return nil, errors.Join(err, session.Close())
 	}
+
 	return session, nil
 }
 
@@ -71,6 +78,7 @@ func furnish(ctx context.Context, session *repl.Session, s *Subject) error {
 	if err := agenttrace.Bind(ctx, session, s.trace); err != nil {
 		return err
 	}
+
 	return restrict(ctx, session)
 }
 
@@ -89,6 +97,7 @@ func prepared(ctx context.Context, session *repl.Session, source string) error {
 	if err != nil {
 		return fmt.Errorf("cannot prepare the session: %w", err)
 	}
+
 	return nil
 }
 
@@ -107,10 +116,14 @@ func (l *loop) refurnish(ctx context.Context, done *turns.Turn) error {
 	case moved:
 		err = restrict(ctx, l.session)
 	}
+
 	if err == nil || ctx.Err() != nil {
 		return err
 	}
 	l.tell(ledger.Event{Kind: ledger.EventWarning, Error: err.Error()})
-	done.Notes = append(done.Notes, "Your session could not be made whole: "+texts.Truncate(err.Error(), 300))
+	done.Notes = append(
+		done.Notes, "Your session could not be made whole: "+texts.Truncate(err.Error(), 300),
+	)
+
 	return nil
 }

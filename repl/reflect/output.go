@@ -58,8 +58,11 @@ const maxOutput = 1 << 20
 // what all other fields rest on.
 func parseAnalysis(value json.RawMessage) (Analysis, error) {
 	if len(value) > maxOutput {
-		return Analysis{}, fmt.Errorf("the analysis has %d bytes, more than %d: shorten it", len(value), maxOutput)
+		return Analysis{}, fmt.Errorf(
+			"the analysis has %d bytes, more than %d: shorten it", len(value), maxOutput,
+		)
 	}
+
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(value, &fields) != nil || fields == nil {
 		if !json.Valid(value) {
@@ -67,6 +70,7 @@ func parseAnalysis(value json.RawMessage) (Analysis, error) {
 		}
 		fields = map[string]json.RawMessage{"reasoning": value}
 	}
+
 	o := Analysis{
 		Reasoning:           textOf(fields["reasoning"]),
 		ErrorIdentification: textOf(fields["error_identification"]),
@@ -77,6 +81,7 @@ func parseAnalysis(value json.RawMessage) (Analysis, error) {
 		SkillTags:           tagsOf(fields["skill_tags"]),
 		Raw:                 maps.Clone(fields),
 	}
+
 	delete(o.Raw, rawTrace)
 	delete(o.Raw, rawTimeout)
 	if strings.TrimSpace(o.Reasoning) == "" {
@@ -103,6 +108,7 @@ func entriesOf(value json.RawMessage) []json.RawMessage {
 	if textOf(value) == "" {
 		return nil
 	}
+
 	return []json.RawMessage{value}
 }
 
@@ -120,12 +126,15 @@ func learningsOf(value json.RawMessage) []Learning {
 	for _, entry := range entriesOf(value) {
 		object := objectOf(entry, "learning")
 		l := Learning{
-			Learning: textOf(object["learning"]), Evidence: textOf(object["evidence"]), AtomicityScore: score(object["atomicity_score"]),
+			Learning: textOf(object["learning"]), Evidence: textOf(object["evidence"]),
+			AtomicityScore: score(object["atomicity_score"]),
 		}
+
 		if l.Learning != "" {
 			learnings = append(learnings, l)
 		}
 	}
+
 	return learnings
 }
 
@@ -150,6 +159,7 @@ func tagsOf(value json.RawMessage) []SkillTag {
 			tags = append(tags, t)
 		}
 	}
+
 	return tags
 }
 
@@ -172,6 +182,7 @@ func (o *Analysis) add(name string, value any) error {
 	if o.Raw == nil {
 		o.Raw = map[string]json.RawMessage{}
 	}
+
 	o.Raw[name] = data
 	return nil
 }

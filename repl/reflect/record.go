@@ -41,6 +41,7 @@ func (l *loop) note(it iteration, begun time.Time) {
 		stdout, stderr := texts.Truncate(it.result.stdout, l.cfg.MaxOutputChars), texts.Truncate(it.result.stderr, l.cfg.MaxOutputChars)
 		entry.Stdout, entry.Stderr = &stdout, &stderr
 	}
+
 	l.log = append(l.log, entry)
 	l.write(it, begun)
 }
@@ -51,13 +52,16 @@ func (l *loop) write(it iteration, begun time.Time) {
 		return
 	}
 	out := record.Iteration{
-		Iteration: it.index + 1, Prompt: it.sent, Response: it.response, IterationTime: time.Since(begun).Seconds(),
+		Iteration: it.index + 1, Prompt: it.sent, Response: it.response,
+		IterationTime: time.Since(begun).Seconds(),
 	}
+
 	if it.done != nil {
 		out.CodeBlocks = it.done.CodeBlocks(l.session)
 	}
 	if it.reflection != nil {
 		out.FinalAnswer = it.reflection
 	}
+
 	l.trace.Turn(out)
 }

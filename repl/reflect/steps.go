@@ -32,8 +32,12 @@ func (l *loop) iterate(ctx context.Context, it iteration) (iteration, error) {
 func (l *loop) call(ctx context.Context, it iteration) (iteration, error) {
 	it.sent = conversation.TrimTurns(it.messages, 1, l.cfg.MaxContextChars)
 	if len(it.sent) < len(it.messages) {
-		l.tell(ledger.Event{Kind: ledger.EventCompaction, Text: strings.TrimSpace(strings.TrimPrefix(it.sent[0].Content, l.prompt))})
+		l.tell(ledger.Event{
+			Kind: ledger.EventCompaction,
+			Text: strings.TrimSpace(strings.TrimPrefix(it.sent[0].Content, l.prompt)),
+		})
 	}
+
 	response, err := l.ask(ctx, "root", it.sent)
 	it.response, it.finish = response.Text, response.Finish
 	return it, err
@@ -57,7 +61,10 @@ func (l *loop) execute(ctx context.Context, it iteration) (iteration, error) {
 	if it.code == nil {
 		return it, nil
 	}
-	done, err := l.executor.Execute(ctx, turns.Reply{Blocks: []repl.Block{{Language: tiers.Python, Source: *it.code}}})
+	done, err := l.executor.Execute(
+		ctx, turns.Reply{Blocks: []repl.Block{{Language: tiers.Python, Source: *it.code}}},
+	)
+
 	if err == nil {
 		err = l.refurnish(ctx, &done)
 	}
@@ -67,18 +74,23 @@ func (l *loop) execute(ctx context.Context, it iteration) (iteration, error) {
 
 // What the model is told whose analysis is not accepted, or who gave none.
 const (
-	premature = "You called FINAL() before exploring the data. Read the actual variables first, then call FINAL() with evidence-based analysis."
-	erroneous = "Your code had an error. Fix the bug and try again. Do NOT call FINAL() until your code executes successfully."
-	wantCode  = "Your reply had neither code nor an analysis, so nothing happened. Look at the trace with Python code in a ```python block, and call FINAL() with your analysis."
+	premature = "You called FINAL() before exploring the data. Read the actual variables first, " +
+		"then call FINAL() with evidence-based analysis."
+	erroneous = "Your code had an error. Fix the bug and try again. Do NOT call FINAL() until " +
+		"your code executes successfully."
+	wantCode = "Your reply had neither code nor an analysis, so nothing happened. Look at the " +
+		"trace with Python code in a ```python block, and call FINAL() with your analysis."
 )
 
 // check looks at what came of the code, or of a reply that is an analysis itself: it
 // accepts an analysis, or says what is wrong.
 func (l *loop) check(ctx context.Context, it iteration) (iteration, error) {
 	value, submitted := it.submission()
-	if declined := calls.CheckRefusal(l.cfg.Model, llm.Response{Text: it.response, Finish: it.finish}); declined != nil && !submitted && it.code == nil {
+	declined := calls.CheckRefusal(l.cfg.Model, llm.Response{Text: it.response, Finish: it.finish})
+	if declined != nil && !submitted && it.code == nil {
 		return it, declined
 	}
+
 	note := ""
 	switch {
 	case !submitted && it.code == nil:
@@ -96,6 +108,7 @@ func (l *loop) check(ctx context.Context, it iteration) (iteration, error) {
 		}
 		note = "FINAL() was not accepted: " + err.Error() + ". Your variables are as you left them; call FINAL() again."
 	}
+
 	return l.feedback(ctx, it, note)
 }
 
@@ -113,14 +126,17 @@ func (it iteration) submission() (value json.RawMessage, ok bool) {
 // feedback tells the model what became of its reply.
 func (l *loop) feedback(ctx context.Context, it iteration, note string) (iteration, error) {
 	o := turns.FeedbackOptions{
-		Cap: l.cfg.MaxOutputChars, Turn: it.index + 1, Turns: l.cfg.MaxIterations, Header: it.header(l.cfg.MaxIterations),
+		Cap: l.cfg.MaxOutputChars, Turn: it.index + 1, Turns: l.cfg.MaxIterations,
+		Header: it.header(l.cfg.MaxIterations),
 	}
+
 	if note != "" {
 		o.Notes = append(o.Notes, note)
 	}
 	if it.finish == llm.FinishLength {
 		o.Notes = append(o.Notes, turns.ReplyCut)
 	}
+
 	told, err := it.done.Feedback(ctx, l.session, o)
 	if err != nil {
 		return it, err

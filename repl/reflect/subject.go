@@ -53,7 +53,9 @@ func (s *Subject) traces() agenttrace.Traces {
 		steps[i] = step
 	}
 
-	return agenttrace.Traces{Question: s.Question, GroundTruth: s.GroundTruth, Feedback: s.Feedback, Steps: steps}
+	return agenttrace.Traces{
+		Question: s.Question, GroundTruth: s.GroundTruth, Feedback: s.Feedback, Steps: steps,
+	}
 }
 
 // agent is the first step of the agent, empty if there is none.

@@ -26,8 +26,9 @@ var synthesisPrompt string
 // at least once. Lengths are in characters; a preview is one line of at most 150.
 func promptVariables() []string {
 	return []string{
-		"question_length", "question_preview", "reasoning_length", "reasoning_preview", "answer_length", "answer_preview",
-		"ground_truth_length", "ground_truth_preview", "feedback_length", "feedback_preview", "skillbook_length", "step_count",
+		"question_length", "question_preview", "reasoning_length", "reasoning_preview",
+		"answer_length", "answer_preview", "ground_truth_length", "ground_truth_preview",
+		"feedback_length", "feedback_preview", "skillbook_length", "step_count",
 	}
 }
 
@@ -40,12 +41,14 @@ func variables(s *Subject) map[string]string {
 	if s.trace != nil {
 		values["step_count"] = strconv.Itoa(s.trace.Len())
 	}
+
 	for name, text := range map[string]string{
 		"question": s.Question, "reasoning": agent.Reasoning, "answer": agent.Answer,
 		"ground_truth": orEmpty(s.GroundTruth), "feedback": orEmpty(s.Feedback),
 	} {
 		values[name+"_length"], values[name+"_preview"] = length(text), preview(text)
 	}
+
 	return values
 }
 
@@ -65,7 +68,14 @@ const maxPreview = 150
 // another's: on a line of its own it could pass for a part of the prompt.
 func preview(text string) string {
 	head, _ := agenttrace.HeadOf(strings.ToValidUTF8(text, "\uFFFD"), 4*maxPreview)
-	line := strings.Join(strings.FieldsFunc(head, func(r rune) bool { return r <= ' ' || r == 0x7f || r == '\u2028' || r == '\u2029' || r == 0x85 }), " ")
+	line := strings.Join(
+		strings.FieldsFunc(
+			head,
+			func(r rune) bool { return r <= ' ' || r == 0x7f || r == '\u2028' || r == '\u2029' || r == 0x85 },
+		),
+		" ",
+	)
+
 	short, left := agenttrace.HeadOf(line, maxPreview-1)
 	switch {
 	case line == "":
@@ -73,6 +83,7 @@ func preview(text string) string {
 	case left > 1 || len(head) < len(text):
 		return short + "…"
 	}
+
 	return line
 }
 
@@ -95,18 +106,24 @@ func fill(template string, values map[string]string) (string, error) {
 			rest = rest[1:]
 			continue
 		}
+
 		name, after, closed := strings.Cut(rest, "}")
 		if brace == "}" || !closed {
 			return "", errors.New("the prompt template has a brace alone: write it twice, {{ or }}")
 		}
 		value, known := values[name]
 		if !known {
-			return "", fmt.Errorf("the prompt template has the variable {%s}, and there are only: %s", agenttrace.Shorten(name, 60), strings.Join(promptVariables(), ", "))
+			return "", fmt.Errorf(
+				"the prompt template has the variable {%s}, and there are only: %s",
+				agenttrace.Shorten(name, 60), strings.Join(promptVariables(), ", "),
+			)
 		}
+
 		used[name] = true
 		out.WriteString(value)
 		rest = after
 	}
+
 	missing := slices.DeleteFunc(promptVariables(), func(name string) bool { return used[name] })
 	if len(missing) > 0 {
 		return "", fmt.Errorf("the prompt template lacks {%s}", strings.Join(missing, "}, {"))

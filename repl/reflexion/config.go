@@ -26,15 +26,15 @@ type Config struct {
 	// MaxReply bounds the tokens of one reply; by default 8192.
 	MaxReply int
 
-	// MaxIterations bounds the drafts, by default 3, at most MostIterations.
+	// MaxIterations bounds the drafts, by default 3, at most 100.
 	MaxIterations int
-	// Judges is how many critiques of a draft are asked for, at the same time and
-	// independently; by default 1, at most MostJudges. See [Merge].
+	// Judges is the number of independent critiques of a draft, asked for at the same
+	// time and merged; by default 1, at most 16.
 	Judges int
 	// Retries is how often a critique that breaks its contract is asked for again, by
 	// default 2. A negative number is none.
 	Retries int
-	// CallsAtOnce bounds model calls in flight, by default MostJudges.
+	// CallsAtOnce bounds model calls in flight, by default 16.
 	CallsAtOnce int
 	// Budget is for the whole run.
 	Budget ledger.Budget
@@ -51,20 +51,20 @@ type Config struct {
 
 // Bounds and defaults of Config.
 const (
-	DefaultIterations = 3
+	defaultIterations = 3
 	mostIterations    = 100
-	DefaultJudges     = 1
+	defaultJudges     = 1
 	mostJudges        = 16
 )
 
-// WithDefaults returns c with every zero field replaced by its default.
+// withDefaults returns c with every zero field replaced by its default.
 func (c Config) withDefaults() Config {
 	for _, f := range []struct {
 		value    *int
 		standard int
 	}{
-		{&c.MaxIterations, DefaultIterations},
-		{&c.Judges, DefaultJudges},
+		{&c.MaxIterations, defaultIterations},
+		{&c.Judges, defaultJudges},
 		{&c.Retries, calls.DefaultRetries},
 		{&c.CallsAtOnce, mostJudges},
 		{&c.MaxReply, calls.DefaultReply},
@@ -73,6 +73,7 @@ func (c Config) withDefaults() Config {
 			*f.value = f.standard
 		}
 	}
+
 	c.Retries = max(0, c.Retries)
 	if c.JudgeModel == "" {
 		c.JudgeModel = c.Model
@@ -89,11 +90,17 @@ func (c *Config) validate() error {
 	case c.Models == nil || c.Model == "":
 		return errors.New("there is no model: name one")
 	case c.MaxIterations < 1 || c.MaxIterations > mostIterations:
-		return fmt.Errorf("%d iterations make no sense: give 1 to %d, or 0 for the default", c.MaxIterations, mostIterations)
+		return fmt.Errorf(
+			"%d iterations make no sense: give 1 to %d, or 0 for the default", c.MaxIterations,
+			mostIterations,
+		)
 	case c.Judges < 1 || c.Judges > mostJudges:
-		return fmt.Errorf("%d judges make no sense: give 1 to %d, or 0 for the default", c.Judges, mostJudges)
+		return fmt.Errorf(
+			"%d judges make no sense: give 1 to %d, or 0 for the default", c.Judges, mostJudges,
+		)
 	case c.CallsAtOnce < 0 || c.MaxReply < 0:
 		return errors.New("a bound is negative: give a positive value, or 0 for the default")
 	}
+
 	return c.Memory.validate()
 }

@@ -48,6 +48,7 @@ func decodeCritiques(values []json.RawMessage) (Critique, error) {
 		}
 		all[i] = Critique{Issues: all[i].Issues, Confidence: all[i].Confidence}
 	}
+
 	return mergeCritiques(all, 0), nil
 }
 
@@ -79,9 +80,13 @@ func mergeCritiques(critiques []Critique, unreadable int) Critique {
 			merged.Issues, words = append(merged.Issues, issue), append(words, own)
 		}
 	}
-	slices.SortStableFunc(merged.Issues, func(a, b Issue) int { return rank(b.Severity) - rank(a.Severity) })
+
+	slices.SortStableFunc(
+		merged.Issues, func(a, b Issue) int { return rank(b.Severity) - rank(a.Severity) },
+	)
 	merged.Issues = merged.Issues[:min(len(merged.Issues), mostIssues)]
 	merged.Passes = unreadable == 0 && len(critiques) > 0 && !merged.blocked()
+
 	return merged
 }
 
@@ -108,6 +113,7 @@ func joined(a, b Issue) Issue {
 		b.SuggestedFix = a.SuggestedFix
 		return b
 	}
+
 	return a
 }
 
@@ -129,6 +135,7 @@ func alike(a, b map[string]bool) bool {
 			both++
 		}
 	}
+
 	either := len(a) + len(b) - both
 	return either > 0 && float64(both) >= sameIssue*float64(either)
 }
@@ -152,15 +159,18 @@ func (c *Critique) String() string {
 				n++
 			}
 		}
+
 		if n > 0 {
 			found = append(found, english.Plural(n, severity+" issue", ""))
 		}
 	}
+
 	if c.Unreadable > 0 {
 		found = append(found, english.Plural(c.Unreadable, "critique", "")+" that cannot be read")
 	}
 	if len(found) == 0 {
 		found = []string{"no issue"}
 	}
+
 	return verdict + ": " + strings.Join(found, ", ")
 }

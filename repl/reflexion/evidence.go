@@ -33,14 +33,21 @@ type evidence struct {
 func newEvidence(task string, m *Memory, library *bm25.Library) *evidence {
 	e := &evidence{task: task, library: library}
 	for _, f := range m.Facts {
-		e.memory = append(e.memory, Evidence{Source: sourceMemory, Content: f.Content, Relevance: f.Confidence})
+		e.memory = append(
+			e.memory, Evidence{Source: sourceMemory, Content: f.Content, Relevance: f.Confidence},
+		)
 	}
+
 	for _, p := range m.Procedures {
 		e.memory = append(e.memory, Evidence{
-			Source: sourceMemory, Relevance: p.SuccessRate,
-			Content: fmt.Sprintf("Procedure with a success rate of %.2f: %s", p.SuccessRate, p.Content),
+			Source:    sourceMemory,
+			Relevance: p.SuccessRate,
+			Content: fmt.Sprintf(
+				"Procedure with a success rate of %.2f: %s", p.SuccessRate, p.Content,
+			),
 		})
 	}
+
 	return e
 }
 
@@ -74,12 +81,14 @@ func (e *evidence) search(draft string, critique *Critique) []Evidence {
 	for _, c := range e.claims(draft, critique) {
 		for _, hit := range e.library.Search(c.query, c.most) {
 			old, known := best[hit.Passage]
-			better := !known || c.urgent && !old.urgent || c.urgent == old.urgent && hit.Relevance > old.Relevance
+			better := !known || c.urgent && !old.urgent ||
+				c.urgent == old.urgent && hit.Relevance > old.Relevance
 			if better && hit.Relevance >= minRelevance {
 				best[hit.Passage] = found{hit, c}
 			}
 		}
 	}
+
 	list := make([]found, 0, len(best))
 	for _, f := range best {
 		list = append(list, f)
@@ -91,15 +100,22 @@ func (e *evidence) search(draft string, critique *Critique) []Evidence {
 			}
 			return 1
 		}
-		return cmp.Or(cmp.Compare(b.Relevance, a.Relevance), strings.Compare(a.Path, b.Path), cmp.Compare(a.Line, b.Line))
+
+		return cmp.Or(
+			cmp.Compare(b.Relevance, a.Relevance), strings.Compare(a.Path, b.Path),
+			cmp.Compare(a.Line, b.Line),
+		)
 	})
+
 	out := make([]Evidence, 0, mostPassages)
 	for _, f := range list[:min(mostPassages, len(list))] {
 		out = append(out, Evidence{
-			Source: sourceOf(f.Passage), Content: f.Text, Relevance: f.Relevance, SupportsClaim: f.query,
-			Location: fmt.Sprintf("%s:%d", strings.ToValidUTF8(f.Path, "\uFFFD"), f.Line),
+			Source: sourceOf(f.Passage), Content: f.Text, Relevance: f.Relevance,
+			SupportsClaim: f.query,
+			Location:      fmt.Sprintf("%s:%d", strings.ToValidUTF8(f.Path, "\uFFFD"), f.Line),
 		})
 	}
+
 	return out
 }
 
@@ -109,9 +125,12 @@ func (e *evidence) claims(draft string, critique *Critique) []claim {
 	var list []claim
 	if critique != nil {
 		for _, issue := range critique.Issues {
-			list = append(list, claim{clipped(issue.Description + " " + issue.SuggestedFix), rank(issue.Severity) > 0, 1})
+			list = append(list, claim{
+				clipped(issue.Description + " " + issue.SuggestedFix), rank(issue.Severity) > 0, 1,
+			})
 		}
 	}
+
 	list = append(list, claim{clipped(e.task), true, 3})
 	for _, s := range sentences(draft) {
 		list = append(list, claim{clipped(s), false, 1})
@@ -129,6 +148,7 @@ func clipped(text string) string {
 	for !utf8.RuneStart(text[n]) {
 		n--
 	}
+
 	return text[:n]
 }
 
@@ -147,7 +167,9 @@ func sentences(text string) []string {
 }
 
 // documents are the endings of files that people write for people.
-var documents = []string{".md", ".markdown", ".rst", ".txt", ".adoc", ".org", ".tex", ".html", ".htm", ".xhtml"}
+var documents = []string{
+	".md", ".markdown", ".rst", ".txt", ".adoc", ".org", ".tex", ".html", ".htm", ".xhtml",
+}
 
 // sourceOf tells documentation from code by the file's name: by its ending, and
 // where it has none by capitals, as in README.
@@ -160,5 +182,6 @@ func sourceOf(p *bm25.Passage) string {
 	case ending == "" && p.Kind == bigtext.KindText && base == strings.ToUpper(base):
 		return sourceDocumentation
 	}
+
 	return sourceCodebase
 }

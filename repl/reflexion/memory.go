@@ -57,7 +57,8 @@ const memorySchema = `{
 			"retrievedFacts": {"$ref": "#/$defs/facts"},
 			"retrievedProcedures": {"type": "array", "maxItems": 10000, "items": {
 				"type": "object", "required": ["content", "successRate"], "additionalProperties": false,
-				"properties": {"content": {"type": "string", "minLength": 1}, "successRate": {"$ref": "#/$defs/share"}}}}
+				"properties": {"content": {"type": "string", "minLength": 1}, "successRate": {"$ref": ` +
+	`"#/$defs/share"}}}}
 		}}
 	]
 }`
@@ -79,6 +80,7 @@ func ParseMemory(r io.Reader) (Memory, error) {
 	if err != nil {
 		return Memory{}, err
 	}
+
 	checked, violations, err := contract.Check(data)
 	if err == nil && len(violations) > 0 {
 		err = errors.New(violations[0].String())
@@ -86,12 +88,14 @@ func ParseMemory(r io.Reader) (Memory, error) {
 	if err != nil {
 		return Memory{}, fmt.Errorf("cannot use the memory: %w", err)
 	}
+
 	var m Memory
 	if checked[firstByte(checked)] == '[' {
 		err = json.Unmarshal(checked, &m.Facts)
 	} else {
 		err = json.Unmarshal(checked, &m)
 	}
+
 	if err != nil {
 		return Memory{}, fmt.Errorf("cannot use the memory: %w", err)
 	}
@@ -113,19 +117,30 @@ func (m *Memory) validate() error {
 		switch message.Role {
 		case llm.RoleSystem, llm.RoleUser, llm.RoleAssistant:
 		default:
-			return fmt.Errorf("message %d of the history has role %q: it must be system, user or assistant", i+1, message.Role)
+			return fmt.Errorf(
+				"message %d of the history has role %q: it must be system, user or assistant", i+1,
+				message.Role,
+			)
 		}
 	}
+
 	for i, f := range m.Facts {
 		if !share(f.Confidence) {
-			return fmt.Errorf("fact %d has a confidence of %v: it is a number from 0 to 1", i+1, f.Confidence)
+			return fmt.Errorf(
+				"fact %d has a confidence of %v: it is a number from 0 to 1", i+1, f.Confidence,
+			)
 		}
 	}
+
 	for i, p := range m.Procedures {
 		if !share(p.SuccessRate) {
-			return fmt.Errorf("procedure %d has a success rate of %v: it is a number from 0 to 1", i+1, p.SuccessRate)
+			return fmt.Errorf(
+				"procedure %d has a success rate of %v: it is a number from 0 to 1", i+1,
+				p.SuccessRate,
+			)
 		}
 	}
+
 	return nil
 }
 

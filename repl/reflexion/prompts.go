@@ -34,5 +34,8 @@ func messages(role, task string, data any) ([]llm.Message, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []llm.Message{{Role: llm.RoleSystem, Content: system}, {Role: llm.RoleUser, Content: user}}, nil
+
+	return []llm.Message{
+		{Role: llm.RoleSystem, Content: system}, {Role: llm.RoleUser, Content: user},
+	}, nil
 }

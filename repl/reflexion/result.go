@@ -114,6 +114,7 @@ func rank(severity string) int {
 		return 1
 	case severityCritical:
 	}
+
 	return 2
 }
 

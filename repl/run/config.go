@@ -136,6 +136,7 @@ func (c Config) WithDefaults() Config {
 			*f.value = f.standard
 		}
 	}
+
 	c.MaxDepth, c.Retries = max(0, c.MaxDepth), max(0, c.Retries)
 	if c.CompactAt == 0 {
 		c.CompactAt = defaultCompactAt
@@ -152,7 +153,10 @@ func (c Config) WithDefaults() Config {
 	if c.SubModel == "" {
 		c.SubModel = c.Model
 	}
+
+	c.Triggers = c.Triggers.withDefaults()
 	c.Budget = c.Budget.WithDefaults()
+
 	return c
 }
 
@@ -166,7 +170,10 @@ func (c *Config) validate() error {
 	case c.Open == nil:
 		return errors.New("there is nothing to run snippets in: set Config.Open")
 	case c.MaxDepth > mostDepth && !c.AllowDeep:
-		return fmt.Errorf("a depth of %d is more than %d, and costs grow with each level: allow it explicitly", c.MaxDepth, mostDepth)
+		return fmt.Errorf(
+			"a depth of %d is more than %d, and costs grow with each level: allow it explicitly",
+			c.MaxDepth, mostDepth,
+		)
 	case c.MaxTurns < 0 || c.FeedbackChars < 0 || c.CallsAtOnce < 0 || c.LoopsAtOnce < 0 || c.MaxReply < 0:
 		return errors.New("a bound is negative: give a positive value, or 0 for the default")
 	case !(c.CompactAt > 0 && c.CompactAt <= 1) || !(c.BypassShare > 0 && c.BypassShare <= 1):
@@ -178,6 +185,7 @@ func (c *Config) validate() error {
 	case c.Fields != nil && c.Signature == "":
 		return errors.New("there are fields and no signature that names them")
 	}
+
 	return c.Limits.Validate()
 }
 
@@ -209,6 +217,7 @@ func (c *Config) contract() (*schema.Contract, error) {
 		}
 		return output, nil
 	}
+
 	if c.Schema == nil {
 		return nil, nil //nolint:nilnil // documented: no contract
 	}

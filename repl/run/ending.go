@@ -29,15 +29,20 @@ func (l *loop) synthesize(ctx context.Context) (Outcome, error) {
 	if err != nil {
 		return Outcome{}, err
 	}
+
 	l.messages = conversation.AppendUser(l.messages, order)
 	response, err := l.ask(ctx, "synthesis", l.messages)
 	if err != nil {
 		return Outcome{}, err
 	}
 	reply := turns.Extract(response.Text)
-	if declined := calls.CheckRefusal(l.model, response); declined != nil && len(reply.Blocks) == 0 && reply.Final == nil {
-		return Outcome{Status: ledger.StatusNoAnswer, Reason: reason + ", and " + declined.Error()}, nil
+	declined := calls.CheckRefusal(l.model, response)
+	if declined != nil && len(reply.Blocks) == 0 && reply.Final == nil {
+		return Outcome{
+			Status: ledger.StatusNoAnswer, Reason: reason + ", and " + declined.Error(),
+		}, nil
 	}
+
 	done, err := l.execute(ctx, reply)
 	if err != nil {
 		return Outcome{}, err
@@ -50,13 +55,18 @@ func (l *loop) synthesize(ctx context.Context) (Outcome, error) {
 			return Outcome{}, err
 		}
 	}
+
 	if value == nil || string(value) == `""` {
 		return Outcome{Status: ledger.StatusNoAnswer, Reason: reason}, nil
 	}
 	answer, violations := l.check(value)
 	if violations != nil {
-		return Outcome{Status: ledger.StatusNoAnswer, Reason: reason + ", and the last answer does not meet the schema: " + violations[0].String()}, nil
+		return Outcome{
+			Status: ledger.StatusNoAnswer,
+			Reason: reason + ", and the last answer does not meet the schema: " + violations[0].String(),
+		}, nil
 	}
+
 	l.tell(ledger.Event{Kind: ledger.EventAnswer, Purpose: "synthesis", Text: texts.Show(answer)})
 	return Outcome{Status: ledger.StatusSynthesised, Answer: answer, Reason: reason}, nil
 }
@@ -72,15 +82,20 @@ func (l *loop) compact(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+
 	// What does not fit into the window at all cannot be summed up by its model.
 	whole := l.messages
-	ask := conversation.AppendUser(conversation.TrimTurns(whole, preamble, int(3*l.caller.Window(l.model))), order)
+	ask := conversation.AppendUser(
+		conversation.TrimTurns(whole, preamble, int(3*l.caller.Window(l.model))), order,
+	)
 	response, err := l.ask(ctx, "compaction", ask)
 	if err != nil {
 		return err
 	}
+
 	summary := strings.TrimSpace(response.Text)
-	if summary == "" || response.Finish == llm.FinishRefusal { // the variables are there, and history
+	if summary == "" ||
+		response.Finish == llm.FinishRefusal { // the variables are there, and history
 		summary = "(none was written)"
 	}
 	if err := l.session.Assign(ctx, "history", l.extended(whole[preamble:])); err != nil {
@@ -89,6 +104,7 @@ func (l *loop) compact(ctx context.Context) error {
 		}
 		l.tell(ledger.Event{Kind: ledger.EventWarning, Purpose: "compaction", Error: err.Error()})
 	}
+
 	l.compactions++
 	// The summary's author has read what came last; a quarter of the share is enough
 	// of it, or the next turn would be summed up at once: so many characters, or a
@@ -97,9 +113,14 @@ func (l *loop) compact(ctx context.Context) error {
 	if llm.EstimateTokens(last) > limit/2 {
 		last = texts.Truncate(last, int(limit/4))
 	}
-	l.messages = conversation.AppendReply(whole[:preamble], "Summary of my work so far:\n"+summary,
-		"Your earlier messages were replaced by this summary; all of them are in `history`, a list of dicts with role and content. "+
-			"Your variables are as you left them. What came last:\n"+last)
+	l.messages = conversation.AppendReply(
+		whole[:preamble],
+		"Summary of my work so far:\n"+summary,
+		"Your earlier messages were replaced by this summary; all of them are in `history`, a "+
+			"list of dicts with role and content. "+
+			"Your variables are as you left them. What came last:\n"+last,
+	)
+
 	l.tell(ledger.Event{Kind: ledger.EventCompaction, Text: summary})
 	return nil
 }
@@ -137,6 +158,7 @@ func (r *tree) size(ctx context.Context) (int64, error) {
 			sum += int64(len(input.Value))
 		}
 	}
+
 	return sum, nil
 }
 
@@ -157,7 +179,9 @@ func (r *tree) fits(chars int64) bool {
 
 // bypass answers by one call if the inputs fit. Done is false if the loop has to
 // do it: the inputs do not fit after all, or are a directory.
-func (r *tree) bypass(ctx context.Context, contract *schema.Contract) (outcome Outcome, done bool, err error) {
+func (r *tree) bypass(
+	ctx context.Context, contract *schema.Contract,
+) (outcome Outcome, done bool, err error) {
 	chars, err := r.size(ctx)
 	if err != nil || !r.fits(chars) {
 		return outcome, false, err
@@ -166,6 +190,7 @@ func (r *tree) bypass(ctx context.Context, contract *schema.Contract) (outcome O
 	if err != nil || !ok {
 		return outcome, false, err
 	}
+
 	question, err := prompt("direct", map[string]any{"Question": r.cfg.Question, "Context": text})
 	if err != nil {
 		return outcome, false, err
@@ -174,6 +199,7 @@ func (r *tree) bypass(ctx context.Context, contract *schema.Contract) (outcome O
 		Node: "0", Purpose: "bypass", Model: r.cfg.modelAt(0), Schema: contract,
 		Messages: []llm.Message{{Role: llm.RoleUser, Content: question}},
 	}
+
 	outcome = Outcome{Status: ledger.StatusAnswered, Bypassed: true}
 	if contract != nil {
 		outcome.Answer, err = r.caller.CompleteTyped(ctx, ask, r.cfg.Retries)
@@ -186,11 +212,15 @@ func (r *tree) bypass(ctx context.Context, contract *schema.Contract) (outcome O
 			outcome.Answer, err = json.Marshal(strings.TrimSpace(schema.Spoken(response.Text)))
 		}
 	}
+
 	var mismatch *calls.MismatchError
 	if errors.Is(err, llm.ErrContextLength) || errors.As(err, &mismatch) {
-		r.caller.Tell(ledger.Event{Kind: ledger.EventWarning, Node: "0", Purpose: "bypass", Error: err.Error()})
+		r.caller.Tell(ledger.Event{
+			Kind: ledger.EventWarning, Node: "0", Purpose: "bypass", Error: err.Error(),
+		})
 		return Outcome{}, false, nil
 	}
+
 	return outcome, true, err
 }
 
@@ -209,12 +239,14 @@ func (r *tree) inline(ctx context.Context, chars int64) (string, bool, error) {
 			}
 			value = tiers.Value(fmt.Sprintf(`{"__rlm_text__":[%d,0,%d]}`, i, n))
 		}
+
 		text, err := inputs.List(r.cfg.Inputs).Text(ctx, value, chars+1)
 		if err != nil {
 			return "", false, err
 		}
 		fmt.Fprintf(&b, "Context %s:\n%s\n\n", input.Name, text)
 	}
+
 	return strings.TrimSpace(b.String()), true, nil
 }
 
@@ -226,10 +258,14 @@ func (r *tree) readOnce(chars int64) (ledger.Spending, error) {
 		return ledger.Spending{}, nil
 	}
 	one, err := r.caller.Estimate(calls.Ask{
-		Model:    r.cfg.SubModel,
-		Messages: []llm.Message{{Role: llm.RoleUser, Content: strings.Repeat("    ", int(min(chars, part)/4))}},
+		Model: r.cfg.SubModel,
+		Messages: []llm.Message{
+			{Role: llm.RoleUser, Content: strings.Repeat("    ", int(min(chars, part)/4))},
+		},
 	})
+
 	return ledger.Spending{
-		Calls: n, InputTokens: one.InputTokens * n, OutputTokens: one.OutputTokens * n, USD: one.USD * float64(n),
+		Calls: n, InputTokens: one.InputTokens * n, OutputTokens: one.OutputTokens * n,
+		USD: one.USD * float64(n),
 	}, err
 }

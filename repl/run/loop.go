@@ -64,6 +64,7 @@ func (l *loop) solve(ctx context.Context) (outcome Outcome, err error) {
 		outcome.Turns, outcome.Compactions = int(l.turn.Load()), l.compactions
 		err = errors.Join(err, l.session.Close())
 	}()
+
 	if err := l.setFields(ctx); err != nil {
 		return outcome, err
 	}
@@ -77,6 +78,7 @@ func (l *loop) solve(ctx context.Context) (outcome Outcome, err error) {
 			return Outcome{Status: ledger.StatusAnswered, Answer: answer}, nil
 		}
 	}
+
 	return l.synthesize(ctx)
 }
 
@@ -90,12 +92,14 @@ func (l *loop) begin(ctx context.Context) error {
 	if l.depth < l.cfg.MaxDepth {
 		l.answers.Loop = l.sub
 	}
+
 	tools, err := l.cfg.Tools.With(l.answers.Functions()...)
 	if err != nil {
 		return err
 	}
 	l.session, err = repl.OpenSession(ctx, repl.SessionConfig{
-		Open: l.cfg.Open, Inputs: l.inputs, Tools: tools, Limits: l.cfg.Limits, Deterministic: l.cfg.Deterministic,
+		Open: l.cfg.Open, Inputs: l.inputs, Tools: tools,
+		Limits: l.cfg.Limits, Deterministic: l.cfg.Deterministic,
 	})
 	if err != nil {
 		return err
@@ -104,6 +108,7 @@ func (l *loop) begin(ctx context.Context) error {
 	if l.messages, err = l.opening(ctx, tools); err != nil {
 		return errors.Join(err, l.session.Close())
 	}
+
 	l.trace.Begin(l.metadata())
 	return nil
 }
@@ -118,25 +123,31 @@ func (l *loop) opening(ctx context.Context, tools *repl.Tools) ([]llm.Message, e
 	if l.contract != nil {
 		contract = l.contract.Describe()
 	}
+
 	system, err := prompt("system", map[string]any{
-		"Functions": tools.Prompt(), "Depth": l.depth, "MaxDepth": l.cfg.MaxDepth, "Turns": l.cfg.MaxTurns, "Contract": contract,
+		"Functions": tools.Prompt(), "Depth": l.depth, "MaxDepth": l.cfg.MaxDepth,
+		"Turns": l.cfg.MaxTurns, "Contract": contract,
 	})
 	if err != nil {
 		return nil, err
 	}
 	first, err := prompt("question", map[string]any{
-		"Question": l.question, "Inputs": inputs, "Fields": strings.Join(slices.Sorted(maps.Keys(l.fields)), ", "),
+		"Question": l.question, "Inputs": inputs,
+		"Fields": strings.Join(slices.Sorted(maps.Keys(l.fields)), ", "),
 	})
 	if err != nil {
 		return nil, err
 	}
-	return []llm.Message{{Role: llm.RoleSystem, Content: system}, {Role: llm.RoleUser, Content: first}}, nil
+	return []llm.Message{
+		{Role: llm.RoleSystem, Content: system}, {Role: llm.RoleUser, Content: first},
+	}, nil
 }
 
 func (l *loop) metadata() ledger.Metadata {
 	return ledger.Metadata{
-		RootModel: l.model, MaxDepth: l.cfg.MaxDepth, MaxIterations: l.cfg.MaxTurns, EnvironmentType: "rlm",
-		EnvironmentKwargs: map[string]any{"depth": l.depth, "node": l.node}, OtherBackends: l.allowed,
+		RootModel: l.model, MaxDepth: l.cfg.MaxDepth, MaxIterations: l.cfg.MaxTurns,
+		EnvironmentType: "rlm", EnvironmentKwargs: map[string]any{"depth": l.depth, "node": l.node},
+		OtherBackends: l.allowed,
 	}
 }
 
@@ -162,6 +173,7 @@ func (l *loop) take(ctx context.Context, turn int) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	reply := turns.Extract(response.Text)
 	silent := reply.Final == nil && len(reply.Blocks) == 0
 	if declined := calls.CheckRefusal(l.model, response); silent && declined != nil {
@@ -172,35 +184,49 @@ func (l *loop) take(ctx context.Context, turn int) (json.RawMessage, error) {
 		l.record(turn, sent, response.Text, &done, nil, begun)
 		return nil, err
 	}
+
 	answer := l.judge(&done)
 	l.record(turn, sent, response.Text, &done, answer, begun)
 	if answer != nil {
 		l.tell(ledger.Event{Kind: ledger.EventAnswer, Text: texts.Show(answer)})
 		return answer, nil
 	}
+
 	if silent {
 		done.Notes = append(done.Notes, turns.NothingDone)
 	}
 	if response.Finish == llm.FinishLength {
 		done.Notes = append(done.Notes, turns.ReplyCut)
 	}
-	told, err := done.Feedback(ctx, l.session, turns.FeedbackOptions{Cap: l.cfg.FeedbackChars, Turn: turn, Turns: l.cfg.MaxTurns})
+
+	told, err := done.Feedback(
+		ctx, l.session,
+		turns.FeedbackOptions{Cap: l.cfg.FeedbackChars, Turn: turn, Turns: l.cfg.MaxTurns},
+	)
 	if err != nil {
 		return nil, err
 	}
+
 	l.messages = conversation.AppendReply(l.messages, response.Text, told)
 	return nil, nil //nolint:nilnil // documented: no answer yet
 }
 
 // ask asks the loop's model.
-func (l *loop) ask(ctx context.Context, purpose string, messages []llm.Message) (llm.Response, error) {
+func (l *loop) ask(
+	ctx context.Context, purpose string, messages []llm.Message,
+) (llm.Response, error) {
 	if purpose == "turn" {
 		purpose = "root"
 		if l.depth > 0 {
 			purpose = "sub"
 		}
 	}
-	a := calls.Ask{Node: l.node, Depth: l.depth, Turn: int(l.turn.Load()), Purpose: purpose, Model: l.model, Messages: messages}
+
+	a := calls.Ask{
+		Node: l.node, Depth: l.depth, Turn: int(l.turn.Load()), Purpose: purpose,
+		Model: l.model, Messages: messages,
+	}
+
 	if l.cfg.Stream && l.cfg.Progress != nil {
 		a.Stream = func(delta string) { l.tell(ledger.Event{Kind: ledger.EventDelta, Model: l.model, Text: delta}) }
 	}
@@ -226,9 +252,14 @@ func (l *loop) judge(done *turns.Turn) json.RawMessage {
 	if violations == nil {
 		return value
 	}
+
 	l.tell(ledger.Event{Kind: ledger.EventRetry, Purpose: "answer", Error: violations[0].String()})
-	done.Notes = append(done.Notes, "FINAL was not accepted. "+prompts.Correction(l.contract, violations)+
-		" Your variables are as you left them; call FINAL again.")
+	done.Notes = append(
+		done.Notes,
+		"FINAL was not accepted. "+prompts.Correction(l.contract, violations)+
+			" Your variables are as you left them; call FINAL again.",
+	)
+
 	return nil
 }
 
@@ -246,12 +277,14 @@ func (l *loop) check(value json.RawMessage) (json.RawMessage, []schema.Violation
 	if len(violations) == 0 {
 		return checked, nil
 	}
+
 	var text string
 	if json.Unmarshal(value, &text) == nil {
 		if found, wrong, err := l.contract.CheckReply(text); err == nil && len(wrong) == 0 {
 			return found, nil
 		}
 	}
+
 	return nil, violations
 }
 
@@ -262,7 +295,10 @@ func (l *loop) partial(ctx context.Context) string {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
 	defer cancel()
 	l.session.RefuseCalls() // answer may be an object of the model's own making
-	ran, err := l.session.Run(ctx, repl.Block{Language: tiers.Python, Source: `answer.get("content") and FINAL(answer["content"])`})
+	ran, err := l.session.Run(ctx, repl.Block{
+		Language: tiers.Python, Source: `answer.get("content") and FINAL(answer["content"])`,
+	})
+
 	if err == nil && ran.Final != nil {
 		return texts.Show(ran.Final.Value)
 	}
@@ -270,7 +306,10 @@ func (l *loop) partial(ctx context.Context) string {
 }
 
 // record writes a turn to the trajectory.
-func (l *loop) record(turn int, sent []llm.Message, reply string, done *turns.Turn, answer json.RawMessage, begun time.Time) {
+func (l *loop) record(
+	turn int, sent []llm.Message, reply string, done *turns.Turn, answer json.RawMessage,
+	begun time.Time,
+) {
 	if l.trace == nil {
 		return
 	}
@@ -278,8 +317,10 @@ func (l *loop) record(turn int, sent []llm.Message, reply string, done *turns.Tu
 	if answer != nil {
 		final = texts.Show(answer)
 	}
+
 	l.trace.Turn(record.Iteration{
-		Iteration: turn, Prompt: sent, Response: reply, CodeBlocks: done.CodeBlocks(l.session), FinalAnswer: final, IterationTime: time.Since(begun).Seconds(),
+		Iteration: turn, Prompt: sent, Response: reply, CodeBlocks: done.CodeBlocks(l.session),
+		FinalAnswer: final, IterationTime: time.Since(begun).Seconds(),
 	})
 }
 
@@ -290,7 +331,9 @@ func (l *loop) tell(e ledger.Event) {
 }
 
 // sub answers a query by a loop of its own, one level deeper.
-func (l *loop) sub(ctx context.Context, q answers.Query, contract *schema.Contract) (json.RawMessage, error) {
+func (l *loop) sub(
+	ctx context.Context, q answers.Query, contract *schema.Contract,
+) (json.RawMessage, error) {
 	question, err := l.inputs.Text(ctx, q.Prompt, maxQuestion)
 	if err != nil {
 		return nil, fmt.Errorf("the prompt: %w", err)
@@ -298,6 +341,7 @@ func (l *loop) sub(ctx context.Context, q answers.Query, contract *schema.Contra
 	if strings.TrimSpace(question) == "" {
 		return nil, errors.New("the prompt is empty")
 	}
+
 	child := &loop{
 		tree: l.tree, node: fmt.Sprintf("%s.%d", l.node, l.children.Add(1)), depth: l.depth + 1,
 		model: q.Model, question: question, contract: contract,
@@ -305,6 +349,7 @@ func (l *loop) sub(ctx context.Context, q answers.Query, contract *schema.Contra
 	if child.model == "" {
 		child.model = l.cfg.modelAt(child.depth)
 	}
+
 	done := func() error { return nil }
 	if q.Context != nil {
 		var input tiers.Input
@@ -313,6 +358,7 @@ func (l *loop) sub(ctx context.Context, q answers.Query, contract *schema.Contra
 		}
 		child.inputs = inputs.List{input}
 	}
+
 	if child.trace, err = l.trace.Child(); err != nil {
 		return nil, errors.Join(err, done())
 	}
@@ -333,8 +379,16 @@ func (l *loop) answer(ctx context.Context) (json.RawMessage, error) {
 	if err == nil && outcome.Answer == nil {
 		err = fmt.Errorf("the sub-task ended without an answer: %s", outcome.Reason)
 	}
-	e := ledger.Event{Kind: ledger.EventLoopEnded, Status: string(outcome.Status), Text: outcome.Text(), Elapsed: time.Since(begun)}
-	call := ledger.SubCall{Model: l.model, Prompt: l.question, Response: outcome.Text(), Elapsed: e.Elapsed, Err: err}
+
+	e := ledger.Event{
+		Kind: ledger.EventLoopEnded, Status: string(outcome.Status), Text: outcome.Text(),
+		Elapsed: time.Since(begun),
+	}
+
+	call := ledger.SubCall{
+		Model: l.model, Prompt: l.question, Response: outcome.Text(), Elapsed: e.Elapsed, Err: err,
+	}
+
 	if err != nil {
 		e.Error = err.Error()
 	}
@@ -343,5 +397,6 @@ func (l *loop) answer(ctx context.Context) (json.RawMessage, error) {
 	if err != nil || l.contract != nil {
 		return outcome.Answer, err
 	}
+
 	return json.Marshal(outcome.Text()) // without a contract the caller expects a text
 }

@@ -103,6 +103,7 @@ func prepare(cfg Config, explicitUSD bool) (*tree, *schema.Contract, error) {
 	if err != nil {
 		return nil, nil, err
 	}
+
 	if cfg.Fields != nil && len(cfg.Inputs) == 0 {
 		fields, err := json.Marshal(cfg.Fields)
 		if err != nil {
@@ -110,9 +111,11 @@ func prepare(cfg Config, explicitUSD bool) (*tree, *schema.Contract, error) {
 		}
 		cfg.Inputs = []tiers.Input{{Name: "fields", Value: fields}}
 	}
+
 	r := &tree{cfg: cfg, allowed: cfg.models()}
 	r.caller, err = calls.NewCaller(calls.Caller{
-		Models: cfg.Models, Gate: calls.NewGate(cfg.CallsAtOnce), MaxReply: cfg.MaxReply, Emit: cfg.Progress,
+		Models: cfg.Models, Gate: calls.NewGate(cfg.CallsAtOnce), MaxReply: cfg.MaxReply,
+		Emit: cfg.Progress,
 	}, cfg.Budget, r.allowed, explicitUSD)
 	if err != nil {
 		return nil, nil, err
@@ -152,6 +155,7 @@ func EstimateRun(ctx context.Context, cfg Config) (Estimate, error) {
 	if err != nil {
 		return Estimate{}, err
 	}
+
 	e := Estimate{Turn: turn, Most: r.ledger.Budget(), Priced: r.priced()}
 	chars, err := r.size(ctx)
 	if err != nil {

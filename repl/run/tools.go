@@ -20,7 +20,8 @@ func (c Config) SessionTools() (func(inputs []tiers.Input) (*repl.Tools, error),
 	}
 
 	caller, err := calls.NewCaller(calls.Caller{
-		Models: c.Models, Gate: calls.NewGate(c.CallsAtOnce), MaxReply: c.MaxReply, Emit: c.Progress,
+		Models: c.Models, Gate: calls.NewGate(c.CallsAtOnce), MaxReply: c.MaxReply,
+		Emit: c.Progress,
 	}, c.Budget, nil, false)
 	if err != nil {
 		return nil, err

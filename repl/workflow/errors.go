@@ -95,6 +95,7 @@ func publish(err error) error {
 	if errors.As(err, &ended) {
 		out.Traceback = ended.Traceback
 	}
+
 	var failed *correct.FailedError
 	if errors.As(err, &failed) {
 		for _, a := range failed.History {

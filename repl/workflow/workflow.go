@@ -64,10 +64,10 @@ func (c *Config) flow() (flow.Config, error) {
 	actions, err := actionsOf(c.Actions)
 
 	return flow.Config{
-		Actions: actions, Models: c.Models, Model: c.Model, Allowed: c.Allowed, ModelFor: c.ModelFor,
-		MaxReply: c.MaxReply, Retries: c.Retries, CallsAtOnce: c.CallsAtOnce,
-		Open: c.Open, Limits: c.Limits, Deterministic: c.Deterministic,
-		Budget: c.Budget, Trace: c.Trace, Progress: c.Progress,
+		Actions: actions, Models: c.Models, Model: c.Model, Allowed: c.Allowed,
+		ModelFor: c.ModelFor, MaxReply: c.MaxReply, Retries: c.Retries, CallsAtOnce: c.CallsAtOnce,
+		Open: c.Open, Limits: c.Limits, Deterministic: c.Deterministic, Budget: c.Budget,
+		Trace: c.Trace, Progress: c.Progress,
 	}, err
 }
 
@@ -126,13 +126,18 @@ func actionOf(a *Action) (flow.Action, error) {
 	for _, p := range a.Params {
 		kind, known := paramTypes[p.Type]
 		if !known {
-			return out, fmt.Errorf("cannot add action %q: its parameter %q has the unknown type %q", a.Name, p.Name, p.Type)
+			return out, fmt.Errorf(
+				"cannot add action %q: its parameter %q has the unknown type %q", a.Name, p.Name,
+				p.Type,
+			)
 		}
+
 		out.Params = append(out.Params, flow.Param{
 			Name: p.Name, Doc: p.Doc, Type: kind, Required: p.Required, Default: p.Default,
 			Values: p.Values, Least: p.Least, Most: p.Most,
 		})
 	}
+
 	if a.Do != nil {
 		do := a.Do
 		out.Do = func(ctx context.Context, r *flow.Run, with map[string]any) (any, error) {
@@ -204,8 +209,11 @@ type Outcome struct {
 func (f *File) Run(ctx context.Context, cfg Config, input map[string]any) (Outcome, error) {
 	below, err := cfg.flow()
 	if err != nil {
-		return Outcome{Status: ledger.StatusFailed, State: input, Reason: err.Error()}, &repl.SetupError{Err: err}
+		return Outcome{
+			Status: ledger.StatusFailed, State: input, Reason: err.Error(),
+		}, &repl.SetupError{Err: err}
 	}
+
 	outcome, err := f.inFolder().Run(ctx, below, input)
 
 	return Outcome(outcome), publish(err)

@@ -35,14 +35,17 @@ func fromAgent(o output) *Trace {
 		case p.mark != "":
 			action = actionAgent
 		}
+
 		steps = append(steps, Step{Action: action, Thought: p.text})
 	}
+
 	if len(steps) == 0 {
 		steps = []Step{{Action: actionReasoning, Thought: o.Reasoning}}
 	}
 	if o.FinalAnswer != "" {
 		steps[len(steps)-1].Observation = "Answer: " + o.FinalAnswer
 	}
+
 	return newTrace(steps, o.Reasoning, "")
 }
 
@@ -56,6 +59,7 @@ func fromReasoning(reasoning string) *Trace {
 	if len(steps) == 0 {
 		steps = []Step{{Action: actionReasoning, Thought: strings.Trim(reasoning, blanks)}}
 	}
+
 	return newTrace(steps, reasoning, "")
 }
 
@@ -74,6 +78,7 @@ func pieces(mark *regexp.Regexp, text string) []piece {
 			all = append(all, last)
 		}
 	}
+
 	found := mark.FindAllStringIndex(text, MaxSteps-1)
 	for _, at := range found {
 		add(at[0])
@@ -82,6 +87,7 @@ func pieces(mark *regexp.Regexp, text string) []piece {
 	if found != nil {
 		add(len(text))
 	}
+
 	return all
 }
 
@@ -93,6 +99,7 @@ func langChain(root located) (*Trace, error) {
 	if pairs.any == nil {
 		return nil, pairs.wrong("a list")
 	}
+
 	list, err := pairs.list()
 	if err != nil {
 		return nil, err
@@ -103,6 +110,7 @@ func langChain(root located) (*Trace, error) {
 			return nil, err
 		}
 	}
+
 	output, err := root.member("output").shown()
 	if err != nil {
 		return nil, err
@@ -112,6 +120,7 @@ func langChain(root located) (*Trace, error) {
 			return nil, err
 		}
 	}
+
 	return newTrace(t.steps, strings.Join(t.raw, "\n\n"), ""), nil
 }
 
@@ -125,12 +134,14 @@ func (t *talk) actionAndObservation(pair located) error {
 		}
 		action, observation = both[0], both[1]
 	}
+
 	if err := action.object(); err != nil {
 		return err
 	}
 	if inner := action.member("kwargs"); inner.any != nil {
 		action = inner
 	}
+
 	tool, err := action.member("tool").text()
 	if err != nil {
 		return err
@@ -139,6 +150,7 @@ func (t *talk) actionAndObservation(pair located) error {
 	if err != nil {
 		return err
 	}
+
 	input, err := action.member("tool_input").shown()
 	if err != nil {
 		return err
@@ -146,6 +158,7 @@ func (t *talk) actionAndObservation(pair located) error {
 	if thought = strings.Trim(thought, blanks); thought == "" {
 		thought = input
 	}
+
 	text, err := observation.shown()
 	if err != nil {
 		return err
@@ -154,6 +167,7 @@ func (t *talk) actionAndObservation(pair located) error {
 	if given := action.member("tool_input").any; given != nil {
 		step.Metadata = map[string]any{"tool_input": given}
 	}
+
 	return t.add(step, step.Action, step.content())
 }
 
@@ -173,5 +187,6 @@ func combine(traces ...*Trace) *Trace {
 			system = t.system
 		}
 	}
+
 	return newTrace(steps, strings.Join(raw, "\n\n---\n\n"), system)
 }

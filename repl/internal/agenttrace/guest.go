@@ -21,14 +21,23 @@ func Bind(ctx context.Context, s *repl.Session, t *Trace) error {
 	if err := s.Assign(ctx, "trace", t); err != nil {
 		return err
 	}
-	ran, err := s.Run(ctx, repl.Block{Language: tiers.Python, Source: guestClasses + "\ntrace = TraceContext._kept(trace)\n"})
+	ran, err := s.Run(ctx, repl.Block{
+		Language: tiers.Python, Source: guestClasses + "\ntrace = TraceContext._kept(trace)\n",
+	})
+
 	switch {
 	case err != nil:
 		return fmt.Errorf("cannot give the session its trace: %w", err)
 	case ran.Exception != nil:
-		return fmt.Errorf("cannot give the session its trace: %s: %s", ran.Exception.Type, texts.Truncate(ran.Exception.Message, 500))
+		return fmt.Errorf(
+			"cannot give the session its trace: %s: %s", ran.Exception.Type,
+			texts.Truncate(ran.Exception.Message, 500),
+		)
 	case ran.Failed():
-		return errors.New("cannot give the session its trace: the snippet ended as " + string(ran.Status))
+		return errors.New(
+			"cannot give the session its trace: the snippet ended as " + string(ran.Status),
+		)
 	}
+
 	return nil
 }

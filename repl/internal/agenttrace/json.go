@@ -43,9 +43,14 @@ func decodeTrace(data []byte) (located, error) {
 		}
 		return located{}, fmt.Errorf("cannot read the trace: it is not JSON: %w", err)
 	}
+
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return located{}, fmt.Errorf("cannot read the trace: something comes after its JSON, at byte %d", decoder.InputOffset())
+		return located{}, fmt.Errorf(
+			"cannot read the trace: something comes after its JSON, at byte %d",
+			decoder.InputOffset(),
+		)
 	}
+
 	return located{v, ""}, nil
 }
 
@@ -53,8 +58,11 @@ func decodeTrace(data []byte) (located, error) {
 // memory is spent on it. What is no JSON passes.
 func checkBounds(data []byte) error {
 	if len(data) > MaxBytes {
-		return fmt.Errorf("cannot read the trace: it has %d bytes, more than %d", len(data), MaxBytes)
+		return fmt.Errorf(
+			"cannot read the trace: it has %d bytes, more than %d", len(data), MaxBytes,
+		)
 	}
+
 	depth, values, quoted := 0, 1, false
 	for i := 0; i < len(data); i++ {
 		switch c := data[i]; {
@@ -71,10 +79,14 @@ func checkBounds(data []byte) error {
 		case c == ',' || c == ':':
 			values++
 		}
+
 		if depth > MaxDepth {
-			return fmt.Errorf("cannot read the trace: it is nested deeper than %d, at byte %d", MaxDepth, i)
+			return fmt.Errorf(
+				"cannot read the trace: it is nested deeper than %d, at byte %d", MaxDepth, i,
+			)
 		}
 	}
+
 	if values > MaxValues {
 		return fmt.Errorf("cannot read the trace: it has more than %d values", MaxValues)
 	}
@@ -104,6 +116,7 @@ func (l located) kind() string {
 	case map[string]any:
 		return "an object"
 	}
+
 	return "a number"
 }
 
@@ -144,6 +157,7 @@ func (l located) list() ([]located, error) {
 	if !ok {
 		return nil, l.wrong("a list")
 	}
+
 	all := make([]located, len(items))
 	for i, item := range items {
 		all[i] = located{item, fmt.Sprintf("%s[%d]", l.path, i)}
@@ -160,6 +174,7 @@ func (l located) text() (string, error) {
 	if !ok {
 		return "", l.wrong("text")
 	}
+
 	return s, l.fits(s)
 }
 
@@ -188,6 +203,7 @@ func (l located) truth() (bool, error) {
 	if !ok {
 		return false, l.wrong("a boolean")
 	}
+
 	return b, nil
 }
 
@@ -201,6 +217,7 @@ func (l located) seconds() *float64 {
 	if err != nil {
 		return nil
 	}
+
 	return &f
 }
 
@@ -245,7 +262,9 @@ func writeJSON(b *strings.Builder, v any) {
 	}
 }
 
-var jsonEscapes = map[rune]string{'"': `\"`, '\\': `\\`, '\n': `\n`, '\r': `\r`, '\t': `\t`, '\b': `\b`, '\f': `\f`}
+var jsonEscapes = map[rune]string{
+	'"': `\"`, '\\': `\\`, '\n': `\n`, '\r': `\r`, '\t': `\t`, '\b': `\b`, '\f': `\f`,
+}
 
 func writeString(b *strings.Builder, s string) {
 	b.WriteByte('"')
@@ -260,6 +279,7 @@ func writeString(b *strings.Builder, s string) {
 			b.WriteRune(r)
 		}
 	}
+
 	b.WriteByte('"')
 }
 
@@ -272,6 +292,7 @@ func pythonNumber(literal string) string {
 		}
 		return literal
 	}
+
 	f, err := strconv.ParseFloat(literal, 64)
 	switch {
 	case err != nil && f > 0:
@@ -279,6 +300,7 @@ func pythonNumber(literal string) string {
 	case err != nil:
 		return "-Infinity"
 	}
+
 	text := strconv.FormatFloat(f, 'f', -1, 64)
 	if size := math.Abs(f); size != 0 && (size < 1e-4 || size >= 1e16) {
 		return strconv.FormatFloat(f, 'e', -1, 64)
@@ -286,5 +308,6 @@ func pythonNumber(literal string) string {
 	if !strings.Contains(text, ".") {
 		text += ".0"
 	}
+
 	return text
 }

@@ -23,7 +23,8 @@ const (
 // Formats are all formats, in the order in which they are listed to users.
 func Formats() []string {
 	return []string{
-		formatAuto, formatAgent, formatReasoning, formatBrowserUse, formatLangChain, formatConversation, formatTau, formatTraces,
+		formatAuto, formatAgent, formatReasoning, formatBrowserUse, formatLangChain,
+		formatConversation, formatTau, formatTraces,
 	}
 }
 
@@ -60,8 +61,11 @@ type AgentStep struct {
 // as "messages[3].content"; members that are not known are passed over.
 func Parse(data []byte, format string) (Parsed, error) {
 	if !slices.Contains(Formats(), format) {
-		return Parsed{}, fmt.Errorf("there is no trace format %q: use one of %s", format, formatNames())
+		return Parsed{}, fmt.Errorf(
+			"there is no trace format %q: use one of %s", format, formatNames(),
+		)
 	}
+
 	if len(data) > MaxBytes {
 		return Parsed{}, checkBounds(data)
 	}
@@ -71,15 +75,19 @@ func Parse(data []byte, format string) (Parsed, error) {
 			return parseText(text, format)
 		}
 	}
+
 	root, err := decodeTrace(data)
 	if err != nil {
 		return Parsed{}, err
 	}
 	if format == formatAuto {
 		if format = recognise(root); format == formatAuto {
-			return Parsed{}, errors.New("cannot read the trace: it is of no format that shows by itself: name one of " + formatNames())
+			return Parsed{}, errors.New(
+				"cannot read the trace: it is of no format that shows by itself: name one of " + formatNames(),
+			)
 		}
 	}
+
 	parsed, err := parseAs(root, format)
 	if err != nil {
 		return Parsed{}, fmt.Errorf("cannot read the trace as %s: %w", format, err)
@@ -101,9 +109,11 @@ func plainText(data []byte) (string, bool) {
 	if len(trimmed) == 0 {
 		return "", true
 	}
-	if at := speakerMark.FindIndex(trimmed[:min(len(trimmed), longMark)]); len(at) == 2 && at[0] == 0 {
+	at := speakerMark.FindIndex(trimmed[:min(len(trimmed), longMark)])
+	if len(at) == 2 && at[0] == 0 {
 		return string(data), true
 	}
+
 	return string(data), !bytes.ContainsRune([]byte(`{["`), rune(trimmed[0]))
 }
 
@@ -113,12 +123,18 @@ func parseText(text string, format string) (Parsed, error) {
 		return Parsed{}, errors.New("cannot read the trace: it is empty")
 	}
 	if len(text) > MaxText {
-		return Parsed{}, fmt.Errorf("cannot read the trace: the text has %d bytes, more than %d", len(text), MaxText)
+		return Parsed{}, fmt.Errorf(
+			"cannot read the trace: the text has %d bytes, more than %d", len(text), MaxText,
+		)
 	}
+
 	if format == formatAuto && speakerMark.MatchString(text) {
 		return parsedAgent(output{Reasoning: text}), nil
 	}
-	return Parsed{Format: formatReasoning, Trace: fromReasoning(text), Traces: tracesOf(output{Reasoning: text})}, nil
+	return Parsed{
+		Format: formatReasoning, Trace: fromReasoning(text),
+		Traces: tracesOf(output{Reasoning: text}),
+	}, nil
 }
 
 // parsedAgent is an agent's output as a trace.
@@ -130,7 +146,11 @@ func tracesOf(o output) Traces {
 	if o.SkillIDs == nil {
 		o.SkillIDs = []string{}
 	}
-	return Traces{Steps: []AgentStep{{Role: "agent", Reasoning: o.Reasoning, Answer: o.FinalAnswer, SkillIDs: o.SkillIDs}}}
+	return Traces{
+		Steps: []AgentStep{
+			{Role: "agent", Reasoning: o.Reasoning, Answer: o.FinalAnswer, SkillIDs: o.SkillIDs},
+		},
+	}
 }
 
 // parseAs reads JSON as a format that is named.
@@ -157,6 +177,7 @@ func parseAs(root located, format string) (p Parsed, err error) {
 	default: // formatTraces: auto has been resolved
 		return parseTraces(root)
 	}
+
 	return p, err
 }
 
@@ -182,6 +203,7 @@ func agentOutput(root located) (o output, err error) {
 	if o.FinalAnswer, err = root.first("final_answer", "answer").shown(); err != nil {
 		return o, err
 	}
+
 	o.SkillIDs, err = skillIDs(root.member("skill_ids"))
 	return o, err
 }
@@ -197,6 +219,7 @@ func skillIDs(ids located) ([]string, error) {
 			return nil, err
 		}
 	}
+
 	return all, nil
 }
 
@@ -210,6 +233,7 @@ func tau(root located) (*Trace, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	traces := make([]*Trace, len(list))
 	steps := 0
 	for i, simulation := range list {
@@ -220,6 +244,7 @@ func tau(root located) (*Trace, error) {
 			return nil, fmt.Errorf("the trace has more than %d steps", MaxSteps)
 		}
 	}
+
 	return combine(traces...), nil
 }
 
@@ -233,6 +258,7 @@ func parseTraces(root located) (Parsed, error) {
 	if err != nil {
 		return p, err
 	}
+
 	traces := make([]*Trace, len(list))
 	steps := 0
 	for i, step := range list {
@@ -244,6 +270,7 @@ func parseTraces(root located) (Parsed, error) {
 		if steps += traces[i].Len(); steps > MaxSteps {
 			return p, fmt.Errorf("the trace has more than %d steps", MaxSteps)
 		}
+
 		made := tracesOf(output).Steps[0]
 		if made.Role, err = step.member("role").text(); err != nil {
 			return p, err
@@ -251,14 +278,17 @@ func parseTraces(root located) (Parsed, error) {
 		if made.Role == "" {
 			made.Role = "agent"
 		}
+
 		p.Traces.Steps = append(p.Traces.Steps, made)
 	}
+
 	p.Trace = combine(traces...)
 	for _, key := range []string{"question", "ground_truth", "feedback"} {
 		if _, err := root.member(key).shown(); err != nil {
 			return p, err
 		}
 	}
+
 	return p, nil
 }
 
@@ -274,15 +304,20 @@ func (p Parsed) complete(root located) Parsed {
 		if err != nil {
 			return nil
 		}
+
 		return &text
 	}
+
 	if question := optional("question"); question != nil {
 		p.Traces.Question = *question
 	}
 	p.Traces.GroundTruth, p.Traces.Feedback = optional("ground_truth"), optional("feedback")
 	if p.Traces.Steps == nil {
-		p.Traces.Steps = []AgentStep{{Role: "agent", Reasoning: p.Trace.Markdown(), SkillIDs: []string{}}}
+		p.Traces.Steps = []AgentStep{
+			{Role: "agent", Reasoning: p.Trace.Markdown(), SkillIDs: []string{}},
+		}
 	}
+
 	return p
 }
 
@@ -317,6 +352,7 @@ func recognise(root located) string {
 			return recogniseList(list)
 		}
 	}
+
 	return formatAuto
 }
 
@@ -343,6 +379,7 @@ func recogniseList(root located) string {
 			format = formatConversation
 		}
 	}
+
 	return format
 }
 

@@ -32,12 +32,14 @@ func talkOf(messages located, limit int, system string) (*Trace, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	t := talk{limit: limit, waiting: map[string]int{}, settled: map[int]bool{}}
 	for _, m := range list {
 		if err := t.message(m); err != nil {
 			return nil, err
 		}
 	}
+
 	return newTrace(t.steps, strings.Join(t.raw, "\n\n"), system), nil
 }
 
@@ -60,13 +62,17 @@ func (t *talk) message(m located) error {
 	if m.member("role").any == nil {
 		return m.member("role").wrong("text")
 	}
+
 	role, err := m.member("role").text()
 	if err != nil {
 		return err
 	}
 	if roleActions[role] == actionToolAlone {
-		return t.result(m, m.first("tool_call_id", "id"), m.member("content"), m.first("error", "is_error"))
+		return t.result(
+			m, m.first("tool_call_id", "id"), m.member("content"), m.first("error", "is_error"),
+		)
 	}
+
 	before := len(t.steps) + len(t.raw)
 	if err := t.reasoning(m.member("reasoning_content")); err != nil {
 		return err
@@ -77,6 +83,7 @@ func (t *talk) message(m located) error {
 	if err := t.each(m.member("tool_calls"), t.call); err != nil {
 		return err
 	}
+
 	if old := m.member("function_call"); old.any != nil {
 		if err := t.call(old); err != nil {
 			return err
@@ -85,6 +92,7 @@ func (t *talk) message(m located) error {
 	if len(t.steps)+len(t.raw) == before {
 		return t.say(role, "") // nothing is lost without a sign
 	}
+
 	return nil
 }
 
@@ -98,6 +106,7 @@ func (t *talk) each(list located, do func(located) error) error {
 			return err
 		}
 	}
+
 	return nil
 }
 
@@ -125,7 +134,9 @@ func (t *talk) reasoning(thought located) error {
 	if err != nil || text == "" {
 		return err
 	}
-	return t.add(Step{Action: actionReasoning, Thought: Shorten(text, t.limit)}, actionReasoning, text)
+	return t.add(
+		Step{Action: actionReasoning, Thought: Shorten(text, t.limit)}, actionReasoning, text,
+	)
 }
 
 // content makes steps of a message's content, the parts in their order. Texts that
@@ -138,6 +149,7 @@ func (t *talk) content(role string, content located) error {
 		}
 		return t.say(role, text)
 	}
+
 	parts, err := content.list()
 	if err != nil {
 		return content.wrong("text or a list of parts")
@@ -150,6 +162,7 @@ func (t *talk) content(role string, content located) error {
 		}
 		return t.say(role, text)
 	}
+
 	for _, part := range parts {
 		text, isText, err := partText(part)
 		if err != nil {
@@ -159,6 +172,7 @@ func (t *talk) content(role string, content located) error {
 			said = append(said, text)
 			continue
 		}
+
 		if err := flush(); err != nil {
 			return err
 		}
@@ -166,6 +180,7 @@ func (t *talk) content(role string, content located) error {
 			return err
 		}
 	}
+
 	return flush()
 }
 
@@ -178,6 +193,7 @@ func partText(part located) (text string, ok bool, err error) {
 	if err := part.object(); err != nil {
 		return "", false, part.wrong("text or an object")
 	}
+
 	kind, err := part.member("type").text()
 	if err != nil {
 		return "", false, err
@@ -189,6 +205,7 @@ func partText(part located) (text string, ok bool, err error) {
 		text, err = part.member("text").text()
 		return text, true, err
 	}
+
 	return "[" + kind + "]", true, nil
 }
 
@@ -198,8 +215,11 @@ func (t *talk) part(part located) error {
 	case "tool_use":
 		return t.call(part)
 	case "tool_result":
-		return t.result(part, part.member("tool_use_id"), part.member("content"), part.member("is_error"))
+		return t.result(
+			part, part.member("tool_use_id"), part.member("content"), part.member("is_error"),
+		)
 	}
+
 	return t.reasoning(part.member("thinking"))
 }
 
@@ -213,6 +233,7 @@ func (t *talk) call(c located) error {
 	if f := c.member("function"); f.any != nil {
 		inner = f
 	}
+
 	name, err := inner.member("name").text()
 	if err != nil {
 		return err
@@ -221,6 +242,7 @@ func (t *talk) call(c located) error {
 	if err != nil {
 		return err
 	}
+
 	id, err := c.first("id", "call_id").shown()
 	if err != nil {
 		return err
@@ -233,6 +255,7 @@ func (t *talk) call(c located) error {
 	if err := t.add(step, action, arguments); err != nil {
 		return err
 	}
+
 	t.calls = append(t.calls, len(t.steps)-1)
 	if id != "" {
 		t.waiting[id] = len(t.steps) - 1
@@ -254,6 +277,7 @@ func (t *talk) result(r, id, content, failed located) error {
 	if bad {
 		text = "[ERROR] " + text
 	}
+
 	which, err := id.shown()
 	if err != nil {
 		return err
@@ -265,6 +289,7 @@ func (t *talk) result(r, id, content, failed located) error {
 		t.raw = append(t.raw, "[tool] "+text)
 		return nil
 	}
+
 	step := Step{Action: actionToolAlone, Observation: Shorten(text, t.limit)}
 	if r.member("requestor").any == "user" {
 		step.Metadata = map[string]any{"requestor": "user"}
@@ -283,6 +308,7 @@ func (t *talk) callOf(id string) (at int, ok bool) {
 			return at, true
 		}
 	}
+
 	return 0, false
 }
 
@@ -297,6 +323,7 @@ func resultText(content located) (string, error) {
 	if err != nil {
 		return "", err
 	}
+
 	for i, part := range list {
 		text, ok, err := partText(part)
 		if err != nil || !ok {
@@ -304,5 +331,6 @@ func resultText(content located) (string, error) {
 		}
 		texts[i] = text
 	}
+
 	return strings.Join(texts, "\n"), nil
 }

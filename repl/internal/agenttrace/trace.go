@@ -60,6 +60,7 @@ func HeadOf(text string, most int) (head string, left int) {
 		}
 		most--
 	}
+
 	return text, 0
 }
 
@@ -84,7 +85,8 @@ func (t *Trace) Len() int { return len(t.steps) }
 
 // speakers are who acts in a step, for the actions that factories make.
 var speakers = map[string]string{
-	actionReasoning: "Agent (reasoning)", actionUser: "User", actionAgent: "Agent", actionSystem: "System", actionToolAlone: "Tool",
+	actionReasoning: "Agent (reasoning)", actionUser: "User", actionAgent: "Agent",
+	actionSystem: "System", actionToolAlone: "Tool",
 }
 
 // Markdown renders the trace as a conversation: a paragraph a step, tool calls as
@@ -98,6 +100,7 @@ func (t *Trace) Markdown() string {
 	for i := range t.steps {
 		parts = append(parts, t.steps[i].markdown())
 	}
+
 	return strings.Join(parts, "\n\n")
 }
 
@@ -108,12 +111,14 @@ func (s *Step) markdown() string {
 	if !known {
 		speaker = "Agent (" + s.Action + ")"
 	}
+
 	switch {
 	case isCall:
 		lines = append(lines, "**Agent** calls "+name+"("+s.Thought+")")
 	case s.Thought != "" || s.Observation == "":
 		lines = append(lines, "**"+speaker+":** "+s.Thought)
 	}
+
 	switch {
 	case s.Observation == "":
 	case isCall || s.Action == actionToolAlone:
@@ -121,6 +126,7 @@ func (s *Step) markdown() string {
 	default:
 		lines = append(lines, "**Observation:** "+s.Observation)
 	}
+
 	return strings.Join(lines, "\n")
 }
 

@@ -55,6 +55,7 @@ func configOf(with map[string]any) (Config, error) {
 		step := stepOf(corrector)
 		cfg.Corrector = &step
 	}
+
 	cfg.OnFailure, _ = with["on_failure"].(string)
 	switch n := with["max_iterations"].(type) {
 	case int:
@@ -65,6 +66,7 @@ func configOf(with map[string]any) (Config, error) {
 			return cfg, fmt.Errorf("max_iterations is a whole number: %w", err)
 		}
 	}
+
 	err := cfg.validate()
 	return cfg, err
 }
@@ -77,14 +79,18 @@ func (c *Config) validate() error {
 	if c.OnFailure == "" {
 		c.OnFailure = ReturnBest
 	}
+
 	switch {
 	case c.Iterations < 0 || c.Iterations > MaxIterations:
-		return fmt.Errorf("max_iterations is %d: give a number from 1 to %d", c.Iterations, MaxIterations)
+		return fmt.Errorf(
+			"max_iterations is %d: give a number from 1 to %d", c.Iterations, MaxIterations,
+		)
 	case !slices.Contains([]string{ReturnBest, ReturnLast, Raise}, c.OnFailure):
 		return fmt.Errorf("on_failure is %q: give return_best, return_last or raise", c.OnFailure)
 	case (c.Generator.Action == "") == (c.Generator.Run == ""):
 		return errors.New("the generator has action or run: give one of them")
 	}
+
 	return nil
 }
 
@@ -108,6 +114,7 @@ func evaluatorOf(with map[string]any, typeName string) Evaluator {
 	e.Examples, _ = with["examples"].([]any)
 	e.Run, _ = with["run"].(string)
 	e.Language, _ = with["language"].(string)
+
 	return e
 }
 
@@ -119,6 +126,7 @@ func correctorOf(with map[string]any) Step {
 	if s.Action == "" && s.Run == "" {
 		s.Action = flow.LLMCall
 	}
+
 	s.With = maps.Clone(with)
 	for _, own := range []string{"data", "errors", "corrector_action", "run"} {
 		delete(s.With, own)
@@ -139,19 +147,26 @@ func verifyEvaluator(with *flow.Tree, typeName string) []*flow.Problem {
 	} else if typeName == "type" {
 		return nil // which is said already
 	}
+
 	needs := map[string]string{SchemaEvaluator: "schema", LLMEvaluator: "prompt", CustomEvaluator: "run"}[kind]
 	if needs == "" {
 		return nil
 	}
 	var found []*flow.Problem
 	if with.Get(needs) == nil {
-		found = append(found, problem(with, "%s is missing: an evaluator of type %s needs it", needs, kind))
+		found = append(
+			found, problem(with, "%s is missing: an evaluator of type %s needs it", needs, kind),
+		)
 	}
+
 	for _, other := range []string{"schema", "prompt", "model", "examples", "run", "language"} {
 		if value := with.Get(other); value != nil && !belongs(other, kind) {
-			found = append(found, problem(value, "%s has no meaning for an evaluator of type %s", other, kind))
+			found = append(
+				found, problem(value, "%s has no meaning for an evaluator of type %s", other, kind),
+			)
 		}
 	}
+
 	if examples := with.Get("examples"); examples != nil && kind == LLMEvaluator {
 		found = append(found, verifyExamples(examples)...)
 	}
@@ -179,6 +194,7 @@ func verifyExamples(examples *flow.Tree) []*flow.Problem {
 			found = append(found, problem(output, "the output of an example is a verdict: %v", err))
 		}
 	}
+
 	return found
 }
 
@@ -188,18 +204,34 @@ func verifyCorrect(with *flow.Tree) []*flow.Problem {
 	var found []*flow.Problem
 	switch {
 	case action == nil && run == nil && prompt == nil:
-		found = append(found, problem(with, "corrector_action, run or prompt is missing: one of them says how to correct"))
+		found = append(
+			found,
+			problem(
+				with, "corrector_action, run or prompt is missing: one of them says how to correct",
+			),
+		)
 	case action != nil && run != nil || run != nil && prompt != nil:
-		found = append(found, problem(run, "run stands alone: leave out corrector_action and prompt"))
+		found = append(
+			found, problem(run, "run stands alone: leave out corrector_action and prompt"),
+		)
 	}
+
 	if action != nil {
 		return found
 	}
 	own := []string{"data", "errors", "corrector_action", "run", "prompt", "model"}
 	for _, key := range with.Keys {
 		if !slices.Contains(own, key.Text) {
-			found = append(found, problem(key, "there is no parameter of reflection.correct %q: further parameters go to corrector_action", key.Text))
+			found = append(
+				found,
+				problem(
+					key,
+					"there is no parameter of reflection.correct %q: further parameters go to corrector_action",
+					key.Text,
+				),
+			)
 		}
 	}
+
 	return found
 }

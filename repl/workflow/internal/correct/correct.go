@@ -20,6 +20,7 @@ func Correct(ctx context.Context, r *flow.Run, step Step, data any, errs []any) 
 	if err := r.Set(map[string]any{stateOutput: data, stateErrors: errs}); err != nil {
 		return nil, err
 	}
+
 	value, err := step.do(ctx, r, "the corrector", map[string]any{"output": data, "errors": errs})
 	if err != nil {
 		return nil, fmt.Errorf("the corrector: %w", err)
@@ -29,6 +30,7 @@ func Correct(ctx context.Context, r *flow.Run, step Step, data any, errs []any) 
 			return inner, nil
 		}
 	}
+
 	return value, nil
 }
 
@@ -47,5 +49,6 @@ func (s *Step) do(ctx context.Context, r *flow.Run, what string, more map[string
 	if result, ok := value.(map[string]any); ok && s.Action == flow.LLMCall {
 		return result["content"], nil
 	}
+
 	return value, nil
 }

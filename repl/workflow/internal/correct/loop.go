@@ -32,7 +32,8 @@ type Attempt struct {
 // values is the attempt as an entry of reflection_history.
 func (a *Attempt) values() map[string]any {
 	return map[string]any{
-		"iteration": a.Iteration, "output": a.Output, "score": scoreValue(a.Score), "valid": a.Valid, "errors": a.Errors,
+		"iteration": a.Iteration, "output": a.Output, "score": scoreValue(a.Score),
+		"valid": a.Valid, "errors": a.Errors,
 	}
 }
 
@@ -53,9 +54,11 @@ type Outcome struct {
 // object adds its members, as far as their names are free.
 func (o *Outcome) Values() map[string]any {
 	values := map[string]any{
-		"success": o.Success, "valid": o.Success, stateIteration: len(o.History), stateOutput: o.Chosen.Output, stateErrors: o.Chosen.Errors,
+		"success": o.Success, "valid": o.Success, stateIteration: len(o.History),
+		stateOutput: o.Chosen.Output, stateErrors: o.Chosen.Errors,
 		stateHistory: historyValues(o.History), stateBest: nil, stateBestScore: scoreValue(0),
 	}
+
 	if o.Best != nil {
 		values[stateBest], values[stateBestScore] = o.Best.Output, scoreValue(o.Best.Score)
 	}
@@ -63,6 +66,7 @@ func (o *Outcome) Values() map[string]any {
 		values["exhausted"] = true
 		return values
 	}
+
 	if members, ok := o.Chosen.Output.(map[string]any); ok {
 		all := maps.Clone(members)
 		maps.Copy(all, values)
@@ -92,7 +96,10 @@ func (e *FailedError) Error() string {
 	if e.Best != nil {
 		score = e.Best.Score
 	}
-	text := fmt.Sprintf("no valid output in %d iterations; the best score is %.2f", len(e.History), score)
+	text := fmt.Sprintf(
+		"no valid output in %d iterations; the best score is %.2f", len(e.History), score,
+	)
+
 	if n := len(e.History); n > 0 && len(e.History[n-1].Errors) > 0 {
 		text += "; at last " + errorText(e.History[n-1].Errors[0])
 	}
@@ -110,6 +117,7 @@ func errorText(e any) string {
 	if runes := []rune(message); len(runes) > most {
 		message = string(runes[:most]) + "…"
 	}
+
 	return message
 }
 
@@ -144,6 +152,7 @@ func Loop(ctx context.Context, r *flow.Run, cfg Config) (Outcome, error) {
 			return Outcome{Success: true, Chosen: attempt, Best: l.best, History: l.history}, nil
 		}
 	}
+
 	outcome := Outcome{Chosen: l.history[len(l.history)-1], Best: l.best, History: l.history}
 	switch {
 	case cfg.OnFailure == Raise:
@@ -151,6 +160,7 @@ func Loop(ctx context.Context, r *flow.Run, cfg Config) (Outcome, error) {
 	case cfg.OnFailure == ReturnBest && l.best != nil:
 		outcome.Chosen = *l.best
 	}
+
 	return outcome, nil
 }
 
@@ -173,6 +183,7 @@ func (l *loop) attempt(ctx context.Context, i int) (Attempt, error) {
 	default:
 		return a, err
 	}
+
 	l.errors = a.Errors
 	l.history = append(l.history, a)
 	if a.Valid || a.Output != nil && (l.best == nil || a.Score > l.best.Score) {
@@ -191,8 +202,12 @@ func (l *loop) judged(ctx context.Context, i int, output any) (Attempt, error) {
 	if err != nil {
 		return Attempt{}, fmt.Errorf("the evaluator: %w", err)
 	}
+
 	l.output = output
-	return Attempt{Iteration: i, Output: output, Score: verdict.Score, Valid: verdict.Valid, Errors: verdict.Errors}, nil
+	return Attempt{
+		Iteration: i, Output: output, Score: verdict.Score, Valid: verdict.Valid,
+		Errors: verdict.Errors,
+	}, nil
 }
 
 // make makes the next output: the first by the generator, the others by the
@@ -205,7 +220,11 @@ func (l *loop) make(ctx context.Context, i int) (any, error) {
 		}
 		return output, nil
 	}
-	output, err := l.cfg.Corrector.do(ctx, l.Run, "the corrector", map[string]any{"output": l.output, "errors": l.errors})
+
+	output, err := l.cfg.Corrector.do(
+		ctx, l.Run, "the corrector", map[string]any{"output": l.output, "errors": l.errors},
+	)
+
 	if err != nil {
 		return nil, fmt.Errorf("the corrector: %w", err)
 	}
@@ -215,9 +234,10 @@ func (l *loop) make(ctx context.Context, i int) (any, error) {
 // publish puts the loop's variables into the state.
 func (l *loop) publish(i int) error {
 	values := map[string]any{
-		stateIteration: i, stateOutput: l.output, stateErrors: l.errors, stateHistory: historyValues(l.history),
-		stateBest: nil, stateBestScore: scoreValue(0),
+		stateIteration: i, stateOutput: l.output, stateErrors: l.errors,
+		stateHistory: historyValues(l.history), stateBest: nil, stateBestScore: scoreValue(0),
 	}
+
 	if l.best != nil {
 		values[stateBest], values[stateBestScore] = l.best.Output, scoreValue(l.best.Score)
 	}
@@ -233,5 +253,6 @@ func (a *Attempt) text() string {
 	if len(a.Errors) > 0 {
 		text += ", such as " + errorText(a.Errors[0])
 	}
+
 	return text
 }

@@ -27,7 +27,11 @@ type Verdict struct {
 
 // Values is the verdict as reflection.evaluate returns it.
 func (v Verdict) Values() map[string]any {
-	values := map[string]any{"valid": v.Valid, "score": scoreValue(v.Score), "errors": v.Errors, "suggestions": v.Suggestions}
+	values := map[string]any{
+		"valid": v.Valid, "score": scoreValue(v.Score), "errors": v.Errors,
+		"suggestions": v.Suggestions,
+	}
+
 	if v.Reason != "" {
 		values["reason"] = v.Reason
 	}
@@ -46,7 +50,10 @@ func scoreValue(score float64) json.Number {
 
 // failed is the verdict on an output that could not be judged, or was not made.
 func failed(format string, args ...any) Verdict {
-	return Verdict{Errors: []any{map[string]any{"message": fmt.Sprintf(format, args...)}}, Suggestions: []any{}}
+	return Verdict{
+		Errors:      []any{map[string]any{"message": fmt.Sprintf(format, args...)}},
+		Suggestions: []any{},
+	}
 }
 
 // judgeContract is what a judge must answer with, and custom code.
@@ -56,8 +63,10 @@ var judgeContract = mustParse(`{
 		"valid": {"type": "boolean", "description": "whether it passes"},
 		"score": {"type": "number", "minimum": 0, "maximum": 1, "description": "how good it is"},
 		"reason": {"type": "string", "description": "why, in a sentence"},
-		"errors": {"type": "array", "maxItems": 100, "description": "what is wrong, empty if it passes", "items": {"anyOf": [
-			{"type": "object", "required": ["message"], "properties": {"path": {"type": "string"}, "message": {"type": "string"}}},
+		"errors": {"type": "array", "maxItems": 100, "description": "what is wrong, empty if it ` +
+	`passes", "items": {"anyOf": [
+			{"type": "object", "required": ["message"], "properties": {"path": {"type": "string"}, ` +
+	`"message": {"type": "string"}}},
 			{"type": "string"}
 		]}},
 		"suggestions": {"type": "array", "maxItems": 100, "items": {"type": "string"}, "description": "how to mend it"}
@@ -81,6 +90,7 @@ func verdictOf(value any, contract *schema.Contract) (Verdict, error) {
 	if valid, ok := value.(bool); ok {
 		value = map[string]any{"valid": valid}
 	}
+
 	raw, err := json.Marshal(value)
 	if err != nil {
 		return Verdict{}, err
@@ -97,6 +107,7 @@ func readVerdict(raw json.RawMessage, violations []schema.Violation, err error) 
 	if len(violations) > 0 {
 		return Verdict{}, errors.New(violations[0].String())
 	}
+
 	var given struct {
 		Valid       bool     `json:"valid"`
 		Score       *float64 `json:"score"`
@@ -104,10 +115,14 @@ func readVerdict(raw json.RawMessage, violations []schema.Violation, err error) 
 		Errors      []any    `json:"errors"`
 		Suggestions []any    `json:"suggestions"`
 	}
+
 	if err := json.Unmarshal(raw, &given); err != nil {
 		return Verdict{}, err
 	}
-	v := Verdict{Valid: given.Valid, Reason: given.Reason, Errors: []any{}, Suggestions: given.Suggestions}
+	v := Verdict{
+		Valid: given.Valid, Reason: given.Reason, Errors: []any{}, Suggestions: given.Suggestions,
+	}
+
 	if v.Suggestions == nil {
 		v.Suggestions = []any{}
 	}
@@ -117,6 +132,7 @@ func readVerdict(raw json.RawMessage, violations []schema.Violation, err error) 
 	case given.Valid:
 		v.Score = 1
 	}
+
 	if !v.Valid {
 		v.Errors = errorsOf(given.Errors, given.Reason)
 	}
@@ -132,11 +148,13 @@ func errorsOf(given []any, reason string) []any {
 		}
 		found = append(found, e)
 	}
+
 	if len(found) == 0 {
 		if reason == "" {
 			reason = "the evaluator does not let it pass, and does not say why"
 		}
 		found = append(found, map[string]any{"message": reason})
 	}
+
 	return found
 }

@@ -87,6 +87,7 @@ func NewActions(more ...Action) (Actions, error) {
 		}
 		all[a.Name] = a
 	}
+
 	return all, nil
 }
 

@@ -37,8 +37,10 @@ func (f *File) checked(actions Actions) *checker {
 		if with == nil {
 			with = &Tree{Line: n.at.Line, Column: n.at.Column, Kind: Object}
 		}
+
 		c.use(n.uses, with)
 	}
+
 	return c
 }
 
@@ -63,7 +65,9 @@ type checker struct {
 }
 
 func (c *checker) fail(at *Tree, format string, args ...any) {
-	c.found = append(c.found, &Problem{Line: at.Line, Column: at.Column, Message: fmt.Sprintf(format, args...)})
+	c.found = append(
+		c.found, &Problem{Line: at.Line, Column: at.Column, Message: fmt.Sprintf(format, args...)},
+	)
 }
 
 // use checks that an action is known, and its parameters.
@@ -76,6 +80,7 @@ func (c *checker) use(name, with *Tree) {
 	if action.Asks {
 		c.asks = append(c.asks, name)
 	}
+
 	c.members(with, action.Params, action.Open, "parameter of "+action.Name)
 	if action.Verify != nil {
 		c.found = append(c.found, action.Verify(with)...)
@@ -95,6 +100,7 @@ func (c *checker) members(tree *Tree, params []Param, open bool, what string) {
 			c.fail(key, "%s", unknown(what, key.Text, namesOf(params)))
 		}
 	}
+
 	for i := range params {
 		if params[i].Required && tree.Get(params[i].Name) == nil {
 			c.fail(tree, "%s is missing: %s", params[i].Name, params[i].Doc)
@@ -112,6 +118,7 @@ func (c *checker) value(v *Tree, p *Param) {
 		c.fail(v, "%s is %s", p.Name, wrong)
 		return
 	}
+
 	switch p.Type {
 	case ModelType:
 		c.models = append(c.models, v)
@@ -129,6 +136,7 @@ func (c *checker) value(v *Tree, p *Param) {
 		c.template(v)
 	default:
 	}
+
 	if p.Verify != nil {
 		c.found = append(c.found, p.Verify(v)...)
 	}
@@ -157,9 +165,14 @@ func (c *checker) step(v *Tree, p *Param) {
 	action, run := v.Get(stepAction), v.Get(stepRun)
 	switch {
 	case (action == nil) == (run == nil):
-		c.fail(v, "%s has action, the name of an action, or run, Python code: give one of them", p.Name)
+		c.fail(
+			v, "%s has action, the name of an action, or run, Python code: give one of them",
+			p.Name,
+		)
 	case run != nil:
-		c.members(v, []Param{{Name: stepRun, Type: CodeType}}, false, "key of "+p.Name+" beside run")
+		c.members(
+			v, []Param{{Name: stepRun, Type: CodeType}}, false, "key of "+p.Name+" beside run",
+		)
 	case action.Kind != Text:
 		c.fail(action, "action is the name of an action")
 	default:
@@ -176,6 +189,7 @@ func without(t *Tree, key string) *Tree {
 			rest.Keys, rest.Items = append(rest.Keys, k), append(rest.Items, t.Items[i])
 		}
 	}
+
 	return &rest
 }
 
@@ -206,6 +220,7 @@ func (c *checker) readTemplates(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("cannot look at the templates: %w", err)
 	}
+
 	for _, m := range mistakes {
 		at := *c.templates[m.Index]
 		if at.literal {
@@ -215,6 +230,7 @@ func (c *checker) readTemplates(ctx context.Context) error {
 		}
 		c.fail(&at, "the template cannot be read: %s", shortened(m.Message, 300))
 	}
+
 	return nil
 }
 
@@ -222,9 +238,10 @@ func (c *checker) readTemplates(ctx context.Context) error {
 // asked about values that templates have become.
 func (p *Param) mismatch(v *Tree) string {
 	kinds := map[Type]Kind{
-		TextType: Text, ModelType: Text, ActionType: Text, CodeType: Text, ListType: List, ObjectType: Object, StepType: Object,
-		WholeType: Other, NumberType: Other,
+		TextType: Text, ModelType: Text, ActionType: Text, CodeType: Text, ListType: List,
+		ObjectType: Object, StepType: Object, WholeType: Other, NumberType: Other,
 	}
+
 	kind, fixed := kinds[p.Type]
 	if fixed && v.Kind != kind {
 		return p.article()
@@ -246,6 +263,7 @@ func (p *Param) mismatch(v *Tree) string {
 		}
 	default:
 	}
+
 	return ""
 }
 

@@ -65,6 +65,7 @@ func (c Config) withDefaults() (Config, error) {
 		}
 		c.Actions = actions
 	}
+
 	if c.Retries == 0 {
 		c.Retries = calls.DefaultRetries
 	}
@@ -75,6 +76,7 @@ func (c Config) withDefaults() (Config, error) {
 	if c.CallsAtOnce < 0 || c.MaxReply < 0 {
 		return c, errors.New("a bound is negative: give a positive value, or 0 for the default")
 	}
+
 	return c, c.Limits.Validate()
 }
 
@@ -98,11 +100,16 @@ func (c *Config) resolve(name string) (string, error) {
 	if name == "" {
 		name = c.Model
 	}
+
 	switch {
 	case name == "":
 		return "", errors.New(noModel)
 	case !slices.Contains(c.allowed(), name):
-		return "", fmt.Errorf("the file asks for the model %s, which is not allowed: allow it, or say which one is asked instead", quoted(name))
+		return "", fmt.Errorf(
+			"the file asks for the model %s, which is not allowed: allow it, or say which one is asked instead",
+			quoted(name),
+		)
 	}
+
 	return name, nil
 }

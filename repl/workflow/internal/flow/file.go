@@ -52,6 +52,7 @@ func Parse(name string, source []byte) (*File, error) {
 	if err := fileError(name, p.found); err != nil {
 		return nil, err
 	}
+
 	return p.file, nil
 }
 
@@ -106,6 +107,7 @@ func (p *parsing) text(tree *Tree, key string) string {
 	if value.Kind != Text {
 		p.fail(value, key+" is a text")
 	}
+
 	return value.Text
 }
 
@@ -122,6 +124,7 @@ func (p *parsing) node(i int, tree *Tree) {
 		at: tree, Name: p.text(tree, "name"), uses: tree.Get("uses"), Uses: p.text(tree, "uses"),
 		Run: p.text(tree, "run"), With: tree.Get("with"), Output: p.text(tree, "output"),
 	}
+
 	p.text(tree, "description")
 	if n.Name == "" {
 		n.Name = nodeNumber(i)
@@ -131,14 +134,18 @@ func (p *parsing) node(i int, tree *Tree) {
 			p.fail(tree, "there is a node "+quoted(n.Name)+" before: names are unique")
 		}
 	}
+
 	switch {
 	case (n.Uses == "") == (n.Run == ""):
-		p.fail(tree, "a node has uses, the name of an action, or run, Python code: give one of them")
+		p.fail(
+			tree, "a node has uses, the name of an action, or run, Python code: give one of them",
+		)
 	case n.With != nil && n.Run != "":
 		p.fail(n.With, "with belongs to uses: code finds the state instead")
 	case n.With != nil && n.With.Kind != Object:
 		p.fail(n.With, "with is an object: the parameters by their names")
 	}
+
 	if n.Output != "" && !identifier.MatchString(n.Output) {
 		p.fail(tree.Get("output"), "output is a plain name, of letters, digits and _")
 	}

@@ -47,6 +47,7 @@ func fileError(file string, p []*Problem) error {
 	slices.SortStableFunc(p, func(a, b *Problem) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 	})
+
 	p = slices.CompactFunc(p, func(a, b *Problem) bool { return *a == *b }) // by aliases
 	p = p[:min(len(p), maxProblems)]
 	for _, problem := range p {
@@ -67,6 +68,7 @@ func shortened(text string, limit int) string {
 	if len(runes) <= limit {
 		return text
 	}
+
 	return string(runes[:limit]) + "…"
 }
 
@@ -75,5 +77,7 @@ func unknown(what, name string, known []string) string {
 	if meant := spelling.Nearest(name, known); meant != "" {
 		return fmt.Sprintf("there is no %s %s; did you mean %s?", what, quoted(name), meant)
 	}
-	return fmt.Sprintf("there is no %s %s; there are %s", what, quoted(name), strings.Join(known, ", "))
+	return fmt.Sprintf(
+		"there is no %s %s; there are %s", what, quoted(name), strings.Join(known, ", "),
+	)
 }

@@ -44,7 +44,11 @@ func (r *Run) Python(ctx context.Context, c Code) (any, error) {
 	if err := r.openPython(ctx); err != nil {
 		return nil, err
 	}
-	err := r.python.Assign(ctx, given, map[string]any{"source": c.Source, "name": c.Name, "values": c.Values, "wanted": c.Wanted})
+	err := r.python.Assign(
+		ctx, given,
+		map[string]any{"source": c.Source, "name": c.Name, "values": c.Values, "wanted": c.Wanted},
+	)
+
 	if err != nil {
 		return nil, err
 	}
@@ -56,6 +60,7 @@ func (r *Run) Python(ctx context.Context, c Code) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	ran.Source = c.Source
 	r.ran(ran)
 	value, err := c.result(&ran)
@@ -63,6 +68,7 @@ func (r *Run) Python(ctx context.Context, c Code) (any, error) {
 	if errors.As(err, &ended) {
 		ended.Invalid = invalid
 	}
+
 	return value, err
 }
 
@@ -71,14 +77,18 @@ func (r *Run) Python(ctx context.Context, c Code) (any, error) {
 // which is why this is not what runs.
 func (c *Code) seen() string {
 	text := strings.ReplaceAll(strings.TrimRight(c.Source, "\n"), "\n", "\n ")
-	return "\n\ndef _rlm_seen(" + strings.Join(slices.Sorted(maps.Keys(c.Values)), ", ") + "):\n " + text + "\n pass\n"
+	return "\n\ndef _rlm_seen(" + strings.Join(
+		slices.Sorted(maps.Keys(c.Values)), ", ",
+	) + "):\n " + text + "\n pass\n"
 }
 
 // neverRan reports whether a snippet ended because it is no Python: then there is
 // no frame of it in the traceback.
 func neverRan(ran *ledger.Snippet) bool {
 	e := ran.Exception
-	return e != nil && slices.Contains([]string{"SyntaxError", "IndentationError", "TabError"}, e.Type) && !strings.Contains(e.Traceback, "in <module>")
+	return e != nil &&
+		slices.Contains([]string{"SyntaxError", "IndentationError", "TabError"}, e.Type) &&
+		!strings.Contains(e.Traceback, "in <module>")
 }
 
 // openPython opens the session before the first code.
@@ -89,7 +99,11 @@ func (r *Run) openPython(ctx context.Context) (err error) {
 	if r.cfg.Open == nil {
 		return errors.New("there is nothing to run code in: set Config.Open")
 	}
-	r.python, err = repl.OpenSession(ctx, repl.SessionConfig{Open: r.cfg.Open, Limits: r.cfg.Limits, Deterministic: r.cfg.Deterministic})
+
+	r.python, err = repl.OpenSession(ctx, repl.SessionConfig{
+		Open: r.cfg.Open, Limits: r.cfg.Limits, Deterministic: r.cfg.Deterministic,
+	})
+
 	return err
 }
 
@@ -100,7 +114,10 @@ func (c *Code) result(ran *ledger.Snippet) (any, error) {
 	case ran.Final != nil:
 		value, err := decode(ran.Final.Value)
 		if err != nil {
-			return nil, &ProgramError{What: c.What, Type: "ValueError", Message: "what it returns is not JSON: " + err.Error()}
+			return nil, &ProgramError{
+				What: c.What, Type: "ValueError",
+				Message: "what it returns is not JSON: " + err.Error(),
+			}
 		}
 		return value, nil
 	case ran.Limit != "":
@@ -110,6 +127,7 @@ func (c *Code) result(ran *ledger.Snippet) (any, error) {
 	default:
 		ended.Type, ended.Message = string(ran.Status), "it gave no result"
 	}
+
 	return nil, ended
 }
 

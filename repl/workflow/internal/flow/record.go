@@ -36,7 +36,9 @@ type place struct {
 // begin opens the record of a run.
 func (r *Run) begin(f *File) {
 	r.trace.Begin(ledger.Metadata{
-		RootModel: r.cfg.Model, EnvironmentType: "workflow", EnvironmentKwargs: map[string]any{"node": root, "file": f.Name}, OtherBackends: r.cfg.allowed(),
+		RootModel: r.cfg.Model, EnvironmentType: "workflow",
+		EnvironmentKwargs: map[string]any{"node": root, "file": f.Name},
+		OtherBackends:     r.cfg.allowed(),
 	})
 }
 
@@ -47,19 +49,28 @@ func (r *Run) enter(n *Node, number int) error {
 		return err
 	}
 	now := time.Now()
-	r.node, r.at = n, place{node: root + "." + strconv.Itoa(number), begun: now, since: now, trace: trace}
+	r.node, r.at = n, place{
+		node: root + "." + strconv.Itoa(number), begun: now, since: now, trace: trace,
+	}
+
 	uses := n.Uses
 	if uses == "" {
 		uses = "Python"
 	}
-	r.at.trace.Begin(ledger.Metadata{EnvironmentType: "workflow", EnvironmentKwargs: map[string]any{"node": r.at.node, "name": n.Name, "uses": uses}})
+	r.at.trace.Begin(ledger.Metadata{
+		EnvironmentType:   "workflow",
+		EnvironmentKwargs: map[string]any{"node": r.at.node, "name": n.Name, "uses": uses},
+	})
+
 	r.Tell(ledger.Event{Kind: ledger.EventLoopStarted, Text: n.Name + ": " + uses})
 	return nil
 }
 
 // leave ends a node; err is how it ended.
 func (r *Run) leave(ctx context.Context, err error) {
-	e := ledger.Event{Kind: ledger.EventLoopEnded, Status: string(StatusDone), Elapsed: time.Since(r.at.begun)}
+	e := ledger.Event{
+		Kind: ledger.EventLoopEnded, Status: string(StatusDone), Elapsed: time.Since(r.at.begun),
+	}
 	if err != nil {
 		status, reason, _ := calls.StatusOf(ctx, err)
 		e.Status, e.Error = string(status), reason
@@ -68,6 +79,7 @@ func (r *Run) leave(ctx context.Context, err error) {
 		e.Text = shown(r.result)
 		r.write(r.result)
 	}
+
 	r.Tell(e)
 	r.unwritten = errors.Join(r.unwritten, r.at.trace.Close())
 	r.at = place{node: root}
@@ -90,9 +102,10 @@ func (r *Run) write(answer any) {
 	at := &r.at
 	at.written++
 	at.trace.Turn(record.Iteration{
-		Iteration: at.written, Prompt: at.asked, Response: strings.Join(at.replies, "\n\n"), CodeBlocks: at.blocks, FinalAnswer: answer,
-		IterationTime: time.Since(at.since).Seconds(),
+		Iteration: at.written, Prompt: at.asked, Response: strings.Join(at.replies, "\n\n"),
+		CodeBlocks: at.blocks, FinalAnswer: answer, IterationTime: time.Since(at.since).Seconds(),
 	})
+
 	at.since, at.asked, at.replies, at.blocks = time.Now(), nil, nil, nil
 }
 
@@ -113,7 +126,8 @@ func (r *Run) ran(ran ledger.Snippet) {
 		r.at.blocks = append(r.at.blocks, record.BlockOf(&ran, nil))
 	}
 	r.Tell(ledger.Event{
-		Kind: ledger.EventSnippet, Text: ran.Source, Tier: ran.Tier, Status: string(ran.Status), Elapsed: ran.Elapsed, Error: ran.Failure(), Ran: &ran,
+		Kind: ledger.EventSnippet, Text: ran.Source, Tier: ran.Tier,
+		Status: string(ran.Status), Elapsed: ran.Elapsed, Error: ran.Failure(), Ran: &ran,
 	})
 }
 
@@ -132,5 +146,6 @@ func shown(value any) string {
 	if err != nil {
 		return err.Error()
 	}
+
 	return texts.Show(data)
 }

@@ -56,7 +56,8 @@ func (r *fileRun) Prepare(ctx context.Context) (plan harness.Plan, err error) {
 	}
 
 	return harness.Plan{
-		Caller: r.caller, Folder: r.given.Trace, Started: ledger.Event{Model: r.cfg.Model, Text: text},
+		Caller: r.caller, Folder: r.given.Trace,
+		Started: ledger.Event{Model: r.cfg.Model, Text: text},
 	}, nil
 }
 
@@ -120,7 +121,8 @@ func NewRun(cfg Config, state map[string]any) (*Run, error) {
 	}
 	r := &Run{State: map[string]any{}, cfg: cfg, at: place{node: root}}
 	r.caller, err = calls.NewCaller(calls.Caller{
-		Models: cfg.Models, Gate: calls.NewGate(cfg.CallsAtOnce), MaxReply: cfg.MaxReply, Emit: cfg.Progress,
+		Models: cfg.Models, Gate: calls.NewGate(cfg.CallsAtOnce), MaxReply: cfg.MaxReply,
+		Emit: cfg.Progress,
 	}, cfg.Budget, nil, false)
 	if err != nil {
 		return nil, &repl.SetupError{Err: err}
@@ -128,6 +130,7 @@ func NewRun(cfg Config, state map[string]any) (*Run, error) {
 	if err := r.Set(state); err != nil {
 		return nil, &repl.SetupError{Err: fmt.Errorf("cannot use the input: %w", err)}
 	}
+
 	return r, nil
 }
 
@@ -144,6 +147,7 @@ func prepare(ctx context.Context, f *File, cfg Config, input map[string]any) (*R
 	if err := r.checkModels(ctx, f, cfg.Budget.USD != 0); err != nil {
 		return nil, err
 	}
+
 	return r, nil
 }
 
@@ -161,6 +165,7 @@ func (r *Run) checkModels(ctx context.Context, f *File, explicitUSD bool) error 
 		}
 		names[name] = true
 	}
+
 	if len(wrong) == 0 && len(checked.asks) > 0 && len(r.cfg.allowed()) == 0 {
 		at := checked.asks[0]
 		wrong = append(wrong, &Problem{Line: at.Line, Column: at.Column, Message: noModel})
@@ -174,12 +179,14 @@ func (r *Run) checkModels(ctx context.Context, f *File, explicitUSD bool) error 
 	if len(names) > 0 && r.cfg.Models == nil {
 		return errors.New("there is no registry of models: set Config.Models")
 	}
+
 	all := slices.Sorted(maps.Keys(names))
 	for _, name := range all {
 		if err := r.caller.CheckModel(name, explicitUSD); err != nil {
 			return fmt.Errorf("cannot use model %s: %w", name, err)
 		}
 	}
+
 	if len(all) == 0 {
 		return nil
 	}
@@ -199,6 +206,7 @@ func (r *Run) nodes(ctx context.Context, f *File) error {
 			return err
 		}
 	}
+
 	r.node = nil
 	return nil
 }
@@ -217,8 +225,11 @@ func (r *Run) one(ctx context.Context, n *Node) error {
 		}
 		result, err = r.Act(ctx, n.Uses, with)
 	} else {
-		result, err = r.Python(ctx, Code{Source: n.Run, What: "run", Name: n.Name, Values: map[string]any{"state": r.State}})
+		result, err = r.Python(ctx, Code{
+			Source: n.Run, What: "run", Name: n.Name, Values: map[string]any{"state": r.State},
+		})
 	}
+
 	if err != nil {
 		return err
 	}
@@ -226,10 +237,15 @@ func (r *Run) one(ctx context.Context, n *Node) error {
 	if n.Output != "" {
 		return r.Set(map[string]any{n.Output: result})
 	}
+
 	members, ok := result.(map[string]any)
 	if !ok && result != nil {
-		return fmt.Errorf("the result is %s, which has no names: give the node an output, or return an object", described(result))
+		return fmt.Errorf(
+			"the result is %s, which has no names: give the node an output, or return an object",
+			described(result),
+		)
 	}
+
 	return r.Set(members)
 }
 
@@ -242,9 +258,13 @@ func (r *Run) Set(values map[string]any) error {
 	if err != nil {
 		return fmt.Errorf("the state cannot be encoded: %w", err)
 	}
+
 	if len(data) > maxState {
-		return fmt.Errorf("the state would have %d bytes, more than %d: keep less in it", len(data), maxState)
+		return fmt.Errorf(
+			"the state would have %d bytes, more than %d: keep less in it", len(data), maxState,
+		)
 	}
+
 	plain, err := decode(data)
 	if err != nil {
 		return err
@@ -275,5 +295,6 @@ func described(value any) string {
 	case bool:
 		return "true or false"
 	}
+
 	return "a number"
 }

@@ -26,6 +26,7 @@ func (r *Run) Act(ctx context.Context, name string, with map[string]any) (any, e
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
+
 	result, err := action.Do(ctx, r, ready)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
@@ -34,7 +35,9 @@ func (r *Run) Act(ctx context.Context, name string, with map[string]any) (any, e
 }
 
 // ready renders and checks the parameters of an action.
-func (r *Run) ready(ctx context.Context, action *Action, with map[string]any) (map[string]any, error) {
+func (r *Run) ready(
+	ctx context.Context, action *Action, with map[string]any,
+) (map[string]any, error) {
 	now, all := map[string]any{}, map[string]any{}
 	plain, err := normal(with)
 	if err != nil {
@@ -47,6 +50,7 @@ func (r *Run) ready(ctx context.Context, action *Action, with map[string]any) (m
 			now[name] = value
 		}
 	}
+
 	rendered, err := r.Render(ctx, now)
 	if err != nil {
 		return nil, err
@@ -55,6 +59,7 @@ func (r *Run) ready(ctx context.Context, action *Action, with map[string]any) (m
 	if !ok {
 		return nil, errors.New("the parameters are no object any more")
 	}
+
 	for name, value := range members {
 		all[name] = value
 	}
@@ -63,12 +68,14 @@ func (r *Run) ready(ctx context.Context, action *Action, with map[string]any) (m
 	if len(c.found) > 0 {
 		return nil, errors.New(c.found[0].Message)
 	}
+
 	for i := range action.Params {
 		p := &action.Params[i]
 		if _, given := all[p.Name]; !given && p.Default != nil {
 			all[p.Name] = p.Default
 		}
 	}
+
 	return all, nil
 }
 
@@ -102,27 +109,37 @@ func (r *Run) Lua(ctx context.Context, what, source string, values map[string]an
 
 // Prolog is as Lua is.
 func (r *Run) Prolog(ctx context.Context, what, source string, values map[string]any) (any, error) {
-	return r.inJail(ctx, Code{What: what, Source: source, Values: values}, "prolog", r.jail().Prolog)
+	return r.inJail(
+		ctx, Code{What: what, Source: source, Values: values}, "prolog", r.jail().Prolog,
+	)
 }
 
 // jailTier is what the record says of code that ran in a jail and in no tier.
 const jailTier = "jail"
 
 // inJail runs a program of a language and takes it into the record.
-func (r *Run) inJail(ctx context.Context, c Code, language tiers.Language, run func(context.Context, string, map[string]any) (any, error)) (any, error) {
+func (r *Run) inJail(
+	ctx context.Context, c Code, language tiers.Language,
+	run func(context.Context, string, map[string]any) (any, error),
+) (any, error) {
 	begun := time.Now()
 	value, err := run(ctx, c.Source, c.Values)
 	err = programError(c.What, err)
 	result := tiers.Result{Status: tiers.StatusOK}
 	var ended *ProgramError
 	if errors.As(err, &ended) {
-		result.Status, result.Exception = tiers.StatusRaised, &tiers.Exception{Type: ended.Type, Message: ended.Message}
+		result.Status, result.Exception = tiers.StatusRaised, &tiers.Exception{
+			Type: ended.Type, Message: ended.Message,
+		}
 	}
+
 	if err == nil || ended != nil {
 		r.ran(ledger.Snippet{
-			Language: language, Source: c.Source, Result: router.Result{Result: result, Tier: jailTier}, Elapsed: time.Since(begun),
+			Language: language, Source: c.Source,
+			Result: router.Result{Result: result, Tier: jailTier}, Elapsed: time.Since(begun),
 		})
 	}
+
 	return value, err
 }
 
@@ -135,8 +152,12 @@ func (r *Run) jail() evaluators.Jail {
 func programError(what string, err error) error {
 	var ended *evaluators.ProgramError
 	if errors.As(err, &ended) {
-		return &ProgramError{What: what, Type: string(ended.Kind), Message: ended.Message, Invalid: ended.Kind == evaluators.Syntax}
+		return &ProgramError{
+			What: what, Type: string(ended.Kind), Message: ended.Message,
+			Invalid: ended.Kind == evaluators.Syntax,
+		}
 	}
+
 	return err
 }
 
@@ -164,6 +185,7 @@ func (r *Run) Ask(ctx context.Context, a calls.Ask) (llm.Response, error) {
 	if err == nil {
 		err = calls.CheckRefusal(a.Model, response)
 	}
+
 	return response, err
 }
 
@@ -178,6 +200,7 @@ func (r *Run) Typed(ctx context.Context, a calls.Ask) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	return decode(raw)
 }
 
@@ -191,6 +214,7 @@ func (r *Run) TypedAll(ctx context.Context, a calls.Ask) ([]any, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	values := make([]any, len(raw))
 	for i := range raw {
 		r.replied(&a, string(raw[i]))
@@ -198,6 +222,7 @@ func (r *Run) TypedAll(ctx context.Context, a calls.Ask) ([]any, error) {
 			return nil, err
 		}
 	}
+
 	return values, nil
 }
 
@@ -210,6 +235,7 @@ func (r *Run) fill(a *calls.Ask) error {
 	if err != nil {
 		return err
 	}
+
 	a.Model, a.Node, a.Turn = model, r.at.node, r.at.turn
 	return nil
 }
@@ -220,5 +246,6 @@ func isBroken(err error) bool {
 	var broken *tiers.BrokenError
 	var model *llm.Error
 	var jail *evaluators.BrokenError
-	return errors.As(err, &broken) || errors.As(err, &model) || errors.As(err, &jail) || errors.Is(err, router.ErrNoTier)
+	return errors.As(err, &broken) || errors.As(err, &model) || errors.As(err, &jail) ||
+		errors.Is(err, router.ErrNoTier)
 }

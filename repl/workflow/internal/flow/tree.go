@@ -60,6 +60,7 @@ func (t *Tree) Get(key string) *Tree {
 			return t.Items[i]
 		}
 	}
+
 	return nil
 }
 
@@ -104,19 +105,26 @@ func treeOf(value any) *Tree {
 	case string:
 		return &Tree{Kind: Text, Text: v}
 	}
+
 	return &Tree{Kind: Other, scalar: value}
 }
 
 // parseTree reads one YAML document.
 func parseTree(source []byte) (tree *Tree, wrong *Problem) {
 	if len(source) > maxFile {
-		return nil, &Problem{Line: 1, Column: 1, Message: fmt.Sprintf("the file has more than %d bytes", maxFile)}
+		return nil, &Problem{
+			Line: 1, Column: 1, Message: fmt.Sprintf("the file has more than %d bytes", maxFile),
+		}
 	}
+
 	defer func() {
 		if r := recover(); r != nil { // the library states its invariants by panics
-			tree, wrong = nil, &Problem{Line: 1, Column: 1, Message: fmt.Sprintf("the file broke the YAML reader: %v", r)}
+			tree, wrong = nil, &Problem{
+				Line: 1, Column: 1, Message: fmt.Sprintf("the file broke the YAML reader: %v", r),
+			}
 		}
 	}()
+
 	decoder := yaml.NewDecoder(bytes.NewReader(source))
 	var document, more yaml.Node
 	if err := decoder.Decode(&document); err != nil {
@@ -125,11 +133,15 @@ func parseTree(source []byte) (tree *Tree, wrong *Problem) {
 		}
 		return nil, yamlProblem(err)
 	}
+
 	if err := decoder.Decode(&more); err == nil {
-		return nil, &Problem{Line: more.Line, Column: more.Column, Message: "there is a second document: give one"}
+		return nil, &Problem{
+			Line: more.Line, Column: more.Column, Message: "there is a second document: give one",
+		}
 	} else if !errors.Is(err, io.EOF) {
 		return nil, yamlProblem(err)
 	}
+
 	if document.Kind != yaml.DocumentNode || len(document.Content) != 1 {
 		return nil, &Problem{Line: 1, Column: 1, Message: "the file is empty"}
 	}
@@ -148,6 +160,7 @@ func yamlProblem(err error) *Problem {
 			p.Line = n
 		}
 	}
+
 	p.Message = "this is not YAML: " + shortened(text, 300)
 	return p
 }
@@ -158,13 +171,19 @@ type planter struct {
 }
 
 func problemAt(n *yaml.Node, format string, args ...any) *Problem {
-	return &Problem{Line: max(1, n.Line), Column: max(1, n.Column), Message: fmt.Sprintf(format, args...)}
+	return &Problem{
+		Line: max(1, n.Line), Column: max(1, n.Column), Message: fmt.Sprintf(format, args...),
+	}
 }
 
 func (p *planter) plant(n *yaml.Node, depth int) (*Tree, *Problem) {
 	if p.parts++; p.parts > maxParts {
-		return nil, problemAt(n, "the file has more than %d values, what aliases stand for counted each time", maxParts)
+		return nil, problemAt(
+			n, "the file has more than %d values, what aliases stand for counted each time",
+			maxParts,
+		)
 	}
+
 	if depth > maxDepth {
 		return nil, problemAt(n, "this is nested more than %d levels deep", maxDepth)
 	}
@@ -198,8 +217,12 @@ func (p *planter) members(t *Tree, n *yaml.Node, depth int) *Problem {
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		name := n.Content[i]
 		if name.Tag == "!!merge" {
-			return problemAt(name, "merge keys are not taken here: write the members out, or use an alias for the whole value")
+			return problemAt(
+				name,
+				"merge keys are not taken here: write the members out, or use an alias for the whole value",
+			)
 		}
+
 		key, wrong := p.plant(name, depth+1)
 		if wrong != nil {
 			return wrong
@@ -213,6 +236,7 @@ func (p *planter) members(t *Tree, n *yaml.Node, depth int) *Problem {
 		if seen[key.Text] {
 			return problemAt(name, "the key %s is there twice", quoted(key.Text))
 		}
+
 		seen[key.Text] = true
 		value, wrong := p.plant(n.Content[i+1], depth+1)
 		if wrong != nil {
@@ -220,14 +244,20 @@ func (p *planter) members(t *Tree, n *yaml.Node, depth int) *Problem {
 		}
 		t.Keys, t.Items = append(t.Keys, key), append(t.Items, value)
 	}
+
 	return nil
 }
 
 // scalar plants a single value. Dates are texts.
 func (p *planter) scalar(t *Tree, n *yaml.Node) *Problem {
 	if p.texts += len(n.Value); p.texts > maxTexts {
-		return problemAt(n, "the texts of the file have more than %d bytes together, what aliases stand for counted each time", maxTexts)
+		return problemAt(
+			n,
+			"the texts of the file have more than %d bytes together, what aliases stand for counted each time",
+			maxTexts,
+		)
 	}
+
 	var value any
 	if err := n.Decode(&value); err != nil {
 		return problemAt(n, "%s", yamlLine.ReplaceAllString(shortened(err.Error(), 200), ""))
@@ -251,5 +281,6 @@ func (p *planter) scalar(t *Tree, n *yaml.Node) *Problem {
 	default:
 		return problemAt(n, "a value of the tag %s is not taken here", quoted(n.Tag))
 	}
+
 	return nil
 }
