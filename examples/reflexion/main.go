@@ -1,8 +1,9 @@
-// Command reflexion has a draft judged and revised, from Go. Its model is a script
-// of replies beside it, so it needs neither key nor network; another name, such as
-// openai/gpt-5, asks a real one.
+// Command reflexion runs the loop of package reflexion from Go. Its model is a script of
+// replies in this folder, so it needs neither a key nor a network. Name another model, such
+// as openai/gpt-5, to ask a real one.
 //
-//	go run ./examples/reflexion -model scripted/examples/reflexion/migrations.yaml -evidence examples/reflexion/project "How do I set up database migrations?"
+//	go run ./examples/reflexion -model scripted/examples/reflexion/migrations.yaml \
+//	    -evidence examples/reflexion/project "How do I set up database migrations?"
 package main
 
 import (

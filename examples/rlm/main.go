@@ -1,8 +1,9 @@
-// Command rlm runs a question over a file by the loop of recursive language
-// models, from Go. Its model is a script of replies beside it, so it needs neither
-// key nor network; another name, such as openai/gpt-5, asks a real one.
+// Command rlm answers a question about a file with the loop of recursive language models,
+// from Go. Its model is a script of replies in this folder, so it needs neither a key nor a
+// network. Name another model, such as openai/gpt-5, to ask a real one.
 //
-//	go run ./examples/rlm -model scripted/examples/rlm/csv-outliers.yaml -context examples/rlm/orders.csv "Find the outliers."
+//	go run ./examples/rlm -model scripted/examples/rlm/csv-outliers.yaml \
+//	    -context examples/rlm/orders.csv "Find the outliers."
 package main
 
 import (

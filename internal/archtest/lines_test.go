@@ -26,27 +26,17 @@ const notRewritten = "not rewritten yet"
 
 // wide are the folders whose Go lines may still be longer, with the reason.
 var wide = map[string]string{
-	"examples/reflexion":             notRewritten,
-	"examples/rlm":                   notRewritten,
-	"repl":                           notRewritten,
-	"repl/distill":                   notRewritten,
-	"repl/internal/answers":          notRewritten,
-	"repl/internal/calls":            notRewritten,
-	"repl/internal/evaluators":       notRewritten,
-	"repl/internal/inputs":           notRewritten,
-	"repl/internal/prompts":          notRewritten,
-	"repl/internal/record":           notRewritten,
-	"repl/ledger":                    notRewritten,
-	"repl/otel":                      notRewritten,
-	"repl/reflect":                   notRewritten,
-	"repl/reflexion":                 notRewritten,
-	"repl/run":                       notRewritten,
-	"repl/workflow":                  notRewritten,
-	"repl/internal/agenttrace":       notRewritten,
-	"repl/internal/conversation":     notRewritten,
-	"repl/internal/turns":            notRewritten,
-	"repl/workflow/internal/correct": notRewritten,
-	"repl/workflow/internal/flow":    notRewritten,
+	"repl":                       notRewritten,
+	"repl/internal/answers":      notRewritten,
+	"repl/internal/calls":        notRewritten,
+	"repl/internal/evaluators":   notRewritten,
+	"repl/internal/inputs":       notRewritten,
+	"repl/internal/prompts":      notRewritten,
+	"repl/internal/record":       notRewritten,
+	"repl/ledger":                notRewritten,
+	"repl/otel":                  notRewritten,
+	"repl/internal/conversation": notRewritten,
+	"repl/internal/turns":        notRewritten,
 }
 
 func TestGoLinesFitOnAScreen(t *testing.T) {
@@ -163,20 +153,13 @@ const (
 
 // dense are the packages outside these bounds, with the reason.
 var dense = map[string]string{
-	"repl":                           notRewritten,
-	"repl/distill":                   notRewritten,
-	"repl/internal/answers":          notRewritten,
-	"repl/internal/calls":            notRewritten,
-	"repl/internal/inputs":           notRewritten,
-	"repl/internal/record":           notRewritten,
-	"repl/llm/providers":             notRewritten,
-	"repl/reflect":                   notRewritten,
-	"repl/reflexion":                 notRewritten,
-	"repl/run":                       notRewritten,
-	"repl/internal/agenttrace":       notRewritten,
-	"repl/internal/turns":            notRewritten,
-	"repl/workflow/internal/correct": notRewritten,
-	"repl/workflow/internal/flow":    notRewritten,
+	"repl":                  notRewritten,
+	"repl/internal/answers": notRewritten,
+	"repl/internal/calls":   notRewritten,
+	"repl/internal/inputs":  notRewritten,
+	"repl/internal/record":  notRewritten,
+	"repl/llm/providers":    notRewritten,
+	"repl/internal/turns":   notRewritten,
 }
 
 func TestFunctionsHaveAir(t *testing.T) {

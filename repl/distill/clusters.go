@@ -47,11 +47,11 @@ func clusterSchema(failures, most int) json.RawMessage {
 		}}}`, most, failures, failures-1))
 }
 
-// byRun has a run read all failures and cluster them.
-func byRun(
+// clusterByRun has a run read all failures and cluster them.
+func clusterByRun(
 	ctx context.Context, cfg run.Config, failures []Failure, most int,
 ) ([]FailureCluster, run.Outcome, error) {
-	input, err := numbered(failures)
+	input, err := numberFailures(failures)
 	if err != nil {
 		return nil, run.Outcome{}, err
 	}
@@ -65,9 +65,8 @@ func byRun(
 
 	text := bigtext.FromBytes("failures.jsonl", input)
 	defer text.Close()
-	cfg.Inputs, cfg.Schema = []tiers.Input{{Name: "failures.jsonl", Text: text}}, clusterSchema(
-		len(failures), most,
-	)
+	cfg.Inputs = []tiers.Input{{Name: "failures.jsonl", Text: text}}
+	cfg.Schema = clusterSchema(len(failures), most)
 
 	outcome, err := run.Run(ctx, cfg)
 	if err != nil || outcome.Answer == nil {
@@ -118,8 +117,8 @@ func byRun(
 	return clusters, outcome, nil
 }
 
-// numbered are the failures as the run's snippets read them: a line each.
-func numbered(failures []Failure) ([]byte, error) {
+// numberFailures are the failures as the run's snippets read them: a line each.
+func numberFailures(failures []Failure) ([]byte, error) {
 	var b bytes.Buffer
 	encoder := json.NewEncoder(&b)
 	encoder.SetEscapeHTML(false)
@@ -140,9 +139,9 @@ func numbered(failures []Failure) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// complete counts the members of clusters, makes their names differ, and puts the
+// completeClusters counts the members of clusters, makes their names differ, and puts the
 // largest first.
-func complete(clusters []FailureCluster, failures []Failure) []FailureCluster {
+func completeClusters(clusters []FailureCluster, failures []Failure) []FailureCluster {
 	taken := map[string]bool{}
 	for i := range clusters {
 		c := &clusters[i]

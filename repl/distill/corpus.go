@@ -116,16 +116,16 @@ func parseTrace(line []byte, n int) (f Failure, failed bool, err error) {
 		return f, false, err
 	}
 	f = Failure{
-		ID:        first(members, "id", "trace_id", "run_id"),
-		Component: first(members, "component", "agent", "tool", "name"),
-		Error:     first(members, "error", "exception", "failure", "traceback", "reason"),
+		ID:        firstMember(members, "id", "trace_id", "run_id"),
+		Component: firstMember(members, "component", "agent", "tool", "name"),
+		Error:     firstMember(members, "error", "exception", "failure", "traceback", "reason"),
 		Trace:     append(json.RawMessage(nil), value...),
 	}
 
 	if f.ID == "" {
 		f.ID = fmt.Sprintf("line %d", n)
 	}
-	status := strings.ToLower(first(members, "status", "outcome"))
+	status := strings.ToLower(firstMember(members, "status", "outcome"))
 	switch success := string(members["success"]); {
 	case success == "true":
 	case success == "false":
@@ -147,8 +147,8 @@ var successes = map[string]bool{
 	"completed": true, "done": true,
 }
 
-// first is the first member that is not empty, as text.
-func first(members map[string]json.RawMessage, names ...string) string {
+// firstMember is the first member that is not empty, as text.
+func firstMember(members map[string]json.RawMessage, names ...string) string {
 	for _, name := range names {
 		if value := members[name]; len(value) > 0 && string(value) != "null" &&
 			string(value) != "false" {
@@ -158,6 +158,5 @@ func first(members map[string]json.RawMessage, names ...string) string {
 			}
 		}
 	}
-
 	return ""
 }

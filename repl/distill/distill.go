@@ -167,8 +167,8 @@ func (d *distiller) cluster(ctx context.Context, most int) ([]FailureCluster, er
 			len(d.failures), trigger,
 		)
 	default:
-		found, outcome, err := byRun(ctx, d.next(), d.failures, most)
-		if err := d.took("cluster the failures", outcome, err); err != nil {
+		found, outcome, err := clusterByRun(ctx, d.nextConfig(), d.failures, most)
+		if err := d.recordRun("cluster the failures", outcome, err); err != nil {
 			return nil, err
 		}
 		if found != nil {
@@ -178,31 +178,30 @@ func (d *distiller) cluster(ctx context.Context, most int) ([]FailureCluster, er
 
 	if clusters == nil {
 		var err error
-		if clusters, err = byKeywords(ctx, d.failures, most); err != nil {
+		if clusters, err = clusterByKeywords(ctx, d.failures, most); err != nil {
 			return nil, err
 		}
 	}
 
-	d.result.Clusters = complete(clusters, d.failures)
+	d.result.Clusters = completeClusters(clusters, d.failures)
 	return d.result.Clusters, nil
 }
 
 // edit makes the proposals.
 func (d *distiller) edit(ctx context.Context) ([]ComponentEdit, error) {
-	edits, outcome, err := propose(ctx, d.next(), d.result.Clusters, d.failures)
-	if err := d.took("propose edits", outcome, err); err != nil {
+	edits, outcome, err := propose(ctx, d.nextConfig(), d.result.Clusters, d.failures)
+	if err := d.recordRun("propose edits", outcome, err); err != nil {
 		return nil, err
 	}
 	if edits != nil {
 		d.result.Edits = edits
 	}
-
 	return d.result.Edits, nil
 }
 
-// took keeps the accounts of a run, and notes one without an answer: the budget of
+// recordRun keeps the accounts of a run, and notes one without an answer: the budget of
 // the next is what this one left.
-func (d *distiller) took(what string, outcome run.Outcome, err error) error {
+func (d *distiller) recordRun(what string, outcome run.Outcome, err error) error {
 	d.result.Spent = d.result.Spent.Plus(outcome.Spent)
 	if err != nil {
 		return fmt.Errorf("cannot %s: %w", what, err)

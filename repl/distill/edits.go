@@ -140,9 +140,8 @@ func propose(
 	text := bigtext.FromBytes("evidence.json", corpus)
 	defer text.Close()
 	cfg.Inputs = []tiers.Input{{Name: "evidence.json", Text: text}}
-	cfg.Bypass = cfg.Triggers.ShouldTrigger(
-		run.Signal{OutputChars: int64(len(corpus))},
-	) == ""
+	size := run.Signal{OutputChars: int64(len(corpus))}
+	cfg.Bypass = cfg.Triggers.ShouldTrigger(size) == ""
 
 	outcome, err := run.Run(ctx, cfg)
 	if err != nil || outcome.Answer == nil {
@@ -153,11 +152,11 @@ func propose(
 		return nil, outcome, fmt.Errorf("cannot read the edits: %w", err)
 	}
 
-	return ranked(edits, clusters), outcome, nil
+	return rankEdits(edits, clusters), outcome, nil
 }
 
-// ranked computes what is not for a model to say: evidence, gain and priority.
-func ranked(edits []ComponentEdit, clusters []FailureCluster) []ComponentEdit {
+// rankEdits computes what is not for a model to say: evidence, gain and priority.
+func rankEdits(edits []ComponentEdit, clusters []FailureCluster) []ComponentEdit {
 	for i := range edits {
 		e := &edits[i]
 		e.Evidence, e.Gain = []string{}, 0

@@ -30,11 +30,11 @@ type group struct {
 	members []int
 }
 
-// byKeywords clusters failures by the words of their errors: each goes to the group
+// clusterByKeywords clusters failures by the words of their errors: each goes to the group
 // whose first error is most like its own, by the Jaccard index weighted with how rare
 // the words are, or begins a group. What finds no place in the most groups that there
 // may be is the last group of all.
-func byKeywords(ctx context.Context, failures []Failure, most int) ([]FailureCluster, error) {
+func clusterByKeywords(ctx context.Context, failures []Failure, most int) ([]FailureCluster, error) {
 	words := make([][]string, len(failures))
 	count := map[string]int{}
 	for i, f := range failures {
@@ -55,7 +55,7 @@ func byKeywords(ctx context.Context, failures []Failure, most int) ([]FailureClu
 		key := strings.Join(words[i], " ")
 		g := known[key]
 		if g == nil {
-			g = nearest(groups, words[i], weight)
+			g = findNearest(groups, words[i], weight)
 		}
 
 		switch {
@@ -73,10 +73,10 @@ func byKeywords(ctx context.Context, failures []Failure, most int) ([]FailureClu
 
 	clusters := make([]FailureCluster, 0, len(groups)+1)
 	for _, g := range groups {
-		clusters = append(clusters, described(failures, words, g.members, weight))
+		clusters = append(clusters, describeCluster(failures, words, g.members, weight))
 	}
 	if len(rest.members) > 0 {
-		c := described(failures, words, rest.members, weight)
+		c := describeCluster(failures, words, rest.members, weight)
 		c.Name, c.Summary = "other", "Failures that are like none of the others."
 		clusters = append(clusters, c)
 	}
@@ -95,12 +95,11 @@ func wordsOf(text string) []string {
 			}
 		}
 	}
-
 	return slices.Sorted(maps.Keys(seen))
 }
 
-// nearest is the group that is most like some words, nil if none is like them.
-func nearest(groups []*group, words []string, weight func(string) float64) *group {
+// findNearest is the group that is most like some words, nil if none is like them.
+func findNearest(groups []*group, words []string, weight func(string) float64) *group {
 	var best *group
 	most := sameCause
 	for _, g := range groups {
@@ -108,7 +107,6 @@ func nearest(groups []*group, words []string, weight func(string) float64) *grou
 			best, most = g, like
 		}
 	}
-
 	return best
 }
 
@@ -136,9 +134,9 @@ func likeness(a, b []string, weight func(string) float64) float64 {
 // digits are what tells one failure from the next of the same kind.
 var digits = regexp.MustCompile(`[0-9]+`)
 
-// described makes a cluster of its members. Its name is its first error without
+// describeCluster makes a cluster of its members. Its name is its first error without
 // numbers, its keywords those of its words that are frequent in it and rare elsewhere.
-func described(
+func describeCluster(
 	failures []Failure, words [][]string, members []int, weight func(string) float64,
 ) FailureCluster {
 	count := map[string]float64{}

@@ -35,15 +35,14 @@ func (d *distiller) take(what string, find func() (any, error)) error {
 	return nil
 }
 
-// next is the configuration of the next run.
-func (d *distiller) next() run.Config {
+// nextConfig is the configuration of the next run.
+func (d *distiller) nextConfig() run.Config {
 	cfg := d.left
 	d.runs++
 	cfg.Trace = d.trace.Folder()
 	cfg.Progress = calls.NestEvents(
 		fmt.Sprintf("%s.%d", root, d.runs), d.result.Spent, d.caller.Emit,
 	)
-
 	return cfg
 }
 

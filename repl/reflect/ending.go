@@ -23,7 +23,7 @@ func (l *loop) synthesize(ctx context.Context, it iteration) (Outcome, error) {
 		return outcome, nil
 	}
 
-	reflection, err := l.assessment(ctx, it)
+	reflection, err := l.requestAssessment(ctx, it)
 	switch {
 	case err == nil:
 		l.tell(ledger.Event{
@@ -40,9 +40,9 @@ func (l *loop) synthesize(ctx context.Context, it iteration) (Outcome, error) {
 	return outcome, nil
 }
 
-// assessment is the analysis of one more reply. Its code runs in a session of its
+// requestAssessment is the analysis of one more reply. Its code runs in a session of its
 // own: nothing that went wrong before is in its way.
-func (l *loop) assessment(ctx context.Context, it iteration) (output Analysis, err error) {
+func (l *loop) requestAssessment(ctx context.Context, it iteration) (output Analysis, err error) {
 	begun := time.Now()
 	it.sent = conversation.AppendUser(
 		conversation.TrimTurns(it.messages, 1, l.cfg.MaxContextChars),
@@ -57,7 +57,7 @@ func (l *loop) assessment(ctx context.Context, it iteration) (output Analysis, e
 	if it, err = l.extract(ctx, it); err != nil {
 		return output, err
 	}
-	if err := l.renew(ctx); err != nil {
+	if err := l.renewSession(ctx); err != nil {
 		return output, err
 	}
 	if it, err = l.execute(ctx, it); err != nil {
@@ -78,8 +78,8 @@ func (l *loop) assessment(ctx context.Context, it iteration) (output Analysis, e
 	return output, err
 }
 
-// renew replaces the session by a fresh one.
-func (l *loop) renew(ctx context.Context) error {
+// renewSession replaces the session by a fresh one.
+func (l *loop) renewSession(ctx context.Context) error {
 	fresh, err := l.open(ctx)
 	if err != nil {
 		return err
@@ -96,19 +96,18 @@ func (l *loop) finish(outcome *Outcome) error {
 	timedOut := outcome.Status != ledger.StatusAnswered && outcome.Status != ledger.StatusFailed &&
 		outcome.Status != ledger.StatusCanceled
 	if timedOut && outcome.Status != ledger.StatusSynthesised {
-		outcome.Output = l.timeout(outcome.Reason)
+		outcome.Output = l.describeTimeout(outcome.Reason)
 		err = errors.Join(
 			outcome.Output.add(rawTimeout, true),
 			outcome.Output.add("max_iterations", l.cfg.MaxIterations),
 		)
 	}
-
 	return errors.Join(err, outcome.Output.add(rawTrace, l.record(timedOut)))
 }
 
-// timeout is the output of a reflection without an analysis. It has what can be told
+// describeTimeout is the output of a reflection without an analysis. It has what can be told
 // without one: whether the answer is the expected one.
-func (l *loop) timeout(reason string) Analysis {
+func (l *loop) describeTimeout(reason string) Analysis {
 	verdict := "There is no ground truth to compare the agent's answer with."
 	if truth := l.subject.GroundTruth; truth != nil && strings.TrimSpace(*truth) != "" {
 		verdict = "The agent's answer differs from the ground truth."

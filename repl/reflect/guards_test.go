@@ -105,11 +105,14 @@ func TestTemplateMethodsTable(t *testing.T) {
 	log := record(t, outcome).Iterations
 	for name, ok := range map[string]bool{
 		"_build_initial_context": len(sent(0)) == 1 && sent(0)[0].Role == llm.RoleUser && log[0].Iteration == 0,
-		"_accumulate": len(sent(1)) == 3 && len(sent(2)) == 5 && sent(2)[0].Content == sent(0)[0].Content &&
-			strings.Contains(sent(2)[2].Content, "[Iteration 1/20]") && strings.Contains(sent(2)[4].Content, "[Iteration 2/20]"),
-		"_is_done":        outcome.Iterations == 3 && len(m.requests) == 3,
-		"_extract_result": outcome.Output.Reasoning == "The agent said 5." && outcome.Output.KeyInsight == "Count twice.",
-		"run_loop":        len(log) == 3 && strings.Contains(*log[1].Stdout, "mine is 1") && log[2].Terminated,
+		"_accumulate": len(sent(1)) == 3 && len(sent(2)) == 5 &&
+			sent(2)[0].Content == sent(0)[0].Content &&
+			strings.Contains(sent(2)[2].Content, "[Iteration 1/20]") &&
+			strings.Contains(sent(2)[4].Content, "[Iteration 2/20]"),
+		"_is_done": outcome.Iterations == 3 && len(m.requests) == 3,
+		"_extract_result": outcome.Output.Reasoning == "The agent said 5." &&
+			outcome.Output.KeyInsight == "Count twice.",
+		"run_loop": len(log) == 3 && strings.Contains(*log[1].Stdout, "mine is 1") && log[2].Terminated,
 	} {
 		if !ok {
 			t.Errorf("%s: the requests are %+v, the record %+v", name, m.requests, log)
@@ -223,7 +226,8 @@ func TestFallbackSynthesis(t *testing.T) {
 		}
 	})
 	for name, reply := range map[string]string{
-		"prose": "I do not know.", "no FINAL": code("print(1)"), "failing code": code("try:\n    FINAL({'reasoning': 'r'})\nfinally:\n    1/0"),
+		"prose": "I do not know.", "no FINAL": code("print(1)"),
+		"failing code":   code("try:\n    FINAL({'reasoning': 'r'})\nfinally:\n    1/0"),
 		"empty analysis": code("FINAL({})"), "old variables": code("FINAL({'reasoning': mine})"),
 	} {
 		t.Run(

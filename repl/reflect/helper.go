@@ -44,8 +44,8 @@ const disabledText = "(ask_llm disabled - analyze with code)" //nolint:misspell 
 // defaultMode is the mode of calls that name none.
 const defaultMode = "analysis"
 
-// refused is what a helper says whose call does not fit the budget.
-func (c *Config) refused(err *ledger.BudgetError) string {
+// describeRefusal is what a helper says whose call does not fit the budget.
+func (c *Config) describeRefusal(err *ledger.BudgetError) string {
 	if err.What == "calls" {
 		return fmt.Sprintf(
 			"(Max %d LLM calls exceeded - continue with available data)", c.MaxLLMCalls,
@@ -59,7 +59,7 @@ func newHelper(c *Config, caller *calls.Caller) *helper {
 	return &helper{disabled: c.NoSubagent, Answers: &answers.Answers{
 		Caller: caller, Node: "0", Model: c.SubagentModel, Models: c.models(),
 		CallsAtOnce: c.CallsAtOnce, Retries: calls.DefaultRetries, MaxTokens: c.SubagentMaxTokens,
-		Temperature: c.SubagentTemperature, OtherMode: c.SubagentSystemPrompt, Refused: c.refused,
+		Temperature: c.SubagentTemperature, OtherMode: c.SubagentSystemPrompt, Refused: c.describeRefusal,
 	}}
 }
 

@@ -51,7 +51,8 @@ print(llm_query("plain"))`), code(good))
 // TestSubagentModesTable: a mode that is not known has the configured prompt.
 func TestSubagentModesTable(t *testing.T) {
 	for mode, want := range map[string]string{
-		"analysis": answers.ModePrompt("analysis"), "deep_dive": answers.ModePrompt("deep_dive"), "other": "You are terse.",
+		"analysis": answers.ModePrompt("analysis"), "deep_dive": answers.ModePrompt("deep_dive"),
+		"other": "You are terse.",
 	} {
 		m := after(code("ask_llm('q', '', '"+mode+"')"), code(good))
 		cfg := config(m)

@@ -57,7 +57,6 @@ func Run(ctx context.Context, cfg Config, subject Subject) (Outcome, error) {
 	if err != nil && r.outcome.Status == "" {
 		r.outcome.Status, r.outcome.Reason = ledger.StatusFailed, err.Error()
 	}
-
 	return r.outcome, err
 }
 
@@ -86,7 +85,6 @@ func (r *reflection) Prepare(context.Context) (plan harness.Plan, err error) {
 func (r *reflection) Solve(ctx context.Context, trace *record.Trace) (err error) {
 	r.trace = trace
 	r.outcome, err = r.solve(ctx)
-
 	return err
 }
 

@@ -56,17 +56,17 @@ func (l *loop) open(ctx context.Context) (*repl.Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := furnish(ctx, session, &l.subject); err != nil {
+	if err := furnishSession(ctx, session, &l.subject); err != nil {
 		return nil, errors.Join(err, session.Close())
 	}
 
 	return session, nil
 }
 
-// furnish gives a session its variables and builtins. The classes of the trace are
+// furnishSession gives a session its variables and builtins. The classes of the trace are
 // made under the stock builtins, also in a session that has been furnished before.
-func furnish(ctx context.Context, session *repl.Session, s *Subject) error {
-	if err := prepared(ctx, session, "import builtins as __builtins__"); err != nil {
+func furnishSession(ctx context.Context, session *repl.Session, s *Subject) error {
+	if err := runPreparation(ctx, session, "import builtins as __builtins__"); err != nil {
 		return err
 	}
 	if err := session.Assign(ctx, "traces", s.traces()); err != nil {
@@ -79,17 +79,17 @@ func furnish(ctx context.Context, session *repl.Session, s *Subject) error {
 		return err
 	}
 
-	return restrict(ctx, session)
+	return restrictBuiltins(ctx, session)
 }
 
-// restrict sets the builtins of the snippets to come. They are no variable, so a
+// restrictBuiltins sets the builtins of the snippets to come. They are no variable, so a
 // session that moves to another sandbox leaves them behind.
-func restrict(ctx context.Context, session *repl.Session) error {
-	return prepared(ctx, session, namespace)
+func restrictBuiltins(ctx context.Context, session *repl.Session) error {
+	return runPreparation(ctx, session, namespace)
 }
 
-// prepared runs a snippet of our own.
-func prepared(ctx context.Context, session *repl.Session, source string) error {
+// runPreparation runs a snippet of our own.
+func runPreparation(ctx context.Context, session *repl.Session, source string) error {
 	ran, err := session.Run(ctx, repl.Block{Language: tiers.Python, Source: source})
 	if err == nil && ran.Failed() {
 		err = fmt.Errorf("the snippet ended as %s %s", ran.Status, ran.Failure())
@@ -97,7 +97,6 @@ func prepared(ctx context.Context, session *repl.Session, source string) error {
 	if err != nil {
 		return fmt.Errorf("cannot prepare the session: %w", err)
 	}
-
 	return nil
 }
 
@@ -112,9 +111,9 @@ func (l *loop) refurnish(ctx context.Context, done *turns.Turn) error {
 	var err error
 	switch {
 	case lost:
-		err = furnish(ctx, l.session, &l.subject)
+		err = furnishSession(ctx, l.session, &l.subject)
 	case moved:
-		err = restrict(ctx, l.session)
+		err = restrictBuiltins(ctx, l.session)
 	}
 
 	if err == nil || ctx.Err() != nil {

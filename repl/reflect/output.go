@@ -108,7 +108,6 @@ func entriesOf(value json.RawMessage) []json.RawMessage {
 	if textOf(value) == "" {
 		return nil
 	}
-
 	return []json.RawMessage{value}
 }
 
@@ -159,7 +158,6 @@ func tagsOf(value json.RawMessage) []SkillTag {
 			tags = append(tags, t)
 		}
 	}
-
 	return tags
 }
 

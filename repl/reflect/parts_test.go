@@ -36,9 +36,11 @@ func TestPromptTemplateVariablesTable(t *testing.T) {
 	}
 	got := variables(&s)
 	for name, want := range map[string]string{
-		"question_length": "150", "question_preview": strings.Repeat("q", 150), "reasoning_length": "3", "reasoning_preview": "a b",
-		"answer_length": "1", "answer_preview": "(empty)", "ground_truth_length": "151", "ground_truth_preview": strings.Repeat("é", 149) + "…",
-		"feedback_length": "0", "feedback_preview": "(empty)", "skillbook_length": "6", "step_count": "3",
+		"question_length": "150", "question_preview": strings.Repeat("q", 150),
+		"reasoning_length": "3", "reasoning_preview": "a b", "answer_length": "1",
+		"answer_preview": "(empty)", "ground_truth_length": "151",
+		"ground_truth_preview": strings.Repeat("é", 149) + "…", "feedback_length": "0",
+		"feedback_preview": "(empty)", "skillbook_length": "6", "step_count": "3",
 	} {
 		if got[name] != want {
 			t.Errorf("%s is %q, want %q", name, got[name], want)
@@ -208,7 +210,8 @@ func TestOutputIsReadLeniently(t *testing.T) {
 			`{"reasoning":"[\"a\", 1]","error_identification":"true","key_insight":"3"}`,
 		},
 		{
-			"one learning", `{"reasoning": "r", "extracted_learnings": {"learning": "l", "atomicity_score": "0.5"}}`,
+			"one learning",
+			`{"reasoning": "r", "extracted_learnings": {"learning": "l", "atomicity_score": "0.5"}}`,
 			`{"reasoning":"r","extracted_learnings":[{"learning":"l","atomicity_score":0.5,"evidence":""}]}`,
 		},
 		{
@@ -234,8 +237,10 @@ func TestOutputIsReadLeniently(t *testing.T) {
 		}
 		got := map[string]any{}
 		for name, value := range map[string]any{
-			"reasoning": o.Reasoning, "error_identification": o.ErrorIdentification, "root_cause_analysis": o.RootCauseAnalysis,
-			"correct_approach": o.CorrectApproach, "key_insight": o.KeyInsight, "extracted_learnings": o.ExtractedLearnings, "skill_tags": o.SkillTags,
+			"reasoning": o.Reasoning, "error_identification": o.ErrorIdentification,
+			"root_cause_analysis": o.RootCauseAnalysis, "correct_approach": o.CorrectApproach,
+			"key_insight": o.KeyInsight, "extracted_learnings": o.ExtractedLearnings,
+			"skill_tags": o.SkillTags,
 		} {
 			data, err := json.Marshal(value)
 			if err != nil {
@@ -262,8 +267,10 @@ func TestOutputIsReadLeniently(t *testing.T) {
 
 func TestOutputIsBounded(t *testing.T) {
 	for name, value := range map[string]string{
-		"nothing": "null", "no reasoning": `{"key_insight": "k"}`, "blank": `{"reasoning": " \n"}`, "empty": `""`, "not JSON": "{",
-		"large": `{"reasoning": "` + strings.Repeat("x", maxOutput) + `"}`, "deep": strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000),
+		"nothing": "null", "no reasoning": `{"key_insight": "k"}`, "blank": `{"reasoning": " \n"}`,
+		"empty": `""`, "not JSON": "{",
+		"large": `{"reasoning": "` + strings.Repeat("x", maxOutput) + `"}`,
+		"deep":  strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000),
 	} {
 		if o, err := parseAnalysis(json.RawMessage(value)); err == nil {
 			t.Errorf("%s was taken: %+v", name, o)

@@ -38,7 +38,8 @@ func (l *loop) record(timedOut bool) runRecord {
 func (l *loop) note(it iteration, begun time.Time) {
 	entry := iterationRecord{Iteration: it.index, Code: it.code, Terminated: it.terminated}
 	if it.result != nil {
-		stdout, stderr := texts.Truncate(it.result.stdout, l.cfg.MaxOutputChars), texts.Truncate(it.result.stderr, l.cfg.MaxOutputChars)
+		stdout := texts.Truncate(it.result.stdout, l.cfg.MaxOutputChars)
+		stderr := texts.Truncate(it.result.stderr, l.cfg.MaxOutputChars)
 		entry.Stdout, entry.Stderr = &stdout, &stderr
 	}
 

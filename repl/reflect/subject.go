@@ -63,6 +63,5 @@ func (s *Subject) agent() agenttrace.AgentStep {
 	if len(s.steps) == 0 {
 		return agenttrace.AgentStep{}
 	}
-
 	return s.steps[0]
 }

@@ -46,7 +46,8 @@ func TestOverHTTP(t *testing.T) {
 	if err := registry.Close(); err != nil {
 		t.Error(err)
 	}
-	if len(helpers) != 1 || helpers[0].MaxTokens != 8192 || helpers[0].Temperature == nil || *helpers[0].Temperature != 0.3 ||
+	if len(helpers) != 1 || helpers[0].MaxTokens != 8192 ||
+		helpers[0].Temperature == nil || *helpers[0].Temperature != 0.3 ||
 		system(helpers[0]) != answers.ModePrompt("analysis") ||
 		last(helpers[0]) != "why?\n\nContext:\nWrong." {
 		t.Errorf("the sub-agent was asked %+v", helpers)

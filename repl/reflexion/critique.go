@@ -48,7 +48,6 @@ func decodeCritiques(values []json.RawMessage) (Critique, error) {
 		}
 		all[i] = Critique{Issues: all[i].Issues, Confidence: all[i].Confidence}
 	}
-
 	return mergeCritiques(all, 0), nil
 }
 
@@ -73,8 +72,8 @@ func mergeCritiques(critiques []Critique, unreadable int) Critique {
 		others := len(merged.Issues)
 		for _, issue := range c.Issues {
 			own := wordsOf(issue.Description)
-			if at := same(merged.Issues[:others], words, issue.Type, own); at >= 0 {
-				merged.Issues[at] = joined(merged.Issues[at], issue)
+			if at := findSame(merged.Issues[:others], words, issue.Type, own); at >= 0 {
+				merged.Issues[at] = joinIssues(merged.Issues[at], issue)
 				continue
 			}
 			merged.Issues, words = append(merged.Issues, issue), append(words, own)
@@ -85,7 +84,7 @@ func mergeCritiques(critiques []Critique, unreadable int) Critique {
 		merged.Issues, func(a, b Issue) int { return rank(b.Severity) - rank(a.Severity) },
 	)
 	merged.Issues = merged.Issues[:min(len(merged.Issues), mostIssues)]
-	merged.Passes = unreadable == 0 && len(critiques) > 0 && !merged.blocked()
+	merged.Passes = unreadable == 0 && len(critiques) > 0 && !merged.isBlocked()
 
 	return merged
 }
@@ -94,18 +93,18 @@ func mergeCritiques(critiques []Critique, unreadable int) Critique {
 // several, and there may be several judges, but one prompt has to show them.
 const mostIssues = 50
 
-// same is where an issue stands already, -1 if nowhere.
-func same(issues []Issue, words []map[string]bool, kind string, own map[string]bool) int {
+// findSame is where an issue stands already, -1 if nowhere.
+func findSame(issues []Issue, words []map[string]bool, kind string, own map[string]bool) int {
 	for i := range issues {
-		if issues[i].Type == kind && alike(words[i], own) {
+		if issues[i].Type == kind && areAlike(words[i], own) {
 			return i
 		}
 	}
 	return -1
 }
 
-// joined is one issue of two that are the same.
-func joined(a, b Issue) Issue {
+// joinIssues is one issue of two that are the same.
+func joinIssues(a, b Issue) Issue {
 	if a.SuggestedFix == "" {
 		a.SuggestedFix = b.SuggestedFix
 	}
@@ -113,7 +112,6 @@ func joined(a, b Issue) Issue {
 		b.SuggestedFix = a.SuggestedFix
 		return b
 	}
-
 	return a
 }
 
@@ -128,7 +126,7 @@ func wordsOf(text string) map[string]bool {
 // sameIssue is the Jaccard index from which two descriptions mean one issue.
 const sameIssue = 0.7
 
-func alike(a, b map[string]bool) bool {
+func areAlike(a, b map[string]bool) bool {
 	both := 0
 	for word := range a {
 		if b[word] {
@@ -140,8 +138,8 @@ func alike(a, b map[string]bool) bool {
 	return either > 0 && float64(both) >= sameIssue*float64(either)
 }
 
-// blocked reports whether an issue keeps the draft from passing.
-func (c *Critique) blocked() bool {
+// isBlocked reports whether an issue keeps the draft from passing.
+func (c *Critique) isBlocked() bool {
 	return slices.ContainsFunc(c.Issues, func(i Issue) bool { return rank(i.Severity) > 0 })
 }
 

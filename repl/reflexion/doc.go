@@ -6,7 +6,9 @@
 //
 //	result, err := reflexion.Run(ctx, reflexion.Config{
 //		Task:   "How do I set up database migrations?",
-//		Memory: reflexion.Memory{Facts: []reflexion.Fact{{Content: "Use drizzle-kit for migrations", Confidence: 0.85}}},
+//		Memory: reflexion.Memory{Facts: []reflexion.Fact{
+//			{Content: "Use drizzle-kit for migrations", Confidence: 0.85},
+//		}},
 //		Paths:  []string{"docs", "src"},
 //		Models: registry, Model: "openai/gpt-5",
 //	})

@@ -78,7 +78,7 @@ func (e *evidence) search(draft string, critique *Critique) []Evidence {
 		return nil
 	}
 	best := map[*bm25.Passage]found{}
-	for _, c := range e.claims(draft, critique) {
+	for _, c := range e.listClaims(draft, critique) {
 		for _, hit := range e.library.Search(c.query, c.most) {
 			old, known := best[hit.Passage]
 			better := !known || c.urgent && !old.urgent ||
@@ -119,27 +119,27 @@ func (e *evidence) search(draft string, critique *Critique) []Evidence {
 	return out
 }
 
-// claims are what is looked up: the issues that keep the draft from passing, the task,
+// listClaims are what is looked up: the issues that keep the draft from passing, the task,
 // and sentences of the draft.
-func (e *evidence) claims(draft string, critique *Critique) []claim {
+func (e *evidence) listClaims(draft string, critique *Critique) []claim {
 	var list []claim
 	if critique != nil {
 		for _, issue := range critique.Issues {
 			list = append(list, claim{
-				clipped(issue.Description + " " + issue.SuggestedFix), rank(issue.Severity) > 0, 1,
+				clipText(issue.Description + " " + issue.SuggestedFix), rank(issue.Severity) > 0, 1,
 			})
 		}
 	}
 
-	list = append(list, claim{clipped(e.task), true, 3})
-	for _, s := range sentences(draft) {
-		list = append(list, claim{clipped(s), false, 1})
+	list = append(list, claim{clipText(e.task), true, 3})
+	for _, s := range splitSentences(draft) {
+		list = append(list, claim{clipText(s), false, 1})
 	}
 	return list
 }
 
-// clipped is at most maxClaim bytes of a text, on one line.
-func clipped(text string) string {
+// clipText is at most maxClaim bytes of a text, on one line.
+func clipText(text string) string {
 	text = strings.Join(strings.Fields(text), " ")
 	if len(text) <= maxClaim {
 		return text
@@ -148,15 +148,14 @@ func clipped(text string) string {
 	for !utf8.RuneStart(text[n]) {
 		n--
 	}
-
 	return text[:n]
 }
 
 // sentence is what ends with a line, or with a full stop before a space.
 var sentence = regexp.MustCompile(`(?m)\S[^\n]*?(?:[.!?](?:\s|$)|[。！？]|$)`)
 
-// sentences are the first sentences of a text that may claim something.
-func sentences(text string) []string {
+// splitSentences are the first sentences of a text that may claim something.
+func splitSentences(text string) []string {
 	var list []string
 	for _, s := range sentence.FindAllString(text, 4*mostClaims) {
 		if len(s) >= minClaim && len(list) < mostClaims {
@@ -182,6 +181,5 @@ func sourceOf(p *bm25.Passage) string {
 	case ending == "" && p.Kind == bigtext.KindText && base == strings.ToUpper(base):
 		return sourceDocumentation
 	}
-
 	return sourceCodebase
 }

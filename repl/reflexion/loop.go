@@ -43,7 +43,6 @@ func Run(ctx context.Context, cfg Config) (Result, error) {
 	if err != nil && l.result.Status == "" {
 		l.result.Status, l.result.Reason = ledger.StatusFailed, err.Error()
 	}
-
 	return l.result, err
 }
 
@@ -91,7 +90,6 @@ func (l *loop) Conclude(e *harness.Ending) ledger.Event {
 	r.Spent, r.Budget, r.Elapsed, r.Trace = e.Spent, e.Budget, e.Elapsed, e.Folder
 	r.TotalLLMCalls, r.TotalTokens = r.Spent.Calls, r.Spent.InputTokens+r.Spent.OutputTokens
 	r.Success = r.Status == StatusPassed
-
 	return ledger.Event{Turn: l.turn, Status: string(r.Status), Text: r.FinalDraft, Error: r.Reason}
 }
 
@@ -129,7 +127,7 @@ func (l *loop) Solve(ctx context.Context, trace *record.Trace) error {
 			return nil
 		}
 
-		if !critique.blocked() {
+		if !critique.isBlocked() {
 			l.result.Status, l.result.Reason = StatusUnjudged, "the draft "+critique.String()
 			return nil
 		}
@@ -182,7 +180,7 @@ func (l *loop) write(
 	if critique != nil {
 		purpose, data.Draft, data.Issues = "revision", l.result.FinalDraft, critique.Issues
 	}
-	if sent, err = messages("writer", purpose, data); err != nil {
+	if sent, err = fillMessages("writer", purpose, data); err != nil {
 		return nil, response, err
 	}
 
@@ -222,7 +220,7 @@ var cutShort = Issue{
 func (l *loop) judge(ctx context.Context, i *Iteration, cut bool) (*Critique, error) {
 	data := l.material(i.Evidence)
 	data.Draft = i.Draft
-	sent, err := messages("judge", "critique", data)
+	sent, err := fillMessages("judge", "critique", data)
 	if err != nil {
 		return nil, err
 	}

@@ -125,7 +125,7 @@ func (m *Memory) validate() error {
 	}
 
 	for i, f := range m.Facts {
-		if !share(f.Confidence) {
+		if !isShare(f.Confidence) {
 			return fmt.Errorf(
 				"fact %d has a confidence of %v: it is a number from 0 to 1", i+1, f.Confidence,
 			)
@@ -133,7 +133,7 @@ func (m *Memory) validate() error {
 	}
 
 	for i, p := range m.Procedures {
-		if !share(p.SuccessRate) {
+		if !isShare(p.SuccessRate) {
 			return fmt.Errorf(
 				"procedure %d has a success rate of %v: it is a number from 0 to 1", i+1,
 				p.SuccessRate,
@@ -144,8 +144,8 @@ func (m *Memory) validate() error {
 	return nil
 }
 
-// share reports whether a number is from 0 to 1; NaN is not.
-func share(n float64) bool { return n >= 0 && n <= 1 }
+// isShare reports whether a number is from 0 to 1; NaN is not.
+func isShare(n float64) bool { return n >= 0 && n <= 1 }
 
 // shownMessages is how many messages of the history a prompt shows.
 const shownMessages = 3

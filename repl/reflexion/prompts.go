@@ -24,8 +24,8 @@ type shown struct {
 	Contract   string
 }
 
-// messages are a prompt of two parts: who the model is, and what there is to do.
-func messages(role, task string, data any) ([]llm.Message, error) {
+// fillMessages are a prompt of two parts: who the model is, and what there is to do.
+func fillMessages(role, task string, data any) ([]llm.Message, error) {
 	system, err := templates.Fill(role, nil)
 	if err != nil {
 		return nil, err

@@ -114,7 +114,6 @@ func rank(severity string) int {
 		return 1
 	case severityCritical:
 	}
-
 	return 2
 }
 

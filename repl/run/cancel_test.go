@@ -58,8 +58,8 @@ func TestARunEndsWhereverItIsCancelled(t *testing.T) {
 		cancel(nil)
 		if at == 0 { // the whole of it
 			events = int(seen.Load())
-			if err != nil || outcome.Status != ledger.StatusSynthesised || outcome.Compactions == 0 || outcome.Loops != 2 ||
-				events < 20 {
+			if err != nil || outcome.Status != ledger.StatusSynthesised ||
+				outcome.Compactions == 0 || outcome.Loops != 2 || events < 20 {
 				t.Fatalf("%d events, %+v, %v", events, outcome, err)
 			}
 			continue

@@ -94,11 +94,10 @@ func (l *loop) compact(ctx context.Context) error {
 	}
 
 	summary := strings.TrimSpace(response.Text)
-	if summary == "" ||
-		response.Finish == llm.FinishRefusal { // the variables are there, and history
-		summary = "(none was written)"
+	if summary == "" || response.Finish == llm.FinishRefusal {
+		summary = "(none was written)" // the variables and history remain
 	}
-	if err := l.session.Assign(ctx, "history", l.extended(whole[preamble:])); err != nil {
+	if err := l.session.Assign(ctx, "history", l.extendHistory(whole[preamble:])); err != nil {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
@@ -125,9 +124,9 @@ func (l *loop) compact(ctx context.Context) error {
 	return nil
 }
 
-// extended is the whole history: what was there before the last compaction, and
+// extendHistory is the whole history: what was there before the last compaction, and
 // what was said since.
-func (l *loop) extended(turns []llm.Message) []llm.Message {
+func (l *loop) extendHistory(turns []llm.Message) []llm.Message {
 	if l.compactions > 0 {
 		turns = turns[2:] // the last summary and its frame
 	}
@@ -135,8 +134,8 @@ func (l *loop) extended(turns []llm.Message) []llm.Message {
 	return l.history
 }
 
-// size is how many characters the inputs have.
-func (r *tree) size(ctx context.Context) (int64, error) {
+// measureInputs is how many characters the inputs have.
+func (r *tree) measureInputs(ctx context.Context) (int64, error) {
 	var sum int64
 	for _, input := range r.cfg.Inputs {
 		switch {
@@ -182,11 +181,11 @@ func (r *tree) fits(chars int64) bool {
 func (r *tree) bypass(
 	ctx context.Context, contract *schema.Contract,
 ) (outcome Outcome, done bool, err error) {
-	chars, err := r.size(ctx)
+	chars, err := r.measureInputs(ctx)
 	if err != nil || !r.fits(chars) {
 		return outcome, false, err
 	}
-	text, ok, err := r.inline(ctx, chars)
+	text, ok, err := r.inlineInputs(ctx, chars)
 	if err != nil || !ok {
 		return outcome, false, err
 	}
@@ -224,8 +223,8 @@ func (r *tree) bypass(
 	return outcome, true, err
 }
 
-// inline is all inputs as text; false if one is a directory.
-func (r *tree) inline(ctx context.Context, chars int64) (string, bool, error) {
+// inlineInputs is all inputs as text; false if one is a directory.
+func (r *tree) inlineInputs(ctx context.Context, chars int64) (string, bool, error) {
 	var b strings.Builder
 	for i, input := range r.cfg.Inputs {
 		value := input.Value
@@ -250,8 +249,8 @@ func (r *tree) inline(ctx context.Context, chars int64) (string, bool, error) {
 	return strings.TrimSpace(b.String()), true, nil
 }
 
-// readOnce is what showing so many characters to the sub-model takes.
-func (r *tree) readOnce(chars int64) (ledger.Spending, error) {
+// estimateReading is what showing so many characters to the sub-model takes.
+func (r *tree) estimateReading(chars int64) (ledger.Spending, error) {
 	part := 2 * r.caller.Window(r.cfg.SubModel) // half a window, four characters a token
 	n := (chars + part - 1) / part
 	if n == 0 {

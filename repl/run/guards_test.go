@@ -33,7 +33,8 @@ func TestPromptsAreGolden(t *testing.T) {
 			c.Fields = map[string]tiers.Value{"passage": tiers.Value(`"a passage"`)}
 		},
 		"many inputs": func(c *run.Config) {
-			c.Inputs = append(c.Inputs, tiers.Input{Name: "rows", Value: tiers.Value(`[{"a": 1}, {"a": 2}]`)}, text("a,b\n1,2\n"))
+			rows := tiers.Input{Name: "rows", Value: tiers.Value(`[{"a": 1}, {"a": 2}]`)}
+			c.Inputs = append(c.Inputs, rows, text("a,b\n1,2\n"))
 		},
 		"tools": func(c *run.Config) {
 			tools, err := repl.NewTools(repl.Tool{

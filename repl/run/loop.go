@@ -59,7 +59,7 @@ func (l *loop) solve(ctx context.Context) (outcome Outcome, err error) {
 	}
 	defer func() {
 		if outcome.Answer == nil {
-			outcome.Partial = l.partial(ctx)
+			outcome.Partial = l.recoverPartial(ctx)
 		}
 		outcome.Turns, outcome.Compactions = int(l.turn.Load()), l.compactions
 		err = errors.Join(err, l.session.Close())
@@ -90,7 +90,7 @@ func (l *loop) begin(ctx context.Context) error {
 		CallsAtOnce: l.cfg.CallsAtOnce, Loops: calls.NewGate(l.cfg.LoopsAtOnce),
 	}
 	if l.depth < l.cfg.MaxDepth {
-		l.answers.Loop = l.sub
+		l.answers.Loop = l.answerSub
 	}
 
 	tools, err := l.cfg.Tools.With(l.answers.Functions()...)
@@ -105,7 +105,7 @@ func (l *loop) begin(ctx context.Context) error {
 		return err
 	}
 	l.executor = turns.Executor{Session: l.session, Tell: l.tell}
-	if l.messages, err = l.opening(ctx, tools); err != nil {
+	if l.messages, err = l.writeOpening(ctx, tools); err != nil {
 		return errors.Join(err, l.session.Close())
 	}
 
@@ -113,8 +113,8 @@ func (l *loop) begin(ctx context.Context) error {
 	return nil
 }
 
-// opening are the first messages: of constant size, whatever the inputs hold.
-func (l *loop) opening(ctx context.Context, tools *repl.Tools) ([]llm.Message, error) {
+// writeOpening are the first messages: of constant size, whatever the inputs hold.
+func (l *loop) writeOpening(ctx context.Context, tools *repl.Tools) ([]llm.Message, error) {
 	inputs, err := l.inputs.Describe(ctx)
 	if err != nil {
 		return nil, err
@@ -288,10 +288,10 @@ func (l *loop) check(value json.RawMessage) (json.RawMessage, []schema.Violation
 	return nil, violations
 }
 
-// partial is what there is without an answer: what the snippets put into
+// recoverPartial is what there is without an answer: what the snippets put into
 // answer["content"], else the last output. The run's own time may be over, so it
 // takes a little more.
-func (l *loop) partial(ctx context.Context) string {
+func (l *loop) recoverPartial(ctx context.Context) string {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
 	defer cancel()
 	l.session.RefuseCalls() // answer may be an object of the model's own making
@@ -330,8 +330,8 @@ func (l *loop) tell(e ledger.Event) {
 	l.caller.Tell(e)
 }
 
-// sub answers a query by a loop of its own, one level deeper.
-func (l *loop) sub(
+// answerSub answers a query by a loop of its own, one level deeper.
+func (l *loop) answerSub(
 	ctx context.Context, q answers.Query, contract *schema.Contract,
 ) (json.RawMessage, error) {
 	question, err := l.inputs.Text(ctx, q.Prompt, maxQuestion)

@@ -568,7 +568,11 @@ func TestEveryNameHasARow(t *testing.T) {
 	for _, f := range protocol.Functions() {
 		names = append(names, f.Name)
 	}
-	for _, name := range append(names, "FINAL", "FINAL_VAR", "SUBMIT", "SHOW_VARS", "answer", "history", "context", "parallel_map", "chunk") {
+	names = append(
+		names, "FINAL", "FINAL_VAR", "SUBMIT", "SHOW_VARS", "answer", "history", "context",
+		"parallel_map", "chunk",
+	)
+	for _, name := range names {
 		if !slices.ContainsFunc(
 			rows, func(r row) bool { return r.name == name || strings.HasPrefix(r.name, name+" ") },
 		) {

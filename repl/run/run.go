@@ -31,7 +31,6 @@ func Run(ctx context.Context, cfg Config) (Outcome, error) {
 	if err != nil && r.outcome.Status == "" {
 		r.outcome.Status, r.outcome.Reason = ledger.StatusFailed, err.Error()
 	}
-
 	return r.outcome, err
 }
 
@@ -81,7 +80,6 @@ func (r *rootRun) Conclude(e *harness.Ending) ledger.Event {
 	}
 	o.Spent, o.Budget, o.Elapsed, o.Trace = e.Spent, e.Budget, e.Elapsed, e.Folder
 	o.Loops = int(r.loops.Load())
-
 	return ledger.Event{Status: string(o.Status), Text: o.Text(), Error: o.Reason}
 }
 
@@ -156,18 +154,18 @@ func EstimateRun(ctx context.Context, cfg Config) (Estimate, error) {
 		return Estimate{}, err
 	}
 
-	e := Estimate{Turn: turn, Most: r.ledger.Budget(), Priced: r.priced()}
-	chars, err := r.size(ctx)
+	e := Estimate{Turn: turn, Most: r.ledger.Budget(), Priced: r.isPriced()}
+	chars, err := r.measureInputs(ctx)
 	if err != nil {
 		return Estimate{}, err
 	}
 	e.Bypass = r.cfg.Bypass && r.fits(chars)
-	e.ReadOnce, err = r.readOnce(chars)
+	e.ReadOnce, err = r.estimateReading(chars)
 	return e, err
 }
 
-// priced reports whether all prices are known.
-func (r *tree) priced() bool {
+// isPriced reports whether all prices are known.
+func (r *tree) isPriced() bool {
 	for _, name := range r.allowed {
 		if m, err := r.cfg.Models.Resolve(name); err != nil || m.Facts.Price == nil {
 			return false

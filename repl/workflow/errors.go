@@ -31,7 +31,6 @@ func (e *FileError) Error() string {
 	for i, p := range e.Problems {
 		lines[i] = p.String()
 	}
-
 	return strings.Join(lines, "\n")
 }
 

@@ -116,7 +116,6 @@ func actionsOf(further []Action) (flow.Actions, error) {
 		}
 		all = append(all, action)
 	}
-
 	return flow.NewActions(all...)
 }
 
@@ -164,7 +163,6 @@ func Parse(name string, source []byte) (*File, error) {
 	if err != nil {
 		return nil, publish(err)
 	}
-
 	return &File{file: file}, nil
 }
 
@@ -177,7 +175,6 @@ func (f *File) Check(ctx context.Context, further ...Action) error {
 	if err != nil {
 		return err
 	}
-
 	return publish(f.inFolder().Check(ctx, actions))
 }
 
@@ -223,6 +220,5 @@ func (f *File) Run(ctx context.Context, cfg Config, input map[string]any) (Outco
 func (f *File) inFolder() *flow.File {
 	file := *f.file
 	file.Folder = f.Folder
-
 	return &file
 }

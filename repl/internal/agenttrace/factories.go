@@ -59,7 +59,6 @@ func fromReasoning(reasoning string) *Trace {
 	if len(steps) == 0 {
 		steps = []Step{{Action: actionReasoning, Thought: strings.Trim(reasoning, blanks)}}
 	}
-
 	return newTrace(steps, reasoning, "")
 }
 
@@ -111,7 +110,7 @@ func langChain(root located) (*Trace, error) {
 		}
 	}
 
-	output, err := root.member("output").shown()
+	output, err := root.member("output").show()
 	if err != nil {
 		return nil, err
 	}
@@ -151,7 +150,7 @@ func (t *talk) actionAndObservation(pair located) error {
 		return err
 	}
 
-	input, err := action.member("tool_input").shown()
+	input, err := action.member("tool_input").show()
 	if err != nil {
 		return err
 	}
@@ -159,7 +158,7 @@ func (t *talk) actionAndObservation(pair located) error {
 		thought = input
 	}
 
-	text, err := observation.shown()
+	text, err := observation.show()
 	if err != nil {
 		return err
 	}

@@ -174,24 +174,23 @@ func (l located) text() (string, error) {
 	if !ok {
 		return "", l.wrong("text")
 	}
-
-	return s, l.fits(s)
+	return s, l.checkLength(s)
 }
 
-func (l located) fits(text string) error {
+func (l located) checkLength(text string) error {
 	if len(text) > MaxText {
 		return fmt.Errorf("%s: the text has %d bytes, more than %d", l.path, len(text), MaxText)
 	}
 	return nil
 }
 
-// shown is a text as it is and any other value as JSON.
-func (l located) shown() (string, error) {
+// show is a text as it is and any other value as JSON.
+func (l located) show() (string, error) {
 	if s, ok := l.any.(string); ok || l.any == nil {
-		return s, l.fits(s)
+		return s, l.checkLength(s)
 	}
 	text := jsonText(l.any)
-	return text, l.fits(text)
+	return text, l.checkLength(text)
 }
 
 // truth is a boolean. Nothing is false.
@@ -203,7 +202,6 @@ func (l located) truth() (bool, error) {
 	if !ok {
 		return false, l.wrong("a boolean")
 	}
-
 	return b, nil
 }
 
@@ -217,7 +215,6 @@ func (l located) seconds() *float64 {
 	if err != nil {
 		return nil
 	}
-
 	return &f
 }
 

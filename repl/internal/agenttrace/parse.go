@@ -113,7 +113,6 @@ func plainText(data []byte) (string, bool) {
 	if len(at) == 2 && at[0] == 0 {
 		return string(data), true
 	}
-
 	return string(data), !bytes.ContainsRune([]byte(`{["`), rune(trimmed[0]))
 }
 
@@ -129,7 +128,7 @@ func parseText(text string, format string) (Parsed, error) {
 	}
 
 	if format == formatAuto && speakerMark.MatchString(text) {
-		return parsedAgent(output{Reasoning: text}), nil
+		return parseAgent(output{Reasoning: text}), nil
 	}
 	return Parsed{
 		Format: formatReasoning, Trace: fromReasoning(text),
@@ -137,8 +136,8 @@ func parseText(text string, format string) (Parsed, error) {
 	}, nil
 }
 
-// parsedAgent is an agent's output as a trace.
-func parsedAgent(o output) Parsed {
+// parseAgent is an agent's output as a trace.
+func parseAgent(o output) Parsed {
 	return Parsed{Format: formatAgent, Trace: fromAgent(o), Traces: tracesOf(o)}
 }
 
@@ -159,7 +158,7 @@ func parseAs(root located, format string) (p Parsed, err error) {
 	switch format {
 	case formatAgent:
 		output, err := agentOutput(root)
-		return parsedAgent(output), err
+		return parseAgent(output), err
 	case formatReasoning:
 		text, ok := root.any.(string)
 		if !ok {
@@ -192,7 +191,7 @@ func listIn(root located, name string) located {
 // agentOutput reads the output of an agent, which may be its text alone.
 func agentOutput(root located) (o output, err error) {
 	if text, ok := root.any.(string); ok {
-		return output{Reasoning: text}, root.fits(text)
+		return output{Reasoning: text}, root.checkLength(text)
 	}
 	if err := root.object(); err != nil {
 		return o, err
@@ -200,7 +199,7 @@ func agentOutput(root located) (o output, err error) {
 	if o.Reasoning, err = root.member("reasoning").text(); err != nil {
 		return o, err
 	}
-	if o.FinalAnswer, err = root.first("final_answer", "answer").shown(); err != nil {
+	if o.FinalAnswer, err = root.first("final_answer", "answer").show(); err != nil {
 		return o, err
 	}
 
@@ -219,7 +218,6 @@ func skillIDs(ids located) ([]string, error) {
 			return nil, err
 		}
 	}
-
 	return all, nil
 }
 
@@ -284,7 +282,7 @@ func parseTraces(root located) (Parsed, error) {
 
 	p.Trace = combine(traces...)
 	for _, key := range []string{"question", "ground_truth", "feedback"} {
-		if _, err := root.member(key).shown(); err != nil {
+		if _, err := root.member(key).show(); err != nil {
 			return p, err
 		}
 	}
@@ -300,7 +298,7 @@ func (p Parsed) complete(root located) Parsed {
 		if m.any == nil {
 			return nil
 		}
-		text, err := m.shown()
+		text, err := m.show()
 		if err != nil {
 			return nil
 		}

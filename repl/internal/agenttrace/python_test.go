@@ -476,7 +476,7 @@ func aTraceMoves(t *testing.T, s *repl.Session) {
 	if s.Home() == from || !values.DeepEqual(got, want) {
 		t.Errorf("from %s to %s: %v, not %v", from, s.Home(), got, want)
 	}
-	got := final(
+	got = final(
 		t, s, "FINAL(found[0] is trace[1] and len(TraceContext.combine([trace, trace])) == 8)",
 	)
 	if got != true {

@@ -106,7 +106,6 @@ func (t *talk) each(list located, do func(located) error) error {
 			return err
 		}
 	}
-
 	return nil
 }
 
@@ -219,7 +218,6 @@ func (t *talk) part(part located) error {
 			part, part.member("tool_use_id"), part.member("content"), part.member("is_error"),
 		)
 	}
-
 	return t.reasoning(part.member("thinking"))
 }
 
@@ -238,12 +236,12 @@ func (t *talk) call(c located) error {
 	if err != nil {
 		return err
 	}
-	arguments, err := inner.first("arguments", "input").shown()
+	arguments, err := inner.first("arguments", "input").show()
 	if err != nil {
 		return err
 	}
 
-	id, err := c.first("id", "call_id").shown()
+	id, err := c.first("id", "call_id").show()
 	if err != nil {
 		return err
 	}
@@ -278,7 +276,7 @@ func (t *talk) result(r, id, content, failed located) error {
 		text = "[ERROR] " + text
 	}
 
-	which, err := id.shown()
+	which, err := id.show()
 	if err != nil {
 		return err
 	}
@@ -308,7 +306,6 @@ func (t *talk) callOf(id string) (at int, ok bool) {
 			return at, true
 		}
 	}
-
 	return 0, false
 }
 
@@ -316,7 +313,7 @@ func (t *talk) callOf(id string) (at int, ok bool) {
 func resultText(content located) (string, error) {
 	parts, isList := content.any.([]any)
 	if !isList {
-		return content.shown()
+		return content.show()
 	}
 	texts := make([]string, len(parts))
 	list, err := content.list()
@@ -327,7 +324,7 @@ func resultText(content located) (string, error) {
 	for i, part := range list {
 		text, ok, err := partText(part)
 		if err != nil || !ok {
-			return content.shown() // a list that is no list of parts
+			return content.show() // a list that is no list of parts
 		}
 		texts[i] = text
 	}

@@ -60,7 +60,6 @@ func HeadOf(text string, most int) (head string, left int) {
 		}
 		most--
 	}
-
 	return text, 0
 }
 
@@ -100,7 +99,6 @@ func (t *Trace) Markdown() string {
 	for i := range t.steps {
 		parts = append(parts, t.steps[i].markdown())
 	}
-
 	return strings.Join(parts, "\n\n")
 }
 

@@ -143,12 +143,17 @@ func TestFactoryMethods(t *testing.T) {
 		want []string
 	}{
 		{
-			"from_agent_output", made(agenttrace.Make("agent", agentJSON("[assistant] a\n"+
-				"[USER] b\n  [assistant]\n", "c"), 0, "")),
+			"from_agent_output",
+			made(agenttrace.Make(
+				"agent", agentJSON("[assistant] a\n[USER] b\n  [assistant]\n", "c"), 0, "",
+			)),
 			[]string{"agent_response|a|", "user_message|b|Answer: c"},
 		},
-		{"from_agent_output without " +
-			"markers", made(agenttrace.Make("agent", agentJSON("1. say [user] a", ""), 0, "")), []string{"reasoning|1. say [user] a|"}},
+		{
+			"from_agent_output without markers",
+			made(agenttrace.Make("agent", agentJSON("1. say [user] a", ""), 0, "")),
+			[]string{"reasoning|1. say [user] a|"},
+		},
 		{
 			"from_reasoning_string", reasoned("Plan:\n1. pi is 3.14\n on\n2) b\nStep 3: c\n1999. d\n"),
 			[]string{"reasoning|Plan:|", "reasoning|pi is 3.14\n on|", "reasoning|b|", "reasoning|c\n1999. d|"},
@@ -167,12 +172,20 @@ func TestFactoryMethods(t *testing.T) {
 			[]string{`tool_call:search|{"a": 2.0, "b": 1}|["x"]`},
 		},
 		{
-			"from_conversation_history", made(agenttrace.Make("conversation", []byte(`[{"role": "user", "content": "`+strings.Repeat("x", 1005)+`"}]`), 0, "")),
+			"from_conversation_history",
+			made(agenttrace.Make(
+				"conversation",
+				[]byte(`[{"role": "user", "content": "`+strings.Repeat("x", 1005)+`"}]`), 0, "",
+			)),
 			[]string{"user_message|" + strings.Repeat("x", 1000) + "... (5 more chars)|"},
 		},
 		{
-			"from_conversation_history " +
-				"max_text_len", made(agenttrace.Make("conversation", []byte(`[{"role": "assistant", "content": [{"type": "text", "text": "ab"}, {"type": "tool_use", "id": "1", "name": "t", "input": {}}]}]`), 1, "")),
+			"from_conversation_history max_text_len",
+			made(agenttrace.Make(
+				"conversation",
+				[]byte(`[{"role": "assistant", "content": [{"type": "text", "text": "ab"}, `+
+					`{"type": "tool_use", "id": "1", "name": "t", "input": {}}]}]`), 1, "",
+			)),
 			[]string{"agent_response|a... (1 more chars)|", "tool_call:t|{... (1 more chars)|"},
 		},
 		{

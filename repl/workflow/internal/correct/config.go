@@ -114,7 +114,6 @@ func evaluatorOf(with map[string]any, typeName string) Evaluator {
 	e.Examples, _ = with["examples"].([]any)
 	e.Run, _ = with["run"].(string)
 	e.Language, _ = with["language"].(string)
-
 	return e
 }
 
@@ -194,7 +193,6 @@ func verifyExamples(examples *flow.Tree) []*flow.Problem {
 			found = append(found, problem(output, "the output of an example is a verdict: %v", err))
 		}
 	}
-
 	return found
 }
 

@@ -16,7 +16,7 @@ func Correct(ctx context.Context, r *flow.Run, step Step, data any, errs []any) 
 	if errs == nil {
 		errs = []any{}
 	}
-	defer scoped(r)()
+	defer scopeState(r)()
 	if err := r.Set(map[string]any{stateOutput: data, stateErrors: errs}); err != nil {
 		return nil, err
 	}
@@ -26,7 +26,7 @@ func Correct(ctx context.Context, r *flow.Run, step Step, data any, errs []any) 
 		return nil, fmt.Errorf("the corrector: %w", err)
 	}
 	if text, ok := value.(string); ok && step.Action == flow.LLMCall {
-		if inner, ok := structured(text); ok {
+		if inner, ok := parseStructured(text); ok {
 			return inner, nil
 		}
 	}

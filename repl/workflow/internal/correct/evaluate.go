@@ -24,15 +24,15 @@ import (
 // that broke. Code that does not do its work, and a judge whose reply cannot be read,
 // are verdicts.
 func Evaluate(ctx context.Context, r *flow.Run, e Evaluator, output any) (any, Verdict, error) {
-	defer scoped(r)()
+	defer scopeState(r)()
 	if err := r.Set(map[string]any{stateOutput: output}); err != nil {
 		return output, Verdict{}, err
 	}
 	return e.judge(ctx, r, output)
 }
 
-// scoped returns what takes changes of the state back.
-func scoped(r *flow.Run) func() {
+// scopeState returns what takes changes of the state back.
+func scopeState(r *flow.Run) func() {
 	before := r.State
 	return func() { r.State = before }
 }
@@ -79,7 +79,7 @@ func (e *Evaluator) bySchema(r *flow.Run, output any) (any, Verdict, error) {
 	}
 
 	if err != nil {
-		return output, failed("the output cannot be checked: %v", err), nil
+		return output, failVerdict("the output cannot be checked: %v", err), nil
 	}
 	if len(violations) == 0 {
 		value, err := decode(raw)
@@ -88,7 +88,7 @@ func (e *Evaluator) bySchema(r *flow.Run, output any) (any, Verdict, error) {
 
 	v := Verdict{Score: 1 / float64(1+len(violations)), Suggestions: []any{}}
 	if isText {
-		if value, ok := structured(text); ok {
+		if value, ok := parseStructured(text); ok {
 			output = value
 		} else if violations[0].Path == "$" {
 			v.Score = 0
@@ -107,8 +107,8 @@ func (e *Evaluator) bySchema(r *flow.Run, output any) (any, Verdict, error) {
 	return output, v, nil
 }
 
-// structured is the object or list that a text holds.
-func structured(text string) (any, bool) {
+// parseStructured is the object or list that a text holds.
+func parseStructured(text string) (any, bool) {
 	raw, violations, err := structure.CheckReply(text)
 	if err != nil || len(violations) > 0 {
 		return nil, false
@@ -179,7 +179,7 @@ func (e *Evaluator) byModel(ctx context.Context, r *flow.Run) (Verdict, error) {
 	examples, _ := given["examples"].([]any)
 	for _, example := range examples {
 		members, _ := example.(map[string]any)
-		shown, err := shownExample(members)
+		shown, err := showExample(members)
 		if err != nil {
 			return Verdict{}, err
 		}
@@ -190,18 +190,18 @@ func (e *Evaluator) byModel(ctx context.Context, r *flow.Run) (Verdict, error) {
 	values, err := r.TypedAll(ctx, ask)
 	var unreadable *calls.MismatchError
 	if errors.As(err, &unreadable) {
-		return failed("the judge gave no verdict that can be read: %v", unreadable), nil
+		return failVerdict("the judge gave no verdict that can be read: %v", unreadable), nil
 	}
 	if err != nil {
 		return Verdict{}, err
 	}
 
-	return strictest(values)
+	return pickStrictest(values)
 }
 
-// strictest is the verdict of a judge's reply. There should be one; a judge may quote
+// pickStrictest is the verdict of a judge's reply. There should be one; a judge may quote
 // another that the output holds, and then the harder of them counts.
-func strictest(values []any) (Verdict, error) {
+func pickStrictest(values []any) (Verdict, error) {
 	var hardest Verdict
 	for i, value := range values {
 		v, err := verdictOf(value, judgeContract)
@@ -213,12 +213,11 @@ func strictest(values []any) (Verdict, error) {
 			hardest = v
 		}
 	}
-
 	return hardest, nil
 }
 
-// shownExample is a few-shot example as a question and its answer.
-func shownExample(example map[string]any) ([]llm.Message, error) {
+// showExample is a few-shot example as a question and its answer.
+func showExample(example map[string]any) ([]llm.Message, error) {
 	input, err := textOf(example["input"])
 	if err != nil {
 		return nil, err
@@ -266,19 +265,19 @@ func (e *Evaluator) byCode(ctx context.Context, r *flow.Run, output any) (Verdic
 
 	var ended *flow.ProgramError
 	if errors.As(err, &ended) && !ended.OfFile() {
-		return failed("%v", ended), nil
+		return failVerdict("%v", ended), nil
 	}
 	if err != nil {
 		return Verdict{}, err
 	}
 
-	if text, ok := value.(string); ok &&
-		!json.Valid([]byte(text)) { // or what it quotes would count
-		return failed("the evaluator's result is no verdict: it is a text that is not JSON"), nil
+	// Text that is not JSON is refused: a verdict that it only quotes must not count.
+	if text, ok := value.(string); ok && !json.Valid([]byte(text)) {
+		return failVerdict("the evaluator's result is no verdict: it is a text that is not JSON"), nil
 	}
 	v, err := verdictOf(value, judgeContract)
 	if err != nil {
-		return failed("the evaluator's result is no verdict: %v", err), nil
+		return failVerdict("the evaluator's result is no verdict: %v", err), nil
 	}
 
 	return v, nil

@@ -103,7 +103,8 @@ examples:
 			t.Errorf("the record lacks the judge's reply: %v\n%s", err, record)
 		}
 		m := models.requests[0].Messages
-		if models.requests[0].Model != "test/judge" || len(m) != 6 || m[0].Role != llm.RoleSystem || m[1].Content != "Judge this:\ngood" ||
+		if models.requests[0].Model != "test/judge" || len(m) != 6 ||
+			m[0].Role != llm.RoleSystem || m[1].Content != "Judge this:\ngood" ||
 			m[2].Role != llm.RoleAssistant || m[3].Content != "Judge this:\n{\"x\":1}" ||
 			m[4].Content != `{"valid":false}` ||
 			m[5].Content != `Judge {"secret":7}.` {

@@ -117,7 +117,6 @@ func errorText(e any) string {
 	if runes := []rune(message); len(runes) > most {
 		message = string(runes[:most]) + "…"
 	}
-
 	return message
 }
 
@@ -175,11 +174,11 @@ func (l *loop) attempt(ctx context.Context, i int) (Attempt, error) {
 	var ended *flow.ProgramError
 	switch {
 	case err == nil:
-		if a, err = l.judged(ctx, i, output); err != nil {
+		if a, err = l.judgeOutput(ctx, i, output); err != nil {
 			return a, err
 		}
 	case errors.As(err, &ended) && !ended.OfFile():
-		a.Errors = failed("%v", ended).Errors
+		a.Errors = failVerdict("%v", ended).Errors
 	default:
 		return a, err
 	}
@@ -192,8 +191,8 @@ func (l *loop) attempt(ctx context.Context, i int) (Attempt, error) {
 	return a, l.publish(i)
 }
 
-// judged judges an output, which becomes the current one.
-func (l *loop) judged(ctx context.Context, i int, output any) (Attempt, error) {
+// judgeOutput judges an output, which becomes the current one.
+func (l *loop) judgeOutput(ctx context.Context, i int, output any) (Attempt, error) {
 	l.output = output
 	if err := l.publish(i); err != nil {
 		return Attempt{}, err
@@ -253,6 +252,5 @@ func (a *Attempt) text() string {
 	if len(a.Errors) > 0 {
 		text += ", such as " + errorText(a.Errors[0])
 	}
-
 	return text
 }

@@ -98,10 +98,8 @@ func TestParametersOfLoop(t *testing.T) {
 		if _, err := run(t, loopOf(corrector), cfg, "{}"); err != nil {
 			t.Fatal(err)
 		}
-		got, want := models.prompt(
-			1,
-		), `fix {"a":"x"}: $.a must be integer, is string; $.b is missing;`
-		if got != want {
+		want := `fix {"a":"x"}: $.a must be integer, is string; $.b is missing;`
+		if got := models.prompt(1); got != want {
 			t.Errorf("got %s, want %s", got, want)
 		}
 	})
@@ -309,9 +307,10 @@ func TestReturnValueOnSuccess(t *testing.T) {
 	}
 	out, _ := outcome.State["out"].(map[string]any)
 	for name, want := range map[string]string{
-		"success": `true`, "valid": `true`, "reflection_iteration": `2`, "reflection_output": `{"a":2,"b":true,"valid":"mine"}`,
-		"reflection_errors": `[]`, "reflection_best": `{"a":2,"b":true,` +
-			`"valid":"mine"}`, "reflection_best_score": `1.0`, "a": `2`, "b": `true`,
+		"success": `true`, "valid": `true`, "reflection_iteration": `2`,
+		"reflection_output": `{"a":2,"b":true,"valid":"mine"}`,
+		"reflection_errors": `[]`, "reflection_best": `{"a":2,"b":true,"valid":"mine"}`,
+		"reflection_best_score": `1.0`, "a": `2`, "b": `true`,
 	} {
 		if got := asJSON(t, out[name]); got != want {
 			t.Errorf("%s is %s, want %s", name, got, want)
@@ -334,7 +333,8 @@ func TestReturnValueOnFailure(t *testing.T) {
 	}
 	out, _ := outcome.State["out"].(map[string]any)
 	for name, want := range map[string]string{
-		"success": `false`, "valid": `false`, "exhausted": `true`, "reflection_iteration": `3`, "reflection_output": `"no"`,
+		"success": `false`, "valid": `false`, "exhausted": `true`,
+		"reflection_iteration": `3`, "reflection_output": `"no"`,
 		"reflection_best": `{"a":1}`, "reflection_best_score": `0.5`,
 		"reflection_errors": `[{"message":"the reply has no JSON value in it: answer with the ` +
 			`value alone","path":"$","suggestion":"Return the JSON value alone, without any other text."}]`,

@@ -48,8 +48,8 @@ func scoreValue(score float64) json.Number {
 	return json.Number(text)
 }
 
-// failed is the verdict on an output that could not be judged, or was not made.
-func failed(format string, args ...any) Verdict {
+// failVerdict is the verdict on an output that could not be judged, or was not made.
+func failVerdict(format string, args ...any) Verdict {
 	return Verdict{
 		Errors:      []any{map[string]any{"message": fmt.Sprintf(format, args...)}},
 		Suggestions: []any{},

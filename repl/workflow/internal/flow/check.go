@@ -74,7 +74,7 @@ func (c *checker) fail(at *Tree, format string, args ...any) {
 func (c *checker) use(name, with *Tree) {
 	action, known := c.actions[name.Text]
 	if !known {
-		c.fail(name, "%s", unknown("action", name.Text, c.actions.Names()))
+		c.fail(name, "%s", describeUnknown("action", name.Text, c.actions.Names()))
 		return
 	}
 	if action.Asks {
@@ -97,7 +97,7 @@ func (c *checker) members(tree *Tree, params []Param, open bool, what string) {
 		case open:
 			c.template(tree.Items[i])
 		default:
-			c.fail(key, "%s", unknown(what, key.Text, namesOf(params)))
+			c.fail(key, "%s", describeUnknown(what, key.Text, namesOf(params)))
 		}
 	}
 
@@ -124,7 +124,7 @@ func (c *checker) value(v *Tree, p *Param) {
 		c.models = append(c.models, v)
 	case ActionType:
 		if _, known := c.actions[v.Text]; !known {
-			c.fail(v, "%s", unknown("action", v.Text, c.actions.Names()))
+			c.fail(v, "%s", describeUnknown("action", v.Text, c.actions.Names()))
 		}
 	case SchemaType:
 		c.schema(v)
@@ -196,7 +196,7 @@ func without(t *Tree, key string) *Tree {
 // schema compiles a contract, with the files that it refers to.
 func (c *checker) schema(v *Tree) {
 	if _, err := contractIn(c.folder, v.Plain()); err != nil {
-		c.fail(v, "%s", shortened(err.Error(), 500))
+		c.fail(v, "%s", shortenText(err.Error(), 500))
 	}
 }
 
@@ -228,7 +228,7 @@ func (c *checker) readTemplates(ctx context.Context) error {
 		} else if m.Line > 1 {
 			at.Line, at.Column = at.Line+m.Line-1, 1
 		}
-		c.fail(&at, "the template cannot be read: %s", shortened(m.Message, 300))
+		c.fail(&at, "the template cannot be read: %s", shortenText(m.Message, 300))
 	}
 
 	return nil
@@ -249,7 +249,7 @@ func (p *Param) mismatch(v *Tree) string {
 	switch p.Type {
 	case TextType:
 		if p.Values != nil && !contains(p.Values, v.Text) {
-			return "one of " + fmt.Sprint(p.Values) + ", not " + quoted(v.Text)
+			return "one of " + fmt.Sprint(p.Values) + ", not " + quoteName(v.Text)
 		}
 	case WholeType:
 		number, _ := v.scalar.(json.Number)

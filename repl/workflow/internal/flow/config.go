@@ -107,7 +107,7 @@ func (c *Config) resolve(name string) (string, error) {
 	case !slices.Contains(c.allowed(), name):
 		return "", fmt.Errorf(
 			"the file asks for the model %s, which is not allowed: allow it, or say which one is asked instead",
-			quoted(name),
+			quoteName(name),
 		)
 	}
 

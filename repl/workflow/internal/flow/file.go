@@ -93,7 +93,7 @@ func (p *parsing) whole(tree *Tree) {
 func (p *parsing) keys(tree *Tree, what string, known []string) {
 	for _, key := range tree.Keys {
 		if !contains(known, key.Text) {
-			p.fail(key, unknown(what, key.Text, known))
+			p.fail(key, describeUnknown(what, key.Text, known))
 		}
 	}
 }
@@ -131,7 +131,7 @@ func (p *parsing) node(i int, tree *Tree) {
 	}
 	for _, other := range p.file.Nodes {
 		if other.Name == n.Name {
-			p.fail(tree, "there is a node "+quoted(n.Name)+" before: names are unique")
+			p.fail(tree, "there is a node "+quoteName(n.Name)+" before: names are unique")
 		}
 	}
 

@@ -39,7 +39,7 @@ type NodeError struct {
 }
 
 // Error names the node.
-func (e *NodeError) Error() string { return fmt.Sprintf("node %s: %v", quoted(e.Node), e.Err) }
+func (e *NodeError) Error() string { return fmt.Sprintf("node %s: %v", quoteName(e.Node), e.Err) }
 
 // Unwrap returns the reason.
 func (e *NodeError) Unwrap() error { return e.Err }
@@ -67,5 +67,5 @@ func (e *ProgramError) OfFile() bool { return e.Invalid || e.What == ofTemplate 
 
 // Error says what the program did.
 func (e *ProgramError) Error() string {
-	return fmt.Sprintf("%s ended by %s: %s", e.What, e.Type, shortened(e.Message, 1_000))
+	return fmt.Sprintf("%s ended by %s: %s", e.What, e.Type, shortenText(e.Message, 1_000))
 }

@@ -56,11 +56,11 @@ func fileError(file string, p []*Problem) error {
 	return &FileError{p}
 }
 
-// quoted shows a name of the file, short and on one line.
-func quoted(name string) string { return strconv.Quote(shortened(name, 60)) }
+// quoteName shows a name of the file, short and on one line.
+func quoteName(name string) string { return strconv.Quote(shortenText(name, 60)) }
 
-// shortened cuts a text to so many characters.
-func shortened(text string, limit int) string {
+// shortenText cuts a text to so many characters.
+func shortenText(text string, limit int) string {
 	if len(text) <= limit {
 		return text
 	}
@@ -72,12 +72,12 @@ func shortened(text string, limit int) string {
 	return string(runes[:limit]) + "…"
 }
 
-// unknown says that there is no such thing, and which was meant.
-func unknown(what, name string, known []string) string {
+// describeUnknown says that there is no such thing, and which was meant.
+func describeUnknown(what, name string, known []string) string {
 	if meant := spelling.Nearest(name, known); meant != "" {
-		return fmt.Sprintf("there is no %s %s; did you mean %s?", what, quoted(name), meant)
+		return fmt.Sprintf("there is no %s %s; did you mean %s?", what, quoteName(name), meant)
 	}
 	return fmt.Sprintf(
-		"there is no %s %s; there are %s", what, quoted(name), strings.Join(known, ", "),
+		"there is no %s %s; there are %s", what, quoteName(name), strings.Join(known, ", "),
 	)
 }

@@ -52,7 +52,7 @@ func (r *Run) Python(ctx context.Context, c Code) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	ran, err := r.python.Run(ctx, repl.Block{Language: tiers.Python, Source: body + c.seen()})
+	ran, err := r.python.Run(ctx, repl.Block{Language: tiers.Python, Source: body + c.writeForAnalysers()})
 	invalid := err == nil && neverRan(&ran)
 	if invalid { // say what is wrong with the code itself, by its own lines
 		ran, err = r.python.Run(ctx, repl.Block{Language: tiers.Python, Source: body})
@@ -72,10 +72,10 @@ func (r *Run) Python(ctx context.Context, c Code) (any, error) {
 	return value, err
 }
 
-// seen is a function with the code in it, for the analysers' eyes alone: it stands
+// writeForAnalysers is a function with the code in it, for the analysers' eyes alone: it stands
 // behind the end of the snippet. The indent of one space changes what strings hold,
 // which is why this is not what runs.
-func (c *Code) seen() string {
+func (c *Code) writeForAnalysers() string {
 	text := strings.ReplaceAll(strings.TrimRight(c.Source, "\n"), "\n", "\n ")
 	return "\n\ndef _rlm_seen(" + strings.Join(
 		slices.Sorted(maps.Keys(c.Values)), ", ",

@@ -150,18 +150,18 @@ func (b *bundle) reference(ref, file string) (string, error) {
 		!filepath.IsLocal(filepath.FromSlash(target)) {
 		return "", fmt.Errorf(
 			"the reference %s leads out of the workflow's folder: give the path of a file in it",
-			quoted(ref),
+			quoteName(ref),
 		)
 	}
 
 	if b.names[target] == "" {
 		if err := b.load(target); err != nil {
-			return "", fmt.Errorf("the reference %s: %w", quoted(ref), err)
+			return "", fmt.Errorf("the reference %s: %w", quoteName(ref), err)
 		}
 	}
 	if fragment != "" && !strings.HasPrefix(fragment, "/") {
 		return "", fmt.Errorf(
-			"the reference %s: after # stands a path, such as #/$defs/user", quoted(ref),
+			"the reference %s: after # stands a path, such as #/$defs/user", quoteName(ref),
 		)
 	}
 

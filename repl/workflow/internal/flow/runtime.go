@@ -20,7 +20,7 @@ import (
 func (r *Run) Act(ctx context.Context, name string, with map[string]any) (any, error) {
 	action, known := r.cfg.Actions[name]
 	if !known {
-		return nil, errors.New(unknown("action", name, r.cfg.Actions.Names()))
+		return nil, errors.New(describeUnknown("action", name, r.cfg.Actions.Names()))
 	}
 	ready, err := r.ready(ctx, &action, with)
 	if err != nil {

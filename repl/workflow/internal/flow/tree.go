@@ -161,7 +161,7 @@ func yamlProblem(err error) *Problem {
 		}
 	}
 
-	p.Message = "this is not YAML: " + shortened(text, 300)
+	p.Message = "this is not YAML: " + shortenText(text, 300)
 	return p
 }
 
@@ -234,7 +234,7 @@ func (p *planter) members(t *Tree, n *yaml.Node, depth int) *Problem {
 			return problemAt(name, "a key is a text")
 		}
 		if seen[key.Text] {
-			return problemAt(name, "the key %s is there twice", quoted(key.Text))
+			return problemAt(name, "the key %s is there twice", quoteName(key.Text))
 		}
 
 		seen[key.Text] = true
@@ -260,7 +260,7 @@ func (p *planter) scalar(t *Tree, n *yaml.Node) *Problem {
 
 	var value any
 	if err := n.Decode(&value); err != nil {
-		return problemAt(n, "%s", yamlLine.ReplaceAllString(shortened(err.Error(), 200), ""))
+		return problemAt(n, "%s", yamlLine.ReplaceAllString(shortenText(err.Error(), 200), ""))
 	}
 	t.Kind = Other
 	switch v := value.(type) {
@@ -279,7 +279,7 @@ func (p *planter) scalar(t *Tree, n *yaml.Node) *Problem {
 		}
 		t.scalar = json.Number(strconv.FormatFloat(v, 'g', -1, 64))
 	default:
-		return problemAt(n, "a value of the tag %s is not taken here", quoted(n.Tag))
+		return problemAt(n, "a value of the tag %s is not taken here", quoteName(n.Tag))
 	}
 
 	return nil
