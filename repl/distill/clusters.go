@@ -13,17 +13,17 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// FailureCluster is failures with a common cause.
+// FailureCluster is a group of failures with a common cause.
 type FailureCluster struct {
 	Name    string `json:"name"`
 	Summary string `json:"summary"`
-	// RootCause is what the run takes for the cause; empty for clusters by words.
+	// RootCause is the cause as the run sees it; empty for clusters by words.
 	RootCause string   `json:"root_cause,omitempty"`
 	Keywords  []string `json:"keywords"`
-	// Components are what failed, as the traces say, sorted.
+	// Components are the failed components, sorted.
 	Components []string `json:"components"`
-	// Failures are the names of the traces, Count how many, Share their part of all
-	// failures, from 0 to 1.
+	// Failures are the names of the traces, Count is their number, Share their part of
+	// all failures, from 0 to 1.
 	Failures []string `json:"failures"`
 	Count    int      `json:"count"`
 	Share    float64  `json:"share"`
@@ -31,8 +31,8 @@ type FailureCluster struct {
 	members []int
 }
 
-// clusterSchema is what a run has to answer: the clusters, each with the numbers of its
-// failures.
+// clusterSchema is the contract of the run's answer: the clusters, each with the numbers
+// of its failures.
 func clusterSchema(failures, most int) json.RawMessage {
 	return json.RawMessage(fmt.Sprintf(`{"type": "array", "minItems": 1, "maxItems": %d, "items": {
 		"type": "object",
@@ -47,7 +47,7 @@ func clusterSchema(failures, most int) json.RawMessage {
 		}}}`, most, failures, failures-1))
 }
 
-// clusterByRun has a run read all failures and cluster them.
+// clusterByRun starts a run that reads all failures and clusters them.
 func clusterByRun(
 	ctx context.Context, cfg run.Config, failures []Failure, most int,
 ) ([]FailureCluster, run.Outcome, error) {
@@ -117,7 +117,7 @@ func clusterByRun(
 	return clusters, outcome, nil
 }
 
-// numberFailures are the failures as the run's snippets read them: a line each.
+// numberFailures writes the failures for the run's snippets, one per line.
 func numberFailures(failures []Failure) ([]byte, error) {
 	var b bytes.Buffer
 	encoder := json.NewEncoder(&b)

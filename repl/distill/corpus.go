@@ -14,7 +14,7 @@ import (
 	"github.com/rlmhq/rlm/schema"
 )
 
-// Bounds of a file of traces: it may come from anywhere.
+// Bounds of a trace file, which is untrusted.
 const (
 	maxLine   = 1 << 20  // bytes of one trace
 	maxBytes  = 64 << 20 // of all
@@ -23,17 +23,17 @@ const (
 
 // Failure is the trace of one run that failed.
 type Failure struct {
-	// ID is the trace's own name, or "line N".
+	// ID is the name in the trace, or "line N".
 	ID string
-	// Component is what failed, empty if the trace does not say.
+	// Component is the failed component, empty if the trace does not name one.
 	Component string
-	// Error is what went wrong, in the trace's words.
+	// Error is the error text of the trace.
 	Error string
-	// Trace is the whole of it, one JSON object.
+	// Trace is the whole trace, one JSON object.
 	Trace json.RawMessage
 }
 
-// Corpus is what a file of traces holds.
+// Corpus is the content of a trace file.
 type Corpus struct {
 	Failures []Failure
 	// Passed counts the traces that show no failure.
@@ -48,10 +48,10 @@ var lineContract = sync.OnceValues(func() (*schema.Contract, error) {
 // MiB in all; empty lines are skipped, and bytes that are not UTF-8 are replaced.
 //
 // A trace is a failure if its success is false; else, unless its success is true or its
-// status or outcome is a word for success, if it has a status, an outcome or an error. Its
-// error is error, exception, failure, traceback or reason, the first that is not empty;
-// its name id, trace_id or run_id; what failed component, agent, tool or name. Other
-// members are kept in Trace. The error names the line that is wrong.
+// status or outcome is a word for success, if it has a status, an outcome or an error.
+// Its error is error, exception, failure, traceback or reason, the first that is not
+// empty; its name is id, trace_id or run_id; its component is component, agent, tool or
+// name. Trace keeps all other members. The error names the wrong line.
 func Parse(r io.Reader) (Corpus, error) {
 	var c Corpus
 	lines := bufio.NewScanner(r)
@@ -97,7 +97,7 @@ func Parse(r io.Reader) (Corpus, error) {
 	return c, nil
 }
 
-// parseTrace reads one trace, and says whether it failed.
+// parseTrace reads one trace and reports whether its run failed.
 func parseTrace(line []byte, n int) (f Failure, failed bool, err error) {
 	contract, err := lineContract()
 	if err != nil {
@@ -147,7 +147,7 @@ var successes = map[string]bool{
 	"completed": true, "done": true,
 }
 
-// firstMember is the first member that is not empty, as text.
+// firstMember returns the first member that is not empty, as text.
 func firstMember(members map[string]json.RawMessage, names ...string) string {
 	for _, name := range names {
 		if value := members[name]; len(value) > 0 && string(value) != "null" &&

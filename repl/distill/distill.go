@@ -22,21 +22,21 @@ var promptFiles embed.FS
 
 var templates = prompts.New(promptFiles)
 
-// Config says how a corpus is distilled. A zero field means its default.
+// Config describes a distillation. A zero field means its default.
 type Config struct {
-	// Run says how runs go: models, budget (of all of them together), what opens
-	// sessions, triggers. Its question, inputs and contract are not used. Its trace and
-	// its progress are those of the whole, in which runs are sub-loops. Without a model
-	// there are no runs: failures are clustered by their words and no edits are proposed.
+	// Run configures the runs: models, sessions, triggers, and the budget of all runs
+	// together. Its question, inputs and contract are ignored. Its trace and progress
+	// cover the whole distillation, with the runs as sub-loops. Without a model there are
+	// no runs: the words of the errors make the clusters, and no edits are proposed.
 	Run run.Config
-	// Clusters bounds the clusters, by default 20, at most MostClusters. One more may
-	// hold what is in none.
+	// Clusters bounds the clusters, by default 20, at most 200. One more may hold the
+	// remaining failures.
 	Clusters int
 	// NoEdits leaves the proposals out.
 	NoEdits bool
 }
 
-// Check returns what Run would refuse before any work.
+// Check returns the error with which Run would refuse the configuration before any work.
 func (c Config) Check() error {
 	if c.Clusters != 0 && (c.Clusters < 2 || c.Clusters > mostClusters) {
 		return fmt.Errorf(
@@ -63,30 +63,30 @@ const (
 	methodKeywords = "keywords"
 )
 
-// Result is what a corpus comes to.
+// Result is the result of a distillation.
 type Result struct {
 	// Method says how the clusters were made: "rlm" by a run, "keywords" by the words of
 	// the errors.
 	Method string `json:"method"`
-	// Failed and Passed are how many traces there were of each.
+	// Failed and Passed count the traces of each kind.
 	Failed   int              `json:"failed"`
 	Passed   int              `json:"passed"`
 	Clusters []FailureCluster `json:"clusters"` // the largest first
 	Edits    []ComponentEdit  `json:"edits"`    // the most promising first
-	// Notes say what was not done as it should have been, and why.
+	// Notes list deviations from the plan, with their reasons.
 	Notes []string `json:"notes,omitempty"`
-	// Partial says that the budget was used up before all was done.
+	// Partial reports that the budget was used up before the end.
 	Partial bool            `json:"partial,omitempty"`
 	Spent   ledger.Spending `json:"spent"`
 	Elapsed time.Duration   `json:"elapsed_ns"`
-	// Trace is the folder with the record, empty if there is none.
+	// Trace is the folder of the record, empty if there is none.
 	Trace string `json:"trace,omitempty"`
 }
 
-// Run distils a corpus. More failures than Config.Run's triggers allow go to a run;
-// fewer, or any number without a model or where the run has no answer, are clustered
-// by their words. The error is a [*repl.SetupError] if the distillation could not begin,
-// what broke, or the context's cause; the Result then says how far it came.
+// Run distils a corpus. A run clusters the failures if they exceed the triggers of
+// Config.Run. Otherwise, without a model, or if the run has no answer, the words of the
+// errors decide. The error is a [*repl.SetupError] if the distillation could not begin,
+// the context's cause, or describes the failure; the Result then says how far it came.
 func Run(ctx context.Context, corpus Corpus, cfg Config) (Result, error) {
 	d := &distiller{
 		cfg:      cfg,
@@ -108,7 +108,7 @@ func Run(ctx context.Context, corpus Corpus, cfg Config) (Result, error) {
 type distiller struct {
 	cfg      Config
 	failures []Failure
-	left     run.Config   // its budget is what is left of the whole
+	left     run.Config   // its budget is the unspent part of the whole
 	caller   calls.Caller // of which the events are used: runs ask by their own
 	trace    *record.Trace
 	step     int
@@ -129,7 +129,7 @@ func (d *distiller) Prepare(context.Context) (harness.Plan, error) {
 	}, d.cfg.Check()
 }
 
-// Solve takes the two steps, as far as they are wanted.
+// Solve makes the clusters and, unless NoEdits is set, the edits.
 func (d *distiller) Solve(ctx context.Context, trace *record.Trace) error {
 	d.trace = trace
 	d.trace.Begin(ledger.Metadata{RootModel: d.model(), EnvironmentType: "distill"})
@@ -150,7 +150,7 @@ func (d *distiller) Solve(ctx context.Context, trace *record.Trace) error {
 	return d.take("edits", func() (any, error) { return d.edit(ctx) })
 }
 
-// model is the model of the runs, empty if there is none.
+// model returns the model of the runs, empty if there is none.
 func (d *distiller) model() string { return d.left.WithDefaults().Model }
 
 func (d *distiller) hasModel() bool { return d.model() != "" }
@@ -187,7 +187,7 @@ func (d *distiller) cluster(ctx context.Context, most int) ([]FailureCluster, er
 	return d.result.Clusters, nil
 }
 
-// edit makes the proposals.
+// edit proposes edits.
 func (d *distiller) edit(ctx context.Context) ([]ComponentEdit, error) {
 	edits, outcome, err := propose(ctx, d.nextConfig(), d.result.Clusters, d.failures)
 	if err := d.recordRun("propose edits", outcome, err); err != nil {
@@ -199,8 +199,8 @@ func (d *distiller) edit(ctx context.Context) ([]ComponentEdit, error) {
 	return d.result.Edits, nil
 }
 
-// recordRun keeps the accounts of a run, and notes one without an answer: the budget of
-// the next is what this one left.
+// recordRun charges a run to the budget, which the next run shares, and notes a missing
+// answer.
 func (d *distiller) recordRun(what string, outcome run.Outcome, err error) error {
 	d.result.Spent = d.result.Spent.Plus(outcome.Spent)
 	if err != nil {

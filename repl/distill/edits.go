@@ -14,27 +14,25 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// ComponentEdit is a proposal: what to change so that failures end.
+// ComponentEdit is a proposed change that may prevent failures.
 type ComponentEdit struct {
-	// Priority is from 1, the most promising: by the gain that can be expected, which
-	// is Impact times the share of all failures that stand behind the edit, then by
-	// effort. It is computed, not proposed.
+	// Priority counts from 1, the most promising edit: by Gain, then by effort. The
+	// package computes it.
 	Priority int `json:"priority"`
-	// Component is what to change, in the words of the traces if they name it.
+	// Component is the component to change, as the traces name it.
 	Component string `json:"component"`
 	Kind      string `json:"kind"` // one of kinds
 	Change    string `json:"change"`
 	Rationale string `json:"rationale"`
-	// Prediction is what should be seen if the edit is right, so that it can be proven
-	// wrong.
+	// Prediction is the effect that the edit should have, so that a test can refute it.
 	Prediction string   `json:"prediction"`
 	Clusters   []string `json:"clusters"`
-	// Evidence are the names of failures behind it, some of each cluster.
+	// Evidence names some failures of each cluster behind the edit.
 	Evidence []string `json:"evidence"`
-	// Impact is which part of those failures it should end, from 0 to 1.
+	// Impact is the share of those failures that the edit should prevent, from 0 to 1.
 	Impact float64 `json:"impact"`
 	Effort string  `json:"effort"` // small, medium or large
-	// Gain is Impact times the share of the failures.
+	// Gain is Impact times the share of these failures among all.
 	Gain float64 `json:"gain"`
 }
 
@@ -53,7 +51,7 @@ const (
 	shownFailure  = 1_000 // characters of each
 )
 
-// editSchema is what has to be answered. A cluster that does not exist breaks it.
+// editSchema is the contract of the answer. It allows only clusters that exist.
 func editSchema(clusters []FailureCluster) (json.RawMessage, error) {
 	names := make([]string, len(clusters))
 	for i := range clusters {
@@ -87,8 +85,8 @@ func editSchema(clusters []FailureCluster) (json.RawMessage, error) {
 	)
 }
 
-// evidenceCorpus is what the proposals are made from: the clusters, each with some of
-// its failures.
+// evidenceCorpus returns the input of the proposals: the clusters, each with some of its
+// failures.
 func evidenceCorpus(clusters []FailureCluster, failures []Failure) ([]byte, error) {
 	type example struct {
 		ID        string `json:"id"`
@@ -116,8 +114,8 @@ func evidenceCorpus(clusters []FailureCluster, failures []Failure) ([]byte, erro
 	return json.MarshalIndent(entries, "", " ")
 }
 
-// propose asks for edits: by one call where the corpus is small and fits the model,
-// else by a run whose snippets read it.
+// propose asks for edits: with one call if the corpus is small and fits the model, else
+// with a run whose snippets read it.
 func propose(
 	ctx context.Context, cfg run.Config, clusters []FailureCluster, failures []Failure,
 ) ([]ComponentEdit, run.Outcome, error) {
@@ -155,7 +153,7 @@ func propose(
 	return rankEdits(edits, clusters), outcome, nil
 }
 
-// rankEdits computes what is not for a model to say: evidence, gain and priority.
+// rankEdits computes evidence, gain and priority, which a model must not choose.
 func rankEdits(edits []ComponentEdit, clusters []FailureCluster) []ComponentEdit {
 	for i := range edits {
 		e := &edits[i]

@@ -16,9 +16,9 @@ import (
 
 // Bounds of clustering by words.
 const (
-	mostTerms    = 40    // different words of an error that are compared
-	readError    = 2_000 // bytes of an error that are looked at for them
-	sameCause    = 0.5   // weighted Jaccard index from which two errors have one cause
+	mostTerms    = 40    // different words of an error to compare
+	readError    = 2_000 // bytes of an error to search for words
+	sameCause    = 0.5   // least weighted Jaccard index of two errors with one cause
 	shownWords   = 5
 	shownName    = 60  // characters
 	shownSummary = 300 // characters
@@ -30,10 +30,10 @@ type group struct {
 	members []int
 }
 
-// clusterByKeywords clusters failures by the words of their errors: each goes to the group
-// whose first error is most like its own, by the Jaccard index weighted with how rare
-// the words are, or begins a group. What finds no place in the most groups that there
-// may be is the last group of all.
+// clusterByKeywords clusters failures by the words of their errors: each goes to the
+// group whose first error is most similar, by the Jaccard index weighted with the rarity
+// of the words, or begins a group. Failures beyond the limit of groups form the last
+// group.
 func clusterByKeywords(ctx context.Context, failures []Failure, most int) ([]FailureCluster, error) {
 	words := make([][]string, len(failures))
 	count := map[string]int{}
@@ -84,8 +84,8 @@ func clusterByKeywords(ctx context.Context, failures []Failure, most int) ([]Fai
 	return clusters, nil
 }
 
-// wordsOf are the different words of an error that tell its kind, sorted: numbers
-// and what has digits in it tell one failure from the next of the same kind.
+// wordsOf returns the different words of an error, sorted. It skips words with digits:
+// they differ between failures of the same kind.
 func wordsOf(text string) []string {
 	seen := map[string]bool{}
 	for term := range bm25.Terms(text[:min(len(text), readError)]) {
@@ -98,7 +98,7 @@ func wordsOf(text string) []string {
 	return slices.Sorted(maps.Keys(seen))
 }
 
-// findNearest is the group that is most like some words, nil if none is like them.
+// findNearest returns the group most similar to some words, nil if none is similar.
 func findNearest(groups []*group, words []string, weight func(string) float64) *group {
 	var best *group
 	most := sameCause
@@ -110,7 +110,7 @@ func findNearest(groups []*group, words []string, weight func(string) float64) *
 	return best
 }
 
-// likeness is the weighted Jaccard index of two sorted lists.
+// likeness returns the weighted Jaccard index of two sorted lists.
 func likeness(a, b []string, weight func(string) float64) float64 {
 	both, either := 0.0, 0.0
 	for len(a) > 0 || len(b) > 0 {
@@ -131,7 +131,7 @@ func likeness(a, b []string, weight func(string) float64) float64 {
 	return both / either
 }
 
-// digits are what tells one failure from the next of the same kind.
+// digits differ between failures of the same kind.
 var digits = regexp.MustCompile(`[0-9]+`)
 
 // describeCluster makes a cluster of its members. Its name is its first error without

@@ -12,8 +12,8 @@ import (
 	"github.com/rlmhq/rlm/repl/ledger"
 )
 
-// synthesize asks once for the best assessment when the iterations are used up. What
-// fails here ends the reflection without an analysis: it is told in the reason.
+// synthesize asks once for the best assessment when the iterations are used up. A failure
+// here ends the reflection without an analysis, and the reason names it.
 func (l *loop) synthesize(ctx context.Context, it iteration) (Outcome, error) {
 	outcome := Outcome{
 		Status: ledger.StatusNoAnswer,
@@ -40,8 +40,8 @@ func (l *loop) synthesize(ctx context.Context, it iteration) (Outcome, error) {
 	return outcome, nil
 }
 
-// requestAssessment is the analysis of one more reply. Its code runs in a session of its
-// own: nothing that went wrong before is in its way.
+// requestAssessment asks for one more reply and returns its analysis. The code runs in a
+// fresh session, free of earlier failures.
 func (l *loop) requestAssessment(ctx context.Context, it iteration) (output Analysis, err error) {
 	begun := time.Now()
 	it.sent = conversation.AppendUser(
@@ -89,8 +89,7 @@ func (l *loop) renewSession(ctx context.Context) error {
 	return err
 }
 
-// finish completes the output: where there is no analysis it says so, and every one
-// has the record.
+// finish completes the output: it describes a missing analysis, and adds the record.
 func (l *loop) finish(outcome *Outcome) error {
 	var err error
 	timedOut := outcome.Status != ledger.StatusAnswered && outcome.Status != ledger.StatusFailed &&
@@ -105,8 +104,8 @@ func (l *loop) finish(outcome *Outcome) error {
 	return errors.Join(err, outcome.Output.add(rawTrace, l.record(timedOut)))
 }
 
-// describeTimeout is the output of a reflection without an analysis. It has what can be told
-// without one: whether the answer is the expected one.
+// describeTimeout returns the output of a reflection without an analysis. It only says
+// whether the agent's answer is the expected one.
 func (l *loop) describeTimeout(reason string) Analysis {
 	verdict := "There is no ground truth to compare the agent's answer with."
 	if truth := l.subject.GroundTruth; truth != nil && strings.TrimSpace(*truth) != "" {

@@ -17,7 +17,7 @@ import (
 	"github.com/rlmhq/rlm/repl/ledger"
 )
 
-// SubagentCall is a call of a helper, for the record. Lengths are in characters.
+// subagentCall is a call of a helper, for the record. Lengths are in characters.
 type subagentCall struct {
 	CallNumber     int    `json:"call_number"` // from 1, in the order of their ending
 	Question       string `json:"question"`
@@ -26,8 +26,8 @@ type subagentCall struct {
 	Mode           string `json:"mode"` // "analysis", "deep_dive", or as the snippet called it
 }
 
-// helper answers the model calls of snippets: all of them are questions to a
-// sub-agent, in a mode. It is safe for concurrent use.
+// helper answers the model calls of snippets. All of them are questions to a sub-agent,
+// in a mode. It is safe for concurrent use.
 type helper struct {
 	*answers.Answers
 	disabled bool
@@ -38,13 +38,13 @@ type helper struct {
 
 var _ answers.Answerer = (*helper)(nil)
 
-// disabledText is what a disabled helper answers.
+// disabledText is the answer of a disabled helper.
 const disabledText = "(ask_llm disabled - analyze with code)" //nolint:misspell // models know the word in this spelling
 
 // defaultMode is the mode of calls that name none.
 const defaultMode = "analysis"
 
-// describeRefusal is what a helper says whose call does not fit the budget.
+// describeRefusal returns the answer to a call that does not fit the budget.
 func (c *Config) describeRefusal(err *ledger.BudgetError) string {
 	if err.What == "calls" {
 		return fmt.Sprintf(
@@ -63,8 +63,7 @@ func newHelper(c *Config, caller *calls.Caller) *helper {
 	}}
 }
 
-// Ask asks the sub-agent. A call that the budget refused was not made, and is not in
-// the history.
+// Ask asks the sub-agent. The history leaves out calls that the budget refused.
 func (h *helper) Ask(ctx context.Context, q answers.Query, mode string) (json.RawMessage, error) {
 	if h.disabled {
 		if q.Schema != nil {
@@ -96,7 +95,7 @@ func (h *helper) note(c ledger.SubCall) {
 // maxQuestion bounds a question in the history, in characters.
 const maxQuestion = 2_000
 
-// history are the calls made so far.
+// history returns the calls so far.
 func (h *helper) history() []subagentCall {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -127,7 +126,7 @@ func (h *helper) Many(
 	return slots, nil
 }
 
-// Foresee refuses what cannot fit the budget. A disabled helper costs nothing.
+// Foresee refuses queries that cannot fit the budget. A disabled helper costs nothing.
 func (h *helper) Foresee(ctx context.Context, queries []answers.Query) error {
 	if h.disabled {
 		return nil

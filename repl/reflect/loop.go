@@ -15,21 +15,21 @@ import (
 	"github.com/rlmhq/rlm/repl/llm"
 )
 
-// Outcome is what became of a reflection.
+// Outcome is the result of a reflection.
 type Outcome struct {
 	Status ledger.Status `json:"status"`
 	// Output is the analysis, with StatusAnswered and StatusSynthesised. Otherwise it
-	// says why there is none, and its Raw has "timeout": true unless something broke.
+	// says why there is none, and its Raw has "timeout": true unless there was an error.
 	Output Analysis `json:"output"`
-	// Reason is why the status is not answered, one sentence.
+	// Reason says in one sentence why the status is not answered.
 	Reason string `json:"reason,omitempty"`
-	// Iterations are those that were made.
+	// Iterations counts the iterations.
 	Iterations int `json:"iterations"`
-	// Spent is what the reflector and its helpers used, of Budget.
+	// Spent is the part of Budget that the reflector and its helpers used.
 	Spent   ledger.Spending `json:"spent"`
 	Budget  ledger.Budget   `json:"budget"`
 	Elapsed time.Duration   `json:"elapsed_ns"`
-	// Trace is the folder with the record, empty if there is none.
+	// Trace is the folder of the record, empty if there is none.
 	Trace string `json:"trace,omitempty"`
 }
 
@@ -49,8 +49,8 @@ type loop struct {
 }
 
 // Run reflects on a subject. The error is a [*repl.SetupError] if the run could not
-// begin, what broke on the way, or the context's cause; the Outcome then says how far
-// it came. A reflection that used up its iterations or its budget is no error.
+// begin, the context's cause, or describes the failure; the Outcome then says how far it
+// came. Used-up iterations or a used-up budget are not an error.
 func Run(ctx context.Context, cfg Config, subject Subject) (Outcome, error) {
 	r := &reflection{given: cfg, on: subject}
 	err := harness.Run(ctx, r)
@@ -104,7 +104,7 @@ func (r *reflection) Conclude(e *harness.Ending) ledger.Event {
 	}
 }
 
-// prepare checks all that can be checked before any work.
+// prepare makes every check that needs no work of a model or a sandbox.
 func prepare(cfg Config, subject Subject) (*loop, error) {
 	strictUSD := cfg.Budget.USD != 0
 	l := &loop{cfg: cfg.withDefaults(), subject: subject}

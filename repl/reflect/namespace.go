@@ -19,8 +19,8 @@ import (
 //go:embed namespace.py
 var namespace string
 
-// foreign are the protocol's functions that a reflection's snippets do not have: they
-// would start loops, or ask by other prompts than the helper's.
+// foreign are the protocol functions that a reflection withholds: they would start loops,
+// or use other prompts than the helper's.
 var foreign = []string{
 	"rlm_query", "rlm_query_batched", "run_parallel_sub_calls", "recursive_llm", "sub_agent_call",
 	"predict",
@@ -44,7 +44,7 @@ func (l *loop) tools() (*repl.Tools, error) {
 	return none.With(tools...)
 }
 
-// open starts a session with all that snippets find.
+// open starts a session with the variables and functions of the snippets.
 func (l *loop) open(ctx context.Context) (*repl.Session, error) {
 	tools, err := l.tools()
 	if err != nil {
@@ -63,8 +63,8 @@ func (l *loop) open(ctx context.Context) (*repl.Session, error) {
 	return session, nil
 }
 
-// furnishSession gives a session its variables and builtins. The classes of the trace are
-// made under the stock builtins, also in a session that has been furnished before.
+// furnishSession gives a session its variables and builtins. It defines the classes of
+// the trace under the stock builtins, even in a session that was furnished before.
 func furnishSession(ctx context.Context, session *repl.Session, s *Subject) error {
 	if err := runPreparation(ctx, session, "import builtins as __builtins__"); err != nil {
 		return err
@@ -82,13 +82,13 @@ func furnishSession(ctx context.Context, session *repl.Session, s *Subject) erro
 	return restrictBuiltins(ctx, session)
 }
 
-// restrictBuiltins sets the builtins of the snippets to come. They are no variable, so a
-// session that moves to another sandbox leaves them behind.
+// restrictBuiltins sets the builtins of the next snippets. They are not variables, so a
+// session loses them when it moves to another sandbox.
 func restrictBuiltins(ctx context.Context, session *repl.Session) error {
 	return runPreparation(ctx, session, namespace)
 }
 
-// runPreparation runs a snippet of our own.
+// runPreparation runs a snippet that sets up the session.
 func runPreparation(ctx context.Context, session *repl.Session, source string) error {
 	ran, err := session.Run(ctx, repl.Block{Language: tiers.Python, Source: source})
 	if err == nil && ran.Failed() {
@@ -100,8 +100,7 @@ func runPreparation(ctx context.Context, session *repl.Session, source string) e
 	return nil
 }
 
-// refurnish mends a session whose sandbox was lost or left: a model that broke it
-// goes on with what it was given.
+// refurnish restores a session that lost or left its sandbox, so the model can continue.
 func (l *loop) refurnish(ctx context.Context, done *turns.Turn) error {
 	lost, moved := done.Broke, false
 	for i := range done.Ran {

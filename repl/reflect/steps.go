@@ -14,7 +14,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// step is one of the four things that an iteration does.
+// step is one of the four steps of an iteration.
 type step func(ctx context.Context, it iteration) (iteration, error)
 
 // iterate takes the four steps.
@@ -43,8 +43,8 @@ func (l *loop) call(ctx context.Context, it iteration) (iteration, error) {
 	return it, err
 }
 
-// extract finds the code in the reply. A reply without any may be the analysis
-// itself; one that is a JSON object is, whatever its texts look like.
+// extract finds the code in the reply. A reply without code may be the analysis itself; a
+// JSON object always is.
 func (l *loop) extract(_ context.Context, it iteration) (iteration, error) {
 	_, whole := direct(it.response)
 	if source, ok := turns.ExtractScript(it.response); ok && !whole {
@@ -72,7 +72,7 @@ func (l *loop) execute(ctx context.Context, it iteration) (iteration, error) {
 	return it, err
 }
 
-// What the model is told whose analysis is not accepted, or who gave none.
+// The notes to a model without an accepted analysis.
 const (
 	premature = "You called FINAL() before exploring the data. Read the actual variables first, " +
 		"then call FINAL() with evidence-based analysis."

@@ -22,8 +22,8 @@ var defaultPromptTemplate string
 //go:embed prompts/synthesis.md
 var synthesisPrompt string
 
-// promptVariables are the names that a prompt template has in braces, each of them
-// at least once. Lengths are in characters; a preview is one line of at most 150.
+// promptVariables returns the names in braces that a prompt template must contain.
+// Lengths are in characters; a preview is one line of at most 150 characters.
 func promptVariables() []string {
 	return []string{
 		"question_length", "question_preview", "reasoning_length", "reasoning_preview",
@@ -32,7 +32,7 @@ func promptVariables() []string {
 	}
 }
 
-// variables are the values of the template's names for a subject.
+// variables returns the values of the template's names for a subject.
 func variables(s *Subject) map[string]string {
 	agent := s.agent()
 	values := map[string]string{
@@ -61,11 +61,11 @@ func orEmpty(text *string) string {
 	return *text
 }
 
-// maxPreview is how many characters a preview has at most.
+// maxPreview bounds a preview, in characters.
 const maxPreview = 150
 
-// preview is the beginning of a text on one line. What stands in a trace is
-// another's: on a line of its own it could pass for a part of the prompt.
+// preview returns the beginning of a text on one line. A trace is untrusted: with line
+// breaks it could pass for a part of the prompt.
 func preview(text string) string {
 	head, _ := agenttrace.HeadOf(strings.ToValidUTF8(text, "\uFFFD"), 4*maxPreview)
 	line := strings.Join(
@@ -87,8 +87,8 @@ func preview(text string) string {
 	return line
 }
 
-// fill replaces the names in a template, as Python's str.format does: {name} by its
-// value, {{ and }} by a brace.
+// fill replaces the names in a template, like Python's str.format: {name} with its value,
+// {{ and }} with a brace.
 func fill(template string, values map[string]string) (string, error) {
 	var out strings.Builder
 	used := map[string]bool{}

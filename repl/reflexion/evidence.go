@@ -17,13 +17,13 @@ import (
 // twenty thousand characters.
 const (
 	mostPassages = 12
-	mostClaims   = 60   // sentences of a draft that are looked up
+	mostClaims   = 60   // sentences of a draft to look up
 	minRelevance = 0.15 // below it a passage shares hardly more than common words
 	minClaim     = 20   // bytes; a shorter sentence claims nothing
-	maxClaim     = 400  // bytes; what is longer is no sentence
+	maxClaim     = 400  // bytes; longer text is not a sentence
 )
 
-// evidence finds what a draft can be held against.
+// evidence finds facts and passages to check a draft against.
 type evidence struct {
 	task    string
 	memory  []Evidence
@@ -51,9 +51,9 @@ func newEvidence(task string, m *Memory, library *bm25.Library) *evidence {
 	return e
 }
 
-// gather returns all of memory, and the passages that fit the task, the issues of a
-// critique (nil for none) and the sentences of a draft best. It is asked anew
-// whenever one of them has changed.
+// gather returns all of memory, and the passages that best fit the task, the issues of a
+// critique (nil for none) and the sentences of a draft. Call it again whenever one of
+// them has changed.
 func (e *evidence) gather(draft string, critique *Critique) []Evidence {
 	return append(append([]Evidence{}, e.memory...), e.search(draft, critique)...)
 }
@@ -71,8 +71,8 @@ type found struct {
 	claim
 }
 
-// search looks all claims up. Passages for the task and for issues come first, then
-// those that fit best.
+// search looks up all claims. Passages for the task and for issues come first, then those
+// that fit best.
 func (e *evidence) search(draft string, critique *Critique) []Evidence {
 	if e.library == nil {
 		return nil
@@ -119,7 +119,7 @@ func (e *evidence) search(draft string, critique *Critique) []Evidence {
 	return out
 }
 
-// listClaims are what is looked up: the issues that keep the draft from passing, the task,
+// listClaims returns the queries: the issues that keep the draft from passing, the task,
 // and sentences of the draft.
 func (e *evidence) listClaims(draft string, critique *Critique) []claim {
 	var list []claim
@@ -138,7 +138,7 @@ func (e *evidence) listClaims(draft string, critique *Critique) []claim {
 	return list
 }
 
-// clipText is at most maxClaim bytes of a text, on one line.
+// clipText returns at most maxClaim bytes of a text, on one line.
 func clipText(text string) string {
 	text = strings.Join(strings.Fields(text), " ")
 	if len(text) <= maxClaim {
@@ -151,10 +151,10 @@ func clipText(text string) string {
 	return text[:n]
 }
 
-// sentence is what ends with a line, or with a full stop before a space.
+// sentence matches text up to the end of its line, or up to a full stop before a space.
 var sentence = regexp.MustCompile(`(?m)\S[^\n]*?(?:[.!?](?:\s|$)|[。！？]|$)`)
 
-// splitSentences are the first sentences of a text that may claim something.
+// splitSentences returns the first sentences of a text that may make a claim.
 func splitSentences(text string) []string {
 	var list []string
 	for _, s := range sentence.FindAllString(text, 4*mostClaims) {
@@ -165,13 +165,13 @@ func splitSentences(text string) []string {
 	return list
 }
 
-// documents are the endings of files that people write for people.
+// documents are the extensions of documentation files.
 var documents = []string{
 	".md", ".markdown", ".rst", ".txt", ".adoc", ".org", ".tex", ".html", ".htm", ".xhtml",
 }
 
-// sourceOf tells documentation from code by the file's name: by its ending, and
-// where it has none by capitals, as in README.
+// sourceOf tells documentation from code by the file's name: by its extension or, without
+// one, by capitals, as in README.
 func sourceOf(p *bm25.Passage) string {
 	base := filepath.Base(p.Path)
 	ending := strings.ToLower(filepath.Ext(base))

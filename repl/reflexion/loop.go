@@ -18,7 +18,7 @@ import (
 	"github.com/rlmhq/rlm/schema"
 )
 
-// loop is one run.
+// loop is one run of the reflexion loop.
 type loop struct {
 	cfg      Config
 	caller   *calls.Caller
@@ -29,14 +29,13 @@ type loop struct {
 	turn     int
 }
 
-// node is the place of the one loop in its tree.
+// node is the name of the loop in the events.
 const node = harness.Root
 
-// Run drafts, judges and revises until a draft passes or something is used up. The
-// error is a [*repl.SetupError] if the run could not begin, what broke on the way, or
-// the context's cause; the Result then holds the last draft and how far the run came,
-// so that a caller can fall back on it or on a plain call. A budget that was used up is
-// no error.
+// Run drafts, judges and revises until a draft passes, or the iterations or the budget
+// are used up. The error is a [*repl.SetupError] if the run could not begin, the
+// context's cause, or describes the failure; the Result then holds the last draft as a
+// fallback. A used-up budget is not an error.
 func Run(ctx context.Context, cfg Config) (Result, error) {
 	l := &loop{cfg: cfg, result: Result{Iterations: []Iteration{}}}
 	err := harness.Run(ctx, l)
@@ -46,7 +45,7 @@ func Run(ctx context.Context, cfg Config) (Result, error) {
 	return l.result, err
 }
 
-// Prepare checks all that can be checked before any work, and reads the files.
+// Prepare makes every check that needs no model, and reads the files.
 func (l *loop) Prepare(ctx context.Context) (plan harness.Plan, err error) {
 	strictUSD := l.cfg.Budget.USD != 0
 	l.cfg = l.cfg.withDefaults()
@@ -93,8 +92,7 @@ func (l *loop) Conclude(e *harness.Ending) ledger.Event {
 	return ledger.Event{Turn: l.turn, Status: string(r.Status), Text: r.FinalDraft, Error: r.Reason}
 }
 
-// Solve runs the iterations and says by the status how they ended. An error is what
-// ended them early.
+// Solve runs the iterations and sets the status. An error ends them early.
 func (l *loop) Solve(ctx context.Context, trace *record.Trace) error {
 	l.trace = trace
 	l.begin()
@@ -161,7 +159,7 @@ func (l *loop) begin() {
 	}
 }
 
-// material is what every prompt of this iteration shows.
+// material returns the values of this iteration's prompts.
 func (l *loop) material(found []Evidence) shown {
 	m := &l.cfg.Memory
 	return shown{
@@ -170,8 +168,8 @@ func (l *loop) material(found []Evidence) shown {
 	}
 }
 
-// write asks for the first draft, or for its revision after a critique, and keeps it
-// as the final one so far.
+// write asks for the first draft, or for a revision after a critique, and keeps it as the
+// final draft so far.
 func (l *loop) write(
 	ctx context.Context, critique *Critique,
 ) (sent []llm.Message, response llm.Response, err error) {
@@ -208,7 +206,7 @@ func (l *loop) write(
 	return sent, response, nil
 }
 
-// cutShort is found by code, since a judge may take a text for whole that ends well.
+// cutShort is an issue that code finds, since a judge may overlook a missing end.
 var cutShort = Issue{
 	Type: issueMissing, Severity: severityMajor,
 	Description:  "The draft was cut at the limit of tokens: its end is missing.",

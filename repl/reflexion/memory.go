@@ -11,7 +11,7 @@ import (
 	"github.com/rlmhq/rlm/schema"
 )
 
-// Memory is what is known when a run begins.
+// Memory is the knowledge with which a run begins.
 type Memory struct {
 	// History is the conversation so far; prompts show its last three messages.
 	History []llm.Message `json:"messageHistory,omitempty"`
@@ -20,7 +20,7 @@ type Memory struct {
 	Procedures []Procedure `json:"retrievedProcedures,omitempty"`
 }
 
-// Fact is something held to be true.
+// Fact is a statement with a degree of confidence.
 type Fact struct {
 	Content string `json:"content"`
 	// Confidence is from 0 to 1.
@@ -37,8 +37,8 @@ type Procedure struct {
 // maxMemory bounds a file of memory, in bytes.
 const maxMemory = 4 << 20
 
-// memorySchema is what a file of memory must meet: an object as agents keep it, or
-// the facts alone as a list.
+// memorySchema is the contract of a memory file: an object as agents keep it, or a list
+// of facts.
 const memorySchema = `{
 	"$defs": {
 		"share": {"type": "number", "minimum": 0, "maximum": 1},
@@ -68,9 +68,9 @@ var memoryContract = sync.OnceValues(func() (*schema.Contract, error) {
 })
 
 // ParseMemory reads memory as JSON of at most 4 MiB: an object with messageHistory,
-// retrievedFacts and retrievedProcedures (sessionId and currentMessage may be there
-// and are not used), or a list of facts. The error says where the text is wrong, and
-// what is wanted there.
+// retrievedFacts and retrievedProcedures (sessionId and currentMessage are allowed and
+// ignored), or a list of facts. The error says which part of the text is wrong, and what
+// it should be.
 func ParseMemory(r io.Reader) (Memory, error) {
 	data, err := io.ReadAll(io.LimitReader(r, maxMemory+1))
 	if err != nil {
@@ -102,7 +102,7 @@ func ParseMemory(r io.Reader) (Memory, error) {
 	return m, nil
 }
 
-// firstByte is where a JSON value begins.
+// firstByte returns the offset at which a JSON value begins.
 func firstByte(value json.RawMessage) int {
 	at := 0
 	for value[at] == ' ' || value[at] == '\t' || value[at] == '\r' || value[at] == '\n' {
@@ -111,7 +111,7 @@ func firstByte(value json.RawMessage) int {
 	return at
 }
 
-// validate reports what no file could hold but a Go program can.
+// validate reports values that a file cannot hold but a Go program can.
 func (m *Memory) validate() error {
 	for i, message := range m.History {
 		switch message.Role {
@@ -147,8 +147,8 @@ func (m *Memory) validate() error {
 // isShare reports whether a number is from 0 to 1; NaN is not.
 func isShare(n float64) bool { return n >= 0 && n <= 1 }
 
-// shownMessages is how many messages of the history a prompt shows.
+// shownMessages bounds the messages of the history in a prompt.
 const shownMessages = 3
 
-// recent are the messages of the history that prompts show.
+// recent returns the messages of the history that prompts show.
 func (m *Memory) recent() []llm.Message { return m.History[max(0, len(m.History)-shownMessages):] }

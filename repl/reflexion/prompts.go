@@ -12,7 +12,7 @@ var promptFiles embed.FS
 
 var templates = prompts.New(promptFiles)
 
-// shown is what the prompts are filled with.
+// shown holds the values of the prompts.
 type shown struct {
 	Task       string
 	History    []llm.Message
@@ -24,7 +24,7 @@ type shown struct {
 	Contract   string
 }
 
-// fillMessages are a prompt of two parts: who the model is, and what there is to do.
+// fillMessages writes a prompt of two parts: the role of the model and its task.
 func fillMessages(role, task string, data any) ([]llm.Message, error) {
 	system, err := templates.Fill(role, nil)
 	if err != nil {

@@ -71,8 +71,8 @@ func (l *loop) synthesize(ctx context.Context) (Outcome, error) {
 	return Outcome{Status: ledger.StatusSynthesised, Answer: answer, Reason: reason}, nil
 }
 
-// compact replaces the turns by a summary once they fill their share of the
-// model's window. Snippets find all that was said in history.
+// compact replaces the turns with a summary once they fill their share of the model's
+// window. The variable history keeps all messages.
 func (l *loop) compact(ctx context.Context) error {
 	limit := int64(l.cfg.CompactAt * float64(l.caller.Window(l.model)))
 	if len(l.messages) <= preamble || conversation.CountTokens(l.messages) <= limit {
@@ -83,7 +83,7 @@ func (l *loop) compact(ctx context.Context) error {
 		return err
 	}
 
-	// What does not fit into the window at all cannot be summed up by its model.
+	// The model cannot summarise messages that do not fit into its window.
 	whole := l.messages
 	ask := conversation.AppendUser(
 		conversation.TrimTurns(whole, preamble, int(3*l.caller.Window(l.model))), order,
@@ -105,9 +105,10 @@ func (l *loop) compact(ctx context.Context) error {
 	}
 
 	l.compactions++
-	// The summary's author has read what came last; a quarter of the share is enough
-	// of it, or the next turn would be summed up at once: so many characters, or a
-	// quarter of that where each is a token.
+	// The summary covers the last message too, so a quarter of the share is enough for
+	// it. With more, the next turn would be summarised at once. The share is in tokens:
+	// as many characters are a quarter of it, or all of it where each character is a
+	// token.
 	last := texts.Truncate(whole[len(whole)-1].Content, int(limit))
 	if llm.EstimateTokens(last) > limit/2 {
 		last = texts.Truncate(last, int(limit/4))
@@ -124,8 +125,8 @@ func (l *loop) compact(ctx context.Context) error {
 	return nil
 }
 
-// extendHistory is the whole history: what was there before the last compaction, and
-// what was said since.
+// extendHistory adds the messages since the last compaction to the history and returns
+// all of it.
 func (l *loop) extendHistory(turns []llm.Message) []llm.Message {
 	if l.compactions > 0 {
 		turns = turns[2:] // the last summary and its frame
@@ -134,7 +135,7 @@ func (l *loop) extendHistory(turns []llm.Message) []llm.Message {
 	return l.history
 }
 
-// measureInputs is how many characters the inputs have.
+// measureInputs returns the size of the inputs, in characters.
 func (r *tree) measureInputs(ctx context.Context) (int64, error) {
 	var sum int64
 	for _, input := range r.cfg.Inputs {
@@ -161,7 +162,7 @@ func (r *tree) measureInputs(ctx context.Context) (int64, error) {
 	return sum, nil
 }
 
-// lengthOf returns how many characters a text has.
+// lengthOf returns the length of a text, in characters.
 func lengthOf(ctx context.Context, text tiers.Text) (int64, error) {
 	t, err := bigtext.Of(ctx, text)
 	if err != nil {
@@ -170,14 +171,13 @@ func lengthOf(ctx context.Context, text tiers.Text) (int64, error) {
 	return t.Len(ctx)
 }
 
-// fits reports whether so many characters fit into their share of the root's
-// window.
+// fits reports whether a number of characters fits into its share of the root's window.
 func (r *tree) fits(chars int64) bool {
 	return chars/4 <= int64(r.cfg.BypassShare*float64(r.caller.Window(r.cfg.modelAt(0))))
 }
 
-// bypass answers by one call if the inputs fit. Done is false if the loop has to
-// do it: the inputs do not fit after all, or are a directory.
+// bypass answers with one call if the inputs fit. Done is false if the loop has to
+// answer: the inputs do not fit, or one is a directory.
 func (r *tree) bypass(
 	ctx context.Context, contract *schema.Contract,
 ) (outcome Outcome, done bool, err error) {
@@ -223,7 +223,7 @@ func (r *tree) bypass(
 	return outcome, true, err
 }
 
-// inlineInputs is all inputs as text; false if one is a directory.
+// inlineInputs returns all inputs as text, or false if one is a directory.
 func (r *tree) inlineInputs(ctx context.Context, chars int64) (string, bool, error) {
 	var b strings.Builder
 	for i, input := range r.cfg.Inputs {
@@ -249,7 +249,7 @@ func (r *tree) inlineInputs(ctx context.Context, chars int64) (string, bool, err
 	return strings.TrimSpace(b.String()), true, nil
 }
 
-// estimateReading is what showing so many characters to the sub-model takes.
+// estimateReading returns the cost of showing a number of characters to the sub-model.
 func (r *tree) estimateReading(chars int64) (ledger.Spending, error) {
 	part := 2 * r.caller.Window(r.cfg.SubModel) // half a window, four characters a token
 	n := (chars + part - 1) / part

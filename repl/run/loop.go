@@ -49,10 +49,10 @@ type loop struct {
 	history     []llm.Message
 }
 
-// preamble is how many messages stand before the turns.
+// preamble counts the messages before the turns.
 const preamble = 2
 
-// solve runs the loop to its end. With an error the outcome says how far it came.
+// solve runs the loop to its end. With an error the outcome says how far the loop came.
 func (l *loop) solve(ctx context.Context) (outcome Outcome, err error) {
 	if err := l.begin(ctx); err != nil {
 		return Outcome{}, err
@@ -113,7 +113,8 @@ func (l *loop) begin(ctx context.Context) error {
 	return nil
 }
 
-// writeOpening are the first messages: of constant size, whatever the inputs hold.
+// writeOpening writes the first messages. Their size does not depend on the size of the
+// inputs.
 func (l *loop) writeOpening(ctx context.Context, tools *repl.Tools) ([]llm.Message, error) {
 	inputs, err := l.inputs.Describe(ctx)
 	if err != nil {
@@ -242,8 +243,8 @@ func (l *loop) execute(ctx context.Context, reply turns.Reply) (turns.Turn, erro
 	return done, err
 }
 
-// judge holds an answer against the contract. One that breaks it is no answer: the
-// model is told what is wrong, and its session stays as it is.
+// judge checks an answer against the contract. For an answer that breaks it, the model
+// gets the violations, and its session stays as it is.
 func (l *loop) judge(done *turns.Turn) json.RawMessage {
 	if done.Final == nil {
 		return nil
@@ -263,9 +264,9 @@ func (l *loop) judge(done *turns.Turn) json.RawMessage {
 	return nil
 }
 
-// check returns the answer as the contract has it. A text that holds the value is
-// as good as the value. An answer that cannot be checked, being too much work, is the
-// model's to mend like any other.
+// check returns the answer in the form of the contract. A text that holds the value
+// counts as the value. An answer that takes too much work to check is a violation too,
+// which the model can fix.
 func (l *loop) check(value json.RawMessage) (json.RawMessage, []schema.Violation) {
 	if l.contract == nil {
 		return value, nil
@@ -288,13 +289,13 @@ func (l *loop) check(value json.RawMessage) (json.RawMessage, []schema.Violation
 	return nil, violations
 }
 
-// recoverPartial is what there is without an answer: what the snippets put into
-// answer["content"], else the last output. The run's own time may be over, so it
-// takes a little more.
+// recoverPartial returns the state of a loop without an answer: the value of
+// answer["content"], else the last output. It takes up to two seconds beyond the run's
+// time.
 func (l *loop) recoverPartial(ctx context.Context) string {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
 	defer cancel()
-	l.session.RefuseCalls() // answer may be an object of the model's own making
+	l.session.RefuseCalls() // answer may be an object whose methods the model wrote
 	ran, err := l.session.Run(ctx, repl.Block{
 		Language: tiers.Python, Source: `answer.get("content") and FINAL(answer["content"])`,
 	})
@@ -330,7 +331,7 @@ func (l *loop) tell(e ledger.Event) {
 	l.caller.Tell(e)
 }
 
-// answerSub answers a query by a loop of its own, one level deeper.
+// answerSub answers a query with a sub-loop, one level deeper.
 func (l *loop) answerSub(
 	ctx context.Context, q answers.Query, contract *schema.Contract,
 ) (json.RawMessage, error) {
@@ -367,11 +368,10 @@ func (l *loop) answerSub(
 	return value, errors.Join(err, done(), child.trace.Close())
 }
 
-// maxQuestion is how many characters a sub-task may have; what is longer belongs
-// into its context.
+// maxQuestion bounds a sub-task, in characters. Longer text belongs in its context.
 const maxQuestion = 200_000
 
-// answer runs a sub-loop and returns what its caller gets.
+// answer runs a sub-loop and returns its answer to the caller.
 func (l *loop) answer(ctx context.Context) (json.RawMessage, error) {
 	begun := time.Now()
 	l.tell(ledger.Event{Kind: ledger.EventLoopStarted, Model: l.model, Text: l.question})

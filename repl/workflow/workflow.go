@@ -51,8 +51,8 @@ type Config struct {
 
 	// Budget is for the whole run.
 	Budget ledger.Budget
-	// Trace is a folder for the record; empty is none. It must hold no trace yet. Each
-	// node is a sub-loop in it.
+	// Trace is the folder for the record, empty for none. It must not hold a trace yet.
+	// Each node is a sub-loop in it.
 	Trace string
 	// Progress receives events as they happen. It must be quick. The run is node "0" of
 	// the events, the first node of the file "0.1"; what a loop is at is its turn.
@@ -178,7 +178,7 @@ func (f *File) Check(ctx context.Context, further ...Action) error {
 	return publish(f.inFolder().Check(ctx, actions))
 }
 
-// Outcome is what became of a run.
+// Outcome is the result of a run.
 type Outcome struct {
 	Status ledger.Status `json:"status"`
 	// State is what the nodes have made of the input, as far as they came.
@@ -192,7 +192,7 @@ type Outcome struct {
 	Spent   ledger.Spending `json:"spent"`
 	Budget  ledger.Budget   `json:"budget"`
 	Elapsed time.Duration   `json:"elapsed_ns"`
-	// Trace is the folder with the record, empty if there is none.
+	// Trace is the folder of the record, empty if there is none.
 	Trace string `json:"trace,omitempty"`
 }
 

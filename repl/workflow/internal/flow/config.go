@@ -45,10 +45,10 @@ type Config struct {
 
 	// Budget is for the whole run.
 	Budget ledger.Budget
-	// Trace is a folder for the record; empty is none. It must hold no trace yet. Each
-	// node is a sub-loop in it.
+	// Trace is the folder for the record, empty for none. It must not hold a trace yet.
+	// Each node is a sub-loop in it.
 	Trace string
-	// Progress is told what happens, as it happens. It must be quick. The run is node
+	// Progress receives events as they happen. It must return quickly. The run is node
 	// "0" of the events, the first node of the file "0.1"; what a loop is at is its turn.
 	Progress func(ledger.Event)
 }

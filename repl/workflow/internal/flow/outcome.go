@@ -13,7 +13,7 @@ const (
 	StatusBroken ledger.Status = "broken" // something broke
 )
 
-// Outcome is what became of a run.
+// Outcome is the result of a run.
 type Outcome struct {
 	Status ledger.Status `json:"status"`
 	// State is what the nodes have made of the input, as far as they came.
@@ -27,7 +27,7 @@ type Outcome struct {
 	Spent   ledger.Spending `json:"spent"`
 	Budget  ledger.Budget   `json:"budget"`
 	Elapsed time.Duration   `json:"elapsed_ns"`
-	// Trace is the folder with the record, empty if there is none.
+	// Trace is the folder of the record, empty if there is none.
 	Trace string `json:"trace,omitempty"`
 }
 

@@ -134,7 +134,7 @@ func NewRun(cfg Config, state map[string]any) (*Run, error) {
 	return r, nil
 }
 
-// prepare checks all that can be checked before any work.
+// prepare makes every check that needs no work of a model or a sandbox.
 func prepare(ctx context.Context, f *File, cfg Config, input map[string]any) (*Run, error) {
 	r, err := NewRun(cfg, input)
 	if err != nil {
