@@ -65,6 +65,7 @@ func clusterByRun(
 
 	text := bigtext.FromBytes("failures.jsonl", input)
 	defer text.Close()
+
 	cfg.Inputs = []tiers.Input{{Name: "failures.jsonl", Text: text}}
 	cfg.Schema = clusterSchema(len(failures), most)
 
@@ -107,7 +108,6 @@ func clusterByRun(
 			rest = append(rest, i)
 		}
 	}
-
 	if len(rest) > 0 {
 		clusters = append(clusters, FailureCluster{
 			Name: "unclustered", Summary: "Failures that the run left out.", members: rest,
@@ -174,6 +174,5 @@ func completeClusters(clusters []FailureCluster, failures []Failure) []FailureCl
 		}
 		return strings.Compare(a.Name, b.Name)
 	})
-
 	return clusters
 }

@@ -64,7 +64,6 @@ func Parse(r io.Reader) (Corpus, error) {
 			continue
 		}
 		traces++
-
 		if total += len(line); total > maxBytes || traces > maxTraces {
 			return Corpus{}, fmt.Errorf(
 				"cannot read the traces: there are more than %d, or more than %d bytes: give a part of them",
@@ -80,7 +79,6 @@ func Parse(r io.Reader) (Corpus, error) {
 			c.Passed++
 			continue
 		}
-
 		c.Failures = append(c.Failures, failure)
 	}
 
@@ -90,10 +88,10 @@ func Parse(r io.Reader) (Corpus, error) {
 		}
 		return Corpus{}, fmt.Errorf("cannot read the traces: %w", err)
 	}
-
 	if traces == 0 {
 		return Corpus{}, errors.New("cannot read the traces: there are none")
 	}
+
 	return c, nil
 }
 
@@ -121,10 +119,10 @@ func parseTrace(line []byte, n int) (f Failure, failed bool, err error) {
 		Error:     firstMember(members, "error", "exception", "failure", "traceback", "reason"),
 		Trace:     append(json.RawMessage(nil), value...),
 	}
-
 	if f.ID == "" {
 		f.ID = fmt.Sprintf("line %d", n)
 	}
+
 	status := strings.ToLower(firstMember(members, "status", "outcome"))
 	switch success := string(members["success"]); {
 	case success == "true":
@@ -134,10 +132,10 @@ func parseTrace(line []byte, n int) (f Failure, failed bool, err error) {
 	default:
 		failed = f.Error != "" || status != ""
 	}
-
 	if f.Error == "" {
 		f.Error = strings.TrimSpace("no error is recorded " + status)
 	}
+
 	return f, failed, nil
 }
 

@@ -100,7 +100,6 @@ func Run(ctx context.Context, corpus Corpus, cfg Config) (Result, error) {
 	}
 
 	err := harness.Run(ctx, d)
-
 	return d.result, err
 }
 
@@ -109,7 +108,7 @@ type distiller struct {
 	cfg      Config
 	failures []Failure
 	left     run.Config   // its budget is the unspent part of the whole
-	caller   calls.Caller // of which the events are used: runs ask by their own
+	caller   calls.Caller // for events only: each run has its own
 	trace    *record.Trace
 	step     int
 	runs     int
@@ -119,7 +118,6 @@ type distiller struct {
 // Prepare checks the configuration.
 func (d *distiller) Prepare(context.Context) (harness.Plan, error) {
 	of := english.Plural(d.result.Failed+d.result.Passed, "trace", "")
-
 	return harness.Plan{
 		Caller: &d.caller, Folder: d.cfg.Run.Trace,
 		Started: ledger.Event{
@@ -136,6 +134,7 @@ func (d *distiller) Solve(ctx context.Context, trace *record.Trace) error {
 	if len(d.failures) == 0 {
 		return nil
 	}
+
 	most := d.cfg.Clusters
 	if most == 0 {
 		most = defaultClusters

@@ -179,5 +179,6 @@ func rankEdits(edits []ComponentEdit, clusters []FailureCluster) []ComponentEdit
 	for i := range edits {
 		edits[i].Priority = i + 1
 	}
+
 	return edits
 }

@@ -44,7 +44,9 @@ func clusterByKeywords(ctx context.Context, failures []Failure, most int) ([]Fai
 		}
 	}
 
-	weight := func(word string) float64 { return math.Log(1 + float64(len(failures))/float64(count[word])) }
+	weight := func(word string) float64 {
+		return math.Log(1 + float64(len(failures))/float64(count[word]))
+	}
 	var groups []*group
 	known := map[string]*group{} // by their exact words
 	rest := &group{}
@@ -66,7 +68,6 @@ func clusterByKeywords(ctx context.Context, failures []Failure, most int) ([]Fai
 		default:
 			g = rest
 		}
-
 		known[key] = g
 		g.members = append(g.members, i)
 	}
@@ -124,7 +125,6 @@ func likeness(a, b []string, weight func(string) float64) float64 {
 			both, either, a, b = both+w, either+w, a[1:], b[1:]
 		}
 	}
-
 	if either == 0 {
 		return 1 // both have no word at all
 	}

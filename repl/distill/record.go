@@ -31,7 +31,6 @@ func (d *distiller) take(what string, find func() (any, error)) error {
 		Iteration: d.step, Prompt: []string{}, Response: what, FinalAnswer: found,
 		IterationTime: time.Since(begun).Seconds(),
 	})
-
 	return nil
 }
 

@@ -137,7 +137,8 @@ func TestCheckStepTable(t *testing.T) {
 		{"after an error", iteration{index: 1, code: &source, result: &execution{final: final}}, false, erroneous},
 		{
 			"code without one",
-			iteration{index: 1, code: &source, result: &execution{success: true}}, false,
+			iteration{index: 1, code: &source, result: &execution{success: true}},
+			false,
 			"[Iteration 2/9]",
 		},
 		{"neither", iteration{index: 1, direct: &prose}, false, wantCode},

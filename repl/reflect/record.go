@@ -7,7 +7,7 @@ import (
 	"github.com/rlmhq/rlm/repl/internal/record"
 )
 
-// reflectionRecord is the course of a reflection. Raw of every output has it as
+// runRecord is the course of a reflection. Raw of every output has it as
 // "rr_trace".
 type runRecord struct {
 	Iterations      []iterationRecord `json:"iterations"`

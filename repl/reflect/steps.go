@@ -82,7 +82,7 @@ const (
 		"trace with Python code in a ```python block, and call FINAL() with your analysis."
 )
 
-// check looks at what came of the code, or of a reply that is an analysis itself: it
+// check looks at the result of the code, or at a reply that is an analysis itself. It
 // accepts an analysis, or says what is wrong.
 func (l *loop) check(ctx context.Context, it iteration) (iteration, error) {
 	value, submitted := it.submission()
@@ -112,7 +112,7 @@ func (l *loop) check(ctx context.Context, it iteration) (iteration, error) {
 	return l.feedback(ctx, it, note)
 }
 
-// submission is what the model hands over as its analysis.
+// submission returns the value that the model submits as its analysis.
 func (it iteration) submission() (value json.RawMessage, ok bool) {
 	switch {
 	case it.code == nil:
@@ -123,7 +123,7 @@ func (it iteration) submission() (value json.RawMessage, ok bool) {
 	return nil, false
 }
 
-// feedback tells the model what became of its reply.
+// feedback adds the result of a reply to the messages.
 func (l *loop) feedback(ctx context.Context, it iteration, note string) (iteration, error) {
 	o := turns.FeedbackOptions{
 		Cap: l.cfg.MaxOutputChars, Turn: it.index + 1, Turns: l.cfg.MaxIterations,

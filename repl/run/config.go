@@ -178,7 +178,7 @@ func (c *Config) validate() error {
 	case !(c.CompactAt > 0 && c.CompactAt <= 1) || !(c.BypassShare > 0 && c.BypassShare <= 1):
 		return errors.New("a share of the window is a number above 0, up to 1")
 	case math.IsNaN(c.Budget.USD):
-		return errors.New("the budget in US dollars is no number")
+		return errors.New("the budget in US dollars is not a number")
 	case c.Schema != nil && c.Signature != "":
 		return errors.New("both a schema and a signature are given: one contract is enough")
 	case c.Fields != nil && c.Signature == "":

@@ -5,26 +5,25 @@ import (
 	"strings"
 )
 
-// output is what an agent gave for a task.
+// output is an agent's output for a task.
 type output struct {
 	Reasoning   string
 	FinalAnswer string
 	SkillIDs    []string // of the skills that it says it used
 }
 
-// blanks are cut off the ends of texts that are parts of another.
+// blanks are trimmed from the ends of parts of a text.
 const blanks = " \t\r\n"
 
-// speakerMark begins a line of reasoning that is written as a conversation, number one
-// that is a list of steps.
+// speakerMark begins a line of a conversation, number a line of a list of steps.
 var (
 	speakerMark = regexp.MustCompile(`(?mi)^[ \t]*\[(assistant|user)\]`)
 	numberMark  = regexp.MustCompile(`(?m)^[ \t]*(?:[Ss]tep[ \t]+)?[0-9]{1,3}[.):][ \t]`)
 )
 
-// fromAgent makes a trace of an agent's output: where lines of its reasoning
-// begin with [assistant] or [user], a step for each, else one step. The answer is the
-// observation of the last.
+// fromAgent makes a trace of an agent's output: a step for each line of its reasoning
+// that begins with [assistant] or [user], else one step. The answer is the observation of
+// the last step.
 func fromAgent(o output) *Trace {
 	var steps []Step
 	for _, p := range pieces(speakerMark, o.Reasoning) {
@@ -62,12 +61,12 @@ func fromReasoning(reasoning string) *Trace {
 	return newTrace(steps, reasoning, "")
 }
 
-// piece is a part of a text and the mark that it begins with.
+// piece is a part of a text and the mark before it.
 type piece struct{ mark, text string }
 
-// pieces takes a text apart before each mark; the first piece may have none. Empty
-// pieces are left out. A text without a mark has no pieces, and what there would be
-// beyond the bound on steps stays in the last.
+// pieces splits a text before each mark; the first piece may have none. It leaves out
+// empty pieces. A text without a mark has no pieces, and the last piece keeps everything
+// beyond the bound on steps.
 func pieces(mark *regexp.Regexp, text string) []piece {
 	var all []piece
 	last := piece{}
@@ -170,9 +169,8 @@ func (t *talk) actionAndObservation(pair located) error {
 	return t.add(step, step.Action, step.content())
 }
 
-// combine makes one trace of several: the steps numbered anew, the raw texts below
-// one another with a rule between them. The system prompt is that of the first trace
-// that has one.
+// combine makes one trace of several: it renumbers the steps and joins the raw texts with
+// a rule between them. The system prompt is the first one.
 func combine(traces ...*Trace) *Trace {
 	var steps []Step
 	var raw []string

@@ -14,9 +14,9 @@ import (
 //go:embed guest.py
 var guestClasses string
 
-// Bind gives the snippets of a session the classes TraceStep and TraceContext,
-// and the variable trace: t, or None if t is nil. The trace travels as JSON, and the
-// classes run where the session is: what a snippet does to them harms itself alone.
+// Bind gives the snippets of a session the classes TraceStep and TraceContext, and the
+// variable trace: t, or None if t is nil. The trace travels as JSON, and the classes run
+// inside the session: a snippet that changes them harms only itself.
 func Bind(ctx context.Context, s *repl.Session, t *Trace) error {
 	if err := s.Assign(ctx, "trace", t); err != nil {
 		return err

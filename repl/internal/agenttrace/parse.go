@@ -20,7 +20,7 @@ const (
 	formatTraces       = "traces"       // the dict of a question and the agent's steps
 )
 
-// Formats are all formats, in the order in which they are listed to users.
+// Formats returns all formats, in the order for users.
 func Formats() []string {
 	return []string{
 		formatAuto, formatAgent, formatReasoning, formatBrowserUse, formatLangChain,
@@ -34,13 +34,13 @@ type Parsed struct {
 	Format string
 	// Trace is the trace as steps.
 	Trace *Trace
-	// Traces is the same as the dict that snippets find under the name traces. Its
-	// question, ground truth and feedback are empty where the source has none; where it
-	// has no agent step either, one is made of the rendered trace.
+	// Traces is the same as the dict traces of the snippets. Its question, ground truth
+	// and feedback are empty if the source has none. If the source has no agent step
+	// either, the rendered trace becomes one.
 	Traces Traces
 }
 
-// Traces is the canonical dict of a task and what an agent did about it.
+// Traces is the canonical dict of a task and an agent's work on it.
 type Traces struct {
 	Question    string      `json:"question"`
 	GroundTruth *string     `json:"ground_truth"` // the expected answer, nil if it is not known
@@ -56,9 +56,9 @@ type AgentStep struct {
 	SkillIDs  []string `json:"skill_ids"`
 }
 
-// Parse reads a trace of a format, within the bounds of this package. Bytes that
-// are not UTF-8 become U+FFFD. The error of a value of a wrong type has its path, such
-// as "messages[3].content"; members that are not known are passed over.
+// Parse reads a trace of a format, within the bounds of this package. Bytes that are not
+// UTF-8 become U+FFFD. The error for a value of a wrong type names its path, such as
+// "messages[3].content". Unknown members are ignored.
 func Parse(data []byte, format string) (Parsed, error) {
 	if !slices.Contains(Formats(), format) {
 		return Parsed{}, fmt.Errorf(
@@ -99,11 +99,11 @@ func formatNames() string {
 	return strings.Join(Formats()[1:], ", ")
 }
 
-// longMark is longer than any marker of who speaks.
+// longMark is longer than any marker of a speaker.
 const longMark = 64
 
-// plainText is data that is text and no JSON: it begins neither as an object or a
-// string nor as a list, except that a marker of who speaks looks like a list.
+// plainText returns data that is text and not JSON: it does not begin like an object, a
+// string or a list. The marker of a speaker, which looks like a list, is text.
 func plainText(data []byte) (string, bool) {
 	trimmed := bytes.Trim(data, blanks)
 	if len(trimmed) == 0 {
@@ -136,7 +136,7 @@ func parseText(text string, format string) (Parsed, error) {
 	}, nil
 }
 
-// parseAgent is an agent's output as a trace.
+// parseAgent returns an agent's output as a trace.
 func parseAgent(o output) Parsed {
 	return Parsed{Format: formatAgent, Trace: fromAgent(o), Traces: tracesOf(o)}
 }
@@ -152,7 +152,7 @@ func tracesOf(o output) Traces {
 	}
 }
 
-// parseAs reads JSON as a format that is named.
+// parseAs reads JSON in a given format.
 func parseAs(root located, format string) (p Parsed, err error) {
 	p.Format = format
 	switch format {
@@ -180,7 +180,7 @@ func parseAs(root located, format string) (p Parsed, err error) {
 	return p, err
 }
 
-// listIn is a list, or the list that an object has under a name.
+// listIn returns a list, or the list under a name in an object.
 func listIn(root located, name string) located {
 	if _, ok := root.any.(map[string]any); ok {
 		return root.member(name)
@@ -290,8 +290,7 @@ func parseTraces(root located) (Parsed, error) {
 	return p, nil
 }
 
-// complete fills in what the source says of the task beside the trace, in any
-// format.
+// complete adds what the source says about the task, in any format.
 func (p Parsed) complete(root located) Parsed {
 	optional := func(key string) *string {
 		m := root.member(key)
@@ -319,8 +318,7 @@ func (p Parsed) complete(root located) Parsed {
 	return p
 }
 
-// recognise tells the format by the members that only it has; formatAuto if none
-// fits.
+// recognise returns the format by its distinctive members; formatAuto if none fits.
 func recognise(root located) string {
 	switch v := root.any.(type) {
 	case string:
@@ -354,7 +352,7 @@ func recognise(root located) string {
 	return formatAuto
 }
 
-// recogniseList tells the format of a list by its items.
+// recogniseList returns the format of a list by its items.
 func recogniseList(root located) string {
 	items, err := root.list()
 	if err != nil || len(items) == 0 {
@@ -381,7 +379,7 @@ func recogniseList(root located) string {
 	return format
 }
 
-// isTau reports whether a message has what only tau-bench writes.
+// isTau reports whether a message has members that only tau-bench writes.
 func isTau(message located) bool {
 	if message.member("tool_messages").any != nil || message.member("requestor").any != nil {
 		return true

@@ -164,9 +164,11 @@ func anyMessages(random *rand.Rand) any {
 	keys := map[string][]any{
 		"role": {"user", "assistant", "tool", "system", "odd", 5},
 		"content": {
-			"text [ERROR]", "", nil, []any{map[string]any{"type": "text", "text": "part"}, "bare"},
+			"text [ERROR]", "", nil,
+			[]any{map[string]any{"type": "text", "text": "part"}, "bare"},
 			[]any{map[string]any{"type": "tool_result", "tool_use_id": "a", "content": "r"}},
-			map[string]any{"k": 1}, false,
+			map[string]any{"k": 1},
+			false,
 		},
 		"tool_calls": {
 			nil,
@@ -197,7 +199,8 @@ func anyMessages(random *rand.Rand) any {
 		"metadata": {nil, map[string]any{"step_start_time": 1.5}},
 		"action": {
 			map[string]any{"tool": "t", "tool_input": []any{1, "two"}, "log": " l "},
-			map[string]any{"kwargs": map[string]any{"tool": "k"}}, "wrong",
+			map[string]any{"kwargs": map[string]any{"tool": "k"}},
+			"wrong",
 		},
 		"observation": {"o", nil, map[string]any{"z": 1, "a": 2}},
 	}

@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// textLen is how many characters of a text a conversation's steps keep.
+// textLen bounds the texts in the steps of a conversation, in characters.
 const textLen = 1000
 
-// everything is the length of texts that are not cut.
+// everything is the bound for texts that are never cut.
 const everything = MaxBytes
 
 // talk makes steps of what was said and called.
@@ -43,7 +43,7 @@ func talkOf(messages located, limit int, system string) (*Trace, error) {
 	return newTrace(t.steps, strings.Join(t.raw, "\n\n"), system), nil
 }
 
-// roleActions are the usual names of who speaks, and the action of what they say.
+// roleActions maps the usual names of speakers to actions.
 var roleActions = map[string]string{
 	"user": actionUser, "human": actionUser,
 	"assistant": actionAgent, "ai": actionAgent, "agent": actionAgent, "model": actionAgent,
@@ -90,7 +90,7 @@ func (t *talk) message(m located) error {
 		}
 	}
 	if len(t.steps)+len(t.raw) == before {
-		return t.say(role, "") // nothing is lost without a sign
+		return t.say(role, "") // an empty message stays visible
 	}
 
 	return nil
@@ -109,7 +109,7 @@ func (t *talk) each(list located, do func(located) error) error {
 	return nil
 }
 
-// say adds what somebody said.
+// say adds a message of a speaker.
 func (t *talk) say(role, text string) error {
 	action, ok := roleActions[role]
 	if !ok {
@@ -138,8 +138,8 @@ func (t *talk) reasoning(thought located) error {
 	)
 }
 
-// content makes steps of a message's content, the parts in their order. Texts that
-// follow one another are one.
+// content makes steps of a message's content, the parts in their order. Consecutive texts
+// become one step.
 func (t *talk) content(role string, content located) error {
 	if _, ok := content.any.(string); ok || content.any == nil {
 		text, err := content.text()
@@ -183,8 +183,8 @@ func (t *talk) content(role string, content located) error {
 	return flush()
 }
 
-// partText is the text of a part that is said: a text, or the name of what is none,
-// such as "[image_url]".
+// partText returns the text of a part, or the name of another kind of part, such as
+// "[image_url]".
 func partText(part located) (text string, ok bool, err error) {
 	if s, isText := part.any.(string); isText {
 		return s, true, nil
@@ -261,8 +261,8 @@ func (t *talk) call(c located) error {
 	return nil
 }
 
-// result adds a tool's result to the call that it answers: the one of its id, or
-// without an id the oldest that waits. Without such a call it is a step of its own.
+// result adds a tool's result to its call: the one with its id or, without an id, the
+// oldest open one. Without such a call it becomes a separate step.
 func (t *talk) result(r, id, content, failed located) error {
 	text, err := resultText(content)
 	if err != nil {
@@ -295,7 +295,7 @@ func (t *talk) result(r, id, content, failed located) error {
 	return t.add(step, "tool", text)
 }
 
-// callOf is the step of the call that a result of an id belongs to.
+// callOf returns the step of the call that a result with an id belongs to.
 func (t *talk) callOf(id string) (at int, ok bool) {
 	if id != "" {
 		at, ok = t.waiting[id]
@@ -309,7 +309,7 @@ func (t *talk) callOf(id string) (at int, ok bool) {
 	return 0, false
 }
 
-// resultText is the text of a result: a text, parts, or any other JSON.
+// resultText returns the text of a result: a text, parts, or any other JSON.
 func resultText(content located) (string, error) {
 	parts, isList := content.any.([]any)
 	if !isList {

@@ -39,8 +39,8 @@ var exampleFields = []flow.Param{
 	{Name: "output", Type: flow.AnyType, Required: true, Doc: "the verdict on it, as JSON"},
 }
 
-// judgement are the parameters that say how an output is judged; the loop and the
-// action of its own share them.
+// judgement returns the parameters of an evaluator, which reflection.loop and
+// reflection.evaluate share.
 func judgement(typeName string, standard any) []flow.Param {
 	return []flow.Param{
 		{

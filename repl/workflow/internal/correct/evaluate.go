@@ -15,14 +15,13 @@ import (
 	"github.com/rlmhq/rlm/schema"
 )
 
-// Evaluate judges an output. It returns the output as the evaluator understood it:
-// a schema takes the value out of a text, and coerces it. The templates of the
-// evaluator find the output as state.reflection_output.
+// Evaluate judges an output. It returns the output as the evaluator understood it: a
+// schema extracts the value from a text and coerces it. The templates of the evaluator
+// see the output as state.reflection_output.
 //
-// The error says that there was no way to judge: a contract that does not compile,
-// code that is not valid in its language, a budget that is used up, a model or a tier
-// that broke. Code that does not do its work, and a judge whose reply cannot be read,
-// are verdicts.
+// The error says that judging was impossible: the contract does not compile, the code is
+// not valid in its language, the budget is used up, or a model or a tier failed. Failing
+// code and a judge with an unreadable reply yield verdicts, not errors.
 func Evaluate(ctx context.Context, r *flow.Run, e Evaluator, output any) (any, Verdict, error) {
 	defer scopeState(r)()
 	if err := r.Set(map[string]any{stateOutput: output}); err != nil {
@@ -31,13 +30,13 @@ func Evaluate(ctx context.Context, r *flow.Run, e Evaluator, output any) (any, V
 	return e.judge(ctx, r, output)
 }
 
-// scopeState returns what takes changes of the state back.
+// scopeState returns a function that reverts changes of the state.
 func scopeState(r *flow.Run) func() {
 	before := r.State
 	return func() { r.State = before }
 }
 
-// judge judges an output that the state holds already.
+// judge judges an output that is already in the state.
 func (e *Evaluator) judge(ctx context.Context, r *flow.Run, output any) (any, Verdict, error) {
 	switch e.Type {
 	case SchemaEvaluator, "":
@@ -58,8 +57,8 @@ func (e *Evaluator) judge(ctx context.Context, r *flow.Run, output any) (any, Ve
 // structure admits any object or list.
 var structure = mustParse(`{"type": ["object", "array"]}`)
 
-// bySchema holds an output against a JSON Schema. The score of one that breaks it
-// is 1/(1+n) for n violations, and 0 for a text without the value in it.
+// bySchema checks an output against a JSON Schema. The score is 1/(1+n) for n violations,
+// and 0 for a text without a value.
 func (e *Evaluator) bySchema(r *flow.Run, output any) (any, Verdict, error) {
 	if e.Schema == nil {
 		return output, Verdict{}, errors.New("an evaluator of type schema needs a schema")
@@ -107,7 +106,7 @@ func (e *Evaluator) bySchema(r *flow.Run, output any) (any, Verdict, error) {
 	return output, v, nil
 }
 
-// parseStructured is the object or list that a text holds.
+// parseStructured returns the object or list in a text.
 func parseStructured(text string) (any, bool) {
 	raw, violations, err := structure.CheckReply(text)
 	if err != nil || len(violations) > 0 {
@@ -117,7 +116,7 @@ func parseStructured(text string) (any, bool) {
 	return value, err == nil
 }
 
-// decode decodes a value, numbers as they stand.
+// decode decodes a value, numbers as json.Number.
 func decode(raw json.RawMessage) (any, error) {
 	decoder := json.NewDecoder(bytes.NewReader(raw))
 	decoder.UseNumber()
@@ -126,7 +125,7 @@ func decode(raw json.RawMessage) (any, error) {
 	return value, err
 }
 
-// suggest says how to mend a violation.
+// suggest says how to fix a violation.
 func suggest(v schema.Violation) string {
 	wants, is := strings.CutPrefix(v.Message, "must ")
 	switch {
@@ -199,8 +198,8 @@ func (e *Evaluator) byModel(ctx context.Context, r *flow.Run) (Verdict, error) {
 	return pickStrictest(values)
 }
 
-// pickStrictest is the verdict of a judge's reply. There should be one; a judge may quote
-// another that the output holds, and then the harder of them counts.
+// pickStrictest returns the verdict of a judge's reply. Normally there is one. If the
+// judge also quotes a verdict from the output, the stricter one counts.
 func pickStrictest(values []any) (Verdict, error) {
 	var hardest Verdict
 	for i, value := range values {
@@ -216,7 +215,7 @@ func pickStrictest(values []any) (Verdict, error) {
 	return hardest, nil
 }
 
-// showExample is a few-shot example as a question and its answer.
+// showExample returns a few-shot example as a question and its answer.
 func showExample(example map[string]any) ([]llm.Message, error) {
 	input, err := textOf(example["input"])
 	if err != nil {
@@ -236,13 +235,13 @@ func showExample(example map[string]any) ([]llm.Message, error) {
 	}, nil
 }
 
-// textOf is a value as text: a text as it is, anything else as JSON.
+// textOf returns a value as text: a text as it is, anything else as JSON.
 func textOf(value any) (string, error) {
 	raw, err := json.Marshal(value)
 	return texts.Show(raw), err
 }
 
-// byCode runs code for a verdict. It finds output and state.
+// byCode runs code for a verdict. The code sees output and state.
 func (e *Evaluator) byCode(ctx context.Context, r *flow.Run, output any) (Verdict, error) {
 	const what = "the evaluator"
 	values := map[string]any{"output": output, "state": r.State}

@@ -29,7 +29,7 @@ type Attempt struct {
 	Errors    []any
 }
 
-// values is the attempt as an entry of reflection_history.
+// values returns the attempt as an entry of reflection_history.
 func (a *Attempt) values() map[string]any {
 	return map[string]any{
 		"iteration": a.Iteration, "output": a.Output, "score": scoreValue(a.Score),
@@ -37,21 +37,21 @@ func (a *Attempt) values() map[string]any {
 	}
 }
 
-// Outcome is what became of a loop.
+// Outcome is the result of a loop.
 type Outcome struct {
-	// Success says that the last attempt is valid. Otherwise the iterations are used
+	// Success reports that the last attempt is valid. Otherwise the iterations are used
 	// up.
 	Success bool
 	// Chosen is the attempt that the strategy chose, or the valid one.
 	Chosen Attempt
-	// Best is the valid attempt, or else the one with the highest score, the earliest
-	// of several; nil if no attempt made anything.
+	// Best is the valid attempt, or else the earliest one with the highest score; nil if
+	// no attempt made an output.
 	Best    *Attempt
 	History []Attempt
 }
 
-// Values is the outcome as reflection.loop returns it. A valid output that is an
-// object adds its members, as far as their names are free.
+// Values returns the outcome in the form of reflection.loop. A valid output that is an
+// object adds its members, where their names are free.
 func (o *Outcome) Values() map[string]any {
 	values := map[string]any{
 		"success": o.Success, "valid": o.Success, stateIteration: len(o.History),
@@ -83,10 +83,10 @@ func historyValues(history []Attempt) []any {
 	return values
 }
 
-// FailedError is the end of a loop that raises: no attempt was valid.
+// FailedError is the error of a loop that raises because no attempt was valid.
 type FailedError struct {
 	History []Attempt
-	// Best is the attempt with the highest score, nil if none made anything.
+	// Best is the attempt with the highest score, nil if none made an output.
 	Best *Attempt
 }
 
@@ -106,7 +106,7 @@ func (e *FailedError) Error() string {
 	return text
 }
 
-// errorText is an error of a verdict on one line.
+// errorText returns an error of a verdict on one line.
 func errorText(e any) string {
 	members, _ := e.(map[string]any)
 	message, _ := members["message"].(string)
@@ -120,7 +120,7 @@ func errorText(e any) string {
 	return message
 }
 
-// loop is one loop under way.
+// loop is a running loop.
 type loop struct {
 	*flow.Run
 	cfg     Config
@@ -130,10 +130,9 @@ type loop struct {
 	best    *Attempt
 }
 
-// Loop makes an output, judges it and has it corrected until it is valid or the
-// iterations are used up. While it runs the state has its variables. The error is a
-// [*FailedError] if the strategy is Raise and no output was valid, or else what
-// ended the loop early.
+// Loop makes an output, judges it and corrects it until it is valid or the iterations are
+// used up. While it runs, the state has its variables. The error is a [*FailedError] if
+// the strategy is Raise and no output was valid; any other error ended the loop early.
 func Loop(ctx context.Context, r *flow.Run, cfg Config) (Outcome, error) {
 	if err := cfg.validate(); err != nil {
 		return Outcome{}, err
@@ -191,7 +190,7 @@ func (l *loop) attempt(ctx context.Context, i int) (Attempt, error) {
 	return a, l.publish(i)
 }
 
-// judgeOutput judges an output, which becomes the current one.
+// judgeOutput judges an output and makes it the current one.
 func (l *loop) judgeOutput(ctx context.Context, i int, output any) (Attempt, error) {
 	l.output = output
 	if err := l.publish(i); err != nil {
@@ -209,8 +208,8 @@ func (l *loop) judgeOutput(ctx context.Context, i int, output any) (Attempt, err
 	}, nil
 }
 
-// make makes the next output: the first by the generator, the others by the
-// corrector, if there is one.
+// make makes the next output: the generator makes the first, the corrector, if there is
+// one, the others.
 func (l *loop) make(ctx context.Context, i int) (any, error) {
 	if i == 1 || l.cfg.Corrector == nil {
 		output, err := l.cfg.Generator.do(ctx, l.Run, "the generator", nil)
@@ -223,7 +222,6 @@ func (l *loop) make(ctx context.Context, i int) (any, error) {
 	output, err := l.cfg.Corrector.do(
 		ctx, l.Run, "the corrector", map[string]any{"output": l.output, "errors": l.errors},
 	)
-
 	if err != nil {
 		return nil, fmt.Errorf("the corrector: %w", err)
 	}
@@ -243,7 +241,7 @@ func (l *loop) publish(i int) error {
 	return l.Set(values)
 }
 
-// text says for people what came of an attempt.
+// text describes the result of an attempt.
 func (a *Attempt) text() string {
 	if a.Valid {
 		return fmt.Sprintf("the output is valid, score %.2f", a.Score)

@@ -16,16 +16,16 @@ type Verdict struct {
 	Valid bool
 	// Score is from 0 to 1.
 	Score float64
-	// Errors are objects with a message and, where there is one, a path. A valid
-	// output has none, another has at least one.
+	// Errors are objects with a message and, if known, a path. A valid output has none,
+	// any other at least one.
 	Errors []any
 	// Suggestions are texts.
 	Suggestions []any
-	// Reason is the judge's, empty if it gave none.
+	// Reason is the judge's reason, empty if it gave none.
 	Reason string
 }
 
-// Values is the verdict as reflection.evaluate returns it.
+// Values returns the verdict in the form of reflection.evaluate.
 func (v Verdict) Values() map[string]any {
 	values := map[string]any{
 		"valid": v.Valid, "score": scoreValue(v.Score), "errors": v.Errors,
@@ -38,7 +38,7 @@ func (v Verdict) Values() map[string]any {
 	return values
 }
 
-// scoreValue is a score as a value of the state: a number that Python takes for a
+// scoreValue returns a score as a value of the state: a number that Python reads as a
 // float, even if it is whole.
 func scoreValue(score float64) json.Number {
 	text := strconv.FormatFloat(score, 'f', -1, 64)
@@ -48,7 +48,7 @@ func scoreValue(score float64) json.Number {
 	return json.Number(text)
 }
 
-// failVerdict is the verdict on an output that could not be judged, or was not made.
+// failVerdict returns the verdict on an output that could not be judged, or was not made.
 func failVerdict(format string, args ...any) Verdict {
 	return Verdict{
 		Errors:      []any{map[string]any{"message": fmt.Sprintf(format, args...)}},
@@ -56,7 +56,7 @@ func failVerdict(format string, args ...any) Verdict {
 	}
 }
 
-// judgeContract is what a judge must answer with, and custom code.
+// judgeContract is the contract of the answers of judges and of custom code.
 var judgeContract = mustParse(`{
 	"type": "object", "required": ["valid"],
 	"properties": {
@@ -99,7 +99,7 @@ func verdictOf(value any, contract *schema.Contract) (Verdict, error) {
 	return readVerdict(raw, violations, err)
 }
 
-// readVerdict makes a verdict of a value that was held against the contract.
+// readVerdict makes a verdict of a value that was checked against the contract.
 func readVerdict(raw json.RawMessage, violations []schema.Violation, err error) (Verdict, error) {
 	if err != nil {
 		return Verdict{}, err
@@ -139,7 +139,7 @@ func readVerdict(raw json.RawMessage, violations []schema.Violation, err error) 
 	return v, nil
 }
 
-// errorsOf makes objects of errors, and has at least one.
+// errorsOf turns errors into objects, and returns at least one.
 func errorsOf(given []any, reason string) []any {
 	found := []any{}
 	for _, e := range given {

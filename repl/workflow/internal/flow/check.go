@@ -14,10 +14,9 @@ func contains(list []string, s string) bool { return slices.Contains(list, s) }
 
 func nodeNumber(i int) string { return "node " + strconv.Itoa(i+1) }
 
-// Check finds what is wrong with what a file asks for: actions and parameters that
-// are not known, parameters that are missing or of another type, contracts that do
-// not compile, templates that cannot be read. The error is a [*FileError], the
-// context's, or says that templates could not be looked at, for want of a jail.
+// Check finds unknown actions and parameters, missing parameters and wrong types,
+// contracts that do not compile, and unreadable templates. The error is a [*FileError],
+// the context's, or says that the jail for templates is missing.
 func (f *File) Check(ctx context.Context, actions Actions) error {
 	c := f.checked(actions)
 	if err := c.readTemplates(ctx); err != nil {
@@ -26,7 +25,7 @@ func (f *File) Check(ctx context.Context, actions Actions) error {
 	return fileError(f.Name, c.found)
 }
 
-// checked is Check without a look into the templates.
+// checked is Check without the templates.
 func (f *File) checked(actions Actions) *checker {
 	c := &checker{actions: actions, folder: f.Folder}
 	for _, n := range f.Nodes {
@@ -44,8 +43,7 @@ func (f *File) checked(actions Actions) *checker {
 	return c
 }
 
-// Models are the names of models that the file gives, templates left out. Some may
-// be there more than once.
+// Models returns the names of models in the file, without templates. Names may repeat.
 func (f *File) Models(actions Actions) []string {
 	var names []string
 	for _, at := range f.checked(actions).models {
@@ -180,7 +178,7 @@ func (c *checker) step(v *Tree, p *Param) {
 	}
 }
 
-// without is an object without one of its members.
+// without returns an object without one of its members.
 func without(t *Tree, key string) *Tree {
 	rest := *t
 	rest.Keys, rest.Items = nil, nil
@@ -200,7 +198,7 @@ func (c *checker) schema(v *Tree) {
 	}
 }
 
-// template notes the templates in a value.
+// template collects the templates in a value.
 func (c *checker) template(v *Tree) {
 	if v.Kind == Text && evaluators.IsTemplate(v.Text) {
 		c.templates = append(c.templates, v)
@@ -210,7 +208,7 @@ func (c *checker) template(v *Tree) {
 	}
 }
 
-// readTemplates has all templates read in the jail.
+// readTemplates checks all templates in the jail.
 func (c *checker) readTemplates(ctx context.Context) error {
 	texts := make([]string, len(c.templates))
 	for i, t := range c.templates {
@@ -234,8 +232,8 @@ func (c *checker) readTemplates(ctx context.Context) error {
 	return nil
 }
 
-// mismatch says what a parameter is instead of v; empty if v is that. It is also
-// asked about values that templates have become.
+// mismatch says how v differs from the type of a parameter; empty if it does not. It also
+// checks the results of templates.
 func (p *Param) mismatch(v *Tree) string {
 	kinds := map[Type]Kind{
 		TextType: Text, ModelType: Text, ActionType: Text, CodeType: Text, ListType: List,
@@ -267,7 +265,7 @@ func (p *Param) mismatch(v *Tree) string {
 	return ""
 }
 
-// article names what a parameter wants.
+// article names the type of a parameter, with its article.
 func (p *Param) article() string {
 	switch p.Type {
 	case TextType:

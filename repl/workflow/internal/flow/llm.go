@@ -12,11 +12,11 @@ import (
 // LLMCall is the name of the action that asks a model.
 const LLMCall = "llm.call"
 
-// maxTokens bounds what a file may ask of a reply.
+// maxTokens bounds the parameter max_tokens.
 const maxTokens = 1_000_000
 
-// llmCall asks a model. Its result is an object: content is the reply, a text or,
-// by a schema, a value; model is who was asked.
+// llmCall asks a model. Its result is an object: content is the reply, a text or, with a
+// schema, a value; model is the name of the model.
 var llmCall = Action{
 	Name: LLMCall,
 	Doc:  "Asks a model.",

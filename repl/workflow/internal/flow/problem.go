@@ -10,9 +10,9 @@ import (
 	"github.com/rlmhq/rlm/internal/spelling"
 )
 
-// Problem is one thing that is wrong with a file.
+// Problem is one mistake in a file.
 type Problem struct {
-	// File is the file's name, Line and Column where in it, from 1.
+	// File is the file's name, Line and Column the position, from 1.
 	File         string
 	Line, Column int
 	Message      string
@@ -23,7 +23,7 @@ func (p *Problem) String() string {
 	return fmt.Sprintf("%s:%d:%d: %s", p.File, p.Line, p.Column, p.Message)
 }
 
-// FileError is all that is wrong with a file, in the order of the file.
+// FileError lists all problems of a file, in the order of the file.
 type FileError struct{ Problems []*Problem }
 
 // Error returns a line for each problem.
@@ -35,10 +35,10 @@ func (e *FileError) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// maxProblems bounds what is reported of one file.
+// maxProblems bounds the problems reported of one file.
 const maxProblems = 20
 
-// fileError makes an error of problems, in the order of the file and not too many;
+// fileError makes an error of the first maxProblems problems, in the order of the file;
 // nil if there are none.
 func fileError(file string, p []*Problem) error {
 	if len(p) == 0 {
@@ -59,7 +59,7 @@ func fileError(file string, p []*Problem) error {
 // quoteName shows a name of the file, short and on one line.
 func quoteName(name string) string { return strconv.Quote(shortenText(name, 60)) }
 
-// shortenText cuts a text to so many characters.
+// shortenText cuts a text to a number of characters.
 func shortenText(text string, limit int) string {
 	if len(text) <= limit {
 		return text
@@ -72,7 +72,7 @@ func shortenText(text string, limit int) string {
 	return string(runes[:limit]) + "…"
 }
 
-// describeUnknown says that there is no such thing, and which was meant.
+// describeUnknown says that a name is unknown, and suggests a known one.
 func describeUnknown(what, name string, known []string) string {
 	if meant := spelling.Nearest(name, known); meant != "" {
 		return fmt.Sprintf("there is no %s %s; did you mean %s?", what, quoteName(name), meant)

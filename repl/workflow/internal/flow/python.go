@@ -23,23 +23,23 @@ type Code struct {
 	What, Name string
 	// Values are the function's parameters.
 	Values map[string]any
-	// Wanted is the variable whose value is the result if the body returns none;
-	// empty is none.
+	// Wanted is the variable with the result if the body returns none; empty means no
+	// such variable.
 	Wanted string
 }
 
-// body runs a function's body. It is taken as it is, by its syntax tree: to indent
-// its text would change what its strings hold.
+// body runs a function's body by its syntax tree: indenting the text would change its
+// strings.
 //
 //go:embed body.py
 var body string
 
-// given is the variable by which the body finds its input.
+// given is the variable with the input of the body.
 const given = "_rlm_given"
 
-// Python runs code where the router puts it, and returns what it returns. All code
-// of a run shares one session, and nothing else: each body finds what it is given.
-// The error is a [*ProgramError] if the code did not do its work.
+// Python runs code in the sandbox that the router chooses, and returns its result. All
+// code of a run shares one session, but no variables: each body sees only its input. The
+// error is a [*ProgramError] if the code failed.
 func (r *Run) Python(ctx context.Context, c Code) (any, error) {
 	if err := r.openPython(ctx); err != nil {
 		return nil, err
@@ -48,7 +48,6 @@ func (r *Run) Python(ctx context.Context, c Code) (any, error) {
 		ctx, given,
 		map[string]any{"source": c.Source, "name": c.Name, "values": c.Values, "wanted": c.Wanted},
 	)
-
 	if err != nil {
 		return nil, err
 	}
@@ -72,9 +71,9 @@ func (r *Run) Python(ctx context.Context, c Code) (any, error) {
 	return value, err
 }
 
-// writeForAnalysers is a function with the code in it, for the analysers' eyes alone: it stands
-// behind the end of the snippet. The indent of one space changes what strings hold,
-// which is why this is not what runs.
+// writeForAnalysers writes the code as a function behind the end of the snippet, where
+// only the analysers read it. It never runs, because its indent of one space changes
+// strings.
 func (c *Code) writeForAnalysers() string {
 	text := strings.ReplaceAll(strings.TrimRight(c.Source, "\n"), "\n", "\n ")
 	return "\n\ndef _rlm_seen(" + strings.Join(
@@ -82,8 +81,8 @@ func (c *Code) writeForAnalysers() string {
 	) + "):\n " + text + "\n pass\n"
 }
 
-// neverRan reports whether a snippet ended because it is no Python: then there is
-// no frame of it in the traceback.
+// neverRan reports whether a snippet is not valid Python: then the traceback has no frame
+// of it.
 func neverRan(ran *ledger.Snippet) bool {
 	e := ran.Exception
 	return e != nil &&
@@ -107,7 +106,7 @@ func (r *Run) openPython(ctx context.Context) (err error) {
 	return err
 }
 
-// result is what a body gave, or how it ended instead.
+// result returns the result of a body, or a *ProgramError.
 func (c *Code) result(ran *ledger.Snippet) (any, error) {
 	ended := &ProgramError{What: c.What}
 	switch {
@@ -131,7 +130,7 @@ func (c *Code) result(ran *ledger.Snippet) (any, error) {
 	return nil, ended
 }
 
-// decode decodes one JSON value, numbers as they stand.
+// decode decodes one JSON value, numbers as json.Number.
 func decode(raw []byte) (any, error) {
 	decoder := json.NewDecoder(bytes.NewReader(raw))
 	decoder.UseNumber()

@@ -18,8 +18,8 @@ import (
 // root is the run in its tree; its nodes are the sub-loops.
 const root = "0"
 
-// place is what a run is at, a node of the file or, outside of any, the run itself; and
-// what it did there since its record was last written.
+// place is the current node of a run, or the run itself, with the work there since its
+// record was last written.
 type place struct {
 	node  string // in the tree
 	turn  int    // of a loop, from 1; 0 outside of one
@@ -66,7 +66,7 @@ func (r *Run) enter(n *Node, number int) error {
 	return nil
 }
 
-// leave ends a node; err is how it ended.
+// leave ends a node; err is its error.
 func (r *Run) leave(ctx context.Context, err error) {
 	e := ledger.Event{
 		Kind: ledger.EventLoopEnded, Status: string(StatusDone), Elapsed: time.Since(r.at.begun),
@@ -85,8 +85,8 @@ func (r *Run) leave(ctx context.Context, err error) {
 	r.at = place{node: root}
 }
 
-// Iterate says which iteration of a loop it is, from 1, for events and the record; 0
-// ends the loop.
+// Iterate sets the iteration of a loop, from 1, for events and the record; 0 ends the
+// loop.
 func (r *Run) Iterate(n int) {
 	if n > 0 && (r.at.turn > 0 || len(r.at.replies)+len(r.at.blocks) > 0) {
 		r.write(nil)
@@ -97,7 +97,7 @@ func (r *Run) Iterate(n int) {
 	}
 }
 
-// write puts what was done into the record, as a turn with an answer or nil.
+// write records the work so far as a turn with an answer or nil.
 func (r *Run) write(answer any) {
 	at := &r.at
 	at.written++
@@ -109,7 +109,7 @@ func (r *Run) write(answer any) {
 	at.since, at.asked, at.replies, at.blocks = time.Now(), nil, nil, nil
 }
 
-// replied takes a model's reply into the record.
+// replied records a model's reply.
 func (r *Run) replied(a *calls.Ask, text string) {
 	if r.at.trace == nil || text == "" {
 		return
@@ -120,7 +120,7 @@ func (r *Run) replied(a *calls.Ask, text string) {
 	r.at.replies = append(r.at.replies, text)
 }
 
-// ran takes code that ran into the record and tells of it.
+// ran records code that ran and reports it as an event.
 func (r *Run) ran(ran ledger.Snippet) {
 	if r.at.trace != nil {
 		r.at.blocks = append(r.at.blocks, record.BlockOf(&ran, nil))
@@ -131,13 +131,13 @@ func (r *Run) ran(ran ledger.Snippet) {
 	})
 }
 
-// Tell tells Config.Progress of something, complete with its place in the run.
+// Tell sends an event to Config.Progress, with its place in the run.
 func (r *Run) Tell(e ledger.Event) {
 	e.Node, e.Turn = r.at.node, r.at.turn
 	r.caller.Tell(e)
 }
 
-// shown is a value for people: a text as it is, nothing for nil, else JSON.
+// shown returns a value for display: a text as it is, nothing for nil, else JSON.
 func shown(value any) string {
 	if value == nil {
 		return ""

@@ -22,9 +22,9 @@ const (
 	maxRefFiles = 20
 )
 
-// Contract compiles a schema of a file. A "$ref" may name another file, JSON or
-// YAML, in the workflow's folder or below it, with a fragment after "#": what it
-// says becomes part of the contract. Nothing is read over the network.
+// Contract compiles a schema of a file. A "$ref" may name another file, JSON or YAML, in
+// the workflow's folder or below it, with a fragment after "#": its content becomes part
+// of the contract. The network is never used.
 func (r *Run) Contract(document any) (*schema.Contract, error) {
 	return contractIn(r.folder, document)
 }
@@ -70,7 +70,7 @@ type bundle struct {
 	parts  map[string]any
 }
 
-// prefix begins the names of what was bundled.
+// prefix begins the names of bundled parts.
 const prefix = "file-"
 
 // attach adds the parts to the document.
@@ -135,7 +135,7 @@ func (b *bundle) rewrite(document any, file string, depth int) (any, error) {
 	return document, nil
 }
 
-// reference is a reference of a file as one into the bundle.
+// reference translates a reference of a file into one into the bundle.
 func (b *bundle) reference(ref, file string) (string, error) {
 	name, fragment, _ := strings.Cut(ref, "#")
 	if name == "" {
@@ -188,7 +188,7 @@ func (b *bundle) load(target string) error {
 		return err
 	}
 	if !info.Mode().IsRegular() { // to open a pipe would wait for its writer
-		return errors.New("it is no regular file")
+		return errors.New("it is not a regular file")
 	}
 
 	file, err := root.Open(name)
@@ -218,7 +218,7 @@ func (b *bundle) load(target string) error {
 	return nil
 }
 
-// documentOf reads JSON, or else YAML: JSON that is indented by tabs is no YAML.
+// documentOf reads JSON, or else YAML: JSON with tabs is not valid YAML.
 func documentOf(name string, text []byte) (any, error) {
 	if json.Valid(text) {
 		return decode(text)

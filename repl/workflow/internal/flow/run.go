@@ -18,13 +18,12 @@ import (
 // maxState bounds the state, in bytes of its JSON.
 const maxState = 8 << 20
 
-// Run runs the file over an input, whose members the state begins with. The file
-// is checked first.
+// Run checks the file and runs it over an input, whose members are the first state.
 //
-// The error is a [*repl.SetupError] if the run could not begin (with a [*FileError] in
-// it if that is the file's fault), a [*NodeError] if a node could not do its work, the
-// context's cause if it ended, or what broke; a budget that was used up is none. The
-// Outcome says how far the run came.
+// The error is a [*repl.SetupError] if the run could not begin (it wraps a [*FileError]
+// if the file is at fault), a [*NodeError] if a node failed, the context's cause, or
+// describes another failure. A used-up budget is not an error. The Outcome says how far
+// the run came.
 func (f *File) Run(ctx context.Context, cfg Config, input map[string]any) (Outcome, error) {
 	r := &fileRun{file: f, given: cfg, outcome: Outcome{State: input}}
 	err := harness.Run(ctx, r)
@@ -93,10 +92,11 @@ func (r *fileRun) Conclude(e *harness.Ending) ledger.Event {
 	return ledger.Event{Status: string(o.Status), Text: shown(o.Result), Error: o.Reason}
 }
 
-// Run is a run of a file, as its actions see it. Its methods have one caller at a
-// time.
+// Run is a run of a file, as its actions see it. Its methods are not safe for concurrent
+// use.
 type Run struct {
-	// State is what nodes share, by names; values are as encoding/json knows them.
+	// State holds the values that nodes share, by names; values are those of
+	// encoding/json.
 	State map[string]any
 
 	cfg    Config
@@ -112,8 +112,8 @@ type Run struct {
 	unwritten error // of the nodes' records
 }
 
-// NewRun returns a run without a file, for actions that are used from Go. Its State
-// begins with some values. Close it.
+// NewRun returns a run without a file, for actions used from Go. Input is its first
+// State. The caller closes it.
 func NewRun(cfg Config, state map[string]any) (*Run, error) {
 	cfg, err := cfg.withDefaults()
 	if err != nil {
@@ -152,7 +152,7 @@ func prepare(ctx context.Context, f *File, cfg Config, input map[string]any) (*R
 }
 
 // checkModels looks up every model that the file names, and asks its server whether it
-// is there.
+// exists.
 func (r *Run) checkModels(ctx context.Context, f *File, explicitUSD bool) error {
 	var wrong []*Problem
 	names := map[string]bool{}
@@ -249,8 +249,8 @@ func (r *Run) one(ctx context.Context, n *Node) error {
 	return r.Set(members)
 }
 
-// Set puts values into the state, as their JSON has them. The error says that there
-// is no room.
+// Set puts values into the state, in their JSON form. The error says that the state is
+// full.
 func (r *Run) Set(values map[string]any) error {
 	next := maps.Clone(r.State)
 	maps.Copy(next, values)
@@ -281,7 +281,7 @@ func (r *Run) Close() error {
 	return r.python.Close()
 }
 
-// described is the kind of a value, in words.
+// described returns the kind of a value, in words.
 func described(value any) string {
 	switch value.(type) {
 	case nil:

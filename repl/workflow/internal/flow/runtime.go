@@ -15,8 +15,8 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// Act uses an action by its name, with parameters as a file gives them: templates
-// are rendered over the state, defaults filled in, types checked.
+// Act runs an action by its name, with parameters as in a file: it renders templates over
+// the state, fills in defaults and checks types.
 func (r *Run) Act(ctx context.Context, name string, with map[string]any) (any, error) {
 	action, known := r.cfg.Actions[name]
 	if !known {
@@ -79,7 +79,7 @@ func (r *Run) ready(
 	return all, nil
 }
 
-// normal is an object as its JSON has it.
+// normal returns an object in its JSON form.
 func normal(with map[string]any) (map[string]any, error) {
 	data, err := json.Marshal(with)
 	if err != nil {
@@ -100,24 +100,23 @@ func (r *Run) Render(ctx context.Context, value any) (any, error) {
 	return rendered, programError(ofTemplate, err)
 }
 
-// Lua runs a Lua program, Prolog a Prolog program, in a jail: see package jailed
-// for what they find. The error is a [*ProgramError] if the program did not do its
-// work.
+// Lua runs a Lua program in a jail; package evaluators describes its variables. The error
+// is a [*ProgramError] if the program failed.
 func (r *Run) Lua(ctx context.Context, what, source string, values map[string]any) (any, error) {
 	return r.inJail(ctx, Code{What: what, Source: source, Values: values}, "lua", r.jail().Lua)
 }
 
-// Prolog is as Lua is.
+// Prolog runs a Prolog program, like Lua.
 func (r *Run) Prolog(ctx context.Context, what, source string, values map[string]any) (any, error) {
 	return r.inJail(
 		ctx, Code{What: what, Source: source, Values: values}, "prolog", r.jail().Prolog,
 	)
 }
 
-// jailTier is what the record says of code that ran in a jail and in no tier.
+// jailTier stands in the record for the tier of code that ran in a jail.
 const jailTier = "jail"
 
-// inJail runs a program of a language and takes it into the record.
+// inJail runs a program of a language and records it.
 func (r *Run) inJail(
 	ctx context.Context, c Code, language tiers.Language,
 	run func(context.Context, string, map[string]any) (any, error),
@@ -143,12 +142,12 @@ func (r *Run) inJail(
 	return value, err
 }
 
-// jail has the bounds of the run's code.
+// jail returns the bounds of the run's code.
 func (r *Run) jail() evaluators.Jail {
 	return evaluators.Jail{Wall: r.cfg.Limits.Wall, Memory: r.cfg.Limits.Memory}
 }
 
-// programError says by which program of the file an end of a jailed one was.
+// programError adds the program of the file to an error of the jail.
 func programError(what string, err error) error {
 	var ended *evaluators.ProgramError
 	if errors.As(err, &ended) {
@@ -161,10 +160,9 @@ func programError(what string, err error) error {
 	return err
 }
 
-// Model is the model to ask for a name that the file gives: what the caller said
-// is asked instead of it, or the name itself if it is allowed. Without a name it is
-// the one that the state's member "model" names, if that is allowed, or else the
-// default.
+// Model returns the model for a name in the file: the replacement of ModelFor, or the
+// name itself if it is allowed. Without a name it is the state's member "model", if that
+// is allowed, or else the default.
 func (r *Run) Model(name string) (string, error) {
 	if stated, ok := r.State["model"].(string); ok && name == "" {
 		if model, err := r.cfg.resolve(stated); err == nil {
@@ -174,8 +172,8 @@ func (r *Run) Model(name string) (string, error) {
 	return r.cfg.resolve(name)
 }
 
-// Ask asks a model, within the run's budget. A contract in the question is the
-// caller's to keep: see [Run.Typed].
+// Ask asks a model, within the run's budget. It does not check the reply against a
+// contract in the question; [Run.Typed] does.
 func (r *Run) Ask(ctx context.Context, a calls.Ask) (llm.Response, error) {
 	if err := r.fill(&a); err != nil {
 		return llm.Response{}, err
@@ -189,8 +187,8 @@ func (r *Run) Ask(ctx context.Context, a calls.Ask) (llm.Response, error) {
 	return response, err
 }
 
-// Typed asks a model for a value that meets a.Schema. A reply that does not is
-// asked for again; the error is a [*calls.MismatchError] if none did.
+// Typed asks a model for a value that meets a.Schema. It asks again after a reply that
+// does not; the error is a [*calls.MismatchError] if none did.
 func (r *Run) Typed(ctx context.Context, a calls.Ask) (any, error) {
 	if err := r.fill(&a); err != nil {
 		return nil, err
@@ -226,7 +224,7 @@ func (r *Run) TypedAll(ctx context.Context, a calls.Ask) ([]any, error) {
 	return values, nil
 }
 
-// fill completes a question: which model, and where in the file it is asked.
+// fill completes a question with its model and its place in the file.
 func (r *Run) fill(a *calls.Ask) error {
 	if r.cfg.Models == nil {
 		return errors.New("there are no models here")
@@ -240,8 +238,7 @@ func (r *Run) fill(a *calls.Ask) error {
 	return nil
 }
 
-// isBroken reports whether something of the host broke, and not what the file
-// asked for.
+// isBroken reports whether the host failed, and not the file.
 func isBroken(err error) bool {
 	var broken *tiers.BrokenError
 	var model *llm.Error

@@ -16,7 +16,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Bounds of a file. What an alias stands for counts each time.
+// Bounds of a file. The value of an alias counts each time.
 const (
 	maxFile  = 1 << 20 // bytes
 	maxDepth = 40
@@ -35,13 +35,12 @@ const (
 	Other  Kind = "other" // a number, a boolean or null
 )
 
-// Tree is a value of a file that knows where it stands. It does not change.
+// Tree is a value of a file with its position. It does not change.
 type Tree struct {
-	// Line and Column are where it begins, from 1.
+	// Line and Column are its position, from 1.
 	Line, Column int
 	Kind         Kind
-	// Keys and Items are the members of an object, in their order; a list has
-	// Items alone.
+	// Keys and Items are the members of an object, in their order; a list has only Items.
 	Keys, Items []*Tree
 	// Text is the text of a Text.
 	Text string
@@ -64,8 +63,8 @@ func (t *Tree) Get(key string) *Tree {
 	return nil
 }
 
-// Plain returns the value as encoding/json knows it: map[string]any, []any,
-// string, [json.Number], bool or nil.
+// Plain returns the value in the types of encoding/json: map[string]any, []any, string,
+// [json.Number], bool or nil.
 func (t *Tree) Plain() any {
 	switch t.Kind {
 	case Object:
@@ -87,7 +86,7 @@ func (t *Tree) Plain() any {
 	}
 }
 
-// treeOf is a value as encoding/json knows it as a Tree that stands nowhere.
+// treeOf returns a value of encoding/json as a Tree without a position.
 func treeOf(value any) *Tree {
 	switch v := value.(type) {
 	case map[string]any:
@@ -150,7 +149,7 @@ func parseTree(source []byte) (tree *Tree, wrong *Problem) {
 
 var yamlLine = regexp.MustCompile(`^yaml: (?:line (\d+): )?`)
 
-// yamlProblem says in our words what the library found.
+// yamlProblem translates an error of the YAML library.
 func yamlProblem(err error) *Problem {
 	text := err.Error()
 	p := &Problem{Line: 1, Column: 1}
@@ -165,7 +164,7 @@ func yamlProblem(err error) *Problem {
 	return p
 }
 
-// planter makes a Tree of the library's nodes, and counts.
+// planter makes a Tree of the library's nodes, and counts its parts.
 type planter struct {
 	parts, texts int
 }
