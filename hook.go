@@ -42,7 +42,7 @@ func HookOutput(
 	ctx context.Context, output io.Reader, task AnswerTask,
 	answer func(context.Context, AnswerTask) (AnswerOutcome, error),
 ) (Hooked, error) {
-	triggers := task.Config.Triggers
+	triggers := task.Config.WithDefaults().Triggers
 	head, whole, err := peek(output, triggers)
 	if err != nil {
 		return Hooked{}, fmt.Errorf("cannot read the output: %w", err)
@@ -50,7 +50,7 @@ func HookOutput(
 	signal := task.Signal
 	signal.OutputChars = int64(utf8.RuneCountInString(head))
 	trigger := triggers.ShouldTrigger(signal)
-	if head == "" || trigger == run.TriggerNone {
+	if head == "" || trigger == "" {
 		if !whole {
 			err = fmt.Errorf(
 				"the output is larger than %d MiB, too large to pass on as it is: lower the threshold",
@@ -102,11 +102,9 @@ func beginning(text string) string {
 }
 
 // peek reads as much of an output as it takes to decide, and reports whether that is all.
+// The thresholds of t are set.
 func peek(output io.Reader, t run.Triggers) (head string, whole bool, err error) {
 	threshold := t.OutputChars
-	if threshold == 0 {
-		threshold = run.DefaultOutputChars
-	}
 	limit := int64(maxPassed)
 	if threshold >= 0 && threshold < limit/utf8.UTFMax {
 		limit = threshold*utf8.UTFMax + 1 // a character has at most four bytes, so this decides

@@ -23,23 +23,23 @@ func TestTriggersHoldAboveTheirThresholds(t *testing.T) {
 		want     run.Trigger
 	}{
 		{name: "nothing"},
-		{name: "always", triggers: run.Triggers{Always: true}, want: run.TriggerAlways},
-		{name: "long horizon", signal: run.Signal{LongHorizon: true}, want: run.TriggerLongHorizon},
+		{name: "always", triggers: run.Triggers{Always: true}, want: "always"},
+		{name: "long horizon", signal: run.Signal{LongHorizon: true}, want: "long_horizon"},
 		{
 			name: "long horizon, ignored", triggers: run.Triggers{NoLongHorizon: true},
 			signal: run.Signal{LongHorizon: true},
 		},
 		{name: "output at the threshold", signal: run.Signal{OutputChars: 50_000}},
-		{name: "output above it", signal: run.Signal{OutputChars: 50_001}, want: run.TriggerLargeOutput},
+		{name: "output above it", signal: run.Signal{OutputChars: 50_001}, want: "large_output"},
 		{name: "traces at the threshold", signal: run.Signal{Traces: 500}},
-		{name: "traces above it", signal: run.Signal{Traces: 501}, want: run.TriggerManyTraces},
+		{name: "traces above it", signal: run.Signal{Traces: 501}, want: "many_traces"},
 		{name: "nodes at the threshold", signal: run.Signal{Nodes: 1_000}},
-		{name: "nodes above it", signal: run.Signal{Nodes: 1_001}, want: run.TriggerManyNodes},
+		{name: "nodes above it", signal: run.Signal{Nodes: 1_001}, want: "many_nodes"},
 		{
 			name: "own threshold", triggers: run.Triggers{Nodes: 7}, signal: run.Signal{Nodes: 8},
-			want: run.TriggerManyNodes,
+			want: "many_nodes",
 		},
-		{name: "the first counts", signal: run.Signal{OutputChars: 1e6, Nodes: 1e6}, want: run.TriggerLargeOutput},
+		{name: "the first counts", signal: run.Signal{OutputChars: 1e6, Nodes: 1e6}, want: "large_output"},
 		{
 			name: "off", triggers: run.Triggers{OutputChars: off, Traces: off, Nodes: off},
 			signal: run.Signal{OutputChars: 1e9, Traces: 1e9, Nodes: 1e9},
@@ -55,16 +55,16 @@ func TestTriggersHoldAboveTheirThresholds(t *testing.T) {
 // long task or holds many nodes.
 func TestTheHookHeedsWhatItsCallerKnows(t *testing.T) {
 	for want, signal := range map[run.Trigger]run.Signal{
-		run.TriggerNone:        {Nodes: 1_000},
-		run.TriggerManyNodes:   {Nodes: 1_001},
-		run.TriggerLongHorizon: {LongHorizon: true},
+		"":             {Nodes: 1_000},
+		"many_nodes":   {Nodes: 1_001},
+		"long_horizon": {LongHorizon: true},
 	} {
 		task := rlm.AnswerTask{Signal: signal}
 		hooked, err := rlm.HookOutput(t.Context(), strings.NewReader("small"), task,
 			func(context.Context, rlm.AnswerTask) (rlm.AnswerOutcome, error) {
 				return rlm.AnswerOutcome{Answer: json.RawMessage(`"seen"`)}, nil
 			})
-		if err != nil || hooked.Trigger != want || (hooked.Text == "seen") != (want != run.TriggerNone) {
+		if err != nil || hooked.Trigger != want || (hooked.Text == "seen") != (want != "") {
 			t.Errorf("%+v: %+v, %v", signal, hooked, err)
 		}
 	}
@@ -99,7 +99,7 @@ func TestTheHookCondensesByARun(t *testing.T) {
 			Config: run.Config{Models: models, Model: "scripted/" + script, MaxTurns: 2},
 		}
 		got, err := rlm.HookOutput(t.Context(), strings.NewReader(long), task, engine.Answer)
-		if (err == nil) != (got.Outcome.Answer != nil) || got.Trigger != run.TriggerLargeOutput ||
+		if (err == nil) != (got.Outcome.Answer != nil) || got.Trigger != "large_output" ||
 			!strings.Contains(got.Text, want) ||
 			len(got.Text) > 3_000 {
 			t.Errorf("%s: %d characters, %.200q, %v", does, len(got.Text), got.Text, err)

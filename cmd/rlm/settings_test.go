@@ -6,9 +6,7 @@ import (
 	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/cmd/rlm/internal/config"
 	"github.com/rlmhq/rlm/repl"
-	"github.com/rlmhq/rlm/repl/distill"
 	"github.com/rlmhq/rlm/repl/ledger"
-	"github.com/rlmhq/rlm/repl/reflexion"
 	loop "github.com/rlmhq/rlm/repl/run"
 	"github.com/rlmhq/rlm/tiers"
 )
@@ -48,13 +46,11 @@ func TestTheDefaultsOfSettingsAreThoseOfTheLibrary(t *testing.T) {
 		{"trace", got.Trace, want.Trace},
 		{"max_output of runs", got.Limits.Output, int64(repl.DefaultOutput)},
 		{"timeout", got.Limits.Wall, tiers.Limits{}.WithDefaults().Wall},
-		{"judges", defaultJudges, reflexion.DefaultJudges},
-		{"drafts", defaultDrafts, reflexion.DefaultIterations},
-		{"clusters", defaultClusters, distill.DefaultClusters},
+		{"judges", defaultJudges, 1},
+		{"drafts", defaultDrafts, 3},
+		{"clusters", defaultClusters, 20},
 		{"no trigger", noTrigger, loop.NoTrigger},
-		{"triggers", got.Triggers, loop.Triggers{
-			OutputChars: loop.DefaultOutputChars, Traces: loop.DefaultTraces, Nodes: loop.DefaultNodes,
-		}},
+		{"triggers", got.Triggers, want.Triggers},
 	} {
 		if pair.got != pair.want {
 			t.Errorf("%s is %v, and %v in the library", pair.name, pair.got, pair.want)

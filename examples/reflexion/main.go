@@ -1,8 +1,9 @@
-// Command reflexion has a draft judged and revised, from Go. Its model is a script
-// of replies beside it, so it needs neither key nor network; another name, such as
-// openai/gpt-5, asks a real one.
+// Command reflexion runs the loop of package reflexion from Go. Its model is a script of
+// replies in this folder, so it needs neither a key nor a network. Name another model, such
+// as openai/gpt-5, to ask a real one.
 //
-//	go run ./examples/reflexion -model scripted/examples/reflexion/migrations.yaml -evidence examples/reflexion/project "How do I set up database migrations?"
+//	go run ./examples/reflexion -model scripted/examples/reflexion/migrations.yaml \
+//	    -evidence examples/reflexion/project "How do I set up database migrations?"
 package main
 
 import (
@@ -35,6 +36,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
+
 	registry, err := providers.New(providers.Options{Env: os.Getenv})
 	if err != nil {
 		return err
@@ -60,6 +62,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 			}
 		},
 	}
+
 	if *evidence != "" {
 		cfg.Paths = []string{*evidence}
 	}
@@ -67,7 +70,12 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(stdout, "success: %v (%s), %d iterations, %d calls, %d tokens\n%s\n",
-		result.Success, result.Status, len(result.Iterations), result.TotalLLMCalls, result.TotalTokens, result.FinalDraft)
+
+	fmt.Fprintf(
+		stdout, "success: %v (%s), %d iterations, %d calls, %d tokens\n%s\n", result.Success,
+		result.Status, len(result.Iterations), result.TotalLLMCalls, result.TotalTokens,
+		result.FinalDraft,
+	)
+
 	return nil
 }

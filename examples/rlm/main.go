@@ -1,8 +1,9 @@
-// Command rlm runs a question over a file by the loop of recursive language
-// models, from Go. Its model is a script of replies beside it, so it needs neither
-// key nor network; another name, such as openai/gpt-5, asks a real one.
+// Command rlm answers a question about a file with the loop of recursive language models,
+// from Go. Its model is a script of replies in this folder, so it needs neither a key nor a
+// network. Name another model, such as openai/gpt-5, to ask a real one.
 //
-//	go run ./examples/rlm -model scripted/examples/rlm/csv-outliers.yaml -context examples/rlm/orders.csv "Find the outliers."
+//	go run ./examples/rlm -model scripted/examples/rlm/csv-outliers.yaml \
+//	    -context examples/rlm/orders.csv "Find the outliers."
 package main
 
 import (
@@ -39,6 +40,7 @@ func answer(ctx context.Context, args []string, stdout, stderr io.Writer) (err e
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
+
 	registry, err := providers.New(providers.Options{Env: os.Getenv})
 	if err != nil {
 		return err
@@ -59,6 +61,7 @@ func answer(ctx context.Context, args []string, stdout, stderr io.Writer) (err e
 			fmt.Fprintf(stderr, "%-4s %-13s %s %s\n", e.Node, e.Kind, e.Status, e.Error)
 		},
 	}
+
 	if *contract != "" {
 		if cfg.Schema, err = json.Marshal(*contract); err != nil {
 			return err
@@ -68,6 +71,11 @@ func answer(ctx context.Context, args []string, stdout, stderr io.Writer) (err e
 	outcome, err := engine.Answer(ctx, rlm.AnswerTask{
 		Contexts: []rlm.Context{rlm.File(*file)}, Config: cfg,
 	})
-	fmt.Fprintf(stdout, "%s: %s (%d turns, %d sub-loops, %d calls)\n", outcome.Status, outcome.Text(), outcome.Turns, outcome.Loops, outcome.Spent.Calls)
+
+	fmt.Fprintf(
+		stdout, "%s: %s (%d turns, %d sub-loops, %d calls)\n", outcome.Status, outcome.Text(),
+		outcome.Turns, outcome.Loops, outcome.Spent.Calls,
+	)
+
 	return err
 }

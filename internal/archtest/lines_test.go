@@ -25,18 +25,7 @@ const (
 const notRewritten = "not rewritten yet"
 
 // wide are the folders whose Go lines may still be longer, with the reason.
-var wide = map[string]string{
-	"examples/reflexion":             notRewritten,
-	"examples/rlm":                   notRewritten,
-	"repl/distill":                   notRewritten,
-	"repl/reflect":                   notRewritten,
-	"repl/reflexion":                 notRewritten,
-	"repl/run":                       notRewritten,
-	"repl/workflow":                  notRewritten,
-	"repl/internal/agenttrace":       notRewritten,
-	"repl/workflow/internal/correct": notRewritten,
-	"repl/workflow/internal/flow":    notRewritten,
-}
+var wide = map[string]string{}
 
 func TestGoLinesFitOnAScreen(t *testing.T) {
 	needed := map[string]bool{}
@@ -151,15 +140,7 @@ const (
 )
 
 // dense are the packages outside these bounds, with the reason.
-var dense = map[string]string{
-	"repl/distill":                   notRewritten,
-	"repl/reflect":                   notRewritten,
-	"repl/reflexion":                 notRewritten,
-	"repl/run":                       notRewritten,
-	"repl/internal/agenttrace":       notRewritten,
-	"repl/workflow/internal/correct": notRewritten,
-	"repl/workflow/internal/flow":    notRewritten,
-}
+var dense = map[string]string{}
 
 func TestFunctionsHaveAir(t *testing.T) {
 	body, blank := map[string]int{}, map[string]int{}

@@ -13,17 +13,17 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// FailureCluster is failures with a common cause.
+// FailureCluster is a group of failures with a common cause.
 type FailureCluster struct {
 	Name    string `json:"name"`
 	Summary string `json:"summary"`
-	// RootCause is what the run takes for the cause; empty for clusters by words.
+	// RootCause is the cause as the run sees it; empty for clusters by words.
 	RootCause string   `json:"root_cause,omitempty"`
 	Keywords  []string `json:"keywords"`
-	// Components are what failed, as the traces say, sorted.
+	// Components are the failed components, sorted.
 	Components []string `json:"components"`
-	// Failures are the names of the traces, Count how many, Share their part of all
-	// failures, from 0 to 1.
+	// Failures are the names of the traces, Count is their number, Share their part of
+	// all failures, from 0 to 1.
 	Failures []string `json:"failures"`
 	Count    int      `json:"count"`
 	Share    float64  `json:"share"`
@@ -31,8 +31,8 @@ type FailureCluster struct {
 	members []int
 }
 
-// clusterSchema is what a run has to answer: the clusters, each with the numbers of its
-// failures.
+// clusterSchema is the contract of the run's answer: the clusters, each with the numbers
+// of its failures.
 func clusterSchema(failures, most int) json.RawMessage {
 	return json.RawMessage(fmt.Sprintf(`{"type": "array", "minItems": 1, "maxItems": %d, "items": {
 		"type": "object",
@@ -42,22 +42,33 @@ func clusterSchema(failures, most int) json.RawMessage {
 			"summary": {"type": "string", "minLength": 1, "maxLength": 600},
 			"root_cause": {"type": "string", "minLength": 1, "maxLength": 1000},
 			"keywords": {"type": "array", "maxItems": 10, "items": {"type": "string", "minLength": 1, "maxLength": 40}},
-			"failures": {"type": "array", "minItems": 1, "maxItems": %d, "items": {"type": "integer", "minimum": 0, "maximum": %d}}
+			"failures": {"type": "array", "minItems": 1, "maxItems": %d, "items": {"type": "integer", `+
+		`"minimum": 0, "maximum": %d}}
 		}}}`, most, failures, failures-1))
 }
 
-// byRun has a run read all failures and cluster them.
-func byRun(ctx context.Context, cfg run.Config, failures []Failure, most int) ([]FailureCluster, run.Outcome, error) {
-	input, err := numbered(failures)
+// clusterByRun starts a run that reads all failures and clusters them.
+func clusterByRun(
+	ctx context.Context, cfg run.Config, failures []Failure, most int,
+) ([]FailureCluster, run.Outcome, error) {
+	input, err := numberFailures(failures)
 	if err != nil {
 		return nil, run.Outcome{}, err
 	}
-	if cfg.Question, err = templates.Fill("clusters", map[string]any{"Failures": len(failures), "Most": most, "Tools": cfg.Tools != nil}); err != nil {
+	cfg.Question, err = templates.Fill(
+		"clusters",
+		map[string]any{"Failures": len(failures), "Most": most, "Tools": cfg.Tools != nil},
+	)
+	if err != nil {
 		return nil, run.Outcome{}, err
 	}
+
 	text := bigtext.FromBytes("failures.jsonl", input)
 	defer text.Close()
-	cfg.Inputs, cfg.Schema = []tiers.Input{{Name: "failures.jsonl", Text: text}}, clusterSchema(len(failures), most)
+
+	cfg.Inputs = []tiers.Input{{Name: "failures.jsonl", Text: text}}
+	cfg.Schema = clusterSchema(len(failures), most)
+
 	outcome, err := run.Run(ctx, cfg)
 	if err != nil || outcome.Answer == nil {
 		return nil, outcome, err
@@ -68,6 +79,7 @@ func byRun(ctx context.Context, cfg run.Config, failures []Failure, most int) ([
 		Keywords      []string
 		Failures      []int
 	}
+
 	if err := json.Unmarshal(outcome.Answer, &found); err != nil {
 		return nil, outcome, fmt.Errorf("cannot read the clusters: %w", err)
 	}
@@ -81,12 +93,15 @@ func byRun(ctx context.Context, cfg run.Config, failures []Failure, most int) ([
 				members = append(members, i)
 			}
 		}
+
 		if len(members) > 0 {
 			clusters = append(clusters, FailureCluster{
-				Name: c.Name, Summary: c.Summary, RootCause: c.RootCause, Keywords: c.Keywords, members: members,
+				Name: c.Name, Summary: c.Summary, RootCause: c.RootCause,
+				Keywords: c.Keywords, members: members,
 			})
 		}
 	}
+
 	var rest []int
 	for i, ok := range placed {
 		if !ok {
@@ -94,13 +109,16 @@ func byRun(ctx context.Context, cfg run.Config, failures []Failure, most int) ([
 		}
 	}
 	if len(rest) > 0 {
-		clusters = append(clusters, FailureCluster{Name: "unclustered", Summary: "Failures that the run left out.", members: rest})
+		clusters = append(clusters, FailureCluster{
+			Name: "unclustered", Summary: "Failures that the run left out.", members: rest,
+		})
 	}
+
 	return clusters, outcome, nil
 }
 
-// numbered are the failures as the run's snippets read them: a line each.
-func numbered(failures []Failure) ([]byte, error) {
+// numberFailures writes the failures for the run's snippets, one per line.
+func numberFailures(failures []Failure) ([]byte, error) {
 	var b bytes.Buffer
 	encoder := json.NewEncoder(&b)
 	encoder.SetEscapeHTML(false)
@@ -112,16 +130,18 @@ func numbered(failures []Failure) ([]byte, error) {
 			Error     string          `json:"error"`
 			Trace     json.RawMessage `json:"trace"`
 		}{i, f.ID, f.Component, f.Error, f.Trace}
+
 		if err := encoder.Encode(line); err != nil {
 			return nil, fmt.Errorf("cannot write failure %s: %w", f.ID, err)
 		}
 	}
+
 	return b.Bytes(), nil
 }
 
-// complete counts the members of clusters, makes their names differ, and puts the
+// completeClusters counts the members of clusters, makes their names differ, and puts the
 // largest first.
-func complete(clusters []FailureCluster, failures []Failure) []FailureCluster {
+func completeClusters(clusters []FailureCluster, failures []Failure) []FailureCluster {
 	taken := map[string]bool{}
 	for i := range clusters {
 		c := &clusters[i]
@@ -134,17 +154,20 @@ func complete(clusters []FailureCluster, failures []Failure) []FailureCluster {
 		if c.Keywords == nil {
 			c.Keywords = []string{}
 		}
+
 		for _, m := range c.members {
 			c.Failures = append(c.Failures, failures[m].ID)
 			if component := failures[m].Component; component != "" {
 				c.Components = append(c.Components, component)
 			}
 		}
+
 		slices.Sort(c.Components)
 		c.Components = slices.Compact(c.Components)
 		c.Count = len(c.members)
 		c.Share = float64(c.Count) / float64(len(failures))
 	}
+
 	slices.SortStableFunc(clusters, func(a, b FailureCluster) int {
 		if a.Count != b.Count {
 			return b.Count - a.Count

@@ -14,7 +14,7 @@ import (
 	"github.com/rlmhq/rlm/schema"
 )
 
-// Bounds of a file of traces: it may come from anywhere.
+// Bounds of a trace file, which is untrusted.
 const (
 	maxLine   = 1 << 20  // bytes of one trace
 	maxBytes  = 64 << 20 // of all
@@ -23,17 +23,17 @@ const (
 
 // Failure is the trace of one run that failed.
 type Failure struct {
-	// ID is the trace's own name, or "line N".
+	// ID is the name in the trace, or "line N".
 	ID string
-	// Component is what failed, empty if the trace does not say.
+	// Component is the failed component, empty if the trace does not name one.
 	Component string
-	// Error is what went wrong, in the trace's words.
+	// Error is the error text of the trace.
 	Error string
-	// Trace is the whole of it, one JSON object.
+	// Trace is the whole trace, one JSON object.
 	Trace json.RawMessage
 }
 
-// Corpus is what a file of traces holds.
+// Corpus is the content of a trace file.
 type Corpus struct {
 	Failures []Failure
 	// Passed counts the traces that show no failure.
@@ -48,10 +48,10 @@ var lineContract = sync.OnceValues(func() (*schema.Contract, error) {
 // MiB in all; empty lines are skipped, and bytes that are not UTF-8 are replaced.
 //
 // A trace is a failure if its success is false; else, unless its success is true or its
-// status or outcome is a word for success, if it has a status, an outcome or an error. Its
-// error is error, exception, failure, traceback or reason, the first that is not empty;
-// its name id, trace_id or run_id; what failed component, agent, tool or name. Other
-// members are kept in Trace. The error names the line that is wrong.
+// status or outcome is a word for success, if it has a status, an outcome or an error.
+// Its error is error, exception, failure, traceback or reason, the first that is not
+// empty; its name is id, trace_id or run_id; its component is component, agent, tool or
+// name. Trace keeps all other members. The error names the wrong line.
 func Parse(r io.Reader) (Corpus, error) {
 	var c Corpus
 	lines := bufio.NewScanner(r)
@@ -65,8 +65,12 @@ func Parse(r io.Reader) (Corpus, error) {
 		}
 		traces++
 		if total += len(line); total > maxBytes || traces > maxTraces {
-			return Corpus{}, fmt.Errorf("cannot read the traces: there are more than %d, or more than %d bytes: give a part of them", maxTraces, maxBytes)
+			return Corpus{}, fmt.Errorf(
+				"cannot read the traces: there are more than %d, or more than %d bytes: give a part of them",
+				maxTraces, maxBytes,
+			)
 		}
+
 		failure, failed, err := parseTrace(bytes.ToValidUTF8(line, []byte("\uFFFD")), n)
 		if err != nil {
 			return Corpus{}, fmt.Errorf("cannot read the traces: line %d: %w", n, err)
@@ -77,6 +81,7 @@ func Parse(r io.Reader) (Corpus, error) {
 		}
 		c.Failures = append(c.Failures, failure)
 	}
+
 	if err := lines.Err(); err != nil {
 		if errors.Is(err, bufio.ErrTooLong) {
 			err = fmt.Errorf("line %d has more than %d bytes", n+1, maxLine)
@@ -86,10 +91,11 @@ func Parse(r io.Reader) (Corpus, error) {
 	if traces == 0 {
 		return Corpus{}, errors.New("cannot read the traces: there are none")
 	}
+
 	return c, nil
 }
 
-// parseTrace reads one trace, and says whether it failed.
+// parseTrace reads one trace and reports whether its run failed.
 func parseTrace(line []byte, n int) (f Failure, failed bool, err error) {
 	contract, err := lineContract()
 	if err != nil {
@@ -102,20 +108,22 @@ func parseTrace(line []byte, n int) (f Failure, failed bool, err error) {
 	if err != nil {
 		return f, false, err
 	}
+
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(value, &members); err != nil {
 		return f, false, err
 	}
 	f = Failure{
-		ID:        first(members, "id", "trace_id", "run_id"),
-		Component: first(members, "component", "agent", "tool", "name"),
-		Error:     first(members, "error", "exception", "failure", "traceback", "reason"),
+		ID:        firstMember(members, "id", "trace_id", "run_id"),
+		Component: firstMember(members, "component", "agent", "tool", "name"),
+		Error:     firstMember(members, "error", "exception", "failure", "traceback", "reason"),
 		Trace:     append(json.RawMessage(nil), value...),
 	}
 	if f.ID == "" {
 		f.ID = fmt.Sprintf("line %d", n)
 	}
-	status := strings.ToLower(first(members, "status", "outcome"))
+
+	status := strings.ToLower(firstMember(members, "status", "outcome"))
 	switch success := string(members["success"]); {
 	case success == "true":
 	case success == "false":
@@ -127,17 +135,23 @@ func parseTrace(line []byte, n int) (f Failure, failed bool, err error) {
 	if f.Error == "" {
 		f.Error = strings.TrimSpace("no error is recorded " + status)
 	}
+
 	return f, failed, nil
 }
 
 // successes are words for a run that went well.
-var successes = map[string]bool{"ok": true, "success": true, "succeeded": true, "passed": true, "pass": true, "completed": true, "done": true}
+var successes = map[string]bool{
+	"ok": true, "success": true, "succeeded": true, "passed": true, "pass": true,
+	"completed": true, "done": true,
+}
 
-// first is the first member that is not empty, as text.
-func first(members map[string]json.RawMessage, names ...string) string {
+// firstMember returns the first member that is not empty, as text.
+func firstMember(members map[string]json.RawMessage, names ...string) string {
 	for _, name := range names {
-		if value := members[name]; len(value) > 0 && string(value) != "null" && string(value) != "false" {
-			if text := strings.TrimSpace(texts.Show(value)); text != "" && text != "{}" && text != "[]" {
+		if value := members[name]; len(value) > 0 && string(value) != "null" &&
+			string(value) != "false" {
+			text := strings.TrimSpace(texts.Show(value))
+			if text != "" && text != "{}" && text != "[]" {
 				return text
 			}
 		}

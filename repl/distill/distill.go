@@ -23,75 +23,84 @@ var promptFiles embed.FS
 
 var templates = prompts.New(promptFiles)
 
-// Config says how a corpus is distilled. A zero field means its default.
+// Config describes a distillation. A zero field means its default.
 type Config struct {
-	// Run says how runs go: models, budget (of all of them together), what opens
-	// sessions, triggers. Its question, inputs and contract are not used. Its trace and
-	// its progress are those of the whole, in which runs are sub-loops. Without a model
-	// there are no runs: failures are clustered by their words and no edits are proposed.
+	// Run configures the runs: models, sessions, triggers, and the budget of all runs
+	// together. Its question, inputs and contract are ignored. Its trace and progress
+	// cover the whole distillation, with the runs as sub-loops. Without a model there are
+	// no runs: the words of the errors make the clusters, and no edits are proposed.
 	Run run.Config
-	// Clusters bounds the clusters, by default 20, at most MostClusters. One more may
-	// hold what is in none.
+	// Clusters bounds the clusters, by default 20, at most 200. One more may hold the
+	// remaining failures.
 	Clusters int
 	// NoEdits leaves the proposals out.
 	NoEdits bool
 }
 
-// Check returns what Run would refuse before any work.
+// Check returns the error with which Run would refuse the configuration before any work.
 func (c Config) Check() error {
 	if c.Clusters != 0 && (c.Clusters < 2 || c.Clusters > mostClusters) {
-		return fmt.Errorf("%d clusters make no sense: give 2 to %d, or 0 for the default", c.Clusters, mostClusters)
+		return fmt.Errorf(
+			"%d clusters make no sense: give 2 to %d, or 0 for the default", c.Clusters,
+			mostClusters,
+		)
 	}
+
 	if c.Run.WithDefaults().Model == "" {
 		return calls.CheckBudget(c.Run.Budget)
 	}
 	return c.Run.Check()
 }
 
-// Bounds of Config.Clusters.
+// The default and the largest value of Config.Clusters.
 const (
-	DefaultClusters = 20
+	defaultClusters = 20
 	mostClusters    = 200
 )
 
-// How clusters are made: by a run, or by the words of errors.
+// The values of Result.Method.
 const (
-	MethodRun      = "rlm"
-	MethodKeywords = "keywords"
+	methodRun      = "rlm"
+	methodKeywords = "keywords"
 )
 
-// Result is what a corpus comes to.
+// Result is the result of a distillation.
 type Result struct {
+	// Method says how the clusters were made: "rlm" by a run, "keywords" by the words of
+	// the errors.
 	Method string `json:"method"`
-	// Failed and Passed are how many traces there were of each.
+	// Failed and Passed count the traces of each kind.
 	Failed   int              `json:"failed"`
 	Passed   int              `json:"passed"`
 	Clusters []FailureCluster `json:"clusters"` // the largest first
 	Edits    []ComponentEdit  `json:"edits"`    // the most promising first
-	// Notes say what was not done as it should have been, and why.
+	// Notes list deviations from the plan, with their reasons.
 	Notes []string `json:"notes,omitempty"`
-	// Partial says that the budget was used up before all was done.
+	// Partial reports that the budget was used up before the end.
 	Partial bool            `json:"partial,omitempty"`
 	Spent   ledger.Spending `json:"spent"`
 	Elapsed time.Duration   `json:"elapsed_ns"`
-	// Trace is the folder with the record, empty if there is none.
+	// Trace is the folder of the record, empty if there is none.
 	Trace string `json:"trace,omitempty"`
 }
 
-// Run distils a corpus. More failures than Config.Run's triggers allow go to a run;
-// fewer, or any number without a model or where the run has no answer, are clustered
-// by their words. The error is a [*repl.SetupError] if the distillation could not begin,
-// what broke, or the context's cause; the Result then says how far it came.
+// Run distils a corpus. A run clusters the failures if they exceed the triggers of
+// Config.Run. Otherwise, without a model, or if the run has no answer, the words of the
+// errors decide. The error is a [*repl.SetupError] if the distillation could not begin,
+// the context's cause, or describes the failure; the Result then says how far it came.
 func Run(ctx context.Context, corpus Corpus, cfg Config) (Result, error) {
 	d := &distiller{
-		cfg: cfg, failures: corpus.Failures, left: cfg.Run, caller: calls.Caller{Emit: cfg.Run.Progress},
+		cfg:      cfg,
+		failures: corpus.Failures,
+		left:     cfg.Run,
+		caller:   calls.Caller{Emit: cfg.Run.Progress},
 		result: Result{
-			Method: MethodKeywords, Failed: len(corpus.Failures), Passed: corpus.Passed,
+			Method: methodKeywords, Failed: len(corpus.Failures), Passed: corpus.Passed,
 			Clusters: []FailureCluster{}, Edits: []ComponentEdit{},
 		},
 	}
-	err := harness.Run(ctx, d)
 
+	err := harness.Run(ctx, d)
 	return d.result, err
 }
 
@@ -99,8 +108,8 @@ func Run(ctx context.Context, corpus Corpus, cfg Config) (Result, error) {
 type distiller struct {
 	cfg      Config
 	failures []Failure
-	left     run.Config   // its budget is what is left of the whole
-	caller   calls.Caller // of which the events are used: runs ask by their own
+	left     run.Config   // its budget is the unspent part of the whole
+	caller   calls.Caller // for events only: each run has its own
 	trace    *record.Trace
 	step     int
 	runs     int
@@ -110,25 +119,26 @@ type distiller struct {
 // Prepare checks the configuration.
 func (d *distiller) Prepare(context.Context) (harness.Plan, error) {
 	of := english.Plural(d.result.Failed+d.result.Passed, "trace", "")
-
 	return harness.Plan{
 		Caller: &d.caller, Folder: d.cfg.Run.Trace,
 		Started: ledger.Event{
-			Model: d.model(), Text: fmt.Sprintf("%s of %s", english.Plural(d.result.Failed, "failure", ""), of),
+			Model: d.model(),
+			Text:  fmt.Sprintf("%s of %s", english.Plural(d.result.Failed, "failure", ""), of),
 		},
 	}, d.cfg.Check()
 }
 
-// Solve takes the two steps, as far as they are wanted.
+// Solve makes the clusters and, unless NoEdits is set, the edits.
 func (d *distiller) Solve(ctx context.Context, trace *record.Trace) error {
 	d.trace = trace
 	d.trace.Begin(trajectory.Metadata{RootModel: d.model(), EnvironmentType: "distill"})
 	if len(d.failures) == 0 {
 		return nil
 	}
+
 	most := d.cfg.Clusters
 	if most == 0 {
-		most = DefaultClusters
+		most = defaultClusters
 	}
 	if err := d.take("clusters", func() (any, error) { return d.cluster(ctx, most) }); err != nil {
 		return err
@@ -136,10 +146,11 @@ func (d *distiller) Solve(ctx context.Context, trace *record.Trace) error {
 	if d.cfg.NoEdits || !d.hasModel() || d.result.Partial {
 		return nil
 	}
+
 	return d.take("edits", func() (any, error) { return d.edit(ctx) })
 }
 
-// model is the model of the runs, empty if there is none.
+// model returns the model of the runs, empty if there is none.
 func (d *distiller) model() string { return d.left.WithDefaults().Model }
 
 func (d *distiller) hasModel() bool { return d.model() != "" }
@@ -149,32 +160,37 @@ func (d *distiller) cluster(ctx context.Context, most int) ([]FailureCluster, er
 	var clusters []FailureCluster
 	trigger := d.left.Triggers.ShouldTrigger(run.Signal{Traces: int64(len(d.failures))})
 	switch {
-	case trigger == run.TriggerNone:
+	case trigger == "":
 	case !d.hasModel():
-		d.note("%d failures are more than words can tell apart well (%s): name a model", len(d.failures), trigger)
+		d.note(
+			"%d failures are more than words can tell apart well (%s): name a model",
+			len(d.failures), trigger,
+		)
 	default:
-		found, outcome, err := byRun(ctx, d.next(), d.failures, most)
-		if err := d.took("cluster the failures", outcome, err); err != nil {
+		found, outcome, err := clusterByRun(ctx, d.nextConfig(), d.failures, most)
+		if err := d.recordRun("cluster the failures", outcome, err); err != nil {
 			return nil, err
 		}
 		if found != nil {
-			clusters, d.result.Method = found, MethodRun
+			clusters, d.result.Method = found, methodRun
 		}
 	}
+
 	if clusters == nil {
 		var err error
-		if clusters, err = byKeywords(ctx, d.failures, most); err != nil {
+		if clusters, err = clusterByKeywords(ctx, d.failures, most); err != nil {
 			return nil, err
 		}
 	}
-	d.result.Clusters = complete(clusters, d.failures)
+
+	d.result.Clusters = completeClusters(clusters, d.failures)
 	return d.result.Clusters, nil
 }
 
-// edit makes the proposals.
+// edit proposes edits.
 func (d *distiller) edit(ctx context.Context) ([]ComponentEdit, error) {
-	edits, outcome, err := propose(ctx, d.next(), d.result.Clusters, d.failures)
-	if err := d.took("propose edits", outcome, err); err != nil {
+	edits, outcome, err := propose(ctx, d.nextConfig(), d.result.Clusters, d.failures)
+	if err := d.recordRun("propose edits", outcome, err); err != nil {
 		return nil, err
 	}
 	if edits != nil {
@@ -183,9 +199,9 @@ func (d *distiller) edit(ctx context.Context) ([]ComponentEdit, error) {
 	return d.result.Edits, nil
 }
 
-// took keeps the accounts of a run, and notes one without an answer: the budget of
-// the next is what this one left.
-func (d *distiller) took(what string, outcome run.Outcome, err error) error {
+// recordRun charges a run to the budget, which the next run shares, and notes a missing
+// answer.
+func (d *distiller) recordRun(what string, outcome run.Outcome, err error) error {
 	d.result.Spent = calls.Add(d.result.Spent, outcome.Spent)
 	if err != nil {
 		return fmt.Errorf("cannot %s: %w", what, err)
@@ -193,6 +209,7 @@ func (d *distiller) took(what string, outcome run.Outcome, err error) error {
 	if outcome.Answer == nil {
 		d.note("the run that was to %s ended as %s: %s", what, outcome.Status, outcome.Reason)
 	}
+
 	d.result.Partial = outcome.Status == ledger.StatusPartial
 	rest, err := calls.Subtract(d.left.Budget, outcome.Spent, outcome.Elapsed)
 	var used *ledger.BudgetError
@@ -201,6 +218,7 @@ func (d *distiller) took(what string, outcome run.Outcome, err error) error {
 		d.note("after the run that was to %s nothing is left: %v", what, err)
 		return nil
 	}
+
 	d.left.Budget = rest
 	return err
 }

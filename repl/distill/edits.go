@@ -14,32 +14,33 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// ComponentEdit is a proposal: what to change so that failures end.
+// ComponentEdit is a proposed change that may prevent failures.
 type ComponentEdit struct {
-	// Priority is from 1, the most promising: by the gain that can be expected, which
-	// is Impact times the share of all failures that stand behind the edit, then by
-	// effort. It is computed, not proposed.
+	// Priority counts from 1, the most promising edit: by Gain, then by effort. The
+	// package computes it.
 	Priority int `json:"priority"`
-	// Component is what to change, in the words of the traces if they name it.
+	// Component is the component to change, as the traces name it.
 	Component string `json:"component"`
 	Kind      string `json:"kind"` // one of kinds
 	Change    string `json:"change"`
 	Rationale string `json:"rationale"`
-	// Prediction is what should be seen if the edit is right, so that it can be proven
-	// wrong.
+	// Prediction is the effect that the edit should have, so that a test can refute it.
 	Prediction string   `json:"prediction"`
 	Clusters   []string `json:"clusters"`
-	// Evidence are the names of failures behind it, some of each cluster.
+	// Evidence names some failures of each cluster behind the edit.
 	Evidence []string `json:"evidence"`
-	// Impact is which part of those failures it should end, from 0 to 1.
+	// Impact is the share of those failures that the edit should prevent, from 0 to 1.
 	Impact float64 `json:"impact"`
 	Effort string  `json:"effort"` // small, medium or large
-	// Gain is Impact times the share of the failures.
+	// Gain is Impact times the share of these failures among all.
 	Gain float64 `json:"gain"`
 }
 
 var (
-	kinds   = []string{"system_prompt", "tool_description", "tool_code", "middleware", "skill", "sub_agent", "memory", "configuration", "other"}
+	kinds = []string{
+		"system_prompt", "tool_description", "tool_code", "middleware", "skill", "sub_agent",
+		"memory", "configuration", "other",
+	}
 	efforts = []string{"small", "medium", "large"}
 )
 
@@ -50,7 +51,7 @@ const (
 	shownFailure  = 1_000 // characters of each
 )
 
-// editSchema is what has to be answered. A cluster that does not exist breaks it.
+// editSchema is the contract of the answer. It allows only clusters that exist.
 func editSchema(clusters []FailureCluster) (json.RawMessage, error) {
 	names := make([]string, len(clusters))
 	for i := range clusters {
@@ -59,20 +60,33 @@ func editSchema(clusters []FailureCluster) (json.RawMessage, error) {
 	text := func(most int) map[string]any {
 		return map[string]any{"type": "string", "minLength": 1, "maxLength": most}
 	}
-	return json.Marshal(map[string]any{"type": "array", "maxItems": mostEdits, "items": map[string]any{
-		"type":     "object",
-		"required": []string{"component", "kind", "change", "rationale", "prediction", "clusters", "impact", "effort"},
-		"properties": map[string]any{
-			"component": text(200), "change": text(2000), "rationale": text(2000), "prediction": text(1000),
-			"kind": map[string]any{"enum": kinds}, "effort": map[string]any{"enum": efforts},
-			"clusters": map[string]any{"type": "array", "minItems": 1, "maxItems": len(names), "items": map[string]any{"enum": names}},
-			"impact":   map[string]any{"type": "number", "minimum": 0, "maximum": 1},
-		},
-	}})
+
+	return json.Marshal(
+		map[string]any{"type": "array", "maxItems": mostEdits, "items": map[string]any{
+			"type": "object",
+			"required": []string{
+				"component", "kind", "change", "rationale", "prediction", "clusters", "impact",
+				"effort",
+			},
+			"properties": map[string]any{
+				"component":  text(200),
+				"change":     text(2000),
+				"rationale":  text(2000),
+				"prediction": text(1000),
+				"kind":       map[string]any{"enum": kinds},
+				"effort":     map[string]any{"enum": efforts},
+				"clusters": map[string]any{
+					"type": "array", "minItems": 1, "maxItems": len(names),
+					"items": map[string]any{"enum": names},
+				},
+				"impact": map[string]any{"type": "number", "minimum": 0, "maximum": 1},
+			},
+		}},
+	)
 }
 
-// evidenceCorpus is what the proposals are made from: the clusters, each with some of
-// its failures.
+// evidenceCorpus returns the input of the proposals: the clusters, each with some of its
+// failures.
 func evidenceCorpus(clusters []FailureCluster, failures []Failure) ([]byte, error) {
 	type example struct {
 		ID        string `json:"id"`
@@ -80,6 +94,7 @@ func evidenceCorpus(clusters []FailureCluster, failures []Failure) ([]byte, erro
 		Error     string `json:"error"`
 		Trace     string `json:"trace"`
 	}
+
 	type entry struct {
 		FailureCluster
 		Failures []example `json:"failures"` // over the names of all
@@ -90,16 +105,20 @@ func evidenceCorpus(clusters []FailureCluster, failures []Failure) ([]byte, erro
 		for _, m := range c.members[:min(shownEvidence, len(c.members))] {
 			f := failures[m]
 			entries[i].Failures = append(entries[i].Failures, example{
-				f.ID, f.Component, texts.Truncate(f.Error, shownFailure), texts.Truncate(string(f.Trace), shownFailure),
+				f.ID, f.Component, texts.Truncate(f.Error, shownFailure),
+				texts.Truncate(string(f.Trace), shownFailure),
 			})
 		}
 	}
+
 	return json.MarshalIndent(entries, "", " ")
 }
 
-// propose asks for edits: by one call where the corpus is small and fits the model,
-// else by a run whose snippets read it.
-func propose(ctx context.Context, cfg run.Config, clusters []FailureCluster, failures []Failure) ([]ComponentEdit, run.Outcome, error) {
+// propose asks for edits: with one call if the corpus is small and fits the model, else
+// with a run whose snippets read it.
+func propose(
+	ctx context.Context, cfg run.Config, clusters []FailureCluster, failures []Failure,
+) ([]ComponentEdit, run.Outcome, error) {
 	corpus, err := evidenceCorpus(clusters, failures)
 	if err != nil {
 		return nil, run.Outcome{}, fmt.Errorf("cannot write the evidence: %w", err)
@@ -107,13 +126,21 @@ func propose(ctx context.Context, cfg run.Config, clusters []FailureCluster, fai
 	if cfg.Schema, err = editSchema(clusters); err != nil {
 		return nil, run.Outcome{}, fmt.Errorf("cannot write the contract: %w", err)
 	}
-	if cfg.Question, err = templates.Fill("edits", map[string]any{"Clusters": len(clusters), "Failures": len(failures), "Most": mostEdits, "Tools": cfg.Tools != nil}); err != nil {
+
+	cfg.Question, err = templates.Fill("edits", map[string]any{
+		"Clusters": len(clusters), "Failures": len(failures), "Most": mostEdits,
+		"Tools": cfg.Tools != nil,
+	})
+	if err != nil {
 		return nil, run.Outcome{}, err
 	}
+
 	text := bigtext.FromBytes("evidence.json", corpus)
 	defer text.Close()
 	cfg.Inputs = []tiers.Input{{Name: "evidence.json", Text: text}}
-	cfg.Bypass = cfg.Triggers.ShouldTrigger(run.Signal{OutputChars: int64(len(corpus))}) == run.TriggerNone
+	size := run.Signal{OutputChars: int64(len(corpus))}
+	cfg.Bypass = cfg.Triggers.ShouldTrigger(size) == ""
+
 	outcome, err := run.Run(ctx, cfg)
 	if err != nil || outcome.Answer == nil {
 		return nil, outcome, err
@@ -122,11 +149,12 @@ func propose(ctx context.Context, cfg run.Config, clusters []FailureCluster, fai
 	if err := json.Unmarshal(outcome.Answer, &edits); err != nil {
 		return nil, outcome, fmt.Errorf("cannot read the edits: %w", err)
 	}
-	return ranked(edits, clusters), outcome, nil
+
+	return rankEdits(edits, clusters), outcome, nil
 }
 
-// ranked computes what is not for a model to say: evidence, gain and priority.
-func ranked(edits []ComponentEdit, clusters []FailureCluster) []ComponentEdit {
+// rankEdits computes evidence, gain and priority, which a model must not choose.
+func rankEdits(edits []ComponentEdit, clusters []FailureCluster) []ComponentEdit {
 	for i := range edits {
 		e := &edits[i]
 		e.Evidence, e.Gain = []string{}, 0
@@ -139,11 +167,18 @@ func ranked(edits []ComponentEdit, clusters []FailureCluster) []ComponentEdit {
 			}
 		}
 	}
+
 	slices.SortStableFunc(edits, func(a, b ComponentEdit) int {
-		return cmp.Or(cmp.Compare(b.Gain, a.Gain), slices.Index(efforts, a.Effort)-slices.Index(efforts, b.Effort), strings.Compare(a.Component, b.Component))
+		return cmp.Or(
+			cmp.Compare(b.Gain, a.Gain),
+			slices.Index(efforts, a.Effort)-slices.Index(efforts, b.Effort),
+			strings.Compare(a.Component, b.Component),
+		)
 	})
+
 	for i := range edits {
 		edits[i].Priority = i + 1
 	}
+
 	return edits
 }

@@ -26,7 +26,9 @@ func ExampleRun() {
 		fmt.Println(err)
 		return
 	}
-	fmt.Println(result.Failed, "of", result.Failed+result.Passed, "failed, clustered by", result.Method)
+	fmt.Println(
+		result.Failed, "of", result.Failed+result.Passed, "failed, clustered by", result.Method,
+	)
 	for _, c := range result.Clusters {
 		fmt.Println(c.Count, c.Failures)
 	}

@@ -16,9 +16,9 @@ import (
 
 // Bounds of clustering by words.
 const (
-	mostTerms    = 40    // different words of an error that are compared
-	readError    = 2_000 // bytes of an error that are looked at for them
-	sameCause    = 0.5   // weighted Jaccard index from which two errors have one cause
+	mostTerms    = 40    // different words of an error to compare
+	readError    = 2_000 // bytes of an error to search for words
+	sameCause    = 0.5   // least weighted Jaccard index of two errors with one cause
 	shownWords   = 5
 	shownName    = 60  // characters
 	shownSummary = 300 // characters
@@ -30,11 +30,11 @@ type group struct {
 	members []int
 }
 
-// byKeywords clusters failures by the words of their errors: each goes to the group
-// whose first error is most like its own, by the Jaccard index weighted with how rare
-// the words are, or begins a group. What finds no place in the most groups that there
-// may be is the last group of all.
-func byKeywords(ctx context.Context, failures []Failure, most int) ([]FailureCluster, error) {
+// clusterByKeywords clusters failures by the words of their errors: each goes to the
+// group whose first error is most similar, by the Jaccard index weighted with the rarity
+// of the words, or begins a group. Failures beyond the limit of groups form the last
+// group.
+func clusterByKeywords(ctx context.Context, failures []Failure, most int) ([]FailureCluster, error) {
 	words := make([][]string, len(failures))
 	count := map[string]int{}
 	for i, f := range failures {
@@ -43,7 +43,10 @@ func byKeywords(ctx context.Context, failures []Failure, most int) ([]FailureClu
 			count[word]++
 		}
 	}
-	weight := func(word string) float64 { return math.Log(1 + float64(len(failures))/float64(count[word])) }
+
+	weight := func(word string) float64 {
+		return math.Log(1 + float64(len(failures))/float64(count[word]))
+	}
 	var groups []*group
 	known := map[string]*group{} // by their exact words
 	rest := &group{}
@@ -54,8 +57,9 @@ func byKeywords(ctx context.Context, failures []Failure, most int) ([]FailureClu
 		key := strings.Join(words[i], " ")
 		g := known[key]
 		if g == nil {
-			g = nearest(groups, words[i], weight)
+			g = findNearest(groups, words[i], weight)
 		}
+
 		switch {
 		case g != nil:
 		case len(groups) < most-1:
@@ -67,20 +71,22 @@ func byKeywords(ctx context.Context, failures []Failure, most int) ([]FailureClu
 		known[key] = g
 		g.members = append(g.members, i)
 	}
+
 	clusters := make([]FailureCluster, 0, len(groups)+1)
 	for _, g := range groups {
-		clusters = append(clusters, described(failures, words, g.members, weight))
+		clusters = append(clusters, describeCluster(failures, words, g.members, weight))
 	}
 	if len(rest.members) > 0 {
-		c := described(failures, words, rest.members, weight)
+		c := describeCluster(failures, words, rest.members, weight)
 		c.Name, c.Summary = "other", "Failures that are like none of the others."
 		clusters = append(clusters, c)
 	}
+
 	return clusters, nil
 }
 
-// wordsOf are the different words of an error that tell its kind, sorted: numbers
-// and what has digits in it tell one failure from the next of the same kind.
+// wordsOf returns the different words of an error, sorted. It skips words with digits:
+// they differ between failures of the same kind.
 func wordsOf(text string) []string {
 	seen := map[string]bool{}
 	for term := range bm25.Terms(text[:min(len(text), readError)]) {
@@ -93,8 +99,8 @@ func wordsOf(text string) []string {
 	return slices.Sorted(maps.Keys(seen))
 }
 
-// nearest is the group that is most like some words, nil if none is like them.
-func nearest(groups []*group, words []string, weight func(string) float64) *group {
+// findNearest returns the group most similar to some words, nil if none is similar.
+func findNearest(groups []*group, words []string, weight func(string) float64) *group {
 	var best *group
 	most := sameCause
 	for _, g := range groups {
@@ -105,7 +111,7 @@ func nearest(groups []*group, words []string, weight func(string) float64) *grou
 	return best
 }
 
-// likeness is the weighted Jaccard index of two sorted lists.
+// likeness returns the weighted Jaccard index of two sorted lists.
 func likeness(a, b []string, weight func(string) float64) float64 {
 	both, either := 0.0, 0.0
 	for len(a) > 0 || len(b) > 0 {
@@ -125,27 +131,37 @@ func likeness(a, b []string, weight func(string) float64) float64 {
 	return both / either
 }
 
-// digits are what tells one failure from the next of the same kind.
+// digits differ between failures of the same kind.
 var digits = regexp.MustCompile(`[0-9]+`)
 
-// described makes a cluster of its members. Its name is its first error without
+// describeCluster makes a cluster of its members. Its name is its first error without
 // numbers, its keywords those of its words that are frequent in it and rare elsewhere.
-func described(failures []Failure, words [][]string, members []int, weight func(string) float64) FailureCluster {
+func describeCluster(
+	failures []Failure, words [][]string, members []int, weight func(string) float64,
+) FailureCluster {
 	count := map[string]float64{}
 	for _, i := range members {
 		for _, word := range words[i] {
 			count[word]++
 		}
 	}
+
 	keywords := slices.SortedFunc(maps.Keys(count), func(a, b string) int {
-		return cmp.Or(cmp.Compare(count[b]*weight(b), count[a]*weight(a)), cmp.Compare(len(b), len(a)), strings.Compare(a, b))
+		return cmp.Or(
+			cmp.Compare(count[b]*weight(b), count[a]*weight(a)), cmp.Compare(len(b), len(a)),
+			strings.Compare(a, b),
+		)
 	})
+
 	first := failures[members[0]].Error
-	first = strings.ToValidUTF8(strings.Join(strings.Fields(first[:min(len(first), readError)]), " "), "\uFFFD")
+	first = strings.ToValidUTF8(
+		strings.Join(strings.Fields(first[:min(len(first), readError)]), " "), "\uFFFD",
+	)
 	name := []rune(digits.ReplaceAllString(first, "N"))
 	if len(name) > shownName {
 		name = append(name[:shownName-1], '…')
 	}
+
 	return FailureCluster{
 		Name: string(name), Keywords: keywords[:min(shownWords, len(keywords))], members: members,
 		Summary: texts.Truncate(first, shownSummary),

@@ -17,7 +17,7 @@ import (
 // root is the distillation in its tree; its runs are the sub-loops.
 const root = harness.Root
 
-// take takes a step, which the record has as a turn, and what was found as its answer.
+// take makes a step and records it as a turn, with its findings as the answer.
 func (d *distiller) take(what string, find func() (any, error)) error {
 	begun := time.Now()
 	d.step++
@@ -26,23 +26,26 @@ func (d *distiller) take(what string, find func() (any, error)) error {
 	if err != nil {
 		return err
 	}
+
 	d.trace.Turn(record.Iteration{
-		Iteration: d.step, Prompt: []string{}, Response: what, FinalAnswer: found, IterationTime: time.Since(begun).Seconds(),
+		Iteration: d.step, Prompt: []string{}, Response: what, FinalAnswer: found,
+		IterationTime: time.Since(begun).Seconds(),
 	})
 	return nil
 }
 
-// next is the configuration of the next run.
-func (d *distiller) next() run.Config {
+// nextConfig returns the configuration of the next run.
+func (d *distiller) nextConfig() run.Config {
 	cfg := d.left
 	d.runs++
 	cfg.Trace = d.trace.Folder()
-	cfg.Progress = calls.NestEvents(fmt.Sprintf("%s.%d", root, d.runs), d.result.Spent, d.caller.Emit)
+	cfg.Progress = calls.NestEvents(
+		fmt.Sprintf("%s.%d", root, d.runs), d.result.Spent, d.caller.Emit,
+	)
 	return cfg
 }
 
-// note says in the result and to those who watch what was not done as it should have
-// been.
+// note adds a deviation from the plan to the result and reports it as a warning.
 func (d *distiller) note(format string, args ...any) {
 	note := fmt.Sprintf(format, args...)
 	d.result.Notes = append(d.result.Notes, note)

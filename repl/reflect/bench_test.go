@@ -13,10 +13,11 @@ import (
 func BenchmarkReflection(b *testing.B) {
 	once := func() {
 		m := &models{script: []string{
-			code("print(trace.summary())"), code("print(trace.get_errors())"), code("notes = [ask_llm('q', str(s)) for s in trace]"),
-			code("print(notes)"), code(good),
+			code("print(trace.summary())"), code("print(trace.get_errors())"),
+			code("notes = [ask_llm('q', str(s)) for s in trace]"), code("print(notes)"), code(good),
 		}}
-		if outcome, err := reflect.Run(b.Context(), config(m), subject()); err != nil || outcome.Iterations != 5 {
+		outcome, err := reflect.Run(b.Context(), config(m), subject())
+		if err != nil || outcome.Iterations != 5 {
 			b.Fatal(outcome, err)
 		}
 	}
@@ -29,7 +30,10 @@ func BenchmarkReflection(b *testing.B) {
 // BenchmarkParseOutput reads an analysis of a common size.
 func BenchmarkParseOutput(b *testing.B) {
 	value, err := json.Marshal(map[string]any{
-		"reasoning": strings.Repeat("word ", 1_000), "extracted_learnings": []map[string]any{{"learning": "l", "atomicity_score": 0.5}, {"learning": "m"}},
+		"reasoning": strings.Repeat("word ", 1_000),
+		"extracted_learnings": []map[string]any{
+			{"learning": "l", "atomicity_score": 0.5}, {"learning": "m"},
+		},
 	})
 	if err != nil {
 		b.Fatal(err)

@@ -1,6 +1,6 @@
-// Package reflect is the Recursive Reflector: a loop in which a model explores the
-// record of an agent's work with snippets, asks helpers about parts of it, and
-// hands over what can be learned from it.
+// Package reflect is the Recursive Reflector: a loop in which a model explores the trace
+// of an agent's work with snippets, asks helpers about parts of it, and submits lessons
+// from it.
 //
 //	subject, err := reflect.ParseTrace(data, "auto")
 //	outcome, err := reflect.Run(ctx, reflect.Config{
@@ -8,9 +8,8 @@
 //		Open:   engine.Opener(router.Policy{}),
 //	}, subject)
 //
-// An iteration has four steps: the model is called, the code of its reply is
-// extracted, the code runs in a sandbox that the router chose, and the result is
-// checked. It ends the loop if it is an analysis that was not written before its
-// author had looked; otherwise the model is told what became of its code. All else
-// that a loop needs is package repl's.
+// An iteration has four steps: call the model, extract the code of its reply, run the
+// code in a sandbox that the router chose, and check the result. An analysis ends the
+// loop, unless the model wrote it before it had looked at the trace; otherwise the model
+// gets the result of its code.
 package reflect

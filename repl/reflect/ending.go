@@ -12,17 +12,23 @@ import (
 	"github.com/rlmhq/rlm/repl/ledger"
 )
 
-// synthesize asks once for the best assessment when the iterations are used up. What
-// fails here ends the reflection without an analysis: it is told in the reason.
+// synthesize asks once for the best assessment when the iterations are used up. A failure
+// here ends the reflection without an analysis, and the reason names it.
 func (l *loop) synthesize(ctx context.Context, it iteration) (Outcome, error) {
-	outcome := Outcome{Status: ledger.StatusNoAnswer, Reason: fmt.Sprintf("the %d iterations were used up", l.cfg.MaxIterations)}
+	outcome := Outcome{
+		Status: ledger.StatusNoAnswer,
+		Reason: fmt.Sprintf("the %d iterations were used up", l.cfg.MaxIterations),
+	}
 	if l.cfg.NoSynthesis {
 		return outcome, nil
 	}
-	reflection, err := l.assessment(ctx, it)
+
+	reflection, err := l.requestAssessment(ctx, it)
 	switch {
 	case err == nil:
-		l.tell(ledger.Event{Kind: ledger.EventAnswer, Purpose: "synthesis", Text: reflection.KeyInsight})
+		l.tell(ledger.Event{
+			Kind: ledger.EventAnswer, Purpose: "synthesis", Text: reflection.KeyInsight,
+		})
 		outcome.Status, outcome.Output = ledger.StatusSynthesised, reflection
 	case ctx.Err() != nil:
 		return outcome, err
@@ -30,23 +36,28 @@ func (l *loop) synthesize(ctx context.Context, it iteration) (Outcome, error) {
 		l.tell(ledger.Event{Kind: ledger.EventWarning, Purpose: "synthesis", Error: err.Error()})
 		outcome.Reason += ", and there is no last assessment: " + err.Error()
 	}
+
 	return outcome, nil
 }
 
-// assessment is the analysis of one more reply. Its code runs in a session of its
-// own: nothing that went wrong before is in its way.
-func (l *loop) assessment(ctx context.Context, it iteration) (output Analysis, err error) {
+// requestAssessment asks for one more reply and returns its analysis. The code runs in a
+// fresh session, free of earlier failures.
+func (l *loop) requestAssessment(ctx context.Context, it iteration) (output Analysis, err error) {
 	begun := time.Now()
-	it.sent = conversation.AppendUser(conversation.TrimTurns(it.messages, 1, l.cfg.MaxContextChars), strings.TrimSpace(synthesisPrompt))
+	it.sent = conversation.AppendUser(
+		conversation.TrimTurns(it.messages, 1, l.cfg.MaxContextChars),
+		strings.TrimSpace(synthesisPrompt),
+	)
 	response, err := l.ask(ctx, "synthesis", it.sent)
 	if err != nil {
 		return output, err
 	}
+
 	it.response = response.Text
 	if it, err = l.extract(ctx, it); err != nil {
 		return output, err
 	}
-	if err := l.renew(ctx); err != nil {
+	if err := l.renewSession(ctx); err != nil {
 		return output, err
 	}
 	if it, err = l.execute(ctx, it); err != nil {
@@ -60,14 +71,15 @@ func (l *loop) assessment(ctx context.Context, it iteration) (output Analysis, e
 	case it.result != nil && !it.result.success:
 		return output, errors.New("the code of the reply failed")
 	}
+
 	if output, err = parseAnalysis(value); err == nil {
 		it.reflection = &output
 	}
 	return output, err
 }
 
-// renew replaces the session by a fresh one.
-func (l *loop) renew(ctx context.Context) error {
+// renewSession replaces the session by a fresh one.
+func (l *loop) renewSession(ctx context.Context) error {
 	fresh, err := l.open(ctx)
 	if err != nil {
 		return err
@@ -77,28 +89,34 @@ func (l *loop) renew(ctx context.Context) error {
 	return err
 }
 
-// finish completes the output: where there is no analysis it says so, and every one
-// has the record.
+// finish completes the output: it describes a missing analysis, and adds the record.
 func (l *loop) finish(outcome *Outcome) error {
 	var err error
-	timedOut := outcome.Status != ledger.StatusAnswered && outcome.Status != ledger.StatusFailed && outcome.Status != ledger.StatusCanceled
+	timedOut := outcome.Status != ledger.StatusAnswered && outcome.Status != ledger.StatusFailed &&
+		outcome.Status != ledger.StatusCanceled
 	if timedOut && outcome.Status != ledger.StatusSynthesised {
-		outcome.Output = l.timeout(outcome.Reason)
-		err = errors.Join(outcome.Output.add(rawTimeout, true), outcome.Output.add("max_iterations", l.cfg.MaxIterations))
+		outcome.Output = l.describeTimeout(outcome.Reason)
+		err = errors.Join(
+			outcome.Output.add(rawTimeout, true),
+			outcome.Output.add("max_iterations", l.cfg.MaxIterations),
+		)
 	}
 	return errors.Join(err, outcome.Output.add(rawTrace, l.record(timedOut)))
 }
 
-// timeout is the output of a reflection without an analysis. It has what can be told
-// without one: whether the answer is the expected one.
-func (l *loop) timeout(reason string) Analysis {
+// describeTimeout returns the output of a reflection without an analysis. It only says
+// whether the agent's answer is the expected one.
+func (l *loop) describeTimeout(reason string) Analysis {
 	verdict := "There is no ground truth to compare the agent's answer with."
 	if truth := l.subject.GroundTruth; truth != nil && strings.TrimSpace(*truth) != "" {
 		verdict = "The agent's answer differs from the ground truth."
-		if strings.EqualFold(strings.TrimSpace(*truth), strings.TrimSpace(l.subject.agent().Answer)) {
+		if strings.EqualFold(
+			strings.TrimSpace(*truth), strings.TrimSpace(l.subject.agent().Answer),
+		) {
 			verdict = "The agent's answer is the ground truth."
 		}
 	}
+
 	return Analysis{
 		Reasoning:           "The reflection ended without an analysis: " + reason + ". " + verdict,
 		ErrorIdentification: "timeout",

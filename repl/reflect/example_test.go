@@ -14,8 +14,10 @@ import (
 func script() (llm.Provider, error) {
 	replies := []string{
 		"```python\nprint(trace.summary())\nprint(trace.to_markdown())\n```",
-		"```python\n# BATCH\nresult = {\"reasoning\": \"Step \" + str(trace.get_errors()[0].index) + \" lost count.\"}\n```\n" +
-			"```python\nresult[\"extracted_learnings\"] = [{\"learning\": \"Count twice.\", \"atomicity_score\": 0.9, \"evidence\": \"step 0\"}]\n```",
+		"```python\n# BATCH\nresult = {\"reasoning\": \"Step \" + " +
+			"str(trace.get_errors()[0].index) + \" lost count.\"}\n```\n" +
+			"```python\nresult[\"extracted_learnings\"] = [{\"learning\": \"Count twice.\", " +
+			"\"atomicity_score\": 0.9, \"evidence\": \"step 0\"}]\n```",
 		"```python\nFINAL_VAR(\"result\")\n```",
 	}
 	var rules []scripted.Rule
@@ -57,7 +59,9 @@ func ExampleRun() {
 		fmt.Println(err)
 		return
 	}
-	fmt.Println(outcome.Status, "after", outcome.Iterations, "iterations:", outcome.Output.Reasoning)
+	fmt.Println(
+		outcome.Status, "after", outcome.Iterations, "iterations:", outcome.Output.Reasoning,
+	)
 	for _, l := range outcome.Output.ExtractedLearnings {
 		fmt.Println("-", l.Learning, l.AtomicityScore)
 	}

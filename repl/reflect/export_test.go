@@ -13,7 +13,7 @@ type (
 	SubagentCall    = subagentCall
 )
 
-// ParseAnalysis reads what a model handed to FINAL.
+// ParseAnalysis reads the value that a model passed to FINAL.
 var ParseAnalysis = parseAnalysis
 
 // WithDefaults completes a configuration.

@@ -21,8 +21,10 @@ import (
 )
 
 const (
-	premature = "You called FINAL() before exploring the data. Read the actual variables first, then call FINAL() with evidence-based analysis."
-	erroneous = "Your code had an error. Fix the bug and try again. Do NOT call FINAL() until your code executes successfully."
+	premature = "You called FINAL() before exploring the data. Read the actual variables first, " +
+		"then call FINAL() with evidence-based analysis."
+	erroneous = "Your code had an error. Fix the bug and try again. Do NOT call FINAL() until " +
+		"your code executes successfully."
 )
 
 // TestGuardPrematureFinal: no analysis is taken from the first iteration, in whatever
@@ -56,20 +58,25 @@ func TestGuardFinalAfterError(t *testing.T) {
 // the model is asked for code.
 func TestGuardDirectResponse(t *testing.T) {
 	for name, reply := range map[string]string{
-		"plain":    `{"reasoning": "r", "key_insight": "k"}`,
-		"fenced":   "```json\n{\"reasoning\": \"r\", \"key_insight\": \"k\"}\n```",
-		"bare":     "```\n{\"reasoning\": \"r\", \"key_insight\": \"k\"}\n```\n",
-		"indented": "{\n    \"reasoning\": \"r\",\n    \"key_insight\": \"k\",\n    \"correct_approach\": \"print(x) and FINAL(y)\"\n}",
+		"plain":  `{"reasoning": "r", "key_insight": "k"}`,
+		"fenced": "```json\n{\"reasoning\": \"r\", \"key_insight\": \"k\"}\n```",
+		"bare":   "```\n{\"reasoning\": \"r\", \"key_insight\": \"k\"}\n```\n",
+		"indented": "{\n    \"reasoning\": \"r\",\n    \"key_insight\": \"k\",\n" +
+			"    \"correct_approach\": \"print(x) and FINAL(y)\"\n}",
 	} {
 		t.Run(name, func(t *testing.T) {
 			outcome := answered(t, config(after(reply)))
 			last := record(t, outcome).Iterations[1]
-			if o := outcome.Output; o.Reasoning != "r" || o.KeyInsight != "k" || last.Code != nil || last.Stdout != nil || !last.Terminated {
+			if o := outcome.Output; o.Reasoning != "r" || o.KeyInsight != "k" || last.Code != nil ||
+				last.Stdout != nil || !last.Terminated {
 				t.Errorf("%+v, %+v", o, last)
 			}
 		})
 	}
-	for name, reply := range map[string]string{"prose": "I think that it went well.", "number": "42", "list": "[1]", "empty": "", "broken": `{"reasoning": `} {
+	for name, reply := range map[string]string{
+		"prose": "I think that it went well.", "number": "42", "list": "[1]", "empty": "",
+		"broken": `{"reasoning": `,
+	} {
 		t.Run(name, func(t *testing.T) {
 			m := after(reply, code(good))
 			answered(t, config(m))
@@ -89,17 +96,24 @@ func TestAnAnalysisWithoutReasoningIsAskedForAgain(t *testing.T) {
 
 // TestTemplateMethodsTable: how iterations begin, follow one another and end.
 func TestTemplateMethodsTable(t *testing.T) {
-	m := &models{script: []string{code("mine = 1\nprint('first')"), code("print('mine is', mine)"), code(good)}}
+	m := &models{
+		script: []string{
+			code("mine = 1\nprint('first')"), code("print('mine is', mine)"), code(good),
+		},
+	}
 	outcome := answered(t, config(m))
 	sent := func(i int) []llm.Message { return m.requests[i].Messages }
 	log := record(t, outcome).Iterations
 	for name, ok := range map[string]bool{
 		"_build_initial_context": len(sent(0)) == 1 && sent(0)[0].Role == llm.RoleUser && log[0].Iteration == 0,
-		"_accumulate": len(sent(1)) == 3 && len(sent(2)) == 5 && sent(2)[0].Content == sent(0)[0].Content &&
-			strings.Contains(sent(2)[2].Content, "[Iteration 1/20]") && strings.Contains(sent(2)[4].Content, "[Iteration 2/20]"),
-		"_is_done":        outcome.Iterations == 3 && len(m.requests) == 3,
-		"_extract_result": outcome.Output.Reasoning == "The agent said 5." && outcome.Output.KeyInsight == "Count twice.",
-		"run_loop":        len(log) == 3 && strings.Contains(*log[1].Stdout, "mine is 1") && log[2].Terminated,
+		"_accumulate": len(sent(1)) == 3 && len(sent(2)) == 5 &&
+			sent(2)[0].Content == sent(0)[0].Content &&
+			strings.Contains(sent(2)[2].Content, "[Iteration 1/20]") &&
+			strings.Contains(sent(2)[4].Content, "[Iteration 2/20]"),
+		"_is_done": outcome.Iterations == 3 && len(m.requests) == 3,
+		"_extract_result": outcome.Output.Reasoning == "The agent said 5." &&
+			outcome.Output.KeyInsight == "Count twice.",
+		"run_loop": len(log) == 3 && strings.Contains(*log[1].Stdout, "mine is 1") && log[2].Terminated,
 	} {
 		if !ok {
 			t.Errorf("%s: the requests are %+v, the record %+v", name, m.requests, log)
@@ -133,13 +147,18 @@ func TestOutputIsTruncated(t *testing.T) {
 	cfg.MaxOutputChars = 2_000
 	outcome := answered(t, cfg)
 	holds(t, m.told(t, 2), strings.Repeat("é", 2_000)+"\n[TRUNCATED: 3000 chars remaining]")
-	if got := *record(t, outcome).Iterations[1].Stdout; !strings.HasSuffix(got, "[TRUNCATED: 3001 chars remaining]") {
+	if got := *record(t, outcome).Iterations[1].Stdout; !strings.HasSuffix(
+		got, "[TRUNCATED: 3001 chars remaining]",
+	) {
 		t.Errorf("the record has %q", got)
 	}
 }
 
 func TestBatchRunsAllBlocks(t *testing.T) {
-	m := after("```python\n# BATCH\na = 1\n```\nand\n```python\nprint('a is', a)\n```", "```python\nb = 2\n```\n```python\nprint('never')\n```", code(good))
+	m := after(
+		"```python\n# BATCH\na = 1\n```\nand\n```python\nprint('a is', a)\n```",
+		"```python\nb = 2\n```\n```python\nprint('never')\n```", code(good),
+	)
 	answered(t, config(m))
 	holds(t, m.told(t, 2), "a is 1")
 	holds(t, m.told(t, 3), "! never", "New variables: b")
@@ -149,14 +168,17 @@ func TestBatchRunsAllBlocks(t *testing.T) {
 // message stays, and one line says what is missing.
 func TestLongConversationsAreTrimmed(t *testing.T) {
 	dull := code("print('.' * 3_000)")
-	m := &models{script: []string{dull, code("raise ValueError('x' * 3_000)"), dull, dull, dull, code(good)}}
+	m := &models{
+		script: []string{dull, code("raise ValueError('x' * 3_000)"), dull, dull, dull, code(good)},
+	}
 	cfg := config(m)
 	cfg.MaxContextChars = 14_000
 	answered(t, cfg)
 	sent := m.requests[len(m.requests)-1].Messages
 	text := looptest.Transcript(sent)
 	holds(t, text, "earlier iterations omitted: 0 error(s), ", "ValueError", "[Iteration 5/20]")
-	if len(text) > 15_000 || !strings.HasPrefix(sent[0].Content, m.requests[0].Messages[0].Content+"\n\n[") {
+	if len(text) > 15_000 ||
+		!strings.HasPrefix(sent[0].Content, m.requests[0].Messages[0].Content+"\n\n[") {
 		t.Errorf("%d characters were sent: %.300q", len(text), text)
 	}
 	for i, message := range sent {
@@ -174,29 +196,45 @@ func TestFallbackSynthesis(t *testing.T) {
 		return c
 	}
 	t.Run("code", func(t *testing.T) {
-		m := &models{script: []string{code("mine = 1"), code("print(mine)"), code("assert 'mine' not in dir() and trace and traces and skillbook\nFINAL({'reasoning': 'so far'})")}}
+		m := &models{
+			script: []string{
+				code("mine = 1"),
+				code("print(mine)"),
+				code(
+					"assert 'mine' not in dir() and trace and traces and skillbook\nFINAL({'reasoning': 'so far'})",
+				),
+			},
+		}
 		outcome := reflected(t, cfg(m))
 		r := record(t, outcome)
-		if outcome.Status != ledger.StatusSynthesised || outcome.Output.Reasoning != "so far" || !r.TimedOut || r.TotalIterations != 2 || outcome.Output.Raw["timeout"] != nil {
+		if outcome.Status != ledger.StatusSynthesised || outcome.Output.Reasoning != "so far" ||
+			!r.TimedOut || r.TotalIterations != 2 || outcome.Output.Raw["timeout"] != nil {
 			t.Errorf("it ended as %+v with %+v", outcome, r)
 		}
 		last := m.requests[len(m.requests)-1]
-		if last.Metadata.Purpose != "synthesis" || last.Messages[len(last.Messages)-1].Role != llm.RoleUser {
+		if last.Metadata.Purpose != "synthesis" ||
+			last.Messages[len(last.Messages)-1].Role != llm.RoleUser {
 			t.Errorf("the last request is %+v", last.Metadata)
 		}
 		holds(t, looptest.Transcript(last.Messages), "no iterations left", "[Iteration 2/2]")
 	})
 	t.Run("json", func(t *testing.T) {
-		outcome := reflected(t, cfg(&models{script: []string{code("1"), code("2"), `{"reasoning": "in short"}`}}))
+		outcome := reflected(
+			t, cfg(&models{script: []string{code("1"), code("2"), `{"reasoning": "in short"}`}}),
+		)
 		if outcome.Status != ledger.StatusSynthesised || outcome.Output.Reasoning != "in short" {
 			t.Errorf("it ended as %+v", outcome)
 		}
 	})
 	for name, reply := range map[string]string{
-		"prose": "I do not know.", "no FINAL": code("print(1)"), "failing code": code("try:\n    FINAL({'reasoning': 'r'})\nfinally:\n    1/0"),
+		"prose": "I do not know.", "no FINAL": code("print(1)"),
+		"failing code":   code("try:\n    FINAL({'reasoning': 'r'})\nfinally:\n    1/0"),
 		"empty analysis": code("FINAL({})"), "old variables": code("FINAL({'reasoning': mine})"),
 	} {
-		t.Run(name, func(t *testing.T) { timedOut(t, cfg(&models{script: []string{code("mine = 1"), code("2"), reply}})) })
+		t.Run(
+			name,
+			func(t *testing.T) { timedOut(t, cfg(&models{script: []string{code("mine = 1"), code("2"), reply}})) },
+		)
 	}
 	t.Run("off", func(t *testing.T) {
 		m := &models{script: []string{code("1"), code("2"), code(good)}}
@@ -214,15 +252,21 @@ func timedOut(t *testing.T, cfg reflect.Config) {
 	t.Helper()
 	outcome := reflected(t, cfg)
 	o := outcome.Output
-	if outcome.Status != ledger.StatusNoAnswer || string(o.Raw["timeout"]) != "true" || !record(t, outcome).TimedOut {
+	if outcome.Status != ledger.StatusNoAnswer || string(o.Raw["timeout"]) != "true" ||
+		!record(t, outcome).TimedOut {
 		t.Errorf("it ended as %+v", outcome)
 	}
-	holds(t, o.Reasoning, "the 2 iterations were used up", "The agent's answer differs from the ground truth.")
+	holds(
+		t, o.Reasoning, "the 2 iterations were used up",
+		"The agent's answer differs from the ground truth.",
+	)
 }
 
 // TestRRTraceSchema compares the record with the documented form, key by key.
 func TestRRTraceSchema(t *testing.T) {
-	m := after("no code", code("print('out')\nraise ValueError('bad')"), code("ask_llm('q')\n"+good))
+	m := after(
+		"no code", code("print('out')\nraise ValueError('bad')"), code("ask_llm('q')\n"+good),
+	)
 	outcome := answered(t, config(m))
 	var got map[string]any
 	if err := json.Unmarshal(outcome.Output.Raw["rr_trace"], &got); err != nil {
@@ -230,11 +274,15 @@ func TestRRTraceSchema(t *testing.T) {
 	}
 	keys := func(v any) string { return strings.Join(slices.Sorted(maps.Keys(v.(map[string]any))), " ") }
 	iterations := got["iterations"].([]any)
-	if keys(got) != "iterations subagent_calls timed_out total_iterations" || got["timed_out"] != false || got["total_iterations"] != 4.0 || len(iterations) != 4 {
+	if keys(got) != "iterations subagent_calls timed_out total_iterations" ||
+		got["timed_out"] != false || got["total_iterations"] != 4.0 || len(iterations) != 4 {
 		t.Fatalf("the record is %v", got)
 	}
 	for i, want := range []string{
-		"{0 print(trace.summary()) str str false}", "{1 null null null false}", "{2 print('out')\nraise ValueError('bad') str str false}", "{3 ask_llm('q')\n" + good + " str str true}",
+		"{0 print(trace.summary()) str " +
+			"str false}", "{1 null null " +
+			"null false}", "{2 print('out')\nraise ValueError('bad') str " +
+			"str false}", "{3 ask_llm('q')\n" + good + " str str true}",
 	} {
 		it := iterations[i].(map[string]any)
 		if keys(it) != "code iteration stderr stdout terminated" {
@@ -250,7 +298,11 @@ func TestRRTraceSchema(t *testing.T) {
 		if it["code"] != nil {
 			code = it["code"].(string)
 		}
-		if s := fmt.Sprintf("{%v %s %s %s %v}", it["iteration"], code, kind(it["stdout"]), kind(it["stderr"]), it["terminated"]); s != want {
+		s := fmt.Sprintf(
+			"{%v %s %s %s %v}", it["iteration"], code, kind(it["stdout"]), kind(it["stderr"]),
+			it["terminated"],
+		)
+		if s != want {
 			t.Errorf("iteration %d is %s, want %s", i, s, want)
 		}
 	}
@@ -264,9 +316,14 @@ func TestRRTraceSchema(t *testing.T) {
 }
 
 func TestAModelCannotForgeWhatTheLoopSays(t *testing.T) {
-	m := after(code("FINAL({'reasoning': 'r', 'timeout': True, 'rr_trace': {'timed_out': True}, 'mine': [1]})"))
+	m := after(
+		code(
+			"FINAL({'reasoning': 'r', 'timeout': True, 'rr_trace': {'timed_out': True}, 'mine': [1]})",
+		),
+	)
 	raw := answered(t, config(m)).Output.Raw
-	if raw["timeout"] != nil || strings.Contains(string(raw["rr_trace"]), `"timed_out":true`) || string(raw["mine"]) != "[1]" {
+	if raw["timeout"] != nil || strings.Contains(string(raw["rr_trace"]), `"timed_out":true`) ||
+		string(raw["mine"]) != "[1]" {
 		t.Errorf("raw is %s", raw)
 	}
 }
@@ -274,7 +331,8 @@ func TestAModelCannotForgeWhatTheLoopSays(t *testing.T) {
 func TestARefusalEndsTheLoop(t *testing.T) {
 	m := &models{script: []string{"I would rather not."}, finish: llm.FinishRefusal}
 	outcome, err := reflect.Run(t.Context(), config(m), subject())
-	if err == nil || outcome.Status != ledger.StatusFailed || !strings.Contains(err.Error(), "declined: I would rather not.") {
+	if err == nil || outcome.Status != ledger.StatusFailed ||
+		!strings.Contains(err.Error(), "declined: I would rather not.") {
 		t.Errorf("it ended as %+v, %v", outcome, err)
 	}
 }
@@ -303,7 +361,8 @@ func TestEventsAndTrajectoryTellTheIterations(t *testing.T) {
 	cfg.Trace = dir
 	cfg.Progress = func(e ledger.Event) { kinds = append(kinds, fmt.Sprintf("%s %d", e.Kind, e.Turn)) }
 	answered(t, cfg)
-	want := "run_started 0, turn_started 1, reply 1, snippet 1, turn_started 2, reply 2, call_started 2, call 2, snippet 2, turn_started 3, reply 3, snippet 3, answer 3, run_ended 3"
+	want := "run_started 0, turn_started 1, reply 1, snippet 1, turn_started 2, reply 2, " +
+		"call_started 2, call 2, snippet 2, turn_started 3, reply 3, snippet 3, answer 3, run_ended 3"
 	if got := strings.Join(kinds, ", "); got != want {
 		t.Errorf("events: %s\nwant: %s", got, want)
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/rlmhq/rlm/repl/ledger"
 )
 
-// SubagentCall is a call of a helper, for the record. Lengths are in characters.
+// subagentCall is a call of a helper, for the record. Lengths are in characters.
 type subagentCall struct {
 	CallNumber     int    `json:"call_number"` // from 1, in the order of their ending
 	Question       string `json:"question"`
@@ -26,8 +26,8 @@ type subagentCall struct {
 	Mode           string `json:"mode"` // "analysis", "deep_dive", or as the snippet called it
 }
 
-// helper answers the model calls of snippets: all of them are questions to a
-// sub-agent, in a mode. It is safe for concurrent use.
+// helper answers the model calls of snippets. All of them are questions to a sub-agent,
+// in a mode. It is safe for concurrent use.
 type helper struct {
 	*answers.Answers
 	disabled bool
@@ -38,16 +38,18 @@ type helper struct {
 
 var _ answers.Answerer = (*helper)(nil)
 
-// disabledText is what a disabled helper answers.
+// disabledText is the answer of a disabled helper.
 const disabledText = "(ask_llm disabled - analyze with code)" //nolint:misspell // models know the word in this spelling
 
 // defaultMode is the mode of calls that name none.
 const defaultMode = "analysis"
 
-// refused is what a helper says whose call does not fit the budget.
-func (c *Config) refused(err *ledger.BudgetError) string {
+// describeRefusal returns the answer to a call that does not fit the budget.
+func (c *Config) describeRefusal(err *ledger.BudgetError) string {
 	if err.What == "calls" {
-		return fmt.Sprintf("(Max %d LLM calls exceeded - continue with available data)", c.MaxLLMCalls)
+		return fmt.Sprintf(
+			"(Max %d LLM calls exceeded - continue with available data)", c.MaxLLMCalls,
+		)
 	}
 	return fmt.Sprintf("(%s - continue with available data)", err)
 }
@@ -55,20 +57,23 @@ func (c *Config) refused(err *ledger.BudgetError) string {
 // newHelper returns the helper of a run.
 func newHelper(c *Config, caller *calls.Caller) *helper {
 	return &helper{disabled: c.NoSubagent, Answers: &answers.Answers{
-		Caller: caller, Node: "0", Model: c.SubagentModel, Models: c.models(), CallsAtOnce: c.CallsAtOnce, Retries: calls.DefaultRetries,
-		MaxTokens: c.SubagentMaxTokens, Temperature: c.SubagentTemperature, OtherMode: c.SubagentSystemPrompt, Refused: c.refused,
+		Caller: caller, Node: "0", Model: c.SubagentModel, Models: c.models(),
+		CallsAtOnce: c.CallsAtOnce, Retries: calls.DefaultRetries, MaxTokens: c.SubagentMaxTokens,
+		Temperature: c.SubagentTemperature, OtherMode: c.SubagentSystemPrompt, Refused: c.describeRefusal,
 	}}
 }
 
-// Ask asks the sub-agent. A call that the budget refused was not made, and is not in
-// the history.
+// Ask asks the sub-agent. The history leaves out calls that the budget refused.
 func (h *helper) Ask(ctx context.Context, q answers.Query, mode string) (json.RawMessage, error) {
 	if h.disabled {
 		if q.Schema != nil {
-			return nil, errors.New("ask_llm is disabled, so it has no value for a schema: analyse with code")
+			return nil, errors.New(
+				"ask_llm is disabled, so it has no value for a schema: analyse with code",
+			)
 		}
 		return json.Marshal(disabledText)
 	}
+
 	q.Mode = mode
 	return h.Answers.Ask(calls.WithRecorder(ctx, func(c ledger.SubCall) {
 		h.note(c)
@@ -81,15 +86,16 @@ func (h *helper) note(c ledger.SubCall) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.calls = append(h.calls, subagentCall{
-		CallNumber: len(h.calls) + 1, Question: texts.Truncate(c.Question, maxQuestion), Mode: agenttrace.Shorten(c.Mode, 60),
-		ContextLength: c.ContextLength, ResponseLength: utf8.RuneCountInString(c.Response),
+		CallNumber: len(h.calls) + 1, Question: texts.Truncate(c.Question, maxQuestion),
+		Mode: agenttrace.Shorten(c.Mode, 60), ContextLength: c.ContextLength,
+		ResponseLength: utf8.RuneCountInString(c.Response),
 	})
 }
 
 // maxQuestion bounds a question in the history, in characters.
 const maxQuestion = 2_000
 
-// history are the calls made so far.
+// history returns the calls so far.
 func (h *helper) history() []subagentCall {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -102,17 +108,25 @@ func (h *helper) Leaf(ctx context.Context, q answers.Query) (json.RawMessage, er
 }
 
 // Many asks many questions at once.
-func (h *helper) Many(ctx context.Context, queries []answers.Query, _ bool) ([]fanout.Slot[json.RawMessage], error) {
-	slots := fanout.Run(ctx, len(queries), h.CallsAtOnce, func(ctx context.Context, i int) (json.RawMessage, error) {
-		return h.Leaf(ctx, queries[i])
-	})
+func (h *helper) Many(
+	ctx context.Context, queries []answers.Query, _ bool,
+) ([]fanout.Slot[json.RawMessage], error) {
+	slots := fanout.Run(
+		ctx,
+		len(queries),
+		h.CallsAtOnce,
+		func(ctx context.Context, i int) (json.RawMessage, error) {
+			return h.Leaf(ctx, queries[i])
+		},
+	)
+
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
 	return slots, nil
 }
 
-// Foresee refuses what cannot fit the budget. A disabled helper costs nothing.
+// Foresee refuses queries that cannot fit the budget. A disabled helper costs nothing.
 func (h *helper) Foresee(ctx context.Context, queries []answers.Query) error {
 	if h.disabled {
 		return nil

@@ -37,7 +37,10 @@ print(ask_llm("why?", "step 1"))
 print(ask_llm(question="why?", context={"step": 1}, mode="deep_dive"))
 print(llm_query("plain"))`), code(good))
 	answered(t, config(m))
-	holds(t, m.told(t, 2), "re: why?\nre: why?\n\nContext:\nstep 1\nre: why?\n\nContext:\n{\"step\":", "re: plain")
+	holds(
+		t, m.told(t, 2), "re: why?\nre: why?\n\nContext:\nstep 1\nre: why?\n\nContext:\n{\"step\":",
+		"re: plain",
+	)
 	for i, want := range []string{"analysis", "analysis", "deep_dive", "analysis"} {
 		if got := system(m.asked[i]); got != answers.ModePrompt(want) || got == "" {
 			t.Errorf("call %d had the system prompt %q", i, got)
@@ -48,7 +51,8 @@ print(llm_query("plain"))`), code(good))
 // TestSubagentModesTable: a mode that is not known has the configured prompt.
 func TestSubagentModesTable(t *testing.T) {
 	for mode, want := range map[string]string{
-		"analysis": answers.ModePrompt("analysis"), "deep_dive": answers.ModePrompt("deep_dive"), "other": "You are terse.",
+		"analysis": answers.ModePrompt("analysis"), "deep_dive": answers.ModePrompt("deep_dive"),
+		"other": "You are terse.",
 	} {
 		m := after(code("ask_llm('q', '', '"+mode+"')"), code(good))
 		cfg := config(m)
@@ -80,16 +84,25 @@ func TestSubagentConfigTable(t *testing.T) {
 	cfg := config(m)
 	cfg.SubagentModel, cfg.SubagentMaxTokens, cfg.SubagentTemperature = "", 100, pointer(0.0)
 	answered(t, cfg)
-	if r := m.asked[0]; r.Model != "main" || r.MaxTokens != 100 || r.Temperature == nil || *r.Temperature != 0 {
+	if r := m.asked[0]; r.Model != "main" || r.MaxTokens != 100 || r.Temperature == nil ||
+		*r.Temperature != 0 {
 		t.Errorf("configured, it was asked %+v", r)
 	}
 }
 
 func TestSubagentHistory(t *testing.T) {
-	m := after(code("ask_llm('what is it?', 'é' * 5, mode='deep_dive')\nllm_query('p')\nllm_query_batched(['x'])"), code(good))
+	m := after(
+		code(
+			"ask_llm('what is it?', 'é' * 5, mode='deep_dive')\nllm_query('p')\nllm_query_batched(['x'])",
+		),
+		code(good),
+	)
 	calls := record(t, answered(t, config(m))).SubagentCalls
 	want := []reflect.SubagentCall{
-		{CallNumber: 1, Question: "what is it?", ContextLength: 5, ResponseLength: len("re: what is it?\n\nContext:\n") + 5, Mode: "deep_dive"},
+		{
+			CallNumber: 1, Question: "what is it?", ContextLength: 5,
+			ResponseLength: len("re: what is it?\n\nContext:\n") + 5, Mode: "deep_dive",
+		},
 		{CallNumber: 2, Question: "p", ResponseLength: 5, Mode: "analysis"},
 		{CallNumber: 3, Question: "x", ResponseLength: 5, Mode: "analysis"},
 	}
@@ -104,7 +117,13 @@ func TestSubagentHistory(t *testing.T) {
 }
 
 func TestADisabledSubagentSaysSo(t *testing.T) {
-	m := after(code("print(ask_llm('q', mode='deep_dive'), llm_query('q'), llm_query_batched(['q']))\ntry:\n    llm_query('q', schema=bool)\nexcept Exception as e:\n    print(e)"), code(good))
+	m := after(
+		code(
+			"print(ask_llm('q', mode='deep_dive'), llm_query('q'), llm_query_batched(['q']))\n"+
+				"try:\n    llm_query('q', schema=bool)\nexcept Exception as e:\n    print(e)",
+		),
+		code(good),
+	)
 	cfg := config(m)
 	cfg.NoSubagent = true
 	answered(t, cfg)
@@ -116,7 +135,10 @@ func TestADisabledSubagentSaysSo(t *testing.T) {
 }
 
 func TestADisabledLLMQueryIsNotThere(t *testing.T) {
-	m := after(code("print(ask_llm('q'))\ntry:\n    llm_query('q')\nexcept Exception as e:\n    print(e)"), code(good))
+	m := after(
+		code("print(ask_llm('q'))\ntry:\n    llm_query('q')\nexcept Exception as e:\n    print(e)"),
+		code(good),
+	)
 	cfg := config(m)
 	cfg.NoLLMQuery = true
 	answered(t, cfg)
@@ -126,14 +148,25 @@ func TestADisabledLLMQueryIsNotThere(t *testing.T) {
 // TestCallBudgetIsShared: the calls of the reflector and of its helpers are counted
 // together, and the last ones are the reflector's.
 func TestCallBudgetIsShared(t *testing.T) {
-	m := after(code("answers = llm_query_batched([str(i) for i in range(20)])\nprint(sum(a.startswith('re: ') for a in answers), {a for a in answers if not a.startswith('re: ')}, ask_llm('more'))"), code(good))
+	m := after(
+		code(
+			"answers = llm_query_batched([str(i) for i in range(20)])\n"+
+				"print(sum(a.startswith('re: ') for a in answers), {a for a in answers if not "+
+				"a.startswith('re: ')}, ask_llm('more'))",
+		),
+		code(good),
+	)
 	cfg := config(m)
 	cfg.MaxLLMCalls = 12
 	outcome := answered(t, cfg)
 	limit := "(Max 12 LLM calls exceeded - continue with available data)"
 	holds(t, m.told(t, 2), "8 {'"+limit+"'} "+limit)
-	if len(m.asked) != 8 || len(m.requests) != 3 || outcome.Spent.Calls != 11 || len(record(t, outcome).SubagentCalls) != 8 {
-		t.Errorf("%d calls of helpers and %d of the reflector, spent %+v", len(m.asked), len(m.requests), outcome.Spent)
+	if len(m.asked) != 8 || len(m.requests) != 3 || outcome.Spent.Calls != 11 ||
+		len(record(t, outcome).SubagentCalls) != 8 {
+		t.Errorf(
+			"%d calls of helpers and %d of the reflector, spent %+v", len(m.asked), len(m.requests),
+			outcome.Spent,
+		)
 	}
 }
 
@@ -143,7 +176,8 @@ func TestAnExhaustedBudgetEndsTheLoop(t *testing.T) {
 	cfg.MaxLLMCalls = 3
 	outcome := reflected(t, cfg)
 	r := record(t, outcome)
-	if outcome.Status != ledger.StatusPartial || string(outcome.Output.Raw["timeout"]) != "true" || !r.TimedOut || r.TotalIterations != 3 || len(m.requests) != 3 {
+	if outcome.Status != ledger.StatusPartial || string(outcome.Output.Raw["timeout"]) != "true" ||
+		!r.TimedOut || r.TotalIterations != 3 || len(m.requests) != 3 {
 		t.Errorf("it ended as %+v with %+v after %d calls", outcome, r, len(m.requests))
 	}
 	holds(t, outcome.Reason, "3 calls is used up")
@@ -154,23 +188,37 @@ func TestOtherBudgetsAreTold(t *testing.T) {
 	cfg := config(m)
 	cfg.Budget.InputTokens = 20_000
 	answered(t, cfg)
-	holds(t, m.told(t, 2), "(the run's budget of 20000 input tokens", "continue with available data)")
+	holds(
+		t, m.told(t, 2), "(the run's budget of 20000 input tokens", "continue with available data)",
+	)
 }
 
 func TestFunctionsOfOtherLoopsAreNotThere(t *testing.T) {
-	m := after(code("for f in (rlm_query, predict, sub_agent_call):\n    try:\n        print(f('a -> b', 'b'))\n    except Exception as e:\n        print(e)"), code(good))
+	m := after(
+		code(
+			"for f in (rlm_query, predict, sub_agent_call):\n    try:\n"+
+				"        print(f('a -> b', 'b'))\n    except Exception as e:\n        print(e)",
+		),
+		code(good),
+	)
 	answered(t, config(m))
-	if got := strings.Count(m.told(t, 2), "a reflection has no sub-loops, agents and signatures"); got != 3 {
+	got := strings.Count(m.told(t, 2), "a reflection has no sub-loops, agents and signatures")
+	if got != 3 {
 		t.Errorf("the model was told %q", m.told(t, 2))
 	}
 }
 
 func TestCombinatorsAskTheSubagent(t *testing.T) {
-	source := "print(map_llm('p', ['a', 'b']))\ntry:\n    map_llm('p', list(range(100)))\nexcept Exception as e:\n    print(e)"
+	source := "print(map_llm('p', ['a', 'b']))\ntry:\n    map_llm('p', list(range(100)))\n" +
+		"except Exception as e:\n    print(e)"
 	m := after(code(source), code(good))
 	outcome := answered(t, config(m))
-	holds(t, m.told(t, 2), `['re: p\n\nContext:\na', 're: p\n\nContext:\nb']`, "this needs about 100 calls")
-	if calls := record(t, outcome).SubagentCalls; len(calls) != 2 || calls[0].Mode != "analysis" || len(m.asked) != 2 {
+	holds(
+		t, m.told(t, 2), `['re: p\n\nContext:\na', 're: p\n\nContext:\nb']`,
+		"this needs about 100 calls",
+	)
+	calls := record(t, outcome).SubagentCalls
+	if len(calls) != 2 || calls[0].Mode != "analysis" || len(m.asked) != 2 {
 		t.Errorf("the history is %+v", calls)
 	}
 	m = after(code("print(map_llm('p', ['a', 'b']))"), code(good))
@@ -200,12 +248,17 @@ func TestATimeoutTellsWhetherTheAnswerIsRight(t *testing.T) {
 	m := &models{script: []string{code("1")}}
 	cfg := config(m)
 	cfg.MaxIterations, cfg.NoSynthesis = 1, true
-	outcome, err := reflect.Run(t.Context(), cfg, subjectOf(agentOutput{Question: "q", Answer: " Paris\n", GroundTruth: pointer("paris")}))
+	outcome, err := reflect.Run(
+		t.Context(), cfg,
+		subjectOf(agentOutput{Question: "q", Answer: " Paris\n", GroundTruth: pointer("paris")}),
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
 	holds(t, outcome.Output.Reasoning, "The agent's answer is the ground truth.")
-	outcome, err = reflect.Run(t.Context(), cfg, subjectOf(agentOutput{Question: "q", Answer: "Paris"}))
+	outcome, err = reflect.Run(
+		t.Context(), cfg, subjectOf(agentOutput{Question: "q", Answer: "Paris"}),
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -222,5 +275,8 @@ func TestAFailedSynthesisIsTold(t *testing.T) {
 	if outcome.Status != ledger.StatusNoAnswer || string(outcome.Output.Raw["timeout"]) != "true" {
 		t.Errorf("it ended as %+v", outcome)
 	}
-	holds(t, outcome.Reason, "the 2 iterations were used up, and there is no last assessment: the run's budget of 2 calls is used up")
+	holds(
+		t, outcome.Reason,
+		"the 2 iterations were used up, and there is no last assessment: the run's budget of 2 calls is used up",
+	)
 }

@@ -10,38 +10,40 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// iteration is the state of one iteration. It is a value: a step returns it with its
-// own results filled in, and what a step was given stays as it was. Its slices are
-// never written to.
+// iteration is the state of one iteration. It is a value: a step returns a copy with its
+// results filled in. Steps never write to its slices.
 type iteration struct {
 	// messages are the conversation so far, index counts iterations from 0.
 	messages []llm.Message
 	index    int
 
-	// response is the reply, finish why it ended; sent is what the model was sent.
+	// response is the reply, finish the reason for its end, sent the messages of the
+	// call.
 	response, finish string
 	sent             []llm.Message
 
-	// code is what the reply has to run, nil for none; direct is the reply itself then.
+	// code is the code of the reply, nil for none; then direct is the reply itself.
 	code, direct *string
 
-	// done is what became of the code, result the same in short; nil for no code.
+	// done is the turn of the code, result its summary; nil without code.
 	done   *turns.Turn
 	result *execution
 
-	// terminated says that reflection is the accepted analysis; otherwise feedback is
-	// the reply and what the model is told about it.
+	// terminated reports that reflection is the accepted analysis; otherwise feedback is
+	// the reply and the answer to it.
 	terminated bool
 	reflection *Analysis
 	feedback   []llm.Message
 }
 
-// next is the iteration after one that did not end the loop.
+// next returns the iteration after one that did not end the loop.
 func (it iteration) next() iteration {
-	return iteration{messages: append(slices.Clip(it.messages), it.feedback...), index: it.index + 1}
+	return iteration{
+		messages: append(slices.Clip(it.messages), it.feedback...), index: it.index + 1,
+	}
 }
 
-// header is the first line of the feedback.
+// header returns the first line of the feedback.
 func (it iteration) header(most int) string {
 	n := it.index + 1
 	text := fmt.Sprintf("[Iteration %d/%d]", n, most)
@@ -51,15 +53,15 @@ func (it iteration) header(most int) string {
 	return text
 }
 
-// execution is what became of code.
+// execution is the result of code.
 type execution struct {
 	stdout, stderr string // stderr has the traceback, too
 	final          *tiers.Final
 	success        bool
 }
 
-// executionOf sums up a turn of one snippet. A snippet that no tier ran is no success,
-// and the reason is its stderr.
+// executionOf summarises a turn of one snippet. A snippet that no tier ran failed, with
+// the reason as its stderr.
 func executionOf(done *turns.Turn) *execution {
 	if len(done.Ran) == 0 {
 		e := &execution{}
@@ -68,7 +70,10 @@ func executionOf(done *turns.Turn) *execution {
 		}
 		return e
 	}
+
 	ran := &done.Ran[0]
 	result := record.BlockOf(ran, nil).Result
-	return &execution{stdout: result.Stdout, stderr: result.Stderr, final: done.Final, success: !record.HasFailed(ran)}
+	return &execution{
+		stdout: result.Stdout, stderr: result.Stderr, final: done.Final, success: !record.HasFailed(ran),
+	}
 }

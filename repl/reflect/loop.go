@@ -16,21 +16,21 @@ import (
 	"github.com/rlmhq/rlm/repl/llm"
 )
 
-// Outcome is what became of a reflection.
+// Outcome is the result of a reflection.
 type Outcome struct {
 	Status ledger.Status `json:"status"`
 	// Output is the analysis, with StatusAnswered and StatusSynthesised. Otherwise it
-	// says why there is none, and its Raw has "timeout": true unless something broke.
+	// says why there is none, and its Raw has "timeout": true unless there was an error.
 	Output Analysis `json:"output"`
-	// Reason is why the status is not answered, one sentence.
+	// Reason says in one sentence why the status is not answered.
 	Reason string `json:"reason,omitempty"`
-	// Iterations are those that were made.
+	// Iterations counts the iterations.
 	Iterations int `json:"iterations"`
-	// Spent is what the reflector and its helpers used, of Budget.
+	// Spent is the part of Budget that the reflector and its helpers used.
 	Spent   ledger.Spending `json:"spent"`
 	Budget  ledger.Budget   `json:"budget"`
 	Elapsed time.Duration   `json:"elapsed_ns"`
-	// Trace is the folder with the record, empty if there is none.
+	// Trace is the folder of the record, empty if there is none.
 	Trace string `json:"trace,omitempty"`
 }
 
@@ -50,15 +50,14 @@ type loop struct {
 }
 
 // Run reflects on a subject. The error is a [*repl.SetupError] if the run could not
-// begin, what broke on the way, or the context's cause; the Outcome then says how far
-// it came. A reflection that used up its iterations or its budget is no error.
+// begin, the context's cause, or describes the failure; the Outcome then says how far it
+// came. Used-up iterations or a used-up budget are not an error.
 func Run(ctx context.Context, cfg Config, subject Subject) (Outcome, error) {
 	r := &reflection{given: cfg, on: subject}
 	err := harness.Run(ctx, r)
 	if err != nil && r.outcome.Status == "" {
 		r.outcome.Status, r.outcome.Reason = ledger.StatusFailed, err.Error()
 	}
-
 	return r.outcome, err
 }
 
@@ -87,7 +86,6 @@ func (r *reflection) Prepare(context.Context) (plan harness.Plan, err error) {
 func (r *reflection) Solve(ctx context.Context, trace *record.Trace) (err error) {
 	r.trace = trace
 	r.outcome, err = r.solve(ctx)
-
 	return err
 }
 
@@ -102,11 +100,12 @@ func (r *reflection) Conclude(e *harness.Ending) ledger.Event {
 	o.Iterations = len(r.log)
 
 	return ledger.Event{
-		Turn: int(r.turn.Load()), Status: string(o.Status), Text: o.Output.KeyInsight, Error: o.Reason,
+		Turn: int(r.turn.Load()), Status: string(o.Status), Text: o.Output.KeyInsight,
+		Error: o.Reason,
 	}
 }
 
-// prepare checks all that can be checked before any work.
+// prepare makes every check that needs no work of a model or a sandbox.
 func prepare(cfg Config, subject Subject) (*loop, error) {
 	strictUSD := cfg.Budget.USD != 0
 	l := &loop{cfg: cfg.withDefaults(), subject: subject}
@@ -117,8 +116,10 @@ func prepare(cfg Config, subject Subject) (*loop, error) {
 	if l.prompt, err = fill(l.cfg.PromptTemplate, variables(&subject)); err != nil {
 		return nil, err
 	}
+
 	l.caller, err = calls.NewCaller(calls.Caller{
-		Models: l.cfg.Models, Gate: calls.NewGate(l.cfg.CallsAtOnce), MaxReply: l.cfg.MaxReply, Emit: l.cfg.Progress,
+		Models: l.cfg.Models, Gate: calls.NewGate(l.cfg.CallsAtOnce),
+		MaxReply: l.cfg.MaxReply, Emit: l.cfg.Progress,
 	}, l.cfg.Budget, l.cfg.models(), strictUSD)
 	if err != nil {
 		return nil, err
@@ -148,18 +149,26 @@ func (l *loop) solve(ctx context.Context) (outcome Outcome, err error) {
 		if err != nil {
 			return outcome, err
 		}
+
 		if it.terminated {
 			l.tell(ledger.Event{Kind: ledger.EventAnswer, Text: it.reflection.KeyInsight})
 			return Outcome{Status: ledger.StatusAnswered, Output: *it.reflection}, nil
 		}
 		it = it.next()
 	}
+
 	return l.synthesize(ctx, it)
 }
 
 // ask asks the reflector's model.
-func (l *loop) ask(ctx context.Context, purpose string, messages []llm.Message) (llm.Response, error) {
-	a := calls.Ask{Node: "0", Turn: int(l.turn.Load()), Purpose: purpose, Model: l.cfg.Model, Messages: messages}
+func (l *loop) ask(
+	ctx context.Context, purpose string, messages []llm.Message,
+) (llm.Response, error) {
+	a := calls.Ask{
+		Node: "0", Turn: int(l.turn.Load()), Purpose: purpose, Model: l.cfg.Model,
+		Messages: messages,
+	}
+
 	if l.cfg.Stream && l.cfg.Progress != nil {
 		a.Stream = func(delta string) { l.tell(ledger.Event{Kind: ledger.EventDelta, Model: l.cfg.Model, Text: delta}) }
 	}
@@ -168,7 +177,8 @@ func (l *loop) ask(ctx context.Context, purpose string, messages []llm.Message) 
 
 func (l *loop) metadata() trajectory.Metadata {
 	return trajectory.Metadata{
-		RootModel: l.cfg.Model, MaxDepth: 1, MaxIterations: l.cfg.MaxIterations, EnvironmentType: "rr", OtherBackends: l.cfg.models(),
+		RootModel: l.cfg.Model, MaxDepth: 1, MaxIterations: l.cfg.MaxIterations,
+		EnvironmentType: "rr", OtherBackends: l.cfg.models(),
 	}
 }
 

@@ -88,8 +88,9 @@ func pointer[T any](v T) *T { return &v }
 // subject is a small record: a wrong sum.
 func subject() reflect.Subject {
 	s := subjectOf(agentOutput{
-		Question: "What is 2+2?", Reasoning: "1. I add the numbers.\n2. Error: I lost count.", Answer: "5",
-		SkillIDs: []string{"math-00001"}, GroundTruth: pointer("4"), Feedback: pointer("Wrong."),
+		Question: "What is 2+2?", Reasoning: "1. I add the numbers.\n2. Error: I lost count.",
+		Answer: "5", SkillIDs: []string{"math-00001"}, GroundTruth: pointer("4"),
+		Feedback: pointer("Wrong."),
 	})
 	s.Skillbook = "[math-00001] Count on your fingers."
 
@@ -121,7 +122,10 @@ func subjectOf(o agentOutput) reflect.Subject {
 
 // config is a reflection with a scripted model.
 func config(m *models) reflect.Config {
-	return reflect.Config{Models: m, Model: "main", SubagentModel: "sub", Open: shared.Opener(router.Policy{Pin: "wasm"})}
+	return reflect.Config{
+		Models: m, Model: "main", SubagentModel: "sub",
+		Open: shared.Opener(router.Policy{Pin: "wasm"}),
+	}
 }
 
 func reflected(t *testing.T, cfg reflect.Config) reflect.Outcome {

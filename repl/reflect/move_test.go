@@ -23,8 +23,14 @@ func TestTheNamespaceFollowsTheSession(t *testing.T) {
 	}
 	m := &models{script: []string{
 		code("kept = [1]\nsteps = trace.steps"),
-		code("import subprocess\nprint(subprocess.run(['echo', 'out'], capture_output=True).stdout)\nprint('moved with', kept, len(steps), trace.summary(), traces['question'], ask_llm('q'))"),
-		code("print('then', open, kept, getattr is safe_getattr, trace.get_errors() == steps, skillbook[:6])"),
+		code(
+			"import subprocess\nprint(subprocess.run(['echo', 'out'], " +
+				"capture_output=True).stdout)\nprint('moved with', kept, len(steps), " +
+				"trace.summary(), traces['question'], ask_llm('q'))",
+		),
+		code(
+			"print('then', open, kept, getattr is safe_getattr, trace.get_errors() == steps, skillbook[:6])",
+		),
 		code(good),
 	}}
 	cfg := config(m)
@@ -46,7 +52,10 @@ func TestTheNamespaceFollowsTheSession(t *testing.T) {
 // TestALostSandboxIsMadeWhole: a snippet that breaks its interpreter for good loses its
 // variables, not those of the reflection.
 func TestALostSandboxIsMadeWhole(t *testing.T) {
-	m := after(code("import ctypes\nctypes.string_at(0)"), code("print('still', trace.summary(), len(traces), open)"), code(good))
+	m := after(
+		code("import ctypes\nctypes.string_at(0)"),
+		code("print('still', trace.summary(), len(traces), open)"), code(good),
+	)
 	cfg := config(m)
 	for _, tier := range shared.Tiers() {
 		if tier.Info().Name == "local" {
@@ -63,8 +72,11 @@ func TestALostSandboxIsMadeWhole(t *testing.T) {
 // was done since the last checkpoint, which may be all.
 func TestVariablesOfAReflectionComeBack(t *testing.T) {
 	m := &models{script: []string{
-		code("while True:\n    try:\n        while True:\n            pass\n    except BaseException:\n        pass"),
-		code("print('back', trace.summary(), len(traces), skillbook[:6], open)"), code(good),
+		code(
+			"while True:\n    try:\n        while True:\n            pass\n    except BaseException:\n        pass",
+		),
+		code("print('back', trace.summary(), len(traces), skillbook[:6], open)"),
+		code(good),
 	}}
 	cfg := config(m)
 	cfg.Timeout = 200 * time.Millisecond
@@ -78,7 +90,8 @@ func TestWithoutATierNothingIsAsked(t *testing.T) {
 	cfg := config(m)
 	cfg.Open = shared.Opener(router.Policy{MinIsolation: tiers.IsolationKernel})
 	outcome, err := reflect.Run(t.Context(), cfg, subject())
-	if !errors.Is(err, router.ErrNoTier) || outcome.Status != ledger.StatusFailed || len(m.requests) != 0 {
+	if !errors.Is(err, router.ErrNoTier) || outcome.Status != ledger.StatusFailed ||
+		len(m.requests) != 0 {
 		t.Errorf("it ended as %+v, %v, after %d requests", outcome, err, len(m.requests))
 	}
 }

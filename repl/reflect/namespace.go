@@ -20,9 +20,12 @@ import (
 //go:embed namespace.py
 var namespace string
 
-// foreign are the protocol's functions that a reflection's snippets do not have: they
-// would start loops, or ask by other prompts than the helper's.
-var foreign = []string{"rlm_query", "rlm_query_batched", "run_parallel_sub_calls", "recursive_llm", "sub_agent_call", "predict"}
+// foreign are the protocol functions that a reflection withholds: they would start loops,
+// or use other prompts than the helper's.
+var foreign = []string{
+	"rlm_query", "rlm_query_batched", "run_parallel_sub_calls", "recursive_llm", "sub_agent_call",
+	"predict",
+}
 
 // tools are the functions of the snippets.
 func (l *loop) tools() (*repl.Tools, error) {
@@ -30,16 +33,19 @@ func (l *loop) tools() (*repl.Tools, error) {
 	for i, tool := range tools {
 		switch {
 		case slices.Contains(foreign, tool.Name):
-			tools[i] = answers.Withhold(tool.Name, "a reflection has no sub-loops, agents and signatures; use ask_llm")
+			tools[i] = answers.Withhold(
+				tool.Name, "a reflection has no sub-loops, agents and signatures; use ask_llm",
+			)
 		case l.cfg.NoLLMQuery && tool.Name != "ask_llm":
 			tools[i] = answers.Withhold(tool.Name, "it is switched off; use ask_llm")
 		}
 	}
+
 	var none *repl.Tools
 	return none.With(tools...)
 }
 
-// open starts a session with all that snippets find.
+// open starts a session with the variables and functions of the snippets.
 func (l *loop) open(ctx context.Context) (*repl.Session, error) {
 	tools, err := l.tools()
 	if err != nil {
@@ -51,16 +57,17 @@ func (l *loop) open(ctx context.Context) (*repl.Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := furnish(ctx, session, &l.subject); err != nil {
+	if err := furnishSession(ctx, session, &l.subject); err != nil {
 		return nil, errors.Join(err, session.Close())
 	}
+
 	return session, nil
 }
 
-// furnish gives a session its variables and builtins. The classes of the trace are
-// made under the stock builtins, also in a session that has been furnished before.
-func furnish(ctx context.Context, session *repl.Session, s *Subject) error {
-	if err := prepared(ctx, session, "import builtins as __builtins__"); err != nil {
+// furnishSession gives a session its variables and builtins. It defines the classes of
+// the trace under the stock builtins, even in a session that was furnished before.
+func furnishSession(ctx context.Context, session *repl.Session, s *Subject) error {
+	if err := runPreparation(ctx, session, "import builtins as __builtins__"); err != nil {
 		return err
 	}
 	if err := session.Assign(ctx, "traces", s.traces()); err != nil {
@@ -72,17 +79,18 @@ func furnish(ctx context.Context, session *repl.Session, s *Subject) error {
 	if err := agenttrace.Bind(ctx, session, s.trace); err != nil {
 		return err
 	}
-	return restrict(ctx, session)
+
+	return restrictBuiltins(ctx, session)
 }
 
-// restrict sets the builtins of the snippets to come. They are no variable, so a
-// session that moves to another sandbox leaves them behind.
-func restrict(ctx context.Context, session *repl.Session) error {
-	return prepared(ctx, session, namespace)
+// restrictBuiltins sets the builtins of the next snippets. They are not variables, so a
+// session loses them when it moves to another sandbox.
+func restrictBuiltins(ctx context.Context, session *repl.Session) error {
+	return runPreparation(ctx, session, namespace)
 }
 
-// prepared runs a snippet of our own.
-func prepared(ctx context.Context, session *repl.Session, source string) error {
+// runPreparation runs a snippet that sets up the session.
+func runPreparation(ctx context.Context, session *repl.Session, source string) error {
 	ran, err := session.Run(ctx, repl.Block{Language: tiers.Python, Source: source})
 	if err == nil && record.HasFailed(&ran) {
 		err = fmt.Errorf("the snippet ended as %s %s", ran.Status, record.FormatFailure(&ran))
@@ -93,8 +101,7 @@ func prepared(ctx context.Context, session *repl.Session, source string) error {
 	return nil
 }
 
-// refurnish mends a session whose sandbox was lost or left: a model that broke it
-// goes on with what it was given.
+// refurnish restores a session that lost or left its sandbox, so the model can continue.
 func (l *loop) refurnish(ctx context.Context, done *turns.Turn) error {
 	lost, moved := done.Broke, false
 	for i := range done.Ran {
@@ -104,14 +111,18 @@ func (l *loop) refurnish(ctx context.Context, done *turns.Turn) error {
 	var err error
 	switch {
 	case lost:
-		err = furnish(ctx, l.session, &l.subject)
+		err = furnishSession(ctx, l.session, &l.subject)
 	case moved:
-		err = restrict(ctx, l.session)
+		err = restrictBuiltins(ctx, l.session)
 	}
+
 	if err == nil || ctx.Err() != nil {
 		return err
 	}
 	l.tell(ledger.Event{Kind: ledger.EventWarning, Error: err.Error()})
-	done.Notes = append(done.Notes, "Your session could not be made whole: "+texts.Truncate(err.Error(), 300))
+	done.Notes = append(
+		done.Notes, "Your session could not be made whole: "+texts.Truncate(err.Error(), 300),
+	)
+
 	return nil
 }

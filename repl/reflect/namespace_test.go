@@ -33,14 +33,21 @@ func TestTraceMayBeNone(t *testing.T) {
 func TestTracesDict(t *testing.T) {
 	m := &models{script: []string{code("print('<' + json.dumps(traces) + '>')"), code(good)}}
 	answered(t, config(m))
-	holds(t, m.told(t, 1), `<{"question": "What is 2+2?", "ground_truth": "4", "feedback": "Wrong.", "steps": [{"role": "agent", `+
-		`"reasoning": "1. I add the numbers.\n2. Error: I lost count.", "answer": "5", "skill_ids": ["math-00001"]}]}>`)
+	holds(
+		t,
+		m.told(t, 1),
+		`<{"question": "What is 2+2?", "ground_truth": "4", "feedback": "Wrong.", "steps": [{"role": "agent", `+
+			`"reasoning": "1. I add the numbers.\n2. Error: I lost count.", "answer": "5", `+
+			`"skill_ids": ["math-00001"]}]}>`,
+	)
 }
 
 // TestBlockedBuiltinsTable: the names are None, while what imports and what is built
 // on them goes on to work.
 func TestBlockedBuiltinsTable(t *testing.T) {
-	prints(t, `for name in (open, __import__, eval, exec, compile, input, globals, locals, breakpoint, memoryview):
+	prints(
+		t,
+		`for name in (open, __import__, eval, exec, compile, input, globals, locals, breakpoint, memoryview):
     assert name is None, name
 try:
     open("/etc/passwd")
@@ -51,11 +58,17 @@ Point = collections.namedtuple("Point", "x y")
 @dataclasses.dataclass
 class P:
     x: int
-print(math.sqrt(9), Point(1, 2), P(3))`, "'NoneType' object is not callable", "3.0 Point(x=1, y=2) P(x=3)")
+print(math.sqrt(9), Point(1, 2), P(3))`,
+		"'NoneType' object is not callable",
+		"3.0 Point(x=1, y=2) P(x=3)",
+	)
 }
 
 func TestBlockedBuiltinsStay(t *testing.T) {
-	m := after(code("def later():\n    return open is None and getattr is safe_getattr"), code("print(later(), open)"), code(good))
+	m := after(
+		code("def later():\n    return open is None and getattr is safe_getattr"),
+		code("print(later(), open)"), code(good),
+	)
 	answered(t, config(m))
 	holds(t, m.told(t, 3), "True None")
 }
@@ -71,7 +84,10 @@ for f in (getattr, safe_getattr):
 }
 
 func TestShowVarsListsTheUsersVariables(t *testing.T) {
-	prints(t, "mine = [1, 2]\nSHOW_VARS()", "mine: list (2)", "traces: dict", "skillbook: str", "! safe_getattr", "! open:", "! json:", "! llm_query:")
+	prints(
+		t, "mine = [1, 2]\nSHOW_VARS()", "mine: list (2)", "traces: dict", "skillbook: str",
+		"! safe_getattr", "! open:", "! json:", "! llm_query:",
+	)
 }
 
 func TestParallelMapAsksAtOnce(t *testing.T) {
@@ -81,7 +97,10 @@ func TestParallelMapAsksAtOnce(t *testing.T) {
 }
 
 func TestTimeoutEndsASnippet(t *testing.T) {
-	m := after(code("kept = 1\nprint('begun')"), code("while True:\n    pass"), code("print('still', kept, trace.summary(), open)"), code(good))
+	m := after(
+		code("kept = 1\nprint('begun')"), code("while True:\n    pass"),
+		code("print('still', kept, trace.summary(), open)"), code(good),
+	)
 	cfg := config(m)
 	cfg.Timeout = 300e6
 	answered(t, cfg)
@@ -90,7 +109,9 @@ func TestTimeoutEndsASnippet(t *testing.T) {
 }
 
 func TestFinalVarOfAMissingNameDoesNotEndTheLoop(t *testing.T) {
-	m := after(code("result = {'reasoning': 'r'}\nFINAL_VAR('reslut')"), code("FINAL_VAR('result')"))
+	m := after(
+		code("result = {'reasoning': 'r'}\nFINAL_VAR('reslut')"), code("FINAL_VAR('result')"),
+	)
 	outcome := answered(t, config(m))
 	holds(t, m.told(t, 2), "there is no variable 'reslut'", "result")
 	if outcome.Output.Reasoning != "r" {
@@ -101,7 +122,8 @@ func TestFinalVarOfAMissingNameDoesNotEndTheLoop(t *testing.T) {
 // TestFinalTakesEveryField hands over the whole form.
 func TestFinalTakesEveryField(t *testing.T) {
 	m := after(code(`FINAL({
-    "reasoning": "a", "error_identification": "b", "root_cause_analysis": "c", "correct_approach": "d", "key_insight": "e",
+    "reasoning": "a", "error_identification": "b", "root_cause_analysis": "c", ` +
+		`"correct_approach": "d", "key_insight": "e",
     "extracted_learnings": [{"learning": "f", "atomicity_score": 0.8, "evidence": "g"}],
     "skill_tags": [{"id": "section-00001", "tag": "helpful"}],
 })`))
@@ -111,8 +133,10 @@ func TestFinalTakesEveryField(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := `{"reasoning":"a","error_identification":"b","root_cause_analysis":"c","correct_approach":"d","key_insight":"e",` +
-		`"extracted_learnings":[{"learning":"f","atomicity_score":0.8,"evidence":"g"}],"skill_tags":[{"id":"section-00001","tag":"helpful"}],"raw":null}`
+	want := `{"reasoning":"a","error_identification":"b","root_cause_analysis":"c",` +
+		`"correct_approach":"d","key_insight":"e",` +
+		`"extracted_learnings":[{"learning":"f","atomicity_score":0.8,"evidence":"g"}],` +
+		`"skill_tags":[{"id":"section-00001","tag":"helpful"}],"raw":null}`
 	if string(got) != want {
 		t.Errorf("got %s\nwant %s", got, want)
 	}

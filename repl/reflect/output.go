@@ -12,8 +12,8 @@ import (
 	"github.com/rlmhq/rlm/internal/texts"
 )
 
-// Analysis is what a reflection found out. Reasoning is always there; what
-// the model left out of the rest is empty.
+// Analysis is the finding of a reflection. Reasoning is always set; other fields are
+// empty if the model left them out.
 type Analysis struct {
 	Reasoning           string     `json:"reasoning"`
 	ErrorIdentification string     `json:"error_identification"`
@@ -22,15 +22,15 @@ type Analysis struct {
 	KeyInsight          string     `json:"key_insight"`
 	ExtractedLearnings  []Learning `json:"extracted_learnings"`
 	SkillTags           []SkillTag `json:"skill_tags"`
-	// Raw is what the model submitted, as it did, and what the loop adds: the record
+	// Raw is the model's submission, unchanged, with two members of the loop: the record
 	// of the run under "rr_trace", and "timeout": true if there is no analysis.
 	Raw map[string]json.RawMessage `json:"raw"`
 }
 
-// Learning is one thing to remember.
+// Learning is one lesson.
 type Learning struct {
 	Learning string `json:"learning"`
-	// AtomicityScore says how far it is a single idea, from 0 to 1.
+	// AtomicityScore rates how well the lesson is a single idea, from 0 to 1.
 	AtomicityScore float64 `json:"atomicity_score"`
 	Evidence       string  `json:"evidence"`
 }
@@ -42,7 +42,7 @@ type SkillTag struct {
 	Tag string `json:"tag"`
 }
 
-// The members of Raw that are the loop's. A model cannot set them.
+// The members of Raw that the loop sets. A model cannot set them.
 const (
 	rawTrace   = "rr_trace"
 	rawTimeout = "timeout"
@@ -51,15 +51,18 @@ const (
 // maxOutput bounds an analysis, in bytes of JSON.
 const maxOutput = 1 << 20
 
-// ParseOutput reads what a model handed to FINAL. It is lenient: another value than
-// an object is the reasoning, a text that should be a list is its one entry, entries
-// without their main text are passed over, and numbers may be texts. Raw has what
-// was submitted. It refuses what is too large, and what has no reasoning: that is
-// what all other fields rest on.
+// parseAnalysis reads the value that a model passed to FINAL. It is lenient: a value that
+// is not an object is the reasoning, a text in place of a list is its one entry, entries
+// without their main text are dropped, and numbers may be texts. Raw keeps the
+// submission. It refuses an output that is too large or has no reasoning, which all other
+// fields rest on.
 func parseAnalysis(value json.RawMessage) (Analysis, error) {
 	if len(value) > maxOutput {
-		return Analysis{}, fmt.Errorf("the analysis has %d bytes, more than %d: shorten it", len(value), maxOutput)
+		return Analysis{}, fmt.Errorf(
+			"the analysis has %d bytes, more than %d: shorten it", len(value), maxOutput,
+		)
 	}
+
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(value, &fields) != nil || fields == nil {
 		if !json.Valid(value) {
@@ -67,6 +70,7 @@ func parseAnalysis(value json.RawMessage) (Analysis, error) {
 		}
 		fields = map[string]json.RawMessage{"reasoning": value}
 	}
+
 	o := Analysis{
 		Reasoning:           textOf(fields["reasoning"]),
 		ErrorIdentification: textOf(fields["error_identification"]),
@@ -77,6 +81,7 @@ func parseAnalysis(value json.RawMessage) (Analysis, error) {
 		SkillTags:           tagsOf(fields["skill_tags"]),
 		Raw:                 maps.Clone(fields),
 	}
+
 	delete(o.Raw, rawTrace)
 	delete(o.Raw, rawTimeout)
 	if strings.TrimSpace(o.Reasoning) == "" {
@@ -85,7 +90,7 @@ func parseAnalysis(value json.RawMessage) (Analysis, error) {
 	return o, nil
 }
 
-// textOf is a value as text: a string as it is, null as nothing, else its JSON.
+// textOf returns a value as text: a string as it is, null as nothing, else its JSON.
 func textOf(value json.RawMessage) string {
 	if string(value) == "null" {
 		return ""
@@ -93,8 +98,8 @@ func textOf(value json.RawMessage) string {
 	return texts.Show(value)
 }
 
-// entriesOf are the entries of a list. Another value that is something is taken for
-// a list of one.
+// entriesOf returns the entries of a list. A value that is not a list counts as a list of
+// one.
 func entriesOf(value json.RawMessage) []json.RawMessage {
 	var list []json.RawMessage
 	if json.Unmarshal(value, &list) == nil {
@@ -106,7 +111,7 @@ func entriesOf(value json.RawMessage) []json.RawMessage {
 	return []json.RawMessage{value}
 }
 
-// objectOf is an entry as an object; a text is its main member.
+// objectOf returns an entry as an object; a text becomes its main member.
 func objectOf(entry json.RawMessage, main string) map[string]json.RawMessage {
 	var object map[string]json.RawMessage
 	if json.Unmarshal(entry, &object) == nil {
@@ -120,16 +125,19 @@ func learningsOf(value json.RawMessage) []Learning {
 	for _, entry := range entriesOf(value) {
 		object := objectOf(entry, "learning")
 		l := Learning{
-			Learning: textOf(object["learning"]), Evidence: textOf(object["evidence"]), AtomicityScore: score(object["atomicity_score"]),
+			Learning: textOf(object["learning"]), Evidence: textOf(object["evidence"]),
+			AtomicityScore: score(object["atomicity_score"]),
 		}
+
 		if l.Learning != "" {
 			learnings = append(learnings, l)
 		}
 	}
+
 	return learnings
 }
 
-// score is a number from 0 to 1, 0 for what is none.
+// score returns a number from 0 to 1, 0 for other values.
 func score(value json.RawMessage) float64 {
 	n, err := strconv.ParseFloat(strings.TrimSpace(textOf(value)), 64)
 	if err != nil || n != n {
@@ -153,7 +161,7 @@ func tagsOf(value json.RawMessage) []SkillTag {
 	return tags
 }
 
-// direct is a reply that is an analysis itself: a JSON object, alone or in a fence.
+// direct returns a reply that is an analysis itself: a JSON object, alone or in a fence.
 func direct(reply string) (value json.RawMessage, ok bool) {
 	text := strings.TrimSpace(reply)
 	if rest, fenced := strings.CutPrefix(text, "```"); fenced {
@@ -163,7 +171,7 @@ func direct(reply string) (value json.RawMessage, ok bool) {
 	return value, bytes.HasPrefix(value, []byte("{")) && json.Valid(value)
 }
 
-// add puts a member of the loop's into Raw.
+// add sets a member of Raw.
 func (o *Analysis) add(name string, value any) error {
 	data, err := json.Marshal(value)
 	if err != nil {
@@ -172,6 +180,7 @@ func (o *Analysis) add(name string, value any) error {
 	if o.Raw == nil {
 		o.Raw = map[string]json.RawMessage{}
 	}
+
 	o.Raw[name] = data
 	return nil
 }

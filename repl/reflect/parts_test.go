@@ -31,14 +31,16 @@ func threeSteps(t *testing.T) *agenttrace.Trace {
 func TestPromptTemplateVariablesTable(t *testing.T) {
 	truth := strings.Repeat("é", 151)
 	s := Subject{
-		Skillbook: "skills", trace: threeSteps(t),
-		Question: strings.Repeat("q", 150), GroundTruth: &truth, steps: []agenttrace.AgentStep{{Reasoning: "a\nb", Answer: "\t"}},
+		Skillbook: "skills", trace: threeSteps(t), Question: strings.Repeat("q", 150),
+		GroundTruth: &truth, steps: []agenttrace.AgentStep{{Reasoning: "a\nb", Answer: "\t"}},
 	}
 	got := variables(&s)
 	for name, want := range map[string]string{
-		"question_length": "150", "question_preview": strings.Repeat("q", 150), "reasoning_length": "3", "reasoning_preview": "a b",
-		"answer_length": "1", "answer_preview": "(empty)", "ground_truth_length": "151", "ground_truth_preview": strings.Repeat("é", 149) + "…",
-		"feedback_length": "0", "feedback_preview": "(empty)", "skillbook_length": "6", "step_count": "3",
+		"question_length": "150", "question_preview": strings.Repeat("q", 150),
+		"reasoning_length": "3", "reasoning_preview": "a b", "answer_length": "1",
+		"answer_preview": "(empty)", "ground_truth_length": "151",
+		"ground_truth_preview": strings.Repeat("é", 149) + "…", "feedback_length": "0",
+		"feedback_preview": "(empty)", "skillbook_length": "6", "step_count": "3",
 	} {
 		if got[name] != want {
 			t.Errorf("%s is %q, want %q", name, got[name], want)
@@ -52,7 +54,8 @@ func TestPromptTemplateVariablesTable(t *testing.T) {
 			t.Errorf("%s has no value", name)
 		}
 	}
-	if got := variables(&Subject{}); got["step_count"] != "0" || got["reasoning_preview"] != "(empty)" {
+	got = variables(&Subject{})
+	if got["step_count"] != "0" || got["reasoning_preview"] != "(empty)" {
 		t.Errorf("of nothing: %v", got)
 	}
 }
@@ -62,10 +65,12 @@ func FuzzPreview(f *testing.F) {
 	f.Add(strings.Repeat("é ", 400), "\xff\u2028")
 	f.Fuzz(func(t *testing.T, text, other string) {
 		line := preview(text + other)
-		if utf8.RuneCountInString(line) > maxPreview || strings.ContainsAny(line, "\n\r\x1b\u2028") || !utf8.ValidString(line) {
+		if utf8.RuneCountInString(line) > maxPreview ||
+			strings.ContainsAny(line, "\n\r\x1b\u2028") || !utf8.ValidString(line) {
 			t.Errorf("the preview of %q is %q", text+other, line)
 		}
-		if filled, err := fill(text, map[string]string{other: "x"}); err == nil && strings.TrimSpace(text) == "" && filled != "" {
+		filled, err := fill(text, map[string]string{other: "x"})
+		if err == nil && strings.TrimSpace(text) == "" && filled != "" {
 			t.Errorf("%q was filled to %q", text, filled)
 		}
 	})
@@ -75,23 +80,32 @@ func FuzzPreview(f *testing.F) {
 // given as it was.
 func TestIterationContextTable(t *testing.T) {
 	l := &loop{cfg: Config{MaxIterations: 9}.withDefaults()}
-	first := iteration{messages: append(make([]llm.Message, 0, 8), llm.Message{Role: llm.RoleUser, Content: "prompt"})}
+	first := iteration{
+		messages: append(
+			make([]llm.Message, 0, 8), llm.Message{Role: llm.RoleUser, Content: "prompt"},
+		),
+	}
 	first.response = "```python\nx = 1\n```"
 	extracted, err := l.extract(t.Context(), first)
-	if err != nil || extracted.code == nil || *extracted.code != "x = 1" || extracted.direct != nil || first.code != nil {
+	if err != nil || extracted.code == nil || *extracted.code != "x = 1" ||
+		extracted.direct != nil || first.code != nil {
 		t.Errorf("extracted %+v of %+v, %v", extracted, first, err)
 	}
 	first.response = "prose"
-	if other, err := l.extract(t.Context(), first); err != nil || other.code != nil || *other.direct != "prose" {
+	other, err := l.extract(t.Context(), first)
+	if err != nil || other.code != nil || *other.direct != "prose" {
 		t.Errorf("extracted %+v, %v", other, err)
 	}
 	extracted.feedback = conversation.AppendReply(nil, "a", "b")
 	second, again := extracted.next(), extracted.next()
 	second.messages = append(second.messages, llm.Message{Content: "mine"})
-	if second.index != 1 || len(again.messages) != 3 || len(first.messages) != 1 || again.code != nil || again.response != "" || again.feedback != nil {
+	if second.index != 1 || len(again.messages) != 3 || len(first.messages) != 1 ||
+		again.code != nil || again.response != "" || again.feedback != nil {
 		t.Errorf("the next is %+v, then %+v", second, again)
 	}
-	if again.messages[1].Content != "a" || again.messages[2].Content != "b" || slices.ContainsFunc(again.messages, func(m llm.Message) bool { return m.Content == "mine" }) {
+	if again.messages[1].Content != "a" || again.messages[2].Content != "b" || slices.ContainsFunc(
+		again.messages, func(m llm.Message) bool { return m.Content == "mine" },
+	) {
 		t.Errorf("two iterations share messages: %+v", again.messages)
 	}
 }
@@ -109,17 +123,31 @@ func TestCheckStepTable(t *testing.T) {
 		terminated bool
 		told       string
 	}{
-		{"an analysis by code", iteration{index: 1, code: &source, result: &execution{final: final, success: true}}, true, ""},
+		{
+			"an analysis by code",
+			iteration{index: 1, code: &source, result: &execution{final: final, success: true}},
+			true, "",
+		},
 		{"an analysis as the reply", iteration{index: 1, direct: &object}, true, ""},
-		{"too early", iteration{index: 0, code: &source, result: &execution{final: final, success: true}}, false, premature},
+		{
+			"too early",
+			iteration{index: 0, code: &source, result: &execution{final: final, success: true}},
+			false, premature,
+		},
 		{"after an error", iteration{index: 1, code: &source, result: &execution{final: final}}, false, erroneous},
-		{"code without one", iteration{index: 1, code: &source, result: &execution{success: true}}, false, "[Iteration 2/9]"},
+		{
+			"code without one",
+			iteration{index: 1, code: &source, result: &execution{success: true}},
+			false,
+			"[Iteration 2/9]",
+		},
 		{"neither", iteration{index: 1, direct: &prose}, false, wantCode},
 	} {
 		l := &loop{cfg: Config{MaxIterations: 9}.withDefaults()}
 		c.it.response, c.it.done = "the reply", &turns.Turn{}
 		got, err := l.check(t.Context(), c.it)
-		if err != nil || got.terminated != c.terminated || (got.reflection != nil) != c.terminated || (len(got.feedback) == 2) == c.terminated {
+		if err != nil || got.terminated != c.terminated ||
+			(got.reflection != nil) != c.terminated || (len(got.feedback) == 2) == c.terminated {
 			t.Errorf("%s: %+v, %v", c.name, got, err)
 			continue
 		}
@@ -129,7 +157,8 @@ func TestCheckStepTable(t *testing.T) {
 			}
 			continue
 		}
-		if got.feedback[0].Content != "the reply" || !strings.Contains(got.feedback[1].Content, c.told) || c.it.feedback != nil {
+		if got.feedback[0].Content != "the reply" ||
+			!strings.Contains(got.feedback[1].Content, c.told) || c.it.feedback != nil {
 			t.Errorf("%s: the feedback is %+v", c.name, got.feedback)
 		}
 	}
@@ -138,20 +167,35 @@ func TestCheckStepTable(t *testing.T) {
 // TestExecutionResultTable looks at each field, and at success.
 func TestExecutionResultTable(t *testing.T) {
 	of := func(r tiers.Result) *execution {
-		return executionOf(&turns.Turn{Ran: []ledger.Snippet{{Result: router.Result{Result: r}}}, Final: r.Final})
+		return executionOf(
+			&turns.Turn{Ran: []ledger.Snippet{{Result: router.Result{Result: r}}}, Final: r.Final},
+		)
 	}
-	fine := of(tiers.Result{Status: tiers.StatusOK, Stdout: "out", Stderr: "err", Final: &tiers.Final{Value: tiers.Value("1")}})
-	if fine.stdout != "out" || fine.stderr != "err" || string(fine.final.Value) != "1" || !fine.success {
+	fine := of(tiers.Result{
+		Status: tiers.StatusOK, Stdout: "out", Stderr: "err",
+		Final: &tiers.Final{Value: tiers.Value("1")},
+	})
+	if fine.stdout != "out" || fine.stderr != "err" || string(fine.final.Value) != "1" ||
+		!fine.success {
 		t.Errorf("%+v", fine)
 	}
-	raised := of(tiers.Result{Status: tiers.StatusRaised, Stderr: "err\n", Exception: &tiers.Exception{Type: "ValueError", Message: "bad", Traceback: "Traceback\nValueError: bad\n"}})
-	if raised.success || raised.stderr != "err\nTraceback\nValueError: bad\n" || raised.final != nil {
+	raised := of(tiers.Result{
+		Status: tiers.StatusRaised,
+		Stderr: "err\n",
+		Exception: &tiers.Exception{
+			Type: "ValueError", Message: "bad", Traceback: "Traceback\nValueError: bad\n",
+		},
+	})
+	if raised.success || raised.stderr != "err\nTraceback\nValueError: bad\n" ||
+		raised.final != nil {
 		t.Errorf("%+v", raised)
 	}
-	if stopped := of(tiers.Result{Status: tiers.StatusLimit, Limit: tiers.LimitWall}); stopped.success {
+	stopped := of(tiers.Result{Status: tiers.StatusLimit, Limit: tiers.LimitWall})
+	if stopped.success {
 		t.Errorf("%+v", stopped)
 	}
-	if none := executionOf(&turns.Turn{Notes: []string{"no tier"}}); none.success || none.stderr != "no tier\n" {
+	none := executionOf(&turns.Turn{Notes: []string{"no tier"}})
+	if none.success || none.stderr != "no tier\n" {
 		t.Errorf("%+v", none)
 	}
 }
@@ -162,20 +206,29 @@ func TestOutputIsReadLeniently(t *testing.T) {
 		{"number", `42`, `{"reasoning":"42"}`},
 		{"list", `["a"]`, `{"reasoning":"[\"a\"]"}`},
 		{
-			"wrong types", `{"reasoning": ["a", 1], "key_insight": 3, "correct_approach": null, "error_identification": true}`,
+			"wrong types", `{"reasoning": ["a", 1], "key_insight": 3, "correct_approach": null, ` +
+				`"error_identification": true}`,
 			`{"reasoning":"[\"a\", 1]","error_identification":"true","key_insight":"3"}`,
 		},
 		{
-			"one learning", `{"reasoning": "r", "extracted_learnings": {"learning": "l", "atomicity_score": "0.5"}}`,
+			"one learning",
+			`{"reasoning": "r", "extracted_learnings": {"learning": "l", "atomicity_score": "0.5"}}`,
 			`{"reasoning":"r","extracted_learnings":[{"learning":"l","atomicity_score":0.5,"evidence":""}]}`,
 		},
 		{
-			"texts for entries", `{"reasoning": "r", "extracted_learnings": ["l", "", null, {}], "skill_tags": ["s-1", {"tag": "helpful"}]}`,
-			`{"reasoning":"r","extracted_learnings":[{"learning":"l","atomicity_score":0,"evidence":""}],"skill_tags":[{"id":"s-1","tag":"neutral"}]}`,
+			"texts for entries", `{"reasoning": "r", "extracted_learnings": ["l", "", null, {}],` +
+				` "skill_tags": ["s-1", {"tag": "helpful"}]}`,
+			`{"reasoning":"r","extracted_learnings":[{"learning":"l","atomicity_score":0,` +
+				`"evidence":""}],"skill_tags":[{"id":"s-1","tag":"neutral"}]}`,
 		},
 		{
-			"scores", `{"reasoning": "r", "extracted_learnings": [{"learning": "a", "atomicity_score": 7}, {"learning": "b", "atomicity_score": -1}, {"learning": "c", "atomicity_score": "much"}, {"learning": "d", "atomicity_score": "NaN"}]}`,
-			`{"reasoning":"r","extracted_learnings":[{"learning":"a","atomicity_score":1,"evidence":""},{"learning":"b","atomicity_score":0,"evidence":""},{"learning":"c","atomicity_score":0,"evidence":""},{"learning":"d","atomicity_score":0,"evidence":""}]}`,
+			"scores", `{"reasoning": "r", "extracted_learnings": [{"learning": "a", ` +
+				`"atomicity_score": 7}, {"learning": "b", "atomicity_score": -1}, {"learning": ` +
+				`"c", "atomicity_score": "much"}, {"learning": "d", "atomicity_score": "NaN"}]}`,
+			`{"reasoning":"r","extracted_learnings":[{"learning":"a","atomicity_score":1,` +
+				`"evidence":""},{"learning":"b","atomicity_score":0,"evidence":""},` +
+				`{"learning":"c","atomicity_score":0,"evidence":""},{"learning":"d",` +
+				`"atomicity_score":0,"evidence":""}]}`,
 		},
 	} {
 		o, err := parseAnalysis(json.RawMessage(c.value))
@@ -185,8 +238,10 @@ func TestOutputIsReadLeniently(t *testing.T) {
 		}
 		got := map[string]any{}
 		for name, value := range map[string]any{
-			"reasoning": o.Reasoning, "error_identification": o.ErrorIdentification, "root_cause_analysis": o.RootCauseAnalysis,
-			"correct_approach": o.CorrectApproach, "key_insight": o.KeyInsight, "extracted_learnings": o.ExtractedLearnings, "skill_tags": o.SkillTags,
+			"reasoning": o.Reasoning, "error_identification": o.ErrorIdentification,
+			"root_cause_analysis": o.RootCauseAnalysis, "correct_approach": o.CorrectApproach,
+			"key_insight": o.KeyInsight, "extracted_learnings": o.ExtractedLearnings,
+			"skill_tags": o.SkillTags,
 		} {
 			data, err := json.Marshal(value)
 			if err != nil {
@@ -213,8 +268,10 @@ func TestOutputIsReadLeniently(t *testing.T) {
 
 func TestOutputIsBounded(t *testing.T) {
 	for name, value := range map[string]string{
-		"nothing": "null", "no reasoning": `{"key_insight": "k"}`, "blank": `{"reasoning": " \n"}`, "empty": `""`, "not JSON": "{",
-		"large": `{"reasoning": "` + strings.Repeat("x", maxOutput) + `"}`, "deep": strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000),
+		"nothing": "null", "no reasoning": `{"key_insight": "k"}`, "blank": `{"reasoning": " \n"}`,
+		"empty": `""`, "not JSON": "{",
+		"large": `{"reasoning": "` + strings.Repeat("x", maxOutput) + `"}`,
+		"deep":  strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000),
 	} {
 		if o, err := parseAnalysis(json.RawMessage(value)); err == nil {
 			t.Errorf("%s was taken: %+v", name, o)
@@ -224,7 +281,8 @@ func TestOutputIsBounded(t *testing.T) {
 
 func FuzzParseOutput(f *testing.F) {
 	for _, seed := range []string{
-		`{"reasoning": "r", "extracted_learnings": [{"learning": "l", "atomicity_score": 1e999}], "skill_tags": {"id": 1}}`,
+		`{"reasoning": "r", "extracted_learnings": [{"learning": "l", "atomicity_score": ` +
+			`1e999}], "skill_tags": {"id": 1}}`,
 		`"\ud800"`, `[[[[]]]]`, `{"reasoning": {}, "raw": {"rr_trace": 1}}`, "\xff", `{"timeout": 1, "reasoning": 0}`,
 	} {
 		f.Add([]byte(seed))
@@ -234,7 +292,8 @@ func FuzzParseOutput(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if o.Raw[rawTimeout] != nil || o.Raw[rawTrace] != nil || strings.TrimSpace(o.Reasoning) == "" {
+		if o.Raw[rawTimeout] != nil || o.Raw[rawTrace] != nil ||
+			strings.TrimSpace(o.Reasoning) == "" {
 			t.Errorf("%q gave %+v", value, o)
 		}
 		for _, l := range o.ExtractedLearnings {

@@ -7,17 +7,18 @@ import (
 	"github.com/rlmhq/rlm/repl/internal/record"
 )
 
-// Record is how a reflection went. It is in Raw of every output, as "rr_trace".
+// runRecord is the course of a reflection. Raw of every output has it as
+// "rr_trace".
 type runRecord struct {
 	Iterations      []iterationRecord `json:"iterations"`
 	SubagentCalls   []subagentCall    `json:"subagent_calls"`
 	TotalIterations int               `json:"total_iterations"`
-	// TimedOut says that the iterations, or the budget, were used up without an
-	// accepted analysis.
+	// TimedOut reports that the iterations or the budget were used up without an accepted
+	// analysis.
 	TimedOut bool `json:"timed_out"`
 }
 
-// IterationRecord is one iteration. Without code the code and what it wrote are null.
+// iterationRecord is one iteration. Without code, the code and its output are null.
 type iterationRecord struct {
 	Iteration  int     `json:"iteration"` // from 0
 	Code       *string `json:"code"`
@@ -26,7 +27,7 @@ type iterationRecord struct {
 	Terminated bool    `json:"terminated"` // its analysis was accepted
 }
 
-// record is the run as far as it came.
+// record returns the record of the run so far.
 func (l *loop) record(timedOut bool) runRecord {
 	return runRecord{
 		Iterations: append([]iterationRecord{}, l.log...), SubagentCalls: l.helper.history(),
@@ -34,13 +35,15 @@ func (l *loop) record(timedOut bool) runRecord {
 	}
 }
 
-// note takes an iteration into the record and, if it had a reply, the trajectory.
+// note adds an iteration to the record and, if it had a reply, to the trajectory.
 func (l *loop) note(it iteration, begun time.Time) {
 	entry := iterationRecord{Iteration: it.index, Code: it.code, Terminated: it.terminated}
 	if it.result != nil {
-		stdout, stderr := texts.Truncate(it.result.stdout, l.cfg.MaxOutputChars), texts.Truncate(it.result.stderr, l.cfg.MaxOutputChars)
+		stdout := texts.Truncate(it.result.stdout, l.cfg.MaxOutputChars)
+		stderr := texts.Truncate(it.result.stderr, l.cfg.MaxOutputChars)
 		entry.Stdout, entry.Stderr = &stdout, &stderr
 	}
+
 	l.log = append(l.log, entry)
 	l.write(it, begun)
 }
@@ -51,13 +54,16 @@ func (l *loop) write(it iteration, begun time.Time) {
 		return
 	}
 	out := record.Iteration{
-		Iteration: it.index + 1, Prompt: it.sent, Response: it.response, IterationTime: time.Since(begun).Seconds(),
+		Iteration: it.index + 1, Prompt: it.sent, Response: it.response,
+		IterationTime: time.Since(begun).Seconds(),
 	}
+
 	if it.done != nil {
 		out.CodeBlocks = it.done.CodeBlocks(l.session)
 	}
 	if it.reflection != nil {
 		out.FinalAnswer = it.reflection
 	}
+
 	l.trace.Turn(out)
 }

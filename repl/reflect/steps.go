@@ -14,7 +14,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// step is one of the four things that an iteration does.
+// step is one of the four steps of an iteration.
 type step func(ctx context.Context, it iteration) (iteration, error)
 
 // iterate takes the four steps.
@@ -32,15 +32,19 @@ func (l *loop) iterate(ctx context.Context, it iteration) (iteration, error) {
 func (l *loop) call(ctx context.Context, it iteration) (iteration, error) {
 	it.sent = conversation.TrimTurns(it.messages, 1, l.cfg.MaxContextChars)
 	if len(it.sent) < len(it.messages) {
-		l.tell(ledger.Event{Kind: ledger.EventCompaction, Text: strings.TrimSpace(strings.TrimPrefix(it.sent[0].Content, l.prompt))})
+		l.tell(ledger.Event{
+			Kind: ledger.EventCompaction,
+			Text: strings.TrimSpace(strings.TrimPrefix(it.sent[0].Content, l.prompt)),
+		})
 	}
+
 	response, err := l.ask(ctx, "root", it.sent)
 	it.response, it.finish = response.Text, response.Finish
 	return it, err
 }
 
-// extract finds the code in the reply. A reply without any may be the analysis
-// itself; one that is a JSON object is, whatever its texts look like.
+// extract finds the code in the reply. A reply without code may be the analysis itself; a
+// JSON object always is.
 func (l *loop) extract(_ context.Context, it iteration) (iteration, error) {
 	_, whole := direct(it.response)
 	if source, ok := turns.ExtractScript(it.response); ok && !whole {
@@ -57,7 +61,10 @@ func (l *loop) execute(ctx context.Context, it iteration) (iteration, error) {
 	if it.code == nil {
 		return it, nil
 	}
-	done, err := l.executor.Execute(ctx, turns.Reply{Blocks: []repl.Block{{Language: tiers.Python, Source: *it.code}}})
+	done, err := l.executor.Execute(
+		ctx, turns.Reply{Blocks: []repl.Block{{Language: tiers.Python, Source: *it.code}}},
+	)
+
 	if err == nil {
 		err = l.refurnish(ctx, &done)
 	}
@@ -65,20 +72,25 @@ func (l *loop) execute(ctx context.Context, it iteration) (iteration, error) {
 	return it, err
 }
 
-// What the model is told whose analysis is not accepted, or who gave none.
+// The notes to a model without an accepted analysis.
 const (
-	premature = "You called FINAL() before exploring the data. Read the actual variables first, then call FINAL() with evidence-based analysis."
-	erroneous = "Your code had an error. Fix the bug and try again. Do NOT call FINAL() until your code executes successfully."
-	wantCode  = "Your reply had neither code nor an analysis, so nothing happened. Look at the trace with Python code in a ```python block, and call FINAL() with your analysis."
+	premature = "You called FINAL() before exploring the data. Read the actual variables first, " +
+		"then call FINAL() with evidence-based analysis."
+	erroneous = "Your code had an error. Fix the bug and try again. Do NOT call FINAL() until " +
+		"your code executes successfully."
+	wantCode = "Your reply had neither code nor an analysis, so nothing happened. Look at the " +
+		"trace with Python code in a ```python block, and call FINAL() with your analysis."
 )
 
-// check looks at what came of the code, or of a reply that is an analysis itself: it
+// check looks at the result of the code, or at a reply that is an analysis itself. It
 // accepts an analysis, or says what is wrong.
 func (l *loop) check(ctx context.Context, it iteration) (iteration, error) {
 	value, submitted := it.submission()
-	if declined := calls.CheckRefusal(l.cfg.Model, llm.Response{Text: it.response, Finish: it.finish}); declined != nil && !submitted && it.code == nil {
+	declined := calls.CheckRefusal(l.cfg.Model, llm.Response{Text: it.response, Finish: it.finish})
+	if declined != nil && !submitted && it.code == nil {
 		return it, declined
 	}
+
 	note := ""
 	switch {
 	case !submitted && it.code == nil:
@@ -96,10 +108,11 @@ func (l *loop) check(ctx context.Context, it iteration) (iteration, error) {
 		}
 		note = "FINAL() was not accepted: " + err.Error() + ". Your variables are as you left them; call FINAL() again."
 	}
+
 	return l.feedback(ctx, it, note)
 }
 
-// submission is what the model hands over as its analysis.
+// submission returns the value that the model submits as its analysis.
 func (it iteration) submission() (value json.RawMessage, ok bool) {
 	switch {
 	case it.code == nil:
@@ -110,17 +123,20 @@ func (it iteration) submission() (value json.RawMessage, ok bool) {
 	return nil, false
 }
 
-// feedback tells the model what became of its reply.
+// feedback adds the result of a reply to the messages.
 func (l *loop) feedback(ctx context.Context, it iteration, note string) (iteration, error) {
 	o := turns.FeedbackOptions{
-		Cap: l.cfg.MaxOutputChars, Turn: it.index + 1, Turns: l.cfg.MaxIterations, Header: it.header(l.cfg.MaxIterations),
+		Cap: l.cfg.MaxOutputChars, Turn: it.index + 1, Turns: l.cfg.MaxIterations,
+		Header: it.header(l.cfg.MaxIterations),
 	}
+
 	if note != "" {
 		o.Notes = append(o.Notes, note)
 	}
 	if it.finish == llm.FinishLength {
 		o.Notes = append(o.Notes, turns.ReplyCut)
 	}
+
 	told, err := it.done.Feedback(ctx, l.session, o)
 	if err != nil {
 		return it, err

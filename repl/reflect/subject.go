@@ -2,14 +2,14 @@ package reflect
 
 import "github.com/rlmhq/rlm/repl/internal/agenttrace"
 
-// MaxTraceBytes is how many bytes a trace may have.
+// MaxTraceBytes bounds a trace, in bytes.
 const MaxTraceBytes = agenttrace.MaxBytes
 
-// Subject is the record of an agent's work, from which a model is to learn.
-// [ParseTrace] makes one.
+// Subject is the trace of an agent's work, from which a model learns. [ParseTrace] makes
+// one.
 type Subject struct {
-	// Question is the agent's task, GroundTruth the expected answer, and Feedback what
-	// the environment said of the agent's answer. Nil is not known.
+	// Question is the agent's task, GroundTruth the expected answer, and Feedback the
+	// environment's reaction to the agent's answer. Nil means unknown.
 	Question              string
 	GroundTruth, Feedback *string
 	// Skillbook holds the strategies that the agent had, as text.
@@ -23,11 +23,10 @@ type Subject struct {
 // others by their members.
 func TraceFormats() []string { return agenttrace.Formats() }
 
-// ParseTrace reads the record of an agent's work: what the agent said, its conversation,
-// or its steps as browser-use, LangChain or tau-bench write them. A source of up to
-// MaxTraceBytes bytes is read; bytes that are not UTF-8 become U+FFFD. The error of a
-// value of a wrong type has its path, such as "messages[3].content"; members that are
-// not known are passed over.
+// ParseTrace reads the trace of an agent's work: its output, its conversation, or its
+// steps as browser-use, LangChain or tau-bench write them. The data has at most
+// MaxTraceBytes bytes; bytes that are not UTF-8 become U+FFFD. The error for a value of a
+// wrong type names its path, such as "messages[3].content". Unknown members are ignored.
 func ParseTrace(data []byte, format string) (Subject, error) {
 	parsed, err := agenttrace.Parse(data, format)
 	if err != nil {
@@ -42,8 +41,8 @@ func ParseTrace(data []byte, format string) (Subject, error) {
 	}, nil
 }
 
-// traces is the subject as the dict that snippets find under the name traces. It has
-// empty lists in place of missing ones.
+// traces returns the subject as the dict traces of the snippets, with empty lists in
+// place of missing ones.
 func (s *Subject) traces() agenttrace.Traces {
 	steps := make([]agenttrace.AgentStep, len(s.steps))
 	for i, step := range s.steps {
@@ -53,14 +52,15 @@ func (s *Subject) traces() agenttrace.Traces {
 		steps[i] = step
 	}
 
-	return agenttrace.Traces{Question: s.Question, GroundTruth: s.GroundTruth, Feedback: s.Feedback, Steps: steps}
+	return agenttrace.Traces{
+		Question: s.Question, GroundTruth: s.GroundTruth, Feedback: s.Feedback, Steps: steps,
+	}
 }
 
-// agent is the first step of the agent, empty if there is none.
+// agent returns the first step of the agent, empty if there is none.
 func (s *Subject) agent() agenttrace.AgentStep {
 	if len(s.steps) == 0 {
 		return agenttrace.AgentStep{}
 	}
-
 	return s.steps[0]
 }

@@ -22,16 +22,17 @@ var defaultPromptTemplate string
 //go:embed prompts/synthesis.md
 var synthesisPrompt string
 
-// promptVariables are the names that a prompt template has in braces, each of them
-// at least once. Lengths are in characters; a preview is one line of at most 150.
+// promptVariables returns the names in braces that a prompt template must contain.
+// Lengths are in characters; a preview is one line of at most 150 characters.
 func promptVariables() []string {
 	return []string{
-		"question_length", "question_preview", "reasoning_length", "reasoning_preview", "answer_length", "answer_preview",
-		"ground_truth_length", "ground_truth_preview", "feedback_length", "feedback_preview", "skillbook_length", "step_count",
+		"question_length", "question_preview", "reasoning_length", "reasoning_preview",
+		"answer_length", "answer_preview", "ground_truth_length", "ground_truth_preview",
+		"feedback_length", "feedback_preview", "skillbook_length", "step_count",
 	}
 }
 
-// variables are the values of the template's names for a subject.
+// variables returns the values of the template's names for a subject.
 func variables(s *Subject) map[string]string {
 	agent := s.agent()
 	values := map[string]string{
@@ -40,12 +41,14 @@ func variables(s *Subject) map[string]string {
 	if s.trace != nil {
 		values["step_count"] = strconv.Itoa(s.trace.Len())
 	}
+
 	for name, text := range map[string]string{
 		"question": s.Question, "reasoning": agent.Reasoning, "answer": agent.Answer,
 		"ground_truth": orEmpty(s.GroundTruth), "feedback": orEmpty(s.Feedback),
 	} {
 		values[name+"_length"], values[name+"_preview"] = length(text), preview(text)
 	}
+
 	return values
 }
 
@@ -58,14 +61,21 @@ func orEmpty(text *string) string {
 	return *text
 }
 
-// maxPreview is how many characters a preview has at most.
+// maxPreview bounds a preview, in characters.
 const maxPreview = 150
 
-// preview is the beginning of a text on one line. What stands in a trace is
-// another's: on a line of its own it could pass for a part of the prompt.
+// preview returns the beginning of a text on one line. A trace is untrusted: with line
+// breaks it could pass for a part of the prompt.
 func preview(text string) string {
 	head, _ := agenttrace.HeadOf(strings.ToValidUTF8(text, "\uFFFD"), 4*maxPreview)
-	line := strings.Join(strings.FieldsFunc(head, func(r rune) bool { return r <= ' ' || r == 0x7f || r == '\u2028' || r == '\u2029' || r == 0x85 }), " ")
+	line := strings.Join(
+		strings.FieldsFunc(
+			head,
+			func(r rune) bool { return r <= ' ' || r == 0x7f || r == '\u2028' || r == '\u2029' || r == 0x85 },
+		),
+		" ",
+	)
+
 	short, left := agenttrace.HeadOf(line, maxPreview-1)
 	switch {
 	case line == "":
@@ -73,11 +83,12 @@ func preview(text string) string {
 	case left > 1 || len(head) < len(text):
 		return short + "…"
 	}
+
 	return line
 }
 
-// fill replaces the names in a template, as Python's str.format does: {name} by its
-// value, {{ and }} by a brace.
+// fill replaces the names in a template, like Python's str.format: {name} with its value,
+// {{ and }} with a brace.
 func fill(template string, values map[string]string) (string, error) {
 	var out strings.Builder
 	used := map[string]bool{}
@@ -95,18 +106,24 @@ func fill(template string, values map[string]string) (string, error) {
 			rest = rest[1:]
 			continue
 		}
+
 		name, after, closed := strings.Cut(rest, "}")
 		if brace == "}" || !closed {
 			return "", errors.New("the prompt template has a brace alone: write it twice, {{ or }}")
 		}
 		value, known := values[name]
 		if !known {
-			return "", fmt.Errorf("the prompt template has the variable {%s}, and there are only: %s", agenttrace.Shorten(name, 60), strings.Join(promptVariables(), ", "))
+			return "", fmt.Errorf(
+				"the prompt template has the variable {%s}, and there are only: %s",
+				agenttrace.Shorten(name, 60), strings.Join(promptVariables(), ", "),
+			)
 		}
+
 		used[name] = true
 		out.WriteString(value)
 		rest = after
 	}
+
 	missing := slices.DeleteFunc(promptVariables(), func(name string) bool { return used[name] })
 	if len(missing) > 0 {
 		return "", fmt.Errorf("the prompt template lacks {%s}", strings.Join(missing, "}, {"))

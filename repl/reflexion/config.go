@@ -9,14 +9,14 @@ import (
 	"github.com/rlmhq/rlm/repl/ledger"
 )
 
-// Config says what a run is to do, with what, and within which bounds. A zero
-// field means its default, never "no limit".
+// Config describes a run: the task, the models and the bounds. A zero field means its
+// default, never "no limit".
 type Config struct {
-	// Task is what the draft has to do.
+	// Task is the task that the draft has to solve.
 	Task string
-	// Memory is what is known already. All of it is evidence.
+	// Memory is the knowledge at hand. All of it is evidence.
 	Memory Memory
-	// Paths are files and folders that are searched for evidence.
+	// Paths are files and folders to search for evidence.
 	Paths []string
 
 	// Models resolves the names of models.
@@ -26,45 +26,45 @@ type Config struct {
 	// MaxReply bounds the tokens of one reply; by default 8192.
 	MaxReply int
 
-	// MaxIterations bounds the drafts, by default 3, at most MostIterations.
+	// MaxIterations bounds the drafts, by default 3, at most 100.
 	MaxIterations int
-	// Judges is how many critiques of a draft are asked for, at the same time and
-	// independently; by default 1, at most MostJudges. See [Merge].
+	// Judges is the number of independent critiques of a draft, asked for at the same
+	// time and merged; by default 1, at most 16.
 	Judges int
-	// Retries is how often a critique that breaks its contract is asked for again, by
-	// default 2. A negative number is none.
+	// Retries bounds how often a judge is asked again after a critique that breaks its
+	// contract, by default 2. A negative number means none.
 	Retries int
-	// CallsAtOnce bounds model calls in flight, by default MostJudges.
+	// CallsAtOnce bounds model calls in flight, by default 16.
 	CallsAtOnce int
 	// Budget is for the whole run.
 	Budget ledger.Budget
 
-	// Trace is a folder for the record; empty is none. It must hold no trace yet.
+	// Trace is the folder for the record, empty for none. It must not hold a trace yet.
 	Trace string
-	// Progress is told what happens, as it happens. It is called concurrently and
-	// must be quick.
+	// Progress receives events as they happen. It is called concurrently and must return
+	// quickly.
 	Progress func(ledger.Event)
-	// Stream also tells Progress of the pieces of drafts as they arrive, as events of
+	// Stream also sends the pieces of drafts to Progress as they arrive, as events of
 	// kind [ledger.EventDelta].
 	Stream bool
 }
 
 // Bounds and defaults of Config.
 const (
-	DefaultIterations = 3
+	defaultIterations = 3
 	mostIterations    = 100
-	DefaultJudges     = 1
+	defaultJudges     = 1
 	mostJudges        = 16
 )
 
-// WithDefaults returns c with every zero field replaced by its default.
+// withDefaults returns c with every zero field replaced by its default.
 func (c Config) withDefaults() Config {
 	for _, f := range []struct {
 		value    *int
 		standard int
 	}{
-		{&c.MaxIterations, DefaultIterations},
-		{&c.Judges, DefaultJudges},
+		{&c.MaxIterations, defaultIterations},
+		{&c.Judges, defaultJudges},
 		{&c.Retries, calls.DefaultRetries},
 		{&c.CallsAtOnce, mostJudges},
 		{&c.MaxReply, calls.DefaultReply},
@@ -73,6 +73,7 @@ func (c Config) withDefaults() Config {
 			*f.value = f.standard
 		}
 	}
+
 	c.Retries = max(0, c.Retries)
 	if c.JudgeModel == "" {
 		c.JudgeModel = c.Model
@@ -81,7 +82,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// validate reports the first field of a complete Config that makes no sense.
+// validate reports the first invalid field of a complete Config.
 func (c *Config) validate() error {
 	switch {
 	case strings.TrimSpace(c.Task) == "":
@@ -89,11 +90,17 @@ func (c *Config) validate() error {
 	case c.Models == nil || c.Model == "":
 		return errors.New("there is no model: name one")
 	case c.MaxIterations < 1 || c.MaxIterations > mostIterations:
-		return fmt.Errorf("%d iterations make no sense: give 1 to %d, or 0 for the default", c.MaxIterations, mostIterations)
+		return fmt.Errorf(
+			"%d iterations make no sense: give 1 to %d, or 0 for the default", c.MaxIterations,
+			mostIterations,
+		)
 	case c.Judges < 1 || c.Judges > mostJudges:
-		return fmt.Errorf("%d judges make no sense: give 1 to %d, or 0 for the default", c.Judges, mostJudges)
+		return fmt.Errorf(
+			"%d judges make no sense: give 1 to %d, or 0 for the default", c.Judges, mostJudges,
+		)
 	case c.CallsAtOnce < 0 || c.MaxReply < 0:
 		return errors.New("a bound is negative: give a positive value, or 0 for the default")
 	}
+
 	return c.Memory.validate()
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/rlmhq/rlm/schema"
 )
 
-// critiqueSchema is what a judge's reply must hold. Further members, such as a
-// verdict of the judge's own, are allowed and not looked at.
+// critiqueSchema is the contract of a judge's reply. Further members, such as a verdict,
+// are allowed and ignored.
 const critiqueSchema = `{
 	"type": "object",
 	"required": ["issues", "confidence"],
@@ -37,9 +37,9 @@ var critiqueContract = sync.OnceValues(func() (*schema.Contract, error) {
 	return schema.Compile(json.RawMessage(critiqueSchema))
 })
 
-// decodeCritiques makes one critique of the values of a judge's reply that meet the
-// contract. There should be one; a judge may quote another that a draft or a file
-// holds, and then the issues of both count, so that none can hide the judge's own.
+// decodeCritiques merges the values of a judge's reply that meet the contract. Normally
+// there is one. If the judge also quotes a critique from a draft or a file, the issues of
+// both count, so that a quote cannot hide the judge's findings.
 func decodeCritiques(values []json.RawMessage) (Critique, error) {
 	all := make([]Critique, len(values))
 	for i, value := range values {
@@ -51,14 +51,15 @@ func decodeCritiques(values []json.RawMessage) (Critique, error) {
 	return mergeCritiques(all, 0), nil
 }
 
-// Merge makes one critique of several judges' and decides whether the draft passes. The
-// order of the critiques plays no part.
+// mergeCritiques merges the critiques of several judges and decides whether the draft
+// passes. The order of the critiques does not matter.
 //
-// The issues of all are kept, the severest first and fifty at most: what one judge alone
-// has seen may well be there. Issues of two judges are the same if they are of one type and the Jaccard
-// index of their words is at least 0.7; of them the severer one stays, with the first
-// fix that was suggested. The confidence is the lowest. The draft passes if every
-// critique can be read and no issue is above minor; unreadable is how many cannot.
+// It keeps the issues of all judges, the severest first and at most fifty: an issue that
+// only one judge found may be real. Issues of two judges are the same if they have one
+// type and the Jaccard index of their words is at least 0.7; the severer one stays, with
+// the first suggested fix. The confidence is the lowest of all. The draft passes if every
+// critique can be read and no issue is above minor; unreadable counts the critiques that
+// cannot be read.
 func mergeCritiques(critiques []Critique, unreadable int) Critique {
 	critiques = slices.SortedFunc(slices.Values(critiques), func(a, b Critique) int {
 		return strings.Compare(fmt.Sprintf("%+v", a), fmt.Sprintf("%+v", b))
@@ -72,35 +73,39 @@ func mergeCritiques(critiques []Critique, unreadable int) Critique {
 		others := len(merged.Issues)
 		for _, issue := range c.Issues {
 			own := wordsOf(issue.Description)
-			if at := same(merged.Issues[:others], words, issue.Type, own); at >= 0 {
-				merged.Issues[at] = joined(merged.Issues[at], issue)
+			if at := findSame(merged.Issues[:others], words, issue.Type, own); at >= 0 {
+				merged.Issues[at] = joinIssues(merged.Issues[at], issue)
 				continue
 			}
 			merged.Issues, words = append(merged.Issues, issue), append(words, own)
 		}
 	}
-	slices.SortStableFunc(merged.Issues, func(a, b Issue) int { return rank(b.Severity) - rank(a.Severity) })
+
+	slices.SortStableFunc(
+		merged.Issues, func(a, b Issue) int { return rank(b.Severity) - rank(a.Severity) },
+	)
 	merged.Issues = merged.Issues[:min(len(merged.Issues), mostIssues)]
-	merged.Passes = unreadable == 0 && len(critiques) > 0 && !merged.blocked()
+	merged.Passes = unreadable == 0 && len(critiques) > 0 && !merged.isBlocked()
+
 	return merged
 }
 
-// mostIssues bounds the issues of a critique, as its contract does: a judge may give
-// several, and there may be several judges, but one prompt has to show them.
+// mostIssues bounds the issues of a critique, as its contract does. There may be several
+// judges, but one prompt has to show all issues.
 const mostIssues = 50
 
-// same is where an issue stands already, -1 if nowhere.
-func same(issues []Issue, words []map[string]bool, kind string, own map[string]bool) int {
+// findSame returns the index of the same issue, -1 if it is new.
+func findSame(issues []Issue, words []map[string]bool, kind string, own map[string]bool) int {
 	for i := range issues {
-		if issues[i].Type == kind && alike(words[i], own) {
+		if issues[i].Type == kind && areAlike(words[i], own) {
 			return i
 		}
 	}
 	return -1
 }
 
-// joined is one issue of two that are the same.
-func joined(a, b Issue) Issue {
+// joinIssues merges two issues that are the same.
+func joinIssues(a, b Issue) Issue {
 	if a.SuggestedFix == "" {
 		a.SuggestedFix = b.SuggestedFix
 	}
@@ -119,26 +124,27 @@ func wordsOf(text string) map[string]bool {
 	return words
 }
 
-// sameIssue is the Jaccard index from which two descriptions mean one issue.
+// sameIssue is the least Jaccard index of two descriptions of one issue.
 const sameIssue = 0.7
 
-func alike(a, b map[string]bool) bool {
+func areAlike(a, b map[string]bool) bool {
 	both := 0
 	for word := range a {
 		if b[word] {
 			both++
 		}
 	}
+
 	either := len(a) + len(b) - both
 	return either > 0 && float64(both) >= sameIssue*float64(either)
 }
 
-// blocked reports whether an issue keeps the draft from passing.
-func (c *Critique) blocked() bool {
+// isBlocked reports whether an issue keeps the draft from passing.
+func (c *Critique) isBlocked() bool {
 	return slices.ContainsFunc(c.Issues, func(i Issue) bool { return rank(i.Severity) > 0 })
 }
 
-// String is the verdict in a sentence.
+// String returns the verdict as a sentence.
 func (c *Critique) String() string {
 	verdict := "does not pass"
 	if c.Passes {
@@ -152,15 +158,18 @@ func (c *Critique) String() string {
 				n++
 			}
 		}
+
 		if n > 0 {
 			found = append(found, english.Plural(n, severity+" issue", ""))
 		}
 	}
+
 	if c.Unreadable > 0 {
 		found = append(found, english.Plural(c.Unreadable, "critique", "")+" that cannot be read")
 	}
 	if len(found) == 0 {
 		found = []string{"no issue"}
 	}
+
 	return verdict + ": " + strings.Join(found, ", ")
 }

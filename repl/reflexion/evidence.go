@@ -17,13 +17,13 @@ import (
 // twenty thousand characters.
 const (
 	mostPassages = 12
-	mostClaims   = 60   // sentences of a draft that are looked up
+	mostClaims   = 60   // sentences of a draft to look up
 	minRelevance = 0.15 // below it a passage shares hardly more than common words
 	minClaim     = 20   // bytes; a shorter sentence claims nothing
-	maxClaim     = 400  // bytes; what is longer is no sentence
+	maxClaim     = 400  // bytes; longer text is not a sentence
 )
 
-// evidence finds what a draft can be held against.
+// evidence finds facts and passages to check a draft against.
 type evidence struct {
 	task    string
 	memory  []Evidence
@@ -33,20 +33,27 @@ type evidence struct {
 func newEvidence(task string, m *Memory, library *bm25.Library) *evidence {
 	e := &evidence{task: task, library: library}
 	for _, f := range m.Facts {
-		e.memory = append(e.memory, Evidence{Source: sourceMemory, Content: f.Content, Relevance: f.Confidence})
+		e.memory = append(
+			e.memory, Evidence{Source: sourceMemory, Content: f.Content, Relevance: f.Confidence},
+		)
 	}
+
 	for _, p := range m.Procedures {
 		e.memory = append(e.memory, Evidence{
-			Source: sourceMemory, Relevance: p.SuccessRate,
-			Content: fmt.Sprintf("Procedure with a success rate of %.2f: %s", p.SuccessRate, p.Content),
+			Source:    sourceMemory,
+			Relevance: p.SuccessRate,
+			Content: fmt.Sprintf(
+				"Procedure with a success rate of %.2f: %s", p.SuccessRate, p.Content,
+			),
 		})
 	}
+
 	return e
 }
 
-// gather returns all of memory, and the passages that fit the task, the issues of a
-// critique (nil for none) and the sentences of a draft best. It is asked anew
-// whenever one of them has changed.
+// gather returns all of memory, and the passages that best fit the task, the issues of a
+// critique (nil for none) and the sentences of a draft. Call it again whenever one of
+// them has changed.
 func (e *evidence) gather(draft string, critique *Critique) []Evidence {
 	return append(append([]Evidence{}, e.memory...), e.search(draft, critique)...)
 }
@@ -64,22 +71,24 @@ type found struct {
 	claim
 }
 
-// search looks all claims up. Passages for the task and for issues come first, then
-// those that fit best.
+// search looks up all claims. Passages for the task and for issues come first, then those
+// that fit best.
 func (e *evidence) search(draft string, critique *Critique) []Evidence {
 	if e.library == nil {
 		return nil
 	}
 	best := map[*bm25.Passage]found{}
-	for _, c := range e.claims(draft, critique) {
+	for _, c := range e.listClaims(draft, critique) {
 		for _, hit := range e.library.Search(c.query, c.most) {
 			old, known := best[hit.Passage]
-			better := !known || c.urgent && !old.urgent || c.urgent == old.urgent && hit.Relevance > old.Relevance
+			better := !known || c.urgent && !old.urgent ||
+				c.urgent == old.urgent && hit.Relevance > old.Relevance
 			if better && hit.Relevance >= minRelevance {
 				best[hit.Passage] = found{hit, c}
 			}
 		}
 	}
+
 	list := make([]found, 0, len(best))
 	for _, f := range best {
 		list = append(list, f)
@@ -91,36 +100,46 @@ func (e *evidence) search(draft string, critique *Critique) []Evidence {
 			}
 			return 1
 		}
-		return cmp.Or(cmp.Compare(b.Relevance, a.Relevance), strings.Compare(a.Path, b.Path), cmp.Compare(a.Line, b.Line))
+
+		return cmp.Or(
+			cmp.Compare(b.Relevance, a.Relevance), strings.Compare(a.Path, b.Path),
+			cmp.Compare(a.Line, b.Line),
+		)
 	})
+
 	out := make([]Evidence, 0, mostPassages)
 	for _, f := range list[:min(mostPassages, len(list))] {
 		out = append(out, Evidence{
-			Source: sourceOf(f.Passage), Content: f.Text, Relevance: f.Relevance, SupportsClaim: f.query,
-			Location: fmt.Sprintf("%s:%d", strings.ToValidUTF8(f.Path, "\uFFFD"), f.Line),
+			Source: sourceOf(f.Passage), Content: f.Text, Relevance: f.Relevance,
+			SupportsClaim: f.query,
+			Location:      fmt.Sprintf("%s:%d", strings.ToValidUTF8(f.Path, "\uFFFD"), f.Line),
 		})
 	}
+
 	return out
 }
 
-// claims are what is looked up: the issues that keep the draft from passing, the task,
+// listClaims returns the queries: the issues that keep the draft from passing, the task,
 // and sentences of the draft.
-func (e *evidence) claims(draft string, critique *Critique) []claim {
+func (e *evidence) listClaims(draft string, critique *Critique) []claim {
 	var list []claim
 	if critique != nil {
 		for _, issue := range critique.Issues {
-			list = append(list, claim{clipped(issue.Description + " " + issue.SuggestedFix), rank(issue.Severity) > 0, 1})
+			list = append(list, claim{
+				clipText(issue.Description + " " + issue.SuggestedFix), rank(issue.Severity) > 0, 1,
+			})
 		}
 	}
-	list = append(list, claim{clipped(e.task), true, 3})
-	for _, s := range sentences(draft) {
-		list = append(list, claim{clipped(s), false, 1})
+
+	list = append(list, claim{clipText(e.task), true, 3})
+	for _, s := range splitSentences(draft) {
+		list = append(list, claim{clipText(s), false, 1})
 	}
 	return list
 }
 
-// clipped is at most maxClaim bytes of a text, on one line.
-func clipped(text string) string {
+// clipText returns at most maxClaim bytes of a text, on one line.
+func clipText(text string) string {
 	text = strings.Join(strings.Fields(text), " ")
 	if len(text) <= maxClaim {
 		return text
@@ -132,11 +151,11 @@ func clipped(text string) string {
 	return text[:n]
 }
 
-// sentence is what ends with a line, or with a full stop before a space.
+// sentence matches text up to the end of its line, or up to a full stop before a space.
 var sentence = regexp.MustCompile(`(?m)\S[^\n]*?(?:[.!?](?:\s|$)|[。！？]|$)`)
 
-// sentences are the first sentences of a text that may claim something.
-func sentences(text string) []string {
+// splitSentences returns the first sentences of a text that may make a claim.
+func splitSentences(text string) []string {
 	var list []string
 	for _, s := range sentence.FindAllString(text, 4*mostClaims) {
 		if len(s) >= minClaim && len(list) < mostClaims {
@@ -146,11 +165,13 @@ func sentences(text string) []string {
 	return list
 }
 
-// documents are the endings of files that people write for people.
-var documents = []string{".md", ".markdown", ".rst", ".txt", ".adoc", ".org", ".tex", ".html", ".htm", ".xhtml"}
+// documents are the extensions of documentation files.
+var documents = []string{
+	".md", ".markdown", ".rst", ".txt", ".adoc", ".org", ".tex", ".html", ".htm", ".xhtml",
+}
 
-// sourceOf tells documentation from code by the file's name: by its ending, and
-// where it has none by capitals, as in README.
+// sourceOf tells documentation from code by the file's name: by its extension or, without
+// one, by capitals, as in README.
 func sourceOf(p *bm25.Passage) string {
 	base := filepath.Base(p.Path)
 	ending := strings.ToLower(filepath.Ext(base))

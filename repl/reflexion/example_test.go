@@ -20,7 +20,8 @@ func (o one) Resolve(name string) (llm.Model, error) {
 // The judge finds a fault in the first draft and none in its revision.
 func ExampleRun() {
 	draft, revision := "Run the migrations by hand.", "Run `make migrate`."
-	fault := `{"issues": [{"type": "incorrect", "description": "There is a target for it.", "severity": "major"}], "confidence": 0.9}`
+	fault := `{"issues": [{"type": "incorrect", "description": "There is a target for it.", ` +
+		`"severity": "major"}], "confidence": 0.9}`
 	none := `{"issues": [], "confidence": 0.9}`
 	model, err := scripted.New(
 		scripted.Rule{When: scripted.When{Purpose: "draft"}, Reply: &draft},
@@ -34,9 +35,12 @@ func ExampleRun() {
 	}
 
 	result, err := reflexion.Run(context.Background(), reflexion.Config{
-		Task:   "How do I migrate the database?",
-		Memory: reflexion.Memory{Facts: []reflexion.Fact{{Content: "make migrate runs the migrations.", Confidence: 1}}},
-		Models: one{model}, Model: "any",
+		Task: "How do I migrate the database?",
+		Memory: reflexion.Memory{
+			Facts: []reflexion.Fact{{Content: "make migrate runs the migrations.", Confidence: 1}},
+		},
+		Models: one{model},
+		Model:  "any",
 	})
 	if err != nil {
 		fmt.Println(err)

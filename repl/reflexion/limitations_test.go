@@ -30,7 +30,8 @@ func TestLimitation1CritiqueJSON(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			m := &model{critiques: []string{reply, passes}}
 			r := ended(t, config(m), reflexion.StatusPassed, 2)
-			if c := r.Iterations[0].Critique; len(c.Issues) != 1 || c.Issues[0].Severity != "major" || r.TotalLLMCalls != 4 {
+			if c := r.Iterations[0].Critique; len(c.Issues) != 1 ||
+				c.Issues[0].Severity != "major" || r.TotalLLMCalls != 4 {
 				t.Errorf("it was read as %+v, in %d calls", c, r.TotalLLMCalls)
 			}
 		})
@@ -45,20 +46,27 @@ func TestGracefulDegradation(t *testing.T) {
 		if r.TotalLLMCalls != 3 || len(again.Messages) != 4 {
 			t.Fatalf("%d calls, the last with %d messages", r.TotalLLMCalls, len(again.Messages))
 		}
-		holds(t, last(again), "does not meet the required schema", "$.issues[0].type", "$.issues[0].severity", "$.confidence", "Required:")
+		holds(
+			t, last(again), "does not meet the required schema", "$.issues[0].type",
+			"$.issues[0].severity", "$.confidence", "Required:",
+		)
 	})
 	t.Run("and never counts as a pass", func(t *testing.T) {
 		m := &model{critiques: []string{"I like it."}}
 		r := ended(t, config(m), reflexion.StatusUnjudged, 1)
-		if c := r.Iterations[0].Critique; r.TotalLLMCalls != 4 || r.FinalDraft != "draft 1" || c.Passes || c.Unreadable != 1 || c.Confidence != 0 {
+		if c := r.Iterations[0].Critique; r.TotalLLMCalls != 4 || r.FinalDraft != "draft 1" ||
+			c.Passes || c.Unreadable != 1 || c.Confidence != 0 {
 			t.Errorf("%d calls, %+v", r.TotalLLMCalls, c)
 		}
 	})
 	t.Run("a loop that breaks gives its last draft", func(t *testing.T) {
 		broken := &llm.Error{Kind: llm.ErrServer, Model: "judge"}
-		m := &model{judge: func(context.Context, llm.Request) (llm.Response, error) { return llm.Response{}, broken }}
+		m := &model{
+			judge: func(context.Context, llm.Request) (llm.Response, error) { return llm.Response{}, broken },
+		}
 		r, err := reflexion.Run(t.Context(), config(m))
-		if !errors.Is(err, llm.ErrServer) || r.Status != ledger.StatusFailed || r.Success || r.FinalDraft != "draft 1" || r.Iterations[0].Critique != nil {
+		if !errors.Is(err, llm.ErrServer) || r.Status != ledger.StatusFailed || r.Success ||
+			r.FinalDraft != "draft 1" || r.Iterations[0].Critique != nil {
 			t.Errorf("got %v, %+v", err, r)
 		}
 	})
@@ -79,10 +87,17 @@ func write(t *testing.T, dir, name, text string) {
 func TestLimitation2EvidenceIsSearched(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "docs/guide.md", "# Guide\n\nDatabase migrations are set up with drizzle-kit.\n")
-	write(t, dir, "src/push.go", "package db\n\n// pushSchema is forbidden on production databases.\nfunc pushSchema() error { return nil }\n")
+	write(
+		t, dir, "src/push.go",
+		"package db\n\n// pushSchema is forbidden on production databases.\nfunc pushSchema() error { return nil }\n",
+	)
 	write(t, dir, "src/other.go", "package db\n\nfunc unrelated() {}\n")
 	m := &model{
-		critiques: []string{`{"issues": [{"type": "unsupported", "description": "is pushSchema forbidden on production?", "severity": "major"}], "confidence": 1}`, passes},
+		critiques: []string{
+			`{"issues": [{"type": "unsupported", "description": "is pushSchema forbidden on ` +
+				`production?", "severity": "major"}], "confidence": 1}`,
+			passes,
+		},
 		draft: func(r llm.Request) (llm.Response, error) {
 			if r.Metadata.Purpose == "draft" {
 				return llm.Response{Text: "Set up migrations with a wizard."}, nil
@@ -94,26 +109,37 @@ func TestLimitation2EvidenceIsSearched(t *testing.T) {
 	cfg.Memory, cfg.Paths = reflexion.Memory{}, []string{dir}
 	r := ended(t, cfg, reflexion.StatusPassed, 2)
 	first, second := r.Iterations[0].Evidence, r.Iterations[1].Evidence
-	if len(first) != 1 || first[0].Source != "documentation" || first[0].Location != filepath.Join(dir, "docs", "guide.md")+":1" {
+	if len(first) != 1 || first[0].Source != "documentation" ||
+		first[0].Location != filepath.Join(dir, "docs", "guide.md")+":1" {
 		t.Fatalf("the evidence on the first draft is %+v", first)
 	}
-	if e := first[0]; e.Relevance <= 0 || e.Relevance >= 1 || e.SupportsClaim == "" || !strings.Contains(e.Content, "set up with drizzle-kit") {
+	if e := first[0]; e.Relevance <= 0 || e.Relevance >= 1 || e.SupportsClaim == "" ||
+		!strings.Contains(e.Content, "set up with drizzle-kit") {
 		t.Errorf("it is %+v", e)
 	}
 	code := second[0]
-	if code.Source != "codebase" || !strings.Contains(code.Content, "forbidden on production") || !strings.Contains(code.SupportsClaim, "is pushSchema forbidden") {
+	if code.Source != "codebase" || !strings.Contains(code.Content, "forbidden on production") ||
+		!strings.Contains(code.SupportsClaim, "is pushSchema forbidden") {
 		t.Errorf("the evidence on the second draft is %+v", second)
 	}
 	// The reviser is shown what was found for the issue, and the judge as well.
-	holds(t, last(m.asked("revision")[0]), "forbidden on production databases", "push.go:1\n", "(codebase, relevance")
+	holds(
+		t, last(m.asked("revision")[0]), "forbidden on production databases", "push.go:1\n",
+		"(codebase, relevance",
+	)
 	holds(t, last(m.asked("critique")[0]), "!forbidden on production databases")
 	holds(t, last(m.asked("critique")[1]), "forbidden on production databases")
 }
 
 func TestLimitation3DraftsAreStreamed(t *testing.T) {
-	m := &model{critiques: []string{faulty("major"), passes}, draft: func(r llm.Request) (llm.Response, error) {
-		return llm.Response{Text: strings.Repeat("a long draft ", 1000) + fmt.Sprint(r.Metadata.Turn)}, nil
-	}}
+	m := &model{
+		critiques: []string{faulty("major"), passes},
+		draft: func(r llm.Request) (llm.Response, error) {
+			return llm.Response{
+				Text: strings.Repeat("a long draft ", 1000) + fmt.Sprint(r.Metadata.Turn),
+			}, nil
+		},
+	}
 	var mu sync.Mutex
 	streamed := map[string]string{}
 	cfg := config(m)
@@ -126,8 +152,12 @@ func TestLimitation3DraftsAreStreamed(t *testing.T) {
 		}
 	}
 	r := ended(t, cfg, reflexion.StatusPassed, 2)
-	if len(streamed) != 2 || streamed["draft1"] != r.Iterations[0].Draft || streamed["revision2"] != r.FinalDraft {
-		t.Errorf("streamed were %d drafts, of %d and %d bytes", len(streamed), len(streamed["draft1"]), len(streamed["revision2"]))
+	if len(streamed) != 2 || streamed["draft1"] != r.Iterations[0].Draft ||
+		streamed["revision2"] != r.FinalDraft {
+		t.Errorf(
+			"streamed were %d drafts, of %d and %d bytes", len(streamed), len(streamed["draft1"]),
+			len(streamed["revision2"]),
+		)
 	}
 }
 
@@ -155,20 +185,36 @@ func TestLimitation4JudgesWorkAtTheSameTime(t *testing.T) {
 func TestLimitation5RevisionsKeepConfidence(t *testing.T) {
 	m := &model{critiques: []string{faulty("major"), passes}}
 	run(t, config(m))
-	holds(t, last(m.asked("revision")[0]), "(confidence 0.85)\n```text\nUse drizzle-kit for migrations\n```", "(success rate 0.75)")
+	holds(
+		t, last(m.asked("revision")[0]),
+		"(confidence 0.85)\n```text\nUse drizzle-kit for migrations\n```", "(success rate 0.75)",
+	)
 }
 
 func TestJudgesAreMerged(t *testing.T) {
 	one := reflexion.Critique{Confidence: 0.9, Passes: true, Issues: []reflexion.Issue{
-		{Type: "incorrect", Description: "The draft names port 80, which is wrong.", Severity: "minor"},
-		{Type: "incorrect", Description: "The draft names port 81, which is wrong.", Severity: "minor"},
+		{
+			Type: "incorrect", Description: "The draft names port 80, which is wrong.",
+			Severity: "minor",
+		},
+		{
+			Type: "incorrect", Description: "The draft names port 81, which is wrong.",
+			Severity: "minor",
+		},
 	}}
 	two := reflexion.Critique{Confidence: 0.4, Passes: true, Issues: []reflexion.Issue{
-		{Type: "incorrect", Description: "the draft names port 80 which is wrong!", Severity: "major", SuggestedFix: "443"},
-		{Type: "missing", Description: "The draft names port 80, which is wrong.", Severity: "minor"},
+		{
+			Type: "incorrect", Description: "the draft names port 80 which is wrong!",
+			Severity: "major", SuggestedFix: "443",
+		},
+		{
+			Type: "missing", Description: "The draft names port 80, which is wrong.",
+			Severity: "minor",
+		},
 	}}
 	got := reflexion.Merge([]reflexion.Critique{one, two}, 0)
-	if len(got.Issues) != 3 || got.Issues[0].Severity != "major" || got.Issues[0].SuggestedFix != "443" {
+	if len(got.Issues) != 3 || got.Issues[0].Severity != "major" ||
+		got.Issues[0].SuggestedFix != "443" {
 		t.Errorf("the issues are %+v", got.Issues)
 	}
 	if got.Confidence != 0.4 || got.Passes {
@@ -187,7 +233,8 @@ func TestJudgesAreMerged(t *testing.T) {
 	cfg := config(m)
 	cfg.Judges, cfg.Retries = 3, -1
 	r := ended(t, cfg, reflexion.StatusUnjudged, 1)
-	if r.TotalLLMCalls != 4 || r.Iterations[0].Critique.Unreadable != 1 || r.Iterations[0].Critique.Confidence != 0.9 {
+	if r.TotalLLMCalls != 4 || r.Iterations[0].Critique.Unreadable != 1 ||
+		r.Iterations[0].Critique.Confidence != 0.9 {
 		t.Errorf("%d calls, %+v", r.TotalLLMCalls, r.Iterations[0].Critique)
 	}
 }
@@ -202,7 +249,8 @@ func TestTheBudgetLeavesTheLastDraft(t *testing.T) {
 		cfg := config(&model{critiques: []string{faulty("major")}})
 		cfg.Budget.Calls = c.calls
 		r := ended(t, cfg, ledger.StatusPartial, c.iterations)
-		if r.FinalDraft != c.draft || !strings.Contains(r.Reason, "calls") || (r.Iterations[c.iterations-1].Critique != nil) != c.judged {
+		if r.FinalDraft != c.draft || !strings.Contains(r.Reason, "calls") ||
+			(r.Iterations[c.iterations-1].Critique != nil) != c.judged {
 			t.Errorf("with %d calls it is %+v", c.calls, r)
 		}
 	}
@@ -211,7 +259,8 @@ func TestTheBudgetLeavesTheLastDraft(t *testing.T) {
 		return llm.Response{}, context.Cause(ctx)
 	}})
 	cfg.Budget.Wall = 100 * time.Millisecond
-	if r := ended(t, cfg, ledger.StatusPartial, 1); !strings.Contains(r.Reason, "seconds") || r.FinalDraft != "draft 1" {
+	r := ended(t, cfg, ledger.StatusPartial, 1)
+	if !strings.Contains(r.Reason, "seconds") || r.FinalDraft != "draft 1" {
 		t.Errorf("got %+v", r)
 	}
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/rlmhq/rlm/schema"
 )
 
-// loop is one run.
+// loop is one run of the reflexion loop.
 type loop struct {
 	cfg      Config
 	caller   *calls.Caller
@@ -30,25 +30,23 @@ type loop struct {
 	turn     int
 }
 
-// node is the place of the one loop in its tree.
+// node is the name of the loop in the events.
 const node = harness.Root
 
-// Run drafts, judges and revises until a draft passes or something is used up. The
-// error is a [*repl.SetupError] if the run could not begin, what broke on the way, or
-// the context's cause; the Result then holds the last draft and how far the run came,
-// so that a caller can fall back on it or on a plain call. A budget that was used up is
-// no error.
+// Run drafts, judges and revises until a draft passes, or the iterations or the budget
+// are used up. The error is a [*repl.SetupError] if the run could not begin, the
+// context's cause, or describes the failure; the Result then holds the last draft as a
+// fallback. A used-up budget is not an error.
 func Run(ctx context.Context, cfg Config) (Result, error) {
 	l := &loop{cfg: cfg, result: Result{Iterations: []Iteration{}}}
 	err := harness.Run(ctx, l)
 	if err != nil && l.result.Status == "" {
 		l.result.Status, l.result.Reason = ledger.StatusFailed, err.Error()
 	}
-
 	return l.result, err
 }
 
-// Prepare checks all that can be checked before any work, and reads the files.
+// Prepare makes every check that needs no model, and reads the files.
 func (l *loop) Prepare(ctx context.Context) (plan harness.Plan, err error) {
 	strictUSD := l.cfg.Budget.USD != 0
 	l.cfg = l.cfg.withDefaults()
@@ -61,7 +59,8 @@ func (l *loop) Prepare(ctx context.Context) (plan harness.Plan, err error) {
 
 	cfg := &l.cfg
 	l.caller, err = calls.NewCaller(calls.Caller{
-		Models: cfg.Models, Gate: calls.NewGate(cfg.CallsAtOnce), MaxReply: cfg.MaxReply, Emit: cfg.Progress,
+		Models: cfg.Models, Gate: calls.NewGate(cfg.CallsAtOnce), MaxReply: cfg.MaxReply,
+		Emit: cfg.Progress,
 	}, cfg.Budget, []string{cfg.Model, cfg.JudgeModel}, strictUSD)
 	if err != nil {
 		return plan, err
@@ -73,10 +72,12 @@ func (l *loop) Prepare(ctx context.Context) (plan harness.Plan, err error) {
 			return plan, err
 		}
 	}
+
 	l.evidence = newEvidence(cfg.Task, &cfg.Memory, library)
 
 	return harness.Plan{
-		Caller: l.caller, Folder: cfg.Trace, Started: ledger.Event{Model: cfg.Model, Text: cfg.Task},
+		Caller: l.caller, Folder: cfg.Trace,
+		Started: ledger.Event{Model: cfg.Model, Text: cfg.Task},
 	}, nil
 }
 
@@ -89,12 +90,10 @@ func (l *loop) Conclude(e *harness.Ending) ledger.Event {
 	r.Spent, r.Budget, r.Elapsed, r.Trace = e.Spent, e.Budget, e.Elapsed, e.Folder
 	r.TotalLLMCalls, r.TotalTokens = r.Spent.Calls, r.Spent.InputTokens+r.Spent.OutputTokens
 	r.Success = r.Status == StatusPassed
-
 	return ledger.Event{Turn: l.turn, Status: string(r.Status), Text: r.FinalDraft, Error: r.Reason}
 }
 
-// Solve runs the iterations and says by the status how they ended. An error is what
-// ended them early.
+// Solve runs the iterations and sets the status. An error ends them early.
 func (l *loop) Solve(ctx context.Context, trace *record.Trace) error {
 	l.trace = trace
 	l.begin()
@@ -106,73 +105,93 @@ func (l *loop) Solve(ctx context.Context, trace *record.Trace) error {
 		if err != nil {
 			return err
 		}
+
 		draft := l.result.FinalDraft
 		l.result.Iterations = append(l.result.Iterations, Iteration{
-			Number: l.turn, Draft: draft, Evidence: l.evidence.gather(draft, critique), Revised: l.turn > 1,
+			Number: l.turn, Draft: draft, Evidence: l.evidence.gather(draft, critique),
+			Revised: l.turn > 1,
 		})
+
 		now := &l.result.Iterations[l.turn-1]
 		now.Critique, err = l.judge(ctx, now, response.Finish == llm.FinishLength)
 		l.record(sent, now, begun)
 		if err != nil {
 			return err
 		}
+
 		critique = now.Critique
 		if critique.Passes {
 			l.result.Status = StatusPassed
 			l.tell(ledger.Event{Kind: ledger.EventAnswer, Text: draft})
 			return nil
 		}
-		if !critique.blocked() {
+
+		if !critique.isBlocked() {
 			l.result.Status, l.result.Reason = StatusUnjudged, "the draft "+critique.String()
 			return nil
 		}
 	}
+
 	l.turn = l.cfg.MaxIterations
 	l.result.Status = StatusRejected
-	l.result.Reason = fmt.Sprintf("after %d of %d iterations the draft %s", l.turn, l.cfg.MaxIterations, critique)
+	l.result.Reason = fmt.Sprintf(
+		"after %d of %d iterations the draft %s", l.turn, l.cfg.MaxIterations, critique,
+	)
+
 	return nil
 }
 
 // begin opens the record.
 func (l *loop) begin() {
 	l.trace.Begin(trajectory.Metadata{
-		RootModel: l.cfg.Model, MaxIterations: l.cfg.MaxIterations, EnvironmentType: "reflexion",
-		EnvironmentKwargs: map[string]any{"judges": l.cfg.Judges}, OtherBackends: []string{l.cfg.JudgeModel},
+		RootModel: l.cfg.Model, MaxIterations: l.cfg.MaxIterations,
+		EnvironmentType: "reflexion", EnvironmentKwargs: map[string]any{"judges": l.cfg.Judges},
+		OtherBackends: []string{l.cfg.JudgeModel},
 	})
+
 	if l.evidence.library == nil {
 		return
 	}
 	if left := l.evidence.library.Skipped().String(); left != "" {
-		l.tell(ledger.Event{Kind: ledger.EventWarning, Purpose: "evidence", Error: "files not searched for evidence: " + left})
+		l.tell(ledger.Event{
+			Kind: ledger.EventWarning, Purpose: "evidence",
+			Error: "files not searched for evidence: " + left,
+		})
 	}
 }
 
-// material is what every prompt of this iteration shows.
+// material returns the values of this iteration's prompts.
 func (l *loop) material(found []Evidence) shown {
 	m := &l.cfg.Memory
 	return shown{
-		Task: l.cfg.Task, History: m.recent(), Facts: m.Facts, Procedures: m.Procedures, Passages: found[len(l.evidence.memory):],
-		Contract: l.contract.Describe(),
+		Task: l.cfg.Task, History: m.recent(), Facts: m.Facts, Procedures: m.Procedures,
+		Passages: found[len(l.evidence.memory):], Contract: l.contract.Describe(),
 	}
 }
 
-// write asks for the first draft, or for its revision after a critique, and keeps it
-// as the final one so far.
-func (l *loop) write(ctx context.Context, critique *Critique) (sent []llm.Message, response llm.Response, err error) {
+// write asks for the first draft, or for a revision after a critique, and keeps it as the
+// final draft so far.
+func (l *loop) write(
+	ctx context.Context, critique *Critique,
+) (sent []llm.Message, response llm.Response, err error) {
 	data := l.material(l.evidence.gather(l.result.FinalDraft, critique))
 	purpose := "draft"
 	if critique != nil {
 		purpose, data.Draft, data.Issues = "revision", l.result.FinalDraft, critique.Issues
 	}
-	if sent, err = messages("writer", purpose, data); err != nil {
+	if sent, err = fillMessages("writer", purpose, data); err != nil {
 		return nil, response, err
 	}
+
 	ask := calls.Ask{Node: node, Turn: l.turn, Purpose: purpose, Model: l.cfg.Model, Messages: sent}
 	if l.cfg.Stream && l.cfg.Progress != nil {
 		ask.Stream = func(delta string) {
-			l.tell(ledger.Event{Kind: ledger.EventDelta, Purpose: purpose, Model: l.cfg.Model, Text: delta})
+			l.tell(ledger.Event{
+				Kind: ledger.EventDelta, Purpose: purpose, Model: l.cfg.Model, Text: delta,
+			})
 		}
 	}
+
 	if response, err = l.caller.Complete(ctx, ask); err != nil {
 		return sent, response, err
 	}
@@ -183,13 +202,15 @@ func (l *loop) write(ctx context.Context, critique *Critique) (sent []llm.Messag
 	if draft == "" {
 		return sent, response, fmt.Errorf("the model %s gave an empty draft", l.cfg.Model)
 	}
+
 	l.result.FinalDraft = draft
 	return sent, response, nil
 }
 
-// cutShort is found by code, since a judge may take a text for whole that ends well.
+// cutShort is an issue that code finds, since a judge may overlook a missing end.
 var cutShort = Issue{
-	Type: issueMissing, Severity: severityMajor, Description: "The draft was cut at the limit of tokens: its end is missing.",
+	Type: issueMissing, Severity: severityMajor,
+	Description:  "The draft was cut at the limit of tokens: its end is missing.",
 	SuggestedFix: "Write a shorter draft.",
 }
 
@@ -198,19 +219,27 @@ var cutShort = Issue{
 func (l *loop) judge(ctx context.Context, i *Iteration, cut bool) (*Critique, error) {
 	data := l.material(i.Evidence)
 	data.Draft = i.Draft
-	sent, err := messages("judge", "critique", data)
+	sent, err := fillMessages("judge", "critique", data)
 	if err != nil {
 		return nil, err
 	}
-	slots := fanout.Run(ctx, l.cfg.Judges, l.cfg.Judges, func(ctx context.Context, slot int) (Critique, error) {
-		values, err := l.caller.CompleteAll(ctx, calls.Ask{
-			Node: node, Turn: l.turn, Slot: slot, Purpose: "critique", Model: l.cfg.JudgeModel, Messages: sent, Schema: l.contract,
-		}, l.cfg.Retries)
-		if err != nil {
-			return Critique{}, err
-		}
-		return decodeCritiques(values)
-	})
+
+	slots := fanout.Run(
+		ctx,
+		l.cfg.Judges,
+		l.cfg.Judges,
+		func(ctx context.Context, slot int) (Critique, error) {
+			values, err := l.caller.CompleteAll(ctx, calls.Ask{
+				Node: node, Turn: l.turn, Slot: slot, Purpose: "critique",
+				Model: l.cfg.JudgeModel, Messages: sent, Schema: l.contract,
+			}, l.cfg.Retries)
+			if err != nil {
+				return Critique{}, err
+			}
+			return decodeCritiques(values)
+		},
+	)
+
 	var readable []Critique
 	var failed []error
 	unreadable := 0
@@ -221,23 +250,31 @@ func (l *loop) judge(ctx context.Context, i *Iteration, cut bool) (*Critique, er
 			readable = append(readable, s.Value)
 		case errors.As(s.Err, &mismatch):
 			unreadable++
-			l.tell(ledger.Event{Kind: ledger.EventWarning, Purpose: "critique", Error: fmt.Sprintf("judge %d: %v", n+1, s.Err)})
+			l.tell(ledger.Event{
+				Kind: ledger.EventWarning, Purpose: "critique",
+				Error: fmt.Sprintf("judge %d: %v", n+1, s.Err),
+			})
 		default:
 			failed = append(failed, s.Err)
 		}
 	}
+
 	if err := errors.Join(failed...); err != nil {
 		return nil, err
 	}
 	if cut {
 		readable = append(readable, Critique{Issues: []Issue{cutShort}, Confidence: 1})
 	}
+
 	critique := mergeCritiques(readable, unreadable)
 	text, err := json.Marshal(critique)
 	if err != nil {
 		return nil, fmt.Errorf("cannot tell of a critique: %w", err)
 	}
-	l.tell(ledger.Event{Kind: ledger.EventVerdict, Status: "the draft " + critique.String(), Text: string(text)})
+	l.tell(ledger.Event{
+		Kind: ledger.EventVerdict, Status: "the draft " + critique.String(), Text: string(text),
+	})
+
 	return &critique, nil
 }
 
@@ -248,7 +285,8 @@ func (l *loop) record(sent []llm.Message, i *Iteration, begun time.Time) {
 		final = i.Draft
 	}
 	l.trace.Turn(record.Iteration{
-		Iteration: i.Number, Prompt: sent, Response: i.Draft, FinalAnswer: final, IterationTime: time.Since(begun).Seconds(),
+		Iteration: i.Number, Prompt: sent, Response: i.Draft, FinalAnswer: final,
+		IterationTime: time.Since(begun).Seconds(),
 	})
 }
 

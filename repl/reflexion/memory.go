@@ -11,7 +11,7 @@ import (
 	"github.com/rlmhq/rlm/schema"
 )
 
-// Memory is what is known when a run begins.
+// Memory is the knowledge with which a run begins.
 type Memory struct {
 	// History is the conversation so far; prompts show its last three messages.
 	History []llm.Message `json:"messageHistory,omitempty"`
@@ -20,7 +20,7 @@ type Memory struct {
 	Procedures []Procedure `json:"retrievedProcedures,omitempty"`
 }
 
-// Fact is something held to be true.
+// Fact is a statement with a degree of confidence.
 type Fact struct {
 	Content string `json:"content"`
 	// Confidence is from 0 to 1.
@@ -37,8 +37,8 @@ type Procedure struct {
 // maxMemory bounds a file of memory, in bytes.
 const maxMemory = 4 << 20
 
-// memorySchema is what a file of memory must meet: an object as agents keep it, or
-// the facts alone as a list.
+// memorySchema is the contract of a memory file: an object as agents keep it, or a list
+// of facts.
 const memorySchema = `{
 	"$defs": {
 		"share": {"type": "number", "minimum": 0, "maximum": 1},
@@ -57,7 +57,8 @@ const memorySchema = `{
 			"retrievedFacts": {"$ref": "#/$defs/facts"},
 			"retrievedProcedures": {"type": "array", "maxItems": 10000, "items": {
 				"type": "object", "required": ["content", "successRate"], "additionalProperties": false,
-				"properties": {"content": {"type": "string", "minLength": 1}, "successRate": {"$ref": "#/$defs/share"}}}}
+				"properties": {"content": {"type": "string", "minLength": 1}, "successRate": {"$ref": ` +
+	`"#/$defs/share"}}}}
 		}}
 	]
 }`
@@ -67,9 +68,9 @@ var memoryContract = sync.OnceValues(func() (*schema.Contract, error) {
 })
 
 // ParseMemory reads memory as JSON of at most 4 MiB: an object with messageHistory,
-// retrievedFacts and retrievedProcedures (sessionId and currentMessage may be there
-// and are not used), or a list of facts. The error says where the text is wrong, and
-// what is wanted there.
+// retrievedFacts and retrievedProcedures (sessionId and currentMessage are allowed and
+// ignored), or a list of facts. The error says which part of the text is wrong, and what
+// it should be.
 func ParseMemory(r io.Reader) (Memory, error) {
 	data, err := io.ReadAll(io.LimitReader(r, maxMemory+1))
 	if err != nil {
@@ -79,6 +80,7 @@ func ParseMemory(r io.Reader) (Memory, error) {
 	if err != nil {
 		return Memory{}, err
 	}
+
 	checked, violations, err := contract.Check(data)
 	if err == nil && len(violations) > 0 {
 		err = errors.New(violations[0].String())
@@ -86,19 +88,21 @@ func ParseMemory(r io.Reader) (Memory, error) {
 	if err != nil {
 		return Memory{}, fmt.Errorf("cannot use the memory: %w", err)
 	}
+
 	var m Memory
 	if checked[firstByte(checked)] == '[' {
 		err = json.Unmarshal(checked, &m.Facts)
 	} else {
 		err = json.Unmarshal(checked, &m)
 	}
+
 	if err != nil {
 		return Memory{}, fmt.Errorf("cannot use the memory: %w", err)
 	}
 	return m, nil
 }
 
-// firstByte is where a JSON value begins.
+// firstByte returns the offset at which a JSON value begins.
 func firstByte(value json.RawMessage) int {
 	at := 0
 	for value[at] == ' ' || value[at] == '\t' || value[at] == '\r' || value[at] == '\n' {
@@ -107,33 +111,44 @@ func firstByte(value json.RawMessage) int {
 	return at
 }
 
-// validate reports what no file could hold but a Go program can.
+// validate reports values that a file cannot hold but a Go program can.
 func (m *Memory) validate() error {
 	for i, message := range m.History {
 		switch message.Role {
 		case llm.RoleSystem, llm.RoleUser, llm.RoleAssistant:
 		default:
-			return fmt.Errorf("message %d of the history has role %q: it must be system, user or assistant", i+1, message.Role)
+			return fmt.Errorf(
+				"message %d of the history has role %q: it must be system, user or assistant", i+1,
+				message.Role,
+			)
 		}
 	}
+
 	for i, f := range m.Facts {
-		if !share(f.Confidence) {
-			return fmt.Errorf("fact %d has a confidence of %v: it is a number from 0 to 1", i+1, f.Confidence)
+		if !isShare(f.Confidence) {
+			return fmt.Errorf(
+				"fact %d has a confidence of %v: it is a number from 0 to 1", i+1, f.Confidence,
+			)
 		}
 	}
+
 	for i, p := range m.Procedures {
-		if !share(p.SuccessRate) {
-			return fmt.Errorf("procedure %d has a success rate of %v: it is a number from 0 to 1", i+1, p.SuccessRate)
+		if !isShare(p.SuccessRate) {
+			return fmt.Errorf(
+				"procedure %d has a success rate of %v: it is a number from 0 to 1", i+1,
+				p.SuccessRate,
+			)
 		}
 	}
+
 	return nil
 }
 
-// share reports whether a number is from 0 to 1; NaN is not.
-func share(n float64) bool { return n >= 0 && n <= 1 }
+// isShare reports whether a number is from 0 to 1; NaN is not.
+func isShare(n float64) bool { return n >= 0 && n <= 1 }
 
-// shownMessages is how many messages of the history a prompt shows.
+// shownMessages bounds the messages of the history in a prompt.
 const shownMessages = 3
 
-// recent are the messages of the history that prompts show.
+// recent returns the messages of the history that prompts show.
 func (m *Memory) recent() []llm.Message { return m.History[max(0, len(m.History)-shownMessages):] }

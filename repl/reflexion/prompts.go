@@ -12,7 +12,7 @@ var promptFiles embed.FS
 
 var templates = prompts.New(promptFiles)
 
-// shown is what the prompts are filled with.
+// shown holds the values of the prompts.
 type shown struct {
 	Task       string
 	History    []llm.Message
@@ -24,8 +24,8 @@ type shown struct {
 	Contract   string
 }
 
-// messages are a prompt of two parts: who the model is, and what there is to do.
-func messages(role, task string, data any) ([]llm.Message, error) {
+// fillMessages writes a prompt of two parts: the role of the model and its task.
+func fillMessages(role, task string, data any) ([]llm.Message, error) {
 	system, err := templates.Fill(role, nil)
 	if err != nil {
 		return nil, err
@@ -34,5 +34,8 @@ func messages(role, task string, data any) ([]llm.Message, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []llm.Message{{Role: llm.RoleSystem, Content: system}, {Role: llm.RoleUser, Content: user}}, nil
+
+	return []llm.Message{
+		{Role: llm.RoleSystem, Content: system}, {Role: llm.RoleUser, Content: user},
+	}, nil
 }

@@ -41,7 +41,9 @@ func (m *model) Resolve(name string) (llm.Model, error) {
 	return llm.Model{Name: name, ID: name, Provider: m, Facts: m.facts}, nil
 }
 
-func (m *model) Complete(ctx context.Context, r llm.Request, stream func(string)) (llm.Response, error) {
+func (m *model) Complete(
+	ctx context.Context, r llm.Request, stream func(string),
+) (llm.Response, error) {
 	m.mu.Lock()
 	m.requests = append(m.requests, r)
 	m.mu.Unlock()
@@ -82,7 +84,9 @@ func (m *model) purposes() []string {
 func (m *model) asked(purpose string) []llm.Request {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return slices.DeleteFunc(slices.Clone(m.requests), func(r llm.Request) bool { return r.Metadata.Purpose != purpose })
+	return slices.DeleteFunc(
+		slices.Clone(m.requests), func(r llm.Request) bool { return r.Metadata.Purpose != purpose },
+	)
 }
 
 func last(r llm.Request) string { return r.Messages[len(r.Messages)-1].Content }
@@ -91,7 +95,11 @@ const passes = `{"issues": [], "confidence": 0.9}`
 
 // faulty is a critique with one issue.
 func faulty(severity string) string {
-	return fmt.Sprintf(`{"issues": [{"type": "incorrect", "description": "push is wrong", "severity": %q, "suggested_fix": "use migrate"}], "confidence": 0.8}`, severity)
+	return fmt.Sprintf(
+		`{"issues": [{"type": "incorrect", "description": "push is wrong", "severity": %q, `+
+			`"suggested_fix": "use migrate"}], "confidence": 0.8}`,
+		severity,
+	)
 }
 
 func config(m *model) reflexion.Config {
@@ -104,8 +112,10 @@ func config(m *model) reflexion.Config {
 				{Role: llm.RoleUser, Content: "third message"},
 				{Role: llm.RoleAssistant, Content: "fourth message"},
 			},
-			Facts:      []reflexion.Fact{{Content: "Use drizzle-kit for migrations", Confidence: 0.85}},
-			Procedures: []reflexion.Procedure{{Content: "Generate, read, migrate", SuccessRate: 0.75}},
+			Facts: []reflexion.Fact{{Content: "Use drizzle-kit for migrations", Confidence: 0.85}},
+			Procedures: []reflexion.Procedure{
+				{Content: "Generate, read, migrate", SuccessRate: 0.75},
+			},
 		},
 	}
 }
@@ -120,10 +130,13 @@ func run(t *testing.T, cfg reflexion.Config) reflexion.Result {
 }
 
 // ended runs and compares how it ended.
-func ended(t *testing.T, cfg reflexion.Config, status ledger.Status, iterations int) reflexion.Result {
+func ended(
+	t *testing.T, cfg reflexion.Config, status ledger.Status, iterations int,
+) reflexion.Result {
 	t.Helper()
 	r := run(t, cfg)
-	if r.Status != status || len(r.Iterations) != iterations || r.Success != (status == reflexion.StatusPassed) {
+	if r.Status != status || len(r.Iterations) != iterations ||
+		r.Success != (status == reflexion.StatusPassed) {
 		t.Fatalf("the run ended as %s (success %v) after %d iterations, want %s after %d: %s",
 			r.Status, r.Success, len(r.Iterations), status, iterations, r.Reason)
 	}
@@ -133,12 +146,16 @@ func ended(t *testing.T, cfg reflexion.Config, status ledger.Status, iterations 
 // TestMethods is the document's table of methods: execute(task, context,
 // maxIterations = 3), and its example.
 func TestMethods(t *testing.T) {
-	m := &model{critiques: []string{faulty("major"), passes}, usage: llm.Usage{InputTokens: 700, OutputTokens: 12}}
+	m := &model{
+		critiques: []string{faulty("major"), passes},
+		usage:     llm.Usage{InputTokens: 700, OutputTokens: 12},
+	}
 	r := ended(t, config(m), reflexion.StatusPassed, 2)
 	if r.FinalDraft != "draft 2" || r.TotalLLMCalls != 4 || r.TotalTokens != 4*712 {
 		t.Errorf("got %+v", r)
 	}
-	if d := reflexion.WithDefaults(reflexion.Config{}); d.MaxIterations != 3 || d.Judges != 1 || d.Retries != calls.DefaultRetries {
+	d := reflexion.WithDefaults(reflexion.Config{})
+	if d.MaxIterations != 3 || d.Judges != 1 || d.Retries != calls.DefaultRetries {
 		t.Errorf("the defaults are %+v", d)
 	}
 }
@@ -146,16 +163,21 @@ func TestMethods(t *testing.T) {
 func TestLoopFlow(t *testing.T) {
 	m := &model{critiques: []string{faulty("major")}}
 	r := ended(t, config(m), reflexion.StatusRejected, 3)
-	want := []string{"draft 1", "critique 1", "revision 2", "critique 2", "revision 3", "critique 3"}
+	want := []string{
+		"draft 1", "critique 1", "revision 2", "critique 2", "revision 3", "critique 3",
+	}
 	if got := m.purposes(); !slices.Equal(got, want) {
 		t.Errorf("the calls were %q, want %q", got, want)
 	}
 	for i, it := range r.Iterations {
-		if it.Number != i+1 || it.Draft != fmt.Sprintf("draft %d", i+1) || it.Revised != (i > 0) || len(it.Evidence) != 2 || it.Critique == nil {
+		if it.Number != i+1 || it.Draft != fmt.Sprintf("draft %d", i+1) || it.Revised != (i > 0) ||
+			len(it.Evidence) != 2 || it.Critique == nil {
 			t.Errorf("iteration %d is %+v", i+1, it)
 		}
 	}
-	if r.FinalDraft != "draft 3" || !strings.Contains(r.Reason, "after 3 of 3 iterations the draft does not pass: 1 major issue") {
+	if r.FinalDraft != "draft 3" || !strings.Contains(
+		r.Reason, "after 3 of 3 iterations the draft does not pass: 1 major issue",
+	) {
 		t.Errorf("got %q, %q", r.FinalDraft, r.Reason)
 	}
 }
@@ -181,8 +203,11 @@ func TestStepGenerateInitialDraft(t *testing.T) {
 	if n := len(m.asked("draft")); n != 1 {
 		t.Fatalf("%d calls", n)
 	}
-	holds(t, last(m.asked("draft")[0]), "How do I set up database migrations?", "!first message", "second message", "third message", "fourth message",
-		"confidence 0.85", "Use drizzle-kit for migrations", "success rate 0.75", "Generate, read, migrate")
+	holds(
+		t, last(m.asked("draft")[0]), "How do I set up database migrations?", "!first message",
+		"second message", "third message", "fourth message", "confidence 0.85",
+		"Use drizzle-kit for migrations", "success rate 0.75", "Generate, read, migrate",
+	)
 }
 
 func TestStepGatherEvidence(t *testing.T) {
@@ -190,7 +215,11 @@ func TestStepGatherEvidence(t *testing.T) {
 	r := run(t, config(m))
 	want := []reflexion.Evidence{
 		{Source: "memory", Content: "Use drizzle-kit for migrations", Relevance: 0.85},
-		{Source: "memory", Content: "Procedure with a success rate of 0.75: Generate, read, migrate", Relevance: 0.75},
+		{
+			Source:    "memory",
+			Content:   "Procedure with a success rate of 0.75: Generate, read, migrate",
+			Relevance: 0.75,
+		},
 	}
 	if got := r.Iterations[0].Evidence; !slices.Equal(got, want) {
 		t.Errorf("the evidence is %+v", got)
@@ -215,8 +244,14 @@ func TestStepGenerateCritique(t *testing.T) {
 	if len(asked) != 1 || asked[0].Model != "judge" || asked[0].Schema == nil {
 		t.Fatalf("the judge was asked %+v", asked)
 	}
-	holds(t, asked[0].Messages[0].Content, "missing:", "unsupported:", "incorrect:", "minor:", "major:", "critical:")
-	holds(t, last(asked[0]), "draft 1", "How do I set up database migrations?", "confidence 0.85", "Generate, read, migrate", "issues", "severity")
+	holds(
+		t, asked[0].Messages[0].Content, "missing:", "unsupported:", "incorrect:", "minor:",
+		"major:", "critical:",
+	)
+	holds(
+		t, last(asked[0]), "draft 1", "How do I set up database migrations?", "confidence 0.85",
+		"Generate, read, migrate", "issues", "severity",
+	)
 }
 
 func TestStepReviseDraft(t *testing.T) {
@@ -225,8 +260,11 @@ func TestStepReviseDraft(t *testing.T) {
 	if n := len(m.asked("revision")); n != 1 {
 		t.Fatalf("%d calls", n)
 	}
-	holds(t, last(m.asked("revision")[0]), "How do I set up database migrations?", "draft 1", "incorrect, major", "push is wrong", "use migrate",
-		"!first message", "second message", "fourth message", "Use drizzle-kit for migrations")
+	holds(
+		t, last(m.asked("revision")[0]), "How do I set up database migrations?", "draft 1",
+		"incorrect, major", "push is wrong", "use migrate", "!first message", "second message",
+		"fourth message", "Use drizzle-kit for migrations",
+	)
 }
 
 func TestExitConditions(t *testing.T) {
@@ -260,7 +298,9 @@ func TestCritiquePassFailRules(t *testing.T) {
 		{[]reflexion.Issue{issue("harmless")}, 0, false}, // no severity that is known
 		{nil, 1, false},
 	} {
-		got := reflexion.Merge([]reflexion.Critique{{Issues: c.issues, Confidence: 1}}, c.unreadable)
+		got := reflexion.Merge(
+			[]reflexion.Critique{{Issues: c.issues, Confidence: 1}}, c.unreadable,
+		)
 		if got.Passes != c.passes {
 			t.Errorf("%+v passes: %v", c, got.Passes)
 		}
@@ -276,14 +316,20 @@ func TestCritiquePassFailRules(t *testing.T) {
 }
 
 func TestTokenTracking(t *testing.T) {
-	m := &model{critiques: []string{faulty("major")}, usage: llm.Usage{InputTokens: 100, OutputTokens: 10}}
+	m := &model{
+		critiques: []string{faulty("major")},
+		usage:     llm.Usage{InputTokens: 100, OutputTokens: 10},
+	}
 	r := ended(t, config(m), reflexion.StatusRejected, 3)
-	if r.TotalLLMCalls != 6 || r.TotalTokens != 660 || r.Spent.InputTokens != 600 || r.Spent.OutputTokens != 60 {
+	if r.TotalLLMCalls != 6 || r.TotalTokens != 660 || r.Spent.InputTokens != 600 ||
+		r.Spent.OutputTokens != 60 {
 		t.Errorf("spent %d calls, %d tokens, %+v", r.TotalLLMCalls, r.TotalTokens, r.Spent)
 	}
 	// Dollars are of the ledger, too, and so are critiques that were asked for again.
 	price := llm.Price{Input: 1, Output: 10}
-	m = &model{critiques: []string{"what?", passes}, usage: m.usage, facts: llm.Facts{Price: &price}}
+	m = &model{
+		critiques: []string{"what?", passes}, usage: m.usage, facts: llm.Facts{Price: &price},
+	}
 	r = ended(t, config(m), reflexion.StatusPassed, 1)
 	if r.TotalLLMCalls != 3 || r.Spent.USD <= 0 {
 		t.Errorf("spent %+v", r.Spent)
@@ -292,13 +338,26 @@ func TestTokenTracking(t *testing.T) {
 
 func TestTypes(t *testing.T) {
 	result := reflexion.Result{
-		FinalDraft: "d", Iterations: []reflexion.Iteration{{
-			Number: 1, Draft: "d", Revised: true,
-			Evidence: []reflexion.Evidence{{Source: "codebase", Content: "c", Relevance: 0.5, SupportsClaim: "s", Location: "l:1"}},
-			Critique: &reflexion.Critique{Confidence: 0.5, Passes: true, Issues: []reflexion.Issue{
-				{Type: "missing", Description: "d", Severity: "minor", SuggestedFix: "f"},
-			}},
-		}}, TotalLLMCalls: 2, TotalTokens: 3, Success: true,
+		FinalDraft: "d", Iterations: []reflexion.Iteration{
+			{
+				Number:  1,
+				Draft:   "d",
+				Revised: true,
+				Evidence: []reflexion.Evidence{
+					{
+						Source: "codebase", Content: "c", Relevance: 0.5,
+						SupportsClaim: "s", Location: "l:1",
+					},
+				},
+				Critique: &reflexion.Critique{
+					Confidence: 0.5,
+					Passes:     true,
+					Issues: []reflexion.Issue{
+						{Type: "missing", Description: "d", Severity: "minor", SuggestedFix: "f"},
+					},
+				},
+			},
+		}, TotalLLMCalls: 2, TotalTokens: 3, Success: true,
 	}
 	text, err := json.Marshal(result)
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"github.com/rlmhq/rlm/repl/ledger"
 )
 
-// The ways in which a run ends. Only StatusPassed is a success. With ledger.StatusPartial the
+// The endings of a run. Only StatusPassed is a success. With ledger.StatusPartial the
 // final draft is the last one.
 const (
 	// StatusPassed: no judge found more than minor issues in the final draft.
@@ -14,43 +14,41 @@ const (
 	// StatusRejected: the iterations are used up, and the final draft still has major
 	// or critical issues.
 	StatusRejected ledger.Status = "rejected"
-	// StatusUnjudged: a judge gave no critique that can be read, however often it was
-	// asked, and those that can be read leave nothing to revise.
+	// StatusUnjudged: a judge gave no readable critique in any attempt, and the readable
+	// critiques leave nothing to revise.
 	StatusUnjudged ledger.Status = "unjudged"
 )
 
-// Result is what became of a run.
+// Result is the result of a run.
 type Result struct {
-	// FinalDraft is the last draft, also if it did not pass; empty if there is none.
+	// FinalDraft is the last draft, even if it did not pass; empty if there is none.
 	FinalDraft string `json:"final_draft"`
 	// Iterations are the drafts with their evidence and critiques, in order.
 	Iterations []Iteration `json:"iterations"`
-	// TotalLLMCalls and TotalTokens (in and out together) are of the ledger: critiques
-	// that were asked for again are in them.
+	// TotalLLMCalls and TotalTokens (in and out together) include repeated critiques.
 	TotalLLMCalls int64 `json:"total_llm_calls"`
 	TotalTokens   int64 `json:"total_tokens"`
-	// Success says that the final draft passed.
+	// Success reports whether the final draft passed.
 	Success bool `json:"success"`
 
 	Status ledger.Status `json:"status"`
-	// Reason is why the status is not passed, one sentence.
+	// Reason says in one sentence why the status is not passed.
 	Reason string `json:"reason,omitempty"`
-	// Spent is what the run used, of Budget.
+	// Spent is the part of Budget that the run used.
 	Spent   ledger.Spending `json:"spent"`
 	Budget  ledger.Budget   `json:"budget"`
 	Elapsed time.Duration   `json:"elapsed_ns"`
-	// Trace is the folder with the record, empty if there is none.
+	// Trace is the folder of the record, empty if there is none.
 	Trace string `json:"trace,omitempty"`
 }
 
-// Iteration is one draft and what was found about it.
+// Iteration is one draft with its evidence and critique.
 type Iteration struct {
 	Number int    `json:"iteration_number"` // from 1
 	Draft  string `json:"draft"`
-	// Evidence is what the judges were shown.
+	// Evidence is the evidence that the judges saw.
 	Evidence []Evidence `json:"evidence"`
-	// Critique is that of all judges together, nil if the run ended before there was
-	// one.
+	// Critique is the merged critique of all judges, nil if the run ended before it.
 	Critique *Critique `json:"critique"`
 	// Revised is false for the first draft and true for its revisions.
 	Revised bool `json:"revised"`
@@ -63,38 +61,38 @@ const (
 	sourceDocumentation = "documentation"
 )
 
-// Evidence is something that a draft can be held against.
+// Evidence is a fact or a passage to check a draft against.
 type Evidence struct {
 	// Source is "memory", "codebase" or "documentation".
 	Source  string `json:"source"`
 	Content string `json:"content"`
-	// Relevance is from 0 to 1: of memory its confidence or success rate, of a passage
-	// the share of the highest BM25 score that its query could give.
+	// Relevance is from 0 to 1: for memory the confidence or success rate, for a passage
+	// its share of the highest BM25 score that the query can reach.
 	Relevance float64 `json:"relevance"`
-	// SupportsClaim is the claim or the issue that a passage was found for. Whether it
-	// supports it is for the judges to say.
+	// SupportsClaim is the claim or the issue for which the passage was found. The judges
+	// decide whether it supports the claim.
 	SupportsClaim string `json:"supports_claim,omitempty"`
 	// Location is the file and line of a passage, "path:line".
 	Location string `json:"location,omitempty"`
 }
 
-// Critique is what judges say of a draft.
+// Critique is the judges' opinion of a draft.
 type Critique struct {
 	Issues []Issue `json:"issues"`
-	// Confidence is how sure the judges are, from 0 to 1: that of the least sure.
+	// Confidence is the confidence of the least certain judge, from 0 to 1.
 	Confidence float64 `json:"confidence"`
-	// Passes says that the draft is good enough. It is decided from the issues'
-	// severities; what a model says of it is not looked at.
+	// Passes reports that the draft is good enough. It follows from the issues'
+	// severities; the model's own verdict is ignored.
 	Passes bool `json:"passes"`
-	// Unreadable is how many judges gave no critique that can be read. With one of
-	// them no draft passes.
+	// Unreadable counts the judges without a readable critique. With one of them no draft
+	// passes.
 	Unreadable int `json:"unreadable,omitempty"`
 }
 
 // The kinds of faults.
 const (
 	issueMissing     = "missing"     // the task asks for it, and the draft lacks it
-	issueUnsupported = "unsupported" // claimed, and no evidence bears it out
+	issueUnsupported = "unsupported" // claimed without evidence
 	issueIncorrect   = "incorrect"   // contradicted by evidence, or wrong in itself
 )
 
@@ -105,7 +103,7 @@ const (
 	severityCritical = "critical"
 )
 
-// rank orders severities. One that is not known is as bad as can be.
+// rank orders severities. An unknown one counts as the worst.
 func rank(severity string) int {
 	switch severity {
 	case severityMinor:

@@ -16,14 +16,17 @@ import (
 func TestCallsThatShouldRunAtOnceDo(t *testing.T) {
 	const pool = "from concurrent.futures import ThreadPoolExecutor\nwith ThreadPoolExecutor(3) as pool:\n    "
 	for name, source := range map[string]string{
-		"gather":                     "import asyncio\nr = await asyncio.gather(*[llm_query(p) for p in 'abc'])",
-		"gather typed":               "import asyncio\nr = await asyncio.gather(*[llm_query(p, schema=str) for p in 'abc'])",
-		"TaskGroup":                  "import asyncio\nasync with asyncio.TaskGroup() as g:\n    r = [g.create_task(llm_query(p)) for p in 'abc']",
-		"batched":                    "r = llm_query_batched(list('abc'))",
-		"map_llm":                    "r = map_llm('p', list('abc'))",
-		"executor":                   pool + "r = list(pool.map(llm_query, 'abc'))",
-		"executor of a lambda":       pool + "r = list(pool.map(lambda p: llm_query(p), 'abc'))",
-		"submit of a lambda":         pool + "fs = [pool.submit(lambda p, k: llm_query(p, **k), p, {}) for p in 'abc']\n    r = [f.result() for f in fs]",
+		"gather": "import asyncio\nr = await asyncio.gather(*[llm_query(p) for p in 'abc'])",
+		"gather typed": "import asyncio\nr = await asyncio.gather(*[llm_query(p, " +
+			"schema=str) for p in 'abc'])",
+		"TaskGroup": "import asyncio\nasync with asyncio.TaskGroup() as g:\n" +
+			"    r = [g.create_task(llm_query(p)) for p in 'abc']",
+		"batched":              "r = llm_query_batched(list('abc'))",
+		"map_llm":              "r = map_llm('p', list('abc'))",
+		"executor":             pool + "r = list(pool.map(llm_query, 'abc'))",
+		"executor of a lambda": pool + "r = list(pool.map(lambda p: llm_query(p), 'abc'))",
+		"submit of a lambda": pool + "fs = [pool.submit(lambda p, k: llm_query(p, **k), " +
+			"p, {}) for p in 'abc']\n    r = [f.result() for f in fs]",
 		"parallel_map":               "r = parallel_map(llm_query, 'abc')",
 		"parallel_map of a lambda":   "r = parallel_map(lambda p: ask_llm('what?', p), 'abc')",
 		"parallel_map of coroutines": "async def f(p):\n    return await llm_query(p)\nr = parallel_map(f, 'abc')",
@@ -74,7 +77,9 @@ func TestSubLoopsAndCallsKeepTheirLimits(t *testing.T) {
 				mu.Unlock()
 				defer func() { mu.Lock(); calls--; mu.Unlock() }()
 				if r.Metadata.Purpose == "sub" {
-					return llm.Response{Text: code("FINAL(len(llm_query_batched(list('abcdefgh'))))")}, nil
+					return llm.Response{
+						Text: code("FINAL(len(llm_query_batched(list('abcdefgh'))))"),
+					}, nil
 				}
 				time.Sleep(time.Millisecond)
 				return llm.Response{Text: "leaf"}, nil

@@ -26,7 +26,14 @@ func BenchmarkSubCalls(b *testing.B) {
 			time.Sleep(delay)
 			return llm.Response{Text: "done"}, nil
 		}
-		return llm.Response{Text: code(fmt.Sprintf("r = llm_query_batched([f'item {i}' for i in range(%d)])\nFINAL(r.count('done'))", calls))}, nil
+		return llm.Response{
+			Text: code(
+				fmt.Sprintf(
+					"r = llm_query_batched([f'item {i}' for i in range(%d)])\nFINAL(r.count('done'))",
+					calls,
+				),
+			),
+		}, nil
 	})
 	defer server.Close()
 	registry, err := providers.New(providers.Options{Env: server.Env})
@@ -87,7 +94,14 @@ func BenchmarkSubLoop(b *testing.B) {
 	cfg := config(m, text("input"))
 	var took time.Duration
 	for b.Loop() {
-		m.script = []string{code(fmt.Sprintf("for i in range(%d):\n    rlm_query('is it?', 'a part', schema=bool)\nFINAL(1)", loops))}
+		m.script = []string{
+			code(
+				fmt.Sprintf(
+					"for i in range(%d):\n    rlm_query('is it?', 'a part', schema=bool)\nFINAL(1)",
+					loops,
+				),
+			),
+		}
 		outcome, err := run.Run(b.Context(), cfg)
 		if err != nil || outcome.Loops != loops {
 			b.Fatalf("%+v %v", outcome, err)
@@ -126,7 +140,12 @@ func BenchmarkRunsAtOnce(b *testing.B) {
 		}
 		arrived.Wait()
 		runtime.ReadMemStats(&during)
-		b.ReportMetric(float64(during.HeapInuse+during.StackInuse-before.HeapInuse-before.StackInuse)/runs/1024, "KiB/run")
+		b.ReportMetric(
+			float64(
+				during.HeapInuse+during.StackInuse-before.HeapInuse-before.StackInuse,
+			)/runs/1024,
+			"KiB/run",
+		)
 		close(release)
 		done.Wait()
 	}

@@ -33,7 +33,9 @@ func TestARunEndsWhereverItIsCancelled(t *testing.T) {
 			case r.Metadata.Purpose == "compaction" || r.Metadata.Purpose == "synthesis":
 				return llm.Response{Text: "the gist"}, true
 			case r.Metadata.Turn == 1:
-				return llm.Response{Text: code("r = rlm_query_batched(['a', 'b'])\nprint('x' * 9000)")}, true
+				return llm.Response{
+					Text: code("r = rlm_query_batched(['a', 'b'])\nprint('x' * 9000)"),
+				}, true
 			}
 			return llm.Response{Text: code("print(filter_llm('?', [1, 2, 3]))")}, true
 		}
@@ -55,13 +57,16 @@ func TestARunEndsWhereverItIsCancelled(t *testing.T) {
 		outcome, err := run.Run(ctx, cfg)
 		cancel(nil)
 		if at == 0 { // the whole of it
-			if events = int(seen.Load()); err != nil || outcome.Status != ledger.StatusSynthesised || outcome.Compactions == 0 || outcome.Loops != 2 || events < 20 {
+			events = int(seen.Load())
+			if err != nil || outcome.Status != ledger.StatusSynthesised ||
+				outcome.Compactions == 0 || outcome.Loops != 2 || events < 20 {
 				t.Fatalf("%d events, %+v, %v", events, outcome, err)
 			}
 			continue
 		}
 		// What comes last may have been done already.
-		if !errors.Is(err, gone) && (err != nil || at < events-2) || errors.Is(err, gone) && outcome.Status != ledger.StatusCanceled {
+		if !errors.Is(err, gone) && (err != nil || at < events-2) ||
+			errors.Is(err, gone) && outcome.Status != ledger.StatusCanceled {
 			t.Errorf("at event %d of %d: %+v, %v", at, events, outcome, err)
 		}
 	}

@@ -15,21 +15,20 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// Config says what a run is to do, with what, and within which bounds. A zero
-// field means its default, never "no limit".
+// Config describes a run: the task, the models and the bounds. A zero field means its
+// default, never "no limit".
 type Config struct {
 	// Question is the task.
 	Question string
-	// Inputs are what snippets find as context, context_1 and so on. The caller
+	// Inputs are the variables context, context_1 and so on of the snippets. The caller
 	// keeps them open until Run returns.
 	Inputs []tiers.Input
-	// Schema is the contract of the answer, in any form that [schema.Parse] takes:
-	// JSON Schema, or type text such as "bool". Nil is any answer.
+	// Schema is the contract of the answer, in any form that [schema.Parse] takes: JSON
+	// Schema, or type text such as "bool". Nil allows any answer.
 	Schema json.RawMessage
-	// Signature is a contract of named fields, such as
-	// "question, passage -> answer: str, score: float", in place of Schema. Fields
-	// are the values of its inputs: snippets find each under its name and, if there
-	// are no Inputs, all of them as the dict context.
+	// Signature is a contract of named fields, such as "question, passage -> answer: str,
+	// score: float", in place of Schema. Fields are the values of its inputs. Each is a
+	// variable of the snippets; without Inputs, the dict context holds all of them.
 	Signature string
 	Fields    map[string]tiers.Value
 
@@ -41,8 +40,8 @@ type Config struct {
 	// LargeModel is the default of Model, SmallModel of SubModel: the names that
 	// sub_llm_model_large and sub_llm_model_small have elsewhere.
 	LargeModel, SmallModel string
-	// ByDepth names the loop's model for each depth, from 0; an empty entry, or
-	// none, is by the rules above.
+	// ByDepth names the loop's model for each depth, from 0. The rules above apply to
+	// depths without an entry and to empty entries.
 	ByDepth []string
 	// Allowed are further models that snippets may ask by name.
 	Allowed []string
@@ -55,28 +54,28 @@ type Config struct {
 	Limits tiers.Limits
 	// Deterministic makes clocks and randomness in snippets repeatable.
 	Deterministic bool
-	// Tools are further functions of the snippets. Nil is none.
+	// Tools are further functions of the snippets. Nil means none.
 	Tools *repl.Tools
 	// Agents answer sub_agent_call.
 	Agents map[string]repl.Agent
 
 	// Budget is for the whole tree.
 	Budget ledger.Budget
-	// MaxDepth is how deep sub-loops may be nested: 1 lets the root start loops that
-	// can start none. 0 is the default of 1, NoSubLoops none. More than 3 needs
-	// AllowDeep.
+	// MaxDepth bounds the nesting of sub-loops: at 1 the root can start loops, and these
+	// cannot start others. 0 means the default of 1, NoSubLoops allows none. More than 3
+	// needs AllowDeep.
 	MaxDepth  int
 	AllowDeep bool
 	// MaxTurns bounds the turns of each loop, by default 30.
 	MaxTurns int
-	// FeedbackChars is how much of a turn's output a model is shown, by default
-	// 20,000.
+	// FeedbackChars bounds the part of a turn's output that the model sees, in
+	// characters, by default 20,000.
 	FeedbackChars int
 	// CallsAtOnce bounds model calls in flight in the whole tree, by default 16;
 	// LoopsAtOnce the sub-loops that one loop has under way, by default 4.
 	CallsAtOnce, LoopsAtOnce int
-	// Retries is how often a sub-call's answer that breaks its contract is asked for
-	// again, by default 2. NoRetries is none.
+	// Retries bounds how often a sub-call is repeated when its answer breaks its
+	// contract, by default 2. NoRetries means none.
 	Retries int
 	// CompactAt is the share of the model's window at which a loop's messages are
 	// replaced by a summary, by default 0.7.
@@ -89,15 +88,15 @@ type Config struct {
 	// the best answer so far.
 	NoSynthesis bool
 
-	// Triggers say when ShouldTrigger and LargeOutput choose a run.
+	// Triggers decide when ShouldTrigger chooses a run.
 	Triggers Triggers
 
-	// Trace is a folder for the record; empty is none. It must hold no trace yet.
+	// Trace is the folder for the record, empty for none. It must not hold a trace yet.
 	Trace string
-	// Progress is told what happens, as it happens. It is called concurrently and
-	// must be quick.
+	// Progress receives events as they happen. It is called concurrently and must return
+	// quickly.
 	Progress func(ledger.Event)
-	// Stream also tells Progress of the pieces of each loop's replies.
+	// Stream also sends the pieces of each loop's replies to Progress.
 	Stream bool
 }
 
@@ -136,6 +135,7 @@ func (c Config) WithDefaults() Config {
 			*f.value = f.standard
 		}
 	}
+
 	c.MaxDepth, c.Retries = max(0, c.MaxDepth), max(0, c.Retries)
 	if c.CompactAt == 0 {
 		c.CompactAt = defaultCompactAt
@@ -152,11 +152,14 @@ func (c Config) WithDefaults() Config {
 	if c.SubModel == "" {
 		c.SubModel = c.Model
 	}
+
+	c.Triggers = c.Triggers.withDefaults()
 	c.Budget = c.Budget.WithDefaults()
+
 	return c
 }
 
-// validate reports the first field of a complete Config that makes no sense.
+// validate reports the first invalid field of a complete Config.
 func (c *Config) validate() error {
 	switch {
 	case c.Question == "":
@@ -166,22 +169,27 @@ func (c *Config) validate() error {
 	case c.Open == nil:
 		return errors.New("there is nothing to run snippets in: set Config.Open")
 	case c.MaxDepth > mostDepth && !c.AllowDeep:
-		return fmt.Errorf("a depth of %d is more than %d, and costs grow with each level: allow it explicitly", c.MaxDepth, mostDepth)
+		return fmt.Errorf(
+			"a depth of %d is more than %d, and costs grow with each level: allow it explicitly",
+			c.MaxDepth, mostDepth,
+		)
 	case c.MaxTurns < 0 || c.FeedbackChars < 0 || c.CallsAtOnce < 0 || c.LoopsAtOnce < 0 || c.MaxReply < 0:
 		return errors.New("a bound is negative: give a positive value, or 0 for the default")
 	case !(c.CompactAt > 0 && c.CompactAt <= 1) || !(c.BypassShare > 0 && c.BypassShare <= 1):
 		return errors.New("a share of the window is a number above 0, up to 1")
 	case math.IsNaN(c.Budget.USD):
-		return errors.New("the budget in US dollars is no number")
+		return errors.New("the budget in US dollars is not a number")
 	case c.Schema != nil && c.Signature != "":
 		return errors.New("both a schema and a signature are given: one contract is enough")
 	case c.Fields != nil && c.Signature == "":
 		return errors.New("there are fields and no signature that names them")
 	}
+
 	return c.Limits.Validate()
 }
 
-// Check returns what Run would refuse before any work. The question may be missing.
+// Check returns the error with which Run would refuse the configuration before any work.
+// The question may be missing.
 func (c Config) Check() error {
 	if c.Question == "" {
 		c.Question = "?"
@@ -190,7 +198,7 @@ func (c Config) Check() error {
 	return err
 }
 
-// contract compiles what the answer must be, nil for anything.
+// contract compiles the contract of the answer. It returns nil if any answer is allowed.
 func (c *Config) contract() (*schema.Contract, error) {
 	if c.Signature != "" {
 		inputs, output, err := schema.FromSignature(c.Signature)
@@ -209,13 +217,14 @@ func (c *Config) contract() (*schema.Contract, error) {
 		}
 		return output, nil
 	}
+
 	if c.Schema == nil {
 		return nil, nil //nolint:nilnil // documented: no contract
 	}
 	return schema.Parse(c.Schema)
 }
 
-// modelAt is the model of a loop at a depth.
+// modelAt returns the model of the loops at a depth.
 func (c *Config) modelAt(depth int) string {
 	if depth < len(c.ByDepth) && c.ByDepth[depth] != "" {
 		return c.ByDepth[depth]
@@ -226,7 +235,7 @@ func (c *Config) modelAt(depth int) string {
 	return c.SubModel
 }
 
-// models are all that may be asked, each once.
+// models returns the names of all models that the run may ask, each once.
 func (c *Config) models() []string {
 	all := []string{c.Model, c.SubModel, c.LargeModel, c.SmallModel}
 	all = append(append(all, c.ByDepth...), c.Allowed...)

@@ -30,8 +30,12 @@ func ExampleRun() {
 
 	outcome, err := run.Run(context.Background(), run.Config{
 		Question: "How many orders are above 100?",
-		Inputs:   []tiers.Input{{Name: "orders", Value: tiers.Value(`[{"total": 20}, {"total": 120}, {"total": 300}]`)}},
-		Models:   one{model}, Model: "any", Open: shared.Opener(router.Policy{}),
+		Inputs: []tiers.Input{
+			{Name: "orders", Value: tiers.Value(`[{"total": 20}, {"total": 120}, {"total": 300}]`)},
+		},
+		Models: one{model},
+		Model:  "any",
+		Open:   shared.Opener(router.Policy{}),
 	})
 	if err != nil {
 		fmt.Println(err)

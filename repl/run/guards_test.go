@@ -34,12 +34,15 @@ func TestPromptsAreGolden(t *testing.T) {
 			c.Fields = map[string]tiers.Value{"passage": tiers.Value(`"a passage"`)}
 		},
 		"many inputs": func(c *run.Config) {
-			c.Inputs = append(c.Inputs, tiers.Input{Name: "rows", Value: tiers.Value(`[{"a": 1}, {"a": 2}]`)}, text("a,b\n1,2\n"))
+			rows := tiers.Input{Name: "rows", Value: tiers.Value(`[{"a": 1}, {"a": 2}]`)}
+			c.Inputs = append(c.Inputs, rows, text("a,b\n1,2\n"))
 		},
 		"tools": func(c *run.Config) {
 			tools, err := repl.NewTools(repl.Tool{
 				Name: "search", Signature: "search(query, limit=10)", Doc: "searches the archive.",
-				Call: func(context.Context, map[string]tiers.Value) (tiers.Value, error) { return tiers.Value("[]"), nil },
+				Call: func(context.Context, map[string]tiers.Value) (tiers.Value, error) {
+					return tiers.Value("[]"), nil
+				},
 			})
 			if err != nil {
 				t.Fatal(err)
@@ -57,7 +60,9 @@ func TestPromptsAreGolden(t *testing.T) {
 			for _, message := range m.requests[0].Messages {
 				got.WriteString("== " + string(message.Role) + " ==\n" + message.Content + "\n")
 			}
-			file := filepath.Join("testdata", "prompts", strings.ReplaceAll(name, " ", "-")+".golden")
+			file := filepath.Join(
+				"testdata", "prompts", strings.ReplaceAll(name, " ", "-")+".golden",
+			)
 			if *update {
 				if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 					t.Fatal(err)
@@ -71,7 +76,10 @@ func TestPromptsAreGolden(t *testing.T) {
 				t.Fatal(err)
 			}
 			if !bytes.Equal(got.Bytes(), want) {
-				t.Errorf("the prompts differ from %s (run with -update if that is meant):\n%s", file, got.String())
+				t.Errorf(
+					"the prompts differ from %s (run with -update if that is meant):\n%s", file,
+					got.String(),
+				)
 			}
 		})
 	}
@@ -91,7 +99,8 @@ func TestTheFirstPromptHasConstantSize(t *testing.T) {
 func TestCompactionKeepsStateAndHistory(t *testing.T) {
 	long := code("found = 'needle'\nprint('x' * 6000)")
 	m := &models{facts: llm.Facts{Window: 4_500}, script: []string{
-		long, "The needle is in `found`.", code("print(len(history), history[0]['role'], found)"), "FINAL_VAR(found)",
+		long, "The needle is in `found`.", code("print(len(history), history[0]['role'], found)"),
+		"FINAL_VAR(found)",
 	}}
 	cfg := config(m)
 	cfg.CompactAt, cfg.MaxReply = 0.5, 300
@@ -100,7 +109,8 @@ func TestCompactionKeepsStateAndHistory(t *testing.T) {
 		t.Fatalf("compactions %d, purposes %q", outcome.Compactions, m.requests[1].Metadata.Purpose)
 	}
 	after := m.requests[2].Messages
-	if len(after) != 4 || !strings.Contains(after[2].Content, "The needle is in `found`.") || after[0].Role != llm.RoleSystem {
+	if len(after) != 4 || !strings.Contains(after[2].Content, "The needle is in `found`.") ||
+		after[0].Role != llm.RoleSystem {
 		t.Errorf("after the compaction the model saw %d messages: %+v", len(after), after[2:])
 	}
 	if told := last(m.requests[3]); !strings.Contains(told, "2 assistant needle") {
@@ -121,9 +131,14 @@ func slow(m *models, started chan<- struct{}) {
 }
 
 func TestCancellationStopsTheTree(t *testing.T) {
-	m := &models{script: []string{code("rlm_query_batched(['a', 'b', 'c'])")}, byPurpose: func(r llm.Request) (llm.Response, bool) {
-		return llm.Response{Text: code("llm_query_batched([str(i) for i in range(10)])")}, r.Metadata.Depth == 1
-	}}
+	m := &models{
+		script: []string{code("rlm_query_batched(['a', 'b', 'c'])")},
+		byPurpose: func(r llm.Request) (llm.Response, bool) {
+			return llm.Response{
+				Text: code("llm_query_batched([str(i) for i in range(10)])"),
+			}, r.Metadata.Depth == 1
+		},
+	}
 	started := make(chan struct{}, 100)
 	slow(m, started)
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -141,12 +156,17 @@ func TestCancellationStopsTheTree(t *testing.T) {
 }
 
 func TestTheBudgetOfTimeEndsTheRun(t *testing.T) {
-	m := &models{script: []string{code("answer['content'] = 'so far'\nprint('looked')"), code("llm_query('endless')")}}
+	m := &models{
+		script: []string{
+			code("answer['content'] = 'so far'\nprint('looked')"), code("llm_query('endless')"),
+		},
+	}
 	slow(m, make(chan struct{}, 1))
 	cfg := config(m)
 	cfg.Budget.Wall = 500 * time.Millisecond
 	outcome := solve(t, cfg)
-	if outcome.Status != ledger.StatusPartial || outcome.Partial == "" || !strings.Contains(outcome.Reason, "seconds") {
+	if outcome.Status != ledger.StatusPartial || outcome.Partial == "" ||
+		!strings.Contains(outcome.Reason, "seconds") {
 		t.Errorf("the run ended as %+v", outcome)
 	}
 }
@@ -162,7 +182,8 @@ func TestWhatASnippetHadWhenTheTimeWasOverIsKept(t *testing.T) {
 		slow(m, make(chan struct{}, 1))
 		cfg := config(m)
 		cfg.Budget.Wall = 2 * time.Second
-		if outcome := solve(t, cfg); outcome.Status != ledger.StatusPartial || outcome.Partial != want {
+		outcome := solve(t, cfg)
+		if outcome.Status != ledger.StatusPartial || outcome.Partial != want {
 			t.Errorf("%s: %s with %q, want %q", source, outcome.Status, outcome.Partial, want)
 		}
 	}
@@ -171,7 +192,10 @@ func TestWhatASnippetHadWhenTheTimeWasOverIsKept(t *testing.T) {
 func TestEventsAndTraceTellTheTree(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "trace")
 	m := &models{
-		script: []string{code("x = rlm_query('part', 'the part')\nprint(x)\ny = llm_query('leaf')"), code("FINAL(x)")},
+		script: []string{
+			code("x = rlm_query('part', 'the part')\nprint(x)\ny = llm_query('leaf')"),
+			code("FINAL(x)"),
+		},
 		byPurpose: func(r llm.Request) (llm.Response, bool) {
 			return llm.Response{Text: "FINAL(sub)"}, r.Metadata.Depth == 1
 		},
@@ -187,29 +211,39 @@ func TestEventsAndTraceTellTheTree(t *testing.T) {
 	}
 	answered(t, cfg, "sub")
 	got := strings.Join(kinds, "\n")
-	for _, want := range []string{"0 run_started", "0 turn_started", "0 reply", "0.1 loop_started", "0.1 answer", "0.1 loop_ended", "0 call", "0 snippet", "0 answer", "0 run_ended"} {
+	for _, want := range []string{
+		"0 run_started", "0 turn_started", "0 reply", "0.1 loop_started", "0.1 answer",
+		"0.1 loop_ended", "0 call", "0 snippet", "0 answer", "0 run_ended",
+	} {
 		if !strings.Contains("\n"+got+"\n", "\n"+want+"\n") {
 			t.Errorf("no event %q among:\n%s", want, got)
 		}
 	}
 	lines := readLines(t, filepath.Join(dir, trajectory.File))
-	if len(lines) != 3 || lines[0]["type"] != "metadata" || lines[0]["root_model"] != "root" || lines[1]["type"] != "iteration" {
+	if len(lines) != 3 || lines[0]["type"] != "metadata" || lines[0]["root_model"] != "root" ||
+		lines[1]["type"] != "iteration" {
 		t.Fatalf("the trajectory has %d lines: %v", len(lines), lines)
 	}
-	for _, key := range []string{"max_depth", "max_iterations", "backend", "backend_kwargs", "environment_type", "environment_kwargs", "other_backends"} {
+	for _, key := range []string{
+		"max_depth", "max_iterations", "backend", "backend_kwargs", "environment_type",
+		"environment_kwargs", "other_backends",
+	} {
 		if _, ok := lines[0][key]; !ok {
 			t.Errorf("the metadata lacks %s", key)
 		}
 	}
 	block := lines[1]["code_blocks"].([]any)[0].(map[string]any)["result"].(map[string]any)
 	calls := block["rlm_calls"].([]any)
-	if block["stdout"] != "sub\n" || len(calls) != 2 || calls[0].(map[string]any)["response"] != "sub" || calls[1].(map[string]any)["prompt"] != "leaf" {
+	if block["stdout"] != "sub\n" || len(calls) != 2 ||
+		calls[0].(map[string]any)["response"] != "sub" ||
+		calls[1].(map[string]any)["prompt"] != "leaf" {
 		t.Errorf("the first iteration's result is %v", block)
 	}
 	if lines[2]["final_answer"] != "sub" {
 		t.Errorf("the last iteration is %v", lines[2])
 	}
-	if sub := readLines(t, filepath.Join(dir, "sub_0001", trajectory.File)); len(sub) != 2 || sub[1]["final_answer"] != "sub" {
+	sub := readLines(t, filepath.Join(dir, "sub_0001", trajectory.File))
+	if len(sub) != 2 || sub[1]["final_answer"] != "sub" {
 		t.Errorf("the sub-loop's trajectory is %v", sub)
 	}
 	if events := readLines(t, filepath.Join(dir, trajectory.EventsFile)); len(events) != len(kinds) {
@@ -276,7 +310,8 @@ func TestEstimateAsksNobody(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(m.requests) != 0 || !e.Priced || e.Bypass || e.Most.USD != 2 || e.ReadOnce.Calls != 25 || e.ReadOnce.USD <= 0 || e.Turn.InputTokens < 500 {
+	if len(m.requests) != 0 || !e.Priced || e.Bypass || e.Most.USD != 2 || e.ReadOnce.Calls != 25 ||
+		e.ReadOnce.USD <= 0 || e.Turn.InputTokens < 500 {
 		t.Errorf("the estimate is %+v", e)
 	}
 }
@@ -295,7 +330,9 @@ func TestCombinatorsAreForeseen(t *testing.T) {
 		}
 	}
 	outcome := answered(t, cfg, "done")
-	if said := last(m.requests[1]); !strings.Contains(said, "this needs about 100 calls") || !strings.Contains(said, "take fewer") {
+	said := last(m.requests[1])
+	if !strings.Contains(said, "this needs about 100 calls") ||
+		!strings.Contains(said, "take fewer") {
 		t.Errorf("the model was told %q", said)
 	}
 	if outcome.Spent.Calls != 3+5 || foreseen.Load() != 5 {
@@ -323,7 +360,9 @@ func TestARefusalEndsTheRunAndACutReplyIsTold(t *testing.T) {
 	m := &models{byPurpose: func(llm.Request) (llm.Response, bool) {
 		return llm.Response{Text: "I cannot help with that.", Finish: llm.FinishRefusal}, true
 	}}
-	if outcome, err := run.Run(t.Context(), config(m)); err == nil || outcome.Status != ledger.StatusFailed || !strings.Contains(err.Error(), "declined: I cannot") {
+	outcome, err := run.Run(t.Context(), config(m))
+	if err == nil || outcome.Status != ledger.StatusFailed ||
+		!strings.Contains(err.Error(), "declined: I cannot") {
 		t.Errorf("a refusal: %+v, %v", outcome, err)
 	}
 	var told string
@@ -335,7 +374,8 @@ func TestARefusalEndsTheRunAndACutReplyIsTold(t *testing.T) {
 		return llm.Response{Text: "FINAL(1)"}, true
 	}
 	answered(t, config(m), "1")
-	if !strings.Contains(told, "cut at the limit of tokens") || !strings.Contains(told, "SyntaxError") {
+	if !strings.Contains(told, "cut at the limit of tokens") ||
+		!strings.Contains(told, "SyntaxError") {
 		t.Errorf("a cut reply: %q", told)
 	}
 }
@@ -344,8 +384,12 @@ func TestARefusalEndsTheRunAndACutReplyIsTold(t *testing.T) {
 // reason to end the run.
 func TestAFullSandboxIsToldToTheModel(t *testing.T) {
 	m := &models{script: []string{
-		code("hog = []\ntry:\n    while True:\n        hog.append(bytearray(1 << 16))\nexcept MemoryError:\n    pass\nprint('x' * 500_000)"),
-		code("del hog"), "FINAL(done)",
+		code(
+			"hog = []\ntry:\n    while True:\n        hog.append(bytearray(1 << 16))\n" +
+				"except MemoryError:\n    pass\nprint('x' * 500_000)",
+		),
+		code("del hog"),
+		"FINAL(done)",
 	}}
 	cfg := config(m)
 	cfg.Limits.Memory = 96 << 20
@@ -357,23 +401,33 @@ func TestAFullSandboxIsToldToTheModel(t *testing.T) {
 func TestWhatAModelSaysWhoDeclinesIsNoAnswer(t *testing.T) {
 	declines := func(purpose string) func(llm.Request) (llm.Response, bool) {
 		return func(r llm.Request) (llm.Response, bool) {
-			return llm.Response{Text: "I cannot help with that.", Finish: llm.FinishRefusal}, r.Metadata.Purpose == purpose
+			return llm.Response{
+				Text: "I cannot help with that.", Finish: llm.FinishRefusal,
+			}, r.Metadata.Purpose == purpose
 		}
 	}
 	cfg := config(&models{byPurpose: declines("bypass")}, text("short"))
 	cfg.Bypass = true
-	if outcome, err := run.Run(t.Context(), cfg); err == nil || outcome.Status != ledger.StatusFailed || outcome.Answer != nil {
+	outcome, err := run.Run(t.Context(), cfg)
+	if err == nil || outcome.Status != ledger.StatusFailed || outcome.Answer != nil {
 		t.Errorf("a bypass: %+v, %v", outcome, err)
 	}
 	cfg = config(&models{byPurpose: declines("synthesis"), script: []string{code("print(1)")}})
 	cfg.MaxTurns = 1
-	if outcome := solve(t, cfg); outcome.Status != ledger.StatusNoAnswer || outcome.Answer != nil || !strings.Contains(outcome.Reason, "declined") {
+	outcome = solve(t, cfg)
+	if outcome.Status != ledger.StatusNoAnswer || outcome.Answer != nil ||
+		!strings.Contains(outcome.Reason, "declined") {
 		t.Errorf("a synthesis: %+v", outcome)
 	}
-	m := &models{byPurpose: declines("compaction"), facts: llm.Facts{Window: 4_500}, script: []string{code("found = 'needle'\nprint('x' * 6000)"), "FINAL_VAR(found)"}}
+	m := &models{
+		byPurpose: declines("compaction"), facts: llm.Facts{Window: 4_500},
+		script: []string{code("found = 'needle'\nprint('x' * 6000)"), "FINAL_VAR(found)"},
+	}
 	cfg = config(m)
 	cfg.CompactAt, cfg.MaxReply = 0.5, 300
-	if outcome := answered(t, cfg, "needle"); outcome.Compactions != 1 || strings.Contains(m.requests[1].Messages[2].Content, "I cannot help") {
+	outcome = answered(t, cfg, "needle")
+	if outcome.Compactions != 1 ||
+		strings.Contains(m.requests[1].Messages[2].Content, "I cannot help") {
 		t.Errorf("a compaction: %+v, %+v", outcome, m.requests[1].Messages)
 	}
 }
@@ -396,7 +450,9 @@ func TestACompactionLastsInEveryScript(t *testing.T) {
 func TestAnAnswerThatCannotBeCheckedIsTheModelsToMend(t *testing.T) {
 	m := &models{script: []string{code("FINAL(['abc'] * 150_000)"), code("FINAL(['abc'] * 3)")}}
 	cfg := config(m)
-	cfg.Schema = json.RawMessage(`{"type":"array","items":{"type":"string","pattern":"^(abc|def|ghi|jkl|mno|pqr|stu){1,20}$"}}`)
+	cfg.Schema = json.RawMessage(
+		`{"type":"array","items":{"type":"string","pattern":"^(abc|def|ghi|jkl|mno|pqr|stu){1,20}$"}}`,
+	)
 	answered(t, cfg, `["abc", "abc", "abc"]`)
 	if told := last(m.requests[1]); !strings.Contains(told, "make the value smaller") {
 		t.Errorf("the model was told %q", told)
@@ -406,10 +462,18 @@ func TestAnAnswerThatCannotBeCheckedIsTheModelsToMend(t *testing.T) {
 // TestNothingIsAskedAfterTheEnd: what is looked at for a partial answer may be an object
 // that would ask once more.
 func TestNothingIsAskedAfterTheEnd(t *testing.T) {
-	m := &models{script: []string{code("class Answer(dict):\n    def get(self, *_):\n        return llm_query('more')\nanswer = Answer()\nprint('so far')")}}
+	m := &models{
+		script: []string{
+			code(
+				"class Answer(dict):\n    def get(self, *_):\n        return llm_query('more')\n" +
+					"answer = Answer()\nprint('so far')",
+			),
+		},
+	}
 	cfg := config(m)
 	cfg.MaxTurns, cfg.NoSynthesis = 1, true
-	if outcome := solve(t, cfg); outcome.Spent.Calls != 1 || outcome.Partial != "so far" || len(m.subs) != 0 {
+	outcome := solve(t, cfg)
+	if outcome.Spent.Calls != 1 || outcome.Partial != "so far" || len(m.subs) != 0 {
 		t.Errorf("%+v, asked %+v", outcome, m.subs)
 	}
 }
@@ -419,8 +483,16 @@ func TestNothingIsAskedAfterTheEnd(t *testing.T) {
 func TestLoopsThatTheBudgetRefusesNeverBegin(t *testing.T) {
 	long := "'x' * 40_000"
 	m := &models{
-		script:    []string{code("for _ in range(2):\n    try:\n        rlm_query_batched([" + long + "] * 40)\n    except Exception as e:\n        print(e)"), "FINAL(done)"},
-		byPurpose: func(r llm.Request) (llm.Response, bool) { return llm.Response{Text: "FINAL(1)"}, r.Metadata.Depth == 1 },
+		script: []string{
+			code(
+				"for _ in range(2):\n    try:\n" +
+					"        rlm_query_batched([" + long + "] * 40)\n    except Exception as e:\n        print(e)",
+			),
+			"FINAL(done)",
+		},
+		byPurpose: func(r llm.Request) (llm.Response, bool) {
+			return llm.Response{Text: "FINAL(1)"}, r.Metadata.Depth == 1
+		},
 	}
 	cfg := config(m)
 	cfg.Budget.Calls, cfg.Trace = 8, t.TempDir()
@@ -438,8 +510,12 @@ func TestLoopsThatTheBudgetRefusesNeverBegin(t *testing.T) {
 	}
 	outcome := answered(t, cfg, "done")
 	folders, err := filepath.Glob(filepath.Join(cfg.Trace, "sub_*"))
-	if err != nil || begun.Load() > 10 || len(folders) > 10 || int64(outcome.Loops) != begun.Load() || begun.Load() == 0 {
-		t.Errorf("%d loops were begun, %d folders made, %+v, %v", begun.Load(), len(folders), outcome, err)
+	if err != nil || begun.Load() > 10 || len(folders) > 10 ||
+		int64(outcome.Loops) != begun.Load() || begun.Load() == 0 {
+		t.Errorf(
+			"%d loops were begun, %d folders made, %+v, %v", begun.Load(), len(folders), outcome,
+			err,
+		)
 	}
 	if recorded.Load() > 10*21_000 {
 		t.Errorf("%d bytes of prompts are kept", recorded.Load())

@@ -50,21 +50,22 @@ type loop struct {
 	history     []llm.Message
 }
 
-// preamble is how many messages stand before the turns.
+// preamble counts the messages before the turns.
 const preamble = 2
 
-// solve runs the loop to its end. With an error the outcome says how far it came.
+// solve runs the loop to its end. With an error the outcome says how far the loop came.
 func (l *loop) solve(ctx context.Context) (outcome Outcome, err error) {
 	if err := l.begin(ctx); err != nil {
 		return Outcome{}, err
 	}
 	defer func() {
 		if outcome.Answer == nil {
-			outcome.Partial = l.partial(ctx)
+			outcome.Partial = l.recoverPartial(ctx)
 		}
 		outcome.Turns, outcome.Compactions = int(l.turn.Load()), l.compactions
 		err = errors.Join(err, l.session.Close())
 	}()
+
 	if err := l.setFields(ctx); err != nil {
 		return outcome, err
 	}
@@ -78,6 +79,7 @@ func (l *loop) solve(ctx context.Context) (outcome Outcome, err error) {
 			return Outcome{Status: ledger.StatusAnswered, Answer: answer}, nil
 		}
 	}
+
 	return l.synthesize(ctx)
 }
 
@@ -89,28 +91,32 @@ func (l *loop) begin(ctx context.Context) error {
 		CallsAtOnce: l.cfg.CallsAtOnce, Loops: calls.NewGate(l.cfg.LoopsAtOnce),
 	}
 	if l.depth < l.cfg.MaxDepth {
-		l.answers.Loop = l.sub
+		l.answers.Loop = l.answerSub
 	}
+
 	tools, err := l.cfg.Tools.With(l.answers.Functions()...)
 	if err != nil {
 		return err
 	}
 	l.session, err = repl.OpenSession(ctx, repl.SessionConfig{
-		Open: l.cfg.Open, Inputs: l.inputs, Tools: tools, Limits: l.cfg.Limits, Deterministic: l.cfg.Deterministic,
+		Open: l.cfg.Open, Inputs: l.inputs, Tools: tools,
+		Limits: l.cfg.Limits, Deterministic: l.cfg.Deterministic,
 	})
 	if err != nil {
 		return err
 	}
 	l.executor = turns.Executor{Session: l.session, Tell: l.tell}
-	if l.messages, err = l.opening(ctx, tools); err != nil {
+	if l.messages, err = l.writeOpening(ctx, tools); err != nil {
 		return errors.Join(err, l.session.Close())
 	}
+
 	l.trace.Begin(l.metadata())
 	return nil
 }
 
-// opening are the first messages: of constant size, whatever the inputs hold.
-func (l *loop) opening(ctx context.Context, tools *repl.Tools) ([]llm.Message, error) {
+// writeOpening writes the first messages. Their size does not depend on the size of the
+// inputs.
+func (l *loop) writeOpening(ctx context.Context, tools *repl.Tools) ([]llm.Message, error) {
 	inputs, err := l.inputs.Describe(ctx)
 	if err != nil {
 		return nil, err
@@ -119,25 +125,31 @@ func (l *loop) opening(ctx context.Context, tools *repl.Tools) ([]llm.Message, e
 	if l.contract != nil {
 		contract = l.contract.Describe()
 	}
+
 	system, err := prompt("system", map[string]any{
-		"Functions": tools.Prompt(), "Depth": l.depth, "MaxDepth": l.cfg.MaxDepth, "Turns": l.cfg.MaxTurns, "Contract": contract,
+		"Functions": tools.Prompt(), "Depth": l.depth, "MaxDepth": l.cfg.MaxDepth,
+		"Turns": l.cfg.MaxTurns, "Contract": contract,
 	})
 	if err != nil {
 		return nil, err
 	}
 	first, err := prompt("question", map[string]any{
-		"Question": l.question, "Inputs": inputs, "Fields": strings.Join(slices.Sorted(maps.Keys(l.fields)), ", "),
+		"Question": l.question, "Inputs": inputs,
+		"Fields": strings.Join(slices.Sorted(maps.Keys(l.fields)), ", "),
 	})
 	if err != nil {
 		return nil, err
 	}
-	return []llm.Message{{Role: llm.RoleSystem, Content: system}, {Role: llm.RoleUser, Content: first}}, nil
+	return []llm.Message{
+		{Role: llm.RoleSystem, Content: system}, {Role: llm.RoleUser, Content: first},
+	}, nil
 }
 
 func (l *loop) metadata() trajectory.Metadata {
 	return trajectory.Metadata{
-		RootModel: l.model, MaxDepth: l.cfg.MaxDepth, MaxIterations: l.cfg.MaxTurns, EnvironmentType: "rlm",
-		EnvironmentKwargs: map[string]any{"depth": l.depth, "node": l.node}, OtherBackends: l.allowed,
+		RootModel: l.model, MaxDepth: l.cfg.MaxDepth, MaxIterations: l.cfg.MaxTurns,
+		EnvironmentType: "rlm", EnvironmentKwargs: map[string]any{"depth": l.depth, "node": l.node},
+		OtherBackends: l.allowed,
 	}
 }
 
@@ -163,6 +175,7 @@ func (l *loop) take(ctx context.Context, turn int) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	reply := turns.Extract(response.Text)
 	silent := reply.Final == nil && len(reply.Blocks) == 0
 	if declined := calls.CheckRefusal(l.model, response); silent && declined != nil {
@@ -173,35 +186,49 @@ func (l *loop) take(ctx context.Context, turn int) (json.RawMessage, error) {
 		l.record(turn, sent, response.Text, &done, nil, begun)
 		return nil, err
 	}
+
 	answer := l.judge(&done)
 	l.record(turn, sent, response.Text, &done, answer, begun)
 	if answer != nil {
 		l.tell(ledger.Event{Kind: ledger.EventAnswer, Text: texts.Show(answer)})
 		return answer, nil
 	}
+
 	if silent {
 		done.Notes = append(done.Notes, turns.NothingDone)
 	}
 	if response.Finish == llm.FinishLength {
 		done.Notes = append(done.Notes, turns.ReplyCut)
 	}
-	told, err := done.Feedback(ctx, l.session, turns.FeedbackOptions{Cap: l.cfg.FeedbackChars, Turn: turn, Turns: l.cfg.MaxTurns})
+
+	told, err := done.Feedback(
+		ctx, l.session,
+		turns.FeedbackOptions{Cap: l.cfg.FeedbackChars, Turn: turn, Turns: l.cfg.MaxTurns},
+	)
 	if err != nil {
 		return nil, err
 	}
+
 	l.messages = conversation.AppendReply(l.messages, response.Text, told)
 	return nil, nil //nolint:nilnil // documented: no answer yet
 }
 
 // ask asks the loop's model.
-func (l *loop) ask(ctx context.Context, purpose string, messages []llm.Message) (llm.Response, error) {
+func (l *loop) ask(
+	ctx context.Context, purpose string, messages []llm.Message,
+) (llm.Response, error) {
 	if purpose == "turn" {
 		purpose = "root"
 		if l.depth > 0 {
 			purpose = "sub"
 		}
 	}
-	a := calls.Ask{Node: l.node, Depth: l.depth, Turn: int(l.turn.Load()), Purpose: purpose, Model: l.model, Messages: messages}
+
+	a := calls.Ask{
+		Node: l.node, Depth: l.depth, Turn: int(l.turn.Load()), Purpose: purpose,
+		Model: l.model, Messages: messages,
+	}
+
 	if l.cfg.Stream && l.cfg.Progress != nil {
 		a.Stream = func(delta string) { l.tell(ledger.Event{Kind: ledger.EventDelta, Model: l.model, Text: delta}) }
 	}
@@ -217,8 +244,8 @@ func (l *loop) execute(ctx context.Context, reply turns.Reply) (turns.Turn, erro
 	return done, err
 }
 
-// judge holds an answer against the contract. One that breaks it is no answer: the
-// model is told what is wrong, and its session stays as it is.
+// judge checks an answer against the contract. For an answer that breaks it, the model
+// gets the violations, and its session stays as it is.
 func (l *loop) judge(done *turns.Turn) json.RawMessage {
 	if done.Final == nil {
 		return nil
@@ -227,15 +254,20 @@ func (l *loop) judge(done *turns.Turn) json.RawMessage {
 	if violations == nil {
 		return value
 	}
+
 	l.tell(ledger.Event{Kind: ledger.EventRetry, Purpose: "answer", Error: violations[0].String()})
-	done.Notes = append(done.Notes, "FINAL was not accepted. "+prompts.Correction(l.contract, violations)+
-		" Your variables are as you left them; call FINAL again.")
+	done.Notes = append(
+		done.Notes,
+		"FINAL was not accepted. "+prompts.Correction(l.contract, violations)+
+			" Your variables are as you left them; call FINAL again.",
+	)
+
 	return nil
 }
 
-// check returns the answer as the contract has it. A text that holds the value is
-// as good as the value. An answer that cannot be checked, being too much work, is the
-// model's to mend like any other.
+// check returns the answer in the form of the contract. A text that holds the value
+// counts as the value. An answer that takes too much work to check is a violation too,
+// which the model can fix.
 func (l *loop) check(value json.RawMessage) (json.RawMessage, []schema.Violation) {
 	if l.contract == nil {
 		return value, nil
@@ -247,23 +279,28 @@ func (l *loop) check(value json.RawMessage) (json.RawMessage, []schema.Violation
 	if len(violations) == 0 {
 		return checked, nil
 	}
+
 	var text string
 	if json.Unmarshal(value, &text) == nil {
 		if found, wrong, err := l.contract.CheckReply(text); err == nil && len(wrong) == 0 {
 			return found, nil
 		}
 	}
+
 	return nil, violations
 }
 
-// partial is what there is without an answer: what the snippets put into
-// answer["content"], else the last output. The run's own time may be over, so it
-// takes a little more.
-func (l *loop) partial(ctx context.Context) string {
+// recoverPartial returns the state of a loop without an answer: the value of
+// answer["content"], else the last output. It takes up to two seconds beyond the run's
+// time.
+func (l *loop) recoverPartial(ctx context.Context) string {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
 	defer cancel()
-	l.session.RefuseCalls() // answer may be an object of the model's own making
-	ran, err := l.session.Run(ctx, repl.Block{Language: tiers.Python, Source: `answer.get("content") and FINAL(answer["content"])`})
+	l.session.RefuseCalls() // answer may be an object whose methods the model wrote
+	ran, err := l.session.Run(ctx, repl.Block{
+		Language: tiers.Python, Source: `answer.get("content") and FINAL(answer["content"])`,
+	})
+
 	if err == nil && ran.Final != nil {
 		return texts.Show(ran.Final.Value)
 	}
@@ -271,7 +308,10 @@ func (l *loop) partial(ctx context.Context) string {
 }
 
 // record writes a turn to the trajectory.
-func (l *loop) record(turn int, sent []llm.Message, reply string, done *turns.Turn, answer json.RawMessage, begun time.Time) {
+func (l *loop) record(
+	turn int, sent []llm.Message, reply string, done *turns.Turn, answer json.RawMessage,
+	begun time.Time,
+) {
 	if l.trace == nil {
 		return
 	}
@@ -279,8 +319,10 @@ func (l *loop) record(turn int, sent []llm.Message, reply string, done *turns.Tu
 	if answer != nil {
 		final = texts.Show(answer)
 	}
+
 	l.trace.Turn(record.Iteration{
-		Iteration: turn, Prompt: sent, Response: reply, CodeBlocks: done.CodeBlocks(l.session), FinalAnswer: final, IterationTime: time.Since(begun).Seconds(),
+		Iteration: turn, Prompt: sent, Response: reply, CodeBlocks: done.CodeBlocks(l.session),
+		FinalAnswer: final, IterationTime: time.Since(begun).Seconds(),
 	})
 }
 
@@ -290,8 +332,10 @@ func (l *loop) tell(e ledger.Event) {
 	l.caller.Tell(e)
 }
 
-// sub answers a query by a loop of its own, one level deeper.
-func (l *loop) sub(ctx context.Context, q answers.Query, contract *schema.Contract) (json.RawMessage, error) {
+// answerSub answers a query with a sub-loop, one level deeper.
+func (l *loop) answerSub(
+	ctx context.Context, q answers.Query, contract *schema.Contract,
+) (json.RawMessage, error) {
 	question, err := l.inputs.Text(ctx, q.Prompt, maxQuestion)
 	if err != nil {
 		return nil, fmt.Errorf("the prompt: %w", err)
@@ -299,6 +343,7 @@ func (l *loop) sub(ctx context.Context, q answers.Query, contract *schema.Contra
 	if strings.TrimSpace(question) == "" {
 		return nil, errors.New("the prompt is empty")
 	}
+
 	child := &loop{
 		tree: l.tree, node: fmt.Sprintf("%s.%d", l.node, l.children.Add(1)), depth: l.depth + 1,
 		model: q.Model, question: question, contract: contract,
@@ -306,6 +351,7 @@ func (l *loop) sub(ctx context.Context, q answers.Query, contract *schema.Contra
 	if child.model == "" {
 		child.model = l.cfg.modelAt(child.depth)
 	}
+
 	done := func() error { return nil }
 	if q.Context != nil {
 		var input tiers.Input
@@ -314,6 +360,7 @@ func (l *loop) sub(ctx context.Context, q answers.Query, contract *schema.Contra
 		}
 		child.inputs = inputs.List{input}
 	}
+
 	if child.trace, err = l.trace.Child(); err != nil {
 		return nil, errors.Join(err, done())
 	}
@@ -322,11 +369,10 @@ func (l *loop) sub(ctx context.Context, q answers.Query, contract *schema.Contra
 	return value, errors.Join(err, done(), child.trace.Close())
 }
 
-// maxQuestion is how many characters a sub-task may have; what is longer belongs
-// into its context.
+// maxQuestion bounds a sub-task, in characters. Longer text belongs in its context.
 const maxQuestion = 200_000
 
-// answer runs a sub-loop and returns what its caller gets.
+// answer runs a sub-loop and returns its answer to the caller.
 func (l *loop) answer(ctx context.Context) (json.RawMessage, error) {
 	begun := time.Now()
 	l.tell(ledger.Event{Kind: ledger.EventLoopStarted, Model: l.model, Text: l.question})
@@ -334,8 +380,16 @@ func (l *loop) answer(ctx context.Context) (json.RawMessage, error) {
 	if err == nil && outcome.Answer == nil {
 		err = fmt.Errorf("the sub-task ended without an answer: %s", outcome.Reason)
 	}
-	e := ledger.Event{Kind: ledger.EventLoopEnded, Status: string(outcome.Status), Text: outcome.Text(), Elapsed: time.Since(begun)}
-	call := ledger.SubCall{Model: l.model, Prompt: l.question, Response: outcome.Text(), Elapsed: e.Elapsed, Err: err}
+
+	e := ledger.Event{
+		Kind: ledger.EventLoopEnded, Status: string(outcome.Status), Text: outcome.Text(),
+		Elapsed: time.Since(begun),
+	}
+
+	call := ledger.SubCall{
+		Model: l.model, Prompt: l.question, Response: outcome.Text(), Elapsed: e.Elapsed, Err: err,
+	}
+
 	if err != nil {
 		e.Error = err.Error()
 	}
@@ -344,5 +398,6 @@ func (l *loop) answer(ctx context.Context) (json.RawMessage, error) {
 	if err != nil || l.contract != nil {
 		return outcome.Answer, err
 	}
+
 	return json.Marshal(outcome.Text()) // without a contract the caller expects a text
 }

@@ -8,31 +8,31 @@ import (
 	"github.com/rlmhq/rlm/repl/ledger"
 )
 
-// Outcome is what became of a run.
+// Outcome is the result of a run.
 type Outcome struct {
 	Status ledger.Status `json:"status"`
-	// Answer is the answer as JSON, a string for text. It is set with
-	// ledger.StatusAnswered and ledger.StatusSynthesised alone, and always meets the contract.
+	// Answer is the answer as JSON, a string for text. It is set only with
+	// ledger.StatusAnswered and ledger.StatusSynthesised, and always meets the contract.
 	Answer json.RawMessage `json:"answer,omitempty"`
-	// Partial is what there was when a run ended without an answer: what snippets
-	// had put into answer["content"], else the last output. Nobody checked it.
+	// Partial is the unchecked state of a run that ended without an answer: the value of
+	// answer["content"], else the last output.
 	Partial string `json:"partial,omitempty"`
-	// Reason is why the status is not answered, one sentence.
+	// Reason says in one sentence why the status is not answered.
 	Reason string `json:"reason,omitempty"`
-	// Bypassed says that the input fitted and no loop was needed.
+	// Bypassed reports that the input fit into the window and no loop was needed.
 	Bypassed bool `json:"bypassed,omitempty"`
-	// Turns are those of the root, Loops the sub-loops of the whole tree.
+	// Turns counts the turns of the root, Loops the sub-loops of the whole tree.
 	Turns int `json:"turns"`
 	Loops int `json:"loops"`
 	// Compactions counts how often the root's messages were summed up.
 	Compactions int `json:"compactions,omitempty"`
-	// Spent is what the whole tree used, of Budget.
+	// Spent is the part of Budget that the whole tree used.
 	Spent   ledger.Spending `json:"spent"`
 	Budget  ledger.Budget   `json:"budget"`
 	Elapsed time.Duration   `json:"elapsed_ns"`
-	// Trace is the folder with the record, empty if there is none.
+	// Trace is the folder of the record, empty if there is none.
 	Trace string `json:"trace,omitempty"`
 }
 
-// Text is the answer for people: a string as it is, anything else as JSON.
+// Text returns the answer for display: a string as it is, anything else as JSON.
 func (o *Outcome) Text() string { return texts.Show(o.Answer) }

@@ -24,7 +24,10 @@ import (
 
 var (
 	questionKinds = []string{"location", "person", "number", "date", "entity"}
-	questionWords = strings.Fields("where who how-many when what river king bridges born metal city poet atoms founded bird lake actor moons signed tree")
+	questionWords = strings.Fields(
+		"where who how-many when what river king bridges born metal city poet atoms founded " +
+			"bird lake actor moons signed tree",
+	)
 )
 
 // labelledLines makes n lines in the manner of OOLONG and the label of each, which
@@ -33,9 +36,18 @@ func labelledLines(n int) (lines []string, label map[string]string) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	label = map[string]string{}
 	for i := range n {
-		question := fmt.Sprintf("%s %s %s %d?", questionWords[rng.IntN(len(questionWords))], questionWords[rng.IntN(len(questionWords))],
-			questionWords[rng.IntN(len(questionWords))], i)
-		lines = append(lines, fmt.Sprintf("Date: 2024-%02d-%02d || User: %d || Instance: %s", 1+i%12, 1+i%28, 1000+i%97, question))
+		question := fmt.Sprintf(
+			"%s %s %s %d?", questionWords[rng.IntN(len(questionWords))],
+			questionWords[rng.IntN(len(questionWords))],
+			questionWords[rng.IntN(len(questionWords))], i,
+		)
+		lines = append(
+			lines,
+			fmt.Sprintf(
+				"Date: 2024-%02d-%02d || User: %d || Instance: %s", 1+i%12, 1+i%28, 1000+i%97,
+				question,
+			),
+		)
 		label[question] = questionKinds[rng.IntN(len(questionKinds))]
 	}
 	return lines, label
@@ -115,15 +127,19 @@ func TestNeedleSweepReachesEveryPlace(t *testing.T) {
 				fmt.Fprintf(&input, "%s The magic number is %d. ", filler[at:next], number)
 				want, at = append(want, number), next
 			}
-			m := &models{script: []string{code(needleProgram)}, facts: llm.Facts{Window: 200_000}, sub: func(r llm.Request) (llm.Response, error) {
-				parts := strings.Split(last(r), "The magic number is ")
-				numbers := []string{}
-				for _, rest := range parts[1:] {
-					number, _, _ := strings.Cut(rest, ".")
-					numbers = append(numbers, number)
-				}
-				return llm.Response{Text: "[" + strings.Join(numbers, ", ") + "]"}, nil
-			}}
+			m := &models{
+				script: []string{code(needleProgram)},
+				facts:  llm.Facts{Window: 200_000},
+				sub: func(r llm.Request) (llm.Response, error) {
+					parts := strings.Split(last(r), "The magic number is ")
+					numbers := []string{}
+					for _, rest := range parts[1:] {
+						number, _, _ := strings.Cut(rest, ".")
+						numbers = append(numbers, number)
+					}
+					return llm.Response{Text: "[" + strings.Join(numbers, ", ") + "]"}, nil
+				},
+			}
 			outcome := solve(t, config(m, text(input.String())))
 			var got struct {
 				Found []int `json:"found"`
@@ -133,7 +149,10 @@ func TestNeedleSweepReachesEveryPlace(t *testing.T) {
 				t.Fatalf("%v in %s: %s", err, outcome.Answer, outcome.Reason)
 			}
 			if !slices.Equal(got.Found, want) || len(m.subs) != got.Parts {
-				t.Errorf("found %v in %d parts by %d sub-calls, want %v", got.Found, got.Parts, len(m.subs), want)
+				t.Errorf(
+					"found %v in %d parts by %d sub-calls, want %v", got.Found, got.Parts,
+					len(m.subs), want,
+				)
 			}
 		})
 	}
@@ -144,10 +163,19 @@ func TestHundredRunsAtOnce(t *testing.T) {
 	for i := range 100 {
 		wg.Go(func() {
 			m := &models{script: []string{
-				code("mine = int(context)"), code(fmt.Sprintf("assert mine == %d\nr = llm_query_batched([f'{mine}.{i}' for i in range(5)])", i)), code("FINAL(r)"),
+				code("mine = int(context)"),
+				code(
+					fmt.Sprintf(
+						"assert mine == %d\nr = llm_query_batched([f'{mine}.{i}' for i in range(5)])",
+						i,
+					),
+				),
+				code("FINAL(r)"),
 			}}
 			outcome, err := run.Run(t.Context(), config(m, text(fmt.Sprint(i))))
-			want := fmt.Sprintf(`["re: %d.0", "re: %d.1", "re: %d.2", "re: %d.3", "re: %d.4"]`, i, i, i, i, i)
+			want := fmt.Sprintf(
+				`["re: %d.0", "re: %d.1", "re: %d.2", "re: %d.3", "re: %d.4"]`, i, i, i, i, i,
+			)
 			if err != nil || string(outcome.Answer) != want {
 				t.Errorf("run %d: %s %s (%v)", i, outcome.Status, outcome.Answer, err)
 			}
@@ -168,17 +196,27 @@ func TestBothWireFormatsGiveTheSameRun(t *testing.T) {
 			if len(r.Messages) > 2 {
 				return llm.Response{Text: code("FINAL(parts)")}, nil
 			}
-			return llm.Response{Text: code("parts = llm_query_batched([f'part {c}' for c in context])\nprint(parts)")}, nil
+			return llm.Response{
+				Text: code(
+					"parts = llm_query_batched([f'part {c}' for c in context])\nprint(parts)",
+				),
+			}, nil
 		})
 		t.Cleanup(server.Close)
-		server.Fail(llmtest.Status(429, "rate_limit_error", "slow down", "0"), llmtest.Status(500, "server_error", "oops", ""))
+		server.Fail(
+			llmtest.Status(429, "rate_limit_error", "slow down", "0"),
+			llmtest.Status(500, "server_error", "oops", ""),
+		)
 		registry, err := providers.New(providers.Options{Env: server.Env})
 		if err != nil {
 			t.Fatal(err)
 		}
 		cfg := config(nil, text("abc"))
 		cfg.Models, cfg.Model, cfg.SubModel = registry, name, name
-		cfg.Trace, cfg.CallsAtOnce = filepath.Join(t.TempDir(), "trace"), 1 // so that calls end in one order
+		cfg.Trace, cfg.CallsAtOnce = filepath.Join(
+			t.TempDir(),
+			"trace",
+		), 1 // so that calls end in one order
 		outcome, err := run.Run(t.Context(), cfg)
 		if err != nil || outcome.Text() != `["PART A", "PART B", "PART C"]` {
 			t.Fatalf("%s: %+v, %v", name, outcome, err)
@@ -225,8 +263,12 @@ except Exception as e:
     error = str(e)
 FINAL([whole, part, both, "too many" in error])`)},
 		byPurpose: func(r llm.Request) (llm.Response, bool) {
-			return llm.Response{Text: code("FINAL(f'{type(context).__name__} {len(context)}')")}, r.Metadata.Depth == 1
+			return llm.Response{
+				Text: code("FINAL(f'{type(context).__name__} {len(context)}')"),
+			}, r.Metadata.Depth == 1
 		},
 	}
-	answered(t, config(m, text(input)), `["LazyText 15000000", "LazyText 10000000", "list 2", true]`)
+	answered(
+		t, config(m, text(input)), `["LazyText 15000000", "LazyText 10000000", "list 2", true]`,
+	)
 }

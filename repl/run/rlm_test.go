@@ -53,7 +53,9 @@ func (m *models) Resolve(name string) (llm.Model, error) {
 
 type provider struct{ *models }
 
-func (p provider) Complete(ctx context.Context, r llm.Request, stream func(string)) (llm.Response, error) {
+func (p provider) Complete(
+	ctx context.Context, r llm.Request, stream func(string),
+) (llm.Response, error) {
 	if p.complete != nil {
 		return p.complete(ctx, r)
 	}
@@ -122,13 +124,16 @@ func answered(t *testing.T, cfg run.Config, want string) run.Outcome {
 }
 
 func TestRunAnswersByCode(t *testing.T) {
-	m := &models{script: []string{code("print(len(context))\nn = context.count('a')"), code("FINAL(n)")}}
+	m := &models{
+		script: []string{code("print(len(context))\nn = context.count('a')"), code("FINAL(n)")},
+	}
 	outcome := answered(t, config(m, text("banana")), "3")
 	if outcome.Turns != 2 || outcome.Spent.Calls != 2 || string(outcome.Answer) != "3" {
 		t.Errorf("it took %+v", outcome)
 	}
 	first := m.requests[0].Messages
-	if len(first) != 2 || !strings.Contains(first[1].Content, "6 characters") || !strings.Contains(first[1].Content, "banana") {
+	if len(first) != 2 || !strings.Contains(first[1].Content, "6 characters") ||
+		!strings.Contains(first[1].Content, "banana") {
 		t.Errorf("the model was told %q", first[1].Content)
 	}
 	told := last(m.requests[1])
@@ -140,7 +145,13 @@ func TestRunAnswersByCode(t *testing.T) {
 }
 
 func TestSubCalls(t *testing.T) {
-	m := &models{script: []string{code("a = llm_query('one')\nb = await llm_query('two')\nFINAL([a, b] + llm_query_batched(['x', 'y']))")}}
+	m := &models{
+		script: []string{
+			code(
+				"a = llm_query('one')\nb = await llm_query('two')\nFINAL([a, b] + llm_query_batched(['x', 'y']))",
+			),
+		},
+	}
 	outcome := answered(t, config(m, text("banana")), `["re: one", "re: two", "re: x", "re: y"]`)
 	if outcome.Spent.Calls != 5 {
 		t.Errorf("spent %+v", outcome.Spent)

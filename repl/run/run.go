@@ -14,7 +14,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// tree is what all loops of a run share.
+// tree is the state that all loops of a run share.
 type tree struct {
 	cfg     Config
 	caller  *calls.Caller
@@ -24,14 +24,14 @@ type tree struct {
 }
 
 // Run answers a question. The error is a [*repl.SetupError] if the run could not begin,
-// what broke on the way, or the context's cause; the Outcome then says how far it came.
+// the context's cause, or describes the failure; the Outcome then says how far the run
+// came.
 func Run(ctx context.Context, cfg Config) (Outcome, error) {
 	r := &rootRun{given: cfg}
 	err := harness.Run(ctx, r)
 	if err != nil && r.outcome.Status == "" {
 		r.outcome.Status, r.outcome.Reason = ledger.StatusFailed, err.Error()
 	}
-
 	return r.outcome, err
 }
 
@@ -56,7 +56,7 @@ func (r *rootRun) Prepare(context.Context) (plan harness.Plan, err error) {
 	}, nil
 }
 
-// Solve answers the question: at once where the input fits and that is wanted, else by
+// Solve answers the question: with one call if Bypass is set and the input fits, else by
 // the loop.
 func (r *rootRun) Solve(ctx context.Context, trace *record.Trace) (err error) {
 	if r.cfg.Bypass {
@@ -81,7 +81,6 @@ func (r *rootRun) Conclude(e *harness.Ending) ledger.Event {
 	}
 	o.Spent, o.Budget, o.Elapsed, o.Trace = e.Spent, e.Budget, e.Elapsed, e.Folder
 	o.Loops = int(r.loops.Load())
-
 	return ledger.Event{Status: string(o.Status), Text: o.Text(), Error: o.Reason}
 }
 
@@ -93,7 +92,7 @@ func (r *tree) rootLoop(contract *schema.Contract) *loop {
 	}
 }
 
-// prepare checks all that can be checked before any work.
+// prepare makes every check that needs no work of a model or a sandbox.
 func prepare(cfg Config, explicitUSD bool) (*tree, *schema.Contract, error) {
 	cfg = cfg.WithDefaults()
 	if err := cfg.validate(); err != nil {
@@ -103,6 +102,7 @@ func prepare(cfg Config, explicitUSD bool) (*tree, *schema.Contract, error) {
 	if err != nil {
 		return nil, nil, err
 	}
+
 	if cfg.Fields != nil && len(cfg.Inputs) == 0 {
 		fields, err := json.Marshal(cfg.Fields)
 		if err != nil {
@@ -110,9 +110,11 @@ func prepare(cfg Config, explicitUSD bool) (*tree, *schema.Contract, error) {
 		}
 		cfg.Inputs = []tiers.Input{{Name: "fields", Value: fields}}
 	}
+
 	r := &tree{cfg: cfg, allowed: cfg.models()}
 	r.caller, err = calls.NewCaller(calls.Caller{
-		Models: cfg.Models, Gate: calls.NewGate(cfg.CallsAtOnce), MaxReply: cfg.MaxReply, Emit: cfg.Progress,
+		Models: cfg.Models, Gate: calls.NewGate(cfg.CallsAtOnce), MaxReply: cfg.MaxReply,
+		Emit: cfg.Progress,
 	}, cfg.Budget, r.allowed, explicitUSD)
 	if err != nil {
 		return nil, nil, err
@@ -121,23 +123,22 @@ func prepare(cfg Config, explicitUSD bool) (*tree, *schema.Contract, error) {
 	return r, contract, nil
 }
 
-// Estimate is what a run may take, before it is made.
+// Estimate is the expected cost of a run.
 type Estimate struct {
-	// Turn is what one turn of the root takes at its beginning; Most is the whole
-	// budget, beyond which nothing is spent.
+	// Turn is the cost of the root's first turn. Most is the whole budget, which a run
+	// never exceeds.
 	Turn ledger.Spending `json:"turn"`
 	Most ledger.Budget   `json:"most"`
-	// ReadOnce is what it takes to show the whole input to the sub-model once, in
-	// calls as large as half its window: a measure for a task that must read all.
+	// ReadOnce is the cost of showing the whole input to the sub-model once, in calls as
+	// large as half its window: a measure for tasks that must read everything.
 	ReadOnce ledger.Spending `json:"read_once"`
-	// Bypass says that the input fits and the run answers by one call.
+	// Bypass reports that the input fits and the run answers with one call.
 	Bypass bool `json:"bypass"`
-	// Priced says that the prices of both models are known; otherwise USD is of
-	// those that are.
+	// Priced reports that all prices are known; otherwise USD counts only the known ones.
 	Priced bool `json:"priced"`
 }
 
-// EstimateRun says what a run of cfg may take. It asks no model.
+// EstimateRun estimates the cost of a run of cfg. It asks no model.
 func EstimateRun(ctx context.Context, cfg Config) (Estimate, error) {
 	r, contract, err := prepare(cfg, false)
 	if err != nil {
@@ -152,18 +153,19 @@ func EstimateRun(ctx context.Context, cfg Config) (Estimate, error) {
 	if err != nil {
 		return Estimate{}, err
 	}
-	e := Estimate{Turn: turn, Most: r.ledger.Budget(), Priced: r.priced()}
-	chars, err := r.size(ctx)
+
+	e := Estimate{Turn: turn, Most: r.ledger.Budget(), Priced: r.isPriced()}
+	chars, err := r.measureInputs(ctx)
 	if err != nil {
 		return Estimate{}, err
 	}
 	e.Bypass = r.cfg.Bypass && r.fits(chars)
-	e.ReadOnce, err = r.readOnce(chars)
+	e.ReadOnce, err = r.estimateReading(chars)
 	return e, err
 }
 
-// priced reports whether all prices are known.
-func (r *tree) priced() bool {
+// isPriced reports whether the prices of all models are known.
+func (r *tree) isPriced() bool {
 	for _, name := range r.allowed {
 		if m, err := r.cfg.Models.Resolve(name); err != nil || m.Facts.Price == nil {
 			return false

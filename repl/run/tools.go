@@ -9,10 +9,10 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// SessionTools returns what makes the functions of a session outside of a loop: Tools
-// and, if there is a model, those of the protocol, over the inputs that the session has.
-// All their calls share one Budget, which begins now. Queries for a sub-loop go to the
-// model at once.
+// SessionTools returns a constructor for the functions of a session outside of a loop:
+// Tools and, if there is a model, the functions of the protocol over the session's
+// inputs. All their calls share one Budget, which begins now. Queries for a sub-loop go
+// directly to the model.
 func (c Config) SessionTools() (func(inputs []tiers.Input) (*repl.Tools, error), error) {
 	c = c.WithDefaults()
 	if c.Models == nil || c.Model == "" {
@@ -20,7 +20,8 @@ func (c Config) SessionTools() (func(inputs []tiers.Input) (*repl.Tools, error),
 	}
 
 	caller, err := calls.NewCaller(calls.Caller{
-		Models: c.Models, Gate: calls.NewGate(c.CallsAtOnce), MaxReply: c.MaxReply, Emit: c.Progress,
+		Models: c.Models, Gate: calls.NewGate(c.CallsAtOnce), MaxReply: c.MaxReply,
+		Emit: c.Progress,
 	}, c.Budget, nil, false)
 	if err != nil {
 		return nil, err

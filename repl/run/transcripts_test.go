@@ -72,7 +72,9 @@ func play(t *testing.T, archive *txtar.Archive) {
 		case "leaf":
 			for line := range strings.Lines(data) {
 				prompt, reply, _ := strings.Cut(strings.TrimSpace(line), " => ")
-				s.leaves = append(s.leaves, [2]string{prompt, strings.ReplaceAll(reply, `\n`, "\n")})
+				s.leaves = append(
+					s.leaves, [2]string{prompt, strings.ReplaceAll(reply, `\n`, "\n")},
+				)
 			}
 		case "told":
 			n, err := strconv.Atoi(number)
@@ -167,12 +169,15 @@ func (s *transcript) subReply(r llm.Request) (llm.Response, bool) {
 func (s *transcript) verify(t *testing.T, m *models, outcome run.Outcome, err error) {
 	t.Helper()
 	got := map[string]string{
-		"status": string(outcome.Status), "answer": outcome.Text(), "reason": outcome.Reason, "partial": outcome.Partial,
-		"turns": strconv.Itoa(outcome.Turns), "loops": strconv.Itoa(outcome.Loops), "compactions": strconv.Itoa(outcome.Compactions),
+		"status": string(outcome.Status), "answer": outcome.Text(), "reason": outcome.Reason,
+		"partial": outcome.Partial, "turns": strconv.Itoa(outcome.Turns),
+		"loops": strconv.Itoa(outcome.Loops), "compactions": strconv.Itoa(outcome.Compactions),
 		"calls": strconv.FormatInt(outcome.Spent.Calls, 10), "error": fmt.Sprint(err),
 	}
 	for key, want := range s.outcome {
-		exact := slices.Contains([]string{"status", "answer", "turns", "loops", "calls", "compactions"}, key)
+		exact := slices.Contains(
+			[]string{"status", "answer", "turns", "loops", "calls", "compactions"}, key,
+		)
 		if exact && got[key] != want || !strings.Contains(got[key], want) {
 			t.Errorf("%s is %q, want %q", key, got[key], want)
 		}
@@ -187,7 +192,8 @@ func (s *transcript) verify(t *testing.T, m *models, outcome run.Outcome, err er
 		}
 		said := last(m.requests[n])
 		for _, line := range lines {
-			if unwanted, not := strings.CutPrefix(line, "! "); not && strings.Contains(said, unwanted) {
+			unwanted, not := strings.CutPrefix(line, "! ")
+			if not && strings.Contains(said, unwanted) {
 				t.Errorf("after reply %d the model was told %q, which has %q", n, said, unwanted)
 			} else if !not && !strings.Contains(said, line) {
 				t.Errorf("after reply %d the model was told %q, which lacks %q", n, said, line)

@@ -1,69 +1,70 @@
 package run
 
-// Triggers say when something is so large that a run should look at it instead of
-// the model that asked. The zero value has the thresholds below.
+// Triggers decide when an input is so large that a run should read it instead of the model
+// that asked.
 type Triggers struct {
-	// Always triggers whatever the signal says.
+	// Always triggers for every signal.
 	Always bool
 	// NoLongHorizon ignores Signal.LongHorizon.
 	NoLongHorizon bool
-	// OutputChars, Traces and Nodes are the thresholds: what is above triggers. 0 is
-	// the default, NoTrigger switches the condition off.
+	// OutputChars, Traces and Nodes are thresholds: larger values trigger. 0 means the
+	// default: 50,000 characters, 500 traces, 1,000 nodes. NoTrigger switches a condition
+	// off.
 	OutputChars, Traces, Nodes int64
 }
 
 // NoTrigger as a threshold switches its condition off.
 const NoTrigger = -1
 
-// Default thresholds.
-const (
-	DefaultOutputChars = 50_000
-	DefaultTraces      = 500
-	DefaultNodes       = 1_000
-)
-
-// Signal is what is known about a task, or about what a tool returned.
+// Signal describes a task, or the output of a tool.
 type Signal struct {
 	// LongHorizon marks a task that takes many steps.
 	LongHorizon bool
-	// OutputChars are the characters of an output, Traces the failure traces to
-	// distil, Nodes those that a query of a graph returned.
+	// OutputChars is the length of an output in characters, Traces the number of failure
+	// traces to distil, Nodes the number of nodes that a graph query returned.
 	OutputChars, Traces, Nodes int64
 }
 
-// Trigger is a condition that holds.
+// Trigger is the condition that holds: "always", "long_horizon", "large_output",
+// "many_traces" or "many_nodes". It is empty if none does.
 type Trigger string
 
-// The conditions, in the order in which they are looked at.
-const (
-	TriggerNone        Trigger = ""
-	TriggerAlways      Trigger = "always"
-	TriggerLongHorizon Trigger = "long_horizon"
-	TriggerLargeOutput Trigger = "large_output"
-	TriggerManyTraces  Trigger = "many_traces"
-	TriggerManyNodes   Trigger = "many_nodes"
-)
-
-// ShouldTrigger returns the first condition that holds, TriggerNone if none does.
+// ShouldTrigger returns the first condition that holds, in the order of [Trigger].
 func (t Triggers) ShouldTrigger(s Signal) Trigger {
+	t = t.withDefaults()
 	switch {
 	case t.Always:
-		return TriggerAlways
+		return "always"
 	case s.LongHorizon && !t.NoLongHorizon:
-		return TriggerLongHorizon
-	case above(s.OutputChars, t.OutputChars, DefaultOutputChars):
-		return TriggerLargeOutput
-	case above(s.Traces, t.Traces, DefaultTraces):
-		return TriggerManyTraces
-	case above(s.Nodes, t.Nodes, DefaultNodes):
-		return TriggerManyNodes
+		return "long_horizon"
+	case isAbove(s.OutputChars, t.OutputChars):
+		return "large_output"
+	case isAbove(s.Traces, t.Traces):
+		return "many_traces"
+	case isAbove(s.Nodes, t.Nodes):
+		return "many_nodes"
 	}
-	return TriggerNone
+
+	return ""
 }
 
-func above(n, threshold, standard int64) bool {
-	if threshold == 0 {
-		threshold = standard
+// withDefaults returns t with every threshold of 0 replaced by its default.
+func (t Triggers) withDefaults() Triggers {
+	for _, f := range []struct {
+		value    *int64
+		standard int64
+	}{
+		{&t.OutputChars, 50_000},
+		{&t.Traces, 500},
+		{&t.Nodes, 1_000},
+	} {
+		if *f.value == 0 {
+			*f.value = f.standard
+		}
 	}
-	return threshold > 0 && n > threshold
+
+	return t
 }
+
+// isAbove reports whether a number exceeds a threshold that is not switched off.
+func isAbove(n, threshold int64) bool { return threshold > 0 && n > threshold }

@@ -9,9 +9,9 @@ import (
 	"github.com/rlmhq/rlm/repl/workflow/internal/flow"
 )
 
-// Problem is one thing that is wrong with a file.
+// Problem is one mistake in a file.
 type Problem struct {
-	// File is the file's name, Line and Column where in it, from 1.
+	// File is the file's name, Line and Column the position, from 1.
 	File         string
 	Line, Column int
 	Message      string
@@ -22,7 +22,7 @@ func (p *Problem) String() string {
 	return fmt.Sprintf("%s:%d:%d: %s", p.File, p.Line, p.Column, p.Message)
 }
 
-// FileError lists everything that is wrong with a file, in the order of the file.
+// FileError lists all problems of a file, in the order of the file.
 type FileError struct{ Problems []*Problem }
 
 // Error returns a line for each problem.
@@ -31,17 +31,16 @@ func (e *FileError) Error() string {
 	for i, p := range e.Problems {
 		lines[i] = p.String()
 	}
-
 	return strings.Join(lines, "\n")
 }
 
-// NodeError says that a node could not do its work, by what the file, its code or a
-// model made of it. The run ends with it.
+// NodeError says that a node failed because of the file, its code or a model. It ends the
+// run.
 type NodeError struct {
 	Node string
-	// Traceback is that of the file's Python, empty if it did not raise.
+	// Traceback is the traceback of the file's Python, empty if it did not raise.
 	Traceback string
-	// Attempts are those of a loop without a valid output whose strategy is raise.
+	// Attempts are the attempts of a loop that raises because no output was valid.
 	Attempts []Attempt
 	// Err is the reason.
 	Err error
@@ -62,7 +61,7 @@ func (e *NodeError) Error() string { return (&flow.NodeError{Node: e.Node, Err: 
 // Unwrap returns the reason.
 func (e *NodeError) Unwrap() error { return e.Err }
 
-// published is an error of the run below, with the same as a type of this package.
+// published is an error of package flow together with its public form.
 type published struct {
 	error
 
@@ -72,7 +71,7 @@ type published struct {
 // Unwrap returns both.
 func (p *published) Unwrap() []error { return []error{p.error, p.public} }
 
-// publish adds to an error of the run below what embedders look for.
+// publish adds the public form to an error of package flow.
 func publish(err error) error {
 	var file *flow.FileError
 	if errors.As(err, &file) {
@@ -81,7 +80,6 @@ func publish(err error) error {
 			problem := Problem(*p)
 			out.Problems = append(out.Problems, &problem)
 		}
-
 		return &published{err, out}
 	}
 
@@ -95,6 +93,7 @@ func publish(err error) error {
 	if errors.As(err, &ended) {
 		out.Traceback = ended.Traceback
 	}
+
 	var failed *correct.FailedError
 	if errors.As(err, &failed) {
 		for _, a := range failed.History {

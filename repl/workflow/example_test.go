@@ -43,13 +43,18 @@ nodes:
 		map[string]any{"request": "create user"})
 	var failed *workflow.NodeError
 	if errors.As(err, &failed) {
-		fmt.Println("failed:", failed)
+		fmt.Println(failed.Node, "failed:")
 		for _, a := range failed.Attempts {
-			fmt.Println(a.Iteration, a.Output, a.Score, a.Valid, a.Errors)
+			fmt.Println(a.Iteration, a.Output, a.Score, a.Valid)
+			for _, e := range a.Errors {
+				fmt.Println(e.(map[string]any)["message"])
+			}
 		}
 	}
 	// Output:
-	// failed: node "create_user": reflection.loop: no valid output in 2 iterations; the best score is 0.50; at last $.name: must have at least 1 characters, has 0
-	// 1 map[name:] 0.5 false [map[message:must have at least 1 characters, has 0 path:$.name suggestion:Change $.name: it must have at least 1 characters.]]
-	// 2 map[name:] 0.5 false [map[message:must have at least 1 characters, has 0 path:$.name suggestion:Change $.name: it must have at least 1 characters.]]
+	// create_user failed:
+	// 1 map[name:] 0.5 false
+	// must have at least 1 characters, has 0
+	// 2 map[name:] 0.5 false
+	// must have at least 1 characters, has 0
 }

@@ -14,6 +14,7 @@ func browserUse(root located) (*Trace, error) {
 	if items.any == nil {
 		return nil, items.wrong("a list")
 	}
+
 	list, err := items.list()
 	if err != nil {
 		return nil, err
@@ -28,6 +29,7 @@ func browserUse(root located) (*Trace, error) {
 			return nil, err
 		}
 	}
+
 	return newTrace(t.steps, strings.Join(t.raw, "\n\n"), ""), nil
 }
 
@@ -53,6 +55,7 @@ func browserStep(item located) (Step, error) {
 	if err != nil {
 		return none, err
 	}
+
 	names, calls, err := browserActions(output.member("action"))
 	if err != nil {
 		return none, err
@@ -61,10 +64,13 @@ func browserStep(item located) (Step, error) {
 	if err != nil {
 		return none, err
 	}
+
 	step := Step{
-		Action: noAction, Thought: strings.Join(append(thoughts, calls...), "\n"), Observation: strings.Join(results, "\n"),
-		Timestamp: item.member("metadata").member("step_start_time").seconds(),
+		Action: noAction, Thought: strings.Join(append(thoughts, calls...), "\n"),
+		Observation: strings.Join(results, "\n"),
+		Timestamp:   item.member("metadata").member("step_start_time").seconds(),
 	}
+
 	if len(names) > 0 {
 		step.Action = actionToolCall + strings.Join(names, ",")
 	}
@@ -78,6 +84,7 @@ func browserStep(item located) (Step, error) {
 			metadata[key] = text
 		}
 	}
+
 	if len(metadata) > 0 {
 		step.Metadata = metadata
 	}
@@ -94,6 +101,7 @@ func browserThoughts(output located) ([]string, error) {
 	if old := output.member("current_state"); old.any != nil {
 		output = old
 	}
+
 	var lines []string
 	for _, part := range browserBrain {
 		text, err := output.member(part[0]).text()
@@ -104,6 +112,7 @@ func browserThoughts(output located) ([]string, error) {
 			lines = append(lines, part[1]+": "+text)
 		}
 	}
+
 	return lines, nil
 }
 
@@ -126,6 +135,7 @@ func browserActions(actions located) (names, calls []string, err error) {
 			calls = append(calls, "Action: "+name+"("+jsonText(object[name])+")")
 		}
 	}
+
 	return names, calls, nil
 }
 
@@ -151,6 +161,7 @@ func browserResults(results located) ([]string, error) {
 				lines = append(lines, part.label+text)
 			}
 		}
+
 		done, err := result.member("is_done").truth()
 		if err != nil {
 			return nil, err
@@ -159,5 +170,6 @@ func browserResults(results located) ([]string, error) {
 			lines = append(lines, "[DONE] success: "+jsonText(result.member("success").any))
 		}
 	}
+
 	return lines, nil
 }

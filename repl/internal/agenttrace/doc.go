@@ -1,4 +1,4 @@
-// Package agenttrace reads the records of other agents' work, in the forms in which
-// agents and their libraries write them, and gives them to a session. The classes by
-// which snippets explore a trace are guest.py; the host only reads.
+// Package agenttrace reads the traces of other agents' work, in the formats of agents and
+// their libraries, and gives them to a session. Snippets explore a trace with the classes
+// in guest.py; the host only reads it.
 package agenttrace

@@ -5,26 +5,25 @@ import (
 	"strings"
 )
 
-// output is what an agent gave for a task.
+// output is an agent's output for a task.
 type output struct {
 	Reasoning   string
 	FinalAnswer string
 	SkillIDs    []string // of the skills that it says it used
 }
 
-// blanks are cut off the ends of texts that are parts of another.
+// blanks are trimmed from the ends of parts of a text.
 const blanks = " \t\r\n"
 
-// speakerMark begins a line of reasoning that is written as a conversation, number one
-// that is a list of steps.
+// speakerMark begins a line of a conversation, number a line of a list of steps.
 var (
 	speakerMark = regexp.MustCompile(`(?mi)^[ \t]*\[(assistant|user)\]`)
 	numberMark  = regexp.MustCompile(`(?m)^[ \t]*(?:[Ss]tep[ \t]+)?[0-9]{1,3}[.):][ \t]`)
 )
 
-// fromAgent makes a trace of an agent's output: where lines of its reasoning
-// begin with [assistant] or [user], a step for each, else one step. The answer is the
-// observation of the last.
+// fromAgent makes a trace of an agent's output: a step for each line of its reasoning
+// that begins with [assistant] or [user], else one step. The answer is the observation of
+// the last step.
 func fromAgent(o output) *Trace {
 	var steps []Step
 	for _, p := range pieces(speakerMark, o.Reasoning) {
@@ -35,14 +34,17 @@ func fromAgent(o output) *Trace {
 		case p.mark != "":
 			action = actionAgent
 		}
+
 		steps = append(steps, Step{Action: action, Thought: p.text})
 	}
+
 	if len(steps) == 0 {
 		steps = []Step{{Action: actionReasoning, Thought: o.Reasoning}}
 	}
 	if o.FinalAnswer != "" {
 		steps[len(steps)-1].Observation = "Answer: " + o.FinalAnswer
 	}
+
 	return newTrace(steps, o.Reasoning, "")
 }
 
@@ -59,12 +61,12 @@ func fromReasoning(reasoning string) *Trace {
 	return newTrace(steps, reasoning, "")
 }
 
-// piece is a part of a text and the mark that it begins with.
+// piece is a part of a text and the mark before it.
 type piece struct{ mark, text string }
 
-// pieces takes a text apart before each mark; the first piece may have none. Empty
-// pieces are left out. A text without a mark has no pieces, and what there would be
-// beyond the bound on steps stays in the last.
+// pieces splits a text before each mark; the first piece may have none. It leaves out
+// empty pieces. A text without a mark has no pieces, and the last piece keeps everything
+// beyond the bound on steps.
 func pieces(mark *regexp.Regexp, text string) []piece {
 	var all []piece
 	last := piece{}
@@ -74,6 +76,7 @@ func pieces(mark *regexp.Regexp, text string) []piece {
 			all = append(all, last)
 		}
 	}
+
 	found := mark.FindAllStringIndex(text, MaxSteps-1)
 	for _, at := range found {
 		add(at[0])
@@ -82,6 +85,7 @@ func pieces(mark *regexp.Regexp, text string) []piece {
 	if found != nil {
 		add(len(text))
 	}
+
 	return all
 }
 
@@ -93,6 +97,7 @@ func langChain(root located) (*Trace, error) {
 	if pairs.any == nil {
 		return nil, pairs.wrong("a list")
 	}
+
 	list, err := pairs.list()
 	if err != nil {
 		return nil, err
@@ -103,7 +108,8 @@ func langChain(root located) (*Trace, error) {
 			return nil, err
 		}
 	}
-	output, err := root.member("output").shown()
+
+	output, err := root.member("output").show()
 	if err != nil {
 		return nil, err
 	}
@@ -112,6 +118,7 @@ func langChain(root located) (*Trace, error) {
 			return nil, err
 		}
 	}
+
 	return newTrace(t.steps, strings.Join(t.raw, "\n\n"), ""), nil
 }
 
@@ -125,12 +132,14 @@ func (t *talk) actionAndObservation(pair located) error {
 		}
 		action, observation = both[0], both[1]
 	}
+
 	if err := action.object(); err != nil {
 		return err
 	}
 	if inner := action.member("kwargs"); inner.any != nil {
 		action = inner
 	}
+
 	tool, err := action.member("tool").text()
 	if err != nil {
 		return err
@@ -139,14 +148,16 @@ func (t *talk) actionAndObservation(pair located) error {
 	if err != nil {
 		return err
 	}
-	input, err := action.member("tool_input").shown()
+
+	input, err := action.member("tool_input").show()
 	if err != nil {
 		return err
 	}
 	if thought = strings.Trim(thought, blanks); thought == "" {
 		thought = input
 	}
-	text, err := observation.shown()
+
+	text, err := observation.show()
 	if err != nil {
 		return err
 	}
@@ -154,12 +165,12 @@ func (t *talk) actionAndObservation(pair located) error {
 	if given := action.member("tool_input").any; given != nil {
 		step.Metadata = map[string]any{"tool_input": given}
 	}
+
 	return t.add(step, step.Action, step.content())
 }
 
-// combine makes one trace of several: the steps numbered anew, the raw texts below
-// one another with a rule between them. The system prompt is that of the first trace
-// that has one.
+// combine makes one trace of several: it renumbers the steps and joins the raw texts with
+// a rule between them. The system prompt is the first one.
 func combine(traces ...*Trace) *Trace {
 	var steps []Step
 	var raw []string
@@ -173,5 +184,6 @@ func combine(traces ...*Trace) *Trace {
 			system = t.system
 		}
 	}
+
 	return newTrace(steps, strings.Join(raw, "\n\n---\n\n"), system)
 }

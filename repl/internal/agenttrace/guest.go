@@ -15,21 +15,30 @@ import (
 //go:embed guest.py
 var guestClasses string
 
-// Bind gives the snippets of a session the classes TraceStep and TraceContext,
-// and the variable trace: t, or None if t is nil. The trace travels as JSON, and the
-// classes run where the session is: what a snippet does to them harms itself alone.
+// Bind gives the snippets of a session the classes TraceStep and TraceContext, and the
+// variable trace: t, or None if t is nil. The trace travels as JSON, and the classes run
+// inside the session: a snippet that changes them harms only itself.
 func Bind(ctx context.Context, s *repl.Session, t *Trace) error {
 	if err := s.Assign(ctx, "trace", t); err != nil {
 		return err
 	}
-	ran, err := s.Run(ctx, repl.Block{Language: tiers.Python, Source: guestClasses + "\ntrace = TraceContext._kept(trace)\n"})
+	ran, err := s.Run(ctx, repl.Block{
+		Language: tiers.Python, Source: guestClasses + "\ntrace = TraceContext._kept(trace)\n",
+	})
+
 	switch {
 	case err != nil:
 		return fmt.Errorf("cannot give the session its trace: %w", err)
 	case ran.Exception != nil:
-		return fmt.Errorf("cannot give the session its trace: %s: %s", ran.Exception.Type, texts.Truncate(ran.Exception.Message, 500))
+		return fmt.Errorf(
+			"cannot give the session its trace: %s: %s", ran.Exception.Type,
+			texts.Truncate(ran.Exception.Message, 500),
+		)
 	case record.HasFailed(&ran):
-		return errors.New("cannot give the session its trace: the snippet ended as " + string(ran.Status))
+		return errors.New(
+			"cannot give the session its trace: the snippet ended as " + string(ran.Status),
+		)
 	}
+
 	return nil
 }

@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// What a trace may have at most. More is an error that says so.
+// The bounds of a trace. Exceeding one is an error.
 const (
 	MaxBytes  = 32 << 20 // of the source
 	MaxDepth  = 64       // of nesting
@@ -22,7 +22,7 @@ const (
 	MaxText   = 8 << 20 // bytes of one text
 )
 
-// located is a JSON value of a source, and where in it: "messages[3].content".
+// located is a JSON value of a source with its path: "messages[3].content".
 type located struct {
 	any
 
@@ -43,18 +43,26 @@ func decodeTrace(data []byte) (located, error) {
 		}
 		return located{}, fmt.Errorf("cannot read the trace: it is not JSON: %w", err)
 	}
+
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return located{}, fmt.Errorf("cannot read the trace: something comes after its JSON, at byte %d", decoder.InputOffset())
+		return located{}, fmt.Errorf(
+			"cannot read the trace: something comes after its JSON, at byte %d",
+			decoder.InputOffset(),
+		)
 	}
+
 	return located{v, ""}, nil
 }
 
-// checkBounds refuses JSON that is too large, too deep or of too many parts, before
-// memory is spent on it. What is no JSON passes.
+// checkBounds refuses JSON that is too large, too deep or has too many parts, before it
+// takes memory. Text that is not JSON passes.
 func checkBounds(data []byte) error {
 	if len(data) > MaxBytes {
-		return fmt.Errorf("cannot read the trace: it has %d bytes, more than %d", len(data), MaxBytes)
+		return fmt.Errorf(
+			"cannot read the trace: it has %d bytes, more than %d", len(data), MaxBytes,
+		)
 	}
+
 	depth, values, quoted := 0, 1, false
 	for i := 0; i < len(data); i++ {
 		switch c := data[i]; {
@@ -71,17 +79,21 @@ func checkBounds(data []byte) error {
 		case c == ',' || c == ':':
 			values++
 		}
+
 		if depth > MaxDepth {
-			return fmt.Errorf("cannot read the trace: it is nested deeper than %d, at byte %d", MaxDepth, i)
+			return fmt.Errorf(
+				"cannot read the trace: it is nested deeper than %d, at byte %d", MaxDepth, i,
+			)
 		}
 	}
+
 	if values > MaxValues {
 		return fmt.Errorf("cannot read the trace: it has more than %d values", MaxValues)
 	}
 	return nil
 }
 
-// wrong is the error of a value that is not what a format says.
+// wrong returns the error for a value of a wrong type.
 func (l located) wrong(expected string) error {
 	path := l.path
 	if path == "" {
@@ -90,7 +102,7 @@ func (l located) wrong(expected string) error {
 	return fmt.Errorf("%s: expected %s, not %s", path, expected, l.kind())
 }
 
-// kind says what a value is, for messages.
+// kind names the type of a value, for messages.
 func (l located) kind() string {
 	switch l.any.(type) {
 	case nil:
@@ -104,10 +116,11 @@ func (l located) kind() string {
 	case map[string]any:
 		return "an object"
 	}
+
 	return "a number"
 }
 
-// member is the value of a key; that of a value without members is nothing.
+// member returns the value of a key; a value without members yields nothing.
 func (l located) member(key string) located {
 	path := key
 	if l.path != "" {
@@ -117,7 +130,7 @@ func (l located) member(key string) located {
 	return located{object[key], path}
 }
 
-// first is the first of the members that is there, else the first of all.
+// first returns the first existing member, else the first of all.
 func (l located) first(keys ...string) located {
 	for _, key := range keys {
 		if m := l.member(key); m.any != nil {
@@ -127,7 +140,7 @@ func (l located) first(keys ...string) located {
 	return l.member(keys[0])
 }
 
-// object refuses what has no members.
+// object refuses values without members.
 func (l located) object() error {
 	if _, ok := l.any.(map[string]any); !ok {
 		return l.wrong("an object")
@@ -135,7 +148,7 @@ func (l located) object() error {
 	return nil
 }
 
-// list is the items of a list. Nothing is an empty list.
+// list returns the items of a list. Nothing is an empty list.
 func (l located) list() ([]located, error) {
 	if l.any == nil {
 		return nil, nil
@@ -144,6 +157,7 @@ func (l located) list() ([]located, error) {
 	if !ok {
 		return nil, l.wrong("a list")
 	}
+
 	all := make([]located, len(items))
 	for i, item := range items {
 		all[i] = located{item, fmt.Sprintf("%s[%d]", l.path, i)}
@@ -151,7 +165,7 @@ func (l located) list() ([]located, error) {
 	return all, nil
 }
 
-// text is a text. Nothing is an empty one.
+// text returns a text. Nothing is an empty text.
 func (l located) text() (string, error) {
 	if l.any == nil {
 		return "", nil
@@ -160,26 +174,26 @@ func (l located) text() (string, error) {
 	if !ok {
 		return "", l.wrong("text")
 	}
-	return s, l.fits(s)
+	return s, l.checkLength(s)
 }
 
-func (l located) fits(text string) error {
+func (l located) checkLength(text string) error {
 	if len(text) > MaxText {
 		return fmt.Errorf("%s: the text has %d bytes, more than %d", l.path, len(text), MaxText)
 	}
 	return nil
 }
 
-// shown is a text as it is and any other value as JSON.
-func (l located) shown() (string, error) {
+// show returns a text as it is and any other value as JSON.
+func (l located) show() (string, error) {
 	if s, ok := l.any.(string); ok || l.any == nil {
-		return s, l.fits(s)
+		return s, l.checkLength(s)
 	}
 	text := jsonText(l.any)
-	return text, l.fits(text)
+	return text, l.checkLength(text)
 }
 
-// truth is a boolean. Nothing is false.
+// truth returns a boolean. Nothing is false.
 func (l located) truth() (bool, error) {
 	if l.any == nil {
 		return false, nil
@@ -191,7 +205,7 @@ func (l located) truth() (bool, error) {
 	return b, nil
 }
 
-// seconds is a point in time, nil if it is not a number.
+// seconds returns a point in time, nil if it is not a number.
 func (l located) seconds() *float64 {
 	number, ok := l.any.(json.Number)
 	if !ok {
@@ -245,7 +259,9 @@ func writeJSON(b *strings.Builder, v any) {
 	}
 }
 
-var jsonEscapes = map[rune]string{'"': `\"`, '\\': `\\`, '\n': `\n`, '\r': `\r`, '\t': `\t`, '\b': `\b`, '\f': `\f`}
+var jsonEscapes = map[rune]string{
+	'"': `\"`, '\\': `\\`, '\n': `\n`, '\r': `\r`, '\t': `\t`, '\b': `\b`, '\f': `\f`,
+}
 
 func writeString(b *strings.Builder, s string) {
 	b.WriteByte('"')
@@ -260,11 +276,12 @@ func writeString(b *strings.Builder, s string) {
 			b.WriteRune(r)
 		}
 	}
+
 	b.WriteByte('"')
 }
 
-// pythonNumber is a number as Python writes it after reading it: integers as they
-// are, others as the shortest decimal that means the same float.
+// pythonNumber returns a number as Python would write it: integers unchanged, others as
+// the shortest decimal of the same float.
 func pythonNumber(literal string) string {
 	if !strings.ContainsAny(literal, ".eE") {
 		if literal == "-0" {
@@ -272,6 +289,7 @@ func pythonNumber(literal string) string {
 		}
 		return literal
 	}
+
 	f, err := strconv.ParseFloat(literal, 64)
 	switch {
 	case err != nil && f > 0:
@@ -279,6 +297,7 @@ func pythonNumber(literal string) string {
 	case err != nil:
 		return "-Infinity"
 	}
+
 	text := strconv.FormatFloat(f, 'f', -1, 64)
 	if size := math.Abs(f); size != 0 && (size < 1e-4 || size >= 1e16) {
 		return strconv.FormatFloat(f, 'e', -1, 64)
@@ -286,5 +305,6 @@ func pythonNumber(literal string) string {
 	if !strings.Contains(text, ".") {
 		text += ".0"
 	}
+
 	return text
 }

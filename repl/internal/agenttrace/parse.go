@@ -20,10 +20,11 @@ const (
 	formatTraces       = "traces"       // the dict of a question and the agent's steps
 )
 
-// Formats are all formats, in the order in which they are listed to users.
+// Formats returns all formats, in the order for users.
 func Formats() []string {
 	return []string{
-		formatAuto, formatAgent, formatReasoning, formatBrowserUse, formatLangChain, formatConversation, formatTau, formatTraces,
+		formatAuto, formatAgent, formatReasoning, formatBrowserUse, formatLangChain,
+		formatConversation, formatTau, formatTraces,
 	}
 }
 
@@ -33,13 +34,13 @@ type Parsed struct {
 	Format string
 	// Trace is the trace as steps.
 	Trace *Trace
-	// Traces is the same as the dict that snippets find under the name traces. Its
-	// question, ground truth and feedback are empty where the source has none; where it
-	// has no agent step either, one is made of the rendered trace.
+	// Traces is the same as the dict traces of the snippets. Its question, ground truth
+	// and feedback are empty if the source has none. If the source has no agent step
+	// either, the rendered trace becomes one.
 	Traces Traces
 }
 
-// Traces is the canonical dict of a task and what an agent did about it.
+// Traces is the canonical dict of a task and an agent's work on it.
 type Traces struct {
 	Question    string      `json:"question"`
 	GroundTruth *string     `json:"ground_truth"` // the expected answer, nil if it is not known
@@ -55,13 +56,16 @@ type AgentStep struct {
 	SkillIDs  []string `json:"skill_ids"`
 }
 
-// Parse reads a trace of a format, within the bounds of this package. Bytes that
-// are not UTF-8 become U+FFFD. The error of a value of a wrong type has its path, such
-// as "messages[3].content"; members that are not known are passed over.
+// Parse reads a trace of a format, within the bounds of this package. Bytes that are not
+// UTF-8 become U+FFFD. The error for a value of a wrong type names its path, such as
+// "messages[3].content". Unknown members are ignored.
 func Parse(data []byte, format string) (Parsed, error) {
 	if !slices.Contains(Formats(), format) {
-		return Parsed{}, fmt.Errorf("there is no trace format %q: use one of %s", format, formatNames())
+		return Parsed{}, fmt.Errorf(
+			"there is no trace format %q: use one of %s", format, formatNames(),
+		)
 	}
+
 	if len(data) > MaxBytes {
 		return Parsed{}, checkBounds(data)
 	}
@@ -71,15 +75,19 @@ func Parse(data []byte, format string) (Parsed, error) {
 			return parseText(text, format)
 		}
 	}
+
 	root, err := decodeTrace(data)
 	if err != nil {
 		return Parsed{}, err
 	}
 	if format == formatAuto {
 		if format = recognise(root); format == formatAuto {
-			return Parsed{}, errors.New("cannot read the trace: it is of no format that shows by itself: name one of " + formatNames())
+			return Parsed{}, errors.New(
+				"cannot read the trace: it is of no format that shows by itself: name one of " + formatNames(),
+			)
 		}
 	}
+
 	parsed, err := parseAs(root, format)
 	if err != nil {
 		return Parsed{}, fmt.Errorf("cannot read the trace as %s: %w", format, err)
@@ -91,17 +99,18 @@ func formatNames() string {
 	return strings.Join(Formats()[1:], ", ")
 }
 
-// longMark is longer than any marker of who speaks.
+// longMark is longer than any marker of a speaker.
 const longMark = 64
 
-// plainText is data that is text and no JSON: it begins neither as an object or a
-// string nor as a list, except that a marker of who speaks looks like a list.
+// plainText returns data that is text and not JSON: it does not begin like an object, a
+// string or a list. The marker of a speaker, which looks like a list, is text.
 func plainText(data []byte) (string, bool) {
 	trimmed := bytes.Trim(data, blanks)
 	if len(trimmed) == 0 {
 		return "", true
 	}
-	if at := speakerMark.FindIndex(trimmed[:min(len(trimmed), longMark)]); len(at) == 2 && at[0] == 0 {
+	at := speakerMark.FindIndex(trimmed[:min(len(trimmed), longMark)])
+	if len(at) == 2 && at[0] == 0 {
 		return string(data), true
 	}
 	return string(data), !bytes.ContainsRune([]byte(`{["`), rune(trimmed[0]))
@@ -113,16 +122,22 @@ func parseText(text string, format string) (Parsed, error) {
 		return Parsed{}, errors.New("cannot read the trace: it is empty")
 	}
 	if len(text) > MaxText {
-		return Parsed{}, fmt.Errorf("cannot read the trace: the text has %d bytes, more than %d", len(text), MaxText)
+		return Parsed{}, fmt.Errorf(
+			"cannot read the trace: the text has %d bytes, more than %d", len(text), MaxText,
+		)
 	}
+
 	if format == formatAuto && speakerMark.MatchString(text) {
-		return parsedAgent(output{Reasoning: text}), nil
+		return parseAgent(output{Reasoning: text}), nil
 	}
-	return Parsed{Format: formatReasoning, Trace: fromReasoning(text), Traces: tracesOf(output{Reasoning: text})}, nil
+	return Parsed{
+		Format: formatReasoning, Trace: fromReasoning(text),
+		Traces: tracesOf(output{Reasoning: text}),
+	}, nil
 }
 
-// parsedAgent is an agent's output as a trace.
-func parsedAgent(o output) Parsed {
+// parseAgent returns an agent's output as a trace.
+func parseAgent(o output) Parsed {
 	return Parsed{Format: formatAgent, Trace: fromAgent(o), Traces: tracesOf(o)}
 }
 
@@ -130,16 +145,20 @@ func tracesOf(o output) Traces {
 	if o.SkillIDs == nil {
 		o.SkillIDs = []string{}
 	}
-	return Traces{Steps: []AgentStep{{Role: "agent", Reasoning: o.Reasoning, Answer: o.FinalAnswer, SkillIDs: o.SkillIDs}}}
+	return Traces{
+		Steps: []AgentStep{
+			{Role: "agent", Reasoning: o.Reasoning, Answer: o.FinalAnswer, SkillIDs: o.SkillIDs},
+		},
+	}
 }
 
-// parseAs reads JSON as a format that is named.
+// parseAs reads JSON in a given format.
 func parseAs(root located, format string) (p Parsed, err error) {
 	p.Format = format
 	switch format {
 	case formatAgent:
 		output, err := agentOutput(root)
-		return parsedAgent(output), err
+		return parseAgent(output), err
 	case formatReasoning:
 		text, ok := root.any.(string)
 		if !ok {
@@ -157,10 +176,11 @@ func parseAs(root located, format string) (p Parsed, err error) {
 	default: // formatTraces: auto has been resolved
 		return parseTraces(root)
 	}
+
 	return p, err
 }
 
-// listIn is a list, or the list that an object has under a name.
+// listIn returns a list, or the list under a name in an object.
 func listIn(root located, name string) located {
 	if _, ok := root.any.(map[string]any); ok {
 		return root.member(name)
@@ -171,7 +191,7 @@ func listIn(root located, name string) located {
 // agentOutput reads the output of an agent, which may be its text alone.
 func agentOutput(root located) (o output, err error) {
 	if text, ok := root.any.(string); ok {
-		return output{Reasoning: text}, root.fits(text)
+		return output{Reasoning: text}, root.checkLength(text)
 	}
 	if err := root.object(); err != nil {
 		return o, err
@@ -179,9 +199,10 @@ func agentOutput(root located) (o output, err error) {
 	if o.Reasoning, err = root.member("reasoning").text(); err != nil {
 		return o, err
 	}
-	if o.FinalAnswer, err = root.first("final_answer", "answer").shown(); err != nil {
+	if o.FinalAnswer, err = root.first("final_answer", "answer").show(); err != nil {
 		return o, err
 	}
+
 	o.SkillIDs, err = skillIDs(root.member("skill_ids"))
 	return o, err
 }
@@ -210,6 +231,7 @@ func tau(root located) (*Trace, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	traces := make([]*Trace, len(list))
 	steps := 0
 	for i, simulation := range list {
@@ -220,6 +242,7 @@ func tau(root located) (*Trace, error) {
 			return nil, fmt.Errorf("the trace has more than %d steps", MaxSteps)
 		}
 	}
+
 	return combine(traces...), nil
 }
 
@@ -233,6 +256,7 @@ func parseTraces(root located) (Parsed, error) {
 	if err != nil {
 		return p, err
 	}
+
 	traces := make([]*Trace, len(list))
 	steps := 0
 	for i, step := range list {
@@ -244,6 +268,7 @@ func parseTraces(root located) (Parsed, error) {
 		if steps += traces[i].Len(); steps > MaxSteps {
 			return p, fmt.Errorf("the trace has more than %d steps", MaxSteps)
 		}
+
 		made := tracesOf(output).Steps[0]
 		if made.Role, err = step.member("role").text(); err != nil {
 			return p, err
@@ -251,43 +276,49 @@ func parseTraces(root located) (Parsed, error) {
 		if made.Role == "" {
 			made.Role = "agent"
 		}
+
 		p.Traces.Steps = append(p.Traces.Steps, made)
 	}
+
 	p.Trace = combine(traces...)
 	for _, key := range []string{"question", "ground_truth", "feedback"} {
-		if _, err := root.member(key).shown(); err != nil {
+		if _, err := root.member(key).show(); err != nil {
 			return p, err
 		}
 	}
+
 	return p, nil
 }
 
-// complete fills in what the source says of the task beside the trace, in any
-// format.
+// complete adds what the source says about the task, in any format.
 func (p Parsed) complete(root located) Parsed {
 	optional := func(key string) *string {
 		m := root.member(key)
 		if m.any == nil {
 			return nil
 		}
-		text, err := m.shown()
+		text, err := m.show()
 		if err != nil {
 			return nil
 		}
+
 		return &text
 	}
+
 	if question := optional("question"); question != nil {
 		p.Traces.Question = *question
 	}
 	p.Traces.GroundTruth, p.Traces.Feedback = optional("ground_truth"), optional("feedback")
 	if p.Traces.Steps == nil {
-		p.Traces.Steps = []AgentStep{{Role: "agent", Reasoning: p.Trace.Markdown(), SkillIDs: []string{}}}
+		p.Traces.Steps = []AgentStep{
+			{Role: "agent", Reasoning: p.Trace.Markdown(), SkillIDs: []string{}},
+		}
 	}
+
 	return p
 }
 
-// recognise tells the format by the members that only it has; formatAuto if none
-// fits.
+// recognise returns the format by its distinctive members; formatAuto if none fits.
 func recognise(root located) string {
 	switch v := root.any.(type) {
 	case string:
@@ -317,10 +348,11 @@ func recognise(root located) string {
 			return recogniseList(list)
 		}
 	}
+
 	return formatAuto
 }
 
-// recogniseList tells the format of a list by its items.
+// recogniseList returns the format of a list by its items.
 func recogniseList(root located) string {
 	items, err := root.list()
 	if err != nil || len(items) == 0 {
@@ -343,10 +375,11 @@ func recogniseList(root located) string {
 			format = formatConversation
 		}
 	}
+
 	return format
 }
 
-// isTau reports whether a message has what only tau-bench writes.
+// isTau reports whether a message has members that only tau-bench writes.
 func isTau(message located) bool {
 	if message.member("tool_messages").any != nil || message.member("requestor").any != nil {
 		return true

@@ -46,12 +46,15 @@ func (c alike) loaded(t *testing.T) any {
 
 	steps := []any{}
 	for _, s := range trace.Steps() {
-		steps = append(steps, []any{s.Index, s.Action, s.Thought, s.Observation, s.Timestamp, s.Metadata})
+		steps = append(
+			steps, []any{s.Index, s.Action, s.Thought, s.Observation, s.Timestamp, s.Metadata},
+		)
 	}
 	raw, system := trace.Raw()
 
 	return plain(t, map[string]any{
-		"steps": steps, "raw": raw, "system": system, "len": trace.Len(), "markdown": trace.Markdown(),
+		"steps": steps, "raw": raw, "system": system, "len": trace.Len(),
+		"markdown": trace.Markdown(),
 	})
 }
 
@@ -88,11 +91,17 @@ func alikeCases(t *testing.T, byChance int) []alike {
 	if err != nil || len(files) < 10 {
 		t.Fatal("the traces are not there", err)
 	}
-	probes := []string{"error", "CITY", "köln", "straße", "tool_call", "tool_call:search", "user", "[", "Agent", "é", "ς", "Kelvin", "1", "t"}
+	probes := []string{
+		"error", "CITY", "köln", "straße", "tool_call", "tool_call:search", "user", "[", "Agent",
+		"é", "ς", "Kelvin", "1", "t",
+	}
 	var cases []alike
 	add := func(factory string, source any) {
 		for _, limit := range []int{0, 12} {
-			cases = append(cases, alike{Factory: factory, Source: source, Limit: limit, System: "Policy: be kind.", Probes: probes})
+			cases = append(cases, alike{
+				Factory: factory, Source: source, Limit: limit, System: "Policy: be kind.",
+				Probes: probes,
+			})
 		}
 	}
 	for _, name := range files {
@@ -107,7 +116,9 @@ func alikeCases(t *testing.T, byChance int) []alike {
 			continue
 		}
 		source := decoded(t, data)
-		for _, factory := range []string{"agent", "browser-use", "langchain", "conversation", "tau"} {
+		for _, factory := range []string{
+			"agent", "browser-use", "langchain", "conversation", "tau",
+		} {
 			add(factory, source)
 			if object, ok := source.(map[string]any); ok && object["messages"] != nil {
 				add(factory, object["messages"])
@@ -151,18 +162,47 @@ func decoded(t *testing.T, data []byte) any {
 // values that are right more often than not.
 func anyMessages(random *rand.Rand) any {
 	keys := map[string][]any{
-		"role":         {"user", "assistant", "tool", "system", "odd", 5},
-		"content":      {"text [ERROR]", "", nil, []any{map[string]any{"type": "text", "text": "part"}, "bare"}, []any{map[string]any{"type": "tool_result", "tool_use_id": "a", "content": "r"}}, map[string]any{"k": 1}, false},
-		"tool_calls":   {nil, []any{map[string]any{"id": "a", "name": "search", "arguments": map[string]any{"q": "x"}}}, []any{map[string]any{"id": "b", "function": map[string]any{"name": "f", "arguments": "{}"}}, "wrong"}, "wrong"},
+		"role": {"user", "assistant", "tool", "system", "odd", 5},
+		"content": {
+			"text [ERROR]", "", nil,
+			[]any{map[string]any{"type": "text", "text": "part"}, "bare"},
+			[]any{map[string]any{"type": "tool_result", "tool_use_id": "a", "content": "r"}},
+			map[string]any{"k": 1},
+			false,
+		},
+		"tool_calls": {
+			nil,
+			[]any{
+				map[string]any{"id": "a", "name": "search", "arguments": map[string]any{"q": "x"}},
+			},
+			[]any{
+				map[string]any{
+					"id": "b", "function": map[string]any{"name": "f", "arguments": "{}"},
+				},
+				"wrong",
+			},
+			"wrong",
+		},
 		"tool_call_id": {"a", "b", "", nil, 3},
 		"error":        {true, false, nil, "wrong"},
 		"requestor":    {"user", "assistant"},
-		"model_output": {nil, map[string]any{"memory": "m", "action": []any{map[string]any{"click": map[string]any{"index": 1}}}}, map[string]any{"current_state": map[string]any{"memory": 5}}, []any{}},
-		"result":       {nil, []any{map[string]any{"error": "boom", "is_done": true}}, []any{"wrong"}},
-		"state":        {nil, map[string]any{"url": "u"}, map[string]any{"title": 1}},
-		"metadata":     {nil, map[string]any{"step_start_time": 1.5}},
-		"action":       {map[string]any{"tool": "t", "tool_input": []any{1, "two"}, "log": " l "}, map[string]any{"kwargs": map[string]any{"tool": "k"}}, "wrong"},
-		"observation":  {"o", nil, map[string]any{"z": 1, "a": 2}},
+		"model_output": {
+			nil,
+			map[string]any{
+				"memory": "m", "action": []any{map[string]any{"click": map[string]any{"index": 1}}},
+			},
+			map[string]any{"current_state": map[string]any{"memory": 5}},
+			[]any{},
+		},
+		"result":   {nil, []any{map[string]any{"error": "boom", "is_done": true}}, []any{"wrong"}},
+		"state":    {nil, map[string]any{"url": "u"}, map[string]any{"title": 1}},
+		"metadata": {nil, map[string]any{"step_start_time": 1.5}},
+		"action": {
+			map[string]any{"tool": "t", "tool_input": []any{1, "two"}, "log": " l "},
+			map[string]any{"kwargs": map[string]any{"tool": "k"}},
+			"wrong",
+		},
+		"observation": {"o", nil, map[string]any{"z": 1, "a": 2}},
 	}
 	names := make([]string, 0, len(keys))
 	for name := range keys {
@@ -219,7 +259,10 @@ func compareLoaded(t *testing.T, cases []alike, got []any) {
 		if wrong++; wrong > 5 {
 			t.Fatal("and more")
 		}
-		t.Errorf("case %d, %s of %.300v (limit %d):\n%s", i, c.Factory, c.Source, c.Limit, difference(want, part))
+		t.Errorf(
+			"case %d, %s of %.300v (limit %d):\n%s", i, c.Factory, c.Source, c.Limit,
+			difference(want, part),
+		)
 	}
 }
 
@@ -282,7 +325,10 @@ func difference(want, got any) string {
 	var b strings.Builder
 	for key := range w {
 		if !values.DeepEqual(w[key], g[key]) {
-			fmt.Fprintf(&b, "%s:\n  want: %.600q\n  got:  %.600q\n", key, fmt.Sprint(w[key]), fmt.Sprint(g[key]))
+			fmt.Fprintf(
+				&b, "%s:\n  want: %.600q\n  got:  %.600q\n", key, fmt.Sprint(w[key]),
+				fmt.Sprint(g[key]),
+			)
 		}
 	}
 	if b.Len() == 0 {
@@ -304,7 +350,9 @@ func TestTracesAreAlikeInCPython(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	script := classes(t) + "import sys\nprint(json.dumps([trace_make(case) for case in json.load(sys.stdin)]))\n"
+	script := classes(
+		t,
+	) + "import sys\nprint(json.dumps([trace_make(case) for case in json.load(sys.stdin)]))\n"
 	for _, python := range append([]string{python}, filepath.SplitList(os.Getenv("RLM_OLD_PYTHONS"))...) {
 		command := exec.CommandContext(t.Context(), python, "-I", "-c", script)
 		command.Stdin = bytes.NewReader(input)
@@ -325,11 +373,17 @@ func TestTracesAreAlikeInCPython(t *testing.T) {
 
 func TestTracesInASandbox(t *testing.T) {
 	e := shared
-	t.Run("alike", func(t *testing.T) { tracesAreAlike(t, traceSession(t, e, router.Policy{}, "wasm")) })
+	t.Run(
+		"alike",
+		func(t *testing.T) { tracesAreAlike(t, traceSession(t, e, router.Policy{}, "wasm")) },
+	)
 	t.Run("moves", func(t *testing.T) {
 		aTraceMoves(t, traceSession(t, e, router.Policy{AllowLocal: true}, "wasm", "local"))
 	})
-	t.Run("large", func(t *testing.T) { aLargeTraceIsBound(t, traceSession(t, e, router.Policy{}, "wasm")) })
+	t.Run(
+		"large",
+		func(t *testing.T) { aLargeTraceIsBound(t, traceSession(t, e, router.Policy{}, "wasm")) },
+	)
 }
 
 // traceSession is a session on the tiers that a policy allows, of which the test needs
@@ -375,7 +429,8 @@ func tracesAreAlike(t *testing.T, s *repl.Session) {
 	if err := agenttrace.Bind(t.Context(), s, nil); err != nil {
 		t.Fatal(err)
 	}
-	if got := final(t, s, "FINAL([trace is None, TraceStep.__name__, TraceContext.__name__])"); !values.DeepEqual(got, []any{true, "TraceStep", "TraceContext"}) {
+	got := final(t, s, "FINAL([trace is None, TraceStep.__name__, TraceContext.__name__])")
+	if !values.DeepEqual(got, []any{true, "TraceStep", "TraceContext"}) {
 		t.Errorf("no trace: %v", got)
 	}
 	script, err := os.ReadFile("testdata/trace_answers.py")
@@ -387,9 +442,9 @@ func tracesAreAlike(t *testing.T, s *repl.Session) {
 	if err := s.Assign(t.Context(), "cases", cases); err != nil {
 		t.Fatal(err)
 	}
-	got, _ := final(t, s, "FINAL([trace_make(case) for case in cases])").([]any)
-	compareLoaded(t, cases, got)
-	compareRecorded(t, got[:len(alikeCases(t, 0))])
+	made, _ := final(t, s, "FINAL([trace_make(case) for case in cases])").([]any)
+	compareLoaded(t, cases, made)
+	compareRecorded(t, made[:len(alikeCases(t, 0))])
 
 	// What the host keeps is the same trace.
 	for i, c := range cases[:40] {
@@ -401,8 +456,8 @@ func tracesAreAlike(t *testing.T, s *repl.Session) {
 			t.Fatal(err)
 		}
 		kept := final(t, s, fmt.Sprintf("FINAL(trace_answers(trace, cases[%d]['probes']))", i))
-		if !values.DeepEqual(kept, got[i]) {
-			t.Errorf("case %d, %s, as it is kept: %s", i, c.Factory, difference(got[i], kept))
+		if !values.DeepEqual(kept, made[i]) {
+			t.Errorf("case %d, %s, as it is kept: %s", i, c.Factory, difference(made[i], kept))
 		}
 	}
 }
@@ -413,31 +468,48 @@ func aTraceMoves(t *testing.T, s *repl.Session) {
 	if err := agenttrace.Bind(t.Context(), s, trace); err != nil {
 		t.Fatal(err)
 	}
-	want := final(t, s, "found = trace.get_errors(); FINAL([trace.to_markdown(), [s.index for s in found]])")
+	want := final(
+		t, s, "found = trace.get_errors(); FINAL([trace.to_markdown(), [s.index for s in found]])",
+	)
 	from := s.Home()
-	got := final(t, s, "import subprocess; subprocess.run(['true']); FINAL([trace.to_markdown(), [s.index for s in found]])")
+	got := final(
+		t, s,
+		"import subprocess; subprocess.run(['true']); FINAL([trace.to_markdown(), [s.index for s in found]])",
+	)
 	if s.Home() == from || !values.DeepEqual(got, want) {
 		t.Errorf("from %s to %s: %v, not %v", from, s.Home(), got, want)
 	}
-	if got := final(t, s, "FINAL(found[0] is trace[1] and len(TraceContext.combine([trace, trace])) == 8)"); got != true {
+	got = final(
+		t, s, "FINAL(found[0] is trace[1] and len(TraceContext.combine([trace, trace])) == 8)",
+	)
+	if got != true {
 		t.Error("the steps are no longer those of the trace")
 	}
 }
 
 func aLargeTraceIsBound(t *testing.T, s *repl.Session) {
 	t.Helper()
-	step := agenttrace.Step{Action: "reasoning", Thought: strings.Repeat("a line of thought\n", 1<<10)}
-	trace := agenttrace.New(slices.Repeat([]agenttrace.Step{step}, 1<<10), strings.Repeat("x", 8<<20))
+	step := agenttrace.Step{
+		Action: "reasoning", Thought: strings.Repeat("a line of thought\n", 1<<10),
+	}
+	trace := agenttrace.New(
+		slices.Repeat([]agenttrace.Step{step}, 1<<10), strings.Repeat("x", 8<<20),
+	)
 	if err := agenttrace.Bind(t.Context(), s, trace); err != nil {
 		t.Fatal(err)
 	}
-	if got := final(t, s, "FINAL([len(trace), len(trace.raw_reasoning), len(trace.search_raw('THOUGHT'))])"); !values.DeepEqual(got, []any{1024., 8388608., 1024.}) {
+	got := final(
+		t, s, "FINAL([len(trace), len(trace.raw_reasoning), len(trace.search_raw('THOUGHT'))])",
+	)
+	if !values.DeepEqual(got, []any{1024., 8388608., 1024.}) {
 		t.Errorf("%v", got)
 	}
 }
 
 func BenchmarkBindTrace(b *testing.B) {
-	s, err := repl.OpenSession(b.Context(), repl.SessionConfig{Open: shared.Opener(router.Policy{})})
+	s, err := repl.OpenSession(
+		b.Context(), repl.SessionConfig{Open: shared.Opener(router.Policy{})},
+	)
 	if err != nil {
 		b.Fatal(err)
 	}

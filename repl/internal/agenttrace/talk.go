@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// textLen is how many characters of a text a conversation's steps keep.
+// textLen bounds the texts in the steps of a conversation, in characters.
 const textLen = 1000
 
-// everything is the length of texts that are not cut.
+// everything is the bound for texts that are never cut.
 const everything = MaxBytes
 
 // talk makes steps of what was said and called.
@@ -32,16 +32,18 @@ func talkOf(messages located, limit int, system string) (*Trace, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	t := talk{limit: limit, waiting: map[string]int{}, settled: map[int]bool{}}
 	for _, m := range list {
 		if err := t.message(m); err != nil {
 			return nil, err
 		}
 	}
+
 	return newTrace(t.steps, strings.Join(t.raw, "\n\n"), system), nil
 }
 
-// roleActions are the usual names of who speaks, and the action of what they say.
+// roleActions maps the usual names of speakers to actions.
 var roleActions = map[string]string{
 	"user": actionUser, "human": actionUser,
 	"assistant": actionAgent, "ai": actionAgent, "agent": actionAgent, "model": actionAgent,
@@ -60,13 +62,17 @@ func (t *talk) message(m located) error {
 	if m.member("role").any == nil {
 		return m.member("role").wrong("text")
 	}
+
 	role, err := m.member("role").text()
 	if err != nil {
 		return err
 	}
 	if roleActions[role] == actionToolAlone {
-		return t.result(m, m.first("tool_call_id", "id"), m.member("content"), m.first("error", "is_error"))
+		return t.result(
+			m, m.first("tool_call_id", "id"), m.member("content"), m.first("error", "is_error"),
+		)
 	}
+
 	before := len(t.steps) + len(t.raw)
 	if err := t.reasoning(m.member("reasoning_content")); err != nil {
 		return err
@@ -77,14 +83,16 @@ func (t *talk) message(m located) error {
 	if err := t.each(m.member("tool_calls"), t.call); err != nil {
 		return err
 	}
+
 	if old := m.member("function_call"); old.any != nil {
 		if err := t.call(old); err != nil {
 			return err
 		}
 	}
 	if len(t.steps)+len(t.raw) == before {
-		return t.say(role, "") // nothing is lost without a sign
+		return t.say(role, "") // an empty message stays visible
 	}
+
 	return nil
 }
 
@@ -101,7 +109,7 @@ func (t *talk) each(list located, do func(located) error) error {
 	return nil
 }
 
-// say adds what somebody said.
+// say adds a message of a speaker.
 func (t *talk) say(role, text string) error {
 	action, ok := roleActions[role]
 	if !ok {
@@ -125,11 +133,13 @@ func (t *talk) reasoning(thought located) error {
 	if err != nil || text == "" {
 		return err
 	}
-	return t.add(Step{Action: actionReasoning, Thought: Shorten(text, t.limit)}, actionReasoning, text)
+	return t.add(
+		Step{Action: actionReasoning, Thought: Shorten(text, t.limit)}, actionReasoning, text,
+	)
 }
 
-// content makes steps of a message's content, the parts in their order. Texts that
-// follow one another are one.
+// content makes steps of a message's content, the parts in their order. Consecutive texts
+// become one step.
 func (t *talk) content(role string, content located) error {
 	if _, ok := content.any.(string); ok || content.any == nil {
 		text, err := content.text()
@@ -138,6 +148,7 @@ func (t *talk) content(role string, content located) error {
 		}
 		return t.say(role, text)
 	}
+
 	parts, err := content.list()
 	if err != nil {
 		return content.wrong("text or a list of parts")
@@ -150,6 +161,7 @@ func (t *talk) content(role string, content located) error {
 		}
 		return t.say(role, text)
 	}
+
 	for _, part := range parts {
 		text, isText, err := partText(part)
 		if err != nil {
@@ -159,6 +171,7 @@ func (t *talk) content(role string, content located) error {
 			said = append(said, text)
 			continue
 		}
+
 		if err := flush(); err != nil {
 			return err
 		}
@@ -166,11 +179,12 @@ func (t *talk) content(role string, content located) error {
 			return err
 		}
 	}
+
 	return flush()
 }
 
-// partText is the text of a part that is said: a text, or the name of what is none,
-// such as "[image_url]".
+// partText returns the text of a part, or the name of another kind of part, such as
+// "[image_url]".
 func partText(part located) (text string, ok bool, err error) {
 	if s, isText := part.any.(string); isText {
 		return s, true, nil
@@ -178,6 +192,7 @@ func partText(part located) (text string, ok bool, err error) {
 	if err := part.object(); err != nil {
 		return "", false, part.wrong("text or an object")
 	}
+
 	kind, err := part.member("type").text()
 	if err != nil {
 		return "", false, err
@@ -189,6 +204,7 @@ func partText(part located) (text string, ok bool, err error) {
 		text, err = part.member("text").text()
 		return text, true, err
 	}
+
 	return "[" + kind + "]", true, nil
 }
 
@@ -198,7 +214,9 @@ func (t *talk) part(part located) error {
 	case "tool_use":
 		return t.call(part)
 	case "tool_result":
-		return t.result(part, part.member("tool_use_id"), part.member("content"), part.member("is_error"))
+		return t.result(
+			part, part.member("tool_use_id"), part.member("content"), part.member("is_error"),
+		)
 	}
 	return t.reasoning(part.member("thinking"))
 }
@@ -213,15 +231,17 @@ func (t *talk) call(c located) error {
 	if f := c.member("function"); f.any != nil {
 		inner = f
 	}
+
 	name, err := inner.member("name").text()
 	if err != nil {
 		return err
 	}
-	arguments, err := inner.first("arguments", "input").shown()
+	arguments, err := inner.first("arguments", "input").show()
 	if err != nil {
 		return err
 	}
-	id, err := c.first("id", "call_id").shown()
+
+	id, err := c.first("id", "call_id").show()
 	if err != nil {
 		return err
 	}
@@ -233,6 +253,7 @@ func (t *talk) call(c located) error {
 	if err := t.add(step, action, arguments); err != nil {
 		return err
 	}
+
 	t.calls = append(t.calls, len(t.steps)-1)
 	if id != "" {
 		t.waiting[id] = len(t.steps) - 1
@@ -240,8 +261,8 @@ func (t *talk) call(c located) error {
 	return nil
 }
 
-// result adds a tool's result to the call that it answers: the one of its id, or
-// without an id the oldest that waits. Without such a call it is a step of its own.
+// result adds a tool's result to its call: the one with its id or, without an id, the
+// oldest open one. Without such a call it becomes a separate step.
 func (t *talk) result(r, id, content, failed located) error {
 	text, err := resultText(content)
 	if err != nil {
@@ -254,7 +275,8 @@ func (t *talk) result(r, id, content, failed located) error {
 	if bad {
 		text = "[ERROR] " + text
 	}
-	which, err := id.shown()
+
+	which, err := id.show()
 	if err != nil {
 		return err
 	}
@@ -265,6 +287,7 @@ func (t *talk) result(r, id, content, failed located) error {
 		t.raw = append(t.raw, "[tool] "+text)
 		return nil
 	}
+
 	step := Step{Action: actionToolAlone, Observation: Shorten(text, t.limit)}
 	if r.member("requestor").any == "user" {
 		step.Metadata = map[string]any{"requestor": "user"}
@@ -272,7 +295,7 @@ func (t *talk) result(r, id, content, failed located) error {
 	return t.add(step, "tool", text)
 }
 
-// callOf is the step of the call that a result of an id belongs to.
+// callOf returns the step of the call that a result with an id belongs to.
 func (t *talk) callOf(id string) (at int, ok bool) {
 	if id != "" {
 		at, ok = t.waiting[id]
@@ -286,23 +309,25 @@ func (t *talk) callOf(id string) (at int, ok bool) {
 	return 0, false
 }
 
-// resultText is the text of a result: a text, parts, or any other JSON.
+// resultText returns the text of a result: a text, parts, or any other JSON.
 func resultText(content located) (string, error) {
 	parts, isList := content.any.([]any)
 	if !isList {
-		return content.shown()
+		return content.show()
 	}
 	texts := make([]string, len(parts))
 	list, err := content.list()
 	if err != nil {
 		return "", err
 	}
+
 	for i, part := range list {
 		text, ok, err := partText(part)
 		if err != nil || !ok {
-			return content.shown() // a list that is no list of parts
+			return content.show() // a list that is no list of parts
 		}
 		texts[i] = text
 	}
+
 	return strings.Join(texts, "\n"), nil
 }

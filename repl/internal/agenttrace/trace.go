@@ -18,8 +18,8 @@ const (
 	actionToolAlone = "tool_result" // a result whose call is not in the trace
 )
 
-// Step is one thing that an agent did, or that was said to it. Lengths are in
-// characters, as in the class of the same name that snippets see.
+// Step is one action of an agent, or a message to it. Lengths are in characters, as in
+// the Python class TraceStep.
 type Step struct {
 	Index       int    `json:"index"`       // its place in the trace, from 0
 	Action      string `json:"action"`      // such as "reasoning", "tool_call:search"
@@ -27,11 +27,11 @@ type Step struct {
 	Observation string `json:"observation"` // a tool's result, an answer
 	// Timestamp is in seconds since 1970, nil if it is not known.
 	Timestamp *float64 `json:"timestamp"`
-	// Metadata is what else the source said, as JSON values; often nil.
+	// Metadata holds further members of the source, as JSON values; often nil.
 	Metadata map[string]any `json:"metadata"`
 }
 
-// content is the thought and the observation, one below the other.
+// content returns the thought and the observation, one below the other.
 func (s Step) content() string {
 	if s.Thought == "" || s.Observation == "" {
 		return s.Thought + s.Observation
@@ -39,7 +39,7 @@ func (s Step) content() string {
 	return s.Thought + "\n" + s.Observation
 }
 
-// Shorten cuts text to most characters and says how many it left out.
+// Shorten cuts text to a number of characters and says how many it left out.
 func Shorten(text string, most int) string {
 	head, left := HeadOf(text, most)
 	if left == 0 {
@@ -48,7 +48,7 @@ func Shorten(text string, most int) string {
 	return fmt.Sprintf("%s... (%d more chars)", head, left)
 }
 
-// HeadOf is the first most characters of text, and how many come after them.
+// HeadOf returns the first characters of a text, and the number of those after them.
 func HeadOf(text string, most int) (head string, left int) {
 	most = max(most, 0)
 	if len(text) <= most {
@@ -63,8 +63,8 @@ func HeadOf(text string, most int) (head string, left int) {
 	return text, 0
 }
 
-// Trace is an agent's trace, made for exploring it. It does not change. A
-// snippet sees the same under the same rules: the Python class answers as this one.
+// Trace is an agent's trace. It does not change. The Python class TraceContext returns
+// the same results.
 type Trace struct {
 	steps  []Step
 	raw    string
@@ -79,12 +79,13 @@ func newTrace(steps []Step, raw, system string) *Trace {
 	return &Trace{steps: steps, raw: raw, system: system}
 }
 
-// Len is the number of steps.
+// Len returns the number of steps.
 func (t *Trace) Len() int { return len(t.steps) }
 
-// speakers are who acts in a step, for the actions that factories make.
+// speakers names the speaker of a step by its action.
 var speakers = map[string]string{
-	actionReasoning: "Agent (reasoning)", actionUser: "User", actionAgent: "Agent", actionSystem: "System", actionToolAlone: "Tool",
+	actionReasoning: "Agent (reasoning)", actionUser: "User", actionAgent: "Agent",
+	actionSystem: "System", actionToolAlone: "Tool",
 }
 
 // Markdown renders the trace as a conversation: a paragraph a step, tool calls as
@@ -108,12 +109,14 @@ func (s *Step) markdown() string {
 	if !known {
 		speaker = "Agent (" + s.Action + ")"
 	}
+
 	switch {
 	case isCall:
 		lines = append(lines, "**Agent** calls "+name+"("+s.Thought+")")
 	case s.Thought != "" || s.Observation == "":
 		lines = append(lines, "**"+speaker+":** "+s.Thought)
 	}
+
 	switch {
 	case s.Observation == "":
 	case isCall || s.Action == actionToolAlone:
@@ -121,10 +124,11 @@ func (s *Step) markdown() string {
 	default:
 		lines = append(lines, "**Observation:** "+s.Observation)
 	}
+
 	return strings.Join(lines, "\n")
 }
 
-// keptTrace is the JSON by which the host hands a trace to a session.
+// keptTrace is the JSON form in which the host gives a trace to a session.
 type keptTrace struct {
 	Steps        []Step `json:"steps"`
 	RawReasoning string `json:"raw_reasoning"`

@@ -113,7 +113,9 @@ var shared *rlm.Engine
 
 func TestMain(m *testing.M) {
 	looptest.Main(m, func() (_ io.Closer, err error) {
-		shared, err = rlm.New(rlm.Options{CacheDir: testcache.Dir(), Python: os.Getenv("RLM_LOCAL_PYTHON")})
+		shared, err = rlm.New(
+			rlm.Options{CacheDir: testcache.Dir(), Python: os.Getenv("RLM_LOCAL_PYTHON")},
+		)
 		return shared, err
 	})
 }
@@ -141,38 +143,62 @@ func TestFactoryMethods(t *testing.T) {
 		want []string
 	}{
 		{
-			"from_agent_output", made(agenttrace.Make("agent", agentJSON("[assistant] a\n[USER] b\n  [assistant]\n", "c"), 0, "")),
+			"from_agent_output",
+			made(agenttrace.Make(
+				"agent", agentJSON("[assistant] a\n[USER] b\n  [assistant]\n", "c"), 0, "",
+			)),
 			[]string{"agent_response|a|", "user_message|b|Answer: c"},
 		},
-		{"from_agent_output without markers", made(agenttrace.Make("agent", agentJSON("1. say [user] a", ""), 0, "")), []string{"reasoning|1. say [user] a|"}},
+		{
+			"from_agent_output without markers",
+			made(agenttrace.Make("agent", agentJSON("1. say [user] a", ""), 0, "")),
+			[]string{"reasoning|1. say [user] a|"},
+		},
 		{
 			"from_reasoning_string", reasoned("Plan:\n1. pi is 3.14\n on\n2) b\nStep 3: c\n1999. d\n"),
 			[]string{"reasoning|Plan:|", "reasoning|pi is 3.14\n on|", "reasoning|b|", "reasoning|c\n1999. d|"},
 		},
 		{"from_reasoning_string without numbers", reasoned(" all of it\n"), []string{"reasoning|all of it|"}},
 		{
-			"from_browser_use", made(agenttrace.Make("browser-use", []byte(`{"history": [{"model_output": {"current_state": {"memory": "m"}, "action": [{"go": {"url": "u"}}, {"done": null}]},
-				"result": [{"error": "stale"}], "state": {"url": "u", "screenshot": "AAAA"}, "metadata": {"step_start_time": 2.5}}]}`), 0, "")),
+			"from_browser_use", made(agenttrace.Make("browser-use", []byte(`{"history": `+
+				`[{"model_output": {"current_state": {"memory": "m"}, "action": [{"go": {"url": "u"}}, {"done": null}]},
+				"result": [{"error": "stale"}], "state": {"url": "u", "screenshot": "AAAA"}, "metadata": `+
+				`{"step_start_time": 2.5}}]}`), 0, "")),
 			[]string{"tool_call:go|Memory: m\nAction: go({\"url\": \"u\"})|[ERROR] stale|2.5"},
 		},
 		{
-			"from_langchain", made(agenttrace.Make("langchain", []byte(`[[{"tool": "search", "tool_input": {"b": 1, "a": 2.0}, "log": ""}, ["x"]]]`), 0, "")),
+			"from_langchain", made(agenttrace.Make("langchain", []byte(`[[{"tool": "search", `+
+				`"tool_input": {"b": 1, "a": 2.0}, "log": ""}, ["x"]]]`), 0, "")),
 			[]string{`tool_call:search|{"a": 2.0, "b": 1}|["x"]`},
 		},
 		{
-			"from_conversation_history", made(agenttrace.Make("conversation", []byte(`[{"role": "user", "content": "`+strings.Repeat("x", 1005)+`"}]`), 0, "")),
+			"from_conversation_history",
+			made(agenttrace.Make(
+				"conversation",
+				[]byte(`[{"role": "user", "content": "`+strings.Repeat("x", 1005)+`"}]`), 0, "",
+			)),
 			[]string{"user_message|" + strings.Repeat("x", 1000) + "... (5 more chars)|"},
 		},
 		{
-			"from_conversation_history max_text_len", made(agenttrace.Make("conversation", []byte(`[{"role": "assistant", "content": [{"type": "text", "text": "ab"}, {"type": "tool_use", "id": "1", "name": "t", "input": {}}]}]`), 1, "")),
+			"from_conversation_history max_text_len",
+			made(agenttrace.Make(
+				"conversation",
+				[]byte(`[{"role": "assistant", "content": [{"type": "text", "text": "ab"}, `+
+					`{"type": "tool_use", "id": "1", "name": "t", "input": {}}]}]`), 1, "",
+			)),
 			[]string{"agent_response|a... (1 more chars)|", "tool_call:t|{... (1 more chars)|"},
 		},
 		{
-			"from_tau_simulation", made(agenttrace.Make("tau", []byte(`[{"role": "assistant", "tool_calls": [{"id": "", "name": "t", "arguments": {"x": 1}}]},
-				{"role": "tool", "id": "", "content": "no", "error": true}, {"role": "tool", "id": "", "content": "alone"}]`), 0, "Be kind.")),
+			"from_tau_simulation", made(agenttrace.Make("tau", []byte(`[{"role": "assistant", `+
+				`"tool_calls": [{"id": "", "name": "t", "arguments": {"x": 1}}]},
+				{"role": "tool", "id": "", "content": "no", "error": true}, {"role": "tool", "id": "", `+
+				`"content": "alone"}]`), 0, "Be kind.")),
 			[]string{`tool_call:t|{"x": 1}|[ERROR] no`, "tool_result||alone"},
 		},
-		{"combine", agenttrace.Combine(sample(), reasoned("end"), agenttrace.New(nil, "")), append(brief(sample()), "reasoning|end|")},
+		{
+			"combine", agenttrace.Combine(sample(), reasoned("end"), agenttrace.New(nil, "")),
+			append(brief(sample()), "reasoning|end|"),
+		},
 		{"combine of nothing", agenttrace.Combine(), []string{}},
 	} {
 		if got := brief(c.got); !slices.Equal(got, c.want) {
@@ -184,9 +210,12 @@ func TestFactoryMethods(t *testing.T) {
 			}
 		}
 	}
-	both := agenttrace.Combine(made(agenttrace.Make("tau", []byte(`[]`), 0, "Be kind.")), sample(), sample())
+	both := agenttrace.Combine(
+		made(agenttrace.Make("tau", []byte(`[]`), 0, "Be kind.")), sample(), sample(),
+	)
 	raw, system := both.Raw()
-	if system != "Be kind." || strings.Count(raw, "\n\n---\n\n") != 1 || !strings.HasPrefix(both.Markdown(), "## System prompt\n\nBe kind.") {
+	if system != "Be kind." || strings.Count(raw, "\n\n---\n\n") != 1 ||
+		!strings.HasPrefix(both.Markdown(), "## System prompt\n\nBe kind.") {
 		t.Errorf("combined: %q %q", system, raw)
 	}
 }

@@ -39,22 +39,33 @@ var exampleFields = []flow.Param{
 	{Name: "output", Type: flow.AnyType, Required: true, Doc: "the verdict on it, as JSON"},
 }
 
-// judgement are the parameters that say how an output is judged; the loop and the
-// action of its own share them.
+// judgement returns the parameters of an evaluator, which reflection.loop and
+// reflection.evaluate share.
 func judgement(typeName string, standard any) []flow.Param {
 	return []flow.Param{
 		{
-			Name: typeName, Type: flow.TextType, Required: standard == nil, Default: standard,
-			Values: []string{SchemaEvaluator, LLMEvaluator, CustomEvaluator}, Doc: "schema, llm or custom",
+			Name: typeName, Type: flow.TextType, Required: standard == nil,
+			Default: standard, Values: []string{SchemaEvaluator, LLMEvaluator, CustomEvaluator},
+			Doc: "schema, llm or custom",
 		},
 		{Name: "schema", Type: flow.SchemaType, Doc: "the JSON Schema (type schema)"},
-		{Name: "prompt", Type: flow.TextType, Late: true, Doc: "what the judge is asked (type llm)"},
-		{Name: "model", Type: flow.ModelType, Late: true, Doc: "the judge (type llm); by default the state's model, or the run's"},
-		{Name: "examples", Type: flow.ListType, Fields: exampleFields, Late: true, Doc: "few-shot examples (type llm)"},
+		{
+			Name: "prompt", Type: flow.TextType, Late: true,
+			Doc: "what the judge is asked (type llm)",
+		},
+		{
+			Name: "model", Type: flow.ModelType, Late: true,
+			Doc: "the judge (type llm); by default the state's model, or the run's",
+		},
+		{
+			Name: "examples", Type: flow.ListType, Fields: exampleFields, Late: true,
+			Doc: "few-shot examples (type llm)",
+		},
 		{Name: "run", Type: flow.CodeType, Doc: "the code (type custom)"},
 		{
-			Name: "language", Type: flow.TextType, Default: Python, Values: []string{Python, Lua, Prolog},
-			Doc: "of the code: python, lua or prolog (type custom)",
+			Name: "language", Type: flow.TextType, Default: Python,
+			Values: []string{Python, Lua, Prolog},
+			Doc:    "of the code: python, lua or prolog (type custom)",
 		},
 	}
 }
@@ -68,16 +79,27 @@ var loopAction = flow.Action{
 	Name: "reflection.loop",
 	Doc:  "Makes an output, judges it and corrects it, until it is valid or the iterations are used up.",
 	Params: []flow.Param{
-		{Name: "generator", Type: flow.StepType, Required: true, Late: true, Doc: "what makes the output: action with its parameters, or run"},
 		{
-			Name: "evaluator", Type: flow.ObjectType, Required: true, Late: true, Fields: judgement("type", nil), Doc: "what judges it",
+			Name: "generator", Type: flow.StepType, Required: true, Late: true,
+			Doc: "what makes the output: action with its parameters, or run",
+		},
+		{
+			Name: "evaluator", Type: flow.ObjectType, Required: true, Late: true,
+			Fields: judgement("type", nil), Doc: "what judges it",
 			Verify: func(v *flow.Tree) []*flow.Problem { return verifyEvaluator(v, "type") },
 		},
-		{Name: "corrector", Type: flow.StepType, Late: true, Doc: "what corrects it: action with its parameters, or run"},
-		{Name: "max_iterations", Type: flow.WholeType, Default: DefaultIterations, Least: 1, Most: MaxIterations, Doc: "how many attempts there are at most"},
 		{
-			Name: "on_failure", Type: flow.TextType, Default: ReturnBest, Values: []string{ReturnBest, ReturnLast, Raise},
-			Doc: "what becomes of a loop without a valid output",
+			Name: "corrector", Type: flow.StepType, Late: true,
+			Doc: "what corrects it: action with its parameters, or run",
+		},
+		{
+			Name: "max_iterations", Type: flow.WholeType, Default: DefaultIterations,
+			Least: 1, Most: MaxIterations, Doc: "how many attempts there are at most",
+		},
+		{
+			Name: "on_failure", Type: flow.TextType, Default: ReturnBest,
+			Values: []string{ReturnBest, ReturnLast, Raise},
+			Doc:    "what becomes of a loop without a valid output",
 		},
 	},
 	Do: func(ctx context.Context, r *flow.Run, with map[string]any) (any, error) {
@@ -89,6 +111,7 @@ var loopAction = flow.Action{
 		if err != nil {
 			return nil, err
 		}
+
 		values := outcome.Values()
 		return values, r.Set(values)
 	},
@@ -98,7 +121,10 @@ var evaluateAction = flow.Action{
 	Name: "reflection.evaluate",
 	Doc:  "Judges a value.",
 	Params: append([]flow.Param{
-		{Name: "data", Type: flow.AnyType, Doc: "what is judged; by default the state's reflection_output"},
+		{
+			Name: "data", Type: flow.AnyType,
+			Doc: "what is judged; by default the state's reflection_output",
+		},
 	}, judgement("evaluator_type", SchemaEvaluator)...),
 	Verify: func(with *flow.Tree) []*flow.Problem { return verifyEvaluator(with, "evaluator_type") },
 	Do: func(ctx context.Context, r *flow.Run, with map[string]any) (any, error) {
@@ -110,6 +136,7 @@ var evaluateAction = flow.Action{
 		if err != nil {
 			return nil, err
 		}
+
 		return verdict.Values(), nil
 	},
 }
@@ -118,12 +145,27 @@ var correctAction = flow.Action{
 	Name: "reflection.correct",
 	Doc:  "Has a value corrected.",
 	Params: []flow.Param{
-		{Name: "data", Type: flow.AnyType, Doc: "what is corrected; by default the state's reflection_output"},
-		{Name: "errors", Type: flow.ListType, Doc: "what is wrong with it; by default the state's reflection_errors"},
-		{Name: "corrector_action", Type: flow.ActionType, Doc: "the action that corrects it, which gets all further parameters"},
+		{
+			Name: "data", Type: flow.AnyType,
+			Doc: "what is corrected; by default the state's reflection_output",
+		},
+		{
+			Name: "errors", Type: flow.ListType,
+			Doc: "what is wrong with it; by default the state's reflection_errors",
+		},
+		{
+			Name: "corrector_action", Type: flow.ActionType,
+			Doc: "the action that corrects it, which gets all further parameters",
+		},
 		{Name: "run", Type: flow.CodeType, Doc: "Python that corrects it"},
-		{Name: "prompt", Type: flow.TextType, Late: true, Doc: "what a model is asked that corrects it, by llm.call"},
-		{Name: "model", Type: flow.ModelType, Late: true, Doc: "the model; by default the state's model, or the run's"},
+		{
+			Name: "prompt", Type: flow.TextType, Late: true,
+			Doc: "what a model is asked that corrects it, by llm.call",
+		},
+		{
+			Name: "model", Type: flow.ModelType, Late: true,
+			Doc: "the model; by default the state's model, or the run's",
+		},
 	},
 	Open:   true,
 	Verify: verifyCorrect,
@@ -136,6 +178,7 @@ var correctAction = flow.Action{
 		if errs == nil {
 			errs, _ = r.State[stateErrors].([]any)
 		}
+
 		return Correct(ctx, r, correctorOf(with), data, errs)
 	},
 }

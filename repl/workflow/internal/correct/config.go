@@ -12,12 +12,12 @@ import (
 	"github.com/rlmhq/rlm/repl/workflow/internal/flow"
 )
 
-// Config says how a loop goes.
+// Config describes a loop.
 type Config struct {
 	Generator Step
 	Evaluator Evaluator
-	// Corrector makes another output of one that is not valid. Nil has the generator
-	// make the next one, too.
+	// Corrector makes the next output from an invalid one. If it is nil, the generator
+	// makes the next one, too.
 	Corrector *Step
 	// Iterations bounds the attempts; 0 is [DefaultIterations].
 	Iterations int
@@ -25,8 +25,8 @@ type Config struct {
 	OnFailure string
 }
 
-// Step makes an output: by an action with parameters, which may have templates in
-// them, or by Python, the body of a function of state.
+// Step makes an output: with an action, whose parameters may contain templates, or with
+// Python, the body of a function of state.
 type Step struct {
 	Action string
 	With   map[string]any
@@ -37,12 +37,12 @@ type Step struct {
 type Evaluator struct {
 	// Type is SchemaEvaluator, LLMEvaluator or CustomEvaluator.
 	Type string
-	// Schema is a JSON Schema as encoding/json knows it, of type schema.
+	// Schema is a JSON Schema in the types of encoding/json, for type schema.
 	Schema any
-	// Prompt, Model and Examples are of type llm. All may have templates in them.
+	// Prompt, Model and Examples are for type llm. All may contain templates.
 	Prompt, Model string
 	Examples      []any
-	// Run and Language are of type custom; an empty Language is Python.
+	// Run and Language are for type custom; an empty Language means Python.
 	Run, Language string
 }
 
@@ -55,6 +55,7 @@ func configOf(with map[string]any) (Config, error) {
 		step := stepOf(corrector)
 		cfg.Corrector = &step
 	}
+
 	cfg.OnFailure, _ = with["on_failure"].(string)
 	switch n := with["max_iterations"].(type) {
 	case int:
@@ -65,11 +66,12 @@ func configOf(with map[string]any) (Config, error) {
 			return cfg, fmt.Errorf("max_iterations is a whole number: %w", err)
 		}
 	}
+
 	err := cfg.validate()
 	return cfg, err
 }
 
-// validate reports what makes no sense.
+// validate reports the first invalid field.
 func (c *Config) validate() error {
 	if c.Iterations == 0 {
 		c.Iterations = DefaultIterations
@@ -77,14 +79,18 @@ func (c *Config) validate() error {
 	if c.OnFailure == "" {
 		c.OnFailure = ReturnBest
 	}
+
 	switch {
 	case c.Iterations < 0 || c.Iterations > MaxIterations:
-		return fmt.Errorf("max_iterations is %d: give a number from 1 to %d", c.Iterations, MaxIterations)
+		return fmt.Errorf(
+			"max_iterations is %d: give a number from 1 to %d", c.Iterations, MaxIterations,
+		)
 	case !slices.Contains([]string{ReturnBest, ReturnLast, Raise}, c.OnFailure):
 		return fmt.Errorf("on_failure is %q: give return_best, return_last or raise", c.OnFailure)
 	case (c.Generator.Action == "") == (c.Generator.Run == ""):
 		return errors.New("the generator has action or run: give one of them")
 	}
+
 	return nil
 }
 
@@ -99,7 +105,7 @@ func stepOf(with map[string]any) Step {
 	return s
 }
 
-// evaluatorOf reads an evaluator, whose type stands under a name.
+// evaluatorOf reads an evaluator. typeName is the member with its type.
 func evaluatorOf(with map[string]any, typeName string) Evaluator {
 	e := Evaluator{Schema: with["schema"]}
 	e.Type, _ = with[typeName].(string)
@@ -119,6 +125,7 @@ func correctorOf(with map[string]any) Step {
 	if s.Action == "" && s.Run == "" {
 		s.Action = flow.LLMCall
 	}
+
 	s.With = maps.Clone(with)
 	for _, own := range []string{"data", "errors", "corrector_action", "run"} {
 		delete(s.With, own)
@@ -126,39 +133,46 @@ func correctorOf(with map[string]any) Step {
 	return s
 }
 
-// problem is one at a value of a file.
+// problem makes a problem at a value of a file.
 func problem(at *flow.Tree, format string, args ...any) *flow.Problem {
 	return &flow.Problem{Line: at.Line, Column: at.Column, Message: fmt.Sprintf(format, args...)}
 }
 
-// verifyEvaluator finds what a type of evaluator lacks.
+// verifyEvaluator finds missing and misplaced parameters of an evaluator.
 func verifyEvaluator(with *flow.Tree, typeName string) []*flow.Problem {
 	kind := SchemaEvaluator
 	if given := with.Get(typeName); given != nil {
 		kind = given.Text
 	} else if typeName == "type" {
-		return nil // which is said already
+		return nil // already reported
 	}
+
 	needs := map[string]string{SchemaEvaluator: "schema", LLMEvaluator: "prompt", CustomEvaluator: "run"}[kind]
 	if needs == "" {
 		return nil
 	}
 	var found []*flow.Problem
 	if with.Get(needs) == nil {
-		found = append(found, problem(with, "%s is missing: an evaluator of type %s needs it", needs, kind))
+		found = append(
+			found, problem(with, "%s is missing: an evaluator of type %s needs it", needs, kind),
+		)
 	}
+
 	for _, other := range []string{"schema", "prompt", "model", "examples", "run", "language"} {
 		if value := with.Get(other); value != nil && !belongs(other, kind) {
-			found = append(found, problem(value, "%s has no meaning for an evaluator of type %s", other, kind))
+			found = append(
+				found, problem(value, "%s has no meaning for an evaluator of type %s", other, kind),
+			)
 		}
 	}
+
 	if examples := with.Get("examples"); examples != nil && kind == LLMEvaluator {
 		found = append(found, verifyExamples(examples)...)
 	}
 	return found
 }
 
-// belongs reports whether a parameter is of a type of evaluator.
+// belongs reports whether a parameter belongs to a type of evaluator.
 func belongs(name, kind string) bool {
 	return map[string]string{
 		"schema": SchemaEvaluator, "prompt": LLMEvaluator, "model": LLMEvaluator, "examples": LLMEvaluator,
@@ -166,14 +180,14 @@ func belongs(name, kind string) bool {
 	}[name] == kind
 }
 
-// verifyExamples holds the verdicts of few-shot examples against the contract: a
-// judge follows what it is shown.
+// verifyExamples checks the verdicts of few-shot examples against the contract, because a
+// judge imitates them.
 func verifyExamples(examples *flow.Tree) []*flow.Problem {
 	var found []*flow.Problem
 	for _, example := range examples.Items {
 		output := example.Get("output")
 		if output == nil || evaluators.HasTemplate(output.Plain()) {
-			continue // which is said already, or not known yet
+			continue // already reported, or not known yet
 		}
 		if _, err := verdictOf(output.Plain(), judgeContract); err != nil {
 			found = append(found, problem(output, "the output of an example is a verdict: %v", err))
@@ -182,24 +196,40 @@ func verifyExamples(examples *flow.Tree) []*flow.Problem {
 	return found
 }
 
-// verifyCorrect finds what reflection.correct lacks.
+// verifyCorrect finds missing and misplaced parameters of reflection.correct.
 func verifyCorrect(with *flow.Tree) []*flow.Problem {
 	action, run, prompt := with.Get("corrector_action"), with.Get("run"), with.Get("prompt")
 	var found []*flow.Problem
 	switch {
 	case action == nil && run == nil && prompt == nil:
-		found = append(found, problem(with, "corrector_action, run or prompt is missing: one of them says how to correct"))
+		found = append(
+			found,
+			problem(
+				with, "corrector_action, run or prompt is missing: one of them says how to correct",
+			),
+		)
 	case action != nil && run != nil || run != nil && prompt != nil:
-		found = append(found, problem(run, "run stands alone: leave out corrector_action and prompt"))
+		found = append(
+			found, problem(run, "run stands alone: leave out corrector_action and prompt"),
+		)
 	}
+
 	if action != nil {
 		return found
 	}
 	own := []string{"data", "errors", "corrector_action", "run", "prompt", "model"}
 	for _, key := range with.Keys {
 		if !slices.Contains(own, key.Text) {
-			found = append(found, problem(key, "there is no parameter of reflection.correct %q: further parameters go to corrector_action", key.Text))
+			found = append(
+				found,
+				problem(
+					key,
+					"there is no parameter of reflection.correct %q: further parameters go to corrector_action",
+					key.Text,
+				),
+			)
 		}
 	}
+
 	return found
 }

@@ -18,7 +18,14 @@ import (
 // evaluate runs reflection.evaluate with these parameters over data.
 func evaluate(t *testing.T, cfg flow.Config, with, input string) (string, error) {
 	t.Helper()
-	outcome, err := run(t, "nodes:\n  - name: n\n    uses: reflection.evaluate\n    output: v\n    with:\n"+indent(with), cfg, input)
+	outcome, err := run(
+		t,
+		"nodes:\n  - name: n\n    uses: reflection.evaluate\n    output: v\n    with:\n"+indent(
+			with,
+		),
+		cfg,
+		input,
+	)
 	return asJSON(t, outcome.State["v"]), err
 }
 
@@ -29,14 +36,20 @@ func indent(text string) string {
 func TestEvaluatorOfTypeSchema(t *testing.T) {
 	tiertest.RequireJail(t)
 	cfg, _ := config(t, "")
-	with := "data: \"{{ state.d }}\"\nschema: {type: object, required: [name, age], additionalProperties: false, properties: {name: {type: string, minLength: 1}, age: {type: integer}, ok: {type: boolean}}}"
+	with := "data: \"{{ state.d }}\"\nschema: {type: object, required: [name, age], " +
+		"additionalProperties: false, properties: {name: {type: string, minLength: 1}, age: " +
+		"{type: integer}, ok: {type: boolean}}}"
 	for data, want := range map[string]string{
-		`{"name": "A", "age": 3}`:                    `{"errors":[],"score":1.0,"suggestions":[],"valid":true}`,
-		`{"name": "A", "age": "3", "ok": "no"}`:      `"valid":true`,                                                                  // coerced
-		`"A profile: {\"name\": \"A\", \"age\": 3}"`: `"valid":true`,                                                                  // found in a text
-		`{"name": "", "age": 3}`:                     `"errors":[{"message":"must have at least 1 characters, has 0","path":"$.name"`, // a path
-		`{"age": "old", "x": 1}`:                     `"score":0.25`,                                                                  // three violations
-		`"hello"`:                                    `"score":0.0`,
+		`{"name": "A", "age": 3}`: `{"errors":[],"score":1.0,"suggestions":[],"valid":true}`,
+		`{"name": "A", "age": "3", ` +
+			`"ok": "no"}`: `"valid":true`, // coerced
+		`"A profile: {\"name\": \"A\", ` +
+			`\"age\": 3}"`: `"valid":true`, // found in a text
+		`{"name": "", ` +
+			`"age": 3}`: `"errors":[{"message":"must have at least 1 characters, has 0","path":"$.name"`, // a path
+		`{"age": "old", ` +
+			`"x": 1}`: `"score":0.25`, // three violations
+		`"hello"`: `"score":0.0`,
 	} {
 		got, err := evaluate(t, cfg, with, `{"d": `+data+`}`)
 		if err != nil || !strings.Contains(got, want) {
@@ -44,11 +57,14 @@ func TestEvaluatorOfTypeSchema(t *testing.T) {
 		}
 	}
 	got, err := evaluate(t, cfg, with, `{"d": {"age": "old", "x": 1, "name": ""}}`)
-	if want := `"suggestions":["Change $.age: it must be integer.","Change $.name: it must have at least 1 characters.","Remove $.x."]`; err != nil || !strings.Contains(got, want) {
+	want := `"suggestions":["Change $.age: it must be integer.","Change $.name: it must have ` +
+		`at least 1 characters.","Remove $.x."]`
+	if err != nil || !strings.Contains(got, want) {
 		t.Errorf("got %s, %v, want %s", got, err, want)
 	}
 	got, err = evaluate(t, cfg, with, `{"d": "hello"}`)
-	if want := `"suggestions":["Return the JSON value alone, without any other text."]`; err != nil || !strings.Contains(got, want) {
+	if want := `"suggestions":["Return the JSON value alone, without any other text."]`; err != nil ||
+		!strings.Contains(got, want) {
 		t.Errorf("got %s, %v, want %s", got, err, want)
 	}
 }
@@ -64,9 +80,14 @@ examples:
   - {input: "good", output: '{"valid": true, "score": 1.0, "reason": "fine"}'}
   - {input: {x: 1}, output: {valid: false}}`
 	for reply, want := range map[string]string{
-		`{"valid": true, "score": 0.9, "reason": "fine"}`:                                                               `{"errors":[],"reason":"fine","score":0.9,"suggestions":[],"valid":true}`,
-		"```json\n{\"valid\": \"false\", \"reason\": \"bad\"}\n```":                                                     `{"errors":[{"message":"bad"}],"reason":"bad","score":0.0,"suggestions":[],"valid":false}`,
-		`{"valid": false, "score": 0.4, "errors": ["one", {"path": "$.a", "message": "two"}], "suggestions": ["mend"]}`: `{"errors":[{"message":"one"},{"message":"two","path":"$.a"}],"score":0.4,"suggestions":["mend"],"valid":false}`,
+		`{"valid": true, "score": 0.9, "reason": ` +
+			`"fine"}`: `{"errors":[],"reason":"fine","score":0.9,"suggestions":[],"valid":true}`,
+		"```json\n{\"valid\": \"false\", \"reason\": " +
+			"\"bad\"}\n```": `{"errors":[{"message":"bad"}],"reason":"bad","score":0.0,"suggestions":[],"valid":false}`,
+		`{"valid": false, "score": 0.4, "errors": ["one", {"path": "$.a", "message": "two"}], ` +
+			`"suggestions": ` +
+			`["mend"]}`: `{"errors":[{"message":"one"},{"message":"two","path":"$.a"}],` +
+			`"score":0.4,"suggestions":["mend"],"valid":false}`,
 		`{"valid": true}`: `"score":1.0`,
 	} {
 		cfg, models := config(t, reply)
@@ -76,12 +97,17 @@ examples:
 			t.Errorf("%s: got %s, %v, want %s", reply, got, err, want)
 			continue
 		}
-		if record, err := os.ReadFile(filepath.Join(cfg.Trace, "sub_0001", trajectory.File)); err != nil || !strings.Contains(string(record), `"response":"{\"`) {
+		record, err := os.ReadFile(filepath.Join(cfg.Trace, "sub_0001", trajectory.File))
+		if err != nil ||
+			!strings.Contains(string(record), `"response":"{\"`) {
 			t.Errorf("the record lacks the judge's reply: %v\n%s", err, record)
 		}
 		m := models.requests[0].Messages
-		if models.requests[0].Model != "test/judge" || len(m) != 6 || m[0].Role != llm.RoleSystem || m[1].Content != "Judge this:\ngood" ||
-			m[2].Role != llm.RoleAssistant || m[3].Content != "Judge this:\n{\"x\":1}" || m[4].Content != `{"valid":false}` || m[5].Content != `Judge {"secret":7}.` {
+		if models.requests[0].Model != "test/judge" || len(m) != 6 ||
+			m[0].Role != llm.RoleSystem || m[1].Content != "Judge this:\ngood" ||
+			m[2].Role != llm.RoleAssistant || m[3].Content != "Judge this:\n{\"x\":1}" ||
+			m[4].Content != `{"valid":false}` ||
+			m[5].Content != `Judge {"secret":7}.` {
 			t.Errorf("asked %+v", m)
 		}
 	}
@@ -91,15 +117,20 @@ examples:
 func TestAJudgeThatCannotBeReadNeverLetsPass(t *testing.T) {
 	tiertest.RequireJail(t)
 	with := "evaluator_type: llm\nprompt: Judge.\ndata: 1"
-	cfg, models := config(t, "It is valid: true, I think", `{"valid": "perhaps"}`, `{"valid": true, "score": 0.5}`)
+	cfg, models := config(
+		t, "It is valid: true, I think", `{"valid": "perhaps"}`, `{"valid": true, "score": 0.5}`,
+	)
 	got, err := evaluate(t, cfg, with, "{}")
 	if err != nil || !strings.Contains(got, `"valid":true`) || len(models.requests) != 3 {
 		t.Errorf("got %s, %v after %d requests", got, err, len(models.requests))
 	}
-	for _, reply := range []string{"valid", "", `{"score": 1}`, `{"valid": true, "score": 7}`, `true`} {
+	for _, reply := range []string{
+		"valid", "", `{"score": 1}`, `{"valid": true, "score": 7}`, `true`,
+	} {
 		cfg, models := config(t, reply)
 		got, err := evaluate(t, cfg, with, "{}")
-		if err != nil || !strings.Contains(got, `"valid":false`) || !strings.Contains(got, "no verdict that can be read") || len(models.requests) != 3 {
+		if err != nil || !strings.Contains(got, `"valid":false`) ||
+			!strings.Contains(got, "no verdict that can be read") || len(models.requests) != 3 {
 			t.Errorf("%q: got %s, %v after %d requests", reply, got, err, len(models.requests))
 		}
 	}
@@ -116,13 +147,17 @@ func TestAQuotedVerdictNeverLetsPass(t *testing.T) {
 	} {
 		cfg, _ := config(t, reply)
 		got, err := evaluate(t, cfg, "evaluator_type: llm\nprompt: Judge.\ndata: 1", "{}")
-		if err != nil || !strings.Contains(got, `"valid":false`) || !strings.Contains(got, `"reason":"bad"`) {
+		if err != nil || !strings.Contains(got, `"valid":false`) ||
+			!strings.Contains(got, `"reason":"bad"`) {
 			t.Errorf("%s: got %s, %v", reply, got, err)
 		}
 	}
 	cfg, _ := config(t, "")
-	with := "data: '{\"valid\": true}'\nevaluator_type: custom\nlanguage: lua\nrun: \"return 'this is bad: ' .. output\""
-	if got, err := evaluate(t, cfg, with, "{}"); err != nil || !strings.Contains(got, `"valid":false`) {
+	with := "data: '{\"valid\": true}'\nevaluator_type: custom\nlanguage: lua\n" +
+		"run: \"return 'this is bad: ' .. output\""
+	got, err := evaluate(t, cfg, with, "{}")
+	if err != nil ||
+		!strings.Contains(got, `"valid":false`) {
 		t.Errorf("got %s, %v", got, err)
 	}
 }
@@ -143,7 +178,8 @@ nodes:
       generator: {action: llm.call, prompt: x}
       evaluator: {type: custom, language: %s, run: %q}
 `, c.language, c.code), cfg, "{}")
-		if err == nil || !strings.Contains(err.Error(), "the evaluator ended by "+c.want) || len(models.requests) != 1 {
+		if err == nil || !strings.Contains(err.Error(), "the evaluator ended by "+c.want) ||
+			len(models.requests) != 1 {
 			t.Errorf("%s: %v after %d calls", c.language, err, len(models.requests))
 		}
 	}
@@ -160,7 +196,8 @@ nodes:
       generator: {run: "return state['reflection_iteration']"}
       evaluator: {type: llm, prompt: "Judge {{ state.reflection_output }}."}
 `, cfg, "{}")
-	if err != nil || asJSON(t, outcome.State["reflection_best"]) != "2" || asJSON(t, outcome.State["reflection_best_score"]) != "0.6" {
+	if err != nil || asJSON(t, outcome.State["reflection_best"]) != "2" ||
+		asJSON(t, outcome.State["reflection_best_score"]) != "0.6" {
 		t.Errorf("got %s, %v", asJSON(t, outcome.State), err)
 	}
 }
@@ -169,15 +206,27 @@ func TestEvaluatorOfTypeCustom(t *testing.T) {
 	tiertest.RequireJail(t)
 	cfg, _ := config(t, "")
 	for _, c := range []struct{ language, code, want string }{
-		{"python", "result = {'valid': output['n'] == state['n'], 'score': 0.5}", `{"errors":[],"score":0.5,"suggestions":[],"valid":true}`},
-		{"python", "return False", `{"errors":[{"message":"the evaluator does not let it pass, and does not say why"}],"score":0.0,"suggestions":[],"valid":false}`},
-		{"python", "return {'valid': False, 'errors': ['e'], 'suggestions': ['s']}", `{"errors":[{"message":"e"}],"score":0.0,"suggestions":["s"],"valid":false}`},
+		{"python", "result = {'valid': output['n'] == state['n'], " +
+			"'score': 0.5}", `{"errors":[],"score":0.5,"suggestions":[],"valid":true}`},
+		{"python", "return False", `{"errors":[{"message":"the evaluator does not let it pass, ` +
+			`and does not say why"}],"score":0.0,"suggestions":[],"valid":false}`},
+		{"python", "return {'valid': False, 'errors': ['e'], " +
+			"'suggestions': ['s']}", `{"errors":[{"message":"e"}],"score":0.0,"suggestions":["s"],"valid":false}`},
 		{"lua", "result = {valid = output.n == state.n, score = 0.5}", `"score":0.5,"suggestions":[],"valid":true}`},
 		{"lua", "return output.n == 2", `"valid":false`},
-		{"prolog", "output(O), get(O, n, N), state(n, N), return(valid, true), return(score, 0.5).", `"score":0.5,"suggestions":[],"valid":true}`},
-		{"prolog", "return(valid, false), return(errors, [json([path='$.n', message=bad])]).", `"errors":[{"message":"bad","path":"$.n"}]`},
+		{"prolog", "output(O), get(O, n, N), state(n, N), return(valid, true), " +
+			"return(score, 0.5).", `"score":0.5,"suggestions":[],"valid":true}`},
+		{"prolog", "return(valid, false), return(errors, [json([path='$.n', " +
+			"message=bad])]).", `"errors":[{"message":"bad","path":"$.n"}]`},
 	} {
-		got, err := evaluate(t, cfg, fmt.Sprintf("data: {n: 1}\nevaluator_type: custom\nlanguage: %s\nrun: %q", c.language, c.code), `{"n": 1}`)
+		got, err := evaluate(
+			t,
+			cfg,
+			fmt.Sprintf(
+				"data: {n: 1}\nevaluator_type: custom\nlanguage: %s\nrun: %q", c.language, c.code,
+			),
+			`{"n": 1}`,
+		)
 		if err != nil || !strings.Contains(got, c.want) {
 			t.Errorf("%s: %s: got %s, %v, want %s", c.language, c.code, got, err, c.want)
 		}
@@ -201,7 +250,8 @@ func TestHostileEvaluatorsNeverLetPass(t *testing.T) {
 		{"python", "pass", "the evaluator's result is no verdict", 0},
 		{"python", "return {'valid': 'perhaps'}", "the evaluator's result is no verdict: $.valid", 0},
 		{"python", "return {'valid': True, 'score': 3}", "the evaluator's result is no verdict: $.score", 0},
-		{"lua", "return string.find(string.rep('a', 40), string.rep('.-', 25) .. 'b')", "the evaluator ended by the limit of time", soon},
+		{"lua", "return string.find(string.rep('a', 40), string.rep('.-', 25) " +
+			".. 'b')", "the evaluator ended by the limit of time", soon},
 		{"lua", "local s = 'x' while true do s = s .. s end", "the evaluator ended by the limit of ", soon},
 		{"lua", "os.exit(0)", "the evaluator ended by an error", 0},
 		{"lua", "return function() end", "which is no value", 0},
@@ -214,8 +264,17 @@ func TestHostileEvaluatorsNeverLetPass(t *testing.T) {
 			t.Parallel()
 			cfg := cfg
 			cfg.Limits = tiers.Limits{Wall: c.wall, Memory: 64 << 20}
-			got, err := evaluate(t, cfg, fmt.Sprintf("data: 1\nevaluator_type: custom\nlanguage: %s\nrun: %q", c.language, c.code), "{}")
-			if err != nil || !strings.Contains(got, c.want) || !strings.Contains(got, `"valid":false`) || !strings.Contains(got, `"score":0.0`) {
+			got, err := evaluate(
+				t,
+				cfg,
+				fmt.Sprintf(
+					"data: 1\nevaluator_type: custom\nlanguage: %s\nrun: %q", c.language, c.code,
+				),
+				"{}",
+			)
+			if err != nil || !strings.Contains(got, c.want) ||
+				!strings.Contains(got, `"valid":false`) ||
+				!strings.Contains(got, `"score":0.0`) {
 				t.Errorf("%s: got %s, %v", c.code, got, err)
 			}
 		})
@@ -235,11 +294,16 @@ func TestParametersOfEvaluate(t *testing.T) {
 		t.Errorf("got %s, %v", got, err)
 	}
 	// The model is the state's.
-	if _, err := evaluate(t, cfg, "evaluator_type: llm\nprompt: x", `{"model": "test/judge"}`); err != nil || models.requests[0].Model != "test/judge" {
+	_, err = evaluate(t, cfg, "evaluator_type: llm\nprompt: x", `{"model": "test/judge"}`)
+	if err != nil || models.requests[0].Model != "test/judge" {
 		t.Errorf("asked %+v, %v", models.requests, err)
 	}
 	// The state is as it was, but for the output.
-	outcome, err := run(t, "nodes:\n  - uses: reflection.evaluate\n    with: {data: 1, schema: {type: integer}}\n    output: v\n", cfg, `{"reflection_output": "mine"}`)
+	outcome, err := run(
+		t,
+		"nodes:\n  - uses: reflection.evaluate\n    with: {data: 1, schema: {type: integer}}\n    output: v\n",
+		cfg, `{"reflection_output": "mine"}`,
+	)
 	if err != nil || outcome.State["reflection_output"] != "mine" {
 		t.Errorf("got %+v, %v", outcome, err)
 	}
@@ -248,14 +312,17 @@ func TestParametersOfEvaluate(t *testing.T) {
 		"evaluator_type: llm":    "prompt is missing",
 		"evaluator_type: custom": "run is missing",
 		"evaluator_type: guess":  "evaluator_type is one of",
-		"evaluator_type: custom\nrun: x\nlanguage: cobol":                                  "language is one of",
-		"schema: {}\nprompt: x":                                                            "7:15: prompt has no meaning for an evaluator of type schema",
-		"evaluator_type: llm\nprompt: x\nexamples: x":                                      "examples is a list",
-		"evaluator_type: llm\nprompt: x\nexamples: [{input: 1}]":                           "output is missing",
-		"evaluator_type: llm\nprompt: x\nexamples: [{input: 1, output: '{\"valid\": 3}'}]": "the output of an example is a verdict: $.valid",
+		"evaluator_type: custom\nrun: x\nlanguage: cobol": "language is one of",
+		"schema: {}\nprompt: x": "7:15: prompt has no meaning " +
+			"for an evaluator of type schema",
+		"evaluator_type: llm\nprompt: x\nexamples: x":            "examples is a list",
+		"evaluator_type: llm\nprompt: x\nexamples: [{input: 1}]": "output is missing",
+		"evaluator_type: llm\nprompt: x\n" +
+			"examples: [{input: 1, output: '{\"valid\": 3}'}]": "the output of an example is a verdict: $.valid",
 		"shema: {}": "did you mean schema?",
 	} {
-		if _, err := evaluate(t, cfg, with, "{}"); err == nil || !strings.Contains(err.Error(), want) {
+		_, err := evaluate(t, cfg, with, "{}")
+		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want %s", with, err, want)
 		}
 	}
@@ -264,7 +331,10 @@ func TestParametersOfEvaluate(t *testing.T) {
 // corrected runs reflection.correct with these parameters.
 func corrected(t *testing.T, cfg flow.Config, with, input string) (string, error) {
 	t.Helper()
-	outcome, err := run(t, "nodes:\n  - uses: reflection.correct\n    output: v\n    with:\n"+indent(with), cfg, input)
+	outcome, err := run(
+		t, "nodes:\n  - uses: reflection.correct\n    output: v\n    with:\n"+indent(with), cfg,
+		input,
+	)
 	return asJSON(t, outcome.State["v"]), err
 }
 
@@ -273,24 +343,40 @@ func TestParametersOfCorrect(t *testing.T) {
 	cfg, models := config(t, "Here: {\"fixed\": true}")
 	prompt := "prompt: \"{{ state.reflection_output | tojson }} {{ state.reflection_errors | tojson }}\""
 	// data and errors are the state's, unless they are given.
-	got, err := corrected(t, cfg, prompt, `{"reflection_output": {"a": 1}, "reflection_errors": [{"message": "m"}]}`)
+	got, err := corrected(
+		t, cfg, prompt, `{"reflection_output": {"a": 1}, "reflection_errors": [{"message": "m"}]}`,
+	)
 	if err != nil || got != `{"fixed":true}` || models.prompt(0) != `{"a":1} [{"message":"m"}]` {
 		t.Errorf("got %s, %v, asked %s", got, err, models.prompt(0))
 	}
-	got, err = corrected(t, cfg, "data: \"{{ state.d }}\"\nerrors: \"{{ state.e }}\"\nmodel: test/judge\n"+prompt, `{"d": [2], "e": [{"message": "n"}], "reflection_output": 1}`)
-	if err != nil || got != `{"fixed":true}` || models.prompt(1) != `[2] [{"message":"n"}]` || models.requests[1].Model != "test/judge" {
+	got, err = corrected(
+		t, cfg, "data: \"{{ state.d }}\"\nerrors: \"{{ state.e }}\"\nmodel: test/judge\n"+prompt,
+		`{"d": [2], "e": [{"message": "n"}], "reflection_output": 1}`,
+	)
+	if err != nil || got != `{"fixed":true}` || models.prompt(1) != `[2] [{"message":"n"}]` ||
+		models.requests[1].Model != "test/judge" {
 		t.Errorf("got %s, %v, asked %s", got, err, models.prompt(1))
 	}
-	got, err = corrected(t, cfg, "data: 3\nerrors: []\nrun: \"return [output + 1, len(errors), state['reflection_output']]\"", "{}")
+	got, err = corrected(
+		t, cfg,
+		"data: 3\nerrors: []\nrun: \"return [output + 1, len(errors), state['reflection_output']]\"",
+		"{}",
+	)
 	if err != nil || got != `[4,0,3]` {
 		t.Errorf("got %s, %v", got, err)
 	}
-	got, err = corrected(t, cfg, "data: 3\ncorrector_action: echo\nhint: \"{{ state.h ~ state.reflection_output }}\"", `{"h": "more"}`)
+	got, err = corrected(
+		t, cfg,
+		"data: 3\ncorrector_action: echo\nhint: \"{{ state.h ~ state.reflection_output }}\"",
+		`{"h": "more"}`,
+	)
 	if err != nil || got != `{"hint":"more3","reflection_errors":[],"reflection_output":3}` {
 		t.Errorf("got %s, %v", got, err)
 	}
 	cfg, _ = config(t, "no structure here")
-	if got, err := corrected(t, cfg, "data: x\nprompt: y", "{}"); err != nil || got != `"no structure here"` {
+	got, err = corrected(t, cfg, "data: x\nprompt: y", "{}")
+	if err != nil ||
+		got != `"no structure here"` {
 		t.Errorf("got %s, %v", got, err)
 	}
 	for with, want := range map[string]string{
@@ -301,7 +387,8 @@ func TestParametersOfCorrect(t *testing.T) {
 		"data: 1\ncorrector_action: ecko":     "6:25: there is no action \"ecko\"; did you mean echo?",
 		"data: 1\nrun: \"raise KeyError(1)\"": "the corrector ended by KeyError",
 	} {
-		if _, err := corrected(t, cfg, with, "{}"); err == nil || !strings.Contains(err.Error(), want) {
+		_, err := corrected(t, cfg, with, "{}")
+		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want %s", with, err, want)
 		}
 	}

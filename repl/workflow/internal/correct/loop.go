@@ -29,33 +29,36 @@ type Attempt struct {
 	Errors    []any
 }
 
-// values is the attempt as an entry of reflection_history.
+// values returns the attempt as an entry of reflection_history.
 func (a *Attempt) values() map[string]any {
 	return map[string]any{
-		"iteration": a.Iteration, "output": a.Output, "score": scoreValue(a.Score), "valid": a.Valid, "errors": a.Errors,
+		"iteration": a.Iteration, "output": a.Output, "score": scoreValue(a.Score),
+		"valid": a.Valid, "errors": a.Errors,
 	}
 }
 
-// Outcome is what became of a loop.
+// Outcome is the result of a loop.
 type Outcome struct {
-	// Success says that the last attempt is valid. Otherwise the iterations are used
+	// Success reports that the last attempt is valid. Otherwise the iterations are used
 	// up.
 	Success bool
 	// Chosen is the attempt that the strategy chose, or the valid one.
 	Chosen Attempt
-	// Best is the valid attempt, or else the one with the highest score, the earliest
-	// of several; nil if no attempt made anything.
+	// Best is the valid attempt, or else the earliest one with the highest score; nil if
+	// no attempt made an output.
 	Best    *Attempt
 	History []Attempt
 }
 
-// Values is the outcome as reflection.loop returns it. A valid output that is an
-// object adds its members, as far as their names are free.
+// Values returns the outcome in the form of reflection.loop. A valid output that is an
+// object adds its members, where their names are free.
 func (o *Outcome) Values() map[string]any {
 	values := map[string]any{
-		"success": o.Success, "valid": o.Success, stateIteration: len(o.History), stateOutput: o.Chosen.Output, stateErrors: o.Chosen.Errors,
+		"success": o.Success, "valid": o.Success, stateIteration: len(o.History),
+		stateOutput: o.Chosen.Output, stateErrors: o.Chosen.Errors,
 		stateHistory: historyValues(o.History), stateBest: nil, stateBestScore: scoreValue(0),
 	}
+
 	if o.Best != nil {
 		values[stateBest], values[stateBestScore] = o.Best.Output, scoreValue(o.Best.Score)
 	}
@@ -63,6 +66,7 @@ func (o *Outcome) Values() map[string]any {
 		values["exhausted"] = true
 		return values
 	}
+
 	if members, ok := o.Chosen.Output.(map[string]any); ok {
 		all := maps.Clone(members)
 		maps.Copy(all, values)
@@ -79,10 +83,10 @@ func historyValues(history []Attempt) []any {
 	return values
 }
 
-// FailedError is the end of a loop that raises: no attempt was valid.
+// FailedError is the error of a loop that raises because no attempt was valid.
 type FailedError struct {
 	History []Attempt
-	// Best is the attempt with the highest score, nil if none made anything.
+	// Best is the attempt with the highest score, nil if none made an output.
 	Best *Attempt
 }
 
@@ -92,14 +96,17 @@ func (e *FailedError) Error() string {
 	if e.Best != nil {
 		score = e.Best.Score
 	}
-	text := fmt.Sprintf("no valid output in %d iterations; the best score is %.2f", len(e.History), score)
+	text := fmt.Sprintf(
+		"no valid output in %d iterations; the best score is %.2f", len(e.History), score,
+	)
+
 	if n := len(e.History); n > 0 && len(e.History[n-1].Errors) > 0 {
 		text += "; at last " + errorText(e.History[n-1].Errors[0])
 	}
 	return text
 }
 
-// errorText is an error of a verdict on one line.
+// errorText returns an error of a verdict on one line.
 func errorText(e any) string {
 	members, _ := e.(map[string]any)
 	message, _ := members["message"].(string)
@@ -113,7 +120,7 @@ func errorText(e any) string {
 	return message
 }
 
-// loop is one loop under way.
+// loop is a running loop.
 type loop struct {
 	*flow.Run
 	cfg     Config
@@ -123,10 +130,9 @@ type loop struct {
 	best    *Attempt
 }
 
-// Loop makes an output, judges it and has it corrected until it is valid or the
-// iterations are used up. While it runs the state has its variables. The error is a
-// [*FailedError] if the strategy is Raise and no output was valid, or else what
-// ended the loop early.
+// Loop makes an output, judges it and corrects it until it is valid or the iterations are
+// used up. While it runs, the state has its variables. The error is a [*FailedError] if
+// the strategy is Raise and no output was valid; any other error ended the loop early.
 func Loop(ctx context.Context, r *flow.Run, cfg Config) (Outcome, error) {
 	if err := cfg.validate(); err != nil {
 		return Outcome{}, err
@@ -144,6 +150,7 @@ func Loop(ctx context.Context, r *flow.Run, cfg Config) (Outcome, error) {
 			return Outcome{Success: true, Chosen: attempt, Best: l.best, History: l.history}, nil
 		}
 	}
+
 	outcome := Outcome{Chosen: l.history[len(l.history)-1], Best: l.best, History: l.history}
 	switch {
 	case cfg.OnFailure == Raise:
@@ -151,6 +158,7 @@ func Loop(ctx context.Context, r *flow.Run, cfg Config) (Outcome, error) {
 	case cfg.OnFailure == ReturnBest && l.best != nil:
 		outcome.Chosen = *l.best
 	}
+
 	return outcome, nil
 }
 
@@ -165,14 +173,15 @@ func (l *loop) attempt(ctx context.Context, i int) (Attempt, error) {
 	var ended *flow.ProgramError
 	switch {
 	case err == nil:
-		if a, err = l.judged(ctx, i, output); err != nil {
+		if a, err = l.judgeOutput(ctx, i, output); err != nil {
 			return a, err
 		}
 	case errors.As(err, &ended) && !ended.OfFile():
-		a.Errors = failed("%v", ended).Errors
+		a.Errors = failVerdict("%v", ended).Errors
 	default:
 		return a, err
 	}
+
 	l.errors = a.Errors
 	l.history = append(l.history, a)
 	if a.Valid || a.Output != nil && (l.best == nil || a.Score > l.best.Score) {
@@ -181,8 +190,8 @@ func (l *loop) attempt(ctx context.Context, i int) (Attempt, error) {
 	return a, l.publish(i)
 }
 
-// judged judges an output, which becomes the current one.
-func (l *loop) judged(ctx context.Context, i int, output any) (Attempt, error) {
+// judgeOutput judges an output and makes it the current one.
+func (l *loop) judgeOutput(ctx context.Context, i int, output any) (Attempt, error) {
 	l.output = output
 	if err := l.publish(i); err != nil {
 		return Attempt{}, err
@@ -191,12 +200,16 @@ func (l *loop) judged(ctx context.Context, i int, output any) (Attempt, error) {
 	if err != nil {
 		return Attempt{}, fmt.Errorf("the evaluator: %w", err)
 	}
+
 	l.output = output
-	return Attempt{Iteration: i, Output: output, Score: verdict.Score, Valid: verdict.Valid, Errors: verdict.Errors}, nil
+	return Attempt{
+		Iteration: i, Output: output, Score: verdict.Score, Valid: verdict.Valid,
+		Errors: verdict.Errors,
+	}, nil
 }
 
-// make makes the next output: the first by the generator, the others by the
-// corrector, if there is one.
+// make makes the next output: the generator makes the first, the corrector, if there is
+// one, the others.
 func (l *loop) make(ctx context.Context, i int) (any, error) {
 	if i == 1 || l.cfg.Corrector == nil {
 		output, err := l.cfg.Generator.do(ctx, l.Run, "the generator", nil)
@@ -205,7 +218,10 @@ func (l *loop) make(ctx context.Context, i int) (any, error) {
 		}
 		return output, nil
 	}
-	output, err := l.cfg.Corrector.do(ctx, l.Run, "the corrector", map[string]any{"output": l.output, "errors": l.errors})
+
+	output, err := l.cfg.Corrector.do(
+		ctx, l.Run, "the corrector", map[string]any{"output": l.output, "errors": l.errors},
+	)
 	if err != nil {
 		return nil, fmt.Errorf("the corrector: %w", err)
 	}
@@ -215,16 +231,17 @@ func (l *loop) make(ctx context.Context, i int) (any, error) {
 // publish puts the loop's variables into the state.
 func (l *loop) publish(i int) error {
 	values := map[string]any{
-		stateIteration: i, stateOutput: l.output, stateErrors: l.errors, stateHistory: historyValues(l.history),
-		stateBest: nil, stateBestScore: scoreValue(0),
+		stateIteration: i, stateOutput: l.output, stateErrors: l.errors,
+		stateHistory: historyValues(l.history), stateBest: nil, stateBestScore: scoreValue(0),
 	}
+
 	if l.best != nil {
 		values[stateBest], values[stateBestScore] = l.best.Output, scoreValue(l.best.Score)
 	}
 	return l.Set(values)
 }
 
-// text says for people what came of an attempt.
+// text describes the result of an attempt.
 func (a *Attempt) text() string {
 	if a.Valid {
 		return fmt.Sprintf("the output is valid, score %.2f", a.Score)

@@ -45,7 +45,8 @@ nodes:
     uses: reflection.loop
     with:
       generator: {action: llm.call, prompt: "make {{ state.reflection_iteration }}"}
-      evaluator: {type: schema, schema: {type: object, required: [a, b], properties: {a: {type: integer}, b: {type: boolean}}}}
+      evaluator: {type: schema, schema: {type: object, required: [a, b], properties: {a: {type: ` +
+		`integer}, b: {type: boolean}}}}
 ` + more + `
     output: out
 `
@@ -54,7 +55,8 @@ nodes:
 const corrector = `      corrector:
         action: llm.call
         prompt: |
-          fix {{ state.reflection_output | tojson }}:{% for e in state.reflection_errors %} {{ e.path }} {{ e.message }};{% endfor %}
+          fix {{ state.reflection_output | tojson }}:{% for e in state.reflection_errors %} {{ ` +
+	`e.path }} {{ e.message }};{% endfor %}
 `
 
 // TestActionsTable: the actions by their names, each with a sentence about it.
@@ -66,7 +68,8 @@ func TestActionsTable(t *testing.T) {
 			t.Errorf("%s has no description", action.Name)
 		}
 	}
-	if got := strings.Join(names, " "); got != "reflection.loop reflection.evaluate reflection.correct" {
+	got := strings.Join(names, " ")
+	if got != "reflection.loop reflection.evaluate reflection.correct" {
 		t.Errorf("the actions are %s", got)
 	}
 }
@@ -75,15 +78,19 @@ func TestParametersOfLoop(t *testing.T) {
 	tiertest.RequireJail(t)
 	t.Run("generator and evaluator are required", func(t *testing.T) {
 		cfg, _ := config(t, "{}")
-		_, err := run(t, "nodes:\n  - uses: reflection.loop\n    with: {max_iterations: 1}\n", cfg, "{}")
-		if err == nil || !strings.Contains(err.Error(), "generator is missing") || !strings.Contains(err.Error(), "evaluator is missing") {
+		_, err := run(
+			t, "nodes:\n  - uses: reflection.loop\n    with: {max_iterations: 1}\n", cfg, "{}",
+		)
+		if err == nil || !strings.Contains(err.Error(), "generator is missing") ||
+			!strings.Contains(err.Error(), "evaluator is missing") {
 			t.Errorf("got %v", err)
 		}
 	})
 	t.Run("without a corrector the generator makes every output", func(t *testing.T) {
 		cfg, models := config(t, `{}`, `{"a": 1, "b": true}`)
 		outcome, err := run(t, loopOf(""), cfg, "{}")
-		if err != nil || models.prompt(0) != "make 1" || models.prompt(1) != "make 2" || len(models.requests) != 2 {
+		if err != nil || models.prompt(0) != "make 1" || models.prompt(1) != "make 2" ||
+			len(models.requests) != 2 {
 			t.Errorf("got %+v, %v", outcome, err)
 		}
 	})
@@ -92,23 +99,28 @@ func TestParametersOfLoop(t *testing.T) {
 		if _, err := run(t, loopOf(corrector), cfg, "{}"); err != nil {
 			t.Fatal(err)
 		}
-		if got, want := models.prompt(1), `fix {"a":"x"}: $.a must be integer, is string; $.b is missing;`; got != want {
+		want := `fix {"a":"x"}: $.a must be integer, is string; $.b is missing;`
+		if got := models.prompt(1); got != want {
 			t.Errorf("got %s, want %s", got, want)
 		}
 	})
 	t.Run("max_iterations is 3 by default", func(t *testing.T) {
 		cfg, models := config(t, `{}`)
-		if _, err := run(t, loopOf(""), cfg, "{}"); err != nil || len(models.requests) != correct.DefaultIterations {
+		_, err := run(t, loopOf(""), cfg, "{}")
+		if err != nil || len(models.requests) != correct.DefaultIterations {
 			t.Errorf("asked %d times, %v", len(models.requests), err)
 		}
 	})
 	t.Run("max_iterations", func(t *testing.T) {
 		cfg, models := config(t, `{}`)
-		if _, err := run(t, loopOf("      max_iterations: 5\n"), cfg, "{}"); err != nil || len(models.requests) != 5 {
+		_, err := run(t, loopOf("      max_iterations: 5\n"), cfg, "{}")
+		if err != nil || len(models.requests) != 5 {
 			t.Errorf("asked %d times, %v", len(models.requests), err)
 		}
 		for _, wrong := range []string{"0", "101", "-1", "many", "1.5"} {
-			if _, err := run(t, loopOf("      max_iterations: "+wrong+"\n"), cfg, "{}"); err == nil || !strings.Contains(err.Error(), "max_iterations is a whole number from 1 to 100") {
+			_, err := run(t, loopOf("      max_iterations: "+wrong+"\n"), cfg, "{}")
+			if err == nil ||
+				!strings.Contains(err.Error(), "max_iterations is a whole number from 1 to 100") {
 				t.Errorf("%s: %v", wrong, err)
 			}
 		}
@@ -119,7 +131,8 @@ func TestParametersOfLoop(t *testing.T) {
 		if err != nil || asJSON(t, outcome.State["reflection_output"]) != `{"a":1}` {
 			t.Errorf("got %+v, %v", outcome, err)
 		}
-		if _, err := run(t, loopOf("      on_failure: return_bst\n"), cfg, "{}"); err == nil || !strings.Contains(err.Error(), "on_failure is one of") {
+		_, err = run(t, loopOf("      on_failure: return_bst\n"), cfg, "{}")
+		if err == nil || !strings.Contains(err.Error(), "on_failure is one of") {
 			t.Errorf("got %v", err)
 		}
 	})
@@ -138,7 +151,8 @@ nodes:
         run: |
           return {"n": output["n"] - 1, "why": errors[0]["path"], "i": state["reflection_iteration"]}
 `, cfg, `{"n": 3}`)
-		if err != nil || asJSON(t, outcome.State["reflection_output"]) != `{"i":3,"n":1,"why":"$.n"}` {
+		if err != nil ||
+			asJSON(t, outcome.State["reflection_output"]) != `{"i":3,"n":1,"why":"$.n"}` {
 			t.Errorf("got %s, %v", asJSON(t, outcome.State), err)
 		}
 	})
@@ -152,7 +166,12 @@ nodes:
 			"{action: llm.cal, prompt: x}": "did you mean llm.call?",
 			"x":                            "generator is an object",
 		} {
-			_, err := run(t, "nodes:\n  - uses: reflection.loop\n    with: {evaluator: {type: custom, run: x}, generator: "+step+"}\n", cfg, "{}")
+			_, err := run(
+				t,
+				"nodes:\n  - uses: reflection.loop\n"+
+					"    with: {evaluator: {type: custom, run: x}, generator: "+step+"}\n",
+				cfg, "{}",
+			)
 			if err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("%s: %v", step, err)
 			}
@@ -169,7 +188,8 @@ func TestOnFailureStrategies(t *testing.T) {
 	} {
 		cfg, _ := config(t, replies...)
 		outcome, err := run(t, loopOf("      on_failure: "+strategy+"\n"), cfg, "{}")
-		if err != nil || asJSON(t, outcome.State["reflection_output"]) != want || asJSON(t, outcome.State["reflection_best"]) != `{"a":1}` {
+		if err != nil || asJSON(t, outcome.State["reflection_output"]) != want ||
+			asJSON(t, outcome.State["reflection_best"]) != `{"a":1}` {
 			t.Errorf("%s: got %s, %v", strategy, asJSON(t, outcome.State), err)
 		}
 	}
@@ -190,7 +210,9 @@ func TestIterationsAreToldAndRecorded(t *testing.T) {
 	cfg.Trace = filepath.Join(t.TempDir(), "trace")
 	var told []string
 	cfg.Progress = func(e ledger.Event) {
-		told = append(told, strings.TrimSpace(fmt.Sprint(e.Node, " ", e.Turn, " ", e.Kind, " ", e.Status)))
+		told = append(
+			told, strings.TrimSpace(fmt.Sprint(e.Node, " ", e.Turn, " ", e.Kind, " ", e.Status)),
+		)
 	}
 	_, err := run(t, `
 nodes:
@@ -204,10 +226,10 @@ nodes:
 		t.Fatal(err)
 	}
 	want := []string{
-		"0 0 run_started", "0.1 0 loop_started",
-		"0.1 1 turn_started", "0.1 1 reply stop", "0.1 1 verdict the output is not valid, score 0.50, errors: 1, such as $.a: is missing",
-		"0.1 2 turn_started", "0.1 2 reply stop", "0.1 2 verdict the output is valid, score 1.00", "0.1 2 answer",
-		"0.1 0 loop_ended done", "0 0 run_ended done",
+		"0 0 run_started", "0.1 0 loop_started", "0.1 1 turn_started", "0.1 1 reply stop",
+		"0.1 1 verdict the output is not valid, score 0.50, errors: 1, such as $.a: is missing",
+		"0.1 2 turn_started", "0.1 2 reply stop", "0.1 2 verdict the output is valid, score 1.00",
+		"0.1 2 answer", "0.1 0 loop_ended done", "0 0 run_ended done",
 	}
 	if strings.Join(told, "\n") != strings.Join(want, "\n") {
 		t.Errorf("told were\n%s", strings.Join(told, "\n"))
@@ -217,8 +239,10 @@ nodes:
 		t.Fatal(err)
 	}
 	lines := strings.Split(strings.TrimSpace(string(data)), "\n")
-	if len(lines) != 3 || !strings.Contains(lines[1], `"iteration":1`) || !strings.Contains(lines[1], `"response":"{\"b\": 1}"`) ||
-		!strings.Contains(lines[2], `"iteration":2`) || !strings.Contains(lines[2], `"reflection_iteration":2`) {
+	if len(lines) != 3 || !strings.Contains(lines[1], `"iteration":1`) ||
+		!strings.Contains(lines[1], `"response":"{\"b\": 1}"`) ||
+		!strings.Contains(lines[2], `"iteration":2`) ||
+		!strings.Contains(lines[2], `"reflection_iteration":2`) {
 		t.Errorf("the record is\n%s", data)
 	}
 }
@@ -233,14 +257,18 @@ func TestFailedErrorHasTheHistory(t *testing.T) {
 		t.Fatalf("got %v", err)
 	}
 	a := failed.History[1]
-	if a.Iteration != 2 || a.Valid || a.Score != 0.5 || asJSON(t, a.Output) != `{"a":1}` || len(a.Errors) != 1 {
+	if a.Iteration != 2 || a.Valid || a.Score != 0.5 || asJSON(t, a.Output) != `{"a":1}` ||
+		len(a.Errors) != 1 {
 		t.Errorf("got %+v", a)
 	}
-	if want := "no valid output in 2 iterations; the best score is 0.50; at last $.b: is missing"; failed.Error() != want {
+	want := "no valid output in 2 iterations; the best score is 0.50; at last $.b: is " +
+		"missing"
+	if failed.Error() != want {
 		t.Errorf("it says %s", failed.Error())
 	}
 	entries, _ := outcome.State["reflection_history"].([]any)
-	const entry = `{"errors":[{"message":"is missing","path":"$.b","suggestion":"Add $.b."}],"iteration":1,"output":{"a":1},"score":0.5,"valid":false}`
+	const entry = `{"errors":[{"message":"is missing","path":"$.b","suggestion":"Add $.b."}],` +
+		`"iteration":1,"output":{"a":1},"score":0.5,"valid":false}`
 	if len(entries) != 2 || asJSON(t, entries[0]) != entry {
 		t.Errorf("the state has %s", asJSON(t, entries))
 	}
@@ -257,10 +285,11 @@ func TestStateVariables(t *testing.T) {
 	}
 	seen, _ := outcome.State["reflection_output"].(map[string]any)
 	for name, want := range map[string]string{
-		"reflection_iteration":  `2`,
-		"reflection_output":     `{"a":1}`,
-		"reflection_errors":     `[{"message":"is missing","path":"$.b","suggestion":"Add $.b."}]`,
-		"reflection_history":    `[{"errors":[{"message":"is missing","path":"$.b","suggestion":"Add $.b."}],"iteration":1,"output":{"a":1},"score":0.5,"valid":false}]`,
+		"reflection_iteration": `2`,
+		"reflection_output":    `{"a":1}`,
+		"reflection_errors":    `[{"message":"is missing","path":"$.b","suggestion":"Add $.b."}]`,
+		"reflection_history": `[{"errors":[{"message":"is missing","path":"$.b",` +
+			`"suggestion":"Add $.b."}],"iteration":1,"output":{"a":1},"score":0.5,"valid":false}]`,
 		"reflection_best":       `{"a":1}`,
 		"reflection_best_score": `0.5`,
 	} {
@@ -279,8 +308,10 @@ func TestReturnValueOnSuccess(t *testing.T) {
 	}
 	out, _ := outcome.State["out"].(map[string]any)
 	for name, want := range map[string]string{
-		"success": `true`, "valid": `true`, "reflection_iteration": `2`, "reflection_output": `{"a":2,"b":true,"valid":"mine"}`,
-		"reflection_errors": `[]`, "reflection_best": `{"a":2,"b":true,"valid":"mine"}`, "reflection_best_score": `1.0`, "a": `2`, "b": `true`,
+		"success": `true`, "valid": `true`, "reflection_iteration": `2`,
+		"reflection_output": `{"a":2,"b":true,"valid":"mine"}`,
+		"reflection_errors": `[]`, "reflection_best": `{"a":2,"b":true,"valid":"mine"}`,
+		"reflection_best_score": `1.0`, "a": `2`, "b": `true`,
 	} {
 		if got := asJSON(t, out[name]); got != want {
 			t.Errorf("%s is %s, want %s", name, got, want)
@@ -303,9 +334,11 @@ func TestReturnValueOnFailure(t *testing.T) {
 	}
 	out, _ := outcome.State["out"].(map[string]any)
 	for name, want := range map[string]string{
-		"success": `false`, "valid": `false`, "exhausted": `true`, "reflection_iteration": `3`, "reflection_output": `"no"`,
+		"success": `false`, "valid": `false`, "exhausted": `true`,
+		"reflection_iteration": `3`, "reflection_output": `"no"`,
 		"reflection_best": `{"a":1}`, "reflection_best_score": `0.5`,
-		"reflection_errors": `[{"message":"the reply has no JSON value in it: answer with the value alone","path":"$","suggestion":"Return the JSON value alone, without any other text."}]`,
+		"reflection_errors": `[{"message":"the reply has no JSON value in it: answer with the ` +
+			`value alone","path":"$","suggestion":"Return the JSON value alone, without any other text."}]`,
 	} {
 		if got := asJSON(t, out[name]); got != want {
 			t.Errorf("%s is %s, want %s", name, got, want)
@@ -316,8 +349,8 @@ func TestReturnValueOnFailure(t *testing.T) {
 	}
 	names := slices.Sorted(maps.Keys(out))
 	want := []string{
-		"exhausted", "reflection_best", "reflection_best_score", "reflection_errors", "reflection_history", "reflection_iteration",
-		"reflection_output", "success", "valid",
+		"exhausted", "reflection_best", "reflection_best_score", "reflection_errors",
+		"reflection_history", "reflection_iteration", "reflection_output", "success", "valid",
 	}
 	if !slices.Equal(names, want) {
 		t.Errorf("got %v", names)
@@ -338,7 +371,9 @@ nodes:
 		t.Fatalf("got %s, %v", asJSON(t, outcome.State), err)
 	}
 	history, _ := outcome.State["reflection_history"].([]any)
-	if got := asJSON(t, history[1]); !strings.Contains(got, `"output":null`) || !strings.Contains(got, "the generator ended by ZeroDivisionError") {
+	got := asJSON(t, history[1])
+	if !strings.Contains(got, `"output":null`) ||
+		!strings.Contains(got, "the generator ended by ZeroDivisionError") {
 		t.Errorf("got %s", got)
 	}
 }
@@ -355,7 +390,8 @@ func TestALoopFromGo(t *testing.T) {
 		Evaluator: correct.Evaluator{Type: correct.CustomEvaluator, Run: "return output > 2"},
 		Corrector: &correct.Step{Run: "return output + 1"},
 	})
-	if err != nil || !outcome.Success || asJSON(t, outcome.Chosen.Output) != "3" || len(outcome.History) != 3 {
+	if err != nil || !outcome.Success || asJSON(t, outcome.Chosen.Output) != "3" ||
+		len(outcome.History) != 3 {
 		t.Errorf("got %+v, %v", outcome, err)
 	}
 	for _, wrong := range []correct.Config{
@@ -364,7 +400,10 @@ func TestALoopFromGo(t *testing.T) {
 		{Generator: correct.Step{Run: "x"}, OnFailure: "explode"},
 		{Generator: correct.Step{Run: "return 1"}, Evaluator: correct.Evaluator{Type: "guess"}},
 		{Generator: correct.Step{Run: "return 1"}, Evaluator: correct.Evaluator{Type: correct.SchemaEvaluator}},
-		{Generator: correct.Step{Run: "return 1"}, Evaluator: correct.Evaluator{Type: correct.CustomEvaluator, Language: "cobol"}},
+		{
+			Generator: correct.Step{Run: "return 1"},
+			Evaluator: correct.Evaluator{Type: correct.CustomEvaluator, Language: "cobol"},
+		},
 	} {
 		if _, err := correct.Loop(t.Context(), r, wrong); err == nil {
 			t.Errorf("%+v is taken", wrong)

@@ -34,13 +34,17 @@ type script struct {
 }
 
 func (s *script) Resolve(name string) (llm.Model, error) {
-	return llm.Model{Name: name, ID: name, Provider: llm.Func(func(r llm.Request) (llm.Response, error) {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		reply := s.replies[min(len(s.requests), len(s.replies)-1)]
-		s.requests = append(s.requests, r)
-		return llm.Response{Text: reply}, nil
-	})}, nil
+	return llm.Model{
+		Name: name,
+		ID:   name,
+		Provider: llm.Func(func(r llm.Request) (llm.Response, error) {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			reply := s.replies[min(len(s.requests), len(s.replies)-1)]
+			s.requests = append(s.requests, r)
+			return llm.Response{Text: reply}, nil
+		}),
+	}, nil
 }
 
 // prompt is the last message of request i.
@@ -59,7 +63,8 @@ func config(t *testing.T, replies ...string) (flow.Config, *script) {
 	}
 	models := &script{replies: replies}
 	return flow.Config{
-		Actions: actions, Models: models, Model: "test/model", Allowed: []string{"test/judge"}, Open: shared.Opener(router.Policy{}),
+		Actions: actions, Models: models, Model: "test/model", Allowed: []string{"test/judge"},
+		Open: shared.Opener(router.Policy{}),
 	}, models
 }
 

@@ -16,25 +16,29 @@ type Verdict struct {
 	Valid bool
 	// Score is from 0 to 1.
 	Score float64
-	// Errors are objects with a message and, where there is one, a path. A valid
-	// output has none, another has at least one.
+	// Errors are objects with a message and, if known, a path. A valid output has none,
+	// any other at least one.
 	Errors []any
 	// Suggestions are texts.
 	Suggestions []any
-	// Reason is the judge's, empty if it gave none.
+	// Reason is the judge's reason, empty if it gave none.
 	Reason string
 }
 
-// Values is the verdict as reflection.evaluate returns it.
+// Values returns the verdict in the form of reflection.evaluate.
 func (v Verdict) Values() map[string]any {
-	values := map[string]any{"valid": v.Valid, "score": scoreValue(v.Score), "errors": v.Errors, "suggestions": v.Suggestions}
+	values := map[string]any{
+		"valid": v.Valid, "score": scoreValue(v.Score), "errors": v.Errors,
+		"suggestions": v.Suggestions,
+	}
+
 	if v.Reason != "" {
 		values["reason"] = v.Reason
 	}
 	return values
 }
 
-// scoreValue is a score as a value of the state: a number that Python takes for a
+// scoreValue returns a score as a value of the state: a number that Python reads as a
 // float, even if it is whole.
 func scoreValue(score float64) json.Number {
 	text := strconv.FormatFloat(score, 'f', -1, 64)
@@ -44,20 +48,25 @@ func scoreValue(score float64) json.Number {
 	return json.Number(text)
 }
 
-// failed is the verdict on an output that could not be judged, or was not made.
-func failed(format string, args ...any) Verdict {
-	return Verdict{Errors: []any{map[string]any{"message": fmt.Sprintf(format, args...)}}, Suggestions: []any{}}
+// failVerdict returns the verdict on an output that could not be judged, or was not made.
+func failVerdict(format string, args ...any) Verdict {
+	return Verdict{
+		Errors:      []any{map[string]any{"message": fmt.Sprintf(format, args...)}},
+		Suggestions: []any{},
+	}
 }
 
-// judgeContract is what a judge must answer with, and custom code.
+// judgeContract is the contract of the answers of judges and of custom code.
 var judgeContract = mustParse(`{
 	"type": "object", "required": ["valid"],
 	"properties": {
 		"valid": {"type": "boolean", "description": "whether it passes"},
 		"score": {"type": "number", "minimum": 0, "maximum": 1, "description": "how good it is"},
 		"reason": {"type": "string", "description": "why, in a sentence"},
-		"errors": {"type": "array", "maxItems": 100, "description": "what is wrong, empty if it passes", "items": {"anyOf": [
-			{"type": "object", "required": ["message"], "properties": {"path": {"type": "string"}, "message": {"type": "string"}}},
+		"errors": {"type": "array", "maxItems": 100, "description": "what is wrong, empty if it ` +
+	`passes", "items": {"anyOf": [
+			{"type": "object", "required": ["message"], "properties": {"path": {"type": "string"}, ` +
+	`"message": {"type": "string"}}},
 			{"type": "string"}
 		]}},
 		"suggestions": {"type": "array", "maxItems": 100, "items": {"type": "string"}, "description": "how to mend it"}
@@ -81,6 +90,7 @@ func verdictOf(value any, contract *schema.Contract) (Verdict, error) {
 	if valid, ok := value.(bool); ok {
 		value = map[string]any{"valid": valid}
 	}
+
 	raw, err := json.Marshal(value)
 	if err != nil {
 		return Verdict{}, err
@@ -89,7 +99,7 @@ func verdictOf(value any, contract *schema.Contract) (Verdict, error) {
 	return readVerdict(raw, violations, err)
 }
 
-// readVerdict makes a verdict of a value that was held against the contract.
+// readVerdict makes a verdict of a value that was checked against the contract.
 func readVerdict(raw json.RawMessage, violations []schema.Violation, err error) (Verdict, error) {
 	if err != nil {
 		return Verdict{}, err
@@ -97,6 +107,7 @@ func readVerdict(raw json.RawMessage, violations []schema.Violation, err error) 
 	if len(violations) > 0 {
 		return Verdict{}, errors.New(violations[0].String())
 	}
+
 	var given struct {
 		Valid       bool     `json:"valid"`
 		Score       *float64 `json:"score"`
@@ -104,10 +115,14 @@ func readVerdict(raw json.RawMessage, violations []schema.Violation, err error) 
 		Errors      []any    `json:"errors"`
 		Suggestions []any    `json:"suggestions"`
 	}
+
 	if err := json.Unmarshal(raw, &given); err != nil {
 		return Verdict{}, err
 	}
-	v := Verdict{Valid: given.Valid, Reason: given.Reason, Errors: []any{}, Suggestions: given.Suggestions}
+	v := Verdict{
+		Valid: given.Valid, Reason: given.Reason, Errors: []any{}, Suggestions: given.Suggestions,
+	}
+
 	if v.Suggestions == nil {
 		v.Suggestions = []any{}
 	}
@@ -117,13 +132,14 @@ func readVerdict(raw json.RawMessage, violations []schema.Violation, err error) 
 	case given.Valid:
 		v.Score = 1
 	}
+
 	if !v.Valid {
 		v.Errors = errorsOf(given.Errors, given.Reason)
 	}
 	return v, nil
 }
 
-// errorsOf makes objects of errors, and has at least one.
+// errorsOf turns errors into objects, and returns at least one.
 func errorsOf(given []any, reason string) []any {
 	found := []any{}
 	for _, e := range given {
@@ -132,11 +148,13 @@ func errorsOf(given []any, reason string) []any {
 		}
 		found = append(found, e)
 	}
+
 	if len(found) == 0 {
 		if reason == "" {
 			reason = "the evaluator does not let it pass, and does not say why"
 		}
 		found = append(found, map[string]any{"message": reason})
 	}
+
 	return found
 }

@@ -8,30 +8,30 @@ import (
 	"slices"
 )
 
-// Action is something that a node can use.
+// Action is an operation that a node can use.
 type Action struct {
-	// Name is what the file calls it, such as "llm.call".
+	// Name is the name in files, such as "llm.call".
 	Name string
-	// Doc is a sentence for people.
+	// Doc is a description in a sentence.
 	Doc string
-	// Params are the parameters that it takes.
+	// Params are the parameters.
 	Params []Param
-	// Open lets a file give parameters that Params does not name. Do gets them as
-	// those of Late.
+	// Open lets a file give parameters that Params does not name. Do gets them like Late
+	// parameters.
 	Open bool
-	// Asks says that it asks a model whenever it is used: a run without any is refused
-	// before it begins.
+	// Asks says that every use asks a model: a run without a model is refused before it
+	// begins.
 	Asks bool
-	// Verify finds what Params cannot say, such as which of two parameters is
-	// needed. It is called before anything runs, with the parameters that are there.
+	// Verify finds problems that Params cannot express, such as which of two parameters
+	// is needed. It is called with the given parameters before anything runs.
 	Verify func(with *Tree) []*Problem
-	// Do does the work. with has the parameters that the file gives, defaults filled
-	// in, templates rendered but for those of Late parameters, and of the types that
-	// Params says. The result is a value as encoding/json knows it.
+	// Do does the work. with has the parameters of the file, with defaults filled in and
+	// templates rendered except in Late parameters, in the types of Params. The result is
+	// a value of encoding/json.
 	Do func(ctx context.Context, r *Run, with map[string]any) (any, error)
 }
 
-// Type says what a parameter is.
+// Type is the type of a parameter.
 type Type string
 
 // The types of parameters. A text with a template in it stands for any type.
@@ -54,28 +54,27 @@ type Param struct {
 	Name     string
 	Type     Type
 	Required bool
-	// Default is what a parameter is that is not given; nil leaves it out.
+	// Default is the value of a missing parameter; nil leaves it out.
 	Default any
-	// Values are the texts that a TextType may be; nil is any.
+	// Values are the allowed texts of a TextType; nil allows any.
 	Values []string
 	// Least and Most bound a WholeType, unless both are 0.
 	Least, Most int
-	// Fields are the members of an ObjectType; nil is any. Of a ListType they are
-	// the members of each item, which is an object then.
+	// Fields are the members of an ObjectType; nil allows any. For a ListType they are
+	// the members of each item, which must be an object.
 	Fields []Param
-	// Verify finds what Fields cannot say.
+	// Verify finds problems that Fields cannot express.
 	Verify func(value *Tree) []*Problem
-	// Late parameters are rendered by the action itself, when it knows the state.
+	// The action itself renders Late parameters, once it knows the state.
 	Late bool
-	// Doc is a sentence for people.
+	// Doc is a description in a sentence.
 	Doc string
 }
 
-// Actions are what the nodes of a file can use, by their names.
+// Actions are the actions that a file can use, by their names.
 type Actions map[string]Action
 
-// NewActions returns the actions of this package and more. A name may be there
-// once.
+// NewActions returns the actions of this package and more. Names must be unique.
 func NewActions(more ...Action) (Actions, error) {
 	all := Actions{}
 	for _, a := range append([]Action{llmCall}, more...) {
@@ -87,16 +86,17 @@ func NewActions(more ...Action) (Actions, error) {
 		}
 		all[a.Name] = a
 	}
+
 	return all, nil
 }
 
-// Names are the actions' names, sorted.
+// Names returns the names of the actions, sorted.
 func (a Actions) Names() []string { return slices.Sorted(maps.Keys(a)) }
 
 // verbatim reports whether a parameter is never a template.
 func (p *Param) verbatim() bool { return p.Type == SchemaType || p.Type == CodeType }
 
-// find returns the parameter of a name, nil if there is none.
+// find returns the parameter with a name, nil if there is none.
 func find(params []Param, name string) *Param {
 	for i := range params {
 		if params[i].Name == name {
@@ -114,7 +114,7 @@ func namesOf(params []Param) []string {
 	return names
 }
 
-// stepKeys are the members of a step that are not its action's.
+// stepKeys are the members of a step that do not belong to its action.
 const (
 	stepAction = "action"
 	stepRun    = "run"

@@ -14,10 +14,9 @@ func contains(list []string, s string) bool { return slices.Contains(list, s) }
 
 func nodeNumber(i int) string { return "node " + strconv.Itoa(i+1) }
 
-// Check finds what is wrong with what a file asks for: actions and parameters that
-// are not known, parameters that are missing or of another type, contracts that do
-// not compile, templates that cannot be read. The error is a [*FileError], the
-// context's, or says that templates could not be looked at, for want of a jail.
+// Check finds unknown actions and parameters, missing parameters and wrong types,
+// contracts that do not compile, and unreadable templates. The error is a [*FileError],
+// the context's, or says that the jail for templates is missing.
 func (f *File) Check(ctx context.Context, actions Actions) error {
 	c := f.checked(actions)
 	if err := c.readTemplates(ctx); err != nil {
@@ -26,7 +25,7 @@ func (f *File) Check(ctx context.Context, actions Actions) error {
 	return fileError(f.Name, c.found)
 }
 
-// checked is Check without a look into the templates.
+// checked is Check without the templates.
 func (f *File) checked(actions Actions) *checker {
 	c := &checker{actions: actions, folder: f.Folder}
 	for _, n := range f.Nodes {
@@ -37,13 +36,14 @@ func (f *File) checked(actions Actions) *checker {
 		if with == nil {
 			with = &Tree{Line: n.at.Line, Column: n.at.Column, Kind: Object}
 		}
+
 		c.use(n.uses, with)
 	}
+
 	return c
 }
 
-// Models are the names of models that the file gives, templates left out. Some may
-// be there more than once.
+// Models returns the names of models in the file, without templates. Names may repeat.
 func (f *File) Models(actions Actions) []string {
 	var names []string
 	for _, at := range f.checked(actions).models {
@@ -63,19 +63,22 @@ type checker struct {
 }
 
 func (c *checker) fail(at *Tree, format string, args ...any) {
-	c.found = append(c.found, &Problem{Line: at.Line, Column: at.Column, Message: fmt.Sprintf(format, args...)})
+	c.found = append(
+		c.found, &Problem{Line: at.Line, Column: at.Column, Message: fmt.Sprintf(format, args...)},
+	)
 }
 
 // use checks that an action is known, and its parameters.
 func (c *checker) use(name, with *Tree) {
 	action, known := c.actions[name.Text]
 	if !known {
-		c.fail(name, "%s", unknown("action", name.Text, c.actions.Names()))
+		c.fail(name, "%s", describeUnknown("action", name.Text, c.actions.Names()))
 		return
 	}
 	if action.Asks {
 		c.asks = append(c.asks, name)
 	}
+
 	c.members(with, action.Params, action.Open, "parameter of "+action.Name)
 	if action.Verify != nil {
 		c.found = append(c.found, action.Verify(with)...)
@@ -92,9 +95,10 @@ func (c *checker) members(tree *Tree, params []Param, open bool, what string) {
 		case open:
 			c.template(tree.Items[i])
 		default:
-			c.fail(key, "%s", unknown(what, key.Text, namesOf(params)))
+			c.fail(key, "%s", describeUnknown(what, key.Text, namesOf(params)))
 		}
 	}
+
 	for i := range params {
 		if params[i].Required && tree.Get(params[i].Name) == nil {
 			c.fail(tree, "%s is missing: %s", params[i].Name, params[i].Doc)
@@ -112,12 +116,13 @@ func (c *checker) value(v *Tree, p *Param) {
 		c.fail(v, "%s is %s", p.Name, wrong)
 		return
 	}
+
 	switch p.Type {
 	case ModelType:
 		c.models = append(c.models, v)
 	case ActionType:
 		if _, known := c.actions[v.Text]; !known {
-			c.fail(v, "%s", unknown("action", v.Text, c.actions.Names()))
+			c.fail(v, "%s", describeUnknown("action", v.Text, c.actions.Names()))
 		}
 	case SchemaType:
 		c.schema(v)
@@ -129,6 +134,7 @@ func (c *checker) value(v *Tree, p *Param) {
 		c.template(v)
 	default:
 	}
+
 	if p.Verify != nil {
 		c.found = append(c.found, p.Verify(v)...)
 	}
@@ -157,9 +163,14 @@ func (c *checker) step(v *Tree, p *Param) {
 	action, run := v.Get(stepAction), v.Get(stepRun)
 	switch {
 	case (action == nil) == (run == nil):
-		c.fail(v, "%s has action, the name of an action, or run, Python code: give one of them", p.Name)
+		c.fail(
+			v, "%s has action, the name of an action, or run, Python code: give one of them",
+			p.Name,
+		)
 	case run != nil:
-		c.members(v, []Param{{Name: stepRun, Type: CodeType}}, false, "key of "+p.Name+" beside run")
+		c.members(
+			v, []Param{{Name: stepRun, Type: CodeType}}, false, "key of "+p.Name+" beside run",
+		)
 	case action.Kind != Text:
 		c.fail(action, "action is the name of an action")
 	default:
@@ -167,7 +178,7 @@ func (c *checker) step(v *Tree, p *Param) {
 	}
 }
 
-// without is an object without one of its members.
+// without returns an object without one of its members.
 func without(t *Tree, key string) *Tree {
 	rest := *t
 	rest.Keys, rest.Items = nil, nil
@@ -176,17 +187,18 @@ func without(t *Tree, key string) *Tree {
 			rest.Keys, rest.Items = append(rest.Keys, k), append(rest.Items, t.Items[i])
 		}
 	}
+
 	return &rest
 }
 
 // schema compiles a contract, with the files that it refers to.
 func (c *checker) schema(v *Tree) {
 	if _, err := contractIn(c.folder, v.Plain()); err != nil {
-		c.fail(v, "%s", shortened(err.Error(), 500))
+		c.fail(v, "%s", shortenText(err.Error(), 500))
 	}
 }
 
-// template notes the templates in a value.
+// template collects the templates in a value.
 func (c *checker) template(v *Tree) {
 	if v.Kind == Text && evaluators.IsTemplate(v.Text) {
 		c.templates = append(c.templates, v)
@@ -196,7 +208,7 @@ func (c *checker) template(v *Tree) {
 	}
 }
 
-// readTemplates has all templates read in the jail.
+// readTemplates checks all templates in the jail.
 func (c *checker) readTemplates(ctx context.Context) error {
 	texts := make([]string, len(c.templates))
 	for i, t := range c.templates {
@@ -206,6 +218,7 @@ func (c *checker) readTemplates(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("cannot look at the templates: %w", err)
 	}
+
 	for _, m := range mistakes {
 		at := *c.templates[m.Index]
 		if at.literal {
@@ -213,18 +226,20 @@ func (c *checker) readTemplates(ctx context.Context) error {
 		} else if m.Line > 1 {
 			at.Line, at.Column = at.Line+m.Line-1, 1
 		}
-		c.fail(&at, "the template cannot be read: %s", shortened(m.Message, 300))
+		c.fail(&at, "the template cannot be read: %s", shortenText(m.Message, 300))
 	}
+
 	return nil
 }
 
-// mismatch says what a parameter is instead of v; empty if v is that. It is also
-// asked about values that templates have become.
+// mismatch says how v differs from the type of a parameter; empty if it does not. It also
+// checks the results of templates.
 func (p *Param) mismatch(v *Tree) string {
 	kinds := map[Type]Kind{
-		TextType: Text, ModelType: Text, ActionType: Text, CodeType: Text, ListType: List, ObjectType: Object, StepType: Object,
-		WholeType: Other, NumberType: Other,
+		TextType: Text, ModelType: Text, ActionType: Text, CodeType: Text, ListType: List,
+		ObjectType: Object, StepType: Object, WholeType: Other, NumberType: Other,
 	}
+
 	kind, fixed := kinds[p.Type]
 	if fixed && v.Kind != kind {
 		return p.article()
@@ -232,7 +247,7 @@ func (p *Param) mismatch(v *Tree) string {
 	switch p.Type {
 	case TextType:
 		if p.Values != nil && !contains(p.Values, v.Text) {
-			return "one of " + fmt.Sprint(p.Values) + ", not " + quoted(v.Text)
+			return "one of " + fmt.Sprint(p.Values) + ", not " + quoteName(v.Text)
 		}
 	case WholeType:
 		number, _ := v.scalar.(json.Number)
@@ -246,10 +261,11 @@ func (p *Param) mismatch(v *Tree) string {
 		}
 	default:
 	}
+
 	return ""
 }
 
-// article names what a parameter wants.
+// article names the type of a parameter, with its article.
 func (p *Param) article() string {
 	switch p.Type {
 	case TextType:

@@ -12,24 +12,24 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// Config says with what a file is run, and within which bounds. A zero field
-// means its default, never "no limit".
+// Config describes a run of a file: actions, models and bounds. A zero field means its
+// default, never "no limit".
 type Config struct {
-	// Actions are what nodes can use; nil is those of this package alone.
+	// Actions are the actions of the file; nil means those of this package.
 	Actions Actions
 	// Models resolves the names of models.
 	Models ledger.Models
-	// Model is asked where a step names none. The state's member "model" goes before
-	// it, if it names an allowed one.
+	// Model is the model of steps that name none. The state's member "model" replaces it
+	// if it names an allowed model.
 	Model string
 	// Allowed are further models that the file may name.
 	Allowed []string
-	// ModelFor says which model is asked instead of one that the file names.
+	// ModelFor replaces models that the file names with others.
 	ModelFor map[string]string
 	// MaxReply bounds the tokens of one reply; by default 8192.
 	MaxReply int
-	// Retries is how often a reply that breaks its contract is asked for again, by
-	// default 2; a negative number is none.
+	// Retries bounds how often a model is asked again after a reply that breaks its
+	// contract, by default 2. A negative number means none.
 	Retries int
 	// CallsAtOnce bounds model calls in flight, by default 16.
 	CallsAtOnce int
@@ -37,7 +37,7 @@ type Config struct {
 	// Open makes the runner of the session that runs Python. It is needed only if the
 	// file has any.
 	Open repl.Opener
-	// Limits bound each piece of code; of Lua, Prolog and templates its time and
+	// Limits bound each piece of code. Of Lua, Prolog and templates they bound time and
 	// memory, by default 10 s and 128 MiB.
 	Limits tiers.Limits
 	// Deterministic makes clocks and randomness in Python repeatable.
@@ -45,10 +45,10 @@ type Config struct {
 
 	// Budget is for the whole run.
 	Budget ledger.Budget
-	// Trace is a folder for the record; empty is none. It must hold no trace yet. Each
-	// node is a sub-loop in it.
+	// Trace is the folder for the record, empty for none. It must not hold a trace yet.
+	// Each node is a sub-loop in it.
 	Trace string
-	// Progress is told what happens, as it happens. It must be quick. The run is node
+	// Progress receives events as they happen. It must return quickly. The run is node
 	// "0" of the events, the first node of the file "0.1"; what a loop is at is its turn.
 	Progress func(ledger.Event)
 }
@@ -65,6 +65,7 @@ func (c Config) withDefaults() (Config, error) {
 		}
 		c.Actions = actions
 	}
+
 	if c.Retries == 0 {
 		c.Retries = calls.DefaultRetries
 	}
@@ -75,10 +76,11 @@ func (c Config) withDefaults() (Config, error) {
 	if c.CallsAtOnce < 0 || c.MaxReply < 0 {
 		return c, errors.New("a bound is negative: give a positive value, or 0 for the default")
 	}
+
 	return c, c.Limits.Validate()
 }
 
-// allowed are the models that may be asked, each once.
+// allowed returns the models that the file may ask, each once.
 func (c *Config) allowed() []string {
 	all := append([]string{c.Model}, c.Allowed...)
 	all = append(all, slices.Collect(maps.Values(c.ModelFor))...)
@@ -86,11 +88,10 @@ func (c *Config) allowed() []string {
 	return slices.DeleteFunc(slices.Compact(all), func(name string) bool { return name == "" })
 }
 
-// noModel is what is wrong where a model is asked and none can be.
+// noModel is the problem of a step that needs a model in a run without one.
 const noModel = "there is no model to ask: name one that is allowed, or give the run one, such as openai/gpt-5"
 
-// resolve returns the model to ask for a name that the file gives, empty for the
-// default.
+// resolve returns the model for a name in the file; the empty name means the default.
 func (c *Config) resolve(name string) (string, error) {
 	if instead, ok := c.ModelFor[name]; ok {
 		return instead, nil
@@ -98,11 +99,16 @@ func (c *Config) resolve(name string) (string, error) {
 	if name == "" {
 		name = c.Model
 	}
+
 	switch {
 	case name == "":
 		return "", errors.New(noModel)
 	case !slices.Contains(c.allowed(), name):
-		return "", fmt.Errorf("the file asks for the model %s, which is not allowed: allow it, or say which one is asked instead", quoted(name))
+		return "", fmt.Errorf(
+			"the file asks for the model %s, which is not allowed: allow it, or say which one is asked instead",
+			quoteName(name),
+		)
 	}
+
 	return name, nil
 }

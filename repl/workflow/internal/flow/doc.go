@@ -1,3 +1,3 @@
-// Package flow checks and runs workflow files: the tree of a file, its nodes, the
-// contract of actions, and what an action can ask of the run.
+// Package flow checks and runs workflow files. It holds the tree of a file, its nodes,
+// the contract of actions, and the services of a run for its actions.
 package flow

@@ -7,27 +7,27 @@ const maxNodes = 200
 
 // File is a workflow file. It does not change.
 type File struct {
-	// Name is what its problems are reported under.
+	// Name is the name in problem reports.
 	Name string
-	// Title and Description are what it says of itself.
+	// Title and Description are the members name and description of the file.
 	Title, Description string
 	// Nodes run one after the other.
 	Nodes []*Node
-	// Folder is where schemas lie that "$ref" may name; empty is nowhere.
+	// Folder is the folder of schemas that "$ref" may name; empty allows none.
 	Folder string
 }
 
 // Node is one step of a file. It has Uses or Run.
 type Node struct {
-	// Name is unique in the file; without one it is "node N", counted from 1.
+	// Name is unique in the file. The default is "node N", counted from 1.
 	Name string
 	// Uses names an action, With are its parameters, nil for none.
 	Uses string
 	With *Tree
 	// Run is the body of a Python function.
 	Run string
-	// Output is where in the state the result goes. Without one the members of the
-	// result go there, each under its name.
+	// Output is the member of the state that gets the result. Without it, the members of
+	// the result go into the state, each under its name.
 	Output string
 
 	at   *Tree // the node as a whole
@@ -40,8 +40,8 @@ var (
 	nodeKeys = []string{"name", "description", "uses", "run", "with", "output"}
 )
 
-// Parse reads a file. The error is a [*FileError]: everything that is wrong
-// with its structure. [File.Check] finds what is wrong with what it asks for.
+// Parse reads a file. The error is a [*FileError] with everything that is wrong with the
+// structure. [File.Check] finds wrong actions, parameters, contracts and templates.
 func Parse(name string, source []byte) (*File, error) {
 	tree, wrong := parseTree(source)
 	if wrong != nil {
@@ -52,6 +52,7 @@ func Parse(name string, source []byte) (*File, error) {
 	if err := fileError(name, p.found); err != nil {
 		return nil, err
 	}
+
 	return p.file, nil
 }
 
@@ -88,16 +89,16 @@ func (p *parsing) whole(tree *Tree) {
 	}
 }
 
-// keys reports the keys that are not known.
+// keys reports unknown keys.
 func (p *parsing) keys(tree *Tree, what string, known []string) {
 	for _, key := range tree.Keys {
 		if !contains(known, key.Text) {
-			p.fail(key, unknown(what, key.Text, known))
+			p.fail(key, describeUnknown(what, key.Text, known))
 		}
 	}
 }
 
-// text is a member that is a text, empty if it is not there.
+// text returns a text member, empty if it is missing.
 func (p *parsing) text(tree *Tree, key string) string {
 	value := tree.Get(key)
 	if value == nil {
@@ -106,6 +107,7 @@ func (p *parsing) text(tree *Tree, key string) string {
 	if value.Kind != Text {
 		p.fail(value, key+" is a text")
 	}
+
 	return value.Text
 }
 
@@ -122,23 +124,28 @@ func (p *parsing) node(i int, tree *Tree) {
 		at: tree, Name: p.text(tree, "name"), uses: tree.Get("uses"), Uses: p.text(tree, "uses"),
 		Run: p.text(tree, "run"), With: tree.Get("with"), Output: p.text(tree, "output"),
 	}
+
 	p.text(tree, "description")
 	if n.Name == "" {
 		n.Name = nodeNumber(i)
 	}
 	for _, other := range p.file.Nodes {
 		if other.Name == n.Name {
-			p.fail(tree, "there is a node "+quoted(n.Name)+" before: names are unique")
+			p.fail(tree, "there is a node "+quoteName(n.Name)+" before: names are unique")
 		}
 	}
+
 	switch {
 	case (n.Uses == "") == (n.Run == ""):
-		p.fail(tree, "a node has uses, the name of an action, or run, Python code: give one of them")
+		p.fail(
+			tree, "a node has uses, the name of an action, or run, Python code: give one of them",
+		)
 	case n.With != nil && n.Run != "":
 		p.fail(n.With, "with belongs to uses: code finds the state instead")
 	case n.With != nil && n.With.Kind != Object:
 		p.fail(n.With, "with is an object: the parameters by their names")
 	}
+
 	if n.Output != "" && !identifier.MatchString(n.Output) {
 		p.fail(tree.Get("output"), "output is a plain name, of letters, digits and _")
 	}

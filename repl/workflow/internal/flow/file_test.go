@@ -30,7 +30,8 @@ nodes:
 		t.Errorf("got %+v", file)
 	}
 	first, second := file.Nodes[0], file.Nodes[1]
-	if first.Name != "first" || first.Uses != "llm.call" || first.Output != "greeting" || first.With.Get("prompt").Text != "hello" {
+	if first.Name != "first" || first.Uses != "llm.call" || first.Output != "greeting" ||
+		first.With.Get("prompt").Text != "hello" {
 		t.Errorf("got %+v", first)
 	}
 	if second.Name != "node 2" || second.Run != "return {}\n" || second.With != nil {
@@ -39,7 +40,11 @@ nodes:
 }
 
 func TestYAMLBecomesJSON(t *testing.T) {
-	file := parse(t, "nodes:\n  - uses: x\n    with: {a: &s {b: 1}, v: [1, 2.5, true, null, \"1\", 2026-11-21, 0x10, *s], 2026: x, true: y}\n")
+	file := parse(
+		t,
+		"nodes:\n  - uses: x\n    with: {a: &s {b: 1}, v: [1, 2.5, true, null, \"1\", "+
+			"2026-11-21, 0x10, *s], 2026: x, true: y}\n",
+	)
 	data, err := json.Marshal(file.Nodes[0].With.Plain())
 	const want = `{"2026":"x","a":{"b":1},"true":"y","v":[1,2.5,true,null,"1","2026-11-21",16,{"b":1}]}`
 	if err != nil || string(data) != want {
@@ -68,13 +73,19 @@ func TestProblemsPointAtLineAndColumn(t *testing.T) {
 		{"nodes: [\n", "w.yaml:"},
 		{"nodes:\n  - uses: llm.cal\n", `w.yaml:2:11: there is no action "llm.cal"; did you mean llm.call?`},
 		{"nodes:\n  - uses: llm.call\n", "w.yaml:2:5: prompt is missing"},
-		{"nodes:\n  - uses: llm.call\n    with:\n      promt: x\n      prompt: y\n", `w.yaml:4:7: there is no parameter of llm.call "promt"; did you mean prompt?`},
+		{"nodes:\n  - uses: llm.call\n    with:\n      promt: x\n" +
+			"      prompt: y\n", `w.yaml:4:7: there is no parameter of llm.call "promt"; did you mean prompt?`},
 		{"nodes:\n  - uses: llm.call\n    with:\n      prompt: [x]\n", "w.yaml:4:15: prompt is a text"},
-		{"nodes:\n  - uses: llm.call\n    with:\n      prompt: x\n      max_tokens: many\n", "w.yaml:5:19: max_tokens is a whole number"},
-		{"nodes:\n  - uses: llm.call\n    with:\n      prompt: x\n      max_tokens: 0\n", "w.yaml:5:19: max_tokens is a whole number from 1 to"},
-		{"nodes:\n  - uses: llm.call\n    with:\n      prompt: x\n      schema: {type: objekt}\n", "w.yaml:5:15: cannot compile the schema"},
-		{"nodes:\n  - uses: llm.call\n    with:\n      prompt: \"{{ state. }}\"\n", "w.yaml:4:15: the template cannot be read"},
-		{"nodes:\n  - uses: llm.call\n    with:\n      prompt: |\n        fine {{ state.a }}\n        {% for x in %}\n", "w.yaml:6:1: the template cannot be read"},
+		{"nodes:\n  - uses: llm.call\n    with:\n      prompt: x\n" +
+			"      max_tokens: many\n", "w.yaml:5:19: max_tokens is a whole number"},
+		{"nodes:\n  - uses: llm.call\n    with:\n      prompt: x\n" +
+			"      max_tokens: 0\n", "w.yaml:5:19: max_tokens is a whole number from 1 to"},
+		{"nodes:\n  - uses: llm.call\n    with:\n      prompt: x\n" +
+			"      schema: {type: objekt}\n", "w.yaml:5:15: cannot compile the schema"},
+		{"nodes:\n  - uses: llm.call\n    with:\n" +
+			"      prompt: \"{{ state. }}\"\n", "w.yaml:4:15: the template cannot be read"},
+		{"nodes:\n  - uses: llm.call\n    with:\n      prompt: |\n        fine {{ state.a }}\n" +
+			"        {% for x in %}\n", "w.yaml:6:1: the template cannot be read"},
 	} {
 		err := problems(t, c.source)
 		if err == nil || !strings.Contains(err.Error(), c.want) {
@@ -104,7 +115,10 @@ func problems(t *testing.T, source string) error {
 func TestHostileFilesAreRefused(t *testing.T) {
 	aliases := "a: &a [x, x, x, x, x, x, x, x, x]\n"
 	for c := 'b'; c < 'j'; c++ {
-		aliases += fmt.Sprintf("%c: &%c [*%c, *%c, *%c, *%c, *%c, *%c, *%c, *%c, *%c]\n", c, c, c-1, c-1, c-1, c-1, c-1, c-1, c-1, c-1, c-1)
+		aliases += fmt.Sprintf(
+			"%c: &%c [*%c, *%c, *%c, *%c, *%c, *%c, *%c, *%c, *%c]\n", c, c, c-1, c-1, c-1, c-1,
+			c-1, c-1, c-1, c-1, c-1,
+		)
 	}
 	texts := "a: &a " + strings.Repeat("x", 500_000) + "\nb: [" + strings.Repeat("*a, ", 100) + "]\n"
 	for name, c := range map[string]struct{ source, want string }{
@@ -145,7 +159,13 @@ func TestAReportHasTwentyProblemsAtMost(t *testing.T) {
 // FuzzParse feeds the reader of files. Whatever it takes keeps within its bounds
 // and says where its problems are.
 func FuzzParse(f *testing.F) {
-	f.Add([]byte("name: a\nnodes:\n  - uses: llm.call\n    with: {prompt: \"{{ state.x }}\", schema: {type: object}}\n    output: o\n  - run: |\n      return 1\n"))
+	f.Add(
+		[]byte(
+			"name: a\nnodes:\n  - uses: llm.call\n" +
+				"    with: {prompt: \"{{ state.x }}\", schema: {type: object}}\n    output: o\n" +
+				"  - run: |\n      return 1\n",
+		),
+	)
 	f.Add([]byte("a: &a [1, *a]\nnodes: *a\n"))
 	f.Add([]byte("nodes: [{run: x, <<: {a: b}}]"))
 	f.Add([]byte("? [a]\n: !!binary x\n--- 2026-01-01\n"))
@@ -188,13 +208,15 @@ func TestSchemasOfOtherFilesAreFollowed(t *testing.T) {
 	folder := t.TempDir()
 	outside := filepath.Join(filepath.Dir(folder), "outside.json")
 	for name, text := range map[string]string{
-		filepath.Join(folder, "user.yaml"):        "type: object\nrequired: [name]\nproperties: {name: {$ref: \"sub/text.json#/$defs/short\"}, self: {$ref: \"#\"}}\n",
-		filepath.Join(folder, "sub", "text.json"): "{\n\t\"$comment\": \"by tabs\"," + `"$defs": {"short": {"$ref": "#/$defs/base", "maxLength": 5}, "base": {"type": "string"}}}`,
-		filepath.Join(folder, "sub", "up.json"):   `{"$ref": "../user.yaml"}`,
-		filepath.Join(folder, "dialect.json"):     `{"$id": "https://example.com/x"}`,
-		filepath.Join(folder, "broken.json"):      `{`,
-		filepath.Join(folder, "round.json"):       `{"$ref": "round.json"}`,
-		outside:                                   `{"type": "string"}`,
+		filepath.Join(folder, "user.yaml"): "type: object\nrequired: [name]\n" +
+			"properties: {name: {$ref: \"sub/text.json#/$defs/short\"}, self: {$ref: \"#\"}}\n",
+		filepath.Join(folder, "sub", "text.json"): "{\n\t\"$comment\": \"by " +
+			"tabs\"," + `"$defs": {"short": {"$ref": "#/$defs/base", "maxLength": 5}, "base": {"type": "string"}}}`,
+		filepath.Join(folder, "sub", "up.json"): `{"$ref": "../user.yaml"}`,
+		filepath.Join(folder, "dialect.json"):   `{"$id": "https://example.com/x"}`,
+		filepath.Join(folder, "broken.json"):    `{`,
+		filepath.Join(folder, "round.json"):     `{"$ref": "round.json"}`,
+		outside:                                 `{"type": "string"}`,
 	} {
 		if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
 			t.Fatal(err)
@@ -222,14 +244,21 @@ func TestSchemasOfOtherFilesAreFollowed(t *testing.T) {
 		"user.yaml#anchor":           "after # stands a path",
 		"round.json":                 "refers to itself",
 	} {
-		file := parse(t, fmt.Sprintf("nodes:\n  - uses: llm.call\n    with:\n      prompt: x\n      schema: {properties: {a: {$ref: %q}}}\n", ref))
+		file := parse(
+			t,
+			fmt.Sprintf(
+				"nodes:\n  - uses: llm.call\n    with:\n      prompt: x\n      schema: {properties: {a: {$ref: %q}}}\n",
+				ref,
+			),
+		)
 		file.Folder = folder
 		actions, err := flow.NewActions()
 		if err != nil {
 			t.Fatal(err)
 		}
 		err = file.Check(t.Context(), actions)
-		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "w.yaml:5:15: ")) {
+		if want == "" && err != nil || want != "" &&
+			(err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "w.yaml:5:15: ")) {
 			t.Errorf("%s: got %v, want %q", ref, err, want)
 		}
 	}

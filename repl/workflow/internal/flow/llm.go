@@ -12,18 +12,21 @@ import (
 // LLMCall is the name of the action that asks a model.
 const LLMCall = "llm.call"
 
-// maxTokens bounds what a file may ask of a reply.
+// maxTokens bounds the parameter max_tokens.
 const maxTokens = 1_000_000
 
-// llmCall asks a model. Its result is an object: content is the reply, a text or,
-// by a schema, a value; model is who was asked.
+// llmCall asks a model. Its result is an object: content is the reply, a text or, with a
+// schema, a value; model is the name of the model.
 var llmCall = Action{
 	Name: LLMCall,
 	Doc:  "Asks a model.",
 	Asks: true,
 	Params: []Param{
 		{Name: "prompt", Type: TextType, Required: true, Doc: "what the model is asked"},
-		{Name: "model", Type: ModelType, Doc: "the model; by default the state's model, or the run's"},
+		{
+			Name: "model", Type: ModelType,
+			Doc: "the model; by default the state's model, or the run's",
+		},
 		{Name: "system", Type: TextType, Doc: "the system prompt"},
 		{Name: "schema", Type: SchemaType, Doc: "the JSON Schema that the reply must meet"},
 		{Name: "temperature", Type: NumberType, Doc: "how much chance there is in the reply"},
@@ -36,6 +39,7 @@ var llmCall = Action{
 		if system, _ := with["system"].(string); system != "" {
 			ask.Messages = append(ask.Messages, llm.Message{Role: llm.RoleSystem, Content: system})
 		}
+
 		ask.Messages = append(ask.Messages, llm.Message{Role: llm.RoleUser, Content: prompt})
 		if n, ok := with["temperature"].(json.Number); ok {
 			t, err := n.Float64()
@@ -44,6 +48,7 @@ var llmCall = Action{
 			}
 			ask.Temperature = &t
 		}
+
 		if n, ok := with["max_tokens"].(json.Number); ok {
 			most, err := strconv.Atoi(string(n))
 			if err != nil {
@@ -51,6 +56,7 @@ var llmCall = Action{
 			}
 			ask.MaxTokens = most
 		}
+
 		content, err := r.reply(ctx, ask, with["schema"])
 		if err != nil {
 			return nil, err
@@ -69,5 +75,6 @@ func (r *Run) reply(ctx context.Context, ask calls.Ask, contract any) (any, erro
 	if ask.Schema, err = r.Contract(contract); err != nil {
 		return nil, err
 	}
+
 	return r.Typed(ctx, ask)
 }

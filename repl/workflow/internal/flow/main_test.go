@@ -31,13 +31,17 @@ type asked struct {
 }
 
 func (a *asked) Resolve(name string) (llm.Model, error) {
-	return llm.Model{Name: name, ID: name, Provider: llm.Func(func(r llm.Request) (llm.Response, error) {
-		a.mu.Lock()
-		defer a.mu.Unlock()
-		a.requests = append(a.requests, r)
-		text, err := a.answer(r)
-		return llm.Response{Text: text}, err
-	})}, nil
+	return llm.Model{
+		Name: name,
+		ID:   name,
+		Provider: llm.Func(func(r llm.Request) (llm.Response, error) {
+			a.mu.Lock()
+			defer a.mu.Unlock()
+			a.requests = append(a.requests, r)
+			text, err := a.answer(r)
+			return llm.Response{Text: text}, err
+		}),
+	}, nil
 }
 
 // says answers everything with the same.

@@ -10,43 +10,42 @@ import (
 // How runs end.
 const (
 	StatusDone   ledger.Status = "done"   // every node ran
-	StatusBroken ledger.Status = "broken" // something broke
+	StatusBroken ledger.Status = "broken" // a failure ended the run
 )
 
-// Outcome is what became of a run.
+// Outcome is the result of a run.
 type Outcome struct {
 	Status ledger.Status `json:"status"`
-	// State is what the nodes have made of the input, as far as they came.
+	// State is the input after the changes of all nodes that ran.
 	State map[string]any `json:"state"`
-	// Result is that of the last node that ended.
+	// Result is the result of the last node that ended.
 	Result any `json:"result"`
-	// Node is the node at which the run ended early, Reason why.
+	// Node is the node at which the run ended early, Reason the reason.
 	Node   string `json:"node,omitempty"`
 	Reason string `json:"reason,omitempty"`
 
 	Spent   ledger.Spending `json:"spent"`
 	Budget  ledger.Budget   `json:"budget"`
 	Elapsed time.Duration   `json:"elapsed_ns"`
-	// Trace is the folder with the record, empty if there is none.
+	// Trace is the folder of the record, empty if there is none.
 	Trace string `json:"trace,omitempty"`
 }
 
-// NodeError says that a node could not do what it should, by what the file, its
-// code or a model made of it. The run ends with it.
+// NodeError says that a node failed because of the file, its code or a model. It ends the
+// run.
 type NodeError struct {
 	Node string
 	Err  error
 }
 
 // Error names the node.
-func (e *NodeError) Error() string { return fmt.Sprintf("node %s: %v", quoted(e.Node), e.Err) }
+func (e *NodeError) Error() string { return fmt.Sprintf("node %s: %v", quoteName(e.Node), e.Err) }
 
 // Unwrap returns the reason.
 func (e *NodeError) Unwrap() error { return e.Err }
 
-// ProgramError is how code or a template of the file ended that did not do its
-// work: it raised, exceeded a limit, or broke its interpreter. What it says is
-// written by the code.
+// ProgramError says how code or a template of the file failed: it raised, exceeded a
+// limit, or broke its interpreter. The message comes from the code and is untrusted.
 type ProgramError struct {
 	// What is the program: "run", "the template", "the evaluator".
 	What string
@@ -54,18 +53,18 @@ type ProgramError struct {
 	Type, Message string
 	// Traceback is Python's.
 	Traceback string
-	// Invalid says that it is not valid in its language: it never ran.
+	// Invalid says that the code is not valid in its language and never ran.
 	Invalid bool
 }
 
 // ofTemplate is What of a template.
 const ofTemplate = "the template"
 
-// OfFile reports whether it is a mistake of the file, whatever the state: code that
-// is not valid, or a template.
+// OfFile reports whether the file is at fault for every state: invalid code, or a
+// template.
 func (e *ProgramError) OfFile() bool { return e.Invalid || e.What == ofTemplate }
 
 // Error says what the program did.
 func (e *ProgramError) Error() string {
-	return fmt.Sprintf("%s ended by %s: %s", e.What, e.Type, shortened(e.Message, 1_000))
+	return fmt.Sprintf("%s ended by %s: %s", e.What, e.Type, shortenText(e.Message, 1_000))
 }

@@ -10,9 +10,9 @@ import (
 	"github.com/rlmhq/rlm/internal/spelling"
 )
 
-// Problem is one thing that is wrong with a file.
+// Problem is one mistake in a file.
 type Problem struct {
-	// File is the file's name, Line and Column where in it, from 1.
+	// File is the file's name, Line and Column the position, from 1.
 	File         string
 	Line, Column int
 	Message      string
@@ -23,7 +23,7 @@ func (p *Problem) String() string {
 	return fmt.Sprintf("%s:%d:%d: %s", p.File, p.Line, p.Column, p.Message)
 }
 
-// FileError is all that is wrong with a file, in the order of the file.
+// FileError lists all problems of a file, in the order of the file.
 type FileError struct{ Problems []*Problem }
 
 // Error returns a line for each problem.
@@ -35,10 +35,10 @@ func (e *FileError) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// maxProblems bounds what is reported of one file.
+// maxProblems bounds the problems reported of one file.
 const maxProblems = 20
 
-// fileError makes an error of problems, in the order of the file and not too many;
+// fileError makes an error of the first maxProblems problems, in the order of the file;
 // nil if there are none.
 func fileError(file string, p []*Problem) error {
 	if len(p) == 0 {
@@ -47,6 +47,7 @@ func fileError(file string, p []*Problem) error {
 	slices.SortStableFunc(p, func(a, b *Problem) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 	})
+
 	p = slices.CompactFunc(p, func(a, b *Problem) bool { return *a == *b }) // by aliases
 	p = p[:min(len(p), maxProblems)]
 	for _, problem := range p {
@@ -55,11 +56,11 @@ func fileError(file string, p []*Problem) error {
 	return &FileError{p}
 }
 
-// quoted shows a name of the file, short and on one line.
-func quoted(name string) string { return strconv.Quote(shortened(name, 60)) }
+// quoteName shows a name of the file, short and on one line.
+func quoteName(name string) string { return strconv.Quote(shortenText(name, 60)) }
 
-// shortened cuts a text to so many characters.
-func shortened(text string, limit int) string {
+// shortenText cuts a text to a number of characters.
+func shortenText(text string, limit int) string {
 	if len(text) <= limit {
 		return text
 	}
@@ -67,13 +68,16 @@ func shortened(text string, limit int) string {
 	if len(runes) <= limit {
 		return text
 	}
+
 	return string(runes[:limit]) + "…"
 }
 
-// unknown says that there is no such thing, and which was meant.
-func unknown(what, name string, known []string) string {
+// describeUnknown says that a name is unknown, and suggests a known one.
+func describeUnknown(what, name string, known []string) string {
 	if meant := spelling.Nearest(name, known); meant != "" {
-		return fmt.Sprintf("there is no %s %s; did you mean %s?", what, quoted(name), meant)
+		return fmt.Sprintf("there is no %s %s; did you mean %s?", what, quoteName(name), meant)
 	}
-	return fmt.Sprintf("there is no %s %s; there are %s", what, quoted(name), strings.Join(known, ", "))
+	return fmt.Sprintf(
+		"there is no %s %s; there are %s", what, quoteName(name), strings.Join(known, ", "),
+	)
 }

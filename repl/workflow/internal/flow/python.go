@@ -23,32 +23,35 @@ type Code struct {
 	What, Name string
 	// Values are the function's parameters.
 	Values map[string]any
-	// Wanted is the variable whose value is the result if the body returns none;
-	// empty is none.
+	// Wanted is the variable with the result if the body returns none; empty means no
+	// such variable.
 	Wanted string
 }
 
-// body runs a function's body. It is taken as it is, by its syntax tree: to indent
-// its text would change what its strings hold.
+// body runs a function's body by its syntax tree: indenting the text would change its
+// strings.
 //
 //go:embed body.py
 var body string
 
-// given is the variable by which the body finds its input.
+// given is the variable with the input of the body.
 const given = "_rlm_given"
 
-// Python runs code where the router puts it, and returns what it returns. All code
-// of a run shares one session, and nothing else: each body finds what it is given.
-// The error is a [*ProgramError] if the code did not do its work.
+// Python runs code in the sandbox that the router chooses, and returns its result. All
+// code of a run shares one session, but no variables: each body sees only its input. The
+// error is a [*ProgramError] if the code failed.
 func (r *Run) Python(ctx context.Context, c Code) (any, error) {
 	if err := r.openPython(ctx); err != nil {
 		return nil, err
 	}
-	err := r.python.Assign(ctx, given, map[string]any{"source": c.Source, "name": c.Name, "values": c.Values, "wanted": c.Wanted})
+	err := r.python.Assign(
+		ctx, given,
+		map[string]any{"source": c.Source, "name": c.Name, "values": c.Values, "wanted": c.Wanted},
+	)
 	if err != nil {
 		return nil, err
 	}
-	ran, err := r.python.Run(ctx, repl.Block{Language: tiers.Python, Source: body + c.seen()})
+	ran, err := r.python.Run(ctx, repl.Block{Language: tiers.Python, Source: body + c.writeForAnalysers()})
 	invalid := err == nil && neverRan(&ran)
 	if invalid { // say what is wrong with the code itself, by its own lines
 		ran, err = r.python.Run(ctx, repl.Block{Language: tiers.Python, Source: body})
@@ -56,6 +59,7 @@ func (r *Run) Python(ctx context.Context, c Code) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	ran.Source = c.Source
 	r.ran(ran)
 	value, err := c.result(&ran)
@@ -63,22 +67,27 @@ func (r *Run) Python(ctx context.Context, c Code) (any, error) {
 	if errors.As(err, &ended) {
 		ended.Invalid = invalid
 	}
+
 	return value, err
 }
 
-// seen is a function with the code in it, for the analysers' eyes alone: it stands
-// behind the end of the snippet. The indent of one space changes what strings hold,
-// which is why this is not what runs.
-func (c *Code) seen() string {
+// writeForAnalysers writes the code as a function behind the end of the snippet, where
+// only the analysers read it. It never runs, because its indent of one space changes
+// strings.
+func (c *Code) writeForAnalysers() string {
 	text := strings.ReplaceAll(strings.TrimRight(c.Source, "\n"), "\n", "\n ")
-	return "\n\ndef _rlm_seen(" + strings.Join(slices.Sorted(maps.Keys(c.Values)), ", ") + "):\n " + text + "\n pass\n"
+	return "\n\ndef _rlm_seen(" + strings.Join(
+		slices.Sorted(maps.Keys(c.Values)), ", ",
+	) + "):\n " + text + "\n pass\n"
 }
 
-// neverRan reports whether a snippet ended because it is no Python: then there is
-// no frame of it in the traceback.
+// neverRan reports whether a snippet is not valid Python: then the traceback has no frame
+// of it.
 func neverRan(ran *ledger.Snippet) bool {
 	e := ran.Exception
-	return e != nil && slices.Contains([]string{"SyntaxError", "IndentationError", "TabError"}, e.Type) && !strings.Contains(e.Traceback, "in <module>")
+	return e != nil &&
+		slices.Contains([]string{"SyntaxError", "IndentationError", "TabError"}, e.Type) &&
+		!strings.Contains(e.Traceback, "in <module>")
 }
 
 // openPython opens the session before the first code.
@@ -89,18 +98,25 @@ func (r *Run) openPython(ctx context.Context) (err error) {
 	if r.cfg.Open == nil {
 		return errors.New("there is nothing to run code in: set Config.Open")
 	}
-	r.python, err = repl.OpenSession(ctx, repl.SessionConfig{Open: r.cfg.Open, Limits: r.cfg.Limits, Deterministic: r.cfg.Deterministic})
+
+	r.python, err = repl.OpenSession(ctx, repl.SessionConfig{
+		Open: r.cfg.Open, Limits: r.cfg.Limits, Deterministic: r.cfg.Deterministic,
+	})
+
 	return err
 }
 
-// result is what a body gave, or how it ended instead.
+// result returns the result of a body, or a *ProgramError.
 func (c *Code) result(ran *ledger.Snippet) (any, error) {
 	ended := &ProgramError{What: c.What}
 	switch {
 	case ran.Final != nil:
 		value, err := decode(ran.Final.Value)
 		if err != nil {
-			return nil, &ProgramError{What: c.What, Type: "ValueError", Message: "what it returns is not JSON: " + err.Error()}
+			return nil, &ProgramError{
+				What: c.What, Type: "ValueError",
+				Message: "what it returns is not JSON: " + err.Error(),
+			}
 		}
 		return value, nil
 	case ran.Limit != "":
@@ -110,10 +126,11 @@ func (c *Code) result(ran *ledger.Snippet) (any, error) {
 	default:
 		ended.Type, ended.Message = string(ran.Status), "it gave no result"
 	}
+
 	return nil, ended
 }
 
-// decode decodes one JSON value, numbers as they stand.
+// decode decodes one JSON value, numbers as json.Number.
 func decode(raw []byte) (any, error) {
 	decoder := json.NewDecoder(bytes.NewReader(raw))
 	decoder.UseNumber()

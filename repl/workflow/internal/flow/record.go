@@ -19,8 +19,8 @@ import (
 // root is the run in its tree; its nodes are the sub-loops.
 const root = "0"
 
-// place is what a run is at, a node of the file or, outside of any, the run itself; and
-// what it did there since its record was last written.
+// place is the current node of a run, or the run itself, with the work there since its
+// record was last written.
 type place struct {
 	node  string // in the tree
 	turn  int    // of a loop, from 1; 0 outside of one
@@ -37,7 +37,9 @@ type place struct {
 // begin opens the record of a run.
 func (r *Run) begin(f *File) {
 	r.trace.Begin(trajectory.Metadata{
-		RootModel: r.cfg.Model, EnvironmentType: "workflow", EnvironmentKwargs: map[string]any{"node": root, "file": f.Name}, OtherBackends: r.cfg.allowed(),
+		RootModel: r.cfg.Model, EnvironmentType: "workflow",
+		EnvironmentKwargs: map[string]any{"node": root, "file": f.Name},
+		OtherBackends:     r.cfg.allowed(),
 	})
 }
 
@@ -48,19 +50,28 @@ func (r *Run) enter(n *Node, number int) error {
 		return err
 	}
 	now := time.Now()
-	r.node, r.at = n, place{node: root + "." + strconv.Itoa(number), begun: now, since: now, trace: trace}
+	r.node, r.at = n, place{
+		node: root + "." + strconv.Itoa(number), begun: now, since: now, trace: trace,
+	}
+
 	uses := n.Uses
 	if uses == "" {
 		uses = "Python"
 	}
-	r.at.trace.Begin(trajectory.Metadata{EnvironmentType: "workflow", EnvironmentKwargs: map[string]any{"node": r.at.node, "name": n.Name, "uses": uses}})
+	r.at.trace.Begin(trajectory.Metadata{
+		EnvironmentType:   "workflow",
+		EnvironmentKwargs: map[string]any{"node": r.at.node, "name": n.Name, "uses": uses},
+	})
+
 	r.Tell(ledger.Event{Kind: ledger.EventLoopStarted, Text: n.Name + ": " + uses})
 	return nil
 }
 
-// leave ends a node; err is how it ended.
+// leave ends a node; err is its error.
 func (r *Run) leave(ctx context.Context, err error) {
-	e := ledger.Event{Kind: ledger.EventLoopEnded, Status: string(StatusDone), Elapsed: time.Since(r.at.begun)}
+	e := ledger.Event{
+		Kind: ledger.EventLoopEnded, Status: string(StatusDone), Elapsed: time.Since(r.at.begun),
+	}
 	if err != nil {
 		status, reason, _ := calls.StatusOf(ctx, err)
 		e.Status, e.Error = string(status), reason
@@ -69,13 +80,14 @@ func (r *Run) leave(ctx context.Context, err error) {
 		e.Text = shown(r.result)
 		r.write(r.result)
 	}
+
 	r.Tell(e)
 	r.unwritten = errors.Join(r.unwritten, r.at.trace.Close())
 	r.at = place{node: root}
 }
 
-// Iterate says which iteration of a loop it is, from 1, for events and the record; 0
-// ends the loop.
+// Iterate sets the iteration of a loop, from 1, for events and the record; 0 ends the
+// loop.
 func (r *Run) Iterate(n int) {
 	if n > 0 && (r.at.turn > 0 || len(r.at.replies)+len(r.at.blocks) > 0) {
 		r.write(nil)
@@ -86,18 +98,19 @@ func (r *Run) Iterate(n int) {
 	}
 }
 
-// write puts what was done into the record, as a turn with an answer or nil.
+// write records the work so far as a turn with an answer or nil.
 func (r *Run) write(answer any) {
 	at := &r.at
 	at.written++
 	at.trace.Turn(record.Iteration{
-		Iteration: at.written, Prompt: at.asked, Response: strings.Join(at.replies, "\n\n"), CodeBlocks: at.blocks, FinalAnswer: answer,
-		IterationTime: time.Since(at.since).Seconds(),
+		Iteration: at.written, Prompt: at.asked, Response: strings.Join(at.replies, "\n\n"),
+		CodeBlocks: at.blocks, FinalAnswer: answer, IterationTime: time.Since(at.since).Seconds(),
 	})
+
 	at.since, at.asked, at.replies, at.blocks = time.Now(), nil, nil, nil
 }
 
-// replied takes a model's reply into the record.
+// replied records a model's reply.
 func (r *Run) replied(a *calls.Ask, text string) {
 	if r.at.trace == nil || text == "" {
 		return
@@ -108,23 +121,24 @@ func (r *Run) replied(a *calls.Ask, text string) {
 	r.at.replies = append(r.at.replies, text)
 }
 
-// ran takes code that ran into the record and tells of it.
+// ran records code that ran and reports it as an event.
 func (r *Run) ran(ran ledger.Snippet) {
 	if r.at.trace != nil {
 		r.at.blocks = append(r.at.blocks, record.BlockOf(&ran, nil))
 	}
 	r.Tell(ledger.Event{
-		Kind: ledger.EventSnippet, Text: ran.Source, Tier: ran.Tier, Status: string(ran.Status), Elapsed: ran.Elapsed, Error: record.FormatFailure(&ran), Ran: &ran,
+		Kind: ledger.EventSnippet, Text: ran.Source, Tier: ran.Tier,
+		Status: string(ran.Status), Elapsed: ran.Elapsed, Error: record.FormatFailure(&ran), Ran: &ran,
 	})
 }
 
-// Tell tells Config.Progress of something, complete with its place in the run.
+// Tell sends an event to Config.Progress, with its place in the run.
 func (r *Run) Tell(e ledger.Event) {
 	e.Node, e.Turn = r.at.node, r.at.turn
 	r.caller.Tell(e)
 }
 
-// shown is a value for people: a text as it is, nothing for nil, else JSON.
+// shown returns a value for display: a text as it is, nothing for nil, else JSON.
 func shown(value any) string {
 	if value == nil {
 		return ""
@@ -133,5 +147,6 @@ func shown(value any) string {
 	if err != nil {
 		return err.Error()
 	}
+
 	return texts.Show(data)
 }

@@ -31,24 +31,38 @@ nodes:
 	first := filepath.Join(t.TempDir(), "trace")
 	cfg.Trace = first
 	var told []string
-	cfg.Progress = func(e ledger.Event) { told = append(told, strings.TrimSpace(e.Node+" "+string(e.Kind)+" "+e.Status)) }
+	cfg.Progress = func(e ledger.Event) {
+		told = append(told, strings.TrimSpace(e.Node+" "+string(e.Kind)+" "+e.Status))
+	}
 	outcome, err := file.Run(t.Context(), cfg, nil)
 	if err == nil || outcome.Trace != cfg.Trace {
 		t.Errorf("got %+v, %v", outcome, err)
 	}
 	want := []string{
-		"0 run_started", "0.1 loop_started", "0.1 reply stop", "0.1 loop_ended done", "0.2 loop_started", "0.2 snippet ok", "0.2 loop_ended done",
-		"0.3 loop_started", "0.3 snippet raised", "0.3 loop_ended failed", "0 run_ended failed",
+		"0 run_started", "0.1 loop_started", "0.1 reply stop", "0.1 loop_ended done",
+		"0.2 loop_started", "0.2 snippet ok", "0.2 loop_ended done", "0.3 loop_started",
+		"0.3 snippet raised", "0.3 loop_ended failed", "0 run_ended failed",
 	}
 	if strings.Join(told, ", ") != strings.Join(want, ", ") {
 		t.Errorf("told were %q", told)
 	}
 	for name, texts := range map[string][]string{
-		trajectory.File:               {`"environment_type":"workflow"`, `"file":"w.yaml"`, `"root_model":"test/default"`},
-		"sub_0001/" + trajectory.File: {`"name":"ask"`, `"node":"0.1"`, `"content":"A word?"`, `"response":"four"`, `"final_answer":{"content":"four"}`},
-		"sub_0002/" + trajectory.File: {`"uses":"Python"`, `"code":"print(\"counting\")\nreturn {\"n\": len(state[\"content\"])}\n"`, `"stdout":"counting\n"`, `"final_answer":{"n":4}`},
+		trajectory.File: {
+			`"environment_type":"workflow"`, `"file":"w.yaml"`, `"root_model":"test/default"`,
+		},
+		"sub_0001/" + trajectory.File: {
+			`"name":"ask"`, `"node":"0.1"`, `"content":"A word?"`, `"response":"four"`,
+			`"final_answer":{"content":"four"}`,
+		},
+		"sub_0002/" + trajectory.File: {
+			`"uses":"Python"`,
+			`"code":"print(\"counting\")\nreturn {\"n\": len(state[\"content\"])}\n"`,
+			`"stdout":"counting\n"`, `"final_answer":{"n":4}`,
+		},
 		"sub_0003/" + trajectory.File: {`ZeroDivisionError: division by zero`, `"final_answer":null`},
-		trajectory.EventsFile:         {`"text":"w.yaml: counting"`, `"text":"ask: llm.call"`, `"purpose":"llm.call"`},
+		trajectory.EventsFile: {
+			`"text":"w.yaml: counting"`, `"text":"ask: llm.call"`, `"purpose":"llm.call"`,
+		},
 	} {
 		data, err := os.ReadFile(filepath.Join(cfg.Trace, name))
 		if err != nil {
@@ -62,13 +76,19 @@ nodes:
 	}
 	// A node that the budget stopped did not fail.
 	cfg.Trace, cfg.Budget.Calls, told = "", 1, nil
-	twice := parse(t, "nodes:\n  - {uses: llm.call, with: {prompt: x}}\n  - {uses: llm.call, with: {prompt: x}}\n")
-	if outcome, err := twice.Run(t.Context(), cfg, nil); err != nil || outcome.Status != ledger.StatusPartial || !slices.Contains(told, "0.2 loop_ended partial") {
+	twice := parse(
+		t,
+		"nodes:\n  - {uses: llm.call, with: {prompt: x}}\n  - {uses: llm.call, with: {prompt: x}}\n",
+	)
+	outcome, err = twice.Run(t.Context(), cfg, nil)
+	if err != nil || outcome.Status != ledger.StatusPartial ||
+		!slices.Contains(told, "0.2 loop_ended partial") {
 		t.Errorf("got %+v, %v, told %q", outcome, err, told)
 	}
 	cfg.Trace = first
 	var setup *repl.SetupError
-	if _, err := file.Run(t.Context(), cfg, nil); !errors.As(err, &setup) || !strings.Contains(err.Error(), "folder without one") {
+	_, err = file.Run(t.Context(), cfg, nil)
+	if !errors.As(err, &setup) || !strings.Contains(err.Error(), "folder without one") {
 		t.Errorf("a second run into the same folder: %v", err)
 	}
 }

@@ -22,10 +22,12 @@ const (
 	maxRefFiles = 20
 )
 
-// Contract compiles a schema of a file. A "$ref" may name another file, JSON or
-// YAML, in the workflow's folder or below it, with a fragment after "#": what it
-// says becomes part of the contract. Nothing is read over the network.
-func (r *Run) Contract(document any) (*schema.Contract, error) { return contractIn(r.folder, document) }
+// Contract compiles a schema of a file. A "$ref" may name another file, JSON or YAML, in
+// the workflow's folder or below it, with a fragment after "#": its content becomes part
+// of the contract. The network is never used.
+func (r *Run) Contract(document any) (*schema.Contract, error) {
+	return contractIn(r.folder, document)
+}
 
 func contractIn(folder string, document any) (*schema.Contract, error) {
 	if RefersOutside(document) {
@@ -38,6 +40,7 @@ func contractIn(folder string, document any) (*schema.Contract, error) {
 			return nil, fmt.Errorf("cannot use the schema: %w", err)
 		}
 	}
+
 	raw, err := json.Marshal(document)
 	if err != nil {
 		return nil, fmt.Errorf("cannot encode the schema: %w", err)
@@ -56,6 +59,7 @@ func RefersOutside(document any) bool {
 	case []any:
 		return slices.ContainsFunc(v, RefersOutside)
 	}
+
 	return false
 }
 
@@ -66,7 +70,7 @@ type bundle struct {
 	parts  map[string]any
 }
 
-// prefix begins the names of what was bundled.
+// prefix begins the names of bundled parts.
 const prefix = "file-"
 
 // attach adds the parts to the document.
@@ -77,12 +81,16 @@ func (b *bundle) attach(whole any) (any, error) {
 	}
 	defs, _ := document["$defs"].(map[string]any)
 	all := maps.Clone(b.parts)
+
 	for name, def := range defs {
 		if _, taken := all[name]; taken {
-			return nil, fmt.Errorf("%q is a name of this program's own under \"$defs\": choose another", name)
+			return nil, fmt.Errorf(
+				"%q is a name of this program's own under \"$defs\": choose another", name,
+			)
 		}
 		all[name] = def
 	}
+
 	document["$defs"] = all
 	return document, nil
 }
@@ -107,6 +115,7 @@ func (b *bundle) rewrite(document any, file string, depth int) (any, error) {
 			default:
 				made[key], err = b.rewrite(value, file, depth+1)
 			}
+
 			if err != nil {
 				return nil, err
 			}
@@ -122,10 +131,11 @@ func (b *bundle) rewrite(document any, file string, depth int) (any, error) {
 		}
 		return made, nil
 	}
+
 	return document, nil
 }
 
-// reference is a reference of a file as one into the bundle.
+// reference translates a reference of a file into one into the bundle.
 func (b *bundle) reference(ref, file string) (string, error) {
 	name, fragment, _ := strings.Cut(ref, "#")
 	if name == "" {
@@ -134,18 +144,27 @@ func (b *bundle) reference(ref, file string) (string, error) {
 		}
 		return "#/$defs/" + b.names[file] + fragment, nil
 	}
+
 	target := path.Join(path.Dir(file), name)
-	if strings.Contains(name, ":") || path.IsAbs(name) || !filepath.IsLocal(filepath.FromSlash(target)) {
-		return "", fmt.Errorf("the reference %s leads out of the workflow's folder: give the path of a file in it", quoted(ref))
+	if strings.Contains(name, ":") || path.IsAbs(name) ||
+		!filepath.IsLocal(filepath.FromSlash(target)) {
+		return "", fmt.Errorf(
+			"the reference %s leads out of the workflow's folder: give the path of a file in it",
+			quoteName(ref),
+		)
 	}
+
 	if b.names[target] == "" {
 		if err := b.load(target); err != nil {
-			return "", fmt.Errorf("the reference %s: %w", quoted(ref), err)
+			return "", fmt.Errorf("the reference %s: %w", quoteName(ref), err)
 		}
 	}
 	if fragment != "" && !strings.HasPrefix(fragment, "/") {
-		return "", fmt.Errorf("the reference %s: after # stands a path, such as #/$defs/user", quoted(ref))
+		return "", fmt.Errorf(
+			"the reference %s: after # stands a path, such as #/$defs/user", quoteName(ref),
+		)
 	}
+
 	return "#/$defs/" + b.names[target] + fragment, nil
 }
 
@@ -157,6 +176,7 @@ func (b *bundle) load(target string) error {
 	if len(b.names) >= maxRefFiles {
 		return fmt.Errorf("more than %d files are referred to", maxRefFiles)
 	}
+
 	root, err := os.OpenRoot(b.folder)
 	if err != nil {
 		return err
@@ -168,8 +188,9 @@ func (b *bundle) load(target string) error {
 		return err
 	}
 	if !info.Mode().IsRegular() { // to open a pipe would wait for its writer
-		return errors.New("it is no regular file")
+		return errors.New("it is not a regular file")
 	}
+
 	file, err := root.Open(name)
 	if err != nil {
 		return err
@@ -182,6 +203,7 @@ func (b *bundle) load(target string) error {
 	if len(text) > maxRefFile {
 		return fmt.Errorf("it has more than %d bytes", maxRefFile)
 	}
+
 	document, err := documentOf(target, text)
 	if err != nil {
 		return err
@@ -191,11 +213,12 @@ func (b *bundle) load(target string) error {
 	if err != nil {
 		return err
 	}
+
 	b.parts[b.names[target]] = part
 	return nil
 }
 
-// documentOf reads JSON, or else YAML: JSON that is indented by tabs is no YAML.
+// documentOf reads JSON, or else YAML: JSON with tabs is not valid YAML.
 func documentOf(name string, text []byte) (any, error) {
 	if json.Valid(text) {
 		return decode(text)
@@ -205,5 +228,6 @@ func documentOf(name string, text []byte) (any, error) {
 		wrong.File = name
 		return nil, errors.New(wrong.String())
 	}
+
 	return tree.Plain(), nil
 }

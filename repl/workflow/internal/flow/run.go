@@ -18,13 +18,12 @@ import (
 // maxState bounds the state, in bytes of its JSON.
 const maxState = 8 << 20
 
-// Run runs the file over an input, whose members the state begins with. The file
-// is checked first.
+// Run checks the file and runs it over an input, whose members are the first state.
 //
-// The error is a [*repl.SetupError] if the run could not begin (with a [*FileError] in
-// it if that is the file's fault), a [*NodeError] if a node could not do its work, the
-// context's cause if it ended, or what broke; a budget that was used up is none. The
-// Outcome says how far the run came.
+// The error is a [*repl.SetupError] if the run could not begin (it wraps a [*FileError]
+// if the file is at fault), a [*NodeError] if a node failed, the context's cause, or
+// describes another failure. A used-up budget is not an error. The Outcome says how far
+// the run came.
 func (f *File) Run(ctx context.Context, cfg Config, input map[string]any) (Outcome, error) {
 	r := &fileRun{file: f, given: cfg, outcome: Outcome{State: input}}
 	err := harness.Run(ctx, r)
@@ -56,7 +55,8 @@ func (r *fileRun) Prepare(ctx context.Context) (plan harness.Plan, err error) {
 	}
 
 	return harness.Plan{
-		Caller: r.caller, Folder: r.given.Trace, Started: ledger.Event{Model: r.cfg.Model, Text: text},
+		Caller: r.caller, Folder: r.given.Trace,
+		Started: ledger.Event{Model: r.cfg.Model, Text: text},
 	}, nil
 }
 
@@ -92,10 +92,11 @@ func (r *fileRun) Conclude(e *harness.Ending) ledger.Event {
 	return ledger.Event{Status: string(o.Status), Text: shown(o.Result), Error: o.Reason}
 }
 
-// Run is a run of a file, as its actions see it. Its methods have one caller at a
-// time.
+// Run is a run of a file, as its actions see it. Its methods are not safe for concurrent
+// use.
 type Run struct {
-	// State is what nodes share, by names; values are as encoding/json knows them.
+	// State holds the values that nodes share, by names; values are those of
+	// encoding/json.
 	State map[string]any
 
 	cfg    Config
@@ -111,8 +112,8 @@ type Run struct {
 	unwritten error // of the nodes' records
 }
 
-// NewRun returns a run without a file, for actions that are used from Go. Its State
-// begins with some values. Close it.
+// NewRun returns a run without a file, for actions used from Go. Input is its first
+// State. The caller closes it.
 func NewRun(cfg Config, state map[string]any) (*Run, error) {
 	cfg, err := cfg.withDefaults()
 	if err != nil {
@@ -120,7 +121,8 @@ func NewRun(cfg Config, state map[string]any) (*Run, error) {
 	}
 	r := &Run{State: map[string]any{}, cfg: cfg, at: place{node: root}}
 	r.caller, err = calls.NewCaller(calls.Caller{
-		Models: cfg.Models, Gate: calls.NewGate(cfg.CallsAtOnce), MaxReply: cfg.MaxReply, Emit: cfg.Progress,
+		Models: cfg.Models, Gate: calls.NewGate(cfg.CallsAtOnce), MaxReply: cfg.MaxReply,
+		Emit: cfg.Progress,
 	}, cfg.Budget, nil, false)
 	if err != nil {
 		return nil, &repl.SetupError{Err: err}
@@ -128,10 +130,11 @@ func NewRun(cfg Config, state map[string]any) (*Run, error) {
 	if err := r.Set(state); err != nil {
 		return nil, &repl.SetupError{Err: fmt.Errorf("cannot use the input: %w", err)}
 	}
+
 	return r, nil
 }
 
-// prepare checks all that can be checked before any work.
+// prepare makes every check that needs no work of a model or a sandbox.
 func prepare(ctx context.Context, f *File, cfg Config, input map[string]any) (*Run, error) {
 	r, err := NewRun(cfg, input)
 	if err != nil {
@@ -144,11 +147,12 @@ func prepare(ctx context.Context, f *File, cfg Config, input map[string]any) (*R
 	if err := r.checkModels(ctx, f, cfg.Budget.USD != 0); err != nil {
 		return nil, err
 	}
+
 	return r, nil
 }
 
 // checkModels looks up every model that the file names, and asks its server whether it
-// is there.
+// exists.
 func (r *Run) checkModels(ctx context.Context, f *File, explicitUSD bool) error {
 	var wrong []*Problem
 	names := map[string]bool{}
@@ -161,6 +165,7 @@ func (r *Run) checkModels(ctx context.Context, f *File, explicitUSD bool) error 
 		}
 		names[name] = true
 	}
+
 	if len(wrong) == 0 && len(checked.asks) > 0 && len(r.cfg.allowed()) == 0 {
 		at := checked.asks[0]
 		wrong = append(wrong, &Problem{Line: at.Line, Column: at.Column, Message: noModel})
@@ -174,12 +179,14 @@ func (r *Run) checkModels(ctx context.Context, f *File, explicitUSD bool) error 
 	if len(names) > 0 && r.cfg.Models == nil {
 		return errors.New("there is no registry of models: set Config.Models")
 	}
+
 	all := slices.Sorted(maps.Keys(names))
 	for _, name := range all {
 		if err := r.caller.CheckModel(name, explicitUSD); err != nil {
 			return fmt.Errorf("cannot use model %s: %w", name, err)
 		}
 	}
+
 	if len(all) == 0 {
 		return nil
 	}
@@ -199,6 +206,7 @@ func (r *Run) nodes(ctx context.Context, f *File) error {
 			return err
 		}
 	}
+
 	r.node = nil
 	return nil
 }
@@ -217,8 +225,11 @@ func (r *Run) one(ctx context.Context, n *Node) error {
 		}
 		result, err = r.Act(ctx, n.Uses, with)
 	} else {
-		result, err = r.Python(ctx, Code{Source: n.Run, What: "run", Name: n.Name, Values: map[string]any{"state": r.State}})
+		result, err = r.Python(ctx, Code{
+			Source: n.Run, What: "run", Name: n.Name, Values: map[string]any{"state": r.State},
+		})
 	}
+
 	if err != nil {
 		return err
 	}
@@ -226,15 +237,20 @@ func (r *Run) one(ctx context.Context, n *Node) error {
 	if n.Output != "" {
 		return r.Set(map[string]any{n.Output: result})
 	}
+
 	members, ok := result.(map[string]any)
 	if !ok && result != nil {
-		return fmt.Errorf("the result is %s, which has no names: give the node an output, or return an object", described(result))
+		return fmt.Errorf(
+			"the result is %s, which has no names: give the node an output, or return an object",
+			described(result),
+		)
 	}
+
 	return r.Set(members)
 }
 
-// Set puts values into the state, as their JSON has them. The error says that there
-// is no room.
+// Set puts values into the state, in their JSON form. The error says that the state is
+// full.
 func (r *Run) Set(values map[string]any) error {
 	next := maps.Clone(r.State)
 	maps.Copy(next, values)
@@ -242,9 +258,13 @@ func (r *Run) Set(values map[string]any) error {
 	if err != nil {
 		return fmt.Errorf("the state cannot be encoded: %w", err)
 	}
+
 	if len(data) > maxState {
-		return fmt.Errorf("the state would have %d bytes, more than %d: keep less in it", len(data), maxState)
+		return fmt.Errorf(
+			"the state would have %d bytes, more than %d: keep less in it", len(data), maxState,
+		)
 	}
+
 	plain, err := decode(data)
 	if err != nil {
 		return err
@@ -261,7 +281,7 @@ func (r *Run) Close() error {
 	return r.python.Close()
 }
 
-// described is the kind of a value, in words.
+// described returns the kind of a value, in words.
 func described(value any) string {
 	switch value.(type) {
 	case nil:
@@ -275,5 +295,6 @@ func described(value any) string {
 	case bool:
 		return "true or false"
 	}
+
 	return "a number"
 }

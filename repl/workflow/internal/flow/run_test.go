@@ -48,14 +48,16 @@ nodes:
 	if err != nil || outcome.Status != flow.StatusDone {
 		t.Fatalf("%+v, %v", outcome, err)
 	}
-	const want = `{"greeting":{"content":"hello"},"list":["HELLO",2.0],"message":"HELLO","n":2,"name":"Ann","text":"a\nb"}`
+	const want = `{"greeting":{"content":"hello"},"list":["HELLO",2.0],"message":"HELLO","n":2,` +
+		`"name":"Ann","text":"a\nb"}`
 	if got := asJSON(t, outcome.State); got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	if got := asJSON(t, outcome.Result); got != `["HELLO",2.0]` {
 		t.Errorf("the result is %s", got)
 	}
-	if r := models.requests[0]; r.Messages[0].Content != "short" || last(r) != "Greet Ann." || r.Metadata.Purpose != flow.LLMCall {
+	if r := models.requests[0]; r.Messages[0].Content != "short" || last(r) != "Greet Ann." ||
+		r.Metadata.Purpose != flow.LLMCall {
 		t.Errorf("asked %+v", r)
 	}
 }
@@ -77,7 +79,9 @@ func TestParametersOfLLMCall(t *testing.T) {
 		`{prompt: hi, model: "{{ state.m }}"}`:                                   `{"content":"test/other|hi"}`,
 		`{prompt: hi, schema: {type: object, properties: {n: {type: integer}}}}`: `{"content":{"n":7}}`,
 	} {
-		outcome, err := parse(t, "nodes:\n  - uses: llm.call\n    with: "+with+"\n    output: o\n").Run(t.Context(), cfg, map[string]any{"m": "test/other"})
+		outcome, err := parse(
+			t, "nodes:\n  - uses: llm.call\n    with: "+with+"\n    output: o\n",
+		).Run(t.Context(), cfg, map[string]any{"m": "test/other"})
 		if err != nil {
 			t.Errorf("%s: %v", with, err)
 			continue
@@ -87,17 +91,22 @@ func TestParametersOfLLMCall(t *testing.T) {
 		}
 	}
 	for _, r := range models.requests {
-		if r.Model == "test/mine" && (r.MaxTokens != 9 || r.Temperature == nil || *r.Temperature != 0.5) {
+		if r.Model == "test/mine" &&
+			(r.MaxTokens != 9 || r.Temperature == nil || *r.Temperature != 0.5) {
 			t.Errorf("asked %+v", r)
 		}
 	}
 	// The state's model goes before the default.
-	outcome, err := parse(t, "nodes:\n  - uses: llm.call\n    with: {prompt: hi}\n").Run(t.Context(), cfg, map[string]any{"model": "gpt-4"})
+	outcome, err := parse(
+		t, "nodes:\n  - uses: llm.call\n    with: {prompt: hi}\n",
+	).Run(t.Context(), cfg, map[string]any{"model": "gpt-4"})
 	if err != nil || asJSON(t, outcome.Result) != `{"content":"test/mine|hi"}` {
 		t.Errorf("got %+v, %v", outcome, err)
 	}
 	// A member of that name may also be something else.
-	outcome, err = parse(t, "nodes:\n  - uses: llm.call\n    with: {prompt: hi}\n").Run(t.Context(), cfg, map[string]any{"model": "a car"})
+	outcome, err = parse(
+		t, "nodes:\n  - uses: llm.call\n    with: {prompt: hi}\n",
+	).Run(t.Context(), cfg, map[string]any{"model": "a car"})
 	if err != nil || asJSON(t, outcome.Result) != `{"content":"test/default|hi"}` {
 		t.Errorf("got %+v, %v", outcome, err)
 	}
@@ -106,12 +115,19 @@ func TestParametersOfLLMCall(t *testing.T) {
 func TestAFileAsksOnlyModelsThatAreAllowed(t *testing.T) {
 	tiertest.RequireJail(t)
 	models := says("never")
-	_, err := parse(t, "nodes:\n  - uses: llm.call\n    with:\n      prompt: hi\n      model: expensive/one\n").Run(t.Context(), config(models), nil)
+	_, err := parse(
+		t, "nodes:\n  - uses: llm.call\n    with:\n      prompt: hi\n      model: expensive/one\n",
+	).Run(t.Context(), config(models), nil)
 	var found *flow.FileError
-	if !errors.As(err, &found) || !strings.HasPrefix(err.Error(), `w.yaml:5:14: the file asks for the model "expensive/one"`) {
+	if !errors.As(err, &found) || !strings.HasPrefix(
+		err.Error(), `w.yaml:5:14: the file asks for the model "expensive/one"`,
+	) {
 		t.Errorf("got %v", err)
 	}
-	_, err = parse(t, "nodes:\n  - uses: llm.call\n    with: {prompt: hi, model: \"{{ 'expensive/' ~ 'one' }}\"}\n").Run(t.Context(), config(models), nil)
+	_, err = parse(
+		t,
+		"nodes:\n  - uses: llm.call\n    with: {prompt: hi, model: \"{{ 'expensive/' ~ 'one' }}\"}\n",
+	).Run(t.Context(), config(models), nil)
 	var ended *flow.NodeError
 	if !errors.As(err, &ended) || !strings.Contains(err.Error(), "not allowed") {
 		t.Errorf("got %v", err)
@@ -120,12 +136,14 @@ func TestAFileAsksOnlyModelsThatAreAllowed(t *testing.T) {
 	cfg.Model = ""
 	ask := parse(t, "nodes:\n  - run: return {}\n  - uses: llm.call\n    with: {prompt: hi}\n")
 	_, err = ask.Run(t.Context(), cfg, nil)
-	if !errors.As(err, &found) || !strings.HasPrefix(err.Error(), "w.yaml:3:11: there is no model to ask") {
+	if !errors.As(err, &found) ||
+		!strings.HasPrefix(err.Error(), "w.yaml:3:11: there is no model to ask") {
 		t.Errorf("got %v", err)
 	}
 	cfg.Allowed = []string{"test/default"} // which the state might name
 	_, err = ask.Run(t.Context(), cfg, nil)
-	if !errors.As(err, &ended) || ended.Node != "node 2" || !strings.Contains(err.Error(), "there is no model to ask") {
+	if !errors.As(err, &ended) || ended.Node != "node 2" ||
+		!strings.Contains(err.Error(), "there is no model to ask") {
 		t.Errorf("got %v", err)
 	}
 	if len(models.requests) != 0 {
@@ -153,19 +171,27 @@ func TestHowRunsEnd(t *testing.T) {
 		status ledger.Status
 		says   string
 	}{
-		"done":          {run("return None"), config(nil), flow.StatusDone, ""},
-		"budget":        {ask + "  - name: m\n    uses: llm.call\n    with: {prompt: hi}\n", small, ledger.StatusPartial, "budget of 1 calls is used up"},
-		"raised":        {run("raise KeyError('k')"), config(nil), ledger.StatusFailed, `node "n": run ended by KeyError: 'k'`},
-		"limit":         {run("while True: pass"), limited, ledger.StatusFailed, "a limit"},
-		"not valid":     {run("return ("), config(nil), ledger.StatusFailed, "SyntaxError"},
-		"no names":      {run("return [1]"), config(nil), ledger.StatusFailed, "give the node an output"},
-		"too large":     {run("return {'a': 'x' * (9 << 20)}"), config(nil), ledger.StatusFailed, "more than 8388608"},
-		"template":      {"nodes:\n  - name: n\n    uses: llm.call\n    with: {prompt: \"{{ state.a.b.c }}\"}\n", config(says("x")), ledger.StatusFailed, "the template ended by an error"},
-		"not a text":    {"nodes:\n  - name: n\n    uses: llm.call\n    with: {prompt: \"{{ [1] }}\"}\n", config(says("x")), ledger.StatusFailed, "prompt is a text"},
+		"done": {run("return None"), config(nil), flow.StatusDone, ""},
+		"budget": {ask + "  - name: m\n    uses: llm.call\n" +
+			"    with: {prompt: hi}\n", small, ledger.StatusPartial, "budget of 1 calls is used up"},
+		"raised": {
+			run("raise KeyError('k')"), config(nil), ledger.StatusFailed,
+			`node "n": run ended by KeyError: 'k'`,
+		},
+		"limit":     {run("while True: pass"), limited, ledger.StatusFailed, "a limit"},
+		"not valid": {run("return ("), config(nil), ledger.StatusFailed, "SyntaxError"},
+		"no names":  {run("return [1]"), config(nil), ledger.StatusFailed, "give the node an output"},
+		"too large": {run("return {'a': 'x' * (9 << 20)}"), config(nil), ledger.StatusFailed, "more than 8388608"},
+		"template": {"nodes:\n  - name: n\n    uses: llm.call\n" +
+			"    with: {prompt: \"{{ state.a.b.c " +
+			"}}\"}\n", config(says("x")), ledger.StatusFailed, "the template ended by an error"},
+		"not a text": {"nodes:\n  - name: n\n    uses: llm.call\n" +
+			"    with: {prompt: \"{{ [1] }}\"}\n", config(says("x")), ledger.StatusFailed, "prompt is a text"},
 		"nothing to do": {run("return 1"), flow.Config{}, ledger.StatusFailed, "nothing to run code in"},
 	} {
 		outcome, err := parse(t, c.source).Run(t.Context(), c.cfg, nil)
-		if outcome.Status != c.status || !strings.Contains(outcome.Reason, c.says) || (err == nil) != (c.status == flow.StatusDone || c.status == ledger.StatusPartial) {
+		if outcome.Status != c.status || !strings.Contains(outcome.Reason, c.says) ||
+			(err == nil) != (c.status == flow.StatusDone || c.status == ledger.StatusPartial) {
 			t.Errorf("%s: got %s, %q, %v", name, outcome.Status, outcome.Reason, err)
 		}
 		var ended *flow.NodeError
@@ -173,10 +199,12 @@ func TestHowRunsEnd(t *testing.T) {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}
-	if outcome, err := parse(t, ask).Run(canceled, config(failing), nil); outcome.Status != ledger.StatusCanceled || !errors.Is(err, stop) {
+	outcome, err := parse(t, ask).Run(canceled, config(failing), nil)
+	if outcome.Status != ledger.StatusCanceled || !errors.Is(err, stop) {
 		t.Errorf("canceled: %+v, %v", outcome, err)
 	}
-	if outcome, err := parse(t, ask).Run(t.Context(), config(failing), nil); outcome.Status != flow.StatusBroken || err == nil {
+	outcome, err = parse(t, ask).Run(t.Context(), config(failing), nil)
+	if outcome.Status != flow.StatusBroken || err == nil {
 		t.Errorf("broken: %+v, %v", outcome, err)
 	}
 }
@@ -201,9 +229,13 @@ nodes:
 }
 
 func TestATracebackShowsTheNodesLines(t *testing.T) {
-	_, err := parse(t, "nodes:\n  - name: divide\n    run: |\n      a = 0\n      return 1 / a\n").Run(t.Context(), config(nil), nil)
+	_, err := parse(
+		t, "nodes:\n  - name: divide\n    run: |\n      a = 0\n      return 1 / a\n",
+	).Run(t.Context(), config(nil), nil)
 	var ended *flow.ProgramError
-	if !errors.As(err, &ended) || ended.Type != "ZeroDivisionError" || !strings.Contains(ended.Traceback, `"<snippet divide>", line 2`) || !strings.Contains(ended.Traceback, "return 1 / a") {
+	if !errors.As(err, &ended) || ended.Type != "ZeroDivisionError" ||
+		!strings.Contains(ended.Traceback, `"<snippet divide>", line 2`) ||
+		!strings.Contains(ended.Traceback, "return 1 / a") {
 		t.Errorf("got %v\n%s", err, ended.Traceback)
 	}
 }
@@ -213,7 +245,10 @@ func TestATracebackShowsTheNodesLines(t *testing.T) {
 func TestTheRouterSeesWhatCodeNeeds(t *testing.T) {
 	cfg := config(nil)
 	cfg.Open = shared.Opener(router.Policy{MinIsolation: tiers.IsolationWasm})
-	_, err := parse(t, "nodes:\n  - run: |\n      import subprocess\n      return {\"a\": subprocess.run([\"ls\"]).returncode}\n").Run(t.Context(), cfg, nil)
+	_, err := parse(
+		t,
+		"nodes:\n  - run: |\n      import subprocess\n      return {\"a\": subprocess.run([\"ls\"]).returncode}\n",
+	).Run(t.Context(), cfg, nil)
 	if !errors.Is(err, router.ErrNoTier) || !strings.Contains(err.Error(), "subprocess.run") {
 		t.Errorf("got %v", err)
 	}
@@ -229,9 +264,13 @@ func TestCodeThatIsNoPythonIsToldByItsOwnLines(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = r.Python(t.Context(), flow.Code{Source: code, What: "run", Name: "n", Values: map[string]any{"state": 1}})
+		_, err = r.Python(
+			t.Context(),
+			flow.Code{Source: code, What: "run", Name: "n", Values: map[string]any{"state": 1}},
+		)
 		var ended *flow.ProgramError
-		if !errors.As(err, &ended) || !strings.Contains(ended.Type, "Error") || !strings.Contains(ended.Traceback, want) {
+		if !errors.As(err, &ended) || !strings.Contains(ended.Type, "Error") ||
+			!strings.Contains(ended.Traceback, want) {
 			t.Errorf("%q: got %v, want %s", code, err, want)
 		}
 		if err := r.Close(); err != nil {
@@ -253,7 +292,9 @@ func TestOtherActionsCanBeAdded(t *testing.T) {
 				return nil, err
 			}
 			b, err := with["b"].(json.Number).Float64()
-			return map[string]any{"sum": a + b}, errors.Join(err, r.Set(map[string]any{"added": true}))
+			return map[string]any{"sum": a + b}, errors.Join(
+				err, r.Set(map[string]any{"added": true}),
+			)
 		},
 	}
 	actions, err := flow.NewActions(add)
@@ -264,11 +305,14 @@ func TestOtherActionsCanBeAdded(t *testing.T) {
 	cfg.Actions = actions
 	var events []string
 	cfg.Progress = func(e ledger.Event) { events = append(events, fmt.Sprint(e.Kind, " ", e.Node, " ", e.Text)) }
-	outcome, err := parse(t, "nodes:\n  - name: sum\n    uses: math.add\n    with: {a: \"{{ state.n * 2 }}\"}\n").Run(t.Context(), cfg, map[string]any{"n": 3})
+	outcome, err := parse(
+		t, "nodes:\n  - name: sum\n    uses: math.add\n    with: {a: \"{{ state.n * 2 }}\"}\n",
+	).Run(t.Context(), cfg, map[string]any{"n": 3})
 	if err != nil || asJSON(t, outcome.State) != `{"added":true,"n":3,"sum":7}` {
 		t.Errorf("got %+v, %v", outcome, err)
 	}
-	if got := fmt.Sprint(events); got != `[run_started 0 w.yaml loop_started 0.1 sum: math.add loop_ended 0.1 {"sum":7} run_ended 0 {"sum":7}]` {
+	got := fmt.Sprint(events)
+	if got != `[run_started 0 w.yaml loop_started 0.1 sum: math.add loop_ended 0.1 {"sum":7} run_ended 0 {"sum":7}]` {
 		t.Errorf("told %s", got)
 	}
 	if _, err := flow.NewActions(add, add); err == nil {
@@ -278,7 +322,9 @@ func TestOtherActionsCanBeAdded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if v, err := r.Act(t.Context(), "math.add", map[string]any{"a": 0.5, "b": 2}); err != nil || asJSON(t, v) != `{"sum":2.5}` {
+	v, err := r.Act(t.Context(), "math.add", map[string]any{"a": 0.5, "b": 2})
+	if err != nil ||
+		asJSON(t, v) != `{"sum":2.5}` {
 		t.Errorf("got %v, %v", v, err)
 	}
 	if err := r.Close(); err != nil {
@@ -294,7 +340,8 @@ func BenchmarkRender(b *testing.B) {
 		b.Fatal(err)
 	}
 	for b.Loop() {
-		if _, err := r.Render(b.Context(), map[string]any{"prompt": "Dear {{ state.name }}"}); err != nil {
+		_, err := r.Render(b.Context(), map[string]any{"prompt": "Dear {{ state.name }}"})
+		if err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -15,17 +15,18 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// Act uses an action by its name, with parameters as a file gives them: templates
-// are rendered over the state, defaults filled in, types checked.
+// Act runs an action by its name, with parameters as in a file: it renders templates over
+// the state, fills in defaults and checks types.
 func (r *Run) Act(ctx context.Context, name string, with map[string]any) (any, error) {
 	action, known := r.cfg.Actions[name]
 	if !known {
-		return nil, errors.New(unknown("action", name, r.cfg.Actions.Names()))
+		return nil, errors.New(describeUnknown("action", name, r.cfg.Actions.Names()))
 	}
 	ready, err := r.ready(ctx, &action, with)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
+
 	result, err := action.Do(ctx, r, ready)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
@@ -34,7 +35,9 @@ func (r *Run) Act(ctx context.Context, name string, with map[string]any) (any, e
 }
 
 // ready renders and checks the parameters of an action.
-func (r *Run) ready(ctx context.Context, action *Action, with map[string]any) (map[string]any, error) {
+func (r *Run) ready(
+	ctx context.Context, action *Action, with map[string]any,
+) (map[string]any, error) {
 	now, all := map[string]any{}, map[string]any{}
 	plain, err := normal(with)
 	if err != nil {
@@ -47,6 +50,7 @@ func (r *Run) ready(ctx context.Context, action *Action, with map[string]any) (m
 			now[name] = value
 		}
 	}
+
 	rendered, err := r.Render(ctx, now)
 	if err != nil {
 		return nil, err
@@ -55,6 +59,7 @@ func (r *Run) ready(ctx context.Context, action *Action, with map[string]any) (m
 	if !ok {
 		return nil, errors.New("the parameters are no object any more")
 	}
+
 	for name, value := range members {
 		all[name] = value
 	}
@@ -63,16 +68,18 @@ func (r *Run) ready(ctx context.Context, action *Action, with map[string]any) (m
 	if len(c.found) > 0 {
 		return nil, errors.New(c.found[0].Message)
 	}
+
 	for i := range action.Params {
 		p := &action.Params[i]
 		if _, given := all[p.Name]; !given && p.Default != nil {
 			all[p.Name] = p.Default
 		}
 	}
+
 	return all, nil
 }
 
-// normal is an object as its JSON has it.
+// normal returns an object in its JSON form.
 func normal(with map[string]any) (map[string]any, error) {
 	data, err := json.Marshal(with)
 	if err != nil {
@@ -93,57 +100,69 @@ func (r *Run) Render(ctx context.Context, value any) (any, error) {
 	return rendered, programError(ofTemplate, err)
 }
 
-// Lua runs a Lua program, Prolog a Prolog program, in a jail: see package jailed
-// for what they find. The error is a [*ProgramError] if the program did not do its
-// work.
+// Lua runs a Lua program in a jail; package evaluators describes its variables. The error
+// is a [*ProgramError] if the program failed.
 func (r *Run) Lua(ctx context.Context, what, source string, values map[string]any) (any, error) {
 	return r.inJail(ctx, Code{What: what, Source: source, Values: values}, "lua", r.jail().Lua)
 }
 
-// Prolog is as Lua is.
+// Prolog runs a Prolog program, like Lua.
 func (r *Run) Prolog(ctx context.Context, what, source string, values map[string]any) (any, error) {
-	return r.inJail(ctx, Code{What: what, Source: source, Values: values}, "prolog", r.jail().Prolog)
+	return r.inJail(
+		ctx, Code{What: what, Source: source, Values: values}, "prolog", r.jail().Prolog,
+	)
 }
 
-// jailTier is what the record says of code that ran in a jail and in no tier.
+// jailTier stands in the record for the tier of code that ran in a jail.
 const jailTier = "jail"
 
-// inJail runs a program of a language and takes it into the record.
-func (r *Run) inJail(ctx context.Context, c Code, language tiers.Language, run func(context.Context, string, map[string]any) (any, error)) (any, error) {
+// inJail runs a program of a language and records it.
+func (r *Run) inJail(
+	ctx context.Context, c Code, language tiers.Language,
+	run func(context.Context, string, map[string]any) (any, error),
+) (any, error) {
 	begun := time.Now()
 	value, err := run(ctx, c.Source, c.Values)
 	err = programError(c.What, err)
 	result := tiers.Result{Status: tiers.StatusOK}
 	var ended *ProgramError
 	if errors.As(err, &ended) {
-		result.Status, result.Exception = tiers.StatusRaised, &tiers.Exception{Type: ended.Type, Message: ended.Message}
+		result.Status, result.Exception = tiers.StatusRaised, &tiers.Exception{
+			Type: ended.Type, Message: ended.Message,
+		}
 	}
+
 	if err == nil || ended != nil {
 		r.ran(ledger.Snippet{
-			Language: language, Source: c.Source, Result: router.Result{Result: result, Tier: jailTier}, Elapsed: time.Since(begun),
+			Language: language, Source: c.Source,
+			Result: router.Result{Result: result, Tier: jailTier}, Elapsed: time.Since(begun),
 		})
 	}
+
 	return value, err
 }
 
-// jail has the bounds of the run's code.
+// jail returns the bounds of the run's code.
 func (r *Run) jail() evaluators.Jail {
 	return evaluators.Jail{Wall: r.cfg.Limits.Wall, Memory: r.cfg.Limits.Memory}
 }
 
-// programError says by which program of the file an end of a jailed one was.
+// programError adds the program of the file to an error of the jail.
 func programError(what string, err error) error {
 	var ended *evaluators.ProgramError
 	if errors.As(err, &ended) {
-		return &ProgramError{What: what, Type: string(ended.Kind), Message: ended.Message, Invalid: ended.Kind == evaluators.Syntax}
+		return &ProgramError{
+			What: what, Type: string(ended.Kind), Message: ended.Message,
+			Invalid: ended.Kind == evaluators.Syntax,
+		}
 	}
+
 	return err
 }
 
-// Model is the model to ask for a name that the file gives: what the caller said
-// is asked instead of it, or the name itself if it is allowed. Without a name it is
-// the one that the state's member "model" names, if that is allowed, or else the
-// default.
+// Model returns the model for a name in the file: the replacement of ModelFor, or the
+// name itself if it is allowed. Without a name it is the state's member "model", if that
+// is allowed, or else the default.
 func (r *Run) Model(name string) (string, error) {
 	if stated, ok := r.State["model"].(string); ok && name == "" {
 		if model, err := r.cfg.resolve(stated); err == nil {
@@ -153,8 +172,8 @@ func (r *Run) Model(name string) (string, error) {
 	return r.cfg.resolve(name)
 }
 
-// Ask asks a model, within the run's budget. A contract in the question is the
-// caller's to keep: see [Run.Typed].
+// Ask asks a model, within the run's budget. It does not check the reply against a
+// contract in the question; [Run.Typed] does.
 func (r *Run) Ask(ctx context.Context, a calls.Ask) (llm.Response, error) {
 	if err := r.fill(&a); err != nil {
 		return llm.Response{}, err
@@ -164,11 +183,12 @@ func (r *Run) Ask(ctx context.Context, a calls.Ask) (llm.Response, error) {
 	if err == nil {
 		err = calls.CheckRefusal(a.Model, response)
 	}
+
 	return response, err
 }
 
-// Typed asks a model for a value that meets a.Schema. A reply that does not is
-// asked for again; the error is a [*calls.MismatchError] if none did.
+// Typed asks a model for a value that meets a.Schema. It asks again after a reply that
+// does not; the error is a [*calls.MismatchError] if none did.
 func (r *Run) Typed(ctx context.Context, a calls.Ask) (any, error) {
 	if err := r.fill(&a); err != nil {
 		return nil, err
@@ -178,6 +198,7 @@ func (r *Run) Typed(ctx context.Context, a calls.Ask) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	return decode(raw)
 }
 
@@ -191,6 +212,7 @@ func (r *Run) TypedAll(ctx context.Context, a calls.Ask) ([]any, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	values := make([]any, len(raw))
 	for i := range raw {
 		r.replied(&a, string(raw[i]))
@@ -198,10 +220,11 @@ func (r *Run) TypedAll(ctx context.Context, a calls.Ask) ([]any, error) {
 			return nil, err
 		}
 	}
+
 	return values, nil
 }
 
-// fill completes a question: which model, and where in the file it is asked.
+// fill completes a question with its model and its place in the file.
 func (r *Run) fill(a *calls.Ask) error {
 	if r.cfg.Models == nil {
 		return errors.New("there are no models here")
@@ -210,15 +233,16 @@ func (r *Run) fill(a *calls.Ask) error {
 	if err != nil {
 		return err
 	}
+
 	a.Model, a.Node, a.Turn = model, r.at.node, r.at.turn
 	return nil
 }
 
-// isBroken reports whether something of the host broke, and not what the file
-// asked for.
+// isBroken reports whether the host failed, and not the file.
 func isBroken(err error) bool {
 	var broken *tiers.BrokenError
 	var model *llm.Error
 	var jail *evaluators.BrokenError
-	return errors.As(err, &broken) || errors.As(err, &model) || errors.As(err, &jail) || errors.Is(err, router.ErrNoTier)
+	return errors.As(err, &broken) || errors.As(err, &model) || errors.As(err, &jail) ||
+		errors.Is(err, router.ErrNoTier)
 }

@@ -16,7 +16,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Bounds of a file. What an alias stands for counts each time.
+// Bounds of a file. The value of an alias counts each time.
 const (
 	maxFile  = 1 << 20 // bytes
 	maxDepth = 40
@@ -35,13 +35,12 @@ const (
 	Other  Kind = "other" // a number, a boolean or null
 )
 
-// Tree is a value of a file that knows where it stands. It does not change.
+// Tree is a value of a file with its position. It does not change.
 type Tree struct {
-	// Line and Column are where it begins, from 1.
+	// Line and Column are its position, from 1.
 	Line, Column int
 	Kind         Kind
-	// Keys and Items are the members of an object, in their order; a list has
-	// Items alone.
+	// Keys and Items are the members of an object, in their order; a list has only Items.
 	Keys, Items []*Tree
 	// Text is the text of a Text.
 	Text string
@@ -60,11 +59,12 @@ func (t *Tree) Get(key string) *Tree {
 			return t.Items[i]
 		}
 	}
+
 	return nil
 }
 
-// Plain returns the value as encoding/json knows it: map[string]any, []any,
-// string, [json.Number], bool or nil.
+// Plain returns the value in the types of encoding/json: map[string]any, []any, string,
+// [json.Number], bool or nil.
 func (t *Tree) Plain() any {
 	switch t.Kind {
 	case Object:
@@ -86,7 +86,7 @@ func (t *Tree) Plain() any {
 	}
 }
 
-// treeOf is a value as encoding/json knows it as a Tree that stands nowhere.
+// treeOf returns a value of encoding/json as a Tree without a position.
 func treeOf(value any) *Tree {
 	switch v := value.(type) {
 	case map[string]any:
@@ -104,19 +104,26 @@ func treeOf(value any) *Tree {
 	case string:
 		return &Tree{Kind: Text, Text: v}
 	}
+
 	return &Tree{Kind: Other, scalar: value}
 }
 
 // parseTree reads one YAML document.
 func parseTree(source []byte) (tree *Tree, wrong *Problem) {
 	if len(source) > maxFile {
-		return nil, &Problem{Line: 1, Column: 1, Message: fmt.Sprintf("the file has more than %d bytes", maxFile)}
+		return nil, &Problem{
+			Line: 1, Column: 1, Message: fmt.Sprintf("the file has more than %d bytes", maxFile),
+		}
 	}
+
 	defer func() {
 		if r := recover(); r != nil { // the library states its invariants by panics
-			tree, wrong = nil, &Problem{Line: 1, Column: 1, Message: fmt.Sprintf("the file broke the YAML reader: %v", r)}
+			tree, wrong = nil, &Problem{
+				Line: 1, Column: 1, Message: fmt.Sprintf("the file broke the YAML reader: %v", r),
+			}
 		}
 	}()
+
 	decoder := yaml.NewDecoder(bytes.NewReader(source))
 	var document, more yaml.Node
 	if err := decoder.Decode(&document); err != nil {
@@ -125,11 +132,15 @@ func parseTree(source []byte) (tree *Tree, wrong *Problem) {
 		}
 		return nil, yamlProblem(err)
 	}
+
 	if err := decoder.Decode(&more); err == nil {
-		return nil, &Problem{Line: more.Line, Column: more.Column, Message: "there is a second document: give one"}
+		return nil, &Problem{
+			Line: more.Line, Column: more.Column, Message: "there is a second document: give one",
+		}
 	} else if !errors.Is(err, io.EOF) {
 		return nil, yamlProblem(err)
 	}
+
 	if document.Kind != yaml.DocumentNode || len(document.Content) != 1 {
 		return nil, &Problem{Line: 1, Column: 1, Message: "the file is empty"}
 	}
@@ -138,7 +149,7 @@ func parseTree(source []byte) (tree *Tree, wrong *Problem) {
 
 var yamlLine = regexp.MustCompile(`^yaml: (?:line (\d+): )?`)
 
-// yamlProblem says in our words what the library found.
+// yamlProblem translates an error of the YAML library.
 func yamlProblem(err error) *Problem {
 	text := err.Error()
 	p := &Problem{Line: 1, Column: 1}
@@ -148,23 +159,30 @@ func yamlProblem(err error) *Problem {
 			p.Line = n
 		}
 	}
-	p.Message = "this is not YAML: " + shortened(text, 300)
+
+	p.Message = "this is not YAML: " + shortenText(text, 300)
 	return p
 }
 
-// planter makes a Tree of the library's nodes, and counts.
+// planter makes a Tree of the library's nodes, and counts its parts.
 type planter struct {
 	parts, texts int
 }
 
 func problemAt(n *yaml.Node, format string, args ...any) *Problem {
-	return &Problem{Line: max(1, n.Line), Column: max(1, n.Column), Message: fmt.Sprintf(format, args...)}
+	return &Problem{
+		Line: max(1, n.Line), Column: max(1, n.Column), Message: fmt.Sprintf(format, args...),
+	}
 }
 
 func (p *planter) plant(n *yaml.Node, depth int) (*Tree, *Problem) {
 	if p.parts++; p.parts > maxParts {
-		return nil, problemAt(n, "the file has more than %d values, what aliases stand for counted each time", maxParts)
+		return nil, problemAt(
+			n, "the file has more than %d values, what aliases stand for counted each time",
+			maxParts,
+		)
 	}
+
 	if depth > maxDepth {
 		return nil, problemAt(n, "this is nested more than %d levels deep", maxDepth)
 	}
@@ -198,8 +216,12 @@ func (p *planter) members(t *Tree, n *yaml.Node, depth int) *Problem {
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		name := n.Content[i]
 		if name.Tag == "!!merge" {
-			return problemAt(name, "merge keys are not taken here: write the members out, or use an alias for the whole value")
+			return problemAt(
+				name,
+				"merge keys are not taken here: write the members out, or use an alias for the whole value",
+			)
 		}
+
 		key, wrong := p.plant(name, depth+1)
 		if wrong != nil {
 			return wrong
@@ -211,8 +233,9 @@ func (p *planter) members(t *Tree, n *yaml.Node, depth int) *Problem {
 			return problemAt(name, "a key is a text")
 		}
 		if seen[key.Text] {
-			return problemAt(name, "the key %s is there twice", quoted(key.Text))
+			return problemAt(name, "the key %s is there twice", quoteName(key.Text))
 		}
+
 		seen[key.Text] = true
 		value, wrong := p.plant(n.Content[i+1], depth+1)
 		if wrong != nil {
@@ -220,17 +243,23 @@ func (p *planter) members(t *Tree, n *yaml.Node, depth int) *Problem {
 		}
 		t.Keys, t.Items = append(t.Keys, key), append(t.Items, value)
 	}
+
 	return nil
 }
 
 // scalar plants a single value. Dates are texts.
 func (p *planter) scalar(t *Tree, n *yaml.Node) *Problem {
 	if p.texts += len(n.Value); p.texts > maxTexts {
-		return problemAt(n, "the texts of the file have more than %d bytes together, what aliases stand for counted each time", maxTexts)
+		return problemAt(
+			n,
+			"the texts of the file have more than %d bytes together, what aliases stand for counted each time",
+			maxTexts,
+		)
 	}
+
 	var value any
 	if err := n.Decode(&value); err != nil {
-		return problemAt(n, "%s", yamlLine.ReplaceAllString(shortened(err.Error(), 200), ""))
+		return problemAt(n, "%s", yamlLine.ReplaceAllString(shortenText(err.Error(), 200), ""))
 	}
 	t.Kind = Other
 	switch v := value.(type) {
@@ -249,7 +278,8 @@ func (p *planter) scalar(t *Tree, n *yaml.Node) *Problem {
 		}
 		t.scalar = json.Number(strconv.FormatFloat(v, 'g', -1, 64))
 	default:
-		return problemAt(n, "a value of the tag %s is not taken here", quoted(n.Tag))
+		return problemAt(n, "a value of the tag %s is not taken here", quoteName(n.Tag))
 	}
+
 	return nil
 }
