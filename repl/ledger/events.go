@@ -9,7 +9,7 @@ import (
 // EventKind says what happened.
 type EventKind string
 
-// What happens in a run.
+// The kinds of events.
 const (
 	EventRunStarted  EventKind = "run_started"
 	EventRunEnded    EventKind = "run_ended"
@@ -20,26 +20,25 @@ const (
 	EventSnippet     EventKind = "snippet"
 	EventCallStarted EventKind = "call_started" // a sub-call that is one model call
 	EventCall        EventKind = "call"
-	EventRetry       EventKind = "retry"      // an answer broke its contract and is asked for again
-	EventForesight   EventKind = "foresight"  // what a combinator is going to cost
+	EventRetry       EventKind = "retry"      // an answer broke its contract, the model gets another attempt
+	EventForesight   EventKind = "foresight"  // the expected cost of a combinator
 	EventCompaction  EventKind = "compaction" // messages were replaced by a summary
 	EventRefusal     EventKind = "refusal"    // something did not fit the budget
 	EventWarning     EventKind = "warning"
 	EventAnswer      EventKind = "answer"
-	EventVerdict     EventKind = "verdict" // something was judged
+	EventVerdict     EventKind = "verdict" // a judgement: Status is a sentence, Text may be JSON
 	EventDelta       EventKind = "delta"   // a piece of a reply, to Progress only
 )
 
-// Event is one thing that happened in a run. Fields without a meaning for the
-// kind are empty.
+// Event reports one step of a run. Fields without a meaning for the kind are empty.
 type Event struct {
 	Time time.Time `json:"time"`
 	Kind EventKind `json:"kind"`
-	// Node is which loop of the tree: "0" the root, "0.2" its second sub-loop.
+	// Node names the loop in the tree: "0" the root, "0.2" its second sub-loop.
 	Node  string `json:"node"`
 	Depth int    `json:"depth"`
 	Turn  int    `json:"turn,omitempty"`
-	// Purpose is what a call was for: "root" and "sub" for the turns of the root and
+	// Purpose is the reason of a call: "root" and "sub" for the turns of the root and
 	// of sub-loops, "leaf", "compaction", "synthesis", "bypass"; "draft", "revision" and
 	// "critique" of the loop reflexion; "llm.call" and "evaluate" of workflows.
 	Purpose string `json:"purpose,omitempty"`
@@ -49,16 +48,16 @@ type Event struct {
 	Tier   string `json:"tier,omitempty"`
 	Status string `json:"status,omitempty"`
 	Error  string `json:"error,omitempty"`
-	// Elapsed is how long it took.
+	// Elapsed is the duration of the step.
 	Elapsed time.Duration `json:"elapsed_ns,omitempty"`
-	// Labels say for whom the run works, as its task has them.
+	// Labels are those of the run's task, for example a tenant.
 	Labels map[string]string `json:"labels,omitempty"`
-	// Used is what this used, Spent what the whole run used until now.
+	// Used is the use of this step, Spent that of the whole run until now.
 	Used  *Spending `json:"used,omitempty"`
 	Spent *Spending `json:"spent,omitempty"`
-	// Ran is the code of EventSnippet with all that it wrote, Call the sub-call of
-	// EventCall. They are whole and for observers in this process: a trace's folder
-	// has them in its trajectory. Nobody may change them.
+	// Ran is the code of EventSnippet with its whole output, Call the sub-call of
+	// EventCall. They are for observers in this process, which must not change them; a
+	// trace has them in its trajectory.
 	Ran  *Snippet `json:"-"`
 	Call *SubCall `json:"-"`
 }
@@ -67,9 +66,8 @@ type Event struct {
 type SubCall struct {
 	Model  string
 	Prompt string
-	// Question is the prompt without the context that came with it, ContextLength
-	// how many characters that had, Mode the mode of ask_llm. They are empty for a
-	// sub-loop.
+	// Question is the prompt without its context, ContextLength the length of the context
+	// in characters, Mode the mode of ask_llm. They are empty for a sub-loop.
 	Question      string
 	ContextLength int
 	Mode          string

@@ -11,12 +11,12 @@ import (
 	"github.com/rlmhq/rlm/repl/llm"
 )
 
-// reachTime bounds the question to a server whether it is there.
+// reachTime bounds the check of one server.
 const reachTime = 30 * time.Second
 
-// CheckModels asks the server of each model once, all at the same time, whether it can
-// serve the model: it costs nothing. Empty names are left out, and one at least must
-// be left. The error names every model that cannot be used.
+// CheckModels asks the server of each model, all at the same time, whether it can serve the
+// model. This costs no tokens. It ignores empty names and fails without any other. The
+// error names every model that cannot be used.
 func CheckModels(ctx context.Context, models Models, names ...string) error {
 	if models == nil {
 		return errors.New("there is no registry of models: set Models")

@@ -5,14 +5,13 @@ type Status string
 
 // The ways in which a run ends.
 const (
-	// StatusAnswered: the model gave its answer, and it is as it must be.
+	// StatusAnswered: the model gave an answer that meets its contract.
 	StatusAnswered Status = "answered"
-	// StatusSynthesised: the turns ran out, and the model gave its best answer when
-	// it was asked to.
+	// StatusSynthesised: the turns ran out, and the model then gave its best answer.
 	StatusSynthesised Status = "synthesised"
 	// StatusPartial: the budget was used up first.
 	StatusPartial Status = "partial"
-	// StatusNoAnswer: the turns ran out without an answer that is as it must be.
+	// StatusNoAnswer: the turns ran out without an answer that meets its contract.
 	StatusNoAnswer Status = "no_answer"
 	// StatusCanceled: the caller ended the run.
 	StatusCanceled Status = "canceled"

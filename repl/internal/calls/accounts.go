@@ -10,9 +10,9 @@ import (
 
 // Ledger keeps the accounts of one run. It is safe for concurrent use.
 //
-// What a call may cost is reserved before it and settled after it, so that calls
-// in flight together cannot pass the budget: what is spent exceeds it only by
-// what a server uses beyond a request's own bounds.
+// Each call reserves its possible cost before and settles its real cost after it, so that
+// calls in flight together cannot pass the budget. A run exceeds its budget only if a
+// server uses more than a request allows.
 type Ledger struct {
 	budget ledger.Budget
 	start  time.Time
@@ -20,7 +20,7 @@ type Ledger struct {
 	mu       sync.Mutex
 	spent    ledger.Spending
 	reserved ledger.Spending
-	settled  chan struct{} // closed and made anew whenever a reservation ends
+	settled  chan struct{} // closed and replaced whenever a reservation ends
 	refused  int
 }
 
@@ -32,39 +32,38 @@ func NewLedger(b ledger.Budget) (*Ledger, error) {
 	return &Ledger{budget: b.WithDefaults(), start: time.Now(), settled: make(chan struct{})}, nil
 }
 
-// Budget is the whole allowance, complete.
+// Budget returns the whole budget, defaults filled in.
 func (l *Ledger) Budget() ledger.Budget { return l.budget }
 
-// Spent is what was settled so far.
+// Spent returns the sum of the settled calls.
 func (l *Ledger) Spent() ledger.Spending {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.spent
 }
 
-// Deadline is when the budget of time ends.
+// Deadline returns the end of the budget of time.
 func (l *Ledger) Deadline() time.Time { return l.start.Add(l.budget.Wall) }
 
-// Elapsed is the time since the ledger began.
+// Elapsed returns the time since the ledger began.
 func (l *Ledger) Elapsed() time.Duration { return time.Since(l.start) }
 
-// Check returns a [*ledger.BudgetError] if sub-calls that need so much do not fit into
-// what is left, calls in flight counted. It reserves nothing.
+// Check returns a [*ledger.BudgetError] if sub-calls with this need do not fit into the
+// rest of the budget, calls in flight included. It reserves nothing.
 func (l *Ledger) Check(need ledger.Spending) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.lacks(Add(Add(l.spent, l.reserved), l.heldBack()), need)
+	return l.findLack(Add(Add(l.spent, l.reserved), l.reserveForRoot()), need)
 }
 
-// minOutput is how many tokens a reply needs to be of any use.
+// minOutput is the least length of a useful reply, in tokens.
 const minOutput = 64
 
-// Reserve sets aside what a call may cost, and waits while only calls in flight
-// stand in the way: they seldom use all that was reserved for them. A need of
-// output tokens shrinks to what is left of them, at least minOutput; Grant says
-// what it became. A call of a snippet leaves the budget's end to the root loop, so
-// that it can finish: sub says that it is one. The error is a [*ledger.BudgetError] or the
-// context's.
+// Reserve sets aside the possible cost of a call. It waits while only calls in flight stand
+// in the way, because they seldom use all of their reservation. A need of output tokens
+// shrinks to the rest of the budget, at least minOutput; Grant has the result. Sub marks a
+// call of a snippet, which leaves the end of the budget to the root loop, so that the root
+// can finish. The error is a [*ledger.BudgetError] or the context's.
 func (l *Ledger) Reserve(
 	ctx context.Context, need ledger.Spending, sub bool,
 ) (*Reservation, error) {
@@ -81,16 +80,16 @@ func (l *Ledger) Reserve(
 	}
 }
 
-// try reserves, or says what to wait for, or refuses.
+// try reserves, or returns a channel to wait for, or refuses.
 func (l *Ledger) try(need ledger.Spending, sub bool) (*Reservation, chan struct{}, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	spent := l.spent
 	if sub {
-		spent = Add(spent, l.heldBack())
+		spent = Add(spent, l.reserveForRoot())
 	}
 
-	if l.lacks(Add(spent, l.reserved), need) == nil {
+	if l.findLack(Add(spent, l.reserved), need) == nil {
 		l.reserved = Add(l.reserved, need)
 		return &Reservation{ledger: l, Grant: need}, nil, nil
 	}
@@ -99,16 +98,16 @@ func (l *Ledger) try(need ledger.Spending, sub bool) (*Reservation, chan struct{
 	}
 
 	least := l.shrink(need, spent)
-	if err := l.lacks(spent, least); err != nil {
+	if err := l.findLack(spent, least); err != nil {
 		return nil, nil, err
 	}
 	l.reserved = Add(l.reserved, least)
 	return &Reservation{ledger: l, Grant: least}, nil, nil
 }
 
-// heldBack is what sub-calls leave to the root: two calls, and a twentieth of the
-// rest.
-func (l *Ledger) heldBack() ledger.Spending {
+// reserveForRoot returns the part of the budget that sub-calls leave to the root: two
+// calls, and a twentieth of the rest.
+func (l *Ledger) reserveForRoot() ledger.Spending {
 	b := l.budget
 	return ledger.Spending{
 		Calls: min(2, b.Calls/4), InputTokens: min(b.InputTokens, b.Tokens) / 20,
@@ -116,7 +115,7 @@ func (l *Ledger) heldBack() ledger.Spending {
 	}
 }
 
-// shrink asks for less output, where that is what does not fit.
+// shrink lowers the need of output if only that does not fit.
 func (l *Ledger) shrink(need, spent ledger.Spending) ledger.Spending {
 	left := min(l.budget.OutputTokens-spent.OutputTokens,
 		l.budget.Tokens-spent.InputTokens-spent.OutputTokens-need.InputTokens)
@@ -132,7 +131,8 @@ func (l *Ledger) shrink(need, spent ledger.Spending) ledger.Spending {
 	return need
 }
 
-func (l *Ledger) lacks(used, need ledger.Spending) error {
+// findLack returns an error for the first part of the budget that the need exceeds.
+func (l *Ledger) findLack(used, need ledger.Spending) error {
 	b := l.budget
 	if elapsed := time.Since(l.start); elapsed >= b.Wall {
 		return &ledger.BudgetError{
@@ -150,7 +150,10 @@ func (l *Ledger) lacks(used, need ledger.Spending) error {
 		{"calls", b.Calls, used.Calls, need.Calls},
 		{"input tokens", b.InputTokens, used.InputTokens, need.InputTokens},
 		{"output tokens", b.OutputTokens, used.OutputTokens, need.OutputTokens},
-		{"tokens", b.Tokens, used.InputTokens + used.OutputTokens, need.InputTokens + need.OutputTokens},
+		{
+			"tokens", b.Tokens,
+			used.InputTokens + used.OutputTokens, need.InputTokens + need.OutputTokens,
+		},
 	} {
 		if f.needs > 0 && f.spent+f.needs > f.limit {
 			return &ledger.BudgetError{
@@ -162,7 +165,7 @@ func (l *Ledger) lacks(used, need ledger.Spending) error {
 		}
 	}
 
-	// Sums of fractions are not exact: a millionth of a cent is none.
+	// Sums of fractions are not exact, so a millionth of a cent does not count.
 	if need.USD > 0 && used.USD+need.USD > b.USD+1e-8 {
 		return &ledger.BudgetError{
 			What:   "US dollars",
@@ -175,28 +178,28 @@ func (l *Ledger) lacks(used, need ledger.Spending) error {
 	return nil
 }
 
-// Reservation is what was set aside for one call. Exactly one of Settle and
-// Release ends it; a second does nothing.
+// Reservation is the part of a budget set aside for one call. Settle or Release ends it; a
+// second end does nothing.
 type Reservation struct {
 	ledger *Ledger
 	done   sync.Once
-	// Grant is what was reserved.
+	// Grant is the reserved part.
 	Grant ledger.Spending
 }
 
-// maxTold bounds the refusals that a run tells of: a snippet may go on asking as long
-// as it likes, since it costs nothing.
-const maxTold = 100
+// maxRefusals bounds the events of refusals: a snippet may go on asking, because a refused
+// call costs nothing.
+const maxRefusals = 100
 
-// refuse counts a refusal and reports whether it is one to tell of.
-func (l *Ledger) refuse() bool {
+// countRefusal counts a refusal and reports whether the run emits an event for it.
+func (l *Ledger) countRefusal() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.refused++
-	return l.refused <= maxTold
+	return l.refused <= maxRefusals
 }
 
-// Settle replaces what was reserved by what was used, even if that is more.
+// Settle replaces the reservation by the real use, even if that is more.
 func (r *Reservation) Settle(used ledger.Spending) {
 	r.done.Do(func() {
 		l := r.ledger
@@ -209,7 +212,7 @@ func (r *Reservation) Settle(used ledger.Spending) {
 	})
 }
 
-// Release gives back what was reserved for a call that was never made.
+// Release gives the reservation back, for a call that was never made.
 func (r *Reservation) Release() { r.Settle(ledger.Spending{}) }
 
 // WithDeadline returns a context that ends with the ledger's budget of time. Its cause is

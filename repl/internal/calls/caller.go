@@ -17,28 +17,26 @@ import (
 	"github.com/rlmhq/rlm/schema"
 )
 
-// Caller is how a tree of loops asks models: every call of the tree goes through
-// the one ledger, one limit on calls in flight, and one stream of events. It is
-// safe for concurrent use.
+// Caller asks models for a tree of loops. All calls of the tree share one ledger, one limit
+// on calls in flight, and one stream of events. It is safe for concurrent use.
 type Caller struct {
 	Models ledger.Models
 	Ledger *Ledger
-	// Gate limits model calls in flight. Only calls hold it, never a loop that
-	// waits for another: depth times width could not deadlock on it.
+	// Gate limits model calls in flight. Only calls hold it, never a loop that waits for
+	// another, so a deep tree cannot deadlock on it.
 	Gate Gate
-	// Emit takes events. It is called concurrently.
+	// Emit takes events, from several goroutines at once.
 	Emit func(ledger.Event)
 	// MaxReply bounds the tokens of a reply; 0 is DefaultReply.
 	MaxReply int
 }
 
-// DefaultReply is how many tokens a reply may have, and so what is reserved of a
-// budget for a call in flight.
+// DefaultReply bounds a reply, in tokens. A call in flight reserves as much of the budget.
 const DefaultReply = 8_192
 
 // Ask is one question to a model.
 type Ask struct {
-	// Node, Depth and Turn say which loop asks; Slot where in a fan-out.
+	// Node, Depth and Turn name the asking loop, Slot the place in a fan-out.
 	Node        string
 	Depth, Turn int
 	Slot        int
@@ -50,8 +48,8 @@ type Ask struct {
 	Temperature *float64
 	// Stream gets the reply as it arrives; nil for none.
 	Stream func(delta string)
-	// Sub says that a snippet asked: the call is recorded with it, and with the next
-	// three, which [ledger.SubCall] explains.
+	// Sub says that a snippet asked. The record of the call then has the next three
+	// fields, which [ledger.SubCall] explains.
 	Sub           bool
 	Question      string
 	ContextLength int
@@ -98,8 +96,8 @@ func (c *Caller) OpenRecord(dir string) (*record.Trace, error) {
 	return trace, nil
 }
 
-// CheckModel resolves a model and refuses one that a budget of dollars could not be
-// kept with. It is called before any work.
+// CheckModel resolves a model. With strictUSD it refuses a model without a price, because
+// the run could not keep its budget of dollars. Call it before any work.
 func (c *Caller) CheckModel(name string, strictUSD bool) error {
 	m, err := c.Models.Resolve(name)
 	if err != nil {
@@ -116,8 +114,7 @@ func (c *Caller) CheckModel(name string, strictUSD bool) error {
 	return nil
 }
 
-// Window is how many tokens a model's window holds; a model that is not known is
-// taken to have a small one.
+// Window returns the size of a model's window in tokens, a small one if it is unknown.
 func (c *Caller) Window(name string) int64 {
 	m, err := c.Models.Resolve(name)
 	if err != nil || m.Facts.Window == 0 {
@@ -128,8 +125,8 @@ func (c *Caller) Window(name string) int64 {
 
 const defaultWindow = 32_768
 
-// cost is what a call to a model is going to take, at most.
-func cost(m *llm.Model, r *llm.Request) ledger.Spending {
+// estimateCost returns the most that a call to a model can use.
+func estimateCost(m *llm.Model, r *llm.Request) ledger.Spending {
 	use := llm.Usage{InputTokens: usage.EstimateInput(*r), OutputTokens: int64(r.MaxTokens)}
 	usd, _ := m.Facts.Cost(use)
 	return ledger.Spending{
@@ -140,8 +137,8 @@ func cost(m *llm.Model, r *llm.Request) ledger.Spending {
 	}
 }
 
-// request makes what the provider is sent.
-func (c *Caller) request(a *Ask, m *llm.Model) llm.Request {
+// makeRequest makes the request for the provider.
+func (c *Caller) makeRequest(a *Ask, m *llm.Model) llm.Request {
 	r := llm.Request{
 		Model: m.ID, Messages: a.Messages, MaxTokens: a.MaxTokens, Temperature: a.Temperature,
 		Metadata: llm.Metadata{Purpose: a.Purpose, Depth: a.Depth, Turn: a.Turn, Slot: a.Slot},
@@ -162,9 +159,9 @@ func (c *Caller) request(a *Ask, m *llm.Model) llm.Request {
 	return r
 }
 
-// predicted is how many tokens a reply has by experience: a word for a yes or a
-// number, some sentences for everything else.
-func predicted(contract *schema.Contract) int {
+// predictTokens returns the usual length of a reply: a word for a yes or a number, some
+// sentences for everything else.
+func predictTokens(contract *schema.Contract) int {
 	if contract == nil {
 		return 400
 	}
@@ -180,27 +177,27 @@ func predicted(contract *schema.Contract) int {
 	return 400
 }
 
-// Estimate is what an ask is going to use by experience, if it is made once.
+// Estimate returns the usual use of an ask that is made once.
 func (c *Caller) Estimate(a Ask) (ledger.Spending, error) {
 	m, err := c.Models.Resolve(a.Model)
 	if err != nil {
 		return ledger.Spending{}, err
 	}
-	r := c.request(&a, &m)
-	r.MaxTokens = min(r.MaxTokens, predicted(a.Schema))
-	return cost(&m, &r), nil
+	r := c.makeRequest(&a, &m)
+	r.MaxTokens = min(r.MaxTokens, predictTokens(a.Schema))
+	return estimateCost(&m, &r), nil
 }
 
-// Complete asks a model once: it reserves what the call may cost, waits for its
-// turn, and settles what it did cost. The error is a [*ledger.BudgetError], one of the
+// Complete asks a model once. It waits at the gate, reserves the possible cost, asks, and
+// settles the real cost. The error is a [*ledger.BudgetError], one of the
 // provider, or the context's.
 func (c *Caller) Complete(ctx context.Context, a Ask) (llm.Response, error) {
 	m, err := c.Models.Resolve(a.Model)
 	if err != nil {
 		return llm.Response{}, err
 	}
-	r := c.request(&a, &m)
-	need := cost(&m, &r)
+	r := c.makeRequest(&a, &m)
+	need := estimateCost(&m, &r)
 	if window := m.Facts.Window; window > 0 && need.InputTokens > window {
 		return llm.Response{}, fmt.Errorf(
 			"the prompt has about %d tokens, more than the window of %s (%d): split it",
@@ -214,7 +211,7 @@ func (c *Caller) Complete(ctx context.Context, a Ask) (llm.Response, error) {
 	defer c.Gate.Leave()
 	reserved, err := c.Ledger.Reserve(ctx, need, a.Sub || a.Depth > 0)
 	if err != nil {
-		if c.Ledger.refuse() {
+		if c.Ledger.countRefusal() {
 			c.emit(a, ledger.Event{Kind: ledger.EventRefusal, Error: err.Error()})
 		}
 		return llm.Response{}, err
@@ -232,9 +229,9 @@ func (c *Caller) Complete(ctx context.Context, a Ask) (llm.Response, error) {
 	return response, err
 }
 
-// settle writes down what a call used. A call that failed before a reply came is
-// counted and costs nothing, but for one that was broken off: its prompt was under way,
-// and servers charge it. A reply that came is paid for, even if it could not be recorded.
+// settle books the use of a call. A call that failed before its reply counts and costs
+// nothing. A call that was broken off costs its prompt, because servers charge it. A reply
+// that came costs its price, even if it could not be recorded.
 func (c *Caller) settle(
 	ctx context.Context, reserved *Reservation, m *llm.Model, r *llm.Request, response llm.Response,
 	err error,
@@ -262,6 +259,7 @@ func (c *Caller) settle(
 	return used
 }
 
+// report emits the event of a call and records the call of a snippet.
 func (c *Caller) report(
 	ctx context.Context, a Ask, response llm.Response, used ledger.Spending, elapsed time.Duration,
 	err error,
@@ -273,14 +271,13 @@ func (c *Caller) report(
 		Elapsed: elapsed,
 		Used:    &used,
 	}
-
 	if err != nil {
 		e.Error = err.Error()
 	}
 	if a.Sub {
 		call := ledger.SubCall{
 			Model:         a.Model,
-			Prompt:        lastUser(a.Messages),
+			Prompt:        findLastUser(a.Messages),
 			Response:      response.Text,
 			Elapsed:       elapsed,
 			Err:           err,
@@ -312,14 +309,14 @@ func (c *Caller) Tell(e ledger.Event) {
 		return
 	}
 	e.Time = time.Now()
-	if e.Kind != ledger.EventDelta { // who joins the pieces wants all of them
+	if e.Kind != ledger.EventDelta { // the receiver joins the pieces
 		e.Text = texts.Truncate(e.Text, maxEventText)
 	}
 
 	c.Emit(e)
 }
 
-func lastUser(messages []llm.Message) string {
+func findLastUser(messages []llm.Message) string {
 	for i := len(messages) - 1; i >= 0; i-- {
 		if messages[i].Role == llm.RoleUser {
 			return messages[i].Content
@@ -328,11 +325,10 @@ func lastUser(messages []llm.Message) string {
 	return ""
 }
 
-// DefaultRetries is how often an answer that breaks its contract is asked for
-// again.
+// DefaultRetries bounds the further attempts after an answer that breaks its contract.
 const DefaultRetries = 2
 
-// MismatchError is an answer that broke its contract to the end.
+// MismatchError reports that every answer broke the contract.
 type MismatchError struct {
 	Violations []schema.Violation
 }
@@ -342,8 +338,8 @@ func (e *MismatchError) Error() string {
 	return "the answer does not meet the schema: " + prompts.Join(e.Violations)
 }
 
-// CheckRefusal is the error of a reply by which a model, or a filter of its server,
-// declines to answer; nil for any other. What such a reply says is no answer.
+// CheckRefusal returns an error if a model, or a filter of its server, declined to answer.
+// The text of such a reply is never an answer.
 func CheckRefusal(model string, r llm.Response) error {
 	if r.Finish != llm.FinishRefusal {
 		return nil
@@ -351,21 +347,21 @@ func CheckRefusal(model string, r llm.Response) error {
 	return fmt.Errorf("the model %s declined: %s", model, texts.Truncate(r.Text, 500))
 }
 
-// CompleteTyped asks a model for a value that meets a.Schema. An answer that does not is
-// shown its violations and asked for again, retries times; it never counts as an
-// answer.
+// CompleteTyped asks a model for a value that meets a.Schema. After an answer that does
+// not, it sends the violations and asks again, at most retries times. The error is then a
+// [*MismatchError].
 func (c *Caller) CompleteTyped(ctx context.Context, a Ask, retries int) (json.RawMessage, error) {
-	return typed(ctx, c, a, retries, a.Schema.CheckReply)
+	return askUntilValid(ctx, c, a, retries, a.Schema.CheckReply)
 }
 
 // CompleteAll is [Caller.CompleteTyped] with every value of the answer that meets a.Schema: see
 // [schema.Contract.CheckReplyAll].
 func (c *Caller) CompleteAll(ctx context.Context, a Ask, retries int) ([]json.RawMessage, error) {
-	return typed(ctx, c, a, retries, a.Schema.CheckReplyAll)
+	return askUntilValid(ctx, c, a, retries, a.Schema.CheckReplyAll)
 }
 
-// typed asks until check finds what is wanted.
-func typed[T any](
+// askUntilValid asks until check finds a value, at most retries times more.
+func askUntilValid[T any](
 	ctx context.Context, c *Caller, a Ask, retries int,
 	check func(string) (T, []schema.Violation, error),
 ) (none T, err error) {
@@ -399,7 +395,7 @@ func typed[T any](
 	}
 }
 
-// NonEmpty is a reply as it may be sent back: servers refuse empty messages.
+// NonEmpty returns a reply that can be sent back: servers refuse empty messages.
 func NonEmpty(text string) string {
 	if strings.TrimSpace(text) == "" {
 		return "(empty reply)"

@@ -7,8 +7,8 @@ import (
 	"github.com/rlmhq/rlm/repl/ledger"
 )
 
-// StatusOf makes a status and its reason of the error that ended a run early. A budget
-// that was used up is no error: what comes back is nil then.
+// StatusOf returns the status and the reason of a run that an error ended early. A budget
+// that is used up does not count as an error: left is nil then.
 func StatusOf(ctx context.Context, err error) (status ledger.Status, reason string, left error) {
 	var budget *ledger.BudgetError
 	switch {

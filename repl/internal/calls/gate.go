@@ -4,10 +4,10 @@ import (
 	"context"
 )
 
-// Gate limits how many hold it at a time.
+// Gate limits its holders at a time.
 type Gate chan struct{}
 
-// NewGate returns a gate for n.
+// NewGate returns a gate for n holders, at least one.
 func NewGate(n int) Gate { return make(Gate, max(1, n)) }
 
 // Enter waits for a place, or for the end of ctx. Leave gives it back.

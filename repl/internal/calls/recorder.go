@@ -9,13 +9,13 @@ import (
 
 type recorderKey struct{}
 
-// WithRecorder makes sub-calls under the returned context known to record, which
-// is called concurrently.
+// WithRecorder returns a context whose sub-calls go to record, from several goroutines at
+// once.
 func WithRecorder(ctx context.Context, record func(ledger.SubCall)) context.Context {
 	return context.WithValue(ctx, recorderKey{}, record)
 }
 
-// RecordCall makes a sub-call known to the snippet that made it.
+// RecordCall passes a sub-call to the recorder of the snippet that made it.
 func RecordCall(ctx context.Context, c ledger.SubCall) {
 	if record, ok := ctx.Value(recorderKey{}).(func(ledger.SubCall)); ok {
 		record(c)
@@ -25,8 +25,8 @@ func RecordCall(ctx context.Context, c ledger.SubCall) {
 // maxEventText bounds the texts of an event, in characters.
 const maxEventText = 4_000
 
-// NestEvents returns what passes the events of a run on as those of a sub-loop, for a run
-// that consists of others. Node is the sub-loop's, spent what was used before it.
+// NestEvents returns a function that passes the events of a run on as events of a sub-loop,
+// for a run that consists of others. Node names the sub-loop, spent is the use before it.
 func NestEvents(node string, spent ledger.Spending, emit func(ledger.Event)) func(ledger.Event) {
 	if emit == nil {
 		return nil

@@ -16,17 +16,17 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// List are the contexts of a session, as host calls refer to them.
+// List has the contexts of a session, in the order of their numbers in host calls.
 type List []tiers.Input
 
-// prefixLength is how many characters of an input a prompt shows.
+// prefixLength bounds the beginning of an input in a prompt, in characters.
 const prefixLength = 200
 
-// maxPart is how many bytes of a lazy text may be copied for a sub-call.
+// maxPart bounds the copy of a lazy text for a sub-call, in bytes.
 const maxPart = 256 << 20
 
-// reference decodes a part of a lazy text.
-func reference(value tiers.Value) (ref tiers.TextRef, ok bool) {
+// parseReference decodes a reference to a part of a lazy text.
+func parseReference(value tiers.Value) (ref tiers.TextRef, ok bool) {
 	if !bytes.HasPrefix(value, []byte(`{"__rlm_text__"`)) {
 		return ref, false
 	}
@@ -44,7 +44,7 @@ func reference(value tiers.Value) (ref tiers.TextRef, ok bool) {
 	}, true
 }
 
-// text is the input that a reference means.
+// text returns the input of a reference.
 func (in List) text(ctx context.Context, ref tiers.TextRef) (*bigtext.Text, error) {
 	if ref.Input < 0 || ref.Input >= len(in) || in[ref.Input].Text == nil {
 		return nil, errors.New("a file of more than 8 MiB in a directory cannot be handed to " +
@@ -78,16 +78,16 @@ func (in List) part(ctx context.Context, ref tiers.TextRef, limit int64) ([]byte
 	}
 
 	var out []byte
-	err = bigtext.Guard(
-		text, func() { out = bytes.ToValidUTF8(bytes.Clone(data), []byte("\uFFFD")) },
-	)
+	err = bigtext.Guard(text, func() {
+		out = bytes.ToValidUTF8(bytes.Clone(data), []byte("\uFFFD"))
+	})
 	return out, err
 }
 
-// Text is a value as it stands in a prompt: a str as it is, a lazy text as its
-// characters, anything else as JSON. Limit bounds it in characters.
+// Text returns a value for a prompt: a str unchanged, a lazy text as its characters, any
+// other value as JSON. Limit bounds it in characters.
 func (in List) Text(ctx context.Context, value tiers.Value, limit int64) (string, error) {
-	if ref, ok := reference(value); ok {
+	if ref, ok := parseReference(value); ok {
 		data, err := in.part(ctx, ref, limit)
 		return string(data), err
 	}
@@ -98,7 +98,7 @@ func (in List) Text(ctx context.Context, value tiers.Value, limit int64) (string
 		}
 	} else if bytes.Contains(value, []byte(`"__rlm_text__"`)) {
 		var err error
-		if text, err = in.nested(ctx, value, limit); err != nil {
+		if text, err = in.resolveAll(ctx, value, limit); err != nil {
 			return "", err
 		}
 	}
@@ -114,8 +114,8 @@ func (in List) Text(ctx context.Context, value tiers.Value, limit int64) (string
 	return text, nil
 }
 
-// nested is JSON in which lazy texts stand, each replaced by its characters.
-func (in List) nested(ctx context.Context, value tiers.Value, limit int64) (string, error) {
+// resolveAll returns JSON with each lazy text in it replaced by its characters.
+func (in List) resolveAll(ctx context.Context, value tiers.Value, limit int64) (string, error) {
 	resolved, err := in.resolve(ctx, value, &limit, 0)
 	return string(resolved), err
 }
@@ -126,7 +126,7 @@ func (in List) resolve(
 	if depth > 100 {
 		return value, nil // too deep for a text to be meant
 	}
-	if ref, ok := reference(value); ok {
+	if ref, ok := parseReference(value); ok {
 		data, err := in.part(ctx, ref, *left)
 		if err != nil {
 			return nil, err
@@ -165,14 +165,13 @@ func (in List) resolve(
 	return value, nil
 }
 
-// Open makes the input of a sub-loop from a value of a snippet: the same text
-// where it is the whole of one, else a copy. Done must be called when the
-// sub-loop has ended.
+// Open makes the input of a sub-loop from a value of a snippet. A reference to a whole text
+// gives the same text, any other value a copy. Call done after the sub-loop has ended.
 func (in List) Open(
 	ctx context.Context, value tiers.Value,
 ) (input tiers.Input, done func() error, err error) {
 	nothing := func() error { return nil }
-	if ref, ok := reference(value); ok {
+	if ref, ok := parseReference(value); ok {
 		text, err := in.text(ctx, ref)
 		if err != nil {
 			return input, nil, err
@@ -197,15 +196,15 @@ func (in List) Open(
 		return tiers.Input{Name: "context", Text: text}, text.Close, nil
 	}
 
-	resolved, err := in.nested(ctx, value, maxPart)
+	resolved, err := in.resolveAll(ctx, value, maxPart)
 	if err != nil {
 		return input, nil, err
 	}
 	return tiers.Input{Name: "context", Value: tiers.Value(resolved)}, nothing, nil
 }
 
-// Describe is what a prompt says of the inputs: of constant size, whatever they
-// hold.
+// Describe returns the description of the inputs for a prompt. Its size does not grow with
+// theirs.
 func (in List) Describe(ctx context.Context) (string, error) {
 	if len(in) == 0 {
 		return "There is no context.", nil
@@ -254,7 +253,7 @@ func describeInput(ctx context.Context, b *strings.Builder, name string, input t
 			"- `%s`: a str of %s characters, type %s\n  it begins: %s\n"+
 				"  access: slice it (`%s[:1000]`), `%s.find(...)`, `%s.split(...)`, `re`%s\n",
 			name, humanize.Comma(n), text.Kind(), quote(string(prefix)), name, name, name,
-			parser(text.Kind(), name, n),
+			suggestParser(text.Kind(), name, n),
 		)
 	case input.Dir != nil:
 		files := input.Dir.Names()
@@ -273,8 +272,8 @@ func describeInput(ctx context.Context, b *strings.Builder, name string, input t
 	return nil
 }
 
-// parser names how to parse a text of a kind, where that is of use.
-func parser(kind bigtext.Kind, name string, n int64) string {
+// suggestParser returns a hint how to parse a text of a kind, empty if none helps.
+func suggestParser(kind bigtext.Kind, name string, n int64) string {
 	const small = 20 << 20 // beyond it a parsed copy would fill the sandbox
 	switch {
 	case kind == bigtext.KindJSON && n < small:
@@ -309,6 +308,6 @@ func describeValue(b *strings.Builder, name string, value tiers.Value) {
 	)
 }
 
-// quote is text of an input in a prompt: on one line, so that it cannot pass for
-// a part of the prompt.
+// quote returns text of an input on one line, so that it cannot pass for a part of the
+// prompt.
 func quote(text string) string { return fmt.Sprintf("%q", text) }

@@ -19,7 +19,7 @@ import (
 // thousand sub-calls with their chunks would make a second copy of the input.
 const MaxText = 20_000
 
-// BlockOf is the record of code that ran.
+// BlockOf returns the record of code that ran.
 func BlockOf(ran *ledger.Snippet, variables map[string]string) trajectory.CodeBlock {
 	result := trajectory.CodeResult{
 		Stdout: ran.Stdout, Stderr: ran.Stderr, Locals: variables,
@@ -58,10 +58,9 @@ func BlockOf(ran *ledger.Snippet, variables map[string]string) trajectory.CodeBl
 	return trajectory.CodeBlock{Code: ran.Source, Result: result}
 }
 
-// Trace writes the record of one loop into a folder, a line at a time as things
-// happen, each by one write: a process that is killed loses nothing but, perhaps,
-// the end of the line that it was writing, which then has no line end. A nil Trace
-// writes nothing. It is safe for concurrent use.
+// Trace writes the record of one loop into a folder: each line at once, by one write. A
+// killed process loses at most the end of its last line, which then has no line end. A nil
+// Trace writes nothing. It is safe for concurrent use.
 type Trace struct {
 	dir        string
 	trajectory *lines
@@ -110,8 +109,8 @@ func (l *lines) close() error {
 	return errors.Join(l.err, l.file.Close())
 }
 
-// Open begins the record of a run in a folder, which is made if it is not
-// there and must hold no trace yet.
+// Open begins the record of a run in a folder. It creates the folder if necessary and fails
+// if the folder holds a trace.
 func Open(dir string) (*Trace, error) {
 	t, err := openTrace(dir)
 	if err != nil {
@@ -140,8 +139,8 @@ func openTrace(dir string) (*Trace, error) {
 	return &Trace{dir: dir, trajectory: trajectory}, nil
 }
 
-// Child begins the record of a sub-loop, in a folder of its own below t's: the
-// folders mirror the tree of calls.
+// Child begins the record of a sub-loop in a new folder below t's: the folders mirror the
+// tree of calls.
 func (t *Trace) Child() (*Trace, error) {
 	if t == nil {
 		return nil, nil //nolint:nilnil // documented: a nil Trace writes nothing
@@ -155,8 +154,8 @@ func (t *Trace) Child() (*Trace, error) {
 	return child, nil
 }
 
-// Folder names the folder of the next sub-loop, which is then taken: for a run that
-// opens its own record there. It is empty for a nil Trace.
+// Folder takes the folder of the next sub-loop and returns its name, for a run that opens
+// its own record there. It is empty for a nil Trace.
 func (t *Trace) Folder() string {
 	if t == nil {
 		return ""
@@ -212,7 +211,7 @@ func (t *Trace) Event(e ledger.Event) {
 	t.events.write(e)
 }
 
-// Close ends the record and returns what went wrong in writing it. The root's
+// Close ends the record and returns the first error of each file. Closing the root also
 // ends the events.
 func (t *Trace) Close() error {
 	if t == nil {
