@@ -238,7 +238,7 @@ func TestSchemasOfOtherFilesAreFollowed(t *testing.T) {
 		"https://example.com/x.json": "leads out of the workflow's folder",
 		"link.json":                  "the reference",
 		"missing.json":               "the reference",
-		"sub":                        "no regular file",
+		"sub":                        "not a regular file",
 		"dialect.json":               "leave it out",
 		"broken.json":                "not YAML",
 		"user.yaml#anchor":           "after # stands a path",
