@@ -62,7 +62,7 @@ func TestHostileSchemas(t *testing.T) {
 		"dynamic ring":   {`{"$dynamicAnchor":"x","$dynamicRef":"#x"}`, "refers to itself"},
 		"two anchors": {
 			`{"$dynamicAnchor":"x","$defs":{"a":{"$id":"a","$dynamicAnchor":"x"}},` +
-				`"properties":{"p":{"$dynamicRef":"#x"}}}`, `are called "x"`,
+				`"properties":{"p":{"$dynamicRef":"#x"}}}`, `have the name "x"`,
 		},
 		"deep": {
 			strings.Repeat(`{"not":`, 200) + "true" + strings.Repeat("}", 200),
@@ -90,11 +90,11 @@ func TestHostileSchemas(t *testing.T) {
 		"repeats": {`{"pattern":"(a{1,100}){1,100}"}`, "invalid repeat count"},
 		"repeats in a row": {
 			`{"pattern":"` + strings.Repeat("[a-z]{1000}", 90) + `"}`,
-			"unfolds to",
+			"expands to",
 		},
 		"many patterns": {
 			`{"patternProperties":{` + patterns(40) + `"x":{}}}`,
-			"unfold to more than",
+			"expand to more than",
 		},
 		"nested parens":  {`{"pattern":"` + strings.Repeat("(", 990) + `"}`, "error parsing"},
 		"look-ahead":     {`{"pattern":"^(?=.*a)"}`, "no look-around"},

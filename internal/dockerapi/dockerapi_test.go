@@ -300,7 +300,7 @@ func TestOnlyASocketOfThisMachineIsUsed(t *testing.T) {
 	if _, err := c.Check(
 		context.Background(),
 	); err == nil ||
-		!strings.Contains(err.Error(), "start it, or name another by DOCKER_HOST") {
+		!strings.Contains(err.Error(), "start it, or name another with DOCKER_HOST") {
 		t.Errorf("%v", err)
 	}
 }

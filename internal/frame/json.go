@@ -20,7 +20,7 @@ func DecodeJSON(body []byte, message any) error {
 	}
 
 	if decoder.More() {
-		return fmt.Errorf("%w: there are bytes after it", errMessage)
+		return fmt.Errorf("%w: it has extra bytes at the end", errMessage)
 	}
 	return nil
 }

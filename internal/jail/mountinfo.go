@@ -64,7 +64,7 @@ func checkMounts(p *plan, all []mounted) error {
 		}
 	}
 	if want := 2 + len(scratch) + len(p.Trees); len(all) < want {
-		return fmt.Errorf("%d mounts instead of at least %d", len(all), want)
+		return fmt.Errorf("there are %d mounts, fewer than the expected %d", len(all), want)
 	}
 	return nil
 }

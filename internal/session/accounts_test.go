@@ -216,7 +216,7 @@ func TestArgumentsOfCallsUnderWayAreBounded(t *testing.T) {
 	number := string(s.Handle([]byte("s" + large)).Data)
 	for _, op := range []string{"s", "c"} {
 		if r := s.Handle([]byte(op + large)); !r.Failed ||
-			!strings.Contains(string(r.Data), "would take more than 1000 B together") {
+			!strings.Contains(string(r.Data), "would take more than 1000 B in total") {
 			t.Errorf("%s: a call too much gave %q", op, r.Data)
 		}
 	}

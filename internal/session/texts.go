@@ -223,7 +223,7 @@ func (a *Accounts) openFile(d *bigtext.Dir, path string) Reply {
 	if len(path) > maxPath {
 		return fail(
 			fmt.Errorf(
-				"cannot open a path of %d bytes: no file has one that is longer than %d",
+				"cannot open a path of %d bytes: a path has at most %d",
 				len(path),
 				maxPath,
 			),
@@ -235,7 +235,7 @@ func (a *Accounts) openFile(d *bigtext.Dir, path string) Reply {
 		if len(a.files.list) >= maxFiles {
 			return fail(
 				fmt.Errorf(
-					"cannot open %q: %d files have been opened in this session, no more may be",
+					"cannot open %q: this session has already opened %d files, the maximum",
 					path,
 					maxFiles,
 				),

@@ -80,12 +80,12 @@ func serve(args []string) error {
 func compile(host io.ReadWriter) error {
 	text, err := os.ReadFile(toolchain)
 	if err != nil {
-		return fmt.Errorf("cannot read what is in the image: %w", err)
+		return fmt.Errorf("cannot read the contents of the image: %w", err)
 	}
 
 	var has build.Toolchain
 	if err := json.Unmarshal(text, &has); err != nil {
-		return fmt.Errorf("cannot read what is in the image: %w", err)
+		return fmt.Errorf("cannot read the contents of the image: %w", err)
 	}
 
 	if build.Serve(host, &has) != 0 {

@@ -93,7 +93,7 @@ func die(why string) {
 func (p *program) run(order wire.Order) {
 	number := order.Flags >> wire.OrdinalShift
 	if number < 1 || number > len(p.snippets) {
-		die("there is no such snippet")
+		die("unknown snippet")
 	}
 	p.mustSend(wire.KindBegun, order.Mark[:])
 	if order.Flags&wire.FlagConfigure != 0 {
