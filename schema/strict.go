@@ -160,7 +160,7 @@ func rewriteKeyword(keyword string, value *node) (name string, made *node, err e
 		kids, err := makeAllStrict(value.kids)
 		return "anyOf", newArray(kids), err
 	case slices.Contains(impossibleKeywords, keyword):
-		return "", nil, fmt.Errorf("it does not contain %q", keyword)
+		return "", nil, fmt.Errorf("%q is not allowed there", keyword)
 	}
 	return "", nil, nil
 }

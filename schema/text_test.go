@@ -132,7 +132,7 @@ func TestSignatures(t *testing.T) {
 	}
 
 	for text, want := range map[string]string{
-		"question": `no "->"`, "q ->": "names no output", "q -> a, a": `"a" is there twice`,
+		"question": `no "->"`, "q ->": "names no output", "q -> a, a": `"a" appears twice`,
 		"q -> a b":    "expected a comma",
 		"q -> a: Foo": "unknown type \"Foo\"", "3 -> a": "expected the name of a field",
 		"-> a: list[":                     "expected a type",

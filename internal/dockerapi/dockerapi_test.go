@@ -249,7 +249,7 @@ func TestAWarningIsAFailure(t *testing.T) {
 	if err == nil ||
 		!strings.Contains(
 			err.Error(),
-			"does not enforce all that was asked for: the kernel does not support this",
+			"does not enforce all requested settings: the kernel does not support this",
 		) {
 		t.Errorf("%v", err)
 	}

@@ -185,10 +185,10 @@ func TestWhatIsNotListedIsRefused(t *testing.T) {
 		"http://mapped.example.com/":      "127.0.0.1 is not public",
 		"http://nat64.example.com/":       "is not public",
 		"http://azure.example.com/":       "is not public",
-		"http://127.0.0.1/":               "only names",
+		"http://127.0.0.1/":               "give a host name",
 		"http://[::1]/":                   "HOST", // no port can be cut off
-		"http://2130706433/":              "only names",
-		"http://0x7f.1/":                  "only names",
+		"http://2130706433/":              "give a host name",
+		"http://0x7f.1/":                  "give a host name",
 		"http://good.example.com.evil.io": "the allowed hosts are",
 	} {
 		before := w.dials.Load()
