@@ -42,7 +42,7 @@ func readMounts() ([]mounted, error) {
 		before, after, _ := strings.Cut(lines.Text(), " - ")
 		fields, kind := strings.Fields(before), strings.Fields(after)
 		if len(fields) < 6 || len(kind) < 1 {
-			return nil, fmt.Errorf("cannot understand the mount %q", lines.Text())
+			return nil, fmt.Errorf("cannot parse the mount %q", lines.Text())
 		}
 		all = append(all, mounted{
 			point: unescapePath(fields[4]), options: fields[5], kind: kind[0],

@@ -104,7 +104,7 @@ func findPython(ctx context.Context, name string) (*python, error) {
 	}
 	var a answer
 	if err := json.Unmarshal(stdout.Bytes(), &a); err != nil {
-		return nil, fmt.Errorf("cannot understand %s: %w", path, err)
+		return nil, fmt.Errorf("cannot parse the description of %s: %w", path, err)
 	}
 
 	return a.python(path)

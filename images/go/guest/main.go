@@ -73,7 +73,7 @@ func serve(args []string) error {
 	case len(args) > 0 && args[0] == "run":
 		return relay.Run(streams, args[1:])
 	}
-	return fmt.Errorf("cannot understand the arguments %q", args)
+	return fmt.Errorf("cannot parse the arguments %q", args)
 }
 
 // compile compiles sessions until the host is gone.
@@ -89,7 +89,7 @@ func compile(host io.ReadWriter) error {
 	}
 
 	if build.Serve(host, &has) != 0 {
-		return errors.New("cannot understand the host")
+		return errors.New("cannot parse the host's message")
 	}
 	return nil
 }
