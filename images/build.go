@@ -105,7 +105,7 @@ func (b *imageBuild) importLayer(
 	}()
 
 	id, err := b.docker.Import(ctx, in, spec)
-	in.CloseWithError(errors.New("the daemon does not take any more"))
+	in.CloseWithError(errors.New("the daemon stopped reading the image"))
 	if written := <-done; written != nil && err != nil {
 		return "", errors.Join(written, err)
 	}

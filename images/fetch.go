@@ -49,7 +49,7 @@ func (b *imageBuild) fetch(ctx context.Context) (string, error) {
 		return "", err
 	}
 	if err := cmd.Start(); err != nil {
-		return "", fmt.Errorf("cannot fetch what the image %s is made of: %w", kind, err)
+		return "", fmt.Errorf("cannot fetch the files of the image %s: %w", kind, err)
 	}
 	id, err := b.importLayer(ctx, dockerapi.ImageSpec{}, func(l *layer) error {
 		if err := l.addExtras(append(skeleton(), own...)); err != nil {
@@ -60,7 +60,7 @@ func (b *imageBuild) fetch(ctx context.Context) (string, error) {
 
 	_, _ = io.Copy(io.Discard, files) // then the script ends, after an error too
 	if waited := cmd.Wait(); waited != nil {
-		waited = fmt.Errorf("cannot fetch what the image %s is made of: %w", kind, waited)
+		waited = fmt.Errorf("cannot fetch the files of the image %s: %w", kind, waited)
 		err = errors.Join(waited, err)
 	}
 	return id, err

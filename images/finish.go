@@ -50,7 +50,7 @@ func (b *imageBuild) finish(
 		return Image{}, err
 	}
 	progress := b.options.Progress
-	_, _ = fmt.Fprintln(progress, "compiling what the image is to have")
+	_, _ = fmt.Fprintln(progress, "compiling the contents of the image")
 
 	ctx, cancel := context.WithTimeout(ctx, finishIn)
 	defer cancel()
@@ -88,7 +88,7 @@ func readInventory(ctx context.Context, box *dockerapi.Container) (has inventory
 		return has, errors.Join(failed, err)
 	}
 	if err := json.Unmarshal(said, &has); err != nil {
-		return has, fmt.Errorf("cannot finish the image: its script said %.200q: %w", said, err)
+		return has, fmt.Errorf("cannot finish the image: its script printed %.200q: %w", said, err)
 	}
 	return has, nil
 }

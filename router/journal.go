@@ -145,7 +145,7 @@ func (a *attempt) findEntry(
 
 	if a.keep || a.replay {
 		if a.seen[call.Ordinal] {
-			err := fmt.Errorf("%w: call %d of the snippet came twice", errMismatch, call.Ordinal)
+			err := fmt.Errorf("%w: call %d of the snippet was made twice", errMismatch, call.Ordinal)
 			return nil, false, a.stopMismatched(err)
 		}
 
@@ -157,8 +157,8 @@ func (a *attempt) findEntry(
 
 	if e := j.entries[call.Ordinal]; e != nil {
 		if e.of != of {
-			err := fmt.Errorf("%w: call %d, now of %s, had another function or other arguments"+
-				" in the tier before", errMismatch, call.Ordinal, oneLine(call.Function))
+			err := fmt.Errorf("%w: call %d, now to %s, had a different function or different "+
+				"arguments in the previous tier", errMismatch, call.Ordinal, oneLine(call.Function))
 			return nil, false, a.stopMismatched(err)
 		}
 		return e, false, nil

@@ -184,11 +184,11 @@ func TestAMismatchStopsTheSnippet(t *testing.T) {
 	for _, c := range []struct{ name, first, second, text string }{
 		{
 			"other arguments", "call ask 1", "call ask 2\ncall ask 3",
-			"call 1, now of ask, had another function or other arguments",
+			"call 1, now to ask, had a different function or different arguments",
 		},
 		{
 			"another function", "call ask 1", "call fail 1\ncall ask 3",
-			"call 1, now of fail, had another function or other arguments",
+			"call 1, now to fail, had a different function or different arguments",
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -429,7 +429,7 @@ func TestCallsThatRunAfterTheirTierHoldNoMoreThanTheMemory(t *testing.T) {
 	}
 	_, err := (door{}).Call(ctx,
 		tiers.Call{Function: "f", Named: map[string]tiers.Value{"a": large[0]}, Ordinal: 2})
-	if err == nil || !strings.Contains(err.Error(), "would take more than 1000 B together") {
+	if err == nil || !strings.Contains(err.Error(), "would take more than 1000 B in total") {
 		t.Errorf("the host holds more: %v", err)
 	}
 	close(release)

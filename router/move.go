@@ -175,7 +175,7 @@ func adoptInput(ctx context.Context, in *tiers.Input) error {
 func exportState(ctx context.Context, from tiers.Sandbox) (tiers.State, error) {
 	exporter, ok := from.(tiers.Exporter)
 	if !ok {
-		return tiers.State{}, errors.New("the tier has no export")
+		return tiers.State{}, errors.New("the tier cannot export variables")
 	}
 	return exporter.Export(ctx)
 }

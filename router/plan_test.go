@@ -315,8 +315,8 @@ func TestRefusalsHaveStableReasons(t *testing.T) {
 			Verdict{Unknown: "too\x1b[1m deep"},
 			standing{language: tiers.Python, home: "wasm", fixed: true},
 			`no tier may run the snippet
-  tier interp: lacks files, which the policy wishes
-  tier wasm: lacks files, which the policy wishes
+  tier interp: lacks files, which the policy requires
+  tier wasm: lacks files, which the policy requires
   tier docker: not usable here: no daemon answers at /run/docker.sock start it
   tier local: policy does not allow it`,
 		},
@@ -326,9 +326,9 @@ func TestRefusalsHaveStableReasons(t *testing.T) {
 			standing{language: tiers.Python},
 			`no tier may run the snippet
   tier interp: not understood (too [1m deep), and it does not run the whole language
-  tier wasm: not understood (too [1m deep), so that the policy's modules cannot be checked
+  tier wasm: not understood (too [1m deep), so the policy's modules cannot be checked
   tier docker: policy does not allow it
-  tier local: not understood (too [1m deep), so that the policy's modules cannot be checked`,
+  tier local: not understood (too [1m deep), so the policy's modules cannot be checked`,
 		},
 		{
 			Policy{AllowLocal: true}, needs(), standing{
@@ -340,8 +340,8 @@ func TestRefusalsHaveStableReasons(t *testing.T) {
 			}, `no tier may run the snippet
   tier interp: rejected it: no
   tier wasm: rejected it: never
-  tier docker: lacks nosuch, which tier wasm found missing
-  tier local: lacks nosuch, which tier wasm found missing`,
+  tier docker: lacks nosuch, which tier wasm reported missing
+  tier local: lacks nosuch, which tier wasm reported missing`,
 		},
 		{
 			Policy{Pin: "wasm"},

@@ -45,13 +45,13 @@ func (q *question) checkPolicy(c *candidate) string {
 
 	for _, f := range [...]tiers.Feature{tiers.FeatureSockets, tiers.FeatureFiles} {
 		if p.wishesFor(f) && !info.Has(f) {
-			return fmt.Sprintf("lacks %s, which the policy wishes", f)
+			return fmt.Sprintf("lacks %s, which the policy requires", f)
 		}
 	}
 
 	for _, f := range q.state.wants {
 		if !info.Has(f) {
-			return fmt.Sprintf("lacks %s, which the session asks for", f)
+			return fmt.Sprintf("lacks %s, which the session requires", f)
 		}
 	}
 
@@ -114,7 +114,7 @@ func (q *question) checkUnknown(info *tiers.Info) string {
 	case !runsWholeLanguage(info):
 		return fmt.Sprintf("not understood (%s), and it does not run the whole language", why)
 	case len(q.policy.Modules) > 0:
-		return fmt.Sprintf("not understood (%s), so that the policy's modules cannot be checked",
+		return fmt.Sprintf("not understood (%s), so the policy's modules cannot be checked",
 			why)
 	}
 	return ""
@@ -148,7 +148,7 @@ func (q *question) checkRejections(c *candidate) string {
 
 	for i := range rejected {
 		if r := &rejected[i]; lacksMissing(&c.info, q.state.language, r.Missing) {
-			return fmt.Sprintf("lacks %s, which tier %s found missing", oneLine(r.Missing), r.Tier)
+			return fmt.Sprintf("lacks %s, which tier %s reported missing", oneLine(r.Missing), r.Tier)
 		}
 	}
 	return ""

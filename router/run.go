@@ -235,7 +235,7 @@ func (e *escalation) checkCalls(ctx context.Context, a *attempt, err error) erro
 		// To start again would make the calls twice.
 		return &tiers.BrokenError{
 			Tier: e.result.Tier, Effects: tiers.EffectsRan,
-			Err: fmt.Errorf("it rejected the snippet unasked, after %d host calls: %s",
+			Err: fmt.Errorf("it rejected the snippet without permission, after %d host calls: %s",
 				unnoted, rejected.Reason),
 		}
 	}

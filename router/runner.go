@@ -84,7 +84,7 @@ func NewRunner(cfg RunnerConfig) (*Runner, error) {
 	for _, tier := range cfg.Tiers {
 		info := tier.Info()
 		if _, twice := r.findTier(info.Name); twice {
-			return nil, fmt.Errorf("there are two tiers with the name %q", info.Name)
+			return nil, fmt.Errorf("two tiers have the name %q", info.Name)
 		}
 		r.candidates = append(r.candidates, candidate{info: info})
 	}
@@ -139,7 +139,7 @@ func (r *Runner) Collect(ctx context.Context, dir string) (tiers.Collected, erro
 	collector, ok := s.sandbox.(tiers.Collector)
 	if !ok {
 		return tiers.Collected{}, fmt.Errorf(
-			"cannot take files out of tier %s: it has no place for them", s.tier)
+			"cannot collect files from tier %s: it has no folder for them", s.tier)
 	}
 	return collector.Collect(ctx, dir)
 }

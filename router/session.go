@@ -27,7 +27,7 @@ func (r *Runner) Extend(
 	for _, s := range r.spaces {
 		if _, can := s.sandbox.(tiers.Extender); s.sandbox != nil && !can {
 			return fmt.Errorf(
-				"cannot add to the session: tier %s takes inputs and functions only when it opens",
+				"cannot add to the session: tier %s accepts inputs and functions only when it opens",
 				s.tier,
 			)
 		}

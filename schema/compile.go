@@ -48,7 +48,7 @@ func rewordCompileError(err error) error {
 	var found *jsonschema.ValidationError
 	if errors.As(err, &wrong) && errors.As(wrong.Err, &found) {
 		if all := listViolations(found); len(all) > 0 {
-			return fmt.Errorf("it is no JSON Schema: %s", all[0])
+			return fmt.Errorf("it is not a JSON Schema: %s", all[0])
 		}
 	}
 
@@ -62,7 +62,7 @@ type noLoader struct{}
 func (noLoader) Load(url string) (any, error) {
 	name := clip(strings.TrimPrefix(url, "contract://document"), 200)
 	return nil, fmt.Errorf(
-		"%s is another document; put what it says under \"$defs\"", name)
+		"it refers to another document, %s: copy that schema into \"$defs\"", name)
 }
 
 // drafts are the dialects that "$schema" may name.
@@ -114,12 +114,12 @@ func checkAnchors(n *node, seen map[string]bool, isTop bool) error {
 	for i, key := range n.keys {
 		kid := n.kids[i]
 		if kid.kind == textKind && key == "$schema" && !isTop {
-			return errors.New("\"$schema\" may stand at the top only")
+			return errors.New("\"$schema\" is allowed only at the top level")
 		}
 		if kid.kind == textKind && key == "$dynamicAnchor" {
 			if seen[kid.text] {
 				return fmt.Errorf(
-					"two \"$dynamicAnchor\" are called %q: use \"$ref\" and \"$defs\"",
+					"two \"$dynamicAnchor\" have the name %q: use \"$ref\" and \"$defs\"",
 					clip(kid.text, 60),
 				)
 			}

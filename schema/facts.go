@@ -45,7 +45,7 @@ func (c *Contract) collectFacts() error {
 			continue
 		}
 		if len(c.facts) == maxSubschemas {
-			return fmt.Errorf("it has more than %d schemas in it", maxSubschemas)
+			return fmt.Errorf("it contains more than %d schemas", maxSubschemas)
 		}
 
 		node, err := c.locate(s.Location)
@@ -72,7 +72,7 @@ func (c *Contract) locate(location string) (*node, error) {
 	pointer, ok := strings.CutPrefix(location, baseURL+"#")
 	if !ok {
 		return nil, fmt.Errorf(
-			"it refers to %s, which is another document: put what it says under \"$defs\"",
+			"it refers to another document, %s: copy that schema into \"$defs\"",
 			clip(location, 200))
 	}
 	if pointer == "" {

@@ -19,7 +19,7 @@ var formats = []*jsonschema.Format{
 		"15:04:05.999999999Z07:00", "15:04:05.999999999", "15:04")},
 }
 
-var errLayout = errors.New("it is not in the form of ISO 8601")
+var errLayout = errors.New("it is not in ISO 8601 format")
 
 // validateLayouts returns a function that accepts times in one of several layouts.
 func validateLayouts(layouts ...string) func(any) error {

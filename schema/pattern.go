@@ -43,7 +43,7 @@ func (e *patternEngine) compile(pattern string) (jsonschema.Regexp, error) {
 	}
 	if e.total += size; e.total > maxPrograms {
 		return nil, fmt.Errorf(
-			"the patterns of the schema unfold to more than %d instructions", maxPrograms)
+			"the patterns of the schema expand to more than %d instructions", maxPrograms)
 	}
 	e.known[pattern], e.contract.programs[pattern] = re, size
 	return re, nil
@@ -70,14 +70,14 @@ func compilePattern(pattern string) (jsonschema.Regexp, int, error) {
 	parsed, err := syntax.Parse(translated, syntax.Perl)
 	if err != nil {
 		return nil, 0, fmt.Errorf(
-			"the pattern %q: %w (there is no look-around and no back-reference)", name, err)
+			"invalid pattern %q: %w (look-around and back-references are not supported)", name, err)
 	}
 	program, err := syntax.Compile(parsed.Simplify())
 	if err != nil {
-		return nil, 0, fmt.Errorf("the pattern %q: %w", name, err)
+		return nil, 0, fmt.Errorf("invalid pattern %q: %w", name, err)
 	}
 	if len(program.Inst) > maxProgram {
-		return nil, 0, fmt.Errorf("the pattern %q unfolds to %d instructions, more than %d",
+		return nil, 0, fmt.Errorf("the pattern %q expands to %d instructions, more than %d",
 			name, len(program.Inst), maxProgram)
 	}
 

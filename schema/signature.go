@@ -100,7 +100,7 @@ func parseFields(text string) ([]signatureField, error) {
 		}
 		if slices.ContainsFunc(fields,
 			func(f signatureField) bool { return f.name == field.name }) {
-			return nil, fmt.Errorf("the field %q is there twice", clip(field.name, 60))
+			return nil, fmt.Errorf("the field %q appears twice", clip(field.name, 60))
 		}
 
 		if fields = append(fields, field); len(fields) > maxFields {

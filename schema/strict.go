@@ -98,7 +98,7 @@ var (
 	}
 )
 
-var errAnything = errors.New("a part of it may be anything")
+var errAnything = errors.New("a part of it allows any value")
 
 // makeStrict rewrites one schema.
 func makeStrict(n *node) (*node, error) {
@@ -123,7 +123,7 @@ func makeStrict(n *node) (*node, error) {
 	case isObject(n):
 		return closeObject(n, made)
 	case isArray(n) && n.member("items") == nil:
-		return nil, errors.New("the items of a list may be anything")
+		return nil, errors.New("a list allows any items")
 	case !slices.ContainsFunc(made.keys, isChoosing):
 		return nil, errAnything
 	}
@@ -160,7 +160,7 @@ func rewriteKeyword(keyword string, value *node) (name string, made *node, err e
 		kids, err := makeAllStrict(value.kids)
 		return "anyOf", newArray(kids), err
 	case slices.Contains(impossibleKeywords, keyword):
-		return "", nil, fmt.Errorf("there is no %q in it", keyword)
+		return "", nil, fmt.Errorf("%q is not allowed there", keyword)
 	}
 	return "", nil, nil
 }
@@ -170,7 +170,7 @@ func checkStrictRef(target string) error {
 	isDefinition := strings.HasPrefix(target, "#/$defs/") ||
 		strings.HasPrefix(target, "#/definitions/")
 	if !isDefinition && target != "#" {
-		return fmt.Errorf("it refers to %s, which is no definition", clip(target, 100))
+		return fmt.Errorf("it refers to %s, which is not a definition", clip(target, 100))
 	}
 	return nil
 }

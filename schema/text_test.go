@@ -132,9 +132,9 @@ func TestSignatures(t *testing.T) {
 	}
 
 	for text, want := range map[string]string{
-		"question": `no "->"`, "q ->": "names no output", "q -> a, a": `"a" is there twice`,
+		"question": `no "->"`, "q ->": "names no output", "q -> a, a": `"a" appears twice`,
 		"q -> a b":    "expected a comma",
-		"q -> a: Foo": "no type that is known", "3 -> a": "expected the name of a field",
+		"q -> a: Foo": "unknown type \"Foo\"", "3 -> a": "expected the name of a field",
 		"-> a: list[":                     "expected a type",
 		strings.Repeat("a", 5000) + "->b": "5003 bytes", "a->b->c": "expected a comma",
 		"-> a: Literal['x": "does not end",

@@ -32,8 +32,8 @@ var plainTypes = map[string]string{
 func plainType(name string) (*node, error) {
 	made, ok := plainTypes[name]
 	if !ok {
-		return nil, fmt.Errorf("%q is no type that is known "+
-			"(bool, int, float, str, list[…], dict[str, …], Optional[…], Literal[…], …)",
+		return nil, fmt.Errorf("unknown type %q: "+
+			"use bool, int, float, str, list[…], dict[str, …], Optional[…], Literal[…], …",
 			clip(name, 60))
 	}
 	return decode([]byte(made), schemaBounds)
@@ -46,7 +46,7 @@ func genericType(name string, args []*node) (*node, error) {
 	if slices.Contains(args, nil) {
 		isTuple := lower == "tuple" && len(args) == 2 && args[0] != nil
 		if !isTuple {
-			return nil, errors.New("... stands only in tuple[T, ...]")
+			return nil, errors.New("... is allowed only in tuple[T, ...]")
 		}
 		return arrayOf(args[0]), nil
 	}
@@ -73,7 +73,7 @@ func genericType(name string, args []*node) (*node, error) {
 			return dictOf(args[0], args[1])
 		}
 	}
-	return nil, fmt.Errorf("%s takes no %d types in brackets", clip(name, 60), len(args))
+	return nil, fmt.Errorf("%s cannot have %d types in brackets", clip(name, 60), len(args))
 }
 
 // typed returns the schema of a type of JSON Schema.
@@ -113,7 +113,7 @@ func dictOf(key, value *node) (*node, error) {
 		digits := newObject([]string{"pattern"}, []*node{newText("^-?[0-9]+$")})
 		made.put("propertyNames", digits)
 	case !isText && !isAny:
-		return nil, errors.New("the keys of a dict are str, int or a Literal")
+		return nil, errors.New("the keys of a dict must be str, int or a Literal")
 	}
 	return made.build(), nil
 }

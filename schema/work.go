@@ -11,7 +11,7 @@ import (
 const maxWork = 2_000_000
 
 var errWork = errors.New("the schema applies its rules to this value too often: " +
-	"make the value smaller, or the schema simpler (fewer alternatives that recur)")
+	"make the value smaller, or the schema simpler (fewer recursive alternatives)")
 
 // sumWork computes the totals: each schema's weight and that of all below it. A schema
 // that leads back to itself has no such bound. The schemas in under are being computed.

@@ -61,7 +61,7 @@ func newClasses(prog *syntax.Prog, ops syntax.EmptyOp) (*classes, error) {
 	edges = slices.Compact(edges)
 	if len(edges)*len(sets) > maxClassWork {
 		return nil, fmt.Errorf(
-			"cannot compile the regular expression: %w: it has %d different classes with %d ends: "+
+			"cannot compile the regular expression: %w: it has %d different character classes with %d bounds: "+
 				"use fewer",
 			ErrTooLarge, len(sets), len(edges))
 	}
@@ -70,8 +70,8 @@ func newClasses(prog *syntax.Prog, ops syntax.EmptyOp) (*classes, error) {
 	c.number(edges, refine(edges, sets))
 	if c.n > maxClasses {
 		return nil, fmt.Errorf(
-			"cannot compile the regular expression: %w: it tells %d classes of characters apart: "+
-				"use at most %d",
+			"cannot compile the regular expression: %w: it distinguishes %d classes of "+
+				"characters: use at most %d",
 			ErrTooLarge, c.n, maxClasses)
 	}
 

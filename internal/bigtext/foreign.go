@@ -162,7 +162,7 @@ func DirOf(source DirSource) (*Dir, error) {
 	}
 	if len(d.names) > maxEntries {
 		return nil, fmt.Errorf(
-			"cannot use the context directory %q: %w: it has more than %d entries: give a part",
+			"cannot use the context directory %q: %w: it has more than %d entries: pass a part of it",
 			d.name, ErrTooLarge, maxEntries)
 	}
 

@@ -113,7 +113,7 @@ func (t *Text) Changed() error {
 	return t.run(func() error {
 		now, err := t.file.Stat()
 		if err != nil {
-			return fmt.Errorf("cannot look at %q: %w", t.name, err)
+			return fmt.Errorf("cannot inspect %q: %w", t.name, err)
 		}
 		return t.compare(now)
 	})

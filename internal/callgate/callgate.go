@@ -35,7 +35,7 @@ func (g *Gate) Hold(bytes int) error {
 		return nil
 	}
 	return fmt.Errorf(
-		"the arguments of the host calls under way would take more than %s together: "+
+		"the arguments of the host calls in flight would take more than %s in total: "+
 			"wait for some of the calls first",
 		humanize.IBytes(uint64(g.most)),
 	)

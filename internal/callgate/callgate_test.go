@@ -15,7 +15,7 @@ func TestArgumentsTakeNoMoreThanTheMemory(t *testing.T) {
 		t.Fatal(err)
 	}
 	err := g.Hold(1<<19 + 1)
-	if err == nil || !strings.Contains(err.Error(), "1.0 MiB together") {
+	if err == nil || !strings.Contains(err.Error(), "1.0 MiB in total") {
 		t.Errorf("too much is held: %v", err)
 	}
 	if err := g.Hold(1 << 19); err != nil {

@@ -26,7 +26,7 @@ type Container struct {
 // The errors that callers distinguish.
 var (
 	// ErrNoImage: the image does not exist.
-	ErrNoImage = errors.New("there is no such image")
+	ErrNoImage = errors.New("the image does not exist")
 	// ErrGone: the container does not exist, or has ended.
 	ErrGone = errors.New("the container is gone")
 )
@@ -70,7 +70,7 @@ func (c *Client) startMade(
 	ctx context.Context, made container.CreateResponse, stderr func([]byte),
 ) (*Container, error) {
 	if len(made.Warnings) > 0 {
-		return nil, fmt.Errorf("the Docker daemon does not enforce all that was asked for: %s",
+		return nil, fmt.Errorf("the Docker daemon does not enforce all requested settings: %s",
 			strings.Join(made.Warnings, "; "))
 	}
 	began := time.Now()

@@ -80,10 +80,10 @@ func (c *Client) explain(what string, err error) error {
 	case denied:
 		return fmt.Errorf("cannot %s at %s: this user may not use it: join the group that owns "+
 			"the socket (usually sudo usermod -aG docker $USER, then log in again), "+
-			"or run a rootless daemon and name it by DOCKER_HOST: %w",
+			"or run a rootless daemon and name it with DOCKER_HOST: %w",
 			what, c.api.DaemonHost(), err)
 	case failed:
-		return fmt.Errorf("cannot %s at %s: start it, or name another by DOCKER_HOST: %w",
+		return fmt.Errorf("cannot %s at %s: start it, or name another with DOCKER_HOST: %w",
 			what, c.api.DaemonHost(), err)
 	case errors.Is(err, context.DeadlineExceeded):
 		return fmt.Errorf("cannot %s: it does not answer: %w", what, err)

@@ -249,7 +249,7 @@ func TestAWarningIsAFailure(t *testing.T) {
 	if err == nil ||
 		!strings.Contains(
 			err.Error(),
-			"does not enforce all that was asked for: the kernel does not support this",
+			"does not enforce all requested settings: the kernel does not support this",
 		) {
 		t.Errorf("%v", err)
 	}
@@ -300,7 +300,7 @@ func TestOnlyASocketOfThisMachineIsUsed(t *testing.T) {
 	if _, err := c.Check(
 		context.Background(),
 	); err == nil ||
-		!strings.Contains(err.Error(), "start it, or name another by DOCKER_HOST") {
+		!strings.Contains(err.Error(), "start it, or name another with DOCKER_HOST") {
 		t.Errorf("%v", err)
 	}
 }

@@ -37,7 +37,7 @@ func (c *Client) Check(ctx context.Context) (Facts, error) {
 
 	info, err := c.api.Info(ctx)
 	if err != nil {
-		return Facts{}, c.explain("ask the Docker daemon what it can", err)
+		return Facts{}, c.explain("ask the Docker daemon for its features", err)
 	}
 	_, gvisor := info.Runtimes["runsc"]
 	facts := Facts{
@@ -95,7 +95,7 @@ func checkAbilities(info system.Info, api string) error {
 	}
 
 	if len(lacks) > 0 {
-		return fmt.Errorf("the Docker daemon %s cannot enforce everything needed, it lacks %s",
+		return fmt.Errorf("the Docker daemon %s cannot enforce all required settings: it lacks %s",
 			info.ServerVersion, strings.Join(lacks, "; "))
 	}
 	return nil

@@ -42,7 +42,7 @@ func (c *Container) State(ctx context.Context) (State, error) {
 	}
 	if is.ContainerJSONBase == nil || is.State == nil {
 		return State{}, errors.New(
-			"cannot look at a container: the daemon does not report its state",
+			"cannot inspect a container: the daemon does not report its state",
 		)
 	}
 
@@ -81,13 +81,13 @@ func (c *Container) Usage(ctx context.Context) (Usage, error) {
 		return Usage{}, ErrGone
 	}
 	if err != nil {
-		return Usage{}, c.client.explain("ask what a container uses", err)
+		return Usage{}, c.client.explain("read the statistics of a container", err)
 	}
 	defer answer.Body.Close()
 
 	var stats container.StatsResponse
 	if err := json.NewDecoder(io.LimitReader(answer.Body, maxStats)).Decode(&stats); err != nil {
-		return Usage{}, fmt.Errorf("cannot understand what a container uses: %w", err)
+		return Usage{}, fmt.Errorf("cannot decode the statistics of a container: %w", err)
 	}
 	m := stats.MemoryStats
 	return Usage{

@@ -73,7 +73,7 @@ const (
 	streamErr = 2
 )
 
-var errStream = errors.New("the daemon sent something other than a piece of a stream")
+var errStream = errors.New("the daemon sent an invalid stream frame")
 
 func (s *pieces) Read(p []byte) (int, error) {
 	for s.left == 0 {

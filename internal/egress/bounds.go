@@ -19,9 +19,9 @@ func (p *Proxy) spend(n int, target endpoint) error {
 	case !over:
 		return nil
 	case before < 0: // it was recorded before
-		return &refusal{target.String(), "the session's allowance of bytes is used up"}
+		return &refusal{target.String(), "the session's byte limit is used up"}
 	}
-	return p.refuse(target.String(), "the session's allowance of %d bytes is used up",
+	return p.refuse(target.String(), "the session's limit of %d bytes is used up",
 		p.options.MaxBytes)
 }
 

@@ -40,7 +40,7 @@ const maxHost = 253
 func parseEndpoint(text string) (endpoint, error) {
 	host, port, ok := strings.Cut(text, ":")
 	if !ok {
-		return endpoint{}, errors.New("it has no port, as in example.com:443")
+		return endpoint{}, errors.New("the port is missing: write it as in example.com:443")
 	}
 	n, err := strconv.ParseUint(port, 10, 16)
 	if err != nil || n == 0 || port[0] == '0' || port[0] == '+' {
@@ -68,7 +68,7 @@ func canonicalHost(host string) (string, error) {
 
 	last := labels[len(labels)-1]
 	if last[0] >= '0' && last[0] <= '9' {
-		return "", errors.New("addresses cannot be listed, only names")
+		return "", errors.New("addresses are not allowed: give a host name")
 	}
 	if len(labels) == 1 || slices.Contains(localDomains, last) {
 		return "", errors.New("it is a name of the local network")
@@ -87,7 +87,7 @@ func checkLabel(label string) error {
 	for _, c := range []byte(label) {
 		if (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '-' && c != '_' {
 			return errors.New("its name has characters other than a-z, 0-9 and '-' " +
-				"(give names of other scripts in their xn-- form)")
+				"(write names in other scripts in their xn-- form)")
 		}
 	}
 	return nil

@@ -85,7 +85,7 @@ func (p *Proxy) newForward() *httputil.ReverseProxy {
 		// out of our hands.
 		ModifyResponse: func(r *http.Response) error {
 			if r.StatusCode == http.StatusSwitchingProtocols {
-				return p.refuse(r.Request.URL.Host, "it answers by another protocol than HTTP")
+				return p.refuse(r.Request.URL.Host, "it switched to a protocol other than HTTP")
 			}
 			return nil
 		},
@@ -112,7 +112,7 @@ func (p *Proxy) Serve(l net.Listener) {
 
 		err := p.server.Serve(&boundedListener{l, p})
 		if !errors.Is(err, http.ErrServerClosed) && !errors.Is(err, net.ErrClosed) {
-			p.options.Log.Warn("the egress proxy cannot go on", "error", err)
+			p.options.Log.Warn("the egress proxy stopped", "error", err)
 		}
 	}()
 }
@@ -215,7 +215,7 @@ func (p *Proxy) dial(ctx context.Context, _, target string) (net.Conn, error) {
 		return nil, p.refuse(target, "%v", err)
 	}
 	if !slices.Contains(p.allow, want) {
-		return nil, p.refuse(want.String(), "allowed are %s", p.listAllowed())
+		return nil, p.refuse(want.String(), "the allowed hosts are %s", p.listAllowed())
 	}
 
 	ctx, cancel := context.WithTimeout(ctx, dialTime)

@@ -176,20 +176,20 @@ func TestWhatIsNotListedIsRefused(t *testing.T) {
 		"mapped.example.com:80", "nat64.example.com:80", "azure.example.com:80",
 		"nowhere.example.com:80")
 	for address, want := range map[string]string{
-		"http://evil.example.com/":        "allowed are good.example.com:80",
-		"https://evil.example.com/":       "allowed are good.example.com:80",
-		"http://good.example.com:8080/":   "allowed are",
-		"https://good.example.com/":       "allowed are",
+		"http://evil.example.com/":        "the allowed hosts are good.example.com:80",
+		"https://evil.example.com/":       "the allowed hosts are good.example.com:80",
+		"http://good.example.com:8080/":   "the allowed hosts are",
+		"https://good.example.com/":       "the allowed hosts are",
 		"http://inside.example.com/":      "10.0.0.1 is not public",
 		"http://mixed.example.com/":       "169.254.169.254 is not public",
 		"http://mapped.example.com/":      "127.0.0.1 is not public",
 		"http://nat64.example.com/":       "is not public",
 		"http://azure.example.com/":       "is not public",
-		"http://127.0.0.1/":               "only names",
+		"http://127.0.0.1/":               "give a host name",
 		"http://[::1]/":                   "HOST", // no port can be cut off
-		"http://2130706433/":              "only names",
-		"http://0x7f.1/":                  "only names",
-		"http://good.example.com.evil.io": "allowed are",
+		"http://2130706433/":              "give a host name",
+		"http://0x7f.1/":                  "give a host name",
+		"http://good.example.com.evil.io": "the allowed hosts are",
 	} {
 		before := w.dials.Load()
 		got, err := get(t, client, address)

@@ -8,7 +8,7 @@ import (
 )
 
 // errMessage is wrapped by the error for a payload that is not the message it should be.
-var errMessage = errors.New("cannot understand a message")
+var errMessage = errors.New("cannot parse a message")
 
 // DecodeJSON decodes a payload into message, a pointer. Unknown fields are errors, and so
 // are bytes after the message.
@@ -20,7 +20,7 @@ func DecodeJSON(body []byte, message any) error {
 	}
 
 	if decoder.More() {
-		return fmt.Errorf("%w: there are bytes after it", errMessage)
+		return fmt.Errorf("%w: it has extra bytes at the end", errMessage)
 	}
 	return nil
 }

@@ -40,7 +40,7 @@ func (c *compiler) compile(ctx context.Context, request *build.Request) (build.B
 		}
 		missing = more
 	}
-	return build.Built{}, build.Stopped("the compiler asks for packages without end")
+	return build.Built{}, build.Stopped("the compiler requests packages endlessly")
 }
 
 var errCompilerGone = errors.New("the compiler broke")

@@ -68,7 +68,7 @@ func startProgram(ctx context.Context, wall Wall, memory int64) (*program, error
 func (p *program) begin(file []byte) error {
 	select {
 	case <-p.connection.Gone():
-		return errors.New("its process has ended while it waited")
+		return errors.New("the process ended while it waited for a snippet")
 	default:
 	}
 

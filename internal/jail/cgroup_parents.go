@@ -24,7 +24,7 @@ type cgroupParents struct {
 	folders map[string]string
 }
 
-var errNoCgroup = errors.New("no cgroup can be made")
+var errNoCgroup = errors.New("cannot create a cgroup")
 
 // findCgroupParents looks for folders in which this process may make cgroups. They are its
 // own ones, so limits of the launcher hold for its jails, too.
@@ -111,8 +111,8 @@ func findUnifiedParent(mountPoints map[string]bool, own string) (cgroupParents, 
 		}
 
 		if dir == point {
-			return cgroupParents{}, fmt.Errorf("%w: no group at or above %s hands memory and pids "+
-				"down to this user: have it delegated, for example by "+
+			return cgroupParents{}, fmt.Errorf("%w: no group at or above %s delegates memory and pids "+
+				"to this user: delegate it, for example with "+
 				"systemd-run --user --scope -p Delegate=yes", errNoCgroup, own)
 		}
 	}

@@ -132,7 +132,7 @@ func (g *guest) compareNamespaces(names ...string) error {
 			return err
 		}
 		if host := g.plan.HostNS[name]; host == "" || host == own {
-			return fmt.Errorf("the %s namespace %s is the launcher's", name, own)
+			return fmt.Errorf("the %s namespace %s belongs to the launcher", name, own)
 		}
 	}
 	return nil

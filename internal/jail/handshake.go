@@ -97,7 +97,7 @@ func (p *Process) checkAttestation() error {
 	}
 	for i := range allLayers {
 		if l := Layers(1 << i); promised&l != 0 && !a.holds(l) {
-			return inLayer(l, errors.New("the guest does not attest it"))
+			return inLayer(l, errors.New("the guest does not attest this layer"))
 		}
 	}
 	if a.Class != p.plan.Class || a.UID != p.plan.UID {
@@ -151,7 +151,7 @@ func writeMessage(c *net.UnixConn, m any) error {
 }
 
 // errNoFile is what comes with a message and is not one file.
-var errNoFile = errors.New("a message came with something other than a file")
+var errNoFile = errors.New("a message contained something other than a file")
 
 // readMessage reads one message, and the file that came with it.
 func readMessage(c *net.UnixConn, m any) (*os.File, error) {

@@ -85,8 +85,8 @@ func checkLandlockABI(p *plan, abi int) error {
 			"use Linux 5.13 or later with landlock in CONFIG_LSM or lsm=")
 	}
 	if p.Class == Nested && abi < nestedABI && p.HostUID == p.UID {
-		return fmt.Errorf("without a process namespace Landlock ABI %d is needed, "+
-			"the kernel offers %d: use Linux 6.15 or later, or 6.12 with its updates",
+		return fmt.Errorf("without a process namespace, Landlock ABI %d is required, "+
+			"but the kernel has ABI %d: use Linux 6.15 or later, or 6.12 with its updates",
 			nestedABI, abi)
 	}
 	return nil

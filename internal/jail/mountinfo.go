@@ -42,7 +42,7 @@ func readMounts() ([]mounted, error) {
 		before, after, _ := strings.Cut(lines.Text(), " - ")
 		fields, kind := strings.Fields(before), strings.Fields(after)
 		if len(fields) < 6 || len(kind) < 1 {
-			return nil, fmt.Errorf("cannot understand the mount %q", lines.Text())
+			return nil, fmt.Errorf("cannot parse the mount %q", lines.Text())
 		}
 		all = append(all, mounted{
 			point: unescapePath(fields[4]), options: fields[5], kind: kind[0],
@@ -64,7 +64,7 @@ func checkMounts(p *plan, all []mounted) error {
 		}
 	}
 	if want := 2 + len(scratch) + len(p.Trees); len(all) < want {
-		return fmt.Errorf("%d mounts instead of at least %d", len(all), want)
+		return fmt.Errorf("there are %d mounts, fewer than the expected %d", len(all), want)
 	}
 	return nil
 }

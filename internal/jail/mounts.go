@@ -198,8 +198,8 @@ func (t *tree) attach() error {
 		err = makeMountPoint(target, t.Folder)
 	}
 	if err != nil {
-		return fmt.Errorf("cannot make a place for %s "+
-			"(a place inside another bind must exist already): %w", t.Target, err)
+		return fmt.Errorf("cannot make the mount point %s "+
+			"(a mount point inside another bind must already exist): %w", t.Target, err)
 	}
 
 	err = unix.MoveMount(t.FD, "", unix.AT_FDCWD, target, unix.MOVE_MOUNT_F_EMPTY_PATH)

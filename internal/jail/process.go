@@ -102,7 +102,7 @@ func (p *Process) sendOrder(ctx context.Context, o order) error {
 		p.mu.Unlock()
 	}()
 	if err != nil {
-		return fmt.Errorf("cannot give an order to the init: %w", errors.Join(errEnded, err))
+		return fmt.Errorf("cannot send an order to the init: %w", errors.Join(errEnded, err))
 	}
 
 	ctx, cancel := context.WithTimeout(ctx, stopTimeout)

@@ -114,7 +114,7 @@ func (c Config) check() error {
 	case c.Worker != "" && !isRegistered(c.Worker):
 		return fmt.Errorf("no worker is registered as %q", c.Worker)
 	case c.Off != 0 && flag.Lookup("test.v") == nil:
-		return errors.New("only tests can leave layers out")
+		return errors.New("only tests may disable layers")
 	}
 	return nil
 }

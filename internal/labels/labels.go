@@ -36,7 +36,7 @@ func Check(labels map[string]string) error {
 		}
 		for _, r := range value {
 			if !unicode.IsPrint(r) {
-				return fmt.Errorf("the label %s has the character %U, which does not print", name, r)
+				return fmt.Errorf("the label %s has the character %U, which is not printable", name, r)
 			}
 		}
 	}

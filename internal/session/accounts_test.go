@@ -108,27 +108,27 @@ func TestRequests(t *testing.T) {
 
 func TestRefusals(t *testing.T) {
 	for _, c := range []struct{ name, req, want string }{
-		{"empty", "", "cannot understand"},
-		{"unknown operation", "?", "cannot understand"},
-		{"call without arguments", "cecho", "cannot understand"},
-		{"call with half of the arguments", "cecho\x00[[1]]", "cannot understand"},
+		{"empty", "", "cannot parse"},
+		{"unknown operation", "?", "cannot parse"},
+		{"call without arguments", "cecho", "cannot parse"},
+		{"call with half of the arguments", "cecho\x00[[1]]", "cannot parse"},
 		{"call of the host's error", "cfail\x00[[],{}]", "it failed"},
 		{"call that returns junk", "cjunk\x00[[],{}]", "not JSON"},
 		{"function that is not offered", "crm\x00[[],{}]", `no function "rm"`},
 		{"model call without a model", "cllm_query\x00[[],{}]", "no model configured"},
 		{"slice beyond the end", "ts0,0,99", "slice"},
 		{"slice backwards", "ts0,5,4", "slice"},
-		{"negative bytes", "tb0,-1,4", "cannot understand"},
-		{"huge number", "ts0,0,99999999999999999999", "cannot understand"},
-		{"unknown text", "ts9,0,1", "cannot understand"},
-		{"a directory is no text", "ts1,0,1", "cannot understand"},
-		{"unknown splitter", "tp0,0,19,nope,", "cannot understand"},
+		{"negative bytes", "tb0,-1,4", "cannot parse"},
+		{"huge number", "ts0,0,99999999999999999999", "cannot parse"},
+		{"unknown text", "ts9,0,1", "cannot parse"},
+		{"a directory is no text", "ts1,0,1", "cannot parse"},
+		{"unknown splitter", "tp0,0,19,nope,", "cannot parse"},
 		{"empty separator", "tp0,0,19,sep,", "empty separator"},
 		{"bad regexp", "tx0,0,19,0,10,(", "regexp:"},
-		{"too many matches at once", "tx0,0,19,0,999999,o", "cannot understand"},
+		{"too many matches at once", "tx0,0,19,0,999999,o", "cannot parse"},
 		{"file outside of the directory", "do1,../secret", "open"},
-		{"stream that does not exist", "o3x", "cannot understand"},
-		{"final without a value", "f{}", "cannot understand"},
+		{"stream that does not exist", "o3x", "cannot parse"},
+		{"final without a value", "f{}", "cannot parse"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := begun(t, testConfig(t))
@@ -216,7 +216,7 @@ func TestArgumentsOfCallsUnderWayAreBounded(t *testing.T) {
 	number := string(s.Handle([]byte("s" + large)).Data)
 	for _, op := range []string{"s", "c"} {
 		if r := s.Handle([]byte(op + large)); !r.Failed ||
-			!strings.Contains(string(r.Data), "would take more than 1000 B together") {
+			!strings.Contains(string(r.Data), "would take more than 1000 B in total") {
 			t.Errorf("%s: a call too much gave %q", op, r.Data)
 		}
 	}

@@ -72,7 +72,7 @@ func (j *journal) answer(call tiers.Call) (tiers.Value, error) {
 	left := j.left[key]
 	if len(left) == 0 {
 		j.strayed = true
-		return nil, errors.New("this call was not made the first time")
+		return nil, errors.New("this call was not made in the first run")
 	}
 
 	j.left[key] = left[1:]

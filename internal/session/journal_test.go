@@ -106,7 +106,7 @@ func TestAStateIsReadStrictly(t *testing.T) {
 		`{}`:                        "cannot",
 		`[1]`:                       "cannot",
 		`[{"source": "y", "z": 1}]`: "unknown field",
-		`["x"] ["y"]`:               "after",
+		`["x"] ["y"]`:               "extra bytes",
 		`[{"source": "y", "calls": [{"function": 3}]}]`: "cannot",
 	} {
 		_, h, _ := play(t, tiers.Limits{})

@@ -134,7 +134,7 @@ func isASCII(b []byte) bool {
 	return true
 }
 
-var errRequest = errors.New("cannot understand the request to the host")
+var errRequest = errors.New("cannot parse the request to the host")
 
 var comma = []byte{','}
 

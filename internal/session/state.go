@@ -59,7 +59,7 @@ func (a *Accounts) ExportState(ctx context.Context, tier string, run Runner) (ti
 	defer func() { a.moving = moving{} }()
 
 	if err := a.transfer(ctx, run, wire.FlagExport); err != nil {
-		return tiers.State{}, fmt.Errorf("cannot take the variables out of tier %s: %w", tier, err)
+		return tiers.State{}, fmt.Errorf("cannot export the variables from tier %s: %w", tier, err)
 	}
 
 	head, err := json.Marshal(knownTexts{a.fileList()})
@@ -105,7 +105,7 @@ func (a *Accounts) ImportState(
 	defer func() { a.moving = moving{} }()
 
 	if err := a.transfer(ctx, run, wire.FlagImport); err != nil {
-		return tiers.Report{}, fmt.Errorf("cannot bring the variables into tier %s: %w", tier, err)
+		return tiers.Report{}, fmt.Errorf("cannot import the variables into tier %s: %w", tier, err)
 	}
 	return tiers.Report{
 		Moved: a.moving.moved,
@@ -203,7 +203,7 @@ func (a *Accounts) fileList() []textFile {
 	return list
 }
 
-var errState = errors.New("its head is damaged")
+var errState = errors.New("its header is damaged")
 
 // adopt makes the texts known that the state refers to and returns the guest's
 // part of it.

@@ -79,7 +79,7 @@ func (a *Accounts) slice(t *bigtext.Text, from, to int64) Reply {
 	if len(data) > maxSlice {
 		return fail(
 			fmt.Errorf(
-				"cannot bring %d bytes into the sandbox at once: take smaller slices", len(data),
+				"cannot copy %d bytes into the sandbox at once: use smaller slices", len(data),
 			),
 		)
 	}

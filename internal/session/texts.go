@@ -221,14 +221,15 @@ func listDir(d *bigtext.Dir) Reply {
 
 func (a *Accounts) openFile(d *bigtext.Dir, path string) Reply {
 	if len(path) > maxPath {
-		return fail(fmt.Errorf("cannot open a path of %d bytes: no file has one that is longer than %d",
+		return fail(fmt.Errorf("cannot open a path of %d bytes: a path has at most %d",
 			len(path), maxPath))
 	}
 
 	f := file{d, path}
 	if _, isKnown := a.files.numbers[f]; !isKnown {
 		if len(a.files.list) >= maxFiles {
-			return fail(fmt.Errorf("cannot open %q: %d files have been opened in this session, no more may be",
+			return fail(fmt.Errorf(
+				"cannot open %q: this session has already opened %d files, the maximum",
 				path, maxFiles))
 		}
 		if _, err := d.Size(path); err != nil { // what does not exist gets no number

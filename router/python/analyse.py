@@ -60,7 +60,7 @@ def analyse(source):
 
 
 def _not_utf8(source):
-    """What the runtime of the tiers reports for bytes that are not UTF-8."""
+    """Returns the error that the tiers' runtime reports for bytes that are not UTF-8."""
     at = next(i for i, char in enumerate(source) if "\ud800" <= char <= "\udfff")
     line = source.count("\n", 0, at) + 1
     byte = ord(source[at]) & 0xFF
@@ -77,7 +77,7 @@ def _invalid(error, source):
 
 
 class _Walk:
-    """What one pass has found, and the scope it is in."""
+    """The findings of one pass, and its current scope."""
 
     def __init__(self):
         self.stack = []
@@ -97,7 +97,7 @@ class _Walk:
         self.large = False  # whether another bound of a range may be large
 
     def run(self, tree):
-        """Looks at the whole tree."""
+        """Visits the whole tree."""
         stack = self.stack
         pop, push = stack.pop, stack.append
         stack += tree.body[::-1]
@@ -169,7 +169,7 @@ class _Walk:
                 bound, reads, calls, names = self.bound, self.reads, self.calls, self.names
 
     def alias(self, name, value):
-        """A name will be bound to a value that may stand for something."""
+        """Notes that a name will be bound to a value that may stand for a module or function."""
         path = self.path(value)
         text = path == "str" and value.__class__ is Constant
         if path is not None and (not text or _like_path(value.value)):
@@ -184,7 +184,7 @@ class _Walk:
     # --- names ---
 
     def name(self, node, name):
-        """A name is read that stands for something."""
+        """Notes that a name is read that stands for a module or function."""
         path = self.names[name]
         if path.__class__ is _Later:
             self.use(name)
@@ -192,7 +192,7 @@ class _Walk:
             self.need(FEATURES[path], path, node)
 
     def use(self, name):
-        """A function is mentioned: from now on it may run, and read."""
+        """Notes that a function is mentioned: from now on it may run, and read names."""
         if self.kind is None:
             later = self.names[name]
             self.forget(name)
@@ -210,7 +210,7 @@ class _Walk:
         return names
 
     def bind(self, name, path=None):
-        """A name is bound, to what path says."""
+        """Binds a name to the result of path."""
         self.bound[name] = None
         if path is not None:
             self.names = {**self.names, name: path}
@@ -218,7 +218,7 @@ class _Walk:
             self.forget(name)
 
     def delete(self, name):
-        """A del statement."""
+        """Handles a del statement."""
         if self.kind is None:
             self.deletes[name] = None
             if self.bound.pop(name, self) is None:
@@ -235,7 +235,7 @@ class _Walk:
         self.features.setdefault((feature, why), node.lineno)
 
     def path(self, node):
-        """What an expression stands for, as far as that is known."""
+        """Returns the dotted path that an expression stands for, if it is known."""
         kind = node.__class__
         if kind is Name:
             path = self.names.get(node.id)
@@ -267,13 +267,13 @@ class _Walk:
         return None
 
     def attribute(self, node):
-        """An attribute with a name that some function of interest has."""
+        """Handles an attribute with the name of a function of interest."""
         path = self.path(node)
         if path in FEATURES:
             self.need(FEATURES[path], path, node)
 
     def call(self, node):
-        """A call that may be of interest."""
+        """Handles a call that may be of interest."""
         path = self.path(node.func)
         if path in CALLED:
             CALLS[CALLED[path]](self, node, path)
@@ -298,12 +298,12 @@ class _Walk:
     # --- the answer ---
 
     def may_compute(self, source):
-        """Whether it is worth finding out how long the snippet computes: most do not."""
+        """Reports whether the snippet may compute for long; most do not."""
         return (self.rounds >= LONG_LOOP or self.large and LARGE_NUMBER.search(source)
                 or any(call in source for call in LARGE_CALLS))
 
     def needs(self):
-        """What router.Needs holds, as JSON has it."""
+        """Returns router.Needs as JSON has it."""
         for name, later in list(self.names.items()):
             if later.__class__ is _Later and name in self.names:
                 self.use(name)
@@ -331,7 +331,7 @@ class _Walk:
 
 
 class _Later:
-    """What a function reads when it is called."""
+    """The names that a function reads when it is called."""
 
     __slots__ = ("reads",)
 

@@ -38,7 +38,7 @@ def effort(tree):
 
 
 def _rounded(number):
-    """Two digits: more would claim a precision that is not there."""
+    """Rounds to two digits, because the estimate is not more precise."""
     scale = 10 ** max(len(str(int(number))) - 2, 0)
     return int(number) // scale * scale
 
@@ -67,7 +67,7 @@ class _Effort:
                     self.constants[target.id] = node.value
 
     def line_of(self, statement):
-        """The line of the first loop in a statement, else its own."""
+        """Returns the line of the first loop in a statement, or of the statement."""
         if statement.__class__ is ast.If:
             return max(statement.body, key=self.cost).lineno
         return statement.lineno
@@ -75,7 +75,7 @@ class _Effort:
     # --- what things cost ---
 
     def cost(self, node):
-        """The nanoseconds that one evaluation takes."""
+        """Returns the nanoseconds that one evaluation takes."""
         rule = RULES.get(node.__class__)
         return rule(self, node) if rule else NODE + self.children(node)
 
@@ -108,7 +108,7 @@ class _Effort:
         return cost + trips * sum(map(self.cost, values))
 
     def branch(self, node):
-        """An if statement takes one of its branches: the mean of both."""
+        """Returns the mean of both branches of an if statement."""
         test = node.test
         if any(n.__class__ is ast.Name and n.id == "__name__" for n in ast.walk(test)):
             return self.block(node.body)
@@ -134,7 +134,7 @@ class _Effort:
         return cost
 
     def function(self, name):
-        """What one call of a function of the snippet costs; a recursion once."""
+        """Returns the cost of one call of a function of the snippet; a recursion counts once."""
         if name in self.calling:
             return 0
         if name not in self.known:
@@ -146,12 +146,12 @@ class _Effort:
     # --- how many ---
 
     def trips(self, node):
-        """How often a loop over an expression runs, 1 if that is not known."""
+        """Returns how often a loop over an expression runs, or 1 if that is unknown."""
         size = self.size(node)
         return 1 if size is None else max(size, 0)
 
     def size(self, node):
-        """How many items an expression has, None if that is not known."""
+        """Returns the number of items of an expression, or None if it is unknown."""
         kind = node.__class__
         if kind is ast.Name:
             return self.constant(node.id, self.sizes, self.size)
@@ -167,7 +167,7 @@ class _Effort:
         return SIZES[name](self, node) if name in SIZES else None
 
     def constant(self, name, known, find):
-        """What find says of the value of a name that is bound once."""
+        """Returns the result of find for the value of a name that is bound once."""
         if name not in known:
             known[name] = None  # while it is found: a name may be bound to itself
             known[name] = find(self.constants[name]) if name in self.constants else None
@@ -201,7 +201,7 @@ class _Effort:
         return self.choices(node, math.comb)
 
     def number(self, node):
-        """The whole number that an expression of constants is, None if it is none."""
+        """Returns the integer value of a constant expression, or None."""
         kind = node.__class__
         if kind is ast.Constant:
             value = node.value
@@ -224,12 +224,12 @@ class _Effort:
 
 
 def _name(func):
-    """The last part of a function's name."""
+    """Returns the last part of a function's name."""
     return getattr(func, "id", None) or getattr(func, "attr", None)
 
 
 def _is_left(statements):
-    """Whether a loop with this body may be left before its end."""
+    """Reports whether a loop with this body may be left early."""
     stack, inner = list(statements), ()
     while stack:
         node = stack.pop()

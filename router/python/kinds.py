@@ -1,8 +1,8 @@
-"""What analyse.py does with the kinds of node that need thought."""
+"""The rules of analyse.py for the kinds of node that need special treatment."""
 
 
 def _other(walk, node):
-    """Any node without a rule: all its children, first to last."""
+    """Visits all children of a node without a rule, first to last."""
     for field in node._fields[::-1]:
         value = getattr(node, field, None)
         if isinstance(value, (AST, list)):
@@ -24,7 +24,7 @@ def _call_open(walk, node, path):
 
 
 def _keyword(node, name):
-    """The value of a keyword argument, None if it is not there."""
+    """Returns the value of a keyword argument, or None."""
     return next((k.value for k in node.keywords if k.arg == name), None)
 
 
@@ -207,7 +207,7 @@ def _read(walk, names):
 
 
 def _shadow(walk, names):
-    """Binds names for the nodes that will be pushed from now on, and no longer."""
+    """Binds names only for the nodes that are pushed from now on."""
     new = [n for n in names if n not in walk.bound]
     if new:
         walk.bound.update(dict.fromkeys(new))
@@ -220,7 +220,7 @@ def _unshadow(walk, names, _):
 
 
 def _lambda(walk, node):
-    """A lambda may run at once, so what it reads is read now."""
+    """Handles a lambda: it may run immediately, so its names are read now."""
     args = node.args
     walk.stack.append((_lambda_body, node, _parameters(walk, args)))
     walk.stack += (args.kw_defaults, args.defaults)
@@ -272,7 +272,7 @@ def _comprehension_rest(walk, node, _):
 
 
 def _targets(node, names, rest):
-    """The names that a target binds; what else is in it goes to rest."""
+    """Returns the names that a target binds; its other parts go to rest."""
     if node.__class__ is Name:
         names.append(node.id)
     elif node.__class__ is Tuple or node.__class__ is ast.List:
@@ -359,7 +359,7 @@ def _suppresses(node):
 
 
 def _catches(node):
-    """Whether an except clause for this catches the failure of an import."""
+    """Reports whether an except clause for this catches a failed import."""
     if node is None:
         return True
     if node.__class__ is Tuple:
@@ -408,7 +408,7 @@ def _declare(walk, node):
 
 
 def _capture(walk, node):
-    """The names that patterns bind."""
+    """Returns the names that patterns bind."""
     name = node.rest if node.__class__ is ast.MatchMapping else node.name
     if name:
         walk.bind(name)

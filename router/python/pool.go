@@ -166,7 +166,7 @@ func (w *worker) load(ctx context.Context) error {
 func (w *worker) runOwn(ctx context.Context, source string) (stdout string, err error) {
 	r, err := w.sandbox.Run(ctx, tiers.Job{Source: source})
 	if err == nil && r.Status != tiers.StatusOK {
-		err = fmt.Errorf("the analyser's own code ended as %q: %s", r.Status, tracebackOf(r))
+		err = fmt.Errorf("the analyser's code ended with status %q: %s", r.Status, tracebackOf(r))
 	}
 	return r.Stdout, err
 }
@@ -190,7 +190,7 @@ func (w *worker) analyse(
 		return router.Verdict{Unknown: "it broke the parser"}, false, nil
 	case r.Status != tiers.StatusOK || r.Final == nil:
 		return router.Verdict{}, false,
-			fmt.Errorf("the analyser ended as %q: %s", r.Status, tracebackOf(r))
+			fmt.Errorf("the analyser ended with status %q: %s", r.Status, tracebackOf(r))
 	}
 
 	v, err = decodeVerdict(r.Final.Value)

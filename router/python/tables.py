@@ -1,4 +1,4 @@
-"""What names of the standard library and of popular packages mean: data for
+"""The meaning of names of the standard library and of popular packages: data for
 analyse.py, which is run after this file in the same namespace."""
 
 import ast

@@ -89,7 +89,7 @@ func (a attestation) holes(w wanted) []string {
 	}
 
 	want(strings.TrimSpace(a.Status["NoNewPrivs"]) == "1", "a program can get new privileges")
-	want(w.ownKernel || strings.TrimSpace(a.Status["Seccomp"]) == "2", "there is no seccomp filter")
+	want(w.ownKernel || strings.TrimSpace(a.Status["Seccomp"]) == "2", "the seccomp filter is missing")
 	want(a.PID == 1, "it is process %d of a shared process namespace", a.PID)
 	a.filesHoles(want)
 	for name, most := range map[string]int64{

@@ -43,7 +43,7 @@ func (s *sandbox) Collect(ctx context.Context, dir string) (tiers.Collected, err
 	}
 	r, err := s.python.RunAside(ctx, tiers.Limits{Wall: collectIn, Output: packed}, packSource)
 	if err != nil {
-		return tiers.Collected{}, fmt.Errorf("cannot take the files out of the container: %w", err)
+		return tiers.Collected{}, fmt.Errorf("cannot copy the files out of the container: %w", err)
 	}
 
 	if r.Status != tiers.StatusOK || r.Dropped > 0 {
@@ -52,7 +52,7 @@ func (s *sandbox) Collect(ctx context.Context, dir string) (tiers.Collected, err
 			why = r.Exception.Type + ": " + r.Exception.Message
 		}
 		return tiers.Collected{}, fmt.Errorf(
-			"cannot take the files out of the container: packing them ended with %s",
+			"cannot copy the files out of the container: packing them ended with %s",
 			strings.TrimSpace(why),
 		)
 	}

@@ -216,7 +216,7 @@ func (t *Tier) image(
 	switch {
 	case errors.Is(err, dockerapi.ErrNoImage):
 		return dockerapi.Image{}, fmt.Errorf(
-			"tier docker has no image %s: build it by %s: %w", name, build, err,
+			"tier docker has no image %s: build it with %s: %w", name, build, err,
 		)
 	case err != nil:
 		return dockerapi.Image{}, fmt.Errorf("tier docker cannot work here: %w", err)

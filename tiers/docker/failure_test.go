@@ -264,7 +264,7 @@ func TestImageThatIsMissingIsNamed(t *testing.T) {
 	tier := newTier(t, docker.Options{Host: os.Getenv("DOCKER_HOST"), Image: id, Warm: -1})
 	for _, err := range []error{tier.Probe(t.Context()), openError(t, tier)} {
 		if err == nil ||
-			!strings.Contains(err.Error(), "has no image "+id+": build it by rlm images build") {
+			!strings.Contains(err.Error(), "has no image "+id+": build it with rlm images build") {
 			t.Errorf("%v", err)
 		}
 	}

@@ -122,7 +122,7 @@ func TestWithoutTheImageGoIsNamed(t *testing.T) {
 		},
 	)
 	if err := pinned.Probe(t.Context()); err == nil ||
-		!strings.Contains(err.Error(), "build it by rlm images build go") {
+		!strings.Contains(err.Error(), "build it with rlm images build go") {
 		t.Errorf("%v", err)
 	}
 	s, err := goTier(t).Open(t.Context(), tiers.Config{Out: true, Language: tiers.Go})

@@ -80,7 +80,7 @@ const maxMounts = 100
 // mount adds the caller's mounts after a check. It resolves the links of sources.
 func (s *shown) mount(list []tiers.Mount) error {
 	if len(list) > maxMounts {
-		return fmt.Errorf("cannot mount %d files and folders: at most %d", len(list), maxMounts)
+		return fmt.Errorf("cannot mount %d files and folders: the maximum is %d", len(list), maxMounts)
 	}
 	taken := map[string]bool{}
 	for _, m := range list {
@@ -93,7 +93,7 @@ func (s *shown) mount(list []tiers.Mount) error {
 		}
 
 		if taken[m.Target] {
-			return fmt.Errorf("cannot mount two things at %s", m.Target)
+			return fmt.Errorf("cannot mount two files or folders at %s", m.Target)
 		}
 		taken[m.Target] = true
 		source, info, err := resolve(m.Source)
@@ -127,7 +127,7 @@ func resolve(name string) (string, fs.FileInfo, error) {
 	case !info.IsDir() && !info.Mode().IsRegular():
 		return "", nil, errors.New("it is neither a file nor a folder")
 	case within(source, secret):
-		return "", nil, errors.New("it belongs to the system of the host")
+		return "", nil, errors.New("it is part of the host's system")
 	case info.IsDir():
 		return source, info, checkFolder(source)
 	}

@@ -205,7 +205,7 @@ func (g *guest) replay(ctx context.Context) error {
 	for i := range g.history.Past() {
 		if isSame, _ := g.runAgain(ctx, i); !isSame {
 			return fmt.Errorf(
-				"snippet %d did something else when it was run again", g.history.Past()[i].Ordinal,
+				"snippet %d behaved differently when it was run again", g.history.Past()[i].Ordinal,
 			)
 		}
 	}

@@ -89,9 +89,9 @@ func TestOlderPythons(t *testing.T) {
 
 func TestProbeSaysWhatToDo(t *testing.T) {
 	for python, want := range map[string]string{
-		"no-such-python": "install one, or name it by --python",
-		"/bin/true":      "cannot understand /bin/true",
-		"/no/such/place": "install one, or name it by --python",
+		"no-such-python": "install one, or name it with --python",
+		"/bin/true":      "cannot parse the description of /bin/true",
+		"/no/such/place": "install one, or name it with --python",
 	} {
 		err := newTier(t, local.Options{Python: python, Warm: -1}).Probe(t.Context())
 		if err == nil || !strings.Contains(err.Error(), want) {

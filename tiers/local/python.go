@@ -81,7 +81,7 @@ func findPython(ctx context.Context, name string) (*python, error) {
 	if err != nil {
 		return nil, fmt.Errorf(
 			"tier local needs a CPython 3.9 or newer, and this host has no %s: install one, "+
-				"or name it by --python",
+				"or name it with --python",
 			name,
 		)
 	}
@@ -104,7 +104,7 @@ func findPython(ctx context.Context, name string) (*python, error) {
 	}
 	var a answer
 	if err := json.Unmarshal(stdout.Bytes(), &a); err != nil {
-		return nil, fmt.Errorf("cannot understand %s: %w", path, err)
+		return nil, fmt.Errorf("cannot parse the description of %s: %w", path, err)
 	}
 
 	return a.python(path)
@@ -114,7 +114,7 @@ func findPython(ctx context.Context, name string) (*python, error) {
 func (a answer) python(name string) (*python, error) {
 	if a.Implementation != "cpython" || a.Version[0] != 3 || a.Version[1] < 9 {
 		return nil, fmt.Errorf(
-			"tier local needs CPython 3.9 or newer, %s is %s %d.%d: name another by --python", name,
+			"tier local needs CPython 3.9 or newer, %s is %s %d.%d: name another with --python", name,
 			a.Implementation, a.Version[0], a.Version[1],
 		)
 	}

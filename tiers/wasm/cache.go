@@ -134,7 +134,7 @@ func (e *engine) write(key string, data []byte) error {
 		return err
 	}
 	if len(head) > cacheHead {
-		return errors.New("the image's head is too long")
+		return errors.New("the image's header is too long")
 	}
 
 	path := e.imagePath(key)

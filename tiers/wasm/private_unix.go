@@ -23,16 +23,16 @@ func checkPrivate(dir string) error {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	if ok && stat.Uid != 0 && int(stat.Uid) != os.Geteuid() {
 		return fmt.Errorf(
-			"cannot use the cache directory %s: it belongs to user %d, and code in it is run; "+
-				"use one of your own",
+			"cannot use the cache directory %s: it belongs to user %d, and rlm runs the code in it: "+
+				"use a directory that belongs to you",
 			dir, stat.Uid,
 		)
 	}
 
 	if info.Mode().Perm()&0o022 != 0 {
 		return fmt.Errorf(
-			"cannot use the cache directory %s: others may write to it, and code in it is run; "+
-				"chmod go-w it",
+			"cannot use the cache directory %s: others may write to it, and rlm runs the code in it: "+
+				"run chmod go-w on it",
 			dir,
 		)
 	}

@@ -44,7 +44,7 @@ func finish(ctx context.Context) error {
 	}
 	facts := strings.Split(strings.TrimSpace(said), "\n")
 	if len(facts) != 3 {
-		return fmt.Errorf("cannot understand the output of %s env: %q", command, said)
+		return fmt.Errorf("cannot parse the output of %s env: %q", command, said)
 	}
 	goVersion, toolDir, root := facts[0], facts[1], facts[2]
 

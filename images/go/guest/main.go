@@ -73,23 +73,23 @@ func serve(args []string) error {
 	case len(args) > 0 && args[0] == "run":
 		return relay.Run(streams, args[1:])
 	}
-	return fmt.Errorf("cannot understand the arguments %q", args)
+	return fmt.Errorf("cannot parse the arguments %q", args)
 }
 
 // compile compiles sessions until the host is gone.
 func compile(host io.ReadWriter) error {
 	text, err := os.ReadFile(toolchain)
 	if err != nil {
-		return fmt.Errorf("cannot read what is in the image: %w", err)
+		return fmt.Errorf("cannot read the contents of the image: %w", err)
 	}
 
 	var has build.Toolchain
 	if err := json.Unmarshal(text, &has); err != nil {
-		return fmt.Errorf("cannot read what is in the image: %w", err)
+		return fmt.Errorf("cannot read the contents of the image: %w", err)
 	}
 
 	if build.Serve(host, &has) != 0 {
-		return errors.New("cannot understand the host")
+		return errors.New("cannot parse the host's message")
 	}
 	return nil
 }

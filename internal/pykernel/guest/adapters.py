@@ -119,7 +119,7 @@ def _install_csv():
 
 
 def install():
-    """Replaces what snippets use of re, json, csv and io."""
+    """Replaces the functions of re, json, csv and io that snippets use."""
     regexes.install()
     _install_json()
     _install_csv()

@@ -40,7 +40,7 @@ async def _start(function, args, kwargs):
 
 
 def start(function, /, *args, **kwargs):
-    """What a call that is awaited is compiled to."""
+    """Starts a call that is awaited; the compiler inserts this."""
     return _start(function, args, kwargs)
 
 
@@ -57,7 +57,7 @@ def gather(*awaitables, return_exceptions=False):
 
 
 def gathered(values, return_exceptions=False):
-    """The values, those that can be awaited awaited at the same time."""
+    """Returns the values; awaitable ones are awaited concurrently."""
     if not any(hasattr(value, "__await__") for value in values):
         return values
 
@@ -77,7 +77,7 @@ def install():
 
 
 def wanted(source):
-    """Whether a snippet's text can have anything to arrange."""
+    """Reports whether a snippet's text may contain an await."""
     return "await" in source or "async" in source or (
         "lambda" in source and ("parallel_map" in source or "Executor" in source or ".map(" in source or ".submit(" in source))
 
@@ -102,7 +102,7 @@ def _arrange_awaits(tree, names):
 
 
 def keep_value(tree, name):
-    """The tree, a trailing expression changed into an assignment to name."""
+    """Returns the tree, with a trailing expression assigned to name."""
     if tree.body and isinstance(tree.body[-1], ast.Expr):
         last = tree.body[-1]
         target = ast.copy_location(ast.Name(name, ast.Store()), last)

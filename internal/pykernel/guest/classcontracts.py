@@ -14,7 +14,7 @@ Field, Mismatch = contracts.Field, converters.Mismatch
 
 
 def reader(t):
-    """The reader of a class, None if there is none."""
+    """Returns the reader of a class, or None."""
     if issubclass(t, enum.Enum):
         return _enum
     if hasattr(t, "__rlm_model__"):
@@ -35,7 +35,7 @@ def _model(builder, cls):
 
 
 def _scalar(builder, cls):
-    """A class of the snippet's own below int, float or str."""
+    """A subclass of int, float or str from a snippet."""
     schema, convert = builder.of(next(plain for plain in (int, float, str) if issubclass(cls, plain)))
     return schema, _instance(cls, lambda value, strict: cls(convert(value, strict)))
 

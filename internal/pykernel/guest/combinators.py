@@ -38,7 +38,7 @@ def chunk(data, size=100_000, overlap=0, sep=None):
 
 
 def _swapped(prompt, items):
-    """The arguments in our order: models know map(items, prompt), too."""
+    """Returns the arguments in our order; models also write map(items, prompt)."""
     if isinstance(items, str) and not isinstance(prompt, str):
         prompt, items = items, prompt
     return prompt, list(items)

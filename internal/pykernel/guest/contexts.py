@@ -19,7 +19,7 @@ _installed = False
 
 
 def open_input(info):
-    """The value of one input, from the host's description of it."""
+    """Returns the value of one input, from the host's description."""
     kind = info["kind"]
     if kind == "value":
         return wire.decode(wire.text(f"j{info['id']}"))
@@ -29,7 +29,7 @@ def open_input(info):
 
 
 def open_text(info):
-    """A str, or a LazyText where that is too long."""
+    """Returns a str, or a LazyText if the text is too long."""
     if info["chars"] > LAZY or info["bytes"] > LAZY:
         _install()
         return LazyText(info, 0, info["chars"])
@@ -37,7 +37,7 @@ def open_text(info):
 
 
 def again(number, start, end):
-    """The part of a text that a session had under that number before it moved."""
+    """Returns the part of a text that had this number before the session moved."""
     info = wire.decode(wire.text(f"ti{number}"))
     _install()
     return LazyText(info, start, end)
@@ -268,7 +268,7 @@ class LazyText:
     # Searching.
 
     def _span(self, start, end):
-        """Slice bounds as str's methods take them; None where nothing can match."""
+        """Returns slice bounds as str's methods take them, or None if nothing can match."""
         if start is not None and start > self.size:
             return None
         a, b, _ = slice(start, end).indices(self.size)
@@ -504,7 +504,7 @@ class _Lazy(collections.abc.Sequence):
         return self._items(index, index + 1)[0]
 
     def _stepped(self, indices):
-        """The items at indices, of which many are asked for at a time."""
+        """Returns the items at indices, many per request."""
         items, step = [], indices.step
         at_once = max(1, 4096 // abs(step))
         for k in range(0, len(indices), at_once):
@@ -583,7 +583,7 @@ class Parts(_Lazy):
         return self._size
 
     def bounds(self, start, end=None):
-        """Where the parts from start to end lie in the text: two offsets."""
+        """Returns the two offsets of the parts from start to end."""
         end = start + 1 if end is None else end
         low, high = self._ask("l", f",{self._from + start},{self._from + end}").split(",")
         return int(low) - self._text._a, int(high) - self._text._a
@@ -607,7 +607,7 @@ class Parts(_Lazy):
         return low, self._after(index + 1, high) if self._keepends else high
 
     def _after(self, end, high):
-        """Where the line that ends at high is over, its end included."""
+        """Returns the offset after the line at high, including its line end."""
         if end < self.size:
             return self.bounds(end)[0]
         tail = self._text._slice(high, min(high + 2, self._text.size))
@@ -632,7 +632,7 @@ class Parts(_Lazy):
             yield from self._items(start, min(self.size, start + 1024))
 
     def _stream(self):
-        """All parts from the text's beginning; needs no index on the host."""
+        """Yields all parts from the beginning, without an index on the host."""
         text, rest, position, count = self._text, "", 0, 0
         limit = sys.maxsize if self._size is None else self._size
         while position < text.size:
@@ -651,7 +651,7 @@ class Parts(_Lazy):
             yield from parts
 
     def _finished(self, block):
-        """The parts that end in block, and the rest, which waits for more."""
+        """Returns the parts that end in block, and the incomplete rest."""
         if self._kind == "sep":
             *parts, rest = block.split(self._sep)
             return parts, rest

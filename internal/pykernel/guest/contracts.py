@@ -55,7 +55,7 @@ def _of_text(text):
 
 
 def _named_types():
-    """What a name in text means: the snippets' classes and what is built in."""
+    """Returns the types that a name in text may mean: the snippets' classes and modules."""
     return {name: value for name, value in (finish.namespace or {}).items() if is_type(value) or isinstance(value, types.ModuleType)}
 
 
@@ -80,7 +80,7 @@ def is_type(t):
 
 
 def _is_shape(d):
-    """Whether a dict names types instead of being JSON Schema."""
+    """Reports whether a dict names types instead of being JSON Schema."""
     if not d or not all(isinstance(key, str) for key in d):
         return False
     if any(is_type(value) and value is not None for value in d.values()):
@@ -95,7 +95,7 @@ _UNIONS = (typing.Union, getattr(types, "UnionType", typing.Union))
 
 
 class Builder:
-    """The schemas and converters of one type and all that it is made of."""
+    """The schemas and converters of one type and its parts."""
 
     def __init__(self):
         self.definitions = {}
@@ -132,7 +132,7 @@ class Builder:
         return self.generic(t) or self.of_class(t)
 
     def generic(self, t):
-        """What typing has: None for classes."""
+        """Reads the types of typing; returns None for classes."""
         for inner in ("__supertype__", "__value__"):  # NewType, and `type X = ...`
             if hasattr(t, inner) and not isinstance(t, type):
                 return self.of(getattr(t, inner))

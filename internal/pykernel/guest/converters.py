@@ -13,7 +13,7 @@ import uuid
 
 
 class Mismatch(ValueError):
-    """A value that is not of its type: [(path, message)], a path as a tuple."""
+    """A value of the wrong type: [(path, message)], a path as a tuple."""
 
     def __init__(self, *problems):
         super().__init__("; ".join(f"{where(path)}: {message}" for path, message in problems))
@@ -24,7 +24,7 @@ class Mismatch(ValueError):
 
 
 def where(path):
-    """A path as the host writes it."""
+    """Returns a path as the host writes it."""
     return "$" + "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
 
 
@@ -152,7 +152,7 @@ _COUNTS = {"array": "Items", "object": "Properties", "string": "Length"}
 
 
 def beside(schema, more):
-    """A schema with more keywords; 2020-12 lets them stand beside a reference."""
+    """Adds keywords to a schema; 2020-12 allows them beside a reference."""
     return {**schema, **more} if isinstance(schema, dict) else schema
 
 

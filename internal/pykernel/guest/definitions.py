@@ -37,7 +37,7 @@ def attribute(obj, path):
 
 
 def importable(obj, name=None):
-    """Whether another interpreter finds obj by its module and name."""
+    """Reports whether another interpreter finds obj by its module and name."""
     module = sys.modules.get(getattr(obj, "__module__", None) or "builtins")
     if module is None or module is main:
         return False
@@ -55,7 +55,7 @@ def reduce_code(code):
 
 
 def _codes(code):
-    """All code in code, depth first."""
+    """Yields all code objects inside code, depth first."""
     for const in code.co_consts:
         if isinstance(const, types.CodeType):
             yield const
@@ -108,7 +108,7 @@ def reduce_function(function):
 
 
 def _scope(function):
-    """The function's globals: the name of the module they belong to, or a dict."""
+    """Returns the function's globals: the name of their module, or a dict."""
     scope = function.__globals__
     name = "__main__" if scope is main.__dict__ else scope.get("__name__")
     module = sys.modules.get(name) if isinstance(name, str) else None
@@ -207,7 +207,7 @@ def _parameters(cls):
 
 
 def _own_fields(cls):
-    """The class's own dataclass fields, as arguments of dataclasses.field."""
+    """Returns the dataclass fields of this class alone, as arguments of dataclasses.field."""
     own = cls.__dict__.get("__annotations__") or getattr(cls, "__annotations__", {})
     fields = {}
     for name in own:
@@ -226,7 +226,7 @@ def _own_fields(cls):
 
 
 def _generated(cls):
-    """The methods that the dataclass decorator wrote."""
+    """Returns the methods that the dataclass decorator wrote."""
     return {name for name, value in cls.__dict__.items()
             if name.startswith("__") and (isinstance(value, types.FunctionType) or name == "__hash__") and not _from_snippet(value)
             and name not in ("__getstate__", "__setstate__")}  # these come with slots alone
@@ -279,7 +279,7 @@ def set_class(cls, state):
 
 
 def _known(function, arguments):
-    """The arguments that function has in this version of Python."""
+    """Returns the arguments that function has in this version of Python."""
     code = function.__code__
     names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
     return {name: value for name, value in arguments.items() if name in names}

@@ -57,7 +57,7 @@ class _Calls:
             wire.text(f"x{number}")
 
     def drop_all(self):
-        """Cancels what a stopped snippet left behind."""
+        """Cancels the tasks that a stopped snippet left behind."""
         futures, self.futures = self.futures, {}
         for number, future in futures.items():
             wire.text(f"x{number}")
@@ -162,7 +162,7 @@ sessionloop.use(HostLoop, calls)
 
 
 def _unwrap(func, args, kwargs=None):
-    """The host function under a functools.partial, with all its arguments."""
+    """Returns the host function under a functools.partial, with all its arguments."""
     kwargs = dict(kwargs or {})
     args = tuple(args)
     while not isinstance(func, hostcall.HostFunction):
@@ -171,7 +171,7 @@ def _unwrap(func, args, kwargs=None):
 
 
 class _ExecutorFuture(concurrent.futures.Future):
-    """A future that waits for its host call when it is asked for its result."""
+    """A future whose result() waits for its host call."""
 
     def _settle(self, timeout):
         if not wait_until(self.done, timeout):

@@ -90,7 +90,7 @@ def _listing():
 
 
 def hidden():
-    """The names in the namespace that are not the user's."""
+    """Returns the names in the namespace that are not the user's."""
     return _hidden
 
 

@@ -30,7 +30,7 @@ class HostFunction:
         return int(wire.send("s", request)), receive
 
     def request(self, args, kwargs):
-        """What goes out, and what makes the value of the answer."""
+        """Returns the request, and the function that converts the answer."""
         if finish.done:
             raise finish.Finished()
         convert, receive = queries.CONVERTERS.get(self.__name__), None
@@ -49,7 +49,7 @@ class HostFunction:
 
 
 class Deferred:
-    """A lambda that only calls a host function: make says which, with what."""
+    """A lambda that only calls a host function; make returns function and arguments."""
 
     def __init__(self, make):
         self.make = make

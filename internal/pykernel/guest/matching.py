@@ -16,7 +16,7 @@ _translations = collections.OrderedDict()
 
 
 def compiled(pattern, flags=0):
-    """The stock object of a pattern that shall look at a LazyText."""
+    """Returns CPython's own object of a pattern that searches a LazyText."""
     pattern = _stock_compile(getattr(pattern, "stock", pattern), flags)
     if not isinstance(pattern.pattern, str):
         raise TypeError("cannot use a bytes pattern on a string-like object")

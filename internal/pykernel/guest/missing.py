@@ -9,7 +9,7 @@ import wire
 
 
 class _Finder:
-    """The last on sys.meta_path: asked for what nobody else has found."""
+    """The last finder on sys.meta_path: it gets the modules that no other finder found."""
 
     @staticmethod
     def find_spec(name, path=None, target=None):
@@ -22,7 +22,7 @@ class _Finder:
 
 
 def _wanted_by_snippet():
-    """Whether it is not the standard library that tries an optional module."""
+    """Reports whether the import does not come from the standard library, which tries optional modules."""
     frame = sys._getframe(2)
     while frame is not None:
         name = frame.f_code.co_filename

@@ -90,7 +90,7 @@ def PrivateAttr(default=None, *, default_factory=None):
 
 
 class _Validator:
-    """A function of a class that changes or refuses what a field gets."""
+    """A method of a class that changes or refuses the value of a field."""
 
     def __init__(self, function, fields, mode):
         self.function, self.fields, self.mode = function, fields, mode
@@ -128,7 +128,7 @@ def ConfigDict(**config):
 
 
 class _Model:
-    """What is known of one class of models: made when it is first used."""
+    """The facts about one model class, computed when it is first used."""
 
     def __init__(self, cls):
         self.fields, self.validators, self.model_validators, self.config = {}, [], [], {}
@@ -164,7 +164,7 @@ class _Model:
 
 
 def _model(cls):
-    """The _Model of a class, kept outside of the class, which moves between tiers."""
+    """Returns the _Model of a class; it is kept outside because the class moves between tiers."""
     found = _known.get(cls)
     if found is None:
         if len(_known) > 500:
@@ -185,7 +185,7 @@ def _run(function, *args):
 
 
 def _values(cls, model, data):
-    """The values of all fields from a dict of data."""
+    """Returns the values of all fields from a dict of data."""
     for v in model.model_validators:
         if v.mode == "before":
             data = _run(v.__get__(None, cls), data)
@@ -211,7 +211,7 @@ def _values(cls, model, data):
 
 
 def _called(v, cls, data, name):
-    """The validator as a function of one value: some take (value, info) or (value, values)."""
+    """Returns the validator as a function of one value; some take (value, info) or (value, values)."""
     bound = v.__get__(None, cls)
     code = getattr(getattr(bound, "__func__", bound), "__code__", None)
     count = code.co_argcount - hasattr(bound, "__self__") if code is not None else 1
@@ -443,7 +443,7 @@ def conlist(item, **notes):
 
 
 def __getattr__(name):
-    """What pydantic may have and this has not: perhaps another tier does."""
+    """Reports a name that only pydantic may have, because another tier may have pydantic."""
     if not name.startswith("_"):
         _wire.send("r", "pydantic")
     raise AttributeError(f"the look-alike of pydantic has no {name!r}")

@@ -17,7 +17,7 @@ from sessionloop import discard_loop, run_coroutine, session_loop, target
 
 
 class _Calls:
-    """The host calls of event loops that are under way."""
+    """The host calls in flight of event loops."""
 
     def __init__(self):
         self.futures = {}

@@ -57,12 +57,12 @@ def _usable(stream):
 
 
 def installed():
-    """Whether our streams are in place and usable."""
+    """Reports whether our streams are installed and usable."""
     return sys.stdout is stdout and sys.stderr is stderr and _usable(stdout) and _usable(stderr)
 
 
 def install():
-    """Puts the streams in place, whatever the last snippet left there."""
+    """Installs the streams again, because the last snippet may have replaced them."""
     global stdout, stderr, stdin
     if not _usable(stdout):
         stdout = _stream(1, "<stdout>", "surrogateescape")
@@ -76,7 +76,7 @@ def install():
 
 
 def flush():
-    """Sends what is still buffered in the current and in our own streams."""
+    """Flushes the current streams and our own."""
     for stream in (stdout, stderr) if sys.stdout is stdout else (sys.stdout, stdout, stderr):
         try:
             stream.flush()

@@ -26,7 +26,7 @@ _ATOMIC_GROUP = getattr(c, "ATOMIC_GROUP", None)
 
 
 class Unwritable(Exception):
-    """No RE2 expression, not even a relaxed one."""
+    """The pattern has no RE2 expression, not even a relaxed one."""
 
 
 class Translation:
@@ -80,7 +80,7 @@ class _Writer:
     # Characters.
 
     def narrow(self, flags):
-        """Whether the categories mean ASCII alone."""
+        """Reports whether the categories mean only ASCII."""
         return bool(flags & re.ASCII)
 
     def check(self, code):
@@ -273,7 +273,7 @@ def _class_has_newline(items):
 
 
 def _around(tree):
-    """How far lookaround reaches beyond a match; None if without bound."""
+    """Returns how far lookaround reaches beyond a match, or None without a bound."""
     reach = 2
     for op, av in _walk(tree):
         if op in _ASSERTS:

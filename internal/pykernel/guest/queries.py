@@ -1,4 +1,4 @@
-"""What goes on in the guest around the calls of the REPL protocol.
+"""The guest's side of the calls of the REPL protocol.
 
 The host binds arguments and knows all dialects (package repl). Only what JSON
 cannot carry is done here: a Python type given as schema= goes out as JSON Schema
@@ -70,19 +70,19 @@ def _typed(args, kwargs, kind):
 
 
 def single(args, kwargs):
-    """For functions with one answer."""
+    """Wraps functions with one answer."""
     return take_type(args, kwargs)
 
 
 def _listed(value):
-    """A sequence of any kind as a list; what is no sequence as it is."""
+    """Returns any sequence as a list, and any other value unchanged."""
     if isinstance(value, (str, bytes, dict)) or getattr(type(value), "__rlm_ref__", None) or not hasattr(value, "__iter__"):
         return value
     return list(value)
 
 
 def batch(args, kwargs):
-    """For functions with a list of answers."""
+    """Wraps functions with a list of answers."""
     args, kwargs, rebuild = take_type(args, kwargs)
     own = {}
 
@@ -106,7 +106,7 @@ def batch(args, kwargs):
 
 
 def slots(values, rebuild, own=None):
-    """The answers of a list as Python values; own are the rebuilders of single slots."""
+    """Returns a list of answers as Python values; own are the rebuilders of single slots."""
     out = []
     for i, value in enumerate(values):
         if isinstance(value, dict) and len(value) == 1 and _ERROR in value:

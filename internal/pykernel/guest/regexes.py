@@ -345,7 +345,7 @@ def _dispatching(stock, lazy, at):
 
 
 def install():
-    """Replaces what snippets use of re."""
+    """Replaces the functions of re that snippets use."""
     for name, lazy in (("search", search), ("match", match), ("fullmatch", fullmatch), ("findall", findall),
                        ("finditer", finditer), ("split", split)):
         setattr(re, name, _dispatching(_stock[name], lazy, 1))

@@ -100,7 +100,7 @@ def prepare():
 
 
 def rehearse():
-    """Runs what every snippet runs once, so that the image holds it warm."""
+    """Runs once the code that every snippet runs, so the image contains it warm."""
     run("None", 0)
     run("1/0", 0)
     run("async def f(): pass\nawait f()", 0)
@@ -153,7 +153,7 @@ def _nested_run(main, *, debug=None, **options):
 
 
 def run(source, flags):
-    """Runs one snippet; what `run` of the C runner calls."""
+    """Runs one snippet; `run` of the C runner calls this."""
     finish.done = False
     try:
         _enter(flags)
@@ -181,7 +181,7 @@ def run(source, flags):
 
 
 def _movable():
-    """The names of the variables that make up the session."""
+    """Returns the names of the session's variables."""
     stock = finish.initial
     return [name for name, value in _globals.items()
             if name not in ("__builtins__", "__doc__", "__name__", "__loader__", "__spec__", "__package__", _ECHO)
@@ -189,7 +189,7 @@ def _movable():
 
 
 def _filled(name, value):
-    """Whether one of the two stock values that snippets fill has been."""
+    """Reports whether a snippet has filled `answer` or `history`."""
     return name == "history" and value != [] or name == "answer" and value != {"content": "", "ready": False}
 
 
@@ -237,7 +237,7 @@ def _compile_snippet(source, name):
 
 
 def _compile(source, name):
-    """Compiles by way of a syntax tree, so that awaits can be arranged."""
+    """Compiles a syntax tree, in which awaits are arranged first."""
     tree = parse(source, name, "exec", PyCF_ONLY_AST | PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
     awaits.arrange(tree, _host_names)
     return parse(awaits.keep_value(tree, _ECHO), name, "exec", PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
@@ -261,7 +261,7 @@ def _quote_line(error, source):
 
 
 def _lines(source):
-    """Lines as the compiler counts them and linecache keeps them."""
+    """Returns the lines as the compiler counts them and linecache keeps them."""
     if "\r" in source:
         source = source.replace("\r\n", "\n").replace("\r", "\n")
     lines = source.split("\n")
@@ -331,7 +331,7 @@ def _message(error):
 
 
 def format_exception(error):
-    """What CPython prints for an exception, without the kernel's own frames."""
+    """Returns CPython's text for an exception, without the kernel's frames."""
     summary = traceback.TracebackException(type(error), error, _first_own_frame(error.__traceback__))
     _strip(summary, set())
     return "".join(summary.format())

@@ -8,7 +8,7 @@ _kind = _calls = None
 
 
 def use(kind, calls):
-    """Says what loops are made of, and where their host calls are."""
+    """Sets the loop factory and the table of its host calls."""
     global _kind, _calls
     _kind, _calls = kind, calls
 
@@ -17,7 +17,7 @@ _session_loop = None
 
 
 def session_loop():
-    """The loop that top-level await runs on."""
+    """Returns the loop that top-level await runs on."""
     global _session_loop
     if _session_loop is None or _session_loop.is_closed():
         _session_loop = _kind()
@@ -60,7 +60,7 @@ def _sweep(loop):
 
 
 def target(func):
-    """The function under any functools.partial."""
+    """Returns the function under any functools.partial."""
     while isinstance(func, functools.partial):
         func = func.func
     return func

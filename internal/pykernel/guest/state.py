@@ -169,7 +169,7 @@ class _Pickler(pickle.Pickler):
         return self._leave(kind.__name__, "it does not say how to copy it")
 
     def lose(self, value, reason):
-        """The stand-in for a variable whose value cannot be written."""
+        """Returns the stand-in for a variable whose value cannot be written."""
         self._leave(type(value).__name__, reason)
         return LeftBehind(type(value).__name__, reason)
 
@@ -181,7 +181,7 @@ class _Pickler(pickle.Pickler):
 
 
 class _Finding:
-    """What both unpicklers do."""
+    """The common part of both unpicklers."""
 
     def find_class(self, module, name):
         if module == _NAME:
@@ -205,7 +205,7 @@ class _Recovering(_Finding, pickle._Unpickler):
 
 
 class _Missing:
-    """In place of a class or function that this tier has not."""
+    """Replaces a class or function that this tier lacks."""
 
     def __init__(self, unpickler, name, reason):
         self.unpickler, self.name, self.reason = unpickler, name, reason
@@ -218,7 +218,7 @@ class _Missing:
 
 
 class _Hollow(LeftBehind):
-    """A LeftBehind that puts up with what a stream does to a new object."""
+    """A LeftBehind that accepts all operations of a stream on a new object."""
 
     __slots__ = ()
 
@@ -240,7 +240,7 @@ _NAMED.update((f.__name__, f) for f in definitions.NAMED)
 
 
 class _findable:
-    """Puts what the streams name where pickle looks for it."""
+    """Registers the objects that streams name where pickle looks for them."""
 
     def __enter__(self):
         module = types.ModuleType(_NAME)
@@ -402,7 +402,7 @@ _SIZED = {b"\x8c": 1, b"C": 1, b"\x8a": 1, b"X": 4, b"B": 4, b"\x8b": 4, b"\x8d"
 
 
 def _memoized(data):
-    """How many objects the pickles in data put into the memo."""
+    """Returns the number of objects that the pickles in data put into the memo."""
     at = count = 0
     while at < len(data):
         opcode = data[at : at + 1]

@@ -14,7 +14,7 @@ text = _rlm.call_str
 
 
 def _plain(value):
-    """What JSON cannot say, said as well as JSON can."""
+    """Converts a value that JSON lacks into the closest JSON value."""
     if isinstance(value, (set, frozenset)):
         return sorted(value, key=repr)
     if isinstance(value, (bytes, bytearray, memoryview)):
@@ -48,7 +48,7 @@ def _make(default):
 
 
 def _tame(value, default, depth=0):
-    """A copy of value with every part that the encoder refuses turned into text."""
+    """Returns a copy of value in which parts that the encoder refuses are text."""
     if depth > 100:
         return str(value)
     if isinstance(value, dict):
@@ -87,7 +87,7 @@ _scan = json.JSONDecoder().scan_once
 
 
 def decode(source):
-    """The value of JSON text that the host wrote: no white space around it."""
+    """Decodes JSON text from the host, which has no white space around it."""
     return _scan(source, 0)[0]
 
 

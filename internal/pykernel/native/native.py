@@ -54,7 +54,7 @@ class Connection:
         self.renew()
 
     def renew(self):
-        """Forgets what a process before this one had asked."""
+        """Forgets the requests of an earlier process."""
         self.numbers = itertools.count(1)
         self.answers = {}
         self.orders = []  # of the host, that came while a thread read
@@ -149,7 +149,7 @@ class Connection:
                 self.state.notify_all()
 
     def whole(self):
-        """Whether a whole frame has been read."""
+        """Reports whether a whole frame has been read."""
         return len(self.buffer) >= _HEAD.size and len(self.buffer) >= _HEAD.size + _HEAD.unpack_from(self.buffer)[0]
 
     def readable(self, timeout):
@@ -160,7 +160,7 @@ class Connection:
         return bool(poll.poll(timeout))
 
     def take(self):
-        """The next frame. Not cut short by an interrupt: half a frame is no frame."""
+        """Reads the next frame. An interrupt cannot cut it short, because half a frame is useless."""
         main = threading.current_thread() is threading.main_thread()
         self.critical += main
         try:
@@ -196,7 +196,7 @@ class Connection:
         self.callbacks.pop(number, None)
 
     def skip_past(self, mark):
-        """Throws away what was meant for another process, up to the mark."""
+        """Discards the bytes for another process, up to the mark."""
         while True:
             at = self.buffer.find(mark)
             if at >= 0:
@@ -277,7 +277,7 @@ def call(payload):
 
 
 def _write_plain(payload):
-    """Output of a forked process: the connection is not its own."""
+    """The output of a forked process, which does not own the connection."""
     stream, view = payload[1] - 48, memoryview(payload)[2:]
     while view and stream in (1, 2):
         view = view[_write(stream, view):]
@@ -364,7 +364,7 @@ def serve():
 
 
 def intact():
-    """Whether the connection's descriptors are still what they were."""
+    """Reports whether the connection's descriptors are unchanged."""
     try:
         return _ends == [(s.st_dev, s.st_ino) for s in map(_fstat, (INPUT, OUTPUT))]
     except OSError:
@@ -387,7 +387,7 @@ _DONE = struct.Struct("<iQ")
 
 
 def memory_used():
-    """The most memory that this process or a child of it has had, in KiB."""
+    """Returns the memory peak of this process and its children, in KiB."""
     return max(resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
 
 
@@ -525,7 +525,7 @@ def start(boot, output=3, life=None, announce=None, hold=None, stock=None):
 
 
 def wait_for_ever():
-    """The first process only holds the others' place: its end would be theirs."""
+    """Runs as the first process, whose end would end all others."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     while True:
         try:

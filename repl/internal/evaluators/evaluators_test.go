@@ -343,7 +343,7 @@ func TestHostileProgramsEndAlone(t *testing.T) {
 		"prolog returns code": {
 			prologOf(`return(x, f(1)).`),
 			[]evaluators.Kind{evaluators.Raised},
-			"is no value",
+			"is not a value",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

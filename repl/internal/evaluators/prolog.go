@@ -167,7 +167,7 @@ func (r *prologRun) returned(
 ) *engine.Promise {
 	name, ok := env.Resolve(key).(engine.Atom)
 	if !ok {
-		return engine.Error(errors.New("the first argument of return/2 is an atom"))
+		return engine.Error(errors.New("the first argument of return/2 must be an atom"))
 	}
 	made, err := r.value(value, env, 0)
 	if err != nil {
@@ -225,7 +225,7 @@ func (r *prologRun) value(term engine.Term, env *engine.Env, depth int) (any, er
 		return int64(t), nil
 	case engine.Float:
 		if math.IsNaN(float64(t)) || math.IsInf(float64(t), 0) {
-			return nil, fmt.Errorf("%v is no number that JSON has", float64(t))
+			return nil, fmt.Errorf("JSON cannot represent the number %v", float64(t))
 		}
 		return float64(t), nil
 	case engine.Atom:
@@ -246,13 +246,13 @@ func (r *prologRun) value(term engine.Term, env *engine.Env, depth int) (any, er
 			return r.object(t.Arg(0), env, depth)
 		}
 		return nil, fmt.Errorf(
-			"%s/%d is no value: return atoms, numbers, lists and json([Key=Value, ...])",
+			"%s/%d is not a value: return atoms, numbers, lists and json([Key=Value, ...])",
 			t.Functor(), t.Arity(),
 		)
 	}
 
 	return nil, errors.New(
-		"this is no value: return atoms, numbers, lists and json([Key=Value, ...])",
+		"this is not a value: return atoms, numbers, lists and json([Key=Value, ...])",
 	)
 }
 
@@ -276,11 +276,11 @@ func (r *prologRun) object(term engine.Term, env *engine.Env, depth int) (any, e
 	for members.Next() {
 		pair, ok := env.Resolve(members.Current()).(engine.Compound)
 		if !ok || pair.Functor() != atomEqual || pair.Arity() != 2 {
-			return nil, errors.New("json/1 holds a list of Key=Value")
+			return nil, errors.New("json/1 must contain a list of Key=Value")
 		}
 		key, ok := env.Resolve(pair.Arg(0)).(engine.Atom)
 		if !ok {
-			return nil, errors.New("a key in json/1 is an atom")
+			return nil, errors.New("a key in json/1 must be an atom")
 		}
 
 		value, err := r.value(pair.Arg(1), env, depth+1)

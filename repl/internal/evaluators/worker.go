@@ -103,7 +103,7 @@ func answer(body []byte) (r reply) {
 	case taskProlog:
 		value, err = runProlog(q.Source, q.Variables)
 	default:
-		err = fmt.Errorf("there is no task %q", q.Task)
+		err = fmt.Errorf("unknown task %q", q.Task)
 	}
 
 	var ended *ProgramError

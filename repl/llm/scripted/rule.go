@@ -107,7 +107,7 @@ func (rule *Rule) checkNames() error {
 	}
 	for _, found := range placeholder.FindAllStringSubmatch(*rule.Expand, -1) {
 		if _, ok := known[found[2]]; !ok {
-			return fmt.Errorf("${%s} has no value: name a group of an expression like that, "+
+			return fmt.Errorf("${%s} is not defined: give this name to a group of an expression, "+
 				"as in (?P<%s>…)", found[2], found[2])
 		}
 	}

@@ -20,7 +20,7 @@ type Built struct {
 // maxImports bounds the packages that one request can import.
 const maxImports = 100
 
-var errProtocol = errors.New("the compiler's process sent what it may not send")
+var errProtocol = errors.New("the compiler's process sent an invalid message")
 
 // Ask sends one request to a worker. A mistake in a snippet is a [*CompileError]. missing are
 // packages that Request.Toolchain must contain first. After any other error, the worker is

@@ -53,7 +53,7 @@ func serve(conn io.ReadWriter, program command) error {
 	case err != nil:
 		return err
 	case kind != KindStart:
-		return fmt.Errorf("cannot understand the host: it sent a frame of kind %q", kind)
+		return fmt.Errorf("cannot parse the host's message: it is a frame of kind %q", kind)
 	}
 
 	ended, err := r.start(program)

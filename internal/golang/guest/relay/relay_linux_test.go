@@ -191,7 +191,7 @@ func TestARelay(t *testing.T) {
 
 func TestARelayWithoutAHost(t *testing.T) {
 	for sent, want := range map[string]string{
-		"": "", "\x00\x00\x00\x00R": "sent a frame of kind", "\x01\x00\x00\x00B": "larger than " +
+		"": "", "\x00\x00\x00\x00R": "is a frame of kind", "\x01\x00\x00\x00B": "larger than " +
 			"its maximum",
 	} {
 		err := serve(struct {

@@ -55,7 +55,7 @@ func (l *Link) Setup() (Setup, error) {
 		}
 	}
 	if err := json.Unmarshal(raw, &said); err != nil {
-		return Setup{}, fmt.Errorf("cannot understand the host: %w", err)
+		return Setup{}, fmt.Errorf("cannot parse the host's message: %w", err)
 	}
 
 	s := Setup{}

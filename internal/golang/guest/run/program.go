@@ -72,7 +72,7 @@ func Main(configure func(), snippets ...func()) {
 		case wire.KindOrder:
 			order, err := wire.ParseOrder(payload)
 			if err != nil {
-				die("cannot understand the host")
+				die("cannot parse the host's message")
 			}
 			go p.run(order)
 		case wire.KindAnswer:
@@ -93,7 +93,7 @@ func die(why string) {
 func (p *program) run(order wire.Order) {
 	number := order.Flags >> wire.OrdinalShift
 	if number < 1 || number > len(p.snippets) {
-		die("there is no such snippet")
+		die("unknown snippet")
 	}
 	p.mustSend(wire.KindBegun, order.Mark[:])
 	if order.Flags&wire.FlagConfigure != 0 {
@@ -128,7 +128,7 @@ func (p *program) prepare(source string) {
 		p.setup, err = p.link.Setup()
 	}
 	if err != nil {
-		die("cannot understand the host: " + err.Error())
+		die("cannot parse the host's message: " + err.Error())
 	}
 
 	debug.SetMemoryLimit(s.Memory) // collect more often near the limit instead of dying of it
@@ -148,11 +148,11 @@ func receiveStreams() [2]int {
 		}
 		messages, err := syscall.ParseSocketControlMessage(rights[:n])
 		if err != nil || len(messages) != 1 {
-			die("cannot understand the relay")
+			die("cannot parse the relay's message")
 		}
 		fds, err := syscall.ParseUnixRights(&messages[0])
 		if err != nil || len(fds) != 2 {
-			die("cannot understand the relay")
+			die("cannot parse the relay's message")
 		}
 		return [2]int{fds[0], fds[1]}
 	}

@@ -127,7 +127,7 @@ func checkServer(o Options) (base string, err error) {
 	switch {
 	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
 		return "", errors.New(
-			"the base URL must not have a user, query or fragment: pass the key as a key")
+			"the base URL must not have a user, query or fragment: set the key separately")
 	case u.Scheme != "http" && u.Scheme != "https", u.Hostname() == "":
 		return "", fmt.Errorf(
 			"the base URL %q must start with http:// or https:// and name a host", o.BaseURL)

@@ -61,7 +61,7 @@ func (p *Replay) add(line []byte) error {
 	case err != nil:
 		return err
 	case hash != e.Hash:
-		return errors.New("the hash does not fit the request")
+		return errors.New("the hash does not match the request")
 	case (e.Response == nil) == (e.Error == nil):
 		return errors.New("give either a response or an error")
 	}

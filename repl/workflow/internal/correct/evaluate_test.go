@@ -254,7 +254,7 @@ func TestHostileEvaluatorsNeverLetPass(t *testing.T) {
 			".. 'b')", "the evaluator ended by the limit of time", soon},
 		{"lua", "local s = 'x' while true do s = s .. s end", "the evaluator ended by the limit of ", soon},
 		{"lua", "os.exit(0)", "the evaluator ended by an error", 0},
-		{"lua", "return function() end", "which is no value", 0},
+		{"lua", "return function() end", "which is not a value", 0},
 		{"prolog", "?- halt.", "the evaluator ended by the end of its interpreter: exit code 0", 0},
 		{"prolog", "?- fail.", "a goal has no solution", 0},
 		{"prolog", "p :- p, p. ?- p.", "the evaluator ended by", soon},

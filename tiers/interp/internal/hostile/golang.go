@@ -206,7 +206,7 @@ for {
 fmt.Print(strings.Repeat("x", 64<<20))`,
 	},
 	{Name: "deadlock", Source: "select {}", May: []string{Limited}, Harm: Hangs},
-	{Name: "receive for ever", Source: "<-make(chan int)", May: []string{Limited}, Harm: Hangs},
+	{Name: "receive without a sender", Source: "<-make(chan int)", May: []string{Limited}, Harm: Hangs},
 	{
 		Name: "locked twice", May: []string{Limited, Crashed}, Harm: Hangs,
 		Source: `import "sync"

@@ -31,7 +31,7 @@ func (c *pyCheck) call(e *ast.Call) *pyType {
 	}
 
 	if name.Id == "range" && len(args) == 3 && !step(e.Args[2]) {
-		c.doubt(e, "range with a step that is no literal")
+		c.doubt(e, "range with a step that is not a literal")
 	}
 	return c.builtin(e, string(name.Id), args)
 }

@@ -63,7 +63,7 @@ func pyScan(source string) error {
 		case kind == "string" && (before == "name" || before == "string" || before == "number"):
 			return errToken // f"", "a""b"
 		case kind == "space" && (before == "newline" || before == "") && len(text) > maxIndent && depth == 0:
-			return errors.New("it is indented too deep")
+			return errors.New("it is indented too deeply")
 		case text == "(" || text == "[":
 			depth++
 		case text == ")" || text == "]":
@@ -71,7 +71,7 @@ func pyScan(source string) error {
 		}
 
 		if depth < 0 || depth > maxBracket {
-			return errors.New("its brackets nest too deep or do not match")
+			return errors.New("its brackets are nested too deeply or do not match")
 		}
 		before, rest = kind, rest[m[1]:]
 	}

@@ -1,4 +1,4 @@
-# climbs from a descriptor that a runtime leaked
+# opens ../ relative to a leaked descriptor
 # unsafe: a plain interpreter has none
 # ends: variously
 import os

@@ -1,4 +1,4 @@
-# catches what should end it
+# catches the exception that should end it
 # harm: hangs
 while True:
     try:

@@ -1,4 +1,4 @@
-# goes on when memory is out
+# continues after running out of memory
 # harm: grows
 # ends: variously
 x = []

@@ -1,4 +1,4 @@
-# unpacks a bomb
+# unpacks a compression bomb
 # harm: grows
 # ends: variously
 import zlib

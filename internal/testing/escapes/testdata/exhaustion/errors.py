@@ -1,3 +1,3 @@
-# raises an error that is huge
+# raises an exception with a huge message
 # harm: floods
 raise ValueError('x' * 12_000_000)

@@ -1,3 +1,3 @@
-# never ends
+# loops forever
 # harm: hangs
 while True: pass

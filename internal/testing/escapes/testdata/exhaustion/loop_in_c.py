@@ -1,3 +1,3 @@
-# never ends in C
+# loops forever in C code
 # harm: hangs
 sum(range(10 ** 12))

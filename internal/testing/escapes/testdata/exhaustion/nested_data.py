@@ -1,4 +1,4 @@
-# doubles a nest of lists
+# doubles nested lists
 # harm: hangs
 # ends: variously
 x = ['lol']

@@ -1,3 +1,3 @@
-# prints without end
+# prints forever
 # harm: floods
 while True: print('flood ' * 100)

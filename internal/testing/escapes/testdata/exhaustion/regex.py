@@ -1,4 +1,4 @@
-# backtracks
+# matches a regular expression that backtracks
 # harm: hangs
 import re
 re.match(r'(a+)+$', 'a' * 64 + 'b')

@@ -1,4 +1,4 @@
-# sorts what never compares
+# sorts objects whose comparison never ends
 # harm: hangs
 class C:
     def __lt__(self, other):

@@ -1,4 +1,4 @@
-# grows a text
+# grows a string
 # harm: grows
 # ends: variously
 x = 'ab'

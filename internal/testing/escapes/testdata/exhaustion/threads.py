@@ -1,4 +1,4 @@
-# computes in threads that never end
+# computes in endless threads
 # harm: hangs
 # ends: variously
 import threading

@@ -1,4 +1,4 @@
-# unpacks an archive that climbs
+# unpacks an archive with ../ in its paths
 # local: mounts landlock namespaces
 import os
 try: os.chdir(CANARY_OPEN)

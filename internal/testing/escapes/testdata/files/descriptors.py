@@ -1,4 +1,4 @@
-# climbs from every open descriptor
+# opens ../ relative to every open descriptor
 # local: mounts landlock namespaces
 import os
 for fd in range(256):

@@ -1,4 +1,4 @@
-# cuts a path short by a NUL in C
+# shortens a path with a NUL in C
 # local: mounts landlock namespaces
 import ctypes, os
 c = ctypes.CDLL(None)

@@ -1,3 +1,3 @@
-# goes by /proc/self/cwd
+# reads through /proc/self/cwd
 # local: mounts landlock namespaces
 print(open('/proc/self/cwd/' + '../' * 20 + CANARY_FILE.lstrip('/')).read())

@@ -1,4 +1,4 @@
-# runs a program of its own
+# writes a program and runs it
 # fresh: its script may shadow a name
 # local: mounts landlock namespaces
 import os

@@ -1,3 +1,3 @@
-# goes by /proc/self/root
+# reads through /proc/self/root
 # local: mounts landlock namespaces
 print(open('/proc/self/root' + CANARY_FILE).read())

@@ -1,4 +1,4 @@
-# reads by pathlib
+# reads with pathlib
 # local: mounts landlock namespaces
 import pathlib
 print(pathlib.Path(CANARY_FILE).read_text())

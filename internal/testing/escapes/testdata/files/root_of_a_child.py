@@ -1,4 +1,4 @@
-# goes by the root of a child
+# reads through the root of a child process
 # local: mounts landlock namespaces
 import os, time
 pid = os.fork()

@@ -1,3 +1,3 @@
-# goes by the root of process 1
+# reads through the root of process 1
 # unsafe: process 1 may be of another machine
 print(open('/proc/1/root' + CANARY_FILE).read())

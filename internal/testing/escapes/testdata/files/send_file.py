@@ -1,4 +1,4 @@
-# copies by sendfile
+# copies with sendfile
 # local: mounts landlock namespaces
 import os, sys
 r, w = os.pipe()

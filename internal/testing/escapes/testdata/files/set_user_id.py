@@ -1,4 +1,4 @@
-# runs a set-user-ID program that reads for it
+# reads with a set-user-ID program
 # local: mounts landlock namespaces seccomp privileges
 # root: the program must belong to another user
 import subprocess

@@ -1,3 +1,3 @@
-# climbs out by many ..
+# opens a path with many ../
 # local: mounts landlock namespaces
 print(open('../' * 20 + CANARY_FILE.lstrip('/')).read())

@@ -1,4 +1,4 @@
-# calls the host by a pool of workers
+# calls the host from a pool of workers
 from concurrent.futures import ThreadPoolExecutor
 with ThreadPoolExecutor(8) as p:
     for f in [p.submit(ask, i) for i in range(30)]:

@@ -1,4 +1,4 @@
-# calls on when it is refused
+# continues to call after a refusal
 for _ in range(30):
     try: ask()
     except BaseException: pass

@@ -1,4 +1,4 @@
-# calls by hand, past the runtime
+# sends call messages by hand, without the runtime
 for _ in range(10):
     import _rlm
     for f in [f for f in vars(_rlm).values() if callable(f)]:

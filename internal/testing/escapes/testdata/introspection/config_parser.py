@@ -1,4 +1,4 @@
-# reads by the error of a parser of settings
+# reads a file through the error message of configparser
 import configparser
 c = configparser.ConfigParser()
 try:

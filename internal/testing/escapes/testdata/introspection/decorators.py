@@ -1,4 +1,4 @@
-# calls by decorators alone
+# calls functions only with decorators
 f = lambda _: CANARY_FILE
 @print
 @list

@@ -1,4 +1,4 @@
-# reads the environment by a format string
+# reads the environment with a format string
 import os
 class A:
     def __init__(self): pass

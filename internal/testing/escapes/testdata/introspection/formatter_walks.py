@@ -1,4 +1,4 @@
-# reads the environment by string.Formatter
+# reads the environment with string.Formatter
 import os, string
 class A:
     def __init__(self): pass

@@ -1,2 +1,2 @@
-# spells open in letters that Python normalises
+# writes open in letters that Python normalises
 print(ｏｐｅｎ(CANARY_FILE).read())

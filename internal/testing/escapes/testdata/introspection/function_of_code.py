@@ -1,4 +1,4 @@
-# makes a function with builtins of its own choice
+# makes a function with chosen builtins
 import builtins, types
 f = types.FunctionType(compile('open(p).read()', 'x', 'eval'), {'__builtins__': builtins, 'p': CANARY_FILE})
 print(f())

@@ -1,3 +1,3 @@
-# imports by importlib
+# imports with importlib
 import importlib
 print(importlib.import_module('io').open(CANARY_FILE).read())

@@ -1,4 +1,4 @@
-# reads by linecache
+# reads with linecache
 import linecache
 lines = linecache.getlines(CANARY_FILE)
 if not lines: raise OSError('nothing')

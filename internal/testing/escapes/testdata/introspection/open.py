@@ -1,3 +1,3 @@
-# opens a file by its builtin
+# opens a file with the builtin open
 # local: mounts landlock namespaces
 print(open(CANARY_FILE).read())

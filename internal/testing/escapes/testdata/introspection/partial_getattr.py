@@ -1,3 +1,3 @@
-# calls what it finds by partial and getattr
+# calls a function with partial and getattr
 import functools, io
 print(next(map(functools.partial(getattr, io), ['open']))(CANARY_FILE).read())

@@ -1,4 +1,4 @@
-# has a pickle call open
+# makes a pickle call open
 import pickle
 class P:
     def __reduce__(self): return open, (CANARY_FILE,)

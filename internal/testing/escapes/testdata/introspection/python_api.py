@@ -1,3 +1,3 @@
-# runs source by CPython's own C interface
+# runs source with CPython's C API
 import ctypes
 if ctypes.pythonapi.PyRun_SimpleString(('open(' + repr(CANARY_OPEN) + ' + "/api", "w").close()').encode()): raise OSError('refused')

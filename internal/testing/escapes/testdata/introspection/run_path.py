@@ -1,4 +1,4 @@
-# reads by the syntax error of a file that is no Python
+# reads a file through its SyntaxError
 import runpy
 try: runpy.run_path(CANARY_FILE)
 except (SyntaxError, NameError):

@@ -1,4 +1,4 @@
-# writes when it is collected, after the snippet
+# writes when it is garbage-collected, after the snippet
 # ends: variously
 import gc
 class B:

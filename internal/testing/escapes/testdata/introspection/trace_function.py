@@ -1,4 +1,4 @@
-# takes builtins from frames that it traces
+# takes the builtins from traced frames
 import sys
 found = []
 def t(frame, event, arg): found.append(frame.f_builtins['open'])

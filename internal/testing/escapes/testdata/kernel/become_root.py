@@ -1,4 +1,4 @@
-# becomes root in a namespace of its own
+# becomes root in a new namespace
 # local: mounts landlock namespaces seccomp privileges
 # docker: seccomp
 import ctypes, os, platform

@@ -1,4 +1,4 @@
-# opens a file system by the new calls
+# opens a file system with the new mount calls
 # root: it is the right of root
 # docker: seccomp privileges
 import ctypes, os, platform

@@ -1,4 +1,4 @@
-# switches address randomisation off
+# switches off address randomisation
 # docker: seccomp
 # local: seccomp
 import ctypes, os, platform

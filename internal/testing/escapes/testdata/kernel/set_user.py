@@ -1,4 +1,4 @@
-# becomes root by asking
+# becomes root with setuid(0)
 # root: nobody else can
 import ctypes, os, platform
 libc = ctypes.CDLL(None, use_errno=True)

@@ -1,4 +1,4 @@
-# puts itself before all others
+# raises its priority
 # root: it is the right of root
 import os
 os.nice(-5)

@@ -1,4 +1,4 @@
-# takes memory that is shared
+# uses shared memory
 # local: cgroup
 # docker: limits
 # harm: grows

@@ -1,4 +1,4 @@
-# swaps a file for a link while it is taken
+# replaces a file with a link while it is copied
 # ends: variously
 import os
 os.chdir(CANARY_OUT)

@@ -1,4 +1,4 @@
-# has a child connect
+# makes a child process connect
 # ends: variously
 # local: network seccomp landlock
 import os, socket

@@ -1,4 +1,4 @@
-# has a thread connect
+# makes a thread connect
 # ends: variously
 # local: network seccomp landlock
 import socket, threading

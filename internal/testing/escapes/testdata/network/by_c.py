@@ -1,4 +1,4 @@
-# connects by the C library
+# connects with the C library
 # local: network seccomp landlock
 import ctypes, struct
 c = ctypes.CDLL(None)

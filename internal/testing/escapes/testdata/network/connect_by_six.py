@@ -1,4 +1,4 @@
-# connects to loopback by IPv6
+# connects to loopback over IPv6
 import socket
 s = socket.socket(socket.AF_INET6)
 s.settimeout(2)

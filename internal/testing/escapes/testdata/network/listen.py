@@ -1,4 +1,4 @@
-# listens
+# listens on a port
 # docker: seccomp
 # local: network seccomp landlock
 import socket

@@ -1,4 +1,4 @@
-# sends by the handler of a log
+# sends with a logging handler
 # local: network seccomp landlock
 import logging, logging.handlers
 h = logging.handlers.SysLogHandler(('127.0.0.1', CANARY_UDP))

@@ -1,2 +1,2 @@
-# goes by another process's root
+# reads through the root of another process
 print(open(f'/proc/{CANARY_VICTIM}/root' + CANARY_FILE).read())

@@ -1,4 +1,4 @@
-# attacks its session by all processes in /proc
+# attacks its session by killing all processes in /proc
 # ends: variously
 import os
 for p in os.listdir('/proc'):

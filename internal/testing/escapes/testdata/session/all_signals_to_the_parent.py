@@ -1,4 +1,4 @@
-# attacks its session by all signals to the parent
+# attacks its session with all signals to the parent
 # ends: variously
 import os
 for s in range(1, 65):

@@ -1,4 +1,4 @@
-# attacks its session by another program in its place
+# attacks its session by executing another program
 # ends: variously
 import os
 os.execv('/bin/sleep', ['sleep', '600'])

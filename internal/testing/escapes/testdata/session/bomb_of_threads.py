@@ -1,4 +1,4 @@
-# attacks its session by a bomb of threads
+# attacks its session with endless new threads
 # ends: variously
 import threading, time
 while True:

@@ -1,4 +1,4 @@
-# attacks its session by a flood by a child
+# attacks its session with a flood from a child
 # ends: variously
 import subprocess
 subprocess.run(['yes'])

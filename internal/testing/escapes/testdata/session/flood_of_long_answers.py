@@ -1,4 +1,4 @@
-# attacks its session by a flood of long answers
+# attacks its session with a flood of long answers
 # ends: variously
 import os, struct
 r = b'x' * 200000

@@ -1,4 +1,4 @@
-# attacks its session by a flood of requests
+# attacks its session with a flood of requests
 # ends: variously
 import os, struct
 r = b'i'

@@ -1,4 +1,4 @@
-# attacks its session by a fork bomb
+# attacks its session with a fork bomb
 # ends: variously
 import os
 while True:

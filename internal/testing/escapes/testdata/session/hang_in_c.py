@@ -1,4 +1,4 @@
-# attacks its session by a hang in C
+# attacks its session by hanging in C code
 # ends: variously
 import ctypes
 ctypes.CDLL(None).pause()

@@ -1,4 +1,4 @@
-# attacks its session by itself as the keeper
+# attacks its session by posing as the keeper
 # ends: variously
 import os, struct
 os.write(3, struct.pack('<IBI', 4, 107, os.getpid()))

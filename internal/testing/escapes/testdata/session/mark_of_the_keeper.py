@@ -1,4 +1,4 @@
-# attacks its session by the mark of the keeper
+# attacks its session with the mark of the keeper
 # ends: variously
 import gc, os
 for o in gc.get_objects():

@@ -1,4 +1,4 @@
-# attacks its session by memory of many children
+# attacks its session with the memory of many children
 # ends: variously
 import os, time
 while True:

@@ -1,4 +1,4 @@
-# attacks its session by os._exit
+# attacks its session with os._exit
 # ends: variously
 import os
 os._exit(0)

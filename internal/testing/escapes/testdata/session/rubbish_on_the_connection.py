@@ -1,4 +1,4 @@
-# attacks its session by rubbish on the connection
+# attacks its session with random bytes on the connection
 # ends: variously
 import os
 os.write(3, os.urandom(1 << 16))

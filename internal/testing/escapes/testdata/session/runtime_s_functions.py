@@ -1,4 +1,4 @@
-# attacks its session by the runtime's functions
+# attacks its session through the runtime's functions
 # ends: variously
 import gc, types
 for o in gc.get_objects():

@@ -1,4 +1,4 @@
-# attacks its session by a shutdown of the connection
+# attacks its session by shutting the connection down
 # ends: variously
 import socket
 socket.socket(fileno=3).shutdown(2)

@@ -1,4 +1,4 @@
-# attacks its session by a signal to everybody
+# attacks its session with a signal to all processes
 # ends: variously
 import os
 os.kill(-1, 9)

@@ -1,4 +1,4 @@
-# attacks its session by a signal to the parent
+# attacks its session with a signal to the parent
 # ends: variously
 import os
 os.kill(os.getppid(), 9)

@@ -1,4 +1,4 @@
-# attacks its session by signals that are blocked
+# attacks its session by blocking signals
 # ends: variously
 import signal
 signal.pthread_sigmask(signal.SIG_BLOCK, range(1, 65))

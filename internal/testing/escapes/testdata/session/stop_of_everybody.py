@@ -1,4 +1,4 @@
-# attacks its session by a stop of everybody
+# attacks its session by stopping all processes
 # ends: variously
 import os, signal
 os.kill(-1, signal.SIGSTOP)

@@ -1,4 +1,4 @@
-# attacks its session by a stop of itself
+# attacks its session by stopping itself
 # ends: variously
 import os, signal
 os.kill(os.getpid(), signal.SIGSTOP)

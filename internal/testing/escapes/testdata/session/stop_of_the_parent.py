@@ -1,4 +1,4 @@
-# attacks its session by a stop of the parent
+# attacks its session by stopping the parent
 # ends: variously
 import os, signal
 os.kill(os.getppid(), signal.SIGSTOP)

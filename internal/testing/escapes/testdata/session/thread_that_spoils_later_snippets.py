@@ -1,4 +1,4 @@
-# attacks its session by a thread that spoils later snippets
+# attacks its session with a thread that spoils later snippets
 # ends: variously
 import threading, os, time
 def f():

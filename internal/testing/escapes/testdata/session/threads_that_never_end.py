@@ -1,4 +1,4 @@
-# attacks its session by threads that never end
+# attacks its session with threads that never end
 # ends: variously
 import threading
 for _ in range(4): threading.Thread(target=lambda: [0 for _ in iter(int, 1)]).start()

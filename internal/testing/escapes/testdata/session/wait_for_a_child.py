@@ -1,4 +1,4 @@
-# attacks its session by a wait for a child
+# attacks its session by waiting for a child
 # ends: variously
 import subprocess
 subprocess.run(['sleep', '600'])

@@ -1,4 +1,4 @@
-# attacks its session by a zip bomb
+# attacks its session with a zip bomb
 # ends: variously
 import zlib
 d = zlib.compress(zlib.compress(bytes(1 << 28)))

@@ -1,4 +1,4 @@
-# has the kernel signal it when a pipe is ready
+# makes the kernel signal a host process when a pipe is ready
 import fcntl, os, socket
 r, w = socket.socketpair()
 fcntl.fcntl(r, 10, 9)

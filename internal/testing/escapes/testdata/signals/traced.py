@@ -1,4 +1,4 @@
-# attaches to it
+# attaches to a host process with ptrace
 import ctypes, os, platform
 c = ctypes.CDLL(None, use_errno=True)
 pid = os.fork()
