@@ -96,17 +96,13 @@ func openContexts(ctx context.Context, contexts []Context) (*inputs, error) {
 	in := &inputs{}
 	for _, c := range contexts {
 		if c.open == nil {
-			return nil, errors.Join(
-				errors.New("a Context is made by File, Text, Reader or Value"),
-				in.close(),
-			)
+			return nil, errors.Join(errors.New("a Context is made by File, Text, Reader or Value"),
+				in.close())
 		}
 		input, err := c.open(ctx)
 		if err != nil {
-			return nil, errors.Join(
-				fmt.Errorf("cannot use context %q: %w", c.name, err),
-				in.close(),
-			)
+			return nil, errors.Join(fmt.Errorf("cannot use context %q: %w", c.name, err),
+				in.close())
 		}
 		input.Name = c.name
 		in.list = append(in.list, input)

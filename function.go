@@ -245,15 +245,8 @@ func addFunctions(log *slog.Logger, tools *repl.Tools, functions []Function) (*r
 // recoverCall turns a panic of a host function into an error.
 func recoverCall(log *slog.Logger, name string, err *error) {
 	if p := recover(); p != nil {
-		log.Error(
-			"a host function panicked",
-			"function",
-			name,
-			"panic",
-			fmt.Sprint(p),
-			"stack",
-			string(debug.Stack()),
-		)
+		log.Error("a host function panicked", "function", name, "panic", fmt.Sprint(p), "stack",
+			string(debug.Stack()))
 		*err = fmt.Errorf("%s failed: it panicked", name)
 	}
 }

@@ -82,8 +82,7 @@ func describeFailure(outcome AnswerOutcome, err error, head string) string {
 	}
 	return fmt.Sprintf(
 		"[The output is large, and the run that was to look at it has no answer: %s. It begins:]\n%s\n",
-		reason,
-		beginning(head),
+		reason, beginning(head),
 	)
 }
 

@@ -184,10 +184,7 @@ func TestCloseOfAnEngineEndsWhatRuns(t *testing.T) {
 			t.Fatal(err)
 		}
 		running.Go(func() {
-			if _, err := sessions[i].Run(
-				context.Background(),
-				"wait",
-			); !errors.Is(
+			if _, err := sessions[i].Run(context.Background(), "wait"); !errors.Is(
 				err,
 				rlm.ErrClosed,
 			) {
@@ -218,10 +215,7 @@ func TestCloseOfAnEngineEndsWhatRuns(t *testing.T) {
 		t.Errorf("Open: %v", err)
 	}
 	var setup *rlm.SetupError
-	if _, err := engine.Answer(
-		t.Context(),
-		rlm.AnswerTask{},
-	); !errors.Is(err, rlm.ErrClosed) ||
+	if _, err := engine.Answer(t.Context(), rlm.AnswerTask{}); !errors.Is(err, rlm.ErrClosed) ||
 		!errors.As(err, &setup) {
 		t.Errorf("Answer: %v", err)
 	}
@@ -299,11 +293,8 @@ func TestFunctionsCanBeAddedWhileTheSessionLives(t *testing.T) {
 	}
 	defer fork.Close()
 	says := func(text string) rlm.Function {
-		return rlm.Func(
-			"pong",
-			"",
-			func(context.Context, struct{}) (string, error) { return text, nil },
-		)
+		return rlm.Func("pong", "",
+			func(context.Context, struct{}) (string, error) { return text, nil })
 	}
 	if err := session.AddFunctions(t.Context(), says("of the origin")); err != nil {
 		t.Fatal(err)
@@ -313,10 +304,7 @@ func TestFunctionsCanBeAddedWhileTheSessionLives(t *testing.T) {
 	}
 	prints(t, session, "print(pong(), ping())", "of the origin 1\n")
 	prints(t, fork, "print(pong(), ping())", "of the fork 1\n")
-	if err := session.AddFunctions(
-		t.Context(),
-		says("again"),
-	); err == nil ||
+	if err := session.AddFunctions(t.Context(), says("again")); err == nil ||
 		!strings.Contains(err.Error(), "one of that name") {
 		t.Errorf("a name twice: %v", err)
 	}

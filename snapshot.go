@@ -154,11 +154,8 @@ func describeContexts(inputs []tiers.Input) []snapshotContext {
 // checkContexts compares the contexts with those of a session.
 func (h *snapshotHead) checkContexts(have []snapshotContext) error {
 	if len(h.Contexts) != len(have) {
-		return fmt.Errorf(
-			"it was taken with %d contexts, and the session has %d",
-			len(h.Contexts),
-			len(have),
-		)
+		return fmt.Errorf("it was taken with %d contexts, and the session has %d", len(h.Contexts),
+			len(have))
 	}
 	for i, want := range h.Contexts {
 		if want != have[i] {
@@ -237,11 +234,8 @@ func readHead(r io.Reader) (*snapshotHead, error) {
 		return nil, fmt.Errorf("its head is damaged: %w", err)
 	}
 	if version.Version != snapshotVersion {
-		return nil, fmt.Errorf(
-			"it is of version %d, this program reads %d",
-			version.Version,
-			snapshotVersion,
-		)
+		return nil, fmt.Errorf("it is of version %d, this program reads %d", version.Version,
+			snapshotVersion)
 	}
 
 	decoder := json.NewDecoder(bytes.NewReader(text))

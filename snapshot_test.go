@@ -53,30 +53,20 @@ box, part, gen = Box(41), context[5:9], (n for n in [1])`, "")
 		if len(report.Left) != 1 || report.Left[0].Name != "gen" || report.Moved < 5 {
 			t.Errorf("%+v", report)
 		}
-		prints(
-			t,
-			again,
-			"shared.append(2)\nprint(box.get(), both, part, len(context))",
-			"42 {'a': [1, 2], 'b': [1, 2]} xxxx 8388609\n",
-		)
+		prints(t, again, "shared.append(2)\nprint(box.get(), both, part, len(context))",
+			"42 {'a': [1, 2], 'b': [1, 2]} xxxx 8388609\n")
 	}
 }
 
 func TestASnapshotOfNothingRestoresNothing(t *testing.T) {
 	data := snapshotOf(t, open(t, rlm.SessionConfig{}))
 	session := open(t, rlm.SessionConfig{})
-	if report, err := session.Restore(
-		t.Context(),
-		bytes.NewReader(data),
-	); err != nil ||
+	if report, err := session.Restore(t.Context(), bytes.NewReader(data)); err != nil ||
 		report.Moved != 0 {
 		t.Errorf("%+v, %v", report, err)
 	}
 	prints(t, session, "print(1)", "1\n")
-	if _, err := session.Restore(
-		t.Context(),
-		bytes.NewReader(data),
-	); err == nil ||
+	if _, err := session.Restore(t.Context(), bytes.NewReader(data)); err == nil ||
 		!strings.Contains(err.Error(), "open another one") {
 		t.Errorf("a session that has run: %v", err)
 	}
@@ -125,10 +115,7 @@ func TestADamagedSnapshotIsRefused(t *testing.T) {
 		prints(t, fresh, "print(1)", "1\n")
 	}
 	broken := errors.New("the disk is gone")
-	if _, err := open(
-		t,
-		rlm.SessionConfig{},
-	).Restore(
+	if _, err := open(t, rlm.SessionConfig{}).Restore(
 		t.Context(),
 		iotest.ErrReader(broken),
 	); err == nil {
@@ -140,10 +127,7 @@ func TestASnapshotKnowsItsContexts(t *testing.T) {
 	session := open(t, rlm.SessionConfig{Contexts: []rlm.Context{rlm.Text("t", "five.")}})
 	data := snapshotOf(t, session)
 	other := open(t, rlm.SessionConfig{Contexts: []rlm.Context{rlm.Text("t", "another")}})
-	if _, err := other.Restore(
-		t.Context(),
-		bytes.NewReader(data),
-	); err == nil ||
+	if _, err := other.Restore(t.Context(), bytes.NewReader(data)); err == nil ||
 		!strings.Contains(err.Error(), "context_0 was a text of size 5") {
 		t.Errorf("%v", err)
 	}

@@ -44,10 +44,8 @@ func newConfig(e *env) *cobra.Command {
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object instead")
 	config.AddFlags(
 		cmd.Flags(),
-		config.In(
-			config.Routing, config.Limits, config.Models, config.Run, config.Reflect,
-			config.Triggers,
-		),
+		config.In(config.Routing, config.Limits, config.Models, config.Run, config.Reflect,
+			config.Triggers),
 	)
 
 	return cmd
@@ -97,13 +95,8 @@ func showConfig(e *env, asJSON bool) error {
 			value = "-"
 		}
 
-		_, _ = fmt.Fprintf(
-			w,
-			"  %s\t%s\t%s\n",
-			s.Key,
-			value,
-			printable(e.settings.From(s.Key).String()),
-		)
+		_, _ = fmt.Fprintf(w, "  %s\t%s\t%s\n", s.Key, value,
+			printable(e.settings.From(s.Key).String()))
 	}
 
 	return w.Flush()

@@ -59,10 +59,8 @@ func newDistill(e *env) *cobra.Command {
 	flags.BoolVar(&f.noEdits, "no-edits", false, "propose no edits")
 	flags.BoolVar(&f.json, "json", false, "print one JSON object")
 	flags.BoolVar(&f.quiet, "quiet", false, "nothing on stderr but errors")
-	config.AddFlags(
-		flags,
-		config.In(config.Routing, config.Limits, config.Models, config.Run, config.Triggers),
-	)
+	config.AddFlags(flags,
+		config.In(config.Routing, config.Limits, config.Models, config.Run, config.Triggers))
 
 	return cmd
 }
@@ -179,14 +177,9 @@ func (f *distillFlags) finish(e *env, r *rlm.DistillOutcome, err error) error {
 // traces and models.
 func distillText(r *rlm.DistillOutcome) string {
 	var b strings.Builder
-	fmt.Fprintf(
-		&b,
-		"%s of %s, in %s (by %s)\n",
-		english.Plural(r.Failed, "failure", ""),
+	fmt.Fprintf(&b, "%s of %s, in %s (by %s)\n", english.Plural(r.Failed, "failure", ""),
 		english.Plural(r.Failed+r.Passed, "trace", ""),
-		english.Plural(len(r.Clusters), "cluster", ""),
-		r.Method,
-	)
+		english.Plural(len(r.Clusters), "cluster", ""), r.Method)
 
 	for i, c := range r.Clusters {
 		fmt.Fprintf(&b, "\n%d. %s: %d (%.0f%%)", i+1, printable(c.Name), c.Count, 100*c.Share)
@@ -198,29 +191,16 @@ func distillText(r *rlm.DistillOutcome) string {
 			fmt.Fprintf(&b, "   cause: %s\n", short(c.RootCause, 300))
 		}
 
-		fmt.Fprintf(
-			&b,
-			"   such as %s\n",
-			short(strings.Join(c.Failures[:min(5, len(c.Failures))], ", "), 200),
-		)
+		fmt.Fprintf(&b, "   such as %s\n",
+			short(strings.Join(c.Failures[:min(5, len(c.Failures))], ", "), 200))
 	}
 
 	for _, edit := range r.Edits {
-		fmt.Fprintf(
-			&b,
+		fmt.Fprintf(&b,
 			"\nedit %d: %s (%s, %s effort), for %s\n   %s\n   because: %s\n   then: %s\n",
-			edit.Priority,
-			printable(edit.Component),
-			edit.Kind,
-			edit.Effort,
-			short(
-				strings.Join(edit.Clusters, ", "),
-				100,
-			),
-			short(edit.Change, 500),
-			short(edit.Rationale, 300),
-			short(edit.Prediction, 300),
-		)
+			edit.Priority, printable(edit.Component), edit.Kind, edit.Effort,
+			short(strings.Join(edit.Clusters, ", "), 100), short(edit.Change, 500),
+			short(edit.Rationale, 300), short(edit.Prediction, 300))
 	}
 
 	return b.String()

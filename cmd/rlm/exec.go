@@ -36,13 +36,8 @@ type execFlags struct {
 
 // addCode adds the flags that every command with code has.
 func (f *execFlags) addCode(flags *pflag.FlagSet) {
-	flags.StringArrayVarP(
-		&f.code,
-		"code",
-		"c",
-		nil,
-		"code to run, instead of files; may be repeated",
-	)
+	flags.StringArrayVarP(&f.code, "code", "c", nil,
+		"code to run, instead of files; may be repeated")
 
 	f.routing.add(flags)
 	config.AddFlags(flags, config.In(config.Routing))
@@ -75,12 +70,8 @@ func newExec(e *env) *cobra.Command {
 				for _, text := range s.CheckContexts(cmd.Context()) {
 					f.note(e)("%s", printable(text))
 				}
-				return f.files.collect(
-					cmd.Context(),
-					s,
-					f.note(e),
-					runAll(cmd.Context(), e, f, s, jobs),
-				)
+				return f.files.collect(cmd.Context(), s, f.note(e),
+					runAll(cmd.Context(), e, f, s, jobs))
 			})
 		},
 	}
@@ -89,19 +80,11 @@ func newExec(e *env) *cobra.Command {
 	f.addCode(flags)
 	config.AddFlags(flags, config.In(config.Limits))
 	f.files.add(flags)
-	flags.StringArrayVar(
-		&f.contexts,
-		"context",
-		nil,
-		"file or directory to work on, - for stdin; may be repeated",
-	)
+	flags.StringArrayVar(&f.contexts, "context", nil,
+		"file or directory to work on, - for stdin; may be repeated")
 
-	flags.BoolVar(
-		&f.explain,
-		"explain",
-		false,
-		"also say on stderr where each snippet runs, and why",
-	)
+	flags.BoolVar(&f.explain, "explain", false,
+		"also say on stderr where each snippet runs, and why")
 
 	flags.BoolVar(&f.json, "json", false, "print one JSON object for each snippet instead")
 	flags.BoolVar(&f.quiet, "quiet", false, "no notes on stderr, errors only")
@@ -191,10 +174,8 @@ func (e *env) engine(ctx context.Context, note func(string, ...any)) (*rlm.Engin
 }
 
 func knows(engine *rlm.Engine, name string) bool {
-	return slices.ContainsFunc(
-		engine.Tiers(),
-		func(t tiers.Tier) bool { return t.Info().Name == name },
-	)
+	return slices.ContainsFunc(engine.Tiers(),
+		func(t tiers.Tier) bool { return t.Info().Name == name })
 }
 
 // jobs returns the snippets in order. A language that is not known yet is empty.
@@ -255,11 +236,8 @@ func (f *execFlags) readSource(stdin io.Reader, name string) (string, error) {
 		return "", fmt.Errorf("cannot read the code %s: %w", name, err)
 	}
 	if len(data) > maxSource {
-		return "", fmt.Errorf(
-			"the code %s is longer than %d MiB: pass data by --context",
-			name,
-			maxSource>>20,
-		)
+		return "", fmt.Errorf("the code %s is longer than %d MiB: pass data by --context", name,
+			maxSource>>20)
 	}
 
 	return string(data), nil
@@ -324,11 +302,7 @@ func contextsOf(paths []string, stdin io.Reader) ([]rlm.Context, error) {
 
 // runAll runs the snippets up to the first that fails or calls FINAL.
 func runAll(
-	ctx context.Context,
-	e *env,
-	f execFlags,
-	session *rlm.Session,
-	jobs []tiers.Job,
+	ctx context.Context, e *env, f execFlags, session *rlm.Session, jobs []tiers.Job,
 ) error {
 	stdout, stderr := &lasting{w: e.stdout}, &lasting{w: e.stderr}
 	for _, job := range jobs {

@@ -23,19 +23,11 @@ type files struct {
 }
 
 func (f *files) add(flags *pflag.FlagSet) {
-	flags.StringArrayVar(
-		&f.mounts,
-		"mount",
-		nil,
-		"file or folder to show, as `SRC:DST`, read-only (tier docker); may be repeated",
-	)
+	flags.StringArrayVar(&f.mounts, "mount", nil,
+		"file or folder to show, as `SRC:DST`, read-only (tier docker); may be repeated")
 
-	flags.StringVar(
-		&f.out,
-		"out",
-		"",
-		"empty or new `folder` for the files that snippets write below /out (tier docker)",
-	)
+	flags.StringVar(&f.out, "out", "",
+		"empty or new `folder` for the files that snippets write below /out (tier docker)")
 }
 
 // check makes the folder for the files that come back, before anything runs for them.
@@ -43,10 +35,8 @@ func (f *files) check() error {
 	if f.out == "" {
 		return nil
 	}
-	err := os.MkdirAll(
-		f.out,
-		0o755,
-	) //nolint:gosec // as every program makes them; the umask decides
+	err := os.MkdirAll(f.out,
+		0o755) //nolint:gosec // as every program makes them; the umask decides
 
 	if err == nil {
 		var entries []os.DirEntry
@@ -66,9 +56,7 @@ func (f *files) mounted() ([]tiers.Mount, error) {
 	var list []tiers.Mount
 	for _, given := range f.mounts {
 		text, mode := given, "ro"
-		if head, last, found := cutLast(
-			given,
-		); found && !strings.Contains(last, "/") &&
+		if head, last, found := cutLast(given); found && !strings.Contains(last, "/") &&
 			strings.Contains(head, ":") {
 			text, mode = head, last
 		}
@@ -112,10 +100,7 @@ func cutLast(text string) (head, last string, found bool) {
 // collect brings the files back, however the snippets ended; ended is how. An
 // interrupt has ended the snippets, not this: the tier bounds how long it takes.
 func (f *files) collect(
-	ctx context.Context,
-	s *rlm.Session,
-	note func(string, ...any),
-	ended error,
+	ctx context.Context, s *rlm.Session, note func(string, ...any), ended error,
 ) error {
 	if f.out == "" {
 		return ended
@@ -129,12 +114,8 @@ func (f *files) collect(
 		note("not collected: %s", got.Lost)
 	}
 	if err == nil {
-		note(
-			"collected %s with %s in %s",
-			english.Plural(got.Files, "file", ""),
-			english.Plural(int(got.Bytes), "byte", ""),
-			printable(f.out),
-		)
+		note("collected %s with %s in %s", english.Plural(got.Files, "file", ""),
+			english.Plural(int(got.Bytes), "byte", ""), printable(f.out))
 		return ended
 	}
 

@@ -42,39 +42,21 @@ func newHook(e *env) *cobra.Command {
 	}
 
 	flags := cmd.Flags()
-	flags.StringVar(
-		&f.schema,
-		"output-schema",
-		"",
-		"a file with the JSON Schema that a run's answer must meet",
-	)
+	flags.StringVar(&f.schema, "output-schema", "",
+		"a file with the JSON Schema that a run's answer must meet")
 
-	flags.StringVar(
-		&f.kind,
-		"output-type",
-		"",
-		"the type that it must have instead, such as bool or list[str]",
-	)
+	flags.StringVar(&f.kind, "output-type", "",
+		"the type that it must have instead, such as bool or list[str]")
 
 	flags.BoolVar(&f.quiet, "quiet", false, "nothing on stderr but errors")
-	flags.BoolVar(
-		&f.longHorizon,
-		"long-horizon",
-		false,
-		"the output belongs to a task of many steps: see trigger_on_long_horizon",
-	)
+	flags.BoolVar(&f.longHorizon, "long-horizon", false,
+		"the output belongs to a task of many steps: see trigger_on_long_horizon")
 
-	flags.Int64Var(
-		&f.nodes,
-		"nodes",
-		0,
-		"how many `nodes` of a graph the output holds: see node_threshold",
-	)
+	flags.Int64Var(&f.nodes, "nodes", 0,
+		"how many `nodes` of a graph the output holds: see node_threshold")
 
-	config.AddFlags(
-		flags,
-		config.In(config.Routing, config.Limits, config.Models, config.Run, config.Triggers),
-	)
+	config.AddFlags(flags,
+		config.In(config.Routing, config.Limits, config.Models, config.Run, config.Triggers))
 	return cmd
 }
 

@@ -174,16 +174,8 @@ func showImages(out io.Writer, list []listedImage) error {
 			note = ""
 		}
 
-		_, _ = fmt.Fprintf(
-			w,
-			"%s\t%s\t%s\t%s\t%s\t%s\n",
-			image.Kind,
-			strings.Join(image.Names, ", "),
-			image.ID,
-			image.Version,
-			size,
-			note,
-		)
+		_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", image.Kind,
+			strings.Join(image.Names, ", "), image.ID, image.Version, size, note)
 	}
 
 	return w.Flush()

@@ -78,10 +78,8 @@ func TestFilesOfAnInterruptedCommandComeBack(t *testing.T) {
 		t.Skip("tier docker is not usable here, and RLM_REQUIRE_TIERS does not name it")
 	}
 	dir := t.TempDir()
-	cmd := command(
-		t, dir, "exec", "--out", "files", "-c",
-		"open('/out/kept', 'w').write('it')\nprint('busy', flush=True)\nwhile True: pass",
-	)
+	cmd := command(t, dir, "exec", "--out", "files", "-c",
+		"open('/out/kept', 'w').write('it')\nprint('busy', flush=True)\nwhile True: pass")
 	stdout, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

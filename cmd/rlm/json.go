@@ -66,11 +66,9 @@ func printJSON(w io.Writer, r rlm.Result) error {
 		Status: r.Status, Tier: r.Tier, Stdout: r.Stdout, Stderr: r.Stderr, Dropped: r.Dropped,
 		Limit: r.Limit, Enforced: r.Enforced,
 		Usage: jsonUsage{
-			ActiveMS: ms(r.Usage.Active.Nanoseconds()),
-			WallMS:   ms(r.Usage.Wall.Nanoseconds()),
-			HostWaitMS: ms(
-				r.Usage.HostWait.Nanoseconds(),
-			),
+			ActiveMS:   ms(r.Usage.Active.Nanoseconds()),
+			WallMS:     ms(r.Usage.Wall.Nanoseconds()),
+			HostWaitMS: ms(r.Usage.HostWait.Nanoseconds()),
 			Fuel:       r.Usage.Fuel,
 			PeakMemory: r.Usage.PeakMemory,
 			HostCalls:  r.Usage.HostCalls,

@@ -194,15 +194,8 @@ func (n *liveNode) take(e ledger.Event) string {
 		}
 	case ledger.EventSnippet:
 		n.tier = e.Tier
-		text := turnText(
-			e,
-		) + fmt.Sprintf(
-			"snippet in %s: %s in %s%s",
-			e.Tier,
-			e.Status,
-			took(),
-			n.callsText(),
-		)
+		text := turnText(e) + fmt.Sprintf("snippet in %s: %s in %s%s", e.Tier, e.Status, took(),
+			n.callsText())
 		n.calls, n.failed = 0, 0
 		if e.Error != "" {
 			text += ": " + short(e.Error, 200)
@@ -267,13 +260,9 @@ func usedText(e ledger.Event) string {
 
 // spentText is a spending for people.
 func spentText(s ledger.Spending) string {
-	return fmt.Sprintf(
-		"%s, %s tokens in and %s out, $%.4f",
-		english.Plural(int(s.Calls), "call", ""),
-		humanize.Comma(s.InputTokens),
-		humanize.Comma(s.OutputTokens),
-		s.USD,
-	)
+	return fmt.Sprintf("%s, %s tokens in and %s out, $%.4f",
+		english.Plural(int(s.Calls), "call", ""), humanize.Comma(s.InputTokens),
+		humanize.Comma(s.OutputTokens), s.USD)
 }
 
 // callsText is what a snippet asked of models.
@@ -318,10 +307,8 @@ func (v *view) draw() {
 // block are the lines of the loops at work, the tree in order, and of what the run
 // has used.
 func (v *view) block(most int) []string {
-	names := slices.SortedFunc(
-		maps.Keys(v.nodes),
-		func(a, b string) int { return slices.Compare(pathOf(a), pathOf(b)) },
-	)
+	names := slices.SortedFunc(maps.Keys(v.nodes),
+		func(a, b string) int { return slices.Compare(pathOf(a), pathOf(b)) })
 	var lines []string
 	for i, name := range names {
 		if i == most {
@@ -329,14 +316,8 @@ func (v *view) block(most int) []string {
 			break
 		}
 		n := v.nodes[name]
-		text := fmt.Sprintf(
-			"%s%s%s turn %d, %s",
-			strings.Repeat("│ ", n.depth),
-			"├─ ",
-			name,
-			n.turn,
-			n.doing,
-		)
+		text := fmt.Sprintf("%s%s%s turn %d, %s", strings.Repeat("│ ", n.depth), "├─ ", name,
+			n.turn, n.doing)
 
 		if n.tier != "" {
 			text += ", tier " + n.tier
@@ -351,12 +332,8 @@ func (v *view) block(most int) []string {
 	spinner := []rune("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏")
 	return append(
 		lines,
-		fmt.Sprintf(
-			"%c %v, %s",
-			spinner[v.beat%len(spinner)],
-			time.Since(v.begun).Round(time.Second),
-			spentText(v.spent),
-		),
+		fmt.Sprintf("%c %v, %s", spinner[v.beat%len(spinner)],
+			time.Since(v.begun).Round(time.Second), spentText(v.spent)),
 	)
 }
 

@@ -82,11 +82,8 @@ func TestEveryProviderGivesTheSameTrajectory(t *testing.T) {
 	var want string
 	for _, model := range []string{"scripted/" + path, "openai/any", "anthropic/any"} {
 		dir := t.TempDir()
-		cmd := command(
-			t, dir, "run", "Where does Saltram live?", "--context",
-			filepath.Join(folder, "letters.txt"),
-			"--model", model, "--trace", "trace", "--quiet",
-		)
+		cmd := command(t, dir, "run", "Where does Saltram live?", "--context",
+			filepath.Join(folder, "letters.txt"), "--model", model, "--trace", "trace", "--quiet")
 		for _, name := range serverVariables {
 			cmd.Env = append(cmd.Environ(), name+"="+server.Env(name))
 		}
@@ -137,10 +134,8 @@ func stable(t *testing.T, dir string) string {
 				}
 				slices.Sort(calls)
 				b.WriteString(
-					block.Code + block.Result.Stdout + block.Result.Stderr + strings.Join(
-						calls,
-						"\n",
-					) + "\n",
+					block.Code + block.Result.Stdout + block.Result.Stderr + strings.Join(calls,
+						"\n") + "\n",
 				)
 			}
 		}
@@ -207,10 +202,8 @@ func TestALineThatWasNotFinishedIsNoted(t *testing.T) {
 	l = &recordedLoop{}
 	if err := l.read(
 		strings.NewReader(
-			`"` + strings.Repeat(
-				"x",
-				maxTraceLine,
-			) + `"` + "\n" + `{"type":"iteration","iteration":2}`,
+			`"` + strings.Repeat("x",
+				maxTraceLine) + `"` + "\n" + `{"type":"iteration","iteration":2}`,
 		),
 	); err != nil {
 		t.Fatal(err)

@@ -15,16 +15,11 @@ import (
 // events on. The function that it returns sends what is left; a run ends with it,
 // whatever became of the run. That spans cannot be sent is logged and no more.
 func observe(
-	ctx context.Context,
-	e *env,
-	loop otel.Loop,
-	next func(ledger.Event),
+	ctx context.Context, e *env, loop otel.Loop, next func(ledger.Event),
 ) (progress func(ledger.Event), done func(), err error) {
 	log := func(err error) { e.log.Warn("spans were not sent", "error", err) }
 	observer, err := otel.New(ctx, otel.Config{
-		To: otel.Destination(
-			e.settings.OTel,
-		),
+		To:        otel.Destination(e.settings.OTel),
 		Loop:      loop,
 		Env:       os.Getenv,
 		AllowHTTP: e.settings.AllowHTTP,

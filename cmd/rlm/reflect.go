@@ -63,27 +63,15 @@ func newReflect(e *env) *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringVar(&f.skillbook, "skillbook", "", "a file with the strategies that the agent had")
 	flags.StringVar(&f.question, "question", "", "the agent's task, over the one in the trace")
-	flags.StringVar(
-		&f.feedback,
-		"feedback",
-		"",
-		"what the environment said of the answer, over the one in the trace",
-	)
+	flags.StringVar(&f.feedback, "feedback", "",
+		"what the environment said of the answer, over the one in the trace")
 
 	flags.StringVar(&f.truth, "ground-truth", "", "the expected answer, over the one in the trace")
-	flags.StringVar(
-		&f.format,
-		"format",
-		rlm.TraceFormats()[0],
-		"how the trace is written: "+strings.Join(rlm.TraceFormats(), ", "),
-	)
+	flags.StringVar(&f.format, "format", rlm.TraceFormats()[0],
+		"how the trace is written: "+strings.Join(rlm.TraceFormats(), ", "))
 
-	flags.BoolVar(
-		&f.json,
-		"json",
-		false,
-		"print one JSON object: the analysis, how it came about, what it used",
-	)
+	flags.BoolVar(&f.json, "json", false,
+		"print one JSON object: the analysis, how it came about, what it used")
 
 	flags.BoolVar(&f.quiet, "quiet", false, "nothing on stderr but errors")
 	config.AddFlags(flags, ofReflection)
@@ -96,10 +84,8 @@ func ofReflection(s config.Setting) bool {
 		return false
 	}
 	return config.In(config.Routing, config.Limits, config.Models, config.Reflect)(s) ||
-		config.Named(
-			"max_tokens", "max_input_tokens", "max_output_tokens", "max_usd", "max_time",
-			"calls_at_once", "synthesis", "trace", "otel",
-		)(
+		config.Named("max_tokens", "max_input_tokens", "max_output_tokens", "max_usd", "max_time",
+			"calls_at_once", "synthesis", "trace", "otel")(
 			s,
 		)
 }
@@ -133,9 +119,7 @@ func (f *reflectFlags) run(ctx context.Context, e *env, flags *pflag.FlagSet, tr
 // task is what the flags and settings say of a reflection. The closer is the registry
 // of its models.
 func (f *reflectFlags) task(
-	e *env,
-	flags *pflag.FlagSet,
-	trace string,
+	e *env, flags *pflag.FlagSet, trace string,
 ) (task rlm.ReflectTask, models io.Closer, err error) {
 	if err := f.readSubject(e, flags, trace, &task); err != nil {
 		return task, nil, err
@@ -192,10 +176,7 @@ func configureReflection(e *env, task *rlm.ReflectTask, models ledger.Models) (e
 
 // readSubject reads what the task is about.
 func (f *reflectFlags) readSubject(
-	e *env,
-	flags *pflag.FlagSet,
-	trace string,
-	task *rlm.ReflectTask,
+	e *env, flags *pflag.FlagSet, trace string, task *rlm.ReflectTask,
 ) error {
 	if trace == "-" && f.skillbook == "-" {
 		return errors.New("stdin cannot be both the trace and the skillbook")

@@ -75,34 +75,18 @@ func newReflexion(e *env) *cobra.Command {
 	}
 
 	flags := cmd.Flags()
-	flags.StringVar(
-		&f.facts,
-		"facts",
-		"",
-		"a JSON `file` with what is known: facts, procedures, the conversation so far",
-	)
+	flags.StringVar(&f.facts, "facts", "",
+		"a JSON `file` with what is known: facts, procedures, the conversation so far")
 
-	flags.StringArrayVar(
-		&f.evidence,
-		"evidence",
-		nil,
-		"file or folder to search for evidence; may be repeated",
-	)
+	flags.StringArrayVar(&f.evidence, "evidence", nil,
+		"file or folder to search for evidence; may be repeated")
 
-	flags.IntVar(
-		&f.judges,
-		"judges",
-		defaultJudges,
-		"independent critiques of each draft, asked for at the same time",
-	)
+	flags.IntVar(&f.judges, "judges", defaultJudges,
+		"independent critiques of each draft, asked for at the same time")
 
 	flags.IntVar(&f.iterations, "max-iterations", defaultDrafts, "drafts at most")
-	flags.BoolVar(
-		&f.json,
-		"json",
-		false,
-		"print one JSON object: the draft, all iterations, how the run ended, what it used",
-	)
+	flags.BoolVar(&f.json, "json", false,
+		"print one JSON object: the draft, all iterations, how the run ended, what it used")
 
 	flags.BoolVar(&f.stream, "stream", false, "show drafts on stderr as they are written")
 	flags.BoolVar(&f.quiet, "quiet", false, "nothing on stderr but errors")
@@ -143,9 +127,7 @@ func (f *reflexionFlags) run(ctx context.Context, e *env, task string) error {
 
 // task returns what the flags and the settings say of a run.
 func (f *reflexionFlags) task(
-	e *env,
-	text string,
-	models ledger.Models,
+	e *env, text string, models ledger.Models,
 ) (task rlm.ReflexionTask, err error) {
 	if text == "-" {
 		if text, err = readAll(e.stdin, maxQuestion, "the task"); err != nil {

@@ -65,20 +65,12 @@ func newRepl(e *env) *cobra.Command {
 	}
 
 	flags := cmd.Flags()
-	flags.StringArrayVar(
-		&f.contexts,
-		"context",
-		nil,
-		"file or directory to work on; may be repeated",
-	)
+	flags.StringArrayVar(&f.contexts, "context", nil,
+		"file or directory to work on; may be repeated")
 
 	flags.BoolVar(&f.quiet, "quiet", false, "nothing on stderr but errors")
-	flags.StringVar(
-		&history,
-		"history",
-		"",
-		"where lines are kept for the next session, none for nowhere (default: in the user's cache directory)",
-	)
+	flags.StringVar(&history, "history", "",
+		"where lines are kept for the next session, none for nowhere (default: in the user's cache directory)")
 
 	config.AddFlags(flags, config.In(config.Routing, config.Limits, config.Models, config.Run))
 	return cmd
@@ -150,10 +142,8 @@ func (f *runFlags) repl(ctx context.Context, e *env, history string) (err error)
 // the last snippet; on a terminal people have seen it.
 func (s *shell) loop(ctx context.Context) error {
 	if s.e.terminal && !s.flags.quiet {
-		_, _ = fmt.Fprintln(
-			s.e.stderr,
-			"rlm "+version()+", Python in a sandbox. :help says more, ? asks the model, Ctrl-D ends.",
-		)
+		_, _ = fmt.Fprintln(s.e.stderr,
+			"rlm "+version()+", Python in a sandbox. :help says more, ? asks the model, Ctrl-D ends.")
 	}
 
 	for {
@@ -205,9 +195,7 @@ func (s *shell) read(ctx context.Context) (string, error) {
 }
 
 // isCommand reports whether a line is for the shell.
-func isCommand(
-	line string,
-) bool {
+func isCommand(line string) bool {
 	return strings.HasPrefix(line, ":") || strings.HasPrefix(line, "?")
 }
 
@@ -293,11 +281,8 @@ func (s *shell) obey(ctx context.Context, source string) (done bool, err error) 
 		_, err = io.WriteString(s.e.stdout, replHelp)
 	default:
 		s.failed = true
-		_, _ = fmt.Fprintf(
-			s.e.stderr,
-			"rlm: there is no command %s, :help lists them\n",
-			printable(command),
-		)
+		_, _ = fmt.Fprintf(s.e.stderr, "rlm: there is no command %s, :help lists them\n",
+			printable(command))
 	}
 
 	return false, err
@@ -368,10 +353,8 @@ func (s *shell) ask(ctx context.Context, question string) error {
 		return nil
 	}
 	if s.e.settings.Model == "" && len(s.e.settings.DepthModels) == 0 {
-		_, _ = fmt.Fprintln(
-			s.e.stderr,
-			"rlm: there is no model: start with --model, such as openai/gpt-5",
-		)
+		_, _ = fmt.Fprintln(s.e.stderr,
+			"rlm: there is no model: start with --model, such as openai/gpt-5")
 		return nil
 	}
 

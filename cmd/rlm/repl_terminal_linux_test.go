@@ -100,13 +100,8 @@ func TestAnAnswerDoesNothingToATerminal(t *testing.T) {
 	); err != nil {
 		t.Fatal(err)
 	}
-	cmd := command(
-		t, dir, "run", "--quiet", "--model",
-		"scripted/"+script,
-		"what?",
-		"--context",
-		script,
-	)
+	cmd := command(t, dir, "run", "--quiet", "--model", "scripted/"+script, "what?", "--context",
+		script)
 	readUntil(t, bufio.NewReader(terminal(t, cmd, 80)), `\x1b]0;owned\x07end`+"\r\n")
 	if err := cmd.Wait(); err != nil {
 		t.Error(err)

@@ -89,12 +89,8 @@ func sameFile(a, b io.Writer) bool {
 func report(e *env, f execFlags, r rlm.Result) error {
 	note := f.note(e)
 	if r.Moved != nil {
-		note(
-			"the session moved from tier %s to %s, with %s",
-			r.Moved.From,
-			r.Moved.To,
-			english.Plural(r.Moved.Report.Moved, "variable", ""),
-		)
+		note("the session moved from tier %s to %s, with %s", r.Moved.From, r.Moved.To,
+			english.Plural(r.Moved.Report.Moved, "variable", ""))
 		for _, left := range r.Moved.Report.Left {
 			note("left behind: %s (%s): %s", left.Name, left.Type, left.Reason)
 		}
@@ -137,10 +133,8 @@ func limitHint(r tiers.Result, c *config.Loaded) string {
 	case tiers.LimitMemory:
 		return fmt.Sprintf(" (the snippet needed more than %s; raise --memory)", c.Text("memory"))
 	case tiers.LimitOutput:
-		return fmt.Sprintf(
-			" (%s bytes more were written and dropped; raise --max-output)",
-			humanize.Comma(r.Dropped),
-		)
+		return fmt.Sprintf(" (%s bytes more were written and dropped; raise --max-output)",
+			humanize.Comma(r.Dropped))
 	case tiers.LimitFuel:
 		return fmt.Sprintf(" (the snippet did more work than %d; raise --fuel)", c.Fuel)
 	case tiers.LimitHostCalls:

@@ -154,14 +154,9 @@ func newRoot(e *env) *cobra.Command {
 	)
 
 	config.AddFlags(flags, config.In(config.Program))
-	root.AddCommand(
-		newRun(e), newReflect(e), newReflexion(e), newDistill(e), newWorkflow(e),
-		newExec(
-			e,
-		),
-		newRepl(e), newHook(e), newTrace(e), newExplain(e), newTiers(e), newDoctor(e),
-		newImages(e), newConfig(e), newVersion(e),
-	)
+	root.AddCommand(newRun(e), newReflect(e), newReflexion(e), newDistill(e), newWorkflow(e),
+		newExec(e), newRepl(e), newHook(e), newTrace(e), newExplain(e), newTiers(e), newDoctor(e),
+		newImages(e), newConfig(e), newVersion(e))
 
 	return root
 }

@@ -70,34 +70,18 @@ func newRun(e *env) *cobra.Command {
 	}
 
 	flags := cmd.Flags()
-	flags.StringArrayVar(
-		&f.contexts,
-		"context",
-		nil,
-		"file or directory to work on, - for stdin; may be repeated",
-	)
+	flags.StringArrayVar(&f.contexts, "context", nil,
+		"file or directory to work on, - for stdin; may be repeated")
 
-	flags.StringVar(
-		&f.schema,
-		"output-schema",
-		"",
-		"a file with the JSON Schema that the answer must meet",
-	)
+	flags.StringVar(&f.schema, "output-schema", "",
+		"a file with the JSON Schema that the answer must meet")
 
-	flags.StringVar(
-		&f.kind,
-		"output-type",
-		"",
-		"the type that the answer must have instead, such as bool or list[str]",
-	)
+	flags.StringVar(&f.kind, "output-type", "",
+		"the type that the answer must have instead, such as bool or list[str]")
 
 	flags.BoolVar(&f.estimate, "estimate", false, "say what the run may take, and run nothing")
-	flags.BoolVar(
-		&f.json,
-		"json",
-		false,
-		"print one JSON object: the answer, how the run ended, what it used",
-	)
+	flags.BoolVar(&f.json, "json", false,
+		"print one JSON object: the answer, how the run ended, what it used")
 
 	flags.BoolVar(&f.quiet, "quiet", false, "nothing on stderr but errors")
 	config.AddFlags(flags, config.In(config.Routing, config.Limits, config.Models, config.Run))
@@ -207,10 +191,8 @@ func needModel(task *rlm.AnswerTask) error {
 		)
 	}
 
-	return resolvable(
-		run.Models,
-		slices.Concat([]string{run.Model, run.SubModel}, run.ByDepth, run.Allowed),
-	)
+	return resolvable(run.Models,
+		slices.Concat([]string{run.Model, run.SubModel}, run.ByDepth, run.Allowed))
 }
 
 // resolvable reports the first model that is not known. Empty names are passed over.
@@ -251,11 +233,8 @@ func (f *runFlags) finish(e *env, outcome rlm.AnswerOutcome, err error) error {
 		outcome,
 	); outcome.Status == ledger.StatusPartial && !ok && outcome.Partial != "" &&
 		!f.json {
-		_, _ = fmt.Fprintf(
-			e.stderr,
-			"rlm: what there was, which nobody checked: %s\n",
-			printable(text),
-		)
+		_, _ = fmt.Fprintf(e.stderr, "rlm: what there was, which nobody checked: %s\n",
+			printable(text))
 	}
 
 	return ending(e, outcome.Status, outcome.Reason, f.quiet)
@@ -268,10 +247,8 @@ func ending(e *env, status ledger.Status, reason string, quiet bool) error {
 		return nil
 	case ledger.StatusSynthesised:
 		if !quiet {
-			_, _ = fmt.Fprintln(
-				e.stderr,
-				"rlm: the turns ran out; this is the best answer that the model had",
-			)
+			_, _ = fmt.Fprintln(e.stderr,
+				"rlm: the turns ran out; this is the best answer that the model had")
 		}
 		return nil
 	case ledger.StatusPartial:
@@ -302,10 +279,7 @@ func printLine(w io.Writer, v any) error {
 
 // showEstimate prints what a run may take.
 func (f *runFlags) showEstimate(
-	ctx context.Context,
-	e *env,
-	engine *rlm.Engine,
-	task rlm.AnswerTask,
+	ctx context.Context, e *env, engine *rlm.Engine, task rlm.AnswerTask,
 ) error {
 	estimate, err := engine.Estimate(ctx, task)
 	if err != nil {

@@ -103,10 +103,8 @@ func traceFolder(setting string) (string, error) {
 	case "auto":
 		dir, err := os.UserCacheDir()
 		if err != nil {
-			return "", fmt.Errorf(
-				"--trace auto: there is no cache directory, name a folder: %w",
-				err,
-			)
+			return "", fmt.Errorf("--trace auto: there is no cache directory, name a folder: %w",
+				err)
 		}
 		dir = filepath.Join(dir, "rlm", "traces")
 		if err := os.MkdirAll(dir, 0o700); err != nil {

@@ -37,10 +37,8 @@ func (s *spanSink) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		for _, scope := range resource.ScopeSpans {
 			s.spans = append(s.spans, scope.Spans...)
 			for _, span := range scope.Spans {
-				s.names = append(
-					s.names,
-					r.URL.Path+":"+r.Header.Get("Authorization")+":"+span.Name,
-				)
+				s.names = append(s.names,
+					r.URL.Path+":"+r.Header.Get("Authorization")+":"+span.Name)
 			}
 		}
 	}

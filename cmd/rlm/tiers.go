@@ -15,9 +15,7 @@ import (
 
 // diagnosis makes a command that shows what works here.
 func diagnosis(
-	e *env,
-	use, short, long string,
-	show func(io.Writer, *rlm.Diagnosis) error,
+	e *env, use, short, long string, show func(io.Writer, *rlm.Diagnosis) error,
 ) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
@@ -76,15 +74,8 @@ func showTiers(out io.Writer, d *rlm.Diagnosis) error {
 			usable, note = "no", tier.Why
 		}
 
-		_, _ = fmt.Fprintf(
-			w,
-			"%s\t%s\t%s\t%s\t%s\n",
-			tier.Name,
-			strings.Join(languages, ", "),
-			tier.Isolation,
-			usable,
-			note,
-		)
+		_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", tier.Name, strings.Join(languages, ", "),
+			tier.Isolation, usable, note)
 	}
 
 	return w.Flush()
@@ -103,13 +94,8 @@ func showDoctor(out io.Writer, d *rlm.Diagnosis) error {
 		for _, feature := range tier.Features {
 			features = append(features, string(feature))
 		}
-		_, _ = fmt.Fprintf(
-			out,
-			"\ntier %s: %d Python modules; %s\n",
-			tier.Name,
-			tier.Modules,
-			strings.Join(features, ", "),
-		)
+		_, _ = fmt.Fprintf(out, "\ntier %s: %d Python modules; %s\n", tier.Name, tier.Modules,
+			strings.Join(features, ", "))
 	}
 
 	class := d.Jail.Class

@@ -91,12 +91,8 @@ func (v *traceView) run(run *recordedRun) {
 
 	switch e := root.ended; {
 	case e != nil:
-		v.printf(
-			"%s in %s%s\n",
-			printable(e.Status),
-			seconds(e.Elapsed.Seconds()),
-			usedText(ledger.Event{Spent: e.Spent}),
-		)
+		v.printf("%s in %s%s\n", printable(e.Status), seconds(e.Elapsed.Seconds()),
+			usedText(ledger.Event{Spent: e.Spent}))
 		if e.Error != "" {
 			v.printf("reason: %s\n", short(e.Error, 500))
 		}
@@ -104,10 +100,8 @@ func (v *traceView) run(run *recordedRun) {
 			v.printf("result: %s\n", short(e.Text, 500))
 		}
 	case root.begun != nil:
-		v.printf(
-			"not ended: the run goes on, or was killed%s\n",
-			usedText(ledger.Event{Spent: run.last}),
-		)
+		v.printf("not ended: the run goes on, or was killed%s\n",
+			usedText(ledger.Event{Spent: run.last}))
 	}
 
 	v.notes("", run.notes)
@@ -153,10 +147,8 @@ func (v *traceView) loop(run *recordedRun, l *recordedLoop, node, indent string)
 func (l *recordedLoop) nodeOf(sub *recordedLoop, i int, node string) string {
 	own, _ := l.metadata.EnvironmentKwargs["node"].(string)
 	its, _ := sub.metadata.EnvironmentKwargs["node"].(string)
-	if number, below := strings.CutPrefix(
-		its,
-		own+".",
-	); below && own != "" && strings.Trim(number, "0123456789") == "" &&
+	if number, below := strings.CutPrefix(its,
+		own+"."); below && own != "" && strings.Trim(number, "0123456789") == "" &&
 		len(number) < 10 {
 		return node + "." + number
 	}
@@ -199,13 +191,8 @@ func (v *traceView) asides(all []ledger.Event, turn int, indent string) []ledger
 		all = all[1:]
 		line := fmt.Sprintf("%s: %s", e.Kind, short(e.Status+e.Error, 500))
 		if e.Kind == ledger.EventReply {
-			line = fmt.Sprintf(
-				"%s by %s, %s %s",
-				printable(e.Purpose),
-				printable(e.Model),
-				seconds(e.Elapsed.Seconds()),
-				short(e.Error, 500),
-			)
+			line = fmt.Sprintf("%s by %s, %s %s", printable(e.Purpose), printable(e.Model),
+				seconds(e.Elapsed.Seconds()), short(e.Error, 500))
 		}
 
 		v.printf("%s│  %s\n", indent, strings.TrimSpace(line))
@@ -251,12 +238,8 @@ func (v *traceView) calls(indent string, calls []ledger.CallRecord) {
 		sum += c.ExecutionTime
 	}
 
-	v.printf(
-		"%s│  %s, %s in sum\n",
-		indent,
-		english.Plural(len(calls), "model call", ""),
-		seconds(sum),
-	)
+	v.printf("%s│  %s, %s in sum\n", indent, english.Plural(len(calls), "model call", ""),
+		seconds(sum))
 
 	if v.brief {
 		return
@@ -266,14 +249,8 @@ func (v *traceView) calls(indent string, calls []ledger.CallRecord) {
 			v.printf("%s│    and %d more\n", indent, len(calls)-i)
 			break
 		}
-		v.printf(
-			"%s│    %s, %s: %s → %s\n",
-			indent,
-			printable(c.RootModel),
-			seconds(c.ExecutionTime),
-			short(c.Prompt, 100),
-			short(c.Response, 100),
-		)
+		v.printf("%s│    %s, %s: %s → %s\n", indent, printable(c.RootModel),
+			seconds(c.ExecutionTime), short(c.Prompt, 100), short(c.Response, 100))
 	}
 }
 

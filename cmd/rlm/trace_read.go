@@ -87,11 +87,8 @@ func readTrace(dir string) (*recordedRun, error) {
 	run := &recordedRun{nodes: map[string]*recordedNode{}}
 	if run.root, err = r.loop(".", 0); err != nil {
 		if errors.Is(err, os.ErrNotExist) {
-			err = fmt.Errorf(
-				"there is no %s in %s: name the folder that --trace had",
-				ledger.TrajectoryFile,
-				dir,
-			)
+			err = fmt.Errorf("there is no %s in %s: name the folder that --trace had",
+				ledger.TrajectoryFile, dir)
 		}
 		return nil, err
 	}
@@ -115,11 +112,8 @@ func (r *traceReader) open(name string) (*os.File, error) {
 // loop reads a loop's folder and those below it.
 func (r *traceReader) loop(folder string, depth int) (*recordedLoop, error) {
 	if r.loops++; r.loops > maxTraceLoops || depth > maxTraceDepth {
-		return nil, fmt.Errorf(
-			"the record has more than %d loops, or nests them deeper than %d",
-			maxTraceLoops,
-			maxTraceDepth,
-		)
+		return nil, fmt.Errorf("the record has more than %d loops, or nests them deeper than %d",
+			maxTraceLoops, maxTraceDepth)
 	}
 
 	file, err := r.open(folder + "/" + ledger.TrajectoryFile)

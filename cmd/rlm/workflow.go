@@ -74,33 +74,17 @@ func newWorkflowRun(e *env) *cobra.Command {
 	}
 
 	flags := cmd.Flags()
-	flags.StringVar(
-		&f.input,
-		"input",
-		"{}",
-		"the state to begin with: a JSON object, @FILE for one in a file, - for stdin",
-	)
+	flags.StringVar(&f.input, "input", "{}",
+		"the state to begin with: a JSON object, @FILE for one in a file, - for stdin")
 
-	flags.StringToStringVar(
-		&f.modelFor,
-		"model-for",
-		nil,
-		"ask another model instead of one that the file names, as in `gpt-4=openai/gpt-5`",
-	)
+	flags.StringToStringVar(&f.modelFor, "model-for", nil,
+		"ask another model instead of one that the file names, as in `gpt-4=openai/gpt-5`")
 
-	flags.BoolVar(
-		&f.watch,
-		"watch",
-		false,
-		"show each node, attempt and model call on stderr as it happens",
-	)
+	flags.BoolVar(&f.watch, "watch", false,
+		"show each node, attempt and model call on stderr as it happens")
 
-	flags.BoolVar(
-		&f.json,
-		"json",
-		false,
-		"print one JSON object: the state, the result, how the run ended, what it used",
-	)
+	flags.BoolVar(&f.json, "json", false,
+		"print one JSON object: the state, the result, how the run ended, what it used")
 
 	config.AddFlags(flags, config.In(config.Routing, config.Limits))
 	config.AddFlags(flags, config.Named(workflowSettings...))
@@ -273,9 +257,7 @@ func (f *workflowFlags) state(e *env, file string) (map[string]any, error) {
 
 // configure gives a task what the settings say of runs.
 func (f *workflowFlags) configure(
-	e *env,
-	task *rlm.WorkflowTask,
-	models ledger.Models,
+	e *env, task *rlm.WorkflowTask, models ledger.Models,
 ) (err error) {
 	var run rlm.AnswerTask
 	if err := configure(e, &run, models); err != nil {
