@@ -52,7 +52,7 @@ func answer(ctx context.Context, cfg run.Config, labels map[string]string) (Answ
 	if err := checkRun(ctx, cfg); err != nil {
 		return AnswerOutcome{}, refuse(err)
 	}
-	cfg.Progress = labelled(cfg.Progress, labels)
+	cfg.Progress = addLabels(cfg.Progress, labels)
 	return run.Run(ctx, cfg)
 }
 
@@ -94,7 +94,7 @@ func (e *Engine) withTask(
 }
 
 // labelled adds labels to the events that progress gets.
-func labelled(progress func(ledger.Event), labels map[string]string) func(ledger.Event) {
+func addLabels(progress func(ledger.Event), labels map[string]string) func(ledger.Event) {
 	if progress == nil || len(labels) == 0 {
 		return progress
 	}

@@ -19,12 +19,12 @@ func modelTools(cfg SessionConfig) (func([]tiers.Input) (*repl.Tools, error), er
 	if ask.WithDefaults().Model == "" || ask.Models == nil {
 		return func([]tiers.Input) (*repl.Tools, error) { return nil, nil }, nil //nolint:nilnil // none
 	}
-	ask.Tools, ask.Progress = nil, labelled(ask.Progress, cfg.Labels)
+	ask.Tools, ask.Progress = nil, addLabels(ask.Progress, cfg.Labels)
 	return ask.SessionTools()
 }
 
-// maxTold bounds how many variables a question lists.
-const maxTold = 200
+// maxListed bounds how many variables a question lists.
+const maxListed = 200
 
 // Ask has a model answer a question, by the loop of [Engine.Answer], in a copy of the
 // session: its snippets read and change all variables, and the session keeps its own. If
@@ -120,7 +120,7 @@ func (s *Session) listVariables() string {
 	var b strings.Builder
 	b.WriteString("\n\nThe session has variables already: ")
 	for n, v := range known {
-		if n == maxTold {
+		if n == maxListed {
 			b.WriteString(", and more (SHOW_VARS() lists them)")
 			break
 		}

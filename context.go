@@ -37,7 +37,7 @@ func File(path string) Context {
 		if err != nil {
 			return tiers.Input{}, err
 		}
-		return whole(text)
+		return refuseEmpty(text)
 	}}
 }
 
@@ -53,7 +53,7 @@ func openDir(path string) (tiers.Input, error) {
 }
 
 // whole refuses an empty text, which is always a mistake upstream.
-func whole(text *bigtext.Text) (tiers.Input, error) {
+func refuseEmpty(text *bigtext.Text) (tiers.Input, error) {
 	if text.Size() == 0 {
 		return tiers.Input{}, errors.Join(errors.New("it is empty"), text.Close())
 	}
@@ -74,7 +74,7 @@ func Reader(name string, r io.Reader, limit int64) Context {
 		if err != nil {
 			return tiers.Input{}, err
 		}
-		return whole(text)
+		return refuseEmpty(text)
 	}}
 }
 

@@ -41,7 +41,7 @@ func (e *Engine) Distill(ctx context.Context, task DistillTask) (DistillOutcome,
 		}
 	}
 	cfg.Run.Open = e.opener(task.Policy, task.Labels)
-	cfg.Run.Progress = labelled(cfg.Run.Progress, task.Labels)
+	cfg.Run.Progress = addLabels(cfg.Run.Progress, task.Labels)
 
 	return distill.Run(ctx, task.Corpus, cfg)
 }

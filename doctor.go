@@ -53,8 +53,8 @@ type JailLayer struct {
 	Why       string `json:"why,omitempty"`
 }
 
-// versioned is a tier that knows its interpreter's version.
-type versioned interface {
+// versioner is a tier that knows its interpreter's version.
+type versioner interface {
 	Version(ctx context.Context) (string, error)
 }
 
@@ -70,7 +70,7 @@ func (e *Engine) Diagnose(ctx context.Context) Diagnosis {
 		status.Name, status.Languages, status.Isolation = info.Name, info.Languages, info.Isolation.String()
 		status.Features, status.Modules = info.Features, len(info.Modules)
 		status.OnRequest = info.OnRequest
-		if v, ok := tier.(versioned); ok && status.Usable {
+		if v, ok := tier.(versioner); ok && status.Usable {
 			if version, err := v.Version(ctx); err == nil {
 				status.Version = version
 			}

@@ -249,12 +249,12 @@ func (e *Engine) enter(
 	}
 
 	e.running.Add(1)
-	ctx, release := e.bound(ctx)
+	ctx, release := e.endWithEngine(ctx)
 	return ctx, func() { release(); e.running.Done() }, nil
 }
 
 // bound returns a context that also ends when the engine closes.
-func (e *Engine) bound(ctx context.Context) (_ context.Context, release func()) {
+func (e *Engine) endWithEngine(ctx context.Context) (_ context.Context, release func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	stop := context.AfterFunc(e.life, func() { cancel(ErrClosed) })
 	return ctx, func() { stop(); cancel(nil) }

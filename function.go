@@ -67,7 +67,7 @@ func Func[In, Out any](
 		return f
 	}
 
-	arguments, err := argumentsOf[In](name)
+	arguments, err := readArguments[In](name)
 	if f.err = err; err != nil {
 		return f
 	}
@@ -99,8 +99,8 @@ type arguments struct {
 	fields   []schema.Field
 }
 
-// argumentsOf reads the arguments from a struct type.
-func argumentsOf[In any](name string) (*arguments, error) {
+// readArguments reads the arguments from a struct type.
+func readArguments[In any](name string) (*arguments, error) {
 	fail := func(err error) (*arguments, error) {
 		return nil, fmt.Errorf("cannot offer host function %q: its arguments: %w", name, err)
 	}
@@ -134,7 +134,7 @@ func (a *arguments) signature(name string) string {
 	parts := make([]string, len(a.fields))
 	for i, field := range a.fields {
 		parts[i] = field.Name
-		if kind := field.Contract.Describe(); isType(kind) {
+		if kind := field.Contract.Describe(); fitsAnnotation(kind) {
 			parts[i] += ": " + kind
 		}
 		if !field.Required {
@@ -146,7 +146,7 @@ func (a *arguments) signature(name string) string {
 
 // isType reports whether a description is short enough to annotate a parameter, and has
 // nothing that would end one.
-func isType(description string) bool {
+func fitsAnnotation(description string) bool {
 	return len(description) <= 60 && !strings.ContainsAny(description, "\n,()[]{}\"'")
 }
 
@@ -206,7 +206,7 @@ func (a *arguments) findCoerced(given, checked json.RawMessage) ([]schema.Violat
 }
 
 // guarded returns the function with panics turned into errors.
-func (f Function) guarded(log *slog.Logger) (repl.Tool, error) {
+func (f Function) guardPanics(log *slog.Logger) (repl.Tool, error) {
 	tool := f.tool
 	switch {
 	case f.err != nil:
@@ -235,7 +235,7 @@ func addFunctions(log *slog.Logger, tools *repl.Tools, functions []Function) (*r
 	more := make([]repl.Tool, len(functions))
 	for i, f := range functions {
 		var err error
-		if more[i], err = f.guarded(log); err != nil {
+		if more[i], err = f.guardPanics(log); err != nil {
 			return nil, err
 		}
 	}

@@ -82,7 +82,7 @@ func describeFailure(outcome AnswerOutcome, err error, head string) string {
 	}
 	return fmt.Sprintf(
 		"[The output is large, and the run that was to look at it has no answer: %s. It begins:]\n%s\n",
-		reason, beginning(head),
+		reason, cutBeginning(head),
 	)
 }
 
@@ -90,7 +90,7 @@ func describeFailure(outcome AnswerOutcome, err error, head string) string {
 const shownChars = 2_000
 
 // beginning returns the first characters of a text.
-func beginning(text string) string {
+func cutBeginning(text string) string {
 	n := 0
 	for i := range text {
 		if n++; n > shownChars {

@@ -44,7 +44,7 @@ func (e *Engine) Reflect(ctx context.Context, task ReflectTask) (ReflectOutcome,
 		return refused(err)
 	}
 	cfg.Open = e.opener(task.Policy, task.Labels)
-	cfg.Progress = labelled(cfg.Progress, task.Labels)
+	cfg.Progress = addLabels(cfg.Progress, task.Labels)
 
 	return reflect.Run(ctx, cfg, task.Subject)
 }

@@ -37,7 +37,7 @@ func (e *Engine) Reflexion(ctx context.Context, task ReflexionTask) (ReflexionOu
 	if err := ledger.CheckModels(ctx, cfg.Models, cfg.Model, cfg.JudgeModel); err != nil {
 		return refused(err)
 	}
-	cfg.Progress = labelled(cfg.Progress, task.Labels)
+	cfg.Progress = addLabels(cfg.Progress, task.Labels)
 
 	return reflexion.Run(ctx, cfg)
 }

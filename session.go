@@ -143,7 +143,7 @@ func (s *Session) enter(ctx context.Context) (_ context.Context, leave func(), e
 		return nil, nil, fmt.Errorf("cannot use the session: %w", ErrClosed)
 	}
 
-	ctx, release := s.engine.bound(ctx)
+	ctx, release := s.engine.endWithEngine(ctx)
 	ctx = context.WithValue(ctx, hostKey{}, tiers.Host(s.host))
 	return ctx, func() { release(); s.mu.Unlock() }, nil
 }

@@ -43,7 +43,7 @@ func (e *Engine) Workflow(ctx context.Context, task WorkflowTask) (WorkflowOutco
 
 	cfg := task.Config
 	cfg.Open = e.opener(task.Policy, task.Labels)
-	cfg.Progress = labelled(cfg.Progress, task.Labels)
+	cfg.Progress = addLabels(cfg.Progress, task.Labels)
 
 	return task.File.Run(ctx, cfg, task.Input)
 }

@@ -15,8 +15,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// files are the flags about files of the host that a snippet reads, and about its
-// own that come back.
+// files are the flags about files that a snippet reads from the host or brings back.
 type files struct {
 	mounts []string
 	out    string
@@ -30,13 +29,13 @@ func (f *files) add(flags *pflag.FlagSet) {
 		"empty or new `folder` for the files that snippets write below /out (tier docker)")
 }
 
-// check makes the folder for the files that come back, before anything runs for them.
-func (f *files) check() error {
+// makeOutFolder makes the folder of --out, so that a bad one is an error before any code
+// runs.
+func (f *files) makeOutFolder() error {
 	if f.out == "" {
 		return nil
 	}
-	err := os.MkdirAll(f.out,
-		0o755) //nolint:gosec // as every program makes them; the umask decides
+	err := os.MkdirAll(f.out, 0o755) //nolint:gosec // the umask decides
 
 	if err == nil {
 		var entries []os.DirEntry
@@ -51,26 +50,26 @@ func (f *files) check() error {
 	return nil
 }
 
-// mounted reads the mounts: SRC:DST, or SRC:DST:ro.
-func (f *files) mounted() ([]tiers.Mount, error) {
+// parseMounts reads the flags --mount: SRC:DST, or SRC:DST:ro.
+func (f *files) parseMounts() ([]tiers.Mount, error) {
 	var list []tiers.Mount
 	for _, given := range f.mounts {
 		text, mode := given, "ro"
-		if head, last, found := cutLast(given); found && !strings.Contains(last, "/") &&
+		if head, last, found := cutLastColon(given); found && !strings.Contains(last, "/") &&
 			strings.Contains(head, ":") {
 			text, mode = head, last
 		}
 
-		source, target, found := cutLast(text)
+		source, target, found := cutLastColon(text)
 		switch {
 		case mode != "ro":
 			return nil, fmt.Errorf(
-				"--mount %s: what is mounted can only be read (ro); files come back by --out",
+				"--mount %s: mounts are read-only (ro); snippets write files below /out, see --out",
 				given,
 			)
 		case !found || source == "" || target == "":
 			return nil, fmt.Errorf(
-				"--mount %s: give a file or folder and where snippets find it, such as ./data:/data",
+				"--mount %s: give a file or folder and its place in the sandbox, such as ./data:/data",
 				given,
 			)
 		}
@@ -89,7 +88,7 @@ func (f *files) mounted() ([]tiers.Mount, error) {
 	return list, nil
 }
 
-func cutLast(text string) (head, last string, found bool) {
+func cutLastColon(text string) (head, last string, found bool) {
 	i := strings.LastIndexByte(text, ':')
 	if i < 0 {
 		return text, "", false
@@ -97,8 +96,9 @@ func cutLast(text string) (head, last string, found bool) {
 	return text[:i], text[i+1:], true
 }
 
-// collect brings the files back, however the snippets ended; ended is how. An
-// interrupt has ended the snippets, not this: the tier bounds how long it takes.
+// collect copies the files from the sandbox after the snippets ended, with the error
+// ended. It ignores an interrupt, which was meant for the snippets; the tier bounds its
+// time.
 func (f *files) collect(
 	ctx context.Context, s *rlm.Session, note func(string, ...any), ended error,
 ) error {
@@ -115,7 +115,7 @@ func (f *files) collect(
 	}
 	if err == nil {
 		note("collected %s with %s in %s", english.Plural(got.Files, "file", ""),
-			english.Plural(int(got.Bytes), "byte", ""), printable(f.out))
+			english.Plural(int(got.Bytes), "byte", ""), escape(f.out))
 		return ended
 	}
 

@@ -8,8 +8,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// jsonResult is what --json prints. Its names are part of the interface: see
-// docs/cli.md.
+// jsonResult is the output of --json. Its names are part of the interface: see docs/cli.md.
 type jsonResult struct {
 	Status    tiers.Status        `json:"status"`
 	Tier      string              `json:"tier"`

@@ -29,7 +29,7 @@ func TestTheViewTakesEventsOfManyLoopsAtOnce(t *testing.T) {
 			v.event(ledger.Event{Kind: ledger.EventTurnStarted, Node: node, Depth: 1, Turn: 1})
 			v.event(ledger.Event{Kind: ledger.EventCallStarted, Node: node, Depth: 1})
 			v.mu.Lock()
-			v.block(shown)
+			v.layOut(maxLoops)
 			v.mu.Unlock()
 			v.event(ledger.Event{Kind: ledger.EventCall, Node: node, Depth: 1, Error: "no"})
 			v.event(
@@ -85,7 +85,7 @@ func TestTheBlockIsATreeInOrder(t *testing.T) {
 			Spent: &ledger.Spending{Calls: 4, USD: 0.5},
 		},
 	)
-	lines := v.block(3)
+	lines := v.layOut(3)
 	for i, want := range []string{
 		"├─ 0 turn 3, runs the reply", "│ ├─ 0.2 turn 3, asks m, 1 calls in flight", "│ │ ├─ " +
 			"0.2.1 turn 3, asks m", "… and 1 more loops", "⠋ 0s, 4 calls, 0 tokens in and 0 " +
@@ -127,14 +127,14 @@ func TestWhatDoesNotPrintIsEscaped(t *testing.T) {
 		"\u202eevil": `\u202eevil`, "\xff": `\xff`,
 		"\u009b31m": `\x9b31m`, "\x7f": `\x7f`, "\U000e0041": `\U000e0041`, "\u2028": `\u2028`,
 	} {
-		if got := printable(text); got != want {
-			t.Errorf("%q is shown as %q, want %q", text, got, want)
+		if got := escape(text); got != want {
+			t.Errorf("%q is maxLoops as %q, want %q", text, got, want)
 		}
 	}
-	if got := printableLines("a\r\nb\rc\td"); got != "a\nb\\x0dc\td" {
+	if got := escapeKeepingLines("a\r\nb\rc\td"); got != "a\nb\\x0dc\td" {
 		t.Errorf("%q", got)
 	}
-	if got := short(strings.Repeat("漢", 50), 10); got != strings.Repeat("漢", 9)+"…" {
+	if got := shorten(strings.Repeat("漢", 50), 10); got != strings.Repeat("漢", 9)+"…" {
 		t.Errorf("%q", got)
 	}
 }

@@ -175,7 +175,7 @@ func FuzzReadTrace(f *testing.F) {
 		}
 		var out strings.Builder
 		view := traceView{w: bufio.NewWriter(&out)}
-		view.run(run)
+		view.showRun(run)
 		if err := view.w.Flush(); err != nil {
 			t.Fatal(err)
 		}

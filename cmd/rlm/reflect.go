@@ -74,12 +74,12 @@ func newReflect(e *env) *cobra.Command {
 		"print one JSON object: the analysis, how it came about, what it used")
 
 	flags.BoolVar(&f.quiet, "quiet", false, "nothing on stderr but errors")
-	config.AddFlags(flags, ofReflection)
+	config.AddFlags(flags, isReflectSetting)
 	return cmd
 }
 
-// ofReflection picks the settings that a reflection has.
-func ofReflection(s config.Setting) bool {
+// isReflectSetting picks the settings that a reflection has.
+func isReflectSetting(s config.Setting) bool {
 	if config.Named("depth_models", "allowed_models")(s) {
 		return false
 	}
@@ -138,7 +138,7 @@ func (f *reflectFlags) task(
 			"there is no model: give --model, such as openai/gpt-5, or set model in the configuration",
 		)
 	} else {
-		err = resolvable(all, []string{c.Model, c.SubModel})
+		err = checkModels(all, []string{c.Model, c.SubModel})
 	}
 
 	if err == nil {
@@ -222,7 +222,7 @@ func (f *reflectFlags) finish(e *env, outcome rlm.ReflectOutcome, err error) err
 	if errors.As(err, &setup) {
 		return &exitError{exitUsage, err}
 	}
-	e.recorded(outcome.Trace, f.quiet)
+	e.noteRecord(outcome.Trace, f.quiet)
 	analysed := outcome.Status == ledger.StatusAnswered ||
 		outcome.Status == ledger.StatusSynthesised
 
@@ -230,21 +230,21 @@ func (f *reflectFlags) finish(e *env, outcome rlm.ReflectOutcome, err error) err
 	if f.json {
 		writing = printLine(e.stdout, outcome)
 	} else if analysed {
-		_, writing = io.WriteString(e.stdout, analysis(&outcome))
+		_, writing = io.WriteString(e.stdout, formatAnalysis(&outcome))
 	}
 
 	if writing != nil {
 		return &exitError{exitBroken, fmt.Errorf("cannot write the analysis: %w", writing)}
 	}
 	if err != nil {
-		return runFailure(err)
+		return addExitCode(err)
 	}
 
-	return ending(e, outcome.Status, outcome.Reason, f.quiet)
+	return exitForStatus(e, outcome.Status, outcome.Reason, f.quiet)
 }
 
 // analysis is an output for people, in Markdown. A model wrote its texts.
-func analysis(outcome *rlm.ReflectOutcome) string {
+func formatAnalysis(outcome *rlm.ReflectOutcome) string {
 	o := &outcome.Output
 	var b strings.Builder
 	for _, part := range []struct{ title, text string }{
@@ -255,7 +255,7 @@ func analysis(outcome *rlm.ReflectOutcome) string {
 		{"Correct approach", o.CorrectApproach},
 	} {
 		if text := strings.TrimSpace(part.text); text != "" {
-			fmt.Fprintf(&b, "## %s\n\n%s\n\n", part.title, printableLines(text))
+			fmt.Fprintf(&b, "## %s\n\n%s\n\n", part.title, escapeKeepingLines(text))
 		}
 	}
 
@@ -263,9 +263,9 @@ func analysis(outcome *rlm.ReflectOutcome) string {
 		b.WriteString("## Learnings\n\n")
 	}
 	for _, l := range o.ExtractedLearnings {
-		fmt.Fprintf(&b, "- %s (atomicity %.2f)", printable(l.Learning), l.AtomicityScore)
+		fmt.Fprintf(&b, "- %s (atomicity %.2f)", escape(l.Learning), l.AtomicityScore)
 		if l.Evidence != "" {
-			b.WriteString("\n  evidence: " + printable(l.Evidence))
+			b.WriteString("\n  evidence: " + escape(l.Evidence))
 		}
 		b.WriteString("\n")
 	}
@@ -274,7 +274,7 @@ func analysis(outcome *rlm.ReflectOutcome) string {
 		b.WriteString("\n## Skills\n\n")
 	}
 	for _, tag := range o.SkillTags {
-		fmt.Fprintf(&b, "- %s: %s\n", printable(tag.ID), printable(tag.Tag))
+		fmt.Fprintf(&b, "- %s: %s\n", escape(tag.ID), escape(tag.Tag))
 	}
 
 	return strings.TrimSpace(b.String()) + "\n"

@@ -143,7 +143,7 @@ func (f *reflexionFlags) task(
 		return task, err
 	}
 	run.Config.ByDepth, run.Config.Allowed = nil, nil // for loops with sub-loops
-	if err := needModel(&run); err != nil {
+	if err := requireModel(&run); err != nil {
 		return task, err
 	}
 
@@ -181,7 +181,7 @@ func (f *reflexionFlags) finish(e *env, r *rlm.ReflexionOutcome, err error) erro
 	if errors.As(err, &setup) {
 		return &exitError{exitUsage, err}
 	}
-	e.recorded(r.Trace, f.quiet)
+	e.noteRecord(r.Trace, f.quiet)
 	if f.json {
 		if err := printLine(e.stdout, r); err != nil {
 			return &exitError{exitBroken, err}
@@ -193,7 +193,7 @@ func (f *reflexionFlags) finish(e *env, r *rlm.ReflexionOutcome, err error) erro
 	}
 
 	if err != nil {
-		return runFailure(err)
+		return addExitCode(err)
 	}
 	switch r.Status {
 	case "passed":

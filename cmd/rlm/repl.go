@@ -160,7 +160,7 @@ func (s *shell) loop(ctx context.Context) error {
 			return &exitError{exitBroken, fmt.Errorf("cannot read a line: %w", err)}
 		}
 
-		if done, err := s.obey(ctx, source); done || err != nil {
+		if done, err := s.runLine(ctx, source); done || err != nil {
 			return err
 		}
 	}
@@ -176,7 +176,7 @@ func (s *shell) read(ctx context.Context) (string, error) {
 		return source, err
 	}
 	for len(source) < maxTyped {
-		more, err := s.unfinished(ctx, source)
+		more, err := s.needsMoreLines(ctx, source)
 		if err != nil || !more {
 			return source, err
 		}
@@ -201,7 +201,7 @@ func isCommand(line string) bool {
 
 // unfinished reports whether a snippet needs more lines. CPython's own parser says
 // so; a block ends with an empty line, as in its prompt.
-func (s *shell) unfinished(ctx context.Context, source string) (bool, error) {
+func (s *shell) needsMoreLines(ctx context.Context, source string) (bool, error) {
 	lines := strings.Split(source, "\n")
 	last := lines[len(lines)-1]
 	plan, err := s.session.Explain(ctx, tiers.Job{Language: tiers.Python, Source: source})
@@ -232,13 +232,13 @@ func (s *shell) unfinished(ctx context.Context, source string) (bool, error) {
 	return strings.TrimSpace(last) != "", nil
 }
 
-// leaves are what ends a session at CPython's own prompt.
-var leaves = map[string]bool{"exit": true, "exit()": true, "quit": true, "quit()": true}
+// exitWords are what ends a session at CPython's own prompt.
+var exitWords = map[string]bool{"exit": true, "exit()": true, "quit": true, "quit()": true}
 
 // obey runs a line: a command, a question or a snippet. An error ends the session.
-func (s *shell) obey(ctx context.Context, source string) (done bool, err error) {
+func (s *shell) runLine(ctx context.Context, source string) (done bool, err error) {
 	trimmed := strings.TrimSpace(source)
-	if leaves[trimmed] {
+	if exitWords[trimmed] {
 		return true, nil
 	}
 	if question, ok := strings.CutPrefix(trimmed, "?"); ok {
@@ -257,7 +257,7 @@ func (s *shell) obey(ctx context.Context, source string) (done bool, err error) 
 	case ":vars":
 		w := tabwriter.NewWriter(s.e.stdout, 0, 0, 2, ' ', 0)
 		for _, v := range s.session.Variables() {
-			_, _ = fmt.Fprintf(w, "%s\t%s\n", printable(v.Name), printable(v.Kind))
+			_, _ = fmt.Fprintf(w, "%s\t%s\n", escape(v.Name), escape(v.Kind))
 		}
 		return false, w.Flush()
 	case ":home":
@@ -282,14 +282,14 @@ func (s *shell) obey(ctx context.Context, source string) (done bool, err error) 
 	default:
 		s.failed = true
 		_, _ = fmt.Fprintf(s.e.stderr, "rlm: there is no command %s, :help lists them\n",
-			printable(command))
+			escape(command))
 	}
 
 	return false, err
 }
 
 // during runs something that Ctrl-C interrupts.
-func (s *shell) during(ctx context.Context, what func(context.Context) error) error {
+func (s *shell) runInterruptibly(ctx context.Context, what func(context.Context) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer s.e.interrupts.take(func() { cancel(errAborted) })()
@@ -312,9 +312,9 @@ func (s *shell) run(ctx context.Context, source string) error {
 	if strings.TrimSpace(source) == "" {
 		return nil
 	}
-	stdout, stderr := &lasting{w: s.e.stdout}, &lasting{w: s.e.stderr}
+	stdout, stderr := &stickyWriter{w: s.e.stdout}, &stickyWriter{w: s.e.stderr}
 	var result rlm.Result
-	err := s.during(ctx, func(ctx context.Context) (err error) {
+	err := s.runInterruptibly(ctx, func(ctx context.Context) (err error) {
 		result, err = s.session.RunJob(
 			ctx,
 			tiers.Job{
@@ -336,13 +336,13 @@ func (s *shell) run(ctx context.Context, source string) error {
 			return err
 		}
 		s.failed = true
-		_, _ = fmt.Fprintln(s.e.stderr, "rlm:", printable(err.Error()))
+		_, _ = fmt.Fprintln(s.e.stderr, "rlm:", escape(err.Error()))
 		return nil
 	}
 
 	s.failed = s.failed && result.Status == "" ||
 		resultCode(result.Result) != exitOK && result.Status != ""
-	return report(s.e.after(stdout, stderr), execFlags{quiet: s.flags.quiet}, result)
+	return report(s.e.endOutput(stdout, stderr), execFlags{quiet: s.flags.quiet}, result)
 }
 
 // ask asks the model.
@@ -359,7 +359,7 @@ func (s *shell) ask(ctx context.Context, question string) error {
 	}
 
 	var outcome rlm.AnswerOutcome
-	err := s.during(ctx, func(ctx context.Context) (err error) {
+	err := s.runInterruptibly(ctx, func(ctx context.Context) (err error) {
 		outcome, err = s.session.Ask(ctx, question)
 		return err
 	})
@@ -367,14 +367,14 @@ func (s *shell) ask(ctx context.Context, question string) error {
 	case err != nil && ctx.Err() != nil:
 		return err
 	case err != nil:
-		_, _ = fmt.Fprintln(s.e.stderr, "rlm:", printable(err.Error()))
+		_, _ = fmt.Fprintln(s.e.stderr, "rlm:", escape(err.Error()))
 	case outcome.Answer != nil:
 		s.failed = false
 		return s.e.answer(outcome.Text())
 	case outcome.Status != "":
-		_, _ = fmt.Fprintf(s.e.stderr, "rlm: %s: %s\n", outcome.Status, printable(outcome.Reason))
+		_, _ = fmt.Fprintf(s.e.stderr, "rlm: %s: %s\n", outcome.Status, escape(outcome.Reason))
 		if outcome.Partial != "" {
-			_, _ = fmt.Fprintln(s.e.stderr, printableLines(outcome.Partial))
+			_, _ = fmt.Fprintln(s.e.stderr, escapeKeepingLines(outcome.Partial))
 		}
 	}
 
@@ -405,7 +405,7 @@ func (s *shell) complete(line string) []string {
 	}
 	var out []string
 	for _, c := range candidates {
-		if strings.HasPrefix(c, word) && printable(c) == c {
+		if strings.HasPrefix(c, word) && escape(c) == c {
 			out = append(out, head+c)
 		}
 	}

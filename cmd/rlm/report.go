@@ -18,16 +18,16 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// lasting remembers the first error of a writer whose user does not ask, and whether
+// stickyWriter remembers the first error of a writer whose user does not ask, and whether
 // the last line has ended.
-type lasting struct {
+type stickyWriter struct {
 	w    io.Writer
 	err  error
 	open bool
 }
 
 // Write writes as long as nothing has failed.
-func (l *lasting) Write(b []byte) (int, error) {
+func (l *stickyWriter) Write(b []byte) (int, error) {
 	if l.err != nil {
 		return 0, l.err
 	}
@@ -42,23 +42,23 @@ func (l *lasting) Write(b []byte) (int, error) {
 
 // after is the environment for what is said after a snippet's output: its first note
 // begins a line where the output ended within one that people see it in.
-func (e *env) after(stdout, stderr *lasting) *env {
+func (e *env) endOutput(stdout, stderr *stickyWriter) *env {
 	if stderr.open || stdout.open && sameFile(e.stdout, e.stderr) {
 		later := *e
-		later.stderr = &newLine{w: e.stderr}
+		later.stderr = &lineStarter{w: e.stderr}
 		return &later
 	}
 	return e
 }
 
-// newLine ends a line before it writes for the first time.
-type newLine struct {
+// lineStarter ends a line before it writes for the first time.
+type lineStarter struct {
 	w    io.Writer
 	done bool
 }
 
 // Write writes b, after the end of the line.
-func (n *newLine) Write(b []byte) (int, error) {
+func (n *lineStarter) Write(b []byte) (int, error) {
 	if !n.done && len(b) > 0 {
 		n.done = true
 		if _, err := io.WriteString(n.w, "\n"); err != nil {

@@ -84,7 +84,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	ctx, in := listen(ctx)
 	defer in.stop()
 	e := &env{
-		stdin:      interruptible(ctx, stdin),
+		stdin:      makeInterruptible(ctx, stdin),
 		terminal:   isTerminal(stdin),
 		stdout:     stdout,
 		stderr:     stderr,

@@ -102,7 +102,7 @@ func (f *runFlags) run(ctx context.Context, e *env, question string) error {
 	if err = f.complete(e, &task, models); err != nil {
 		return &exitError{exitUsage, err}
 	}
-	if err := needModel(&task); err != nil {
+	if err := requireModel(&task); err != nil {
 		return &exitError{exitUsage, err}
 	}
 	if f.estimate {
@@ -153,7 +153,7 @@ func (f *runFlags) task(e *env, question string) (task rlm.AnswerTask, err error
 		return task, err
 	}
 
-	task.Contexts, err = contextsOf(f.contexts, e.stdin)
+	task.Contexts, err = makeContexts(f.contexts, e.stdin)
 	return task, err
 }
 
@@ -183,7 +183,7 @@ func (f *runFlags) complete(e *env, task *rlm.AnswerTask, models ledger.Models) 
 
 // needModel refuses a run whose models cannot be asked, before an engine is made.
 // Whether their servers are there is asked later.
-func needModel(task *rlm.AnswerTask) error {
+func requireModel(task *rlm.AnswerTask) error {
 	run := &task.Config
 	if run.Model == "" && len(run.ByDepth) == 0 {
 		return errors.New(
@@ -191,12 +191,12 @@ func needModel(task *rlm.AnswerTask) error {
 		)
 	}
 
-	return resolvable(run.Models,
+	return checkModels(run.Models,
 		slices.Concat([]string{run.Model, run.SubModel}, run.ByDepth, run.Allowed))
 }
 
 // resolvable reports the first model that is not known. Empty names are passed over.
-func resolvable(models ledger.Models, names []string) error {
+func checkModels(models ledger.Models, names []string) error {
 	for _, name := range names {
 		if name == "" {
 			continue
@@ -215,33 +215,33 @@ func (f *runFlags) finish(e *env, outcome rlm.AnswerOutcome, err error) error {
 	if errors.As(err, &setup) {
 		return &exitError{exitUsage, err}
 	}
-	e.recorded(outcome.Trace, f.quiet)
+	e.noteRecord(outcome.Trace, f.quiet)
 	if f.json {
 		if err := printLine(e.stdout, outcome); err != nil {
 			return &exitError{exitBroken, err}
 		}
-	} else if text, ok := f.shown(outcome); ok {
+	} else if text, ok := f.textToPrint(outcome); ok {
 		if err := e.answer(text); err != nil {
 			return &exitError{exitBroken, fmt.Errorf("cannot write the answer: %w", err)}
 		}
 	}
 
 	if err != nil {
-		return runFailure(err)
+		return addExitCode(err)
 	}
-	if text, ok := f.shown(
+	if text, ok := f.textToPrint(
 		outcome,
 	); outcome.Status == ledger.StatusPartial && !ok && outcome.Partial != "" &&
 		!f.json {
 		_, _ = fmt.Fprintf(e.stderr, "rlm: what there was, which nobody checked: %s\n",
-			printable(text))
+			escape(text))
 	}
 
-	return ending(e, outcome.Status, outcome.Reason, f.quiet)
+	return exitForStatus(e, outcome.Status, outcome.Reason, f.quiet)
 }
 
 // ending is the exit code of a run's status.
-func ending(e *env, status ledger.Status, reason string, quiet bool) error {
+func exitForStatus(e *env, status ledger.Status, reason string, quiet bool) error {
 	switch status {
 	case ledger.StatusAnswered:
 		return nil
@@ -263,7 +263,7 @@ func ending(e *env, status ledger.Status, reason string, quiet bool) error {
 
 // shown is what goes to stdout. What there was at the end of a budget does so only
 // if no contract was asked for: programs that read stdout rely on it.
-func (f *runFlags) shown(outcome rlm.AnswerOutcome) (string, bool) {
+func (f *runFlags) textToPrint(outcome rlm.AnswerOutcome) (string, bool) {
 	if outcome.Answer != nil {
 		return outcome.Text(), true
 	}

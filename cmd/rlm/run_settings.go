@@ -49,10 +49,10 @@ func configure(e *env, task *rlm.AnswerTask, models ledger.Models) (err error) {
 	cfg.ByDepth, cfg.Allowed, cfg.MaxReply = c.DepthModels, c.AllowedModels, int(c.MaxReply)
 	cfg.Limits, cfg.Deterministic = limits(c, runOutput), c.Deterministic
 	cfg.Budget = budget(c)
-	cfg.MaxDepth, cfg.AllowDeep = orNone(c.MaxDepth), c.AllowDeep
+	cfg.MaxDepth, cfg.AllowDeep = zeroToNone(c.MaxDepth), c.AllowDeep
 	cfg.MaxTurns, cfg.FeedbackChars = int(c.MaxTurns), int(c.Feedback)
 	cfg.CallsAtOnce, cfg.LoopsAtOnce = int(c.CallsAtOnce), int(c.LoopsAtOnce)
-	cfg.Retries, cfg.CompactAt = orNone(c.Retries), c.CompactAt
+	cfg.Retries, cfg.CompactAt = zeroToNone(c.Retries), c.CompactAt
 	cfg.Bypass, cfg.BypassShare, cfg.NoSynthesis = c.Bypass, c.BypassShare, !c.Synthesis
 	cfg.Trace, err = traceFolder(c.Trace)
 	return err
@@ -65,23 +65,23 @@ func budget(c *config.Loaded) ledger.Budget {
 		Tokens:       c.MaxTokens,
 		InputTokens:  c.MaxInputTokens,
 		OutputTokens: c.MaxOutputTokens,
-		USD:          givenUSD(c),
+		USD:          usdBudget(c),
 		Wall:         c.MaxTime,
 	}
 }
 
-// givenUSD is the budget of dollars, 0 for the default: a guard against accidents,
+// usdBudget is the budget of dollars, 0 for the default: a guard against accidents,
 // which lets models without a price pass.
-func givenUSD(c *config.Loaded) float64 {
+func usdBudget(c *config.Loaded) float64 {
 	if c.From("max_usd").Kind == config.FromDefault {
 		return 0
 	}
 	return c.MaxUSD
 }
 
-// orNone turns a count of zero into -1, which the library takes for none: its zero is the
+// zeroToNone turns a count of zero into -1, which the library takes for none: its zero is the
 // default.
-func orNone(n int64) int {
+func zeroToNone(n int64) int {
 	if n == 0 {
 		return -1
 	}
@@ -89,9 +89,9 @@ func orNone(n int64) int {
 }
 
 // recorded says where the record is if the user left that to the program.
-func (e *env) recorded(folder string, quiet bool) {
+func (e *env) noteRecord(folder string, quiet bool) {
 	if folder != "" && e.settings.Trace == "auto" && !quiet {
-		_, _ = fmt.Fprintf(e.stderr, "rlm: the record is in %s\n", printable(folder))
+		_, _ = fmt.Fprintf(e.stderr, "rlm: the record is in %s\n", escape(folder))
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 
 // interruptible lets Ctrl-C end a Read of stdin, which nothing can end by itself.
 // The goroutine that reads stays behind until the process ends.
-func interruptible(ctx context.Context, r io.Reader) io.Reader {
+func makeInterruptible(ctx context.Context, r io.Reader) io.Reader {
 	return &interruptReader{ctx: ctx, source: r}
 }
 

@@ -14,7 +14,7 @@ import (
 )
 
 // diagnosis makes a command that shows what works here.
-func diagnosis(
+func newDiagnosis(
 	e *env, use, short, long string, show func(io.Writer, *rlm.Diagnosis) error,
 ) *cobra.Command {
 	var asJSON bool
@@ -45,12 +45,12 @@ func diagnosis(
 }
 
 func newTiers(e *env) *cobra.Command {
-	return diagnosis(e, "tiers", "List the tiers: where code can run on this machine",
+	return newDiagnosis(e, "tiers", "List the tiers: where code can run on this machine",
 		"List the tiers, whether each is usable on this machine, and why not.", showTiers)
 }
 
 func newDoctor(e *env) *cobra.Command {
-	return diagnosis(
+	return newDiagnosis(
 		e, "doctor", "Say what is enforced on this machine, and by what",
 		"Say which tiers are usable on this machine, what is enforced and by which\n"+
 			"mechanism, and what to do about what is not.",

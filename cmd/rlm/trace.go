@@ -51,7 +51,7 @@ func newTrace(e *env) *cobra.Command {
 			}
 
 			v.w = bufio.NewWriter(e.stdout)
-			v.run(run)
+			v.showRun(run)
 			if err := v.w.Flush(); err != nil {
 				return &exitError{exitBroken, err}
 			}
@@ -79,65 +79,65 @@ const (
 func (v *traceView) printf(format string, args ...any) { _, _ = fmt.Fprintf(v.w, format, args...) }
 
 // run shows a record.
-func (v *traceView) run(run *recordedRun) {
+func (v *traceView) showRun(run *recordedRun) {
 	root := run.node("0")
 	if e := root.begun; e != nil {
 		title := map[string]string{"workflow": "workflow", "distill": "traces"}[run.root.metadata.EnvironmentType]
 		if title == "" {
 			title = "question"
 		}
-		v.printf("%s: %s\n", title, short(e.Text, 500))
+		v.printf("%s: %s\n", title, shorten(e.Text, 500))
 	}
 
 	switch e := root.ended; {
 	case e != nil:
-		v.printf("%s in %s%s\n", printable(e.Status), seconds(e.Elapsed.Seconds()),
+		v.printf("%s in %s%s\n", escape(e.Status), seconds(e.Elapsed.Seconds()),
 			usedText(ledger.Event{Spent: e.Spent}))
 		if e.Error != "" {
-			v.printf("reason: %s\n", short(e.Error, 500))
+			v.printf("reason: %s\n", shorten(e.Error, 500))
 		}
 		if e.Text != "" {
-			v.printf("result: %s\n", short(e.Text, 500))
+			v.printf("result: %s\n", shorten(e.Text, 500))
 		}
 	case root.begun != nil:
 		v.printf("not ended: the run goes on, or was killed%s\n",
 			usedText(ledger.Event{Spent: run.last}))
 	}
 
-	v.notes("", run.notes)
-	v.loop(run, run.root, "0", "")
+	v.showNotes("", run.notes)
+	v.showLoop(run, run.root, "0", "")
 }
 
-func (v *traceView) notes(indent string, notes []string) {
+func (v *traceView) showNotes(indent string, notes []string) {
 	for _, note := range notes {
-		v.printf("%snote: %s\n", indent, printable(note))
+		v.printf("%snote: %s\n", indent, escape(note))
 	}
 }
 
 // loop shows a loop and those below it. Node is its name in the events.
-func (v *traceView) loop(run *recordedRun, l *recordedLoop, node, indent string) {
+func (v *traceView) showLoop(run *recordedRun, l *recordedLoop, node, indent string) {
 	said := run.node(node)
-	v.heading(l, said, node, indent)
-	v.notes(indent, l.notes)
-	asides := v.asides(said.asides, 0, indent)
+	v.showHeading(l, said, node, indent)
+	v.showNotes(indent, l.notes)
+	asides := v.showAsides(said.asides, 0, indent)
 	tiers := said.tiers
 	for _, turn := range l.turns {
-		tiers = v.turn(turn, tiers, indent)
-		asides = v.asides(asides, turn.Iteration, indent)
+		tiers = v.showTurn(turn, tiers, indent)
+		asides = v.showAsides(asides, turn.Iteration, indent)
 	}
 
-	v.asides(asides, math.MaxInt, indent)
+	v.showAsides(asides, math.MaxInt, indent)
 	if node != "0" && said.ended != nil { // of the root it is said already
 		e := said.ended
-		v.printf("%s%s in %s", indent, printable(e.Status), seconds(e.Elapsed.Seconds()))
+		v.printf("%s%s in %s", indent, escape(e.Status), seconds(e.Elapsed.Seconds()))
 		if e.Error != "" {
-			v.printf(": %s", short(e.Error, 500))
+			v.printf(": %s", shorten(e.Error, 500))
 		}
 		v.printf("\n")
 	}
 
 	for i, sub := range l.subs {
-		v.loop(run, sub, l.nodeOf(sub, i, node), indent+"  ")
+		v.showLoop(run, sub, l.nodeOf(sub, i, node), indent+"  ")
 	}
 }
 
@@ -157,7 +157,7 @@ func (l *recordedLoop) nodeOf(sub *recordedLoop, i int, node string) string {
 }
 
 // heading is the first line of a loop: what it is, and what it was asked.
-func (v *traceView) heading(l *recordedLoop, said *recordedNode, node, indent string) {
+func (v *traceView) showHeading(l *recordedLoop, said *recordedNode, node, indent string) {
 	parts := []string{node}
 	model := l.metadata.RootModel
 	if model == "" && said.begun != nil { // a run that was one call has no trajectory
@@ -165,58 +165,58 @@ func (v *traceView) heading(l *recordedLoop, said *recordedNode, node, indent st
 	}
 	switch {
 	case model != "":
-		parts[0] += " model " + printable(model)
+		parts[0] += " model " + escape(model)
 	case node == "0" && l.metadata.EnvironmentType != "":
-		parts[0] += " " + printable(l.metadata.EnvironmentType)
+		parts[0] += " " + escape(l.metadata.EnvironmentType)
 	}
 
 	if len(l.turns) > 0 || len(l.subs) == 0 {
 		parts = append(parts, english.Plural(len(l.turns), "turn", ""))
 	}
 	if l.folder != "." {
-		parts = append(parts, "in "+printable(strings.TrimPrefix(l.folder, "./")))
+		parts = append(parts, "in "+escape(strings.TrimPrefix(l.folder, "./")))
 	}
 
 	text := strings.Join(parts, ", ")
 	if node != "0" && said.begun != nil && said.begun.Text != "" {
-		text += ": " + short(said.begun.Text, 200)
+		text += ": " + shorten(said.begun.Text, 200)
 	}
 	v.printf("\n%s%s\n", indent, text)
 }
 
 // asides shows what happened beside the turns up to a turn, and returns the rest.
-func (v *traceView) asides(all []ledger.Event, turn int, indent string) []ledger.Event {
+func (v *traceView) showAsides(all []ledger.Event, turn int, indent string) []ledger.Event {
 	for len(all) > 0 && all[0].Turn <= turn {
 		e := all[0]
 		all = all[1:]
-		line := fmt.Sprintf("%s: %s", e.Kind, short(e.Status+e.Error, 500))
+		line := fmt.Sprintf("%s: %s", e.Kind, shorten(e.Status+e.Error, 500))
 		if e.Kind == ledger.EventReply {
-			line = fmt.Sprintf("%s by %s, %s %s", printable(e.Purpose), printable(e.Model),
-				seconds(e.Elapsed.Seconds()), short(e.Error, 500))
+			line = fmt.Sprintf("%s by %s, %s %s", escape(e.Purpose), escape(e.Model),
+				seconds(e.Elapsed.Seconds()), shorten(e.Error, 500))
 		}
 
 		v.printf("%s│  %s\n", indent, strings.TrimSpace(line))
-		v.text(indent+"│    ", "", e.Text)
+		v.showText(indent+"│    ", "", e.Text)
 	}
 
 	return all
 }
 
 // turn shows a turn, and returns the tiers of the snippets after it.
-func (v *traceView) turn(t recordedTurn, tiers []string, indent string) []string {
+func (v *traceView) showTurn(t recordedTurn, tiers []string, indent string) []string {
 	v.printf("%s├─ turn %d, %s\n", indent, t.Iteration, seconds(t.Seconds))
 	inner := indent + "│    "
-	v.text(inner, "reply", t.Response)
+	v.showText(inner, "reply", t.Response)
 	for _, block := range t.CodeBlocks {
 		tier := ""
 		if len(tiers) > 0 {
-			tier, tiers = ", tier "+printable(tiers[0]), tiers[1:]
+			tier, tiers = ", tier "+escape(tiers[0]), tiers[1:]
 		}
 		v.printf("%s│  code, %s%s\n", indent, seconds(block.Result.ExecutionTime), tier)
-		v.text(inner, "", block.Code)
-		v.text(inner, "stdout", block.Result.Stdout)
-		v.text(inner, "stderr", block.Result.Stderr)
-		v.calls(indent, block.Result.RLMCalls)
+		v.showText(inner, "", block.Code)
+		v.showText(inner, "stdout", block.Result.Stdout)
+		v.showText(inner, "stderr", block.Result.Stderr)
+		v.showCalls(indent, block.Result.RLMCalls)
 	}
 
 	if len(t.Final) > 0 && string(t.Final) != "null" {
@@ -226,10 +226,10 @@ func (v *traceView) turn(t recordedTurn, tiers []string, indent string) []string
 }
 
 // finalText is an answer for people.
-func finalText(value json.RawMessage) string { return printable(texts.Show(value)) }
+func finalText(value json.RawMessage) string { return escape(texts.Show(value)) }
 
 // calls shows a snippet's model calls.
-func (v *traceView) calls(indent string, calls []ledger.CallRecord) {
+func (v *traceView) showCalls(indent string, calls []ledger.CallRecord) {
 	if len(calls) == 0 {
 		return
 	}
@@ -249,13 +249,13 @@ func (v *traceView) calls(indent string, calls []ledger.CallRecord) {
 			v.printf("%s│    and %d more\n", indent, len(calls)-i)
 			break
 		}
-		v.printf("%s│    %s, %s: %s → %s\n", indent, printable(c.RootModel),
-			seconds(c.ExecutionTime), short(c.Prompt, 100), short(c.Response, 100))
+		v.printf("%s│    %s, %s: %s → %s\n", indent, escape(c.RootModel),
+			seconds(c.ExecutionTime), shorten(c.Prompt, 100), shorten(c.Response, 100))
 	}
 }
 
 // text shows a text, each line behind a bar.
-func (v *traceView) text(indent, title, text string) {
+func (v *traceView) showText(indent, title, text string) {
 	if text = strings.TrimRight(text, "\n"); text == "" || v.brief {
 		return
 	}
@@ -263,7 +263,7 @@ func (v *traceView) text(indent, title, text string) {
 		v.printf("%s%s\n", strings.TrimSuffix(indent, "  "), title)
 	}
 
-	for line := range strings.SplitSeq(v.cut(printableLines(text)), "\n") {
+	for line := range strings.SplitSeq(v.cut(escapeKeepingLines(text)), "\n") {
 		v.printf("%s%s\n", indent, line)
 	}
 }

@@ -85,7 +85,7 @@ func readTrace(dir string) (*recordedRun, error) {
 	defer root.Close()
 	r := &traceReader{root: root}
 	run := &recordedRun{nodes: map[string]*recordedNode{}}
-	if run.root, err = r.loop(".", 0); err != nil {
+	if run.root, err = r.readLoop(".", 0); err != nil {
 		if errors.Is(err, os.ErrNotExist) {
 			err = fmt.Errorf("there is no %s in %s: name the folder that --trace had",
 				ledger.TrajectoryFile, dir)
@@ -93,7 +93,7 @@ func readTrace(dir string) (*recordedRun, error) {
 		return nil, err
 	}
 
-	return run, r.events(run)
+	return run, r.addEvents(run)
 }
 
 // open opens a regular file.
@@ -110,7 +110,7 @@ func (r *traceReader) open(name string) (*os.File, error) {
 }
 
 // loop reads a loop's folder and those below it.
-func (r *traceReader) loop(folder string, depth int) (*recordedLoop, error) {
+func (r *traceReader) readLoop(folder string, depth int) (*recordedLoop, error) {
 	if r.loops++; r.loops > maxTraceLoops || depth > maxTraceDepth {
 		return nil, fmt.Errorf("the record has more than %d loops, or nests them deeper than %d",
 			maxTraceLoops, maxTraceDepth)
@@ -126,12 +126,12 @@ func (r *traceReader) loop(folder string, depth int) (*recordedLoop, error) {
 		return nil, err
 	}
 
-	names, err := r.folders(folder)
+	names, err := r.listFolders(folder)
 	if err != nil {
 		return nil, err
 	}
 	for _, name := range names {
-		sub, err := r.loop(folder+"/"+name, depth+1)
+		sub, err := r.readLoop(folder+"/"+name, depth+1)
 		if errors.Is(err, os.ErrNotExist) {
 			continue // a folder of something else
 		}
@@ -146,7 +146,7 @@ func (r *traceReader) loop(folder string, depth int) (*recordedLoop, error) {
 }
 
 // folders are the names of the sub-loops' folders, in order.
-func (r *traceReader) folders(folder string) ([]string, error) {
+func (r *traceReader) listFolders(folder string) ([]string, error) {
 	dir, err := r.root.Open(folder)
 	if err != nil {
 		return nil, err
@@ -176,7 +176,7 @@ func (r *traceReader) folders(folder string) ([]string, error) {
 
 // read reads a trajectory.
 func (l *recordedLoop) read(file io.Reader) error {
-	return eachLine(file, &l.notes, func(line []byte) error {
+	return readLines(file, &l.notes, func(line []byte) error {
 		var turn recordedTurn
 		if err := json.Unmarshal(line, &turn); err != nil {
 			return err
@@ -194,7 +194,7 @@ func (l *recordedLoop) read(file io.Reader) error {
 }
 
 // events takes from the events what the trajectories do not say.
-func (r *traceReader) events(run *recordedRun) error {
+func (r *traceReader) addEvents(run *recordedRun) error {
 	file, err := r.open(ledger.EventsFile)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
@@ -208,7 +208,7 @@ func (r *traceReader) events(run *recordedRun) error {
 }
 
 func (run *recordedRun) readEvents(file io.Reader) error {
-	return eachLine(file, &run.notes, func(line []byte) error {
+	return readLines(file, &run.notes, func(line []byte) error {
 		var e ledger.Event
 		if err := json.Unmarshal(line, &e); err != nil {
 			return err
@@ -217,13 +217,13 @@ func (run *recordedRun) readEvents(file io.Reader) error {
 			run.last = e.Spent
 		}
 
-		run.keep(&e)
+		run.keepEvent(&e)
 		return nil
 	})
 }
 
 // keep takes an event of use.
-func (run *recordedRun) keep(e *ledger.Event) {
+func (run *recordedRun) keepEvent(e *ledger.Event) {
 	for _, text := range []*string{&e.Text, &e.Status, &e.Error, &e.Model, &e.Tier} {
 		*text = texts.Truncate(*text, maxTraceText)
 	}
@@ -243,15 +243,15 @@ func (run *recordedRun) keep(e *ledger.Event) {
 		n.ended = e
 	case e.Kind == ledger.EventSnippet && len(n.tiers) < maxTraceTurns:
 		n.tiers = append(n.tiers, e.Tier)
-	case aside(e) && run.events < maxTraceTurns:
+	case isAside(e) && run.events < maxTraceTurns:
 		run.events++
 		n.asides = append(n.asides, *e)
 	}
 }
 
-// aside reports whether an event is worth a line beside the turns: a model call that
+// isAside reports whether an event is worth a line beside the turns: a model call that
 // is no turn's, or something that happened in between.
-func aside(e *ledger.Event) bool {
+func isAside(e *ledger.Event) bool {
 	switch e.Kind { //nolint:exhaustive // the others are in the trajectories
 	case ledger.EventReply:
 		return e.Error != "" ||
@@ -263,11 +263,11 @@ func aside(e *ledger.Event) bool {
 	return false
 }
 
-// eachLine hands the lines of a file to take, and notes those that cannot be read.
-func eachLine(file io.Reader, notes *[]string, take func(line []byte) error) error {
+// readLines hands the lines of a file to take, and notes those that cannot be read.
+func readLines(file io.Reader, notes *[]string, take func(line []byte) error) error {
 	r := bufio.NewReaderSize(file, 64<<10)
 	for number := 1; ; number++ {
-		line, whole, err := boundedLine(r)
+		line, whole, err := readBoundedLine(r)
 		if err != nil && !errors.Is(err, io.EOF) {
 			return err
 		}
@@ -289,8 +289,8 @@ func eachLine(file io.Reader, notes *[]string, take func(line []byte) error) err
 	}
 }
 
-// boundedLine reads a line, of which it keeps no more than maxTraceLine.
-func boundedLine(r *bufio.Reader) (line []byte, whole bool, err error) {
+// readBoundedLine reads a line, of which it keeps no more than maxTraceLine.
+func readBoundedLine(r *bufio.Reader) (line []byte, whole bool, err error) {
 	whole = true
 	for {
 		piece, err := r.ReadSlice('\n')

@@ -69,7 +69,7 @@ func newWorkflowRun(e *env) *cobra.Command {
 		Long:  workflowRunLong,
 		Example: `  rlm workflow run profile.yaml --input '{"request": "a user called Ann"}' --model openai/gpt-5
   rlm workflow run profile.yaml --input @request.json --model-for gpt-4=anthropic/claude-sonnet-4-5 --watch`,
-		Args: oneFile,
+		Args: requireOneFile,
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), e, args[0]) },
 	}
 
@@ -120,7 +120,7 @@ which templates are read.`,
 	}
 }
 
-func oneFile(_ *cobra.Command, args []string) error {
+func requireOneFile(_ *cobra.Command, args []string) error {
 	if len(args) != 1 {
 		return errors.New("give one workflow file, or - to read it from stdin")
 	}
@@ -141,14 +141,14 @@ func checkWorkflows(ctx context.Context, e *env, names []string) error {
 		}
 
 		if len(problems) == 0 {
-			if _, err := fmt.Fprintf(e.stdout, "%s: ok\n", printable(name)); err != nil {
+			if _, err := fmt.Fprintf(e.stdout, "%s: ok\n", escape(name)); err != nil {
 				return &exitError{exitBroken, err}
 			}
 			continue
 		}
 		wrong++
 		for _, problem := range problems {
-			_, _ = fmt.Fprintln(e.stderr, printable(problem))
+			_, _ = fmt.Fprintln(e.stderr, escape(problem))
 		}
 	}
 
@@ -168,7 +168,7 @@ func checkWorkflow(ctx context.Context, name, text string) ([]string, error) {
 }
 
 // workflow reads a file, - from stdin.
-func (e *env) workflow(name string) (rlm.WorkflowTask, error) {
+func (e *env) readWorkflow(name string) (rlm.WorkflowTask, error) {
 	text, err := readFile(e, name, maxInput, "the workflow")
 	if err != nil {
 		return rlm.WorkflowTask{}, err
@@ -190,11 +190,11 @@ func parseWorkflow(name, text string) (task rlm.WorkflowTask, err error) {
 
 // run runs the file.
 func (f *workflowFlags) run(ctx context.Context, e *env, name string) error {
-	task, err := e.workflow(name)
+	task, err := e.readWorkflow(name)
 	if err != nil {
 		return &exitError{exitUsage, err}
 	}
-	if task.Input, err = f.state(e, name); err != nil {
+	if task.Input, err = f.readInput(e, name); err != nil {
 		return &exitError{exitUsage, err}
 	}
 
@@ -227,7 +227,7 @@ func (f *workflowFlags) run(ctx context.Context, e *env, name string) error {
 }
 
 // state is the input.
-func (f *workflowFlags) state(e *env, file string) (map[string]any, error) {
+func (f *workflowFlags) readInput(e *env, file string) (map[string]any, error) {
 	text, err := f.input, error(nil)
 	switch {
 	case text == "-" && file == "-":
@@ -277,16 +277,16 @@ func (f *workflowFlags) configure(
 func (f *workflowFlags) finish(e *env, outcome rlm.WorkflowOutcome, err error) error {
 	var setup *rlm.SetupError
 	if errors.As(err, &setup) {
-		return &exitError{exitUsage, errors.New(printableLines(err.Error()))}
+		return &exitError{exitUsage, errors.New(escapeKeepingLines(err.Error()))}
 	}
 
-	e.recorded(outcome.Trace, false)
+	e.noteRecord(outcome.Trace, false)
 	if f.json {
 		if err := printLine(e.stdout, outcome); err != nil {
 			return &exitError{exitBroken, err}
 		}
 	} else if outcome.Status == statusDone && outcome.Result != nil {
-		if err := f.print(e, outcome.Result); err != nil {
+		if err := f.printResult(e, outcome.Result); err != nil {
 			return &exitError{exitBroken, err}
 		}
 	}
@@ -298,19 +298,19 @@ func (f *workflowFlags) finish(e *env, outcome rlm.WorkflowOutcome, err error) e
 		return &exitError{exitPartial, errors.New(outcome.Reason)}
 	case ledger.StatusFailed:
 		traceback, attempts := rlm.ExplainWorkflow(err)
-		_, _ = fmt.Fprint(e.stderr, printableLines(traceback))
+		_, _ = fmt.Fprint(e.stderr, escapeKeepingLines(traceback))
 		for _, line := range attempts {
 			_, _ = fmt.Fprintln(e.stderr, "rlm:", line)
 		}
-		return &exitError{exitNoAnswer, errors.New(printable(err.Error()))}
+		return &exitError{exitNoAnswer, errors.New(escape(err.Error()))}
 	case ledger.StatusCanceled, "broken":
 	}
 
-	return runFailure(err)
+	return addExitCode(err)
 }
 
 // print prints a result: a text as it is, anything else as JSON.
-func (f *workflowFlags) print(e *env, result any) error {
+func (f *workflowFlags) printResult(e *env, result any) error {
 	if text, ok := result.(string); ok {
 		return e.answer(text)
 	}
