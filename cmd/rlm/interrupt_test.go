@@ -66,7 +66,7 @@ func TestCtrlCInterruptsTheSnippetNotTheSession(t *testing.T) {
 	if err := errors.Join(stdin.Close(), cmd.Wait()); err != nil {
 		t.Fatalf("%v\n%s", err, &stderr)
 	}
-	if !strings.Contains(stderr.String(), "interrupted; the session goes on") {
+	if !strings.Contains(stderr.String(), "interrupted; the session continues") {
 		t.Errorf("stderr: %s", &stderr)
 	}
 }

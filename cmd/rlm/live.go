@@ -45,8 +45,8 @@ type liveNode struct {
 
 // redraw is the pause between two drawings. maxLoops bounds the loops in a drawing.
 const (
-	redraw = 100 * time.Millisecond
-	maxLoops  = 12
+	redraw   = 100 * time.Millisecond
+	maxLoops = 12
 )
 
 func newView(e *env, quiet bool) *view {
@@ -102,7 +102,7 @@ func (v *view) note(format string, args ...any) {
 	v.writeLine("rlm: " + fmt.Sprintf(format, args...))
 }
 
-// line writes a line above the block.
+// writeLine writes a line above the block.
 func (v *view) writeLine(text string) {
 	if v.quiet {
 		return

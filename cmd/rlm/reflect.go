@@ -16,28 +16,29 @@ import (
 	"github.com/rlmhq/rlm/repl/otel"
 )
 
-// maxTrace and maxSkillbook bound what is read of the two, in bytes.
+// maxTrace and maxSkillbook bound the two files, in bytes.
 const (
 	maxTrace     = 32 << 20
 	maxSkillbook = 4 << 20
 )
 
-// reflectFlags are the flags of `rlm reflect` that are no settings.
+// reflectFlags are the flags of `rlm reflect` that are not settings.
 type reflectFlags struct {
 	skillbook, question, feedback, truth, format string
 	json, quiet                                  bool
 }
 
-const reflectLong = `Find out what can be learned from the record of an agent's work.
+const reflectLong = `Find the lessons in the record of an agent's work.
 
-A model reads the record by snippets, which run in a sandbox where it is the
-variables trace and traces, and asks helpers about parts of it. What a snippet
-hands to FINAL is the analysis: what went wrong and why, what should have been
-done, what to remember, and which strategies of the skillbook helped.
+A model reads the record with snippets, and asks a sub-agent about parts of it. The
+snippets run in a sandbox, where the record is in the variables trace and traces.
+The value that a snippet hands to FINAL is the analysis: the errors and their
+causes, the correct approach, the lessons, and which strategies of the skillbook
+helped.
 
-TRACE is a file, or - for stdin: an agent's output, messages in the form of
-OpenAI or Anthropic, a history of browser-use, steps of LangChain, a tau-bench
-simulation, or the dict with question and steps. The analysis goes to stdout.
+TRACE is a file, or - for stdin. It holds an agent's output, OpenAI or Anthropic
+messages, a browser-use history, LangChain steps, a tau-bench simulation, or a dict
+with question and steps. The analysis goes to stdout as Markdown.
 
 Exit codes are those of rlm run.`
 
@@ -45,7 +46,7 @@ func newReflect(e *env) *cobra.Command {
 	var f reflectFlags
 	cmd := &cobra.Command{
 		Use:   "reflect TRACE",
-		Short: "Find out what can be learned from the record of an agent's work",
+		Short: "Find the lessons in the record of an agent's work",
 		Long:  reflectLong,
 		Example: `  rlm reflect run.json --model openai/gpt-5 --sub-model openai/gpt-5-mini
   rlm reflect chat.json --format conversation --question "book a table" \
@@ -53,7 +54,7 @@ func newReflect(e *env) *cobra.Command {
   rlm reflect run.json --model scripted/replies.yaml --json`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return errors.New("give one trace, a file or - for stdin")
+				return errors.New("give one trace: a file, or - for stdin")
 			}
 			return nil
 		},
@@ -61,24 +62,24 @@ func newReflect(e *env) *cobra.Command {
 	}
 
 	flags := cmd.Flags()
-	flags.StringVar(&f.skillbook, "skillbook", "", "a file with the strategies that the agent had")
-	flags.StringVar(&f.question, "question", "", "the agent's task, over the one in the trace")
+	flags.StringVar(&f.skillbook, "skillbook", "", "`file` with the strategies that the agent had")
+	flags.StringVar(&f.question, "question", "", "the agent's task; overrides the one in the trace")
 	flags.StringVar(&f.feedback, "feedback", "",
-		"what the environment said of the answer, over the one in the trace")
+		"the environment's feedback on the answer; overrides the one in the trace")
 
-	flags.StringVar(&f.truth, "ground-truth", "", "the expected answer, over the one in the trace")
+	flags.StringVar(&f.truth, "ground-truth", "", "the expected answer; overrides the one in the trace")
 	flags.StringVar(&f.format, "format", rlm.TraceFormats()[0],
-		"how the trace is written: "+strings.Join(rlm.TraceFormats(), ", "))
+		"format of the trace: "+strings.Join(rlm.TraceFormats(), ", "))
 
 	flags.BoolVar(&f.json, "json", false,
-		"print one JSON object: the analysis, how it came about, what it used")
+		"print one JSON object: the analysis, how the run ended, its usage")
 
-	flags.BoolVar(&f.quiet, "quiet", false, "nothing on stderr but errors")
+	flags.BoolVar(&f.quiet, "quiet", false, "print only errors on stderr")
 	config.AddFlags(flags, isReflectSetting)
 	return cmd
 }
 
-// isReflectSetting picks the settings that a reflection has.
+// isReflectSetting reports whether a setting applies to a reflection.
 func isReflectSetting(s config.Setting) bool {
 	if config.Named("depth_models", "allowed_models")(s) {
 		return false
@@ -90,7 +91,7 @@ func isReflectSetting(s config.Setting) bool {
 		)
 }
 
-// run reflects.
+// run runs the reflection.
 func (f *reflectFlags) run(ctx context.Context, e *env, flags *pflag.FlagSet, trace string) error {
 	task, models, err := f.task(e, flags, trace)
 	if err != nil {
@@ -116,8 +117,7 @@ func (f *reflectFlags) run(ctx context.Context, e *env, flags *pflag.FlagSet, tr
 	return f.finish(e, outcome, err)
 }
 
-// task is what the flags and settings say of a reflection. The closer is the registry
-// of its models.
+// task makes a task from the flags and settings. Close the models, a registry, after it.
 func (f *reflectFlags) task(
 	e *env, flags *pflag.FlagSet, trace string,
 ) (task rlm.ReflectTask, models io.Closer, err error) {
@@ -135,7 +135,7 @@ func (f *reflectFlags) task(
 	c := e.settings
 	if c.Model == "" {
 		err = errors.New(
-			"there is no model: give --model, such as openai/gpt-5, or set model in the configuration",
+			"no model: give --model, such as openai/gpt-5, or set model in the configuration",
 		)
 	} else {
 		err = checkModels(all, []string{c.Model, c.SubModel})
@@ -151,30 +151,29 @@ func (f *reflectFlags) task(
 	return task, all, nil
 }
 
-// configureReflection gives a task what the settings say of reflections.
+// configureReflection copies the settings into a task.
 func configureReflection(e *env, task *rlm.ReflectTask, models ledger.Models) (err error) {
 	c, cfg := e.settings, &task.Config
-	cfg.Models, cfg.Model, cfg.SubagentModel, cfg.MaxReply = models, c.Model, c.SubModel, int(
-		c.MaxReply,
-	)
+	cfg.Models, cfg.Model, cfg.SubagentModel = models, c.Model, c.SubModel
+	cfg.MaxReply = int(c.MaxReply)
 	cfg.Limits, cfg.Timeout, cfg.Deterministic = limits(c, runOutput), c.Timeout, c.Deterministic
 	cfg.MaxIterations, cfg.MaxLLMCalls = int(c.MaxIterations), int(c.MaxLLMCalls)
 	cfg.MaxContextChars, cfg.MaxOutputChars = int(c.MaxContextChars), int(c.MaxOutputChars)
 	cfg.Budget = budget(c)
 	cfg.Budget.Calls = 0 // MaxLLMCalls bounds them
-	cfg.CallsAtOnce, cfg.NoLLMQuery, cfg.NoSubagent = int(
-		c.CallsAtOnce,
-	), !c.EnableLLMQuery, !c.EnableSubagent
+	cfg.CallsAtOnce = int(c.CallsAtOnce)
 
-	cfg.SubagentMaxTokens, cfg.SubagentTemperature = int(
-		c.SubagentMaxTokens,
-	), &c.SubagentTemperature
+	cfg.NoLLMQuery, cfg.NoSubagent = !c.EnableLLMQuery, !c.EnableSubagent
+	cfg.SubagentMaxTokens = int(c.SubagentMaxTokens)
+	cfg.SubagentTemperature = &c.SubagentTemperature
 	cfg.SubagentSystemPrompt, cfg.NoSynthesis = c.SubagentSystemPrompt, !c.Synthesis
+
 	cfg.Trace, err = traceFolder(c.Trace)
 	return err
 }
 
-// readSubject reads what the task is about.
+// readSubject reads the trace and the skillbook, and applies the flags that override parts
+// of the trace.
 func (f *reflectFlags) readSubject(
 	e *env, flags *pflag.FlagSet, trace string, task *rlm.ReflectTask,
 ) error {
@@ -216,7 +215,7 @@ func (f *reflectFlags) readSubject(
 	return nil
 }
 
-// finish prints what became of a reflection and returns its exit code.
+// finish prints the analysis and returns an error with the exit code.
 func (f *reflectFlags) finish(e *env, outcome rlm.ReflectOutcome, err error) error {
 	var setup *rlm.SetupError
 	if errors.As(err, &setup) {
@@ -243,7 +242,7 @@ func (f *reflectFlags) finish(e *env, outcome rlm.ReflectOutcome, err error) err
 	return exitForStatus(e, outcome.Status, outcome.Reason, f.quiet)
 }
 
-// analysis is an output for people, in Markdown. A model wrote its texts.
+// formatAnalysis shows an analysis as Markdown. A model wrote its texts, so they are escaped.
 func formatAnalysis(outcome *rlm.ReflectOutcome) string {
 	o := &outcome.Output
 	var b strings.Builder

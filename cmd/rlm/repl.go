@@ -17,21 +17,21 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-const replLong = `An interactive session: Python in a sandbox, over contexts of any size, with the
-variables kept from line to line, and a model within reach.
+const replLong = `Start an interactive session: Python in a sandbox that keeps all variables, over
+contexts of any size.
 
-A line that begins with ? is a question. The model finds all variables of the
-session in a copy, so what it does to them changes nothing here; its answer is
-printed and bound to _answer. Your own code can call llm_query(...) and the like.
+A line that begins with ? is a question for the model. The model works in a copy of
+the session, so your variables stay unchanged. Its answer is printed and bound to
+_answer. Your own code can call llm_query(...) and its relatives too.
 
-Ctrl-C interrupts what runs, not the session. Ctrl-D ends it.`
+Ctrl-C interrupts the running snippet, not the session. Ctrl-D ends the session.`
 
-const replHelp = `:ask QUESTION, ?QUESTION   ask the model, in a copy of the session: of what it makes
-                           only its answer comes back, as _answer
-:vars                      the variables
-:home                      the tier that they live in
-:explain CODE              where code would run, and why
-:help                      this text
+const replHelp = `:ask QUESTION, ?QUESTION   ask the model, in a copy of the session; only its answer
+                           comes back, as _answer
+:vars                      list the variables
+:home                      show the tier that holds the variables
+:explain CODE              show which tier would run code, and why
+:help                      show this text
 :quit, exit                end the session (or Ctrl-D)
 A block (if, for, def, ...) ends with an empty line.
 `
@@ -43,7 +43,7 @@ type shell struct {
 	session *rlm.Session
 	view    *view
 	flags   *runFlags
-	failed  bool // the last snippet or question did not end well
+	failed  bool // the last snippet or question failed
 }
 
 func newRepl(e *env) *cobra.Command {
@@ -51,11 +51,11 @@ func newRepl(e *env) *cobra.Command {
 	var history string
 	cmd := &cobra.Command{
 		Use:   "repl",
-		Short: "An interactive session, with a model within reach",
+		Short: "Start an interactive session",
 		Long:  replLong,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return fmt.Errorf("%q is no flag: give a file or directory by --context", args[0])
+				return fmt.Errorf("unexpected argument %q: pass a file or directory with --context", args[0])
 			}
 			return nil
 		},
@@ -66,23 +66,23 @@ func newRepl(e *env) *cobra.Command {
 
 	flags := cmd.Flags()
 	flags.StringArrayVar(&f.contexts, "context", nil,
-		"file or directory to work on; may be repeated")
+		"file or directory to work on; repeatable")
 
-	flags.BoolVar(&f.quiet, "quiet", false, "nothing on stderr but errors")
+	flags.BoolVar(&f.quiet, "quiet", false, "print only errors on stderr")
 	flags.StringVar(&history, "history", "",
-		"where lines are kept for the next session, none for nowhere (default: in the user's cache directory)")
+		"`file` that keeps the lines for the next session, or none (default: in the cache directory)")
 
 	config.AddFlags(flags, config.In(config.Routing, config.Limits, config.Models, config.Run))
 	return cmd
 }
 
-// repl opens the session and reads lines until their end.
+// repl opens the session, and reads lines until the input ends.
 func (f *runFlags) repl(ctx context.Context, e *env, history string) (err error) {
 	for _, c := range f.contexts {
 		if c == "-" {
 			return &exitError{
 				exitUsage,
-				errors.New("stdin is where the lines come from: give contexts as files"),
+				errors.New("--context -: stdin already provides the lines: pass contexts as files"),
 			}
 		}
 	}
@@ -90,7 +90,7 @@ func (f *runFlags) repl(ctx context.Context, e *env, history string) (err error)
 	if c := e.settings; c.Trace != "none" && c.From("trace").Kind == config.FromFlag {
 		return &exitError{
 			exitUsage,
-			errors.New("--trace: a session keeps no record, only rlm run does: leave it away"),
+			errors.New("--trace: a session writes no record: omit the flag, or use rlm run"),
 		}
 	}
 
@@ -130,7 +130,7 @@ func (f *runFlags) repl(ctx context.Context, e *env, history string) (err error)
 	if err != nil {
 		return &exitError{exitUsage, err}
 	}
-	view.close() // lines and a drawing do not go together
+	view.close() // a live tree would disturb the lines that the user types
 	s := &shell{e: e, session: session, view: view, flags: f}
 	s.in = newEditor(e, history, s.complete)
 	defer func() { err = errors.Join(err, s.in.Close(), session.Close()) }()
@@ -138,12 +138,12 @@ func (f *runFlags) repl(ctx context.Context, e *env, history string) (err error)
 	return s.loop(ctx)
 }
 
-// loop reads and runs until the end of the input. On a pipe the exit code is that of
-// the last snippet; on a terminal people have seen it.
+// loop reads and runs lines until the input ends. From a pipe, the exit code is 1 if the
+// last snippet failed; on a terminal, the user has seen the failure.
 func (s *shell) loop(ctx context.Context) error {
 	if s.e.terminal && !s.flags.quiet {
-		_, _ = fmt.Fprintln(s.e.stderr,
-			"rlm "+version()+", Python in a sandbox. :help says more, ? asks the model, Ctrl-D ends.")
+		_, _ = fmt.Fprintln(s.e.stderr, "rlm "+version()+", Python in a sandbox. "+
+			":help lists commands, ? asks the model, Ctrl-D ends the session.")
 	}
 
 	for {
@@ -169,7 +169,7 @@ func (s *shell) loop(ctx context.Context) error {
 // maxTyped bounds the source of one snippet, in bytes.
 const maxTyped = 1 << 20
 
-// read reads a whole snippet or command: as many lines as it takes.
+// read reads a whole snippet or command, of as many lines as it has.
 func (s *shell) read(ctx context.Context) (string, error) {
 	source, err := s.in.Line(">>> ")
 	if err != nil || strings.TrimSpace(source) == "" || isCommand(source) {
@@ -199,8 +199,8 @@ func isCommand(line string) bool {
 	return strings.HasPrefix(line, ":") || strings.HasPrefix(line, "?")
 }
 
-// unfinished reports whether a snippet needs more lines. CPython's own parser says
-// so; a block ends with an empty line, as in its prompt.
+// needsMoreLines reports whether a snippet is unfinished. CPython's own parser decides; as
+// in its prompt, a block ends with an empty line.
 func (s *shell) needsMoreLines(ctx context.Context, source string) (bool, error) {
 	lines := strings.Split(source, "\n")
 	last := lines[len(lines)-1]
@@ -232,10 +232,10 @@ func (s *shell) needsMoreLines(ctx context.Context, source string) (bool, error)
 	return strings.TrimSpace(last) != "", nil
 }
 
-// exitWords are what ends a session at CPython's own prompt.
+// exitWords end a session, as at CPython's own prompt.
 var exitWords = map[string]bool{"exit": true, "exit()": true, "quit": true, "quit()": true}
 
-// obey runs a line: a command, a question or a snippet. An error ends the session.
+// runLine runs a command, a question or a snippet. An error ends the session.
 func (s *shell) runLine(ctx context.Context, source string) (done bool, err error) {
 	trimmed := strings.TrimSpace(source)
 	if exitWords[trimmed] {
@@ -281,21 +281,21 @@ func (s *shell) runLine(ctx context.Context, source string) (done bool, err erro
 		_, err = io.WriteString(s.e.stdout, replHelp)
 	default:
 		s.failed = true
-		_, _ = fmt.Fprintf(s.e.stderr, "rlm: there is no command %s, :help lists them\n",
+		_, _ = fmt.Fprintf(s.e.stderr, "rlm: unknown command %s: :help lists the commands\n",
 			escape(command))
 	}
 
 	return false, err
 }
 
-// during runs something that Ctrl-C interrupts.
+// runInterruptibly runs what so that Ctrl-C interrupts it and the session goes on.
 func (s *shell) runInterruptibly(ctx context.Context, what func(context.Context) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer s.e.interrupts.take(func() { cancel(errAborted) })()
 	err := what(ctx)
 	if err != nil && errors.Is(context.Cause(ctx), errAborted) {
-		_, _ = fmt.Fprintln(s.e.stderr, "rlm: interrupted; the session goes on")
+		_, _ = fmt.Fprintln(s.e.stderr, "rlm: interrupted; the session continues")
 		var broken *tiers.BrokenError
 		if errors.As(err, &broken) && broken.Lost != nil {
 			_, _ = fmt.Fprintln(s.e.stderr, "rlm:", broken.Lost.Reason)
@@ -354,7 +354,7 @@ func (s *shell) ask(ctx context.Context, question string) error {
 	}
 	if s.e.settings.Model == "" && len(s.e.settings.DepthModels) == 0 {
 		_, _ = fmt.Fprintln(s.e.stderr,
-			"rlm: there is no model: start with --model, such as openai/gpt-5")
+			"rlm: no model: start with --model, such as openai/gpt-5")
 		return nil
 	}
 
@@ -381,7 +381,7 @@ func (s *shell) ask(ctx context.Context, question string) error {
 	return nil
 }
 
-// complete offers what the last word of a line may become.
+// complete returns the completions of the last word of a line.
 func (s *shell) complete(line string) []string {
 	start := strings.LastIndexFunc(line, func(r rune) bool {
 		return r != '_' && r != ':' && (r < '0' || r > '9') && (r < 'A' || r > 'Z') &&
@@ -413,7 +413,7 @@ func (s *shell) complete(line string) []string {
 	return out
 }
 
-// pythonWords are worth completing.
+// pythonWords are the words of Python that completion offers.
 var pythonWords = []string{
 	"import ", "from ", "for ", "while ", "def ", "class ", "return ", "lambda ", "print(",
 	"len(", "range(", "enumerate(", "sorted(", "isinstance(", "True", "False", "None", "await ",

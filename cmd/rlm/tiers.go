@@ -13,7 +13,7 @@ import (
 	"github.com/rlmhq/rlm/cmd/rlm/internal/config"
 )
 
-// diagnosis makes a command that shows what works here.
+// newDiagnosis makes a command that shows a diagnosis of this machine.
 func newDiagnosis(
 	e *env, use, short, long string, show func(io.Writer, *rlm.Diagnosis) error,
 ) *cobra.Command {
@@ -21,9 +21,9 @@ func newDiagnosis(
 	cmd := &cobra.Command{
 		Use: use, Short: short, Long: long, Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			engine, err := rlm.New(
-				rlm.Options{Python: e.settings.Python, DockerHost: dockerHost(), Log: e.log},
-			)
+			engine, err := rlm.New(rlm.Options{
+				Python: e.settings.Python, DockerHost: dockerHost(), Log: e.log,
+			})
 			if err != nil {
 				return &exitError{exitUsage, err}
 			}
@@ -39,21 +39,21 @@ func newDiagnosis(
 		},
 	}
 
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object instead")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
 	config.AddFlags(cmd.Flags(), config.Named("python"))
 	return cmd
 }
 
 func newTiers(e *env) *cobra.Command {
-	return newDiagnosis(e, "tiers", "List the tiers: where code can run on this machine",
-		"List the tiers, whether each is usable on this machine, and why not.", showTiers)
+	return newDiagnosis(e, "tiers", "List the tiers and whether each works on this machine",
+		"List the tiers and whether each works on this machine, with the reason if it does not.", showTiers)
 }
 
 func newDoctor(e *env) *cobra.Command {
 	return newDiagnosis(
-		e, "doctor", "Say what is enforced on this machine, and by what",
-		"Say which tiers are usable on this machine, what is enforced and by which\n"+
-			"mechanism, and what to do about what is not.",
+		e, "doctor", "Show what works on this machine, and what is enforced",
+		"Show which tiers work on this machine, what is enforced and how, and how to fix\n"+
+			"gaps.",
 		showDoctor,
 	)
 }

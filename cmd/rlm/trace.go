@@ -17,15 +17,15 @@ import (
 	"github.com/rlmhq/rlm/repl/ledger"
 )
 
-const traceLong = `Show the record of a run: its tree, and for each turn the reply, the code, where
-it ran, what it wrote, the model calls it made, and what all that took. The nodes
-of a workflow and the runs of a distillation are shown as sub-loops, the critiques
-of a reflexion with the drafts that they judge.
+const traceLong = `Show the record of a run: the tree of loops and, for each turn, the reply, the code,
+the tier, the output, the model calls and their cost. The nodes of a workflow and the
+runs of a distillation are shown as sub-loops. The critiques of a reflexion are shown
+with their drafts.
 
-The folder is what --trace had. A record may come from anywhere: what does not
-print is shown as an escape, and long texts are cut (--full shows all).`
+DIR is the folder that --trace wrote. A record may come from anywhere, so unprintable
+characters appear as escapes. Long texts are cut; --full shows all.`
 
-// traceView says how a record is shown.
+// traceView prints a record.
 type traceView struct {
 	w           *bufio.Writer
 	full, brief bool
@@ -37,7 +37,7 @@ func newTrace(e *env) *cobra.Command {
 		Use: "show DIR", Short: "Show the record of a run", Long: traceLong,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return errors.New("give one folder, the one that --trace had")
+				return errors.New("give one folder: the one that --trace wrote")
 			}
 			return nil
 		},
@@ -59,10 +59,10 @@ func newTrace(e *env) *cobra.Command {
 		},
 	}
 
-	show.Flags().BoolVar(&v.full, "full", false, "cut no text")
-	show.Flags().BoolVar(&v.brief, "brief", false, "the tree alone: no code and no texts")
+	show.Flags().BoolVar(&v.full, "full", false, "show texts in full")
+	show.Flags().BoolVar(&v.brief, "brief", false, "show only the tree, without code and texts")
 	cmd := &cobra.Command{
-		Use: "trace", Short: "Look at records of runs", Args: cobra.NoArgs,
+		Use: "trace", Short: "Show records of runs", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 
@@ -70,7 +70,7 @@ func newTrace(e *env) *cobra.Command {
 	return cmd
 }
 
-// Bounds of what is shown of a text and of calls, without --full.
+// Without --full, texts and lists of calls are cut at these bounds.
 const (
 	shownText  = 2_000 // characters
 	shownCalls = 10
@@ -78,14 +78,18 @@ const (
 
 func (v *traceView) printf(format string, args ...any) { _, _ = fmt.Fprintf(v.w, format, args...) }
 
-// run shows a record.
+// showRun shows a record.
 func (v *traceView) showRun(run *recordedRun) {
 	root := run.node("0")
 	if e := root.begun; e != nil {
-		title := map[string]string{"workflow": "workflow", "distill": "traces"}[run.root.metadata.EnvironmentType]
-		if title == "" {
-			title = "question"
+		title := "question"
+		switch run.root.metadata.EnvironmentType {
+		case "workflow":
+			title = "workflow"
+		case "distill":
+			title = "traces"
 		}
+
 		v.printf("%s: %s\n", title, shorten(e.Text, 500))
 	}
 
@@ -114,7 +118,7 @@ func (v *traceView) showNotes(indent string, notes []string) {
 	}
 }
 
-// loop shows a loop and those below it. Node is its name in the events.
+// showLoop shows a loop and its sub-loops. node is its name in the events.
 func (v *traceView) showLoop(run *recordedRun, l *recordedLoop, node, indent string) {
 	said := run.node(node)
 	v.showHeading(l, said, node, indent)
@@ -127,7 +131,7 @@ func (v *traceView) showLoop(run *recordedRun, l *recordedLoop, node, indent str
 	}
 
 	v.showAsides(asides, math.MaxInt, indent)
-	if node != "0" && said.ended != nil { // of the root it is said already
+	if node != "0" && said.ended != nil { // the root's status is shown already
 		e := said.ended
 		v.printf("%s%s in %s", indent, escape(e.Status), seconds(e.Elapsed.Seconds()))
 		if e.Error != "" {
@@ -141,26 +145,26 @@ func (v *traceView) showLoop(run *recordedRun, l *recordedLoop, node, indent str
 	}
 }
 
-// nodeOf is the name in the events of the sub-loop that is the i-th by its folder. Loops
-// that began at the same time may have numbers in another order than their folders:
-// their metadata say which, by the names of their own run, where l is node.
+// nodeOf returns the name, in the events, of the sub-loop in the i-th folder. Loops that began
+// at the same time may have numbers in another order than their folders. Their metadata then
+// have the right number, below the name that l has there.
 func (l *recordedLoop) nodeOf(sub *recordedLoop, i int, node string) string {
 	own, _ := l.metadata.EnvironmentKwargs["node"].(string)
 	its, _ := sub.metadata.EnvironmentKwargs["node"].(string)
-	if number, below := strings.CutPrefix(its,
-		own+"."); below && own != "" && strings.Trim(number, "0123456789") == "" &&
-		len(number) < 10 {
+	number, below := strings.CutPrefix(its, own+".")
+	isNumber := strings.Trim(number, "0123456789") == "" && len(number) < 10
+	if own != "" && below && isNumber {
 		return node + "." + number
 	}
 
 	return fmt.Sprintf("%s.%d", node, i+1)
 }
 
-// heading is the first line of a loop: what it is, and what it was asked.
+// showHeading shows the first line of a loop: its model or kind, and its question.
 func (v *traceView) showHeading(l *recordedLoop, said *recordedNode, node, indent string) {
 	parts := []string{node}
 	model := l.metadata.RootModel
-	if model == "" && said.begun != nil { // a run that was one call has no trajectory
+	if model == "" && said.begun != nil { // a run of one call has no trajectory
 		model = said.begun.Model
 	}
 	switch {
@@ -184,7 +188,7 @@ func (v *traceView) showHeading(l *recordedLoop, said *recordedNode, node, inden
 	v.printf("\n%s%s\n", indent, text)
 }
 
-// asides shows what happened beside the turns up to a turn, and returns the rest.
+// showAsides shows the events outside the turns, up to a turn, and returns the rest.
 func (v *traceView) showAsides(all []ledger.Event, turn int, indent string) []ledger.Event {
 	for len(all) > 0 && all[0].Turn <= turn {
 		e := all[0]
@@ -202,7 +206,7 @@ func (v *traceView) showAsides(all []ledger.Event, turn int, indent string) []le
 	return all
 }
 
-// turn shows a turn, and returns the tiers of the snippets after it.
+// showTurn shows a turn, and returns the tiers of the snippets after it.
 func (v *traceView) showTurn(t recordedTurn, tiers []string, indent string) []string {
 	v.printf("%s├─ turn %d, %s\n", indent, t.Iteration, seconds(t.Seconds))
 	inner := indent + "│    "
@@ -225,10 +229,10 @@ func (v *traceView) showTurn(t recordedTurn, tiers []string, indent string) []st
 	return tiers
 }
 
-// finalText is an answer for people.
+// finalText shows an answer as text.
 func finalText(value json.RawMessage) string { return escape(texts.Show(value)) }
 
-// calls shows a snippet's model calls.
+// showCalls shows a snippet's model calls.
 func (v *traceView) showCalls(indent string, calls []ledger.CallRecord) {
 	if len(calls) == 0 {
 		return
@@ -254,7 +258,7 @@ func (v *traceView) showCalls(indent string, calls []ledger.CallRecord) {
 	}
 }
 
-// text shows a text, each line behind a bar.
+// showText shows a text, each line after indent.
 func (v *traceView) showText(indent, title, text string) {
 	if text = strings.TrimRight(text, "\n"); text == "" || v.brief {
 		return
@@ -268,7 +272,7 @@ func (v *traceView) showText(indent, title, text string) {
 	}
 }
 
-// cut shortens a text that prints.
+// cut shortens an escaped text.
 func (v *traceView) cut(text string) string {
 	if v.full || utf8.RuneCountInString(text) <= shownText {
 		return text
@@ -276,7 +280,7 @@ func (v *traceView) cut(text string) string {
 	return texts.Truncate(text, shownText)
 }
 
-// seconds is a time of a record, whatever it holds.
+// seconds shows a duration of a record. One that makes no sense is "?".
 func seconds(s float64) string {
 	if !(s >= 0 && s < 1e9) {
 		return "?"

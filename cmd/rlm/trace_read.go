@@ -15,14 +15,14 @@ import (
 	"github.com/rlmhq/rlm/repl/ledger"
 )
 
-// Bounds of a record that is read: it may come from anywhere.
+// Bounds of a record. It may come from anywhere, so it is untrusted.
 const (
 	maxTraceLine  = 16 << 20 // bytes
 	maxTraceTurns = 10_000   // of one loop
 	maxTraceLoops = 10_000
 	maxTraceDepth = 32
-	maxTraceNotes = 20     // about lines that cannot be read, of one file
-	maxTraceText  = 20_000 // characters of an event: no loop writes so many
+	maxTraceNotes = 20     // about unreadable lines, of one file
+	maxTraceText  = 20_000 // characters of an event; loops write fewer
 )
 
 // recordedLoop is one loop of a record.
@@ -34,8 +34,7 @@ type recordedLoop struct {
 	notes    []string
 }
 
-// recordedTurn is a line of a trajectory, without the prompt, which repeats what
-// the lines before hold.
+// recordedTurn is a line of a trajectory. It omits the prompt, which repeats earlier lines.
 type recordedTurn struct {
 	Type       string             `json:"type"`
 	Iteration  int                `json:"iteration"`
@@ -48,21 +47,21 @@ type recordedTurn struct {
 // recordedRun is a whole record.
 type recordedRun struct {
 	root *recordedLoop
-	// nodes are what the events say, as far as there are any, of each loop by its node.
+	// nodes hold the events of each loop by its node. They are empty without an events file.
 	nodes  map[string]*recordedNode
 	last   *ledger.Spending
-	events int // that are kept
+	events int // number of events in the asides
 	notes  []string
 }
 
-// recordedNode is what the events say of a loop and its trajectory does not.
+// recordedNode is the part of a loop's events that its trajectory lacks.
 type recordedNode struct {
 	begun, ended *ledger.Event
 	tiers        []string // of its snippets, in order
 	asides       []ledger.Event
 }
 
-// node is what the events say of a loop.
+// node returns the events of a loop, empty if there are none.
 func (run *recordedRun) node(name string) *recordedNode {
 	if n := run.nodes[name]; n != nil {
 		return n
@@ -70,8 +69,7 @@ func (run *recordedRun) node(name string) *recordedNode {
 	return &recordedNode{}
 }
 
-// traceReader reads a record's folder. Nothing outside the folder is touched,
-// whatever links lie in it.
+// traceReader reads a record's folder. Links cannot lead it out of the folder.
 type traceReader struct {
 	root  *os.Root
 	loops int
@@ -80,14 +78,14 @@ type traceReader struct {
 func readTrace(dir string) (*recordedRun, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
-		return nil, fmt.Errorf("%w: name the folder that --trace had", err)
+		return nil, fmt.Errorf("%w: name the folder that --trace wrote", err)
 	}
 	defer root.Close()
 	r := &traceReader{root: root}
 	run := &recordedRun{nodes: map[string]*recordedNode{}}
 	if run.root, err = r.readLoop(".", 0); err != nil {
 		if errors.Is(err, os.ErrNotExist) {
-			err = fmt.Errorf("there is no %s in %s: name the folder that --trace had",
+			err = fmt.Errorf("there is no %s in %s: name the folder that --trace wrote",
 				ledger.TrajectoryFile, dir)
 		}
 		return nil, err
@@ -103,13 +101,13 @@ func (r *traceReader) open(name string) (*os.File, error) {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is no regular file", name)
+		return nil, fmt.Errorf("%s is not a regular file", name)
 	}
 
 	return r.root.Open(name)
 }
 
-// loop reads a loop's folder and those below it.
+// readLoop reads a loop's folder and the folders below it.
 func (r *traceReader) readLoop(folder string, depth int) (*recordedLoop, error) {
 	if r.loops++; r.loops > maxTraceLoops || depth > maxTraceDepth {
 		return nil, fmt.Errorf("the record has more than %d loops, or nests them deeper than %d",
@@ -133,7 +131,7 @@ func (r *traceReader) readLoop(folder string, depth int) (*recordedLoop, error) 
 	for _, name := range names {
 		sub, err := r.readLoop(folder+"/"+name, depth+1)
 		if errors.Is(err, os.ErrNotExist) {
-			continue // a folder of something else
+			continue // not the folder of a loop
 		}
 		if err != nil {
 			return nil, err
@@ -145,7 +143,7 @@ func (r *traceReader) readLoop(folder string, depth int) (*recordedLoop, error) 
 	return l, nil
 }
 
-// folders are the names of the sub-loops' folders, in order.
+// listFolders returns the names of the sub-loops' folders, in order.
 func (r *traceReader) listFolders(folder string) ([]string, error) {
 	dir, err := r.root.Open(folder)
 	if err != nil {
@@ -193,7 +191,7 @@ func (l *recordedLoop) read(file io.Reader) error {
 	})
 }
 
-// events takes from the events what the trajectories do not say.
+// addEvents reads the events file, which has facts that the trajectories lack.
 func (r *traceReader) addEvents(run *recordedRun) error {
 	file, err := r.open(ledger.EventsFile)
 	if errors.Is(err, os.ErrNotExist) {
@@ -222,7 +220,7 @@ func (run *recordedRun) readEvents(file io.Reader) error {
 	})
 }
 
-// keep takes an event of use.
+// keepEvent keeps an event if the view shows it.
 func (run *recordedRun) keepEvent(e *ledger.Event) {
 	for _, text := range []*string{&e.Text, &e.Status, &e.Error, &e.Model, &e.Tier} {
 		*text = texts.Truncate(*text, maxTraceText)
@@ -249,8 +247,8 @@ func (run *recordedRun) keepEvent(e *ledger.Event) {
 	}
 }
 
-// isAside reports whether an event is worth a line beside the turns: a model call that
-// is no turn's, or something that happened in between.
+// isAside reports whether an event gets a line outside the turns: a model call that belongs
+// to no turn, a verdict, a retry, a refusal or a warning.
 func isAside(e *ledger.Event) bool {
 	switch e.Kind { //nolint:exhaustive // the others are in the trajectories
 	case ledger.EventReply:
@@ -263,7 +261,7 @@ func isAside(e *ledger.Event) bool {
 	return false
 }
 
-// readLines hands the lines of a file to take, and notes those that cannot be read.
+// readLines passes the lines of a file to take, and notes the unreadable ones.
 func readLines(file io.Reader, notes *[]string, take func(line []byte) error) error {
 	r := bufio.NewReaderSize(file, 64<<10)
 	for number := 1; ; number++ {
@@ -276,7 +274,7 @@ func readLines(file io.Reader, notes *[]string, take func(line []byte) error) er
 			if !whole {
 				problem = fmt.Errorf("it is longer than %d MiB", maxTraceLine>>20)
 			} else if problem != nil && err != nil {
-				problem = errors.New("it is not finished, as if its program had been killed")
+				problem = errors.New("it is incomplete: the run may have been killed")
 			}
 			if problem != nil && len(*notes) < maxTraceNotes {
 				*notes = append(*notes, fmt.Sprintf("line %d is left out: %v", number, problem))
