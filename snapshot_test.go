@@ -89,14 +89,14 @@ func TestADamagedSnapshotIsRefused(t *testing.T) {
 	changed[len(changed)-40] ^= 1
 	namespace := `{"language":"python","format":"pickle","from":"wasm","snippet":1,"bytes":`
 	for want, data := range map[string][]byte{
-		"does not begin":    []byte("PK\x03\x04"),
+		"not a snapshot":    []byte("PK\x03\x04"),
 		"ends early":        cut(1),
 		"checksum":          changed,
-		"something follows": append(slices.Clone(whole), 0),
-		"head has":          append([]byte("rlm-snapshot\n"), 0xff, 0xff, 0xff, 0xff),
+		"trailing data": append(slices.Clone(whole), 0),
+		"header has":          append([]byte("rlm-snapshot\n"), 0xff, 0xff, 0xff, 0xff),
 		"version 9":         sealed(`{"version":9,"later":1}`, ""),
 		"unknown field":     sealed(`{"version":1,"later":1}`, ""),
-		"head is damaged":   sealed(`{"version":`, ""),
+		"header is damaged":   sealed(`{"version":`, ""),
 		"taken with 1":      sealed(`{"version":1,"contexts":[{"kind":"text","bytes":3}],"namespaces":[]}`, ""),
 		"language \"ruby\"": sealed(`{"version":1,"contexts":[],"namespaces":[{"language":"ruby"}]}`, ""),
 		"format \"zip\"": sealed(`{"version":1,"contexts":[],`+

@@ -196,7 +196,7 @@ func TestALineThatWasNotFinishedIsNoted(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(l.turns) != 1 || len(l.notes) != 1 ||
-		!strings.Contains(l.notes[0], "line 2 is left out: it is not finished") {
+		!strings.Contains(l.notes[0], "line 2 is left out: it is incomplete") {
 		t.Errorf("%+v", l)
 	}
 	l = &recordedLoop{}
