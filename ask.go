@@ -33,7 +33,8 @@ const maxListed = 200
 func (s *Session) Ask(ctx context.Context, question string) (AnswerOutcome, error) {
 	cfg := s.cfg.Ask
 	if cfg.Models == nil {
-		return AnswerOutcome{}, &SetupError{Err: errors.New("no model: set Ask.Models in SessionConfig")}
+		err := errors.New("no model: set Ask.Models in SessionConfig")
+		return AnswerOutcome{}, &SetupError{Err: err}
 	}
 	ctx, leave, err := s.enter(ctx)
 	if err != nil {

@@ -286,7 +286,7 @@ func ExampleEngine_Reflect() {
 	fmt.Println(outcome.Output.KeyInsight)
 
 	// Output:
-	// answered after 4 iterations
+	// answered after 5 iterations
 	// A failed lookup is no permission.
 }
 

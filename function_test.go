@@ -142,9 +142,8 @@ func TestFunctionsThatCannotBeOffered(t *testing.T) {
 			t.Fatal(failed)
 		}
 		var setup *rlm.SetupError
-		if _, err := engine.Answer(t.Context(), rlm.AnswerTask{Functions: functions}); !errors.As(
-			err, &setup,
-		) {
+		_, err = engine.Answer(t.Context(), rlm.AnswerTask{Functions: functions})
+		if !errors.As(err, &setup) {
 			t.Errorf("%s: %v", want, err)
 		}
 	}

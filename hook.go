@@ -52,10 +52,8 @@ func HookOutput(
 	trigger := triggers.ShouldTrigger(signal)
 	if head == "" || trigger == run.TriggerNone {
 		if !whole {
-			err = fmt.Errorf(
-				"the output is larger than %d MiB, too large to pass on as it is: lower the threshold",
-				maxPassed>>20,
-			)
+			err = fmt.Errorf("the output is larger than %d MiB, too large to pass on as it is: "+
+				"lower the threshold", maxPassed>>20)
 		}
 		return Hooked{Text: head}, err
 	}
@@ -81,10 +79,8 @@ func describeFailure(outcome AnswerOutcome, err error, head string) string {
 	if reason == "" && err != nil {
 		reason = err.Error()
 	}
-	return fmt.Sprintf(
-		"[The output is large, and the run that was to look at it has no answer: %s. It begins:]\n%s\n",
-		reason, cutBeginning(head),
-	)
+	return fmt.Sprintf("[The output is large, and the run that was to look at it has no answer: "+
+		"%s. It begins:]\n%s\n", reason, cutBeginning(head))
 }
 
 // shownChars is the length of the beginning that is shown without an answer, in characters.

@@ -184,10 +184,8 @@ func TestCloseOfAnEngineEndsWhatRuns(t *testing.T) {
 			t.Fatal(err)
 		}
 		running.Go(func() {
-			if _, err := sessions[i].Run(context.Background(), "wait"); !errors.Is(
-				err,
-				rlm.ErrClosed,
-			) {
+			_, err := sessions[i].Run(context.Background(), "wait")
+			if !errors.Is(err, rlm.ErrClosed) {
 				t.Errorf("the snippet ends with %v", err)
 			}
 		})

@@ -109,9 +109,8 @@ func (s *Session) Restore(ctx context.Context, r io.Reader) (tiers.Report, error
 
 	for _, language := range snapshotLanguages {
 		if s.runner.Home(language) != "" {
-			return tiers.Report{}, errors.New(
-				"cannot restore into a session that has run a snippet: open another one",
-			)
+			return tiers.Report{}, errors.New("cannot restore into a session that has run a " +
+				"snippet: open another one")
 		}
 	}
 	header, data, err := readSnapshot(r)

@@ -42,11 +42,8 @@ func newConfig(e *env) *cobra.Command {
 	}
 
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
-	config.AddFlags(
-		cmd.Flags(),
-		config.In(config.Routing, config.Limits, config.Models, config.Run, config.Reflect,
-			config.Triggers),
-	)
+	config.AddFlags(cmd.Flags(), config.In(config.Routing, config.Limits, config.Models,
+		config.Run, config.Reflect, config.Triggers))
 
 	return cmd
 }

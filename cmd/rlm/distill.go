@@ -25,8 +25,8 @@ type distillFlags struct {
 	quiet    bool
 }
 
-const distillLong = `Reduce many traces of failed runs to a few findings: clusters of failures with a
-common cause and, with a model, edits that would fix them, the most promising
+const distillLong = `Reduce many traces of failed runs to a few findings: clusters of failures with
+a common cause and, with a model, edits that would fix them, the most promising
 first.
 
 The file has one JSON object per line; - reads stdin. If it has more failures than
@@ -51,7 +51,9 @@ func newDistill(e *env) *cobra.Command {
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), e, args[0]) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return f.run(cmd.Context(), e, args[0])
+		},
 	}
 
 	flags := cmd.Flags()
@@ -112,13 +114,12 @@ func (f *distillFlags) complete(e *env, task *rlm.DistillTask, models ledger.Mod
 	}
 	setTriggers(e.settings, &run)
 	if run.Config.Model == "" && e.settings.From("sub_model").Kind == config.FromFlag {
-		return errors.New(
-			"--sub-model has no effect without --model: give both",
-		)
+		return errors.New("--sub-model has no effect without --model: give both")
 	}
 
 	task.Config.Run = run.Config
 	task.Config.Clusters, task.Config.NoEdits = f.clusters, f.noEdits
+
 	var err error
 	task.Policy, err = policy(e.settings)
 	return err

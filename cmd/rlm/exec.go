@@ -38,7 +38,6 @@ type execFlags struct {
 func (f *execFlags) addCode(flags *pflag.FlagSet) {
 	flags.StringArrayVarP(&f.code, "code", "c", nil,
 		"code to run, instead of files; may be repeated")
-
 	f.routing.add(flags)
 	config.AddFlags(flags, config.In(config.Routing))
 }
@@ -82,11 +81,10 @@ func newExec(e *env) *cobra.Command {
 	f.files.add(flags)
 	flags.StringArrayVar(&f.contexts, "context", nil,
 		"file or directory to work on, - for stdin; may be repeated")
-
 	flags.BoolVar(&f.explain, "explain", false,
 		"also print on stderr where each snippet runs, and why")
-
-	flags.BoolVar(&f.json, "json", false, "print one JSON object for each snippet, instead of its output")
+	flags.BoolVar(&f.json, "json", false,
+		"print one JSON object for each snippet, instead of its output")
 	flags.BoolVar(&f.quiet, "quiet", false, "print errors on stderr, but no notes")
 	return cmd
 }
@@ -158,19 +156,25 @@ func (e *env) engine(ctx context.Context, note func(string, ...any)) (*rlm.Engin
 	if err != nil {
 		return nil, err
 	}
-	if name := e.settings.Tier; name != "auto" && !hasTier(engine, name) {
-		err = &exitError{
-			exitUsage,
-			fmt.Errorf("--tier %q: unknown tier: `rlm tiers` lists them", name),
-		}
-	} else if warm := engine.Warm(ctx); warm != nil { // before a bad context is looked at, which is another mistake
-		err = &exitError{exitBroken, warm}
-	}
 
-	if err != nil {
+	if err := e.prepare(ctx, engine); err != nil {
 		return nil, errors.Join(err, engine.Close())
 	}
 	return engine, nil
+}
+
+// prepare checks the tier of the settings and warms the engine. A command calls it before it
+// opens contexts, so that a broken tier is not reported as a bad context.
+func (e *env) prepare(ctx context.Context, engine *rlm.Engine) error {
+	if name := e.settings.Tier; name != "auto" && !hasTier(engine, name) {
+		return &exitError{
+			exitUsage, fmt.Errorf("--tier %q: unknown tier: `rlm tiers` lists them", name),
+		}
+	}
+	if err := engine.Warm(ctx); err != nil {
+		return &exitError{exitBroken, err}
+	}
+	return nil
 }
 
 func hasTier(engine *rlm.Engine, name string) bool {
@@ -226,9 +230,8 @@ func (f *execFlags) readSource(stdin io.Reader, name string) (string, error) {
 		defer file.Close()
 		r = file
 	} else if f.readsContextFromStdin() {
-		return "", errors.New(
-			"stdin cannot be both the code and a context: give the code with -c or in a file",
-		)
+		return "", errors.New("stdin cannot be both the code and a context: " +
+			"give the code with -c or in a file")
 	}
 
 	data, err := io.ReadAll(io.LimitReader(r, maxSource+1))

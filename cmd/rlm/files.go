@@ -24,7 +24,6 @@ type files struct {
 func (f *files) add(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&f.mounts, "mount", nil,
 		"file or folder to show, as `SRC:DST`, read-only (tier docker); may be repeated")
-
 	flags.StringVar(&f.out, "out", "",
 		"empty or new `folder` for the files that snippets write below /out (tier docker)")
 }
@@ -63,15 +62,11 @@ func (f *files) parseMounts() ([]tiers.Mount, error) {
 		source, target, found := cutLastColon(text)
 		switch {
 		case mode != "ro":
-			return nil, fmt.Errorf(
-				"--mount %s: mounts are read-only (ro); snippets write files below /out, see --out",
-				given,
-			)
+			return nil, fmt.Errorf("--mount %s: mounts are read-only (ro); "+
+				"snippets write files below /out, see --out", given)
 		case !found || source == "" || target == "":
-			return nil, fmt.Errorf(
-				"--mount %s: give a file or folder and its place in the sandbox, such as ./data:/data",
-				given,
-			)
+			return nil, fmt.Errorf("--mount %s: give a file or folder and its place in the "+
+				"sandbox, such as ./data:/data", given)
 		}
 
 		absolute, err := filepath.Abs(source)

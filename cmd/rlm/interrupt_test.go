@@ -48,10 +48,8 @@ func TestCtrlCInterruptsTheSnippetNotTheSession(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := io.WriteString(
-		stdin,
-		"x = 41\nif x:\n    print('busy')\n    while True: pass\n\n",
-	); err != nil {
+	endless := "x = 41\nif x:\n    print('busy')\n    while True: pass\n\n"
+	if _, err := io.WriteString(stdin, endless); err != nil {
 		t.Fatal(err)
 	}
 	lines := bufio.NewReader(stdout)

@@ -330,11 +330,8 @@ func (v *view) layOut(most int) []string {
 	}
 
 	spinner := []rune("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏")
-	return append(
-		lines,
-		fmt.Sprintf("%c %v, %s", spinner[v.beat%len(spinner)],
-			time.Since(v.begun).Round(time.Second), spentText(v.spent)),
-	)
+	return append(lines, fmt.Sprintf("%c %v, %s", spinner[v.beat%len(spinner)],
+		time.Since(v.begun).Round(time.Second), spentText(v.spent)))
 }
 
 // parsePath returns the numbers in a node's name, such as 0.1.12, for sorting.

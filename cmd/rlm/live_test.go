@@ -49,10 +49,8 @@ func TestTheViewTakesEventsOfManyLoopsAtOnce(t *testing.T) {
 	}
 	all.Wait()
 	v.close()
-	if got := strings.Count(
-		out.String(),
-		"snippet in wasm: ok in 0s, 1 model call (1 failed)\n",
-	); got != 20 {
+	got := strings.Count(out.String(), "snippet in wasm: ok in 0s, 1 model call (1 failed)\n")
+	if got != 20 {
 		t.Errorf("%d snippets are told of, want 20:\n%s", got, &out)
 	}
 	if len(v.nodes) != 1 {
@@ -113,10 +111,8 @@ func TestPiecesOfAReplyAreShownAsLines(t *testing.T) {
 			t.Errorf("line %d is %.100q, want %.100q", i, got, line)
 		}
 	}
-	if !strings.HasSuffix(
-		out.String(),
-		"rlm: 0 turn 1: draft in 0s\nrlm: 0 turn 1: the draft passes\n",
-	) {
+	want = "rlm: 0 turn 1: draft in 0s\nrlm: 0 turn 1: the draft passes\n"
+	if !strings.HasSuffix(out.String(), want) {
 		t.Errorf("it ends with %q", out.String()[max(0, out.Len()-100):])
 	}
 }

@@ -134,8 +134,8 @@ func stable(t *testing.T, dir string) string {
 				}
 				slices.Sort(calls)
 				b.WriteString(
-					block.Code + block.Result.Stdout + block.Result.Stderr + strings.Join(calls,
-						"\n") + "\n",
+					block.Code + block.Result.Stdout + block.Result.Stderr +
+						strings.Join(calls, "\n") + "\n",
 				)
 			}
 		}
@@ -179,10 +179,10 @@ func FuzzReadTrace(f *testing.F) {
 		if err := view.w.Flush(); err != nil {
 			t.Fatal(err)
 		}
-		if i := strings.IndexFunc(
-			out.String(),
-			func(r rune) bool { return r != '\n' && r != '\t' && (r < ' ' || r >= 0x7f && r < 0xa0) },
-		); i >= 0 {
+		i := strings.IndexFunc(out.String(), func(r rune) bool {
+			return r != '\n' && r != '\t' && (r < ' ' || r >= 0x7f && r < 0xa0)
+		})
+		if i >= 0 {
 			t.Errorf("a control character is shown: %q", out.String()[i:])
 		}
 	})
@@ -190,9 +190,8 @@ func FuzzReadTrace(f *testing.F) {
 
 func TestALineThatWasNotFinishedIsNoted(t *testing.T) {
 	l := &recordedLoop{}
-	if err := l.read(
-		strings.NewReader(`{"type":"iteration","iteration":1}` + "\n" + `{"type":"iterat`),
-	); err != nil {
+	text := `{"type":"iteration","iteration":1}` + "\n" + `{"type":"iterat`
+	if err := l.read(strings.NewReader(text)); err != nil {
 		t.Fatal(err)
 	}
 	if len(l.turns) != 1 || len(l.notes) != 1 ||
@@ -200,12 +199,9 @@ func TestALineThatWasNotFinishedIsNoted(t *testing.T) {
 		t.Errorf("%+v", l)
 	}
 	l = &recordedLoop{}
-	if err := l.read(
-		strings.NewReader(
-			`"` + strings.Repeat("x",
-				maxTraceLine) + `"` + "\n" + `{"type":"iteration","iteration":2}`,
-		),
-	); err != nil {
+	text = `"` + strings.Repeat("x", maxTraceLine) + `"` + "\n" +
+		`{"type":"iteration","iteration":2}`
+	if err := l.read(strings.NewReader(text)); err != nil {
 		t.Fatal(err)
 	}
 	if len(l.turns) != 1 || len(l.notes) != 1 ||

@@ -268,8 +268,8 @@ func printsAsShown(t *testing.T, shell string, e example) {
 	cmd.Dir = filepath.Join("..", "..")
 	out, _ := cmd.CombinedOutput()
 
-	got, want := elapsed.ReplaceAllString(string(out), "in T"), elapsed.ReplaceAllString(e.output,
-		"in T")
+	got := elapsed.ReplaceAllString(string(out), "in T")
+	want := elapsed.ReplaceAllString(e.output, "in T")
 	if start, ok := strings.CutSuffix(want, "...\n"); ok && strings.HasPrefix(got, start) {
 		return
 	}
@@ -321,11 +321,8 @@ func TestTheTicketsExampleFindsWhatGoFinds(t *testing.T) {
 // ticketLines is what examples/tickets.py must print for a text.
 func ticketLines(text string) []string {
 	runes := []rune(text)
-	infos, warns, errs := strings.Count(text, "| INFO\n"), strings.Count(text,
-		"| WARN\n"), strings.Count(
-		text,
-		"| ERROR\n",
-	)
+	infos, warns := strings.Count(text, "| INFO\n"), strings.Count(text, "| WARN\n")
+	errs := strings.Count(text, "| ERROR\n")
 	kyiv := strings.Index(text, "Київ")
 	codes := count(regexp.MustCompile(`E-\p{Nd}{2}77`).FindAllString(text, -1))
 	frequent := make([]string, 0, 3)

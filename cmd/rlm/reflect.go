@@ -58,7 +58,9 @@ func newReflect(e *env) *cobra.Command {
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), e, cmd.Flags(), args[0]) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return f.run(cmd.Context(), e, cmd.Flags(), args[0])
+		},
 	}
 
 	flags := cmd.Flags()
@@ -66,14 +68,12 @@ func newReflect(e *env) *cobra.Command {
 	flags.StringVar(&f.question, "question", "", "the agent's task; overrides the one in the trace")
 	flags.StringVar(&f.feedback, "feedback", "",
 		"the environment's feedback on the answer; overrides the one in the trace")
-
-	flags.StringVar(&f.truth, "ground-truth", "", "the expected answer; overrides the one in the trace")
+	flags.StringVar(&f.truth, "ground-truth", "",
+		"the expected answer; overrides the one in the trace")
 	flags.StringVar(&f.format, "format", rlm.TraceFormats()[0],
 		"format of the trace: "+strings.Join(rlm.TraceFormats(), ", "))
-
 	flags.BoolVar(&f.json, "json", false,
 		"print one JSON object: the analysis, how the run ended, its usage")
-
 	flags.BoolVar(&f.quiet, "quiet", false, "print only errors on stderr")
 	config.AddFlags(flags, isReflectSetting)
 	return cmd
@@ -134,9 +134,7 @@ func (f *reflectFlags) task(
 	}
 	c := e.settings
 	if c.Model == "" {
-		err = errors.New(
-			"no model: give --model, such as openai/gpt-5, or set model in the configuration",
-		)
+		err = errNoModel
 	} else {
 		err = checkModels(all, []string{c.Model, c.SubModel})
 	}
@@ -191,12 +189,8 @@ func (f *reflectFlags) readSubject(
 	}
 
 	if f.skillbook != "" {
-		if subject.Skillbook, err = readFile(
-			e,
-			f.skillbook,
-			maxSkillbook,
-			"the skillbook",
-		); err != nil {
+		subject.Skillbook, err = readFile(e, f.skillbook, maxSkillbook, "the skillbook")
+		if err != nil {
 			return err
 		}
 	}

@@ -71,23 +71,21 @@ func newReflexion(e *env) *cobra.Command {
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), e, args[0]) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return f.run(cmd.Context(), e, args[0])
+		},
 	}
 
 	flags := cmd.Flags()
 	flags.StringVar(&f.facts, "facts", "",
 		"JSON `file` with prior knowledge: facts, procedures, the conversation so far")
-
 	flags.StringArrayVar(&f.evidence, "evidence", nil,
 		"file or folder to search for evidence; repeatable")
-
 	flags.IntVar(&f.judges, "judges", defaultJudges,
 		"number of independent critiques of each draft, requested at the same time")
-
 	flags.IntVar(&f.iterations, "max-iterations", defaultDrafts, "maximum number of drafts")
 	flags.BoolVar(&f.json, "json", false,
 		"print one JSON object: the draft, all iterations, how the run ended, its usage")
-
 	flags.BoolVar(&f.stream, "stream", false, "show drafts on stderr as they are written")
 	flags.BoolVar(&f.quiet, "quiet", false, "print only errors on stderr")
 	config.AddFlags(flags, reflexionSettings)

@@ -55,23 +55,24 @@ func newRepl(e *env) *cobra.Command {
 		Long:  replLong,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return fmt.Errorf("unexpected argument %q: pass a file or directory with --context", args[0])
+				return fmt.Errorf("unexpected argument %q: "+
+					"pass a file or directory with --context", args[0])
 			}
 			return nil
 		},
 		Example: `  rlm repl --context server.log
   rlm repl --context notes/ --model openai/gpt-5`,
-		RunE: func(cmd *cobra.Command, _ []string) error { return f.repl(cmd.Context(), e, history) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return f.repl(cmd.Context(), e, history)
+		},
 	}
 
 	flags := cmd.Flags()
 	flags.StringArrayVar(&f.contexts, "context", nil,
 		"file or directory to work on; repeatable")
-
 	flags.BoolVar(&f.quiet, "quiet", false, "print only errors on stderr")
 	flags.StringVar(&history, "history", "",
 		"`file` that keeps the lines for the next session, or none (default: in the cache directory)")
-
 	config.AddFlags(flags, config.In(config.Routing, config.Limits, config.Models, config.Run))
 	return cmd
 }
@@ -315,16 +316,12 @@ func (s *shell) run(ctx context.Context, source string) error {
 	stdout, stderr := &stickyWriter{w: s.e.stdout}, &stickyWriter{w: s.e.stderr}
 	var result rlm.Result
 	err := s.runInterruptibly(ctx, func(ctx context.Context) (err error) {
-		result, err = s.session.RunJob(
-			ctx,
-			tiers.Job{
-				Language: tiers.Python,
-				Source:   source + "\n",
-				Stdout:   stdout,
-				Stderr:   stderr,
-			},
-		)
-
+		result, err = s.session.RunJob(ctx, tiers.Job{
+			Language: tiers.Python,
+			Source:   source + "\n",
+			Stdout:   stdout,
+			Stderr:   stderr,
+		})
 		return err
 	})
 

@@ -147,7 +147,6 @@ func newRoot(e *env) *cobra.Command {
 	flags.StringVar(&file, "config", "",
 		"configuration `file`, or none to read no file "+
 			"(default: rlm/config.yaml in the user's configuration directory)")
-
 	config.AddFlags(flags, config.In(config.Program))
 	root.AddCommand(newRun(e), newReflect(e), newReflexion(e), newDistill(e), newWorkflow(e),
 		newExec(e), newRepl(e), newHook(e), newTrace(e), newExplain(e), newTiers(e), newDoctor(e),
@@ -157,12 +156,13 @@ func newRoot(e *env) *cobra.Command {
 }
 
 // newVersion makes a command that prints the same as --version, because many users try it.
+// It loads no configuration, so it works with a broken one.
 func newVersion(e *env) *cobra.Command {
 	return &cobra.Command{
 		Use:               "version",
 		Short:             "Print the version",
 		Args:              cobra.NoArgs,
-		PersistentPreRunE: func(*cobra.Command, []string) error { return nil }, // it works with a broken configuration
+		PersistentPreRunE: func(*cobra.Command, []string) error { return nil },
 		RunE: func(*cobra.Command, []string) error {
 			_, err := fmt.Fprintln(e.stdout, "rlm version", version())
 			return err

@@ -66,23 +66,22 @@ func newRun(e *env) *cobra.Command {
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), e, args[0]) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return f.run(cmd.Context(), e, args[0])
+		},
 	}
 
 	flags := cmd.Flags()
 	flags.StringArrayVar(&f.contexts, "context", nil,
 		"file or directory to work on, - for stdin; repeatable")
-
 	flags.StringVar(&f.schema, "output-schema", "",
 		"`file` with the JSON Schema that the answer must meet")
-
 	flags.StringVar(&f.kind, "output-type", "",
 		"the `type` that the answer must have, such as bool or list[str]; instead of --output-schema")
-
-	flags.BoolVar(&f.estimate, "estimate", false, "print an estimate of the run's cost, and run nothing")
+	flags.BoolVar(&f.estimate, "estimate", false,
+		"print an estimate of the run's cost, and run nothing")
 	flags.BoolVar(&f.json, "json", false,
 		"print one JSON object: the answer, how the run ended, its usage")
-
 	flags.BoolVar(&f.quiet, "quiet", false, "print only errors on stderr")
 	config.AddFlags(flags, config.In(config.Routing, config.Limits, config.Models, config.Run))
 	return cmd
@@ -181,14 +180,16 @@ func (f *runFlags) complete(e *env, task *rlm.AnswerTask, models ledger.Models) 
 	return err
 }
 
+// errNoModel is the error of a command that has to ask a model.
+var errNoModel = errors.New(
+	"no model: give --model, such as openai/gpt-5, or set model in the configuration")
+
 // requireModel refuses a run without a usable model, before an engine is made. The run
 // itself checks later that the servers are available.
 func requireModel(task *rlm.AnswerTask) error {
 	run := &task.Config
 	if run.Model == "" && len(run.ByDepth) == 0 {
-		return errors.New(
-			"no model: give --model, such as openai/gpt-5, or set model in the configuration",
-		)
+		return errNoModel
 	}
 
 	return checkModels(run.Models,

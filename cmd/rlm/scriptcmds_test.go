@@ -31,9 +31,8 @@ func jsonget(ts *testscript.TestScript, neg bool, args []string) {
 	if !found {
 		ts.Fatalf("%s is not there", args[0])
 	}
-	if matches := regexp.MustCompile(`(?s)\A(?:` + args[1] + `)\z`).MatchString(
-		value,
-	); matches == neg {
+	pattern := regexp.MustCompile(`(?s)\A(?:` + args[1] + `)\z`)
+	if pattern.MatchString(value) == neg {
 		ts.Fatalf("%s is %s", args[0], value)
 	}
 }

@@ -96,10 +96,10 @@ func tree(ts *testscript.TestScript, neg bool, args []string) {
 	for _, path := range args {
 		names := strings.Split(path, " > ")
 		slices.Reverse(names)
-		if !slices.ContainsFunc(
-			sink.spans,
-			func(span *wire.Span) bool { return descends(span, names, above) },
-		) {
+		found := slices.ContainsFunc(sink.spans, func(span *wire.Span) bool {
+			return descends(span, names, above)
+		})
+		if !found {
 			ts.Fatalf("there is no %s among %q", path, sink.names)
 		}
 	}

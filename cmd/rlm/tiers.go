@@ -46,7 +46,7 @@ func newDiagnosis(
 
 func newTiers(e *env) *cobra.Command {
 	return newDiagnosis(e, "tiers", "List the tiers and whether each works on this machine",
-		"List the tiers and whether each works on this machine, with the reason if it does not.", showTiers)
+		"List the tiers and whether each works on this machine, with the reason if not.", showTiers)
 }
 
 func newDoctor(e *env) *cobra.Command {

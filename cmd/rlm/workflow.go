@@ -70,22 +70,20 @@ func newWorkflowRun(e *env) *cobra.Command {
 		Example: `  rlm workflow run profile.yaml --input '{"request": "a user called Ann"}' --model openai/gpt-5
   rlm workflow run profile.yaml --input @request.json --model-for gpt-4=anthropic/claude-sonnet-4-5 --watch`,
 		Args: requireOneFile,
-		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), e, args[0]) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return f.run(cmd.Context(), e, args[0])
+		},
 	}
 
 	flags := cmd.Flags()
 	flags.StringVar(&f.input, "input", "{}",
 		"initial state: a JSON object, @FILE for one in a file, - for stdin")
-
 	flags.StringToStringVar(&f.modelFor, "model-for", nil,
 		"use another model instead of one that the file names, as in `gpt-4=openai/gpt-5`")
-
 	flags.BoolVar(&f.watch, "watch", false,
 		"show each node, attempt and model call on stderr as it happens")
-
 	flags.BoolVar(&f.json, "json", false,
 		"print one JSON object: the state, the result, how the run ended, its usage")
-
 	config.AddFlags(flags, config.In(config.Routing, config.Limits))
 	config.AddFlags(flags, config.Named(workflowSettings...))
 	return cmd
@@ -114,7 +112,9 @@ Exit codes: 0 no errors, 2 errors, 5 this machine has no jail to read templates 
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, args []string) error { return checkWorkflows(cmd.Context(), e, args) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return checkWorkflows(cmd.Context(), e, args)
+		},
 	}
 }
 
@@ -245,9 +245,8 @@ func (f *workflowFlags) readInput(e *env, file string) (map[string]any, error) {
 	decoder.UseNumber()
 	var state map[string]any
 	if err := decoder.Decode(&state); err != nil || decoder.More() || state == nil {
-		return nil, errors.New(
-			"--input is not a JSON object: give one, such as '{\"request\": \"…\"}', or @FILE",
-		)
+		return nil, errors.New("--input is not a JSON object: give one, such as " +
+			"'{\"request\": \"…\"}', or @FILE")
 	}
 
 	return state, nil
