@@ -56,7 +56,7 @@ func TestAModelWorksInACopyOfThePersonsSession(t *testing.T) {
 			t.Errorf("%s: %q, %+v, %v", source, out.String(), result.Exception, err)
 		}
 	}
-	for range 2 { // the second question finds the session as the person left it
+	for range 2 { // the first question has not changed the session
 		runs("x = 41; x", "41")
 		outcome, err := session.Ask(t.Context(), "what is x?")
 		if got := string(outcome.Answer); err != nil ||
@@ -104,10 +104,10 @@ except KeyboardInterrupt:
 	}
 }
 
-// writerFunc is a writer that tells of each write.
+// writerFunc is a writer that calls a function for each write.
 type writerFunc func([]byte)
 
-// Write tells of the bytes.
+// Write calls the function.
 func (f writerFunc) Write(b []byte) (int, error) {
 	f(b)
 	return len(b), nil

@@ -21,7 +21,7 @@ type Hooked struct {
 	// Trigger is the reason for the run. It is empty if there was none.
 	Trigger run.Trigger
 	// Text is for the model that called the tool: the output itself, or the run's answer.
-	// For a run without an answer it says how the run ended, and how the output begins.
+	// For a run without an answer, it has the reason and the beginning of the output.
 	Text string
 	// Outcome is the outcome of the run, nil if there was none.
 	Outcome *AnswerOutcome

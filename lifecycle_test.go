@@ -266,7 +266,7 @@ func TestAContextCanBeAddedWhileTheSessionLives(t *testing.T) {
 		rlm.Text("c", "third"),
 		rlm.File("missing"),
 	); err == nil {
-		t.Error("a missing file is no error")
+		t.Error("a missing file is not an error")
 	}
 	prints(t, session, "print('context_2' in globals())", "False\n")
 

@@ -171,7 +171,7 @@ func moveBetween(t *testing.T, from, to tiers.Sandbox) []tiers.Left {
 	source, ok := from.(tiers.Exporter)
 	target, okay := to.(tiers.Exporter)
 	if !ok || !okay {
-		t.Fatal("a sandbox is no Exporter")
+		t.Fatal("a sandbox is not an Exporter")
 	}
 	state, err := source.Export(t.Context())
 	if err != nil {

@@ -404,7 +404,7 @@ func TestALongContextReachesTheHostAsAReference(t *testing.T) {
 	if len(got) != len(want) {
 		t.Fatalf("%d arguments, want %d", len(got), len(want))
 	}
-	// The slice of less than 8 Mi characters is no reference.
+	// The slice of less than 8 Mi characters is not a reference.
 	if string(got[0]) != want[0] || string(got[2]) != want[2] {
 		t.Errorf("the arguments are %.80s and %.80s, want %s and %s", got[0], got[2], want[0],
 			want[2])
@@ -511,10 +511,10 @@ func TestCancellationStopsASnippetAndLeavesTheSession(t *testing.T) {
 			if !errors.Is(err, context.Canceled) || !errors.As(err, &broken) {
 				t.Fatalf("the error is %v, want a BrokenError that wraps context.Canceled", err)
 			}
-			// Either the variable is there, or the loss of its snippet is told.
-			told := broken.Lost != nil && slices.Contains(broken.Lost.Snippets, 1)
+			// Either the variable is there, or the loss of its snippet is reported.
+			reported := broken.Lost != nil && slices.Contains(broken.Lost.Snippets, 1)
 			prints(t, session, "print('kept' in globals())",
-				map[bool]string{true: "False\n", false: "True\n"}[told])
+				map[bool]string{true: "False\n", false: "True\n"}[reported])
 		})
 	}
 }

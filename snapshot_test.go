@@ -119,7 +119,7 @@ func TestADamagedSnapshotIsRefused(t *testing.T) {
 		t.Context(),
 		iotest.ErrReader(broken),
 	); err == nil {
-		t.Error("a reader that breaks is no error")
+		t.Error("a broken reader is not an error")
 	}
 }
 

@@ -37,7 +37,7 @@ type execFlags struct {
 // addCode adds the flags of all commands that take code.
 func (f *execFlags) addCode(flags *pflag.FlagSet) {
 	flags.StringArrayVarP(&f.code, "code", "c", nil,
-		"code to run, instead of files; may be repeated")
+		"code to run, instead of files; repeatable")
 	f.routing.add(flags)
 	config.AddFlags(flags, config.In(config.Routing))
 }
@@ -80,7 +80,7 @@ func newExec(e *env) *cobra.Command {
 	config.AddFlags(flags, config.In(config.Limits))
 	f.files.add(flags)
 	flags.StringArrayVar(&f.contexts, "context", nil,
-		"file or directory to work on, - for stdin; may be repeated")
+		"file or directory to work on, - for stdin; repeatable")
 	flags.BoolVar(&f.explain, "explain", false,
 		"also print on stderr where each snippet runs, and why")
 	flags.BoolVar(&f.json, "json", false,

@@ -25,7 +25,7 @@ type view struct {
 	mu     sync.Mutex
 	w      io.Writer
 	quiet  bool
-	screen *os.File // nil if there is no terminal
+	screen *os.File // nil without a terminal
 	begun  time.Time
 	nodes  map[string]*liveNode
 	spent  ledger.Spending
@@ -221,7 +221,7 @@ func (n *liveNode) apply(e ledger.Event) string {
 
 // describeEvent describes an event outside calls and snippets.
 func describeEvent(e ledger.Event) string {
-	switch e.Kind { //nolint:exhaustive // the others have lines of their own
+	switch e.Kind { //nolint:exhaustive // the others have their own lines
 	case ledger.EventRetry:
 		return "the answer breaks its contract and is asked for again: " + shorten(e.Error, 200)
 	case ledger.EventForesight:

@@ -51,7 +51,7 @@ func TestTheViewTakesEventsOfManyLoopsAtOnce(t *testing.T) {
 	v.close()
 	got := strings.Count(out.String(), "snippet in wasm: ok in 0s, 1 model call (1 failed)\n")
 	if got != 20 {
-		t.Errorf("%d snippets are told of, want 20:\n%s", got, &out)
+		t.Errorf("%d snippets have a line, want 20:\n%s", got, &out)
 	}
 	if len(v.nodes) != 1 {
 		t.Errorf("%d loops are at work, want the root", len(v.nodes))

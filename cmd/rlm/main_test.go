@@ -130,7 +130,7 @@ func TestScripts(t *testing.T) {
 			case "docker-go":
 				return dockerWorks(tiers.Go), nil
 			}
-			return false, fmt.Errorf("there is no condition %q", name)
+			return false, fmt.Errorf("unknown condition %q", name)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"jsonget":   jsonget,

@@ -18,7 +18,7 @@ import (
 	"github.com/rlmhq/rlm/repl/llm/scripted"
 )
 
-// serverVariables are those by which rlm finds a model server and its key.
+// serverVariables name a model server and its key.
 var serverVariables = []string{
 	"OPENAI_BASE_URL",
 	"OPENAI_API_KEY",
@@ -53,7 +53,7 @@ func serve(ts *testscript.TestScript, neg bool, args []string) {
 	case "cut":
 		server.Fail(llmtest.Cut(20))
 	default:
-		ts.Fatalf("there is no fault %q", args[1])
+		ts.Fatalf("unknown fault %q", args[1])
 	}
 }
 
@@ -104,8 +104,8 @@ func TestEveryProviderGivesTheSameTrajectory(t *testing.T) {
 	}
 }
 
-// stable is what a record says, without times, names of models and the order of
-// what went on at the same time.
+// stable returns the parts of a record that are the same in each run: it omits times, names
+// of models and the order of concurrent events.
 func stable(t *testing.T, dir string) string {
 	t.Helper()
 	var loops []string

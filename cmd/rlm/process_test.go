@@ -87,7 +87,7 @@ func TestCtrlCEndsASnippetWithCode130(t *testing.T) {
 				t.Errorf("exit code %d, want 130\n%s", code, stderr)
 			}
 			if !strings.Contains(stderr.String(), "rlm: interrupted") {
-				t.Errorf("stderr does not tell of the interrupt: %s", stderr)
+				t.Errorf("stderr does not report the interrupt: %s", stderr)
 			}
 		})
 	}
@@ -159,7 +159,7 @@ func TestAContextThatChangesIsExitCode5(t *testing.T) {
 	}
 }
 
-// A reader that goes away, as head does, ends the command and not by a panic.
+// A reader that closes its end, as head does, ends the command without a panic.
 func TestAClosedStdoutEndsTheCommandQuietly(t *testing.T) {
 	needSignals(t)
 	cmd := command(t, t.TempDir(),
@@ -318,7 +318,7 @@ func TestTheTicketsExampleFindsWhatGoFinds(t *testing.T) {
 	}
 }
 
-// ticketLines is what examples/tickets.py must print for a text.
+// ticketLines returns the lines that examples/tickets.py must print for a text.
 func ticketLines(text string) []string {
 	runes := []rune(text)
 	infos, warns := strings.Count(text, "| INFO\n"), strings.Count(text, "| WARN\n")

@@ -14,13 +14,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// terminal starts a command in a terminal of its own and returns the end at which a
+// terminal starts a command in a new terminal and returns the end at which a
 // person would sit. A terminal without a size is one of zero columns.
 func terminal(t *testing.T, cmd *exec.Cmd, columns uint16) *os.File {
 	t.Helper()
 	person, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
 	if err != nil {
-		t.Skipf("there are no terminals here: %v", err)
+		t.Skipf("no terminals on this machine: %v", err)
 	}
 	t.Cleanup(func() { _ = person.Close() }) // the command has ended by then
 	fd := int(person.Fd())
@@ -32,7 +32,7 @@ func terminal(t *testing.T, cmd *exec.Cmd, columns uint16) *os.File {
 	}
 	program, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|syscall.O_NOCTTY, 0)
 	if err != nil {
-		t.Skipf("there are no terminals here: %v", err)
+		t.Skipf("no terminals on this machine: %v", err)
 	}
 	defer program.Close()
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = program, program, program
@@ -86,7 +86,7 @@ func TestASessionInATerminalOutlivesCtrlCAndEndsItsLine(t *testing.T) {
 	}
 }
 
-// TestAnAnswerDoesNothingToATerminal: a model may write what a terminal obeys.
+// TestAnAnswerDoesNothingToATerminal: a model may write control sequences.
 func TestAnAnswerDoesNothingToATerminal(t *testing.T) {
 	dir := t.TempDir()
 	script := filepath.Join(dir, "script.yaml")

@@ -65,7 +65,7 @@ func spanSinkOf(ts *testscript.TestScript) *spanSink {
 	found, _ := spanSinks.Load(ts.Name())
 	sink, ok := found.(*spanSink)
 	if !ok {
-		ts.Fatalf("there is no receiver: use receive")
+		ts.Fatalf("no receiver: use receive first")
 	}
 	return sink
 }
@@ -100,7 +100,7 @@ func tree(ts *testscript.TestScript, neg bool, args []string) {
 			return descends(span, names, above)
 		})
 		if !found {
-			ts.Fatalf("there is no %s among %q", path, sink.names)
+			ts.Fatalf("no %s among %q", path, sink.names)
 		}
 	}
 }
@@ -135,7 +135,7 @@ func spans(ts *testscript.TestScript, neg bool, args []string) {
 				ts.Fatalf("%s is not in %s", part, text)
 			}
 		} else if !slices.Contains(names, want) {
-			ts.Fatalf("there is no span %s among %q", want, names)
+			ts.Fatalf("no span %s among %q", want, names)
 		}
 	}
 	if strings.Contains(text, "secret-0123456789") {

@@ -120,19 +120,19 @@ func (v *traceView) showNotes(indent string, notes []string) {
 
 // showLoop shows a loop and its sub-loops. node is its name in the events.
 func (v *traceView) showLoop(run *recordedRun, l *recordedLoop, node, indent string) {
-	said := run.node(node)
-	v.showHeading(l, said, node, indent)
+	events := run.node(node)
+	v.showHeading(l, events, node, indent)
 	v.showNotes(indent, l.notes)
-	asides := v.showAsides(said.asides, 0, indent)
-	tiers := said.tiers
+	asides := v.showAsides(events.asides, 0, indent)
+	tiers := events.tiers
 	for _, turn := range l.turns {
 		tiers = v.showTurn(turn, tiers, indent)
 		asides = v.showAsides(asides, turn.Iteration, indent)
 	}
 
 	v.showAsides(asides, math.MaxInt, indent)
-	if node != "0" && said.ended != nil { // the root's status is shown already
-		e := said.ended
+	if node != "0" && events.ended != nil { // the root's status is shown already
+		e := events.ended
 		v.printf("%s%s in %s", indent, escape(e.Status), seconds(e.Elapsed.Seconds()))
 		if e.Error != "" {
 			v.printf(": %s", shorten(e.Error, 500))
@@ -161,11 +161,11 @@ func (l *recordedLoop) nodeOf(sub *recordedLoop, i int, node string) string {
 }
 
 // showHeading shows the first line of a loop: its model or kind, and its question.
-func (v *traceView) showHeading(l *recordedLoop, said *recordedNode, node, indent string) {
+func (v *traceView) showHeading(l *recordedLoop, events *recordedNode, node, indent string) {
 	parts := []string{node}
 	model := l.metadata.RootModel
-	if model == "" && said.begun != nil { // a run of one call has no trajectory
-		model = said.begun.Model
+	if model == "" && events.begun != nil { // a run of one call has no trajectory
+		model = events.begun.Model
 	}
 	switch {
 	case model != "":
@@ -182,8 +182,8 @@ func (v *traceView) showHeading(l *recordedLoop, said *recordedNode, node, inden
 	}
 
 	text := strings.Join(parts, ", ")
-	if node != "0" && said.begun != nil && said.begun.Text != "" {
-		text += ": " + shorten(said.begun.Text, 200)
+	if node != "0" && events.begun != nil && events.begun.Text != "" {
+		text += ": " + shorten(events.begun.Text, 200)
 	}
 	v.printf("\n%s%s\n", indent, text)
 }

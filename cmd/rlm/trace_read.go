@@ -85,7 +85,7 @@ func readTrace(dir string) (*recordedRun, error) {
 	run := &recordedRun{nodes: map[string]*recordedNode{}}
 	if run.root, err = r.readLoop(".", 0); err != nil {
 		if errors.Is(err, os.ErrNotExist) {
-			err = fmt.Errorf("there is no %s in %s: name the folder that --trace wrote",
+			err = fmt.Errorf("no %s in %s: name the folder that --trace wrote",
 				ledger.TrajectoryFile, dir)
 		}
 		return nil, err

@@ -1,13 +1,11 @@
 package docker_test
 
 import (
-	"context"
 	"os"
 	"strconv"
 	"testing"
 	"time"
 
-	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/internal/dockerapi"
 	"github.com/rlmhq/rlm/tiers"
 	"github.com/rlmhq/rlm/tiers/docker"
@@ -17,26 +15,12 @@ import (
 // has.
 func TestLabelsOfASessionReachItsContainer(t *testing.T) {
 	t.Parallel()
-	tier := usual(t, docker.Options{Warm: -1})
-	engine, err := rlm.New(rlm.Options{Tiers: []tiers.Tier{tier}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := engine.Close(); err != nil {
-			t.Error(err)
-		}
-	})
 	tenant := "acme-" + strconv.FormatInt(time.Now().UnixNano(), 36)
-	session, err := engine.Open(t.Context(), rlm.SessionConfig{
+	b := box(t, usual(t, docker.Options{Warm: -1}), tiers.Config{
 		Labels: map[string]string{"tenant": tenant, "request": "42"},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	result, err := session.Run(t.Context(), "print(6 * 7)")
-	if err != nil || result.Tier != docker.Name || result.Stdout != "42\n" {
-		t.Fatalf("%+v, %v", result, err)
+	if r := run(t, b, "print(6 * 7)"); r.Stdout != "42\n" {
+		t.Fatalf("%s %q %+v", r.Status, r.Stdout, r.Exception)
 	}
 
 	client, err := dockerapi.New(os.Getenv("DOCKER_HOST"))
@@ -44,7 +28,7 @@ func TestLabelsOfASessionReachItsContainer(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer client.Close()
-	found, err := client.List(context.Background(), map[string]string{"rlm.label.tenant": tenant})
+	found, err := client.List(t.Context(), map[string]string{"rlm.label.tenant": tenant})
 	if err != nil {
 		t.Fatal(err)
 	}
