@@ -253,19 +253,13 @@ func TestLabelsReachTheSandboxAndTheLog(t *testing.T) {
 func TestAContextCanBeAddedWhileTheSessionLives(t *testing.T) {
 	session := open(t, rlm.SessionConfig{})
 	prints(t, session, "print('context' in globals())", "False\n")
-	if err := session.AddContext(
-		t.Context(),
-		rlm.Text("a", "first"),
-		rlm.Value("b", 2),
-	); err != nil {
+	err := session.AddContext(t.Context(), rlm.Text("a", "first"), rlm.Value("b", 2))
+	if err != nil {
 		t.Fatal(err)
 	}
 	prints(t, session, "print(context, context_1)", "first 2\n")
-	if err := session.AddContext(
-		t.Context(),
-		rlm.Text("c", "third"),
-		rlm.File("missing"),
-	); err == nil {
+	err = session.AddContext(t.Context(), rlm.Text("c", "third"), rlm.File("missing"))
+	if err == nil {
 		t.Error("a missing file is not an error")
 	}
 	prints(t, session, "print('context_2' in globals())", "False\n")

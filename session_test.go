@@ -665,11 +665,8 @@ func TestARunStreamsItsOutput(t *testing.T) {
 
 func TestAnotherLanguageIsRejected(t *testing.T) {
 	session := open(t, rlm.SessionConfig{Policy: router.Policy{Pin: "wasm"}})
-	if _, err := session.RunJob(t.Context(),
-		tiers.Job{Language: tiers.Go, Source: "package main"}); !errors.Is(
-		err,
-		router.ErrNoTier,
-	) {
+	_, err := session.RunJob(t.Context(), tiers.Job{Language: tiers.Go, Source: "package main"})
+	if !errors.Is(err, router.ErrNoTier) {
 		t.Errorf("the error is %v", err)
 	}
 	prints(t, session, "print(1)", "1\n")

@@ -115,10 +115,8 @@ func TestADamagedSnapshotIsRefused(t *testing.T) {
 		prints(t, fresh, "print(1)", "1\n")
 	}
 	broken := errors.New("the disk is gone")
-	if _, err := open(t, rlm.SessionConfig{}).Restore(
-		t.Context(),
-		iotest.ErrReader(broken),
-	); err == nil {
+	session = open(t, rlm.SessionConfig{})
+	if _, err := session.Restore(t.Context(), iotest.ErrReader(broken)); err == nil {
 		t.Error("a broken reader is not an error")
 	}
 }

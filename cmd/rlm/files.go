@@ -54,9 +54,9 @@ func (f *files) parseMounts() ([]tiers.Mount, error) {
 	var list []tiers.Mount
 	for _, given := range f.mounts {
 		text, mode := given, "ro"
-		if head, last, found := cutLastColon(given); found && !strings.Contains(last, "/") &&
-			strings.Contains(head, ":") {
-			text, mode = head, last
+		mount, last, found := cutLastColon(given)
+		if found && !strings.Contains(last, "/") && strings.Contains(mount, ":") {
+			text, mode = mount, last
 		}
 
 		source, target, found := cutLastColon(text)

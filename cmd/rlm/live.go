@@ -51,8 +51,9 @@ const (
 
 func newView(e *env, quiet bool) *view {
 	v := &view{w: e.stderr, quiet: quiet, begun: time.Now(), nodes: map[string]*liveNode{}}
-	if f, ok := e.stderr.(*os.File); ok && !quiet && isTerminal(f) && runtime.GOOS != "windows" &&
-		os.Getenv("TERM") != "dumb" {
+
+	mayDraw := !quiet && runtime.GOOS != "windows" && os.Getenv("TERM") != "dumb"
+	if f, ok := e.stderr.(*os.File); ok && mayDraw && isTerminal(f) {
 		v.screen, v.stop, v.done = f, make(chan struct{}), make(chan struct{})
 		go v.animate()
 	}
@@ -152,8 +153,8 @@ func (n *liveNode) takeLines(e ledger.Event) []string {
 	var whole []string
 	for {
 		line, rest, found := strings.Cut(n.writing, "\n")
-		if !found &&
-			(n.writing == "" || e.Kind == ledger.EventDelta && len(n.writing) < maxWriting) {
+		isWaiting := e.Kind == ledger.EventDelta && len(n.writing) < maxWriting
+		if !found && (n.writing == "" || isWaiting) {
 			return whole
 		}
 		n.writing = rest

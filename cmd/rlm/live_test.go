@@ -32,19 +32,12 @@ func TestTheViewTakesEventsOfManyLoopsAtOnce(t *testing.T) {
 			v.layOut(maxLoops)
 			v.mu.Unlock()
 			v.event(ledger.Event{Kind: ledger.EventCall, Node: node, Depth: 1, Error: "no"})
-			v.event(
-				ledger.Event{
-					Kind:   ledger.EventSnippet,
-					Node:   node,
-					Depth:  1,
-					Turn:   1,
-					Tier:   "wasm",
-					Status: "ok",
-				},
-			)
-			v.event(
-				ledger.Event{Kind: ledger.EventLoopEnded, Node: node, Depth: 1, Status: "answered"},
-			)
+			v.event(ledger.Event{
+				Kind: ledger.EventSnippet, Node: node, Depth: 1, Turn: 1, Tier: "wasm", Status: "ok",
+			})
+			v.event(ledger.Event{
+				Kind: ledger.EventLoopEnded, Node: node, Depth: 1, Status: "answered",
+			})
 		})
 	}
 	all.Wait()

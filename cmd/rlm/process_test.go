@@ -339,9 +339,8 @@ func ticketLines(text string) []string {
 		"begins: " + strings.TrimSpace(string(runes[:46])),
 		fmt.Sprintf("tickets by severity: {'INFO': %d, 'WARN': %d, 'ERROR': %d}", infos, warns,
 			errs),
-		"library cards lost in Kyiv are mentioned: True - first at " + thousands(
-			len([]rune(text[:kyiv])),
-		),
+		"library cards lost in Kyiv are mentioned: True - first at " +
+			thousands(len([]rune(text[:kyiv]))),
 		fmt.Sprintf("error codes ending in 77: %d kinds, most frequent [%s]", len(codes),
 			strings.Join(frequent, ", ")),
 		fmt.Sprintf("%s lines; the middle one: %s", thousands(len(lines)),

@@ -84,11 +84,12 @@ func isReflectSetting(s config.Setting) bool {
 	if config.Named("depth_models", "allowed_models")(s) {
 		return false
 	}
-	return config.In(config.Routing, config.Limits, config.Models, config.Reflect)(s) ||
-		config.Named("max_tokens", "max_input_tokens", "max_output_tokens", "max_usd", "max_time",
-			"calls_at_once", "synthesis", "trace", "otel")(
-			s,
-		)
+
+	ofGroup := config.In(config.Routing, config.Limits, config.Models, config.Reflect)
+	byName := config.Named("max_tokens", "max_input_tokens", "max_output_tokens", "max_usd",
+		"max_time", "calls_at_once", "synthesis", "trace", "otel")
+
+	return ofGroup(s) || byName(s)
 }
 
 // run runs the reflection.

@@ -224,9 +224,8 @@ func (s *shell) needsMoreLines(ctx context.Context, source string) (bool, error)
 		return true, nil
 	}
 	block := strings.HasPrefix(lines[0], "@") || strings.HasSuffix(strings.TrimSpace(lines[0]), ":")
-	if !block ||
-		invalid != "" && len(lines) > 1 &&
-			!strings.Contains(invalid, "expected an indented block") {
+	lacksBody := strings.Contains(invalid, "expected an indented block")
+	if !block || invalid != "" && len(lines) > 1 && !lacksBody {
 		return false, nil
 	}
 

@@ -90,14 +90,9 @@ func TestASessionInATerminalOutlivesCtrlCAndEndsItsLine(t *testing.T) {
 func TestAnAnswerDoesNothingToATerminal(t *testing.T) {
 	dir := t.TempDir()
 	script := filepath.Join(dir, "script.yaml")
-	if err := os.WriteFile(
-		script,
-		[]byte(
-			"version: 1\nrules:\n  - reply: |\n      ```repl\n"+
-				"      FINAL(chr(27) + ']0;owned' + chr(7) + 'end')\n      ```\n",
-		),
-		0o600,
-	); err != nil {
+	rules := "version: 1\nrules:\n  - reply: |\n      ```repl\n" +
+		"      FINAL(chr(27) + ']0;owned' + chr(7) + 'end')\n      ```\n"
+	if err := os.WriteFile(script, []byte(rules), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	cmd := command(t, dir, "run", "--quiet", "--model", "scripted/"+script, "what?", "--context",

@@ -108,8 +108,8 @@ func report(e *env, f execFlags, r rlm.Result) error {
 	if r.Exception != nil && r.Exception.Traceback != "" {
 		_, _ = io.WriteString(e.stderr, r.Exception.Traceback)
 	}
-	if r.Status == tiers.StatusExited && r.Exception != nil && r.Exception.ExitCode != 0 &&
-		r.Exception.Traceback == "" {
+	exited := r.Status == tiers.StatusExited && r.Exception != nil
+	if exited && r.Exception.ExitCode != 0 && r.Exception.Traceback == "" {
 		note("the snippet exited with status %d", r.Exception.ExitCode)
 	}
 
