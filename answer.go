@@ -14,27 +14,28 @@ type AnswerOutcome = run.Outcome
 
 // AnswerTask is a question about contexts, for models that write snippets.
 type AnswerTask struct {
-	// Contexts are what the question is about. Snippets read them as context, context_1
-	// and so on; they never enter a prompt as a whole.
+	// Contexts are the inputs of the question. Snippets read them as context, context_1 and
+	// so on; they never enter a prompt as a whole.
 	Contexts []Context
-	// Functions are what snippets may call on the host. The prompt lists them.
+	// Functions are host functions that snippets may call. The prompt lists them.
 	Functions []Function
 	// Policy says which tiers may run the snippets.
 	Policy Policy
-	// Labels say for whom the run works: see [SessionConfig]. Its events have them, too.
+	// Labels name the caller of the run: see [SessionConfig]. They are in its events, too.
 	Labels map[string]string
-	// Signal is what the caller knows about the task, for the triggers of [HookOutput],
-	// which measures the output itself.
+	// Signal describes the task for the triggers of [HookOutput], which measures the output
+	// itself.
 	Signal run.Signal
-	// Config is the question, the models and the bounds. Its Inputs and Open are made of
-	// the fields above.
+	// Config has the question, the models and the bounds. Answer sets its Inputs and Open
+	// from the fields above.
 	Config run.Config
 }
 
-// Answer has models answer a question: the root model writes snippets, the engine runs
-// them, and the value that they give to FINAL is the answer. The Outcome's status says how
-// the run ended; a budget that was used up is no error. The error is a [*SetupError] if
-// nothing was begun, the context's cause if it ended, or what broke.
+// Answer lets models answer a question: the root model writes snippets, the engine runs
+// them, and the value that they pass to FINAL is the answer. The Outcome's status says how
+// the run ended; an exhausted budget is not an error. The error is a [*SetupError] if the
+// run could not begin, the context's cause if the context ended, or the failure that ended
+// the run.
 func (e *Engine) Answer(ctx context.Context, task AnswerTask) (AnswerOutcome, error) {
 	var outcome AnswerOutcome
 	err := e.withTask(ctx, task, func(ctx context.Context, cfg run.Config) (err error) {
@@ -47,17 +48,17 @@ func (e *Engine) Answer(ctx context.Context, task AnswerTask) (AnswerOutcome, er
 	return outcome, err
 }
 
-// answer runs the loop once its models have answered that they are there.
+// answer checks that the models are available, and runs the loop.
 func answer(ctx context.Context, cfg run.Config, labels map[string]string) (AnswerOutcome, error) {
 	if err := checkRun(ctx, cfg); err != nil {
 		return AnswerOutcome{}, refuse(err)
 	}
-	cfg.Progress = labelled(cfg.Progress, labels)
+	cfg.Progress = addLabels(cfg.Progress, labels)
 	return run.Run(ctx, cfg)
 }
 
-// Estimate returns what a run of the task may use. It asks no model, and opens the
-// contexts only to measure them. The error is a [*SetupError].
+// Estimate returns the calls, tokens and cost that a run of the task may need. It asks no
+// model, and opens the contexts only to measure them. The error is a [*SetupError].
 func (e *Engine) Estimate(ctx context.Context, task AnswerTask) (run.Estimate, error) {
 	var estimate run.Estimate
 	err := e.withTask(ctx, task, func(ctx context.Context, cfg run.Config) (err error) {
@@ -67,7 +68,7 @@ func (e *Engine) Estimate(ctx context.Context, task AnswerTask) (run.Estimate, e
 	return estimate, err
 }
 
-// withTask opens a task's contexts as long as use takes.
+// withTask opens a task's contexts, calls use, and closes them.
 func (e *Engine) withTask(
 	ctx context.Context, task AnswerTask, use func(context.Context, run.Config) error,
 ) (err error) {
@@ -93,8 +94,8 @@ func (e *Engine) withTask(
 	return use(ctx, cfg)
 }
 
-// labelled adds labels to the events that progress gets.
-func labelled(progress func(ledger.Event), labels map[string]string) func(ledger.Event) {
+// addLabels returns a progress function that adds labels to each event.
+func addLabels(progress func(ledger.Event), labels map[string]string) func(ledger.Event) {
 	if progress == nil || len(labels) == 0 {
 		return progress
 	}
@@ -104,8 +105,8 @@ func labelled(progress func(ledger.Event), labels map[string]string) func(ledger
 	}
 }
 
-// checkRun asks each server whether it can serve its model, so that a run fails before it
-// has spent anything.
+// checkRun asks each server whether it serves its model, so that a run without one fails
+// before it costs anything.
 func checkRun(ctx context.Context, cfg run.Config) error {
 	cfg = cfg.WithDefaults()
 	names := slices.Concat([]string{cfg.Model, cfg.SubModel}, cfg.ByDepth, cfg.Allowed)

@@ -11,28 +11,29 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// modelTools returns what makes the functions by which the session's own snippets call
-// models. The session and its forks have one budget for them.
+// modelTools returns a function that makes the host functions with which snippets call
+// models. The session and its forks share one budget for the calls.
 func modelTools(cfg SessionConfig) (func([]tiers.Input) (*repl.Tools, error), error) {
 	ask := cfg.Ask
 	if ask.WithDefaults().Model == "" || ask.Models == nil {
 		return func([]tiers.Input) (*repl.Tools, error) { return nil, nil }, nil //nolint:nilnil // none
 	}
-	ask.Tools, ask.Progress = nil, labelled(ask.Progress, cfg.Labels)
+	ask.Tools, ask.Progress = nil, addLabels(ask.Progress, cfg.Labels)
 	return ask.SessionTools()
 }
 
-// maxTold bounds how many variables a question lists.
-const maxTold = 200
+// maxListed bounds how many variables a question lists.
+const maxListed = 200
 
-// Ask has a model answer a question, by the loop of [Engine.Answer], in a copy of the
-// session: its snippets read and change all variables, and the session keeps its own. If
-// there is an answer, Ask binds it to the variable _answer. [SessionConfig] Ask names the
-// models. The errors are those of [Engine.Answer].
+// Ask lets a model answer a question, with the loop of [Engine.Answer], in a copy of the
+// session: snippets of the loop read and change all variables there, and the session stays
+// unchanged. Ask binds the answer, if there is one, to the variable _answer. Ask in
+// [SessionConfig] names the models. The errors are those of [Engine.Answer].
 func (s *Session) Ask(ctx context.Context, question string) (AnswerOutcome, error) {
 	cfg := s.cfg.Ask
 	if cfg.Models == nil {
-		return AnswerOutcome{}, &SetupError{Err: errors.New("there is no model: name one")}
+		err := errors.New("no model: set Ask.Models in SessionConfig")
+		return AnswerOutcome{}, &SetupError{Err: err}
 	}
 	ctx, leave, err := s.enter(ctx)
 	if err != nil {
@@ -56,17 +57,14 @@ func (s *Session) Ask(ctx context.Context, question string) (AnswerOutcome, erro
 	}
 
 	e := &exchange{name: answerVariable, value: outcome.Answer}
-	if err := s.exchange(
-		ctx,
-		e,
-		fmt.Sprintf("%s = %s(%q)", answerVariable, valueIn, answerVariable),
-	); err != nil {
+	source := fmt.Sprintf("%s = %s(%q)", answerVariable, valueIn, answerVariable)
+	if err := s.exchange(ctx, e, source); err != nil {
 		return outcome, fmt.Errorf("cannot bind the answer: %w", err)
 	}
 	return outcome, nil
 }
 
-// answerVariable is bound to the last answer.
+// answerVariable is the name of the variable with the last answer.
 const answerVariable = "_answer"
 
 // askedHost answers the host calls of a loop in a copy of the session.
@@ -81,8 +79,8 @@ func (h *askedHost) Call(ctx context.Context, call tiers.Call) (tiers.Value, err
 	return (*host).Call(ctx, call)
 }
 
-// openCopy returns an opener whose first runner is a copy of the session's. Further ones
-// are of sub-loops, which have namespaces of their own.
+// openCopy returns an opener whose first runner is a copy of the session's. Sub-loops open
+// the further ones, with new namespaces.
 func (s *Session) openCopy(asked *askedHost) repl.Opener {
 	next := s.engine.opener(s.cfg.Policy, s.cfg.Labels)
 	var begun atomic.Bool
@@ -119,7 +117,7 @@ func (s *Session) listVariables() string {
 	var b strings.Builder
 	b.WriteString("\n\nThe session has variables already: ")
 	for n, v := range known {
-		if n == maxTold {
+		if n == maxListed {
 			b.WriteString(", and more (SHOW_VARS() lists them)")
 			break
 		}

@@ -38,10 +38,8 @@ func reply(when scripted.When, text string) scripted.Rule {
 func TestAModelWorksInACopyOfThePersonsSession(t *testing.T) {
 	models := answerBy(
 		t,
-		reply(
-			scripted.When{Purpose: "root"},
-			"```repl\nx += 1\nparts = rlm_query_batched(['a', 'b'])\nFINAL([x, len(context), parts])\n```",
-		),
+		reply(scripted.When{Purpose: "root"},
+			"```repl\nx += 1\nparts = rlm_query_batched(['a', 'b'])\nFINAL([x, len(context), parts])\n```"),
 		reply(scripted.When{Purpose: "sub"}, "```repl\nFINAL(str('x' in globals()))\n```"),
 		reply(scripted.When{}, "a leaf"),
 	)
@@ -58,12 +56,10 @@ func TestAModelWorksInACopyOfThePersonsSession(t *testing.T) {
 			t.Errorf("%s: %q, %+v, %v", source, out.String(), result.Exception, err)
 		}
 	}
-	for range 2 { // the second question finds the session as the person left it
+	for range 2 { // the first question has not changed the session
 		runs("x = 41; x", "41")
 		outcome, err := session.Ask(t.Context(), "what is x?")
-		if got := string(
-			outcome.Answer,
-		); err != nil ||
+		if got := string(outcome.Answer); err != nil ||
 			strings.ReplaceAll(got, " ", "") != `[42,5,["False","False"]]` {
 			t.Fatalf("%s, %+v, %v", got, outcome, err)
 		}
@@ -92,23 +88,15 @@ except KeyboardInterrupt:
 			ctx, cancel := context.WithCancel(t.Context())
 			busy := writerFunc(func([]byte) { cancel() })
 			var broken *tiers.BrokenError
-			if result, err := session.RunJob(
-				ctx,
-				tiers.Job{Source: source, Stdout: busy},
-			); !errors.As(err, &broken) ||
+			if result, err := session.RunJob(ctx,
+				tiers.Job{Source: source, Stdout: busy}); !errors.As(err, &broken) ||
 				broken.Lost != nil {
-				t.Errorf(
-					"the endless snippet ends as %s %+v, with %v",
-					result.Status,
-					result.Exception,
-					err,
-				)
+				t.Errorf("the endless snippet ends as %s %+v, with %v", result.Status,
+					result.Exception, err)
 			}
 			var out strings.Builder
-			if result, err := session.RunJob(
-				t.Context(),
-				tiers.Job{Source: "print(x, y)\ny = 0", Stdout: &out},
-			); err != nil ||
+			if result, err := session.RunJob(t.Context(),
+				tiers.Job{Source: "print(x, y)\ny = 0", Stdout: &out}); err != nil ||
 				out.String() != "41 1\n" {
 				t.Errorf("%q, %+v, %v", out.String(), result.Exception, err)
 			}
@@ -116,10 +104,10 @@ except KeyboardInterrupt:
 	}
 }
 
-// writerFunc is a writer that tells of each write.
+// writerFunc is a writer that calls a function for each write.
 type writerFunc func([]byte)
 
-// Write tells of the bytes.
+// Write calls the function.
 func (f writerFunc) Write(b []byte) (int, error) {
 	f(b)
 	return len(b), nil

@@ -16,7 +16,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// Context is something for snippets to work on: see [File], [Text], [Reader] and [Value].
+// Context is an input of snippets: see [File], [Text], [Reader] and [Value].
 type Context struct {
 	name string
 	open func(ctx context.Context) (tiers.Input, error)
@@ -37,7 +37,7 @@ func File(path string) Context {
 		if err != nil {
 			return tiers.Input{}, err
 		}
-		return whole(text)
+		return refuseEmpty(text)
 	}}
 }
 
@@ -52,8 +52,9 @@ func openDir(path string) (tiers.Input, error) {
 	return tiers.Input{Dir: dir}, nil
 }
 
-// whole refuses an empty text, which is always a mistake upstream.
-func whole(text *bigtext.Text) (tiers.Input, error) {
+// refuseEmpty wraps a text as an input. An empty text is an error: it always shows a mistake
+// of the caller.
+func refuseEmpty(text *bigtext.Text) (tiers.Input, error) {
 	if text.Size() == 0 {
 		return tiers.Input{}, errors.Join(errors.New("it is empty"), text.Close())
 	}
@@ -74,7 +75,7 @@ func Reader(name string, r io.Reader, limit int64) Context {
 		if err != nil {
 			return tiers.Input{}, err
 		}
-		return whole(text)
+		return refuseEmpty(text)
 	}}
 }
 
@@ -96,17 +97,13 @@ func openContexts(ctx context.Context, contexts []Context) (*inputs, error) {
 	in := &inputs{}
 	for _, c := range contexts {
 		if c.open == nil {
-			return nil, errors.Join(
-				errors.New("a Context is made by File, Text, Reader or Value"),
-				in.close(),
-			)
+			err := errors.New("cannot use an empty Context: make it with File, Text, Reader or Value")
+			return nil, errors.Join(err, in.close())
 		}
 		input, err := c.open(ctx)
 		if err != nil {
-			return nil, errors.Join(
-				fmt.Errorf("cannot use context %q: %w", c.name, err),
-				in.close(),
-			)
+			err = fmt.Errorf("cannot use context %q: %w", c.name, err)
+			return nil, errors.Join(err, in.close())
 		}
 		input.Name = c.name
 		in.list = append(in.list, input)
@@ -164,8 +161,8 @@ func (s *Session) CheckContexts(ctx context.Context) []string {
 	return notes
 }
 
-// describeInvalid says where a text is not UTF-8, empty if it is. An error comes again when
-// a snippet uses the text.
+// describeInvalid describes the bytes of a text that are not UTF-8, empty if there are none.
+// It ignores errors, because a snippet that uses the text gets them again.
 func describeInvalid(ctx context.Context, text *bigtext.Text) string {
 	invalid, err := text.Invalid(ctx)
 	if err != nil || invalid == 0 {

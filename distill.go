@@ -7,26 +7,26 @@ import (
 	"github.com/rlmhq/rlm/repl/distill"
 )
 
-// DistillOutcome says what a run of [Engine.Distill] found.
+// DistillOutcome has the findings of a run of [Engine.Distill].
 type DistillOutcome = distill.Result
 
-// DistillTask is a corpus of traces of runs, of which some failed.
+// DistillTask is a corpus of traces of runs, some of which failed.
 type DistillTask struct {
 	// Corpus are the traces: see [ParseCorpus].
 	Corpus distill.Corpus
 	// Policy says which tiers may run the snippets.
 	Policy Policy
-	// Labels say for whom the run works: see [SessionConfig]. Its events have them, too.
+	// Labels name the caller of the run: see [SessionConfig]. They are in its events, too.
 	Labels map[string]string
-	// Config is the models and the bounds. The Open of its Run is made of the fields
-	// above. Without a model, failures are clustered by their words.
+	// Config has the models and the bounds. Distill sets Run.Open from the fields above.
+	// Without a model, failures are clustered by their words.
 	Config distill.Config
 }
 
-// Distill makes clusters of failures with a common cause, and proposes edits that would
-// end them. Partial in the Outcome says that the budget was used up first. The error is a
-// [*SetupError] if nothing was begun, the context's cause if it ended, or what broke; the
-// Outcome then says how far the run came.
+// Distill finds clusters of failures with a common cause, and proposes edits that would fix
+// them. Partial in the Outcome says that the budget ran out first. The error is a
+// [*SetupError] if the run could not begin, the context's cause if the context ended, or the
+// failure that ended the run; the Outcome then has the findings until then.
 func (e *Engine) Distill(ctx context.Context, task DistillTask) (DistillOutcome, error) {
 	ctx, leave, err := e.enter(ctx, task.Policy, task.Labels)
 	if err != nil {
@@ -41,11 +41,11 @@ func (e *Engine) Distill(ctx context.Context, task DistillTask) (DistillOutcome,
 		}
 	}
 	cfg.Run.Open = e.opener(task.Policy, task.Labels)
-	cfg.Run.Progress = labelled(cfg.Run.Progress, task.Labels)
+	cfg.Run.Progress = addLabels(cfg.Run.Progress, task.Labels)
 
 	return distill.Run(ctx, task.Corpus, cfg)
 }
 
-// ParseCorpus reads traces of runs as JSON Lines, at most 64 MiB. The error names the line
-// that is wrong.
+// ParseCorpus reads traces of runs as JSON Lines, at most 64 MiB. The error names the
+// invalid line.
 func ParseCorpus(r io.Reader) (distill.Corpus, error) { return distill.Parse(r) }

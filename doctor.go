@@ -8,13 +8,13 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// Diagnosis says what works on this machine, and by which mechanism.
+// Diagnosis describes the tiers and the jail on this machine.
 type Diagnosis struct {
 	// System is the operating system and the processor's architecture.
 	System string `json:"system"`
-	// Tiers are all tiers that this program has.
+	// Tiers are all tiers of the engine.
 	Tiers []TierStatus `json:"tiers"`
-	// Jail is the wall around processes of this host, which tier local uses.
+	// Jail is the wall that tier local puts around processes of this host.
 	Jail JailStatus `json:"jail"`
 }
 
@@ -26,26 +26,26 @@ type TierStatus struct {
 	Features  []tiers.Feature  `json:"features"`
 	// Modules is how many Python modules snippets can import, 0 if unknown.
 	Modules int `json:"modules"`
-	// Usable says that snippets can run in it now. Otherwise Why gives the reason and
-	// the remedy.
+	// Usable says that snippets can run in the tier now. If it is false, Why gives the reason
+	// and the remedy.
 	Usable bool   `json:"usable"`
 	Why    string `json:"why,omitempty"`
-	// OnRequest is set for a tier that only a policy that names it uses.
+	// OnRequest says that the tier runs snippets only if the policy names or allows it.
 	OnRequest bool `json:"on_request,omitempty"`
-	// Version is of the interpreter, where it is known.
+	// Version is the version of the interpreter, empty if unknown.
 	Version string `json:"version,omitempty"`
 }
 
-// JailStatus says which obstacles the kernel can put around a process of this user.
+// JailStatus lists the obstacles that the kernel can put around a process of this user.
 type JailStatus struct {
-	// Class is "full", "nested" (no namespaces: weaker) or empty.
+	// Class is "full", "nested" (weaker: without namespaces) or empty for no jail.
 	Class  string      `json:"class"`
 	Layers []JailLayer `json:"layers"`
-	// Advice says how to get the layers that are missing.
+	// Advice says how to get the missing layers.
 	Advice []string `json:"advice,omitempty"`
 }
 
-// JailLayer is one of the obstacles of which a jail is made.
+// JailLayer is one obstacle of a jail.
 type JailLayer struct {
 	Name      string `json:"name"`
 	On        bool   `json:"on"`
@@ -53,8 +53,8 @@ type JailLayer struct {
 	Why       string `json:"why,omitempty"`
 }
 
-// versioned is a tier that knows its interpreter's version.
-type versioned interface {
+// versioner is a tier that knows the version of its interpreter.
+type versioner interface {
 	Version(ctx context.Context) (string, error)
 }
 
@@ -67,16 +67,18 @@ func (e *Engine) Diagnose(ctx context.Context) Diagnosis {
 			status.Usable, status.Why = false, err.Error()
 		}
 		info := tier.Info()
-		status.Name, status.Languages, status.Isolation = info.Name, info.Languages, info.Isolation.String()
+		status.Name, status.Languages = info.Name, info.Languages
+		status.Isolation = info.Isolation.String()
 		status.Features, status.Modules = info.Features, len(info.Modules)
 		status.OnRequest = info.OnRequest
-		if v, ok := tier.(versioned); ok && status.Usable {
+		if v, ok := tier.(versioner); ok && status.Usable {
 			if version, err := v.Version(ctx); err == nil {
 				status.Version = version
 			}
 		}
 		d.Tiers = append(d.Tiers, status)
 	}
+
 	report := jail.Probe(ctx)
 	d.Jail = JailStatus{Class: string(report.Class), Advice: report.Advice}
 	for _, layer := range report.Layers {

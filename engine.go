@@ -6,7 +6,9 @@
 // as context, context_1 and so on, and call host functions by name.
 //
 //	engine, err := rlm.New(rlm.Options{})
-//	session, err := engine.Open(ctx, rlm.SessionConfig{Contexts: []rlm.Context{rlm.File("big.txt")}})
+//	session, err := engine.Open(ctx, rlm.SessionConfig{
+//		Contexts: []rlm.Context{rlm.File("big.txt")},
+//	})
 //	result, err := session.Run(ctx, `print(context.count("error"))`)
 //
 // A snippet that raises, exceeds a limit or breaks its interpreter is a result, not an
@@ -49,11 +51,11 @@ const (
 
 // Options configure an Engine. The zero value works.
 type Options struct {
-	// Tiers are the tiers to choose from, in place of the default four. Their names
-	// differ. The engine owns them: Close closes those that are an [io.Closer].
+	// Tiers replace the default four tiers. Their names must differ. The engine owns them:
+	// Close closes each one that is an [io.Closer].
 	Tiers []tiers.Tier
 	// CacheDir keeps compiled code between processes. Its files are executed, so it must
-	// belong to the user alone. Empty means the user's cache directory, NoCache none.
+	// belong to the user alone. Empty means the user's cache directory; NoCache means none.
 	CacheDir string
 	// Python is the interpreter of the host for tier local, a path or a name. Empty means
 	// python3.
@@ -62,10 +64,10 @@ type Options struct {
 	// DOCKER_HOST. Empty means the socket of the system.
 	DockerHost string
 	// DockerImage pins the image of tier docker by its ID, "sha256:…". Empty means the
-	// image that this version builds. DockerGoImage is the same for the image go.
+	// image that this version builds. DockerGoImage pins the image for Go in the same way.
 	DockerImage, DockerGoImage string
-	// Containers is how many containers tier docker keeps started for the next sessions.
-	// Zero means none: a session then waits for its container to start.
+	// Containers is the number of containers that tier docker keeps started for the next
+	// sessions. With zero, a session waits for its container to start.
 	Containers int
 	// Progress, if set, is called when a slow preparation begins.
 	Progress func(what string)
@@ -73,8 +75,8 @@ type Options struct {
 	Log *slog.Logger
 }
 
-// NoCache as Options.CacheDir keeps nothing between processes. Each process then takes
-// about two seconds to prepare.
+// NoCache as Options.CacheDir keeps nothing between processes. The preparation then takes
+// about two seconds in each process.
 const NoCache = "none"
 
 // Engine opens sessions and runs loops. It is safe for concurrent use.
@@ -87,7 +89,7 @@ type Engine struct {
 	probes    *router.Probes
 	log       *slog.Logger
 
-	life context.Context //nolint:containedctx // ends with Close, for all that runs
+	life context.Context //nolint:containedctx // ends with Close, and ends all runs
 	end  context.CancelCauseFunc
 
 	mu       sync.Mutex
@@ -129,7 +131,7 @@ func New(options Options) (*Engine, error) {
 		tiers.Python: e.analyser, tiers.Go: golang.Analyser{},
 	}
 
-	// A runner refuses what no session could work with, such as two tiers of one name.
+	// Making a runner checks the tiers: two tiers of one name are an error.
 	if _, err := e.newRunner(Policy{}, tiers.Config{}); err != nil {
 		return nil, errors.Join(err, e.Close())
 	}
@@ -152,8 +154,8 @@ func defaultTiers(options Options, webassembly *wasm.Tier) []tiers.Tier {
 	}
 }
 
-// cacheDir returns where compiled code is kept, "" for nowhere. A directory that the
-// caller named must work. Without the default directory only the start is slower.
+// cacheDir returns the directory for compiled code, "" for none. A directory that the caller
+// named must work. An unusable default directory only makes the start slower.
 func cacheDir(options Options) (string, error) {
 	switch options.CacheDir {
 	case NoCache:
@@ -165,12 +167,8 @@ func cacheDir(options Options) (string, error) {
 			err = wasm.CheckCacheDir(dir)
 		}
 		if err != nil {
-			options.Log.Warn(
-				"nothing is kept between processes, so that each takes seconds to start; "+
-					"name another cache directory",
-				"error",
-				err,
-			)
+			options.Log.Warn("cannot use the default cache directory, so each process takes "+
+				"seconds to start: name another cache directory", "error", err)
 			return "", nil
 		}
 		return dir, nil
@@ -182,7 +180,7 @@ func cacheDir(options Options) (string, error) {
 // them; do not close them.
 func (e *Engine) Tiers() []tiers.Tier { return slices.Clone(e.tiers) }
 
-// Warm does the slow preparations ahead of the first snippet.
+// Warm does the slow preparations before the first snippet.
 func (e *Engine) Warm(ctx context.Context) error {
 	for _, warmer := range e.warmers {
 		if err := warmer.Warm(ctx); err != nil {
@@ -198,12 +196,12 @@ func (e *Engine) Detect(ctx context.Context, source string) tiers.Language {
 	return router.Detect(ctx, e.analysers, source)
 }
 
-// Opener returns a function that opens what runs the snippets of one session, for loops
-// that are built on package repl. The caller closes what it opens before the engine, and
-// keeps the inputs open until then. [Engine.Answer] and the other loops need none.
+// Opener returns a function that opens runners, which run the snippets of one session. It is
+// for loops built on package repl; [Engine.Answer] and the other loops do not need it. The
+// caller closes each runner before the engine, and keeps its inputs open until then.
 func (e *Engine) Opener(policy Policy) repl.Opener { return e.opener(policy, nil) }
 
-// opener returns what opens the runners of a loop.
+// opener is Opener for a task with labels.
 func (e *Engine) opener(policy Policy, labels map[string]string) repl.Opener {
 	return func(ctx context.Context, cfg tiers.Config) (repl.Runner, error) {
 		if err := ctx.Err(); err != nil {
@@ -235,8 +233,8 @@ func (e *Engine) newRunner(policy Policy, cfg tiers.Config) (*router.Runner, err
 	})
 }
 
-// enter checks what all tasks have, and counts a loop as running until leave. Its context
-// ends with the engine.
+// enter checks the policy and the labels of a task, and counts its loop as running until
+// leave is called. The context that it returns also ends with the engine.
 func (e *Engine) enter(
 	ctx context.Context, policy Policy, named map[string]string,
 ) (_ context.Context, leave func(), err error) {
@@ -254,18 +252,18 @@ func (e *Engine) enter(
 	}
 
 	e.running.Add(1)
-	ctx, release := e.bound(ctx)
+	ctx, release := e.endWithEngine(ctx)
 	return ctx, func() { release(); e.running.Done() }, nil
 }
 
-// bound returns a context that also ends when the engine closes.
-func (e *Engine) bound(ctx context.Context) (_ context.Context, release func()) {
+// endWithEngine returns a context that also ends when the engine closes.
+func (e *Engine) endWithEngine(ctx context.Context) (_ context.Context, release func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	stop := context.AfterFunc(e.life, func() { cancel(ErrClosed) })
 	return ctx, func() { stop(); cancel(nil) }
 }
 
-// adopt notes an open session, so that Close finds it.
+// adopt registers an open session, so that Close can close it.
 func (e *Engine) adopt(s *Session) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -276,16 +274,16 @@ func (e *Engine) adopt(s *Session) error {
 	return nil
 }
 
-// release forgets a session that is closed.
+// release forgets a closed session.
 func (e *Engine) release(s *Session) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	delete(e.sessions, s)
 }
 
-// Close interrupts what runs, waits until it has ended, closes all sessions and frees the
-// tiers. Snippets and loops under way end with [ErrClosed], and sessions answer with it
-// from then on. Do not call it from a host function: it would wait for itself. Close is
+// Close interrupts all snippets and loops, waits until they have ended, closes all sessions
+// and frees the tiers. The interrupted calls return [ErrClosed], and so does every later use
+// of a session. Do not call Close from a host function: it would wait for itself. Close is
 // idempotent.
 func (e *Engine) Close() error { return e.closing() }
 

@@ -4,12 +4,15 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"os"
 	"strings"
 	"time"
 
 	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/repl/llm/providers"
+	"github.com/rlmhq/rlm/repl/reflect"
+	"github.com/rlmhq/rlm/repl/reflexion"
 	"github.com/rlmhq/rlm/repl/run"
 	"github.com/rlmhq/rlm/tiers"
 )
@@ -245,7 +248,97 @@ func ExampleEngine_Answer() {
 	// answered after 1 call: 7 euros for tea, rice
 }
 
-// A workflow needs a model only where a node asks one.
+func ExampleEngine_Reflect() {
+	engine, err := rlm.New(rlm.Options{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer engine.Close()
+	models, err := providers.New(providers.Options{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer models.Close()
+
+	record, err := os.ReadFile("examples/reflect/refund.json")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	subject, err := rlm.ParseTrace(record, "auto")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	outcome, err := engine.Reflect(context.Background(), rlm.ReflectTask{
+		Subject: subject,
+		Config: reflect.Config{
+			Models: models, Model: "scripted/examples/reflect/refund.yaml", // or openai/gpt-5
+		},
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(outcome.Status, "after", outcome.Iterations, "iterations")
+	fmt.Println(outcome.Output.KeyInsight)
+
+	// Output:
+	// answered after 5 iterations
+	// A failed lookup is no permission.
+}
+
+// The judge finds a critical issue in the first draft and none in the second.
+func ExampleEngine_Reflexion() {
+	engine, err := rlm.New(rlm.Options{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer engine.Close()
+	models, err := providers.New(providers.Options{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer models.Close()
+
+	facts, err := os.Open("examples/reflexion/facts.json")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer facts.Close()
+	memory, err := rlm.ParseMemory(facts)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	outcome, err := engine.Reflexion(context.Background(), rlm.ReflexionTask{
+		Config: reflexion.Config{
+			Task:   "How do I set up database migrations?",
+			Memory: memory, Paths: []string{"examples/reflexion/project"},
+			Models: models, Model: "scripted/examples/reflexion/migrations.yaml", // or openai/gpt-5
+		},
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, iteration := range outcome.Iterations {
+		fmt.Println("draft", iteration.Number, iteration.Critique)
+	}
+	fmt.Println(outcome.Status)
+
+	// Output:
+	// draft 1 does not pass: 1 critical issue
+	// draft 2 passes: no issue
+	// passed
+}
+
+// A workflow needs a model only for nodes that ask one.
 func ExampleEngine_Workflow() {
 	engine, err := rlm.New(rlm.Options{})
 	if err != nil {

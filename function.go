@@ -22,31 +22,30 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// Function is a function of the host that snippets call by its name: see [Func].
+// Function is a host function, which snippets call by its name: see [Func].
 type Function struct {
 	tool repl.Tool
 	err  error // why it cannot be offered
 }
 
-// Func makes a host function of a Go function. The exported fields of the struct In are
+// Func makes a host function from a Go function. The exported fields of the struct In are
 // its arguments, in their order, under the names that package encoding/json gives them. A
 // field with omitempty or omitzero may be left out; the tag jsonschema describes a field.
-// Snippets pass arguments by position or by name, and get Out as its JSON. A struct with
-// another shape than its arguments, and any other mismatch, never reaches fn: the call
-// raises an exception in the snippet.
+// Snippets pass arguments by position or by name, and get the decoded JSON of Out.
+// Arguments that do not fit never reach fn: the call raises an exception in the snippet.
 //
 //	rlm.Func("price", "Returns the price of an article, in euros.",
 //		func(ctx context.Context, in struct {
 //			Name string `json:"name" jsonschema:"the article"`
 //		}) (float64, error) { ... })
 //
-// fn is called concurrently, and its arguments are hostile. An error that it returns
-// becomes an exception in the snippet, with the error's text. A panic becomes an exception
-// without details; the log has them.
+// fn is called concurrently, and its arguments are untrusted. If fn returns an error, the
+// snippet gets an exception with the error's text. If fn panics, the snippet gets an
+// exception without details; the log has them.
 //
-// An In of [tiers.Call] takes the call as it is, with arguments that nothing has checked.
+// If In is [tiers.Call], fn gets the call as it is, with unchecked arguments.
 //
-// A mistake in the name or the types is reported when a session or a task gets the
+// A mistake in the name or the types is an error of the session or the task that gets the
 // function.
 func Func[In, Out any](
 	name, doc string, fn func(ctx context.Context, in In) (Out, error),
@@ -67,7 +66,7 @@ func Func[In, Out any](
 		return f
 	}
 
-	arguments, err := argumentsOf[In](name)
+	arguments, err := readArguments[In](name)
 	if f.err = err; err != nil {
 		return f
 	}
@@ -93,14 +92,14 @@ func checkFunctionName(name string) error {
 	return nil
 }
 
-// arguments are those of a typed function.
+// arguments are the arguments of a typed function.
 type arguments struct {
 	contract *schema.Contract
 	fields   []schema.Field
 }
 
-// argumentsOf reads the arguments from a struct type.
-func argumentsOf[In any](name string) (*arguments, error) {
+// readArguments reads the arguments from a struct type.
+func readArguments[In any](name string) (*arguments, error) {
 	fail := func(err error) (*arguments, error) {
 		return nil, fmt.Errorf("cannot offer host function %q: its arguments: %w", name, err)
 	}
@@ -134,7 +133,7 @@ func (a *arguments) signature(name string) string {
 	parts := make([]string, len(a.fields))
 	for i, field := range a.fields {
 		parts[i] = field.Name
-		if kind := field.Contract.Describe(); isType(kind) {
+		if kind := field.Contract.Describe(); fitsAnnotation(kind) {
 			parts[i] += ": " + kind
 		}
 		if !field.Required {
@@ -144,9 +143,9 @@ func (a *arguments) signature(name string) string {
 	return name + "(" + strings.Join(parts, ", ") + ")"
 }
 
-// isType reports whether a description is short enough to annotate a parameter, and has
-// nothing that would end one.
-func isType(description string) bool {
+// fitsAnnotation reports whether a description can annotate a parameter: it is short, and no
+// character in it would end the parameter.
+func fitsAnnotation(description string) bool {
 	return len(description) <= 60 && !strings.ContainsAny(description, "\n,()[]{}\"'")
 }
 
@@ -183,14 +182,12 @@ func (a *arguments) decode(args map[string]tiers.Value, into any) error {
 	return json.Unmarshal(checked, into)
 }
 
-// findCoerced returns the arguments that fit only after a change, such as "3" for 3: a
-// function gets what the snippet gave, or nothing.
+// findCoerced returns the arguments that fit only after a conversion, such as "3" for 3. They
+// are violations: a function gets exactly the values of the snippet.
 func (a *arguments) findCoerced(given, checked json.RawMessage) ([]schema.Violation, error) {
 	var before, after map[string]json.RawMessage
-	if err := errors.Join(
-		json.Unmarshal(given, &before),
-		json.Unmarshal(checked, &after),
-	); err != nil {
+	err := errors.Join(json.Unmarshal(given, &before), json.Unmarshal(checked, &after))
+	if err != nil {
 		return nil, err
 	}
 
@@ -205,8 +202,8 @@ func (a *arguments) findCoerced(given, checked json.RawMessage) ([]schema.Violat
 	return found, nil
 }
 
-// guarded returns the function with panics turned into errors.
-func (f Function) guarded(log *slog.Logger) (repl.Tool, error) {
+// guardPanics returns the function as a tool that turns panics into errors.
+func (f Function) guardPanics(log *slog.Logger) (repl.Tool, error) {
 	tool := f.tool
 	switch {
 	case f.err != nil:
@@ -222,7 +219,7 @@ func (f Function) guarded(log *slog.Logger) (repl.Tool, error) {
 			return f.tool.Call(ctx, args)
 		}
 	default:
-		return tool, errors.New("cannot offer a host function that is empty: make it with Func")
+		return tool, errors.New("cannot offer an empty host function: make it with Func")
 	}
 	return tool, nil
 }
@@ -235,7 +232,7 @@ func addFunctions(log *slog.Logger, tools *repl.Tools, functions []Function) (*r
 	more := make([]repl.Tool, len(functions))
 	for i, f := range functions {
 		var err error
-		if more[i], err = f.guarded(log); err != nil {
+		if more[i], err = f.guardPanics(log); err != nil {
 			return nil, err
 		}
 	}
@@ -245,23 +242,16 @@ func addFunctions(log *slog.Logger, tools *repl.Tools, functions []Function) (*r
 // recoverCall turns a panic of a host function into an error.
 func recoverCall(log *slog.Logger, name string, err *error) {
 	if p := recover(); p != nil {
-		log.Error(
-			"a host function panicked",
-			"function",
-			name,
-			"panic",
-			fmt.Sprint(p),
-			"stack",
-			string(debug.Stack()),
-		)
+		log.Error("a host function panicked",
+			"function", name, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
 		*err = fmt.Errorf("%s failed: it panicked", name)
 	}
 }
 
 // functionTable answers the host calls of one session. A clone belongs to a fork.
 type functionTable struct {
-	own    *repl.Tools // the embedder's
-	models *repl.Tools // those that call models
+	own    *repl.Tools // functions of the embedder
+	models *repl.Tools // functions that call models
 
 	mu      sync.Mutex
 	passing *exchange
@@ -269,7 +259,7 @@ type functionTable struct {
 
 var _ tiers.Host = (*functionTable)(nil)
 
-// list returns what the guest knows about the functions.
+// list returns the functions as the guest sees them.
 func (t *functionTable) list() []tiers.Function {
 	var all []tiers.Function
 	for _, tools := range []*repl.Tools{t.own, t.models} {
@@ -280,7 +270,7 @@ func (t *functionTable) list() []tiers.Function {
 	return all
 }
 
-// has reports whether there is a function of that name.
+// has reports whether the table has a function of that name.
 func (t *functionTable) has(name string) bool {
 	return slices.ContainsFunc(t.list(), func(f tiers.Function) bool { return f.Name == name })
 }
@@ -289,7 +279,7 @@ func (t *functionTable) clone() *functionTable {
 	return &functionTable{own: t.own, models: t.models}
 }
 
-// pass sets the value that moves, nil for none.
+// pass sets the value that the next snippet moves, nil for none.
 func (t *functionTable) pass(e *exchange) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

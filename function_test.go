@@ -83,26 +83,14 @@ func TestAFunctionThatFailsIsAnException(t *testing.T) {
 	}
 	defer engine.Close()
 	session, err := engine.Open(t.Context(), rlm.SessionConfig{Functions: []rlm.Function{
-		rlm.Func(
-			"fails",
-			"",
-			func(context.Context, struct{}) (int, error) { return 0, errors.New("no such book") },
-		),
-		rlm.Func(
-			"panics",
-			"",
-			func(context.Context, struct{}) (int, error) { panic("the password is hunter2") },
-		),
-		rlm.Func(
-			"panics_raw",
-			"",
-			func(context.Context, tiers.Call) (int, error) { panic("no details") },
-		),
-		rlm.Func(
-			"odd",
-			"",
-			func(context.Context, struct{}) (any, error) { return make(chan int), nil },
-		),
+		rlm.Func("fails", "",
+			func(context.Context, struct{}) (int, error) { return 0, errors.New("no such book") }),
+		rlm.Func("panics", "",
+			func(context.Context, struct{}) (int, error) { panic("the password is hunter2") }),
+		rlm.Func("panics_raw", "",
+			func(context.Context, tiers.Call) (int, error) { panic("no details") }),
+		rlm.Func("odd", "",
+			func(context.Context, struct{}) (any, error) { return make(chan int), nil }),
 	}, Labels: map[string]string{"tenant": "acme"}})
 	if err != nil {
 		t.Fatal(err)
@@ -154,13 +142,8 @@ func TestFunctionsThatCannotBeOffered(t *testing.T) {
 			t.Fatal(failed)
 		}
 		var setup *rlm.SetupError
-		if _, err := engine.Answer(
-			t.Context(),
-			rlm.AnswerTask{Functions: functions},
-		); !errors.As(
-			err,
-			&setup,
-		) {
+		_, err = engine.Answer(t.Context(), rlm.AnswerTask{Functions: functions})
+		if !errors.As(err, &setup) {
 			t.Errorf("%s: %v", want, err)
 		}
 	}

@@ -11,33 +11,33 @@ import (
 	"github.com/rlmhq/rlm/repl/run"
 )
 
-// HookQuestion is the question about a large output if the caller has none.
+// HookQuestion is the default question about a large output.
 const HookQuestion = "This is the output of a tool, too large to be shown. " +
 	"Report what matters in it, faithfully and with exact values: results, errors, warnings, counts. " +
 	"Quote what must be quoted."
 
 // Hooked is the result of [HookOutput].
 type Hooked struct {
-	// Trigger says why a run looked at the output. It is empty if none did.
+	// Trigger is the reason for the run. It is empty if there was none.
 	Trigger run.Trigger
 	// Text is for the model that called the tool: the output itself, or the run's answer.
-	// For a run without an answer it says how the run ended, and how the output begins.
+	// For a run without an answer, it has the reason and the beginning of the output.
 	Text string
-	// Outcome is the run's, nil if there was none.
+	// Outcome is the outcome of the run, nil if there was none.
 	Outcome *AnswerOutcome
 }
 
-// maxHooked bounds an output that the hook takes, in bytes.
+// maxHooked bounds the output of a tool, in bytes.
 const maxHooked = 1 << 40
 
 // HookOutput stands between a tool and the model that called it. A small output passes as
 // it is. A large one becomes the first context of a run, whose answer takes its place.
-// Config.Triggers of the task says which outputs are large, and what of its Signal makes a
-// run look at a small one; a task without a question has
-// [HookQuestion]. HookOutput reads the output once, and never holds a large one in memory.
+// Config.Triggers of the task defines "large", and says which parts of its Signal trigger a
+// run for a small output, too. The default question is [HookQuestion]. HookOutput reads the
+// output once, and never holds a large one in memory.
 //
-// answer is usually [Engine.Answer]. It is called for large outputs only, so a program can
-// put off making an engine until then.
+// answer is usually [Engine.Answer]. It is called only if a run is triggered, so a program
+// can make its engine then.
 func HookOutput(
 	ctx context.Context, output io.Reader, task AnswerTask,
 	answer func(context.Context, AnswerTask) (AnswerOutcome, error),
@@ -52,10 +52,8 @@ func HookOutput(
 	trigger := triggers.ShouldTrigger(signal)
 	if head == "" || trigger == "" {
 		if !whole {
-			err = fmt.Errorf(
-				"the output is larger than %d MiB, too large to pass on as it is: lower the threshold",
-				maxPassed>>20,
-			)
+			err = fmt.Errorf("the output is larger than %d MiB, too large to pass on as it is: "+
+				"lower the threshold", maxPassed>>20)
 		}
 		return Hooked{Text: head}, err
 	}
@@ -74,24 +72,22 @@ func HookOutput(
 	return hooked, err
 }
 
-// describeFailure says how a run without an answer ended, and how the output begins.
+// describeFailure returns the reason of a run without an answer, and the beginning of the
+// output.
 func describeFailure(outcome AnswerOutcome, err error, head string) string {
 	reason := outcome.Reason
 	if reason == "" && err != nil {
 		reason = err.Error()
 	}
-	return fmt.Sprintf(
-		"[The output is large, and the run that was to look at it has no answer: %s. It begins:]\n%s\n",
-		reason,
-		beginning(head),
-	)
+	return fmt.Sprintf("[The output is large, and the run that was to look at it has no answer: "+
+		"%s. It begins:]\n%s\n", reason, cutBeginning(head))
 }
 
-// shownChars is how much of an output is shown if the run has no answer, in characters.
+// shownChars is the length of the beginning that is shown without an answer, in characters.
 const shownChars = 2_000
 
-// beginning returns the first characters of a text.
-func beginning(text string) string {
+// cutBeginning returns the first characters of a text.
+func cutBeginning(text string) string {
 	n := 0
 	for i := range text {
 		if n++; n > shownChars {
@@ -101,17 +97,17 @@ func beginning(text string) string {
 	return text
 }
 
-// peek reads as much of an output as it takes to decide, and reports whether that is all.
+// peek reads as much of an output as the threshold needs, and reports whether that is all.
 // The thresholds of t are set.
 func peek(output io.Reader, t run.Triggers) (head string, whole bool, err error) {
 	threshold := t.OutputChars
 	limit := int64(maxPassed)
 	if threshold >= 0 && threshold < limit/utf8.UTFMax {
-		limit = threshold*utf8.UTFMax + 1 // a character has at most four bytes, so this decides
+		limit = threshold*utf8.UTFMax + 1 // a character has at most four bytes
 	}
 	data, err := io.ReadAll(io.LimitReader(output, limit+1))
 	return string(data), int64(len(data)) <= limit, err
 }
 
-// maxPassed bounds an output that passes as it is, in bytes.
+// maxPassed bounds an output that passes unchanged, in bytes.
 const maxPassed = 64 << 20

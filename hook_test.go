@@ -88,11 +88,8 @@ func TestTheHookCondensesByARun(t *testing.T) {
 		"reply: |\n      ```repl\n      FINAL(f'{context.count(chr(10))} lines')\n      ```": "10000 lines",
 		"error: {kind: server, message: gone}":                                               "has no answer: ",
 	} {
-		if err := os.WriteFile(
-			script,
-			[]byte("version: 1\nrules:\n  - "+does+"\n"),
-			0o600,
-		); err != nil {
+		rules := "version: 1\nrules:\n  - " + does + "\n"
+		if err := os.WriteFile(script, []byte(rules), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		task := rlm.AnswerTask{

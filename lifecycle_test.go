@@ -184,13 +184,8 @@ func TestCloseOfAnEngineEndsWhatRuns(t *testing.T) {
 			t.Fatal(err)
 		}
 		running.Go(func() {
-			if _, err := sessions[i].Run(
-				context.Background(),
-				"wait",
-			); !errors.Is(
-				err,
-				rlm.ErrClosed,
-			) {
+			_, err := sessions[i].Run(context.Background(), "wait")
+			if !errors.Is(err, rlm.ErrClosed) {
 				t.Errorf("the snippet ends with %v", err)
 			}
 		})
@@ -218,10 +213,7 @@ func TestCloseOfAnEngineEndsWhatRuns(t *testing.T) {
 		t.Errorf("Open: %v", err)
 	}
 	var setup *rlm.SetupError
-	if _, err := engine.Answer(
-		t.Context(),
-		rlm.AnswerTask{},
-	); !errors.Is(err, rlm.ErrClosed) ||
+	if _, err := engine.Answer(t.Context(), rlm.AnswerTask{}); !errors.Is(err, rlm.ErrClosed) ||
 		!errors.As(err, &setup) {
 		t.Errorf("Answer: %v", err)
 	}
@@ -261,20 +253,14 @@ func TestLabelsReachTheSandboxAndTheLog(t *testing.T) {
 func TestAContextCanBeAddedWhileTheSessionLives(t *testing.T) {
 	session := open(t, rlm.SessionConfig{})
 	prints(t, session, "print('context' in globals())", "False\n")
-	if err := session.AddContext(
-		t.Context(),
-		rlm.Text("a", "first"),
-		rlm.Value("b", 2),
-	); err != nil {
+	err := session.AddContext(t.Context(), rlm.Text("a", "first"), rlm.Value("b", 2))
+	if err != nil {
 		t.Fatal(err)
 	}
 	prints(t, session, "print(context, context_1)", "first 2\n")
-	if err := session.AddContext(
-		t.Context(),
-		rlm.Text("c", "third"),
-		rlm.File("missing"),
-	); err == nil {
-		t.Error("a missing file is no error")
+	err = session.AddContext(t.Context(), rlm.Text("c", "third"), rlm.File("missing"))
+	if err == nil {
+		t.Error("a missing file is not an error")
 	}
 	prints(t, session, "print('context_2' in globals())", "False\n")
 
@@ -299,11 +285,8 @@ func TestFunctionsCanBeAddedWhileTheSessionLives(t *testing.T) {
 	}
 	defer fork.Close()
 	says := func(text string) rlm.Function {
-		return rlm.Func(
-			"pong",
-			"",
-			func(context.Context, struct{}) (string, error) { return text, nil },
-		)
+		return rlm.Func("pong", "",
+			func(context.Context, struct{}) (string, error) { return text, nil })
 	}
 	if err := session.AddFunctions(t.Context(), says("of the origin")); err != nil {
 		t.Fatal(err)
@@ -313,10 +296,7 @@ func TestFunctionsCanBeAddedWhileTheSessionLives(t *testing.T) {
 	}
 	prints(t, session, "print(pong(), ping())", "of the origin 1\n")
 	prints(t, fork, "print(pong(), ping())", "of the fork 1\n")
-	if err := session.AddFunctions(
-		t.Context(),
-		says("again"),
-	); err == nil ||
+	if err := session.AddFunctions(t.Context(), says("again")); err == nil ||
 		!strings.Contains(err.Error(), "one of that name") {
 		t.Errorf("a name twice: %v", err)
 	}

@@ -104,11 +104,8 @@ func TestASessionMovesToAnotherTierAndBack(t *testing.T) {
 
 // TestWhatCannotMoveToAnOlderPythonIsReported moves syntax that came with 3.12.
 func TestWhatCannotMoveToAnOlderPythonIsReported(t *testing.T) {
-	webassembly, native := wasm.New(
-		wasm.Options{CacheDir: testcache.Dir()},
-	), local.New(
-		local.Options{Python: "/usr/bin/python3", Warm: -1},
-	)
+	webassembly := wasm.New(wasm.Options{CacheDir: testcache.Dir()})
+	native := local.New(local.Options{Python: "/usr/bin/python3", Warm: -1})
 	t.Cleanup(func() { _, _ = webassembly.Close(), native.Close() })
 	tiertest.Require(t, wasm.Name, webassembly.Probe(t.Context()))
 	tiertest.Require(t, local.Name, native.Probe(t.Context()))
@@ -173,7 +170,7 @@ func moveBetween(t *testing.T, from, to tiers.Sandbox) []tiers.Left {
 	source, ok := from.(tiers.Exporter)
 	target, okay := to.(tiers.Exporter)
 	if !ok || !okay {
-		t.Fatal("a sandbox is no Exporter")
+		t.Fatal("a sandbox is not an Exporter")
 	}
 	state, err := source.Export(t.Context())
 	if err != nil {

@@ -13,22 +13,22 @@ import (
 // ReflectOutcome says how a run of [Engine.Reflect] ended.
 type ReflectOutcome = reflect.Outcome
 
-// ReflectTask is the record of an agent's work, from which models are to learn.
+// ReflectTask is the record of an agent's work, in which a model looks for lessons.
 type ReflectTask struct {
 	// Subject is the record: see [ParseTrace].
 	Subject reflect.Subject
 	// Policy says which tiers may run the snippets.
 	Policy Policy
-	// Labels say for whom the run works: see [SessionConfig]. Its events have them, too.
+	// Labels name the caller of the run: see [SessionConfig]. They are in its events, too.
 	Labels map[string]string
-	// Config is the models and the bounds. Its Open is made of the fields above.
+	// Config has the models and the bounds. Reflect sets its Open from the fields above.
 	Config reflect.Config
 }
 
-// Reflect has a model explore a record by snippets, which the engine runs, until it hands
-// over what can be learned. The Outcome's status says how the run ended; a budget or
-// iterations that were used up are no error. The error is a [*SetupError] if nothing was
-// begun, the context's cause if it ended, or what broke.
+// Reflect lets a model explore a record with snippets, which the engine runs, until the model
+// hands over its analysis. The Outcome's status says how the run ended; an exhausted budget
+// and exhausted iterations are not errors. The error is a [*SetupError] if the run could not
+// begin, the context's cause if the context ended, or the failure that ended the run.
 func (e *Engine) Reflect(ctx context.Context, task ReflectTask) (ReflectOutcome, error) {
 	refused := func(err error) (ReflectOutcome, error) {
 		return ReflectOutcome{Status: ledger.StatusFailed, Reason: err.Error()}, refuse(err)
@@ -44,15 +44,14 @@ func (e *Engine) Reflect(ctx context.Context, task ReflectTask) (ReflectOutcome,
 		return refused(err)
 	}
 	cfg.Open = e.opener(task.Policy, task.Labels)
-	cfg.Progress = labelled(cfg.Progress, task.Labels)
+	cfg.Progress = addLabels(cfg.Progress, task.Labels)
 
 	return reflect.Run(ctx, cfg, task.Subject)
 }
 
-// ParseTrace reads the record of an agent's work, of at most 32 MiB: an agent's output,
-// messages in the form of OpenAI or Anthropic, a history of browser-use, steps of
-// LangChain, a tau-bench simulation, or a dict with question and steps. format is one of
-// [TraceFormats].
+// ParseTrace reads the record of an agent's work, of at most 32 MiB. It holds an agent's
+// output, OpenAI or Anthropic messages, a browser-use history, LangChain steps, a tau-bench
+// simulation, or a dict with question and steps. format is one of [TraceFormats].
 func ParseTrace(data []byte, format string) (reflect.Subject, error) {
 	if !slices.Contains(TraceFormats(), format) {
 		return reflect.Subject{}, fmt.Errorf("unknown format %q: give one of %s",
@@ -61,6 +60,6 @@ func ParseTrace(data []byte, format string) (reflect.Subject, error) {
 	return reflect.ParseTrace(data, format)
 }
 
-// TraceFormats returns the formats of [ParseTrace]. The first, "auto", finds out which of
-// the others it is.
+// TraceFormats returns the formats of [ParseTrace]. The first, "auto", detects which of the
+// others applies.
 func TraceFormats() []string { return reflect.TraceFormats() }

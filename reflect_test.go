@@ -42,7 +42,7 @@ func (reflectors) Resolve(name string) (llm.Model, error) {
 type away struct{ llm.Provider }
 
 // Check is called by llm.Check.
-func (away) Check(context.Context, string) error { return errors.New("nobody is there") }
+func (away) Check(context.Context, string) error { return errors.New("connection refused") }
 
 func TestReflectTellsWhatCannotBegin(t *testing.T) {
 	engine, err := sharedEngine()
@@ -50,12 +50,12 @@ func TestReflectTellsWhatCannotBegin(t *testing.T) {
 		t.Fatal(err)
 	}
 	for want, change := range map[string]func(*rlm.ReflectTask){
-		"set Models":      func(task *rlm.ReflectTask) { task.Config.Models = nil },
-		"no model":        func(task *rlm.ReflectTask) { task.Config.Model = "" },
-		"nobody knows":    func(task *rlm.ReflectTask) { task.Config.SubagentModel = "nobody knows" },
-		"nobody is there": func(task *rlm.ReflectTask) { task.Config.SubagentModel = "away" },
-		"prompt template": func(task *rlm.ReflectTask) { task.Config.PromptTemplate = "{x}" },
-		"negative":        func(task *rlm.ReflectTask) { task.Config.MaxIterations = -1 },
+		"set Models":         func(task *rlm.ReflectTask) { task.Config.Models = nil },
+		"no model":           func(task *rlm.ReflectTask) { task.Config.Model = "" },
+		"unknown/model":      func(task *rlm.ReflectTask) { task.Config.SubagentModel = "unknown/model" },
+		"connection refused": func(task *rlm.ReflectTask) { task.Config.SubagentModel = "away" },
+		"prompt template":    func(task *rlm.ReflectTask) { task.Config.PromptTemplate = "{x}" },
+		"negative":           func(task *rlm.ReflectTask) { task.Config.MaxIterations = -1 },
 	} {
 		task := rlm.ReflectTask{Config: reflect.Config{Models: reflectors{}, Model: "here"}}
 		change(&task)

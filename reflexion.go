@@ -11,18 +11,19 @@ import (
 // ReflexionOutcome says how a run of [Engine.Reflexion] ended.
 type ReflexionOutcome = reflexion.Result
 
-// ReflexionTask is a text that a model is to write and judges are to pass.
+// ReflexionTask is a text for a model to write and for judges to accept.
 type ReflexionTask struct {
-	// Labels say for whom the run works: see [SessionConfig]. Its events have them.
+	// Labels name the caller of the run: see [SessionConfig]. They are in its events.
 	Labels map[string]string
-	// Config is the task, the evidence, the models and the bounds.
+	// Config has the task, the evidence, the models and the bounds.
 	Config reflexion.Config
 }
 
-// Reflexion has a model write a draft, has judges hold it against evidence, and has it
-// revised until it passes. No snippet runs. The Outcome's status says how the run ended; a
-// draft that did not pass is no error. The error is a [*SetupError] if nothing was begun,
-// the context's cause if it ended, or what broke.
+// Reflexion lets a model write a draft and judges compare it with evidence, and the model
+// revises the draft until it passes. No snippet runs. The Outcome's status says how the run
+// ended; a draft that does not pass is not an error. The error is a [*SetupError] if the run
+// could not begin, the context's cause if the context ended, or the failure that ended the
+// run.
 func (e *Engine) Reflexion(ctx context.Context, task ReflexionTask) (ReflexionOutcome, error) {
 	refused := func(err error) (ReflexionOutcome, error) {
 		return ReflexionOutcome{Status: ledger.StatusFailed, Reason: err.Error()}, refuse(err)
@@ -37,11 +38,11 @@ func (e *Engine) Reflexion(ctx context.Context, task ReflexionTask) (ReflexionOu
 	if err := ledger.CheckModels(ctx, cfg.Models, cfg.Model, cfg.JudgeModel); err != nil {
 		return refused(err)
 	}
-	cfg.Progress = labelled(cfg.Progress, task.Labels)
+	cfg.Progress = addLabels(cfg.Progress, task.Labels)
 
 	return reflexion.Run(ctx, cfg)
 }
 
-// ParseMemory reads what is known before the first draft, as JSON of at most 4 MiB. The
-// error says where the text is wrong, and what is wanted there.
+// ParseMemory reads the prior knowledge of a run, as JSON of at most 4 MiB. The error says
+// where the JSON is wrong, and what belongs there.
 func ParseMemory(r io.Reader) (reflexion.Memory, error) { return reflexion.ParseMemory(r) }

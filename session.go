@@ -19,26 +19,26 @@ import (
 // SessionConfig describes a session. The zero value is a session without contexts and
 // functions, within the default limits.
 type SessionConfig struct {
-	// Contexts are what snippets work on.
+	// Contexts are the inputs of the snippets.
 	Contexts []Context
-	// Functions are what snippets may call on the host.
+	// Functions are host functions that snippets may call.
 	Functions []Function
 	// Limits bound each snippet; a zero field means the default.
 	Limits tiers.Limits
 	// Deterministic makes clocks and randomness the same in every run.
 	Deterministic bool
-	// Mounts are files and folders of the host that snippets can read. Out gives snippets
-	// the folder /out, whose files [Session.Files] brings back. Only tier docker has these.
+	// Mounts are files and folders of the host that snippets can read. Out gives snippets the
+	// folder /out; [Session.Files] copies its files to the host. Only tier docker has both.
 	Mounts []tiers.Mount
 	Out    bool
 	// Policy says which tiers may run the snippets. The zero value allows all but local.
 	Policy Policy
-	// Labels say for whom the session works, such as tenant and request. They are in the
+	// Labels name the caller of the session, such as a tenant and a request. They are in the
 	// engine's log and on the containers of tier docker. [tiers.Config] has the rules.
 	Labels map[string]string
-	// Ask says with which models and within which bounds [Session.Ask] answers. With
-	// models, snippets can also call them: llm_query and the like. Question, Inputs, Open,
-	// Limits and Deterministic are the session's.
+	// Ask has the models and the bounds of [Session.Ask]. With models, snippets can also call
+	// them, by llm_query and its relatives. The session sets Question, Inputs, Open, Limits
+	// and Deterministic.
 	Ask run.Config
 }
 
@@ -49,8 +49,7 @@ type Policy = router.Policy
 type Result = router.Result
 
 // Session is a persistent namespace. Each snippet runs in the cheapest tier that can run
-// it. A session has one owner: a method that is called while another one runs returns
-// [ErrInUse].
+// it. A session has one owner: a call while another one runs returns [ErrInUse].
 type Session struct {
 	engine *Engine
 	cfg    SessionConfig
@@ -61,9 +60,9 @@ type Session struct {
 	inputs []*inputs
 	host   *functionTable
 	log    *slog.Logger
-	// models makes the functions that call models. Its calls share one budget.
+	// models makes the functions that call models. All calls share one budget.
 	models func([]tiers.Input) (*repl.Tools, error)
-	// exchanges says that the snippets can fetch and hand over values.
+	// exchanges says that the functions for Set and Get are installed.
 	exchanges bool
 
 	variables atomic.Pointer[[]tiers.Variable]
@@ -117,8 +116,8 @@ func (s *Session) prepare() error {
 	return err
 }
 
-// hostOfCaller passes a host call on to the host in its context. A fork keeps the runner's
-// host, so the call itself must say whose it is.
+// hostOfCaller passes a host call on to the host in its context. A fork shares the runner's
+// host with its origin, so only the context of a call can name the session.
 type hostOfCaller struct{}
 
 type hostKey struct{}
@@ -132,8 +131,8 @@ func (hostOfCaller) Call(ctx context.Context, call tiers.Call) (tiers.Value, err
 	return host.Call(ctx, call)
 }
 
-// enter begins a call of the session's owner. The context that it returns ends with the
-// engine.
+// enter begins a call of the session's owner, until leave is called. The context that it
+// returns also ends with the engine.
 func (s *Session) enter(ctx context.Context) (_ context.Context, leave func(), err error) {
 	if !s.mu.TryLock() {
 		return nil, nil, ErrInUse
@@ -143,7 +142,7 @@ func (s *Session) enter(ctx context.Context) (_ context.Context, leave func(), e
 		return nil, nil, fmt.Errorf("cannot use the session: %w", ErrClosed)
 	}
 
-	ctx, release := s.engine.bound(ctx)
+	ctx, release := s.engine.endWithEngine(ctx)
 	ctx = context.WithValue(ctx, hostKey{}, tiers.Host(s.host))
 	return ctx, func() { release(); s.mu.Unlock() }, nil
 }
@@ -153,11 +152,12 @@ func (s *Session) Run(ctx context.Context, source string) (Result, error) {
 	return s.RunJob(ctx, tiers.Job{Source: source})
 }
 
-// RunJob is Run for a snippet in any language, whose output can be read as it is written.
+// RunJob is Run for a snippet in any language, with output that can be read while it is
+// written.
 //
-// If the context ends, the snippet is interrupted and the session goes on with the
-// variables that the snippet had made. A [*tiers.BrokenError] says what was lost where
-// only a kill ended the snippet.
+// If the context ends, the snippet is interrupted, and the session keeps the variables that
+// the snippet had set. If only a kill could end the snippet, the error is a
+// [*tiers.BrokenError] that lists the loss.
 func (s *Session) RunJob(ctx context.Context, job tiers.Job) (Result, error) {
 	ctx, leave, err := s.enter(ctx)
 	if err != nil {
@@ -167,20 +167,21 @@ func (s *Session) RunJob(ctx context.Context, job tiers.Job) (Result, error) {
 	return s.run(ctx, job)
 }
 
-// run runs a snippet for a call that has entered.
+// run runs a snippet, after enter.
 func (s *Session) run(ctx context.Context, job tiers.Job) (Result, error) {
 	result, err := s.runner.Run(ctx, job)
 	if result.Variables != nil {
 		s.variables.Store(&result.Variables)
 	}
 	if err != nil && s.engine.life.Err() != nil {
-		err = fmt.Errorf("the engine was closed under the snippet (%w): %w", ErrClosed, err)
+		err = fmt.Errorf("the engine was closed while the snippet ran (%w): %w", ErrClosed, err)
 	}
 	return result, err
 }
 
-// Explain returns where a snippet would run and why, and runs nothing. Invalid in the plan
-// says what is wrong with the snippet's syntax, Home in which tier the variables live.
+// Explain returns the plan for a snippet: the tiers that may run it, in order, and why. It
+// runs nothing. Invalid in the plan is an error in the snippet's syntax, Home the tier that
+// holds the variables.
 func (s *Session) Explain(ctx context.Context, job tiers.Job) (router.Plan, error) {
 	ctx, leave, err := s.enter(ctx)
 	if err != nil {
@@ -190,8 +191,8 @@ func (s *Session) Explain(ctx context.Context, job tiers.Job) (router.Plan, erro
 	return s.runner.Explain(ctx, job)
 }
 
-// Variables returns the variables that existed when a snippet last ended in order. It may
-// be called at any time.
+// Variables returns the variables after the last snippet that ended normally. It may be
+// called at any time.
 func (s *Session) Variables() []tiers.Variable {
 	known := s.variables.Load()
 	if known == nil {
@@ -200,8 +201,7 @@ func (s *Session) Variables() []tiers.Variable {
 	return slices.Clone(*known)
 }
 
-// AddContext adds contexts after those that the session has. The next snippet finds them.
-// It adds all of them or none.
+// AddContext appends contexts for the next snippets. It adds all of them or none.
 func (s *Session) AddContext(ctx context.Context, contexts ...Context) error {
 	ctx, leave, err := s.enter(ctx)
 	if err != nil {
@@ -218,7 +218,7 @@ func (s *Session) AddContext(ctx context.Context, contexts ...Context) error {
 	}
 	s.inputs = append(s.inputs, in.share())
 
-	more := s.host.clone() // whose model calls know the new contexts
+	more := s.host.clone() // its model calls know the new contexts
 	if more.models, err = s.models(s.allInputs()); err != nil {
 		return err
 	}
@@ -226,8 +226,7 @@ func (s *Session) AddContext(ctx context.Context, contexts ...Context) error {
 	return nil
 }
 
-// AddFunctions adds host functions. The next snippet finds them. It adds all of them or
-// none.
+// AddFunctions adds host functions for the next snippets. It adds all of them or none.
 func (s *Session) AddFunctions(ctx context.Context, functions ...Function) error {
 	ctx, leave, err := s.enter(ctx)
 	if err != nil {
@@ -248,9 +247,8 @@ func (s *Session) AddFunctions(ctx context.Context, functions ...Function) error
 	return nil
 }
 
-// Files writes the files that snippets have written below /out into a folder of the host,
-// which must be empty. It takes regular files only, and reports everything else. The
-// session must have been opened with Out.
+// Files copies the files below /out into a folder of the host, which must be empty. It copies
+// only regular files, and reports everything else. The session must be opened with Out.
 func (s *Session) Files(ctx context.Context, dir string) (tiers.Collected, error) {
 	ctx, leave, err := s.enter(ctx)
 	if err != nil {
@@ -297,7 +295,7 @@ func (s *Session) Close() error {
 	return s.close()
 }
 
-// closeWithEngine waits for the call that runs, and closes the session.
+// closeWithEngine waits for the running call, and closes the session.
 func (s *Session) closeWithEngine() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -74,10 +74,8 @@ func prints(t *testing.T, session *rlm.Session, source, want string) {
 		t.Fatalf("%s\n%v", source, err)
 	}
 	if result.Status != tiers.StatusOK || result.Stdout != want {
-		t.Errorf(
-			"%s\nis %s and prints %q, want %q\n%s", source, result.Status, result.Stdout, want,
-			trouble(result),
-		)
+		t.Errorf("%s\nis %s and prints %q, want %q\n%s", source, result.Status, result.Stdout, want,
+			trouble(result))
 	}
 }
 
@@ -151,10 +149,7 @@ func TestASnippetFindsEachKindOfContext(t *testing.T) {
 
 func TestContextsAreNumberedInOrder(t *testing.T) {
 	session := open(t, rlm.SessionConfig{Contexts: []rlm.Context{
-		rlm.Text(
-			"first",
-			"a",
-		),
+		rlm.Text("first", "a"),
 		rlm.Value("second", 2),
 		rlm.Reader("third", strings.NewReader("c"), 1),
 	}})
@@ -184,10 +179,8 @@ func TestAContextThatCannotBeUsedIsAnErrorThatNamesIt(t *testing.T) {
 		{"zero", rlm.Context{}, "File, Text, Reader or Value", nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, err := tryOpen(
-				t,
-				rlm.SessionConfig{Contexts: []rlm.Context{rlm.Text("good", "text"), c.context}},
-			)
+			_, err := tryOpen(t,
+				rlm.SessionConfig{Contexts: []rlm.Context{rlm.Text("good", "text"), c.context}})
 			if err == nil {
 				t.Fatal("the session opens")
 			}
@@ -267,10 +260,8 @@ func TestAForkOutlivesItsOrigin(t *testing.T) {
 }
 
 func TestCloseIsIdempotent(t *testing.T) {
-	session := open(
-		t,
-		rlm.SessionConfig{Contexts: []rlm.Context{rlm.File(file(t, "a.txt", "text"))}},
-	)
+	session := open(t,
+		rlm.SessionConfig{Contexts: []rlm.Context{rlm.File(file(t, "a.txt", "text"))}})
 	prints(t, session, "print(context)", "text\n")
 	for i := range 3 {
 		if err := session.Close(); err != nil {
@@ -359,18 +350,10 @@ func TestHostFunctionsTakeAndReturnTypedValues(t *testing.T) {
 			return map[string]any{"n": 1, "half": 0.5, "list": []any{"ä", nil, true}}, nil
 		},
 	}.config())
-	prints(
-		t,
-		session,
-		"x = record(1, 'ü', [None, 2.5], key={'deep': (1, 2)})\nprint(x)",
-		"{'half': 0.5, 'list': ['ä', None, True], 'n': 1}\n",
-	)
-	prints(
-		t,
-		session,
-		"record(); y = record()\nprint(y == x, type(y['n']), type(y['half']))",
-		"True <class 'int'> <class 'float'>\n",
-	)
+	prints(t, session, "x = record(1, 'ü', [None, 2.5], key={'deep': (1, 2)})\nprint(x)",
+		"{'half': 0.5, 'list': ['ä', None, True], 'n': 1}\n")
+	prints(t, session, "record(); y = record()\nprint(y == x, type(y['n']), type(y['half']))",
+		"True <class 'int'> <class 'float'>\n")
 	if len(got) != 3 {
 		t.Fatalf("%d calls, want 3", len(got))
 	}
@@ -378,10 +361,7 @@ func TestHostFunctionsTakeAndReturnTypedValues(t *testing.T) {
 	var numbers struct {
 		Deep []int `json:"deep"`
 	}
-	if err := json.Unmarshal(
-		first.Named["key"],
-		&numbers,
-	); err != nil ||
+	if err := json.Unmarshal(first.Named["key"], &numbers); err != nil ||
 		!slices.Equal(numbers.Deep, []int{1, 2}) {
 		t.Errorf("the keyword argument is %s (%v)", first.Named["key"], err)
 	}
@@ -424,15 +404,10 @@ func TestALongContextReachesTheHostAsAReference(t *testing.T) {
 	if len(got) != len(want) {
 		t.Fatalf("%d arguments, want %d", len(got), len(want))
 	}
-	// The slice of less than 8 Mi characters is no reference.
+	// The slice of less than 8 Mi characters is not a reference.
 	if string(got[0]) != want[0] || string(got[2]) != want[2] {
-		t.Errorf(
-			"the arguments are %.80s and %.80s, want %s and %s",
-			got[0],
-			got[2],
-			want[0],
-			want[2],
-		)
+		t.Errorf("the arguments are %.80s and %.80s, want %s and %s", got[0], got[2], want[0],
+			want[2])
 	}
 }
 
@@ -448,13 +423,8 @@ func TestTheLimitOfHostCallsIsNamed(t *testing.T) {
 	}
 	if result.Status != tiers.StatusLimit || result.Limit != tiers.LimitHostCalls ||
 		result.Usage.HostCalls != 3 {
-		t.Errorf(
-			"status %s, limit %q, %d calls\n%s",
-			result.Status,
-			result.Limit,
-			result.Usage.HostCalls,
-			trouble(result),
-		)
+		t.Errorf("status %s, limit %q, %d calls\n%s", result.Status, result.Limit,
+			result.Usage.HostCalls, trouble(result))
 	}
 	prints(t, session, "print(ping() + ping() + ping())", "3\n")
 }
@@ -474,10 +444,8 @@ func TestCallsGatheredRunAtTheSameTime(t *testing.T) {
 	prints(
 		t,
 		session,
-		fmt.Sprintf(
-			"import asyncio\nprint(await asyncio.gather(*[meet(i) for i in range(%d)]))",
-			n,
-		),
+		fmt.Sprintf("import asyncio\nprint(await asyncio.gather(*[meet(i) for i in range(%d)]))",
+			n),
 		"[0, 1, 2, 3, 4, 5, 6, 7]\n",
 	)
 }
@@ -503,8 +471,7 @@ func TestSessionsRunConcurrently(t *testing.T) {
 				if err != nil || result.Stdout != want {
 					t.Errorf(
 						"session %d, snippet %d: %q, want %q (%v)\n%s", i, n, result.Stdout, want,
-						err,
-						trouble(result),
+						err, trouble(result),
 					)
 					return
 				}
@@ -544,14 +511,10 @@ func TestCancellationStopsASnippetAndLeavesTheSession(t *testing.T) {
 			if !errors.Is(err, context.Canceled) || !errors.As(err, &broken) {
 				t.Fatalf("the error is %v, want a BrokenError that wraps context.Canceled", err)
 			}
-			// Either the variable is there, or the loss of its snippet is told.
-			told := broken.Lost != nil && slices.Contains(broken.Lost.Snippets, 1)
-			prints(
-				t,
-				session,
-				"print('kept' in globals())",
-				map[bool]string{true: "False\n", false: "True\n"}[told],
-			)
+			// Either the variable is there, or the loss of its snippet is reported.
+			reported := broken.Lost != nil && slices.Contains(broken.Lost.Snippets, 1)
+			prints(t, session, "print('kept' in globals())",
+				map[bool]string{true: "False\n", false: "True\n"}[reported])
 		})
 	}
 }
@@ -654,12 +617,8 @@ func TestASessionReadsMoreFilesThanAreOpenAtOnce(t *testing.T) {
 			}
 			session := open(t, rlm.SessionConfig{Contexts: []rlm.Context{rlm.File(dir)}})
 			all := fmt.Sprintln(n * size)
-			prints(
-				t,
-				session,
-				"first = context['000']\nprint(sum(len(context[p]) for p in context))",
-				all,
-			)
+			prints(t, session,
+				"first = context['000']\nprint(sum(len(context[p]) for p in context))", all)
 			prints(t, session, "print(first[:4])", "text\n")
 			prints(t, session, "print(sum(len(context[p]) for p in context))", all)
 		})
@@ -670,10 +629,8 @@ func TestTheSameWorkTakesTheSameFuel(t *testing.T) {
 	var used []uint64
 	for range 2 {
 		session := open(t, rlm.SessionConfig{Deterministic: true})
-		result, err := session.Run(
-			t.Context(),
-			"import random\nprint(sorted(random.random() for _ in range(100))[:3])",
-		)
+		result, err := session.Run(t.Context(),
+			"import random\nprint(sorted(random.random() for _ in range(100))[:3])")
 		if err != nil || result.Status != tiers.StatusOK {
 			t.Fatalf("%v\n%s", err, trouble(result))
 		}
@@ -708,13 +665,8 @@ func TestARunStreamsItsOutput(t *testing.T) {
 
 func TestAnotherLanguageIsRejected(t *testing.T) {
 	session := open(t, rlm.SessionConfig{Policy: router.Policy{Pin: "wasm"}})
-	if _, err := session.RunJob(
-		t.Context(),
-		tiers.Job{Language: tiers.Go, Source: "package main"},
-	); !errors.Is(
-		err,
-		router.ErrNoTier,
-	) {
+	_, err := session.RunJob(t.Context(), tiers.Job{Language: tiers.Go, Source: "package main"})
+	if !errors.Is(err, router.ErrNoTier) {
 		t.Errorf("the error is %v", err)
 	}
 	prints(t, session, "print(1)", "1\n")

@@ -16,30 +16,30 @@ import (
 
 // A snapshot is
 //
-//	snapshotMagic, the length of the head (4 bytes, big-endian), the head as JSON,
-//	the data of each namespace, the SHA-256 of all before.
+//	snapshotMagic, the length of the header (4 bytes, big-endian), the header as JSON,
+//	the data of each namespace, the SHA-256 of everything before it.
 //
-// The sum finds accidents. It is no signature: a snapshot is as hostile as the code that
-// ran, and only a sandbox decodes the data.
+// The checksum finds accidental damage. It is not a signature: a snapshot is as untrusted as
+// the code that ran, and only a sandbox decodes the data.
 const (
 	snapshotMagic   = "rlm-snapshot\n"
 	snapshotVersion = 1
 
-	maxSnapshotHead = 4 << 20 // bytes; reports of what was left behind are the most of it
-	maxSnapshotData = 8 << 30 // bytes, of one namespace
+	maxSnapshotHeader = 4 << 20 // bytes; most of a header is reports of values left behind
+	maxSnapshotData   = 8 << 30 // bytes, of one namespace
 )
 
-// snapshotHead is the head of a snapshot.
-type snapshotHead struct {
+// snapshotHeader is the header of a snapshot.
+type snapshotHeader struct {
 	Version    int                 `json:"version"`
 	Contexts   []snapshotContext   `json:"contexts"`
 	Namespaces []snapshotNamespace `json:"namespaces"`
 }
 
-// snapshotContext tells contexts apart. A namespace refers to them and does not have them.
+// snapshotContext identifies a context. A snapshot refers to contexts and does not hold them.
 type snapshotContext struct {
 	Kind  string `json:"kind"`  // "text", "dir" or "value"
-	Bytes int64  `json:"bytes"` // of a dir the number of files
+	Bytes int64  `json:"bytes"` // for a dir, the number of files
 }
 
 // snapshotNamespace is the variables of one language.
@@ -52,12 +52,12 @@ type snapshotNamespace struct {
 	Bytes    int64          `json:"bytes"`
 }
 
-// snapshotLanguages are those that have namespaces, in the order of a snapshot.
+// snapshotLanguages are the languages with namespaces, in the order of a snapshot.
 var snapshotLanguages = []tiers.Language{tiers.Python, tiers.Go}
 
-// Snapshot writes the session's variables, for [Session.Restore] in another session, of
-// this or a later process. It has neither contexts nor functions: the other session must
-// be opened with the same ones. A value that cannot be written leaves a stand-in, which
+// Snapshot writes the session's variables, for [Session.Restore] in another session of this
+// or a later process. It omits contexts and functions: open the other session with the same
+// ones. A placeholder replaces a value that cannot be written; it raises an exception that
 // says so when a snippet uses it.
 func (s *Session) Snapshot(ctx context.Context, w io.Writer) error {
 	ctx, leave, err := s.enter(ctx)
@@ -66,7 +66,7 @@ func (s *Session) Snapshot(ctx context.Context, w io.Writer) error {
 	}
 	defer leave()
 
-	head := snapshotHead{
+	header := snapshotHeader{
 		Version:    snapshotVersion,
 		Contexts:   describeContexts(s.allInputs()),
 		Namespaces: []snapshotNamespace{},
@@ -80,25 +80,26 @@ func (s *Session) Snapshot(ctx context.Context, w io.Writer) error {
 		if err != nil {
 			return fmt.Errorf("cannot take a snapshot: %w", err)
 		}
-		head.Namespaces = append(head.Namespaces, snapshotNamespace{
+		header.Namespaces = append(header.Namespaces, snapshotNamespace{
 			Language: language, Format: state.Format, From: state.From, Snippet: state.Snippet,
 			Left: state.Left, Bytes: int64(len(state.Data)),
 		})
 		data = append(data, state.Data)
 	}
 
-	if err := writeSnapshot(w, &head, data); err != nil {
+	if err := writeSnapshot(w, &header, data); err != nil {
 		return fmt.Errorf("cannot write the snapshot: %w", err)
 	}
 	return nil
 }
 
-// Restore brings the variables of a snapshot into a session that has run nothing yet. The
-// Report says what could not come along. A snapshot that is damaged, of another version,
-// or taken over other contexts is an error, and the session is as before.
+// Restore loads the variables of a snapshot into a session that has not run a snippet yet.
+// The Report lists the values that could not be restored. A snapshot that is damaged, of
+// another version, or of a session with other contexts is an error, and leaves the session
+// unchanged.
 //
-// A snapshot may come from an untrusted source: it gets no further than code of the
-// session gets.
+// A snapshot may come from an untrusted source: it can do only what the session's snippets
+// can do.
 func (s *Session) Restore(ctx context.Context, r io.Reader) (tiers.Report, error) {
 	ctx, leave, err := s.enter(ctx)
 	if err != nil {
@@ -108,21 +109,20 @@ func (s *Session) Restore(ctx context.Context, r io.Reader) (tiers.Report, error
 
 	for _, language := range snapshotLanguages {
 		if s.runner.Home(language) != "" {
-			return tiers.Report{}, errors.New(
-				"cannot restore a session that has run a snippet: open another one",
-			)
+			return tiers.Report{}, errors.New("cannot restore into a session that has run a " +
+				"snippet: open another one")
 		}
 	}
-	head, data, err := readSnapshot(r)
+	header, data, err := readSnapshot(r)
 	if err == nil {
-		err = head.checkContexts(describeContexts(s.allInputs()))
+		err = header.checkContexts(describeContexts(s.allInputs()))
 	}
 	if err != nil {
 		return tiers.Report{}, fmt.Errorf("cannot restore the snapshot: %w", err)
 	}
 
 	var whole tiers.Report
-	for i, n := range head.Namespaces {
+	for i, n := range header.Namespaces {
 		report, err := s.runner.Import(ctx, tiers.State{
 			Language: n.Language, Format: n.Format, From: n.From, Snippet: n.Snippet,
 			Left: n.Left, Data: data[i],
@@ -151,31 +151,28 @@ func describeContexts(inputs []tiers.Input) []snapshotContext {
 	return all
 }
 
-// checkContexts compares the contexts with those of a session.
-func (h *snapshotHead) checkContexts(have []snapshotContext) error {
+// checkContexts compares the contexts with the contexts of a session.
+func (h *snapshotHeader) checkContexts(have []snapshotContext) error {
 	if len(h.Contexts) != len(have) {
-		return fmt.Errorf(
-			"it was taken with %d contexts, and the session has %d",
-			len(h.Contexts),
-			len(have),
-		)
+		return fmt.Errorf("it was taken with %d contexts, but the session has %d",
+			len(h.Contexts), len(have))
 	}
 	for i, want := range h.Contexts {
 		if want != have[i] {
-			return fmt.Errorf("context_%d was a %s of size %d, and here is a %s of size %d",
+			return fmt.Errorf("context_%d was a %s of size %d, but the session has a %s of size %d",
 				i, want.Kind, want.Bytes, have[i].Kind, have[i].Bytes)
 		}
 	}
 	return nil
 }
 
-func writeSnapshot(w io.Writer, head *snapshotHead, data [][]byte) error {
-	text, err := json.Marshal(head)
+func writeSnapshot(w io.Writer, header *snapshotHeader, data [][]byte) error {
+	text, err := json.Marshal(header)
 	if err != nil {
 		return err
 	}
-	if len(text) > maxSnapshotHead {
-		return fmt.Errorf("its head has %d bytes, the limit is %d", len(text), maxSnapshotHead)
+	if len(text) > maxSnapshotHeader {
+		return fmt.Errorf("its header has %d bytes, more than %d", len(text), maxSnapshotHeader)
 	}
 
 	sum := sha256.New()
@@ -191,73 +188,69 @@ func writeSnapshot(w io.Writer, head *snapshotHead, data [][]byte) error {
 	return err
 }
 
-// readSnapshot reads a snapshot to its end. It reads no more than the snapshot says, and
-// allocates no more than it has read.
-func readSnapshot(r io.Reader) (*snapshotHead, [][]byte, error) {
+// readSnapshot reads a snapshot to its end. It allocates no more than it has read.
+func readSnapshot(r io.Reader) (*snapshotHeader, [][]byte, error) {
 	sum := sha256.New()
 	both := io.TeeReader(r, sum)
 
 	magic, err := readExactly(both, int64(len(snapshotMagic)))
 	if err != nil || string(magic) != snapshotMagic {
-		return nil, nil, errors.New("it does not begin like a snapshot")
+		return nil, nil, errors.New("it is not a snapshot")
 	}
-	head, err := readHead(both)
+	header, err := readHeader(both)
 	if err != nil {
 		return nil, nil, err
 	}
 
-	data := make([][]byte, len(head.Namespaces))
-	for i, n := range head.Namespaces {
+	data := make([][]byte, len(header.Namespaces))
+	for i, n := range header.Namespaces {
 		if data[i], err = readExactly(both, n.Bytes); err != nil {
 			return nil, nil, err
 		}
 	}
-	return head, data, checkEnd(r, sum)
+	return header, data, checkEnd(r, sum)
 }
 
-func readHead(r io.Reader) (*snapshotHead, error) {
+func readHeader(r io.Reader) (*snapshotHeader, error) {
 	length, err := readExactly(r, 4)
 	if err != nil {
 		return nil, err
 	}
 	size := int64(binary.BigEndian.Uint32(length))
-	if size > maxSnapshotHead {
-		return nil, fmt.Errorf("its head has %d bytes, the limit is %d", size, maxSnapshotHead)
+	if size > maxSnapshotHeader {
+		return nil, fmt.Errorf("its header has %d bytes, more than %d", size, maxSnapshotHeader)
 	}
 	text, err := readExactly(r, size)
 	if err != nil {
 		return nil, err
 	}
 
-	// The version first: another one has other fields.
+	// Check the version first, because other versions have other fields.
 	var version struct {
 		Version int `json:"version"`
 	}
 	if err := json.Unmarshal(text, &version); err != nil {
-		return nil, fmt.Errorf("its head is damaged: %w", err)
+		return nil, fmt.Errorf("its header is damaged: %w", err)
 	}
 	if version.Version != snapshotVersion {
-		return nil, fmt.Errorf(
-			"it is of version %d, this program reads %d",
-			version.Version,
-			snapshotVersion,
-		)
+		return nil, fmt.Errorf("it has version %d, but this program reads version %d",
+			version.Version, snapshotVersion)
 	}
 
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.DisallowUnknownFields()
-	head := &snapshotHead{}
-	if err := decoder.Decode(head); err != nil {
-		return nil, fmt.Errorf("its head is damaged: %w", err)
+	header := &snapshotHeader{}
+	if err := decoder.Decode(header); err != nil {
+		return nil, fmt.Errorf("its header is damaged: %w", err)
 	}
-	if err := head.check(); err != nil {
+	if err := header.check(); err != nil {
 		return nil, err
 	}
-	return head, nil
+	return header, nil
 }
 
-// check refuses heads that no session has written.
-func (h *snapshotHead) check() error {
+// check refuses a header that no session writes.
+func (h *snapshotHeader) check() error {
 	if len(h.Namespaces) > len(snapshotLanguages) {
 		return fmt.Errorf("it has %d namespaces", len(h.Namespaces))
 	}
@@ -278,7 +271,8 @@ func (h *snapshotHead) check() error {
 	return nil
 }
 
-// readExactly reads n bytes. The buffer grows with what arrives, whatever n says.
+// readExactly reads n bytes. The buffer grows only with the data that arrives, because n is
+// untrusted.
 func readExactly(r io.Reader, n int64) ([]byte, error) {
 	var buffer bytes.Buffer
 	read, err := io.Copy(&buffer, io.LimitReader(r, n))
@@ -291,17 +285,17 @@ func readExactly(r io.Reader, n int64) ([]byte, error) {
 	return buffer.Bytes(), nil
 }
 
-// checkEnd compares the sum that follows, and wants nothing after it.
+// checkEnd compares the checksum that follows, and refuses further data.
 func checkEnd(r io.Reader, sum hash.Hash) error {
 	want, err := readExactly(r, sha256.Size)
 	if err != nil {
 		return err
 	}
 	if !bytes.Equal(want, sum.Sum(nil)) {
-		return errors.New("it is damaged: its checksum is another")
+		return errors.New("it is damaged: its checksum does not match")
 	}
 	if rest, err := io.CopyN(io.Discard, r, 1); rest > 0 || !errors.Is(err, io.EOF) {
-		return errors.New("something follows it")
+		return errors.New("it has trailing data")
 	}
 	return nil
 }

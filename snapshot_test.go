@@ -53,30 +53,20 @@ box, part, gen = Box(41), context[5:9], (n for n in [1])`, "")
 		if len(report.Left) != 1 || report.Left[0].Name != "gen" || report.Moved < 5 {
 			t.Errorf("%+v", report)
 		}
-		prints(
-			t,
-			again,
-			"shared.append(2)\nprint(box.get(), both, part, len(context))",
-			"42 {'a': [1, 2], 'b': [1, 2]} xxxx 8388609\n",
-		)
+		prints(t, again, "shared.append(2)\nprint(box.get(), both, part, len(context))",
+			"42 {'a': [1, 2], 'b': [1, 2]} xxxx 8388609\n")
 	}
 }
 
 func TestASnapshotOfNothingRestoresNothing(t *testing.T) {
 	data := snapshotOf(t, open(t, rlm.SessionConfig{}))
 	session := open(t, rlm.SessionConfig{})
-	if report, err := session.Restore(
-		t.Context(),
-		bytes.NewReader(data),
-	); err != nil ||
+	if report, err := session.Restore(t.Context(), bytes.NewReader(data)); err != nil ||
 		report.Moved != 0 {
 		t.Errorf("%+v, %v", report, err)
 	}
 	prints(t, session, "print(1)", "1\n")
-	if _, err := session.Restore(
-		t.Context(),
-		bytes.NewReader(data),
-	); err == nil ||
+	if _, err := session.Restore(t.Context(), bytes.NewReader(data)); err == nil ||
 		!strings.Contains(err.Error(), "open another one") {
 		t.Errorf("a session that has run: %v", err)
 	}
@@ -99,14 +89,14 @@ func TestADamagedSnapshotIsRefused(t *testing.T) {
 	changed[len(changed)-40] ^= 1
 	namespace := `{"language":"python","format":"pickle","from":"wasm","snippet":1,"bytes":`
 	for want, data := range map[string][]byte{
-		"does not begin":    []byte("PK\x03\x04"),
+		"not a snapshot":    []byte("PK\x03\x04"),
 		"ends early":        cut(1),
 		"checksum":          changed,
-		"something follows": append(slices.Clone(whole), 0),
-		"head has":          append([]byte("rlm-snapshot\n"), 0xff, 0xff, 0xff, 0xff),
+		"trailing data":     append(slices.Clone(whole), 0),
+		"header has":        append([]byte("rlm-snapshot\n"), 0xff, 0xff, 0xff, 0xff),
 		"version 9":         sealed(`{"version":9,"later":1}`, ""),
 		"unknown field":     sealed(`{"version":1,"later":1}`, ""),
-		"head is damaged":   sealed(`{"version":`, ""),
+		"header is damaged": sealed(`{"version":`, ""),
 		"taken with 1":      sealed(`{"version":1,"contexts":[{"kind":"text","bytes":3}],"namespaces":[]}`, ""),
 		"language \"ruby\"": sealed(`{"version":1,"contexts":[],"namespaces":[{"language":"ruby"}]}`, ""),
 		"format \"zip\"": sealed(`{"version":1,"contexts":[],`+
@@ -125,14 +115,9 @@ func TestADamagedSnapshotIsRefused(t *testing.T) {
 		prints(t, fresh, "print(1)", "1\n")
 	}
 	broken := errors.New("the disk is gone")
-	if _, err := open(
-		t,
-		rlm.SessionConfig{},
-	).Restore(
-		t.Context(),
-		iotest.ErrReader(broken),
-	); err == nil {
-		t.Error("a reader that breaks is no error")
+	session = open(t, rlm.SessionConfig{})
+	if _, err := session.Restore(t.Context(), iotest.ErrReader(broken)); err == nil {
+		t.Error("a broken reader is not an error")
 	}
 }
 
@@ -140,10 +125,7 @@ func TestASnapshotKnowsItsContexts(t *testing.T) {
 	session := open(t, rlm.SessionConfig{Contexts: []rlm.Context{rlm.Text("t", "five.")}})
 	data := snapshotOf(t, session)
 	other := open(t, rlm.SessionConfig{Contexts: []rlm.Context{rlm.Text("t", "another")}})
-	if _, err := other.Restore(
-		t.Context(),
-		bytes.NewReader(data),
-	); err == nil ||
+	if _, err := other.Restore(t.Context(), bytes.NewReader(data)); err == nil ||
 		!strings.Contains(err.Error(), "context_0 was a text of size 5") {
 		t.Errorf("%v", err)
 	}

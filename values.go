@@ -10,22 +10,22 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// The host functions by which values enter and leave a session. Only the session's own
-// snippets need them.
+// The host functions that move values into and out of a session. Only snippets of Set, Get
+// and Ask call them.
 const (
 	valueIn  = "_session_value_in"
 	valueOut = "_session_value_out"
 )
 
-// exchange is a value on its way between host and snippet.
+// exchange is a value that moves between the host and a snippet.
 type exchange struct {
 	name  string
 	value tiers.Value
 	wrong string // why the value cannot leave
 }
 
-// Set binds a Python variable to a Go value, by way of the value's JSON: a map becomes a
-// dict, a slice a list, a struct a dict of its fields.
+// Set binds a Python variable to a Go value, through the value's JSON: a map becomes a dict,
+// a slice a list, a struct a dict of its fields.
 func (s *Session) Set(ctx context.Context, name string, value any) error {
 	data, err := json.Marshal(value)
 	if err == nil {
@@ -48,9 +48,9 @@ func (s *Session) Set(ctx context.Context, name string, value any) error {
 	return nil
 }
 
-// Get decodes the JSON of a Python variable into what into points to, as [json.Unmarshal]
-// does. A value that JSON cannot carry is an error that says where it is: a set, bytes, an
-// object, NaN, a dict whose keys are not texts. A tuple comes back as a list.
+// Get decodes the JSON of a Python variable into the value that into points to, like
+// [json.Unmarshal]. A value that JSON cannot carry is an error that says where it is: a set,
+// bytes, an object, NaN, a dict whose keys are not strings. A tuple becomes a list.
 func (s *Session) Get(ctx context.Context, name string, into any) error {
 	if err := s.checkVariable(name); err != nil {
 		return fmt.Errorf("cannot get %q: %w", name, err)
@@ -69,7 +69,7 @@ func (s *Session) Get(ctx context.Context, name string, into any) error {
 	case e.wrong != "":
 		err = fmt.Errorf("JSON cannot carry it: %s%s", name, e.wrong)
 	case e.value == nil:
-		err = fmt.Errorf("the snippet did not hand it over")
+		err = fmt.Errorf("the snippet did not pass it to the host")
 	default:
 		err = json.Unmarshal(e.value, into)
 	}
@@ -126,13 +126,12 @@ finally:
     del _session_hand_over
 `
 
-// isHidden reports whether a name belongs to a function that only the session's own
-// snippets need.
+// isHidden reports whether a name is reserved for functions that the model does not see.
 func isHidden(name string) bool {
 	return strings.HasPrefix(name, "_rlm_") || strings.HasPrefix(name, "_session_")
 }
 
-// checkVariable refuses names that are no variables of snippets.
+// checkVariable refuses names that a variable of snippets cannot have.
 func (s *Session) checkVariable(name string) error {
 	if err := protocol.CheckName(name); err != nil {
 		return fmt.Errorf("it is not a free Python identifier")
@@ -143,7 +142,7 @@ func (s *Session) checkVariable(name string) error {
 	return nil
 }
 
-// exchange runs a snippet of the session's own that moves a value.
+// exchange runs a snippet that moves a value.
 func (s *Session) exchange(ctx context.Context, e *exchange, source string) error {
 	if !s.exchanges {
 		functions := []tiers.Function{{Name: valueIn}, {Name: valueOut}}
@@ -171,7 +170,7 @@ func (s *Session) exchange(ctx context.Context, e *exchange, source string) erro
 func (e *exchange) answer(call tiers.Call) (tiers.Value, error) {
 	switch {
 	case e == nil:
-		return nil, fmt.Errorf("the session moves no value now")
+		return nil, fmt.Errorf("no value is being moved")
 	case call.Function == valueIn:
 		return e.value, nil
 	case len(call.Args) != 2:

@@ -26,11 +26,7 @@ func TestValuesGoInAndComeBack(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := any("not set")
-		if err := session.Get(
-			t.Context(),
-			"v",
-			&got,
-		); err != nil ||
+		if err := session.Get(t.Context(), "v", &got); err != nil ||
 			!reflect.DeepEqual(got, value) {
 			t.Errorf("%.60v comes back as %.60v (%v)", value, got, err)
 		}
@@ -95,11 +91,7 @@ func TestWhatJSONCannotCarryIsAnError(t *testing.T) {
 	} {
 		prints(t, session, "v = "+expression, "")
 		var got any
-		if err := session.Get(
-			t.Context(),
-			"v",
-			&got,
-		); err == nil ||
+		if err := session.Get(t.Context(), "v", &got); err == nil ||
 			!strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, %v", expression, got, err)
 		}
@@ -111,19 +103,11 @@ func TestWhatJSONCannotCarryIsAnError(t *testing.T) {
 		"llm_query": "reserved", "_session_value_in": "reserved", "a; b": "identifier", "": "identifier",
 	} {
 		var got any
-		if err := session.Get(
-			t.Context(),
-			name,
-			&got,
-		); err == nil ||
+		if err := session.Get(t.Context(), name, &got); err == nil ||
 			!strings.Contains(err.Error(), want) {
 			t.Errorf("Get %q: %v", name, err)
 		}
-		if err := session.Set(
-			t.Context(),
-			name,
-			1,
-		); name != "missing" &&
+		if err := session.Set(t.Context(), name, 1); name != "missing" &&
 			(err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("Set %q: %v", name, err)
 		}

@@ -16,21 +16,21 @@ type WorkflowOutcome = workflow.Outcome
 type WorkflowTask struct {
 	// File is the workflow: see [ParseWorkflow].
 	File *workflow.File
-	// Input is what the state begins with.
+	// Input is the initial state.
 	Input map[string]any
 	// Policy says which tiers may run the file's Python.
 	Policy Policy
-	// Labels say for whom the run works: see [SessionConfig]. Its events have them, too.
+	// Labels name the caller of the run: see [SessionConfig]. They are in its events, too.
 	Labels map[string]string
-	// Config is the models and the bounds. Its Open is made of the fields above.
+	// Config has the models and the bounds. Workflow sets its Open from the fields above.
 	Config workflow.Config
 }
 
 // Workflow runs the nodes of a file one after the other over one state. The Outcome's
-// status says how the run ended, and how far it came. The error is a [*SetupError] if
-// nothing was begun, with a line for each problem if the file is wrong; a
-// [*workflow.NodeError] if a node could not do its work; the context's cause if it ended;
-// or what broke. A budget that was used up is no error.
+// status says how the run ended; its state has the results until then. The error is a
+// [*SetupError] if the run could not begin, with a line for each problem in the file; a
+// [*workflow.NodeError] if a node failed; the context's cause if the context ended; or the
+// failure that ended the run. An exhausted budget is not an error.
 func (e *Engine) Workflow(ctx context.Context, task WorkflowTask) (WorkflowOutcome, error) {
 	refused := func(err error) (WorkflowOutcome, error) {
 		return WorkflowOutcome{Status: ledger.StatusFailed, Reason: err.Error()}, refuse(err)
@@ -43,20 +43,20 @@ func (e *Engine) Workflow(ctx context.Context, task WorkflowTask) (WorkflowOutco
 
 	cfg := task.Config
 	cfg.Open = e.opener(task.Policy, task.Labels)
-	cfg.Progress = labelled(cfg.Progress, task.Labels)
+	cfg.Progress = addLabels(cfg.Progress, task.Labels)
 
 	return task.File.Run(ctx, cfg, task.Input)
 }
 
-// ParseWorkflow reads a workflow file, which is called name in problems. Schemas may lie in
-// the file's Folder, which is empty. The error has a line for each problem with the
+// ParseWorkflow reads a workflow file. Problems refer to it as name. If its schemas are files,
+// set the Folder of the result, which is empty. The error has a line for each problem with the
 // structure of the file; [CheckWorkflow] finds the other problems.
 func ParseWorkflow(name string, source []byte) (*workflow.File, error) {
 	return workflow.Parse(name, source)
 }
 
-// CheckWorkflow finds what is wrong with a workflow file, by line and column, and runs
-// nothing. The error is the context's, or says that this machine cannot check templates.
+// CheckWorkflow returns the problems of a workflow file, by line and column. It runs nothing.
+// The error is the context's, or says that this machine cannot check templates.
 func CheckWorkflow(ctx context.Context, file *workflow.File) (problems []string, err error) {
 	err = file.Check(ctx)
 	var found *workflow.FileError
@@ -69,15 +69,16 @@ func CheckWorkflow(ctx context.Context, file *workflow.File) (problems []string,
 	return problems, nil
 }
 
-// ExplainWorkflow says more about an error of [Engine.Workflow] than its text: the traceback
-// of the file's Python, and a line for each attempt of a loop that failed.
+// ExplainWorkflow returns details of an error of [Engine.Workflow]: the traceback of the
+// file's Python, and a line for each attempt of a failed loop.
 func ExplainWorkflow(err error) (traceback string, attempts []string) {
 	var failed *workflow.NodeError
 	if !errors.As(err, &failed) {
 		return "", nil
 	}
 	for _, a := range failed.Attempts {
-		line := fmt.Sprintf("attempt %d: score %.2f, errors: %d", a.Iteration, a.Score, len(a.Errors))
+		line := fmt.Sprintf("attempt %d: score %.2f, errors: %d",
+			a.Iteration, a.Score, len(a.Errors))
 		attempts = append(attempts, line)
 	}
 	return failed.Traceback, attempts

@@ -62,10 +62,8 @@ func TestADamagedImageIsMadeAnew(t *testing.T) {
 // quick runs a snippet that must print 2, and returns what is on stderr.
 func quick(t *testing.T, cache string) string {
 	t.Helper()
-	cmd := exec.CommandContext(
-		t.Context(),
-		"rlm", "exec", "--cache-dir", cache, "-c", "print(1 + 1)",
-	)
+	cmd := exec.CommandContext(t.Context(),
+		"rlm", "exec", "--cache-dir", cache, "-c", "print(1 + 1)")
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()

@@ -9,13 +9,13 @@ import (
 	"github.com/rlmhq/rlm/cmd/rlm/internal/config"
 )
 
-const configLong = `Print every setting in force, its value, and where it comes from.
+const configLong = `Print every setting in force, its value and its source.
 
-A flag goes over a variable, a variable over the configuration file, that over
-the default. The flags of the other commands can be given here, too, to see what
-they would do. Keys are never printed.`
+Flags override variables, variables override the configuration file, and the file
+overrides the defaults. Add flags of other commands to see their effect. Keys are
+never printed.`
 
-// jsonSetting is a setting in what --json prints.
+// jsonSetting is one setting in the output of --json.
 type jsonSetting struct {
 	Key      string        `json:"key"`
 	Value    any           `json:"value"`
@@ -30,7 +30,7 @@ func newConfig(e *env) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "config",
-		Short: "Print every setting in force, and where it comes from",
+		Short: "Print every setting and its source",
 		Long:  configLong,
 		Args:  cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
@@ -41,14 +41,9 @@ func newConfig(e *env) *cobra.Command {
 		},
 	}
 
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object instead")
-	config.AddFlags(
-		cmd.Flags(),
-		config.In(
-			config.Routing, config.Limits, config.Models, config.Run, config.Reflect,
-			config.Triggers,
-		),
-	)
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
+	config.AddFlags(cmd.Flags(), config.In(config.Routing, config.Limits, config.Models,
+		config.Run, config.Reflect, config.Triggers))
 
 	return cmd
 }
@@ -81,7 +76,7 @@ func showConfig(e *env, asJSON bool) error {
 	if file == "" {
 		file = "none"
 	}
-	if _, err := fmt.Fprintln(e.stdout, "configuration file:", printable(file)); err != nil {
+	if _, err := fmt.Fprintln(e.stdout, "configuration file:", escape(file)); err != nil {
 		return err
 	}
 
@@ -92,18 +87,13 @@ func showConfig(e *env, asJSON bool) error {
 			group = s.Group
 			_, _ = fmt.Fprintf(w, "\n%s\tvalue\tfrom\n", group)
 		}
-		value := printable(s.Value.String())
+		value := escape(s.Value.String())
 		if value == "" {
 			value = "-"
 		}
 
-		_, _ = fmt.Fprintf(
-			w,
-			"  %s\t%s\t%s\n",
-			s.Key,
-			value,
-			printable(e.settings.From(s.Key).String()),
-		)
+		_, _ = fmt.Fprintf(w, "  %s\t%s\t%s\n", s.Key, value,
+			escape(e.settings.From(s.Key).String()))
 	}
 
 	return w.Flush()

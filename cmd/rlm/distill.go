@@ -16,7 +16,7 @@ import (
 	"github.com/rlmhq/rlm/repl/ledger"
 )
 
-// distillFlags are the flags of `rlm distill` that are no settings.
+// distillFlags are the flags of `rlm distill` that are not settings.
 type distillFlags struct {
 	clusters int
 	noEdits  bool
@@ -24,23 +24,23 @@ type distillFlags struct {
 	quiet    bool
 }
 
-const distillLong = `Make few findings of many traces of failed runs: clusters of failures with a
-common cause, and edits that would mend them, the most promising first.
+const distillLong = `Reduce many traces of failed runs to a few findings: clusters of failures with
+a common cause and, with a model, edits that would fix them, the most promising
+first.
 
-The file has one JSON object a line, - for stdin. More failures than
-trace_threshold go to a run, as of rlm run, whose snippets read all of them;
-fewer are clustered by their words, without a model. Edits are proposed if there
-is a model. docs/distill.md says what a failure is.
+The file has one JSON object per line; - reads stdin. If it has more failures than
+trace_threshold, a run reads them all, as with rlm run. Otherwise they are
+clustered by their words, without a model. docs/distill.md defines a failure.
 
-Exit codes: 0 done, 2 usage, a file that cannot be read, no key, unknown model or
-server away, 3 no tier may run snippets, 5 something broke, 6 the budget was used
-up (what there was is printed), 130 interrupted.`
+Exit codes: 0 done, 2 usage error, unreadable file, missing key, unknown model or
+unavailable server, 3 no tier may run snippets, 5 a failure during the run, 6 the
+budget ran out (partial findings are printed), 130 interrupted.`
 
 func newDistill(e *env) *cobra.Command {
 	var f distillFlags
 	cmd := &cobra.Command{
 		Use:   "distill TRACES.jsonl",
-		Short: "Cluster traces of failed runs, and propose edits that would mend them",
+		Short: "Cluster failed runs and propose edits",
 		Long:  distillLong,
 		Example: `  rlm distill traces.jsonl
   rlm distill traces.jsonl --model openai/gpt-5 --sub-model openai/gpt-5-mini --max-usd 5 --json`,
@@ -50,23 +50,23 @@ func newDistill(e *env) *cobra.Command {
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), e, args[0]) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return f.run(cmd.Context(), e, args[0])
+		},
 	}
 
 	flags := cmd.Flags()
-	flags.IntVar(&f.clusters, "clusters", defaultClusters, "clusters at most")
+	flags.IntVar(&f.clusters, "clusters", defaultClusters, "maximum number of clusters")
 	flags.BoolVar(&f.noEdits, "no-edits", false, "propose no edits")
 	flags.BoolVar(&f.json, "json", false, "print one JSON object")
-	flags.BoolVar(&f.quiet, "quiet", false, "nothing on stderr but errors")
-	config.AddFlags(
-		flags,
-		config.In(config.Routing, config.Limits, config.Models, config.Run, config.Triggers),
-	)
+	flags.BoolVar(&f.quiet, "quiet", false, "print only errors on stderr")
+	config.AddFlags(flags,
+		config.In(config.Routing, config.Limits, config.Models, config.Run, config.Triggers))
 
 	return cmd
 }
 
-// run distils a file.
+// run distils the traces of a file.
 func (f *distillFlags) run(ctx context.Context, e *env, name string) error {
 	var task rlm.DistillTask
 	if err := readCorpus(e, name, &task); err != nil {
@@ -83,7 +83,7 @@ func (f *distillFlags) run(ctx context.Context, e *env, name string) error {
 
 	view := newView(e, f.quiet)
 	defer view.close()
-	open := e.newEngine // without a model nothing runs in it
+	open := e.newEngine // without a model, no snippet runs: it needs no preparation
 	if task.Config.Run.Model != "" {
 		open = func(note func(string, ...any)) (*rlm.Engine, error) { return e.engine(ctx, note) }
 	}
@@ -105,7 +105,7 @@ func (f *distillFlags) run(ctx context.Context, e *env, name string) error {
 	return f.finish(e, &outcome, err)
 }
 
-// complete gives a task what the flags and the settings say.
+// complete copies the flags and the settings into a task.
 func (f *distillFlags) complete(e *env, task *rlm.DistillTask, models ledger.Models) error {
 	var run rlm.AnswerTask
 	if err := configure(e, &run, models); err != nil {
@@ -113,13 +113,12 @@ func (f *distillFlags) complete(e *env, task *rlm.DistillTask, models ledger.Mod
 	}
 	setTriggers(e.settings, &run)
 	if run.Config.Model == "" && e.settings.From("sub_model").Kind == config.FromFlag {
-		return errors.New(
-			"--sub-model has no use without --model: runs ask both, and words are clustered without any",
-		)
+		return errors.New("--sub-model has no effect without --model: give both")
 	}
 
 	task.Config.Run = run.Config
 	task.Config.Clusters, task.Config.NoEdits = f.clusters, f.noEdits
+
 	var err error
 	task.Policy, err = policy(e.settings)
 	return err
@@ -143,29 +142,29 @@ func readCorpus(e *env, name string, task *rlm.DistillTask) (err error) {
 	return nil
 }
 
-// finish prints what the traces came to, and returns the exit code.
+// finish prints the findings and returns an error with the exit code.
 func (f *distillFlags) finish(e *env, r *rlm.DistillOutcome, err error) error {
 	var setup *rlm.SetupError
 	if errors.As(err, &setup) {
 		return &exitError{exitUsage, err}
 	}
-	e.recorded(r.Trace, f.quiet)
+	e.noteRecord(r.Trace, f.quiet)
 	if err != nil && len(r.Clusters) == 0 {
-		return runFailure(err)
+		return addExitCode(err)
 	}
 
 	var writing error
 	if f.json {
 		writing = printLine(e.stdout, r)
 	} else {
-		_, writing = io.WriteString(e.stdout, distillText(r))
+		_, writing = io.WriteString(e.stdout, formatFindings(r))
 	}
 
 	if writing != nil {
 		return &exitError{exitBroken, fmt.Errorf("cannot write the findings: %w", writing)}
 	}
 	if err != nil {
-		return runFailure(err)
+		return addExitCode(err)
 	}
 	if r.Partial {
 		return &exitError{exitPartial, errors.New(strings.Join(r.Notes, "; "))}
@@ -174,52 +173,34 @@ func (f *distillFlags) finish(e *env, r *rlm.DistillOutcome, err error) error {
 	return nil
 }
 
-// distillText is what the traces came to, for people. Names and texts are those of
-// traces and models.
-func distillText(r *rlm.DistillOutcome) string {
+// formatFindings shows the findings as text. Traces and models wrote the names and texts,
+// so they are escaped.
+func formatFindings(r *rlm.DistillOutcome) string {
 	var b strings.Builder
-	fmt.Fprintf(
-		&b,
-		"%s of %s, in %s (by %s)\n",
-		english.Plural(r.Failed, "failure", ""),
+	fmt.Fprintf(&b, "%s of %s, in %s (by %s)\n", english.Plural(r.Failed, "failure", ""),
 		english.Plural(r.Failed+r.Passed, "trace", ""),
-		english.Plural(len(r.Clusters), "cluster", ""),
-		r.Method,
-	)
+		english.Plural(len(r.Clusters), "cluster", ""), r.Method)
 
 	for i, c := range r.Clusters {
-		fmt.Fprintf(&b, "\n%d. %s: %d (%.0f%%)", i+1, printable(c.Name), c.Count, 100*c.Share)
+		fmt.Fprintf(&b, "\n%d. %s: %d (%.0f%%)", i+1, escape(c.Name), c.Count, 100*c.Share)
 		if len(c.Components) > 0 {
-			fmt.Fprintf(&b, " in %s", short(strings.Join(c.Components, ", "), 100))
+			fmt.Fprintf(&b, " in %s", shorten(strings.Join(c.Components, ", "), 100))
 		}
-		fmt.Fprintf(&b, "\n   %s\n", short(c.Summary, 200))
+		fmt.Fprintf(&b, "\n   %s\n", shorten(c.Summary, 200))
 		if c.RootCause != "" {
-			fmt.Fprintf(&b, "   cause: %s\n", short(c.RootCause, 300))
+			fmt.Fprintf(&b, "   cause: %s\n", shorten(c.RootCause, 300))
 		}
 
-		fmt.Fprintf(
-			&b,
-			"   such as %s\n",
-			short(strings.Join(c.Failures[:min(5, len(c.Failures))], ", "), 200),
-		)
+		fmt.Fprintf(&b, "   such as %s\n",
+			shorten(strings.Join(c.Failures[:min(5, len(c.Failures))], ", "), 200))
 	}
 
 	for _, edit := range r.Edits {
-		fmt.Fprintf(
-			&b,
+		fmt.Fprintf(&b,
 			"\nedit %d: %s (%s, %s effort), for %s\n   %s\n   because: %s\n   then: %s\n",
-			edit.Priority,
-			printable(edit.Component),
-			edit.Kind,
-			edit.Effort,
-			short(
-				strings.Join(edit.Clusters, ", "),
-				100,
-			),
-			short(edit.Change, 500),
-			short(edit.Rationale, 300),
-			short(edit.Prediction, 300),
-		)
+			edit.Priority, escape(edit.Component), edit.Kind, edit.Effort,
+			shorten(strings.Join(edit.Clusters, ", "), 100), shorten(edit.Change, 500),
+			shorten(edit.Rationale, 300), shorten(edit.Prediction, 300))
 	}
 
 	return b.String()

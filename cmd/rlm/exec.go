@@ -16,7 +16,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// maxSource and maxStdin bound what is read of code and of a context on stdin.
+// maxSource and maxStdin bound a source file and a context from stdin, in bytes.
 const (
 	maxSource = 64 << 20
 	maxStdin  = 1 << 40
@@ -34,32 +34,26 @@ type execFlags struct {
 	files    files
 }
 
-// addCode adds the flags that every command with code has.
+// addCode adds the flags of all commands that take code.
 func (f *execFlags) addCode(flags *pflag.FlagSet) {
-	flags.StringArrayVarP(
-		&f.code,
-		"code",
-		"c",
-		nil,
-		"code to run, instead of files; may be repeated",
-	)
-
+	flags.StringArrayVarP(&f.code, "code", "c", nil,
+		"code to run, instead of files; repeatable")
 	f.routing.add(flags)
 	config.AddFlags(flags, config.In(config.Routing))
 }
 
 const execLong = `Run Python or Go in a sandbox, over contexts of any size.
 
-The snippet finds the first context as ` + "`context`" + `, further ones as context_1,
-context_2, ... A file up to 8 MiB is a str; a longer one answers as a str does
-without being loaded; a directory is a mapping of relative paths to texts. Go
-finds them as Context, Context_1, ...
+The first context is the variable ` + "`context`" + `, further ones are context_1, context_2
+and so on. A file up to 8 MiB is a str. A larger one behaves like a str without
+being loaded. A directory is a mapping of relative paths to texts. In Go, the
+variables are Context, Context_1 and so on.
 
-What the snippet writes goes to stdout, then the value of FINAL(...). Several
+The snippet's output goes to stdout, followed by the value of FINAL(...). Several
 files run in order in one session, up to the first that fails or calls FINAL.
 
-Exit codes: 0 fine, 1 the snippet raised, 2 usage or bad input, 3 no tier may
-run it, 4 a limit (named on stderr), 5 the tier broke, 130 interrupted.`
+Exit codes: 0 success, 1 the snippet raised, 2 usage or bad input, 3 no tier may
+run it, 4 a limit fired (stderr names it), 5 the tier broke, 130 interrupted.`
 
 func newExec(e *env) *cobra.Command {
 	f := execFlags{runs: true}
@@ -73,14 +67,10 @@ func newExec(e *env) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withEngine(cmd, e, &f, args, func(s *rlm.Session, jobs []tiers.Job) error {
 				for _, text := range s.CheckContexts(cmd.Context()) {
-					f.note(e)("%s", printable(text))
+					f.note(e)("%s", escape(text))
 				}
-				return f.files.collect(
-					cmd.Context(),
-					s,
-					f.note(e),
-					runAll(cmd.Context(), e, f, s, jobs),
-				)
+				return f.files.collect(cmd.Context(), s, f.note(e),
+					runAll(cmd.Context(), e, f, s, jobs))
 			})
 		},
 	}
@@ -89,22 +79,13 @@ func newExec(e *env) *cobra.Command {
 	f.addCode(flags)
 	config.AddFlags(flags, config.In(config.Limits))
 	f.files.add(flags)
-	flags.StringArrayVar(
-		&f.contexts,
-		"context",
-		nil,
-		"file or directory to work on, - for stdin; may be repeated",
-	)
-
-	flags.BoolVar(
-		&f.explain,
-		"explain",
-		false,
-		"also say on stderr where each snippet runs, and why",
-	)
-
-	flags.BoolVar(&f.json, "json", false, "print one JSON object for each snippet instead")
-	flags.BoolVar(&f.quiet, "quiet", false, "no notes on stderr, errors only")
+	flags.StringArrayVar(&f.contexts, "context", nil,
+		"file or directory to work on, - for stdin; repeatable")
+	flags.BoolVar(&f.explain, "explain", false,
+		"also print on stderr where each snippet runs, and why")
+	flags.BoolVar(&f.json, "json", false,
+		"print one JSON object for each snippet, instead of its output")
+	flags.BoolVar(&f.quiet, "quiet", false, "print errors on stderr, but no notes")
 	return cmd
 }
 
@@ -126,11 +107,11 @@ func withEngine(
 	use func(*rlm.Session, []tiers.Job) error,
 ) error {
 	ctx := cmd.Context()
-	jobs, err := f.jobs(e, args)
+	jobs, err := f.readJobs(e, args)
 	if err != nil {
 		return &exitError{exitUsage, err}
 	}
-	cfg, err := f.session(e)
+	cfg, err := f.sessionConfig(e)
 	if err != nil {
 		return &exitError{exitUsage, err}
 	}
@@ -154,7 +135,7 @@ func withEngine(
 	return use(session, jobs)
 }
 
-// newEngine makes an engine by the settings. It prepares nothing.
+// newEngine returns an engine with the settings. It prepares no tier.
 func (e *env) newEngine(note func(string, ...any)) (*rlm.Engine, error) {
 	engine, err := rlm.New(rlm.Options{
 		CacheDir:   e.settings.CacheDir,
@@ -169,36 +150,40 @@ func (e *env) newEngine(note func(string, ...any)) (*rlm.Engine, error) {
 	return engine, nil
 }
 
-// engine makes an engine by the settings, ready for snippets.
+// engine returns an engine with the settings, ready for snippets.
 func (e *env) engine(ctx context.Context, note func(string, ...any)) (*rlm.Engine, error) {
 	engine, err := e.newEngine(note)
 	if err != nil {
 		return nil, err
 	}
-	if name := e.settings.Tier; name != "auto" && !knows(engine, name) {
-		err = &exitError{
-			exitUsage,
-			fmt.Errorf("--tier %q: there is no such tier, see `rlm tiers`", name),
-		}
-	} else if warm := engine.Warm(ctx); warm != nil { // before a bad context is looked at, which is another mistake
-		err = &exitError{exitBroken, warm}
-	}
 
-	if err != nil {
+	if err := e.prepare(ctx, engine); err != nil {
 		return nil, errors.Join(err, engine.Close())
 	}
 	return engine, nil
 }
 
-func knows(engine *rlm.Engine, name string) bool {
-	return slices.ContainsFunc(
-		engine.Tiers(),
-		func(t tiers.Tier) bool { return t.Info().Name == name },
-	)
+// prepare checks the tier of the settings and warms the engine. A command calls it before it
+// opens contexts, so that a broken tier is not reported as a bad context.
+func (e *env) prepare(ctx context.Context, engine *rlm.Engine) error {
+	if name := e.settings.Tier; name != "auto" && !hasTier(engine, name) {
+		return &exitError{
+			exitUsage, fmt.Errorf("--tier %q: unknown tier: `rlm tiers` lists them", name),
+		}
+	}
+	if err := engine.Warm(ctx); err != nil {
+		return &exitError{exitBroken, err}
+	}
+	return nil
 }
 
-// jobs returns the snippets in order. A language that is not known yet is empty.
-func (f *execFlags) jobs(e *env, args []string) ([]tiers.Job, error) {
+func hasTier(engine *rlm.Engine, name string) bool {
+	return slices.ContainsFunc(engine.Tiers(),
+		func(t tiers.Tier) bool { return t.Info().Name == name })
+}
+
+// readJobs returns the snippets in order. An unknown language is empty.
+func (f *execFlags) readJobs(e *env, args []string) ([]tiers.Job, error) {
 	var jobs []tiers.Job
 	add := func(source, file string) error {
 		language, err := f.routing.languageOf(file)
@@ -207,7 +192,7 @@ func (f *execFlags) jobs(e *env, args []string) ([]tiers.Job, error) {
 	}
 
 	if len(f.code) > 0 && len(args) > 0 {
-		return nil, errors.New("give code by -c or by files, not by both")
+		return nil, errors.New("give code with -c or in files, not both")
 	}
 	for _, source := range f.code {
 		if err := add(source, ""); err != nil {
@@ -217,7 +202,7 @@ func (f *execFlags) jobs(e *env, args []string) ([]tiers.Job, error) {
 
 	if len(f.code) == 0 && len(args) == 0 {
 		if e.terminal {
-			return nil, errors.New("there is no code: give -c CODE, a FILE, or - for stdin")
+			return nil, errors.New("no code: give -c CODE, a FILE, or - for stdin")
 		}
 		args = []string{"-"}
 	}
@@ -244,10 +229,9 @@ func (f *execFlags) readSource(stdin io.Reader, name string) (string, error) {
 		}
 		defer file.Close()
 		r = file
-	} else if f.stdinContext() {
-		return "", errors.New(
-			"stdin cannot be both the code and a context: give the code by -c or a file",
-		)
+	} else if f.readsContextFromStdin() {
+		return "", errors.New("stdin cannot be both the code and a context: " +
+			"give the code with -c or in a file")
 	}
 
 	data, err := io.ReadAll(io.LimitReader(r, maxSource+1))
@@ -255,17 +239,14 @@ func (f *execFlags) readSource(stdin io.Reader, name string) (string, error) {
 		return "", fmt.Errorf("cannot read the code %s: %w", name, err)
 	}
 	if len(data) > maxSource {
-		return "", fmt.Errorf(
-			"the code %s is longer than %d MiB: pass data by --context",
-			name,
-			maxSource>>20,
-		)
+		return "", fmt.Errorf("the code %s is longer than %d MiB: pass data with --context", name,
+			maxSource>>20)
 	}
 
 	return string(data), nil
 }
 
-func (f *execFlags) stdinContext() bool {
+func (f *execFlags) readsContextFromStdin() bool {
 	for _, c := range f.contexts {
 		if c == "-" {
 			return true
@@ -274,8 +255,8 @@ func (f *execFlags) stdinContext() bool {
 	return false
 }
 
-// session makes the session's configuration of the flags and settings.
-func (f *execFlags) session(e *env) (rlm.SessionConfig, error) {
+// sessionConfig makes a session's configuration from the flags and settings.
+func (f *execFlags) sessionConfig(e *env) (rlm.SessionConfig, error) {
 	policy, err := policy(e.settings)
 	cfg := rlm.SessionConfig{
 		Deterministic: e.settings.Deterministic,
@@ -287,23 +268,23 @@ func (f *execFlags) session(e *env) (rlm.SessionConfig, error) {
 	if err != nil || !f.runs {
 		return cfg, err
 	}
-	if cfg.Mounts, err = f.files.mounted(); err != nil {
+	if cfg.Mounts, err = f.files.parseMounts(); err != nil {
 		return cfg, err
 	}
-	if err := f.files.check(); err != nil {
+	if err := f.files.makeOutFolder(); err != nil {
 		return cfg, err
 	}
 
 	cfg.Out = f.files.out != ""
-	cfg.Contexts, err = contextsOf(f.contexts, e.stdin)
+	cfg.Contexts, err = makeContexts(f.contexts, e.stdin)
 	return cfg, err
 }
 
-// defaultOutput is how many bytes of a snippet's output are kept for people.
+// defaultOutput is the default limit of a snippet's printed output, in bytes.
 const defaultOutput = 20_000
 
-// contextsOf are the contexts of the flag --context.
-func contextsOf(paths []string, stdin io.Reader) ([]rlm.Context, error) {
+// makeContexts makes the contexts of the flag --context.
+func makeContexts(paths []string, stdin io.Reader) ([]rlm.Context, error) {
 	var all []rlm.Context
 	seen := false
 	for _, path := range paths {
@@ -312,7 +293,7 @@ func contextsOf(paths []string, stdin io.Reader) ([]rlm.Context, error) {
 			continue
 		}
 		if seen {
-			return nil, errors.New("--context - may be given once")
+			return nil, errors.New("--context - can be given only once: stdin has one reader")
 		}
 
 		seen = true
@@ -324,13 +305,9 @@ func contextsOf(paths []string, stdin io.Reader) ([]rlm.Context, error) {
 
 // runAll runs the snippets up to the first that fails or calls FINAL.
 func runAll(
-	ctx context.Context,
-	e *env,
-	f execFlags,
-	session *rlm.Session,
-	jobs []tiers.Job,
+	ctx context.Context, e *env, f execFlags, session *rlm.Session, jobs []tiers.Job,
 ) error {
-	stdout, stderr := &lasting{w: e.stdout}, &lasting{w: e.stderr}
+	stdout, stderr := &stickyWriter{w: e.stdout}, &stickyWriter{w: e.stderr}
 	for _, job := range jobs {
 		if !f.json {
 			job.Stdout, job.Stderr = stdout, stderr
@@ -343,12 +320,12 @@ func runAll(
 		}
 
 		if err != nil {
-			return runFailure(err)
+			return addExitCode(err)
 		}
 		if stdout.err != nil {
 			return &exitError{exitBroken, fmt.Errorf("cannot write the output: %w", stdout.err)}
 		}
-		if err := report(e.after(stdout, stderr), f, result); err != nil {
+		if err := report(e.endOutput(stdout, stderr), f, result); err != nil {
 			return err
 		}
 		if code := resultCode(result.Result); code != exitOK {
@@ -363,7 +340,7 @@ func runAll(
 	return nil
 }
 
-func runFailure(err error) error {
+func addExitCode(err error) error {
 	var rejected *tiers.RejectedError
 	if errors.Is(err, rlm.ErrNoTier) || errors.As(err, &rejected) {
 		return &exitError{exitNoTier, err}

@@ -11,19 +11,19 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-const explainLong = `Say where code would run, and why, without running it.
+const explainLong = `Show which tier would run code, and why. Nothing runs.
 
-The table names the tiers that may run the code, in the order in which they would
-be tried, and for every other the reason against it.
+The table lists the tiers that may run the code, in order, and the reason against
+every other tier.
 
-Exit codes: 0 a tier may run it, 1 it is not valid code, 2 usage, 3 no tier may
+Exit codes: 0 a tier may run it, 1 the code is not valid, 2 usage, 3 no tier may
 run it, 5 the analyser broke.`
 
 func newExplain(e *env) *cobra.Command {
 	var f execFlags
 	cmd := &cobra.Command{
 		Use:     "explain [-c CODE | FILE... | -]",
-		Short:   "Say where code would run, and why, without running it",
+		Short:   "Show which tier would run code, and why",
 		Long:    explainLong,
 		Example: "  rlm explain -c 'import numpy'\n  rlm explain --allow-local --json script.py",
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -57,12 +57,11 @@ func newExplain(e *env) *cobra.Command {
 	flags := cmd.Flags()
 	f.addCode(flags)
 	config.AddFlags(flags, config.In(config.Limits))
-	flags.BoolVar(&f.json, "json", false, "print one JSON object for each snippet instead")
+	flags.BoolVar(&f.json, "json", false, "print one JSON object for each snippet")
 	return cmd
 }
 
-// showPlan prints a plan: its text for people or, if it is not nil, the plan as JSON for
-// programs.
+// showPlan prints a plan as JSON, or its text if the plan is nil.
 func showPlan(w io.Writer, text string, plan any) error {
 	if plan != nil {
 		return printLine(w, plan)

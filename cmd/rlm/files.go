@@ -15,38 +15,26 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// files are the flags about files of the host that a snippet reads, and about its
-// own that come back.
+// files are the flags about files that a snippet reads from the host or brings back.
 type files struct {
 	mounts []string
 	out    string
 }
 
 func (f *files) add(flags *pflag.FlagSet) {
-	flags.StringArrayVar(
-		&f.mounts,
-		"mount",
-		nil,
-		"file or folder to show, as `SRC:DST`, read-only (tier docker); may be repeated",
-	)
-
-	flags.StringVar(
-		&f.out,
-		"out",
-		"",
-		"empty or new `folder` for the files that snippets write below /out (tier docker)",
-	)
+	flags.StringArrayVar(&f.mounts, "mount", nil,
+		"file or folder to show, as `SRC:DST`, read-only (tier docker); repeatable")
+	flags.StringVar(&f.out, "out", "",
+		"empty or new `folder` for the files that snippets write below /out (tier docker)")
 }
 
-// check makes the folder for the files that come back, before anything runs for them.
-func (f *files) check() error {
+// makeOutFolder makes the folder of --out, so that a bad one is an error before any code
+// runs.
+func (f *files) makeOutFolder() error {
 	if f.out == "" {
 		return nil
 	}
-	err := os.MkdirAll(
-		f.out,
-		0o755,
-	) //nolint:gosec // as every program makes them; the umask decides
+	err := os.MkdirAll(f.out, 0o755) //nolint:gosec // the umask decides
 
 	if err == nil {
 		var entries []os.DirEntry
@@ -61,30 +49,24 @@ func (f *files) check() error {
 	return nil
 }
 
-// mounted reads the mounts: SRC:DST, or SRC:DST:ro.
-func (f *files) mounted() ([]tiers.Mount, error) {
+// parseMounts reads the flags --mount: SRC:DST, or SRC:DST:ro.
+func (f *files) parseMounts() ([]tiers.Mount, error) {
 	var list []tiers.Mount
 	for _, given := range f.mounts {
 		text, mode := given, "ro"
-		if head, last, found := cutLast(
-			given,
-		); found && !strings.Contains(last, "/") &&
-			strings.Contains(head, ":") {
-			text, mode = head, last
+		mount, last, found := cutLastColon(given)
+		if found && !strings.Contains(last, "/") && strings.Contains(mount, ":") {
+			text, mode = mount, last
 		}
 
-		source, target, found := cutLast(text)
+		source, target, found := cutLastColon(text)
 		switch {
 		case mode != "ro":
-			return nil, fmt.Errorf(
-				"--mount %s: what is mounted can only be read (ro); files come back by --out",
-				given,
-			)
+			return nil, fmt.Errorf("--mount %s: mounts are read-only (ro); "+
+				"snippets write files below /out, see --out", given)
 		case !found || source == "" || target == "":
-			return nil, fmt.Errorf(
-				"--mount %s: give a file or folder and where snippets find it, such as ./data:/data",
-				given,
-			)
+			return nil, fmt.Errorf("--mount %s: give a file or folder and its place in the "+
+				"sandbox, such as ./data:/data", given)
 		}
 
 		absolute, err := filepath.Abs(source)
@@ -101,7 +83,7 @@ func (f *files) mounted() ([]tiers.Mount, error) {
 	return list, nil
 }
 
-func cutLast(text string) (head, last string, found bool) {
+func cutLastColon(text string) (head, last string, found bool) {
 	i := strings.LastIndexByte(text, ':')
 	if i < 0 {
 		return text, "", false
@@ -109,13 +91,11 @@ func cutLast(text string) (head, last string, found bool) {
 	return text[:i], text[i+1:], true
 }
 
-// collect brings the files back, however the snippets ended; ended is how. An
-// interrupt has ended the snippets, not this: the tier bounds how long it takes.
+// collect copies the files from the sandbox after the snippets ended, with the error
+// ended. It ignores an interrupt, which was meant for the snippets; the tier bounds its
+// time.
 func (f *files) collect(
-	ctx context.Context,
-	s *rlm.Session,
-	note func(string, ...any),
-	ended error,
+	ctx context.Context, s *rlm.Session, note func(string, ...any), ended error,
 ) error {
 	if f.out == "" {
 		return ended
@@ -129,12 +109,8 @@ func (f *files) collect(
 		note("not collected: %s", got.Lost)
 	}
 	if err == nil {
-		note(
-			"collected %s with %s in %s",
-			english.Plural(got.Files, "file", ""),
-			english.Plural(int(got.Bytes), "byte", ""),
-			printable(f.out),
-		)
+		note("collected %s with %s in %s", english.Plural(got.Files, "file", ""),
+			english.Plural(int(got.Bytes), "byte", ""), escape(f.out))
 		return ended
 	}
 

@@ -12,21 +12,21 @@ import (
 	"github.com/rlmhq/rlm/cmd/rlm/internal/config"
 )
 
-const hookLong = `Stand between a tool and the model that called it: the tool's output comes in on
-stdin, and what the model should see goes out on stdout.
+const hookLong = `Read a tool's output from stdin, and write to stdout what the model should see.
 
-An output that is not large goes out as it came in, byte for byte. A large one
-becomes the context of a run, as of rlm run, whose answer takes its place. What is
-large is said by large_output_threshold and the triggers of the configuration.
+Output that is not large passes byte for byte, without a model or a key. Large
+output becomes the context of a run, as with rlm run, and the answer of the run
+goes to stdout instead. large_output_threshold and the other trigger settings
+define "large".
 
-Exit codes are those of rlm run. When a run has no answer, how the output begins
-is printed, with the reason.`
+Exit codes are those of rlm run. If the run has no answer, hook prints the
+beginning of the output, and the reason.`
 
 func newHook(e *env) *cobra.Command {
 	f := runFlags{}
 	cmd := &cobra.Command{
 		Use:   "hook [QUESTION]",
-		Short: "Pass a tool's output on, or what a run finds in it if it is large",
+		Short: "Condense large tool output before a model sees it",
 		Long:  hookLong,
 		Example: `  make test 2>&1 | rlm hook "which tests failed, and why?" --model openai/gpt-5
   kubectl logs api | rlm hook --large-output-threshold 20000`,
@@ -41,46 +41,24 @@ func newHook(e *env) *cobra.Command {
 	}
 
 	flags := cmd.Flags()
-	flags.StringVar(
-		&f.schema,
-		"output-schema",
-		"",
-		"a file with the JSON Schema that a run's answer must meet",
-	)
-
-	flags.StringVar(
-		&f.kind,
-		"output-type",
-		"",
-		"the type that it must have instead, such as bool or list[str]",
-	)
-
-	flags.BoolVar(&f.quiet, "quiet", false, "nothing on stderr but errors")
-	flags.BoolVar(
-		&f.longHorizon,
-		"long-horizon",
-		false,
-		"the output belongs to a task of many steps: see trigger_on_long_horizon",
-	)
-
-	flags.Int64Var(
-		&f.nodes,
-		"nodes",
-		0,
-		"how many `nodes` of a graph the output holds: see node_threshold",
-	)
-
-	config.AddFlags(
-		flags,
-		config.In(config.Routing, config.Limits, config.Models, config.Run, config.Triggers),
-	)
+	flags.StringVar(&f.schema, "output-schema", "",
+		"`file` with the JSON Schema that a run's answer must meet")
+	flags.StringVar(&f.kind, "output-type", "",
+		"the `type` that the answer must have, such as bool or list[str]; instead of --output-schema")
+	flags.BoolVar(&f.quiet, "quiet", false, "print only errors on stderr")
+	flags.BoolVar(&f.longHorizon, "long-horizon", false,
+		"the output belongs to a task of many steps: see trigger_on_long_horizon")
+	flags.Int64Var(&f.nodes, "nodes", 0,
+		"number of `nodes` of a graph that the output holds: see node_threshold")
+	config.AddFlags(flags,
+		config.In(config.Routing, config.Limits, config.Models, config.Run, config.Triggers))
 	return cmd
 }
 
-// noTrigger as a threshold switches a trigger off.
+// noTrigger as a threshold disables a trigger.
 const noTrigger = -1
 
-// setTriggers gives a task the triggers of the settings.
+// setTriggers copies the settings of the triggers into a task.
 func setTriggers(c *config.Loaded, task *rlm.AnswerTask) {
 	t := &task.Config.Triggers
 	t.Always, t.NoLongHorizon = c.Always, !c.OnLongHorizon
@@ -95,8 +73,8 @@ func setTriggers(c *config.Loaded, task *rlm.AnswerTask) {
 	}
 }
 
-// hook passes stdin on, or has a run look at it. The engine is made only then: most
-// outputs are small.
+// hook passes stdin on, or lets a run condense it. Most outputs are small, so the engine is
+// made only for a large one.
 func (f *runFlags) hook(ctx context.Context, e *env, question string) error {
 	if question == "-" {
 		return &exitError{
@@ -127,14 +105,14 @@ func (f *runFlags) hook(ctx context.Context, e *env, question string) error {
 			if errors.As(err, &exit) {
 				return err
 			}
-			return &exitError{exitBroken, fmt.Errorf("cannot pass the output on: %w", err)}
+			return &exitError{exitBroken, fmt.Errorf("cannot write the output: %w", err)}
 		}
 		return nil
 	}
 
 	if hooked.Outcome.Answer == nil {
 		if _, writing := io.WriteString(e.stdout, hooked.Text); writing != nil {
-			err = errors.Join(err, fmt.Errorf("cannot pass the output on: %w", writing))
+			err = errors.Join(err, fmt.Errorf("cannot write the output: %w", writing))
 		}
 	}
 	var exit *exitError
@@ -162,7 +140,7 @@ func (l *lazyEngine) answer(ctx context.Context, task rlm.AnswerTask) (rlm.Answe
 	if err := l.f.complete(l.e, &task, models); err != nil {
 		return rlm.AnswerOutcome{}, &rlm.SetupError{Err: err}
 	}
-	if err := needModel(&task); err != nil {
+	if err := requireModel(&task); err != nil {
 		return rlm.AnswerOutcome{}, &rlm.SetupError{Err: err}
 	}
 
@@ -177,14 +155,14 @@ func (l *lazyEngine) answer(ctx context.Context, task rlm.AnswerTask) (rlm.Answe
 	}
 
 	l.end = append(l.end, engine)
-	l.view.note("the output is large, and a run looks at it")
+	l.view.note("the output is large: a run condenses it")
 	return engine.Answer(ctx, task)
 }
 
 func (l *lazyEngine) close() {
 	for i := len(l.end) - 1; i >= 0; i-- {
 		if err := l.end[i].Close(); err != nil {
-			l.e.log.Warn("cannot close what the run used", "error", err)
+			l.e.log.Warn("cannot close the engine or the models of the run", "error", err)
 		}
 	}
 }

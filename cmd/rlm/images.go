@@ -18,15 +18,16 @@ import (
 	"github.com/rlmhq/rlm/images"
 )
 
-// dockerHost is the address of the Docker daemon, as all its programs take it.
+// dockerHost returns the address of the Docker daemon, from the variable that all its
+// clients read.
 func dockerHost() string { return os.Getenv("DOCKER_HOST") }
 
 func newImages(e *env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "images",
 		Short: "Build and list the images of tier docker",
-		Long: "Build and list the container images that tier docker runs snippets in. The\n" +
-			"Docker daemon is the one that DOCKER_HOST names, or the system's own.",
+		Long: "Build and list the container images in which tier docker runs snippets.\n" +
+			"DOCKER_HOST names the daemon; the default is the daemon of the system.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -40,11 +41,12 @@ func newImagesBuild(e *env) *cobra.Command {
 	var quiet bool
 	cmd := &cobra.Command{
 		Use:   "build [python|go|all...]",
-		Short: "Make the images that snippets run in",
-		Long: "Make the images, all or the kinds named: python from Debian's packages, which apt\n" +
-			"downloads and verifies, and go from the toolchain that the Go project publishes as a\n" +
-			"module, which the go command does. No registry is needed, and no root but the daemon's.\n" +
-			"An image that is there already is kept, unless --again asks for Debian's updates.",
+		Short: "Build the images of tier docker",
+		Long: "Build all images, or those named. The python image consists of Debian's packages,\n" +
+			"which apt downloads and verifies. The go image contains the toolchain that the Go\n" +
+			"project publishes as a module, which the go command downloads. No registry is needed,\n" +
+			"and only the daemon needs root. Existing images are kept; --again rebuilds them with\n" +
+			"Debian's updates.",
 		RunE: func(cmd *cobra.Command, kinds []string) error {
 			options.Host = dockerHost()
 			if !quiet {
@@ -55,17 +57,17 @@ func newImagesBuild(e *env) *cobra.Command {
 	}
 
 	flags := cmd.Flags()
-	flags.BoolVar(&options.Again, "again", false, "build anew what is there already")
-	flags.BoolVar(&quiet, "quiet", false, "say nothing about the progress")
+	flags.BoolVar(&options.Again, "again", false, "rebuild existing images")
+	flags.BoolVar(&quiet, "quiet", false, "print no progress on stderr")
 	flags.StringVar(&options.WorkDir, "work-dir", "",
-		"a folder that keeps what was downloaded (default: a temporary one)")
+		"`folder` that keeps the downloads (default: a temporary one)")
 	flags.StringVar(&options.Mirror, "mirror", "",
-		"where Debian's packages come from (default http://deb.debian.org)")
+		"`URL` of a mirror of Debian's packages (default http://deb.debian.org)")
 
 	return cmd
 }
 
-// buildImages builds the images of some kinds, all of them if none is named.
+// buildImages builds the images of the named kinds, or all if none is named.
 func buildImages(ctx context.Context, out io.Writer, kinds []string, options images.Options) error {
 	if len(kinds) == 0 || slices.Contains(kinds, "all") {
 		kinds = []string{images.Python, images.Go}
@@ -92,8 +94,7 @@ func buildImages(ctx context.Context, out io.Writer, kinds []string, options ima
 	return nil
 }
 
-// imagesError gives a failure its exit code: a Docker host that cannot be used is a
-// mistake of the user.
+// imagesError adds the exit code to a failure. An unusable Docker host is a usage error.
 func imagesError(err error) error {
 	if errors.Is(err, errors.ErrUnsupported) {
 		return &exitError{exitUsage, err}
@@ -110,7 +111,7 @@ func showBuilt(out io.Writer, name string, b images.Image) error {
 	return err
 }
 
-// listedImage is an image in the words of --json.
+// listedImage is one image in the output of --json.
 type listedImage struct {
 	Kind    string   `json:"kind"`
 	ID      string   `json:"id,omitempty"`
@@ -118,14 +119,14 @@ type listedImage struct {
 	Version string   `json:"version,omitempty"`
 	Bytes   int64    `json:"bytes,omitempty"`
 	Created string   `json:"created,omitempty"`
-	// Used says that this program uses it: another version's recipe differs.
+	// Used says that this version of the program uses the image.
 	Used bool `json:"used"`
 }
 
 func newImagesList(e *env) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use: "list", Short: "List the images that the daemon has", Args: cobra.NoArgs,
+		Use: "list", Short: "List the images in the daemon", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			found, err := images.List(cmd.Context(), dockerHost())
 			if err != nil {
@@ -143,11 +144,11 @@ func newImagesList(e *env) *cobra.Command {
 		},
 	}
 
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON array instead")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON array")
 	return cmd
 }
 
-// describeImage is an image in the words of --json.
+// describeImage returns an image as --json shows it.
 func describeImage(image images.Image) listedImage {
 	listed := listedImage{
 		Kind: image.Kind, ID: image.ID, Names: image.Names, Version: image.Version,
@@ -164,9 +165,8 @@ func showImages(out io.Writer, list []listedImage) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	_, _ = fmt.Fprintln(w, "kind\tname\tid\tversion\tsize\tnote")
 	for _, image := range list {
-		size, note := humanize.Bytes(
-			uint64(max(0, image.Bytes)),
-		), "of another version of this program"
+		size := humanize.Bytes(uint64(max(0, image.Bytes)))
+		note := "of another version of this program"
 		switch {
 		case image.ID == "":
 			size, note = "", "not built yet: rlm images build "+image.Kind
@@ -174,16 +174,8 @@ func showImages(out io.Writer, list []listedImage) error {
 			note = ""
 		}
 
-		_, _ = fmt.Fprintf(
-			w,
-			"%s\t%s\t%s\t%s\t%s\t%s\n",
-			image.Kind,
-			strings.Join(image.Names, ", "),
-			image.ID,
-			image.Version,
-			size,
-			note,
-		)
+		_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", image.Kind,
+			strings.Join(image.Names, ", "), image.ID, image.Version, size, note)
 	}
 
 	return w.Flush()

@@ -48,10 +48,8 @@ func TestCtrlCInterruptsTheSnippetNotTheSession(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := io.WriteString(
-		stdin,
-		"x = 41\nif x:\n    print('busy')\n    while True: pass\n\n",
-	); err != nil {
+	endless := "x = 41\nif x:\n    print('busy')\n    while True: pass\n\n"
+	if _, err := io.WriteString(stdin, endless); err != nil {
 		t.Fatal(err)
 	}
 	lines := bufio.NewReader(stdout)
@@ -66,7 +64,7 @@ func TestCtrlCInterruptsTheSnippetNotTheSession(t *testing.T) {
 	if err := errors.Join(stdin.Close(), cmd.Wait()); err != nil {
 		t.Fatalf("%v\n%s", err, &stderr)
 	}
-	if !strings.Contains(stderr.String(), "interrupted; the session goes on") {
+	if !strings.Contains(stderr.String(), "interrupted; the session continues") {
 		t.Errorf("stderr: %s", &stderr)
 	}
 }
@@ -78,10 +76,8 @@ func TestFilesOfAnInterruptedCommandComeBack(t *testing.T) {
 		t.Skip("tier docker is not usable here, and RLM_REQUIRE_TIERS does not name it")
 	}
 	dir := t.TempDir()
-	cmd := command(
-		t, dir, "exec", "--out", "files", "-c",
-		"open('/out/kept', 'w').write('it')\nprint('busy', flush=True)\nwhile True: pass",
-	)
+	cmd := command(t, dir, "exec", "--out", "files", "-c",
+		"open('/out/kept', 'w').write('it')\nprint('busy', flush=True)\nwhile True: pass")
 	stdout, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// interrupts decides what Ctrl-C and SIGTERM do: they end the command, unless what
-// runs in it takes Ctrl-C itself.
+// interrupts handles Ctrl-C and SIGTERM. Both end the command, unless a handler takes
+// Ctrl-C.
 type interrupts struct {
 	mu      sync.Mutex
 	handler func()
@@ -42,7 +42,7 @@ func (in *interrupts) serve() {
 	}
 }
 
-// take sends Ctrl-C to a handler until release.
+// take sends Ctrl-C to handler until release is called.
 func (in *interrupts) take(handler func()) (release func()) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -55,7 +55,7 @@ func (in *interrupts) take(handler func()) (release func()) {
 	}
 }
 
-// stop gives the signals back.
+// stop restores the default handling of the signals.
 func (in *interrupts) stop() {
 	signal.Stop(in.signals)
 	close(in.signals)

@@ -8,8 +8,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// jsonResult is what --json prints. Its names are part of the interface: see
-// docs/cli.md.
+// jsonResult is the output of --json. Its names are part of the interface: see docs/cli.md.
 type jsonResult struct {
 	Status    tiers.Status        `json:"status"`
 	Tier      string              `json:"tier"`
@@ -66,11 +65,9 @@ func printJSON(w io.Writer, r rlm.Result) error {
 		Status: r.Status, Tier: r.Tier, Stdout: r.Stdout, Stderr: r.Stderr, Dropped: r.Dropped,
 		Limit: r.Limit, Enforced: r.Enforced,
 		Usage: jsonUsage{
-			ActiveMS: ms(r.Usage.Active.Nanoseconds()),
-			WallMS:   ms(r.Usage.Wall.Nanoseconds()),
-			HostWaitMS: ms(
-				r.Usage.HostWait.Nanoseconds(),
-			),
+			ActiveMS:   ms(r.Usage.Active.Nanoseconds()),
+			WallMS:     ms(r.Usage.Wall.Nanoseconds()),
+			HostWaitMS: ms(r.Usage.HostWait.Nanoseconds()),
 			Fuel:       r.Usage.Fuel,
 			PeakMemory: r.Usage.PeakMemory,
 			HostCalls:  r.Usage.HostCalls,

@@ -18,14 +18,14 @@ import (
 	"github.com/rlmhq/rlm/repl/ledger"
 )
 
-// view shows a run on stderr as it goes: a line for each thing that happened, and
-// on a terminal below them the loops that are at work, redrawn as they change.
+// view shows a run on stderr while it goes on, with a line for each event. On a terminal, a
+// block below the lines shows the loops at work, and is redrawn as they change.
 // Its methods are safe for concurrent use.
 type view struct {
 	mu     sync.Mutex
 	w      io.Writer
 	quiet  bool
-	screen *os.File // nil if there is no terminal
+	screen *os.File // nil without a terminal
 	begun  time.Time
 	nodes  map[string]*liveNode
 	spent  ledger.Spending
@@ -40,19 +40,20 @@ type liveNode struct {
 	model, tier, doing    string
 	depth, turn           int
 	flying, calls, failed int
-	writing               string // the line of a reply that is not whole yet
+	writing               string // the unfinished line of a reply
 }
 
-// redraw is the pause between two drawings, shown is how many loops are drawn.
+// redraw is the pause between two drawings. maxLoops bounds the loops in a drawing.
 const (
-	redraw = 100 * time.Millisecond
-	shown  = 12
+	redraw   = 100 * time.Millisecond
+	maxLoops = 12
 )
 
 func newView(e *env, quiet bool) *view {
 	v := &view{w: e.stderr, quiet: quiet, begun: time.Now(), nodes: map[string]*liveNode{}}
-	if f, ok := e.stderr.(*os.File); ok && !quiet && isTerminal(f) && runtime.GOOS != "windows" &&
-		os.Getenv("TERM") != "dumb" {
+
+	mayDraw := !quiet && runtime.GOOS != "windows" && os.Getenv("TERM") != "dumb"
+	if f, ok := e.stderr.(*os.File); ok && mayDraw && isTerminal(f) {
 		v.screen, v.stop, v.done = f, make(chan struct{}), make(chan struct{})
 		go v.animate()
 	}
@@ -77,7 +78,7 @@ func (v *view) animate() {
 	}
 }
 
-// close takes the block away. It may be called again.
+// close erases the block and stops drawing. It is idempotent.
 func (v *view) close() {
 	v.mu.Lock()
 	stop := v.stop
@@ -95,15 +96,15 @@ func (v *view) close() {
 	v.screen = nil
 }
 
-// note writes a line of the command's own.
+// note writes a message of the command.
 func (v *view) note(format string, args ...any) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.line("rlm: " + fmt.Sprintf(format, args...))
+	v.writeLine("rlm: " + fmt.Sprintf(format, args...))
 }
 
-// line writes a line above the block.
-func (v *view) line(text string) {
+// writeLine writes a line above the block.
+func (v *view) writeLine(text string) {
 	if v.quiet {
 		return
 	}
@@ -111,7 +112,7 @@ func (v *view) line(text string) {
 	_, _ = fmt.Fprintln(v.w, text)
 }
 
-// event takes what happened into the picture.
+// event shows one event of the run.
 func (v *view) event(e ledger.Event) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -119,12 +120,12 @@ func (v *view) event(e ledger.Event) {
 		v.spent = *e.Spent
 	}
 	n := v.node(e)
-	for _, text := range n.written(e) {
-		v.line("rlm: " + strings.Repeat("  ", e.Depth) + e.Node + " | " + text)
+	for _, text := range n.takeLines(e) {
+		v.writeLine("rlm: " + strings.Repeat("  ", e.Depth) + e.Node + " | " + text)
 	}
 
-	if text := n.take(e); text != "" {
-		v.line("rlm: " + strings.Repeat("  ", e.Depth) + e.Node + " " + text)
+	if text := n.apply(e); text != "" {
+		v.writeLine("rlm: " + strings.Repeat("  ", e.Depth) + e.Node + " " + text)
 	}
 	if e.Kind == ledger.EventLoopEnded || e.Kind == ledger.EventRunEnded {
 		delete(v.nodes, e.Node)
@@ -140,39 +141,39 @@ func (v *view) node(e ledger.Event) *liveNode {
 	return n
 }
 
-// maxWriting bounds a line that is shown as it is written, in bytes.
+// maxWriting bounds an unfinished line, in bytes. A longer one is shown in pieces.
 const maxWriting = 4_000
 
-// written returns the lines of a reply that have become whole: a stream's pieces end
-// anywhere, and the reply's own event ends the last line.
-func (n *liveNode) written(e ledger.Event) []string {
+// takeLines adds an event's text to the reply, and returns the lines that are now complete.
+// Pieces of a stream end anywhere; the reply's own event completes the last line.
+func (n *liveNode) takeLines(e ledger.Event) []string {
 	if e.Kind == ledger.EventDelta {
 		n.writing += e.Text
 	}
 	var whole []string
 	for {
 		line, rest, found := strings.Cut(n.writing, "\n")
-		if !found &&
-			(n.writing == "" || e.Kind == ledger.EventDelta && len(n.writing) < maxWriting) {
+		isWaiting := e.Kind == ledger.EventDelta && len(n.writing) < maxWriting
+		if !found && (n.writing == "" || isWaiting) {
 			return whole
 		}
 		n.writing = rest
-		whole = append(whole, printableLines(strings.TrimSuffix(line, "\r")))
+		whole = append(whole, escapeKeepingLines(strings.TrimSuffix(line, "\r")))
 	}
 }
 
-// take notes an event of the loop, and returns a line if it is worth one.
-func (n *liveNode) take(e ledger.Event) string {
+// apply updates the loop by an event, and returns a line about it, empty for none.
+func (n *liveNode) apply(e ledger.Event) string {
 	took := func() string { return e.Elapsed.Round(time.Millisecond).String() }
 	switch e.Kind {
 	case ledger.EventRunStarted, ledger.EventLoopStarted:
 		if n.model = e.Model; n.model == "" {
-			return "begins: " + short(e.Text, 100)
+			return "begins: " + shorten(e.Text, 100)
 		}
-		return fmt.Sprintf("%s: %s", printable(e.Model), short(e.Text, 100))
+		return fmt.Sprintf("%s: %s", escape(e.Model), shorten(e.Text, 100))
 	case ledger.EventTurnStarted:
 		if n.turn, n.doing = e.Turn, "works"; e.Model != "" {
-			n.doing = "asks " + printable(e.Model)
+			n.doing = "asks " + escape(e.Model)
 		}
 	case ledger.EventReply:
 		what := "reply"
@@ -182,7 +183,7 @@ func (n *liveNode) take(e ledger.Event) string {
 			what, n.doing = e.Purpose, "has the draft judged"
 		}
 		if e.Error != "" {
-			return turnText(e) + fmt.Sprintf("no reply (%s): %s", e.Purpose, short(e.Error, 300))
+			return turnText(e) + fmt.Sprintf("no reply (%s): %s", e.Purpose, shorten(e.Error, 300))
 		}
 		return turnText(e) + fmt.Sprintf("%s in %s%s", what, took(), usedText(e))
 	case ledger.EventCallStarted:
@@ -194,22 +195,15 @@ func (n *liveNode) take(e ledger.Event) string {
 		}
 	case ledger.EventSnippet:
 		n.tier = e.Tier
-		text := turnText(
-			e,
-		) + fmt.Sprintf(
-			"snippet in %s: %s in %s%s",
-			e.Tier,
-			e.Status,
-			took(),
-			n.callsText(),
-		)
+		text := turnText(e) + fmt.Sprintf("snippet in %s: %s in %s%s", e.Tier, e.Status, took(),
+			n.callsText())
 		n.calls, n.failed = 0, 0
 		if e.Error != "" {
-			text += ": " + short(e.Error, 200)
+			text += ": " + shorten(e.Error, 200)
 		}
 		return text
 	case ledger.EventLoopEnded:
-		return fmt.Sprintf("%s in %s: %s", e.Status, took(), short(e.Text+e.Error, 100))
+		return fmt.Sprintf("%s in %s: %s", e.Status, took(), shorten(e.Text+e.Error, 100))
 	case ledger.EventRunEnded:
 		return fmt.Sprintf("%s in %s%s", e.Status, took(), usedText(e))
 	case ledger.EventRetry,
@@ -218,33 +212,33 @@ func (n *liveNode) take(e ledger.Event) string {
 		ledger.EventCompaction,
 		ledger.EventWarning,
 		ledger.EventVerdict:
-		return turnText(e) + between(e)
+		return turnText(e) + describeEvent(e)
 	case ledger.EventAnswer,
-		ledger.EventDelta: // the end of the run says it, or it is too small for a line
+		ledger.EventDelta: // the end of the run shows the answer; pieces are too small for a line
 	}
 
 	return ""
 }
 
-// between is what happened between calls and snippets.
-func between(e ledger.Event) string {
-	switch e.Kind { //nolint:exhaustive // the others have lines of their own
+// describeEvent describes an event outside calls and snippets.
+func describeEvent(e ledger.Event) string {
+	switch e.Kind { //nolint:exhaustive // the others have their own lines
 	case ledger.EventRetry:
-		return "the answer breaks its contract and is asked for again: " + short(e.Error, 200)
+		return "the answer breaks its contract and is asked for again: " + shorten(e.Error, 200)
 	case ledger.EventForesight:
 		return "about to take" + usedText(e)
 	case ledger.EventRefusal:
-		return "refused: " + short(e.Error, 200)
+		return "refused: " + shorten(e.Error, 200)
 	case ledger.EventCompaction:
 		return "the conversation was summed up"
 	case ledger.EventVerdict:
-		return short(e.Status, 400)
+		return shorten(e.Status, 400)
 	}
 
-	return short(e.Error, 300)
+	return shorten(e.Error, 300)
 }
 
-// turnText begins a line about a turn; what is outside of any begins without it.
+// turnText begins a line about a turn. It is empty for an event outside of all turns.
 func turnText(e ledger.Event) string {
 	if e.Turn == 0 {
 		return ""
@@ -252,7 +246,7 @@ func turnText(e ledger.Event) string {
 	return fmt.Sprintf("turn %d: ", e.Turn)
 }
 
-// usedText is what an event used, or what the run did until its end.
+// usedText shows the usage of an event, or that of the run if the event has none.
 func usedText(e ledger.Event) string {
 	used := e.Used
 	if used == nil {
@@ -265,18 +259,14 @@ func usedText(e ledger.Event) string {
 	return ", " + spentText(*used)
 }
 
-// spentText is a spending for people.
+// spentText shows a spending as text.
 func spentText(s ledger.Spending) string {
-	return fmt.Sprintf(
-		"%s, %s tokens in and %s out, $%.4f",
-		english.Plural(int(s.Calls), "call", ""),
-		humanize.Comma(s.InputTokens),
-		humanize.Comma(s.OutputTokens),
-		s.USD,
-	)
+	return fmt.Sprintf("%s, %s tokens in and %s out, $%.4f",
+		english.Plural(int(s.Calls), "call", ""), humanize.Comma(s.InputTokens),
+		humanize.Comma(s.OutputTokens), s.USD)
 }
 
-// callsText is what a snippet asked of models.
+// callsText counts the model calls of a snippet.
 func (n *liveNode) callsText() string {
 	if n.calls == 0 {
 		return ""
@@ -289,7 +279,7 @@ func (n *liveNode) callsText() string {
 	return text
 }
 
-// erase takes the block off the screen, and leaves the cursor where it began.
+// erase removes the block from the screen, and leaves the cursor at its first line.
 func (v *view) erase() {
 	if v.drawn > 0 {
 		_, _ = fmt.Fprintf(v.w, "\x1b[%dA\x1b[J", v.drawn)
@@ -297,7 +287,7 @@ func (v *view) erase() {
 	}
 }
 
-// draw puts the block onto the screen.
+// draw draws the block again.
 func (v *view) draw() {
 	if v.screen == nil || len(v.nodes) == 0 {
 		return
@@ -307,21 +297,19 @@ func (v *view) draw() {
 		return
 	}
 
-	lines := v.block(min(shown, height-3))
+	lines := v.layOut(min(maxLoops, height-3))
 	v.erase()
 	for _, line := range lines {
-		_, _ = fmt.Fprintf(v.w, "\x1b[2m%s\x1b[0m\n", short(line, width-1))
+		_, _ = fmt.Fprintf(v.w, "\x1b[2m%s\x1b[0m\n", shorten(line, width-1))
 	}
 	v.drawn = len(lines)
 }
 
-// block are the lines of the loops at work, the tree in order, and of what the run
-// has used.
-func (v *view) block(most int) []string {
-	names := slices.SortedFunc(
-		maps.Keys(v.nodes),
-		func(a, b string) int { return slices.Compare(pathOf(a), pathOf(b)) },
-	)
+// layOut returns the lines of the block: at most so many loops at work, in the order of
+// their tree, and the run's usage.
+func (v *view) layOut(most int) []string {
+	names := slices.SortedFunc(maps.Keys(v.nodes),
+		func(a, b string) int { return slices.Compare(parsePath(a), parsePath(b)) })
 	var lines []string
 	for i, name := range names {
 		if i == most {
@@ -329,14 +317,8 @@ func (v *view) block(most int) []string {
 			break
 		}
 		n := v.nodes[name]
-		text := fmt.Sprintf(
-			"%s%s%s turn %d, %s",
-			strings.Repeat("│ ", n.depth),
-			"├─ ",
-			name,
-			n.turn,
-			n.doing,
-		)
+		text := fmt.Sprintf("%s%s%s turn %d, %s", strings.Repeat("│ ", n.depth), "├─ ", name,
+			n.turn, n.doing)
 
 		if n.tier != "" {
 			text += ", tier " + n.tier
@@ -349,19 +331,12 @@ func (v *view) block(most int) []string {
 	}
 
 	spinner := []rune("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏")
-	return append(
-		lines,
-		fmt.Sprintf(
-			"%c %v, %s",
-			spinner[v.beat%len(spinner)],
-			time.Since(v.begun).Round(time.Second),
-			spentText(v.spent),
-		),
-	)
+	return append(lines, fmt.Sprintf("%c %v, %s", spinner[v.beat%len(spinner)],
+		time.Since(v.begun).Round(time.Second), spentText(v.spent)))
 }
 
-// pathOf is a node's name in pieces that sort as numbers do.
-func pathOf(name string) []int {
+// parsePath returns the numbers in a node's name, such as 0.1.12, for sorting.
+func parsePath(name string) []int {
 	var path []int
 	for piece := range strings.SplitSeq(name, ".") {
 		n := 0

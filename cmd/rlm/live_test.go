@@ -29,31 +29,22 @@ func TestTheViewTakesEventsOfManyLoopsAtOnce(t *testing.T) {
 			v.event(ledger.Event{Kind: ledger.EventTurnStarted, Node: node, Depth: 1, Turn: 1})
 			v.event(ledger.Event{Kind: ledger.EventCallStarted, Node: node, Depth: 1})
 			v.mu.Lock()
-			v.block(shown)
+			v.layOut(maxLoops)
 			v.mu.Unlock()
 			v.event(ledger.Event{Kind: ledger.EventCall, Node: node, Depth: 1, Error: "no"})
-			v.event(
-				ledger.Event{
-					Kind:   ledger.EventSnippet,
-					Node:   node,
-					Depth:  1,
-					Turn:   1,
-					Tier:   "wasm",
-					Status: "ok",
-				},
-			)
-			v.event(
-				ledger.Event{Kind: ledger.EventLoopEnded, Node: node, Depth: 1, Status: "answered"},
-			)
+			v.event(ledger.Event{
+				Kind: ledger.EventSnippet, Node: node, Depth: 1, Turn: 1, Tier: "wasm", Status: "ok",
+			})
+			v.event(ledger.Event{
+				Kind: ledger.EventLoopEnded, Node: node, Depth: 1, Status: "answered",
+			})
 		})
 	}
 	all.Wait()
 	v.close()
-	if got := strings.Count(
-		out.String(),
-		"snippet in wasm: ok in 0s, 1 model call (1 failed)\n",
-	); got != 20 {
-		t.Errorf("%d snippets are told of, want 20:\n%s", got, &out)
+	got := strings.Count(out.String(), "snippet in wasm: ok in 0s, 1 model call (1 failed)\n")
+	if got != 20 {
+		t.Errorf("%d snippets have a line, want 20:\n%s", got, &out)
 	}
 	if len(v.nodes) != 1 {
 		t.Errorf("%d loops are at work, want the root", len(v.nodes))
@@ -85,7 +76,7 @@ func TestTheBlockIsATreeInOrder(t *testing.T) {
 			Spent: &ledger.Spending{Calls: 4, USD: 0.5},
 		},
 	)
-	lines := v.block(3)
+	lines := v.layOut(3)
 	for i, want := range []string{
 		"├─ 0 turn 3, runs the reply", "│ ├─ 0.2 turn 3, asks m, 1 calls in flight", "│ │ ├─ " +
 			"0.2.1 turn 3, asks m", "… and 1 more loops", "⠋ 0s, 4 calls, 0 tokens in and 0 " +
@@ -113,10 +104,8 @@ func TestPiecesOfAReplyAreShownAsLines(t *testing.T) {
 			t.Errorf("line %d is %.100q, want %.100q", i, got, line)
 		}
 	}
-	if !strings.HasSuffix(
-		out.String(),
-		"rlm: 0 turn 1: draft in 0s\nrlm: 0 turn 1: the draft passes\n",
-	) {
+	want = "rlm: 0 turn 1: draft in 0s\nrlm: 0 turn 1: the draft passes\n"
+	if !strings.HasSuffix(out.String(), want) {
 		t.Errorf("it ends with %q", out.String()[max(0, out.Len()-100):])
 	}
 }
@@ -127,14 +116,14 @@ func TestWhatDoesNotPrintIsEscaped(t *testing.T) {
 		"\u202eevil": `\u202eevil`, "\xff": `\xff`,
 		"\u009b31m": `\x9b31m`, "\x7f": `\x7f`, "\U000e0041": `\U000e0041`, "\u2028": `\u2028`,
 	} {
-		if got := printable(text); got != want {
-			t.Errorf("%q is shown as %q, want %q", text, got, want)
+		if got := escape(text); got != want {
+			t.Errorf("%q is maxLoops as %q, want %q", text, got, want)
 		}
 	}
-	if got := printableLines("a\r\nb\rc\td"); got != "a\nb\\x0dc\td" {
+	if got := escapeKeepingLines("a\r\nb\rc\td"); got != "a\nb\\x0dc\td" {
 		t.Errorf("%q", got)
 	}
-	if got := short(strings.Repeat("漢", 50), 10); got != strings.Repeat("漢", 9)+"…" {
+	if got := shorten(strings.Repeat("漢", 50), 10); got != strings.Repeat("漢", 9)+"…" {
 		t.Errorf("%q", got)
 	}
 }

@@ -67,11 +67,8 @@ func (m withProgram) Run() int {
 		return 1
 	}
 	defer os.RemoveAll(dir)
-	build := exec.Command(
-		"go", "build", "-ldflags", "-X main.linked=v1.2.3-test", "-o",
-		filepath.Join(dir, "rlm"+exeSuffix()),
-		".",
-	)
+	build := exec.Command("go", "build", "-ldflags", "-X main.linked=v1.2.3-test", "-o",
+		filepath.Join(dir, "rlm"+exeSuffix()), ".")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		log.Printf("cannot build rlm: %v\n%s", err, out)
@@ -133,7 +130,7 @@ func TestScripts(t *testing.T) {
 			case "docker-go":
 				return dockerWorks(tiers.Go), nil
 			}
-			return false, fmt.Errorf("there is no condition %q", name)
+			return false, fmt.Errorf("unknown condition %q", name)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"jsonget":   jsonget,

@@ -73,7 +73,7 @@ func content(kind string, size int) ([]byte, error) {
 	}
 	f, known := forms[kind]
 	if !known {
-		return nil, fmt.Errorf("there is no kind %q", kind)
+		return nil, fmt.Errorf("unknown kind %q", kind)
 	}
 	room := size - len(f.begin) - len(f.end)
 	if room < 0 {

@@ -18,7 +18,7 @@ import (
 	"github.com/rlmhq/rlm/repl/llm/scripted"
 )
 
-// serverVariables are those by which rlm finds a model server and its key.
+// serverVariables name a model server and its key.
 var serverVariables = []string{
 	"OPENAI_BASE_URL",
 	"OPENAI_API_KEY",
@@ -53,7 +53,7 @@ func serve(ts *testscript.TestScript, neg bool, args []string) {
 	case "cut":
 		server.Fail(llmtest.Cut(20))
 	default:
-		ts.Fatalf("there is no fault %q", args[1])
+		ts.Fatalf("unknown fault %q", args[1])
 	}
 }
 
@@ -82,11 +82,8 @@ func TestEveryProviderGivesTheSameTrajectory(t *testing.T) {
 	var want string
 	for _, model := range []string{"scripted/" + path, "openai/any", "anthropic/any"} {
 		dir := t.TempDir()
-		cmd := command(
-			t, dir, "run", "Where does Saltram live?", "--context",
-			filepath.Join(folder, "letters.txt"),
-			"--model", model, "--trace", "trace", "--quiet",
-		)
+		cmd := command(t, dir, "run", "Where does Saltram live?", "--context",
+			filepath.Join(folder, "letters.txt"), "--model", model, "--trace", "trace", "--quiet")
 		for _, name := range serverVariables {
 			cmd.Env = append(cmd.Environ(), name+"="+server.Env(name))
 		}
@@ -107,8 +104,8 @@ func TestEveryProviderGivesTheSameTrajectory(t *testing.T) {
 	}
 }
 
-// stable is what a record says, without times, names of models and the order of
-// what went on at the same time.
+// stable returns the parts of a record that are the same in each run: it omits times, names
+// of models and the order of concurrent events.
 func stable(t *testing.T, dir string) string {
 	t.Helper()
 	var loops []string
@@ -137,10 +134,8 @@ func stable(t *testing.T, dir string) string {
 				}
 				slices.Sort(calls)
 				b.WriteString(
-					block.Code + block.Result.Stdout + block.Result.Stderr + strings.Join(
-						calls,
-						"\n",
-					) + "\n",
+					block.Code + block.Result.Stdout + block.Result.Stderr +
+						strings.Join(calls, "\n") + "\n",
 				)
 			}
 		}
@@ -180,14 +175,14 @@ func FuzzReadTrace(f *testing.F) {
 		}
 		var out strings.Builder
 		view := traceView{w: bufio.NewWriter(&out)}
-		view.run(run)
+		view.showRun(run)
 		if err := view.w.Flush(); err != nil {
 			t.Fatal(err)
 		}
-		if i := strings.IndexFunc(
-			out.String(),
-			func(r rune) bool { return r != '\n' && r != '\t' && (r < ' ' || r >= 0x7f && r < 0xa0) },
-		); i >= 0 {
+		i := strings.IndexFunc(out.String(), func(r rune) bool {
+			return r != '\n' && r != '\t' && (r < ' ' || r >= 0x7f && r < 0xa0)
+		})
+		if i >= 0 {
 			t.Errorf("a control character is shown: %q", out.String()[i:])
 		}
 	})
@@ -195,24 +190,18 @@ func FuzzReadTrace(f *testing.F) {
 
 func TestALineThatWasNotFinishedIsNoted(t *testing.T) {
 	l := &recordedLoop{}
-	if err := l.read(
-		strings.NewReader(`{"type":"iteration","iteration":1}` + "\n" + `{"type":"iterat`),
-	); err != nil {
+	text := `{"type":"iteration","iteration":1}` + "\n" + `{"type":"iterat`
+	if err := l.read(strings.NewReader(text)); err != nil {
 		t.Fatal(err)
 	}
 	if len(l.turns) != 1 || len(l.notes) != 1 ||
-		!strings.Contains(l.notes[0], "line 2 is left out: it is not finished") {
+		!strings.Contains(l.notes[0], "line 2 is left out: it is incomplete") {
 		t.Errorf("%+v", l)
 	}
 	l = &recordedLoop{}
-	if err := l.read(
-		strings.NewReader(
-			`"` + strings.Repeat(
-				"x",
-				maxTraceLine,
-			) + `"` + "\n" + `{"type":"iteration","iteration":2}`,
-		),
-	); err != nil {
+	text = `"` + strings.Repeat("x", maxTraceLine) + `"` + "\n" +
+		`{"type":"iteration","iteration":2}`
+	if err := l.read(strings.NewReader(text)); err != nil {
 		t.Fatal(err)
 	}
 	if len(l.turns) != 1 || len(l.notes) != 1 ||

@@ -11,24 +11,19 @@ import (
 	"github.com/rlmhq/rlm/repl/otel"
 )
 
-// observe makes spans of a loop's events where the settings say so, and passes the
-// events on. The function that it returns sends what is left; a run ends with it,
-// whatever became of the run. That spans cannot be sent is logged and no more.
+// observe turns a loop's events into spans if the settings say so, and passes the events to
+// next. Call done after the run, successful or not: it sends the remaining spans. Spans that
+// cannot be sent are only logged.
 func observe(
-	ctx context.Context,
-	e *env,
-	loop string,
-	next func(ledger.Event),
+	ctx context.Context, e *env, loop string, next func(ledger.Event),
 ) (progress func(ledger.Event), done func(), err error) {
 	log := func(err error) { e.log.Warn("spans were not sent", "error", err) }
 	observer, err := otel.New(ctx, otel.Config{
-		To: otel.Destination(
-			e.settings.OTel,
-		),
+		To:        otel.Destination(e.settings.OTel),
 		Loop:      loop,
 		Env:       os.Getenv,
 		AllowHTTP: e.settings.AllowHTTP,
-		Secrets:   secrets(e.settings.Keys, os.Environ()),
+		Secrets:   findSecrets(e.settings.Keys, os.Environ()),
 		Log:       log,
 		Version:   version(),
 	})
@@ -49,12 +44,12 @@ func observe(
 		}, nil
 }
 
-// minSecret is how many bytes a key has at least: a placeholder such as "x" is none,
-// and to take it out would spoil every text.
+// minSecret is the minimum length of a key, in bytes. A shorter value is a placeholder such
+// as "x"; masking it would spoil every text.
 const minSecret = 8
 
-// secrets are the keys of the settings and of the variables that are named like one.
-func secrets(keys map[string]string, environ []string) []llm.Secret {
+// findSecrets returns the keys in the settings and in variables named *_API_KEY.
+func findSecrets(keys map[string]string, environ []string) []llm.Secret {
 	var all []llm.Secret
 	add := func(value string) {
 		if len(value) >= minSecret {

@@ -7,24 +7,24 @@ import (
 	"unicode/utf8"
 )
 
-// answer writes a text that a model wrote, and a line end: byte for byte to a file or a
-// pipe, and to a terminal without anything that it obeys.
+// answer writes a model's text and a line end: byte for byte to a file or a pipe, and to a
+// terminal without control sequences.
 func (e *env) answer(text string) error {
 	if isTerminal(e.stdout) {
-		text = printableLines(text)
+		text = escapeKeepingLines(text)
 	}
 	_, err := fmt.Fprintln(e.stdout, text)
 	return err
 }
 
-// printable is a text that models or files wrote, on one line and without
-// anything that a terminal obeys: what does not print becomes an escape.
-func printable(text string) string { return harmless(text, false) }
+// escape makes a text of a model or a file safe for a terminal, on one line: unprintable
+// characters become escapes.
+func escape(text string) string { return escapeText(text, false) }
 
-// printableLines is printable with line ends and tabs kept.
-func printableLines(text string) string { return harmless(text, true) }
+// escapeKeepingLines is escape, but keeps line ends and tabs.
+func escapeKeepingLines(text string) string { return escapeText(text, true) }
 
-func harmless(text string, lines bool) string {
+func escapeText(text string, lines bool) string {
 	var b strings.Builder
 	for i := 0; i < len(text); {
 		r, n := utf8.DecodeRuneInString(text[i:])
@@ -52,17 +52,17 @@ func harmless(text string, lines bool) string {
 	return b.String()
 }
 
-// short cuts a text to so many characters, on one line.
-func short(text string, limit int) string {
-	text = printable(strings.Join(strings.Fields(headOf(text, 4*limit)), " "))
+// shorten escapes a text and cuts it to limit characters.
+func shorten(text string, limit int) string {
+	text = escape(strings.Join(strings.Fields(cutBytes(text, 4*limit)), " "))
 	if utf8.RuneCountInString(text) <= limit {
 		return text
 	}
 	return string([]rune(text)[:limit-1]) + "…"
 }
 
-// headOf is about the first n bytes of a text, cut between characters.
-func headOf(text string, n int) string {
+// cutBytes returns about the first n bytes of a text, cut between characters.
+func cutBytes(text string, n int) string {
 	if len(text) <= n {
 		return text
 	}

@@ -79,24 +79,15 @@ func TestCtrlCEndsASnippetWithCode130(t *testing.T) {
 		"awaiting":                "import asyncio; await asyncio.sleep(3600)",
 	} {
 		t.Run(name, func(t *testing.T) {
-			cmd := command(
-				t,
-				t.TempDir(),
-				"exec",
-				"--timeout",
-				"1h",
-				"-c",
-				"print('begun')\n"+source,
-				"-c",
-				"print('never')",
-			)
+			cmd := command(t, t.TempDir(), "exec", "--timeout", "1h", "-c",
+				"print('begun')\n"+source, "-c", "print('never')")
 			stderr := begin(t, cmd)
 			interrupt(t, cmd)
 			if code := exitCodeOf(t, cmd); code != 130 {
 				t.Errorf("exit code %d, want 130\n%s", code, stderr)
 			}
 			if !strings.Contains(stderr.String(), "rlm: interrupted") {
-				t.Errorf("stderr does not tell of the interrupt: %s", stderr)
+				t.Errorf("stderr does not report the interrupt: %s", stderr)
 			}
 		})
 	}
@@ -149,12 +140,8 @@ func TestAContextThatChangesIsExitCode5(t *testing.T) {
 		t.Fatal(err)
 	}
 	path := write(t, "changing.txt", text)
-	cmd := command(
-		t,
-		filepath.Dir(path),
-		"exec", "--context", "changing.txt", "-c",
-		"print('begun')\nwhile context.bytes(0, 1) == b'T': pass", "-c", "print(len(context))",
-	)
+	cmd := command(t, filepath.Dir(path), "exec", "--context", "changing.txt", "-c",
+		"print('begun')\nwhile context.bytes(0, 1) == b'T': pass", "-c", "print(len(context))")
 	stderr := begin(t, cmd)
 	f, err := os.OpenFile(path, os.O_WRONLY, 0)
 	if err != nil {
@@ -172,14 +159,11 @@ func TestAContextThatChangesIsExitCode5(t *testing.T) {
 	}
 }
 
-// A reader that goes away, as head does, ends the command and not by a panic.
+// A reader that closes its end, as head does, ends the command without a panic.
 func TestAClosedStdoutEndsTheCommandQuietly(t *testing.T) {
 	needSignals(t)
-	cmd := command(
-		t,
-		t.TempDir(),
-		"exec", "--max-output", "1GB", "-c", "print('begun')\nfor i in range(10 ** 7): print(i)",
-	)
+	cmd := command(t, t.TempDir(),
+		"exec", "--max-output", "1GB", "-c", "print('begun')\nfor i in range(10 ** 7): print(i)")
 	stdout, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -284,13 +268,8 @@ func printsAsShown(t *testing.T, shell string, e example) {
 	cmd.Dir = filepath.Join("..", "..")
 	out, _ := cmd.CombinedOutput()
 
-	got, want := elapsed.ReplaceAllString(
-		string(out),
-		"in T",
-	), elapsed.ReplaceAllString(
-		e.output,
-		"in T",
-	)
+	got := elapsed.ReplaceAllString(string(out), "in T")
+	want := elapsed.ReplaceAllString(e.output, "in T")
 	if start, ok := strings.CutSuffix(want, "...\n"); ok && strings.HasPrefix(got, start) {
 		return
 	}
@@ -339,19 +318,11 @@ func TestTheTicketsExampleFindsWhatGoFinds(t *testing.T) {
 	}
 }
 
-// ticketLines is what examples/tickets.py must print for a text.
+// ticketLines returns the lines that examples/tickets.py must print for a text.
 func ticketLines(text string) []string {
 	runes := []rune(text)
-	infos, warns, errs := strings.Count(
-		text,
-		"| INFO\n",
-	), strings.Count(
-		text,
-		"| WARN\n",
-	), strings.Count(
-		text,
-		"| ERROR\n",
-	)
+	infos, warns := strings.Count(text, "| INFO\n"), strings.Count(text, "| WARN\n")
+	errs := strings.Count(text, "| ERROR\n")
 	kyiv := strings.Index(text, "Київ")
 	codes := count(regexp.MustCompile(`E-\p{Nd}{2}77`).FindAllString(text, -1))
 	frequent := make([]string, 0, 3)
@@ -366,25 +337,14 @@ func ticketLines(text string) []string {
 	want := []string{
 		fmt.Sprintf("%s characters, as a LazyText", thousands(len(runes))),
 		"begins: " + strings.TrimSpace(string(runes[:46])),
-		fmt.Sprintf(
-			"tickets by severity: {'INFO': %d, 'WARN': %d, 'ERROR': %d}",
-			infos,
-			warns,
-			errs,
-		),
-		"library cards lost in Kyiv are mentioned: True - first at " + thousands(
-			len([]rune(text[:kyiv])),
-		),
-		fmt.Sprintf(
-			"error codes ending in 77: %d kinds, most frequent [%s]",
-			len(codes),
-			strings.Join(frequent, ", "),
-		),
-		fmt.Sprintf(
-			"%s lines; the middle one: %s",
-			thousands(len(lines)),
-			string(middle[:min(60, len(middle))]),
-		),
+		fmt.Sprintf("tickets by severity: {'INFO': %d, 'WARN': %d, 'ERROR': %d}", infos, warns,
+			errs),
+		"library cards lost in Kyiv are mentioned: True - first at " +
+			thousands(len([]rune(text[:kyiv]))),
+		fmt.Sprintf("error codes ending in 77: %d kinds, most frequent [%s]", len(codes),
+			strings.Join(frequent, ", ")),
+		fmt.Sprintf("%s lines; the middle one: %s", thousands(len(lines)),
+			string(middle[:min(60, len(middle))])),
 		"languages of the last tickets: " + lastLanguages(string(runes[len(runes)-20_000:])),
 	}
 	step := len(runes) / 5
@@ -393,12 +353,8 @@ func ticketLines(text string) []string {
 	}
 	return append(
 		want,
-		fmt.Sprintf(
-			`{"tickets": %d, "errors": %d, "codes_ending_77": %d}`,
-			infos+warns+errs,
-			errs,
-			total,
-		),
+		fmt.Sprintf(`{"tickets": %d, "errors": %d, "codes_ending_77": %d}`, infos+warns+errs, errs,
+			total),
 		"",
 	)
 }
@@ -448,13 +404,8 @@ func count(values []string) []counted {
 func TestRunReturnsTheCodeAndTouchesNothingElse(t *testing.T) {
 	needCache(t)
 	var stdout, stderr bytes.Buffer
-	code := run(
-		context.Background(),
-		[]string{"exec", "-c", "print(1); 1/0"},
-		strings.NewReader(""),
-		&stdout,
-		&stderr,
-	)
+	code := run(context.Background(), []string{"exec", "-c", "print(1); 1/0"},
+		strings.NewReader(""), &stdout, &stderr)
 	if code != exitRaised || stdout.String() != "1\n" ||
 		!strings.Contains(stderr.String(), "ZeroDivisionError") {
 		t.Errorf("code %d, stdout %q, stderr %q", code, &stdout, &stderr)

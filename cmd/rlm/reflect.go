@@ -15,28 +15,29 @@ import (
 	"github.com/rlmhq/rlm/repl/ledger"
 )
 
-// maxTrace and maxSkillbook bound what is read of the two, in bytes.
+// maxTrace and maxSkillbook bound the two files, in bytes.
 const (
 	maxTrace     = 32 << 20
 	maxSkillbook = 4 << 20
 )
 
-// reflectFlags are the flags of `rlm reflect` that are no settings.
+// reflectFlags are the flags of `rlm reflect` that are not settings.
 type reflectFlags struct {
 	skillbook, question, feedback, truth, format string
 	json, quiet                                  bool
 }
 
-const reflectLong = `Find out what can be learned from the record of an agent's work.
+const reflectLong = `Find the lessons in the record of an agent's work.
 
-A model reads the record by snippets, which run in a sandbox where it is the
-variables trace and traces, and asks helpers about parts of it. What a snippet
-hands to FINAL is the analysis: what went wrong and why, what should have been
-done, what to remember, and which strategies of the skillbook helped.
+A model reads the record with snippets, and asks a sub-agent about parts of it. The
+snippets run in a sandbox, where the record is in the variables trace and traces.
+The value that a snippet hands to FINAL is the analysis: the errors and their
+causes, the correct approach, the lessons, and which strategies of the skillbook
+helped.
 
-TRACE is a file, or - for stdin: an agent's output, messages in the form of
-OpenAI or Anthropic, a history of browser-use, steps of LangChain, a tau-bench
-simulation, or the dict with question and steps. The analysis goes to stdout.
+TRACE is a file, or - for stdin. It holds an agent's output, OpenAI or Anthropic
+messages, a browser-use history, LangChain steps, a tau-bench simulation, or a dict
+with question and steps. The analysis goes to stdout as Markdown.
 
 Exit codes are those of rlm run.`
 
@@ -44,7 +45,7 @@ func newReflect(e *env) *cobra.Command {
 	var f reflectFlags
 	cmd := &cobra.Command{
 		Use:   "reflect TRACE",
-		Short: "Find out what can be learned from the record of an agent's work",
+		Short: "Find the lessons in the record of an agent's work",
 		Long:  reflectLong,
 		Example: `  rlm reflect run.json --model openai/gpt-5 --sub-model openai/gpt-5-mini
   rlm reflect chat.json --format conversation --question "book a table" \
@@ -52,58 +53,45 @@ func newReflect(e *env) *cobra.Command {
   rlm reflect run.json --model scripted/replies.yaml --json`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return errors.New("give one trace, a file or - for stdin")
+				return errors.New("give one trace: a file, or - for stdin")
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), e, cmd.Flags(), args[0]) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return f.run(cmd.Context(), e, cmd.Flags(), args[0])
+		},
 	}
 
 	flags := cmd.Flags()
-	flags.StringVar(&f.skillbook, "skillbook", "", "a file with the strategies that the agent had")
-	flags.StringVar(&f.question, "question", "", "the agent's task, over the one in the trace")
-	flags.StringVar(
-		&f.feedback,
-		"feedback",
-		"",
-		"what the environment said of the answer, over the one in the trace",
-	)
-
-	flags.StringVar(&f.truth, "ground-truth", "", "the expected answer, over the one in the trace")
-	flags.StringVar(
-		&f.format,
-		"format",
-		rlm.TraceFormats()[0],
-		"how the trace is written: "+strings.Join(rlm.TraceFormats(), ", "),
-	)
-
-	flags.BoolVar(
-		&f.json,
-		"json",
-		false,
-		"print one JSON object: the analysis, how it came about, what it used",
-	)
-
-	flags.BoolVar(&f.quiet, "quiet", false, "nothing on stderr but errors")
-	config.AddFlags(flags, ofReflection)
+	flags.StringVar(&f.skillbook, "skillbook", "", "`file` with the strategies that the agent had")
+	flags.StringVar(&f.question, "question", "", "the agent's task; overrides the one in the trace")
+	flags.StringVar(&f.feedback, "feedback", "",
+		"the environment's feedback on the answer; overrides the one in the trace")
+	flags.StringVar(&f.truth, "ground-truth", "",
+		"the expected answer; overrides the one in the trace")
+	flags.StringVar(&f.format, "format", rlm.TraceFormats()[0],
+		"format of the trace: "+strings.Join(rlm.TraceFormats(), ", "))
+	flags.BoolVar(&f.json, "json", false,
+		"print one JSON object: the analysis, how the run ended, its usage")
+	flags.BoolVar(&f.quiet, "quiet", false, "print only errors on stderr")
+	config.AddFlags(flags, isReflectSetting)
 	return cmd
 }
 
-// ofReflection picks the settings that a reflection has.
-func ofReflection(s config.Setting) bool {
+// isReflectSetting reports whether a setting applies to a reflection.
+func isReflectSetting(s config.Setting) bool {
 	if config.Named("depth_models", "allowed_models")(s) {
 		return false
 	}
-	return config.In(config.Routing, config.Limits, config.Models, config.Reflect)(s) ||
-		config.Named(
-			"max_tokens", "max_input_tokens", "max_output_tokens", "max_usd", "max_time",
-			"calls_at_once", "synthesis", "trace", "otel",
-		)(
-			s,
-		)
+
+	ofGroup := config.In(config.Routing, config.Limits, config.Models, config.Reflect)
+	byName := config.Named("max_tokens", "max_input_tokens", "max_output_tokens", "max_usd",
+		"max_time", "calls_at_once", "synthesis", "trace", "otel")
+
+	return ofGroup(s) || byName(s)
 }
 
-// run reflects.
+// run runs the reflection.
 func (f *reflectFlags) run(ctx context.Context, e *env, flags *pflag.FlagSet, trace string) error {
 	task, models, err := f.task(e, flags, trace)
 	if err != nil {
@@ -129,12 +117,9 @@ func (f *reflectFlags) run(ctx context.Context, e *env, flags *pflag.FlagSet, tr
 	return f.finish(e, outcome, err)
 }
 
-// task is what the flags and settings say of a reflection. The closer is the registry
-// of its models.
+// task makes a task from the flags and settings. Close the models, a registry, after it.
 func (f *reflectFlags) task(
-	e *env,
-	flags *pflag.FlagSet,
-	trace string,
+	e *env, flags *pflag.FlagSet, trace string,
 ) (task rlm.ReflectTask, models io.Closer, err error) {
 	if err := f.readSubject(e, flags, trace, &task); err != nil {
 		return task, nil, err
@@ -149,11 +134,9 @@ func (f *reflectFlags) task(
 	}
 	c := e.settings
 	if c.Model == "" {
-		err = errors.New(
-			"there is no model: give --model, such as openai/gpt-5, or set model in the configuration",
-		)
+		err = errNoModel
 	} else {
-		err = resolvable(all, []string{c.Model, c.SubModel})
+		err = checkModels(all, []string{c.Model, c.SubModel})
 	}
 
 	if err == nil {
@@ -166,35 +149,31 @@ func (f *reflectFlags) task(
 	return task, all, nil
 }
 
-// configureReflection gives a task what the settings say of reflections.
+// configureReflection copies the settings into a task.
 func configureReflection(e *env, task *rlm.ReflectTask, models ledger.Models) (err error) {
 	c, cfg := e.settings, &task.Config
-	cfg.Models, cfg.Model, cfg.SubagentModel, cfg.MaxReply = models, c.Model, c.SubModel, int(
-		c.MaxReply,
-	)
+	cfg.Models, cfg.Model, cfg.SubagentModel = models, c.Model, c.SubModel
+	cfg.MaxReply = int(c.MaxReply)
 	cfg.Limits, cfg.Timeout, cfg.Deterministic = limits(c, runOutput), c.Timeout, c.Deterministic
 	cfg.MaxIterations, cfg.MaxLLMCalls = int(c.MaxIterations), int(c.MaxLLMCalls)
 	cfg.MaxContextChars, cfg.MaxOutputChars = int(c.MaxContextChars), int(c.MaxOutputChars)
 	cfg.Budget = budget(c)
 	cfg.Budget.Calls = 0 // MaxLLMCalls bounds them
-	cfg.CallsAtOnce, cfg.NoLLMQuery, cfg.NoSubagent = int(
-		c.CallsAtOnce,
-	), !c.EnableLLMQuery, !c.EnableSubagent
+	cfg.CallsAtOnce = int(c.CallsAtOnce)
 
-	cfg.SubagentMaxTokens, cfg.SubagentTemperature = int(
-		c.SubagentMaxTokens,
-	), &c.SubagentTemperature
+	cfg.NoLLMQuery, cfg.NoSubagent = !c.EnableLLMQuery, !c.EnableSubagent
+	cfg.SubagentMaxTokens = int(c.SubagentMaxTokens)
+	cfg.SubagentTemperature = &c.SubagentTemperature
 	cfg.SubagentSystemPrompt, cfg.NoSynthesis = c.SubagentSystemPrompt, !c.Synthesis
+
 	cfg.Trace, err = traceFolder(c.Trace)
 	return err
 }
 
-// readSubject reads what the task is about.
+// readSubject reads the trace and the skillbook, and applies the flags that override parts
+// of the trace.
 func (f *reflectFlags) readSubject(
-	e *env,
-	flags *pflag.FlagSet,
-	trace string,
-	task *rlm.ReflectTask,
+	e *env, flags *pflag.FlagSet, trace string, task *rlm.ReflectTask,
 ) error {
 	if trace == "-" && f.skillbook == "-" {
 		return errors.New("stdin cannot be both the trace and the skillbook")
@@ -210,12 +189,8 @@ func (f *reflectFlags) readSubject(
 	}
 
 	if f.skillbook != "" {
-		if subject.Skillbook, err = readFile(
-			e,
-			f.skillbook,
-			maxSkillbook,
-			"the skillbook",
-		); err != nil {
+		subject.Skillbook, err = readFile(e, f.skillbook, maxSkillbook, "the skillbook")
+		if err != nil {
 			return err
 		}
 	}
@@ -234,13 +209,13 @@ func (f *reflectFlags) readSubject(
 	return nil
 }
 
-// finish prints what became of a reflection and returns its exit code.
+// finish prints the analysis and returns an error with the exit code.
 func (f *reflectFlags) finish(e *env, outcome rlm.ReflectOutcome, err error) error {
 	var setup *rlm.SetupError
 	if errors.As(err, &setup) {
 		return &exitError{exitUsage, err}
 	}
-	e.recorded(outcome.Trace, f.quiet)
+	e.noteRecord(outcome.Trace, f.quiet)
 	analysed := outcome.Status == ledger.StatusAnswered ||
 		outcome.Status == ledger.StatusSynthesised
 
@@ -248,21 +223,21 @@ func (f *reflectFlags) finish(e *env, outcome rlm.ReflectOutcome, err error) err
 	if f.json {
 		writing = printLine(e.stdout, outcome)
 	} else if analysed {
-		_, writing = io.WriteString(e.stdout, analysis(&outcome))
+		_, writing = io.WriteString(e.stdout, formatAnalysis(&outcome))
 	}
 
 	if writing != nil {
 		return &exitError{exitBroken, fmt.Errorf("cannot write the analysis: %w", writing)}
 	}
 	if err != nil {
-		return runFailure(err)
+		return addExitCode(err)
 	}
 
-	return ending(e, outcome.Status, outcome.Reason, f.quiet)
+	return exitForStatus(e, outcome.Status, outcome.Reason, f.quiet)
 }
 
-// analysis is an output for people, in Markdown. A model wrote its texts.
-func analysis(outcome *rlm.ReflectOutcome) string {
+// formatAnalysis shows an analysis as Markdown. A model wrote its texts, so they are escaped.
+func formatAnalysis(outcome *rlm.ReflectOutcome) string {
 	o := &outcome.Output
 	var b strings.Builder
 	for _, part := range []struct{ title, text string }{
@@ -273,7 +248,7 @@ func analysis(outcome *rlm.ReflectOutcome) string {
 		{"Correct approach", o.CorrectApproach},
 	} {
 		if text := strings.TrimSpace(part.text); text != "" {
-			fmt.Fprintf(&b, "## %s\n\n%s\n\n", part.title, printableLines(text))
+			fmt.Fprintf(&b, "## %s\n\n%s\n\n", part.title, escapeKeepingLines(text))
 		}
 	}
 
@@ -281,9 +256,9 @@ func analysis(outcome *rlm.ReflectOutcome) string {
 		b.WriteString("## Learnings\n\n")
 	}
 	for _, l := range o.ExtractedLearnings {
-		fmt.Fprintf(&b, "- %s (atomicity %.2f)", printable(l.Learning), l.AtomicityScore)
+		fmt.Fprintf(&b, "- %s (atomicity %.2f)", escape(l.Learning), l.AtomicityScore)
 		if l.Evidence != "" {
-			b.WriteString("\n  evidence: " + printable(l.Evidence))
+			b.WriteString("\n  evidence: " + escape(l.Evidence))
 		}
 		b.WriteString("\n")
 	}
@@ -292,7 +267,7 @@ func analysis(outcome *rlm.ReflectOutcome) string {
 		b.WriteString("\n## Skills\n\n")
 	}
 	for _, tag := range o.SkillTags {
-		fmt.Fprintf(&b, "- %s: %s\n", printable(tag.ID), printable(tag.Tag))
+		fmt.Fprintf(&b, "- %s: %s\n", escape(tag.ID), escape(tag.Tag))
 	}
 
 	return strings.TrimSpace(b.String()) + "\n"

@@ -14,14 +14,14 @@ import (
 	"github.com/rlmhq/rlm/repl/ledger"
 )
 
-// The defaults of flags, which are those of the loop.
+// The defaults of flags are those of the loops.
 const (
 	defaultJudges   = 1
 	defaultDrafts   = 3
 	defaultClusters = 20
 )
 
-// reflexionFlags are the flags of `rlm reflexion` that are no settings.
+// reflexionFlags are the flags of `rlm reflexion` that are not settings.
 type reflexionFlags struct {
 	facts      string
 	evidence   []string
@@ -32,22 +32,22 @@ type reflexionFlags struct {
 	quiet      bool
 }
 
-const reflexionLong = `Have a model write an answer, have judges hold it against evidence, and have it
-revised until no judge finds more than minor issues.
+const reflexionLong = `Write an answer with a model, let judges compare it with evidence, and revise it
+until no judge finds more than minor issues.
 
-Evidence is what --facts says, and passages of the files and folders that
---evidence names, searched anew for each draft. --model writes; --sub-model judges
-(default: the same). Whether a draft passes is decided from the severities of the
-issues, not by a model. docs/reflexion.md has the whole of it.
+Evidence is the content of --facts, and passages from the files and folders of
+--evidence. The search runs again for each draft. --model writes; --sub-model judges
+(default: the same). Code decides whether a draft passes, by the severity of its
+issues: see docs/reflexion.md.
 
-The last draft alone goes to stdout, also if it did not pass; what happens goes
-to stderr, with --stream the drafts as they are written, too.
+Only the last draft goes to stdout, even if it did not pass. Progress goes to
+stderr; --stream adds the drafts as they are written.
 
-Exit codes: 0 the draft passed, 2 usage, no key, unknown model or server away,
-5 something broke, 6 the budget was used up, 7 the draft did not pass,
-130 interrupted.`
+Exit codes: 0 the draft passed, 2 usage error, missing key, unknown model or
+unavailable server, 5 a failure during the run, 6 the budget ran out, 7 the draft
+did not pass, 130 interrupted.`
 
-// reflexionSettings are the settings that a run without snippets has.
+// reflexionSettings picks the settings of a run without snippets.
 var reflexionSettings = config.Named(
 	"model", "sub_model", "default_provider", "prices", "record", "replay", "request_timeout",
 	"request_attempts", "allow_http", "max_reply", "max_calls", "max_tokens", "max_input_tokens",
@@ -58,7 +58,7 @@ func newReflexion(e *env) *cobra.Command {
 	var f reflexionFlags
 	cmd := &cobra.Command{
 		Use:   "reflexion TASK",
-		Short: "Have a model write an answer, and revise it until judges pass it",
+		Short: "Write an answer and revise it until judges accept it",
 		Long:  reflexionLong,
 		Example: `  rlm reflexion "how do I set up database migrations?" \
     --facts facts.json --evidence docs/ --evidence src/ --model openai/gpt-5
@@ -70,41 +70,23 @@ func newReflexion(e *env) *cobra.Command {
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), e, args[0]) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return f.run(cmd.Context(), e, args[0])
+		},
 	}
 
 	flags := cmd.Flags()
-	flags.StringVar(
-		&f.facts,
-		"facts",
-		"",
-		"a JSON `file` with what is known: facts, procedures, the conversation so far",
-	)
-
-	flags.StringArrayVar(
-		&f.evidence,
-		"evidence",
-		nil,
-		"file or folder to search for evidence; may be repeated",
-	)
-
-	flags.IntVar(
-		&f.judges,
-		"judges",
-		defaultJudges,
-		"independent critiques of each draft, asked for at the same time",
-	)
-
-	flags.IntVar(&f.iterations, "max-iterations", defaultDrafts, "drafts at most")
-	flags.BoolVar(
-		&f.json,
-		"json",
-		false,
-		"print one JSON object: the draft, all iterations, how the run ended, what it used",
-	)
-
+	flags.StringVar(&f.facts, "facts", "",
+		"JSON `file` with prior knowledge: facts, procedures, the conversation so far")
+	flags.StringArrayVar(&f.evidence, "evidence", nil,
+		"file or folder to search for evidence; repeatable")
+	flags.IntVar(&f.judges, "judges", defaultJudges,
+		"number of independent critiques of each draft, requested at the same time")
+	flags.IntVar(&f.iterations, "max-iterations", defaultDrafts, "maximum number of drafts")
+	flags.BoolVar(&f.json, "json", false,
+		"print one JSON object: the draft, all iterations, how the run ended, its usage")
 	flags.BoolVar(&f.stream, "stream", false, "show drafts on stderr as they are written")
-	flags.BoolVar(&f.quiet, "quiet", false, "nothing on stderr but errors")
+	flags.BoolVar(&f.quiet, "quiet", false, "print only errors on stderr")
 	config.AddFlags(flags, reflexionSettings)
 	return cmd
 }
@@ -140,11 +122,9 @@ func (f *reflexionFlags) run(ctx context.Context, e *env, task string) error {
 	return f.finish(e, &outcome, err)
 }
 
-// task returns what the flags and the settings say of a run.
+// task makes a task from the flags and the settings.
 func (f *reflexionFlags) task(
-	e *env,
-	text string,
-	models ledger.Models,
+	e *env, text string, models ledger.Models,
 ) (task rlm.ReflexionTask, err error) {
 	if text == "-" {
 		if text, err = readAll(e.stdin, maxQuestion, "the task"); err != nil {
@@ -159,15 +139,16 @@ func (f *reflexionFlags) task(
 	if err := configure(e, &run, models); err != nil {
 		return task, err
 	}
-	run.Config.ByDepth, run.Config.Allowed = nil, nil // for loops with sub-loops
-	if err := needModel(&run); err != nil {
+	run.Config.ByDepth, run.Config.Allowed = nil, nil // these are for loops with sub-loops
+	if err := requireModel(&run); err != nil {
 		return task, err
 	}
 
 	cfg := &task.Config
 	cfg.Task, cfg.Paths = text, f.evidence
 	cfg.Models, cfg.Model, cfg.JudgeModel = models, run.Config.Model, run.Config.SubModel
-	cfg.MaxReply, cfg.Retries, cfg.CallsAtOnce = run.Config.MaxReply, run.Config.Retries, run.Config.CallsAtOnce
+	cfg.MaxReply, cfg.Retries = run.Config.MaxReply, run.Config.Retries
+	cfg.CallsAtOnce = run.Config.CallsAtOnce
 	cfg.MaxIterations, cfg.Judges, cfg.Budget = f.iterations, f.judges, run.Config.Budget
 	cfg.Trace, cfg.Stream = run.Config.Trace, f.stream && !f.quiet
 
@@ -175,7 +156,7 @@ func (f *reflexionFlags) task(
 	return task, err
 }
 
-// readFacts reads what is known before the first draft.
+// readFacts reads the prior knowledge of --facts.
 func (f *reflexionFlags) readFacts(task *rlm.ReflexionTask) error {
 	if f.facts == "" {
 		return nil
@@ -192,13 +173,13 @@ func (f *reflexionFlags) readFacts(task *rlm.ReflexionTask) error {
 	return nil
 }
 
-// finish prints what became of a run and returns its exit code.
+// finish prints the last draft and returns an error with the exit code.
 func (f *reflexionFlags) finish(e *env, r *rlm.ReflexionOutcome, err error) error {
 	var setup *rlm.SetupError
 	if errors.As(err, &setup) {
 		return &exitError{exitUsage, err}
 	}
-	e.recorded(r.Trace, f.quiet)
+	e.noteRecord(r.Trace, f.quiet)
 	if f.json {
 		if err := printLine(e.stdout, r); err != nil {
 			return &exitError{exitBroken, err}
@@ -210,7 +191,7 @@ func (f *reflexionFlags) finish(e *env, r *rlm.ReflexionOutcome, err error) erro
 	}
 
 	if err != nil {
-		return runFailure(err)
+		return addExitCode(err)
 	}
 	switch r.Status {
 	case "passed":

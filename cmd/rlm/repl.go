@@ -16,21 +16,21 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-const replLong = `An interactive session: Python in a sandbox, over contexts of any size, with the
-variables kept from line to line, and a model within reach.
+const replLong = `Start an interactive session: Python in a sandbox that keeps all variables, over
+contexts of any size.
 
-A line that begins with ? is a question. The model finds all variables of the
-session in a copy, so what it does to them changes nothing here; its answer is
-printed and bound to _answer. Your own code can call llm_query(...) and the like.
+A line that begins with ? is a question for the model. The model works in a copy of
+the session, so your variables stay unchanged. Its answer is printed and bound to
+_answer. Your own code can call llm_query(...) and its relatives too.
 
-Ctrl-C interrupts what runs, not the session. Ctrl-D ends it.`
+Ctrl-C interrupts the running snippet, not the session. Ctrl-D ends the session.`
 
-const replHelp = `:ask QUESTION, ?QUESTION   ask the model, in a copy of the session: of what it makes
-                           only its answer comes back, as _answer
-:vars                      the variables
-:home                      the tier that they live in
-:explain CODE              where code would run, and why
-:help                      this text
+const replHelp = `:ask QUESTION, ?QUESTION   ask the model, in a copy of the session; only its answer
+                           comes back, as _answer
+:vars                      list the variables
+:home                      show the tier that holds the variables
+:explain CODE              show which tier would run code, and why
+:help                      show this text
 :quit, exit                end the session (or Ctrl-D)
 A block (if, for, def, ...) ends with an empty line.
 `
@@ -42,7 +42,7 @@ type shell struct {
 	session *rlm.Session
 	view    *view
 	flags   *runFlags
-	failed  bool // the last snippet or question did not end well
+	failed  bool // the last snippet or question failed
 }
 
 func newRepl(e *env) *cobra.Command {
@@ -50,46 +50,39 @@ func newRepl(e *env) *cobra.Command {
 	var history string
 	cmd := &cobra.Command{
 		Use:   "repl",
-		Short: "An interactive session, with a model within reach",
+		Short: "Start an interactive session",
 		Long:  replLong,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return fmt.Errorf("%q is no flag: give a file or directory by --context", args[0])
+				return fmt.Errorf("unexpected argument %q: "+
+					"pass a file or directory with --context", args[0])
 			}
 			return nil
 		},
 		Example: `  rlm repl --context server.log
   rlm repl --context notes/ --model openai/gpt-5`,
-		RunE: func(cmd *cobra.Command, _ []string) error { return f.repl(cmd.Context(), e, history) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return f.repl(cmd.Context(), e, history)
+		},
 	}
 
 	flags := cmd.Flags()
-	flags.StringArrayVar(
-		&f.contexts,
-		"context",
-		nil,
-		"file or directory to work on; may be repeated",
-	)
-
-	flags.BoolVar(&f.quiet, "quiet", false, "nothing on stderr but errors")
-	flags.StringVar(
-		&history,
-		"history",
-		"",
-		"where lines are kept for the next session, none for nowhere (default: in the user's cache directory)",
-	)
-
+	flags.StringArrayVar(&f.contexts, "context", nil,
+		"file or directory to work on; repeatable")
+	flags.BoolVar(&f.quiet, "quiet", false, "print only errors on stderr")
+	flags.StringVar(&history, "history", "",
+		"`file` that keeps the lines for the next session, or none (default: in the cache directory)")
 	config.AddFlags(flags, config.In(config.Routing, config.Limits, config.Models, config.Run))
 	return cmd
 }
 
-// repl opens the session and reads lines until their end.
+// repl opens the session, and reads lines until the input ends.
 func (f *runFlags) repl(ctx context.Context, e *env, history string) (err error) {
 	for _, c := range f.contexts {
 		if c == "-" {
 			return &exitError{
 				exitUsage,
-				errors.New("stdin is where the lines come from: give contexts as files"),
+				errors.New("--context -: stdin already provides the lines: pass contexts as files"),
 			}
 		}
 	}
@@ -97,7 +90,7 @@ func (f *runFlags) repl(ctx context.Context, e *env, history string) (err error)
 	if c := e.settings; c.Trace != "none" && c.From("trace").Kind == config.FromFlag {
 		return &exitError{
 			exitUsage,
-			errors.New("--trace: a session keeps no record, only rlm run does: leave it away"),
+			errors.New("--trace: a session writes no record: omit the flag, or use rlm run"),
 		}
 	}
 
@@ -137,7 +130,7 @@ func (f *runFlags) repl(ctx context.Context, e *env, history string) (err error)
 	if err != nil {
 		return &exitError{exitUsage, err}
 	}
-	view.close() // lines and a drawing do not go together
+	view.close() // a live tree would disturb the lines that the user types
 	s := &shell{e: e, session: session, view: view, flags: f}
 	s.in = newEditor(e, history, s.complete)
 	defer func() { err = errors.Join(err, s.in.Close(), session.Close()) }()
@@ -145,14 +138,12 @@ func (f *runFlags) repl(ctx context.Context, e *env, history string) (err error)
 	return s.loop(ctx)
 }
 
-// loop reads and runs until the end of the input. On a pipe the exit code is that of
-// the last snippet; on a terminal people have seen it.
+// loop reads and runs lines until the input ends. From a pipe, the exit code is 1 if the
+// last snippet failed; on a terminal, the user has seen the failure.
 func (s *shell) loop(ctx context.Context) error {
 	if s.e.terminal && !s.flags.quiet {
-		_, _ = fmt.Fprintln(
-			s.e.stderr,
-			"rlm "+version()+", Python in a sandbox. :help says more, ? asks the model, Ctrl-D ends.",
-		)
+		_, _ = fmt.Fprintln(s.e.stderr, "rlm "+version()+", Python in a sandbox. "+
+			":help lists commands, ? asks the model, Ctrl-D ends the session.")
 	}
 
 	for {
@@ -169,7 +160,7 @@ func (s *shell) loop(ctx context.Context) error {
 			return &exitError{exitBroken, fmt.Errorf("cannot read a line: %w", err)}
 		}
 
-		if done, err := s.obey(ctx, source); done || err != nil {
+		if done, err := s.runLine(ctx, source); done || err != nil {
 			return err
 		}
 	}
@@ -178,14 +169,14 @@ func (s *shell) loop(ctx context.Context) error {
 // maxTyped bounds the source of one snippet, in bytes.
 const maxTyped = 1 << 20
 
-// read reads a whole snippet or command: as many lines as it takes.
+// read reads a whole snippet or command, of as many lines as it has.
 func (s *shell) read(ctx context.Context) (string, error) {
 	source, err := s.in.Line(">>> ")
 	if err != nil || strings.TrimSpace(source) == "" || isCommand(source) {
 		return source, err
 	}
 	for len(source) < maxTyped {
-		more, err := s.unfinished(ctx, source)
+		more, err := s.needsMoreLines(ctx, source)
 		if err != nil || !more {
 			return source, err
 		}
@@ -204,15 +195,13 @@ func (s *shell) read(ctx context.Context) (string, error) {
 }
 
 // isCommand reports whether a line is for the shell.
-func isCommand(
-	line string,
-) bool {
+func isCommand(line string) bool {
 	return strings.HasPrefix(line, ":") || strings.HasPrefix(line, "?")
 }
 
-// unfinished reports whether a snippet needs more lines. CPython's own parser says
-// so; a block ends with an empty line, as in its prompt.
-func (s *shell) unfinished(ctx context.Context, source string) (bool, error) {
+// needsMoreLines reports whether a snippet is unfinished. CPython's own parser decides; as
+// in its prompt, a block ends with an empty line.
+func (s *shell) needsMoreLines(ctx context.Context, source string) (bool, error) {
 	lines := strings.Split(source, "\n")
 	last := lines[len(lines)-1]
 	plan, err := s.session.Explain(ctx, tiers.Job{Language: tiers.Python, Source: source})
@@ -234,22 +223,21 @@ func (s *shell) unfinished(ctx context.Context, source string) (bool, error) {
 		return true, nil
 	}
 	block := strings.HasPrefix(lines[0], "@") || strings.HasSuffix(strings.TrimSpace(lines[0]), ":")
-	if !block ||
-		invalid != "" && len(lines) > 1 &&
-			!strings.Contains(invalid, "expected an indented block") {
+	lacksBody := strings.Contains(invalid, "expected an indented block")
+	if !block || invalid != "" && len(lines) > 1 && !lacksBody {
 		return false, nil
 	}
 
 	return strings.TrimSpace(last) != "", nil
 }
 
-// leaves are what ends a session at CPython's own prompt.
-var leaves = map[string]bool{"exit": true, "exit()": true, "quit": true, "quit()": true}
+// exitWords end a session, as at CPython's own prompt.
+var exitWords = map[string]bool{"exit": true, "exit()": true, "quit": true, "quit()": true}
 
-// obey runs a line: a command, a question or a snippet. An error ends the session.
-func (s *shell) obey(ctx context.Context, source string) (done bool, err error) {
+// runLine runs a command, a question or a snippet. An error ends the session.
+func (s *shell) runLine(ctx context.Context, source string) (done bool, err error) {
 	trimmed := strings.TrimSpace(source)
-	if leaves[trimmed] {
+	if exitWords[trimmed] {
 		return true, nil
 	}
 	if question, ok := strings.CutPrefix(trimmed, "?"); ok {
@@ -268,7 +256,7 @@ func (s *shell) obey(ctx context.Context, source string) (done bool, err error) 
 	case ":vars":
 		w := tabwriter.NewWriter(s.e.stdout, 0, 0, 2, ' ', 0)
 		for _, v := range s.session.Variables() {
-			_, _ = fmt.Fprintf(w, "%s\t%s\n", printable(v.Name), printable(v.Kind))
+			_, _ = fmt.Fprintf(w, "%s\t%s\n", escape(v.Name), escape(v.Kind))
 		}
 		return false, w.Flush()
 	case ":home":
@@ -292,24 +280,21 @@ func (s *shell) obey(ctx context.Context, source string) (done bool, err error) 
 		_, err = io.WriteString(s.e.stdout, replHelp)
 	default:
 		s.failed = true
-		_, _ = fmt.Fprintf(
-			s.e.stderr,
-			"rlm: there is no command %s, :help lists them\n",
-			printable(command),
-		)
+		_, _ = fmt.Fprintf(s.e.stderr, "rlm: unknown command %s: :help lists the commands\n",
+			escape(command))
 	}
 
 	return false, err
 }
 
-// during runs something that Ctrl-C interrupts.
-func (s *shell) during(ctx context.Context, what func(context.Context) error) error {
+// runInterruptibly runs what so that Ctrl-C interrupts it and the session goes on.
+func (s *shell) runInterruptibly(ctx context.Context, what func(context.Context) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer s.e.interrupts.take(func() { cancel(errAborted) })()
 	err := what(ctx)
 	if err != nil && errors.Is(context.Cause(ctx), errAborted) {
-		_, _ = fmt.Fprintln(s.e.stderr, "rlm: interrupted; the session goes on")
+		_, _ = fmt.Fprintln(s.e.stderr, "rlm: interrupted; the session continues")
 		var broken *tiers.BrokenError
 		if errors.As(err, &broken) && broken.Lost != nil {
 			_, _ = fmt.Fprintln(s.e.stderr, "rlm:", broken.Lost.Reason)
@@ -326,19 +311,15 @@ func (s *shell) run(ctx context.Context, source string) error {
 	if strings.TrimSpace(source) == "" {
 		return nil
 	}
-	stdout, stderr := &lasting{w: s.e.stdout}, &lasting{w: s.e.stderr}
+	stdout, stderr := &stickyWriter{w: s.e.stdout}, &stickyWriter{w: s.e.stderr}
 	var result rlm.Result
-	err := s.during(ctx, func(ctx context.Context) (err error) {
-		result, err = s.session.RunJob(
-			ctx,
-			tiers.Job{
-				Language: tiers.Python,
-				Source:   source + "\n",
-				Stdout:   stdout,
-				Stderr:   stderr,
-			},
-		)
-
+	err := s.runInterruptibly(ctx, func(ctx context.Context) (err error) {
+		result, err = s.session.RunJob(ctx, tiers.Job{
+			Language: tiers.Python,
+			Source:   source + "\n",
+			Stdout:   stdout,
+			Stderr:   stderr,
+		})
 		return err
 	})
 
@@ -350,13 +331,13 @@ func (s *shell) run(ctx context.Context, source string) error {
 			return err
 		}
 		s.failed = true
-		_, _ = fmt.Fprintln(s.e.stderr, "rlm:", printable(err.Error()))
+		_, _ = fmt.Fprintln(s.e.stderr, "rlm:", escape(err.Error()))
 		return nil
 	}
 
 	s.failed = s.failed && result.Status == "" ||
 		resultCode(result.Result) != exitOK && result.Status != ""
-	return report(s.e.after(stdout, stderr), execFlags{quiet: s.flags.quiet}, result)
+	return report(s.e.endOutput(stdout, stderr), execFlags{quiet: s.flags.quiet}, result)
 }
 
 // ask asks the model.
@@ -367,15 +348,13 @@ func (s *shell) ask(ctx context.Context, question string) error {
 		return nil
 	}
 	if s.e.settings.Model == "" && len(s.e.settings.DepthModels) == 0 {
-		_, _ = fmt.Fprintln(
-			s.e.stderr,
-			"rlm: there is no model: start with --model, such as openai/gpt-5",
-		)
+		_, _ = fmt.Fprintln(s.e.stderr,
+			"rlm: no model: start with --model, such as openai/gpt-5")
 		return nil
 	}
 
 	var outcome rlm.AnswerOutcome
-	err := s.during(ctx, func(ctx context.Context) (err error) {
+	err := s.runInterruptibly(ctx, func(ctx context.Context) (err error) {
 		outcome, err = s.session.Ask(ctx, question)
 		return err
 	})
@@ -383,21 +362,21 @@ func (s *shell) ask(ctx context.Context, question string) error {
 	case err != nil && ctx.Err() != nil:
 		return err
 	case err != nil:
-		_, _ = fmt.Fprintln(s.e.stderr, "rlm:", printable(err.Error()))
+		_, _ = fmt.Fprintln(s.e.stderr, "rlm:", escape(err.Error()))
 	case outcome.Answer != nil:
 		s.failed = false
 		return s.e.answer(outcome.Text())
 	case outcome.Status != "":
-		_, _ = fmt.Fprintf(s.e.stderr, "rlm: %s: %s\n", outcome.Status, printable(outcome.Reason))
+		_, _ = fmt.Fprintf(s.e.stderr, "rlm: %s: %s\n", outcome.Status, escape(outcome.Reason))
 		if outcome.Partial != "" {
-			_, _ = fmt.Fprintln(s.e.stderr, printableLines(outcome.Partial))
+			_, _ = fmt.Fprintln(s.e.stderr, escapeKeepingLines(outcome.Partial))
 		}
 	}
 
 	return nil
 }
 
-// complete offers what the last word of a line may become.
+// complete returns the completions of the last word of a line.
 func (s *shell) complete(line string) []string {
 	start := strings.LastIndexFunc(line, func(r rune) bool {
 		return r != '_' && r != ':' && (r < '0' || r > '9') && (r < 'A' || r > 'Z') &&
@@ -421,7 +400,7 @@ func (s *shell) complete(line string) []string {
 	}
 	var out []string
 	for _, c := range candidates {
-		if strings.HasPrefix(c, word) && printable(c) == c {
+		if strings.HasPrefix(c, word) && escape(c) == c {
 			out = append(out, head+c)
 		}
 	}
@@ -429,7 +408,7 @@ func (s *shell) complete(line string) []string {
 	return out
 }
 
-// pythonWords are worth completing.
+// pythonWords are the words of Python that completion offers.
 var pythonWords = []string{
 	"import ", "from ", "for ", "while ", "def ", "class ", "return ", "lambda ", "print(",
 	"len(", "range(", "enumerate(", "sorted(", "isinstance(", "True", "False", "None", "await ",

@@ -14,7 +14,7 @@ import (
 // errAborted says that Ctrl-C was pressed.
 var errAborted = errors.New("interrupted")
 
-// editor gives lines.
+// editor reads lines.
 type editor interface {
 	// Line returns a line without its end, io.EOF at the end of the input, or
 	// errAborted.
@@ -22,7 +22,8 @@ type editor interface {
 	Close() error
 }
 
-// newEditor edits lines where both ends are a terminal, and reads them elsewhere.
+// newEditor returns a line editor if stdin and stdout are a terminal, and a plain reader
+// otherwise.
 func newEditor(e *env, history string, complete func(string) []string) editor {
 	if !e.terminal || !isTerminal(e.stdout) {
 		return &pipeEditor{bufio.NewReaderSize(e.stdin, 64<<10)}
@@ -51,7 +52,7 @@ func newEditor(e *env, history string, complete func(string) []string) editor {
 	return t
 }
 
-// historyFile is where lines are kept, empty for nowhere.
+// historyFile returns the file of the history, empty for none.
 func historyFile(flag string) string {
 	if flag == "none" {
 		return ""
@@ -67,7 +68,7 @@ func historyFile(flag string) string {
 	return filepath.Join(dir, "rlm", "history")
 }
 
-// pipeEditor reads lines that nobody types.
+// pipeEditor reads lines from a pipe or a file.
 type pipeEditor struct{ in *bufio.Reader }
 
 func (p *pipeEditor) Line(string) (string, error) {
@@ -102,12 +103,12 @@ type lineEditor struct {
 }
 
 func (t *lineEditor) Line(prompt string) (string, error) {
-	// Ctrl-C is a signal where the terminal is too narrow to edit in, or tells no
-	// size. The system has dropped the line by then.
+	// If the terminal is too narrow for editing, or has no known size, Ctrl-C arrives as a
+	// signal. The system has dropped the line by then.
 	defer t.interrupts.take(func() { _, _ = fmt.Fprint(t.out, "\n"+prompt) })()
 	line, err := t.state.Prompt(prompt)
 	if errors.Is(err, io.EOF) {
-		_, _ = fmt.Fprintln(t.out) // what comes next begins a line
+		_, _ = fmt.Fprintln(t.out) // the next output begins a line
 	}
 	if errors.Is(err, liner.ErrPromptAborted) {
 		return "", errAborted
@@ -119,12 +120,12 @@ func (t *lineEditor) Line(prompt string) (string, error) {
 	return line, err
 }
 
-// Close keeps the history, readable by its owner only, and gives the terminal back.
+// Close writes the history, readable by its owner only, and restores the terminal.
 func (t *lineEditor) Close() error {
 	var errs []error
 	if t.history != "" {
 		if err := t.save(); err != nil {
-			errs = append(errs, fmt.Errorf("cannot keep the history: %w", err))
+			errs = append(errs, fmt.Errorf("cannot write the history: %w", err))
 		}
 	}
 	return errors.Join(append(errs, t.state.Close())...)

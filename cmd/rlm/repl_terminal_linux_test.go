@@ -14,13 +14,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// terminal starts a command in a terminal of its own and returns the end at which a
+// terminal starts a command in a new terminal and returns the end at which a
 // person would sit. A terminal without a size is one of zero columns.
 func terminal(t *testing.T, cmd *exec.Cmd, columns uint16) *os.File {
 	t.Helper()
 	person, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
 	if err != nil {
-		t.Skipf("there are no terminals here: %v", err)
+		t.Skipf("no terminals on this machine: %v", err)
 	}
 	t.Cleanup(func() { _ = person.Close() }) // the command has ended by then
 	fd := int(person.Fd())
@@ -32,7 +32,7 @@ func terminal(t *testing.T, cmd *exec.Cmd, columns uint16) *os.File {
 	}
 	program, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|syscall.O_NOCTTY, 0)
 	if err != nil {
-		t.Skipf("there are no terminals here: %v", err)
+		t.Skipf("no terminals on this machine: %v", err)
 	}
 	defer program.Close()
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = program, program, program
@@ -86,27 +86,17 @@ func TestASessionInATerminalOutlivesCtrlCAndEndsItsLine(t *testing.T) {
 	}
 }
 
-// TestAnAnswerDoesNothingToATerminal: a model may write what a terminal obeys.
+// TestAnAnswerDoesNothingToATerminal: a model may write control sequences.
 func TestAnAnswerDoesNothingToATerminal(t *testing.T) {
 	dir := t.TempDir()
 	script := filepath.Join(dir, "script.yaml")
-	if err := os.WriteFile(
-		script,
-		[]byte(
-			"version: 1\nrules:\n  - reply: |\n      ```repl\n"+
-				"      FINAL(chr(27) + ']0;owned' + chr(7) + 'end')\n      ```\n",
-		),
-		0o600,
-	); err != nil {
+	rules := "version: 1\nrules:\n  - reply: |\n      ```repl\n" +
+		"      FINAL(chr(27) + ']0;owned' + chr(7) + 'end')\n      ```\n"
+	if err := os.WriteFile(script, []byte(rules), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cmd := command(
-		t, dir, "run", "--quiet", "--model",
-		"scripted/"+script,
-		"what?",
-		"--context",
-		script,
-	)
+	cmd := command(t, dir, "run", "--quiet", "--model", "scripted/"+script, "what?", "--context",
+		script)
 	readUntil(t, bufio.NewReader(terminal(t, cmd, 80)), `\x1b]0;owned\x07end`+"\r\n")
 	if err := cmd.Wait(); err != nil {
 		t.Error(err)

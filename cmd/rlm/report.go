@@ -18,16 +18,16 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// lasting remembers the first error of a writer whose user does not ask, and whether
-// the last line has ended.
-type lasting struct {
+// stickyWriter keeps the first error of a writer, for callers that check it later, and
+// whether the last line is unfinished.
+type stickyWriter struct {
 	w    io.Writer
 	err  error
-	open bool
+	open bool // the last line is unfinished
 }
 
-// Write writes as long as nothing has failed.
-func (l *lasting) Write(b []byte) (int, error) {
+// Write writes b, unless an earlier Write failed.
+func (l *stickyWriter) Write(b []byte) (int, error) {
 	if l.err != nil {
 		return 0, l.err
 	}
@@ -40,25 +40,25 @@ func (l *lasting) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// after is the environment for what is said after a snippet's output: its first note
-// begins a line where the output ended within one that people see it in.
-func (e *env) after(stdout, stderr *lasting) *env {
+// endOutput returns the environment for notes after a snippet's output. If the output ended
+// within a line that the user sees, the first note begins a new line.
+func (e *env) endOutput(stdout, stderr *stickyWriter) *env {
 	if stderr.open || stdout.open && sameFile(e.stdout, e.stderr) {
 		later := *e
-		later.stderr = &newLine{w: e.stderr}
+		later.stderr = &lineStarter{w: e.stderr}
 		return &later
 	}
 	return e
 }
 
-// newLine ends a line before it writes for the first time.
-type newLine struct {
+// lineStarter writes a line end before its first output.
+type lineStarter struct {
 	w    io.Writer
 	done bool
 }
 
-// Write writes b, after the end of the line.
-func (n *newLine) Write(b []byte) (int, error) {
+// Write writes b, the first time after a line end.
+func (n *lineStarter) Write(b []byte) (int, error) {
 	if !n.done && len(b) > 0 {
 		n.done = true
 		if _, err := io.WriteString(n.w, "\n"); err != nil {
@@ -85,16 +85,12 @@ func sameFile(a, b io.Writer) bool {
 	return os.SameFile(infos[0], infos[1])
 }
 
-// report prints what became of a snippet beyond its own output.
+// report prints the result of a snippet: all but its output, which is written already.
 func report(e *env, f execFlags, r rlm.Result) error {
 	note := f.note(e)
 	if r.Moved != nil {
-		note(
-			"the session moved from tier %s to %s, with %s",
-			r.Moved.From,
-			r.Moved.To,
-			english.Plural(r.Moved.Report.Moved, "variable", ""),
-		)
+		note("the session moved from tier %s to %s, with %s", r.Moved.From, r.Moved.To,
+			english.Plural(r.Moved.Report.Moved, "variable", ""))
 		for _, left := range r.Moved.Report.Left {
 			note("left behind: %s (%s): %s", left.Name, left.Type, left.Reason)
 		}
@@ -112,8 +108,8 @@ func report(e *env, f execFlags, r rlm.Result) error {
 	if r.Exception != nil && r.Exception.Traceback != "" {
 		_, _ = io.WriteString(e.stderr, r.Exception.Traceback)
 	}
-	if r.Status == tiers.StatusExited && r.Exception != nil && r.Exception.ExitCode != 0 &&
-		r.Exception.Traceback == "" {
+	exited := r.Status == tiers.StatusExited && r.Exception != nil
+	if exited && r.Exception.ExitCode != 0 && r.Exception.Traceback == "" {
 		note("the snippet exited with status %d", r.Exception.ExitCode)
 	}
 
@@ -137,10 +133,8 @@ func limitHint(r tiers.Result, c *config.Loaded) string {
 	case tiers.LimitMemory:
 		return fmt.Sprintf(" (the snippet needed more than %s; raise --memory)", c.Text("memory"))
 	case tiers.LimitOutput:
-		return fmt.Sprintf(
-			" (%s bytes more were written and dropped; raise --max-output)",
-			humanize.Comma(r.Dropped),
-		)
+		return fmt.Sprintf(" (%s bytes more were written and dropped; raise --max-output)",
+			humanize.Comma(r.Dropped))
 	case tiers.LimitFuel:
 		return fmt.Sprintf(" (the snippet did more work than %d; raise --fuel)", c.Fuel)
 	case tiers.LimitHostCalls:
@@ -163,8 +157,8 @@ func printFinal(w io.Writer, value tiers.Value) error {
 	return err
 }
 
-// validJSON is a value as JSON for programs: bytes that a context had and that are not
-// UTF-8, which the sandbox leaves as they are, are replaced, each by itself.
+// validJSON returns a value as valid JSON. The sandbox keeps bytes of contexts that are not
+// UTF-8; each becomes U+FFFD.
 func validJSON(value tiers.Value) tiers.Value {
 	if utf8.Valid(value) {
 		return value
@@ -172,8 +166,8 @@ func validJSON(value tiers.Value) tiers.Value {
 	return tiers.Value(string([]rune(string(value))))
 }
 
-// textOf decodes a JSON string and keeps bytes that are not UTF-8. None is part of an
-// escape, so that what stands between them can be decoded by itself.
+// textOf decodes a JSON string and keeps bytes that are not UTF-8. Such a byte is never part
+// of an escape, so the parts between them can be decoded one by one.
 func textOf(value tiers.Value) (string, error) {
 	var b strings.Builder
 	for rest := bytes.TrimSuffix(value[1:], []byte{'"'}); len(rest) > 0; {
@@ -187,10 +181,8 @@ func textOf(value tiers.Value) (string, error) {
 		}
 
 		var part string
-		if err := json.Unmarshal(
-			slices.Concat([]byte{'"'}, rest[:n], []byte{'"'}),
-			&part,
-		); err != nil {
+		quoted := slices.Concat([]byte{'"'}, rest[:n], []byte{'"'})
+		if err := json.Unmarshal(quoted, &part); err != nil {
 			return "", err
 		}
 

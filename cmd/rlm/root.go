@@ -20,24 +20,24 @@ import (
 	"github.com/rlmhq/rlm/internal/spelling"
 )
 
-// linked is the version that the linker sets. It sets no variable that the program
-// itself gives a value at its start.
+// linked is the version that the linker sets. The linker cannot set a variable that the
+// program initialises, so this one has no initial value.
 var linked string
 
-// version is that, or the module's, which go install writes into what it builds.
+// version returns that version, or the module's, which go install writes into a binary.
 var version = sync.OnceValue(func() string {
 	if linked != "" {
 		return linked
 	}
-	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" &&
-		info.Main.Version != "(devel)" {
-		return info.Main.Version
-	}
 
-	return "dev"
+	info, ok := debug.ReadBuildInfo()
+	if !ok || info.Main.Version == "" || info.Main.Version == "(devel)" {
+		return "dev"
+	}
+	return info.Main.Version
 })
 
-// Exit codes. They are part of the interface: see docs/cli.md.
+// The exit codes are part of the interface: see docs/cli.md.
 const (
 	exitOK          = 0
 	exitRaised      = 1   // the snippet raised, or broke its interpreter
@@ -45,12 +45,12 @@ const (
 	exitNoTier      = 3   // no tier may run the snippet
 	exitLimit       = 4   // a limit fired
 	exitBroken      = 5   // the tier broke
-	exitPartial     = 6   // the run's budget was used up
+	exitPartial     = 6   // the run's budget ran out
 	exitNoAnswer    = 7   // the run ended without an answer
 	exitInterrupted = 130 // Ctrl-C
 )
 
-// exitError carries an exit code; err may be nil if all has been said.
+// exitError carries an exit code. err is nil if the message has been printed already.
 type exitError struct {
 	code int
 	err  error
@@ -65,26 +65,26 @@ func (e *exitError) Error() string {
 
 func (e *exitError) Unwrap() error { return e.err }
 
-// functions are what snippets may call besides the names of the protocol. The command
-// offers none; its tests do.
+// functions are host functions for snippets, besides those of the protocol. Only tests set
+// them.
 var functions []rlm.Function
 
-// env is what a sub-command may touch.
+// env is the environment of a sub-command.
 type env struct {
 	stdin          io.Reader
-	terminal       bool // stdin is one
+	terminal       bool // stdin is a terminal
 	stdout, stderr io.Writer
 	log            *slog.Logger
 	settings       *config.Loaded
 	interrupts     *interrupts
 }
 
-// run is main with everything passed in; it returns the exit code.
+// run is main with its environment as arguments. It returns the exit code.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	ctx, in := listen(ctx)
 	defer in.stop()
 	e := &env{
-		stdin:      interruptible(ctx, stdin),
+		stdin:      makeInterruptible(ctx, stdin),
 		terminal:   isTerminal(stdin),
 		stdout:     stdout,
 		stderr:     stderr,
@@ -105,7 +105,7 @@ func exitCode(ctx context.Context, stderr io.Writer, err error) int {
 	}
 	var exit *exitError
 	if !errors.As(err, &exit) {
-		exit = &exitError{exitUsage, err} // cobra's own: unknown flags and the like
+		exit = &exitError{exitUsage, err} // an error of cobra, such as an unknown flag
 	}
 
 	if ctx.Err() != nil {
@@ -128,14 +128,12 @@ func newRoot(e *env) *cobra.Command {
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
-			settings, err := config.Load(
-				config.Sources{
-					File:     file,
-					UserFile: config.UserFile(),
-					Environ:  os.Environ(),
-					Flags:    cmd.Flags(),
-				},
-			)
+			settings, err := config.Load(config.Sources{
+				File:     file,
+				UserFile: config.UserFile(),
+				Environ:  os.Environ(),
+				Flags:    cmd.Flags(),
+			})
 			if err != nil {
 				return err
 			}
@@ -146,33 +144,25 @@ func newRoot(e *env) *cobra.Command {
 
 	root.SetFlagErrorFunc(flagError)
 	flags := root.PersistentFlags()
-	flags.StringVar(
-		&file,
-		"config",
-		"",
-		"the configuration file, none for none (default: config.yaml in rlm of the user's configuration directory)",
-	)
-
+	flags.StringVar(&file, "config", "",
+		"configuration `file`, or none to read no file "+
+			"(default: rlm/config.yaml in the user's configuration directory)")
 	config.AddFlags(flags, config.In(config.Program))
-	root.AddCommand(
-		newRun(e), newReflect(e), newReflexion(e), newDistill(e), newWorkflow(e),
-		newExec(
-			e,
-		),
-		newRepl(e), newHook(e), newTrace(e), newExplain(e), newTiers(e), newDoctor(e),
-		newImages(e), newConfig(e), newVersion(e),
-	)
+	root.AddCommand(newRun(e), newReflect(e), newReflexion(e), newDistill(e), newWorkflow(e),
+		newExec(e), newRepl(e), newHook(e), newTrace(e), newExplain(e), newTiers(e), newDoctor(e),
+		newImages(e), newConfig(e), newVersion(e))
 
 	return root
 }
 
-// newVersion prints what --version does: many look for it as a command.
+// newVersion makes a command that prints the same as --version, because many users try it.
+// It loads no configuration, so it works with a broken one.
 func newVersion(e *env) *cobra.Command {
 	return &cobra.Command{
 		Use:               "version",
 		Short:             "Print the version",
 		Args:              cobra.NoArgs,
-		PersistentPreRunE: func(*cobra.Command, []string) error { return nil }, // a broken configuration is no reason
+		PersistentPreRunE: func(*cobra.Command, []string) error { return nil },
 		RunE: func(*cobra.Command, []string) error {
 			_, err := fmt.Fprintln(e.stdout, "rlm version", version())
 			return err
@@ -180,8 +170,8 @@ func newVersion(e *env) *cobra.Command {
 	}
 }
 
-// flagError says what a flag takes, or which flag may have been meant. Of a setting's
-// flag the setting says it.
+// flagError adds to an error of a flag: the values that it takes, or the flag that may have
+// been meant. The flag of a setting has its own message.
 func flagError(cmd *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
 	if errors.As(err, &unknown) {
@@ -215,7 +205,7 @@ var levels = map[string]zerolog.Level{
 	"warn": zerolog.WarnLevel, "error": zerolog.ErrorLevel,
 }
 
-// newLog writes for people on a terminal and JSON elsewhere.
+// newLog returns a log that is readable text on a terminal, and JSON elsewhere.
 func newLog(w io.Writer, level zerolog.Level) *slog.Logger {
 	if isTerminal(w) {
 		w = zerolog.ConsoleWriter{Out: w}

@@ -12,7 +12,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// policy is what the settings allow.
+// policy returns the policy of the settings.
 func policy(c *config.Loaded) (rlm.Policy, error) {
 	p := rlm.Policy{AllowLocal: c.AllowLocal, Hosts: c.AllowHost}
 	if c.Tier != "auto" {
@@ -27,28 +27,28 @@ func policy(c *config.Loaded) (rlm.Policy, error) {
 	return p, p.Validate()
 }
 
-// limits bound each snippet. A size that is not set is the command's own.
+// limits returns the limits of each snippet. output is the command's default for the output.
 func limits(c *config.Loaded, output int64) tiers.Limits {
 	if c.MaxOutput != 0 {
 		output = c.MaxOutput
 	}
+
 	return tiers.Limits{
 		Wall:   c.Timeout,
 		Memory: c.Memory,
 		Output: output,
-		Fuel:   uint64(c.Fuel),
-	} //nolint:gosec // the table keeps it from being negative
+		Fuel:   uint64(c.Fuel), //nolint:gosec // the setting is never negative
+	}
 }
 
-// routing is the flag that says what code is.
+// routing is the flag for the language of the code.
 type routing struct{ language string }
 
 func (r *routing) add(flags *pflag.FlagSet) {
-	flags.StringVar(&r.language, "lang", "auto", "language of the code: auto, python or go")
+	flags.StringVar(&r.language, "lang", "auto", "`language` of the code: auto, python or go")
 }
 
-// languageOf is the language of code that came from a file, or "" for what has
-// to be found out.
+// languageOf returns the language of a file's code. It is empty if only the code shows it.
 func (r *routing) languageOf(file string) (tiers.Language, error) {
 	switch r.language {
 	case "python", "go":

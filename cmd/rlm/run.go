@@ -16,13 +16,13 @@ import (
 	"github.com/rlmhq/rlm/repl/ledger"
 )
 
-// maxQuestion and maxSchema bound what is read of a question and of a contract.
+// maxQuestion and maxSchema bound a question and a contract, in bytes.
 const (
 	maxQuestion = 1 << 20
 	maxSchema   = 1 << 20
 )
 
-// runFlags are the flags of `rlm run` that are no settings.
+// runFlags are the flags of `rlm run` that are not settings.
 type runFlags struct {
 	contexts []string
 	schema   string
@@ -31,29 +31,29 @@ type runFlags struct {
 	json     bool
 	quiet    bool
 
-	// of rlm hook alone: what its caller knows
+	// only of rlm hook, from its caller
 	longHorizon bool
 	nodes       int64
 }
 
-const runLong = `Have a model answer a question about inputs of any size.
+const runLong = `Let a model answer a question about inputs of any size.
 
-The root model is told what the contexts are, not what is in them. It writes
-snippets, which run in a sandbox where the contexts are variables, and which
-call models on parts of them. What a snippet hands to FINAL is the answer.
+The root model learns the kind and size of the contexts, not their content. It
+writes snippets. They run in a sandbox, where the contexts are variables, and call
+models on parts of them. The value that a snippet hands to FINAL is the answer.
 
-The answer alone goes to stdout: text as it is, anything else as JSON. What
-happens goes to stderr, on a terminal as a live tree.
+Only the answer goes to stdout: text as it is, any other value as JSON. Progress
+goes to stderr; on a terminal it is a live tree.
 
-Exit codes: 0 answered, 2 usage, no key, unknown model or server away, 3 no tier
-may run snippets, 5 something broke, 6 the budget was used up (what there was is
-printed), 7 there is no answer, 130 interrupted.`
+Exit codes: 0 answered, 2 usage error, missing key, unknown model or unavailable
+server, 3 no tier may run snippets, 5 a failure during the run, 6 the budget ran out
+(the partial answer is printed), 7 no answer, 130 interrupted.`
 
 func newRun(e *env) *cobra.Command {
 	var f runFlags
 	cmd := &cobra.Command{
 		Use:   "run QUESTION",
-		Short: "Have a model answer a question about inputs of any size",
+		Short: "Let a model answer a question about inputs of any size",
 		Long:  runLong,
 		Example: `  rlm run "which services failed, and why?" --context logs/ \
     --model openai/gpt-5 --sub-model openai/gpt-5-mini
@@ -65,40 +65,23 @@ func newRun(e *env) *cobra.Command {
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), e, args[0]) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return f.run(cmd.Context(), e, args[0])
+		},
 	}
 
 	flags := cmd.Flags()
-	flags.StringArrayVar(
-		&f.contexts,
-		"context",
-		nil,
-		"file or directory to work on, - for stdin; may be repeated",
-	)
-
-	flags.StringVar(
-		&f.schema,
-		"output-schema",
-		"",
-		"a file with the JSON Schema that the answer must meet",
-	)
-
-	flags.StringVar(
-		&f.kind,
-		"output-type",
-		"",
-		"the type that the answer must have instead, such as bool or list[str]",
-	)
-
-	flags.BoolVar(&f.estimate, "estimate", false, "say what the run may take, and run nothing")
-	flags.BoolVar(
-		&f.json,
-		"json",
-		false,
-		"print one JSON object: the answer, how the run ended, what it used",
-	)
-
-	flags.BoolVar(&f.quiet, "quiet", false, "nothing on stderr but errors")
+	flags.StringArrayVar(&f.contexts, "context", nil,
+		"file or directory to work on, - for stdin; repeatable")
+	flags.StringVar(&f.schema, "output-schema", "",
+		"`file` with the JSON Schema that the answer must meet")
+	flags.StringVar(&f.kind, "output-type", "",
+		"the `type` that the answer must have, such as bool or list[str]; instead of --output-schema")
+	flags.BoolVar(&f.estimate, "estimate", false,
+		"print an estimate of the run's cost, and run nothing")
+	flags.BoolVar(&f.json, "json", false,
+		"print one JSON object: the answer, how the run ended, its usage")
+	flags.BoolVar(&f.quiet, "quiet", false, "print only errors on stderr")
 	config.AddFlags(flags, config.In(config.Routing, config.Limits, config.Models, config.Run))
 	return cmd
 }
@@ -117,7 +100,7 @@ func (f *runFlags) run(ctx context.Context, e *env, question string) error {
 	if err = f.complete(e, &task, models); err != nil {
 		return &exitError{exitUsage, err}
 	}
-	if err := needModel(&task); err != nil {
+	if err := requireModel(&task); err != nil {
 		return &exitError{exitUsage, err}
 	}
 	if f.estimate {
@@ -147,7 +130,7 @@ func (f *runFlags) run(ctx context.Context, e *env, question string) error {
 	return f.finish(e, outcome, err)
 }
 
-// task is what the flags say of a run.
+// task makes a task from the flags.
 func (f *runFlags) task(e *env, question string) (task rlm.AnswerTask, err error) {
 	if question == "-" {
 		for _, c := range f.contexts {
@@ -168,11 +151,11 @@ func (f *runFlags) task(e *env, question string) (task rlm.AnswerTask, err error
 		return task, err
 	}
 
-	task.Contexts, err = contextsOf(f.contexts, e.stdin)
+	task.Contexts, err = makeContexts(f.contexts, e.stdin)
 	return task, err
 }
 
-// complete adds the settings and the contract to a task.
+// complete copies the settings and the contract into a task.
 func (f *runFlags) complete(e *env, task *rlm.AnswerTask, models ledger.Models) (err error) {
 	if err := configure(e, task, models); err != nil {
 		return err
@@ -196,24 +179,24 @@ func (f *runFlags) complete(e *env, task *rlm.AnswerTask, models ledger.Models) 
 	return err
 }
 
-// needModel refuses a run whose models cannot be asked, before an engine is made.
-// Whether their servers are there is asked later.
-func needModel(task *rlm.AnswerTask) error {
+// errNoModel is the error of a command that has to ask a model.
+var errNoModel = errors.New(
+	"no model: give --model, such as openai/gpt-5, or set model in the configuration")
+
+// requireModel refuses a run without a usable model, before an engine is made. The run
+// itself checks later that the servers are available.
+func requireModel(task *rlm.AnswerTask) error {
 	run := &task.Config
 	if run.Model == "" && len(run.ByDepth) == 0 {
-		return errors.New(
-			"there is no model: give --model, such as openai/gpt-5, or set model in the configuration",
-		)
+		return errNoModel
 	}
 
-	return resolvable(
-		run.Models,
-		slices.Concat([]string{run.Model, run.SubModel}, run.ByDepth, run.Allowed),
-	)
+	return checkModels(run.Models,
+		slices.Concat([]string{run.Model, run.SubModel}, run.ByDepth, run.Allowed))
 }
 
-// resolvable reports the first model that is not known. Empty names are passed over.
-func resolvable(models ledger.Models, names []string) error {
+// checkModels returns an error for the first unknown model. It ignores empty names.
+func checkModels(models ledger.Models, names []string) error {
 	for _, name := range names {
 		if name == "" {
 			continue
@@ -226,66 +209,59 @@ func resolvable(models ledger.Models, names []string) error {
 	return nil
 }
 
-// finish prints what became of a run and returns its exit code.
+// finish prints the answer and returns an error with the exit code.
 func (f *runFlags) finish(e *env, outcome rlm.AnswerOutcome, err error) error {
 	var setup *rlm.SetupError
 	if errors.As(err, &setup) {
 		return &exitError{exitUsage, err}
 	}
-	e.recorded(outcome.Trace, f.quiet)
+	e.noteRecord(outcome.Trace, f.quiet)
 	if f.json {
 		if err := printLine(e.stdout, outcome); err != nil {
 			return &exitError{exitBroken, err}
 		}
-	} else if text, ok := f.shown(outcome); ok {
+	} else if text, ok := f.textToPrint(outcome); ok {
 		if err := e.answer(text); err != nil {
 			return &exitError{exitBroken, fmt.Errorf("cannot write the answer: %w", err)}
 		}
 	}
 
 	if err != nil {
-		return runFailure(err)
+		return addExitCode(err)
 	}
-	if text, ok := f.shown(
-		outcome,
-	); outcome.Status == ledger.StatusPartial && !ok && outcome.Partial != "" &&
-		!f.json {
-		_, _ = fmt.Fprintf(
-			e.stderr,
-			"rlm: what there was, which nobody checked: %s\n",
-			printable(text),
-		)
+	text, printed := f.textToPrint(outcome)
+	partial := outcome.Status == ledger.StatusPartial && outcome.Partial != ""
+	if partial && !printed && !f.json {
+		_, _ = fmt.Fprintf(e.stderr, "rlm: the partial answer, not validated: %s\n", escape(text))
 	}
 
-	return ending(e, outcome.Status, outcome.Reason, f.quiet)
+	return exitForStatus(e, outcome.Status, outcome.Reason, f.quiet)
 }
 
-// ending is the exit code of a run's status.
-func ending(e *env, status ledger.Status, reason string, quiet bool) error {
+// exitForStatus returns an error with the exit code for the status of a run, nil for an answer.
+func exitForStatus(e *env, status ledger.Status, reason string, quiet bool) error {
 	switch status {
 	case ledger.StatusAnswered:
 		return nil
 	case ledger.StatusSynthesised:
 		if !quiet {
-			_, _ = fmt.Fprintln(
-				e.stderr,
-				"rlm: the turns ran out; this is the best answer that the model had",
-			)
+			_, _ = fmt.Fprintln(e.stderr,
+				"rlm: the turns ran out; this is the model's best answer so far")
 		}
 		return nil
 	case ledger.StatusPartial:
 		return &exitError{exitPartial, errors.New(reason)}
 	case ledger.StatusNoAnswer:
-		return &exitError{exitNoAnswer, fmt.Errorf("there is no answer: %s", reason)}
+		return &exitError{exitNoAnswer, fmt.Errorf("no answer: %s", reason)}
 	case ledger.StatusCanceled, ledger.StatusFailed:
 	}
 
 	return &exitError{exitBroken, errors.New(reason)}
 }
 
-// shown is what goes to stdout. What there was at the end of a budget does so only
-// if no contract was asked for: programs that read stdout rely on it.
-func (f *runFlags) shown(outcome rlm.AnswerOutcome) (string, bool) {
+// textToPrint returns the text for stdout. A partial answer goes there only without a
+// contract: programs that read stdout rely on the contract.
+func (f *runFlags) textToPrint(outcome rlm.AnswerOutcome) (string, bool) {
 	if outcome.Answer != nil {
 		return outcome.Text(), true
 	}
@@ -299,12 +275,9 @@ func printLine(w io.Writer, v any) error {
 	return encoder.Encode(v)
 }
 
-// showEstimate prints what a run may take.
+// showEstimate prints the estimated cost of a run.
 func (f *runFlags) showEstimate(
-	ctx context.Context,
-	e *env,
-	engine *rlm.Engine,
-	task rlm.AnswerTask,
+	ctx context.Context, e *env, engine *rlm.Engine, task rlm.AnswerTask,
 ) error {
 	estimate, err := engine.Estimate(ctx, task)
 	if err != nil {
@@ -324,15 +297,12 @@ func (f *runFlags) showEstimate(
 	}
 
 	most := estimate.Most
-	_, err = fmt.Fprintf(
-		e.stdout,
-		"the run goes %s\nthe first turn:            %s\nto read the input once:    %s\nnever "+
-			"more than:           %d calls, %d tokens, $%g, %v%s\n",
-		way,
-		spentText(estimate.Turn),
-		spentText(estimate.ReadOnce),
-		most.Calls, most.Tokens, most.USD, most.Wall, unpriced,
-	)
+	_, err = fmt.Fprintf(e.stdout, "the run goes %s\n"+
+		"the first turn:            %s\n"+
+		"to read the input once:    %s\n"+
+		"never more than:           %d calls, %d tokens, $%g, %v%s\n",
+		way, spentText(estimate.Turn), spentText(estimate.ReadOnce),
+		most.Calls, most.Tokens, most.USD, most.Wall, unpriced)
 
 	return err
 }

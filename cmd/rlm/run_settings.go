@@ -13,8 +13,8 @@ import (
 	"github.com/rlmhq/rlm/repl/llm/providers"
 )
 
-// registry makes the registry of models by the settings. Close it. Models that are
-// never asked need no key.
+// registry makes the registry of models from the settings. Close it after use. If neverAsked
+// is set, models need no key.
 func registry(e *env, neverAsked bool) (*providers.Registry, error) {
 	c := e.settings
 	keys := map[string]llm.Secret{}
@@ -33,69 +33,68 @@ func registry(e *env, neverAsked bool) (*providers.Registry, error) {
 		HTTP: providers.HTTP{
 			Timeout: c.RequestTimeout, Attempts: int(c.RequestAttempts), AllowHTTP: c.AllowHTTP,
 			Wait: func(err *llm.Error, pause time.Duration) {
-				e.log.Info("the model call is tried again", "error", err, "pause", pause)
+				e.log.Info("retrying the model call", "error", err, "pause", pause)
 			},
 		},
 	})
 }
 
-// runOutput is how many bytes of a snippet's output a run keeps.
+// runOutput is the default limit of a snippet's output in a run, in bytes.
 const runOutput = 1 << 20
 
-// configure gives a task what the settings say of runs.
+// configure copies the settings of runs into a task.
 func configure(e *env, task *rlm.AnswerTask, models ledger.Models) (err error) {
 	c, cfg := e.settings, &task.Config
 	cfg.Models, cfg.Model, cfg.SubModel = models, c.Model, c.SubModel
 	cfg.ByDepth, cfg.Allowed, cfg.MaxReply = c.DepthModels, c.AllowedModels, int(c.MaxReply)
 	cfg.Limits, cfg.Deterministic = limits(c, runOutput), c.Deterministic
 	cfg.Budget = budget(c)
-	cfg.MaxDepth, cfg.AllowDeep = orNone(c.MaxDepth), c.AllowDeep
+	cfg.MaxDepth, cfg.AllowDeep = zeroToNone(c.MaxDepth), c.AllowDeep
 	cfg.MaxTurns, cfg.FeedbackChars = int(c.MaxTurns), int(c.Feedback)
 	cfg.CallsAtOnce, cfg.LoopsAtOnce = int(c.CallsAtOnce), int(c.LoopsAtOnce)
-	cfg.Retries, cfg.CompactAt = orNone(c.Retries), c.CompactAt
+	cfg.Retries, cfg.CompactAt = zeroToNone(c.Retries), c.CompactAt
 	cfg.Bypass, cfg.BypassShare, cfg.NoSynthesis = c.Bypass, c.BypassShare, !c.Synthesis
 	cfg.Trace, err = traceFolder(c.Trace)
 	return err
 }
 
-// budget returns the bounds of a whole run.
+// budget returns the budget of a whole run.
 func budget(c *config.Loaded) ledger.Budget {
 	return ledger.Budget{
 		Calls:        c.MaxCalls,
 		Tokens:       c.MaxTokens,
 		InputTokens:  c.MaxInputTokens,
 		OutputTokens: c.MaxOutputTokens,
-		USD:          givenUSD(c),
+		USD:          usdBudget(c),
 		Wall:         c.MaxTime,
 	}
 }
 
-// givenUSD is the budget of dollars, 0 for the default: a guard against accidents,
-// which lets models without a price pass.
-func givenUSD(c *config.Loaded) float64 {
+// usdBudget returns the budget in US dollars, or 0 if it is the default. The default only guards
+// against accidents, so it must not refuse models without a price.
+func usdBudget(c *config.Loaded) float64 {
 	if c.From("max_usd").Kind == config.FromDefault {
 		return 0
 	}
 	return c.MaxUSD
 }
 
-// orNone turns a count of zero into -1, which the library takes for none: its zero is the
-// default.
-func orNone(n int64) int {
+// zeroToNone turns 0 into -1, which is the library's value for none: its 0 means the default.
+func zeroToNone(n int64) int {
 	if n == 0 {
 		return -1
 	}
 	return int(n)
 }
 
-// recorded says where the record is if the user left that to the program.
-func (e *env) recorded(folder string, quiet bool) {
+// noteRecord prints the folder of the record, if the program has chosen it.
+func (e *env) noteRecord(folder string, quiet bool) {
 	if folder != "" && e.settings.Trace == "auto" && !quiet {
-		_, _ = fmt.Fprintf(e.stderr, "rlm: the record is in %s\n", printable(folder))
+		_, _ = fmt.Fprintf(e.stderr, "rlm: the record is in %s\n", escape(folder))
 	}
 }
 
-// traceFolder is where a run's record goes, empty for nowhere.
+// traceFolder returns the folder for a run's record, empty for none.
 func traceFolder(setting string) (string, error) {
 	switch setting {
 	case "", "none":
@@ -103,10 +102,7 @@ func traceFolder(setting string) (string, error) {
 	case "auto":
 		dir, err := os.UserCacheDir()
 		if err != nil {
-			return "", fmt.Errorf(
-				"--trace auto: there is no cache directory, name a folder: %w",
-				err,
-			)
+			return "", fmt.Errorf("--trace auto: no cache directory: name a folder: %w", err)
 		}
 		dir = filepath.Join(dir, "rlm", "traces")
 		if err := os.MkdirAll(dir, 0o700); err != nil {

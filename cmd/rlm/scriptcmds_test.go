@@ -31,11 +31,8 @@ func jsonget(ts *testscript.TestScript, neg bool, args []string) {
 	if !found {
 		ts.Fatalf("%s is not there", args[0])
 	}
-	if matches := regexp.MustCompile(
-		`(?s)\A(?:` + args[1] + `)\z`,
-	).MatchString(
-		value,
-	); matches == neg {
+	pattern := regexp.MustCompile(`(?s)\A(?:` + args[1] + `)\z`)
+	if pattern.MatchString(value) == neg {
 		ts.Fatalf("%s is %s", args[0], value)
 	}
 }
@@ -161,11 +158,8 @@ func venv(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("the virtual environment has %d places for packages: %v", len(places), err)
 	}
 	ts.Check(
-		os.WriteFile(
-			filepath.Join(places[0], filepath.Base(args[1])),
-			[]byte(ts.ReadFile(args[1])),
-			0o644,
-		),
+		os.WriteFile(filepath.Join(places[0], filepath.Base(args[1])), []byte(ts.ReadFile(args[1])),
+			0o644),
 	)
 }
 

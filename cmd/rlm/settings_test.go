@@ -11,8 +11,8 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// TestTheDefaultsOfSettingsAreThoseOfTheLibrary: the command says in its manual what
-// holds, and an embedder who sets nothing gets the same.
+// TestTheDefaultsOfSettingsAreThoseOfTheLibrary: a program that embeds the library and sets
+// nothing gets the defaults of the manual.
 func TestTheDefaultsOfSettingsAreThoseOfTheLibrary(t *testing.T) {
 	c, err := config.Load(config.Sources{File: config.NoFile})
 	if err != nil {

@@ -37,10 +37,8 @@ func (s *spanSink) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		for _, scope := range resource.ScopeSpans {
 			s.spans = append(s.spans, scope.Spans...)
 			for _, span := range scope.Spans {
-				s.names = append(
-					s.names,
-					r.URL.Path+":"+r.Header.Get("Authorization")+":"+span.Name,
-				)
+				s.names = append(s.names,
+					r.URL.Path+":"+r.Header.Get("Authorization")+":"+span.Name)
 			}
 		}
 	}
@@ -67,7 +65,7 @@ func spanSinkOf(ts *testscript.TestScript) *spanSink {
 	found, _ := spanSinks.Load(ts.Name())
 	sink, ok := found.(*spanSink)
 	if !ok {
-		ts.Fatalf("there is no receiver: use receive")
+		ts.Fatalf("no receiver: use receive first")
 	}
 	return sink
 }
@@ -98,11 +96,11 @@ func tree(ts *testscript.TestScript, neg bool, args []string) {
 	for _, path := range args {
 		names := strings.Split(path, " > ")
 		slices.Reverse(names)
-		if !slices.ContainsFunc(
-			sink.spans,
-			func(span *wire.Span) bool { return descends(span, names, above) },
-		) {
-			ts.Fatalf("there is no %s among %q", path, sink.names)
+		found := slices.ContainsFunc(sink.spans, func(span *wire.Span) bool {
+			return descends(span, names, above)
+		})
+		if !found {
+			ts.Fatalf("no %s among %q", path, sink.names)
 		}
 	}
 }
@@ -137,7 +135,7 @@ func spans(ts *testscript.TestScript, neg bool, args []string) {
 				ts.Fatalf("%s is not in %s", part, text)
 			}
 		} else if !slices.Contains(names, want) {
-			ts.Fatalf("there is no span %s among %q", want, names)
+			ts.Fatalf("no span %s among %q", want, names)
 		}
 	}
 	if strings.Contains(text, "secret-0123456789") {

@@ -8,28 +8,27 @@ import (
 	"sync"
 )
 
-// interruptible lets Ctrl-C end a Read of stdin, which nothing can end by itself.
-// The goroutine that reads stays behind until the process ends.
-func interruptible(ctx context.Context, r io.Reader) io.Reader {
+// makeInterruptible returns a reader whose Read ends with the context. A Read of stdin itself
+// cannot be interrupted, so its goroutine stays until the process ends.
+func makeInterruptible(ctx context.Context, r io.Reader) io.Reader {
 	return &interruptReader{ctx: ctx, source: r}
 }
 
 type interruptReader struct {
-	ctx    context.Context //nolint:containedctx // a reader has no other way to know it
+	ctx    context.Context //nolint:containedctx // Read has no parameter for it
 	source io.Reader
 	begin  sync.Once
 	pipe   *io.PipeReader
 }
 
-// Read begins to read the source when it is first called: stdin that nobody asks
-// for is left alone.
+// Read starts to read the source at its first call, so that unused stdin stays untouched.
 func (r *interruptReader) Read(p []byte) (int, error) {
 	r.begin.Do(func() {
 		reader, writer := io.Pipe()
 		r.pipe = reader
 		go func() {
 			_, err := io.CopyBuffer(writer, r.source, make([]byte, 1<<20))
-			_ = writer.CloseWithError(err) // it never fails
+			_ = writer.CloseWithError(err) // its error is always nil
 		}()
 		context.AfterFunc(r.ctx, func() { _ = writer.CloseWithError(r.ctx.Err()) })
 	})

@@ -13,19 +13,17 @@ import (
 	"github.com/rlmhq/rlm/cmd/rlm/internal/config"
 )
 
-// diagnosis makes a command that shows what works here.
-func diagnosis(
-	e *env,
-	use, short, long string,
-	show func(io.Writer, *rlm.Diagnosis) error,
+// newDiagnosis makes a command that shows a diagnosis of this machine.
+func newDiagnosis(
+	e *env, use, short, long string, show func(io.Writer, *rlm.Diagnosis) error,
 ) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use: use, Short: short, Long: long, Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			engine, err := rlm.New(
-				rlm.Options{Python: e.settings.Python, DockerHost: dockerHost(), Log: e.log},
-			)
+			engine, err := rlm.New(rlm.Options{
+				Python: e.settings.Python, DockerHost: dockerHost(), Log: e.log,
+			})
 			if err != nil {
 				return &exitError{exitUsage, err}
 			}
@@ -41,21 +39,21 @@ func diagnosis(
 		},
 	}
 
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object instead")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
 	config.AddFlags(cmd.Flags(), config.Named("python"))
 	return cmd
 }
 
 func newTiers(e *env) *cobra.Command {
-	return diagnosis(e, "tiers", "List the tiers: where code can run on this machine",
-		"List the tiers, whether each is usable on this machine, and why not.", showTiers)
+	return newDiagnosis(e, "tiers", "List the tiers and whether each works on this machine",
+		"List the tiers and whether each works on this machine, with the reason if not.", showTiers)
 }
 
 func newDoctor(e *env) *cobra.Command {
-	return diagnosis(
-		e, "doctor", "Say what is enforced on this machine, and by what",
-		"Say which tiers are usable on this machine, what is enforced and by which\n"+
-			"mechanism, and what to do about what is not.",
+	return newDiagnosis(
+		e, "doctor", "Show what works on this machine, and what is enforced",
+		"Show which tiers work on this machine, what is enforced and how, and how to fix\n"+
+			"gaps.",
 		showDoctor,
 	)
 }
@@ -76,15 +74,8 @@ func showTiers(out io.Writer, d *rlm.Diagnosis) error {
 			usable, note = "no", tier.Why
 		}
 
-		_, _ = fmt.Fprintf(
-			w,
-			"%s\t%s\t%s\t%s\t%s\n",
-			tier.Name,
-			strings.Join(languages, ", "),
-			tier.Isolation,
-			usable,
-			note,
-		)
+		_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", tier.Name, strings.Join(languages, ", "),
+			tier.Isolation, usable, note)
 	}
 
 	return w.Flush()
@@ -103,13 +94,8 @@ func showDoctor(out io.Writer, d *rlm.Diagnosis) error {
 		for _, feature := range tier.Features {
 			features = append(features, string(feature))
 		}
-		_, _ = fmt.Fprintf(
-			out,
-			"\ntier %s: %d Python modules; %s\n",
-			tier.Name,
-			tier.Modules,
-			strings.Join(features, ", "),
-		)
+		_, _ = fmt.Fprintf(out, "\ntier %s: %d Python modules; %s\n", tier.Name, tier.Modules,
+			strings.Join(features, ", "))
 	}
 
 	class := d.Jail.Class

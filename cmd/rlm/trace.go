@@ -18,15 +18,15 @@ import (
 	"github.com/rlmhq/rlm/repl/ledger"
 )
 
-const traceLong = `Show the record of a run: its tree, and for each turn the reply, the code, where
-it ran, what it wrote, the model calls it made, and what all that took. The nodes
-of a workflow and the runs of a distillation are shown as sub-loops, the critiques
-of a reflexion with the drafts that they judge.
+const traceLong = `Show the record of a run: the tree of loops and, for each turn, the reply, the code,
+the tier, the output, the model calls and their cost. The nodes of a workflow and the
+runs of a distillation are shown as sub-loops. The critiques of a reflexion are shown
+with their drafts.
 
-The folder is what --trace had. A record may come from anywhere: what does not
-print is shown as an escape, and long texts are cut (--full shows all).`
+DIR is the folder that --trace wrote. A record may come from anywhere, so unprintable
+characters appear as escapes. Long texts are cut; --full shows all.`
 
-// traceView says how a record is shown.
+// traceView prints a record.
 type traceView struct {
 	w           *bufio.Writer
 	full, brief bool
@@ -38,7 +38,7 @@ func newTrace(e *env) *cobra.Command {
 		Use: "show DIR", Short: "Show the record of a run", Long: traceLong,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return errors.New("give one folder, the one that --trace had")
+				return errors.New("give one folder: the one that --trace wrote")
 			}
 			return nil
 		},
@@ -52,7 +52,7 @@ func newTrace(e *env) *cobra.Command {
 			}
 
 			v.w = bufio.NewWriter(e.stdout)
-			v.run(run)
+			v.showRun(run)
 			if err := v.w.Flush(); err != nil {
 				return &exitError{exitBroken, err}
 			}
@@ -60,10 +60,10 @@ func newTrace(e *env) *cobra.Command {
 		},
 	}
 
-	show.Flags().BoolVar(&v.full, "full", false, "cut no text")
-	show.Flags().BoolVar(&v.brief, "brief", false, "the tree alone: no code and no texts")
+	show.Flags().BoolVar(&v.full, "full", false, "show texts in full")
+	show.Flags().BoolVar(&v.brief, "brief", false, "show only the tree, without code and texts")
 	cmd := &cobra.Command{
-		Use: "trace", Short: "Look at records of runs", Args: cobra.NoArgs,
+		Use: "trace", Short: "Show records of runs", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 
@@ -71,7 +71,7 @@ func newTrace(e *env) *cobra.Command {
 	return cmd
 }
 
-// Bounds of what is shown of a text and of calls, without --full.
+// Without --full, texts and lists of calls are cut at these bounds.
 const (
 	shownText  = 2_000 // characters
 	shownCalls = 10
@@ -79,158 +79,149 @@ const (
 
 func (v *traceView) printf(format string, args ...any) { _, _ = fmt.Fprintf(v.w, format, args...) }
 
-// run shows a record.
-func (v *traceView) run(run *recordedRun) {
+// showRun shows a record.
+func (v *traceView) showRun(run *recordedRun) {
 	root := run.node("0")
 	if e := root.begun; e != nil {
-		title := map[string]string{"workflow": "workflow", "distill": "traces"}[run.root.metadata.EnvironmentType]
-		if title == "" {
-			title = "question"
+		title := "question"
+		switch run.root.metadata.EnvironmentType {
+		case "workflow":
+			title = "workflow"
+		case "distill":
+			title = "traces"
 		}
-		v.printf("%s: %s\n", title, short(e.Text, 500))
+
+		v.printf("%s: %s\n", title, shorten(e.Text, 500))
 	}
 
 	switch e := root.ended; {
 	case e != nil:
-		v.printf(
-			"%s in %s%s\n",
-			printable(e.Status),
-			seconds(e.Elapsed.Seconds()),
-			usedText(ledger.Event{Spent: e.Spent}),
-		)
+		v.printf("%s in %s%s\n", escape(e.Status), seconds(e.Elapsed.Seconds()),
+			usedText(ledger.Event{Spent: e.Spent}))
 		if e.Error != "" {
-			v.printf("reason: %s\n", short(e.Error, 500))
+			v.printf("reason: %s\n", shorten(e.Error, 500))
 		}
 		if e.Text != "" {
-			v.printf("result: %s\n", short(e.Text, 500))
+			v.printf("result: %s\n", shorten(e.Text, 500))
 		}
 	case root.begun != nil:
-		v.printf(
-			"not ended: the run goes on, or was killed%s\n",
-			usedText(ledger.Event{Spent: run.last}),
-		)
+		v.printf("not ended: the run goes on, or was killed%s\n",
+			usedText(ledger.Event{Spent: run.last}))
 	}
 
-	v.notes("", run.notes)
-	v.loop(run, run.root, "0", "")
+	v.showNotes("", run.notes)
+	v.showLoop(run, run.root, "0", "")
 }
 
-func (v *traceView) notes(indent string, notes []string) {
+func (v *traceView) showNotes(indent string, notes []string) {
 	for _, note := range notes {
-		v.printf("%snote: %s\n", indent, printable(note))
+		v.printf("%snote: %s\n", indent, escape(note))
 	}
 }
 
-// loop shows a loop and those below it. Node is its name in the events.
-func (v *traceView) loop(run *recordedRun, l *recordedLoop, node, indent string) {
-	said := run.node(node)
-	v.heading(l, said, node, indent)
-	v.notes(indent, l.notes)
-	asides := v.asides(said.asides, 0, indent)
-	tiers := said.tiers
+// showLoop shows a loop and its sub-loops. node is its name in the events.
+func (v *traceView) showLoop(run *recordedRun, l *recordedLoop, node, indent string) {
+	events := run.node(node)
+	v.showHeading(l, events, node, indent)
+	v.showNotes(indent, l.notes)
+	asides := v.showAsides(events.asides, 0, indent)
+	tiers := events.tiers
 	for _, turn := range l.turns {
-		tiers = v.turn(turn, tiers, indent)
-		asides = v.asides(asides, turn.Iteration, indent)
+		tiers = v.showTurn(turn, tiers, indent)
+		asides = v.showAsides(asides, turn.Iteration, indent)
 	}
 
-	v.asides(asides, math.MaxInt, indent)
-	if node != "0" && said.ended != nil { // of the root it is said already
-		e := said.ended
-		v.printf("%s%s in %s", indent, printable(e.Status), seconds(e.Elapsed.Seconds()))
+	v.showAsides(asides, math.MaxInt, indent)
+	if node != "0" && events.ended != nil { // the root's status is shown already
+		e := events.ended
+		v.printf("%s%s in %s", indent, escape(e.Status), seconds(e.Elapsed.Seconds()))
 		if e.Error != "" {
-			v.printf(": %s", short(e.Error, 500))
+			v.printf(": %s", shorten(e.Error, 500))
 		}
 		v.printf("\n")
 	}
 
 	for i, sub := range l.subs {
-		v.loop(run, sub, l.nodeOf(sub, i, node), indent+"  ")
+		v.showLoop(run, sub, l.nodeOf(sub, i, node), indent+"  ")
 	}
 }
 
-// nodeOf is the name in the events of the sub-loop that is the i-th by its folder. Loops
-// that began at the same time may have numbers in another order than their folders:
-// their metadata say which, by the names of their own run, where l is node.
+// nodeOf returns the name, in the events, of the sub-loop in the i-th folder. Loops that began
+// at the same time may have numbers in another order than their folders. Their metadata then
+// have the right number, below the name that l has there.
 func (l *recordedLoop) nodeOf(sub *recordedLoop, i int, node string) string {
 	own, _ := l.metadata.EnvironmentKwargs["node"].(string)
 	its, _ := sub.metadata.EnvironmentKwargs["node"].(string)
-	if number, below := strings.CutPrefix(
-		its,
-		own+".",
-	); below && own != "" && strings.Trim(number, "0123456789") == "" &&
-		len(number) < 10 {
+	number, below := strings.CutPrefix(its, own+".")
+	isNumber := strings.Trim(number, "0123456789") == "" && len(number) < 10
+	if own != "" && below && isNumber {
 		return node + "." + number
 	}
 
 	return fmt.Sprintf("%s.%d", node, i+1)
 }
 
-// heading is the first line of a loop: what it is, and what it was asked.
-func (v *traceView) heading(l *recordedLoop, said *recordedNode, node, indent string) {
+// showHeading shows the first line of a loop: its model or kind, and its question.
+func (v *traceView) showHeading(l *recordedLoop, events *recordedNode, node, indent string) {
 	parts := []string{node}
 	model := l.metadata.RootModel
-	if model == "" && said.begun != nil { // a run that was one call has no trajectory
-		model = said.begun.Model
+	if model == "" && events.begun != nil { // a run of one call has no trajectory
+		model = events.begun.Model
 	}
 	switch {
 	case model != "":
-		parts[0] += " model " + printable(model)
+		parts[0] += " model " + escape(model)
 	case node == "0" && l.metadata.EnvironmentType != "":
-		parts[0] += " " + printable(l.metadata.EnvironmentType)
+		parts[0] += " " + escape(l.metadata.EnvironmentType)
 	}
 
 	if len(l.turns) > 0 || len(l.subs) == 0 {
 		parts = append(parts, english.Plural(len(l.turns), "turn", ""))
 	}
 	if l.folder != "." {
-		parts = append(parts, "in "+printable(strings.TrimPrefix(l.folder, "./")))
+		parts = append(parts, "in "+escape(strings.TrimPrefix(l.folder, "./")))
 	}
 
 	text := strings.Join(parts, ", ")
-	if node != "0" && said.begun != nil && said.begun.Text != "" {
-		text += ": " + short(said.begun.Text, 200)
+	if node != "0" && events.begun != nil && events.begun.Text != "" {
+		text += ": " + shorten(events.begun.Text, 200)
 	}
 	v.printf("\n%s%s\n", indent, text)
 }
 
-// asides shows what happened beside the turns up to a turn, and returns the rest.
-func (v *traceView) asides(all []ledger.Event, turn int, indent string) []ledger.Event {
+// showAsides shows the events outside the turns, up to a turn, and returns the rest.
+func (v *traceView) showAsides(all []ledger.Event, turn int, indent string) []ledger.Event {
 	for len(all) > 0 && all[0].Turn <= turn {
 		e := all[0]
 		all = all[1:]
-		line := fmt.Sprintf("%s: %s", e.Kind, short(e.Status+e.Error, 500))
+		line := fmt.Sprintf("%s: %s", e.Kind, shorten(e.Status+e.Error, 500))
 		if e.Kind == ledger.EventReply {
-			line = fmt.Sprintf(
-				"%s by %s, %s %s",
-				printable(e.Purpose),
-				printable(e.Model),
-				seconds(e.Elapsed.Seconds()),
-				short(e.Error, 500),
-			)
+			line = fmt.Sprintf("%s by %s, %s %s", escape(e.Purpose), escape(e.Model),
+				seconds(e.Elapsed.Seconds()), shorten(e.Error, 500))
 		}
 
 		v.printf("%s│  %s\n", indent, strings.TrimSpace(line))
-		v.text(indent+"│    ", "", e.Text)
+		v.showText(indent+"│    ", "", e.Text)
 	}
 
 	return all
 }
 
-// turn shows a turn, and returns the tiers of the snippets after it.
-func (v *traceView) turn(t recordedTurn, tiers []string, indent string) []string {
+// showTurn shows a turn, and returns the tiers of the snippets after it.
+func (v *traceView) showTurn(t recordedTurn, tiers []string, indent string) []string {
 	v.printf("%s├─ turn %d, %s\n", indent, t.Iteration, seconds(t.Seconds))
 	inner := indent + "│    "
-	v.text(inner, "reply", t.Response)
+	v.showText(inner, "reply", t.Response)
 	for _, block := range t.CodeBlocks {
 		tier := ""
 		if len(tiers) > 0 {
-			tier, tiers = ", tier "+printable(tiers[0]), tiers[1:]
+			tier, tiers = ", tier "+escape(tiers[0]), tiers[1:]
 		}
 		v.printf("%s│  code, %s%s\n", indent, seconds(block.Result.ExecutionTime), tier)
-		v.text(inner, "", block.Code)
-		v.text(inner, "stdout", block.Result.Stdout)
-		v.text(inner, "stderr", block.Result.Stderr)
-		v.calls(indent, block.Result.RLMCalls)
+		v.showText(inner, "", block.Code)
+		v.showText(inner, "stdout", block.Result.Stdout)
+		v.showText(inner, "stderr", block.Result.Stderr)
+		v.showCalls(indent, block.Result.RLMCalls)
 	}
 
 	if len(t.Final) > 0 && string(t.Final) != "null" {
@@ -239,11 +230,11 @@ func (v *traceView) turn(t recordedTurn, tiers []string, indent string) []string
 	return tiers
 }
 
-// finalText is an answer for people.
-func finalText(value json.RawMessage) string { return printable(texts.Show(value)) }
+// finalText shows an answer as text.
+func finalText(value json.RawMessage) string { return escape(texts.Show(value)) }
 
-// calls shows a snippet's model calls.
-func (v *traceView) calls(indent string, calls []trajectory.CallRecord) {
+// showCalls shows a snippet's model calls.
+func (v *traceView) showCalls(indent string, calls []trajectory.CallRecord) {
 	if len(calls) == 0 {
 		return
 	}
@@ -252,12 +243,8 @@ func (v *traceView) calls(indent string, calls []trajectory.CallRecord) {
 		sum += c.ExecutionTime
 	}
 
-	v.printf(
-		"%s│  %s, %s in sum\n",
-		indent,
-		english.Plural(len(calls), "model call", ""),
-		seconds(sum),
-	)
+	v.printf("%s│  %s, %s in sum\n", indent, english.Plural(len(calls), "model call", ""),
+		seconds(sum))
 
 	if v.brief {
 		return
@@ -267,19 +254,13 @@ func (v *traceView) calls(indent string, calls []trajectory.CallRecord) {
 			v.printf("%s│    and %d more\n", indent, len(calls)-i)
 			break
 		}
-		v.printf(
-			"%s│    %s, %s: %s → %s\n",
-			indent,
-			printable(c.RootModel),
-			seconds(c.ExecutionTime),
-			short(c.Prompt, 100),
-			short(c.Response, 100),
-		)
+		v.printf("%s│    %s, %s: %s → %s\n", indent, escape(c.RootModel),
+			seconds(c.ExecutionTime), shorten(c.Prompt, 100), shorten(c.Response, 100))
 	}
 }
 
-// text shows a text, each line behind a bar.
-func (v *traceView) text(indent, title, text string) {
+// showText shows a text, each line after indent.
+func (v *traceView) showText(indent, title, text string) {
 	if text = strings.TrimRight(text, "\n"); text == "" || v.brief {
 		return
 	}
@@ -287,12 +268,12 @@ func (v *traceView) text(indent, title, text string) {
 		v.printf("%s%s\n", strings.TrimSuffix(indent, "  "), title)
 	}
 
-	for line := range strings.SplitSeq(v.cut(printableLines(text)), "\n") {
+	for line := range strings.SplitSeq(v.cut(escapeKeepingLines(text)), "\n") {
 		v.printf("%s%s\n", indent, line)
 	}
 }
 
-// cut shortens a text that prints.
+// cut shortens an escaped text.
 func (v *traceView) cut(text string) string {
 	if v.full || utf8.RuneCountInString(text) <= shownText {
 		return text
@@ -300,7 +281,7 @@ func (v *traceView) cut(text string) string {
 	return texts.Truncate(text, shownText)
 }
 
-// seconds is a time of a record, whatever it holds.
+// seconds shows a duration of a record. One that makes no sense is "?".
 func seconds(s float64) string {
 	if !(s >= 0 && s < 1e9) {
 		return "?"

@@ -16,14 +16,14 @@ import (
 	"github.com/rlmhq/rlm/repl/ledger"
 )
 
-// Bounds of a record that is read: it may come from anywhere.
+// Bounds of a record. It may come from anywhere, so it is untrusted.
 const (
 	maxTraceLine  = 16 << 20 // bytes
 	maxTraceTurns = 10_000   // of one loop
 	maxTraceLoops = 10_000
 	maxTraceDepth = 32
-	maxTraceNotes = 20     // about lines that cannot be read, of one file
-	maxTraceText  = 20_000 // characters of an event: no loop writes so many
+	maxTraceNotes = 20     // about unreadable lines, of one file
+	maxTraceText  = 20_000 // characters of an event; loops write fewer
 )
 
 // recordedLoop is one loop of a record.
@@ -35,8 +35,7 @@ type recordedLoop struct {
 	notes    []string
 }
 
-// recordedTurn is a line of a trajectory, without the prompt, which repeats what
-// the lines before hold.
+// recordedTurn is a line of a trajectory. It omits the prompt, which repeats earlier lines.
 type recordedTurn struct {
 	Type       string                 `json:"type"`
 	Iteration  int                    `json:"iteration"`
@@ -49,21 +48,21 @@ type recordedTurn struct {
 // recordedRun is a whole record.
 type recordedRun struct {
 	root *recordedLoop
-	// nodes are what the events say, as far as there are any, of each loop by its node.
+	// nodes hold the events of each loop by its node. They are empty without an events file.
 	nodes  map[string]*recordedNode
 	last   *ledger.Spending
-	events int // that are kept
+	events int // number of events in the asides
 	notes  []string
 }
 
-// recordedNode is what the events say of a loop and its trajectory does not.
+// recordedNode is the part of a loop's events that its trajectory lacks.
 type recordedNode struct {
 	begun, ended *ledger.Event
 	tiers        []string // of its snippets, in order
 	asides       []ledger.Event
 }
 
-// node is what the events say of a loop.
+// node returns the events of a loop, empty if there are none.
 func (run *recordedRun) node(name string) *recordedNode {
 	if n := run.nodes[name]; n != nil {
 		return n
@@ -71,8 +70,7 @@ func (run *recordedRun) node(name string) *recordedNode {
 	return &recordedNode{}
 }
 
-// traceReader reads a record's folder. Nothing outside the folder is touched,
-// whatever links lie in it.
+// traceReader reads a record's folder. Links cannot lead it out of the folder.
 type traceReader struct {
 	root  *os.Root
 	loops int
@@ -81,23 +79,20 @@ type traceReader struct {
 func readTrace(dir string) (*recordedRun, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
-		return nil, fmt.Errorf("%w: name the folder that --trace had", err)
+		return nil, fmt.Errorf("%w: name the folder that --trace wrote", err)
 	}
 	defer root.Close()
 	r := &traceReader{root: root}
 	run := &recordedRun{nodes: map[string]*recordedNode{}}
-	if run.root, err = r.loop(".", 0); err != nil {
+	if run.root, err = r.readLoop(".", 0); err != nil {
 		if errors.Is(err, os.ErrNotExist) {
-			err = fmt.Errorf(
-				"there is no %s in %s: name the folder that --trace had",
-				trajectory.File,
-				dir,
-			)
+			err = fmt.Errorf("no %s in %s: name the folder that --trace wrote",
+				trajectory.File, dir)
 		}
 		return nil, err
 	}
 
-	return run, r.events(run)
+	return run, r.addEvents(run)
 }
 
 // open opens a regular file.
@@ -107,20 +102,17 @@ func (r *traceReader) open(name string) (*os.File, error) {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is no regular file", name)
+		return nil, fmt.Errorf("%s is not a regular file", name)
 	}
 
 	return r.root.Open(name)
 }
 
-// loop reads a loop's folder and those below it.
-func (r *traceReader) loop(folder string, depth int) (*recordedLoop, error) {
+// readLoop reads a loop's folder and the folders below it.
+func (r *traceReader) readLoop(folder string, depth int) (*recordedLoop, error) {
 	if r.loops++; r.loops > maxTraceLoops || depth > maxTraceDepth {
-		return nil, fmt.Errorf(
-			"the record has more than %d loops, or nests them deeper than %d",
-			maxTraceLoops,
-			maxTraceDepth,
-		)
+		return nil, fmt.Errorf("the record has more than %d loops, or nests them deeper than %d",
+			maxTraceLoops, maxTraceDepth)
 	}
 
 	file, err := r.open(folder + "/" + trajectory.File)
@@ -133,14 +125,14 @@ func (r *traceReader) loop(folder string, depth int) (*recordedLoop, error) {
 		return nil, err
 	}
 
-	names, err := r.folders(folder)
+	names, err := r.listFolders(folder)
 	if err != nil {
 		return nil, err
 	}
 	for _, name := range names {
-		sub, err := r.loop(folder+"/"+name, depth+1)
+		sub, err := r.readLoop(folder+"/"+name, depth+1)
 		if errors.Is(err, os.ErrNotExist) {
-			continue // a folder of something else
+			continue // not the folder of a loop
 		}
 		if err != nil {
 			return nil, err
@@ -152,8 +144,8 @@ func (r *traceReader) loop(folder string, depth int) (*recordedLoop, error) {
 	return l, nil
 }
 
-// folders are the names of the sub-loops' folders, in order.
-func (r *traceReader) folders(folder string) ([]string, error) {
+// listFolders returns the names of the sub-loops' folders, in order.
+func (r *traceReader) listFolders(folder string) ([]string, error) {
 	dir, err := r.root.Open(folder)
 	if err != nil {
 		return nil, err
@@ -183,7 +175,7 @@ func (r *traceReader) folders(folder string) ([]string, error) {
 
 // read reads a trajectory.
 func (l *recordedLoop) read(file io.Reader) error {
-	return eachLine(file, &l.notes, func(line []byte) error {
+	return readLines(file, &l.notes, func(line []byte) error {
 		var turn recordedTurn
 		if err := json.Unmarshal(line, &turn); err != nil {
 			return err
@@ -200,8 +192,8 @@ func (l *recordedLoop) read(file io.Reader) error {
 	})
 }
 
-// events takes from the events what the trajectories do not say.
-func (r *traceReader) events(run *recordedRun) error {
+// addEvents reads the events file, which has facts that the trajectories lack.
+func (r *traceReader) addEvents(run *recordedRun) error {
 	file, err := r.open(trajectory.EventsFile)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
@@ -215,7 +207,7 @@ func (r *traceReader) events(run *recordedRun) error {
 }
 
 func (run *recordedRun) readEvents(file io.Reader) error {
-	return eachLine(file, &run.notes, func(line []byte) error {
+	return readLines(file, &run.notes, func(line []byte) error {
 		var e ledger.Event
 		if err := json.Unmarshal(line, &e); err != nil {
 			return err
@@ -224,13 +216,13 @@ func (run *recordedRun) readEvents(file io.Reader) error {
 			run.last = e.Spent
 		}
 
-		run.keep(&e)
+		run.keepEvent(&e)
 		return nil
 	})
 }
 
-// keep takes an event of use.
-func (run *recordedRun) keep(e *ledger.Event) {
+// keepEvent keeps an event if the view shows it.
+func (run *recordedRun) keepEvent(e *ledger.Event) {
 	for _, text := range []*string{&e.Text, &e.Status, &e.Error, &e.Model, &e.Tier} {
 		*text = texts.Truncate(*text, maxTraceText)
 	}
@@ -250,15 +242,15 @@ func (run *recordedRun) keep(e *ledger.Event) {
 		n.ended = e
 	case e.Kind == ledger.EventSnippet && len(n.tiers) < maxTraceTurns:
 		n.tiers = append(n.tiers, e.Tier)
-	case aside(e) && run.events < maxTraceTurns:
+	case isAside(e) && run.events < maxTraceTurns:
 		run.events++
 		n.asides = append(n.asides, *e)
 	}
 }
 
-// aside reports whether an event is worth a line beside the turns: a model call that
-// is no turn's, or something that happened in between.
-func aside(e *ledger.Event) bool {
+// isAside reports whether an event gets a line outside the turns: a model call that belongs
+// to no turn, a verdict, a retry, a refusal or a warning.
+func isAside(e *ledger.Event) bool {
 	switch e.Kind { //nolint:exhaustive // the others are in the trajectories
 	case ledger.EventReply:
 		return e.Error != "" ||
@@ -270,11 +262,11 @@ func aside(e *ledger.Event) bool {
 	return false
 }
 
-// eachLine hands the lines of a file to take, and notes those that cannot be read.
-func eachLine(file io.Reader, notes *[]string, take func(line []byte) error) error {
+// readLines passes the lines of a file to take, and notes the unreadable ones.
+func readLines(file io.Reader, notes *[]string, take func(line []byte) error) error {
 	r := bufio.NewReaderSize(file, 64<<10)
 	for number := 1; ; number++ {
-		line, whole, err := boundedLine(r)
+		line, whole, err := readBoundedLine(r)
 		if err != nil && !errors.Is(err, io.EOF) {
 			return err
 		}
@@ -283,7 +275,7 @@ func eachLine(file io.Reader, notes *[]string, take func(line []byte) error) err
 			if !whole {
 				problem = fmt.Errorf("it is longer than %d MiB", maxTraceLine>>20)
 			} else if problem != nil && err != nil {
-				problem = errors.New("it is not finished, as if its program had been killed")
+				problem = errors.New("it is incomplete: the run may have been killed")
 			}
 			if problem != nil && len(*notes) < maxTraceNotes {
 				*notes = append(*notes, fmt.Sprintf("line %d is left out: %v", number, problem))
@@ -296,8 +288,8 @@ func eachLine(file io.Reader, notes *[]string, take func(line []byte) error) err
 	}
 }
 
-// boundedLine reads a line, of which it keeps no more than maxTraceLine.
-func boundedLine(r *bufio.Reader) (line []byte, whole bool, err error) {
+// readBoundedLine reads a line, of which it keeps no more than maxTraceLine.
+func readBoundedLine(r *bufio.Reader) (line []byte, whole bool, err error) {
 	whole = true
 	for {
 		piece, err := r.ReadSlice('\n')

@@ -15,10 +15,10 @@ import (
 	"github.com/rlmhq/rlm/repl/ledger"
 )
 
-// statusDone is the status of a run whose nodes all ran.
+// statusDone is the status of a run after its last node.
 const statusDone = "done"
 
-// maxInput bounds what is read of a workflow's file and of its input.
+// maxInput bounds a workflow file and its input, in bytes.
 const maxInput = 8 << 20
 
 const workflowLong = `Run or check a workflow file.
@@ -29,14 +29,14 @@ runs in a sandbox.`
 
 const workflowRunLong = `Run a workflow file over an input.
 
-The result of the last node goes to stdout: a text as it is, anything else as
-JSON. The file is checked first, and every model that it names is looked up. It
-may ask the default model, those of --allowed-models, and what --model-for says
-is asked instead of others.
+The result of the last node goes to stdout: text as it is, any other value as JSON.
+The file is checked first, and every model that it names is looked up. It may use
+the default model and those of --allowed-models; --model-for substitutes one model
+for another.
 
-Exit codes: 0 every node ran, 2 usage, a file that is wrong, no key, unknown
-model or server away, 3 no tier may run the file's Python, 5 something broke, 6
-the budget was used up, 7 a node ended the run, such as a loop without a valid
+Exit codes: 0 every node ran, 2 usage error, invalid file, missing key, unknown
+model or unavailable server, 3 no tier may run the file's Python, 5 a failure during
+the run, 6 the budget ran out, 7 a node ended the run, such as a loop without a valid
 output, 130 interrupted.`
 
 func newWorkflow(e *env) *cobra.Command {
@@ -52,7 +52,7 @@ func newWorkflow(e *env) *cobra.Command {
 	return cmd
 }
 
-// workflowFlags are the flags of `rlm workflow run` that are no settings.
+// workflowFlags are the flags of `rlm workflow run` that are not settings.
 type workflowFlags struct {
 	input    string
 	modelFor map[string]string
@@ -68,46 +68,27 @@ func newWorkflowRun(e *env) *cobra.Command {
 		Long:  workflowRunLong,
 		Example: `  rlm workflow run profile.yaml --input '{"request": "a user called Ann"}' --model openai/gpt-5
   rlm workflow run profile.yaml --input @request.json --model-for gpt-4=anthropic/claude-sonnet-4-5 --watch`,
-		Args: oneFile,
-		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), e, args[0]) },
+		Args: requireOneFile,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return f.run(cmd.Context(), e, args[0])
+		},
 	}
 
 	flags := cmd.Flags()
-	flags.StringVar(
-		&f.input,
-		"input",
-		"{}",
-		"the state to begin with: a JSON object, @FILE for one in a file, - for stdin",
-	)
-
-	flags.StringToStringVar(
-		&f.modelFor,
-		"model-for",
-		nil,
-		"ask another model instead of one that the file names, as in `gpt-4=openai/gpt-5`",
-	)
-
-	flags.BoolVar(
-		&f.watch,
-		"watch",
-		false,
-		"show each node, attempt and model call on stderr as it happens",
-	)
-
-	flags.BoolVar(
-		&f.json,
-		"json",
-		false,
-		"print one JSON object: the state, the result, how the run ended, what it used",
-	)
-
+	flags.StringVar(&f.input, "input", "{}",
+		"initial state: a JSON object, @FILE for one in a file, - for stdin")
+	flags.StringToStringVar(&f.modelFor, "model-for", nil,
+		"use another model instead of one that the file names, as in `gpt-4=openai/gpt-5`")
+	flags.BoolVar(&f.watch, "watch", false,
+		"show each node, attempt and model call on stderr as it happens")
+	flags.BoolVar(&f.json, "json", false,
+		"print one JSON object: the state, the result, how the run ended, its usage")
 	config.AddFlags(flags, config.In(config.Routing, config.Limits))
 	config.AddFlags(flags, config.Named(workflowSettings...))
 	return cmd
 }
 
-// workflowSettings are the settings about models and runs that a workflow has a use
-// for.
+// workflowSettings are the settings about models and runs that apply to a workflow.
 var workflowSettings = []string{
 	"model", "allowed_models", "default_provider", "prices", "record", "replay",
 	"request_timeout", "request_attempts", "allow_http", "max_reply", "max_calls", "max_tokens",
@@ -118,31 +99,32 @@ var workflowSettings = []string{
 func newWorkflowCheck(e *env) *cobra.Command {
 	return &cobra.Command{
 		Use:   "check FILE...",
-		Short: "Find what is wrong with workflow files, and run nothing",
-		Long: `Find what is wrong with workflow files, by line and column: keys, actions and
-parameters that are not known, parameters that are missing, schemas that do not
-compile, templates that cannot be read. Nothing runs and no model is asked.
+		Short: "Report errors in workflow files without running them",
+		Long: `Report errors in workflow files by line and column: unknown keys, actions and
+parameters, missing parameters, schemas that do not compile, and unreadable
+templates. Nothing runs, and no model is asked.
 
-Exit codes: 0 nothing is wrong, 2 something is, 5 there is no jail here, in
-which templates are read.`,
+Exit codes: 0 no errors, 2 errors, 5 this machine has no jail to read templates in.`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return errors.New("give workflow files, or - to read one from stdin")
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, args []string) error { return checkWorkflows(cmd.Context(), e, args) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return checkWorkflows(cmd.Context(), e, args)
+		},
 	}
 }
 
-func oneFile(_ *cobra.Command, args []string) error {
+func requireOneFile(_ *cobra.Command, args []string) error {
 	if len(args) != 1 {
 		return errors.New("give one workflow file, or - to read it from stdin")
 	}
 	return nil
 }
 
-// checkWorkflows prints what is wrong with each file.
+// checkWorkflows prints the errors of each file.
 func checkWorkflows(ctx context.Context, e *env, names []string) error {
 	wrong := 0
 	for _, name := range names {
@@ -156,14 +138,14 @@ func checkWorkflows(ctx context.Context, e *env, names []string) error {
 		}
 
 		if len(problems) == 0 {
-			if _, err := fmt.Fprintf(e.stdout, "%s: ok\n", printable(name)); err != nil {
+			if _, err := fmt.Fprintf(e.stdout, "%s: ok\n", escape(name)); err != nil {
 				return &exitError{exitBroken, err}
 			}
 			continue
 		}
 		wrong++
 		for _, problem := range problems {
-			_, _ = fmt.Fprintln(e.stderr, printable(problem))
+			_, _ = fmt.Fprintln(e.stderr, escape(problem))
 		}
 	}
 
@@ -173,7 +155,7 @@ func checkWorkflows(ctx context.Context, e *env, names []string) error {
 	return nil
 }
 
-// checkWorkflow returns what is wrong with a file.
+// checkWorkflow returns the errors of a file.
 func checkWorkflow(ctx context.Context, name, text string) ([]string, error) {
 	task, err := parseWorkflow(name, text)
 	if err != nil {
@@ -182,8 +164,8 @@ func checkWorkflow(ctx context.Context, name, text string) ([]string, error) {
 	return rlm.CheckWorkflow(ctx, task.File)
 }
 
-// workflow reads a file, - from stdin.
-func (e *env) workflow(name string) (rlm.WorkflowTask, error) {
+// readWorkflow reads a file, - for stdin.
+func (e *env) readWorkflow(name string) (rlm.WorkflowTask, error) {
 	text, err := readFile(e, name, maxInput, "the workflow")
 	if err != nil {
 		return rlm.WorkflowTask{}, err
@@ -191,7 +173,7 @@ func (e *env) workflow(name string) (rlm.WorkflowTask, error) {
 	return parseWorkflow(name, text)
 }
 
-// parseWorkflow makes a task of a file. Its schemas may refer to files beside it.
+// parseWorkflow makes a task from a file. Its schemas may refer to files in the same folder.
 func parseWorkflow(name, text string) (task rlm.WorkflowTask, err error) {
 	if name == "-" {
 		task.File, err = rlm.ParseWorkflow("stdin", []byte(text))
@@ -205,11 +187,11 @@ func parseWorkflow(name, text string) (task rlm.WorkflowTask, err error) {
 
 // run runs the file.
 func (f *workflowFlags) run(ctx context.Context, e *env, name string) error {
-	task, err := e.workflow(name)
+	task, err := e.readWorkflow(name)
 	if err != nil {
 		return &exitError{exitUsage, err}
 	}
-	if task.Input, err = f.state(e, name); err != nil {
+	if task.Input, err = f.readInput(e, name); err != nil {
 		return &exitError{exitUsage, err}
 	}
 
@@ -241,8 +223,8 @@ func (f *workflowFlags) run(ctx context.Context, e *env, name string) error {
 	return f.finish(e, outcome, err)
 }
 
-// state is the input.
-func (f *workflowFlags) state(e *env, file string) (map[string]any, error) {
+// readInput reads the initial state from --input.
+func (f *workflowFlags) readInput(e *env, file string) (map[string]any, error) {
 	text, err := f.input, error(nil)
 	switch {
 	case text == "-" && file == "-":
@@ -262,19 +244,16 @@ func (f *workflowFlags) state(e *env, file string) (map[string]any, error) {
 	decoder.UseNumber()
 	var state map[string]any
 	if err := decoder.Decode(&state); err != nil || decoder.More() || state == nil {
-		return nil, errors.New(
-			"--input is no JSON object: give one, such as '{\"request\": \"…\"}', or @FILE",
-		)
+		return nil, errors.New("--input is not a JSON object: give one, such as " +
+			"'{\"request\": \"…\"}', or @FILE")
 	}
 
 	return state, nil
 }
 
-// configure gives a task what the settings say of runs.
+// configure copies the settings and flags into a task.
 func (f *workflowFlags) configure(
-	e *env,
-	task *rlm.WorkflowTask,
-	models ledger.Models,
+	e *env, task *rlm.WorkflowTask, models ledger.Models,
 ) (err error) {
 	var run rlm.AnswerTask
 	if err := configure(e, &run, models); err != nil {
@@ -282,52 +261,54 @@ func (f *workflowFlags) configure(
 	}
 
 	cfg := &task.Config
-	cfg.Models, cfg.Model, cfg.Allowed, cfg.ModelFor = models, run.Config.Model, run.Config.Allowed, f.modelFor
-	cfg.MaxReply, cfg.Retries, cfg.CallsAtOnce = run.Config.MaxReply, run.Config.Retries, run.Config.CallsAtOnce
+	cfg.Models, cfg.Model = models, run.Config.Model
+	cfg.Allowed, cfg.ModelFor = run.Config.Allowed, f.modelFor
+	cfg.MaxReply, cfg.Retries = run.Config.MaxReply, run.Config.Retries
+	cfg.CallsAtOnce = run.Config.CallsAtOnce
 	cfg.Limits, cfg.Deterministic = run.Config.Limits, run.Config.Deterministic
 	cfg.Budget, cfg.Trace = run.Config.Budget, run.Config.Trace
 	task.Policy, err = policy(e.settings)
 	return err
 }
 
-// finish prints what became of a run and returns its exit code.
+// finish prints the result and returns an error with the exit code.
 func (f *workflowFlags) finish(e *env, outcome rlm.WorkflowOutcome, err error) error {
 	var setup *rlm.SetupError
 	if errors.As(err, &setup) {
-		return &exitError{exitUsage, errors.New(printableLines(err.Error()))}
+		return &exitError{exitUsage, errors.New(escapeKeepingLines(err.Error()))}
 	}
 
-	e.recorded(outcome.Trace, false)
+	e.noteRecord(outcome.Trace, false)
 	if f.json {
 		if err := printLine(e.stdout, outcome); err != nil {
 			return &exitError{exitBroken, err}
 		}
 	} else if outcome.Status == statusDone && outcome.Result != nil {
-		if err := f.print(e, outcome.Result); err != nil {
+		if err := f.printResult(e, outcome.Result); err != nil {
 			return &exitError{exitBroken, err}
 		}
 	}
 
-	switch outcome.Status { //nolint:exhaustive // the others are of loops with an answer
+	switch outcome.Status { //nolint:exhaustive // only loops with an answer have the others
 	case statusDone:
 		return nil
 	case ledger.StatusPartial:
 		return &exitError{exitPartial, errors.New(outcome.Reason)}
 	case ledger.StatusFailed:
 		traceback, attempts := rlm.ExplainWorkflow(err)
-		_, _ = fmt.Fprint(e.stderr, printableLines(traceback))
+		_, _ = fmt.Fprint(e.stderr, escapeKeepingLines(traceback))
 		for _, line := range attempts {
 			_, _ = fmt.Fprintln(e.stderr, "rlm:", line)
 		}
-		return &exitError{exitNoAnswer, errors.New(printable(err.Error()))}
+		return &exitError{exitNoAnswer, errors.New(escape(err.Error()))}
 	case ledger.StatusCanceled, "broken":
 	}
 
-	return runFailure(err)
+	return addExitCode(err)
 }
 
-// print prints a result: a text as it is, anything else as JSON.
-func (f *workflowFlags) print(e *env, result any) error {
+// printResult prints a result: text as it is, any other value as JSON.
+func (f *workflowFlags) printResult(e *env, result any) error {
 	if text, ok := result.(string); ok {
 		return e.answer(text)
 	}
