@@ -1,0 +1,76 @@
+package run
+
+import (
+	"context"
+	"strings"
+
+	"github.com/rlmhq/rlm/internal/texts"
+	"github.com/rlmhq/rlm/repl/internal/conversation"
+	"github.com/rlmhq/rlm/repl/internal/tokens"
+	"github.com/rlmhq/rlm/repl/ledger"
+	"github.com/rlmhq/rlm/repl/llm"
+)
+
+// compact replaces the turns with a summary once they fill their share of the model's
+// window. The variable history keeps all messages.
+func (l *loop) compact(ctx context.Context) error {
+	limit := int64(l.cfg.CompactAt * float64(l.caller.Window(l.model)))
+	if len(l.messages) <= preamble || conversation.CountTokens(l.messages) <= limit {
+		return nil
+	}
+	order, err := prompt("compact", nil)
+	if err != nil {
+		return err
+	}
+
+	// The model cannot summarise messages that do not fit into its window.
+	whole := l.messages
+	ask := conversation.AppendUser(
+		conversation.TrimTurns(whole, preamble, int(3*l.caller.Window(l.model))), order,
+	)
+	response, err := l.ask(ctx, "compaction", ask)
+	if err != nil {
+		return err
+	}
+
+	summary := strings.TrimSpace(response.Text)
+	if summary == "" || response.Finish == llm.FinishRefusal {
+		summary = "(none was written)" // the variables and history remain
+	}
+	if err := l.session.Assign(ctx, "history", l.extendHistory(whole[preamble:])); err != nil {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		l.tell(ledger.Event{Kind: ledger.EventWarning, Purpose: "compaction", Error: err.Error()})
+	}
+
+	l.compactions++
+	// The summary covers the last message too, so a quarter of the share is enough for
+	// it. With more, the next turn would be summarised at once. The share is in tokens:
+	// as many characters are a quarter of it, or all of it where each character is a
+	// token.
+	last := texts.Truncate(whole[len(whole)-1].Content, int(limit))
+	if tokens.Estimate(last) > limit/2 {
+		last = texts.Truncate(last, int(limit/4))
+	}
+	l.messages = conversation.AppendReply(
+		whole[:preamble],
+		"Summary of my work so far:\n"+summary,
+		"Your earlier messages were replaced by this summary; all of them are in `history`, a "+
+			"list of dicts with role and content. "+
+			"Your variables are as you left them. What came last:\n"+last,
+	)
+
+	l.tell(ledger.Event{Kind: ledger.EventCompaction, Text: summary})
+	return nil
+}
+
+// extendHistory adds the messages since the last compaction to the history and returns
+// all of it.
+func (l *loop) extendHistory(turns []llm.Message) []llm.Message {
+	if l.compactions > 0 {
+		turns = turns[2:] // the last summary and its frame
+	}
+	l.history = append(l.history, turns...)
+	return l.history
+}

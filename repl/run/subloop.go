@@ -1,0 +1,87 @@
+package run
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/rlmhq/rlm/repl/internal/answers"
+	"github.com/rlmhq/rlm/repl/internal/calls"
+	"github.com/rlmhq/rlm/repl/internal/inputs"
+	"github.com/rlmhq/rlm/repl/ledger"
+	"github.com/rlmhq/rlm/schema"
+	"github.com/rlmhq/rlm/tiers"
+)
+
+// answerSub answers a query with a sub-loop, one level deeper.
+func (l *loop) answerSub(
+	ctx context.Context, q answers.Query, contract *schema.Contract,
+) (json.RawMessage, error) {
+	question, err := l.inputs.Text(ctx, q.Prompt, maxQuestion)
+	if err != nil {
+		return nil, fmt.Errorf("the prompt: %w", err)
+	}
+	if strings.TrimSpace(question) == "" {
+		return nil, errors.New("the prompt is empty")
+	}
+
+	child := &loop{
+		tree: l.tree, node: fmt.Sprintf("%s.%d", l.node, l.children.Add(1)), depth: l.depth + 1,
+		model: q.Model, question: question, contract: contract,
+	}
+	if child.model == "" {
+		child.model = l.cfg.modelAt(child.depth)
+	}
+
+	done := func() error { return nil }
+	if q.Context != nil {
+		var input tiers.Input
+		if input, done, err = l.inputs.Open(ctx, q.Context); err != nil {
+			return nil, fmt.Errorf("the context: %w", err)
+		}
+		child.inputs = inputs.List{input}
+	}
+
+	if child.trace, err = l.trace.Child(); err != nil {
+		return nil, errors.Join(err, done())
+	}
+	l.loops.Add(1)
+	value, err := child.answer(ctx)
+	return value, errors.Join(err, done(), child.trace.Close())
+}
+
+// answer runs a sub-loop and returns its answer to the caller.
+func (l *loop) answer(ctx context.Context) (json.RawMessage, error) {
+	begun := time.Now()
+	l.tell(ledger.Event{Kind: ledger.EventLoopStarted, Model: l.model, Text: l.question})
+	outcome, err := l.solve(ctx)
+	if err == nil && outcome.Answer == nil {
+		err = fmt.Errorf("the sub-task ended without an answer: %s", outcome.Reason)
+	}
+
+	e := ledger.Event{
+		Kind: ledger.EventLoopEnded, Status: string(outcome.Status), Text: outcome.Text(),
+		Elapsed: time.Since(begun),
+	}
+
+	call := ledger.SubCall{
+		Model: l.model, Prompt: l.question, Response: outcome.Text(), Elapsed: e.Elapsed, Err: err,
+	}
+
+	if err != nil {
+		e.Error = err.Error()
+	}
+	l.tell(e)
+	calls.RecordCall(ctx, call)
+	if err != nil || l.contract != nil {
+		return outcome.Answer, err
+	}
+
+	return json.Marshal(outcome.Text()) // without a contract the caller expects a text
+}
+
+// maxQuestion bounds a sub-task, in characters. Longer text belongs in its context.
+const maxQuestion = 200_000

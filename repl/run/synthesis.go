@@ -1,0 +1,66 @@
+package run
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/rlmhq/rlm/internal/texts"
+	"github.com/rlmhq/rlm/repl/internal/calls"
+	"github.com/rlmhq/rlm/repl/internal/conversation"
+	"github.com/rlmhq/rlm/repl/internal/turns"
+	"github.com/rlmhq/rlm/repl/ledger"
+)
+
+// synthesize asks for the best answer so far, once, when the turns are used up.
+func (l *loop) synthesize(ctx context.Context) (Outcome, error) {
+	reason := fmt.Sprintf("the %d turns were used up", l.cfg.MaxTurns)
+	if l.cfg.NoSynthesis {
+		return Outcome{Status: ledger.StatusNoAnswer, Reason: reason}, nil
+	}
+	order, err := prompt("synthesis", nil)
+	if err != nil {
+		return Outcome{}, err
+	}
+
+	l.messages = conversation.AppendUser(l.messages, order)
+	response, err := l.ask(ctx, "synthesis", l.messages)
+	if err != nil {
+		return Outcome{}, err
+	}
+	reply := turns.Extract(response.Text)
+	declined := calls.CheckRefusal(l.model, response)
+	if declined != nil && len(reply.Blocks) == 0 && reply.Final == nil {
+		return Outcome{
+			Status: ledger.StatusNoAnswer, Reason: reason + ", and " + declined.Error(),
+		}, nil
+	}
+
+	done, err := l.execute(ctx, reply)
+	if err != nil {
+		return Outcome{}, err
+	}
+	value := json.RawMessage(nil)
+	if done.Final != nil {
+		value = done.Final.Value
+	} else if len(reply.Blocks) == 0 && reply.Final == nil {
+		if value, err = json.Marshal(strings.TrimSpace(texts.DropThoughts(response.Text))); err != nil {
+			return Outcome{}, err
+		}
+	}
+
+	if value == nil || string(value) == `""` {
+		return Outcome{Status: ledger.StatusNoAnswer, Reason: reason}, nil
+	}
+	answer, violations := l.check(value)
+	if violations != nil {
+		return Outcome{
+			Status: ledger.StatusNoAnswer,
+			Reason: reason + ", and the last answer does not meet the schema: " + violations[0].String(),
+		}, nil
+	}
+
+	l.tell(ledger.Event{Kind: ledger.EventAnswer, Purpose: "synthesis", Text: texts.Show(answer)})
+	return Outcome{Status: ledger.StatusSynthesised, Answer: answer, Reason: reason}, nil
+}
