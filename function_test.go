@@ -130,7 +130,7 @@ func TestFunctionsThatCannotBeOffered(t *testing.T) {
 		"unsupported": {rlm.Func("f", "", func(context.Context, struct{ C chan int }) (int, error) {
 			return 1, nil
 		})},
-		"one of that name":  {rlm.Func("f", "", one), rlm.Func("f", "", one)},
+		"the name is taken": {rlm.Func("f", "", one), rlm.Func("f", "", one)},
 		"make it with Func": {{}},
 	} {
 		_, err := tryOpen(t, rlm.SessionConfig{Functions: functions})

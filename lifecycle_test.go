@@ -297,7 +297,7 @@ func TestFunctionsCanBeAddedWhileTheSessionLives(t *testing.T) {
 	prints(t, session, "print(pong(), ping())", "of the origin 1\n")
 	prints(t, fork, "print(pong(), ping())", "of the fork 1\n")
 	if err := session.AddFunctions(t.Context(), says("again")); err == nil ||
-		!strings.Contains(err.Error(), "one of that name") {
+		!strings.Contains(err.Error(), "the name is taken") {
 		t.Errorf("a name twice: %v", err)
 	}
 	prints(t, session, "print(pong())", "of the origin\n")

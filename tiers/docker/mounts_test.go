@@ -112,7 +112,7 @@ func TestAMountedFolderLeadsToNoProgram(t *testing.T) {
 		return tiers.Config{Mounts: []tiers.Mount{{Source: dir, Target: "/data"}}}
 	}
 	if b, err := tier.Open(t.Context(), mounts(dir)); err == nil ||
-		!strings.Contains(err.Error(), "by which snippets could reach the host") {
+		!strings.Contains(err.Error(), "through which snippets could reach the host") {
 		t.Errorf("a folder with a socket: %v", err)
 		if b != nil {
 			_ = b.Close() // as above
@@ -126,7 +126,7 @@ func TestAMountedFolderLeadsToNoProgram(t *testing.T) {
 		t.Fatal(err)
 	}
 	if b, err := tier.Open(t.Context(), mounts(other)); err == nil ||
-		!strings.Contains(err.Error(), "by which snippets could reach the host") {
+		!strings.Contains(err.Error(), "through which snippets could reach the host") {
 		t.Errorf("a folder with a pipe: %v", err)
 		if b != nil {
 			_ = b.Close() // as above

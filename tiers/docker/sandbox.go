@@ -26,7 +26,7 @@ var (
 	_ tiers.Collector = (*sandbox)(nil)
 )
 
-func open(ctx context.Context, t *Tier, cfg tiers.Config) (*sandbox, error) {
+func open(ctx context.Context, t *Tier, cfg tiers.Config) (tiers.Sandbox, error) {
 	accounts, err := session.NewAccounts(ctx, cfg)
 	if err != nil {
 		return nil, err

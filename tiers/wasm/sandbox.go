@@ -22,7 +22,7 @@ var (
 	_ tiers.Exporter = (*sandbox)(nil)
 )
 
-func open(ctx context.Context, e *engine, cfg tiers.Config) (*sandbox, error) {
+func open(ctx context.Context, e *engine, cfg tiers.Config) (tiers.Sandbox, error) {
 	accounts, err := session.NewAccounts(ctx, cfg)
 	if err != nil {
 		return nil, err
