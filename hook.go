@@ -11,8 +11,8 @@ import (
 	"github.com/rlmhq/rlm/repl/run"
 )
 
-// HookQuestion is the default question about a large output.
-const HookQuestion = "This is the output of a tool, too large to be shown. " +
+// hookQuestion is the default question about a large output.
+const hookQuestion = "This is the output of a tool, too large to be shown. " +
 	"Report what matters in it, faithfully and with exact values: results, errors, warnings, counts. " +
 	"Quote what must be quoted."
 
@@ -33,8 +33,8 @@ const maxHooked = 1 << 40
 // HookOutput stands between a tool and the model that called it. A small output passes as
 // it is. A large one becomes the first context of a run, whose answer takes its place.
 // Config.Triggers of the task defines "large", and says which parts of its Signal trigger a
-// run for a small output, too. The default question is [HookQuestion]. HookOutput reads the
-// output once, and never holds a large one in memory.
+// run for a small output, too. The default question asks for what matters in the output.
+// HookOutput reads the output once, and never holds a large one in memory.
 //
 // answer is usually [Engine.Answer]. It is called only if a run is triggered, so a program
 // can make its engine then.
@@ -59,7 +59,7 @@ func HookOutput(
 	}
 
 	if task.Config.Question == "" {
-		task.Config.Question = HookQuestion
+		task.Config.Question = hookQuestion
 	}
 	all := Reader("output", io.MultiReader(strings.NewReader(head), output), maxHooked)
 	task.Contexts = slices.Concat([]Context{all}, task.Contexts)

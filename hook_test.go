@@ -15,7 +15,7 @@ import (
 )
 
 func TestTriggersHoldAboveTheirThresholds(t *testing.T) {
-	const off = run.NoTrigger
+	const off = -1
 	for _, c := range []struct {
 		name     string
 		triggers run.Triggers
@@ -118,7 +118,7 @@ func TestTheHookReadsNoMoreThanItNeedsAndLosesNothing(t *testing.T) {
 		{"wide and large", 10, strings.Repeat("\U0001F600", 11), true},
 		{"much larger", 10, strings.Repeat("x", 1<<20), true},
 		{"not UTF-8", 3, "\xff\xff\xff\xff", true},
-		{"off", run.NoTrigger, strings.Repeat("x", 1<<20), false},
+		{"off", -1, strings.Repeat("x", 1<<20), false},
 	} {
 		asked := false
 		answer := func(_ context.Context, task rlm.AnswerTask) (rlm.AnswerOutcome, error) {
@@ -126,7 +126,7 @@ func TestTheHookReadsNoMoreThanItNeedsAndLosesNothing(t *testing.T) {
 			if got := sizeOf(t, task.Contexts[0]); got != len(c.output) {
 				t.Errorf("%s: the run sees %d bytes of %d", c.name, got, len(c.output))
 			}
-			if task.Config.Question != rlm.HookQuestion {
+			if !strings.HasPrefix(task.Config.Question, "This is the output of a tool") {
 				t.Errorf("%s: the question is %q", c.name, task.Config.Question)
 			}
 			return rlm.AnswerOutcome{Answer: json.RawMessage(`"the report"`)}, nil

@@ -137,9 +137,9 @@ type Config struct {
 	// Out provides [OutFolder], whose files a [Collector] copies to the host.
 	Out bool
 	// Labels say for whom the sandbox works, such as tenant and request. There are at
-	// most 16: names of lower case letters, digits and "_.-", values of at most 256
-	// bytes that print on one line. They are for logs and for the containers' labels; snippets do not
-	// see them.
+	// most 16. A name begins with a lower case letter and has at most 63 lower case
+	// letters, digits and "_.-". A value has at most 256 bytes that print on one line.
+	// Labels go to logs and to containers; snippets do not see them.
 	Labels map[string]string
 }
 

@@ -32,11 +32,11 @@ func newHook(e *env) *cobra.Command {
   kubectl logs api | rlm hook --large-output-threshold 20000`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			question := rlm.HookQuestion
-			if len(args) == 1 {
-				question = args[0]
+			task, err := f.hookTask(e, args)
+			if err != nil {
+				return &exitError{exitUsage, err}
 			}
-			return f.hook(cmd.Context(), e, question)
+			return f.hook(cmd.Context(), e, task)
 		},
 	}
 
@@ -73,20 +73,25 @@ func setTriggers(c *config.Loaded, task *rlm.AnswerTask) {
 	}
 }
 
+// hookTask returns the task of a run about the output on stdin. Without a question, the
+// library asks its own.
+func (f *runFlags) hookTask(e *env, args []string) (rlm.AnswerTask, error) {
+	switch {
+	case e.terminal:
+		return rlm.AnswerTask{}, errors.New(
+			"stdin is a terminal: send a tool's output, as in `make test 2>&1 | rlm hook`")
+	case len(args) == 0:
+		return f.newTask(e, "")
+	case args[0] == "-":
+		return rlm.AnswerTask{}, errors.New(
+			"stdin is the tool's output: give the question as an argument")
+	}
+	return f.task(e, args[0])
+}
+
 // hook passes stdin on, or lets a run condense it. Most outputs are small, so the engine is
 // made only for a large one.
-func (f *runFlags) hook(ctx context.Context, e *env, question string) error {
-	if question == "-" {
-		return &exitError{
-			exitUsage,
-			errors.New("stdin is the tool's output: give the question as an argument"),
-		}
-	}
-
-	task, err := f.task(e, question)
-	if err != nil {
-		return &exitError{exitUsage, err}
-	}
+func (f *runFlags) hook(ctx context.Context, e *env, task rlm.AnswerTask) error {
 	setTriggers(e.settings, &task)
 	task.Signal.LongHorizon, task.Signal.Nodes = f.longHorizon, f.nodes
 	view := newView(e, f.quiet)

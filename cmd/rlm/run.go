@@ -146,6 +146,11 @@ func (f *runFlags) task(e *env, question string) (task rlm.AnswerTask, err error
 	if question = strings.TrimSpace(question); question == "" {
 		return task, errors.New("the question is empty")
 	}
+	return f.newTask(e, question)
+}
+
+// newTask returns a task with the contexts of --context, under the policy.
+func (f *runFlags) newTask(e *env, question string) (task rlm.AnswerTask, err error) {
 	task.Config.Question = question
 	if task.Policy, err = policy(e.settings); err != nil {
 		return task, err

@@ -49,7 +49,7 @@ func TestTheDefaultsOfSettingsAreThoseOfTheLibrary(t *testing.T) {
 		{"judges", defaultJudges, 1},
 		{"drafts", defaultDrafts, 3},
 		{"clusters", defaultClusters, 20},
-		{"no trigger", noTrigger, loop.NoTrigger},
+		{"no trigger", noTrigger, -1},
 		{"triggers", got.Triggers, want.Triggers},
 	} {
 		if pair.got != pair.want {

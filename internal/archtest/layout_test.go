@@ -44,31 +44,21 @@ func matchesAny(t *testing.T, patterns []string, name string) bool {
 	return false
 }
 
-// longFiles may be longer than 450 lines, for the reason beside them.
-var longFiles = map[string]string{}
+// mostLines bounds the files that are not tests.
+const mostLines = 450
 
 func TestFilesAreShort(t *testing.T) {
-	needed := map[string]bool{}
 	for _, f := range goFiles(t) {
-		if f.test || f.lines <= 450 {
-			continue
-		}
-		needed[f.path] = true
-		if _, ok := longFiles[f.path]; !ok {
-			t.Errorf("%s has %d lines, more than 450: look for a second idea in it", f.path, f.lines)
+		if !f.test && f.lines > mostLines {
+			t.Errorf("%s has %d lines, more than %d: look for a second idea in it", f.path, f.lines, mostLines)
 		}
 	}
-	reportStale(t, longFiles, needed)
 }
 
 // machinePath is a path that exists on one machine only.
 var machinePath = regexp.MustCompile(`/(root|home)/[\w.-]+`)
 
-// machinePaths may hold such paths, for the reason beside them.
-var machinePaths = map[string]string{}
-
 func TestNoPathOfAMachineIsWritten(t *testing.T) {
-	needed := map[string]bool{}
 	for _, name := range files(t) {
 		text, err := os.ReadFile(filepath.Join(top, name))
 		if err != nil {
@@ -77,16 +67,11 @@ func TestNoPathOfAMachineIsWritten(t *testing.T) {
 		if isBinary(text) {
 			continue
 		}
-		found := machinePath.Find(text)
-		if found == nil {
-			continue
-		}
-		needed[name] = true
-		if _, ok := machinePaths[name]; !ok {
+
+		if found := machinePath.Find(text); found != nil {
 			t.Errorf("%s names %s, a path of one machine", name, found)
 		}
 	}
-	reportStale(t, machinePaths, needed)
 }
 
 // isBinary reports whether content is no text.

@@ -21,26 +21,15 @@ const (
 	tabWidth     = 4
 )
 
-// notRewritten is the reason of the exceptions that end when a package gets its new text.
-const notRewritten = "not rewritten yet"
-
-// wide are the folders whose Go lines may still be longer, with the reason.
-var wide = map[string]string{}
-
 func TestGoLinesFitOnAScreen(t *testing.T) {
-	needed := map[string]bool{}
 	for _, f := range goFiles(t) {
 		if f.generated {
 			continue
 		}
 		for _, n := range findLongLines(f.text, longestCode) {
-			needed[f.folder()] = true
-			if _, ok := wide[f.folder()]; !ok {
-				t.Errorf("%s:%d is longer than %d columns: wrap it", f.path, n, longestCode)
-			}
+			t.Errorf("%s:%d is longer than %d columns: wrap it", f.path, n, longestCode)
 		}
 	}
-	reportStale(t, wide, needed)
 }
 
 // findLongLines returns the numbers of the lines that are longer than a bound, from 1 on.
@@ -73,11 +62,7 @@ func TestLongLinesAreFound(t *testing.T) {
 	}
 }
 
-// proseWide are the pages whose prose may be wider, with the reason.
-var proseWide = map[string]string{}
-
 func TestProseFitsOnAScreen(t *testing.T) {
-	needed := map[string]bool{}
 	for _, name := range files(t) {
 		if !strings.HasSuffix(name, ".md") || isTextForModels(name) {
 			continue
@@ -87,13 +72,9 @@ func TestProseFitsOnAScreen(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, n := range findWideProse(string(text), longestProse) {
-			needed[name] = true
-			if _, ok := proseWide[name]; !ok {
-				t.Errorf("%s:%d is longer than %d columns: wrap it", name, n, longestProse)
-			}
+			t.Errorf("%s:%d is longer than %d columns: wrap it", name, n, longestProse)
 		}
 	}
-	reportStale(t, proseWide, needed)
 }
 
 // isTextForModels reports whether a page is a prompt or test data. Their line ends are a
@@ -139,9 +120,6 @@ const (
 	minBody    = 100
 )
 
-// dense are the packages outside these bounds, with the reason.
-var dense = map[string]string{}
-
 func TestFunctionsHaveAir(t *testing.T) {
 	body, blank := map[string]int{}, map[string]int{}
 	for _, f := range goFiles(t) {
@@ -153,22 +131,13 @@ func TestFunctionsHaveAir(t *testing.T) {
 		blank[f.folder()] += empty
 	}
 
-	needed := map[string]bool{}
 	for folder, lines := range body {
-		if lines < minBody {
-			continue
-		}
 		share := 100 * float64(blank[folder]) / float64(lines)
-		if leastBlank <= share && share <= mostBlank {
-			continue
-		}
-		needed[folder] = true
-		if _, ok := dense[folder]; !ok {
+		if lines >= minBody && (share < leastBlank || share > mostBlank) {
 			t.Errorf("%s: %.1f %% of the lines in functions are blank, want %g to %g: a blank line separates thoughts",
 				folder, share, leastBlank, mostBlank)
 		}
 	}
-	reportStale(t, dense, needed)
 }
 
 // countBodyLines counts the lines between the braces of top-level functions, and the blank

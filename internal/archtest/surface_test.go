@@ -18,11 +18,8 @@ import (
 )
 
 // mostNames bounds the exported names of all public packages: top-level names, and methods
-// of exported types. It only ever falls: lower it with the number, down to wantedNames.
-const (
-	mostNames   = 454
-	wantedNames = 450
-)
+// of exported types.
+const mostNames = 450
 
 func TestThePublicSurfaceIsSmall(t *testing.T) {
 	perFolder := map[string]int{}
@@ -36,12 +33,9 @@ func TestThePublicSurfaceIsSmall(t *testing.T) {
 		sum += n
 	}
 
-	switch {
-	case sum > mostNames:
+	if sum > mostNames {
 		t.Errorf("the public packages export %d names, %d are allowed: make some of them private. Each package has: %v",
 			sum, mostNames, perFolder)
-	case sum < mostNames && mostNames > wantedNames:
-		t.Errorf("the public packages export only %d names: lower mostNames from %d to that", sum, mostNames)
 	}
 }
 
@@ -106,22 +100,13 @@ func F() {}
 	}
 }
 
-// leaking are the packages whose public signatures still use types of internal packages,
-// with the reason.
-var leaking = map[string]string{}
-
 func TestPublicSignaturesUseNoInternalType(t *testing.T) {
-	needed := map[string]bool{}
 	for _, p := range loadPublicPackages(t) {
 		folder := folderOf(p.Path())
 		for _, leak := range findLeaks(p) {
-			needed[folder] = true
-			if _, ok := leaking[folder]; !ok {
-				t.Errorf("%s: %s, a type that other programs cannot name", folder, leak)
-			}
+			t.Errorf("%s: %s, a type that other programs cannot name", folder, leak)
 		}
 	}
-	reportStale(t, leaking, needed)
 }
 
 // folderOf returns the folder of a package of this module.
@@ -294,9 +279,6 @@ func TestLeaksAreFound(t *testing.T) {
 	}
 }
 
-// exampleless are the public packages that have no runnable example yet, with the reason.
-var exampleless = map[string]string{}
-
 func TestEveryPublicPackageHasARunnableExample(t *testing.T) {
 	has := map[string]bool{}
 	for _, f := range goFiles(t) {
@@ -305,18 +287,12 @@ func TestEveryPublicPackageHasARunnableExample(t *testing.T) {
 		}
 	}
 
-	needed := map[string]bool{}
 	for folder, ok := range has {
-		if ok {
-			continue
-		}
-		needed[folder] = true
-		if _, exempt := exampleless[folder]; !exempt {
+		if !ok {
 			t.Errorf("%s has no runnable example: write func Example in %s with an // Output: comment",
 				folder, filepath.Join(folder, "example_test.go"))
 		}
 	}
-	reportStale(t, exampleless, needed)
 }
 
 // hasExample reports whether a file has an example that `go test` runs.

@@ -138,19 +138,6 @@ func exists(name string) bool {
 	return err == nil
 }
 
-// reportStale fails for each exception that no file needed.
-func reportStale(t *testing.T, exceptions map[string]string, needed map[string]bool) {
-	t.Helper()
-	for name, reason := range exceptions {
-		if reason == "" {
-			t.Errorf("the exception for %s gives no reason", name)
-		}
-		if !needed[name] {
-			t.Errorf("the exception for %s is not needed: remove it", name)
-		}
-	}
-}
-
 // parseSource parses the source of a file that a test makes up.
 func parseSource(t *testing.T, source string) *ast.File {
 	t.Helper()

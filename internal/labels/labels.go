@@ -28,7 +28,8 @@ func Check(labels map[string]string) error {
 	for name, value := range labels {
 		switch {
 		case !labelName.MatchString(name):
-			return fmt.Errorf("invalid label name %q: use lower case letters, digits and _.-", name)
+			return fmt.Errorf("invalid label name %q: begin with a lower case letter, and use "+
+				"at most 63 lower case letters, digits and _.-", name)
 		case len(value) > maxLabelValue:
 			return fmt.Errorf("the label %s has %d bytes: give at most %d", name, len(value), maxLabelValue)
 		case !utf8.ValidString(value):

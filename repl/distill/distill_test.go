@@ -154,7 +154,7 @@ func TestTraceDistiller(t *testing.T) {
 		c.Share != 101.0/501 {
 		t.Errorf("a cluster is %+v", c)
 	}
-	cfg.Run.Triggers.Traces = run.NoTrigger // the run is switched off
+	cfg.Run.Triggers.Traces = -1 // the run is switched off
 	off := distilled(t, parse(t, traces(501)), cfg)
 	if off.Method != "keywords" || off.Spent.Calls != 0 {
 		t.Errorf("switched off it is %s by %s", outline(off), off.Method)

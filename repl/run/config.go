@@ -62,8 +62,8 @@ type Config struct {
 	// Budget is for the whole tree.
 	Budget ledger.Budget
 	// MaxDepth bounds the nesting of sub-loops: at 1 the root can start loops, and these
-	// cannot start others. 0 means the default of 1, NoSubLoops allows none. More than 3
-	// needs AllowDeep.
+	// cannot start others. 0 means the default of 1, -1 allows none. More than 3 needs
+	// AllowDeep.
 	MaxDepth  int
 	AllowDeep bool
 	// MaxTurns bounds the turns of each loop, by default 30.
@@ -75,7 +75,7 @@ type Config struct {
 	// LoopsAtOnce the sub-loops that one loop has under way, by default 4.
 	CallsAtOnce, LoopsAtOnce int
 	// Retries bounds how often a sub-call is repeated when its answer breaks its
-	// contract, by default 2. NoRetries means none.
+	// contract, by default 2; -1 means none.
 	Retries int
 	// CompactAt is the share of the model's window at which a loop's messages are
 	// replaced by a summary, by default 0.7.
@@ -99,12 +99,6 @@ type Config struct {
 	// Stream also sends the pieces of each loop's replies to Progress.
 	Stream bool
 }
-
-// Special values of counts whose zero means the default.
-const (
-	NoSubLoops = -1
-	NoRetries  = -1
-)
 
 // Defaults of Config.
 const (

@@ -28,7 +28,7 @@ var update = flag.Bool("update", false, "write the golden files")
 func TestPromptsAreGolden(t *testing.T) {
 	for name, change := range map[string]func(*run.Config){
 		"plain": func(*run.Config) {},
-		"floor": func(c *run.Config) { c.MaxDepth = run.NoSubLoops },
+		"floor": func(c *run.Config) { c.MaxDepth = -1 },
 		"contract": func(c *run.Config) {
 			c.Signature = "passage -> answer: str, score: float"
 			c.Fields = map[string]tiers.Value{"passage": tiers.Value(`"a passage"`)}

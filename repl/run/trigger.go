@@ -8,13 +8,9 @@ type Triggers struct {
 	// NoLongHorizon ignores Signal.LongHorizon.
 	NoLongHorizon bool
 	// OutputChars, Traces and Nodes are thresholds: larger values trigger. 0 means the
-	// default: 50,000 characters, 500 traces, 1,000 nodes. NoTrigger switches a condition
-	// off.
+	// default: 50,000 characters, 500 traces, 1,000 nodes. -1 switches a condition off.
 	OutputChars, Traces, Nodes int64
 }
-
-// NoTrigger as a threshold switches its condition off.
-const NoTrigger = -1
 
 // Signal describes a task, or the output of a tool.
 type Signal struct {

@@ -25,9 +25,9 @@ func TestShouldTriggerHasFiveConditions(t *testing.T) {
 		{"traces over it", run.Triggers{}, situation{Traces: 501}, "many_traces"},
 		{"nodes at the threshold", run.Triggers{}, situation{Nodes: 1_000}, ""},
 		{"nodes over it", run.Triggers{}, situation{Nodes: 1_001}, "many_nodes"},
-		{"output switched off", run.Triggers{OutputChars: run.NoTrigger}, situation{OutputChars: 1 << 40}, ""},
-		{"traces switched off", run.Triggers{Traces: run.NoTrigger}, situation{Traces: 1 << 40}, ""},
-		{"nodes switched off", run.Triggers{Nodes: run.NoTrigger}, situation{Nodes: 1 << 40}, ""},
+		{"output switched off", run.Triggers{OutputChars: -1}, situation{OutputChars: 1 << 40}, ""},
+		{"traces switched off", run.Triggers{Traces: -1}, situation{Traces: 1 << 40}, ""},
+		{"nodes switched off", run.Triggers{Nodes: -1}, situation{Nodes: 1 << 40}, ""},
 		{"a threshold of one's own", run.Triggers{OutputChars: 10}, situation{OutputChars: 11}, "large_output"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
