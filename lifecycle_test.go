@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/rlmhq/rlm"
+	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/router"
 	"github.com/rlmhq/rlm/tiers"
 )
@@ -324,5 +325,17 @@ func TestAHostFunctionMayCloseNothingButKnowsIt(t *testing.T) {
 		case <-time.After(time.Minute):
 			t.Fatal("the function hangs")
 		}
+	}
+}
+
+func TestAWorkflowWithoutAFileIsRefused(t *testing.T) {
+	engine := engineOf(t, newFakeTier("mine"), nil)
+	var setup *rlm.SetupError
+	outcome, err := engine.Workflow(t.Context(), rlm.WorkflowTask{})
+	if !errors.As(err, &setup) || outcome.Status != ledger.StatusFailed {
+		t.Errorf("%+v, %v", outcome, err)
+	}
+	if problems, err := rlm.CheckWorkflow(t.Context(), nil); err == nil || problems != nil {
+		t.Errorf("CheckWorkflow: %v, %v", problems, err)
 	}
 }

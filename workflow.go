@@ -40,6 +40,9 @@ func (e *Engine) Workflow(ctx context.Context, task WorkflowTask) (WorkflowOutco
 		return refused(err)
 	}
 	defer leave()
+	if task.File == nil {
+		return refused(errNoWorkflow)
+	}
 
 	cfg := task.Config
 	cfg.Open = e.opener(task.Policy, task.Labels)
@@ -47,6 +50,8 @@ func (e *Engine) Workflow(ctx context.Context, task WorkflowTask) (WorkflowOutco
 
 	return task.File.Run(ctx, cfg, task.Input)
 }
+
+var errNoWorkflow = errors.New("there is no workflow file")
 
 // ParseWorkflow reads a workflow file. Problems refer to it as name. If its schemas are files,
 // set the Folder of the result, which is empty. The error has a line for each problem with the
@@ -58,6 +63,9 @@ func ParseWorkflow(name string, source []byte) (*workflow.File, error) {
 // CheckWorkflow returns the problems of a workflow file, by line and column. It runs nothing.
 // The error is the context's, or says that this machine cannot check templates.
 func CheckWorkflow(ctx context.Context, file *workflow.File) (problems []string, err error) {
+	if file == nil {
+		return nil, errNoWorkflow
+	}
 	err = file.Check(ctx)
 	var found *workflow.FileError
 	if !errors.As(err, &found) {
