@@ -33,7 +33,7 @@ type WorkflowTask struct {
 // failure that ended the run. An exhausted budget is not an error.
 func (e *Engine) Workflow(ctx context.Context, task WorkflowTask) (WorkflowOutcome, error) {
 	refused := func(err error) (WorkflowOutcome, error) {
-		return WorkflowOutcome{Status: ledger.StatusFailed, Reason: err.Error()}, refuse(err)
+		return WorkflowOutcome{Status: ledger.StatusFailed, Reason: err.Error()}, refuse(ctx, err)
 	}
 	ctx, leave, err := e.enter(ctx, task.Policy, task.Labels)
 	if err != nil {
