@@ -51,7 +51,7 @@ func (e *Engine) Answer(ctx context.Context, task AnswerTask) (AnswerOutcome, er
 // answer checks that the models are available, and runs the loop.
 func answer(ctx context.Context, cfg run.Config, labels map[string]string) (AnswerOutcome, error) {
 	if err := checkRun(ctx, cfg); err != nil {
-		return AnswerOutcome{}, refuse(err)
+		return AnswerOutcome{}, refuse(ctx, err)
 	}
 	cfg.Progress = addLabels(cfg.Progress, labels)
 	return run.Run(ctx, cfg)
@@ -63,7 +63,7 @@ func (e *Engine) Estimate(ctx context.Context, task AnswerTask) (run.Estimate, e
 	var estimate run.Estimate
 	err := e.withTask(ctx, task, func(ctx context.Context, cfg run.Config) (err error) {
 		estimate, err = run.EstimateRun(ctx, cfg)
-		return refuse(err)
+		return refuse(ctx, err)
 	})
 	return estimate, err
 }
@@ -74,19 +74,19 @@ func (e *Engine) withTask(
 ) (err error) {
 	ctx, leave, err := e.enter(ctx, task.Policy, task.Labels)
 	if err != nil {
-		return refuse(err)
+		return refuse(ctx, err)
 	}
 	defer leave()
 
 	in, err := openContexts(ctx, task.Contexts)
 	if err != nil {
-		return refuse(err)
+		return refuse(ctx, err)
 	}
 	defer func() { err = errors.Join(err, in.close()) }()
 
 	cfg := task.Config
 	if cfg.Tools, err = addFunctions(e.log, cfg.Tools, task.Functions); err != nil {
-		return refuse(err)
+		return refuse(ctx, err)
 	}
 	cfg.Inputs = in.list
 	cfg.Open = e.opener(task.Policy, task.Labels)

@@ -30,14 +30,14 @@ type DistillTask struct {
 func (e *Engine) Distill(ctx context.Context, task DistillTask) (DistillOutcome, error) {
 	ctx, leave, err := e.enter(ctx, task.Policy, task.Labels)
 	if err != nil {
-		return DistillOutcome{}, refuse(err)
+		return DistillOutcome{}, refuse(ctx, err)
 	}
 	defer leave()
 
 	cfg := task.Config
 	if cfg.Run.WithDefaults().Model != "" {
 		if err := checkRun(ctx, cfg.Run); err != nil {
-			return DistillOutcome{}, refuse(err)
+			return DistillOutcome{}, refuse(ctx, err)
 		}
 	}
 	cfg.Run.Open = e.opener(task.Policy, task.Labels)

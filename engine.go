@@ -234,21 +234,22 @@ func (e *Engine) newRunner(policy Policy, cfg tiers.Config) (*router.Runner, err
 }
 
 // enter checks the policy and the labels of a task, and counts its loop as running until
-// leave is called. The context that it returns also ends with the engine.
+// leave is called. The context that it returns also ends with the engine; after an error it
+// is the caller's.
 func (e *Engine) enter(
 	ctx context.Context, policy Policy, named map[string]string,
 ) (_ context.Context, leave func(), err error) {
 	if err := policy.Validate(); err != nil {
-		return nil, nil, err
+		return ctx, nil, err
 	}
 	if err := labels.Check(named); err != nil {
-		return nil, nil, err
+		return ctx, nil, err
 	}
 
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.closed {
-		return nil, nil, ErrClosed
+		return ctx, nil, ErrClosed
 	}
 
 	e.running.Add(1)

@@ -1,6 +1,7 @@
 package rlm
 
 import (
+	"context"
 	"errors"
 
 	"github.com/rlmhq/rlm/repl"
@@ -24,11 +25,20 @@ var (
 // loop cost nothing.
 type SetupError = repl.SetupError
 
-// refuse makes err a [*SetupError]. A nil error stays nil.
-func refuse(err error) error {
+// refuse makes err a [*SetupError], if the context has not ended. A loop whose caller ended it
+// while it prepared was not set up wrongly: its error is the context's cause. A nil error
+// stays nil.
+func refuse(ctx context.Context, err error) error {
 	var setup *SetupError
 	if err == nil || errors.As(err, &setup) {
 		return err
+	}
+
+	if cause := context.Cause(ctx); cause != nil {
+		if errors.Is(err, cause) {
+			return err
+		}
+		return cause
 	}
 	return &SetupError{Err: err}
 }

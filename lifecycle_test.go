@@ -11,6 +11,12 @@ import (
 	"time"
 
 	"github.com/rlmhq/rlm"
+	"github.com/rlmhq/rlm/repl/distill"
+	"github.com/rlmhq/rlm/repl/ledger"
+	"github.com/rlmhq/rlm/repl/llm"
+	"github.com/rlmhq/rlm/repl/reflect"
+	"github.com/rlmhq/rlm/repl/reflexion"
+	"github.com/rlmhq/rlm/repl/run"
 	"github.com/rlmhq/rlm/router"
 	"github.com/rlmhq/rlm/tiers"
 )
@@ -323,6 +329,67 @@ func TestAHostFunctionMayCloseNothingButKnowsIt(t *testing.T) {
 			}
 		case <-time.After(time.Minute):
 			t.Fatal("the function hangs")
+		}
+	}
+}
+
+func TestAWorkflowWithoutAFileIsRefused(t *testing.T) {
+	engine := engineOf(t, newFakeTier("mine"), nil)
+	var setup *rlm.SetupError
+	outcome, err := engine.Workflow(t.Context(), rlm.WorkflowTask{})
+	if !errors.As(err, &setup) || outcome.Status != ledger.StatusFailed {
+		t.Errorf("%+v, %v", outcome, err)
+	}
+	if problems, err := rlm.CheckWorkflow(t.Context(), nil); err == nil || problems != nil {
+		t.Errorf("CheckWorkflow: %v, %v", problems, err)
+	}
+}
+
+// silentModels never say whether they serve a model.
+type silentModels struct{ llm.Provider }
+
+// Resolve implements repl.Models.
+func (s silentModels) Resolve(name string) (llm.Model, error) {
+	return llm.Model{Name: name, ID: name, Provider: s}, nil
+}
+
+// Check waits for the end of the context.
+func (silentModels) Check(ctx context.Context, _ string) error {
+	<-ctx.Done()
+	return context.Cause(ctx)
+}
+
+func TestALoopThatEndsWhileItPreparesHasTheCause(t *testing.T) {
+	engine := engineOf(t, newFakeTier("mine"), nil)
+	models := silentModels{}
+	asked := run.Config{Question: "q", Models: models, Model: "m"}
+	for name, loop := range map[string]func(context.Context) error{
+		"Answer": func(ctx context.Context) error {
+			_, err := engine.Answer(ctx, rlm.AnswerTask{Config: asked})
+			return err
+		},
+		"Reflect": func(ctx context.Context) error {
+			cfg := reflect.Config{Models: models, Model: "m"}
+			_, err := engine.Reflect(ctx, rlm.ReflectTask{Config: cfg})
+			return err
+		},
+		"Reflexion": func(ctx context.Context) error {
+			cfg := reflexion.Config{Models: models, Model: "m"}
+			_, err := engine.Reflexion(ctx, rlm.ReflexionTask{Config: cfg})
+			return err
+		},
+		"Distill": func(ctx context.Context) error {
+			cfg := distill.Config{Run: asked}
+			_, err := engine.Distill(ctx, rlm.DistillTask{Config: cfg})
+			return err
+		},
+	} {
+		cause := errors.New("enough")
+		ctx, cancel := context.WithCancelCause(t.Context())
+		time.AfterFunc(20*time.Millisecond, func() { cancel(cause) })
+		var setup *rlm.SetupError
+		if err := loop(ctx); !errors.Is(err, cause) || errors.As(err, &setup) {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }

@@ -31,7 +31,7 @@ type ReflectTask struct {
 // begin, the context's cause if the context ended, or the failure that ended the run.
 func (e *Engine) Reflect(ctx context.Context, task ReflectTask) (ReflectOutcome, error) {
 	refused := func(err error) (ReflectOutcome, error) {
-		return ReflectOutcome{Status: ledger.StatusFailed, Reason: err.Error()}, refuse(err)
+		return ReflectOutcome{Status: ledger.StatusFailed, Reason: err.Error()}, refuse(ctx, err)
 	}
 	ctx, leave, err := e.enter(ctx, task.Policy, task.Labels)
 	if err != nil {

@@ -26,7 +26,7 @@ type ReflexionTask struct {
 // run.
 func (e *Engine) Reflexion(ctx context.Context, task ReflexionTask) (ReflexionOutcome, error) {
 	refused := func(err error) (ReflexionOutcome, error) {
-		return ReflexionOutcome{Status: ledger.StatusFailed, Reason: err.Error()}, refuse(err)
+		return ReflexionOutcome{Status: ledger.StatusFailed, Reason: err.Error()}, refuse(ctx, err)
 	}
 	ctx, leave, err := e.enter(ctx, Policy{}, task.Labels)
 	if err != nil {

@@ -80,8 +80,9 @@ func (s *Session) Get(ctx context.Context, name string, into any) error {
 }
 
 // handOver gives the variable VALUE to the host, or says why JSON cannot carry it. It uses
-// no name that a snippet may have bound to something else.
-const handOver = `def _session_hand_over():
+// no name that a snippet may have bound to something else, and reads VALUE outside the
+// function, whose local names would hide the variable.
+const handOver = `def _session_hand_over(given):
     text, whole, real = "".__class__, (0).__class__, (0.0).__class__
     several, fixed, mapping = [].__class__, ().__class__, {}.__class__
     def wrong(value, above):
@@ -115,13 +116,13 @@ const handOver = `def _session_hand_over():
                     return "[" + key.__repr__() + "]" + found
             return ""
         return " is of type " + value.__class__.__name__
-    found = wrong(VALUE, [])
+    found = wrong(given, [])
     if found:
         _session_value_out(None, found)
     else:
-        _session_value_out(VALUE, "")
+        _session_value_out(given, "")
 try:
-    _session_hand_over()
+    _session_hand_over(VALUE)
 finally:
     del _session_hand_over
 `

@@ -48,6 +48,21 @@ func TestValuesGoInAndComeBack(t *testing.T) {
 	}
 }
 
+// TestAVariableMayHaveAnyName gets variables with the names that the snippet of Get uses.
+func TestAVariableMayHaveAnyName(t *testing.T) {
+	session := open(t, rlm.SessionConfig{})
+	names := "text whole real several fixed mapping wrong found given value above i part key kinds"
+	for _, name := range strings.Fields(names) {
+		if err := session.Set(t.Context(), name, name); err != nil {
+			t.Fatal(err)
+		}
+		var got string
+		if err := session.Get(t.Context(), name, &got); err != nil || got != name {
+			t.Errorf("%s is %q, %v", name, got, err)
+		}
+	}
+}
+
 func TestPythonValuesArriveAsTheyAre(t *testing.T) {
 	session := open(t, rlm.SessionConfig{})
 	prints(t, session, `import collections, enum

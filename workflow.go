@@ -33,13 +33,16 @@ type WorkflowTask struct {
 // failure that ended the run. An exhausted budget is not an error.
 func (e *Engine) Workflow(ctx context.Context, task WorkflowTask) (WorkflowOutcome, error) {
 	refused := func(err error) (WorkflowOutcome, error) {
-		return WorkflowOutcome{Status: ledger.StatusFailed, Reason: err.Error()}, refuse(err)
+		return WorkflowOutcome{Status: ledger.StatusFailed, Reason: err.Error()}, refuse(ctx, err)
 	}
 	ctx, leave, err := e.enter(ctx, task.Policy, task.Labels)
 	if err != nil {
 		return refused(err)
 	}
 	defer leave()
+	if task.File == nil {
+		return refused(errNoWorkflow)
+	}
 
 	cfg := task.Config
 	cfg.Open = e.opener(task.Policy, task.Labels)
@@ -47,6 +50,8 @@ func (e *Engine) Workflow(ctx context.Context, task WorkflowTask) (WorkflowOutco
 
 	return task.File.Run(ctx, cfg, task.Input)
 }
+
+var errNoWorkflow = errors.New("there is no workflow file")
 
 // ParseWorkflow reads a workflow file. Problems refer to it as name. If its schemas are files,
 // set the Folder of the result, which is empty. The error has a line for each problem with the
@@ -58,6 +63,9 @@ func ParseWorkflow(name string, source []byte) (*workflow.File, error) {
 // CheckWorkflow returns the problems of a workflow file, by line and column. It runs nothing.
 // The error is the context's, or says that this machine cannot check templates.
 func CheckWorkflow(ctx context.Context, file *workflow.File) (problems []string, err error) {
+	if file == nil {
+		return nil, errNoWorkflow
+	}
 	err = file.Check(ctx)
 	var found *workflow.FileError
 	if !errors.As(err, &found) {
