@@ -119,6 +119,10 @@ func (p *program) takeFrame(kind byte, body []byte) (isGone bool) {
 			break
 		}
 		usage.PeakMemory = min(usage.PeakMemory, p.limit)
+		if last := p.usage.Load(); last != nil { // neither count falls
+			usage.CPUNanos = max(usage.CPUNanos, last.CPUNanos)
+			usage.PeakMemory = max(usage.PeakMemory, last.PeakMemory)
+		}
 		p.usage.Store(&usage)
 		return false
 

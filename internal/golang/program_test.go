@@ -41,3 +41,20 @@ func FuzzRelayFrames(f *testing.F) {
 		}
 	})
 }
+
+// TestCountsOfTheRelayDoNotFall takes the counts of a relay that takes some back.
+func TestCountsOfTheRelayDoNotFall(t *testing.T) {
+	p := &program{limit: 1 << 20}
+	for _, body := range []string{
+		`{"cpu_nanos":5000,"peak_memory":100}`,
+		`{"cpu_nanos":1,"peak_memory":200}`,
+		`{"cpu_nanos":2,"peak_memory":3}`,
+	} {
+		if p.takeFrame(relay.KindUsage, []byte(body)) {
+			t.Fatalf("%s ends the program", body)
+		}
+	}
+	if p.Processor() != 5000 || p.peak() != 200 {
+		t.Errorf("%v and %d bytes, want 5µs and 200 bytes", p.Processor(), p.peak())
+	}
+}

@@ -32,7 +32,7 @@ func (m *meter) wall() time.Duration { return time.Since(m.start) - m.hostWait }
 
 // active is the part of it that has been charged to Active.
 func (m *meter) active(wall time.Duration) time.Duration {
-	if used, known := m.processor.used(); known {
+	if used, known := m.processor.used(wall); known {
 		return used
 	}
 	return wall - m.idle
@@ -75,8 +75,8 @@ func (m *meter) usage() tiers.Usage {
 	own := wall - m.hostWait
 	m.own = own
 	u := tiers.Usage{Wall: wall, HostWait: m.hostWait, Idle: m.idle, Active: own - m.idle}
-	if used, known := m.processor.used(); known {
-		u.Active = min(used, own)
+	if used, known := m.processor.used(own); known {
+		u.Active = used
 		u.Idle = own - u.Active
 	}
 	return u
@@ -155,10 +155,13 @@ func (p *processorTime) look(own time.Duration) {
 	p.known = now
 }
 
-// used is the processor time of the snippet by a sole source, as it was last seen.
-func (p *processorTime) used() (used time.Duration, known bool) {
+// used is the processor time of the snippet by a sole source, as it was last seen. The
+// source may lie, so used is at least 0 and at most own, the snippet's own time so far.
+func (p *processorTime) used(own time.Duration) (used time.Duration, known bool) {
 	if !p.sole || p.known == 0 {
 		return 0, false
 	}
-	return p.offset + p.known - p.from, true
+
+	since := max(0, min(p.known-p.from, own)) // bounded first: the sum must not overflow
+	return max(0, min(p.offset+since, own)), true
 }

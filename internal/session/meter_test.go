@@ -1,6 +1,7 @@
 package session
 
 import (
+	"math"
 	"testing"
 	"time"
 )
@@ -56,5 +57,27 @@ func TestWorkBehindACallIsCharged(t *testing.T) {
 
 	if got := (&processorTime{}).hidden(100, 0); got != 0 {
 		t.Errorf("nobody counts, and %v is hidden", got)
+	}
+}
+
+// TestASourceThatLiesIsBounded has a guest whose count falls, leaps, or is as large as a
+// number can be.
+func TestASourceThatLiesIsBounded(t *testing.T) {
+	const offset, own = 3 * time.Second, 5 * time.Second
+	for name, row := range map[string]struct{ from, known, want time.Duration }{
+		"honest":   {1, 1 + time.Second, offset + time.Second},
+		"it falls": {time.Hour, 1, offset},
+		"it leaps": {1, time.Hour, own},
+		"the most": {1, math.MaxInt64, own},
+	} {
+		p := processorTime{sole: true, offset: offset, from: row.from, known: row.known}
+		if used, known := p.used(own); !known || used != row.want {
+			t.Errorf("%s: %v (known: %v), want %v", name, used, known, row.want)
+		}
+	}
+
+	p := processorTime{sole: true, offset: offset, from: 1, known: 2}
+	if used, _ := p.used(-time.Second); used != 0 {
+		t.Errorf("%v is used of no time", used)
 	}
 }
