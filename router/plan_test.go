@@ -277,7 +277,7 @@ func TestRefusalsHaveStableReasons(t *testing.T) {
   tier interp: lacks the module numpy (line 1)
   tier wasm: lacks the module numpy (line 1)
   tier docker: not usable here: no daemon answers at /run/docker.sock start it
-  tier local: policy does not allow it`,
+  tier local: policy does not allow it: set allow_local`,
 		},
 		{
 			Policy{MinIsolation: tiers.IsolationWasm, AllowLocal: true},
@@ -297,17 +297,17 @@ func TestRefusalsHaveStableReasons(t *testing.T) {
   tier interp: policy does not allow the module os (line 1)
   tier wasm: does not run the language go
   tier docker: does not run the language go
-  tier local: policy does not allow it`,
+  tier local: policy does not allow it: set allow_local`,
 		},
 		{
 			Policy{Pin: "dokcer"},
 			needs(),
 			standing{language: tiers.Python},
 			`no tier may run the snippet
-  tier interp: policy does not allow it
-  tier wasm: policy does not allow it
-  tier docker: policy does not allow it
-  tier local: policy does not allow it
+  tier interp: policy allows only tier dokcer
+  tier wasm: policy allows only tier dokcer
+  tier docker: policy allows only tier dokcer
+  tier local: policy allows only tier dokcer
   tier dokcer: unknown tier`,
 		},
 		{
@@ -318,7 +318,7 @@ func TestRefusalsHaveStableReasons(t *testing.T) {
   tier interp: lacks files, which the policy requires
   tier wasm: lacks files, which the policy requires
   tier docker: not usable here: no daemon answers at /run/docker.sock start it
-  tier local: policy does not allow it`,
+  tier local: policy does not allow it: set allow_local`,
 		},
 		{
 			Policy{Tiers: []string{"interp", "wasm", "local"}, Modules: []string{"m"}},
@@ -327,7 +327,7 @@ func TestRefusalsHaveStableReasons(t *testing.T) {
 			`no tier may run the snippet
   tier interp: not understood (too [1m deep), and it does not run the whole language
   tier wasm: not understood (too [1m deep), so the policy's modules cannot be checked
-  tier docker: policy does not allow it
+  tier docker: policy allows only the tiers interp, wasm, local
   tier local: not understood (too [1m deep), so the policy's modules cannot be checked`,
 		},
 		{
@@ -348,10 +348,10 @@ func TestRefusalsHaveStableReasons(t *testing.T) {
 			needs(),
 			standing{language: tiers.Python, home: "interp", fixed: true},
 			`no tier may run the snippet
-  tier interp: policy does not allow it
+  tier interp: policy allows only tier wasm
   tier wasm: the session's variables cannot leave tier interp
-  tier docker: policy does not allow it
-  tier local: policy does not allow it`,
+  tier docker: policy allows only tier wasm
+  tier local: policy allows only tier wasm`,
 		},
 	} {
 		plan := c.policy.plan(c.verdict, candidates, c.state)

@@ -63,17 +63,19 @@ func (p Policy) Validate() error {
 	return nil
 }
 
-// admitsTier reports whether the policy allows a tier by its name.
-func (p Policy) admitsTier(info *tiers.Info) bool {
+// refuseTier returns why the policy does not allow a tier, empty if it does.
+func (p Policy) refuseTier(info *tiers.Info) string {
 	switch {
+	case p.Pin == info.Name, p.Pin == "" && info.OnRequest && p.AllowLocal:
+		return ""
 	case p.Pin != "":
-		return info.Name == p.Pin
-	case info.OnRequest && p.AllowLocal:
-		return true
-	case len(p.Tiers) == 0:
-		return !info.OnRequest
+		return "policy allows only tier " + oneLine(p.Pin)
+	case len(p.Tiers) == 0 && info.OnRequest:
+		return "policy does not allow it: set allow_local"
+	case len(p.Tiers) == 0 || slices.Contains(p.Tiers, info.Name):
+		return ""
 	}
-	return slices.Contains(p.Tiers, info.Name)
+	return "policy allows only the tiers " + oneLine(strings.Join(p.Tiers, ", "))
 }
 
 // namedTiers lists the tiers that the policy names, each once.

@@ -35,10 +35,10 @@ func (q *question) refuse(c *candidate) string {
 
 func (q *question) checkPolicy(c *candidate) string {
 	info, p := &c.info, q.policy
-	switch {
-	case !p.admitsTier(info):
-		return "policy does not allow it"
-	case info.Isolation < p.MinIsolation:
+	if reason := p.refuseTier(info); reason != "" {
+		return reason
+	}
+	if info.Isolation < p.MinIsolation {
 		return fmt.Sprintf("isolation %s is weaker than the policy's minimum %s",
 			info.Isolation, p.MinIsolation)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"slices"
 
@@ -37,7 +38,7 @@ type execFlags struct {
 // addCode adds the flags of all commands that take code.
 func (f *execFlags) addCode(flags *pflag.FlagSet) {
 	flags.StringArrayVarP(&f.code, "code", "c", nil,
-		"code to run, instead of files; repeatable")
+		"`code` to run, instead of files; repeatable")
 	f.routing.add(flags)
 	config.AddFlags(flags, config.In(config.Routing))
 }
@@ -80,7 +81,7 @@ func newExec(e *env) *cobra.Command {
 	config.AddFlags(flags, config.In(config.Limits))
 	f.files.add(flags)
 	flags.StringArrayVar(&f.contexts, "context", nil,
-		"file or directory to work on, - for stdin; repeatable")
+		"`file` or directory to work on, - for stdin; repeatable")
 	flags.BoolVar(&f.explain, "explain", false,
 		"also print on stderr where each snippet runs, and why")
 	flags.BoolVar(&f.json, "json", false,
@@ -224,7 +225,10 @@ func (f *execFlags) readSource(stdin io.Reader, name string) (string, error) {
 	r := stdin
 	if name != "-" {
 		file, err := os.Open(name)
-		if err != nil {
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return "", fmt.Errorf("cannot read the code: %w (give code itself with -c)", err)
+		case err != nil:
 			return "", fmt.Errorf("cannot read the code: %w", err)
 		}
 		defer file.Close()

@@ -28,8 +28,6 @@ func newImages(e *env) *cobra.Command {
 		Short: "Build and list the images of tier docker",
 		Long: "Build and list the container images in which tier docker runs snippets.\n" +
 			"DOCKER_HOST names the daemon; the default is the daemon of the system.",
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 
 	cmd.AddCommand(newImagesBuild(e), newImagesList(e))

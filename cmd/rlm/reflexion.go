@@ -79,7 +79,7 @@ func newReflexion(e *env) *cobra.Command {
 	flags.StringVar(&f.facts, "facts", "",
 		"JSON `file` with prior knowledge: facts, procedures, the conversation so far")
 	flags.StringArrayVar(&f.evidence, "evidence", nil,
-		"file or folder to search for evidence; repeatable")
+		"`file` or folder to search for evidence; repeatable")
 	flags.IntVar(&f.judges, "judges", defaultJudges,
 		"number of independent critiques of each draft, requested at the same time")
 	flags.IntVar(&f.iterations, "max-iterations", defaultDrafts, "maximum number of drafts")

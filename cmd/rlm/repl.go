@@ -68,7 +68,7 @@ func newRepl(e *env) *cobra.Command {
 
 	flags := cmd.Flags()
 	flags.StringArrayVar(&f.contexts, "context", nil,
-		"file or directory to work on; repeatable")
+		"`file` or directory to work on; repeatable")
 	flags.BoolVar(&f.quiet, "quiet", false, "print only errors on stderr")
 	flags.StringVar(&history, "history", "",
 		"`file` that keeps the lines for the next session, or none (default: in the cache directory)")

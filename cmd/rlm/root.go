@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"runtime/debug"
+	"strings"
 	"sync"
 
 	"github.com/mattn/go-isatty"
@@ -151,8 +152,30 @@ func newRoot(e *env) *cobra.Command {
 	root.AddCommand(newRun(e), newReflect(e), newReflexion(e), newDistill(e), newWorkflow(e),
 		newExec(e), newRepl(e), newHook(e), newTrace(e), newExplain(e), newTiers(e), newDoctor(e),
 		newImages(e), newConfig(e), newVersion(e))
+	root.InitDefaultCompletionCmd()
+	for _, cmd := range root.Commands() {
+		if cmd.RunE == nil {
+			cmd.Args = refuseUnknownCommand
+			cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+		}
+	}
 
 	return root
+}
+
+// refuseUnknownCommand is for commands that only have subcommands: cobra suggests a name
+// at the root, but not below.
+func refuseUnknownCommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+
+	text := fmt.Sprintf("unknown command %q for %q", args[0], cmd.CommandPath())
+	cmd.SuggestionsMinimumDistance = 2 // as at the root
+	if similar := cmd.SuggestionsFor(args[0]); len(similar) > 0 {
+		text += fmt.Sprintf("\n\nDid you mean this?\n\t%s\n", strings.Join(similar, "\n\t"))
+	}
+	return errors.New(text)
 }
 
 // newVersion makes a command that prints the same as --version, because many users try it.

@@ -72,7 +72,7 @@ func newRun(e *env) *cobra.Command {
 
 	flags := cmd.Flags()
 	flags.StringArrayVar(&f.contexts, "context", nil,
-		"file or directory to work on, - for stdin; repeatable")
+		"`file` or directory to work on, - for stdin; repeatable")
 	flags.StringVar(&f.schema, "output-schema", "",
 		"`file` with the JSON Schema that the answer must meet")
 	flags.StringVar(&f.kind, "output-type", "",

@@ -63,8 +63,7 @@ func newTrace(e *env) *cobra.Command {
 	show.Flags().BoolVar(&v.full, "full", false, "show texts in full")
 	show.Flags().BoolVar(&v.brief, "brief", false, "show only the tree, without code and texts")
 	cmd := &cobra.Command{
-		Use: "trace", Short: "Show records of runs", Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Use: "trace", Short: "Show records of runs",
 	}
 
 	cmd.AddCommand(show)

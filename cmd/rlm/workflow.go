@@ -44,8 +44,6 @@ func newWorkflow(e *env) *cobra.Command {
 		Use:   "workflow",
 		Short: "Run or check a workflow file",
 		Long:  workflowLong,
-		Args:  cobra.NoArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 
 	cmd.AddCommand(newWorkflowRun(e), newWorkflowCheck(e))

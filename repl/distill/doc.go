@@ -2,7 +2,7 @@
 // failures with a common cause, and edits that may fix them, the most promising first.
 //
 //	corpus, err := distill.Parse(file)
-//	result, err := distill.Run(ctx, corpus, distill.Config{Run: rlm.Config{
+//	result, err := distill.Run(ctx, corpus, distill.Config{Run: run.Config{
 //		Models: registry, Model: "openai/gpt-5", Open: engine.Opener(router.Policy{}),
 //	}})
 //

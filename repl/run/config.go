@@ -164,7 +164,7 @@ func (c *Config) validate() error {
 		return errors.New("there is nothing to run snippets in: set Config.Open")
 	case c.MaxDepth > mostDepth && !c.AllowDeep:
 		return fmt.Errorf(
-			"a depth of %d is more than %d, and costs grow with each level: allow it explicitly",
+			"a depth of %d is more than %d, and costs grow with each level: set allow_deep to allow it",
 			c.MaxDepth, mostDepth,
 		)
 	case c.MaxTurns < 0 || c.FeedbackChars < 0 || c.CallsAtOnce < 0 || c.LoopsAtOnce < 0 || c.MaxReply < 0:

@@ -55,7 +55,7 @@ func (b *bench) peers() error {
 		{"memory of an idle sandbox", measureIdle},
 		{"`print(1+1)` in a live session", timeLive},
 		{"`fib(27)`, pure Python", timeFib},
-		{"count a word in 1 GiB of text, cached", timeCount},
+		{"count a word in a file of 1 GiB, cached", timeCount},
 	}
 
 	head, line := "| |", "| --- |"
@@ -113,7 +113,7 @@ func (b *bench) countFresh(p peer) (string, error) {
 	for _, n := range made {
 		total += n
 	}
-	return fmt.Sprintf("%.3g", float64(total)/took), err
+	return strconv.FormatFloat(roundTo2(float64(total)/took), 'f', -1, 64), err
 }
 
 func measureIdle(p peer) (string, error) {

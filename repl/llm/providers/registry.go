@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 	"sync"
@@ -34,7 +35,13 @@ type opener func(id string) (llm.Provider, error)
 // name, or what the provider lacks, such as a key.
 func (r *Registry) Resolve(name string) (llm.Model, error) {
 	provider, id, found := strings.Cut(name, "/")
-	if !found {
+	switch ext := path.Ext(name); {
+	case !found && (ext == ".yaml" || ext == ".yml"):
+		return llm.Model{}, &llm.Error{
+			Kind: kind.ErrUnknownName, Model: name,
+			Message: "to use a script, write scripted/" + name,
+		}
+	case !found:
 		provider, id = r.fallback, name
 	}
 	if id == "" {
