@@ -224,10 +224,10 @@ func (j *journal) leaveGate(call *tiers.Call) {
 func bytesOf(call *tiers.Call) int {
 	n := 0
 	for _, arg := range call.Args {
-		n += len(arg)
+		n += hostcall.Weigh(arg)
 	}
 	for _, arg := range call.Named {
-		n += len(arg)
+		n += hostcall.Weigh(arg)
 	}
 	return n
 }

@@ -87,31 +87,44 @@ func (c *calls) countPending() int {
 	return len(c.cancels)
 }
 
+// The bounds of one call.
+const (
+	maxName      = 1000 // bytes; a refusal repeats the name
+	maxArguments = 1 << 16
+)
+
 // admit reads the operands of a call: name, NUL, [args, named]. Unless there is an
-// error, the gate has to free as many bytes as body has when the call is over.
-func (a *Accounts) admit(body []byte) (tiers.Call, error) {
-	call, err := a.decodeCall(body)
+// error, the gate has to free held bytes when the call is over.
+func (a *Accounts) admit(body []byte) (call tiers.Call, held int, err error) {
+	name, operands, found := bytes.Cut(body, []byte{0})
+	if !found || len(name) > maxName {
+		return tiers.Call{}, 0, errRequest
+	}
+	if hostcall.CountValues(operands, 2) > maxArguments {
+		return tiers.Call{}, 0, fmt.Errorf("a call takes at most %d arguments", maxArguments)
+	}
+
+	held = hostcall.Weigh(operands)
+	if err := a.gate.Hold(held); err != nil { // before the host decodes anything
+		return tiers.Call{}, 0, err
+	}
+	call, err = a.decodeCall(string(name), operands)
 	if err == nil {
 		err = a.permit(&call)
 	}
-	if err == nil {
-		err = a.gate.Hold(len(body))
+	if err != nil {
+		a.gate.Free(held)
 	}
-	return call, err
+	return call, held, err
 }
 
-func (a *Accounts) decodeCall(body []byte) (tiers.Call, error) {
-	name, operands, found := bytes.Cut(body, []byte{0})
-	if !found {
+func (a *Accounts) decodeCall(name string, operands []byte) (tiers.Call, error) {
+	var pair [3]json.RawMessage // the third shows that there are too many
+	if err := json.Unmarshal(operands, &pair); err != nil || pair[1] == nil || pair[2] != nil {
 		return tiers.Call{}, errRequest
 	}
 
-	var pair []json.RawMessage
-	if err := json.Unmarshal(operands, &pair); err != nil || len(pair) != 2 {
-		return tiers.Call{}, errRequest
-	}
-
-	call := tiers.Call{Function: string(name), Snippet: a.ordinal}
+	call := tiers.Call{Function: name, Snippet: a.ordinal}
 	if json.Unmarshal(pair[0], &call.Args) != nil || json.Unmarshal(pair[1], &call.Named) != nil {
 		return tiers.Call{}, errRequest
 	}
@@ -175,11 +188,11 @@ func (a *Accounts) offers(name string) bool {
 
 // call runs a host function while the guest waits.
 func (a *Accounts) call(body []byte) Reply {
-	call, err := a.admit(body)
+	call, held, err := a.admit(body)
 	if err != nil {
 		return fail(err)
 	}
-	defer a.gate.Free(len(body))
+	defer a.gate.Free(held)
 
 	begun := time.Now()
 	value, err := a.callHost(a.calls.ctx, call)
@@ -232,12 +245,12 @@ func checkValue(value tiers.Value) (tiers.Value, error) {
 
 // startCall runs a host function on a new goroutine.
 func (a *Accounts) startCall(body []byte) Reply {
-	call, err := a.admit(body)
+	call, held, err := a.admit(body)
 	if err != nil {
 		return fail(err)
 	}
 
-	c, size := &a.calls, len(body)
+	c := &a.calls
 	ctx, cancel := context.WithCancel(c.ctx)
 	c.mu.Lock()
 	if c.cancels == nil {
@@ -247,7 +260,7 @@ func (a *Accounts) startCall(body []byte) Reply {
 	c.mu.Unlock()
 
 	c.running.Go(func() {
-		defer a.gate.Free(size)
+		defer a.gate.Free(held)
 		value, err := a.callHost(ctx, call)
 		c.finish(callResult{call.Ordinal, value, err})
 	})

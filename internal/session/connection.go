@@ -259,8 +259,8 @@ func (c *Connection) serve(a *Accounts) (wire.Done, error) {
 		}
 
 		input := c.input
-		if c.queued >= maxQueued {
-			input = nil
+		if c.queued >= maxQueued || c.buffer.Len() > c.buffer.Max {
+			input = nil // first the frames that have come
 		}
 		out, first := c.outgoing()
 		select {
@@ -347,6 +347,7 @@ func (c *Connection) handleFrame(
 		if !c.mayKeep || !c.noteKeeper(payload) {
 			return wire.Done{}, true, c.giveUp()
 		}
+		c.mayKeep = false                   // an order leaves one keeper
 		if c.wasTakenOver(c.buffer.Len()) { // the mark came together with this
 			return wire.Done{}, true, c.welcomeKeeper()
 		}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/rlmhq/rlm/internal/frame"
+	"github.com/rlmhq/rlm/internal/hostcall"
 	"github.com/rlmhq/rlm/internal/session/wire"
 	"github.com/rlmhq/rlm/tiers"
 )
@@ -166,20 +167,28 @@ const (
 // Adopt fills an empty history with the snippets of a state. They have not run here
 // yet: see RunAgain.
 func (h *History) Adopt(state tiers.State) error {
-	if len(state.Data) > maxReplayState {
-		return fmt.Errorf("it is longer than %d bytes", maxReplayState)
+	if err := checkReplay(state.Data); err != nil {
+		return err
 	}
 	var snippets []snippetRecord
 	if err := frame.DecodeJSON(state.Data, &snippets); err != nil {
 		return err
 	}
-	if len(snippets) > maxReplaySnippets {
-		return fmt.Errorf("it has more than %d snippets", maxReplaySnippets)
-	}
 
 	for i, s := range snippets {
 		past := Past{Ordinal: i + 1, Language: state.Language, Source: s.Source, Calls: s.Calls}
 		h.past = append(h.past, past)
+	}
+	return nil
+}
+
+// checkReplay bounds a state in format replay before it is decoded.
+func checkReplay(data []byte) error {
+	if len(data) > maxReplayState {
+		return fmt.Errorf("it is longer than %d bytes", maxReplayState)
+	}
+	if hostcall.CountValues(data, 1) > maxReplaySnippets+1 {
+		return fmt.Errorf("it has more than %d snippets", maxReplaySnippets)
 	}
 	return nil
 }

@@ -54,6 +54,7 @@ func (c *Connection) stop() error {
 		if c.wasTakenOver(n) {
 			return c.welcomeKeeper()
 		}
+		c.buffer.SkipPast(nil, wire.MarkSize) // a dying guest may write without end
 		select {
 		case part, isOpen := <-c.input:
 			if !isOpen {

@@ -77,19 +77,18 @@ func (c *Connection) cancelCall(body []byte) {
 // beginCall starts a host call.
 func (c *Connection) beginCall(a *Accounts, number uint32, body []byte) {
 	var call tiers.Call
-	err := errRequest
+	held, err := 0, errRequest
 	if c.pending[number] == nil && number != wire.NoAnswer {
-		call, err = a.admit(body)
+		call, held, err = a.admit(body)
 	}
 	if err != nil {
 		c.refuse(number, err)
 		return
 	}
 
-	size := len(body)
 	c.begin(a, &pendingCall{number: number}, func(ctx context.Context, p *pendingCall) {
 		value, err := a.callHost(ctx, call)
-		a.gate.Free(size)
+		a.gate.Free(held)
 		p.reply = valueReply(value, err)
 	})
 }

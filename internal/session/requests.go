@@ -7,7 +7,10 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/dustin/go-humanize"
+
 	"github.com/rlmhq/rlm/internal/bigtext"
+	"github.com/rlmhq/rlm/internal/hostcall"
 	"github.com/rlmhq/rlm/internal/session/wire"
 	"github.com/rlmhq/rlm/tiers"
 )
@@ -186,6 +189,11 @@ func (a *Accounts) noteMissing(body []byte) Reply {
 }
 
 func (a *Accounts) takeFinal(body []byte) Reply {
+	if weight := hostcall.Weigh(body); int64(weight) > a.cfg.Limits.Memory {
+		return fail(fmt.Errorf("the value for FINAL would take %s on the host, more than %s: "+
+			"pass less", humanize.IBytes(uint64(weight)), //nolint:gosec // not negative
+			humanize.IBytes(uint64(a.cfg.Limits.Memory)))) //nolint:gosec // not negative
+	}
 	var f struct {
 		Value json.RawMessage `json:"value"`
 		Name  string          `json:"name"`
@@ -200,7 +208,13 @@ func (a *Accounts) takeFinal(body []byte) Reply {
 	return Reply{ASCII: true}
 }
 
+// maxException bounds what a guest says of an exception, in bytes.
+const maxException = 16 << 20
+
 func (a *Accounts) takeException(body []byte) Reply {
+	if len(body) > maxException {
+		return fail(errRequest)
+	}
 	var e exception
 	if err := json.Unmarshal(body, &e); err != nil {
 		return fail(errRequest)
@@ -218,6 +232,9 @@ const (
 
 // takeVariables takes the list of the session's variables.
 func (a *Accounts) takeVariables(body []byte) Reply {
+	if hostcall.CountValues(body, 2) > 4*maxVariables || len(body) > maxException {
+		return fail(errRequest)
+	}
 	var list [][2]string
 	if json.Unmarshal(body, &list) != nil || len(list) > maxVariables {
 		return fail(errRequest)

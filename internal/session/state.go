@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rlmhq/rlm/internal/hostcall"
 	"github.com/rlmhq/rlm/internal/session/wire"
 	"github.com/rlmhq/rlm/tiers"
 )
@@ -117,8 +118,8 @@ func (a *Accounts) ImportState(
 func (a *Accounts) runPureSnippets(
 	ctx context.Context, tier string, state tiers.State, run Runner,
 ) (tiers.Report, error) {
-	var sources []string
-	if err := json.Unmarshal(state.Data, &sources); err != nil {
+	sources, err := decodeSources(state.Data)
+	if err != nil {
 		return tiers.Report{}, fmt.Errorf("cannot read the state from tier %s: %w", state.From, err)
 	}
 	for _, source := range sources {
@@ -134,6 +135,14 @@ func (a *Accounts) runPureSnippets(
 	}
 	a.ordinal = state.Snippet
 	return tiers.Report{Moved: len(sources), Left: state.Left}, nil
+}
+
+// decodeSources reads the snippets of a state in format replay that made no host call.
+func decodeSources(data []byte) (sources []string, err error) {
+	if err := checkReplay(data); err != nil {
+		return nil, err
+	}
+	return sources, json.Unmarshal(data, &sources)
 }
 
 // transfer runs the guest's run for a state instead of a snippet.
@@ -215,6 +224,9 @@ func (a *Accounts) adopt(data []byte) ([]byte, error) {
 	if uint64(length) > uint64(len(data)-4) {
 		return nil, errState
 	}
+	if hostcall.CountValues(data[4:4+length], 3) > 4*maxFiles {
+		return nil, errState
+	}
 	var head knownTexts
 	if err := json.Unmarshal(data[4:4+length], &head); err != nil || len(head.Files) > maxFiles {
 		return nil, errState
@@ -248,6 +260,9 @@ func (a *Accounts) giveState(body []byte) Reply {
 // takeLeft takes the guest's word on what could not move, and on how many variables
 // did.
 func (a *Accounts) takeLeft(body []byte) Reply {
+	if hostcall.CountValues(body, 3) > 8*maxLeft || len(body) > maxException {
+		return fail(errRequest)
+	}
 	var report struct {
 		Moved int          `json:"moved"`
 		Left  []tiers.Left `json:"left"`

@@ -39,11 +39,25 @@ func (s *suite) testHostile(t *testing.T) {
 	})
 	t.Run("Forgery", s.testForgery)
 	t.Run("Wire", s.testWire)
+	t.Run("Amplification", func(t *testing.T) { s.playScenarios(t, newHost().config, amplified) })
 	t.Run("Secrets", s.testSecrets)
 	t.Run("Walls", s.testWalls)
 	t.Run("Isolation", s.testIsolation)
 	t.Run("Kill", s.testKill)
 }
+
+// amplified are requests of a few megabytes that would take hundreds on the host. Each ends
+// as an exception, and the session goes on. internal/session measures what they cost.
+var amplified = []scenario{{name: "requests that grow when decoded", steps: []step{{source: `import _rlm
+few, named = '[],' * 1_000_000 + '[]', '"":0,' * 1_000_000 + '"":0'
+kept = []
+for request in ('v[' + few + ']', 'l{"left":[' + few + ']}', 'cecho\0[[' + few + '],{}]',
+                'cecho\0[[],{' + named + '}]', 'cecho\0[' + few + ']', 'c' + few + '\0[[],{}]'):
+    try:
+        print(_rlm.call(request))
+    except _rlm.HostError as e:
+        kept.append(str(e)[:12])
+print(len(kept))`, out: "6\n"}, {source: "print(len(kept))", out: "6\n"}}}}
 
 // attack is a hostile snippet, and what it does to a session of a CPython that
 // nothing protects: TestHarmOnCPython shows it.

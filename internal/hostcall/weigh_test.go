@@ -1,0 +1,72 @@
+package hostcall
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+)
+
+// countDecoded counts the values of decoded JSON down to a depth.
+func countDecoded(v any, depth int) int {
+	n := 1
+	if depth == 0 {
+		return n
+	}
+	switch v := v.(type) {
+	case []any:
+		for _, element := range v {
+			n += countDecoded(element, depth-1)
+		}
+	case map[string]any:
+		for _, element := range v {
+			n += countDecoded(element, depth-1)
+		}
+	}
+	return n
+}
+
+func TestValuesAreCountedDownToADepth(t *testing.T) {
+	for text, want := range map[string][3]int{
+		`1`:                        {1, 1, 1},
+		`"[,\"{,"`:                 {1, 1, 1},
+		`"\\",[`:                   {2, 3, 3},
+		`[1,2,3]`:                  {1, 4, 4},
+		`[[],[],[]]`:               {1, 4, 7},
+		`{"a,":{"b":[1,2]},"c":0}`: {1, 3, 4},
+	} {
+		for depth, n := range want {
+			if got := CountValues([]byte(text), depth); got < n || got > n+3 {
+				t.Errorf("%s to depth %d: %d, want about %d", text, depth, got, n)
+			}
+		}
+	}
+}
+
+// FuzzCountValues compares with what the decoder makes.
+func FuzzCountValues(f *testing.F) {
+	f.Add(`{"a":[1,"x,\"[",{}],"b":[[],[]]}`, 2)
+	f.Add(strings.Repeat(`[`, 50)+strings.Repeat(`]`, 50), 3)
+	f.Add(`"\\\\\\"`, 1)
+	f.Fuzz(func(t *testing.T, text string, depth int) {
+		n := CountValues([]byte(text), depth)
+		if weight := Weigh([]byte(text)); weight < len(text) || weight > (len(text)+1)*(valueCost+2) {
+			t.Errorf("%q weighs %d", text, weight)
+		}
+
+		var v any
+		if depth < 0 || depth > 1000 || json.Unmarshal([]byte(text), &v) != nil {
+			return
+		}
+		if made := countDecoded(v, depth); n < made {
+			t.Errorf("%q to depth %d: counted %d, decoded %d", text, depth, n, made)
+		}
+	})
+}
+
+func BenchmarkWeigh(b *testing.B) {
+	data := []byte("[" + strings.Repeat(`"a word, or two",[1,2],`, 1<<16) + "0]")
+	b.SetBytes(int64(len(data)))
+	for b.Loop() {
+		Weigh(data)
+	}
+}
