@@ -111,13 +111,13 @@ func (s *Session) call(ctx context.Context, call tiers.Call) (tiers.Value, error
 
 	var name string
 	if len(call.Args) != 1 || json.Unmarshal(call.Args[0], &name) != nil {
-		return nil, errors.New("cannot tell which variable is meant")
+		return nil, errors.New("the variable name is missing or invalid")
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	value, ok := s.stash[name]
 	if !ok {
-		return nil, fmt.Errorf("nothing is kept for %q", name)
+		return nil, fmt.Errorf("no value is stored for the variable %q", name)
 	}
 
 	return value, nil

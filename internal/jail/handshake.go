@@ -101,7 +101,10 @@ func (p *Process) checkAttestation() error {
 		}
 	}
 	if a.Class != p.plan.Class || a.UID != p.plan.UID {
-		return inLayer(Privileges, fmt.Errorf("the guest is user %d in class %s", a.UID, a.Class))
+		return inLayer(Privileges, fmt.Errorf(
+			"the guest runs as user %d in class %s, not as user %d in class %s",
+			a.UID, a.Class, p.plan.UID, p.plan.Class,
+		))
 	}
 
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))

@@ -170,13 +170,13 @@ func (c *Config) validate() error {
 	case c.MaxTurns < 0 || c.FeedbackChars < 0 || c.CallsAtOnce < 0 || c.LoopsAtOnce < 0 || c.MaxReply < 0:
 		return errors.New("a bound is negative: give a positive value, or 0 for the default")
 	case !(c.CompactAt > 0 && c.CompactAt <= 1) || !(c.BypassShare > 0 && c.BypassShare <= 1):
-		return errors.New("a share of the window is a number above 0, up to 1")
+		return errors.New("CompactAt and BypassShare must be above 0 and at most 1")
 	case math.IsNaN(c.Budget.USD):
 		return errors.New("the budget in US dollars is not a number")
 	case c.Schema != nil && c.Signature != "":
 		return errors.New("both a schema and a signature are given: one contract is enough")
 	case c.Fields != nil && c.Signature == "":
-		return errors.New("there are fields and no signature that names them")
+		return errors.New("Fields is set, but Signature is empty: set both")
 	}
 
 	return c.Limits.Validate()

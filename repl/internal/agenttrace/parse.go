@@ -83,7 +83,7 @@ func Parse(data []byte, format string) (Parsed, error) {
 	if format == formatAuto {
 		if format = recognise(root); format == formatAuto {
 			return Parsed{}, errors.New(
-				"cannot read the trace: it is of no format that shows by itself: name one of " + formatNames(),
+				"cannot detect the format of the trace: name it, one of " + formatNames(),
 			)
 		}
 	}

@@ -88,7 +88,7 @@ func (c *Config) validate() error {
 	case !slices.Contains([]string{ReturnBest, ReturnLast, Raise}, c.OnFailure):
 		return fmt.Errorf("on_failure is %q: give return_best, return_last or raise", c.OnFailure)
 	case (c.Generator.Action == "") == (c.Generator.Run == ""):
-		return errors.New("the generator has action or run: give one of them")
+		return errors.New("the generator needs exactly one of action and run")
 	}
 
 	return nil

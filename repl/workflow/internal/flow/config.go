@@ -105,7 +105,8 @@ func (c *Config) resolve(name string) (string, error) {
 		return "", errors.New(noModel)
 	case !slices.Contains(c.allowed(), name):
 		return "", fmt.Errorf(
-			"the file asks for the model %s, which is not allowed: allow it, or say which one is asked instead",
+			"the file names the model %s, which is not allowed: add it with --allowed-models, "+
+				"or replace it with --model-for",
 			quoteName(name),
 		)
 	}

@@ -239,9 +239,9 @@ func TestSchemasOfOtherFilesAreFollowed(t *testing.T) {
 		"link.json":                  "the reference",
 		"missing.json":               "the reference",
 		"sub":                        "not a regular file",
-		"dialect.json":               "leave it out",
+		"dialect.json":               "remove it",
 		"broken.json":                "not YAML",
-		"user.yaml#anchor":           "after # stands a path",
+		"user.yaml#anchor":           "the part after # must be a path",
 		"round.json":                 "refers to itself",
 	} {
 		file := parse(

@@ -120,7 +120,7 @@ func TestAFileAsksOnlyModelsThatAreAllowed(t *testing.T) {
 	).Run(t.Context(), config(models), nil)
 	var found *flow.FileError
 	if !errors.As(err, &found) || !strings.HasPrefix(
-		err.Error(), `w.yaml:5:14: the file asks for the model "expensive/one"`,
+		err.Error(), `w.yaml:5:14: the file names the model "expensive/one"`,
 	) {
 		t.Errorf("got %v", err)
 	}

@@ -57,7 +57,7 @@ func (r *Run) ready(
 	}
 	members, ok := rendered.(map[string]any)
 	if !ok {
-		return nil, errors.New("the parameters are no object any more")
+		return nil, errors.New("the rendered parameters are not an object")
 	}
 
 	for name, value := range members {

@@ -37,7 +37,7 @@ const (
 )
 
 // ErrFlood reports a stream beyond the limits.
-var ErrFlood = errors.New("the sandbox has more files than allowed")
+var ErrFlood = errors.New("the sandbox's files exceed a limit")
 
 // Unpack writes the files of a tar stream into dir, which is created if it does not exist
 // and must be empty. After an error, the files written so far stay.
