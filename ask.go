@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"github.com/rlmhq/rlm/repl"
+	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/tiers"
 )
 
@@ -30,14 +31,16 @@ const maxListed = 200
 // unchanged. Ask binds the answer, if there is one, to the variable _answer. Ask in
 // [SessionConfig] names the models. The errors are those of [Engine.Answer].
 func (s *Session) Ask(ctx context.Context, question string) (AnswerOutcome, error) {
+	refused := func(err error) (AnswerOutcome, error) {
+		return AnswerOutcome{Status: ledger.StatusFailed, Reason: err.Error()}, refuse(ctx, err)
+	}
 	cfg := s.cfg.Ask
 	if cfg.Models == nil {
-		err := errors.New("no model: set Ask.Models in SessionConfig")
-		return AnswerOutcome{}, &SetupError{Err: err}
+		return refused(errors.New("no model: set Ask.Models in SessionConfig"))
 	}
 	ctx, leave, err := s.enter(ctx)
 	if err != nil {
-		return AnswerOutcome{}, err
+		return refused(err)
 	}
 	defer leave()
 

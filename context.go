@@ -139,10 +139,10 @@ func (in *inputs) close() error {
 
 // CheckContexts returns a sentence for each context that snippets do not see as it is:
 // bytes that are not UTF-8, links and special files of a directory. It reads the texts once.
-func (s *Session) CheckContexts(ctx context.Context) []string {
+func (s *Session) CheckContexts(ctx context.Context) ([]string, error) {
 	ctx, leave, err := s.enter(ctx)
 	if err != nil {
-		return nil
+		return nil, err
 	}
 	defer leave()
 
@@ -158,7 +158,7 @@ func (s *Session) CheckContexts(ctx context.Context) []string {
 			}
 		}
 	}
-	return notes
+	return notes, context.Cause(ctx)
 }
 
 // describeInvalid describes the bytes of a text that are not UTF-8, empty if there are none.

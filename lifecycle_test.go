@@ -43,7 +43,7 @@ func newFakeTier(name string) *fakeTier {
 func (f *fakeTier) Info() tiers.Info {
 	return tiers.Info{
 		Name: f.name, Languages: []tiers.Language{tiers.Python}, Isolation: tiers.IsolationKernel,
-		Features: []tiers.Feature{tiers.FeatureDynamic},
+		Features: []tiers.Feature{tiers.FeatureDynamic, tiers.FeatureSockets},
 	}
 }
 
@@ -166,16 +166,17 @@ func uses(t *testing.T, s *rlm.Session) map[string]func() error {
 	t.Helper()
 	ctx, n := t.Context(), 0
 	return map[string]func() error{
-		"Run":          func() error { _, err := s.Run(ctx, "1"); return err },
-		"Explain":      func() error { _, err := s.Explain(ctx, tiers.Job{}); return err },
-		"Set":          func() error { return s.Set(ctx, "n", 1) },
-		"Get":          func() error { return s.Get(ctx, "n", &n) },
-		"AddContext":   func() error { return s.AddContext(ctx, rlm.Text("t", "t")) },
-		"AddFunctions": func() error { return s.AddFunctions(ctx, rlm.Func("ping", "", ping)) },
-		"Fork":         func() error { _, err := s.Fork(ctx); return err },
-		"Snapshot":     func() error { return s.Snapshot(ctx, &bytes.Buffer{}) },
-		"Restore":      func() error { _, err := s.Restore(ctx, strings.NewReader("")); return err },
-		"Files":        func() error { _, err := s.Files(ctx, t.TempDir()); return err },
+		"Run":           func() error { _, err := s.Run(ctx, "1"); return err },
+		"Explain":       func() error { _, err := s.Explain(ctx, tiers.Job{}); return err },
+		"Set":           func() error { return s.Set(ctx, "n", 1) },
+		"Get":           func() error { return s.Get(ctx, "n", &n) },
+		"AddContext":    func() error { return s.AddContext(ctx, rlm.Text("t", "t")) },
+		"CheckContexts": func() error { _, err := s.CheckContexts(ctx); return err },
+		"AddFunctions":  func() error { return s.AddFunctions(ctx, rlm.Func("ping", "", ping)) },
+		"Fork":          func() error { _, err := s.Fork(ctx); return err },
+		"Snapshot":      func() error { return s.Snapshot(ctx, &bytes.Buffer{}) },
+		"Restore":       func() error { _, err := s.Restore(ctx, strings.NewReader("")); return err },
+		"Files":         func() error { _, err := s.Files(ctx, t.TempDir()); return err },
 	}
 }
 
@@ -390,6 +391,75 @@ func TestALoopThatEndsWhileItPreparesHasTheCause(t *testing.T) {
 		var setup *rlm.SetupError
 		if err := loop(ctx); !errors.Is(err, cause) || errors.As(err, &setup) {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestASessionDoesNotShareItsConfiguration(t *testing.T) {
+	fake := newFakeTier("mine")
+	cfg := pinned()
+	cfg.Labels = map[string]string{"tenant": "a"}
+	cfg.Policy.Hosts = []string{"a.example:443"}
+	session, err := engineOf(t, fake, nil).Open(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	cfg.Labels["tenant"], cfg.Policy.Hosts[0] = "b", "b.example:443"
+	if _, err := session.Run(t.Context(), "1"); err != nil {
+		t.Fatal(err)
+	}
+	if got := <-fake.configs; got.Labels["tenant"] != "a" || got.Hosts[0] != "a.example:443" {
+		t.Errorf("the sandbox has %v and %v", got.Labels, got.Hosts)
+	}
+}
+
+func TestAFunctionDoesNotHideAVariable(t *testing.T) {
+	session := open(t, rlm.SessionConfig{})
+	prints(t, session, "ping = 1", "")
+	err := session.AddFunctions(t.Context(), rlm.Func("ping", "", ping))
+	if err == nil || !strings.Contains(err.Error(), "has a variable ping") {
+		t.Error(err)
+	}
+	prints(t, session, "print(ping)", "1\n")
+}
+
+// stuckReader blocks until its test ends.
+type stuckReader struct {
+	begun chan<- struct{}
+	end   <-chan struct{}
+}
+
+func (r stuckReader) Read([]byte) (int, error) {
+	r.begun <- struct{}{}
+	<-r.end
+	return 0, errors.New("the test has ended")
+}
+
+func TestCloseDoesNotWaitForAReader(t *testing.T) {
+	for name, use := range map[string]func(*rlm.Session, stuckReader) error{
+		"Restore": func(s *rlm.Session, r stuckReader) error {
+			_, err := s.Restore(t.Context(), r)
+			return err
+		},
+		"AddContext": func(s *rlm.Session, r stuckReader) error {
+			return s.AddContext(t.Context(), rlm.Reader("r", r, 1))
+		},
+	} {
+		engine := engineOf(t, newFakeTier("mine"), nil)
+		session, err := engine.Open(t.Context(), pinned())
+		if err != nil {
+			t.Fatal(err)
+		}
+		begun, end, ended := make(chan struct{}, 8), make(chan struct{}), make(chan error)
+		go func() { ended <- use(session, stuckReader{begun, end}) }()
+		<-begun
+		if err := engine.Close(); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		close(end)
+		if err := <-ended; err == nil {
+			t.Errorf("%s succeeds", name)
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -80,6 +81,7 @@ func (e *Engine) Open(ctx context.Context, cfg SessionConfig) (*Session, error) 
 	if err != nil {
 		return nil, err
 	}
+	cfg.Functions, cfg.Labels = slices.Clone(cfg.Functions), maps.Clone(cfg.Labels)
 
 	s := &Session{
 		engine: e, cfg: cfg, inputs: []*inputs{in.share()}, host: &functionTable{},
@@ -132,14 +134,14 @@ func (hostOfCaller) Call(ctx context.Context, call tiers.Call) (tiers.Value, err
 }
 
 // enter begins a call of the session's owner, until leave is called. The context that it
-// returns also ends with the engine.
+// returns also ends with the engine; after an error it is the caller's.
 func (s *Session) enter(ctx context.Context) (_ context.Context, leave func(), err error) {
 	if !s.mu.TryLock() {
-		return nil, nil, ErrInUse
+		return ctx, nil, ErrInUse
 	}
 	if s.closed || s.engine.life.Err() != nil {
 		s.mu.Unlock()
-		return nil, nil, fmt.Errorf("cannot use the session: %w", ErrClosed)
+		return ctx, nil, fmt.Errorf("cannot use the session: %w", ErrClosed)
 	}
 
 	ctx, release := s.engine.endWithEngine(ctx)
@@ -203,16 +205,16 @@ func (s *Session) Variables() []tiers.Variable {
 
 // AddContext appends contexts for the next snippets. It adds all of them or none.
 func (s *Session) AddContext(ctx context.Context, contexts ...Context) error {
-	ctx, leave, err := s.enter(ctx)
+	in, err := openContexts(ctx, contexts) // before enter: to read a stream may take long
 	if err != nil {
 		return err
+	}
+	ctx, leave, err := s.enter(ctx)
+	if err != nil {
+		return errors.Join(err, in.close())
 	}
 	defer leave()
 
-	in, err := openContexts(ctx, contexts)
-	if err != nil {
-		return err
-	}
 	if err := s.runner.Extend(ctx, in.list, nil); err != nil {
 		return errors.Join(err, in.close())
 	}
@@ -237,6 +239,12 @@ func (s *Session) AddFunctions(ctx context.Context, functions ...Function) error
 	more := s.host.clone()
 	if more.own, err = addFunctions(s.log, more.own, functions); err != nil {
 		return err
+	}
+	for _, v := range s.Variables() {
+		isTaken := func(f Function) bool { return f.tool.Name == v.Name }
+		if slices.ContainsFunc(functions, isTaken) {
+			return fmt.Errorf("the session has a variable %s: give the function another name", v.Name)
+		}
 	}
 	added := more.own.Functions()
 	if err := s.runner.Extend(ctx, nil, added[len(added)-len(functions):]); err != nil {

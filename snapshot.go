@@ -26,8 +26,14 @@ const (
 	snapshotVersion = 1
 
 	maxSnapshotHeader = 4 << 20 // bytes; most of a header is reports of values left behind
-	maxSnapshotData   = 8 << 30 // bytes, of one namespace
+	maxSnippets       = 8 << 20 // that a session has run before its snapshot
 )
+
+// maxSnapshotData bounds the data of one namespace in each format, in bytes.
+var maxSnapshotData = map[string]int64{
+	tiers.FormatPickle: 1 << 30,
+	tiers.FormatReplay: 64 << 20,
+}
 
 // snapshotHeader is the header of a snapshot.
 type snapshotHeader struct {
@@ -60,13 +66,27 @@ var snapshotLanguages = []tiers.Language{tiers.Python, tiers.Go}
 // ones. A placeholder replaces a value that cannot be written; it raises an exception that
 // says so when a snippet uses it.
 func (s *Session) Snapshot(ctx context.Context, w io.Writer) error {
-	ctx, leave, err := s.enter(ctx)
+	header, data, err := s.export(ctx)
 	if err != nil {
 		return err
 	}
+
+	// After export: a slow writer does not keep the session.
+	if err := writeSnapshot(w, header, data); err != nil {
+		return fmt.Errorf("cannot write the snapshot: %w", err)
+	}
+	return nil
+}
+
+// export returns the header of a snapshot, and the data of each namespace.
+func (s *Session) export(ctx context.Context) (*snapshotHeader, [][]byte, error) {
+	ctx, leave, err := s.enter(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
 	defer leave()
 
-	header := snapshotHeader{
+	header := &snapshotHeader{
 		Version:    snapshotVersion,
 		Contexts:   describeContexts(s.allInputs()),
 		Namespaces: []snapshotNamespace{},
@@ -78,7 +98,7 @@ func (s *Session) Snapshot(ctx context.Context, w io.Writer) error {
 		}
 		state, err := s.runner.Export(ctx, language)
 		if err != nil {
-			return fmt.Errorf("cannot take a snapshot: %w", err)
+			return nil, nil, fmt.Errorf("cannot take a snapshot: %w", err)
 		}
 		header.Namespaces = append(header.Namespaces, snapshotNamespace{
 			Language: language, Format: state.Format, From: state.From, Snippet: state.Snippet,
@@ -86,11 +106,7 @@ func (s *Session) Snapshot(ctx context.Context, w io.Writer) error {
 		})
 		data = append(data, state.Data)
 	}
-
-	if err := writeSnapshot(w, &header, data); err != nil {
-		return fmt.Errorf("cannot write the snapshot: %w", err)
-	}
-	return nil
+	return header, data, nil
 }
 
 // Restore loads the variables of a snapshot into a session that has not run a snippet yet.
@@ -101,7 +117,18 @@ func (s *Session) Snapshot(ctx context.Context, w io.Writer) error {
 // A snapshot may come from an untrusted source: it can do only what the session's snippets
 // can do.
 func (s *Session) Restore(ctx context.Context, r io.Reader) (tiers.Report, error) {
-	ctx, leave, err := s.enter(ctx)
+	// The session is free during the read, which may take long.
+	_, leave, err := s.enter(ctx)
+	if err != nil {
+		return tiers.Report{}, err
+	}
+	leave()
+	header, data, err := readSnapshot(readerUntil{ctx, r})
+	if err != nil {
+		return tiers.Report{}, fmt.Errorf("cannot restore the snapshot: %w", err)
+	}
+
+	ctx, leave, err = s.enter(ctx)
 	if err != nil {
 		return tiers.Report{}, err
 	}
@@ -113,27 +140,22 @@ func (s *Session) Restore(ctx context.Context, r io.Reader) (tiers.Report, error
 				"snippet: open another one")
 		}
 	}
-	header, data, err := readSnapshot(r)
-	if err == nil {
-		err = header.checkContexts(describeContexts(s.allInputs()))
-	}
-	if err != nil {
+	if err := header.checkContexts(describeContexts(s.allInputs())); err != nil {
 		return tiers.Report{}, fmt.Errorf("cannot restore the snapshot: %w", err)
 	}
 
-	var whole tiers.Report
+	states := make([]tiers.State, len(header.Namespaces))
 	for i, n := range header.Namespaces {
-		report, err := s.runner.Import(ctx, tiers.State{
+		states[i] = tiers.State{
 			Language: n.Language, Format: n.Format, From: n.From, Snippet: n.Snippet,
 			Left: n.Left, Data: data[i],
-		})
-		if err != nil {
-			return whole, fmt.Errorf("cannot restore the snapshot: %w", err)
 		}
-		whole.Moved += report.Moved
-		whole.Left = append(whole.Left, report.Left...)
 	}
-	return whole, nil
+	report, err := s.runner.Import(ctx, states...)
+	if err != nil {
+		return tiers.Report{}, fmt.Errorf("cannot restore the snapshot: %w", err)
+	}
+	return report, nil
 }
 
 func describeContexts(inputs []tiers.Input) []snapshotContext {
@@ -261,14 +283,29 @@ func (h *snapshotHeader) check() error {
 			return fmt.Errorf("it has variables of the language %q", n.Language)
 		case seen[n.Language]:
 			return fmt.Errorf("it has the variables of %s twice", n.Language)
-		case n.Format != tiers.FormatPickle && n.Format != tiers.FormatReplay:
+		case maxSnapshotData[n.Format] == 0:
 			return fmt.Errorf("its variables have the unknown format %q", n.Format)
-		case n.Bytes < 0 || n.Bytes > maxSnapshotData || n.Snippet < 0:
+		case n.Bytes < 0 || n.Bytes > maxSnapshotData[n.Format],
+			n.Snippet < 0 || n.Snippet > maxSnippets:
 			return fmt.Errorf("its variables have %d bytes after %d snippets", n.Bytes, n.Snippet)
 		}
 		seen[n.Language] = true
 	}
 	return nil
+}
+
+// readerUntil reads until its context ends.
+type readerUntil struct {
+	ctx context.Context //nolint:containedctx // of one call
+	r   io.Reader
+}
+
+// Read implements io.Reader.
+func (r readerUntil) Read(p []byte) (int, error) {
+	if r.ctx.Err() != nil {
+		return 0, context.Cause(r.ctx)
+	}
+	return r.r.Read(p)
 }
 
 // readExactly reads n bytes. The buffer grows only with the data that arrives, because n is

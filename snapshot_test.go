@@ -102,7 +102,11 @@ func TestADamagedSnapshotIsRefused(t *testing.T) {
 		"format \"zip\"": sealed(`{"version":1,"contexts":[],`+
 			`"namespaces":[{"language":"go","format":"zip"}]}`, ""),
 		"-1 bytes":       sealed(`{"version":1,"contexts":[],"namespaces":[`+namespace+`-1}]}`, ""),
-		"unexpected EOF": sealed(`{"version":1,"contexts":[],"namespaces":[`+namespace+`8000000000}]}`, "short"),
+		"unexpected EOF": sealed(`{"version":1,"contexts":[],"namespaces":[`+namespace+`900000000}]}`, "short"),
+		"have 1073741825 bytes": sealed(`{"version":1,"contexts":[],`+
+			`"namespaces":[`+namespace+`1073741825}]}`, "short"),
+		"after 8388609 snippets": sealed(`{"version":1,"contexts":[],"namespaces":[`+
+			`{"language":"go","format":"replay","snippet":8388609}]}`, ""),
 		"twice": sealed(`{"version":1,"contexts":[],`+
 			`"namespaces":[`+namespace+`0},`+namespace+`0}]}`, ""),
 		"restore the snapshot": sealed(`{"version":1,"contexts":[],"namespaces":[`+namespace+`9}]}`, "not state"),
@@ -169,4 +173,42 @@ func FuzzRestore(f *testing.F) {
 func sealHead(data []byte) []byte {
 	head, rest, _ := strings.Cut(string(data), "\x00")
 	return sealed(head, rest)
+}
+
+// runGo runs a Go snippet, which must print want.
+func runGo(t *testing.T, session *rlm.Session, source, want string) {
+	t.Helper()
+	result, err := session.RunJob(t.Context(), tiers.Job{Language: tiers.Go, Source: source})
+	if err != nil || result.Status != tiers.StatusOK || result.Stdout != want {
+		t.Errorf("%s\nprints %q, want %q: %v\n%s", source, result.Stdout, want, err, trouble(result))
+	}
+}
+
+func TestASnapshotOfBothLanguagesIsRestored(t *testing.T) {
+	lightest := rlm.SessionConfig{Policy: rlm.Policy{Tiers: []string{"interp", "wasm"}}}
+	session := open(t, lightest)
+	runGo(t, session, "n := 41", "")
+	prints(t, session, "import json\nn = json.loads('20')", "")
+	data := snapshotOf(t, session)
+
+	again := open(t, lightest)
+	if _, err := again.Restore(t.Context(), bytes.NewReader(data)); err != nil {
+		t.Fatal(err)
+	}
+	runGo(t, again, `import "fmt"; fmt.Println(n + 1)`, "42\n")
+	prints(t, again, "print(n + 1)", "21\n")
+}
+
+func TestAFailedRestoreLeavesTheSessionUnchanged(t *testing.T) {
+	session := open(t, rlm.SessionConfig{})
+	runGo(t, session, "n := 41", "")
+	prints(t, session, "import json\nn = 20", "")
+	data := snapshotOf(t, session)
+
+	pythonOnly := open(t, rlm.SessionConfig{Policy: rlm.Policy{Pin: "wasm"}})
+	report, err := pythonOnly.Restore(t.Context(), bytes.NewReader(data))
+	if !errors.Is(err, rlm.ErrNoTier) || report.Moved != 0 {
+		t.Errorf("%+v, %v", report, err)
+	}
+	prints(t, pythonOnly, "print('n' in globals())", "False\n")
 }

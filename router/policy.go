@@ -63,6 +63,12 @@ func (p Policy) Validate() error {
 	return nil
 }
 
+// clone returns a copy that shares nothing with p.
+func (p Policy) clone() Policy {
+	p.Tiers, p.Modules, p.Hosts = slices.Clone(p.Tiers), slices.Clone(p.Modules), slices.Clone(p.Hosts)
+	return p
+}
+
 // refuseTier returns why the policy does not allow a tier, empty if it does.
 func (p Policy) refuseTier(info *tiers.Info) string {
 	switch {

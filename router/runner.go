@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 
 	"github.com/rlmhq/rlm/internal/callgate"
@@ -70,7 +71,12 @@ func NewRunner(cfg RunnerConfig) (*Runner, error) {
 		cfg.Probes = &Probes{}
 	}
 	cfg.Log = labels.AddTo(cmp.Or(cfg.Log, slog.New(slog.DiscardHandler)), cfg.Config.Labels)
+	cfg.Policy = cfg.Policy.clone() // the caller may change its own
 	cfg.Config.Hosts = cfg.Policy.Hosts
+	cfg.Config.Labels = maps.Clone(cfg.Config.Labels)
+	cfg.Config.Mounts = slices.Clone(cfg.Config.Mounts)
+	cfg.Config.Inputs = slices.Clone(cfg.Config.Inputs)
+	cfg.Config.Functions = slices.Clone(cfg.Config.Functions)
 
 	r := &Runner{
 		cfg: cfg, host: cfg.Config.Host,

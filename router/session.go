@@ -65,21 +65,42 @@ func (r *Runner) Export(ctx context.Context, language tiers.Language) (tiers.Sta
 	return state, nil
 }
 
-// Import brings a namespace into a session that has run nothing, and reports what could
-// not come along. It opens the first tier of the policy that takes the state.
-func (r *Runner) Import(ctx context.Context, state tiers.State) (tiers.Report, error) {
+// Import brings namespaces into a session that has run nothing, and reports what could not
+// come along. After an error it has brought none. Each namespace goes to the tier that it
+// comes from, or else to the first tier of the policy that takes it.
+func (r *Runner) Import(ctx context.Context, states ...tiers.State) (tiers.Report, error) {
 	if r.closed {
 		return tiers.Report{}, errClosed
 	}
-	s := r.spaceOf(languageOf(state.Language))
+
+	var whole tiers.Report
+	var opened []*space
+	for _, state := range states {
+		s := r.spaceOf(languageOf(state.Language))
+		report, err := r.importNamespace(ctx, s, state)
+		if err != nil {
+			for _, s := range opened {
+				err = errors.Join(err, s.sandbox.Close())
+				delete(r.spaces, s.language)
+			}
+			return tiers.Report{}, err
+		}
+
+		opened = append(opened, s)
+		whole.Moved += report.Moved
+		whole.Left = append(whole.Left, report.Left...)
+	}
+	return whole, nil
+}
+
+func (r *Runner) importNamespace(
+	ctx context.Context, s *space, state tiers.State,
+) (tiers.Report, error) {
 	if s.sandbox != nil {
 		return tiers.Report{}, errors.New("cannot restore a session that has run a snippet")
 	}
 
-	verdict := Verdict{Unknown: "a session is restored"}
-	plan, err := r.planUsable(
-		ctx, verdict, r.stateOf(s.language), func(p *Plan) int { return len(p.Chain) },
-	)
+	plan, err := r.planImport(ctx, s.language, state.From)
 	if err != nil {
 		return tiers.Report{}, err
 	}
@@ -102,4 +123,29 @@ func (r *Runner) Import(ctx context.Context, state tiers.State) (tiers.Report, e
 		return report, nil
 	}
 	return tiers.Report{}, &NoTierError{Refusals: refusals, Effects: tiers.EffectsNeverRan}
+}
+
+// planImport lists the tiers that may take a namespace, first the one that it comes from: a
+// tier that runs a part of its language only may be the sole one that knows the state.
+func (r *Runner) planImport(
+	ctx context.Context, language tiers.Language, from string,
+) (Plan, error) {
+	verdict := Verdict{Needs: &Needs{}}
+	if len(r.cfg.Policy.Modules) > 0 { // the modules of a namespace cannot be checked
+		verdict = Verdict{Unknown: "a session is restored"}
+	}
+	plan, err := r.planUsable(
+		ctx, verdict, r.stateOf(language), func(p *Plan) int { return len(p.Chain) },
+	)
+
+	slices.SortStableFunc(plan.Chain, func(a, b Step) int {
+		switch from {
+		case a.Tier:
+			return -1
+		case b.Tier:
+			return 1
+		}
+		return 0
+	})
+	return plan, err
 }

@@ -67,7 +67,11 @@ func newExec(e *env) *cobra.Command {
   rlm exec --context notes/ prepare.py answer.py`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withEngine(cmd, e, &f, args, func(s *rlm.Session, jobs []tiers.Job) error {
-				for _, text := range s.CheckContexts(cmd.Context()) {
+				notes, err := s.CheckContexts(cmd.Context())
+				if err != nil {
+					return &exitError{exitBroken, err}
+				}
+				for _, text := range notes {
 					f.note(e)("%s", escape(text))
 				}
 				return f.files.collect(cmd.Context(), s, f.note(e),

@@ -118,6 +118,10 @@ type distiller struct {
 
 // Prepare checks the configuration.
 func (d *distiller) Prepare(context.Context) (harness.Plan, error) {
+	err := d.cfg.Check()
+	if err == nil && d.result.Failed+d.result.Passed == 0 {
+		err = errors.New("the corpus has no trace")
+	}
 	of := english.Plural(d.result.Failed+d.result.Passed, "trace", "")
 	return harness.Plan{
 		Caller: &d.caller, Folder: d.cfg.Run.Trace,
@@ -125,7 +129,7 @@ func (d *distiller) Prepare(context.Context) (harness.Plan, error) {
 			Model: d.model(),
 			Text:  fmt.Sprintf("%s of %s", english.Plural(d.result.Failed, "failure", ""), of),
 		},
-	}, d.cfg.Check()
+	}, err
 }
 
 // Solve makes the clusters and, unless NoEdits is set, the edits.

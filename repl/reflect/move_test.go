@@ -79,7 +79,7 @@ func TestVariablesOfAReflectionComeBack(t *testing.T) {
 		code(good),
 	}}
 	cfg := config(m)
-	cfg.Timeout = 200 * time.Millisecond
+	cfg.Timeout = 2 * time.Second
 	answered(t, cfg)
 	holds(t, m.told(t, 1), "Variables may be gone")
 	holds(t, m.told(t, 2), "back Trace of 1 steps", "4 [math- None")

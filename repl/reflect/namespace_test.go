@@ -3,6 +3,7 @@ package reflect_test
 import (
 	"encoding/json"
 	"testing"
+	"time"
 
 	"github.com/rlmhq/rlm/repl/reflect"
 )
@@ -102,7 +103,7 @@ func TestTimeoutEndsASnippet(t *testing.T) {
 		code("print('still', kept, trace.summary(), open)"), code(good),
 	)
 	cfg := config(m)
-	cfg.Timeout = 300e6
+	cfg.Timeout = 2 * time.Second
 	answered(t, cfg)
 	holds(t, m.told(t, 3), "The code was stopped: it used up its limit of time.")
 	holds(t, m.told(t, 4), "still 1", "None")

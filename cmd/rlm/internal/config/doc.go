@@ -8,5 +8,5 @@
 // [Load] applies the layers in this order: defaults, a YAML file, variables, flags. A file
 // is hostile: its size is bounded, it may not have anchors, aliases or tags, and every key
 // and type is checked. The names that agent-utilities uses for the same settings are
-// translated, see foreign.go.
+// translated, see aliases.go.
 package config

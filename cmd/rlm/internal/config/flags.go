@@ -1,0 +1,64 @@
+package config
+
+import (
+	"slices"
+
+	"github.com/spf13/pflag"
+)
+
+// readFlags is the layer of the flags that were given.
+func readFlags(flags *pflag.FlagSet) layer {
+	l := layer{}
+	if flags == nil {
+		return l
+	}
+
+	for _, s := range Settings(&Config{}) {
+		flag := flags.Lookup(s.Flag())
+		if flag == nil || !flag.Changed || s.NoFlag {
+			continue
+		}
+		if _, ours := flag.Value.(Value); !ours {
+			continue // the command's own flag of that name
+		}
+
+		l[s.Key] = Given{
+			Raw:    flag.Value.String(),
+			By:     s.Key,
+			Origin: Origin{Kind: FromFlag, Name: "--" + flag.Name},
+		}
+	}
+
+	return l
+}
+
+// In picks the settings of some groups.
+func In(groups ...Group) func(Setting) bool {
+	return func(s Setting) bool { return slices.Contains(groups, s.Group) }
+}
+
+// Named picks some settings.
+func Named(keys ...string) func(Setting) bool {
+	return func(s Setting) bool { return slices.Contains(keys, s.Key) }
+}
+
+// AddFlags gives a command the flags of some settings. What they are given is
+// checked at once, and taken by Load.
+func AddFlags(flags *pflag.FlagSet, pick func(Setting) bool) {
+	for _, s := range Settings(&Config{}) {
+		if s.NoFlag || !pick(s) {
+			continue
+		}
+		if err := s.Value.Set(s.Default); err != nil {
+			panic(err) // the table's own default
+		}
+		flag := flags.VarPF(s.Value, s.Flag(), "", s.Doc)
+		flag.DefValue = s.Default
+		if s.Default == "0" || s.Default == "false" || s.Default == "none" {
+			flag.DefValue = "" // not worth a word
+		}
+		if _, ok := s.Value.(toggle); ok {
+			flag.NoOptDefVal = "true"
+		}
+	}
+}
