@@ -98,7 +98,7 @@ var (
 	}
 )
 
-var errAnything = errors.New("a part of it allows any value")
+var errAnything = errors.New("a part of the schema allows any value")
 
 // makeStrict rewrites one schema.
 func makeStrict(n *node) (*node, error) {
@@ -119,7 +119,7 @@ func makeStrict(n *node) (*node, error) {
 
 	switch {
 	case isObjectOrOther(n):
-		return nil, errors.New("an object may be of another type as well: use anyOf")
+		return nil, errors.New("an object schema also allows other types: use anyOf")
 	case isObject(n):
 		return closeObject(n, made)
 	case isArray(n) && n.member("items") == nil:

@@ -140,7 +140,7 @@ func TestHostileTraces(t *testing.T) {
 		{"a long plain text", strings.Repeat("x", agenttrace.MaxText+1), "reasoning", "more than 8388608"},
 		{"nothing", " \n", "auto", "it is empty"},
 		{"cut JSON", `{"messages": [{"role":`, "auto", "its JSON ends too early"},
-		{"two values", `[] []`, "tau", "something comes after its JSON"},
+		{"two values", `[] []`, "tau", "there is more data after its JSON"},
 		{"NaN", `{"reasoning": NaN}`, "agent", "it is not JSON"},
 		{"no known member", `{"a": 1}`, "auto", "name it, one of agent, reasoning, browser-use"},
 		{"null", `null`, "tau", "the trace: expected a list, not nothing"},

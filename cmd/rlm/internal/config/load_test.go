@@ -118,12 +118,12 @@ func TestEverySettingCanBeGivenInEachWay(t *testing.T) {
 
 func TestMistakesOfAFileNameTheirPlace(t *testing.T) {
 	for _, c := range []struct{ content, want string }{
-		{"max_dept: 3\n", ":1:1: there is no setting \"max_dept\"; did you mean max_depth?"},
+		{"max_dept: 3\n", ":1:1: unknown setting \"max_dept\"; did you mean max_depth?"},
 		{
 			"model: a/b\n  \nmax_turn: 3\n",
-			":3:1: there is no setting \"max_turn\"; did you mean max_turns?",
+			":3:1: unknown setting \"max_turn\"; did you mean max_turns?",
 		},
-		{"zebra: 3\n", ":1:1: there is no setting \"zebra\""},
+		{"zebra: 3\n", ":1:1: unknown setting \"zebra\""},
 		{"max_depth: deep\n", ":1:1: max_depth: give a whole number, not text"},
 		{"max_depth: \"3\"\n", "give a whole number, not text"},
 		{"max_depth: 1.5\n", "give a whole number, not a number with a fraction"},

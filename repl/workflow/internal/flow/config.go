@@ -74,7 +74,8 @@ func (c Config) withDefaults() (Config, error) {
 		c.CallsAtOnce = DefaultCallsAtOnce
 	}
 	if c.CallsAtOnce < 0 || c.MaxReply < 0 {
-		return c, errors.New("a bound is negative: give a positive value, or 0 for the default")
+		return c, errors.New("CallsAtOnce or MaxReply is negative: " +
+			"give a positive value, or 0 for the default")
 	}
 
 	return c, c.Limits.Validate()

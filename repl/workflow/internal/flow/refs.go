@@ -77,7 +77,7 @@ const prefix = "file-"
 func (b *bundle) attach(whole any) (any, error) {
 	document, ok := whole.(map[string]any)
 	if !ok {
-		return nil, errors.New("a schema with references is an object")
+		return nil, errors.New("a schema with references must be an object")
 	}
 	defs, _ := document["$defs"].(map[string]any)
 	all := maps.Clone(b.parts)
@@ -172,10 +172,10 @@ func (b *bundle) reference(ref, file string) (string, error) {
 // load reads one file into the bundle.
 func (b *bundle) load(target string) error {
 	if b.folder == "" {
-		return errors.New("there is no folder to read files from")
+		return errors.New("the workflow was not read from a folder, so its schemas cannot refer to files")
 	}
 	if len(b.names) >= maxRefFiles {
-		return fmt.Errorf("more than %d files are referred to", maxRefFiles)
+		return fmt.Errorf("the schemas refer to more than %d files", maxRefFiles)
 	}
 
 	root, err := os.OpenRoot(b.folder)

@@ -261,7 +261,7 @@ func (r *Run) Set(values map[string]any) error {
 
 	if len(data) > maxState {
 		return fmt.Errorf(
-			"the state would have %d bytes, more than %d: keep less in it", len(data), maxState,
+			"the state would have %d bytes, more than %d: store less in it", len(data), maxState,
 		)
 	}
 

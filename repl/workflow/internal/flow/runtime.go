@@ -227,7 +227,7 @@ func (r *Run) TypedAll(ctx context.Context, a calls.Ask) ([]any, error) {
 // fill completes a question with its model and its place in the file.
 func (r *Run) fill(a *calls.Ask) error {
 	if r.cfg.Models == nil {
-		return errors.New("there are no models here")
+		return errors.New("cannot ask a model: set Config.Models")
 	}
 	model, err := r.Model(a.Model)
 	if err != nil {
