@@ -74,7 +74,7 @@ const stashFunction = protocol.Stash
 // OpenSession starts a session. The first snippet opens the sandbox.
 func OpenSession(ctx context.Context, cfg SessionConfig) (*Session, error) {
 	if cfg.Open == nil {
-		return nil, errors.New("cannot open a session: there is no Opener")
+		return nil, errors.New("cannot open a session: set an Opener")
 	}
 	if cfg.Limits.Output == 0 {
 		cfg.Limits.Output = DefaultOutput

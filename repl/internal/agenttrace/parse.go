@@ -62,7 +62,7 @@ type AgentStep struct {
 func Parse(data []byte, format string) (Parsed, error) {
 	if !slices.Contains(Formats(), format) {
 		return Parsed{}, fmt.Errorf(
-			"there is no trace format %q: use one of %s", format, formatNames(),
+			"unknown trace format %q: use one of %s", format, formatNames(),
 		)
 	}
 

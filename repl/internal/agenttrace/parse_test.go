@@ -144,7 +144,7 @@ func TestHostileTraces(t *testing.T) {
 		{"NaN", `{"reasoning": NaN}`, "agent", "it is not JSON"},
 		{"no known member", `{"a": 1}`, "auto", "name it, one of agent, reasoning, browser-use"},
 		{"null", `null`, "tau", "the trace: expected a list, not nothing"},
-		{"no such format", `x`, "yaml", `there is no trace format "yaml": use one of agent`},
+		{"no such format", `x`, "yaml", `unknown trace format "yaml": use one of agent`},
 		{"a number as reasoning", `{"reasoning": 5}`, "auto", "cannot read the trace as agent: " +
 			"reasoning: expected text, not a number"},
 		{"content", `[{"role": "user", "content": "a"}, {"role": "user", "content": ` +

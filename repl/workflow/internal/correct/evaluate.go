@@ -50,7 +50,7 @@ func (e *Evaluator) judge(ctx context.Context, r *flow.Run, output any) (any, Ve
 	}
 
 	return output, Verdict{}, fmt.Errorf(
-		"there is no evaluator of type %q: give schema, llm or custom", e.Type,
+		"unknown evaluator type %q: use schema, llm or custom", e.Type,
 	)
 }
 
@@ -258,7 +258,7 @@ func (e *Evaluator) byCode(ctx context.Context, r *flow.Run, output any) (Verdic
 		value, err = r.Prolog(ctx, what, e.Run, values)
 	default:
 		return Verdict{}, fmt.Errorf(
-			"there is no language %q for an evaluator: give python, lua or prolog", e.Language,
+			"unknown language %q of an evaluator: use python, lua or prolog", e.Language,
 		)
 	}
 

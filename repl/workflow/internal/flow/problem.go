@@ -73,7 +73,7 @@ func shortenText(text string, limit int) string {
 }
 
 // describeUnknown says that a name is unknown, and suggests a known one.
-// what may end in an owner: "key of a node".
+// what may end in an owner, as in "key of a node".
 func describeUnknown(what, name string, known []string) string {
 	what, owner, hasOwner := strings.Cut(what, " of ")
 	text := "unknown " + what + " " + quoteName(name)
