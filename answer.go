@@ -85,7 +85,7 @@ func (e *Engine) withTask(
 	defer func() { err = errors.Join(err, in.close()) }()
 
 	cfg := task.Config
-	if cfg.Tools, err = addFunctions(e.log, cfg.Tools, task.Functions); err != nil {
+	if cfg.Tools, err = addFunctions(cfg.Tools, task.Functions); err != nil {
 		return refuse(ctx, err)
 	}
 	cfg.Inputs = in.list

@@ -6,10 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
 	"maps"
 	"reflect"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -202,50 +200,22 @@ func (a *arguments) findCoerced(given, checked json.RawMessage) ([]schema.Violat
 	return found, nil
 }
 
-// guardPanics returns the function as a tool that turns panics into errors.
-func (f Function) guardPanics(log *slog.Logger) (repl.Tool, error) {
-	tool := f.tool
-	switch {
-	case f.err != nil:
-		return tool, f.err
-	case tool.Raw != nil:
-		tool.Raw = func(ctx context.Context, call tiers.Call) (_ tiers.Value, err error) {
-			defer recoverCall(log, tool.Name, &err)
-			return f.tool.Raw(ctx, call)
-		}
-	case tool.Call != nil:
-		tool.Call = func(ctx context.Context, args map[string]tiers.Value) (_ tiers.Value, err error) {
-			defer recoverCall(log, tool.Name, &err)
-			return f.tool.Call(ctx, args)
-		}
-	default:
-		return tool, errors.New("cannot offer an empty host function: make it with Func")
-	}
-	return tool, nil
-}
-
 // addFunctions adds host functions to the tools of a session or a loop.
-func addFunctions(log *slog.Logger, tools *repl.Tools, functions []Function) (*repl.Tools, error) {
+func addFunctions(tools *repl.Tools, functions []Function) (*repl.Tools, error) {
 	if len(functions) == 0 {
 		return tools, nil
 	}
 	more := make([]repl.Tool, len(functions))
 	for i, f := range functions {
-		var err error
-		if more[i], err = f.guardPanics(log); err != nil {
-			return nil, err
+		switch {
+		case f.err != nil:
+			return nil, f.err
+		case f.tool.Raw == nil && f.tool.Call == nil:
+			return nil, errors.New("cannot offer an empty host function: make it with Func")
 		}
+		more[i] = f.tool
 	}
 	return tools.With(more...)
-}
-
-// recoverCall turns a panic of a host function into an error.
-func recoverCall(log *slog.Logger, name string, err *error) {
-	if p := recover(); p != nil {
-		log.Error("a host function panicked",
-			"function", name, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
-		*err = fmt.Errorf("%s failed: it panicked", name)
-	}
 }
 
 // functionTable answers the host calls of one session. A clone belongs to a fork.

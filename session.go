@@ -4,13 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
 
-	"github.com/rlmhq/rlm/internal/labels"
 	"github.com/rlmhq/rlm/repl"
 	"github.com/rlmhq/rlm/repl/run"
 	"github.com/rlmhq/rlm/router"
@@ -60,7 +58,6 @@ type Session struct {
 	runner *router.Runner
 	inputs []*inputs
 	host   *functionTable
-	log    *slog.Logger
 	// models makes the functions that call models. All calls share one budget.
 	models func([]tiers.Input) (*repl.Tools, error)
 	// exchanges says that the functions for Set and Get are installed.
@@ -83,10 +80,7 @@ func (e *Engine) Open(ctx context.Context, cfg SessionConfig) (*Session, error) 
 	}
 	cfg.Functions, cfg.Labels = slices.Clone(cfg.Functions), maps.Clone(cfg.Labels)
 
-	s := &Session{
-		engine: e, cfg: cfg, inputs: []*inputs{in.share()}, host: &functionTable{},
-		log: labels.AddTo(e.log, cfg.Labels),
-	}
+	s := &Session{engine: e, cfg: cfg, inputs: []*inputs{in.share()}, host: &functionTable{}}
 	if err := s.prepare(); err != nil {
 		return nil, errors.Join(err, in.release())
 	}
@@ -99,7 +93,7 @@ func (e *Engine) Open(ctx context.Context, cfg SessionConfig) (*Session, error) 
 // prepare fills the table of functions and makes the runner.
 func (s *Session) prepare() error {
 	var err error
-	if s.host.own, err = addFunctions(s.log, s.cfg.Ask.Tools, s.cfg.Functions); err != nil {
+	if s.host.own, err = addFunctions(s.cfg.Ask.Tools, s.cfg.Functions); err != nil {
 		return err
 	}
 	if s.models, err = modelTools(s.cfg); err != nil {
@@ -237,7 +231,7 @@ func (s *Session) AddFunctions(ctx context.Context, functions ...Function) error
 	defer leave()
 
 	more := s.host.clone()
-	if more.own, err = addFunctions(s.log, more.own, functions); err != nil {
+	if more.own, err = addFunctions(more.own, functions); err != nil {
 		return err
 	}
 	for _, v := range s.Variables() {
@@ -281,7 +275,7 @@ func (s *Session) Fork(ctx context.Context) (*Session, error) {
 	}
 	fork := &Session{
 		engine: s.engine, cfg: s.cfg, runner: runner, host: s.host.clone(),
-		log: s.log, models: s.models, exchanges: s.exchanges,
+		models: s.models, exchanges: s.exchanges,
 	}
 	for _, in := range s.inputs {
 		fork.inputs = append(fork.inputs, in.share())

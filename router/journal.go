@@ -4,9 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"sync"
 
-	"github.com/rlmhq/rlm/internal/callgate"
+	"github.com/rlmhq/rlm/internal/hostcall"
 	"github.com/rlmhq/rlm/tiers"
 )
 
@@ -15,8 +16,9 @@ import (
 // nothing would be replayed.
 type journal struct {
 	host tiers.Host
+	log  *slog.Logger
 	// gate bounds the calls that are kept: they may outlive the tier's own count.
-	gate *callgate.Gate
+	gate *hostcall.Gate
 
 	mu      sync.Mutex
 	made    int            // real calls of all attempts
@@ -95,7 +97,7 @@ func (a *attempt) call(ctx context.Context, call tiers.Call) (tiers.Value, error
 		return nil, err
 	}
 	if e == nil {
-		return a.journal.host.Call(ctx, call)
+		return hostcall.Call(ctx, a.journal.log, a.journal.host, call)
 	}
 
 	select {
@@ -191,12 +193,12 @@ func (j *journal) startCall(ctx context.Context, call tiers.Call, of fingerprint
 		j.entries = map[int]*entry{}
 	}
 	j.entries[call.Ordinal] = e
-	go func() {
-		defer cancel()
-		defer close(e.done)
-		defer j.leaveGate(&call)
-		e.value, e.err = j.host.Call(ctx, call)
-	}()
+	hostcall.Go(ctx, j.log, j.host, call, func(value tiers.Value, err error) {
+		e.value, e.err = value, err
+		j.leaveGate(&call)
+		close(e.done)
+		cancel()
+	})
 	return e
 }
 

@@ -5,13 +5,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/rlmhq/rlm/internal/callgate"
+	"github.com/rlmhq/rlm/internal/hostcall"
 	"github.com/rlmhq/rlm/tiers"
 )
 
@@ -341,7 +342,7 @@ func TestAHostCallOutsideOfASnippetIsRefused(t *testing.T) {
 	if _, err := (door{echo}).Call(t.Context(), tiers.Call{}); !errors.Is(err, errNotRunning) {
 		t.Error(err)
 	}
-	j := journal{host: echo, gate: callgate.New(tiers.DefaultLimits())}
+	j := journal{host: echo, log: slog.Default(), gate: hostcall.New(tiers.DefaultLimits())}
 	ctx, a := j.beginAttempt(t.Context(), true)
 	call := tiers.Call{Function: "f", Args: []tiers.Value{tiers.Value("1")}, Ordinal: 1}
 	if v, err := (door{}).Call(ctx, call); err != nil || string(v) != "1" {
@@ -374,7 +375,7 @@ func TestACancelledCallKeepsItsPlace(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	j := journal{host: r.host, gate: r.gate}
+	j := journal{host: r.host, log: slog.Default(), gate: r.gate}
 	ctx, a := j.beginAttempt(t.Context(), true)
 	ordinal := 0
 	call := func(ctx context.Context) error {
@@ -416,7 +417,7 @@ func TestCallsThatRunAfterTheirTierHoldNoMoreThanTheMemory(t *testing.T) {
 		<-release
 		return tiers.Value("1"), nil
 	})
-	j := journal{host: host, gate: callgate.New(tiers.Limits{HostCallsAtOnce: 64, Memory: 1000})}
+	j := journal{host: host, log: slog.Default(), gate: hostcall.New(tiers.Limits{HostCallsAtOnce: 64, Memory: 1000})}
 	ctx, a := j.beginAttempt(t.Context(), true)
 	large := []tiers.Value{tiers.Value(`"` + strings.Repeat("x", 598) + `"`)}
 	first := make(chan error)
@@ -447,7 +448,7 @@ func BenchmarkHostCall(b *testing.B) {
 	for _, keep := range []bool{false, true} {
 		b.Run(fmt.Sprintf("journal=%v", keep), func(b *testing.B) {
 			b.ReportAllocs()
-			j := journal{host: echo, gate: callgate.New(tiers.DefaultLimits())}
+			j := journal{host: echo, log: slog.Default(), gate: hostcall.New(tiers.DefaultLimits())}
 			ctx, a := j.beginAttempt(b.Context(), keep)
 			defer a.cancelCalls()
 			for b.Loop() {

@@ -43,7 +43,7 @@ func (r *Runner) Run(ctx context.Context, job tiers.Job) (Result, error) {
 
 	e := escalation{
 		Runner: r, space: r.spaceOf(job.Language), verdict: v, job: job,
-		journal: journal{host: r.host, gate: r.gate},
+		journal: journal{host: r.host, log: r.cfg.Log, gate: r.gate},
 	}
 	for {
 		again, err := e.tryFirst(ctx)

@@ -9,7 +9,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/rlmhq/rlm/internal/callgate"
+	"github.com/rlmhq/rlm/internal/hostcall"
 	"github.com/rlmhq/rlm/internal/labels"
 	"github.com/rlmhq/rlm/tiers"
 )
@@ -37,7 +37,7 @@ type RunnerConfig struct {
 type Runner struct {
 	cfg        RunnerConfig
 	host       tiers.Host // the caller's; tiers get a door to it
-	gate       *callgate.Gate
+	gate       *hostcall.Gate
 	candidates []candidate // of cfg.Tiers, same order
 	probed     []bool
 	spaces     map[tiers.Language]*space
@@ -80,7 +80,7 @@ func NewRunner(cfg RunnerConfig) (*Runner, error) {
 
 	r := &Runner{
 		cfg: cfg, host: cfg.Config.Host,
-		gate:   callgate.New(cfg.Config.Limits.WithDefaults()),
+		gate:   hostcall.New(cfg.Config.Limits.WithDefaults()),
 		spaces: map[tiers.Language]*space{},
 	}
 	if r.host != nil {
@@ -266,7 +266,7 @@ func (r *Runner) Fork(ctx context.Context) (*Runner, error) {
 	}
 	forked := &Runner{
 		cfg: r.cfg, host: r.host, adopted: r.adopted,
-		gate:       callgate.New(r.cfg.Config.Limits.WithDefaults()),
+		gate:       hostcall.New(r.cfg.Config.Limits.WithDefaults()),
 		spaces:     map[tiers.Language]*space{},
 		candidates: slices.Clone(r.candidates), probed: slices.Clone(r.probed),
 	}

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/rlmhq/rlm/internal/bigtext"
-	"github.com/rlmhq/rlm/internal/callgate"
+	"github.com/rlmhq/rlm/internal/hostcall"
 	"github.com/rlmhq/rlm/internal/protocol"
 	"github.com/rlmhq/rlm/internal/session/wire"
 	"github.com/rlmhq/rlm/tiers"
@@ -31,7 +31,7 @@ type Accounts struct {
 	language  tiers.Language
 	meter     meter
 	calls     calls
-	gate      *callgate.Gate
+	gate      *hostcall.Gate
 	output    output
 	final     *tiers.Final
 	raised    *exception
@@ -62,7 +62,7 @@ func NewAccounts(ctx context.Context, cfg tiers.Config) (*Accounts, error) {
 	cfg.Limits = cfg.Limits.WithDefaults()
 	cfg.Inputs = slices.Clone(cfg.Inputs)
 
-	a := &Accounts{gate: callgate.New(cfg.Limits)}
+	a := &Accounts{gate: hostcall.New(cfg.Limits)}
 	inputs, functions := cfg.Inputs, cfg.Functions
 	a.cfg = cfg
 	a.cfg.Inputs, a.cfg.Functions = nil, nil
@@ -354,8 +354,8 @@ func (a *Accounts) Fail(err error) {
 	}
 }
 
-// Failure is the error of Fail in the snippet that runs.
-func (a *Accounts) Failure() error { return a.broken }
+// Failure is the error of Fail, or of the caller's writers, in the snippet that runs.
+func (a *Accounts) Failure() error { return errors.Join(a.broken, a.output.failed) }
 
 // Missing is what the snippet turned out to need that its tier lacks, empty if
 // nothing. The snippet must then be stopped.

@@ -6,10 +6,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strconv"
 	"sync"
 	"time"
 
+	"github.com/rlmhq/rlm/internal/hostcall"
 	"github.com/rlmhq/rlm/internal/protocol"
 	"github.com/rlmhq/rlm/tiers"
 )
@@ -206,7 +208,7 @@ func (a *Accounts) callHost(ctx context.Context, call tiers.Call) (tiers.Value, 
 	}
 	defer a.gate.Leave()
 
-	value, err := a.cfg.Host.Call(ctx, call)
+	value, err := hostcall.Await(ctx, slog.Default(), a.cfg.Host, call)
 	if err == nil {
 		value, err = checkValue(value)
 	}

@@ -3,7 +3,9 @@ package session
 import (
 	"bytes"
 	"crypto/sha256"
+	"fmt"
 	"io"
+	"runtime/debug"
 )
 
 // sinks are where standard output and error also go, nil for nowhere.
@@ -15,6 +17,7 @@ type output struct {
 	total   int64 // written, kept or not
 	streams [2]bytes.Buffer
 	sinks   sinks
+	failed  error // a sink's panic
 
 	// keepsLast keeps the end of standard error beyond the limit: a dying Go program writes
 	// its reason there.
@@ -41,9 +44,21 @@ func (o *output) write(stream int, b []byte) {
 	}
 
 	o.streams[stream].Write(b)
-	if sink := o.sinks[stream]; sink != nil {
-		_, _ = sink.Write(b) // the caller's; the snippet cannot do anything about it
+	if o.sinks[stream] != nil {
+		o.pass(stream, b)
 	}
+}
+
+// pass writes to the caller's writer. Its errors are not the snippet's. A writer that panics
+// gets nothing more, and its panic becomes the error of the run.
+func (o *output) pass(stream int, b []byte) {
+	defer func() {
+		if p := recover(); p != nil {
+			o.sinks[stream] = nil
+			o.failed = fmt.Errorf("the writer for the output panicked: %v\n%s", p, debug.Stack())
+		}
+	}()
+	_, _ = o.sinks[stream].Write(b)
 }
 
 func (o *output) keepLast(b []byte) {

@@ -246,7 +246,24 @@ print('err', file=sys.stderr)
 	if err != nil || r.Status != tiers.StatusOK || r.Stdout != "kept\n" {
 		t.Errorf("a writer that fails disturbs the snippet: %v\n%s", err, describe(r))
 	}
+
+	// A writer that panics is the caller's fault: not the snippet's, and not the process's.
+	r, err = box.tryJob(s.patientContext(t), t, tiers.Job{
+		Source: "kept = 1\nprint('a')\nprint('b')\nkept = 2", Stdout: panicking{},
+	})
+	var broken *tiers.BrokenError
+	if !errors.As(err, &broken) || !strings.Contains(err.Error(), "the writer is gone") ||
+		r.Status != tiers.StatusOK || broken.Lost != nil {
+		t.Errorf("a writer panics: %v\n%s", err, describe(r))
+	}
+	if r := box.run(t, "print(kept)"); r.Stdout != "2\n" {
+		t.Errorf("after a panic of the writer: %s", describe(r))
+	}
 }
+
+type panicking struct{}
+
+func (panicking) Write([]byte) (int, error) { panic("the writer is gone") }
 
 type failing struct{}
 

@@ -106,6 +106,19 @@ f()`, status: tiers.StatusRaised, says: []string{
 		`<snippet 1>", line 3, in <module>`, `<snippet 1>", line 2, in f`,
 		"return fail('inside')", "inside",
 	}}),
+	{name: "a host function panics or ends its goroutine", steps: []step{
+		{source: `for f in panics, leaves:
+    try:
+        f()
+    except Exception as e:
+        print(type(e).__name__, e)
+kept = 1`, out: "HostError panics failed: it panicked\nHostError leaves failed: it ended its goroutine\n"},
+		{source: "print(kept)", out: "1\n"},
+	}},
+	single("host functions panic at the same time", step{source: `import asyncio
+for r in await asyncio.gather(panics(), ask('a'), leaves(), panics(), return_exceptions=True):
+    print(r)`, out: "panics failed: it panicked\nre: a\nleaves failed: it ended its goroutine\n" +
+		"panics failed: it panicked\n"}),
 	single("an empty error text", step{source: `try:
     fail('')
 except Exception as e:

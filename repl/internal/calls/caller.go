@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
+	"runtime/debug"
 	"strings"
 	"time"
 
@@ -222,11 +224,26 @@ func (c *Caller) Complete(ctx context.Context, a Ask) (llm.Response, error) {
 		c.emit(a, ledger.Event{Kind: ledger.EventCallStarted})
 	}
 	begun := time.Now()
-	response, err := m.Provider.Complete(ctx, r, a.Stream)
+	response, err := complete(ctx, &m, r, a.Stream)
 	used := c.settle(ctx, reserved, &m, &r, response, err)
 	c.report(ctx, a, response, used, time.Since(begun), err)
 
 	return response, err
+}
+
+// complete asks a model's provider. That is the caller's code, and snippets reach it from
+// goroutines where a panic would end the process.
+func complete(
+	ctx context.Context, m *llm.Model, r llm.Request, stream func(string),
+) (response llm.Response, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			slog.Error("a provider panicked",
+				"model", m.Name, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+			err = fmt.Errorf("cannot ask model %s: its provider panicked", m.Name)
+		}
+	}()
+	return m.Provider.Complete(ctx, r, stream)
 }
 
 // settle books the use of a call. A call that failed before its reply counts and costs
@@ -303,7 +320,7 @@ func (c *Caller) emit(a Ask, e ledger.Event) {
 	c.Tell(e)
 }
 
-// Tell emits an event, complete with its time.
+// Tell emits an event, complete with its time. A receiver that panics does not end the run.
 func (c *Caller) Tell(e ledger.Event) {
 	if c.Emit == nil {
 		return
@@ -313,6 +330,12 @@ func (c *Caller) Tell(e ledger.Event) {
 		e.Text = texts.Truncate(e.Text, maxEventText)
 	}
 
+	defer func() {
+		if p := recover(); p != nil {
+			slog.Error("the receiver of a run's events panicked",
+				"event", e.Kind, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+		}
+	}()
 	c.Emit(e)
 }
 

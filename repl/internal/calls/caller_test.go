@@ -131,3 +131,20 @@ func TestRefusalsDoNotFloodTheRecord(t *testing.T) {
 		t.Errorf("told of %d refusals", told)
 	}
 }
+
+// TestAPanicOfTheCallersCodeIsContained: snippets reach providers and receivers of events
+// from goroutines where a panic would end the process.
+func TestAPanicOfTheCallersCodeIsContained(t *testing.T) {
+	caller := callerOf(t, func(context.Context, llm.Request) (llm.Response, error) {
+		panic("no such model")
+	})
+	caller.Emit = func(ledger.Event) { panic("no such view") }
+
+	_, err := caller.Complete(t.Context(), question("?"))
+	if err == nil || !strings.Contains(err.Error(), "its provider panicked") {
+		t.Errorf("got %v", err)
+	}
+	if spent := caller.Ledger.Spent(); spent.Calls != 1 || spent.InputTokens != 0 {
+		t.Errorf("the call is booked as %s", spent)
+	}
+}

@@ -1,7 +1,8 @@
-// Package callgate bounds the host calls of a session that are under way: their number,
-// and the bytes of their arguments. A guest can start calls much faster than the host
-// answers them, and the host must not hold more for it than the guest itself could.
-package callgate
+// Package hostcall makes the host calls of a session. A host function is the caller's code:
+// [Call] and [Go] contain its panics. [Gate] bounds the calls that are under way: their
+// number, and the bytes of their arguments. A guest can start calls much faster than the
+// host answers them, and the host must not hold more for it than the guest itself could.
+package hostcall
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package callgate
+package hostcall
 
 import (
 	"context"

@@ -1,0 +1,52 @@
+package hostcall
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+
+	"github.com/rlmhq/rlm/tiers"
+)
+
+// Go calls a host function on a new goroutine, and gives its result to done exactly once. A
+// function that panics or ends its goroutine has failed.
+func Go(
+	ctx context.Context, log *slog.Logger, host tiers.Host, call tiers.Call,
+	done func(tiers.Value, error),
+) {
+	go func() {
+		var value tiers.Value
+		err := fmt.Errorf("%s failed: it ended its goroutine", call.Function)
+		defer func() { done(value, err) }()
+		value, err = Call(ctx, log, host, call)
+	}()
+}
+
+// Await is Go for a caller that waits for the result.
+func Await(
+	ctx context.Context, log *slog.Logger, host tiers.Host, call tiers.Call,
+) (value tiers.Value, err error) {
+	ended := make(chan struct{})
+	Go(ctx, log, host, call, func(v tiers.Value, failed error) {
+		value, err = v, failed
+		close(ended)
+	})
+	<-ended
+	return value, err
+}
+
+// Call calls a host function. A panic becomes an error without its value, which the guest
+// must not see; the log gets value and stack.
+func Call(
+	ctx context.Context, log *slog.Logger, host tiers.Host, call tiers.Call,
+) (value tiers.Value, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			log.Error("a host function panicked",
+				"function", call.Function, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+			value, err = nil, fmt.Errorf("%s failed: it panicked", call.Function)
+		}
+	}()
+	return host.Call(ctx, call)
+}
