@@ -196,7 +196,7 @@ func formatFindings(r *rlm.DistillOutcome) string {
 
 	for _, edit := range r.Edits {
 		fmt.Fprintf(&b,
-			"\nedit %d: %s (%s, %s effort), for %s\n   %s\n   because: %s\n   then: %s\n",
+			"\nedit %d: %s (%s, %s effort), for %s\n   %s\n   because: %s\n   expected: %s\n",
 			edit.Priority, escape(edit.Component), edit.Kind, edit.Effort,
 			shorten(strings.Join(edit.Clusters, ", "), 100), shorten(edit.Change, 500),
 			shorten(edit.Rationale, 300), shorten(edit.Prediction, 300))
