@@ -52,8 +52,8 @@ func HookOutput(
 	trigger := triggers.ShouldTrigger(signal)
 	if head == "" || trigger == "" {
 		if !whole {
-			err = fmt.Errorf("the output is larger than %d MiB, too large to pass on as it is: "+
-				"lower the threshold", maxPassed>>20)
+			err = fmt.Errorf("the output is larger than %d MiB and cannot pass unchanged: "+
+				"lower large_output_threshold, so that a run condenses it", maxPassed>>20)
 		}
 		return Hooked{Text: head}, err
 	}

@@ -135,7 +135,7 @@ func isHidden(name string) bool {
 // checkVariable refuses names that a variable of snippets cannot have.
 func (s *Session) checkVariable(name string) error {
 	if err := protocol.CheckName(name); err != nil {
-		return fmt.Errorf("it is not a free Python identifier")
+		return fmt.Errorf("the name must be a Python identifier and no keyword")
 	}
 	if _, taken := protocol.Lookup(name); taken || isHidden(name) {
 		return fmt.Errorf("the name is reserved")

@@ -51,7 +51,7 @@ func (e *Engine) Workflow(ctx context.Context, task WorkflowTask) (WorkflowOutco
 	return task.File.Run(ctx, cfg, task.Input)
 }
 
-var errNoWorkflow = errors.New("there is no workflow file")
+var errNoWorkflow = errors.New("no workflow file: read one with ParseWorkflow")
 
 // ParseWorkflow reads a workflow file. Problems refer to it as name. If its schemas are files,
 // set the Folder of the result, which is empty. The error has a line for each problem with the

@@ -58,7 +58,7 @@ func (l *layer) copyFile(head *tar.Header, from io.Reader) error {
 		return err
 	}
 	if head.Size > maxFile {
-		return fmt.Errorf("it has %d bytes, at most %d", head.Size, maxFile)
+		return fmt.Errorf("the file has %d bytes, more than %d", head.Size, maxFile)
 	}
 	_, err := io.CopyN(l.to, from, head.Size)
 	return err

@@ -74,7 +74,7 @@ const stashFunction = protocol.Stash
 // OpenSession starts a session. The first snippet opens the sandbox.
 func OpenSession(ctx context.Context, cfg SessionConfig) (*Session, error) {
 	if cfg.Open == nil {
-		return nil, errors.New("cannot open a session: there is no Opener")
+		return nil, errors.New("cannot open a session: set an Opener")
 	}
 	if cfg.Limits.Output == 0 {
 		cfg.Limits.Output = DefaultOutput
@@ -111,13 +111,13 @@ func (s *Session) call(ctx context.Context, call tiers.Call) (tiers.Value, error
 
 	var name string
 	if len(call.Args) != 1 || json.Unmarshal(call.Args[0], &name) != nil {
-		return nil, errors.New("cannot tell which variable is meant")
+		return nil, errors.New("the variable name is missing or invalid")
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	value, ok := s.stash[name]
 	if !ok {
-		return nil, fmt.Errorf("nothing is kept for %q", name)
+		return nil, fmt.Errorf("no value is stored for the variable %q", name)
 	}
 
 	return value, nil

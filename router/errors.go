@@ -15,7 +15,7 @@ var ErrNoTier = errors.New("no tier may run the snippet")
 // errMismatch says that a snippet which was started again in another tier made other host
 // calls than before, so that the answers it had been given do not fit. It comes wrapped
 // in a [*tiers.BrokenError].
-var errMismatch = errors.New("the snippet does not repeat its host calls")
+var errMismatch = errors.New("the snippet made different host calls when it ran again")
 
 var errClosed = errors.New("the session is closed")
 

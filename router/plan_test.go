@@ -325,10 +325,10 @@ func TestRefusalsHaveStableReasons(t *testing.T) {
 			Verdict{Unknown: "too\x1b[1m deep"},
 			standing{language: tiers.Python},
 			`no tier may run the snippet
-  tier interp: not understood (too [1m deep), and it does not run the whole language
-  tier wasm: not understood (too [1m deep), so the policy's modules cannot be checked
+  tier interp: the analyser did not understand the snippet (too [1m deep), and this tier does not run the whole language
+  tier wasm: the analyser did not understand the snippet (too [1m deep), so the policy's modules cannot be checked
   tier docker: policy allows only the tiers interp, wasm, local
-  tier local: not understood (too [1m deep), so the policy's modules cannot be checked`,
+  tier local: the analyser did not understand the snippet (too [1m deep), so the policy's modules cannot be checked`,
 		},
 		{
 			Policy{AllowLocal: true}, needs(), standing{
@@ -373,7 +373,7 @@ func TestATierWithoutMovesIsNotMovedTo(t *testing.T) {
 	candidates[1].info.Features = []tiers.Feature{tiers.FeatureDynamic}
 	home := standing{language: tiers.Python, home: "wasm"}
 	plan := Policy{}.plan(needs("numpy"), candidates, home)
-	want := Refusal{Tier: "docker", Reason: "the session's variables cannot move there"}
+	want := Refusal{Tier: "docker", Reason: "the session's variables cannot move to this tier"}
 	if !slices.Contains(plan.Refusals, want) {
 		t.Errorf("refusals %v", plan.Refusals)
 	}

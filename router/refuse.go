@@ -112,9 +112,11 @@ func (q *question) checkUnknown(info *tiers.Info) string {
 	why := oneLine(q.verdict.Unknown)
 	switch {
 	case !runsWholeLanguage(info):
-		return fmt.Sprintf("not understood (%s), and it does not run the whole language", why)
+		return fmt.Sprintf("the analyser did not understand the snippet (%s), "+
+			"and this tier does not run the whole language", why)
 	case len(q.policy.Modules) > 0:
-		return fmt.Sprintf("not understood (%s), so the policy's modules cannot be checked",
+		return fmt.Sprintf("the analyser did not understand the snippet (%s), "+
+			"so the policy's modules cannot be checked",
 			why)
 	}
 	return ""
@@ -166,7 +168,7 @@ func (q *question) checkReach(c *candidate) string {
 	case s.fixed:
 		return "the session's variables cannot leave tier " + s.home
 	case !c.info.Has(tiers.FeatureMove):
-		return "the session's variables cannot move there"
+		return "the session's variables cannot move to this tier"
 	}
 	return ""
 }

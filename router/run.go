@@ -235,8 +235,8 @@ func (e *escalation) checkCalls(ctx context.Context, a *attempt, err error) erro
 		// To start again would make the calls twice.
 		return &tiers.BrokenError{
 			Tier: e.result.Tier, Effects: tiers.EffectsRan,
-			Err: fmt.Errorf("it rejected the snippet without permission, after %d host calls: %s",
-				unnoted, rejected.Reason),
+			Err: fmt.Errorf("it rejected the snippet after %d host calls, "+
+				"although the attempt was not rejectable: %s", unnoted, rejected.Reason),
 		}
 	}
 

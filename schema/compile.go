@@ -77,7 +77,7 @@ func checkDocument(document *node) error {
 		return nil
 	}
 	if document.kind != objectKind {
-		return fmt.Errorf("a schema is an object, true or false, not %s",
+		return fmt.Errorf("a schema must be an object, true or false, not %s",
 			clip(string(document.appendJSON(nil)), 40))
 	}
 	if err := checkDialect(document); err != nil {

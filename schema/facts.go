@@ -278,7 +278,7 @@ func (c *Contract) rejectLoop(s *jsonschema.Schema, marks map[*jsonschema.Schema
 	case done:
 		return nil
 	case open:
-		return fmt.Errorf("the schema at #%s refers to itself without going into the value",
+		return fmt.Errorf("the schema at #%s refers to itself in an endless loop",
 			clip(strings.TrimPrefix(s.Location, baseURL+"#"), 200))
 	case unseen:
 	}

@@ -78,7 +78,7 @@ func compileOutput(text string) (*Contract, error) {
 		return nil, err
 	}
 	if len(fields) == 0 {
-		return nil, errors.New("it names no output")
+		return nil, errors.New("the signature names no output")
 	}
 	return Compile(objectOf(fields).appendJSON(nil))
 }

@@ -98,7 +98,7 @@ var (
 	}
 )
 
-var errAnything = errors.New("a part of it allows any value")
+var errAnything = errors.New("a part of the schema allows any value")
 
 // makeStrict rewrites one schema.
 func makeStrict(n *node) (*node, error) {
@@ -119,11 +119,11 @@ func makeStrict(n *node) (*node, error) {
 
 	switch {
 	case isObjectOrOther(n):
-		return nil, errors.New("an object may be of another type as well: use anyOf")
+		return nil, errors.New("an object schema also allows other types: use anyOf")
 	case isObject(n):
 		return closeObject(n, made)
 	case isArray(n) && n.member("items") == nil:
-		return nil, errors.New("a list allows any items")
+		return nil, errors.New("a list has no schema for its items: set items")
 	case !slices.ContainsFunc(made.keys, isChoosing):
 		return nil, errAnything
 	}
@@ -207,7 +207,8 @@ func closeObject(n *node, made objectBuilder) (*node, error) {
 	properties, rest := n.member("properties"), n.member("additionalProperties")
 	isOpen := rest != nil && rest.text != "false"
 	if properties == nil || len(properties.keys) == 0 || isOpen {
-		return nil, errors.New("an object may have members of any name")
+		return nil, errors.New("an object allows members of any name: " +
+			"list its properties and set additionalProperties to false")
 	}
 
 	var schemas, names []*node

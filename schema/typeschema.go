@@ -46,7 +46,7 @@ func genericType(name string, args []*node) (*node, error) {
 	if slices.Contains(args, nil) {
 		isTuple := lower == "tuple" && len(args) == 2 && args[0] != nil
 		if !isTuple {
-			return nil, errors.New("... is allowed only in tuple[T, ...]")
+			return nil, errors.New(`"..." is allowed only in tuple[T, ...]`)
 		}
 		return arrayOf(args[0]), nil
 	}

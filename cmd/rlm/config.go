@@ -9,10 +9,10 @@ import (
 	"github.com/rlmhq/rlm/cmd/rlm/internal/config"
 )
 
-const configLong = `Print every setting in force, its value and its source.
+const configLong = `Print every setting, its value and its source.
 
 Flags override variables, variables override the configuration file, and the file
-overrides the defaults. Add flags of other commands to see their effect. Keys are
+overrides the defaults. Add flags of other commands to see their effects. Keys are
 never printed.`
 
 // jsonSetting is one setting in the output of --json.

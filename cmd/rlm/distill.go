@@ -24,9 +24,8 @@ type distillFlags struct {
 	quiet    bool
 }
 
-const distillLong = `Reduce many traces of failed runs to a few findings: clusters of failures with
-a common cause and, with a model, edits that would fix them, the most promising
-first.
+const distillLong = `Reduce many traces of failed runs to clusters of failures with a common cause.
+With a model, also propose edits that would fix them, the most promising first.
 
 The file has one JSON object per line; - reads stdin. If it has more failures than
 trace_threshold, a run reads them all, as with rlm run. Otherwise they are
@@ -197,7 +196,7 @@ func formatFindings(r *rlm.DistillOutcome) string {
 
 	for _, edit := range r.Edits {
 		fmt.Fprintf(&b,
-			"\nedit %d: %s (%s, %s effort), for %s\n   %s\n   because: %s\n   then: %s\n",
+			"\nedit %d: %s (%s, %s effort), for %s\n   %s\n   because: %s\n   expected: %s\n",
 			edit.Priority, escape(edit.Component), edit.Kind, edit.Effort,
 			shorten(strings.Join(edit.Clusters, ", "), 100), shorten(edit.Change, 500),
 			shorten(edit.Rationale, 300), shorten(edit.Prediction, 300))

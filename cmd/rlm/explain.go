@@ -13,8 +13,8 @@ import (
 
 const explainLong = `Show which tier would run code, and why. Nothing runs.
 
-The table lists the tiers that may run the code, in order, and the reason against
-every other tier.
+The table lists the tiers that may run the code, in order, and why each other tier
+may not.
 
 Exit codes: 0 a tier may run it, 1 the code is not valid, 2 usage, 3 no tier may
 run it, 5 the analyser broke.`

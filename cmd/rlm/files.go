@@ -23,7 +23,7 @@ type files struct {
 
 func (f *files) add(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&f.mounts, "mount", nil,
-		"file or folder to show, as `SRC:DST`, read-only (tier docker); repeatable")
+		"host file or folder to mount read-only, as `SRC:DST` (tier docker); repeatable")
 	flags.StringVar(&f.out, "out", "",
 		"empty or new `folder` for the files that snippets write below /out (tier docker)")
 }

@@ -47,9 +47,9 @@ func newHook(e *env) *cobra.Command {
 		"the `type` that the answer must have, such as bool or list[str]; instead of --output-schema")
 	flags.BoolVar(&f.quiet, "quiet", false, "print only errors on stderr")
 	flags.BoolVar(&f.longHorizon, "long-horizon", false,
-		"the output belongs to a task of many steps: see trigger_on_long_horizon")
+		"mark the output as part of a task of many steps: see trigger_on_long_horizon")
 	flags.Int64Var(&f.nodes, "nodes", 0,
-		"number of `nodes` of a graph that the output holds: see node_threshold")
+		"number of graph `nodes` in the output: see node_threshold")
 	config.AddFlags(flags,
 		config.In(config.Routing, config.Limits, config.Models, config.Run, config.Triggers))
 	return cmd

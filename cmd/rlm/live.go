@@ -226,11 +226,11 @@ func describeEvent(e ledger.Event) string {
 	case ledger.EventRetry:
 		return "the answer breaks its contract and is asked for again: " + shorten(e.Error, 200)
 	case ledger.EventForesight:
-		return "about to take" + usedText(e)
+		return "forecast" + usedText(e)
 	case ledger.EventRefusal:
 		return "refused: " + shorten(e.Error, 200)
 	case ledger.EventCompaction:
-		return "the conversation was summed up"
+		return "the conversation was summarised"
 	case ledger.EventVerdict:
 		return shorten(e.Status, 400)
 	}

@@ -21,7 +21,7 @@ contexts of any size.
 
 A line that begins with ? is a question for the model. The model works in a copy of
 the session, so your variables stay unchanged. Its answer is printed and bound to
-_answer. Your own code can call llm_query(...) and its relatives too.
+_answer. Your own code can call llm_query(...) and the related functions too.
 
 Ctrl-C interrupts the running snippet, not the session. Ctrl-D ends the session.`
 

@@ -294,15 +294,15 @@ func (f *runFlags) showEstimate(
 
 	unpriced := ""
 	if !estimate.Priced {
-		unpriced = " (the price of a model is not known, and counts as nothing)"
+		unpriced = " (the price of a model is not known, and counts as 0)"
 	}
-	way := "by a loop of turns"
+	way := "a loop of turns"
 	if estimate.Bypass {
-		way = "by one call, since the input fits the model's window"
+		way = "one call, because the input fits the model's window"
 	}
 
 	most := estimate.Most
-	_, err = fmt.Fprintf(e.stdout, "the run goes %s\n"+
+	_, err = fmt.Fprintf(e.stdout, "the run is %s\n"+
 		"the first turn:            %s\n"+
 		"to read the input once:    %s\n"+
 		"never more than:           %d calls, %d tokens, $%g, %v%s\n",

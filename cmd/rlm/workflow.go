@@ -30,9 +30,9 @@ runs in a sandbox.`
 const workflowRunLong = `Run a workflow file over an input.
 
 The result of the last node goes to stdout: text as it is, any other value as JSON.
-The file is checked first, and every model that it names is looked up. It may use
-the default model and those of --allowed-models; --model-for substitutes one model
-for another.
+The file is checked first, and every model that it names is looked up. The file may
+use the default model and those of --allowed-models. --model-for replaces a model
+that the file names.
 
 Exit codes: 0 every node ran, 2 usage error, invalid file, missing key, unknown
 model or unavailable server, 3 no tier may run the file's Python, 5 a failure during
@@ -76,7 +76,7 @@ func newWorkflowRun(e *env) *cobra.Command {
 	flags.StringVar(&f.input, "input", "{}",
 		"initial state: a JSON object, @FILE for one in a file, - for stdin")
 	flags.StringToStringVar(&f.modelFor, "model-for", nil,
-		"use another model instead of one that the file names, as in `gpt-4=openai/gpt-5`")
+		"use another model where the file names one, as in `gpt-4=openai/gpt-5`; repeatable")
 	flags.BoolVar(&f.watch, "watch", false,
 		"show each node, attempt and model call on stderr as it happens")
 	flags.BoolVar(&f.json, "json", false,

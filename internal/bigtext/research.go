@@ -36,7 +36,8 @@ func (t *Text) FindRegexp(
 	err = t.withRegion(ctx, a, b, func(x *index, r *region) error {
 		if from < a || from > b || limit < 1 {
 			return fmt.Errorf(
-				"cannot match from %d up to %d times: %w: give %d to %d, and 1 or more",
+				"cannot search from offset %d for at most %d matches: %w: "+
+					"give an offset from %d to %d and a limit of 1 or more",
 				from, limit, errRange, a, b)
 		}
 

@@ -31,7 +31,8 @@ func (b *Buffer) Next() (kind byte, payload []byte, ok bool, err error) {
 	size := int64(binary.LittleEndian.Uint32(b.data))
 	if size > int64(b.Max) {
 		return 0, nil, false, fmt.Errorf(
-			"cannot read a frame of %d bytes, at most %d: %w", size, b.Max, ErrTooLarge,
+			"cannot read a frame of %d bytes: the maximum is %d: %w",
+			size, b.Max, ErrTooLarge,
 		)
 	}
 	end := headerSize + size

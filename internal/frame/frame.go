@@ -65,7 +65,8 @@ func (r *Reader) next() (byte, []byte, error) {
 	size := binary.LittleEndian.Uint32(r.header[:4])
 	if uint64(size) > uint64(max(r.max, 0)) {
 		return 0, nil, fmt.Errorf(
-			"cannot read a frame of %d bytes, at most %d: %w", size, r.max, ErrTooLarge,
+			"cannot read a frame of %d bytes: the maximum is %d: %w",
+			size, r.max, ErrTooLarge,
 		)
 	}
 	payload, err := r.fill(int(size))
@@ -117,8 +118,8 @@ func (w *Writer) Write(kind byte, pieces ...[]byte) error {
 		size += len(piece)
 		if len(piece) > w.max || size > w.max {
 			return fmt.Errorf(
-				"cannot write a frame of %d bytes or more, at most %d: %w", size, w.max,
-				ErrTooLarge,
+				"cannot write a frame of at least %d bytes: the maximum is %d: %w",
+				size, w.max, ErrTooLarge,
 			)
 		}
 	}

@@ -227,7 +227,7 @@ func (g *Guest) replay(ctx context.Context) (*tiers.Loss, error) {
 		}
 
 		p := &g.history.Past()[i]
-		p.Changed = "it gave something else when it ran again"
+		p.Changed = "it gave a different result when it ran again"
 		if lost == nil {
 			lost = &tiers.Loss{
 				Reason: "The session's Go program runs again for each snippet, and these gave " +
@@ -333,7 +333,7 @@ func (g *Guest) Export(context.Context) (tiers.State, error) {
 func (g *Guest) Import(ctx context.Context, state tiers.State) (tiers.Report, error) {
 	if state.Format != tiers.FormatReplay {
 		return tiers.Report{}, g.rejectState(
-			state, fmt.Sprintf("it does not know the format %q", state.Format),
+			state, fmt.Sprintf("the state has the unknown format %q", state.Format),
 		)
 	}
 	if err := g.open(ctx); err != nil {
@@ -386,7 +386,7 @@ func (g *Guest) rebuild(ctx context.Context, state tiers.State) error {
 func (g *Guest) rejectState(state tiers.State, why string) error {
 	return &tiers.RejectedError{
 		Tier: g.Tier, Missing: "state " + state.Format, Effects: tiers.EffectsNeverRan,
-		Reason: fmt.Sprintf("it cannot go on with a session of tier %s: %s", state.From, why),
+		Reason: fmt.Sprintf("it cannot continue a session of tier %s: %s", state.From, why),
 	}
 }
 

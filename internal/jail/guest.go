@@ -163,9 +163,9 @@ func (g *guest) restrictFiles() error {
 	switch {
 	case err == nil:
 		_ = unix.Close(fd) // the jail is given up
-		return errors.New("/ can be listed")
+		return errors.New("the guest can list /: Landlock does not restrict it")
 	case !errors.Is(err, unix.EACCES):
-		return fmt.Errorf("listing / gives the wrong error: %w", err)
+		return fmt.Errorf("the guest cannot list /, but with the wrong error: %w", err)
 	}
 	return nil
 }

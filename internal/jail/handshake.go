@@ -36,7 +36,7 @@ func (p *Process) handshake() error {
 		return err
 	}
 	if m.Attestation == nil {
-		return errors.New("the guest did not attest")
+		return errors.New("the guest sent no attestation")
 	}
 	p.attestation = *m.Attestation
 	p.attestation.Layers = append(p.attestation.Layers, p.describeCgroup())
@@ -101,12 +101,15 @@ func (p *Process) checkAttestation() error {
 		}
 	}
 	if a.Class != p.plan.Class || a.UID != p.plan.UID {
-		return inLayer(Privileges, fmt.Errorf("the guest is user %d in class %s", a.UID, a.Class))
+		return inLayer(Privileges, fmt.Errorf(
+			"the guest runs as user %d in class %s, not as user %d in class %s",
+			a.UID, a.Class, p.plan.UID, p.plan.Class,
+		))
 	}
 
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
 	if err != nil {
-		return fmt.Errorf("the init is gone: %w", err)
+		return fmt.Errorf("the init process has ended: %w", err)
 	}
 	want := fmt.Sprintf("\nUid:\t%[1]d\t%[1]d\t%[1]d\t%[1]d\n", p.plan.HostUID)
 	if !strings.Contains(string(status), want) {

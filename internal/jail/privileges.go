@@ -112,11 +112,11 @@ func setCapabilities(keep uint32) error {
 func checkPrivileges(status map[string]string) error {
 	for _, set := range []string{"CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"} {
 		if bits, err := strconv.ParseUint(status[set], 16, 64); err != nil || bits != 0 {
-			return fmt.Errorf("%s is %q", set, status[set])
+			return fmt.Errorf("the capability set %s is %q, not empty", set, status[set])
 		}
 	}
 	if status["NoNewPrivs"] != "1" {
-		return fmt.Errorf("NoNewPrivs is %q", status["NoNewPrivs"])
+		return fmt.Errorf("NoNewPrivs is %q, not 1", status["NoNewPrivs"])
 	}
 	return nil
 }

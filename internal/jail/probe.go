@@ -45,9 +45,9 @@ const (
 	adviceFull = "for class full, allow this user to create user namespaces: " +
 		"set user.max_user_namespaces above 0; " +
 		"on Ubuntu 23.10 and later set kernel.apparmor_restrict_unprivileged_userns=0 " +
-		"or run as root; in a container use the docker tier or run outside of it"
+		"or run as root; inside a container, use tier docker, or run rlm outside of the container"
 	adviceNested = "class nested needs seccomp, and Linux 6.15 or later, or 6.12 with its " +
-		"updates, with landlock in the list of lsm="
-	adviceCgroup = "for limits of the whole tree, run as root or have a cgroup " +
-		"with memory and pids delegated"
+		"updates, with landlock in the kernel's list lsm="
+	adviceCgroup = "to limit all processes together, run as root, or delegate a cgroup " +
+		"with memory and pids to this user"
 )

@@ -143,7 +143,7 @@ var families = []int{
 func checkFilter(status map[string]string, proxy bool) error {
 	if status["Seccomp"] != "2" {
 		//nolint:staticcheck // the kernel's spelling
-		return fmt.Errorf("Seccomp is %q", status["Seccomp"])
+		return fmt.Errorf("Seccomp is %q, not 2 (filter)", status["Seccomp"])
 	}
 	if err := checkSockets(proxy); err != nil {
 		return err

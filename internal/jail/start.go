@@ -109,7 +109,7 @@ func (c Config) check() error {
 		return fmt.Errorf("program %q must be an absolute path, with its name as first argument",
 			c.Path)
 	case c.Proxy && (c.Profile != Programs || c.MinClass != Full || c.Off&Network != 0):
-		return fmt.Errorf("a proxy needs profile %s and a separate network, so class %s",
+		return fmt.Errorf("a proxy needs profile %s and class %s, which has a separate network",
 			Programs, Full)
 	case c.Worker != "" && !isRegistered(c.Worker):
 		return fmt.Errorf("no worker is registered as %q", c.Worker)

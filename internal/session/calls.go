@@ -238,7 +238,7 @@ func checkValue(value tiers.Value) (tiers.Value, error) {
 		return tiers.Value("null"), nil
 	}
 	if !json.Valid(value) {
-		return nil, errors.New("the host function returned something that is not JSON")
+		return nil, errors.New("the result of the host function is not JSON")
 	}
 	return value, nil
 }

@@ -177,7 +177,7 @@ func (m *Machine) mover(language tiers.Language) (Mover, error) {
 // Import brings a namespace from another tier into a fresh sandbox.
 func (m *Machine) Import(ctx context.Context, state tiers.State) (tiers.Report, error) {
 	if n := m.Accounts.Ordinal(); n > 0 {
-		return tiers.Report{}, fmt.Errorf("cannot import a state after %d snippets", n)
+		return tiers.Report{}, fmt.Errorf("cannot import variables: the sandbox has already run %d snippets", n)
 	}
 	mover, err := m.mover(state.Language)
 	if err != nil {

@@ -35,7 +35,7 @@ func RejectFiles(tier string, cfg tiers.Config) error {
 		Tier:    tier,
 		Missing: what,
 		Effects: tiers.EffectsNeverRan,
-		Reason:  "it has no place for " + what,
+		Reason:  "it does not support " + what,
 	}
 }
 
@@ -45,7 +45,7 @@ func nameFiles(c tiers.Config) string {
 	case len(c.Mounts) > 0:
 		return "files of the host (mounts)"
 	case c.Out:
-		return "files that come back"
+		return "files that are copied back (out)"
 	}
 	return ""
 }

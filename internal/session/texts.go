@@ -221,7 +221,7 @@ func listDir(d *bigtext.Dir) Reply {
 
 func (a *Accounts) openFile(d *bigtext.Dir, path string) Reply {
 	if len(path) > maxPath {
-		return fail(fmt.Errorf("cannot open a path of %d bytes: a path has at most %d",
+		return fail(fmt.Errorf("cannot open a path of %d bytes: a path may have at most %d",
 			len(path), maxPath))
 	}
 

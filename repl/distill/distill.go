@@ -41,7 +41,7 @@ type Config struct {
 func (c Config) Check() error {
 	if c.Clusters != 0 && (c.Clusters < 2 || c.Clusters > mostClusters) {
 		return fmt.Errorf(
-			"%d clusters make no sense: give 2 to %d, or 0 for the default", c.Clusters,
+			"the maximum number of clusters is %d: give 2 to %d, or 0 for the default", c.Clusters,
 			mostClusters,
 		)
 	}

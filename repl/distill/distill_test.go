@@ -301,11 +301,11 @@ func TestWhatBreaksIsAnError(t *testing.T) {
 		t.Errorf("got %+v, %v", r, err)
 	}
 	for says, change := range map[string]func(*distill.Config){
-		"1 clusters":   func(c *distill.Config) { c.Clusters = 1 },
-		"is negative":  func(c *distill.Config) { c.Run.Budget.Calls = -1 },
-		"a depth of 9": func(c *distill.Config) { c.Run.MaxDepth = 9 },
-		"price":        func(c *distill.Config) { c.Run.Budget.USD = 1 },
-		"201 clusters": func(c *distill.Config) { c.Clusters = 201 },
+		"clusters is 1":   func(c *distill.Config) { c.Clusters = 1 },
+		"is negative":     func(c *distill.Config) { c.Run.Budget.Calls = -1 },
+		"a depth of 9":    func(c *distill.Config) { c.Run.MaxDepth = 9 },
+		"price":           func(c *distill.Config) { c.Run.Budget.USD = 1 },
+		"clusters is 201": func(c *distill.Config) { c.Clusters = 201 },
 	} {
 		cfg := config(script(t, broken))
 		change(&cfg)

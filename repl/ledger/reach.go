@@ -19,13 +19,13 @@ const reachTime = 30 * time.Second
 // error names every model that cannot be used.
 func CheckModels(ctx context.Context, models Models, names ...string) error {
 	if models == nil {
-		return errors.New("there is no registry of models: set Models")
+		return errors.New("no registry of models: set Models")
 	}
 	names = slices.Clone(names)
 	slices.Sort(names)
 	names = slices.DeleteFunc(slices.Compact(names), func(name string) bool { return name == "" })
 	if len(names) == 0 {
-		return errors.New("there is no model: name one, such as openai/gpt-5")
+		return errors.New("no model: name one, such as openai/gpt-5")
 	}
 
 	ctx, cancel := context.WithTimeoutCause(

@@ -15,7 +15,7 @@ func TestReachNamesEveryModelThatCannotBeUsed(t *testing.T) {
 	}
 	models := unknown{}
 	if err := ledger.CheckModels(t.Context(), models, "", ""); err == nil ||
-		!strings.Contains(err.Error(), "there is no model") {
+		!strings.Contains(err.Error(), "no model: name one") {
 		t.Errorf("got %v", err)
 	}
 	err := ledger.CheckModels(t.Context(), models, "one", "", "two", "one")

@@ -150,7 +150,7 @@ func (c *Config) opikOptions() ([]otlptracehttp.Option, error) {
 	if key != "" && at.Scheme == "http" && !loopback(at.Hostname()) && !c.AllowHTTP {
 		return nil, fmt.Errorf(
 			"cannot send spans to Opik: OPIK_API_KEY would go unencrypted to %s: use https, or "+
-				"allow_http",
+				"set allow_http",
 			at.Host,
 		)
 	}

@@ -143,27 +143,29 @@ func (c Config) withDefaults() Config {
 func (c *Config) validate() error {
 	switch {
 	case c.Models == nil || c.Model == "":
-		return errors.New("there is no model: name one")
+		return errors.New("no model: set Models and Model")
 	case c.Open == nil:
-		return errors.New("there is nothing to run snippets in: set Config.Open")
+		return errors.New("cannot run snippets: set Config.Open")
 	case slices.Min([]int{
 		c.MaxIterations, c.MaxLLMCalls, c.MaxContextChars, c.MaxOutputChars, c.CallsAtOnce,
 		c.SubagentMaxTokens, c.MaxReply,
 	}) < 0 || c.Timeout < 0:
-		return errors.New("a bound is negative: give a positive value, or 0 for the default")
+		return errors.New("Timeout or a maximum is negative: " +
+			"give a positive value, or 0 for the default")
 	case c.Limits.Wall != c.Timeout:
 		return fmt.Errorf(
-			"snippets have two limits of time, %v and %v: set Config.Timeout alone", c.Limits.Wall,
+			"Limits.Wall is %v, but Timeout is %v: set only Timeout", c.Limits.Wall,
 			c.Timeout,
 		)
 	case c.Budget.Calls != int64(c.MaxLLMCalls):
 		return fmt.Errorf(
-			"there are two limits of calls, %d and %d: set Config.MaxLLMCalls alone",
+			"Budget.Calls is %d, but MaxLLMCalls is %d: set only MaxLLMCalls",
 			c.Budget.Calls, c.MaxLLMCalls,
 		)
 	case !(*c.SubagentTemperature >= 0 && *c.SubagentTemperature <= 2):
 		return fmt.Errorf(
-			"a temperature of %v makes no sense: give a number from 0 to 2", *c.SubagentTemperature,
+			"the sub-agent's temperature is %v: give a number from 0 to 2",
+			*c.SubagentTemperature,
 		)
 	}
 

@@ -70,21 +70,21 @@ func braced(names []string) []string {
 
 func TestBadConfigurationsEndBeforeAnyWork(t *testing.T) {
 	for want, change := range map[string]func(*reflect.Config){
-		"name one":            func(c *reflect.Config) { c.Model = "" },
-		"nobody":              func(c *reflect.Config) { c.SubagentModel = "nobody" },
-		"set Config.Open":     func(c *reflect.Config) { c.Open = nil },
-		"a bound is negative": func(c *reflect.Config) { c.MaxIterations = -1 },
-		"two limits of time":  func(c *reflect.Config) { c.Timeout, c.Limits.Wall = time.Second, time.Minute },
-		"two limits of calls": func(c *reflect.Config) { c.MaxLLMCalls, c.Budget.Calls = 5, 6 },
-		"temperature":         func(c *reflect.Config) { c.SubagentTemperature = pointer(-1.0) },
+		"set Models and Model":  func(c *reflect.Config) { c.Model = "" },
+		"nobody":                func(c *reflect.Config) { c.SubagentModel = "nobody" },
+		"set Config.Open":       func(c *reflect.Config) { c.Open = nil },
+		"a maximum is negative": func(c *reflect.Config) { c.MaxIterations = -1 },
+		"set only Timeout":      func(c *reflect.Config) { c.Timeout, c.Limits.Wall = time.Second, time.Minute },
+		"set only MaxLLMCalls":  func(c *reflect.Config) { c.MaxLLMCalls, c.Budget.Calls = 5, 6 },
+		"temperature":           func(c *reflect.Config) { c.SubagentTemperature = pointer(-1.0) },
 		"lacks {step_count}": func(c *reflect.Config) {
 			c.PromptTemplate = strings.Join(braced(reflect.PromptVariables()[:11]), "")
 		},
-		"a brace alone":         func(c *reflect.Config) { c.PromptTemplate = "{question_length" },
-		"there are only":        func(c *reflect.Config) { c.PromptTemplate = "{answer.__class__}" },
-		"price of model":        func(c *reflect.Config) { c.Budget.USD = 1 },
-		"a budget is negative":  func(c *reflect.Config) { c.Budget.Tokens = -1 },
-		"name a folder without": func(c *reflect.Config) { c.Trace = "main_test.go" },
+		"a single brace":                    func(c *reflect.Config) { c.PromptTemplate = "{question_length" },
+		"use only":                          func(c *reflect.Config) { c.PromptTemplate = "{answer.__class__}" },
+		"price of model":                    func(c *reflect.Config) { c.Budget.USD = 1 },
+		"a limit of the budget is negative": func(c *reflect.Config) { c.Budget.Tokens = -1 },
+		"name a folder without":             func(c *reflect.Config) { c.Trace = "main_test.go" },
 	} {
 		t.Run(want, func(t *testing.T) {
 			m := &models{}

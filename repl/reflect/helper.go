@@ -68,7 +68,7 @@ func (h *helper) Ask(ctx context.Context, q answers.Query, mode string) (json.Ra
 	if h.disabled {
 		if q.Schema != nil {
 			return nil, errors.New(
-				"ask_llm is disabled, so it has no value for a schema: analyse with code",
+				"ask_llm is disabled and cannot return a typed value: analyse with code",
 			)
 		}
 		return json.Marshal(disabledText)

@@ -128,7 +128,7 @@ func TestADisabledSubagentSaysSo(t *testing.T) {
 	cfg.NoSubagent = true
 	answered(t, cfg)
 	const text = "(ask_llm disabled - analyze with code)" //nolint:misspell // as models know it
-	holds(t, m.told(t, 2), text+" "+text+" ['"+text+"']", "no value for a schema")
+	holds(t, m.told(t, 2), text+" "+text+" ['"+text+"']", "cannot return a typed value")
 	if len(m.asked) != 0 {
 		t.Errorf("%d calls were made", len(m.asked))
 	}

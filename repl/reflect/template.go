@@ -109,12 +109,12 @@ func fill(template string, values map[string]string) (string, error) {
 
 		name, after, closed := strings.Cut(rest, "}")
 		if brace == "}" || !closed {
-			return "", errors.New("the prompt template has a brace alone: write it twice, {{ or }}")
+			return "", errors.New("the prompt template has a single brace: write it twice, {{ or }}")
 		}
 		value, known := values[name]
 		if !known {
 			return "", fmt.Errorf(
-				"the prompt template has the variable {%s}, and there are only: %s",
+				"the prompt template has the unknown variable {%s}: use only %s",
 				agenttrace.Shorten(name, 60), strings.Join(promptVariables(), ", "),
 			)
 		}

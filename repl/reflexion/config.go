@@ -86,20 +86,21 @@ func (c Config) withDefaults() Config {
 func (c *Config) validate() error {
 	switch {
 	case strings.TrimSpace(c.Task) == "":
-		return errors.New("there is no task")
+		return errors.New("the task is empty")
 	case c.Models == nil || c.Model == "":
-		return errors.New("there is no model: name one")
+		return errors.New("no model: set Models and Model")
 	case c.MaxIterations < 1 || c.MaxIterations > mostIterations:
 		return fmt.Errorf(
-			"%d iterations make no sense: give 1 to %d, or 0 for the default", c.MaxIterations,
+			"the maximum number of drafts is %d: give 1 to %d, or 0 for the default", c.MaxIterations,
 			mostIterations,
 		)
 	case c.Judges < 1 || c.Judges > mostJudges:
 		return fmt.Errorf(
-			"%d judges make no sense: give 1 to %d, or 0 for the default", c.Judges, mostJudges,
+			"the number of judges is %d: give 1 to %d, or 0 for the default", c.Judges, mostJudges,
 		)
 	case c.CallsAtOnce < 0 || c.MaxReply < 0:
-		return errors.New("a bound is negative: give a positive value, or 0 for the default")
+		return errors.New("CallsAtOnce or MaxReply is negative: " +
+			"give a positive value, or 0 for the default")
 	}
 
 	return c.Memory.validate()

@@ -212,12 +212,12 @@ func TestDraftsThatAreNone(t *testing.T) {
 
 func TestBadConfigurationsEndBeforeAnyWork(t *testing.T) {
 	for name, change := range map[string]func(*reflexion.Config){
-		"there is no task":          func(c *reflexion.Config) { c.Task = " " },
-		"there is no model":         func(c *reflexion.Config) { c.Model = "" },
+		"the task is empty":         func(c *reflexion.Config) { c.Task = " " },
+		"no model: set":             func(c *reflexion.Config) { c.Model = "" },
 		"unknown provider":          func(c *reflexion.Config) { c.JudgeModel = "nobody" },
-		"101 iterations":            func(c *reflexion.Config) { c.MaxIterations = 101 },
-		"-1 judges":                 func(c *reflexion.Config) { c.Judges = -1 },
-		"bound is negative":         func(c *reflexion.Config) { c.MaxReply = -1 },
+		"drafts is 101":             func(c *reflexion.Config) { c.MaxIterations = 101 },
+		"judges is -1":              func(c *reflexion.Config) { c.Judges = -1 },
+		"MaxReply is negative":      func(c *reflexion.Config) { c.MaxReply = -1 },
 		"budget is negative":        func(c *reflexion.Config) { c.Budget.Calls = -1 },
 		"price":                     func(c *reflexion.Config) { c.Budget.USD = 1 },
 		"confidence of 2":           func(c *reflexion.Config) { c.Memory.Facts[0].Confidence = 2 },

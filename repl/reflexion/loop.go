@@ -269,7 +269,7 @@ func (l *loop) judge(ctx context.Context, i *Iteration, cut bool) (*Critique, er
 	critique := mergeCritiques(readable, unreadable)
 	text, err := json.Marshal(critique)
 	if err != nil {
-		return nil, fmt.Errorf("cannot tell of a critique: %w", err)
+		return nil, fmt.Errorf("cannot encode a critique: %w", err)
 	}
 	l.tell(ledger.Event{
 		Kind: ledger.EventVerdict, Status: "the draft " + critique.String(), Text: string(text),

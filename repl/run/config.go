@@ -157,26 +157,27 @@ func (c Config) WithDefaults() Config {
 func (c *Config) validate() error {
 	switch {
 	case c.Question == "":
-		return errors.New("there is no question")
+		return errors.New("the question is empty")
 	case c.Models == nil || c.Model == "":
-		return errors.New("there is no model: name one")
+		return errors.New("no model: set Models and Model")
 	case c.Open == nil:
-		return errors.New("there is nothing to run snippets in: set Config.Open")
+		return errors.New("cannot run snippets: set Config.Open")
 	case c.MaxDepth > mostDepth && !c.AllowDeep:
 		return fmt.Errorf(
 			"a depth of %d is more than %d, and costs grow with each level: set allow_deep to allow it",
 			c.MaxDepth, mostDepth,
 		)
 	case c.MaxTurns < 0 || c.FeedbackChars < 0 || c.CallsAtOnce < 0 || c.LoopsAtOnce < 0 || c.MaxReply < 0:
-		return errors.New("a bound is negative: give a positive value, or 0 for the default")
+		return errors.New("MaxTurns, FeedbackChars, CallsAtOnce, LoopsAtOnce or MaxReply is negative: " +
+			"give a positive value, or 0 for the default")
 	case !(c.CompactAt > 0 && c.CompactAt <= 1) || !(c.BypassShare > 0 && c.BypassShare <= 1):
-		return errors.New("a share of the window is a number above 0, up to 1")
+		return errors.New("CompactAt and BypassShare must be above 0 and at most 1")
 	case math.IsNaN(c.Budget.USD):
 		return errors.New("the budget in US dollars is not a number")
 	case c.Schema != nil && c.Signature != "":
-		return errors.New("both a schema and a signature are given: one contract is enough")
+		return errors.New("Schema and Signature are both set: set only one")
 	case c.Fields != nil && c.Signature == "":
-		return errors.New("there are fields and no signature that names them")
+		return errors.New("Fields is set, but Signature is empty: set both")
 	}
 
 	return c.Limits.Validate()
@@ -201,12 +202,12 @@ func (c *Config) contract() (*schema.Contract, error) {
 		}
 		for _, f := range inputs {
 			if _, ok := c.Fields[f.Name]; !ok && c.Fields != nil {
-				return nil, fmt.Errorf("the signature's input %q has no value", f.Name)
+				return nil, fmt.Errorf("the signature has the input %q, but Fields has no value for it", f.Name)
 			}
 		}
 		for name := range c.Fields {
 			if !slices.ContainsFunc(inputs, func(f schema.Field) bool { return f.Name == name }) {
-				return nil, fmt.Errorf("the signature has no input %q", name)
+				return nil, fmt.Errorf("Fields has %q, but the signature has no such input", name)
 			}
 		}
 		return output, nil

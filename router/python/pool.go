@@ -184,7 +184,7 @@ func (w *worker) analyse(
 	case err != nil:
 		return router.Verdict{}, false, err
 	case r.Status == tiers.StatusLimit:
-		why := fmt.Sprintf("it takes too much to analyse: the %s limit was reached", r.Limit)
+		why := fmt.Sprintf("the analysis of it exceeded the %s limit", r.Limit)
 		return router.Verdict{Unknown: why}, false, nil
 	case r.Status == tiers.StatusCrashed:
 		return router.Verdict{Unknown: "it broke the parser"}, false, nil

@@ -42,7 +42,7 @@ func run(args []string, stdout, stderr io.Writer) error {
 	case err != nil:
 		return err
 	case *name == "":
-		return errors.New("say where to write: -o FILE, or -o - for standard output")
+		return errors.New("name the output: -o FILE, or -o - for standard output")
 	case flags.NArg() > 0:
 		return fmt.Errorf("unexpected argument %q", flags.Arg(0))
 	}

@@ -38,7 +38,7 @@ func TestRunWritesToStandardOutput(t *testing.T) {
 func TestRunRefuses(t *testing.T) {
 	for want, args := range map[string][]string{
 		"invalid size":        {"-bytes", "lots", "-o", "-"},
-		"say where to write":  {"-bytes", "1kB"},
+		"name the output":     {"-bytes", "1kB"},
 		"unexpected argument": {"-o", "-", "more"},
 		"not defined":         {"-colour"},
 	} {

@@ -50,7 +50,7 @@ function why(module, text) {
 function causes(module,    i, text, all) {
   for (i = 1; i <= kinds[module]; i++) {
     text = order[module, i]
-    all = all (i > 1 ? "; " : "") times[module, text] " " text
+    all = all (i > 1 ? "; " : "") times[module, text] ": " text
   }
   return all
 }

@@ -33,7 +33,8 @@ func readAttestation(line []byte) (attestation, error) {
 	var a attestation
 	if len(line) > maxAttestation {
 		return a, fmt.Errorf(
-			"cannot read a container's attestation: it has %d bytes", len(line),
+			"cannot read a container's attestation: it has %d bytes, more than %d",
+			len(line), maxAttestation,
 		)
 	}
 

@@ -114,7 +114,9 @@ func (g *gate) listener(ctx context.Context) (net.Listener, error) {
 	at, ok := listener.Addr().(*net.TCPAddr)
 	if !ok || !at.IP.IsLoopback() || at.Port != proxyPort {
 		return nil, errors.Join(
-			fmt.Errorf("a container's proxy listens on %s", listener.Addr()), listener.Close(),
+			fmt.Errorf("a container's proxy listens on %s, not on loopback port %d",
+				listener.Addr(), proxyPort),
+			listener.Close(),
 		)
 	}
 

@@ -127,7 +127,7 @@ func resolve(name string) (string, fs.FileInfo, error) {
 	case !info.IsDir() && !info.Mode().IsRegular():
 		return "", nil, errors.New("it is neither a file nor a folder")
 	case within(source, secret):
-		return "", nil, errors.New("it is part of the host's system")
+		return "", nil, errors.New("it is one of the host's system folders")
 	case info.IsDir():
 		return source, info, checkFolder(source)
 	}

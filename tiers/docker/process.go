@@ -73,7 +73,7 @@ func (t *Tier) start(ctx context.Context, n needs) (*process, error) {
 		return nil, err
 	}
 	if n.proxy != nil && setup.facts.GVisor {
-		return nil, reject("a container with a separate kernel cannot hand a listener over")
+		return nil, reject("a container with a separate kernel (runsc) cannot reach allowed hosts")
 	}
 
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)

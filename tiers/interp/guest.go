@@ -186,7 +186,7 @@ func describeImpure(why string) string {
 	if why == "" {
 		return ""
 	}
-	return "it may give something else when it runs again: " + why
+	return "it may give a different result when it runs again: " + why
 }
 
 // replay runs the session's snippets in a fresh worker, and checks that each does the same

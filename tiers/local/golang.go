@@ -75,7 +75,9 @@ func findGo(ctx context.Context, name, cache string) (*toolchain, error) {
 
 	lines := strings.Split(strings.TrimSpace(said), "\n")
 	if len(lines) != 3 || !filepath.IsAbs(lines[2]) {
-		return nil, fmt.Errorf("cannot use %s: it does not know its own paths", path)
+		return nil, fmt.Errorf(
+			"cannot use %s: `go env` did not report GOROOT, GOVERSION and GOTOOLDIR", path,
+		)
 	}
 	t.root, t.version, t.tools = lines[0], version.Lang(lines[1]), filepath.Clean(lines[2])
 	if version.Compare(t.version, oldest) < 0 {

@@ -90,7 +90,7 @@ func TestOlderPythons(t *testing.T) {
 func TestProbeSaysWhatToDo(t *testing.T) {
 	for python, want := range map[string]string{
 		"no-such-python": "install one, or name it with --python",
-		"/bin/true":      "cannot parse the description of /bin/true",
+		"/bin/true":      "cannot use /bin/true: cannot parse its report",
 		"/no/such/place": "install one, or name it with --python",
 	} {
 		err := newTier(t, local.Options{Python: python, Warm: -1}).Probe(t.Context())

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -99,12 +98,15 @@ func findPython(ctx context.Context, name string) (*python, error) {
 
 	if stdout.Len() > maxAnswer {
 		return nil, fmt.Errorf(
-			"cannot use %s: its description of itself is longer than %d bytes", path, maxAnswer,
+			"cannot use %s: its report about its version and paths is longer than %d bytes",
+			path, maxAnswer,
 		)
 	}
 	var a answer
 	if err := json.Unmarshal(stdout.Bytes(), &a); err != nil {
-		return nil, fmt.Errorf("cannot parse the description of %s: %w", path, err)
+		return nil, fmt.Errorf(
+			"cannot use %s: cannot parse its report about its version and paths: %w", path, err,
+		)
 	}
 
 	return a.python(path)
@@ -120,7 +122,9 @@ func (a answer) python(name string) (*python, error) {
 	}
 
 	if !filepath.IsAbs(a.Executable) {
-		return nil, errors.New("cannot use the host's Python: it does not know its own path")
+		return nil, fmt.Errorf(
+			"cannot use %s: sys.executable is %q, not an absolute path", name, a.Executable,
+		)
 	}
 	for _, half := range a.Halves {
 		a.Modules = slices.DeleteFunc(

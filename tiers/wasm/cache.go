@@ -90,7 +90,7 @@ func readHead(f *os.File, key string) (cachedHead, error) {
 	}
 	if head.Key != key || head.Size == 0 || head.Size > 1<<30 || head.Size%pageSize != 0 ||
 		info.Size() != cacheHead+int64(head.Size) {
-		return head, errors.New("it belongs to another program or is incomplete")
+		return head, errors.New("it was made by another version of the program, or is incomplete")
 	}
 
 	for _, run := range append(head.Runs, head.Layout.Hot...) {

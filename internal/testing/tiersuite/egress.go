@@ -84,7 +84,7 @@ print(fetch('http://inside.example.com/'))
 print(fetch('https://other.example.com/'))`)
 
 	for _, want := range []string{
-		"403 rlm: other.example.com:80 is refused: allowed are allowed.example.com:80",
+		"403 rlm: other.example.com:80 is refused: the allowed hosts are allowed.example.com:80",
 		"10.1.2.3 is not public", "Forbidden by rlm",
 	} {
 		if !strings.Contains(r.Stdout, want) {

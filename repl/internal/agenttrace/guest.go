@@ -28,15 +28,15 @@ func Bind(ctx context.Context, s *repl.Session, t *Trace) error {
 
 	switch {
 	case err != nil:
-		return fmt.Errorf("cannot give the session its trace: %w", err)
+		return fmt.Errorf("cannot pass the trace to the session: %w", err)
 	case ran.Exception != nil:
 		return fmt.Errorf(
-			"cannot give the session its trace: %s: %s", ran.Exception.Type,
+			"cannot pass the trace to the session: %s: %s", ran.Exception.Type,
 			texts.Truncate(ran.Exception.Message, 500),
 		)
 	case record.HasFailed(&ran):
 		return errors.New(
-			"cannot give the session its trace: the snippet ended as " + string(ran.Status),
+			"cannot pass the trace to the session: the snippet ended as " + string(ran.Status),
 		)
 	}
 

@@ -46,7 +46,7 @@ func decodeTrace(data []byte) (located, error) {
 
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
 		return located{}, fmt.Errorf(
-			"cannot read the trace: something comes after its JSON, at byte %d",
+			"cannot read the trace: there is more data after its JSON, at byte %d",
 			decoder.InputOffset(),
 		)
 	}

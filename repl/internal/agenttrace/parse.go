@@ -62,7 +62,7 @@ type AgentStep struct {
 func Parse(data []byte, format string) (Parsed, error) {
 	if !slices.Contains(Formats(), format) {
 		return Parsed{}, fmt.Errorf(
-			"there is no trace format %q: use one of %s", format, formatNames(),
+			"unknown trace format %q: use one of %s", format, formatNames(),
 		)
 	}
 
@@ -83,7 +83,7 @@ func Parse(data []byte, format string) (Parsed, error) {
 	if format == formatAuto {
 		if format = recognise(root); format == formatAuto {
 			return Parsed{}, errors.New(
-				"cannot read the trace: it is of no format that shows by itself: name one of " + formatNames(),
+				"cannot detect the format of the trace: name it, one of " + formatNames(),
 			)
 		}
 	}

@@ -365,7 +365,8 @@ func (p dialects) predict(ctx context.Context, call tiers.Call) (tiers.Value, er
 
 	if len(call.Args) > len(places) {
 		return nil, errors.New(
-			"predict takes the signature and the instructions by place; give the inputs by name",
+			"predict takes at most two positional arguments, the signature and the instructions: " +
+				"pass the inputs by name",
 		)
 	}
 	for i, place := range places {

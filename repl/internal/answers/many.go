@@ -51,7 +51,7 @@ func (p dialects) batch(call tiers.Call, params ...string) ([]Query, error) {
 	}
 
 	if len(prompts) > maxList {
-		return nil, fmt.Errorf("%s: %d prompts are more than %d",
+		return nil, fmt.Errorf("%s: %d prompts, but at most %d are allowed",
 			call.Function, len(prompts), maxList)
 	}
 
@@ -195,7 +195,7 @@ func (p dialects) items(call tiers.Call, params ...string) ([]Query, arguments, 
 	}
 
 	if len(list) > maxList {
-		return nil, a, fmt.Errorf("%s: %d items are more than %d",
+		return nil, a, fmt.Errorf("%s: %d items, but at most %d are allowed",
 			call.Function, len(list), maxList)
 	}
 

@@ -12,9 +12,9 @@ import (
 func CheckBudget(b ledger.Budget) error {
 	switch {
 	case b.Calls < 0 || b.InputTokens < 0 || b.OutputTokens < 0 || b.Tokens < 0 || b.Wall < 0:
-		return errors.New("a budget is negative: give a positive value, or 0 for the default")
+		return errors.New("a limit of the budget is negative: give a positive value, or 0 for the default")
 	case !(b.USD >= 0) || b.USD > 1e9:
-		return fmt.Errorf("a budget of %v US dollars makes no sense: "+
+		return fmt.Errorf("the budget is %v US dollars: "+
 			"give a positive number, or 0 for the default", b.USD)
 	}
 

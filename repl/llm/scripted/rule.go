@@ -85,7 +85,7 @@ func (rule *Rule) check() error {
 	case rule.Delay < 0 || rule.Delay > maxDelay:
 		return fmt.Errorf("the delay %s is not between 0 and %s", rule.Delay, maxDelay)
 	case rule.Usage != nil && !usage.IsPlausible(*rule.Usage):
-		return fmt.Errorf("the usage is impossible: %+v", *rule.Usage)
+		return fmt.Errorf("the usage has negative or implausible numbers: %+v", *rule.Usage)
 	}
 	return nil
 }

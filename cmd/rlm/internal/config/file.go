@@ -85,7 +85,7 @@ func decodeFile(path string, content []byte) (layer, error) {
 func (d *decoder) parse(content []byte) (root *yaml.Node, err error) {
 	defer func() {
 		if r := recover(); r != nil { // the library states its invariants by panics
-			root, err = nil, d.errorAt(nil, fmt.Errorf("this broke the YAML reader: %v", r))
+			root, err = nil, d.errorAt(nil, fmt.Errorf("the YAML reader failed: %v", r))
 		}
 	}()
 
@@ -107,13 +107,13 @@ func (d *decoder) parse(content []byte) (root *yaml.Node, err error) {
 			continue
 		}
 		if root != nil {
-			return nil, d.errorAt(body, errors.New("this is a second document: give one"))
+			return nil, d.errorAt(body, errors.New("the file has a second YAML document: give one"))
 		}
 		if err := d.checkPlain(body, 0); err != nil {
 			return nil, err
 		}
 		if root = body; root.Kind != yaml.MappingNode {
-			return nil, d.errorAt(root, errors.New("give settings, as in max_depth: 2"))
+			return nil, d.errorAt(root, errors.New("the file must be a mapping of settings, such as max_depth: 2"))
 		}
 	}
 }
@@ -130,7 +130,7 @@ func (d *decoder) syntaxError(err error) error {
 			at.Line = min(n, len(d.lines))
 		}
 	}
-	return d.errorAt(at, errors.New("this is not YAML: "+text))
+	return d.errorAt(at, errors.New("the file is not valid YAML: "+text))
 }
 
 // refuseDirectives refuses what may stand before a document.
@@ -149,7 +149,7 @@ func (d *decoder) refuseDirectives() error {
 var (
 	errNotPlain = errors.New("tags, directives and keys with a question mark are not accepted")
 	errAlias    = errors.New("anchors and aliases are not accepted")
-	errTooDeep  = errors.New("this is nested too deep")
+	errTooDeep  = errors.New("lists and mappings are nested too deeply")
 )
 
 // checkPlain refuses what settings have no use for.
@@ -209,7 +209,7 @@ func (d *decoder) readSetting(key, value *yaml.Node) {
 
 func (d *decoder) takeSetting(key, value *yaml.Node) error {
 	if key.Kind != yaml.ScalarNode {
-		return errors.New("the name of a setting is a word")
+		return errors.New("the name of a setting must be a word")
 	}
 	name := key.Value
 	if err := checkKnown(d.table, name); err != nil {
@@ -255,7 +255,7 @@ func textsOf(n *yaml.Node) (map[string]string, error) {
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key := n.Content[i]
 		if _, twice := all[key.Value]; twice || key.Kind != yaml.ScalarNode {
-			return nil, errors.New("a name is given twice, or is not a word")
+			return nil, errors.New("every name must be a word and appear once")
 		}
 
 		text, err := scalarText(n.Content[i+1], "text")
@@ -305,7 +305,7 @@ func scalarText(n *yaml.Node, wanted string) (string, error) {
 	}
 
 	if !fits {
-		return "", fmt.Errorf("this is %s, and it takes %s", kind, describeType(wanted))
+		return "", fmt.Errorf("give %s, not %s", describeType(wanted), kind)
 	}
 	return n.Value, nil
 }
@@ -318,8 +318,8 @@ const (
 	isBool    nodeKind = "true or false"
 	isInt     nodeKind = "a number"
 	isFloat   nodeKind = "a number with a fraction"
-	isNoFloat nodeKind = "not a finite number"
-	isNull    nodeKind = "no value"
+	isNoFloat nodeKind = "infinity or not-a-number"
+	isNull    nodeKind = "an empty value"
 	isList    nodeKind = "a list"
 	isMapping nodeKind = "a mapping"
 )

@@ -372,7 +372,7 @@ func unknownName(what, name string, known []string) error {
 	}
 	meant := spelling.Nearest(name, known)
 	if meant == "" {
-		return fmt.Errorf("there is no %s %s", what, quoted(name))
+		return fmt.Errorf("unknown %s %s", what, quoted(name))
 	}
-	return fmt.Errorf("there is no %s %s; did you mean %s?", what, quoted(name), meant)
+	return fmt.Errorf("unknown %s %s; did you mean %s?", what, quoted(name), meant)
 }

@@ -135,7 +135,7 @@ func (s Setting) assignRaw(raw any) error {
 		}
 		return fmt.Errorf("give one %s, not a mapping", s.Value.Type())
 	}
-	return errors.New("there is no value")
+	return errors.New("the value is missing")
 }
 
 // Sources are where settings come from.

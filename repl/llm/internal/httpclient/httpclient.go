@@ -137,7 +137,7 @@ func checkServer(o Options) (base string, err error) {
 		return "", errors.New("a header contains a character that is not allowed in headers")
 	case isPlain && o.Key.Reveal() != "" && !o.Policy.AllowHTTP:
 		return "", fmt.Errorf(
-			"the key would go to %q unencrypted: use https, or allow http for this provider",
+			"the key would go to %q unencrypted: use https, or set allow_http",
 			u.Host,
 		)
 	}

@@ -83,7 +83,7 @@ func (f *failure) restore() (*llm.Error, error) {
 		return nil, fmt.Errorf("unknown kind of error %q", f.Kind)
 	}
 	if f.Usage != (llm.Usage{}) && !usage.IsPlausible(f.Usage) {
-		return nil, errors.New("the usage is impossible")
+		return nil, errors.New("the usage has negative or implausible numbers")
 	}
 	return &llm.Error{Kind: known, Status: f.Status, Message: f.Message, Usage: f.Usage}, nil
 }

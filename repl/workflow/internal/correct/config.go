@@ -63,7 +63,7 @@ func configOf(with map[string]any) (Config, error) {
 	case json.Number:
 		var err error
 		if cfg.Iterations, err = strconv.Atoi(string(n)); err != nil {
-			return cfg, fmt.Errorf("max_iterations is a whole number: %w", err)
+			return cfg, fmt.Errorf("max_iterations must be a whole number: %w", err)
 		}
 	}
 
@@ -88,7 +88,7 @@ func (c *Config) validate() error {
 	case !slices.Contains([]string{ReturnBest, ReturnLast, Raise}, c.OnFailure):
 		return fmt.Errorf("on_failure is %q: give return_best, return_last or raise", c.OnFailure)
 	case (c.Generator.Action == "") == (c.Generator.Run == ""):
-		return errors.New("the generator has action or run: give one of them")
+		return errors.New("the generator needs exactly one of action and run")
 	}
 
 	return nil
@@ -161,7 +161,7 @@ func verifyEvaluator(with *flow.Tree, typeName string) []*flow.Problem {
 	for _, other := range []string{"schema", "prompt", "model", "examples", "run", "language"} {
 		if value := with.Get(other); value != nil && !belongs(other, kind) {
 			found = append(
-				found, problem(value, "%s has no meaning for an evaluator of type %s", other, kind),
+				found, problem(value, "%s is not used by an evaluator of type %s: remove it", other, kind),
 			)
 		}
 	}
@@ -190,7 +190,7 @@ func verifyExamples(examples *flow.Tree) []*flow.Problem {
 			continue // already reported, or not known yet
 		}
 		if _, err := verdictOf(output.Plain(), judgeContract); err != nil {
-			found = append(found, problem(output, "the output of an example is a verdict: %v", err))
+			found = append(found, problem(output, "the output of an example must be a verdict: %v", err))
 		}
 	}
 	return found
@@ -205,12 +205,12 @@ func verifyCorrect(with *flow.Tree) []*flow.Problem {
 		found = append(
 			found,
 			problem(
-				with, "corrector_action, run or prompt is missing: one of them says how to correct",
+				with, "corrector_action, run or prompt is missing: give one of them",
 			),
 		)
 	case action != nil && run != nil || run != nil && prompt != nil:
 		found = append(
-			found, problem(run, "run stands alone: leave out corrector_action and prompt"),
+			found, problem(run, "run excludes corrector_action and prompt: remove them"),
 		)
 	}
 
@@ -224,7 +224,7 @@ func verifyCorrect(with *flow.Tree) []*flow.Problem {
 				found,
 				problem(
 					key,
-					"there is no parameter of reflection.correct %q: further parameters go to corrector_action",
+					"unknown parameter %q of reflection.correct: only corrector_action takes further parameters",
 					key.Text,
 				),
 			)

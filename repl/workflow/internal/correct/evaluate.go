@@ -50,7 +50,7 @@ func (e *Evaluator) judge(ctx context.Context, r *flow.Run, output any) (any, Ve
 	}
 
 	return output, Verdict{}, fmt.Errorf(
-		"there is no evaluator of type %q: give schema, llm or custom", e.Type,
+		"unknown evaluator type %q: use schema, llm or custom", e.Type,
 	)
 }
 
@@ -226,7 +226,7 @@ func showExample(example map[string]any) ([]llm.Message, error) {
 		return nil, err
 	}
 	if _, err := verdictOf(output, judgeContract); err != nil {
-		return nil, fmt.Errorf("the output of an example is no verdict: %w", err)
+		return nil, fmt.Errorf("the output of an example is not a verdict: %w", err)
 	}
 
 	return []llm.Message{
@@ -258,7 +258,7 @@ func (e *Evaluator) byCode(ctx context.Context, r *flow.Run, output any) (Verdic
 		value, err = r.Prolog(ctx, what, e.Run, values)
 	default:
 		return Verdict{}, fmt.Errorf(
-			"there is no language %q for an evaluator: give python, lua or prolog", e.Language,
+			"unknown language %q of an evaluator: use python, lua or prolog", e.Language,
 		)
 	}
 
@@ -272,11 +272,11 @@ func (e *Evaluator) byCode(ctx context.Context, r *flow.Run, output any) (Verdic
 
 	// Text that is not JSON is refused: a verdict that it only quotes must not count.
 	if text, ok := value.(string); ok && !json.Valid([]byte(text)) {
-		return failVerdict("the evaluator's result is no verdict: it is a text that is not JSON"), nil
+		return failVerdict("the evaluator's result is not a verdict: it is a text that is not JSON"), nil
 	}
 	v, err := verdictOf(value, judgeContract)
 	if err != nil {
-		return failVerdict("the evaluator's result is no verdict: %v", err), nil
+		return failVerdict("the evaluator's result is not a verdict: %v", err), nil
 	}
 
 	return v, nil

@@ -247,9 +247,9 @@ func TestHostileEvaluatorsNeverLetPass(t *testing.T) {
 		{"python", "while True: pass", "the evaluator ended by a limit", soon},
 		{"python", "import ast; ast.literal_eval('(')", "SyntaxError", 0},
 		{"python", "import sys; sys.exit(0)", "the evaluator ended by SystemExit", 0},
-		{"python", "pass", "the evaluator's result is no verdict", 0},
-		{"python", "return {'valid': 'perhaps'}", "the evaluator's result is no verdict: $.valid", 0},
-		{"python", "return {'valid': True, 'score': 3}", "the evaluator's result is no verdict: $.score", 0},
+		{"python", "pass", "the evaluator's result is not a verdict", 0},
+		{"python", "return {'valid': 'perhaps'}", "the evaluator's result is not a verdict: $.valid", 0},
+		{"python", "return {'valid': True, 'score': 3}", "the evaluator's result is not a verdict: $.score", 0},
 		{"lua", "return string.find(string.rep('a', 40), string.rep('.-', 25) " +
 			".. 'b')", "the evaluator ended by the limit of time", soon},
 		{"lua", "local s = 'x' while true do s = s .. s end", "the evaluator ended by the limit of ", soon},
@@ -258,7 +258,7 @@ func TestHostileEvaluatorsNeverLetPass(t *testing.T) {
 		{"prolog", "?- halt.", "the evaluator ended by the end of its interpreter: exit code 0", 0},
 		{"prolog", "?- fail.", "a goal has no solution", 0},
 		{"prolog", "p :- p, p. ?- p.", "the evaluator ended by", soon},
-		{"prolog", "fact(1).", "the evaluator's result is no verdict: $.valid: is missing", 0},
+		{"prolog", "fact(1).", "the evaluator's result is not a verdict: $.valid: is missing", 0},
 	} {
 		t.Run(c.language+" "+c.want, func(t *testing.T) {
 			t.Parallel()
@@ -311,14 +311,14 @@ func TestParametersOfEvaluate(t *testing.T) {
 		"data: 1":                "6:7: schema is missing: an evaluator of type schema needs it",
 		"evaluator_type: llm":    "prompt is missing",
 		"evaluator_type: custom": "run is missing",
-		"evaluator_type: guess":  "evaluator_type is one of",
-		"evaluator_type: custom\nrun: x\nlanguage: cobol": "language is one of",
-		"schema: {}\nprompt: x": "7:15: prompt has no meaning " +
-			"for an evaluator of type schema",
-		"evaluator_type: llm\nprompt: x\nexamples: x":            "examples is a list",
+		"evaluator_type: guess":  "evaluator_type must be one of",
+		"evaluator_type: custom\nrun: x\nlanguage: cobol": "language must be one of",
+		"schema: {}\nprompt: x": "7:15: prompt is not used by " +
+			"an evaluator of type schema",
+		"evaluator_type: llm\nprompt: x\nexamples: x":            "examples must be a list",
 		"evaluator_type: llm\nprompt: x\nexamples: [{input: 1}]": "output is missing",
 		"evaluator_type: llm\nprompt: x\n" +
-			"examples: [{input: 1, output: '{\"valid\": 3}'}]": "the output of an example is a verdict: $.valid",
+			"examples: [{input: 1, output: '{\"valid\": 3}'}]": "the output of an example must be a verdict: $.valid",
 		"shema: {}": "did you mean schema?",
 	} {
 		_, err := evaluate(t, cfg, with, "{}")
@@ -381,10 +381,10 @@ func TestParametersOfCorrect(t *testing.T) {
 	}
 	for with, want := range map[string]string{
 		"data: 1":                             "corrector_action, run or prompt is missing",
-		"run: x\nprompt: y":                   "run stands alone",
-		"prompt: x\nhint: y":                  `there is no parameter of reflection.correct "hint"`,
-		"prompt: x\nerrors: y":                "errors is a list",
-		"data: 1\ncorrector_action: ecko":     "6:25: there is no action \"ecko\"; did you mean echo?",
+		"run: x\nprompt: y":                   "run excludes corrector_action",
+		"prompt: x\nhint: y":                  `unknown parameter "hint" of reflection.correct`,
+		"prompt: x\nerrors: y":                "errors must be a list",
+		"data: 1\ncorrector_action: ecko":     "6:25: unknown action \"ecko\"; did you mean echo?",
 		"data: 1\nrun: \"raise KeyError(1)\"": "the corrector ended by KeyError",
 	} {
 		_, err := corrected(t, cfg, with, "{}")

@@ -82,7 +82,7 @@ func NewActions(more ...Action) (Actions, error) {
 			return nil, errors.New("cannot add an action without a name or without Do")
 		}
 		if _, twice := all[a.Name]; twice {
-			return nil, fmt.Errorf("cannot add action %q: there is one of that name", a.Name)
+			return nil, fmt.Errorf("cannot add action %q: the name is taken", a.Name)
 		}
 		all[a.Name] = a
 	}

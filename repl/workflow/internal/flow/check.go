@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/rlmhq/rlm/repl/internal/evaluators"
 )
@@ -113,7 +114,7 @@ func (c *checker) value(v *Tree, p *Param) {
 		return
 	}
 	if wrong := p.mismatch(v); wrong != "" {
-		c.fail(v, "%s is %s", p.Name, wrong)
+		c.fail(v, "%s must be %s", p.Name, wrong)
 		return
 	}
 
@@ -150,7 +151,7 @@ func (c *checker) fields(v *Tree, p *Param) {
 	default:
 		for _, item := range v.Items {
 			if item.Kind != Object {
-				c.fail(item, "an item of %s is an object", p.Name)
+				c.fail(item, "an item of %s must be an object", p.Name)
 				continue
 			}
 			c.members(item, p.Fields, false, "key of "+p.Name)
@@ -164,7 +165,7 @@ func (c *checker) step(v *Tree, p *Param) {
 	switch {
 	case (action == nil) == (run == nil):
 		c.fail(
-			v, "%s has action, the name of an action, or run, Python code: give one of them",
+			v, "%s needs exactly one of action (the name of an action) and run (Python code)",
 			p.Name,
 		)
 	case run != nil:
@@ -172,7 +173,7 @@ func (c *checker) step(v *Tree, p *Param) {
 			v, []Param{{Name: stepRun, Type: CodeType}}, false, "key of "+p.Name+" beside run",
 		)
 	case action.Kind != Text:
-		c.fail(action, "action is the name of an action")
+		c.fail(action, "action must be the name of an action")
 	default:
 		c.use(action, without(v, stepAction))
 	}
@@ -216,7 +217,7 @@ func (c *checker) readTemplates(ctx context.Context) error {
 	}
 	mistakes, err := evaluators.Jail{}.CheckTemplates(ctx, texts)
 	if err != nil {
-		return fmt.Errorf("cannot look at the templates: %w", err)
+		return fmt.Errorf("cannot check the templates: %w", err)
 	}
 
 	for _, m := range mistakes {
@@ -247,7 +248,7 @@ func (p *Param) mismatch(v *Tree) string {
 	switch p.Type {
 	case TextType:
 		if p.Values != nil && !contains(p.Values, v.Text) {
-			return "one of " + fmt.Sprint(p.Values) + ", not " + quoteName(v.Text)
+			return "one of " + strings.Join(p.Values, ", ") + ", not " + quoteName(v.Text)
 		}
 	case WholeType:
 		number, _ := v.scalar.(json.Number)
@@ -290,6 +291,6 @@ func (p *Param) article() string {
 	case NumberType:
 		return "a number"
 	default:
-		return "another value"
+		return "a value of another type"
 	}
 }

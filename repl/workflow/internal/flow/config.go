@@ -74,7 +74,8 @@ func (c Config) withDefaults() (Config, error) {
 		c.CallsAtOnce = DefaultCallsAtOnce
 	}
 	if c.CallsAtOnce < 0 || c.MaxReply < 0 {
-		return c, errors.New("a bound is negative: give a positive value, or 0 for the default")
+		return c, errors.New("CallsAtOnce or MaxReply is negative: " +
+			"give a positive value, or 0 for the default")
 	}
 
 	return c, c.Limits.Validate()
@@ -105,7 +106,8 @@ func (c *Config) resolve(name string) (string, error) {
 		return "", errors.New(noModel)
 	case !slices.Contains(c.allowed(), name):
 		return "", fmt.Errorf(
-			"the file asks for the model %s, which is not allowed: allow it, or say which one is asked instead",
+			"the file names the model %s, which is not allowed: add it with --allowed-models, "+
+				"or replace it with --model-for",
 			quoteName(name),
 		)
 	}

@@ -73,11 +73,16 @@ func shortenText(text string, limit int) string {
 }
 
 // describeUnknown says that a name is unknown, and suggests a known one.
+// what may end in an owner, as in "key of a node".
 func describeUnknown(what, name string, known []string) string {
-	if meant := spelling.Nearest(name, known); meant != "" {
-		return fmt.Sprintf("there is no %s %s; did you mean %s?", what, quoteName(name), meant)
+	what, owner, hasOwner := strings.Cut(what, " of ")
+	text := "unknown " + what + " " + quoteName(name)
+	if hasOwner {
+		text += " of " + owner
 	}
-	return fmt.Sprintf(
-		"there is no %s %s; there are %s", what, quoteName(name), strings.Join(known, ", "),
-	)
+
+	if meant := spelling.Nearest(name, known); meant != "" {
+		return text + "; did you mean " + meant + "?"
+	}
+	return text + ": use one of " + strings.Join(known, ", ")
 }

@@ -96,7 +96,7 @@ func (r *Run) openPython(ctx context.Context) (err error) {
 		return nil
 	}
 	if r.cfg.Open == nil {
-		return errors.New("there is nothing to run code in: set Config.Open")
+		return errors.New("cannot run code: set Config.Open")
 	}
 
 	r.python, err = repl.OpenSession(ctx, repl.SessionConfig{
@@ -115,7 +115,7 @@ func (c *Code) result(ran *ledger.Snippet) (any, error) {
 		if err != nil {
 			return nil, &ProgramError{
 				What: c.What, Type: "ValueError",
-				Message: "what it returns is not JSON: " + err.Error(),
+				Message: "the returned value is not JSON: " + err.Error(),
 			}
 		}
 		return value, nil

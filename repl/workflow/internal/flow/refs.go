@@ -77,7 +77,7 @@ const prefix = "file-"
 func (b *bundle) attach(whole any) (any, error) {
 	document, ok := whole.(map[string]any)
 	if !ok {
-		return nil, errors.New("a schema with references is an object")
+		return nil, errors.New("a schema with references must be an object")
 	}
 	defs, _ := document["$defs"].(map[string]any)
 	all := maps.Clone(b.parts)
@@ -85,7 +85,7 @@ func (b *bundle) attach(whole any) (any, error) {
 	for name, def := range defs {
 		if _, taken := all[name]; taken {
 			return nil, fmt.Errorf(
-				"%q is a name of this program's own under \"$defs\": choose another", name,
+				"the name %q under \"$defs\" is reserved: choose another", name,
 			)
 		}
 		all[name] = def
@@ -111,7 +111,7 @@ func (b *bundle) rewrite(document any, file string, depth int) (any, error) {
 			case key == "$ref" && isText:
 				made[key], err = b.reference(text, file)
 			case isText && file != "" && (key == "$id" || key == "$anchor" || key == "$schema"):
-				err = fmt.Errorf("%s has %q: leave it out of a file that is referred to", file, key)
+				err = fmt.Errorf("%s has %q: remove it; a referenced file must not have it", file, key)
 			default:
 				made[key], err = b.rewrite(value, file, depth+1)
 			}
@@ -161,7 +161,8 @@ func (b *bundle) reference(ref, file string) (string, error) {
 	}
 	if fragment != "" && !strings.HasPrefix(fragment, "/") {
 		return "", fmt.Errorf(
-			"the reference %s: after # stands a path, such as #/$defs/user", quoteName(ref),
+			"the reference %s: the part after # must be a path, such as #/$defs/user",
+			quoteName(ref),
 		)
 	}
 
@@ -171,10 +172,10 @@ func (b *bundle) reference(ref, file string) (string, error) {
 // load reads one file into the bundle.
 func (b *bundle) load(target string) error {
 	if b.folder == "" {
-		return errors.New("there is no folder to read files from")
+		return errors.New("the workflow was not read from a folder, so its schemas cannot refer to files")
 	}
 	if len(b.names) >= maxRefFiles {
-		return fmt.Errorf("more than %d files are referred to", maxRefFiles)
+		return fmt.Errorf("the schemas refer to more than %d files", maxRefFiles)
 	}
 
 	root, err := os.OpenRoot(b.folder)

@@ -177,7 +177,7 @@ func (r *Run) checkModels(ctx context.Context, f *File, explicitUSD bool) error 
 		names[r.cfg.Model] = true
 	}
 	if len(names) > 0 && r.cfg.Models == nil {
-		return errors.New("there is no registry of models: set Config.Models")
+		return errors.New("no registry of models: set Config.Models")
 	}
 
 	all := slices.Sorted(maps.Keys(names))
@@ -261,7 +261,7 @@ func (r *Run) Set(values map[string]any) error {
 
 	if len(data) > maxState {
 		return fmt.Errorf(
-			"the state would have %d bytes, more than %d: keep less in it", len(data), maxState,
+			"the state would have %d bytes, more than %d: store less in it", len(data), maxState,
 		)
 	}
 

@@ -120,7 +120,7 @@ func TestAFileAsksOnlyModelsThatAreAllowed(t *testing.T) {
 	).Run(t.Context(), config(models), nil)
 	var found *flow.FileError
 	if !errors.As(err, &found) || !strings.HasPrefix(
-		err.Error(), `w.yaml:5:14: the file asks for the model "expensive/one"`,
+		err.Error(), `w.yaml:5:14: the file names the model "expensive/one"`,
 	) {
 		t.Errorf("got %v", err)
 	}
@@ -186,8 +186,8 @@ func TestHowRunsEnd(t *testing.T) {
 			"    with: {prompt: \"{{ state.a.b.c " +
 			"}}\"}\n", config(says("x")), ledger.StatusFailed, "the template ended by an error"},
 		"not a text": {"nodes:\n  - name: n\n    uses: llm.call\n" +
-			"    with: {prompt: \"{{ [1] }}\"}\n", config(says("x")), ledger.StatusFailed, "prompt is a text"},
-		"nothing to do": {run("return 1"), flow.Config{}, ledger.StatusFailed, "nothing to run code in"},
+			"    with: {prompt: \"{{ [1] }}\"}\n", config(says("x")), ledger.StatusFailed, "prompt must be a text"},
+		"nothing to do": {run("return 1"), flow.Config{}, ledger.StatusFailed, "cannot run code: set"},
 	} {
 		outcome, err := parse(t, c.source).Run(t.Context(), c.cfg, nil)
 		if outcome.Status != c.status || !strings.Contains(outcome.Reason, c.says) ||

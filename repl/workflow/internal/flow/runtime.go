@@ -57,7 +57,7 @@ func (r *Run) ready(
 	}
 	members, ok := rendered.(map[string]any)
 	if !ok {
-		return nil, errors.New("the parameters are no object any more")
+		return nil, errors.New("the rendered parameters are not an object")
 	}
 
 	for name, value := range members {
@@ -227,7 +227,7 @@ func (r *Run) TypedAll(ctx context.Context, a calls.Ask) ([]any, error) {
 // fill completes a question with its model and its place in the file.
 func (r *Run) fill(a *calls.Ask) error {
 	if r.cfg.Models == nil {
-		return errors.New("there are no models here")
+		return errors.New("cannot ask a model: set Config.Models")
 	}
 	model, err := r.Model(a.Model)
 	if err != nil {

@@ -119,7 +119,7 @@ func parseTree(source []byte) (tree *Tree, wrong *Problem) {
 	defer func() {
 		if r := recover(); r != nil { // the library states its invariants by panics
 			tree, wrong = nil, &Problem{
-				Line: 1, Column: 1, Message: fmt.Sprintf("the file broke the YAML reader: %v", r),
+				Line: 1, Column: 1, Message: fmt.Sprintf("the YAML reader failed: %v", r),
 			}
 		}
 	}()
@@ -135,7 +135,7 @@ func parseTree(source []byte) (tree *Tree, wrong *Problem) {
 
 	if err := decoder.Decode(&more); err == nil {
 		return nil, &Problem{
-			Line: more.Line, Column: more.Column, Message: "there is a second document: give one",
+			Line: more.Line, Column: more.Column, Message: "the file has a second document: give one",
 		}
 	} else if !errors.Is(err, io.EOF) {
 		return nil, yamlProblem(err)
@@ -178,13 +178,13 @@ func problemAt(n *yaml.Node, format string, args ...any) *Problem {
 func (p *planter) plant(n *yaml.Node, depth int) (*Tree, *Problem) {
 	if p.parts++; p.parts > maxParts {
 		return nil, problemAt(
-			n, "the file has more than %d values, what aliases stand for counted each time",
+			n, "the file has more than %d values, with each use of an alias counted",
 			maxParts,
 		)
 	}
 
 	if depth > maxDepth {
-		return nil, problemAt(n, "this is nested more than %d levels deep", maxDepth)
+		return nil, problemAt(n, "the value is nested more than %d levels deep", maxDepth)
 	}
 	t := &Tree{Line: max(1, n.Line), Column: max(1, n.Column)}
 	switch n.Kind {
@@ -206,7 +206,7 @@ func (p *planter) plant(n *yaml.Node, depth int) (*Tree, *Problem) {
 	case yaml.ScalarNode:
 		return t, p.scalar(t, n)
 	default:
-		return nil, problemAt(n, "this kind of YAML is not taken here")
+		return nil, problemAt(n, "this kind of YAML node is not allowed")
 	}
 }
 
@@ -218,7 +218,7 @@ func (p *planter) members(t *Tree, n *yaml.Node, depth int) *Problem {
 		if name.Tag == "!!merge" {
 			return problemAt(
 				name,
-				"merge keys are not taken here: write the members out, or use an alias for the whole value",
+				"merge keys are not allowed: write the members out, or use an alias for the whole value",
 			)
 		}
 
@@ -230,10 +230,10 @@ func (p *planter) members(t *Tree, n *yaml.Node, depth int) *Problem {
 			key.Kind, key.Text = Text, name.Value // as in 2026: or true:
 		}
 		if key.Kind != Text {
-			return problemAt(name, "a key is a text")
+			return problemAt(name, "a key must be a text")
 		}
 		if seen[key.Text] {
-			return problemAt(name, "the key %s is there twice", quoteName(key.Text))
+			return problemAt(name, "the key %s appears twice", quoteName(key.Text))
 		}
 
 		seen[key.Text] = true
@@ -274,11 +274,11 @@ func (p *planter) scalar(t *Tree, n *yaml.Node) *Problem {
 		t.scalar = json.Number(fmt.Sprint(v))
 	case float64:
 		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return problemAt(n, "%s is no number that JSON has", n.Value)
+			return problemAt(n, "%s is not a number in JSON", n.Value)
 		}
 		t.scalar = json.Number(strconv.FormatFloat(v, 'g', -1, 64))
 	default:
-		return problemAt(n, "a value of the tag %s is not taken here", quoteName(n.Tag))
+		return problemAt(n, "the tag %s is not allowed", quoteName(n.Tag))
 	}
 
 	return nil

@@ -76,7 +76,7 @@ func (m *Module) Imports() ([]Import, error) {
 func readImport(r *reader) Import {
 	imp := Import{Module: r.name(), Name: r.name()}
 	if kind := Kind(r.byte()); kind != KindFunc {
-		r.fail(fmt.Errorf("%s.%s is no function", imp.Module, imp.Name))
+		r.fail(fmt.Errorf("%s.%s is not a function", imp.Module, imp.Name))
 	}
 	r.u32() // its type
 	return imp

@@ -37,7 +37,7 @@ const (
 )
 
 // ErrFlood reports a stream beyond the limits.
-var ErrFlood = errors.New("the sandbox has more files than allowed")
+var ErrFlood = errors.New("the sandbox's files exceed a limit")
 
 // Unpack writes the files of a tar stream into dir, which is created if it does not exist
 // and must be empty. After an error, the files written so far stay.
@@ -190,7 +190,7 @@ func plainName(name string) (plain, why string) {
 	case len(name) > maxName:
 		return "", "its name is too long"
 	case !utf8.ValidString(name) || strings.ContainsFunc(name, isDeceptive):
-		return "", "its name has characters that mean something elsewhere"
+		return "", "its name has a separator of another system, or control characters"
 	case strings.HasPrefix(name, "/"):
 		return "", "its name is absolute"
 	}
@@ -202,7 +202,7 @@ func plainName(name string) (plain, why string) {
 	case !filepath.IsLocal(filepath.FromSlash(plain)):
 		return "", "its name leads out of the folder"
 	case strings.Count(plain, "/") >= maxDepth:
-		return "", "it lies too deep"
+		return "", "it lies below too many folders"
 	}
 	return plain, ""
 }

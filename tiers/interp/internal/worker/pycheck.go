@@ -23,7 +23,7 @@ type pyCheck struct {
 type doubt struct{ reason string }
 
 func (c *pyCheck) doubt(n ast.Ast, format string, operands ...any) {
-	panic(doubt{fmt.Sprintf("line %d: ", n.GetLineno()) + fmt.Sprintf(format, operands...)})
+	panic(doubt{fmt.Sprintf("line %d: not supported: ", n.GetLineno()) + fmt.Sprintf(format, operands...)})
 }
 
 // checkPython parses and checks a snippet. It returns the program to run, the expression to
@@ -36,7 +36,7 @@ func checkPython(
 	}
 	module, err := parser.ParseString(source+"\n", py.ExecMode)
 	if err != nil {
-		return "", "", nil, "it is not in the grammar of the small Python"
+		return "", "", nil, "its syntax is not in the supported part of Python"
 	}
 
 	statements := module.(*ast.Module).Body
@@ -123,7 +123,7 @@ func (c *pyCheck) statement(s ast.Stmt) {
 			c.doubt(s, "break or continue outside of a loop")
 		}
 	default:
-		c.doubt(s, "it has no %s", s.Type().Name)
+		c.doubt(s, "%s", s.Type().Name)
 	}
 }
 

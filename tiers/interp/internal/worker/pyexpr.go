@@ -74,7 +74,7 @@ func (c *pyCheck) form(e ast.Expr) *pyType {
 		return c.call(e)
 	}
 
-	c.doubt(e, "it has no %s", e.Type().Name)
+	c.doubt(e, "%s", e.Type().Name)
 	return nil
 }
 

@@ -97,7 +97,7 @@ func (s *pySession) prepare(
 		program.tail, err = py.Compile(tail+"\n", "<snippet>", py.EvalMode, 0, true)
 	}
 	if err != nil {
-		return program, nil, "it is not in the grammar of the small Python"
+		return program, nil, "its syntax is not in the supported part of Python"
 	}
 
 	return program, vars, ""

@@ -25,7 +25,7 @@ const (
 	maxIndent  = 40
 )
 
-var errToken = errors.New("it has a character or literal that is not in the proven part of Python")
+var errToken = errors.New("it has a character or literal that is not in the supported part of Python")
 
 // literal are the token kinds that a number may not follow without a space.
 var literal = set("number", "string", "name")

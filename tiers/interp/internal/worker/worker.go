@@ -159,7 +159,7 @@ func warm(golang *goSession) {
 		_, golang.broken = golang.yaegi.Eval("1 + 1")
 	}
 	if plan, _ := planGo("for i := 0; i < 3; i++ {\n}\n1 + 1", golang.known); plan == nil {
-		golang.broken = errors.New("it cannot plan a snippet")
+		golang.broken = errors.New("cannot plan the warm-up snippet")
 	}
 
 	newPySession(newLink(io.Discard)).run("x = [i for i in range(3)]\nprint(len(x))\nx")

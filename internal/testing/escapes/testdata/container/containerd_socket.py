@@ -1,4 +1,4 @@
-# connects to the runtime's daemon
+# connects to the socket of containerd
 # unsafe: there may be no daemon
 import socket
 s = socket.socket(socket.AF_UNIX)

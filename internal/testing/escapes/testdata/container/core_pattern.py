@@ -1,4 +1,4 @@
-# opens the core pattern to write
+# opens the core pattern of the kernel for writing
 # root: the setting is root's
 # docker: masks privileges seccomp
 open('/proc/sys/kernel/core_pattern', 'r+')

@@ -1,4 +1,4 @@
-# connects to the container daemon
+# connects to the socket of the Docker daemon
 # unsafe: there may be no daemon
 import socket
 s = socket.socket(socket.AF_UNIX)

@@ -1,4 +1,4 @@
-# makes a file in a folder of the system
+# makes a file in /usr
 # unsafe: it would write to the host
 # docker: rootfs privileges seccomp
 import os

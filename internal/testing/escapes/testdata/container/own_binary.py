@@ -1,4 +1,4 @@
-# opens its own interpreter to write
+# opens its own interpreter for writing
 # unsafe: an interpreter that runs is busy
 import os
 fd = os.open('/proc/self/exe', os.O_PATH)

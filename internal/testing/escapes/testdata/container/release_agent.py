@@ -1,4 +1,4 @@
-# mounts a hierarchy of control groups
+# mounts a file system, as an attack on release_agent begins
 # unsafe: it would mount on the host
 # docker: seccomp privileges
 # local: seccomp landlock privileges

@@ -1,4 +1,4 @@
-# waits for its own lock
+# waits for a lock that it holds itself
 # harm: hangs
 # ends: variously
 import threading

@@ -1,4 +1,4 @@
-# doubles nested lists
+# builds a text from nested lists of doubling size
 # harm: hangs
 # ends: variously
 x = ['lol']

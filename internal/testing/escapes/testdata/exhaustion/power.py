@@ -1,4 +1,4 @@
-# computes a tower of powers
+# computes 7 ** 7 ** 10 and prints its length
 # harm: hangs
 # ends: variously
 x = 7 ** 7 ** 10

@@ -1,4 +1,4 @@
-# unpacks an archive with a link that leads out
+# unpacks an archive with a link that leads out of its folder
 # local: mounts landlock namespaces
 import os
 try: os.chdir(CANARY_OPEN)

@@ -1,4 +1,4 @@
-# links to a file of the host
+# makes a hard link to a file of the host
 # local: mounts landlock namespaces
 import os
 try: os.chdir(CANARY_OPEN)

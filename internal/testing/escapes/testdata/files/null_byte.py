@@ -1,4 +1,4 @@
-# shortens a path with a NUL in C
+# cuts a path short with a NUL byte in C
 # local: mounts landlock namespaces
 import ctypes, os
 c = ctypes.CDLL(None)

@@ -1,4 +1,4 @@
-# opens beneath another folder
+# opens a file relative to the root folder
 # local: mounts landlock namespaces
 import os
 d = os.open('/', os.O_RDONLY | os.O_DIRECTORY)

@@ -1,3 +1,3 @@
-# reads through /proc/self/root
+# reads a file through /proc/self/root
 # local: mounts landlock namespaces
 print(open('/proc/self/root' + CANARY_FILE).read())

@@ -1,4 +1,4 @@
-# reads through the root of a child process
+# reads a file through the root of a child process
 # local: mounts landlock namespaces
 import os, time
 pid = os.fork()

@@ -1,4 +1,4 @@
-# copies with sendfile
+# copies a file with sendfile
 # local: mounts landlock namespaces
 import os, sys
 r, w = os.pipe()

@@ -1,4 +1,4 @@
-# reads with a set-user-ID program
+# reads a file with a set-user-ID program
 # local: mounts landlock namespaces seccomp privileges
 # root: the program must belong to another user
 import subprocess

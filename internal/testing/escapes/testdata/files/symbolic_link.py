@@ -1,4 +1,4 @@
-# reads through a symbolic link
+# reads a file through a symbolic link
 # local: mounts landlock namespaces
 import os
 try: os.chdir(CANARY_OPEN)

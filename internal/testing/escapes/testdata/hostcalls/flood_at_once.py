@@ -1,4 +1,4 @@
-# calls the host many times at once
+# calls the host many times at the same time
 import asyncio
 async def main():
     async def one(): return ask()

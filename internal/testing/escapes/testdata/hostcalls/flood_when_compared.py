@@ -1,4 +1,4 @@
-# calls the host in a comparison
+# calls the host from a comparison of objects
 class C:
     def __lt__(self, other):
         try: ask()

@@ -1,4 +1,4 @@
-# calls a function that it takes from another object
+# calls the host through functions that it takes from another object
 import builtins
 g = ask.__globals__ if hasattr(ask, '__globals__') else {}
 for n in list(g):

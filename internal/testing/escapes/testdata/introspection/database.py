@@ -1,4 +1,4 @@
-# writes a database
+# writes a database file
 import sqlite3
 c = sqlite3.connect(CANARY_OPEN + '/db')
 c.execute('create table t (x)')

@@ -1,4 +1,4 @@
-# reads with linecache
+# reads a file with linecache
 import linecache
 lines = linecache.getlines(CANARY_FILE)
 if not lines: raise OSError('nothing')

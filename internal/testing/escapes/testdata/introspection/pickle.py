@@ -1,4 +1,4 @@
-# makes a pickle call open
+# unpickles an object that calls open
 import pickle
 class P:
     def __reduce__(self): return open, (CANARY_FILE,)

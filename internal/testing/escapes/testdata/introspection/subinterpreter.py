@@ -1,4 +1,4 @@
-# writes from another interpreter
+# writes a file from another interpreter
 # fresh: it makes an interpreter
 # ends: variously
 import _interpreters

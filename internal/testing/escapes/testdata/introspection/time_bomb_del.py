@@ -1,4 +1,4 @@
-# writes when it is garbage-collected, after the snippet
+# writes a file when an object is garbage-collected
 # ends: variously
 import gc
 class B:

@@ -1,4 +1,4 @@
-# reads in the callback of a weak reference
+# reads a file in the callback of a weak reference
 # ends: variously
 import weakref
 class D: pass

@@ -1,4 +1,4 @@
-# loads a map into the kernel
+# loads a BPF map into the kernel
 # root: it is the right of root
 import ctypes, os, platform
 libc = ctypes.CDLL(None, use_errno=True)

@@ -1,4 +1,4 @@
-# changes its root
+# changes its root folder in a new namespace
 # docker: seccomp
 # local: seccomp
 import ctypes, os, platform

@@ -1,4 +1,4 @@
-# compares kernel objects of processes
+# compares kernel objects of processes (kcmp)
 # unsafe: the kernel may not have it
 import ctypes, os, platform
 libc = ctypes.CDLL(None, use_errno=True)

@@ -1,4 +1,4 @@
-# makes a ring for asynchronous work
+# makes a ring of io_uring
 # local: seccomp rlimits
 # docker: seccomp limits
 import ctypes, os, platform

@@ -1,4 +1,4 @@
-# adds a key to the kernel's ring
+# adds a key to the kernel's keyring
 # docker: seccomp
 # local: seccomp
 import ctypes, os, platform

@@ -1,4 +1,4 @@
-# asks the kernel's ring for its session
+# asks the kernel for its session keyring
 # docker: seccomp
 # local: seccomp
 import ctypes, os, platform

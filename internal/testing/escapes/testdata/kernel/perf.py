@@ -1,4 +1,4 @@
-# counts events of the machine
+# counts events of the processor
 # unsafe: the machine may not count
 import ctypes, os, platform
 libc = ctypes.CDLL(None, use_errno=True)

@@ -1,4 +1,4 @@
-# asks for the ports of the machine
+# requests access to I/O ports (iopl)
 # unsafe: only some machines have them
 import ctypes, os, platform
 libc = ctypes.CDLL(None, use_errno=True)

@@ -1,4 +1,4 @@
-# asks to be traced
+# asks its parent to trace it
 # local: seccomp
 import ctypes, os, platform
 libc = ctypes.CDLL(None, use_errno=True)

@@ -1,4 +1,4 @@
-# handles page faults
+# handles its own page faults (userfaultfd)
 # docker: seccomp
 # unsafe: the kernel may not have it
 # local: seccomp

@@ -1,4 +1,4 @@
-# makes very many files
+# makes 5000 files
 # local: mounts landlock namespaces
 # docker: tmpfs
 # fresh: its disk is full

@@ -1,4 +1,4 @@
-# locks memory
+# locks memory against swapping
 # local: rlimits seccomp
 # docker: limits
 import ctypes, mmap

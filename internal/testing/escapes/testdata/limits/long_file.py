@@ -1,4 +1,4 @@
-# makes a file that is very long
+# makes a file of 8 GiB
 # local: mounts landlock namespaces rlimits
 # fresh: its disk is full
 import os

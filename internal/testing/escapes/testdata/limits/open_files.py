@@ -1,4 +1,4 @@
-# opens very many files
+# opens 1000 files at once
 # local: rlimits
 # docker: limits
 # fresh: it has no descriptors left

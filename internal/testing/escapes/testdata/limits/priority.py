@@ -1,4 +1,4 @@
-# raises its priority
+# raises its scheduling priority
 # root: it is the right of root
 import os
 os.nice(-5)

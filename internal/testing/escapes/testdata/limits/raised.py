@@ -1,4 +1,4 @@
-# raises its own limit
+# raises its own limit of open files
 # local: rlimits
 # docker: limits
 # fresh: its limits may change

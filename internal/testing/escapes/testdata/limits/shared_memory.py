@@ -1,4 +1,4 @@
-# uses shared memory
+# fills 1.2 GiB of shared memory
 # local: cgroup
 # docker: limits
 # harm: grows

@@ -1,4 +1,4 @@
-# opens the kernel's ciphers
+# opens a socket to the kernel's ciphers
 # unsafe: the kernel may have none
 import socket
 socket.socket(38, 5)

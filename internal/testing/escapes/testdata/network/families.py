@@ -1,4 +1,4 @@
-# makes a socket of any other family
+# makes sockets of all other families
 # local: seccomp
 # docker: seccomp
 import socket

@@ -1,4 +1,4 @@
-# makes a socket to the host of a virtual machine
+# makes a socket between a virtual machine and its host
 # unsafe: the kernel may have none
 import socket
 socket.socket(40, 1)

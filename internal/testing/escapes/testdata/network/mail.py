@@ -1,4 +1,4 @@
-# connects to send mail
+# connects with an SMTP client
 # local: network seccomp landlock
 import smtplib
 try: smtplib.SMTP('127.0.0.1', CANARY_TCP, timeout=0.3)

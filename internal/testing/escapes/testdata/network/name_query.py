@@ -1,4 +1,4 @@
-# asks a name server, with the secret as the name
+# sends a DNS query with data in its name
 # docker: network seccomp
 # local: network seccomp landlock
 import socket

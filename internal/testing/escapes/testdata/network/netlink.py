@@ -1,4 +1,4 @@
-# asks the kernel for its routes
+# opens a netlink socket for routes
 # local: seccomp
 # docker: seccomp
 import socket

@@ -1,4 +1,4 @@
-# lists the kernel's objects
+# lists /sys/kernel
 # docker: masks
 # local: mounts landlock namespaces
 import os

@@ -1,2 +1,2 @@
-# reads through the root of another process
+# reads a file through the root of another process
 print(open(f'/proc/{CANARY_VICTIM}/root' + CANARY_FILE).read())

@@ -1,4 +1,4 @@
-# protects itself from the out-of-memory killer
+# lowers its score for the out-of-memory killer
 # unsafe: the kernel may refuse it to all
 # fresh: it may change its score
 import os

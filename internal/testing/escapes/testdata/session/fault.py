@@ -1,4 +1,4 @@
-# attacks its session with a fault
+# attacks its session with a segmentation fault
 # ends: variously
 import ctypes
 ctypes.string_at(1)

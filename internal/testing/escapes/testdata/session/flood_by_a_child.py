@@ -1,4 +1,4 @@
-# attacks its session with a flood from a child
+# attacks its session with a child that prints endlessly
 # ends: variously
 import subprocess
 subprocess.run(['yes'])

@@ -1,4 +1,4 @@
-# attacks its session with a flood of the connection
+# attacks its session by flooding the connection
 # ends: variously
 import os
 while True: os.write(3, bytes(1 << 16))

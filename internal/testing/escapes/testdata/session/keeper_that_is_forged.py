@@ -1,4 +1,4 @@
-# attacks its session with a forged keeper
+# attacks its session with forged process numbers of the keeper
 # ends: variously
 import os, struct
 for pid in (1, 2, 0, os.getpid(), 4000000): os.write(3, struct.pack('<IBI', 4, 107, pid))

@@ -1,4 +1,4 @@
-# attacks its session with the mark of the keeper
+# attacks its session by sending the keeper's mark
 # ends: variously
 import gc, os
 for o in gc.get_objects():

@@ -1,4 +1,4 @@
-# attacks its session with the memory of many children
+# attacks its session with many children that fill memory
 # ends: variously
 import os, time
 while True:

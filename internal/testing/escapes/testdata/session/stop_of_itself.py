@@ -1,4 +1,4 @@
-# attacks its session by stopping itself
+# attacks its session by stopping its own process
 # ends: variously
 import os, signal
 os.kill(os.getpid(), signal.SIGSTOP)

@@ -1,4 +1,4 @@
-# attacks its session with a timer that ends it
+# attacks its session with a timer that ends the process
 # ends: variously
 import signal, os
 signal.signal(signal.SIGALRM, lambda *a: os._exit(1))
