@@ -142,7 +142,8 @@ func decodeSources(data []byte) (sources []string, err error) {
 	if err := checkReplay(data); err != nil {
 		return nil, err
 	}
-	return sources, json.Unmarshal(data, &sources)
+	err = json.Unmarshal(data, &sources)
+	return sources, err
 }
 
 // transfer runs the guest's run for a state instead of a snippet.
