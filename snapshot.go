@@ -274,7 +274,8 @@ func readHeader(r io.Reader) (*snapshotHeader, error) {
 // check refuses a header that no session writes.
 func (h *snapshotHeader) check() error {
 	if len(h.Namespaces) > len(snapshotLanguages) {
-		return fmt.Errorf("it has %d namespaces", len(h.Namespaces))
+		return fmt.Errorf("it has %d namespaces, more than %d",
+			len(h.Namespaces), len(snapshotLanguages))
 	}
 	seen := map[tiers.Language]bool{}
 	for _, n := range h.Namespaces {

@@ -56,7 +56,7 @@ func (p Policy) Validate() error {
 		return fmt.Errorf("the policy's hosts: %w", err)
 	}
 	if p.Pin != "" && len(p.Tiers) > 0 && !slices.Contains(p.Tiers, p.Pin) {
-		return fmt.Errorf("the policy pins tier %s and allows only %s", p.Pin,
+		return fmt.Errorf("the policy pins tier %s but allows only %s", p.Pin,
 			strings.Join(p.Tiers, ", "))
 	}
 

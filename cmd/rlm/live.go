@@ -224,7 +224,7 @@ func (n *liveNode) apply(e ledger.Event) string {
 func describeEvent(e ledger.Event) string {
 	switch e.Kind { //nolint:exhaustive // the others have their own lines
 	case ledger.EventRetry:
-		return "the answer breaks its contract and is asked for again: " + shorten(e.Error, 200)
+		return "the answer breaks its contract; asking again: " + shorten(e.Error, 200)
 	case ledger.EventForesight:
 		return "forecast" + usedText(e)
 	case ledger.EventRefusal:
