@@ -150,7 +150,7 @@ func (c *Config) validate() error {
 		c.MaxIterations, c.MaxLLMCalls, c.MaxContextChars, c.MaxOutputChars, c.CallsAtOnce,
 		c.SubagentMaxTokens, c.MaxReply,
 	}) < 0 || c.Timeout < 0:
-		return errors.New("Timeout or a maximum is negative: " +
+		return errors.New("the timeout or a maximum is negative: " +
 			"give a positive value, or 0 for the default")
 	case c.Limits.Wall != c.Timeout:
 		return fmt.Errorf(

@@ -175,9 +175,9 @@ func (c *Config) validate() error {
 	case math.IsNaN(c.Budget.USD):
 		return errors.New("the budget in US dollars is not a number")
 	case c.Schema != nil && c.Signature != "":
-		return errors.New("Schema and Signature are both set: set only one")
+		return errors.New("both Schema and Signature are set: set only one")
 	case c.Fields != nil && c.Signature == "":
-		return errors.New("Fields is set, but Signature is empty: set both")
+		return errors.New("there are Fields, but no Signature: set both")
 	}
 
 	return c.Limits.Validate()
@@ -207,7 +207,7 @@ func (c *Config) contract() (*schema.Contract, error) {
 		}
 		for name := range c.Fields {
 			if !slices.ContainsFunc(inputs, func(f schema.Field) bool { return f.Name == name }) {
-				return nil, fmt.Errorf("Fields has %q, but the signature has no such input", name)
+				return nil, fmt.Errorf("the field %q is not an input of the signature", name)
 			}
 		}
 		return output, nil
