@@ -72,7 +72,7 @@ func newExec(e *env) *cobra.Command {
 					return &exitError{exitBroken, err}
 				}
 				for _, text := range notes {
-					f.note(e)("%s", escape(text))
+					f.note(e)("%s", text)
 				}
 				return f.files.collect(cmd.Context(), s, f.note(e),
 					runAll(cmd.Context(), e, f, s, jobs))
@@ -86,6 +86,7 @@ func newExec(e *env) *cobra.Command {
 	f.files.add(flags)
 	flags.StringArrayVar(&f.contexts, "context", nil,
 		"`file` or directory to work on, - for stdin; repeatable")
+	e.addRaw(flags)
 	flags.BoolVar(&f.explain, "explain", false,
 		"also print on stderr where each snippet runs, and why")
 	flags.BoolVar(&f.json, "json", false,
@@ -98,7 +99,7 @@ func newExec(e *env) *cobra.Command {
 func (f *execFlags) note(e *env) func(format string, args ...any) {
 	return func(format string, args ...any) {
 		if !f.quiet {
-			_, _ = fmt.Fprintf(e.stderr, "rlm: "+format+"\n", args...)
+			_, _ = fmt.Fprintf(e.stderr, "rlm: %s\n", escape(fmt.Sprintf(format, args...)))
 		}
 	}
 }
@@ -315,7 +316,7 @@ func makeContexts(paths []string, stdin io.Reader) ([]rlm.Context, error) {
 func runAll(
 	ctx context.Context, e *env, f execFlags, session *rlm.Session, jobs []tiers.Job,
 ) error {
-	stdout, stderr := &stickyWriter{w: e.stdout}, &stickyWriter{w: e.stderr}
+	stdout, stderr := e.snippetOutput()
 	for _, job := range jobs {
 		if !f.json {
 			job.Stdout, job.Stderr = stdout, stderr

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -10,11 +11,39 @@ import (
 // answer writes a model's text and a line end: byte for byte to a file or a pipe, and to a
 // terminal without control sequences.
 func (e *env) answer(text string) error {
-	if isTerminal(e.stdout) {
-		text = escapeKeepingLines(text)
-	}
-	_, err := fmt.Fprintln(e.stdout, text)
+	_, err := fmt.Fprintln(e.stdout, e.harmless(e.stdout, text))
 	return err
+}
+
+// harmless returns a text of a model or a snippet for a writer. Control sequences could
+// write to the clipboard of a terminal, or forge a note of this program.
+func (e *env) harmless(w io.Writer, text string) string {
+	if e.isEscaped(w) {
+		return escapeKeepingLines(text)
+	}
+	return text
+}
+
+// isEscaped reports whether a writer is a terminal, and --raw is not given.
+func (e *env) isEscaped(w io.Writer) bool { return !e.raw && isTerminal(w) }
+
+// cutIncomplete cuts off the end of a text if more bytes may change its meaning: the
+// beginning of a character, and a carriage return, which may belong to a line end.
+func cutIncomplete(text []byte) (whole, rest []byte) {
+	at := len(text)
+	if at > 0 && text[at-1] == '\r' {
+		at--
+	}
+	for n := 1; n < utf8.UTFMax && n <= at; n++ {
+		begins := utf8.RuneStart(text[at-n])
+		if begins && !utf8.FullRune(text[at-n:at]) {
+			at -= n
+		}
+		if begins {
+			break
+		}
+	}
+	return text[:at], text[at:]
 }
 
 // escape makes a text of a model or a file safe for a terminal, on one line: unprintable

@@ -69,6 +69,7 @@ func newRepl(e *env) *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringArrayVar(&f.contexts, "context", nil,
 		"`file` or directory to work on; repeatable")
+	e.addRaw(flags)
 	flags.BoolVar(&f.quiet, "quiet", false, "print only errors on stderr")
 	flags.StringVar(&history, "history", "",
 		"`file` that keeps the lines for the next session, or none (default: in the cache directory)")
@@ -311,7 +312,7 @@ func (s *shell) run(ctx context.Context, source string) error {
 	if strings.TrimSpace(source) == "" {
 		return nil
 	}
-	stdout, stderr := &stickyWriter{w: s.e.stdout}, &stickyWriter{w: s.e.stderr}
+	stdout, stderr := s.e.snippetOutput()
 	var result rlm.Result
 	err := s.runInterruptibly(ctx, func(ctx context.Context) (err error) {
 		result, err = s.session.RunJob(ctx, tiers.Job{

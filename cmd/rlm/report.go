@@ -18,31 +18,54 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// stickyWriter keeps the first error of a writer, for callers that check it later, and
-// whether the last line is unfinished.
-type stickyWriter struct {
-	w    io.Writer
-	err  error
-	open bool // the last line is unfinished
+// outputWriter writes the output of a snippet. It keeps the first error, for callers that
+// check it later.
+type outputWriter struct {
+	w       io.Writer
+	escapes bool   // w is a terminal, which must get no control sequence
+	rest    []byte // begins a character or a line end
+	err     error
+	open    bool // the last line is unfinished
+}
+
+// snippetOutput returns the writers for a snippet's output.
+func (e *env) snippetOutput() (stdout, stderr *outputWriter) {
+	return &outputWriter{w: e.stdout, escapes: e.isEscaped(e.stdout)},
+		&outputWriter{w: e.stderr, escapes: e.isEscaped(e.stderr)}
 }
 
 // Write writes b, unless an earlier Write failed.
-func (l *stickyWriter) Write(b []byte) (int, error) {
-	if l.err != nil {
-		return 0, l.err
+func (o *outputWriter) Write(b []byte) (int, error) {
+	if o.err != nil || len(b) == 0 {
+		return 0, o.err
 	}
-	n, err := l.w.Write(b)
-	l.err = err
-	if n > 0 {
-		l.open = b[n-1] != '\n'
+	text := b
+	if o.escapes {
+		text, o.rest = cutIncomplete(slices.Concat(o.rest, b))
+		text = []byte(escapeKeepingLines(string(text)))
 	}
 
-	return n, err
+	n, err := o.w.Write(text)
+	if o.err = err; err != nil {
+		return min(n, len(b)), err
+	}
+	o.open = b[len(b)-1] != '\n'
+	return len(b), nil
+}
+
+// flush writes what waits for the rest of a character.
+func (o *outputWriter) flush() {
+	if len(o.rest) > 0 && o.err == nil {
+		_, o.err = io.WriteString(o.w, escapeKeepingLines(string(o.rest)))
+		o.rest = nil
+	}
 }
 
 // endOutput returns the environment for notes after a snippet's output. If the output ended
 // within a line that the user sees, the first note begins a new line.
-func (e *env) endOutput(stdout, stderr *stickyWriter) *env {
+func (e *env) endOutput(stdout, stderr *outputWriter) *env {
+	stdout.flush()
+	stderr.flush()
 	if stderr.open || stdout.open && sameFile(e.stdout, e.stderr) {
 		later := *e
 		later.stderr = &lineStarter{w: e.stderr}
@@ -100,13 +123,13 @@ func report(e *env, f execFlags, r rlm.Result) error {
 		return printJSON(e.stdout, r)
 	}
 	if r.Final != nil {
-		if err := printFinal(e.stdout, r.Final.Value); err != nil {
+		if err := printFinal(e, r.Final.Value); err != nil {
 			return &exitError{exitBroken, err}
 		}
 	}
 
 	if r.Exception != nil && r.Exception.Traceback != "" {
-		_, _ = io.WriteString(e.stderr, r.Exception.Traceback)
+		_, _ = io.WriteString(e.stderr, e.harmless(e.stderr, r.Exception.Traceback))
 	}
 	exited := r.Status == tiers.StatusExited && r.Exception != nil
 	if exited && r.Exception.ExitCode != 0 && r.Exception.Traceback == "" {
@@ -144,7 +167,7 @@ func limitHint(r tiers.Result, c *config.Loaded) string {
 }
 
 // printFinal prints a str as it is, as print does, and any other value as JSON.
-func printFinal(w io.Writer, value tiers.Value) error {
+func printFinal(e *env, value tiers.Value) error {
 	text := string(validJSON(value))
 	if bytes.HasPrefix(value, []byte{'"'}) {
 		var err error
@@ -153,7 +176,7 @@ func printFinal(w io.Writer, value tiers.Value) error {
 		}
 	}
 
-	_, err := fmt.Fprintln(w, text)
+	_, err := fmt.Fprintln(e.stdout, e.harmless(e.stdout, text))
 	return err
 }
 

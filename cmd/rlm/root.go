@@ -75,9 +75,16 @@ type env struct {
 	stdin          io.Reader
 	terminal       bool // stdin is a terminal
 	stdout, stderr io.Writer
+	raw            bool // control sequences may reach a terminal
 	log            *slog.Logger
 	settings       *config.Loaded
 	interrupts     *interrupts
+}
+
+// addRaw adds the flag --raw.
+func (e *env) addRaw(flags *pflag.FlagSet) {
+	flags.BoolVar(&e.raw, "raw", false,
+		"let a snippet's control sequences reach the terminal, such as colours")
 }
 
 // run is main with its environment as arguments. It returns the exit code.
@@ -114,7 +121,7 @@ func exitCode(ctx context.Context, stderr io.Writer, err error) int {
 		return exitInterrupted
 	}
 	if exit.err != nil {
-		_, _ = fmt.Fprintln(stderr, "rlm:", exit.err)
+		_, _ = fmt.Fprintln(stderr, "rlm:", escapeKeepingLines(exit.err.Error()))
 	}
 
 	return exit.code
@@ -237,6 +244,9 @@ func newLog(w io.Writer, level zerolog.Level) *slog.Logger {
 }
 
 func isTerminal(w any) bool {
+	if l, ok := w.(*lineStarter); ok {
+		w = l.w
+	}
 	f, ok := w.(*os.File)
 	return ok && isatty.IsTerminal(f.Fd())
 }

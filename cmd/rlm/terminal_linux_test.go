@@ -1,0 +1,121 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// openTerminal returns the two ends of a pseudo-terminal.
+func openTerminal(t *testing.T) (screen, terminal *os.File) {
+	t.Helper()
+	screen, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = screen.Close() })
+	fd := int(screen.Fd()) //nolint:gosec // a descriptor fits
+	if err := unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0); err != nil {
+		t.Fatal(err)
+	}
+	number, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	terminal, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = terminal.Close() })
+	return screen, terminal
+}
+
+// showOnTerminal runs a command whose output is a terminal, and returns what that gets.
+func showOnTerminal(t *testing.T, args ...string) string {
+	t.Helper()
+	screen, terminal := openTerminal(t)
+	run(t.Context(), args, strings.NewReader(""), terminal, terminal)
+	if _, err := terminal.WriteString("the end\n"); err != nil {
+		t.Fatal(err)
+	}
+
+	var shown bytes.Buffer
+	part := make([]byte, 4096)
+	for !bytes.Contains(shown.Bytes(), []byte("the end")) {
+		n, err := screen.Read(part)
+		if err != nil {
+			t.Fatal(err)
+		}
+		shown.Write(part[:n])
+	}
+	return shown.String()
+}
+
+// commanding is a snippet that commands a terminal: it writes to the clipboard, clears the
+// screen, moves to the beginning of the line, and splits a character.
+const commanding = `import sys
+print("\x1b]52;c;cm0gLXJmIH4=\x07 \x1b[2J ü \x9b1m")
+print("one\rrlm: forged", file=sys.stderr)
+for b in "é".encode(): sys.stdout.buffer.write(bytes([b])); sys.stdout.flush()
+FINAL("\x1b[31mred")`
+
+func TestATerminalGetsNoControlSequence(t *testing.T) {
+	shown := showOnTerminal(t, "exec", "--quiet", "-c", commanding)
+	if strings.ContainsAny(strings.ReplaceAll(shown, "\r\n", "\n"), "\x1b\x07\u009b\r") {
+		t.Errorf("the terminal gets %q", shown)
+	}
+	for _, want := range []string{`\x1b]52;c;cm0gLXJmIH4=\x07 \x1b[2J ü \x9b1m`, `one\x0drlm: forged`, "é", `\x1b[31mred`} {
+		if !strings.Contains(shown, want) {
+			t.Errorf("the terminal gets %q without %q", shown, want)
+		}
+	}
+
+	shown = showOnTerminal(t, "exec", "--quiet", "-c", `raise ValueError("\x1b[2J")`)
+	if strings.Contains(shown, "\x1b") || !strings.Contains(shown, `ValueError: \x1b[2J`) {
+		t.Errorf("the terminal gets the traceback %q", shown)
+	}
+}
+
+func TestRawOutputReachesATerminal(t *testing.T) {
+	shown := showOnTerminal(t, "exec", "--quiet", "--raw", "-c", commanding)
+	for _, want := range []string{"\x1b]52;c;", "\x1b[2J", "\x1b[31mred", "one\rrlm: forged"} {
+		if !strings.Contains(shown, want) {
+			t.Errorf("the terminal gets %q without %q", shown, want)
+		}
+	}
+}
+
+// TestOutputIsEscapedPieceByPiece writes a text in pieces of every size.
+func TestOutputIsEscapedPieceByPiece(t *testing.T) {
+	const text = "a\x1bé漢\U0001f600\r\n\rb\xff\xc3"
+	const want = `a\x1bé漢😀` + "\n" + `\x0db\xff\xc3`
+	for size := 1; size <= len(text); size++ {
+		var got bytes.Buffer
+		w := &outputWriter{w: &got, escapes: true}
+		for from := 0; from < len(text); from += size {
+			if _, err := io.WriteString(w, text[from:min(from+size, len(text))]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		w.flush()
+		if got.String() != want {
+			t.Errorf("in pieces of %d bytes: %q, want %q", size, &got, want)
+		}
+	}
+}
+
+// TestANoteIsOneLine has a variable whose name would begin another note.
+func TestANoteIsOneLine(t *testing.T) {
+	var stderr bytes.Buffer
+	f := &execFlags{}
+	f.note(&env{stderr: &stderr})("left behind: %s", "x\nrlm: the session moved to tier\x1b[2J docker")
+	if got, want := stderr.String(), `rlm: left behind: x\nrlm: the session moved to tier\x1b[2J docker`+"\n"; got != want {
+		t.Errorf("the note is %q, want %q", got, want)
+	}
+}
