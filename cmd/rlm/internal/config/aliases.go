@@ -76,7 +76,7 @@ var foreigners = []foreign{
 		return map[string]string{
 			"bypass": map[string]string{"true": "false", "false": "true"}[value],
 		}
-	}, doc: "bypass, with the opposite value"},
+	}, doc: "bypass, the other way round"},
 	{
 		key:   "trigger_on_ahe_distillation",
 		means: renamesTo("trigger_on_many_traces"),

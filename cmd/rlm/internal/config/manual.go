@@ -29,7 +29,7 @@ func Manual() string {
 		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", s.Key, s.Value.Type(), standard, doc)
 	}
 
-	b.WriteString("\n### names of agent-utilities\n\n| name | equivalent setting |\n| --- | --- |\n")
+	b.WriteString("\n### names of agent-utilities\n\n| name | here |\n| --- | --- |\n")
 	for _, f := range foreigners {
 		name := "`" + f.key + "`"
 		if f.variable != "" {
