@@ -27,6 +27,9 @@ type cachedImage struct {
 	file *os.File
 }
 
+// imageDir is the folder of prepared images in the cache directory.
+const imageDir = "image"
+
 // CheckCacheDir creates a missing directory for its owner alone. It returns an error if the
 // path cannot be a cache: it is not a directory, other users may write to it, or this process
 // may not.
@@ -46,7 +49,7 @@ func CheckCacheDir(dir string) error {
 }
 
 func (e *engine) imagePath(key string) string {
-	return filepath.Join(e.options.CacheDir, "image", key[:32])
+	return filepath.Join(e.options.CacheDir, imageDir, key[:32])
 }
 
 // lookup opens the cached image with that key. It returns nil if there is none or the file is

@@ -93,20 +93,83 @@ func TestDamagedCode(t *testing.T) {
 	check(t, dir)
 }
 
-// TestCacheOfOthers refuses code that somebody else may have put there.
+// TestCacheOfOthers refuses a cache in which somebody else may have put code.
 func TestCacheOfOthers(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("files have no modes here")
 	}
-	dir := t.TempDir()
-	if err := os.Chmod(dir, 0o777); err != nil { //nolint:gosec // that is what must be refused
+
+	for name, prepare := range map[string]func(base, dir string) error{
+		"others may write to the directory": func(_, dir string) error { return os.Chmod(dir, 0o777) },
+		"others may write to compiled code": func(_, dir string) error {
+			return plant(filepath.Join(dir, "code", "wazero", "c0de"), 0o666)
+		},
+		"others may write to an image": func(_, dir string) error {
+			return plant(filepath.Join(dir, "image", "c0de"), 0o622)
+		},
+		"others may rename the directory": func(base, _ string) error { return os.Chmod(base, 0o777) },
+		"the code is a link": func(_, dir string) error {
+			return errors.Join(
+				os.Mkdir(filepath.Join(dir, "code"), 0o700),
+				os.Symlink(filepath.Join(dir, "..", "elsewhere"), filepath.Join(dir, "code", "wazero")),
+			)
+		},
+		"the code belongs to another user": func(_, dir string) error {
+			path := filepath.Join(dir, "code", "wazero", "c0de")
+			if err := plant(path, 0o644); err != nil || os.Geteuid() != 0 {
+				return errors.Join(err, os.Chmod(dir, 0o777))
+			}
+			return os.Chown(path, 12345, 0)
+		},
+	} {
+		base := filepath.Join(t.TempDir(), "base")
+		dir := filepath.Join(base, "cache")
+		if err := errors.Join(os.MkdirAll(dir, 0o700), prepare(base, dir)); err != nil {
+			t.Fatal(err)
+		}
+		if err := wasm.CheckCacheDir(dir); err == nil ||
+			!strings.Contains(err.Error(), "name an empty directory of your own") {
+			t.Errorf("%s: CheckCacheDir: %v", name, err)
+		}
+
+		tier := wasm.New(wasm.Options{CacheDir: dir})
+		err := tier.Warm(context.Background())
+		if err == nil || !strings.Contains(err.Error(), "rlm runs the code in it") {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err := tier.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// plant writes a file with a mode, whatever the process's mask is.
+func plant(path string, mode os.FileMode) error {
+	return errors.Join(
+		os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, nil, 0o600), os.Chmod(path, mode),
+	)
+}
+
+// TestAPrivateCacheIsAccepted has parents that are shared as on common systems.
+func TestAPrivateCacheIsAccepted(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("files have no modes here")
+	}
+	base := filepath.Join(t.TempDir(), "base")
+	dir := filepath.Join(base, "cache")
+	for _, mode := range []os.FileMode{0o700, 0o755, 0o775, 0o777 | os.ModeSticky} {
+		if err := errors.Join(os.MkdirAll(base, 0o700), os.Chmod(base, mode)); err != nil {
+			t.Fatal(err)
+		}
+		if err := wasm.CheckCacheDir(dir); err != nil {
+			t.Errorf("%v: %v", mode, err)
+		}
+	}
+	if err := os.Symlink(dir, filepath.Join(base, "link")); err != nil {
 		t.Fatal(err)
 	}
-	tier := wasm.New(wasm.Options{CacheDir: dir})
-	defer tier.Close()
-	if err := tier.Warm(context.Background()); err == nil ||
-		!strings.Contains(err.Error(), "others may write") {
-		t.Errorf("got %v", err)
+	if err := wasm.CheckCacheDir(filepath.Join(base, "link")); err != nil {
+		t.Errorf("a link: %v", err)
 	}
 }
 

@@ -7,11 +7,19 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"syscall"
 )
 
-// checkPrivate rejects a directory to which other users may write: the code in it is executed.
+// checkPrivate rejects a cache to which other users could have added files: the code in it
+// is executed. It looks at the folders that lead to the cache, and at everything below the
+// folders of compiled code and images, without following links there.
 func checkPrivate(dir string) error {
+	for _, path := range []string{absolute(dir), resolved(dir)} {
+		if err := checkParents(dir, path); err != nil {
+			return err
+		}
+	}
 	info, err := os.Stat(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil // it will be created for its owner alone
@@ -19,23 +27,106 @@ func checkPrivate(dir string) error {
 	if err != nil {
 		return fmt.Errorf("cannot use the cache directory: %w", err)
 	}
-
-	stat, ok := info.Sys().(*syscall.Stat_t)
-	if ok && stat.Uid != 0 && int(stat.Uid) != os.Geteuid() {
-		return fmt.Errorf(
-			"cannot use the cache directory %s: it belongs to user %d, and rlm runs the code in it: "+
-				"use a directory that belongs to you",
-			dir, stat.Uid,
-		)
+	if reason := distrust(info); reason != "" {
+		return untrusted(dir, dir, reason)
 	}
 
-	if info.Mode().Perm()&0o022 != 0 {
-		return fmt.Errorf(
-			"cannot use the cache directory %s: others may write to it, and rlm runs the code in it: "+
-				"run chmod go-w on it",
-			dir,
-		)
+	for _, name := range []string{codeDir, imageDir} {
+		if err := checkTree(dir, filepath.Join(dir, name)); err != nil {
+			return err
+		}
 	}
-
 	return nil
+}
+
+// checkTree checks everything in a folder of the cache.
+func checkTree(dir, folder string) error {
+	return filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil // another process removes its temporary files
+		}
+		if err != nil {
+			return fmt.Errorf("cannot use the cache directory: %w", err)
+		}
+		info, err := entry.Info()
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("cannot use the cache directory: %w", err)
+		}
+
+		switch reason := distrust(info); {
+		case reason != "":
+			return untrusted(dir, path, reason)
+		case !info.IsDir() && !info.Mode().IsRegular():
+			return untrusted(dir, path, "it is neither a file nor a directory")
+		}
+		return nil
+	})
+}
+
+// checkParents checks that no other user can replace a folder of dir's path by renaming it.
+// A sticky folder, such as /tmp, lets users rename only what they own.
+func checkParents(dir, path string) error {
+	for folder := filepath.Dir(path); ; folder = filepath.Dir(folder) {
+		info, err := os.Stat(folder)
+		if err == nil {
+			reason := distrust(info)
+			if reason == reasonWritable && (info.Mode()&fs.ModeSticky != 0 || isOfOwnGroup(info)) {
+				reason = ""
+			}
+			if reason != "" {
+				return untrusted(dir, folder, reason)
+			}
+		}
+		if folder == filepath.Dir(folder) {
+			return nil
+		}
+	}
+}
+
+const reasonWritable = "others may write to it"
+
+// distrust returns why other users may have changed a file or folder, empty if only this
+// user and root could.
+func distrust(info fs.FileInfo) string {
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	switch {
+	case ok && stat.Uid != 0 && int(stat.Uid) != os.Geteuid():
+		return fmt.Sprintf("it belongs to user %d", stat.Uid)
+	case info.Mode().Perm()&0o022 != 0:
+		return reasonWritable
+	}
+	return ""
+}
+
+// isOfOwnGroup reports whether only the process's own group may write to a folder of its
+// user. On many systems each user has a group, and home folders are open to it.
+func isOfOwnGroup(info fs.FileInfo) bool {
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	return ok && info.Mode().Perm()&0o002 == 0 && int(stat.Gid) == os.Getegid()
+}
+
+// untrusted is the error for a cache to which other users could add code. To change the
+// modes would not help: the code of others may lie in it already.
+func untrusted(dir, path, reason string) error {
+	return fmt.Errorf("cannot use the cache directory %s: rlm runs the code in it, and %s: %s: "+
+		"name an empty directory of your own", dir, path, reason)
+}
+
+func absolute(path string) string {
+	if whole, err := filepath.Abs(path); err == nil {
+		return whole
+	}
+	return path
+}
+
+// resolved follows the links in a path as far as it exists.
+func resolved(path string) string {
+	path = absolute(path)
+	if whole, err := filepath.EvalSymlinks(path); err == nil || path == filepath.Dir(path) {
+		return whole
+	}
+	return filepath.Join(resolved(filepath.Dir(path)), filepath.Base(path))
 }
