@@ -180,7 +180,7 @@ func (r *Runner) analyse(
 		return Verdict{Unknown: "no analyser supports the language"}, nil
 	}
 
-	v, err := analyser.Analyse(ctx, source)
+	v, err := analyser.Analyse(labels.WithTenant(ctx, r.cfg.Config.Labels), source)
 	if err == nil {
 		return v, nil
 	}

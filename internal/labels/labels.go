@@ -2,6 +2,7 @@
 package labels
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -55,4 +56,29 @@ func AddTo(log *slog.Logger, labels map[string]string) *slog.Logger {
 		attributes = append(attributes, slog.String(name, labels[name]))
 	}
 	return log.With(slog.Group("labels", attributes...))
+}
+
+// tenantKey finds the tenant in a context.
+type tenantKey struct{}
+
+// WithTenant returns a context whose work belongs to the tenant that the labels name: the
+// label "tenant", or else all of them together.
+func WithTenant(ctx context.Context, labels map[string]string) context.Context {
+	if len(labels) == 0 {
+		return ctx
+	}
+	tenant, isNamed := labels["tenant"]
+	if !isNamed {
+		for _, name := range slices.Sorted(maps.Keys(labels)) {
+			tenant += name + "=" + labels[name] + "\n"
+		}
+	}
+	return context.WithValue(ctx, tenantKey{}, tenant)
+}
+
+// Tenant returns the tenant of [WithTenant], empty for none. Tenants share what is scarce in
+// turns.
+func Tenant(ctx context.Context) string {
+	tenant, _ := ctx.Value(tenantKey{}).(string)
+	return tenant
 }

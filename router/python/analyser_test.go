@@ -4,10 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 
+	"github.com/rlmhq/rlm/internal/fairqueue"
+	"github.com/rlmhq/rlm/internal/labels"
 	"github.com/rlmhq/rlm/router"
 	"github.com/rlmhq/rlm/tiers"
 )
@@ -28,8 +33,8 @@ func TestAnalyseIsSafeForConcurrentUse(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if n := len(a.pool.idle); n < 1 || n > cap(a.pool.slots) {
-		t.Errorf("%d sandboxes are kept, the bound is %d", n, cap(a.pool.slots))
+	if n, most := len(a.pool.idle), runtime.GOMAXPROCS(0); n < 1 || n > most {
+		t.Errorf("%d sandboxes are kept, the bound is %d", n, most)
 	}
 }
 
@@ -42,12 +47,12 @@ func TestSameSourceIsAnalysedOnce(t *testing.T) {
 }
 
 func TestCacheForgetsWhatWasUsedLongestAgo(t *testing.T) {
-	c := newCache(2)
+	c := newCache(costOf(1) + costOf(2) + costOf(3) - 1)
 	key := func(n byte) [32]byte { return [32]byte{n} }
-	c.put(key(1), router.Verdict{Unknown: "1"})
-	c.put(key(2), router.Verdict{Unknown: "2"})
+	c.put(key(1), router.Verdict{Unknown: "1"}, 1)
+	c.put(key(2), router.Verdict{Unknown: "2"}, 2)
 	c.get(key(1))
-	c.put(key(3), router.Verdict{Unknown: "3"})
+	c.put(key(3), router.Verdict{Unknown: "3"}, 3)
 	for n, want := range map[byte]bool{1: true, 2: false, 3: true} {
 		if v, ok := c.get(key(n)); ok != want || ok && v.Unknown != fmt.Sprint(n) {
 			t.Errorf("%d: %v %+v", n, ok, v)
@@ -77,6 +82,102 @@ func TestCancelledAnalysisEndsTheWaitAlone(t *testing.T) {
 		t.Error(err)
 	}
 	needs(t, a, "a = 1")
+}
+
+// TestAbandonedAnalysesEnd has callers that ask for much and do not wait.
+func TestAbandonedAnalysesEnd(t *testing.T) {
+	a, _ := open(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var callers sync.WaitGroup
+	for i := range 200 {
+		callers.Go(func() {
+			source := fmt.Sprintf("n = %d\n", i) + strings.Repeat("f(a, b, c=d.e)\n", 8000)
+			if _, err := a.Analyse(ctx, source); err != nil && !errors.Is(err, context.Canceled) {
+				t.Error(err)
+			}
+		})
+	}
+	cancel()
+	callers.Wait()
+
+	a.flights.mu.Lock()
+	left := len(a.flights.now)
+	a.flights.mu.Unlock()
+	if left != 0 {
+		t.Errorf("%d analyses go on without a caller", left)
+	}
+	needs(t, a, "y = 2")
+}
+
+// TestOneCallerOfManyLeaves has two callers that wait for one analysis.
+func TestOneCallerOfManyLeaves(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := flights{now: map[[32]byte]*flight{}}
+		begun, end := 0, make(chan struct{})
+		analyse := func(ctx context.Context) (router.Verdict, error) {
+			begun++
+			select {
+			case <-end:
+				return router.Verdict{Unknown: "it has ended"}, nil
+			case <-ctx.Done():
+				return router.Verdict{}, ctx.Err()
+			}
+		}
+		ctx, leave := context.WithCancel(t.Context())
+		defer leave()
+		verdicts := make(chan error, 2)
+		go func() { _, err := f.wait(ctx, [32]byte{}, analyse); verdicts <- err }()
+		go func() { _, err := f.wait(t.Context(), [32]byte{}, analyse); verdicts <- err }()
+		synctest.Wait()
+		leave()
+		synctest.Wait()
+		close(end)
+		if first, second := <-verdicts, <-verdicts; first == nil || second != nil || begun != 1 {
+			t.Errorf("%v, %v, after %d analyses", first, second, begun)
+		}
+	})
+}
+
+func TestATenantFillsOnlyItsOwnLine(t *testing.T) {
+	a, _ := open(t)
+	a.pool.queue = fairqueue.New(0, 1)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var all sync.WaitGroup
+	var refused, waited atomic.Int32
+	for i, tenant := range []string{"a", "a", "a", "b"} {
+		all.Go(func() {
+			ctx := labels.WithTenant(ctx, map[string]string{"tenant": tenant, "request": fmt.Sprint(i)})
+			v, err := a.Analyse(ctx, fmt.Sprintf("x = %d", i))
+			switch {
+			case err == nil && strings.Contains(v.Unknown, "wait for the analyser"):
+				if refused.Add(1) == 2 {
+					cancel()
+				}
+			case errors.Is(err, context.Canceled):
+				waited.Add(1)
+			default:
+				t.Errorf("%s: %+v, %v", tenant, v, err)
+			}
+		})
+	}
+	all.Wait()
+	if refused.Load() != 2 || waited.Load() != 2 {
+		t.Errorf("%d are refused, %d wait", refused.Load(), waited.Load())
+	}
+}
+
+func TestAVerdictIsBounded(t *testing.T) {
+	a, _ := open(t)
+	var source strings.Builder
+	for i := range 5000 {
+		fmt.Fprintf(&source, "import m%d\n", i)
+	}
+	v, err := a.Analyse(t.Context(), source.String())
+	if err != nil || !strings.Contains(v.Unknown, "more than a plan can list") {
+		t.Errorf("%v, %v", v.Unknown, err)
+	}
 }
 
 func TestClosedAnalyserSaysSo(t *testing.T) {

@@ -10,20 +10,26 @@ import (
 
 // cache keeps the verdicts that were asked for last.
 type cache struct {
-	size int
+	most int // bytes
 
 	mu    sync.Mutex // guards what follows
 	items map[[sha256.Size]byte]*list.Element
 	order *list.List // of entries, the last used first
+	held  int        // bytes
 }
 
 type entry struct {
 	key     [sha256.Size]byte
 	verdict router.Verdict
+	cost    int // bytes
 }
 
-func newCache(size int) *cache {
-	return &cache{size: size, items: make(map[[sha256.Size]byte]*list.Element), order: list.New()}
+// costOf is what a verdict takes in memory at most, in bytes, if its JSON has size bytes. A
+// need is some 40 bytes of JSON, and twice that beside its texts.
+func costOf(size int) int { return 1024 + 4*size }
+
+func newCache(most int) *cache {
+	return &cache{most: most, items: make(map[[sha256.Size]byte]*list.Element), order: list.New()}
 }
 
 func (c *cache) get(key [sha256.Size]byte) (router.Verdict, bool) {
@@ -37,16 +43,18 @@ func (c *cache) get(key [sha256.Size]byte) (router.Verdict, bool) {
 	return item.Value.(*entry).verdict, true
 }
 
-func (c *cache) put(key [sha256.Size]byte, v router.Verdict) {
+func (c *cache) put(key [sha256.Size]byte, v router.Verdict, size int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.items[key] != nil {
 		return
 	}
 
-	c.items[key] = c.order.PushFront(&entry{key, v})
-	if c.order.Len() > c.size {
+	c.items[key] = c.order.PushFront(&entry{key, v, costOf(size)})
+	c.held += costOf(size)
+	for c.held > c.most {
 		oldest := c.order.Remove(c.order.Back()).(*entry)
 		delete(c.items, oldest.key)
+		c.held -= oldest.cost
 	}
 }

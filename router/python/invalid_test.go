@@ -228,12 +228,11 @@ func TestUnknownIsSaid(t *testing.T) {
 	for name, source := range map[string]string{
 		"deep parentheses": strings.Repeat("(", 5000) + strings.Repeat(")", 5000),
 		"deep lists":       "x = " + strings.Repeat("[", 150) + strings.Repeat("]", 150),
-		"deep attributes":  "a" + strings.Repeat(".b", 100_000),
-		"deep sums":        "1" + strings.Repeat("+1", 100_000),
+		"deep attributes":  "a" + strings.Repeat(".b", 50_000),
+		"deep sums":        "1" + strings.Repeat("+1", 60_000),
 		"deep unary":       strings.Repeat("-", 20_000) + "1",
 		"deep lambdas":     strings.Repeat("lambda:", 10_000) + "1",
 		"too long":         strings.Repeat("x = 1\n", maxSource/6+1),
-		"long":             strings.Repeat("f(a, b, [1, 2, 3], c=d.e)\n", maxSource/26),
 	} {
 		if v, err := a.Analyse(context.Background(), source); err != nil || v.Unknown == "" {
 			t.Errorf("%s: %+v, %v", name, v, err)

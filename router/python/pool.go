@@ -10,6 +10,8 @@ import (
 	"sync"
 	"unicode/utf8"
 
+	"github.com/rlmhq/rlm/internal/fairqueue"
+	"github.com/rlmhq/rlm/internal/labels"
 	"github.com/rlmhq/rlm/router"
 	"github.com/rlmhq/rlm/tiers"
 )
@@ -45,10 +47,12 @@ const (
 	sourceFunction = "_source"
 )
 
-// pool holds sandboxes that analyse, at most one for each processor.
+// pool holds sandboxes that analyse, at most one for each processor. Tenants use them in
+// turns.
 type pool struct {
 	tier  tiers.Tier
-	slots chan struct{} // one for each sandbox that works
+	queue *fairqueue.Queue
+	works sync.WaitGroup // sandboxes that analyse
 
 	mu     sync.Mutex // guards idle and closed
 	idle   []*worker
@@ -56,42 +60,55 @@ type pool struct {
 }
 
 func newPool(tier tiers.Tier) *pool {
-	return &pool{tier: tier, slots: make(chan struct{}, runtime.GOMAXPROCS(0))}
+	return &pool{tier: tier, queue: fairqueue.New(runtime.GOMAXPROCS(0), maxWaiting)}
 }
 
 var errClosed = errors.New("the analyser is closed")
 
-// analyse also reports whether the verdict would be the same the next time.
+// analyse also returns the size of the analyser's answer in bytes, 0 if the verdict could be
+// another one the next time.
 func (p *pool) analyse(
 	ctx context.Context, source string,
-) (v router.Verdict, keep bool, err error) {
-	p.slots <- struct{}{}
-	defer func() { <-p.slots }()
+) (v router.Verdict, size int, err error) {
+	if err := p.queue.Enter(ctx, labels.Tenant(ctx)); err != nil {
+		return router.Verdict{}, 0, err
+	}
+	defer p.queue.Leave()
 	w, err := p.take(ctx)
 	if err != nil {
-		return router.Verdict{}, false, err
+		return router.Verdict{}, 0, err
 	}
+	defer p.works.Done()
 
-	v, keep, err = w.analyse(ctx, source)
-	if err == nil && keep {
-		return v, keep, p.giveBack(w)
+	v, size, err = w.analyse(ctx, source)
+	if err == nil && size > 0 {
+		return v, size, p.giveBack(w)
 	}
-	return v, keep, errors.Join(err, w.sandbox.Close())
+	return v, size, errors.Join(err, w.sandbox.Close())
 }
 
+// take returns an idle worker, or opens one. Unless there is an error, works.Done must be
+// called.
 func (p *pool) take(ctx context.Context) (*worker, error) {
 	p.mu.Lock()
-	defer p.mu.Unlock()
 	if p.closed {
+		p.mu.Unlock()
 		return nil, errClosed
 	}
-
+	p.works.Add(1)
 	if last := len(p.idle) - 1; last >= 0 {
 		w := p.idle[last]
 		p.idle = p.idle[:last]
+		p.mu.Unlock()
 		return w, nil
 	}
-	return newWorker(ctx, p.tier)
+	p.mu.Unlock()
+
+	w, err := newWorker(ctx, p.tier)
+	if err != nil {
+		p.works.Done()
+	}
+	return w, err
 }
 
 func (p *pool) giveBack(w *worker) error {
@@ -114,12 +131,7 @@ func (p *pool) close() error {
 	p.idle = nil
 	p.mu.Unlock()
 
-	for range cap(p.slots) { // wait for those that work
-		p.slots <- struct{}{}
-	}
-	for range cap(p.slots) {
-		<-p.slots
-	}
+	p.works.Wait()
 	return errors.Join(errs...)
 }
 
@@ -171,30 +183,30 @@ func (w *worker) runOwn(ctx context.Context, source string) (stdout string, err 
 	return r.Stdout, err
 }
 
-// analyse has the guest analyse source. After anything but an answer the worker is of no
-// more use.
+// analyse has the guest analyse source, and returns the size of its answer. Without an
+// answer the size is 0, and the worker is of no more use.
 func (w *worker) analyse(
 	ctx context.Context, source string,
-) (v router.Verdict, keep bool, err error) {
+) (v router.Verdict, size int, err error) {
 	w.source = source
 	r, err := w.sandbox.Run(ctx, tiers.Job{Source: question})
 	w.source = ""
 
 	switch {
 	case err != nil:
-		return router.Verdict{}, false, err
+		return router.Verdict{}, 0, err
 	case r.Status == tiers.StatusLimit:
 		why := fmt.Sprintf("the analysis of it exceeded the %s limit", r.Limit)
-		return router.Verdict{Unknown: why}, false, nil
+		return router.Verdict{Unknown: why}, 0, nil
 	case r.Status == tiers.StatusCrashed:
-		return router.Verdict{Unknown: "it broke the parser"}, false, nil
+		return router.Verdict{Unknown: "it broke the parser"}, 0, nil
 	case r.Status != tiers.StatusOK || r.Final == nil:
-		return router.Verdict{}, false,
+		return router.Verdict{}, 0,
 			fmt.Errorf("the analyser ended with status %q: %s", r.Status, tracebackOf(r))
 	}
 
 	v, err = decodeVerdict(r.Final.Value)
-	return v, true, err
+	return v, len(r.Final.Value), err
 }
 
 func tracebackOf(r tiers.Result) string {

@@ -19,20 +19,24 @@ import (
 	"fmt"
 	"time"
 
-	"golang.org/x/sync/singleflight"
-
+	"github.com/rlmhq/rlm/internal/fairqueue"
 	"github.com/rlmhq/rlm/router"
 	"github.com/rlmhq/rlm/tiers"
 )
 
 const (
-	// maxSource is how long a snippet may be, in bytes. Models write a hundredth of it.
-	maxSource = 1 << 20
-	// maxCached is how many verdicts are kept: some kilobytes each.
-	maxCached = 1024
+	// maxSource is how long a snippet may be, in bytes: some 0.2 s of analysis. Models write
+	// a tenth of it.
+	maxSource = 128 << 10
+	// maxVerdict bounds an answer of the analyser, in bytes.
+	maxVerdict = 64 << 10
+	// maxCached bounds the verdicts that are kept, in bytes.
+	maxCached = 16 << 20
+	// maxWaiting bounds the snippets of one tenant that wait for the analyser.
+	maxWaiting = 1024
 )
 
-// limits bound one analysis. The longest source takes half of it.
+// limits bound one analysis. The longest source takes a tenth of the time.
 var limits = tiers.Limits{Wall: 2 * time.Second, Memory: 128 << 20, HostCalls: 1}
 
 // The analyser's guest: one namespace, in this order.
@@ -49,9 +53,9 @@ var (
 
 // Analyser finds out what Python snippets need. It is safe for concurrent use.
 type Analyser struct {
-	pool   *pool
-	cache  *cache
-	flight singleflight.Group
+	pool    *pool
+	cache   *cache
+	flights flights
 }
 
 var _ router.Analyser = (*Analyser)(nil)
@@ -59,7 +63,10 @@ var _ router.Analyser = (*Analyser)(nil)
 // New returns an analyser with sandboxes of tier, which must run Python and outlive it.
 // It opens none yet.
 func New(tier tiers.Tier) *Analyser {
-	return &Analyser{pool: newPool(tier), cache: newCache(maxCached)}
+	return &Analyser{
+		pool: newPool(tier), cache: newCache(maxCached),
+		flights: flights{now: map[[sha256.Size]byte]*flight{}},
+	}
 }
 
 // Close closes the sandboxes. It waits for analyses under way; later ones fail.
@@ -79,29 +86,28 @@ func (a *Analyser) Analyse(ctx context.Context, source string) (router.Verdict, 
 		return v, nil
 	}
 
-	// Callers that ask for the same text at the same time wait for one analysis. It goes
-	// on when one of them gives up: it takes two seconds at most.
-	done := a.flight.DoChan(string(key[:]), func() (any, error) {
-		v, keep, err := a.pool.analyse(context.WithoutCancel(ctx), source)
-		if err == nil && keep {
-			a.cache.put(key, v)
+	v, err := a.flights.wait(ctx, key, func(ctx context.Context) (router.Verdict, error) {
+		v, size, err := a.pool.analyse(ctx, source)
+		if err == nil && size > 0 {
+			a.cache.put(key, v, size)
 		}
 		return v, err
 	})
-	select {
-	case r := <-done:
-		if r.Err != nil {
-			return router.Verdict{}, fmt.Errorf("cannot analyse the snippet: %w", r.Err)
-		}
-		return r.Val.(router.Verdict), nil
-	case <-ctx.Done():
-		return router.Verdict{}, fmt.Errorf("cannot analyse the snippet: %w", context.Cause(ctx))
+	switch {
+	case errors.Is(err, fairqueue.ErrFull):
+		return router.Verdict{Unknown: "too many snippets wait for the analyser"}, nil
+	case err != nil:
+		return router.Verdict{}, fmt.Errorf("cannot analyse the snippet: %w", err)
 	}
+	return v, nil
 }
 
 // decodeVerdict reads what the guest answered. It keeps the rule that exactly one field
 // of a verdict is set.
 func decodeVerdict(data []byte) (router.Verdict, error) {
+	if len(data) > maxVerdict {
+		return router.Verdict{Unknown: "it needs more than a plan can list"}, nil
+	}
 	var v router.Verdict
 	if err := json.Unmarshal(data, &v); err != nil {
 		return router.Verdict{}, fmt.Errorf("cannot read the analyser's answer: %w", err)

@@ -188,7 +188,7 @@ func TestFilesComeBackAfterABadEnd(t *testing.T) {
 			t.Fatalf("%+v", r)
 		}
 		got, err := gather(t, b, filepath.Join(t.TempDir(), "files"))
-		if err != nil || got.Files != 0 || !strings.Contains(got.Lost, "is lost") {
+		if err != nil || got.Files != 0 || !strings.Contains(got.Lost, "are lost") {
 			t.Errorf("%+v %v", got, err)
 		}
 	})

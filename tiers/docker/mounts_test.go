@@ -57,7 +57,7 @@ for attempt in (lambda: open('/data/new', 'w'), lambda: open('/one.csv', 'a'), l
 	}
 	both := []tiers.Mount{{Source: dir, Target: "/data"}, {Source: file, Target: "/data"}}
 	if _, err := tier.Open(t.Context(), tiers.Config{Mounts: both}); err == nil ||
-		!strings.Contains(err.Error(), "two things") {
+		!strings.Contains(err.Error(), "cannot mount two files or folders at") {
 		t.Errorf("%v", err)
 	}
 }

@@ -1,0 +1,127 @@
+// Package fairqueue shares a few places among many tenants. Each tenant waits in a separate
+// line, and the lines take turns, so a tenant that asks often delays only itself.
+package fairqueue
+
+import (
+	"context"
+	"errors"
+	"sync"
+)
+
+// ErrFull says that a tenant's line is full.
+var ErrFull = errors.New("the queue is full")
+
+// Queue gives out places. It is safe for concurrent use.
+type Queue struct {
+	longest int
+
+	mu    sync.Mutex
+	free  int
+	lines map[string]*line // of the tenants that wait
+	turns []*line          // the same lines, in the order of their turns
+}
+
+// line is the waiting callers of one tenant, the first one first.
+type line struct {
+	tenant  string
+	waiting []*caller
+}
+
+// caller waits for its place.
+type caller struct{ ready chan struct{} }
+
+// New returns a queue for so many places, in which at most longest callers of a tenant wait.
+func New(places, longest int) *Queue {
+	return &Queue{free: places, longest: longest, lines: map[string]*line{}}
+}
+
+// Enter waits for a place. Without an error, Leave must be called when the place is free
+// again. The error is the context's cause or [ErrFull].
+func (q *Queue) Enter(ctx context.Context, tenant string) error {
+	c, err := q.join(tenant)
+	if c == nil {
+		return err
+	}
+
+	select {
+	case <-c.ready:
+		return nil
+	case <-ctx.Done():
+		if !q.quit(tenant, c) {
+			q.Leave() // the place came at the same time
+		}
+		return context.Cause(ctx)
+	}
+}
+
+// join takes a free place, or a place in the tenant's line: then the caller is not nil.
+func (q *Queue) join(tenant string) (*caller, error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.free > 0 { // then nobody waits
+		q.free--
+		return nil, nil //nolint:nilnil // documented: it has its place
+	}
+
+	l := q.lines[tenant]
+	switch {
+	case l == nil:
+		l = &line{tenant: tenant}
+		q.lines[tenant] = l
+		q.turns = append(q.turns, l)
+	case len(l.waiting) >= q.longest:
+		return nil, ErrFull
+	}
+	c := &caller{ready: make(chan struct{})}
+	l.waiting = append(l.waiting, c)
+	return c, nil
+}
+
+// quit takes a caller out of its line, and reports whether it was still there.
+func (q *Queue) quit(tenant string, c *caller) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	l := q.lines[tenant]
+	if l == nil {
+		return false
+	}
+	for i, other := range l.waiting {
+		if other == c {
+			l.waiting = append(l.waiting[:i:i], l.waiting[i+1:]...)
+			q.removeEmpty(l)
+			return true
+		}
+	}
+	return false
+}
+
+// removeEmpty forgets a line without callers.
+func (q *Queue) removeEmpty(l *line) {
+	if len(l.waiting) > 0 {
+		return
+	}
+	delete(q.lines, l.tenant)
+	for i, other := range q.turns {
+		if other == l {
+			q.turns = append(q.turns[:i], q.turns[i+1:]...)
+			return
+		}
+	}
+}
+
+// Leave gives a place to the next line.
+func (q *Queue) Leave() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(q.turns) == 0 {
+		q.free++
+		return
+	}
+
+	l := q.turns[0]
+	q.turns = append(q.turns[1:], l)
+	c := l.waiting[0]
+	l.waiting = l.waiting[1:]
+	q.removeEmpty(l)
+	close(c.ready)
+}

@@ -1,0 +1,129 @@
+package fairqueue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// TestLinesTakeTurns has one tenant with many callers and two with a few.
+func TestLinesTakeTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := New(1, 100)
+		if err := q.Enter(t.Context(), "busy"); err != nil {
+			t.Fatal(err)
+		}
+		var mu sync.Mutex
+		var order []string
+		wait := func(tenant string, n int) {
+			for range n {
+				go func() {
+					if err := q.Enter(t.Context(), tenant); err != nil {
+						t.Error(err)
+					}
+					mu.Lock()
+					order = append(order, tenant)
+					mu.Unlock()
+					q.Leave()
+				}()
+				synctest.Wait()
+			}
+		}
+		wait("busy", 5)
+		wait("a", 2)
+		wait("b", 1)
+		q.Leave()
+		synctest.Wait()
+		want := []string{"busy", "a", "b", "busy", "a", "busy", "busy", "busy"}
+		if !slices.Equal(order, want) {
+			t.Errorf("the order is %q, want %q", order, want)
+		}
+	})
+}
+
+func TestAFullLineRefusesOnlyItsTenant(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		q := New(1, 2)
+		if err := q.Enter(ctx, "a"); err != nil {
+			t.Fatal(err)
+		}
+		var gone atomic.Int32
+		enter := func(tenant string) {
+			err := q.Enter(ctx, tenant)
+			if err == nil || errors.Is(err, ErrFull) {
+				t.Errorf("%s: %v", tenant, err)
+			}
+			gone.Add(1)
+		}
+		go enter("a")
+		go enter("a")
+		synctest.Wait()
+		if err := q.Enter(ctx, "a"); !errors.Is(err, ErrFull) {
+			t.Errorf("a third caller: %v", err)
+		}
+		go enter("b")
+		synctest.Wait()
+
+		cause := errors.New("enough")
+		cancel(cause)
+		synctest.Wait()
+		if gone.Load() != 3 || len(q.lines) != 0 || len(q.turns) != 0 {
+			t.Errorf("%d callers left; the queue has %d lines and %d turns", gone.Load(), len(q.lines), len(q.turns))
+		}
+		q.Leave()
+		if err := q.Enter(t.Context(), "a"); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestNoPlaceIsLost has callers that give up at any time.
+func TestNoPlaceIsLost(t *testing.T) {
+	const places = 3
+	q := New(places, 50)
+	var held, most atomic.Int32
+	var all sync.WaitGroup
+	for i := range 200 {
+		all.Go(func() {
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			if i%3 == 0 {
+				go cancel()
+			}
+			if q.Enter(ctx, fmt.Sprint(rand.IntN(7))) != nil {
+				return
+			}
+			now := held.Add(1)
+			for seen := most.Load(); now > seen && !most.CompareAndSwap(seen, now); seen = most.Load() {
+			}
+			held.Add(-1)
+			q.Leave()
+		})
+	}
+	all.Wait()
+	if most.Load() > places || q.free != places || len(q.lines) != 0 {
+		t.Errorf("%d places were held at once; %d of %d are free, %d lines", most.Load(), q.free, places, len(q.lines))
+	}
+}
+
+func BenchmarkQueue(b *testing.B) {
+	q := New(2, 1000)
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			if q.Enter(b.Context(), "a") == nil {
+				q.Leave()
+			}
+		}
+	})
+}
