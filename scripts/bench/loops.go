@@ -24,10 +24,10 @@ var loopRows = []loopRow{
 		"1,000 sub-calls of a snippet, 64 at a time, by HTTP to a server that takes 50 ms",
 		"%.2f x the ideal time", 1.1,
 	},
-	{"BenchmarkTurn", "ms/turn", "a turn of the loop beside model and snippet", "%.2f ms", 2},
+	{"BenchmarkTurn", "ms/turn", "a turn of the loop, without model and snippet", "%.2f ms", 2},
 	{
 		"BenchmarkRunsAtOnce", "KiB/run",
-		"100 runs at once, all finished: memory of one on the host's heap", "%.0f KiB", 0,
+		"100 runs at once, all finished: memory per run on the host's heap", "%.0f KiB", 0,
 	},
 	{"BenchmarkSubLoop", "ms/loop", "a sub-loop with a typed answer, start to end", "%.2f ms", 5},
 	{"BenchmarkCheck1KB", "ns/op", "check of a 1 KB value against its contract", "%.0f ns", 50_000},

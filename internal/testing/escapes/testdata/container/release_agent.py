@@ -1,4 +1,4 @@
-# mounts a file system, as an attack on release_agent begins
+# mounts a file system, the first step of an attack on release_agent
 # unsafe: it would mount on the host
 # docker: seccomp privileges
 # local: seccomp landlock privileges

@@ -1,4 +1,4 @@
-# catches the exception that should end it
+# catches the exception that should end the snippet
 # harm: hangs
 while True:
     try:

@@ -1,4 +1,4 @@
-# calls the host through functions that it takes from another object
+# calls the host through functions from the globals of a host function
 import builtins
 g = ask.__globals__ if hasattr(ask, '__globals__') else {}
 for n in list(g):

@@ -1,3 +1,3 @@
-# takes the builtins from its frame
+# takes the builtins from its own frame
 import sys
 print(sys._getframe().f_builtins['open'](CANARY_FILE).read())

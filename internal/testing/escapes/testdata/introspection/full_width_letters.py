@@ -1,2 +1,2 @@
-# writes open in letters that Python normalises
+# writes the name open in letters that Python normalises
 print(ｏｐｅｎ(CANARY_FILE).read())

@@ -1,4 +1,4 @@
-# takes an object from the attribute of an AttributeError
+# takes an object from an AttributeError
 class A: pass
 try: A.f.g
 except AttributeError as e: 

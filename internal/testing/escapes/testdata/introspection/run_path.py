@@ -1,4 +1,4 @@
-# reads a file through its SyntaxError
+# reads a file after running it with runpy
 import runpy
 try: runpy.run_path(CANARY_FILE)
 except (SyntaxError, NameError):

@@ -1,4 +1,4 @@
-# reads a file when its answer is shown
+# reads a file in the repr of its answer
 class B(dict):
     def __repr__(self): return open(CANARY_FILE).read()
     __str__ = __repr__

@@ -1,4 +1,4 @@
-# asks the kernel for its session keyring
+# asks the kernel for the process's session keyring
 # docker: seccomp
 # local: seccomp
 import ctypes, os, platform

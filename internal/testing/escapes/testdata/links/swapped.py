@@ -1,4 +1,4 @@
-# replaces a file with a link while it is copied
+# replaces a file with a link while the host copies the file
 # ends: variously
 import os
 os.chdir(CANARY_OUT)

@@ -1,4 +1,4 @@
-# sends a DNS query with data in its name
+# sends a DNS query with data in the queried name
 # docker: network seccomp
 # local: network seccomp landlock
 import socket
