@@ -17,7 +17,22 @@ var ErrNoTier = errors.New("no tier may run the snippet")
 // in a [*tiers.BrokenError].
 var errMismatch = errors.New("the snippet made different host calls when it ran again")
 
-var errClosed = errors.New("the session is closed")
+var (
+	errClosed = errors.New("the session is closed")
+	errInUse  = errors.New("the session is in use by another call")
+)
+
+// enter begins a call of the session's owner, until leave is called.
+func (r *Runner) enter() (leave func(), err error) {
+	if !r.using.TryLock() {
+		return nil, errInUse
+	}
+	if r.closed {
+		r.using.Unlock()
+		return nil, errClosed
+	}
+	return r.using.Unlock, nil
+}
 
 // routerName stands for a tier in errors that come from none.
 const routerName = "router"

@@ -32,9 +32,11 @@ type Result struct {
 // snippet before. Result says with an error, too, how far it came: a move is made and
 // reported even if the snippet then fails.
 func (r *Runner) Run(ctx context.Context, job tiers.Job) (Result, error) {
-	if r.closed {
-		return Result{}, asBroken(routerName, tiers.EffectsNeverRan, errClosed)
+	leave, err := r.enter()
+	if err != nil {
+		return Result{}, asBroken(routerName, tiers.EffectsNeverRan, err)
 	}
+	defer leave()
 	job.Language = languageOf(job.Language)
 	v, err := r.analyse(ctx, job.Language, job.Source)
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
+	"sync"
 
 	"github.com/rlmhq/rlm/internal/hostcall"
 	"github.com/rlmhq/rlm/internal/labels"
@@ -43,6 +44,8 @@ type Runner struct {
 	spaces     map[tiers.Language]*space
 	adopted    bool // the inputs are of package bigtext: see adoptInputs
 	closed     bool
+
+	using sync.Mutex // held by the call that runs
 }
 
 // space is the namespace of one language.
@@ -134,9 +137,11 @@ func languageOf(language tiers.Language) tiers.Language {
 // Collect writes the files of the session's [tiers.OutFolder] into an empty folder of the
 // host. A session that has run nothing has none.
 func (r *Runner) Collect(ctx context.Context, dir string) (tiers.Collected, error) {
-	if r.closed {
-		return tiers.Collected{}, errClosed
+	leave, err := r.enter()
+	if err != nil {
+		return tiers.Collected{}, err
 	}
+	defer leave()
 	s := r.spaces[tiers.Python]
 	if s == nil || s.sandbox == nil {
 		return tiers.Collected{}, nil
@@ -153,9 +158,11 @@ func (r *Runner) Collect(ctx context.Context, dir string) (tiers.Collected, erro
 // Explain returns the plan for a snippet and runs nothing. Unlike Run it probes every
 // tier that might be used. A plan without a tier is not an error here: see [Plan.Err].
 func (r *Runner) Explain(ctx context.Context, job tiers.Job) (Plan, error) {
-	if r.closed {
-		return Plan{}, errClosed
+	leave, err := r.enter()
+	if err != nil {
+		return Plan{}, err
 	}
+	defer leave()
 	language := languageOf(job.Language)
 	v, err := r.analyse(ctx, language, job.Source)
 	if err != nil {
@@ -261,9 +268,11 @@ func (r *Runner) findUnprobed(plan *Plan, depth int) int {
 // Fork returns an independent runner with copies of all namespaces. It has the same
 // policy, tiers and host.
 func (r *Runner) Fork(ctx context.Context) (*Runner, error) {
-	if r.closed {
-		return nil, errClosed
+	leave, err := r.enter()
+	if err != nil {
+		return nil, err
 	}
+	defer leave()
 	forked := &Runner{
 		cfg: r.cfg, host: r.host, adopted: r.adopted,
 		gate:       hostcall.New(r.cfg.Config.Limits.WithDefaults()),
@@ -291,9 +300,14 @@ func (r *Runner) Fork(ctx context.Context) (*Runner, error) {
 
 // Close ends all sandboxes. It is idempotent.
 func (r *Runner) Close() error {
-	if r.closed {
+	leave, err := r.enter()
+	switch {
+	case errors.Is(err, errClosed):
 		return nil
+	case err != nil:
+		return err
 	}
+	defer leave()
 	r.closed = true
 
 	var errs []error

@@ -14,9 +14,11 @@ import (
 func (r *Runner) Extend(
 	ctx context.Context, inputs []tiers.Input, functions []tiers.Function,
 ) error {
-	if r.closed {
-		return errClosed
+	leave, err := r.enter()
+	if err != nil {
+		return err
 	}
+	defer leave()
 	inputs = slices.Clone(inputs)
 	for i := range inputs {
 		if err := adoptInput(ctx, &inputs[i]); err != nil {
@@ -48,9 +50,11 @@ func (r *Runner) Extend(
 // Export returns the namespace of a language, for [Runner.Import] of another session. A
 // session that has run nothing has none.
 func (r *Runner) Export(ctx context.Context, language tiers.Language) (tiers.State, error) {
-	if r.closed {
-		return tiers.State{}, errClosed
+	leave, err := r.enter()
+	if err != nil {
+		return tiers.State{}, err
 	}
+	defer leave()
 	s := r.spaces[languageOf(language)]
 	if s == nil || !s.used {
 		return tiers.State{}, fmt.Errorf(
@@ -69,9 +73,11 @@ func (r *Runner) Export(ctx context.Context, language tiers.Language) (tiers.Sta
 // come along. After an error it has brought none. Each namespace goes to the tier that it
 // comes from, or else to the first tier of the policy that takes it.
 func (r *Runner) Import(ctx context.Context, states ...tiers.State) (tiers.Report, error) {
-	if r.closed {
-		return tiers.Report{}, errClosed
+	leave, err := r.enter()
+	if err != nil {
+		return tiers.Report{}, err
 	}
+	defer leave()
 
 	var whole tiers.Report
 	var opened []*space

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 
 	"github.com/rlmhq/rlm/internal/protocol"
 	"github.com/rlmhq/rlm/tiers"
@@ -33,6 +34,8 @@ type Machine struct {
 	last     tiers.Language // of the snippet that ran last
 	foreign  map[int]Guest  // the guest that ran a snippet, by ordinal, if there are several guests
 	isClosed bool
+
+	using sync.Mutex // held by the call that runs
 }
 
 var (
@@ -41,11 +44,28 @@ var (
 	_ tiers.Extender = (*Machine)(nil)
 )
 
-// ErrClosed answers whoever uses a sandbox after its Close.
-var ErrClosed = errors.New("the sandbox is closed")
+// ErrClosed and ErrInUse answer calls after Close, and calls while another one runs.
+var (
+	ErrClosed = errors.New("the sandbox is closed")
+	ErrInUse  = errors.New("the sandbox is in use by another call")
+)
+
+// Enter begins a call of the sandbox's owner, until leave is called.
+func (m *Machine) Enter() (leave func(), err error) {
+	if !m.using.TryLock() {
+		return nil, ErrInUse
+	}
+	return m.using.Unlock, nil
+}
 
 // Run runs a snippet. See [tiers.Sandbox].
 func (m *Machine) Run(ctx context.Context, job tiers.Job) (tiers.Result, error) {
+	leave, err := m.Enter()
+	if err != nil {
+		return tiers.Result{}, m.broken(tiers.EffectsNeverRan, nil, err)
+	}
+	defer leave()
+
 	if job.Language == "" {
 		job.Language = tiers.Python
 	}
@@ -119,6 +139,12 @@ func (m *Machine) neverRan(lost *tiers.Loss, err error) error {
 
 // Export returns the namespace of the language that ran last, for another tier.
 func (m *Machine) Export(ctx context.Context) (tiers.State, error) {
+	leave, err := m.Enter()
+	if err != nil {
+		return tiers.State{}, err
+	}
+	defer leave()
+
 	mover, err := m.mover(m.last)
 	if err != nil {
 		return tiers.State{}, err
@@ -176,6 +202,12 @@ func (m *Machine) mover(language tiers.Language) (Mover, error) {
 
 // Import brings a namespace from another tier into a fresh sandbox.
 func (m *Machine) Import(ctx context.Context, state tiers.State) (tiers.Report, error) {
+	leave, err := m.Enter()
+	if err != nil {
+		return tiers.Report{}, err
+	}
+	defer leave()
+
 	if n := m.Accounts.Ordinal(); n > 0 {
 		return tiers.Report{}, fmt.Errorf("cannot import variables: the sandbox has already run %d snippets", n)
 	}
@@ -195,6 +227,11 @@ func (m *Machine) Import(ctx context.Context, state tiers.State) (tiers.Report, 
 func (m *Machine) Extend(
 	ctx context.Context, inputs []tiers.Input, functions []tiers.Function,
 ) error {
+	leave, err := m.Enter()
+	if err != nil {
+		return err
+	}
+	defer leave()
 	if m.isClosed {
 		return ErrClosed
 	}
@@ -206,6 +243,11 @@ func (m *Machine) IsClosed() bool { return m.isClosed }
 
 // Close ends the session. It is idempotent.
 func (m *Machine) Close() error {
+	leave, err := m.Enter()
+	if err != nil {
+		return err
+	}
+	defer leave()
 	if m.isClosed {
 		return nil
 	}

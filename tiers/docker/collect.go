@@ -36,6 +36,11 @@ sys.stdout.flush()
 
 // Collect copies the files below /out into a folder of the host.
 func (s *sandbox) Collect(ctx context.Context, dir string) (tiers.Collected, error) {
+	leave, err := s.Enter()
+	if err != nil {
+		return tiers.Collected{}, err
+	}
+	defer leave()
 	if !s.Accounts.Config().Out {
 		return tiers.Collected{}, errors.New(
 			"cannot collect files: the session was opened without a folder for them",

@@ -80,6 +80,11 @@ func enforcedLimits(l tiers.Limits) []tiers.Enforcement {
 
 // Fork returns a copy of the sandbox in its current state.
 func (s *sandbox) Fork(ctx context.Context) (tiers.Sandbox, error) {
+	leave, err := s.Enter()
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
 	if s.IsClosed() || s.guest.in == nil {
 		return nil, session.ErrClosed
 	}

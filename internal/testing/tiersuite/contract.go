@@ -19,6 +19,7 @@ func (s *suite) testContract(t *testing.T) {
 	t.Run("Info", s.testInfoConstant)
 	t.Run("BadConfig", s.testBadConfig)
 	t.Run("Closed", s.testClosed)
+	t.Run("OneOwner", s.testOneOwner)
 	t.Run("Cancelled", s.testCancelled)
 	t.Run("Language", s.testOtherLanguage)
 	t.Run("Streams", s.testStreams)
@@ -113,6 +114,53 @@ func (s *suite) testClosed(t *testing.T) {
 				t.Error("a closed sandbox ran a snippet")
 			}
 		})
+	}
+}
+
+// testOneOwner uses a sandbox while a snippet runs in it.
+func (s *suite) testOneOwner(t *testing.T) {
+	host := newHost()
+	box := s.open(t, host.config())
+	ctx, cancel := context.WithCancel(s.patientContext(t))
+	defer cancel()
+	ended := make(chan error)
+	go func() {
+		_, err := box.box.Run(ctx, tiers.Job{Source: "kept = 1\nhang()"})
+		ended <- err
+	}()
+	select {
+	case <-host.hanging:
+	case err := <-ended:
+		s.skipRefused(t, err)
+		t.Fatalf("the snippet did not wait: %v", err)
+	}
+
+	uses := map[string]func() error{
+		"Run":   func() error { _, err := box.box.Run(ctx, tiers.Job{Source: "1"}); return err },
+		"Close": box.box.Close,
+	}
+	if exporter, ok := box.box.(tiers.Exporter); ok {
+		uses["Export"] = func() error { _, err := exporter.Export(ctx); return err }
+		uses["Import"] = func() error { _, err := exporter.Import(ctx, tiers.State{}); return err }
+	}
+	if extender, ok := box.box.(tiers.Extender); ok {
+		uses["Extend"] = func() error { return extender.Extend(ctx, nil, nil) }
+	}
+	if forker, ok := box.box.(tiers.Forker); ok {
+		uses["Fork"] = func() error { _, err := forker.Fork(ctx); return err }
+	}
+	if collector, ok := box.box.(tiers.Collector); ok {
+		uses["Collect"] = func() error { _, err := collector.Collect(ctx, t.TempDir()); return err }
+	}
+	for name, use := range uses {
+		if err := use(); err == nil || !strings.Contains(err.Error(), "in use by another call") {
+			t.Errorf("%s while a snippet runs: %v", name, err)
+		}
+	}
+	cancel()
+	<-ended
+	if r := box.run(t, "print(kept)"); r.Stdout != "1\n" {
+		t.Errorf("the session afterwards: %s", describe(r))
 	}
 }
 
