@@ -158,7 +158,9 @@ func (s *suite) testOneOwner(t *testing.T) {
 		}
 	}
 	cancel()
-	<-ended
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Errorf("the snippet ends with %v", err)
+	}
 	if r := box.run(t, "print(kept)"); r.Stdout != "1\n" {
 		t.Errorf("the session afterwards: %s", describe(r))
 	}
