@@ -208,7 +208,7 @@ func (e *Engine) opener(policy Policy, labels map[string]string) repl.Opener {
 			return nil, err
 		}
 		if err := e.life.Err(); err != nil {
-			return nil, ErrClosed
+			return nil, errEngineClosed
 		}
 		if cfg.Labels == nil {
 			cfg.Labels = labels
@@ -249,7 +249,7 @@ func (e *Engine) enter(
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.closed {
-		return ctx, nil, ErrClosed
+		return ctx, nil, errEngineClosed
 	}
 
 	e.running.Add(1)
@@ -260,7 +260,7 @@ func (e *Engine) enter(
 // endWithEngine returns a context that also ends when the engine closes.
 func (e *Engine) endWithEngine(ctx context.Context) (_ context.Context, release func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	stop := context.AfterFunc(e.life, func() { cancel(ErrClosed) })
+	stop := context.AfterFunc(e.life, func() { cancel(errEngineClosed) })
 	return ctx, func() { stop(); cancel(nil) }
 }
 
@@ -269,7 +269,7 @@ func (e *Engine) adopt(s *Session) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.closed {
-		return ErrClosed
+		return errEngineClosed
 	}
 	e.sessions[s] = struct{}{}
 	return nil
@@ -296,7 +296,7 @@ func (e *Engine) close() error {
 		open = append(open, s)
 	}
 	e.mu.Unlock()
-	e.end(ErrClosed)
+	e.end(errEngineClosed)
 
 	var errs []error
 	for _, s := range open {

@@ -3,6 +3,7 @@ package rlm
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/rlmhq/rlm/repl"
 	"github.com/rlmhq/rlm/router"
@@ -11,7 +12,7 @@ import (
 // Errors of sessions and engines. Test for them with [errors.Is].
 var (
 	// ErrClosed is the error of every use of a session or an engine after its Close.
-	ErrClosed = errors.New("it is closed")
+	ErrClosed = errors.New("closed")
 	// ErrInUse is the error of a call while another call of the same session runs. Open or
 	// fork a session for each goroutine.
 	ErrInUse = errors.New("the session is in use by another call")
@@ -24,6 +25,9 @@ var (
 // server, an empty context, an invalid bound. No model was asked and no snippet ran, so the
 // loop cost nothing.
 type SetupError = repl.SetupError
+
+// errEngineClosed is ErrClosed for an engine.
+var errEngineClosed = fmt.Errorf("the engine is %w", ErrClosed)
 
 // refuse makes err a [*SetupError], if the context has not ended. A loop whose caller ended it
 // while it prepared was not set up wrongly: its error is the context's cause. A nil error

@@ -103,7 +103,7 @@ func ExampleSession_Set() {
 
 	// Output:
 	// <nil> 5.5
-	// cannot get "kinds": JSON cannot carry it: kinds is of type set
+	// cannot get "kinds": JSON cannot represent the value: kinds is of type set
 }
 
 func ExampleSession_Snapshot() {

@@ -175,7 +175,7 @@ func (a *arguments) decode(args map[string]tiers.Value, into any) error {
 		for i, v := range violations {
 			parts[i] = v.String()
 		}
-		return fmt.Errorf("the arguments do not fit: %s", strings.Join(parts, "; "))
+		return fmt.Errorf("the arguments do not match the schema: %s", strings.Join(parts, "; "))
 	}
 	return json.Unmarshal(checked, into)
 }

@@ -72,7 +72,7 @@ func (e *Engine) Open(ctx context.Context, cfg SessionConfig) (*Session, error) 
 		return nil, err
 	}
 	if e.life.Err() != nil {
-		return nil, fmt.Errorf("cannot open a session: the engine: %w", ErrClosed)
+		return nil, fmt.Errorf("cannot open a session: %w", errEngineClosed)
 	}
 	in, err := openContexts(ctx, cfg.Contexts)
 	if err != nil {
@@ -133,9 +133,13 @@ func (s *Session) enter(ctx context.Context) (_ context.Context, leave func(), e
 	if !s.mu.TryLock() {
 		return ctx, nil, ErrInUse
 	}
-	if s.closed || s.engine.life.Err() != nil {
+	if s.closed {
 		s.mu.Unlock()
-		return ctx, nil, fmt.Errorf("cannot use the session: %w", ErrClosed)
+		return ctx, nil, fmt.Errorf("the session is %w", ErrClosed)
+	}
+	if s.engine.life.Err() != nil {
+		s.mu.Unlock()
+		return ctx, nil, fmt.Errorf("cannot use the session: %w", errEngineClosed)
 	}
 
 	ctx, release := s.engine.endWithEngine(ctx)
@@ -170,7 +174,7 @@ func (s *Session) run(ctx context.Context, job tiers.Job) (Result, error) {
 		s.variables.Store(&result.Variables)
 	}
 	if err != nil && s.engine.life.Err() != nil {
-		err = fmt.Errorf("the engine was closed while the snippet ran (%w): %w", ErrClosed, err)
+		err = fmt.Errorf("the engine was %w while the snippet ran: %w", ErrClosed, err)
 	}
 	return result, err
 }

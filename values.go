@@ -67,9 +67,9 @@ func (s *Session) Get(ctx context.Context, name string, into any) error {
 	switch {
 	case err != nil:
 	case e.wrong != "":
-		err = fmt.Errorf("JSON cannot carry it: %s%s", name, e.wrong)
+		err = fmt.Errorf("JSON cannot represent the value: %s%s", name, e.wrong)
 	case e.value == nil:
-		err = fmt.Errorf("the snippet did not pass it to the host")
+		err = fmt.Errorf("the snippet did not pass the value to the host")
 	default:
 		err = json.Unmarshal(e.value, into)
 	}
@@ -79,7 +79,7 @@ func (s *Session) Get(ctx context.Context, name string, into any) error {
 	return nil
 }
 
-// handOver gives the variable VALUE to the host, or says why JSON cannot carry it. It uses
+// handOver gives the variable VALUE to the host, or says why JSON cannot represent it. It uses
 // no name that a snippet may have bound to something else, and reads VALUE outside the
 // function, whose local names would hide the variable.
 const handOver = `def _session_hand_over(given):
@@ -135,7 +135,7 @@ func isHidden(name string) bool {
 // checkVariable refuses names that a variable of snippets cannot have.
 func (s *Session) checkVariable(name string) error {
 	if err := protocol.CheckName(name); err != nil {
-		return fmt.Errorf("the name must be a Python identifier and no keyword")
+		return fmt.Errorf("the name must be a Python identifier and not a keyword")
 	}
 	if _, taken := protocol.Lookup(name); taken || isHidden(name) {
 		return fmt.Errorf("the name is reserved")

@@ -27,7 +27,7 @@ func (r Recipe) fetchScript(work, mirror string) (script string, args []string, 
 		return "fetch.sh", args, nil
 	case r.sum == "":
 		return "", nil, fmt.Errorf("cannot fetch Go's toolchain: "+
-			"images/go/toolchain.txt has no sum for %s", runtime.GOARCH)
+			"images/go/toolchain.txt has no checksum for %s", runtime.GOARCH)
 	}
 	return "go/fetch.sh", []string{work, runtime.GOARCH, r.toolchain, r.sum}, nil
 }

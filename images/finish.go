@@ -83,12 +83,13 @@ func readInventory(ctx context.Context, box *dockerapi.Container) (has inventory
 	}
 
 	if code, err := box.Wait(ctx); err != nil || code != 0 {
-		failed := fmt.Errorf("cannot finish the image: its script ended with code %d: %.2000s",
+		failed := fmt.Errorf("cannot finish the image: the finishing script ended with code %d: %.2000s",
 			code, said)
 		return has, errors.Join(failed, err)
 	}
 	if err := json.Unmarshal(said, &has); err != nil {
-		return has, fmt.Errorf("cannot finish the image: its script printed %.200q: %w", said, err)
+		return has, fmt.Errorf("cannot finish the image: the finishing script printed %.200q: %w",
+			said, err)
 	}
 	return has, nil
 }

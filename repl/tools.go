@@ -162,7 +162,7 @@ func (t *Tools) Prompt() string {
 func (t *Tools) Call(ctx context.Context, call tiers.Call) (tiers.Value, error) {
 	i, ok := t.byName[call.Function]
 	if !ok {
-		return nil, fmt.Errorf("there is no function %q here", call.Function)
+		return nil, fmt.Errorf("unknown function %q", call.Function)
 	}
 	tool := &t.list[i]
 	if tool.Raw != nil {
@@ -195,7 +195,7 @@ func (tool *Tool) checkArguments(args map[string]tiers.Value) (map[string]tiers.
 		return nil, fmt.Errorf("%s: %w", tool.Name, err)
 	}
 	if len(violations) > 0 {
-		return nil, fmt.Errorf("%s: the arguments do not fit: %s",
+		return nil, fmt.Errorf("%s: the arguments do not match the schema: %s",
 			tool.Name, prompts.Join(violations))
 	}
 

@@ -46,10 +46,10 @@ func TestToolsBindCheckAndCoerce(t *testing.T) {
 		t.Errorf("by name: %s %v", got, err)
 	}
 	for what, c := range map[string]tiers.Call{
-		"takes 3 arguments": call("search", "1", "2", "3", "4"),
-		"do not fit":        call("search", "5", `"many"`),
-		"no parameter":      {Function: "search", Named: map[string]tiers.Value{"wrong": nil}},
-		"no function":       call("other"),
+		"takes 3 arguments":       call("search", "1", "2", "3", "4"),
+		"do not match the schema": call("search", "5", `"many"`),
+		"no parameter":            {Function: "search", Named: map[string]tiers.Value{"wrong": nil}},
+		"unknown function":        call("other"),
 		"twice": {
 			Function: "search", Args: []tiers.Value{tiers.Value(`"x"`)},
 			Named: map[string]tiers.Value{"query": tiers.Value(`"y"`)},

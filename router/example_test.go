@@ -49,7 +49,7 @@ func Example() {
 	// wasm ok ""
 	// wasm ok "30\n"
 	// no tier may run the snippet
-	//   tier wasm: needs processes (subprocess.run, line 2)
+	//   tier wasm: the snippet needs processes (subprocess.run, line 2)
 }
 
 // A plan shows where a snippet would run, and why. Nothing runs.

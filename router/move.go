@@ -215,7 +215,7 @@ func rejectLeft(left []tiers.Left) error {
 	}
 	return &tiers.RejectedError{
 		Effects: tiers.EffectsNeverRan,
-		Reason: fmt.Sprintf("it is faster, but the variable %s (%s) cannot move there: %s",
+		Reason: fmt.Sprintf("it is faster, but the variable %s (%s) cannot move to it: %s",
 			oneLine(left[0].Name), oneLine(left[0].Type), oneLine(left[0].Reason)),
 	}
 }

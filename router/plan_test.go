@@ -276,8 +276,8 @@ func TestRefusalsHaveStableReasons(t *testing.T) {
 			Policy{}, needs("numpy"), standing{language: tiers.Python}, `no tier may run the snippet
   tier interp: lacks the module numpy (line 1)
   tier wasm: lacks the module numpy (line 1)
-  tier docker: not usable here: no daemon answers at /run/docker.sock start it
-  tier local: policy does not allow it: set allow_local`,
+  tier docker: not usable on this machine: no daemon answers at /run/docker.sock start it
+  tier local: policy does not allow this tier: set allow_local`,
 		},
 		{
 			Policy{MinIsolation: tiers.IsolationWasm, AllowLocal: true},
@@ -285,7 +285,7 @@ func TestRefusalsHaveStableReasons(t *testing.T) {
 			standing{language: tiers.Python},
 			`no tier may run the snippet
   tier interp: isolation process is weaker than the policy's minimum wasm
-  tier wasm: needs processes (subprocess.run, line 3)
+  tier wasm: the snippet needs processes (subprocess.run, line 3)
   tier docker: isolation container is weaker than the policy's minimum wasm
   tier local: isolation process is weaker than the policy's minimum wasm`,
 		},
@@ -297,7 +297,7 @@ func TestRefusalsHaveStableReasons(t *testing.T) {
   tier interp: policy does not allow the module os (line 1)
   tier wasm: does not run the language go
   tier docker: does not run the language go
-  tier local: policy does not allow it: set allow_local`,
+  tier local: policy does not allow this tier: set allow_local`,
 		},
 		{
 			Policy{Pin: "dokcer"},
@@ -317,8 +317,8 @@ func TestRefusalsHaveStableReasons(t *testing.T) {
 			`no tier may run the snippet
   tier interp: lacks files, which the policy requires
   tier wasm: lacks files, which the policy requires
-  tier docker: not usable here: no daemon answers at /run/docker.sock start it
-  tier local: policy does not allow it: set allow_local`,
+  tier docker: not usable on this machine: no daemon answers at /run/docker.sock start it
+  tier local: policy does not allow this tier: set allow_local`,
 		},
 		{
 			Policy{Tiers: []string{"interp", "wasm", "local"}, Modules: []string{"m"}},
@@ -338,8 +338,8 @@ func TestRefusalsHaveStableReasons(t *testing.T) {
 					{Tier: "wasm", Reason: "never", Missing: "nosuch"},
 				},
 			}, `no tier may run the snippet
-  tier interp: rejected it: no
-  tier wasm: rejected it: never
+  tier interp: rejected the snippet: no
+  tier wasm: rejected the snippet: never
   tier docker: lacks nosuch, which tier wasm reported missing
   tier local: lacks nosuch, which tier wasm reported missing`,
 		},

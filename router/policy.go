@@ -53,7 +53,7 @@ func (p Policy) Validate() error {
 	}
 
 	if err := egress.CheckHosts(p.Hosts); err != nil {
-		return fmt.Errorf("the policy's hosts: %w", err)
+		return fmt.Errorf("cannot use a host of the policy: %w", err)
 	}
 	if p.Pin != "" && len(p.Tiers) > 0 && !slices.Contains(p.Tiers, p.Pin) {
 		return fmt.Errorf("the policy pins tier %s but allows only %s", p.Pin,
@@ -77,7 +77,7 @@ func (p Policy) refuseTier(info *tiers.Info) string {
 	case p.Pin != "":
 		return "policy allows only tier " + oneLine(p.Pin)
 	case len(p.Tiers) == 0 && info.OnRequest:
-		return "policy does not allow it: set allow_local"
+		return "policy does not allow this tier: set allow_local"
 	case len(p.Tiers) == 0 || slices.Contains(p.Tiers, info.Name):
 		return ""
 	}

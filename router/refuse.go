@@ -67,7 +67,7 @@ func (q *question) checkLanguage(c *candidate) string {
 
 	reason := "does not run the language " + oneLine(string(q.state.language))
 	if why := c.info.Lacks[q.state.language]; why != "" {
-		reason += " here: " + oneLine(why)
+		reason += " on this machine: " + oneLine(why)
 	}
 	return reason
 }
@@ -95,10 +95,10 @@ func (q *question) checkNeeds(c *candidate) string {
 		need := &v.Needs.Features[i]
 		switch {
 		case !info.Has(need.Feature):
-			return fmt.Sprintf("needs %s (%s, line %d)",
+			return fmt.Sprintf("the snippet needs %s (%s, line %d)",
 				need.Feature, oneLine(need.Why), need.Line)
 		case need.Feature == tiers.FeatureSockets && len(q.policy.Hosts) == 0:
-			return fmt.Sprintf("needs %s (%s, line %d), and the policy lists no host to reach",
+			return fmt.Sprintf("the snippet needs %s (%s, line %d), and the policy lists no host",
 				need.Feature, oneLine(need.Why), need.Line)
 		}
 	}
@@ -144,7 +144,7 @@ func (q *question) checkRejections(c *candidate) string {
 	rejected := q.state.rejected
 	for i := range rejected {
 		if r := &rejected[i]; r.Tier == c.info.Name {
-			return "rejected it: " + oneLine(r.Reason)
+			return "rejected the snippet: " + oneLine(r.Reason)
 		}
 	}
 
@@ -162,7 +162,7 @@ func (q *question) checkReach(c *candidate) string {
 	s := q.state
 	switch {
 	case c.unusable != nil:
-		return "not usable here: " + oneLine(c.unusable.Error())
+		return "not usable on this machine: " + oneLine(c.unusable.Error())
 	case s.home == "" || s.home == c.info.Name:
 		return ""
 	case s.fixed:

@@ -237,7 +237,7 @@ func (e *escalation) checkCalls(ctx context.Context, a *attempt, err error) erro
 		// To start again would make the calls twice.
 		return &tiers.BrokenError{
 			Tier: e.result.Tier, Effects: tiers.EffectsRan,
-			Err: fmt.Errorf("it rejected the snippet after %d host calls, "+
+			Err: fmt.Errorf("the tier rejected the snippet after %d host calls, "+
 				"although the attempt was not rejectable: %s", unnoted, rejected.Reason),
 		}
 	}

@@ -84,7 +84,7 @@ func TestAnUnusedSandboxHasNothingToMove(t *testing.T) {
 	}; !slices.Equal(r.Attempts, want) {
 		t.Errorf("attempts %v", r.Attempts)
 	}
-	want := Refusal{Tier: "interp", Reason: "rejected it: there is no module json"}
+	want := Refusal{Tier: "interp", Reason: "rejected the snippet: there is no module json"}
 	if !slices.Contains(r.Plan.Refusals, want) {
 		t.Errorf("refusals %v", r.Plan.Refusals)
 	}
@@ -189,7 +189,7 @@ func TestAFailedImportLeavesTheNamespaceAtHome(t *testing.T) {
 		_, err := s.fails("# import numpy")
 		if !errors.Is(err, ErrNoTier) ||
 			!strings.Contains(err.Error(),
-				"tier docker: rejected it: it cannot take a session's variables") {
+				"tier docker: rejected the snippet: it cannot take a session's variables") {
 			t.Error(err)
 		}
 		s.in("wasm", "show x", "1\n")
@@ -261,7 +261,7 @@ func TestTheRouterFailsClosed(t *testing.T) {
 	_, err := s.fails("print 1")
 	var none *NoTierError
 	if !errors.As(err, &none) || none.Effects != tiers.EffectsNeverRan ||
-		!strings.Contains(err.Error(), "tier docker: not usable here: no daemon") {
+		!strings.Contains(err.Error(), "tier docker: not usable on this machine: no daemon") {
 		t.Error(err)
 	}
 	_, _ = s.fails("print 1")
@@ -275,7 +275,7 @@ func TestAnUnusableTierIsPassedOver(t *testing.T) {
 	wasm.probe = func(context.Context) error { return errors.New("wrong processor") }
 	s := start(t, RunnerConfig{}, wasm, newDocker())
 	r := s.in("docker", "print 1", "1\n")
-	want := Refusal{Tier: "wasm", Reason: "not usable here: wrong processor"}
+	want := Refusal{Tier: "wasm", Reason: "not usable on this machine: wrong processor"}
 	if !slices.Contains(r.Plan.Refusals, want) {
 		t.Errorf("refusals %v", r.Plan.Refusals)
 	}

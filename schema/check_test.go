@@ -126,7 +126,7 @@ func TestValuesAreBounded(t *testing.T) {
 		"empty":     {"", "ends too early"},
 		"two":       {"1 2", "after top-level value"},
 		"comma":     {"[1,]", "is not JSON"},
-		"huge key":  {`{"a":{"a":1,"a":2}}`, "$.a.a: this key is there twice"},
+		"huge key":  {`{"a":{"a":1,"a":2}}`, "$.a.a: this key appears twice"},
 		"surrogate": {`"\ud800"`, ""},
 	} {
 		_, violations, err := mustParse(t, `"Any"`).Check(json.RawMessage(c.value))

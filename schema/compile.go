@@ -102,7 +102,7 @@ func checkDialect(document *node) error {
 	name := strings.TrimPrefix(strings.TrimPrefix(dialect.text, "http://"), "https://")
 	name = strings.TrimSuffix(name, "#")
 	if dialect.kind != textKind || !slices.Contains(drafts, name) {
-		return fmt.Errorf("\"$schema\" is %s: leave it out, or name https://%s",
+		return fmt.Errorf("\"$schema\" is %s: remove it, or name https://%s",
 			clip(string(dialect.appendJSON(nil)), 100), strings.Join(drafts, " or http://"))
 	}
 	return nil

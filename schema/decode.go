@@ -241,7 +241,7 @@ func (d *decoder) readObject() (*node, error) {
 		key := d.readKey()
 		d.path = append(d.path, key)
 		if _, isKnown := plain[key]; isKnown {
-			return nil, d.reject("this key is there twice")
+			return nil, d.reject("this key appears twice")
 		}
 
 		d.skipSpace()

@@ -44,7 +44,7 @@ func TestHostileSchemas(t *testing.T) {
 		},
 		"old draft": {
 			`{"$schema":"http://json-schema.org/draft-04/schema#"}`,
-			"leave it out",
+			"remove it",
 		},
 		"inner schema": {
 			`{"properties":{"a":{"$id":"x","$schema":"http://json-schema.org/draft-04/schema#"}}}`,

@@ -84,11 +84,11 @@ func explainMembers(e *jsonschema.ValidationError) (names []string, message stri
 	case *fault.Required:
 		return k.Missing, "is missing"
 	case *fault.DependentRequired:
-		return k.Missing, fmt.Sprintf("is missing, %q needs it", clip(k.Prop, 60))
+		return k.Missing, fmt.Sprintf("is missing, but %q needs it", clip(k.Prop, 60))
 	case *fault.Dependency:
-		return k.Missing, fmt.Sprintf("is missing, %q needs it", clip(k.Prop, 60))
+		return k.Missing, fmt.Sprintf("is missing, but %q needs it", clip(k.Prop, 60))
 	case *fault.AdditionalProperties:
-		return k.Properties, "is not a member that is known here: leave it out"
+		return k.Properties, "is not an allowed member: remove it"
 	case *fault.PropertyNames:
 		message = "is not a valid name"
 		if problems := flattenAll(e.Causes); len(problems) > 0 {
@@ -125,7 +125,7 @@ func explainValue(k jsonschema.ErrorKind) string {
 	case *fault.Pattern:
 		return fmt.Sprintf("must match the pattern %s, is %s", k.Want, formatValue(k.Got))
 	case *fault.UniqueItems:
-		return fmt.Sprintf("the items %d and %d are the same, each may be there once",
+		return fmt.Sprintf("the items %d and %d are the same, but each item may appear only once",
 			k.Duplicates[0], k.Duplicates[1])
 	case *fault.Not:
 		return "must not be what the schema excludes by \"not\""

@@ -11,9 +11,9 @@ import (
 
 const configLong = `Print every setting, its value and its source.
 
-Flags override variables, variables override the configuration file, and the file
-overrides the defaults. Add flags of other commands to see their effects. Keys are
-never printed.`
+Flags override environment variables, environment variables override the
+configuration file, and the file overrides the defaults. Add flags of other commands
+to see their effects. API keys are never printed.`
 
 // jsonSetting is one setting in the output of --json.
 type jsonSetting struct {

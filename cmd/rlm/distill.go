@@ -27,13 +27,14 @@ type distillFlags struct {
 const distillLong = `Reduce many traces of failed runs to clusters of failures with a common cause.
 With a model, also propose edits that would fix them, the most promising first.
 
-The file has one JSON object per line; - reads stdin. If it has more failures than
-trace_threshold, a run reads them all, as with rlm run. Otherwise they are
-clustered by their words, without a model. docs/distill.md defines a failure.
+The file has one JSON object per line; - reads stdin. If the file has more failures
+than trace_threshold, a run reads all failures, as with rlm run. Otherwise the
+failures are clustered by their words, without a model. docs/distill.md defines a
+failure.
 
-Exit codes: 0 done, 2 usage error, unreadable file, missing key, unknown model or
-unavailable server, 3 no tier may run snippets, 5 a failure during the run, 6 the
-budget ran out (partial findings are printed), 130 interrupted.`
+Exit codes: 0 done; 2 usage error, unreadable file, missing key, unknown model or
+unavailable server; 3 no tier may run snippets; 5 a failure during the run; 6 the
+budget ran out (partial findings are printed); 130 interrupted.`
 
 func newDistill(e *env) *cobra.Command {
 	var f distillFlags

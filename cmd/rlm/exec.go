@@ -45,16 +45,17 @@ func (f *execFlags) addCode(flags *pflag.FlagSet) {
 
 const execLong = `Run Python or Go in a sandbox, over contexts of any size.
 
-The first context is the variable ` + "`context`" + `, further ones are context_1, context_2
-and so on. A file up to 8 MiB is a str. A larger one behaves like a str without
-being loaded. A directory is a mapping of relative paths to texts. In Go, the
-variables are Context, Context_1 and so on.
+The first context is the variable ` + "`context`" + `; further contexts are context_1,
+context_2 and so on. A file up to 8 MiB is a str. A larger file behaves like a str,
+but is not loaded into memory. A directory is a mapping of relative paths to texts.
+In Go, the variables are Context, Context_1 and so on.
 
-The snippet's output goes to stdout, followed by the value of FINAL(...). Several
-files run in order in one session, up to the first that fails or calls FINAL.
+A snippet's output goes to stdout, followed by the value of FINAL(...). Several
+snippets run in order in one session, up to the first that fails or calls FINAL.
 
-Exit codes: 0 success, 1 the snippet raised, 2 usage or bad input, 3 no tier may
-run it, 4 a limit fired (stderr names it), 5 the tier broke, 130 interrupted.`
+Exit codes: 0 success; 1 a snippet raised an exception; 2 usage or bad input; 3 no
+tier may run the snippet; 4 a limit fired (stderr names it); 5 the tier broke; 130
+interrupted.`
 
 func newExec(e *env) *cobra.Command {
 	f := execFlags{runs: true}
@@ -88,7 +89,7 @@ func newExec(e *env) *cobra.Command {
 		"`file` or directory to work on, - for stdin; repeatable")
 	e.addRaw(flags)
 	flags.BoolVar(&f.explain, "explain", false,
-		"also print on stderr where each snippet runs, and why")
+		"also print on stderr which tier runs each snippet, and why")
 	flags.BoolVar(&f.json, "json", false,
 		"print one JSON object for each snippet, instead of its output")
 	flags.BoolVar(&f.quiet, "quiet", false, "print errors on stderr, but no notes")
@@ -232,7 +233,8 @@ func (f *execFlags) readSource(stdin io.Reader, name string) (string, error) {
 		file, err := os.Open(name)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
-			return "", fmt.Errorf("cannot read the code: %w (give code itself with -c)", err)
+			return "", fmt.Errorf("cannot read the code: %w (to pass code instead of a file name, use -c)",
+				err)
 		case err != nil:
 			return "", fmt.Errorf("cannot read the code: %w", err)
 		}
@@ -302,7 +304,7 @@ func makeContexts(paths []string, stdin io.Reader) ([]rlm.Context, error) {
 			continue
 		}
 		if seen {
-			return nil, errors.New("--context - can be given only once: stdin has one reader")
+			return nil, errors.New("--context - can be given only once: stdin can be read only once")
 		}
 
 		seen = true

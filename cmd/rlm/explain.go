@@ -13,11 +13,11 @@ import (
 
 const explainLong = `Show which tier would run code, and why. Nothing runs.
 
-The table lists the tiers that may run the code, in order, and why each other tier
-may not.
+The table first lists the tiers that may run the code, in the order in which they
+would be tried. Each other tier follows with the reason against it.
 
-Exit codes: 0 a tier may run it, 1 the code is not valid, 2 usage, 3 no tier may
-run it, 5 the analyser broke.`
+Exit codes: 0 a tier may run the code; 1 the code is not valid; 2 usage; 3 no tier
+may run the code; 5 the analyser broke.`
 
 func newExplain(e *env) *cobra.Command {
 	var f execFlags

@@ -39,7 +39,7 @@ func (f *files) makeOutFolder() error {
 	if err == nil {
 		var entries []os.DirEntry
 		if entries, err = os.ReadDir(f.out); err == nil && len(entries) > 0 {
-			err = errors.New("it is not empty")
+			err = errors.New("the folder is not empty")
 		}
 	}
 

@@ -40,11 +40,11 @@ func newImagesBuild(e *env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "build [python|go|all...]",
 		Short: "Build the images of tier docker",
-		Long: "Build all images, or those named. The python image consists of Debian's packages,\n" +
-			"which apt downloads and verifies. The go image contains the toolchain that the Go\n" +
-			"project publishes as a module, which the go command downloads. No registry is needed,\n" +
-			"and only the daemon needs root. Existing images are kept; --again rebuilds them with\n" +
-			"Debian's updates.",
+		Long: "Build all images, or the named ones. The python image consists of Debian's packages,\n" +
+			"which apt downloads and verifies. The go image contains Go's official toolchain,\n" +
+			"which the go command downloads as a module. No image registry is needed, and only\n" +
+			"the daemon needs root. Existing images are kept; --again rebuilds them with Debian's\n" +
+			"updates.",
 		RunE: func(cmd *cobra.Command, kinds []string) error {
 			options.Host = dockerHost()
 			if !quiet {
@@ -58,7 +58,7 @@ func newImagesBuild(e *env) *cobra.Command {
 	flags.BoolVar(&options.Again, "again", false, "rebuild existing images")
 	flags.BoolVar(&quiet, "quiet", false, "print no progress on stderr")
 	flags.StringVar(&options.WorkDir, "work-dir", "",
-		"`folder` that keeps the downloads (default: a temporary one)")
+		"`folder` that keeps the downloads (default: a temporary folder)")
 	flags.StringVar(&options.Mirror, "mirror", "",
 		"`URL` of a mirror of Debian's packages (default http://deb.debian.org)")
 
@@ -101,7 +101,7 @@ func imagesError(err error) error {
 }
 
 func showBuilt(out io.Writer, name string, b images.Image) error {
-	took := "there already"
+	took := "already built"
 	if b.Took > 0 {
 		took = "built in " + b.Took.Round(100*time.Millisecond).String()
 	}

@@ -36,16 +36,17 @@ const reflexionLong = `Write an answer with a model, let judges compare it with 
 until no judge finds more than minor issues.
 
 Evidence is the content of --facts, and passages from the files and folders of
---evidence. The search runs again for each draft. --model writes; --sub-model judges
-(default: the same). Code decides whether a draft passes, by the severity of its
-issues: see docs/reflexion.md.
+--evidence. The search runs again for each draft. --model names the model that
+writes, --sub-model the model that judges (default: the same model). Code, not a
+model, decides whether a draft passes, by the severity of its issues: see
+docs/reflexion.md.
 
 Only the last draft goes to stdout, even if it did not pass. Progress goes to
 stderr; --stream adds the drafts as they are written.
 
-Exit codes: 0 the draft passed, 2 usage error, missing key, unknown model or
-unavailable server, 5 a failure during the run, 6 the budget ran out, 7 the draft
-did not pass, 130 interrupted.`
+Exit codes: 0 the draft passed; 2 usage error, missing key, unknown model or
+unavailable server; 5 a failure during the run; 6 the budget ran out; 7 the draft
+did not pass; 130 interrupted.`
 
 // reflexionSettings picks the settings of a run without snippets.
 var reflexionSettings = config.Named(

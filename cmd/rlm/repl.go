@@ -72,7 +72,8 @@ func newRepl(e *env) *cobra.Command {
 	e.addRaw(flags)
 	flags.BoolVar(&f.quiet, "quiet", false, "print only errors on stderr")
 	flags.StringVar(&history, "history", "",
-		"`file` that keeps the lines for the next session, or none (default: in the cache directory)")
+		"`file` that keeps the lines for the next session, or none "+
+			"(default: a file in the cache directory)")
 	config.AddFlags(flags, config.In(config.Routing, config.Limits, config.Models, config.Run))
 	return cmd
 }
@@ -345,12 +346,13 @@ func (s *shell) run(ctx context.Context, source string) error {
 func (s *shell) ask(ctx context.Context, question string) error {
 	s.failed = true
 	if question = strings.TrimSpace(question); question == "" {
-		_, _ = fmt.Fprintln(s.e.stderr, "rlm: give a question, as in ? how many rows are there")
+		_, _ = fmt.Fprintln(s.e.stderr,
+			"rlm: give a question after the ?, such as ? how many rows are there")
 		return nil
 	}
 	if s.e.settings.Model == "" && len(s.e.settings.DepthModels) == 0 {
 		_, _ = fmt.Fprintln(s.e.stderr,
-			"rlm: no model: start with --model, such as openai/gpt-5")
+			"rlm: no model: restart with one, such as --model openai/gpt-5")
 		return nil
 	}
 

@@ -84,7 +84,7 @@ type env struct {
 // addRaw adds the flag --raw.
 func (e *env) addRaw(flags *pflag.FlagSet) {
 	flags.BoolVar(&e.raw, "raw", false,
-		"let a snippet's control sequences reach the terminal, such as colours")
+		"let a snippet's control sequences, such as colours, reach the terminal")
 }
 
 // run is main with its environment as arguments. It returns the exit code.

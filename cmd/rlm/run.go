@@ -39,15 +39,16 @@ type runFlags struct {
 const runLong = `Let a model answer a question about inputs of any size.
 
 The root model learns the kind and size of the contexts, not their content. It
-writes snippets. They run in a sandbox, where the contexts are variables, and call
-models on parts of them. The value that a snippet hands to FINAL is the answer.
+writes snippets, which run in a sandbox. There, the contexts are variables, and
+snippets can call models on parts of the contexts. The value that a snippet hands to
+FINAL is the answer.
 
-Only the answer goes to stdout: text as it is, any other value as JSON. Progress
-goes to stderr; on a terminal it is a live tree.
+Only the answer goes to stdout: text unchanged, any other value as JSON. Progress
+goes to stderr, on a terminal as a live tree.
 
-Exit codes: 0 answered, 2 usage error, missing key, unknown model or unavailable
-server, 3 no tier may run snippets, 5 a failure during the run, 6 the budget ran out
-(the partial answer is printed), 7 no answer, 130 interrupted.`
+Exit codes: 0 answered; 2 usage error, missing key, unknown model or unavailable
+server; 3 no tier may run snippets; 5 a failure during the run; 6 the budget ran out
+(the partial answer is printed); 7 no answer; 130 interrupted.`
 
 func newRun(e *env) *cobra.Command {
 	var f runFlags

@@ -102,7 +102,7 @@ func traceFolder(setting string) (string, error) {
 	case "auto":
 		dir, err := os.UserCacheDir()
 		if err != nil {
-			return "", fmt.Errorf("--trace auto: no cache directory: name a folder: %w", err)
+			return "", fmt.Errorf("--trace auto: cannot find the cache directory: %w; name a folder", err)
 		}
 		dir = filepath.Join(dir, "rlm", "traces")
 		if err := os.MkdirAll(dir, 0o700); err != nil {

@@ -46,14 +46,15 @@ func newDiagnosis(
 
 func newTiers(e *env) *cobra.Command {
 	return newDiagnosis(e, "tiers", "List the tiers and whether each works on this machine",
-		"List the tiers and whether each works on this machine, with the reason if not.", showTiers)
+		"List the tiers, and whether each works on this machine. A tier that does not work is\n"+
+			"listed with the reason.", showTiers)
 }
 
 func newDoctor(e *env) *cobra.Command {
 	return newDiagnosis(
-		e, "doctor", "Show what works on this machine, and what is enforced",
-		"Show which tiers work on this machine, what is enforced and how, and how to fix\n"+
-			"gaps.",
+		e, "doctor", "Show which tiers and jail layers work on this machine",
+		"Show which tiers work on this machine, which layers the jail around host processes\n"+
+			"has, how each layer is enforced, and how to get the missing layers.",
 		showDoctor,
 	)
 }

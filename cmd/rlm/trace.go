@@ -24,7 +24,7 @@ runs of a distillation are shown as sub-loops. The critiques of a reflexion are 
 with their drafts.
 
 DIR is the folder that --trace wrote. A record may come from anywhere, so unprintable
-characters appear as escapes. Long texts are cut; --full shows all.`
+characters appear as escapes. Long texts are cut; --full shows them whole.`
 
 // traceView prints a record.
 type traceView struct {
@@ -104,7 +104,7 @@ func (v *traceView) showRun(run *recordedRun) {
 			v.printf("result: %s\n", shorten(e.Text, 500))
 		}
 	case root.begun != nil:
-		v.printf("not ended: the run goes on, or was killed%s\n",
+		v.printf("not ended: the run is still going on, or was killed%s\n",
 			usedText(ledger.Event{Spent: run.last}))
 	}
 

@@ -23,21 +23,21 @@ const maxInput = 8 << 20
 
 const workflowLong = `Run or check a workflow file.
 
-A workflow is a YAML file with a list of nodes, which run one after the other
-over one state: actions such as llm.call and reflection.loop, and Python, which
-runs in a sandbox.`
+A workflow is a YAML file with a list of nodes, which run one after the other and
+share one state. A node is an action, such as llm.call or reflection.loop, or Python
+code, which runs in a sandbox.`
 
 const workflowRunLong = `Run a workflow file over an input.
 
-The result of the last node goes to stdout: text as it is, any other value as JSON.
-The file is checked first, and every model that it names is looked up. The file may
-use the default model and those of --allowed-models. --model-for replaces a model
-that the file names.
+The result of the last node goes to stdout: text unchanged, any other value as JSON.
+The file is checked first, and every model that the file names is looked up. The file
+may use the default model and the models of --allowed-models. --model-for replaces a
+model that the file names.
 
-Exit codes: 0 every node ran, 2 usage error, invalid file, missing key, unknown
-model or unavailable server, 3 no tier may run the file's Python, 5 a failure during
-the run, 6 the budget ran out, 7 a node ended the run, such as a loop without a valid
-output, 130 interrupted.`
+Exit codes: 0 every node ran; 2 usage error, invalid file, missing key, unknown
+model or unavailable server; 3 no tier may run the file's Python; 5 a failure during
+the run; 6 the budget ran out; 7 a node ended the run, such as a loop without a valid
+output; 130 interrupted.`
 
 func newWorkflow(e *env) *cobra.Command {
 	cmd := &cobra.Command{
@@ -74,9 +74,9 @@ func newWorkflowRun(e *env) *cobra.Command {
 
 	flags := cmd.Flags()
 	flags.StringVar(&f.input, "input", "{}",
-		"initial state: a JSON object, @FILE for one in a file, - for stdin")
+		"initial state: a JSON object, @FILE to read it from a file, or - for stdin")
 	flags.StringToStringVar(&f.modelFor, "model-for", nil,
-		"use another model where the file names one, as in `gpt-4=openai/gpt-5`; repeatable")
+		"replace a model that the file names, as in `gpt-4=openai/gpt-5`; repeatable")
 	flags.BoolVar(&f.watch, "watch", false,
 		"show each node, attempt and model call on stderr as it happens")
 	flags.BoolVar(&f.json, "json", false,
@@ -102,7 +102,8 @@ func newWorkflowCheck(e *env) *cobra.Command {
 parameters, missing parameters, schemas that do not compile, and unreadable
 templates. Nothing runs, and no model is asked.
 
-Exit codes: 0 no errors, 2 errors, 5 this machine has no jail to read templates in.`,
+Exit codes: 0 no errors; 2 errors; 5 no jail works on this machine, so the templates
+cannot be checked.`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return errors.New("give workflow files, or - to read one from stdin")
@@ -242,7 +243,7 @@ func (f *workflowFlags) readInput(e *env, file string) (map[string]any, error) {
 	decoder.UseNumber()
 	var state map[string]any
 	if err := decoder.Decode(&state); err != nil || decoder.More() || state == nil {
-		return nil, errors.New("--input is not a JSON object: give one, such as " +
+		return nil, errors.New("--input is not a JSON object: give an object, such as " +
 			"'{\"request\": \"…\"}', or @FILE")
 	}
 

@@ -62,7 +62,7 @@ func newClasses(prog *syntax.Prog, ops syntax.EmptyOp) (*classes, error) {
 	if len(edges)*len(sets) > maxClassWork {
 		return nil, fmt.Errorf(
 			"cannot compile the regular expression: %w: it has %d different character classes with %d bounds: "+
-				"use fewer",
+				"use fewer classes",
 			ErrTooLarge, len(sets), len(edges))
 	}
 

@@ -61,7 +61,7 @@ func (d *Dir) walk(limit int) error {
 		}
 		if left -= n; left < 0 {
 			return fmt.Errorf(
-				"cannot use the context directory %q: %w: it has more than %d entries: pass a part of it",
+				"cannot use the context directory %q: %w: it has more than %d entries: pass a subdirectory",
 				d.name, ErrTooLarge, limit)
 		}
 

@@ -58,7 +58,7 @@ func Of(ctx context.Context, source Source) (*Text, error) {
 func copySource(ctx context.Context, source Source) (*Text, error) {
 	name, size := nameOf(source), source.Size()
 	if size < 0 {
-		return nil, fmt.Errorf("cannot use the text %q: its size is %d", name, size)
+		return nil, fmt.Errorf("cannot use the text %q: its size %d is negative", name, size)
 	}
 
 	exact := &exactReader{name: name, r: io.NewSectionReader(source, 0, size), left: size}
@@ -162,7 +162,7 @@ func DirOf(source DirSource) (*Dir, error) {
 	}
 	if len(d.names) > maxEntries {
 		return nil, fmt.Errorf(
-			"cannot use the context directory %q: %w: it has more than %d entries: pass a part of it",
+			"cannot use the context directory %q: %w: it has more than %d entries: pass a subdirectory",
 			d.name, ErrTooLarge, maxEntries)
 	}
 

@@ -65,7 +65,7 @@ func mapText(name string, f *os.File) (*Text, error) {
 	}
 	if info.Size() > math.MaxInt {
 		return nil, fmt.Errorf(
-			"cannot map the context file %q of %d bytes: %w for this system: split it",
+			"cannot map the context file %q of %d bytes: %w for this system: split the file",
 			name, info.Size(), ErrTooLarge)
 	}
 

@@ -54,9 +54,10 @@ func New(host string) (*Client, error) {
 	}
 	scheme, _, _ := strings.Cut(host, "://")
 	if scheme != "unix" && scheme != "npipe" {
-		return nil, &hostError{host: host, reason: "only one behind a socket of this machine is " +
-			"used, because snippets and contexts would cross the network; forward its socket, " +
-			"for example by ssh -L, and name that as unix:///path"}
+		return nil, &hostError{host: host, reason: "the daemon must be behind a socket of this " +
+			"machine, because otherwise snippets and contexts would cross the network; forward " +
+			"the daemon's socket, for example with ssh -L, and name the forwarded socket as " +
+			"unix:///path"}
 	}
 
 	api, err := client.NewClientWithOpts(
@@ -78,15 +79,15 @@ func (c *Client) explain(what string, err error) error {
 
 	switch {
 	case denied:
-		return fmt.Errorf("cannot %s at %s: this user may not use it: join the group that owns "+
+		return fmt.Errorf("cannot %s at %s: this user may not use the daemon: join the group that owns "+
 			"the socket (usually sudo usermod -aG docker $USER, then log in again), "+
-			"or run a rootless daemon and name it with DOCKER_HOST: %w",
+			"or name a rootless daemon with DOCKER_HOST: %w",
 			what, c.api.DaemonHost(), err)
 	case failed:
-		return fmt.Errorf("cannot %s at %s: start it, or name another with DOCKER_HOST: %w",
+		return fmt.Errorf("cannot %s at %s: start the daemon, or name another with DOCKER_HOST: %w",
 			what, c.api.DaemonHost(), err)
 	case errors.Is(err, context.DeadlineExceeded):
-		return fmt.Errorf("cannot %s: it does not answer: %w", what, err)
+		return fmt.Errorf("cannot %s: the Docker daemon does not answer: %w", what, err)
 	}
 	return fmt.Errorf("cannot %s: %w", what, err)
 }

@@ -288,7 +288,7 @@ func TestWhatIsNotThereHasAName(t *testing.T) {
 func TestOnlyASocketOfThisMachineIsUsed(t *testing.T) {
 	for _, host := range []string{"tcp://10.0.0.1:2375", "ssh://host", "http://x", "nonsense"} {
 		if _, err := New(host); !errors.Is(err, errors.ErrUnsupported) ||
-			!strings.Contains(err.Error(), "only one behind a socket of this machine") {
+			!strings.Contains(err.Error(), "must be behind a socket of this machine") {
 			t.Errorf("%s: %v", host, err)
 		}
 	}
@@ -300,7 +300,7 @@ func TestOnlyASocketOfThisMachineIsUsed(t *testing.T) {
 	if _, err := c.Check(
 		context.Background(),
 	); err == nil ||
-		!strings.Contains(err.Error(), "start it, or name another with DOCKER_HOST") {
+		!strings.Contains(err.Error(), "start the daemon, or name another with DOCKER_HOST") {
 		t.Errorf("%v", err)
 	}
 }

@@ -74,7 +74,7 @@ func checkAbilities(info system.Info, api string) error {
 	}{
 		{
 			versions.GreaterThanOrEqualTo(api, minAPI),
-			fmt.Sprintf("version %s of the API (it has %s: update Docker to 20.10 or later)",
+			fmt.Sprintf("version %s of the API (the daemon has %s: update Docker to 20.10 or later)",
 				minAPI, api),
 		},
 		{info.OSType == "linux", "Linux containers"},

@@ -51,7 +51,7 @@ func (c *Client) Image(ctx context.Context, name string) (Image, error) {
 		return Image{}, fmt.Errorf("%s: %w", name, ErrNoImage)
 	}
 	if err != nil {
-		return Image{}, c.explain("look at an image", err)
+		return Image{}, c.explain("inspect an image", err)
 	}
 
 	found := Image{ID: is.ID, Names: is.RepoTags, Size: is.Size}
@@ -136,7 +136,7 @@ func readImportedID(answer io.Reader) (string, error) {
 		case errors.Is(err, io.EOF) && id != "":
 			return id, nil
 		case err != nil:
-			return "", fmt.Errorf("cannot import an image: the daemon broke off: %w", err)
+			return "", fmt.Errorf("cannot import an image: the daemon ended the transfer early: %w", err)
 		case message.Error != "":
 			return "", fmt.Errorf("cannot import an image: %s", message.Error)
 		case message.Status != "":

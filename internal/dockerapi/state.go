@@ -38,7 +38,7 @@ func (c *Container) State(ctx context.Context) (State, error) {
 		return State{}, ErrGone
 	}
 	if err != nil {
-		return State{}, c.client.explain("look at a container", err)
+		return State{}, c.client.explain("inspect a container", err)
 	}
 	if is.ContainerJSONBase == nil || is.State == nil {
 		return State{}, errors.New(
@@ -118,7 +118,7 @@ func (c *Container) AwaitOOMKills(ctx context.Context, least int) (int, error) {
 		select {
 		case <-messages:
 		case err := <-errs:
-			return n, c.client.explain("ask what has become of a container", err)
+			return n, c.client.explain("ask for the state of a container", err)
 		}
 	}
 }

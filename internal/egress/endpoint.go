@@ -44,7 +44,7 @@ func parseEndpoint(text string) (endpoint, error) {
 	}
 	n, err := strconv.ParseUint(port, 10, 16)
 	if err != nil || n == 0 || port[0] == '0' || port[0] == '+' {
-		return endpoint{}, errors.New("its port is not a number from 1 to 65535")
+		return endpoint{}, errors.New("give a port from 1 to 65535")
 	}
 
 	host, err = canonicalHost(host)
@@ -56,7 +56,7 @@ func parseEndpoint(text string) (endpoint, error) {
 func canonicalHost(host string) (string, error) {
 	host = strings.ToLower(strings.TrimSuffix(host, "."))
 	if host == "" || len(host) > maxHost {
-		return "", errors.New("its name is empty or too long")
+		return "", errors.New("the host name is empty or too long")
 	}
 
 	labels := strings.Split(host, ".")
@@ -71,7 +71,7 @@ func canonicalHost(host string) (string, error) {
 		return "", errors.New("addresses are not allowed: give a host name")
 	}
 	if len(labels) == 1 || slices.Contains(localDomains, last) {
-		return "", errors.New("it is a name of the local network")
+		return "", errors.New("the host name is one of the local network")
 	}
 	return host, nil
 }
@@ -82,11 +82,11 @@ var localDomains = []string{"localhost", "local", "internal", "arpa"}
 // checkLabel reports a part of a name, between two dots, that is not one.
 func checkLabel(label string) error {
 	if label == "" || len(label) > 63 || label[0] == '-' || label[len(label)-1] == '-' {
-		return errors.New("it is not a host name")
+		return errors.New("the host name is not valid")
 	}
 	for _, c := range []byte(label) {
 		if (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '-' && c != '_' {
-			return errors.New("its name has characters other than a-z, 0-9 and '-' " +
+			return errors.New("the host name has characters other than a-z, 0-9 and '-' " +
 				"(write names in other scripts in their xn-- form)")
 		}
 	}

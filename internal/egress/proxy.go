@@ -85,7 +85,7 @@ func (p *Proxy) newForward() *httputil.ReverseProxy {
 		// out of our hands.
 		ModifyResponse: func(r *http.Response) error {
 			if r.StatusCode == http.StatusSwitchingProtocols {
-				return p.refuse(r.Request.URL.Host, "it switched to a protocol other than HTTP")
+				return p.refuse(r.Request.URL.Host, "the server switched to a protocol other than HTTP")
 			}
 			return nil
 		},
@@ -196,7 +196,7 @@ func (p *Proxy) serveRequest(w http.ResponseWriter, r *http.Request) {
 	case r.Method == http.MethodConnect:
 		p.openTunnel(w, r)
 	case r.URL.Scheme != "http" || r.URL.Host == "" || r.URL.User != nil:
-		forbid(r.URL.Redacted(), "this is a proxy: it takes CONNECT, and http:// addresses")
+		forbid(r.URL.Redacted(), "this proxy takes only CONNECT requests and http:// addresses")
 	default:
 		// Without it, a connection could become one that is neither counted nor ended.
 		r.Header.Del("Upgrade")
@@ -226,7 +226,7 @@ func (p *Proxy) dial(ctx context.Context, _, target string) (net.Conn, error) {
 	}
 	for _, a := range addresses {
 		if !isPublic(a) {
-			return nil, p.refuse(want.String(), "its address %s is not public", a)
+			return nil, p.refuse(want.String(), "the address %s of this host is not public", a)
 		}
 	}
 

@@ -230,9 +230,9 @@ func (g *Guest) replay(ctx context.Context) (*tiers.Loss, error) {
 		p.Changed = "it gave a different result when it ran again"
 		if lost == nil {
 			lost = &tiers.Loss{
-				Reason: "The session's Go program runs again for each snippet, and these gave " +
-					"something else than the first time: their variables may have other values " +
-					"now.",
+				Reason: "The session's Go program runs again for each snippet. Some of its snippets " +
+					"gave another result than the first time, so their variables may have other " +
+					"values now.",
 			}
 		}
 		lost.Snippets = append(lost.Snippets, p.Ordinal)
@@ -363,7 +363,7 @@ func (g *Guest) rebuild(ctx context.Context, state tiers.State) error {
 	program, refs, err := g.build(ctx)
 	var failure *build.CompileError
 	if errors.As(err, &failure) {
-		return g.rejectState(state, "its snippets do not compile here: "+failure.Message)
+		return g.rejectState(state, "the session's snippets do not compile in this tier: "+failure.Message)
 	}
 	if err != nil {
 		return &tiers.BrokenError{Tier: g.Tier, Effects: tiers.EffectsNeverRan, Err: err}
@@ -378,7 +378,7 @@ func (g *Guest) rebuild(ctx context.Context, state tiers.State) error {
 		}
 	}
 	if err != nil || lost != nil {
-		return g.rejectState(state, "its snippets do something else here")
+		return g.rejectState(state, "the session's snippets give other results in this tier")
 	}
 	return nil
 }

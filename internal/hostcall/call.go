@@ -17,7 +17,7 @@ func Go(
 ) {
 	go func() {
 		var value tiers.Value
-		err := fmt.Errorf("%s failed: it ended its goroutine", call.Function)
+		err := fmt.Errorf("%s failed: the host function ended its goroutine", call.Function)
 		defer func() { done(value, err) }()
 		value, err = Call(ctx, log, host, call)
 	}()
@@ -45,7 +45,7 @@ func Call(
 		if p := recover(); p != nil {
 			log.Error("a host function panicked",
 				"function", call.Function, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
-			value, err = nil, fmt.Errorf("%s failed: it panicked", call.Function)
+			value, err = nil, fmt.Errorf("%s failed: the host function panicked", call.Function)
 		}
 	}()
 	return host.Call(ctx, call)

@@ -82,7 +82,7 @@ func (p *Process) planWithoutTree() error {
 	for _, t := range p.plan.Trees {
 		if t.Source != t.Target {
 			return fmt.Errorf("cannot bind %s to %s without a separate file tree: "+
-				"both must be the same", t.Source, t.Target)
+				"both paths must be the same", t.Source, t.Target)
 		}
 	}
 	return nil

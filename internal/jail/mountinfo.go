@@ -105,7 +105,7 @@ func (p *plan) findFlaw(m mounted) string {
 func (t *tree) findFlaw(m mounted) string {
 	switch {
 	case !t.Write && !m.has("ro"), !t.Device && !m.has("nodev"), t.Write && !m.has("noexec"):
-		return "is less restricted than its bind"
+		return "is less restricted than the plan of the jail requires"
 	}
 	return ""
 }

@@ -68,7 +68,7 @@ func planTree(b Bind) (tree, error) {
 		return tree{}, fmt.Errorf("cannot bind %s: %w", b.Source, err)
 	}
 	if !info.IsDir() && !info.Mode().IsRegular() {
-		return tree{}, fmt.Errorf("cannot bind %s: neither file nor folder", b.Source)
+		return tree{}, fmt.Errorf("cannot bind %s: it is neither a file nor a folder", b.Source)
 	}
 	return tree{
 		Source: b.Source, Target: b.Target, Folder: info.IsDir(), Write: b.Writable,

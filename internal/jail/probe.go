@@ -46,8 +46,8 @@ const (
 		"set user.max_user_namespaces above 0; " +
 		"on Ubuntu 23.10 and later set kernel.apparmor_restrict_unprivileged_userns=0 " +
 		"or run as root; inside a container, use tier docker, or run rlm outside of the container"
-	adviceNested = "class nested needs seccomp, and Linux 6.15 or later, or 6.12 with its " +
-		"updates, with landlock in the kernel's list lsm="
+	adviceNested = "class nested needs seccomp and Landlock: use Linux 6.15 or later, or 6.12 " +
+		"with its updates, with landlock in the kernel's list lsm="
 	adviceCgroup = "to limit all processes together, run as root, or delegate a cgroup " +
 		"with memory and pids to this user"
 )

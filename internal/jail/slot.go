@@ -67,7 +67,7 @@ func takeSlotFrom(first int) (*slot, error) {
 			return s, err
 		}
 	}
-	return nil, fmt.Errorf("all %d are in use", slotCount)
+	return nil, fmt.Errorf("all %d users are in use", slotCount)
 }
 
 // lockSlot reserves one user, nil if it is in use.

@@ -139,7 +139,7 @@ func (h *History) Export(tier string, language tiers.Language) (tiers.State, err
 	for _, p := range h.past {
 		switch {
 		case p.Language != language:
-			state.Left = append(state.Left, p.left("it is of another language"))
+			state.Left = append(state.Left, p.left("it is in another language"))
 			continue
 		case p.Changed != "":
 			state.Left = append(state.Left, p.left(p.Changed))

@@ -9,7 +9,7 @@ func RejectNative(tier string, cfg tiers.Config) error {
 	var what string
 	switch {
 	case cfg.Limits.Fuel != 0:
-		what = "a limit of fuel"
+		what = "a fuel limit"
 	case cfg.Deterministic:
 		what = "determinism"
 	default:

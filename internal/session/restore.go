@@ -117,7 +117,7 @@ func (m *Machine) lost(guest Guest, s Snippet, healed Healed) *tiers.Loss {
 	)
 	if n := len(loss.Snippets); n > 1 {
 		loss.Reason += fmt.Sprintf(
-			" What snippets %d to %d did to the variables is gone.", loss.Snippets[0],
+			" The changes that snippets %d to %d made to the variables are lost.", loss.Snippets[0],
 			loss.Snippets[n-1],
 		)
 	}

@@ -66,7 +66,7 @@ func Parse(r io.Reader) (Corpus, error) {
 		traces++
 		if total += len(line); total > maxBytes || traces > maxTraces {
 			return Corpus{}, fmt.Errorf(
-				"cannot read the traces: there are more than %d, or more than %d bytes: give a part of them",
+				"cannot read the traces: there are more than %d traces or %d bytes: give fewer traces",
 				maxTraces, maxBytes,
 			)
 		}
@@ -89,7 +89,7 @@ func Parse(r io.Reader) (Corpus, error) {
 		return Corpus{}, fmt.Errorf("cannot read the traces: %w", err)
 	}
 	if traces == 0 {
-		return Corpus{}, errors.New("cannot read the traces: there are none")
+		return Corpus{}, errors.New("cannot read the traces: the file has no traces")
 	}
 
 	return c, nil

@@ -167,7 +167,7 @@ func (d *distiller) cluster(ctx context.Context, most int) ([]FailureCluster, er
 	case trigger == "":
 	case !d.hasModel():
 		d.note(
-			"%d failures are more than words can tell apart well (%s): name a model",
+			"a model would cluster the %d failures better than their words do (%s): name a model",
 			len(d.failures), trigger,
 		)
 	default:
@@ -211,7 +211,7 @@ func (d *distiller) recordRun(what string, outcome run.Outcome, err error) error
 		return fmt.Errorf("cannot %s: %w", what, err)
 	}
 	if outcome.Answer == nil {
-		d.note("the run that was to %s ended as %s: %s", what, outcome.Status, outcome.Reason)
+		d.note("the run to %s ended as %s: %s", what, outcome.Status, outcome.Reason)
 	}
 
 	d.result.Partial = outcome.Status == ledger.StatusPartial
@@ -219,7 +219,7 @@ func (d *distiller) recordRun(what string, outcome run.Outcome, err error) error
 	var used *ledger.BudgetError
 	if errors.As(err, &used) {
 		d.result.Partial = true
-		d.note("after the run that was to %s nothing is left: %v", what, err)
+		d.note("after the run to %s, nothing is left of the budget: %v", what, err)
 		return nil
 	}
 

@@ -282,7 +282,7 @@ func TestTheBudgetIsForAllRuns(t *testing.T) {
 	cfg.Run.Triggers.Traces, cfg.Run.Budget.Calls = 1, 1
 	r := distilled(t, parse(t, traces(10)), cfg)
 	if r.Method != "rlm" || !r.Partial || len(r.Edits) != 0 || r.Spent.Calls != 1 ||
-		!strings.Contains(fmt.Sprint(r.Notes), "nothing is left") {
+		!strings.Contains(fmt.Sprint(r.Notes), "nothing is left of the budget") {
 		t.Errorf("got %+v", r)
 	}
 	cfg.Run.Models = script(t, rule(scripted.When{}, "```repl\nprint(1)\n```"))
@@ -398,8 +398,8 @@ func TestParse(t *testing.T) {
 		t.Errorf("got %s, %d passed", text, c.Passed)
 	}
 	for text, says := range map[string]string{
-		"":                   "there are none",
-		"\n\n":               "there are none",
+		"":                   "has no traces",
+		"\n\n":               "has no traces",
 		"{}\n[1]\n":          "line 2: $: must be object",
 		"{}\n{\n":            "line 2: $: the value is not JSON",
 		`{"id": 1, "id": 2}`: "line 1: $",

@@ -82,7 +82,7 @@ func (c *Config) checkVariables() error {
 		for _, prefix := range []string{"OTEL_EXPORTER_OTLP_", "OTEL_EXPORTER_OTLP_TRACES_"} {
 			if value := c.Env(prefix + check.name); value != "" && !check.well(value) {
 				return fmt.Errorf(
-					"cannot export spans: the variable %s%s must be %s", prefix, check.name,
+					"cannot export spans: the environment variable %s%s must be %s", prefix, check.name,
 					check.want,
 				)
 			}

@@ -142,7 +142,7 @@ func TestADisabledLLMQueryIsNotThere(t *testing.T) {
 	cfg := config(m)
 	cfg.NoLLMQuery = true
 	answered(t, cfg)
-	holds(t, m.told(t, 2), "re: q", "llm_query: it is switched off; use ask_llm")
+	holds(t, m.told(t, 2), "re: q", "llm_query: this function is switched off; use ask_llm")
 }
 
 // TestCallBudgetIsShared: the calls of the reflector and of its helpers are counted
@@ -202,7 +202,7 @@ func TestFunctionsOfOtherLoopsAreNotThere(t *testing.T) {
 		code(good),
 	)
 	answered(t, config(m))
-	got := strings.Count(m.told(t, 2), "a reflection has no sub-loops, agents and signatures")
+	got := strings.Count(m.told(t, 2), "a reflection has no sub-loops, agents or signatures")
 	if got != 3 {
 		t.Errorf("the model was told %q", m.told(t, 2))
 	}

@@ -34,10 +34,10 @@ func (l *loop) tools() (*repl.Tools, error) {
 		switch {
 		case slices.Contains(foreign, tool.Name):
 			tools[i] = answers.Withhold(
-				tool.Name, "a reflection has no sub-loops, agents and signatures; use ask_llm",
+				tool.Name, "a reflection has no sub-loops, agents or signatures; use ask_llm",
 			)
 		case l.cfg.NoLLMQuery && tool.Name != "ask_llm":
-			tools[i] = answers.Withhold(tool.Name, "it is switched off; use ask_llm")
+			tools[i] = answers.Withhold(tool.Name, "this function is switched off; use ask_llm")
 		}
 	}
 

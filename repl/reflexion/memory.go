@@ -127,7 +127,7 @@ func (m *Memory) validate() error {
 	for i, f := range m.Facts {
 		if !isShare(f.Confidence) {
 			return fmt.Errorf(
-				"fact %d has a confidence of %v: it is a number from 0 to 1", i+1, f.Confidence,
+				"fact %d has a confidence of %v: give a number from 0 to 1", i+1, f.Confidence,
 			)
 		}
 	}
@@ -135,7 +135,7 @@ func (m *Memory) validate() error {
 	for i, p := range m.Procedures {
 		if !isShare(p.SuccessRate) {
 			return fmt.Errorf(
-				"procedure %d has a success rate of %v: it is a number from 0 to 1", i+1,
+				"procedure %d has a success rate of %v: give a number from 0 to 1", i+1,
 				p.SuccessRate,
 			)
 		}

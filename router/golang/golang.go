@@ -32,7 +32,7 @@ func (Analyser) Analyse(ctx context.Context, source string) (router.Verdict, err
 	}
 	if len(source) > maxSource {
 		return router.Verdict{
-			Unknown: fmt.Sprintf("it is too long to analyse: %d bytes, the limit is %d",
+			Unknown: fmt.Sprintf("the snippet is too long to analyse: it has %d bytes, the limit is %d",
 				len(source), maxSource),
 		}, nil
 	}
@@ -40,7 +40,7 @@ func (Analyser) Analyse(ctx context.Context, source string) (router.Verdict, err
 	files, errs := parseSnippet(source)
 	if len(errs) > 0 {
 		if strings.Contains(errs[0].Msg, "nesting depth") {
-			return router.Verdict{Unknown: "it is nested too deeply to analyse"}, nil
+			return router.Verdict{Unknown: "the snippet is nested too deeply to analyse"}, nil
 		}
 		return router.Verdict{Invalid: syntaxError(errs)}, nil
 	}

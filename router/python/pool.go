@@ -196,10 +196,10 @@ func (w *worker) analyse(
 	case err != nil:
 		return router.Verdict{}, 0, err
 	case r.Status == tiers.StatusLimit:
-		why := fmt.Sprintf("the analysis of it exceeded the %s limit", r.Limit)
+		why := fmt.Sprintf("the analysis of the snippet exceeded the %s limit", r.Limit)
 		return router.Verdict{Unknown: why}, 0, nil
 	case r.Status == tiers.StatusCrashed:
-		return router.Verdict{Unknown: "it broke the parser"}, 0, nil
+		return router.Verdict{Unknown: "the snippet broke the parser"}, 0, nil
 	case r.Status != tiers.StatusOK || r.Final == nil:
 		return router.Verdict{}, 0,
 			fmt.Errorf("the analyser ended with status %q: %s", r.Status, tracebackOf(r))
@@ -222,7 +222,7 @@ func literal(text string) string {
 	if utf8.ValidString(text) {
 		data, err := json.Marshal(text)
 		if err != nil {
-			panic("python: a string has no JSON: " + err.Error())
+			panic("python: a string cannot be encoded as JSON: " + err.Error())
 		}
 		return string(data)
 	}

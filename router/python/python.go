@@ -76,7 +76,7 @@ func (a *Analyser) Close() error { return a.pool.close() }
 func (a *Analyser) Analyse(ctx context.Context, source string) (router.Verdict, error) {
 	if len(source) > maxSource {
 		return router.Verdict{
-			Unknown: fmt.Sprintf("it is too long to analyse: %d bytes, the limit is %d",
+			Unknown: fmt.Sprintf("the snippet is too long to analyse: it has %d bytes, the limit is %d",
 				len(source), maxSource),
 		}, nil
 	}

@@ -79,7 +79,7 @@ func (a attestation) holes(w wanted) []string {
 	groups := strings.Fields(a.Status["Groups"])
 	want(
 		!slices.ContainsFunc(groups, func(id string) bool { return id != user }),
-		"it has the groups %q", groups,
+		"the process has the groups %q", groups,
 	)
 	for _, set := range []string{"CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"} {
 		value := strings.TrimSpace(a.Status[set])
@@ -91,7 +91,7 @@ func (a attestation) holes(w wanted) []string {
 
 	want(strings.TrimSpace(a.Status["NoNewPrivs"]) == "1", "a program can get new privileges")
 	want(w.ownKernel || strings.TrimSpace(a.Status["Seccomp"]) == "2", "the seccomp filter is missing")
-	want(a.PID == 1, "it is process %d of a shared process namespace", a.PID)
+	want(a.PID == 1, "the process has number %d in a shared process namespace", a.PID)
 	a.filesHoles(want)
 	for name, most := range map[string]int64{
 		"NOFILE": dockerapi.OpenFiles,

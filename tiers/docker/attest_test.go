@@ -57,7 +57,7 @@ func TestEachHoleInTheWallIsSeen(t *testing.T) {
 		"capabilities CapEff":           func(a *attestation) { delete(a.Status, "CapEff") },
 		"new privileges":                func(a *attestation) { a.Status["NoNewPrivs"] = "0" },
 		"the seccomp filter is missing": func(a *attestation) { a.Status["Seccomp"] = "0" },
-		"it is process 7":               func(a *attestation) { a.PID = 7 },
+		"the process has number 7":      func(a *attestation) { a.PID = 7 },
 		"root file system can be":       func(a *attestation) { a.Mounts["/"] = []string{"rw"} },
 		"/sys shows 12":                 func(a *attestation) { a.Sys = 12 },
 		"/tmp is not mounted noexec": func(a *attestation) {

@@ -49,7 +49,7 @@ func (g *guest) renew(ctx context.Context) error {
 // only once, so Prepare replaces a worker whose configuration is old.
 func (g *guest) Prepare(ctx context.Context, s session.Snippet, _ bool) (*tiers.Loss, error) {
 	if s.Language == tiers.Go && g.accounts.Config().Deterministic {
-		return nil, reject("determinism", "its Go is not deterministic")
+		return nil, reject("determinism", "Go in this tier is not deterministic")
 	}
 	if g.process == nil {
 		return nil, g.renew(ctx)
@@ -186,7 +186,7 @@ func describeImpure(why string) string {
 	if why == "" {
 		return ""
 	}
-	return "it may give a different result when it runs again: " + why
+	return "the snippet may give a different result when it runs again: " + why
 }
 
 // replay runs the session's snippets in a fresh worker, and checks that each does the same
@@ -258,7 +258,7 @@ func (g *guest) Import(ctx context.Context, state tiers.State) (tiers.Report, er
 			}
 		}
 		return tiers.Report{}, rejectState(
-			state, "snippet %d of %d of the state does not run here", i+1, n,
+			state, "snippet %d of the state's %d does not run in this tier", i+1, n,
 		)
 	}
 

@@ -122,7 +122,7 @@ func (t *Tier) Probe(ctx context.Context) error {
 	_, _ = t.golang(ctx) // without a toolchain, the tier does not offer Go
 	report := jail.Probe(ctx)
 	if report.Class == "" || report.Class == jail.Nested && !t.options.AllowNested {
-		return fmt.Errorf("tier local cannot build its jail here: %s", explainJail(report))
+		return fmt.Errorf("tier local cannot build its jail on this machine: %s", explainJail(report))
 	}
 
 	return nil

@@ -89,9 +89,9 @@ func TestOlderPythons(t *testing.T) {
 
 func TestProbeSaysWhatToDo(t *testing.T) {
 	for python, want := range map[string]string{
-		"no-such-python": "install one, or name it with --python",
+		"no-such-python": "install CPython, or name an interpreter with --python",
 		"/bin/true":      "cannot use /bin/true: cannot parse its report",
-		"/no/such/place": "install one, or name it with --python",
+		"/no/such/place": "install CPython, or name an interpreter with --python",
 	} {
 		err := newTier(t, local.Options{Python: python, Warm: -1}).Probe(t.Context())
 		if err == nil || !strings.Contains(err.Error(), want) {

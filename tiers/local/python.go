@@ -79,8 +79,8 @@ func findPython(ctx context.Context, name string) (*python, error) {
 	path, err := exec.LookPath(name)
 	if err != nil {
 		return nil, fmt.Errorf(
-			"tier local needs a CPython 3.9 or newer, and this host has no %s: install one, "+
-				"or name it with --python",
+			"tier local needs CPython 3.9 or newer, but this host has no %s: install CPython, "+
+				"or name an interpreter with --python",
 			name,
 		)
 	}
@@ -116,8 +116,8 @@ func findPython(ctx context.Context, name string) (*python, error) {
 func (a answer) python(name string) (*python, error) {
 	if a.Implementation != "cpython" || a.Version[0] != 3 || a.Version[1] < 9 {
 		return nil, fmt.Errorf(
-			"tier local needs CPython 3.9 or newer, %s is %s %d.%d: name another with --python", name,
-			a.Implementation, a.Version[0], a.Version[1],
+			"tier local needs CPython 3.9 or newer, but %s is %s %d.%d: "+
+				"name another interpreter with --python", name, a.Implementation, a.Version[0], a.Version[1],
 		)
 	}
 

@@ -97,7 +97,8 @@ var modules = sync.OnceValue(func() tiers.Modules {
 // and arm64.
 func (t *Tier) Probe(context.Context) error {
 	if runtime.GOARCH != "amd64" && runtime.GOARCH != "arm64" {
-		return fmt.Errorf("tier wasm needs an amd64 or arm64 processor, this is %s", runtime.GOARCH)
+		return fmt.Errorf("tier wasm needs an amd64 or arm64 processor, but this one is %s",
+			runtime.GOARCH)
 	}
 	return nil
 }

@@ -83,7 +83,7 @@ func Parse(data []byte, format string) (Parsed, error) {
 	if format == formatAuto {
 		if format = recognise(root); format == formatAuto {
 			return Parsed{}, errors.New(
-				"cannot detect the format of the trace: name it, one of " + formatNames(),
+				"cannot detect the format of the trace: name one of " + formatNames(),
 			)
 		}
 	}

@@ -270,7 +270,7 @@ func (p dialects) query(a arguments) (Query, error) {
 	}
 	if model != "" && !p.Knows(model) {
 		return Query{}, fmt.Errorf(
-			"%s: there is no model %q here; leave model out", a.call.Function,
+			"%s: unknown model %q; omit the argument model", a.call.Function,
 			texts.Truncate(model, 80),
 		)
 	}

@@ -278,7 +278,7 @@ func (p dialects) tally(ctx context.Context, call tiers.Call) (tiers.Value, erro
 		return nil, err
 	}
 	if len(labels) == 0 {
-		return nil, errors.New("tally: with a prompt it needs labels, the list of possible answers")
+		return nil, errors.New("tally: a prompt needs labels, the list of possible answers")
 	}
 
 	contract, err := json.Marshal(map[string]any{"enum": labels})

@@ -74,7 +74,7 @@ func (e *ProgramError) Error() string { return string(e.Kind) + ": " + e.Message
 type BrokenError struct{ Err error }
 
 // Error describes the failure.
-func (e *BrokenError) Error() string { return "cannot run it in a jail: " + e.Err.Error() }
+func (e *BrokenError) Error() string { return "cannot run the program in a jail: " + e.Err.Error() }
 
 // Unwrap returns the cause.
 func (e *BrokenError) Unwrap() error { return e.Err }

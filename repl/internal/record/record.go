@@ -114,11 +114,11 @@ func (l *lines) close() error {
 func Open(dir string) (*Trace, error) {
 	t, err := openTrace(dir)
 	if err != nil {
-		return nil, fmt.Errorf("cannot write a trace (name a folder without one): %w", err)
+		return nil, fmt.Errorf("cannot write a trace (name a folder without a trace): %w", err)
 	}
 	if t.events, err = openLines(filepath.Join(dir, trajectory.EventsFile)); err != nil {
 		return nil, errors.Join(
-			fmt.Errorf("cannot write a trace (name a folder without one): %w", err),
+			fmt.Errorf("cannot write a trace (name a folder without a trace): %w", err),
 			t.trajectory.close(),
 		)
 	}

@@ -55,7 +55,7 @@ func (r *Registry) Resolve(name string) (llm.Model, error) {
 	if !ok {
 		known := strings.Join(slices.Sorted(maps.Keys(r.openers)), ", ")
 		return llm.Model{}, &llm.Error{Kind: kind.ErrUnknownName, Model: name, Message: fmt.Sprintf(
-			"no provider is called %q; put one of %s before the name, as in openrouter/%s",
+			"unknown provider %q; put one of %s before the name, as in openrouter/%s",
 			provider, known, name)}
 	}
 	p, err := open(id)

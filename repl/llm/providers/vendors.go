@@ -146,7 +146,7 @@ func parseOllamaHost(host string) (string, error) {
 	}
 	u, err := url.Parse(host)
 	if err != nil {
-		return "", errors.New("cannot parse it as host:port")
+		return "", errors.New("cannot parse the value as host:port")
 	}
 
 	name, port := u.Hostname(), u.Port()

@@ -53,17 +53,17 @@ var foreigners = []foreign{
 			}
 			return map[string]string{"tier": value}
 		},
-		doc: "tier; monty is interp",
+		doc: "tier; monty means interp",
 	},
-	{key: "use_monty", words: onOff, means: pinsTier("interp"), doc: "true is tier: interp"},
-	{key: "use_wasm", words: onOff, means: pinsTier("wasm"), doc: "true is tier: wasm"},
-	{key: "use_container", words: onOff, means: pinsTier("docker"), doc: "true is tier: docker"},
+	{key: "use_monty", words: onOff, means: pinsTier("interp"), doc: "true means tier: interp"},
+	{key: "use_wasm", words: onOff, means: pinsTier("wasm"), doc: "true means tier: wasm"},
+	{key: "use_container", words: onOff, means: pinsTier("docker"), doc: "true means tier: docker"},
 	{key: "async_enabled", words: onOff, means: func(value string) map[string]string {
 		if value == "true" {
 			return nil
 		}
 		return map[string]string{"calls_at_once": "1", "loops_at_once": "1"}
-	}, doc: "false is calls_at_once: 1 and loops_at_once: 1"},
+	}, doc: "false means calls_at_once: 1 and loops_at_once: 1"},
 	{key: "sub_llm_model_large", means: renamesTo("model"), doc: "model"},
 	{key: "sub_llm_model_small", means: renamesTo("sub_model"), doc: "sub_model"},
 	{key: "trajectory_storage", means: func(value string) map[string]string {
@@ -71,12 +71,12 @@ var foreigners = []foreign{
 			value = "auto"
 		}
 		return map[string]string{"trace": value}
-	}, doc: "trace; process_flow is auto"},
+	}, doc: "trace; process_flow means auto"},
 	{key: "metadata_only_root", words: onOff, means: func(value string) map[string]string {
 		return map[string]string{
 			"bypass": map[string]string{"true": "false", "false": "true"}[value],
 		}
-	}, doc: "bypass, the other way round"},
+	}, doc: "bypass, with true and false exchanged"},
 	{
 		key:   "trigger_on_ahe_distillation",
 		means: renamesTo("trigger_on_many_traces"),

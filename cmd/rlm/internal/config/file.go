@@ -107,7 +107,7 @@ func (d *decoder) parse(content []byte) (root *yaml.Node, err error) {
 			continue
 		}
 		if root != nil {
-			return nil, d.errorAt(body, errors.New("the file has a second YAML document: give one"))
+			return nil, d.errorAt(body, errors.New("the file has a second YAML document: give only one"))
 		}
 		if err := d.checkPlain(body, 0); err != nil {
 			return nil, err
@@ -223,7 +223,7 @@ func (d *decoder) takeSetting(key, value *yaml.Node) error {
 
 	given := Given{Raw: raw, Origin: d.originOf(key)}
 	if old, twice := d.out[name]; twice && old.By == name {
-		return fmt.Errorf("%s is set twice, here and in line %d", name, old.Origin.Line)
+		return fmt.Errorf("%s is already set in line %d: remove one of the two", name, old.Origin.Line)
 	}
 	return d.out.takeNamed(d.table, name, given)
 }
@@ -255,7 +255,7 @@ func textsOf(n *yaml.Node) (map[string]string, error) {
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key := n.Content[i]
 		if _, twice := all[key.Value]; twice || key.Kind != yaml.ScalarNode {
-			return nil, errors.New("every name must be a word and appear once")
+			return nil, errors.New("every name must be a word, and may appear only once")
 		}
 
 		text, err := scalarText(n.Content[i+1], "text")

@@ -286,7 +286,7 @@ func (p pairs) Set(s string) error {
 		name, value, found := strings.Cut(item, "=")
 		if !found {
 			// The text may be a secret: it is not quoted.
-			return errors.New("give name=value, with commas between them")
+			return errors.New("give NAME=VALUE pairs, separated by commas")
 		}
 		if _, twice := all[name]; twice {
 			return errors.New("a name is given twice")
@@ -302,9 +302,9 @@ func (p pairs) setAll(all map[string]string) error {
 		if !slices.Contains(p.names, name) {
 			// An unknown name may be a secret in the wrong place: it is not quoted.
 			if meant := spelling.Nearest(name, p.names); meant != "" {
-				return fmt.Errorf("one of the names is not known; did you mean %s?", meant)
+				return fmt.Errorf("one of the names is unknown; did you mean %s?", meant)
 			}
-			return fmt.Errorf("one of the names is not known: give %s", orList(p.names))
+			return fmt.Errorf("one of the names is unknown: use %s", orList(p.names))
 		}
 		if all[name] == "" || (text{new(string)}).Set(all[name]) != nil {
 			return fmt.Errorf("the value of %s is empty or has control characters", name)

@@ -147,7 +147,7 @@ func TestMistakesOfAFileNameTheirPlace(t *testing.T) {
 		{"depth_models: [a, [b]]\n", "give text (put quotes around it), not a list"},
 		{
 			"keys: {openai: sk-1, opnai: sk-2}\n",
-			"one of the names is not known; did you mean openai?",
+			"one of the names is unknown; did you mean openai?",
 		},
 		{"keys: sk-secret\n", "give name=value"},
 		{"model: a\nmodel: b\n", ":2:1: "},
@@ -163,7 +163,7 @@ func TestMistakesOfAFileNameTheirPlace(t *testing.T) {
 		{"# x\n%YAML 1.2\n---\nmodel: a\n", ":2:1: tags, directives"},
 		{"[model]: a\n", "the name of a setting must be a word"},
 		{"model: *x\n", ":1:"},
-		{"model: a\nmodel: a\n", ":2:1: model is set twice, here and in line 1"},
+		{"model: a\nmodel: a\n", ":2:1: model is already set in line 1"},
 		{"model: a\n...\n%YAML 1.1\n---\nmodel: b\n", "second YAML document"},
 		{"model: [[[[[[a]]]]]]\n", "nested too deep"},
 		{"model: - - - - - - a\n", ":1:"},
@@ -254,7 +254,7 @@ func TestForeignNamesThatContradictAreRefused(t *testing.T) {
 
 func TestVariablesThatAreMisspeltAreErrors(t *testing.T) {
 	for variable, want := range map[string]string{
-		"RLM_MAX_USB=1":    "RLM_MAX_USB: there is no such variable; did you mean RLM_MAX_USD?",
+		"RLM_MAX_USB=1":    "unknown environment variable RLM_MAX_USB; did you mean RLM_MAX_USD?",
 		"RLM_MAX_DEPTH=x":  "RLM_MAX_DEPTH: max_depth: \"x\": give a whole number",
 		"RLM_BYPASS=on":    "give true or false",
 		"RLM_USE_WASM=yes": "give true or false",

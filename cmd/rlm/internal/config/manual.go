@@ -24,16 +24,16 @@ func Manual() string {
 		}
 		doc := strings.ReplaceAll(s.Doc, "|", `\|`)
 		if s.NoFlag {
-			doc += "; not on the command line"
+			doc += "; has no flag"
 		}
 		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", s.Key, s.Value.Type(), standard, doc)
 	}
 
-	b.WriteString("\n### names of agent-utilities\n\n| name | here |\n| --- | --- |\n")
+	b.WriteString("\n### names of agent-utilities\n\n| name | setting of rlm |\n| --- | --- |\n")
 	for _, f := range foreigners {
 		name := "`" + f.key + "`"
 		if f.variable != "" {
-			name += ", variable `" + f.variable + "`"
+			name += ", environment variable `" + f.variable + "`"
 		}
 		fmt.Fprintf(&b, "| %s | %s |\n", name, f.doc)
 	}

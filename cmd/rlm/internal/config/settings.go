@@ -158,7 +158,7 @@ func modelSettings(c *Config) []Setting {
 	return []Setting{
 		row(Models, "model", text{&c.Model}, "", "model of the root loop, as provider/name"),
 		row(Models, "sub_model", text{&c.SubModel}, "",
-			"model of sub-loops and of snippets' calls (default: model)"),
+			"model of sub-loops and of snippets' calls (default: the value of model)"),
 		row(Models, "depth_models", list{&c.DepthModels}, "",
 			"model of the loop at each depth from 0; overrides model and sub_model"),
 		row(Models, "allowed_models", list{&c.AllowedModels}, "",
@@ -166,14 +166,14 @@ func modelSettings(c *Config) []Setting {
 		row(Models, "default_provider", text{&c.DefaultProvider}, "openai",
 			"provider of model names without a provider"),
 		hideFlag(row(Models, "keys", pairs{&c.Keys, providers, hidden}, "",
-			"API keys by provider; override the vendors' variables")),
+			"API keys by provider; override the vendors' environment variables")),
 		hideFlag(row(Models, "base_urls", pairs{&c.BaseURLs, providers, address}, "",
-			"server addresses by provider; override the vendors' variables")),
+			"server addresses by provider; override the vendors' environment variables")),
 		row(Models, "prices", text{&c.Prices}, "",
 			"price table file that overrides the built-in prices"),
 		row(Models, "record", text{&c.Record}, "", "file to write every model call to"),
 		row(Models, "replay", text{&c.Replay}, "",
-			"recorded file that answers in place of all models"),
+			"file of recorded calls that answers in place of all models"),
 		row(Models, "request_timeout", span{&c.RequestTimeout}, "10m",
 			"time limit of one attempt of a model call"),
 		row(Models, "request_attempts", whole{&c.RequestAttempts, 1, 100}, "5",
@@ -218,9 +218,9 @@ func runSettings(c *Config) []Setting {
 		row(Run, "synthesis", toggle{&c.Synthesis}, "true",
 			"after the last turn, ask once more for the best answer so far"),
 		row(Run, "trace", text{&c.Trace}, "none",
-			"new folder for the run's record; auto: below the cache directory, none: no record"),
+			"new folder for the run's record; auto: a folder below the cache directory; none: no record"),
 		row(Run, "otel", choice{&c.OTel, []string{"none", "otlp", "opik"}}, "none",
-			"send the run's spans: none, otlp (OTEL_EXPORTER_OTLP_* variables) or opik (OPIK_*)"),
+			"destination of the run's spans: none, otlp (set OTEL_EXPORTER_OTLP_*) or opik (set OPIK_*)"),
 	}
 }
 
@@ -243,7 +243,7 @@ func reflectSettings(c *Config) []Setting {
 		row(Reflect, "subagent_temperature", within{&c.SubagentTemperature, 0, 2}, "0.3",
 			"temperature of the sub-agent, 0 to 2"),
 		row(Reflect, "subagent_system_prompt", text{&c.SubagentSystemPrompt}, "",
-			"system prompt for modes other than analysis and deep_dive (default: that of analysis)"),
+			"the sub-agent's prompt in modes other than analysis and deep_dive (default: as in analysis)"),
 	}
 }
 

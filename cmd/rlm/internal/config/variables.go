@@ -74,5 +74,5 @@ func checkMisspelt(name string, ours []string) error {
 	if meant == "" || spelling.Distance(name, meant) > 2 {
 		return nil
 	}
-	return fmt.Errorf("%s: there is no such variable; did you mean %s?", name, meant)
+	return fmt.Errorf("unknown environment variable %s; did you mean %s?", name, meant)
 }

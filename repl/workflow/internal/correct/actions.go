@@ -35,8 +35,8 @@ const (
 
 // exampleFields are the members of a few-shot example.
 var exampleFields = []flow.Param{
-	{Name: "input", Type: flow.AnyType, Required: true, Doc: "what was to be judged"},
-	{Name: "output", Type: flow.AnyType, Required: true, Doc: "the verdict on it, as JSON"},
+	{Name: "input", Type: flow.AnyType, Required: true, Doc: "the value that was judged"},
+	{Name: "output", Type: flow.AnyType, Required: true, Doc: "the verdict on that value, as JSON"},
 }
 
 // judgement returns the parameters of an evaluator, which reflection.loop and
@@ -51,11 +51,11 @@ func judgement(typeName string, standard any) []flow.Param {
 		{Name: "schema", Type: flow.SchemaType, Doc: "the JSON Schema (type schema)"},
 		{
 			Name: "prompt", Type: flow.TextType, Late: true,
-			Doc: "what the judge is asked (type llm)",
+			Doc: "the question to the judge (type llm)",
 		},
 		{
 			Name: "model", Type: flow.ModelType, Late: true,
-			Doc: "the judge (type llm); by default the state's model, or the run's",
+			Doc: "the judge (type llm); by default the state's model, otherwise the run's model",
 		},
 		{
 			Name: "examples", Type: flow.ListType, Fields: exampleFields, Late: true,
@@ -65,7 +65,7 @@ func judgement(typeName string, standard any) []flow.Param {
 		{
 			Name: "language", Type: flow.TextType, Default: Python,
 			Values: []string{Python, Lua, Prolog},
-			Doc:    "of the code: python, lua or prolog (type custom)",
+			Doc:    "the code's language: python, lua or prolog (type custom)",
 		},
 	}
 }
@@ -77,29 +77,29 @@ func Actions() []flow.Action {
 
 var loopAction = flow.Action{
 	Name: "reflection.loop",
-	Doc:  "Makes an output, judges it and corrects it, until it is valid or the iterations are used up.",
+	Doc:  "Makes an output, and judges and corrects it until it is valid or the iterations are used up.",
 	Params: []flow.Param{
 		{
 			Name: "generator", Type: flow.StepType, Required: true, Late: true,
-			Doc: "what makes the output: action with its parameters, or run",
+			Doc: "the step that makes the output: action with its parameters, or run",
 		},
 		{
 			Name: "evaluator", Type: flow.ObjectType, Required: true, Late: true,
-			Fields: judgement("type", nil), Doc: "what judges it",
+			Fields: judgement("type", nil), Doc: "the judge of the output",
 			Verify: func(v *flow.Tree) []*flow.Problem { return verifyEvaluator(v, "type") },
 		},
 		{
 			Name: "corrector", Type: flow.StepType, Late: true,
-			Doc: "what corrects it: action with its parameters, or run",
+			Doc: "the step that corrects the output: action with its parameters, or run",
 		},
 		{
 			Name: "max_iterations", Type: flow.WholeType, Default: DefaultIterations,
-			Least: 1, Most: MaxIterations, Doc: "how many attempts there are at most",
+			Least: 1, Most: MaxIterations, Doc: "maximum number of attempts",
 		},
 		{
 			Name: "on_failure", Type: flow.TextType, Default: ReturnBest,
 			Values: []string{ReturnBest, ReturnLast, Raise},
-			Doc:    "what becomes of a loop without a valid output",
+			Doc:    "the end of a loop without a valid output: return_best, return_last or raise",
 		},
 	},
 	Do: func(ctx context.Context, r *flow.Run, with map[string]any) (any, error) {
@@ -123,7 +123,7 @@ var evaluateAction = flow.Action{
 	Params: append([]flow.Param{
 		{
 			Name: "data", Type: flow.AnyType,
-			Doc: "what is judged; by default the state's reflection_output",
+			Doc: "the value to judge; by default the state's reflection_output",
 		},
 	}, judgement("evaluator_type", SchemaEvaluator)...),
 	Verify: func(with *flow.Tree) []*flow.Problem { return verifyEvaluator(with, "evaluator_type") },
@@ -143,28 +143,28 @@ var evaluateAction = flow.Action{
 
 var correctAction = flow.Action{
 	Name: "reflection.correct",
-	Doc:  "Has a value corrected.",
+	Doc:  "Corrects a value.",
 	Params: []flow.Param{
 		{
 			Name: "data", Type: flow.AnyType,
-			Doc: "what is corrected; by default the state's reflection_output",
+			Doc: "the value to correct; by default the state's reflection_output",
 		},
 		{
 			Name: "errors", Type: flow.ListType,
-			Doc: "what is wrong with it; by default the state's reflection_errors",
+			Doc: "the errors to correct; by default the state's reflection_errors",
 		},
 		{
 			Name: "corrector_action", Type: flow.ActionType,
-			Doc: "the action that corrects it, which gets all further parameters",
+			Doc: "the action that corrects the value, and gets all further parameters",
 		},
-		{Name: "run", Type: flow.CodeType, Doc: "Python that corrects it"},
+		{Name: "run", Type: flow.CodeType, Doc: "Python code that corrects the value"},
 		{
 			Name: "prompt", Type: flow.TextType, Late: true,
-			Doc: "what a model is asked that corrects it, by llm.call",
+			Doc: "the prompt for a model that corrects the value, by llm.call",
 		},
 		{
 			Name: "model", Type: flow.ModelType, Late: true,
-			Doc: "the model; by default the state's model, or the run's",
+			Doc: "the model; by default the state's model, otherwise the run's model",
 		},
 	},
 	Open:   true,

@@ -154,14 +154,14 @@ func verifyEvaluator(with *flow.Tree, typeName string) []*flow.Problem {
 	var found []*flow.Problem
 	if with.Get(needs) == nil {
 		found = append(
-			found, problem(with, "%s is missing: an evaluator of type %s needs it", needs, kind),
+			found, problem(with, "%q is missing: an evaluator of type %s needs it", needs, kind),
 		)
 	}
 
 	for _, other := range []string{"schema", "prompt", "model", "examples", "run", "language"} {
 		if value := with.Get(other); value != nil && !belongs(other, kind) {
 			found = append(
-				found, problem(value, "%s is not used by an evaluator of type %s: remove it", other, kind),
+				found, problem(value, "%q is not used by an evaluator of type %s: remove it", other, kind),
 			)
 		}
 	}
@@ -205,12 +205,13 @@ func verifyCorrect(with *flow.Tree) []*flow.Problem {
 		found = append(
 			found,
 			problem(
-				with, "corrector_action, run or prompt is missing: give one of them",
+				with, `"corrector_action", "run" and "prompt" are missing: give one of them`,
 			),
 		)
 	case action != nil && run != nil || run != nil && prompt != nil:
 		found = append(
-			found, problem(run, "run excludes corrector_action and prompt: remove them"),
+			found, problem(run, `"run" excludes "corrector_action" and "prompt": `+
+				`remove "run" or the others`),
 		)
 	}
 

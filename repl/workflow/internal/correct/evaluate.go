@@ -131,7 +131,7 @@ func suggest(v schema.Violation) string {
 	switch {
 	case strings.HasPrefix(v.Message, "is missing"):
 		return "Add " + v.Path + "."
-	case strings.Contains(v.Message, "leave it out"):
+	case strings.HasPrefix(v.Message, "is not an allowed member"):
 		return "Remove " + v.Path + "."
 	case strings.HasPrefix(v.Message, "the reply has no JSON value"):
 		return "Return the JSON value alone, without any other text."

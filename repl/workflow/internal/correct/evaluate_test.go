@@ -208,8 +208,8 @@ func TestEvaluatorOfTypeCustom(t *testing.T) {
 	for _, c := range []struct{ language, code, want string }{
 		{"python", "result = {'valid': output['n'] == state['n'], " +
 			"'score': 0.5}", `{"errors":[],"score":0.5,"suggestions":[],"valid":true}`},
-		{"python", "return False", `{"errors":[{"message":"the evaluator does not let it pass, ` +
-			`and does not say why"}],"score":0.0,"suggestions":[],"valid":false}`},
+		{"python", "return False", `{"errors":[{"message":"the evaluator rejects the output ` +
+			`and gives no reason"}],"score":0.0,"suggestions":[],"valid":false}`},
 		{"python", "return {'valid': False, 'errors': ['e'], " +
 			"'suggestions': ['s']}", `{"errors":[{"message":"e"}],"score":0.0,"suggestions":["s"],"valid":false}`},
 		{"lua", "result = {valid = output.n == state.n, score = 0.5}", `"score":0.5,"suggestions":[],"valid":true}`},
@@ -308,15 +308,15 @@ func TestParametersOfEvaluate(t *testing.T) {
 		t.Errorf("got %+v, %v", outcome, err)
 	}
 	for with, want := range map[string]string{
-		"data: 1":                "6:7: schema is missing: an evaluator of type schema needs it",
-		"evaluator_type: llm":    "prompt is missing",
-		"evaluator_type: custom": "run is missing",
-		"evaluator_type: guess":  "evaluator_type must be one of",
-		"evaluator_type: custom\nrun: x\nlanguage: cobol": "language must be one of",
-		"schema: {}\nprompt: x": "7:15: prompt is not used by " +
+		"data: 1":                `6:7: "schema" is missing: an evaluator of type schema needs it`,
+		"evaluator_type: llm":    `"prompt" is missing`,
+		"evaluator_type: custom": `"run" is missing`,
+		"evaluator_type: guess":  `"evaluator_type" must be one of`,
+		"evaluator_type: custom\nrun: x\nlanguage: cobol": `"language" must be one of`,
+		"schema: {}\nprompt: x": `7:15: "prompt" is not used by ` +
 			"an evaluator of type schema",
-		"evaluator_type: llm\nprompt: x\nexamples: x":            "examples must be a list",
-		"evaluator_type: llm\nprompt: x\nexamples: [{input: 1}]": "output is missing",
+		"evaluator_type: llm\nprompt: x\nexamples: x":            `"examples" must be a list`,
+		"evaluator_type: llm\nprompt: x\nexamples: [{input: 1}]": `"output" is missing`,
 		"evaluator_type: llm\nprompt: x\n" +
 			"examples: [{input: 1, output: '{\"valid\": 3}'}]": "the output of an example must be a verdict: $.valid",
 		"shema: {}": "did you mean schema?",
@@ -380,10 +380,10 @@ func TestParametersOfCorrect(t *testing.T) {
 		t.Errorf("got %s, %v", got, err)
 	}
 	for with, want := range map[string]string{
-		"data: 1":                             "corrector_action, run or prompt is missing",
+		"data: 1":                             `"corrector_action", "run" and "prompt" are missing`,
 		"run: x\nprompt: y":                   "run excludes corrector_action",
 		"prompt: x\nhint: y":                  `unknown parameter "hint" of reflection.correct`,
-		"prompt: x\nerrors: y":                "errors must be a list",
+		"prompt: x\nerrors: y":                `"errors" must be a list`,
 		"data: 1\ncorrector_action: ecko":     "6:25: unknown action \"ecko\"; did you mean echo?",
 		"data: 1\nrun: \"raise KeyError(1)\"": "the corrector ended by KeyError",
 	} {

@@ -81,8 +81,8 @@ func TestParametersOfLoop(t *testing.T) {
 		_, err := run(
 			t, "nodes:\n  - uses: reflection.loop\n    with: {max_iterations: 1}\n", cfg, "{}",
 		)
-		if err == nil || !strings.Contains(err.Error(), "generator is missing") ||
-			!strings.Contains(err.Error(), "evaluator is missing") {
+		if err == nil || !strings.Contains(err.Error(), `"generator" is missing`) ||
+			!strings.Contains(err.Error(), `"evaluator" is missing`) {
 			t.Errorf("got %v", err)
 		}
 	})
@@ -120,7 +120,7 @@ func TestParametersOfLoop(t *testing.T) {
 		for _, wrong := range []string{"0", "101", "-1", "many", "1.5"} {
 			_, err := run(t, loopOf("      max_iterations: "+wrong+"\n"), cfg, "{}")
 			if err == nil ||
-				!strings.Contains(err.Error(), "max_iterations must be a whole number from 1 to 100") {
+				!strings.Contains(err.Error(), `"max_iterations" must be a whole number from 1 to 100`) {
 				t.Errorf("%s: %v", wrong, err)
 			}
 		}
@@ -132,7 +132,7 @@ func TestParametersOfLoop(t *testing.T) {
 			t.Errorf("got %+v, %v", outcome, err)
 		}
 		_, err = run(t, loopOf("      on_failure: return_bst\n"), cfg, "{}")
-		if err == nil || !strings.Contains(err.Error(), "on_failure must be one of") {
+		if err == nil || !strings.Contains(err.Error(), `"on_failure" must be one of`) {
 			t.Errorf("got %v", err)
 		}
 	})
@@ -159,12 +159,12 @@ nodes:
 	t.Run("a step is an action or code", func(t *testing.T) {
 		cfg, _ := config(t, "")
 		for step, want := range map[string]string{
-			"{}":                           "generator needs exactly one of action",
-			"{action: echo, run: x}":       "generator needs exactly one of action",
+			"{}":                           `"generator" needs exactly one of "action"`,
+			"{action: echo, run: x}":       `"generator" needs exactly one of "action"`,
 			"{run: x, prompt: y}":          `unknown key "prompt" of generator beside run`,
-			"{action: llm.call}":           "prompt is missing",
+			"{action: llm.call}":           `"prompt" is missing`,
 			"{action: llm.cal, prompt: x}": "did you mean llm.call?",
-			"x":                            "generator must be an object",
+			"x":                            `"generator" must be an object`,
 		} {
 			_, err := run(
 				t,

@@ -151,7 +151,7 @@ func errorsOf(given []any, reason string) []any {
 
 	if len(found) == 0 {
 		if reason == "" {
-			reason = "the evaluator does not let it pass, and does not say why"
+			reason = "the evaluator rejects the output and gives no reason"
 		}
 		found = append(found, map[string]any{"message": reason})
 	}

@@ -102,7 +102,7 @@ func (c *checker) members(tree *Tree, params []Param, open bool, what string) {
 
 	for i := range params {
 		if params[i].Required && tree.Get(params[i].Name) == nil {
-			c.fail(tree, "%s is missing: %s", params[i].Name, params[i].Doc)
+			c.fail(tree, "%q is missing: %s", params[i].Name, params[i].Doc)
 		}
 	}
 }
@@ -114,7 +114,7 @@ func (c *checker) value(v *Tree, p *Param) {
 		return
 	}
 	if wrong := p.mismatch(v); wrong != "" {
-		c.fail(v, "%s must be %s", p.Name, wrong)
+		c.fail(v, "%q must be %s", p.Name, wrong)
 		return
 	}
 
@@ -151,7 +151,7 @@ func (c *checker) fields(v *Tree, p *Param) {
 	default:
 		for _, item := range v.Items {
 			if item.Kind != Object {
-				c.fail(item, "an item of %s must be an object", p.Name)
+				c.fail(item, "an item of %q must be an object", p.Name)
 				continue
 			}
 			c.members(item, p.Fields, false, "key of "+p.Name)
@@ -165,7 +165,7 @@ func (c *checker) step(v *Tree, p *Param) {
 	switch {
 	case (action == nil) == (run == nil):
 		c.fail(
-			v, "%s needs exactly one of action (the name of an action) and run (Python code)",
+			v, `%q needs exactly one of "action" (the name of an action) and "run" (Python code)`,
 			p.Name,
 		)
 	case run != nil:
@@ -173,7 +173,7 @@ func (c *checker) step(v *Tree, p *Param) {
 			v, []Param{{Name: stepRun, Type: CodeType}}, false, "key of "+p.Name+" beside run",
 		)
 	case action.Kind != Text:
-		c.fail(action, "action must be the name of an action")
+		c.fail(action, `"action" must be the name of an action`)
 	default:
 		c.use(action, without(v, stepAction))
 	}

@@ -90,7 +90,8 @@ func (c *Config) allowed() []string {
 }
 
 // noModel is the problem of a step that needs a model in a run without one.
-const noModel = "there is no model to ask: name one that is allowed, or give the run one, such as openai/gpt-5"
+const noModel = "no model to ask: name an allowed model in the file, " +
+	"or give the run a model, such as openai/gpt-5"
 
 // resolve returns the model for a name in the file; the empty name means the default.
 func (c *Config) resolve(name string) (string, error) {

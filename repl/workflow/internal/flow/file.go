@@ -69,7 +69,7 @@ func (p *parsing) fail(at *Tree, message string) {
 // whole reads the document.
 func (p *parsing) whole(tree *Tree) {
 	if tree.Kind != Object {
-		p.fail(tree, "a workflow must be an object with name and nodes")
+		p.fail(tree, `a workflow must be an object with "name" and "nodes"`)
 		return
 	}
 	p.keys(tree, "key of a workflow", fileKeys)
@@ -77,9 +77,9 @@ func (p *parsing) whole(tree *Tree) {
 	nodes := tree.Get("nodes")
 	switch {
 	case nodes == nil:
-		p.fail(tree, "nodes is missing: give a list of nodes")
+		p.fail(tree, `"nodes" is missing: give a list of nodes`)
 	case nodes.Kind != List || len(nodes.Items) == 0:
-		p.fail(nodes, "nodes must be a list with at least one node")
+		p.fail(nodes, `"nodes" must be a list with at least one node`)
 	case len(nodes.Items) > maxNodes:
 		p.fail(nodes, "there are more than 200 nodes")
 	default:
@@ -105,7 +105,7 @@ func (p *parsing) text(tree *Tree, key string) string {
 		return ""
 	}
 	if value.Kind != Text {
-		p.fail(value, key+" must be a text")
+		p.fail(value, quoteName(key)+" must be a text")
 	}
 
 	return value.Text
@@ -116,7 +116,7 @@ var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,99}$`)
 // node reads one node.
 func (p *parsing) node(i int, tree *Tree) {
 	if tree.Kind != Object {
-		p.fail(tree, "a node must be an object with uses or run")
+		p.fail(tree, `a node must be an object with "uses" or "run"`)
 		return
 	}
 	p.keys(tree, "key of a node", nodeKeys)
@@ -138,16 +138,16 @@ func (p *parsing) node(i int, tree *Tree) {
 	switch {
 	case (n.Uses == "") == (n.Run == ""):
 		p.fail(
-			tree, "a node needs exactly one of uses (an action) and run (Python code)",
+			tree, `a node needs exactly one of "uses" (an action) and "run" (Python code)`,
 		)
 	case n.With != nil && n.Run != "":
-		p.fail(n.With, "with is allowed only beside uses: the code of run reads the state")
+		p.fail(n.With, `"with" is allowed only beside "uses": the code of "run" reads the state`)
 	case n.With != nil && n.With.Kind != Object:
-		p.fail(n.With, "with must be an object of parameters by name")
+		p.fail(n.With, `"with" must be an object of parameters by name`)
 	}
 
 	if n.Output != "" && !identifier.MatchString(n.Output) {
-		p.fail(tree.Get("output"), "output must be a plain name, of letters, digits and _")
+		p.fail(tree.Get("output"), `"output" must be a plain name, of letters, digits and _`)
 	}
 	p.file.Nodes = append(p.file.Nodes, n)
 }

@@ -59,27 +59,27 @@ func TestProblemsPointAtLineAndColumn(t *testing.T) {
 	for _, c := range []struct{ source, want string }{
 		{"", "w.yaml:1:1: the file is empty"},
 		{"- a\n", "w.yaml:1:1: a workflow must be an object"},
-		{"name: x\n", "w.yaml:1:1: nodes is missing"},
-		{"name: [x]\nnodes: [{run: x}]\n", "w.yaml:1:7: name must be a text"},
-		{"nodes: {}\n", "w.yaml:1:8: nodes must be a list"},
+		{"name: x\n", `w.yaml:1:1: "nodes" is missing`},
+		{"name: [x]\nnodes: [{run: x}]\n", `w.yaml:1:7: "name" must be a text`},
+		{"nodes: {}\n", `w.yaml:1:8: "nodes" must be a list`},
 		{"nodez: []\nnodes:\n  - run: x\n", `w.yaml:1:1: unknown key "nodez" of a workflow; did you mean nodes?`},
 		{"nodes:\n  - uss: llm.call\n    run: x\n", `w.yaml:2:5: unknown key "uss" of a node; did you mean uses?`},
-		{"nodes:\n  - name: a\n", "w.yaml:2:5: a node needs exactly one of uses"},
-		{"nodes:\n  - run: x\n    with: {}\n", "w.yaml:3:11: with is allowed only beside uses"},
+		{"nodes:\n  - name: a\n", `w.yaml:2:5: a node needs exactly one of "uses"`},
+		{"nodes:\n  - run: x\n    with: {}\n", `w.yaml:3:11: "with" is allowed only beside "uses"`},
 		{"nodes:\n  - {name: a, run: x}\n  - {name: a, run: x}\n", `w.yaml:3:5: an earlier node has the name "a"`},
-		{"nodes:\n  - run: x\n    output: a.b\n", "w.yaml:3:13: output must be a plain name"},
+		{"nodes:\n  - run: x\n    output: a.b\n", `w.yaml:3:13: "output" must be a plain name`},
 		{"nodes:\n  - run: x\n    run: y\n", `w.yaml:3:5: the key "run" appears twice`},
 		{"nodes:\n  - run: x\n---\nnodes: []\n", "the file has a second document"},
 		{"nodes: [\n", "w.yaml:"},
 		{"nodes:\n  - uses: llm.cal\n", `w.yaml:2:11: unknown action "llm.cal"; did you mean llm.call?`},
-		{"nodes:\n  - uses: llm.call\n", "w.yaml:2:5: prompt is missing"},
+		{"nodes:\n  - uses: llm.call\n", `w.yaml:2:5: "prompt" is missing`},
 		{"nodes:\n  - uses: llm.call\n    with:\n      promt: x\n" +
 			"      prompt: y\n", `w.yaml:4:7: unknown parameter "promt" of llm.call; did you mean prompt?`},
-		{"nodes:\n  - uses: llm.call\n    with:\n      prompt: [x]\n", "w.yaml:4:15: prompt must be a text"},
+		{"nodes:\n  - uses: llm.call\n    with:\n      prompt: [x]\n", `w.yaml:4:15: "prompt" must be a text`},
 		{"nodes:\n  - uses: llm.call\n    with:\n      prompt: x\n" +
-			"      max_tokens: many\n", "w.yaml:5:19: max_tokens must be a whole number"},
+			"      max_tokens: many\n", `w.yaml:5:19: "max_tokens" must be a whole number`},
 		{"nodes:\n  - uses: llm.call\n    with:\n      prompt: x\n" +
-			"      max_tokens: 0\n", "w.yaml:5:19: max_tokens must be a whole number from 1 to"},
+			"      max_tokens: 0\n", `w.yaml:5:19: "max_tokens" must be a whole number from 1 to`},
 		{"nodes:\n  - uses: llm.call\n    with:\n      prompt: x\n" +
 			"      schema: {type: objekt}\n", "w.yaml:5:15: cannot compile the schema"},
 		{"nodes:\n  - uses: llm.call\n    with:\n" +

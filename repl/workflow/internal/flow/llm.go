@@ -22,15 +22,18 @@ var llmCall = Action{
 	Doc:  "Asks a model.",
 	Asks: true,
 	Params: []Param{
-		{Name: "prompt", Type: TextType, Required: true, Doc: "what the model is asked"},
+		{Name: "prompt", Type: TextType, Required: true, Doc: "the question to the model"},
 		{
 			Name: "model", Type: ModelType,
-			Doc: "the model; by default the state's model, or the run's",
+			Doc: "the model; by default the state's model, otherwise the run's model",
 		},
 		{Name: "system", Type: TextType, Doc: "the system prompt"},
 		{Name: "schema", Type: SchemaType, Doc: "the JSON Schema that the reply must meet"},
-		{Name: "temperature", Type: NumberType, Doc: "how much chance there is in the reply"},
-		{Name: "max_tokens", Type: WholeType, Least: 1, Most: maxTokens, Doc: "bounds the reply"},
+		{Name: "temperature", Type: NumberType, Doc: "the randomness of the reply"},
+		{
+			Name: "max_tokens", Type: WholeType, Least: 1, Most: maxTokens,
+			Doc: "maximum tokens of the reply",
+		},
 	},
 	Do: func(ctx context.Context, r *Run, with map[string]any) (any, error) {
 		ask := calls.Ask{Purpose: LLMCall}

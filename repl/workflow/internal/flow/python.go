@@ -124,7 +124,7 @@ func (c *Code) result(ran *ledger.Snippet) (any, error) {
 	case ran.Exception != nil:
 		ended.Type, ended.Message, ended.Traceback = ran.Exception.Type, ran.Exception.Message, ran.Exception.Traceback
 	default:
-		ended.Type, ended.Message = string(ran.Status), "it gave no result"
+		ended.Type, ended.Message = string(ran.Status), "the code gave no result"
 	}
 
 	return nil, ended

@@ -137,13 +137,13 @@ func TestAFileAsksOnlyModelsThatAreAllowed(t *testing.T) {
 	ask := parse(t, "nodes:\n  - run: return {}\n  - uses: llm.call\n    with: {prompt: hi}\n")
 	_, err = ask.Run(t.Context(), cfg, nil)
 	if !errors.As(err, &found) ||
-		!strings.HasPrefix(err.Error(), "w.yaml:3:11: there is no model to ask") {
+		!strings.HasPrefix(err.Error(), "w.yaml:3:11: no model to ask") {
 		t.Errorf("got %v", err)
 	}
 	cfg.Allowed = []string{"test/default"} // which the state might name
 	_, err = ask.Run(t.Context(), cfg, nil)
 	if !errors.As(err, &ended) || ended.Node != "node 2" ||
-		!strings.Contains(err.Error(), "there is no model to ask") {
+		!strings.Contains(err.Error(), "no model to ask") {
 		t.Errorf("got %v", err)
 	}
 	if len(models.requests) != 0 {
@@ -186,7 +186,7 @@ func TestHowRunsEnd(t *testing.T) {
 			"    with: {prompt: \"{{ state.a.b.c " +
 			"}}\"}\n", config(says("x")), ledger.StatusFailed, "the template ended by an error"},
 		"not a text": {"nodes:\n  - name: n\n    uses: llm.call\n" +
-			"    with: {prompt: \"{{ [1] }}\"}\n", config(says("x")), ledger.StatusFailed, "prompt must be a text"},
+			"    with: {prompt: \"{{ [1] }}\"}\n", config(says("x")), ledger.StatusFailed, `"prompt" must be a text`},
 		"nothing to do": {run("return 1"), flow.Config{}, ledger.StatusFailed, "cannot run code: set"},
 	} {
 		outcome, err := parse(t, c.source).Run(t.Context(), c.cfg, nil)

@@ -135,7 +135,7 @@ func parseTree(source []byte) (tree *Tree, wrong *Problem) {
 
 	if err := decoder.Decode(&more); err == nil {
 		return nil, &Problem{
-			Line: more.Line, Column: more.Column, Message: "the file has a second document: give one",
+			Line: more.Line, Column: more.Column, Message: "the file has a second document: give only one",
 		}
 	} else if !errors.Is(err, io.EOF) {
 		return nil, yamlProblem(err)
@@ -252,7 +252,7 @@ func (p *planter) scalar(t *Tree, n *yaml.Node) *Problem {
 	if p.texts += len(n.Value); p.texts > maxTexts {
 		return problemAt(
 			n,
-			"the texts of the file have more than %d bytes together, what aliases stand for counted each time",
+			"the texts of the file have more than %d bytes together, with each use of an alias counted",
 			maxTexts,
 		)
 	}

@@ -154,7 +154,7 @@ func (c *goCheck) function(d *ast.FuncDecl) {
 	case name == mainRenamed:
 		c.found("name", "the name "+mainRenamed+" is reserved", d.Pos())
 	case c.known.results[name] > 0 || c.own.results[name] > 0:
-		c.found("redefinition", "function "+name+" is there already", d.Pos())
+		c.found("redefinition", "the function "+name+" already exists", d.Pos())
 	}
 
 	c.topName(d.Name)
@@ -167,7 +167,7 @@ func (c *goCheck) topName(n *ast.Ident) {
 		c.found("name", "the name "+n.Name+" belongs to the host", n.Pos())
 	}
 	if c.known.results[n.Name] > 0 || c.known.types[n.Name] {
-		c.found("redefinition", n.Name+" is there already as a function or a type", n.Pos())
+		c.found("redefinition", n.Name+" already exists as a function or a type", n.Pos())
 	}
 }
 
@@ -175,7 +175,10 @@ func (c *goCheck) topName(n *ast.Ident) {
 func (c *goCheck) topLevel(s ast.Stmt) {
 	switch s := s.(type) {
 	case *ast.ReturnStmt, *ast.DeferStmt, *ast.BranchStmt:
-		c.found("top-level statement", "return, defer and branches need a function", s.Pos())
+		c.found(
+			"top-level statement", "return, defer and branches are allowed only in a function",
+			s.Pos(),
+		)
 	case *ast.AssignStmt:
 		if s.Tok == token.DEFINE {
 			for _, l := range s.Lhs {
@@ -190,7 +193,7 @@ func (c *goCheck) topLevel(s ast.Stmt) {
 			case *ast.TypeSpec:
 				c.topName(spec.Name)
 				if c.own.types[spec.Name.Name] {
-					c.found("redefinition", "type "+spec.Name.Name+" is there already", spec.Pos())
+					c.found("redefinition", "the type "+spec.Name.Name+" already exists", spec.Pos())
 				}
 				c.own.types[spec.Name.Name] = true
 			case *ast.ValueSpec:
@@ -328,6 +331,6 @@ func (c *goCheck) selector(n *ast.SelectorExpr) {
 		c.found(path+"."+n.Sel.Name, "it has no "+path+"."+n.Sel.Name, n.Pos())
 	}
 	if path == "math/rand" || clocks[path+"."+n.Sel.Name] {
-		c.impure = "it uses " + path + "." + n.Sel.Name
+		c.impure = "the snippet uses " + path + "." + n.Sel.Name
 	}
 }

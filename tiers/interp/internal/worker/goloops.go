@@ -104,8 +104,8 @@ func (c *goCheck) forLoop(n *ast.ForStmt) {
 				name.Name)) {
 			c.found(
 				"loop variables",
-				"it has one "+name.Name+" for all rounds of the loop, which a closure or pointer "+
-					"keeps",
+				"it has one variable "+name.Name+" for all rounds of the loop, and a closure or "+
+					"pointer keeps this variable",
 				n.Pos(),
 			)
 		}

@@ -78,7 +78,7 @@ const maxSource = 256 << 10
 // planGo parses and checks a snippet. Without a plan the end says why.
 func planGo(source string, known *goNames) (*goPlan, ending) {
 	if len(source) > maxSource {
-		return nil, rejected("size", fmt.Sprintf("it is longer than %d bytes", maxSource))
+		return nil, rejected("size", fmt.Sprintf("the snippet is longer than %d bytes", maxSource))
 	}
 	src, err := parseGo(source)
 	if err != nil {
@@ -115,7 +115,7 @@ func parseGo(source string) (*goSource, error) {
 		if word(source, start) == "package" {
 			end := start + strings.IndexAny(source[start:]+"\n", "\n;")
 			if strings.TrimSpace(strings.TrimPrefix(source[start:end], "package")) != "main" {
-				return nil, src.at(start, "a snippet is package main")
+				return nil, src.at(start, "a snippet must be package main")
 			}
 			blank(rest, start, end)
 			continue

@@ -132,7 +132,7 @@ func pyRangeCall(_ py.Object, args py.Tuple) (py.Object, error) {
 // mostDigits is the number of digits up to which CPython prints an integer.
 const mostDigits = 4300
 
-var errShown = errors.New("it prints a value that may look different in CPython")
+var errShown = errors.New("the snippet prints a value that may look different in CPython")
 
 // pyText is str(value).
 func pyText(value py.Object) (string, error) {

@@ -36,7 +36,7 @@ func checkPython(
 	}
 	module, err := parser.ParseString(source+"\n", py.ExecMode)
 	if err != nil {
-		return "", "", nil, "its syntax is not in the supported part of Python"
+		return "", "", nil, "the snippet's syntax is not in the supported part of Python"
 	}
 
 	statements := module.(*ast.Module).Body
@@ -54,7 +54,7 @@ func checkPython(
 	c.block(statements)
 	for _, clash := range c.clashes {
 		if clash[0].root() == clash[1].root() {
-			return "", "", nil, "it changes a list while a loop runs over it"
+			return "", "", nil, "the snippet changes a list while a loop runs over it"
 		}
 	}
 
@@ -162,7 +162,7 @@ func (c *pyCheck) assign(s *ast.Assign) {
 		}
 		for i, t := range targets.Elts {
 			if _, ok := t.(*ast.Name); !ok {
-				c.doubt(s, "unpacking into something else than names")
+				c.doubt(s, "unpacking into anything other than names")
 			}
 			c.bind(t, types[i])
 		}

@@ -97,7 +97,7 @@ func (s *pySession) prepare(
 		program.tail, err = py.Compile(tail+"\n", "<snippet>", py.EvalMode, 0, true)
 	}
 	if err != nil {
-		return program, nil, "its syntax is not in the supported part of Python"
+		return program, nil, "the snippet's syntax is not in the supported part of Python"
 	}
 
 	return program, vars, ""
@@ -168,9 +168,9 @@ func (in *pyInterp) run(program pyProgram) (err error) {
 func plain(err error) error {
 	var e py.ExceptionInfo
 	if errors.As(err, &e) && e.Type != nil {
-		return fmt.Errorf("it raises %s", e.Type.Name)
+		return fmt.Errorf("the snippet raises %s", e.Type.Name)
 	}
-	return errors.New("it raises an exception")
+	return errors.New("the snippet raises an exception")
 }
 
 // mostPrinted bounds the output of a snippet, in bytes. The worker keeps the output until the
@@ -179,7 +179,7 @@ const mostPrinted = 4 << 20
 
 func (in *pyInterp) write(text string) error {
 	if len(in.out)+len(text) > mostPrinted {
-		return fmt.Errorf("it prints more than %d bytes", mostPrinted)
+		return fmt.Errorf("the snippet prints more than %d bytes", mostPrinted)
 	}
 	in.out = append(in.out, text...)
 	return nil

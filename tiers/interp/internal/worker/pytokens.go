@@ -25,7 +25,9 @@ const (
 	maxIndent  = 40
 )
 
-var errToken = errors.New("it has a character or literal that is not in the supported part of Python")
+var errToken = errors.New(
+	"the snippet has a character or literal that is not in the supported part of Python",
+)
 
 // literal are the token kinds that a number may not follow without a space.
 var literal = set("number", "string", "name")
@@ -33,7 +35,7 @@ var literal = set("number", "string", "name")
 // pyScan returns an error for a source outside the subset's tokens.
 func pyScan(source string) error {
 	if len(source) > maxPython {
-		return fmt.Errorf("it is longer than %d bytes", maxPython)
+		return fmt.Errorf("the snippet is longer than %d bytes", maxPython)
 	}
 	for i := range len(source) {
 		if c := source[i]; c != '\n' && (c < ' ' || c > '~') {
@@ -63,7 +65,7 @@ func pyScan(source string) error {
 		case kind == "string" && (before == "name" || before == "string" || before == "number"):
 			return errToken // f"", "a""b"
 		case kind == "space" && (before == "newline" || before == "") && len(text) > maxIndent && depth == 0:
-			return errors.New("it is indented too deeply")
+			return errors.New("the snippet is indented too deeply")
 		case text == "(" || text == "[":
 			depth++
 		case text == ")" || text == "]":
@@ -71,7 +73,7 @@ func pyScan(source string) error {
 		}
 
 		if depth < 0 || depth > maxBracket {
-			return errors.New("its brackets are nested too deeply or do not match")
+			return errors.New("the snippet's brackets are nested too deeply or do not match")
 		}
 		before, rest = kind, rest[m[1]:]
 	}
