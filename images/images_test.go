@@ -59,7 +59,7 @@ func TestRecipesAreWhole(t *testing.T) {
 	}
 
 	_, _, err = (Recipe{Kind: Go, toolchain: "go1.26.8"}).fetchScript("/work", "")
-	if err == nil || !strings.Contains(err.Error(), "no sum") {
+	if err == nil || !strings.Contains(err.Error(), "no checksum") {
 		t.Errorf("%v", err)
 	}
 }

@@ -46,8 +46,8 @@ func TestALanguageThatIsMissingHereSaysWhy(t *testing.T) {
 		tiers.Go: "there is no image: build it\nby rlm images build go",
 	}
 	plan := Policy{}.plan(needs("fmt"), []candidate{{info: docker}}, standing{language: tiers.Go})
-	want := "tier docker: does not run the language go here: there is no image: build it by rlm " +
-		"images build go"
+	want := "tier docker: does not run the language go on this machine: there is no image: " +
+		"build it by rlm images build go"
 	if err := plan.Err(); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("%v", err)
 	}

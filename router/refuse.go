@@ -98,7 +98,8 @@ func (q *question) checkNeeds(c *candidate) string {
 			return fmt.Sprintf("the snippet needs %s (%s, line %d)",
 				need.Feature, oneLine(need.Why), need.Line)
 		case need.Feature == tiers.FeatureSockets && len(q.policy.Hosts) == 0:
-			return fmt.Sprintf("the snippet needs %s (%s, line %d), and the policy lists no host",
+			return fmt.Sprintf("the snippet needs %s (%s, line %d), "+
+				"and the policy lists no host to reach",
 				need.Feature, oneLine(need.Why), need.Line)
 		}
 	}

@@ -107,7 +107,7 @@ func TestHostileSchemas(t *testing.T) {
 		"list":           {`[{"type":"integer"}]`, "a schema must be an object"},
 		"number":         {`3`, "a schema must be an object"},
 		"null":           {`null`, "a schema must be an object"},
-		"twice":          {`{"type":"integer","type":"string"}`, "there twice"},
+		"twice":          {`{"type":"integer","type":"string"}`, "appears twice"},
 		"cut":            {`{"type":`, "ends too early"},
 		"empty":          {``, "ends too early"},
 		"not UTF-8":      {"{\"title\":\"\xff\"}", "not UTF-8"},

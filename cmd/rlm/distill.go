@@ -27,7 +27,7 @@ type distillFlags struct {
 const distillLong = `Reduce many traces of failed runs to clusters of failures with a common cause.
 With a model, also propose edits that would fix them, the most promising first.
 
-The file has one JSON object per line; - reads stdin. If the file has more failures
+The file has one JSON object per line; - reads stdin. With a model and more failures
 than trace_threshold, a run reads all failures, as with rlm run. Otherwise the
 failures are clustered by their words, without a model. docs/distill.md defines a
 failure.

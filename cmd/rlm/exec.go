@@ -175,7 +175,7 @@ func (e *env) engine(ctx context.Context, note func(string, ...any)) (*rlm.Engin
 func (e *env) prepare(ctx context.Context, engine *rlm.Engine) error {
 	if name := e.settings.Tier; name != "auto" && !hasTier(engine, name) {
 		return &exitError{
-			exitUsage, fmt.Errorf("--tier %q: unknown tier: `rlm tiers` lists them", name),
+			exitUsage, fmt.Errorf("--tier %q: unknown tier; `rlm tiers` lists all tiers", name),
 		}
 	}
 	if err := engine.Warm(ctx); err != nil {

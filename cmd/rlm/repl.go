@@ -25,7 +25,7 @@ _answer. Your own code can call llm_query(...) and the related functions too.
 
 Ctrl-C interrupts the running snippet, not the session. Ctrl-D ends the session.`
 
-const replHelp = `:ask QUESTION, ?QUESTION   ask the model, in a copy of the session; only its answer
+const replHelp = `:ask QUESTION, ?QUESTION   ask the model, in a copy of the session; only the answer
                            comes back, as _answer
 :vars                      list the variables
 :home                      show the tier that holds the variables

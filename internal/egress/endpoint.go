@@ -71,7 +71,7 @@ func canonicalHost(host string) (string, error) {
 		return "", errors.New("addresses are not allowed: give a host name")
 	}
 	if len(labels) == 1 || slices.Contains(localDomains, last) {
-		return "", errors.New("the host name is one of the local network")
+		return "", errors.New("names of the local network are not allowed")
 	}
 	return host, nil
 }

@@ -226,7 +226,7 @@ func (p *Proxy) dial(ctx context.Context, _, target string) (net.Conn, error) {
 	}
 	for _, a := range addresses {
 		if !isPublic(a) {
-			return nil, p.refuse(want.String(), "the address %s of this host is not public", a)
+			return nil, p.refuse(want.String(), "the host's address %s is not public", a)
 		}
 	}
 

@@ -160,7 +160,8 @@ func (m *Machine) Export(ctx context.Context) (tiers.State, error) {
 				Name: "*",
 				Type: string(language),
 				Reason: fmt.Sprintf(
-					"the session's %s variables are of another language", title(language),
+					"the last snippet was not in %s, and only the variables of its language move",
+					title(language),
 				),
 			})
 		}

@@ -112,12 +112,14 @@ f()`, status: tiers.StatusRaised, says: []string{
         f()
     except Exception as e:
         print(type(e).__name__, e)
-kept = 1`, out: "HostError panics failed: the host function panicked\nHostError leaves failed: the host function ended its goroutine\n"},
+kept = 1`, out: "HostError panics failed: the host function panicked\n" +
+			"HostError leaves failed: the host function ended its goroutine\n"},
 		{source: "print(kept)", out: "1\n"},
 	}},
 	single("host functions panic at the same time", step{source: `import asyncio
 for r in await asyncio.gather(panics(), ask('a'), leaves(), panics(), return_exceptions=True):
-    print(r)`, out: "panics failed: the host function panicked\nre: a\nleaves failed: the host function ended its goroutine\n" +
+    print(r)`, out: "panics failed: the host function panicked\nre: a\n" +
+		"leaves failed: the host function ended its goroutine\n" +
 		"panics failed: the host function panicked\n"}),
 	single("an empty error text", step{source: `try:
     fail('')

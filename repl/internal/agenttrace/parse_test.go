@@ -142,7 +142,7 @@ func TestHostileTraces(t *testing.T) {
 		{"cut JSON", `{"messages": [{"role":`, "auto", "its JSON ends too early"},
 		{"two values", `[] []`, "tau", "there is more data after its JSON"},
 		{"NaN", `{"reasoning": NaN}`, "agent", "it is not JSON"},
-		{"no known member", `{"a": 1}`, "auto", "name it, one of agent, reasoning, browser-use"},
+		{"no known member", `{"a": 1}`, "auto", "name one of agent, reasoning, browser-use"},
 		{"null", `null`, "tau", "the trace: expected a list, not nothing"},
 		{"no such format", `x`, "yaml", `unknown trace format "yaml": use one of agent`},
 		{"a number as reasoning", `{"reasoning": 5}`, "auto", "cannot read the trace as agent: " +

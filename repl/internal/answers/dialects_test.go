@@ -89,7 +89,7 @@ func TestDialectsBindToTheSameQuery(t *testing.T) {
 		{callOf("llm_query", `"p"`, `null`, `null`, `null`, `null`), "takes 4 arguments"},
 		{callOf("llm_query_batched", `["p"]`, `["a", "b"]`), "1 prompts and 2 contexts"},
 		{callOf("llm_query_batched", `[{"context": "c"}]`), `many|{"context": "c"}|||`},
-		{callOf("rlm_query", `"p"`, `"c"`, `null`, `"nobody"`), `no model "nobody"`},
+		{callOf("rlm_query", `"p"`, `"c"`, `null`, `"nobody"`), `unknown model "nobody"`},
 		{callOf("reduce_llm", `"p"`, `[]`), "there are no items"},
 		{callOf("tally", `["a"]`, `null`, `"p"`), "needs labels"},
 		{callOf("predict", `5`), "signature must be a str"},

@@ -274,9 +274,9 @@ func (j Jail) explainEnd(ctx context.Context, proc *jail.Process, err error) err
 	case errors.Is(err, errReady):
 		return &BrokenError{fmt.Errorf("%w (%s)", err, jail.LastLine(proc.Output()))}
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return &ProgramError{Time, fmt.Sprintf("it took longer than %v", j.Wall)}
+		return &ProgramError{Time, fmt.Sprintf("the program took longer than %v", j.Wall)}
 	case errors.Is(err, frame.ErrTooLarge):
-		return &ProgramError{Size, fmt.Sprintf("its result has more than %d bytes", maxReply)}
+		return &ProgramError{Size, fmt.Sprintf("the result has more than %d bytes", maxReply)}
 	case errors.Is(err, errReply):
 		return &BrokenError{err}
 	case !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) && !isReset(err):
@@ -293,9 +293,9 @@ func (j Jail) explainEnd(ctx context.Context, proc *jail.Process, err error) err
 	death := jail.FindDeath(proc.Output())
 	switch {
 	case exit.OOM || proc.OOM() || death.Cause == jail.OutOfMemory:
-		return &ProgramError{Memory, fmt.Sprintf("it needed more than %d MiB", j.Memory>>20)}
+		return &ProgramError{Memory, fmt.Sprintf("the program needed more than %d MiB", j.Memory>>20)}
 	case exit.Signal == jail.CPUTimeSignal:
-		return &ProgramError{Time, fmt.Sprintf("it took longer than %v", j.Wall)}
+		return &ProgramError{Time, fmt.Sprintf("the program took longer than %v", j.Wall)}
 	case death.Line == "":
 		return &ProgramError{Died, exit.String()}
 	}

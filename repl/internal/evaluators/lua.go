@@ -134,7 +134,7 @@ func (r *luaReader) value(v lua.LValue, depth int) (any, error) {
 	}
 
 	return nil, fmt.Errorf(
-		"its result contains a %s, which is not a value: return tables, texts, numbers and booleans",
+		"the result contains a %s, which is not a value: return tables, texts, numbers and booleans",
 		v.Type(),
 	)
 }
@@ -142,7 +142,7 @@ func (r *luaReader) value(v lua.LValue, depth int) (any, error) {
 // luaNumber encodes a number as JSON, whole numbers without a fraction.
 func luaNumber(f float64) (any, error) {
 	if math.IsNaN(f) || math.IsInf(f, 0) {
-		return nil, fmt.Errorf("its result contains the number %v, which JSON cannot represent", f)
+		return nil, fmt.Errorf("the result contains the number %v, which JSON cannot represent", f)
 	}
 	const exact = 1 << 53
 	if f == math.Trunc(f) && math.Abs(f) < exact {
@@ -195,6 +195,6 @@ func luaKey(key lua.LValue) (string, error) {
 	}
 
 	return "", fmt.Errorf(
-		"its result contains a table with a %s as a key: use texts or numbers", key.Type(),
+		"the result contains a table with a %s as a key: use texts or numbers", key.Type(),
 	)
 }

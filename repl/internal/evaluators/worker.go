@@ -121,7 +121,7 @@ func answer(body []byte) (r reply) {
 	if len(data) > maxReply/2 { // leave room for the rest of the reply
 		return reply{
 			Kind:    Size,
-			Message: fmt.Sprintf("its result has %d bytes, more than %d", len(data), maxReply/2),
+			Message: fmt.Sprintf("the result has %d bytes, more than %d", len(data), maxReply/2),
 		}
 	}
 
@@ -158,11 +158,11 @@ type counter struct{ left int }
 
 func (c *counter) take(depth int) error {
 	if c.left--; c.left < 0 {
-		return &ProgramError{Size, fmt.Sprintf("its result has more than %d values", maxValues)}
+		return &ProgramError{Size, fmt.Sprintf("the result has more than %d values", maxValues)}
 	}
 	if depth > maxNesting {
 		return &ProgramError{
-			Size, fmt.Sprintf("its result is nested more than %d levels deep", maxNesting),
+			Size, fmt.Sprintf("the result is nested more than %d levels deep", maxNesting),
 		}
 	}
 

@@ -149,7 +149,7 @@ func TestMistakesOfAFileNameTheirPlace(t *testing.T) {
 			"keys: {openai: sk-1, opnai: sk-2}\n",
 			"one of the names is unknown; did you mean openai?",
 		},
-		{"keys: sk-secret\n", "give name=value"},
+		{"keys: sk-secret\n", "give NAME=VALUE pairs"},
 		{"model: a\nmodel: b\n", ":2:1: "},
 		{"- model\n", ":1:1: the file must be a mapping of settings"},
 		{"just text\n", "the file must be a mapping"},

@@ -381,7 +381,7 @@ func TestParametersOfCorrect(t *testing.T) {
 	}
 	for with, want := range map[string]string{
 		"data: 1":                             `"corrector_action", "run" and "prompt" are missing`,
-		"run: x\nprompt: y":                   "run excludes corrector_action",
+		"run: x\nprompt: y":                   `"run" excludes "corrector_action"`,
 		"prompt: x\nhint: y":                  `unknown parameter "hint" of reflection.correct`,
 		"prompt: x\nerrors: y":                `"errors" must be a list`,
 		"data: 1\ncorrector_action: ecko":     "6:25: unknown action \"ecko\"; did you mean echo?",

@@ -88,7 +88,7 @@ nodes:
 	cfg.Trace = first
 	var setup *repl.SetupError
 	_, err = file.Run(t.Context(), cfg, nil)
-	if !errors.As(err, &setup) || !strings.Contains(err.Error(), "folder without one") {
+	if !errors.As(err, &setup) || !strings.Contains(err.Error(), "folder without a trace") {
 		t.Errorf("a second run into the same folder: %v", err)
 	}
 }

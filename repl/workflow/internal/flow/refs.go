@@ -111,7 +111,7 @@ func (b *bundle) rewrite(document any, file string, depth int) (any, error) {
 			case key == "$ref" && isText:
 				made[key], err = b.reference(text, file)
 			case isText && file != "" && (key == "$id" || key == "$anchor" || key == "$schema"):
-				err = fmt.Errorf("%s has %q: remove this key; a referenced file must not have it", file, key)
+				err = fmt.Errorf("%s has %q: remove it; a referenced file must not have this key", file, key)
 			default:
 				made[key], err = b.rewrite(value, file, depth+1)
 			}
