@@ -31,8 +31,7 @@ const reflectLong = `Find the lessons in the record of an agent's work.
 
 A model reads the record with snippets, and asks a sub-agent about parts of the
 record. The snippets run in a sandbox, where the record is in the variables trace and
-traces.
-The value that a snippet hands to FINAL is the analysis: the errors and their
+traces. The value that a snippet hands to FINAL is the analysis: the errors and their
 causes, the correct approach, the lessons, and which strategies of the skillbook
 helped.
 

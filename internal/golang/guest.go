@@ -230,8 +230,8 @@ func (g *Guest) replay(ctx context.Context) (*tiers.Loss, error) {
 		p.Changed = "it gave a different result when it ran again"
 		if lost == nil {
 			lost = &tiers.Loss{
-				Reason: "The session's Go program runs again for each snippet. Some of its snippets " +
-					"gave another result than the first time, so their variables may have other " +
+				Reason: "The session's Go program runs again for each snippet. Some snippets gave " +
+					"another result than the first time, so their variables may have other " +
 					"values now.",
 			}
 		}

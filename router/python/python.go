@@ -106,7 +106,7 @@ func (a *Analyser) Analyse(ctx context.Context, source string) (router.Verdict, 
 // of a verdict is set.
 func decodeVerdict(data []byte) (router.Verdict, error) {
 	if len(data) > maxVerdict {
-		return router.Verdict{Unknown: "it needs more than a plan can list"}, nil
+		return router.Verdict{Unknown: "the snippet needs more than a plan can list"}, nil
 	}
 	var v router.Verdict
 	if err := json.Unmarshal(data, &v); err != nil {

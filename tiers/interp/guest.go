@@ -258,7 +258,7 @@ func (g *guest) Import(ctx context.Context, state tiers.State) (tiers.Report, er
 			}
 		}
 		return tiers.Report{}, rejectState(
-			state, "snippet %d of the state's %d does not run in this tier", i+1, n,
+			state, "snippet %d of %d in the state does not run in this tier", i+1, n,
 		)
 	}
 

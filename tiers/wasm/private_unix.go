@@ -60,7 +60,7 @@ func checkTree(dir, folder string) error {
 		case reason != "":
 			return untrusted(dir, path, reason)
 		case !info.IsDir() && !info.Mode().IsRegular():
-			return untrusted(dir, path, "it is neither a file nor a directory")
+			return untrusted(dir, path, "is neither a file nor a directory")
 		}
 		return nil
 	})
@@ -86,7 +86,7 @@ func checkParents(dir, path string) error {
 	}
 }
 
-const reasonWritable = "others may write to it"
+const reasonWritable = "is writable by other users"
 
 // distrust returns why other users may have changed a file or folder, empty if only this
 // user and root could.
@@ -94,7 +94,7 @@ func distrust(info fs.FileInfo) string {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	switch {
 	case ok && stat.Uid != 0 && int(stat.Uid) != os.Geteuid():
-		return fmt.Sprintf("it belongs to user %d", stat.Uid)
+		return fmt.Sprintf("belongs to user %d", stat.Uid)
 	case info.Mode().Perm()&0o022 != 0:
 		return reasonWritable
 	}
@@ -111,7 +111,7 @@ func isOfOwnGroup(info fs.FileInfo) bool {
 // untrusted is the error for a cache to which other users could add code. To change the
 // modes would not help: the code of others may lie in it already.
 func untrusted(dir, path, reason string) error {
-	return fmt.Errorf("cannot use the cache directory %s: rlm runs the code in it, and %s: %s: "+
+	return fmt.Errorf("cannot use the cache directory %s: %s %s, but rlm runs the code in it: "+
 		"name an empty directory of your own", dir, path, reason)
 }
 
