@@ -47,12 +47,12 @@ var rows = []row{
 	{"llm_query with model=None", "FINAL(llm_query('a', None))", "re: a"},
 	{
 		"llm_query with a context", "FINAL(llm_query('a', 'no model'))",
-		"re: a\n\nContext:\nno model",
+		"re: a\n\nContext:\nunknown model",
 	},
 	{"llm_query with a context and a type", "FINAL(llm_query('yes?', 'some text', bool))", "true"},
 	{
 		"llm_query with an unknown model",
-		"try:\n    llm_query('a', model='gpt-99')\nexcept Exception as e:\n    FINAL('no model \"gpt-99\"' in str(e))",
+		"try:\n    llm_query('a', model='gpt-99')\nexcept Exception as e:\n    FINAL('unknown model \"gpt-99\"' in str(e))",
 		"true",
 	},
 	{"llm_query with prompt=", "FINAL(llm_query(prompt='a'))", "re: a"},
