@@ -47,7 +47,7 @@ var rows = []row{
 	{"llm_query with model=None", "FINAL(llm_query('a', None))", "re: a"},
 	{
 		"llm_query with a context", "FINAL(llm_query('a', 'no model'))",
-		"re: a\n\nContext:\nunknown model",
+		"re: a\n\nContext:\nno model",
 	},
 	{"llm_query with a context and a type", "FINAL(llm_query('yes?', 'some text', bool))", "true"},
 	{

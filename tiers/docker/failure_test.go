@@ -58,7 +58,7 @@ func TestDaemonStopsDuringASnippet(t *testing.T) {
 		t.Errorf("%+v", broke)
 	}
 	if broke := broken(t, b, "print(1)"); broke.Effects != tiers.EffectsNeverRan ||
-		!strings.Contains(broke.Error(), "start it") {
+		!strings.Contains(broke.Error(), "start the daemon") {
 		t.Errorf("while it is gone: %+v", broke)
 	}
 	g.listen(t)

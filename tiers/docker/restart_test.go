@@ -208,7 +208,7 @@ func TestDaemonIsRestarted(t *testing.T) {
 		}
 		t.Log(err)
 		if again := broken(t, busy, "print(1)"); again.Effects != tiers.EffectsNeverRan ||
-			!strings.Contains(again.Error(), "start it") {
+			!strings.Contains(again.Error(), "start the daemon") {
 			t.Errorf("%v, while it is gone: %v", signal, again)
 		}
 		d.start(t)
