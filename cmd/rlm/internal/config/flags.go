@@ -52,7 +52,11 @@ func AddFlags(flags *pflag.FlagSet, pick func(Setting) bool) {
 		if err := s.Value.Set(s.Default); err != nil {
 			panic(err) // the table's own default
 		}
-		flag := flags.VarPF(s.Value, s.Flag(), "", s.Doc)
+		value := s.Value
+		if l, ok := value.(list); ok {
+			value = &repeatedList{list: l}
+		}
+		flag := flags.VarPF(value, s.Flag(), "", s.Doc)
 		flag.DefValue = s.Default
 		if s.Default == "0" || s.Default == "false" || s.Default == "none" {
 			flag.DefValue = "" // not worth a word
@@ -61,4 +65,24 @@ func AddFlags(flags *pflag.FlagSet, pick func(Setting) bool) {
 			flag.NoOptDefVal = "true"
 		}
 	}
+}
+
+// repeatedList is a list as a flag. The first flag replaces the default, and each further
+// one adds to the list.
+type repeatedList struct {
+	list
+	isGiven bool
+}
+
+// Set takes the texts of one flag.
+func (r *repeatedList) Set(text string) error {
+	items := splitList(text)
+	if r.isGiven {
+		items = slices.Concat(*r.to, items)
+	}
+	if err := r.setAll(items); err != nil {
+		return err
+	}
+	r.isGiven = true
+	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -63,6 +64,19 @@ func TestFlagsGoOverVariablesOverTheFile(t *testing.T) {
 		if got := c.From(key).String(); got != want {
 			t.Errorf("%s comes from %s, want %s", key, got, want)
 		}
+	}
+}
+
+// TestAListGrowsWithEachFlag: the first flag replaces what the file says, the next ones add.
+func TestAListGrowsWithEachFlag(t *testing.T) {
+	c, err := load(t, "", []string{"RLM_ALLOW_HOST=z.example:443"},
+		"--allow-host", "a.example:443", "--allow-host=b.example:443,c.example:80")
+	want := []string{"a.example:443", "b.example:443", "c.example:80"}
+	if err != nil || !slices.Equal(c.AllowHost, want) {
+		t.Errorf("%q, %v, want %q", c.AllowHost, err, want)
+	}
+	if _, err := load(t, "", nil, "--allow-host", "a", "--allow-host", "x,,y"); err == nil {
+		t.Error("an empty entry of the second flag is taken")
 	}
 }
 
