@@ -52,7 +52,8 @@ var rows = []row{
 	{"llm_query with a context and a type", "FINAL(llm_query('yes?', 'some text', bool))", "true"},
 	{
 		"llm_query with an unknown model",
-		"try:\n    llm_query('a', model='gpt-99')\nexcept Exception as e:\n    FINAL('unknown model \"gpt-99\"' in str(e))",
+		"try:\n    llm_query('a', model='gpt-99')\n" +
+			"except Exception as e:\n    FINAL('unknown model \"gpt-99\"' in str(e))",
 		"true",
 	},
 	{"llm_query with prompt=", "FINAL(llm_query(prompt='a'))", "re: a"},
