@@ -32,13 +32,15 @@ func Check(labels map[string]string) error {
 			return fmt.Errorf("invalid label name %q: begin with a lower case letter, and use "+
 				"at most 63 lower case letters, digits and _.-", name)
 		case len(value) > maxLabelValue:
-			return fmt.Errorf("the label %s has %d bytes: give at most %d", name, len(value), maxLabelValue)
+			return fmt.Errorf("the value of the label %s has %d bytes: give at most %d",
+				name, len(value), maxLabelValue)
 		case !utf8.ValidString(value):
-			return fmt.Errorf("the label %s is not UTF-8", name)
+			return fmt.Errorf("the value of the label %s is not UTF-8", name)
 		}
 		for _, r := range value {
 			if !unicode.IsPrint(r) {
-				return fmt.Errorf("the label %s has the character %U, which is not printable", name, r)
+				return fmt.Errorf("the value of the label %s has the character %U, which is not printable",
+					name, r)
 			}
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -81,7 +82,10 @@ type lines struct {
 
 func openLines(name string) (*lines, error) {
 	file, err := os.OpenFile(name, os.O_WRONLY|os.O_APPEND|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
+	switch {
+	case errors.Is(err, fs.ErrExist):
+		return nil, fmt.Errorf("%w: name a new or empty folder", err)
+	case err != nil:
 		return nil, err
 	}
 	return &lines{file: file}, nil
@@ -114,11 +118,11 @@ func (l *lines) close() error {
 func Open(dir string) (*Trace, error) {
 	t, err := openTrace(dir)
 	if err != nil {
-		return nil, fmt.Errorf("cannot write a trace (name a folder without a trace): %w", err)
+		return nil, fmt.Errorf("cannot write the record of the run: %w", err)
 	}
 	if t.events, err = openLines(filepath.Join(dir, trajectory.EventsFile)); err != nil {
 		return nil, errors.Join(
-			fmt.Errorf("cannot write a trace (name a folder without a trace): %w", err),
+			fmt.Errorf("cannot write the record of the run: %w", err),
 			t.trajectory.close(),
 		)
 	}
@@ -147,7 +151,7 @@ func (t *Trace) Child() (*Trace, error) {
 	}
 	child, err := openTrace(t.Folder())
 	if err != nil {
-		return nil, fmt.Errorf("cannot write a trace: %w", err)
+		return nil, fmt.Errorf("cannot write the record of a sub-loop: %w", err)
 	}
 
 	child.events = t.events

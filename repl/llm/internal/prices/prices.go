@@ -121,7 +121,7 @@ func (r row) check() error {
 	case (r.Input == nil) != (r.Output == nil):
 		return errors.New("give both input and output, or neither if the price is unknown")
 	case r.Input == nil && (r.Cached != nil || r.Write != nil || r.Long != nil):
-		return errors.New("cached, write and long need input and output too")
+		return errors.New(`"cached", "write" and "long" need the fields "input" and "output"`)
 	case r.Long != nil && r.Long.Above <= 0:
 		return errors.New(`"long" needs the field "above", a number of tokens above zero`)
 	case !isTokenCount(r.Window) || !isTokenCount(r.MaxOutput):

@@ -88,7 +88,7 @@ nodes:
 	cfg.Trace = first
 	var setup *repl.SetupError
 	_, err = file.Run(t.Context(), cfg, nil)
-	if !errors.As(err, &setup) || !strings.Contains(err.Error(), "folder without a trace") {
+	if !errors.As(err, &setup) || !strings.Contains(err.Error(), "name a new or empty folder") {
 		t.Errorf("a second run into the same folder: %v", err)
 	}
 }
