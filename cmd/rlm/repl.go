@@ -21,7 +21,8 @@ contexts of any size.
 
 A line that begins with ? is a question for the model. The model works in a copy of
 the session, so your variables stay unchanged. Its answer is printed and bound to
-_answer. Your own code can call llm_query(...) and the related functions too.
+_answer. Your own code can also call the functions that ask models, such as
+llm_query(...).
 
 Ctrl-C interrupts the running snippet, not the session. Ctrl-D ends the session.`
 
