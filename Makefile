@@ -21,8 +21,8 @@ TESTFLAGS ?=
 PACKAGES ?= ./...
 # Tests wait more than they compute.
 ATONCE ?= 4
-# Below these folders some tests skip under the race detector, see internal/testing/skip.
-UNRACED := ./tiers/... ./internal/testing/... ./scripts/wasm/...
+# Below these folders make race skips some tests, see internal/testing/skip.
+UNRACED := ./tiers/... ./repl/run/... ./internal/jail/... ./internal/session/... ./internal/testing/... ./scripts/wasm/...
 XDG_CACHE_HOME ?= $(HOME)/.cache
 PYTHON_PREFIX ?= $(XDG_CACHE_HOME)/rlm/python
 
@@ -46,11 +46,11 @@ test: ## Run the tests in a few minutes: no race detector, no slow ones
 	go test -short -parallel $(ATONCE) -timeout $(TESTTIMEOUT) $(TESTFLAGS) $(PACKAGES)
 
 # GORACE: at its end a process would wait a second for reports.
-race: ## Run all tests with the race detector; needs a C compiler
+race: ## Run all but slow tests with the race detector; needs a C compiler
 	CGO_ENABLED=1 GORACE=atexit_sleep_ms=0 \
-		go test -race -parallel $(ATONCE) -timeout $(TESTTIMEOUT) $(TESTFLAGS) $(PACKAGES)
+		go test -race -short -parallel $(ATONCE) -timeout $(TESTTIMEOUT) $(TESTFLAGS) $(PACKAGES)
 
-unraced: ## Run what the race detector makes too slow, without it
+unraced: ## Run what make race skips, without the race detector
 	go test -parallel $(ATONCE) -timeout $(TESTTIMEOUT) $(TESTFLAGS) $(UNRACED)
 
 check: lint build images demo race unraced bench-once wasm-check ## Check everything, as CI does

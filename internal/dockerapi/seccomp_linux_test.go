@@ -15,8 +15,9 @@ import (
 var update = flag.Bool("update", false, "write seccomp.json anew from moby's profile")
 
 // refusedCalls are calls that moby's profile allows and no snippet needs: to look
-// into other processes, to use keys, to make what outlives a process, and parts of
-// the kernel with a bad record.
+// into other processes, to use keys, to make what outlives a process, parts of
+// the kernel with a bad record, and what the whole machine or all containers share:
+// AIO contexts, inotify instances and the writing of all disks.
 var refusedCalls = []string{
 	"ptrace", "process_vm_readv", "process_vm_writev", "process_madvise", "kcmp", "pidfd_getfd",
 	"pidfd_open", "pidfd_send_signal",
@@ -27,6 +28,9 @@ var refusedCalls = []string{
 	"memfd_create", "memfd_secret", "landlock_create_ruleset", "landlock_add_rule",
 	"landlock_restrict_self",
 	"io_uring_setup", "io_uring_enter", "io_uring_register", "socketcall", "chroot",
+	"io_setup", "io_destroy", "io_submit", "io_cancel", "io_getevents", "io_pgetevents",
+	"io_pgetevents_time64",
+	"inotify_init", "inotify_init1", "inotify_add_watch", "inotify_rm_watch", "sync", "syncfs",
 	"fanotify_mark", "fanotify_init",
 	"mq_open", "mq_unlink", "mq_timedsend", "mq_timedreceive", "mq_notify", "mq_getsetattr",
 	"mq_timedsend_time64", "mq_timedreceive_time64",
@@ -34,6 +38,15 @@ var refusedCalls = []string{
 	"setgroups", "setfsuid", "setfsgid",
 	"capset", "vmsplice", "syslog", "modify_ldt", "remap_file_pages", "ioprio_set", "adjtimex",
 	"clock_adjtime", "clock_adjtime64",
+}
+
+// restrictedCalls are allowed with some arguments only.
+var restrictedCalls = []string{"socket", "personality", "ioctl"}
+
+// harmlessIoctl are what runtimes ask of files, pipes and sockets, as in package jail.
+var harmlessIoctl = []uint64{
+	unix.TCGETS, unix.TIOCGWINSZ, unix.TIOCGPGRP, unix.TIOCINQ,
+	0x5421, 0x5450, 0x5451, // FIONBIO, FIONCLEX, FIOCLEX
 }
 
 // derived is the profile of a container without network, from moby's.
@@ -56,7 +69,7 @@ func derived() *seccomp.Seccomp {
 		}
 		copied := *rule
 		copied.Names = slices.DeleteFunc(slices.Clone(rule.Names), func(name string) bool {
-			return slices.Contains(refusedCalls, name) || name == "socket" || name == "personality"
+			return slices.Contains(refusedCalls, name) || slices.Contains(restrictedCalls, name)
 		})
 		if len(copied.Names) > 0 {
 			to.Syscalls = append(to.Syscalls, &copied)
@@ -72,6 +85,9 @@ func derived() *seccomp.Seccomp {
 	allow("socket", 0, unix.AF_UNIX)
 	allow("personality", 0, 0)
 	allow("personality", 0, 0xffffffff)
+	for _, request := range harmlessIoctl {
+		allow("ioctl", 1, request)
+	}
 
 	return to
 }
@@ -123,8 +139,7 @@ func TestSeccompProfileHasNoRuleForWhatIsRefused(t *testing.T) {
 			if slices.Contains(refusedCalls, name) {
 				t.Errorf("%s is allowed", name)
 			}
-			if (name == "clone" || name == "socket" || name == "personality") &&
-				len(rule.Args) == 0 {
+			if (name == "clone" || slices.Contains(restrictedCalls, name)) && len(rule.Args) == 0 {
 				t.Errorf("%s is allowed with all arguments", name)
 			}
 		}

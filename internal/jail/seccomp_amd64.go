@@ -21,11 +21,11 @@ var archPrograms = []uintptr{
 	unix.SYS_SYMLINK, unix.SYS_CHMOD,
 	unix.SYS_FORK, unix.SYS_VFORK, unix.SYS_GETPGRP, unix.SYS_ALARM, unix.SYS_PAUSE,
 	unix.SYS_UTIME, unix.SYS_UTIMES,
-	unix.SYS_FUTIMESAT, unix.SYS_INOTIFY_INIT, unix.SYS_SIGNALFD,
+	unix.SYS_FUTIMESAT, unix.SYS_SIGNALFD,
 }
 
 var archRefused = []uintptr{
 	unix.SYS_CHOWN, unix.SYS_LCHOWN, unix.SYS_MKNOD, unix.SYS_MODIFY_LDT, unix.SYS_IOPL,
-	unix.SYS_IOPERM, unix.SYS_USELIB,
+	unix.SYS_IOPERM, unix.SYS_USELIB, unix.SYS_INOTIFY_INIT,
 	unix.SYS_USTAT, unix.SYS_SYSFS, unix.SYS__SYSCTL, unix.SYS_KEXEC_FILE_LOAD,
 }
