@@ -266,7 +266,7 @@ func TestSchemasOfOtherFilesAreFollowed(t *testing.T) {
 
 // BenchmarkParse reads the manual's example.
 func BenchmarkParse(b *testing.B) {
-	source, err := os.ReadFile(filepath.Join("..", "..", "examples", "workflow", "profile.yaml"))
+	source, err := os.ReadFile(filepath.Join("..", "..", "..", "..", "examples", "workflow", "profile.yaml"))
 	if err != nil {
 		b.Fatal(err)
 	}
