@@ -84,7 +84,7 @@ func TestBadConfigurationsEndBeforeAnyWork(t *testing.T) {
 		"use only":                          func(c *reflect.Config) { c.PromptTemplate = "{answer.__class__}" },
 		"price of model":                    func(c *reflect.Config) { c.Budget.USD = 1 },
 		"a limit of the budget is negative": func(c *reflect.Config) { c.Budget.Tokens = -1 },
-		"name a new or empty folder":             func(c *reflect.Config) { c.Trace = "main_test.go" },
+		"cannot write the record":           func(c *reflect.Config) { c.Trace = "main_test.go" },
 	} {
 		t.Run(want, func(t *testing.T) {
 			m := &models{}
