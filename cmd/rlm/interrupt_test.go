@@ -14,9 +14,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rlmhq/rlm/internal/testing/skip"
+	"github.com/rlmhq/rlm/tiers/docker"
 	"golang.org/x/sys/unix"
-
-	"github.com/rlmhq/rlm/tiers"
 )
 
 // waitFor reads lines up to one that has a text in it.
@@ -72,9 +72,8 @@ func TestCtrlCInterruptsTheSnippetNotTheSession(t *testing.T) {
 // TestFilesOfAnInterruptedCommandComeBack interrupts rlm exec --out: it ends as
 // interrupted, and what the snippet had written is there.
 func TestFilesOfAnInterruptedCommandComeBack(t *testing.T) {
-	if !dockerWorks(tiers.Python) {
-		t.Skip("tier docker is not usable here, and RLM_REQUIRE_TIERS does not name it")
-	}
+	tier := docker.New(docker.Options{Host: dockerHost()})
+	skip.WithoutTier(t, docker.Name, tier.Probe(t.Context()))
 	dir := t.TempDir()
 	cmd := command(t, dir, "exec", "--out", "files", "-c",
 		"open('/out/kept', 'w').write('it')\nprint('busy', flush=True)\nwhile True: pass")

@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rlmhq/rlm/internal/testing/skip"
 	"github.com/rlmhq/rlm/tiers/local"
 )
 
@@ -244,19 +245,11 @@ func TestTheDocumentsShowWhatCommandsPrint(t *testing.T) {
 			}
 			t.Run(page, func(t *testing.T) {
 				if strings.Contains(e.command, "--allow-local") {
-					needLocal(t)
+					skip.WithoutTier(t, "local", local.New(local.Options{}).Probe(t.Context()))
 				}
 				printsAsShown(t, shell, e)
 			})
 		}
-	}
-}
-
-// needLocal skips a test on a machine where tier local is not usable.
-func needLocal(t *testing.T) {
-	t.Helper()
-	if err := local.New(local.Options{}).Probe(t.Context()); err != nil {
-		t.Skip(err)
 	}
 }
 

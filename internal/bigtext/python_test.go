@@ -9,6 +9,8 @@ import (
 	"os/exec"
 	"reflect"
 	"testing"
+
+	"github.com/rlmhq/rlm/internal/testing/skip"
 )
 
 // pythonScript answers each case on standard input with what CPython's str says.
@@ -63,25 +65,6 @@ type pythonAnswer struct {
 	Seps, Re           [][2]int64
 }
 
-// python returns the command of a CPython 3.13 that runs, or skips the test.
-func python(t *testing.T) string {
-	t.Helper()
-	for _, name := range []string{os.Getenv("RLM_PYTHON"), "python3.13"} {
-		if name == "" {
-			continue
-		}
-		const check = "import sys; assert sys.version_info[:2] == (3, 13)"
-		if exec.Command(name, "-c", check).Run() == nil {
-			return name
-		}
-	}
-	if os.Getenv("RLM_REQUIRE_PYTHON") != "" {
-		t.Fatal("no python3.13: set RLM_PYTHON")
-	}
-	t.Skip("no python3.13: set RLM_PYTHON")
-	return ""
-}
-
 // Expressions that mean the same to RE2 and CPython with re.ASCII; the bytes
 // that are not UTF-8 are kept from the texts, for RE2 takes them for U+FFFD.
 var pythonExprs = []string{
@@ -111,7 +94,7 @@ func pythonCases(n int) []pythonCase {
 }
 
 func TestAgainstPython(t *testing.T) {
-	cmd := exec.Command(python(t), "-c", pythonScript)
+	cmd := exec.Command(skip.WithoutCPython(t), "-c", pythonScript)
 	cases := pythonCases(1500)
 	var input bytes.Buffer
 	enc := json.NewEncoder(&input)
