@@ -14,9 +14,10 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/rlmhq/rlm/internal/testing/skip"
 	"github.com/rlmhq/rlm/tiers/docker"
-	"golang.org/x/sys/unix"
 )
 
 // waitFor reads lines up to one that has a text in it.

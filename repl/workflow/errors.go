@@ -2,7 +2,6 @@ package workflow
 
 import (
 	"errors"
-	"fmt"
 	"strings"
 
 	"github.com/rlmhq/rlm/repl/workflow/internal/correct"
@@ -19,7 +18,7 @@ type Problem struct {
 
 // String returns "file:line:column: message".
 func (p *Problem) String() string {
-	return fmt.Sprintf("%s:%d:%d: %s", p.File, p.Line, p.Column, p.Message)
+	return (*flow.Problem)(p).String()
 }
 
 // FileError lists all problems of a file, in the order of the file.

@@ -13,22 +13,18 @@ const (
 	StatusBroken ledger.Status = "broken" // a failure ended the run
 )
 
-// Outcome is the result of a run.
+// Outcome is converted to workflow.Outcome, which describes the fields: the public type
+// keeps its documentation outside of internal packages, and a difference does not compile.
 type Outcome struct {
-	Status ledger.Status `json:"status"`
-	// State is the input after the changes of all nodes that ran.
-	State map[string]any `json:"state"`
-	// Result is the result of the last node that ended.
-	Result any `json:"result"`
-	// Node is the node at which the run ended early, Reason the reason.
-	Node   string `json:"node,omitempty"`
-	Reason string `json:"reason,omitempty"`
-
+	Status  ledger.Status   `json:"status"`
+	State   map[string]any  `json:"state"`
+	Result  any             `json:"result"`
+	Node    string          `json:"node,omitempty"`
+	Reason  string          `json:"reason,omitempty"`
 	Spent   ledger.Spending `json:"spent"`
 	Budget  ledger.Budget   `json:"budget"`
 	Elapsed time.Duration   `json:"elapsed_ns"`
-	// Trace is the folder of the record, empty if there is none.
-	Trace string `json:"trace,omitempty"`
+	Trace   string          `json:"trace,omitempty"`
 }
 
 // NodeError says that a node failed because of the file, its code or a model. It ends the
