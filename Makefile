@@ -16,6 +16,7 @@ GOFUMPT := $(TOOLS)/gofumpt-$(GOFUMPT_VERSION)/gofumpt
 
 # What may be set from outside: make fuzz FUZZTIME=5m
 FUZZTIME ?= 20s
+SOAKTIME ?= 10m
 TESTTIMEOUT ?= 40m
 TESTFLAGS ?=
 PACKAGES ?= ./...
@@ -28,7 +29,7 @@ PYTHON_PREFIX ?= $(XDG_CACHE_HOME)/rlm/python
 
 VERSION = $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 
-.PHONY: help build images demo test race unraced check escape lint bench-once bench fuzz wasm wasm-verify wasm-check python clean
+.PHONY: help build images demo test race unraced check escape lint bench-once bench soak fuzz wasm wasm-verify wasm-check python clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -70,6 +71,9 @@ lint: $(GOLANGCI) $(GOFUMPT) ## Check the code: vet, linters, format, other syst
 	@if command -v shellcheck >/dev/null; then \
 		set -x; find scripts .ci \( -name '*.sh' -o -path .ci/run \) -exec shellcheck {} +; \
 	else echo 'make lint: shellcheck is not installed, shell scripts are not checked'; fi
+
+soak: ## Put an engine under the load of 200 clients for SOAKTIME
+	go run ./scripts/soak -for $(SOAKTIME)
 
 bench-once: ## Run every benchmark once, to see that it works
 	go test -run '^$$' -bench . -benchtime 1x -timeout 10m ./...

@@ -26,10 +26,12 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"sync"
 
 	"github.com/rlmhq/rlm/internal/labels"
+	"github.com/rlmhq/rlm/internal/turns"
 	"github.com/rlmhq/rlm/repl"
 	"github.com/rlmhq/rlm/router"
 	"github.com/rlmhq/rlm/router/golang"
@@ -69,6 +71,16 @@ type Options struct {
 	// Containers is the number of containers that tier docker keeps started for the next
 	// sessions. With zero, a session waits for its container to start.
 	Containers int
+	// Processors bounds the snippets that compute at the same time. Zero means as many as Go
+	// uses. Snippets that wait for a processor take turns, fairly among tenants: see
+	// SessionConfig.Labels. A snippet that waits for a host call or sleeps needs no processor.
+	Processors int
+	// Queue bounds the snippets of one tenant that wait for their first turn. Beyond it,
+	// Run returns [ErrBusy]. Zero means 1,000.
+	Queue int
+	// Memory bounds the sum of the memory limits of all open sessions and loops, in bytes.
+	// Beyond it, opening returns [ErrBusy]. Zero means no bound.
+	Memory int64
 	// Progress, if set, is called when a slow preparation begins.
 	Progress func(what string)
 	// Log receives the engine's messages. Nil writes nothing.
@@ -79,6 +91,9 @@ type Options struct {
 // about two seconds in each process.
 const NoCache = "none"
 
+// defaultQueue is what Options.Queue says.
+const defaultQueue = 1000
+
 // Engine opens sessions and runs loops. It is safe for concurrent use.
 type Engine struct {
 	wasm      *wasm.Tier // runs the analyser, and snippets if it is among tiers
@@ -88,6 +103,9 @@ type Engine struct {
 	analysers map[tiers.Language]router.Analyser
 	probes    *router.Probes
 	log       *slog.Logger
+
+	turns  *turns.Turns
+	budget *budget
 
 	life context.Context //nolint:containedctx // ends with Close, and ends all runs
 	end  context.CancelCauseFunc
@@ -102,6 +120,9 @@ type Engine struct {
 // New returns an engine. It is cheap: Warm or the first snippet prepares the tiers.
 func New(options Options) (*Engine, error) {
 	options.Log = cmp.Or(options.Log, slog.New(slog.DiscardHandler))
+	if options.Processors < 0 || options.Queue < 0 || options.Memory < 0 {
+		return nil, errors.New("give positive Processors, Queue and Memory, or 0 for the default")
+	}
 	dir, err := cacheDir(options)
 	if err != nil {
 		return nil, err
@@ -109,6 +130,10 @@ func New(options Options) (*Engine, error) {
 
 	e := &Engine{
 		probes: &router.Probes{}, log: options.Log, sessions: map[*Session]struct{}{},
+		turns: turns.New(
+			cmp.Or(options.Processors, runtime.GOMAXPROCS(0)), cmp.Or(options.Queue, defaultQueue),
+		),
+		budget: &budget{most: options.Memory},
 		wasm: wasm.New(wasm.Options{
 			CacheDir: dir, Preload: python.Preload(), Progress: options.Progress, Log: options.Log,
 		}),
@@ -193,7 +218,16 @@ func (e *Engine) Warm(ctx context.Context) error {
 // Detect returns the language of a snippet. It is Python, unless the snippet is invalid
 // Python, valid Go, and has something that only Go has.
 func (e *Engine) Detect(ctx context.Context, source string) tiers.Language {
-	return router.Detect(ctx, e.analysers, source)
+	v, err := e.analyser.Analyse(ctx, source)
+	if err != nil || v.Invalid == nil {
+		return tiers.Python
+	}
+
+	v, err = e.analysers[tiers.Go].Analyse(ctx, source)
+	if err == nil && v.Needs != nil && v.Needs.Telling {
+		return tiers.Go
+	}
+	return tiers.Python
 }
 
 // Opener returns a function that opens runners, which run the snippets of one session. It is
@@ -218,7 +252,11 @@ func (e *Engine) opener(policy Policy, labels map[string]string) repl.Opener {
 		if err != nil {
 			return nil, err
 		}
-		return runner, nil
+		release, err := e.budget.admit(cfg.Limits)
+		if err != nil {
+			return nil, err
+		}
+		return loopRunner{runner, e.turns, release}, nil
 	}
 }
 

@@ -73,6 +73,25 @@ func Example() {
 	// answer: {"count": 2}
 }
 
+// A snippet counts as Python, unless it is valid Go only.
+func ExampleEngine_Detect() {
+	engine, err := rlm.New(rlm.Options{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer engine.Close()
+
+	for _, source := range []string{"print(1)", "fmt.Println(1)\nx := 2", "x := :="} {
+		fmt.Println(engine.Detect(context.Background(), source))
+	}
+
+	// Output:
+	// python
+	// go
+	// python
+}
+
 func ExampleSession_Set() {
 	ctx := context.Background()
 	engine, err := rlm.New(rlm.Options{})

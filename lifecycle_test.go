@@ -81,16 +81,7 @@ func (b *fakeSandbox) Close() error { return nil }
 // engineOf returns an engine with one tier.
 func engineOf(t *testing.T, tier tiers.Tier, log *slog.Logger) *rlm.Engine {
 	t.Helper()
-	engine, err := rlm.New(rlm.Options{CacheDir: rlm.NoCache, Tiers: []tiers.Tier{tier}, Log: log})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := engine.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return engine
+	return newEngine(t, rlm.Options{CacheDir: rlm.NoCache, Tiers: []tiers.Tier{tier}, Log: log})
 }
 
 // pinned is a session in the tier "mine", whose snippets are not analysed.

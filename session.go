@@ -53,11 +53,12 @@ type Session struct {
 	engine *Engine
 	cfg    SessionConfig
 
-	mu     sync.Mutex // held by the call that runs
-	closed bool
-	runner *router.Runner
-	inputs []*inputs
-	host   *functionTable
+	mu      sync.Mutex // held by the call that runs
+	closed  bool
+	runner  *router.Runner
+	release func() // gives the session's memory back
+	inputs  []*inputs
+	host    *functionTable
 	// models makes the functions that call models. All calls share one budget.
 	models func([]tiers.Input) (*repl.Tools, error)
 	// exchanges says that the functions for Set and Get are installed.
@@ -82,6 +83,9 @@ func (e *Engine) Open(ctx context.Context, cfg SessionConfig) (*Session, error) 
 
 	s := &Session{engine: e, cfg: cfg, inputs: []*inputs{in.share()}, host: &functionTable{}}
 	if err := s.prepare(); err != nil {
+		return nil, errors.Join(err, in.release())
+	}
+	if s.release, err = e.budget.admit(cfg.Limits); err != nil {
 		return nil, errors.Join(err, in.release())
 	}
 	if err := e.adopt(s); err != nil {
@@ -143,6 +147,7 @@ func (s *Session) enter(ctx context.Context) (_ context.Context, leave func(), e
 	}
 
 	ctx, release := s.engine.endWithEngine(ctx)
+	ctx = s.engine.turns.With(ctx)
 	ctx = context.WithValue(ctx, hostKey{}, tiers.Host(s.host))
 	return ctx, func() { release(); s.mu.Unlock() }, nil
 }
@@ -273,12 +278,17 @@ func (s *Session) Fork(ctx context.Context) (*Session, error) {
 	}
 	defer leave()
 
-	runner, err := s.runner.Fork(ctx)
+	release, err := s.engine.budget.admit(s.cfg.Limits)
 	if err != nil {
 		return nil, err
 	}
+	runner, err := s.runner.Fork(ctx)
+	if err != nil {
+		release()
+		return nil, err
+	}
 	fork := &Session{
-		engine: s.engine, cfg: s.cfg, runner: runner, host: s.host.clone(),
+		engine: s.engine, cfg: s.cfg, runner: runner, release: release, host: s.host.clone(),
 		models: s.models, exchanges: s.exchanges,
 	}
 	for _, in := range s.inputs {
@@ -316,6 +326,7 @@ func (s *Session) close() error {
 	s.engine.release(s)
 
 	errs := []error{s.runner.Close()}
+	s.release()
 	for _, in := range s.inputs {
 		errs = append(errs, in.release())
 	}

@@ -82,24 +82,3 @@ func ExampleRunner_Explain() {
 	// tier  order  cost     why
 	// wasm  1      5.1005s  start 500µs, compute 5.1s
 }
-
-// A snippet counts as Python, unless it is valid in another language only.
-func ExampleDetect() {
-	tier := wasm.New(wasm.Options{CacheDir: testcache.Dir()})
-	analyser := python.New(tier)
-	analysers := map[tiers.Language]router.Analyser{
-		tiers.Python: analyser, tiers.Go: golang.Analyser{},
-	}
-
-	for _, source := range []string{"print(1)", "fmt.Println(1)\nx := 2", "x := :="} {
-		fmt.Println(router.Detect(context.Background(), analysers, source))
-	}
-
-	if err := errors.Join(analyser.Close(), tier.Close()); err != nil {
-		log.Fatal(err)
-	}
-	// Output:
-	// python
-	// go
-	// python
-}

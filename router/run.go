@@ -7,6 +7,7 @@ import (
 	"io"
 	"slices"
 
+	"github.com/rlmhq/rlm/internal/labels"
 	"github.com/rlmhq/rlm/tiers"
 )
 
@@ -37,6 +38,7 @@ func (r *Runner) Run(ctx context.Context, job tiers.Job) (Result, error) {
 		return Result{}, asBroken(routerName, tiers.EffectsNeverRan, err)
 	}
 	defer leave()
+	ctx = labels.WithTenant(ctx, r.cfg.Config.Labels)
 	job.Language = languageOf(job.Language)
 	v, err := r.analyse(ctx, job.Language, job.Source)
 	if err != nil {

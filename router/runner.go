@@ -163,6 +163,7 @@ func (r *Runner) Explain(ctx context.Context, job tiers.Job) (Plan, error) {
 		return Plan{}, err
 	}
 	defer leave()
+	ctx = labels.WithTenant(ctx, r.cfg.Config.Labels)
 	language := languageOf(job.Language)
 	v, err := r.analyse(ctx, language, job.Source)
 	if err != nil {
@@ -187,7 +188,7 @@ func (r *Runner) analyse(
 		return Verdict{Unknown: "no analyser supports the language"}, nil
 	}
 
-	v, err := analyser.Analyse(labels.WithTenant(ctx, r.cfg.Config.Labels), source)
+	v, err := analyser.Analyse(ctx, source)
 	if err == nil {
 		return v, nil
 	}

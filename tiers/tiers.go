@@ -259,6 +259,9 @@ type Usage struct {
 	// Wall is the time from start to end. HostWait is the part spent in host calls, Idle
 	// the part spent asleep. Active is the rest, in which the snippet computed.
 	Wall, Active, HostWait, Idle time.Duration
+	// Queued is the time that the snippet waited for a processor, before the start and
+	// after. It is no part of Wall.
+	Queued time.Duration
 	// Fuel counts the loop iterations of the guest's machine code, exactly and repeatably.
 	// It is 0 in tiers without FeatureFuel.
 	Fuel uint64

@@ -54,6 +54,7 @@ type jsonUsage struct {
 	ActiveMS   float64 `json:"active_ms"`
 	WallMS     float64 `json:"wall_ms"`
 	HostWaitMS float64 `json:"host_wait_ms"`
+	QueuedMS   float64 `json:"queued_ms"`
 	Fuel       uint64  `json:"fuel"`
 	PeakMemory int64   `json:"peak_memory_bytes"`
 	HostCalls  int     `json:"host_calls"`
@@ -68,6 +69,7 @@ func printJSON(w io.Writer, r rlm.Result) error {
 			ActiveMS:   ms(r.Usage.Active.Nanoseconds()),
 			WallMS:     ms(r.Usage.Wall.Nanoseconds()),
 			HostWaitMS: ms(r.Usage.HostWait.Nanoseconds()),
+			QueuedMS:   ms(r.Usage.Queued.Nanoseconds()),
 			Fuel:       r.Usage.Fuel,
 			PeakMemory: r.Usage.PeakMemory,
 			HostCalls:  r.Usage.HostCalls,

@@ -51,6 +51,7 @@ func configure(e *env, task *rlm.AnswerTask, models ledger.Models) (err error) {
 	cfg.Budget = budget(c)
 	cfg.MaxDepth, cfg.AllowDeep = zeroToNone(c.MaxDepth), c.AllowDeep
 	cfg.MaxTurns, cfg.FeedbackChars = int(c.MaxTurns), int(c.Feedback)
+	cfg.NoPreview = !c.Preview
 	cfg.CallsAtOnce, cfg.LoopsAtOnce = int(c.CallsAtOnce), int(c.LoopsAtOnce)
 	cfg.Retries, cfg.CompactAt = zeroToNone(c.Retries), c.CompactAt
 	cfg.Bypass, cfg.BypassShare, cfg.NoSynthesis = c.Bypass, c.BypassShare, !c.Synthesis

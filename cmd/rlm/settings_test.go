@@ -34,6 +34,7 @@ func TestTheDefaultsOfSettingsAreThoseOfTheLibrary(t *testing.T) {
 		{"max_depth", got.MaxDepth, want.MaxDepth},
 		{"max_turns", got.MaxTurns, want.MaxTurns},
 		{"feedback", got.FeedbackChars, want.FeedbackChars},
+		{"preview", got.NoPreview, want.NoPreview},
 		{"calls_at_once", got.CallsAtOnce, want.CallsAtOnce},
 		{"loops_at_once", got.LoopsAtOnce, want.LoopsAtOnce},
 		{"retries", got.Retries, want.Retries},

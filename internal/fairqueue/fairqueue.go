@@ -5,7 +5,9 @@ package fairqueue
 import (
 	"context"
 	"errors"
+	"math"
 	"sync"
+	"sync/atomic"
 )
 
 // ErrFull says that a tenant's line is full.
@@ -14,6 +16,7 @@ var ErrFull = errors.New("the queue is full")
 // Queue gives out places. It is safe for concurrent use.
 type Queue struct {
 	longest int
+	waiting atomic.Int64
 
 	mu    sync.Mutex
 	free  int
@@ -38,7 +41,19 @@ func New(places, longest int) *Queue {
 // Enter waits for a place. Without an error, Leave must be called when the place is free
 // again. The error is the context's cause or [ErrFull].
 func (q *Queue) Enter(ctx context.Context, tenant string) error {
-	c, err := q.join(tenant)
+	return q.enter(ctx, tenant, q.longest)
+}
+
+// Return is Enter for a caller that had a place before: no line is too long for it.
+func (q *Queue) Return(ctx context.Context, tenant string) error {
+	return q.enter(ctx, tenant, math.MaxInt)
+}
+
+// HasWaiting reports whether anybody waits.
+func (q *Queue) HasWaiting() bool { return q.waiting.Load() > 0 }
+
+func (q *Queue) enter(ctx context.Context, tenant string, longest int) error {
+	c, err := q.join(tenant, longest)
 	if c == nil {
 		return err
 	}
@@ -55,7 +70,7 @@ func (q *Queue) Enter(ctx context.Context, tenant string) error {
 }
 
 // join takes a free place, or a place in the tenant's line: then the caller is not nil.
-func (q *Queue) join(tenant string) (*caller, error) {
+func (q *Queue) join(tenant string, longest int) (*caller, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.free > 0 { // then nobody waits
@@ -69,11 +84,12 @@ func (q *Queue) join(tenant string) (*caller, error) {
 		l = &line{tenant: tenant}
 		q.lines[tenant] = l
 		q.turns = append(q.turns, l)
-	case len(l.waiting) >= q.longest:
+	case len(l.waiting) >= longest:
 		return nil, ErrFull
 	}
 	c := &caller{ready: make(chan struct{})}
 	l.waiting = append(l.waiting, c)
+	q.waiting.Add(1)
 	return c, nil
 }
 
@@ -88,6 +104,7 @@ func (q *Queue) quit(tenant string, c *caller) bool {
 	for i, other := range l.waiting {
 		if other == c {
 			l.waiting = append(l.waiting[:i:i], l.waiting[i+1:]...)
+			q.waiting.Add(-1)
 			q.removeEmpty(l)
 			return true
 		}
@@ -122,6 +139,7 @@ func (q *Queue) Leave() {
 	q.turns = append(q.turns[1:], l)
 	c := l.waiting[0]
 	l.waiting = l.waiting[1:]
+	q.waiting.Add(-1)
 	q.removeEmpty(l)
 	close(c.ready)
 }

@@ -7,11 +7,13 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/rlmhq/rlm/internal/bigtext"
 	"github.com/rlmhq/rlm/internal/hostcall"
 	"github.com/rlmhq/rlm/internal/protocol"
 	"github.com/rlmhq/rlm/internal/session/wire"
+	"github.com/rlmhq/rlm/internal/turns"
 	"github.com/rlmhq/rlm/tiers"
 )
 
@@ -30,6 +32,8 @@ type Accounts struct {
 	ordinal   int // of the snippet that runs or ran last
 	language  tiers.Language
 	meter     meter
+	turn      *turns.Turn   // of the snippet that runs, nil for none
+	queued    time.Duration // that the last snippet waited for its turns
 	calls     calls
 	gate      *hostcall.Gate
 	output    output
@@ -244,6 +248,7 @@ func (a *Accounts) End(code int) tiers.Result {
 	usage := a.meter.usage()
 	a.calls.end()
 	usage.HostCalls, usage.OutputBytes = a.calls.made, a.output.total
+	usage.Queued = a.queued
 
 	r := tiers.Result{
 		Stdout: a.output.text(0), Stderr: a.output.text(1), Dropped: a.output.dropped(),

@@ -194,9 +194,11 @@ func (a *Accounts) call(body []byte) Reply {
 	}
 	defer a.gate.Free(held)
 
+	a.turn.Pause()
 	begun := time.Now()
 	value, err := a.callHost(a.calls.ctx, call)
 	a.meter.hostWait += time.Since(begun)
+	a.resumeTurn()
 
 	return valueReply(value, err)
 }
@@ -313,6 +315,8 @@ func (a *Accounts) pause(ms int64) {
 		wait = 1 << 62
 	}
 
+	a.turn.Pause()
+	defer a.resumeTurn()
 	begun := time.Now()
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
@@ -372,6 +376,8 @@ func (a *Accounts) sleep(body []byte) Reply {
 		return Reply{ASCII: true}
 	}
 
+	a.turn.Pause()
+	defer a.resumeTurn()
 	begun := time.Now()
 	timer := time.NewTimer(min(wait, a.meter.wallLeft()))
 	defer timer.Stop()

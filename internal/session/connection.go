@@ -279,12 +279,17 @@ func (c *Connection) serve(a *Accounts) (wire.Done, error) {
 
 		case call := <-c.ended:
 			c.charge(a, &charged)
+			if len(c.pending) == 1 { // the guest waits for no other call
+				a.resumeTurn()
+				charged = time.Now()
+			}
 			if err := c.finishCall(a, call); err != nil {
 				return wire.Done{}, c.stop()
 			}
 
 		case <-ticker.C:
 			c.charge(a, &charged)
+			a.turn.Release()
 			if a.Watch(interrupt) {
 				return wire.Done{}, c.stop()
 			}

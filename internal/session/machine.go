@@ -77,14 +77,19 @@ func (m *Machine) Run(ctx context.Context, job tiers.Job) (tiers.Result, error) 
 	s := Snippet{job, m.Accounts.Ordinal() + 1}
 	changed, err := guest.Prepare(ctx, s, job.Rejectable)
 	if err == nil {
-		err = m.Accounts.Begin(ctx, job)
+		err = m.Accounts.waitForTurn(ctx)
 	}
 	if err != nil {
+		return tiers.Result{}, m.neverRan(changed, err)
+	}
+	defer m.Accounts.endTurn()
+	if err := m.Accounts.Begin(ctx, job); err != nil {
 		return tiers.Result{}, m.neverRan(changed, err)
 	}
 	m.note(job.Language, guest)
 
 	ending := guest.Run(ctx, s)
+	m.Accounts.endTurn() // what follows is the host's own work
 	if ending.Rejected != nil {
 		return tiers.Result{}, m.reject(ctx, guest, s, ending)
 	}

@@ -6,12 +6,13 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// meter keeps the time of one snippet. Waiting for host calls is charged to no limit,
-// sleeping to Wall alone. It belongs to the goroutine that serves the guest.
+// meter keeps the time of one snippet. Waiting for host calls and for turns is charged to no
+// limit, sleeping to Wall alone. It belongs to the goroutine that serves the guest.
 type meter struct {
 	limits         tiers.Limits
 	start          time.Time
 	hostWait, idle time.Duration
+	queued         time.Duration // spent waiting for turns
 	own            time.Duration // wall time without host calls, once the snippet has ended
 	processor      processorTime
 
@@ -28,7 +29,7 @@ func (m *meter) begin(limits tiers.Limits) {
 }
 
 // wall is the time that has been charged to Wall.
-func (m *meter) wall() time.Duration { return time.Since(m.start) - m.hostWait }
+func (m *meter) wall() time.Duration { return time.Since(m.start) - m.queued - m.hostWait }
 
 // active is the part of it that has been charged to Active.
 func (m *meter) active(wall time.Duration) time.Duration {
@@ -71,7 +72,7 @@ func (m *meter) activeLeft() time.Duration {
 }
 
 func (m *meter) usage() tiers.Usage {
-	wall := time.Since(m.start)
+	wall := time.Since(m.start) - m.queued
 	own := wall - m.hostWait
 	m.own = own
 	u := tiers.Usage{Wall: wall, HostWait: m.hostWait, Idle: m.idle, Active: own - m.idle}

@@ -125,6 +125,9 @@ func (c *Connection) begin(
 ) {
 	ctx, cancel := context.WithCancel(a.calls.ctx)
 	p.cancel = cancel
+	if len(c.pending) == 0 {
+		a.turn.Pause()
+	}
 	c.pending[p.number] = p
 
 	ended, calls := c.ended, &a.calls

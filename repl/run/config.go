@@ -71,6 +71,8 @@ type Config struct {
 	// FeedbackChars bounds the part of a turn's output that the model sees, in
 	// characters, by default 20,000.
 	FeedbackChars int
+	// NoPreview omits the first 200 characters of each input from the prompt.
+	NoPreview bool
 	// CallsAtOnce bounds model calls in flight in the whole tree, by default 16;
 	// LoopsAtOnce the sub-loops that one loop has under way, by default 4.
 	CallsAtOnce, LoopsAtOnce int

@@ -116,7 +116,7 @@ func (l *loop) begin(ctx context.Context) error {
 // writeOpening writes the first messages. Their size does not depend on the size of the
 // inputs.
 func (l *loop) writeOpening(ctx context.Context, tools *repl.Tools) ([]llm.Message, error) {
-	inputs, err := l.inputs.Describe(ctx)
+	inputs, err := l.inputs.Describe(ctx, !l.cfg.NoPreview)
 	if err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	mathrand "math/rand/v2"
+	"runtime"
 	"strings"
 
 	"github.com/tetratelabs/wazero"
@@ -292,6 +293,8 @@ func hostYield(ctx context.Context, _ api.Module, _ []uint64) {
 	in.burnt += in.granted
 	in.accounts.BurnFuel(in.burnt)
 	in.refuel()
+	in.accounts.Yield()
+	runtime.Gosched() // Go cannot interrupt a guest: the host's other work comes first here
 	in.watchLimits()
 }
 

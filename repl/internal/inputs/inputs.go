@@ -204,8 +204,8 @@ func (in List) Open(
 }
 
 // Describe returns the description of the inputs for a prompt. Its size does not grow with
-// theirs.
-func (in List) Describe(ctx context.Context) (string, error) {
+// theirs. With preview, it contains the beginning of each input, quoted.
+func (in List) Describe(ctx context.Context, preview bool) (string, error) {
 	if len(in) == 0 {
 		return "There is no context.", nil
 	}
@@ -220,7 +220,7 @@ func (in List) Describe(ctx context.Context) (string, error) {
 			break
 		}
 
-		if err := describeInput(ctx, &b, name, input); err != nil {
+		if err := describeInput(ctx, &b, name, input, preview); err != nil {
 			return "", fmt.Errorf("cannot describe input %d (%s): %w", i, input.Name, err)
 		}
 	}
@@ -231,7 +231,16 @@ func (in List) Describe(ctx context.Context) (string, error) {
 // maxDescribed bounds how many inputs a prompt describes.
 const maxDescribed = 20
 
-func describeInput(ctx context.Context, b *strings.Builder, name string, input tiers.Input) error {
+func describeInput(
+	ctx context.Context, b *strings.Builder, name string, input tiers.Input, preview bool,
+) error {
+	begins := func(text string) string {
+		if !preview {
+			return ""
+		}
+		return fmt.Sprintf("  it begins with this data: %s\n", quote(text))
+	}
+
 	switch {
 	case input.Text != nil:
 		text, err := bigtext.Of(ctx, input.Text)
@@ -250,9 +259,9 @@ func describeInput(ctx context.Context, b *strings.Builder, name string, input t
 		}
 		fmt.Fprintf(
 			b,
-			"- `%s`: a str of %s characters, type %s\n  it begins: %s\n"+
+			"- `%s`: a str of %s characters, type %s\n%s"+
 				"  access: slice it (`%s[:1000]`), `%s.find(...)`, `%s.split(...)`, `re`%s\n",
-			name, humanize.Comma(n), text.Kind(), quote(string(prefix)), name, name, name,
+			name, humanize.Comma(n), text.Kind(), begins(string(prefix)), name, name, name,
 			suggestParser(text.Kind(), name, n),
 		)
 	case input.Dir != nil:
@@ -260,13 +269,13 @@ func describeInput(ctx context.Context, b *strings.Builder, name string, input t
 		shown := files[:min(len(files), 10)]
 		fmt.Fprintf(
 			b,
-			"- `%s`: a mapping of %s paths to texts (a directory)\n  it begins: %s\n"+
+			"- `%s`: a mapping of %s paths to texts (a directory)\n%s"+
 				"  access: `for path, text in %s.items()`, `%s[path]`\n",
 			name, humanize.Comma(int64(len(files))),
-			quote(texts.Truncate(strings.Join(shown, ", "), prefixLength)), name, name,
+			begins(texts.Truncate(strings.Join(shown, ", "), prefixLength)), name, name,
 		)
 	default:
-		describeValue(b, name, input.Value)
+		describeValue(b, name, input.Value, begins)
 	}
 
 	return nil
@@ -287,7 +296,9 @@ func suggestParser(kind bigtext.Kind, name string, n int64) string {
 	return ""
 }
 
-func describeValue(b *strings.Builder, name string, value tiers.Value) {
+func describeValue(
+	b *strings.Builder, name string, value tiers.Value, begins func(string) string,
+) {
 	kind := "value"
 	var list []json.RawMessage
 	var object map[string]json.RawMessage
@@ -301,10 +312,10 @@ func describeValue(b *strings.Builder, name string, value tiers.Value) {
 	prefix := []rune(string(value[:min(len(value), 4*prefixLength)]))
 	fmt.Fprintf(
 		b,
-		"- `%s`: a %s, type json, %s characters as JSON\n  it begins: %s\n"+
+		"- `%s`: a %s, type json, %s characters as JSON\n%s"+
 			"  access: it is a Python value already\n",
 		name, kind, humanize.Comma(int64(utf8.RuneCount(value))),
-		quote(string(prefix[:min(len(prefix), prefixLength)])),
+		begins(string(prefix[:min(len(prefix), prefixLength)])),
 	)
 }
 

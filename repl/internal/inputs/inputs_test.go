@@ -79,12 +79,12 @@ func TestDescriptionsAreShortAndOnTheirOwnLines(t *testing.T) {
 		{Name: "v", Value: tiers.Value(`{"k": [1]}`)},
 		{Name: "l", Value: tiers.Value(`[1,2,3]`)},
 	}
-	got, err := in.Describe(t.Context())
+	got, err := in.Describe(t.Context(), true)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"`context`: a str of 35 characters, type csv", `it begins: "a,b\n1,2\n\nQuestion`,
+		"`context`: a str of 35 characters, type csv", `it begins with this data: "a,b\n1,2\n\nQuestion`,
 		"csv.DictReader", "`context_1`: a mapping of 1 paths", "one.txt",
 		"`context_2`: a dict of 1 keys", "`context_3`: a list of 3 items",
 	} {
@@ -95,13 +95,24 @@ func TestDescriptionsAreShortAndOnTheirOwnLines(t *testing.T) {
 	if strings.Contains(got, "\nQuestion:") {
 		t.Error("the input's text stands on a line of its own")
 	}
+
+	got, err = in.Describe(t.Context(), false)
+	if err != nil || !strings.Contains(got, "35 characters") {
+		t.Errorf("without preview: %q, %v", got, err)
+	}
+	for _, data := range []string{"a,b", "one.txt", `"k"`, "[1", "begins"} {
+		if strings.Contains(got, data) {
+			t.Errorf("without preview it contains %s: %q", data, got)
+		}
+	}
+
 	many := make(List, 500)
 	for i := range many {
 		many[i] = tiers.Input{
 			Name: "n", Value: tiers.Value(`"` + strings.Repeat("é", 10_000) + `"`),
 		}
 	}
-	if got, err := many.Describe(t.Context()); err != nil || len(got) > 30_000 ||
+	if got, err := many.Describe(t.Context(), true); err != nil || len(got) > 30_000 ||
 		!strings.Contains(got, "480 more") {
 		t.Errorf("%d bytes for many inputs, %v", len(got), err)
 	}

@@ -31,7 +31,7 @@ type Config struct {
 	CallsAtOnce, LoopsAtOnce, Retries                    int64
 	Feedback                                             int64
 	CompactAt, BypassShare                               float64
-	Bypass, Synthesis                                    bool
+	Preview, Bypass, Synthesis                           bool
 	Trace, OTel                                          string
 
 	MaxIterations, MaxLLMCalls, MaxContextChars, MaxOutputChars int64
@@ -209,6 +209,8 @@ func runSettings(c *Config) []Setting {
 			"maximum retries after an answer that breaks its contract"),
 		row(Run, "feedback", whole{&c.Feedback, 200, 10_000_000}, "20000",
 			"characters of a turn's output to show to the model"),
+		row(Run, "preview", toggle{&c.Preview}, "true",
+			"show the first 200 characters of each input to the root model"),
 		row(Run, "compact_at", amount{&c.CompactAt}, "0.7",
 			"share of the model's window above which messages are summarised"),
 		row(Run, "bypass", toggle{&c.Bypass}, "false",

@@ -1,0 +1,190 @@
+// Package turns shares the processors of one engine among its running snippets. A snippet
+// computes only in its turn. It gives the turn up while it waits for the host, and when
+// others wait and it has computed for a while. So a snippet's limits measure the snippet,
+// not the crowd around it.
+//
+// Turns travel in a context: see [Turns.With]. A context without them gives every snippet a
+// turn at once.
+package turns
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/rlmhq/rlm/internal/fairqueue"
+	"github.com/rlmhq/rlm/internal/labels"
+)
+
+// ErrBusy says that the engine cannot take on more work now.
+var ErrBusy = errors.New("the engine is busy")
+
+const (
+	// moment is how long a snippet may wait for the host without losing its turn.
+	moment = time.Millisecond
+	// quantum is how long a snippet computes before it lets waiting snippets go first.
+	quantum = 10 * time.Millisecond
+	// patience is how long a process keeps its turn while others wait. Nothing can pause a
+	// process cheaply, so it then goes on without a turn, and the operating system shares
+	// the processors.
+	patience = 250 * time.Millisecond
+)
+
+// Turns are the processors of one engine. They are safe for concurrent use.
+type Turns struct{ queue *fairqueue.Queue }
+
+// New returns turns for so many snippets at once. At most longest snippets of each tenant
+// wait for their first turn.
+func New(processors, longest int) *Turns {
+	return &Turns{fairqueue.New(processors, longest)}
+}
+
+type key struct{}
+
+// With returns a context whose snippets share these turns.
+func (t *Turns) With(ctx context.Context) context.Context {
+	return context.WithValue(ctx, key{}, t)
+}
+
+// Turn is one snippet's claim to a processor. It belongs to the goroutine that serves the
+// snippet. All methods of a nil Turn do nothing.
+type Turn struct {
+	queue  *fairqueue.Queue
+	tenant string
+	since  time.Time // when the current turn began
+	waited time.Duration
+	isFree bool // it goes on without turns
+
+	mu       sync.Mutex // guards what follows, which timer changes
+	isHeld   bool
+	isPaused bool
+	timer    *time.Timer
+}
+
+// Wait waits for a snippet's first turn. The tenant is that of the context's labels. The
+// error wraps [ErrBusy] or is the context's cause.
+func Wait(ctx context.Context) (*Turn, error) {
+	turns, ok := ctx.Value(key{}).(*Turns)
+	if !ok {
+		return nil, nil //nolint:nilnil // a nil Turn works
+	}
+
+	t := &Turn{queue: turns.queue, tenant: labels.Tenant(ctx)}
+	switch err := t.wait(ctx, t.queue.Enter); {
+	case errors.Is(err, fairqueue.ErrFull):
+		return nil, fmt.Errorf("%w: too many snippets of this tenant wait for a processor", ErrBusy)
+	case err != nil:
+		return nil, err
+	}
+	return t, nil
+}
+
+func (t *Turn) wait(
+	ctx context.Context, enter func(ctx context.Context, tenant string) error,
+) error {
+	begun := time.Now()
+	err := enter(ctx, t.tenant)
+	t.since = time.Now()
+	t.waited += t.since.Sub(begun)
+
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.isHeld = err == nil
+	return err
+}
+
+// Pause says that the snippet waits for something. If that takes longer than a moment, it
+// loses its turn.
+func (t *Turn) Pause() {
+	if t == nil || t.isFree {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.isPaused = true
+	if t.timer == nil {
+		t.timer = time.AfterFunc(moment, t.endMoment)
+	} else {
+		t.timer.Reset(moment)
+	}
+}
+
+func (t *Turn) endMoment() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.isPaused {
+		t.leave()
+	}
+}
+
+// leave gives the turn up. The caller holds the lock.
+func (t *Turn) leave() {
+	if t.isHeld {
+		t.isHeld = false
+		t.queue.Leave()
+	}
+}
+
+// Resume ends a Pause. It waits for the next turn if the snippet has lost its turn, and
+// returns how long. If the context ends first, the snippet goes on without a turn: it has to
+// notice its end.
+func (t *Turn) Resume(ctx context.Context) time.Duration {
+	if t == nil || t.isFree {
+		return 0
+	}
+	t.mu.Lock()
+	t.isPaused = false
+	isHeld := t.isHeld
+	if t.timer != nil {
+		t.timer.Stop()
+	}
+	t.mu.Unlock()
+
+	if isHeld {
+		return 0
+	}
+	before := t.waited
+	_ = t.wait(ctx, t.queue.Return) // documented: it goes on
+	return t.waited - before
+}
+
+// Yield lets waiting snippets go first if this one has computed for a while. It returns how
+// long the snippet then waited for its next turn.
+func (t *Turn) Yield(ctx context.Context) time.Duration {
+	if t == nil || time.Since(t.since) < quantum || !t.queue.HasWaiting() {
+		return 0
+	}
+	t.giveUp()
+	return t.Resume(ctx)
+}
+
+// Release is Yield for a snippet that cannot be paused. After a longer while, the snippet
+// goes on without turns.
+func (t *Turn) Release() {
+	if t == nil || t.isFree || time.Since(t.since) < patience || !t.queue.HasWaiting() {
+		return
+	}
+	t.giveUp()
+	t.isFree = true
+}
+
+func (t *Turn) giveUp() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.isPaused = false
+	if t.timer != nil {
+		t.timer.Stop()
+	}
+	t.leave()
+}
+
+// End ends the claim, and returns how long the snippet waited for its turns.
+func (t *Turn) End() time.Duration {
+	if t == nil {
+		return 0
+	}
+	t.giveUp()
+	return t.waited
+}

@@ -1,0 +1,66 @@
+package rlm
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/dustin/go-humanize"
+
+	"github.com/rlmhq/rlm/internal/turns"
+	"github.com/rlmhq/rlm/router"
+	"github.com/rlmhq/rlm/tiers"
+)
+
+// ErrBusy says that the engine has no room: for another open session, or for another snippet
+// in the tenant's queue. Nothing has run. Try again later. See [Options].
+var ErrBusy = turns.ErrBusy
+
+// budget is the memory that an engine lends to its sessions. It is safe for concurrent use.
+type budget struct {
+	most int64 // in bytes, 0 for no bound
+
+	mu   sync.Mutex
+	lent int64
+}
+
+// admit lends the memory of one session, until release is called. The error is ErrBusy.
+func (b *budget) admit(limits tiers.Limits) (release func(), err error) {
+	need := limits.WithDefaults().Memory
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.most > 0 && need > b.most-b.lent {
+		return nil, fmt.Errorf("%w: the session may use %s, and %s of %s are free", ErrBusy,
+			formatBytes(need), formatBytes(b.most-b.lent), formatBytes(b.most))
+	}
+
+	b.lent += need
+	return sync.OnceFunc(func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.lent -= need
+	}), nil
+}
+
+func formatBytes(n int64) string {
+	return humanize.IBytes(uint64(n)) //nolint:gosec // not negative
+}
+
+// loopRunner is the runner of a loop's session, which takes its turns and has its share of
+// the memory.
+type loopRunner struct {
+	*router.Runner
+	turns   *turns.Turns
+	release func()
+}
+
+// Run runs a snippet in its turn.
+func (r loopRunner) Run(ctx context.Context, job tiers.Job) (router.Result, error) {
+	return r.Runner.Run(r.turns.With(ctx), job)
+}
+
+// Close ends the session.
+func (r loopRunner) Close() error {
+	defer r.release()
+	return r.Runner.Close()
+}

@@ -1,0 +1,215 @@
+package rlm_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rlmhq/rlm"
+	"github.com/rlmhq/rlm/internal/testing/skip"
+	"github.com/rlmhq/rlm/tiers"
+)
+
+// newEngine returns an engine that closes with the test.
+func newEngine(t *testing.T, options rlm.Options) *rlm.Engine {
+	t.Helper()
+	engine, err := rlm.New(options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := engine.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return engine
+}
+
+// crowdedEngine returns an engine with one processor and a session for each of so many
+// callers.
+func crowdedEngine(
+	t *testing.T, options rlm.Options, callers int, cfg rlm.SessionConfig,
+) (*rlm.Engine, []*rlm.Session) {
+	t.Helper()
+	engine := newEngine(t, options)
+	sessions := make([]*rlm.Session, callers)
+	for i := range sessions {
+		var err error
+		if sessions[i], err = engine.Open(t.Context(), cfg); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := sessions[i].Run(t.Context(), "x = 1"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return engine, sessions
+}
+
+// TestACrowdDoesNotUseUpTheLimitsOfASnippet runs so many snippets at once that each takes
+// much longer than its limits allow, counted from its request.
+func TestACrowdDoesNotUseUpTheLimitsOfASnippet(t *testing.T) {
+	const callers = 32
+	limits := tiers.Limits{Wall: 500 * time.Millisecond}
+	_, sessions := crowdedEngine(
+		t, rlm.Options{Processors: 1}, callers, rlm.SessionConfig{Limits: limits},
+	)
+
+	begun := time.Now()
+	var wait sync.WaitGroup
+	for _, s := range sessions {
+		wait.Go(func() {
+			r, err := s.Run(t.Context(), "t = 0\nfor i in range(300_000): t += i\nprint(t)")
+			if err != nil || r.Status != tiers.StatusOK {
+				t.Errorf("%+v, %v", r.Result, err)
+			}
+			if all := time.Since(begun); r.Usage.Wall+r.Usage.Queued > all {
+				t.Errorf("wall %s and queued %s are more than the %s that passed",
+					r.Usage.Wall, r.Usage.Queued, all)
+			}
+		})
+	}
+	wait.Wait()
+
+	if took := time.Since(begun); took < limits.Wall {
+		t.Fatalf("%d snippets took only %s together, so this shows nothing", callers, took)
+	}
+}
+
+// TestASnippetThatWaitsLeavesItsProcessor has one processor and a host function that runs a
+// snippet of another session, like a loop's sub-call.
+func TestASnippetThatWaitsLeavesItsProcessor(t *testing.T) {
+	for _, tier := range []string{rlm.TierWasm, rlm.TierLocal} {
+		t.Run(tier, func(t *testing.T) { runInsideAHostCall(t, tier) })
+	}
+}
+
+func runInsideAHostCall(t *testing.T, tier string) {
+	t.Helper()
+	engine := newEngine(t, rlm.Options{Processors: 1})
+	for _, known := range engine.Tiers() {
+		if known.Info().Name == tier {
+			skip.WithoutTier(t, tier, known.Probe(t.Context()))
+		}
+	}
+	policy := rlm.Policy{Pin: tier, AllowLocal: true}
+	open := func(functions ...rlm.Function) *rlm.Session {
+		s, err := engine.Open(t.Context(), rlm.SessionConfig{Functions: functions, Policy: policy})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+
+	inner := open()
+	outer := open(rlm.Func("sub", "Runs a snippet.",
+		func(ctx context.Context, in struct {
+			Source string `json:"source"`
+		},
+		) (string, error) {
+			r, err := inner.Run(ctx, in.Source)
+			return r.Stdout, err
+		}))
+	for _, source := range []string{
+		"print(sub('print(1)'), end='')",
+		"import asyncio\nprint((await asyncio.gather(sub('print(1)')))[0], end='')",
+	} {
+		r, err := outer.Run(t.Context(), source)
+		if err != nil || r.Stdout != "1\n" {
+			t.Errorf("%s: %+v, %v", source, r.Result, err)
+		}
+	}
+}
+
+func TestAFullQueueIsBusy(t *testing.T) {
+	_, sessions := crowdedEngine(
+		t, rlm.Options{Processors: 1, Queue: 2}, 12, rlm.SessionConfig{},
+	)
+	var wait sync.WaitGroup
+	errs := make([]error, len(sessions))
+	for i, s := range sessions {
+		wait.Go(func() {
+			_, errs[i] = s.Run(t.Context(), "for i in range(1_000_000): pass")
+		})
+	}
+	wait.Wait()
+
+	busy := 0
+	for _, err := range errs {
+		var broken *tiers.BrokenError
+		switch {
+		case err == nil:
+		case errors.Is(err, rlm.ErrBusy) && errors.As(err, &broken) &&
+			broken.Effects == tiers.EffectsNeverRan:
+			busy++
+		default:
+			t.Error(err)
+		}
+	}
+	if busy == 0 || busy > len(sessions)-3 {
+		t.Errorf("%d of %d snippets were refused", busy, len(sessions))
+	}
+	for _, s := range sessions {
+		if r, err := s.Run(t.Context(), "print(x)"); err != nil || r.Stdout != "1\n" {
+			t.Errorf("a session is unusable after the crowd has gone: %+v, %v", r.Result, err)
+		}
+	}
+}
+
+// TestSessionsShareTheMemoryOfTheEngine opens sessions, forks and loops until the memory is
+// lent, and again after some have closed.
+func TestSessionsShareTheMemoryOfTheEngine(t *testing.T) {
+	ctx := t.Context()
+	engine := newEngine(t, rlm.Options{Memory: 256 << 20})
+	cfg := rlm.SessionConfig{Limits: tiers.Limits{Memory: 128 << 20}}
+	open := func() (*rlm.Session, error) { return engine.Open(ctx, cfg) }
+
+	first, err := open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := first.Run(ctx, "x = 1"); err != nil {
+		t.Fatal(err)
+	}
+	fork, err := first.Fork(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	opener := engine.Opener(rlm.Policy{})
+	_, errOpen := open()
+	_, errFork := first.Fork(ctx)
+	_, errLoop := opener(ctx, tiers.Config{Limits: cfg.Limits})
+	for i, err := range []error{errOpen, errFork, errLoop} {
+		if !errors.Is(err, rlm.ErrBusy) {
+			t.Errorf("attempt %d beyond the memory: %v", i, err)
+		}
+	}
+
+	if err := errors.Join(fork.Close(), fork.Close()); err != nil { // closing twice frees once
+		t.Fatal(err)
+	}
+	runner, err := opener(ctx, tiers.Config{Limits: cfg.Limits})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := open(); !errors.Is(err, rlm.ErrBusy) {
+		t.Errorf("beside a session and a loop: %v", err)
+	}
+	if err := runner.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := open(); err != nil {
+		t.Errorf("after the loop: %v", err)
+	}
+}
+
+func TestOptionsMustNotBeNegative(t *testing.T) {
+	for _, options := range []rlm.Options{{Processors: -1}, {Queue: -1}, {Memory: -1}} {
+		if _, err := rlm.New(options); err == nil {
+			t.Errorf("%s was accepted", fmt.Sprint(options))
+		}
+	}
+}

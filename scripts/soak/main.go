@@ -1,0 +1,119 @@
+// Command soak puts one engine under the load of many clients, and checks that it holds.
+//
+//	go run ./scripts/soak -for 10m -clients 200
+//
+// It first measures the capacity: the rate of right verdicts with few clients. Then all
+// clients together ask for twice as much. Each waits for its verdict before it asks again. The
+// report says whether verdicts were wrong, whether the memory grew, how long small snippets
+// took, and how much of the capacity was still used well.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/signal"
+	"runtime"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/rlmhq/rlm"
+)
+
+const (
+	tenants = 10
+	// overload is how much of the capacity the clients ask for.
+	overload = 2
+)
+
+func main() {
+	span := flag.Duration("for", 10*time.Minute, "how long to run")
+	clients := flag.Int("clients", 200, "the number of clients")
+	flag.Parse()
+
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	err := run(ctx, *span, *clients)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "soak:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, span time.Duration, clients int) (err error) {
+	engine, err := rlm.New(rlm.Options{})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, engine.Close()) }()
+	if err := engine.Warm(ctx); err != nil {
+		return err
+	}
+
+	few := 2 * runtime.GOMAXPROCS(0)
+	alone, err := load(ctx, engine, few, span/5, 0)
+	if err != nil {
+		return err
+	}
+
+	think := time.Duration(float64(clients) / (overload * alone.rate()) * float64(time.Second))
+
+	many, err := load(ctx, engine, clients, span-span/5, think)
+	if err != nil {
+		return err
+	}
+	return report(os.Stdout, alone, many)
+}
+
+// load runs so many clients for a while. Each thinks before every snippet, on average for the
+// given time.
+func load(
+	ctx context.Context, engine *rlm.Engine, clients int, span, think time.Duration,
+) (*tally, error) {
+	ctx, cancel := context.WithTimeout(ctx, span)
+	defer cancel()
+
+	t := newTally(clients)
+	memory := watchMemory(ctx)
+	group, groupCtx := errgroup.WithContext(ctx)
+	for i := range clients {
+		group.Go(func() error {
+			c := &client{
+				engine: engine, tenant: fmt.Sprintf("tenant-%d", i%tenants),
+				random: rand.New(rand.NewPCG(uint64(i), 1)), //nolint:gosec // not a secret
+			}
+			return errors.Join(c.work(groupCtx, t, think), c.close())
+		})
+	}
+
+	err := group.Wait()
+	t.span, t.memory = time.Since(t.begun), <-memory
+	return t, err
+}
+
+// work runs snippets until the time is over.
+func (c *client) work(ctx context.Context, t *tally, think time.Duration) error {
+	for {
+		pause := time.Duration(c.random.ExpFloat64() * float64(think))
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+		}
+
+		o, err := c.next(ctx)
+		switch {
+		case ctx.Err() != nil:
+			if errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
+				return nil
+			}
+			return context.Cause(ctx)
+		case err != nil:
+			return err
+		}
+		t.add(o)
+	}
+}
