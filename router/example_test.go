@@ -8,7 +8,6 @@ import (
 
 	"github.com/rlmhq/rlm/internal/testing/testcache"
 	"github.com/rlmhq/rlm/router"
-	"github.com/rlmhq/rlm/router/golang"
 	"github.com/rlmhq/rlm/router/python"
 	"github.com/rlmhq/rlm/tiers"
 	"github.com/rlmhq/rlm/tiers/wasm"

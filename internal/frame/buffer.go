@@ -15,8 +15,27 @@ type Buffer struct {
 	data []byte
 }
 
-// Add appends bytes of the stream.
-func (b *Buffer) Add(part []byte) { b.data = append(b.data, part...) }
+// Add appends a copy of bytes of the stream.
+func (b *Buffer) Add(part []byte) {
+	if need := len(b.data) + len(part); need > cap(b.data) {
+		grown := make([]byte, len(b.data), b.room(need))
+		copy(grown, b.data)
+		b.data = grown
+	}
+	b.data = append(b.data, part...)
+}
+
+// room returns the room to make for at least need bytes: as much as the first frame takes,
+// once a good part of it has come. A header alone may lie about its frame.
+func (b *Buffer) room(need int) int {
+	if len(b.data) >= headerSize {
+		whole := headerSize + int64(binary.LittleEndian.Uint32(b.data))
+		if whole <= int64(b.Max)+headerSize && whole <= 4*int64(need) {
+			return max(need, int(whole))
+		}
+	}
+	return 2 * need
+}
 
 // Len is how many bytes wait to be cut.
 func (b *Buffer) Len() int { return len(b.data) }

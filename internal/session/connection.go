@@ -35,10 +35,14 @@ type Interrupter interface {
 	Interrupt()
 }
 
+// partSize bounds what is read at a time, in bytes.
+const partSize = 64 << 10
+
 // Connection is the host's end of a guest in another process, over a socket or two pipes. It
 // has one owner.
 type Connection struct {
-	// MaxRequest bounds what the guest sends at a time. New sets it to wire.MaxRequest.
+	// MaxRequest bounds what the guest sends at a time, and so does the session's limit of
+	// memory. New sets it to wire.MaxRequest.
 	MaxRequest int
 	// OnFrame takes frames of kinds that package wire does not know, nil for none.
 	// Returning true says that the guest is gone.
@@ -49,7 +53,8 @@ type Connection struct {
 	conn    io.ReadWriteCloser
 	control Control
 
-	input  chan []byte // what has been read; closed at the end
+	input  chan []byte // what has been read, of partSize at most; closed at the end
+	spare  chan []byte // parts to read into again
 	buffer frame.Buffer
 	output chan []byte // to the goroutine that writes; closed by Close
 	queue  [][]byte    // what is to be written next
@@ -75,6 +80,7 @@ func NewConnection(conn io.ReadWriteCloser, control Control) *Connection {
 		conn:       conn,
 		control:    control,
 		input:      make(chan []byte, 4),
+		spare:      make(chan []byte, 4),
 		output:     make(chan []byte),
 		closed:     make(chan struct{}),
 	}
@@ -99,15 +105,30 @@ func (c *Connection) read() {
 	defer close(c.input)
 	defer close(c.closed)
 
-	part := make([]byte, 64<<10)
 	for {
+		var part []byte
+		select {
+		case part = <-c.spare:
+		default:
+			part = make([]byte, partSize)
+		}
+
 		n, err := c.conn.Read(part)
 		if n > 0 {
-			c.input <- append(make([]byte, 0, n), part[:n]...)
+			c.input <- part[:n]
 		}
 		if err != nil {
 			return
 		}
+	}
+}
+
+// add takes what read has read.
+func (c *Connection) add(part []byte) {
+	c.buffer.Add(part)
+	select {
+	case c.spare <- part[:partSize]:
+	default:
 	}
 }
 
@@ -183,7 +204,7 @@ func (c *Connection) nextFrame(ctx context.Context) (kind byte, payload []byte, 
 			if !isOpen {
 				return 0, nil, ErrGone
 			}
-			c.buffer.Add(part)
+			c.add(part)
 		case <-ctx.Done():
 			return 0, nil, context.Cause(ctx)
 		}
@@ -220,6 +241,7 @@ func (c *Connection) Run(a *Accounts, order wire.Order, before int) (wire.Done, 
 		return wire.Done{}, ErrGone
 	}
 
+	c.MaxRequest = int(min(int64(c.MaxRequest), a.cfg.Limits.Memory))
 	a.meter.processor = c.processorTime()
 	c.pending, c.ended = map[uint32]*pendingCall{}, make(chan *pendingCall, 16)
 	defer c.abandonCalls()
@@ -272,7 +294,7 @@ func (c *Connection) serve(a *Accounts) (wire.Done, error) {
 				c.isGone = true
 				return wire.Done{}, ErrGone
 			}
-			c.buffer.Add(part)
+			c.add(part)
 			if c.wasTakenOver(len(part)) {
 				return wire.Done{}, c.welcomeKeeper()
 			}

@@ -60,7 +60,7 @@ func (c *Connection) stop() error {
 			if !isOpen {
 				return c.kill()
 			}
-			c.buffer.Add(part)
+			c.add(part)
 			n = len(part)
 		case <-deadline.C:
 			return c.kill()

@@ -51,12 +51,18 @@ var testdata embed.FS
 // The classes of the corpus, in the order of the matrix.
 var classes = []string{
 	"introspection", "files", "links", "container", "proc", "kernel", "devices", "network", "signals",
-	"limits", "exhaustion", "session", "hostcalls",
+	"limits", "exhaustion", "session", "hostcalls", "amplification",
 }
 
 // needsFreshSandbox reports whether the case needs a sandbox of its own.
 func (c Case) needsFreshSandbox() bool {
 	return c.keys["fresh"] != "" || c.isBrief() || c.Class == "links"
+}
+
+// needsSession reports whether the case attacks a session, so that an interpreter without one
+// shows nothing.
+func (c Case) needsSession() bool {
+	return c.Class == "session" || c.Class == "hostcalls" || c.Class == "amplification"
 }
 
 // isBrief reports whether the case is one that only a limit ends. A huge error ends by

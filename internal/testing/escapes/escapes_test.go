@@ -20,7 +20,7 @@ func TestEscapeOnCPython(t *testing.T) {
 	skip.UnderRace(t)
 	python := skip.WithoutCPython(t)
 	for _, c := range Cases(t) {
-		if c.Class == "session" || c.Class == "hostcalls" {
+		if c.needsSession() {
 			continue
 		}
 		t.Run(c.ID(), func(t *testing.T) {
@@ -162,5 +162,37 @@ func TestCanariesFeelATouch(t *testing.T) {
 		if touched := c.findTouched(t, string(said)); !strings.Contains(touched, name) {
 			t.Errorf("%s: %q", name, touched)
 		}
+	}
+}
+
+// TestTheHostFeelsItsCost has the host pay each price by hand.
+func TestTheHostFeelsItsCost(t *testing.T) {
+	skip.UnderRace(t)
+	if cost := lookAtHost(t, "local").findCost(t); cost != "" {
+		t.Errorf("nothing has happened: %s", cost)
+	}
+	for want, pay := range map[string]func(h *host, stop chan struct{}){
+		"memory grew": func(*host, chan struct{}) {
+			for i, b := 0, make([]byte, 2*mostHostMemory); i < len(b); i += 4096 {
+				b[i] = 1
+			}
+		},
+		"processor time": func(h *host, _ chan struct{}) { h.processor -= 2 * mostHostProcessor },
+		"1 goroutines":   func(_ *host, stop chan struct{}) { go func() { <-stop }() },
+		"1 descriptors": func(*host, chan struct{}) {
+			f, err := os.Open(os.DevNull)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = f.Close() })
+		},
+	} {
+		before, stop := lookAtHost(t, "local"), make(chan struct{})
+		before.settles = 50 * time.Millisecond
+		pay(&before, stop)
+		if cost := before.findCost(t); !strings.Contains(cost, want) {
+			t.Errorf("want %q, got %q", want, cost)
+		}
+		close(stop)
 	}
 }

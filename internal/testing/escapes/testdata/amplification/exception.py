@@ -1,0 +1,3 @@
+# reports an exception whose message is long
+import _rlm
+_rlm.call('e{"message":"' + '\\n' * 25_000_000 + '"}')

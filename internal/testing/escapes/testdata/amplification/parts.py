@@ -1,0 +1,3 @@
+# asks for billions of parts of a text
+import _rlm
+_rlm.call('tl0,0,1,0,0,999999999999,')
