@@ -11,6 +11,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/dustin/go-humanize"
+
 	"github.com/rlmhq/rlm/internal/hostcall"
 	"github.com/rlmhq/rlm/internal/protocol"
 	"github.com/rlmhq/rlm/tiers"
@@ -134,8 +136,14 @@ func (a *Accounts) decodeCall(name string, operands []byte) (tiers.Call, error) 
 // permit admits a call to a function that the host offers, within the limit.
 func (a *Accounts) permit(call *tiers.Call) error {
 	journal := a.calls.journal
-	if journal != nil && journal.replays() {
+	switch {
+	case journal == nil:
+	case journal.replays():
 		return a.count(call) // the journal has the rest
+	case journal.isFull(a.cfg.Limits.Memory):
+		a.Refuse(tiers.LimitHostCalls)
+		return fmt.Errorf("the host must keep the answers to this session's calls, and they take "+
+			"more than %s: open a new session", humanize.IBytes(uint64(a.cfg.Limits.Memory)))
 	}
 
 	if err := a.checkOffered(call.Function); err != nil {

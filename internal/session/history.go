@@ -38,6 +38,7 @@ type History struct {
 
 	accounts *Accounts
 	past     []Past
+	kept     int64 // bytes of the answers to all calls
 }
 
 // NewHistory returns an empty history.
@@ -47,11 +48,11 @@ func NewHistory(a *Accounts) *History { return &History{accounts: a} }
 func (h *History) Past() []Past { return h.past }
 
 // Forget empties the history.
-func (h *History) Forget() { h.past = nil }
+func (h *History) Forget() { h.past, h.kept = nil, 0 }
 
 // Record makes the accounts keep the host calls of the snippet that has just begun.
 func (h *History) Record() {
-	h.accounts.calls.journal = &journal{canonical: h.canonical}
+	h.accounts.calls.journal = &journal{canonical: h.canonical, kept: h.kept}
 }
 
 func (h *History) canonical(text []byte) []byte {
@@ -65,7 +66,7 @@ func (h *History) canonical(text []byte) []byte {
 // ended.
 func (h *History) Add(p Past, verdict string) {
 	a := h.accounts
-	p.Calls = a.calls.journal.made
+	p.Calls, h.kept = a.calls.journal.made, a.calls.journal.kept
 	p.outcome, p.isKnown = a.output.digest(verdict, h.canonical), true
 	p.took = a.meter.own
 

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"sync"
@@ -11,10 +12,10 @@ import (
 // AnsweredCall is a host call of a snippet that may have to run again, with the answer
 // that it got.
 type AnsweredCall struct {
-	Function string        `json:"function"`
-	Args     []tiers.Value `json:"args"`
-	Value    tiers.Value   `json:"value,omitempty"`
-	Error    string        `json:"error,omitempty"`
+	// Call is the SHA-256 of the function and its arguments, which may be long.
+	Call  []byte      `json:"call"`
+	Value tiers.Value `json:"value,omitempty"`
+	Error string      `json:"error,omitempty"`
 }
 
 // journal keeps the host calls of a snippet, or answers those of one that runs again.
@@ -26,6 +27,7 @@ type journal struct {
 
 	mu      sync.Mutex // guards what follows
 	made    []AnsweredCall
+	kept    int64                     // bytes of all answers of the session
 	left    map[string][]AnsweredCall // answers given before, nil if the snippet is new
 	strayed bool                      // it asked for something that it had not asked for before
 }
@@ -35,25 +37,32 @@ type journal struct {
 func newReplay(calls []AnsweredCall, canonical func([]byte) []byte) *journal {
 	j := &journal{canonical: canonical, left: map[string][]AnsweredCall{}}
 	for _, c := range calls {
-		key := j.key(c)
-		j.left[key] = append(j.left[key], c)
+		j.left[string(c.Call)] = append(j.left[string(c.Call)], c)
 	}
 	return j
 }
 
 func (j *journal) replays() bool { return j.left != nil }
 
-// key is what a call must have in common with the one in the journal.
-func (j *journal) key(c AnsweredCall) string {
-	body, err := json.Marshal([]any{c.Function, c.Args})
+// digest stands for a call: a call that is made again has the same.
+func (j *journal) digest(c tiers.Call) []byte {
+	body, err := json.Marshal([]any{c.Function, c.Args, c.Named})
 	if err != nil {
-		return "" // the arguments were decoded, so they encode
+		return nil // the arguments were decoded, so they encode
 	}
-	return string(j.canonical(body))
+	sum := sha256.Sum256(j.canonical(body))
+	return sum[:]
+}
+
+// isFull reports whether the answers of the session take more than so many bytes.
+func (j *journal) isFull(most int64) bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.kept > most
 }
 
 func (j *journal) record(call tiers.Call, value tiers.Value, err error) {
-	c := AnsweredCall{Function: call.Function, Args: call.Args, Value: value}
+	c := AnsweredCall{Call: j.digest(call), Value: value}
 	if err != nil {
 		c.Value, c.Error = nil, err.Error()
 	}
@@ -61,11 +70,12 @@ func (j *journal) record(call tiers.Call, value tiers.Value, err error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.made = append(j.made, c)
+	j.kept += int64(len(c.Value) + len(c.Error))
 }
 
 // answer finds the answer that a call got when its snippet first ran.
 func (j *journal) answer(call tiers.Call) (tiers.Value, error) {
-	key := j.key(AnsweredCall{Function: call.Function, Args: call.Args})
+	key := string(j.digest(call))
 
 	j.mu.Lock()
 	defer j.mu.Unlock()

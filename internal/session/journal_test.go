@@ -99,6 +99,34 @@ func TestASnippetThatAsksSomethingElseIsFound(t *testing.T) {
 	}
 }
 
+// TestTheHostKeepsNoMoreOfASessionThanItsLimit makes calls with long arguments and answers.
+func TestTheHostKeepsNoMoreOfASessionThanItsLimit(t *testing.T) {
+	const most = 4 << 20
+	a, h, asked := play(t, tiers.Limits{Memory: most})
+	long := `cask` + "\x00" + `[["` + strings.Repeat("x", most/8) + `"],{}]`
+	said := ""
+	for range 20 {
+		said = record(t, a, h, long)
+	}
+	if !strings.Contains(said, "open a new session") || *asked != 8 {
+		t.Errorf("%.200s after %d calls", said, *asked)
+	}
+
+	kept := 0
+	for _, p := range h.Past() {
+		for _, c := range p.Calls {
+			kept += len(c.Call) + len(c.Value) + len(c.Error)
+		}
+	}
+	if kept > most+most/4 {
+		t.Errorf("the host keeps %d bytes", kept)
+	}
+	h.Forget()
+	if said := record(t, a, h, "cask\x00[[1],{}]"); said != "1" {
+		t.Errorf("after it forgot: %s", said)
+	}
+}
+
 // TestAStateIsReadStrictly gives a history what another tier cannot have written.
 func TestAStateIsReadStrictly(t *testing.T) {
 	for data, want := range map[string]string{
@@ -107,7 +135,7 @@ func TestAStateIsReadStrictly(t *testing.T) {
 		`[1]`:                       "cannot",
 		`[{"source": "y", "z": 1}]`: "unknown field",
 		`["x"] ["y"]`:               "extra bytes",
-		`[{"source": "y", "calls": [{"function": 3}]}]`: "cannot",
+		`[{"source": "y", "calls": [{"call": 3}]}]`: "cannot",
 	} {
 		_, h, _ := play(t, tiers.Limits{})
 		err := h.Adopt(tiers.State{Language: tiers.Go, Data: []byte(data)})

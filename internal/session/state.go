@@ -122,12 +122,23 @@ func (a *Accounts) runPureSnippets(
 	if err != nil {
 		return tiers.Report{}, fmt.Errorf("cannot read the state from tier %s: %w", state.From, err)
 	}
+	until := time.Now().Add(a.cfg.Limits.Wall + replaySlack) // for all of them together
 	for _, source := range sources {
 		if err := a.Begin(ctx, tiers.Job{}); err != nil {
 			return tiers.Report{}, err
 		}
 		code, err := run(source, a.ordinal<<wire.OrdinalShift)
-		if a.End(code); err != nil {
+		r := a.End(code)
+		switch {
+		case err != nil:
+		case ctx.Err() != nil:
+			err = context.Cause(ctx)
+		case r.Status == tiers.StatusLimit || r.Status == tiers.StatusCrashed:
+			err = fmt.Errorf("it ended differently: %s %s", r.Status, r.Limit)
+		case time.Now().After(until):
+			err = fmt.Errorf("the snippets together take longer than %s", a.cfg.Limits.Wall+replaySlack)
+		}
+		if err != nil {
 			return tiers.Report{}, fmt.Errorf(
 				"cannot repeat snippet %d in tier %s: %w", a.ordinal, tier, err,
 			)

@@ -2,6 +2,8 @@ package gosuite
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -259,9 +261,10 @@ fmt.Println(answers, err)`)
 func testMoveFromInterpreter(t *testing.T, tier tiers.Tier) {
 	h := &counting{}
 	s := Open(t, tier, tiers.Config{Host: h, Functions: []tiers.Function{{Name: "ask"}}})
+	call := sha256.Sum256([]byte(`["llm_query",["hi"],{}]`))
 	data := `["import \"fmt\"\nx := 3\nfunc double(n int) int { return 2 * n }",` +
 		`{"source":"a, _ := Query(\"hi\")\nfmt.Println(a)",` +
-		`"calls":[{"function":"llm_query","args":["hi"],"value":"cached"}]}]`
+		`"calls":[{"call":"` + base64.StdEncoding.EncodeToString(call[:]) + `","value":"cached"}]}]`
 	state := tiers.State{Language: tiers.Go, Format: tiers.FormatReplay, From: "interp", Snippet: 2, Data: []byte(data)}
 	if _, err := s.(tiers.Exporter).Import(t.Context(), state); err != nil {
 		t.Fatal(err)
