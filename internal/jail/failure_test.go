@@ -108,7 +108,10 @@ func TestFailureAtAnyStepLeavesNothing(t *testing.T) {
 			if class == Nested && step == "mounts" {
 				continue
 			}
-			cfg := Config{Worker: "echo", MinClass: class, Profile: Programs, Binds: systemBinds()}
+			cfg := Config{
+				Worker: "echo", MinClass: class, Profile: Programs, Binds: systemBinds(),
+				AllowSampled: true,
+			}
 			if class == Nested {
 				cfg.Off = Namespaces
 			}
@@ -412,6 +415,7 @@ func BenchmarkStart(b *testing.B) {
 		{"worker-nocgroup", Config{Worker: "echo", Off: Cgroup}},
 		{"program", Config{
 			Path: "/bin/true", Args: []string{"true"}, Profile: Programs, Binds: systemBinds(),
+			AllowSampled: true,
 		}},
 	} {
 		b.Run(c.name, func(b *testing.B) {

@@ -193,7 +193,7 @@ func (g *guest) checkPrivileges() error {
 // filterCalls installs the seccomp filter. It is last: after it hardly anything can be
 // looked up.
 func (g *guest) filterCalls() error {
-	if err := installFilter(g.plan.Profile, g.plan.Proxy); err != nil {
+	if err := installFilter(&g.plan); err != nil {
 		return err
 	}
 	status, err := readStatus(g.status)

@@ -164,16 +164,44 @@ var attempts = map[string]func(argument string) string{
 	"io_uring":    system(unix.SYS_IO_URING_SETUP, 1, at(&zeros[0])),
 	"userfaultfd": system(unix.SYS_USERFAULTFD, 1),
 	"keyctl":      system(unix.SYS_KEYCTL, 0),
-	"memfd":       system(unix.SYS_MEMFD_CREATE, at(&rootPath[0]), 0),
-	"perf":        system(unix.SYS_PERF_EVENT_OPEN, at(&zeros[0])),
-	"handle":      system(unix.SYS_OPEN_BY_HANDLE_AT),
-	"chroot":      system(unix.SYS_CHROOT, at(&rootPath[0])),
-	"setuid":      system(unix.SYS_SETUID, 0),
-	"shmget":      system(unix.SYS_SHMGET, 0, 4096, 0o600|unix.IPC_CREAT),
-	"mq_open":     system(unix.SYS_MQ_OPEN),
-	"clone3":      system(unix.SYS_CLONE3),
-	"execveat":    system(unix.SYS_EXECVEAT),
-	"new_user":    system(unix.SYS_CLONE, unix.CLONE_NEWUSER|uintptr(unix.SIGCHLD)),
+	"queues":      queues,
+	"keep":        keepFile,
+	"read_some": func(name string) string {
+		f, err := os.Open(name)
+		if err == nil {
+			_, err = f.Read(make([]byte, 1))
+			err = errors.Join(err, f.Close())
+		}
+		return outcome(err)
+	},
+	"shared": sharedMemory,
+	"fcntl": func(argument string) string {
+		command, _ := strconv.Atoi(argument)
+		f, err := os.Open("/usr")
+		if err != nil {
+			return outcome(err)
+		}
+		defer f.Close()
+		return call(unix.SYS_FCNTL, f.Fd(), uintptr(command), 0)
+	},
+	"setsockopt": func(argument string) string {
+		option, _ := strconv.Atoi(argument)
+		pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+		if err == nil {
+			err = unix.SetsockoptInt(pair[0], unix.SOL_SOCKET, option, 1<<20)
+		}
+		return outcome(errors.Join(err, unix.Close(pair[0]), unix.Close(pair[1])))
+	},
+	"memfd":    system(unix.SYS_MEMFD_CREATE, at(&rootPath[0]), 0),
+	"perf":     system(unix.SYS_PERF_EVENT_OPEN, at(&zeros[0])),
+	"handle":   system(unix.SYS_OPEN_BY_HANDLE_AT),
+	"chroot":   system(unix.SYS_CHROOT, at(&rootPath[0])),
+	"setuid":   system(unix.SYS_SETUID, 0),
+	"shmget":   system(unix.SYS_SHMGET, 0, 4096, 0o600|unix.IPC_CREAT),
+	"mq_open":  system(unix.SYS_MQ_OPEN),
+	"clone3":   system(unix.SYS_CLONE3),
+	"execveat": system(unix.SYS_EXECVEAT),
+	"new_user": system(unix.SYS_CLONE, unix.CLONE_NEWUSER|uintptr(unix.SIGCHLD)),
 	"namespace": func(string) string {
 		c := exec.Command("/bin/true")
 		c.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWUSER}

@@ -257,19 +257,3 @@ func (in *initProcess) killOthers(keep int) bool {
 	}
 	return killed
 }
-
-// watchMemory ends the jail when its processes together use more memory than they may. It
-// replaces a cgroup, but a quick guest can outrun it. The limit of address space bounds
-// that.
-func (in *initProcess) watchMemory() {
-	for range time.Tick(50 * time.Millisecond) {
-		var sum int64
-		for _, pid := range in.listOthers() {
-			sum += readResidentMemory(pid)
-		}
-		if sum > in.plan.Limits.Memory {
-			in.memory.Store(true)
-			in.signalAll(unix.SIGKILL)
-		}
-	}
-}

@@ -139,6 +139,9 @@ type Config struct {
 	Profile Profile
 	// MinClass is the weakest class to accept, Full if empty.
 	MinClass Class
+	// AllowSampled accepts a jail of profile Programs whose memory no cgroup counts. The init
+	// samples it then, see watchMemory for what it misses. Compute needs no permission.
+	AllowSampled bool
 	// Off are layers to leave out. It is for tests that prove what a layer is good for:
 	// Start refuses it outside a test binary.
 	Off Layers

@@ -71,6 +71,7 @@ func systemBinds() []Bind {
 // startJail starts a jail that is ended with the test.
 func startJail(t *testing.T, cfg Config) *Process {
 	t.Helper()
+	cfg.AllowSampled = true
 	p, err := Start(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)

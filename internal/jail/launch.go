@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"slices"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -117,8 +118,9 @@ func (p *Process) makeCgroup() error {
 
 	var err error
 	p.cgroup, err = newCgroup(p.plan.Limits, p.plan.Class)
-	if errors.Is(err, errNoCgroup) {
+	if errors.Is(err, errNoCgroup) && (p.plan.AllowSampled || p.plan.Profile == Compute) {
 		p.plan.Sample, p.noCgroup, err = true, err, nil
+		p.plan.Trees = slices.DeleteFunc(p.plan.Trees, isZero)
 	}
 	return inLayer(Cgroup, err)
 }

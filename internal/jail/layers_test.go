@@ -14,6 +14,8 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 func TestHostileAttemptsFail(t *testing.T) {
@@ -295,17 +297,116 @@ func TestMemoryFloodIsToldFromACrash(t *testing.T) {
 	}
 }
 
-func TestMemoryIsSampledWithoutACgroup(t *testing.T) {
-	requireFull(t)
+// requireNoCgroup skips a test of the sampler. TestAsOrdinaryUser runs it.
+func requireNoCgroup(t *testing.T) {
+	t.Helper()
 	if _, err := findCgroupParents(); err == nil {
 		t.Skip("there is a cgroup")
 	}
-	h := startHostile(t, Config{Limits: Limits{Memory: 128 << 20}})
-	if got := h.try("hoard 300"); got != "gone" {
-		t.Errorf("the flood went %s", got)
+}
+
+// TestMemoryIsSampledWithoutACgroup has a guest hold memory in each place that the kernel does
+// not count for a process.
+func TestMemoryIsSampledWithoutACgroup(t *testing.T) {
+	requireFull(t)
+	requireNoCgroup(t)
+	for _, attempt := range []string{"hoard 300", "queues 120", "keep /tmp"} {
+		t.Run(attempt, func(t *testing.T) {
+			h := startHostile(t, Config{Limits: Limits{
+				Memory: 64 << 20, TmpBytes: 96 << 20, FileSize: 96 << 20,
+			}})
+			h.expect("read /dev/null", "done") // the limit holds for a normal guest
+
+			if got := h.try(attempt); got != "gone" {
+				t.Fatalf("it went %s", got)
+			}
+			if !h.OOM() {
+				t.Error("no process was ended for its memory")
+			}
+			if e := wait(t, h.Process); !e.OOM {
+				t.Errorf("%+v", e)
+			}
+		})
 	}
-	if e := wait(t, h.Process); !e.OOM {
-		t.Errorf("%+v", e)
+}
+
+// TestPipesAreSampledWithoutACgroup fills pipes in several processes. Each process alone stays
+// far below the limit.
+func TestPipesAreSampledWithoutACgroup(t *testing.T) {
+	requireFull(t)
+	requireNoCgroup(t)
+	const python = "/usr/bin/python3"
+	_, err := os.Stat(python)
+	requireTier(t, err == nil, python)
+
+	p := startJail(t, Config{
+		Path: python, Profile: Programs, Binds: systemBinds(),
+		Args: []string{"python3", "-I", "-c", `
+import os, time
+for child in range(8):
+    if os.fork() == 0:
+        for pipe in range(120):
+            os.write(os.pipe()[1], bytes(1 << 16))
+        break
+time.sleep(10)
+`},
+		Limits: Limits{Memory: 80 << 20},
+	})
+	if e := wait(t, p); !e.OOM {
+		t.Errorf("%+v, it wrote %q", e, p.Output())
+	}
+}
+
+// TestUnmeasurableMemoryIsRefused tries what would make the sampler's estimates too small. With
+// a cgroup, which counts it, a guest may have it.
+func TestUnmeasurableMemoryIsRefused(t *testing.T) {
+	requireFull(t)
+	_, err := findCgroupParents()
+	h := startHostile(t, Config{})
+	for attempt, sampled := range map[string]string{
+		"shared 1": "EPERM", "read_some /dev/zero": "ENOENT",
+		fmt.Sprint("setsockopt ", unix.SO_SNDBUF): "EPERM",
+		fmt.Sprint("setsockopt ", unix.SO_RCVBUF): "EPERM",
+		fmt.Sprint("fcntl ", unix.F_SETPIPE_SZ):   "EPERM",
+	} {
+		want := sampled
+		if err == nil {
+			want = "done"
+			if strings.HasPrefix(attempt, "fcntl") {
+				want = "EBADF" // it is no pipe
+			}
+		}
+		h.expect(attempt, want)
+	}
+}
+
+// TestProgramsNeedACgroupOrPermission: the samples miss memory that only programs can have.
+func TestProgramsNeedACgroupOrPermission(t *testing.T) {
+	requireFull(t)
+	requireNoCgroup(t)
+	for profile, want := range map[Profile]bool{Compute: true, Programs: false} {
+		p, err := Start(t.Context(), Config{Worker: "echo", Profile: profile})
+		if p != nil {
+			err = errors.Join(err, p.Kill())
+		}
+		if got := err == nil; got != want {
+			t.Errorf("profile %s starts: %v, %v", profile, got, err)
+		}
+	}
+}
+
+// TestNoFileOfTheHostIsWatched: the folders of the host are the same inodes in a jail, so a
+// notification or a lease would reach what the host does with them.
+func TestNoFileOfTheHostIsWatched(t *testing.T) {
+	requireFull(t)
+	whole := startHostile(t, Config{})
+	control := startHostile(t, Config{Off: Seccomp})
+	for command, without := range map[int]string{
+		unix.F_NOTIFY: "done", unix.F_SETLEASE: "EACCES",
+	} {
+		attempt := fmt.Sprint("fcntl ", command)
+		whole.expect(attempt, "EPERM")
+		control.expect(attempt, without)
 	}
 }
 

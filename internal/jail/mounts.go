@@ -20,6 +20,10 @@ var scratch = []string{"/tmp", "/sandbox", "/dev/shm"}
 // devices are the device files of the jail.
 var devices = []string{"/dev/null", "/dev/urandom", "/dev/zero"}
 
+// isZero reports whether a tree is /dev/zero. A shared mapping of it is memory that belongs to
+// no file, see private.
+func isZero(t tree) bool { return t.Source == "/dev/zero" }
+
 // newRoot is where the file tree grows before it becomes the root. Only the namespace of
 // the jail ever sees a mount there.
 const newRoot = "/tmp"

@@ -55,9 +55,10 @@ func (p *plan) failAt(step string) error {
 // message is a message of a helper to the launcher.
 type message struct {
 	Error       string       `json:"error,omitempty"`
-	Layer       Layers       `json:"layer,omitempty"` // that the error is about
-	Ready       bool         `json:"ready,omitempty"` // the init has built everything
-	Done        int          `json:"done,omitempty"`  // the order with this number is done
+	Layer       Layers       `json:"layer,omitempty"`    // that the error is about
+	Ready       bool         `json:"ready,omitempty"`    // the init has built everything
+	Done        int          `json:"done,omitempty"`     // the order with this number is done
+	Outgrown    bool         `json:"outgrown,omitempty"` // the init ends all for their memory
 	Exit        *exited      `json:"exit,omitempty"`
 	Attestation *Attestation `json:"attestation,omitempty"`
 }

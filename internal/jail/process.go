@@ -35,6 +35,7 @@ type Process struct {
 	stopWatching func() bool // the context
 	wg           sync.WaitGroup
 	killed       atomic.Bool
+	outgrown     atomic.Bool   // the init has reported that it ends all for their memory
 	launched     chan struct{} // closed when Start has written all that finish reads
 	done         chan struct{} // closed by finish
 
@@ -137,6 +138,9 @@ func (p *Process) readReports() {
 			_ = file.Close() // none was asked for
 		}
 
+		if m.Outgrown {
+			p.outgrown.Store(true)
+		}
 		if m.Exit != nil {
 			p.reported = m.Exit
 		}
@@ -182,12 +186,27 @@ func (p *Process) isDone() bool {
 	}
 }
 
-// OOM reports whether something in the jail was ended for its memory.
+// OOM reports whether something in the jail was ended for its memory. Without a cgroup it asks
+// the init, so that the answer includes every process whose end the caller has noticed.
 func (p *Process) OOM() bool {
+	if p.plan.Sample {
+		p.awaitReports()
+	}
 	if p.isDone() {
 		return p.exit.OOM
 	}
-	return p.cgroup != nil && p.cgroup.sawOOM()
+	return p.outgrown.Load() || p.cgroup != nil && p.cgroup.sawOOM()
+}
+
+// awaitReports waits until all that the init has sent is read. Reports arrive in order, so the
+// confirmation of an order that orders nothing is enough.
+func (p *Process) awaitReports() {
+	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
+	defer cancel()
+
+	if err := p.sendOrder(ctx, order{}); errors.Is(err, errEnded) {
+		_, _ = p.Wait(ctx) // the caller asks for the memory only
+	}
 }
 
 // Usage returns what the jail has used so far.

@@ -88,20 +88,6 @@ func isZombie(pid int) bool {
 	return len(fields) == 0 || fields[0] == "Z" || fields[0] == "X"
 }
 
-// readResidentMemory returns how many bytes of memory a process holds, 0 if it is gone.
-func readResidentMemory(pid int) int64 {
-	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/statm")
-	fields := strings.Fields(string(text))
-	if err != nil || len(fields) < 2 {
-		return 0
-	}
-	pages, err := strconv.ParseInt(fields[1], 10, 64)
-	if err != nil {
-		return 0
-	}
-	return pages * int64(os.Getpagesize())
-}
-
 // countTasks counts the threads of a user. They count against the limit of processes of a
 // jail that has the same user and no namespace.
 func countTasks(uid int) int {

@@ -38,7 +38,7 @@ for family in (socket.AF_INET, socket.AF_UNIX, socket.AF_NETLINK):
 a, b = socket.socketpair(); a.send(b"x"); assert b.recv(1) == b"x"
 try: open("/etc/passwd"); assert False
 except OSError: pass
-mmap.mmap(-1, 4096).close()
+mmap.mmap(-1, 4096, mmap.MAP_PRIVATE | mmap.MAP_ANON).close()
 ctypes.CDLL(None).getpid()
 conn = socket.socket(fileno=3)
 conn.sendall(b"fine\n")

@@ -66,7 +66,8 @@ func endWith(verdict uint32) unix.SockFilter {
 type condition struct {
 	arg  uint32
 	mask uint32   // the bits that are looked at, 0 means all
-	any  []uint32 // the values allowed
+	any  []uint32 // the values allowed; nil means all
+	none []uint32 // the values refused
 }
 
 // checkArguments returns the instructions that judge a call whose number has matched: all
@@ -77,6 +78,12 @@ func checkArguments(conditions []condition) []unix.SockFilter {
 		code = append(code, loadWord(offsetArgs+8*c.arg))
 		if c.mask != 0 {
 			code = append(code, maskWord(c.mask))
+		}
+		for _, value := range c.none {
+			code = append(code, jumpIf(unix.BPF_JEQ, value, 0, 1), endWith(refuse))
+		}
+		if c.any == nil {
+			continue
 		}
 		for i, value := range c.any {
 			// A match skips the other values and the refusal.
@@ -116,9 +123,9 @@ func (p policy) assemble() []unix.SockFilter {
 	return append(program, endWith(unknown))
 }
 
-// installFilter installs the filter of a profile on all threads.
-func installFilter(profile Profile, proxy bool) error {
-	program := policyOf(profile, proxy).assemble()
+// installFilter installs the filter of a plan on all threads.
+func installFilter(p *plan) error {
+	program := policyOf(p).assemble()
 	header := unix.SockFprog{Len: uint16(len(program)), Filter: &program[0]}
 
 	thread, _, errno := unix.RawSyscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER,

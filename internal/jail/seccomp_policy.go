@@ -3,18 +3,24 @@
 package jail
 
 import (
+	"maps"
 	"slices"
 
 	"golang.org/x/sys/unix"
 )
 
-// policyOf returns the policy of a profile, for the process that calls it.
-func policyOf(profile Profile, proxy bool) policy {
+// policyOf returns the policy of a plan, for the process that calls it.
+func policyOf(p *plan) policy {
 	self := uint32(unix.Getpid())
-	if profile == Compute {
+	if p.Profile == Compute {
 		return computePolicy(self)
 	}
-	return programsPolicy(self, proxy)
+
+	list := programsPolicy(self, p.Proxy)
+	if p.Sample {
+		maps.Copy(list.only, measurable)
+	}
+	return list
 }
 
 // computePolicy is the policy of profile Compute.
@@ -30,9 +36,10 @@ func computePolicy(self uint32) policy {
 			}},
 			unix.SYS_TGKILL:   {{arg: 0, any: []uint32{self}}},
 			unix.SYS_KILL:     {{arg: 0, any: []uint32{self}}},
-			unix.SYS_MMAP:     {{arg: 2, mask: unix.PROT_EXEC, any: []uint32{0}}},
+			unix.SYS_MMAP:     {{arg: 2, mask: unix.PROT_EXEC, any: []uint32{0}}, private},
 			unix.SYS_MPROTECT: {{arg: 2, mask: unix.PROT_EXEC, any: []uint32{0}}},
 			unix.SYS_PRCTL:    {{arg: 0, any: harmlessPrctl}},
+			unix.SYS_FCNTL:    {{arg: 1, none: slices.Concat(watchingFcntl, growingFcntl)}},
 		},
 	}
 }
@@ -50,6 +57,7 @@ func programsPolicy(self uint32, proxy bool) policy {
 			unix.SYS_SOCKETPAIR: {{arg: 0, any: []uint32{unix.AF_UNIX}}, streams},
 			unix.SYS_PRCTL:      {{arg: 0, any: harmlessPrctl}},
 			unix.SYS_IOCTL:      {{arg: 1, any: harmlessIoctl}},
+			unix.SYS_FCNTL:      {{arg: 1, none: watchingFcntl}},
 			// Only for itself: the guest must not set the limits of the init.
 			unix.SYS_PRLIMIT64:   {{arg: 0, any: []uint32{0, self}}},
 			unix.SYS_PERSONALITY: {{arg: 0, any: []uint32{0, 0xffffffff}}},
@@ -86,6 +94,34 @@ var harmlessPrctl = []uint32{
 var harmlessIoctl = []uint32{
 	unix.TCGETS, unix.TIOCGWINSZ, unix.TIOCGPGRP, unix.TIOCINQ,
 	0x5421, 0x5450, 0x5451, // FIONBIO, FIONCLEX, FIOCLEX
+}
+
+// watchingFcntl are the commands that report what others do with a file or a folder, or make
+// others wait for it.
+var watchingFcntl = []uint32{unix.F_NOTIFY, unix.F_SETLEASE}
+
+// growingFcntl are the commands by which the kernel keeps more for a descriptor than usual.
+var growingFcntl = []uint32{
+	unix.F_SETPIPE_SZ, unix.F_SETLK, unix.F_SETLKW, unix.F_OFD_SETLK, unix.F_OFD_SETLKW,
+}
+
+// private keeps a guest from sharing memory that belongs to no file. Such memory outlives its
+// pages in the table of a process, which are all that a sampler sees.
+var private = condition{
+	arg: 3, mask: unix.MAP_SHARED | unix.MAP_ANONYMOUS,
+	any: []uint32{0, unix.MAP_SHARED, unix.MAP_ANONYMOUS},
+}
+
+// measurable restricts the calls of a guest of profile Programs whose memory is sampled, so
+// that the sampler's estimates are upper bounds.
+var measurable = map[uintptr][]condition{
+	unix.SYS_MMAP: {private},
+	unix.SYS_FCNTL: {
+		{arg: 1, none: append([]uint32{unix.F_SETPIPE_SZ}, watchingFcntl...)},
+	},
+	unix.SYS_SETSOCKOPT: {{arg: 2, none: []uint32{
+		unix.SO_SNDBUF, unix.SO_SNDBUFFORCE, unix.SO_RCVBUF, unix.SO_RCVBUFFORCE,
+	}}},
 }
 
 // callsRunning are what a running Go program or C program makes with the descriptors and

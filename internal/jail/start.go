@@ -29,9 +29,10 @@ const nestable = Namespaces | Mounts | Network
 //
 // Start fails closed: it starts no process if a promised layer is missing. Class Full promises
 // every layer except Cgroup, which needs root or delegation. Without a cgroup, the init samples
-// the memory of the tree, and Limits.AddressSpace bounds each process. The default of
-// AddressSpace is Memory plus 4 GiB, because every guest begins with the Go runtime, which
-// reserves far more than it uses.
+// the memory of the tree, and Limits.AddressSpace bounds each process. The samples miss some of
+// the kernel's memory, so Start refuses profile Programs then, unless Config.AllowSampled is
+// set. The default of AddressSpace is Memory plus 4 GiB, because every guest begins with the Go
+// runtime, which reserves far more than it uses.
 //
 // The caller must call Kill in any case.
 func Start(ctx context.Context, cfg Config) (*Process, error) {

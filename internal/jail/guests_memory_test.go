@@ -1,0 +1,78 @@
+//go:build linux && (amd64 || arm64)
+
+package jail
+
+import (
+	"os"
+	"strconv"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// The attempts below hold memory that belongs to no process, long enough for a sample.
+
+// queues fills the buffers of so many pairs of sockets, in both directions, and keeps them.
+func queues(argument string) string {
+	n, _ := strconv.Atoi(argument)
+	block := make([]byte, 32<<10)
+	for range n {
+		pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_NONBLOCK, 0)
+		if err != nil {
+			return outcome(err)
+		}
+
+		for _, fd := range pair {
+			for err == nil {
+				_, err = unix.Write(fd, block)
+			}
+			err = nil
+		}
+	}
+
+	time.Sleep(20 * samplePause)
+	return "done"
+}
+
+// sharedMemory writes so many mebibytes into shared memory, most of which is then in no table
+// of a process.
+func sharedMemory(argument string) string {
+	n, _ := strconv.Atoi(argument)
+	for range n {
+		memory, err := unix.Mmap(-1, 0, 1<<20, unix.PROT_READ|unix.PROT_WRITE,
+			unix.MAP_SHARED|unix.MAP_ANON)
+		if err != nil {
+			return outcome(err)
+		}
+		for i := 0; i < len(memory); i += 4096 {
+			memory[i] = 1
+		}
+		if err := unix.Madvise(memory, unix.MADV_DONTNEED); err != nil {
+			return outcome(err)
+		}
+	}
+
+	time.Sleep(20 * samplePause)
+	return "done"
+}
+
+// keepFile keeps 80 MiB in a file of a folder that has no name any more.
+func keepFile(dir string) string {
+	f, err := os.Create(dir + "/kept")
+	if err == nil {
+		err = os.Remove(f.Name())
+	}
+	if err != nil {
+		return outcome(err)
+	}
+	defer f.Close()
+
+	block := make([]byte, 1<<20)
+	for range 80 {
+		if _, err := f.Write(block); err != nil {
+			return outcome(err)
+		}
+	}
+	time.Sleep(20 * samplePause)
+	return "done"
+}
