@@ -35,6 +35,7 @@ func newGoGuest(t *Tier, accounts *session.Accounts) *golang.Guest {
 
 			return &goWall{
 				tools: tools, class: t.options.minClass(), memory: accounts.Limits().Memory,
+				sampled: t.options.AllowSampled,
 			}, nil
 		},
 	}
@@ -77,9 +78,10 @@ func enforcedOnGo(l tiers.Limits) []tiers.Enforcement {
 
 // goWall starts compiler and programs of one session in jails.
 type goWall struct {
-	tools  *toolchain
-	class  jail.Class
-	memory int64 // of a snippet
+	tools   *toolchain
+	class   jail.Class
+	memory  int64 // of a snippet
+	sampled bool  // a jail without a cgroup is acceptable
 }
 
 var _ golang.Wall = (*goWall)(nil)
@@ -139,6 +141,7 @@ func (w *goWall) StartRelay(ctx context.Context, folder string) (golang.Box, err
 
 func (w *goWall) start(ctx context.Context, config jail.Config) (golang.Box, error) {
 	config.Profile, config.MinClass = jail.Programs, w.class
+	config.AllowSampled = w.sampled
 	process, err := jail.Start(context.WithoutCancel(ctx), config)
 	if err != nil {
 		return nil, fmt.Errorf("cannot start a jail: %w", err)

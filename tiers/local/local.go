@@ -41,6 +41,9 @@ type Options struct {
 	Warm int
 	// AllowNested accepts a jail without namespaces: Landlock, seccomp and limits only.
 	AllowNested bool
+	// AllowSampled accepts a machine on which this user has no cgroup. The memory of a sandbox
+	// is then sampled, and the samples miss some of what the kernel keeps for it.
+	AllowSampled bool
 	// Log receives diagnostics for developers of the tier.
 	Log *slog.Logger
 }
@@ -123,6 +126,10 @@ func (t *Tier) Probe(ctx context.Context) error {
 	report := jail.Probe(ctx)
 	if report.Class == "" || report.Class == jail.Nested && !t.options.AllowNested {
 		return fmt.Errorf("tier local cannot build its jail on this machine: %s", explainJail(report))
+	}
+	if report.CgroupVersion == 0 && !t.options.AllowSampled {
+		return fmt.Errorf("tier local cannot bound the memory of its jail: %s; or accept sampled "+
+			"memory with --allow-sampled", explainJail(report))
 	}
 
 	return nil

@@ -29,6 +29,7 @@ func TestMain(m *testing.M) {
 // newTier returns a tier that is closed at the end of the test.
 func newTier(tb testing.TB, options local.Options) *local.Tier {
 	tb.Helper()
+	options.AllowSampled = true // an ordinary user runs some of the tests
 	tier := local.New(options)
 	tb.Cleanup(func() {
 		if err := tier.Close(); err != nil {

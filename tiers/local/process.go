@@ -107,6 +107,9 @@ func (t *Tier) jailFor(
 		Profile:  jail.Programs,
 		MinClass: t.options.minClass(),
 		Off:      t.off,
+
+		AllowSampled: t.options.AllowSampled,
+
 		// The interpreter bounds its memory before the first snippet, see native.py.
 		Limits: jail.Limits{
 			Memory: treeMemory(limits.Memory), AddressSpace: limits.Memory + spareSpace,
