@@ -26,6 +26,10 @@ type TierStatus struct {
 	Features  []tiers.Feature  `json:"features"`
 	// Modules is how many Python modules snippets can import, 0 if unknown.
 	Modules int `json:"modules"`
+	// Shown are the folders and files of this host that snippets can read. Hidden are folders
+	// with modules that snippets cannot read, each with the reason.
+	Shown  []string `json:"shown,omitempty"`
+	Hidden []string `json:"hidden,omitempty"`
 	// Usable says that snippets can run in the tier now. If it is false, Why gives the reason
 	// and the remedy.
 	Usable bool   `json:"usable"`
@@ -71,6 +75,7 @@ func (e *Engine) Diagnose(ctx context.Context) Diagnosis {
 		status.Isolation = info.Isolation.String()
 		status.Features, status.Modules = info.Features, len(info.Modules)
 		status.OnRequest = info.OnRequest
+		status.Shown, status.Hidden = info.Shown, info.Hidden
 		if v, ok := tier.(versioner); ok && status.Usable {
 			if version, err := v.Version(ctx); err == nil {
 				status.Version = version

@@ -62,6 +62,12 @@ type Options struct {
 	// Python is the interpreter of the host for tier local, a path or a name. Empty means
 	// python3.
 	Python string
+	// LocalFolders are folders of the host that tier local shows to snippets, read-only, besides
+	// those of Python. A folder with a home directory, keys, .env or .git is refused.
+	LocalFolders []string
+	// AllowSampled lets tier local run without a cgroup. The memory of its sandboxes is then
+	// sampled, and the samples miss some of what the kernel keeps for them.
+	AllowSampled bool
 	// DockerHost is the address of the Docker daemon, in the form of the variable
 	// DOCKER_HOST. Empty means the socket of the system.
 	DockerHost string
@@ -175,7 +181,10 @@ func defaultTiers(options Options, webassembly *wasm.Tier) []tiers.Tier {
 			Host: options.DockerHost, Image: options.DockerImage, GoImage: options.DockerGoImage,
 			Warm: warm, Log: options.Log,
 		}),
-		local.New(local.Options{Python: options.Python, Warm: -1, Log: options.Log}),
+		local.New(local.Options{
+			Python: options.Python, Folders: options.LocalFolders, Progress: options.Progress,
+			AllowSampled: options.AllowSampled, Warm: -1, Log: options.Log,
+		}),
 	}
 }
 

@@ -19,6 +19,9 @@ type Info struct {
 	// Modules are the Python modules that snippets can import. The set may be complete only
 	// after Probe or Warm.
 	Modules Modules
+	// Shown are the folders and files of the host that every sandbox of the tier can read.
+	// Hidden are folders with modules that it does not show, each with the reason.
+	Shown, Hidden []string
 	// Isolation is the strength of the tier's wall.
 	Isolation Isolation
 	// OnRequest excludes the tier unless the policy names it.

@@ -145,11 +145,13 @@ func withEngine(
 // newEngine returns an engine with the settings. It prepares no tier.
 func (e *env) newEngine(note func(string, ...any)) (*rlm.Engine, error) {
 	engine, err := rlm.New(rlm.Options{
-		CacheDir:   e.settings.CacheDir,
-		Python:     e.settings.Python,
-		DockerHost: dockerHost(),
-		Log:        e.log,
-		Progress:   func(what string) { note("%s", what) },
+		CacheDir:     e.settings.CacheDir,
+		Python:       e.settings.Python,
+		LocalFolders: e.settings.LocalFolder,
+		AllowSampled: e.settings.AllowSampled,
+		DockerHost:   dockerHost(),
+		Log:          e.log,
+		Progress:     func(what string) { note("%s", what) },
 	})
 	if err != nil {
 		return nil, &exitError{exitUsage, err}

@@ -22,7 +22,8 @@ func newDiagnosis(
 		Use: use, Short: short, Long: long, Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			engine, err := rlm.New(rlm.Options{
-				Python: e.settings.Python, DockerHost: dockerHost(), Log: e.log,
+				Python: e.settings.Python, LocalFolders: e.settings.LocalFolder,
+				AllowSampled: e.settings.AllowSampled, DockerHost: dockerHost(), Log: e.log,
 			})
 			if err != nil {
 				return &exitError{exitUsage, err}
@@ -40,7 +41,7 @@ func newDiagnosis(
 	}
 
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
-	config.AddFlags(cmd.Flags(), config.Named("python"))
+	config.AddFlags(cmd.Flags(), config.Named("python", "local_folder", "allow_sampled"))
 	return cmd
 }
 
@@ -82,6 +83,16 @@ func showTiers(out io.Writer, d *rlm.Diagnosis) error {
 	return w.Flush()
 }
 
+// showFolders shows which of the host's files a tier shows to snippets.
+func showFolders(out io.Writer, tier rlm.TierStatus) {
+	if len(tier.Shown) > 0 {
+		_, _ = fmt.Fprintln(out, "  shows:", strings.Join(tier.Shown, ", "))
+	}
+	for _, folder := range tier.Hidden {
+		_, _ = fmt.Fprintln(out, "  hides:", folder)
+	}
+}
+
 func showDoctor(out io.Writer, d *rlm.Diagnosis) error {
 	if _, err := fmt.Fprintf(out, "rlm %s on %s\n\n", version(), d.System); err != nil {
 		return err
@@ -97,6 +108,7 @@ func showDoctor(out io.Writer, d *rlm.Diagnosis) error {
 		}
 		_, _ = fmt.Fprintf(out, "\ntier %s: %d Python modules; %s\n", tier.Name, tier.Modules,
 			strings.Join(features, ", "))
+		showFolders(out, tier)
 	}
 
 	class := d.Jail.Class

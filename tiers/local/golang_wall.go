@@ -124,15 +124,12 @@ func (w *goWall) StartCompiler(ctx context.Context) (golang.Box, error) {
 // than it uses.
 const programSpace = 4 << 30
 
-// programFolders are the folders of the host that a program sees.
-var programFolders = []string{"/usr", "/lib", "/lib64", "/bin"}
-
 // StartRelay starts the jail of a program.
 func (w *goWall) StartRelay(ctx context.Context, folder string) (golang.Box, error) {
 	return w.start(ctx, jail.Config{
 		Worker: goworker.Relay,
 		Env:    []string{"GOTRACEBACK=none"},
-		Binds:  append(binds(programFolders), jail.Bind{Source: folder, Target: relay.Folder}),
+		Binds:  append(newShown().binds, jail.Bind{Source: folder, Target: relay.Folder}),
 		Limits: jail.Limits{
 			Memory: w.memory + golang.ProgramMemory, AddressSpace: w.memory + programSpace,
 		},

@@ -16,6 +16,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"time"
 
@@ -33,6 +34,11 @@ type Options struct {
 	// Python is the interpreter, as a path or a name to look up. Empty means python3. It must
 	// be CPython 3.9 or newer.
 	Python string
+	// Folders are folders of the host that snippets can read besides those of Python. A folder
+	// with a home directory, keys, .env or .git is an error.
+	Folders []string
+	// Progress, if set, is called before the first sandbox starts, with what it shows.
+	Progress func(what string)
 	// Go is the Go toolchain, as a path or a name to look up. Empty means go. GoCache is the
 	// folder of the compiled standard library. Empty means below the user's cache directory.
 	Go, GoCache string
@@ -55,6 +61,8 @@ type Tier struct {
 	buildIn time.Duration  // bounds one compilation; zero is the default
 	reach   egress.Options // where proxies go; a test can change it
 	goFinder
+
+	noted sync.Once // Progress knows what is shown
 
 	mu      sync.Mutex // guards what follows
 	python  *python
@@ -112,6 +120,7 @@ func (t *Tier) Info() tiers.Info {
 
 	if t.python != nil {
 		info.Modules = t.python.modules
+		info.Shown, info.Hidden = t.python.shown.list(), t.python.shown.hidden
 	}
 	return t.withGo(info)
 }
@@ -170,7 +179,7 @@ func (t *Tier) interpreter(ctx context.Context) (*python, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.python == nil && t.failed == nil {
-		t.python, t.failed = findPython(ctx, t.options.Python)
+		t.python, t.failed = findPython(ctx, t.options.Python, t.options.Folders)
 		if t.failed != nil && ctx.Err() != nil {
 			err := t.failed
 			t.failed = nil // another context may last long enough
@@ -197,6 +206,19 @@ func (t *Tier) Warm(ctx context.Context) error {
 	}
 
 	return nil
+}
+
+// noteShown reports what sandboxes can read, before the first one starts.
+func (t *Tier) noteShown(s *shown) {
+	if t.options.Progress == nil {
+		return
+	}
+	t.noted.Do(func() {
+		t.options.Progress("tier local shows snippets, read-only: " + strings.Join(s.list(), ", "))
+		for _, folder := range s.hidden {
+			t.options.Progress("tier local hides " + folder)
+		}
+	})
 }
 
 // keep puts a process into the pool, and reports whether the pool had room.

@@ -64,6 +64,7 @@ func (t *Tier) start(
 	if err != nil {
 		return nil, err
 	}
+	t.noteShown(python.shown)
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	config := t.jailFor(python, limits, binds, pykernel.NativeLoader(""))
@@ -103,7 +104,7 @@ func (t *Tier) jailFor(
 		Path:     python.path,
 		Args:     []string{python.path, "-I", "-X", "utf8", "-c", program},
 		Env:      append([]string{fmt.Sprint("RLM_MEMORY=", limits.Memory)}, pythonEnv...),
-		Binds:    slices.Concat(python.binds, binds),
+		Binds:    slices.Concat(python.shown.binds, binds),
 		Profile:  jail.Programs,
 		MinClass: t.options.minClass(),
 		Off:      t.off,

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -12,7 +13,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rlmhq/rlm/internal/jail"
 	"github.com/rlmhq/rlm/internal/pykernel"
 	"github.com/rlmhq/rlm/tiers"
 )
@@ -21,7 +21,7 @@ import (
 type python struct {
 	path    string
 	version [3]int
-	binds   []jail.Bind
+	shown   *shown
 	modules tiers.Modules
 }
 
@@ -31,15 +31,22 @@ const selfReport = `
 import importlib.util, json, os, pkgutil, sys, sysconfig
 def found(name):
     try:
-        return importlib.util.find_spec(name) is not None
+        return importlib.util.find_spec(name)
     except Exception:
-        return False
+        return None
 paths = [p for p in sys.path if p and os.path.isdir(p)]
-stdlib = set(getattr(sys, "stdlib_module_names", ())) | set(sys.builtin_module_names)
+modules = {"": []}
+for path in paths:
+    modules.setdefault(path, []).extend(m.name for m in pkgutil.iter_modules([path]))
+for name in set(getattr(sys, "stdlib_module_names", ())) | set(sys.builtin_module_names):
+    spec = found(name)
+    if spec is not None and not spec.has_location:
+        modules[""].append(name)
 print(json.dumps({
     "implementation": sys.implementation.name, "version": sys.version_info[:3],
-    "executable": sys.executable, "prefixes": sorted({sys.prefix, sys.base_prefix, sys.exec_prefix}),
-    "paths": paths, "modules": sorted({m for m in stdlib if found(m)} | {m.name for m in pkgutil.iter_modules(paths)}),
+    "executable": sys.executable, "library": os.path.dirname(os.path.abspath(os.__file__)),
+    "prefix": sys.prefix, "base_prefix": sys.base_prefix, "exec_prefix": sys.exec_prefix,
+    "paths": paths, "modules": modules,
     "halves": [m for m in ("_tkinter", "_curses", "_sqlite3", "_ssl", "_ctypes", "_lzma", "_bz2") if not found(m)],
 }))
 `
@@ -60,10 +67,13 @@ type answer struct {
 	Implementation string
 	Version        [3]int
 	Executable     string
-	Prefixes       []string
-	Paths          []string
-	Modules        []string
-	Halves         []string // the missing C halves of modules
+	Prefix         string
+	BasePrefix     string              `json:"base_prefix"` // not Prefix in a virtual environment
+	ExecPrefix     string              `json:"exec_prefix"`
+	Library        string              // the folder of the standard library
+	Paths          []string            // sys.path
+	Modules        map[string][]string // by folder, without one if they are built in
+	Halves         []string            // the missing C halves of modules
 }
 
 const (
@@ -71,8 +81,9 @@ const (
 	maxAnswer    = 4 << 20
 )
 
-// findPython finds the interpreter with that name and asks it for its modules.
-func findPython(ctx context.Context, name string) (*python, error) {
+// findPython finds the interpreter with that name and asks it for its modules. Its jail also
+// shows these folders.
+func findPython(ctx context.Context, name string, folders []string) (*python, error) {
 	if name == "" {
 		name = "python3"
 	}
@@ -109,11 +120,11 @@ func findPython(ctx context.Context, name string) (*python, error) {
 		)
 	}
 
-	return a.python(path)
+	return a.python(path, folders)
 }
 
-// python checks an interpreter's description and derives the binds of its jail.
-func (a answer) python(name string) (*python, error) {
+// python checks an interpreter's description and derives what its jail shows.
+func (a answer) python(name string, folders []string) (*python, error) {
 	if a.Implementation != "cpython" || a.Version[0] != 3 || a.Version[1] < 9 {
 		return nil, fmt.Errorf(
 			"tier local needs CPython 3.9 or newer, but %s is %s %d.%d: "+
@@ -126,62 +137,122 @@ func (a answer) python(name string) (*python, error) {
 			"cannot use %s: sys.executable is %q, not an absolute path", name, a.Executable,
 		)
 	}
+	files, err := a.show(folders)
+	if err != nil {
+		return nil, fmt.Errorf("cannot use %s: %w", name, err)
+	}
+
+	modules := pykernel.Modules()
+	for folder, names := range a.Modules {
+		if folder == "" || files.has(folder) { // built-in modules have none
+			modules = append(modules, names...)
+		}
+	}
 	for _, half := range a.Halves {
-		a.Modules = slices.DeleteFunc(
-			a.Modules, func(m string) bool { return slices.Contains(wholes[half], m) },
+		modules = slices.DeleteFunc(
+			modules, func(m string) bool { return slices.Contains(wholes[half], m) },
 		)
 	}
 
-	p := &python{
-		path:    a.Executable,
-		version: a.Version,
-		modules: tiers.ModuleSet(append(a.Modules, pykernel.Modules()...)...),
-	}
-	folders := []string{"/usr", "/lib", "/lib64", "/bin"}
-
-	for _, folder := range slices.Concat(a.Prefixes, a.Paths, foldersOf(a.Executable)) {
-		if filepath.IsAbs(folder) && folder != "/" {
-			folders = append(folders, filepath.Clean(folder))
-		}
-	}
-	p.binds = binds(folders)
-
-	return p, nil
+	return &python{
+		path: a.program(), version: a.Version, shown: files, modules: tiers.ModuleSet(modules...),
+	}, nil
 }
 
-// foldersOf returns the folders of a program and of the targets of its links. The Python of
-// a virtual environment is a link, and finds its packages next to the link.
-func foldersOf(program string) []string {
-	list := []string{filepath.Dir(program)}
-	for range 10 {
-		to, err := os.Readlink(program)
-		if err != nil {
-			break
-		}
-		if !filepath.IsAbs(to) {
-			to = filepath.Join(filepath.Dir(program), to)
-		}
-
-		program = to
-		list = append(list, filepath.Dir(program))
+// program returns the path that starts the interpreter. A virtual environment is found next to
+// its link. Any other link leads away from the libraries.
+func (a answer) program() string {
+	if a.Prefix != a.BasePrefix {
+		return a.Executable
 	}
-
-	return list
+	if target, err := filepath.EvalSymlinks(a.Executable); err == nil {
+		return target
+	}
+	return a.Executable
 }
 
-// binds returns the existing folders, without those that lie in another.
-func binds(folders []string) []jail.Bind {
-	slices.Sort(folders)
-	var list []jail.Bind
-	for _, folder := range slices.Compact(folders) {
-		if _, err := os.Stat(folder); err != nil {
-			continue
+// show returns what the jail of the interpreter shows: the folders of the system, the program
+// as a file, the library folders of its prefixes, and the folders that the caller names.
+func (a answer) show(folders []string) (*shown, error) {
+	s := newShown()
+	for _, folder := range folders {
+		if err := s.addNamed(folder); err != nil {
+			return nil, err
 		}
-		if n := len(list); n > 0 && strings.HasPrefix(folder, list[n-1].Source+"/") {
-			continue
-		}
-		list = append(list, jail.Bind{Source: folder})
 	}
 
-	return list
+	build := a.showProgram(s)
+	libraries := []string{"lib/" + a.versioned(), "lib64/" + a.versioned()}
+	for _, prefix := range []string{a.Prefix, a.BasePrefix, a.ExecPrefix} {
+		if s.homeIn(prefix) == "" {
+			s.tryFolder(filepath.Join(prefix, "lib"))
+			s.tryFolder(filepath.Join(prefix, "lib64"))
+		}
+		for _, library := range libraries {
+			s.tryFolder(filepath.Join(prefix, library))
+		}
+		shared, _ := filepath.Glob(filepath.Join(prefix, "lib", "libpython*.so*")) // valid pattern
+		for _, file := range shared {
+			s.addFile(file)
+		}
+	}
+
+	for _, path := range a.Paths {
+		path = filepath.Clean(path)
+		switch {
+		case s.has(path):
+		case path == build || isLibrary(path):
+			s.tryFolder(path)
+		default:
+			s.hide(path, errors.New("it is on sys.path, but is not a library folder: "+
+				"show it with --local-folder"))
+		}
+	}
+
+	if !s.has(a.Library) {
+		return nil, fmt.Errorf("its standard library %s cannot be shown to snippets (%s): "+
+			"name another interpreter with --python", a.Library, strings.Join(s.hidden, "; "))
+	}
+	s.settle()
+	return s, nil
+}
+
+// versioned returns the name of the folder of the standard library below lib.
+func (a answer) versioned() string {
+	return fmt.Sprintf("python%d.%d", a.Version[0], a.Version[1])
+}
+
+// showProgram shows the interpreter, and the files next to it by which it finds its libraries.
+// It returns the folder of modules of an interpreter that runs where it was compiled, empty for
+// any other.
+func (a answer) showProgram(s *shown) (build string) {
+	s.addFile(a.program())
+	s.addFile(a.program() + "._pth")
+	folder := filepath.Dir(a.program())
+	s.addFile(filepath.Join(folder, "pyvenv.cfg"))
+	s.addFile(filepath.Join(filepath.Dir(folder), "pyvenv.cfg"))
+	if target, err := filepath.EvalSymlinks(a.program()); err == nil {
+		s.addFile(target)
+		folder = filepath.Dir(target)
+	}
+
+	name := filepath.Join(folder, "pybuilddir.txt")
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return ""
+	}
+	s.addFile(name)
+	s.tryFolder(filepath.Join(folder, "Modules")) // the build folder has links to it
+	return filepath.Join(folder, strings.TrimSpace(string(text)))
+}
+
+// isLibrary reports whether a folder is one of a Python installation: its name or the standard
+// library in it says so.
+func isLibrary(folder string) bool {
+	switch filepath.Base(folder) {
+	case "lib-dynload", "site-packages", "dist-packages":
+		return true
+	}
+	_, err := os.Stat(filepath.Join(folder, "os.py"))
+	return err == nil
 }

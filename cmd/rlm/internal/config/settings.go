@@ -10,7 +10,8 @@ import (
 type Config struct {
 	Tier, MinIsolation, Python, CacheDir string
 	AllowLocal, Deterministic            bool
-	AllowHost                            []string
+	AllowSampled                         bool
+	AllowHost, LocalFolder               []string
 	Timeout                              time.Duration
 	Memory, MaxOutput, Fuel              int64
 
@@ -134,6 +135,10 @@ func routingSettings(c *Config) []Setting {
 			"HOST:PORT that snippets may connect to, in tiers docker and local"),
 		row(Routing, "python", text{&c.Python}, "",
 			"Python of tier local, as a path or a name (default python3)"),
+		row(Routing, "local_folder", list{&c.LocalFolder}, "",
+			"folders that tier local also shows, read-only"),
+		row(Routing, "allow_sampled", toggle{&c.AllowSampled}, "false",
+			"also allow tier local without a cgroup: its memory is sampled"),
 		row(Routing, "cache_dir", text{&c.CacheDir}, "",
 			"folder for compiled code, or none (default: the user's cache directory)"),
 	}

@@ -1,0 +1,221 @@
+package local
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/rlmhq/rlm/internal/jail"
+)
+
+// systemFolders hold the programs and libraries that all users of the host share. /usr is not
+// among them: images of containers keep projects in /usr/src.
+var systemFolders = []string{
+	"/bin", "/lib", "/lib32", "/lib64",
+	"/usr/bin", "/usr/include", "/usr/lib", "/usr/lib32", "/usr/lib64", "/usr/libexec",
+	"/usr/share",
+	"/usr/local/bin", "/usr/local/include", "/usr/local/lib", "/usr/local/lib64",
+	"/usr/local/share",
+}
+
+// shown is what a jail shows of the host's files.
+type shown struct {
+	homes  []string // home directories, which it never shows
+	binds  []jail.Bind
+	hidden []string // the folders that it refuses, with the reasons
+}
+
+// newShown returns the folders of the system.
+func newShown() *shown {
+	s := &shown{homes: findHomes()}
+	for _, folder := range systemFolders {
+		if home := s.homeIn(folder); home != "" {
+			s.hide(folder, fmt.Errorf("it contains the home directory %s", home))
+		} else if isFolder(folder) {
+			s.binds = append(s.binds, jail.Bind{Source: folder})
+		}
+	}
+	return s
+}
+
+// has reports whether a path is shown.
+func (s *shown) has(path string) bool {
+	return slices.ContainsFunc(s.binds, func(b jail.Bind) bool {
+		return path == b.Source || strings.HasPrefix(path, b.Source+"/")
+	})
+}
+
+// list returns the paths that are shown.
+func (s *shown) list() []string {
+	var all []string
+	for _, b := range s.binds {
+		all = append(all, b.Source)
+	}
+	return all
+}
+
+// addFile shows a file, if it exists.
+func (s *shown) addFile(path string) {
+	info, err := os.Stat(path)
+	if err == nil && info.Mode().IsRegular() && !s.has(path) {
+		s.binds = append(s.binds, jail.Bind{Source: path})
+	}
+}
+
+// addFolder shows a folder, unless it holds what nobody should see: then it returns the reason.
+// A folder that does not exist is no error.
+func (s *shown) addFolder(folder string) error {
+	if !isFolder(folder) || s.has(folder) {
+		return nil
+	}
+	target, err := filepath.EvalSymlinks(folder)
+	if err != nil {
+		return err
+	}
+
+	for _, path := range []string{folder, target} {
+		if home := s.homeIn(path); home != "" {
+			return fmt.Errorf("it is or contains the home directory %s", home)
+		}
+	}
+	switch secret, err := findSecret(target, secretDepth); {
+	case err != nil:
+		return err
+	case secret != "":
+		return fmt.Errorf("it contains %s", secret)
+	}
+
+	s.binds = slices.DeleteFunc(s.binds, func(b jail.Bind) bool {
+		return strings.HasPrefix(b.Source, folder+"/")
+	})
+	s.binds = append(s.binds, jail.Bind{Source: folder})
+	return nil
+}
+
+// addNamed shows a folder that the caller of the tier names. It must be there.
+func (s *shown) addNamed(folder string) error {
+	path, err := filepath.Abs(folder)
+	if err == nil && !isFolder(path) {
+		err = errors.New("it is not a folder")
+	}
+	if err == nil {
+		err = s.addFolder(path)
+	}
+	if err != nil {
+		return fmt.Errorf("snippets must not see the folder %s of --local-folder: %w", folder, err)
+	}
+	return nil
+}
+
+// settle sorts what is shown. A folder that was refused is not hidden if it lies in one that
+// is shown after all.
+func (s *shown) settle() {
+	slices.SortFunc(s.binds, func(a, b jail.Bind) int { return strings.Compare(a.Source, b.Source) })
+	slices.Sort(s.hidden)
+	s.hidden = slices.Compact(s.hidden)
+}
+
+// tryFolder shows a folder, or notes why it is hidden.
+func (s *shown) tryFolder(folder string) {
+	if err := s.addFolder(folder); err != nil {
+		s.hide(folder, err)
+	}
+}
+
+// hide notes that a folder is hidden, and why.
+func (s *shown) hide(folder string, why error) {
+	s.hidden = append(s.hidden, fmt.Sprintf("%s: %v", folder, why))
+}
+
+// homeIn returns a home directory that a folder is or contains, empty if there is none.
+func (s *shown) homeIn(folder string) string {
+	for _, home := range s.homes {
+		if folder == "/" || home == folder || strings.HasPrefix(home, folder+"/") {
+			return home
+		}
+	}
+	if filepath.Dir(folder) == "/home" {
+		return folder // of a user whom /etc/passwd does not name
+	}
+	return ""
+}
+
+// findHomes returns the home directories of root, of this user and of all people. System users
+// have theirs in folders that all users share.
+func findHomes() []string {
+	homes := []string{"/home", "/root"}
+	if own, err := os.UserHomeDir(); err == nil {
+		homes = append(homes, own)
+	}
+
+	const firstPerson, nobody = 1000, 65534
+	text, _ := os.ReadFile("/etc/passwd") // without it, the homes above are all
+	for line := range strings.Lines(string(text)) {
+		fields := strings.Split(line, ":")
+		if len(fields) < 7 {
+			continue
+		}
+		if uid, err := strconv.Atoi(fields[2]); err == nil && uid >= firstPerson && uid < nobody {
+			homes = append(homes, fields[5])
+		}
+	}
+
+	for _, home := range homes {
+		if target, err := filepath.EvalSymlinks(home); err == nil {
+			homes = append(homes, target)
+		}
+	}
+	return slices.DeleteFunc(homes, func(home string) bool {
+		return !filepath.IsAbs(home) || filepath.Clean(home) == "/"
+	})
+}
+
+// secretDepth is how deep findSecret looks: from the lib of a prefix into each project in its
+// site-packages.
+const secretDepth = 4
+
+// secretNames are files and folders with keys, passwords and the history of a project.
+var secretNames = []string{
+	".aws", ".azure", ".docker", ".env", ".git", ".git-credentials", ".gnupg", ".kube", ".netrc",
+	".npmrc", ".pgpass", ".pypirc", ".ssh", "id_dsa", "id_ecdsa", "id_ed25519", "id_rsa",
+}
+
+// keyEndings are the endings of files with keys. Packages have public certificates and keys for
+// tests with the same endings, so they count only in the folder itself.
+var keyEndings = []string{".key", ".p12", ".pem", ".pfx"}
+
+// findSecret returns the first path below a folder that has the name of a secret, empty if there
+// is none. It follows no links: in a jail they lead nowhere.
+func findSecret(folder string, depth int) (string, error) {
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		return "", err
+	}
+
+	for _, entry := range entries {
+		name := entry.Name()
+		path := filepath.Join(folder, name)
+		isKey := depth == secretDepth && slices.Contains(keyEndings, filepath.Ext(name))
+		if isKey || slices.Contains(secretNames, name) || strings.HasPrefix(name, ".env.") {
+			return path, nil
+		}
+		if !entry.IsDir() || depth == 1 {
+			continue
+		}
+
+		found, err := findSecret(path, depth-1)
+		if found != "" || err != nil && !errors.Is(err, os.ErrPermission) {
+			return found, err
+		}
+	}
+	return "", nil
+}
+
+func isFolder(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
