@@ -259,6 +259,7 @@ func printsAsShown(t *testing.T, shell string, e example) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), shell, "-c", e.command)
 	cmd.Dir = filepath.Join("..", "..")
+	cmd.Env = append(os.Environ(), "RLM_PYTHON=python3") // notes of tier local name another
 	out, _ := cmd.CombinedOutput()
 
 	got := elapsed.ReplaceAllString(string(out), "in T")

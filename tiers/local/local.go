@@ -16,7 +16,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"strings"
 	"sync"
 	"time"
 
@@ -214,7 +213,7 @@ func (t *Tier) noteShown(s *shown) {
 		return
 	}
 	t.noted.Do(func() {
-		t.options.Progress("tier local shows snippets, read-only: " + strings.Join(s.list(), ", "))
+		t.options.Progress("tier local shows snippets, read-only: " + s.describe())
 		for _, folder := range s.hidden {
 			t.options.Progress("tier local hides " + folder)
 		}

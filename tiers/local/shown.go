@@ -58,6 +58,17 @@ func (s *shown) list() []string {
 	return all
 }
 
+// describe names what is shown, the system's folders in two words.
+func (s *shown) describe() string {
+	all := []string{"the system's folders"}
+	for _, path := range s.list() {
+		if !slices.Contains(systemFolders, path) {
+			all = append(all, path)
+		}
+	}
+	return strings.Join(all, ", ")
+}
+
 // addFile shows a file, if it exists.
 func (s *shown) addFile(path string) {
 	info, err := os.Stat(path)

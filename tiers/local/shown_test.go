@@ -137,8 +137,9 @@ func TestAnEditableInstallIsHidden(t *testing.T) {
 	project, source := filepath.Join(home, "project"), filepath.Join(home, "other", "src")
 	writeModule(t, filepath.Join(project, "edited.py"))
 	writeModule(t, filepath.Join(source, "sourced.py"))
-	err := os.WriteFile(filepath.Join(packages, "all.pth"), []byte(project+"\n"+source+"\n"), 0o644) //nolint:gosec // as above
-	if err != nil {
+	lines := []byte(project + "\n" + source + "\n")
+	//nolint:gosec // the guest's user may read it
+	if err := os.WriteFile(filepath.Join(packages, "all.pth"), lines, 0o644); err != nil {
 		t.Fatal(err)
 	}
 
@@ -245,7 +246,7 @@ func TestTheFirstSandboxSaysWhatItShows(t *testing.T) {
 	tiertest.Require(t, local.Name, tier.Probe(t.Context()))
 	box(t, tier, tiers.Config{})
 	box(t, tier, tiers.Config{})
-	if len(notes) != 1 || !strings.Contains(notes[0], "/usr/lib") {
+	if len(notes) != 1 || !strings.HasSuffix(notes[0], "the system's folders") {
 		t.Errorf("%q", notes)
 	}
 }
