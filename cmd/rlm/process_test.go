@@ -245,7 +245,8 @@ func TestTheDocumentsShowWhatCommandsPrint(t *testing.T) {
 			}
 			t.Run(page, func(t *testing.T) {
 				if strings.Contains(e.command, "--allow-local") {
-					skip.WithoutTier(t, "local", local.New(local.Options{}).Probe(t.Context()))
+					skip.WithoutTier(t, "local",
+						local.New(local.Options{Python: "/usr/bin/python3"}).Probe(t.Context()))
 				}
 				printsAsShown(t, shell, e)
 			})
@@ -259,7 +260,7 @@ func printsAsShown(t *testing.T, shell string, e example) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), shell, "-c", e.command)
 	cmd.Dir = filepath.Join("..", "..")
-	cmd.Env = append(os.Environ(), "RLM_PYTHON=python3") // notes of tier local name another
+	cmd.Env = append(os.Environ(), "RLM_PYTHON=/usr/bin/python3") // notes name any other
 	out, _ := cmd.CombinedOutput()
 
 	got := elapsed.ReplaceAllString(string(out), "in T")
