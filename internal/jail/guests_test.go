@@ -109,6 +109,9 @@ var (
 	zeros    [256]byte
 )
 
+// locked are the files that the guest has locked.
+var locked []*os.File
+
 func at(b *byte) uintptr { return uintptr(unsafe.Pointer(b)) }
 
 var attempts = map[string]func(argument string) string{
@@ -164,8 +167,16 @@ var attempts = map[string]func(argument string) string{
 	"io_uring":    system(unix.SYS_IO_URING_SETUP, 1, at(&zeros[0])),
 	"userfaultfd": system(unix.SYS_USERFAULTFD, 1),
 	"keyctl":      system(unix.SYS_KEYCTL, 0),
-	"queues":      queues,
-	"keep":        keepFile,
+	"lock": func(name string) string {
+		f, err := os.Open(name)
+		if err == nil {
+			locked = append(locked, f) // closing it would end the lock
+			err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		}
+		return outcome(err)
+	},
+	"queues": queues,
+	"keep":   keepFile,
 	"read_some": func(name string) string {
 		f, err := os.Open(name)
 		if err == nil {

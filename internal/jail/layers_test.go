@@ -429,3 +429,34 @@ func TestForkBombStops(t *testing.T) {
 	})
 	_ = p // ended by the end of the test, which takes as long as it takes
 }
+
+// TestALockOfTheHostsFileEndsWithTheJail: a bind shows the inode itself, so a guest can lock it.
+// SECURITY.md says what follows.
+func TestALockOfTheHostsFileEndsWithTheJail(t *testing.T) {
+	requireFull(t)
+	name := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(name, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+
+	binds := []Bind{{Source: name, Target: "/file"}}
+	h := startHostile(t, Config{Binds: binds})
+	h.expect("lock /file", "done")
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); !errors.Is(err, unix.EWOULDBLOCK) {
+		t.Errorf("the guest's lock is not the host's: %v; correct SECURITY.md", err)
+	}
+	other := startHostile(t, Config{Binds: binds})
+	other.expect("lock /file", "EAGAIN")
+
+	if err := h.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		t.Errorf("the lock outlives the jail: %v", err)
+	}
+}
