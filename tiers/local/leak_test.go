@@ -29,7 +29,9 @@ const daemon = "import os\nif os.fork() == 0:\n    os.setsid()\n" +
 	"    os.execv('/bin/sleep', ['sleep', '%s'])"
 
 func abandon() {
-	tier := local.New(local.Options{Python: os.Getenv("RLM_PYTHON"), Warm: 2})
+	tier := local.New(
+		local.Options{Python: os.Getenv("RLM_PYTHON"), Warm: 2, AllowSampled: true},
+	)
 	ctx := context.Background()
 	err := tier.Warm(ctx)
 	if err == nil {
