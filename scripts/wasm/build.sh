@@ -100,7 +100,8 @@ make_zlib() {
 make_expat() {
   mkdir -p "$WORK/expat"
   cp "$WORK/src/python/Modules/expat/expat_config.h" "$WORK/expat"
-  make_library expat "$EXPAT" "-I$WORK/expat -I$WORK/wasm" xmlparse xmlrole xmltok
+  make_library expat "$EXPAT" "-I$WORK/expat -I$WORK/wasm" \
+    xmlparse xmlrole xmltok random_getentropy
 }
 
 # ---- CPython ------------------------------------------------------------------------

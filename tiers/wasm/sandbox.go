@@ -72,8 +72,9 @@ func enforcedLimits(l tiers.Limits) []tiers.Enforcement {
 		},
 		{
 			Limit:     tiers.LimitFuel,
-			Value:     fmt.Sprintf("%d loop headers", l.Fuel),
-			Mechanism: "counted in the guest's machine code; KeyboardInterrupt, then kill",
+			Value:     fmt.Sprintf("%d units", l.Fuel),
+			Mechanism: "loop turns and copied bytes, counted in the guest's machine code; " +
+				"KeyboardInterrupt, then kill",
 		},
 	}
 }
