@@ -87,9 +87,8 @@ soak: ## Put an engine under the load of 200 clients for SOAKTIME
 govulncheck: $(GOVULNCHECK) ## Look for known vulnerabilities; fails if there is no result
 	scripts/govulncheck.sh $(GOVULNCHECK) $(PACKAGES)
 
-sbom: ## Write the software bill of materials, bin/rlm.cdx.json (CycloneDX)
-	@mkdir -p bin
-	go run ./scripts/sbom -version '$(VERSION)' >bin/rlm.cdx.json
+sbom: build ## Write the software bill of materials, bin/rlm.cdx.json (CycloneDX)
+	go run ./scripts/sbom bin/rlm '$(VERSION)' . >bin/rlm.cdx.json
 
 bench-once: ## Run every benchmark once, to see that it works
 	go test -run '^$$' -bench . -benchtime 1x -timeout 10m ./...
