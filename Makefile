@@ -9,10 +9,12 @@ MAKEFLAGS += --warn-undefined-variables --no-builtin-rules
 # Tools, pinned. A new version goes into a folder of its own.
 GOLANGCI_VERSION := v2.15.0
 GOFUMPT_VERSION := v0.9.2
+GOVULNCHECK_VERSION := v1.9.0
 
 TOOLS := $(CURDIR)/bin/tools
 GOLANGCI := $(TOOLS)/golangci-lint-$(GOLANGCI_VERSION)/golangci-lint
 GOFUMPT := $(TOOLS)/gofumpt-$(GOFUMPT_VERSION)/gofumpt
+GOVULNCHECK := $(TOOLS)/govulncheck-$(GOVULNCHECK_VERSION)/govulncheck
 
 # What may be set from outside: make fuzz FUZZTIME=5m
 FUZZTIME ?= 20s
@@ -29,7 +31,7 @@ PYTHON_PREFIX ?= $(XDG_CACHE_HOME)/rlm/python
 
 VERSION = $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 
-.PHONY: help build images demo test race unraced check escape lint bench-once bench soak fuzz wasm wasm-verify wasm-check python clean
+.PHONY: help build images images-relock demo test race unraced check escape lint govulncheck sbom bench-once bench soak fuzz wasm wasm-verify wasm-check python clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -39,6 +41,12 @@ build: ## Build the command as one static file, bin/rlm
 
 images: build ## Build the container images of tier docker, from Debian's packages
 	bin/rlm images build
+
+images-relock: ## Lock the versions that Debian offers now for the image python
+	@work=$$(mktemp -d); trap "rm -rf '$$work'" EXIT; for arch in amd64 arm64; do \
+		sh images/python/lock.sh "$$work" trixie $$arch http://deb.debian.org $$(<images/python/packages.txt) >"$$work/lock"; \
+		cp "$$work/lock" images/python/packages.$$arch.lock; done
+	git diff --stat images/python
 
 demo: build ## Show what it does, on a text of 1 GiB
 	scripts/demo.sh
@@ -75,6 +83,13 @@ lint: $(GOLANGCI) $(GOFUMPT) ## Check the code: vet, linters, format, other syst
 soak: ## Put an engine under the load of 200 clients for SOAKTIME
 	go run ./scripts/soak -for $(SOAKTIME)
 
+# GOVULNDB names another database than https://vuln.go.dev.
+govulncheck: $(GOVULNCHECK) ## Look for known vulnerabilities; fails if there is no result
+	scripts/govulncheck.sh $(GOVULNCHECK) $(PACKAGES)
+
+sbom: build ## Write the software bill of materials, bin/rlm.cdx.json (CycloneDX)
+	go run ./scripts/sbom bin/rlm '$(VERSION)' . >bin/rlm.cdx.json
+
 bench-once: ## Run every benchmark once, to see that it works
 	go test -run '^$$' -bench . -benchtime 1x -timeout 10m ./...
 
@@ -107,6 +122,9 @@ clean: ## Remove what was built, tools included
 # go install leaves go.mod alone when a version is given.
 $(GOLANGCI):
 	GOBIN='$(@D)' go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_VERSION)
+
+$(GOVULNCHECK):
+	GOBIN='$(@D)' go install golang.org/x/vuln/cmd/govulncheck@$(GOVULNCHECK_VERSION)
 
 $(GOFUMPT):
 	GOBIN='$(@D)' go install mvdan.cc/gofumpt@$(GOFUMPT_VERSION)

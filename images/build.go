@@ -17,13 +17,16 @@ type Options struct {
 	// Host is the Docker daemon, a URL as in DOCKER_HOST. Empty means the system's own
 	// socket.
 	Host string
-	// Again builds an image that is there already, to get Debian's updates.
+	// Again builds an image that is there already.
 	Again bool
+	// Latest builds from the packages that Debian offers now, not from the locked ones. It
+	// builds an image that is there already, too.
+	Latest bool
 	// WorkDir keeps downloads, to be used again. Empty means a temporary folder.
 	WorkDir string
 	// Mirror is where Debian's packages come from, without the path "/debian". They are
-	// verified by Debian's keys. Empty means Debian's own. Go's toolchain comes from
-	// where the go command takes modules.
+	// verified by the hashes of the lock, or with Latest by Debian's keys. Empty means
+	// Debian's own. Go's toolchain comes from where the go command takes modules.
 	Mirror string
 	// Progress receives the messages of the build.
 	Progress io.Writer
@@ -38,7 +41,7 @@ func Build(ctx context.Context, r Recipe, options Options) (Image, error) {
 	}
 	defer docker.Close()
 
-	if !options.Again {
+	if !options.Again && !options.Latest {
 		if there, err := docker.Image(ctx, r.Name); err == nil {
 			return describeOne(there), nil
 		}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
@@ -17,19 +18,48 @@ import (
 const (
 	suite         = "trixie"
 	defaultMirror = "http://deb.debian.org"
+	snapshots     = "http://snapshot.debian.org/archive"
 )
 
 // fetchScript is the script that fetches what an image is made of, and its arguments.
-func (r Recipe) fetchScript(work, mirror string) (script string, args []string, err error) {
+func (b *imageBuild) fetchScript(
+	ctx context.Context, work string,
+) (script string, args []string, err error) {
+	r := b.recipe
 	switch {
 	case r.Kind == Python:
-		args = append([]string{work, suite, runtime.GOARCH, mirror}, r.packages...)
-		return "fetch.sh", args, nil
+		lock, err := b.writeLock(ctx, work)
+		return "python/fetch.sh", []string{work, lock, b.options.Mirror, snapshots}, err
 	case r.sum == "":
 		return "", nil, fmt.Errorf("cannot fetch Go's toolchain: "+
 			"images/go/toolchain.txt has no checksum for %s", runtime.GOARCH)
 	}
 	return "go/fetch.sh", []string{work, runtime.GOARCH, r.toolchain, r.sum}, nil
+}
+
+// writeLock writes the lock of the packages into the work folder and returns its name.
+func (b *imageBuild) writeLock(ctx context.Context, work string) (string, error) {
+	lock := []byte(b.recipe.lock)
+	switch {
+	case b.options.Latest:
+		args := append([]string{work, suite, runtime.GOARCH, b.options.Mirror}, b.recipe.packages...)
+		cmd, err := b.script(ctx, "python/lock.sh", args)
+		if err != nil {
+			return "", err
+		}
+		if lock, err = cmd.Output(); err != nil {
+			return "", fmt.Errorf("cannot find the latest packages of Debian: %w", err)
+		}
+	case len(lock) == 0:
+		return "", fmt.Errorf("cannot fetch Debian's packages: no versions are locked for %s; "+
+			"use --latest to build with the versions that Debian offers today", runtime.GOARCH)
+	}
+
+	name := filepath.Join(work, "packages.lock")
+	if err := os.WriteFile(name, lock, 0o644); err != nil {
+		return "", fmt.Errorf("cannot write the versions of Debian's packages: %w", err)
+	}
+	return name, nil
 }
 
 // fetch makes an image of what is fetched, without changes, and returns its ID.
@@ -72,17 +102,22 @@ func (b *imageBuild) fetchCommand(ctx context.Context) (*exec.Cmd, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot build in %s: %w", b.options.WorkDir, err)
 	}
-	name, args, err := b.recipe.fetchScript(work, b.options.Mirror)
+	name, args, err := b.fetchScript(ctx, work)
 	if err != nil {
 		return nil, err
 	}
-	script, err := recipes.ReadFile(name)
+	return b.script(ctx, name, args)
+}
+
+// script returns the command that runs one of the recipes' scripts, ready to start.
+func (b *imageBuild) script(ctx context.Context, name string, args []string) (*exec.Cmd, error) {
+	text, err := recipes.ReadFile(name)
 	if err != nil {
 		return nil, err
 	}
 
 	//nolint:forbidigo // apt or go, by our own script: no snippet is near
 	cmd := exec.CommandContext(ctx, "sh", append([]string{"-s"}, args...)...)
-	cmd.Stdin, cmd.Stderr = bytes.NewReader(script), b.options.Progress
+	cmd.Stdin, cmd.Stderr = bytes.NewReader(text), b.options.Progress
 	return cmd, nil
 }

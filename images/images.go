@@ -4,10 +4,10 @@
 // finishes it. The image's name holds the recipe's hash, so this program only ever uses an
 // image that was made for it.
 //
-// The contents of the image python come from Debian's mirrors, by apt in a separate folder.
-// Those of the image go come from a Go module proxy. Neither needs a registry of images,
-// root, or a script of a package. The result has no shell and no program that changes its
-// user.
+// The contents of the image python come from Debian's mirrors: a lock names the version and
+// the hash of each package. Those of the image go come from a Go module proxy. Neither needs
+// a registry of images, root, or a script of a package. The result has no shell and no
+// program that changes its user.
 //
 // The modules that an image has are part of this package: the router knows them before it
 // has asked any daemon.
@@ -17,6 +17,7 @@ import (
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io/fs"
 	"runtime"
@@ -29,7 +30,7 @@ import (
 
 // The code that decides what is in an image is part of its recipe.
 //
-//go:embed fetch.sh python go contents.go layer.go
+//go:embed python go contents.go layer.go
 var recipes embed.FS
 
 // The kinds of image.
@@ -47,7 +48,7 @@ type Recipe struct {
 	Kind string
 	// Name is the image's reference.
 	Name string
-	// Hash covers everything that decides what is in the image, except Debian's updates.
+	// Hash covers everything that decides what is in the image, except Options.Latest.
 	Hash string
 	// Program is the first process of a container, by its absolute path.
 	Program string
@@ -55,6 +56,7 @@ type Recipe struct {
 	Modules []string
 
 	packages  []string // Debian's names, of the image python
+	lock      string   // their locked versions; empty if unknown for this architecture
 	toolchain string   // Go's version, "go1.26.8", of the image go
 	sum       string   // the toolchain's, as in go.sum; empty if unknown for this architecture
 }
@@ -88,7 +90,15 @@ func (r *Recipe) readPython() (err error) {
 	if r.packages, err = readWords("python/packages.txt"); err != nil {
 		return err
 	}
-	r.Modules, err = readWords("python/modules.txt")
+	if r.Modules, err = readWords("python/modules.txt"); err != nil {
+		return err
+	}
+
+	lock, err := recipes.ReadFile("python/packages." + runtime.GOARCH + ".lock")
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // such a machine can list images, and build from the latest packages
+	}
+	r.lock = string(lock)
 	return err
 }
 

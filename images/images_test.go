@@ -29,11 +29,9 @@ func TestRecipesAreWhole(t *testing.T) {
 			t.Errorf("%+v", r)
 		}
 		hashes[r.Hash] = true
-		if _, args, err := r.fetchScript(
-			"/work",
-			"mirror",
-		); err != nil ||
-			slices.Contains(args, "") {
+		b := imageBuild{recipe: r, options: Options{Mirror: "mirror"}}
+		_, args, err := b.fetchScript(t.Context(), t.TempDir())
+		if err != nil || slices.Contains(args, "") {
 			t.Errorf("%s: %q %v", kind, args, err)
 		}
 		if command, _, err := r.finishCommand(); err != nil || slices.Contains(command, "") {
@@ -58,9 +56,12 @@ func TestRecipesAreWhole(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 
-	_, _, err = (Recipe{Kind: Go, toolchain: "go1.26.8"}).fetchScript("/work", "")
-	if err == nil || !strings.Contains(err.Error(), "no checksum") {
-		t.Errorf("%v", err)
+	for kind, want := range map[string]string{Go: "no checksum", Python: "use --latest"} {
+		b := imageBuild{recipe: Recipe{Kind: kind}}
+		_, _, err = b.fetchScript(t.Context(), t.TempDir())
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", kind, err)
+		}
 	}
 }
 

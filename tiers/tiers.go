@@ -262,8 +262,9 @@ type Usage struct {
 	// Queued is the time that the snippet waited for a processor, before the start and
 	// after. It is no part of Wall.
 	Queued time.Duration
-	// Fuel counts the loop iterations of the guest's machine code, exactly and repeatably.
-	// It is 0 in tiers without FeatureFuel.
+	// Fuel counts the loop iterations of the guest's machine code, and one for each 64 bytes
+	// that it copies or fills in bulk, exactly and repeatably. It is 0 in tiers without
+	// FeatureFuel.
 	Fuel uint64
 	// PeakMemory is the guest's highest memory use, in bytes.
 	PeakMemory int64

@@ -41,10 +41,10 @@ func newImagesBuild(e *env) *cobra.Command {
 		Use:   "build [python|go|all...]",
 		Short: "Build the images of tier docker",
 		Long: "Build all images, or the named ones. The python image consists of Debian's packages,\n" +
-			"which apt downloads and verifies. The go image contains Go's official toolchain,\n" +
-			"which the go command downloads as a module. No image registry is needed, and only\n" +
-			"the daemon needs root. Existing images are kept; --again rebuilds them with Debian's\n" +
-			"updates.",
+			"in locked versions; --latest takes the versions that Debian offers today. The go\n" +
+			"image contains Go's official toolchain, which the go command downloads as a module.\n" +
+			"No image registry is needed, and only the daemon needs root. Existing images are\n" +
+			"kept; --again and --latest rebuild them.",
 		RunE: func(cmd *cobra.Command, kinds []string) error {
 			options.Host = dockerHost()
 			if !quiet {
@@ -56,6 +56,8 @@ func newImagesBuild(e *env) *cobra.Command {
 
 	flags := cmd.Flags()
 	flags.BoolVar(&options.Again, "again", false, "rebuild existing images")
+	flags.BoolVar(&options.Latest, "latest", false,
+		"rebuild with the packages that Debian offers today, not the locked ones")
 	flags.BoolVar(&quiet, "quiet", false, "print no progress on stderr")
 	flags.StringVar(&options.WorkDir, "work-dir", "",
 		"`folder` that keeps the downloads (default: a temporary folder)")

@@ -18,6 +18,7 @@ CONFIGURE_FLAGS=(
   --host=wasm32-wasi --build=x86_64-pc-linux-gnu --prefix=/usr/local
   --disable-test-modules --without-ensurepip --disable-ipv6 --with-pkg-config=no
   --with-pymalloc # off by default for WASI, which costs up to a third
+  --with-system-expat # Debian's, with its security updates; CPython's copy gets none
 )
 # An 8 MB stack is what CPython's own limits on C recursion are made for; at the
 # bottom of the memory an overflow traps instead of running into data.
@@ -28,7 +29,7 @@ LINK_FLAGS=(
 )
 LIBPYTHON=(
   libpython3.13.a Modules/_decimal/libmpdec/libmpdec.a
-  Modules/expat/libexpat.a Modules/_hacl/libHacl_Hash_SHA2.a
+  Modules/_hacl/libHacl_Hash_SHA2.a
 )
 WASI_LIBS=(-ldl -lm -lwasi-emulated-signal -lwasi-emulated-getpid -lwasi-emulated-process-clocks)
 
@@ -71,20 +72,36 @@ make_wrappers() {
 
 # ---- libraries --------------------------------------------------------------------
 
-get_zlib_source() {
-  fetch_source "$ZLIB_SOURCE"
-  [[ -n ${RELOCK-} ]] || verify "$ZLIB_SOURCE"
-  unpack_source zlib zlib
+# get_library NAME SOURCE: the source package of a library, into WORK/src/NAME.
+get_library() {
+  fetch_source "$2"
+  [[ -n ${RELOCK-} ]] || verify "$2"
+  unpack_source "$1" "$1"
+}
+
+# make_library NAME FOLDER OPTIONS UNIT...: WORK/NAME/libNAME.a of the C files in a folder.
+make_library() {
+  local name=$1 folder=$2 options=$3 unit
+  shift 3
+  mkdir -p "$WORK/$name"
+  for unit in "$@"; do
+    # shellcheck disable=SC2086 # the flags are words
+    clang -O2 $TARGET_FLAGS $options -I"$folder" -c "$folder/$unit.c" -o "$WORK/$name/$unit.o"
+  done
+  (cd "$WORK/$name" && llvm-ar rcs "lib$name.a" "${@/%/.o}")
 }
 
 make_zlib() {
-  local unit units=(adler32 crc32 deflate infback inffast inflate inftrees trees zutil compress uncompr)
-  mkdir -p "$WORK/zlib"
-  for unit in "${units[@]}"; do
-    # shellcheck disable=SC2086 # the flags are words
-    clang -O2 $TARGET_FLAGS -I"$WORK/src/zlib" -c "$WORK/src/zlib/$unit.c" -o "$WORK/zlib/$unit.o"
-  done
-  (cd "$WORK/zlib" && llvm-ar rcs libz.a "${units[@]/%/.o}")
+  make_library z "$WORK/src/zlib" "" \
+    adler32 crc32 deflate infback inffast inflate inftrees trees zutil compress uncompr
+}
+
+# expat is configured as CPython configures its own copy, which needs CPython's pyconfig.h.
+make_expat() {
+  mkdir -p "$WORK/expat"
+  cp "$WORK/src/python/Modules/expat/expat_config.h" "$WORK/expat"
+  make_library expat "$EXPAT" "-I$WORK/expat -I$WORK/wasm" \
+    xmlparse xmlrole xmltok random_getentropy
 }
 
 # ---- CPython ------------------------------------------------------------------------
@@ -104,7 +121,8 @@ configure_python() {
   (cd "$WORK/wasm" && quiet "$WORK/logs/wasm-configure.log" env \
     CC=clang CXX=clang++ CPP=clang-cpp AR=llvm-ar RANLIB=llvm-ranlib LD=wasm-ld \
     CONFIG_SITE="$WORK/wasm/config.site" CFLAGS="-O2 $TARGET_FLAGS" \
-    ZLIB_CFLAGS="-I$WORK/src/zlib" ZLIB_LIBS="-L$WORK/zlib -lz" \
+    ZLIB_CFLAGS="-I$WORK/src/zlib" ZLIB_LIBS="-L$WORK/z -lz" \
+    LIBEXPAT_CFLAGS="-I$EXPAT" \
     ../src/python/configure "${CONFIGURE_FLAGS[@]}" --with-build-python="$NATIVE")
 }
 
@@ -132,7 +150,8 @@ link_reactor() {
   compile -D_WASI_EMULATED_SIGNAL -c "$SCRIPTS/runner.c" -o "$WORK/runner.o"
   # shellcheck disable=SC2086 # the flags are words
   (cd "$WORK/wasm" && clang -O2 $TARGET_FLAGS "${LINK_FLAGS[@]}" -o "$WORK/reactor.wasm" \
-    "$WORK/runner.o" "$WORK/frozen.o" "${LIBPYTHON[@]}" "$WORK/zlib/libz.a" "${WASI_LIBS[@]}")
+    "$WORK/runner.o" "$WORK/frozen.o" "${LIBPYTHON[@]}" "$WORK/expat/libexpat.a" \
+    "$WORK/z/libz.a" "${WASI_LIBS[@]}")
 }
 
 # ---- artefacts ---------------------------------------------------------------------------
@@ -172,7 +191,7 @@ HEAD
   licence "Software incorporated in CPython" sed -n '/^Licenses and Acknowledgements/,$p' "$python/Doc/license.rst"
   licence "zlib" leading_comment "$WORK/src/zlib/zlib.h"
   licence "libmpdec" leading_comment "$python/Modules/_decimal/libmpdec/basearith.c"
-  licence "expat" cat "$python/Modules/expat/COPYING"
+  licence "expat" cat "$EXPAT/../COPYING"
   licence "HACL*" leading_comment "$python/Modules/_hacl/Hacl_Hash_SHA2.c"
   licence "wasi-libc" cat "$doc/wasi-libc/copyright"
   licence "LLVM compiler-rt" cat "$doc/libclang-rt-19-dev-wasm32/copyright"
@@ -197,12 +216,14 @@ parse_arguments() {
   mkdir -p "$work" "$out"
   WORK=$(cd -- "$work" && pwd)
   OUT=$(cd -- "$out" && pwd)
+  EXPAT=$WORK/src/expat/expat/lib
   [[ $WORK =~ ^[A-Za-z0-9._/+-]+$ ]] || die "the work directory's path has characters that make cannot handle: $WORK"
 }
 
 fetch_all() {
   once python-source get_python_source
-  once zlib-source get_zlib_source
+  once zlib-source get_library zlib "$ZLIB_SOURCE"
+  once expat-source get_library expat "$EXPAT_SOURCE"
   once toolchain get_toolchain
   [[ -z $RELOCK ]] || relock
 }
@@ -220,6 +241,7 @@ main() {
   PATH=$WORK/bin:$PATH
   once zlib make_zlib
   once wasm-configure configure_python
+  once expat make_expat
   once wasm-make make_python
   note freeze
   freeze_stdlib

@@ -10,6 +10,8 @@ PYTHON_SOURCE=python3.13/trixie
 # shellcheck disable=SC2034 # for build.sh
 ZLIB_SOURCE=zlib/trixie
 # shellcheck disable=SC2034 # for build.sh
+EXPAT_SOURCE=expat/trixie
+# shellcheck disable=SC2034 # for build.sh
 TOOLCHAIN_DEBS=(
   clang-19/bookworm llvm-19/bookworm lld-19/bookworm libclang-cpp19/bookworm
   libllvm19/bookworm libclang-common-19-dev/bookworm libclang1-19/bookworm

@@ -59,6 +59,19 @@ var excesses = []struct {
 		tiers.Limits{},
 	},
 	{
+		"fuel in copies",
+		"b = bytes(64 << 20)\nfor _ in range(20): c = bytearray(b)\nprint('done')",
+		tiers.LimitFuel,
+		tiers.Limits{Fuel: 5_000_000},
+		tiers.Limits{},
+	},
+	{
+		"fuel in fills",
+		"for _ in range(20): c = b'x' * (64 << 20)\nprint('done')", tiers.LimitFuel,
+		tiers.Limits{Fuel: 5_000_000},
+		tiers.Limits{},
+	},
+	{
 		"time asleep", "import time\ntime.sleep(1)\nprint('done')", tiers.LimitWall,
 		tiers.Limits{Wall: 200 * time.Millisecond},
 		tiers.Limits{},

@@ -290,7 +290,7 @@ func (in *instance) refuel() {
 // hostYield runs when the guest has used up a slice.
 func hostYield(ctx context.Context, _ api.Module, _ []uint64) {
 	in := bound(ctx)
-	in.burnt += in.granted
+	in.burnt = in.fuelUsed() // a copy may use more than the slice had left
 	in.accounts.BurnFuel(in.burnt)
 	in.refuel()
 	in.accounts.Yield()

@@ -31,3 +31,25 @@ print(*sorted(n for n in set(sys.stdlib_module_names) | set(sys.builtin_module_n
 		t.Errorf("modules.txt is not what imports:\n got %s\nwant %s\n%s", want, got, r.Stderr)
 	}
 }
+
+// TestLibrariesAreDebians asks the libraries themselves for their versions: CPython's source
+// has an older copy of expat.
+func TestLibrariesAreDebians(t *testing.T) {
+	box := openSandbox(t, warmTier(t), tiers.Config{})
+	defer box.Close()
+	r, err := box.Run(t.Context(), tiers.Job{Source: `
+import pyexpat, zlib
+print(pyexpat.EXPAT_VERSION.removeprefix("expat_"), zlib.ZLIB_RUNTIME_VERSION)
+`})
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	sources := cpython.Manifest().Sources
+	for i, name := range []string{"expat", "zlib"} {
+		said := strings.Fields(r.Stdout)
+		if len(said) != 2 || !strings.Contains(sources[name], said[i]+"-") {
+			t.Errorf("%q %s: %s is %q in the manifest", r.Stdout, r.Stderr, name, sources[name])
+		}
+	}
+}

@@ -71,9 +71,10 @@ func enforcedLimits(l tiers.Limits) []tiers.Enforcement {
 			Mechanism: "the host counts and refuses",
 		},
 		{
-			Limit:     tiers.LimitFuel,
-			Value:     fmt.Sprintf("%d loop headers", l.Fuel),
-			Mechanism: "counted in the guest's machine code; KeyboardInterrupt, then kill",
+			Limit: tiers.LimitFuel,
+			Value: fmt.Sprintf("%d units", l.Fuel),
+			Mechanism: "loop turns and copied bytes, counted in the guest's machine code; " +
+				"KeyboardInterrupt, then kill",
 		},
 	}
 }

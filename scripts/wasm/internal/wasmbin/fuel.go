@@ -9,16 +9,17 @@ import (
 // FuelGlobal is the name under which the fuel counter is exported.
 const FuelGlobal = "fuel"
 
-// FuelStats says what AddFuel found.
+// FuelStats says what AddFuel found. Bulk are the instructions that copy or fill memory.
 type FuelStats struct {
-	Functions, Loops int
+	Functions, Loops, Bulk int
 }
 
 // AddFuel makes the module count: a new exported mutable global of type i64
-// goes down by one at every loop header, and whenever it is negative there,
-// the imported function yield, of no parameters and no results, is called. The
-// global starts at the largest value, so that a module without a host
-// never yields.
+// goes down by one at every loop header, and by one for every 64 bytes
+// that an instruction copies or fills. Whenever it is negative at a loop header,
+// or between two parts of a long copy, the imported function yield, of no
+// parameters and no results, is called. The global starts at the largest value,
+// so that a module without a host never yields.
 func (m *Module) AddFuel(yield Import) (*Module, FuelStats, error) {
 	var stats FuelStats
 	yieldIndex, err := m.functionImport(yield)
@@ -31,9 +32,18 @@ func (m *Module) AddFuel(yield Import) (*Module, FuelStats, error) {
 		return nil, stats, err
 	}
 
-	code, err := rewriteCode(m.Section(SectionCode), fuelCheck(fuel, yieldIndex), &stats)
+	out, bulk, err := out.declareBulk()
+	if err != nil {
+		return nil, stats, err
+	}
+
+	counter := meter{fuel: fuel, yield: yieldIndex}
+	code, err := rewriteCode(m.Section(SectionCode), counter.check(1), bulk, &stats)
 	if err != nil {
 		return nil, stats, fmt.Errorf("wasmbin: code: %w", err)
+	}
+	for _, body := range [][]byte{counter.copyFunction(), counter.fillFunction()} {
+		code = appendItem(code, body)
 	}
 	return out.replace(SectionCode, code), stats, nil
 }
@@ -100,38 +110,14 @@ func appendSigned(dst []byte, v int64) []byte {
 	}
 }
 
-// fuelCheck returns the instructions to put at a loop header:
-//
-//	fuel -= 1
-//	if fuel < 0 { yield() }
-//
-// They leave the operand stack alone and open and close their own block, so
-// that they fit wherever an instruction may stand.
-func fuelCheck(fuel, yield uint32) []byte {
-	const (
-		globalGet, globalSet = 0x23, 0x24
-		i64Sub, i64LtS       = 0x7d, 0x53
-		ifOp, voidBlock      = 0x04, 0x40
-		call                 = 0x10
-	)
-
-	var b []byte
-	b = appendU32(append(b, globalGet), fuel)
-	b = append(b, opI64Const, 1, i64Sub)
-	b = appendU32(append(b, globalSet), fuel)
-	b = appendU32(append(b, globalGet), fuel)
-	b = append(b, opI64Const, 0, i64LtS, ifOp, voidBlock)
-	b = appendU32(append(b, call), yield)
-	return append(b, opEnd)
-}
-
-// rewriteCode inserts check after every loop instruction of a code section.
-func rewriteCode(body, check []byte, stats *FuelStats) ([]byte, error) {
+// rewriteCode inserts check after every loop instruction of a code section, and
+// calls a function of bulk instead of every instruction that copies or fills.
+func rewriteCode(body, check []byte, bulk bulkFunctions, stats *FuelStats) ([]byte, error) {
 	r := &reader{buf: body}
 	count := r.u32()
 	out := appendU32(make([]byte, 0, len(body)+len(body)/32), count)
 	for i := range count {
-		function, err := rewriteFunction(r.bytes(r.u32()), check, stats)
+		function, err := rewriteFunction(r.bytes(r.u32()), check, bulk, stats)
 		if err != nil {
 			return nil, fmt.Errorf("function %d: %w", i, err)
 		}
@@ -145,7 +131,9 @@ func rewriteCode(body, check []byte, stats *FuelStats) ([]byte, error) {
 	return out, r.err
 }
 
-func rewriteFunction(body, check []byte, stats *FuelStats) ([]byte, error) {
+func rewriteFunction(
+	body, check []byte, bulk bulkFunctions, stats *FuelStats,
+) ([]byte, error) {
 	stats.Functions++
 	r := &reader{buf: body}
 	skipLocals(r)
@@ -164,6 +152,11 @@ func rewriteFunction(body, check []byte, stats *FuelStats) ([]byte, error) {
 			out = append(out, check...)
 			copied = r.pos
 			stats.Loops++
+		} else if function, ok := bulk.replaces(body[at:r.pos]); ok {
+			out = append(out, body[copied:at]...)
+			out = appendU32(append(out, opCall), function)
+			copied = r.pos
+			stats.Bulk++
 		}
 	}
 

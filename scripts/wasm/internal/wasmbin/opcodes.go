@@ -6,9 +6,34 @@ import (
 )
 
 const (
-	opLoop    = 0x03
-	opPrefix  = 0xfc
-	emptyType = 0x40
+	opLoop       = 0x03
+	opIf         = 0x04
+	opElse       = 0x05
+	opBranchIf   = 0x0d
+	opCall       = 0x10
+	opLocalGet   = 0x20
+	opLocalSet   = 0x21
+	opGlobalGet  = 0x23
+	opGlobalSet  = 0x24
+	opMemorySize = 0x3f
+	opI32GtU     = 0x4b
+	opI32LeU     = 0x4d
+	opI64LtS     = 0x53
+	opI64GtU     = 0x56
+	opI32Add     = 0x6a
+	opI32ShrU    = 0x76
+	opI64Add     = 0x7c
+	opI64Sub     = 0x7d
+	opI64Shl     = 0x86
+	opI64ExtendU = 0xad // of an i32
+	opPrefix     = 0xfc
+	emptyType    = 0x40
+)
+
+// After opPrefix.
+const (
+	opMemoryCopy = 10
+	opMemoryFill = 11
 )
 
 // errForbidden is for instructions that would change what a memory image
@@ -23,9 +48,9 @@ var errUnknown = errors.New("unknown instruction")
 // instructions it does not know or does not want.
 func skipOperands(r *reader, op byte) {
 	switch {
-	case op == 0x02, op == opLoop, op == 0x04: // block, loop, if
+	case op == 0x02, op == opLoop, op == opIf: // block, loop, if
 		skipBlockType(r)
-	case op == 0x0c, op == 0x0d, op == 0x10: // br, br_if, call
+	case op == 0x0c, op == opBranchIf, op == opCall: // br, br_if, call
 		r.u32()
 	case op == 0x0e: // br_table
 		for n := uint64(r.u32()) + 1; n > 0 && r.err == nil; n-- {
@@ -41,7 +66,7 @@ func skipOperands(r *reader, op byte) {
 	case op >= 0x28 && op <= 0x3e: // loads and stores: alignment, offset
 		r.u32()
 		r.u32()
-	case op == 0x3f, op == 0x40: // memory.size, memory.grow
+	case op == opMemorySize, op == 0x40: // memory.size, memory.grow
 		r.u32()
 	case op == opI32Const:
 		r.signed(32)
@@ -61,7 +86,7 @@ func skipOperands(r *reader, op byte) {
 // plain says whether op is an instruction without operands.
 func plain(op byte) bool {
 	switch op {
-	case 0x00, 0x01, 0x05, opEnd, 0x0f, 0x1a, 0x1b:
+	case 0x00, 0x01, opElse, opEnd, 0x0f, 0x1a, 0x1b:
 		// unreachable, nop, else, end, return, drop, select
 		return true
 	}
@@ -83,10 +108,10 @@ func skipBlockType(r *reader) {
 func skipPrefixed(r *reader) {
 	switch op := r.u32(); {
 	case op <= 7: // saturating truncations
-	case op == 10: // memory.copy
+	case op == opMemoryCopy:
 		r.u32()
 		r.u32()
-	case op == 11: // memory.fill
+	case op == opMemoryFill:
 		r.u32()
 	case op == 16: // table.size
 		r.u32()

@@ -1,0 +1,195 @@
+package wasmbin
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+)
+
+const (
+	// A unit of fuel copies 2^bulkUnitBits bytes: this takes about as long as the
+	// turn of a loop.
+	bulkUnitBits = 6
+	// bulkPart is the most that one instruction copies, in bytes. Then the host may act.
+	bulkPart = 1 << 20
+)
+
+// The instructions that copy and fill the only memory.
+var (
+	memoryCopy = []byte{opPrefix, opMemoryCopy, 0, 0}
+	memoryFill = []byte{opPrefix, opMemoryFill, 0}
+)
+
+// bulkFunctions are the indices of the functions that copy and fill instead.
+type bulkFunctions struct {
+	copies, fills uint32
+}
+
+// replaces returns the function that does what an instruction does.
+func (f bulkFunctions) replaces(instruction []byte) (function uint32, ok bool) {
+	r := &reader{buf: instruction}
+	if r.byte() != opPrefix {
+		return 0, false
+	}
+	switch r.u32() {
+	case opMemoryCopy:
+		return f.copies, true
+	case opMemoryFill:
+		return f.fills, true
+	}
+	return 0, false
+}
+
+// declareBulk declares the two functions, after all others. The code section
+// still lacks their bodies.
+func (m *Module) declareBulk() (*Module, bulkFunctions, error) {
+	imports, err := m.Imports()
+	if err != nil {
+		return nil, bulkFunctions{}, err
+	}
+
+	functions := &reader{buf: m.Section(SectionFunction)}
+	first := uint32(len(imports)) + functions.u32()
+	types := &reader{buf: m.Section(SectionType)}
+	index := appendU32(nil, types.u32())
+	if err := errors.Join(functions.err, types.err); err != nil {
+		return nil, bulkFunctions{}, fmt.Errorf("wasmbin: functions: %w", err)
+	}
+
+	signature := []byte{0x60, 3, TypeI32, TypeI32, TypeI32, 0}
+	out := m.replace(SectionType, appendItem(m.Section(SectionType), signature))
+	declared := appendItem(appendItem(m.Section(SectionFunction), index), index)
+
+	return out.replace(SectionFunction, declared), bulkFunctions{first, first + 1}, nil
+}
+
+// meter makes code that counts fuel.
+type meter struct {
+	fuel, yield uint32
+}
+
+// check returns the instructions to put at a loop header:
+//
+//	fuel -= cost
+//	if fuel < 0 { yield() }
+//
+// They leave the operand stack alone and open and close their own block, so
+// that they fit wherever an instruction may stand.
+func (m meter) check(cost int64) []byte {
+	return slices.Concat(
+		m.burn(appendSigned([]byte{opI64Const}, cost)),
+		appendU32([]byte{opGlobalGet}, m.fuel),
+		[]byte{opI64Const, 0, opI64LtS, opIf, emptyType},
+		appendU32([]byte{opCall}, m.yield),
+		[]byte{opEnd},
+	)
+}
+
+// burn returns instructions that take from the fuel what cost puts on the stack.
+func (m meter) burn(cost []byte) []byte {
+	return slices.Concat(
+		appendU32([]byte{opGlobalGet}, m.fuel),
+		cost,
+		appendU32([]byte{opI64Sub, opGlobalSet}, m.fuel),
+	)
+}
+
+// The parameters of the functions. The source of a fill is the byte.
+const (
+	destination = iota
+	source
+	length
+)
+
+// copyFunction returns the body of a function that does what memory.copy does:
+//
+//	if length > bulkPart {
+//		if max(destination, source)+length > size { memory.copy } // it traps
+//		if destination <= source { copy parts from the start on } else { from the end on }
+//	}
+//	memory.copy of what is left
+//
+// Since it copies each part before it overwrites the next one, the ranges may overlap.
+func (m meter) copyFunction() []byte {
+	whole := slices.Concat(get(destination), get(source), get(length), memoryCopy)
+	forward := slices.Concat(
+		get(destination), get(source), i32(bulkPart), memoryCopy,
+		advance(destination, bulkPart), advance(source, bulkPart), advance(length, -bulkPart),
+	)
+	backward := slices.Concat(
+		advance(length, -bulkPart),
+		get(destination), get(length), []byte{opI32Add},
+		get(source), get(length), []byte{opI32Add},
+		i32(bulkPart), memoryCopy,
+	)
+
+	return functionBody(slices.Concat(
+		whenLong(slices.Concat(
+			whenOutside(destination, whole), whenOutside(source, whole),
+			get(destination), get(source), []byte{opI32LeU, opIf, emptyType},
+			m.eachPart(forward),
+			[]byte{opElse},
+			m.eachPart(backward),
+			[]byte{opEnd},
+		)),
+		m.burnLength(), whole,
+	))
+}
+
+// fillFunction returns the body of a function that does what memory.fill does.
+func (m meter) fillFunction() []byte {
+	whole := slices.Concat(get(destination), get(source), get(length), memoryFill)
+	forward := slices.Concat(
+		get(destination), get(source), i32(bulkPart), memoryFill,
+		advance(destination, bulkPart), advance(length, -bulkPart),
+	)
+
+	return functionBody(slices.Concat(
+		whenLong(slices.Concat(whenOutside(destination, whole), m.eachPart(forward))),
+		m.burnLength(), whole,
+	))
+}
+
+// functionBody is a function without locals.
+func functionBody(code []byte) []byte {
+	code = slices.Concat([]byte{0}, code, []byte{opEnd})
+	return append(appendU32(nil, uint32(len(code))), code...)
+}
+
+// whenLong runs code if the length is more than one part.
+func whenLong(code []byte) []byte {
+	return slices.Concat(
+		get(length), i32(bulkPart), []byte{opI32GtU, opIf, emptyType}, code, []byte{opEnd},
+	)
+}
+
+// whenOutside runs code if the range that begins at a parameter leaves the memory.
+func whenOutside(start byte, code []byte) []byte {
+	const pageBits = 16
+	return slices.Concat(
+		get(start), []byte{opI64ExtendU}, get(length), []byte{opI64ExtendU, opI64Add},
+		[]byte{opMemorySize, 0, opI64ExtendU, opI64Const, pageBits, opI64Shl},
+		[]byte{opI64GtU, opIf, emptyType}, code, []byte{opEnd},
+	)
+}
+
+// eachPart runs code for each part but the last, and pays for it.
+func (m meter) eachPart(code []byte) []byte {
+	return slices.Concat(
+		[]byte{opLoop, emptyType}, m.check(bulkPart>>bulkUnitBits), code,
+		get(length), i32(bulkPart), []byte{opI32GtU, opBranchIf, 0, opEnd},
+	)
+}
+
+// burnLength pays for the length.
+func (m meter) burnLength() []byte {
+	return m.burn(append(get(length), opI32Const, bulkUnitBits, opI32ShrU, opI64ExtendU))
+}
+
+func get(parameter byte) []byte { return []byte{opLocalGet, parameter} }
+
+func i32(v int64) []byte { return appendSigned([]byte{opI32Const}, v) }
+
+func advance(parameter byte, by int64) []byte {
+	return slices.Concat(get(parameter), i32(by), []byte{opI32Add, opLocalSet, parameter})
+}
