@@ -107,3 +107,16 @@ func BenchmarkFork(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkCheckpoint is a further snippet of a live session that is saved before each.
+func BenchmarkCheckpoint(b *testing.B) {
+	s := openSandbox(b, warmTier(b), tiers.Config{})
+	defer s.Close()
+	runOK(b, s, "data = list(range(50000))")
+	for b.Loop() {
+		r, err := s.Run(b.Context(), tiers.Job{Source: "print(1+1)", Rejectable: true})
+		if err != nil || r.Status != tiers.StatusOK {
+			b.Fatal(r.Status, err)
+		}
+	}
+}

@@ -158,8 +158,8 @@ func (img *image) reuse(length uint64) []byte {
 	return data
 }
 
-// resetPages bounds the private pages that reset keeps.
-const resetPages = 512
+// resetBytes bounds the private pages that reset keeps.
+const resetBytes = 512 * pageSize
 
 // reset restores the image's bytes and reports whether it could. It overwrites the few pages
 // that a small snippet has changed and keeps them private. Dropping them instead would flush
@@ -169,7 +169,7 @@ func (m *mapping) reset(watch *memoryWatch) bool {
 		return false
 	}
 	runs, err := m.privatePages()
-	if err != nil || pages(runs) > resetPages {
+	if err != nil || length(runs) > resetBytes {
 		if !m.drop() {
 			return false
 		}
@@ -181,13 +181,6 @@ func (m *mapping) reset(watch *memoryWatch) bool {
 	}
 	m.watch, m.warm = watch, len(runs) > 0
 	return true
-}
-
-func pages(runs []span) (n uint64) {
-	for _, run := range runs {
-		n += (run.End - run.Start) / pageSize
-	}
-	return n
 }
 
 func (m *mapping) drop() bool { return unix.Madvise(m.data, unix.MADV_DONTNEED) == nil }
@@ -293,4 +286,47 @@ func reserve(length uint64) ([]byte, error) {
 func release(data []byte) error {
 	base := unsafe.Add(unsafe.Pointer(unsafe.SliceData(data)), -guard)
 	return unix.MunmapPtr(base, uintptr(len(data))+2*guard)
+}
+
+// buffer is memory outside Go's heap. The heap would grow by doubling, count it as the
+// program's own, and keep it after its end.
+type buffer struct{ data []byte }
+
+// resize changes the buffer's size and keeps its bytes, up to the new size. After an error,
+// the buffer is as it was before.
+func (b *buffer) resize(size uint64) error {
+	old := len(b.data)
+	var data []byte
+	var err error
+	switch {
+	case size == uint64(old):
+		return nil
+	case size == 0:
+		b.free()
+		return nil
+	case old == 0:
+		flags := unix.MAP_PRIVATE | unix.MAP_ANONYMOUS
+		data, err = unix.Mmap(-1, 0, int(size), unix.PROT_READ|unix.PROT_WRITE, flags)
+	default:
+		data, err = unix.Mremap(b.data, int(size), unix.MREMAP_MAYMOVE)
+	}
+
+	if err != nil {
+		return fmt.Errorf("cannot allocate %d MiB: %w", size>>20, err)
+	}
+	b.data = data
+	if old < len(data) {
+		// Kernels before 5.14 refuse this. The pages then fault one by one.
+		_ = unix.Madvise(data[old:], unix.MADV_POPULATE_WRITE)
+	}
+
+	return nil
+}
+
+// free returns the memory to the system.
+func (b *buffer) free() {
+	if b.data != nil {
+		_ = unix.Munmap(b.data) // it fails only for memory that was never mapped
+		b.data = nil
+	}
 }

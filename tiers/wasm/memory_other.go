@@ -98,3 +98,18 @@ func (img *image) original(start, end uint64) []byte {
 	}
 	return img.view[start:end]
 }
+
+// buffer is a slice of exactly the size that is needed.
+type buffer struct{ data []byte }
+
+// resize changes the buffer's size and keeps its bytes, up to the new size.
+func (b *buffer) resize(size uint64) error {
+	if size != uint64(len(b.data)) {
+		data := make([]byte, size)
+		copy(data, b.data)
+		b.data = data
+	}
+	return nil
+}
+
+func (b *buffer) free() { b.data = nil }
