@@ -47,6 +47,20 @@ func runOK(tb testing.TB, s tiers.Sandbox, source string) {
 	}
 }
 
+// BenchmarkWarm is the preparation of a process that finds everything in the cache.
+func BenchmarkWarm(b *testing.B) {
+	warmTier(b)
+	for b.Loop() {
+		tier := wasm.New(wasm.Options{CacheDir: testcache.Dir()})
+		if err := tier.Warm(b.Context()); err != nil {
+			b.Fatal(err)
+		}
+		if err := tier.Close(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
 // BenchmarkStart is a new sandbox up to its first result, and its end.
 func BenchmarkStart(b *testing.B) {
 	tier := warmTier(b)

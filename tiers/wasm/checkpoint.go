@@ -31,13 +31,7 @@ func (c *checkpoint) take(in *instance, knows int) error {
 }
 
 // apply writes the checkpoint into fresh memory.
-func (c *checkpoint) apply(mem linearMemory) {
-	memory, data := mem.bytes(), c.pages.data
-	for _, run := range c.runs {
-		n := copy(memory[run.Start:run.End], data)
-		data = data[n:]
-	}
-}
+func (c *checkpoint) apply(mem linearMemory) { unpack(mem.bytes(), c.pages.data, c.runs) }
 
 // free returns the checkpoint's memory to the system.
 func (c *checkpoint) free() {

@@ -79,3 +79,11 @@ func pack(into, memory []byte, runs []span) {
 		into = into[n:]
 	}
 }
+
+// unpack undoes pack.
+func unpack(memory, from []byte, runs []span) {
+	for _, run := range runs {
+		n := copy(memory[run.Start:run.End], from)
+		from = from[n:]
+	}
+}
