@@ -154,10 +154,11 @@ func (e *engine) imports(ctx context.Context) error {
 	).Export("proc_exit")
 
 	// Instances are reused, so the guest must not change its descriptors, the only state of
-	// an instance on the host.
+	// an instance on the host. wazero's fd_filestat_set_times panics for the streams.
 	refuse := api.GoModuleFunc(hostRefuse)
 	for name, params := range map[string][]api.ValueType{
 		"fd_close": {i32}, "fd_renumber": {i32, i32}, "fd_fdstat_set_flags": {i32, i32},
+		"fd_filestat_set_times": {i32, i64, i64, i32},
 	} {
 		wasi.NewFunctionBuilder().
 			WithGoModuleFunction(refuse, params, []api.ValueType{i32}).
