@@ -47,6 +47,20 @@ func runOK(tb testing.TB, s tiers.Sandbox, source string) {
 	}
 }
 
+// BenchmarkWarm is the preparation of a process that finds everything in the cache.
+func BenchmarkWarm(b *testing.B) {
+	warmTier(b)
+	for b.Loop() {
+		tier := wasm.New(wasm.Options{CacheDir: testcache.Dir()})
+		if err := tier.Warm(b.Context()); err != nil {
+			b.Fatal(err)
+		}
+		if err := tier.Close(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
 // BenchmarkStart is a new sandbox up to its first result, and its end.
 func BenchmarkStart(b *testing.B) {
 	tier := warmTier(b)
@@ -104,6 +118,19 @@ func BenchmarkFork(b *testing.B) {
 		runOK(b, f, "data[7]")
 		if err := f.Close(); err != nil {
 			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkCheckpoint is a further snippet of a live session that is saved before each.
+func BenchmarkCheckpoint(b *testing.B) {
+	s := openSandbox(b, warmTier(b), tiers.Config{})
+	defer s.Close()
+	runOK(b, s, "data = list(range(50000))")
+	for b.Loop() {
+		r, err := s.Run(b.Context(), tiers.Job{Source: "print(1+1)", Rejectable: true})
+		if err != nil || r.Status != tiers.StatusOK {
+			b.Fatal(r.Status, err)
 		}
 	}
 }

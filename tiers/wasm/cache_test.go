@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -11,30 +12,32 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/rlmhq/rlm/internal/testing/skip"
 	"github.com/rlmhq/rlm/tiers"
 	"github.com/rlmhq/rlm/tiers/wasm"
 )
 
-// cachedImage fills a cache directory and returns its image file.
-func cachedImage(t *testing.T, dir string) string {
+// cachedFile returns the only file in a folder of a cache directory.
+func cachedFile(t *testing.T, dir, folder string) string {
 	t.Helper()
-	check(t, dir)
-	images, err := filepath.Glob(filepath.Join(dir, "image", "*"))
-	if err != nil || len(images) != 1 {
-		t.Fatalf("the cache has the images %v (%v), want one", images, err)
+	files, err := filepath.Glob(filepath.Join(dir, folder, "*"))
+	if err != nil || len(files) != 1 {
+		t.Fatalf("the cache has the files %v (%v), want one", files, err)
 	}
-	return images[0]
+	return files[0]
 }
 
-// check opens a tier on the cache directory and runs a snippet.
-func check(t *testing.T, dir string) {
+// check opens a tier on the cache directory and runs a snippet. It reports whether the tier
+// had to prepare, and what it has logged.
+func check(t *testing.T, dir string) (prepared bool, logged string) {
 	t.Helper()
-	var told []string
-	tier := wasm.New(
-		wasm.Options{CacheDir: dir, Progress: func(what string) { told = append(told, what) }},
-	)
+	var log bytes.Buffer
+	tier := wasm.New(wasm.Options{
+		CacheDir: dir, Progress: func(string) { prepared = true },
+		Log: slog.New(slog.NewTextHandler(&log, nil)),
+	})
 	defer tier.Close()
 	s, err := tier.Open(context.Background(), tiers.Config{})
 	if err != nil {
@@ -42,55 +45,116 @@ func check(t *testing.T, dir string) {
 	}
 	defer s.Close()
 	runOK(t, s, "print(1+1)")
-	t.Logf("told: %v", told)
+
+	return prepared, log.String()
 }
 
-// TestDamagedCache prepares anew whatever is wrong with the cached image.
+// TestDamagedCache prepares anew what is wrong with the cache, and only that once.
 func TestDamagedCache(t *testing.T) {
 	skip.Short(t, "it compiles the interpreter again")
 	skip.UnderRace(t)
 	dir := t.TempDir()
-	path := cachedImage(t, dir)
-	whole, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, data := range map[string][]byte{
-		"empty":           {},
-		"a head, cut off": whole[:100],
-		"cut off":         whole[:len(whole)-4096],
-		"longer":          append(append([]byte(nil), whole...), 0),
-		"another's key":   []byte(strings.Replace(string(whole), `"Key":"`, `"Key":"0`, 1)),
-		"not JSON":        append([]byte("x"), whole[1:]...),
-	} {
-		t.Run(name, func(t *testing.T) {
-			if err := os.WriteFile(path, data, 0o600); err != nil {
-				t.Fatal(err)
-			}
-			check(t, dir)
-			if again, err := os.ReadFile(path); err != nil || !bytes.Equal(again, whole) {
-				t.Errorf("the image was not made anew (%v)", err)
-			}
-		})
+	check(t, dir)
+	for _, folder := range []string{"image", "code"} {
+		path := cachedFile(t, dir, folder)
+		whole, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, data := range map[string][]byte{
+			"empty":        {},
+			"cut off":      whole[:len(whole)-4096],
+			"a bit in it":  flip(whole, len(whole)/2),
+			"its last bit": flip(whole, len(whole)-1),
+		} {
+			t.Run(folder+" "+name, func(t *testing.T) {
+				if err := os.WriteFile(path, data, 0o600); err != nil {
+					t.Fatal(err)
+				}
+				prepared, logged := check(t, dir)
+				if !prepared || !strings.Contains(logged, path) {
+					t.Errorf("prepared: %v, log: %s", prepared, logged)
+				}
+				if prepared, logged = check(t, dir); prepared || logged != "" {
+					t.Errorf("then prepared: %v, log: %s", prepared, logged)
+				}
+			})
+		}
 	}
 }
 
-// TestDamagedCode compiles anew when the cached code cannot be read.
-func TestDamagedCode(t *testing.T) {
+// flip returns data with a changed bit at offset at.
+func flip(data []byte, at int) []byte {
+	data = bytes.Clone(data)
+	data[at] ^= 1
+	return data
+}
+
+// TestDamagedCacheOfMany has several processes find a damaged image.
+func TestDamagedCacheOfMany(t *testing.T) {
 	skip.Short(t, "it compiles the interpreter again")
 	skip.UnderRace(t)
 	dir := t.TempDir()
 	check(t, dir)
-	files, err := filepath.Glob(filepath.Join(dir, "code", "*", "*"))
-	if err != nil || len(files) == 0 {
-		t.Fatalf("the cache has no code: %v", err)
+	path := cachedFile(t, dir, "image")
+	if err := os.Truncate(path, 1<<20); err != nil {
+		t.Fatal(err)
 	}
-	for _, file := range files {
-		if err := os.WriteFile(file, []byte("rubbish"), 0o600); err != nil {
+
+	var all sync.WaitGroup
+	for range 4 {
+		all.Go(func() { check(t, dir) })
+	}
+	all.Wait()
+	if prepared, logged := check(t, dir); prepared || logged != "" {
+		t.Errorf("afterwards prepared: %v, log: %s", prepared, logged)
+	}
+}
+
+// TestLostKey makes everything anew: without the key, nothing in the cache can be trusted.
+func TestLostKey(t *testing.T) {
+	skip.Short(t, "it compiles the interpreter again")
+	skip.UnderRace(t)
+	dir := t.TempDir()
+	check(t, dir)
+	key := filepath.Join(dir, "key")
+	for name, lose := range map[string]func() error{
+		"removed":  func() error { return os.Remove(key) },
+		"replaced": func() error { return os.WriteFile(key, make([]byte, 32), 0o600) },
+		"cut off":  func() error { return os.Truncate(key, 31) },
+	} {
+		if err := lose(); err != nil {
 			t.Fatal(err)
 		}
+		if prepared, _ := check(t, dir); !prepared {
+			t.Errorf("%s: the cache was used", name)
+		}
+		if prepared, logged := check(t, dir); prepared || logged != "" {
+			t.Errorf("%s: then prepared: %v, log: %s", name, prepared, logged)
+		}
 	}
+}
+
+// TestLeftFolders removes what a killed process has left, but not what another one uses.
+func TestLeftFolders(t *testing.T) {
+	skip.Short(t, "it compiles the interpreter again")
+	skip.UnderRace(t)
+	dir := t.TempDir()
+	old, young := filepath.Join(dir, "work-1"), filepath.Join(dir, "work-2")
+	long := time.Now().Add(-2 * time.Hour)
+	err := errors.Join(
+		plant(filepath.Join(old, "wazero", "c0de"), 0o600), os.Chtimes(old, long, long),
+		plant(filepath.Join(young, "wazero", "c0de"), 0o600),
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+
 	check(t, dir)
+	left, err := filepath.Glob(filepath.Join(dir, "work-*"))
+	if err != nil || len(left) != 1 || left[0] != young {
+		t.Errorf("%v are left (%v)", left, err)
+	}
 }
 
 // TestCacheOfOthers refuses a cache in which somebody else may have put code.
@@ -113,6 +177,15 @@ func TestCacheOfOthers(t *testing.T) {
 				os.Mkdir(filepath.Join(dir, "code"), 0o700),
 				os.Symlink(filepath.Join(dir, "..", "elsewhere"), filepath.Join(dir, "code", "wazero")),
 			)
+		},
+		"others may read the key": func(_, dir string) error {
+			return plant(filepath.Join(dir, "key"), 0o640)
+		},
+		"the key is a link": func(_, dir string) error {
+			return os.Symlink(filepath.Join(dir, "..", "elsewhere"), filepath.Join(dir, "key"))
+		},
+		"the key is a directory": func(_, dir string) error {
+			return os.Mkdir(filepath.Join(dir, "key"), 0o700)
 		},
 		"the code belongs to another user": func(_, dir string) error {
 			path := filepath.Join(dir, "code", "wazero", "c0de")

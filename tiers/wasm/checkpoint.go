@@ -1,37 +1,42 @@
 package wasm
 
-import "bytes"
+import (
+	"bytes"
+	"fmt"
+)
 
 // checkpoint holds the pages in which a sandbox's memory differs from the image. It is a
 // state to return to, or to copy.
 type checkpoint struct {
 	size    uint64 // of the memory in use
 	runs    []span
-	data    []byte // the runs' bytes, one after another
+	pages   buffer // the runs' bytes, one after another
 	snippet int    // the last snippet in it
 	knows   int    // the configuration that it has
 }
 
-// take copies the changed pages of a stopped guest.
-func take(in *instance, knows int) *checkpoint {
-	c := &checkpoint{
-		size: uint64(in.module.Memory().Size()), snippet: in.accounts.Ordinal(), knows: knows,
+// take copies the changed pages of a stopped guest into a checkpoint. It first makes room for
+// them, in the place of the checkpoint's old pages, and only this can fail. The checkpoint is
+// then as it was before.
+func (c *checkpoint) take(in *instance, knows int) error {
+	runs := changedRuns(in.mem, in.engine.image)
+	if err := c.pages.resize(length(runs)); err != nil {
+		return fmt.Errorf("cannot save the session's state: %w", err)
 	}
-	memory := in.mem.bytes()
-	c.runs = changedRuns(in.mem, in.engine.image)
-	for _, run := range c.runs {
-		c.data = append(c.data, memory[run.Start:run.End]...)
-	}
+	pack(c.pages.data, in.mem.bytes(), runs)
 
-	return c
+	c.size, c.runs = uint64(in.module.Memory().Size()), runs
+	c.snippet, c.knows = in.accounts.Ordinal(), knows
+	return nil
 }
 
 // apply writes the checkpoint into fresh memory.
-func (c *checkpoint) apply(mem linearMemory) {
-	memory, data := mem.bytes(), c.data
-	for _, run := range c.runs {
-		n := copy(memory[run.Start:run.End], data)
-		data = data[n:]
+func (c *checkpoint) apply(mem linearMemory) { unpack(mem.bytes(), c.pages.data, c.runs) }
+
+// free returns the checkpoint's memory to the system.
+func (c *checkpoint) free() {
+	if c != nil {
+		c.pages.free()
 	}
 }
 

@@ -8,16 +8,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"runtime"
+	"sync"
 	"time"
 
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
-	"github.com/tetratelabs/wazero/experimental"
 	"github.com/tetratelabs/wazero/imports/wasi_snapshot_preview1"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/rlmhq/rlm/internal/cpython"
 	"github.com/rlmhq/rlm/internal/pykernel"
@@ -27,7 +24,7 @@ import (
 )
 
 // imageFormat changes with the way in which the image is prepared.
-const imageFormat = "2"
+const imageFormat = "3"
 
 // engine is the part that all sandboxes of a tier share: the compiled interpreter, and the
 // image of an interpreter with the Python runtime loaded.
@@ -39,6 +36,9 @@ type engine struct {
 	image   *image
 	layout  layout
 	idle    *idleList
+	seal    *seal // of the cache directory, nil without one
+
+	isAnnounced bool
 }
 
 // layout holds addresses in the guest's memory.
@@ -65,43 +65,71 @@ func newEngine(ctx context.Context, options Options) (*engine, error) {
 // parallel.
 func (e *engine) start(ctx context.Context) error {
 	begun := time.Now()
-	if e.options.CacheDir != "" {
-		if err := checkPrivate(e.options.CacheDir); err != nil {
-			return err
-		}
-	}
-
 	key := e.imageKey()
-	cached := e.lookup(key)
-	if cached == nil {
-		release, err := e.lock(ctx)
-		if err != nil {
-			return err
-		}
-		defer release()
-		cached = e.lookup(key) // another process may have prepared it
+	release, err := e.openCache(ctx, key)
+	if err != nil {
+		return err
 	}
+	defer release()
 
-	if cached == nil && e.options.Progress != nil {
-		e.options.Progress("preparing Python for this machine, once: about two seconds")
-	}
-	group, compileCtx := errgroup.WithContext(ctx)
-	group.Go(func() error { return e.compile(compileCtx) })
-	if cached != nil {
-		group.Go(func() error { return e.adopt(cached) })
-	}
-	if err := group.Wait(); err != nil {
+	var group sync.WaitGroup
+	group.Go(func() { e.adopt(key) })
+	err = e.compile(ctx)
+	group.Wait()
+	if err != nil {
 		return err
 	}
 
-	if e.image == nil {
+	isCached := e.image != nil
+	if !isCached {
 		if err := e.derive(ctx, key); err != nil {
 			return err
 		}
 	}
-	e.options.Log.Debug("wasm tier prepared", "took", time.Since(begun), "cached", cached != nil)
+	e.options.Log.Debug("wasm tier prepared", "took", time.Since(begun), "cached", isCached)
 
 	return nil
+}
+
+// openCache checks the cache directory and reads its key. If the image is missing, it first
+// waits until no other process prepares, and others then wait until release.
+func (e *engine) openCache(ctx context.Context, key string) (release func(), err error) {
+	dir := e.options.CacheDir
+	if dir == "" {
+		return func() {}, nil
+	}
+	if err := checkPrivate(dir); err != nil {
+		return nil, err
+	}
+	if e.seal, err = readSeal(dir); err != nil {
+		return nil, err
+	}
+	if e.isCached(key) {
+		return func() {}, nil
+	}
+
+	if release, err = e.lock(ctx); err != nil {
+		return nil, err
+	}
+	e.sweep()
+	// Another process may have made the key, or everything.
+	if e.seal, err = readSeal(dir); err == nil && e.seal == nil {
+		e.seal, err = makeSeal(dir)
+	}
+	if err != nil {
+		release()
+		return nil, err
+	}
+
+	return release, nil
+}
+
+// announce calls Progress before the first slow step.
+func (e *engine) announce() {
+	if e.options.Progress != nil && !e.isAnnounced {
+		e.isAnnounced = true
+		e.options.Progress("preparing Python for this machine, once: about two seconds")
+	}
 }
 
 // imageKey hashes everything that the prepared image depends on.
@@ -111,59 +139,6 @@ func (e *engine) imageKey() string {
 	_, _ = io.WriteString(h, imageFormat+m.Module.SHA256+m.Image.SHA256+runtime.GOARCH)
 	_, _ = io.WriteString(h, pykernel.Boot()+"\x00"+e.options.Preload)
 	return hex.EncodeToString(h.Sum(nil))
-}
-
-// compile compiles the module or loads it from the cache. It deletes an unreadable cache and
-// tries once more.
-func (e *engine) compile(ctx context.Context) error {
-	err := e.compileOnce(ctx)
-	if err == nil || e.options.CacheDir == "" || e.module != nil || e.cache == nil ||
-		ctx.Err() != nil {
-		return err
-	}
-	e.options.Log.Warn("cannot use the cached code; compiling again", "error", err)
-	errs := []error{
-		err, e.runtime.Close(ctx), e.cache.Close(ctx),
-		os.RemoveAll(filepath.Join(e.options.CacheDir, codeDir)),
-	}
-
-	if errors.Join(errs[1:]...) != nil {
-		return errors.Join(errs...)
-	}
-	return e.compileOnce(ctx)
-}
-
-// codeDir is the folder of compiled code in the cache directory.
-const codeDir = "code"
-
-func (e *engine) compileOnce(ctx context.Context) error {
-	config := wazero.NewRuntimeConfigCompiler().WithDebugInfoEnabled(false)
-	if e.options.CacheDir != "" {
-		cache, err := wazero.NewCompilationCacheWithDir(filepath.Join(e.options.CacheDir, codeDir))
-		if err != nil {
-			return fmt.Errorf("cannot use the cache directory %s: %w", e.options.CacheDir, err)
-		}
-		e.cache = cache
-		config = config.WithCompilationCache(cache)
-	}
-
-	e.runtime = wazero.NewRuntimeWithConfig(ctx, config)
-	if err := e.imports(ctx); err != nil {
-		return err
-	}
-	module, err := cpython.Module()
-	if err != nil {
-		return err
-	}
-
-	e.module, err = e.runtime.CompileModule(
-		experimental.WithCompilationWorkers(ctx, runtime.GOMAXPROCS(0)), module,
-	)
-	if err != nil {
-		return fmt.Errorf("cannot compile the interpreter: %w", err)
-	}
-
-	return nil
 }
 
 // imports provides the guest's only imports: WASI without files, and the requests of package
@@ -179,10 +154,11 @@ func (e *engine) imports(ctx context.Context) error {
 	).Export("proc_exit")
 
 	// Instances are reused, so the guest must not change its descriptors, the only state of
-	// an instance on the host.
+	// an instance on the host. wazero's fd_filestat_set_times panics for the streams.
 	refuse := api.GoModuleFunc(hostRefuse)
 	for name, params := range map[string][]api.ValueType{
 		"fd_close": {i32}, "fd_renumber": {i32, i32}, "fd_fdstat_set_flags": {i32, i32},
+		"fd_filestat_set_times": {i32, i64, i64, i32},
 	} {
 		wasi.NewFunctionBuilder().
 			WithGoModuleFunction(refuse, params, []api.ValueType{i32}).
@@ -215,6 +191,7 @@ func (e *engine) imports(ctx context.Context) error {
 // derive makes the image from which sandboxes start. It loads the Python runtime into the
 // shipped image, in which CPython has just started.
 func (e *engine) derive(ctx context.Context, key string) error {
+	e.announce()
 	data, err := cpython.Image()
 	if err != nil {
 		return err
@@ -252,12 +229,23 @@ func (e *engine) derive(ctx context.Context, key string) error {
 		return err
 	}
 
-	e.store(key, prepared)
+	head := cachedHead{
+		Key: key, Size: uint64(len(prepared)), Runs: dirtyRuns(prepared), Layout: e.layout,
+	}
+	e.store(e.imagePath(key), head, packed(prepared, head.Runs))
+
 	return nil
 }
 
 func imageOf(data []byte) (*image, error) {
-	return newImage(bytes.NewReader(data), uint64(len(data)), dirtyRuns(data))
+	runs := dirtyRuns(data)
+	return newImage(uint64(len(data)), runs, bytes.NewReader(packed(data, runs)))
+}
+
+func packed(data []byte, runs []span) []byte {
+	into := make([]byte, length(runs))
+	pack(into, data, runs)
+	return into
 }
 
 func (e *engine) replaceImage(data []byte) error {

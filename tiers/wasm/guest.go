@@ -72,17 +72,31 @@ func (g *guest) Prepare(
 	last := g.accounts.Ordinal()
 	isSaved := last == 0 || g.saved != nil && g.saved.snippet == last
 	if !isSaved && (mustSave || time.Since(g.savedAt) >= saveShare*g.saveCost) {
-		g.save()
+		if err := g.save(); err != nil && mustSave {
+			return nil, err
+		} else if err != nil {
+			g.engine.options.Log.Warn("a session keeps its older checkpoint", "error", err)
+		}
 	}
 
 	return nil, nil //nolint:nilnil // nothing is lost
 }
 
-func (g *guest) save() {
+// save takes a checkpoint in the place of the last one. After an error, the last one is still
+// there.
+func (g *guest) save() error {
 	begun := time.Now()
-	g.saved = take(g.in, g.knows)
-	g.savedAt = time.Now()
+	c := g.saved
+	if c == nil {
+		c = &checkpoint{}
+	}
+	if err := c.take(g.in, g.knows); err != nil {
+		return err
+	}
+
+	g.saved, g.savedAt = c, time.Now()
 	g.saveCost = g.savedAt.Sub(begun)
+	return nil
 }
 
 // Run runs a snippet.
@@ -184,7 +198,10 @@ func (g *guest) Export(ctx context.Context) (tiers.State, error) {
 		return tiers.State{}, session.ErrClosed
 	}
 
-	g.save() // one variable that hangs the export must not cost the others
+	// One variable that hangs the export must not cost the others.
+	if err := g.save(); err != nil {
+		return tiers.State{}, err
+	}
 	state, err := g.accounts.ExportState(ctx, Name, g.runState(ctx))
 	if err != nil {
 		err = errors.Join(err, g.renew(context.WithoutCancel(ctx)))
@@ -201,7 +218,7 @@ func (g *guest) Import(ctx context.Context, state tiers.State) (tiers.Report, er
 
 	report, err := g.accounts.ImportState(ctx, Name, state, g.runState(ctx))
 	if err == nil {
-		g.save()
+		err = g.save()
 	}
 
 	return report, err
@@ -214,8 +231,10 @@ func (g *guest) runState(ctx context.Context) session.Runner {
 	}
 }
 
-// Close returns the instance to the engine.
+// Close returns the instance to the engine, and the checkpoint's memory to the system.
 func (g *guest) Close() error {
+	g.saved.free()
+	g.saved = nil
 	if g.in != nil {
 		g.in.retire()
 		g.in = nil

@@ -182,13 +182,13 @@ func (in *instance) close() {
 
 // run runs a snippet. After an error, the guest is unusable.
 func (in *instance) run(ctx context.Context, source string, flags int) (code int, err error) {
-	in.code, in.burnt, in.isInterrupted = session.Died, 0, false
+	in.code, in.isInterrupted = session.Died, false
+	in.refuel(0) // before put, which must not use up what an earlier run has left
 	at, err := in.put(ctx, source)
 	if err != nil {
 		return in.code, err
 	}
 
-	in.refuel()
 	in.stack = [3]uint64{uint64(at), uint64(len(source)), uint64(uint32(flags))}
 	if err := in.runFn.CallWithStack(in.bind(ctx), in.stack[:]); err != nil {
 		return in.code, err
@@ -277,8 +277,9 @@ func (in *instance) fuelUsed() uint64 {
 	return in.burnt + uint64(int64(in.granted)-left)
 }
 
-// refuel grants the guest its next slice, or the rest of the budget.
-func (in *instance) refuel() {
+// refuel grants the guest its next slice, or the rest of the budget, after it has burnt fuel.
+func (in *instance) refuel(burnt uint64) {
+	in.burnt = burnt
 	budget := in.accounts.Limits().Fuel
 	in.granted = slice
 	if budget > in.burnt {
@@ -290,9 +291,8 @@ func (in *instance) refuel() {
 // hostYield runs when the guest has used up a slice.
 func hostYield(ctx context.Context, _ api.Module, _ []uint64) {
 	in := bound(ctx)
-	in.burnt = in.fuelUsed() // a copy may use more than the slice had left
+	in.refuel(in.fuelUsed()) // a copy may use more than the slice had left
 	in.accounts.BurnFuel(in.burnt)
-	in.refuel()
 	in.accounts.Yield()
 	runtime.Gosched() // Go cannot interrupt a guest: the host's other work comes first here
 	in.watchLimits()

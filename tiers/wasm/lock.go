@@ -16,11 +16,8 @@ const (
 )
 
 // lock keeps other processes with the same cache directory from preparing at the same time,
-// until release. Without a cache directory, it does not wait.
+// until release.
 func (e *engine) lock(ctx context.Context) (release func(), err error) {
-	if e.options.CacheDir == "" {
-		return func() {}, nil
-	}
 	err = os.MkdirAll(e.options.CacheDir, 0o700)
 	if err != nil {
 		return nil, fmt.Errorf("cannot use the cache directory: %w", err)

@@ -63,3 +63,27 @@ func appendPage(runs []span, at uint64) []span {
 	}
 	return append(runs, span{at, at + pageSize})
 }
+
+// length returns the number of bytes in runs.
+func length(runs []span) (n uint64) {
+	for _, run := range runs {
+		n += run.End - run.Start
+	}
+	return n
+}
+
+// pack copies the runs of memory, one after another.
+func pack(into, memory []byte, runs []span) {
+	for _, run := range runs {
+		n := copy(into, memory[run.Start:run.End])
+		into = into[n:]
+	}
+}
+
+// unpack undoes pack.
+func unpack(memory, from []byte, runs []span) {
+	for _, run := range runs {
+		n := copy(memory[run.Start:run.End], from)
+		from = from[n:]
+	}
+}

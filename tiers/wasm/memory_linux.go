@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"sync"
 	"unsafe"
 
@@ -33,40 +34,36 @@ type image struct {
 // poolMappings bounds the mappings of one length that are kept for reuse.
 const poolMappings = 64
 
-// newImage makes an image of size bytes, a whole number of pages, from the runs of source.
-// The rest stays holes, which take no memory.
-func newImage(source io.ReaderAt, size uint64, runs []span) (*image, error) {
-	fd, err := unix.MemfdCreate("rlm-image", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
+// newImage makes an image of size bytes, a whole number of pages, from the bytes of its runs,
+// one after another. The rest stays holes, which take no memory.
+func newImage(size uint64, runs []span, source io.WriterTo) (*image, error) {
+	file, err := memoryFile("rlm-image")
 	if err != nil {
-		return nil, fmt.Errorf("cannot create the image's memory: %w", err)
+		return nil, err
 	}
-	img := &image{
-		file: os.NewFile(uintptr(fd), "rlm-image"), size: size, free: map[uint64][][]byte{},
-	}
+	img := &image{file: file, size: size, free: map[uint64][][]byte{}}
 
-	if err := img.fill(source, runs); err != nil {
+	if err := img.fill(runs, source); err != nil {
 		return nil, errors.Join(fmt.Errorf("cannot fill the image's memory: %w", err), img.close())
 	}
 	return img, nil
 }
 
-func (img *image) fill(source io.ReaderAt, runs []span) error {
+// memoryFile makes an empty file that lies in memory and has no path.
+func memoryFile(name string) (*os.File, error) {
+	fd, err := unix.MemfdCreate(name, unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
+	if err != nil {
+		return nil, fmt.Errorf("cannot create a file in memory: %w", err)
+	}
+	return os.NewFile(uintptr(fd), name), nil
+}
+
+func (img *image) fill(runs []span, source io.WriterTo) error {
 	if err := img.file.Truncate(int64(img.size)); err != nil {
 		return err
 	}
-	buffer := make([]byte, 256<<10)
-	for _, run := range runs {
-		for at := run.Start; at < run.End; {
-			part := buffer[:min(uint64(len(buffer)), run.End-at)]
-			if n, err := source.ReadAt(part, int64(at)); n < len(part) {
-				return err
-			}
-			if _, err := img.file.WriteAt(part, int64(at)); err != nil {
-				return err
-			}
-
-			at += uint64(len(part))
-		}
+	if _, err := source.WriteTo(&runWriter{img.file, runs}); err != nil {
+		return err
 	}
 
 	seals := unix.F_SEAL_WRITE | unix.F_SEAL_GROW | unix.F_SEAL_SHRINK | unix.F_SEAL_SEAL
@@ -77,6 +74,30 @@ func (img *image) fill(source io.ReaderAt, runs []span) error {
 	img.view = view
 
 	return err
+}
+
+// runWriter writes bytes to the runs of a file, one run after another.
+type runWriter struct {
+	file *os.File
+	runs []span
+}
+
+func (w *runWriter) Write(data []byte) (written int, err error) {
+	for len(data) > 0 && len(w.runs) > 0 {
+		run := w.runs[0]
+		n, err := w.file.WriteAt(data[:min(uint64(len(data)), run.End-run.Start)], int64(run.Start))
+		written += n
+		if err != nil {
+			return written, err
+		}
+
+		data = data[n:]
+		if w.runs[0].Start += uint64(n); w.runs[0].Start == run.End {
+			w.runs = w.runs[1:]
+		}
+	}
+
+	return written, nil
 }
 
 // close unmaps the image and its mappings. Close all sandboxes first.
@@ -158,8 +179,8 @@ func (img *image) reuse(length uint64) []byte {
 	return data
 }
 
-// resetPages bounds the private pages that reset keeps.
-const resetPages = 512
+// resetBytes bounds the private pages that reset keeps.
+const resetBytes = 512 * pageSize
 
 // reset restores the image's bytes and reports whether it could. It overwrites the few pages
 // that a small snippet has changed and keeps them private. Dropping them instead would flush
@@ -169,7 +190,7 @@ func (m *mapping) reset(watch *memoryWatch) bool {
 		return false
 	}
 	runs, err := m.privatePages()
-	if err != nil || pages(runs) > resetPages {
+	if err != nil || length(runs) > resetBytes {
 		if !m.drop() {
 			return false
 		}
@@ -181,13 +202,6 @@ func (m *mapping) reset(watch *memoryWatch) bool {
 	}
 	m.watch, m.warm = watch, len(runs) > 0
 	return true
-}
-
-func pages(runs []span) (n uint64) {
-	for _, run := range runs {
-		n += (run.End - run.Start) / pageSize
-	}
-	return n
 }
 
 func (m *mapping) drop() bool { return unix.Madvise(m.data, unix.MADV_DONTNEED) == nil }
@@ -293,4 +307,64 @@ func reserve(length uint64) ([]byte, error) {
 func release(data []byte) error {
 	base := unsafe.Add(unsafe.Pointer(unsafe.SliceData(data)), -guard)
 	return unix.MunmapPtr(base, uintptr(len(data))+2*guard)
+}
+
+// buffer is memory outside Go's heap. The heap would grow by doubling, count it as the
+// program's own, and keep it after its end.
+type buffer struct{ data []byte }
+
+// resize changes the buffer's size and keeps its bytes, up to the new size. After an error,
+// the buffer is as it was before.
+func (b *buffer) resize(size uint64) error {
+	old := len(b.data)
+	var data []byte
+	var err error
+	switch {
+	case size == uint64(old):
+		return nil
+	case size == 0:
+		b.free()
+		return nil
+	case old == 0:
+		flags := unix.MAP_PRIVATE | unix.MAP_ANONYMOUS
+		data, err = unix.Mmap(-1, 0, int(size), unix.PROT_READ|unix.PROT_WRITE, flags)
+	default:
+		data, err = unix.Mremap(b.data, int(size), unix.MREMAP_MAYMOVE)
+	}
+
+	if err != nil {
+		return fmt.Errorf("cannot allocate %d MiB: %w", size>>20, err)
+	}
+	b.data = data
+	if old < len(data) {
+		// Kernels before 5.14 refuse this. The pages then fault one by one.
+		_ = unix.Madvise(data[old:], unix.MADV_POPULATE_WRITE)
+	}
+
+	return nil
+}
+
+// free returns the memory to the system.
+func (b *buffer) free() {
+	if b.data != nil {
+		_ = unix.Munmap(b.data) // it fails only for memory that was never mapped
+		b.data = nil
+	}
+}
+
+// createCopy makes a file at path for a copy that is read by its name. It lies in memory until
+// it is closed, which takes less time than a disk.
+func createCopy(path string) (*os.File, error) {
+	file, err := memoryFile(filepath.Base(path))
+	if err != nil {
+		return nil, err
+	}
+	link := fmt.Sprintf("/proc/self/fd/%d", file.Fd())
+	if _, err := os.Stat(link); err != nil { // there is no /proc
+		return os.Create(path)
+	}
+	if err := os.Symlink(link, path); err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return file, nil
 }

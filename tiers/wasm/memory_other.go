@@ -3,8 +3,10 @@
 package wasm
 
 import (
+	"bytes"
 	"fmt"
 	"io"
+	"os"
 )
 
 const pageSize = 4096
@@ -17,16 +19,14 @@ type image struct {
 	hot  []span
 }
 
-// newImage makes an image of size bytes from the runs of source.
-func newImage(source io.ReaderAt, size uint64, runs []span) (*image, error) {
-	img := &image{view: make([]byte, size), size: size}
-	for _, run := range runs {
-		if n, err := source.ReadAt(img.view[run.Start:run.End], int64(run.Start)); uint64(
-			n,
-		) < run.End-run.Start {
-			return nil, fmt.Errorf("cannot fill the image's memory: %w", err)
-		}
+// newImage makes an image of size bytes from the bytes of its runs, one after another.
+func newImage(size uint64, runs []span, source io.WriterTo) (*image, error) {
+	var data bytes.Buffer
+	if _, err := source.WriteTo(&data); err != nil {
+		return nil, fmt.Errorf("cannot fill the image's memory: %w", err)
 	}
+	img := &image{view: make([]byte, size), size: size}
+	unpack(img.view, data.Bytes(), runs)
 
 	return img, nil
 }
@@ -98,3 +98,21 @@ func (img *image) original(start, end uint64) []byte {
 	}
 	return img.view[start:end]
 }
+
+// buffer is a slice of exactly the size that is needed.
+type buffer struct{ data []byte }
+
+// resize changes the buffer's size and keeps its bytes, up to the new size.
+func (b *buffer) resize(size uint64) error {
+	if size != uint64(len(b.data)) {
+		data := make([]byte, size)
+		copy(data, b.data)
+		b.data = data
+	}
+	return nil
+}
+
+func (b *buffer) free() { b.data = nil }
+
+// createCopy makes a file at path for a copy that is read by its name.
+func createCopy(path string) (*os.File, error) { return os.Create(path) }

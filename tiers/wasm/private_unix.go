@@ -108,11 +108,23 @@ func isOfOwnGroup(info fs.FileInfo) bool {
 	return ok && info.Mode().Perm()&0o002 == 0 && int(stat.Gid) == os.Getegid()
 }
 
-// untrusted is the error for a cache to which other users could add code. To change the
-// modes would not help: the code of others may lie in it already.
-func untrusted(dir, path, reason string) error {
-	return fmt.Errorf("cannot use the cache directory %s: %s %s, but rlm runs the code in it: "+
-		"name an empty directory of your own", dir, path, reason)
+// noFollow opens a file itself, not what it links to, and does not wait for the writer of a
+// FIFO.
+const noFollow = syscall.O_NOFOLLOW | syscall.O_NONBLOCK
+
+// distrustKey returns why other users may know a key, empty if only this user and root can.
+func distrustKey(f *os.File) string {
+	info, err := f.Stat()
+	if err != nil {
+		return fmt.Sprintf("cannot be read (%v)", err)
+	}
+	if reason := distrust(info); reason != "" {
+		return reason
+	}
+	if info.Mode().Perm()&0o077 != 0 {
+		return "can be read by other users"
+	}
+	return ""
 }
 
 func absolute(path string) string {

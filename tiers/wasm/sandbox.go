@@ -102,10 +102,13 @@ func (s *sandbox) Fork(ctx context.Context) (tiers.Sandbox, error) {
 	}
 
 	if accounts.Ordinal() > 0 {
-		copied.saved = take(s.guest.in, s.guest.knows)
+		copied.saved = &checkpoint{}
+		if err := copied.saved.take(s.guest.in, s.guest.knows); err != nil {
+			return nil, err
+		}
 	}
 	if err := copied.renew(ctx); err != nil {
-		return nil, err
+		return nil, errors.Join(err, copied.Close())
 	}
 
 	return newSandbox(copied), nil

@@ -1,0 +1,321 @@
+package wasm
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/tetratelabs/wazero"
+	"github.com/tetratelabs/wazero/api"
+
+	"github.com/rlmhq/rlm/internal/cpython"
+	"github.com/rlmhq/rlm/internal/session"
+	"github.com/rlmhq/rlm/tiers"
+)
+
+const secret = "the secret of a neighbour"
+
+// leaveSecret is a snippet that leaves the secret on several pages of its memory.
+func leaveSecret(pages int) string {
+	return fmt.Sprintf(
+		"secret = %q\ncopies = [secret.encode() + bytes(4096 - len(secret)) for _ in range(%d)]\n",
+		secret, pages,
+	)
+}
+
+// TestARecycledInstanceHasNothingOfItsPredecessor looks at all memory that a sandbox gets after
+// another one. The control finds the secret before the first sandbox closes.
+func TestARecycledInstanceHasNothingOfItsPredecessor(t *testing.T) {
+	for name, c := range map[string]struct {
+		source     string
+		isRecycled bool
+	}{
+		"few pages":        {leaveSecret(10), true},
+		"many pages":       {leaveSecret(10) + "import gc; gc.get_objects()", true},
+		"grown memory":     {leaveSecret(20_000), false},
+		"an exception":     {leaveSecret(10) + "1/0", true},
+		"a dead guest":     {leaveSecret(10) + "import os; os._exit(3)", false},
+		"a long source":    {"#" + strings.Repeat(secret, 4000), true},
+		"a deep recursion": {"def f(n, s): return n and f(n - 1, s)\nf(800, '" + secret + "')", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := readyEngine(t)
+			first := openInternal(t, e)
+			before := first.guest.in
+			if _, err := first.Run(t.Context(), tiers.Job{Source: c.source}); err != nil {
+				t.Fatal(err)
+			}
+			if first.guest.in == before && !bytes.Contains(before.memory(), []byte(secret)) {
+				t.Fatal("the control does not find the secret")
+			}
+			if first.guest.in == before {
+				before.pending = session.Reply{Data: []byte(secret)} // not taken
+			}
+			if err := first.Close(); err != nil {
+				t.Fatal(err)
+			}
+
+			second := openInternal(t, e)
+			defer second.Close()
+			in := second.guest.in
+			if isRecycled := in == before; isRecycled != c.isRecycled {
+				t.Fatalf("recycled: %v", isRecycled)
+			}
+			compareWithImage(t, in)
+			if stack := in.stackPointer.Get(); stack != uint64(cpython.Manifest().StackPointer) {
+				t.Errorf("the stack begins at %d", stack)
+			}
+			if len(in.pending.Data) > 0 || in.watch.refused || in.watch.peak > e.image.size {
+				t.Errorf("the instance still has %+v, %+v", in.pending, in.watch)
+			}
+		})
+	}
+}
+
+func openInternal(t *testing.T, e *engine) *sandbox {
+	t.Helper()
+	s, err := open(t.Context(), e, tiers.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s.(*sandbox)
+}
+
+// compareWithImage compares all memory that an instance can use, beyond its present size, too.
+func compareWithImage(t *testing.T, in *instance) {
+	t.Helper()
+	memory := in.mem.bytes()
+	for at := uint64(0); at < uint64(len(memory)); at += pageSize {
+		page := memory[at : at+pageSize]
+		if original := in.engine.image.original(at, at+pageSize); original != nil {
+			if !bytes.Equal(page, original) {
+				t.Fatalf("the page at %d is not the image's", at)
+			}
+		} else if !isZero(page) {
+			t.Fatalf("the page at %d is not zero", at)
+		}
+	}
+}
+
+// TestARecycledInstanceHasNoFuelOfItsPredecessor runs a source that does not fit into the
+// static buffer: the guest allocates room before its first slice.
+func TestARecycledInstanceHasNoFuelOfItsPredecessor(t *testing.T) {
+	e := readyEngine(t)
+	source := "1#" + strings.Repeat(".", 66_000)
+	var used []uint64
+	for _, left := range []uint64{slice, 1} {
+		s := openInternal(t, e)
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		in := e.idle.get(idleKey{uint64(tiers.DefaultLimits().Memory), true})
+		if in == nil {
+			t.Fatal("no instance was kept")
+		}
+		in.fuel.Set(left) // what a predecessor can leave
+		in.granted = slice
+		e.idle.put(idleKey{in.limit, true}, in)
+
+		s = openInternal(t, e)
+		r, err := s.Run(t.Context(), tiers.Job{Source: source})
+		if err != nil || s.guest.in != in || r.Status != tiers.StatusOK {
+			t.Fatalf("recycled: %v, %s %s (%v)", s.guest.in == in, r.Status, r.Limit, err)
+		}
+		used = append(used, r.Usage.Fuel)
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if used[0] != used[1] {
+		t.Errorf("the predecessor's fuel changes the usage: %d", used)
+	}
+}
+
+// TestDamageEndsWithItsSandbox writes random bytes over all memory of a guest, and numbers into
+// its globals. A restore brings back each byte. Another sandbox, and the next one to use the
+// damaged instance, see none of it.
+func TestDamageEndsWithItsSandbox(t *testing.T) {
+	e := readyEngine(t)
+	damage := func(in *instance) {
+		random := rand.NewChaCha8([32]byte{})
+		_, _ = random.Read(in.memory())
+		in.stackPointer.Set(12345)
+		in.fuel.Set(math.MaxUint64)
+	}
+	s, neighbour := openInternal(t, e), openInternal(t, e)
+	defer neighbour.Close()
+	if _, err := s.Run(t.Context(), tiers.Job{Source: "kept = [1, 2, 3]"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.guest.save(); err != nil {
+		t.Fatal(err)
+	}
+	want := bytes.Clone(s.guest.in.memory())
+
+	damage(s.guest.in)
+	if bytes.Equal(s.guest.in.memory(), want) {
+		t.Fatal("the control: nothing is damaged")
+	}
+	compareWithImage(t, neighbour.guest.in)
+	if err := s.guest.renew(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(s.guest.in.memory(), want) {
+		t.Error("the restored memory differs from the checkpoint")
+	}
+	r, err := s.Run(t.Context(), tiers.Job{Source: "print(kept)"})
+	if err != nil || r.Stdout != "[1, 2, 3]\n" {
+		t.Errorf("the restored session printed %q %+v (%v)", r.Stdout, r.Exception, err)
+	}
+
+	last := s.guest.in
+	damage(last)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	next := openInternal(t, e)
+	defer next.Close()
+	if next.guest.in != last {
+		t.Fatal("the damaged instance was not used again")
+	}
+	compareWithImage(t, last)
+	if stack := last.stackPointer.Get(); stack != uint64(cpython.Manifest().StackPointer) {
+		t.Errorf("the next sandbox's stack begins at %d", stack)
+	}
+	r, err = next.Run(t.Context(), tiers.Job{Source: "print('alive')"})
+	if err != nil || r.Stdout != "alive\n" {
+		t.Errorf("the next sandbox printed %q %+v (%v)", r.Stdout, r.Exception, err)
+	}
+}
+
+// TestRecycledSandboxesDrawOtherNumbers compares the random numbers of sandboxes that use the
+// same instance. In deterministic mode, the control, all sandboxes draw the same.
+func TestRecycledSandboxesDrawOtherNumbers(t *testing.T) {
+	e := readyEngine(t)
+	for _, isDeterministic := range []bool{false, true} {
+		drawn := map[string]int{}
+		for range 5 {
+			opened, err := open(t.Context(), e, tiers.Config{Deterministic: isDeterministic})
+			if err != nil {
+				t.Fatal(err)
+			}
+			r, err := opened.Run(t.Context(), tiers.Job{
+				Source: "import os, random, uuid\n" +
+					"print(random.random())\nprint(os.urandom(8))\nprint(uuid.uuid4())",
+			})
+			if err != nil || r.Status != tiers.StatusOK {
+				t.Fatalf("%s %+v (%v)", r.Status, r.Exception, err)
+			}
+			for line := range strings.Lines(r.Stdout) {
+				drawn[line]++
+			}
+			if err := opened.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+
+		if want := map[bool]int{false: 15, true: 3}[isDeterministic]; len(drawn) != want {
+			t.Errorf("deterministic %v: drawn %v", isDeterministic, drawn)
+		}
+	}
+}
+
+// TestAnswersReachOnlyTheirSandbox starts a host call and leaves its answer. The next sandbox
+// asks for it by its number. The control is the first sandbox, which gets it.
+func TestAnswersReachOnlyTheirSandbox(t *testing.T) {
+	e := readyEngine(t)
+	cfg := hostileConfig()
+	cfg.Host = tiers.HostFunc(func(context.Context, tiers.Call) (tiers.Value, error) {
+		return tiers.Value(`"the answer"`), nil
+	})
+	const start, ask = "import _rlm\nn = _rlm.call('sask\\0[[],{}]')\n", `
+for request in ('w1000', 'x0', 'x1', 'x2', 'w0'):
+    try: print(_rlm.call(request))
+    except _rlm.HostError as e: print('refused')`
+	for _, c := range []struct {
+		source    string
+		isAnswers bool
+	}{{start + ask, true}, {start, false}, {"import _rlm" + ask, false}} {
+		s, err := open(t.Context(), e, cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := s.Run(t.Context(), tiers.Job{Source: c.source})
+		if err != nil || r.Status != tiers.StatusOK {
+			t.Fatalf("%s %+v (%v)", r.Status, r.Exception, err)
+		}
+		if got := strings.Contains(r.Stdout, "the answer"); got != c.isAnswers {
+			t.Errorf("%s\nprinted %s", c.source, r.Stdout)
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestOnlyTwoGlobalsChange reads the module. Reuse resets the memory and two globals; a third
+// one, or instructions that set entries of the table, would carry state to the next sandbox.
+func TestOnlyTwoGlobalsChange(t *testing.T) {
+	module, err := cpython.Module()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx := t.Context()
+	features := api.CoreFeaturesV2.SetEnabled(api.CoreFeatureReferenceTypes, false)
+	r := wazero.NewRuntimeWithConfig(
+		ctx, wazero.NewRuntimeConfigInterpreter().WithCoreFeatures(features),
+	)
+	defer r.Close(ctx)
+	if _, err := r.CompileModule(ctx, module); err != nil {
+		t.Errorf("the module can change its table: %v", err)
+	}
+
+	variable := 0
+	for _, global := range readGlobals(t, module) {
+		if global == 1 {
+			variable++
+		}
+	}
+	if variable != 2 {
+		t.Errorf("%d globals are mutable", variable)
+	}
+}
+
+// readGlobals returns the mutability of each global of a module, 0 or 1.
+func readGlobals(t *testing.T, module []byte) (mutable []byte) {
+	t.Helper()
+	in := bytes.NewReader(module[8:])
+	number := func() uint64 {
+		n, err := binary.ReadUvarint(in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	for {
+		id, size := number(), number()
+		if id != 6 {
+			if _, err := in.Seek(int64(size), io.SeekCurrent); err != nil {
+				t.Fatal(err)
+			}
+			continue
+		}
+		for range number() {
+			_, isMutable := number(), number()
+			mutable = append(mutable, byte(isMutable))
+			// The initial value is a constant: an opcode, a number, the end.
+			number()
+			number()
+			if end := number(); end != 0x0b {
+				t.Fatalf("a global's value ends with %x", end)
+			}
+		}
+		return mutable
+	}
+}
