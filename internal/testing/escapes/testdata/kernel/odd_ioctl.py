@@ -9,5 +9,5 @@ def syscall(amd64, arm64, *args):
     if got == -1: raise OSError(ctypes.get_errno(), 'the call failed')
     return got
 import fcntl
-fcntl.ioctl(os.open('/', os.O_RDONLY), 0x5460, bytes(8))
+fcntl.ioctl(os.open('/usr/lib', os.O_RDONLY), 0x5460, bytes(8))
 print(CANARY_PROOF)

@@ -8,5 +8,5 @@ def syscall(amd64, arm64, *args):
     got = libc.syscall(*args)
     if got == -1: raise OSError(ctypes.get_errno(), 'the call failed')
     return got
-syscall(306, 267, os.open('/', os.O_RDONLY))
+syscall(306, 267, os.open('/usr/lib', os.O_RDONLY))
 print(CANARY_PROOF)
