@@ -28,11 +28,10 @@ func newEngine(t *testing.T, options rlm.Options) *rlm.Engine {
 	return engine
 }
 
-// crowdedEngine returns an engine with one processor and a session for each of so many
-// callers.
-func crowdedEngine(
+// openCrowd returns a session of one new engine for each of so many callers.
+func openCrowd(
 	t *testing.T, options rlm.Options, callers int, cfg rlm.SessionConfig,
-) (*rlm.Engine, []*rlm.Session) {
+) []*rlm.Session {
 	t.Helper()
 	engine := newEngine(t, options)
 	sessions := make([]*rlm.Session, callers)
@@ -45,7 +44,7 @@ func crowdedEngine(
 			t.Fatal(err)
 		}
 	}
-	return engine, sessions
+	return sessions
 }
 
 // TestACrowdDoesNotUseUpTheLimitsOfASnippet runs so many snippets at once that each takes
@@ -53,7 +52,7 @@ func crowdedEngine(
 func TestACrowdDoesNotUseUpTheLimitsOfASnippet(t *testing.T) {
 	const callers = 32
 	limits := tiers.Limits{Wall: 500 * time.Millisecond}
-	_, sessions := crowdedEngine(
+	sessions := openCrowd(
 		t, rlm.Options{Processors: 1}, callers, rlm.SessionConfig{Limits: limits},
 	)
 
@@ -124,7 +123,7 @@ func runInsideAHostCall(t *testing.T, tier string) {
 }
 
 func TestAFullQueueIsBusy(t *testing.T) {
-	_, sessions := crowdedEngine(
+	sessions := openCrowd(
 		t, rlm.Options{Processors: 1, Queue: 2}, 12, rlm.SessionConfig{},
 	)
 	var wait sync.WaitGroup

@@ -7,8 +7,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/rlmhq/rlm/internal/labels"
 	"go.uber.org/goleak"
+
+	"github.com/rlmhq/rlm/internal/labels"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

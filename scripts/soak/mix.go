@@ -24,12 +24,16 @@ const small = "small"
 var mix = []kind{
 	{small, 640, python("print(sum(range(100)))"), prints("4950\n")},
 	{"state", 100, python("n = globals().get('n', 0) + 1\nprint(n)"), counts},
-	{"compute", 60, python("t = 0\nfor i in range(600_000): t += i & 7\nprint(t)"),
-		prints("2100000\n")},
+	{
+		"compute", 60, python("t = 0\nfor i in range(600_000): t += i & 7\nprint(t)"),
+		prints("2100000\n"),
+	},
 	{"host call", 80, python("print(lookup('a'))"), prints("value of a\n")},
-	{"host calls", 20, python(
-		"import asyncio\nprint(len(await asyncio.gather(*[lookup(str(i)) for i in range(20)])))"),
-		prints("20\n")},
+	{
+		"host calls", 20, python(
+			"import asyncio\nprint(len(await asyncio.gather(*[lookup(str(i)) for i in range(20)])))"),
+		prints("20\n"),
+	},
 	{"sleep", 20, python("import time\ntime.sleep(0.05)\nprint('awake')"), prints("awake\n")},
 	{"exception", 30, python("1/0"), raises("ZeroDivisionError")},
 	{"exit", 5, python("import sys\nsys.exit(3)"), ends(tiers.StatusExited, "")},
@@ -38,8 +42,10 @@ var mix = []kind{
 	{"too much output", 5, python("print('x' * 5_000_000)"), limits(tiers.StatusOK, tiers.LimitOutput)},
 	{"endless", 1, python("while True: pass"), limits(tiers.StatusLimit, tiers.LimitWall)},
 	{"crash", 4, python("import sys\nsys.setrecursionlimit(10**9)\ndef f(): return f()\nf()"), survives},
-	{"go", 20, golang("import \"fmt\"\nx := 0\nfor i := range 1000 {\n\tx += i\n}\nfmt.Println(x)"),
-		prints("499500\n")},
+	{
+		"go", 20, golang("import \"fmt\"\nx := 0\nfor i := range 1000 {\n\tx += i\n}\nfmt.Println(x)"),
+		prints("499500\n"),
+	},
 }
 
 func python(source string) func(*client) tiers.Job {
