@@ -19,6 +19,7 @@ GOVULNCHECK := $(TOOLS)/govulncheck-$(GOVULNCHECK_VERSION)/govulncheck
 # What may be set from outside: make fuzz FUZZTIME=5m
 FUZZTIME ?= 20s
 SOAKTIME ?= 10m
+SOAKFLAGS ?=
 TESTTIMEOUT ?= 40m
 TESTFLAGS ?=
 PACKAGES ?= ./...
@@ -81,7 +82,7 @@ lint: $(GOLANGCI) $(GOFUMPT) ## Check the code: vet, linters, format, other syst
 	else echo 'make lint: shellcheck is not installed, shell scripts are not checked'; fi
 
 soak: ## Put an engine under the load of 200 clients for SOAKTIME
-	go run ./scripts/soak -for $(SOAKTIME)
+	go run ./scripts/soak -for $(SOAKTIME) $(SOAKFLAGS)
 
 # GOVULNDB names another database than https://vuln.go.dev.
 govulncheck: $(GOVULNCHECK) ## Look for known vulnerabilities; fails if there is no result

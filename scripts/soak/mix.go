@@ -43,7 +43,7 @@ var mix = []kind{
 	{"endless", 1, python("while True: pass"), limits(tiers.StatusLimit, tiers.LimitWall)},
 	{"crash", 4, python("import sys\nsys.setrecursionlimit(10**9)\ndef f(): return f()\nf()"), survives},
 	{
-		"go", 20, golang("import \"fmt\"\nx := 0\nfor i := range 1000 {\n\tx += i\n}\nfmt.Println(x)"),
+		"go", 20, golang("import \"fmt\"\nx := 0\nfor i := 0; i < 1000; i++ {\n\tx += i\n}\nfmt.Println(x)"),
 		prints("499500\n"),
 	},
 }

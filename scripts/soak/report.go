@@ -79,12 +79,13 @@ func mean(values []int64) float64 {
 // The goals of the second load.
 const (
 	mostGrowth  = 1.1  // of the memory
+	shortGrowth = 2    // of the memory, while new sessions still fill up
 	mostSpread  = 20   // p99 of small snippets by their median
 	leastOutput = 0.90 // of the capacity
 )
 
-// report prints both loads. The error says which goal was missed.
-func report(w io.Writer, alone, many *tally) error {
+// report prints both loads.
+func report(w io.Writer, alone, many *tally) {
 	fmt.Fprintln(w, "| Clients | Right verdicts | Wrong | Refused | A second | Small: median | p99 | Memory |")
 	fmt.Fprintln(w, "|---|---|---|---|---|---|---|---|")
 	for _, t := range []*tally{alone, many} {
@@ -100,10 +101,10 @@ func report(w io.Writer, alone, many *tally) error {
 		fmt.Fprintf(w, "| %s | %s | %s |\n", k.name, many.quantile(k.name, 0.5).Round(time.Millisecond/10),
 			many.quantile(k.name, 0.99).Round(time.Millisecond/10))
 	}
-	return errors.Join(alone.missed(), many.missed(), missedUnderLoad(alone, many))
 }
 
-func (t *tally) missed() error {
+// findWrong returns an error if verdicts were wrong.
+func (t *tally) findWrong() error {
 	if len(t.wrong) == 0 {
 		return nil
 	}
@@ -111,12 +112,17 @@ func (t *tally) missed() error {
 		t.right+len(t.wrong), t.clients, strings.Join(t.wrong[:min(len(t.wrong), 20)], "\n  "))
 }
 
-func missedUnderLoad(alone, many *tally) error {
-	var errs []error
-	if g := many.growth(); g > mostGrowth {
-		errs = append(errs, fmt.Errorf("the memory grew to %.2f x, %.2f x is allowed", g, mostGrowth))
+// findLeak returns an error if the memory grew by more than a factor.
+func (t *tally) findLeak(most float64) error {
+	if g := t.growth(); g > most {
+		return fmt.Errorf("the memory grew to %.2f x, %.2f x is allowed", g, most)
 	}
+	return nil
+}
 
+// compare returns an error if the load spread the times too much, or cost too much work.
+func compare(alone, many *tally) error {
+	var errs []error
 	median, p99 := many.quantile(small, 0.5), many.quantile(small, 0.99)
 	if p99 > mostSpread*median {
 		errs = append(errs, fmt.Errorf("the p99 of small snippets is %s, more than %d times the median %s",
