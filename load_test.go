@@ -47,33 +47,34 @@ func openCrowd(
 	return sessions
 }
 
-// TestACrowdDoesNotUseUpTheLimitsOfASnippet runs so many snippets at once that each takes
-// much longer than its limits allow, counted from its request.
-func TestACrowdDoesNotUseUpTheLimitsOfASnippet(t *testing.T) {
-	const callers = 32
-	limits := tiers.Limits{Wall: 500 * time.Millisecond}
-	sessions := openCrowd(
-		t, rlm.Options{Processors: 1}, callers, rlm.SessionConfig{Limits: limits},
-	)
+// TestTheClockOfASnippetStandsStillWhileOthersCompute runs snippets at once on one processor.
+// Each clock counts the turns of its own snippet, so all together count no more than passed.
+func TestTheClockOfASnippetStandsStillWhileOthersCompute(t *testing.T) {
+	const callers = 16
+	sessions := openCrowd(t, rlm.Options{Processors: 1}, callers, rlm.SessionConfig{})
+	usages := make([]tiers.Usage, callers)
 
 	begun := time.Now()
 	var wait sync.WaitGroup
-	for _, s := range sessions {
+	for i, s := range sessions {
 		wait.Go(func() {
 			r, err := s.Run(t.Context(), "t = 0\nfor i in range(300_000): t += i\nprint(t)")
 			if err != nil || r.Status != tiers.StatusOK {
 				t.Errorf("%+v, %v", r.Result, err)
 			}
-			if all := time.Since(begun); r.Usage.Wall+r.Usage.Queued > all {
-				t.Errorf("wall %s and queued %s are more than the %s that passed",
-					r.Usage.Wall, r.Usage.Queued, all)
-			}
+			usages[i] = r.Usage
 		})
 	}
 	wait.Wait()
+	passed := time.Since(begun)
 
-	if took := time.Since(begun); took < limits.Wall {
-		t.Fatalf("%d snippets took only %s together, so this shows nothing", callers, took)
+	var walls, queued time.Duration
+	for _, u := range usages {
+		walls, queued = walls+u.Wall, queued+u.Queued
+	}
+	if walls > passed+passed/10 || queued < walls {
+		t.Errorf("in %s, the clocks of %d snippets counted %s, and they waited %s",
+			passed, callers, walls, queued)
 	}
 }
 
