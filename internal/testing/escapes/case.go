@@ -15,7 +15,11 @@ import (
 // tries, then lines of `# key: value`:
 //
 //	harm    what it does to an interpreter without a sandbox, if it touches no canary: see package harm
-//	unsafe  why it cannot, or must not, be shown without a sandbox
+//	unsafe  why nothing shows its harm where no sandbox contains it
+//	fake    PLACE NAME: without a sandbox, PLACE stands for a folder of the test that has NAME, see newFake
+//	where   what a machine must have to show it without a sandbox; others skip it
+//	before  without a sandbox, what runs before it
+//	env     without a sandbox, a variable of the environment
 //	root    why only root can do it without a sandbox
 //	fresh   it spoils its sandbox, why
 //	ends    "variously": how it ends may differ from run to run
