@@ -1,6 +1,7 @@
 package escapes
 
 import (
+	"cmp"
 	"crypto/rand"
 	"crypto/sha256"
 	"errors"
@@ -82,7 +83,9 @@ func (c *canaries) setWord(name, text string) {
 
 // fill puts literals for the words of a source.
 func (c *canaries) fill(source string) string {
-	return canaryWord.ReplaceAllStringFunc(source, func(word string) string { return c.words[word] })
+	return canaryWord.ReplaceAllStringFunc(source, func(word string) string {
+		return cmp.Or(c.words[word], word)
+	})
 }
 
 // makeFolder makes a folder of the host that all users may read, with a file and a

@@ -42,6 +42,12 @@ func (c Case) nameBareControl() string {
 	}
 
 	name := "CPython"
+	if c.Then != "" {
+		name = "two of CPython"
+	}
+	if c.keys["one"] != "" {
+		name = "CPython for both tenants"
+	}
 	if c.keys["root"] != "" {
 		name += " as root"
 	}
@@ -64,10 +70,9 @@ func (c Case) nameBareControl() string {
 	return name
 }
 
-// prepare returns the source of a case for an interpreter without a sandbox.
-func (c Case) prepare(t *testing.T, watch *canaries) string {
+// prepare returns a snippet of a case for an interpreter without a sandbox.
+func (c Case) prepare(t *testing.T, source string, watch *canaries) string {
 	t.Helper()
-	source := c.Source
 	if place, file, found := strings.Cut(c.keys["fake"], " "); found {
 		source = strings.ReplaceAll(source, place, newFake(t, watch, file))
 	}

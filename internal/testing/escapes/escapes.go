@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -29,6 +30,7 @@ const (
 	Contained   = "contained"    // it ran, and touched nothing
 	NotRoutable = "not routable" // the tier has rejected it before it ran
 	Escaped     = "ESCAPED"
+	Open        = "not closed" // it escapes, as the documents say
 )
 
 // Bounds of the cases. Those that only a limit ends get brief ones.
@@ -115,8 +117,13 @@ func (e *escape) runCorpus(t *testing.T) {
 
 func (e *escape) record(t *testing.T, c Case, verdict string) {
 	t.Helper()
-	if strings.HasPrefix(verdict, Escaped) {
+	switch escaped := strings.HasPrefix(verdict, Escaped); {
+	case escaped && c.isOpen(e.tier.Info().Name):
+		verdict = Open
+	case escaped:
 		t.Errorf("%s: %s", c.ID(), verdict)
+	case c.isOpen(e.tier.Info().Name):
+		t.Errorf("%s is closed: remove the key open and what the documents say", c.ID())
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -152,7 +159,7 @@ func (e *escape) runBatch(t *testing.T, cases []Case) []string {
 		if box == nil {
 			box = e.open(t, c)
 		}
-		trials[i].watch = newCanaries(t, c.Source, e.variable)
+		trials[i].watch = newCanaries(t, c.Source+c.Then, e.variable)
 		if !box.try(t, c, &trials[i]) {
 			box.close(t)
 			box = nil
@@ -178,7 +185,7 @@ func (e *escape) runBatch(t *testing.T, cases []Case) []string {
 
 // subject is a sandbox under attack, and the host that it calls.
 type subject struct {
-	tier tiers.Tier
+	suite *escape
 	box  tiers.Sandbox
 	kept bool // its first snippet set a variable
 
@@ -190,7 +197,7 @@ type subject struct {
 // open starts a sandbox for a case. Without a box the tier has rejected it.
 func (e *escape) open(t *testing.T, c Case) *subject {
 	t.Helper()
-	s := &subject{tier: e.tier}
+	s := &subject{suite: e}
 	cfg := tiers.Config{
 		Host: s, Functions: []tiers.Function{{Name: "ask"}},
 		Limits: tiers.Limits{Wall: caseWall, Memory: caseMemory},
@@ -253,8 +260,18 @@ func (s *subject) try(t *testing.T, c Case, into *trial) bool {
 		return true
 	}
 	before, began := s.copyCalls(), time.Now()
+	answered := func() bool { return true }
+	if c.Class == "time" {
+		beside := s.suite.startNeighbour(t)
+		answered = func() bool { return beside.end(t) > 0 }
+	}
 	r, err := s.box.Run(t.Context(), tiers.Job{Source: into.watch.fill(c.Source)})
 	took := time.Since(began)
+	worked := answered()
+	if err == nil && c.Then != "" {
+		into.said = joinOutput(r)
+		r, err = s.runThen(t, c, into.watch, r)
+	}
 	var rejected *tiers.RejectedError
 	switch {
 	case errors.As(err, &rejected):
@@ -270,9 +287,13 @@ func (s *subject) try(t *testing.T, c Case, into *trial) bool {
 		into.verdict = Contained
 	}
 
-	into.said = joinOutput(r)
-	if took > caseWall+endsWithin {
+	into.said += joinOutput(r)
+	switch {
+	case !worked && rejected == nil:
+		into.verdict = Escaped + ": another session stood still"
+	case took > s.allowed.Limits.Wall+endsWithin:
 		into.verdict = Escaped + ": no limit ended it"
+	default:
 	}
 	if c.Class == "links" && rejected == nil {
 		into.verdict = s.checkCollected(t, into)
@@ -294,6 +315,31 @@ func (s *subject) try(t *testing.T, c Case, into *trial) bool {
 	t.Logf("%s: %s %s %v, lost %v, %.300q", c.ID(), into.verdict, r.Status, took, r.Lost != nil, into.said)
 	return !c.needsFreshSandbox() && (rejected != nil || r.Lost == nil && (r.Status == tiers.StatusOK ||
 		r.Status == tiers.StatusRaised))
+}
+
+// runThen runs a case's second snippet in a sandbox of another tenant. The result is that of
+// the first snippet if it was stopped.
+func (s *subject) runThen(
+	t *testing.T, c Case, watch *canaries, first tiers.Result,
+) (tiers.Result, error) {
+	t.Helper()
+	if c.After {
+		s.close(t)
+	}
+	other := s.suite.open(t, c)
+	if c.After {
+		s.box, s.kept = other.box, other.kept
+	} else {
+		defer other.close(t)
+	}
+
+	watch.words["CANARY_SAID"] = strconv.Quote(strings.TrimSpace(first.Stdout))
+	second, err := other.box.Run(t.Context(), tiers.Job{Source: watch.fill(c.Then)})
+	if second.Status == tiers.StatusOK && first.Status != tiers.StatusOK {
+		first.Stdout += second.Stdout
+		return first, err
+	}
+	return second, err
 }
 
 func (s *subject) copyCalls() []tiers.Call {

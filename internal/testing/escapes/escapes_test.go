@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -61,7 +62,7 @@ const racesLost = 9
 // what it touched, and what it said.
 func runWithoutSandbox(t *testing.T, python string, c Case) (kind harm.Kind, touched, said string) {
 	t.Helper()
-	watch := newCanaries(t, c.Source, secretOfBare)
+	watch := newCanaries(t, c.Source+c.Then, secretOfBare)
 	out := filepath.Join(t.TempDir(), "out")
 	if err := os.Mkdir(out, 0o755); err != nil {
 		t.Fatal(err)
@@ -72,9 +73,31 @@ func runWithoutSandbox(t *testing.T, python string, c Case) (kind harm.Kind, tou
 	if want := harm.Kind(c.keys["harm"]); want != harm.None && harm.Alike(want, harm.Hangs) {
 		wall = time.Second
 	}
-	kind, said = harm.WatchPython(t, python, c.prepare(t, watch), wall,
-		environment+"="+secretOfBare, cmp.Or(c.keys["env"], "NONE="))
+	env := []string{environment + "=" + secretOfBare, cmp.Or(c.keys["env"], "NONE=")}
+	first, then := c.prepare(t, c.Source, watch), ""
+	if c.Then != "" {
+		then = c.prepare(t, c.Then, watch)
+	}
+	switch {
+	case c.keys["one"] != "":
+		first, then = first+then, ""
+	case c.Then != "" && !c.After:
+		said, end := harm.KeepPython(t, python, first, env...)
+		defer end()
+		first, then = sayAgain(then, said), ""
+	}
+
+	kind, said = harm.WatchPython(t, python, first, wall, env...)
+	if then != "" {
+		kind, said = harm.WatchPython(t, python, sayAgain(then, said), wall, env...)
+	}
 	return kind, watch.findTouched(t, said+copyNaively(t, out)), said
+}
+
+// sayAgain gives the first line that one tenant has said to another.
+func sayAgain(source, said string) string {
+	line, _, _ := strings.Cut(said, "\n")
+	return strings.ReplaceAll(source, "CANARY_SAID", strconv.Quote(line))
 }
 
 // secretOfBare is the secret of an environment without a sandbox.
@@ -106,7 +129,7 @@ func TestTheCorpusIsWhole(t *testing.T) {
 	if len(cases) < 150 {
 		t.Errorf("%d cases are too few", len(cases))
 	}
-	keys := "harm unsafe fake where before env root fresh ends local docker"
+	keys := "harm unsafe fake where before env one open root fresh ends local docker"
 	for _, c := range cases {
 		if c.Tries == "" || strings.ContainsAny(c.Tries, "|`") || strings.TrimSpace(c.Source) == "" {
 			t.Errorf("%s does not say what it tries", c.ID())
@@ -122,7 +145,7 @@ func TestTheCorpusIsWhole(t *testing.T) {
 		}
 
 		watch := newCanaries(t, c.Source, "")
-		if filled := watch.fill(c.Source); strings.Contains(filled, "CANARY_") && c.Name != "own_environment" {
+		if filled := watch.fill(c.Source + c.Then); canaryWord.MatchString(strings.ReplaceAll(filled, "CANARY_SAID", "")) && c.Name != "own_environment" {
 			t.Errorf("%s has a word that stands for nothing", c.ID())
 		}
 	}

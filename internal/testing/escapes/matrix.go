@@ -149,7 +149,7 @@ func (m *matrix) renderRow(b *strings.Builder, title, class string, cases []Case
 	fmt.Fprintf(b, "| %s | %d |", title, total)
 	for _, tier := range matrixTiers {
 		var parts []string
-		for _, kind := range []string{Blocked, Contained, "limit", NotRoutable, Escaped} {
+		for _, kind := range []string{Blocked, Contained, "limit", NotRoutable, Open, Escaped} {
 			if n := counts[tier][kind]; n > 0 {
 				parts = append(parts, fmt.Sprintf("%d %s", n, kind))
 			}
