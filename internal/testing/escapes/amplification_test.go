@@ -42,7 +42,7 @@ func TestAmplificationByANaiveDecoder(t *testing.T) {
 			for _, request := range readRequests(t, python, c) {
 				cost += decodeNaively(request)
 			}
-	if cost*smaller < mostHostMemory {
+			if cost*smaller < mostHostMemory {
 				t.Errorf("a naive decoder allocates only %d bytes", cost*smaller)
 			}
 		})

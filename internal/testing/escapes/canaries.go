@@ -68,6 +68,12 @@ func newCanaries(t *testing.T, source, variable string) *canaries {
 	return c
 }
 
+// hideIn puts a secret into the world beyond the proxy.
+func (c *canaries) hideIn(w *world) {
+	path := w.hide(c.makeSecret("another host"), rand.Text())
+	c.words["CANARY_PATH"] = strconv.Quote(path)
+}
+
 // makeSecret makes a text that only the canary of that name holds.
 func (c *canaries) makeSecret(name string) string {
 	c.secrets[name] = "canary-" + rand.Text()
@@ -161,7 +167,7 @@ func (c *canaries) describeState(t *testing.T) string {
 		}
 
 		fmt.Fprintf(&b, "%s %v", path, info.Mode())
-		if info.Mode().IsRegular() && info.Size() < 1<<20 {
+		if info.Mode().IsRegular() && info.Size() < 1<<24 {
 			text, err := os.ReadFile(path)
 			if err != nil {
 				return err

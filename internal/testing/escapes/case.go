@@ -72,7 +72,8 @@ var classes = []string{
 
 // needsFreshSandbox reports whether the case needs a sandbox of its own.
 func (c Case) needsFreshSandbox() bool {
-	return c.keys["fresh"] != "" || c.isBrief() || c.Class == "links" || c.Then != ""
+	return c.keys["fresh"] != "" || c.isBrief() || c.Class == "links" || c.Then != "" ||
+		c.Class == "contexts" || c.Class == "restart"
 }
 
 // needsSession reports whether the case attacks a session, so that an interpreter without one

@@ -45,6 +45,12 @@ func (c Case) nameBareControl() string {
 	if c.Then != "" {
 		name = "two of CPython"
 	}
+	if c.Class == "egress" {
+		name = "naive proxy"
+	}
+	if c.Class == "contexts" {
+		name = "naive contexts"
+	}
 	if c.keys["one"] != "" {
 		name = "CPython for both tenants"
 	}
@@ -75,6 +81,9 @@ func (c Case) prepare(t *testing.T, source string, watch *canaries) string {
 	t.Helper()
 	if place, file, found := strings.Cut(c.keys["fake"], " "); found {
 		source = strings.ReplaceAll(source, place, newFake(t, watch, file))
+	}
+	if c.Class == "contexts" || c.Class == "restart" {
+		source = watch.setBareStage() + source
 	}
 	if c.keys["before"] != "" {
 		source = c.keys["before"] + "\n" + source

@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rlmhq/rlm/internal/egress"
 	"github.com/rlmhq/rlm/internal/testing/harm"
 	"github.com/rlmhq/rlm/internal/testing/skip"
 	"github.com/rlmhq/rlm/tiers"
@@ -56,16 +57,22 @@ func Run(t *testing.T, tier tiers.Tier) {
 
 	secret := "canary-" + rand.Text()
 	t.Setenv(environment, secret)
-	e := &escape{tier: tier, variable: secret, column: map[string]string{}}
+	e := &escape{tier: tier, variable: secret, column: map[string]string{}, world: newWorld(t)}
+	if r, ok := tier.(reaching); ok {
+		r.Reach(e.world.options())
+	}
 	t.Run("corpus", func(t *testing.T) { e.runCorpus(t) })
 	settleColumn(t, name, e.column)
 }
+
+// reaching is a tier whose proxies a test can lead elsewhere.
+type reaching interface{ Reach(o egress.Options) }
 
 // Try runs one case in a sandbox of its own, and returns its verdict. It is
 // for walls with a layer left out, and a change of the configuration.
 func Try(t *testing.T, tier tiers.Tier, c Case, change func(*tiers.Config)) string {
 	t.Helper()
-	e := &escape{tier: tier, variable: os.Getenv(environment), change: change}
+	e := &escape{tier: tier, variable: os.Getenv(environment), change: change, world: newWorld(t)}
 	return e.runBatch(t, []Case{c})[0]
 }
 
@@ -74,6 +81,7 @@ type escape struct {
 	tier     tiers.Tier
 	variable string
 	change   func(*tiers.Config)
+	world    *world
 
 	mu     sync.Mutex
 	column map[string]string
@@ -156,10 +164,11 @@ func (e *escape) runBatch(t *testing.T, cases []Case) []string {
 	trials := make([]trial, len(cases))
 	var box *subject
 	for i, c := range cases {
-		if box == nil {
-			box = e.open(t, c)
-		}
 		trials[i].watch = newCanaries(t, c.Source+c.Then, e.variable)
+		trials[i].watch.hideIn(e.world)
+		if box == nil {
+			box = e.open(t, c, trials[i].watch)
+		}
 		if !box.try(t, c, &trials[i]) {
 			box.close(t)
 			box = nil
@@ -186,8 +195,13 @@ func (e *escape) runBatch(t *testing.T, cases []Case) []string {
 // subject is a sandbox under attack, and the host that it calls.
 type subject struct {
 	suite *escape
-	box  tiers.Sandbox
-	kept bool // its first snippet set a variable
+	box   tiers.Sandbox
+	kept  bool // its first snippet set a variable
+
+	// For direct.
+	t      *testing.T
+	watch  *canaries
+	cancel context.CancelFunc
 
 	mu      sync.Mutex
 	calls   []tiers.Call
@@ -195,14 +209,20 @@ type subject struct {
 }
 
 // open starts a sandbox for a case. Without a box the tier has rejected it.
-func (e *escape) open(t *testing.T, c Case) *subject {
+func (e *escape) open(t *testing.T, c Case, watch *canaries) *subject {
 	t.Helper()
-	s := &subject{suite: e}
+	s := &subject{suite: e, t: t, watch: watch}
 	cfg := tiers.Config{
 		Host: s, Functions: []tiers.Function{{Name: "ask"}},
 		Limits: tiers.Limits{Wall: caseWall, Memory: caseMemory},
 	}
 	cfg.Out = c.Class == "links"
+	if c.Class == "contexts" {
+		cfg.Inputs = watch.makeContexts(t)
+	}
+	if c.Class == "egress" {
+		cfg.Hosts = listedHosts()
+	}
 	if c.isBrief() {
 		cfg.Limits.Wall = briefWall
 	}
@@ -242,7 +262,10 @@ func (s *subject) close(t *testing.T) {
 const mostKept = 1 << 12
 
 // Call answers a host call, and keeps it for the judge.
-func (s *subject) Call(_ context.Context, call tiers.Call) (tiers.Value, error) {
+func (s *subject) Call(ctx context.Context, call tiers.Call) (tiers.Value, error) {
+	if err := s.direct(ctx, call); err != nil {
+		return nil, err
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i, arg := range call.Args {
@@ -265,7 +288,10 @@ func (s *subject) try(t *testing.T, c Case, into *trial) bool {
 		beside := s.suite.startNeighbour(t)
 		answered = func() bool { return beside.end(t) > 0 }
 	}
-	r, err := s.box.Run(t.Context(), tiers.Job{Source: into.watch.fill(c.Source)})
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	s.cancel = cancel
+	r, err := s.box.Run(ctx, tiers.Job{Source: into.watch.fill(c.Source)})
 	took := time.Since(began)
 	worked := answered()
 	if err == nil && c.Then != "" {
@@ -273,9 +299,13 @@ func (s *subject) try(t *testing.T, c Case, into *trial) bool {
 		r, err = s.runThen(t, c, into.watch, r)
 	}
 	var rejected *tiers.RejectedError
+	var broken *tiers.BrokenError
 	switch {
 	case errors.As(err, &rejected):
 		into.verdict = NotRoutable
+	case ctx.Err() != nil && errors.As(err, &broken) && errors.Is(err, ctx.Err()):
+		into.verdict = Contained // as it asked
+		r.Lost = broken.Lost
 	case err != nil:
 		into.verdict = fmt.Sprintf("%s: the tier broke: %v", Escaped, err)
 		return false
@@ -326,7 +356,7 @@ func (s *subject) runThen(
 	if c.After {
 		s.close(t)
 	}
-	other := s.suite.open(t, c)
+	other := s.suite.open(t, c, watch)
 	if c.After {
 		s.box, s.kept = other.box, other.kept
 	} else {

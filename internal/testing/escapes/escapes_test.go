@@ -74,6 +74,14 @@ func runWithoutSandbox(t *testing.T, python string, c Case) (kind harm.Kind, tou
 		wall = time.Second
 	}
 	env := []string{environment + "=" + secretOfBare, cmp.Or(c.keys["env"], "NONE=")}
+	if c.Class == "egress" {
+		beyond := newWorld(t)
+		watch.hideIn(beyond)
+		env = append(env, beyond.serveNaively(t))
+	}
+	if c.Class == "contexts" {
+		watch.makeContexts(t)
+	}
 	first, then := c.prepare(t, c.Source, watch), ""
 	if c.Then != "" {
 		then = c.prepare(t, c.Then, watch)
@@ -144,7 +152,8 @@ func TestTheCorpusIsWhole(t *testing.T) {
 			t.Errorf("%s has neither a control nor a reason", c.ID())
 		}
 
-		watch := newCanaries(t, c.Source, "")
+		watch := newCanaries(t, c.Source+c.Then, "")
+		watch.hideIn(newWorld(t))
 		if filled := watch.fill(c.Source + c.Then); canaryWord.MatchString(strings.ReplaceAll(filled, "CANARY_SAID", "")) && c.Name != "own_environment" {
 			t.Errorf("%s has a word that stands for nothing", c.ID())
 		}
