@@ -153,6 +153,7 @@ var (
 		"/proc/keys", "/proc/kmsg", "/proc/kpagecgroup", "/proc/kpagecount", "/proc/kpageflags",
 		"/proc/latency_stats", "/proc/sched_debug", "/proc/scsi", "/proc/sysrq-trigger",
 		"/proc/timer_list", "/proc/timer_stats", "/sys",
+		"/dev/pts/ptmx", // the machine has a bounded number of terminals
 	}
 	readonlyPaths = []string{"/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys"}
 )

@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rlmhq/rlm/internal/bigtext"
 	"github.com/rlmhq/rlm/internal/egress"
 	"github.com/rlmhq/rlm/internal/testing/harm"
 	"github.com/rlmhq/rlm/internal/testing/skip"
@@ -306,6 +307,9 @@ func (s *subject) try(t *testing.T, c Case, into *trial) bool {
 	case ctx.Err() != nil && errors.As(err, &broken) && errors.Is(err, ctx.Err()):
 		into.verdict = Contained // as it asked
 		r.Lost = broken.Lost
+	case errors.Is(err, bigtext.ErrChanged) && errors.As(err, &broken):
+		into.verdict = Blocked // the caller gets the error instead of a result, and no other
+		return false
 	case err != nil:
 		into.verdict = fmt.Sprintf("%s: the tier broke: %v", Escaped, err)
 		return false

@@ -38,6 +38,7 @@ func (c *canaries) makeContexts(t *testing.T) []tiers.Input {
 		os.WriteFile(path("sub/own"), []byte("plain"), 0o600),
 		os.WriteFile(path("plain"), []byte("plain"), 0o600),
 		os.WriteFile(path("large"), []byte(strings.Repeat("a line of text\n", largeText/15)), 0o600),
+		os.Chmod(dir, 0o755), os.Chmod(path("large"), 0o644), // tiers show such a file
 		os.WriteFile(path("sparse"), nil, 0o600), os.Truncate(path("sparse"), 3<<30),
 		os.Symlink("../own", path("link")), os.Symlink("..", path("up")),
 		syscall.Mkfifo(path("pipe"), 0o600),
