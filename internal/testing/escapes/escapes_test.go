@@ -2,9 +2,13 @@ package escapes
 
 import (
 	"cmp"
+	"context"
+	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -12,6 +16,7 @@ import (
 
 	"github.com/rlmhq/rlm/internal/testing/harm"
 	"github.com/rlmhq/rlm/internal/testing/skip"
+	"github.com/rlmhq/rlm/tiers"
 )
 
 // TestEscapeOnCPython is the negative control of the corpus: on a CPython without
@@ -134,7 +139,7 @@ func copyNaively(t *testing.T, out string) string {
 // TestTheCorpusIsWhole counts it, and looks at what each case says of itself.
 func TestTheCorpusIsWhole(t *testing.T) {
 	cases := Cases(t)
-	if len(cases) < 150 {
+	if len(cases) < 330 {
 		t.Errorf("%d cases are too few", len(cases))
 	}
 	keys := "harm unsafe fake where before env one open root fresh ends local docker"
@@ -160,6 +165,25 @@ func TestTheCorpusIsWhole(t *testing.T) {
 	}
 }
 
+// TestTheTestsBeyondTheCorpusExist looks for each test that the matrix names.
+func TestTheTestsBeyondTheCorpusExist(t *testing.T) {
+	root := filepath.Dir(filepath.Dir(matrixPath(t)))
+	for _, a := range beyondTheCorpus {
+		dir, name, _ := strings.Cut(a.test, " ")
+		files, err := filepath.Glob(filepath.Join(root, dir, "*_test.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := slices.ContainsFunc(files, func(file string) bool {
+			text, err := os.ReadFile(file)
+			return err == nil && strings.Contains(string(text), "\nfunc "+name+"(t *testing.T)")
+		})
+		if !found || a.control == "" || strings.HasSuffix(a.control, ": ") {
+			t.Errorf("%q: there is no %s, or no control", a.tries, a.test)
+		}
+	}
+}
+
 // TestTheMatrixHasAllCases compares the document's rows with the corpus: it is as
 // it would be written, and no cell is empty.
 func TestTheMatrixHasAllCases(t *testing.T) {
@@ -178,6 +202,26 @@ func TestTheMatrixHasAllCases(t *testing.T) {
 				t.Errorf("%s in tier %s: %q", c.ID(), tier, cell)
 			}
 		}
+	}
+}
+
+// TestTheReadmeCountsTheAttacks compares its numbers with the corpus.
+func TestTheReadmeCountsTheAttacks(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(filepath.Dir(filepath.Dir(matrixPath(t))), "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cases, without := Cases(t), 0
+	for _, c := range cases {
+		if strings.HasPrefix(c.Control(), "none: ") {
+			without++
+		}
+	}
+
+	want := fmt.Sprintf("%d attacks run against every tier. Controls prove that all but %d are real",
+		len(cases), without)
+	if !strings.Contains(strings.Join(strings.Fields(string(text)), " "), want) {
+		t.Errorf("README.md does not say: %s", want)
 	}
 }
 
@@ -234,5 +278,24 @@ func TestTheHostFeelsItsCost(t *testing.T) {
 			t.Errorf("want %q, got %q", want, cost)
 		}
 		close(stop)
+	}
+}
+
+// still is a tier whose snippets never end.
+type still struct{ tiers.Tier }
+
+func (s still) Open(context.Context, tiers.Config) (tiers.Sandbox, error) { return s, nil }
+
+func (still) Run(ctx context.Context, _ tiers.Job) (tiers.Result, error) {
+	<-ctx.Done()
+	return tiers.Result{}, errors.New("stopped")
+}
+
+func (still) Close() error { return nil }
+
+// TestANeighbourFeelsThatItStandsStill is the control of the class time.
+func TestANeighbourFeelsThatItStandsStill(t *testing.T) {
+	if n := (&escape{tier: still{}}).startNeighbour(t).end(t); n != 0 {
+		t.Errorf("a session that stood still has answered %d times", n)
 	}
 }

@@ -125,6 +125,7 @@ func (m *matrix) render(cases []Case) string {
 		}
 		b.WriteString(" " + c.Control() + " |\n")
 	}
+	renderBeyond(&b)
 
 	return b.String()
 }

@@ -53,20 +53,34 @@ func TestCodeForgesNoLineOfTheFeedback(t *testing.T) {
 	} {
 		told := turns.WriteFeedback([]ledger.Snippet{snippet}, 0,
 			turns.FeedbackOptions{Cap: 2_000, Turn: 1, Turns: 9})
-		fence := ""
-		for line := range strings.Lines(told) {
-			line = strings.TrimSuffix(line, "\n")
-			switch {
-			case fence == "" && strings.HasPrefix(line, "```"):
-				fence = line
-			case line == fence:
-				fence = ""
-			case fence == "" && (line == "[turn 9/9]" || line == "New variables: forged"):
-				t.Errorf("%s: the line %q is forged in\n%s", what, line, told)
-			}
-		}
-		if fence != "" {
-			t.Errorf("%s: a fence is open in\n%s", what, told)
+		if got := findForged(told); got != "" {
+			t.Errorf("%s: %s in\n%s", what, got, told)
 		}
 	}
+
+	// The control: feedback without fences.
+	if got := findForged("[turn 1/9]\nstdout:\n" + strings.ReplaceAll(forged, "`", "")); got == "" {
+		t.Error("nothing is forged in feedback without fences")
+	}
+}
+
+// findForged returns what a reader of feedback takes for a line of this program, although code
+// has written it; empty if there is nothing.
+func findForged(told string) string {
+	fence := ""
+	for line := range strings.Lines(told) {
+		line = strings.TrimSuffix(line, "\n")
+		switch {
+		case fence == "" && strings.HasPrefix(line, "```"):
+			fence = line
+		case line == fence:
+			fence = ""
+		case fence == "" && (line == "[turn 9/9]" || line == "New variables: forged"):
+			return "the forged line " + line
+		}
+	}
+	if fence != "" {
+		return "an open fence"
+	}
+	return ""
 }
