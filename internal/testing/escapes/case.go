@@ -85,7 +85,8 @@ func (c Case) needsSession() bool {
 // isBrief reports whether the case is one that only a limit ends. A huge error ends by
 // itself, on a busy machine late.
 func (c Case) isBrief() bool {
-	return c.Class == "session" || c.Class == "time" || c.Class == "restart" || c.Class == "exhaustion" && c.Name != "errors"
+	return slices.Contains([]string{"session", "time", "restart"}, c.Class) ||
+		c.Class == "exhaustion" && c.Name != "errors"
 }
 
 // Cases reads the corpus.

@@ -159,7 +159,9 @@ func TestTheCorpusIsWhole(t *testing.T) {
 
 		watch := newCanaries(t, c.Source+c.Then, "")
 		watch.hideIn(newWorld(t))
-		if filled := watch.fill(c.Source + c.Then); canaryWord.MatchString(strings.ReplaceAll(filled, "CANARY_SAID", "")) && c.Name != "own_environment" {
+		watch.words["CANARY_SAID"] = `""`
+		filled := watch.fill(c.Source + c.Then)
+		if canaryWord.MatchString(filled) && c.Name != "own_environment" {
 			t.Errorf("%s has a word that stands for nothing", c.ID())
 		}
 	}

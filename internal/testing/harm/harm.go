@@ -184,7 +184,8 @@ func WatchPython(t *testing.T, python string, source string, wall time.Duration,
 // makeBare returns the command of a CPython without a sandbox that runs snippets.
 func makeBare(ctx context.Context, t *testing.T, python string, env []string, snippets ...string) *exec.Cmd {
 	t.Helper()
-	cmd := exec.CommandContext(ctx, python, append([]string{"-P", "-s", "-X", "utf8", "-c", bareSession}, snippets...)...)
+	args := append([]string{"-P", "-s", "-X", "utf8", "-c", bareSession}, snippets...)
+	cmd := exec.CommandContext(ctx, python, args...)
 	cmd.Dir, cmd.Env = t.TempDir(), append([]string{"PATH=/usr/bin:/bin"}, env...)
 	return cmd
 }
