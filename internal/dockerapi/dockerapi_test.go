@@ -220,6 +220,7 @@ func TestADaemonThatCannotEnforceIsRefused(t *testing.T) {
 	f, err := c.Check(t.Context())
 	want := Facts{
 		Version: "20.10.24", CgroupVersion: "1", Systemd: true, AppArmor: true, GVisor: true,
+		Mapped: true,
 	}
 	if err != nil || f != want {
 		t.Errorf("%+v %v", f, err)

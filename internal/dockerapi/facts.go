@@ -3,6 +3,7 @@ package dockerapi
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"strings"
 
 	"github.com/docker/docker/api/types/system"
@@ -27,6 +28,23 @@ type Facts struct {
 	AppArmor bool
 	// GVisor says that there is the runtime runsc, which has its own kernel.
 	GVisor bool
+	// Mapped says that the daemon maps the users of containers to a few others.
+	Mapped bool
+}
+
+// The users of containers. systemd and adduser give these numbers to nobody.
+const (
+	firstUser  = 0x70000000
+	usersCount = 1 << 24
+)
+
+// NewUser returns the number of a user that most likely no other container has. The kernel
+// counts pipes, signals and more for each user, so one container could take those of all.
+func (f Facts) NewUser() int {
+	if f.Mapped {
+		return User
+	}
+	return firstUser + rand.IntN(usersCount) //nolint:gosec // it is no secret
 }
 
 // Check asks the daemon what it is. It fails if there is none, or one that cannot enforce
@@ -48,6 +66,7 @@ func (c *Client) Check(ctx context.Context) (Facts, error) {
 		Systemd:       info.CgroupDriver == "systemd",
 		AppArmor:      hasSecurity(info, "apparmor"),
 		GVisor:        gvisor,
+		Mapped:        hasSecurity(info, "rootless") || hasSecurity(info, "userns"),
 	}
 	return facts, checkAbilities(info, c.api.ClientVersion())
 }

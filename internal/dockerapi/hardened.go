@@ -1,6 +1,7 @@
 package dockerapi
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/docker/docker/api/types/blkiodev"
@@ -20,7 +21,7 @@ const workDir = "/sandbox"
 func hardenedConfig(s Spec) *container.Config {
 	noTimeout := 0
 	config := &container.Config{
-		User:            fmt.Sprintf("%d:%d", User, User),
+		User:            fmt.Sprintf("%d:%d", s.user(), User),
 		Env:             s.Env,
 		WorkingDir:      workDir,
 		Hostname:        "sandbox",
@@ -45,7 +46,7 @@ func hardenedConfig(s Spec) *container.Config {
 
 // hardenedHost is the wall around it.
 func hardenedHost(s Spec) *container.HostConfig {
-	no := false
+	no, place := false, tmpfsOptions(s.user())
 	host := &container.HostConfig{
 		NetworkMode:    network.NetworkNone,
 		ReadonlyRootfs: true,
@@ -58,7 +59,7 @@ func hardenedHost(s Spec) *container.HostConfig {
 		LogConfig:      container.LogConfig{Type: "none"},
 		RestartPolicy:  container.RestartPolicy{Name: container.RestartPolicyDisabled},
 		Tmpfs: map[string]string{
-			"/tmp": tmpfsOptions, workDir: tmpfsOptions, "/dev/shm": tmpfsOptions,
+			"/tmp": place, workDir: place, "/dev/shm": place,
 		},
 		Sysctls: map[string]string{
 			"net.ipv4.ip_unprivileged_port_start": "1024",
@@ -77,7 +78,7 @@ func hardenedHost(s Spec) *container.HostConfig {
 		host.Runtime = "runsc"
 	}
 	if s.Out {
-		host.Tmpfs["/out"] = tmpfsOptions
+		host.Tmpfs["/out"] = place
 	}
 	if s.Root {
 		host.IpcMode = container.IPCModePrivate
@@ -123,13 +124,13 @@ var noNetworks = &network.NetworkingConfig{}
 
 // tmpfsOptions describe a place that can be written. On older daemons the folder's own mode
 // would replace a mode of 1777.
-var tmpfsOptions = fmt.Sprintf(
-	"rw,noexec,nosuid,nodev,size=%d,nr_inodes=%d,mode=0700,uid=%d,gid=%d",
-	FilesSize,
-	FilesCount,
-	User,
-	User,
-)
+func tmpfsOptions(user int) string {
+	return fmt.Sprintf("rw,noexec,nosuid,nodev,size=%d,nr_inodes=%d,mode=0700,uid=%d,gid=%d",
+		FilesSize, FilesCount, user, User)
+}
+
+// user is the number of the user.
+func (s Spec) user() int { return cmp.Or(s.User, User) }
 
 // ulimit is a limit of one process.
 func ulimit(name string, value int64) *units.Ulimit {
@@ -153,6 +154,7 @@ var (
 		"/proc/keys", "/proc/kmsg", "/proc/kpagecgroup", "/proc/kpagecount", "/proc/kpageflags",
 		"/proc/latency_stats", "/proc/sched_debug", "/proc/scsi", "/proc/sysrq-trigger",
 		"/proc/timer_list", "/proc/timer_stats", "/sys",
+		"/dev/pts/ptmx", // the machine has a bounded number of terminals
 	}
 	readonlyPaths = []string{"/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys"}
 )

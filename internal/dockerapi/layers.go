@@ -58,7 +58,8 @@ func (l Layer) leaveOut(config *container.Config, host *container.HostConfig) {
 
 	case Tmpfs:
 		for place := range host.Tmpfs {
-			host.Tmpfs[place] = fmt.Sprintf("rw,nosuid,nodev,mode=0700,uid=%d,gid=%d", User, User)
+			user, group, _ := strings.Cut(config.User, ":")
+			host.Tmpfs[place] = fmt.Sprintf("rw,nosuid,nodev,mode=0700,uid=%s,gid=%s", user, group)
 		}
 
 	case Resources:

@@ -1,7 +1,7 @@
 package dockerapi
 
-// User is the number of the user in a container. No user of the host should have it, and
-// it has no name.
+// User is the number of the group in a container, and of the user in an image. No user of the
+// host should have it.
 const User = 65532
 
 // Spec is what containers differ in. Everything else is the same for all.
@@ -11,6 +11,8 @@ type Spec struct {
 	Name string
 	// Image is an image's ID, "sha256:…".
 	Image string
+	// User is the number of the user, see Facts.NewUser. 0 means the constant User.
+	User int
 	// Command is the program, by its absolute path, and its arguments.
 	Command []string
 	// Env is the whole environment.

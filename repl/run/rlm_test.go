@@ -137,7 +137,7 @@ func TestRunAnswersByCode(t *testing.T) {
 		t.Errorf("the model was told %q", first[1].Content)
 	}
 	told := last(m.requests[1])
-	for _, want := range []string{"[turn 1/30]", "stdout:\n6", "New variables: n"} {
+	for _, want := range []string{"[turn 1/30]", "stdout:\n```\n6\n```\n", "New variables: n"} {
 		if !strings.Contains(told, want) {
 			t.Errorf("the feedback %q lacks %q", told, want)
 		}

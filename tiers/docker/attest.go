@@ -48,6 +48,8 @@ func readAttestation(line []byte) (attestation, error) {
 
 // wanted holds the properties in which the walls of containers differ.
 type wanted struct {
+	// user is the number of the user.
+	user int
 	// ownKernel: the container has a separate kernel, without the host's seccomp filter and
 	// inode numbers.
 	ownKernel bool
@@ -67,18 +69,19 @@ func (a attestation) holes(w wanted) []string {
 		}
 	}
 
-	user := fmt.Sprint(dockerapi.User)
-	for _, field := range []string{"Uid", "Gid"} {
+	group := fmt.Sprint(dockerapi.User)
+	for _, id := range [][2]string{{"Uid", fmt.Sprint(w.user)}, {"Gid", group}} {
+		field, number := id[0], id[1]
 		ids := strings.Fields(a.Status[field])
 		want(
-			len(ids) == 4 && !slices.ContainsFunc(ids, func(id string) bool { return id != user }),
-			"%s is %q, not %s", field, a.Status[field], user,
+			len(ids) == 4 && !slices.ContainsFunc(ids, func(id string) bool { return id != number }),
+			"%s is %q, not %s", field, a.Status[field], number,
 		)
 	}
 
 	groups := strings.Fields(a.Status["Groups"])
 	want(
-		!slices.ContainsFunc(groups, func(id string) bool { return id != user }),
+		!slices.ContainsFunc(groups, func(id string) bool { return id != group }),
 		"the process has the groups %q", groups,
 	)
 	for _, set := range []string{"CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"} {

@@ -26,6 +26,7 @@ const (
 type container struct {
 	box       *dockerapi.Container
 	report    report
+	user      int    // its number
 	limit     int64  // of its memory
 	processes uint64 // at most
 
@@ -92,6 +93,7 @@ func (t *Tier) spec(s *setup, recipe images.Recipe, image string, n needs) docke
 	}
 	return dockerapi.Spec{
 		Name:  "rlm-" + rand.Text(),
+		User:  s.facts.NewUser(),
 		Image: image, Labels: labels, CPUs: t.options.CPUs, Mounts: n.files.mounts,
 		Folders: n.files.folders, Out: n.out, GVisor: s.facts.GVisor,
 		Systemd: s.facts.Systemd, AppArmor: s.facts.AppArmor, Off: t.off,
@@ -100,7 +102,7 @@ func (t *Tier) spec(s *setup, recipe images.Recipe, image string, n needs) docke
 
 // boot starts a container. From then on, the caller ends it with container.end.
 func (t *Tier) boot(ctx context.Context, c *container, spec dockerapi.Spec) error {
-	c.limit = spec.Memory
+	c.limit, c.user = spec.Memory, spec.User
 	c.processes = uint64(spec.Processes) //nolint:gosec // a small number of ours
 	c.report = report{line: make(chan []byte, 1), done: make(chan struct{}, 1)}
 	var err error
@@ -145,7 +147,7 @@ func (t *Tier) verify(ctx context.Context, c *container, s *setup, n needs) erro
 	if err != nil {
 		return err
 	}
-	if holes := a.holes(n.wanted(s.facts)); len(holes) > 0 && len(t.off) == 0 {
+	if holes := a.holes(n.wanted(s.facts, c.user)); len(holes) > 0 && len(t.off) == 0 {
 		return fmt.Errorf("the wall of a container has gaps: %s", strings.Join(holes, "; "))
 	}
 

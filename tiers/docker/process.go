@@ -134,8 +134,8 @@ func (t *Tier) start(ctx context.Context, n needs) (*process, error) {
 }
 
 // wanted returns the wall that a container must have.
-func (n *needs) wanted(f dockerapi.Facts) wanted {
-	w := wanted{ownKernel: f.GVisor, proxy: n.proxy != nil, folders: n.files.folders}
+func (n *needs) wanted(f dockerapi.Facts, user int) wanted {
+	w := wanted{user: user, ownKernel: f.GVisor, proxy: n.proxy != nil, folders: n.files.folders}
 	if ownMachine(f) {
 		w.inodes = n.files.inodes
 	}

@@ -1,6 +1,7 @@
 package escapes
 
 import (
+	"cmp"
 	"crypto/rand"
 	"crypto/sha256"
 	"errors"
@@ -67,6 +68,12 @@ func newCanaries(t *testing.T, source, variable string) *canaries {
 	return c
 }
 
+// hideIn puts a secret into the world beyond the proxy.
+func (c *canaries) hideIn(w *world) {
+	path := w.hide(c.makeSecret("another host"), rand.Text())
+	c.words["CANARY_PATH"] = strconv.Quote(path)
+}
+
 // makeSecret makes a text that only the canary of that name holds.
 func (c *canaries) makeSecret(name string) string {
 	c.secrets[name] = "canary-" + rand.Text()
@@ -82,7 +89,9 @@ func (c *canaries) setWord(name, text string) {
 
 // fill puts literals for the words of a source.
 func (c *canaries) fill(source string) string {
-	return canaryWord.ReplaceAllStringFunc(source, func(word string) string { return c.words[word] })
+	return canaryWord.ReplaceAllStringFunc(source, func(word string) string {
+		return cmp.Or(c.words[word], word)
+	})
 }
 
 // makeFolder makes a folder of the host that all users may read, with a file and a
@@ -158,7 +167,7 @@ func (c *canaries) describeState(t *testing.T) string {
 		}
 
 		fmt.Fprintf(&b, "%s %v", path, info.Mode())
-		if info.Mode().IsRegular() && info.Size() < 1<<20 {
+		if info.Mode().IsRegular() && info.Size() < 1<<24 {
 			text, err := os.ReadFile(path)
 			if err != nil {
 				return err

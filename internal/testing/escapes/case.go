@@ -15,9 +15,15 @@ import (
 // tries, then lines of `# key: value`:
 //
 //	harm    what it does to an interpreter without a sandbox, if it touches no canary: see package harm
-//	unsafe  why it cannot, or must not, be shown without a sandbox
+//	unsafe  why nothing shows its harm where no sandbox contains it
+//	fake    PLACE NAME: without a sandbox, PLACE stands for a folder of the test that has NAME, see newFake
+//	where   what a machine must have to show it without a sandbox; others skip it
+//	before  without a sandbox, what runs before it
+//	env     without a sandbox, a variable of the environment
 //	root    why only root can do it without a sandbox
 //	fresh   it spoils its sandbox, why
+//	one     "process": without a sandbox, both tenants share an interpreter
+//	open    tiers where it succeeds, as SECURITY.md or the tier's limitations say
 //	ends    "variously": how it ends may differ from run to run
 //	NAME    for tier NAME: the layers of its wall which keep this from succeeding, each of them enough
 //
@@ -29,6 +35,10 @@ type Case struct {
 	Tries string
 	// Source is the snippet.
 	Source string
+	// Then, if set, is a snippet of another tenant, in a sandbox of its own: beside the
+	// first, or after the first has closed.
+	Then  string
+	After bool
 
 	keys map[string]string
 }
@@ -45,18 +55,25 @@ func (c Case) Layers(tier string) []string {
 	return strings.Split(c.keys[tier], " ")
 }
 
+// isOpen reports whether the documents say that the case succeeds in a tier.
+func (c Case) isOpen(tier string) bool {
+	return slices.Contains(strings.Fields(c.keys["open"]), tier)
+}
+
 //go:embed testdata
 var testdata embed.FS
 
 // The classes of the corpus, in the order of the matrix.
 var classes = []string{
 	"introspection", "files", "links", "container", "proc", "kernel", "devices", "network", "signals",
-	"limits", "exhaustion", "session", "hostcalls", "amplification",
+	"limits", "exhaustion", "session", "hostcalls", "amplification", "time",
+	"tenants", "egress", "contexts", "restart",
 }
 
 // needsFreshSandbox reports whether the case needs a sandbox of its own.
 func (c Case) needsFreshSandbox() bool {
-	return c.keys["fresh"] != "" || c.isBrief() || c.Class == "links"
+	return c.keys["fresh"] != "" || c.isBrief() || c.Class == "links" || c.Then != "" ||
+		c.Class == "contexts" || c.Class == "restart"
 }
 
 // needsSession reports whether the case attacks a session, so that an interpreter without one
@@ -68,7 +85,8 @@ func (c Case) needsSession() bool {
 // isBrief reports whether the case is one that only a limit ends. A huge error ends by
 // itself, on a busy machine late.
 func (c Case) isBrief() bool {
-	return c.Class == "session" || c.Class == "exhaustion" && c.Name != "errors"
+	return slices.Contains([]string{"session", "time", "restart"}, c.Class) ||
+		c.Class == "exhaustion" && c.Name != "errors"
 }
 
 // Cases reads the corpus.
@@ -102,7 +120,10 @@ func Cases(t *testing.T) []Case {
 			}
 		}
 
-		c.Source = rest
+		c.Source, c.Then, _ = strings.Cut(rest, "# in another sandbox\n")
+		if c.Then == "" {
+			c.Source, c.Then, c.After = strings.Cut(rest, "# in the next sandbox\n")
+		}
 		cases = append(cases, c)
 		return nil
 	})

@@ -8,15 +8,16 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/rlmhq/rlm/internal/bigtext"
+	"github.com/rlmhq/rlm/internal/egress"
 	"github.com/rlmhq/rlm/internal/testing/harm"
 	"github.com/rlmhq/rlm/internal/testing/skip"
 	"github.com/rlmhq/rlm/tiers"
@@ -29,6 +30,7 @@ const (
 	Contained   = "contained"    // it ran, and touched nothing
 	NotRoutable = "not routable" // the tier has rejected it before it ran
 	Escaped     = "ESCAPED"
+	Open        = "not closed" // it escapes, as the documents say
 )
 
 // Bounds of the cases. Those that only a limit ends get brief ones.
@@ -54,16 +56,22 @@ func Run(t *testing.T, tier tiers.Tier) {
 
 	secret := "canary-" + rand.Text()
 	t.Setenv(environment, secret)
-	e := &escape{tier: tier, variable: secret, column: map[string]string{}}
+	e := &escape{tier: tier, variable: secret, column: map[string]string{}, world: newWorld(t)}
+	if r, ok := tier.(reaching); ok {
+		r.Reach(e.world.options())
+	}
 	t.Run("corpus", func(t *testing.T) { e.runCorpus(t) })
 	settleColumn(t, name, e.column)
 }
+
+// reaching is a tier whose proxies a test can lead elsewhere.
+type reaching interface{ Reach(o egress.Options) }
 
 // Try runs one case in a sandbox of its own, and returns its verdict. It is
 // for walls with a layer left out, and a change of the configuration.
 func Try(t *testing.T, tier tiers.Tier, c Case, change func(*tiers.Config)) string {
 	t.Helper()
-	e := &escape{tier: tier, variable: os.Getenv(environment), change: change}
+	e := &escape{tier: tier, variable: os.Getenv(environment), change: change, world: newWorld(t)}
 	return e.runBatch(t, []Case{c})[0]
 }
 
@@ -72,6 +80,7 @@ type escape struct {
 	tier     tiers.Tier
 	variable string
 	change   func(*tiers.Config)
+	world    *world
 
 	mu     sync.Mutex
 	column map[string]string
@@ -115,8 +124,13 @@ func (e *escape) runCorpus(t *testing.T) {
 
 func (e *escape) record(t *testing.T, c Case, verdict string) {
 	t.Helper()
-	if strings.HasPrefix(verdict, Escaped) {
+	switch escaped := strings.HasPrefix(verdict, Escaped); {
+	case escaped && c.isOpen(e.tier.Info().Name):
+		verdict = Open
+	case escaped:
 		t.Errorf("%s: %s", c.ID(), verdict)
+	case c.isOpen(e.tier.Info().Name):
+		t.Errorf("%s is closed: remove the key open and what the documents say", c.ID())
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -149,10 +163,11 @@ func (e *escape) runBatch(t *testing.T, cases []Case) []string {
 	trials := make([]trial, len(cases))
 	var box *subject
 	for i, c := range cases {
+		trials[i].watch = newCanaries(t, c.Source+c.Then, e.variable)
+		trials[i].watch.hideIn(e.world)
 		if box == nil {
-			box = e.open(t, c)
+			box = e.open(t, c, trials[i].watch)
 		}
-		trials[i].watch = newCanaries(t, c.Source, e.variable)
 		if !box.try(t, c, &trials[i]) {
 			box.close(t)
 			box = nil
@@ -178,9 +193,14 @@ func (e *escape) runBatch(t *testing.T, cases []Case) []string {
 
 // subject is a sandbox under attack, and the host that it calls.
 type subject struct {
-	tier tiers.Tier
-	box  tiers.Sandbox
-	kept bool // its first snippet set a variable
+	suite *escape
+	box   tiers.Sandbox
+	kept  bool // its first snippet set a variable
+
+	// For direct.
+	t      *testing.T
+	watch  *canaries
+	cancel context.CancelFunc
 
 	mu      sync.Mutex
 	calls   []tiers.Call
@@ -188,14 +208,20 @@ type subject struct {
 }
 
 // open starts a sandbox for a case. Without a box the tier has rejected it.
-func (e *escape) open(t *testing.T, c Case) *subject {
+func (e *escape) open(t *testing.T, c Case, watch *canaries) *subject {
 	t.Helper()
-	s := &subject{tier: e.tier}
+	s := &subject{suite: e, t: t, watch: watch}
 	cfg := tiers.Config{
 		Host: s, Functions: []tiers.Function{{Name: "ask"}},
 		Limits: tiers.Limits{Wall: caseWall, Memory: caseMemory},
 	}
 	cfg.Out = c.Class == "links"
+	if c.Class == "contexts" {
+		cfg.Inputs = watch.makeContexts(t)
+	}
+	if c.Class == "egress" {
+		cfg.Hosts = listedHosts()
+	}
 	if c.isBrief() {
 		cfg.Limits.Wall = briefWall
 	}
@@ -235,7 +261,10 @@ func (s *subject) close(t *testing.T) {
 const mostKept = 1 << 12
 
 // Call answers a host call, and keeps it for the judge.
-func (s *subject) Call(_ context.Context, call tiers.Call) (tiers.Value, error) {
+func (s *subject) Call(ctx context.Context, call tiers.Call) (tiers.Value, error) {
+	if err := s.direct(ctx, call); err != nil {
+		return nil, err
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i, arg := range call.Args {
@@ -253,12 +282,32 @@ func (s *subject) try(t *testing.T, c Case, into *trial) bool {
 		return true
 	}
 	before, began := s.copyCalls(), time.Now()
-	r, err := s.box.Run(t.Context(), tiers.Job{Source: into.watch.fill(c.Source)})
+	answered := func() bool { return true }
+	if c.Class == "time" {
+		beside := s.suite.startNeighbour(t)
+		answered = func() bool { return beside.end(t) > 0 }
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	s.cancel = cancel
+	r, err := s.box.Run(ctx, tiers.Job{Source: into.watch.fill(c.Source)})
 	took := time.Since(began)
+	worked := answered()
+	if err == nil && c.Then != "" {
+		into.said = joinOutput(r)
+		r, err = s.runThen(t, c, into.watch, r)
+	}
 	var rejected *tiers.RejectedError
+	var broken *tiers.BrokenError
 	switch {
 	case errors.As(err, &rejected):
 		into.verdict = NotRoutable
+	case ctx.Err() != nil && errors.As(err, &broken) && errors.Is(err, ctx.Err()):
+		into.verdict = Contained // as it asked
+		r.Lost = broken.Lost
+	case errors.Is(err, bigtext.ErrChanged) && errors.As(err, &broken):
+		into.verdict = Blocked // the caller gets the error instead of a result, and no other
+		return false
 	case err != nil:
 		into.verdict = fmt.Sprintf("%s: the tier broke: %v", Escaped, err)
 		return false
@@ -270,9 +319,13 @@ func (s *subject) try(t *testing.T, c Case, into *trial) bool {
 		into.verdict = Contained
 	}
 
-	into.said = joinOutput(r)
-	if took > caseWall+endsWithin {
+	into.said += joinOutput(r)
+	switch {
+	case !worked && rejected == nil:
+		into.verdict = Escaped + ": another session stood still"
+	case took > s.allowed.Limits.Wall+endsWithin:
 		into.verdict = Escaped + ": no limit ended it"
+	default:
 	}
 	if c.Class == "links" && rejected == nil {
 		into.verdict = s.checkCollected(t, into)
@@ -296,151 +349,33 @@ func (s *subject) try(t *testing.T, c Case, into *trial) bool {
 		r.Status == tiers.StatusRaised))
 }
 
+// runThen runs a case's second snippet in a sandbox of another tenant. The result is that of
+// the first snippet if it was stopped.
+func (s *subject) runThen(
+	t *testing.T, c Case, watch *canaries, first tiers.Result,
+) (tiers.Result, error) {
+	t.Helper()
+	if c.After {
+		s.close(t)
+	}
+	other := s.suite.open(t, c, watch)
+	if c.After {
+		s.box, s.kept = other.box, other.kept
+	} else {
+		defer other.close(t)
+	}
+
+	watch.words["CANARY_SAID"] = strconv.Quote(strings.TrimSpace(first.Stdout))
+	second, err := other.box.Run(t.Context(), tiers.Job{Source: watch.fill(c.Then)})
+	if second.Status == tiers.StatusOK && first.Status != tiers.StatusOK {
+		first.Stdout += second.Stdout
+		return first, err
+	}
+	return second, err
+}
+
 func (s *subject) copyCalls() []tiers.Call {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.calls)
-}
-
-// joinOutput returns all texts of a result.
-func joinOutput(r tiers.Result) string {
-	text := r.Stdout + r.Stderr
-	if r.Exception != nil {
-		text += r.Exception.Message + r.Exception.Traceback
-	}
-	if r.Final != nil {
-		text += string(r.Final.Value)
-	}
-
-	return text
-}
-
-// answersTried is how often a session is asked: what an attack has left behind may take
-// the brief time of an answer, and so may a busy machine.
-const answersTried = 20
-
-// lateness is how long what an attack left behind gets to do its work.
-const lateness = 300 * time.Millisecond
-
-// checkAfter says what is wrong with the session after a case, empty if nothing: it
-// goes on, and what it said of its state is so.
-func (s *subject) checkAfter(t *testing.T, r tiers.Result, rejected, spoils bool) string {
-	t.Helper()
-	lost := r.Lost != nil && slices.Contains(r.Lost.Snippets, 1)
-	ask := func(source string) (string, error) {
-		var again tiers.Result
-		var err error
-		for range answersTried {
-			again, err = s.box.Run(t.Context(), tiers.Job{Source: source})
-			lost = lost || again.Lost != nil && slices.Contains(again.Lost.Snippets, 1)
-			if err != nil || again.Status != tiers.StatusLimit {
-				break
-			}
-		}
-
-		if again.Status != tiers.StatusOK {
-			return fmt.Sprintf("%s %s %.300q", again.Status, again.Limit, joinOutput(again)), err
-		}
-		return again.Stdout, err
-	}
-
-	if spoils && !rejected {
-		time.Sleep(lateness)
-		for range 2 { // what was left behind shows here, and may end the session's process once more
-			if _, err := ask("1"); err != nil {
-				return "the session broke: " + err.Error()
-			}
-		}
-	}
-
-	// What an answer that took too long has printed may come with the next one.
-	if said, err := ask(`print("alive")`); err != nil || !strings.HasSuffix(said, "alive\n") {
-		return fmt.Sprintf("the session does not go on: %q %v", said, err)
-	}
-	if !s.kept {
-		return ""
-	}
-
-	said, err := ask("print(globals().get('kept') == {'since': 'snippet 1'})")
-	if err != nil || !strings.HasSuffix(said, map[bool]string{false: "True\n", true: "False\n"}[lost]) {
-		return fmt.Sprintf("the variable of snippet 1: %q, reported as lost: %v %v", said, lost, err)
-	}
-	return ""
-}
-
-// Bounds of what may come back, above those of any tier.
-const (
-	mostCollected = 1 << 27
-	mostEntries   = 1 << 13
-)
-
-// checkCollected takes the files of the sandbox out and looks at them.
-func (s *subject) checkCollected(t *testing.T, into *trial) string {
-	t.Helper()
-	collector, ok := s.box.(tiers.Collector)
-	if !ok {
-		return Escaped + ": the session was opened without a place for files"
-	}
-	dir := filepath.Join(t.TempDir(), "collected")
-	if err := os.Mkdir(dir, 0o755); err != nil { //nolint:gosec // for this test
-		t.Fatal(err)
-	}
-
-	got, err := collector.Collect(t.Context(), dir)
-	if err != nil {
-		return Blocked // none come back: the error says why
-	}
-	said, problem := inspectFolder(t, dir)
-	into.said += said
-
-	switch {
-	case problem != "":
-		return Escaped + ": " + problem
-	case len(got.Refused) > 0:
-		return Blocked
-	}
-
-	return into.verdict
-}
-
-// inspectFolder reads what came back, as its user would.
-func inspectFolder(t *testing.T, dir string) (said, problem string) {
-	t.Helper()
-	var bytes int64
-	entries := 0
-	var all strings.Builder
-	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		if entries++; d.IsDir() {
-			return nil
-		}
-
-		info, err := d.Info()
-		if err != nil {
-			return err
-		}
-		bytes += info.Size()
-		if !info.Mode().IsRegular() || info.Mode()&(os.ModeSetuid|os.ModeSetgid) != 0 {
-			problem = fmt.Sprintf("%s came back as %v", d.Name(), info.Mode())
-		}
-		if info.Mode().Type()&(fs.ModeNamedPipe|fs.ModeDevice|fs.ModeSocket) != 0 || bytes > mostCollected {
-			return nil
-		}
-
-		text, err := os.ReadFile(path)
-		if err == nil && len(text) < 1<<16 {
-			all.Write(text)
-		}
-		return nil // a link to nowhere
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if bytes > mostCollected || entries > mostEntries {
-		problem = "more came back than was allowed"
-	}
-
-	return all.String(), problem
 }

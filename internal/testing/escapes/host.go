@@ -14,7 +14,7 @@ import (
 
 // counted are the classes whose cases run one at a time, so that their cost for the host can
 // be measured.
-var counted = []string{"exhaustion", "session", "hostcalls", "amplification"}
+var counted = []string{"exhaustion", "session", "hostcalls", "amplification", "time"}
 
 // What a case may cost the process of the host, beyond what the tier itself uses.
 const (

@@ -46,7 +46,7 @@ func readMatrix(t *testing.T) *matrix {
 
 	for line := range strings.Lines(tables) {
 		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), "|")
-		if len(cells) != 2+len(matrixTiers) || !strings.Contains(cells[0], "`") {
+		if len(cells) < 2+len(matrixTiers) || !strings.Contains(cells[0], "`") {
 			continue
 		}
 		id := strings.Trim(strings.TrimSpace(cells[0]), "`")
@@ -117,14 +117,15 @@ func (m *matrix) render(cases []Case) string {
 	for _, tier := range matrixTiers {
 		b.WriteString(" `" + tier + "` |")
 	}
-	b.WriteString("\n" + rule + "\n")
+	b.WriteString(" control |\n" + rule + " --- |\n")
 	for _, c := range cases {
 		fmt.Fprintf(&b, "| `%s` | %s |", c.ID(), strings.ReplaceAll(c.Tries, "|", `\|`))
 		for _, tier := range matrixTiers {
 			b.WriteString(" " + m.columns[tier][c.ID()] + " |")
 		}
-		b.WriteByte('\n')
+		b.WriteString(" " + c.Control() + " |\n")
 	}
+	renderBeyond(&b)
 
 	return b.String()
 }
@@ -149,7 +150,7 @@ func (m *matrix) renderRow(b *strings.Builder, title, class string, cases []Case
 	fmt.Fprintf(b, "| %s | %d |", title, total)
 	for _, tier := range matrixTiers {
 		var parts []string
-		for _, kind := range []string{Blocked, Contained, "limit", NotRoutable, Escaped} {
+		for _, kind := range []string{Blocked, Contained, "limit", NotRoutable, Open, Escaped} {
 			if n := counts[tier][kind]; n > 0 {
 				parts = append(parts, fmt.Sprintf("%d %s", n, kind))
 			}

@@ -172,13 +172,51 @@ func WatchPython(t *testing.T, python string, source string, wall time.Duration,
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*bareStart)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, python, "-I", "-X", "utf8", "-c", bareSession, Marked, source, bareAnswer)
-	cmd.Dir, cmd.Env = t.TempDir(), append([]string{"PATH=/usr/bin:/bin"}, env...)
-	harm, said := Watch(t, cmd, wall)
+	harm, said := Watch(t, makeBare(ctx, t, python, env, Marked, source, bareAnswer), wall)
 	if answer := fmt.Sprintln("the answer is", "{'since': 'snippet 1'}"); harm == None &&
 		!strings.HasSuffix(said, answer) {
 		harm = Corrupts
 	}
 
 	return harm, said
+}
+
+// makeBare returns the command of a CPython without a sandbox that runs snippets.
+func makeBare(ctx context.Context, t *testing.T, python string, env []string, snippets ...string) *exec.Cmd {
+	t.Helper()
+	args := append([]string{"-P", "-s", "-X", "utf8", "-c", bareSession}, snippets...)
+	cmd := exec.CommandContext(ctx, python, args...)
+	cmd.Dir, cmd.Env = t.TempDir(), append([]string{"PATH=/usr/bin:/bin"}, env...)
+	return cmd
+}
+
+// bareKept ends the output of a snippet whose interpreter stays.
+const bareKept = "print('\\nthe snippet has run', flush=True)\nimport time\ntime.sleep(600)"
+
+// KeepPython runs a snippet in a CPython without a sandbox that stays until end is called. It
+// returns what the snippet said.
+func KeepPython(t *testing.T, python string, source string, env ...string) (said string, end func()) {
+	t.Helper()
+	cmd := makeBare(t.Context(), t, python, env, source, bareKept)
+	out := &bareOut{begun: make(chan struct{}), full: make(chan struct{})}
+	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = out, out, time.Second
+	makeGroup(t, cmd)
+	if err := cmd.Start(); err != nil {
+		t.Fatalf("cannot start %s: %v", cmd.Path, err)
+	}
+
+	end = func() {
+		killGroup(cmd.Process.Pid)
+		_ = cmd.Wait() // it was killed
+	}
+	for deadline := time.Now().Add(bareStart); ; time.Sleep(10 * time.Millisecond) {
+		_, after, _ := strings.Cut(out.String(), Begun)
+		if before, _, found := strings.Cut(after, "\nthe snippet has run"); found {
+			return before, end
+		}
+		if time.Now().After(deadline) {
+			end()
+			t.Fatalf("the snippet did not end: %s", out.String())
+		}
+	}
 }

@@ -2,6 +2,8 @@ package turns
 
 import (
 	"fmt"
+	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/rlmhq/rlm/internal/texts"
@@ -89,7 +91,8 @@ func describe(b *strings.Builder, r *ledger.Snippet, i, n int, left *int) {
 
 		shown := texts.Truncate(text, max(*left, least))
 		*left -= len(shown)
-		fmt.Fprintf(b, "%s:\n%s\n", part.label, shown)
+		line := fence(shown)
+		fmt.Fprintf(b, "%s:\n%s\n%s\n%s\n", part.label, line, shown, line)
 	}
 
 	if silent && r.Status == tiers.StatusOK {
@@ -134,7 +137,7 @@ func describeCircumstances(b *strings.Builder, r *ledger.Snippet) {
 			break
 		}
 		fmt.Fprintf(b, "The session moved to another sandbox; %s was left behind: %s\n",
-			left.Name, left.Reason)
+			showName(left.Name), onOneLine(left.Reason))
 	}
 }
 
@@ -156,10 +159,43 @@ func limitName(l tiers.Limit) string {
 }
 
 func joinNames(list []string) string {
-	if len(list) <= mostNamed {
-		return strings.Join(list, ", ")
+	var shown []string
+	for _, name := range list[:min(len(list), mostNamed)] {
+		shown = append(shown, showName(name))
 	}
-	return strings.Join(list[:mostNamed], ", ") + fmt.Sprintf(" and %d more", len(list)-mostNamed)
+	text := strings.Join(shown, ", ")
+	if more := len(list) - mostNamed; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
+}
+
+// fence returns a line that a text does not contain, to stand before and after it: what code
+// prints must not pass for a line of this program.
+func fence(text string) string {
+	line := "```"
+	for strings.Contains(text, line) {
+		line += "`"
+	}
+	return line
+}
+
+// plainName is a name as Python code can write it.
+var plainName = regexp.MustCompile(`^[\pL_][\pL\pN\pM_]*$`)
+
+// showName returns a name of the namespace, quoted if code could not have written it: code
+// can put any text into globals().
+func showName(name string) string {
+	if plainName.MatchString(name) {
+		return name
+	}
+	return strconv.Quote(name)
+}
+
+// onOneLine returns a text of the guest without line ends and control characters.
+func onOneLine(text string) string {
+	quoted := strconv.Quote(text)
+	return strings.ReplaceAll(quoted[1:len(quoted)-1], `\"`, `"`)
 }
 
 // ReplyCut tells a model that the limit of tokens cut its reply.

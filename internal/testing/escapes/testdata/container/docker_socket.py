@@ -1,5 +1,5 @@
 # connects to the socket of the Docker daemon
-# unsafe: there may be no daemon
+# fake: /var/run/ docker.sock
 import socket
 s = socket.socket(socket.AF_UNIX)
 s.settimeout(1)

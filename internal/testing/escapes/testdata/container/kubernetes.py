@@ -1,3 +1,3 @@
 # reads the service token of Kubernetes
-# unsafe: there is none
+# fake: /var/run/secrets/ kubernetes.io/serviceaccount/token
 print(CANARY_PROOF if open('/var/run/secrets/kubernetes.io/serviceaccount/token').read() else 0)

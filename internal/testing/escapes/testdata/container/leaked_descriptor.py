@@ -1,5 +1,5 @@
 # opens ../ relative to a leaked descriptor
-# unsafe: a plain interpreter has none
+# before: import os; os.open("/", os.O_RDONLY)
 # ends: variously
 import os
 for fd in range(3, 1024):

@@ -1,5 +1,5 @@
 # makes a file in /usr
-# unsafe: it would write to the host
+# fake: /usr/ share
 # docker: rootfs privileges seccomp
 import os
 os.close(os.open('/usr/escape-probe', os.O_CREAT | os.O_WRONLY))

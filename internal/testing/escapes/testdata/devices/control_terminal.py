@@ -1,5 +1,5 @@
 # opens the terminal
-# unsafe: there may be no terminal
+# fake: /dev/ tty
 import os
 os.open('/dev/tty', os.O_RDWR)
 print(CANARY_PROOF)

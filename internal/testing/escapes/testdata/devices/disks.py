@@ -1,8 +1,8 @@
 # opens the disks
-# unsafe: the machine may have none
+# fake: /dev/ sda
 # ends: variously
 import os
-for n in os.listdir('/dev'):
+for n in os.listdir('/dev/'):
     if n[:2] in ('sd', 'vd', 'xv', 'nv', 'lo', 'dm'):
         try: os.open('/dev/' + n, os.O_RDONLY)
         except OSError: continue

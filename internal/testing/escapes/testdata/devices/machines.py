@@ -1,5 +1,5 @@
 # opens devices of virtual machines, networks and file systems
-# unsafe: the machine may have none
+# fake: /dev/ kvm
 import os
 done = 0
 for n in ('kvm', 'net/tun', 'fuse', 'loop-control', 'vhost-net', 'uinput', 'hpet', 'rtc0', 'mapper/control'):

@@ -1,4 +1,4 @@
 # opens the memory of the machine through /dev/mem
-# unsafe: the machine may not have it
+# fake: /dev/ mem
 open('/dev/mem', 'rb')
 print(CANARY_PROOF)

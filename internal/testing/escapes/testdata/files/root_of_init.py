@@ -1,3 +1,3 @@
 # reads a file through the root of process 1
-# unsafe: process 1 may be of another machine
+# fake: /proc/1/ root
 print(open('/proc/1/root' + CANARY_FILE).read())

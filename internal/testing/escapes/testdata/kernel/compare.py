@@ -1,5 +1,5 @@
 # compares kernel objects of processes (kcmp)
-# unsafe: the kernel may not have it
+# where: the kernel has it
 import ctypes, os, platform
 libc = ctypes.CDLL(None, use_errno=True)
 def syscall(amd64, arm64, *args):

@@ -1,5 +1,5 @@
 # opens a file by its handle
-# unsafe: /tmp may have no handles
+# where: /tmp has handles
 import ctypes, os, platform
 libc = ctypes.CDLL(None, use_errno=True)
 def syscall(amd64, arm64, *args):

@@ -1,5 +1,5 @@
 # counts events of the processor
-# unsafe: the machine may not count
+# where: the machine counts
 import ctypes, os, platform
 libc = ctypes.CDLL(None, use_errno=True)
 def syscall(amd64, arm64, *args):

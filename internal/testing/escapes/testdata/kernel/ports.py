@@ -1,5 +1,5 @@
 # requests access to I/O ports (iopl)
-# unsafe: only some machines have them
+# where: the machine has them
 import ctypes, os, platform
 libc = ctypes.CDLL(None, use_errno=True)
 def syscall(amd64, arm64, *args):

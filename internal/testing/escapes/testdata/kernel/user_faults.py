@@ -1,6 +1,6 @@
 # handles its own page faults (userfaultfd)
 # docker: seccomp
-# unsafe: the kernel may not have it
+# where: the kernel has them
 # local: seccomp
 import ctypes, os, platform
 libc = ctypes.CDLL(None, use_errno=True)

@@ -1,5 +1,5 @@
 # opens a socket to the kernel's ciphers
-# unsafe: the kernel may have none
+# where: the kernel has them
 import socket
 socket.socket(38, 5)
 print(CANARY_PROOF)

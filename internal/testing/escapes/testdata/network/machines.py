@@ -1,5 +1,5 @@
 # makes a socket between a virtual machine and its host
-# unsafe: the kernel may have none
+# where: the kernel has them
 import socket
 socket.socket(40, 1)
 print(CANARY_PROOF)

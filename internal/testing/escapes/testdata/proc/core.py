@@ -1,4 +1,4 @@
 # opens the memory of the machine through /proc/kcore
-# unsafe: the kernel may refuse it to all
+# fake: /proc/ kcore
 open('/proc/kcore', 'rb')
 print(CANARY_PROOF)

@@ -1,4 +1,4 @@
 # reads the kernel's keys
-# unsafe: the kernel may have none
+# fake: /proc/ keys
 s = open('/proc/keys').read()
 print(CANARY_PROOF if s else 1 / 0)

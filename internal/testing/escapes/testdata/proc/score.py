@@ -1,5 +1,5 @@
 # lowers its score for the out-of-memory killer
-# unsafe: the kernel may refuse it to all
+# fake: /proc/self/ oom_score_adj
 # fresh: it may change its score
 import os
 os.write(os.open('/proc/self/oom_score_adj', os.O_WRONLY), b'-900')

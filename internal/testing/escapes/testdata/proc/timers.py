@@ -1,3 +1,3 @@
 # reads the kernel's timers
-# unsafe: the kernel may not have the file
+# fake: /proc/ timer_list
 print(CANARY_PROOF if open('/proc/timer_list').read(9) else 1 / 0)

@@ -17,3 +17,6 @@ func processorTime(t *testing.T) time.Duration {
 	}
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
+
+// makePipe makes a pipe with a name.
+func makePipe(path string) error { return syscall.Mkfifo(path, 0o600) }

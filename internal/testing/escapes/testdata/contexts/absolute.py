@@ -1,0 +1,2 @@
+# reads a file by its whole path
+print(context[CANARY_OWN])

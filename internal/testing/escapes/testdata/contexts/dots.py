@@ -1,0 +1,2 @@
+# reads a file above the folder
+print(context['../own'])

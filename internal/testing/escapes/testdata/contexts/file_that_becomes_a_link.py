@@ -1,0 +1,3 @@
+# reads a file that has become a link to one outside
+ask('link')
+print(context['plain'])

@@ -1,0 +1,3 @@
+# reads through a folder that has become a link to one outside
+ask('folder')
+print(context['sub/own'])

@@ -1,0 +1,2 @@
+# reads a link to a file outside the folder
+print(context['link'])

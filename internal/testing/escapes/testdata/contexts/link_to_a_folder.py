@@ -1,0 +1,2 @@
+# reads through a link to the folder outside
+print(context['up/own'])

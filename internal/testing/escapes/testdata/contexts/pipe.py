@@ -1,0 +1,3 @@
+# waits for a pipe in the folder
+# harm: hangs
+print(context['pipe'])

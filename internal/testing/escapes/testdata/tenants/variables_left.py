@@ -1,0 +1,5 @@
+# leaves a variable for the next tenant
+# one: process
+mine = CANARY_PROOF
+# in the next sandbox
+print(globals().get('mine'))

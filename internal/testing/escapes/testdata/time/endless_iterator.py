@@ -1,0 +1,4 @@
+# searches an endless iterator in one call
+# harm: hangs
+import itertools
+-1 in itertools.count()

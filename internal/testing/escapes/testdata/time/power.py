@@ -1,0 +1,3 @@
+# computes a power of 160 million bits
+# harm: hangs
+x = 3 ** (10 ** 8)
