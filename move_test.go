@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/rlmhq/rlm/internal/testing/testcache"
+	"github.com/rlmhq/rlm/internal/testing/tiersuite"
 	"github.com/rlmhq/rlm/tiers"
 	"github.com/rlmhq/rlm/tiers/local"
 	"github.com/rlmhq/rlm/tiers/tiertest"
@@ -100,6 +101,22 @@ func TestASessionMovesToAnotherTierAndBack(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestAllKindsOfStateMoveBetweenTiers moves each kind from wasm to local, and back.
+func TestAllKindsOfStateMoveBetweenTiers(t *testing.T) {
+	webassembly := wasm.New(wasm.Options{CacheDir: testcache.Dir()})
+	native := local.New(local.Options{Python: "/usr/bin/python3", Warm: -1})
+	t.Cleanup(func() { _, _ = webassembly.Close(), native.Close() })
+	tiertest.Require(t, wasm.Name, webassembly.Probe(t.Context()))
+	tiertest.Require(t, local.Name, native.Probe(t.Context()))
+
+	t.Run("to local", func(t *testing.T) {
+		tiersuite.MoveKinds(t, openIn(t, webassembly), openIn(t, native), true)
+	})
+	t.Run("to wasm", func(t *testing.T) {
+		tiersuite.MoveKinds(t, openIn(t, native), openIn(t, webassembly), true)
+	})
 }
 
 // TestWhatCannotMoveToAnOlderPythonIsReported moves syntax that came with 3.12.

@@ -7,6 +7,7 @@ import io
 import json
 
 import contexts
+import environment
 import regexes
 
 LazyText = contexts.LazyText
@@ -124,3 +125,5 @@ def install():
     _install_json()
     _install_csv()
     io.StringIO = StringIO
+    for name in ("re", "json", "csv", "io"):
+        environment.keep(name)

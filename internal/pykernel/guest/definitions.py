@@ -15,6 +15,7 @@ import importlib
 import importlib.util
 import linecache
 import marshal
+import reprlib
 import sys
 import threading
 import types
@@ -28,6 +29,8 @@ _compiled = {}  # name of a snippet -> its code, while a state is written or rea
 
 
 main = None  # the __main__ module; set by run
+lost = None  # (kind, reason): notes a value that is lost; set by state
+losses = None  # the losses of the state that is being written or read
 
 
 def attribute(obj, path):
@@ -72,7 +75,7 @@ def _snippet_code(name):
 def _place(code):
     """(line, n): code is the nth of its name that begins on that line."""
     if not code.co_filename.startswith("<snippet "):
-        return None
+        return _library_place(code)
     whole = _snippet_code(code.co_filename)
     if whole is not None:
         same = [c for c in _codes(whole) if c.co_name == code.co_name and c.co_firstlineno == code.co_firstlineno]
@@ -82,11 +85,38 @@ def _place(code):
     return None
 
 
+def _library_place(code):
+    """Returns (module, function, code's name, its free variables) for what a function of the
+    standard library made, such as the wrapper of contextlib.contextmanager."""
+    outer, _, inner = getattr(code, "co_qualname", "").rpartition(".<locals>.")
+    if not outer or "<locals>" in outer:
+        return None
+    for name in sys.stdlib_module_names:
+        module = sys.modules.get(name)
+        try:
+            found = _nested(attribute(module, outer), inner)
+        except AttributeError:
+            continue
+        if code in found:
+            return name, outer, inner, code.co_freevars
+    return None
+
+
+def _nested(function, name):
+    return [c for c in _codes(function.__code__) if c.co_name == name]
+
+
 def make_code(magic, data, filename, place, name):
     if magic == _MAGIC:
         return marshal.loads(data)
     if place is None:
         raise ValueError(f"{name} has no source here, and its code is for another version of Python")
+    if len(place) == 4:
+        module, outer, inner, free = place
+        for code in _nested(attribute(importlib.import_module(module), outer), inner):
+            if code.co_freevars == free:
+                return code
+        raise ValueError(f"{name} of the module {module} is another one in this version of Python")
     line, n = place
     whole = _snippet_code(filename)
     return [c for c in _codes(whole) if c.co_name == name and c.co_firstlineno == line][n]
@@ -188,22 +218,29 @@ def make_builtin(name):
 
 def _class_state(cls):
     fields = cls.__dict__.get("__dataclass_params__") and _own_fields(cls)
-    generated = _generated(cls) if fields is not None else ()
     names = {}
     for name, value in cls.__dict__.items():
-        if name in _MADE or name in generated or isinstance(value, _SLOT) or name in _AT_ONCE:
+        if name in _MADE or isinstance(value, _SLOT) or name in _AT_ONCE:
             continue
-        if name == "__doc__" and value is None:
+        if name == "__doc__" and value is None or fields is not None and _generated(name, value):
             continue
         names[name] = value
     if "__annotations__" not in names and getattr(cls, "__annotations__", None):
         names["__annotations__"] = dict(cls.__annotations__)
-    return names, fields, fields is not None and _parameters(cls)
+    return names, fields, fields is not None and _parameters(cls), _registered(cls)
+
+
+def _registered(cls):
+    """Returns the classes that are registered with an abstract class."""
+    if not isinstance(cls, abc.ABCMeta):
+        return ()
+    return [kind for kind in (ref() for ref in abc._get_dump(cls)[0]) if kind is not None]
 
 
 def _parameters(cls):
     params = cls.__dataclass_params__
-    return {name: getattr(params, name) for name in params.__slots__ if name not in ("slots", "weakref_slot")}
+    found = {name: getattr(params, name) for name in params.__slots__ if name not in ("slots", "weakref_slot")}
+    return {**found, "slots": "__slots__" in cls.__dict__}
 
 
 def _own_fields(cls):
@@ -225,11 +262,17 @@ def _own_fields(cls):
     return fields
 
 
-def _generated(cls):
-    """Returns the methods that the dataclass decorator wrote."""
-    return {name for name, value in cls.__dict__.items()
-            if name.startswith("__") and (isinstance(value, types.FunctionType) or name == "__hash__") and not _from_snippet(value)
-            and name not in ("__getstate__", "__setstate__")}  # these come with slots alone
+# The files of the code that the decorator writes, or borrows.
+_WRITES_METHODS = ("<string>", dataclasses.dataclass.__code__.co_filename, reprlib.recursive_repr.__code__.co_filename)
+
+
+def _generated(name, value):
+    """Reports whether the dataclass decorator wrote a method."""
+    return (
+        name.startswith("__") and isinstance(value, types.FunctionType)
+        and value.__code__.co_filename in _WRITES_METHODS
+        and name not in ("__getstate__", "__setstate__")  # these come with slots alone
+    )
 
 
 def _from_snippet(value):
@@ -264,18 +307,39 @@ class _quiet:
 
 
 def set_class(cls, state):
-    names, fields, parameters = state
-    for name, value in names.items():
-        type.__setattr__(cls, name, value)
+    names, fields, parameters, registered = state
+    _set_names(cls, names)
     if fields is not None:
         slots = {name: cls.__dict__[name] for name in fields if isinstance(cls.__dict__.get(name), _SLOT)}
         for name, wanted in fields.items():
             type.__setattr__(cls, name, dataclasses.field(**_known(dataclasses.field, wanted)))
+        _write_methods(cls, parameters)
+        for name in fields:
+            if name not in names and name in cls.__dict__:
+                type.__delattr__(cls, name)
+        _set_names(cls, names)  # what was assigned after the decorator
+        _set_names(cls, slots)
+    if isinstance(cls, abc.ABCMeta):
+        if hasattr(abc, "update_abstractmethods"):
+            abc.update_abstractmethods(cls)
+        for kind in registered:
+            abc.ABCMeta.register(cls, kind)
+
+
+def _set_names(cls, names):
+    for name, value in names.items():
+        type.__setattr__(cls, name, value)
+
+
+def _write_methods(cls, parameters):
+    """Has the dataclass decorator write the methods of a class. With slots it would make
+    another class; it refuses this last, when the methods of the one that has them are
+    written."""
+    try:
         dataclasses.dataclass(**_known(dataclasses.dataclass, parameters))(cls)
-        for name, slot in slots.items():
-            type.__setattr__(cls, name, slot)
-    if isinstance(cls, abc.ABCMeta) and hasattr(abc, "update_abstractmethods"):
-        abc.update_abstractmethods(cls)
+    except TypeError as error:
+        if "already specifies __slots__" not in str(error):
+            raise
 
 
 def _known(function, arguments):
@@ -285,36 +349,87 @@ def _known(function, arguments):
     return {name: value for name, value in arguments.items() if name in names}
 
 
+# What the enum machinery makes of the members, in the class and in each member.
+_ENUM_MADE = frozenset((
+    "_member_map_", "_member_names_", "_value2member_map_", "_member_type_", "_value_repr_", "_new_member_",
+    "_unhashable_values_", "_unhashable_values_map_", "_hashable_values_", "_use_args_",
+    "_flag_mask_", "_all_bits_", "_singles_mask_", "_inverted_", "_boundary_", "__new__",
+    "_add_alias_", "_add_value_alias_", "__reduce_ex__", "__reduce__",
+))
+_MEMBER_MADE = frozenset(("_value_", "_name_", "__objclass__", "_sort_order_", "_inverted_"))
+
+
 def _reduce_enum(cls):
-    members = {name: member._value_ for name, member in cls.__members__.items()}
-    skip = set(members) | {
-        "_member_map_", "_member_names_", "_value2member_map_", "_member_type_", "_value_repr_", "_new_member_",
-        "_unhashable_values_", "_unhashable_values_map_", "_hashable_values_", "_use_args_", "_generate_next_value_",
-        "_flag_mask_", "_all_bits_", "_singles_mask_", "_inverted_", "_boundary_", "__new__", "__new_member__",
-        "_add_alias_", "_add_value_alias_", "__reduce_ex__", "__reduce__",
-    }
+    """Members are made bare, then get what they had: the methods of the class that made
+    them have run once already."""
+    members = {name: (_data(member), member._value_) for name, member in cls.__members__.items()}
+    skip = set(members) | _ENUM_MADE
     own = {name: value for name, value in cls.__dict__.items()
            if name not in skip and name not in _MADE and name not in ("__module__", "__qualname__", "__doc__")
            and (_from_snippet(value) or not isinstance(value, types.FunctionType))
-           and not isinstance(value, (types.MemberDescriptorType, enum.property if hasattr(enum, "property") else ()))}
+           and not isinstance(value, (types.MemberDescriptorType, enum.property if hasattr(enum, "property") else ()))
+           and not _stock_enum_method(name, value)}
     for name, value in cls.__dict__.items():
         if isinstance(value, property) and name not in skip:
             own[name] = value
-    return (make_enum, (type(cls), cls.__bases__, cls.__name__, cls.__qualname__, members, cls.__module__),
-            own, None, None, set_enum)
+    attributes = {member._name_: kept for member in cls.__members__.values()
+                  if (kept := {k: v for k, v in member.__dict__.items() if k not in _MEMBER_MADE})}
+    boundary = getattr(cls.__dict__.get("_boundary_"), "name", None)
+    args = type(cls), cls.__bases__, cls.__name__, cls.__qualname__, members, cls.__module__, boundary
+    return make_enum, args, (own, attributes), None, None, set_enum
 
 
-def make_enum(meta, bases, name, qualname, members, module):
+def _stock_enum_method(name, value):
+    function = getattr(value, "__func__", value)
+    return name in ("_generate_next_value_", "__new_member__") and not _from_snippet(function)
+
+
+def _data(member):
+    """Returns the arguments with which the type that an enum mixes in made a member."""
+    kind = type(member)._member_type_
+    if kind is object:
+        return ()
+    base = next((b for b in kind.__mro__ if "__getnewargs__" in b.__dict__), None)
+    return base.__getnewargs__(member) if base else ()
+
+
+def _bare_member(data):
+    """Returns a __new__ for the class body of an enum."""
+    def __new__(cls, number):
+        args, value = data[number]
+        kind = cls._member_type_
+        member = kind.__new__(cls, *args) if args else object.__new__(cls) if kind is object else kind.__new__(cls)
+        member._value_ = value
+        return member
+
+    return __new__
+
+
+def make_enum(meta, bases, name, qualname, members, module, boundary):
     start = meta.__prepare__(name, bases)
     start["__module__"], start["__qualname__"] = module, qualname
-    for member, value in members.items():
-        start[member] = value
-    return meta.__new__(meta, name, bases, start)
+    if members:
+        start["__new__"], start["__init__"] = _bare_member(list(members.values())), lambda self, *args: None
+        for number, member in enumerate(members):
+            start[member] = number
+    options = {}
+    if boundary is not None and hasattr(enum, "FlagBoundary"):  # CPython 3.11 on
+        options["boundary"] = enum.FlagBoundary[boundary]
+    with _quiet(bases):
+        cls = meta.__new__(meta, name, bases, start, **options)
+    if members:
+        for made in ("__init__", "__new_member__"):
+            type.__delattr__(cls, made)
+    return cls
 
 
-def set_enum(cls, names):
-    for name, value in names.items():
-        type.__setattr__(cls, name, value)
+def set_enum(cls, state):
+    names, attributes = state
+    _set_names(cls, names)
+    if "__new_member__" in names:
+        type.__setattr__(cls, "_new_member_", names["__new_member__"])
+    for name, kept in attributes.items():
+        cls.__members__[name].__dict__.update(kept)
 
 
 def _reduce_named_tuple(cls):
@@ -328,11 +443,15 @@ def _reduce_named_tuple(cls):
     if notes:
         own["__annotations__"] = notes
     return (make_named_tuple, (cls.__name__, cls._fields, tuple(cls._field_defaults.values()), cls.__module__),
-            own, None, None, set_enum)
+            own, None, None, set_named_tuple)
 
 
 def make_named_tuple(name, fields, defaults, module):
     return collections.namedtuple(name, fields, defaults=defaults, module=module)
+
+
+def set_named_tuple(cls, names):
+    _set_names(cls, names)
 
 
 # --- parts of classes ----------------------------------------------------------
@@ -357,21 +476,6 @@ def make_cached(function, name):
     return made
 
 
-def _reduce_lru(function):
-    if importable(function):
-        return function.__qualname__
-    own = {name: value for name, value in function.__dict__.items() if name not in ("cache_parameters", "__wrapped__")}
-    return make_lru, (function.__wrapped__, function.cache_parameters()), own, None, None, set_lru
-
-
-def make_lru(function, parameters):
-    return functools.lru_cache(**parameters)(function)
-
-
-def set_lru(function, state):
-    function.__dict__.update(state)
-
-
 def _reduce_lock(lock):
     locked = lock.locked() if hasattr(lock, "locked") else "locked" in repr(lock) and "unlocked" not in repr(lock)
     if locked:
@@ -393,10 +497,6 @@ def make_type_variable(name, bound, constraints, covariant, contravariant):
     return typing.TypeVar(name, *constraints, bound=bound, covariant=covariant, contravariant=contravariant)
 
 
-def _reduce_proxy(p):
-    return types.MappingProxyType, (dict(p),)
-
-
 # The reductions of types that pickle does not know, or knows by name only.
 SPECIAL = {
     types.CodeType: reduce_code,
@@ -405,15 +505,13 @@ SPECIAL = {
     classmethod: _reduce_method,
     staticmethod: _reduce_method,
     functools.cached_property: _reduce_cached,
-    functools._lru_cache_wrapper: _reduce_lru,
     _thread.LockType: _reduce_lock,
     locks.lock: _reduce_lock,
     type(threading.RLock()): _reduce_lock,
     typing.TypeVar: _reduce_type_variable,
-    types.MappingProxyType: _reduce_proxy,
 }
 
 NAMED = (
-    make_code, make_function, set_function, make_cell, set_cell, make_class, set_class, make_enum, set_enum,
-    make_builtin, make_named_tuple, make_cached, make_lru, set_lru, make_lock, make_type_variable,
+    make_code, make_function, set_function, make_cell, set_cell, make_class, set_class, make_enum, set_enum, set_named_tuple,
+    make_builtin, make_named_tuple, make_cached, make_lock, make_type_variable,
 )

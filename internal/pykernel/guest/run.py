@@ -26,6 +26,7 @@ import awaits
 import combinators
 import contexts
 import definitions
+import environment
 import events
 import finish
 import hostcall
@@ -97,6 +98,7 @@ def prepare():
     sys.modules["__main__"] = state.main = definitions.main = _main
     state.reserved, definitions.compile_snippet = _reserved, _compile_snippet
     _wrap_kernel_builtins()
+    environment.begin()
 
 
 def rehearse():

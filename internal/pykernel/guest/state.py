@@ -5,8 +5,9 @@ shared. Functions and classes that snippets defined go by value (see
 definitions.py), modules by name, contexts as references to what the other tier
 has as well. What cannot move leaves a LeftBehind in its place.
 
-The stream: an index of names and ends, then one pickle of a head and one of each
-variable.
+The stream: an index of parts, names and ends, then one pickle of a head, one of each
+variable and each setting of a module (see environment.py), and one of the order of
+subclasses.
 """
 
 import copyreg
@@ -18,9 +19,12 @@ import sys
 import types
 from time import monotonic
 
+import caches
 import contexts
 import definitions
+import environment
 import hostcall
+import instances
 import queries
 import wire
 
@@ -31,6 +35,29 @@ _MAX_LEFT = 200
 
 main = None  # the __main__ module, its globals, and what is reserved there; set by run
 reserved = {}
+
+
+class _Losses:
+    """What is left behind: the first by name, the others counted by their types."""
+
+    def __init__(self):
+        self.name = ""  # the variable that is being written or read
+        self.named = []
+        self.more = {}
+
+    def note(self, kind, reason):
+        if len(self.named) < _MAX_LEFT:
+            self.named.append({"name": self.name, "type": kind, "reason": reason[:300]})
+        elif kind in self.more or len(self.more) < _MAX_LEFT:
+            count, first = self.more.get(kind, (0, reason[:300]))
+            self.more[kind] = count + 1, first
+        else:
+            self.more["other types"] = self.more.get("other types", (0, ""))[0] + 1, "there are too many types"
+
+    def report(self):
+        return self.named + [
+            {"name": f"{count:,} more", "type": kind, "reason": reason} for kind, (count, reason) in self.more.items()
+        ]
 
 
 class LeftBehind:
@@ -60,7 +87,7 @@ class LeftBehind:
 
 for _operation in (
     "call iter next len getitem setitem delitem contains bool str int float index enter exit aiter anext await aenter "
-    "aexit eq ne lt le gt ge hash add radd sub rsub mul rmul truediv floordiv mod pow and or xor neg pos abs invert "
+    "aexit lt le gt ge add radd sub rsub mul rmul truediv floordiv mod pow and or xor neg pos abs invert "
     "format setattr delattr"
 ).split():
     setattr(LeftBehind, f"__{_operation}__", LeftBehind._refuse)
@@ -102,7 +129,6 @@ _KINDS = {
     types.CoroutineType: "a coroutine runs where it was started",
     types.AsyncGeneratorType: "a generator runs where it was started",
     types.FrameType: "a frame belongs to its interpreter",
-    types.TracebackType: "a traceback belongs to its interpreter",
     io.TextIOWrapper: "an open file stays where it was opened",
     io.BufferedReader: "an open file stays where it was opened",
     io.BufferedWriter: "an open file stays where it was opened",
@@ -118,8 +144,9 @@ _EASY = frozenset((complex, range, slice, type(None), type(...), type(NotImpleme
 class _Pickler(pickle.Pickler):
     def __init__(self, file):
         super().__init__(file, 5)
-        self.left = []
-        self.name = ""  # the variable that is being written
+        self.losses = definitions.losses = _Losses()
+        self.classes = []  # of snippets, in the order in which they were written
+        self.ways = {}  # class -> how its instances are taken apart
 
     def reducer_override(self, obj):
         kind = type(obj)
@@ -142,12 +169,16 @@ class _Pickler(pickle.Pickler):
         if kind is contexts.Directory:
             return _reserved, (f"context_{obj._id}",)
         if kind in _KINDS:
-            return self._leave(kind.__name__, _KINDS[kind])
+            name = instances.stream_name(obj)
+            return (instances.make_stream, (name,)) if name else self._leave(kind.__name__, _KINDS[kind])
         return self._instance(obj, kind)
 
     def _definition(self, obj, reduce):
         try:
-            return reduce(obj)
+            found = reduce(obj)
+            if reduce is definitions.reduce_class and not isinstance(found, str):
+                self.classes.append(obj)
+            return found
         except Exception as error:
             return self._leave(type(obj).__name__, f"{getattr(obj, '__qualname__', obj)!s}: {error}")
 
@@ -157,13 +188,20 @@ class _Pickler(pickle.Pickler):
         return _module, (obj.__name__,)
 
     def _instance(self, obj, kind):
-        reduce = definitions.SPECIAL.get(kind) or copyreg.dispatch_table.get(kind)
+        way = self.ways.get(kind)
+        if way is None:
+            way = self.ways[kind] = _Way(kind)
+        reduce = way.reduce
+        if way.constants:
+            name = way.constants.get(id(obj))
+            if name is not None:
+                return instances.make_constant, (kind.__module__, name)
         try:
             found = reduce(obj) if reduce else obj.__reduce_ex__(5)
         except Exception as error:
             return self._leave(kind.__name__, str(error) or type(error).__name__)
         if isinstance(found, tuple) and 2 <= len(found) <= 6:
-            return found
+            return found if way.is_safe else way.guard(found, kind)
         if isinstance(found, str) and definitions.importable(obj, found):
             return found
         return self._leave(kind.__name__, "it does not say how to copy it")
@@ -174,10 +212,90 @@ class _Pickler(pickle.Pickler):
         return LeftBehind(type(value).__name__, reason)
 
     def _leave(self, kind, reason):
-        reason = reason[:300]
-        if len(self.left) < _MAX_LEFT:
-            self.left.append({"name": self.name, "type": kind, "reason": reason})
-        return _left_behind, (kind, reason)
+        self.losses.note(kind, reason)
+        return _left_behind, (kind, reason[:300])
+
+
+def _of_argparse(found, kind):
+    """argparse compares one of its texts by identity, and later versions of Python have more
+    attributes."""
+    mark = sys.modules["argparse"].SUPPRESS
+    reference = _Reference(instances.make_constant, ("argparse", "SUPPRESS"))
+    if len(found) < 3 or type(found[2]) is not dict:
+        return _guarded(found, kind)
+    function, args, state, *rest = found
+    state = {name: reference if value is mark else value for name, value in state.items()}
+    return _attempt, (instances.make_of_version, sys.version_info[:2], function, *args), state, *rest
+
+
+# Modules whose instances any tier can read.
+_SAFE = frozenset(("builtins", "datetime", "decimal", "fractions", "collections", "array", "uuid", "itertools"))
+
+
+class _Way:
+    """How the instances of a class are taken apart."""
+
+    __slots__ = ("reduce", "constants", "is_safe", "guard")
+
+    def __init__(self, kind):
+        self.reduce = _reducer(kind)
+        self.constants = instances.constants(kind)
+        self.guard = _of_argparse if kind.__module__ == "argparse" else _guarded
+        is_known = self.reduce is not None or kind.__module__ in _SAFE or _is_plain(kind)
+        self.is_safe = is_known and self.guard is _guarded
+
+
+def _reducer(kind):
+    """Returns the function that takes instances apart, None for their own way."""
+    reduce = definitions.SPECIAL.get(kind) or copyreg.dispatch_table.get(kind)
+    if reduce is None and issubclass(kind, BaseException):
+        return instances.reduce_exception
+    if reduce is None and not definitions.importable(kind):
+        return instances.reducer(kind)
+    return reduce
+
+
+def _is_plain(kind):
+    """Reports whether object's own methods copy an instance."""
+    return (
+        kind.__new__ is object.__new__ and kind.__reduce_ex__ is object.__reduce_ex__
+        and kind.__reduce__ is object.__reduce__ and not hasattr(kind, "__setstate__")
+    )
+
+
+def _guarded(found, kind):
+    """Returns a reduction in which a failing call costs its value alone, not all that the
+    value is a part of."""
+    function, args, *rest = found
+    if function not in _ALLOCATES or getattr(kind.__new__, "__code__", None):
+        function, args = _attempt, (function, *args)
+    if rest and rest[0] is not None and not any(rest[1:]) and hasattr(kind, "__setstate__"):
+        rest = rest[0], None, None, _attempt_state
+    return function, args, *rest
+
+
+_ALLOCATES = (copyreg.__newobj__, copyreg.__newobj_ex__)
+
+
+def _attempt(function, *args):
+    try:
+        return function(*args)
+    except MemoryError:
+        raise
+    except Exception as error:
+        kind = next((arg for arg in (function, *args) if isinstance(arg, type)), function)
+        kind, reason = getattr(kind, "__name__", "value"), str(error) or type(error).__name__
+        definitions.lost(kind, reason)
+        return _Hollow(kind, reason)
+
+
+def _attempt_state(value, state):
+    try:
+        value.__setstate__(state)
+    except MemoryError:
+        raise
+    except Exception as error:
+        definitions.lost(type(value).__name__, str(error) or type(error).__name__)
 
 
 class _Finding:
@@ -193,7 +311,7 @@ class _Finding:
         try:
             return super().find_class(module, name)
         except (ImportError, AttributeError) as error:
-            return _Missing(self, f"{module}.{name}", str(error))
+            return _absent(f"{module}.{name}", str(error))
 
 
 class _Unpickler(_Finding, pickle.Unpickler):
@@ -204,17 +322,35 @@ class _Recovering(_Finding, pickle._Unpickler):
     """Slower, but its memo can be set."""
 
 
-class _Missing:
-    """Replaces a class or function that this tier lacks."""
+class _Absent(type):
+    """The type of what replaces a class or function that this tier lacks."""
 
-    def __init__(self, unpickler, name, reason):
-        self.unpickler, self.name, self.reason = unpickler, name, reason
+    def __call__(cls, *args, **kwargs):
+        return cls.__new__(cls)
 
-    def __call__(self, *args, **kwargs):
-        left = self.unpickler.left
-        if len(left) < _MAX_LEFT:
-            left.append({"name": self.unpickler.name, "type": self.name, "reason": self.reason})
-        return _Hollow(self.name, self.reason)
+    def __getattr__(cls, name):
+        if name.startswith("__") and name.endswith("__"):
+            raise AttributeError(name)
+        LeftBehind(*cls.absent)._refuse()
+
+    def __repr__(cls):
+        return repr(LeftBehind(*cls.absent))
+
+
+def _absent(name, reason):
+    """Returns the replacement. It is noted once for the variable that names it, and again
+    for every further value that it would make."""
+    definitions.lost(name, reason)
+    noted = [definitions.losses.name]
+
+    def __new__(cls, *args, **kwargs):
+        if not definitions.losses:
+            LeftBehind(name, reason)._refuse()
+        if noted.pop() if noted else None != definitions.losses.name:
+            definitions.lost(name, reason)
+        return _Hollow(name, reason)
+
+    return _Absent(name, (), {"__new__": __new__, "absent": (name, reason)})
 
 
 class _Hollow(LeftBehind):
@@ -235,8 +371,9 @@ class _Hollow(LeftBehind):
         pass
 
 
-_NAMED = {f.__name__: f for f in (_left_behind, _module, _host_function, _reserved, _text)}
-_NAMED.update((f.__name__, f) for f in definitions.NAMED)
+_NAMED = {f.__name__: f for f in (
+    _left_behind, _module, _host_function, _reserved, _text, _attempt, _attempt_state)}
+_NAMED.update((f.__name__, f) for f in definitions.NAMED + instances.NAMED + caches.NAMED)
 
 
 class _findable:
@@ -252,6 +389,7 @@ class _findable:
     def __exit__(self, *exc):
         sys.modules.pop(_NAME, None)
         definitions._compiled.clear()
+        definitions.losses = None
 
 
 def send(names):
@@ -270,11 +408,11 @@ def receive():
 _told = 0.0
 
 
-def _begin(name, worker):
+def _begin(name, losses):
     """Begins with a variable, whose time the host measures from here. It is told
     only if some has passed, because most variables take none."""
     global _told
-    worker.name = name
+    losses.name = name
     now = monotonic()
     if now - _told > 0.05:
         _told = now
@@ -291,39 +429,59 @@ def _overdue():
 
 
 def dump(names):
-    """The variables with those names as (bytes, [left])."""
+    """The variables with those names, and the settings of modules, as (bytes, [left])."""
     lost = {}
     with _findable():
         while True:
             file = io.BytesIO()
             pickler = _Pickler(file)
+            _name_patches(pickler.losses)
             pickler.dump(_head())
-            ends = [("", file.tell())]
+            ends = [("", "", file.tell())]
             if not _dump_all(pickler, file, names, lost, ends):
                 index = wire.encode(ends).encode()
-                return len(index).to_bytes(4, "little") + index + file.getvalue(), pickler.left
+                return len(index).to_bytes(4, "little") + index + file.getvalue(), pickler.losses.report()
+
+
+def _parts(names, pickler):
+    """Yields (part, name, value) of all that moves."""
+    for name in names:
+        yield VARIABLE, name, _shown(main.__dict__[name])
+    for name, value in environment.taken():
+        yield SETTING, name, value
+    order = [(cls, kinds) for cls in pickler.classes if len(kinds := type.__subclasses__(cls)) > 1]
+    if order:
+        yield ORDER, "the order of subclasses", order
+
+
+VARIABLE, SETTING, ORDER = "variable", "setting", "order"
 
 
 def _dump_all(pickler, file, names, lost, ends):
-    """Writes the variables. A value that fails midway spoils the memo, so all is
+    """Writes all parts. A value that fails midway spoils the memo, so all is
     written again with a stand-in for it."""
-    for name in names:
-        _begin(name, pickler)
-        value = main.__dict__[name]
-        if name in lost:
-            value = pickler.lose(value, lost[name])
+    for part, name, value in _parts(names, pickler):
+        _begin(name, pickler.losses)
+        if (part, name) in lost:
+            value = pickler.lose(value, lost[part, name])
         try:
-            pickler.dump(_shown(value))
+            pickler.dump(value)
         except MemoryError:
             raise
         except KeyboardInterrupt:
-            lost[name] = _overdue()
+            lost[part, name] = _overdue()
             return True
         except Exception as error:
-            lost[name] = str(error) or type(error).__name__
+            lost[part, name] = str(error) or type(error).__name__
             return True
-        ends.append((name, file.tell()))
+        ends.append((part, name, file.tell()))
     return False
+
+
+def _name_patches(losses):
+    for name, kind in environment.patched():
+        losses.name = name
+        losses.note(kind, "a snippet put it in place of the module's own; do so again")
 
 
 def _shown(value):
@@ -360,39 +518,79 @@ def _head():
 
 
 def load(data):
-    """Reads variables into the namespace: (how many came along, [left])."""
+    """Reads variables into the namespace, and settings into modules: (how many variables
+    came along, [left])."""
     start = 4 + int.from_bytes(data[:4], "little")
     ends = wire.decode(data[4:start].decode())
-    file, left, moved = io.BytesIO(data), [], 0
+    file, moved = io.BytesIO(data), 0
     file.seek(start)
     with _findable():
-        reader = _reader(file, left)
+        losses = definitions.losses = _Losses()
+        reader = _reader(file)
         for name, text in reader.load()["sources"].items():
             linecache.cache.setdefault(name, (len(text), None, text.splitlines(True), name))
-        for name, end in ends[1:]:
-            _begin(name, reader)
+        for part, name, end in ends[1:]:
+            _begin(name, losses)
             try:
-                value = main.__dict__[name] = reader.load()
-                moved += type(value) not in (LeftBehind, _Hollow)
+                moved += _put(part, name, reader.load())
             except MemoryError:
                 raise
             except (Exception, KeyboardInterrupt) as error:
                 reason = _overdue() if type(error) is KeyboardInterrupt else str(error) or type(error).__name__
-                reason = reason[:300]
-                left.append({"name": name, "type": "value", "reason": reason})
-                stand_in = main.__dict__[name] = LeftBehind("value", reason)
+                losses.note("value" if part == VARIABLE else part, reason)
+                stand_in = LeftBehind("value", reason[:300])
+                if part == VARIABLE:
+                    main.__dict__[name] = stand_in
                 file.seek(start + end)
-                reader = _reader(file, left, _memo(reader, data[start : start + end], stand_in))
-    return moved, left
+                reader = _reader(file, _memo(reader, data[start : start + end], stand_in))
+    return moved, losses.report()
+
+
+def _put(part, name, value):
+    """Puts a part where it belongs, and reports whether it is a variable that moved."""
+    is_left = type(value) in (LeftBehind, _Hollow)
+    if part == VARIABLE:
+        main.__dict__[name] = value
+        return not is_left
+    if is_left:
+        return False
+    if part == SETTING:
+        environment.give(name, value)
+    else:
+        _order_subclasses(value)
+    return False
+
+
+def _order_subclasses(order):
+    """Gives classes their subclasses in the order of then: a class goes to the end when
+    its bases are set."""
+    for cls, kinds in order:
+        if isinstance(cls, type) and type.__subclasses__(cls) != kinds:
+            for kind in kinds:
+                type.__dict__["__bases__"].__set__(kind, kind.__bases__)
 
 
 def _memo(reader, data, stand_in):
     """The memo as it would be if all of data had been read: what failed is
     stand_in. Later pickles count on the number of entries."""
     memo = dict(reader.memo.copy())
-    for i in range(_memoized(data)):
-        memo.setdefault(i, stand_in)
+    for i, found in enumerate(_memoized(data)):
+        if i not in memo:
+            memo[i] = _again(reader, memo, found, stand_in)
     return memo
+
+
+def _again(reader, memo, found, stand_in):
+    """Returns what an entry of the memo says of itself: a text, or what two texts name."""
+    if type(found) is not tuple:
+        return stand_in if found is None else found
+    names = [memo.get(part) if type(part) is int else part for part in found]
+    if not all(type(name) is str for name in names):
+        return stand_in
+    try:
+        return reader.find_class(*names)
+    except Exception:
+        return stand_in
 
 
 # How the argument of an opcode of protocol 5 is laid out: so many bytes, or a
@@ -401,22 +599,47 @@ _FIXED = {b"K": 1, b"h": 1, b"q": 1, b"\x80": 1, b"M": 2, b"J": 4, b"j": 4, b"r"
 _SIZED = {b"\x8c": 1, b"C": 1, b"\x8a": 1, b"X": 4, b"B": 4, b"\x8b": 4, b"\x8d": 8, b"\x8e": 8, b"\x96": 8}
 
 
+_TEXTS = (b"\x8c", b"X", b"\x8d")
+_GETS = (b"h", b"j")
+
+
 def _memoized(data):
-    """Returns the number of objects that the pickles in data put into the memo."""
-    at = count = 0
+    """Yields what is known of each object that the pickles in data put into the memo: a
+    text, the two texts that name a class or function, or None. A number stands for the
+    text of that entry."""
+    at, texts, last = 0, [], None
     while at < len(data):
         opcode = data[at : at + 1]
-        at += 1 + _FIXED.get(opcode, 0)
-        count += opcode == b"\x94"
-        size = _SIZED.get(opcode)
-        if size:
-            at += size + int.from_bytes(data[at : at + size], "little")
-    return count
+        at += 1
+        if opcode == b"\x94":
+            yield last
+            continue
+        last = None
+        size = _FIXED.get(opcode, 0)
+        if opcode in _SIZED:
+            width = _SIZED[opcode]
+            size = int.from_bytes(data[at : at + width], "little")
+            at += width
+        if opcode in _TEXTS:
+            last = data[at : at + size].decode("utf-8", "surrogatepass")
+            texts = [*texts[-1:], last]
+        elif opcode in _GETS:
+            texts = [*texts[-1:], int.from_bytes(data[at : at + size], "little")]
+        elif opcode == b"\x93":
+            last = tuple(texts)
+        at += size
 
 
-def _reader(file, left, memo=None):
+def _reader(file, memo=None):
     reader = _Unpickler(file) if memo is None else _Recovering(file)
-    reader.left, reader.name = left, ""
     if memo is not None:
         reader.memo = memo
     return reader
+
+
+def _lost(kind, reason):
+    """Notes a value that the function of another module loses."""
+    definitions.losses.note(kind, reason)
+
+
+definitions.lost = _lost

@@ -30,6 +30,8 @@ func (s *suite) testMove(t *testing.T) {
 		})
 	}
 
+	t.Run("kinds", s.testKinds)
+	t.Run("losses are named", s.testLossesAreNamed)
 	t.Run("left behind", s.testLeftBehind)
 	t.Run("fails there", s.testFailsThere)
 	t.Run("never ends", s.testNeverEnds)

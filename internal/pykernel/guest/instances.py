@@ -1,0 +1,410 @@
+"""Instances whose own way to be copied would run the session's code a second time, or
+forgets a part: exceptions, containers and values of classes with their own methods, and
+kinds of the standard library that pickle does not know.
+"""
+
+import ast
+import copyreg
+import functools
+import gc
+import hashlib
+import importlib
+import queue
+import re
+import struct
+import sys
+import types
+import typing
+import weakref
+from collections import OrderedDict, defaultdict, deque
+
+import definitions
+
+# --- exceptions ---------------------------------------------------------------
+
+_LINKS = ("__cause__", "__context__", "__suppress_context__", "__traceback__")
+
+
+def reduce_exception(error):
+    """An exception is made without its __init__, which has run once already."""
+    links = {name: value for name in _LINKS if (value := getattr(error, name))}
+    kind = type(error)
+    if _own(kind, "__reduce__", "__reduce_ex__", "__setstate__", "__getstate__"):
+        made = error.__reduce_ex__(5)
+        return made[0], made[1], (links, {}, made[2] if len(made) > 2 else None), None, None, set_exception
+    fields = {}
+    for base in kind.__mro__:
+        for name, field in base.__dict__.items():
+            if type(field) in (types.MemberDescriptorType, types.GetSetDescriptorType) and name not in _MADE:
+                value = getattr(error, name, None)
+                if value is not None:
+                    fields.setdefault(name, value)
+    own = dict(error.__dict__)
+    return make_exception, (kind, error.args), (links, fields, own), None, None, set_exception
+
+
+_MADE = frozenset(_LINKS) | {"args", "__dict__", "__weakref__", "exceptions", "message"}
+
+
+def _stock(kind):
+    """Returns the nearest base that is built in."""
+    return next(base for base in kind.__mro__ if base.__module__ == "builtins")
+
+
+def make_exception(kind, args):
+    stock = _stock(kind)
+    if issubclass(stock, BaseExceptionGroup if sys.version_info >= (3, 11) else ()):
+        return stock.__new__(kind, *args[:2])
+    error = stock.__new__(kind)
+    error.args = args
+    return error
+
+
+def set_exception(error, state):
+    links, fields, own = state
+    for name, value in fields.items():
+        try:
+            setattr(error, name, value)
+        except (AttributeError, TypeError):
+            pass  # it is read only: the exception's arguments give it
+    if own is not None:
+        error.__setstate__(own)
+    for name, value in links.items():
+        setattr(error, name, value)
+
+
+def reduce_traceback(trace):
+    entries = []
+    while trace is not None:
+        code = trace.tb_frame.f_code
+        places = list(code.co_positions()) if hasattr(code, "co_positions") else []
+        at = trace.tb_lasti // 2
+        place = places[at] if 0 <= at < len(places) else (None,) * 4
+        entries.append((code.co_filename, code.co_name, getattr(code, "co_qualname", None), trace.tb_lineno, place))
+        trace = trace.tb_next
+    return make_traceback, (entries,)
+
+
+def make_traceback(entries):
+    """Makes frames that stand where the entries say. They have no variables."""
+    trace = None
+    for filename, name, qualname, line, place in reversed(entries):
+        frame = _make_frame(filename, name, qualname, line, place)
+        trace = types.TracebackType(trace, frame, frame.f_lasti, line)
+    return trace
+
+
+def _make_frame(filename, name, qualname, line, place):
+    """Returns the frame of a generator that waits, because any other refers to the frames
+    that called it. It ends with the generator, which therefore refers to itself."""
+    tree = ast.parse("def _(self):\n    yield")
+    first, last, start, end = place
+    exact = first == line and start is not None
+    for node in ast.walk(tree):
+        if hasattr(node, "lineno"):
+            node.lineno, node.end_lineno = line, max(line, last or line) if exact else line
+            node.col_offset, node.end_col_offset = (start, end) if exact else (0, 0)
+    code = next(c for c in compile(tree, filename, "exec", dont_inherit=True).co_consts if type(c) is types.CodeType)
+    named = {"co_name": name}
+    if hasattr(code, "co_qualname"):
+        named["co_qualname"] = qualname or name
+    own = []
+    generator = types.FunctionType(code.replace(**named), {"__name__": "__main__"})(own)
+    own.append(generator)
+    next(generator)
+    return generator.gi_frame
+
+
+# --- instances of the session's classes ---------------------------------------
+
+_CONTAINERS = (OrderedDict, defaultdict, dict, list, set, deque)
+_COPIES = ("__reduce__", "__reduce_ex__", "__getstate__", "__setstate__", "__getnewargs__", "__getnewargs_ex__")
+
+
+def _own(kind, *names):
+    """Reports whether a class that is not importable defines one of the methods."""
+    for name in names:
+        for base in kind.__mro__:
+            if name in base.__dict__:
+                if not definitions.importable(base):
+                    return True
+                break
+    return False
+
+
+@functools.lru_cache(maxsize=None)
+def _container_of(kind):
+    return next((base for base in kind.__mro__ if base in _CONTAINERS), None)
+
+
+def reducer(kind):
+    """Returns the reduction for instances of a class that a snippet defined, None for
+    the stock one."""
+    if _own(kind, *_COPIES):
+        return None
+    if issubclass(kind, BaseException):
+        return reduce_exception
+    if _container_of(kind):
+        return _reduce_container
+    if _own(kind, "__new__") or issubclass(kind, frozenset):
+        return _reduce_bare
+    return None
+
+
+def _state(value):
+    """Returns what object.__reduce_ex__ takes for the state: attributes and slots."""
+    slots = {name: getattr(value, name) for name in copyreg._slotnames(type(value)) if hasattr(value, name)}
+    return getattr(value, "__dict__", None), slots
+
+
+def _reduce_container(value):
+    kind = type(value)
+    base = _container_of(kind)
+    if issubclass(base, dict):
+        items = list(base.items(value))
+    else:
+        items = list(base.__iter__(value))
+    extra = value.maxlen if base is deque else value.default_factory if base is defaultdict else None
+    return make_bare, (base, kind), (items, extra, _state(value)), None, None, set_container
+
+
+def set_container(value, state):
+    items, extra, rest = state
+    base = _container_of(type(value))
+    if issubclass(base, dict):
+        if base is defaultdict:
+            defaultdict.__init__(value, extra)
+        for key, item in items:
+            base.__setitem__(value, key, item)
+    elif base is deque:
+        deque.__init__(value, items, extra)
+    elif base is set:
+        set.update(value, items)
+    else:
+        list.extend(value, items)
+    set_bare(value, rest)
+
+
+def _reduce_bare(value):
+    kind = type(value)
+    base = next(b for b in kind.__mro__ if definitions.importable(b) and "__new__" in b.__dict__)
+    if issubclass(base, frozenset):
+        args = (list(frozenset.__iter__(value)),)
+    else:
+        found = value.__reduce_ex__(4)
+        args = found[1][1:] if found[0] is copyreg.__newobj__ else None
+        if args is None:
+            return found
+    return make_bare, (base, kind, *args), _state(value), None, None, set_bare
+
+
+def make_bare(base, kind, *args):
+    """Makes an instance without the class's own __new__ and __init__."""
+    return base.__new__(kind, *args)
+
+
+def set_bare(value, state):
+    attributes, slots = state
+    if attributes:
+        value.__dict__.update(attributes)
+    for name, item in slots.items():
+        object.__setattr__(value, name, item)
+
+
+# --- kinds of the standard library ---------------------------------------------
+
+
+def _reduce_match(match):
+    return make_match, (match.re, match.string, match.pos, match.endpos, match.regs)
+
+
+def make_match(pattern, string, pos, endpos, regs):
+    """Matches again. A search from far away would take long for the last of many."""
+    if regs[0][0] - pos < 10_000:
+        for find in (pattern.search, pattern.match, pattern.fullmatch):
+            found = find(string, pos, endpos)
+            if found and found.regs == regs:
+                return found
+    for find in (pattern.match, pattern.fullmatch):
+        found = find(string, regs[0][0], endpos)
+        if found and found.regs == regs:
+            return found
+    for found in pattern.finditer(string, pos, endpos):
+        if found.regs == regs:
+            return found
+    raise ValueError("this match cannot be found again")
+
+
+def _reduce_struct(layout):
+    return struct.Struct, (layout.format,)
+
+
+def _reduce_view(view):
+    mapping = next(m for m in gc.get_referents(view) if isinstance(m, dict))
+    return make_view, (mapping, type(view).__name__.rpartition("_")[2])
+
+
+def make_view(mapping, name):
+    base = OrderedDict if isinstance(mapping, OrderedDict) else dict
+    return getattr(base, name)(mapping)
+
+
+def _reduce_proxy(proxy):
+    return types.MappingProxyType, (gc.get_referents(proxy)[0],)
+
+
+def _reduce_new_type(kind):
+    if definitions.importable(kind, kind.__qualname__):
+        return kind.__qualname__
+    return make_new_type, (kind.__qualname__, kind.__supertype__, kind.__module__)
+
+
+def make_new_type(name, supertype, module):
+    kind = typing.NewType(name, supertype)
+    kind.__module__ = module
+    return kind
+
+
+def _reduce_parameter(parameter):
+    if definitions.importable(parameter, parameter.__name__):
+        return parameter.__name__
+    return make_parameter, (type(parameter).__name__, parameter.__name__)
+
+
+def make_parameter(kind, name):
+    return getattr(typing, kind)(name)
+
+
+def _reduce_alias(alias):
+    return make_alias, (alias.__name__, alias.__value__, alias.__type_params__)
+
+
+def make_alias(name, value, parameters):
+    return typing.TypeAliasType(name, value, type_params=parameters)
+
+
+def _reduce_ref(ref):
+    return make_ref, (ref(), ref.__callback__)
+
+
+def make_ref(value, callback):
+    return weakref.ref(value if value is not None else _Gone(), callback)
+
+
+class _Gone:
+    """What a dead reference referred to."""
+
+
+def _reduce_weak_proxy(proxy):
+    return weakref.proxy, (proxy.__init__.__self__,)
+
+
+def _reduce_weak_dict(mapping):
+    return type(mapping), (dict(mapping),)
+
+
+def _reduce_weak_set(found):
+    return type(found), (list(found),)
+
+
+def make_of_version(version, function, *args):
+    """Makes an instance whose attributes an older Python does not have all."""
+    if tuple(version) < sys.version_info[:2]:
+        raise ValueError("it is of an older version of Python")
+    return function(*args)
+
+
+def _reduce_queue(waiting):
+    """The attributes of a queue differ between versions of Python."""
+    return make_queue, (type(waiting), waiting.maxsize), (list(waiting.queue), waiting.unfinished_tasks), None, None, set_queue
+
+
+def make_queue(kind, size):
+    return kind(size)
+
+
+def set_queue(waiting, state):
+    items, waiting.unfinished_tasks = state
+    waiting.queue.extend(items)
+
+
+def _reduce_key_wrapper(key):
+    function = next(f for f in gc.get_referents(key) if callable(f) and not isinstance(f, type))
+    if hasattr(key, "obj"):
+        return make_key, (function, key.obj)
+    return functools.cmp_to_key, (function,)
+
+
+def make_key(function, value):
+    return functools.cmp_to_key(function)(value)
+
+
+def _reduce_hash(value):
+    if value.digest() != hashlib.new(value.name).digest():
+        raise TypeError("what a hash object has taken cannot be read; feed a new one")
+    return make_hash, (value.name,)
+
+
+def make_hash(name):
+    return hashlib.new(name)
+
+
+def stream_name(value):
+    """Returns the name in sys of a stream of the session, None for another file."""
+    return next((name for name in ("stdout", "stderr", "stdin") if getattr(sys, f"__{name}__", None) is value), None)
+
+
+def make_stream(name):
+    return getattr(sys, name)
+
+
+def _hashes():
+    for name in ("sha256", "md5", "sha1", "sha3_256"):
+        try:
+            yield type(hashlib.new(name))
+        except ValueError:
+            pass
+
+
+definitions.SPECIAL.update({
+    types.TracebackType: reduce_traceback,
+    **dict.fromkeys((queue.Queue, queue.LifoQueue, queue.PriorityQueue), _reduce_queue),
+    type(functools.cmp_to_key(len)): _reduce_key_wrapper,
+    re.Match: _reduce_match,
+    struct.Struct: _reduce_struct,
+    types.MappingProxyType: _reduce_proxy,
+    **dict.fromkeys((type(f(m())) for m in (dict, OrderedDict) for f in (m.keys, m.values, m.items)), _reduce_view),
+    weakref.ref: _reduce_ref,
+    weakref.ProxyType: _reduce_weak_proxy,
+    weakref.CallableProxyType: _reduce_weak_proxy,
+    weakref.WeakValueDictionary: _reduce_weak_dict,
+    weakref.WeakKeyDictionary: _reduce_weak_dict,
+    weakref.WeakSet: _reduce_weak_set,
+    **dict.fromkeys(_hashes(), _reduce_hash),
+})
+for _name, _reduce in (
+    ("NewType", _reduce_new_type), ("ParamSpec", _reduce_parameter), ("TypeVarTuple", _reduce_parameter),
+    ("TypeAliasType", _reduce_alias),
+):
+    if isinstance(getattr(typing, _name, None), type):
+        definitions.SPECIAL[getattr(typing, _name)] = _reduce
+
+def constants(kind):
+    """Returns the names of the instances of a class that its module has, by identity:
+    sentinels such as dataclasses.KW_ONLY."""
+    module = sys.modules.get(kind.__module__)
+    if module is None or module is definitions.main or kind.__module__ == "builtins" or not definitions.importable(kind):
+        return {}
+    return {id(value): name for name, value in list(vars(module).items()) if type(value) is kind}
+
+
+def make_constant(module, name):
+    return definitions.attribute(importlib.import_module(module), name)
+
+
+
+NAMED = (
+    make_exception, set_exception, make_traceback, make_bare, set_bare, set_container, make_match, make_view,
+    make_new_type, make_parameter, make_alias, make_ref, make_stream,
+    make_constant, make_key, make_hash, make_of_version, make_queue, set_queue,
+)
