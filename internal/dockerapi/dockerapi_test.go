@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -349,4 +350,26 @@ func FuzzPieces(f *testing.F) {
 			t.Errorf("%d bytes out of %d", len(got), len(data))
 		}
 	})
+}
+
+// TestEachContainerHasItsUser: the number is in the configuration and on every place that can
+// be written, and a daemon that maps users gets one that it can map.
+func TestEachContainerHasItsUser(t *testing.T) {
+	a, b := Facts{}.NewUser(), Facts{}.NewUser()
+	if a == b || a < firstUser || a >= firstUser+usersCount {
+		t.Errorf("the users are %d and %d", a, b)
+	}
+	if mapped := (Facts{Mapped: true}).NewUser(); mapped != User {
+		t.Errorf("a daemon that maps users gets %d", mapped)
+	}
+
+	spec := Spec{User: a}
+	if got, want := hardenedConfig(spec).User, fmt.Sprintf("%d:%d", a, User); got != want {
+		t.Errorf("the container runs as %s, not %s", got, want)
+	}
+	for place, options := range hardenedHost(spec).Tmpfs {
+		if !strings.Contains(options, fmt.Sprintf("uid=%d,", a)) {
+			t.Errorf("%s belongs to another user: %s", place, options)
+		}
+	}
 }

@@ -3,3 +3,5 @@ import os
 with open('/tmp/rlm-for-others', 'w') as f: f.write(CANARY_PROOF)
 # in another sandbox
 print(open('/tmp/rlm-for-others').read())
+import os
+os.remove('/tmp/rlm-for-others')

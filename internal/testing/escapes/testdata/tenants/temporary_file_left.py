@@ -2,3 +2,5 @@
 with open('/tmp/rlm-for-the-next', 'w') as f: f.write(CANARY_PROOF)
 # in the next sandbox
 print(open('/tmp/rlm-for-the-next').read())
+import os
+os.remove('/tmp/rlm-for-the-next')
