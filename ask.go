@@ -92,10 +92,16 @@ func (s *Session) openCopy(asked *askedHost) repl.Opener {
 			return next(ctx, cfg)
 		}
 
-		runner, err := s.runner.Fork(ctx)
+		release, err := s.engine.budget.admit(cfg.Limits)
 		if err != nil {
 			return nil, err
 		}
+		fork, err := s.runner.Fork(ctx)
+		if err != nil {
+			release()
+			return nil, err
+		}
+		runner := loopRunner{fork, s.engine.turns, release}
 		var missing []tiers.Function
 		for _, f := range cfg.Functions {
 			if !s.host.has(f.Name) {

@@ -81,8 +81,8 @@ type Options struct {
 	// uses. Snippets that wait for a processor take turns, fairly among tenants: see
 	// SessionConfig.Labels. A snippet that waits for a host call or sleeps needs no processor.
 	Processors int
-	// Queue bounds the snippets of one tenant that wait for their first turn. Beyond it,
-	// Run returns [ErrBusy]. Zero means 1,000.
+	// Queue bounds the snippets of one tenant that wait for a turn. Beyond it, a snippet that
+	// has not begun gets [ErrBusy]. Zero means 1,000.
 	Queue int
 	// Memory bounds the sum of the memory limits of all open sessions and loops, in bytes.
 	// Beyond it, opening returns [ErrBusy]. Zero means no bound.

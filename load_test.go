@@ -123,6 +123,23 @@ func runInsideAHostCall(t *testing.T, tier string) {
 	}
 }
 
+// TestAWriterThatBlocksHoldsNoProcessor has a writer that runs a snippet of another session.
+func TestAWriterThatBlocksHoldsNoProcessor(t *testing.T) {
+	sessions := openCrowd(t, rlm.Options{Processors: 1}, 2, rlm.SessionConfig{})
+	var inner string
+	writer := writerFunc(func([]byte) {
+		r, err := sessions[1].Run(t.Context(), "print(x)")
+		if err != nil {
+			t.Error(err)
+		}
+		inner = r.Stdout
+	})
+	r, err := sessions[0].RunJob(t.Context(), tiers.Job{Source: "print('out')", Stdout: writer})
+	if err != nil || r.Stdout != "out\n" || inner != "1\n" {
+		t.Errorf("%q, %q, %v", r.Stdout, inner, err)
+	}
+}
+
 func TestAFullQueueIsBusy(t *testing.T) {
 	sessions := openCrowd(
 		t, rlm.Options{Processors: 1, Queue: 2}, 12, rlm.SessionConfig{},

@@ -163,7 +163,7 @@ func (q *question) checkReach(c *candidate) string {
 	s := q.state
 	switch {
 	case c.unusable != nil:
-		return "not usable on this machine: " + oneLine(c.unusable.Error())
+		return "not usable on this machine: " + cleanLine(c.unusable.Error(), maxReason)
 	case s.home == "" || s.home == c.info.Name:
 		return ""
 	case s.fixed:
@@ -216,11 +216,18 @@ func mayReject(info *tiers.Info, language tiers.Language, v *Verdict) bool {
 	return false
 }
 
-// maxLine is how many bytes of a text that came from a snippet or a tier are shown.
-const maxLine = 200
+const (
+	// maxLine is how many bytes of a text that came from a snippet are shown.
+	maxLine = 200
+	// maxReason is how many bytes of a tier's own reason are shown: it ends with advice.
+	maxReason = 1000
+)
 
-// oneLine makes a text fit for a table and a terminal: snippets are hostile.
-func oneLine(text string) string {
+// oneLine makes a short text fit for a table and a terminal: snippets are hostile.
+func oneLine(text string) string { return cleanLine(text, maxLine) }
+
+// cleanLine makes a text of at most so many bytes fit for a table and a terminal.
+func cleanLine(text string, most int) string {
 	clean := func(r rune) rune {
 		if unicode.IsControl(r) || !unicode.IsPrint(r) && r != ' ' {
 			return ' '
@@ -228,8 +235,8 @@ func oneLine(text string) string {
 		return r
 	}
 	text = strings.TrimSpace(strings.Map(clean, text))
-	if len(text) > maxLine {
-		return strings.ToValidUTF8(text[:maxLine], "") + "…"
+	if len(text) > most {
+		return strings.ToValidUTF8(text[:most], "") + "…"
 	}
 	return text
 }

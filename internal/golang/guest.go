@@ -120,7 +120,10 @@ func (g *Guest) Prepare(ctx context.Context, s session.Snippet, _ bool) (*tiers.
 		return nil, err
 	}
 
-	g.current, g.failure = nil, nil
+	if g.current != nil { // it was prepared for a snippet that did not begin
+		g.discard()
+	}
+	g.failure = nil
 	program, refs, err := g.build(ctx, s.Source)
 	if errors.As(err, &g.failure) {
 		return nil, nil //nolint:nilnil // Run reports it

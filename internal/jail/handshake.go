@@ -132,7 +132,7 @@ func (p *Process) describeCgroup() LayerState {
 		s.On = true
 		s.Mechanism = fmt.Sprintf("version %d: %s", p.cgroup.version, strings.Join(names, ", "))
 	case p.noCgroup != nil:
-		s.Why = p.noCgroup.Error() + "; memory is sampled instead"
+		s.Why = p.noCgroup.Error() + "; memory can only be sampled"
 	default:
 		s.Why = p.plan.whyOff(Cgroup)
 	}

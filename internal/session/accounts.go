@@ -248,7 +248,7 @@ func (a *Accounts) End(code int) tiers.Result {
 	usage := a.meter.usage()
 	a.calls.end()
 	usage.HostCalls, usage.OutputBytes = a.calls.made, a.output.total
-	usage.Queued = a.queued
+	usage.Queued = max(a.queued, a.turn.Waited())
 
 	r := tiers.Result{
 		Stdout: a.output.text(0), Stderr: a.output.text(1), Dropped: a.output.dropped(),

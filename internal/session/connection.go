@@ -302,7 +302,7 @@ func (c *Connection) serve(a *Accounts) (wire.Done, error) {
 		case call := <-c.ended:
 			c.charge(a, &charged)
 			if len(c.pending) == 1 { // the guest waits for no other call
-				a.resumeTurn()
+				c.resumeTurn(a)
 				charged = time.Now()
 			}
 			if err := c.finishCall(a, call); err != nil {
@@ -313,6 +313,7 @@ func (c *Connection) serve(a *Accounts) (wire.Done, error) {
 			c.charge(a, &charged)
 			a.turn.Release()
 			if a.Watch(interrupt) {
+				a.endTurn() // a keeper may take its time
 				return wire.Done{}, c.stop()
 			}
 		}

@@ -179,6 +179,9 @@ func (h *History) Adopt(state tiers.State) error {
 	for i, s := range snippets {
 		past := Past{Ordinal: i + 1, Language: state.Language, Source: s.Source, Calls: s.Calls}
 		h.past = append(h.past, past)
+		for _, c := range s.Calls {
+			h.kept += c.size()
+		}
 	}
 	return nil
 }

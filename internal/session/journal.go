@@ -70,7 +70,13 @@ func (j *journal) record(call tiers.Call, value tiers.Value, err error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.made = append(j.made, c)
-	j.kept += int64(len(c.Value) + len(c.Error))
+	j.kept += c.size()
+}
+
+// size is about what a call takes on the host, in bytes.
+func (c AnsweredCall) size() int64 {
+	const overhead = 128
+	return overhead + int64(len(c.Value)+len(c.Error))
 }
 
 // answer finds the answer that a call got when its snippet first ran.

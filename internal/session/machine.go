@@ -74,22 +74,22 @@ func (m *Machine) Run(ctx context.Context, job tiers.Job) (tiers.Result, error) 
 		return tiers.Result{}, err
 	}
 
+	if err := m.Accounts.waitForTurn(ctx); err != nil {
+		return tiers.Result{}, m.neverRan(nil, err)
+	}
+	defer m.Accounts.endTurn()
+
 	s := Snippet{job, m.Accounts.Ordinal() + 1}
 	changed, err := guest.Prepare(ctx, s, job.Rejectable)
 	if err == nil {
-		err = m.Accounts.waitForTurn(ctx)
+		err = m.Accounts.Begin(ctx, job)
 	}
 	if err != nil {
-		return tiers.Result{}, m.neverRan(changed, err)
-	}
-	defer m.Accounts.endTurn()
-	if err := m.Accounts.Begin(ctx, job); err != nil {
 		return tiers.Result{}, m.neverRan(changed, err)
 	}
 	m.note(job.Language, guest)
 
 	ending := guest.Run(ctx, s)
-	m.Accounts.endTurn() // what follows is the host's own work
 	if ending.Rejected != nil {
 		return tiers.Result{}, m.reject(ctx, guest, s, ending)
 	}
@@ -154,6 +154,10 @@ func (m *Machine) Export(ctx context.Context) (tiers.State, error) {
 	if err != nil {
 		return tiers.State{}, err
 	}
+	if err := m.Accounts.waitForTurn(ctx); err != nil {
+		return tiers.State{}, err
+	}
+	defer m.Accounts.endTurn()
 	state, err := mover.Export(ctx)
 	if err != nil {
 		return state, err
@@ -221,6 +225,11 @@ func (m *Machine) Import(ctx context.Context, state tiers.State) (tiers.Report, 
 	if err != nil {
 		return tiers.Report{}, err
 	}
+
+	if err := m.Accounts.waitForTurn(ctx); err != nil {
+		return tiers.Report{}, err
+	}
+	defer m.Accounts.endTurn()
 
 	report, err := mover.Import(ctx, state)
 	if err == nil {

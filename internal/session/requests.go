@@ -168,6 +168,8 @@ func (a *Accounts) takeOutput(body []byte) Reply {
 		return fail(errRequest)
 	}
 
+	a.turn.Pause() // the caller's writer may block
+	defer a.resumeTurn()
 	a.output.write(int(body[0]-'1'), body[1:])
 	return Reply{ASCII: true}
 }

@@ -35,8 +35,8 @@ const (
 // Turns are the processors of one engine. They are safe for concurrent use.
 type Turns struct{ queue *fairqueue.Queue }
 
-// New returns turns for so many snippets at once. At most longest snippets of each tenant
-// wait for their first turn.
+// New returns turns for so many snippets at once. A snippet that has not begun is refused if
+// longest snippets of its tenant wait already.
 func New(processors, longest int) *Turns {
 	return &Turns{fairqueue.New(processors, longest)}
 }
@@ -57,10 +57,10 @@ type Turn struct {
 	waited time.Duration
 	isFree bool // it goes on without turns
 
-	mu       sync.Mutex // guards what follows, which timer changes
-	isHeld   bool
-	isPaused bool
-	timer    *time.Timer
+	mu     sync.Mutex // guards what follows, which timer changes
+	isHeld bool
+	pauses int // one may be within another
+	timer  *time.Timer
 }
 
 // Wait waits for a snippet's first turn. The tenant is that of the context's labels. The
@@ -103,7 +103,7 @@ func (t *Turn) Pause() {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.isPaused = true
+	t.pauses++
 	if t.timer == nil {
 		t.timer = time.AfterFunc(moment, t.endMoment)
 	} else {
@@ -114,7 +114,7 @@ func (t *Turn) Pause() {
 func (t *Turn) endMoment() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.isPaused {
+	if t.pauses > 0 {
 		t.leave()
 	}
 }
@@ -127,27 +127,42 @@ func (t *Turn) leave() {
 	}
 }
 
-// Resume ends a Pause. It waits for the next turn if the snippet has lost its turn, and
-// returns how long. If the context ends first, the snippet goes on without a turn: it has to
-// notice its end.
+// Resume ends a Pause. At the end of the outermost one it waits for the next turn, if the
+// snippet has lost its turn, and returns how long. If the context ends first, the snippet goes
+// on without a turn: it has to notice its end.
 func (t *Turn) Resume(ctx context.Context) time.Duration {
 	if t == nil || t.isFree {
 		return 0
 	}
 	t.mu.Lock()
-	t.isPaused = false
-	isHeld := t.isHeld
-	if t.timer != nil {
+	t.pauses = max(0, t.pauses-1)
+	isReady := t.isHeld || t.pauses > 0
+	if t.timer != nil && t.pauses == 0 {
 		t.timer.Stop()
 	}
 	t.mu.Unlock()
 
-	if isHeld {
+	if isReady {
 		return 0
 	}
 	before := t.waited
 	_ = t.wait(ctx, t.queue.Return) // documented: it goes on
 	return t.waited - before
+}
+
+// IsLost reports whether the snippet has lost its turn.
+func (t *Turn) IsLost() bool {
+	if t == nil || t.isFree {
+		return false
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return !t.isHeld
+}
+
+// Without returns a context whose snippets take no turns: something else bounds them.
+func Without(ctx context.Context) context.Context {
+	return context.WithValue(ctx, key{}, nil)
 }
 
 // Yield lets waiting snippets go first if this one has computed for a while. It returns how
@@ -173,18 +188,24 @@ func (t *Turn) Release() {
 func (t *Turn) giveUp() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.isPaused = false
+	t.pauses = 0
 	if t.timer != nil {
 		t.timer.Stop()
 	}
 	t.leave()
 }
 
-// End ends the claim, and returns how long the snippet waited for its turns.
-func (t *Turn) End() time.Duration {
+// End ends the claim.
+func (t *Turn) End() {
+	if t != nil {
+		t.giveUp()
+	}
+}
+
+// Waited is how long the snippet has waited for its turns.
+func (t *Turn) Waited() time.Duration {
 	if t == nil {
 		return 0
 	}
-	t.giveUp()
 	return t.waited
 }

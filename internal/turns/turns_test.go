@@ -41,7 +41,8 @@ func TestAContextWithoutTurnsGivesEverybodyOne(t *testing.T) {
 		turn.Resume(t.Context())
 		turn.Yield(t.Context())
 		turn.Release()
-		if waited := turn.End(); waited != 0 {
+		turn.End()
+		if waited := turn.Waited(); waited != 0 {
 			t.Errorf("it waited %s", waited)
 		}
 	}
@@ -72,10 +73,31 @@ func TestASnippetThatWaitsForTheHostLosesItsTurnAfterAMoment(t *testing.T) {
 		if waited := first.Resume(ctx); waited != time.Second {
 			t.Errorf("it waited %s for the second snippet, want 1s", waited)
 		}
-		if waited := first.End(); waited != time.Second {
+		first.End()
+		if waited := first.Waited(); waited != time.Second {
 			t.Errorf("it waited %s in all, want 1s", waited)
 		}
 		if !isFree(ctx) {
+			t.Error("the processor is not free at the end")
+		}
+	})
+}
+
+func TestAPauseWithinAPauseTakesNoTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx := New(1, 10).With(t.Context())
+		turn := take(ctx, t)
+		turn.Pause()
+		turn.Pause()
+		time.Sleep(2 * moment)
+		if turn.Resume(ctx); !turn.IsLost() || !isFree(ctx) {
+			t.Error("the end of the inner pause took a turn")
+		}
+		if turn.Resume(ctx); turn.IsLost() || isFree(ctx) {
+			t.Error("the end of the outer pause took no turn")
+		}
+		turn.End()
+		if !isFree(Without(ctx)) || !isFree(ctx) {
 			t.Error("the processor is not free at the end")
 		}
 	})

@@ -12,6 +12,7 @@ import (
 
 	"github.com/rlmhq/rlm/internal/fairqueue"
 	"github.com/rlmhq/rlm/internal/labels"
+	"github.com/rlmhq/rlm/internal/turns"
 	"github.com/rlmhq/rlm/router"
 	"github.com/rlmhq/rlm/tiers"
 )
@@ -80,7 +81,7 @@ func (p *pool) analyse(
 	}
 	defer p.works.Done()
 
-	v, size, err = w.analyse(ctx, source)
+	v, size, err = w.analyse(turns.Without(ctx), source) // it has its place in this queue
 	if err == nil && size > 0 {
 		return v, size, p.giveBack(w)
 	}

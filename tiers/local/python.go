@@ -88,7 +88,10 @@ func findPython(ctx context.Context, name string, folders []string) (*python, er
 		name = "python3"
 	}
 	path, err := exec.LookPath(name)
-	if err != nil {
+	switch {
+	case err != nil && strings.Contains(name, "/"):
+		return nil, fmt.Errorf("tier local cannot use --python %s: %w", name, err)
+	case err != nil:
 		return nil, fmt.Errorf(
 			"tier local needs CPython 3.9 or newer, but this host has no %s: install CPython, "+
 				"or name an interpreter with --python",
@@ -98,29 +101,45 @@ func findPython(ctx context.Context, name string, folders []string) (*python, er
 
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
+	a, err := askPython(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+
+	// The jail starts the target of links. Through a link to a folder, the interpreter finds
+	// other prefixes than without.
+	if target := a.program(); target != a.Executable {
+		if a, err = askPython(ctx, target); err != nil {
+			return nil, err
+		}
+	}
+	return a.python(path, folders)
+}
+
+// askPython has an interpreter describe itself.
+func askPython(ctx context.Context, path string) (a answer, err error) {
 	var stdout, stderr bytes.Buffer
 	cmd := exec.CommandContext(ctx, path, "-I", "-c", selfReport)
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if err := cmd.Run(); err != nil {
-		return nil, fmt.Errorf(
+		return a, fmt.Errorf(
 			"cannot run %s: %w: %s", path, err, strings.TrimSpace(stderr.String()),
 		)
 	}
 
 	if stdout.Len() > maxAnswer {
-		return nil, fmt.Errorf(
+		return a, fmt.Errorf(
 			"cannot use %s: its report about its version and paths is longer than %d bytes",
 			path, maxAnswer,
 		)
 	}
-	var a answer
 	if err := json.Unmarshal(stdout.Bytes(), &a); err != nil {
-		return nil, fmt.Errorf(
+		return a, fmt.Errorf(
 			"cannot use %s: cannot parse its report about its version and paths: %w", path, err,
 		)
 	}
 
-	return a.python(path, folders)
+	return a, nil
 }
 
 // python checks an interpreter's description and derives what its jail shows.

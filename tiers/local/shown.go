@@ -1,6 +1,7 @@
 package local
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -33,7 +34,11 @@ type shown struct {
 func newShown() *shown {
 	s := &shown{homes: findHomes()}
 	for _, folder := range systemFolders {
-		if home := s.homeIn(folder); home != "" {
+		target, err := filepath.EvalSymlinks(folder)
+		if err != nil {
+			continue // it does not exist
+		}
+		if home := cmp.Or(s.homeIn(folder), s.homeIn(target)); home != "" {
 			s.hide(folder, fmt.Errorf("it contains the home directory %s", home))
 		} else if isFolder(folder) {
 			s.binds = append(s.binds, jail.Bind{Source: folder})
@@ -110,13 +115,17 @@ func (s *shown) addFolder(folder string) error {
 // addNamed shows a folder that the caller of the tier names. It must be there.
 func (s *shown) addNamed(folder string) error {
 	path, err := filepath.Abs(folder)
-	if err == nil && !isFolder(path) {
-		err = errors.New("it is not a folder")
-	}
-	if err == nil {
-		err = s.addFolder(path)
-	}
 	if err != nil {
+		return err
+	}
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return fmt.Errorf("cannot use --local-folder: %w", err)
+	case !info.IsDir():
+		return fmt.Errorf("cannot use --local-folder %s: it is a file: name its folder", folder)
+	}
+	if err := s.addFolder(path); err != nil {
 		return fmt.Errorf("snippets must not see the folder %s of --local-folder: %w", folder, err)
 	}
 	return nil

@@ -111,6 +111,37 @@ func TestALinkToAnInterpreterDoesNotShowItsFolder(t *testing.T) {
 	expectSeen(t, got, "json")
 }
 
+// TestALinkToAPrefixRunsItsPython names an interpreter through a link to its whole prefix, as
+// installers make them for each minor version.
+func TestALinkToAPrefixRunsItsPython(t *testing.T) {
+	home := homeOf(t)
+	prefix := filepath.Join(home, "versions", "one")
+	library, err := filepath.Glob("/usr/lib/python3.*/os.py")
+	if err != nil || len(library) == 0 {
+		t.Fatalf("the system's Python has the libraries %q, %v", library, err)
+	}
+	folder := filepath.Dir(library[len(library)-1])
+	link(t, filepath.Join(prefix, "lib", filepath.Base(folder)), folder)
+	program, err := os.ReadFile(systemPython)
+	if err == nil {
+		err = os.MkdirAll(filepath.Join(prefix, "bin"), 0o755) //nolint:gosec // the guest may look
+	}
+	if err == nil {
+		err = os.WriteFile(filepath.Join(prefix, "bin", "python3"), program, 0o755) //nolint:gosec // as above
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	link(t, filepath.Join(home, "py"), prefix)
+
+	tier := newTier(t, local.Options{Python: filepath.Join(home, "py", "bin", "python3"), Warm: -1})
+	tiertest.Require(t, local.Name, tier.Probe(t.Context()))
+	r := run(t, box(t, tier, tiers.Config{}), "import sys, json\nprint(sys.prefix)")
+	if strings.TrimSpace(r.Stdout) != prefix {
+		t.Errorf("it runs the Python of %q, want %q", r.Stdout, prefix)
+	}
+}
+
 func TestAVirtualEnvironmentShowsItsPackagesOnly(t *testing.T) {
 	home := homeOf(t, "project/.env", "project/.git/config", "project/venv/secret/key")
 	python, packages := makeVenv(t, filepath.Join(home, "project", "venv"))
@@ -167,7 +198,7 @@ func TestANamedFolderMayHoldNoSecrets(t *testing.T) {
 	home := homeOf(t, "a/.env", "b/deep/er/.git/config", "c/server.pem", "d/tests/server.pem")
 	for folder, want := range map[string]string{
 		"": home, "a": "a/.env", "b": "b/deep/er/.git", "c": "c/server.pem", "d": "",
-		"missing": "not a folder",
+		"missing": "no such file",
 	} {
 		tier := newTier(t, local.Options{
 			Python: systemPython, Folders: []string{filepath.Join(home, folder)}, Warm: -1,

@@ -75,6 +75,7 @@ func (in *instance) retire() {
 		return
 	}
 	*in.watch = memoryWatch{}
+	in.accounts = nil // with the session's inputs and host
 	in.stackPointer.Set(uint64(cpython.Manifest().StackPointer))
 	if !in.engine.idle.put(idleKey{in.limit, true}, in) {
 		in.close()
