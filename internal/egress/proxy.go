@@ -129,6 +129,9 @@ func (p *Proxy) Close() error {
 	p.mu.Unlock()
 
 	err := p.server.Close()
+	if errors.Is(err, net.ErrClosed) {
+		err = nil // a jail that ended closed its listener
+	}
 	p.forward.Transport.(*http.Transport).CloseIdleConnections()
 	p.running.Wait()
 	return err
