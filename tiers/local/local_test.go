@@ -92,7 +92,7 @@ func TestProbeSaysWhatToDo(t *testing.T) {
 	for python, want := range map[string]string{
 		"no-such-python": "install CPython, or name an interpreter with --python",
 		"/bin/true":      "cannot use /bin/true: cannot parse its report",
-		"/no/such/place": "install CPython, or name an interpreter with --python",
+		"/no/such/place": "cannot use --python /no/such/place",
 	} {
 		err := newTier(t, local.Options{Python: python, Warm: -1}).Probe(t.Context())
 		if err == nil || !strings.Contains(err.Error(), want) {
