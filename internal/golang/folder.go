@@ -6,6 +6,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"syscall"
 
 	"github.com/rlmhq/rlm/internal/golang/guest/relay"
 )
@@ -35,6 +36,11 @@ func makeFolder() (*folder, error) {
 
 // put writes the program into the folder.
 func (f *folder) put(program []byte) error {
+	// A process forked meanwhile would hold the open file until it executes its own program, and
+	// the kernel executes no file that is open for writing.
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
+
 	name := filepath.Join(f.inner, path.Base(relay.Path))
 	err := os.WriteFile(name, program, 0o755) //nolint:gosec // the guest's user runs it
 	if err != nil {
