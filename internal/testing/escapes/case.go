@@ -14,6 +14,7 @@ import (
 // testdata, in the folder of its class. It begins with comments: what it
 // tries, then lines of `# key: value`:
 //
+//	with    files of the folder shared that stand before it, and before its second half
 //	harm    what it does to an interpreter without a sandbox, if it touches no canary: see package harm
 //	unsafe  why nothing shows its harm where no sandbox contains it
 //	fake    PLACE NAME: without a sandbox, PLACE stands for a folder of the test that has NAME, see newFake
@@ -62,6 +63,11 @@ func (c Case) isOpen(tier string) bool {
 
 //go:embed testdata
 var testdata embed.FS
+
+// shared has what several cases begin with.
+//
+//go:embed shared
+var shared embed.FS
 
 // The classes of the corpus, in the order of the matrix.
 var classes = []string{
@@ -124,6 +130,9 @@ func Cases(t *testing.T) []Case {
 		if c.Then == "" {
 			c.Source, c.Then, c.After = strings.Cut(rest, "# in the next sandbox\n")
 		}
+		if err := c.addShared(); err != nil {
+			return fmt.Errorf("%s: %w", file, err)
+		}
 		cases = append(cases, c)
 		return nil
 	})
@@ -138,6 +147,24 @@ func Cases(t *testing.T) []Case {
 	})
 
 	return cases
+}
+
+// addShared puts the files that the case names before its source.
+func (c *Case) addShared() error {
+	before := ""
+	for _, name := range strings.Fields(c.keys["with"]) {
+		text, err := fs.ReadFile(shared, "shared/"+name+".py")
+		if err != nil {
+			return err
+		}
+		before += string(text)
+	}
+
+	c.Source = before + c.Source
+	if c.Then != "" {
+		c.Then = before + c.Then
+	}
+	return nil
 }
 
 // Named returns the case with that ID.

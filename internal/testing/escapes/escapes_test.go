@@ -142,7 +142,7 @@ func TestTheCorpusIsWhole(t *testing.T) {
 	if len(cases) < 330 {
 		t.Errorf("%d cases are too few", len(cases))
 	}
-	keys := "harm unsafe fake where before env one open root fresh ends local docker"
+	keys := "with harm unsafe fake where before env one open root fresh ends local docker"
 	for _, c := range cases {
 		if c.Tries == "" || strings.ContainsAny(c.Tries, "|`") || strings.TrimSpace(c.Source) == "" {
 			t.Errorf("%s does not say what it tries", c.ID())

@@ -2,13 +2,7 @@
 # local: seccomp landlock privileges
 # root: it is the right of root
 # docker: seccomp privileges
-import ctypes, os, platform
-libc = ctypes.CDLL(None, use_errno=True)
-def syscall(amd64, arm64, *args):
-    args = [ctypes.c_long(a) if isinstance(a, int) else a for a in (amd64 if platform.machine() == 'x86_64' else arm64, *args)]
-    got = libc.syscall(*args)
-    if got == -1: raise OSError(ctypes.get_errno(), 'the call failed')
-    return got
+# with: syscall
 pid = os.fork()
 if pid == 0:
     os._exit(libc.unshare(0x00020000) or libc.mount(b'none', b'/tmp', b'tmpfs', 0, None) and 1)

@@ -1,11 +1,5 @@
 # counts events of the processor
 # where: the machine counts
-import ctypes, os, platform
-libc = ctypes.CDLL(None, use_errno=True)
-def syscall(amd64, arm64, *args):
-    args = [ctypes.c_long(a) if isinstance(a, int) else a for a in (amd64 if platform.machine() == 'x86_64' else arm64, *args)]
-    got = libc.syscall(*args)
-    if got == -1: raise OSError(ctypes.get_errno(), 'the call failed')
-    return got
+# with: syscall
 syscall(298, 241, (ctypes.c_uint32 * 32)(1, 128, 0), 0, -1, -1, 0)
 print(CANARY_PROOF)

@@ -1,15 +1,7 @@
 # aborts while the host answers a call
 # harm: kills
 # ends: variously
-import time
-def start():
-    try:
-        import threading
-        threading.Thread(target=ask, args=('late',), daemon=True).start()
-        time.sleep(0.1)
-    except RuntimeError:
-        import _rlm
-        _rlm.call('sask\0[["late"],{}]')
+# with: late_call
 start()
 import os
 os.abort()
