@@ -101,7 +101,7 @@ func (g *guest) lockSteps() []lockStep {
 				return g.compareNamespaces("user", "pid", "ipc", "uts", "cgroup", "mnt")
 			},
 		},
-		{Mounts, "separate tmpfs root, read-only binds", g.checkTree},
+		{Mounts, describeTree(&g.plan), g.checkTree},
 		{
 			Network, describeNetwork(&g.plan),
 			func() error { return g.compareNamespaces("net") },
@@ -138,6 +138,23 @@ func (g *guest) compareNamespaces(names ...string) error {
 	return nil
 }
 
+// describeTree says how the file tree keeps the host's files apart.
+func describeTree(p *plan) string {
+	const how = "separate tmpfs root, read-only binds"
+	mounts, err := readMounts()
+	if err != nil {
+		return how // checkTree reports the error
+	}
+
+	for _, t := range p.Trees {
+		isCover := func(m mounted) bool { return m.point == t.Target && m.kind == "overlay" }
+		if t.Folder && !t.Write && !slices.ContainsFunc(mounts, isCover) {
+			return how + "; locks on " + t.Target + " reach the host, as overlayfs cannot cover it"
+		}
+	}
+	return how + ", folders under overlayfs"
+}
+
 // checkTree proves that only what belongs there is mounted.
 func (g *guest) checkTree() error {
 	mounts, err := readMounts()
@@ -148,6 +165,7 @@ func (g *guest) checkTree() error {
 		g.attestation.Mounts = append(g.attestation.Mounts, m.point)
 	}
 	slices.Sort(g.attestation.Mounts)
+	g.attestation.Mounts = slices.Compact(g.attestation.Mounts) // a covered folder has two
 	return checkMounts(&g.plan, mounts)
 }
 

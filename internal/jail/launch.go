@@ -60,10 +60,13 @@ func (p *Process) completePlan() error {
 		return err
 	}
 	p.plan.Trees = trees
-	if !p.plan.wants(Mounts) {
-		if err := p.planWithoutTree(); err != nil {
-			return err
-		}
+	if p.plan.wants(Mounts) {
+		err = findMounts(trees)
+	} else {
+		err = p.planWithoutTree()
+	}
+	if err != nil {
+		return err
 	}
 
 	if err := p.chooseUser(); err != nil {

@@ -79,6 +79,25 @@ func planTree(b Bind) (tree, error) {
 	}, nil
 }
 
+// findMounts notes which trees have other mounts below them. An overlayfs would hide these.
+func findMounts(trees []tree) error {
+	mounts, err := readMounts()
+	if err != nil {
+		return err
+	}
+
+	for i := range trees {
+		source, err := filepath.EvalSymlinks(trees[i].Source)
+		if err != nil {
+			return fmt.Errorf("cannot bind %s: %w", trees[i].Source, err)
+		}
+		trees[i].HasMounts = slices.ContainsFunc(mounts, func(m mounted) bool {
+			return isBelow(source, m.point)
+		})
+	}
+	return nil
+}
+
 // isCleanPath reports whether a path is absolute, clean and not the root.
 func isCleanPath(path string) bool {
 	return filepath.IsAbs(path) && filepath.Clean(path) == path && path != "/" &&
@@ -160,10 +179,8 @@ func populateRoot(p *plan) error {
 			return err
 		}
 	}
-	for i := range p.Trees {
-		if err := p.Trees[i].attach(); err != nil {
-			return err
-		}
+	if err := attachTrees(p); err != nil {
+		return err
 	}
 
 	proc := newRoot + "/proc"
@@ -191,6 +208,53 @@ func mountNew(kind, target string, flags uintptr, options string) error {
 			kind, strings.TrimPrefix(target, newRoot), options, err)
 	}
 	return nil
+}
+
+// attachTrees puts the trees into the new root, and covers the folders.
+func attachTrees(p *plan) error {
+	empty := newRoot + "/empty"
+	if err := os.Mkdir(empty, 0o555); err != nil {
+		return fmt.Errorf("cannot make a folder: %w", err)
+	}
+	for i := range p.Trees {
+		t := &p.Trees[i]
+		if err := t.attach(); err != nil {
+			return err
+		}
+		if t.Folder && !t.Write && !t.HasMounts {
+			_ = t.cover(empty) // an old kernel, or a file system that overlayfs refuses
+		}
+	}
+	return os.Remove(empty)
+}
+
+// cover mounts a read-only overlayfs of an attached folder over it. Locks, leases and watches
+// belong to the inodes of the overlayfs then, so they reach neither the host nor other jails.
+// Pages of files are still shared with the host.
+func (t *tree) cover(empty string) error {
+	fs, err := unix.Fsopen("overlay", unix.FSOPEN_CLOEXEC)
+	if err != nil {
+		return fmt.Errorf("cannot open overlayfs: %w", err)
+	}
+	defer func() { _ = unix.Close(fs) }() // what it has made stays
+
+	target := newRoot + t.Target
+	escaped := strings.NewReplacer(`\`, `\\`, ":", `\:`).Replace(target)
+	err = errors.Join(
+		unix.FsconfigSetString(fs, "lowerdir", escaped+":"+empty),
+		unix.FsconfigCreate(fs),
+	)
+	if err != nil {
+		return fmt.Errorf("cannot set up overlayfs over %s: %w", t.Target, err)
+	}
+
+	attributes := unix.MOUNT_ATTR_RDONLY | unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV
+	mount, err := unix.Fsmount(fs, unix.FSMOUNT_CLOEXEC, attributes)
+	if err != nil {
+		return fmt.Errorf("cannot mount overlayfs over %s: %w", t.Target, err)
+	}
+	err = unix.MoveMount(mount, "", unix.AT_FDCWD, target, unix.MOVE_MOUNT_F_EMPTY_PATH)
+	return errors.Join(err, unix.Close(mount))
 }
 
 // attach puts a detached tree into the new root, at its target. A target inside another

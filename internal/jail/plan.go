@@ -25,12 +25,13 @@ type plan struct {
 
 // tree is a file or folder of the host that appears in the jail.
 type tree struct {
-	Source string
-	Target string
-	FD     int // a detached mount, already restricted; 0: open Source
-	Folder bool
-	Write  bool
-	Device bool
+	Source    string
+	Target    string
+	FD        int // a detached mount, already restricted; 0: open Source
+	Folder    bool
+	HasMounts bool // other mounts lie below Source
+	Write     bool
+	Device    bool
 }
 
 // wants reports whether a layer is wanted.

@@ -232,7 +232,7 @@ func TestTheReadmeCountsTheAttacks(t *testing.T) {
 	}
 
 	readme := strings.Join(strings.Fields(string(text)), " ")
-	for _, want := range []string{want, fmt.Sprintf("the %d known gaps", gaps)} {
+	for _, want := range []string{want, fmt.Sprintf("known gaps (%d)", gaps)} {
 		if !strings.Contains(readme, want) {
 			t.Errorf("README.md does not say: %s", want)
 		}
