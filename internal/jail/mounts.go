@@ -179,13 +179,13 @@ func populateRoot(p *plan) error {
 			return err
 		}
 	}
-	if err := attachTrees(p); err != nil {
-		return err
-	}
-
 	proc := newRoot + "/proc"
 	if err := os.Mkdir(proc, 0o555); err != nil {
 		return fmt.Errorf("cannot make a folder: %w", err)
+	}
+	// Nothing is mounted there yet, so it is the empty folder that an overlayfs needs.
+	if err := attachTrees(p, proc); err != nil {
+		return err
 	}
 	return mountNew("proc", proc, unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC,
 		"hidepid=invisible,subset=pid")
@@ -211,11 +211,7 @@ func mountNew(kind, target string, flags uintptr, options string) error {
 }
 
 // attachTrees puts the trees into the new root, and covers the folders.
-func attachTrees(p *plan) error {
-	empty := newRoot + "/empty"
-	if err := os.Mkdir(empty, 0o555); err != nil {
-		return fmt.Errorf("cannot make a folder: %w", err)
-	}
+func attachTrees(p *plan, empty string) error {
 	for i := range p.Trees {
 		t := &p.Trees[i]
 		if err := t.attach(); err != nil {
@@ -225,12 +221,13 @@ func attachTrees(p *plan) error {
 			_ = t.cover(empty) // an old kernel, or a file system that overlayfs refuses
 		}
 	}
-	return os.Remove(empty)
+	return nil
 }
 
 // cover mounts a read-only overlayfs of an attached folder over it. Locks, leases and watches
 // belong to the inodes of the overlayfs then, so they reach neither the host nor other jails.
-// Pages of files are still shared with the host.
+// Pages of files are still shared with the host. An overlayfs without a folder to write wants a
+// second one to read: empty, which must stay.
 func (t *tree) cover(empty string) error {
 	fs, err := unix.Fsopen("overlay", unix.FSOPEN_CLOEXEC)
 	if err != nil {
