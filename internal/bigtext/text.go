@@ -32,9 +32,12 @@ type Text struct {
 
 	chunk, block, splitBlock int64
 
-	index   atomic.Pointer[index]
-	build   chan struct{} // held while an index is built
-	splits  splitCache
+	index  atomic.Pointer[index]
+	build  chan struct{} // held while an index is built
+	splits splitCache
+
+	characters *Characters // nil until the first call; guarded by build
+
 	holes   []span // byte ranges that are holes of a sparse file
 	holesDo sync.Once
 }

@@ -27,7 +27,8 @@ type Accounts struct {
 	cfg     tiers.Config
 	files   files
 	paths   []string // where the guest can read the inputs' files: see ShowFiles
-	version int      // of what the guest is configured with: see Configuration
+	mapper  TextMapper
+	version int // of what the guest is configured with: see Configuration
 
 	ordinal   int // of the snippet that runs or ran last
 	language  tiers.Language

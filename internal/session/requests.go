@@ -41,6 +41,7 @@ import (
 //	tl<text>,<a>,<b>,<kind>,<i>,<j>,<sep>  where the parts i to j-1 lie
 //	tx<text>,<a>,<b>,<from>,<n>,<re2>    up to n matches -> [next, [[start, end, ...], ...]]
 //	ti<text>                             a text's description
+//	tm<text>                             map its characters into the guest's memory -> {"address", "width"}
 //	tg<text>,<a>,<b>,<from>,<n>,<re2>    up to n runs of lines with matches -> [next, [[start, end], ...]]
 //	r<what>                              the tier lacks what the snippet needs -> 1: stop
 //	p<state>, g, l<json>                 give and take a state: see state.go

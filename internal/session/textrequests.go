@@ -24,8 +24,11 @@ func (a *Accounts) text(body []byte) Reply {
 		return fail(errRequest)
 	}
 	op, body := body[0], body[1:]
-	if op == 'i' {
+	switch op {
+	case 'i':
 		return a.describeText(body)
+	case 'm':
+		return a.mapText(body)
 	}
 	more := op != 's' && op != 'b'
 	nums, rest, err := cutNumbers(body, 3, more)

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -120,7 +121,8 @@ func (a *Accounts) describe() Reply {
 	config := struct {
 		Functions []function `json:"functions"`
 		Inputs    []textInfo `json:"inputs"`
-	}{[]function{}, []textInfo{}}
+		Memory    int64      `json:"memory"` // the limit, in bytes
+	}{[]function{}, []textInfo{}, a.cfg.Limits.Memory}
 	for _, f := range a.cfg.Functions {
 		config.Functions = append(config.Functions, function{f.Name, f.Doc})
 	}
@@ -177,6 +179,34 @@ func (a *Accounts) describeText(body []byte) Reply {
 		return fail(err)
 	}
 	return okJSON(info)
+}
+
+// TextMapper maps the characters of the text with a number into the guest's memory, and
+// returns the address of the first one and the number of bytes of each. The character after
+// the last one is NUL. It returns the same answer for the same number.
+type TextMapper func(
+	ctx context.Context, number int, t *bigtext.Text,
+) (address uint32, width int64, err error)
+
+// OfferMapping lets the guest have texts in its memory. Without it, the guest asks the host
+// for each part of a long text.
+func (a *Accounts) OfferMapping(mapper TextMapper) { a.mapper = mapper }
+
+func (a *Accounts) mapText(body []byte) Reply {
+	number, err := strconv.Atoi(string(body))
+	if err != nil || a.mapper == nil {
+		return fail(errRequest)
+	}
+	t, _, err := a.openText(number)
+	if err != nil {
+		return fail(err)
+	}
+
+	address, width, err := a.mapper(a.calls.ctx, number, t)
+	if err != nil {
+		return fail(err)
+	}
+	return okJSON(map[string]any{"address": address, "width": width})
 }
 
 func (a *Accounts) value(body []byte) Reply {

@@ -14,7 +14,9 @@
 #include "internal/pycore_compile.h"
 #include "internal/pycore_parser.h"
 #include "internal/pycore_pyarena.h"
+#include "internal/pycore_unicodeobject.h"
 
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -278,6 +280,148 @@ static PyObject *rlm_compile(PyObject *module, PyObject *args) {
     return code;
 }
 
+/* ---- texts that lie where the host maps a file ----------------------------- */
+
+/* A str whose characters belong to the host's mapping. An instance of a subclass
+ * is not compact: its characters lie behind a pointer. So CPython's own code does
+ * everything with it, and nothing is copied. */
+typedef struct {
+    PyUnicodeObject text;
+    PyObject *info;    /* the host's description */
+    Py_ssize_t offset; /* of the first character in the host's text */
+} text_object;
+
+enum { VIEW = 1 << 20 }; /* longer slices share the mapping */
+
+static PyObject *
+make_text(PyTypeObject *type, PyObject *info, Py_ssize_t offset, char *data,
+          Py_ssize_t length, int kind, int ascii)
+{
+    text_object *self = (text_object *)type->tp_alloc(type, 0);
+    if (self == NULL) {
+        return NULL;
+    }
+    PyASCIIObject *base = &self->text._base._base;
+    base->length = length;
+    base->hash = -1;
+    base->state.kind = (unsigned int)kind;
+    base->state.ascii = ascii != 0;
+    self->text.data.any = data;
+    self->text._base.utf8 = ascii ? data : NULL;
+    self->text._base.utf8_length = ascii ? length : 0;
+    self->info = Py_NewRef(info);
+    self->offset = offset;
+    return (PyObject *)self;
+}
+
+static void
+text_dealloc(PyObject *self)
+{
+    text_object *text = (text_object *)self;
+    if (PyUnicode_IS_ASCII(self)) {
+        text->text._base.utf8 = NULL;
+    }
+    text->text.data.any = NULL; /* the mapping stays */
+    Py_CLEAR(text->info);
+    PyUnicode_Type.tp_dealloc(self);
+}
+
+/* Type(x) makes a plain str of x: only the host can make one of these. */
+static PyObject *
+text_new(PyTypeObject *Py_UNUSED(type), PyObject *args, PyObject *kwargs)
+{
+    return PyUnicode_Type.tp_new(&PyUnicode_Type, args, kwargs);
+}
+
+static PyObject *
+text_str(PyObject *self)
+{
+    return Py_NewRef(self); /* str would copy it */
+}
+
+/* The characters from start to end. A part is a view only if a str of its own
+ * would have the same form: CPython compares strings of different forms as
+ * different. */
+static PyObject *
+text_part(PyObject *self, Py_ssize_t start, Py_ssize_t end)
+{
+    text_object *text = (text_object *)self;
+    if (start == 0 && end == PyUnicode_GET_LENGTH(self)) {
+        return Py_NewRef(self);
+    }
+    int kind = PyUnicode_KIND(self), ascii = PyUnicode_IS_ASCII(self);
+    if (end - start > VIEW) {
+        Py_UCS4 widest = _PyUnicode_FindMaxChar(self, start, end);
+        int needs = widest < 0x100 ? 1 : widest < 0x10000 ? 2 : 4;
+        if (needs == kind && (widest < 0x80) == ascii) {
+            return make_text(Py_TYPE(self), text->info, text->offset + start,
+                             (char *)PyUnicode_DATA(self) + (size_t)start * kind,
+                             end - start, kind, ascii);
+        }
+    }
+    return PyUnicode_Substring(self, start, end);
+}
+
+static PyObject *
+text_subscript(PyObject *self, PyObject *key)
+{
+    if (PySlice_Check(key)) {
+        Py_ssize_t start, stop, step;
+        if (PySlice_Unpack(key, &start, &stop, &step) < 0) {
+            return NULL;
+        }
+        Py_ssize_t count =
+            PySlice_AdjustIndices(PyUnicode_GET_LENGTH(self), &start, &stop, step);
+        if (step == 1 && count > 0) {
+            return text_part(self, start, start + count);
+        }
+    }
+    return PyUnicode_Type.tp_as_mapping->mp_subscript(self, key);
+}
+
+static PyMappingMethods text_mapping = {.mp_subscript = text_subscript};
+
+static PyMemberDef text_members[] = {
+    {"_info", Py_T_OBJECT_EX, offsetof(text_object, info), Py_READONLY, NULL},
+    {"_a", Py_T_PYSSIZET, offsetof(text_object, offset), Py_READONLY, NULL},
+    {NULL},
+};
+
+static PyTypeObject text_type = {
+    PyVarObject_HEAD_INIT(NULL, 0)
+    .tp_name = "_rlm.Text",
+    .tp_basicsize = sizeof(text_object),
+    .tp_base = &PyUnicode_Type,
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
+    .tp_new = text_new,
+    .tp_dealloc = text_dealloc,
+    .tp_str = text_str,
+    .tp_as_mapping = &text_mapping,
+    .tp_members = text_members,
+};
+
+static PyObject *
+rlm_text(PyObject *Py_UNUSED(module), PyObject *args)
+{
+    PyTypeObject *type;
+    PyObject *info;
+    unsigned long address;
+    Py_ssize_t length;
+    int kind, ascii;
+    if (!PyArg_ParseTuple(args, "O!Oknip:text", &PyType_Type, &type, &info, &address,
+                          &length, &kind, &ascii)) {
+        return NULL;
+    }
+    uint64_t end = (uint64_t)address + ((uint64_t)length + 1) * (uint64_t)kind;
+    uint64_t size = (uint64_t)__builtin_wasm_memory_size(0) << 16;
+    if (!PyType_IsSubtype(type, &text_type) || length < 1 || address == 0 || end > size
+        || (kind != 1 && kind != 2 && kind != 4) || (ascii && kind != 1)) {
+        PyErr_SetString(PyExc_ValueError, "no text lies there");
+        return NULL;
+    }
+    return make_text(type, info, 0, (char *)address, length, kind, ascii);
+}
+
 static PyMethodDef rlm_methods[] = {
     {"call", rlm_call, METH_O,
      "call(request, /) -> bytes\n\nAsk the host; request is a str or bytes-like."},
@@ -286,6 +430,9 @@ static PyMethodDef rlm_methods[] = {
     {"compile", rlm_compile, METH_VARARGS,
      "compile(source, filename, name, /) -> code\n\nCompile a snippet; the value "
      "of a trailing expression is assigned to name."},
+    {"text", rlm_text, METH_VARARGS,
+     "text(type, info, address, length, kind, ascii, /) -> str\n\nThe text that the "
+     "host has mapped at address, kind bytes a character, with a NUL after it."},
     {"set_run", rlm_set_run, METH_O,
      "set_run(callable, /)\n\nSay what runs a snippet: callable(source, flags) -> int."},
     {NULL, NULL, 0, NULL},
@@ -310,7 +457,8 @@ init_rlm(void)
         "_rlm.HostError", "The host refused a call or failed at it.",
         PyExc_RuntimeError, NULL);
     if (host_error == NULL
-        || PyModule_AddObjectRef(module, "HostError", host_error) < 0) {
+        || PyModule_AddObjectRef(module, "HostError", host_error) < 0
+        || PyModule_AddType(module, &text_type) < 0) {
         Py_DECREF(module);
         return NULL;
     }

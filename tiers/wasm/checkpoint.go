@@ -3,12 +3,14 @@ package wasm
 import (
 	"bytes"
 	"fmt"
+	"slices"
 )
 
 // checkpoint holds the pages in which a sandbox's memory differs from the image. It is a
 // state to return to, or to copy.
 type checkpoint struct {
 	size    uint64 // of the memory in use
+	texts   []mappedText
 	runs    []span
 	pages   buffer // the runs' bytes, one after another
 	snippet int    // the last snippet in it
@@ -26,6 +28,7 @@ func (c *checkpoint) take(in *instance, knows int) error {
 	pack(c.pages.data, in.mem.bytes(), runs)
 
 	c.size, c.runs = uint64(in.module.Memory().Size()), runs
+	c.texts = slices.Clone(in.texts)
 	c.snippet, c.knows = in.accounts.Ordinal(), knows
 	return nil
 }

@@ -205,7 +205,7 @@ func (e *engine) derive(ctx context.Context, key string) error {
 	if err != nil {
 		return err
 	}
-	in, err := e.create(ctx, accounts, e.image.size, 1<<30)
+	in, err := e.create(ctx, accounts, e.image.size, 1<<30, 0)
 	if err != nil {
 		return err
 	}
@@ -264,7 +264,7 @@ func (e *engine) learnHot(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	in, err := e.create(ctx, accounts, e.image.size, 1<<30)
+	in, err := e.create(ctx, accounts, e.image.size, 1<<30, 0)
 	if err != nil {
 		return err
 	}

@@ -68,6 +68,11 @@ func (g *guest) Prepare(
 			return nil, err
 		}
 	}
+	if g.in.room < roomForTexts(g.accounts, g.in.limit) { // a context was added
+		if err := errors.Join(g.save(), g.renew(ctx)); err != nil {
+			return nil, err
+		}
+	}
 
 	last := g.accounts.Ordinal()
 	isSaved := last == 0 || g.saved != nil && g.saved.snippet == last
@@ -101,7 +106,7 @@ func (g *guest) save() error {
 
 // Run runs a snippet.
 func (g *guest) Run(ctx context.Context, s session.Snippet) session.Ending {
-	g.in.watch.peak, g.in.watch.refused = uint64(g.in.module.Memory().Size()), false
+	g.in.watch.peak, g.in.watch.refused = g.in.mem.own(), false
 	code, err := g.runConfigured(ctx, s.Source, s.Ordinal<<wire.OrdinalShift)
 	if g.in.watch.refused {
 		g.accounts.Refuse(tiers.LimitMemory)

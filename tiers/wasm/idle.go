@@ -10,10 +10,11 @@ import (
 // maxIdle bounds the idle instances of one kind. Each holds about a quarter of a mebibyte.
 const maxIdle = 32
 
-// idleKey identifies interchangeable instances: those with the same memory limit, whose
-// memory has the image's size.
+// idleKey identifies interchangeable instances: those with the same memory limit and
+// room for texts, whose memory has the image's size.
 type idleKey struct {
 	limit uint64
+	room  uint64
 	plain bool
 }
 
@@ -77,7 +78,7 @@ func (in *instance) retire() {
 	*in.watch = memoryWatch{}
 	in.accounts = nil // with the session's inputs and host
 	in.stackPointer.Set(uint64(cpython.Manifest().StackPointer))
-	if !in.engine.idle.put(idleKey{in.limit, true}, in) {
+	if !in.engine.idle.put(idleKey{in.limit, in.room, true}, in) {
 		in.close()
 	}
 }

@@ -34,6 +34,8 @@ type instance struct {
 	watch    *memoryWatch
 	runFn    api.Function
 	limit    uint64 // of its memory, in bytes
+	room     uint64 // for texts beyond it
+	texts    []mappedText
 	// fuel and stackPointer are the only mutable state outside the memory. The table never
 	// changes, and the guest can neither open nor close a file descriptor.
 	fuel, stackPointer api.MutableGlobal
@@ -69,9 +71,11 @@ func (e *engine) instantiate(
 		size = from.size
 	}
 
-	in := e.idle.get(idleKey{limit, size == e.image.size && !accounts.Config().Deterministic})
+	room := roomForTexts(accounts, limit)
+	plain := size == e.image.size && !accounts.Config().Deterministic
+	in := e.idle.get(idleKey{limit, room, plain})
 	if in == nil {
-		if in, err = e.create(ctx, accounts, size, limit); err != nil {
+		if in, err = e.create(ctx, accounts, size, limit, room); err != nil {
 			return nil, err
 		}
 	}
@@ -79,6 +83,10 @@ func (e *engine) instantiate(
 	in.accounts = accounts
 	in.mem.prefault()
 	if from != nil {
+		if err := in.restoreTexts(from.texts); err != nil {
+			in.close()
+			return nil, err
+		}
 		from.apply(in.mem)
 	}
 	return in, nil
@@ -114,11 +122,13 @@ func noMemory(format string, args ...any) error {
 
 // create instantiates the module over new memory of size bytes.
 func (e *engine) create(
-	ctx context.Context, accounts *session.Accounts, size, limit uint64,
+	ctx context.Context, accounts *session.Accounts, size, limit, room uint64,
 ) (*instance, error) {
-	in := &instance{engine: e, accounts: accounts, limit: limit, watch: &memoryWatch{}}
+	in := &instance{
+		engine: e, accounts: accounts, limit: limit, room: room, watch: &memoryWatch{},
+	}
 	var err error
-	if in.mem, err = e.image.allocate(size, limit, in.watch); err != nil {
+	if in.mem, err = e.image.allocate(size, limit, room, in.watch); err != nil {
 		return nil, err
 	}
 	in.module, err = e.runtime.InstantiateModule(withAllocator(ctx, in.mem), e.module, in.config())

@@ -3,6 +3,7 @@ package wasm
 import (
 	"bytes"
 	"context"
+	"os"
 
 	"github.com/tetratelabs/wazero/experimental"
 )
@@ -17,6 +18,13 @@ type linearMemory interface {
 	bytes() []byte
 	// dirty lists the parts that may differ from the image.
 	dirty() []span
+	// addText admits a text to the memory: it does not count towards the limit.
+	addText(text span) error
+	// mapText shows the first size bytes of a file at the beginning of such a text. The rest
+	// is zeros.
+	mapText(text span, file *os.File, size int64) error
+	// own returns the number of bytes in use, without texts.
+	own() uint64
 	// reset restores the image's bytes, and reports false if the memory has grown.
 	reset(watch *memoryWatch) bool
 	// prefault prepares the pages that every snippet writes.

@@ -119,24 +119,31 @@ func (img *image) close() error {
 }
 
 // mapping is a sandbox's linear memory: a guard, the image copy-on-write,
-// zeros up to the limit, a guard. It never moves.
+// zeros up to the limit, a guard. It never moves. Texts lie where the memory ended when they
+// came, copy-on-write as well.
 type mapping struct {
 	img   *image
 	data  []byte // the mapping between the guards, nil once freed
 	used  uint64
+	limit uint64 // of what is not texts
+	texts []span
 	watch *memoryWatch
 	// warm reports whether the hot pages are private already.
 	warm bool
 }
 
-// allocate maps memory of size bytes, at least the image's, that can grow to limit.
-func (img *image) allocate(size, limit uint64, watch *memoryWatch) (linearMemory, error) {
-	limit = max(limit, size, img.size)
-	m := &mapping{img: img, used: max(size, img.size), watch: watch}
-	if m.data = img.reuse(limit); m.data != nil {
+// allocate maps memory of size bytes, at least the image's, that can grow to limit, and by
+// texts of room bytes.
+func (img *image) allocate(
+	size, limit, room uint64, watch *memoryWatch,
+) (linearMemory, error) {
+	limit = max(limit, img.size)
+	reach := max(limit+room, size)
+	m := &mapping{img: img, used: max(size, img.size), limit: limit, watch: watch}
+	if m.data = img.reuse(reach); m.data != nil {
 		return m, nil
 	}
-	data, err := reserve(limit)
+	data, err := reserve(reach)
 	if err != nil {
 		return nil, err
 	}
@@ -208,23 +215,49 @@ func (m *mapping) drop() bool { return unix.Madvise(m.data, unix.MADV_DONTNEED) 
 
 // Reallocate grows the memory to size bytes for wazero. It returns nil beyond the limit.
 func (m *mapping) Reallocate(size uint64) []byte {
-	if size > uint64(len(m.data)) {
+	if size > uint64(len(m.data)) || size-length(m.texts) > m.limit {
 		m.watch.refused = true
 		return nil
 	}
 	m.used = max(m.used, size)
-	m.watch.peak = max(m.watch.peak, m.used)
+	m.watch.peak = max(m.watch.peak, m.own())
 	return m.data[:m.used]
 }
 
 func (m *mapping) bytes() []byte { return m.data }
+
+func (m *mapping) own() uint64 { return m.used - length(m.texts) }
+
+// addText admits a text to the memory.
+func (m *mapping) addText(text span) error {
+	if text.End > uint64(len(m.data)) {
+		return fmt.Errorf("cannot map a text of %d MiB: the sandbox has room for %d MiB more",
+			(text.End-text.Start)>>20, (uint64(len(m.data))-min(m.used, uint64(len(m.data))))>>20)
+	}
+	m.texts = append(m.texts, text)
+	return nil
+}
+
+// mapText maps a file over a text. It must stay writable: a fault in the guest's machine code
+// would end this process.
+func (m *mapping) mapText(text span, file *os.File, size int64) error {
+	_, err := unix.MmapPtr(
+		int(file.Fd()), 0, unsafe.Pointer(&m.data[text.Start]), uintptr(size),
+		unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_FIXED|unix.MAP_NORESERVE,
+	)
+	if err != nil {
+		return fmt.Errorf("cannot map a text of %d MiB: %w", size>>20, err)
+	}
+	return nil
+}
 
 // Free drops the private pages and returns the mapping for reuse.
 func (m *mapping) Free() {
 	if m.data == nil {
 		return
 	}
-	if !m.drop() || !m.img.keep(m.data) {
+	// Texts must not reach the next sandbox.
+	if len(m.texts) > 0 || !m.drop() || !m.img.keep(m.data) {
 		_ = release(m.data) // it fails only for memory that was never mapped
 	}
 	m.data = nil
@@ -247,9 +280,20 @@ func (img *image) keep(data []byte) bool {
 func (m *mapping) dirty() []span {
 	runs, err := m.privatePages()
 	if err != nil {
-		runs = []span{{0, m.used}}
+		return m.ownParts()
 	}
 	return runs
+}
+
+// ownParts lists the memory in use without the texts.
+func (m *mapping) ownParts() []span {
+	var parts []span
+	start := uint64(0)
+	for _, text := range m.texts { // in the order of their addresses
+		parts = append(parts, span{start, text.Start})
+		start = text.End
+	}
+	return append(parts, span{start, m.used})
 }
 
 // privatePages reads /proc/self/pagemap. A page is private to this mapping if it is present
@@ -260,21 +304,34 @@ func (m *mapping) privatePages() ([]span, error) {
 		return nil, err
 	}
 	defer f.Close()
-	table := make([]uint64, m.used/pageSize)
+
+	var runs []span
+	for _, part := range m.ownParts() {
+		if runs, err = m.appendPrivate(runs, f, part); err != nil {
+			return nil, err
+		}
+	}
+	return runs, nil
+}
+
+// appendPrivate adds the private pages of a part of the memory.
+func (m *mapping) appendPrivate(runs []span, pagemap *os.File, part span) ([]span, error) {
+	table := make([]uint64, (part.End-part.Start)/pageSize)
+	if len(table) == 0 {
+		return runs, nil
+	}
 	raw := unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(table))), len(table)*8)
-	page := uintptr(unsafe.Pointer(unsafe.SliceData(m.data))) / pageSize
-	if _, err := f.ReadAt(raw, int64(page*8)); err != nil {
+	page := uintptr(unsafe.Pointer(&m.data[part.Start])) / pageSize
+	if _, err := pagemap.ReadAt(raw, int64(page*8)); err != nil {
 		return nil, err
 	}
 
 	const present, swapped, file = 1 << 63, 1 << 62, 1 << 61
-	var runs []span
 	for i, entry := range table {
 		if entry&(present|swapped) != 0 && entry&file == 0 {
-			runs = appendPage(runs, uint64(i)*pageSize)
+			runs = appendPage(runs, part.Start+uint64(i)*pageSize)
 		}
 	}
-
 	return runs, nil
 }
 

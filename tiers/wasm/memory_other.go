@@ -4,6 +4,7 @@ package wasm
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -42,7 +43,9 @@ type mapping struct {
 	watch *memoryWatch
 }
 
-func (img *image) allocate(size, limit uint64, watch *memoryWatch) (linearMemory, error) {
+func (img *image) allocate(
+	size, limit, _ uint64, watch *memoryWatch,
+) (linearMemory, error) {
 	used := max(size, img.size)
 	m := &mapping{
 		img:   img,
@@ -74,6 +77,12 @@ func (m *mapping) Reallocate(size uint64) []byte {
 }
 
 func (m *mapping) bytes() []byte { return m.data }
+
+func (m *mapping) own() uint64 { return m.used }
+
+func (m *mapping) addText(span) error { return errors.ErrUnsupported }
+
+func (m *mapping) mapText(span, *os.File, int64) error { return errors.ErrUnsupported }
 
 // reset restores the image's bytes and reports whether it could.
 func (m *mapping) reset(watch *memoryWatch) bool {

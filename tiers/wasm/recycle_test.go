@@ -114,13 +114,13 @@ func TestARecycledInstanceHasNoFuelOfItsPredecessor(t *testing.T) {
 		if err := s.Close(); err != nil {
 			t.Fatal(err)
 		}
-		in := e.idle.get(idleKey{uint64(tiers.DefaultLimits().Memory), true})
+		in := e.idle.get(idleKey{uint64(tiers.DefaultLimits().Memory), 0, true})
 		if in == nil {
 			t.Fatal("no instance was kept")
 		}
 		in.fuel.Set(left) // what a predecessor can leave
 		in.granted = slice
-		e.idle.put(idleKey{in.limit, true}, in)
+		e.idle.put(idleKey{in.limit, 0, true}, in)
 
 		s = openInternal(t, e)
 		r, err := s.Run(t.Context(), tiers.Job{Source: source})

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/rlmhq/rlm/internal/bigtext"
 	"github.com/rlmhq/rlm/internal/session"
 	"github.com/rlmhq/rlm/tiers"
 )
@@ -37,6 +38,9 @@ func open(ctx context.Context, e *engine, cfg tiers.Config) (tiers.Sandbox, erro
 }
 
 func newSandbox(g *guest) *sandbox {
+	g.accounts.OfferMapping(func(ctx context.Context, number int, t *bigtext.Text) (uint32, int64, error) {
+		return g.in.mapText(ctx, number, t)
+	})
 	return &sandbox{guest: g, Machine: &session.Machine{
 		Tier:     Name,
 		Accounts: g.accounts,

@@ -1,8 +1,7 @@
 """Lets the standard library take a LazyText where models pass one: re, json,
-csv, io. Put in place when the first LazyText appears; without one, a session
+io. Put in place when the first LazyText appears; without one, a session
 has the stock library."""
 
-import csv
 import io
 import json
 
@@ -74,7 +73,7 @@ class TextFile(io.TextIOBase):
 
 class _StringIOMeta(type(io.StringIO)):
     def __call__(cls, initial_value="", newline="\n"):
-        if type(initial_value) is LazyText:
+        if type(initial_value) in contexts.LONG:
             return TextFile(initial_value)
         return _stock_stringio(initial_value, newline) if cls is StringIO else super().__call__(initial_value, newline)
 
@@ -100,7 +99,7 @@ def _install_json():
 
     def loads(s, **kwargs):
         if type(s) is LazyText:
-            s = _whole(s, "json.loads", "for JSON Lines use `for line in context: row = json.loads(line)`; for one "
+            s = _whole(s, "json.loads", "for JSON Lines use `for line in context.lines(): row = json.loads(line)`; for one "
                                         "large document find the parts by context.find or context.finditer and "
                                         "load those")
         return stock_loads(s, **kwargs)
@@ -109,21 +108,10 @@ def _install_json():
     json.loads = loads
 
 
-def _install_csv():
-    stock_reader = csv.reader
-
-    def reader(lines, *args, **kwargs):
-        return stock_reader(lines.open() if type(lines) is LazyText else lines, *args, **kwargs)
-
-    reader.__doc__, reader.__module__ = stock_reader.__doc__, "_csv"
-    csv.reader = reader
-
-
 def install():
-    """Replaces the functions of re, json, csv and io that snippets use."""
+    """Replaces the functions of re, json and io that snippets use."""
     regexes.install()
     _install_json()
-    _install_csv()
     io.StringIO = StringIO
-    for name in ("re", "json", "csv", "io"):
+    for name in ("re", "json", "io"):
         environment.keep(name)

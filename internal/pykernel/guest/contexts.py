@@ -6,14 +6,19 @@ the same whatever the text's size.
 """
 
 import collections.abc
+import re
 import sys
 
+import _rlm
 import wire
 
 LAZY = 8 << 20  # characters; longer slices stay lazy, too
 _BLOCK = 1 << 20
 _STREAM = 1 << 18  # characters read ahead by an iteration
 _WHOLE = 64 << 20  # no more is ever turned into a str by itself
+
+room = 64 << 20  # bytes that the parts of a text may take, set from the limit of memory
+_ITEM = 64  # bytes of a short str in a list
 
 _installed = False
 
@@ -40,7 +45,19 @@ def again(number, start, end):
     """Returns the part of a text that had this number before the session moved."""
     info = wire.decode(wire.text(f"ti{number}"))
     _install()
-    return LazyText(info, start, end)
+    return LazyText(info, start, end).real()
+
+
+# What the host answers about a text without writing its characters into a file first.
+_QUESTION = re.compile(
+    r"(?<!\w)context(?:_\d+)?(?!\w)(?!\.(?:count|find|rfind|index|rindex|startswith|endswith|size|nbytes|name|path|"
+    r"type|ascii|invalid_bytes|chunks|lines|search|findall|finditer|bytes)\b)"
+)
+
+
+def wants_str(source):
+    """Reports whether a snippet may do more with a context than ask such questions."""
+    return _QUESTION.search(source) is not None
 
 
 def _install():
@@ -122,7 +139,7 @@ class LazyText:
       text()                    the whole as a str, if it fits
       path                      a file with the same bytes, where the sandbox has one, else None
 
-    Iterating gives lines, as a file does. Long slices are LazyText again.
+    Long slices are LazyText again.
     """
 
     __slots__ = ("_info", "_id", "_a", "_b")
@@ -193,6 +210,11 @@ class LazyText:
     def __rlm_ref__(self):
         return {"__rlm_text__": [self._id, self._a, self._b]}
 
+    def real(self):
+        """Returns the text as a real str if the host can map it, else itself."""
+        mapped = realtexts and realtexts.open(self._info)
+        return mapped[self._a : self._b] if mapped is not None else self
+
     # Taking parts.
 
     def _slice(self, start, end):
@@ -249,13 +271,14 @@ class LazyText:
 
     def text(self):
         """The whole as a str, if it fits into memory."""
+        real = self.real()
+        if real is not self:
+            return real
         if self.size > _WHOLE:
             raise _too_long("text()", self)
         return "".join(self.chunks(_BLOCK))
 
     def __str__(self):
-        if self.size > _WHOLE:
-            raise _too_long("str()", self)
         return self.text()
 
     def __format__(self, spec):
@@ -341,7 +364,7 @@ class LazyText:
         if sep == "":
             raise ValueError("empty separator")
         if maxsplit < 0:
-            return Parts(self, "fields", "") if sep is None else Parts(self, "sep", sep)
+            return _list(Parts(self, "fields", "") if sep is None else Parts(self, "sep", sep))
         if sep is None:
             return self._split_fields(maxsplit)
         parts, start = [], 0
@@ -390,7 +413,7 @@ class LazyText:
         return self._part(0, found), sep, self._part(found + len(sep), self.size)
 
     def splitlines(self, keepends=False):
-        return Parts(self, "lines", "", keepends)
+        return _list(Parts(self, "lines", "", keepends))
 
     def lines(self, start=None, end=None, keepends=False):
         """Lines as a file has them, ended by \\n or \\r\\n; a part of them if
@@ -399,7 +422,8 @@ class LazyText:
         return lines if start is None and end is None else lines[start:end]
 
     def __iter__(self):
-        return iter(self.lines())
+        for start in range(0, self.size, _STREAM):
+            yield from self._slice(start, start + _STREAM)
 
     def _strip(self, chars, left, right):
         start, end = 0, self.size
@@ -447,6 +471,9 @@ class LazyText:
         method = getattr(str, name, None)
         if method is None or name.startswith("__"):
             raise AttributeError(f"'LazyText' object has no attribute {name!r}")
+        real = self.real()
+        if real is not self:
+            return getattr(real, name)
         if self.size > _WHOLE:
             raise _unsupported(name, "a part: context[a:b], context.lines(a, b), context.chunks(size)")
         return getattr(self.text(), name)
@@ -475,9 +502,23 @@ def _overlaps_itself(sep):
     return any(sep[k:] == sep[:-k] for k in range(1, len(sep)))
 
 
+def fits(text, parts):
+    """Reports whether a list of the parts of a text fits into the memory."""
+    return fits_whole(text) and parts.cost <= room
+
+
+def fits_whole(text):
+    """Reports whether a copy of the text fits into the memory."""
+    return text.size * (1 if text.ascii else 4) <= room
+
+
+def _list(parts):
+    return list(parts) if fits(parts._text, parts) else parts
+
+
 class _Lazy(collections.abc.Sequence):
-    """A sequence whose items are made when asked for. Slices are lists while
-    they are short."""
+    """A sequence whose items are made when asked for, because a list of them would not fit into
+    the memory. Slices are lists while they are short."""
 
     __slots__ = ()
     _LIST = 1 << 16  # longer slices stay lazy
@@ -520,6 +561,27 @@ class _Lazy(collections.abc.Sequence):
 
     __hash__ = None
 
+    @property
+    def cost(self):
+        """Bytes that a list of the items takes, but for long items."""
+        return self.size * _ITEM
+
+    def __rlm_list__(self):
+        """Returns the list where nothing else will do, or raises a MemoryError."""
+        if self.cost > room or self._chars() > room:
+            raise MemoryError(
+                f"{self._describe()} are too many for a list: it would take {self.cost + self._chars():,} bytes of the "
+                f"{room:,} that a list may have here. Take a part: parts[a:b]; or iterate, or count on the host")
+        return list(self)
+
+    def __repr__(self):
+        return repr(self.__rlm_list__())
+
+    def __getattr__(self, name):
+        if hasattr(list, name):
+            return getattr(self.__rlm_list__(), name)  # it raises: such a list does not fit
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
     def __add__(self, other):
         return [*self, *other]
 
@@ -558,8 +620,11 @@ class Chunks(_Lazy):
         for index in range(self.size):
             yield from self._items(index, index + 1)
 
-    def __repr__(self):
-        return f"<{self.size:,} chunks of {self._length:,} characters>"
+    def _chars(self):
+        return self._text.size
+
+    def _describe(self):
+        return f"{self.size:,} chunks of {self._length:,} characters"
 
 
 class Parts(_Lazy):
@@ -663,9 +728,13 @@ class Parts(_Lazy):
             keep = len(block) - len(block.splitlines(True)[-1])  # its end may go on: \r and then \n
         return self._cut(block[:keep]), block[keep:]
 
-    def __repr__(self):
+    def _chars(self):
+        low, high = self.bounds(0, self.size) if self.size else (0, 0)
+        return high - low
+
+    def _describe(self):
         what = {"sep": f"parts split at {self._sep!r}", "fields": "words"}.get(self._kind, "lines")
-        return f"<{self.size:,} {what}>"
+        return f"{self.size:,} {what}"
 
 
 def cut_lines(block, keepends):
@@ -681,5 +750,13 @@ def cut_lines(block, keepends):
     return [line[:-1] if n < ends and line.endswith("\r") else line for n, line in enumerate(lines)]
 
 
-import adapters  # at the end: these need LazyText
+LONG = {LazyText}  # the types of long texts
+
+if hasattr(_rlm, "Text"):  # at the end: these need LazyText
+    import realtexts
+
+    LONG.add(realtexts.Text)
+else:
+    realtexts = None
+import adapters
 import regexes

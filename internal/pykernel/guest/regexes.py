@@ -1,6 +1,7 @@
 """re over a LazyText: what its functions and its patterns' methods give for a str."""
 
 import functools
+import itertools
 import operator
 import re
 import sys
@@ -12,7 +13,7 @@ import contexts
 import matching
 import patterns
 
-LazyText = contexts.LazyText
+LONG = contexts.LONG
 _StockPattern = re.Pattern
 _stock = {name: getattr(re, name) for name in
           ("search", "match", "fullmatch", "findall", "finditer", "split", "sub", "subn", "compile")}
@@ -147,8 +148,22 @@ def _expand(template, match):
 def finditer(pattern, text, flags=0, pos=0, endpos=None):
     pattern = matching.compiled(pattern, flags)
     start, end = matching.bounds(text, pos, endpos)
+    if _is_dense(pattern, text):
+        return pattern.finditer(text.real(), start, end)
     window = _Window(text)
     return (Match(pattern, text, spans, start, end, window) for spans in matching.spans(pattern, text, start, end))
+
+
+_SAMPLE = 1 << 14  # characters
+
+
+def _is_dense(pattern, text):
+    """Reports whether a pattern matches so often that a search here, in a real str, takes less
+    time than the host's answers."""
+    if contexts.realtexts is None:
+        return False
+    found = pattern.finditer(text[:_SAMPLE])
+    return len(list(itertools.islice(found, 64))) == 64
 
 
 def search(pattern, text, flags=0, pos=0, endpos=None):
@@ -157,6 +172,8 @@ def search(pattern, text, flags=0, pos=0, endpos=None):
 
 def findall(pattern, text, flags=0, pos=0, endpos=None):
     pattern = matching.compiled(pattern, flags)
+    if _is_dense(pattern, text):
+        return pattern.findall(text.real(), *matching.bounds(text, pos, endpos))
     found, cut = [], _Window(text).cut
     for spans in matching.spans(pattern, text, pos, endpos):
         if pattern.groups == 0:
@@ -183,6 +200,8 @@ def fullmatch(pattern, text, flags=0, pos=0, endpos=None):
 
 def split(pattern, text, maxsplit=0, flags=0):
     pattern = matching.compiled(pattern, flags)
+    if _is_dense(pattern, text):
+        return pattern.split(text.real(), maxsplit)
     parts, position = [], 0
     for match in finditer(pattern, text) if maxsplit >= 0 else ():
         parts.append(text._part(position, match.start()))
@@ -196,8 +215,6 @@ def split(pattern, text, maxsplit=0, flags=0):
 
 def subn(pattern, repl, text, count=0, flags=0):
     pattern = matching.compiled(pattern, flags)
-    if text.size > contexts._WHOLE:
-        raise contexts._too_long("re.sub", text)
     return _stock["subn"](pattern, repl, text.text(), count=count)
 
 
@@ -264,42 +281,42 @@ class Pattern(metaclass=_PatternType):
         return re.compile, (self.stock.pattern, self.stock.flags)
 
     def search(self, string, pos=0, endpos=sys.maxsize):
-        if type(string) is LazyText:
+        if type(string) in LONG:
             return search(self.stock, string, 0, pos, _end(endpos))
         return self.stock.search(string, pos, endpos)
 
     def match(self, string, pos=0, endpos=sys.maxsize):
-        if type(string) is LazyText:
+        if type(string) in LONG:
             return match(self.stock, string, 0, pos, _end(endpos))
         return self.stock.match(string, pos, endpos)
 
     def fullmatch(self, string, pos=0, endpos=sys.maxsize):
-        if type(string) is LazyText:
+        if type(string) in LONG:
             return fullmatch(self.stock, string, 0, pos, _end(endpos))
         return self.stock.fullmatch(string, pos, endpos)
 
     def findall(self, string, pos=0, endpos=sys.maxsize):
-        if type(string) is LazyText:
+        if type(string) in LONG:
             return findall(self.stock, string, 0, pos, _end(endpos))
         return self.stock.findall(string, pos, endpos)
 
     def finditer(self, string, pos=0, endpos=sys.maxsize):
-        if type(string) is LazyText:
+        if type(string) in LONG:
             return finditer(self.stock, string, 0, pos, _end(endpos))
         return self.stock.finditer(string, pos, endpos)
 
     def split(self, string, maxsplit=0):
-        if type(string) is LazyText:
+        if type(string) in LONG:
             return split(self.stock, string, maxsplit)
         return self.stock.split(string, maxsplit)
 
     def sub(self, repl, string, count=0):
-        if type(string) is LazyText:
+        if type(string) in LONG:
             return sub(self.stock, repl, string, count)
         return self.stock.sub(repl, string, count)
 
     def subn(self, repl, string, count=0):
-        if type(string) is LazyText:
+        if type(string) in LONG:
             return subn(self.stock, repl, string, count)
         return self.stock.subn(repl, string, count)
 
@@ -333,9 +350,9 @@ def _dispatching(stock, lazy, at):
     @functools.wraps(stock)
     def function(*args, **kwargs):
         if len(args) > at:
-            if type(args[at]) is LazyText:
+            if type(args[at]) in LONG:
                 return lazy(*args, **kwargs)
-        elif type(kwargs.get("string")) is LazyText:
+        elif type(kwargs.get("string")) in LONG:
             return lazy(*args, text=kwargs.pop("string"), **kwargs)
         if args and type(args[0]) is Pattern:
             args = (args[0].stock, *args[1:])

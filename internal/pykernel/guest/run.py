@@ -136,11 +136,21 @@ def _configure():
     config = wire.decode(wire.text("i"))
     _reserve({f["name"]: hostcall.HostFunction(f["name"], f["doc"]) for f in config["functions"]
               if f["name"] not in combinators.NAMES})
+    contexts.room = config["memory"] // 4
     inputs = [contexts.open_input(i) for i in config["inputs"]]
     names = {f"context_{n}": value for n, value in enumerate(inputs)}
     if inputs:
         names["context"] = inputs[0]
     _reserve(names)
+
+
+def _settle_inputs(source):
+    """Makes the long contexts real before a snippet that may need it."""
+    lazy = [name for name, value in _reserved.items() if type(value) is contexts.LazyText]
+    if lazy and contexts.realtexts and contexts.wants_str(source):
+        for name in lazy:
+            _reserved[name] = _reserved[name].real()
+        _globals.update(_reserved)
 
 
 _stock_run = asyncio.run
@@ -223,6 +233,7 @@ def _leave():
 
 def _execute(source, name):
     linecache.cache[name] = (len(source), None, _lines(source), name)
+    _settle_inputs(source)
     try:
         code = _compile_snippet(source, name)
     except UnicodeEncodeError:

@@ -164,7 +164,7 @@ class _Pickler(pickle.Pickler):
             return _sub_call_error, (str.__str__(obj),)
         if kind is queries.Prediction:
             return _prediction, (dict(obj),)
-        if kind is contexts.LazyText:
+        if kind in contexts.LONG:
             return _text, (obj._id, obj._a, obj._b)
         if kind is contexts.Directory:
             return _reserved, (f"context_{obj._id}",)

@@ -21,7 +21,7 @@ def _plain(value):
         return bytes(value).decode("utf-8", "replace")
     if isinstance(value, type):
         return value.__name__
-    for name in ("model_dump", "_asdict", "isoformat", "to_dict"):
+    for name in ("model_dump", "_asdict", "isoformat", "to_dict", "__rlm_list__"):
         method = getattr(value, name, None)
         if callable(method):
             return method()

@@ -1,0 +1,96 @@
+package bigtext
+
+import (
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestCharacters compares the form with what a plain decoder gives, over boundaries of pieces
+// and chunks.
+func TestCharacters(t *testing.T) {
+	for name, c := range map[string]struct {
+		text  string
+		width int64
+		ascii bool
+	}{
+		"ASCII":   {"plain text\n", 1, true},
+		"Latin-1": {"naïve café ÿ\n", 1, false},
+		"Greek":   {"αβγ and ASCII\n", 2, false},
+		"emoji":   {"ß Ω 漢 😀 plain\n", 4, false},
+		"invalid": {"bad \xff\xc3 \xe2\x82 \xf0\x9f\x98 bytes\n", 2, false},
+		"NUL":     {"a\x00b\x00\n", 1, true},
+		"bounds":  {"\u007f\u0080\u00ff\u0100\uffff\n", 2, false},
+		"highest": {"\U00010000\U0010ffff\n", 4, false},
+	} {
+		for _, times := range []int{1, 7, 50_000} {
+			whole := strings.Repeat(c.text, times)
+			path := filepath.Join(t.TempDir(), "text")
+			if err := os.WriteFile(path, []byte(whole), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			text, err := Open(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer text.Close()
+			text.chunk = 1 << 18
+
+			got, err := text.Characters(t.Context(), 1<<30)
+			if err != nil {
+				t.Fatal(err)
+			}
+			data, err := io.ReadAll(io.NewSectionReader(got.File, 0, 1<<30))
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := decodeSlowly(whole, c.width)
+			if got.Width != c.width || got.ASCII != c.ascii || string(data) != want ||
+				got.Size() != int64(len(want)) {
+				t.Errorf("%s, %d times: width %d, ASCII %v, %d bytes, want %d",
+					name, times, got.Width, got.ASCII, len(data), len(want))
+			}
+
+			if again, err := text.Characters(t.Context(), 1<<30); again != got || err != nil {
+				t.Errorf("the second call returns %v, %v", again, err)
+			}
+			if _, err := text.Characters(t.Context(), got.Size()-1); !errors.Is(err, ErrTooLarge) {
+				t.Errorf("%s: %v, want %v", name, err, ErrTooLarge)
+			}
+		}
+	}
+}
+
+func decodeSlowly(text string, width int64) string {
+	var out strings.Builder
+	for rest := []byte(text); len(rest) > 0; {
+		r, n := decodeEscaped(rest)
+		rest = rest[n:]
+		for i := range width {
+			out.WriteByte(byte(r >> (8 * i)))
+		}
+	}
+	return out.String()
+}
+
+func TestCharactersOfAFileThatChanges(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "text")
+	if err := os.WriteFile(path, []byte(strings.Repeat("text ", 20_000)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	text, err := Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer text.Close()
+
+	if err := os.Truncate(path, 10); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := text.Characters(t.Context(), 1<<30); !errors.Is(err, ErrChanged) {
+		t.Errorf("a truncated file: %v, want %v", err, ErrChanged)
+	}
+}

@@ -1,0 +1,134 @@
+"""A long text as a real str: its characters lie in a mapping of the guest's memory, and
+CPython's own code does everything with it. The methods below are those that would copy the
+text, and those that the host answers faster because it searches on all processors.
+
+The host writes the characters into a file at the first use, which takes seconds for a
+gigabyte. So a context is a LazyText until a snippet does more than ask the host."""
+
+import sys
+
+import contexts
+import wire
+from _rlm import Text as _Mapped, text as _map
+
+LazyText, Parts = contexts.LazyText, contexts.Parts
+_NEAR = 1 << 18  # characters that are searched here before the host is asked
+
+_find, _rfind, _count = str.find, str.rfind, str.count
+
+
+class Text(_Mapped):
+    __slots__ = ()
+
+    # What it is, beyond a str.
+
+    @property
+    def _id(self):
+        return self._info["id"]
+
+    @property
+    def _b(self):
+        return self._a + len(self)
+
+    @property
+    def size(self):
+        return len(self)
+
+    def real(self):
+        return self
+
+    text = real
+
+    def __repr__(self):
+        if len(self) <= contexts._WHOLE:
+            return str.__repr__(self)
+        return f"<Text {self.name!r}: {len(self):,} characters of {self.type}, starts {self[:60]!r}>"
+
+    def __reduce_ex__(self, protocol):
+        return contexts.again, (self._id, self._a, self._b)
+
+    def _slice(self, start, end):
+        return self[start:end]
+
+    _part = _slice
+
+    # Searching: nearby here, in the rest by the host.
+
+    def find(self, sub, start=None, end=None, /):
+        a, b, _ = slice(start, end).indices(len(self))
+        if b - a <= _NEAR or not isinstance(sub, str):
+            return _find(self, sub, start, end)
+        near = a + _NEAR + len(sub)
+        found = _find(self, sub, a, min(near, b))
+        if found >= 0 or near >= b:
+            return found
+        return LazyText.find(self, sub, a + _NEAR, b)
+
+    def rfind(self, sub, start=None, end=None, /):
+        a, b, _ = slice(start, end).indices(len(self))
+        if b - a <= _NEAR or not isinstance(sub, str):
+            return _rfind(self, sub, start, end)
+        near = b - _NEAR - len(sub)
+        found = _rfind(self, sub, max(near, a), b)
+        if found >= 0 or near <= a:
+            return found
+        return LazyText.rfind(self, sub, a, b - _NEAR)
+
+    def count(self, sub, start=None, end=None, /):
+        a, b, _ = slice(start, end).indices(len(self))
+        if b - a <= _NEAR or not isinstance(sub, str):
+            return _count(self, sub, start, end)
+        return LazyText.count(self, sub, a, b)
+
+    def __contains__(self, sub):
+        if not isinstance(sub, str):
+            return str.__contains__(self, sub)
+        return self.find(sub) >= 0
+
+    # Taking apart.
+
+    def split(self, sep=None, maxsplit=-1):
+        if not _is_separator(sep):
+            return str.split(self, sep, maxsplit)  # which raises
+        if maxsplit < 0 and contexts.fits(self, Parts(self, *_kind(sep))):
+            return str.split(self, sep)
+        return LazyText.split(self, sep, maxsplit)
+
+    def rsplit(self, sep=None, maxsplit=-1):
+        if not _is_separator(sep) or contexts.fits_whole(self) and (
+            maxsplit >= 0 or contexts.fits(self, Parts(self, *_kind(sep)))
+        ):
+            return str.rsplit(self, sep, maxsplit)
+        return LazyText.rsplit(self, sep, maxsplit)
+
+    def splitlines(self, keepends=False):
+        if contexts.fits(self, Parts(self, "lines", "")):
+            return str.splitlines(self, keepends)
+        return LazyText.splitlines(self, keepends)
+
+
+for _name in ("nbytes", "name", "path", "type", "ascii", "invalid_bytes", "index", "rindex", "chunks", "bytes",
+              "open", "lines", "search", "findall", "finditer", "partition", "rpartition", "strip", "lstrip",
+              "rstrip", "removeprefix", "removesuffix", "_strip", "_find", "_span", "_split_fields", "__copy__",
+              "__deepcopy__", "__rlm_ref__"):
+    setattr(Text, _name, LazyText.__dict__[_name])
+
+
+
+def _is_separator(sep):
+    return sep is None or isinstance(sep, str) and sep != ""
+
+
+def _kind(sep):
+    return ("fields", "") if sep is None else ("sep", sep)
+
+
+def open(info):
+    """The Text of one input, or None where the host cannot map it."""
+    if info["chars"] > sys.maxsize:
+        return None
+    try:
+        at = wire.decode(wire.text(f"tm{info['id']}"))
+    except wire.HostError:
+        return None
+    return _map(Text, info, at["address"], info["chars"], at["width"], info["ascii"])

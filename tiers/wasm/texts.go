@@ -1,0 +1,88 @@
+package wasm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/rlmhq/rlm/internal/bigtext"
+	"github.com/rlmhq/rlm/internal/session"
+)
+
+// mappedText is a long text in the memory of a guest, where it is a real str without a copy.
+type mappedText struct {
+	number     int // of the session's text
+	at         span
+	characters *bigtext.Characters
+}
+
+// longText is the size above which the guest wants a text to be mapped, in bytes.
+const longText = 8 << 20
+
+// addressSpace is the size of the largest WebAssembly memory.
+const addressSpace = 4 << 30
+
+// roomForTexts returns the address space that a session's texts may take beside limit bytes of
+// memory. Only sessions with long texts or folders reserve it.
+func roomForTexts(accounts *session.Accounts, limit uint64) uint64 {
+	for _, in := range accounts.Config().Inputs {
+		if in.Dir != nil || in.Text != nil && in.Text.Size() > longText {
+			return addressSpace - limit
+		}
+	}
+	return 0
+}
+
+// mapText maps the characters of a text behind the memory in use, and returns their address and
+// width.
+func (in *instance) mapText(
+	ctx context.Context, number int, t *bigtext.Text,
+) (address uint32, width int64, err error) {
+	for _, known := range in.texts {
+		if known.number == number {
+			return uint32(known.at.Start), known.characters.Width, nil
+		}
+	}
+
+	memory := in.module.Memory()
+	start := uint64(memory.Size())
+	if start+longText > addressSpace || in.room == 0 {
+		return 0, 0, errNoRoomForText
+	}
+	c, err := t.Characters(ctx, int64(addressSpace-start-wasmPage)) //nolint:gosec // below 4 GiB
+	if err != nil {
+		return 0, 0, err
+	}
+
+	// A NUL follows the last character.
+	pages := (uint64(c.Size()+c.Width) + wasmPage - 1) / wasmPage
+	text := mappedText{number, span{start, start + pages*wasmPage}, c}
+	if err := in.mem.addText(text.at); err != nil {
+		return 0, 0, err
+	}
+	if _, ok := memory.Grow(uint32(pages)); !ok {
+		return 0, 0, errNoRoomForText
+	}
+	if err := in.mem.mapText(text.at, c.File, c.Size()); err != nil {
+		return 0, 0, err
+	}
+	in.texts = append(in.texts, text)
+	return uint32(start), c.Width, nil
+}
+
+// restoreTexts maps the texts of a checkpoint into new memory that has its size.
+func (in *instance) restoreTexts(texts []mappedText) error {
+	for _, text := range texts {
+		err := in.mem.addText(text.at)
+		if err == nil {
+			err = in.mem.mapText(text.at, text.characters.File, text.characters.Size())
+		}
+		if err != nil {
+			return fmt.Errorf("cannot restore the session's texts: %w", err)
+		}
+	}
+	in.texts = texts
+	return nil
+}
+
+var errNoRoomForText = errors.New("the sandbox has no room for this text")
