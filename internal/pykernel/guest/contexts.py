@@ -756,6 +756,7 @@ if hasattr(_rlm, "Text"):  # at the end: these need LazyText
     import realtexts
 
     LONG.add(realtexts.Text)
+    wire.texts.add(realtexts.Text)
 else:
     realtexts = None
 import adapters

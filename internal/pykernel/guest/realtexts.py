@@ -47,6 +47,11 @@ class Text(_Mapped):
     def __reduce_ex__(self, protocol):
         return contexts.again, (self._id, self._a, self._b)
 
+    def __rlm_whole__(self):
+        if len(self) > contexts._WHOLE:
+            raise contexts._too_long("FINAL(context)", self)
+        return str.__str__(self)
+
     def _slice(self, start, end):
         return self[start:end]
 

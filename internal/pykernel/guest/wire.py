@@ -62,6 +62,21 @@ def _tame(value, default, depth=0):
     return _tame(default(value), default, depth + 1)
 
 
+texts = set()  # the types of long texts that are str, set by contexts
+
+
+def _swap(value, method):
+    """Returns value with what the method of each long text in it returns."""
+    kind = type(value)
+    if kind in texts:
+        return getattr(value, method)()
+    if kind is list or kind is tuple:
+        return [_swap(item, method) for item in value]
+    if kind is dict:
+        return {key: _swap(item, method) for key, item in value.items()}
+    return value
+
+
 _encoders = {_plain: _make(_plain), _referring: _make(_referring)}
 
 
@@ -69,6 +84,8 @@ def encode(value, default=_referring):
     """value as JSON text; never fails for a value that has a str()."""
     make = _encoders[default]
     try:
+        if texts:
+            value = _swap(value, "__rlm_ref__" if default is _referring else "__rlm_whole__")
         return "".join(make(value, 0))
     except (TypeError, ValueError, RecursionError):
         pass
