@@ -108,8 +108,8 @@ func TestASnippetFindsEachKindOfContext(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	lazy := fmt.Sprintf("False %d é!\n", longText/2+2)
-	const showLazy = `print(isinstance(context, str), len(context), context[-2:])`
+	longShown := fmt.Sprintf("True %d é!\n", longText/2+2)
+	const showLong = `print(isinstance(context, str), len(context), context[-2:])`
 	type guest struct {
 		Name string   `json:"name"`
 		Tags []string `json:"tags"`
@@ -120,17 +120,17 @@ func TestASnippetFindsEachKindOfContext(t *testing.T) {
 		source, want string
 	}{
 		{"short File", rlm.File(file(t, "a.txt", "ärger\r\n")), `print(repr(context))`, "'ärger\\r\\n'\n"},
-		{"long File", rlm.File(longPath), showLazy, lazy},
+		{"long File", rlm.File(longPath), showLong, longShown},
 		{"directory", rlm.File(dir), `print(dict(context))`, "{'a.txt': 'one', 'sub/b.txt': 'two'}\n"},
 		{"Text", rlm.Text("t", "in memory"), `print(repr(context))`, "'in memory'\n"},
 		{"empty Text", rlm.Text("t", ""), `print(repr(context))`, "''\n"},
 		{"Text with other bytes", rlm.Text("t", "a\xff"), `print(ascii(context))`, "'a\\udcff'\n"},
-		{"long Text", rlm.Text("t", long), showLazy, lazy},
+		{"long Text", rlm.Text("t", long), showLong, longShown},
 		{
 			"Reader", rlm.Reader("r", iotest.OneByteReader(strings.NewReader("streamed")), 8),
 			`print(repr(context))`, "'streamed'\n",
 		},
-		{"long Reader", rlm.Reader("r", strings.NewReader(long), 1<<30), showLazy, lazy},
+		{"long Reader", rlm.Reader("r", strings.NewReader(long), 1<<30), showLong, longShown},
 		{
 			"Value", rlm.Value("v", guest{"Ada", []string{"x", "ü"}}),
 			`print(type(context) is dict, context["name"], context["tags"])`, "True Ada ['x', 'ü']\n",

@@ -3,6 +3,7 @@
 #   BENCH=table scripts/bench.sh    the tables alone
 #   BENCH=docker scripts/bench.sh   the table of tier docker alone
 #   BENCH=loops scripts/bench.sh    the table of the loop alone
+#   BENCH=texts scripts/bench.sh    the table of operations on a long context alone
 #   BENCH=peers scripts/bench.sh    the table of the README alone; it needs Docker, Node and npm
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -26,6 +27,9 @@ if [[ ${BENCH:-all} == peers ]]; then
 	pyodide=$cache/pyodide-314.0.7
 	npm install --silent --no-audit --no-fund --prefix "$pyodide" pyodide@314.0.7
 	exec go run ./scripts/bench -only peers -python "$python" -text "$text" -pyodide "$pyodide"
+fi
+if [[ ${BENCH:-all} == texts ]]; then
+	exec go run ./scripts/bench -only texts -python "$python" -text "$text"
 fi
 if [[ ${BENCH:-all} != table ]]; then
 	go test -run '^$' -bench . -benchmem ./...

@@ -330,7 +330,7 @@ func ticketLines(text string) []string {
 	lines := strings.Split(text, "\n")
 	middle := []rune(lines[len(lines)/2])
 	want := []string{
-		fmt.Sprintf("%s characters, as a LazyText", thousands(len(runes))),
+		fmt.Sprintf("%s characters, as a str", thousands(len(runes))),
 		"begins: " + strings.TrimSpace(string(runes[:46])),
 		fmt.Sprintf("tickets by severity: {'INFO': %d, 'WARN': %d, 'ERROR': %d}", infos, warns,
 			errs),

@@ -147,6 +147,9 @@ func decodeEscaped(b []byte) (r rune, width int) {
 
 // writeCharacters writes the file of c.
 func (t *Text) writeCharacters(ctx context.Context, x *index, c *Characters) error {
+	if err := checkSpace(c.File, c.Size()); err != nil {
+		return err
+	}
 	if err := c.File.Truncate(c.Size()); err != nil {
 		return err
 	}

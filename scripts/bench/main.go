@@ -5,6 +5,7 @@
 //	go run ./scripts/bench -python python3.13 -text big.txt -rlm bin/rlm
 //	go run ./scripts/bench -only docker
 //	go run ./scripts/bench -only loops
+//	go run ./scripts/bench -only texts -python python3.13 -text big.txt
 //	go run ./scripts/bench -only peers -python python3.13 -text big.txt -pyodide FOLDER
 package main
 
@@ -66,9 +67,9 @@ func (b *bench) run(only string) error {
 		return b.runAll(b.containers)
 	case "loops":
 		return b.runAll(b.loops)
-	case "", "peers":
+	case "", "peers", "texts":
 	default:
-		return fmt.Errorf("-only %s: there are docker, loops and peers", only)
+		return fmt.Errorf("-only %s: there are docker, loops, peers and texts", only)
 	}
 
 	if b.python == "" || b.text == "" {
@@ -84,8 +85,11 @@ func (b *bench) run(only string) error {
 		return err
 	}
 
-	if only == "peers" {
+	switch only {
+	case "peers":
 		return b.peers()
+	case "texts":
+		return b.runAll(b.measureTexts)
 	}
 	return b.runAll(b.start, b.throughput, b.density, b.snippet, b.hostCalls, b.compute, b.scan,
 		b.command, b.analysis, b.warmTiers, b.routing, b.containers, b.loops)

@@ -419,6 +419,9 @@ rlm_text(PyObject *Py_UNUSED(module), PyObject *args)
         PyErr_SetString(PyExc_ValueError, "no text lies there");
         return NULL;
     }
+    /* A class made by Python looks items up by name, since ours differ from those of
+     * str by key only. By index they are the same. */
+    type->tp_as_sequence->sq_item = PyUnicode_Type.tp_as_sequence->sq_item;
     return make_text(type, info, 0, (char *)address, length, kind, ascii);
 }
 

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/rlmhq/rlm/internal/bigtext"
 	"github.com/rlmhq/rlm/internal/session"
 	"github.com/rlmhq/rlm/tiers"
 )
@@ -38,9 +37,7 @@ func open(ctx context.Context, e *engine, cfg tiers.Config) (tiers.Sandbox, erro
 }
 
 func newSandbox(g *guest) *sandbox {
-	g.accounts.OfferMapping(func(ctx context.Context, number int, t *bigtext.Text) (uint32, int64, error) {
-		return g.in.mapText(ctx, number, t)
-	})
+	g.accounts.OfferMapping(g.mapText)
 	return &sandbox{guest: g, Machine: &session.Machine{
 		Tier:     Name,
 		Accounts: g.accounts,

@@ -73,7 +73,9 @@ class TextFile(io.TextIOBase):
 
 class _StringIOMeta(type(io.StringIO)):
     def __call__(cls, initial_value="", newline="\n"):
-        if type(initial_value) in contexts.LONG:
+        if type(initial_value) in contexts.LONG and not (
+            isinstance(initial_value, str) and 4 * len(initial_value) <= contexts.room
+        ):
             return TextFile(initial_value)
         return _stock_stringio(initial_value, newline) if cls is StringIO else super().__call__(initial_value, newline)
 

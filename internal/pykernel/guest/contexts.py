@@ -426,17 +426,18 @@ class LazyText:
             yield from self._slice(start, start + _STREAM)
 
     def _strip(self, chars, left, right):
-        start, end = 0, self.size
+        start, end, step = 0, self.size, 64  # most texts have little to strip
         while left and start < end:
-            block = self._slice(start, min(end, start + _BLOCK))
+            block = self._slice(start, min(end, start + step))
             kept = block.lstrip(chars)
             start += len(block) - len(kept)
-            left = not kept
+            left, step = not kept, min(16 * step, _BLOCK)
+        step = 64
         while right and start < end:
-            block = self._slice(max(start, end - _BLOCK), end)
+            block = self._slice(max(start, end - step), end)
             kept = block.rstrip(chars)
             end -= len(block) - len(kept)
-            right = not kept
+            right, step = not kept, min(16 * step, _BLOCK)
         return self._part(start, end)
 
     def strip(self, chars=None):

@@ -18,7 +18,10 @@ _find, _rfind, _count = str.find, str.rfind, str.count
 
 
 class Text(_Mapped):
+    """Is called str: error messages and models look at the name."""
+
     __slots__ = ()
+    __module__, __qualname__ = "builtins", "str"
 
     # What it is, beyond a str.
 
@@ -42,7 +45,7 @@ class Text(_Mapped):
     def __repr__(self):
         if len(self) <= contexts._WHOLE:
             return str.__repr__(self)
-        return f"<Text {self.name!r}: {len(self):,} characters of {self.type}, starts {self[:60]!r}>"
+        return f"<str {self.name!r}: {len(self):,} characters of {self.type}, starts {self[:60]!r}>"
 
     def __reduce_ex__(self, protocol):
         return contexts.again, (self._id, self._a, self._b)
@@ -112,6 +115,7 @@ class Text(_Mapped):
         return LazyText.splitlines(self, keepends)
 
 
+Text.__name__ = "str"
 for _name in ("nbytes", "name", "path", "type", "ascii", "invalid_bytes", "index", "rindex", "chunks", "bytes",
               "open", "lines", "search", "findall", "finditer", "partition", "rpartition", "strip", "lstrip",
               "rstrip", "removeprefix", "removesuffix", "_strip", "_find", "_span", "_split_fields", "__copy__",
@@ -128,12 +132,16 @@ def _kind(sep):
     return ("fields", "") if sep is None else ("sep", sep)
 
 
+_refused = set()  # the texts that the host cannot map
+
+
 def open(info):
     """The Text of one input, or None where the host cannot map it."""
-    if info["chars"] > sys.maxsize:
+    if info["chars"] > sys.maxsize or info["id"] in _refused:
         return None
     try:
         at = wire.decode(wire.text(f"tm{info['id']}"))
     except wire.HostError:
+        _refused.add(info["id"])
         return None
     return _map(Text, info, at["address"], info["chars"], at["width"], info["ascii"])

@@ -148,8 +148,8 @@ def _settle_inputs(source):
     """Makes the long contexts real before a snippet that may need it."""
     lazy = [name for name, value in _reserved.items() if type(value) is contexts.LazyText]
     if lazy and contexts.realtexts and contexts.wants_str(source):
-        for name in lazy:
-            _reserved[name] = _reserved[name].real()
+        texts = {_reserved[name]._id: _reserved[name].real() for name in lazy}
+        _reserved.update((name, texts[_reserved[name]._id]) for name in lazy)
         _globals.update(_reserved)
 
 

@@ -26,6 +26,7 @@ func (s *suite) testHugeContext(t *testing.T) {
 	if s.opt.Comparisons != CompareNothing {
 		t.Run("Differential", s.testDifferential)
 	}
+	t.Run("RealStr", s.testRealStr)
 	t.Run("Handle", s.testHandle)
 	t.Run("LongParts", s.testLongParts)
 	t.Run("Library", s.testLibrary)

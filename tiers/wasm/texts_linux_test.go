@@ -1,0 +1,195 @@
+package wasm
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/rlmhq/rlm/internal/bigtext"
+	"github.com/rlmhq/rlm/tiers"
+)
+
+// newLongText returns a text of 9,000,000 characters, each of which takes a number of bytes in
+// CPython's form.
+func newLongText(t *testing.T, width int) *bigtext.Text {
+	t.Helper()
+	letter := map[int]string{1: "a", 2: "é", 4: "𝄞"}[width]
+	if width == 2 {
+		letter = "Ω"
+	}
+	whole := strings.Repeat(letter, 8_999_990) + "0123456789"
+	path := filepath.Join(t.TempDir(), "text")
+	if err := os.WriteFile(path, []byte(whole), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	text, err := bigtext.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = text.Close() })
+	return text
+}
+
+func openWithTexts(t *testing.T, e *engine, limits tiers.Limits, widths ...int) *sandbox {
+	t.Helper()
+	cfg := tiers.Config{Limits: limits}
+	for _, width := range widths {
+		cfg.Inputs = append(cfg.Inputs, tiers.Input{Name: "text", Text: newLongText(t, width)})
+	}
+	s, err := open(t.Context(), e, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s.(*sandbox)
+}
+
+func runInternal(t *testing.T, s *sandbox, source string) tiers.Result {
+	t.Helper()
+	r, err := s.Run(t.Context(), tiers.Job{Source: source})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func prints(t *testing.T, s *sandbox, source, want string) {
+	t.Helper()
+	if r := runInternal(t, s, source); r.Stdout != want {
+		t.Errorf("%s\nprints %q, want %q (%s %+v)", source, r.Stdout, want, r.Status, r.Exception)
+	}
+}
+
+const look = "print(isinstance(context, str), len(context), ''.join(reversed(context))[:10])"
+
+const looked = "True 9000000 9876543210\n"
+
+// TestTextsOfEachWidth maps several texts, and looks at each from C code.
+func TestTextsOfEachWidth(t *testing.T) {
+	s := openWithTexts(t, readyEngine(t), tiers.Limits{}, 1, 2, 4)
+	defer s.Close()
+	prints(t, s, "import json\nfor c in context_0, context_1, context_2:\n"+
+		"    print(ascii(c[0]), json.dumps(c)[-11:-1], hash(c) == hash(''.join(list(c))), end=' ')",
+		`'a' 0123456789 True '\u03a9' 0123456789 True '\U0001d11e' 0123456789 True `)
+}
+
+// TestATextDoesNotCountAsMemory: the limit is far below the text, holds as before, and the
+// result says what the snippet itself has used.
+func TestATextDoesNotCountAsMemory(t *testing.T) {
+	s := openWithTexts(t, readyEngine(t), tiers.Limits{Memory: 40 << 20}, 4)
+	defer s.Close()
+	r := runInternal(t, s, "print(context[-3:], sum(c == '𝄞' for c in context))")
+	if r.Stdout != "789 8999990\n" || r.Usage.PeakMemory > 40<<20 {
+		t.Errorf("%q, peak %d MiB (%+v)", r.Stdout, r.Usage.PeakMemory>>20, r.Exception)
+	}
+	if r := runInternal(t, s, "x = bytearray(30 << 20)"); r.Limit != tiers.LimitMemory {
+		t.Errorf("30 MiB more: %s %q", r.Status, r.Limit)
+	}
+	prints(t, s, "print(context[-3:])", "789\n")
+}
+
+// TestATextOutlivesItsGuest: a killed guest starts again from a checkpoint, and a fork from the
+// present state.
+func TestATextOutlivesItsGuest(t *testing.T) {
+	s := openWithTexts(t, readyEngine(t), tiers.Limits{}, 2)
+	defer s.Close()
+	prints(t, s, "import itertools\nhalf = context[4_500_000:]\nmine = 5\n"+look, looked)
+	if err := s.guest.save(); err != nil {
+		t.Fatal(err)
+	}
+
+	forked, err := s.Fork(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer forked.Close()
+	const compare = "print(mine, half == context[4_500_000:], half.upper()[-3:], half is context)"
+	prints(t, forked.(*sandbox), compare, "5 True 789 False\n")
+
+	before := s.guest.in
+	runInternal(t, s, "import os\nos._exit(3)")
+	if s.guest.in == before {
+		t.Fatal("the guest was not replaced")
+	}
+	prints(t, s, compare, "5 True 789 False\n")
+	prints(t, s, look, looked)
+}
+
+// TestAContextThatIsAddedLater finds room in a sandbox that had none reserved.
+func TestAContextThatIsAddedLater(t *testing.T) {
+	s := openInternal(t, readyEngine(t))
+	defer s.Close()
+	prints(t, s, "kept = 7", "")
+	added := []tiers.Input{{Name: "late", Text: newLongText(t, 1)}}
+	if err := s.Accounts.Extend(t.Context(), added, nil); err != nil {
+		t.Fatal(err)
+	}
+	prints(t, s, "print(kept)\n"+look, "7\n"+looked)
+}
+
+// TestNoTextReachesTheNextSandbox looks at all memory that a sandbox gets after one with a text.
+// The control finds the text in the first one.
+func TestNoTextReachesTheNextSandbox(t *testing.T) {
+	e := readyEngine(t)
+	first := openWithTexts(t, e, tiers.Limits{}, 1)
+	prints(t, first, look, looked)
+	if !bytes.Contains(first.guest.in.memory(), []byte(strings.Repeat("a", 1<<20))) {
+		t.Fatal("the control does not find the text")
+	}
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+
+	second := openWithTexts(t, e, tiers.Limits{}, 1)
+	defer second.Close()
+	if bytes.Contains(second.guest.in.mem.bytes()[:256<<20], []byte(strings.Repeat("a", 1<<20))) {
+		t.Error("the next sandbox has the text")
+	}
+}
+
+// TestWritingIntoATextStaysInside: a guest that is broken enough to write there changes its own
+// copy. Neither the file nor another sandbox sees it.
+func TestWritingIntoATextStaysInside(t *testing.T) {
+	e := readyEngine(t)
+	text := newLongText(t, 1)
+	cfg := tiers.Config{Inputs: []tiers.Input{{Name: "text", Text: text}}}
+	var all [2]*sandbox
+	for i := range all {
+		s, err := open(t.Context(), e, cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		all[i] = s.(*sandbox)
+		prints(t, all[i], look, looked)
+	}
+
+	at := all[0].guest.in.texts[0].at.Start
+	copy(all[0].guest.in.mem.bytes()[at:], "broken")
+	prints(t, all[0], "print(str.find(context, 'broken'))", "0\n")
+	prints(t, all[1], "print(str.find(context, 'broken'), context[:6])", "-1 aaaaaa\n")
+	if data, err := text.Raw(0, 6); err != nil || string(data) != "aaaaaa" {
+		t.Errorf("the file begins with %q (%v)", data, err)
+	}
+}
+
+// TestNoTextLiesElsewhere asks the runner for texts that the host has not mapped.
+func TestNoTextLiesElsewhere(t *testing.T) {
+	s := openWithTexts(t, readyEngine(t), tiers.Limits{}, 1)
+	defer s.Close()
+	prints(t, s, `print(len(context) and '')
+import _rlm
+real = type(context)
+for kind, address, length, width, ascii in (
+    (real, 0, 5, 1, True), (real, 1 << 16, 1 << 30, 4, False), (real, 0xFFFFFFF0, 100, 1, True),
+    (real, 1 << 16, -1, 1, True), (real, 1 << 16, 0x7FFFFFFF, 4, False), (real, 1 << 16, 5, 3, False),
+    (str, 1 << 16, 5, 1, True), (int, 1 << 16, 5, 1, True), (real, 1 << 16, 5, 2, True),
+):
+    try:
+        print(len(_rlm.text(kind, {}, address, length, width, ascii)))
+    except (ValueError, OverflowError) as error:
+        print(type(error).__name__, end=' ')
+print(type(real('copy')))`,
+		"\n"+strings.Repeat("ValueError ", 9)+"<class 'str'>\n")
+}
