@@ -36,7 +36,7 @@ func TestCharacters(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer text.Close()
+			t.Cleanup(func() { _ = text.Close() })
 			text.chunk = 1 << 18
 
 			got, err := text.Characters(t.Context(), 1<<30)

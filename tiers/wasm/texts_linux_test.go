@@ -160,7 +160,7 @@ func TestWritingIntoATextStaysInside(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer s.Close()
+		t.Cleanup(func() { _ = s.Close() })
 		all[i] = s.(*sandbox)
 		prints(t, all[i], look, looked)
 	}

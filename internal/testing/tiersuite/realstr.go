@@ -16,6 +16,8 @@ import (
 
 // asStr are expressions over a text t that only a real str answers, because C code reads its
 // characters. What is long is compared by its hash.
+//
+//nolint:misspell // Python's names
 var asStr = []string{
 	// What it is.
 	"isinstance(t, str)", "type(t).__mro__[-2:] == (str, object)", "hash(t)", "t == plain", "plain == t",
@@ -36,7 +38,8 @@ var asStr = []string{
 	"hash(t.encode('utf-8', 'surrogateescape'))", "hash(t.encode('utf-16', 'surrogatepass'))",
 	"hash(t.encode('ascii', 'replace'))", "len(bytearray(t, 'utf-8', 'replace'))",
 	// Asking about all of it.
-	"t.isascii()", "t.isprintable()", "t.isalpha()", "t.isspace()", "t.islower()", "t.isupper()", "t.isidentifier()",
+	"t.isascii()", "t.isprintable()", "t.isalpha()", "t.isspace()", "t.islower()", "t.isupper()",
+	"t.isidentifier()",
 	"t.isnumeric()", "t.istitle()",
 	// Taking it apart.
 	"hash(tuple(t.split()))", "hash(tuple(t.split('\\n')))", "hash(tuple(t.splitlines()))",
@@ -55,9 +58,11 @@ var asStr = []string{
 	"sum(1 for line in io.StringIO(t))", "hash(tuple(map(tuple, csv.reader(io.StringIO(t[:10**5])))))",
 	"len(list(csv.reader(t[:99])))", "difflib.SequenceMatcher(None, t[:200], t[100:300]).ratio()",
 	"fnmatch.fnmatch(t, '*NEEDLE*')", "ast.literal_eval(repr(t[:500])) == plain[:500]",
-	"hash(urllib.parse.quote(t[:5000], errors='replace'))", "pickle.loads(pickle.dumps([t[:2000]])) == [plain[:2000]]",
+	"hash(urllib.parse.quote(t[:5000], errors='replace'))",
+	"pickle.loads(pickle.dumps([t[:2000]])) == [plain[:2000]]",
 	"copy.copy(t) is t, copy.deepcopy([t])[0] is t", "hash(''.join(sorted(t[:2 * 10**6])))", "int(t[:0] or '7')",
-	"functools.reduce(lambda n, c: n + 1, t[:1000], 0)", "bisect.bisect(t, 'a', 0, 10)", "struct.pack('4s', t[:4].encode())[:1]",
+	"functools.reduce(lambda n, c: n + 1, t[:1000], 0)", "bisect.bisect(t, 'a', 0, 10)",
+	"struct.pack('4s', t[:4].encode())[:1]",
 	"str.count(t, 'e'), str.find(t, 'NEEDLE'), str.__len__(t)", "str.__contains__(t, 'NEEDLE')",
 	"print(t[:5], file=io.StringIO())", "t.format_map({}) if '{' in t else 0", "t.__sizeof__() >= len(t)",
 	// What raises.
