@@ -48,7 +48,7 @@ class Text(_Mapped):
         return f"<str {self.name!r}: {len(self):,} characters of {self.type}, starts {self[:60]!r}>"
 
     def __reduce_ex__(self, protocol):
-        return contexts.again, (self._id, self._a, self._b)
+        return str, (str.__str__(self),)
 
     def __rlm_whole__(self):
         if len(self) > contexts._WHOLE:

@@ -60,6 +60,7 @@ var asStr = []string{
 	"fnmatch.fnmatch(t, '*NEEDLE*')", "ast.literal_eval(repr(t[:500])) == plain[:500]",
 	"hash(urllib.parse.quote(t[:5000], errors='replace'))",
 	"pickle.loads(pickle.dumps([t[:2000]])) == [plain[:2000]]",
+	"pickle.loads(pickle.dumps(t)) == plain",
 	"copy.copy(t) is t, copy.deepcopy([t])[0] is t", "hash(''.join(sorted(t[:2 * 10**6])))", "int(t[:0] or '7')",
 	"functools.reduce(lambda n, c: n + 1, t[:1000], 0)", "bisect.bisect(t, 'a', 0, 10)",
 	"struct.pack('4s', t[:4].encode())[:1]",
