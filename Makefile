@@ -32,7 +32,7 @@ PYTHON_PREFIX ?= $(XDG_CACHE_HOME)/rlm/python
 
 VERSION = $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 
-.PHONY: help build images images-relock demo test race unraced check escape lint govulncheck sbom bench-once bench soak fuzz wasm wasm-verify wasm-check python clean
+.PHONY: help build images images-relock demo test race unraced check escape lint govulncheck sbom bench-once bench soak fuzz wasm wasm-verify wasm-check zones python clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -113,6 +113,11 @@ wasm-verify: ## Build it anew and compare with the committed files
 
 wasm-check: ## Compare the committed files with their manifest, in a second
 	go test -count=1 ./internal/cpython/...
+
+zones: ## Renew the time zones from the Go toolchain in use
+	cp "$$(go env GOROOT)/lib/time/zoneinfo.zip" internal/zones/zones.zip
+	chmod 644 internal/zones/zones.zip
+	@grep -m1 '^DATA=' "$$(go env GOROOT)/lib/time/update.bash" # the version, for docs/third-party.md
 
 python: ## Build the native CPython that benchmarks and tests compare with
 	scripts/native-python.sh '$(PYTHON_PREFIX)'

@@ -25,8 +25,8 @@ import (
 var guest embed.FS
 
 // Modules are the modules that the runtime brings beside the standard library: a
-// look-alike of pydantic, which stands behind a real one.
-func Modules() []string { return []string{"pydantic", "rlm_models"} }
+// look-alike of pydantic and the time zones of tzdata, which stand behind the real ones.
+func Modules() []string { return []string{"pydantic", "rlm_models", "tzdata"} }
 
 // Boot is Python source that loads the runtime and registers its run function with
 // _rlm.set_run. It is the same in every process of one build.

@@ -300,7 +300,7 @@ func FuzzHandle(f *testing.F) {
 		"dl1", "do1,a.txt", "do1,../../etc/passwd", "ts0,0,5", "tb0,0,5", "tf0,0,9,o", "tr0,0,9,o",
 		"tc0,0,9,",
 		"tp0,0,19,lines,", "tl0,0,19,sep,0,1,o", "tx0,0,19,0,9,o+", "tg0,0,19,0,9,(?i)T",
-		"ts-1,0,0", "tx0,19,0,5,9,a*",
+		"ts-1,0,0", "tx0,19,0,5,9,a*", "k", "kEurope/Berlin", "k../zones", "kEurope/\x00",
 	} {
 		f.Add([]byte(seed))
 	}

@@ -6,12 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/dustin/go-humanize"
 
 	"github.com/rlmhq/rlm/internal/bigtext"
 	"github.com/rlmhq/rlm/internal/hostcall"
 	"github.com/rlmhq/rlm/internal/session/wire"
+	"github.com/rlmhq/rlm/internal/zones"
 	"github.com/rlmhq/rlm/tiers"
 )
 
@@ -45,6 +47,7 @@ import (
 //	tg<text>,<a>,<b>,<from>,<n>,<re2>    up to n runs of lines with matches -> [next, [[start, end], ...]]
 //	r<what>                              the tier lacks what the snippet needs -> 1: stop
 //	p<state>, g, l<json>                 give and take a state: see state.go
+//	k<name>                              the data of a time zone; without a name, all names, one a line
 //	n                                    the next variable of a state begins
 //	n!                                   it was interrupted -> why it is left behind, "" to give the move up
 func (a *Accounts) Handle(request []byte) Reply {
@@ -90,6 +93,8 @@ func (a *Accounts) Handle(request []byte) Reply {
 		return a.nextVariable(body)
 	case 'r':
 		return a.noteMissing(body)
+	case 'k':
+		return readZone(string(body))
 	}
 	return fail(errRequest)
 }
@@ -173,6 +178,18 @@ func (a *Accounts) takeOutput(body []byte) Reply {
 	defer a.resumeTurn()
 	a.output.write(int(body[0]-'1'), body[1:])
 	return Reply{ASCII: true}
+}
+
+// readZone returns a time zone's data, or the names of all zones.
+func readZone(name string) Reply {
+	if name == "" {
+		return ok(strings.Join(zones.Names(), "\n"))
+	}
+	data, err := zones.Read(name)
+	if err != nil {
+		return fail(err)
+	}
+	return Reply{Data: data}
 }
 
 // maxMissing bounds the name of what a tier lacks, in bytes.

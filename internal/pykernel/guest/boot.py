@@ -54,7 +54,8 @@ def load(name):
 run = load("run")
 loaded["lazy"].load = load
 if not getattr(_rlm, "native", False):
-    load("models")
+    for name in ("models", "zones", "helping"):
+        load(name)
     sources.clear()
 run.kernel_modules = loaded
 run.prepare()

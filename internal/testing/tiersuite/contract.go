@@ -27,6 +27,7 @@ func (s *suite) testContract(t *testing.T) {
 	t.Run("Concurrent", s.testConcurrent)
 	t.Run("Deterministic", s.testDeterministic)
 	t.Run("Files", s.testFiles)
+	t.Run("Missing", s.testMissing)
 }
 
 func (s *suite) testInfoConstant(t *testing.T) {
@@ -390,6 +391,9 @@ func (s *suite) testDeterministic(t *testing.T) {
 	snippets := []string{
 		`import random, time, uuid, os, secrets
 print(random.random(), time.time(), time.monotonic(), uuid.uuid4(), os.urandom(4).hex(), secrets.token_hex(4))`,
+		`import zoneinfo
+from datetime import timezone as tz, datetime as dt
+print(dt(2024, 7, 1, tzinfo=tz.utc).astimezone(zoneinfo.ZoneInfo("Asia/Tokyo")), len(zoneinfo.available_timezones()))`,
 		"print(id(object()), hash('text'), {str(i) for i in range(20)}, object())",
 		`from datetime import datetime
 print(datetime.now(), random.sample(range(100), 5))

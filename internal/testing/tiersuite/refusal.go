@@ -47,6 +47,41 @@ func (s *session) tryJob(ctx context.Context, t *testing.T, job tiers.Job) (tier
 	return r, err
 }
 
+// testMissing runs rejectable snippets that want a module which no tier has: only one that
+// cannot do without is rejected.
+func (s *suite) testMissing(t *testing.T) {
+	if s.opt.MinAccepted > 0 {
+		t.Skip("the tier rejects what it cannot run before it runs")
+	}
+	const module = "a_module_that_nobody_has"
+	box := s.open(t, emptyConfig())
+	for _, source := range []string{
+		"import " + module, "from " + module + " import x", "eval('__import__(\"" + module + "\")')",
+		"try:\n    import " + module + "\nexcept ValueError:\n    pass",
+		"try:\n    import " + module + "\nexcept ImportError:\n    raise",
+	} {
+		_, err := box.box.Run(s.patientContext(t), tiers.Job{Source: source, Rejectable: true})
+		var rejected *tiers.RejectedError
+		if !errors.As(err, &rejected) || rejected.Missing != module {
+			t.Errorf("%s\n  gives %v, want a rejection for %s", source, err, module)
+		}
+	}
+
+	for _, source := range []string{
+		"try:\n    import " + module + "\nexcept ImportError:\n    pass",
+		"try:\n    x = 1\n    import " + module + "\nexcept (KeyError, ModuleNotFoundError) as e:\n    print(e.name)",
+		"def f():\n    try:\n        import " + module + "\n    except Exception:\n        return 1\nf()",
+		"import importlib.util\nimportlib.util.find_spec('" + module + "')",
+		"from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import " + module,
+		"def g():\n    import " + module,
+	} {
+		r, err := box.box.Run(s.patientContext(t), tiers.Job{Source: source, Rejectable: true})
+		if err != nil || r.Status != tiers.StatusOK {
+			t.Errorf("%s\n  gives %v\n%s", source, err, describe(r))
+		}
+	}
+}
+
 // share counts the tests that ran snippets, and of them those that were skipped.
 type share struct {
 	mu      sync.Mutex
