@@ -137,7 +137,8 @@ func (s *Session) checkVariable(name string) error {
 	if err := protocol.CheckName(name); err != nil {
 		return fmt.Errorf("the name must be a Python identifier and not a keyword")
 	}
-	if _, taken := protocol.Lookup(name); taken || isHidden(name) {
+	_, taken := protocol.Lookup(name)
+	if taken && !protocol.IsCommon(name) || isHidden(name) {
 		return fmt.Errorf("the name is reserved")
 	}
 	return nil

@@ -89,6 +89,19 @@ str = list = dict = isinstance = repr = None  # a model may do that`, "")
 	}
 }
 
+// TestCommonNamesAreVariables takes an everyday word that is also a function's name.
+func TestCommonNamesAreVariables(t *testing.T) {
+	session := open(t, rlm.SessionConfig{})
+	if err := session.Set(t.Context(), "tally", []int{1, 2}); err != nil {
+		t.Fatal(err)
+	}
+	prints(t, session, "predict = sum(tally)\nprint(predict)", "3\n")
+	var got int
+	if err := session.Get(t.Context(), "predict", &got); err != nil || got != 3 {
+		t.Errorf("%d, %v", got, err)
+	}
+}
+
 func TestWhatJSONCannotCarryIsAnError(t *testing.T) {
 	session := open(t, rlm.SessionConfig{})
 	prints(t, session, "loop = []\nloop.append(loop)\nclass Thing: pass", "")

@@ -38,6 +38,9 @@ type Function struct {
 	// AliasOf is the function that this is another name of, empty if it is none.
 	AliasOf   string
 	Arguments Arguments
+	// IsCommon says that the name is an everyday word: a snippet may take it for its own use,
+	// and keeps what it bound there.
+	IsCommon bool
 }
 
 var functions = []Function{
@@ -90,6 +93,7 @@ var functions = []Function{
 	{
 		Name:      "predict",
 		Arguments: Fields,
+		IsCommon:  true,
 		Signature: `predict("question, passage -> answer: str, score: float", instructions=None, **inputs)`,
 		Doc: "a typed model call by signature; the result has the output fields as " +
 			"attributes.",
@@ -98,11 +102,13 @@ var functions = []Function{
 		Name:      "map_llm",
 		Signature: "map_llm(prompt, items, schema=None, model=None)",
 		Arguments: Combined,
+		IsCommon:  true,
 		Doc: "one model call for each item, at once; returns the answers in order. " +
 			"Its number of calls and cost are checked before it starts.",
 	},
 	{
-		Name: "filter_llm", Signature: "filter_llm(prompt, items, model=None)", Arguments: Combined,
+		Name: "filter_llm", Signature: "filter_llm(prompt, items, model=None)",
+		Arguments: Combined, IsCommon: true,
 		Doc: "the items for which a model answers true.",
 	},
 	{
@@ -110,11 +116,13 @@ var functions = []Function{
 		Signature: "reduce_llm(prompt, items, schema=None, model=None, fan_in=8)",
 		Doc:       "combines items into one answer, fan_in at a time, as a tree.",
 		Arguments: Combined,
+		IsCommon:  true,
 	},
 	{
 		Name:      "tally",
 		Signature: "tally(items, labels=None, prompt=None, model=None)",
 		Arguments: Combined,
+		IsCommon:  true,
 		Doc: "exact counts: of the values in items, or of the label that a model gives each item. " +
 			"Never count by hand.",
 	},
@@ -124,8 +132,12 @@ func alias(name, of, parameters string, arguments Arguments) Function {
 	return Function{Name: name, Signature: name + parameters, AliasOf: of, Arguments: arguments}
 }
 
-// guestNames are the names that the guest itself provides.
-const guestNames = "FINAL FINAL_VAR SUBMIT SHOW_VARS parallel_map answer history"
+// The names that the guest itself provides: those that it restores after each snippet, and
+// everyday words, which a snippet may take.
+const (
+	fixedNames  = "FINAL FINAL_VAR SUBMIT SHOW_VARS"
+	commonNames = "parallel_map answer history"
+)
 
 // pythonKeywords are the reserved words of Python.
 const pythonKeywords = "False None True and as assert async await break class continue def del " +
@@ -153,8 +165,15 @@ func Lookup(name string) (f Function, ok bool) {
 var (
 	identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,99}$`)
 	taken      = regexp.MustCompile(
-		`^(` + strings.ReplaceAll(pythonKeywords+" "+guestNames, " ", "|") + `|context(_[0-9]+)?)$`)
+		`^(` + strings.ReplaceAll(pythonKeywords+" "+fixedNames+" "+commonNames, " ", "|") + `|context(_[0-9]+)?)$`)
 )
+
+// Fixed returns the names that the guest provides and restores after each snippet, besides
+// those of the session's functions and contexts.
+func Fixed() []string { return strings.Fields(fixedNames) }
+
+// IsCommon reports whether a snippet may take the name of a function for its own use.
+func IsCommon(name string) bool { return byName[name].IsCommon }
 
 // CheckName returns an error if an embedder's function cannot have that name.
 // The functions of this package can be offered, and so can be named.
@@ -177,10 +196,11 @@ var ErrNoModel = errors.New(
 )
 
 // Python returns the source of the guest's module protocol: the table as a
-// dictionary, name to docstring and kind of arguments.
+// dictionary, name to docstring and kind of arguments, and the list of common names.
 func Python() string {
 	type entry [2]string
 	table := make(map[string]entry, len(functions))
+	common := []string{}
 	for _, f := range functions {
 		doc := f.Signature
 		switch {
@@ -191,14 +211,21 @@ func Python() string {
 		}
 
 		table[f.Name] = entry{doc, string(f.Arguments)}
+		if f.IsCommon {
+			common = append(common, f.Name)
+		}
 	}
 
-	// JSON of strings and lists is also Python.
-	data, err := json.Marshal(table)
+	return "FUNCTIONS = " + toPython(table) + "\nCOMMON = " + toPython(common) + "\n"
+}
+
+// toPython returns JSON, which is also Python for strings and lists of them.
+func toPython(value any) string {
+	data, err := json.Marshal(value)
 	if err != nil {
 		panic(err) // strings only
 	}
-	return "FUNCTIONS = " + string(data) + "\n"
+	return string(data)
 }
 
 // Stash is the host function by which a session's own snippets fetch a value

@@ -20,6 +20,10 @@ import (
 //go:embed namespace.py
 var namespace string
 
+// stockNames restores the stock builtins, and gives the names datetime and time the classes
+// that prompts of reflections rely on; elsewhere they are modules.
+const stockNames = "import builtins as __builtins__\nfrom datetime import datetime, time"
+
 // foreign are the protocol functions that a reflection withholds: they would start loops,
 // or use other prompts than the helper's.
 var foreign = []string{
@@ -67,7 +71,7 @@ func (l *loop) open(ctx context.Context) (*repl.Session, error) {
 // furnishSession gives a session its variables and builtins. It defines the classes of
 // the trace under the stock builtins, even in a session that was furnished before.
 func furnishSession(ctx context.Context, session *repl.Session, s *Subject) error {
-	if err := runPreparation(ctx, session, "import builtins as __builtins__"); err != nil {
+	if err := runPreparation(ctx, session, stockNames); err != nil {
 		return err
 	}
 	if err := session.Assign(ctx, "traces", s.traces()); err != nil {

@@ -18,6 +18,7 @@ import ast
 import asyncio
 
 import hostcall
+import sessionloop
 
 START = "__rlm_start__"
 DEFER = "__rlm_defer__"
@@ -73,7 +74,8 @@ async def _value(value):
 
 def install():
     """Puts the tolerant gather in place."""
-    asyncio.gather = asyncio.tasks.gather = gather
+    sessionloop.put_in_place(gather, _stock_gather)
+    asyncio.gather = gather
 
 
 def wanted(source):

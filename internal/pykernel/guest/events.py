@@ -8,14 +8,17 @@ call has ended or the time is over.
 import asyncio
 import concurrent.futures
 import concurrent.futures.thread
+import sys
 import time
+import types
 from asyncio import events as _events
 
 import awaits
 import hostcall
+import missing
 import sessionloop
 import wire
-from sessionloop import discard_loop, run_coroutine, session_loop, target
+from sessionloop import discard_loop, put_in_place, run_coroutine, session_loop, target
 
 
 class _Calls:
@@ -122,6 +125,9 @@ class HostLoop(asyncio.BaseEventLoop):
     async def shutdown_default_executor(self, timeout=None):
         pass
 
+    async def _make_subprocess_transport(self, *args, **kwargs):
+        raise missing.processes("asyncio's subprocess")
+
     def run_until_complete(self, future):
         with _Nested():
             return super().run_until_complete(future)
@@ -221,6 +227,27 @@ class ThreadPoolExecutor(concurrent.futures.Executor):
         self._closed = True
 
 
+class ProcessPoolExecutor(concurrent.futures.Executor):
+    """concurrent.futures.ProcessPoolExecutor where there are no processes: it can be imported."""
+
+    def __init__(self, *args, **kwargs):
+        raise missing.processes("ProcessPoolExecutor", "use ThreadPoolExecutor or parallel_map, or ")
+
+
+class BrokenProcessPool(concurrent.futures.BrokenExecutor):
+    """The error of a pool whose process has died."""
+
+
+def _install_processes():
+    """Gives concurrent.futures its module of processes, which CPython lacks here."""
+    module = types.ModuleType("concurrent.futures.process", "Pools of processes, of which this sandbox has none.")
+    for kind in (ProcessPoolExecutor, BrokenProcessPool):
+        kind.__module__ = module.__name__
+        setattr(module, kind.__name__, kind)
+    sys.modules[module.__name__] = concurrent.futures.process = module
+    concurrent.futures.ProcessPoolExecutor = ProcessPoolExecutor
+
+
 _wait, _as_completed = concurrent.futures.wait, concurrent.futures.as_completed
 
 
@@ -288,13 +315,12 @@ def install():
     """Puts the guest's event loop, executor and sleep in place of the stock ones."""
     for ours, stock in ((to_thread, asyncio.to_thread), (wait, concurrent.futures.wait), (sleep, time.sleep),
                         (as_completed, concurrent.futures.as_completed), (ThreadPoolExecutor, concurrent.futures.ThreadPoolExecutor)):
-        ours.__module__ = stock.__module__
+        put_in_place(ours, stock)
     asyncio.set_event_loop_policy(_Policy())
     asyncio.DefaultEventLoopPolicy = _Policy
     asyncio.EventLoop = asyncio.SelectorEventLoop = HostLoop
     _events._init_event_loop_policy = lambda: asyncio.set_event_loop_policy(_Policy())
-    asyncio.to_thread = asyncio.threads.to_thread = to_thread
+    asyncio.to_thread = to_thread
     concurrent.futures.ThreadPoolExecutor = ThreadPoolExecutor
-    concurrent.futures.thread.ThreadPoolExecutor = ThreadPoolExecutor
     concurrent.futures.wait, concurrent.futures.as_completed = wait, as_completed
-    time.sleep = sleep
+    _install_processes()

@@ -91,7 +91,7 @@ def _listing():
 
 def hidden():
     """Returns the names in the namespace that are not the user's."""
-    return _hidden
+    return _hidden.union(name for name, f in initial.items() if callable(f) and namespace.get(name) is f)
 
 
 _hidden = frozenset()
@@ -101,9 +101,15 @@ def user_names():
     """Names the snippets defined, in order, modules left out."""
     for name, value in list(namespace.items()):
         if isinstance(name, str) and not name.startswith("_") and name not in _hidden and not (
-            type(value).__name__ == "module" or initial.get(name, _MISSING) is value
+            type(value).__name__ == "module" or initial.get(name, _MISSING) is value or _is_import(name, value)
         ):
             yield name
+
+
+def _is_import(name, value):
+    """Reports whether a name that was there from the beginning has another import of that
+    name: `from datetime import datetime`."""
+    return name in initial and type(value) is type and value.__name__ == name and value.__module__ != "__main__"
 
 
 initial = {}  # what the namespace held before the first snippet

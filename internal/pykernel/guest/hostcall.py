@@ -10,6 +10,9 @@ import queries
 import wire
 
 
+known = {}  # name -> the function of that name, also where a snippet has taken the name
+
+
 class HostFunction:
     """One function of the host, under its global name."""
 

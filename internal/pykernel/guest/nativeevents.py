@@ -13,7 +13,7 @@ import awaits
 import hostcall
 import sessionloop
 import wire
-from sessionloop import discard_loop, run_coroutine, session_loop, target
+from sessionloop import discard_loop, put_in_place, run_coroutine, session_loop, target
 
 
 class _Calls:
@@ -116,7 +116,8 @@ class _Nested:
                 asyncio.tasks._enter_task(self.outer, self.task)
 
 
-_Stock = getattr(_events, "BaseDefaultEventLoopPolicy", None) or _events._BaseDefaultEventLoopPolicy
+# The policy of Unix before CPython 3.14 also watches child processes; later, loops do so.
+_Stock = getattr(asyncio.unix_events, "_UnixDefaultEventLoopPolicy", None) or _events._BaseDefaultEventLoopPolicy
 
 
 class _Policy(_Stock):
@@ -156,6 +157,5 @@ def parallel_map(fn, inputs, return_exceptions=False):
 
 def install():
     """Puts the session's event loop and sleep in place of the stock ones."""
-    sleep.__module__ = "time"
+    put_in_place(sleep, _stock_sleep)
     asyncio.set_event_loop_policy(_Policy())
-    time.sleep = sleep

@@ -1,5 +1,6 @@
 """Runs snippets: one namespace, CPython's own tracebacks, a report to the host."""
 
+import ast
 import asyncio
 import builtins
 import collections
@@ -30,12 +31,14 @@ import environment
 import events
 import finish
 import hostcall
+import lazy
 import locks
 import missing
 import output
 import protocol
 import pydantics
 import queries
+import sessionloop
 import state
 import wire
 
@@ -49,7 +52,6 @@ _main = types.ModuleType("__main__")
 _globals = _main.__dict__
 _stock_builtins = dict(builtins.__dict__)
 _reserved = {}
-_host_names = set()
 
 
 class Quitter:
@@ -65,35 +67,46 @@ class Quitter:
         raise SystemExit(code)
 
 
+class Helper:
+    """help, as the interactive interpreter has it."""
+
+    def __repr__(self):
+        return "Type help(object) for help about object."
+
+    def __call__(self, *request):
+        if not request:
+            print(repr(self))
+        else:
+            lazy.load("helping").show(*request)
+
+
 def prepare():
     """Builds the namespace; runs once, before the image is taken."""
-    builtins.exit, builtins.quit = Quitter("exit"), Quitter("quit")
-    _stock_builtins.update(exit=builtins.exit, quit=builtins.quit)
+    builtins.exit, builtins.quit, builtins.help = Quitter("exit"), Quitter("quit"), Helper()
+    _stock_builtins.update(exit=builtins.exit, quit=builtins.quit, help=builtins.help)
     events.install()
     awaits.install()
     locks.install()
     output.install()
     pydantics.install()
     missing.install()
+    sessionloop.put_in_place(_nested_run, _stock_run)
     asyncio.run = _nested_run
     initial = {
         "json": json, "re": re, "math": math, "collections": collections, "itertools": itertools,
-        "statistics": statistics, "datetime": datetime.datetime, "timedelta": datetime.timedelta,
-        "date": datetime.date, "time": datetime.time, "timezone": datetime.timezone,
+        "statistics": statistics, "datetime": datetime, "timedelta": datetime.timedelta,
+        "date": datetime.date, "time": time, "timezone": datetime.timezone,
         "answer": {"content": "", "ready": False}, "history": [], "SubCallError": queries.SubCallError,
-        **combinators.NAMES,
+        **combinators.NAMES, "parallel_map": events.parallel_map,
     }
     _globals.update(initial, __builtins__=builtins, __doc__=None)
     finish.initial = dict(initial)
     finish.namespace = _globals
-    _reserve({
-        name: hostcall.HostFunction(name, doc)
-        for name, (doc, arguments) in protocol.FUNCTIONS.items()
-        if arguments != "combined"
-    })
+    for name, (doc, arguments) in protocol.FUNCTIONS.items():
+        if arguments != "combined":
+            _offer(hostcall.HostFunction(name, doc))
     _reserve({name: getattr(finish, name) for name in ("FINAL", "FINAL_VAR", "SUBMIT", "SHOW_VARS")})
-    _reserve({"parallel_map": events.parallel_map, awaits.START: awaits.start,
-              awaits.DEFER: hostcall.Deferred})
+    _reserve({awaits.START: awaits.start, awaits.DEFER: hostcall.Deferred})
     _globals.update(_reserved)
     sys.modules["__main__"] = state.main = definitions.main = _main
     state.reserved, definitions.compile_snippet = _reserved, _compile_snippet
@@ -125,17 +138,41 @@ kernel_modules = {}  # set by the loader
 
 
 def _reserve(names):
+    """Binds names that stay as they are, whatever snippets do."""
     _reserved.update(names)
-    _host_names.update(n for n, f in names.items() if isinstance(f, hostcall.HostFunction))
-    _host_names.update(combinators.NAMES, ("parallel_map",))  # plain functions that may be awaited
     finish._hidden = frozenset(_reserved) | {_ECHO}
+
+
+def _offer(function):
+    """Binds a host function to its name, which a snippet may take for its own use."""
+    name = function.__name__
+    hostcall.known[name] = function
+    if _globals.get(name) is finish.initial.get(name):
+        _globals[name] = function
+    finish.initial[name] = function
+
+
+def _awaitable_names(tree):
+    """Returns the names of functions that may be awaited, without those that snippets took."""
+    names = {name for name in (*hostcall.known, *combinators.NAMES, "parallel_map")
+             if _globals.get(name) is finish.initial.get(name)}
+    names -= {node.name for node in ast.walk(tree) if isinstance(node, _DEFINITIONS)}
+    return names | (_reserved.keys() & hostcall.known.keys())
+
+
+_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
 def _configure():
     """Asks the host for the session's inputs and functions."""
     config = wire.decode(wire.text("i"))
-    _reserve({f["name"]: hostcall.HostFunction(f["name"], f["doc"]) for f in config["functions"]
-              if f["name"] not in combinators.NAMES})
+    for function in config["functions"]:
+        name = function["name"]
+        if name in combinators.NAMES:
+            continue
+        _offer(hostcall.HostFunction(name, function["doc"]))
+        if name not in protocol.COMMON:
+            _reserve({name: hostcall.known[name]})
     contexts.room = config["memory"] // 4
     inputs = [contexts.open_input(i) for i in config["inputs"]]
     names = {f"context_{n}": value for n, value in enumerate(inputs)}
@@ -252,7 +289,7 @@ def _compile_snippet(source, name):
 def _compile(source, name):
     """Compiles a syntax tree, in which awaits are arranged first."""
     tree = parse(source, name, "exec", PyCF_ONLY_AST | PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
-    awaits.arrange(tree, _host_names)
+    awaits.arrange(tree, _awaitable_names(tree))
     return parse(awaits.keep_value(tree, _ECHO), name, "exec", PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
 
 

@@ -105,7 +105,7 @@ def _module(name):
 
 
 def _host_function(name):
-    return main.__dict__[name]
+    return hostcall.known[name]
 
 
 def _reserved(name):

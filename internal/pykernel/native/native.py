@@ -38,11 +38,18 @@ _NUMBER = struct.Struct("<I")
 _RUN = struct.Struct("<iB16s16s")
 
 
-class HostError(Exception):
+class HostError(RuntimeError):
     """The host refused a call or failed at it."""
 
 
 HostError.__module__, HostError.__qualname__ = "_rlm", "HostError"
+
+# What a process that a snippet forked is told: for any request, and for a part of a context.
+_OF_FORKED = (
+    "a forked process cannot call the host",
+    "a forked process cannot ask the host for a part of a long context: open the file "
+    "context.path there, or take the part before the process is forked",
+)
 
 
 class Connection:
@@ -95,7 +102,7 @@ class Connection:
     def post(self, payload, callback=None):
         """Sends a request; its number."""
         if _forked:
-            raise HostError("a forked process cannot call the host")
+            raise HostError(_OF_FORKED[payload[:1] in (b"t", b"d")])
         number = next(self.numbers)
         if callback is not None:
             self.callbacks[number] = callback

@@ -12,6 +12,7 @@ func (s *suite) testAsync(t *testing.T) {
 	t.Run("TopLevel", func(t *testing.T) { s.playScenarios(t, emptyConfig, topLevelAwait) })
 	t.Run("Loops", func(t *testing.T) { s.playScenarios(t, emptyConfig, loops) })
 	t.Run("Errors", func(t *testing.T) { s.playScenarios(t, emptyConfig, asyncErrors) })
+	t.Run("Processes", s.testProcesses)
 }
 
 const sayLater = "import asyncio\nasync def later(v, t=0):\n    await asyncio.sleep(t)\n    return v\n"

@@ -2,6 +2,7 @@ package tiersuite
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/rlmhq/rlm/tiers"
@@ -121,6 +122,19 @@ for r in await asyncio.gather(panics(), ask('a'), leaves(), panics(), return_exc
     print(r)`, out: "panics failed: the host function panicked\nre: a\n" +
 		"leaves failed: the host function ended its goroutine\n" +
 		"panics failed: the host function panicked\n"}),
+	single("the class of an error", step{source: `import asyncio
+for kind in (RuntimeError, Exception):
+    try:
+        fail('no')
+    except kind as e:
+        print(type(e).__name__, type(e).__bases__, isinstance(e, OSError))
+async def started():
+    try:
+        await fail('no')
+    except RuntimeError as e:
+        return type(e).__bases__
+print(await started())`, out: strings.Repeat("HostError (<class 'RuntimeError'>,) False\n", 2) +
+		"(<class 'RuntimeError'>,)\n"}),
 	single("an empty error text", step{source: `try:
     fail('')
 except Exception as e:

@@ -4,14 +4,19 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rlmhq/rlm/internal/protocol"
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// protocolNames are the functions that exist in every session, whatever the
-// host offers.
-const protocolNames = "llm_query llm_query_batched llm_batch batch_llm_query llm_query_parallel llm_query_map " +
-	"rlm_query rlm_query_batched run_parallel_sub_calls recursive_llm ask_llm parallel_map sub_agent_call predict " +
-	"FINAL FINAL_VAR SUBMIT SHOW_VARS"
+// The functions that exist in every session: those of the guest, those that only a host
+// can answer, and those with an everyday word for a name.
+const (
+	guestNames = "FINAL FINAL_VAR SUBMIT SHOW_VARS"
+	hostNames  = "llm_query llm_query_batched llm_batch batch_llm_query llm_query_parallel llm_query_map " +
+		"rlm_query rlm_query_batched run_parallel_sub_calls recursive_llm ask_llm sub_agent_call"
+	commonNames   = "predict tally map_llm filter_llm reduce_llm parallel_map chunk answer history"
+	protocolNames = hostNames + " " + guestNames
+)
 
 // testPersistence tests what a session keeps from snippet to snippet, and what it
 // echoes.
@@ -26,6 +31,7 @@ func (s *suite) testPersistence(t *testing.T) {
 	})
 
 	t.Run("Reserved", s.testReserved)
+	t.Run("Common", s.testCommon)
 	t.Run("Prebound", func(t *testing.T) { s.playScenarios(t, emptyConfig, prebound) })
 }
 
@@ -236,7 +242,14 @@ ValueError: bare`}},
 // a snippet has, and looks whether the next snippet finds it again.
 func (s *suite) testReserved(t *testing.T) {
 	cfg := func() tiers.Config {
-		return tiers.Config{Inputs: []tiers.Input{{Name: "list", Value: tiers.Value(`["the","context"]`)}}}
+		cfg := tiers.Config{
+			Host:   newHost(),
+			Inputs: []tiers.Input{{Name: "list", Value: tiers.Value(`["the","context"]`)}},
+		}
+		for name := range strings.FieldsSeq(hostNames) {
+			cfg.Functions = append(cfg.Functions, tiers.Function{Name: name})
+		}
+		return cfg
 	}
 	look := "missing = [n for n in '" + protocolNames + "'.split() if not callable(globals().get(n))]\n" +
 		"print(missing, context, context_0)"
@@ -268,6 +281,61 @@ with contextlib.nullcontext(1) as context: pass`,
 	s.playScenarios(t, cfg, scenarios)
 }
 
+// testCommon takes the everyday words among the names, and those of functions that the host
+// does not offer: they are the user's from then on.
+func (s *suite) testCommon(t *testing.T) {
+	offered := func() tiers.Config {
+		cfg := newHost().config()
+		for name := range strings.FieldsSeq(commonNames) {
+			if f, ok := protocol.Lookup(name); ok {
+				cfg.Functions = append(cfg.Functions, tiers.Function{Name: name, Doc: f.Doc})
+			}
+		}
+		return cfg
+	}
+	look := step{source: "print([n for n in names if globals()[n] != 5])", out: "[]\n"}
+	take := func(names string) []step {
+		return []step{
+			{source: "names = '" + names + "'.split()\nfor n in names: globals()[n] = 5"},
+			look,
+			{source: "1/0", raises: "ZeroDivisionError"},
+			look,
+		}
+	}
+
+	s.playScenarios(t, emptyConfig, []scenario{
+		{name: "words", steps: take(commonNames)},
+		{name: "what no host offers", steps: take(hostNames)},
+		{name: "a def and its use", steps: []step{
+			{source: "def predict(rows): return [r * 2 for r in rows]"},
+			{source: "print(predict([1, 2]))", out: "[2, 4]\n"},
+			{source: "def twice(xs): return predict(xs)\nprint(twice([3]))", out: "[6]\n"},
+		}},
+		{name: "a coroutine of that name", needs: tiers.FeatureAsync, steps: []step{
+			{
+				source: "async def predict(x): return x * 2\nc = predict(1)\nprint(type(c).__name__, await c)",
+				out:    "coroutine 2\n",
+			},
+			{source: "c = predict(2)\nprint(type(c).__name__, await c)", out: "coroutine 4\n"},
+		}},
+		{name: "SHOW_VARS shows them", steps: []step{
+			{source: "predict = [1, 2]"},
+			{source: "SHOW_VARS()", says: []string{"predict: list (2)"}},
+			{source: "FINAL_VAR('tally')", says: []string{"no variable 'tally'"}},
+			{source: "FINAL_VAR('predict')", final: "[1,2]", named: "predict"},
+		}},
+	})
+	s.playScenarios(t, offered, []scenario{
+		{name: "words that the host offers", steps: append(
+			take(commonNames), step{source: "del predict\nprint('predict' in globals())", out: "False\n"},
+		)},
+		{name: "the host's other names", steps: []step{
+			{source: "llm_query = ask = predict = 5"},
+			{source: "print(llm_query('a'), ask('b'), predict)", out: "re: a re: b 5\n"},
+		}},
+	})
+}
+
 func endingOf(source string) tiers.Status {
 	switch {
 	case strings.HasSuffix(source, "1/0"):
@@ -285,8 +353,39 @@ var prebound = []scenario{
 		out: "[1] ['a', 'a', 'a'] 2 [('a', 2)] 3 2\n",
 	}),
 	single("names of datetime are there without an import", step{
-		source: "print(date(2024, 1, 31) + timedelta(days=1), timezone.utc, bool(time), bool(datetime))",
-		out:    "2024-02-01 UTC True True\n",
+		source: "print(date(2024, 1, 31) + timedelta(days=1), timezone.utc, datetime.datetime.min.year)",
+		out:    "2024-02-01 UTC 1\n",
+	}),
+	single("names of modules are what an import gives", step{
+		source: `names = "json re math collections itertools statistics datetime time".split()
+print([n for n in names if globals()[n] is not __import__(n)], time.time() > 0)`,
+		out: "[] True\n",
+	}),
+	single("time zones without those of the system", step{source: `import zoneinfo, importlib.resources
+zoneinfo.reset_tzpath([])
+tokyo = zoneinfo.ZoneInfo.no_cache("Asia/Tokyo")
+print(tokyo, tokyo.utcoffset(datetime.datetime(2024, 1, 1)), "America/New_York" in zoneinfo.available_timezones())
+import tzdata.zoneinfo.America.Argentina
+print(importlib.resources.is_resource("tzdata.zoneinfo.America.Argentina", "Ushuaia"))
+for name in "tzdata.zoneinfo.Mars", "tzdata.zones", "tzdata.zoneinfo.Europe.Berlin", "tzdata.zoneinfo.":
+    try:
+        __import__(name)
+        print("imports", name)
+    except ModuleNotFoundError as e:
+        pass
+for name in "../zones", "Mars/Base", "", "Europe/Berlin/x", "Europe":
+    try:
+        zoneinfo.ZoneInfo(name)
+        print("found", name)
+    except (ValueError, KeyError, OSError):
+        pass`, out: "Asia/Tokyo 9:00:00 True\nTrue\n"}),
+	single("help", step{
+		source: "help(llm_query)\ntry:\n    help(ask_llm); help(len)\nfinally:\n    print(repr(help)[:17])",
+		says: []string{
+			"Help on host function llm_query:\n\nllm_query(prompt, model=None, schema=None): asks a language",
+			"Help on host function ask_llm:\n\n", "Help on built-in function len in module builtins:",
+			"Type help(object)",
+		},
 	}),
 	single("an import works as well", step{
 		source: `import json, datetime, time

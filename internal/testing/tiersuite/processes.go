@@ -1,0 +1,96 @@
+package tiersuite
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/rlmhq/rlm/internal/testing/skip"
+	"github.com/rlmhq/rlm/tiers"
+)
+
+// testProcesses tests child processes beside the tier's own event loop, or what a tier
+// without processes says of them.
+func (s *suite) testProcesses(t *testing.T) {
+	if !s.info.Has(tiers.FeatureProcesses) {
+		s.playScenarios(t, emptyConfig, noProcesses)
+		return
+	}
+	s.playScenarios(t, emptyConfig, processes)
+	t.Run("Forked", s.testForkedProcess)
+}
+
+// noProcesses are scenarios of a tier without processes.
+var noProcesses = []scenario{
+	single("asyncio says where processes are", step{
+		source: "import asyncio\nawait asyncio.create_subprocess_exec('true')", raises: "OSError",
+		says: []string{"asyncio's subprocess needs processes", "run it in tier docker or local"},
+	}),
+	single("a pool of processes says what to use", step{
+		source: "from concurrent.futures import *\nProcessPoolExecutor(4)", raises: "OSError",
+		says: []string{"use ThreadPoolExecutor or parallel_map", "run it in tier docker or local"},
+	}),
+}
+
+// processes are scenarios of a tier that has them.
+var processes = []scenario{
+	{name: "asyncio starts a process", steps: []step{
+		{
+			source: `import asyncio, sys
+async def run(code, text=b''):
+    p = await asyncio.create_subprocess_exec(
+        sys.executable, '-c', code, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE)
+    out, _ = await p.communicate(text)
+    return p.returncode, out
+print(await run('print(6 * 7)'), await run('import sys; sys.exit(3)'))
+print(await asyncio.gather(*[run('print(input()[::-1])', b'ab%d' % i) for i in range(3)]))`,
+			out: "(0, b'42\\n') (3, b'')\n[(0, b'0ba\\n'), (0, b'1ba\\n'), (0, b'2ba\\n')]\n",
+		},
+		{
+			source: "print(asyncio.run(run('print(1)')))\nprint(await run('print(2)'))",
+			out:    "(0, b'1\\n')\n(0, b'2\\n')\n",
+		},
+	}},
+	single("asyncio ends a process", step{source: `import asyncio, sys
+p = await asyncio.create_subprocess_exec(sys.executable, '-c', 'import time; time.sleep(600)')
+p.kill()
+print(await p.wait())`, out: "-9\n"}),
+}
+
+// testForkedProcess looks at a short and at a long context in a process that the snippet
+// forks.
+func (s *suite) testForkedProcess(t *testing.T) {
+	skip.Short(t, "it reads a long context")
+	long, _ := makeFileInput(t, []byte(strings.Repeat("long ", lazy/4)))
+	cfg := tiers.Config{Host: newHost(), Inputs: []tiers.Input{
+		makeTextInput(t, "short.txt", "a short one"), long,
+	}}
+	const source = `import os
+def forked(look):
+    r, w = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            said = str(look())
+        except BaseException as e:
+            said = f"{type(e).__name__}: {e}"
+        os.write(w, said.encode())
+        os._exit(0)
+    os.waitpid(pid, 0)
+    return os.read(r, 10000).decode()
+print(forked(lambda: context[2:7]))
+said = forked(lambda: context_1[5:9])
+print(said if said == "long" else "context.path" in said)
+print(forked(lambda: llm_query("a")))`
+
+	box := s.open(t, cfg)
+	r := box.mustRun(t, source)
+	says := []string{"short\n", "\nHostError: a forked process cannot call the host\n"}
+	for _, want := range says {
+		if !strings.Contains(r.Stdout, want) {
+			t.Errorf("nothing says %q:\n%s", want, describe(r))
+		}
+	}
+	if strings.Contains(r.Stdout, "False") {
+		t.Errorf("a part of a long context is an error without advice:\n%s", describe(r))
+	}
+}
