@@ -2,6 +2,8 @@ package router
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -40,21 +42,10 @@ func (p *Plan) describeSnippet() string {
 		return "not understood: " + oneLine(p.Unknown)
 	}
 
-	var parts []string
-	for i := range p.Needs.Imports {
-		module := &p.Needs.Imports[i]
-		kind := "imports "
-		if module.Guarded {
-			kind = "may import "
-		}
-		parts = append(parts,
-			fmt.Sprintf("%s%s (line %d)", kind, oneLine(module.Module), module.Line))
-	}
-
-	for i := range p.Needs.Features {
-		need := &p.Needs.Features[i]
-		parts = append(parts,
-			fmt.Sprintf("needs %s (%s, line %d)", need.Feature, oneLine(need.Why), need.Line))
+	parts := p.Needs.describe()
+	for _, name := range slices.Sorted(maps.Keys(p.Needs.Later)) {
+		later := strings.Join(p.Needs.Later[name].describe(), ", ")
+		parts = append(parts, "when "+oneLine(name)+" is used: "+later)
 	}
 
 	if p.Needs.Computes >= shownComputing {
@@ -66,6 +57,26 @@ func (p *Plan) describeSnippet() string {
 		return "needs nothing beyond its language"
 	}
 	return strings.Join(parts, "; ")
+}
+
+// describe lists the imports and features.
+func (n *Needs) describe() (parts []string) {
+	for i := range n.Imports {
+		module := &n.Imports[i]
+		kind := "imports "
+		if module.Guarded {
+			kind = "may import "
+		}
+		parts = append(parts,
+			fmt.Sprintf("%s%s (%s)", kind, oneLine(module.Module), module.where()))
+	}
+
+	for i := range n.Features {
+		need := &n.Features[i]
+		parts = append(parts,
+			fmt.Sprintf("needs %s (%s, %s)", need.Feature, oneLine(need.Why), need.where()))
+	}
+	return parts
 }
 
 // shownComputing is from when on an estimate of computing time is shown.

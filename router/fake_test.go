@@ -356,7 +356,8 @@ func (f analyserFunc) Analyse(ctx context.Context, source string) (Verdict, erro
 }
 
 // reader understands lines that begin with '#': "# import M", "# dynamic",
-// "# feature F", "# computes 4s", "# invalid", "# unknown". All else needs nothing.
+// "# feature F", "# computes 4s", "# invalid", "# unknown", "# reads NAME", "# writes NAME",
+// "# later NAME M" of a function that imports M. All else needs nothing.
 func reader(_ context.Context, source string) (Verdict, error) {
 	needs := &Needs{}
 	number := 0
@@ -379,11 +380,21 @@ func reader(_ context.Context, source string) (Verdict, error) {
 		case "invalid":
 			return Verdict{
 				Invalid: &tiers.Exception{
-					Type:      "SyntaxError",
-					Message:   "invalid syntax",
-					Traceback: "SyntaxError: invalid syntax\n",
+					Type:    "SyntaxError",
+					Message: "invalid syntax (<snippet>, line 1)",
+					Traceback: "  File \"<snippet>\", line 1\n    # invalid \"<snippet>\"\n" +
+						"SyntaxError: invalid syntax\n",
 				},
 			}, nil
+		case "reads":
+			needs.Reads = append(needs.Reads, words[2])
+		case "writes":
+			needs.Writes = append(needs.Writes, words[2])
+		case "later":
+			needs.Writes = append(needs.Writes, words[2])
+			needs.Later = map[string]*Needs{words[2]: {
+				Imports: []Import{{Module: words[3], Line: number}},
+			}}
 		case "computes":
 			var err error
 			if needs.Computes, err = time.ParseDuration(words[2]); err != nil {

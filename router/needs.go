@@ -2,6 +2,8 @@ package router
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"time"
 
 	"github.com/rlmhq/rlm/tiers"
@@ -42,6 +44,9 @@ type Needs struct {
 	Calls []string `json:"calls,omitempty"`
 	// Defines are the top-level functions and classes (Go: declarations).
 	Defines []string `json:"defines,omitempty"`
+	// Later are the needs, imports and features, of functions and classes that the snippet
+	// defines and does not use, by their names: a later snippet has them if it reads the name.
+	Later map[string]*Needs `json:"later,omitempty"`
 	// Computes is how long the snippet computes in native code, as far as constants in
 	// its text show, and ComputesLine where it does. Zero means that nothing is known.
 	Computes     time.Duration `json:"computes_ns,omitempty"`
@@ -60,6 +65,8 @@ type Import struct {
 	Guarded bool `json:"guarded,omitempty"`
 	// Line is counted from 1.
 	Line int `json:"line"`
+
+	of string // see FeatureNeed
 }
 
 // FeatureNeed is one feature and where the snippet shows that it needs it.
@@ -68,6 +75,43 @@ type FeatureNeed struct {
 	// Why names what the analyser saw: "subprocess.run", "open(..., 'w')".
 	Why  string `json:"why"`
 	Line int    `json:"line"`
+
+	of string // what an earlier snippet defined and needs it, empty for the snippet itself
+}
+
+// where says where a snippet needs an import.
+func (i *Import) where() string { return where(i.Line, i.of) }
+
+// where says where a snippet needs a feature.
+func (f *FeatureNeed) where() string { return where(f.Line, f.of) }
+
+func where(line int, of string) string {
+	if of != "" {
+		return "in " + oneLine(of)
+	}
+	return fmt.Sprintf("line %d", line)
+}
+
+// withLater returns the needs with those of the names that it reads and that earlier
+// snippets defined. It changes nothing: a verdict is shared.
+func (n *Needs) withLater(later map[string]*Needs) *Needs {
+	whole := *n
+	for _, name := range n.Reads {
+		found := later[name]
+		if found == nil {
+			continue
+		}
+		whole.Imports, whole.Features = slices.Clone(whole.Imports), slices.Clone(whole.Features)
+		for _, i := range found.Imports {
+			i.of = name
+			whole.Imports = append(whole.Imports, i)
+		}
+		for _, f := range found.Features {
+			f.of = name
+			whole.Features = append(whole.Features, f)
+		}
+	}
+	return &whole
 }
 
 // needsFeature reports whether the snippet needs a feature.

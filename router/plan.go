@@ -20,6 +20,7 @@ type standing struct {
 	fixed    bool           // the namespace cannot leave its home
 	settled  bool           // it does not leave its home for a faster tier: see passOver
 	bytes    int64          // how large the namespace may be at most
+	ran      int            // how many snippets ran in it
 	// open are the tiers in which a sandbox waits that has run no snippet yet.
 	open []string
 	// rejected is what tiers said that rejected this very snippet.
@@ -81,7 +82,8 @@ func (p Policy) plan(v Verdict, candidates []candidate, s standing) Plan {
 	}
 	plan := Plan{Language: s.language, Home: s.home, Needs: v.Needs, Unknown: v.Unknown}
 	if v.Invalid != nil {
-		plan.Invalid = oneLine(v.Invalid.Type + ": " + v.Invalid.Message)
+		x := numberSnippet(v.Invalid, s.ran+1)
+		plan.Invalid = oneLine(x.Type + ": " + x.Message)
 	}
 
 	if !slices.IsSortedFunc(candidates, compareWeight) {

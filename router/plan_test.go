@@ -29,7 +29,7 @@ func needs(imports ...string) Verdict {
 }
 
 func feature(f tiers.Feature, why string, line int) Verdict {
-	return Verdict{Needs: &Needs{Features: []FeatureNeed{{f, why, line}}}}
+	return Verdict{Needs: &Needs{Features: []FeatureNeed{{Feature: f, Why: why, Line: line}}}}
 }
 
 func chain(p Plan) string {
@@ -277,7 +277,7 @@ func TestRefusalsHaveStableReasons(t *testing.T) {
   tier interp: lacks the module numpy (line 1)
   tier wasm: lacks the module numpy (line 1)
   tier docker: not usable on this machine: no daemon answers at /run/docker.sock start it
-  tier local: policy does not allow this tier: set allow_local`,
+  tier local: policy does not allow this tier: pass --allow-local, or set AllowLocal`,
 		},
 		{
 			Policy{MinIsolation: tiers.IsolationWasm, AllowLocal: true},
@@ -297,7 +297,7 @@ func TestRefusalsHaveStableReasons(t *testing.T) {
   tier interp: policy does not allow the module os (line 1)
   tier wasm: does not run the language go
   tier docker: does not run the language go
-  tier local: policy does not allow this tier: set allow_local`,
+  tier local: policy does not allow this tier: pass --allow-local, or set AllowLocal`,
 		},
 		{
 			Policy{Pin: "dokcer"},
@@ -318,7 +318,7 @@ func TestRefusalsHaveStableReasons(t *testing.T) {
   tier interp: lacks files, which the policy requires
   tier wasm: lacks files, which the policy requires
   tier docker: not usable on this machine: no daemon answers at /run/docker.sock start it
-  tier local: policy does not allow this tier: set allow_local`,
+  tier local: policy does not allow this tier: pass --allow-local, or set AllowLocal`,
 		},
 		{
 			Policy{Tiers: []string{"interp", "wasm", "local"}, Modules: []string{"m"}},
@@ -386,7 +386,7 @@ func TestATierWithoutMovesIsNotMovedTo(t *testing.T) {
 func TestAPlanExplainsItself(t *testing.T) {
 	v := needs("json", "numpy")
 	v.Needs.Imports = append(v.Needs.Imports, Import{Module: "torch", Guarded: true, Line: 3})
-	v.Needs.Features = []FeatureNeed{{tiers.FeatureFiles, "open(..., 'w')", 4}}
+	v.Needs.Features = []FeatureNeed{{Feature: tiers.FeatureFiles, Why: "open(..., 'w')", Line: 4}}
 	home := standing{language: tiers.Python, home: "wasm", bytes: 10 << 20}
 	plan := Policy{AllowLocal: true}.plan(v, four(), home)
 	const text = `language  python

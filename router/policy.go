@@ -77,7 +77,7 @@ func (p Policy) refuseTier(info *tiers.Info) string {
 	case p.Pin != "":
 		return "policy allows only tier " + oneLine(p.Pin)
 	case len(p.Tiers) == 0 && info.OnRequest:
-		return "policy does not allow this tier: set allow_local"
+		return "policy does not allow this tier: pass --allow-local, or set AllowLocal"
 	case len(p.Tiers) == 0 || slices.Contains(p.Tiers, info.Name):
 		return ""
 	}

@@ -95,12 +95,12 @@ func (q *question) checkNeeds(c *candidate) string {
 		need := &v.Needs.Features[i]
 		switch {
 		case !info.Has(need.Feature):
-			return fmt.Sprintf("the snippet needs %s (%s, line %d)",
-				need.Feature, oneLine(need.Why), need.Line)
+			return fmt.Sprintf("the snippet needs %s (%s, %s)",
+				need.Feature, oneLine(need.Why), need.where())
 		case need.Feature == tiers.FeatureSockets && len(q.policy.Hosts) == 0:
-			return fmt.Sprintf("the snippet needs %s (%s, line %d), "+
+			return fmt.Sprintf("the snippet needs %s (%s, %s), "+
 				"and the policy lists no host to reach",
-				need.Feature, oneLine(need.Why), need.Line)
+				need.Feature, oneLine(need.Why), need.where())
 		}
 	}
 
@@ -129,11 +129,11 @@ func (q *question) checkModules(info *tiers.Info, imports []Import) string {
 	for i := range imports {
 		module := &imports[i]
 		if !q.policy.admitsModule(q.state.language, module.Module) {
-			return fmt.Sprintf("policy does not allow the module %s (line %d)",
-				oneLine(module.Module), module.Line)
+			return fmt.Sprintf("policy does not allow the module %s (%s)",
+				oneLine(module.Module), module.where())
 		}
 		if !module.Guarded && lacksModule(info, q.state.language, module.Module) {
-			return fmt.Sprintf("lacks the module %s (line %d)", oneLine(module.Module), module.Line)
+			return fmt.Sprintf("lacks the module %s (%s)", oneLine(module.Module), module.where())
 		}
 	}
 	return ""

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/rlmhq/rlm/internal/labels"
 	"github.com/rlmhq/rlm/tiers"
@@ -119,7 +120,8 @@ func (e *escalation) shouldAsk(plan *Plan) bool {
 		return false
 	}
 	i, _ := e.findTier(plan.Chain[0].Tier)
-	return mayReject(&e.candidates[i].info, e.job.Language, &e.verdict)
+	info := &e.candidates[i].info
+	return e.space.restored && info.Modules != nil || mayReject(info, e.job.Language, &e.verdict)
 }
 
 // settleIn makes a tier the home. For speed alone nothing is left behind.
@@ -188,7 +190,9 @@ func (e *escalation) noteRejection(i int, asked bool, r *tiers.RejectedError) {
 func (e *escalation) retryUnasked(plan *Plan) (again bool, err error) {
 	if x := e.verdict.Invalid; x != nil {
 		e.result.Tier = ""
-		e.result.Result = tiers.Result{Status: tiers.StatusRaised, Exception: x}
+		e.result.Result = tiers.Result{
+			Status: tiers.StatusRaised, Exception: numberSnippet(x, e.space.ran+1),
+		}
 		return false, nil
 	}
 
@@ -202,6 +206,21 @@ func (e *escalation) retryUnasked(plan *Plan) (again bool, err error) {
 
 	e.result.Tier = ""
 	return false, &NoTierError{plan.Refusals, e.addEffects(tiers.EffectsNeverRan)}
+}
+
+// numberSnippet gives the snippet in an exception of the analyser its number, as the tiers
+// do. The analyser does not know it: its verdicts are shared.
+func numberSnippet(x *tiers.Exception, number int) *tiers.Exception {
+	numbered := *x
+	file := func(n string) string { return `File "<snippet` + n + `>", line ` }
+	n := fmt.Sprint(" ", number)
+	numbered.Traceback = strings.Replace(x.Traceback, file(""), file(n), 1)
+
+	const inMessage = " (<snippet>, line "
+	if i := strings.LastIndex(x.Message, inMessage); i >= 0 {
+		numbered.Message = x.Message[:i] + " (<snippet" + n + ">, line " + x.Message[i+len(inMessage):]
+	}
+	return &numbered
 }
 
 // runIn runs the snippet in the sandbox that holds the namespace.
@@ -268,7 +287,8 @@ func (e *escalation) takeResult(result tiers.Result, err error) error {
 
 	var broken *tiers.BrokenError
 	if !errors.As(err, &broken) || broken.Effects != tiers.EffectsNeverRan {
-		e.space.used = true
+		e.space.used, e.space.ran = true, e.space.ran+1
+		e.space.note(e.verdict.Needs)
 		e.space.bytes = result.Usage.PeakMemory
 	}
 	return err

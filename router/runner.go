@@ -56,6 +56,28 @@ type space struct {
 	used     bool  // a snippet has run, so there is something to move
 	settled  bool  // it does not leave its home for speed: see standing
 	bytes    int64 // the most memory that its last snippet had
+	ran      int   // snippets that ran in it
+	restored bool  // it holds what snippets of another session defined: see shouldAsk
+	// later are the needs of what snippets defined and have not used yet: see Needs.Later.
+	later map[string]*Needs
+}
+
+// note remembers what a snippet that has run defined.
+func (s *space) note(needs *Needs) {
+	if needs == nil {
+		return
+	}
+	later := maps.Clone(s.later) // a fork shares it
+	for _, names := range [...][]string{needs.Writes, needs.Deletes} {
+		for _, name := range names {
+			delete(later, name)
+		}
+	}
+	if len(needs.Later) > 0 && later == nil {
+		later = map[string]*Needs{}
+	}
+	maps.Copy(later, needs.Later)
+	s.later = later
 }
 
 // NewRunner returns a runner. It neither probes nor opens a tier yet.
@@ -190,6 +212,9 @@ func (r *Runner) analyse(
 
 	v, err := analyser.Analyse(ctx, source)
 	if err == nil {
+		if s := r.spaces[language]; s != nil && v.Needs != nil && len(s.later) > 0 {
+			v.Needs = v.Needs.withLater(s.later)
+		}
 		return v, nil
 	}
 	if ctx.Err() != nil {
@@ -211,7 +236,7 @@ func (r *Runner) stateOf(language tiers.Language) standing {
 	case space == nil || space.sandbox == nil:
 	case space.used:
 		_, movable := space.sandbox.(tiers.Exporter)
-		s.home, s.bytes, s.fixed = space.tier, space.bytes, !movable
+		s.home, s.bytes, s.fixed, s.ran = space.tier, space.bytes, !movable, space.ran
 		s.settled = space.settled
 	default:
 		s.open = []string{space.tier}

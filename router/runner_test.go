@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"slices"
 	"strings"
@@ -322,6 +323,76 @@ func TestAnInvalidSnippetTroublesNoTier(t *testing.T) {
 	if r := s.runs("# invalid\nreject"); r.Tier != "" || r.Exception.Type != "SyntaxError" ||
 		wasm.opened != 0 {
 		t.Errorf("a home that rejects it: %+v", r)
+	}
+}
+
+// TestAnInvalidSnippetHasItsNumber compares with what the tiers count.
+func TestAnInvalidSnippetHasItsNumber(t *testing.T) {
+	s := start(t, RunnerConfig{}, newInterp(), newWasm())
+	for number, source := range []string{"# invalid", "set x 1", "show x"} {
+		if number > 0 {
+			s.runs(source)
+		}
+		r := s.runs("# invalid\nreject")
+		name := fmt.Sprintf("<snippet %d>", number+1)
+		if want := fmt.Sprintf("invalid syntax (%s, line 1)", name); r.Exception.Message != want {
+			t.Errorf("the message is %q, want %q", r.Exception.Message, want)
+		}
+		want := fmt.Sprintf("  File %q, line 1\n    # invalid \"<snippet>\"\nSyntaxError: invalid syntax\n", name)
+		if r.Exception.Traceback != want {
+			t.Errorf("the traceback is %q, want %q", r.Exception.Traceback, want)
+		}
+	}
+}
+
+// TestAFunctionNeedsItsModulesWhenItIsUsed defines a function that imports, and uses it.
+func TestAFunctionNeedsItsModulesWhenItIsUsed(t *testing.T) {
+	s := start(t, RunnerConfig{}, newWasm(), newDocker())
+	s.in("wasm", "# later f numpy\nset f 1", "")
+	s.in("wasm", "# reads g\nshow f", "1\n")
+	plan, err := s.Explain(t.Context(), tiers.Job{Source: "# reads f\nshow f"})
+	if err != nil || plan.Refusals[0].Reason != "lacks the module numpy (in f)" ||
+		!strings.Contains(plan.Text(), "imports numpy (in f)") {
+		t.Errorf("%+v, %v", plan, err)
+	}
+
+	forked, err := s.Fork(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer forked.Close()
+	s.in("wasm", "# writes f\nset f 2", "")
+	s.in("wasm", "# reads f\nshow f", "2\n")
+	r, err := forked.Run(t.Context(), tiers.Job{Source: "# reads f\nshow f"})
+	if err != nil || r.Tier != "docker" || r.Stdout != "1\n" {
+		t.Errorf("the fork: %+v, %v", r, err)
+	}
+}
+
+// TestARestoredSessionFindsOutWhatItNeeds: nobody remembers what its functions need.
+func TestARestoredSessionFindsOutWhatItNeeds(t *testing.T) {
+	first := start(t, RunnerConfig{}, newWasm(), newDocker())
+	first.in("wasm", "# later f numpy\nset f 1", "")
+	state, err := first.Export(t.Context(), tiers.Python)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	second := start(t, RunnerConfig{}, newWasm(), newDocker())
+	if _, err := second.Import(t.Context(), state); err != nil {
+		t.Fatal(err)
+	}
+	second.in("wasm", "show f", "1\n")
+	second.in("docker", "# reads f\nneed numpy\nshow f", "1\n")
+}
+
+// TestAModuleOfAFunctionMustBeAllowedWhenItIsUsed checks the policy's modules.
+func TestAModuleOfAFunctionMustBeAllowedWhenItIsUsed(t *testing.T) {
+	s := start(t, RunnerConfig{Policy: Policy{Modules: []string{"json"}}}, newWasm(), newDocker())
+	s.in("wasm", "# later f numpy\nset f 1", "")
+	_, err := s.Run(t.Context(), tiers.Job{Source: "# reads f\nshow f"})
+	if !errors.Is(err, ErrNoTier) || !strings.Contains(err.Error(), "policy does not allow the module numpy (in f)") {
+		t.Errorf("got %v", err)
 	}
 }
 

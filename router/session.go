@@ -125,7 +125,8 @@ func (r *Runner) importNamespace(
 			return tiers.Report{}, err
 		}
 
-		s.sandbox, s.tier, s.used = sandbox, step.Tier, true
+		s.sandbox, s.tier, s.used, s.restored = sandbox, step.Tier, true, true
+		s.ran = state.Snippet
 		return report, nil
 	}
 	return tiers.Report{}, &NoTierError{Refusals: refusals, Effects: tiers.EffectsNeverRan}

@@ -90,7 +90,9 @@ class _Walk:
         self.kind = None  # the node whose scope this is, None for the module
         self.loops = self.guards = self.lambdas = 0
         self.unbound, self.deletes, self.defines, self.written = {}, {}, {}, {}
-        self.methods = None  # what the methods of a class read, until its end
+        self.methods = None  # a _Later of the methods of a class, until its end
+        self.later = None  # the _Later of the function that the walk is in, None outside
+        self.unreached = 0  # how many `if TYPE_CHECKING:` are around
         self.comprehensions = False  # whether there was one
         self.doubtful = False  # whether only the compiler can say that this is valid
         self.rounds = 1  # the constant bounds of all ranges, multiplied
@@ -171,6 +173,8 @@ class _Walk:
     def alias(self, name, value):
         """Notes that a name will be bound to a value that may stand for a module or function."""
         path = self.path(value)
+        if name == "TYPE_CHECKING" and value.__class__ is Constant and value.value is False:
+            path = IMPLIED[name]  # the idiom without an import of typing
         text = path == "str" and value.__class__ is Constant
         if path is not None and (not text or _like_path(value.value)):
             self.stack.append((_Walk.bind, name, path))
@@ -191,16 +195,19 @@ class _Walk:
         elif path in FEATURES and name != "open":
             self.need(FEATURES[path], path, node)
 
-    def use(self, name):
-        """Notes that a function is mentioned: from now on it may run, and read names."""
+    def use(self, name, runs=True):
+        """Notes that a function is mentioned: from now on it may run, and read names. Without
+        runs, a later snippet may do so."""
         if self.kind is None:
             later = self.names[name]
             self.forget(name)
+            if runs:
+                later.add_needs(self.imports, self.features)
             for read in later.reads:
                 if read not in self.bound:
                     self.reads[read] = None
                 if self.names.get(read).__class__ is _Later:
-                    self.use(read)
+                    self.use(read, runs)
 
     def forget(self, name):
         """A name that stands for something is bound anew. The names of an outer
@@ -232,7 +239,13 @@ class _Walk:
 
     def need(self, feature, why, node):
         """Notes a feature and where it was seen."""
-        self.features.setdefault((feature, why), node.lineno)
+        self.need_at(feature, why, node.lineno)
+
+    def need_at(self, feature, why, line):
+        """Notes a feature, as one of the function around if it needs it only when it is called."""
+        if not self.unreached:
+            here = self if self.later is None or feature not in DEFERRED else self.later
+            here.features.setdefault((feature, why), line)
 
     def path(self, node):
         """Returns the dotted path that an expression stands for, if it is known."""
@@ -291,9 +304,12 @@ class _Walk:
 
     def imported(self, module, line):
         """Notes an import."""
-        self.imports.setdefault((module, self.guards > 0), line)
+        if self.unreached:
+            return
+        here = self if self.later is None else self.later
+        here.imports.setdefault((module, self.guards > 0), line)
         if not self.guards and module in IMPORTED:
-            self.features.setdefault((IMPORTED[module], "import " + module), line)
+            self.need_at(IMPORTED[module], "import " + module, line)
 
     # --- the answer ---
 
@@ -304,39 +320,73 @@ class _Walk:
 
     def needs(self):
         """Returns router.Needs as JSON has it."""
-        for name, later in list(self.names.items()):
-            if later.__class__ is _Later and name in self.names:
-                self.use(name)
+        later = {name: value for name, value in self.names.items() if value.__class__ is _Later}
+        for name in later:
+            if name in self.names:
+                self.use(name, runs=False)
         free = [name for name in self.reads if name not in BUILTINS]
-        # A guarded import that is also made unguarded counts as unguarded.
-        imports = [
-            {"module": module, "guarded": guarded, "line": line}
-            for (module, guarded), line in self.imports.items()
-            if not guarded or (module, False) not in self.imports
-        ]
-        features = [
-            {"feature": f, "why": why, "line": line} for (f, why), line in self.features.items()
-        ]
-        features.sort(key=_line)
         writes = [*self.bound, *(n for n in (*self.unbound, *self.written) if n not in self.bound)]
         return {
-            "language": "python", "imports": imports, "features": features, "reads": free,
+            "language": "python", **_listed(self.imports, self.features), "reads": free,
             "writes": list(dict.fromkeys(writes)), "deletes": list(self.deletes),
             "defines": list(self.defines),
             "calls": [
                 n for n in self.calls
                 if n not in BUILTINS and n not in self.bound and n not in self.unbound
             ],
+            "later": _later_needs(later),
         }
 
 
 class _Later:
-    """The names that a function reads when it is called."""
+    """What a function reads and needs when it is called."""
 
-    __slots__ = ("reads",)
+    __slots__ = ("reads", "imports", "features")
 
-    def __init__(self, reads):
-        self.reads = reads
+    def __init__(self):
+        self.reads, self.imports, self.features = (), {}, {}
+
+    def __bool__(self):
+        return bool(self.reads or self.imports or self.features)
+
+    def add_needs(self, imports, features):
+        """Adds the needs to what there is already."""
+        for key, line in self.imports.items():
+            imports.setdefault(key, line)
+        for key, line in self.features.items():
+            features.setdefault(key, line)
+
+
+def _later_needs(later):
+    """Returns what each function needs that no line of the snippet mentions, with what it
+    calls in turn."""
+    found = {}
+    for name in later:
+        imports, features, pending, seen = {}, {}, [name], set()
+        while pending:
+            at = pending.pop()
+            if at in later and at not in seen:
+                seen.add(at)
+                later[at].add_needs(imports, features)
+                pending += later[at].reads
+        if imports or features:
+            found[name] = _listed(imports, features)
+    return found
+
+
+def _listed(imports, features):
+    """Returns imports and features as JSON has them."""
+    rows = [{"feature": f, "why": why, "line": line} for (f, why), line in features.items()]
+    rows.sort(key=_line)
+    return {
+        # A guarded import that is also made unguarded counts as unguarded.
+        "imports": [
+            {"module": module, "guarded": guarded, "line": line}
+            for (module, guarded), line in imports.items()
+            if not guarded or (module, False) not in imports
+        ],
+        "features": rows,
+    }
 
 
 def _like_path(text):

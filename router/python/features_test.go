@@ -48,10 +48,10 @@ func TestFeaturesAreFound(t *testing.T) {
 		{"import concurrent.futures\nconcurrent.futures.ProcessPoolExecutor()", "processes"},
 		{"from concurrent import futures\nfutures.ProcessPoolExecutor()", "processes"},
 		{
-			"import asyncio\nasync def f():\n    p = await asyncio.create_subprocess_exec('ls')",
+			"import asyncio\nasync def f():\n    p = await asyncio.create_subprocess_exec('ls')\nawait f()",
 			"async processes",
 		},
-		{"def f():\n    import subprocess as s\n    return s.run(['ls'])", "processes"},
+		{"def f():\n    import subprocess as s\n    return s.run(['ls'])\nf()", "processes"},
 		{"import os\nlist(map(os.system, ['ls']))", "processes"},
 		{"import subprocess", ""},
 		{"import subprocess\ntry:\n    x = 1\nexcept subprocess.CalledProcessError:\n    pass", ""},
@@ -109,11 +109,11 @@ func TestFeaturesAreFound(t *testing.T) {
 		{"from requests import post\npost('http://x')", "sockets"},
 		{
 			"import httpx\nasync def f():\n    async with httpx.AsyncClient() " +
-				"as c: return await c.get('u')",
+				"as c: return await c.get('u')\nawait f()",
 			"async sockets",
 		},
 		{
-			"import aiohttp\nasync def f():\n    async with aiohttp.ClientSession() as s: pass",
+			"import aiohttp\nasync def f():\n    async with aiohttp.ClientSession() as s: pass\nawait f()",
 			"async sockets",
 		},
 		{"import asyncio\nr, w = await asyncio.open_connection('x', 80)", "async sockets"},
@@ -131,7 +131,7 @@ func TestFeaturesAreFound(t *testing.T) {
 		// files
 		{"open('x.txt')", "files"},
 		{"with open('x.txt', 'w') as f: f.write('a')", "files"},
-		{"def save(path, text):\n    with open(path, mode='w') as f: f.write(text)", "files"},
+		{"def save(path, text):\n    with open(path, mode='w') as f: f.write(text)\nsave('x', 'y')", "files"},
 		{"import io\nio.open('x')", "files"},
 		{"import json\njson.load(open('x'))", "files"},
 		{"o = open\no('x')", "files"},

@@ -97,8 +97,8 @@ def _import_from(walk, node):
                 found = {p[len(start):]: p for p in FEATURES if p.startswith(start)}
                 walk.names = {**walk.names, **found}
             continue
-        if path in FEATURES and not walk.guards:
-            walk.need(FEATURES[path], path, node)
+        if path in FEATURES and not walk.guards and walk.later is None:
+            walk.need(FEATURES[path], path, node)  # a later snippet may use it
         walk.bind(alias.asname or alias.name, path)
 
 
@@ -155,7 +155,7 @@ def _enter(walk, node, parameters):
     """Begins the scope of a function or class; _leave ends it."""
     outer = (
         walk.bound, walk.reads, walk.calls, walk.names, walk.declared, walk.kind, walk.loops,
-        walk.guards, walk.lambdas, walk.methods,
+        walk.guards, walk.lambdas, walk.methods, walk.later,
     )
     walk.stack.append((_leave, node, outer))
     walk.stack.append(node.body)
@@ -163,9 +163,11 @@ def _enter(walk, node, parameters):
     walk.declared, walk.kind = (), node
     walk.loops = walk.lambdas = 0
     if node.__class__ is ClassDef:
-        walk.methods = {}
+        walk.methods = _Later()
     else:
         walk.guards, walk.methods = 0, None
+        if walk.later is None:
+            walk.later = _Later()
     for name in parameters:
         if name in walk.names:
             walk.forget(name)
@@ -173,10 +175,10 @@ def _enter(walk, node, parameters):
 
 def _leave(walk, node, outer):
     bound, reads, calls = walk.bound, walk.reads, walk.calls
-    declared, methods = walk.declared, walk.methods
+    declared, methods, inner = walk.declared, walk.methods, walk.later
     (
         walk.bound, walk.reads, walk.calls, walk.names, walk.declared, walk.kind, walk.loops,
-        walk.guards, walk.lambdas, walk.methods,
+        walk.guards, walk.lambdas, walk.methods, walk.later,
     ) = outer
     for name, everywhere in declared:
         if bound.pop(name, walk) is None and everywhere:
@@ -189,13 +191,25 @@ def _leave(walk, node, outer):
         later = methods
         walk.bind(node.name)
     else:
-        later = [n for n in reads if n not in bound]
+        later = _Later() if inner is walk.later else inner
+        later.reads = tuple(n for n in reads if n not in bound)
     if walk.methods is not None:  # in a class
-        walk.methods.update(dict.fromkeys(later))
+        walk.methods.reads = tuple(dict.fromkeys((*walk.methods.reads, *later.reads)))
+        later.add_needs(walk.methods.imports, walk.methods.features)
     elif walk.kind is not None:
-        _read(walk, later)
+        _read(walk, later.reads)
+        if walk.later is not None:
+            later.add_needs(walk.later.imports, walk.later.features)
     elif later:
-        walk.names = {**walk.names, node.name: _Later(later)}
+        walk.names = {**walk.names, node.name: later}
+        if not all(map(_is_plain, node.decorator_list)):
+            walk.use(node.name)
+
+
+def _is_plain(decorator):
+    """Reports whether a decorator is known not to call what it decorates."""
+    node = getattr(decorator, "func", decorator)
+    return (getattr(node, "attr", None) or getattr(node, "id", None)) in PLAIN_DECORATORS
 
 
 def _read(walk, names):
@@ -297,6 +311,25 @@ def _type_alias(walk, node):
 
 
 # --- statements ---
+
+def _if(walk, node):
+    if _is_type_checking(walk, node.test):
+        walk.stack += (node.orelse, (_reach, None, None), node.body)
+        walk.unreached += 1
+    else:
+        walk.stack += (node.orelse, node.body, node.test)
+
+
+def _is_type_checking(walk, test):
+    """Reports whether a condition is typing.TYPE_CHECKING, which never holds."""
+    if test.__class__ is not Name and test.__class__ is not Attribute:
+        return False
+    return walk.path(test) in ("typing.TYPE_CHECKING", "typing_extensions.TYPE_CHECKING")
+
+
+def _reach(walk, _, __):
+    walk.unreached -= 1
+
 
 def _annotated(walk, node):
     if node.value is not None:
@@ -447,7 +480,7 @@ KINDS = {
     FunctionDef: _function, AsyncFunctionDef: _function, ClassDef: _class, ast.Lambda: _lambda,
     ast.ListComp: _comprehension, ast.SetComp: _comprehension, ast.DictComp: _comprehension,
     ast.GeneratorExp: _generator, ast.TypeAlias: _type_alias, ast.AnnAssign: _annotated,
-    ast.AugAssign: _augmented, ast.NamedExpr: _walrus, ast.For: _loop, ast.AsyncFor: _loop,
+    ast.AugAssign: _augmented, ast.NamedExpr: _walrus, ast.If: _if, ast.For: _loop, ast.AsyncFor: _loop,
     ast.While: _loop, ast.Break: _jump, ast.Continue: _jump, ast.With: _with, ast.AsyncWith: _with,
     ast.Try: _try, ast.TryStar: _try_star, ast.ExceptHandler: _handler,
     ast.Global: _declare, ast.Nonlocal: _declare, ast.Match: _doubt, ast.Starred: _doubt,

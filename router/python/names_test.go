@@ -105,7 +105,7 @@ func TestImportsAreFound(t *testing.T) {
 		{"import a.b.c\nimport a.b", "a.b.c@1 a.b@2"},
 		{"from a.b import c, d", "a.b@1"},
 		{"from . import x\nfrom ..p import y", ".@1 ..p@2"},
-		{"def f():\n    import pandas", "pandas@2"},
+		{"def f():\n    import pandas\nf()", "pandas@2"},
 		{"import importlib\nimportlib.import_module('numpy.linalg')", "importlib@1 numpy.linalg@2"},
 		{"__import__('scipy')", "scipy@1"},
 		{"from importlib import import_module\nimport_module('yaml')", "importlib@1 yaml@2"},
@@ -127,7 +127,7 @@ func TestImportsAreFound(t *testing.T) {
 		{"try:\n    import numpy\nfinally:\n    pass", "numpy@2"},
 		{"try:\n    pass\nexcept ImportError:\n    import numpy", "numpy@4"},
 		{"try:\n    pass\nexcept ImportError:\n    pass\nelse:\n    import numpy", "numpy@6"},
-		{"try:\n    def f():\n        import numpy\nexcept ImportError:\n    pass", "numpy@3"},
+		{"try:\n    def f():\n        import numpy\nexcept ImportError:\n    pass\nf()", "numpy@3"},
 		{
 			"import contextlib\nwith contextlib.suppress(ImportError):\n    import numpy",
 			"contextlib@1 numpy?@3",

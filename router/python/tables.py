@@ -148,8 +148,14 @@ RESULTING = frozenset(path.rpartition(".")[2] for path in (*RESULTS, *CALLED))
 HOT = frozenset(path.rpartition(".")[2] for path in (*FEATURES, *OPENERS, *CALLED)) | SAVERS
 # Modules whose names are followed through aliases.
 FOLLOWED = frozenset(
-    path.partition(".")[0] for path in (*FEATURES, *OPENERS, *CALLED, *RESULTS)
+    path.partition(".")[0] for path in (*FEATURES, *OPENERS, *CALLED, *RESULTS, "typing", "typing_extensions")
 ) - {"Path", "str"}
+
+# What a function needs only when it is called; the other features are of its syntax.
+DEFERRED = frozenset("processes threads sockets files native".split())
+# Decorators that do not call what they decorate.
+PLAIN_DECORATORS = frozenset("""dataclass cache lru_cache wraps contextmanager asynccontextmanager
+total_ordering final override overload runtime_checkable singledispatch unique deprecated""".split())
 
 # Names that mean a module or a builtin as long as the snippet does not bind them
 # itself: an earlier snippet of the session has most likely imported them.
@@ -158,6 +164,7 @@ tempfile glob requests httpx aiohttp urllib ctypes sqlite3 importlib pathlib io 
 range"""
 IMPLIED = {name: name for name in _SAME.split()}
 IMPLIED.update(
+    TYPE_CHECKING="typing.TYPE_CHECKING",
     Path="pathlib.Path", np="numpy", pd="pandas", BytesIO="io.BytesIO", StringIO="io.StringIO",
     ThreadPool="multiprocessing.pool.ThreadPool",
 )
@@ -173,7 +180,7 @@ _CHILDREN = """
 UnaryOp operand | BoolOp values | List elts | Tuple elts | Set elts | JoinedStr values
 keyword value | MatchValue value | MatchSequence patterns | MatchOr patterns
 BinOp left right | Compare left comparators | Subscript value slice | Slice lower upper step
-Dict keys values | IfExp test body orelse | If test body orelse | Assert test msg
+Dict keys values | IfExp test body orelse | Assert test msg
 FormattedValue value format_spec | Raise exc cause | withitem context_expr optional_vars
 match_case pattern guard body | MatchClass cls patterns kwd_patterns
 

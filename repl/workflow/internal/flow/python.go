@@ -78,7 +78,7 @@ func (c *Code) writeForAnalysers() string {
 	text := strings.ReplaceAll(strings.TrimRight(c.Source, "\n"), "\n", "\n ")
 	return "\n\ndef _rlm_seen(" + strings.Join(
 		slices.Sorted(maps.Keys(c.Values)), ", ",
-	) + "):\n " + text + "\n pass\n"
+	) + "):\n " + text + "\n pass\n_rlm_seen\n" // what no line mentions would not count
 }
 
 // neverRan reports whether a snippet is not valid Python: then the traceback has no frame
