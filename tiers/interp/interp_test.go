@@ -124,6 +124,8 @@ func TestPythonSession(t *testing.T) {
 	for _, source := range []string{
 		"print(x[9])", "y = 1 // 0", "import os", "print(0.1)",
 		"f'{x}'", "def f(): pass", "{}", "print(z)", "x = 'a'",
+		"'abc'.split('')", "sep = ''\nprint('abc'.split(sep))", "'abc'.partition('')", "'abc'.count('')",
+		"FINAL_VAR = 1", "SHOW_VARS = 1",
 	} {
 		_, err := s.Run(t.Context(), tiers.Job{Source: source})
 		var rejected *tiers.RejectedError
@@ -134,6 +136,26 @@ func TestPythonSession(t *testing.T) {
 	}
 	if r := runOK(t, s, tiers.Python, "x"); r.Stdout != "[3, 1, 2]\n" {
 		t.Errorf("rejections changed the namespace: %q", r.Stdout)
+	}
+}
+
+// TestTheSessionsNamesAreNotTaken binds names that a tier of CPython would restore: the
+// next snippet of both tiers must find the same.
+func TestTheSessionsNamesAreNotTaken(t *testing.T) {
+	s := openSandbox(t, warmTier(t), tiers.Config{
+		Host: &hosted{}, Functions: []tiers.Function{{Name: "ask"}, {Name: "predict"}},
+		Inputs: []tiers.Input{{Name: "a", Value: tiers.Value(`"text"`)}},
+	})
+	for _, source := range []string{"ask = 1", "context = 1", "context_0 = 1"} {
+		_, err := s.Run(t.Context(), tiers.Job{Source: source})
+		var rejected *tiers.RejectedError
+		if !errors.As(err, &rejected) {
+			t.Errorf("%s: %v", source, err)
+		}
+	}
+	runOK(t, s, tiers.Python, "predict = 5\nllm_query = 6\ncontext_1 = 7\nanswer = 8")
+	if r := runOK(t, s, tiers.Python, "[predict, llm_query, context_1, answer]"); r.Stdout != "[5, 6, 7, 8]\n" {
+		t.Errorf("a common name was not kept: %q", r.Stdout)
 	}
 }
 

@@ -69,7 +69,7 @@ func newPyContext(in *pyInterp) (*pyContext, error) {
 	}
 	for name, method := range map[string]any{
 		"print": in.print, "range": pyRangeCall, "str": pyStrCall, "FINAL": in.finish,
-		"__sub": pySub, "__mul": pyMul, "__div": pyDiv, "__mod": pyMod,
+		"__sub": pySub, "__mul": pyMul, "__div": pyDiv, "__mod": pyMod, "__split": pySplit,
 	} {
 		own[name], err = py.NewMethod(name, method, 0, "")
 		if err != nil {
@@ -115,6 +115,22 @@ func (in *pyInterp) finish(_ py.Object, value py.Object) (py.Object, error) {
 func pyStrCall(_ py.Object, value py.Object) (py.Object, error) {
 	text, err := pyText(value)
 	return py.String(text), err
+}
+
+// pySplit is the method split with a separator. gpython's takes an empty one.
+func pySplit(_ py.Object, args py.Tuple) (py.Object, error) {
+	text, isText := args[0].(py.String)
+	sep, isSep := args[1].(py.String)
+	if !isText || !isSep || sep == "" {
+		return nil, py.ExceptionNewf(py.ValueError, "empty separator")
+	}
+
+	parts := strings.Split(string(text), string(sep))
+	list := &py.List{Items: make([]py.Object, len(parts))}
+	for i, part := range parts {
+		list.Items[i] = py.String(part)
+	}
+	return list, nil
 }
 
 // farRange bounds a range: gpython counts in 64 bits and ignores overflow.

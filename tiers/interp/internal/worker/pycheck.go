@@ -12,6 +12,7 @@ import (
 // of its operands, equal to CPython. It stops at the first doubt.
 type pyCheck struct {
 	vars    map[string]*pyType
+	fixed   map[string]bool      // names that snippets cannot take: see pySession
 	bound   []map[string]*pyType // of comprehensions
 	loops   int
 	over    []*pyType    // the lists that the loops around run over
@@ -26,10 +27,10 @@ func (c *pyCheck) doubt(n ast.Ast, format string, operands ...any) {
 	panic(doubt{fmt.Sprintf("line %d: not supported: ", n.GetLineno()) + fmt.Sprintf(format, operands...)})
 }
 
-// checkPython parses and checks a snippet. It returns the program to run, the expression to
-// show after it, nil if none, and the variables after both.
+// checkPython parses and checks a snippet, which may bind no name of fixed. It returns the
+// program to run, the expression to show after it, nil if none, and the variables after both.
 func checkPython(
-	source string, vars map[string]*pyType,
+	source string, vars map[string]*pyType, fixed map[string]bool,
 ) (body, tail string, after map[string]*pyType, reason string) {
 	if err := pyScan(source); err != nil {
 		return "", "", nil, err.Error()
@@ -40,7 +41,7 @@ func checkPython(
 	}
 
 	statements := module.(*ast.Module).Body
-	c := &pyCheck{vars: copyTypes(vars)}
+	c := &pyCheck{vars: copyTypes(vars), fixed: fixed}
 	defer func() {
 		switch r := recover().(type) {
 		case nil:
@@ -200,7 +201,7 @@ func (c *pyCheck) bindName(target ast.Expr, value *pyType) {
 		c.doubt(target, "this assignment")
 	}
 	id := string(name.Id)
-	if pyReserved[id] || id[0] == '_' && id != "_" {
+	if pyReserved[id] || c.fixed[id] || id[0] == '_' && id != "_" {
 		c.doubt(target, "the name %s", id)
 	}
 

@@ -161,7 +161,7 @@ func (g *generator) list(kind string, d int) string {
 	case 6:
 		if elem == "s" {
 			return fmt.Sprintf(
-				"%s.split(%s)", g.expr("s", d), g.pick("", "' '", "','", "'a'", "'ab'"),
+				"%s.split(%s)", g.expr("s", d), g.pick("", "' '", "','", "'a'", "'ab'", "''", g.expr("s", d)),
 			)
 		}
 		if elem == "i" {

@@ -9,6 +9,8 @@ import (
 	_ "github.com/go-python/gpython/compile" // gives package py its compiler
 	_ "github.com/go-python/gpython/stdlib/builtin"
 
+	"github.com/rlmhq/rlm/internal/golang/guest/run"
+	"github.com/rlmhq/rlm/internal/protocol"
 	"github.com/rlmhq/rlm/internal/session/wire"
 )
 
@@ -19,6 +21,7 @@ type pySession struct {
 	link  *link
 	in    *pyInterp
 	vars  map[string]*pyType
+	fixed map[string]bool // names that the session provides and that snippets cannot take
 	past  []pyProgram
 	early error
 }
@@ -29,9 +32,21 @@ type pyProgram struct {
 }
 
 func newPySession(l *link) *pySession {
-	s := &pySession{link: l, vars: map[string]*pyType{}}
+	s := &pySession{link: l, vars: map[string]*pyType{}, fixed: map[string]bool{}}
 	s.in, s.early = newPyInterp()
+	s.setup(run.Setup{})
 	return s
+}
+
+// setup fixes the names that the session provides. A tier of CPython gives a snippet that
+// takes one its own copy, and the next snippet finds the session's again.
+func (s *pySession) setup(setup run.Setup) {
+	for _, name := range append(protocol.Fixed(), setup.Functions...) {
+		s.fixed[name] = !protocol.IsCommon(name)
+	}
+	for i := range setup.Inputs {
+		s.fixed["context"], s.fixed[fmt.Sprint("context_", i)] = true, true
+	}
 }
 
 // run runs one snippet.
@@ -84,7 +99,7 @@ func (s *pySession) prepare(
 			reason = "the interpreter failed"
 		}
 	}()
-	body, tail, vars, reason := checkPython(source, s.vars)
+	body, tail, vars, reason := checkPython(source, s.vars, s.fixed)
 	if reason != "" {
 		return program, nil, reason
 	}

@@ -148,6 +148,9 @@ func (w *pyWriter) expr(e ast.Expr) string {
 	case *ast.Attribute:
 		return w.expr(e.Value) + "." + string(e.Attr)
 	case *ast.Call:
+		if method, ok := e.Func.(*ast.Attribute); ok && method.Attr == "split" && len(e.Args) == 1 {
+			return "__split(" + w.expr(method.Value) + ", " + w.expr(e.Args[0]) + ")"
+		}
 		args := w.list(e.Args)
 		for _, k := range e.Keywords {
 			args += ", " + string(k.Arg) + "=" + w.expr(k.Value)

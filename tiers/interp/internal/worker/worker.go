@@ -93,6 +93,7 @@ func (w *worker) obey(order wire.Order) error {
 			return err
 		}
 		w.golang.setup(setup)
+		w.python.setup(setup)
 	}
 
 	var end ending
