@@ -156,6 +156,9 @@ func (e *env) newEngine(note func(string, ...any)) (*rlm.Engine, error) {
 	if err != nil {
 		return nil, &exitError{exitUsage, err}
 	}
+	if s := e.settings; len(s.LocalFolder) > 0 && !s.AllowLocal && s.Tier != rlm.TierLocal {
+		note("--local-folder has no effect without tier local: pass --allow-local")
+	}
 	return engine, nil
 }
 

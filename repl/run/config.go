@@ -166,7 +166,7 @@ func (c *Config) validate() error {
 		return errors.New("cannot run snippets: set Config.Open")
 	case c.MaxDepth > mostDepth && !c.AllowDeep:
 		return fmt.Errorf(
-			"a depth of %d is more than %d, and costs grow with each level: set allow_deep to allow it",
+			"a depth of %d is more than %d, and costs grow with each level: pass --allow-deep, or set AllowDeep",
 			c.MaxDepth, mostDepth,
 		)
 	case c.MaxTurns < 0 || c.FeedbackChars < 0 || c.CallsAtOnce < 0 || c.LoopsAtOnce < 0 || c.MaxReply < 0:
