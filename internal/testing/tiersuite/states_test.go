@@ -323,11 +323,12 @@ func renderStates(kinds []state, endings map[string]ending) string {
 			counts[class+same], counts[class+named], counts[class+silent])
 	}
 
+	escape := strings.NewReplacer("|", `\|`, "<", `\<`)
 	b.WriteString("\n## What the report names\n\n| kind | reason |\n| --- | --- |\n")
 	for _, kind := range kinds {
 		if e := endings[kind.number]; e.verdict == named {
 			reason := regexp.MustCompile(`_\d{3}\b`).ReplaceAllString(e.reason, "")
-			fmt.Fprintf(&b, "| %s | %s |\n", kind.name, strings.ReplaceAll(reason, "|", `\|`))
+			fmt.Fprintf(&b, "| %s | %s |\n", kind.name, escape.Replace(reason))
 		}
 	}
 
