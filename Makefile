@@ -32,7 +32,7 @@ PYTHON_PREFIX ?= $(XDG_CACHE_HOME)/rlm/python
 
 VERSION = $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 
-.PHONY: help build images images-relock demo test race unraced check escape lint govulncheck sbom bench-once bench soak fuzz wasm wasm-verify wasm-check zones python clean
+.PHONY: help build images images-relock demo test race unraced check escape kinds lint govulncheck sbom bench-once bench soak fuzz wasm wasm-verify wasm-check zones python clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -68,6 +68,10 @@ check: lint build images demo race unraced bench-once wasm-check ## Check everyt
 escape: ## Attack each usable tier, write docs/security-matrix.md and print it
 	@status=0; RLM_ESCAPE_UPDATE=1 go test -count=1 -p 1 -timeout $(TESTTIMEOUT) -run '^TestEscape$$' ./tiers/{interp,wasm,docker,local} || status=$$?; \
 	sed -n '/^## Verdicts by class/,$$p' docs/security-matrix.md; exit $$status
+
+kinds: ## Move every kind of state through the tiers, write docs/moves.md and print its counts
+	@status=0; RLM_STATES_UPDATE=1 go test -count=1 -run '^TestEveryKindOfState' ./internal/testing/tiersuite || status=$$?; \
+	sed -n '/^## Kinds by class/,/^## All kinds/p' docs/moves.md; exit $$status
 
 lint: $(GOLANGCI) $(GOFUMPT) ## Check the code: vet, linters, format, other systems, go.mod
 	go vet ./...

@@ -72,6 +72,8 @@ func forbidden(from, to string, test bool) string {
 		return ""
 	case test && fromPart == "router" && toPart == "a tier":
 		return "" // an analyser is tested in the tier that it runs in
+	case test && fromPart == "testing" && toPart == "a tier":
+		return "" // moves between tiers are tested
 	case test && fromPart == "repl" && toPart == "root":
 		return "" // a loop is tested over the engine that its users have
 	case fromPart == "a tier" && toPart == "a tier":

@@ -11,10 +11,12 @@ import collections
 import dataclasses
 import enum
 import functools
+import gc
 import importlib
 import importlib.util
 import linecache
 import marshal
+import operator
 import reprlib
 import sys
 import threading
@@ -26,10 +28,13 @@ import locks
 _MAGIC = importlib.util.MAGIC_NUMBER
 compile_snippet = None  # (source, name) -> code; set by run
 _compiled = {}  # name of a snippet -> its code, while a state is written or read
+_owners = {}  # id of a dict -> the module that it belongs to, likewise
 
 
 main = None  # the __main__ module; set by run
 lost = None  # (kind, reason): notes a value that is lost; set by state
+stand_in = None  # (kind, reason): makes what stands for a lost value; set by state
+changed = ()  # (module, name) of what the session put into modules, while a state is written
 losses = None  # the losses of the state that is being written or read
 
 
@@ -44,10 +49,21 @@ def importable(obj, name=None):
     module = sys.modules.get(getattr(obj, "__module__", None) or "builtins")
     if module is None or module is main:
         return False
+    if getattr(module, "__spec__", None) is None and module.__name__[:4] != "_rlm":
+        return False  # a snippet made it
     try:
-        return attribute(module, name or obj.__qualname__) is obj
+        name = name or obj.__qualname__
+        return attribute(module, name) is obj and (not changed or (module.__name__, name) not in changed)
     except AttributeError:
         return False
+
+
+def forget():
+    """Forgets what is known while a state is written or read."""
+    global changed
+    changed = ()
+    _compiled.clear()
+    _owners.clear()
 
 
 # --- code ---------------------------------------------------------------------
@@ -94,12 +110,18 @@ def _library_place(code):
     for name in sys.stdlib_module_names:
         module = sys.modules.get(name)
         try:
-            found = _nested(attribute(module, outer), inner)
+            function = attribute(module, outer)
+            found = _nested(function, inner) if function.__module__ == name else ()
         except AttributeError:
             continue
-        if code in found:
+        if any(_alike(c, code) for c in found):
             return name, outer, inner, code.co_freevars
     return None
+
+
+def _alike(a, b):
+    """Reports whether two interpreters compiled the same source: their lines may differ."""
+    return a.co_freevars == b.co_freevars and a.co_varnames == b.co_varnames and a.co_names == b.co_names
 
 
 def _nested(function, name):
@@ -107,8 +129,19 @@ def _nested(function, name):
 
 
 def make_code(magic, data, filename, place, name):
+    """Returns the code, None if this version of Python cannot have it."""
     if magic == _MAGIC:
         return marshal.loads(data)
+    try:
+        return _find_code(filename, place, name)
+    except MemoryError:
+        raise
+    except Exception as error:
+        lost("function", str(error))
+        return None
+
+
+def _find_code(filename, place, name):
     if place is None:
         raise ValueError(f"{name} has no source here, and its code is for another version of Python")
     if len(place) == 4:
@@ -129,6 +162,8 @@ def reduce_function(function):
     if importable(function):
         return function.__qualname__
     code = function.__code__
+    if code.co_name == "wrapper" and code.co_filename == _DISPATCHES and hasattr(function, "registry"):
+        return _reduce_dispatcher(function)
     if code.co_filename.startswith("<rlm "):
         raise ValueError("it is a part of this tier")
     return (
@@ -137,12 +172,48 @@ def reduce_function(function):
     )
 
 
+DISPATCHER_MADE = ("registry", "dispatch", "register", "_clear_cache", "__wrapped__")
+_DISPATCHES = functools.singledispatch.__code__.co_filename
+
+
+def _reduce_dispatcher(function):
+    """What functools.singledispatch makes; its code differs between versions of Python."""
+    own = {name: value for name, value in function.__dict__.items()
+           if name not in DISPATCHER_MADE}
+    registry = dict(function.registry)
+    return make_dispatcher, (registry.pop(object),), (registry, own), None, None, set_dispatcher
+
+
+def make_dispatcher(function):
+    return functools.singledispatch(function)
+
+
+def set_dispatcher(function, state):
+    registry, own = state
+    for kind, implementation in registry.items():
+        function.register(kind, implementation)
+    function.__dict__.update(own)
+
+
 def _scope(function):
-    """Returns the function's globals: the name of their module, or a dict."""
+    """Returns the function's globals: the name of their module, a module that was made by
+    hand, or a dict."""
     scope = function.__globals__
     name = "__main__" if scope is main.__dict__ else scope.get("__name__")
     module = sys.modules.get(name) if isinstance(name, str) else None
-    return name if module is not None and module.__dict__ is scope else scope
+    if module is None or module.__dict__ is not scope:
+        module = _owner(scope)
+    if module is None:
+        return scope
+    return name if module is main or getattr(module, "__spec__", None) else module
+
+
+def _owner(scope):
+    """Returns the module whose names a dict holds, None if it is no module's."""
+    if id(scope) not in _owners:
+        _owners[id(scope)] = next(
+            (m for m in gc.get_referrers(scope) if type(m) is types.ModuleType and m.__dict__ is scope), None)
+    return _owners[id(scope)]
 
 
 def _function_state(function):
@@ -155,13 +226,19 @@ def _function_state(function):
 
 
 def make_function(code, scope, name, closure):
+    if code is None:
+        return stand_in("function", f"{name} cannot be made in this version of Python")
     if isinstance(scope, str):
-        scope = (main if scope == "__main__" else importlib.import_module(scope)).__dict__
+        scope = main if scope == "__main__" else importlib.import_module(scope)
+    if isinstance(scope, types.ModuleType):
+        scope = scope.__dict__
     return types.FunctionType(code, scope, name, None, closure)
 
 
 def set_function(function, state):
     special, own = state
+    if type(function) is not types.FunctionType:
+        return  # a stand-in
     for name, value in special.items():
         setattr(function, name, value)
     function.__dict__.update(own)
@@ -204,6 +281,8 @@ def reduce_class(cls):
         return make_builtin, (next(name for name, value in vars(types).items() if value is cls),)
     if isinstance(cls, enum.EnumMeta):
         return _reduce_enum(cls)
+    if type(cls).__module__ == "_ctypes" and hasattr(cls, "_length_"):
+        return operator.mul, (cls._type_, cls._length_)  # an array
     if cls.__bases__ == (tuple,) and hasattr(cls, "_fields") and hasattr(cls, "_make"):
         return _reduce_named_tuple(cls)
     start = {name: cls.__dict__[name] for name in _AT_ONCE if name in cls.__dict__}
@@ -222,12 +301,31 @@ def _class_state(cls):
     for name, value in cls.__dict__.items():
         if name in _MADE or isinstance(value, _SLOT) or name in _AT_ONCE:
             continue
+        if name in _OF_PROTOCOLS and typing.Protocol in cls.__mro__ and not _from_snippet(getattr(value, "__func__", value)):
+            continue
         if name == "__doc__" and value is None or fields is not None and _generated(name, value):
             continue
         names[name] = value
     if "__annotations__" not in names and getattr(cls, "__annotations__", None):
         names["__annotations__"] = dict(cls.__annotations__)
     return names, fields, fields is not None and _parameters(cls), _registered(cls)
+
+
+# What typing writes into protocols; it differs between versions of Python.
+_OF_PROTOCOLS = frozenset((
+    "__protocol_attrs__", "__non_callable_proto_members__", "__callable_proto_members_only__", "__subclasshook__", "__init__",
+))
+
+
+def _finish_protocol(cls):
+    typing.Protocol.__init_subclass__.__func__(cls)
+    if not cls._is_protocol:
+        return
+    if sys.version_info >= (3, 12):
+        cls.__protocol_attrs__ = typing._get_protocol_attrs(cls)
+        cls.__callable_proto_members_only__ = all(callable(getattr(cls, name, None)) for name in cls.__protocol_attrs__)
+    if getattr(cls, "_is_runtime_protocol", False):
+        typing.runtime_checkable(cls)
 
 
 def _registered(cls):
@@ -240,7 +338,7 @@ def _registered(cls):
 def _parameters(cls):
     params = cls.__dataclass_params__
     found = {name: getattr(params, name) for name in params.__slots__ if name not in ("slots", "weakref_slot")}
-    return {**found, "slots": "__slots__" in cls.__dict__}
+    return {**found, "slots": "__slots__" in cls.__dict__, "match_args": "__match_args__" in cls.__dict__}
 
 
 def _own_fields(cls):
@@ -319,6 +417,8 @@ def set_class(cls, state):
                 type.__delattr__(cls, name)
         _set_names(cls, names)  # what was assigned after the decorator
         _set_names(cls, slots)
+    if typing.Protocol in cls.__mro__:
+        _finish_protocol(cls)
     if isinstance(cls, abc.ABCMeta):
         if hasattr(abc, "update_abstractmethods"):
             abc.update_abstractmethods(cls)
@@ -346,6 +446,8 @@ def _known(function, arguments):
     """Returns the arguments that function has in this version of Python."""
     code = function.__code__
     names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    if arguments.get("kw_only") and "kw_only" not in names:
+        lost("dataclass", "this version of Python has no fields that are for keywords only")
     return {name: value for name, value in arguments.items() if name in names}
 
 
@@ -396,7 +498,7 @@ def _data(member):
 def _bare_member(data):
     """Returns a __new__ for the class body of an enum."""
     def __new__(cls, number):
-        args, value = data[number]
+        args, value = data[number[0] if type(number) is tuple else number]
         kind = cls._member_type_
         member = kind.__new__(cls, *args) if args else object.__new__(cls) if kind is object else kind.__new__(cls)
         member._value_ = value
@@ -461,8 +563,16 @@ def _reduce_property(p):
     return property, (p.fget, p.fset, p.fdel, p.__doc__)
 
 
-def _reduce_method(m):
+def _reduce_wrapper(m):
     return type(m), (m.__func__,)
+
+
+def _reduce_method(m):
+    """A bound method of a snippet goes as its function: its object may have another one by
+    that name, or none yet."""
+    if _from_snippet(m.__func__) or getattr(m.__self__, m.__name__, None) != m:
+        return types.MethodType, (m.__func__, m.__self__)
+    return m.__reduce__()
 
 
 def _reduce_cached(p):
@@ -497,14 +607,29 @@ def make_type_variable(name, bound, constraints, covariant, contravariant):
     return typing.TypeVar(name, *constraints, bound=bound, covariant=covariant, contravariant=contravariant)
 
 
+def _reduce_dispatch_method(method):
+    """Its other attributes differ between versions of Python."""
+    return make_dispatch_method, (method.func,), method.dispatcher, None, None, set_dispatch_method
+
+
+def make_dispatch_method(function):
+    return functools.singledispatchmethod(function)
+
+
+def set_dispatch_method(method, dispatcher):
+    method.dispatcher = dispatcher
+
+
 # The reductions of types that pickle does not know, or knows by name only.
 SPECIAL = {
     types.CodeType: reduce_code,
     types.CellType: reduce_cell,
     property: _reduce_property,
-    classmethod: _reduce_method,
-    staticmethod: _reduce_method,
+    classmethod: _reduce_wrapper,
+    staticmethod: _reduce_wrapper,
+    types.MethodType: _reduce_method,
     functools.cached_property: _reduce_cached,
+    functools.singledispatchmethod: _reduce_dispatch_method,
     _thread.LockType: _reduce_lock,
     locks.lock: _reduce_lock,
     type(threading.RLock()): _reduce_lock,
@@ -513,5 +638,5 @@ SPECIAL = {
 
 NAMED = (
     make_code, make_function, set_function, make_cell, set_cell, make_class, set_class, make_enum, set_enum, set_named_tuple,
-    make_builtin, make_named_tuple, make_cached, make_lock, make_type_variable,
+    make_dispatcher, set_dispatcher, make_dispatch_method, set_dispatch_method, make_builtin, make_named_tuple, make_cached, make_lock, make_type_variable,
 )

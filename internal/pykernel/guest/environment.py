@@ -2,14 +2,18 @@
 the random state, the configuration of logging, the process's environment and limits.
 
 Each setting is taken only where it differs from what this interpreter began with, and
-relative to that: another tier has another sys.path. What a session put in place of a
-module's own function cannot move; it is named.
+relative to that: another tier has another sys.path.
 """
 
 import abc
+import asyncio
+import atexit
+import codecs
 import collections.abc
+import concurrent.futures.thread
 import contextlib
 import decimal
+import functools
 import gc
 import importlib
 import io
@@ -17,66 +21,120 @@ import logging
 import numbers
 import os
 import random
+import signal
+import stat
 import sys
+import threading
+import time
 import types
 import warnings
+import weakref
+import _locale
 
 import definitions
+import patches
+import sessionloop
 
-# Set by begin: what an interpreter has before its first snippet.
-_stock = {}
-_modules = {}  # name -> its public names and their values
+_stock = {}  # name of a setting -> what this interpreter began with
+_found = set()  # the files and pipes that were there before
+_recorded = []  # (module, function, args, kwargs): what snippets registered, and nothing lists
 
 
 def begin():
     """Remembers what there is before the first snippet."""
+    patches.prepare = _record_functions
     _stock.update((name, take()) for name, (take, _) in _SETTINGS.items())
-    for name, _ in _module_list():
-        keep(name)
+    _found.update(_list_files(), _list_pipes())
+    patches.begin()
 
 
-def keep(name):
-    """Takes what a module has now for its own."""
-    _modules[name] = {k: v for k, v in vars(sys.modules[name]).items() if not k.startswith("_") and v is not None}
-
-
-def _module_list():
-    """Returns the modules that were imported; a snippet may have put others among them."""
-    return [(name, module) for name, module in list(sys.modules.items())
-            if type(module) is types.ModuleType and getattr(module, "__spec__", None) and name != "__main__"]
+keep = patches.keep  # takes what a module has now for its own
 
 
 def taken():
     """Yields (name, value) of each setting that a snippet has changed."""
     for name, (take, _) in _SETTINGS.items():
-        value = take()
-        if value != _stock[name]:
-            yield name, _relative.get(name, lambda value, stock: value)(value, _stock[name])
+        try:
+            value = take()
+        except Exception as error:  # a snippet has put something else in place of what is asked
+            definitions.losses.name = name
+            definitions.lost("setting", f"it cannot be read: {error}")
+            continue
+        if name in _given or value != _stock[name]:
+            value = _relative.get(name, lambda value, stock: value)(value, _stock[name])
+            if value or name not in _EMPTY:
+                yield name, value
+    for call in _take_recorded():
+        yield f"{call[0]}.{call[1]}", call
+
+
+_EMPTY = ("modules made by hand", "limits of resources", "warnings filters")  # libraries change these, too
+
+
+_given = set()  # the settings that came from another interpreter; a third may have begun with others
 
 
 def give(name, value):
     """Makes a setting of another interpreter the one of this."""
+    if name not in _SETTINGS:
+        _repeat(value)
+        return
+    _given.add(name)
     _SETTINGS[name][1](value)
 
 
-def patched():
-    """Yields (name, type) of what snippets put in place of a module's own."""
-    for module_name, module in _module_list():
-        stock = _modules.get(module_name, _NONE) if module_name != "sys" else _NONE
-        for name, value in list(vars(module).items()):
-            if stock.get(name, value) is not value and (module_name, name) not in _SET or _of_snippet(value):
-                yield f"{module_name}.{name}", type(value).__name__
+def staying():
+    """Yields (name, type, reason) of what runs or waits here, and what no variable has."""
+    for thread in threading.enumerate():
+        if thread is not threading.main_thread() and not _is_idle(thread):
+            yield f"thread {thread.name}", type(thread).__name__, "a thread runs where it was started"
+    loop = sessionloop.current()
+    if loop is not None and not loop.is_closed():
+        for task in asyncio.all_tasks(loop):
+            yield f"task {task.get_name()}", "Task", "a task runs where it was started"
+        for handle in getattr(loop, "_scheduled", ()):
+            if not handle.cancelled() and patches.of_snippet(getattr(handle, "_callback", None)):
+                yield "a timer of the event loop", "TimerHandle", "it waits where it was started"
+    for name in ("ITIMER_REAL", "ITIMER_VIRTUAL", "ITIMER_PROF"):
+        if hasattr(signal, "getitimer") and signal.getitimer(getattr(signal, name))[0]:
+            yield f"signal.{name}", "timer", "it runs where it was started"
+    for path in sorted(_list_files() - _found):
+        yield path, "file", "a file stays in the tier where it was written; write it again"
+    for number in sorted(_list_pipes() - _found):
+        yield f"descriptor {number}", "pipe", "a pipe belongs to its process"
+    if "tracemalloc" in sys.modules and sys.modules["tracemalloc"].is_tracing():
+        yield "tracemalloc", "traces", "the traces belong to their interpreter; start it again"
 
 
-_NONE = {}
-_SET = frozenset((("logging", "raiseExceptions"), ("warnings", "showwarning")))  # these are settings
+def _is_idle(thread):
+    """Reports whether a thread of an executor waits for work."""
+    if getattr(thread, "_target", None) is not concurrent.futures.thread._worker:
+        return False
+    executor = thread._args[0]()
+    return executor is None or (
+        not executor._work_queue.qsize() and executor._idle_semaphore._value >= len(executor._threads))
 
 
-def _of_snippet(value):
-    """Reports whether a snippet defined a function or class."""
-    if isinstance(value, types.FunctionType):
-        return value.__code__.co_filename.startswith("<snippet ")
-    return isinstance(value, type) and value.__module__ == "__main__"
+def _list_files():
+    """Returns what lies in the folders of the sandbox."""
+    found = set()
+    for folder in ("/sandbox", "/tmp", "/dev/shm"):
+        try:
+            found.update(f"{folder}/{name}" for name in os.listdir(folder) if name[:1] != "." and name != "__pycache__")
+        except OSError:
+            pass  # this tier has none
+    return found
+
+
+def _list_pipes():
+    found = set()
+    for number in range(3, 200):
+        try:
+            if stat.S_ISFIFO(os.fstat(number).st_mode):
+                found.add(number)
+        except OSError:
+            pass  # it is closed
+    return found
 
 
 # --- settings -----------------------------------------------------------------
@@ -121,6 +179,7 @@ def _relative_environ(value, stock):
 
 def _give_environ(changes):
     changed, removed = changes
+    _stock["os.environ"].update(dict.fromkeys([*changed, *removed]))  # so that they are changes here, too
     os.environ.update(changed)
     for name in removed:
         os.environ.pop(name, None)
@@ -162,6 +221,11 @@ def _take_warnings():
     return list(warnings.filters)
 
 
+def _relative_warnings(value, stock):
+    """Returns nothing if only libraries have added filters: they do so anywhere."""
+    return value if "warnings" in patches.mentioned() else []
+
+
 def _give_warnings(filters):
     warnings.filters[:] = filters
     for name in ("_filters_mutated", "_filters_mutated_lock_held"):
@@ -178,8 +242,9 @@ def _logger_parts(logger):
 
 
 def _take_logging():
-    loggers = {name: _logger_parts(logger) for name, logger in logging.root.manager.loggerDict.items()
-               if isinstance(logger, logging.Logger) and _logger_parts(logger) != _FRESH}
+    loggers = {name: (logger, _logger_parts(logger)) for name, logger in logging.root.manager.loggerDict.items()
+               if isinstance(logger, logging.Logger)
+               and (_logger_parts(logger) != _FRESH or type(logger).__module__ == "__main__")}
     return {
         "root": _logger_parts(logging.root), "loggers": loggers, "disable": logging.root.manager.disable,
         "levels": dict(logging._levelToName), "raise": logging.raiseExceptions,
@@ -196,9 +261,7 @@ def _give_logging(value):
             logging.addLevelName(level, name)
     logging.raiseExceptions = value["raise"]
     logging.captureWarnings(value["warnings"])
-    for logger, parts in [(logging.root, value["root"])] + [
-        (logging.getLogger(name), parts) for name, parts in value["loggers"].items()
-    ]:
+    for logger, parts in [(logging.root, value["root"]), *value["loggers"].values()]:
         logger.__dict__.update({name: parts[name] for name in _LOGGER if name != "level"})
         logger.setLevel(parts["level"])
         for handler in parts["handlers"]:
@@ -220,8 +283,8 @@ def _take_registered():
 
 
 def _relative_registered(value, stock):
-    """Returns what snippets registered; a module that registers its own does so anywhere."""
-    return [(base, kind) for base, kind in value - stock if not definitions.importable(kind)]
+    """Returns what snippets registered; a module registers its own anywhere."""
+    return [(base, kind) for base, kind in value - stock if patches.of_snippet(kind)]
 
 
 def _give_registered(pairs):
@@ -255,13 +318,217 @@ def _give_timeout(value):
 
 
 def _take_collector():
-    return gc.isenabled(), gc.get_threshold()
+    return gc.isenabled(), gc.get_threshold(), gc.get_debug()
 
 
 def _give_collector(value):
-    enabled, threshold = value
+    enabled, threshold, debug = value
+    gc.set_debug(debug)
     gc.set_threshold(*threshold)
     (gc.enable if enabled else gc.disable)()
+
+
+# Functions that register or set something which cannot be asked for.
+_RECORDED = {
+    "atexit": ("register",), "shutil": ("register_archive_format", "register_unpack_format"), "codecs": ("register", "register_error"), "sys": ("addaudithook",),
+    "gettext": ("textdomain", "bindtextdomain"), "mimetypes": ("add_type",), "multiprocessing": ("set_start_method",),
+    "numpy": ("set_printoptions", "seterr"),
+}
+
+
+def _record_functions(module):
+    for name in _RECORDED.get(module, ()):
+        _record(sys.modules[module], name)
+
+
+def _record(module, name):
+    """Has a function of a module note the calls of snippets."""
+    stock = getattr(module, name)
+
+    @functools.wraps(stock)
+    def recorder(*args, **kwargs):
+        made = stock(*args, **kwargs)
+        if sys._getframe(1).f_code.co_filename.startswith("<snippet "):
+            _recorded.append((module.__name__, name, args, kwargs))
+        return made
+
+    setattr(module, name, recorder)
+    undo = getattr(module, f"un{name}", None)
+    if undo is None:
+        return
+
+    @functools.wraps(undo)
+    def undoer(function):
+        undo(function)
+        _recorded[:] = [call for call in _recorded if call[:2] != (module.__name__, name) or call[2][:1] != (function,)]
+
+    setattr(module, undo.__name__, undoer)
+
+
+def _take_recorded():
+    if not atexit._ncallbacks():  # they have run
+        _recorded[:] = [call for call in _recorded if call[0] != "atexit"]
+    return list(_recorded)
+
+
+def _repeat(call):
+    module, name, args, kwargs = call
+    getattr(importlib.import_module(module), name)(*args, **kwargs)
+    _recorded.append(call)
+
+
+def _take_signals():
+    return {number: handler for number in _signals() if (handler := signal.getsignal(number)) is not None}
+
+
+def _signals():
+    """Returns the signals whose handlers last. That of SIGINT is set anew for each snippet."""
+    if hasattr(signal, "valid_signals"):
+        return [int(number) for number in signal.valid_signals() if number != signal.SIGINT]
+    return [int(number) for name, number in vars(signal).items()
+            if name[:3] == "SIG" and name[3:4].isalpha() and type(number) is signal.Signals and number != signal.SIGINT]
+
+
+def _relative_signals(value, stock):
+    return {number: handler for number, handler in value.items() if stock.get(number) != handler}
+
+
+def _give_signals(handlers):
+    for number, handler in handlers.items():
+        _stock["signal handlers"].pop(number, None)
+        signal.signal(number, handler)
+
+
+def _take_blocked():
+    return sorted(map(int, signal.pthread_sigmask(signal.SIG_BLOCK, ()))) if hasattr(signal, "pthread_sigmask") else []
+
+
+def _give_blocked(numbers):
+    if numbers:
+        signal.pthread_sigmask(signal.SIG_SETMASK, numbers)
+
+
+_CATEGORIES = ("LC_CTYPE", "LC_NUMERIC", "LC_TIME", "LC_COLLATE", "LC_MONETARY", "LC_MESSAGES")
+
+
+def _take_locale():
+    return {name: _locale.setlocale(getattr(_locale, name)) for name in _CATEGORIES if hasattr(_locale, name)}
+
+
+def _relative_locale(value, stock):
+    return {name: text for name, text in value.items() if stock.get(name) != text}
+
+
+def _give_locale(value):
+    for name, text in value.items():
+        _stock["locale"].pop(name, None)
+        _locale.setlocale(getattr(_locale, name), text)
+
+
+def _take_zone():
+    return time.timezone, time.altzone, time.tzname
+
+
+def _give_zone(zone):
+    """Follows the variable TZ, as time.tzset did where the session comes from."""
+    if hasattr(time, "tzset"):
+        time.tzset()
+    if _take_zone() != zone:
+        raise ValueError("this tier has no such time zone; use datetime with an offset")
+
+
+def _take_mask():
+    if not hasattr(os, "umask"):
+        return None
+    mask = os.umask(0o77)
+    os.umask(mask)
+    return mask
+
+
+def _take_stack():
+    size = threading.stack_size()  # this sets it to the default
+    if size:
+        threading.stack_size(size)
+    return size
+
+
+def _take_limits():
+    resource = sys.modules.get("resource")
+    if resource is None:
+        return {}
+    return {name: resource.getrlimit(getattr(resource, name))[0] for name in _LIMITS if hasattr(resource, name)}
+
+
+_LIMITS = ("RLIMIT_CORE", "RLIMIT_CPU", "RLIMIT_FSIZE", "RLIMIT_NOFILE", "RLIMIT_STACK")
+
+
+def _relative_limits(value, stock):
+    return {name: limit for name, limit in value.items() if stock.get(name) != limit}
+
+
+def _give_limits(value):
+    resource = importlib.import_module("resource")
+    for name, limit in value.items():
+        _stock["limits of resources"].pop(name, None)
+        resource.setrlimit(getattr(resource, name), (limit, resource.getrlimit(getattr(resource, name))[1]))
+
+
+def _take_finalizers():
+    """Returns the finalizers of snippets. Objects that nothing else refers to have ended."""
+    return [found for found in list(weakref.finalize._registry)
+            if (parts := found.peek()) and (patches.of_snippet(parts[1]) or patches.of_snippet(parts[0]))]
+
+
+def _take_hand_made():
+    """Returns what snippets put among the modules."""
+    return {name: module for name, module in list(sys.modules.items())
+            if name not in ("__main__", "_rlm") and not getattr(module, "__spec__", None)}
+
+
+def _relative_hand_made(value, stock):
+    return {name: module for name, module in value.items()
+            if name not in stock and (type(module) is not types.ModuleType or name.rpartition(".")[2] in patches.mentioned())}
+
+
+def _give_hand_made(modules):
+    sys.modules.update(modules)
+
+
+def _take_numpy():
+    """Returns the state of numpy's random numbers, if the session chose it."""
+    module = sys.modules.get("numpy.random")
+    if module is None or not {"seed", "set_state"} & patches.mentioned():
+        return None
+    kind, keys, *rest = module.get_state()
+    return (kind, keys.tolist(), *rest)
+
+
+def _give_numpy(state):
+    importlib.import_module("numpy.random").set_state(state)
+
+
+def _take_pandas():
+    """Returns the options of pandas that are not as they were."""
+    module = sys.modules.get("pandas._config.config")
+    if module is None:
+        return {}
+    return {name: value for name, option in module._registered_options.items()
+            if (value := module._get_root(name)[0][name.rpartition(".")[2]]) != option.defval}
+
+
+def _give_pandas(options):
+    module = importlib.import_module("pandas")
+    for name, value in options.items():
+        module.set_option(name, value)
+
+
+def _pair(module, take, give):
+    """Returns a setting that some tiers lack."""
+    return getattr(module, take, lambda: None), getattr(module, give, _refuse)
+
+
+def _refuse(value):
+    raise ValueError("this tier does not have the setting")
 
 
 # name -> (take, give). The limit of recursion comes last: the others need room.
@@ -279,6 +546,26 @@ _SETTINGS = {
     "working folder": (_take_folder, os.chdir),
     "socket timeout": (_take_timeout, _give_timeout),
     "garbage collector": (_take_collector, _give_collector),
+    "signal handlers": (_take_signals, _give_signals),
+    "blocked signals": (_take_blocked, _give_blocked),
+    "locale": (_take_locale, _give_locale),
+    "time zone": (_take_zone, _give_zone),
+    "file mask": (_take_mask, getattr(os, "umask", _refuse)),
+    "limits of resources": (_take_limits, _give_limits),
+    "stack of threads": (_take_stack, threading.stack_size),
+    "switch interval": (sys.getswitchinterval, sys.setswitchinterval),
+    "origins of coroutines": (sys.get_coroutine_origin_tracking_depth, sys.set_coroutine_origin_tracking_depth),
+    "hooks of asynchronous generators": (
+        lambda: tuple(sys.get_asyncgen_hooks()), lambda hooks: sys.set_asyncgen_hooks(*hooks)),
+    "flags of dlopen": _pair(sys, "getdlopenflags", "setdlopenflags"),
+    "numpy random state": (_take_numpy, _give_numpy),
+    "pandas options": (_take_pandas, _give_pandas),
+    "finalizers": (_take_finalizers, lambda found: None),
+    "modules made by hand": (_take_hand_made, _give_hand_made),
     "recursion limit": (sys.getrecursionlimit, sys.setrecursionlimit),
 }
-_relative = {"os.environ": _relative_environ, "sys.path": _relative_path, "registered classes": _relative_registered}
+_relative = {
+    "os.environ": _relative_environ, "sys.path": _relative_path, "registered classes": _relative_registered,
+    "signal handlers": _relative_signals, "locale": _relative_locale, "warnings filters": _relative_warnings,
+    "limits of resources": _relative_limits, "modules made by hand": _relative_hand_made,
+}

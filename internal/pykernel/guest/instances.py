@@ -4,21 +4,27 @@ kinds of the standard library that pickle does not know.
 """
 
 import ast
+import concurrent.futures
+import concurrent.futures.thread
+import contextvars
 import copyreg
 import functools
 import gc
 import hashlib
 import importlib
+import logging
 import queue
 import re
 import struct
 import sys
+import threading
 import types
 import typing
 import weakref
 from collections import OrderedDict, defaultdict, deque
 
 import definitions
+import events
 
 # --- exceptions ---------------------------------------------------------------
 
@@ -146,9 +152,64 @@ def reducer(kind):
         return reduce_exception
     if _container_of(kind):
         return _reduce_container
-    if _own(kind, "__new__") or issubclass(kind, frozenset):
+    for base, reduce in _SUBCLASSES:
+        if issubclass(kind, base):
+            return reduce
+    if _own(kind, "__new__", "__getattr__", "__getattribute__") or issubclass(kind, frozenset):
         return _reduce_bare
+    if kind.__reduce__ is not object.__reduce__ or kind.__reduce_ex__ is not object.__reduce_ex__:
+        return _reduce_with_attributes
     return None
+
+
+def _reduce_with_attributes(value):
+    """The way of a library's class may forget the attributes that its subclass has."""
+    found = value.__reduce_ex__(5)
+    attributes = getattr(value, "__dict__", None)
+    slots = {name: getattr(value, name) for base in type(value).__mro__ if not definitions.importable(base)
+             for name in base.__dict__.get("__slots__", ()) if name[:2] != "__" and hasattr(value, name)}
+    if not isinstance(found, tuple) or not attributes and not slots:
+        return found
+    function, args, *rest = found
+    return make_again, (function, args), (rest, (attributes, slots)), None, None, set_again
+
+
+def make_again(function, args):
+    return function(*args)
+
+
+def set_again(value, state):
+    rest, (attributes, slots) = state
+    made, items, entries, setter = (*rest, None, None, None, None)[:4]
+    if made is not None:
+        setter(value, made) if setter else value.__setstate__(made) if hasattr(value, "__setstate__") else value.__dict__.update(made)
+    for item in items or ():
+        value.append(item)
+    for key, item in entries or ():
+        value[key] = item
+    set_bare(value, (attributes, slots))
+
+
+def _reduce_logger(logger):
+    """A logger of a class that a snippet defined; getLogger finds it by its name."""
+    own = {name: value for name, value in vars(logger).items() if name not in _LOGGER}
+    return make_logger, (type(logger), logger.name), own, None, None, set_logger
+
+
+_LOGGER = ("name", "level", "parent", "propagate", "handlers", "disabled", "filters", "manager", "_cache")
+
+
+def make_logger(kind, name):
+    usual = logging.getLoggerClass()
+    logging._loggerClass = kind
+    try:
+        return logging.getLogger(name)
+    finally:
+        logging._loggerClass = usual
+
+
+def set_logger(logger, attributes):
+    vars(logger).update(attributes)
 
 
 def _state(value):
@@ -190,6 +251,8 @@ def _reduce_bare(value):
     base = next(b for b in kind.__mro__ if definitions.importable(b) and "__new__" in b.__dict__)
     if issubclass(base, frozenset):
         args = (list(frozenset.__iter__(value)),)
+    elif base is object:
+        args = ()
     else:
         found = value.__reduce_ex__(4)
         args = found[1][1:] if found[0] is copyreg.__newobj__ else None
@@ -349,6 +412,153 @@ def make_hash(name):
     return hashlib.new(name)
 
 
+def _reduce_memory(view):
+    """A view of a part of its object does not tell where the part begins; if the object cannot
+    change, a copy of the part is as good."""
+    whole = memoryview(view.obj)
+    shape = (view.format, view.shape) if view.ndim != 1 or view.format != whole.format else None
+    if view.nbytes == whole.nbytes and view.contiguous and view.tobytes() == whole.tobytes():
+        return make_memory, (view.obj, view.readonly, shape)
+    if isinstance(view.obj, bytes) and view.contiguous:
+        return make_memory, (view.tobytes(), True, shape)
+    raise TypeError("a view of a part of an object that may change belongs to its interpreter")
+
+
+def make_memory(value, readonly, shape):
+    view = memoryview(value)
+    if shape is not None:
+        view = view.cast("B").cast(*shape)
+    return view.toreadonly() if readonly and not view.readonly else view
+
+
+def _reduce_variable(variable):
+    """The default of a context variable shows where it has not been set."""
+    try:
+        default = (contextvars.Context().run(variable.get),)
+    except LookupError:
+        default = ()
+    value = (variable.get(),) if variable in contextvars.copy_context() else ()
+    return make_variable, (variable.name, default), (value,), None, None, set_variable
+
+
+def make_variable(name, default):
+    return contextvars.ContextVar(name, default=default[0]) if default else contextvars.ContextVar(name)
+
+
+def set_variable(variable, state):
+    if state[0]:
+        variable.set(state[0][0])
+
+
+def _reduce_context(context):
+    return contextvars.Context, (), dict(context), None, None, set_context
+
+
+def set_context(context, values):
+    for variable, value in values.items():
+        context.run(variable.set, value)
+
+
+def _reduce_finalizer(finalizer):
+    parts = finalizer.peek()
+    return make_finalizer, (parts and (*parts, finalizer.atexit),)
+
+
+def make_finalizer(parts):
+    if parts is None:
+        return weakref.finalize(_Gone(), int)  # its object ends here
+    value, function, args, kwargs, at_exit = parts
+    finalizer = weakref.finalize(value, function, *args, **(kwargs or {}))
+    finalizer.atexit = at_exit
+    return finalizer
+
+
+def _reduce_local(local):
+    return make_bare, (threading.local, type(local)), (dict(local.__dict__), {}), None, None, set_bare
+
+
+def _reduce_module_like(module):
+    return make_bare, (types.ModuleType, type(module)), (vars(module), {}), None, None, set_bare
+
+
+def _reduce_thread(thread):
+    """A thread that has not been started. Its parts differ between versions of Python."""
+    if thread.ident is not None:
+        raise TypeError("a thread runs where it was started")
+    usual = vars(threading.Thread())
+    own = {name: value for name, value in vars(thread).items() if name not in usual}
+    return make_thread, (type(thread),), (
+        thread._target, thread._args, thread._kwargs, thread.name, thread.daemon, own), None, None, set_thread
+
+
+def make_thread(kind):
+    return object.__new__(kind)
+
+
+def set_thread(thread, state):
+    target, args, kwargs, name, daemon, own = state
+    threading.Thread.__init__(thread, None, target, name, args, kwargs, daemon=daemon)
+    vars(thread).update(own)
+
+
+def _reduce_future(future):
+    if not future.done():
+        raise TypeError("a call under way ends where it was started")
+    if future.cancelled():
+        return make_future, ()
+    error = future.exception()
+    return make_future, (None if error else future.result(),), error, None, None, set_failed
+
+
+def make_future(*result):
+    future = concurrent.futures.Future()
+    if result:
+        future.set_running_or_notify_cancel()
+        future.set_result(result[0])
+    else:
+        future.cancel()
+        future.set_running_or_notify_cancel()
+    return future
+
+
+def set_failed(future, error):
+    future._exception = error
+
+
+def _reduce_executor(executor):
+    """An executor that has nothing to do. A process of its own makes threads when it needs them."""
+    is_closed = getattr(executor, "_closed", False) or getattr(executor, "_shutdown", False)
+    waiting = getattr(executor, "_work_queue", None)
+    if waiting is not None and waiting.qsize() and not is_closed:
+        raise TypeError("calls wait in it, which run where they were started")
+    return make_executor, (executor._max_workers, is_closed)
+
+
+def make_executor(workers, is_closed):
+    executor = concurrent.futures.ThreadPoolExecutor(workers)
+    if is_closed:
+        executor.shutdown()
+    return executor
+
+
+def reduce_module(module):
+    """A module that a snippet made goes with its names."""
+    name = module.__name__
+    own = {key: value for key, value in vars(module).items() if key != "__builtins__"}
+    return make_module, (name, sys.modules.get(name) is module), own, None, None, set_module
+
+
+def make_module(name, is_listed):
+    module = types.ModuleType(name)
+    if is_listed:
+        sys.modules[name] = module
+    return module
+
+
+def set_module(module, names):
+    vars(module).update(names)
+
+
 def stream_name(value):
     """Returns the name in sys of a stream of the session, None for another file."""
     return next((name for name in ("stdout", "stderr", "stdin") if getattr(sys, f"__{name}__", None) is value), None)
@@ -381,7 +591,25 @@ definitions.SPECIAL.update({
     weakref.WeakKeyDictionary: _reduce_weak_dict,
     weakref.WeakSet: _reduce_weak_set,
     **dict.fromkeys(_hashes(), _reduce_hash),
+    memoryview: _reduce_memory,
+    contextvars.ContextVar: _reduce_variable,
+    contextvars.Context: _reduce_context,
+    weakref.finalize: _reduce_finalizer,
+    threading.local: _reduce_local,
+    **dict.fromkeys((threading.Thread, threading.Timer), _reduce_thread),
+    concurrent.futures.Future: _reduce_future,
+    concurrent.futures.thread.ThreadPoolExecutor: _reduce_executor,
 })
+if hasattr(events, "ThreadPoolExecutor"):  # a guest without threads has its own
+    definitions.SPECIAL[events.ThreadPoolExecutor] = _reduce_executor
+    definitions.SPECIAL[events._ExecutorFuture] = _reduce_future
+
+
+# Of subclasses, too.
+_SUBCLASSES = (
+    (logging.Logger, _reduce_logger), (threading.local, _reduce_local), (types.ModuleType, _reduce_module_like),
+    (threading.Thread, _reduce_thread),
+)
 for _name, _reduce in (
     ("NewType", _reduce_new_type), ("ParamSpec", _reduce_parameter), ("TypeVarTuple", _reduce_parameter),
     ("TypeAliasType", _reduce_alias),
@@ -406,5 +634,7 @@ def make_constant(module, name):
 NAMED = (
     make_exception, set_exception, make_traceback, make_bare, set_bare, set_container, make_match, make_view,
     make_new_type, make_parameter, make_alias, make_ref, make_stream,
-    make_constant, make_key, make_hash, make_of_version, make_queue, set_queue,
+    make_constant, make_key, make_hash, make_of_version, make_queue, set_queue, make_memory, make_variable, set_variable,
+    set_context, make_finalizer, make_future, set_failed, make_executor, make_module, set_module, make_again, set_again,
+    make_logger, set_logger, make_thread, set_thread,
 )

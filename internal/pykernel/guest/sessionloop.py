@@ -26,6 +26,11 @@ def session_loop():
     return _session_loop
 
 
+def current():
+    """Returns the loop that top-level await has run on, None before the first."""
+    return _session_loop
+
+
 def discard_loop():
     """Forgets the loop, so that a copy of this guest starts with none."""
     global _session_loop

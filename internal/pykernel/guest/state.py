@@ -6,10 +6,11 @@ definitions.py), modules by name, contexts as references to what the other tier
 has as well. What cannot move leaves a LeftBehind in its place.
 
 The stream: an index of parts, names and ends, then one pickle of a head, one of each
-variable and each setting of a module (see environment.py), and one of the order of
-subclasses.
+variable, each setting (see environment.py) and each change in a module (see patches.py),
+and one of the order of subclasses.
 """
 
+import builtins
 import copyreg
 import importlib
 import io
@@ -25,6 +26,7 @@ import definitions
 import environment
 import hostcall
 import instances
+import patches
 import queries
 import wire
 
@@ -54,6 +56,9 @@ class _Losses:
         else:
             self.more["other types"] = self.more.get("other types", (0, ""))[0] + 1, "there are too many types"
 
+    def has(self, name):
+        return any(loss["name"] == name for loss in self.named)
+
     def report(self):
         return self.named + [
             {"name": f"{count:,} more", "type": kind, "reason": reason} for kind, (count, reason) in self.more.items()
@@ -69,6 +74,9 @@ class LeftBehind:
         object.__setattr__(self, "_kind", kind)
         object.__setattr__(self, "_reason", reason)
 
+    def _parts(self):
+        return object.__getattribute__(self, "_kind"), object.__getattribute__(self, "_reason")
+
     def __repr__(self):
         return f"<{self._kind} left behind: {self._reason}>"
 
@@ -76,7 +84,7 @@ class LeftBehind:
         return _left_behind, (self._kind, self._reason)
 
     def _refuse(self, *args, **kwargs):
-        kind, reason = object.__getattribute__(self, "_kind"), object.__getattribute__(self, "_reason")
+        kind, reason = self._parts()
         raise RuntimeError(f"this {kind} was left behind when the session moved: {reason}. Make it again.")
 
     def __getattr__(self, name):
@@ -102,6 +110,14 @@ def _left_behind(kind, reason):
 
 def _module(name):
     return importlib.import_module(name)
+
+
+def _original(module, path, inside):
+    return patches.original(module, path, inside)
+
+
+def _builtin(name):
+    return getattr(builtins, name)
 
 
 def _host_function(name):
@@ -134,7 +150,6 @@ _KINDS = {
     io.BufferedWriter: "an open file stays where it was opened",
     io.BufferedRandom: "an open file stays where it was opened",
     io.FileIO: "an open file stays where it was opened",
-    memoryview: "a memoryview belongs to its interpreter",
 }
 
 # Types whose own reduction is known to work: asking it would only cost time.
@@ -147,8 +162,12 @@ class _Pickler(pickle.Pickler):
         self.losses = definitions.losses = _Losses()
         self.classes = []  # of snippets, in the order in which they were written
         self.ways = {}  # class -> how its instances are taken apart
+        self.originals = {}  # what the session has replaced in modules
+        self.left = {}  # id of a value that is left behind -> (kind, reason)
 
     def reducer_override(self, obj):
+        if self.originals and id(obj) in self.originals:
+            return _original, self.originals[id(obj)]
         kind = type(obj)
         if kind in _EASY:
             return NotImplemented
@@ -170,21 +189,29 @@ class _Pickler(pickle.Pickler):
             return _reserved, (f"context_{obj._id}",)
         if kind in _KINDS:
             name = instances.stream_name(obj)
-            return (instances.make_stream, (name,)) if name else self._leave(kind.__name__, _KINDS[kind])
+            return (instances.make_stream, (name,)) if name else self._leave(obj, kind.__name__, _KINDS[kind])
         return self._instance(obj, kind)
+
+    def name_again(self, name, value):
+        """Names a variable that is left behind like one before it."""
+        found = self.left.get(id(value))
+        if found and not self.losses.has(name):
+            self.losses.note(*found)
 
     def _definition(self, obj, reduce):
         try:
             found = reduce(obj)
-            if reduce is definitions.reduce_class and not isinstance(found, str):
+            if reduce is definitions.reduce_class and obj.__module__ == "__main__":
                 self.classes.append(obj)
             return found
         except Exception as error:
-            return self._leave(type(obj).__name__, f"{getattr(obj, '__qualname__', obj)!s}: {error}")
+            return self._leave(obj, type(obj).__name__, f"{getattr(obj, '__qualname__', obj)!s}: {error}")
 
     def _of_module(self, obj):
+        if obj is not main and getattr(obj, "__spec__", None) is None:
+            return instances.reduce_module(obj)
         if sys.modules.get(obj.__name__) is not obj:
-            return self._leave("module", f"{obj.__name__} was made by hand")
+            return self._leave(obj, "module", f"{obj.__name__} is another one than sys.modules has")
         return _module, (obj.__name__,)
 
     def _instance(self, obj, kind):
@@ -192,6 +219,8 @@ class _Pickler(pickle.Pickler):
         if way is None:
             way = self.ways[kind] = _Way(kind)
         reduce = way.reduce
+        if kind.__module__ == "run" and vars(builtins).get(obj.name) is obj:  # exit and quit
+            return _builtin, (obj.name,)
         if way.constants:
             name = way.constants.get(id(obj))
             if name is not None:
@@ -199,26 +228,30 @@ class _Pickler(pickle.Pickler):
         try:
             found = reduce(obj) if reduce else obj.__reduce_ex__(5)
         except Exception as error:
-            return self._leave(kind.__name__, str(error) or type(error).__name__)
+            return self._leave(obj, kind.__name__, str(error) or type(error).__name__)
         if isinstance(found, tuple) and 2 <= len(found) <= 6:
             return found if way.is_safe else way.guard(found, kind)
         if isinstance(found, str) and definitions.importable(obj, found):
             return found
-        return self._leave(kind.__name__, "it does not say how to copy it")
+        return self._leave(obj, kind.__name__, "it does not say how to copy it")
 
     def lose(self, value, reason):
         """Returns the stand-in for a variable whose value cannot be written."""
-        self._leave(type(value).__name__, reason)
+        self.losses.note(type(value).__name__, reason)
         return LeftBehind(type(value).__name__, reason)
 
-    def _leave(self, kind, reason):
+    def _leave(self, obj, kind, reason):
         self.losses.note(kind, reason)
+        if len(self.left) < _MAX_LEFT:
+            self.left[id(obj)] = kind, reason
         return _left_behind, (kind, reason[:300])
 
 
 def _of_argparse(found, kind):
     """argparse compares one of its texts by identity, and later versions of Python have more
     attributes."""
+    if kind.__name__ == "Namespace":
+        return found
     mark = sys.modules["argparse"].SUPPRESS
     reference = _Reference(instances.make_constant, ("argparse", "SUPPRESS"))
     if len(found) < 3 or type(found[2]) is not dict:
@@ -311,6 +344,9 @@ class _Finding:
         try:
             return super().find_class(module, name)
         except (ImportError, AttributeError) as error:
+            outer, _, inner = module.rpartition(".")
+            if outer and inner[:1] == "_":  # some versions of Python keep a package's parts there
+                return self.find_class(outer, name)
             return _absent(f"{module}.{name}", str(error))
 
 
@@ -372,7 +408,7 @@ class _Hollow(LeftBehind):
 
 
 _NAMED = {f.__name__: f for f in (
-    _left_behind, _module, _host_function, _reserved, _text, _attempt, _attempt_state)}
+    _left_behind, _module, _original, _builtin, _host_function, _reserved, _text, _attempt, _attempt_state)}
 _NAMED.update((f.__name__, f) for f in definitions.NAMED + instances.NAMED + caches.NAMED)
 
 
@@ -388,7 +424,7 @@ class _findable:
 
     def __exit__(self, *exc):
         sys.modules.pop(_NAME, None)
-        definitions._compiled.clear()
+        definitions.forget()
         definitions.losses = None
 
 
@@ -429,38 +465,41 @@ def _overdue():
 
 
 def dump(names):
-    """The variables with those names, and the settings of modules, as (bytes, [left])."""
-    lost = {}
+    """The variables with those names, and the changes in modules, as (bytes, [left])."""
+    lost, changes = {}, patches.Changes()
     with _findable():
         while True:
             file = io.BytesIO()
             pickler = _Pickler(file)
-            _name_patches(pickler.losses)
-            pickler.dump(_head())
+            pickler.originals, definitions.changed = changes.originals, changes.places
+            _name_staying(pickler.losses, changes.unknown)
+            _dump_head(pickler)
             ends = [("", "", file.tell())]
-            if not _dump_all(pickler, file, names, lost, ends):
+            if not _dump_all(pickler, file, names, changes.found, lost, ends):
                 index = wire.encode(ends).encode()
                 return len(index).to_bytes(4, "little") + index + file.getvalue(), pickler.losses.report()
 
 
-def _parts(names, pickler):
+def _parts(names, changes, pickler):
     """Yields (part, name, value) of all that moves."""
     for name in names:
         yield VARIABLE, name, _shown(main.__dict__[name])
     for name, value in environment.taken():
         yield SETTING, name, value
+    for name, change in changes:
+        yield CHANGE, name, change
     order = [(cls, kinds) for cls in pickler.classes if len(kinds := type.__subclasses__(cls)) > 1]
     if order:
         yield ORDER, "the order of subclasses", order
 
 
-VARIABLE, SETTING, ORDER = "variable", "setting", "order"
+VARIABLE, SETTING, CHANGE, ORDER = "variable", "setting", "change", "order"
 
 
-def _dump_all(pickler, file, names, lost, ends):
+def _dump_all(pickler, file, names, changes, lost, ends):
     """Writes all parts. A value that fails midway spoils the memo, so all is
     written again with a stand-in for it."""
-    for part, name, value in _parts(names, pickler):
+    for part, name, value in _parts(names, changes, pickler):
         _begin(name, pickler.losses)
         if (part, name) in lost:
             value = pickler.lose(value, lost[part, name])
@@ -474,24 +513,29 @@ def _dump_all(pickler, file, names, lost, ends):
         except Exception as error:
             lost[part, name] = str(error) or type(error).__name__
             return True
+        pickler.name_again(name, value)
         ends.append((part, name, file.tell()))
     return False
 
 
-def _name_patches(losses):
-    for name, kind in environment.patched():
-        losses.name = name
-        losses.note(kind, "a snippet put it in place of the module's own; do so again")
+def _name_staying(losses, unknown):
+    try:
+        for losses.name, kind, reason in environment.staying():
+            losses.note(kind, reason)
+    except Exception as error:  # a snippet has put something else in place of what is asked
+        losses.name = "threads, tasks and files"
+        losses.note("list", f"it cannot be made: {error}")
+    for losses.name, reason in unknown:
+        losses.note("module", reason)
 
 
 def _shown(value):
-    """The value, or a reference if it is another name for a context or for the
-    namespace."""
+    """The value, or a reference if it is another name for a context."""
     if isinstance(value, str):
         for name, known in reserved.items():
             if known is value:
                 return _Reference(_reserved, (name,))
-    return _Reference(_namespace, ()) if value is main.__dict__ else value
+    return value
 
 
 class _Reference:
@@ -508,7 +552,22 @@ def _namespace():
     return main.__dict__
 
 
-_NAMED["_namespace"] = _namespace
+def _builtins():
+    return vars(builtins)
+
+
+_NAMED.update(_namespace=_namespace, _builtins=_builtins)
+
+
+def _dump_head(pickler):
+    """Writes the head, and what stands for the names of the session and for those of Python
+    wherever a value has their dicts."""
+    shared = [(_Reference(_namespace, ()), main.__dict__), (_Reference(_builtins, ()), vars(builtins))]
+    pickler.dump((_head(), [reference for reference, _ in shared]))
+    memo = pickler.memo.copy()
+    for reference, names in shared:
+        memo[id(names)] = memo.pop(id(reference))[0], names
+    pickler.memo = memo
 
 
 def _head():
@@ -527,7 +586,7 @@ def load(data):
     with _findable():
         losses = definitions.losses = _Losses()
         reader = _reader(file)
-        for name, text in reader.load()["sources"].items():
+        for name, text in reader.load()[0]["sources"].items():
             linecache.cache.setdefault(name, (len(text), None, text.splitlines(True), name))
         for part, name, end in ends[1:]:
             _begin(name, losses)
@@ -549,6 +608,8 @@ def load(data):
 def _put(part, name, value):
     """Puts a part where it belongs, and reports whether it is a variable that moved."""
     is_left = type(value) in (LeftBehind, _Hollow)
+    if type(value) is _Hollow and not definitions.losses.has(name):
+        definitions.lost(*value._parts())  # it is the value of another variable, too
     if part == VARIABLE:
         main.__dict__[name] = value
         return not is_left
@@ -556,6 +617,8 @@ def _put(part, name, value):
         return False
     if part == SETTING:
         environment.give(name, value)
+    elif part == CHANGE:
+        patches.give(value)
     else:
         _order_subclasses(value)
     return False
@@ -573,11 +636,21 @@ def _order_subclasses(order):
 def _memo(reader, data, stand_in):
     """The memo as it would be if all of data had been read: what failed is
     stand_in. Later pickles count on the number of entries."""
-    memo = dict(reader.memo.copy())
+    memo = _Memo(reader.memo.copy())
     for i, found in enumerate(_memoized(data)):
         if i not in memo:
             memo[i] = _again(reader, memo, found, stand_in)
     return memo
+
+
+class _Memo(dict):
+    """Notes the variables that share a value with the one that failed."""
+
+    def __getitem__(self, i):
+        found = dict.__getitem__(self, i)
+        if type(found) is LeftBehind:
+            definitions.lost(*found._parts())
+        return found
 
 
 def _again(reader, memo, found, stand_in):
@@ -643,3 +716,4 @@ def _lost(kind, reason):
 
 
 definitions.lost = _lost
+definitions.stand_in = _Hollow

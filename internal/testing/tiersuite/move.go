@@ -82,8 +82,12 @@ func moveTo(t *testing.T, from, to *session) tiers.Report {
 // and everything beside it arrives.
 func (s *suite) testLeftBehind(t *testing.T) {
 	from, to := s.open(t, emptyConfig()), s.open(t, emptyConfig())
-	from.mustRun(t, "import threading\ngen = (x for x in range(3))\nkept = [1, gen, 2]\nfine = {'a': 1}\n"+
-		`class Odd:
+	from.mustRun(t, `import math, threading
+math.tick = (x for x in ())
+gen = (x for x in range(3))
+kept = [1, gen, 2]
+fine = {'a': 1}
+class Odd:
     def __reduce__(self): raise TypeError('no way')
 odd = Odd()
 lock = threading.Lock()`)
@@ -97,8 +101,8 @@ lock = threading.Lock()`)
 		}
 	}
 
-	if !names["gen"] || !names["odd"] || names["fine"] || names["lock"] {
-		t.Errorf("left behind: %+v, want gen and odd", report.Left)
+	if !names["gen"] || !names["odd"] || !names["math.tick"] || names["fine"] || names["lock"] {
+		t.Errorf("left behind: %+v, want gen, odd and math.tick", report.Left)
 	}
 	r := to.mustRun(t, "print(fine, kept[0], kept[2], 'left behind' in repr(gen))\nwith lock: print('locked')\n"+
 		"for use in (lambda: next(gen), lambda: gen.send(1), lambda: odd.x, lambda: list(kept[1]), "+
