@@ -8,6 +8,7 @@ call has ended or the time is over.
 import asyncio
 import concurrent.futures
 import concurrent.futures.thread
+import importlib.machinery
 import sys
 import time
 import types
@@ -241,6 +242,7 @@ class BrokenProcessPool(concurrent.futures.BrokenExecutor):
 def _install_processes():
     """Gives concurrent.futures its module of processes, which CPython lacks here."""
     module = types.ModuleType("concurrent.futures.process", "Pools of processes, of which this sandbox has none.")
+    module.__spec__ = importlib.machinery.ModuleSpec(module.__name__, None)  # no snippet made it
     for kind in (ProcessPoolExecutor, BrokenProcessPool):
         kind.__module__ = module.__name__
         setattr(module, kind.__name__, kind)
