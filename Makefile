@@ -37,7 +37,7 @@ export CGO_ENABLED := 0
 GOFLAGS ?=
 export GOFLAGS := -trimpath $(GOFLAGS)
 
-.PHONY: help build images images-relock demo test race unraced check escape kinds lint govulncheck sbom bench-once bench soak fuzz wasm wasm-verify wasm-check zones python clean
+.PHONY: help build images images-relock demo test race unraced check escape kinds lint govulncheck sbom bench-once bench soak fuzz wasm wasm-verify wasm-check zones prices python clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -126,6 +126,10 @@ zones: ## Renew the time zones from the Go toolchain in use
 	cp "$$(go env GOROOT)/lib/time/zoneinfo.zip" internal/zones/zones.zip
 	chmod 644 internal/zones/zones.zip
 	@grep -m1 '^DATA=' "$$(go env GOROOT)/lib/time/update.bash" # the version, for docs/third-party.md
+
+prices: ## Renew the table of prices and windows from LiteLLM's list of models
+	python3 scripts/prices/prices.py >repl/llm/internal/prices/listed.yaml.new
+	mv repl/llm/internal/prices/listed.yaml.new repl/llm/internal/prices/listed.yaml
 
 python: ## Build the native CPython that benchmarks and tests compare with
 	scripts/native-python.sh '$(PYTHON_PREFIX)'

@@ -11,7 +11,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/dustin/go-humanize"
 	"github.com/dustin/go-humanize/english"
 	"golang.org/x/term"
 
@@ -256,14 +255,7 @@ func usedText(e ledger.Event) string {
 		return ""
 	}
 
-	return ", " + spentText(*used)
-}
-
-// spentText shows a spending as text.
-func spentText(s ledger.Spending) string {
-	return fmt.Sprintf("%s, %s tokens in and %s out, $%.4f",
-		english.Plural(int(s.Calls), "call", ""), humanize.Comma(s.InputTokens),
-		humanize.Comma(s.OutputTokens), s.USD)
+	return ", " + used.String()
 }
 
 // callsText counts the model calls of a snippet.
@@ -332,7 +324,7 @@ func (v *view) layOut(most int) []string {
 
 	spinner := []rune("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏")
 	return append(lines, fmt.Sprintf("%c %v, %s", spinner[v.beat%len(spinner)],
-		time.Since(v.begun).Round(time.Second), spentText(v.spent)))
+		time.Since(v.begun).Round(time.Second), v.spent))
 }
 
 // parsePath returns the numbers in a node's name, such as 0.1.12, for sorting.

@@ -295,19 +295,23 @@ func (f *runFlags) showEstimate(
 
 	unpriced := ""
 	if !estimate.Priced {
-		unpriced = " (the price of a model is not known, and counts as 0)"
+		unpriced = " (without the models whose price is not known)"
 	}
 	way := "a loop of turns"
 	if estimate.Bypass {
 		way = "one call, because the input fits the model's window"
 	}
 
+	reading := "not known, as the sub-model's window is not: give it with --window"
+	if estimate.ReadOnce != nil {
+		reading = estimate.ReadOnce.String()
+	}
 	most := estimate.Most
 	_, err = fmt.Fprintf(e.stdout, "the run is %s\n"+
 		"the first turn:            %s\n"+
 		"to read the input once:    %s\n"+
 		"never more than:           %d calls, %d tokens, $%g, %v%s\n",
-		way, spentText(estimate.Turn), spentText(estimate.ReadOnce),
+		way, estimate.Turn, reading,
 		most.Calls, most.Tokens, most.USD, most.Wall, unpriced)
 
 	return err

@@ -21,12 +21,18 @@ func registry(e *env, neverAsked bool) (*providers.Registry, error) {
 	for provider, key := range c.Keys {
 		keys[provider] = llm.NewSecret(key)
 	}
+	windows, rates, err := facts(c)
+	if err != nil {
+		return nil, err
+	}
 	return providers.New(providers.Options{
 		Env:      os.Getenv,
 		Keys:     keys,
 		BaseURLs: c.BaseURLs,
 		Default:  c.DefaultProvider,
 		Prices:   c.Prices,
+		Windows:  windows,
+		Rates:    rates,
 		Record:   c.Record,
 		Replay:   c.Replay,
 		Unasked:  neverAsked,
@@ -37,6 +43,26 @@ func registry(e *env, neverAsked bool) (*providers.Registry, error) {
 			},
 		},
 	})
+}
+
+// facts returns the windows and prices that the settings give.
+func facts(c *config.Loaded) (map[string]int64, map[string]llm.Price, error) {
+	windows, rates := map[string]int64{}, map[string]llm.Price{}
+	for model, text := range c.Windows {
+		window, err := config.ParseWindow(text)
+		if err != nil {
+			return nil, nil, err
+		}
+		windows[model] = window
+	}
+	for model, text := range c.Rates {
+		in, out, err := config.ParseRate(text)
+		if err != nil {
+			return nil, nil, err
+		}
+		rates[model] = llm.Price{Input: in, Output: out}
+	}
+	return windows, rates, nil
 }
 
 // runOutput is the default limit of a snippet's output in a run, in bytes.

@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/dustin/go-humanize"
+	"github.com/dustin/go-humanize/english"
 )
 
 // Budget bounds a whole run, its sub-calls at every depth included. A zero field means
@@ -63,12 +66,27 @@ type Spending struct {
 	InputTokens  int64   `json:"input_tokens"`
 	OutputTokens int64   `json:"output_tokens"`
 	USD          float64 `json:"usd"`
+	// Unpriced counts the calls whose cost is not known. USD is without them.
+	Unpriced int64 `json:"unpriced_calls,omitempty"`
 }
 
-// String formats the spending in one line: "3 calls, 100+50 tokens, $0.0100".
+// String formats the spending in one line: "3 calls, 1,200 tokens in and 50 out, $0.0100".
 func (s Spending) String() string {
-	return fmt.Sprintf("%d calls, %d+%d tokens, $%.4f",
-		s.Calls, s.InputTokens, s.OutputTokens, s.USD)
+	return fmt.Sprintf("%s, %s tokens in and %s out, %s",
+		english.Plural(int(s.Calls), "call", ""), humanize.Comma(s.InputTokens),
+		humanize.Comma(s.OutputTokens), s.cost())
+}
+
+// cost formats the cost, and says if it is not known.
+func (s Spending) cost() string {
+	switch {
+	case s.Unpriced == 0:
+		return fmt.Sprintf("$%.4f", s.USD)
+	case s.USD == 0:
+		return "cost not known"
+	}
+	return fmt.Sprintf("$%.4f and %s of unknown cost",
+		s.USD, english.Plural(int(s.Unpriced), "call", ""))
 }
 
 // BudgetError reports that a call or a run does not fit into the rest of a budget.

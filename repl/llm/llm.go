@@ -33,13 +33,15 @@ type Provider interface {
 }
 
 // Check asks a provider whether it can serve a model: the server is there, accepts the
-// key and has the model. It returns nil if the provider cannot tell.
+// key and knows the model. It returns nil if the provider cannot tell. [Model.Facts] has
+// what the server tells about a model that is resolved after the check.
 func Check(ctx context.Context, p Provider, model string) error {
 	if c, ok := p.(interface {
 		Check(ctx context.Context, model string) error
 	}); ok {
 		return c.Check(ctx, model)
 	}
+
 	return nil
 }
 

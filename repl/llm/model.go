@@ -9,12 +9,15 @@ type Model struct {
 	Facts    Facts
 }
 
-// Facts is what the price table knows about a model. An unknown price is nil, which
-// does not mean free; other unknown facts are 0.
+// Facts is what the settings, the server or the price table tell about a model. An unknown
+// price is nil, which does not mean free; other unknown facts are 0.
 type Facts struct {
-	Price     *Price
-	Window    int64 // tokens of prompt and reply together
-	MaxOutput int64 // tokens of a reply
+	Price     *Price `json:"price,omitempty"`
+	Window    int64  `json:"window,omitempty"`     // tokens of prompt and reply together
+	MaxOutput int64  `json:"max_output,omitempty"` // tokens of a reply
+	// Unlisted says that the server's list of models does not have the model. It may be
+	// usable all the same.
+	Unlisted bool `json:"unlisted,omitempty"`
 }
 
 // Price is what tokens cost, in US dollars per million.
@@ -29,11 +32,16 @@ type Price struct {
 	Long  *Price
 }
 
-// Cost returns what a usage costs in US dollars, and false if the price is unknown.
+// Cost returns what a usage costs in US dollars, and false if that is unknown. What the
+// server says takes precedence over the price.
 func (f Facts) Cost(u Usage) (usd float64, known bool) {
-	if f.Price == nil {
+	switch {
+	case u.USD > 0:
+		return u.USD, true
+	case f.Price == nil:
 		return 0, false
 	}
+
 	if f.Price.Long != nil && u.InputTokens > f.Price.Above {
 		return f.Price.Long.apply(u), true
 	}

@@ -11,6 +11,8 @@ type Usage struct {
 	CachedTokens     int64 `json:"cached_tokens" yaml:"cached_tokens"`           // read from cache
 	CacheWriteTokens int64 `json:"cache_write_tokens" yaml:"cache_write_tokens"` // written to cache
 	ReasoningTokens  int64 `json:"reasoning_tokens" yaml:"reasoning_tokens"`     // not shown
+	// USD is what the server says that the call cost, in US dollars; 0 if it does not say.
+	USD float64 `json:"usd,omitempty" yaml:"usd"`
 	// Estimated is true if the server reported no plausible numbers and these were
 	// derived from the texts.
 	Estimated bool `json:"estimated,omitempty" yaml:"estimated"`

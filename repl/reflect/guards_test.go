@@ -357,6 +357,7 @@ func TestEventsAndTrajectoryTellTheIterations(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "trace")
 	var kinds []string
 	m := after(code("ask_llm('q')"), code(good))
+	m.facts = llm.Facts{Window: 100_000, Price: &llm.Price{}}
 	cfg := config(m)
 	cfg.Trace = dir
 	cfg.Progress = func(e ledger.Event) { kinds = append(kinds, fmt.Sprintf("%s %d", e.Kind, e.Turn)) }

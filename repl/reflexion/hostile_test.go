@@ -240,7 +240,10 @@ func TestBadConfigurationsEndBeforeAnyWork(t *testing.T) {
 
 func TestTheRecordHasAllThatHappened(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "trace")
-	cfg := config(&model{critiques: []string{faulty("major"), passes}})
+	cfg := config(&model{
+		critiques: []string{faulty("major"), passes},
+		facts:     llm.Facts{Window: 100_000, Price: &llm.Price{}},
+	})
 	cfg.Trace = dir
 	var kinds []string
 	cfg.Progress = func(e ledger.Event) { kinds = append(kinds, string(e.Kind)) }

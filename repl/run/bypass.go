@@ -53,9 +53,11 @@ func lengthOf(ctx context.Context, text tiers.Text) (int64, error) {
 	return t.Len(ctx)
 }
 
-// fits reports whether a number of characters fits into its share of the root's window.
+// fits reports whether a number of characters fits into its share of the root's window. It
+// is false if the window is unknown.
 func (r *tree) fits(chars int64) bool {
-	return chars/4 <= int64(r.cfg.BypassShare*float64(r.caller.Window(r.cfg.modelAt(0))))
+	window, known := r.caller.Window(r.cfg.modelAt(0))
+	return known && chars/4 <= int64(r.cfg.BypassShare*float64(window))
 }
 
 // bypass answers with one call if the inputs fit. Done is false if the loop has to
@@ -131,12 +133,17 @@ func (r *tree) inlineInputs(ctx context.Context, chars int64) (string, bool, err
 	return strings.TrimSpace(b.String()), true, nil
 }
 
-// estimateReading returns the cost of showing a number of characters to the sub-model.
-func (r *tree) estimateReading(chars int64) (ledger.Spending, error) {
-	part := 2 * r.caller.Window(r.cfg.SubModel) // half a window, four characters a token
+// estimateReading returns the cost of showing a number of characters to the sub-model, nil
+// if its window is unknown.
+func (r *tree) estimateReading(chars int64) (*ledger.Spending, error) {
+	window, known := r.caller.Window(r.cfg.SubModel)
+	if !known {
+		return nil, nil //nolint:nilnil // documented
+	}
+	part := 2 * window // half a window, four characters a token
 	n := (chars + part - 1) / part
 	if n == 0 {
-		return ledger.Spending{}, nil
+		return &ledger.Spending{}, nil
 	}
 	one, err := r.caller.Estimate(calls.Ask{
 		Model: r.cfg.SubModel,
@@ -145,8 +152,8 @@ func (r *tree) estimateReading(chars int64) (ledger.Spending, error) {
 		},
 	})
 
-	return ledger.Spending{
+	return &ledger.Spending{
 		Calls: n, InputTokens: one.InputTokens * n, OutputTokens: one.OutputTokens * n,
-		USD: one.USD * float64(n),
+		USD: one.USD * float64(n), Unpriced: one.Unpriced * n,
 	}, err
 }

@@ -14,8 +14,9 @@ import (
 // compact replaces the turns with a summary once they fill their share of the model's
 // window. The variable history keeps all messages.
 func (l *loop) compact(ctx context.Context) error {
-	limit := int64(l.cfg.CompactAt * float64(l.caller.Window(l.model)))
-	if len(l.messages) <= preamble || conversation.CountTokens(l.messages) <= limit {
+	window, known := l.caller.Window(l.model)
+	limit := int64(l.cfg.CompactAt * float64(window))
+	if !known || len(l.messages) <= preamble || conversation.CountTokens(l.messages) <= limit {
 		return nil
 	}
 	order, err := prompt("compact", nil)
@@ -26,7 +27,7 @@ func (l *loop) compact(ctx context.Context) error {
 	// The model cannot summarise messages that do not fit into its window.
 	whole := l.messages
 	ask := conversation.AppendUser(
-		conversation.TrimTurns(whole, preamble, int(3*l.caller.Window(l.model))), order,
+		conversation.TrimTurns(whole, preamble, int(3*window)), order,
 	)
 	response, err := l.ask(ctx, "compaction", ask)
 	if err != nil {

@@ -85,6 +85,30 @@ func TestPromptsAreGolden(t *testing.T) {
 	}
 }
 
+func TestUnknownWindowsAndPricesAreReported(t *testing.T) {
+	warnings := func(facts llm.Facts) (all string) {
+		m := &models{facts: facts, script: []string{"FINAL(1)"}}
+		cfg := config(m, text("x"))
+		cfg.Progress = func(e ledger.Event) {
+			if e.Kind == ledger.EventWarning {
+				all += e.Error + "\n"
+			}
+		}
+		solve(t, cfg)
+		return all
+	}
+
+	unknown := warnings(llm.Facts{})
+	for _, part := range []string{"the window of root", "--window", "the price of root", "--price"} {
+		if !strings.Contains(unknown, part) {
+			t.Errorf("nothing warns of %s: %s", part, unknown)
+		}
+	}
+	if known := warnings(llm.Facts{Window: 9_000, Price: &llm.Price{}}); known != "" {
+		t.Errorf("got %s", known)
+	}
+}
+
 func TestTheFirstPromptHasConstantSize(t *testing.T) {
 	size := func(n int) int {
 		m := &models{script: []string{"FINAL(1)"}}

@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/dustin/go-humanize"
+
 	"github.com/rlmhq/rlm/internal/texts"
 	"github.com/rlmhq/rlm/internal/trajectory"
 	"github.com/rlmhq/rlm/repl"
@@ -128,6 +130,7 @@ func (l *loop) writeOpening(ctx context.Context, tools *repl.Tools) ([]llm.Messa
 	system, err := prompt("system", map[string]any{
 		"Functions": tools.Prompt(), "Depth": l.depth, "MaxDepth": l.cfg.MaxDepth,
 		"Turns": l.cfg.MaxTurns, "Contract": contract,
+		"SubChars": l.describeSubCalls(),
 	})
 	if err != nil {
 		return nil, err
@@ -142,6 +145,15 @@ func (l *loop) writeOpening(ctx context.Context, tools *repl.Tools) ([]llm.Messa
 	return []llm.Message{
 		{Role: llm.RoleSystem, Content: system}, {Role: llm.RoleUser, Content: first},
 	}, nil
+}
+
+// describeSubCalls returns how many characters the prompt of a sub-call may have, empty if
+// that is unknown.
+func (l *loop) describeSubCalls() string {
+	if chars := l.caller.UsualChars(l.cfg.SubModel); chars > 0 {
+		return humanize.Comma(chars)
+	}
+	return ""
 }
 
 func (l *loop) metadata() trajectory.Metadata {

@@ -207,7 +207,9 @@ func TestBothWireFormatsGiveTheSameRun(t *testing.T) {
 			llmtest.Status(429, "rate_limit_error", "slow down", "0"),
 			llmtest.Status(500, "server_error", "oops", ""),
 		)
-		registry, err := providers.New(providers.Options{Env: server.Env})
+		registry, err := providers.New(providers.Options{
+			Env: server.Env, Windows: map[string]int64{"*": 200_000}, // prompts tell the window
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -253,6 +255,7 @@ func readTrajectory(t *testing.T, dir string) string {
 func TestLongTextsGoToSubCallsByReference(t *testing.T) {
 	input := strings.Repeat("é line of text\n", 1_000_000)
 	m := &models{
+		facts: llm.Facts{Window: 100_000},
 		script: []string{code(`assert isinstance(context, str)
 whole = rlm_query("q", context)
 part = rlm_query("q", context[1_000_000:11_000_000])

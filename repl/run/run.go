@@ -130,8 +130,9 @@ type Estimate struct {
 	Turn ledger.Spending `json:"turn"`
 	Most ledger.Budget   `json:"most"`
 	// ReadOnce is the cost of showing the whole input to the sub-model once, in calls as
-	// large as half its window: a measure for tasks that must read everything.
-	ReadOnce ledger.Spending `json:"read_once"`
+	// large as half its window: a measure for tasks that must read everything. It is nil
+	// if the window is unknown.
+	ReadOnce *ledger.Spending `json:"read_once"`
 	// Bypass reports that the input fits and the run answers with one call.
 	Bypass bool `json:"bypass"`
 	// Priced reports that all prices are known; otherwise USD counts only the known ones.
@@ -154,7 +155,7 @@ func EstimateRun(ctx context.Context, cfg Config) (Estimate, error) {
 		return Estimate{}, err
 	}
 
-	e := Estimate{Turn: turn, Most: r.ledger.Budget(), Priced: r.isPriced()}
+	e := Estimate{Turn: turn, Most: r.ledger.Budget(), Priced: r.caller.IsPriced()}
 	chars, err := r.measureInputs(ctx)
 	if err != nil {
 		return Estimate{}, err
@@ -162,14 +163,4 @@ func EstimateRun(ctx context.Context, cfg Config) (Estimate, error) {
 	e.Bypass = r.cfg.Bypass && r.fits(chars)
 	e.ReadOnce, err = r.estimateReading(chars)
 	return e, err
-}
-
-// isPriced reports whether the prices of all models are known.
-func (r *tree) isPriced() bool {
-	for _, name := range r.allowed {
-		if m, err := r.cfg.Models.Resolve(name); err != nil || m.Facts.Price == nil {
-			return false
-		}
-	}
-	return true
 }

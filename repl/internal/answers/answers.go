@@ -92,7 +92,7 @@ func (a *Answers) makeAsk(ctx context.Context, q Query) (calls.Ask, error) {
 		out.Turn = int(a.Turn.Load())
 	}
 
-	limit := 4 * a.Caller.Window(model) // four characters a token
+	limit := a.Caller.MostChars(model)
 	prompt, err := a.Inputs.Text(ctx, q.Prompt, limit)
 	if err != nil {
 		return out, fmt.Errorf("the prompt: %w", err)
@@ -264,7 +264,7 @@ func (a *Answers) Predict(ctx context.Context, p Prediction) (json.RawMessage, e
 		b.WriteString(p.Instructions + "\n\n")
 	}
 
-	limit := 4 * a.Caller.Window(a.Model)
+	limit := a.Caller.MostChars(a.Model)
 	for _, f := range fields {
 		value, ok := p.Inputs[f.Name]
 		if !ok {

@@ -76,6 +76,7 @@ func Add(a, b ledger.Spending) ledger.Spending {
 		InputTokens:  a.InputTokens + b.InputTokens,
 		OutputTokens: a.OutputTokens + b.OutputTokens,
 		USD:          a.USD + b.USD,
+		Unpriced:     a.Unpriced + b.Unpriced,
 	}
 }
 
@@ -86,5 +87,6 @@ func subtract(a, b ledger.Spending) ledger.Spending {
 		InputTokens:  a.InputTokens - b.InputTokens,
 		OutputTokens: a.OutputTokens - b.OutputTokens,
 		USD:          a.USD - b.USD,
+		Unpriced:     a.Unpriced - b.Unpriced,
 	}
 }

@@ -31,6 +31,8 @@ type Caller struct {
 	Emit func(ledger.Event)
 	// MaxReply bounds the tokens of a reply; 0 is DefaultReply.
 	MaxReply int
+
+	names []string // of the models that CheckModel let pass
 }
 
 // DefaultReply bounds a reply, in tokens. A call in flight reserves as much of the budget.
@@ -113,30 +115,25 @@ func (c *Caller) CheckModel(name string, strictUSD bool) error {
 		)
 	}
 
+	c.names = append(c.names, name)
 	return nil
 }
 
-// Window returns the size of a model's window in tokens, a small one if it is unknown.
-func (c *Caller) Window(name string) int64 {
-	m, err := c.Models.Resolve(name)
-	if err != nil || m.Facts.Window == 0 {
-		return defaultWindow
-	}
-	return m.Facts.Window
-}
-
-const defaultWindow = 32_768
-
 // estimateCost returns the most that a call to a model can use.
 func estimateCost(m *llm.Model, r *llm.Request) ledger.Spending {
-	use := llm.Usage{InputTokens: usage.EstimateInput(*r), OutputTokens: int64(r.MaxTokens)}
-	usd, _ := m.Facts.Cost(use)
-	return ledger.Spending{
-		Calls:        1,
-		InputTokens:  use.InputTokens,
-		OutputTokens: use.OutputTokens,
-		USD:          usd,
+	return spend(m, llm.Usage{
+		InputTokens: usage.EstimateInput(*r), OutputTokens: int64(r.MaxTokens),
+	})
+}
+
+// spend returns what one call with a usage takes from the budget.
+func spend(m *llm.Model, u llm.Usage) ledger.Spending {
+	spent := ledger.Spending{Calls: 1, InputTokens: u.InputTokens, OutputTokens: u.OutputTokens}
+	usd, known := m.Facts.Cost(u)
+	if spent.USD = usd; !known && u != (llm.Usage{}) {
+		spent.Unpriced = 1
 	}
+	return spent
 }
 
 // makeRequest makes the request for the provider.
@@ -156,6 +153,9 @@ func (c *Caller) makeRequest(a *Ask, m *llm.Model) llm.Request {
 	}
 	if most := m.Facts.MaxOutput; most > 0 {
 		r.MaxTokens = min(r.MaxTokens, int(most))
+	}
+	if window := m.Facts.Window; window > 0 {
+		r.MaxTokens = min(r.MaxTokens, int(roomForReply(window, usage.EstimateInput(r))))
 	}
 
 	return r
@@ -264,14 +264,7 @@ func (c *Caller) settle(
 		counted = llm.Usage{InputTokens: usage.EstimateInput(*r), Estimated: true}
 	}
 
-	usd, _ := m.Facts.Cost(counted)
-	used := ledger.Spending{
-		Calls:        1,
-		InputTokens:  counted.InputTokens,
-		OutputTokens: counted.OutputTokens,
-		USD:          usd,
-	}
-
+	used := spend(m, counted)
 	reserved.Settle(used)
 	return used
 }

@@ -72,6 +72,7 @@ func Run(ctx context.Context, l Loop) error {
 	solveCtx, cancel := withDeadline(ctx, plan.Caller.Ledger)
 	defer cancel()
 	announce(plan)
+	plan.Caller.ReportUnknown()
 	e := &Ending{Err: l.Solve(solveCtx, trace), Folder: plan.Folder}
 	if e.Err != nil {
 		e.Status, e.Reason, e.Err = calls.StatusOf(solveCtx, e.Err)

@@ -23,9 +23,16 @@ func IsPlausible(u llm.Usage) bool {
 	}
 
 	return u.InputTokens > 0 &&
+		isPlausibleUSD(u.USD) &&
 		u.CachedTokens+u.CacheWriteTokens <= u.InputTokens &&
 		u.ReasoningTokens <= u.OutputTokens
 }
+
+// mostUSD is more than any call costs.
+const mostUSD = 10_000
+
+// isPlausibleUSD reports whether one call can have cost this.
+func isPlausibleUSD(usd float64) bool { return usd >= 0 && usd <= mostUSD }
 
 // Or returns the usage if it is plausible, and otherwise an estimate for the request
 // and the text of its reply.

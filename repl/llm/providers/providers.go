@@ -30,8 +30,13 @@ type Options struct {
 	BaseURLs map[string]string     // by provider; they take precedence over Env
 	Default  string                // the provider of names without one; "openai" if empty
 	HTTP     HTTP                  // for all providers
-	Prices   string                // a price table that takes precedence over the built-in one
-	Record   string                // a file to which every call is appended
+	Prices   string                // a price table that takes precedence over servers and the built-in one
+	// Windows and Rates take precedence over Prices. Their keys are full names of models,
+	// in which * stands for any text. A window is in tokens, and only the price of tokens
+	// in and out has to be set.
+	Windows map[string]int64
+	Rates   map[string]llm.Price
+	Record  string // a file to which every call is appended
 	// Replay is a record that answers in place of all models, without servers and keys.
 	Replay string
 	// Unasked says that models are only looked up and never asked. Then an address or a
@@ -62,17 +67,13 @@ func New(o Options) (*Registry, error) {
 	if o.Env == nil {
 		o.Env = func(string) string { return "" }
 	}
-	table := prices.Default()
-	if o.Prices != "" {
-		own, err := prices.Load(o.Prices)
-		if err != nil {
-			return nil, err
-		}
-		table = own.Over(table)
+	own, err := o.table()
+	if err != nil {
+		return nil, err
 	}
 
 	b := &builder{Options: o, registry: &Registry{
-		fallback: cmp.Or(o.Default, "openai"), prices: table, openers: map[string]opener{},
+		fallback: cmp.Or(o.Default, "openai"), own: own, openers: map[string]opener{},
 	}}
 	if err := b.openFiles(); err != nil {
 		return nil, err
@@ -83,6 +84,19 @@ func New(o Options) (*Registry, error) {
 	}
 	b.addScripts("scripted")
 	return b.registry, nil
+}
+
+// table returns the price table of the caller.
+func (o *Options) table() (*prices.Table, error) {
+	own, err := prices.Given(o.Windows, o.Rates)
+	if err != nil || o.Prices == "" {
+		return own, err
+	}
+	file, err := prices.Load(o.Prices)
+	if err != nil {
+		return nil, err
+	}
+	return own.Over(file), nil
 }
 
 // builder fills a registry.
@@ -105,7 +119,7 @@ func (b *builder) openFiles() (err error) {
 		if b.log, err = record.Open(b.Record); err != nil {
 			return err
 		}
-		b.registry.own(b.log)
+		b.registry.keep(b.log)
 	}
 	return nil
 }
@@ -126,7 +140,7 @@ func (b *builder) addServer(v vendor) {
 		if err != nil {
 			return nil, err
 		}
-		b.registry.own(s)
+		b.registry.keep(s)
 		return b.wrap(v.name, s), nil
 	})
 	b.registry.openers[v.name] = func(string) (llm.Provider, error) { return open() }

@@ -13,18 +13,19 @@ import (
 	"github.com/rlmhq/rlm/repl/llm"
 	"github.com/rlmhq/rlm/repl/llm/internal/kind"
 	"github.com/rlmhq/rlm/repl/llm/internal/prices"
+	"github.com/rlmhq/rlm/repl/llm/internal/told"
 )
 
 // Registry resolves the names of models. A name is "provider/id": the part before the
 // first slash picks the provider, the rest is the provider's own name for the model and
 // may contain slashes. It is safe for concurrent use.
 type Registry struct {
-	fallback string // the provider of names without a slash
-	prices   *prices.Table
+	fallback string            // the provider of names without a slash
+	own      *prices.Table     // of the caller
 	openers  map[string]opener // does not change after New
 
-	mu    sync.Mutex
-	owned []io.Closer
+	mu   sync.Mutex
+	kept []io.Closer
 }
 
 // opener returns the provider behind the names of one prefix. It is called for each
@@ -64,15 +65,21 @@ func (r *Registry) Resolve(name string) (llm.Model, error) {
 	}
 
 	full := provider + "/" + id
-	return llm.Model{Name: full, ID: id, Provider: p, Facts: r.prices.Lookup(full)}, nil
+	return llm.Model{Name: full, ID: id, Provider: p, Facts: r.facts(full, told.By(p, id))}, nil
 }
 
-// own adds something that is closed with the registry, such as connections.
-func (r *Registry) own(c io.Closer) {
+// facts returns what is known about a model: from the caller, from its server, from the
+// built-in table.
+func (r *Registry) facts(name string, byServer llm.Facts) llm.Facts {
+	return told.Or(r.own.Lookup(name), told.Or(byServer, prices.Default().Lookup(name)))
+}
+
+// keep adds something that is closed with the registry, such as connections.
+func (r *Registry) keep(c io.Closer) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 
-	r.owned = append(r.owned, c)
+	r.kept = append(r.kept, c)
 }
 
 // Close closes the connections and records of all providers, which must not be used any
@@ -82,9 +89,9 @@ func (r *Registry) Close() error {
 	defer r.mu.Unlock()
 
 	var all []error
-	for _, c := range slices.Backward(r.owned) {
+	for _, c := range slices.Backward(r.kept) {
 		all = append(all, c.Close())
 	}
-	r.owned = nil
+	r.kept = nil
 	return errors.Join(all...)
 }

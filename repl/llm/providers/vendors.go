@@ -32,6 +32,7 @@ type vendor struct {
 	needsKey   bool   // at the default address; another one may do without
 	unlisted   bool   // see openai.Options
 	oldLimit   bool   // see openai.Options
+	describes  openai.Description
 	parseURL   func(string) (string, error)
 }
 
@@ -49,6 +50,7 @@ var vendors = []vendor{
 	{
 		name: "ollama", keyVar: "OLLAMA_API_KEY", urlVar: "OLLAMA_HOST",
 		defaultURL: "http://127.0.0.1:11434", parseURL: parseOllamaHost, oldLimit: true,
+		describes: openai.AtOllama,
 	},
 	{
 		name: "vllm", keyVar: "VLLM_API_KEY", urlVar: "VLLM_BASE_URL",
@@ -57,6 +59,7 @@ var vendors = []vendor{
 	{
 		name: "litellm", keyVar: "LITELLM_PROXY_API_KEY", urlVar: "LITELLM_PROXY_API_BASE",
 		defaultURL: "http://127.0.0.1:4000", unlisted: true, oldLimit: true,
+		describes: openai.AtLiteLLM,
 	},
 	{
 		name: "azure", format: azureFormat,
@@ -87,7 +90,8 @@ func (b *builder) connect(v vendor) (server, error) {
 
 	o := openai.Options{
 		Name: v.name, BaseURL: base, Key: key,
-		OldTokenLimit: v.oldLimit, Unlisted: v.unlisted, Policy: b.policy(),
+		OldTokenLimit: v.oldLimit, Unlisted: v.unlisted, Describes: v.describes,
+		Policy: b.policy(),
 	}
 	if v.format == azureFormat {
 		o.Azure = true

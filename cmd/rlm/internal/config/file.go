@@ -234,7 +234,7 @@ func (d *decoder) valueOf(name string, n *yaml.Node) (any, error) {
 	case yaml.SequenceNode:
 		items := make([]string, 0, len(n.Content))
 		for _, item := range n.Content {
-			text, err := scalarText(item, "text")
+			text, err := scalarText(item, itemType(d.typeOf(name)))
 			if err != nil {
 				return nil, err
 			}
@@ -242,7 +242,7 @@ func (d *decoder) valueOf(name string, n *yaml.Node) (any, error) {
 		}
 		return items, nil
 	case yaml.MappingNode:
-		return textsOf(n)
+		return textsOf(n, itemType(d.typeOf(name)))
 	default:
 		return scalarText(n, d.typeOf(name))
 	}
@@ -250,7 +250,7 @@ func (d *decoder) valueOf(name string, n *yaml.Node) (any, error) {
 
 // textsOf is a mapping of names to texts. Errors do not quote names: one may be a secret
 // that stands in the wrong place.
-func textsOf(n *yaml.Node) (map[string]string, error) {
+func textsOf(n *yaml.Node, wanted string) (map[string]string, error) {
 	all := make(map[string]string, len(n.Content)/2)
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key := n.Content[i]
@@ -258,7 +258,7 @@ func textsOf(n *yaml.Node) (map[string]string, error) {
 			return nil, errors.New("every name must be a word, and may appear only once")
 		}
 
-		text, err := scalarText(n.Content[i+1], "text")
+		text, err := scalarText(n.Content[i+1], wanted)
 		if err != nil {
 			return nil, err
 		}
@@ -266,6 +266,14 @@ func textsOf(n *yaml.Node) (map[string]string, error) {
 		all[key.Value] = text
 	}
 	return all, nil
+}
+
+// itemType is the type of the items of a list or mapping.
+func itemType(kind string) string {
+	if kind == "list" || kind == "pairs" {
+		return "text"
+	}
+	return kind
 }
 
 // typeOf is the type of a name's values.
@@ -300,6 +308,8 @@ func scalarText(n *yaml.Node, wanted string) (string, error) {
 		fits = kind == isInt || kind == isFloat
 	case "size":
 		fits = kind == isInt || kind == isText
+	case "facts":
+		fits = kind == isInt || kind == isFloat || kind == isText
 	default:
 		fits = kind == isText
 	}
@@ -357,5 +367,6 @@ func describeType(kind string) string {
 		"size": "a size such as 512MiB", "time": "a time such as 30s",
 		"text": "text (put quotes around it)", "word": "a word", "list": "a list of texts",
 		"pairs": "a mapping of names to texts",
+		"facts": "a value for all models, or a mapping of models to values",
 	}[kind]
 }

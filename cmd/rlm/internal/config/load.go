@@ -125,12 +125,14 @@ func (s Setting) assignRaw(raw any) error {
 	case string:
 		return s.Value.Set(raw)
 	case []string:
-		if l, ok := s.Value.(list); ok {
+		if l, ok := s.Value.(interface{ setAll([]string) error }); ok {
 			return l.setAll(raw)
 		}
 		return fmt.Errorf("give one %s, not a list", s.Value.Type())
 	case map[string]string:
-		if p, ok := s.Value.(pairs); ok {
+		if p, ok := s.Value.(interface {
+			setAll(map[string]string) error
+		}); ok {
 			return p.setAll(raw)
 		}
 		return fmt.Errorf("give one %s, not a mapping", s.Value.Type())

@@ -94,10 +94,17 @@ func TestEverySettingCanBeGivenInEachWay(t *testing.T) {
 			sample = "300"
 		}
 		yaml := sample
-		if s.Value.Type() == "list" {
+		switch s.Value.Type() {
+		case "list":
 			yaml = "[a, b]"
-		} else if s.Value.Type() == "pairs" {
+		case "pairs":
 			yaml = "{openai: x, vllm: y}"
+		}
+		switch s.Key {
+		case "window":
+			sample, yaml = "vllm/x=8192,300", "{vllm/x: 8192, '*': 300}"
+		case "price":
+			sample, yaml = "vllm/x=0.5:2,0:0", "{vllm/x: 0.5:2, '*': 0:0}"
 		}
 		ways := map[string]func() (*Loaded, error){
 			"file": func() (*Loaded, error) { return load(t, s.Key+": "+yaml+"\n", nil) },

@@ -20,6 +20,7 @@ type Config struct {
 	DefaultProvider            string
 	Keys, BaseURLs             map[string]string
 	Prices, Record, Replay     string
+	Windows, Rates             map[string]string
 	RequestTimeout             time.Duration
 	RequestAttempts, MaxReply  int64
 	AllowHTTP                  bool
@@ -176,6 +177,10 @@ func modelSettings(c *Config) []Setting {
 			"server addresses by provider; override the vendors' environment variables")),
 		row(Models, "prices", text{&c.Prices}, "",
 			"price table file that overrides the built-in prices"),
+		row(Models, "window", byModel{&c.Windows, checkWindow}, "",
+			"tokens of the models' windows, as TOKENS for all or MODEL=TOKENS; overrides prices and servers"),
+		row(Models, "price", byModel{&c.Rates, checkRate}, "",
+			"US dollars per million tokens, as IN:OUT for all or MODEL=IN:OUT; overrides prices and servers"),
 		row(Models, "record", text{&c.Record}, "", "file to write every model call to"),
 		row(Models, "replay", text{&c.Replay}, "",
 			"file of recorded calls that answers in place of all models"),

@@ -51,7 +51,9 @@ func New(o Options) (*Provider, error) {
 // Check requests the model's description, which costs nothing: see [llm.Check].
 func (p *Provider) Check(ctx context.Context, model string) error {
 	var ignored json.RawMessage
-	return p.Client.Fetch(ctx, "/v1/models/"+url.PathEscape(model), model, &ignored)
+	return p.Client.Fetch(ctx, httpclient.Call{
+		Path: "/v1/models/" + url.PathEscape(model), Model: model,
+	}, &ignored)
 }
 
 // format implements [chat.Format].

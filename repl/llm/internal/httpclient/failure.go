@@ -158,12 +158,13 @@ var signs = []struct {
 	},
 	{
 		kind.ErrContextLength,
-		[]string{"context_length_exceeded", "request_too_large"},
+		[]string{"context_length_exceeded", "exceed_context_size", "request_too_large"},
 		[]string{
 			"maximum context length",
 			"prompt is too long",
 			"context window",
 			"exceed context limit",
+			"available context size",
 		},
 	},
 	{

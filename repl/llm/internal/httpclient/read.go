@@ -2,6 +2,7 @@ package httpclient
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -100,9 +101,9 @@ func ReadEvents(body io.Reader, each func(data string) error) error {
 
 // Fetch decodes what the server says about itself, without retries. Servers other than
 // the vendor's may not support the request: then Fetch leaves into as it is and returns
-// no error.
-func (c *Client) Fetch(ctx context.Context, path, model string, into any) error {
-	call := Call{Method: http.MethodGet, Path: path, Model: model}
+// no error. The call has a path, and a body if the server wants one.
+func (c *Client) Fetch(ctx context.Context, call Call, into any) error {
+	call.Method = cmp.Or(call.Method, http.MethodGet)
 	call.Read = func(body io.Reader) error { return ReadJSON(body, into) }
 
 	_, err := c.send(ctx, call)

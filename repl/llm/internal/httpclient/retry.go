@@ -183,8 +183,20 @@ func addUsage(a, b llm.Usage) llm.Usage {
 		CachedTokens:     addTokens(a.CachedTokens, b.CachedTokens),
 		CacheWriteTokens: addTokens(a.CacheWriteTokens, b.CacheWriteTokens),
 		ReasoningTokens:  addTokens(a.ReasoningTokens, b.ReasoningTokens),
+		USD:              addUSD(a, b),
 		Estimated:        a.Estimated || b.Estimated,
 	}
+}
+
+// addUSD adds what servers said that two calls cost. The sum is unknown, which is 0, if
+// one of them used tokens at a cost that no server told.
+func addUSD(a, b llm.Usage) float64 {
+	for _, u := range []llm.Usage{a, b} {
+		if u != (llm.Usage{}) && u.USD == 0 {
+			return 0
+		}
+	}
+	return a.USD + b.USD
 }
 
 // addTokens adds two counts; a sum beyond int64 stays at its end.

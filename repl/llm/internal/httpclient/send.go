@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/rlmhq/rlm/repl/llm"
@@ -16,9 +17,11 @@ import (
 // Call is one exchange with the server.
 type Call struct {
 	Method string
-	Path   string // is appended to the base URL and may have a query
-	Body   []byte // JSON, nil for none
-	Model  string // for errors
+	// Path is appended to the base URL and may have a query. After "/.." it is appended to
+	// the base URL without its last part, such as the version.
+	Path  string
+	Body  []byte // JSON, nil for none
+	Model string // for errors
 	// EstimateInput returns the tokens of the prompt, which a broken reply has cost. It
 	// is nil if the call is free.
 	EstimateInput func() int64
@@ -40,7 +43,7 @@ func (c *Client) send(ctx context.Context, call Call) (retryHint, error) {
 	defer cancel()
 
 	req, err := http.NewRequestWithContext(attempt,
-		call.Method, c.base+call.Path, bytes.NewReader(call.Body))
+		call.Method, c.locate(call.Path), bytes.NewReader(call.Body))
 	if err != nil {
 		return "", &llm.Error{Kind: kind.ErrMisconfigured, Err: err}
 	}
@@ -61,6 +64,14 @@ func (c *Client) send(ctx context.Context, call Call) (retryHint, error) {
 	}
 	drain(response.Body, cancel)
 	return "", nil
+}
+
+// locate returns the address of a path.
+func (c *Client) locate(path string) string {
+	if rest, above := strings.CutPrefix(path, "/.."); above {
+		return c.base[:strings.LastIndex(c.base, "/")] + rest
+	}
+	return c.base + path
 }
 
 // setHeaders adds what every request carries.

@@ -6,15 +6,14 @@
 package openai
 
 import (
-	"context"
 	"encoding/json"
 	"net/url"
 	"strings"
+	"sync"
 
 	"github.com/rlmhq/rlm/repl/llm"
 	"github.com/rlmhq/rlm/repl/llm/internal/chat"
 	"github.com/rlmhq/rlm/repl/llm/internal/httpclient"
-	"github.com/rlmhq/rlm/repl/llm/internal/kind"
 )
 
 // Options name a server and say how it differs from OpenAI's own.
@@ -32,13 +31,16 @@ type Options struct {
 	OldTokenLimit bool
 	// Unlisted says that the server's list of models is incomplete.
 	Unlisted bool
-	Policy   httpclient.Policy
+	// Describes says where else the server describes its models.
+	Describes Description
+	Policy    httpclient.Policy
 }
 
 // Provider asks one server.
 type Provider struct {
 	chat.Provider
 	options Options
+	told    sync.Map // llm.Facts by model
 }
 
 // New returns a provider. The error is of the kind "bad configuration".
@@ -55,44 +57,9 @@ func New(o Options) (*Provider, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Provider{chat.Provider{Name: o.Name, Format: format{o}, Client: client}, o}, nil
-}
-
-// Check looks for a model in the server's list, which costs nothing: see [llm.Check].
-func (p *Provider) Check(ctx context.Context, model string) error {
-	path := "/models"
-	if p.options.DeploymentVersion != "" {
-		path += "?api-version=" + url.QueryEscape(p.options.DeploymentVersion)
-	}
-	var list struct {
-		Data httpclient.List[listedModel] `json:"data"`
-	}
-	err := p.Client.Fetch(ctx, path, model, &list)
-	if err != nil || p.options.Unlisted || len(list.Data) == 0 {
-		return err
-	}
-
-	for _, listed := range list.Data {
-		if listed.serves(model) {
-			return nil
-		}
-	}
-	return &llm.Error{
-		Kind: kind.ErrUnknownModel, Provider: p.Name, Model: model,
-		Message: "the server at " + p.options.BaseURL + " does not list it",
-	}
-}
-
-// listedModel is an entry of a server's list of models.
-type listedModel struct {
-	ID string `json:"id"`
-}
-
-// serves reports whether an entry stands for a model. After a colon there may be a
-// variant (OpenRouter) or a tag (Ollama).
-func (l listedModel) serves(model string) bool {
-	plain, _, _ := strings.Cut(model, ":")
-	return l.ID == model || l.ID == plain || strings.HasPrefix(l.ID, model+":")
+	return &Provider{
+		Provider: chat.Provider{Name: o.Name, Format: format{o}, Client: client}, options: o,
+	}, nil
 }
 
 // format implements [chat.Format].

@@ -45,6 +45,14 @@ type usage struct {
 	CompletionDetails struct {
 		ReasoningTokens int64 `json:"reasoning_tokens"`
 	} `json:"completion_tokens_details"`
+
+	// Cost is OpenRouter's own price of the call in US dollars. With the user's own key
+	// for the model, it is only the fee, and the details have the rest.
+	Cost        float64 `json:"cost"`
+	IsOwnKey    bool    `json:"is_byok"`
+	CostDetails struct {
+		Upstream float64 `json:"upstream_inference_cost"`
+	} `json:"cost_details"`
 }
 
 // NewReader implements [chat.Format].
@@ -123,6 +131,10 @@ func (r *reader) addUsage(raw json.RawMessage) {
 		CachedTokens:     in.PromptDetails.CachedTokens,
 		CacheWriteTokens: in.PromptDetails.CacheWriteTokens,
 		ReasoningTokens:  in.CompletionDetails.ReasoningTokens,
+		USD:              in.Cost,
+	}
+	if in.IsOwnKey {
+		r.usage.USD += in.CostDetails.Upstream
 	}
 }
 

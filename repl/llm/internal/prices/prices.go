@@ -6,6 +6,7 @@ package prices
 
 import (
 	"bytes"
+	"cmp"
 	_ "embed"
 	"errors"
 	"fmt"
@@ -18,6 +19,7 @@ import (
 
 	"github.com/rlmhq/rlm/repl/llm"
 	"github.com/rlmhq/rlm/repl/llm/internal/kind"
+	"github.com/rlmhq/rlm/repl/llm/internal/told"
 	"github.com/rlmhq/rlm/repl/llm/internal/yamlfile"
 )
 
@@ -48,12 +50,21 @@ type longRow struct {
 //go:embed prices.yaml
 var embedded []byte
 
+// listed has the models that prices.yaml leaves out. scripts/prices writes it.
+//
+//go:embed listed.yaml
+var listed []byte
+
 // Default returns the table that is built into the program. It is as old as the
 // program, so what it says is an estimate and only the bill is exact.
 var Default = sync.OnceValue(func() *Table {
-	table, err := Parse(bytes.NewReader(embedded))
-	if err != nil {
-		panic(err) // a test reads the same bytes
+	table := &Table{}
+	for _, text := range [][]byte{embedded, listed} {
+		more, err := Parse(bytes.NewReader(text))
+		if err != nil {
+			panic(err) // a test reads the same bytes
+		}
+		table = table.Over(more)
 	}
 	return table
 })
@@ -79,6 +90,25 @@ func Load(path string) (*Table, error) {
 	return table, nil
 }
 
+// Given returns the table of windows and prices by patterns of full names. Longer patterns
+// come first, so a name wins over a pattern that covers it.
+func Given(windows map[string]int64, rates map[string]llm.Price) (*Table, error) {
+	table := &Table{}
+	for match, window := range windows {
+		table.rows = append(table.rows, row{Match: match, Window: window})
+	}
+	for match, rate := range rates {
+		table.rows = append(table.rows, row{Match: match, Input: &rate.Input, Output: &rate.Output})
+	}
+	slices.SortFunc(table.rows, func(a, b row) int {
+		return cmp.Or(cmp.Compare(len(b.Match), len(a.Match)), cmp.Compare(a.Match, b.Match))
+	})
+	if err := table.check(); err != nil {
+		return nil, err
+	}
+	return table, nil
+}
+
 // Parse reads a price table. The error is of the kind "bad file" and names the line.
 func Parse(r io.Reader) (*Table, error) {
 	var file struct {
@@ -93,12 +123,21 @@ func Parse(r io.Reader) (*Table, error) {
 			"unsupported version %d: this program reads version 1", file.Version))
 	}
 
-	for i, row := range file.Models {
+	table := &Table{rows: file.Models}
+	if err := table.check(); err != nil {
+		return nil, err
+	}
+	return table, nil
+}
+
+// check returns the first mistake in the table.
+func (t *Table) check() error {
+	for i, row := range t.rows {
 		if err := row.check(); err != nil {
-			return nil, badFile(fmt.Sprintf("price table, entry %d (%q)", i+1, row.Match), err)
+			return badFile(fmt.Sprintf("price table, entry %d (%q)", i+1, row.Match), err)
 		}
 	}
-	return &Table{rows: file.Models}, nil
+	return nil
 }
 
 // badFile returns the error of a table that cannot be used.
@@ -156,15 +195,9 @@ func (t *Table) Lookup(name string) llm.Facts {
 		if !matchPattern(row.Match, name) {
 			continue
 		}
-		if facts.Price == nil {
-			facts.Price = row.price()
-		}
-		if facts.Window == 0 {
-			facts.Window = row.Window
-		}
-		if facts.MaxOutput == 0 {
-			facts.MaxOutput = row.MaxOutput
-		}
+		facts = told.Or(facts, llm.Facts{
+			Price: row.price(), Window: row.Window, MaxOutput: row.MaxOutput,
+		})
 	}
 	return facts
 }

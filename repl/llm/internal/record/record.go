@@ -18,6 +18,7 @@ import (
 
 	"github.com/rlmhq/rlm/repl/llm"
 	"github.com/rlmhq/rlm/repl/llm/internal/kind"
+	"github.com/rlmhq/rlm/repl/llm/internal/told"
 )
 
 // header is the first line of a record.
@@ -29,14 +30,16 @@ type header struct {
 // currentHeader starts the records that this program writes.
 var currentHeader = header{Format: "rlm-llm-record", Version: 1}
 
-// entry is one call. It has either a response or an error.
+// entry is one call, with either a response or an error. An entry with facts is what the
+// provider's server told about the model of the request.
 type entry struct {
-	Hash     string       `json:"hash"` // of provider and request
+	Hash     string       `json:"hash,omitempty"` // of provider and request
 	Provider string       `json:"provider"`
 	Metadata llm.Metadata `json:"metadata"`
 	Request  llm.Request  `json:"request"`
 	Response *response    `json:"response,omitempty"`
 	Error    *failure     `json:"error,omitempty"`
+	Facts    *llm.Facts   `json:"facts,omitempty"`
 }
 
 // response is a reply.
@@ -200,7 +203,21 @@ func (rec *recorder) write(line entry) (err error) {
 	return rec.log.write(line)
 }
 
-// Check asks the recorded provider: see [llm.Check].
+// Check asks the recorded provider: see [llm.Check]. It records what the server tells
+// about the model, because the requests of a run depend on it.
 func (rec *recorder) Check(ctx context.Context, model string) error {
-	return llm.Check(ctx, rec.inner, model)
+	err := llm.Check(ctx, rec.inner, model)
+	facts := rec.Facts(model)
+	if facts == (llm.Facts{}) {
+		return err
+	}
+
+	line := entry{Provider: rec.name, Request: llm.Request{Model: model}, Facts: &facts}
+	if writeErr := rec.log.write(line); writeErr != nil {
+		return errors.Join(err, fmt.Errorf("cannot record the model: %w", writeErr))
+	}
+	return err
 }
+
+// Facts asks the recorded provider: see [told.By].
+func (rec *recorder) Facts(model string) llm.Facts { return told.By(rec.inner, model) }

@@ -16,7 +16,8 @@ import (
 // Replay answers requests from a record. It is safe for concurrent use.
 type Replay struct {
 	mu    sync.Mutex
-	calls map[string][]call // by hash, in the order of the record
+	calls map[string][]call    // by hash, in the order of the record
+	facts map[string]llm.Facts // by provider/model, does not change after Parse
 }
 
 // call is how a recorded call ended: with a response or with an error.
@@ -42,7 +43,7 @@ func Load(path string) (*Replay, error) {
 
 // Parse reads a record. It ignores an unfinished last line.
 func Parse(r io.Reader) (*Replay, error) {
-	replay := &Replay{calls: map[string][]call{}}
+	replay := &Replay{calls: map[string][]call{}, facts: map[string]llm.Facts{}}
 	if _, err := readLines(r, replay.add); err != nil {
 		return nil, err
 	}
@@ -56,6 +57,10 @@ func (p *Replay) add(line []byte) error {
 		return err
 	}
 
+	if e.Facts != nil {
+		p.facts[e.Provider+"/"+e.Request.Model] = *e.Facts
+		return nil
+	}
 	hash, err := hashRequest(e.Provider, e.Request)
 	switch {
 	case err != nil:
@@ -98,6 +103,9 @@ type player struct {
 	replay *Replay
 	name   string
 }
+
+// Facts returns what the server told when the record was written: see [told.By].
+func (p *player) Facts(model string) llm.Facts { return p.replay.facts[p.name+"/"+model] }
 
 // Complete implements [llm.Provider].
 func (p *player) Complete(

@@ -35,8 +35,9 @@ type script struct {
 
 func (s *script) Resolve(name string) (llm.Model, error) {
 	return llm.Model{
-		Name: name,
-		ID:   name,
+		Name:  name,
+		ID:    name,
+		Facts: llm.Facts{Window: 100_000, Price: &llm.Price{}},
 		Provider: llm.Func(func(r llm.Request) (llm.Response, error) {
 			s.mu.Lock()
 			defer s.mu.Unlock()

@@ -32,8 +32,9 @@ type asked struct {
 
 func (a *asked) Resolve(name string) (llm.Model, error) {
 	return llm.Model{
-		Name: name,
-		ID:   name,
+		Name:  name,
+		ID:    name,
+		Facts: llm.Facts{Window: 100_000, Price: &llm.Price{}},
 		Provider: llm.Func(func(r llm.Request) (llm.Response, error) {
 			a.mu.Lock()
 			defer a.mu.Unlock()

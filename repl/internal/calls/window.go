@@ -1,0 +1,91 @@
+package calls
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/rlmhq/rlm/repl/ledger"
+	"github.com/rlmhq/rlm/repl/llm"
+)
+
+// Window returns the size of a model's window in tokens, and false if it is unknown.
+func (c *Caller) Window(name string) (tokens int64, known bool) {
+	m, err := c.Models.Resolve(name)
+	if err != nil || m.Facts.Window == 0 {
+		return 0, false
+	}
+	return m.Facts.Window, true
+}
+
+// mostChars bounds a prompt for a model of unknown window, in characters. It is more than
+// any model takes: only the server knows better.
+const mostChars = 16 << 20
+
+// MostChars returns how many characters a prompt to a model may have at most: four for each
+// token of the window.
+func (c *Caller) MostChars(name string) int64 {
+	if window, known := c.Window(name); known {
+		return 4 * window
+	}
+	return mostChars
+}
+
+// UsualChars returns how many characters a prompt to a model should have at most, so that
+// three quarters of the window hold it and the rest the reply. It returns 0 for an unknown
+// window.
+func (c *Caller) UsualChars(name string) int64 {
+	window, _ := c.Window(name)
+	return 3 * window
+}
+
+// roomForReply returns the part of a window that a prompt leaves for the reply. Both share
+// the window, and estimates of a prompt are up to a fifth too low.
+func roomForReply(window, prompt int64) int64 {
+	return max(minOutput, window-prompt-prompt/5)
+}
+
+// IsPriced reports whether the prices of all models of the run are known.
+func (c *Caller) IsPriced() bool {
+	return len(c.having(func(f llm.Facts) bool { return f.Price == nil })) == 0
+}
+
+// ReportUnknown warns of models that may not do what the run expects of them, or whose
+// window or price nobody told.
+func (c *Caller) ReportUnknown() {
+	for _, w := range []struct {
+		text string
+		fits func(llm.Facts) bool
+	}{
+		{
+			"the server does not list %s; it is asked all the same",
+			func(f llm.Facts) bool { return f.Unlisted },
+		},
+		{
+			"the window of %s is not known: prompts are as long as the server takes; " +
+				"give it with --window",
+			func(f llm.Facts) bool { return f.Window == 0 },
+		},
+		{
+			"the price of %s is not known: its calls are not counted in US dollars; " +
+				"give it with --price",
+			func(f llm.Facts) bool { return f.Price == nil },
+		},
+	} {
+		if names := c.having(w.fits); len(names) > 0 {
+			c.Tell(ledger.Event{
+				Kind: ledger.EventWarning, Node: "0", Purpose: "models",
+				Error: fmt.Sprintf(w.text, strings.Join(names, " and ")),
+			})
+		}
+	}
+}
+
+// having returns the models of the run whose facts fit.
+func (c *Caller) having(fits func(llm.Facts) bool) (names []string) {
+	for _, name := range c.names {
+		if m, err := c.Models.Resolve(name); err == nil && fits(m.Facts) {
+			names = append(names, name)
+		}
+	}
+	return names
+}

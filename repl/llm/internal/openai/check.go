@@ -1,0 +1,247 @@
+package openai
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"math"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/rlmhq/rlm/repl/llm"
+	"github.com/rlmhq/rlm/repl/llm/internal/httpclient"
+	"github.com/rlmhq/rlm/repl/llm/internal/told"
+)
+
+// Description says where a server describes its models, beside its list of models.
+type Description int
+
+// The places.
+const (
+	InList    Description = iota // only in the list, if anywhere
+	AtOllama                     // /api/ps and /api/show
+	AtLiteLLM                    // /model/info
+)
+
+// Check looks for a model in the server's list and remembers what the server tells about
+// the model, which costs nothing: see [llm.Check] and [told.By].
+func (p *Provider) Check(ctx context.Context, model string) error {
+	path := "/models"
+	if p.options.DeploymentVersion != "" {
+		path += "?api-version=" + url.QueryEscape(p.options.DeploymentVersion)
+	}
+	var list struct {
+		Data httpclient.List[listedModel] `json:"data"`
+	}
+	if err := p.Client.Fetch(ctx, httpclient.Call{Path: path, Model: model}, &list); err != nil {
+		return err
+	}
+
+	found, isListed := findModel(list.Data, model)
+	facts := told.Or(p.describe(ctx, model), found.facts())
+	facts.Unlisted = !isListed && !p.options.Unlisted && len(list.Data) > 0
+	p.told.Store(model, facts)
+
+	return nil
+}
+
+// Facts returns what the server told when the model was checked.
+func (p *Provider) Facts(model string) llm.Facts {
+	known, _ := p.told.Load(model)
+	facts, _ := known.(llm.Facts)
+	return facts
+}
+
+// findModel returns the entry of a model. A server with one model answers for it by any
+// name, so its only entry describes the model even if it is not listed.
+func findModel(list []listedModel, model string) (found listedModel, isListed bool) {
+	for _, listed := range list {
+		if listed.serves(model) {
+			return listed, true
+		}
+	}
+	if len(list) == 1 {
+		return list[0], false
+	}
+
+	return found, false
+}
+
+// listedModel is an entry of a server's list of models. Servers describe their models in
+// different fields, and most say nothing.
+type listedModel struct {
+	ID string `json:"id"`
+
+	MaxModelLen count `json:"max_model_len"` // vLLM
+
+	Meta struct { // llama.cpp
+		Context count `json:"n_ctx"`
+	} `json:"meta"`
+
+	ContextLength count `json:"context_length"` // OpenRouter
+	TopProvider   struct {
+		ContextLength count `json:"context_length"`
+		MaxCompletion count `json:"max_completion_tokens"`
+	} `json:"top_provider"`
+	Pricing struct {
+		Prompt     price `json:"prompt"`
+		Completion price `json:"completion"`
+		CacheRead  price `json:"input_cache_read"`
+		CacheWrite price `json:"input_cache_write"`
+	} `json:"pricing"`
+}
+
+// serves reports whether an entry stands for a model. After a colon there may be a
+// variant (OpenRouter) or a tag (Ollama).
+func (l listedModel) serves(model string) bool {
+	plain, _, _ := strings.Cut(model, ":")
+	return l.ID == model || l.ID == plain || strings.HasPrefix(l.ID, model+":")
+}
+
+// facts returns what an entry tells about its model.
+func (l listedModel) facts() llm.Facts {
+	window := cmp.Or(l.MaxModelLen, l.Meta.Context, l.TopProvider.ContextLength, l.ContextLength)
+	return llm.Facts{
+		Window: int64(window), MaxOutput: int64(l.TopProvider.MaxCompletion),
+		Price: newPrice(l.Pricing.Prompt, l.Pricing.Completion,
+			l.Pricing.CacheRead, l.Pricing.CacheWrite),
+	}
+}
+
+// describe asks the server's own interface about a model. Not every version of a server
+// has it, and a model can be asked without it, so no answer is no failure.
+func (p *Provider) describe(ctx context.Context, model string) llm.Facts {
+	switch p.options.Describes {
+	case AtOllama:
+		return p.describeByOllama(ctx, model)
+	case AtLiteLLM:
+		return p.describeByLiteLLM(ctx, model)
+	case InList:
+	}
+	return llm.Facts{}
+}
+
+// describeByOllama returns the window of a model: the one that it is loaded with, else the
+// one that it will be loaded with, else the largest that it can have.
+func (p *Provider) describeByOllama(ctx context.Context, model string) llm.Facts {
+	var running struct {
+		Models httpclient.List[struct {
+			Name    string `json:"name"`
+			Context count  `json:"context_length"`
+		}] `json:"models"`
+	}
+	_ = p.Client.Fetch(ctx, httpclient.Call{Path: "/../api/ps", Model: model}, &running)
+	for _, m := range running.Models {
+		if (m.Name == model || m.Name == model+":latest") && m.Context > 0 {
+			return llm.Facts{Window: int64(m.Context)}
+		}
+	}
+
+	var shown struct {
+		Parameters string                     `json:"parameters"` // lines such as "num_ctx 4096"
+		Info       map[string]json.RawMessage `json:"model_info"`
+	}
+	body, err := json.Marshal(map[string]string{"model": model})
+	if err != nil {
+		return llm.Facts{}
+	}
+	_ = p.Client.Fetch(ctx, httpclient.Call{
+		Method: http.MethodPost, Path: "/../api/show", Body: body, Model: model,
+	}, &shown)
+	for line := range strings.Lines(shown.Parameters) {
+		if name, value, _ := strings.Cut(strings.TrimSpace(line), " "); name == "num_ctx" {
+			var n count
+			_ = n.UnmarshalJSON([]byte(strings.TrimSpace(value)))
+			return llm.Facts{Window: int64(n)}
+		}
+	}
+
+	var architecture string
+	_ = json.Unmarshal(shown.Info["general.architecture"], &architecture)
+	var n count
+	_ = n.UnmarshalJSON(shown.Info[architecture+".context_length"])
+	return llm.Facts{Window: int64(n)}
+}
+
+// describeByLiteLLM returns what the proxy knows about a model.
+func (p *Provider) describeByLiteLLM(ctx context.Context, model string) llm.Facts {
+	var list struct {
+		Data httpclient.List[struct {
+			Name string `json:"model_name"`
+			Info struct {
+				MaxInput   count `json:"max_input_tokens"`
+				MaxTokens  count `json:"max_tokens"`
+				MaxOutput  count `json:"max_output_tokens"`
+				Input      price `json:"input_cost_per_token"`
+				Output     price `json:"output_cost_per_token"`
+				CacheRead  price `json:"cache_read_input_token_cost"`
+				CacheWrite price `json:"cache_creation_input_token_cost"`
+			} `json:"model_info"`
+		}] `json:"data"`
+	}
+	_ = p.Client.Fetch(ctx, httpclient.Call{Path: "/model/info", Model: model}, &list)
+
+	for _, m := range list.Data {
+		if m.Name == model {
+			i := m.Info
+			return llm.Facts{
+				Window: int64(i.MaxInput), MaxOutput: int64(cmp.Or(i.MaxOutput, i.MaxTokens)),
+				Price: newPrice(i.Input, i.Output, i.CacheRead, i.CacheWrite),
+			}
+		}
+	}
+	return llm.Facts{}
+}
+
+// mostTokens is more than any model takes. A larger number is a mistake.
+const mostTokens = 1 << 28
+
+// count is a number of tokens as a server tells it: 0 for anything that cannot be one.
+type count int64
+
+// UnmarshalJSON never fails: a strange count must not hide the rest of a description.
+func (c *count) UnmarshalJSON(text []byte) error {
+	n, err := strconv.ParseFloat(strings.Trim(string(text), `"`), 64)
+	if *c = 0; err == nil && n >= 1 && n <= mostTokens {
+		*c = count(n)
+	}
+	return nil
+}
+
+// mostPerToken is more than any token costs, in US dollars.
+const mostPerToken = 1
+
+// price is the price of a token in US dollars, as a server tells it in a number or a text.
+// It is nil for anything that cannot be one; OpenRouter has -1 for a price that varies.
+type price struct{ perToken *float64 }
+
+// UnmarshalJSON never fails, see count.
+func (p *price) UnmarshalJSON(text []byte) error {
+	n, err := strconv.ParseFloat(strings.Trim(string(text), `"`), 64)
+	if p.perToken = nil; err == nil && n >= 0 && n <= mostPerToken && !math.IsNaN(n) {
+		p.perToken = &n
+	}
+	return nil
+}
+
+// perMillion returns the price of a million tokens, nil if it is unknown.
+func (p price) perMillion() *float64 {
+	if p.perToken == nil {
+		return nil
+	}
+	n := *p.perToken * 1e6
+	return &n
+}
+
+// newPrice returns the price of a model, nil if the server does not tell it.
+func newPrice(input, output, cached, write price) *llm.Price {
+	if input.perToken == nil || output.perToken == nil {
+		return nil
+	}
+	return &llm.Price{
+		Input: *input.perMillion(), Output: *output.perMillion(),
+		Cached: cached.perMillion(), CacheWrite: write.perMillion(),
+	}
+}
