@@ -51,6 +51,7 @@ func (s *Session) Ask(ctx context.Context, question string) (AnswerOutcome, erro
 		cfg.Limits.Output = repl.DefaultOutput
 	}
 	cfg.Tools = s.host.own
+	cfg.Bypass = -1 // only the loop reaches the variables
 
 	asked := &askedHost{}
 	cfg.Open = s.openCopy(asked)

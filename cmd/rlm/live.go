@@ -180,6 +180,8 @@ func (n *liveNode) apply(e ledger.Event) string {
 		switch e.Purpose {
 		case "draft", "revision", "critique":
 			what, n.doing = e.Purpose, "has the draft judged"
+		case "bypass":
+			what = "direct reply, without a loop,"
 		}
 		if e.Error != "" {
 			return turnText(e) + fmt.Sprintf("no reply (%s): %s", e.Purpose, shorten(e.Error, 300))

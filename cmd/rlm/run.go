@@ -299,7 +299,7 @@ func (f *runFlags) showEstimate(
 	}
 	way := "a loop of turns"
 	if estimate.Bypass {
-		way = "one call, because the input fits the model's window"
+		way = "one call, because the input is small"
 	}
 
 	reading := "not known, as the sub-model's window is not: give it with --window"

@@ -80,7 +80,7 @@ func configure(e *env, task *rlm.AnswerTask, models ledger.Models) (err error) {
 	cfg.NoPreview = !c.Preview
 	cfg.CallsAtOnce, cfg.LoopsAtOnce = int(c.CallsAtOnce), int(c.LoopsAtOnce)
 	cfg.Retries, cfg.CompactAt = zeroToNone(c.Retries), c.CompactAt
-	cfg.Bypass, cfg.BypassShare, cfg.NoSynthesis = c.Bypass, c.BypassShare, !c.Synthesis
+	cfg.Bypass, cfg.NoSynthesis = zeroToNone(c.Bypass), !c.Synthesis
 	cfg.Trace, err = traceFolder(c.Trace)
 	return err
 }

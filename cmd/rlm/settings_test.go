@@ -40,7 +40,6 @@ func TestTheDefaultsOfSettingsAreThoseOfTheLibrary(t *testing.T) {
 		{"retries", got.Retries, want.Retries},
 		{"max_reply", got.MaxReply, want.MaxReply},
 		{"compact_at", got.CompactAt, want.CompactAt},
-		{"bypass_share", got.BypassShare, want.BypassShare},
 		{"bypass", got.Bypass, want.Bypass},
 		{"synthesis", got.NoSynthesis, want.NoSynthesis},
 		{"allow_deep", got.AllowDeep, want.AllowDeep},

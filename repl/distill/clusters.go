@@ -68,6 +68,7 @@ func clusterByRun(
 
 	cfg.Inputs = []tiers.Input{{Name: "failures.jsonl", Text: text}}
 	cfg.Schema = clusterSchema(len(failures), most)
+	cfg.Bypass = -1 // a trigger asks for the loop
 
 	outcome, err := run.Run(ctx, cfg)
 	if err != nil || outcome.Answer == nil {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -139,7 +140,10 @@ func propose(
 	defer text.Close()
 	cfg.Inputs = []tiers.Input{{Name: "evidence.json", Text: text}}
 	size := run.Signal{OutputChars: int64(len(corpus))}
-	cfg.Bypass = cfg.Triggers.ShouldTrigger(size) == ""
+	cfg.Bypass = -1
+	if cfg.Triggers.ShouldTrigger(size) == "" {
+		cfg.Bypass = math.MaxInt
+	}
 
 	outcome, err := run.Run(ctx, cfg)
 	if err != nil || outcome.Answer == nil {

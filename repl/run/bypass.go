@@ -11,6 +11,9 @@ import (
 	"github.com/rlmhq/rlm/internal/texts"
 	"github.com/rlmhq/rlm/repl/internal/calls"
 	"github.com/rlmhq/rlm/repl/internal/inputs"
+	"github.com/rlmhq/rlm/repl/internal/record"
+	"github.com/rlmhq/rlm/repl/internal/tokens"
+	"github.com/rlmhq/rlm/repl/internal/turns"
 	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/repl/llm"
 	"github.com/rlmhq/rlm/schema"
@@ -53,58 +56,129 @@ func lengthOf(ctx context.Context, text tiers.Text) (int64, error) {
 	return t.Len(ctx)
 }
 
-// fits reports whether a number of characters fits into its share of the root's window. It
-// is false if the window is unknown.
-func (r *tree) fits(chars int64) bool {
-	window, known := r.caller.Window(r.cfg.modelAt(0))
-	return known && chars/4 <= int64(r.cfg.BypassShare*float64(window))
+// bypassShare is the part of the model's window that a direct question may fill.
+const bypassShare = 0.5
+
+// needsCode is the reply with which a model asks for the loop in place of a direct answer.
+const needsCode = "NEEDS_CODE"
+
+// mayBypass reports whether a run of c can be answered without its loop at all. Only a
+// snippet can call tools and agents, and a run without an input is a task for code.
+func (c *Config) mayBypass() bool {
+	hasInputs, hasFields := len(c.Inputs) > 0, len(c.Fields) > 0
+	return c.Tools == nil && len(c.Agents) == 0 && hasInputs != hasFields
 }
 
-// bypass answers with one call if the inputs fit. Done is false if the loop has to
-// answer: the inputs do not fit, or one is a directory.
-func (r *tree) bypass(
-	ctx context.Context, contract *schema.Contract,
-) (outcome Outcome, done bool, err error) {
+// writeDirect returns the prompt that asks for a direct answer, or an empty one if the inputs
+// are too large or include a directory.
+func (r *tree) writeDirect(ctx context.Context, contract *schema.Contract) (string, error) {
+	limit := int64(r.cfg.Bypass)
+	if window, known := r.caller.Window(r.cfg.modelAt(0)); known {
+		limit = min(limit, int64(bypassShare*float64(window)))
+	}
+
 	chars, err := r.measureInputs(ctx)
-	if err != nil || !r.fits(chars) {
-		return outcome, false, err
+	if err != nil || chars > 4*limit { // a token has four characters, seldom more
+		return "", err
 	}
 	text, ok, err := r.inlineInputs(ctx, chars)
 	if err != nil || !ok {
-		return outcome, false, err
+		return "", err
 	}
 
-	question, err := prompt("direct", map[string]any{"Question": r.cfg.Question, "Context": text})
-	if err != nil {
-		return outcome, false, err
-	}
-	ask := calls.Ask{
-		Node: "0", Purpose: "bypass", Model: r.cfg.modelAt(0), Schema: contract,
-		Messages: []llm.Message{{Role: llm.RoleUser, Content: question}},
+	if tokens.Estimate(r.cfg.Question)+tokens.Estimate(text) > limit {
+		return "", nil
 	}
 
-	outcome = Outcome{Status: ledger.StatusAnswered, Bypassed: true}
+	described := ""
 	if contract != nil {
-		outcome.Answer, err = r.caller.CompleteTyped(ctx, ask, r.cfg.Retries)
+		described = contract.Describe()
+	}
+
+	return prompt("direct", map[string]any{
+		"Question": r.cfg.Question, "Context": text, "Contract": described, "NeedsCode": needsCode,
+	})
+}
+
+// bypass asks the model once, without a loop, if the inputs are small. Done is false if the
+// loop has to answer.
+func (r *tree) bypass(
+	ctx context.Context, contract *schema.Contract, trace *record.Trace,
+) (outcome Outcome, done bool, err error) {
+	direct, err := r.writeDirect(ctx, contract)
+	if err != nil || direct == "" {
+		return outcome, false, err
+	}
+
+	ask := calls.Ask{
+		Node: "0", Purpose: "bypass", Model: r.cfg.modelAt(0),
+		Messages: []llm.Message{{Role: llm.RoleUser, Content: direct}},
+	}
+	response, err := r.caller.Complete(ctx, ask)
+	if errors.Is(err, llm.ErrContextLength) {
+		r.enterLoop(err.Error())
+		return outcome, false, nil
+	}
+	if err == nil {
+		err = calls.CheckRefusal(ask.Model, response)
+	}
+	if err != nil {
+		return outcome, true, err
+	}
+
+	answer, reason := readDirect(response, contract)
+	if answer == nil {
+		r.enterLoop(reason)
+		return outcome, false, nil
+	}
+
+	r.caller.Tell(ledger.Event{
+		Kind: ledger.EventAnswer, Node: "0", Purpose: "bypass", Text: texts.Show(answer),
+	})
+	trace.Begin(r.rootLoop(contract).metadata())
+
+	return Outcome{Status: ledger.StatusAnswered, Answer: answer, Bypassed: true}, true, nil
+}
+
+// enterLoop reports why the loop answers after a direct question.
+func (r *tree) enterLoop(reason string) {
+	r.caller.Tell(ledger.Event{
+		Kind: ledger.EventWarning, Node: "0", Purpose: "bypass", Error: "no direct answer: " + reason,
+	})
+}
+
+// readDirect returns the answer of a direct reply, or the reason why it has none.
+func readDirect(
+	response llm.Response, contract *schema.Contract,
+) (answer json.RawMessage, reason string) {
+	text := strings.TrimSpace(texts.DropThoughts(response.Text))
+	reply := turns.Extract(response.Text)
+	switch {
+	case response.Finish == llm.FinishLength:
+		return nil, "the reply was cut off"
+	case text == "":
+		return nil, "the reply is empty"
+	case strings.Contains(text, needsCode):
+		return nil, "the model asks for code"
+	case contract == nil && (reply.Final != nil || strings.Contains(text, "```repl")):
+		return nil, "the reply is code"
+	}
+
+	var violations []schema.Violation
+	var err error
+	if contract == nil {
+		answer, err = texts.Quote(text)
 	} else {
-		var response llm.Response
-		if response, err = r.caller.Complete(ctx, ask); err == nil {
-			err = calls.CheckRefusal(ask.Model, response)
-		}
-		if err == nil {
-			outcome.Answer, err = json.Marshal(strings.TrimSpace(texts.DropThoughts(response.Text)))
-		}
+		answer, violations, err = contract.CheckReply(text)
+	}
+	switch {
+	case err != nil:
+		return nil, err.Error()
+	case len(violations) > 0:
+		return nil, "the reply breaks the contract: " + violations[0].String()
 	}
 
-	var mismatch *calls.MismatchError
-	if errors.Is(err, llm.ErrContextLength) || errors.As(err, &mismatch) {
-		r.caller.Tell(ledger.Event{
-			Kind: ledger.EventWarning, Node: "0", Purpose: "bypass", Error: err.Error(),
-		})
-		return Outcome{}, false, nil
-	}
-
-	return outcome, true, err
+	return answer, ""
 }
 
 // inlineInputs returns all inputs as text, or false if one is a directory.

@@ -82,10 +82,11 @@ type Config struct {
 	// CompactAt is the share of the model's window at which a loop's messages are
 	// replaced by a summary, by default 0.7.
 	CompactAt float64
-	// Bypass answers without a loop if the inputs fit into BypassShare of the
-	// model's window, by default 0.5.
-	Bypass      bool
-	BypassShare float64
+	// Bypass is the size up to which a question and its inputs are answered by one call,
+	// without a loop: in tokens, by default 4096; -1 means never. Half of the model's window
+	// is the most. The loop answers in any case if there are Tools, Agents, a directory or
+	// no input, or if the model asks for code.
+	Bypass int
 	// NoSynthesis gives up at the end of the turns instead of asking once more for
 	// the best answer so far.
 	NoSynthesis bool
@@ -110,7 +111,7 @@ const (
 	defaultCallsAtOnce = 16
 	defaultLoopsAtOnce = 4
 	defaultCompactAt   = 0.7
-	defaultBypassShare = 0.5
+	defaultBypass      = 4096 // more costs more than the few turns that it may save
 )
 
 // WithDefaults returns c with every zero field replaced by its default.
@@ -126,6 +127,7 @@ func (c Config) WithDefaults() Config {
 		{&c.LoopsAtOnce, defaultLoopsAtOnce},
 		{&c.Retries, calls.DefaultRetries},
 		{&c.MaxReply, calls.DefaultReply},
+		{&c.Bypass, defaultBypass},
 	} {
 		if *f.value == 0 {
 			*f.value = f.standard
@@ -135,9 +137,6 @@ func (c Config) WithDefaults() Config {
 	c.MaxDepth, c.Retries = max(0, c.MaxDepth), max(0, c.Retries)
 	if c.CompactAt == 0 {
 		c.CompactAt = defaultCompactAt
-	}
-	if c.BypassShare == 0 {
-		c.BypassShare = defaultBypassShare
 	}
 	if c.Model == "" {
 		c.Model = c.LargeModel
@@ -172,8 +171,8 @@ func (c *Config) validate() error {
 	case c.MaxTurns < 0 || c.FeedbackChars < 0 || c.CallsAtOnce < 0 || c.LoopsAtOnce < 0 || c.MaxReply < 0:
 		return errors.New("MaxTurns, FeedbackChars, CallsAtOnce, LoopsAtOnce or MaxReply is negative: " +
 			"give a positive value, or 0 for the default")
-	case !(c.CompactAt > 0 && c.CompactAt <= 1) || !(c.BypassShare > 0 && c.BypassShare <= 1):
-		return errors.New("CompactAt and BypassShare must be above 0 and at most 1")
+	case !(c.CompactAt > 0 && c.CompactAt <= 1):
+		return errors.New("CompactAt must be above 0 and at most 1")
 	case math.IsNaN(c.Budget.USD):
 		return errors.New("the budget in US dollars is not a number")
 	case c.Schema != nil && c.Signature != "":

@@ -431,7 +431,7 @@ func TestWhatAModelSaysWhoDeclinesIsNoAnswer(t *testing.T) {
 		}
 	}
 	cfg := config(&models{byPurpose: declines("bypass")}, text("short"))
-	cfg.Bypass = true
+	cfg.Bypass = 0
 	outcome, err := run.Run(t.Context(), cfg)
 	if err == nil || outcome.Status != ledger.StatusFailed || outcome.Answer != nil {
 		t.Errorf("a bypass: %+v, %v", outcome, err)
@@ -543,5 +543,37 @@ func TestLoopsThatTheBudgetRefusesNeverBegin(t *testing.T) {
 	}
 	if recorded.Load() > 10*21_000 {
 		t.Errorf("%d bytes of prompts are kept", recorded.Load())
+	}
+}
+
+// TestNoDirectAnswerWhereOnlyCodeCanAnswer: only snippets reach tools, agents and
+// directories, and a run without an input has nothing to be short.
+func TestNoDirectAnswerWhereOnlyCodeCanAnswer(t *testing.T) {
+	tools, err := repl.NewTools(repl.Tool{
+		Name: "look", Call: func(context.Context, map[string]tiers.Value) (tiers.Value, error) {
+			return tiers.Value("1"), nil
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	for name, change := range map[string]func(*run.Config){
+		"switched off": func(c *run.Config) { c.Bypass = -1 },
+		"tools":        func(c *run.Config) { c.Tools = tools },
+		"agents":       func(c *run.Config) { c.Agents = map[string]repl.Agent{"a": {Model: "sub"}} },
+		"no input":     func(c *run.Config) { c.Inputs = nil },
+		"fields beside an input": func(c *run.Config) {
+			c.Signature, c.Fields = "q -> by: str", map[string]tiers.Value{"q": tiers.Value("1")}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cfg := config(&models{script: []string{code(`FINAL(by="code")`)}}, text("short"))
+			cfg.Bypass = 0
+			change(&cfg)
+			if outcome := solve(t, cfg); outcome.Bypassed || outcome.Turns != 1 {
+				t.Errorf("the run did not loop: %+v", outcome)
+			}
+		})
 	}
 }

@@ -19,7 +19,7 @@ type Outcome struct {
 	Partial string `json:"partial,omitempty"`
 	// Reason says in one sentence why the status is not answered.
 	Reason string `json:"reason,omitempty"`
-	// Bypassed reports that the input fit into the window and no loop was needed.
+	// Bypassed reports that the input was small and one call answered, without a loop.
 	Bypassed bool `json:"bypassed,omitempty"`
 	// Turns counts the turns of the root, Loops the sub-loops of the whole tree.
 	Turns int `json:"turns"`

@@ -56,12 +56,11 @@ func (r *rootRun) Prepare(context.Context) (plan harness.Plan, err error) {
 	}, nil
 }
 
-// Solve answers the question: with one call if Bypass is set and the input fits, else by
-// the loop.
+// Solve answers the question: with one call if the input is small, else by the loop.
 func (r *rootRun) Solve(ctx context.Context, trace *record.Trace) (err error) {
-	if r.cfg.Bypass {
+	if r.given.mayBypass() {
 		var done bool
-		if r.outcome, done, err = r.bypass(ctx, r.contract); done || err != nil {
+		if r.outcome, done, err = r.bypass(ctx, r.contract, trace); done || err != nil {
 			return err
 		}
 	}
@@ -133,7 +132,8 @@ type Estimate struct {
 	// large as half its window: a measure for tasks that must read everything. It is nil
 	// if the window is unknown.
 	ReadOnce *ledger.Spending `json:"read_once"`
-	// Bypass reports that the input fits and the run answers with one call.
+	// Bypass reports that the input is small, so that the run first asks for the answer
+	// with one call, without a loop.
 	Bypass bool `json:"bypass"`
 	// Priced reports that all prices are known; otherwise USD counts only the known ones.
 	Priced bool `json:"priced"`
@@ -160,7 +160,11 @@ func EstimateRun(ctx context.Context, cfg Config) (Estimate, error) {
 	if err != nil {
 		return Estimate{}, err
 	}
-	e.Bypass = r.cfg.Bypass && r.fits(chars)
-	e.ReadOnce, err = r.estimateReading(chars)
+	if e.ReadOnce, err = r.estimateReading(chars); err != nil || !cfg.mayBypass() {
+		return e, err
+	}
+
+	direct, err := r.writeDirect(ctx, contract)
+	e.Bypass = direct != ""
 	return e, err
 }

@@ -132,7 +132,7 @@ func set(t *testing.T, cfg *run.Config, m *models, key, value string) {
 		name, value, _ := strings.Cut(value, "=")
 		cfg.Fields = map[string]tiers.Value{name: tiers.Value(value)}
 	case "bypass":
-		cfg.Bypass = value == "true"
+		cfg.Bypass = n
 	case "nosynthesis":
 		cfg.NoSynthesis = value == "true"
 	case "wall":

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 )
 
 // foreign is a setting as agent-utilities calls it, and what it means here.
@@ -74,9 +75,9 @@ var foreigners = []foreign{
 	}, doc: "trace; process_flow means auto"},
 	{key: "metadata_only_root", words: onOff, means: func(value string) map[string]string {
 		return map[string]string{
-			"bypass": map[string]string{"true": "false", "false": "true"}[value],
+			"bypass": map[string]string{"true": "0", "false": strconv.FormatInt(most, 10)}[value],
 		}
-	}, doc: "bypass, with true and false exchanged"},
+	}, doc: "true means bypass: 0; false means that every input that fits is asked about directly"},
 	{
 		key:   "trigger_on_ahe_distillation",
 		means: renamesTo("trigger_on_many_traces"),

@@ -158,7 +158,7 @@ func TestMistakesOfAFileNameTheirPlace(t *testing.T) {
 		{"model: [a]\n", "give one text, not a list"},
 		{"model: {a: b}\n", "give one text, not a mapping"},
 		{"model: \"a\\u001b[31mb\"\n", "without control characters"},
-		{"bypass: yes\n", "give true or false, not text"},
+		{"preview: yes\n", "give true or false, not text"},
 		{"timeout: 30\n", "give a time such as 30s, not a number"},
 		{"timeout: -5s\n", "give a time above zero"},
 		{"memory: many\n", "give a size above zero"},
@@ -228,7 +228,7 @@ use_wasm: false
 	got := fmt.Sprint(c.Tier, c.CallsAtOnce, c.LoopsAtOnce, c.Model, c.SubModel, c.Trace, c.Bypass,
 		c.OnLargeOutput, c.OnManyTraces, c.OnManyNodes, c.ManyTraces, c.ManyNodes, c.MaxDepth,
 		c.Always)
-	const want = "interp1 1big/one small/one auto true false false false 7 8 3 true"
+	const want = "interp1 1big/one small/one auto 1099511627776 false false false 7 8 3 true"
 	if strings.ReplaceAll(got, " ", "") != strings.ReplaceAll(want, " ", "") {
 		t.Errorf("got %s, want %s", got, want)
 	}
@@ -251,17 +251,17 @@ use_wasm: false
 
 func TestForeignNamesThatContradictAreRefused(t *testing.T) {
 	for content, want := range map[string]string{
-		"use_wasm: true\nuse_container: true\n":      ":2:1: use_container: use_container contradicts use_wasm",
-		"sandbox: wasm\nuse_monty: true\n":           "contradicts sandbox",
-		"tier: docker\nsandbox: wasm\n":              "contradicts tier",
-		"async_enabled: false\ncalls_at_once: 8\n":   "contradicts async_enabled",
-		"model: a\nsub_llm_model_large: b\n":         "contradicts model",
-		"sandbox: firecracker\n":                     "give auto, monty, wasm, docker or local",
-		"use_wasm: 1\n":                              "give true or false",
-		"ahe_trace_threshold: x\n":                   "give a whole number",
-		"ahe_trace_threshold: -3\n":                  "give a whole number",
-		"trigger_on_ahe_distilation: true\n":         "did you mean trigger_on_ahe_distillation?",
-		"metadata_only_root: false\nbypass: false\n": "contradicts metadata_only_root",
+		"use_wasm: true\nuse_container: true\n":     ":2:1: use_container: use_container contradicts use_wasm",
+		"sandbox: wasm\nuse_monty: true\n":          "contradicts sandbox",
+		"tier: docker\nsandbox: wasm\n":             "contradicts tier",
+		"async_enabled: false\ncalls_at_once: 8\n":  "contradicts async_enabled",
+		"model: a\nsub_llm_model_large: b\n":        "contradicts model",
+		"sandbox: firecracker\n":                    "give auto, monty, wasm, docker or local",
+		"use_wasm: 1\n":                             "give true or false",
+		"ahe_trace_threshold: x\n":                  "give a whole number",
+		"ahe_trace_threshold: -3\n":                 "give a whole number",
+		"trigger_on_ahe_distilation: true\n":        "did you mean trigger_on_ahe_distillation?",
+		"metadata_only_root: false\nbypass: 4096\n": "contradicts metadata_only_root",
 	} {
 		_, err := load(t, content, nil)
 		if err == nil || !strings.Contains(err.Error(), want) {
@@ -277,7 +277,7 @@ func TestVariablesThatAreMisspeltAreErrors(t *testing.T) {
 	for variable, want := range map[string]string{
 		"RLM_MAX_USB=1":    "unknown environment variable RLM_MAX_USB; did you mean RLM_MAX_USD?",
 		"RLM_MAX_DEPTH=x":  "RLM_MAX_DEPTH: max_depth: \"x\": give a whole number",
-		"RLM_BYPASS=on":    "give true or false",
+		"RLM_PREVIEW=on":   "give true or false",
 		"RLM_USE_WASM=yes": "give true or false",
 	} {
 		_, err := load(t, "", []string{variable})

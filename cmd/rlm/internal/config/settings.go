@@ -32,8 +32,9 @@ type Config struct {
 	MaxTime                                              time.Duration
 	CallsAtOnce, LoopsAtOnce, Retries                    int64
 	Feedback                                             int64
-	CompactAt, BypassShare                               float64
-	Preview, Bypass, Synthesis                           bool
+	Bypass                                               int64
+	CompactAt                                            float64
+	Preview, Synthesis                                   bool
 	Trace, OTel                                          string
 
 	MaxIterations, MaxLLMCalls, MaxContextChars, MaxOutputChars int64
@@ -223,10 +224,9 @@ func runSettings(c *Config) []Setting {
 			"show the first 200 characters of each input to the root model"),
 		row(Run, "compact_at", amount{&c.CompactAt}, "0.7",
 			"share of the model's window above which messages are summarised"),
-		row(Run, "bypass", toggle{&c.Bypass}, "false",
-			"answer in one call, without a loop, if the input fits into the model's window"),
-		row(Run, "bypass_share", amount{&c.BypassShare}, "0.5",
-			"maximum share of the window that the input may fill for bypass"),
+		row(Run, "bypass", whole{&c.Bypass, 0, most}, "4096",
+			"ask directly, without a loop, about inputs of at most this many tokens that "+
+				"fill at most half of the model's window; 0 for never"),
 		row(Run, "synthesis", toggle{&c.Synthesis}, "true",
 			"after the last turn, ask once more for the best answer so far"),
 		row(Run, "trace", text{&c.Trace}, "none",
