@@ -82,7 +82,7 @@ func TestEveryProviderGivesTheSameTrajectory(t *testing.T) {
 	var want string
 	for _, model := range []string{"scripted/" + path, "openai/any", "anthropic/any"} {
 		dir := t.TempDir()
-		cmd := command(t, dir, "run", "Where does Saltram live?", "--context",
+		cmd := command(t, dir, "run", "Where does Saltram live?", "--bypass", "0", "--context",
 			filepath.Join(folder, "letters.txt"), "--model", model, "--trace", "trace", "--quiet")
 		for _, name := range serverVariables {
 			cmd.Env = append(cmd.Environ(), name+"="+server.Env(name))
