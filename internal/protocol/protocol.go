@@ -196,7 +196,8 @@ var ErrNoModel = errors.New(
 )
 
 // Python returns the source of the guest's module protocol: the table as a
-// dictionary, name to docstring and kind of arguments, and the list of common names.
+// dictionary, name to docstring and kind of arguments, the list of common names, and
+// [FindCode].
 func Python() string {
 	type entry [2]string
 	table := make(map[string]entry, len(functions))
@@ -216,7 +217,8 @@ func Python() string {
 		}
 	}
 
-	return "FUNCTIONS = " + toPython(table) + "\nCOMMON = " + toPython(common) + "\n"
+	return "FUNCTIONS = " + toPython(table) + "\nCOMMON = " + toPython(common) +
+		"\nFIND_CODE = " + toPython(FindCode) + "\n"
 }
 
 // toPython returns JSON, which is also Python for strings and lists of them.
@@ -227,6 +229,10 @@ func toPython(value any) string {
 	}
 	return string(data)
 }
+
+// FindCode is the guest's function that tells code from prose, for a session's own snippets.
+// It takes a list of texts and returns the index of the first that is code, -1 for none.
+const FindCode = "_rlm_find_code"
 
 // Stash is the host function by which a session's own snippets fetch a value
 // that the host keeps for them. No tool may take its name.

@@ -3,7 +3,6 @@ package texts
 import (
 	"encoding/json"
 	"fmt"
-	"strings"
 )
 
 // Show is an answer as text: a string as it is, anything else as JSON.
@@ -38,14 +37,4 @@ func Truncate(text string, limit int) string {
 	return fmt.Sprintf(
 		"%s\n[TRUNCATED: %d chars remaining]", string(runes[:limit]), len(runes)-limit,
 	)
-}
-
-// DropThoughts returns a reply without the thoughts that some models write before it,
-// between <think> and </think>.
-func DropThoughts(reply string) string {
-	thought, after, ended := strings.Cut(reply, "</think>")
-	if ended && strings.HasPrefix(strings.TrimLeft(thought, " \t\r\n"), "<think>") {
-		return after
-	}
-	return reply
 }

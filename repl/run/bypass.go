@@ -151,7 +151,7 @@ func (r *tree) enterLoop(reason string) {
 func readDirect(
 	response llm.Response, contract *schema.Contract,
 ) (answer json.RawMessage, reason string) {
-	text := strings.TrimSpace(texts.DropThoughts(response.Text))
+	text := strings.TrimSpace(response.Text)
 	reply := turns.Extract(response.Text)
 	switch {
 	case response.Finish == llm.FinishLength:

@@ -221,7 +221,7 @@ func TestEventsAndTraceTellTheTree(t *testing.T) {
 			code("FINAL(x)"),
 		},
 		byPurpose: func(r llm.Request) (llm.Response, bool) {
-			return llm.Response{Text: "FINAL(sub)"}, r.Metadata.Depth == 1
+			return llm.Response{Text: `FINAL("sub")`}, r.Metadata.Depth == 1
 		},
 	}
 	var mu sync.Mutex
@@ -343,7 +343,7 @@ func TestEstimateAsksNobody(t *testing.T) {
 func TestCombinatorsAreForeseen(t *testing.T) {
 	m := &models{script: []string{
 		code("try:\n    map_llm('p', list(range(100)))\nexcept Exception as e:\n    print(e)"),
-		code("print(len(map_llm('p', list(range(5)))))"), "FINAL(done)",
+		code("print(len(map_llm('p', list(range(5)))))"), `FINAL("done")`,
 	}}
 	var foreseen atomic.Int64
 	cfg := config(m)
@@ -368,7 +368,7 @@ func TestPerDepthModels(t *testing.T) {
 	m := &models{
 		script: []string{code("FINAL(rlm_query('a'))")},
 		byPurpose: func(r llm.Request) (llm.Response, bool) {
-			return llm.Response{Text: "FINAL(" + r.Model + ")"}, r.Metadata.Depth == 1
+			return llm.Response{Text: `FINAL("` + r.Model + `")`}, r.Metadata.Depth == 1
 		},
 	}
 	cfg := config(m)
@@ -413,7 +413,7 @@ func TestAFullSandboxIsToldToTheModel(t *testing.T) {
 				"except MemoryError:\n    pass\nprint('x' * 500_000)",
 		),
 		code("del hog"),
-		"FINAL(done)",
+		`FINAL("done")`,
 	}}
 	cfg := config(m)
 	cfg.Limits.Memory = 96 << 20
@@ -461,7 +461,7 @@ func TestWhatAModelSaysWhoDeclinesIsNoAnswer(t *testing.T) {
 func TestACompactionLastsInEveryScript(t *testing.T) {
 	look := code("print('\u4e2d' * 9000)")
 	m := &models{facts: llm.Facts{Window: 16_000}, script: []string{
-		look, "Looked once.", code("x = 1"), code("x = 2"), code("x = 3"), "FINAL(done)",
+		look, "Looked once.", code("x = 1"), code("x = 2"), code("x = 3"), `FINAL("done")`,
 	}}
 	cfg := config(m)
 	cfg.CompactAt, cfg.MaxReply = 0.5, 300
@@ -512,7 +512,7 @@ func TestLoopsThatTheBudgetRefusesNeverBegin(t *testing.T) {
 				"for _ in range(2):\n    try:\n" +
 					"        rlm_query_batched([" + long + "] * 40)\n    except Exception as e:\n        print(e)",
 			),
-			"FINAL(done)",
+			`FINAL("done")`,
 		},
 		byPurpose: func(r llm.Request) (llm.Response, bool) {
 			return llm.Response{Text: "FINAL(1)"}, r.Metadata.Depth == 1

@@ -188,16 +188,18 @@ func (l *loop) take(ctx context.Context, turn int) (json.RawMessage, error) {
 	}
 
 	reply := turns.Extract(response.Text)
-	silent := reply.Final == nil && len(reply.Blocks) == 0
-	if declined := calls.CheckRefusal(l.model, response); silent && declined != nil {
-		return nil, declined
-	}
 	done, err := l.execute(ctx, reply)
+	if declined := calls.CheckRefusal(l.model, response); done.IsSilent && declined != nil {
+		return nil, errors.Join(err, declined)
+	}
 	if err != nil {
 		l.record(turn, sent, response.Text, &done, nil, begun)
 		return nil, err
 	}
 
+	if done.IsSilent {
+		l.takeJSON(&done, response)
+	}
 	answer := l.judge(&done)
 	l.record(turn, sent, response.Text, &done, answer, begun)
 	if answer != nil {
@@ -205,7 +207,7 @@ func (l *loop) take(ctx context.Context, turn int) (json.RawMessage, error) {
 		return answer, nil
 	}
 
-	if silent {
+	if done.IsSilent {
 		done.Notes = append(done.Notes, turns.NothingDone)
 	}
 	if response.Finish == llm.FinishLength {
@@ -255,10 +257,34 @@ func (l *loop) execute(ctx context.Context, reply turns.Reply) (turns.Turn, erro
 	return done, err
 }
 
+// takeJSON takes the object or list in a reply without code, if the contract asks for one.
+func (l *loop) takeJSON(done *turns.Turn, response llm.Response) {
+	if l.contract == nil || response.Finish == llm.FinishLength || turns.IsPutOff(response.Text) {
+		return
+	}
+	var wanted struct {
+		Type any `json:"type"`
+	}
+	isShape := json.Unmarshal(l.contract.JSONSchema(), &wanted) == nil &&
+		(wanted.Type == "object" || wanted.Type == "array")
+	if !isShape {
+		return // a number or a word in prose may be any
+	}
+
+	value, violations, err := l.contract.CheckReply(response.Text)
+	if err == nil && len(violations) == 0 {
+		done.Final, done.IsSilent = &tiers.Final{Value: value}, false
+	}
+}
+
 // judge checks an answer against the contract. For an answer that breaks it, the model
 // gets the violations, and its session stays as it is.
 func (l *loop) judge(done *turns.Turn) json.RawMessage {
 	if done.Final == nil {
+		return nil
+	}
+	if l.contract == nil && string(done.Final.Value) == "null" {
+		done.Notes = append(done.Notes, noValue)
 		return nil
 	}
 	value, violations := l.check(done.Final.Value)
@@ -275,6 +301,10 @@ func (l *loop) judge(done *turns.Turn) json.RawMessage {
 
 	return nil
 }
+
+// noValue is for a model whose code handed over None, often because it printed what it found.
+const noValue = "FINAL got None, so it was not accepted. Pass the value itself; " +
+	`if there is none, say so in words: FINAL("none").`
 
 // check returns the answer in the form of the contract. A text that holds the value
 // counts as the value. An answer that takes too much work to check is a violation too,

@@ -326,7 +326,7 @@ var rows = []row{
 	},
 	{
 		"schema Optional",
-		"from typing import Optional\nFINAL(llm_query('say null', schema=Optional[int]))", "null",
+		"from typing import Optional\nFINAL([llm_query('say null', schema=Optional[int])])", "[null]",
 	},
 	{
 		"schema Union",

@@ -30,22 +30,21 @@ func (l *loop) synthesize(ctx context.Context) (Outcome, error) {
 		return Outcome{}, err
 	}
 	reply := turns.Extract(response.Text)
-	declined := calls.CheckRefusal(l.model, response)
-	if declined != nil && len(reply.Blocks) == 0 && reply.Final == nil {
+	done, err := l.execute(ctx, reply)
+	if err != nil {
+		return Outcome{}, err
+	}
+	if declined := calls.CheckRefusal(l.model, response); declined != nil && done.IsSilent {
 		return Outcome{
 			Status: ledger.StatusNoAnswer, Reason: reason + ", and " + declined.Error(),
 		}, nil
 	}
 
-	done, err := l.execute(ctx, reply)
-	if err != nil {
-		return Outcome{}, err
-	}
 	value := json.RawMessage(nil)
 	if done.Final != nil {
 		value = done.Final.Value
-	} else if len(reply.Blocks) == 0 && reply.Final == nil {
-		if value, err = json.Marshal(strings.TrimSpace(texts.DropThoughts(response.Text))); err != nil {
+	} else if done.IsSilent {
+		if value, err = json.Marshal(strings.TrimSpace(response.Text)); err != nil {
 			return Outcome{}, err
 		}
 	}

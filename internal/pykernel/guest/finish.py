@@ -1,5 +1,6 @@
 """How a snippet gives its answer: FINAL and its dialects."""
 
+import answers
 import wire
 
 
@@ -15,7 +16,7 @@ namespace = None  # the snippets' globals, set by run
 def _finish(value, name=""):
     global done
     if not done:
-        answer = wire.encode_whole({"value": value, "name": name})
+        answer = answers.encode({"value": value, "name": name}, value)
         done = True
         wire.send("f", answer)
     raise Finished()
@@ -46,7 +47,9 @@ def FINAL_VAR(name, value=_MISSING):
 
 def SUBMIT(*values, **fields):
     """SUBMIT(answer=...) or SUBMIT(value): give the final answer and end the run."""
-    if values and not fields:
+    if not values and not fields:
+        raise TypeError("SUBMIT() has no answer in it: SUBMIT(answer=value)")
+    if not fields:
         _finish(values[0] if len(values) == 1 else list(values))
     _finish(fields)
 
@@ -120,5 +123,7 @@ def check_answer():
     global done
     answer = namespace.get("answer")
     if not done and type(answer) is dict and answer.get("ready") is True:
+        content = answer.get("content")
+        encoded = answers.encode({"value": content, "name": "answer"}, content)
         done = True
-        wire.send("f", wire.encode_whole({"value": answer.get("content"), "name": "answer"}))
+        wire.send("f", encoded)

@@ -22,6 +22,7 @@ class SubCallError(str):
 
     __slots__ = ()
     __module__ = "__main__"
+    __rlm_failed__ = True  # no answer, see answers
 
     def __bool__(self):
         return False

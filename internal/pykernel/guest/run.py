@@ -38,6 +38,7 @@ import output
 import protocol
 import pydantics
 import queries
+import replies
 import sessionloop
 import state
 import wire
@@ -106,6 +107,7 @@ def prepare():
         if arguments != "combined":
             _offer(hostcall.HostFunction(name, doc))
     _reserve({name: getattr(finish, name) for name in ("FINAL", "FINAL_VAR", "SUBMIT", "SHOW_VARS")})
+    _reserve({protocol.FIND_CODE: replies.find_code})
     _reserve({awaits.START: awaits.start, awaits.DEFER: hostcall.Deferred})
     _globals.update(_reserved)
     sys.modules["__main__"] = state.main = definitions.main = _main

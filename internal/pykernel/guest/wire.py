@@ -13,10 +13,14 @@ call = _rlm.call
 text = _rlm.call_str
 
 
-def _plain(value):
+def plain(value):
     """Converts a value that JSON lacks into the closest JSON value."""
     if isinstance(value, (set, frozenset)):
-        return sorted(value, key=repr)
+        items = sorted(value, key=repr)
+        try:
+            return sorted(items)
+        except TypeError:
+            return items
     if isinstance(value, (bytes, bytearray, memoryview)):
         return bytes(value).decode("utf-8", "replace")
     if isinstance(value, type):
@@ -37,9 +41,9 @@ def _plain(value):
 
 
 def _referring(value):
-    """_plain, a lazy text as a reference that the host resolves."""
+    """plain, a lazy text as a reference that the host resolves."""
     ref = getattr(type(value), "__rlm_ref__", None)
-    return _plain(value) if ref is None else ref(value)
+    return plain(value) if ref is None else ref(value)
 
 
 def _make(default):
@@ -77,12 +81,12 @@ def _swap(value, method):
     return value
 
 
-_encoders = {_plain: _make(_plain), _referring: _make(_referring)}
+_encoders = {plain: _make(plain), _referring: _make(_referring)}
 
 
 def encode(value, default=_referring):
     """value as JSON text; never fails for a value that has a str()."""
-    make = _encoders[default]
+    make = _encoders.get(default) or _make(default)
     try:
         if texts:
             value = _swap(value, "__rlm_ref__" if default is _referring else "__rlm_whole__")
@@ -97,7 +101,7 @@ def encode(value, default=_referring):
 
 def encode_whole(value):
     """value as JSON text, lazy texts as their characters."""
-    return encode(value, _plain)
+    return encode(value, plain)
 
 
 _scan = json.JSONDecoder().scan_once

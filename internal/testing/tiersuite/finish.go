@@ -17,6 +17,8 @@ func (s *suite) testFinish(t *testing.T) {
 	t.Run("FINAL_VAR", func(t *testing.T) { s.playScenarios(t, emptyConfig, finalVars) })
 	t.Run("Dialects", func(t *testing.T) { s.playScenarios(t, emptyConfig, dialects) })
 	t.Run("Values", s.testFinalValues)
+	t.Run("Containers", func(t *testing.T) { s.playScenarios(t, emptyConfig, containerFinals) })
+	t.Run("NoValue", func(t *testing.T) { s.playScenarios(t, emptyConfig, refusedFinals) })
 	t.Run("OddValues", s.testOddFinals)
 }
 
@@ -257,6 +259,88 @@ except Exception:
 	single("answer at the start", step{source: "print(answer)", out: "{'content': '', 'ready': False}\n"}),
 	single("answer replaced by something else", step{source: "answer = 42\nprint(answer)", out: "42\n"}),
 }
+
+// containerFinals are answers whose items JSON has words for.
+var containerFinals = []scenario{
+	single("a generator", step{source: "FINAL(n * n for n in range(3))", final: "[0,1,4]"}),
+	single("a map, a zip and a filter", step{
+		source: "FINAL([map(str, [1]), zip('ab', [1, 2]), filter(None, [0, 1])])",
+		final:  `[["1"],[["a",1],["b",2]],[1]]`,
+	}),
+	single("a range, reversed", step{source: "FINAL([range(3), reversed([1, 2])])", final: "[[0,1,2],[2,1]]"}),
+	single("enumerate and itertools", step{
+		source: "FINAL([enumerate('a'), itertools.chain([1], [2]), itertools.islice(itertools.count(5), 2)])",
+		final:  `[[[0,"a"]],[1,2],[5,6]]`,
+	}),
+	single("the views of a dict", step{
+		source: "d = {'b': 1, 'a': 2}\nFINAL([d.keys(), d.values(), d.items()])",
+		final:  `[["b","a"],[1,2],[["b",1],["a",2]]]`,
+	}),
+	single("a deque", step{source: "FINAL(collections.deque([1, 2]))", final: "[1,2]"}),
+	single("a set of numbers is in order", step{source: "FINAL({10, 9, 1})", final: "[1,9,10]"}),
+	single("maps of the library", step{
+		source: `import types
+FINAL([collections.ChainMap({'a': 1}, {'b': 2}), collections.UserDict(c=3), types.MappingProxyType({'d': 4})])`,
+		final: `[{"a":1,"b":2},{"c":3},{"d":4}]`,
+	}),
+	single("texts and lists of the library", step{
+		source: "FINAL([collections.UserString('x'), collections.UserList([1])])", final: `["x",[1]]`,
+	}),
+	single("an iterator beside what needs a second look", step{
+		source: "g = (i for i in range(2))\nFINAL([g, {(1, 2): g}, float('nan')])",
+		final:  `[[0,1],{"(1, 2)":[0,1]},"nan"]`,
+	}),
+	single("an array", step{
+		source: "import array\nFINAL([array.array('i', [1, 2])])", final: "[[1,2]]",
+	}),
+	single("a scalar of a library", step{source: `class int64:
+    def tolist(self): return 7
+FINAL({'n': int64()})`, final: `{"n":7}`}),
+	single("answer ready with an iterator", step{
+		source: "answer['content'] = map(len, ['a'])\nanswer['ready'] = True", final: "[1]", named: "answer",
+	}),
+}
+
+// refusedFinals are no answers: the model sees an exception and may answer again.
+var refusedFinals = func() []scenario {
+	var all []scenario
+	for _, c := range []struct{ name, before, value, says string }{
+		{"a function", "def total(): return 1", "total", "the function total is no answer: call it"},
+		{"a lambda", "", "lambda: 1", "is no answer: call it"},
+		{"a builtin", "", "len", "the function len is no answer"},
+		{"a method", "", "'a'.upper", "the function upper is no answer"},
+		{"a partial", "import functools", "functools.partial(int)", "is no answer: call it"},
+		{"a class", "class Total: pass", "Total", "the class Total is no answer"},
+		{"a type", "", "list[int]", "is no answer"},
+		{"a module", "", "math", "the module math is no answer"},
+		{"an object without a value", "class Row: pass", "Row()", "a Row has no value"},
+		{"a match", "", "re.search('a', 'a')", "a Match has no value"},
+		{"matches", "", "re.finditer('a', 'aa')", "a Match has no value"},
+		{"a function in a list", "", "[1, {'a': len}]", "the function len is no answer"},
+		{"an ellipsis", "", "...", "pass the value itself"},
+		{"an exception", "", "ValueError('lost')", "the exception ValueError is no answer: lost"},
+		{"a failed sub-call", "", "SubCallError('Error: lost')", "a sub-call that failed: Error: lost"},
+		{"a file", "import io", "io.StringIO('a')", "a file is no answer"},
+		{"an endless iterator", "", "itertools.count()", "more than 1,000,000 items"},
+	} {
+		source := c.before + "\ntry:\n    FINAL(" + c.value + ")\nexcept TypeError as e:\n    print(e)"
+		all = append(all, single(c.name, step{source: source, anyOut: true, says: []string{c.says}}))
+	}
+	return append(all,
+		single("a submission of nothing", step{source: "SUBMIT()", raises: "TypeError"}),
+		single("a function as answer['content']", step{
+			source: "answer['content'] = len\nanswer['ready'] = True", raises: "TypeError",
+		}),
+		single("an iterator that raises", step{source: "FINAL(1 / n for n in [1, 0])", raises: "ZeroDivisionError"}),
+		scenario{name: "a coroutine", needs: tiers.FeatureAsync, steps: []step{
+			{
+				source: "async def f(): return 1\nc = f()\nFINAL(c)", raises: "TypeError",
+				says: []string{"a coroutine is no answer: await it"},
+			},
+			{source: "FINAL(await c)", final: "1"},
+		}},
+	)
+}()
 
 // testFinalValues gives each JSON value as the answer.
 func (s *suite) testFinalValues(t *testing.T) {

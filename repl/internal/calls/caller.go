@@ -191,8 +191,8 @@ func (c *Caller) Estimate(a Ask) (ledger.Spending, error) {
 }
 
 // Complete asks a model once. It waits at the gate, reserves the possible cost, asks, and
-// settles the real cost. The error is a [*ledger.BudgetError], one of the
-// provider, or the context's.
+// settles the real cost. The text of the response is without thoughts; the event has them.
+// The error is a [*ledger.BudgetError], one of the provider, or the context's.
 func (c *Caller) Complete(ctx context.Context, a Ask) (llm.Response, error) {
 	m, err := c.Models.Resolve(a.Model)
 	if err != nil {
@@ -228,6 +228,7 @@ func (c *Caller) Complete(ctx context.Context, a Ask) (llm.Response, error) {
 	used := c.settle(ctx, reserved, &m, &r, response, err)
 	c.report(ctx, a, response, used, time.Since(begun), err)
 
+	response.Text = texts.DropThoughts(response.Text)
 	return response, err
 }
 

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rlmhq/rlm/internal/texts"
 	"github.com/rlmhq/rlm/repl"
 	"github.com/rlmhq/rlm/tiers"
 )
@@ -16,6 +15,9 @@ type Reply struct {
 	Blocks []repl.Block
 	// Final is the answer given as text outside of code, nil if there is none.
 	Final *textFinal
+	// Bare are texts without a fence that may be code, the likeliest first. The session
+	// decides: see [Executor.Execute]. The first that is code replaces Blocks and Final.
+	Bare []string
 }
 
 // maxBlocks bounds the code of one reply. A flood beyond it is dropped: no model
@@ -23,18 +25,21 @@ type Reply struct {
 const maxBlocks = 64
 
 // Extract finds code and answers in a reply. Code is looked for in layers, and
-// the first that has any wins: fenced blocks of every dialect, an indented block,
-// a balanced FINAL(...) anywhere. A fence without a language counts if it looks
-// like Python; one of another language (json, text) is no code.
+// the first that has any wins: fenced blocks of every dialect, elements such as <code>, an
+// indented block, a balanced FINAL(...) anywhere. A fence without a language counts if it
+// looks like Python; one of another language (json, text) is no code.
 func Extract(reply string) Reply {
 	reply = cleanReply(reply)
 	blocks, outside, fenced := findFences(reply)
-	r := Reply{Final: findTextFinal(outside)}
-	switch {
-	case len(blocks) > 0:
-		r.Blocks = blocks
-	case fenced || r.Final != nil:
-	default:
+	if !fenced {
+		blocks, outside = findElements(outside)
+	}
+
+	r := Reply{Blocks: blocks, Final: findTextFinal(outside)}
+	if len(blocks) == 0 {
+		r.Bare = findBare(reply)
+	}
+	if len(blocks) == 0 && r.Final == nil {
 		if source := findIndented(reply); source != "" {
 			r.Blocks = []repl.Block{{Language: tiers.Python, Source: source}}
 		} else if source := finalCall(reply); source != "" {
@@ -52,10 +57,10 @@ func Extract(reply string) Reply {
 // but a server may send it.
 const maxLooked = 4 << 20
 
-// cleanReply returns the part of a reply that is searched, without thoughts and with the
-// line ends of Unix.
+// cleanReply returns the part of a reply that is searched, with the line ends of Unix and
+// without a byte order mark.
 func cleanReply(reply string) string {
-	reply = texts.DropThoughts(reply)
+	reply = strings.TrimPrefix(reply, "\ufeff")
 	return strings.ReplaceAll(reply[:min(len(reply), maxLooked)], "\r\n", "\n")
 }
 
@@ -96,131 +101,6 @@ func joinScript(blocks []repl.Block) string {
 	}
 
 	return strings.Join(sources, "\n\n")
-}
-
-// languages of fences, by what stands behind the marks. Another word is no code.
-var languages = map[string]tiers.Language{
-	"repl":      tiers.Python,
-	"python":    tiers.Python,
-	"py":        tiers.Python,
-	"python3":   tiers.Python,
-	"py3":       tiers.Python,
-	"ipython":   tiers.Python,
-	"tool_code": tiers.Python,
-	"go":        tiers.Go,
-	"golang":    tiers.Go,
-}
-
-// findFences returns the code in fences, the text outside of all fences, and whether
-// there was a fence with code at all.
-func findFences(reply string) (blocks []repl.Block, outside string, code bool) {
-	lines := strings.Split(reply, "\n")
-	marks := marksOf(lines)
-	var text strings.Builder
-	steps := maxSteps
-	for i := 0; i < len(lines); i++ {
-		if marks[i] == nil {
-			text.WriteString(lines[i] + "\n")
-			continue
-		}
-		end := findClosing(marks, i, &steps)
-		source := strings.Join(lines[i+1:min(end, len(lines))], "\n")
-		if block, ok := blockOf(marks[i].info, source); ok {
-			blocks, code = append(blocks, block), true
-		}
-
-		text.WriteByte('\n')
-		i = end
-	}
-	return blocks, text.String(), code
-}
-
-// mark is a line that opens or closes a block: its marks, and what stands behind them.
-type mark struct{ marks, info string }
-
-// marksOf are the marks of lines, nil for a line that has none.
-func marksOf(lines []string) []*mark {
-	all := make([]*mark, len(lines))
-	for i, line := range lines {
-		all[i] = markOf(line)
-	}
-	return all
-}
-
-// markOf is the mark of a line: at most three spaces, at least three backticks or
-// tildes, and no backtick behind them.
-func markOf(line string) *mark {
-	marks := strings.TrimLeft(line, " ")
-	if marks == "" || len(line)-len(marks) > 3 || marks[0] != '`' && marks[0] != '~' {
-		return nil
-	}
-	info := strings.TrimLeft(marks, marks[:1])
-	n := len(marks) - len(info)
-	if n < 3 || strings.Contains(info, "`") {
-		return nil
-	}
-
-	return &mark{marks[:n], strings.TrimSpace(info)}
-}
-
-// maxSteps is how many lines of a reply are looked at for the ends of blocks that hold
-// others. After that the next mark that may end a block does: a flood of blocks must
-// not take quadratic time.
-const maxSteps = 100_000
-
-// findClosing returns the line that closes the fence opened at line i, len(lines) if none
-// does: the reply was cut there, or a stop sequence ate it. Code may hold a text
-// with fences in it; an inner fence that names its language is closed first,
-// unless that leaves the outer one open.
-func findClosing(lines []*mark, i int, steps *int) int {
-	depth, plain := 0, len(lines)
-	for j := i + 1; j < len(lines); j++ {
-		if *steps--; *steps < 0 && plain < len(lines) {
-			break
-		}
-		m := lines[j]
-		if m == nil || m.marks[0] != lines[i].marks[0] || len(m.marks) < len(lines[i].marks) {
-			continue
-		}
-
-		if m.info != "" {
-			if _, runs := languages[word(m.info)]; runs && plain < len(lines) {
-				break // another block begins: the inner fence was none
-			}
-			depth++
-			continue
-		}
-
-		if depth == 0 {
-			return j
-		}
-		plain = min(plain, j)
-		depth--
-	}
-
-	return plain
-}
-
-// word is the language that a fence names.
-func word(info string) string {
-	fields := strings.FieldsFunc(info, func(r rune) bool { return strings.ContainsRune(" \t,{}:", r) })
-	if len(fields) == 0 {
-		return ""
-	}
-	return strings.ToLower(strings.TrimPrefix(fields[0], "."))
-}
-
-func blockOf(info, source string) (repl.Block, bool) {
-	if strings.TrimSpace(source) == "" {
-		return repl.Block{}, false
-	}
-	name := word(info)
-	language, known := languages[name]
-	if !known && name == "" && looksLikePython(source) {
-		language, known = tiers.Python, true
-	}
-
-	return repl.Block{Language: language, Source: source}, known
 }
 
 // pythonSigns are the signs of Python, at a line's start or within.
@@ -285,4 +165,39 @@ func dedent(lines []string) string {
 		out[i] = strings.TrimPrefix(out[i], common)
 	}
 	return strings.TrimSpace(strings.Join(out, "\n"))
+}
+
+// maxBare bounds the text without a fence that may be code, in bytes.
+const maxBare = 256 << 10
+
+// findBare returns what may be code without a fence: the whole reply, the lines from the
+// first to the last that look like Python, and the indented lines of a list's entry.
+func findBare(reply string) []string {
+	whole := strings.TrimSpace(reply)
+	if len(whole) > maxBare || !strings.ContainsAny(whole, "(=") && !strings.Contains(whole, "import ") {
+		return nil
+	}
+	bare := []string{whole}
+
+	lines := strings.Split(strings.TrimRight(reply, " \t\n"), "\n")
+	isCode := func(line string) bool { return looksLikePython(strings.TrimSpace(line)) }
+	first := slices.IndexFunc(lines, isCode)
+	if first < 0 {
+		return bare
+	}
+	last := len(lines)
+	for last > first && !isCode(lines[last-1]) {
+		last--
+	}
+
+	if first > 0 || last < len(lines) {
+		bare = append(bare, dedentAll(lines[first:last]))
+	}
+	return bare
+}
+
+// dedentAll removes the indentation of the first line from all lines.
+func dedentAll(lines []string) string {
+	indent := len(lines[0]) - len(strings.TrimLeft(lines[0], " \t"))
+	return strings.Join(cutIndent(lines, indent), "\n")
 }

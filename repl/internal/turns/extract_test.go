@@ -30,7 +30,7 @@ func TestExtractReadsEveryLayer(t *testing.T) {
 		{"brackets in strings", `FINAL("a ) b (")`, nil, `FINAL("a ) b (")`},
 		{"triple quotes", "FINAL(\"\"\"a\n) b\"\"\")", nil, "FINAL(\"\"\"a\n) b\"\"\")"},
 		{"never closed", "FINAL(never closed", nil, ""},
-		{"a smiley", "FINAL(good :) really)", nil, "FINAL(good :)"},
+		{"a smiley", "FINAL(good :) really)", nil, "FINAL(good :) really)"},
 		{"lower case", "final(1)", nil, ""},
 		{"finality", "FINALLY(1)", nil, ""},
 		{"tabs", "text\n\tx = llm_query('a')\n\tprint(x)", []string{"x = llm_query('a')\nprint(x)"}, ""},

@@ -2,11 +2,13 @@ package turns
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"regexp"
 	"slices"
 
+	"github.com/rlmhq/rlm/internal/protocol"
 	"github.com/rlmhq/rlm/internal/texts"
 	"github.com/rlmhq/rlm/internal/trajectory"
 	"github.com/rlmhq/rlm/repl"
@@ -28,6 +30,8 @@ type Turn struct {
 	Notes []string
 	// Broke says that a tier broke, so that variables may be gone.
 	Broke bool
+	// IsSilent says that the reply had neither code nor an answer.
+	IsSilent bool
 }
 
 // Failed returns the code that did not run to its end, nil if all did.
@@ -47,7 +51,7 @@ func (t *Turn) Failed() *ledger.Snippet {
 // ended or that a tier broke.
 func execute(ctx context.Context, s *repl.Session, r Reply) (Turn, error) {
 	t, err := runReply(ctx, s, r)
-	if t.Final != nil && untouched.Match(t.Final.Value) {
+	if t.Final != nil && (untouched.Match(t.Final.Value) || isEmptyAnswer(t.Final)) {
 		t.Final = nil
 		t.Notes = append(t.Notes, "The variable answer is as you found it, so FINAL was not accepted: "+
 			`put your answer into answer["content"], or give it to FINAL.`)
@@ -55,12 +59,45 @@ func execute(ctx context.Context, s *repl.Session, r Reply) (Turn, error) {
 	return t, err
 }
 
+// settleBare lets the session decide whether a text without a fence is code.
+func (r *Reply) settleBare(ctx context.Context, s *repl.Session) error {
+	if len(r.Bare) == 0 {
+		return nil
+	}
+	list, err := json.Marshal(r.Bare) // Python reads it as a list of texts, too
+	if err != nil {
+		return err
+	}
+	source := fmt.Sprintf("FINAL(%s(%s))", protocol.FindCode, list)
+	ran, err := s.Run(ctx, repl.Block{Language: tiers.Python, Source: source})
+	if err != nil && !errors.Is(err, router.ErrNoTier) {
+		return err
+	}
+
+	found := -1
+	if ran.Final != nil && json.Unmarshal(ran.Final.Value, &found) == nil &&
+		found >= 0 && found < len(r.Bare) {
+		r.Blocks = []repl.Block{{Language: tiers.Python, Source: r.Bare[found]}}
+		r.Final = nil
+	}
+	return nil
+}
+
 // untouched is what the variable answer holds before a snippet has put anything into
 // it. Some models hand it over although they mean another variable.
 var untouched = regexp.MustCompile(`^\{"content": ?"", ?"ready": ?false\}$`)
 
+// isEmptyAnswer reports whether a snippet set answer["ready"] and no content.
+func isEmptyAnswer(f *tiers.Final) bool {
+	return f.Name == "answer" && (string(f.Value) == `""` || string(f.Value) == "null")
+}
+
 func runReply(ctx context.Context, s *repl.Session, r Reply) (Turn, error) {
 	var t Turn
+	if err := r.settleBare(ctx, s); err != nil {
+		return t, err
+	}
+	t.IsSilent = len(r.Blocks) == 0 && r.Final == nil
 	for i, block := range r.Blocks {
 		ran, err := s.Run(ctx, block)
 		if err != nil {
@@ -104,41 +141,6 @@ func (t *Turn) noteRefusal(err error) error {
 		return err
 	}
 	t.Notes = append(t.Notes, "The code was not run: "+err.Error())
-	return nil
-}
-
-// signsOfText are the exceptions of an argument that was text after all.
-var signsOfText = []string{"SyntaxError", "NameError", "IndentationError"}
-
-// settleText finds the meaning of an answer in text. FINAL(x) may name a variable,
-// be a Python expression, or be text as it stands: the session decides, and what
-// it cannot read is text.
-func (t *Turn) settleText(ctx context.Context, s *repl.Session, f *textFinal) error {
-	if value, ok := f.literal(); ok && f.Call != "FINAL_VAR" {
-		t.Final = &tiers.Final{Value: value}
-		return nil
-	}
-	source := f.source()
-	if source == "" {
-		t.Final = &tiers.Final{Value: f.text()}
-		return nil
-	}
-
-	ran, err := s.Run(ctx, repl.Block{Language: tiers.Python, Source: source})
-	if err != nil {
-		return t.noteRefusal(err)
-	}
-	switch {
-	case ran.Final != nil:
-		t.Final = ran.Final
-	case f.Call == "FINAL_VAR":
-		t.Ran = append(t.Ran, ran) // it lists the variables there are
-	case ran.Exception != nil && slices.Contains(signsOfText, ran.Exception.Type):
-		t.Final = &tiers.Final{Value: f.text()}
-	default:
-		t.Ran = append(t.Ran, ran)
-	}
-
 	return nil
 }
 
