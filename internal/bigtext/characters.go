@@ -150,12 +150,12 @@ func (t *Text) writeCharacters(ctx context.Context, x *index, c *Characters) err
 	if err := checkSpace(c.File, c.Size()); err != nil {
 		return err
 	}
-	if err := c.File.Truncate(c.Size()); err != nil {
+	if err := reserve(c.File, c.Size()); err != nil {
 		return err
 	}
 	return t.each(ctx, 0, t.Size(), func(_, lo, hi int64) error {
 		if t.inHole(lo, hi) {
-			return nil // NUL characters are a hole there, too
+			return nil // the file has NUL characters already
 		}
 		lo, hi = nextBoundary(t.data, lo), nextBoundary(t.data, hi)
 		at := x.charOf(t.data, lo) * c.Width

@@ -1,6 +1,7 @@
 package bigtext
 
 import (
+	"errors"
 	"os"
 
 	"golang.org/x/sys/unix"
@@ -33,4 +34,17 @@ func fileHoles(f *os.File, size int64) []span {
 	}
 
 	return holes
+}
+
+// reserve makes an empty file size bytes long, without holes: a full disk must not show when the
+// file is read through a mapping, because a fault there ends the process.
+func reserve(f *os.File, size int64) error {
+	if size == 0 {
+		return nil
+	}
+	err := unix.Fallocate(int(f.Fd()), 0, 0, size)
+	if errors.Is(err, unix.EOPNOTSUPP) {
+		return f.Truncate(size)
+	}
+	return err
 }

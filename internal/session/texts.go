@@ -182,11 +182,11 @@ func (a *Accounts) describeText(body []byte) Reply {
 }
 
 // TextMapper maps the characters of the text with a number into the guest's memory, and
-// returns the address of the first one and the number of bytes of each. The character after
-// the last one is NUL. It returns the same answer for the same number.
+// returns them with the address of the first one. The character after the last one is NUL. It
+// returns the same answer for the same number, also after the file has changed.
 type TextMapper func(
 	ctx context.Context, number int, t *bigtext.Text,
-) (address uint32, width int64, err error)
+) (address uint32, characters *bigtext.Characters, err error)
 
 // OfferMapping lets the guest have texts in its memory. Without it, the guest asks the host
 // for each part of a long text.
@@ -202,11 +202,13 @@ func (a *Accounts) mapText(body []byte) Reply {
 		return fail(err)
 	}
 
-	address, width, err := a.mapper(a.calls.ctx, number, t)
+	address, c, err := a.mapper(a.calls.ctx, number, t)
 	if err != nil {
 		return fail(err)
 	}
-	return okJSON(map[string]any{"address": address, "width": width})
+	return okJSON(map[string]any{
+		"address": address, "width": c.Width, "chars": c.Length, "ascii": c.ASCII,
+	})
 }
 
 func (a *Accounts) value(body []byte) Reply {

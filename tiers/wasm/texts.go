@@ -36,49 +36,49 @@ func roomForTexts(accounts *session.Accounts, limit uint64) uint64 {
 // mapText lets the guest have a text as a str. Otherwise it asks the host for each part.
 func (g *guest) mapText(
 	ctx context.Context, number int, t *bigtext.Text,
-) (address uint32, width int64, err error) {
-	address, width, err = g.in.mapText(ctx, number, t)
+) (address uint32, c *bigtext.Characters, err error) {
+	address, c, err = g.in.mapText(ctx, number, t)
 	if err != nil {
 		g.engine.options.Log.Warn("a long context is no str in this sandbox", "error", err)
 	}
-	return address, width, err
+	return address, c, err
 }
 
-// mapText maps the characters of a text behind the memory in use, and returns their address and
-// width.
+// mapText maps the characters of a text behind the memory in use, and returns them with their
+// address.
 func (in *instance) mapText(
 	ctx context.Context, number int, t *bigtext.Text,
-) (address uint32, width int64, err error) {
+) (address uint32, c *bigtext.Characters, err error) {
 	for _, known := range in.texts {
 		if known.number == number {
-			return uint32(known.at.Start), known.characters.Width, nil
+			return uint32(known.at.Start), known.characters, nil
 		}
 	}
 
 	memory := in.module.Memory()
 	start := uint64(memory.Size())
 	if start+longText > addressSpace || in.room == 0 {
-		return 0, 0, errNoRoomForText
+		return 0, nil, errNoRoomForText
 	}
-	c, err := t.Characters(ctx, int64(addressSpace-start-wasmPage)) //nolint:gosec // below 4 GiB
+	c, err = t.Characters(ctx, int64(addressSpace-start-wasmPage)) //nolint:gosec // below 4 GiB
 	if err != nil {
-		return 0, 0, err
+		return 0, nil, err
 	}
 
 	// A NUL follows the last character.
 	pages := (uint64(c.Size()+c.Width) + wasmPage - 1) / wasmPage
 	text := mappedText{number, span{start, start + pages*wasmPage}, c}
 	if err := in.mem.addText(text.at); err != nil {
-		return 0, 0, err
+		return 0, nil, err
 	}
 	if _, ok := memory.Grow(uint32(pages)); !ok {
-		return 0, 0, errNoRoomForText
+		return 0, nil, errNoRoomForText
 	}
 	if err := in.mem.mapText(text.at, c.File, c.Size()); err != nil {
-		return 0, 0, err
+		return 0, nil, err
 	}
 	in.texts = append(in.texts, text)
-	return uint32(start), c.Width, nil
+	return uint32(start), c, nil
 }
 
 // restoreTexts maps the texts of a checkpoint into new memory that has its size.

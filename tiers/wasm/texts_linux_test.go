@@ -74,6 +74,92 @@ func TestTextsOfEachWidth(t *testing.T) {
 		`'a' 0123456789 True '\u03a9' 0123456789 True '\U0001d11e' 0123456789 True `)
 }
 
+// TestEveryLongPartIsAStr: also when the snippet before asked the host only, and never names the
+// context in any other way.
+func TestEveryLongPartIsAStr(t *testing.T) {
+	dir := t.TempDir()
+	text := strings.Repeat("one long line ", 1_000_000)
+	if err := os.WriteFile(filepath.Join(dir, "long"), []byte("short\n"+text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	folder, err := bigtext.OpenDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = folder.Close() })
+
+	e := readyEngine(t)
+	for _, source := range []string{
+		"print(all(type(c).__mro__[-2] is str for c in context.chunks(9_000_000)))",
+		"print([isinstance(line, str) for line in context.lines()] == [True, True])",
+		"print(isinstance(context.lines()[1], str), len(json.dumps(context.lines()[1])) > 9_000_000 or '')",
+		"print('context' in [n for n, v in globals().items() if isinstance(v, str)])",
+		"print(isinstance(eval('con' + 'text'), str))",
+		"print(isinstance(context_1['long'], str), {context_1['long']: 1}[context_0.lines()[0] + '\\n' + context.lines()[1]])",
+	} {
+		whole, err := bigtext.Open(filepath.Join(dir, "long"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = whole.Close() })
+		s, err := open(t.Context(), e, tiers.Config{Inputs: []tiers.Input{
+			{Name: "long", Text: whole}, {Name: "folder", Dir: folder},
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = s.Close() })
+
+		r := runInternal(t, s.(*sandbox), "import json\n"+source)
+		if !strings.HasPrefix(r.Stdout, "True") {
+			t.Errorf("%s\nprints %q (%s %+v)", source, r.Stdout, r.Status, r.Exception)
+		}
+	}
+}
+
+// TestAChangedFileIsNoStr replaces a file after the guest has learnt its length.
+func TestAChangedFileIsNoStr(t *testing.T) {
+	dir := t.TempDir()
+	write := func(letter string, length int) {
+		t.Helper()
+		next := filepath.Join(dir, ".next")
+		if err := os.WriteFile(next, []byte(strings.Repeat(letter, length)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(next, filepath.Join(dir, "long")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("a", 9_000_000)
+	folder, err := bigtext.OpenDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = folder.Close() })
+
+	s, err := open(t.Context(), readyEngine(t), tiers.Config{Inputs: []tiers.Input{{Name: "folder", Dir: folder}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	box := s.(*sandbox)
+	prints(t, box, "inside = type(context).__getitem__.__globals__\n"+
+		"info = inside['wire'].decode(inside['wire'].text('do0,long'))\nprint(info['chars'])", "9000000\n")
+
+	text, err := folder.Text("long")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := text.Close(); err != nil { // as when the session opens many others
+		t.Fatal(err)
+	}
+	write("b", 8_500_000)
+	r := runInternal(t, box, "print(len(inside['realtexts'].open(info)))")
+	if r.Exception == nil || !strings.Contains(r.Exception.Message, "was written to") {
+		t.Errorf("prints %q (%s %+v)", r.Stdout, r.Status, r.Exception)
+	}
+}
+
 // TestATextDoesNotCountAsMemory: the limit is far below the text, holds as before, and the
 // result says what the snippet itself has used.
 func TestATextDoesNotCountAsMemory(t *testing.T) {

@@ -48,16 +48,18 @@ def again(number, start, end):
     return LazyText(info, start, end).real()
 
 
-# What the host answers about a text without writing its characters into a file first.
-_QUESTION = re.compile(
-    r"(?<!\w)context(?:_\d+)?(?!\w)(?!\.(?:count|find|rfind|index|rindex|startswith|endswith|size|nbytes|name|path|"
+# Anything but what the host answers without writing the characters into a file first. Who lists
+# the variables meets the contexts without their names.
+_USE = re.compile(
+    r"(?<!\w)(?:context(?:_\d+)?(?!\w)(?!\.(?:count|find|rfind|index|rindex|startswith|endswith|size|nbytes|name|path|"
     r"type|ascii|invalid_bytes|chunks|lines|search|findall|finditer|bytes)\b)"
+    r"|(?:globals|locals|vars|eval|exec|__main__|f_globals)(?!\w))"
 )
 
 
 def wants_str(source):
     """Reports whether a snippet may do more with a context than ask such questions."""
-    return _QUESTION.search(source) is not None
+    return _USE.search(source) is not None
 
 
 def _install():
@@ -91,7 +93,7 @@ class Directory(collections.abc.Mapping):
             asked = f"do{self._id},{path}".encode("utf-8", "surrogateescape")
             text = open_text(wire.decode(wire.text(asked)))
             if isinstance(text, LazyText):
-                self._open[path] = text
+                text = self._open[path] = text.real()
         return text
 
     def __iter__(self):
@@ -223,7 +225,7 @@ class LazyText:
 
     def _part(self, start, end):
         if end - start > LAZY:
-            return LazyText(self._info, self._a + start, self._a + end)
+            return LazyText(self._info, self._a + start, self._a + end).real()
         return self._slice(start, end) if end > start else ""
 
     def __getitem__(self, key):

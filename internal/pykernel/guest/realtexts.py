@@ -123,7 +123,6 @@ for _name in ("nbytes", "name", "path", "type", "ascii", "invalid_bytes", "index
     setattr(Text, _name, LazyText.__dict__[_name])
 
 
-
 def _is_separator(sep):
     return sep is None or isinstance(sep, str) and sep != ""
 
@@ -144,4 +143,6 @@ def open(info):
     except wire.HostError:
         _refused.add(info["id"])
         return None
-    return _map(Text, info, at["address"], info["chars"], at["width"], info["ascii"])
+    if at["chars"] != info["chars"]:
+        raise wire.HostError(f"context file {info['name']!r} was written to while in use")
+    return _map(Text, info, at["address"], at["chars"], at["width"], at["ascii"])
