@@ -51,6 +51,7 @@ func DropThoughts(reply string) string {
 	if !thinks {
 		kept.WriteString(reply[at:])
 	}
+
 	return kept.String()
 }
 
@@ -107,6 +108,7 @@ func (r *fenceReader) covers(place int) bool {
 
 		r.next = r.end
 	}
+
 	return r.begin <= place && place < r.end
 }
 
@@ -120,6 +122,7 @@ func findFenceLine(text string, from int) []int {
 	for i := range found {
 		found[i] += from
 	}
+
 	return found
 }
 
@@ -135,6 +138,7 @@ func findFenceEnd(text string, at int, opening string) int {
 		}
 		at = line[1]
 	}
+
 	return -1
 }
 
@@ -146,7 +150,7 @@ var (
 		`^\s*(?:(?:assistant|analysis|commentary|final)\s*)?<\|(?:start|channel|message)\|>` +
 			`|<\|end\|>\s*<\|start\|>`)
 	// bareHarmony is a reply whose server dropped the marks.
-	bareHarmony = regexp.MustCompile(`^\s*analysis[A-Z]`)
+	bareHarmony = regexp.MustCompile(`^\s*analysis[A-Z][\w']*,? [\w'"]`)
 )
 
 func isHarmony(reply string) bool {
@@ -190,5 +194,6 @@ func readFinalChannel(reply string) string {
 		at = mark[1]
 	}
 	take(reply[at:])
+
 	return kept.String()
 }

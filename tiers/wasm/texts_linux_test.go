@@ -95,7 +95,8 @@ func TestEveryLongPartIsAStr(t *testing.T) {
 		"print(isinstance(context.lines()[1], str), len(json.dumps(context.lines()[1])) > 9_000_000 or '')",
 		"print('context' in [n for n, v in globals().items() if isinstance(v, str)])",
 		"print(isinstance(eval('con' + 'text'), str))",
-		"print(isinstance(context_1['long'], str), {context_1['long']: 1}[context_0.lines()[0] + '\\n' + context.lines()[1]])",
+		"whole = context_0.lines()[0] + '\\n' + context.lines()[1]\n" +
+			"print(isinstance(context_1['long'], str), {context_1['long']: 1}[whole])",
 	} {
 		whole, err := bigtext.Open(filepath.Join(dir, "long"))
 		if err != nil {
