@@ -37,7 +37,7 @@ export CGO_ENABLED := 0
 GOFLAGS ?=
 export GOFLAGS := -trimpath $(GOFLAGS)
 
-.PHONY: help build images images-relock demo test race unraced check escape kinds lint govulncheck sbom bench-once bench soak fuzz wasm wasm-verify wasm-check zones prices python clean
+.PHONY: help build images images-relock demo test race unraced check escape huge kinds lint govulncheck sbom bench-once bench soak fuzz wasm wasm-verify wasm-check zones prices python clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -73,6 +73,9 @@ check: lint build images demo race unraced bench-once wasm-check ## Check everyt
 escape: ## Attack each usable tier, write docs/security-matrix.md and print it
 	@status=0; RLM_ESCAPE_UPDATE=1 go test -count=1 -p 1 -timeout $(TESTTIMEOUT) -run '^TestEscape$$' ./tiers/{interp,wasm,docker,local} || status=$$?; \
 	sed -n '/^## Verdicts by class/,$$p' docs/security-matrix.md; exit $$status
+
+huge: ## Compare a session over 1 GiB with CPython; it takes minutes, 10 GiB of memory and 3 GiB of disk
+	RLM_HUGE_TEXTS=1 go test -count=1 -timeout $(TESTTIMEOUT) -run '^TestTheNotebook$$' -v ./internal/testing/tiersuite
 
 kinds: ## Move every kind of state through the tiers, write docs/moves.md and print its counts
 	@status=0; RLM_STATES_UPDATE=1 go test -count=1 -run '^TestEveryKindOfState' ./internal/testing/tiersuite || status=$$?; \

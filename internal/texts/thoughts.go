@@ -31,7 +31,6 @@ func DropThoughts(reply string) string {
 	for _, tag := range thoughtTags.FindAllStringSubmatchIndex(reply, -1) {
 		begin, end := tag[0], tag[1]
 		ends := isEndTag(tag)
-
 		switch {
 		case strings.HasSuffix(reply[begin:end], "/>") || isQuoted(reply, begin, end):
 		case thinks && ends:
@@ -51,7 +50,6 @@ func DropThoughts(reply string) string {
 	if !thinks {
 		kept.WriteString(reply[at:])
 	}
-
 	return kept.String()
 }
 
@@ -105,7 +103,6 @@ func (r *fenceReader) covers(place int) bool {
 			r.next = len(r.text) + 1 // nothing closes it
 			return false
 		}
-
 		r.next = r.end
 	}
 
@@ -122,7 +119,6 @@ func findFenceLine(text string, from int) []int {
 	for i := range found {
 		found[i] += from
 	}
-
 	return found
 }
 

@@ -387,16 +387,26 @@ class LazyText:
         return parts
 
     def rsplit(self, sep=None, maxsplit=-1):
-        if maxsplit < 0 or sep is None:
-            if maxsplit < 0 and (sep is None or not _overlaps_itself(sep)):
+        if sep == "":
+            raise ValueError("empty separator")
+        if maxsplit < 0:
+            if sep is None or not _overlaps_itself(sep):
                 return self.split(sep)
             raise _unsupported("rsplit", "rfind and slices")
+        if sep is None:
+            return self._rsplit_fields(maxsplit)
         parts, end = [], self.size
         while len(parts) < maxsplit and (found := self.rfind(sep, 0, end)) >= 0:
             parts.append(self._part(found + len(sep), end))
             end = found
         parts.append(self._part(0, end))
         return parts[::-1]
+
+    def _rsplit_fields(self, maxsplit):
+        words = Parts(self, "fields", "")
+        rest = max(0, words.size - maxsplit)
+        parts = list(words[rest:])
+        return [self._part(0, words.bounds(rest - 1)[1]), *parts] if rest else parts
 
     def partition(self, sep):
         if sep == "":

@@ -118,8 +118,8 @@ class Text(_Mapped):
 Text.__name__ = "str"
 for _name in ("nbytes", "name", "path", "type", "ascii", "invalid_bytes", "index", "rindex", "chunks", "bytes",
               "open", "lines", "search", "findall", "finditer", "partition", "rpartition", "strip", "lstrip",
-              "rstrip", "removeprefix", "removesuffix", "_strip", "_find", "_span", "_split_fields", "__copy__",
-              "__deepcopy__", "__rlm_ref__"):
+              "rstrip", "removeprefix", "removesuffix", "_strip", "_find", "_span", "_split_fields", "_rsplit_fields",
+              "__copy__", "__deepcopy__", "__rlm_ref__"):
     setattr(Text, _name, LazyText.__dict__[_name])
 
 

@@ -112,6 +112,7 @@ var splitting = []string{
 	"list(t.split('é'))[:50]", "list(t.split('\\u2003'))[:9]", "[p[:30] for p in t.split('\\n', 3)]",
 	"[p[:30] for p in t.split('row', 2)]", "[p[:30] for p in t.split(None, 4)]",
 	"[p[:30] for p in t.split(maxsplit=2)]", "[p[-30:] for p in t.rsplit('\\n', 3)]",
+	"[p[-30:] for p in t.rsplit(None, 3)]", "t.rsplit(None, 0)[0][:30]", "(t[:9] + ' ').rsplit(None, 10 ** 6)",
 	"[p[:30] for p in t.split('x', 0)]",
 	"list(t.splitlines())", "list(t.splitlines(True))", "list(t.splitlines(keepends=True))[5]",
 	"t.splitlines()[0]", "t.splitlines()[-1]", "t.splitlines()[10:15]", "t.splitlines()[::-1][:5]",

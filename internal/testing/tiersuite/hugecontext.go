@@ -154,6 +154,12 @@ print(m.group(1), context[m.start():m.end()], context.findall('NEED..'),
       [m.group() for m in context.finditer('NEEDLE|last line')])`,
 			out: "end NEEDLE at the end ['NEEDLE'] ['NEEDLE', 'last line']\n",
 		}),
+		single("the last words", step{
+			source: "print([p[-9:] for p in context.rsplit(None, 2)], " +
+				"context.rsplit(None, 0)[0] == context.rstrip())",
+			out: "['last line', 'without', 'newline'] True\n",
+		}),
+		single("rsplit at nothing", step{source: "context.rsplit('', 2)", raises: "ValueError"}),
 		single("negative and huge bounds",
 			step{
 				source: "print(context[-4:], context[10**30:], context[-10**30:3], context[:-10**30])",
