@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/rlmhq/rlm/internal/testing/skip"
 )
 
 func TestTypeTexts(t *testing.T) {
@@ -79,6 +81,7 @@ func TestReplies(t *testing.T) {
 
 // TestHostileReplies has replies over which a careless search would take minutes.
 func TestHostileReplies(t *testing.T) {
+	skip.UnderRace(t)
 	c := mustParse(t, `{"type":"object","properties":{"a":{"type":"integer"}},"required":["a"]}`)
 	for name, reply := range map[string]string{
 		"brackets":    strings.Repeat("[", 4<<20),

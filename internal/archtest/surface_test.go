@@ -125,6 +125,7 @@ func loadPublicPackages(t *testing.T) []*types.Package {
 
 	list := exec.CommandContext(t.Context(), "go", "list", "-export", "-deps", "-json=ImportPath,Export", "./...")
 	list.Dir = top
+	list.Env = append(os.Environ(), "CGO_ENABLED=0") // as `make build` compiles, also under `make race`
 	list.Stderr = os.Stderr
 	out, err := list.Output()
 	if err != nil {

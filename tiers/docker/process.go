@@ -121,7 +121,7 @@ func (t *Tier) start(ctx context.Context, n needs) (*process, error) {
 		n.proxy.Serve(p.listener)
 	}
 
-	if p.connection, _, err = pykernel.Load(ctx, p.box, p); err != nil {
+	if p.connection, _, err = pykernel.Load(ctx, p.box, p, nil); err != nil {
 		err = fmt.Errorf("%w: %s", err, p.report.text())
 	} else {
 		err = t.verify(ctx, &p.container, &setup, n)

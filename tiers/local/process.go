@@ -89,7 +89,7 @@ func (t *Tier) start(
 		proxy.Serve(j.Proxy())
 	}
 
-	if p.connection, _, err = pykernel.Load(ctx, j.Conn(), p); err != nil {
+	if p.connection, _, err = pykernel.Load(ctx, j.Conn(), p, python.runtime(ctx)); err != nil {
 		said := strings.TrimSpace(string(j.Output()))
 		return nil, errors.Join(fmt.Errorf("%w: %s", err, said), p.Close())
 	}

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/rlmhq/rlm/internal/pykernel"
@@ -23,6 +24,27 @@ type python struct {
 	version [3]int
 	shown   *shown
 	modules tiers.Modules
+
+	mu       sync.Mutex // guards what follows
+	started  bool       // a process has been
+	tried    bool       // to compile the runtime
+	compiled []byte     // the runtime, empty if that has failed
+}
+
+// runtime returns the runtime as compiled for the interpreter, empty for its first process: a
+// command that starts only one would compile it twice. It is also empty if the interpreter
+// cannot compile it, since each process then does so, or says why it cannot.
+func (p *python) runtime(ctx context.Context) []byte {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+
+	if p.started && !p.tried {
+		p.compiled, _ = pykernel.Compile(exec.CommandContext(ctx, p.path))
+		p.tried = ctx.Err() == nil
+	}
+	p.started = true
+
+	return p.compiled
 }
 
 // selfReport makes an interpreter describe itself. It runs outside the jail, because no

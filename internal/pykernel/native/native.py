@@ -492,11 +492,11 @@ def compiled_ahead(path):
         return {}
 
 
-def start(boot, output=3, life=None, announce=None, hold=None, stock=None):
+def start(boot, compiled, output=3, life=None, announce=None, hold=None, stock=None):
     """Loads the runtime, says so and serves. The connection is descriptor 3, and
     output if that is another; life is one that is open as long as the session
-    lives. The first process runs hold, if that is given. stock is a file of code
-    that is used instead of compiling the same source."""
+    lives. The first process runs hold, if that is given. compiled is code, and stock
+    a file of code, that is used instead of compiling the same source."""
     global _keeping, _announce, _ends, OUTPUT
     memory = int(os.environ.pop("RLM_MEMORY", 0))
     OUTPUT = output
@@ -510,7 +510,7 @@ def start(boot, output=3, life=None, announce=None, hold=None, stock=None):
     module.__dict__.update(
         call=call, call_str=call_str, HostError=HostError, compile=compile_echo, set_run=set_run,
         native=True, forked=lambda: _forked, post=connection.post, pump=connection.pump, forget=connection.forget, fileno=INPUT,
-        stock=compiled_ahead(stock) if stock else {},
+        stock=compiled_ahead(stock) if stock else marshal.loads(compiled) if compiled else {},
     )
     sys.modules["_rlm"] = module
     signal.signal(signal.SIGINT, connection.interrupt)
