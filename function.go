@@ -68,7 +68,7 @@ func Func[In, Out any](
 	if f.err = err; err != nil {
 		return f
 	}
-	f.tool.Signature = arguments.signature(name)
+	f.tool.Signature = name + "(" + arguments.contract.Parameters() + ")"
 	f.tool.Call = func(ctx context.Context, args map[string]tiers.Value) (tiers.Value, error) {
 		var in In
 		if err := arguments.decode(args, &in); err != nil {
@@ -124,27 +124,6 @@ func readArguments[In any](name string) (*arguments, error) {
 		}
 	}
 	return a, nil
-}
-
-// signature shows how snippets call the function: "price(name: str, currency: str = None)".
-func (a *arguments) signature(name string) string {
-	parts := make([]string, len(a.fields))
-	for i, field := range a.fields {
-		parts[i] = field.Name
-		if kind := field.Contract.Describe(); fitsAnnotation(kind) {
-			parts[i] += ": " + kind
-		}
-		if !field.Required {
-			parts[i] += " = None"
-		}
-	}
-	return name + "(" + strings.Join(parts, ", ") + ")"
-}
-
-// fitsAnnotation reports whether a description can annotate a parameter: it is short, and no
-// character in it would end the parameter.
-func fitsAnnotation(description string) bool {
-	return len(description) <= 60 && !strings.ContainsAny(description, "\n,()[]{}\"'")
 }
 
 // decode checks arguments and decodes them. An optional argument that is None is left out.

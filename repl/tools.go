@@ -20,8 +20,8 @@ import (
 type Tool struct {
 	// Name is a Python identifier that is not reserved.
 	Name string
-	// Signature shows how to call it, such as "search(query, limit=10)". Its
-	// parameters bind positional arguments to names.
+	// Signature shows how to call it, such as "search(query, limit=10)". Its parameters
+	// bind positional arguments to names. Empty means the properties of Schema.
 	Signature string
 	// Doc is one or two sentences for the prompt.
 	Doc string
@@ -89,6 +89,21 @@ func (t *Tools) With(functions ...Tool) (*Tools, error) {
 	return more, nil
 }
 
+// Only returns a copy of t with the tools of these names. It ignores names that t lacks.
+func (t *Tools) Only(names []string) *Tools {
+	some := &Tools{byName: map[string]int{}}
+	if t == nil {
+		return some
+	}
+	for _, tool := range t.list {
+		if slices.Contains(names, tool.Name) {
+			some.byName[tool.Name] = len(some.list)
+			some.list = append(some.list, tool)
+		}
+	}
+	return some
+}
+
 // add checks a tool and appends it.
 func (t *Tools) add(tool Tool) error {
 	if err := protocol.CheckName(tool.Name); err != nil {
@@ -97,17 +112,6 @@ func (t *Tools) add(tool Tool) error {
 	if _, twice := t.byName[tool.Name]; twice {
 		return fmt.Errorf("cannot add tool %q: the name is taken", tool.Name)
 	}
-	if tool.Signature == "" {
-		tool.Signature = tool.Name + "()"
-	}
-
-	sig := tool.Signature
-	if !strings.HasPrefix(sig, tool.Name+"(") || !strings.HasSuffix(sig, ")") {
-		return fmt.Errorf("cannot add tool %q: its signature %q is not %s(...)",
-			tool.Name, sig, tool.Name)
-	}
-
-	tool.params = listParameters(tool.Signature)
 	if tool.Schema != nil {
 		check, err := schema.Parse(tool.Schema)
 		if err != nil {
@@ -115,6 +119,20 @@ func (t *Tools) add(tool Tool) error {
 		}
 		tool.check = check
 	}
+	if tool.Signature == "" {
+		parameters := ""
+		if tool.check != nil {
+			parameters = tool.check.Parameters()
+		}
+		tool.Signature = tool.Name + "(" + parameters + ")"
+	}
+
+	sig := tool.Signature
+	if !strings.HasPrefix(sig, tool.Name+"(") || !strings.HasSuffix(sig, ")") {
+		return fmt.Errorf("cannot add tool %q: its signature %q is not %s(...)",
+			tool.Name, sig, tool.Name)
+	}
+	tool.params = listParameters(sig)
 
 	t.byName[tool.Name] = len(t.list)
 	t.list = append(t.list, tool)

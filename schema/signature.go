@@ -174,3 +174,26 @@ func (c *Contract) extract(s *jsonschema.Schema) *Contract {
 	}
 	return &Contract{root: s, document: document, facts: c.facts, programs: c.programs}
 }
+
+// Parameters shows the fields of an object as the parameters of a Python function:
+// "name: str, currency: str = None".
+func (c *Contract) Parameters() string {
+	var parts []string
+	for _, field := range c.Fields() {
+		part := field.Name
+		if kind := field.Contract.Describe(); fitsAnnotation(kind) {
+			part += ": " + kind
+		}
+		if !field.Required {
+			part += " = None"
+		}
+		parts = append(parts, part)
+	}
+	return strings.Join(parts, ", ")
+}
+
+// fitsAnnotation reports whether a description can annotate a parameter: it is short, and no
+// character in it would end the parameter.
+func fitsAnnotation(description string) bool {
+	return len(description) <= 60 && !strings.ContainsAny(description, "\n,()[]{}\"'")
+}

@@ -33,6 +33,7 @@ type execFlags struct {
 	runs     bool // the command runs the code
 	routing  routing
 	files    files
+	tools    toolFlags
 }
 
 // addCode adds the flags of all commands that take code.
@@ -87,6 +88,7 @@ func newExec(e *env) *cobra.Command {
 	f.files.add(flags)
 	flags.StringArrayVar(&f.contexts, "context", nil,
 		"`file` or directory to work on, - for stdin; repeatable")
+	f.tools.add(flags)
 	e.addRaw(flags)
 	flags.BoolVar(&f.explain, "explain", false,
 		"also print on stderr which tier runs each snippet, and why")
@@ -128,11 +130,22 @@ func withEngine(
 		return err
 	}
 	defer engine.Close()
+	tools, err := f.tools.open(ctx, e)
+	if err != nil {
+		return err
+	}
+	defer tools.Close()
+	if cfg.Ask.Tools, err = tools.ofPrograms(); err != nil {
+		return &exitError{exitUsage, err}
+	}
 	session, err := engine.Open(ctx, cfg)
 	if err != nil {
 		return &exitError{exitUsage, err}
 	}
 	defer session.Close()
+	if err := tools.load(ctx, session); err != nil {
+		return err
+	}
 
 	for i := range jobs {
 		if jobs[i].Language == "" {

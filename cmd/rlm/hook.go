@@ -41,6 +41,7 @@ func newHook(e *env) *cobra.Command {
 	}
 
 	flags := cmd.Flags()
+	f.tools.add(flags)
 	flags.StringVar(&f.schema, "output-schema", "",
 		"`file` with the JSON Schema that a run's answer must meet")
 	flags.StringVar(&f.kind, "output-type", "",
@@ -160,6 +161,14 @@ func (l *lazyEngine) answer(ctx context.Context, task rlm.AnswerTask) (rlm.Answe
 	}
 
 	l.end = append(l.end, engine)
+	tools, err := l.f.tools.open(ctx, l.e)
+	if err != nil {
+		return rlm.AnswerOutcome{}, err
+	}
+	l.end = append(l.end, tools)
+	if err := tools.addTo(&task); err != nil {
+		return rlm.AnswerOutcome{}, err
+	}
 	l.view.note("the output is large: a run condenses it")
 	return engine.Answer(ctx, task)
 }

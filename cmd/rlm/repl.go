@@ -70,6 +70,7 @@ func newRepl(e *env) *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringArrayVar(&f.contexts, "context", nil,
 		"`file` or directory to work on; repeatable")
+	f.tools.add(flags)
 	e.addRaw(flags)
 	flags.BoolVar(&f.quiet, "quiet", false, "print only errors on stderr")
 	flags.StringVar(&history, "history", "",
@@ -126,12 +127,23 @@ func (f *runFlags) repl(ctx context.Context, e *env, history string) (err error)
 		return err
 	}
 	defer engine.Close()
+	tools, err := f.tools.open(ctx, e)
+	if err != nil {
+		return err
+	}
+	defer tools.Close()
+	if err := tools.addTo(&task); err != nil {
+		return err
+	}
 	session, err := engine.Open(ctx, rlm.SessionConfig{
 		Contexts: task.Contexts, Policy: task.Policy, Ask: task.Config,
 		Limits: limits(e.settings, defaultOutput), Deterministic: e.settings.Deterministic,
 	})
 	if err != nil {
 		return &exitError{exitUsage, err}
+	}
+	if err := tools.load(ctx, session); err != nil {
+		return errors.Join(err, session.Close())
 	}
 	view.close() // a live tree would disturb the lines that the user types
 	s := &shell{e: e, session: session, view: view, flags: f}

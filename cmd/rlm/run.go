@@ -30,6 +30,7 @@ type runFlags struct {
 	estimate bool
 	json     bool
 	quiet    bool
+	tools    toolFlags
 
 	// only of rlm hook, from its caller
 	longHorizon bool
@@ -74,6 +75,7 @@ func newRun(e *env) *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringArrayVar(&f.contexts, "context", nil,
 		"`file` or directory to work on, - for stdin; repeatable")
+	f.tools.add(flags)
 	flags.StringVar(&f.schema, "output-schema", "",
 		"`file` with the JSON Schema that the answer must meet")
 	flags.StringVar(&f.kind, "output-type", "",
@@ -115,6 +117,14 @@ func (f *runFlags) run(ctx context.Context, e *env, question string) error {
 		return err
 	}
 	defer engine.Close()
+	tools, err := f.tools.open(ctx, e)
+	if err != nil {
+		return err
+	}
+	defer tools.Close()
+	if err := tools.addTo(&task); err != nil {
+		return err
+	}
 	if f.estimate {
 		return f.showEstimate(ctx, e, engine, task)
 	}
@@ -197,8 +207,11 @@ func requireModel(task *rlm.AnswerTask) error {
 		return errNoModel
 	}
 
-	return checkModels(run.Models,
-		slices.Concat([]string{run.Model, run.SubModel}, run.ByDepth, run.Allowed))
+	names := slices.Concat([]string{run.Model, run.SubModel}, run.ByDepth, run.Allowed)
+	for _, agent := range run.Agents {
+		names = append(names, agent.Model)
+	}
+	return checkModels(run.Models, names)
 }
 
 // checkModels returns an error for the first unknown model. It ignores empty names.

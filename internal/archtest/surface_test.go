@@ -18,8 +18,8 @@ import (
 )
 
 // mostNames bounds the exported names of all public packages: top-level names, and methods
-// of exported types.
-const mostNames = 450
+// of exported types. A feature that needs a few more raises it in the same change.
+const mostNames = 455
 
 func TestThePublicSurfaceIsSmall(t *testing.T) {
 	perFolder := map[string]int{}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/rlmhq/rlm/internal/bigtext"
@@ -66,7 +67,7 @@ const needsCode = "NEEDS_CODE"
 // snippet can call tools and agents, and a run without an input is a task for code.
 func (c *Config) mayBypass() bool {
 	hasInputs, hasFields := len(c.Inputs) > 0, len(c.Fields) > 0
-	return c.Tools == nil && len(c.Agents) == 0 && hasInputs != hasFields
+	return c.Tools == nil && len(c.ToolFiles) == 0 && len(c.Agents) == 0 && hasInputs != hasFields
 }
 
 // writeDirect returns the prompt that asks for a direct answer, or an empty one if the inputs
@@ -114,6 +115,11 @@ func (r *tree) bypass(
 		Node: "0", Purpose: "bypass", Model: r.cfg.modelAt(0),
 		Messages: []llm.Message{{Role: llm.RoleUser, Content: direct}},
 	}
+	if r.cfg.System != "" {
+		ask.Messages = slices.Insert(ask.Messages, 0,
+			llm.Message{Role: llm.RoleSystem, Content: r.cfg.System})
+	}
+
 	response, err := r.caller.Complete(ctx, ask)
 	if errors.Is(err, llm.ErrContextLength) {
 		r.enterLoop(err.Error())

@@ -20,6 +20,8 @@ import (
 type Config struct {
 	// Question is the task.
 	Question string
+	// System has instructions for the root model, which its system prompt adds.
+	System string
 	// Inputs are the variables context, context_1 and so on of the snippets. The caller
 	// keeps them open until Run returns.
 	Inputs []tiers.Input
@@ -54,8 +56,10 @@ type Config struct {
 	Limits tiers.Limits
 	// Deterministic makes clocks and randomness in snippets repeatable.
 	Deterministic bool
-	// Tools are further functions of the snippets. Nil means none.
+	// Tools are further functions of the snippets, on the host. Nil means none.
 	Tools *repl.Tools
+	// ToolFiles have further functions, inside the sandbox.
+	ToolFiles []ToolFile
 	// Agents answer sub_agent_call.
 	Agents map[string]repl.Agent
 
@@ -181,7 +185,7 @@ func (c *Config) validate() error {
 		return errors.New("there are Fields, but no Signature: set both")
 	}
 
-	return c.Limits.Validate()
+	return errors.Join(c.checkAgents(), c.Limits.Validate())
 }
 
 // Check returns the error with which Run would refuse the configuration before any work.

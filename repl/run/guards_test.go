@@ -27,8 +27,12 @@ var update = flag.Bool("update", false, "write the golden files")
 // TestPromptsAreGolden compares what a model is shown with testdata/prompts.
 func TestPromptsAreGolden(t *testing.T) {
 	for name, change := range map[string]func(*run.Config){
-		"plain": func(*run.Config) {},
-		"floor": func(c *run.Config) { c.MaxDepth = -1 },
+		"plain":      func(*run.Config) {},
+		"floor":      func(c *run.Config) { c.MaxDepth = -1 },
+		"no context": func(c *run.Config) { c.Inputs = nil },
+		"instructions": func(c *run.Config) {
+			c.Inputs, c.System = nil, "Answer in French.\nBe short."
+		},
 		"contract": func(c *run.Config) {
 			c.Signature = "passage -> answer: str, score: float"
 			c.Fields = map[string]tiers.Value{"passage": tiers.Value(`"a passage"`)}

@@ -38,6 +38,7 @@ type loop struct {
 	inputs   inputs.List
 	fields   map[string]tiers.Value
 	contract *schema.Contract
+	agent    *repl.Agent // whose work the loop does, nil for none
 	trace    *record.Trace
 
 	session     *repl.Session
@@ -95,7 +96,8 @@ func (l *loop) begin(ctx context.Context) error {
 		l.answers.Loop = l.answerSub
 	}
 
-	tools, err := l.cfg.Tools.With(l.answers.Functions()...)
+	own, files := l.chooseTools()
+	tools, err := own.With(l.answers.Functions()...)
 	if err != nil {
 		return err
 	}
@@ -107,7 +109,12 @@ func (l *loop) begin(ctx context.Context) error {
 		return err
 	}
 	l.executor = turns.Executor{Session: l.session, Tell: l.tell}
-	if l.messages, err = l.writeOpening(ctx, tools); err != nil {
+	for i := range files {
+		if err := files[i].load(ctx, l.session); err != nil {
+			return errors.Join(err, l.session.Close())
+		}
+	}
+	if l.messages, err = l.writeOpening(ctx, listFunctions(tools, files)); err != nil {
 		return errors.Join(err, l.session.Close())
 	}
 
@@ -117,7 +124,7 @@ func (l *loop) begin(ctx context.Context) error {
 
 // writeOpening writes the first messages. Their size does not depend on the size of the
 // inputs.
-func (l *loop) writeOpening(ctx context.Context, tools *repl.Tools) ([]llm.Message, error) {
+func (l *loop) writeOpening(ctx context.Context, functions string) ([]llm.Message, error) {
 	inputs, err := l.inputs.Describe(ctx, !l.cfg.NoPreview)
 	if err != nil {
 		return nil, err
@@ -128,9 +135,10 @@ func (l *loop) writeOpening(ctx context.Context, tools *repl.Tools) ([]llm.Messa
 	}
 
 	system, err := prompt("system", map[string]any{
-		"Functions": tools.Prompt(), "Depth": l.depth, "MaxDepth": l.cfg.MaxDepth,
+		"Functions": functions, "Depth": l.depth, "MaxDepth": l.cfg.MaxDepth,
 		"Turns": l.cfg.MaxTurns, "Contract": contract,
-		"SubChars": l.describeSubCalls(),
+		"SubChars":   l.describeSubCalls(),
+		"HasContext": len(l.inputs) > 0, "Instructions": l.instructions(),
 	})
 	if err != nil {
 		return nil, err

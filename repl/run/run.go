@@ -21,6 +21,8 @@ type tree struct {
 	ledger  *calls.Ledger
 	allowed []string
 	loops   atomic.Int64
+
+	toolFiles []toolFile
 }
 
 // Run answers a question. The error is a [*repl.SetupError] if the run could not begin,
@@ -45,8 +47,11 @@ type rootRun struct {
 }
 
 // Prepare checks the configuration.
-func (r *rootRun) Prepare(context.Context) (plan harness.Plan, err error) {
+func (r *rootRun) Prepare(ctx context.Context) (plan harness.Plan, err error) {
 	if r.tree, r.contract, err = prepare(r.given, r.given.Budget.USD != 0); err != nil {
+		return plan, err
+	}
+	if err := r.readTools(ctx); err != nil {
 		return plan, err
 	}
 
@@ -143,6 +148,9 @@ type Estimate struct {
 func EstimateRun(ctx context.Context, cfg Config) (Estimate, error) {
 	r, contract, err := prepare(cfg, false)
 	if err != nil {
+		return Estimate{}, err
+	}
+	if err := r.readTools(ctx); err != nil {
 		return Estimate{}, err
 	}
 	l := r.rootLoop(contract)

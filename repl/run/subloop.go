@@ -30,7 +30,7 @@ func (l *loop) answerSub(
 
 	child := &loop{
 		tree: l.tree, node: fmt.Sprintf("%s.%d", l.node, l.children.Add(1)), depth: l.depth + 1,
-		model: q.Model, question: question, contract: contract,
+		model: q.Model, question: question, contract: contract, agent: q.Agent,
 	}
 	if child.model == "" {
 		child.model = l.cfg.modelAt(child.depth)

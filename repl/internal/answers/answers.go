@@ -243,7 +243,19 @@ func (a *Answers) Agent(ctx context.Context, id string, q Query) (json.RawMessag
 	}
 
 	q.Model = agent.Model
-	return a.askWithSystem(ctx, q, agent.System)
+	if q.Schema == nil {
+		q.Schema = agent.Schema
+	}
+	switch {
+	case agent.Tools == nil:
+		return a.askWithSystem(ctx, q, agent.System)
+	case a.Loop == nil:
+		return nil, fmt.Errorf("sub_agent_call: agent %q works with tools in a loop, and no loop "+
+			"may start at depth %d: raise max_depth", id, a.Depth)
+	}
+
+	q.Agent = &agent
+	return a.Sub(ctx, q)
 }
 
 func joinNames(list []string) string {

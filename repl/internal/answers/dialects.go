@@ -30,6 +30,8 @@ type Query struct {
 	Slot int
 	// Mode is the mode of ask_llm, for the record of the call.
 	Mode string
+	// Agent is the agent whose loop answers, nil for none.
+	Agent *repl.Agent
 }
 
 // Answerer does what the protocol's functions ask for: a loop.

@@ -204,11 +204,9 @@ func (in List) Open(
 }
 
 // Describe returns the description of the inputs for a prompt. Its size does not grow with
-// theirs. With preview, it contains the beginning of each input, quoted.
+// theirs, and is empty without inputs. With preview, it contains the beginning of each input,
+// quoted.
 func (in List) Describe(ctx context.Context, preview bool) (string, error) {
-	if len(in) == 0 {
-		return "There is no context.", nil
-	}
 	var b strings.Builder
 	for i, input := range in {
 		name := "context"

@@ -18,6 +18,7 @@ import (
 const (
 	maxFile     = 64 << 10
 	maxDepth    = 4
+	agentsDepth = 16 // below agents: their contracts are nested
 	maxMistakes = 20 // that are reported
 )
 
@@ -109,7 +110,7 @@ func (d *decoder) parse(content []byte) (root *yaml.Node, err error) {
 		if root != nil {
 			return nil, d.errorAt(body, errors.New("the file has a second YAML document: give only one"))
 		}
-		if err := d.checkPlain(body, 0); err != nil {
+		if err := d.checkPlain(body, 0, maxDepth); err != nil {
 			return nil, err
 		}
 		if root = body; root.Kind != yaml.MappingNode {
@@ -153,13 +154,13 @@ var (
 )
 
 // checkPlain refuses what settings have no use for.
-func (d *decoder) checkPlain(n *yaml.Node, depth int) error {
+func (d *decoder) checkPlain(n *yaml.Node, depth, deepest int) error {
 	switch {
 	case n.Kind == yaml.AliasNode, n.Anchor != "", n.Tag == "!!merge":
 		return d.errorAt(n, errAlias)
 	case n.Style&yaml.TaggedStyle != 0:
 		return d.errorAt(n, errNotPlain)
-	case depth > maxDepth:
+	case depth > deepest:
 		return d.errorAt(n, errTooDeep)
 	}
 
@@ -167,7 +168,12 @@ func (d *decoder) checkPlain(n *yaml.Node, depth int) error {
 		if n.Kind == yaml.MappingNode && i%2 == 0 && d.hasQuestionMark(n, child) {
 			return d.errorAt(child, errNotPlain)
 		}
-		if err := d.checkPlain(child, depth+1); err != nil {
+
+		deepest := deepest
+		if depth == 0 && i%2 == 1 && d.typeOf(n.Content[i-1].Value) == "agents" {
+			deepest = agentsDepth
+		}
+		if err := d.checkPlain(child, depth+1, deepest); err != nil {
 			return err
 		}
 	}
@@ -230,6 +236,9 @@ func (d *decoder) takeSetting(key, value *yaml.Node) error {
 
 // valueOf is a value as a setting takes it: a string, []string or map[string]string.
 func (d *decoder) valueOf(name string, n *yaml.Node) (any, error) {
+	if d.typeOf(name) == "agents" {
+		return agentsText(n)
+	}
 	switch n.Kind {
 	case yaml.SequenceNode:
 		items := make([]string, 0, len(n.Content))

@@ -209,6 +209,20 @@ func (t text) String() string { return showValue(t.to, func(s string) string { r
 func (t text) Type() string   { return "text" }
 func (t text) JSON() any      { return *t.to }
 
+// lines is text of any number of lines.
+type lines struct{ to *string }
+
+func (l lines) Set(s string) error {
+	if len(s) > maxFile || strings.ContainsRune(s, 0) {
+		return fmt.Errorf("give a text of at most %d bytes, without zero bytes", maxFile)
+	}
+	*l.to = s
+	return nil
+}
+func (l lines) String() string { return showValue(l.to, func(s string) string { return s }) }
+func (l lines) Type() string   { return "text" }
+func (l lines) JSON() any      { return *l.to }
+
 // choice is one of some words.
 type choice struct {
 	to   *string

@@ -84,6 +84,7 @@ func TestEverySettingCanBeGivenInEachWay(t *testing.T) {
 	samples := map[string]string{
 		"number": "3", "amount": "0.25", "bool": "true", "time": "7s", "size": "40MiB",
 		"text": "some/where", "word": "", "list": "a,b", "pairs": "openai=x,vllm=y",
+		"agents": `{"a": {"instructions": "b", "tools": [], "contract": {"type": "string"}}}`,
 	}
 	for i, s := range Settings(&Config{}) {
 		sample := samples[s.Value.Type()]

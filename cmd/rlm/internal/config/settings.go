@@ -36,6 +36,8 @@ type Config struct {
 	CompactAt                                            float64
 	Preview, Synthesis                                   bool
 	Trace, OTel                                          string
+	System                                               string
+	Agents                                               map[string]Agent
 
 	MaxIterations, MaxLLMCalls, MaxContextChars, MaxOutputChars int64
 	EnableLLMQuery, EnableSubagent                              bool
@@ -197,6 +199,10 @@ func modelSettings(c *Config) []Setting {
 
 func runSettings(c *Config) []Setting {
 	return []Setting{
+		row(Run, "system", lines{&c.System}, "",
+			"instructions for the root model, added to its system prompt"),
+		hideFlag(row(Run, "agents", agents{&c.Agents}, "",
+			"agents that snippets ask with sub_agent_call; as a variable, in JSON")),
 		row(Run, "max_depth", whole{&c.MaxDepth, 0, 100}, "1",
 			"maximum depth of sub-loops; 0 for none, above 3 only with allow_deep"),
 		row(Run, "allow_deep", toggle{&c.AllowDeep}, "false", "allow a max_depth above 3"),

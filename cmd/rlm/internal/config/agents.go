@@ -1,0 +1,103 @@
+package config
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/rlmhq/rlm/repl"
+)
+
+// Agent is an entry of the setting agents.
+type Agent struct {
+	// Description is a sentence for the prompt of the loop that may ask the agent.
+	Description string `json:"description,omitempty"`
+	// Instructions are its system prompt.
+	Instructions string `json:"instructions"`
+	// Model is its model, empty for the loop's.
+	Model string `json:"model,omitempty"`
+	// Tools are those that it may call, in a loop of its own. Nil is an agent without a loop.
+	Tools []string `json:"tools,omitzero"`
+	// Contract is type text, such as "list[str]", or JSON Schema. Nil allows any text.
+	Contract json.RawMessage `json:"contract,omitempty"`
+}
+
+// agents is a mapping of names to agents; as one text, its JSON.
+type agents struct{ to *map[string]Agent }
+
+func (a agents) Set(s string) error {
+	all := map[string]Agent{}
+	if s != "" {
+		decoder := json.NewDecoder(bytes.NewReader([]byte(s)))
+		decoder.DisallowUnknownFields()
+		if err := decoder.Decode(&all); err != nil {
+			return fmt.Errorf("give a mapping of names to agents, each with instructions, and "+
+				"if needed description, model, tools (a list) and contract: %w", err)
+		}
+	}
+
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		agent := all[name]
+		switch {
+		case name == "" || len(name) > 100 || (text{new(string)}).Set(name) != nil:
+			return fmt.Errorf("the name %q: give 1 to 100 characters of one line", name)
+		case agent.Instructions == "":
+			return fmt.Errorf("agent %q has no instructions", name)
+		}
+
+		var contract bytes.Buffer // without the white space of its form, so that equal agents are equal
+		if err := json.Compact(&contract, agent.Contract); agent.Contract != nil && err == nil {
+			agent.Contract = contract.Bytes()
+			all[name] = agent
+		}
+	}
+	*a.to = all
+	return nil
+}
+
+func (a agents) String() string {
+	if a.to == nil || len(*a.to) == 0 {
+		return ""
+	}
+	data, err := json.Marshal(*a.to)
+	if err != nil {
+		return err.Error() // a contract that is no JSON, which Set refuses
+	}
+	return string(data)
+}
+
+func (a agents) Type() string { return "agents" }
+func (a agents) JSON() any    { return *a.to }
+
+// agentsText returns a mapping of a file as the text that the setting takes.
+func agentsText(n *yaml.Node) (string, error) {
+	if n.Kind != yaml.MappingNode {
+		return "", errors.New("give a mapping of names to agents")
+	}
+	var all map[string]any
+	if err := n.Decode(&all); err != nil {
+		return "", errors.New("a key in it is repeated, or not a text")
+	}
+	data, err := json.Marshal(all)
+	if err != nil {
+		return "", errors.New("a key in it is not a text")
+	}
+	return string(data), nil
+}
+
+// ReplAgents returns the agents of the configuration for a run.
+func (c *Config) ReplAgents() map[string]repl.Agent {
+	all := make(map[string]repl.Agent, len(c.Agents))
+	for name, a := range c.Agents {
+		all[name] = repl.Agent{
+			Doc: a.Description, System: a.Instructions, Model: a.Model, Tools: a.Tools,
+			Schema: a.Contract,
+		}
+	}
+	return all
+}

@@ -1,0 +1,110 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/pflag"
+
+	"github.com/rlmhq/rlm"
+	"github.com/rlmhq/rlm/cmd/rlm/internal/toolprogram"
+	"github.com/rlmhq/rlm/repl"
+	loop "github.com/rlmhq/rlm/repl/run"
+)
+
+// maxToolFile bounds a tool file, in bytes.
+const maxToolFile = 1 << 20
+
+// toolFlags are the flags about tools of the user.
+type toolFlags struct {
+	files    []string
+	commands []string
+}
+
+func (f *toolFlags) add(flags *pflag.FlagSet) {
+	flags.StringArrayVar(&f.files, "tool", nil,
+		"Python `file` whose functions snippets can call; it runs in the sandbox; repeatable")
+	flags.StringArrayVar(&f.commands, "tool-command", nil,
+		"`program` of this host whose functions snippets can call; repeatable")
+}
+
+// tools are the opened tools of a command.
+type tools struct {
+	files    []loop.ToolFile
+	programs []*toolprogram.Program
+}
+
+// open reads the files and starts the programs. Close the tools after use.
+func (f *toolFlags) open(ctx context.Context, e *env) (_ *tools, err error) {
+	t := &tools{}
+	defer func() {
+		if err != nil {
+			err = &exitError{exitUsage, errors.Join(err, t.Close())}
+		}
+	}()
+
+	for _, name := range f.files {
+		source, err := readFile(e, name, maxToolFile, "the tool file")
+		if err != nil {
+			return nil, err
+		}
+		t.files = append(t.files, loop.ToolFile{Name: name, Source: source})
+	}
+
+	for _, command := range f.commands {
+		program, err := toolprogram.Start(ctx, command)
+		if err != nil {
+			return nil, err
+		}
+		t.programs = append(t.programs, program)
+	}
+	return t, nil
+}
+
+// addTo gives the tools to a task.
+func (t *tools) addTo(task *rlm.AnswerTask) (err error) {
+	task.Config.ToolFiles = t.files
+	task.Config.Tools, err = t.ofPrograms()
+	if err != nil {
+		return &exitError{exitUsage, err}
+	}
+	return nil
+}
+
+// ofPrograms returns the tools of all programs, nil for none.
+func (t *tools) ofPrograms() (*repl.Tools, error) {
+	if len(t.programs) == 0 {
+		return nil, nil //nolint:nilnil // documented: no tools
+	}
+
+	var all []repl.Tool
+	for _, program := range t.programs {
+		all = append(all, program.Tools()...)
+	}
+	return repl.NewTools(all...)
+}
+
+// load runs the files in a session.
+func (t *tools) load(ctx context.Context, session *rlm.Session) error {
+	for _, file := range t.files {
+		result, err := session.Run(ctx, file.Source)
+		if err != nil {
+			return addExitCode(fmt.Errorf("cannot load tool file %s: %w", file.Name, err))
+		}
+		if result.Exception != nil {
+			return &exitError{exitUsage, fmt.Errorf("cannot load tool file %s: %s: %s", file.Name,
+				result.Exception.Type, result.Exception.Message)}
+		}
+	}
+	return nil
+}
+
+// Close ends the programs.
+func (t *tools) Close() error {
+	var errs []error
+	for _, program := range t.programs {
+		errs = append(errs, program.Close())
+	}
+	return errors.Join(errs...)
+}
