@@ -37,7 +37,7 @@ export CGO_ENABLED := 0
 GOFLAGS ?=
 export GOFLAGS := -trimpath $(GOFLAGS)
 
-.PHONY: help build images images-relock demo test race unraced check escape huge kinds lint govulncheck sbom bench-once bench soak fuzz wasm wasm-verify wasm-check zones prices python clean
+.PHONY: help build images images-relock demo test race unraced check escape huge kinds parallel lint govulncheck sbom bench-once bench soak fuzz wasm wasm-verify wasm-check zones prices python clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -80,6 +80,10 @@ huge: ## Compare a session over 1 GiB with CPython; it takes minutes, 10 GiB of 
 kinds: ## Move every kind of state through the tiers, write docs/moves.md and print its counts
 	@status=0; RLM_STATES_UPDATE=1 go test -count=1 -run '^TestEveryKindOfState' ./internal/testing/tiersuite || status=$$?; \
 	sed -n '/^## Kinds by class/,/^## All kinds/p' docs/moves.md; exit $$status
+
+parallel: ## Measure all styles of parallel programs in the tiers, write docs/parallel.md and print its table
+	@status=0; RLM_PARALLEL_UPDATE=1 go test -count=1 -run '^TestEveryParallelStyle' ./internal/testing/tiersuite || status=$$?; \
+	sed -n '/^## All styles/,$$p' docs/parallel.md; exit $$status
 
 lint: $(GOLANGCI) $(GOFUMPT) ## Check the code: vet, linters, format, other systems, go.mod
 	go vet ./...

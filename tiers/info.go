@@ -65,7 +65,7 @@ type Feature string
 // The features that tiers differ in.
 const (
 	FeatureAsync       Feature = "async"        // top-level await, asyncio
-	FeatureThreads     Feature = "threads"      // real threads
+	FeatureThreads     Feature = "threads"      // threads, whose host calls run at the same time
 	FeatureProcesses   Feature = "processes"    // subprocess, fork
 	FeatureSockets     Feature = "sockets"      // connections, to Config.Hosts
 	FeatureFiles       Feature = "files"        // a file system to write to

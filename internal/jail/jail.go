@@ -105,7 +105,7 @@ type Bind struct {
 type Limits struct {
 	Memory       int64 // bytes of the whole tree; 512 MiB
 	AddressSpace int64 // bytes of virtual memory of one process; see Start
-	Processes    int   // processes and threads of the guest; 64
+	Processes    int   // processes and threads of the guest; 128
 	OpenFiles    int   // descriptors of one process; 256
 	FileSize     int64 // bytes of one file; 64 MiB
 	CPUSeconds   int64 // of one process; 3600

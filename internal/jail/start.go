@@ -86,7 +86,7 @@ func (l Limits) withDefaults() Limits {
 	fill(&l.AddressSpace, l.Memory+4<<30)
 
 	if l.Processes <= 0 {
-		l.Processes = 64
+		l.Processes = 128 // pools of a hundred threads are usual
 	}
 	if l.OpenFiles <= 0 {
 		l.OpenFiles = 256

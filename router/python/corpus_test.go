@@ -173,9 +173,10 @@ func TestCorpusTable(t *testing.T) {
 	a, tier := open(t)
 	wasm := []tiers.Feature{
 		tiers.FeatureAsync, tiers.FeatureClasses, tiers.FeatureGenerators, tiers.FeatureDynamic,
+		tiers.FeatureThreads,
 	}
 	docker := slices.Concat(wasm, []tiers.Feature{
-		tiers.FeatureThreads, tiers.FeatureProcesses, tiers.FeatureFiles, tiers.FeatureNative,
+		tiers.FeatureProcesses, tiers.FeatureFiles, tiers.FeatureNative,
 	})
 	nowhere := tiers.ModuleSet("torch", "company_utils", "panda")
 	share, total := map[string]int{}, 0

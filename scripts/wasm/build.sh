@@ -141,7 +141,7 @@ freeze_stdlib() {
 
 compile() {
   # shellcheck disable=SC2086 # the flags are words
-  clang -O2 -Wall $TARGET_FLAGS -I"$WORK/src/python/Include" \
+  clang -O2 -Wall $TARGET_FLAGS "-ffile-prefix-map=$SCRIPTS=/build/scripts" -I"$WORK/src/python/Include" \
     -I"$WORK/src/python/Include/internal" -I"$WORK/wasm" "$@"
 }
 

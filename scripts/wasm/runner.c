@@ -30,6 +30,7 @@
 IMPORT("call") extern int64_t host_call(const void *request, int32_t len);
 IMPORT("take") extern void host_take(void *dst, int32_t len);
 IMPORT("yield") extern void host_yield(void);
+IMPORT("switch") extern void host_switch(const void *thread, void *stack_top);
 
 /* Only instrumented code calls host_yield, and that code does not exist yet
  * when the linker looks. This reference keeps the import alive until then. */
@@ -425,6 +426,120 @@ rlm_text(PyObject *Py_UNUSED(module), PyObject *args)
     return make_text(type, info, 0, (char *)address, length, kind, ascii);
 }
 
+/* ---- threads ---------------------------------------------------------------- */
+
+/* A thread of Python that runs on a stack of its own. One thread runs at a time:
+ * another one runs only after switch(), and the host resumes it where it called
+ * switch() itself. So nothing here needs a lock. The host reads the first words. */
+typedef struct {
+    uintptr_t *eval_breaker; /* where it raises KeyboardInterrupt in this thread */
+    PyObject **async_exc;
+    PyThreadState *state;
+    PyObject *run; /* called in the thread; returns the thread to resume at its end */
+    char *stack;
+} thread_t;
+
+enum { THREAD_STACK = 512 * 1024, MAIN_STACK = 8 * 1024 * 1024 };
+
+static const uint64_t canary = 0x52c1a3b6f0e49d87; /* at the end of each stack */
+
+static thread_t *ended; /* its memory is freed by the next one that runs */
+
+static void
+free_thread(thread_t *thread)
+{
+    Py_XDECREF(thread->run);
+    free(thread->stack);
+    free(thread);
+}
+
+static thread_t *
+new_thread(PyObject *run)
+{
+    thread_t *thread = calloc(1, sizeof *thread);
+    if (thread == NULL || (thread->stack = malloc(THREAD_STACK)) == NULL
+        || (thread->state = PyThreadState_New(PyInterpreterState_Get())) == NULL) {
+        if (thread != NULL) {
+            free_thread(thread);
+        }
+        return NULL;
+    }
+    memcpy(thread->stack, &canary, sizeof canary);
+    PyThreadState *state = thread->state;
+    state->c_recursion_remaining = Py_C_RECURSION_LIMIT / (MAIN_STACK / THREAD_STACK);
+    thread->eval_breaker = &state->eval_breaker;
+    thread->async_exc = &state->async_exc;
+    thread->run = Py_NewRef(run);
+    return thread;
+}
+
+static PyObject *
+rlm_thread(PyObject *Py_UNUSED(module), PyObject *run)
+{
+    thread_t *thread = new_thread(run);
+    return thread == NULL ? PyErr_NoMemory() : PyLong_FromVoidPtr(thread);
+}
+
+static void
+leave_thread(const thread_t *next)
+{
+    host_switch(next, next == NULL ? NULL : next->stack + THREAD_STACK);
+}
+
+/* The interpreter's limit on C recursion keeps a thread within its stack. Should
+ * it not, other data is overwritten, and nothing in this memory can be trusted. */
+static void
+check_stack(const thread_t *thread)
+{
+    if (thread != NULL && memcmp(thread->stack, &canary, sizeof canary) != 0) {
+        __builtin_trap();
+    }
+}
+
+static thread_t *running; /* NULL for the main thread */
+
+static PyObject *
+rlm_switch(PyObject *Py_UNUSED(module), PyObject *arg)
+{
+    thread_t *next = PyLong_AsVoidPtr(arg);
+    if (next == NULL && PyErr_Occurred()) {
+        return NULL;
+    }
+    thread_t *self = running;
+    check_stack(self);
+    PyThreadState *state = PyEval_SaveThread();
+    leave_thread(next);
+    running = self;
+    if (ended != NULL) {
+        thread_t *thread = ended;
+        ended = NULL;
+        thread->run = NULL;
+        free_thread(thread);
+    }
+    PyEval_RestoreThread(state);
+    Py_RETURN_NONE;
+}
+
+/* The host calls this on the stack of a new thread, and resumes the returned one. */
+EXPORT("thread") thread_t *
+rlm_run_thread(thread_t *self)
+{
+    running = self;
+    PyEval_RestoreThread(self->state);
+    PyObject *result = PyObject_CallNoArgs(self->run);
+    thread_t *next = result == NULL ? NULL : PyLong_AsVoidPtr(result);
+    if (PyErr_Occurred()) {
+        PyErr_WriteUnraisable(self->run);
+    }
+    Py_XDECREF(result);
+    Py_CLEAR(self->run);
+    PyThreadState_Clear(self->state);
+    PyThreadState_DeleteCurrent();
+    check_stack(self);
+    ended = self;
+    return next;
+}
+
 static PyMethodDef rlm_methods[] = {
     {"call", rlm_call, METH_O,
      "call(request, /) -> bytes\n\nAsk the host; request is a str or bytes-like."},
@@ -436,6 +551,12 @@ static PyMethodDef rlm_methods[] = {
     {"text", rlm_text, METH_VARARGS,
      "text(type, info, address, length, kind, ascii, /) -> str\n\nThe text that the "
      "host has mapped at address, kind bytes a character, with a NUL after it."},
+    {"thread", rlm_thread, METH_O,
+     "thread(run, /) -> int\n\nMake a thread. It calls run() when it is first switched "
+     "to, and run() returns the thread that goes on at its end."},
+    {"switch", rlm_switch, METH_O,
+     "switch(thread, /)\n\nLet another thread run, 0 for the main one, until one of "
+     "them switches back."},
     {"set_run", rlm_set_run, METH_O,
      "set_run(callable, /)\n\nSay what runs a snippet: callable(source, flags) -> int."},
     {NULL, NULL, 0, NULL},

@@ -159,8 +159,8 @@ func reject(reason string) error {
 	}
 }
 
-// processes bounds processes and threads together.
-const processes = 64
+// processes bounds processes and threads together. Pools of a hundred threads are usual.
+const processes = 128
 
 // Connection returns the connection to the runtime in the container.
 func (p *process) Connection() *session.Connection { return p.connection }

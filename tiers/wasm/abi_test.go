@@ -69,6 +69,7 @@ func newHostileGuest(t *testing.T, cfg tiers.Config) *hostileGuest {
 		t.Fatal(err)
 	}
 	in.fuel = in.module.ExportedGlobal("fuel").(api.MutableGlobal)
+	in.stackPointer = in.module.ExportedGlobal("__stack_pointer").(api.MutableGlobal)
 
 	return &hostileGuest{in, imports}
 }
@@ -82,8 +83,12 @@ func assemble(imports []api.FunctionDefinition) []byte {
 	}
 	text := func(s string) []byte { return append(number(len(s)), s...) }
 	var types, imported, functions, exports, bodies [][]byte
+	thread := 0 // the function that stands for the guest's thread: it returns an error's number
 	for i, f := range imports {
 		module, name, _ := f.Import()
+		if name == "fd_close" {
+			thread = len(imports) + i
+		}
 		types = append(types, slices.Concat(
 			[]byte{0x60}, text(string(f.ParamTypes())), text(string(f.ResultTypes())),
 		))
@@ -100,6 +105,7 @@ func assemble(imports []api.FunctionDefinition) []byte {
 	}
 	exports = append(exports,
 		append(text("memory"), 2, 0), append(text("fuel"), 3, 0),
+		append(text("__stack_pointer"), 3, 1), slices.Concat(text("thread"), []byte{0}, number(thread)),
 	)
 
 	module := []byte("\x00asm\x01\x00\x00\x00")
@@ -111,7 +117,7 @@ func assemble(imports []api.FunctionDefinition) []byte {
 		{2, list(imported)},
 		{3, list(functions)},
 		{5, []byte{1, 1, 1, 1}},
-		{6, []byte{1, api.ValueTypeI64, 1, 0x42, 0, 0x0b}},
+		{6, []byte{2, api.ValueTypeI64, 1, 0x42, 0, 0x0b, api.ValueTypeI32, 1, 0x41, 0, 0x0b}},
 		{7, list(exports)},
 		{10, list(bodies)},
 	} {
@@ -123,7 +129,10 @@ func assemble(imports []api.FunctionDefinition) []byte {
 // pass calls a host function from the guest.
 func (g *hostileGuest) pass(t *testing.T, name string, args ...uint64) ([]uint64, error) {
 	t.Helper()
-	return g.module.ExportedFunction(name).Call(g.bind(t.Context()), args...)
+	function := g.module.ExportedFunction(name)
+	g.threads.begin(function)
+	results, err := function.Call(g.bind(t.Context()), args...)
+	return results, errors.Join(err, g.threads.end())
 }
 
 // ask sends a request of the session's protocol. failed reports that the host refused it.

@@ -178,6 +178,8 @@ func (e *engine) imports(ctx context.Context) error {
 		"call":  {hostCall, list{i32, i32}, list{i64}},
 		"take":  {hostTake, list{i32, i32}, nil},
 		"yield": {hostYield, nil, nil},
+		// switch(thread, top of its stack)
+		"switch": {hostSwitch, list{i32, i32}, nil},
 	} {
 		rlm.NewFunctionBuilder().WithGoModuleFunction(f.function, f.params, f.results).Export(name)
 	}

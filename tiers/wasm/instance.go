@@ -42,6 +42,7 @@ type instance struct {
 	deterministic      bool
 	pending            session.Reply
 	stack              [3]uint64
+	threads            threads
 
 	burnt   uint64 // fuel of all finished slices
 	granted uint64 // fuel of the current slice
@@ -140,6 +141,7 @@ func (e *engine) create(
 	in.fuel = in.module.ExportedGlobal("fuel").(api.MutableGlobal)
 	in.stackPointer = in.module.ExportedGlobal("__stack_pointer").(api.MutableGlobal)
 	in.runFn = in.module.ExportedFunction("run")
+	in.threads.begin(in.runFn)
 	return in, nil
 }
 
@@ -200,7 +202,12 @@ func (in *instance) run(ctx context.Context, source string, flags int) (code int
 	}
 
 	in.stack = [3]uint64{uint64(at), uint64(len(source)), uint64(uint32(flags))}
-	if err := in.runFn.CallWithStack(in.bind(ctx), in.stack[:]); err != nil {
+	in.threads.begin(in.runFn)
+	err = in.runFn.CallWithStack(in.bind(ctx), in.stack[:])
+	if failed := in.threads.end(); failed != nil {
+		err = failed // main was only told to end
+	}
+	if err != nil {
 		return in.code, err
 	}
 
@@ -315,11 +322,15 @@ func (in *instance) watchLimits() {
 	}
 }
 
-// interrupt raises KeyboardInterrupt at the guest's next bytecode boundary. The
-// class is immortal, so writing its address takes no reference.
+// interrupt raises KeyboardInterrupt at the guest's next bytecode boundary, in the thread that
+// runs. The class is immortal, so writing its address takes no reference.
 func (in *instance) interrupt() {
 	in.isInterrupted = true
 	l, m := in.engine.layout, in.module.Memory()
+	if at := in.threads.running.address; at != 0 { // the first words of its thread_t
+		l.EvalBreaker, _ = m.ReadUint32Le(at)
+		l.AsyncExc, _ = m.ReadUint32Le(at + 4)
+	}
 	m.WriteUint32Le(l.AsyncExc, l.Interrupt)
 	breaker, _ := m.ReadUint32Le(l.EvalBreaker)
 	m.WriteUint32Le(l.EvalBreaker, breaker|l.AsyncBit)

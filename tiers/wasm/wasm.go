@@ -77,7 +77,7 @@ func (t *Tier) Info() tiers.Info {
 		Languages: []tiers.Language{tiers.Python},
 		Features: []tiers.Feature{
 			tiers.FeatureAsync, tiers.FeatureClasses, tiers.FeatureGenerators, tiers.FeatureDynamic,
-			tiers.FeatureFork, tiers.FeatureMove, tiers.FeatureHugeContext, tiers.FeatureFuel,
+			tiers.FeatureThreads, tiers.FeatureFork, tiers.FeatureMove, tiers.FeatureHugeContext, tiers.FeatureFuel,
 			tiers.FeatureDeterminism,
 		},
 		Modules:   modules(),

@@ -8,10 +8,6 @@ so it is settled there: the syntax tree is changed, the text never is.
   * a call that flows to an awaiting place starts a coroutine;
   * any other call in the body of a coroutine is awaited on the spot;
   * calls in plain functions stay as they are: they block.
-
-A lambda that is nothing but a host call, where an executor or parallel_map takes
-a function, is taken apart, so that the executor can start the call: there are no
-threads to run the lambda in.
 """
 
 import ast
@@ -21,7 +17,6 @@ import hostcall
 import sessionloop
 
 START = "__rlm_start__"
-DEFER = "__rlm_defer__"
 
 # Calls whose arguments are awaited by the callee.
 _AWAITERS = frozenset(
@@ -80,17 +75,11 @@ def install():
 
 def wanted(source):
     """Reports whether a snippet's text may contain an await."""
-    return "await" in source or "async" in source or (
-        "lambda" in source and ("parallel_map" in source or "Executor" in source or ".map(" in source or ".submit(" in source))
+    return "await" in source or "async" in source
 
 
 def arrange(tree, names):
     """Changes tree in place; names are the host functions'."""
-    _arrange_awaits(tree, names)
-    _Deferrer(names).visit(tree)
-
-
-def _arrange_awaits(tree, names):
     scopes = list(_scopes(tree))
     starts, callees = set(), set()
     for scope in scopes:
@@ -231,33 +220,6 @@ def _flows(node, variables):
     elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
         if node.func.attr in _GROWERS and among(node.func.value):
             yield from node.args
-
-
-class _Deferrer(ast.NodeTransformer):
-    """pool.map(lambda p: llm_query(p, schema=bool), prompts): the lambda becomes one
-    that says what to call."""
-
-    def __init__(self, names):
-        self.names = names
-
-    def visit_Call(self, node):
-        self.generic_visit(node)
-        if _callee(node) in ("parallel_map", "map", "submit") and node.args and isinstance(node.args[0], ast.Lambda):
-            function = node.args[0]
-            if _is_host(function.body, self.names):
-                node.args[0] = self._taken_apart(function)
-        return node
-
-    @staticmethod
-    def _taken_apart(function):
-        call = function.body
-        parts = ast.Tuple([
-            call.func,
-            ast.Tuple(call.args, ast.Load()),
-            ast.Dict([k.arg and ast.Constant(k.arg) for k in call.keywords], [k.value for k in call.keywords]),
-        ], ast.Load())
-        make = ast.Lambda(function.args, parts)
-        return ast.fix_missing_locations(ast.copy_location(ast.Call(ast.Name(DEFER, ast.Load()), [make], []), function))
 
 
 class _Rewriter(ast.NodeTransformer):

@@ -29,7 +29,8 @@ class _Finder:
 stock = getattr(_rlm, "stock", {})  # source -> its code, of what was compiled ahead
 if getattr(_rlm, "native", False):  # there are threads, and locks that wait for them
     sources["events"] = sources["nativeevents"]
-    sources["locks"] = "import _thread\nlock = _thread.LockType\ndef install(): pass"
+    sources["locks"] = "import _thread\nlock, RLock = _thread.LockType, _thread.RLock\ndef install(): pass"
+    sources["threads"] = "def install(): pass\njoin_all = stop_all = install"
 loaded = {}  # name -> module
 finder = _Finder()
 

@@ -632,6 +632,7 @@ SPECIAL = {
     functools.singledispatchmethod: _reduce_dispatch_method,
     _thread.LockType: _reduce_lock,
     locks.lock: _reduce_lock,
+    locks.RLock: _reduce_lock,
     type(threading.RLock()): _reduce_lock,
     typing.TypeVar: _reduce_type_variable,
 }

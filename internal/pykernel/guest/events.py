@@ -1,15 +1,15 @@
-"""An asyncio event loop, and an executor, over host calls.
-
-There are no sockets and no threads in the guest. All the loop can wait for is
-time and host calls, and both are one request: `w`, which returns when a started
-call has ended or the time is over.
-"""
+"""An asyncio event loop, and an executor, over host calls and the guest's threads."""
 
 import asyncio
+import collections
 import concurrent.futures
 import concurrent.futures.thread
+import contextvars
+import functools
 import importlib.machinery
+import itertools
 import sys
+import threading
 import time
 import types
 from asyncio import events as _events
@@ -18,54 +18,28 @@ import awaits
 import hostcall
 import missing
 import sessionloop
+import threads
 import wire
+from calls import calls
 from sessionloop import discard_loop, put_in_place, run_coroutine, session_loop, target
 
 
-class _Calls:
-    """The calls under way on the host; asyncio's `selector`, and the executor's."""
+class _Selector:
+    """What a loop waits with: the end of a host call makes it ready, or another thread."""
 
-    def __init__(self):
-        self.futures = {}  # number of the call -> future of either kind
+    def __init__(self, loop):
+        self._loop = loop
 
     def select(self, timeout=None):
-        if timeout is not None and timeout <= 0 and not self.futures:
-            return ()
-        if timeout is None and not self.futures:
+        if timeout is not None and timeout <= 0:
+            if calls.futures:
+                calls.wait(0)
+            threads.let_run()
+        elif timeout is None and not calls.futures and not threads.others:
             raise RuntimeError("deadlock: the event loop waits, and neither a host call nor a timer is pending")
-        self.wait(timeout)
+        else:
+            threads.wait_until(lambda: self._loop._ready, timeout)
         return ()
-
-    def wait(self, timeout):
-        ms = -1 if timeout is None else max(0, int(timeout * 1000 + 0.999))
-        for number, ok, value in wire.decode(wire.text(f"w{ms}")):
-            future = self.futures.pop(number, None)
-            if future is None or future.done():
-                continue
-            if not ok:
-                future.set_exception(wire.HostError(value))
-                continue
-            try:
-                future.set_result(value if future.receive is None else future.receive(value))
-            except Exception as error:  # of the snippet's own class
-                future.set_exception(error)
-
-    def start(self, future, function, args, kwargs):
-        number, future.receive = function.start(args, kwargs)
-        self.futures[number] = future
-        future.add_done_callback(lambda f: self._forget(number, f))
-        return future
-
-    def _forget(self, number, future):
-        if future.cancelled() and self.futures.pop(number, None) is not None:
-            wire.text(f"x{number}")
-
-    def drop_all(self):
-        """Cancels the tasks that a stopped snippet left behind."""
-        futures, self.futures = self.futures, {}
-        for number, future in futures.items():
-            wire.text(f"x{number}")
-            future.cancel()
 
     def close(self):
         pass
@@ -74,57 +48,31 @@ class _Calls:
         return {}
 
 
-calls = _Calls()
-
-
-def wait_until(done, timeout=None):
-    """Waits until done() holds or the time is over; whether it holds. Only the end
-    of a host call can change that: there is no other thread."""
-    end = None if timeout is None else time.monotonic() + timeout
-    while not done():
-        left = None if end is None else end - time.monotonic()
-        if left is not None and left <= 0:
-            return False
-        if calls.futures:
-            calls.wait(left)
-        elif left is None:
-            raise RuntimeError("deadlock: no other thread exists that could end this wait, and no host call is pending")
-        else:
-            sleep(left)
-            return done()
-    return True
-
-
 class HostLoop(asyncio.BaseEventLoop):
     """The event loop of a session."""
 
     def __init__(self):
         super().__init__()
-        self._selector = calls
+        self._selector = _Selector(self)
         self._clock_resolution = 0.001
 
     def _process_events(self, events):
-        pass  # select sets the futures itself
+        pass  # the calls set the futures themselves
 
     def _write_to_self(self):
-        pass  # nothing else could wake it: there are no threads
+        pass  # another thread runs only while this one looks whether it is ready
 
     def host_call(self, function, args, kwargs):
         return calls.start(self.create_future(), function, args, kwargs)
 
     def run_in_executor(self, executor, func, *args):
         if isinstance(target(func), hostcall.HostFunction):
-            function, bound, kwargs = _unwrap(func, args)
-            return self.host_call(function, bound, kwargs)
-        future = self.create_future()
-        try:
-            future.set_result(func(*args))
-        except Exception as error:
-            future.set_exception(error)
-        return future
+            return self.host_call(*_unwrap(func, args))
+        return super().run_in_executor(executor, func, *args)
 
     async def shutdown_default_executor(self, timeout=None):
-        pass
+        if self._default_executor is not None:
+            self._default_executor.shutdown()
 
     async def _make_subprocess_transport(self, *args, **kwargs):
         raise missing.processes("asyncio's subprocess")
@@ -177,55 +125,90 @@ def _unwrap(func, args, kwargs=None):
     return func, args, kwargs
 
 
-class _ExecutorFuture(concurrent.futures.Future):
-    """A future whose result() waits for its host call."""
-
-    def _settle(self, timeout):
-        if not wait_until(self.done, timeout):
-            raise TimeoutError()
-
-    def result(self, timeout=None):
-        self._settle(timeout)
-        return super().result(0)
-
-    def exception(self, timeout=None):
-        self._settle(timeout)
-        return super().exception(0)
-
-
 class ThreadPoolExecutor(concurrent.futures.Executor):
-    """A stand-in for threads, which the guest has not: host functions run on the
-    host at the same time, any other function runs at once in submit."""
+    """concurrent.futures.ThreadPoolExecutor. A host function needs no thread. A thread ends
+    when no work is left: none may outlive its snippet."""
+
+    _counter = itertools.count().__next__
 
     def __init__(self, max_workers=None, thread_name_prefix="", initializer=None, initargs=()):
         if max_workers is not None and max_workers <= 0:
             raise ValueError("max_workers must be greater than 0")
+        if initializer is not None and not callable(initializer):
+            raise TypeError("initializer must be a callable")
         self._max_workers = max_workers or 32
+        self._prefix = thread_name_prefix or f"ThreadPoolExecutor-{self._counter()}"
+        self._initializer = initializer and functools.partial(initializer, *initargs)
         self._closed = False
-        if initializer is not None:
-            initializer(*initargs)
+        self._queue = collections.deque()
+        self._pending = set()  # futures that are not done
+        self._workers = 0
+        self._started = 0
 
     def submit(self, fn, /, *args, **kwargs):
         if self._closed:
             raise RuntimeError("cannot schedule new futures after shutdown")
-        future = _ExecutorFuture()
-        future.set_running_or_notify_cancel()
-        if isinstance(fn, hostcall.Deferred):
-            try:
-                fn, args, kwargs = fn.make(*args, **kwargs)
-            except Exception as error:
-                future.set_exception(error)
-                return future
+        future = concurrent.futures.Future()
         if isinstance(target(fn), hostcall.HostFunction):
-            return calls.start(future, *_unwrap(fn, args, kwargs))
-        try:
-            future.set_result(fn(*args, **kwargs))
-        except Exception as error:
-            future.set_exception(error)
+            future.set_running_or_notify_cancel()
+            calls.start(future, *_unwrap(fn, args, kwargs))
+        else:
+            self._queue.append((future, fn, args, kwargs))
+        self._pending.add(future)
+        future.add_done_callback(self._pending.discard)
+        if self._queue and self._workers < self._max_workers:
+            self._start_worker()
         return future
+
+    def _start_worker(self):
+        worker = threading.Thread(target=self._work, name=f"{self._prefix}_{self._started}")
+        self._workers += 1
+        self._started += 1
+        try:
+            worker.start()
+        except RuntimeError:
+            self._workers -= 1
+            if not self._workers:
+                raise
+
+    def _work(self):
+        try:
+            if self._initializer is not None:
+                self._initializer()
+        except BaseException as error:
+            self._break(error)
+        try:
+            while self._queue:
+                self._run(*self._queue.popleft())
+        finally:
+            self._workers -= 1
+
+    @staticmethod
+    def _run(future, fn, args, kwargs):
+        if not future.set_running_or_notify_cancel():
+            return
+        try:
+            result = fn(*args, **kwargs)
+        except BaseException as error:
+            future.set_exception(error)
+        else:
+            future.set_result(result)
+
+    def _break(self, error):
+        """Fails all calls, as CPython does when an initializer has failed."""
+        broken = concurrent.futures.thread.BrokenThreadPool(
+            "A thread initializer failed, the thread pool is not usable anymore")
+        broken.__cause__ = error
+        while self._queue:
+            self._queue.popleft()[0].set_exception(broken)
+        self._closed = True
 
     def shutdown(self, wait=True, *, cancel_futures=False):
         self._closed = True
+        while cancel_futures and self._queue:
+            self._queue.popleft()[0].cancel()
+        if wait:
+            threads.wait_until(lambda: not self._pending)
 
 
 class ProcessPoolExecutor(concurrent.futures.Executor):
@@ -250,45 +233,49 @@ def _install_processes():
     concurrent.futures.ProcessPoolExecutor = ProcessPoolExecutor
 
 
-_wait, _as_completed = concurrent.futures.wait, concurrent.futures.as_completed
-
-
-def wait(fs, timeout=None, return_when=concurrent.futures.ALL_COMPLETED):
-    """concurrent.futures.wait for futures of host calls."""
-    fs = set(fs)
-    if return_when == concurrent.futures.FIRST_COMPLETED:
-        until = lambda: any(f.done() for f in fs)
-    elif return_when == concurrent.futures.FIRST_EXCEPTION:
-        until = lambda: all(f.done() for f in fs) or any(
-            f.done() and not f.cancelled() and f.exception() for f in fs)
-    else:
-        until = lambda: all(f.done() for f in fs)
-    if any(isinstance(f, _ExecutorFuture) for f in fs):
-        wait_until(until, timeout)
-        timeout = 0
-    return _wait(fs, timeout, return_when)
-
-
-def as_completed(fs, timeout=None):
-    """concurrent.futures.as_completed for futures of host calls."""
-    left = set(fs)
-    if not any(isinstance(f, _ExecutorFuture) for f in left):
-        yield from _as_completed(left, timeout)
-        return
-    end = None if timeout is None else time.monotonic() + timeout
-    while left:
-        if not wait_until(lambda: any(f.done() for f in left), None if end is None else end - time.monotonic()):
-            raise TimeoutError(f"{len(left)} (of {len(fs)}) futures unfinished")
-        ready = {f for f in left if f.done()}
-        left -= ready
-        yield from ready
-
-
 async def to_thread(func, /, *args, **kwargs):
-    """asyncio.to_thread, for host functions without a thread."""
+    """asyncio.to_thread; a host function needs no thread."""
+    loop = asyncio.get_running_loop()
     if isinstance(target(func), hostcall.HostFunction):
-        return await asyncio.get_running_loop().host_call(*_unwrap(func, args, kwargs))
-    return func(*args, **kwargs)
+        return await loop.host_call(*_unwrap(func, args, kwargs))
+    return await loop.run_in_executor(None, functools.partial(contextvars.copy_context().run, func, *args, **kwargs))
+
+
+class _Answer:
+    """What the answer to a call goes to that a thread waits for."""
+
+    value = error = None
+    is_done = False
+
+    def done(self):
+        return self.is_done
+
+    def set_result(self, value):
+        self.value, self.is_done = value, True
+
+    def set_exception(self, error):
+        self.error, self.is_done = error, True
+
+    def cancel(self):
+        self.set_exception(concurrent.futures.CancelledError())
+
+
+_stock_answer = hostcall.answer
+
+
+def _wait_for_answer(request):
+    """Makes a host call. Other threads run meanwhile."""
+    if not threads.others:
+        return _stock_answer(request)
+    answer = _Answer()
+    number = calls.send(answer, request)
+    try:
+        threads.wait_until(answer.done)
+    finally:
+        calls.abandon(number)
+    if answer.error is not None:
+        raise answer.error
+    return answer.value
 
 
 def sleep(seconds, /):
@@ -301,11 +288,14 @@ def sleep(seconds, /):
         raise ValueError("Invalid value NaN (not a number)")
     if seconds < 0:
         raise ValueError("sleep length must be non-negative")
-    wire.text(f"z{int(min(seconds, 1e9) * 1e6)}")
+    if threads.others:
+        threads.sleep(seconds)
+    else:
+        wire.text(f"z{int(min(seconds, 1e9) * 1e6)}")
 
 
 def parallel_map(fn, inputs, return_exceptions=False):
-    """parallel_map(fn, inputs): [fn(x) for x in inputs], host functions at once."""
+    """parallel_map(fn, inputs): [fn(x) for x in inputs], at once."""
     pool = ThreadPoolExecutor()
     futures = [pool.submit(fn, x) for x in inputs]
     if not return_exceptions:
@@ -315,14 +305,14 @@ def parallel_map(fn, inputs, return_exceptions=False):
 
 def install():
     """Puts the guest's event loop, executor and sleep in place of the stock ones."""
-    for ours, stock in ((to_thread, asyncio.to_thread), (wait, concurrent.futures.wait), (sleep, time.sleep),
-                        (as_completed, concurrent.futures.as_completed), (ThreadPoolExecutor, concurrent.futures.ThreadPoolExecutor)):
+    for ours, stock in ((to_thread, asyncio.to_thread), (sleep, time.sleep),
+                        (ThreadPoolExecutor, concurrent.futures.ThreadPoolExecutor)):
         put_in_place(ours, stock)
+    hostcall.answer = _wait_for_answer
     asyncio.set_event_loop_policy(_Policy())
     asyncio.DefaultEventLoopPolicy = _Policy
     asyncio.EventLoop = asyncio.SelectorEventLoop = HostLoop
     _events._init_event_loop_policy = lambda: asyncio.set_event_loop_policy(_Policy())
     asyncio.to_thread = to_thread
     concurrent.futures.ThreadPoolExecutor = ThreadPoolExecutor
-    concurrent.futures.wait, concurrent.futures.as_completed = wait, as_completed
     _install_processes()

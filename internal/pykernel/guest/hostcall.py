@@ -13,6 +13,11 @@ import wire
 known = {}  # name -> the function of that name, also where a snippet has taken the name
 
 
+def answer(request):
+    """Makes a call, and waits for its answer."""
+    return wire.decode(wire.send("c", request))
+
+
 class HostFunction:
     """One function of the host, under its global name."""
 
@@ -23,14 +28,8 @@ class HostFunction:
 
     def __call__(self, *args, **kwargs):
         request, receive = self.request(args, kwargs)
-        value = wire.decode(wire.send("c", request))
+        value = answer(request)
         return value if receive is None else receive(value)
-
-    def start(self, args, kwargs):
-        """Starts the call on the host; its number, for events.wait, and what makes
-        the value of the answer, None for nothing."""
-        request, receive = self.request(args, kwargs)
-        return int(wire.send("s", request)), receive
 
     def request(self, args, kwargs):
         """Returns the request, and the function that converts the answer."""
@@ -49,14 +48,3 @@ class HostFunction:
 
     def __reduce__(self):
         return self.__name__  # pickled as the global name it stands for
-
-
-class Deferred:
-    """A lambda that only calls a host function; make returns function and arguments."""
-
-    def __init__(self, make):
-        self.make = make
-
-    def __call__(self, *args, **kwargs):
-        function, args, kwargs = self.make(*args, **kwargs)
-        return function(*args, **kwargs)

@@ -600,9 +600,8 @@ definitions.SPECIAL.update({
     concurrent.futures.Future: _reduce_future,
     concurrent.futures.thread.ThreadPoolExecutor: _reduce_executor,
 })
-if hasattr(events, "ThreadPoolExecutor"):  # a guest without threads has its own
+if hasattr(events, "ThreadPoolExecutor"):  # tier wasm has its own
     definitions.SPECIAL[events.ThreadPoolExecutor] = _reduce_executor
-    definitions.SPECIAL[events._ExecutorFuture] = _reduce_future
 
 
 # Of subclasses, too.

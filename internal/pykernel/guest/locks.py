@@ -1,16 +1,14 @@
-"""Locks of a guest without threads: a wait that nothing can end is an error at
-once, where CPython would wait for ever.
+"""Locks for the guest's threads: while one waits, the others run. A wait that
+nothing can end is an error at once, where CPython would wait for ever.
 
 Conditions, events, semaphores, barriers and queue.Queue are made of these locks.
-A lock may still be released while it is waited for: by the callback of a host
-call that ends.
 """
 
 import _thread
 import queue
 import threading
 
-import events
+import threads
 
 
 class lock:
@@ -25,7 +23,7 @@ class lock:
 
     def acquire(self, blocking=True, timeout=-1):
         if blocking and (timeout == -1 or timeout > 0) and self.locked():
-            events.wait_until(lambda: not self.locked(), None if timeout == -1 else timeout)
+            threads.wait_until(lambda: not self.locked(), None if timeout == -1 else timeout)
             blocking, timeout = False, -1
         return self._stock.acquire(blocking, timeout)
 
@@ -42,6 +40,21 @@ class lock:
         self._stock._at_fork_reinit()
 
 
+class RLock(threading._RLock):
+    """threading.RLock, named as CPython names it."""
+
+    __module__ = "_thread"
+
+    def acquire(self, blocking=True, timeout=-1):
+        return bool(super().acquire(blocking, timeout))
+
+    __enter__ = acquire
+
+    def __repr__(self):
+        state = "locked" if self._count else "unlocked"
+        return f"<{state} _thread.RLock object owner={self._owner or 0} count={self._count} at {id(self):#x}>"
+
+
 class SimpleQueue(queue.SimpleQueue):
     """queue.SimpleQueue, whose own waiting is in C."""
 
@@ -49,7 +62,7 @@ class SimpleQueue(queue.SimpleQueue):
 
     def get(self, block=True, timeout=None):
         if block and (timeout is None or timeout > 0):
-            events.wait_until(self.qsize, timeout)
+            threads.wait_until(self.qsize, timeout)
             block = False
         return super().get(block, timeout)
 
@@ -57,4 +70,5 @@ class SimpleQueue(queue.SimpleQueue):
 def install():
     """Puts these locks in place of the stock ones."""
     threading.Lock = threading._allocate_lock = _thread.lock = _thread.LockType = lock
+    threading._CRLock = _thread.RLock = RLock
     queue.SimpleQueue = SimpleQueue

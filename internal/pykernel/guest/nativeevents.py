@@ -146,6 +146,15 @@ def sleep(seconds, /):
     wire.text(f"z{int(min(seconds, 1e9) * 1e6)}")
 
 
+_stock_begin = concurrent.futures.ThreadPoolExecutor.__init__
+
+
+@functools.wraps(_stock_begin)
+def _begin_pool(self, max_workers=None, *args, **kwargs):
+    """Workers of a snippet wait for the host, so their number does not depend on processors."""
+    _stock_begin(self, 32 if max_workers is None else max_workers, *args, **kwargs)
+
+
 def parallel_map(fn, inputs, return_exceptions=False):
     """parallel_map(fn, inputs): [fn(x) for x in inputs], at once."""
     with concurrent.futures.ThreadPoolExecutor(32) as pool:
@@ -158,4 +167,7 @@ def parallel_map(fn, inputs, return_exceptions=False):
 def install():
     """Puts the session's event loop and sleep in place of the stock ones."""
     put_in_place(sleep, _stock_sleep)
+    concurrent.futures.ThreadPoolExecutor.__init__ = _begin_pool
+    # Stacks count as memory of the session: with CPython's 8 MiB, sixty threads use it up.
+    threading.stack_size(2 << 20)
     asyncio.set_event_loop_policy(_Policy())

@@ -41,6 +41,7 @@ import queries
 import replies
 import sessionloop
 import state
+import threads
 import wire
 
 compile_plain = _rlm.compile
@@ -88,6 +89,7 @@ def prepare():
     events.install()
     awaits.install()
     locks.install()
+    threads.install()
     output.install()
     pydantics.install()
     missing.install()
@@ -107,8 +109,7 @@ def prepare():
         if arguments != "combined":
             _offer(hostcall.HostFunction(name, doc))
     _reserve({name: getattr(finish, name) for name in ("FINAL", "FINAL_VAR", "SUBMIT", "SHOW_VARS")})
-    _reserve({protocol.FIND_CODE: replies.find_code})
-    _reserve({awaits.START: awaits.start, awaits.DEFER: hostcall.Deferred})
+    _reserve({protocol.FIND_CODE: replies.find_code, awaits.START: awaits.start})
     _globals.update(_reserved)
     sys.modules["__main__"] = state.main = definitions.main = _main
     state.reserved, definitions.compile_snippet = _reserved, _compile_snippet
@@ -212,6 +213,7 @@ def run(source, flags):
             state.receive() if flags & IMPORT else state.send(_movable())
             return OK
         value = _execute(source.removeprefix("\ufeff"), f"<snippet {flags >> 8}>")
+        threads.join_all()
         if value is not None:
             _globals["_"] = value
             output.stdout.write(repr(value) + "\n")
@@ -262,6 +264,7 @@ def _enter(flags):
 def _leave():
     sys.settrace(None)
     sys.setprofile(None)
+    threads.stop_all()
     output.flush()
     if events.calls.futures:
         events.calls.drop_all()

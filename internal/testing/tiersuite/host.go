@@ -141,17 +141,24 @@ func (h *scripted) meet(ctx context.Context, call tiers.Call) (tiers.Value, erro
 	}
 
 	v, _ := h.meetings.LoadOrStore(call.Snippet, &meeting{full: make(chan struct{})})
-	m := v.(*meeting)
+	if err := v.(*meeting).wait(ctx, n); err != nil {
+		return nil, err
+	}
+	return json.Marshal(p)
+}
+
+// wait returns once n calls are under way at the same time.
+func (m *meeting) wait(ctx context.Context, n int64) error {
 	if m.here.Add(1) == n {
 		close(m.full)
 	}
 	select {
 	case <-m.full:
-		return json.Marshal(p)
+		return nil
 	case <-ctx.Done():
-		return nil, ctx.Err()
+		return ctx.Err()
 	case <-time.After(rendezvous):
-		return nil, fmt.Errorf("%d of %d calls arrived: they do not run at the same time", m.here.Load(), n)
+		return fmt.Errorf("%d of %d calls arrived: they do not run at the same time", m.here.Load(), n)
 	}
 }
 

@@ -123,6 +123,7 @@ func Run(t *testing.T, tier tiers.Tier, opt Options) {
 		{name: "Async", needs: tiers.FeatureAsync, run: s.testAsync},
 		{name: "HostCalls", run: s.testHostCalls},
 		{name: "Concurrency", needs: tiers.FeatureAsync, run: s.testConcurrency},
+		{name: "Parallel", needs: tiers.FeatureThreads, run: s.testParallel},
 		{name: "Finish", run: s.testFinish},
 		{name: "Limits", run: s.testLimits},
 		{name: "Fuel", needs: tiers.FeatureFuel, run: s.testFuel},

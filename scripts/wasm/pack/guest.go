@@ -57,6 +57,7 @@ func newHost(ctx context.Context) (*host, error) {
 		NewFunctionBuilder().WithFunc(call).Export("call").
 		NewFunctionBuilder().WithFunc(take).Export("take").
 		NewFunctionBuilder().WithFunc(yieldUnexpected).Export("yield").
+		NewFunctionBuilder().WithFunc(switchUnexpected).Export("switch").
 		Instantiate(ctx)
 	if err != nil {
 		return nil, errors.Join(err, r.Close(ctx))
@@ -94,6 +95,8 @@ func refuse(string) (reply string, flags uint64) {
 }
 
 func yieldUnexpected() { panic("rlm.yield: the fuel should be endless") }
+
+func switchUnexpected(_, _ uint32) { panic("rlm.switch: there is one thread") }
 
 func (h *host) compile(ctx context.Context, module []byte) (wazero.CompiledModule, error) {
 	return h.runtime.CompileModule(experimental.WithCompilationWorkers(ctx, 2), module)

@@ -1,11 +1,11 @@
-# starts a hundred processes
+# starts hundreds of processes
 # local: rlimits cgroup
 # docker: limits
 # fresh: it has no processes left
 import os, time
 pids = []
 try:
-    for _ in range(100):
+    for _ in range(300):
         pid = os.fork()
         if pid == 0:
             time.sleep(3)

@@ -1,0 +1,159 @@
+package wasm
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"sync"
+
+	"github.com/tetratelabs/wazero/api"
+)
+
+// threads runs the threads of one snippet. Each has a goroutine, on which wazero keeps its
+// calls, and a stack in the guest's memory. One thread runs at a time: it goes on until it
+// switches to another one, and then waits inside hostSwitch. So a plain function that waits
+// for a host call can be left, and resumed when the answer is there.
+//
+// The guest chooses who is next (see threads.py). All fields belong to the thread that runs.
+type threads struct {
+	running *thread
+	main    *thread
+	others  map[uint32]*thread // by the address of the guest's thread_t
+	group   sync.WaitGroup     // the goroutines of others
+	stacks  int                // the bytes of wazero's stacks of all that wait
+
+	isOver bool  // the snippet has ended: who wakes up must end, too
+	failed error // the error that ended another thread than main
+}
+
+// thread is one of them.
+type thread struct {
+	address      uint32        // 0 for the main thread
+	function     api.Function  // the guest's function that it runs
+	resume       chan struct{} // it waits here
+	stackPointer uint64        // while it does not run
+}
+
+const (
+	// maxThreads bounds the threads beside the main one, as threads.py does.
+	maxThreads = 256
+	// maxStacks bounds wazero's own stacks of all threads together, in bytes. A thread that
+	// waits usually has 20 to 160 KiB. The main thread alone may have more.
+	maxStacks = 64 << 20
+)
+
+func newThread(address uint32, function api.Function) *thread {
+	return &thread{address: address, function: function, resume: make(chan struct{}, 1)}
+}
+
+// begin makes the caller's goroutine the main thread.
+func (ts *threads) begin(function api.Function) {
+	main := newThread(0, function)
+	ts.main, ts.running, ts.others, ts.stacks = main, main, nil, 0
+	ts.isOver, ts.failed = false, nil
+}
+
+// end ends all threads but the main one, whose call has returned, and returns their error.
+func (ts *threads) end() error {
+	ts.isOver = true
+	for _, t := range ts.others {
+		t.resume <- struct{}{}
+	}
+	ts.group.Wait()
+
+	return ts.failed
+}
+
+var (
+	errThreads = errors.New("the guest switched to an impossible thread")
+	errStacks  = errors.New("the calls of all threads together are too deep")
+)
+
+// hostSwitch lets another thread run, and returns when a thread switches back.
+func hostSwitch(ctx context.Context, _ api.Module, stack []uint64) {
+	in := bound(ctx)
+	ts := &in.threads
+	self := ts.running
+	next := ts.find(uint32(stack[0]))
+	if next == nil {
+		next = in.start(ctx, uint32(stack[0]), uint32(stack[1]))
+	}
+
+	size := stackSize(self.function)
+	if ts.stacks += size; ts.stacks > maxStacks && len(ts.others) > 0 {
+		panic(errStacks)
+	}
+	self.stackPointer = in.stackPointer.Get()
+	if next != self {
+		next.resume <- struct{}{}
+		<-self.resume
+	}
+	if ts.isOver {
+		panic(errKilled)
+	}
+
+	ts.running = self
+	ts.stacks -= size
+	in.stackPointer.Set(self.stackPointer)
+}
+
+// stackSize returns the bytes of the stack that wazero keeps for a function. It grows with
+// the depth of the guest's calls. wazero bounds it for one function, but not for many, and
+// has no method for it: a test notices if the field is gone.
+func stackSize(function api.Function) int {
+	return reflect.ValueOf(function).Elem().FieldByName("stack").Len()
+}
+
+// find returns the thread at an address, nil for one that has not begun.
+func (ts *threads) find(address uint32) *thread {
+	if address == 0 {
+		return ts.main
+	}
+	return ts.others[address]
+}
+
+// start makes a thread, which waits until it is resumed.
+func (in *instance) start(ctx context.Context, address, stackTop uint32) *thread {
+	ts := &in.threads
+	if len(ts.others) >= maxThreads || ts.isOver {
+		panic(errThreads)
+	}
+	if ts.others == nil {
+		ts.others = map[uint32]*thread{}
+	}
+
+	t := newThread(address, in.module.ExportedFunction("thread"))
+	t.stackPointer = uint64(stackTop)
+	ts.others[address] = t
+	ts.group.Go(func() {
+		<-t.resume
+		if !ts.isOver {
+			in.runThread(ctx, t)
+		}
+	})
+
+	return t
+}
+
+// runThread calls the guest's function of a thread, and then resumes the thread that the
+// guest names. After an error, that is the main one, which ends the snippet.
+func (in *instance) runThread(ctx context.Context, t *thread) {
+	ts := &in.threads
+	ts.running = t
+	in.stackPointer.Set(t.stackPointer)
+	stack := [1]uint64{uint64(t.address)}
+	err := t.function.CallWithStack(ctx, stack[:])
+	if ts.isOver {
+		return
+	}
+
+	delete(ts.others, t.address)
+	next := ts.find(uint32(stack[0]))
+	if err == nil && next == nil {
+		err = errThreads
+	}
+	if err != nil {
+		ts.isOver, ts.failed, next = true, err, ts.main
+	}
+	next.resume <- struct{}{}
+}
