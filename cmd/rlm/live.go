@@ -15,6 +15,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/rlmhq/rlm/repl/ledger"
+	"github.com/rlmhq/rlm/repl/llm"
 )
 
 // view shows a run on stderr while it goes on, with a line for each event. On a terminal, a
@@ -225,6 +226,9 @@ func (n *liveNode) apply(e ledger.Event) string {
 func describeEvent(e ledger.Event) string {
 	switch e.Kind { //nolint:exhaustive // the others have their own lines
 	case ledger.EventRetry:
+		if e.Status == llm.FinishLength {
+			return "asking again with more room: " + shorten(e.Error, 200)
+		}
 		return "the answer breaks its contract; asking again: " + shorten(e.Error, 200)
 	case ledger.EventForesight:
 		return "forecast" + usedText(e)

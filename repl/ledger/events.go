@@ -20,7 +20,7 @@ const (
 	EventSnippet     EventKind = "snippet"
 	EventCallStarted EventKind = "call_started" // a sub-call that is one model call
 	EventCall        EventKind = "call"
-	EventRetry       EventKind = "retry"      // an answer broke its contract, the model gets another attempt
+	EventRetry       EventKind = "retry"      // an answer broke its contract or was cut; the model gets another attempt
 	EventForesight   EventKind = "foresight"  // the expected cost of a combinator
 	EventCompaction  EventKind = "compaction" // messages were replaced by a summary
 	EventRefusal     EventKind = "refusal"    // something did not fit the budget

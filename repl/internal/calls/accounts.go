@@ -16,6 +16,8 @@ import (
 type Ledger struct {
 	budget ledger.Budget
 	start  time.Time
+	// atOnce is how many calls of snippets share the rest of the budget; 0 counts as 1.
+	atOnce int64
 
 	mu       sync.Mutex
 	spent    ledger.Spending
@@ -59,16 +61,37 @@ func (l *Ledger) Check(need ledger.Spending) error {
 // minOutput is the least length of a useful reply, in tokens.
 const minOutput = 64
 
+// Need is the most that a call may use.
+type Need struct {
+	ledger.Spending
+	// PromptUSD is the part of USD that does not depend on the length of the reply.
+	PromptUSD float64
+	// Sub marks a call below the root, which leaves the end of the budget to the root loop,
+	// so that the root can finish.
+	Sub bool
+	// Least is how many output tokens the call can begin with, if it can ask again for
+	// more: it then takes at most its share of the budget, so that a small budget still
+	// holds many calls at once. 0 means that the call asks for all at once.
+	Least int64
+}
+
+// withOutput returns a need with at most so many output tokens.
+func (n Need) withOutput(most int64) Need {
+	if most < n.OutputTokens {
+		share := float64(most) / float64(n.OutputTokens)
+		n.USD = n.PromptUSD + share*(n.USD-n.PromptUSD)
+		n.OutputTokens = most
+	}
+	return n
+}
+
 // Reserve sets aside the possible cost of a call. It waits while only calls in flight stand
 // in the way, because they seldom use all of their reservation. A need of output tokens
-// shrinks to the rest of the budget, at least minOutput; Grant has the result. Sub marks a
-// call of a snippet, which leaves the end of the budget to the root loop, so that the root
-// can finish. The error is a [*ledger.BudgetError] or the context's.
-func (l *Ledger) Reserve(
-	ctx context.Context, need ledger.Spending, sub bool,
-) (*Reservation, error) {
+// shrinks to the rest of the budget, at least minOutput; Grant has the result. The error is
+// a [*ledger.BudgetError] or the context's.
+func (l *Ledger) Reserve(ctx context.Context, need Need) (*Reservation, error) {
 	for {
-		r, wait, err := l.try(need, sub)
+		r, wait, err := l.try(need)
 		if wait == nil {
 			return r, err
 		}
@@ -81,28 +104,35 @@ func (l *Ledger) Reserve(
 }
 
 // try reserves, or returns a channel to wait for, or refuses.
-func (l *Ledger) try(need ledger.Spending, sub bool) (*Reservation, chan struct{}, error) {
+func (l *Ledger) try(need Need) (*Reservation, chan struct{}, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	spent := l.spent
-	if sub {
+	if need.Sub {
 		spent = Add(spent, l.reserveForRoot())
 	}
+	if need.Least > 0 {
+		need = need.withOutput(max(need.Least, l.leftForOutput(need, spent, max(1, l.atOnce))))
+	}
 
-	if l.findLack(Add(spent, l.reserved), need) == nil {
-		l.reserved = Add(l.reserved, need)
-		return &Reservation{ledger: l, Grant: need}, nil, nil
+	if l.findLack(Add(spent, l.reserved), need.Spending) == nil {
+		return l.grant(need), nil, nil
 	}
 	if l.reserved.Calls > 0 {
 		return nil, l.settled, nil
 	}
 
-	least := l.shrink(need, spent)
-	if err := l.findLack(spent, least); err != nil {
+	need = need.withOutput(max(minOutput, l.leftForOutput(need, spent, 1)))
+	if err := l.findLack(spent, need.Spending); err != nil {
 		return nil, nil, err
 	}
-	l.reserved = Add(l.reserved, least)
-	return &Reservation{ledger: l, Grant: least}, nil, nil
+	return l.grant(need), nil, nil
+}
+
+// grant reserves a need.
+func (l *Ledger) grant(need Need) *Reservation {
+	l.reserved = Add(l.reserved, need.Spending)
+	return &Reservation{ledger: l, Grant: need.Spending}
 }
 
 // reserveForRoot returns the part of the budget that sub-calls leave to the root: two
@@ -115,20 +145,20 @@ func (l *Ledger) reserveForRoot() ledger.Spending {
 	}
 }
 
-// shrink lowers the need of output if only that does not fit.
-func (l *Ledger) shrink(need, spent ledger.Spending) ledger.Spending {
-	left := min(l.budget.OutputTokens-spent.OutputTokens,
-		l.budget.Tokens-spent.InputTokens-spent.OutputTokens-need.InputTokens)
-	if need.OutputTokens > 0 && l.budget.USD < spent.USD+need.USD {
-		share := (l.budget.USD - spent.USD) / need.USD
-		left = min(left, int64(share*float64(need.OutputTokens)))
-	}
+// leftForOutput returns how many output tokens a call may use, if so many equal calls share
+// the rest of the budget.
+func (l *Ledger) leftForOutput(need Need, spent ledger.Spending, calls int64) int64 {
+	b := l.budget
+	left := min(
+		(b.OutputTokens-spent.OutputTokens)/calls,
+		(b.Tokens-spent.InputTokens-spent.OutputTokens)/calls-need.InputTokens,
+	)
 
-	if output := max(left, min(need.OutputTokens, minOutput)); output < need.OutputTokens {
-		need.USD *= float64(output) / float64(need.OutputTokens)
-		need.OutputTokens = output
+	if usd := need.USD - need.PromptUSD; usd > 0 {
+		share := ((b.USD-spent.USD)/float64(calls) - need.PromptUSD) / usd
+		left = int64(min(float64(left), share*float64(need.OutputTokens)))
 	}
-	return need
+	return left
 }
 
 // findLack returns an error for the first part of the budget that the need exceeds.

@@ -29,7 +29,9 @@ func TestBudgetsAreKeptUnderRaces(t *testing.T) {
 		wg.Go(func() {
 			r, err := l.Reserve(
 				t.Context(),
-				ledger.Spending{Calls: 1, InputTokens: 10, OutputTokens: 100, USD: 0.001}, false,
+				Need{Spending: ledger.Spending{
+					Calls: 1, InputTokens: 10, OutputTokens: 100, USD: 0.001,
+				}},
 			)
 			mu.Lock()
 			defer mu.Unlock()
@@ -51,14 +53,14 @@ func TestBudgetsAreKeptUnderRaces(t *testing.T) {
 
 func TestReserveWaitsForCallsInFlight(t *testing.T) {
 	l := newLedger(t, ledger.Budget{OutputTokens: 1_000})
-	need := ledger.Spending{Calls: 1, OutputTokens: 900}
-	first, err := l.Reserve(t.Context(), need, false)
+	need := Need{Spending: ledger.Spending{Calls: 1, OutputTokens: 900}}
+	first, err := l.Reserve(t.Context(), need)
 	if err != nil {
 		t.Fatal(err)
 	}
 	second := make(chan *Reservation)
 	go func() {
-		r, err := l.Reserve(t.Context(), need, false)
+		r, err := l.Reserve(t.Context(), need)
 		if err != nil {
 			t.Error(err)
 		}
@@ -73,12 +75,12 @@ func TestReserveWaitsForCallsInFlight(t *testing.T) {
 		t.Errorf("spent %s", spent)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	held, err := l.Reserve(ctx, ledger.Spending{Calls: 1, OutputTokens: 900}, false)
+	held, err := l.Reserve(ctx, need)
 	if err != nil {
 		t.Fatal(err)
 	}
 	cancel()
-	if _, err := l.Reserve(ctx, need, false); !errors.Is(err, context.Canceled) {
+	if _, err := l.Reserve(ctx, need); !errors.Is(err, context.Canceled) {
 		t.Errorf("a wait without an end: %v", err)
 	}
 	held.Release()
@@ -108,7 +110,49 @@ func TestOutputShrinksToWhatIsLeft(t *testing.T) {
 		"all of it": {ledger.Budget{}, ledger.Spending{Calls: 1, OutputTokens: 8_000}, 8_000},
 	} {
 		l := newLedger(t, c.budget)
-		r, err := l.Reserve(t.Context(), c.need, false)
+		r, err := l.Reserve(t.Context(), Need{Spending: c.need})
+		if err != nil || r.Grant.OutputTokens != c.want {
+			t.Errorf("%s: granted %+v, %v, want %d", name, r, err, c.want)
+		}
+	}
+}
+
+func TestTheCostOfThePromptDoesNotShrinkWithTheReply(t *testing.T) {
+	l := newLedger(t, ledger.Budget{USD: 1})
+	need := Need{Spending: ledger.Spending{Calls: 1, OutputTokens: 1_000, USD: 1.5}, PromptUSD: 0.5}
+	r, err := l.Reserve(t.Context(), need)
+	if err != nil || r.Grant.OutputTokens != 500 || r.Grant.USD != 1 {
+		t.Errorf("got %+v, %v", r, err)
+	}
+}
+
+func TestCallsThatCanBeginSmallShareTheBudget(t *testing.T) {
+	for name, c := range map[string]struct {
+		budget ledger.Budget
+		need   Need
+		want   int64 // of the first of 16 calls
+	}{
+		"plenty": {ledger.Budget{}, Need{Least: 64}, 8_000},
+		"output tokens": {
+			ledger.Budget{OutputTokens: 16_000}, Need{Least: 64}, 950, // a twentieth is the root's
+		},
+		"tokens": {
+			ledger.Budget{Tokens: 16_000},
+			Need{Least: 64, Spending: ledger.Spending{InputTokens: 100}},
+			800,
+		},
+		"dollars": {
+			ledger.Budget{USD: 16},
+			Need{Least: 64, Spending: ledger.Spending{USD: 8.1}, PromptUSD: 0.1},
+			850,
+		},
+		"too small":   {ledger.Budget{OutputTokens: 1_600}, Need{Least: 400}, 400},
+		"all at once": {ledger.Budget{OutputTokens: 16_000}, Need{}, 8_000},
+	} {
+		l := newLedger(t, c.budget)
+		l.atOnce = 16
+		c.need.Sub, c.need.Calls, c.need.OutputTokens = true, 1, 8_000
+		r, err := l.Reserve(t.Context(), c.need)
 		if err != nil || r.Grant.OutputTokens != c.want {
 			t.Errorf("%s: granted %+v, %v, want %d", name, r, err, c.want)
 		}
@@ -129,7 +173,7 @@ func TestWhatDoesNotFitIsRefusedByName(t *testing.T) {
 	} {
 		l := newLedger(t, c.budget)
 		time.Sleep(time.Microsecond)
-		_, err := l.Reserve(t.Context(), c.need, false)
+		_, err := l.Reserve(t.Context(), Need{Spending: c.need})
 		var budget *ledger.BudgetError
 		if !errors.As(err, &budget) || budget.What != what || !strings.Contains(err.Error(), what) {
 			t.Errorf("%s: %v", what, err)
@@ -141,7 +185,7 @@ func TestSubCallsLeaveTheEndToTheRoot(t *testing.T) {
 	l := newLedger(t, ledger.Budget{Calls: 10})
 	made := 0
 	for {
-		r, err := l.Reserve(t.Context(), ledger.Spending{Calls: 1}, true)
+		r, err := l.Reserve(t.Context(), Need{Spending: ledger.Spending{Calls: 1}, Sub: true})
 		if err != nil {
 			break
 		}
@@ -151,7 +195,7 @@ func TestSubCallsLeaveTheEndToTheRoot(t *testing.T) {
 	if made != 8 {
 		t.Errorf("sub-calls took %d of 10 calls", made)
 	}
-	if _, err := l.Reserve(t.Context(), ledger.Spending{Calls: 1}, false); err != nil {
+	if _, err := l.Reserve(t.Context(), Need{Spending: ledger.Spending{Calls: 1}}); err != nil {
 		t.Errorf("nothing was left to the root: %v", err)
 	}
 }

@@ -67,6 +67,7 @@ func NewCaller(base Caller, b ledger.Budget, models []string, strictUSD bool) (*
 	if base.Ledger, err = NewLedger(b); err != nil {
 		return nil, err
 	}
+	base.Ledger.atOnce = int64(cap(base.Gate))
 	for _, name := range models {
 		if err := base.CheckModel(name, strictUSD); err != nil {
 			return nil, err
@@ -120,10 +121,11 @@ func (c *Caller) CheckModel(name string, strictUSD bool) error {
 }
 
 // estimateCost returns the most that a call to a model can use.
-func estimateCost(m *llm.Model, r *llm.Request) ledger.Spending {
-	return spend(m, llm.Usage{
-		InputTokens: usage.EstimateInput(*r), OutputTokens: int64(r.MaxTokens),
-	})
+func estimateCost(m *llm.Model, r *llm.Request) Need {
+	prompt := llm.Usage{InputTokens: usage.EstimateInput(*r)}
+	whole := prompt
+	whole.OutputTokens = int64(r.MaxTokens)
+	return Need{Spending: spend(m, whole), PromptUSD: spend(m, prompt).USD}
 }
 
 // spend returns what one call with a usage takes from the budget.
@@ -161,24 +163,6 @@ func (c *Caller) makeRequest(a *Ask, m *llm.Model) llm.Request {
 	return r
 }
 
-// predictTokens returns the usual length of a reply: a word for a yes or a number, some
-// sentences for everything else.
-func predictTokens(contract *schema.Contract) int {
-	if contract == nil {
-		return 400
-	}
-	var s struct {
-		Type any   `json:"type"`
-		Enum []any `json:"enum"`
-	}
-
-	if json.Unmarshal(contract.JSONSchema(), &s) == nil &&
-		(s.Enum != nil || s.Type == "boolean" || s.Type == "integer" || s.Type == "number") {
-		return 16
-	}
-	return 400
-}
-
 // Estimate returns the usual use of an ask that is made once.
 func (c *Caller) Estimate(a Ask) (ledger.Spending, error) {
 	m, err := c.Models.Resolve(a.Model)
@@ -187,49 +171,52 @@ func (c *Caller) Estimate(a Ask) (ledger.Spending, error) {
 	}
 	r := c.makeRequest(&a, &m)
 	r.MaxTokens = min(r.MaxTokens, predictTokens(a.Schema))
-	return estimateCost(&m, &r), nil
+	return estimateCost(&m, &r).Spending, nil
 }
 
-// Complete asks a model once. It waits at the gate, reserves the possible cost, asks, and
-// settles the real cost. The text of the response is without thoughts; the event has them.
-// The error is a [*ledger.BudgetError], one of the provider, or the context's.
-func (c *Caller) Complete(ctx context.Context, a Ask) (llm.Response, error) {
+// ask asks a model once. It waits at the gate, reserves the possible cost, asks, and
+// settles the real cost. Least is the room with which the call can begin, 0 for all.
+func (c *Caller) ask(
+	ctx context.Context, a Ask, least int64,
+) (response llm.Response, granted room, err error) {
 	m, err := c.Models.Resolve(a.Model)
 	if err != nil {
-		return llm.Response{}, err
+		return response, granted, err
 	}
 	r := c.makeRequest(&a, &m)
 	need := estimateCost(&m, &r)
+	need.Sub, need.Least = a.Sub || a.Depth > 0, least
 	if window := m.Facts.Window; window > 0 && need.InputTokens > window {
-		return llm.Response{}, fmt.Errorf(
+		return response, granted, fmt.Errorf(
 			"the prompt has about %d tokens, more than the window of %s (%d): split it",
 			need.InputTokens, a.Model, window,
 		)
 	}
 
 	if err := c.Gate.Enter(ctx); err != nil {
-		return llm.Response{}, err
+		return response, granted, err
 	}
 	defer c.Gate.Leave()
-	reserved, err := c.Ledger.Reserve(ctx, need, a.Sub || a.Depth > 0)
+	reserved, err := c.Ledger.Reserve(ctx, need)
 	if err != nil {
 		if c.Ledger.countRefusal() {
 			c.emit(a, ledger.Event{Kind: ledger.EventRefusal, Error: err.Error()})
 		}
-		return llm.Response{}, err
+		return response, granted, err
 	}
 
-	r.MaxTokens = int(reserved.Grant.OutputTokens)
+	granted = room{reserved.Grant.OutputTokens, reserved.Grant.OutputTokens < need.OutputTokens}
+	r.MaxTokens = int(granted.tokens)
 	if a.Sub {
 		c.emit(a, ledger.Event{Kind: ledger.EventCallStarted})
 	}
 	begun := time.Now()
-	response, err := complete(ctx, &m, r, a.Stream)
+	response, err = complete(ctx, &m, r, a.Stream)
 	used := c.settle(ctx, reserved, &m, &r, response, err)
 	c.report(ctx, a, response, used, time.Since(begun), err)
 
 	response.Text = texts.DropThoughts(response.Text)
-	return response, err
+	return response, granted, err
 }
 
 // complete asks a model's provider. That is the caller's code, and snippets reach it from

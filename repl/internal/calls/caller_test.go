@@ -3,8 +3,12 @@ package calls_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/rlmhq/rlm/repl/internal/calls"
 	"github.com/rlmhq/rlm/repl/internal/usage"
@@ -146,5 +150,87 @@ func TestAPanicOfTheCallersCodeIsContained(t *testing.T) {
 	}
 	if spent := caller.Ledger.Spent(); spent.Calls != 1 || spent.InputTokens != 0 {
 		t.Errorf("the call is booked as %s", spent)
+	}
+}
+
+// TestASmallBudgetHoldsManyTypedCallsAtOnce: each call waits for all the others.
+func TestASmallBudgetHoldsManyTypedCallsAtOnce(t *testing.T) {
+	const width = 16
+	var together sync.WaitGroup
+	together.Add(width)
+	caller, err := calls.NewCaller(calls.Caller{
+		Models: answering(func(context.Context, llm.Request) (llm.Response, error) {
+			together.Done()
+			together.Wait()
+			return llm.Response{Text: "true"}, nil
+		}),
+		Gate: calls.NewGate(width),
+	}, ledger.Budget{OutputTokens: 12_000}, []string{"m"}, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	ask := question("?")
+	ask.Sub = true
+	if ask.Schema, err = schema.Parse([]byte(`"bool"`)); err != nil {
+		t.Fatal(err)
+	}
+	var all errgroup.Group
+	for range width {
+		all.Go(func() error {
+			_, err := caller.CompleteTyped(t.Context(), ask, 0)
+			return err
+		})
+	}
+	if err := all.Wait(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestACutReplyIsAskedForWithMoreRoom until the run allows no more.
+func TestACutReplyIsAskedForWithMoreRoom(t *testing.T) {
+	var rooms []int
+	var retries int
+	long := 3_000
+	caller, err := calls.NewCaller(calls.Caller{
+		Models: answering(func(_ context.Context, r llm.Request) (llm.Response, error) {
+			rooms = append(rooms, r.MaxTokens)
+			if r.MaxTokens < long {
+				return llm.Response{
+					Text: "1", Finish: llm.FinishLength,
+					Usage: llm.Usage{InputTokens: 10, OutputTokens: int64(r.MaxTokens)},
+				}, nil
+			}
+			return llm.Response{Text: "12", Usage: llm.Usage{InputTokens: 10, OutputTokens: int64(long)}}, nil
+		}),
+		Gate: calls.NewGate(16),
+		Emit: func(e ledger.Event) {
+			if e.Kind == ledger.EventRetry && e.Status == llm.FinishLength {
+				retries++
+			}
+		},
+	}, ledger.Budget{OutputTokens: 16_000}, []string{"m"}, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	ask := question("?")
+	ask.Sub = true
+	if ask.Schema, err = schema.Parse([]byte(`"int"`)); err != nil {
+		t.Fatal(err)
+	}
+	value, err := caller.CompleteTyped(t.Context(), ask, 0)
+	if err != nil || string(value) != "12" || !slices.Equal(rooms, []int{950, 3_800}) || retries != 1 {
+		t.Errorf("got %s, %v after rooms of %v and %d retries", value, err, rooms, retries)
+	}
+
+	// What the rest of the budget cannot hold is not asked for again and again.
+	long, rooms = 100_000, nil
+	response, err := caller.Complete(t.Context(), ask)
+	if err != nil || response.Finish != llm.FinishLength || len(rooms) > 4 {
+		t.Errorf("got %+v, %v after rooms of %v", response, err, rooms)
+	}
+	if spent := caller.Ledger.Spent(); spent.OutputTokens > 16_000 {
+		t.Errorf("spent %s", spent)
 	}
 }
