@@ -57,7 +57,8 @@ type Options struct {
 	// Close closes each one that is an [io.Closer].
 	Tiers []tiers.Tier
 	// CacheDir keeps compiled code between processes. Its files are executed, so it must
-	// belong to the user alone. Empty means the user's cache directory; NoCache means none.
+	// belong to the user alone. Empty means the user's cache directory; "none"
+	// keeps nothing, so that the preparation takes about two seconds in each process.
 	CacheDir string
 	// Python is the interpreter of the host for tier local, a path or a name. Empty means
 	// python3.
@@ -93,9 +94,7 @@ type Options struct {
 	Log *slog.Logger
 }
 
-// NoCache as Options.CacheDir keeps nothing between processes. The preparation then takes
-// about two seconds in each process.
-const NoCache = "none"
+const noCache = "none" // as Options.CacheDir
 
 // defaultQueue is what Options.Queue says.
 const defaultQueue = 1000
@@ -192,7 +191,7 @@ func defaultTiers(options Options, webassembly *wasm.Tier) []tiers.Tier {
 // named must work. An unusable default directory only makes the start slower.
 func cacheDir(options Options) (string, error) {
 	switch options.CacheDir {
-	case NoCache:
+	case noCache:
 		return "", nil
 	case "":
 		dir, err := os.UserCacheDir()

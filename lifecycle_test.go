@@ -81,7 +81,7 @@ func (b *fakeSandbox) Close() error { return nil }
 // engineOf returns an engine with one tier.
 func engineOf(t *testing.T, tier tiers.Tier, log *slog.Logger) *rlm.Engine {
 	t.Helper()
-	return newEngine(t, rlm.Options{CacheDir: rlm.NoCache, Tiers: []tiers.Tier{tier}, Log: log})
+	return newEngine(t, rlm.Options{CacheDir: "none", Tiers: []tiers.Tier{tier}, Log: log})
 }
 
 // pinned is a session in the tier "mine", whose snippets are not analysed.
@@ -109,7 +109,7 @@ func TestAnEngineRunsTheTiersOfItsUser(t *testing.T) {
 		}
 	}
 	_, err = rlm.New(
-		rlm.Options{CacheDir: rlm.NoCache, Tiers: []tiers.Tier{newFakeTier("a"), newFakeTier("a")}},
+		rlm.Options{CacheDir: "none", Tiers: []tiers.Tier{newFakeTier("a"), newFakeTier("a")}},
 	)
 	if err == nil || !strings.Contains(err.Error(), "two tiers") {
 		t.Errorf("two tiers of one name: %v", err)

@@ -138,7 +138,7 @@ func TestASnapshotKnowsItsContexts(t *testing.T) {
 // FuzzRestore gives a session hostile snapshots: it refuses them, or runs on.
 func FuzzRestore(f *testing.F) {
 	fake := newFakeTier("mine")
-	engine, err := rlm.New(rlm.Options{CacheDir: rlm.NoCache, Tiers: []tiers.Tier{fake}})
+	engine, err := rlm.New(rlm.Options{CacheDir: "none", Tiers: []tiers.Tier{fake}})
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -123,14 +123,6 @@ func (s *Session) call(ctx context.Context, call tiers.Call) (tiers.Value, error
 	return value, nil
 }
 
-// RefuseCalls ends the host calls: snippets that run from now on call no tool and cost
-// nothing.
-func (s *Session) RefuseCalls() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.muted = true
-}
-
 // noteCall keeps a sub-call of the running snippet, truncated: thousands of them, each with
 // a part of the input, would be a second copy of it.
 func (s *Session) noteCall(c ledger.SubCall) {
@@ -146,7 +138,7 @@ func (s *Session) noteCall(c ledger.SubCall) {
 // the Snippet then has what happened before.
 func (s *Session) Run(ctx context.Context, b Block) (ledger.Snippet, error) {
 	s.mu.Lock()
-	s.calls = nil
+	s.calls, s.muted = nil, b.WithoutCalls
 	s.mu.Unlock()
 
 	begun := time.Now()
@@ -226,4 +218,7 @@ type Block struct {
 	Language tiers.Language
 	// Source is the code as the model wrote it.
 	Source string
+	// WithoutCalls refuses the host calls of the code, which then calls no tool and costs
+	// nothing.
+	WithoutCalls bool
 }

@@ -2,9 +2,6 @@ package reflect
 
 import "github.com/rlmhq/rlm/repl/internal/agenttrace"
 
-// MaxTraceBytes bounds a trace, in bytes.
-const MaxTraceBytes = agenttrace.MaxBytes
-
 // Subject is the trace of an agent's work, from which a model learns. [ParseTrace] makes
 // one.
 type Subject struct {
@@ -25,7 +22,7 @@ func TraceFormats() []string { return agenttrace.Formats() }
 
 // ParseTrace reads the trace of an agent's work: its output, its conversation, or its
 // steps as browser-use, LangChain or tau-bench write them. The data has at most
-// MaxTraceBytes bytes; bytes that are not UTF-8 become U+FFFD. The error for a value of a
+// 32 MiB; bytes that are not UTF-8 become U+FFFD. The error for a value of a
 // wrong type names its path, such as "messages[3].content". Unknown members are ignored.
 func ParseTrace(data []byte, format string) (Subject, error) {
 	parsed, err := agenttrace.Parse(data, format)

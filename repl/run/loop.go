@@ -345,9 +345,9 @@ func (l *loop) check(value json.RawMessage) (json.RawMessage, []schema.Violation
 func (l *loop) recoverPartial(ctx context.Context) string {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
 	defer cancel()
-	l.session.RefuseCalls() // answer may be an object whose methods the model wrote
 	ran, err := l.session.Run(ctx, repl.Block{
 		Language: tiers.Python, Source: `answer.get("content") and FINAL(answer["content"])`,
+		WithoutCalls: true, // answer may be an object whose methods the model wrote
 	})
 
 	if err == nil && ran.Final != nil {

@@ -41,7 +41,7 @@ func TestExtractReadsEveryLayer(t *testing.T) {
 				return // either reading will do; it must end
 			}
 			if len(r.Blocks) != len(c.sources) {
-				t.Fatalf("blocks %q, want %q", r.Blocks, c.sources)
+				t.Fatalf("blocks %+v, want %q", r.Blocks, c.sources)
 			}
 			for i, b := range r.Blocks {
 				if strings.TrimSpace(b.Source) != c.sources[i] || b.Language != tiers.Python {
