@@ -63,10 +63,10 @@ test: ## Run the tests in a few minutes: no race detector, no slow ones
 # GORACE: at its end a process would wait a second for reports.
 race: ## Run all but slow tests with the race detector; needs a C compiler
 	CGO_ENABLED=1 GORACE=atexit_sleep_ms=0 \
-		go test -race -short -parallel $(ATONCE) -timeout $(TESTTIMEOUT) $(TESTFLAGS) $(PACKAGES)
+		go test -race -short -vet=off -parallel $(ATONCE) -timeout $(TESTTIMEOUT) $(TESTFLAGS) $(PACKAGES)
 
 unraced: ## Run what make race skips, without the race detector
-	go test -parallel $(ATONCE) -timeout $(TESTTIMEOUT) $(TESTFLAGS) $(UNRACED)
+	go test -vet=off -parallel $(ATONCE) -timeout $(TESTTIMEOUT) $(TESTFLAGS) $(UNRACED)
 
 check: lint build images demo race unraced bench-once wasm-check ## Check everything, as CI does
 
