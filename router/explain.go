@@ -64,11 +64,10 @@ func (n *Needs) describe() (parts []string) {
 	for i := range n.Imports {
 		module := &n.Imports[i]
 		kind := "imports "
-		if module.Guarded {
+		if module.Guarded || module.Unlikely {
 			kind = "may import "
 		}
-		parts = append(parts,
-			fmt.Sprintf("%s%s (%s)", kind, oneLine(module.Module), module.where()))
+		parts = append(parts, kind+module.describe())
 	}
 
 	for i := range n.Features {
@@ -82,7 +81,7 @@ func (n *Needs) describe() (parts []string) {
 // shownComputing is from when on an estimate of computing time is shown.
 const shownComputing = 100 * time.Millisecond
 
-// describe lists the parts of a step's cost.
+// describe lists the parts of a step's cost, and the modules that the tier lacks.
 func (s Step) describe() string {
 	text := "home"
 	if !s.Home {
@@ -93,6 +92,9 @@ func (s Step) describe() string {
 	}
 	if s.Compute > 0 {
 		text += fmt.Sprintf(", compute %s", s.Compute)
+	}
+	if len(s.Lacks) > 0 {
+		text += "; lacks the module " + s.Lacks[0] + ": the import will fail"
 	}
 	return text
 }

@@ -197,9 +197,13 @@ func (s *fakeSandbox) Run(ctx context.Context, job tiers.Job) (tiers.Result, err
 		}
 	case errors.Is(err, errRaised):
 		r.result.Status = tiers.StatusRaised
+		message := strings.TrimPrefix(err.Error(), "raised: ")
+		kind := "Error"
+		if strings.HasPrefix(message, "No module") {
+			kind = "ModuleNotFoundError"
+		}
 		r.result.Exception = &tiers.Exception{
-			Type:    "Error",
-			Message: strings.TrimPrefix(err.Error(), "raised: "),
+			Type: kind, Message: message, Traceback: kind + ": " + message + "\n",
 		}
 	case err != nil:
 		return r.result, err
@@ -294,7 +298,7 @@ func (r *fakeRun) need(module string) error {
 			Effects: tiers.EffectsRan,
 		}
 	}
-	return fmt.Errorf("%w: no module named %s", errRaised, module)
+	return fmt.Errorf("%w: No module named '%s'", errRaised, module)
 }
 
 // The four tiers of the project, as far as the router knows them.
@@ -370,7 +374,10 @@ func reader(_ context.Context, source string) (Verdict, error) {
 		switch words[1] {
 		case "import":
 			needs.Imports = append(needs.Imports,
-				Import{Module: words[2], Line: number, Guarded: words[3] == "guarded"})
+				Import{
+					Module: words[2], Line: number,
+					Guarded: words[3] == "guarded", Unlikely: words[3] == "unlikely",
+				})
 		case "dynamic":
 			needs.Features = append(needs.Features,
 				FeatureNeed{Feature: tiers.FeatureDynamic, Why: "exec", Line: number})

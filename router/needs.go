@@ -63,6 +63,9 @@ type Import struct {
 	// Guarded is set when the snippet itself deals with the module's absence, by
 	// `except ImportError` around the import.
 	Guarded bool `json:"guarded,omitempty"`
+	// Unlikely is set when the module is only imported if another one is absent, or on an
+	// unusual version of the language. It is no reason to choose a tier.
+	Unlikely bool `json:"unlikely,omitempty"`
 	// Line is counted from 1.
 	Line int `json:"line"`
 
@@ -77,6 +80,11 @@ type FeatureNeed struct {
 	Line int    `json:"line"`
 
 	of string // what an earlier snippet defined and needs it, empty for the snippet itself
+}
+
+// describe names the module and where it is imported.
+func (i *Import) describe() string {
+	return fmt.Sprintf("%s (%s)", oneLine(i.Module), i.where())
 }
 
 // where says where a snippet needs an import.

@@ -23,6 +23,10 @@ type Step struct {
 	Run     time.Duration `json:"run_ns"`
 	Move    time.Duration `json:"move_ns"`
 	Compute time.Duration `json:"compute_ns,omitempty"`
+	// Lacks are modules that the snippet imports and the tier does not have, with their
+	// places. Every other tier that may run the snippet lacks at least as many. An import
+	// that is reached raises ModuleNotFoundError.
+	Lacks []string `json:"lacks,omitempty"`
 }
 
 // cost is what the step costs in all.

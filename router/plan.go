@@ -75,7 +75,8 @@ func (p *Plan) Err() error {
 // arguments, changes none, and gives the same answer every time.
 //
 // The home comes first if it can run the snippet; the other tiers follow by cost. A
-// snippet that computes for long is the exception: see [Step].
+// snippet that computes for long is the exception: see [Step]. A missing module refuses a
+// tier only if another tier lacks fewer: whether an import is reached, a run decides.
 func (p Policy) plan(v Verdict, candidates []candidate, s standing) Plan {
 	if v.Needs == nil && v.Invalid == nil && v.Unknown == "" {
 		v.Unknown = "the analyser gave no verdict"
@@ -93,13 +94,15 @@ func (p Policy) plan(v Verdict, candidates []candidate, s standing) Plan {
 
 	plan.Chain = make([]Step, 0, len(candidates))
 	q := question{policy: &p, verdict: &v, state: &s, invalid: plan.Invalid}
-	for i := range candidates {
-		c := &candidates[i]
-		if reason := q.refuse(c); reason != "" {
-			plan.Refusals = append(plan.Refusals, Refusal{Tier: c.info.Name, Reason: reason})
-		} else {
-			plan.Chain = append(plan.Chain, s.stepTo(&c.info, v.Needs))
+	for i, a := range q.ask(candidates) {
+		info := &candidates[i].info
+		if a.refusal != "" {
+			plan.Refusals = append(plan.Refusals, Refusal{Tier: info.Name, Reason: a.refusal})
+			continue
 		}
+		step := s.stepTo(info, v.Needs)
+		step.Lacks = a.lacks
+		plan.Chain = append(plan.Chain, step)
 	}
 
 	plan.Refusals = append(plan.Refusals, p.refuseAbsent(candidates)...)

@@ -2,9 +2,11 @@ package router
 
 import (
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/rlmhq/rlm/tiers"
@@ -71,7 +73,7 @@ func world(rnd *rand.Rand) (Verdict, Policy, []candidate, standing) {
 		v = needs()
 		for range rnd.IntN(3) {
 			v.Needs.Imports = append(v.Needs.Imports,
-				Import{Module: pick(modules), Guarded: some(3)})
+				Import{Module: pick(modules), Guarded: some(3), Unlikely: some(4)})
 		}
 		if some(2) {
 			v.Needs.Features = []FeatureNeed{{Feature: features[rnd.IntN(4)]}}
@@ -130,10 +132,13 @@ func violation(step Step, v Verdict, p Policy, c candidate, s standing) string {
 		return ""
 	}
 	for _, i := range v.Needs.Imports {
-		if len(p.Modules) > 0 && !slices.Contains(p.Modules, i.Module) ||
-			!i.Guarded && c.info.Modules != nil && !c.info.Modules.Has(i.Module) {
+		if len(p.Modules) > 0 && !slices.Contains(p.Modules, i.Module) {
 			return "module " + i.Module
 		}
+	}
+	if lacks := countLacked(v, c); lacks != len(step.Lacks) ||
+		lacks > 0 && !c.info.Has(tiers.FeatureDynamic) {
+		return fmt.Sprintf("lacks %d modules, the plan says %q", lacks, step.Lacks)
 	}
 	for _, f := range v.Needs.Features {
 		if !c.info.Has(f.Feature) {
@@ -141,6 +146,17 @@ func violation(step Step, v Verdict, p Policy, c candidate, s standing) string {
 		}
 	}
 	return ""
+}
+
+// countLacked counts the modules that a snippet imports for sure and a tier lacks.
+func countLacked(v Verdict, c candidate) int {
+	lacked := map[string]bool{}
+	for _, i := range v.Needs.Imports {
+		if !i.Guarded && !i.Unlikely && c.info.Modules != nil && !c.info.Modules.Has(i.Module) {
+			lacked[i.Module] = true
+		}
+	}
+	return len(lacked)
 }
 
 func TestAPlanIsPureAndKeepsThePolicy(t *testing.T) {
@@ -159,6 +175,14 @@ func TestAPlanIsPureAndKeepsThePolicy(t *testing.T) {
 		if len(plan.Chain)+len(plan.Refusals) != len(candidates) {
 			t.Fatalf("seed %d: a tier is neither chosen nor refused:\n%s", seed, plan.Text())
 		}
+		for _, r := range plan.Refusals {
+			c := candidates[slices.IndexFunc(candidates,
+				func(c candidate) bool { return c.info.Name == r.Tier })]
+			if strings.HasPrefix(r.Reason, "lacks the module") && c.info.Has(tiers.FeatureDynamic) &&
+				(len(plan.Chain) == 0 || countLacked(v, c) <= len(plan.Chain[0].Lacks)) {
+				t.Fatalf("seed %d: a module refuses the tier %s\n%s", seed, r.Tier, plan.Text())
+			}
+		}
 		for i, step := range plan.Chain {
 			c := candidates[slices.IndexFunc(candidates,
 				func(c candidate) bool { return c.info.Name == step.Tier })]
@@ -169,6 +193,9 @@ func TestAPlanIsPureAndKeepsThePolicy(t *testing.T) {
 				continue
 			}
 			before := plan.Chain[i-1]
+			if len(step.Lacks) != len(before.Lacks) {
+				t.Fatalf("seed %d: one tier lacks more modules than another\n%s", seed, plan.Text())
+			}
 			cheaper := step.cost() < before.cost()
 			if !plan.forSpeed { // computing time does not count
 				cheaper = step.Home || !before.Home && step.Run+step.Move < before.Run+before.Move

@@ -59,6 +59,9 @@ func TestTheChainIsOrderedByCost(t *testing.T) {
 		return standing{language: tiers.Python, home: home, bytes: bytes}
 	}
 	guarded := Verdict{Needs: &Needs{Imports: []Import{{Module: "numpy", Guarded: true, Line: 1}}}}
+	unlikely := Verdict{Needs: &Needs{Imports: []Import{{Module: "numpy", Unlikely: true, Line: 1}}}}
+	both := feature(tiers.FeatureProcesses, "subprocess.run", 3)
+	both.Needs.Imports = needs("torch").Needs.Imports
 	for _, c := range []struct {
 		name    string
 		policy  Policy
@@ -103,8 +106,38 @@ func TestTheChainIsOrderedByCost(t *testing.T) {
 			needs("json", "numpy.linalg"), python,
 			"local docker",
 		},
-		{"a module that nobody has", Policy{AllowLocal: true}, needs("nosuch"), python, ""},
+		{
+			"a module that nobody has is missed where the import is reached",
+			Policy{AllowLocal: true},
+			needs("nosuch"), python,
+			"wasm local docker",
+		},
+		{
+			"one of several modules that nobody has, in the home",
+			Policy{AllowLocal: true},
+			needs("nosuch"), at("docker", 0),
+			"docker wasm local",
+		},
+		{
+			"the tiers that lack the fewest modules",
+			Policy{AllowLocal: true},
+			needs("numpy", "nosuch"), python,
+			"local docker",
+		},
+		{
+			"each module counts once",
+			Policy{AllowLocal: true},
+			needs("nosuch", "nosuch", "nosuch", "torch"), python,
+			"local",
+		},
+		{
+			"a module and a feature that no tier has both",
+			Policy{Tiers: []string{"wasm", "docker"}},
+			both, python,
+			"docker",
+		},
 		{"a guarded import is no need", Policy{}, guarded, python, "interp wasm docker"},
+		{"nor is an unlikely one", Policy{}, unlikely, python, "interp wasm docker"},
 		{
 			"a feature",
 			Policy{},
@@ -273,11 +306,14 @@ func TestRefusalsHaveStableReasons(t *testing.T) {
 		want    string
 	}{
 		{
-			Policy{}, needs("numpy"), standing{language: tiers.Python}, `no tier may run the snippet
+			Policy{Tiers: []string{"interp", "docker"}},
+			needs("numpy"),
+			standing{language: tiers.Python},
+			`no tier may run the snippet
   tier interp: lacks the module numpy (line 1)
-  tier wasm: lacks the module numpy (line 1)
+  tier wasm: policy allows only the tiers interp, docker
   tier docker: not usable on this machine: no daemon answers at /run/docker.sock start it
-  tier local: policy does not allow this tier: pass --allow-local, or set AllowLocal`,
+  tier local: policy allows only the tiers interp, docker`,
 		},
 		{
 			Policy{MinIsolation: tiers.IsolationWasm, AllowLocal: true},
@@ -386,12 +422,12 @@ func TestATierWithoutMovesIsNotMovedTo(t *testing.T) {
 func TestAPlanExplainsItself(t *testing.T) {
 	v := needs("json", "numpy")
 	v.Needs.Imports = append(v.Needs.Imports, Import{Module: "torch", Guarded: true, Line: 3})
-	v.Needs.Features = []FeatureNeed{{Feature: tiers.FeatureFiles, Why: "open(..., 'w')", Line: 4}}
+	v.Needs.Features = []FeatureNeed{{Feature: tiers.FeatureAsync, Why: "await", Line: 4}}
 	home := standing{language: tiers.Python, home: "wasm", bytes: 10 << 20}
 	plan := Policy{AllowLocal: true}.plan(v, four(), home)
 	const text = `language  python
 home      wasm
-snippet   imports json (line 1); imports numpy (line 2); may import torch (line 3); needs files (open(..., 'w'), line 4)
+snippet   imports json (line 1); imports numpy (line 2); may import torch (line 3); needs async (await, line 4)
 
 tier    order  cost   why
 local   1      125ms  start 20ms, move 105ms
@@ -410,6 +446,11 @@ wasm    -      -      lacks the module numpy (line 2)
 		`{"tier":"docker","run_ns":400000000,"move_ns":105000000}],` +
 		`"refusals":[{"tier":"interp","reason":"lacks the module json (line 1)"},` +
 		`{"tier":"wasm","reason":"lacks the module numpy (line 2)"}]}`
+	lacking := Policy{}.plan(needs("json", "nosuch"), four(), home)
+	if !strings.Contains(lacking.Text(),
+		"wasm    1      80µs   home; lacks the module nosuch (line 2): the import will fail\n") {
+		t.Errorf("the text is\n%s", lacking.Text())
+	}
 	if !strings.HasSuffix(string(got), want) ||
 		!strings.HasPrefix(string(got), `{"language":"python","home":"wasm","needs":{`) {
 		t.Errorf("the JSON is %s", got)

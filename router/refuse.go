@@ -2,6 +2,7 @@ package router
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -14,6 +15,36 @@ type question struct {
 	verdict *Verdict
 	state   *standing
 	invalid string // the verdict's exception in one line
+}
+
+// answer is what a question comes to for one tier.
+type answer struct {
+	refusal string   // why it may not run the snippet, empty if it may
+	lacks   []string // modules that the snippet imports, as [Step] has them
+}
+
+// ask asks about all tiers. Of those that may run the snippet it refuses all but the ones that
+// lack the fewest modules.
+func (q *question) ask(candidates []candidate) []answer {
+	answers := make([]answer, len(candidates))
+	fewest := -1
+	for i := range candidates {
+		a := &answers[i]
+		if a.refusal = q.refuse(&candidates[i]); a.refusal != "" {
+			continue
+		}
+		a.lacks = q.lackedModules(&candidates[i].info)
+		if fewest < 0 || len(a.lacks) < fewest {
+			fewest = len(a.lacks)
+		}
+	}
+
+	for i := range answers {
+		if a := &answers[i]; a.refusal == "" && len(a.lacks) > fewest {
+			a.refusal = "lacks the module " + a.lacks[0]
+		}
+	}
+	return answers
 }
 
 // refuse returns why a tier may not run the snippet, empty if it may. It checks the policy first,
@@ -123,20 +154,42 @@ func (q *question) checkUnknown(info *tiers.Info) string {
 	return ""
 }
 
-// checkModules refuses what the policy does not allow, and what the tier does not have. A
-// guarded import is not a need: the snippet can do without.
+// checkModules refuses what the policy does not allow, and what a tier does not have that
+// runs only a part of the language: its exceptions are not those of the language.
 func (q *question) checkModules(info *tiers.Info, imports []Import) string {
 	for i := range imports {
 		module := &imports[i]
 		if !q.policy.admitsModule(q.state.language, module.Module) {
-			return fmt.Sprintf("policy does not allow the module %s (%s)",
-				oneLine(module.Module), module.where())
-		}
-		if !module.Guarded && lacksModule(info, q.state.language, module.Module) {
-			return fmt.Sprintf("lacks the module %s (%s)", oneLine(module.Module), module.where())
+			return "policy does not allow the module " + module.describe()
 		}
 	}
+
+	if runsWholeLanguage(info) {
+		return ""
+	}
+	if lacked := q.lackedModules(info); len(lacked) > 0 {
+		return "lacks the module " + lacked[0]
+	}
 	return ""
+}
+
+// lackedModules lists the modules that a tier lacks, each once, with the place of the import.
+// The snippet can do without a guarded import.
+func (q *question) lackedModules(info *tiers.Info) (lacked []string) {
+	if q.verdict.Needs == nil {
+		return nil
+	}
+	seen := map[string]bool{}
+	for i := range q.verdict.Needs.Imports {
+		module := &q.verdict.Needs.Imports[i]
+		optional := module.Guarded || module.Unlikely
+		if optional || seen[module.Module] || !lacksModule(info, q.state.language, module.Module) {
+			continue
+		}
+		seen[module.Module] = true
+		lacked = append(lacked, module.describe())
+	}
+	return lacked
 }
 
 // checkRejections refuses tiers that rejected the snippet already, and those that lack
@@ -196,6 +249,22 @@ func lacksMissing(info *tiers.Info, language tiers.Language, missing string) boo
 	default:
 		return lacksModule(info, language, missing)
 	}
+}
+
+// missesModule reports whether a snippet may import a module that the first of the tiers
+// lacks and another of them may have.
+func missesModule(chain []*tiers.Info, language tiers.Language, v *Verdict) bool {
+	if v.Needs == nil {
+		return false
+	}
+	for i := range v.Needs.Imports {
+		module := &v.Needs.Imports[i]
+		hasIt := func(info *tiers.Info) bool { return !lacksModule(info, language, module.Module) }
+		if !module.Guarded && !hasIt(chain[0]) && slices.ContainsFunc(chain[1:], hasIt) {
+			return true
+		}
+	}
+	return false
 }
 
 // mayReject reports whether a tier may find out at run time that it cannot run the

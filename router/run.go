@@ -119,9 +119,15 @@ func (e *escalation) shouldAsk(plan *Plan) bool {
 	if e.unasked || len(plan.Chain) < 2 {
 		return false
 	}
-	i, _ := e.findTier(plan.Chain[0].Tier)
-	info := &e.candidates[i].info
-	return e.space.restored && info.Modules != nil || mayReject(info, e.job.Language, &e.verdict)
+
+	chain := make([]*tiers.Info, len(plan.Chain))
+	for i, step := range plan.Chain {
+		at, _ := e.findTier(step.Tier)
+		chain[i] = &e.candidates[at].info
+	}
+	first := chain[0]
+	return e.space.restored && first.Modules != nil || mayReject(first, e.job.Language, &e.verdict) ||
+		missesModule(chain, e.job.Language, &e.verdict)
 }
 
 // settleIn makes a tier the home. For speed alone nothing is left behind.
@@ -291,6 +297,7 @@ func (e *escalation) takeResult(result tiers.Result, err error) error {
 		e.space.note(e.verdict.Needs)
 		e.space.bytes = result.Usage.PeakMemory
 	}
+	e.explainMissing()
 	return err
 }
 

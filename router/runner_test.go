@@ -142,7 +142,7 @@ func TestWhatNobodyHasIsToldToTheSnippet(t *testing.T) {
 	s.in("wasm", "set x 1", "")
 	r := s.runs("# dynamic\nneed nosuch")
 	if r.Tier != "wasm" || r.Status != tiers.StatusRaised ||
-		r.Exception.Message != "no module named nosuch" ||
+		r.Exception.Message != "No module named 'nosuch'" ||
 		docker.opened != 0 ||
 		len(r.Attempts) != 1 {
 		t.Errorf("%+v", r)
@@ -187,12 +187,8 @@ func TestAFailedImportLeavesTheNamespaceAtHome(t *testing.T) {
 		docker.single = true
 		s := start(t, RunnerConfig{}, wasm, docker)
 		s.in("wasm", "set x 1", "")
-		_, err := s.fails("# import numpy")
-		if !errors.Is(err, ErrNoTier) ||
-			!strings.Contains(err.Error(),
-				"tier docker: rejected the snippet: it cannot take a session's variables") {
-			t.Error(err)
-		}
+		s.misses("wasm", "# import numpy\nneed numpy", "tier docker has the module numpy: "+
+			"rejected the snippet: it cannot take a session's variables\n")
 		s.in("wasm", "show x", "1\n")
 	})
 	t.Run("export broken", func(t *testing.T) {
@@ -211,16 +207,68 @@ func TestAFailedImportLeavesTheNamespaceAtHome(t *testing.T) {
 		wasm.single = true
 		s := start(t, RunnerConfig{}, wasm, newDocker())
 		s.in("wasm", "set x 1", "")
-		_, err := s.fails("# import numpy")
-		if !strings.Contains(err.Error(),
-			"tier docker: the session's variables cannot leave tier wasm") {
-			t.Error(err)
-		}
+		s.misses("wasm", "# import numpy\nneed numpy",
+			"tier docker has the module numpy: the session's variables cannot leave tier wasm\n")
 		if r := s.runs("# dynamic\nneed numpy"); r.Status != tiers.StatusRaised ||
 			wasm.jobs[1].Rejectable {
 			t.Error("it is asked to reject what can go nowhere")
 		}
 	})
+}
+
+// TestAnImportRefusesNoSnippet: a snippet meets the exception where the import is reached, and
+// moves on if another tier has the module.
+func TestAnImportRefusesNoSnippet(t *testing.T) {
+	broken := newDocker()
+	broken.probe = func(context.Context) error { return errors.New("no daemon: start it") }
+	wasm := newWasm()
+	s := start(t, RunnerConfig{}, newInterp(), wasm, broken, newLocal())
+	s.in("wasm", "# import numpy\nprint fine", "fine\n")
+	if wasm.jobs[0].Rejectable {
+		t.Error("a snippet that can go nowhere is rejectable, which costs a checkpoint")
+	}
+	s.misses("wasm", "# import numpy\nneed numpy", "tier docker has the module numpy: "+
+		"not usable on this machine: no daemon: start it\n"+
+		"tier local has the module numpy: policy does not allow this tier: pass --allow-local, or set AllowLocal\n")
+	s.misses("wasm", "# import nosuch\nneed nosuch",
+		"no tier has the module nosuch: install it for the Python of tier local\n")
+
+	t.Run("a guarded one is not asked for", func(t *testing.T) {
+		s := start(t, RunnerConfig{}, newWasm(), newDocker())
+		s.in("wasm", "# import numpy guarded\nprint fine", "fine\n")
+	})
+	t.Run("an unlikely one moves on when it is reached", func(t *testing.T) {
+		wasm := newWasm()
+		s := start(t, RunnerConfig{}, wasm, newDocker())
+		s.in("wasm", "# import numpy unlikely\nset x 1", "")
+		if !wasm.jobs[0].Rejectable {
+			t.Error("it could not move on")
+		}
+		s.in("docker", "# import numpy unlikely\nneed numpy\nshow x", "1\n")
+	})
+	t.Run("each tier lacks another module", func(t *testing.T) {
+		docker, local := newDocker(), newLocal()
+		local.info.Modules = tiers.ModuleSet("torch")
+		s := start(t, RunnerConfig{Policy: Policy{AllowLocal: true}}, docker, local)
+		s.in("local", "# import numpy\n# import torch\nset x 1", "")
+		r := s.in("docker", "# import numpy\n# import torch\nneed numpy\nshow x", "1\n")
+		if len(r.Attempts) != 1 || r.Attempts[0].Tier != "local" {
+			t.Errorf("attempts %v", r.Attempts)
+		}
+		s.misses("local", "# import numpy\n# import torch\nneed numpy\nneed torch",
+			"tier docker has the module numpy: rejected the snippet: there is no module torch\n")
+	})
+}
+
+// misses runs a snippet that must meet the exception of a missing module in a tier, with this
+// advice at the end of its traceback.
+func (s *session) misses(tier, source, advice string) {
+	s.t.Helper()
+	r := s.runs(source)
+	if r.Tier != tier || r.Exception == nil || r.Exception.Type != "ModuleNotFoundError" ||
+		!strings.HasSuffix(r.Exception.Traceback, "'\n"+advice) {
+		s.t.Errorf("%q ran in %q: %+v; want a traceback that ends with %q", source, r.Tier, r.Exception, advice)
+	}
 }
 
 func TestABrokenTierEndsTheSnippet(t *testing.T) {
@@ -446,7 +494,7 @@ func TestExplainRunsNothing(t *testing.T) {
 		wasm.opened != 0 {
 		t.Errorf("%v, %s", err, plan.Text())
 	}
-	if plan, err = s.Explain(t.Context(), tiers.Job{Source: "# import numpy"}); err != nil ||
+	if plan, err = s.Explain(t.Context(), tiers.Job{Source: "# feature processes"}); err != nil ||
 		!errors.Is(plan.Err(), ErrNoTier) {
 		t.Errorf("%v, %v", err, plan.Err())
 	}

@@ -23,6 +23,10 @@ REMOTE = ("http://", "https://", "s3://", "ftp://")
 LONG_LOOP = 1_000_000  # rounds; shorter ones take no time that counts
 WORTH_SAYING = 1_000_000  # nanoseconds
 FLAGS = PyCF_ONLY_AST | PyCF_ALLOW_TOP_LEVEL_AWAIT
+IMPORTS = (ast.Import, ast.ImportFrom)
+LEAVING = frozenset((ast.Return, ast.Raise, ast.Break, ast.Continue))
+# An import that is made in two ways counts as the more certain one.
+STRONGER = {"": (), "unlikely": ("",), "guarded": ("", "unlikely")}
 # What may stand for something: see _Walk.path.
 TELLING = frozenset((Name, Attribute, Call, BinOp, Constant, JoinedStr))
 # The parser's only two contexts of names that are read and bound.
@@ -92,7 +96,8 @@ class _Walk:
         self.unbound, self.deletes, self.defines, self.written = {}, {}, {}, {}
         self.methods = None  # a _Later of the methods of a class, until its end
         self.later = None  # the _Later of the function that the walk is in, None outside
-        self.unreached = 0  # how many `if TYPE_CHECKING:` are around
+        self.unreached = 0  # how many blocks are around that never run
+        self.unlikely = 0  # how many that seldom run: see router.Import
         self.comprehensions = False  # whether there was one
         self.doubtful = False  # whether only the compiler can say that this is valid
         self.rounds = 1  # the constant bounds of all ranges, multiplied
@@ -102,7 +107,7 @@ class _Walk:
         """Visits the whole tree."""
         stack = self.stack
         pop, push = stack.pop, stack.append
-        stack += tree.body[::-1]
+        _block(self, tree.body)
         bound, reads, calls, names = self.bound, self.reads, self.calls, self.names
         while stack:
             node = pop()
@@ -173,8 +178,10 @@ class _Walk:
     def alias(self, name, value):
         """Notes that a name will be bound to a value that may stand for a module or function."""
         path = self.path(value)
-        if name == "TYPE_CHECKING" and value.__class__ is Constant and value.value is False:
-            path = IMPLIED[name]  # the idiom without an import of typing
+        if value.__class__ is Constant and value.value.__class__ is bool:
+            path = "True" if value.value else "False"
+            if name == "TYPE_CHECKING" and not value.value:
+                path = IMPLIED[name]  # the idiom without an import of typing
         text = path == "str" and value.__class__ is Constant
         if path is not None and (not text or _like_path(value.value)):
             self.stack.append((_Walk.bind, name, path))
@@ -243,7 +250,7 @@ class _Walk:
 
     def need_at(self, feature, why, line):
         """Notes a feature, as one of the function around if it needs it only when it is called."""
-        if not self.unreached:
+        if not self.unreached or feature not in DEFERRED:
             here = self if self.later is None or feature not in DEFERRED else self.later
             here.features.setdefault((feature, why), line)
 
@@ -307,8 +314,9 @@ class _Walk:
         if self.unreached:
             return
         here = self if self.later is None else self.later
-        here.imports.setdefault((module, self.guards > 0), line)
-        if not self.guards and module in IMPORTED:
+        kind = "guarded" if self.guards else "unlikely" if self.unlikely else ""
+        here.imports.setdefault((module, kind), line)
+        if not kind and module in IMPORTED:
             self.need_at(IMPORTED[module], "import " + module, line)
 
     # --- the answer ---
@@ -379,11 +387,10 @@ def _listed(imports, features):
     rows = [{"feature": f, "why": why, "line": line} for (f, why), line in features.items()]
     rows.sort(key=_line)
     return {
-        # A guarded import that is also made unguarded counts as unguarded.
         "imports": [
-            {"module": module, "guarded": guarded, "line": line}
-            for (module, guarded), line in imports.items()
-            if not guarded or (module, False) not in imports
+            {"module": module, "line": line, **({kind: True} if kind else {})}
+            for (module, kind), line in imports.items()
+            if not any((module, other) in imports for other in STRONGER[kind])
         ],
         "features": rows,
     }

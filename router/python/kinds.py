@@ -158,7 +158,7 @@ def _enter(walk, node, parameters):
         walk.guards, walk.lambdas, walk.methods, walk.later,
     )
     walk.stack.append((_leave, node, outer))
-    walk.stack.append(node.body)
+    _block(walk, node.body)
     walk.bound, walk.reads, walk.calls = dict.fromkeys(parameters), {}, {}
     walk.declared, walk.kind = (), node
     walk.loops = walk.lambdas = 0
@@ -312,23 +312,38 @@ def _type_alias(walk, node):
 
 # --- statements ---
 
-def _if(walk, node):
-    if _is_type_checking(walk, node.test):
-        walk.stack += (node.orelse, (_reach, None, None), node.body)
-        walk.unreached += 1
+def _count(walk, name, step):
+    setattr(walk, name, getattr(walk, name) + step)
+
+
+def _within(walk, name, nodes):
+    """Pushes nodes, and counts them as within something: a loop, a guard."""
+    walk.stack += ((_count, name, -1), nodes, (_count, name, 1))
+
+
+def _block(walk, body):
+    """Pushes statements. What comes after one that goes elsewhere is not reached."""
+    for at, node in enumerate(body, 1):
+        if node.__class__ in LEAVING and at < len(body):
+            _within(walk, "unreached", body[at:])
+            body = body[:at]
+            break
+    walk.stack.append(body)
+
+
+def _branch(walk, body, holds, sure):
+    """Pushes statements that run if a condition holds, as far as that is known."""
+    if holds is not False:
+        _block(walk, body)
     else:
-        walk.stack += (node.orelse, node.body, node.test)
+        _within(walk, "unreached" if sure else "unlikely", body)
 
 
-def _is_type_checking(walk, test):
-    """Reports whether a condition is typing.TYPE_CHECKING, which never holds."""
-    if test.__class__ is not Name and test.__class__ is not Attribute:
-        return False
-    return walk.path(test) in ("typing.TYPE_CHECKING", "typing_extensions.TYPE_CHECKING")
-
-
-def _reach(walk, _, __):
-    walk.unreached -= 1
+def _if(walk, node):
+    holds, sure = truth(walk, node.test)
+    _branch(walk, node.orelse, None if holds is None else not holds, sure)
+    _branch(walk, node.body, holds, sure)
+    walk.stack.append(node.test)
 
 
 def _annotated(walk, node):
@@ -354,21 +369,18 @@ def _walrus(walk, node):
 
 
 def _loop(walk, node):
-    stack = walk.stack
-    stack.append(node.orelse)
-    stack.append((_loop_end, None, None))
-    stack.append(node.body)
-    walk.loops += 1
     if node.__class__ is ast.While:
-        stack.append(node.test)
-        return
-    stack += (node.target, node.iter)
+        head, (holds, sure) = (node.test,), truth(walk, node.test)
+    else:
+        head, holds, sure = (node.target, node.iter), None, True
+        if not getattr(node.iter, "elts", True):  # for x in []
+            holds = False
+    walk.stack += (node.orelse, (_count, "loops", -1))
+    _branch(walk, node.body, holds, sure)
+    walk.stack.append((_count, "loops", 1))
+    walk.stack += head
     if node.__class__ is ast.AsyncFor:
         _asynchronous(walk, node, "async for")
-
-
-def _loop_end(walk, _, __):
-    walk.loops -= 1
 
 
 def _jump(walk, node):
@@ -379,9 +391,9 @@ def _with(walk, node):
     if node.__class__ is ast.AsyncWith:
         _asynchronous(walk, node, "async with")
     if any(_suppresses(item.context_expr) for item in node.items):
-        walk.stack += ((_unguard, None, None), node.body, (_guard, None, None))
+        _within(walk, "guards", node.body)
     else:
-        walk.stack.append(node.body)
+        _block(walk, node.body)
     walk.stack.append(node.items)
 
 
@@ -404,25 +416,23 @@ def _try(walk, node):
     handlers = node.handlers
     if any(h.type is None for h in handlers[:-1]):
         walk.doubtful = True
-    walk.stack += (node.finalbody, node.orelse, handlers)
     # A handler that ends in raise does not deal with the module's absence.
-    if any(_catches(h.type) and h.body[-1].__class__ is not ast.Raise for h in handlers):
-        walk.stack += ((_unguard, None, None), node.body, (_guard, None, None))
+    guarded = any(_catches(h.type) and h.body[-1].__class__ is not ast.Raise for h in handlers)
+    rest = [handlers, node.orelse]
+    walk.stack.append(node.finalbody)
+    if guarded and any(n.__class__ in IMPORTS for n in node.body):
+        _within(walk, "unlikely", rest)  # the module of the body decides between the two
     else:
-        walk.stack.append(node.body)
+        walk.stack.append(rest)
+    if guarded:
+        _within(walk, "guards", node.body)
+    else:
+        _block(walk, node.body)
 
 
 def _try_star(walk, node):
     walk.doubtful = True
     _try(walk, node)
-
-
-def _guard(walk, _, __):
-    walk.guards += 1
-
-
-def _unguard(walk, _, __):
-    walk.guards -= 1
 
 
 def _handler(walk, node):

@@ -10,13 +10,16 @@ import (
 	"github.com/rlmhq/rlm/router"
 )
 
-// needed says what a snippet imports and needs at once, and after a bar what its functions
-// need when a later snippet uses them.
+// needed says what a snippet imports and needs at once, with a question mark what it imports
+// unlikely, and after a bar what its functions need when a later snippet uses them.
 func needed(n *router.Needs) string {
 	list := func(n *router.Needs) string {
 		var parts []string
 		for _, i := range n.Imports {
-			if !i.Guarded {
+			switch {
+			case i.Unlikely:
+				parts = append(parts, i.Module+"?")
+			case !i.Guarded:
 				parts = append(parts, i.Module)
 			}
 		}
@@ -50,7 +53,63 @@ func TestWhatIsNotReachedIsNotNeeded(t *testing.T) {
 		{"TYPE_CHECKING = True\nif TYPE_CHECKING:\n    import numpy", "numpy"},
 		{"from settings import TYPE_CHECKING\nif TYPE_CHECKING:\n    import numpy", "settings numpy"},
 		{"if not TYPE_CHECKING:\n    import numpy", "numpy"},
+
+		// A condition that is known without a run.
+		{"if 0:\n    import subprocess\n    subprocess.run('x')", ""},
+		{"if False:\n    import numpy\nelse:\n    import re", "re"},
+		{"if True:\n    import re\nelse:\n    import numpy", "re"},
+		{"while False:\n    import numpy", ""},
+		{"for x in []:\n    import numpy", ""},
+		{"for x in ():\n    import numpy\nelse:\n    import re", "re"},
+		{"if not True:\n    import numpy", ""},
+		{"if None or False and x:\n    import numpy", ""},
+		{"if TYPE_CHECKING and True:\n    import numpy", ""},
+		{"if debug and False:\n    import numpy", ""},
+		{"if True or debug:\n    import re\nelif x:\n    import numpy", "re"},
+		{"import sys\nif sys.platform == 'win32':\n    import winreg", "sys"},
+		{"import sys\nif sys.platform.startswith('win'):\n    import winreg", "sys"},
+		{"import sys\nif sys.platform in ('win32', 'cygwin'):\n    import winreg\nelse:\n    import re", "sys re"},
+		{"from os import name\nif name != 'nt':\n    import re\nelse:\n    import winreg", "os re"},
+		{"import platform\nif platform.system() == 'Windows':\n    import winreg", "platform"},
+		{"import sys\nif sys.platform == 'linux':\n    import numpy", "sys numpy"},
+		{"import sys\nif sys.version_info[0] < 3:\n    import numpy", "sys"},
+		{"import sys\nif sys.version_info < (3, 9):\n    import numpy", "sys"},
+		{"import sys\nif sys.version_info.major == 2:\n    import numpy", "sys"},
+		{"raise SystemExit\nimport numpy", ""},
+		{"for x in y:\n    continue\n    import numpy", ""},
+		{"def f():\n    return 1\n    import numpy\nf()", ""},
+		{"def f():\n    if x:\n        return 1\n    import numpy\nf()", "numpy"},
+		{"def f():\n    return 1\n    yield\nf()", "generators"},
+		{"with x:\n    raise y\n    import numpy\nimport re", "re"},
+
+		// One that is known for most versions of Python, or as long as a name is not bound again.
+		{"import sys\nif sys.version_info < (3, 11):\n    import numpy\nelse:\n    import re", "sys numpy? re"},
+		{"import sys\nif sys.version_info >= (3, 11):\n    import re\nelse:\n    import numpy", "sys re numpy?"},
+		{"import sys\nif sys.version_info[:2] == (3, 10):\n    import numpy", "sys numpy?"},
+		{"import sys\nif not sys.version_info.minor > 10:\n    import numpy", "sys numpy?"},
+		{"DEBUG = False\nif DEBUG:\n    import numpy", "numpy?"},
+		{"DEBUG = False\nif x and DEBUG:\n    import numpy", "numpy?"},
+		{"DEBUG = True\nif not DEBUG:\n    import numpy", "numpy?"},
+		{"DEBUG = False\nDEBUG = x\nif DEBUG:\n    import numpy", "numpy"},
+		{"DEBUG = False\ndef f():\n    if DEBUG:\n        import numpy\nf()", "numpy?"},
+		{"DEBUG = False\nif DEBUG:\n    subprocess.run('x')", "processes"},
+
+		// One that is not known.
 		{"if debug:\n    import numpy", "numpy"},
+		{"if importlib.util.find_spec('numpy'):\n    import numpy", "numpy"},
+		{"match x:\n    case 1:\n        import numpy", "numpy"},
+		{"import sys\nif sys.version_info < x:\n    import numpy", "sys numpy"},
+		{"import sys\nif sys.version_info['a'] < 3 < 4:\n    import numpy", "sys numpy"},
+		{"import sys\nif sys.version_info < 'a' or sys.version_info[9] > 2:\n    import numpy", "sys numpy"},
+		{"import sys\nif sys.platform.startswith(1):\n    import numpy", "sys numpy"},
+
+		// What the presence of a module decides.
+		{"try:\n    import tomllib\nexcept ImportError:\n    import numpy as tomllib", "numpy?"},
+		{"try:\n    import a\nexcept ImportError:\n    b = 0\nelse:\n    from a import b", "a?"},
+		{"try:\n    import a\nexcept ImportError:\n    raise\nelse:\n    import numpy", "a numpy"},
+		{"try:\n    f()\nexcept Exception:\n    import numpy", "numpy"},
+		{"try:\n    import a\nexcept ImportError:\n    import numpy\nimport numpy", "numpy"},
+		{"try:\n    import a\nexcept ImportError:\n    def f():\n        import numpy", "| f: numpy?"},
 
 		// A function that nothing calls yet.
 		{"def f():\n    import numpy", "| f: numpy"},

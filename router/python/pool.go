@@ -23,7 +23,7 @@ const module = "_rlm_analyse"
 // Preload is Python source that makes the analyser a module. A tier that can keep it
 // loaded saves each new sandbox its compilation.
 func Preload() string {
-	sources := []string{tablesSource, analyseSource, kindsSource, effortSource}
+	sources := []string{tablesSource, analyseSource, kindsSource, reachSource, effortSource}
 	literals := make([]string, len(sources))
 	for i, source := range sources {
 		literals[i] = literal(source)

@@ -47,6 +47,8 @@ var (
 	analyseSource string
 	//go:embed kinds.py
 	kindsSource string
+	//go:embed reach.py
+	reachSource string
 	//go:embed effort.py
 	effortSource string
 )

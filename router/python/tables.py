@@ -148,7 +148,9 @@ RESULTING = frozenset(path.rpartition(".")[2] for path in (*RESULTS, *CALLED))
 HOT = frozenset(path.rpartition(".")[2] for path in (*FEATURES, *OPENERS, *CALLED)) | SAVERS
 # Modules whose names are followed through aliases.
 FOLLOWED = frozenset(
-    path.partition(".")[0] for path in (*FEATURES, *OPENERS, *CALLED, *RESULTS, "typing", "typing_extensions")
+    path.partition(".")[0] for path in (
+        *FEATURES, *OPENERS, *CALLED, *RESULTS, "typing", "typing_extensions", "sys", "platform",
+    )
 ) - {"Path", "str"}
 
 # What a function needs only when it is called; the other features are of its syntax.
@@ -161,7 +163,7 @@ total_ordering final override overload runtime_checkable singledispatch unique d
 # itself: an earlier snippet of the session has most likely imported them.
 _SAME = """open exec eval getattr __import__ os subprocess socket shutil threading multiprocessing
 tempfile glob requests httpx aiohttp urllib ctypes sqlite3 importlib pathlib io gzip zipfile tarfile
-range"""
+range sys platform"""
 IMPLIED = {name: name for name in _SAME.split()}
 IMPLIED.update(
     TYPE_CHECKING="typing.TYPE_CHECKING",
