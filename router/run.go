@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -226,8 +227,14 @@ func numberSnippet(x *tiers.Exception, number int) *tiers.Exception {
 	if i := strings.LastIndex(x.Message, inMessage); i >= 0 {
 		numbered.Message = x.Message[:i] + " (<snippet" + n + ">, line " + x.Message[i+len(inMessage):]
 	}
+	for _, text := range []*string{&numbered.Message, &numbered.Traceback} {
+		*text = goFile.ReplaceAllString(*text, fmt.Sprintf("snippet_%d.go:", number))
+	}
 	return &numbered
 }
+
+// goFile is the snippet in the lines of an exception of the analyser for Go.
+var goFile = regexp.MustCompile(`(?m)^snippet\.go:`)
 
 // runIn runs the snippet in the sandbox that holds the namespace.
 func (e *escalation) runIn(ctx context.Context, ask bool) error {

@@ -391,6 +391,13 @@ func TestAnInvalidSnippetHasItsNumber(t *testing.T) {
 			t.Errorf("the traceback is %q, want %q", r.Exception.Traceback, want)
 		}
 	}
+
+	x := &tiers.Exception{Message: "snippet.go:1:6: a", Traceback: "snippet.go:1:6: a\nsnippet.go:2:1: snippet.go:3\n"}
+	x = numberSnippet(x, 2)
+	if x.Message != "snippet_2.go:1:6: a" ||
+		x.Traceback != "snippet_2.go:1:6: a\nsnippet_2.go:2:1: snippet.go:3\n" {
+		t.Errorf("in Go: %+v", x)
+	}
 }
 
 // TestAFunctionNeedsItsModulesWhenItIsUsed defines a function that imports, and uses it.

@@ -154,19 +154,19 @@ func TestNamesAreFound(t *testing.T) {
 
 func TestInvalidNamesTheSnippetsOwnLine(t *testing.T) {
 	for _, c := range []struct{ source, want string }{
-		{"x := = 1", "line 1:6: "},
-		{"x := 1\ny := = 2", "line 2:6: "},
-		{"import \"fmt\"\n\nfunc f( {\n}\nx := 1", "line 3:"},
-		{"if x {\n  y()", "line 2:"},
-		{"x := 1\n}\nfunc g() {", "line 3:"},
-		{"package main\nfunc main( {}", "line 2:"},
-		{"Here is the program you asked for.", "line 1:"},
-		{"def f():\n    return 1", "line 1:"},
-		{"print(f'{x}')", "line 1:"},
-		{"x := 'abc'", "line 1:"},
-		{"s := \"abc", "line 1:"},
-		{"package", "line 1:"},
-		{"}", "line 1:"},
+		{"x := = 1", "snippet.go:1:6: "},
+		{"x := 1\ny := = 2", "snippet.go:2:6: "},
+		{"import \"fmt\"\n\nfunc f( {\n}\nx := 1", "snippet.go:3:"},
+		{"if x {\n  y()", "snippet.go:2:"},
+		{"x := 1\n}\nfunc g() {", "snippet.go:3:"},
+		{"package main\nfunc main( {}", "snippet.go:2:"},
+		{"Here is the program you asked for.", "snippet.go:1:"},
+		{"def f():\n    return 1", "snippet.go:1:"},
+		{"print(f'{x}')", "snippet.go:1:"},
+		{"x := 'abc'", "snippet.go:1:"},
+		{"s := \"abc", "snippet.go:1:"},
+		{"package", "snippet.go:1:"},
+		{"}", "snippet.go:1:"},
 	} {
 		v := analyse(t, c.source)
 		if v.Invalid == nil || !strings.HasPrefix(v.Invalid.Message, c.want) ||

@@ -80,10 +80,11 @@ func parsePart(before, source, after string) (part, scanner.ErrorList) {
 	return p, list
 }
 
-// syntaxError is what a model reads of the errors of a parser.
+// syntaxError is what a model reads of the errors of a parser. The router gives the snippet
+// its number.
 func syntaxError(errs scanner.ErrorList) *tiers.Exception {
 	message := func(e *scanner.Error) string {
-		return fmt.Sprintf("line %d:%d: %s", e.Pos.Line, e.Pos.Column, e.Msg)
+		return fmt.Sprintf("snippet.go:%d:%d: %s", e.Pos.Line, e.Pos.Column, e.Msg)
 	}
 	var trace strings.Builder
 	for i, e := range errs {

@@ -71,7 +71,7 @@ func (g *guest) version() int { return 1 + g.accounts.Configuration() }
 func (g *guest) Run(_ context.Context, s session.Snippet) session.Ending {
 	g.history.Record()
 	g.hasRun = false
-	done, err := g.run(s.Language, s.Source)
+	done, err := g.run(s.Language, s.Source, s.Ordinal)
 	ending := session.Ending{Code: done.Code, IsGone: err != nil, PeakMemory: g.peak(done)}
 	if err != nil {
 		ending.Code, ending.Crash = session.Died, g.examine()
@@ -92,9 +92,9 @@ func (g *guest) Run(_ context.Context, s session.Snippet) session.Ending {
 	return ending
 }
 
-// run lets the worker run source.
-func (g *guest) run(language tiers.Language, source string) (wire.Done, error) {
-	order := wire.Order{Source: source}
+// run lets the worker run source, the session's snippet of a number.
+func (g *guest) run(language tiers.Language, source string, number int) (wire.Done, error) {
+	order := wire.Order{Source: source, Flags: number << wire.OrdinalShift}
 	if language == tiers.Go {
 		order.Flags |= wire.FlagGo
 	}
@@ -214,7 +214,7 @@ func (g *guest) replay(ctx context.Context) error {
 
 func (g *guest) runAgain(ctx context.Context, i int) (isSame, ended bool) {
 	return g.history.RunAgain(ctx, i, func(p *session.Past) (string, bool) {
-		done, err := g.run(p.Language, p.Source)
+		done, err := g.run(p.Language, p.Source, p.Ordinal)
 		if err != nil || done.Code == wire.CodeRejected {
 			return "", false
 		}

@@ -100,11 +100,21 @@ func TestAGoPanicNamesTheSnippetsLines(t *testing.T) {
 		t.Fatalf("%+v, %v", r, err)
 	}
 	for _, want := range []string{
-		"integer divide by zero", "main.f(...)\n\tsnippet.go:2",
-		"snippet.go:5: for i := 1",
+		"integer divide by zero", "main.f(...)\n\tsnippet_1.go:2",
+		"main.main(...)\n\tsnippet_1.go:5: for i := 1",
 	} {
 		if !strings.Contains(r.Exception.Traceback, want) {
 			t.Errorf("the traceback does not say %q:\n%s", want, r.Exception.Traceback)
+		}
+	}
+	for i, c := range [...][2]string{
+		{"x := = 1", "snippet_2.go:1:6: expected operand, found '='\n"},
+		{"x := 1\n\nprintln(zz)", "snippet_3.go:3:9: undefined: zz\n"},
+		{"\nf(0)", "main.f(...)\n\tsnippet_1.go:2\nmain.main(...)\n\tsnippet_4.go:2: f(0)\n"},
+	} {
+		r, err := s.Run(t.Context(), tiers.Job{Language: tiers.Go, Source: c[0]})
+		if err != nil || r.Exception == nil || !strings.HasSuffix(r.Exception.Traceback, c[1]) {
+			t.Errorf("%d: %+v, %v; want a traceback that ends with %q", i, r.Exception, err, c[1])
 		}
 	}
 }

@@ -17,6 +17,7 @@ type goNames struct {
 	types    map[string]bool
 	methods  map[string]bool // with a pointer receiver
 	results  map[string]int  // of functions: how many, and one
+	from     map[string]int  // of functions: the snippet that declared them
 	wrapped  int             // functions made so far for statements
 	symbols  map[string]map[string]reflect.Value
 	allowed  map[string]string
@@ -31,7 +32,7 @@ func newGoNames() *goNames {
 func emptyGoNames() *goNames {
 	return &goNames{
 		host: map[string]bool{}, packages: map[string]string{}, types: map[string]bool{},
-		methods: map[string]bool{}, results: map[string]int{},
+		methods: map[string]bool{}, results: map[string]int{}, from: map[string]int{},
 	}
 }
 

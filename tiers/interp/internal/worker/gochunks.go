@@ -58,7 +58,7 @@ func (k *goNames) add(p *goPlan) {
 		k.methods[name] = true
 	}
 	for name, n := range p.own.results {
-		k.results[name] = n
+		k.results[name], k.from[name] = n, p.number
 	}
 
 	k.wrapped += p.wrapped

@@ -189,7 +189,7 @@ func TestGoIsGo(t *testing.T) {
 	for i, p := range goPrograms {
 		var out bytes.Buffer
 		s := newGoSession(newLink(frames{&out}))
-		end := s.run(imports.String() + p)
+		end := s.run(imports.String()+p, 1)
 		s.link.out.flush()
 		switch {
 		case end.code == wire.CodeRejected:

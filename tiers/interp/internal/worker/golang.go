@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"reflect"
+	"regexp"
 	"strings"
 	"sync"
 
@@ -57,11 +58,11 @@ func (s *goSession) setup(setup run.Setup) {
 }
 
 // run runs one snippet.
-func (s *goSession) run(source string) ending {
+func (s *goSession) run(source string, number int) ending {
 	if s.broken != nil {
 		return rejected("go", "the interpreter could not be prepared: "+s.broken.Error())
 	}
-	plan, end := planGo(source, s.known)
+	plan, end := planGo(source, s.known, number)
 	if plan == nil {
 		return end
 	}
@@ -70,9 +71,8 @@ func (s *goSession) run(source string) ending {
 	for i, c := range plan.chunks {
 		var err error
 		if programs[i], err = s.compile(c); err != nil {
-			e := run.ExplainMistake(
-				run.CompileError, err.Error(), fmt.Sprintf("snippet.go:%d: %v\n", c.line, err),
-			)
+			message := locate(err.Error(), number, c.line)
+			e := run.ExplainMistake(run.CompileError, message, message+"\n")
 			end := rejected("go", "the Go interpreter cannot compile it: "+err.Error())
 			end.exception, end.report.IsInvalid, end.report.IsDirty = &e, true, true
 			return end
@@ -84,7 +84,7 @@ func (s *goSession) run(source string) ending {
 		value, err := s.execute(programs[i])
 		if err != nil {
 			end.code = wire.CodeRaised
-			end.exception = goException(c, err, s.errs.take())
+			end.exception = s.explainPanic(plan, c, err)
 			break
 		}
 
@@ -117,9 +117,20 @@ func (s *goSession) execute(program *interp.Program) (value reflect.Value, err e
 	return s.yaegi.Execute(program)
 }
 
-// goException describes a panic. The interpreter knows where the panicking function begins,
+// locate puts the snippet's name before an error of the interpreter, which begins with its line
+// and column or has none.
+func locate(message string, number, line int) string {
+	if !position.MatchString(message) {
+		message = fmt.Sprintf("%d: %s", line, message)
+	}
+	return fileOf(number) + ":" + message
+}
+
+var position = regexp.MustCompile(`^\d+:\d+: `)
+
+// explainPanic describes a panic. The interpreter knows where the panicking function begins,
 // but not the line. The statement of the snippet is exact.
-func goException(c goChunk, err error, frames []string) *run.Exception {
+func (s *goSession) explainPanic(plan *goPlan, c goChunk, err error) *run.Exception {
 	kind, message := "panic", err.Error()
 	var p interp.Panic
 	if errors.As(err, &p) {
@@ -136,12 +147,21 @@ func goException(c goChunk, err error, frames []string) *run.Exception {
 
 	var b strings.Builder
 	fmt.Fprintf(&b, "panic: %s\n\n", message)
-	for _, frame := range frames {
-		fmt.Fprintf(&b, "%s\n", frame)
+	for _, f := range s.errs.take() {
+		fmt.Fprintf(&b, "%s(...)\n\t%s:%s\n", f.name, fileOf(s.findSnippet(f.name, plan)), f.line)
 	}
-	fmt.Fprintf(&b, "main.main()\n\tsnippet.go:%d: %s\n", c.line, c.firstLine())
+	fmt.Fprintf(&b, "main.main(...)\n\t%s:%d: %s\n", fileOf(plan.number), c.line, c.firstLine())
 
 	return &run.Exception{Type: kind, Message: message, Traceback: b.String()}
+}
+
+// findSnippet returns the number of the snippet that has declared the function of a frame.
+func (s *goSession) findSnippet(frame string, running *goPlan) int {
+	name := strings.TrimPrefix(frame, "main.")
+	if running.own.results[name] == 0 && s.known.results[name] > 0 {
+		return s.known.from[name]
+	}
+	return running.number
 }
 
 // echo writes the value of a trailing expression, with quoted strings.
@@ -166,8 +186,11 @@ type panicFilter struct {
 	to io.Writer
 
 	mu     sync.Mutex // guards frames
-	frames []string
+	frames []goFrame
 }
+
+// goFrame is a function that a panic left, and the line on which it begins.
+type goFrame struct{ name, line string }
 
 // Write forwards what the snippet wrote.
 func (f *panicFilter) Write(text []byte) (int, error) {
@@ -185,12 +208,12 @@ func (f *panicFilter) Write(text []byte) (int, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if len(f.frames) < 50 {
-		f.frames = append(f.frames, fmt.Sprintf("%s(...)\n\tsnippet.go:%s", name, row))
+		f.frames = append(f.frames, goFrame{name, row})
 	}
 	return len(text), nil
 }
 
-func (f *panicFilter) take() []string {
+func (f *panicFilter) take() []goFrame {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	frames := f.frames

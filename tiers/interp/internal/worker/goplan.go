@@ -16,6 +16,7 @@ import (
 // goPlan is a snippet cut into what the interpreter takes at a time: all
 // declarations or one statement.
 type goPlan struct {
+	number   int // of the snippet
 	chunks   []goChunk
 	own      *goNames // what the snippet makes known
 	imported map[string]bool
@@ -75,17 +76,19 @@ type goEdit struct {
 
 const maxSource = 256 << 10
 
-// planGo parses and checks a snippet. Without a plan the end says why.
-func planGo(source string, known *goNames) (*goPlan, ending) {
+// fileOf is the name of a snippet in messages, as compiled Go has it.
+func fileOf(number int) string { return fmt.Sprintf("snippet_%d.go", number) }
+
+// planGo parses and checks the snippet of a number. Without a plan the end says why.
+func planGo(source string, known *goNames, number int) (*goPlan, ending) {
 	if len(source) > maxSource {
 		return nil, rejected("size", fmt.Sprintf("the snippet is longer than %d bytes", maxSource))
 	}
 	src, err := parseGo(source)
 	if err != nil {
+		message := fileOf(number) + ":" + err.Error()
 		return nil, ending{code: wire.CodeRaised, exception: &run.Exception{
-			Type:      "SyntaxError",
-			Message:   err.Error(),
-			Traceback: "snippet.go:" + err.Error() + "\n",
+			Type: "SyntaxError", Message: message, Traceback: message + "\n",
 		}}
 	}
 
@@ -94,7 +97,7 @@ func planGo(source string, known *goNames) (*goPlan, ending) {
 		return nil, rejected(missing, reason)
 	}
 	plan := check.plan()
-	plan.impure = check.impure
+	plan.number, plan.impure = number, check.impure
 
 	return plan, ending{}
 }
@@ -105,7 +108,7 @@ func planGo(source string, known *goNames) (*goPlan, ending) {
 // left is parsed as a body.
 func parseGo(source string) (*goSource, error) {
 	src := &goSource{text: source, set: token.NewFileSet()}
-	src.file = src.set.AddFile("snippet.go", -1, len(source))
+	src.file = src.set.AddFile("", -1, len(source))
 	src.file.SetLinesForContent([]byte(source))
 	rest := []byte(source)
 	for _, start := range topLevel(source) {

@@ -98,7 +98,7 @@ func (w *worker) obey(order wire.Order) error {
 
 	var end ending
 	if order.Flags&wire.FlagGo != 0 {
-		end = w.golang.run(order.Source)
+		end = w.golang.run(order.Source, order.Flags>>wire.OrdinalShift)
 	} else {
 		end = w.python.run(order.Source)
 	}
@@ -159,7 +159,7 @@ func warm(golang *goSession) {
 	if golang.broken == nil {
 		_, golang.broken = golang.yaegi.Eval("1 + 1")
 	}
-	if plan, _ := planGo("for i := 0; i < 3; i++ {\n}\n1 + 1", golang.known); plan == nil {
+	if plan, _ := planGo("for i := 0; i < 3; i++ {\n}\n1 + 1", golang.known, 0); plan == nil {
 		golang.broken = errors.New("cannot plan the warm-up snippet")
 	}
 
