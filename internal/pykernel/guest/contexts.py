@@ -72,6 +72,8 @@ def _install():
 class Directory(collections.abc.Mapping):
     """A directory: relative path -> text, opened when asked for."""
 
+    path = None  # no folder of the sandbox has these files
+
     def __init__(self, info):
         self._id = info["id"]
         self.name = info["name"]

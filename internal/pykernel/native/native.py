@@ -44,12 +44,13 @@ class HostError(RuntimeError):
 
 HostError.__module__, HostError.__qualname__ = "_rlm", "HostError"
 
-# What a process that a snippet forked is told: for any request, and for a part of a context.
-_OF_FORKED = (
-    "a forked process cannot call the host",
-    "a forked process cannot ask the host for a part of a long context: open the file "
-    "context.path there, or take the part before the process is forked",
-)
+# What a process that a snippet forked is told, by the kind of its request.
+_OF_FORKED = {
+    b"t": "a forked process cannot ask the host for a part of a long context: open the file context.path there, "
+          "or if that is None, take the part or context.text() before the process is forked",
+    b"d": "a forked process cannot open a file of the context: open it before the process is forked, "
+          "text = context[path], and hand over the text",
+}
 
 
 class Connection:
@@ -102,7 +103,7 @@ class Connection:
     def post(self, payload, callback=None):
         """Sends a request; its number."""
         if _forked:
-            raise HostError(_OF_FORKED[payload[:1] in (b"t", b"d")])
+            raise HostError(_OF_FORKED.get(payload[:1], "a forked process cannot call the host"))
         number = next(self.numbers)
         if callback is not None:
             self.callbacks[number] = callback

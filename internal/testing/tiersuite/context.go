@@ -153,13 +153,10 @@ func (s *suite) testContextRestored(t *testing.T) {
 	})
 }
 
-// testDirectory gives a mapping of relative paths to texts.
-func (s *suite) testDirectory(t *testing.T) {
+// makeDirInput writes files to a folder, by their relative paths, and opens that.
+func makeDirInput(t *testing.T, files map[string]string) tiers.Input {
+	t.Helper()
 	root := t.TempDir()
-	files := map[string]string{
-		"a.txt": "alpha\n", "sub/b.md": "# bêta\n", "sub/deep/c.json": `{"n": 3}`,
-		"empty": "", "latin.txt": "caf\xe9",
-	}
 	for name, content := range files {
 		path := filepath.Join(root, filepath.FromSlash(name))
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
@@ -170,14 +167,21 @@ func (s *suite) testDirectory(t *testing.T) {
 		}
 	}
 
-	cfg := func() tiers.Config {
-		dir, err := bigtext.OpenDir(root)
-		if err != nil {
-			t.Fatalf("cannot open the directory: %v", err)
-		}
-		t.Cleanup(func() { _ = dir.Close() }) // its files are read-only
-		return tiers.Config{Inputs: []tiers.Input{{Name: root, Dir: dir}}}
+	dir, err := bigtext.OpenDir(root)
+	if err != nil {
+		t.Fatalf("cannot open the directory: %v", err)
 	}
+	t.Cleanup(func() { _ = dir.Close() }) // its files are read-only
+	return tiers.Input{Name: root, Dir: dir}
+}
+
+// testDirectory gives a mapping of relative paths to texts.
+func (s *suite) testDirectory(t *testing.T) {
+	folder := makeDirInput(t, map[string]string{
+		"a.txt": "alpha\n", "sub/b.md": "# bêta\n", "sub/deep/c.json": `{"n": 3}`,
+		"empty": "", "latin.txt": "caf\xe9",
+	})
+	cfg := func() tiers.Config { return tiers.Config{Inputs: []tiers.Input{folder}} }
 
 	names := "['a.txt', 'empty', 'latin.txt', 'sub/b.md', 'sub/deep/c.json']\n"
 	s.playScenarios(t, cfg, []scenario{

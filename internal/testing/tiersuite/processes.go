@@ -61,8 +61,9 @@ print(await p.wait())`, out: "-9\n"}),
 func (s *suite) testForkedProcess(t *testing.T) {
 	skip.Short(t, "it reads a long context")
 	long, _ := makeFileInput(t, []byte(strings.Repeat("long ", lazy/4)))
+	folder := makeDirInput(t, map[string]string{"a.txt": "alpha", "long.txt": strings.Repeat("long ", lazy/4)})
 	cfg := tiers.Config{Host: newHost(), Inputs: []tiers.Input{
-		makeTextInput(t, "short.txt", "a short one"), long,
+		makeTextInput(t, "short.txt", "a short one"), long, folder,
 	}}
 	const source = `import os
 def forked(look):
@@ -80,11 +81,17 @@ def forked(look):
 print(forked(lambda: context[2:7]))
 said = forked(lambda: context_1[5:9])
 print(said if said == "long" else "context.path" in said)
+said = forked(lambda: context_2["a.txt"])
+print("open it before the process is forked, text = context[path]" in said)
+text, part, whole = context_2["a.txt"], context_2["long.txt"], context_2["long.txt"].text()
+print(forked(lambda: text[1:3]), forked(lambda: whole[5:9]), context_2.path, part.path)
+said = forked(lambda: part[5:9])
+print(said if said == "long" else "context.text() before" in said)
 print(forked(lambda: llm_query("a")))`
 
 	box := s.open(t, cfg)
 	r := box.mustRun(t, source)
-	says := []string{"short\n", "\nHostError: a forked process cannot call the host\n"}
+	says := []string{"short\n", "\nlp long None None\n", "\nHostError: a forked process cannot call the host\n"}
 	for _, want := range says {
 		if !strings.Contains(r.Stdout, want) {
 			t.Errorf("nothing says %q:\n%s", want, describe(r))
