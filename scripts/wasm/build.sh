@@ -106,6 +106,13 @@ make_expat() {
 
 # ---- CPython ------------------------------------------------------------------------
 
+# patch_python: what the guest's CPython needs and the native one does not.
+patch_python() {
+  rm -rf "$WORK/src/patched"
+  cp -a "$WORK/src/python" "$WORK/src/patched"
+  patch --quiet --strip 1 --directory "$WORK/src/patched" <"$SCRIPTS/long-str.patch"
+}
+
 # The emulated clock_nanosleep asks for absolute times, which runtimes refuse.
 config_site() {
   cat <<SITE
@@ -123,7 +130,7 @@ configure_python() {
     CONFIG_SITE="$WORK/wasm/config.site" CFLAGS="-O2 $TARGET_FLAGS" \
     ZLIB_CFLAGS="-I$WORK/src/zlib" ZLIB_LIBS="-L$WORK/z -lz" \
     LIBEXPAT_CFLAGS="-I$EXPAT" \
-    ../src/python/configure "${CONFIGURE_FLAGS[@]}" --with-build-python="$NATIVE")
+    ../src/patched/configure "${CONFIGURE_FLAGS[@]}" --with-build-python="$NATIVE")
 }
 
 make_python() {
@@ -240,6 +247,7 @@ main() {
   make_wrappers
   PATH=$WORK/bin:$PATH
   once zlib make_zlib
+  once wasm-patch patch_python
   once wasm-configure configure_python
   once expat make_expat
   once wasm-make make_python

@@ -42,13 +42,18 @@ need_debian() {
 
 # quiet LOG COMMAND...: run with all output to a log; show its end on failure.
 quiet() {
+  quiet_try "$@" || {
+    tail -n 30 "$1" >&2
+    die "failed: ${*:2} (all of it: $1)"
+  }
+}
+
+# quiet_try LOG COMMAND...: run with all output to a log; failure is the caller's.
+quiet_try() {
   local log=$1
   shift
   mkdir -p "$(dirname "$log")"
-  "$@" >"$log" 2>&1 || {
-    tail -n 30 "$log" >&2
-    die "failed: $* (all of it: $log)"
-  }
+  "$@" >"$log" 2>&1
 }
 
 # once NAME COMMAND...: run only if it has not succeeded in this work directory.
@@ -118,9 +123,20 @@ fetch_debs() {
 fetch_source() {
   once apt-root apt_root
   mkdir -p "$WORK/inputs"
+  [[ -n ${RELOCK-} ]] || ! fetch_locked "${1%/*}" || return 0
   (cd "$WORK/inputs" &&
     quiet "$WORK/logs/fetch-source.log" private_apt source --download-only "$1")
   rm -f "$WORK"/inputs/*.asc # upstream's signature; the hash is what counts
+}
+
+# fetch_locked PACKAGE: the files of a source package that the lock names, while the archive
+# keeps them. APT knows only the latest version.
+fetch_locked() {
+  local hash file
+  while read -r hash file; do
+    quiet_try "$WORK/logs/fetch-locked.log" /usr/lib/apt/apt-helper download-file \
+      "$(mirror)/pool/main/${1:0:1}/$1/$file" "$WORK/inputs/$file" "SHA256:$hash" || return 1
+  done < <(locked "$1")
 }
 
 # locked PREFIX: the lock file's lines for the inputs of one package.

@@ -115,6 +115,9 @@ class Text(_Mapped):
         return LazyText.splitlines(self, keepends)
 
 
+for _name, _method in vars(Text).copy().items():
+    if callable(_method) and hasattr(_method, "__qualname__"):
+        _method.__qualname__ = f"str.{_name}"  # error messages say it
 Text.__name__ = "str"
 for _name in ("nbytes", "name", "path", "type", "ascii", "invalid_bytes", "index", "rindex", "chunks", "bytes",
               "open", "lines", "search", "findall", "finditer", "partition", "rpartition", "strip", "lstrip",
