@@ -53,7 +53,7 @@ func (l *loop) requestAssessment(ctx context.Context, it iteration) (output Anal
 		return output, err
 	}
 
-	it.response = response.Text
+	it.response, it.finish = response.Text, response.Finish
 	if it, err = l.extract(ctx, it); err != nil {
 		return output, err
 	}

@@ -47,7 +47,7 @@ func (l *loop) call(ctx context.Context, it iteration) (iteration, error) {
 // JSON object always is.
 func (l *loop) extract(_ context.Context, it iteration) (iteration, error) {
 	_, whole := direct(it.response)
-	if source, ok := turns.ExtractScript(it.response); ok && !whole {
+	if source, ok := turns.ExtractScript(it.response, it.finish == llm.FinishLength); ok && !whole {
 		it.code = &source
 	} else {
 		it.direct = &it.response

@@ -195,8 +195,7 @@ func (l *loop) take(ctx context.Context, turn int) (json.RawMessage, error) {
 		return nil, err
 	}
 
-	reply := turns.Extract(response.Text)
-	done, err := l.execute(ctx, reply)
+	done, err := l.execute(ctx, readReply(response))
 	if declined := calls.CheckRefusal(l.model, response); done.IsSilent && declined != nil {
 		return nil, errors.Join(err, declined)
 	}
@@ -215,11 +214,10 @@ func (l *loop) take(ctx context.Context, turn int) (json.RawMessage, error) {
 		return answer, nil
 	}
 
-	if done.IsSilent {
-		done.Notes = append(done.Notes, turns.NothingDone)
-	}
 	if response.Finish == llm.FinishLength {
 		done.Notes = append(done.Notes, turns.ReplyCut)
+	} else if done.IsSilent && len(done.Notes) == 0 {
+		done.Notes = append(done.Notes, turns.NothingDone)
 	}
 
 	told, err := done.Feedback(
@@ -263,6 +261,15 @@ func (l *loop) execute(ctx context.Context, reply turns.Reply) (turns.Turn, erro
 		l.last = output
 	}
 	return done, err
+}
+
+// readReply finds code and answers in a reply, without what a cut reply has only a part of.
+func readReply(response llm.Response) turns.Reply {
+	reply := turns.Extract(response.Text)
+	if response.Finish == llm.FinishLength {
+		reply.DropUnfinished()
+	}
+	return reply
 }
 
 // takeJSON takes the object or list in a reply without code, if the contract asks for one.

@@ -2,6 +2,7 @@ package run_test
 
 import (
 	"math/rand/v2"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -15,22 +16,24 @@ var marks = []string{
 	"\ufeff", "\u00a0", "\x00", "- ", "1. ", "> ", "<|channel|>", "<|message|>", "FINAL", "FINAL(",
 }
 
+// codePlace is the place of the code in a wrapping.
+var codePlace = regexp.MustCompile(`\{(code\w*|argumentsjson)\}`)
+
 // mangle changes what stands around the code of a reply, in the order of ops. The code is
 // one piece, so that its answer stays the only one that a program gives.
 func mangle(wrap string, ops []byte) string {
-	pieces := []string{}
-	for i, part := range strings.Split(wrap, "{code}") {
-		if i > 0 {
-			pieces = append(pieces, "{code}")
-		}
-		for _, char := range part {
+	pieces, at := []string{}, 0
+	for _, place := range append(codePlace.FindAllStringIndex(wrap, -1), []int{len(wrap), len(wrap)}) {
+		for _, char := range wrap[at:place[0]] {
 			pieces = append(pieces, string(char))
 		}
+		pieces = append(pieces, wrap[place[0]:place[1]])
+		at = place[1]
 	}
 
 	for ; len(ops) >= 3; ops = ops[3:] {
 		at := (int(ops[1]) | int(ops[2])<<8) % (len(pieces) + 1)
-		isChar := at < len(pieces) && pieces[at] != "{code}"
+		isChar := at < len(pieces) && !codePlace.MatchString(pieces[at])
 		switch kind := int(ops[0]); {
 		case kind < 40 && isChar:
 			pieces = append(pieces[:at:at], pieces[at+1:]...)
@@ -46,14 +49,15 @@ func mangle(wrap string, ops []byte) string {
 	return strings.Join(pieces, "")
 }
 
-// goodReplies returns the rows of the table that have an answer, apart from those with
-// another answer in a thought, and answers in text.
+// goodReplies returns the rows of the table that have an answer, and answers in text, apart
+// from those with another answer in a thought, or with other characters in their code.
 func goodReplies(tb testing.TB) (wraps []string, codes []reply) {
 	tb.Helper()
 	all := readReplies(tb)
 	seen := map[string]bool{}
 	for _, r := range all {
-		if r.wrap != "" && !strings.Contains(r.wrap, "999") && !seen[r.wrap] {
+		isGood := r.wrap != "" && !strings.Contains(r.wrap, "999") && !strings.Contains(r.wrap, "{codenbsp}")
+		if isGood && !seen[r.wrap] {
 			seen[r.wrap] = true
 			wraps = append(wraps, r.wrap)
 		}
@@ -64,7 +68,8 @@ func goodReplies(tb testing.TB) (wraps []string, codes []reply) {
 
 	codes = append(codes, reply{text: "FINAL(len(context))", answer: "6"},
 		reply{text: "FINAL(f\"{context.count('a')} of {len(context)}\")", answer: "3 of 6"})
-	wraps = append(wraps, "I am done.\n{code}", "**{code}**", "**Answer:** {code}.", "- {code}", "> {code}\n")
+	wraps = append(wraps, "I am done.\n{code}", "**{code}**", "**Answer:** {code}.", "- {code}", "> {code}\n",
+		"FINAL(`\nFINAL{code}\n```", "`FINAL(``repl{code}\n``` ")
 	return wraps, codes
 }
 

@@ -1,6 +1,8 @@
 package run_test
 
 import (
+	"encoding/json"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -17,6 +19,8 @@ type reply struct {
 	told       string // it is no answer, and the model is told this
 	wrap       string // what the code stands in, empty for a whole reply
 	kind       string // "reply", or "leaf" and the type that a sub-call asks for
+	finish     string // how the reply ended, empty for its own end
+	atRoot     bool   // it is played at the root alone
 }
 
 // readReplies reads the table.
@@ -44,40 +48,73 @@ func readReplies(tb testing.TB) []reply {
 		}
 	}
 
-	for _, wrap := range wraps {
-		for _, code := range codes {
-			all = append(all, code.in(wrap))
+	for i, wrap := range wraps {
+		for j, code := range codes {
+			r := code.in(wrap)
+			r.atRoot = (i+j)%len(codes) > 0 // in a sub-loop, one code of each wrapping will do
+			all = append(all, r)
 		}
 	}
 	return all
 }
 
-// expect takes the expected outcome from the first line of a row.
+// expect takes the first lines of a row: how the reply ended, then the expected outcome.
 func (r *reply) expect(tb testing.TB) {
 	tb.Helper()
-	line, rest, _ := strings.Cut(r.text, "\n")
-	key, value, _ := strings.Cut(line, ": ")
-	switch key {
-	case "answer":
-		r.answer = value
-	case "told":
-		r.told = value
-	default:
-		tb.Fatalf("%s: no outcome in %q", r.name, line)
+	for {
+		line, rest, _ := strings.Cut(r.text, "\n")
+		key, value, _ := strings.Cut(line, ": ")
+		r.text = rest
+		switch key {
+		case "finish":
+			r.finish = value
+			continue
+		case "answer":
+			r.answer = strings.ReplaceAll(value, `\n`, "\n")
+		case "told":
+			r.told = value
+		default:
+			tb.Fatalf("%s: no outcome in %q", r.name, line)
+		}
+		return
 	}
-	r.text = rest
 }
 
 // in returns a row whose code stands in a wrapping.
 func (r reply) in(wrap reply) reply {
 	indent := func(by string) string { return by + strings.ReplaceAll(r.text, "\n", "\n"+by) }
+	lines := strings.Split(r.text, "\n")
+	quote, _ := json.Marshal(r.text)
+	arguments, _ := json.Marshal(`{"code": ` + string(quote) + `}`)
 	text := strings.NewReplacer(
+		"{codejson}", string(quote), "{argumentsjson}", string(arguments),
+		"{codeprompt}", strings.TrimPrefix(eachLine(lines, func(_ int, line string) string {
+			if strings.HasPrefix(line, " ") {
+				return "... " + line
+			}
+			return ">>> " + line
+		}), ">>> "),
+		"{codequote}", strings.ReplaceAll(r.text, "\n", "\n> "),
+		"{codenbsp}", strings.ReplaceAll(r.text, " ", "\u00a0"),
+		"{codenumbered}", eachLine(lines, func(i int, line string) string { return fmt.Sprintf("%d. %s", i+1, line) }),
+		"{codebullets}", eachLine(lines, func(_ int, line string) string { return "- " + line }),
+		"{codeticks}", eachLine(lines, func(_ int, line string) string { return "`" + line + "`" }),
+		"{codebold}", eachLine(lines, func(_ int, line string) string { return "**" + line + "**" }),
 		"{code}", r.text, "{code3}", indent("   "), "{code4}", indent("    "),
 		"{code8}", indent("        "), "{codetab}", indent("\t"),
 		"{codecr}", strings.ReplaceAll(r.text, "\n", "\r\n"),
 	).Replace(wrap.text)
 	r.name, r.wrap, r.text, r.kind = wrap.name+", "+r.name, wrap.text, text, "reply"
 	return r
+}
+
+// eachLine changes the lines of a code and joins them.
+func eachLine(lines []string, change func(i int, line string) string) string {
+	changed := make([]string, len(lines))
+	for i, line := range lines {
+		changed[i] = change(i, line)
+	}
+	return strings.Join(changed, "\n")
 }
 
 // prepared is the namespace that the rows count on.
@@ -106,33 +143,39 @@ func TestReplies(t *testing.T) {
 		}
 		t.Run("root/"+r.name, func(t *testing.T) {
 			t.Parallel()
-			m := &models{script: []string{
-				code(prepared), r.text, code("FINAL('" + askedAgain + "')"),
-			}}
-			cfg := config(m, text("banana"))
-			r.check(t, solve(t, cfg), func() string { return last(m.requests[2]) })
+			m, told := r.play(0)
+			r.check(t, solve(t, config(m, text("banana"))), told)
 		})
+		if r.atRoot {
+			continue
+		}
 		t.Run("sub/"+r.name, func(t *testing.T) {
 			t.Parallel()
-			told := ""
-			m := &models{
-				script: []string{code("FINAL(rlm_query('q', context))")},
-				byPurpose: func(q llm.Request) (llm.Response, bool) {
-					if q.Metadata.Depth == 0 {
-						return llm.Response{}, false
-					}
-					if q.Metadata.Turn == 3 {
-						told = last(q)
-					}
-					replies := []string{
-						code(prepared), r.text, code("FINAL('" + askedAgain + "')"),
-					}
-					return llm.Response{Text: replies[q.Metadata.Turn-1]}, true
-				},
-			}
-			r.check(t, solve(t, config(m, text("banana"))), func() string { return told })
+			m, told := r.play(1)
+			m.script = []string{code("FINAL(rlm_query('q', context))")}
+			r.check(t, solve(t, config(m, text("banana"))), told)
 		})
 	}
+}
+
+// play returns a model that gives the reply in the second turn of the loops at a depth, and
+// what it is told in the third.
+func (r *reply) play(depth int) (m *models, told func() string) {
+	said := ""
+	m = &models{byPurpose: func(q llm.Request) (llm.Response, bool) {
+		if q.Metadata.Depth != depth {
+			return llm.Response{}, false
+		}
+		switch q.Metadata.Turn {
+		case 1:
+			return llm.Response{Text: code(prepared)}, true
+		case 2:
+			return llm.Response{Text: r.text, Finish: r.finish}, true
+		}
+		said = last(q)
+		return llm.Response{Text: code("FINAL('" + askedAgain + "')")}, true
+	}}
+	return m, func() string { return said }
 }
 
 // checkLeaf plays a row as the reply to a sub-call.

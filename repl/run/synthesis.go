@@ -9,7 +9,6 @@ import (
 	"github.com/rlmhq/rlm/internal/texts"
 	"github.com/rlmhq/rlm/repl/internal/calls"
 	"github.com/rlmhq/rlm/repl/internal/conversation"
-	"github.com/rlmhq/rlm/repl/internal/turns"
 	"github.com/rlmhq/rlm/repl/ledger"
 )
 
@@ -29,8 +28,7 @@ func (l *loop) synthesize(ctx context.Context) (Outcome, error) {
 	if err != nil {
 		return Outcome{}, err
 	}
-	reply := turns.Extract(response.Text)
-	done, err := l.execute(ctx, reply)
+	done, err := l.execute(ctx, readReply(response))
 	if err != nil {
 		return Outcome{}, err
 	}

@@ -2,6 +2,7 @@
 
 import ast
 import builtins
+import types
 from builtins import compile as parse
 
 import finish
@@ -25,7 +26,7 @@ def _is_code(text):
         tree = parse(text, "<reply>", "exec", ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
-    return any(map(_acts, tree.body))
+    return any(map(_acts, tree.body)) and not any(map(_is_label, tree.body))
 
 
 def _acts(statement):
@@ -33,9 +34,19 @@ def _acts(statement):
         return statement.value is not None
     if not isinstance(statement, ast.Expr):
         return isinstance(statement, _ACTS)
-    if isinstance(statement.value, ast.Call) and _root(statement.value) in _ANSWERS:
-        return False  # an answer in text, which the host reads
-    return any(isinstance(node, ast.Call) and _is_known(_root(node)) for node in ast.walk(statement))
+    calls = [_root(node) for node in ast.walk(statement) if isinstance(node, ast.Call)]
+    # An answer is text, which the host reads, also behind the mark of a list.
+    return any(map(_is_known, calls)) and not any(name in _ANSWERS for name in calls)
+
+
+def _is_label(statement):
+    """Reports whether words that are Python set a name behind a label: `Result: n = 5`. Python
+    takes the name for a type, and sets another."""
+    if not isinstance(statement, ast.AnnAssign) or isinstance(statement.annotation, ast.Constant):
+        return False
+    name = _root(statement.annotation)
+    kind = finish.namespace.get(name, getattr(builtins, name or "", type))
+    return not isinstance(kind, (type, types.ModuleType, types.GenericAlias)) and type(kind).__module__ != "typing"
 
 
 def _root(node):

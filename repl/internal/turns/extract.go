@@ -18,70 +18,120 @@ type Reply struct {
 	// Bare are texts without a fence that may be code, the likeliest first. The session
 	// decides: see [Executor.Execute]. The first that is code replaces Blocks and Final.
 	Bare []string
+	// Unread is text without a fence that looks like code. It runs if there are no Blocks
+	// and none of Bare is code: the model must see why it cannot run.
+	Unread string
+	// Notes tell the model what in its reply does not count. An answer in text beside them
+	// does not count either: the model counted on what the notes are about.
+	Notes []string
+	// TakenBack reports that the words behind the code or the answer take it back.
+	TakenBack bool
+
+	isOpen    bool // the last block lacks its end
+	isOutside bool // the blocks stand in no fence
 }
 
 // maxBlocks bounds the code of one reply. A flood beyond it is dropped: no model
 // reads the feedback of so many.
 const maxBlocks = 64
 
-// Extract finds code and answers in a reply. Code is looked for in layers, and
-// the first that has any wins: fenced blocks of every dialect, elements such as <code>, an
-// indented block, a balanced FINAL(...) anywhere. A fence without a language counts if it
-// looks like Python; one of another language (json, text) is no code.
+// Extract finds code and answers in a reply. Code is looked for in layers, and the first
+// that has any wins: fenced blocks of every dialect, tool calls, elements such as <code>. A
+// fence without a language counts if it looks like Python; one of another language (json,
+// text) is no code, and an answer in it is none.
 func Extract(reply string) Reply {
 	reply = cleanReply(reply)
-	blocks, outside, fenced := findFences(reply)
-	if !fenced {
-		blocks, outside = findElements(outside)
+	found := findFences(reply)
+	r := Reply{Blocks: found.blocks, isOpen: found.isOpen, isOutside: len(found.blocks) == 0}
+	after := found.after
+	called, tools, around := findCalls(found.outside)
+	if len(r.Blocks) == 0 && len(called) == 0 {
+		called, around = findElements(strings.Join(around, "\n"))
+	}
+	if len(r.Blocks) == 0 {
+		r.Blocks, after = called, around[len(around)-1]
 	}
 
-	r := Reply{Blocks: blocks, Final: findTextFinal(outside)}
-	if len(blocks) == 0 {
-		r.Bare = findBare(reply)
+	outside := strings.Join(around, "\n")
+	text := readText(outside)
+	r.Final, r.Unread = text.final, text.unread
+	r.Notes = append(noteOthers(found.others, tools), text.notes...)
+	switch {
+	case len(r.Blocks) == 0:
+		r.Bare = findBare(reply, outside)
+	case r.Unread != "" && r.Final != nil:
+		r.Notes = append(r.Notes, r.Final.refuse("a line of your text looks like code, which was not run; "+
+			"put all code into ```repl blocks"))
 	}
-	if len(blocks) == 0 && r.Final == nil {
-		if source := findIndented(reply); source != "" {
-			r.Blocks = []repl.Block{{Language: tiers.Python, Source: source}}
-		} else if source := finalCall(reply); source != "" {
-			r.Blocks = []repl.Block{{Language: tiers.Python, Source: source}}
-		}
+	if len(r.Blocks) == 0 || r.Final != nil {
+		after = text.after
 	}
-
+	r.TakenBack = doubt.MatchString(after)
 	if len(r.Blocks) > maxBlocks {
 		r.Blocks = r.Blocks[:maxBlocks]
 	}
 	return r
 }
 
+// DropUnfinished drops what a reply may have had only a part of when the limit of tokens
+// cut it: answers in text, and code without an end.
+func (r *Reply) DropUnfinished() {
+	if r.isOutside {
+		r.Blocks = nil
+	} else if r.isOpen {
+		r.Blocks = r.Blocks[:len(r.Blocks)-1]
+	}
+	r.Final, r.Bare, r.Unread = nil, nil, ""
+}
+
 // maxLooked bounds the part of a reply that is searched, in bytes. No model writes so much,
 // but a server may send it.
 const maxLooked = 4 << 20
 
-// cleanReply returns the part of a reply that is searched, with the line ends of Unix and
-// without a byte order mark.
+var (
+	// fenceMargin stands before the marks of a fence, with characters that editors put there.
+	fenceMargin = regexp.MustCompile("(?m)^[ \t\u00a0\u202f\u200b\u200c\u200d\u2060\ufeff]+([`~]{3,})")
+	// anyFence begins a line that may open a fence, also in a quotation.
+	anyFence  = regexp.MustCompile("(?m)^ {0,3}(?:> ?)?[`~]{3,}")
+	quoteMark = regexp.MustCompile("(?m)^ {0,3}> ?")
+	// turnEnd are the marks with which servers leave a reply that ends.
+	turnEnd = regexp.MustCompile(
+		`(?:\s*(?:<\|(?:eot_id|eom_id|im_end|end|endoftext|end_of_text|return)\|>|</s>|<end_of_turn>` +
+			`|<｜end▁of▁sentence｜>))+\s*$`)
+)
+
+// cleanReply returns the part of a reply that is searched, with the line ends of Unix,
+// without a byte order mark, and with plain marks of fences.
 func cleanReply(reply string) string {
 	reply = strings.TrimPrefix(reply, "\ufeff")
-	return strings.ReplaceAll(reply[:min(len(reply), maxLooked)], "\r\n", "\n")
+	reply = strings.ReplaceAll(reply[:min(len(reply), maxLooked)], "\r\n", "\n")
+	reply = turnEnd.ReplaceAllString(reply, "")
+	if strings.Contains(anyFence.FindString(reply), ">") {
+		reply = quoteMark.ReplaceAllString(reply, "")
+	}
+	return fenceMargin.ReplaceAllStringFunc(reply, plainQuotes.Replace)
 }
 
 // ExtractScript finds the one Python script of a reply, in the form of the Recursive
 // Reflector: layers as of [Extract], but an answer in text is code like any other,
 // and of several blocks the first alone counts. A first block that begins with
-// "# BATCH" takes the others along.
-func ExtractScript(reply string) (source string, ok bool) {
-	reply = cleanReply(reply)
-	blocks, outside, _ := findFences(reply)
-	if blocks = keepLanguage(blocks, tiers.Python); len(blocks) > 0 {
+// "# BATCH" takes the others along. Of a reply that was cut, only code with its end counts.
+func ExtractScript(reply string, isCut bool) (source string, ok bool) {
+	found := findFences(cleanReply(reply))
+	if isCut && found.isOpen {
+		found.blocks = found.blocks[:len(found.blocks)-1]
+	}
+	if blocks := keepLanguage(found.blocks, tiers.Python); len(blocks) > 0 {
 		return joinScript(blocks[:min(len(blocks), maxBlocks)]), true
 	}
-	source = findIndented(outside)
-	if f := findTextFinal(outside); source == "" && f != nil {
-		source = f.source()
-	}
-	if source == "" {
-		source = finalCall(reply)
+	if isCut {
+		return "", false
 	}
 
+	source = findIndented(found.outside)
+	if text := readText(found.outside); source == "" && text.final != nil {
+		source = text.final.source()
+	}
 	return source, source != ""
 }
 
@@ -170,30 +220,42 @@ func dedent(lines []string) string {
 // maxBare bounds the text without a fence that may be code, in bytes.
 const maxBare = 256 << 10
 
-// findBare returns what may be code without a fence: the whole reply, the lines from the
-// first to the last that look like Python, and the indented lines of a list's entry.
-func findBare(reply string) []string {
+// findBare returns what may be code without a fence: the whole reply, the lines outside of
+// fences from the first to the last that look like code, also the indented lines of a
+// list's entry, and both without the marks of lists and quotations on each line.
+func findBare(reply, outside string) []string {
 	whole := strings.TrimSpace(reply)
 	if len(whole) > maxBare || !strings.ContainsAny(whole, "(=") && !strings.Contains(whole, "import ") {
 		return nil
 	}
-	bare := []string{whole}
 
-	lines := strings.Split(strings.TrimRight(reply, " \t\n"), "\n")
-	isCode := func(line string) bool { return looksLikePython(strings.TrimSpace(line)) }
-	first := slices.IndexFunc(lines, isCode)
-	if first < 0 {
-		return bare
-	}
-	last := len(lines)
-	for last > first && !isCode(lines[last-1]) {
-		last--
-	}
-
-	if first > 0 || last < len(lines) {
-		bare = append(bare, dedentAll(lines[first:last]))
+	plain := bareText(outside)
+	var bare []string
+	for _, text := range []string{
+		whole, cutLines(outside, mayBeCode), strings.TrimSpace(plain), cutLines(plain, mayBeCode),
+	} {
+		if text != "" && !slices.Contains(bare, text) && !otherMeaning.MatchString(text) {
+			bare = append(bare, text)
+		}
 	}
 	return bare
+}
+
+// cutLines returns the lines of a text from the first to the last of some kind, without the
+// indentation of the first, empty if there is none.
+func cutLines(text string, isKind func(string) bool) string {
+	lines := strings.Split(text, "\n")
+	for i := range lines {
+		if !isKind(strings.TrimSpace(lines[i])) {
+			continue
+		}
+		last := len(lines) - 1
+		for !isKind(strings.TrimSpace(lines[last])) {
+			last--
+		}
+		return dedentAll(lines[i : last+1])
+	}
+	return ""
 }
 
 // dedentAll removes the indentation of the first line from all lines.

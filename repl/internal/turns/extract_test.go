@@ -1,6 +1,7 @@
 package turns
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -25,15 +26,15 @@ func TestExtractReadsEveryLayer(t *testing.T) {
 		{"a fence left open before another", "```repl\na = 1\n```text\nnote\n```\n```repl\nb = 2\n```", nil, "*"},
 		{"code and final", "```repl\nx = 1\n```\nFINAL_VAR(x)", []string{"x = 1"}, "FINAL_VAR(x)"},
 		{"final in code only", "```repl\nFINAL(1)\n```", []string{"FINAL(1)"}, ""},
-		{"final in a fence of text", "```text\nFINAL(1)\n```", []string{"FINAL(1)"}, ""},
-		{"the last final", "FINAL(first)\nor rather\nFINAL(second)", nil, "FINAL(second)"},
+		{"final in a fence of text", "```text\nFINAL(1)\n```", nil, ""},
+		{"two finals", "FINAL(first)\nor rather\nFINAL(second)", nil, ""},
+		{"a final twice", "FINAL(first)\nso\nFINAL(first)", nil, "FINAL(first)"},
 		{"brackets in strings", `FINAL("a ) b (")`, nil, `FINAL("a ) b (")`},
 		{"triple quotes", "FINAL(\"\"\"a\n) b\"\"\")", nil, "FINAL(\"\"\"a\n) b\"\"\")"},
 		{"never closed", "FINAL(never closed", nil, ""},
 		{"a smiley", "FINAL(good :) really)", nil, "FINAL(good :) really)"},
 		{"lower case", "final(1)", nil, ""},
 		{"finality", "FINALLY(1)", nil, ""},
-		{"tabs", "text\n\tx = llm_query('a')\n\tprint(x)", []string{"x = llm_query('a')\nprint(x)"}, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := Extract(c.reply)
@@ -56,6 +57,21 @@ func TestExtractReadsEveryLayer(t *testing.T) {
 				t.Errorf("final is %q, want %q", final, c.final)
 			}
 		})
+	}
+}
+
+func TestTextThatMayBeCodeLosesItsMarks(t *testing.T) {
+	for reply, want := range map[string]string{
+		"text\n\tx = llm_query('a')\n\tprint(x)":        "x = llm_query('a')\nprint(x)",
+		"1. x = 1\n2. print(x)":                         "x = 1\nprint(x)",
+		"so:\n> x = 1\n> print(x)\nthat is it":          "x = 1\nprint(x)",
+		"`x = 1`\n**print(x)**":                         "x = 1\nprint(x)",
+		">>> def f():\n...     pass\n>>> print(f())\n5": "def f():\n    pass\nprint(f())",
+		"- for x in y:\n-     print(“x”)":               "for x in y:\n    print(\"x\")",
+	} {
+		if r := Extract(reply); !slices.Contains(r.Bare, want) {
+			t.Errorf("%q: %q lacks %q", reply, r.Bare, want)
+		}
 	}
 }
 
@@ -85,8 +101,30 @@ func TestCodeExtractionTable(t *testing.T) {
 		{"prose", "I would call FINAL(...) now.", ""},
 		{"nothing", "", ""},
 	} {
-		if source, ok := ExtractScript(c.reply); ok != (c.source != "") || source != c.source {
+		if source, ok := ExtractScript(c.reply, false); ok != (c.source != "") || source != c.source {
 			t.Errorf("%s: %q (%v), want %q", c.name, source, ok, c.source)
+		}
+	}
+}
+
+func TestOfACutReplyOnlyCodeWithItsEndCounts(t *testing.T) {
+	for reply, want := range map[string]int{
+		"```py\nFINAL(1)":                     0,
+		"```py\nx = 1\n```\n```py\nFINAL(1)":  1,
+		"```py\nx = 1\n```\nFINAL(x)":         1,
+		"x = 1\nFINAL(x)":                     0,
+		"FINAL(1)":                            0,
+		"<code>FINAL(1)</code>":               0,
+		"<tool_call>{\"code\": \"FINAL(1)\"}": 0,
+		"```js\nlet x\n```":                   0,
+	} {
+		r := Extract(reply)
+		r.DropUnfinished()
+		if len(r.Blocks) != want || r.Final != nil || r.Bare != nil || r.Unread != "" {
+			t.Errorf("%q: %+v", reply, r)
+		}
+		if source, ok := ExtractScript(reply, true); ok != (want > 0) || strings.Contains(source, "FINAL") {
+			t.Errorf("%q: the script is %q", reply, source)
 		}
 	}
 }
@@ -139,7 +177,7 @@ func FuzzExtract(f *testing.F) {
 				t.Errorf("an empty block in %q", reply)
 			}
 		}
-		if source, ok := ExtractScript(reply); ok && strings.TrimSpace(source) == "" {
+		if source, ok := ExtractScript(reply, false); ok && strings.TrimSpace(source) == "" {
 			t.Errorf("empty code in %q", reply)
 		}
 		if r.Final != nil {

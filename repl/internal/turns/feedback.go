@@ -199,7 +199,8 @@ func onOneLine(text string) string {
 }
 
 // ReplyCut tells a model that the limit of tokens cut its reply.
-const ReplyCut = "Your reply was cut at the limit of tokens. Write less in one turn."
+const ReplyCut = "Your reply was cut at the limit of tokens, so code and answers without their end do not count. " +
+	"Write less in one turn."
 
 // endNote tells a model that its turns run out, empty as long as they do not.
 func endNote(turn, turns int) string {

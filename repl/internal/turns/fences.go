@@ -1,6 +1,7 @@
 package turns
 
 import (
+	"cmp"
 	"regexp"
 	"strings"
 
@@ -8,26 +9,23 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// languages of fences, by what stands behind the marks. Another word is no code.
-var languages = map[string]tiers.Language{
-	"repl":      tiers.Python,
-	"python":    tiers.Python,
-	"py":        tiers.Python,
-	"python3":   tiers.Python,
-	"py3":       tiers.Python,
-	"ipython":   tiers.Python,
-	"tool_code": tiers.Python,
-	"go":        tiers.Go,
-	"golang":    tiers.Go,
+// fenced is what the fences of a reply hold, and what stands outside of them.
+type fenced struct {
+	blocks []repl.Block
+	// others are the languages of code that nothing runs.
+	others []string
+	// outside is the text outside of all fences, after the part of it behind the last block.
+	outside, after string
+	// isOpen reports that the last block lacks its end.
+	isOpen bool
 }
 
-// findFences returns the code in fences, the text outside of all fences, and whether
-// there was a fence with code at all.
-func findFences(reply string) (blocks []repl.Block, outside string, code bool) {
+// findFences reads the fences of a reply.
+func findFences(reply string) (found fenced) {
 	lines := strings.Split(reply, "\n")
 	marks := marksOf(lines)
 	var text strings.Builder
-	steps := maxSteps
+	steps, after := maxSteps, 0
 	for i := 0; i < len(lines); i++ {
 		before, opening := openingOf(lines[i], marks[i])
 		text.WriteString(before + "\n")
@@ -35,21 +33,29 @@ func findFences(reply string) (blocks []repl.Block, outside string, code bool) {
 			continue
 		}
 
-		end, source := readFence(lines, marks, i, opening, &steps)
-		if block, ok := blockOf(opening.info, source); ok {
-			blocks, code = append(blocks, block), true
-		}
+		end, source, isOpen := readFence(lines, marks, i, opening, &steps)
 		i = end
+		block, ok, other := blockOf(opening.info, source)
+		switch {
+		case ok:
+			found.blocks = append(found.blocks, block)
+			found.isOpen, after = isOpen, text.Len()
+		case other != "":
+			found.others = append(found.others, other)
+		}
 	}
-	return blocks, text.String(), code
+
+	found.outside, found.after = text.String(), text.String()[after:]
+	return found
 }
 
-// readFence returns the last line of the block that line i opens, and what is in it.
+// readFence returns the last line of the block that line i opens, what is in it, and
+// whether its end is missing.
 func readFence(
 	lines []string, marks []*mark, i int, opening *mark, steps *int,
-) (end int, source string) {
+) (end int, source string, isOpen bool) {
 	if opening.isWhole {
-		return i, opening.source
+		return i, opening.source, false
 	}
 	if opening.indent > maxIndent {
 		end = findIndentedClosing(lines, i, opening, steps)
@@ -64,9 +70,11 @@ func readFence(
 	}
 	source = strings.Join(inner, "\n")
 	if end == len(lines) { // the marks may stand behind the last line of code
-		source = strings.TrimSuffix(strings.TrimRight(source, " \t\n"), opening.marks)
+		trimmed := strings.TrimRight(source, " \t\n")
+		source = strings.TrimSuffix(trimmed, opening.marks)
+		isOpen = source == trimmed
 	}
-	return end, opening.source + source
+	return end, opening.source + source, isOpen
 }
 
 // cutIndent returns lines without the indentation of their fence, as far as they have it.
@@ -231,9 +239,11 @@ func word(info string) string {
 	return strings.ToLower(strings.TrimPrefix(fields[0], "."))
 }
 
-func blockOf(info, source string) (repl.Block, bool) {
+// blockOf returns the code of a block, false if it has none that runs. Then other is the
+// language of the code in it, empty for data.
+func blockOf(info, source string) (block repl.Block, ok bool, other string) {
 	if strings.TrimSpace(source) == "" {
-		return repl.Block{}, false
+		return repl.Block{}, false, ""
 	}
 	name := word(info)
 	language, known := languages[name]
@@ -241,32 +251,19 @@ func blockOf(info, source string) (repl.Block, bool) {
 		language, known = tiers.Python, true
 	}
 
-	return repl.Block{Language: language, Source: source}, known
-}
-
-// elements are the marks of blocks that are none of Markdown's, each at a line's start:
-// elements that name code, two backticks, and three quotes.
-var elements = []*regexp.Regexp{
-	regexp.MustCompile(`(?is)(?:^|\n)[ \t]*<code\b[^>\n]*>(.*?)(?:</code>|$)`),
-	regexp.MustCompile(`(?is)(?:^|\n)[ \t]*<python\b[^>\n]*>(.*?)(?:</python>|$)`),
-	regexp.MustCompile(`(?is)(?:^|\n)[ \t]*<tool_code\b[^>\n]*>(.*?)(?:</tool_code>|$)`),
-	regexp.MustCompile("(?s)(?:^|\n)``[ \t]*(?:python|py|repl)?[ \t]*\n(.*?)(?:\n``[ \t]*(?:\n|$)|$)"),
-	regexp.MustCompile("(?s)(?:^|\n)'''[ \t]*(?:python|py|repl)?[ \t]*\n(.*?)(?:\n'''[ \t]*(?:\n|$)|$)"),
-}
-
-// findElements returns the code between the first of elements that a text has, and the
-// text outside of it.
-func findElements(text string) (blocks []repl.Block, outside string) {
-	for _, element := range elements {
-		for _, found := range element.FindAllStringSubmatch(text, -1) {
-			source := strings.Trim(found[1], "\n")
-			if block, ok := blockOf("", source); ok {
-				blocks = append(blocks, block)
-			}
-		}
-		if len(blocks) > 0 {
-			return blocks, element.ReplaceAllString(text, "\n")
-		}
+	switch {
+	case known && language == tiers.Python && otherMeaning.MatchString(source):
+		known, other = false, cmp.Or(guessLanguage(source), "another language")
+	case known && language == tiers.Python && strings.HasPrefix(strings.TrimSpace(source), ">>> "):
+		source = dropPrompts(source)
+	case known || dataWords[name]:
+	case name == "":
+		other = guessLanguage(source)
+	default:
+		other = clipWord(name)
 	}
-	return nil, text
+	return repl.Block{Language: language, Source: source}, known, other
 }
+
+// clipWord returns a name of a model's as it is told again, on one line and bounded.
+func clipWord(name string) string { return onOneLine(name[:min(len(name), 40)]) }

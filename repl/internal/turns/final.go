@@ -1,43 +1,66 @@
 package turns
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"regexp"
 	"slices"
 	"strings"
 
-	"github.com/rlmhq/rlm/repl"
 	"github.com/rlmhq/rlm/repl/internal/pysyntax"
-	"github.com/rlmhq/rlm/tiers"
 )
 
-// textFinal is an answer that a model gave in the text of its reply, outside of
-// code: FINAL(...), FINAL_VAR(...) or SUBMIT(...) at a line's start.
+// textFinal is an answer that a model gave in the text of its reply, outside of code:
+// FINAL(...), FINAL_VAR(...) or SUBMIT(...).
 type textFinal struct {
 	// Call is "FINAL", "FINAL_VAR" or "SUBMIT".
 	Call string
 	// Argument is what stands between the parentheses, trimmed.
 	Argument string
+
+	begin, end int  // its place in the text
+	isInline   bool // words stand before it on its line
+	isVague    bool // nothing says that it is the answer
 }
 
-// finalAt begins an answer in text: a mark of a list or a quote, a short label ("Answer:"),
-// and marks of emphasis may stand before it. What is indented like code is code.
-var finalAt = regexp.MustCompile("(?m)^ {0,3}(?:(?:[-*+>]|\\d{1,3}[.)])[ \t]+)?" +
-	"(?:[*_]{0,3}[A-Za-z][A-Za-z ]{0,30}:[*_]{0,3}[ \t]*)?" +
-	"[*_`]{0,3}(FINAL_VAR|FINAL|SUBMIT)[*_`]{0,3}\\(")
+// String returns the call as the model wrote it, shortened.
+func (f *textFinal) String() string {
+	argument := f.Argument
+	if len(argument) > 60 {
+		argument = strings.ToValidUTF8(argument[:60], "") + "…"
+	}
+	return f.Call + "(" + argument + ")"
+}
+
+var (
+	// anyFinal finds a call anywhere in a reply.
+	anyFinal = regexp.MustCompile("\\b(FINAL_VAR|FINAL|SUBMIT)[*_`]{0,3}\\(")
+	// beforeFinal may stand before an answer on its line: a mark of a list or a quotation, a
+	// short label ("Answer:"), and marks of emphasis. What is indented like code is code.
+	beforeFinal = regexp.MustCompile("^ {0,3}(?:(?:[-*+>]|\\d{1,3}[.)])[ \t]+)?" +
+		"(?:[*_]{0,3}[A-Za-z][A-Za-z ]{0,30}:[*_]{0,3}[ \t]*)?[*_`]{0,3}$")
+	// intent are the words of a model that talks about an answer it has yet to give.
+	intent = regexp.MustCompile(
+		`(?i)\b(will|would|going to|then|when|once|if|until|should|could|can|may|must|need|not|never|` +
+			`before|later|next|call|calling|use|using|like|example|such as|e\.g|format)\b|'ll\b|n't\b`,
+	)
+	// assertion are the words before an answer inside a sentence that gives it.
+	assertion = regexp.MustCompile(
+		`(?i)\b(is|are|answer|result|total|therefore|thus|hence|so|gives?|yields?|equals?)\b|[:=→]\s*$`)
+	// doubt are the words of a model that takes back what it has just said.
+	doubt = regexp.MustCompile(
+		`(?i)(?:^|[.!?:;,)…—–-]|\n)[\s*_>]*(?:wait|hold on|hmm+|oops|actually|scratch that|no,|on second thought)\b` +
+			`|\b(?:this|that|it|which|answer|result)(?: is|'s| was| seems| looks) (?:probably |clearly |likely )?` +
+			`(?:wrong|incorrect|mistaken|not (?:right|correct))\b` +
+			`|\bi (?:was wrong|made an? (?:error|mistake))\b` +
+			`|\b(?:let me|i(?:'ll| will)?(?: need to| should| must| have to)?) ` +
+			`(?:re-?(?:count|check|do|compute|calculate|think|consider|examine|run|verify)|` +
+			`double[- ]check|verify|check|correct|fix|redo|try again)\b`)
+)
 
 // maxTries bounds how many places of one reply are tried: a flood of them must not
 // take quadratic time.
 const maxTries = 20
-
-// intent are the words of a model that talks about an answer it has yet to give.
-var intent = regexp.MustCompile(
-	`(?i)\b(will|would|going to|then|when|once|if|until|should|could|can|may|must|need|not|never|` +
-		`before|later|next|call|calling|use|using|like|example|such as|e\.g|format)\b|'ll\b|n't\b`,
-)
 
 // IsPutOff reports whether the words of a reply before its first bracket talk about an answer
 // that the model has yet to give.
@@ -47,226 +70,162 @@ func IsPutOff(reply string) bool {
 	return intent.MatchString(words)
 }
 
-// findTextFinal returns the last answer in text: a model that gives two means the
-// second.
-func findTextFinal(text string) *textFinal {
-	places := finalAt.FindAllStringSubmatchIndex(text, -1)
-	for i := len(places) - 1; i >= max(0, len(places)-maxTries); i-- {
-		at := places[i]
+// textReading is what the text of a reply outside of its code says.
+type textReading struct {
+	final *textFinal
+	// notes say why answers in the text do not count.
+	notes []string
+	// unread are the lines from the first to the last that look like code, empty if none do.
+	unread string
+	// after is what stands behind the answer, or behind the last line of code.
+	after string
+}
+
+// readText reads the text of a reply outside of its code.
+func readText(text string) (r textReading) {
+	finals, notes := findFinals(text)
+	r.notes = notes
+	rest, at := "", 0
+	for _, f := range finals {
+		rest += text[at:f.begin] + "\n"
+		at = f.end
+	}
+	rest += text[at:]
+	r.after = text[at:]
+	if len(finals) == 0 {
+		r.after = behindCode(text)
+	}
+	if slices.ContainsFunc(strings.Split(rest, "\n"), isCodeLine) {
+		r.unread = cutLines(bareText(text), func(line string) bool {
+			return isCodeLine(line) || anyFinal.MatchString(line)
+		})
+	}
+
+	f, note := pickFinal(finals)
+	if note == "" && f != nil && r.unread == "" {
+		if name := findClaim(rest, f); name != "" {
+			note = f.refuse("your text sets " + name + ", but only code in a ```repl block sets variables")
+		}
+	}
+	if note != "" {
+		r.notes = append(r.notes, note)
+		return r
+	}
+	r.final = f
+	return r
+}
+
+// findFinals returns the answers in a text in order, without those that it only talks
+// about, and notes about those that cannot be read.
+func findFinals(text string) (finals []*textFinal, notes []string) {
+	places := anyFinal.FindAllStringSubmatchIndex(text, -1)
+	places = places[max(0, len(places)-maxTries):]
+	for i, at := range places {
+		if len(finals) > 0 && at[0] < finals[len(finals)-1].end {
+			continue // it is a part of the one before
+		}
+		line := lineBefore(text, at[0])
+		f := &textFinal{Call: text[at[2]:at[3]], begin: at[0], isInline: !beforeFinal.MatchString(line)}
+		if f.isInline && intent.MatchString(line) {
+			continue
+		}
+
 		limit := len(text)
-		if i+1 < len(places) {
-			limit = places[i+1][0]
+		for _, next := range places[i+1:] {
+			if before := lineBefore(text, next[0]); beforeFinal.MatchString(before) {
+				limit = next[0] - len(before)
+				break
+			}
 		}
-		if argument, ok := readArgument(text[at[1]:limit]); ok {
-			return &textFinal{text[at[2]:at[3]], argument}
+
+		length, problem := f.read(text[at[1]:limit])
+		f.end = at[1] + length
+		rest := restOfLine(text[f.end:])
+		switch {
+		case problem != "" && !f.isInline:
+			notes = append(notes, problem)
+		case problem != "", f.isInline && placeholder.MatchString(f.Argument):
+		case intent.MatchString(rest) && !doubt.MatchString(rest):
+		default:
+			f.isVague = f.isInline && !f.isLiteral() && (!assertion.MatchString(line) || !f.isExpression())
+			finals = append(finals, f)
 		}
 	}
-
-	return nil
+	return finals, notes[:min(len(notes), 1)]
 }
 
-// readArgument returns the text before the parenthesis that closes it. It
-// counts parentheses outside of quoted strings first, as code is read; where that
-// finds no end (an apostrophe in prose opens no string) or an end within a sentence, it
-// takes the last parenthesis that ends a line. It returns false for a call that the model
-// only talks about.
-func readArgument(text string) (string, bool) {
-	end := pysyntax.Balanced(text)
-	if end >= 0 {
-		argument, rest := strings.TrimSpace(text[:end]), restOfLine(text[end+1:])
-		if rest == "" {
-			return argument, true
-		}
-		if expression.MatchString(argument) || json.Valid([]byte(argument)) {
-			return argument, !intent.MatchString(rest)
+// pickFinal returns the one answer among those in a text, or a note on why there is none.
+func pickFinal(finals []*textFinal) (picked *textFinal, note string) {
+	for _, f := range finals {
+		switch {
+		case picked == nil:
+			picked = f
+		case picked.Call != f.Call || picked.Argument != f.Argument:
+			return nil, fmt.Sprintf("Your text has two answers, %s and %s, so none was taken. Give one.", picked, f)
+		case picked.isVague:
+			picked = f
 		}
 	}
-
-	end = len(text)
-	for range maxTries {
-		if end = strings.LastIndexByte(text[:end], ')'); end < 0 {
-			break
-		}
-		if restOfLine(text[end+1:]) == "" {
-			argument := strings.TrimSpace(text[:end])
-			return argument, !anyFinal.MatchString(argument)
-		}
+	if picked != nil && picked.isVague {
+		return nil, fmt.Sprintf("%s in the middle of a line was not taken. "+
+			"Write your answer at the beginning of a line: FINAL(...)", picked)
 	}
-
-	return "", false
+	return picked, ""
 }
 
-// restOfLine returns what follows on a line, without marks of emphasis and full stops.
-func restOfLine(text string) string {
-	rest, _, _ := strings.Cut(text, "\n")
-	return strings.Trim(rest, " \t\r*_`.;!")
-}
-
-// anyFinal finds a call anywhere in a reply.
-var anyFinal = regexp.MustCompile(`\b(FINAL_VAR|FINAL|SUBMIT)\(`)
-
-// finalCall returns the last balanced FINAL(...) in a reply without any other
-// code: the third layer. What its parentheses hold must be a literal by its looks, and the
-// words before it must not put it off, or prose about FINAL(...) would end a run.
-func finalCall(reply string) string {
-	places := anyFinal.FindAllStringIndex(reply, -1)
-	for i := len(places) - 1; i >= max(0, len(places)-maxTries); i-- {
-		at := places[i]
-		end := pysyntax.Balanced(reply[at[1]:])
-		if end < 0 {
-			continue
-		}
-		sentence := reply[strings.LastIndexByte(reply[:at[0]], '\n')+1 : at[0]]
-		if intent.MatchString(sentence) || intent.MatchString(restOfLine(reply[at[1]+end+1:])) {
-			continue
-		}
-
-		argument := strings.TrimSpace(reply[at[1] : at[1]+end])
-		f := textFinal{Call: strings.TrimSuffix(reply[at[0]:at[1]], "("), Argument: argument}
-		_, isJSON := f.literal()
-		if isJSON && f.Call != "FINAL_VAR" || literalStart.MatchString(argument) {
-			return reply[at[0] : at[1]+end+1]
+// read reads the argument from what stands behind the opening parenthesis. It returns the
+// length up to the closing one, or the problem. Parentheses are counted outside of quoted strings
+// first, as code is read. Words may have any quotes and parentheses in them: their end is
+// the first parenthesis that ends a line and belongs to no other.
+func (f *textFinal) read(text string) (length int, problem string) {
+	if end := pysyntax.Balanced(text); end >= 0 {
+		f.Argument = strings.TrimSpace(text[:end])
+		if expression.MatchString(f.Argument) || json.Valid([]byte(f.Argument)) {
+			return end + 1, ""
 		}
 	}
 
-	return ""
-}
-
-var (
-	// literalStart begins a text, a list or a dict.
-	literalStart = regexp.MustCompile(`^([A-Za-z]{0,2}["']|\[[^\]]|\{)`)
-	// expression is an argument that is code by its looks.
-	expression = regexp.MustCompile(
-		`^([A-Za-z]{0,2}["'\[{(]|[\pL_][\pL\d_]*([.(\[]|$|\s*=[^=]))`)
-	// constants is an argument of numbers alone, whose signs are those of dates, ranges,
-	// fractions, scores and lists as often as they are arithmetic.
-	constants = regexp.MustCompile(`^[\d\s.,:/_-]*$|^[\d\s.]+(and|or|in|is)[\d\s.]+$`)
-	// brokenCode is an argument that is code although it cannot be parsed: a sentence would
-	// not begin so.
-	brokenCode = regexp.MustCompile(`^([A-Za-z]{0,2}["'\[{(]|[A-Za-z_][\w.]*[(\[])`)
-	// placeholder stands for an answer in the prompts of models.
-	placeholder = regexp.MustCompile(
-		`(?i)^(\.\.\.|…|<[^<>]*>|\[?(the |your )(final )?answer( here)?\]?)?$`)
-	// hole is a place in a text that only an f-string fills, or a name of code.
-	hole = regexp.MustCompile(`\{([A-Za-z_]\w*)[^{}]*\}|\b([A-Za-z]\w*_\w+)\b`)
-)
-
-// literal returns the argument as JSON, if that is what it is: a number, a quoted
-// string, a list, an object, true, false, null.
-func (f *textFinal) literal() (json.RawMessage, bool) {
-	if f.Argument == "" || !json.Valid([]byte(f.Argument)) {
-		return nil, false
-	}
-	return json.RawMessage(f.Argument), true
-}
-
-// source returns the Python by which a session decides what the answer means: a
-// variable, a string, a call. It is empty if the argument can only be text, such
-// as a date.
-func (f *textFinal) source() string {
-	if f.Call == "FINAL_VAR" && variable.MatchString(f.Argument) {
-		return "FINAL_VAR(" + f.Argument + ")"
-	}
-	if f.Call == "FINAL_VAR" {
-		name := strings.Trim(f.Argument, "\"'` ")
-		quoted, _ := json.Marshal(name) //nolint:errchkjson // a string always encodes
-		return "FINAL_VAR(" + string(quoted) + ")"
-	}
-
-	if f.Call == "FINAL" && constants.MatchString(f.Argument) {
-		return ""
-	}
-	if strings.Contains(f.Argument, "#") {
-		return f.Call + "(" + f.Argument + "\n)" // a comment does not hide the parenthesis
-	}
-	return f.Call + "(" + f.Argument + ")"
-}
-
-// variable is the argument of FINAL_VAR as code: a quoted name, or a name and a
-// value.
-var variable = regexp.MustCompile(`^(["'][^"'\n]*["']\s*(,.+)?|[A-Za-z_]\w*\s*,.+)$`)
-
-// text returns the argument as a JSON string.
-func (f *textFinal) text() json.RawMessage {
-	text, _ := json.Marshal(f.Argument) //nolint:errchkjson // a string always encodes
-	return text
-}
-
-// hasHole reports whether a text names a variable of the session where its value should
-// stand.
-func hasHole(text string, variables map[string]string) bool {
-	for _, m := range hole.FindAllStringSubmatch(text, -1) {
-		if _, known := variables[m[1]+m[2]]; known {
-			return true
+	opened, at, end, isClear := 0, 0, -1, true
+	for line := range strings.SplitAfterSeq(text, "\n") {
+		inner, closes := strings.CutSuffix(strings.TrimRight(line, endMarks+"\n"), ")")
+		opened += strings.Count(inner, "(") - strings.Count(inner, ")")
+		switch {
+		case closes && opened <= 0 && end < 0:
+			end, opened = at+len(inner), 0
+		case closes && opened <= 0:
+			isClear = false
+		case closes:
+			opened--
 		}
-	}
-	return false
-}
-
-// settleText finds the meaning of an answer in text. FINAL(x) is a literal, or Python that
-// the session evaluates. What is no Python at all is text as it stands. An error of the
-// evaluation is for the model: a name that does not exist is never the answer.
-func (t *Turn) settleText(ctx context.Context, s *repl.Session, f *textFinal) error {
-	if f.Call != "FINAL_VAR" && placeholder.MatchString(f.Argument) {
-		t.reject(f, "it has no answer in it")
-		return nil
-	}
-	if value, ok := f.literal(); ok && f.Call != "FINAL_VAR" {
-		t.takeText(s, f, value)
-		return nil
-	}
-	source := f.source()
-	if source == "" {
-		t.takeText(s, f, f.text())
-		return nil
+		at += len(line)
 	}
 
-	ran, err := s.Run(ctx, repl.Block{Language: tiers.Python, Source: source})
-	if err != nil {
-		return t.noteRefusal(err)
-	}
-	isText := ran.Exception != nil && slices.Contains(noPython, ran.Exception.Type) &&
-		f.Call != "FINAL_VAR" && !brokenCode.MatchString(f.Argument)
 	switch {
-	case ran.Final != nil:
-		t.Final = ran.Final
-	case isText:
-		t.takeText(s, f, f.text())
-	default:
-		t.Ran = append(t.Ran, ran) // FINAL_VAR lists the variables that exist
-		if ran.Exception != nil && ran.Exception.Type == "NameError" {
-			t.reject(f, ran.Exception.Message+". "+listVariables(s)+
-				` For a text, write it in quotes: FINAL("...")`)
-		}
+	case end < 0:
+		return 0, f.Call + "( in your text was not taken: its closing parenthesis is missing."
+	case !isClear || anyFinal.MatchString(text[:end]) || strings.Contains(text[:end], "```"):
+		return 0, f.Call + "( in your text was not taken: it is not clear where its text ends. " +
+			`Write it in quotes: FINAL("...")`
 	}
 
-	return nil
+	f.Argument = strings.TrimSpace(text[:end])
+	return end + 1, ""
 }
 
-// noPython are the exceptions of an argument that is no Python.
-var noPython = []string{"SyntaxError", "IndentationError"}
+// endMarks may stand behind an answer on its line: marks of emphasis and full stops.
+const endMarks = " \t\r*_`.;!"
 
-// takeText takes a text as the answer, unless it has the name of a variable where the value
-// belongs.
-func (t *Turn) takeText(s *repl.Session, f *textFinal, value json.RawMessage) {
-	if value[0] == '"' && hasHole(f.Argument, s.Variables()) {
-		t.reject(f, "it names a variable where its value should stand; "+
-			`use an f-string in code: FINAL(f"{name}")`)
-		return
-	}
-	t.Final = &tiers.Final{Value: value}
+// maxLine bounds the words that are looked at before and behind an answer, in bytes.
+const maxLine = 500
+
+// lineBefore returns what stands before a place on its line.
+func lineBefore(text string, at int) string {
+	line := text[max(0, at-maxLine):at]
+	return line[strings.LastIndexByte(line, '\n')+1:]
 }
 
-// reject tells the model why its answer in text does not count.
-func (t *Turn) reject(f *textFinal, reason string) {
-	t.Notes = append(t.Notes, fmt.Sprintf("%s in your text was not taken: %s.", f.Call, reason))
-}
-
-// listVariables names the variables of a session.
-func listVariables(s *repl.Session) string {
-	names := slices.Sorted(maps.Keys(s.Variables()))
-	if len(names) == 0 {
-		return "There are no variables yet."
-	}
-	return "Variables: " + joinNames(names) + "."
+// restOfLine returns what follows on a line, without endMarks.
+func restOfLine(text string) string {
+	rest, _, _ := strings.Cut(text[:min(len(text), maxLine)], "\n")
+	return strings.Trim(rest, endMarks)
 }

@@ -1,6 +1,7 @@
 package turns
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -51,10 +52,16 @@ func (t *Turn) Failed() *ledger.Snippet {
 // ended or that a tier broke.
 func execute(ctx context.Context, s *repl.Session, r Reply) (Turn, error) {
 	t, err := runReply(ctx, s, r)
-	if t.Final != nil && (untouched.Match(t.Final.Value) || isEmptyAnswer(t.Final)) {
+	switch {
+	case t.Final == nil:
+	case untouched.Match(t.Final.Value) || isEmptyAnswer(t.Final):
 		t.Final = nil
 		t.Notes = append(t.Notes, "The variable answer is as you found it, so FINAL was not accepted: "+
 			`put your answer into answer["content"], or give it to FINAL.`)
+	case r.TakenBack:
+		t.Final = nil
+		t.Notes = append(t.Notes, "Your answer was not taken, because your text takes it back. "+
+			"Check it, then give it again with nothing behind it.")
 	}
 	return t, err
 }
@@ -77,10 +84,26 @@ func (r *Reply) settleBare(ctx context.Context, s *repl.Session) error {
 	found := -1
 	if ran.Final != nil && json.Unmarshal(ran.Final.Value, &found) == nil &&
 		found >= 0 && found < len(r.Bare) {
-		r.Blocks = []repl.Block{{Language: tiers.Python, Source: r.Bare[found]}}
-		r.Final = nil
+		r.runBare(r.Bare[found])
 	}
 	return nil
+}
+
+// runBare takes a text without a fence for the code of the reply.
+func (r *Reply) runBare(source string) {
+	r.Blocks = []repl.Block{{Language: tiers.Python, Source: source}}
+	r.Final = nil
+}
+
+// settleUnread deals with text that looks like code and that the session does not take for
+// Python. It runs, so that the model sees the error, unless it would run with another meaning.
+func (r *Reply) settleUnread() {
+	if !otherMeaning.MatchString(r.Unread) {
+		r.runBare(r.Unread)
+		return
+	}
+	name := cmp.Or(guessLanguage(r.Unread), "another language")
+	r.Notes = append(r.Notes, "Your code was not run. This looks like "+name+": "+onlyPython)
 }
 
 // untouched is what the variable answer holds before a snippet has put anything into
@@ -97,7 +120,11 @@ func runReply(ctx context.Context, s *repl.Session, r Reply) (Turn, error) {
 	if err := r.settleBare(ctx, s); err != nil {
 		return t, err
 	}
+	if len(r.Blocks) == 0 && r.Unread != "" {
+		r.settleUnread()
+	}
 	t.IsSilent = len(r.Blocks) == 0 && r.Final == nil
+	t.Notes = slices.Clone(r.Notes)
 	for i, block := range r.Blocks {
 		ran, err := s.Run(ctx, block)
 		if err != nil {
@@ -122,12 +149,22 @@ func runReply(ctx context.Context, s *repl.Session, r Reply) (Turn, error) {
 		}
 	}
 
+	failed := t.Failed()
+	if failed != nil {
+		if hint := hintLanguage(failed); hint != "" {
+			t.Notes = append(t.Notes, hint)
+		}
+	}
+
 	if r.Final == nil || t.Final != nil {
 		return t, nil
 	}
-	if t.Failed() != nil {
+	if failed != nil {
 		t.Notes = append(t.Notes, r.Final.Call+
 			" in your text was not taken, because your code failed. Mend it, then answer.")
+		return t, nil
+	}
+	if len(r.Notes) > 0 {
 		return t, nil
 	}
 

@@ -1,0 +1,129 @@
+package turns
+
+import (
+	"encoding/json"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/rlmhq/rlm/internal/texts"
+	"github.com/rlmhq/rlm/repl"
+	"github.com/rlmhq/rlm/tiers"
+)
+
+// elements are the marks of blocks that are none of Markdown's: elements that name code,
+// two backticks, and three quotes. The first stand anywhere, the others at a line's start.
+var elements = []*regexp.Regexp{
+	regexp.MustCompile(`(?is)<python\b[^>\n]*>(.*?)(?:</python>|$)`),
+	regexp.MustCompile(`(?is)<tool_code\b[^>\n]*>(.*?)(?:</tool_code>|$)`),
+	regexp.MustCompile(`(?is)(?:^|\n)[ \t]*<pre\b[^>\n]*>\s*(?:<code\b[^>\n]*>)?(.*?)(?:(?:</code>\s*)?</pre>|$)`),
+	regexp.MustCompile(`(?is)(?:^|\n)[ \t]*<code\b[^>\n]*>(.*?)(?:</code>|$)`),
+	regexp.MustCompile(`(?is)<code\b[^>\n]*>([^<]*\bFINAL(?:_VAR)?\(.*?)(?:</code>|$)`),
+	regexp.MustCompile("(?s)(?:^|\n)``[ \t]*(?:python|py|repl)?[ \t]*\n(.*?)(?:\n``[ \t]*(?:\n|$)|$)"),
+	regexp.MustCompile("(?s)(?:^|\n)'''[ \t]*(?:python|py|repl)?[ \t]*\n(.*?)(?:\n'''[ \t]*(?:\n|$)|$)"),
+}
+
+// findElements returns the code between the first of elements that a text has, and the
+// text before, between and behind them.
+func findElements(text string) (blocks []repl.Block, around []string) {
+	for _, element := range elements {
+		for _, found := range element.FindAllStringSubmatch(text, -1) {
+			if block, ok, _ := blockOf("", strings.Trim(found[1], "\n")); ok {
+				blocks = append(blocks, block)
+			}
+		}
+		if len(blocks) > 0 {
+			return blocks, element.Split(text, -1)
+		}
+	}
+	return nil, []string{text}
+}
+
+// findCalls returns the code that the tool calls in a text hand over, the names of the
+// tools of all other calls, and the text before, between and behind them.
+func findCalls(text string) (blocks []repl.Block, others, around []string) {
+	calls, around := texts.CutToolCalls(text)
+	for _, call := range calls {
+		tool, source := readCall(call)
+		if slices.Contains(otherTools, strings.ToLower(tool)) || !looksLikePython(source) {
+			others = append(others, clipWord(tool))
+			continue
+		}
+		blocks = append(blocks, repl.Block{Language: tiers.Python, Source: source})
+	}
+	return blocks, others, around
+}
+
+// otherTools run code that is no Python.
+var otherTools = []string{"bash", "shell", "sh", "terminal", "javascript", "node", "sql"}
+
+var (
+	// parameter is an argument that is no JSON.
+	parameter = regexp.MustCompile(`(?s)<parameter(?:=|\s+name=)"?(\w+)"?[^>]*>(.*?)(?:</parameter>|$)` +
+		`|<arg_key>(\w+)</arg_key>\s*<arg_value>(.*?)(?:</arg_value>|$)`)
+	// callHeader stands before the arguments of a call, and has the name of the tool.
+	callHeader = regexp.MustCompile(
+		`^\s*(?:(?:<(?:function|invoke)\b)?(?:=|\s+name=)"?([\w.]+)"?>` +
+			`|(?:<\|tool_call_begin\|>)?(?:functions\.)?([A-Za-z_]\w*)(?::\d+)?` +
+			`(?:<\|\w+\|>|\[ARGS\]|\s*\n\s*<arg_key>))`)
+)
+
+// readCall returns the name of the tool that a call in a text names, and the code that it
+// hands over. Either is empty if there is none.
+func readCall(call string) (tool, source string) {
+	rest := call
+	if m := callHeader.FindStringSubmatch(call); m != nil {
+		tool, rest = m[1]+m[2], call[len(m[0]):]
+	}
+	if list := parameter.FindAllStringSubmatch(call, -1); list != nil {
+		arguments := map[string]any{}
+		for _, a := range list {
+			arguments[a[1]+a[3]] = strings.Trim(a[2]+a[4], "\n")
+		}
+		return tool, pickCode(arguments)
+	}
+
+	rest = strings.Trim(rest, "\n")
+	if first := strings.TrimLeft(rest, " \t\n["); strings.HasPrefix(first, "{") {
+		return readJSONCall(tool, first)
+	}
+	return tool, rest
+}
+
+// readJSONCall is readCall for a call in JSON, whose name may stand before it.
+func readJSONCall(tool, call string) (name, source string) {
+	var in map[string]any
+	if json.NewDecoder(strings.NewReader(call)).Decode(&in) != nil {
+		return tool, ""
+	}
+	if name, ok := in["name"].(string); ok && tool == "" {
+		tool = name
+	}
+	for _, key := range []string{"arguments", "parameters", "input", "args"} {
+		switch arguments := in[key].(type) {
+		case map[string]any:
+			return tool, pickCode(arguments)
+		case string: // of JSON, or the code itself
+			var inner map[string]any
+			if json.Unmarshal([]byte(arguments), &inner) == nil {
+				return tool, pickCode(inner)
+			}
+			return tool, arguments
+		}
+	}
+
+	return tool, pickCode(in)
+}
+
+// codeKeys are the names of the argument that is code.
+var codeKeys = []string{"code", "source", "python", "python_code", "script", "snippet", "input", "command"}
+
+// pickCode returns the code among the arguments of a call.
+func pickCode(arguments map[string]any) string {
+	for _, key := range codeKeys {
+		if source, ok := arguments[key].(string); ok {
+			return source
+		}
+	}
+	return ""
+}

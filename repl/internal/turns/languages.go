@@ -1,0 +1,233 @@
+package turns
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/rlmhq/rlm/repl/ledger"
+	"github.com/rlmhq/rlm/tiers"
+)
+
+// languages of fences that run, by what stands behind the marks.
+var languages = map[string]tiers.Language{
+	"repl":        tiers.Python,
+	"python":      tiers.Python,
+	"py":          tiers.Python,
+	"python3":     tiers.Python,
+	"py3":         tiers.Python,
+	"ipython":     tiers.Python,
+	"pycon":       tiers.Python,
+	"python-repl": tiers.Python,
+	"tool_code":   tiers.Python,
+	"go":          tiers.Go,
+	"golang":      tiers.Go,
+}
+
+// dataWords stand behind the marks of a fence that holds no code. Any other word that is
+// none of languages names code that does not run.
+var dataWords = func() map[string]bool {
+	words := map[string]bool{}
+	for _, word := range strings.Fields("text txt plain plaintext md markdown html xml svg css json jsonl json5 " +
+		"yaml yml toml ini csv tsv log output stdout console result answer final example quote prompt diff patch " +
+		"latex tex math mermaid table ascii none") {
+		words[word] = true
+	}
+	return words
+}()
+
+// languageSigns tell the languages that models write in place of Python, the plainest sign
+// first.
+var languageSigns = []struct {
+	name string
+	sign *regexp.Regexp
+}{
+	{"Rust", regexp.MustCompile(`\blet mut\b|\bfn \w+\(|\bprintln!`)},
+	{"Go", regexp.MustCompile(`(?m)^\s*(package \w+$|func [\w(]|import \($)|\bfmt\.\w|^\s*\w+ := `)},
+	{"JavaScript", regexp.MustCompile(
+		`(?m)^\s*(let|const|var)\s+[\w$\[{]|\bconsole\.log\(|\)\s*=>|=>\s*[{(]|^\s*(async )?function\b|===|^\s*//`)},
+	{"SQL", regexp.MustCompile(
+		`(?i)^\s*(select\b(?s:.*)\bfrom\b|insert into\b|update \w+ set\b|create table\b)`)},
+	{"PHP", regexp.MustCompile(`<\?php|(?m)^\s*\$\w+ = `)},
+	{"shell", regexp.MustCompile(
+		`(?m)^\s*(\$ |#!.*sh\b|echo |export |sudo |(grep|awk|sed|cat|wc|curl|pip|ls|head|tail) [-\w'"/$]` +
+			`|fi$|done$)|=\$\(`)},
+	{"R", regexp.MustCompile(`(?m)^\s*[\w.]+ *<- |\bfunction\(.*\) *\{|^\s*library\(`)},
+	{"C", regexp.MustCompile(`(?m)^\s*#include|\bint main\(|\bstd::|System\.out\.|^\s*public (static|class) `)},
+	{"Python 2", regexp.MustCompile(`(?m)^\s*print +["'\w]`)},
+	{"Ruby", regexp.MustCompile(`(?m)^\s*puts |\.each do\b`)},
+}
+
+// guessLanguage returns the language that a text is probably code of, empty if it shows no
+// sign of one besides Python.
+func guessLanguage(text string) string {
+	for _, l := range languageSigns {
+		if l.sign.MatchString(text) {
+			return l.name
+		}
+	}
+	return ""
+}
+
+// otherMeaning are statements of other languages that are Python with another meaning: n <- 5
+// compares, ++n does nothing.
+var otherMeaning = regexp.MustCompile(`(?m)^[ \t]*(?:[\w.]+ *<- |(?:\+\+|--)[A-Za-z_]\w*[ \t]*;?[ \t]*$)`)
+
+// hintLanguage tells the model of code that is no Python what it looks like, empty if it
+// looks like nothing else.
+func hintLanguage(ran *ledger.Snippet) string {
+	if ran.Language != tiers.Python || ran.Exception == nil || !isSyntax(ran.Exception.Type) {
+		return ""
+	}
+	if name := guessLanguage(ran.Source); name != "" {
+		return "This looks like " + name + ": " + onlyPython
+	}
+	return ""
+}
+
+// onlyPython tells a model what it can write.
+const onlyPython = "only Python (or Go) runs here."
+
+// isSyntax reports whether an exception says that a text is no Python.
+func isSyntax(exception string) bool {
+	return exception == "SyntaxError" || exception == "IndentationError" || exception == "TabError"
+}
+
+// noteOthers tells the model about code that nothing runs.
+func noteOthers(fences, tools []string) (notes []string) {
+	add := func(note string) {
+		if len(notes) < maxNotes && (len(notes) == 0 || notes[len(notes)-1] != note) {
+			notes = append(notes, note)
+		}
+	}
+	for _, name := range fences {
+		add("A block of " + name + " was not run: " + onlyPython)
+	}
+	for _, tool := range tools {
+		if tool != "" {
+			tool = " to " + tool
+		}
+		add("The tool call" + tool + " was not run: there are no tools besides the functions of the REPL. " +
+			"Call them in a ```repl block.")
+	}
+	return notes
+}
+
+// maxNotes bounds the notes about one reply.
+const maxNotes = 3
+
+// codeLine is a line that is code of some language by its looks.
+var codeLine = regexp.MustCompile(`^(?:` + strings.Join([]string{
+	// n = 5, a, b = f(), n: int = 5, $n .= 5
+	`[$@%]?[A-Za-z_][\w.$]*(?:\[[^\]]*\])*(?:\s*,\s*[$@%]?[A-Za-z_][\w.]*)*` +
+		`(?:\s*:\s*(?:int|str|float|bool|list|dict|tuple|set|[A-Z]\w*)(?:\[.*\])?)?` +
+		`\s*(?:[-+*/%|&^:?.]|\*\*|//|<<|>>)?=(?:[^=]|$)`,
+	// n <- 5, n++
+	`[A-Za-z_][\w.]*(?:\[[^\]]*\])?\s*(?:<-|<<-|\+\+|--)|(?:\+\+|--)\w+`,
+	// let n = 5, int n;
+	`(?:let|const|var|my|our|local|export|declare|int|long|float|double|bool|char|auto|val|string|String|set)` +
+		`(?:\s+mut)?\s+[$@%]?[\w{\[][^.?!]*(?:=|;\s*$)`,
+	`(?:import|from|package|using|require|#include|use) [\w<"'.(]+(?:[;>]|$| import | as )`,
+	`(?:def|class|func|fn|function|sub|async def|async function)\s+\w+\s*[({:<]`,
+	`(?:if|elif|else if|for|foreach|while|until|switch|match|with|try|else|do|case|except|finally)\b.*` +
+		`(?::|\{|; *(?:then|do))$`,
+	`(?:await |return |yield |raise |throw |del |assert |puts |echo )[\w"'$(\[]+[\w"'$().\[\], ]*;?$`,
+	// print of Python 2
+	`print +["'\w][\w"'., %()]*$`,
+	// f(x), console.log(x), println!(x)
+	`[A-Za-z_$][\w.$]*!?\(.*`,
+	`(?:SELECT|INSERT|UPDATE|DELETE|CREATE|WITH)\s.*`,
+	`(?:grep|awk|sed|cat|wc|sort|cut|curl|find|head|tail)\s+(?:-|['"$/]|\S+\.\w+$).*`,
+	`\$ \w.*|#!.*|<\?php.*`,
+	// what ends with a mark of code
+	`.*(?:[=()\[\]{}$].*;|\)\s*\{|=>\s*\{?)$`,
+}, `|`) + `)`)
+
+// lineMarks stand around a line of code in a list, in a quotation, in backticks or in bold.
+var lineMarks = regexp.MustCompile("^(?:[ \t]*(?:>[ \t]?)+)?(?:[ \t]*(?:[-*+]|\\d{1,3}[.)])[ \t])?(.*)$")
+
+// plainQuotes replaces characters that editors put into code.
+var plainQuotes = strings.NewReplacer(
+	"“", `"`, "”", `"`, "„", `"`, "‘", "'", "’", "'",
+	"\u00a0", " ", "\u202f", " ", "\u2007", " ", "\u200b", "", "\u200c", "", "\u200d", "", "\u2060", "", "\ufeff", "",
+)
+
+// bareLine returns a line without the marks of lists and quotations, emphasis and
+// backticks around the whole line, and characters of editors.
+func bareLine(line string) string {
+	line = lineMarks.ReplaceAllString(plainQuotes.Replace(line), "$1")
+	for _, mark := range []string{"**", "__", "`"} {
+		inner := strings.TrimSpace(line)
+		if len(inner) > 2*len(mark) && strings.HasPrefix(inner, mark) && strings.HasSuffix(inner, mark) {
+			line = inner[len(mark) : len(inner)-len(mark)]
+		}
+	}
+	return line
+}
+
+// bareText returns a text of which each line is a bareLine, or the code of an interactive
+// session.
+func bareText(text string) string {
+	if session.MatchString(text) {
+		return dropPrompts(plainQuotes.Replace(text))
+	}
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		lines[i] = bareLine(line)
+	}
+	return strings.Join(lines, "\n")
+}
+
+var (
+	// session is a line of code in an interactive session, prompt what begins each line.
+	session = regexp.MustCompile(`(?m)^[ \t]*>>> `)
+	prompt  = regexp.MustCompile(`(?m)^[ \t]*(?:>>>|\.\.\.)(?: |$)(.*)$`)
+)
+
+// dropPrompts returns the code of an interactive session without its output.
+func dropPrompts(text string) string {
+	var kept []string
+	for _, line := range prompt.FindAllStringSubmatch(text, -1) {
+		kept = append(kept, line[1])
+	}
+	return strings.Join(kept, "\n")
+}
+
+// isCodeLine reports whether a line of text looks like code of any language.
+func isCodeLine(line string) bool {
+	line = strings.TrimSpace(bareLine(line))
+	return len(line) < maxLine && !anyFinal.MatchString(line) && codeLine.MatchString(line)
+}
+
+// mayBeCode reports whether a line of text looks like code, an answer included.
+func mayBeCode(line string) bool { return looksLikePython(line) || isCodeLine(line) }
+
+// behindCode returns the lines of a text behind the last that looks like code.
+func behindCode(text string) string {
+	lines := strings.SplitAfter(text, "\n")
+	for i, line := range slices.Backward(lines) {
+		if mayBeCode(strings.TrimSpace(line)) {
+			return strings.Join(lines[i+1:], "")
+		}
+	}
+	return ""
+}
+
+var (
+	// assignment sets a variable, also inside a sentence.
+	assignment = regexp.MustCompile("\\b([A-Za-z_]\\w*)(?:`?\\s*(?:\\[[^\\]\n]*\\]|\\.\\w+)*\\s*" +
+		"(?:[-+*/%|&^:]?=(?:[^=]|$)|<-)|\\+\\+|--)|(?:\\+\\+|--)([A-Za-z_]\\w*)")
+	anyName = regexp.MustCompile(`[A-Za-z_]\w*`)
+)
+
+// findClaim returns the first name of an answer that the words around it set, empty if they
+// set none: words change no variable.
+func findClaim(words string, f *textFinal) string {
+	names := anyName.FindAllString(f.Argument, -1)
+	for _, found := range assignment.FindAllStringSubmatch(words, -1) {
+		if name := found[1] + found[2]; slices.Contains(names, name) {
+			return name
+		}
+	}
+	return ""
+}

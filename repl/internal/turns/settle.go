@@ -1,0 +1,170 @@
+package turns
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/rlmhq/rlm/repl"
+	"github.com/rlmhq/rlm/tiers"
+)
+
+var (
+	// literalStart begins a text, a list or a dict.
+	literalStart = regexp.MustCompile(`^([A-Za-z]{0,2}["']|\[[^\]]|\{)`)
+	// expression is an argument that is code by its looks.
+	expression = regexp.MustCompile(
+		`^([A-Za-z]{0,2}["'\[{(]|[\pL_][\pL\d_]*([.(\[]|$|\s*=[^=]))`)
+	// arithmetic is an argument that calculates with names.
+	arithmetic = regexp.MustCompile(`^[\pL_][\pL\d_.]*(\s*[-+*/%]{1,2}\s*[\pL\d_.]+)+$`)
+	// constants is an argument of numbers alone, whose signs are those of dates, ranges,
+	// fractions, scores and lists as often as they are arithmetic.
+	constants = regexp.MustCompile(`^[\d\s.,:/_-]*$|^[\d\s.]+(and|or|in|is)[\d\s.]+$`)
+	// brokenCode is an argument that is code although it cannot be parsed: a sentence would
+	// not begin so.
+	brokenCode = regexp.MustCompile(`^([A-Za-z]{0,2}["'\[{(]|[A-Za-z_][\w.]*[(\[])`)
+	// placeholder stands for an answer in the prompts of models.
+	placeholder = regexp.MustCompile(
+		`(?i)^(\.\.\.|…|<[^<>]*>|\[?(the |your )(final )?answer( here)?\]?)?$`)
+	// hole is a place in a text that only an f-string fills, or a name of code.
+	hole = regexp.MustCompile(`\{([A-Za-z_]\w*)[^{}]*\}|\b([A-Za-z]\w*_\w+)\b`)
+)
+
+// isLiteral reports whether the argument is a number, or begins like a text, a list or a dict.
+func (f *textFinal) isLiteral() bool {
+	_, isJSON := f.literal()
+	return f.Call != "FINAL_VAR" && (isJSON || literalStart.MatchString(f.Argument))
+}
+
+// isExpression reports whether the argument is code by its looks.
+func (f *textFinal) isExpression() bool {
+	return expression.MatchString(f.Argument) || arithmetic.MatchString(f.Argument)
+}
+
+// literal returns the argument as JSON, if that is what it is: a number, a quoted
+// string, a list, an object, true, false, null.
+func (f *textFinal) literal() (json.RawMessage, bool) {
+	if f.Argument == "" || !json.Valid([]byte(f.Argument)) {
+		return nil, false
+	}
+	return json.RawMessage(f.Argument), true
+}
+
+// source returns the Python by which a session decides what the answer means: a
+// variable, a string, a call. It is empty if the argument can only be text, such
+// as a date.
+func (f *textFinal) source() string {
+	if f.Call == "FINAL_VAR" && variable.MatchString(f.Argument) {
+		return "FINAL_VAR(" + f.Argument + ")"
+	}
+	if f.Call == "FINAL_VAR" {
+		name := strings.Trim(f.Argument, "\"'` ")
+		quoted, _ := json.Marshal(name) //nolint:errchkjson // a string always encodes
+		return "FINAL_VAR(" + string(quoted) + ")"
+	}
+
+	if f.Call == "FINAL" && constants.MatchString(f.Argument) {
+		return ""
+	}
+	if strings.Contains(f.Argument, "#") {
+		return f.Call + "(" + f.Argument + "\n)" // a comment does not hide the parenthesis
+	}
+	return f.Call + "(" + f.Argument + ")"
+}
+
+// variable is the argument of FINAL_VAR as code: a quoted name, or a name and a
+// value.
+var variable = regexp.MustCompile(`^(["'][^"'\n]*["']\s*(,.+)?|[A-Za-z_]\w*\s*,.+)$`)
+
+// text returns the argument as a JSON string.
+func (f *textFinal) text() json.RawMessage {
+	text, _ := json.Marshal(f.Argument) //nolint:errchkjson // a string always encodes
+	return text
+}
+
+// hasHole reports whether a text names a variable of the session where its value should
+// stand.
+func hasHole(text string, variables map[string]string) bool {
+	for _, m := range hole.FindAllStringSubmatch(text, -1) {
+		if _, known := variables[m[1]+m[2]]; known {
+			return true
+		}
+	}
+	return false
+}
+
+// settleText finds the meaning of an answer in text. FINAL(x) is a literal, or Python that
+// the session evaluates. What is no Python at all is text as it stands. An error of the
+// evaluation is for the model: a name that does not exist is never the answer.
+func (t *Turn) settleText(ctx context.Context, s *repl.Session, f *textFinal) error {
+	if f.Call != "FINAL_VAR" && placeholder.MatchString(f.Argument) {
+		t.reject(f, "it has no answer in it")
+		return nil
+	}
+	if value, ok := f.literal(); ok && f.Call != "FINAL_VAR" {
+		t.takeText(s, f, value)
+		return nil
+	}
+	source := f.source()
+	if source == "" {
+		t.takeText(s, f, f.text())
+		return nil
+	}
+
+	ran, err := s.Run(ctx, repl.Block{Language: tiers.Python, Source: source})
+	if err != nil {
+		return t.noteRefusal(err)
+	}
+	isText := ran.Exception != nil && slices.Contains(noPython, ran.Exception.Type) &&
+		f.Call != "FINAL_VAR" && !brokenCode.MatchString(f.Argument)
+	switch {
+	case ran.Final != nil:
+		t.Final = ran.Final
+	case isText:
+		t.takeText(s, f, f.text())
+	default:
+		t.Ran = append(t.Ran, ran) // FINAL_VAR lists the variables that exist
+		if ran.Exception != nil && ran.Exception.Type == "NameError" {
+			t.reject(f, ran.Exception.Message+". "+listVariables(s)+
+				` For a text, write it in quotes: FINAL("...")`)
+		}
+	}
+
+	return nil
+}
+
+// noPython are the exceptions of an argument that is no Python.
+var noPython = []string{"SyntaxError", "IndentationError"}
+
+// takeText takes a text as the answer, unless it has the name of a variable where the value
+// belongs.
+func (t *Turn) takeText(s *repl.Session, f *textFinal, value json.RawMessage) {
+	if value[0] == '"' && hasHole(f.Argument, s.Variables()) {
+		t.reject(f, "it names a variable where its value should stand; "+
+			`use an f-string in code: FINAL(f"{name}")`)
+		return
+	}
+	t.Final = &tiers.Final{Value: value}
+}
+
+// reject tells the model why its answer in text does not count.
+func (t *Turn) reject(f *textFinal, reason string) {
+	t.Notes = append(t.Notes, f.refuse(reason))
+}
+
+// refuse says why an answer in text does not count.
+func (f *textFinal) refuse(reason string) string {
+	return f.Call + " in your text was not taken: " + reason + "."
+}
+
+// listVariables names the variables of a session.
+func listVariables(s *repl.Session) string {
+	names := slices.Sorted(maps.Keys(s.Variables()))
+	if len(names) == 0 {
+		return "There are no variables yet."
+	}
+	return "Variables: " + joinNames(names) + "."
+}
