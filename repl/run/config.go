@@ -47,7 +47,8 @@ type Config struct {
 	ByDepth []string
 	// Allowed are further models that snippets may ask by name.
 	Allowed []string
-	// MaxReply bounds the tokens of one reply; by default 8192.
+	// MaxReply bounds the tokens of one reply; by default 8192. A sub-call that is repeated
+	// because its reply was cut or had no text gets twice as many each time.
 	MaxReply int
 
 	// Open makes the runner of each loop's session.
@@ -81,7 +82,7 @@ type Config struct {
 	// LoopsAtOnce the sub-loops that one loop has under way, by default 4.
 	CallsAtOnce, LoopsAtOnce int
 	// Retries bounds how often a sub-call is repeated when its answer breaks its
-	// contract, by default 2; -1 means none.
+	// contract, is cut or has no text, by default 2; -1 means none.
 	Retries int
 	// CompactAt is the share of the model's window at which a loop's messages are
 	// replaced by a summary, by default 0.7.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rlmhq/rlm/repl/internal/calls"
 	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/repl/llm"
 	"github.com/rlmhq/rlm/repl/run"
@@ -20,6 +21,7 @@ type reply struct {
 	wrap       string // what the code stands in, empty for a whole reply
 	kind       string // "reply", or "leaf" and the type that a sub-call asks for
 	finish     string // how the reply ended, empty for its own end
+	again      string // the reply of a sub-call that is asked again, the same if empty
 	atRoot     bool   // it is played at the root alone
 }
 
@@ -68,6 +70,9 @@ func (r *reply) expect(tb testing.TB) {
 		switch key {
 		case "finish":
 			r.finish = value
+			continue
+		case "again":
+			r.again = value
 			continue
 		case "answer":
 			r.answer = strings.ReplaceAll(value, `\n`, "\n")
@@ -188,7 +193,12 @@ func (r *reply) checkLeaf(t *testing.T, schema string) {
 	}
 	m := &models{
 		script: []string{code("FINAL(" + ask + ")"), code("FINAL('" + askedAgain + "')")},
-		sub:    func(llm.Request) (llm.Response, error) { return llm.Response{Text: r.text}, nil },
+		sub: func(q llm.Request) (llm.Response, error) {
+			if again := q.MaxTokens > calls.DefaultReply; again && r.again != "" {
+				return llm.Response{Text: r.again}, nil
+			}
+			return llm.Response{Text: r.text, Finish: r.finish}, nil
+		},
 	}
 	r.check(t, solve(t, config(m)), func() string { return last(m.requests[1]) })
 }

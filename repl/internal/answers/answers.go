@@ -45,7 +45,8 @@ type Answers struct {
 	// gate: a tree of gates cannot deadlock, because the holder of a place waits only for
 	// places further down.
 	Loops calls.Gate
-	// Retries bounds the further attempts after an answer that breaks its contract.
+	// Retries bounds the further attempts after an answer that breaks its contract, and after
+	// a reply that is no whole answer.
 	Retries int
 	// MaxTokens and Temperature apply to the calls. Zero and nil leave the choice to the
 	// Caller and the server.
@@ -138,15 +139,11 @@ func (a *Answers) complete(ctx context.Context, ask calls.Ask) (json.RawMessage,
 	if ask.Schema != nil {
 		return a.Caller.CompleteTyped(ctx, ask, a.Retries)
 	}
-	response, err := a.Caller.Complete(ctx, ask)
+	text, err := a.Caller.CompleteText(ctx, ask, a.Retries)
 	if err != nil {
 		return nil, err
 	}
-	if err := calls.CheckRefusal(ask.Model, response); err != nil {
-		return nil, err
-	}
-
-	return texts.Quote(response.Text)
+	return texts.Quote(text)
 }
 
 // noticeBudget turns the first call past the budget into a text that says so. Only a query

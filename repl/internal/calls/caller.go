@@ -329,7 +329,8 @@ func findLastUser(messages []llm.Message) string {
 	return ""
 }
 
-// DefaultRetries bounds the further attempts after an answer that breaks its contract.
+// DefaultRetries bounds the further attempts after an answer that breaks its contract, or
+// that is cut or empty.
 const DefaultRetries = 2
 
 // MismatchError reports that every answer broke the contract.
@@ -352,8 +353,8 @@ func CheckRefusal(model string, r llm.Response) error {
 }
 
 // CompleteTyped asks a model for a value that meets a.Schema. After an answer that does
-// not, it sends the violations and asks again, at most retries times. The error is then a
-// [*MismatchError].
+// not, it sends the violations and asks again; after a reply that is no whole answer, it asks
+// with more room; both together at most retries times. The error is then a [*MismatchError].
 func (c *Caller) CompleteTyped(ctx context.Context, a Ask, retries int) (json.RawMessage, error) {
 	return askUntilValid(ctx, c, a, retries, a.Schema.CheckReply)
 }
@@ -371,9 +372,12 @@ func askUntilValid[T any](
 ) (none T, err error) {
 	a.Messages = append([]llm.Message(nil), a.Messages...)
 	for {
-		response, err := c.Complete(ctx, a)
+		response, lack, err := c.completeWhole(ctx, &a, &retries)
 		if err != nil {
 			return none, err
+		}
+		if lack != "" {
+			return none, &MismatchError{[]schema.Violation{{Path: "$", Message: lack}}}
 		}
 		value, violations, err := check(response.Text)
 		if err != nil {

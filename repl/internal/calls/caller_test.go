@@ -234,3 +234,49 @@ func TestACutReplyIsAskedForWithMoreRoom(t *testing.T) {
 		t.Errorf("spent %s", spent)
 	}
 }
+
+// TestAReplyThatIsNoAnswerIsAskedForAgain with twice the room each time, and is no answer in
+// the end.
+func TestAReplyThatIsNoAnswerIsAskedForAgain(t *testing.T) {
+	for name, c := range map[string]struct {
+		reply llm.Response
+		most  int64
+		lack  string
+		rooms []int
+	}{
+		"cut":            {llm.Response{Text: "1", Finish: llm.FinishLength}, 0, "cut", []int{100, 200, 400}},
+		"cut by a model": {llm.Response{Text: "1", Finish: llm.FinishLength}, 150, "cut", []int{100, 150}},
+		"empty":          {llm.Response{}, 0, "no text", []int{100, 200, 400}},
+		"thought":        {llm.Response{Text: "<think>1</think> "}, 150, "no text", []int{100, 150, 150}},
+		"tool call":      {llm.Response{Text: "<tool_call>1</tool_call>"}, 0, "tool", []int{100, 200, 400}},
+	} {
+		for _, typed := range []bool{false, true} {
+			var rooms []int
+			caller, err := calls.NewCaller(calls.Caller{
+				Models: described{
+					facts: llm.Facts{MaxOutput: c.most}, reply: c.reply,
+					asked: func(r llm.Request) { rooms = append(rooms, r.MaxTokens) },
+				},
+				Gate: calls.NewGate(1), MaxReply: 100,
+			}, ledger.Budget{}, nil, false)
+			if err != nil {
+				t.Fatal(err)
+			}
+
+			ask := question("?")
+			if typed {
+				if ask.Schema, err = schema.Parse([]byte(`"int"`)); err != nil {
+					t.Fatal(err)
+				}
+				_, err = caller.CompleteTyped(t.Context(), ask, 2)
+			} else {
+				_, err = caller.CompleteText(t.Context(), ask, 2)
+			}
+			var mismatch *calls.MismatchError
+			if err == nil || !strings.Contains(err.Error(), c.lack) || typed != errors.As(err, &mismatch) ||
+				!slices.Equal(rooms, c.rooms) {
+				t.Errorf("%s: %v after rooms of %v, want %v", name, err, rooms, c.rooms)
+			}
+		}
+	}
+}

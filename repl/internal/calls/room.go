@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 
+	"github.com/rlmhq/rlm/internal/texts"
 	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/repl/llm"
 	"github.com/rlmhq/rlm/schema"
@@ -41,6 +43,67 @@ func (c *Caller) Complete(ctx context.Context, a Ask) (llm.Response, error) {
 		})
 		least = moreRoom * granted.tokens
 	}
+}
+
+// CompleteText asks a model for a text. A reply that is no whole answer is asked for again,
+// at most retries times, with more room than other replies get.
+func (c *Caller) CompleteText(ctx context.Context, a Ask, retries int) (string, error) {
+	response, lack, err := c.completeWhole(ctx, &a, &retries)
+	switch {
+	case err != nil:
+		return "", err
+	case lack != "":
+		return "", fmt.Errorf("the model %s gave no answer: %s", a.Model, lack)
+	}
+	return response.Text, CheckRefusal(a.Model, response)
+}
+
+// completeWhole asks until a reply is whole. Each further attempt is one of retries and has
+// twice the room, as far as the model has it. Lack says what the last reply lacks.
+func (c *Caller) completeWhole(
+	ctx context.Context, a *Ask, retries *int,
+) (response llm.Response, lack string, err error) {
+	for {
+		if response, err = c.Complete(ctx, *a); err != nil {
+			return response, "", err
+		}
+		if lack = findLack(response); lack == "" {
+			return response, "", nil
+		}
+
+		before, after, err := c.doubleRoom(a)
+		cannotGrow := response.Finish == llm.FinishLength && after <= before
+		if *retries--; err != nil || *retries < 0 || cannotGrow {
+			return response, lack, err
+		}
+		c.emit(*a, ledger.Event{Kind: ledger.EventRetry, Status: response.Finish, Error: lack})
+	}
+}
+
+// doubleRoom doubles the room for the reply to an ask. It returns the room before and after.
+func (c *Caller) doubleRoom(a *Ask) (before, after int, err error) {
+	m, err := c.Models.Resolve(a.Model)
+	if err != nil {
+		return 0, 0, err
+	}
+	before = c.makeRequest(a, &m).MaxTokens
+	a.MaxTokens = 2 * before
+	return before, c.makeRequest(a, &m).MaxTokens, nil
+}
+
+// findLack returns why a reply is no whole answer, empty if it is one or a refusal.
+func findLack(r llm.Response) string {
+	switch {
+	case r.Finish == llm.FinishRefusal:
+		return ""
+	case r.Finish == llm.FinishLength:
+		return "the limit of tokens cut the reply"
+	case strings.TrimSpace(r.Text) == "":
+		return "the reply has no text besides thoughts"
+	case texts.IsToolCall(r.Text):
+		return "the reply is a call of a tool that does not exist"
+	}
+	return ""
 }
 
 // predictTokens returns the usual length of a reply: a word for a yes or a number, some

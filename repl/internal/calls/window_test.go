@@ -9,18 +9,18 @@ import (
 	"github.com/rlmhq/rlm/repl/llm"
 )
 
-// described is a registry whose only model has some facts and replies "yes".
+// described is a registry whose only model has some facts, and gives one reply.
 type described struct {
 	facts llm.Facts
-	usage llm.Usage
-	asked *llm.Request
+	reply llm.Response
+	asked func(llm.Request)
 }
 
 func (d described) Resolve(name string) (llm.Model, error) {
 	return llm.Model{Name: name, ID: name, Facts: d.facts, Provider: llm.Func(
 		func(r llm.Request) (llm.Response, error) {
-			*d.asked = r
-			return llm.Response{Text: "yes", Usage: d.usage}, nil
+			d.asked(r)
+			return d.reply, nil
 		},
 	)}, nil
 }
@@ -54,7 +54,8 @@ func TestAnUnknownPriceIsCountedAndNotZero(t *testing.T) {
 		"priced":  {llm.Facts{Price: &llm.Price{Input: 2}}, used, "$2.0000"},
 		"told":    {llm.Facts{Price: &llm.Price{Input: 2}}, told, "$0.5000"},
 	} {
-		spent, err := described{c.facts, c.usage, new(llm.Request)}.ask(t, "hello")
+		reply := llm.Response{Text: "yes", Usage: c.usage}
+		spent, err := described{c.facts, reply, func(llm.Request) {}}.ask(t, "hello")
 		if err != nil || !strings.HasSuffix(spent.String(), " 1 out, "+c.want) {
 			t.Errorf("%s: %v, %v", name, spent, err)
 		}
@@ -71,13 +72,15 @@ func TestPromptAndReplyShareTheWindow(t *testing.T) {
 	prompt := strings.Repeat("word ", 800) // 1,000 tokens
 	for window, want := range map[int64]int{0: calls.DefaultReply, 100_000: calls.DefaultReply, 2_000: 796, 1_010: 64} {
 		var asked llm.Request
-		_, err := described{llm.Facts{Window: window}, llm.Usage{}, &asked}.ask(t, prompt)
+		_, err := described{
+			llm.Facts{Window: window}, llm.Response{Text: "yes"}, func(r llm.Request) { asked = r },
+		}.ask(t, prompt)
 		if err != nil || asked.MaxTokens != want {
 			t.Errorf("window %d: a reply of %d tokens, want %d; %v", window, asked.MaxTokens, want, err)
 		}
 	}
 
-	if _, err := (described{llm.Facts{Window: 900}, llm.Usage{}, new(llm.Request)}).ask(t, prompt); err == nil ||
+	if _, err := (described{llm.Facts{Window: 900}, llm.Response{}, func(llm.Request) {}}).ask(t, prompt); err == nil ||
 		!strings.Contains(err.Error(), "more than the window") {
 		t.Errorf("got %v", err)
 	}

@@ -193,7 +193,8 @@ func modelSettings(c *Config) []Setting {
 			"maximum attempts per model call"),
 		row(Models, "allow_http", toggle{&c.AllowHTTP}, "false",
 			"allow sending a key unencrypted to a server on another host"),
-		row(Models, "max_reply", whole{&c.MaxReply, 1, most}, "8192", "maximum tokens per reply"),
+		row(Models, "max_reply", whole{&c.MaxReply, 1, most}, "8192",
+			"maximum tokens per reply; a sub-call whose reply is cut or empty gets twice as many in each retry"),
 	}
 }
 
@@ -223,7 +224,7 @@ func runSettings(c *Config) []Setting {
 		row(Run, "loops_at_once", whole{&c.LoopsAtOnce, 1, 1_000}, "4",
 			"maximum number of concurrent sub-loops per loop"),
 		row(Run, "retries", whole{&c.Retries, 0, 100}, "2",
-			"maximum retries after an answer that breaks its contract"),
+			"maximum retries after an answer that breaks its contract, or that is cut or empty"),
 		row(Run, "feedback", whole{&c.Feedback, 200, 10_000_000}, "20000",
 			"characters of a turn's output to show to the model"),
 		row(Run, "preview", toggle{&c.Preview}, "true",

@@ -17,6 +17,7 @@ func FuzzRead(f *testing.F) {
 		`"usage":{"prompt_tokens":1}}`, false)
 	f.Add("data: {\"choices\":[{\"delta\":{\"content\":\"x\"}}]}\n\n"+
 		"data: {\"choices\":[{\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n", true)
+	f.Add(`{"choices":[{"message":{"content":[{"type":"text","text":"x"},"y",{"type":"thinking"}]}}]}`, false)
 	f.Add("data: {\"error\":{\"message\":\"m\"}}\n\n", true)
 	f.Fuzz(func(t *testing.T, body string, stream bool) {
 		request := llm.Request{Messages: []llm.Message{{Role: llm.RoleUser, Content: "q"}}}
@@ -50,6 +51,39 @@ func TestNamesOfSchemasAreMadeFit(t *testing.T) {
 	} {
 		if got := cleanSchemaName(name); got != want {
 			t.Errorf("%q: got %q", name, got)
+		}
+	}
+}
+
+func TestContentInPartsIsRead(t *testing.T) {
+	for message, want := range map[string]string{
+		`"red"`:                          "red",
+		`null`:                           "",
+		`[]`:                             "",
+		`[{"type":"text","text":"red"}]`: "red",
+		`[{"type":"thinking","thinking":[{"type":"text","text":"green?"}]},{"type":"text","text":"red"}]`: "red",
+		`[{"type":"output_text","text":"re"},"d"]`:                                                        "red",
+		`[{"text":"red"},{"type":"image_url","image_url":{"url":"x"}}]`:                                   "red",
+	} {
+		whole := &reader{}
+		body := `{"choices":[{"message":{"content":` + message + `},"finish_reason":"stop"}]}`
+		if err := whole.ReadWhole(strings.NewReader(body)); err != nil || whole.Reply().Text != want {
+			t.Errorf("%s: got %q, %v", message, whole.Reply().Text, err)
+		}
+		streamed := &reader{}
+		event := `{"choices":[{"delta":{"content":` + message + `}}]}`
+		if text, err := streamed.ReadEvent([]byte(event)); err != nil || text != want {
+			t.Errorf("%s: streamed %q, %v", message, text, err)
+		}
+	}
+
+	for _, message := range []string{
+		`7`, `{"text":"red"}`, `[7]`, `[["red"]]`, `[{"text":7}]`,
+		"[" + strings.Repeat("{},", 20_000) + "{}]",
+	} {
+		err := (&reader{}).ReadWhole(strings.NewReader(`{"choices":[{"message":{"content":` + message + `}}]}`))
+		if !errors.Is(err, kind.ErrMalformed) {
+			t.Errorf("%.40s: got %v", message, err)
 		}
 	}
 }

@@ -30,8 +30,49 @@ type choice struct {
 
 // words are what the model said.
 type words struct {
-	Content string `json:"content"`
-	Refusal string `json:"refusal"`
+	Content content `json:"content"`
+	Refusal string  `json:"refusal"`
+}
+
+// content is the text of a message: a string, or the parts of a list that are text. Parts
+// of other types, such as thoughts and pictures, are left out.
+type content string
+
+// UnmarshalJSON decodes a string, a list of parts, or null for no text.
+func (c *content) UnmarshalJSON(data []byte) error {
+	*c = ""
+	if len(data) == 0 || data[0] != '[' {
+		return json.Unmarshal(data, (*string)(c))
+	}
+
+	var parts httpclient.List[part]
+	if err := json.Unmarshal(data, &parts); err != nil {
+		return err
+	}
+	var text strings.Builder
+	for _, p := range parts {
+		if p.Type == "" || p.Type == "text" || p.Type == "output_text" {
+			text.WriteString(p.Text)
+		}
+	}
+	*c = content(text.String())
+	return nil
+}
+
+// part is a part of a message.
+type part struct {
+	Type string `json:"type"`
+	Text string `json:"text"`
+}
+
+// UnmarshalJSON decodes an object, or a string for its text.
+func (p *part) UnmarshalJSON(data []byte) error {
+	*p = part{}
+	if len(data) > 0 && data[0] == '"' {
+		return json.Unmarshal(data, &p.Text)
+	}
+	type plain part
+	return json.Unmarshal(data, (*plain)(p))
 }
 
 // usage is what the call used, as the server reports it.
@@ -110,7 +151,7 @@ func (r *reader) add(in completion) (text string, err error) {
 		if c.Index != 0 {
 			continue
 		}
-		r.text.WriteString(c.Message.Content + c.Delta.Content)
+		r.text.WriteString(string(c.Message.Content + c.Delta.Content))
 		r.refusal.WriteString(c.Message.Refusal + c.Delta.Refusal)
 		if c.FinishReason != "" {
 			r.finish = c.FinishReason
