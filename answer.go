@@ -50,10 +50,10 @@ func (e *Engine) Answer(ctx context.Context, task AnswerTask) (AnswerOutcome, er
 
 // answer checks that the models are available, and runs the loop.
 func answer(ctx context.Context, cfg run.Config, labels map[string]string) (AnswerOutcome, error) {
+	cfg.Progress = addLabels(cfg.Progress, labels)
 	if err := checkRun(ctx, cfg); err != nil {
 		return AnswerOutcome{}, refuse(ctx, err)
 	}
-	cfg.Progress = addLabels(cfg.Progress, labels)
 	return run.Run(ctx, cfg)
 }
 
@@ -113,5 +113,5 @@ func checkRun(ctx context.Context, cfg run.Config) error {
 	for _, agent := range cfg.Agents {
 		names = append(names, agent.Model)
 	}
-	return ledger.CheckModels(ctx, cfg.Models, names...)
+	return ledger.CheckModels(ctx, cfg.Models, cfg.Progress, names...)
 }

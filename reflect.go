@@ -40,11 +40,12 @@ func (e *Engine) Reflect(ctx context.Context, task ReflectTask) (ReflectOutcome,
 	defer leave()
 
 	cfg := task.Config
-	if err := ledger.CheckModels(ctx, cfg.Models, cfg.Model, cfg.SubagentModel); err != nil {
+	cfg.Progress = addLabels(cfg.Progress, task.Labels)
+	err = ledger.CheckModels(ctx, cfg.Models, cfg.Progress, cfg.Model, cfg.SubagentModel)
+	if err != nil {
 		return refused(err)
 	}
 	cfg.Open = e.opener(task.Policy, task.Labels)
-	cfg.Progress = addLabels(cfg.Progress, task.Labels)
 
 	return reflect.Run(ctx, cfg, task.Subject)
 }

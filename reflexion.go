@@ -35,10 +35,11 @@ func (e *Engine) Reflexion(ctx context.Context, task ReflexionTask) (ReflexionOu
 	defer leave()
 
 	cfg := task.Config
-	if err := ledger.CheckModels(ctx, cfg.Models, cfg.Model, cfg.JudgeModel); err != nil {
+	cfg.Progress = addLabels(cfg.Progress, task.Labels)
+	err = ledger.CheckModels(ctx, cfg.Models, cfg.Progress, cfg.Model, cfg.JudgeModel)
+	if err != nil {
 		return refused(err)
 	}
-	cfg.Progress = addLabels(cfg.Progress, task.Labels)
 
 	return reflexion.Run(ctx, cfg)
 }

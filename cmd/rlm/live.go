@@ -14,6 +14,7 @@ import (
 	"github.com/dustin/go-humanize/english"
 	"golang.org/x/term"
 
+	"github.com/rlmhq/rlm/cmd/rlm/internal/config"
 	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/repl/llm"
 )
@@ -41,6 +42,9 @@ type liveNode struct {
 	depth, turn           int
 	flying, calls, failed int
 	writing               string // the unfinished line of a reply
+	waits                 string // what for, empty if it does not wait
+	waitBegun             time.Time
+	waitLimit             time.Duration
 }
 
 // redraw is the pause between two drawings. maxLoops bounds the loops in a drawing.
@@ -96,6 +100,9 @@ func (v *view) close() {
 	v.screen = nil
 }
 
+// isLive reports whether the view draws on a terminal.
+func (v *view) isLive() bool { return v.screen != nil }
+
 // note writes a message of the command.
 func (v *view) note(format string, args ...any) {
 	v.mu.Lock()
@@ -147,10 +154,17 @@ const maxWriting = 4_000
 // takeLines adds an event's text to the reply, and returns the lines that are now complete.
 // Pieces of a stream end anywhere; the reply's own event completes the last line.
 func (n *liveNode) takeLines(e ledger.Event) []string {
+	var whole []string
+	if e.Kind == ledger.EventDelta && e.Text == "" {
+		if n.writing != "" {
+			whole = append(whole, escapeKeepingLines(n.writing))
+		}
+		n.writing = ""
+		return append(whole, "(the reply broke off here; it starts again)")
+	}
 	if e.Kind == ledger.EventDelta {
 		n.writing += e.Text
 	}
-	var whole []string
 	for {
 		line, rest, found := strings.Cut(n.writing, "\n")
 		isWaiting := e.Kind == ledger.EventDelta && len(n.writing) < maxWriting
@@ -165,6 +179,9 @@ func (n *liveNode) takeLines(e ledger.Event) []string {
 // apply updates the loop by an event, and returns a line about it, empty for none.
 func (n *liveNode) apply(e ledger.Event) string {
 	took := func() string { return e.Elapsed.Round(time.Millisecond).String() }
+	if e.Kind != ledger.EventCallStarted {
+		n.waits = ""
+	}
 	switch e.Kind {
 	case ledger.EventRunStarted, ledger.EventLoopStarted:
 		if n.model = e.Model; n.model == "" {
@@ -208,6 +225,10 @@ func (n *liveNode) apply(e ledger.Event) string {
 		return fmt.Sprintf("%s in %s: %s", e.Status, took(), shorten(e.Text+e.Error, 100))
 	case ledger.EventRunEnded:
 		return fmt.Sprintf("%s in %s%s", e.Status, took(), usedText(e))
+	case ledger.EventWaiting:
+		n.waits = fmt.Sprintf("waiting for %s: %s", escape(e.Model), shorten(e.Error, 200))
+		n.waitBegun, n.waitLimit = e.Time.Add(-e.Elapsed), e.Limit
+		return turnText(e) + n.waitText(e.Time)
 	case ledger.EventRetry,
 		ledger.EventForesight,
 		ledger.EventRefusal,
@@ -264,6 +285,12 @@ func usedText(e ledger.Event) string {
 	return ", " + used.String()
 }
 
+// waitText says what the loop waits for, since when, and how long at most.
+func (n *liveNode) waitText(now time.Time) string {
+	return fmt.Sprintf("%s, %s of %s", n.waits,
+		config.ShowSpan(now.Sub(n.waitBegun).Round(time.Second)), config.ShowSpan(n.waitLimit))
+}
+
 // callsText counts the model calls of a snippet.
 func (n *liveNode) callsText() string {
 	if n.calls == 0 {
@@ -316,7 +343,7 @@ func (v *view) layOut(most int) []string {
 		}
 		n := v.nodes[name]
 		text := fmt.Sprintf("%s%s%s turn %d, %s", strings.Repeat("│ ", n.depth), "├─ ", name,
-			n.turn, n.doing)
+			n.turn, n.state())
 
 		if n.tier != "" {
 			text += ", tier " + n.tier
@@ -331,6 +358,20 @@ func (v *view) layOut(most int) []string {
 	spinner := []rune("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏")
 	return append(lines, fmt.Sprintf("%c %v, %s", spinner[v.beat%len(spinner)],
 		time.Since(v.begun).Round(time.Second), v.spent))
+}
+
+// maxTail bounds the part of an unfinished line that is drawn, in bytes.
+const maxTail = 60
+
+// state says what the loop does now.
+func (n *liveNode) state() string {
+	switch {
+	case n.waits != "":
+		return n.waitText(time.Now())
+	case n.writing != "":
+		return "writes: " + escape(strings.ToValidUTF8(n.writing[max(0, len(n.writing)-maxTail):], ""))
+	}
+	return n.doing
 }
 
 // parsePath returns the numbers in a node's name, such as 0.1.12, for sorting.

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/rlmhq/rlm/repl/ledger"
 )
@@ -107,6 +108,45 @@ func TestPiecesOfAReplyAreShownAsLines(t *testing.T) {
 	want = "rlm: 0 turn 1: draft in 0s\nrlm: 0 turn 1: the draft passes\n"
 	if !strings.HasSuffix(out.String(), want) {
 		t.Errorf("it ends with %q", out.String()[max(0, out.Len()-100):])
+	}
+}
+
+func TestAReplyThatStartsAgainIsMarked(t *testing.T) {
+	var out bytes.Buffer
+	v := newView(&env{stderr: &out}, false)
+	for _, piece := range []string{"one\nhal", "", "one\n", "two"} {
+		v.event(ledger.Event{Kind: ledger.EventDelta, Node: "0", Text: piece})
+	}
+	if got := v.layOut(1)[0]; got != "├─ 0 turn 0, writes: two" {
+		t.Errorf("the block has %q", got)
+	}
+	v.event(ledger.Event{Kind: ledger.EventReply, Node: "0"})
+	want := "rlm: 0 | one\nrlm: 0 | hal\nrlm: 0 | (the reply broke off here; it starts again)\n" +
+		"rlm: 0 | one\nrlm: 0 | two\nrlm: 0 reply in 0s\n"
+	if out.String() != want {
+		t.Errorf("got %q", out.String())
+	}
+}
+
+func TestAWaitIsShownUntilItEnds(t *testing.T) {
+	var out bytes.Buffer
+	v := newView(&env{stderr: &out}, false)
+	now := time.Now()
+	v.event(ledger.Event{
+		Kind: ledger.EventWaiting, Node: "0", Model: "a/b", Error: "server error: busy\x1b[2J",
+		Time: now, Elapsed: 40 * time.Second, Limit: 5 * time.Minute,
+	})
+	want := "rlm: 0 waiting for a/b: server error: busy\\x1b[2J, 40s of 5m\n"
+	if out.String() != want {
+		t.Errorf("got %q", out.String())
+	}
+	v.nodes["0"].waitBegun = now.Add(-time.Minute)
+	if got := v.layOut(1)[0]; got != "├─ 0 turn 0, waiting for a/b: server error: busy\\x1b[2J, 1m of 5m" {
+		t.Errorf("the block has %q", got)
+	}
+	v.event(ledger.Event{Kind: ledger.EventCall, Node: "0"})
+	if got := v.layOut(1)[0]; strings.Contains(got, "waiting") {
+		t.Errorf("the block has %q", got)
 	}
 }
 

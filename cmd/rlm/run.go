@@ -30,6 +30,7 @@ type runFlags struct {
 	estimate bool
 	json     bool
 	quiet    bool
+	stream   bool
 	tools    toolFlags
 
 	// only of rlm hook, from its caller
@@ -85,6 +86,7 @@ func newRun(e *env) *cobra.Command {
 	flags.BoolVar(&f.json, "json", false,
 		"print one JSON object: the answer, how the run ended, its usage")
 	flags.BoolVar(&f.quiet, "quiet", false, "print only errors on stderr")
+	flags.BoolVar(&f.stream, "stream", true, "on a terminal, show the root's replies as they arrive")
 	config.AddFlags(flags, config.In(config.Routing, config.Limits, config.Models, config.Run))
 	return cmd
 }
@@ -133,7 +135,7 @@ func (f *runFlags) run(ctx context.Context, e *env, question string) error {
 	if err != nil {
 		return &exitError{exitUsage, err}
 	}
-	task.Config.Progress = progress
+	task.Config.Progress, task.Config.Stream = progress, f.stream && view.isLive()
 	outcome, err := engine.Answer(ctx, task)
 	view.close()
 	sent()

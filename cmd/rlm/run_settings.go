@@ -21,6 +21,10 @@ func registry(e *env, neverAsked bool) (*providers.Registry, error) {
 	for provider, key := range c.Keys {
 		keys[provider] = llm.NewSecret(key)
 	}
+	outage := c.Outage
+	if outage == 0 {
+		outage = -1
+	}
 	windows, rates, err := facts(c)
 	if err != nil {
 		return nil, err
@@ -38,6 +42,7 @@ func registry(e *env, neverAsked bool) (*providers.Registry, error) {
 		Unasked:  neverAsked,
 		HTTP: providers.HTTP{
 			Timeout: c.RequestTimeout, Attempts: int(c.RequestAttempts), AllowHTTP: c.AllowHTTP,
+			Outage: outage,
 			Wait: func(err *llm.Error, pause time.Duration) {
 				e.log.Info("retrying the model call", "error", err, "pause", pause)
 			},

@@ -9,6 +9,9 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/rlmhq/rlm/internal/testing/llmtest"
+	"github.com/rlmhq/rlm/repl/llm/scripted"
 )
 
 // openTerminal returns the two ends of a pseudo-terminal.
@@ -41,6 +44,12 @@ func showOnTerminal(t *testing.T, args ...string) string {
 	t.Helper()
 	screen, terminal := openTerminal(t)
 	run(t.Context(), args, strings.NewReader(""), terminal, terminal)
+	return readScreen(t, screen, terminal)
+}
+
+// readScreen returns what a terminal got until now.
+func readScreen(t *testing.T, screen, terminal *os.File) string {
+	t.Helper()
 	if _, err := terminal.WriteString("the end\n"); err != nil {
 		t.Fatal(err)
 	}
@@ -120,5 +129,41 @@ func TestANoteIsOneLine(t *testing.T) {
 	const want = `rlm: left behind: x\nrlm: moved to\x1b[2J docker` + "\n"
 	if got := stderr.String(); got != want {
 		t.Errorf("the note is %q, want %q", got, want)
+	}
+}
+
+// TestATerminalGetsTheRepliesAsTheyArrive breaks the first stream, and redirects stdout.
+func TestATerminalGetsTheRepliesAsTheyArrive(t *testing.T) {
+	needCache(t)
+	final := "The text begins.\n```repl\nFINAL('done')\n```\n"
+	script, err := scripted.New(scripted.Rule{Reply: &final})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := start(script)
+	defer server.Close()
+	for _, name := range serverVariables {
+		t.Setenv(name, server.Env(name))
+	}
+
+	for _, c := range []struct {
+		flags    []string
+		streamed bool
+	}{{nil, true}, {[]string{"--json"}, true}, {[]string{"--stream=false"}, false}, {[]string{"--quiet"}, false}} {
+		server.Fail(llmtest.StreamError(4, "overloaded_error", "busy")) // does nothing to a whole reply
+		screen, terminal := openTerminal(t)
+		var stdout bytes.Buffer
+		args := append([]string{"run", "x", "--model", "openai/any"}, c.flags...)
+		run(t.Context(), args, strings.NewReader(""), &stdout, terminal)
+
+		shown := readScreen(t, screen, terminal)
+		text := strings.Count(shown, "rlm: 0 | FINAL('done')")
+		broken := strings.Contains(shown, "rlm: 0 | (the reply broke off here; it starts again)")
+		if broken != c.streamed || (text > 0) != c.streamed {
+			t.Errorf("%v: the terminal gets %q", c.flags, shown)
+		}
+		if out := stdout.String(); out != "done\n" && !strings.HasPrefix(out, `{"status":"answered"`) {
+			t.Errorf("%v: stdout is %q", c.flags, out)
+		}
 	}
 }

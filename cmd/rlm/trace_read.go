@@ -249,13 +249,14 @@ func (run *recordedRun) keepEvent(e *ledger.Event) {
 }
 
 // isAside reports whether an event gets a line outside the turns: a model call that belongs
-// to no turn, a verdict, a retry, a refusal or a warning.
+// to no turn, a verdict, a retry, a refusal, a warning or a wait.
 func isAside(e *ledger.Event) bool {
 	switch e.Kind { //nolint:exhaustive // the others are in the trajectories
 	case ledger.EventReply:
 		return e.Error != "" ||
 			slices.Contains([]string{"critique", "compaction", "synthesis", "bypass"}, e.Purpose)
-	case ledger.EventVerdict, ledger.EventRetry, ledger.EventRefusal, ledger.EventWarning:
+	case ledger.EventVerdict, ledger.EventRetry, ledger.EventRefusal, ledger.EventWarning,
+		ledger.EventWaiting:
 		return true
 	}
 

@@ -55,7 +55,11 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 		Progress: func(e ledger.Event) {
 			switch e.Kind {
 			case ledger.EventDelta:
-				fmt.Fprint(stderr, e.Text)
+				text := e.Text
+				if text == "" {
+					text = "\n(the reply broke off; it starts again)\n"
+				}
+				fmt.Fprint(stderr, text)
 			case ledger.EventVerdict:
 				fmt.Fprintf(stderr, "\n(%d: %s)\n\n", e.Turn, e.Status)
 			default:

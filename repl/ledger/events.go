@@ -25,9 +25,12 @@ const (
 	EventCompaction  EventKind = "compaction" // messages were replaced by a summary
 	EventRefusal     EventKind = "refusal"    // something did not fit the budget
 	EventWarning     EventKind = "warning"
+	EventWaiting     EventKind = "waiting" // a call is made again: Error is why, Elapsed since when
 	EventAnswer      EventKind = "answer"
 	EventVerdict     EventKind = "verdict" // a judgement: Status is a sentence, Text may be JSON
-	EventDelta       EventKind = "delta"   // a piece of a reply, to Progress only
+	// EventDelta is a piece of a reply, to Progress only. An empty one says that the reply
+	// broke and starts again.
+	EventDelta EventKind = "delta"
 )
 
 // Event reports one step of a run. Fields without a meaning for the kind are empty.
@@ -50,6 +53,8 @@ type Event struct {
 	Error  string `json:"error,omitempty"`
 	// Elapsed is the duration of the step.
 	Elapsed time.Duration `json:"elapsed_ns,omitempty"`
+	// Limit is how long a wait lasts at most.
+	Limit time.Duration `json:"limit_ns,omitempty"`
 	// Labels are those of the run's task, for example a tenant.
 	Labels map[string]string `json:"labels,omitempty"`
 	// Used is the use of this step, Spent that of the whole run until now.

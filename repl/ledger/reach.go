@@ -7,17 +7,18 @@ import (
 	"slices"
 	"time"
 
+	"github.com/rlmhq/rlm/repl/internal/callnotes"
 	"github.com/rlmhq/rlm/repl/internal/fanout"
 	"github.com/rlmhq/rlm/repl/llm"
 )
 
-// reachTime bounds the check of one server.
-const reachTime = 30 * time.Second
-
 // CheckModels asks the server of each model, all at the same time, whether it can serve the
-// model. This costs no tokens. It ignores empty names and fails without any other. The
-// error names every model that cannot be used.
-func CheckModels(ctx context.Context, models Models, names ...string) error {
+// model. This costs no tokens. It ignores empty names and fails without any other. While it
+// waits for a server that is away, progress receives events; it may be nil. The error names
+// every model that cannot be used.
+func CheckModels(
+	ctx context.Context, models Models, progress func(Event), names ...string,
+) error {
 	if models == nil {
 		return errors.New("no registry of models: set Models")
 	}
@@ -28,10 +29,6 @@ func CheckModels(ctx context.Context, models Models, names ...string) error {
 		return errors.New("no model: name one, such as openai/gpt-5")
 	}
 
-	ctx, cancel := context.WithTimeoutCause(
-		ctx, reachTime, fmt.Errorf("no answer in %v", reachTime),
-	)
-	defer cancel()
 	slots := fanout.Run(
 		ctx,
 		len(names),
@@ -40,6 +37,9 @@ func CheckModels(ctx context.Context, models Models, names ...string) error {
 			model, err := models.Resolve(names[i])
 			if err != nil {
 				return struct{}{}, err
+			}
+			if progress != nil {
+				ctx = callnotes.With(ctx, &checkNotes{model: names[i], tell: progress})
 			}
 			return struct{}{}, llm.Check(ctx, model.Provider, model.ID)
 		},
@@ -53,4 +53,18 @@ func CheckModels(ctx context.Context, models Models, names ...string) error {
 	}
 
 	return errors.Join(errs...)
+}
+
+// checkNotes turns the notes of a check into events.
+type checkNotes struct {
+	model string
+	tell  func(Event)
+}
+
+// NoteWait implements [callnotes.Receiver].
+func (n *checkNotes) NoteWait(w callnotes.Wait) {
+	n.tell(Event{
+		Time: time.Now(), Kind: EventWaiting, Node: "0", Purpose: "check", Model: n.model,
+		Error: w.Reason, Elapsed: w.Waited, Limit: w.Limit,
+	})
 }

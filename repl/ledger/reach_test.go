@@ -10,15 +10,15 @@ import (
 )
 
 func TestReachNamesEveryModelThatCannotBeUsed(t *testing.T) {
-	if err := ledger.CheckModels(t.Context(), nil, "a/b"); err == nil {
+	if err := ledger.CheckModels(t.Context(), nil, nil, "a/b"); err == nil {
 		t.Error("there is no registry")
 	}
 	models := unknown{}
-	if err := ledger.CheckModels(t.Context(), models, "", ""); err == nil ||
+	if err := ledger.CheckModels(t.Context(), models, nil, "", ""); err == nil ||
 		!strings.Contains(err.Error(), "no model: name one") {
 		t.Errorf("got %v", err)
 	}
-	err := ledger.CheckModels(t.Context(), models, "one", "", "two", "one")
+	err := ledger.CheckModels(t.Context(), models, nil, "one", "", "two", "one")
 	if err == nil || err.Error() != "cannot use model one: unknown\ncannot use model two: unknown" {
 		t.Errorf("got %v", err)
 	}

@@ -23,9 +23,9 @@ type Provider interface {
 	// Complete sends one request and waits for the whole reply.
 	//
 	// If stream is not nil, it receives the text in pieces as they arrive, always from
-	// one goroutine. A piece cannot be taken back, so a reply that breaks after its
-	// first piece is not requested again. Pieces come as the server sends them: if a
-	// value had to be wrapped for the server, it is wrapped in the pieces but not in
+	// one goroutine. If a reply breaks after its first piece and is requested again, an
+	// empty piece says that the text starts again. Pieces come as the server sends them:
+	// if a value had to be wrapped for the server, it is wrapped in the pieces but not in
 	// the Response.
 	//
 	// The error is an [*Error], or the cause of the context if the context ended.

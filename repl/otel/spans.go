@@ -90,7 +90,7 @@ func (o *Observer) within(l *loop, e ledger.Event) {
 		l.current().SetAttributes(attribute.Bool(terminated, true))
 	case ledger.EventRetry,
 		ledger.EventForesight, ledger.EventCompaction, ledger.EventRefusal, ledger.EventWarning,
-		ledger.EventVerdict:
+		ledger.EventWaiting, ledger.EventVerdict:
 		l.current().AddEvent(
 			string(e.Kind), trace.WithTimestamp(e.Time), trace.WithAttributes(o.happened(e)...),
 		)

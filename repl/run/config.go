@@ -104,7 +104,7 @@ type Config struct {
 	// Progress receives events as they happen. It is called concurrently and must return
 	// quickly.
 	Progress func(ledger.Event)
-	// Stream also sends the pieces of each loop's replies to Progress.
+	// Stream also sends the pieces of the root's replies to Progress, as [ledger.EventDelta].
 	Stream bool
 }
 

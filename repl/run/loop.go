@@ -248,7 +248,7 @@ func (l *loop) ask(
 		Model: l.model, Messages: messages,
 	}
 
-	if l.cfg.Stream && l.cfg.Progress != nil {
+	if l.cfg.Stream && l.depth == 0 && l.cfg.Progress != nil {
 		a.Stream = func(delta string) { l.tell(ledger.Event{Kind: ledger.EventDelta, Model: l.model, Text: delta}) }
 	}
 	return l.caller.Complete(ctx, a)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/rlmhq/rlm/internal/texts"
+	"github.com/rlmhq/rlm/repl/internal/callnotes"
 	"github.com/rlmhq/rlm/repl/internal/prompts"
 	"github.com/rlmhq/rlm/repl/internal/record"
 	"github.com/rlmhq/rlm/repl/internal/usage"
@@ -33,6 +34,7 @@ type Caller struct {
 	MaxReply int
 
 	names []string // of the models that CheckModel let pass
+	waits *waits
 }
 
 // DefaultReply bounds a reply, in tokens. A call in flight reserves as much of the budget.
@@ -68,6 +70,7 @@ func NewCaller(base Caller, b ledger.Budget, models []string, strictUSD bool) (*
 		return nil, err
 	}
 	base.Ledger.atOnce = int64(cap(base.Gate))
+	base.waits = &waits{}
 	for _, name := range models {
 		if err := base.CheckModel(name, strictUSD); err != nil {
 			return nil, err
@@ -211,7 +214,7 @@ func (c *Caller) ask(
 		c.emit(a, ledger.Event{Kind: ledger.EventCallStarted})
 	}
 	begun := time.Now()
-	response, err = complete(ctx, &m, r, a.Stream)
+	response, err = complete(callnotes.With(ctx, callNotes{c, a}), &m, r, a.Stream)
 	used := c.settle(ctx, reserved, &m, &r, response, err)
 	c.report(ctx, a, response, used, time.Since(begun), err)
 

@@ -7,9 +7,11 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/rlmhq/rlm/repl/internal/callnotes"
 	"github.com/rlmhq/rlm/repl/internal/calls"
 	"github.com/rlmhq/rlm/repl/internal/usage"
 	"github.com/rlmhq/rlm/repl/ledger"
@@ -278,5 +280,39 @@ func TestAReplyThatIsNoAnswerIsAskedForAgain(t *testing.T) {
 				t.Errorf("%s: %v after rooms of %v, want %v", name, err, rooms, c.rooms)
 			}
 		}
+	}
+}
+
+// TestAWaitIsToldAndNotCounted: a call that was made again is one call, and of many calls
+// that wait for one model, one tells of it.
+func TestAWaitIsToldAndNotCounted(t *testing.T) {
+	var told []ledger.Event
+	caller := callerOf(t, func(ctx context.Context, _ llm.Request) (llm.Response, error) {
+		for range 3 {
+			callnotes.SendWait(ctx, callnotes.Wait{
+				Reason: "busy", Waited: time.Second, Limit: time.Minute,
+			})
+		}
+		return llm.Response{Text: "yes", Attempts: 4}, nil
+	})
+	caller.Emit = func(e ledger.Event) {
+		if e.Kind == ledger.EventWaiting {
+			told = append(told, e)
+		}
+	}
+
+	ask := question("?")
+	ask.Node, ask.Purpose = "0.1", "leaf"
+	for range 2 {
+		if _, err := caller.Complete(t.Context(), ask); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(told) != 1 || told[0].Node != "0.1" || told[0].Model != "m" || told[0].Error != "busy" ||
+		told[0].Elapsed != time.Second || told[0].Limit != time.Minute {
+		t.Errorf("told of %+v", told)
+	}
+	if spent := caller.Ledger.Spent(); spent.Calls != 2 {
+		t.Errorf("spent %s", spent)
 	}
 }

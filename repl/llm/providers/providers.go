@@ -46,10 +46,15 @@ type Options struct {
 
 // HTTP says how to talk to a server. Zero values mean the defaults.
 type HTTP struct {
-	Timeout     time.Duration // for one attempt, until the last byte of the reply; 10 minutes
-	Attempts    int           // how often a request is sent at most; 5
+	Timeout time.Duration // for one attempt, until the last byte of the reply; 10 minutes
+	// Attempts bounds the attempts whose replies are late, broken or malformed; 5. Such
+	// replies may have cost their tokens.
+	Attempts int
+	// Outage is how long a call is made again after its first failure; 5 minutes, negative
+	// for never. A server that has never answered gets 10 seconds at most.
+	Outage      time.Duration
 	FirstWait   time.Duration // the mean pause before the second attempt, then doubled; 0.5 s
-	MaxWait     time.Duration // the longest pause; a server that asks for more gets none; 1 minute
+	MaxWait     time.Duration // the longest pause that the server has not asked for; 15 s
 	MaxResponse int64         // bytes of a reply; 16 MiB
 	// AllowHTTP lets a key go to another host over a connection that is not encrypted.
 	AllowHTTP bool

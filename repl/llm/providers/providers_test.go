@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/rlmhq/rlm/internal/testing/llmtest"
 	"github.com/rlmhq/rlm/repl/llm"
@@ -272,7 +273,8 @@ func TestRejectedPartsAreLeftOutAndRemembered(t *testing.T) {
 func TestCheckTellsWhetherAModelCanBeAsked(t *testing.T) {
 	for _, format := range formats {
 		t.Run(format, func(t *testing.T) {
-			server, model := setUp(t, format, quick, reply("x"))
+			hasty := providers.HTTP{Outage: time.Millisecond}
+			server, model := setUp(t, format, hasty, reply("x"))
 			if err := llm.Check(t.Context(), model.Provider, "any"); err != nil &&
 				format != "azure" {
 				t.Error(err)
@@ -442,4 +444,29 @@ func TestPricesOfTheCallerComeFirst(t *testing.T) {
 	if err != nil || model.Facts.Price.Input != 3 || model.Facts.Window == 0 {
 		t.Errorf("got %+v, %v", model.Facts, err)
 	}
+}
+
+func TestAModelThatMayNotBeStreamedIsAskedForTheWhole(t *testing.T) {
+	each(t, quick, reply(long), func(s *llmtest.Server, c caller) {
+		t := c.T
+		refuse := llmtest.Status(400, "unsupported_value",
+			"You must be verified to stream this model.", "")
+		s.Fail(llmtest.Fault{Times: -1, Alter: func(r *llmtest.Reply, e llmtest.Exchange) {
+			if e.Stream {
+				refuse.Alter(r, e)
+			}
+		}})
+		want := 1
+		for range 2 {
+			response, streamed, err := c.ask(t.Context(), llm.Request{})
+			if c.streamed && want == 1 {
+				want = 2 // the refusal is remembered
+			}
+			if err != nil || response.Text != long || streamed != long || len(s.Seen()) != want {
+				t.Errorf("got %+v, %v, streamed %q after %d requests", response, err, streamed,
+					len(s.Seen()))
+			}
+			want++
+		}
+	})
 }

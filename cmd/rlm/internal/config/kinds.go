@@ -117,12 +117,19 @@ func (t toggle) Type() string   { return "bool" }
 func (t toggle) JSON() any      { return *t.to }
 
 // span is a time above zero.
-type span struct{ to *time.Duration }
+type span struct {
+	to     *time.Duration
+	orNone bool // takes 0
+}
 
 func (s span) Set(text string) error {
 	d, err := time.ParseDuration(text)
 	if n, bare := strconv.ParseFloat(text, 64); bare == nil && n > 0 {
 		return fmt.Errorf("%q: give the time with its unit, such as %ss", text, text)
+	}
+	if s.orNone && err == nil && d == 0 {
+		*s.to = 0
+		return nil
 	}
 	if err != nil || d <= 0 {
 		return fmt.Errorf("%q: give a time above zero, such as 30s or 5m", text)
@@ -133,13 +140,14 @@ func (s span) Set(text string) error {
 }
 
 func (s span) String() string {
-	return showValue(s.to, func(d time.Duration) string { return trimSpan(d.String()) })
+	return showValue(s.to, ShowSpan)
 }
 func (s span) Type() string { return "time" }
 func (s span) JSON() any    { return s.String() }
 
-// trimSpan writes 10m instead of 10m0s.
-func trimSpan(text string) string {
+// ShowSpan formats a time as 10m instead of 10m0s.
+func ShowSpan(d time.Duration) string {
+	text := d.String()
 	if strings.HasSuffix(text, "m0s") {
 		text = strings.TrimSuffix(text, "0s")
 	}

@@ -21,7 +21,7 @@ type Config struct {
 	Keys, BaseURLs             map[string]string
 	Prices, Record, Replay     string
 	Windows, Rates             map[string]string
-	RequestTimeout             time.Duration
+	RequestTimeout, Outage     time.Duration
 	RequestAttempts, MaxReply  int64
 	AllowHTTP                  bool
 
@@ -150,7 +150,7 @@ func routingSettings(c *Config) []Setting {
 
 func limitSettings(c *Config) []Setting {
 	return []Setting{
-		row(Limits, "timeout", span{&c.Timeout}, "30s",
+		row(Limits, "timeout", span{&c.Timeout, false}, "30s",
 			"time limit of each snippet; waiting for host calls does not count"),
 		row(Limits, "memory", size{&c.Memory, false, leastMemory}, "512MiB",
 			"memory limit of a sandbox, at least 40MiB"),
@@ -187,10 +187,12 @@ func modelSettings(c *Config) []Setting {
 		row(Models, "record", text{&c.Record}, "", "file to write every model call to"),
 		row(Models, "replay", text{&c.Replay}, "",
 			"file of recorded calls that answers in place of all models"),
-		row(Models, "request_timeout", span{&c.RequestTimeout}, "10m",
+		row(Models, "request_timeout", span{&c.RequestTimeout, false}, "10m",
 			"time limit of one attempt of a model call"),
 		row(Models, "request_attempts", whole{&c.RequestAttempts, 1, 100}, "5",
-			"maximum attempts per model call"),
+			"maximum attempts per model call whose replies are late, broken or malformed"),
+		row(Models, "outage", span{&c.Outage, true}, "5m",
+			"how long to repeat a model call while its server is away; 0 for never"),
 		row(Models, "allow_http", toggle{&c.AllowHTTP}, "false",
 			"allow sending a key unencrypted to a server on another host"),
 		row(Models, "max_reply", whole{&c.MaxReply, 1, most}, "8192",
@@ -218,7 +220,7 @@ func runSettings(c *Config) []Setting {
 			"maximum number of tokens in all replies of the run"),
 		row(Run, "max_usd", amount{&c.MaxUSD}, "25",
 			"maximum cost of the whole run in US dollars; if set, models without a known price are refused"),
-		row(Run, "max_time", span{&c.MaxTime}, "1h", "time limit of the whole run"),
+		row(Run, "max_time", span{&c.MaxTime, false}, "1h", "time limit of the whole run"),
 		row(Run, "calls_at_once", whole{&c.CallsAtOnce, 1, 10_000}, "16",
 			"maximum number of concurrent model calls in the whole run"),
 		row(Run, "loops_at_once", whole{&c.LoopsAtOnce, 1, 1_000}, "4",

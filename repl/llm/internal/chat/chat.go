@@ -76,17 +76,24 @@ func (p *Provider) Complete(
 ) (llm.Response, error) {
 	ask := llm.Func(func(r llm.Request) (llm.Response, error) {
 		for {
-			adapted := p.quirks.adapt(r)
-			response, err := p.send(ctx, adapted, stream)
-			if err == nil {
-				return restoreReply(response, adapted), nil
+			adapted, give := p.quirks.adapt(r), stream
+			if p.quirks.isRejected(streamKey(r)) {
+				give = nil
 			}
-			if !p.quirks.learn(adapted, err) {
+			response, err := p.send(ctx, adapted, give)
+			if err == nil {
+				response = restoreReply(response, adapted)
+				if give == nil && stream != nil && response.Text != "" {
+					stream(response.Text)
+				}
+				return response, nil
+			}
+			if !p.quirks.learn(adapted, give != nil, err) {
 				return llm.Response{}, err
 			}
 		}
 	})
-	return ask.Complete(ctx, r, nil) // send has streamed
+	return ask.Complete(ctx, r, nil) // the function has streamed
 }
 
 // restoreReply takes the value that a schema asked for out of what was put around it.
@@ -121,7 +128,12 @@ func (p *Provider) send(ctx context.Context, r Request, stream func(string)) (ll
 	outcome, err := p.Client.Do(ctx, httpclient.Call{
 		Method: http.MethodPost, Path: p.Format.Path(r.Model), Body: body, Model: r.Model,
 		EstimateInput: func() int64 { return usage.EstimateInput(r.Request) },
-		WasStreamed:   func() bool { return streamed },
+		Restart: func() {
+			if streamed {
+				streamed = false
+				stream("") // see llm.Provider
+			}
+		},
 		Read: func(body io.Reader) error {
 			reader = p.Format.NewReader()
 			return Read(body, reader, r.Request, give)

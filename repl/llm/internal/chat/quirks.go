@@ -15,7 +15,7 @@ import (
 // value is ready to use; it is safe for concurrent use.
 type quirks struct {
 	mu       sync.Mutex
-	rejected map[string]bool // by temperatureKey and schemaKey
+	rejected map[string]bool // by temperatureKey, schemaKey and streamKey
 }
 
 // maxQuirks bounds what is remembered. Beyond it, everything is learned again.
@@ -45,7 +45,7 @@ var schemaWords = []string{"response_format", "output_config", "schema", "struct
 
 // learn remembers what a server rejected, and reports whether to ask again without it. A
 // rejected request costs no tokens.
-func (q *quirks) learn(r Request, err error) bool {
+func (q *quirks) learn(r Request, streamed bool, err error) bool {
 	var failure *llm.Error
 	if !errors.As(err, &failure) || !errors.Is(failure, kind.ErrBadRequest) || failure.Status == 0 {
 		return false
@@ -58,6 +58,8 @@ func (q *quirks) learn(r Request, err error) bool {
 		q.remember(temperatureKey(r.Request))
 	case r.Shape != nil && slices.ContainsFunc(schemaWords, complains):
 		q.remember(schemaKey(r.Request))
+	case streamed && complains("stream"):
+		q.remember(streamKey(r.Request))
 	default:
 		return false
 	}
@@ -66,6 +68,10 @@ func (q *quirks) learn(r Request, err error) bool {
 
 // temperatureKey identifies a model that may reject temperatures.
 func temperatureKey(r llm.Request) string { return r.Model + "\x00temperature" }
+
+// streamKey identifies a model that may not be streamed: OpenAI streams some models only to
+// verified accounts, and some servers do not stream at all.
+func streamKey(r llm.Request) string { return r.Model + "\x00stream" }
 
 // schemaKey identifies a schema that a model may reject.
 func schemaKey(r llm.Request) string {

@@ -58,7 +58,9 @@ func (e cleanError) Is(target error) bool { return errors.Is(e.err, target) }
 
 // classifyTransportError turns an error of net/http into an *llm.Error, or into the
 // cause of the context if that is why it failed.
-func (c *Client) classifyTransportError(ctx, attempt context.Context, err error) error {
+func (c *Client) classifyTransportError(
+	ctx, attempt context.Context, call Call, err error,
+) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return cause
 	}
@@ -71,8 +73,7 @@ func (c *Client) classifyTransportError(ctx, attempt context.Context, err error)
 	)
 	switch {
 	case attempt.Err() != nil:
-		waited := c.options.Policy.Timeout.String()
-		return &llm.Error{Kind: kind.ErrTimeout, Message: "waited " + waited}
+		return &llm.Error{Kind: kind.ErrTimeout, Message: "waited " + c.timeout(call).String()}
 	case errors.As(err, &redirect):
 		return &llm.Error{Kind: kind.ErrRedirect, Message: redirect.Error()}
 	case errors.As(err, &certificate):

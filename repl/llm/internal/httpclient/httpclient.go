@@ -30,6 +30,7 @@ type Options struct {
 type Policy struct {
 	Timeout     time.Duration
 	Attempts    int
+	Outage      time.Duration
 	FirstWait   time.Duration
 	MaxWait     time.Duration
 	MaxResponse int64
@@ -42,8 +43,9 @@ type Policy struct {
 const (
 	defaultTimeout     = 10 * time.Minute
 	defaultAttempts    = 5
+	defaultOutage      = 5 * time.Minute
 	defaultFirstWait   = 500 * time.Millisecond
-	defaultMaxWait     = time.Minute
+	defaultMaxWait     = 15 * time.Second
 	defaultMaxResponse = 16 << 20
 
 	// idleConns is how many connections are kept for the next call. It exceeds any
@@ -59,6 +61,9 @@ const (
 func (p *Policy) setDefaults() {
 	setDefault(&p.Timeout, defaultTimeout)
 	setDefault(&p.Attempts, defaultAttempts)
+	if p.Outage == 0 { // a negative one means no retries
+		p.Outage = defaultOutage
+	}
 	setDefault(&p.FirstWait, defaultFirstWait)
 	setDefault(&p.MaxWait, defaultMaxWait)
 	setDefault(&p.MaxResponse, defaultMaxResponse)
@@ -93,6 +98,7 @@ type Client struct {
 	options Options
 	base    string
 	client  *http.Client
+	contact contact
 }
 
 // New checks the options and makes a client. The error is of the kind "bad

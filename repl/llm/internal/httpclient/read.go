@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"time"
 
 	sse "github.com/tmaxmax/go-sse"
 
@@ -99,23 +100,22 @@ func ReadEvents(body io.Reader, each func(data string) error) error {
 	return nil
 }
 
-// Fetch decodes what the server says about itself, without retries. Servers other than
-// the vendor's may not support the request: then Fetch leaves into as it is and returns
-// no error. The call has a path, and a body if the server wants one.
+// fetchTimeout bounds an attempt to get what the server says about itself.
+const fetchTimeout = 30 * time.Second
+
+// Fetch decodes what the server says about itself. Servers other than the vendor's may not
+// support the request: then Fetch leaves into as it is and returns no error. The call has a
+// path, and a body if the server wants one.
 func (c *Client) Fetch(ctx context.Context, call Call, into any) error {
-	call.Method = cmp.Or(call.Method, http.MethodGet)
+	call.Method, call.Timeout = cmp.Or(call.Method, http.MethodGet), fetchTimeout
 	call.Read = func(body io.Reader) error { return ReadJSON(body, into) }
 
-	_, err := c.send(ctx, call)
-	failure := c.annotateError(err, call)
-	if failure == nil {
-		return err
-	}
-	if isUnsupported(failure) {
+	_, err := c.Do(ctx, call)
+	var failure *llm.Error
+	if errors.As(err, &failure) && isUnsupported(failure) {
 		return nil
 	}
-	failure.Attempts = 1
-	return failure
+	return err
 }
 
 // isUnsupported reports whether the server does not know a request at all.

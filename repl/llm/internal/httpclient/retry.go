@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"math"
-	"math/rand/v2"
 	"net/http"
 	"slices"
 	"strconv"
@@ -23,19 +22,20 @@ type Outcome struct {
 // AddWaste returns the usage together with what failed attempts used.
 func (o Outcome) AddWaste(u llm.Usage) llm.Usage { return addUsage(u, o.wasted) }
 
-// Do makes a call and repeats it while that can help.
+// Do makes a call and repeats it while that can help: see patience.
 //
 // It repeats the statuses 408, 409, 429 and 5xx, unless the header X-Should-Retry says
 // otherwise, as the vendors' own clients do. It also repeats connections that fail, and
-// replies that take too long or are cut off, unless a part was streamed. It does not
-// repeat what would fail again: other statuses, no credit, malformed or too large
-// replies, and redirects.
+// replies that take too long, are cut off or cannot be read. It does not repeat what would
+// fail again: other statuses, no credit, too large replies, and redirects.
 func (c *Client) Do(ctx context.Context, call Call) (Outcome, error) {
 	var done Outcome
+	p := patience{client: c, once: call.Once}
 	for {
 		done.Attempts++
 		hint, err := c.send(ctx, call)
 		if err == nil {
+			c.contact.success.Store(time.Now().UnixNano())
 			return done, nil
 		}
 		failure := c.annotateError(err, call)
@@ -43,18 +43,19 @@ func (c *Client) Do(ctx context.Context, call Call) (Outcome, error) {
 			return done, err
 		}
 
+		failure.Attempts = done.Attempts
+		pause, again := p.next(ctx, failure, hint)
 		done.wasted = addUsage(done.wasted, failure.Usage)
-		failure.Attempts, failure.Usage = done.Attempts, done.wasted
-		pause, mayWait := c.choosePause(failure, done.Attempts)
-		if !mayWait || !c.shouldRetry(ctx, failure, call, hint, pause) {
+		failure.Usage = done.wasted
+		if !again {
 			return done, failure
 		}
 
-		if c.options.Policy.Wait != nil {
-			c.options.Policy.Wait(failure, pause)
-		}
 		if err := wait(ctx, pause); err != nil {
 			return done, err
+		}
+		if call.Restart != nil {
+			call.Restart()
 		}
 	}
 }
@@ -76,55 +77,22 @@ func (c *Client) annotateError(err error, call Call) *llm.Error {
 	return failure
 }
 
-// shouldRetry reports whether a failed call is made again after the pause.
-func (c *Client) shouldRetry(
-	ctx context.Context, failure *llm.Error, call Call, hint retryHint, pause time.Duration,
-) bool {
-	if failure.Attempts >= c.options.Policy.Attempts {
-		return false
-	}
-	if call.WasStreamed != nil && call.WasStreamed() {
-		return false
-	}
-	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) < pause {
-		return false
-	}
-
+// isWorthRepeating reports whether a request that failed this way may succeed later. The
+// server knows best.
+func isWorthRepeating(failure *llm.Error, hint retryHint) bool {
 	switch hint {
 	case "true":
 		return true
 	case "false":
 		return false
-	default:
-		return isRetryable(failure.Kind)
 	}
-}
-
-// isRetryable reports whether a request that failed this way may succeed later.
-func isRetryable(failed error) bool {
-	return isOneOf(failed, kind.ErrRateLimited, kind.ErrServer, kind.ErrUnreachable,
-		kind.ErrTimeout, kind.ErrCut)
+	return isOneOf(failure.Kind, kind.ErrRateLimited, kind.ErrServer, kind.ErrUnreachable,
+		kind.ErrTimeout, kind.ErrCut, kind.ErrMalformed)
 }
 
 // isOneOf reports whether an error is of one of several kinds.
 func isOneOf(err error, kinds ...kind.Error) bool {
 	return slices.ContainsFunc(kinds, func(k kind.Error) bool { return errors.Is(err, k) })
-}
-
-// choosePause returns how long to wait before the next attempt, and false if the server
-// asks for more than is allowed. Half of the pause is random, so that calls which failed
-// together do not return together.
-func (c *Client) choosePause(failure *llm.Error, attempts int) (time.Duration, bool) {
-	policy := c.options.Policy
-	if asked := failure.RetryAfter; asked > 0 {
-		return asked + rand.N(min(asked/10, time.Second)+1), asked <= policy.MaxWait
-	}
-
-	mean := policy.FirstWait
-	for range attempts - 1 {
-		mean = min(2*mean, policy.MaxWait)
-	}
-	return min(mean/2+rand.N(mean+1), policy.MaxWait), true
 }
 
 // wait waits, and returns the cause of the context if the context ends first.

@@ -28,9 +28,12 @@ type Call struct {
 	// Read decodes the body of a successful reply. It is called once for each attempt
 	// and starts over each time. It returns *llm.Error.
 	Read func(body io.Reader) error
-	// WasStreamed reports whether Read passed on a part of the reply; nil if it never
-	// does. What was passed on cannot be taken back, so the call is not repeated then.
-	WasStreamed func() bool
+	// Restart is called before Read is called again; nil for no call.
+	Restart func()
+	// Once says that the call is not repeated.
+	Once bool
+	// Timeout bounds an attempt, if it is shorter than the policy's.
+	Timeout time.Duration
 }
 
 // retryHint is what a server says about repeating a request: "true", "false" or nothing.
@@ -39,7 +42,7 @@ type retryHint string
 // send makes one attempt. The error is an *llm.Error, or the cause of the context if the
 // context ended.
 func (c *Client) send(ctx context.Context, call Call) (retryHint, error) {
-	attempt, cancel := context.WithTimeout(ctx, c.options.Policy.Timeout)
+	attempt, cancel := context.WithTimeout(ctx, c.timeout(call))
 	defer cancel()
 
 	req, err := http.NewRequestWithContext(attempt,
@@ -51,9 +54,10 @@ func (c *Client) send(ctx context.Context, call Call) (retryHint, error) {
 
 	response, err := c.client.Do(req)
 	if err != nil {
-		return "", c.classifyTransportError(ctx, attempt, err)
+		return "", c.classifyTransportError(ctx, attempt, call, err)
 	}
 	defer response.Body.Close()
+	c.contact.answered.Store(true)
 	if response.StatusCode != http.StatusOK {
 		return retryHint(response.Header.Get("X-Should-Retry")), c.readStatusError(ctx, response)
 	}
@@ -64,6 +68,14 @@ func (c *Client) send(ctx context.Context, call Call) (retryHint, error) {
 	}
 	drain(response.Body, cancel)
 	return "", nil
+}
+
+// timeout returns the time limit of an attempt.
+func (c *Client) timeout(call Call) time.Duration {
+	if call.Timeout > 0 {
+		return min(call.Timeout, c.options.Policy.Timeout)
+	}
+	return c.options.Policy.Timeout
 }
 
 // locate returns the address of a path.
@@ -101,7 +113,7 @@ func (c *Client) readBody(ctx, attempt context.Context, call Call, body *bounded
 		}
 		err = copyUsage(tooLarge, err)
 	case body.err != nil:
-		err = copyUsage(c.classifyTransportError(ctx, attempt, body.err), err)
+		err = copyUsage(c.classifyTransportError(ctx, attempt, call, body.err), err)
 	}
 
 	if begun := body.left < limit; begun {
@@ -119,14 +131,14 @@ func copyUsage(to, from error) error {
 	return to
 }
 
-// chargePrompt notes on an error that a reply which began and then broke has cost its
-// prompt, if not more.
+// chargePrompt notes on an error that a reply which began and then broke, or cannot be
+// read, has cost its prompt, if not more.
 func chargePrompt(err error, call Call) {
 	var failure *llm.Error
 	if call.EstimateInput == nil || !errors.As(err, &failure) || failure.Usage != (llm.Usage{}) {
 		return
 	}
-	if isOneOf(failure.Kind, kind.ErrCut, kind.ErrTimeout, kind.ErrTooLarge) {
+	if isOneOf(failure.Kind, kind.ErrCut, kind.ErrTimeout, kind.ErrTooLarge, kind.ErrMalformed) {
 		failure.Usage = llm.Usage{InputTokens: call.EstimateInput(), Estimated: true}
 	}
 }

@@ -132,7 +132,7 @@ func (p *Provider) describeByOllama(ctx context.Context, model string) llm.Facts
 			Context count  `json:"context_length"`
 		}] `json:"models"`
 	}
-	_ = p.Client.Fetch(ctx, httpclient.Call{Path: "/../api/ps", Model: model}, &running)
+	_ = p.Client.Fetch(ctx, httpclient.Call{Path: "/../api/ps", Model: model, Once: true}, &running)
 	for _, m := range running.Models {
 		if (m.Name == model || m.Name == model+":latest") && m.Context > 0 {
 			return llm.Facts{Window: int64(m.Context)}
@@ -148,7 +148,7 @@ func (p *Provider) describeByOllama(ctx context.Context, model string) llm.Facts
 		return llm.Facts{}
 	}
 	_ = p.Client.Fetch(ctx, httpclient.Call{
-		Method: http.MethodPost, Path: "/../api/show", Body: body, Model: model,
+		Method: http.MethodPost, Path: "/../api/show", Body: body, Model: model, Once: true,
 	}, &shown)
 	for line := range strings.Lines(shown.Parameters) {
 		if name, value, _ := strings.Cut(strings.TrimSpace(line), " "); name == "num_ctx" {
@@ -181,7 +181,7 @@ func (p *Provider) describeByLiteLLM(ctx context.Context, model string) llm.Fact
 			} `json:"model_info"`
 		}] `json:"data"`
 	}
-	_ = p.Client.Fetch(ctx, httpclient.Call{Path: "/model/info", Model: model}, &list)
+	_ = p.Client.Fetch(ctx, httpclient.Call{Path: "/model/info", Model: model, Once: true}, &list)
 
 	for _, m := range list.Data {
 		if m.Name == model {

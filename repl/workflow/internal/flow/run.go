@@ -191,7 +191,7 @@ func (r *Run) checkModels(ctx context.Context, f *File, explicitUSD bool) error 
 		return nil
 	}
 
-	return ledger.CheckModels(ctx, r.cfg.Models, all...)
+	return ledger.CheckModels(ctx, r.cfg.Models, r.cfg.Progress, all...)
 }
 
 // nodes runs all nodes, one after the other.

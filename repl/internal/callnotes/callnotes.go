@@ -1,0 +1,37 @@
+// Package callnotes carries what happens during a model call to the loop that makes it.
+// Calls go through providers that others may write, so the receiver travels in the
+// context.
+package callnotes
+
+import (
+	"context"
+	"time"
+)
+
+// Wait is a pause before a call is made again.
+type Wait struct {
+	// Reason is how the last attempt failed, without provider and model.
+	Reason string
+	// Pause is the time until the next attempt, Waited the time since the first failure,
+	// and Limit how long the call is repeated at most.
+	Pause, Waited, Limit time.Duration
+}
+
+// Receiver takes notes, from several goroutines at once.
+type Receiver interface {
+	NoteWait(w Wait)
+}
+
+type key struct{}
+
+// With returns a context whose calls send their notes to a receiver.
+func With(ctx context.Context, r Receiver) context.Context {
+	return context.WithValue(ctx, key{}, r)
+}
+
+// SendWait passes a wait on. Without a receiver it does nothing.
+func SendWait(ctx context.Context, w Wait) {
+	if r, ok := ctx.Value(key{}).(Receiver); ok {
+		r.NoteWait(w)
+	}
+}

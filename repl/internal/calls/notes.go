@@ -1,0 +1,52 @@
+package calls
+
+import (
+	"sync"
+	"time"
+
+	"github.com/rlmhq/rlm/repl/internal/callnotes"
+	"github.com/rlmhq/rlm/repl/ledger"
+)
+
+// waitPause is the least time between two events about waiting for one model. In an outage,
+// many calls wait for the same.
+const waitPause = 10 * time.Second
+
+// waits remembers when an event about each model was emitted.
+type waits struct {
+	mu   sync.Mutex
+	last map[string]time.Time
+}
+
+// isNews reports whether a wait for a model is worth an event.
+func (w *waits) isNews(model string) bool {
+	if w == nil {
+		return true
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if time.Since(w.last[model]) < waitPause {
+		return false
+	}
+
+	if w.last == nil {
+		w.last = map[string]time.Time{}
+	}
+	w.last[model] = time.Now()
+	return true
+}
+
+// callNotes turns the notes of one call into events.
+type callNotes struct {
+	caller *Caller
+	ask    Ask
+}
+
+// NoteWait implements [callnotes.Receiver].
+func (n callNotes) NoteWait(w callnotes.Wait) {
+	if n.caller.waits.isNews(n.ask.Model) {
+		n.caller.emit(n.ask, ledger.Event{
+			Kind: ledger.EventWaiting, Error: w.Reason, Elapsed: w.Waited, Limit: w.Limit,
+		})
+	}
+}

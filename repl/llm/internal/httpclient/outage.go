@@ -1,0 +1,166 @@
+package httpclient
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/rlmhq/rlm/repl/internal/callnotes"
+	"github.com/rlmhq/rlm/repl/llm"
+	"github.com/rlmhq/rlm/repl/llm/internal/kind"
+)
+
+// contact remembers when a server answered.
+type contact struct {
+	answered atomic.Bool  // anything at all
+	success  atomic.Int64 // the last success, in nanoseconds since 1970
+}
+
+// patience decides how long one call is made again.
+//
+// Time bounds all attempts. While the server is away, nothing else does, because these
+// attempts cost nothing. A reply that came too late, broke or cannot be read may have cost
+// its tokens, so the number of such attempts is bounded too.
+type patience struct {
+	client *Client
+	once   bool      // it is not
+	begun  time.Time // the first failure
+	costly int       // attempts that may have cost tokens
+}
+
+// next returns the pause before the next attempt, and false if the call has to be given
+// up. The failure then says why.
+func (p *patience) next(
+	ctx context.Context, failure *llm.Error, hint retryHint,
+) (pause time.Duration, again bool) {
+	now := time.Now()
+	if p.begun.IsZero() {
+		p.begun = now
+	}
+	if p.once || !isWorthRepeating(failure, hint) {
+		return 0, false
+	}
+	if !p.isAway(failure) {
+		if p.costly++; p.costly >= p.client.options.Policy.Attempts {
+			return 0, false
+		}
+	}
+
+	limit := p.limit(failure)
+	if limit.most <= 0 {
+		return 0, false
+	}
+	waited := now.Sub(p.begun)
+	pause = p.client.choosePause(failure, limit.most-waited)
+	if reason := limit.findObstacle(ctx, failure.RetryAfter, pause, waited); reason != "" {
+		failure.Err = addReason(failure.Err, reason)
+		return 0, false
+	}
+
+	p.client.sendWait(ctx, failure, callnotes.Wait{Pause: pause, Waited: waited, Limit: limit.most})
+	return pause, true
+}
+
+// isAway reports whether a failure shows that the server is away: it cannot be reached,
+// declines all work, or breaks the connection before it replies. A server that fails with
+// the status 500 and answers other calls in the meantime is not away: the request may be
+// the reason.
+func (p *patience) isAway(failure *llm.Error) bool {
+	switch {
+	case failure.Status == http.StatusInternalServerError:
+		return p.client.contact.success.Load() < p.begun.UnixNano()
+	case isOneOf(failure.Kind, kind.ErrCut):
+		return failure.Usage == llm.Usage{}
+	}
+	return isOneOf(failure.Kind, kind.ErrRateLimited, kind.ErrServer, kind.ErrUnreachable)
+}
+
+// timeLimit is how long a call is made again after its first failure, and what to do if
+// that was not enough.
+type timeLimit struct {
+	most   time.Duration
+	advice string
+}
+
+// firstContact is how long a server may be silent that has never answered: its address may
+// be wrong.
+const firstContact = 10 * time.Second
+
+// limit returns the limit after a failure.
+func (p *patience) limit(failure *llm.Error) timeLimit {
+	outage := p.client.options.Policy.Outage
+	if failure.Status == 0 && outage > firstContact && !p.client.contact.answered.Load() {
+		return timeLimit{firstContact, "check the address of the server, or start it first"}
+	}
+	return timeLimit{outage, "raise --outage to wait longer"}
+}
+
+// findObstacle returns why a call cannot wait for its next attempt, empty if it can. The
+// server may have asked for the pause.
+func (l timeLimit) findObstacle(
+	ctx context.Context, asked, pause, waited time.Duration,
+) string {
+	deadline, bounded := ctx.Deadline()
+	isLate := bounded && time.Until(deadline) < pause
+	switch {
+	case asked > 0 && asked > l.most-waited:
+		return fmt.Sprintf("the server asks to wait %v, and the run waits %v at most: %s",
+			asked, l.most, l.advice)
+	case waited >= l.most:
+		return fmt.Sprintf("given up after %v: %s", l.most, l.advice)
+	case isLate && asked > 0:
+		return fmt.Sprintf("the server asks to wait %v, which is beyond the time of the run", asked)
+	case isLate:
+		return "the time of the run ends before the next attempt"
+	}
+	return ""
+}
+
+// addReason adds to a cause why the call was given up.
+func addReason(cause error, reason string) error {
+	if cause != nil {
+		reason = cause.Error() + ": " + reason
+	}
+	return cleanError{text: reason, err: cause}
+}
+
+// choosePause returns how long to wait before the next attempt: as long as the server
+// asks, else twice as long as before, within the time that is left. Half of the pause is
+// random, so that calls which failed together do not return together.
+func (c *Client) choosePause(failure *llm.Error, left time.Duration) time.Duration {
+	if asked := failure.RetryAfter; asked > 0 {
+		return asked + rand.N(min(asked/10, time.Second)+1)
+	}
+
+	policy := c.options.Policy
+	mean := policy.FirstWait
+	for range failure.Attempts - 1 {
+		mean = min(2*mean, policy.MaxWait)
+	}
+	return min(mean/2+rand.N(mean+1), policy.MaxWait, max(left, 0))
+}
+
+// sendWait tells of a pause.
+func (c *Client) sendWait(ctx context.Context, failure *llm.Error, w callnotes.Wait) {
+	if c.options.Policy.Wait != nil {
+		c.options.Policy.Wait(failure, w.Pause)
+	}
+
+	var b strings.Builder
+	b.WriteString(failure.Kind.Error())
+	if failure.Status != 0 {
+		fmt.Fprintf(&b, " (HTTP status %d)", failure.Status)
+	}
+	if failure.Message != "" {
+		b.WriteString(": " + failure.Message)
+	}
+	if failure.Err != nil {
+		b.WriteString(": " + failure.Err.Error())
+	}
+	w.Reason = b.String()
+	callnotes.SendWait(ctx, w)
+}
