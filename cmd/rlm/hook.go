@@ -10,6 +10,7 @@ import (
 
 	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/cmd/rlm/internal/config"
+	loop "github.com/rlmhq/rlm/repl/run"
 )
 
 const hookLong = `Read a tool's output from stdin, and write to stdout what the model should see.
@@ -49,6 +50,8 @@ func newHook(e *env) *cobra.Command {
 	flags.BoolVar(&f.quiet, "quiet", false, "print only errors on stderr")
 	flags.BoolVar(&f.longHorizon, "long-horizon", false,
 		"mark the output as part of a task of many steps: see trigger_on_long_horizon")
+	flags.Int64Var(&f.traces, "traces", 0,
+		"number of failure `traces` in the output: see trace_threshold")
 	flags.Int64Var(&f.nodes, "nodes", 0,
 		"number of graph `nodes` in the output: see node_threshold")
 	config.AddFlags(flags,
@@ -94,7 +97,7 @@ func (f *runFlags) hookTask(e *env, args []string) (rlm.AnswerTask, error) {
 // made only for a large one.
 func (f *runFlags) hook(ctx context.Context, e *env, task rlm.AnswerTask) error {
 	setTriggers(e.settings, &task)
-	task.Signal.LongHorizon, task.Signal.Nodes = f.longHorizon, f.nodes
+	task.Signal = loop.Signal{LongHorizon: f.longHorizon, Traces: f.traces, Nodes: f.nodes}
 	view := newView(e, f.quiet)
 	defer view.close()
 	solver := &lazyEngine{e: e, f: f, view: view}

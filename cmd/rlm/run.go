@@ -35,6 +35,7 @@ type runFlags struct {
 
 	// only of rlm hook, from its caller
 	longHorizon bool
+	traces      int64
 	nodes       int64
 }
 
