@@ -59,19 +59,19 @@ func newView(e *env, quiet bool) *view {
 	mayDraw := !quiet && runtime.GOOS != "windows" && os.Getenv("TERM") != "dumb"
 	if f, ok := e.stderr.(*os.File); ok && mayDraw && isTerminal(f) {
 		v.screen, v.stop, v.done = f, make(chan struct{}), make(chan struct{})
-		go v.animate()
+		go v.animate(v.stop)
 	}
 	return v
 }
 
-// animate redraws until close.
-func (v *view) animate() {
+// animate redraws until stop is closed.
+func (v *view) animate(stop <-chan struct{}) {
 	defer close(v.done)
 	ticker := time.NewTicker(redraw)
 	defer ticker.Stop()
 	for {
 		select {
-		case <-v.stop:
+		case <-stop:
 			return
 		case <-ticker.C:
 			v.mu.Lock()
@@ -101,7 +101,11 @@ func (v *view) close() {
 }
 
 // isLive reports whether the view draws on a terminal.
-func (v *view) isLive() bool { return v.screen != nil }
+func (v *view) isLive() bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.screen != nil
+}
 
 // note writes a message of the command.
 func (v *view) note(format string, args ...any) {
