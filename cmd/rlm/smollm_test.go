@@ -1,0 +1,217 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"io"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rlmhq/rlm"
+	"github.com/rlmhq/rlm/internal/testing/llmtest"
+	"github.com/rlmhq/rlm/internal/testing/skip"
+	"github.com/rlmhq/rlm/repl/ledger"
+	"github.com/rlmhq/rlm/repl/llm"
+)
+
+// smollmTurns are the replies of the root: it asks SmolLM2 for typed values, one at a time,
+// since replies that are computed together round differently.
+var smollmTurns = []string{
+	`messages = context.splitlines()
+friendly = [llm_query("Is this message friendly?\n\n" + m, schema="bool") for m in messages]`,
+	`topics = {"enum": ["bill", "delivery", "other"]}
+about = [llm_query("What is this message about?\n\n" + m, schema=topics) for m in messages]`,
+	`scale = {"type": "integer", "minimum": 1, "maximum": 5}
+urgency = llm_query("How urgent is this message, from 1 to 5?\n\n" + messages[0], schema=scale)
+FINAL({"friendly": friendly, "about": about, "urgency": urgency})`,
+}
+
+const smollmMessages = `The parcel with my medicine is late. Where is it?
+You charged me twice for the same lamp.
+`
+
+// smollmCalls are one for each turn, two for each message and one for the urgency.
+const smollmCalls = 3 + 2*2 + 1
+
+func TestSmolLMAnswersTypedSubCallsAlsoIfItsServerStopsForAWhile(t *testing.T) {
+	server := startSmolLM(t, skip.WithoutSmolLM(t))
+	whole, _ := runWithSmolLM(t, server, func(int) {})
+	checkSmolLM(t, whole.Answer)
+	if whole.Spent.Calls != smollmCalls {
+		t.Errorf("%d calls, want %d: an answer did not fit at once", whole.Spent.Calls, smollmCalls)
+	}
+
+	// The server stops during the second turn. The third begins while it is away, unless a
+	// call of the second has waited for it.
+	stopped := make(chan struct{})
+	var restart sync.WaitGroup
+	defer restart.Wait()
+	stop := func() {
+		defer restart.Done()
+		server.kill()
+		close(stopped)
+		time.Sleep(smollmPause(t))
+		server.start()
+	}
+	broken, events := runWithSmolLM(t, server, func(turn int) {
+		switch turn {
+		case 1:
+			restart.Add(1)
+			time.AfterFunc(300*time.Millisecond, stop)
+		case 2:
+			<-stopped
+		}
+	})
+	restart.Wait()
+
+	if !strings.Contains(events, `"kind":"waiting"`) {
+		t.Errorf("no call has waited for the server:\n%s", events)
+	}
+	if !bytes.Equal(broken.Answer, whole.Answer) || !reflect.DeepEqual(broken.Spent, whole.Spent) {
+		t.Errorf("with an outage: %s, %v\nwithout: %s, %v",
+			broken.Answer, broken.Spent, whole.Answer, whole.Spent)
+	}
+}
+
+// smollmPause is how long the server is away.
+func smollmPause(t *testing.T) time.Duration {
+	t.Helper()
+	text := os.Getenv("RLM_SMOLLM_PAUSE")
+	if text == "" {
+		return 3 * time.Second
+	}
+	pause, err := time.ParseDuration(text)
+	if err != nil {
+		t.Errorf("RLM_SMOLLM_PAUSE: %v", err)
+	}
+	return pause
+}
+
+// runWithSmolLM runs rlm with SmolLM2 as the sub-model. Begin is called before each reply of
+// the root, with its turn from 0. It returns the outcome and the run's events.
+func runWithSmolLM(t *testing.T, server *smollm, begin func(turn int)) (rlm.AnswerOutcome, string) {
+	t.Helper()
+	root := llmtest.Start(func(r llm.Request) (llm.Response, error) {
+		turn := 0
+		for _, m := range r.Messages {
+			if m.Role == llm.RoleAssistant {
+				turn++
+			}
+		}
+		begin(turn)
+		return llm.Response{Text: "```repl\n" + smollmTurns[turn] + "\n```"}, nil
+	})
+	defer root.Close()
+
+	dir := t.TempDir()
+	messages := write(t, "messages.txt", []byte(smollmMessages))
+	cmd := command(t, dir, "run", "Sort the messages.", "--context", messages, "--bypass", "0",
+		"--model", "anthropic/any", "--sub-model", "openai/smollm2", "--json", "--trace", "trace",
+		"--quiet")
+	cmd.Env = append(cmd.Environ(), "OPENAI_BASE_URL="+server.address+"/v1",
+		"ANTHROPIC_BASE_URL="+root.Env("ANTHROPIC_BASE_URL"),
+		"ANTHROPIC_API_KEY="+root.Env("ANTHROPIC_API_KEY"))
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%v\n%s%s", err, out, &stderr)
+	}
+
+	var outcome rlm.AnswerOutcome
+	if err := json.Unmarshal(out, &outcome); err != nil || outcome.Status != ledger.StatusAnswered {
+		t.Fatalf("%v: %s", err, out)
+	}
+	events, err := os.ReadFile(filepath.Join(dir, "trace", "events.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return outcome, string(events)
+}
+
+// checkSmolLM checks that the answer consists of values that the schemas allow.
+func checkSmolLM(t *testing.T, answer json.RawMessage) {
+	t.Helper()
+	var got struct {
+		Friendly []bool
+		About    []string
+		Urgency  *int
+	}
+	decoder := json.NewDecoder(bytes.NewReader(answer))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&got); err != nil {
+		t.Fatalf("%s: %v", answer, err)
+	}
+	isOther := func(topic string) bool { return !slices.Contains([]string{"bill", "delivery", "other"}, topic) }
+	if len(got.Friendly) != 2 || len(got.About) != 2 || slices.ContainsFunc(got.About, isOther) ||
+		got.Urgency == nil || *got.Urgency < 1 || *got.Urgency > 5 {
+		t.Errorf("the answer breaks the schemas of its parts: %s", answer)
+	}
+	t.Logf("%s", answer)
+}
+
+// smollm is llama.cpp's server with SmolLM2, in a process that can be killed.
+type smollm struct {
+	t       *testing.T
+	python  string
+	address string
+	process *exec.Cmd
+}
+
+// startSmolLM starts the server on a free port.
+func startSmolLM(t *testing.T, python string) *smollm {
+	t.Helper()
+	s := &smollm{t: t, python: python, address: "http://127.0.0.1:0"}
+	s.start()
+	t.Cleanup(s.kill)
+	return s
+}
+
+// start starts a process at the server's address and returns when it has loaded the model.
+func (s *smollm) start() {
+	at, err := url.Parse(s.address)
+	if err != nil {
+		s.t.Errorf("cannot parse the address %q: %v", s.address, err)
+		return
+	}
+	script := filepath.Join("..", "..", "scripts", "smollm", "serve.py")
+	s.process = exec.CommandContext(s.t.Context(), s.python, script, at.Port())
+	if _, err := s.process.StdinPipe(); err != nil { // it ends with this process
+		s.t.Errorf("cannot start the server: %v", err)
+		return
+	}
+
+	var stderr bytes.Buffer
+	s.process.Stderr = &stderr
+	stdout, err := s.process.StdoutPipe()
+	if err == nil {
+		err = s.process.Start()
+	}
+	if err != nil {
+		s.t.Errorf("cannot start the server: %v", err)
+		return
+	}
+	line, err := bufio.NewReader(stdout).ReadString('\n')
+	if err != nil {
+		_, _ = io.Copy(io.Discard, stdout)
+		_ = s.process.Wait()
+		s.t.Errorf("the server has not started: %v\n%s", err, &stderr)
+		return
+	}
+	s.address = strings.TrimSpace(line)
+}
+
+// kill ends the process at once.
+func (s *smollm) kill() {
+	_ = s.process.Process.Kill()
+	_ = s.process.Wait()
+}
