@@ -263,7 +263,7 @@ def set_cell(cell, state):
 
 # What type.__new__ makes itself, or what is put back in another way.
 _MADE = frozenset((
-    "__dict__", "__weakref__", "_abc_impl", "__dataclass_fields__", "__dataclass_params__", "__match_args__",
+    "__dict__", "__weakref__", "_abc_impl", "__dataclass_fields__", "__dataclass_params__",
     "__annotate__", "__annotate_func__", "__annotations_cache__", "__static_attributes__", "__firstlineno__",
 ))
 # What has to be there when the class is made.
@@ -281,6 +281,8 @@ def reduce_class(cls):
         return make_builtin, (next(name for name, value in vars(types).items() if value is cls),)
     if isinstance(cls, enum.EnumMeta):
         return _reduce_enum(cls)
+    if isinstance(cls.__dict__.get("__new__"), types.BuiltinFunctionType):
+        raise TypeError("it is made by C code, and no module has it under its name")
     if type(cls).__module__ == "_ctypes" and hasattr(cls, "_length_"):
         return operator.mul, (cls._type_, cls._length_)  # an array
     if cls.__bases__ == (tuple,) and hasattr(cls, "_fields") and hasattr(cls, "_make"):
@@ -458,7 +460,7 @@ _ENUM_MADE = frozenset((
     "_flag_mask_", "_all_bits_", "_singles_mask_", "_inverted_", "_boundary_", "__new__",
     "_add_alias_", "_add_value_alias_", "__reduce_ex__", "__reduce__",
 ))
-_MEMBER_MADE = frozenset(("_value_", "_name_", "__objclass__", "_sort_order_", "_inverted_"))
+MEMBER_MADE = frozenset(("_value_", "_name_", "__objclass__", "_sort_order_", "_inverted_"))
 
 
 def _reduce_enum(cls):
@@ -475,7 +477,7 @@ def _reduce_enum(cls):
         if isinstance(value, property) and name not in skip:
             own[name] = value
     attributes = {member._name_: kept for member in cls.__members__.values()
-                  if (kept := {k: v for k, v in member.__dict__.items() if k not in _MEMBER_MADE})}
+                  if (kept := {k: v for k, v in member.__dict__.items() if k not in MEMBER_MADE})}
     boundary = getattr(cls.__dict__.get("_boundary_"), "name", None)
     args = type(cls), cls.__bases__, cls.__name__, cls.__qualname__, members, cls.__module__, boundary
     return make_enum, args, (own, attributes), None, None, set_enum
@@ -519,10 +521,22 @@ def make_enum(meta, bases, name, qualname, members, module, boundary):
         options["boundary"] = enum.FlagBoundary[boundary]
     with _quiet(bases):
         cls = meta.__new__(meta, name, bases, start, **options)
+    if hasattr(cls, "_flag_mask_"):
+        _set_masks(cls)
     if members:
         for made in ("__init__", "__new_member__"):
             type.__delattr__(cls, made)
     return cls
+
+
+def _set_masks(cls):
+    """Tells a class of flags which bits its members have; it was made of their numbers."""
+    bits = [value for member in cls.__members__.values() if isinstance(value := member._value_, int) and value > 0]
+    mask = functools.reduce(operator.or_, bits, 0)
+    single = functools.reduce(operator.or_, (bit for bit in bits if not bit & bit - 1), 0)
+    for name, value in (("_flag_mask_", mask), ("_singles_mask_", single), ("_all_bits_", 2 ** mask.bit_length() - 1)):
+        if hasattr(cls, name):
+            type.__setattr__(cls, name, value)
 
 
 def set_enum(cls, state):

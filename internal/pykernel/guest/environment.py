@@ -32,6 +32,7 @@ import weakref
 import _locale
 
 import definitions
+import instances
 import patches
 import sessionloop
 
@@ -68,7 +69,8 @@ def taken():
         yield f"{call[0]}.{call[1]}", call
 
 
-_EMPTY = ("modules made by hand", "limits of resources", "warnings filters")  # libraries change these, too
+# Libraries change these, too.
+_EMPTY = ("modules made by hand", "limits of resources", "warnings filters", "event loop", "clocks")
 
 
 _given = set()  # the settings that came from another interpreter; a third may have begun with others
@@ -102,6 +104,11 @@ def staying():
         yield path, "file", "a file stays in the tier where it was written; write it again"
     for number in sorted(_list_pipes() - _found):
         yield f"descriptor {number}", "pipe", "a pipe belongs to its process"
+    if gc.garbage and "garbage" in patches.mentioned():
+        yield "gc.garbage", "list", "it belongs to the garbage collector"
+    for tool in map(sys.monitoring.get_tool, range(6)) if hasattr(sys, "monitoring") else ():
+        if tool is not None:
+            yield "sys.monitoring", "tool", f"the tool {tool} watches its interpreter; register it again"
     if "tracemalloc" in sys.modules and sys.modules["tracemalloc"].is_tracing():
         yield "tracemalloc", "traces", "the traces belong to their interpreter; start it again"
 
@@ -141,7 +148,11 @@ def _list_pipes():
 
 
 def _take_decimal():
-    return [_context_parts(c) for c in (decimal.getcontext(), decimal.DefaultContext)]
+    return [_context_parts(c) for c in _decimal_contexts()]
+
+
+def _decimal_contexts():
+    return decimal.getcontext(), decimal.DefaultContext, decimal.BasicContext, decimal.ExtendedContext
 
 
 def _context_parts(context):
@@ -156,7 +167,7 @@ def _context_parts(context):
 
 
 def _give_decimal(contexts):
-    for context, parts in zip((decimal.getcontext(), decimal.DefaultContext), contexts):
+    for context, parts in zip(_decimal_contexts(), contexts):
         for name, value in parts.items():
             if name in ("flags", "traps"):
                 signals = getattr(context, name)
@@ -238,21 +249,24 @@ _LOGGER = ("level", "propagate", "disabled", "handlers", "filters")
 
 
 def _logger_parts(logger):
-    return {name: list(value) if isinstance(value := getattr(logger, name), list) else value for name in _LOGGER}
+    parts = {name: list(value) if isinstance(value := getattr(logger, name), list) else value for name in _LOGGER}
+    return {**parts, "own": {name: value for name, value in vars(logger).items() if name not in instances.OF_LOGGER}}
 
 
 def _take_logging():
     loggers = {name: (logger, _logger_parts(logger)) for name, logger in logging.root.manager.loggerDict.items()
                if isinstance(logger, logging.Logger)
                and (_logger_parts(logger) != _FRESH or type(logger).__module__ == "__main__")}
+    manager = logging.root.manager
     return {
-        "root": _logger_parts(logging.root), "loggers": loggers, "disable": logging.root.manager.disable,
+        "root": _logger_parts(logging.root), "loggers": loggers, "disable": manager.disable,
+        "makers": (manager.loggerClass, manager.logRecordFactory),
         "levels": dict(logging._levelToName), "raise": logging.raiseExceptions,
         "warnings": logging._warnings_showwarning is not None,
     }
 
 
-_FRESH = {"level": 0, "propagate": True, "disabled": False, "handlers": [], "filters": []}
+_FRESH = {"level": 0, "propagate": True, "disabled": False, "handlers": [], "filters": [], "own": {}}
 
 
 def _give_logging(value):
@@ -261,7 +275,9 @@ def _give_logging(value):
             logging.addLevelName(level, name)
     logging.raiseExceptions = value["raise"]
     logging.captureWarnings(value["warnings"])
+    logging.root.manager.loggerClass, logging.root.manager.logRecordFactory = value["makers"]
     for logger, parts in [(logging.root, value["root"]), *value["loggers"].values()]:
+        logger.__dict__.update(parts["own"])
         logger.__dict__.update({name: parts[name] for name in _LOGGER if name != "level"})
         logger.setLevel(parts["level"])
         for handler in parts["handlers"]:
@@ -482,7 +498,7 @@ def _take_finalizers():
 def _take_hand_made():
     """Returns what snippets put among the modules."""
     return {name: module for name, module in list(sys.modules.items())
-            if name not in ("__main__", "_rlm") and not getattr(module, "__spec__", None)}
+            if name not in ("__main__", "_rlm") and getattr(getattr(module, "__spec__", None), "name", None) != name}
 
 
 def _relative_hand_made(value, stock):
@@ -531,6 +547,45 @@ def _refuse(value):
     raise ValueError("this tier does not have the setting")
 
 
+def _take_clocks():
+    """Returns the time that the session has used, if it reads it: the next interpreter goes on from
+    there."""
+    return {name: getattr(time, name)() for name in _CLOCKS if name in patches.mentioned() and hasattr(time, name)}
+
+
+_CLOCKS = ("process_time", "process_time_ns", "thread_time", "thread_time_ns")
+
+
+def _give_clocks(times):
+    for name, value in times.items():
+        if hasattr(time, name):
+            _advance(name, getattr(time, name), value)
+
+
+def _advance(name, stock, value):
+    ahead = value - stock()
+
+    def clock():
+        return stock() + ahead
+
+    sessionloop.put_in_place(clock, stock)
+    patches.keep_name("time", name)
+
+
+def _take_faults():
+    faulthandler = sys.modules.get("faulthandler")
+    return faulthandler is not None and faulthandler.is_enabled()
+
+
+def _give_faults(is_enabled):
+    faulthandler = importlib.import_module("faulthandler")
+    (faulthandler.enable if is_enabled else faulthandler.disable)()
+
+
+def _give_stdin(stream):
+    sys.stdin = stream
+
+
 # name -> (take, give). The limit of recursion comes last: the others need room.
 _SETTINGS = {
     "decimal context": (_take_decimal, _give_decimal),
@@ -558,6 +613,10 @@ _SETTINGS = {
     "hooks of asynchronous generators": (
         lambda: tuple(sys.get_asyncgen_hooks()), lambda hooks: sys.set_asyncgen_hooks(*hooks)),
     "flags of dlopen": _pair(sys, "getdlopenflags", "setdlopenflags"),
+    "event loop": (sessionloop.settings, sessionloop.set_settings),
+    "clocks": (_take_clocks, _give_clocks),
+    "faulthandler": (_take_faults, _give_faults),
+    "sys.stdin": (lambda: sys.stdin, _give_stdin),
     "numpy random state": (_take_numpy, _give_numpy),
     "pandas options": (_take_pandas, _give_pandas),
     "finalizers": (_take_finalizers, lambda found: None),

@@ -3,7 +3,9 @@ forgets a part: exceptions, containers and values of classes with their own meth
 kinds of the standard library that pickle does not know.
 """
 
+import array
 import ast
+import asyncio
 import concurrent.futures
 import concurrent.futures.thread
 import contextvars
@@ -12,8 +14,10 @@ import functools
 import gc
 import hashlib
 import importlib
+import json
 import logging
 import queue
+import random
 import re
 import struct
 import sys
@@ -25,6 +29,8 @@ from collections import OrderedDict, defaultdict, deque
 
 import definitions
 import events
+import patches
+import sessionloop
 
 # --- exceptions ---------------------------------------------------------------
 
@@ -80,6 +86,8 @@ def set_exception(error, state):
 
 
 def reduce_traceback(trace):
+    if not patches.mentioned().isdisjoint(_READ_FRAMES):
+        definitions.lost("frame", "the variables of the frames of a traceback stay with their interpreter")
     entries = []
     while trace is not None:
         code = trace.tb_frame.f_code
@@ -89,6 +97,10 @@ def reduce_traceback(trace):
         entries.append((code.co_filename, code.co_name, getattr(code, "co_qualname", None), trace.tb_lineno, place))
         trace = trace.tb_next
     return make_traceback, (entries,)
+
+
+# Words of snippets that look at the variables of frames.
+_READ_FRAMES = ("f_locals", "capture_locals", "post_mortem", "getinnerframes")
 
 
 def make_traceback(entries):
@@ -152,14 +164,19 @@ def reducer(kind):
         return reduce_exception
     if _container_of(kind):
         return _reduce_container
-    for base, reduce in _SUBCLASSES:
-        if issubclass(kind, base):
-            return reduce
+    reduce = of_subclass(kind)
+    if reduce is not None:
+        return reduce
     if _own(kind, "__new__", "__getattr__", "__getattribute__") or issubclass(kind, frozenset):
-        return _reduce_bare
+        return reduce_bare
     if kind.__reduce__ is not object.__reduce__ or kind.__reduce_ex__ is not object.__reduce_ex__:
         return _reduce_with_attributes
     return None
+
+
+def of_subclass(kind):
+    """Returns the reduction that a class shares with its subclasses, None if it has none."""
+    return next((reduce for base, reduce in _SUBCLASSES if issubclass(kind, base)), None)
 
 
 def _reduce_with_attributes(value):
@@ -192,11 +209,12 @@ def set_again(value, state):
 
 def _reduce_logger(logger):
     """A logger of a class that a snippet defined; getLogger finds it by its name."""
-    own = {name: value for name, value in vars(logger).items() if name not in _LOGGER}
+    own = {name: value for name, value in vars(logger).items() if name not in OF_LOGGER}
     return make_logger, (type(logger), logger.name), own, None, None, set_logger
 
 
-_LOGGER = ("name", "level", "parent", "propagate", "handlers", "disabled", "filters", "manager", "_cache")
+# What every logger has.
+OF_LOGGER = ("name", "level", "parent", "propagate", "handlers", "disabled", "filters", "manager", "_cache")
 
 
 def make_logger(kind, name):
@@ -246,7 +264,7 @@ def set_container(value, state):
     set_bare(value, rest)
 
 
-def _reduce_bare(value):
+def reduce_bare(value):
     kind = type(value)
     base = next(b for b in kind.__mro__ if definitions.importable(b) and "__new__" in b.__dict__)
     if issubclass(base, frozenset):
@@ -299,7 +317,33 @@ def make_match(pattern, string, pos, endpos, regs):
 
 
 def _reduce_struct(layout):
-    return struct.Struct, (layout.format,)
+    return make_struct, (layout.format, layout.size)
+
+
+# Codes of the same size as those of C's long and pointers, by the size of a long.
+_OF_LONG = {4: str.maketrans("lLnNP", "iIiII"), 8: str.maketrans("lLnNP", "qQqQQ")}
+
+
+def make_struct(layout, size):
+    """What was packed in another tier must come apart here."""
+    made = struct.Struct(layout)
+    if made.size != size:
+        made = struct.Struct(layout.translate(_OF_LONG[4 if struct.calcsize("l") == 8 else 8]))
+        if made.size != size:
+            raise ValueError("its numbers have other sizes here; use a format with standard sizes, such as '<l'")
+        definitions.lost("Struct", f"{layout!r} has other sizes here: it is {made.format!r} now, with its old sizes")
+    return made
+
+
+def _reduce_array(value):
+    return make_array, value.__reduce_ex__(5)[1], (getattr(value, "__dict__", None), {}), None, None, set_bare
+
+
+def make_array(kind, code, layout, data):
+    made = array._array_reconstructor(kind, code, layout, data)
+    if made.typecode != code:
+        definitions.lost("array", f"items of type {code!r} have another size here: they are {made.typecode!r} now, of the old size")
+    return made
 
 
 def _reduce_view(view):
@@ -357,6 +401,13 @@ def make_ref(value, callback):
 class _Gone:
     """What a dead reference referred to."""
 
+    def end(self):
+        pass
+
+
+def _reduce_weak_method(ref):
+    return weakref.WeakMethod, (ref(),) if ref() else (_Gone().end,)
+
 
 def _reduce_weak_proxy(proxy):
     return weakref.proxy, (proxy.__init__.__self__,)
@@ -391,6 +442,54 @@ def set_queue(waiting, state):
     waiting.queue.extend(items)
 
 
+def _reduce_simple_queue(waiting):
+    items = []
+    while not waiting.empty():
+        items.append(waiting.get_nowait())
+    for item in items:
+        waiting.put(item)
+    return make_simple_queue, (), items, None, None, set_simple_queue
+
+
+def make_simple_queue():
+    return queue.SimpleQueue()
+
+
+def set_simple_queue(waiting, items):
+    for item in items:
+        waiting.put(item)
+
+
+def _reduce_system_random(value):
+    """It has no state of its own."""
+    return make_bare, (random.Random, type(value)), (vars(value), {}), None, None, set_bare
+
+
+def _reduce_decoder(decoder):
+    """What C code scans with is made from the decoder's other attributes."""
+    made = {name: value for name, value in vars(decoder).items() if type(value).__module__ != "_json"}
+    return make_bare, (object, type(decoder)), made, None, None, set_decoder
+
+
+def set_decoder(decoder, attributes):
+    vars(decoder).update(attributes)
+    if "scan_once" not in attributes:
+        decoder.scan_once = json.scanner.make_scanner(decoder)
+
+
+def _reduce_forward(reference):
+    """Its code is for one version of Python."""
+    return make_forward, (reference.__forward_arg__, reference.__forward_is_argument__)
+
+
+def make_forward(text, is_argument):
+    return typing.ForwardRef(text, is_argument)
+
+
+def _reduce_version(value):
+    raise TypeError("it describes the interpreter that it comes from; read it again")
+
+
 def _reduce_key_wrapper(key):
     function = next(f for f in gc.get_referents(key) if callable(f) and not isinstance(f, type))
     if hasattr(key, "obj"):
@@ -403,13 +502,17 @@ def make_key(function, value):
 
 
 def _reduce_hash(value):
-    if value.digest() != hashlib.new(value.name).digest():
+    name, size = value.name.replace("-", "_"), value.digest_size
+    options = {"digest_size": size} if name[:5] == "blake" else {}
+    shown = (16,) if name[:5] == "shake" else ()
+    if value.digest(*shown) != make_hash(name, options).digest(*shown):
         raise TypeError("what a hash object has taken cannot be read; feed a new one")
-    return make_hash, (value.name,)
+    return make_hash, (name, options)
 
 
-def make_hash(name):
-    return hashlib.new(name)
+def make_hash(name, options):
+    make = getattr(hashlib, name, None)
+    return make(**options) if make else hashlib.new(name, **options)
 
 
 def _reduce_memory(view):
@@ -525,17 +628,53 @@ def set_failed(future, error):
     future._exception = error
 
 
+def _reduce_awaitable(future):
+    """A future or task of asyncio that has ended."""
+    if not future.done():
+        raise TypeError("a task runs where it was started")
+    name = future.get_name() if isinstance(future, asyncio.Task) else None
+    if future.cancelled():
+        return make_awaitable, (name, None)
+    error = future.exception()
+    return make_awaitable, (name, error, *(() if error else (future.result(),)))
+
+
+def make_awaitable(name, error, *result):
+    loop = sessionloop.session_loop()
+    if name is not None and result:
+        task = asyncio.Task(_return(result[0]), loop=loop, name=name)
+        loop.run_until_complete(task)
+        return task
+    future = loop.create_future()
+    if result:
+        future.set_result(result[0])
+    elif error is None:
+        future.cancel()
+    else:
+        future.set_exception(error)
+        future.exception()  # nobody is told that it was not asked for
+    if name is not None:  # a task would keep the frames in which it fails again
+        definitions.lost("Task", f"the task {name} has failed or was cancelled: it is a future now")
+    return future
+
+
+async def _return(result):
+    return result
+
+
 def _reduce_executor(executor):
     """An executor that has nothing to do. A process of its own makes threads when it needs them."""
     is_closed = getattr(executor, "_closed", False) or getattr(executor, "_shutdown", False)
     waiting = getattr(executor, "_work_queue", None)
     if waiting is not None and waiting.qsize() and not is_closed:
         raise TypeError("calls wait in it, which run where they were started")
-    return make_executor, (executor._max_workers, is_closed)
+    prefix = getattr(executor, "_thread_name_prefix", None) or getattr(executor, "_prefix", "")
+    start = getattr(executor, "_initializer", None), getattr(executor, "_initargs", ())
+    return make_executor, (executor._max_workers, is_closed, prefix, *start)
 
 
-def make_executor(workers, is_closed):
-    executor = concurrent.futures.ThreadPoolExecutor(workers)
+def make_executor(workers, is_closed, *options):
+    executor = concurrent.futures.ThreadPoolExecutor(workers, *options)
     if is_closed:
         executor.shutdown()
     return executor
@@ -569,22 +708,22 @@ def make_stream(name):
 
 
 def _hashes():
-    for name in ("sha256", "md5", "sha1", "sha3_256"):
-        try:
-            yield type(hashlib.new(name))
-        except ValueError:
-            pass
+    return {type(getattr(hashlib, name)()) for name in hashlib.algorithms_guaranteed if hasattr(hashlib, name)}
 
 
 definitions.SPECIAL.update({
     types.TracebackType: reduce_traceback,
     **dict.fromkeys((queue.Queue, queue.LifoQueue, queue.PriorityQueue), _reduce_queue),
+    typing.ForwardRef: _reduce_forward,
+    **dict.fromkeys((type(sys.version_info), type(sys.flags)), _reduce_version),
     type(functools.cmp_to_key(len)): _reduce_key_wrapper,
     re.Match: _reduce_match,
     struct.Struct: _reduce_struct,
+    array.array: _reduce_array,
     types.MappingProxyType: _reduce_proxy,
     **dict.fromkeys((type(f(m())) for m in (dict, OrderedDict) for f in (m.keys, m.values, m.items)), _reduce_view),
     weakref.ref: _reduce_ref,
+    weakref.WeakMethod: _reduce_weak_method,
     weakref.ProxyType: _reduce_weak_proxy,
     weakref.CallableProxyType: _reduce_weak_proxy,
     weakref.WeakValueDictionary: _reduce_weak_dict,
@@ -598,6 +737,8 @@ definitions.SPECIAL.update({
     threading.local: _reduce_local,
     **dict.fromkeys((threading.Thread, threading.Timer), _reduce_thread),
     concurrent.futures.Future: _reduce_future,
+    asyncio.Future: _reduce_awaitable,
+    asyncio.Task: _reduce_awaitable,
     concurrent.futures.thread.ThreadPoolExecutor: _reduce_executor,
 })
 if hasattr(events, "ThreadPoolExecutor"):  # tier wasm has its own
@@ -607,7 +748,9 @@ if hasattr(events, "ThreadPoolExecutor"):  # tier wasm has its own
 # Of subclasses, too.
 _SUBCLASSES = (
     (logging.Logger, _reduce_logger), (threading.local, _reduce_local), (types.ModuleType, _reduce_module_like),
-    (threading.Thread, _reduce_thread),
+    (threading.Thread, _reduce_thread), (array.array, _reduce_array),
+    (json.JSONDecoder, _reduce_decoder), (random.SystemRandom, _reduce_system_random),
+    (queue.SimpleQueue, _reduce_simple_queue),
 )
 for _name, _reduce in (
     ("NewType", _reduce_new_type), ("ParamSpec", _reduce_parameter), ("TypeVarTuple", _reduce_parameter),
@@ -635,5 +778,6 @@ NAMED = (
     make_new_type, make_parameter, make_alias, make_ref, make_stream,
     make_constant, make_key, make_hash, make_of_version, make_queue, set_queue, make_memory, make_variable, set_variable,
     set_context, make_finalizer, make_future, set_failed, make_executor, make_module, set_module, make_again, set_again,
-    make_logger, set_logger, make_thread, set_thread,
+    make_logger, set_logger, make_thread, set_thread, make_struct, make_array,
+    make_awaitable, make_simple_queue, set_simple_queue, set_decoder, make_forward,
 )

@@ -8,6 +8,7 @@ come from a snippet, or if it is plain data in a module of the standard library 
 code does not set it.
 """
 
+import enum
 import gc
 import importlib
 import linecache
@@ -15,6 +16,7 @@ import operator
 import re
 import sys
 import types
+from collections import deque
 from opcode import opmap
 
 import definitions
@@ -26,6 +28,7 @@ _ELSEWHERE = object()  # stands for what the session changed in another interpre
 _HEAP = 1 << 9  # Py_TPFLAGS_HEAPTYPE: a class whose attributes can change
 _CONTAINERS = (dict, list, set)
 _LARGE = 50_000  # entries; of a larger container the number alone is kept
+_WIDE, _DEEP = 1000, 3  # entries and levels; containers within a larger or deeper one are not looked at
 _PLAIN = (type(None), bool, int, float, complex, str, bytes)
 
 # name -> (module, its names, {path: (object, copy of its names or entries)}); of a function
@@ -48,7 +51,7 @@ _OWN_OF = {
     "random": {"_inst"},
     "shutil": {"_ARCHIVE_FORMATS", "_UNPACK_FORMATS"},
     "sys": {"argv", "path", "modules", "path_importer_cache", "stdin", "stdout", "stderr", "__stdin__", "__stdout__",
-            "__stderr__", "last_exc", "last_type", "last_value", "last_traceback"},
+            "__stderr__"},
     "threading": {"_active", "_main_thread"},
     "warnings": {"filters", "onceregistry", "_filters_version"},
 }
@@ -99,21 +102,60 @@ def keep(name):
     _stock[name] = module, names, parts
 
 
+def keep_name(module, name):
+    """Takes what a module has under one name for its own."""
+    if module in _stock:
+        _, names, parts = _stock[module]
+        names[name] = value = getattr(sys.modules[module], name)
+        _keep_part(parts, (name,), value, module)
+
+
 def _keep_part(parts, path, value, module):
     kind = type(value)
-    if kind in _CONTAINERS:
-        parts[path] = value, kind(value) if len(value) < _LARGE else len(value)
-        return
     if kind is types.FunctionType:
         parts[path] = value, _take_function(value)
+        return
+    if _container(kind):
+        _keep_container(parts, path, value)
         return
     own = _names(value, kind, module)
     if own is None:
         return
     parts[path] = value, dict(own)
     for key, item in own.items():
-        if type(item) in _CONTAINERS and key[:1] != "_" and len(item) < _LARGE:
-            parts[(*path, key)] = item, type(item)(item)
+        if type(item) in _CONTAINERS and key[:1] != "_":
+            _keep_container(parts, (*path, key), item)
+    if isinstance(value, enum.EnumMeta):
+        for name, member in value._member_map_.items():
+            if not vars(member).keys() <= definitions.MEMBER_MADE:
+                parts[(*path, name)] = member, dict(vars(member))
+
+
+def _container(kind):
+    """Returns the kind of container whose entries instances of a class have, None if they have
+    none."""
+    if kind in _CONTAINERS:
+        return kind
+    return dict if issubclass(kind, dict) else list if issubclass(kind, deque) else None
+
+
+def _keep_container(parts, path, value):
+    """Keeps the entries, and those of containers within."""
+    kind, size = _container(type(value)), len(value)
+    if size >= _LARGE:
+        parts[path] = value, size
+        return
+    parts[path] = value, _copy(value)
+    if kind is set or size > _WIDE or len(path) > _DEEP:
+        return
+    for key, item in dict.items(value) if kind is dict else enumerate(value):
+        if type(item) in _CONTAINERS and type(key) in _PLAIN:
+            _keep_container(parts, (*path, key), item)
+
+
+def _copy(value):
+    """Returns a plain container with the same entries."""
+    return dict.copy(value) if isinstance(value, dict) else set(value) if isinstance(value, set) else list(value)
 
 
 def _names(value, kind, module):
@@ -157,7 +199,6 @@ class Changes:
         self.found = []
         self.originals = {}  # id -> (module, path, inside) of what has been replaced
         self.places = set()  # (module, path): under these names are no longer the library's own
-        self._mentioned = None
         self._seen = set()  # the ids of containers: some have several places
         self.unknown = []  # (name, reason) of what may have changed
         for module_name, module in module_list():
@@ -180,13 +221,17 @@ class Changes:
                     self.unknown.append((".".join((module_name, *path)), "it is too large to be compared with what it was"))
             elif kind is tuple:
                 self._compare_function(module_name, path, before, value)
-            elif type(value) is not kind:  # a class or an object
+            elif not _container(type(value)):  # a class or an object
                 now = value.__dict__ if isinstance(value, type) else _get(value, "__dict__")
                 if _differs(now, before):
                     self._compare_names(module_name, path, before, dict(now))
-            elif id(value) not in self._seen and _differs(value, before) and path[-1] not in _OWN:
-                self._seen.add(id(value))
-                self._compare_entries(module_name, path, before, value)
+                if isinstance(value, enum.EnumMeta):
+                    self._compare_members(module_name, path, value, parts)
+            elif id(value) not in self._seen and path[-1] not in _OWN:
+                now = value if type(value) is kind else _copy(value)
+                if _differs(now, before):
+                    self._seen.add(id(value))
+                    self._compare_entries(module_name, path, before, now)
 
     def _compare_names(self, module, path, before, now):
         skipped = _OWN_OF.get(module, ()) if not path else ()
@@ -200,20 +245,27 @@ class Changes:
                 self._add(module, path, name, DELETE if value is _MISSING else SET, value)
                 self._note_original(module, (*path, name), old)
 
+    def _compare_members(self, module, path, cls, parts):
+        """Compares the members of an enum that had no attributes of their own."""
+        for name, member in cls._member_map_.items():
+            if (*path, name) not in parts and not vars(member).keys() <= definitions.MEMBER_MADE:
+                made = {key: value for key, value in vars(member).items() if key in definitions.MEMBER_MADE}
+                self._compare_names(module, (*path, name), made, dict(vars(member)))
+
     def _compare_function(self, module, path, before, function):
         for name, old, value in zip(_FUNCTION, before, _take_function(function)):
             if old is not value:
                 self._add(module, path, name, SET, value)
         own = function.__dict__
         for name, value in own.items() if own else ():
-            if name not in definitions.DISPATCHER_MADE and (name in self._words() or of_snippet(value)):
+            if name not in definitions.DISPATCHER_MADE and (name in mentioned() or of_snippet(value)):
                 self._add(module, path, name, SET, value)
         for cls, implementation in own.get("registry", {}).items() if own else ():  # of functools.singledispatch
             if of_snippet(cls) or of_snippet(implementation):
                 self._add(module, path, "registry", IMPLEMENT, (cls, implementation))
 
     def _add(self, module, path, name, action, value):
-        inner = ".".join(path if name is None else (*path, name))
+        inner = ".".join(map(str, path if name is None else (*path, name)))
         place = f"{module}.{inner}"
         self.places.add((module, inner))
         self.found.append((place, [module, path, action, name, None if value is _MISSING else value]))
@@ -255,27 +307,28 @@ class Changes:
         """Reports whether an entry of a container is the session's."""
         if of_snippet(key) or of_snippet(value):
             return True
-        if self._mentions(module, path[-1]) and not module.startswith(_MACHINERY):
+        if any(self._mentions(module, part) for part in path) and not module.startswith(_MACHINERY):
             return not (hasattr(value, "__qualname__") and definitions.importable(value))
         return _is_plain(key) and _is_plain(value) and not _changes_itself(module)
 
     def _mentions(self, module, name):
         """Reports whether a snippet mentions a name, and is not likely to mean another one."""
-        return name in self._words() and (name[:1] != "_" or not _changes_itself(module))
-
-    def _words(self):
-        if self._mentioned is None:
-            self._mentioned = mentioned()
-        return self._mentioned
+        if name not in mentioned() or name[:1] != "_" or not _changes_itself(module):
+            return name in mentioned()
+        whole = f"{module.rpartition('.')[2]}.{name}"
+        return any(whole in line for entry in _mentioned[0] for line in entry[2])
 
 
 def mentioned():
     """Returns the words of all snippets."""
-    found = set()
-    for name, entry in list(linecache.cache.items()):
-        if name.startswith("<snippet ") and len(entry) == 4:
-            found.update(_words("".join(entry[2])))
-    return found
+    global _mentioned
+    snippets = [entry for name, entry in list(linecache.cache.items()) if name.startswith("<snippet ") and len(entry) == 4]
+    if len(snippets) != len(_mentioned[0]) or any(map(operator.is_not, snippets, _mentioned[0])):
+        _mentioned = snippets, {word for entry in snippets for word in _words("".join(entry[2]))}
+    return _mentioned[1]
+
+
+_mentioned = [], set()  # the snippets, and their words
 
 
 def _differs(now, before):
@@ -353,14 +406,16 @@ def give(change):
     module, path, action, name, value = change
     owner = importlib.import_module(module)
     for part in path:
-        owner = vars(owner)[part] if isinstance(owner, (type, types.ModuleType)) else getattr(owner, part)
+        owner = _part(owner, part)
     if action == ENTRIES:
         owner.update(value[0])
         for key in value[1]:
             owner.pop(key, None)
     elif action == AROUND:
         before, after, whole = value
-        owner[:] = before + owner + after if whole is None else whole
+        items = [*before, *owner, *after] if whole is None else whole
+        owner.clear()
+        owner.extend(items)
     elif action == IMPLEMENT:
         owner.register(*value)
     elif action == MEMBERS:
@@ -369,6 +424,14 @@ def give(change):
     else:
         _remember(module, path, name, value if action == SET else _MISSING)
         _set_name(owner, action, name, value)
+
+
+def _part(owner, name):
+    if isinstance(owner, enum.EnumMeta) and name in owner._member_map_:
+        return owner._member_map_[name]
+    if isinstance(owner, (type, types.ModuleType)):
+        return vars(owner)[name]
+    return owner[name] if _container(type(owner)) else getattr(owner, name)
 
 
 def _remember(module, path, name, value):

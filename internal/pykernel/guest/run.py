@@ -237,8 +237,12 @@ def _movable():
     """Returns the names of the session's variables."""
     stock = finish.initial
     return [name for name, value in _globals.items()
-            if name not in ("__builtins__", "__doc__", "__name__", "__loader__", "__spec__", "__package__", _ECHO)
+            if name not in ("__builtins__", _ECHO) and (name not in _OF_MODULE or value != _OF_MODULE[name])
             and name not in _reserved and (stock.get(name, _ECHO) is not value or _filled(name, value))]
+
+
+# What every module has.
+_OF_MODULE = {"__name__": "__main__", "__doc__": None, "__loader__": None, "__spec__": None, "__package__": None}
 
 
 def _filled(name, value):

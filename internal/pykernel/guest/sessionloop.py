@@ -15,13 +15,15 @@ def use(kind, calls):
 
 
 _session_loop = None
+_began = {}  # the attributes of the loop when it was made
 
 
 def session_loop():
     """Returns the loop that top-level await runs on."""
-    global _session_loop
+    global _session_loop, _began
     if _session_loop is None or _session_loop.is_closed():
         _session_loop = _kind()
+        _began = dict(vars(_session_loop))
     asyncio.set_event_loop(_session_loop)
     return _session_loop
 
@@ -37,6 +39,22 @@ def discard_loop():
     if _session_loop is not None:
         _session_loop.close()
         _session_loop = None
+
+
+# What a snippet sets in a loop by asyncio's functions. All else that is not new, the loop sets.
+_SETTINGS = ("_debug", "_exception_handler", "_task_factory", "slow_callback_duration")
+
+
+def settings():
+    """Returns the attributes that snippets have given the loop."""
+    if _session_loop is None or _session_loop.is_closed():
+        return {}
+    return {name: value for name, value in vars(_session_loop).items()
+            if name not in _began or name in _SETTINGS and value is not _began[name]}
+
+
+def set_settings(attributes):
+    vars(session_loop()).update(attributes)
 
 
 def run_coroutine(coroutine):
@@ -55,6 +73,7 @@ def _sweep(loop):
     for task in tasks:
         task.cancel()
     _calls.drop_all()
+    handler = loop.get_exception_handler()
     loop.set_exception_handler(lambda loop, context: None)
     try:
         if tasks:
@@ -62,7 +81,7 @@ def _sweep(loop):
     except BaseException:
         pass
     finally:
-        loop.set_exception_handler(None)
+        loop.set_exception_handler(handler)
 
 
 def put_in_place(ours, stock):

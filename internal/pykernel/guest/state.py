@@ -28,6 +28,7 @@ import hostcall
 import instances
 import patches
 import queries
+import sessionloop
 import wire
 
 # Under this name the functions of this module are found by pickle, while a state
@@ -105,6 +106,13 @@ def _left_behind(kind, reason):
     return LeftBehind(kind, reason)
 
 
+def _explain(error):
+    """Returns the reason that an error is."""
+    if isinstance(error, RecursionError):
+        return "it is nested too deeply to be copied"
+    return str(error) or type(error).__name__
+
+
 # --- what the streams name ----------------------------------------------------
 
 
@@ -136,6 +144,10 @@ def _prediction(fields):
     return queries.Prediction(fields)
 
 
+def _session_loop():
+    return sessionloop.session_loop()
+
+
 def _text(number, start, end):
     return contexts.again(number, start, end)
 
@@ -164,6 +176,7 @@ class _Pickler(pickle.Pickler):
         self.ways = {}  # class -> how its instances are taken apart
         self.originals = {}  # what the session has replaced in modules
         self.left = {}  # id of a value that is left behind -> (kind, reason)
+        self.loop = sessionloop.current()
 
     def reducer_override(self, obj):
         if self.originals and id(obj) in self.originals:
@@ -177,6 +190,8 @@ class _Pickler(pickle.Pickler):
             return self._definition(obj, definitions.reduce_function)
         if kind is types.ModuleType:
             return self._of_module(obj)
+        if obj is self.loop:
+            return _session_loop, ()
         if kind is hostcall.HostFunction:
             return _host_function, (obj.__name__,)
         if kind is queries.SubCallError:
@@ -228,7 +243,7 @@ class _Pickler(pickle.Pickler):
         try:
             found = reduce(obj) if reduce else obj.__reduce_ex__(5)
         except Exception as error:
-            return self._leave(obj, kind.__name__, str(error) or type(error).__name__)
+            return self._leave(obj, kind.__name__, _explain(error))
         if isinstance(found, tuple) and 2 <= len(found) <= 6:
             return found if way.is_safe else way.guard(found, kind)
         if isinstance(found, str) and definitions.importable(obj, found):
@@ -285,15 +300,22 @@ def _reducer(kind):
         return instances.reduce_exception
     if reduce is None and not definitions.importable(kind):
         return instances.reducer(kind)
-    return reduce
+    if reduce is None and hasattr(kind, "__getattr__") and _is_stock(kind):
+        return instances.reduce_bare  # pickle would ask the instance for methods before it has a state
+    return reduce or instances.of_subclass(kind)
+
+
+def _is_stock(kind):
+    """Reports whether object's own methods copy an instance."""
+    return (
+        kind.__reduce_ex__ is object.__reduce_ex__ and kind.__reduce__ is object.__reduce__
+        and not hasattr(kind, "__setstate__")
+    )
 
 
 def _is_plain(kind):
-    """Reports whether object's own methods copy an instance."""
-    return (
-        kind.__new__ is object.__new__ and kind.__reduce_ex__ is object.__reduce_ex__
-        and kind.__reduce__ is object.__reduce__ and not hasattr(kind, "__setstate__")
-    )
+    """Reports whether an instance is made and copied by object's own methods."""
+    return kind.__new__ is object.__new__ and _is_stock(kind)
 
 
 def _guarded(found, kind):
@@ -317,7 +339,7 @@ def _attempt(function, *args):
         raise
     except Exception as error:
         kind = next((arg for arg in (function, *args) if isinstance(arg, type)), function)
-        kind, reason = getattr(kind, "__name__", "value"), str(error) or type(error).__name__
+        kind, reason = getattr(kind, "__name__", "value"), _explain(error)
         definitions.lost(kind, reason)
         return _Hollow(kind, reason)
 
@@ -328,7 +350,7 @@ def _attempt_state(value, state):
     except MemoryError:
         raise
     except Exception as error:
-        definitions.lost(type(value).__name__, str(error) or type(error).__name__)
+        definitions.lost(type(value).__name__, _explain(error))
 
 
 class _Finding:
@@ -408,7 +430,7 @@ class _Hollow(LeftBehind):
 
 
 _NAMED = {f.__name__: f for f in (
-    _left_behind, _module, _original, _builtin, _host_function, _reserved, _text, _attempt, _attempt_state)}
+    _left_behind, _module, _original, _builtin, _host_function, _reserved, _session_loop, _text, _attempt, _attempt_state)}
 _NAMED.update((f.__name__, f) for f in definitions.NAMED + instances.NAMED + caches.NAMED)
 
 
@@ -511,7 +533,7 @@ def _dump_all(pickler, file, names, changes, lost, ends):
             lost[part, name] = _overdue()
             return True
         except Exception as error:
-            lost[part, name] = str(error) or type(error).__name__
+            lost[part, name] = _explain(error)
             return True
         pickler.name_again(name, value)
         ends.append((part, name, file.tell()))
@@ -595,7 +617,7 @@ def load(data):
             except MemoryError:
                 raise
             except (Exception, KeyboardInterrupt) as error:
-                reason = _overdue() if type(error) is KeyboardInterrupt else str(error) or type(error).__name__
+                reason = _overdue() if type(error) is KeyboardInterrupt else _explain(error)
                 losses.note("value" if part == VARIABLE else part, reason)
                 stand_in = LeftBehind("value", reason[:300])
                 if part == VARIABLE:
