@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -42,6 +44,9 @@ type SessionConfig struct {
 	Inputs []tiers.Input
 	// Tools answer host calls. Nil is none.
 	Tools *Tools
+	// Variables are values that Python snippets find under these names. A snippet may bind a
+	// name to something else, and keeps that. A tool of the same name wins.
+	Variables map[string]tiers.Value
 	// Limits bound each snippet. A zero Output means [DefaultOutput]: the session keeps
 	// output beyond the feedback's cap for later snippets.
 	Limits tiers.Limits
@@ -84,6 +89,12 @@ func OpenSession(ctx context.Context, cfg SessionConfig) (*Session, error) {
 	functions := []tiers.Function{{Name: stashFunction, Doc: "What the host keeps for a variable."}}
 	if cfg.Tools != nil {
 		functions = append(functions, cfg.Tools.Functions()...)
+	}
+	for _, name := range slices.Sorted(maps.Keys(cfg.Variables)) {
+		if cfg.Tools != nil && cfg.Tools.has(name) {
+			continue
+		}
+		functions = append(functions, tiers.Function{Name: name, Value: cfg.Variables[name]})
 	}
 	runner, err := cfg.Open(ctx, tiers.Config{
 		Host: tiers.HostFunc(s.call), Functions: functions, Inputs: cfg.Inputs,

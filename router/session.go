@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/rlmhq/rlm/internal/protocol"
 	"github.com/rlmhq/rlm/tiers"
 )
 
@@ -43,7 +44,7 @@ func (r *Runner) Extend(
 	}
 
 	r.cfg.Config.Inputs = slices.Concat(r.cfg.Config.Inputs, inputs)
-	r.cfg.Config.Functions = slices.Concat(r.cfg.Config.Functions, functions)
+	r.cfg.Config.Functions = protocol.Add(r.cfg.Config.Functions, functions)
 	return nil
 }
 

@@ -90,12 +90,15 @@ type TextRef struct {
 	Start, End int64
 }
 
-// Function is a host function that snippets call by a global name.
+// Function is a global name that the host gives to snippets: a function that they call.
 type Function struct {
 	// Name is a Python identifier.
 	Name string
 	// Doc becomes the function's docstring.
 	Doc string
+	// Value, if set, makes the name a variable with this value instead of a function. Snippets
+	// may bind the name to something else, and keep it. Only Python has such variables.
+	Value Value
 }
 
 // Input is one context of a session: context_0, context_1, and so on, where
@@ -116,7 +119,8 @@ type Input struct {
 type Config struct {
 	// Host answers calls. Nil answers each with an error that says so.
 	Host Host
-	// Functions are the names of Host's functions.
+	// Functions are the names of Host's functions, and variables. Of two with one name, the
+	// later holds.
 	Functions []Function
 	// Inputs are the session's contexts.
 	Inputs []Input

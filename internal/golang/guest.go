@@ -145,7 +145,9 @@ func (g *Guest) build(ctx context.Context, sources ...string) (*program, [][]bui
 	g.startNext(ctx)
 	request := &build.Request{Inputs: g.kinds}
 	for _, f := range g.Accounts.Config().Functions {
-		request.Functions = append(request.Functions, f.Name)
+		if f.Value == nil {
+			request.Functions = append(request.Functions, f.Name)
+		}
 	}
 	for i, p := range g.history.Past() {
 		request.Snippets = append(

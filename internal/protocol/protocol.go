@@ -8,7 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
+
+	"github.com/rlmhq/rlm/tiers"
 )
 
 // Arguments says how the guest prepares the arguments of a function before
@@ -188,6 +191,31 @@ func CheckName(name string) error {
 	}
 
 	return nil
+}
+
+// CheckOffer returns an error if a host cannot give a function or a variable to snippets. A
+// variable may have the name of an everyday word, which snippets may take.
+func CheckOffer(f tiers.Function) error {
+	isWord := slices.Contains(strings.Fields(commonNames), f.Name) || IsCommon(f.Name)
+	if f.Value == nil || !isWord {
+		return CheckName(f.Name)
+	}
+	return nil
+}
+
+// Add returns the functions and variables of a session with more of them. Each replaces an
+// earlier one of its name.
+func Add(functions, more []tiers.Function) []tiers.Function {
+	all := slices.Clone(functions)
+	for _, f := range more {
+		hasName := func(old tiers.Function) bool { return old.Name == f.Name }
+		if i := slices.IndexFunc(all, hasName); i >= 0 {
+			all[i] = f
+		} else {
+			all = append(all, f)
+		}
+	}
+	return all
 }
 
 // ErrNoModel answers a model call in a session without a model.

@@ -95,14 +95,12 @@ func (a *Accounts) Extend(
 			return fmt.Errorf("cannot read input %d: %w", number, err)
 		}
 	}
-	for _, f := range functions {
-		if err := protocol.CheckName(f.Name); err != nil {
-			return err
-		}
+	if err := CheckFunctions(functions); err != nil {
+		return err
 	}
 
 	a.cfg.Inputs = slices.Concat(a.cfg.Inputs, inputs)
-	a.cfg.Functions = slices.Concat(a.cfg.Functions, functions)
+	a.cfg.Functions = protocol.Add(a.cfg.Functions, functions)
 	a.version++
 	return nil
 }

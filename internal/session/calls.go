@@ -187,7 +187,7 @@ func (a *Accounts) checkOffered(function string) error {
 
 func (a *Accounts) offers(name string) bool {
 	for _, f := range a.cfg.Functions {
-		if f.Name == name {
+		if f.Name == name && f.Value == nil {
 			return true
 		}
 	}

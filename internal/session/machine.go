@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -281,8 +282,11 @@ func (m *Machine) Close() error {
 // CheckFunctions reports the first function that snippets could not call by its name.
 func CheckFunctions(functions []tiers.Function) error {
 	for _, f := range functions {
-		if err := protocol.CheckName(f.Name); err != nil {
+		if err := protocol.CheckOffer(f); err != nil {
 			return err
+		}
+		if f.Value != nil && !json.Valid(f.Value) {
+			return fmt.Errorf("cannot give the variable %q: its value is not JSON", f.Name)
 		}
 	}
 	return nil

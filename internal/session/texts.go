@@ -119,11 +119,16 @@ func (a *Accounts) describe() Reply {
 		Doc  string `json:"doc"`
 	}
 	config := struct {
-		Functions []function `json:"functions"`
-		Inputs    []textInfo `json:"inputs"`
-		Memory    int64      `json:"memory"` // the limit, in bytes
-	}{[]function{}, []textInfo{}, a.cfg.Limits.Memory}
+		Functions []function        `json:"functions"`
+		Variables map[string]string `json:"variables"` // by name, as JSON
+		Inputs    []textInfo        `json:"inputs"`
+		Memory    int64             `json:"memory"` // the limit, in bytes
+	}{[]function{}, map[string]string{}, []textInfo{}, a.cfg.Limits.Memory}
 	for _, f := range a.cfg.Functions {
+		if f.Value != nil {
+			config.Variables[f.Name] = string(f.Value)
+			continue
+		}
 		config.Functions = append(config.Functions, function{f.Name, f.Doc})
 	}
 	for i, in := range a.cfg.Inputs {

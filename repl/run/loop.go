@@ -6,6 +6,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -101,8 +102,15 @@ func (l *loop) begin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	question, err := texts.Quote(l.question)
+	if err != nil {
+		return err
+	}
 	l.session, err = repl.OpenSession(ctx, repl.SessionConfig{
 		Open: l.cfg.Open, Inputs: l.inputs, Tools: tools,
+		Variables: map[string]tiers.Value{
+			"query": question, "depth": tiers.Value(strconv.Itoa(l.depth)),
+		},
 		Limits: l.cfg.Limits, Deterministic: l.cfg.Deterministic,
 	})
 	if err != nil {

@@ -13,44 +13,71 @@ import (
 	"github.com/rlmhq/rlm/repl/internal/inputs"
 	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/schema"
-	"github.com/rlmhq/rlm/tiers"
 )
 
 // answerSub answers a query with a sub-loop, one level deeper.
 func (l *loop) answerSub(
 	ctx context.Context, q answers.Query, contract *schema.Contract,
 ) (json.RawMessage, error) {
-	question, err := l.inputs.Text(ctx, q.Prompt, maxQuestion)
-	if err != nil {
-		return nil, fmt.Errorf("the prompt: %w", err)
-	}
-	if strings.TrimSpace(question) == "" {
-		return nil, errors.New("the prompt is empty")
-	}
-
 	child := &loop{
 		tree: l.tree, node: fmt.Sprintf("%s.%d", l.node, l.children.Add(1)), depth: l.depth + 1,
-		model: q.Model, question: question, contract: contract, agent: q.Agent,
+		model: q.Model, contract: contract, agent: q.Agent,
 	}
 	if child.model == "" {
 		child.model = l.cfg.modelAt(child.depth)
 	}
 
-	done := func() error { return nil }
-	if q.Context != nil {
-		var input tiers.Input
-		if input, done, err = l.inputs.Open(ctx, q.Context); err != nil {
-			return nil, fmt.Errorf("the context: %w", err)
-		}
-		child.inputs = inputs.List{input}
+	done, err := l.assignTask(ctx, child, q)
+	if err != nil {
+		return nil, err
 	}
-
 	if child.trace, err = l.trace.Child(); err != nil {
 		return nil, errors.Join(err, done())
 	}
 	l.loops.Add(1)
 	value, err := child.answer(ctx)
 	return value, errors.Join(err, done(), child.trace.Close())
+}
+
+// assignTask gives a sub-loop its question and its context. Call done after the sub-loop has
+// ended.
+func (l *loop) assignTask(
+	ctx context.Context, child *loop, q answers.Query,
+) (done func() error, err error) {
+	if q.Context == nil {
+		input, done, err := l.inputs.Open(ctx, q.Prompt)
+		if err != nil {
+			return nil, fmt.Errorf("the prompt: %w", err)
+		}
+		short, err := inputs.Shorten(ctx, input, longPrompt, shownOfPrompt)
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("the prompt: %w", err), done())
+		}
+		if short != "" {
+			child.question, child.inputs = short, inputs.List{input}
+			return done, nil
+		}
+		if err := done(); err != nil {
+			return nil, err
+		}
+	}
+
+	if child.question, err = l.inputs.Text(ctx, q.Prompt, maxQuestion); err != nil {
+		return nil, fmt.Errorf("the prompt: %w", err)
+	}
+	if strings.TrimSpace(child.question) == "" {
+		return nil, errors.New("the prompt is empty")
+	}
+	if q.Context == nil {
+		return func() error { return nil }, nil
+	}
+
+	input, done, err := l.inputs.Open(ctx, q.Context)
+	if err != nil {
+		return nil, fmt.Errorf("the context: %w", err)
+	}
+	child.inputs = inputs.List{input}
+	return done, nil
 }
 
 // answer runs a sub-loop and returns its answer to the caller.
@@ -83,5 +110,9 @@ func (l *loop) answer(ctx context.Context) (json.RawMessage, error) {
 	return json.Marshal(outcome.Text()) // without a contract the caller expects a text
 }
 
-// maxQuestion bounds a sub-task, in characters. Longer text belongs in its context.
-const maxQuestion = 200_000
+// Sizes of sub-tasks, in characters.
+const (
+	maxQuestion   = 200_000 // beside a context
+	longPrompt    = 10_000  // a longer prompt without a context becomes the context
+	shownOfPrompt = 2_000   // of a long prompt's beginning and of its end
+)

@@ -98,13 +98,14 @@ def prepare():
     initial = {
         "json": json, "re": re, "math": math, "collections": collections, "itertools": itertools,
         "statistics": statistics, "datetime": datetime, "timedelta": datetime.timedelta,
-        "date": datetime.date, "time": time, "timezone": datetime.timezone,
-        "answer": {"content": "", "ready": False}, "history": [], "SubCallError": queries.SubCallError,
-        **combinators.NAMES, "parallel_map": events.parallel_map,
+        "date": datetime.date, "time": time, "timezone": datetime.timezone, "asyncio": asyncio,
+        "SubCallError": queries.SubCallError, **combinators.NAMES, "parallel_map": events.parallel_map,
     }
     _globals.update(initial, __builtins__=builtins, __doc__=None)
     finish.initial = dict(initial)
     finish.namespace = _globals
+    for name, text in (("answer", '{"content": "", "ready": false}'), ("history", "[]")):
+        _give(name, text)
     for name, (doc, arguments) in protocol.FUNCTIONS.items():
         if arguments != "combined":
             _offer(hostcall.HostFunction(name, doc))
@@ -155,6 +156,29 @@ def _offer(function):
     finish.initial[name] = function
 
 
+_given = {}  # name -> JSON of a variable that the host gives
+
+
+def _give(name, text):
+    """Binds a variable of the host to its name, unless a snippet has taken the name."""
+    if _given.get(name) == text:
+        return
+    value = wire.decode(text)
+    if name not in _globals or not _is_own(name, _globals[name]):
+        _globals[name] = value
+    finish.initial[name], _given[name] = value, text
+
+
+def _is_own(name, value):
+    """Reports whether a snippet bound a name to this value, or changed what was there."""
+    if finish.initial.get(name, _ECHO) is not value:
+        return True
+    try:
+        return name in _given and value != wire.decode(_given[name])
+    except Exception:  # of what a snippet has put into it
+        return True
+
+
 def _awaitable_names(tree):
     """Returns the names of functions that may be awaited, without those that snippets took."""
     names = {name for name in (*hostcall.known, *combinators.NAMES, "parallel_map")
@@ -176,6 +200,8 @@ def _configure():
         _offer(hostcall.HostFunction(name, function["doc"]))
         if name not in protocol.COMMON:
             _reserve({name: hostcall.known[name]})
+    for name, text in config["variables"].items():
+        _give(name, text)
     contexts.room = config["memory"] // 4
     inputs = [contexts.open_input(i) for i in config["inputs"]]
     names = {f"context_{n}": value for n, value in enumerate(inputs)}
@@ -235,19 +261,13 @@ def run(source, flags):
 
 def _movable():
     """Returns the names of the session's variables."""
-    stock = finish.initial
     return [name for name, value in _globals.items()
             if name not in ("__builtins__", _ECHO) and (name not in _OF_MODULE or value != _OF_MODULE[name])
-            and name not in _reserved and (stock.get(name, _ECHO) is not value or _filled(name, value))]
+            and name not in _reserved and _is_own(name, value)]
 
 
 # What every module has.
 _OF_MODULE = {"__name__": "__main__", "__doc__": None, "__loader__": None, "__spec__": None, "__package__": None}
-
-
-def _filled(name, value):
-    """Reports whether a snippet has filled `answer` or `history`."""
-    return name == "history" and value != [] or name == "answer" and value != {"content": "", "ready": False}
 
 
 def _enter(flags):

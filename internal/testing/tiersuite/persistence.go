@@ -32,6 +32,7 @@ func (s *suite) testPersistence(t *testing.T) {
 
 	t.Run("Reserved", s.testReserved)
 	t.Run("Common", s.testCommon)
+	t.Run("Given", s.testGiven)
 	t.Run("Prebound", func(t *testing.T) { s.playScenarios(t, emptyConfig, prebound) })
 }
 
@@ -357,7 +358,7 @@ var prebound = []scenario{
 		out:    "2024-02-01 UTC 1\n",
 	}),
 	single("names of modules are what an import gives", step{
-		source: `names = "json re math collections itertools statistics datetime time".split()
+		source: `names = "json re math collections itertools statistics datetime time asyncio".split()
 print([n for n in names if globals()[n] is not __import__(n)], time.time() > 0)`,
 		out: "[] True\n",
 	}),

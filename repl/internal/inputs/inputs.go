@@ -203,6 +203,31 @@ func (in List) Open(
 	return tiers.Input{Name: "context", Value: tiers.Value(resolved)}, nothing, nil
 }
 
+// Shorten returns the beginning and the end of an input of more than limit characters, and a
+// sentence that it is the variable context. It returns an empty text for a shorter input.
+func Shorten(ctx context.Context, input tiers.Input, limit, ends int64) (string, error) {
+	if input.Text == nil {
+		input.Text = bigtext.FromBytes("value", input.Value)
+	}
+	text, err := bigtext.Of(ctx, input.Text)
+	if err != nil {
+		return "", err
+	}
+	n, err := text.Len(ctx)
+	if err != nil || n <= limit {
+		return "", err
+	}
+
+	head, err := (List{input}).part(ctx, tiers.TextRef{End: ends}, ends)
+	if err != nil {
+		return "", err
+	}
+	tail, err := (List{input}).part(ctx, tiers.TextRef{Start: n - ends, End: n}, ends)
+	return fmt.Sprintf("%s\n[... %s characters ...]\n%s\n\n(This is the beginning and the end of "+
+		"your task. The variable `context` holds the whole of it: the task and its data.)",
+		head, humanize.Comma(n-2*ends), tail), err
+}
+
 // Describe returns the description of the inputs for a prompt. Its size does not grow with
 // theirs, and is empty without inputs. With preview, it contains the beginning of each input,
 // quoted.
