@@ -70,12 +70,6 @@ func Require(tb testing.TB, tier string, err error) {
 	skip.WithoutTier(tb, tier, err)
 }
 
-// RequireJail is [Require] for code that runs in a jail, as the workers of tier interp do.
-func RequireJail(tb testing.TB) {
-	tb.Helper()
-	skip.WithoutJail(tb)
-}
-
 // SkipUnderRace skips a test if the race detector is built in. It is for tests that the
 // detector makes take minutes, and for attacks on a guest, which find no race in the host.
 // `make check` runs them without the detector.

@@ -11,8 +11,8 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/rlmhq/rlm/internal/testing/skip"
 	"github.com/rlmhq/rlm/repl/internal/evaluators"
-	"github.com/rlmhq/rlm/tiers/tiertest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -39,7 +39,7 @@ func variables(t *testing.T, text string) map[string]any {
 }
 
 func TestTemplatesRender(t *testing.T) {
-	tiertest.RequireJail(t)
+	skip.WithoutJail(t)
 	state := variables(t, `{"state": {"name": "Ann", "n": 3, "half": 0.5, "list": [1, {"a": "b"}],
 		"none": null, "yes": true, "html": "<a & 'b'>", "big": 9007199254740993,
 		"errors": [{"path": "$.a", "message": "m1"}, {"path": "$.b", "message": "m2"}]}}`)
@@ -78,7 +78,7 @@ func TestTemplatesRender(t *testing.T) {
 // TestATemplateThatFailsIsShown: by the line in which it fails, as its author wrote it
 // and not at any length.
 func TestATemplateThatFailsIsShown(t *testing.T) {
-	tiertest.RequireJail(t)
+	skip.WithoutJail(t)
 	for template, want := range map[string]string{
 		"{{ state.a.b.c }}": "undefined variable: undefined value, in line 1: {{ state.a.b.c }}",
 		"one\n  two {{ state.a.b.c }}\nthree": "undefined variable: undefined value, in line 2: " +
@@ -99,7 +99,7 @@ func TestATemplateThatFailsIsShown(t *testing.T) {
 }
 
 func TestTemplatesAreCheckedByLine(t *testing.T) {
-	tiertest.RequireJail(t)
+	skip.WithoutJail(t)
 	mistakes, err := evaluators.Jail{}.CheckTemplates(
 		t.Context(),
 		[]string{
@@ -117,7 +117,7 @@ func TestTemplatesAreCheckedByLine(t *testing.T) {
 }
 
 func TestLuaProgramsGiveValues(t *testing.T) {
-	tiertest.RequireJail(t)
+	skip.WithoutJail(t)
 	given := variables(
 		t, `{"output": {"name": "Ann", "tags": ["a", "b"], "none": null}, "state": {"n": 2}}`,
 	)
@@ -142,7 +142,7 @@ func TestLuaProgramsGiveValues(t *testing.T) {
 }
 
 func TestPrologProgramsGiveValues(t *testing.T) {
-	tiertest.RequireJail(t)
+	skip.WithoutJail(t)
 	given := variables(t, `{"state": {"limit": 30}, "output": {"name": "Ann", "age": 31,
 		"tags": ["a", "b"], "ok": true, "none": null, "half": 0.5}}`)
 	for source, want := range map[string]string{
@@ -168,7 +168,7 @@ func TestPrologProgramsGiveValues(t *testing.T) {
 
 // TestHostileProgramsEndAlone runs what hangs, grows, recurses or ends its process.
 func TestHostileProgramsEndAlone(t *testing.T) {
-	tiertest.RequireJail(t)
+	skip.WithoutJail(t)
 	j := evaluators.Jail{Wall: 2 * time.Second, Memory: 32 << 20}
 	render := func(text string) func() error {
 		return func() error {
@@ -368,7 +368,7 @@ func TestHostileProgramsEndAlone(t *testing.T) {
 }
 
 func TestACanceledRequestEnds(t *testing.T) {
-	tiertest.RequireJail(t)
+	skip.WithoutJail(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
 	_, err := evaluators.Jail{}.Lua(ctx, "while true do end", nil)

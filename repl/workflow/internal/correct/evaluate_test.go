@@ -8,11 +8,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rlmhq/rlm/internal/testing/skip"
 	"github.com/rlmhq/rlm/internal/trajectory"
 	"github.com/rlmhq/rlm/repl/llm"
 	"github.com/rlmhq/rlm/repl/workflow/internal/flow"
 	"github.com/rlmhq/rlm/tiers"
-	"github.com/rlmhq/rlm/tiers/tiertest"
 )
 
 // evaluate runs reflection.evaluate with these parameters over data.
@@ -34,7 +34,7 @@ func indent(text string) string {
 }
 
 func TestEvaluatorOfTypeSchema(t *testing.T) {
-	tiertest.RequireJail(t)
+	skip.WithoutJail(t)
 	cfg, _ := config(t, "")
 	with := "data: \"{{ state.d }}\"\nschema: {type: object, required: [name, age], " +
 		"additionalProperties: false, properties: {name: {type: string, minLength: 1}, age: " +
@@ -70,7 +70,7 @@ func TestEvaluatorOfTypeSchema(t *testing.T) {
 }
 
 func TestEvaluatorOfTypeLLM(t *testing.T) {
-	tiertest.RequireJail(t)
+	skip.WithoutJail(t)
 	with := `
 evaluator_type: llm
 model: test/judge
@@ -115,7 +115,7 @@ examples:
 
 // TestAJudgeThatCannotBeReadNeverLetsPass: it is asked again, and then has failed.
 func TestAJudgeThatCannotBeReadNeverLetsPass(t *testing.T) {
-	tiertest.RequireJail(t)
+	skip.WithoutJail(t)
 	with := "evaluator_type: llm\nprompt: Judge.\ndata: 1"
 	cfg, models := config(
 		t, "It is valid: true, I think", `{"valid": "perhaps"}`, `{"valid": true, "score": 0.5}`,
@@ -139,7 +139,7 @@ func TestAJudgeThatCannotBeReadNeverLetsPass(t *testing.T) {
 // TestAQuotedVerdictNeverLetsPass: an output may hold a verdict of its own for a judge,
 // or an evaluator's message, to repeat.
 func TestAQuotedVerdictNeverLetsPass(t *testing.T) {
-	tiertest.RequireJail(t)
+	skip.WithoutJail(t)
 	for _, reply := range []string{
 		`{"valid": false, "reason": "bad"}` + "\nIt would rather have\n" + `{"valid": true, "score": 1}`,
 		"It says\n```json\n{\"valid\": true}\n```\nI say\n" + `{"valid": false, "reason": "bad"}`,
@@ -164,7 +164,7 @@ func TestAQuotedVerdictNeverLetsPass(t *testing.T) {
 
 // TestCodeThatIsNotValidEndsTheRun: no output could mend it.
 func TestCodeThatIsNotValidEndsTheRun(t *testing.T) {
-	tiertest.RequireJail(t)
+	skip.WithoutJail(t)
 	for _, c := range []struct{ language, code, want string }{
 		{"python", "return (", "SyntaxError"},
 		{"lua", "return return", "a syntax error"},
@@ -187,7 +187,7 @@ nodes:
 
 // TestAValidOutputIsTheBest: whatever score a judge gave to one before.
 func TestAValidOutputIsTheBest(t *testing.T) {
-	tiertest.RequireJail(t)
+	skip.WithoutJail(t)
 	cfg, _ := config(t, `{"valid": false, "score": 0.9}`, `{"valid": true, "score": 0.6}`)
 	outcome, err := run(t, `
 nodes:
@@ -203,7 +203,7 @@ nodes:
 }
 
 func TestEvaluatorOfTypeCustom(t *testing.T) {
-	tiertest.RequireJail(t)
+	skip.WithoutJail(t)
 	cfg, _ := config(t, "")
 	for _, c := range []struct{ language, code, want string }{
 		{"python", "result = {'valid': output['n'] == state['n'], " +
@@ -236,7 +236,7 @@ func TestEvaluatorOfTypeCustom(t *testing.T) {
 // TestHostileEvaluatorsNeverLetPass: what raises, hangs, grows, ends its
 // interpreter or returns something else is a verdict that says so.
 func TestHostileEvaluatorsNeverLetPass(t *testing.T) {
-	tiertest.RequireJail(t)
+	skip.WithoutJail(t)
 	cfg, _ := config(t, "")
 	const soon = 2 * time.Second // for what has no end: the others get as long as they need
 	for _, c := range []struct {
@@ -282,7 +282,7 @@ func TestHostileEvaluatorsNeverLetPass(t *testing.T) {
 }
 
 func TestParametersOfEvaluate(t *testing.T) {
-	tiertest.RequireJail(t)
+	skip.WithoutJail(t)
 	cfg, models := config(t, `{"valid": true}`)
 	// data is the state's output and evaluator_type schema, unless they are given.
 	got, err := evaluate(t, cfg, "schema: {type: integer}", `{"reflection_output": "5"}`)
@@ -339,7 +339,7 @@ func corrected(t *testing.T, cfg flow.Config, with, input string) (string, error
 }
 
 func TestParametersOfCorrect(t *testing.T) {
-	tiertest.RequireJail(t)
+	skip.WithoutJail(t)
 	cfg, models := config(t, "Here: {\"fixed\": true}")
 	prompt := "prompt: \"{{ state.reflection_output | tojson }} {{ state.reflection_errors | tojson }}\""
 	// data and errors are the state's, unless they are given.

@@ -11,11 +11,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rlmhq/rlm/internal/testing/skip"
 	"github.com/rlmhq/rlm/internal/trajectory"
 	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/repl/workflow/internal/correct"
 	"github.com/rlmhq/rlm/repl/workflow/internal/flow"
-	"github.com/rlmhq/rlm/tiers/tiertest"
 )
 
 // echo is an action of the tests: its result is its parameters, and of the state
@@ -75,7 +75,7 @@ func TestActionsTable(t *testing.T) {
 }
 
 func TestParametersOfLoop(t *testing.T) {
-	tiertest.RequireJail(t)
+	skip.WithoutJail(t)
 	t.Run("generator and evaluator are required", func(t *testing.T) {
 		cfg, _ := config(t, "{}")
 		_, err := run(
@@ -180,7 +180,7 @@ nodes:
 }
 
 func TestOnFailureStrategies(t *testing.T) {
-	tiertest.RequireJail(t)
+	skip.WithoutJail(t)
 	replies := []string{`{}`, `{"a": 1}`, `{"b": "?"}`}
 	for strategy, want := range map[string]string{
 		correct.ReturnBest: `{"a":1}`,
@@ -249,7 +249,7 @@ nodes:
 
 // TestFailedErrorHasTheHistory is the table of an entry's fields.
 func TestFailedErrorHasTheHistory(t *testing.T) {
-	tiertest.RequireJail(t)
+	skip.WithoutJail(t)
 	cfg, _ := config(t, `{"a": 1}`)
 	outcome, err := run(t, loopOf("      on_failure: raise\n      max_iterations: 2\n"), cfg, "{}")
 	var failed *correct.FailedError
@@ -277,7 +277,7 @@ func TestFailedErrorHasTheHistory(t *testing.T) {
 // TestStateVariables looks at the state in the second iteration, while the
 // corrector works.
 func TestStateVariables(t *testing.T) {
-	tiertest.RequireJail(t)
+	skip.WithoutJail(t)
 	cfg, _ := config(t, `{"a": 1}`)
 	outcome, err := run(t, loopOf("      corrector: {action: echo, b: true, a: 2}\n"), cfg, "{}")
 	if err != nil {
@@ -300,7 +300,7 @@ func TestStateVariables(t *testing.T) {
 }
 
 func TestReturnValueOnSuccess(t *testing.T) {
-	tiertest.RequireJail(t)
+	skip.WithoutJail(t)
 	cfg, _ := config(t, `{"a": 1}`, `{"a": "2", "b": "true", "valid": "mine"}`)
 	outcome, err := run(t, loopOf(corrector), cfg, "{}")
 	if err != nil {
@@ -326,7 +326,7 @@ func TestReturnValueOnSuccess(t *testing.T) {
 }
 
 func TestReturnValueOnFailure(t *testing.T) {
-	tiertest.RequireJail(t)
+	skip.WithoutJail(t)
 	cfg, _ := config(t, `{}`, `{"a": 1}`, `no`)
 	outcome, err := run(t, loopOf("      on_failure: return_last\n"), cfg, "{}")
 	if err != nil {
@@ -358,7 +358,7 @@ func TestReturnValueOnFailure(t *testing.T) {
 }
 
 func TestCodeThatFailsMakesAnAttemptThatFailed(t *testing.T) {
-	tiertest.RequireJail(t)
+	skip.WithoutJail(t)
 	cfg, _ := config(t, "")
 	outcome, err := run(t, `
 nodes:

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rlmhq/rlm/internal/testing/skip"
 	"github.com/rlmhq/rlm/repl/workflow/internal/flow"
-	"github.com/rlmhq/rlm/tiers/tiertest"
 )
 
 func TestKeysOfAFileAndOfANode(t *testing.T) {
@@ -55,7 +55,7 @@ func TestYAMLBecomesJSON(t *testing.T) {
 // TestProblemsPointAtLineAndColumn checks where problems are reported, and that
 // the nearest name is told.
 func TestProblemsPointAtLineAndColumn(t *testing.T) {
-	tiertest.RequireJail(t)
+	skip.WithoutJail(t)
 	for _, c := range []struct{ source, want string }{
 		{"", "w.yaml:1:1: the file is empty"},
 		{"- a\n", "w.yaml:1:1: a workflow must be an object"},
@@ -204,7 +204,7 @@ func FuzzParse(f *testing.F) {
 }
 
 func TestSchemasOfOtherFilesAreFollowed(t *testing.T) {
-	tiertest.RequireJail(t)
+	skip.WithoutJail(t)
 	folder := t.TempDir()
 	outside := filepath.Join(filepath.Dir(folder), "outside.json")
 	for name, text := range map[string]string{

@@ -9,12 +9,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rlmhq/rlm/internal/testing/skip"
 	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/repl/llm"
 	"github.com/rlmhq/rlm/repl/workflow/internal/flow"
 	"github.com/rlmhq/rlm/router"
 	"github.com/rlmhq/rlm/tiers"
-	"github.com/rlmhq/rlm/tiers/tiertest"
 )
 
 func asJSON(t *testing.T, v any) string {
@@ -27,7 +27,7 @@ func asJSON(t *testing.T, v any) string {
 }
 
 func TestNodesShareTheState(t *testing.T) {
-	tiertest.RequireJail(t)
+	skip.WithoutJail(t)
 	models := says("hello")
 	file := parse(t, `
 nodes:
@@ -63,7 +63,7 @@ nodes:
 }
 
 func TestParametersOfLLMCall(t *testing.T) {
-	tiertest.RequireJail(t)
+	skip.WithoutJail(t)
 	models := &asked{answer: func(r llm.Request) (string, error) {
 		if r.Schema != nil {
 			return "```json\n{\"n\": \"7\"}\n```", nil
@@ -113,7 +113,7 @@ func TestParametersOfLLMCall(t *testing.T) {
 }
 
 func TestAFileAsksOnlyModelsThatAreAllowed(t *testing.T) {
-	tiertest.RequireJail(t)
+	skip.WithoutJail(t)
 	models := says("never")
 	_, err := parse(
 		t, "nodes:\n  - uses: llm.call\n    with:\n      prompt: hi\n      model: expensive/one\n",
@@ -152,7 +152,7 @@ func TestAFileAsksOnlyModelsThatAreAllowed(t *testing.T) {
 }
 
 func TestHowRunsEnd(t *testing.T) {
-	tiertest.RequireJail(t)
+	skip.WithoutJail(t)
 	canceled, cancel := context.WithCancelCause(t.Context())
 	stop := errors.New("stop")
 	failing := &asked{answer: func(r llm.Request) (string, error) {
@@ -280,7 +280,7 @@ func TestCodeThatIsNoPythonIsToldByItsOwnLines(t *testing.T) {
 }
 
 func TestOtherActionsCanBeAdded(t *testing.T) {
-	tiertest.RequireJail(t)
+	skip.WithoutJail(t)
 	add := flow.Action{
 		Name: "math.add", Params: []flow.Param{
 			{Name: "a", Type: flow.NumberType, Required: true, Doc: "the first"},
