@@ -168,8 +168,9 @@ func (t table) String() string {
 			t.percent(len(wrong.names)))
 	}
 
-	fmt.Fprintf(&b, "\nOf %d snippets. False accepts:\n%s.\nFalse escalations: %s.\n", t.total,
-		list(t.accepts), list(t.escalations))
+	fmt.Fprintf(&b, "\nOf %d snippets.\n", t.total)
+	writeList(&b, "False accepts", t.accepts)
+	writeList(&b, "False escalations", t.escalations)
 	return b.String()
 }
 
@@ -177,9 +178,11 @@ func (t table) percent(n int) string {
 	return fmt.Sprintf("%.1f %%", 100*float64(n)/float64(t.total))
 }
 
-func list(names []string) string {
+// writeList writes names, each on a line, since Markdown joins the lines of a paragraph.
+func writeList(b *strings.Builder, title string, names []string) {
 	if len(names) == 0 {
-		return "none"
+		fmt.Fprintf(b, "%s: none.\n", title)
+		return
 	}
-	return "`" + strings.Join(names, " ") + "`"
+	fmt.Fprintf(b, "%s: `%s`.\n", title, strings.Join(names, "`,\n`"))
 }
