@@ -85,6 +85,7 @@ func configure(e *env, task *rlm.AnswerTask, models ledger.Models) (err error) {
 	cfg.MaxTurns, cfg.FeedbackChars = int(c.MaxTurns), int(c.Feedback)
 	cfg.NoPreview = !c.Preview
 	cfg.CallsAtOnce, cfg.LoopsAtOnce = int(c.CallsAtOnce), int(c.LoopsAtOnce)
+	cfg.ErrorTexts = c.ErrorTexts
 	cfg.Retries, cfg.CompactAt = zeroToNone(c.Retries), c.CompactAt
 	cfg.Bypass, cfg.NoSynthesis = zeroToNone(c.Bypass), !c.Synthesis
 	cfg.Trace, err = traceFolder(c.Trace)

@@ -84,6 +84,9 @@ type Config struct {
 	// Retries bounds how often a sub-call is repeated when its answer breaks its
 	// contract, is cut or has no text, by default 2; -1 means none.
 	Retries int
+	// ErrorTexts makes llm_query, rlm_query and the other calls for one text return the text
+	// "Error: " with the reason if they fail, instead of raising an exception.
+	ErrorTexts bool
 	// CompactAt is the share of the model's window at which a loop's messages are
 	// replaced by a summary, by default 0.7.
 	CompactAt float64

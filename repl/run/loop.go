@@ -91,6 +91,7 @@ func (l *loop) begin(ctx context.Context) error {
 	l.answers = &answers.Answers{
 		Caller: l.caller, Inputs: l.inputs, Node: l.node, Depth: l.depth, Turn: &l.turn,
 		Model: l.cfg.SubModel, Models: l.allowed, Agents: l.cfg.Agents, Retries: l.cfg.Retries,
+		ErrorTexts:  l.cfg.ErrorTexts,
 		CallsAtOnce: l.cfg.CallsAtOnce, Loops: calls.NewGate(l.cfg.LoopsAtOnce),
 	}
 	if l.depth < l.cfg.MaxDepth {

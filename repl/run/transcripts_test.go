@@ -22,6 +22,7 @@ import (
 //
 //	config       key: value lines, see settings
 //	input        the context
+//	value        a context that is JSON
 //	reply        a reply of the root model, in order
 //	sub          a reply of a sub-loop's model, in order
 //	leaf         "part of a prompt => reply" lines; without one a leaf repeats its prompt
@@ -65,6 +66,8 @@ func play(t *testing.T, archive *txtar.Archive) {
 			}
 		case "input":
 			cfg.Inputs = append(cfg.Inputs, text(data))
+		case "value":
+			cfg.Inputs = append(cfg.Inputs, tiers.Input{Name: "value", Value: tiers.Value(strings.TrimSpace(data))})
 		case "reply":
 			m.script = append(m.script, strings.TrimSuffix(data, "\n"))
 		case "sub":
@@ -82,6 +85,7 @@ func play(t *testing.T, archive *txtar.Archive) {
 				t.Fatal(err)
 			}
 			s.told[n] = strings.Split(strings.TrimSpace(data), "\n")
+		case "table": // of compat_test.go
 		case "outcome":
 			s.outcome = pairs(t, data, ": ")
 		default:
@@ -135,6 +139,8 @@ func set(t *testing.T, cfg *run.Config, m *models, key, value string) {
 		cfg.Bypass = n
 	case "nosynthesis":
 		cfg.NoSynthesis = value == "true"
+	case "errortexts":
+		cfg.ErrorTexts = value == "true"
 	case "wall":
 		cfg.Limits.Wall = time.Duration(n) * time.Millisecond
 	case "retries":

@@ -57,6 +57,8 @@ type Answers struct {
 	// Refused makes the answer to a query for a text that does not fit the budget. If it is
 	// nil, the first such query gets a notice and later ones raise.
 	Refused func(*ledger.BudgetError) string
+	// ErrorTexts makes a single query for a text that fails return the error as its text.
+	ErrorTexts bool
 
 	warned atomic.Bool
 }
@@ -151,15 +153,23 @@ func (a *Answers) complete(ctx context.Context, ask calls.Ask) (json.RawMessage,
 func (a *Answers) noticeBudget(value json.RawMessage, err error, typed bool) (json.RawMessage, error) {
 	var budget *ledger.BudgetError
 	if !errors.As(err, &budget) {
-		return value, err
+		return a.showError(value, err, typed)
 	}
 	if a.Refused != nil && !typed {
 		return texts.Quote(a.Refused(budget))
 	}
 	if again := a.warned.Swap(true); again || typed {
-		return nil, err
+		return a.showError(nil, err, typed)
 	}
 	return texts.Quote(formatNotice(budget))
+}
+
+// showError returns the text of an error as the answer, if snippets want it so.
+func (a *Answers) showError(value json.RawMessage, err error, typed bool) (json.RawMessage, error) {
+	if err == nil || typed || !a.ErrorTexts {
+		return value, err
+	}
+	return texts.Quote("Error: " + err.Error())
 }
 
 func formatNotice(err *ledger.BudgetError) string {

@@ -34,7 +34,7 @@ type Config struct {
 	Feedback                                             int64
 	Bypass                                               int64
 	CompactAt                                            float64
-	Preview, Synthesis                                   bool
+	Preview, Synthesis, ErrorTexts                       bool
 	Trace, OTel                                          string
 	System                                               string
 	Agents                                               map[string]Agent
@@ -227,6 +227,8 @@ func runSettings(c *Config) []Setting {
 			"maximum number of concurrent sub-loops per loop"),
 		row(Run, "retries", whole{&c.Retries, 0, 100}, "2",
 			"maximum retries after an answer that breaks its contract, or that is cut or empty"),
+		row(Run, "error_texts", toggle{&c.ErrorTexts}, "false",
+			"let a single model call of a snippet that fails return the text Error: ... instead of raising"),
 		row(Run, "feedback", whole{&c.Feedback, 200, 10_000_000}, "20000",
 			"characters of a turn's output to show to the model"),
 		row(Run, "preview", toggle{&c.Preview}, "true",
