@@ -379,3 +379,29 @@ func TestEventsAndTrajectoryTellTheIterations(t *testing.T) {
 	holds(t, lines[2], `"rlm_calls":[{`)
 	holds(t, lines[3], `"final_answer":{"reasoning":"The agent said 5."`)
 }
+
+// A server's window may be smaller than max_context_chars.
+func TestARefusedConversationIsTrimmedAndSentOnceMore(t *testing.T) {
+	dull := code("print('.' * 3_000)")
+	for _, c := range []struct {
+		most     int // messages that the server takes
+		requests []int
+		fails    bool
+	}{
+		{5, []int{1, 3, 5, 7, 3, 9, 3}, false},
+		{1, []int{1, 3}, true}, // the last turn cannot be dropped
+	} {
+		var requests []int
+		m := &models{script: []string{dull, dull, dull, dull, code(good)}}
+		m.refuse = func(r llm.Request) error {
+			if requests = append(requests, len(r.Messages)); len(r.Messages) <= c.most {
+				return nil
+			}
+			return &llm.Error{Kind: llm.ErrContextLength, Model: r.Model, Message: "too long"}
+		}
+		_, err := reflect.Run(t.Context(), config(m), subject())
+		if !slices.Equal(requests, c.requests) || errors.Is(err, llm.ErrContextLength) != c.fails {
+			t.Errorf("requests of %d messages, want %d: %v", requests, c.requests, err)
+		}
+	}
+}

@@ -37,6 +37,7 @@ type models struct {
 	facts    llm.Facts
 	// finish is how main's replies end.
 	finish string
+	refuse func(r llm.Request) error // nil for never
 }
 
 var _ ledger.Models = (*models)(nil)
@@ -54,6 +55,11 @@ func (m *models) reply(r llm.Request) (llm.Response, error) {
 	if r.Metadata.Purpose == "leaf" {
 		m.asked = append(m.asked, r)
 		return llm.Response{Text: "re: " + last(r)}, nil
+	}
+	if m.refuse != nil {
+		if err := m.refuse(r); err != nil {
+			return llm.Response{}, err
+		}
 	}
 	m.requests = append(m.requests, r)
 	if len(m.script) == 0 {

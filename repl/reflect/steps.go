@@ -3,6 +3,7 @@ package reflect
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"strings"
 
 	"github.com/rlmhq/rlm/repl"
@@ -30,17 +31,29 @@ func (l *loop) iterate(ctx context.Context, it iteration) (iteration, error) {
 
 // call trims the messages and asks the model.
 func (l *loop) call(ctx context.Context, it iteration) (iteration, error) {
-	it.sent = conversation.TrimTurns(it.messages, 1, l.cfg.MaxContextChars)
-	if len(it.sent) < len(it.messages) {
-		l.tell(ledger.Event{
-			Kind: ledger.EventCompaction,
-			Text: strings.TrimSpace(strings.TrimPrefix(it.sent[0].Content, l.prompt)),
-		})
-	}
-
+	it.sent = l.trim(it.messages, l.cfg.MaxContextChars)
 	response, err := l.ask(ctx, "root", it.sent)
+	if errors.Is(err, llm.ErrContextLength) {
+		half := conversation.CountChars(it.sent) / 2
+		if shorter := l.trim(it.messages, half); len(shorter) < len(it.sent) {
+			it.sent = shorter
+			response, err = l.ask(ctx, "root", it.sent)
+		}
+	}
 	it.response, it.finish = response.Text, response.Finish
 	return it, err
+}
+
+// trim drops messages until they have at most so many characters.
+func (l *loop) trim(messages []llm.Message, most int) []llm.Message {
+	sent := conversation.TrimTurns(messages, 1, most)
+	if len(sent) < len(messages) {
+		l.tell(ledger.Event{
+			Kind: ledger.EventCompaction,
+			Text: strings.TrimSpace(strings.TrimPrefix(sent[0].Content, l.prompt)),
+		})
+	}
+	return sent
 }
 
 // extract finds the code in the reply. A reply without code may be the analysis itself; a

@@ -2,6 +2,7 @@ package run
 
 import (
 	"context"
+	"errors"
 	"strings"
 
 	"github.com/rlmhq/rlm/internal/texts"
@@ -12,25 +13,47 @@ import (
 )
 
 // compact replaces the turns with a summary once they fill their share of the model's
-// window. The variable history keeps all messages.
+// window.
 func (l *loop) compact(ctx context.Context) error {
 	window, known := l.caller.Window(l.model)
-	limit := int64(l.cfg.CompactAt * float64(window))
-	if !known || len(l.messages) <= preamble || conversation.CountTokens(l.messages) <= limit {
+	if !known || len(l.messages) <= preamble ||
+		conversation.CountTokens(l.messages) <= int64(l.cfg.CompactAt*float64(window)) {
 		return nil
 	}
+	return l.summarise(ctx, window)
+}
+
+// shorten makes the messages shorter, because a server has refused them as too long. It
+// returns the refusal if that is not possible.
+func (l *loop) shorten(ctx context.Context, refusal error) error {
+	l.tell(ledger.Event{Kind: ledger.EventWarning, Purpose: "compaction", Error: refusal.Error()})
+	if len(l.messages) <= preamble {
+		return l.restart(ctx, refusal)
+	}
+	window := conversation.CountTokens(l.messages)
+	if known, ok := l.caller.Window(l.model); ok {
+		window = min(window, known)
+	}
+	return l.summarise(ctx, window)
+}
+
+// summarise replaces the turns with a summary for a window. The variable history keeps all
+// messages.
+func (l *loop) summarise(ctx context.Context, window int64) error {
 	order, err := prompt("compact", nil)
 	if err != nil {
 		return err
 	}
+	limit := int64(l.cfg.CompactAt * float64(window))
 
-	// The model cannot summarise messages that do not fit into its window.
+	// The model cannot summarise messages that do not fit into its window. If the last one
+	// alone does not fit, there is no summary.
 	whole := l.messages
 	ask := conversation.AppendUser(
 		conversation.TrimTurns(whole, preamble, int(3*window)), order,
 	)
 	response, err := l.ask(ctx, "compaction", ask)
-	if err != nil {
+	if err != nil && !errors.Is(err, llm.ErrContextLength) {
 		return err
 	}
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/dustin/go-humanize"
 
+	"github.com/rlmhq/rlm/internal/bigtext"
 	"github.com/rlmhq/rlm/internal/texts"
 	"github.com/rlmhq/rlm/internal/trajectory"
 	"github.com/rlmhq/rlm/repl"
@@ -37,6 +38,7 @@ type loop struct {
 	model    string
 	question string
 	inputs   inputs.List
+	moved    *bigtext.Text // the question, if it is the last input
 	fields   map[string]tiers.Value
 	contract *schema.Contract
 	agent    *repl.Agent // whose work the loop does, nil for none
@@ -61,12 +63,13 @@ func (l *loop) solve(ctx context.Context) (outcome Outcome, err error) {
 	if err := l.begin(ctx); err != nil {
 		return Outcome{}, err
 	}
+	l.trace.Begin(l.metadata())
 	defer func() {
 		if outcome.Answer == nil {
 			outcome.Partial = l.recoverPartial(ctx)
 		}
 		outcome.Turns, outcome.Compactions = int(l.turn.Load()), l.compactions
-		err = errors.Join(err, l.session.Close())
+		err = errors.Join(err, l.close())
 	}()
 
 	if err := l.setFields(ctx); err != nil {
@@ -88,6 +91,7 @@ func (l *loop) solve(ctx context.Context) (outcome Outcome, err error) {
 
 // begin opens the session and writes the first messages.
 func (l *loop) begin(ctx context.Context) error {
+	l.moveQuestion()
 	l.answers = &answers.Answers{
 		Caller: l.caller, Inputs: l.inputs, Node: l.node, Depth: l.depth, Turn: &l.turn,
 		Model: l.cfg.SubModel, Models: l.allowed, Agents: l.cfg.Agents, Retries: l.cfg.Retries,
@@ -120,15 +124,22 @@ func (l *loop) begin(ctx context.Context) error {
 	l.executor = turns.Executor{Session: l.session, Tell: l.tell}
 	for i := range files {
 		if err := files[i].load(ctx, l.session); err != nil {
-			return errors.Join(err, l.session.Close())
+			return errors.Join(err, l.close())
 		}
 	}
 	if l.messages, err = l.writeOpening(ctx, listFunctions(tools, files)); err != nil {
-		return errors.Join(err, l.session.Close())
+		return errors.Join(err, l.close())
 	}
 
-	l.trace.Begin(l.metadata())
 	return nil
+}
+
+// close ends the session.
+func (l *loop) close() error {
+	if l.moved == nil {
+		return l.session.Close()
+	}
+	return errors.Join(l.session.Close(), l.moved.Close())
 }
 
 // writeOpening writes the first messages. Their size does not depend on the size of the
@@ -153,7 +164,7 @@ func (l *loop) writeOpening(ctx context.Context, functions string) ([]llm.Messag
 		return nil, err
 	}
 	first, err := prompt("question", map[string]any{
-		"Question": l.question, "Inputs": inputs,
+		"Question": l.question, "MovedTo": l.movedTo(), "Inputs": inputs,
 		"Fields": strings.Join(slices.Sorted(maps.Keys(l.fields)), ", "),
 	})
 	if err != nil {
@@ -198,8 +209,7 @@ func (l *loop) take(ctx context.Context, turn int) (json.RawMessage, error) {
 	}
 	begun := time.Now()
 	l.tell(ledger.Event{Kind: ledger.EventTurnStarted, Model: l.model})
-	sent := l.messages
-	response, err := l.ask(ctx, "turn", l.messages)
+	sent, response, err := l.askFitting(ctx, "turn", "")
 	if err != nil {
 		return nil, err
 	}
@@ -239,6 +249,33 @@ func (l *loop) take(ctx context.Context, turn int) (json.RawMessage, error) {
 
 	l.messages = conversation.AppendReply(l.messages, response.Text, told)
 	return nil, nil //nolint:nilnil // documented: no answer yet
+}
+
+// askFitting asks the loop's model, with an order behind the messages if there is one. If the
+// server refuses the messages as too long, it asks once more with shorter ones. Sent are the
+// messages of the last attempt.
+func (l *loop) askFitting(
+	ctx context.Context, purpose, order string,
+) (sent []llm.Message, response llm.Response, err error) {
+	write := func() []llm.Message {
+		if order == "" {
+			return l.messages
+		}
+		return conversation.AppendUser(l.messages, order)
+	}
+
+	sent = write()
+	response, err = l.ask(ctx, purpose, sent)
+	if !errors.Is(err, llm.ErrContextLength) {
+		return sent, response, err
+	}
+
+	if err := l.shorten(ctx, err); err != nil {
+		return sent, response, err
+	}
+	sent = write()
+	response, err = l.ask(ctx, purpose, sent)
+	return sent, response, err
 }
 
 // ask asks the loop's model.

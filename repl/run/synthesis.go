@@ -8,7 +8,6 @@ import (
 
 	"github.com/rlmhq/rlm/internal/texts"
 	"github.com/rlmhq/rlm/repl/internal/calls"
-	"github.com/rlmhq/rlm/repl/internal/conversation"
 	"github.com/rlmhq/rlm/repl/ledger"
 )
 
@@ -23,8 +22,7 @@ func (l *loop) synthesize(ctx context.Context) (Outcome, error) {
 		return Outcome{}, err
 	}
 
-	l.messages = conversation.AppendUser(l.messages, order)
-	response, err := l.ask(ctx, "synthesis", l.messages)
+	_, response, err := l.askFitting(ctx, "synthesis", order)
 	if err != nil {
 		return Outcome{}, err
 	}

@@ -33,8 +33,9 @@ type Caller struct {
 	// MaxReply bounds the tokens of a reply; 0 is DefaultReply.
 	MaxReply int
 
-	names []string // of the models that CheckModel let pass
-	waits *waits
+	names   []string // of the models that CheckModel let pass
+	waits   *waits
+	windows *windows
 }
 
 // DefaultReply bounds a reply, in tokens. A call in flight reserves as much of the budget.
@@ -70,7 +71,7 @@ func NewCaller(base Caller, b ledger.Budget, models []string, strictUSD bool) (*
 		return nil, err
 	}
 	base.Ledger.atOnce = int64(cap(base.Gate))
-	base.waits = &waits{}
+	base.waits, base.windows = &waits{}, &windows{}
 	for _, name := range models {
 		if err := base.CheckModel(name, strictUSD); err != nil {
 			return nil, err
@@ -168,7 +169,7 @@ func (c *Caller) makeRequest(a *Ask, m *llm.Model) llm.Request {
 
 // Estimate returns the usual use of an ask that is made once.
 func (c *Caller) Estimate(a Ask) (ledger.Spending, error) {
-	m, err := c.Models.Resolve(a.Model)
+	m, err := c.resolve(a.Model)
 	if err != nil {
 		return ledger.Spending{}, err
 	}
@@ -182,7 +183,7 @@ func (c *Caller) Estimate(a Ask) (ledger.Spending, error) {
 func (c *Caller) ask(
 	ctx context.Context, a Ask, least int64,
 ) (response llm.Response, granted room, err error) {
-	m, err := c.Models.Resolve(a.Model)
+	m, err := c.resolve(a.Model)
 	if err != nil {
 		return response, granted, err
 	}
@@ -190,10 +191,9 @@ func (c *Caller) ask(
 	need := estimateCost(&m, &r)
 	need.Sub, need.Least = a.Sub || a.Depth > 0, least
 	if window := m.Facts.Window; window > 0 && need.InputTokens > window {
-		return response, granted, fmt.Errorf(
-			"the prompt has about %d tokens, more than the window of %s (%d): split it",
-			need.InputTokens, a.Model, window,
-		)
+		return response, granted, &llm.Error{Kind: llm.ErrContextLength, Model: a.Model, Message: fmt.Sprintf(
+			"about %d tokens, more than the window of %d: split it", need.InputTokens, window,
+		)}
 	}
 
 	if err := c.Gate.Enter(ctx); err != nil {

@@ -3,6 +3,7 @@ package calls_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -314,5 +315,36 @@ func TestAWaitIsToldAndNotCounted(t *testing.T) {
 	}
 	if spent := caller.Ledger.Spent(); spent.Calls != 2 {
 		t.Errorf("spent %s", spent)
+	}
+}
+
+// A server that tells a smaller window each time is not believed for ever.
+func TestAPromptIsSentOnceMoreWithLessRoom(t *testing.T) {
+	for name, c := range map[string]struct {
+		words func(asked int) string
+		takes int // the largest reply that the server takes
+		asked []int
+	}{
+		"fits": {
+			func(int) string { return "This model's maximum context length is 1000 tokens." }, 1000, []int{8192, 994},
+		},
+		"never fits": {
+			func(asked int) string { return fmt.Sprintf("maximum context length is %d", 9000-asked*1000) },
+			0,
+			[]int{8192, 7994},
+		},
+		"tells nothing": {func(int) string { return "too long" }, 0, []int{8192}},
+	} {
+		var asked []int
+		caller := callerOf(t, func(_ context.Context, r llm.Request) (llm.Response, error) {
+			if asked = append(asked, r.MaxTokens); r.MaxTokens > c.takes {
+				return llm.Response{}, &llm.Error{Kind: llm.ErrContextLength, Message: c.words(len(asked))}
+			}
+			return llm.Response{Text: "yes"}, nil
+		})
+		_, err := caller.Complete(t.Context(), question("?"))
+		if !slices.Equal(asked, c.asked) || (err == nil) != (c.takes > 0) {
+			t.Errorf("%s: asked for %d tokens, want %d; %v", name, asked, c.asked, err)
+		}
 	}
 }

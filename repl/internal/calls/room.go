@@ -23,16 +23,23 @@ const moreRoom = 4
 
 // Complete asks a model. The text of the response is without thoughts; the event has them.
 // A call of a snippet may begin with less room for its reply than the run allows. If the
-// reply is cut then, Complete asks again with more. The error is a [*ledger.BudgetError],
-// one of the provider, or the context's.
+// reply is cut then, Complete asks again with more. If the server says that prompt and reply
+// together exceed the window, Complete asks again with less. The error is a
+// [*ledger.BudgetError], one of the provider, or the context's.
 func (c *Caller) Complete(ctx context.Context, a Ask) (llm.Response, error) {
 	least := int64(0)
 	if a.Sub {
 		least = int64(max(minOutput, predictTokens(a.Schema)))
 	}
 
-	for {
+	for mayShrink := true; ; {
 		response, granted, err := c.ask(ctx, a, least)
+		if mayShrink && c.learnWindow(&a, err) {
+			mayShrink = false
+			c.emit(a, ledger.Event{Kind: ledger.EventRetry, Error: err.Error()})
+			continue
+		}
+
 		mayGrow := granted.isShort && granted.tokens >= least // else the budget has no more
 		if err != nil || response.Finish != llm.FinishLength || !mayGrow {
 			return response, err
@@ -82,7 +89,7 @@ func (c *Caller) completeWhole(
 
 // doubleRoom doubles the room for the reply to an ask. It returns the room before and after.
 func (c *Caller) doubleRoom(a *Ask) (before, after int, err error) {
-	m, err := c.Models.Resolve(a.Model)
+	m, err := c.resolve(a.Model)
 	if err != nil {
 		return 0, 0, err
 	}

@@ -10,7 +10,7 @@ import (
 
 // Window returns the size of a model's window in tokens, and false if it is unknown.
 func (c *Caller) Window(name string) (tokens int64, known bool) {
-	m, err := c.Models.Resolve(name)
+	m, err := c.resolve(name)
 	if err != nil || m.Facts.Window == 0 {
 		return 0, false
 	}
@@ -83,7 +83,7 @@ func (c *Caller) ReportUnknown() {
 // having returns the models of the run whose facts fit.
 func (c *Caller) having(fits func(llm.Facts) bool) (names []string) {
 	for _, name := range c.names {
-		if m, err := c.Models.Resolve(name); err == nil && fits(m.Facts) {
+		if m, err := c.resolve(name); err == nil && fits(m.Facts) {
 			names = append(names, name)
 		}
 	}

@@ -70,7 +70,7 @@ func importance(turn []llm.Message) float64 {
 // kept in any case: some servers take no two of a user's in a row. The last turn stays,
 // too: the model has not answered it yet.
 func TrimTurns(messages []llm.Message, keep int, limit int) []llm.Message {
-	total := chars(messages)
+	total := CountChars(messages)
 	turns := turnsOf(messages[keep:])
 	if total <= limit || len(turns) < 2 {
 		return messages
@@ -90,7 +90,7 @@ func TrimTurns(messages []llm.Message, keep int, limit int) []llm.Message {
 			break
 		}
 		dropped[i] = true
-		total -= chars(turns[i])
+		total -= CountChars(turns[i])
 		if told(turns[i], failureSigns) {
 			failures++
 		}
@@ -110,8 +110,8 @@ func TrimTurns(messages []llm.Message, keep int, limit int) []llm.Message {
 	return out
 }
 
-// chars is how many characters messages have.
-func chars(messages []llm.Message) int {
+// CountChars is how many characters messages have.
+func CountChars(messages []llm.Message) int {
 	n := 0
 	for _, m := range messages {
 		n += utf8.RuneCountInString(m.Content)

@@ -186,6 +186,35 @@ func TestFailuresHaveKinds(t *testing.T) {
 			status(400, "invalid_request_error", "prompt is too long: 5 tokens > 4 maximum", ""),
 			kind.ErrContextLength, false,
 		},
+		{
+			"context length of a new vLLM",
+			status(400, "", "The decoder prompt (length 9000) is longer than the maximum model length of 8192.", ""),
+			kind.ErrContextLength, false,
+		},
+		{
+			"context length of llama.cpp",
+			status(400, "exceed_context_size_error", "request (9031 tokens) exceeds the available context size", ""),
+			kind.ErrContextLength, false,
+		},
+		{
+			"context length of an old llama.cpp",
+			status(500, "server_error", "the request exceeds the available context size. try increasing it", ""),
+			kind.ErrContextLength, false,
+		},
+		{
+			"context length of Ollama", status(400, "", "the input length exceeds the context length", ""),
+			kind.ErrContextLength, false,
+		},
+		{
+			"context length of OpenRouter",
+			status(400, "", "This endpoint's maximum context length is 16384 tokens. However, you requested", ""),
+			kind.ErrContextLength, false,
+		},
+		{
+			"context length of Gemini",
+			status(400, "", "The input token count (9) exceeds the maximum number of tokens allowed (8).", ""),
+			kind.ErrContextLength, false,
+		},
 		{"filter", status(400, "content_filter", "filtered", ""), kind.ErrRefused, false},
 		{"400", status(400, "invalid_request_error", "stop: too many", ""), kind.ErrBadRequest, false},
 		{"cut before anything", llmtest.Cut(0), kind.ErrCut, true},

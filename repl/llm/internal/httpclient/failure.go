@@ -108,6 +108,28 @@ type description struct {
 	Message string          `json:"message"`
 	Type    string          `json:"type"`
 	Code    json.RawMessage `json:"code"` // a text or a number
+	// Metadata is OpenRouter's: raw in it is what the server behind it said, in any form.
+	Metadata json.RawMessage `json:"metadata"`
+}
+
+// words returns the description in words.
+func (d description) words() string {
+	var behind struct {
+		Raw json.RawMessage `json:"raw"`
+	}
+	if json.Unmarshal(d.Metadata, &behind) != nil {
+		return d.Message
+	}
+
+	raw := string(behind.Raw)
+	var text string
+	if json.Unmarshal(behind.Raw, &text) == nil {
+		raw = text
+	}
+	if raw == "" {
+		return d.Message
+	}
+	return strings.TrimPrefix(d.Message+": "+raw, ": ")
 }
 
 // ParseFailure reads the description of an error from the body of a failed reply or from
@@ -140,8 +162,8 @@ func ParseFailure(text []byte) *llm.Error {
 		code = string(found.Code)
 	}
 	return &llm.Error{
-		Kind:    classifyWords(found.Type+" "+code, found.Message),
-		Message: found.Message,
+		Kind:    classifyWords(found.Type+" "+code, found.words()),
+		Message: found.words(),
 	}
 }
 
@@ -161,11 +183,18 @@ var signs = []struct {
 		kind.ErrContextLength,
 		[]string{"context_length_exceeded", "exceed_context_size", "request_too_large"},
 		[]string{
-			"maximum context length",
-			"prompt is too long",
+			"maximum context length", // OpenAI, OpenRouter, vLLM
+			"maximum model length",   // vLLM
+			"maximum input length",
 			"context window",
+			"prompt is too long", // Anthropic
 			"exceed context limit",
-			"available context size",
+			"available context size",     // llama.cpp
+			"exceeds the context length", // Ollama
+			"exceeds context length",
+			"context length of only",             // LM Studio
+			"maximum number of tokens allowed",   // Gemini
+			"`inputs` tokens + `max_new_tokens`", // TGI
 		},
 	},
 	{
@@ -209,6 +238,8 @@ func classifyStatus(status int, worded error, message string) error {
 		return kind.ErrTimeout
 	case status == http.StatusTooManyRequests && !errors.Is(worded, kind.ErrQuota):
 		return kind.ErrRateLimited
+	case errors.Is(worded, kind.ErrContextLength):
+		return worded // some servers say so with status 500
 	case status == http.StatusConflict, status >= http.StatusInternalServerError:
 		return kind.ErrServer
 	case status == http.StatusRequestEntityTooLarge:

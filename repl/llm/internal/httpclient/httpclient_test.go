@@ -109,6 +109,14 @@ func TestFailuresAreReadInEveryDialect(t *testing.T) {
 			kind.ErrBadRequest, "m",
 		},
 		{`{"error":{"message":"m","code":429}}`, kind.ErrRateLimited, "m"},
+		{`{"error":{"message":"m","metadata":{"raw":null}}}`, kind.ErrServer, "m"},
+		{`{"error":{"message":"m","metadata":7}}`, kind.ErrServer, "m"},
+		{
+			`{"error":{"message":"Provider returned error","code":400,"metadata":{"provider_name":"x",` +
+				`"raw":"{\"message\":\"prompt is too long: 9 tokens > 8 maximum\"}"}}}`,
+			kind.ErrContextLength,
+			`Provider returned error: {"message":"prompt is too long: 9 tokens > 8 maximum"}`,
+		},
 		{`{"error":"m"}`, kind.ErrServer, "m"},
 		{`{"detail":"m"}`, kind.ErrServer, "m"},
 		{`{"error":{"message":"` + poor + `",` + invalid + `}}`, kind.ErrQuota, poor},

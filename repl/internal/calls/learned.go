@@ -1,0 +1,110 @@
+package calls
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/rlmhq/rlm/repl/internal/usage"
+	"github.com/rlmhq/rlm/repl/ledger"
+	"github.com/rlmhq/rlm/repl/llm"
+)
+
+// windows remembers the windows that servers told when they refused a prompt. Nil remembers
+// none.
+type windows struct {
+	mu     sync.Mutex
+	tokens map[string]int64 // by model
+}
+
+// get returns what is remembered, 0 for nothing.
+func (w *windows) get(model string) int64 {
+	if w == nil {
+		return 0
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.tokens[model]
+}
+
+// set remembers a window, unless a smaller one is known.
+func (w *windows) set(model string, tokens int64) (isNew bool) {
+	if w == nil {
+		return false
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if old := w.tokens[model]; old > 0 && old <= tokens {
+		return false
+	}
+
+	if w.tokens == nil {
+		w.tokens = map[string]int64{}
+	}
+	w.tokens[model] = tokens
+	return true
+}
+
+// resolve returns a model with what the run has learned about it.
+func (c *Caller) resolve(name string) (llm.Model, error) {
+	m, err := c.Models.Resolve(name)
+	if err != nil {
+		return m, err
+	}
+	if told := c.windows.get(name); told > 0 && (m.Facts.Window == 0 || told < m.Facts.Window) {
+		m.Facts.Window = told
+	}
+	return m, nil
+}
+
+// learnWindow takes the window from the words with which a server refused a prompt. It
+// reports whether the same prompt fits with less room for the reply.
+func (c *Caller) learnWindow(a *Ask, err error) bool {
+	var refused *llm.Error
+	if !errors.Is(err, llm.ErrContextLength) || !errors.As(err, &refused) {
+		return false
+	}
+	told := readWindow(refused.Message)
+	before, err := c.resolve(a.Model)
+	if err != nil || told == 0 || before.Facts.Window > 0 && before.Facts.Window <= told ||
+		!c.windows.set(a.Model, told) {
+		return false
+	}
+
+	c.emit(*a, ledger.Event{Kind: ledger.EventWarning, Error: fmt.Sprintf(
+		"the window of %s has %d tokens, as its server says; give it with --window", a.Model, told)})
+	after, err := c.resolve(a.Model)
+	if err != nil {
+		return false
+	}
+	r := c.makeRequest(a, &after)
+	return r.MaxTokens < c.makeRequest(a, &before).MaxTokens &&
+		usage.EstimateInput(r)+int64(r.MaxTokens) <= told
+}
+
+// Servers tell their window in words such as these:
+//
+//	This model's maximum context length is 8192 tokens. However, you requested …
+//	request (9031 tokens) exceeds the available context size (2048 tokens)
+//	prompt is too long: 215000 tokens > 200000 maximum
+var windowWords = regexp.MustCompile(
+	`(?i)(?:context (?:length|size|window)|model length|tokens allowed)[^\d.;]{0,20}([\d,]+)|> ([\d,]+)`)
+
+// leastWindow is smaller than any useful window, in tokens.
+const leastWindow = 256
+
+// readWindow returns the window that a server's words tell, 0 for none.
+func readWindow(words string) int64 {
+	found := windowWords.FindStringSubmatch(words)
+	if found == nil {
+		return 0
+	}
+	n, err := strconv.ParseInt(strings.ReplaceAll(found[1]+found[2], ",", ""), 10, 64)
+	if err != nil || n < leastWindow {
+		return 0
+	}
+	return n
+}

@@ -1,0 +1,60 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/rlmhq/rlm/internal/bigtext"
+	"github.com/rlmhq/rlm/repl/internal/conversation"
+	"github.com/rlmhq/rlm/repl/internal/tokens"
+	"github.com/rlmhq/rlm/tiers"
+)
+
+// questionShare is the part of the model's window that a question may fill. A longer one
+// becomes an input.
+const questionShare = 0.7
+
+// moveQuestion makes a question that fills too much of the window the last input.
+func (l *loop) moveQuestion() {
+	window, known := l.caller.Window(l.model)
+	if known && float64(tokens.Estimate(l.question)) > questionShare*float64(window) {
+		l.makeInput()
+	}
+}
+
+// makeInput makes the question the last input, once.
+func (l *loop) makeInput() {
+	if l.moved != nil {
+		return
+	}
+	l.moved = bigtext.FromBytes("question", []byte(l.question))
+	l.inputs = append(l.inputs[:len(l.inputs):len(l.inputs)], tiers.Input{Name: "question", Text: l.moved})
+}
+
+// movedTo returns the variable that has the question, empty if it is in the messages.
+func (l *loop) movedTo() string {
+	switch {
+	case l.moved == nil:
+		return ""
+	case len(l.inputs) == 1:
+		return "context"
+	}
+	return fmt.Sprintf("context_%d", len(l.inputs)-1)
+}
+
+// restart begins the loop again with its question as an input, because a server has refused
+// the first messages as too long. It returns the refusal if the question is not the reason.
+func (l *loop) restart(ctx context.Context, refusal error) error {
+	if l.moved != nil || 2*tokens.Estimate(l.question) < conversation.CountTokens(l.messages) {
+		return refusal
+	}
+	if err := l.close(); err != nil {
+		return err
+	}
+	l.makeInput()
+	if err := l.begin(ctx); err != nil {
+		return errors.Join(refusal, err)
+	}
+	return l.setFields(ctx)
+}
