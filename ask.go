@@ -28,8 +28,9 @@ const maxListed = 200
 
 // Ask lets a model answer a question, with the loop of [Engine.Answer], in a copy of the
 // session: snippets of the loop read and change all variables there, and the session stays
-// unchanged. Ask binds the answer, if there is one, to the variable _answer. Ask in
-// [SessionConfig] names the models. The errors are those of [Engine.Answer].
+// unchanged unless Keep is set in [SessionConfig]. Ask binds the answer, if there is one, to
+// the variable _answer. Ask in SessionConfig names the models. The errors are those of
+// [Engine.Answer].
 func (s *Session) Ask(ctx context.Context, question string) (AnswerOutcome, error) {
 	refused := func(err error) (AnswerOutcome, error) {
 		return AnswerOutcome{Status: ledger.StatusFailed, Reason: err.Error()}, refuse(ctx, err)
@@ -44,7 +45,7 @@ func (s *Session) Ask(ctx context.Context, question string) (AnswerOutcome, erro
 	}
 	defer leave()
 
-	cfg.Question = question + s.listVariables()
+	cfg.Question, cfg.Notes = question, s.describe()
 	cfg.Inputs = s.allInputs()
 	cfg.Limits, cfg.Deterministic = s.cfg.Limits, s.cfg.Deterministic
 	if cfg.Limits.Output == 0 {
@@ -53,9 +54,15 @@ func (s *Session) Ask(ctx context.Context, question string) (AnswerOutcome, erro
 	cfg.Tools = s.host.own
 	cfg.Bypass = -1 // only the loop reaches the variables
 
+	if err := s.clearAnswer(ctx); err != nil {
+		return refused(err)
+	}
 	asked := &askedHost{}
-	cfg.Open = s.openCopy(asked)
+	cfg.Open = s.openAsked(asked)
 	outcome, err := answer(context.WithValue(ctx, hostKey{}, tiers.Host(asked)), cfg, s.cfg.Labels)
+	if s.cfg.Keep && err == nil {
+		err = s.addHistory(ctx, outcome.Messages)
+	}
 	if outcome.Answer == nil || err != nil {
 		return outcome, err
 	}
@@ -83,9 +90,9 @@ func (h *askedHost) Call(ctx context.Context, call tiers.Call) (tiers.Value, err
 	return (*host).Call(ctx, call)
 }
 
-// openCopy returns an opener whose first runner is a copy of the session's. Sub-loops open
-// the further ones, with new namespaces.
-func (s *Session) openCopy(asked *askedHost) repl.Opener {
+// openAsked returns an opener whose first runner is the session's, or a copy of it. Sub-loops
+// open the further ones, with new namespaces.
+func (s *Session) openAsked(asked *askedHost) repl.Opener {
 	next := s.engine.opener(s.cfg.Policy, s.cfg.Labels)
 	var begun atomic.Bool
 	return func(ctx context.Context, cfg tiers.Config) (repl.Runner, error) {
@@ -93,28 +100,55 @@ func (s *Session) openCopy(asked *askedHost) repl.Opener {
 			return next(ctx, cfg)
 		}
 
-		release, err := s.engine.budget.admit(cfg.Limits)
+		// A loop whose question is too long begins again, with the question as an input.
+		ended := func() { begun.Store(false) }
+		runner, err := s.chooseRunner(ctx, cfg.Limits, ended)
 		if err != nil {
 			return nil, err
 		}
-		fork, err := s.runner.Fork(ctx)
-		if err != nil {
-			release()
-			return nil, err
+		more := cfg.Inputs[len(s.allInputs()):]
+		if s.cfg.Keep && len(more) > 0 {
+			return nil, errors.New("the question is too long for the model's window: " +
+				"add the text as a context")
 		}
-		runner := loopRunner{fork, s.engine.turns, release}
 		var missing []tiers.Function
 		for _, f := range cfg.Functions {
 			if !s.host.has(f.Name) {
 				missing = append(missing, f)
 			}
 		}
-		if err := runner.Extend(ctx, nil, missing); err != nil {
+		if err := runner.Extend(ctx, more, missing); err != nil {
 			return nil, errors.Join(err, runner.Close())
 		}
 		asked.now.Store(&cfg.Host)
 		return runner, nil
 	}
+}
+
+// extendableRunner is a runner of a loop that takes further functions.
+type extendableRunner interface {
+	repl.Runner
+	Extend(ctx context.Context, inputs []tiers.Input, functions []tiers.Function) error
+}
+
+// chooseRunner returns a copy of the session's runner, or the runner itself if the loop is to
+// work there. It calls ended when the loop closes the runner.
+func (s *Session) chooseRunner(
+	ctx context.Context, limits tiers.Limits, ended func(),
+) (extendableRunner, error) {
+	if s.cfg.Keep {
+		return keptRunner{s.runner, s, ended}, nil
+	}
+	release, err := s.engine.budget.admit(limits)
+	if err != nil {
+		return nil, err
+	}
+	fork, err := s.runner.Fork(ctx)
+	if err != nil {
+		release()
+		return nil, err
+	}
+	return loopRunner{fork, s.engine.turns, func() { ended(); release() }}, nil
 }
 
 // listVariables names the session's variables, as a question shows them.
@@ -125,7 +159,7 @@ func (s *Session) listVariables() string {
 	}
 
 	var b strings.Builder
-	b.WriteString("\n\nThe session has variables already: ")
+	b.WriteString("The session has variables already: ")
 	for n, v := range known {
 		if n == maxListed {
 			b.WriteString(", and more (SHOW_VARS() lists them)")

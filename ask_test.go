@@ -1,6 +1,7 @@
 package rlm_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"strings"
@@ -111,4 +112,124 @@ type writerFunc func([]byte)
 func (f writerFunc) Write(b []byte) (int, error) {
 	f(b)
 	return len(b), nil
+}
+
+// TestAConversationGoesOn asks three questions. Each finds what the earlier ones left, also
+// in another process.
+func TestAConversationGoesOn(t *testing.T) {
+	said := func(n int) scripted.When { return scripted.When{Said: &n, Purpose: "root"} }
+	turn := func(question, source string) scripted.Rule {
+		when := said(0)
+		when.Last = "^Question: " + question
+		return reply(when, "```repl\n"+source+"\n```")
+	}
+	models := answerBy(
+		t,
+		turn("first", "assert 'history' not in globals() or history == []\n"+
+			"x = len(context)\nanswer['content'] = x\nanswer['ready'] = True"),
+		turn("second\n(.|\n)*variables already: x(.|\n)*`history_0`: \"first\" was answered with \"5\"",
+			"print(query, answer, _answer, x)\nx += len(context_1)\nfirst = history_0[0]['content']\n"+
+				"assert history == history_0 and 'x = len(context)' in history_0[1]['content']"),
+		reply(said(1), "```repl\nFINAL([x, first, history[-1]['content']])\n```"),
+		turn("third\n(.|\n)*history_0` to `history_1", "FINAL([x, history_1[0]['content'], len(history_1), query])"),
+	)
+	config := func(histories [][]llm.Message, contexts ...rlm.Context) rlm.SessionConfig {
+		return rlm.SessionConfig{
+			Contexts: contexts, Keep: true, Histories: histories,
+			Ask: run.Config{Models: models, Model: "test/m"},
+		}
+	}
+	var histories [][]llm.Message
+	ask := func(s *rlm.Session, question, want string) {
+		t.Helper()
+		outcome, err := s.Ask(t.Context(), question)
+		if err != nil || outcome.Text() != want {
+			t.Fatalf("%s: %s %v (%s), want %s", question, outcome.Text(), err, outcome.Reason, want)
+		}
+		histories = append(histories, outcome.Messages)
+	}
+
+	five, three := rlm.Text("t", "five."), rlm.Text("u", "two")
+	from := open(t, config(nil, five))
+	ask(from, "first", "5")
+	if err := from.AddContext(t.Context(), three); err != nil {
+		t.Fatal(err)
+	}
+	ask(from, "second", `[8, "first", "5"]`)
+	var snapshot bytes.Buffer
+	if err := from.Snapshot(t.Context(), &snapshot); err != nil {
+		t.Fatal(err)
+	}
+
+	to := open(t, config(histories, five, three))
+	if report, err := to.Restore(t.Context(), &snapshot); err != nil || len(report.Left) > 0 {
+		t.Fatal(report, err)
+	}
+	for _, s := range []*rlm.Session{from, to} {
+		ask(s, "third", `[8, "second", 5, "third"]`)
+	}
+}
+
+// smallModels have a window of 5000 tokens, as their server says or only when it refuses.
+type smallModels struct {
+	scriptedModels
+
+	window int64
+}
+
+// Resolve implements repl.Models.
+func (s smallModels) Resolve(name string) (llm.Model, error) {
+	model, err := s.scriptedModels.Resolve(name)
+	model.Facts.Window = s.window
+	return model, err
+}
+
+// TestALongQuestionIsAnInputOfTheCopy asks a question that does not fit into the window.
+func TestALongQuestionIsAnInputOfTheCopy(t *testing.T) {
+	question := strings.Repeat("long ", 5_000)
+	tooLong := &llm.Error{Kind: llm.ErrContextLength}
+	for _, window := range []int64{5_000, 0} {
+		models := smallModels{answerBy(
+			t,
+			scripted.Rule{When: scripted.When{Last: "^Question: "}, Error: tooLong},
+			reply(scripted.When{}, "```repl\nFINAL([x, len(context_1), context])\n```"),
+		), window}
+		ask := run.Config{Models: models, Model: "test/m"}
+		for _, keep := range []bool{false, true} {
+			session := open(t, rlm.SessionConfig{Contexts: []rlm.Context{rlm.Text("t", "t")}, Ask: ask, Keep: keep})
+			if result, err := session.Run(t.Context(), "x = 41"); err != nil || result.Status != tiers.StatusOK {
+				t.Fatal(result, err)
+			}
+
+			outcome, err := session.Ask(t.Context(), question)
+			switch {
+			case keep && (err == nil || !strings.Contains(err.Error(), "add the text as a context")):
+				t.Errorf("%d: a conversation: %s, %v", window, outcome.Text(), err)
+			case !keep && (err != nil || outcome.Text() != `[41, 25000, "t"]`):
+				t.Errorf("%d: a copy: %s, %v", window, outcome.Text(), err)
+			}
+		}
+	}
+}
+
+// TestAConversationKeepsTheLastHistories gives a session more than it keeps.
+func TestAConversationKeepsTheLastHistories(t *testing.T) {
+	long := []llm.Message{{Role: llm.RoleUser, Content: strings.Repeat("é", 60_000)}}
+	for range 5 {
+		long = append(long, long...)
+	}
+	session := open(t, rlm.SessionConfig{
+		Keep: true, Histories: [][]llm.Message{long, long[:1], long[:31]},
+	})
+	var out strings.Builder
+	result, err := session.RunJob(t.Context(), tiers.Job{Stdout: &out, Source: `
+for h in history, history_0, history_1, history_2:
+    print(len(h), len(h[0]["content"]), h[0]["content"][:9])`})
+	if err != nil || result.Status != tiers.StatusOK {
+		t.Fatalf("%+v %v", result, err)
+	}
+	want := "1 44 (left out\n1 44 (left out\n1 50035 ééééééééé\n31 50035 ééééééééé\n"
+	if out.String() != want {
+		t.Errorf("%q, want %q", out.String(), want)
+	}
 }

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"github.com/rlmhq/rlm/repl"
+	"github.com/rlmhq/rlm/repl/llm"
 	"github.com/rlmhq/rlm/repl/run"
 	"github.com/rlmhq/rlm/router"
 	"github.com/rlmhq/rlm/tiers"
@@ -39,6 +40,13 @@ type SessionConfig struct {
 	// them, by llm_query and its relatives. The session sets Question, Inputs, Open, Limits
 	// and Deterministic.
 	Ask run.Config
+	// Keep makes the session a conversation. Ask then works in the session itself instead of
+	// a copy, and its variables stay. Snippets find the messages of each question as
+	// history_0, history_1 and so on; history is the first of them.
+	Keep bool
+	// Histories are the messages of earlier questions, for a conversation that goes on:
+	// AnswerOutcome.Messages of each.
+	Histories [][]llm.Message
 }
 
 // Policy says which tiers may run snippets. The zero value allows all but local.
@@ -65,6 +73,7 @@ type Session struct {
 	exchanges bool
 
 	variables atomic.Pointer[[]tiers.Variable]
+	histories [][]llm.Message // of Ask, if the session is a conversation
 }
 
 // Open starts a session. It opens no sandbox before the first snippet.
@@ -107,8 +116,10 @@ func (s *Session) prepare() error {
 		return err
 	}
 
+	s.histories = s.cfg.Histories
+	functions := slices.Concat(s.host.list(), listHistories(s.histories))
 	runner, err := s.engine.newRunner(s.cfg.Policy, tiers.Config{
-		Host: hostOfCaller{}, Functions: s.host.list(), Inputs: s.inputs[0].list,
+		Host: hostOfCaller{}, Functions: functions, Inputs: s.inputs[0].list,
 		Limits: s.cfg.Limits, Deterministic: s.cfg.Deterministic,
 		Mounts: s.cfg.Mounts, Out: s.cfg.Out, Labels: s.cfg.Labels,
 	})
@@ -289,7 +300,7 @@ func (s *Session) Fork(ctx context.Context) (*Session, error) {
 	}
 	fork := &Session{
 		engine: s.engine, cfg: s.cfg, runner: runner, release: release, host: s.host.clone(),
-		models: s.models, exchanges: s.exchanges,
+		models: s.models, exchanges: s.exchanges, histories: slices.Clone(s.histories),
 	}
 	for _, in := range s.inputs {
 		fork.inputs = append(fork.inputs, in.share())

@@ -67,7 +67,7 @@ const needsCode = "NEEDS_CODE"
 // snippet can call tools and agents, and a run without an input is a task for code.
 func (c *Config) mayBypass() bool {
 	hasInputs, hasFields := len(c.Inputs) > 0, len(c.Fields) > 0
-	return c.Tools == nil && len(c.ToolFiles) == 0 && len(c.Agents) == 0 && hasInputs != hasFields
+	return c.Notes == "" && c.Tools == nil && len(c.ToolFiles) == 0 && len(c.Agents) == 0 && hasInputs != hasFields
 }
 
 // writeDirect returns the prompt that asks for a direct answer, or an empty one if the inputs

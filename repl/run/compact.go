@@ -3,6 +3,7 @@ package run
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/rlmhq/rlm/internal/texts"
@@ -87,6 +88,26 @@ func (l *loop) summarise(ctx context.Context, window int64) error {
 
 	l.tell(ledger.Event{Kind: ledger.EventCompaction, Text: summary})
 	return nil
+}
+
+// listMessages returns the question, all turns and how the loop ended.
+func (l *loop) listMessages(outcome *Outcome) []llm.Message {
+	if len(l.messages) < preamble {
+		return nil
+	}
+	turns := l.messages[preamble:]
+	if l.compactions > 0 {
+		turns = turns[2:] // the last summary and its frame
+	}
+	all := slices.Concat([]llm.Message{{Role: llm.RoleUser, Content: l.question}}, l.history, turns)
+
+	end := outcome.Text()
+	if outcome.Answer == nil {
+		end = "(no answer)"
+	} else if l.reply != "" {
+		all = append(all, llm.Message{Role: llm.RoleAssistant, Content: l.reply})
+	}
+	return append(all, llm.Message{Role: llm.RoleAssistant, Content: end})
 }
 
 // extendHistory adds the messages since the last compaction to the history and returns

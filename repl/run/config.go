@@ -20,6 +20,9 @@ import (
 type Config struct {
 	// Question is the task.
 	Question string
+	// Notes are further words to the root model after its question. A run with Notes uses the
+	// loop in any case.
+	Notes string
 	// System has instructions for the root model, which its system prompt adds.
 	System string
 	// Inputs are the variables context, context_1 and so on of the snippets. The caller

@@ -53,6 +53,8 @@ type loop struct {
 	compactions int
 	last        string // the last output, for an ending without an answer
 	history     []llm.Message
+	notes       string // further words to the model, after its question
+	reply       string // the last one
 }
 
 // preamble counts the messages before the turns.
@@ -69,6 +71,7 @@ func (l *loop) solve(ctx context.Context) (outcome Outcome, err error) {
 			outcome.Partial = l.recoverPartial(ctx)
 		}
 		outcome.Turns, outcome.Compactions = int(l.turn.Load()), l.compactions
+		outcome.Messages = l.listMessages(&outcome)
 		err = errors.Join(err, l.close())
 	}()
 
@@ -134,12 +137,16 @@ func (l *loop) begin(ctx context.Context) error {
 	return nil
 }
 
-// close ends the session.
-func (l *loop) close() error {
-	if l.moved == nil {
-		return l.session.Close()
+// close ends the session, once.
+func (l *loop) close() (err error) {
+	if l.session != nil {
+		err = l.session.Close()
+		l.session = nil
 	}
-	return errors.Join(l.session.Close(), l.moved.Close())
+	if l.moved != nil {
+		err = errors.Join(err, l.moved.Close())
+	}
+	return err
 }
 
 // writeOpening writes the first messages. Their size does not depend on the size of the
@@ -165,7 +172,7 @@ func (l *loop) writeOpening(ctx context.Context, functions string) ([]llm.Messag
 	}
 	first, err := prompt("question", map[string]any{
 		"Question": l.question, "MovedTo": l.movedTo(), "Inputs": inputs,
-		"Fields": strings.Join(slices.Sorted(maps.Keys(l.fields)), ", "),
+		"Fields": strings.Join(slices.Sorted(maps.Keys(l.fields)), ", "), "Notes": l.notes,
 	})
 	if err != nil {
 		return nil, err
@@ -297,7 +304,11 @@ func (l *loop) ask(
 	if l.cfg.Stream && l.depth == 0 && l.cfg.Progress != nil {
 		a.Stream = func(delta string) { l.tell(ledger.Event{Kind: ledger.EventDelta, Model: l.model, Text: delta}) }
 	}
-	return l.caller.Complete(ctx, a)
+	response, err := l.caller.Complete(ctx, a)
+	if purpose != "compaction" {
+		l.reply = response.Text
+	}
+	return response, err
 }
 
 // execute runs a reply's code and keeps what it last wrote.
@@ -398,6 +409,9 @@ func (l *loop) check(value json.RawMessage) (json.RawMessage, []schema.Violation
 func (l *loop) recoverPartial(ctx context.Context) string {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
 	defer cancel()
+	if l.session == nil { // it could not begin again
+		return ""
+	}
 	ran, err := l.session.Run(ctx, repl.Block{
 		Language: tiers.Python, Source: `answer.get("content") and FINAL(answer["content"])`,
 		WithoutCalls: true, // answer may be an object whose methods the model wrote

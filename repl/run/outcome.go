@@ -6,6 +6,7 @@ import (
 
 	"github.com/rlmhq/rlm/internal/texts"
 	"github.com/rlmhq/rlm/repl/ledger"
+	"github.com/rlmhq/rlm/repl/llm"
 )
 
 // Outcome is the result of a run.
@@ -32,6 +33,8 @@ type Outcome struct {
 	Elapsed time.Duration   `json:"elapsed_ns"`
 	// Trace is the folder of the record, empty if there is none.
 	Trace string `json:"trace,omitempty"`
+	// Messages are the question, the root's turns without the system prompt, and the answer.
+	Messages []llm.Message `json:"-"`
 }
 
 // Text returns the answer for display: a string as it is, anything else as JSON.

@@ -92,7 +92,7 @@ func (r *rootRun) Conclude(e *harness.Ending) ledger.Event {
 func (r *tree) rootLoop(contract *schema.Contract) *loop {
 	return &loop{
 		tree: r, node: harness.Root, model: r.cfg.modelAt(0), question: r.cfg.Question,
-		inputs: r.cfg.Inputs, fields: r.cfg.Fields, contract: contract,
+		inputs: r.cfg.Inputs, fields: r.cfg.Fields, contract: contract, notes: r.cfg.Notes,
 	}
 }
 

@@ -1,0 +1,131 @@
+package rlm
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/rlmhq/rlm/internal/texts"
+	"github.com/rlmhq/rlm/repl/llm"
+	"github.com/rlmhq/rlm/router"
+	"github.com/rlmhq/rlm/tiers"
+)
+
+// Limits of what a conversation shows of its past.
+const (
+	maxHistory    = 4 << 20 // bytes of all histories in the sandbox; the oldest are left out
+	maxMessage    = 50_000  // characters of a message in them
+	shownEarlier  = 5       // earlier questions in a prompt
+	shownQuestion = 500     // characters of such a question
+	shownAnswer   = 1_000   // characters of its answer
+)
+
+// keptRunner is the session's own runner in a loop.
+type keptRunner struct {
+	*router.Runner
+
+	session *Session
+	ended   func()
+}
+
+// Run runs a snippet of the loop, and keeps the list of variables.
+func (r keptRunner) Run(ctx context.Context, job tiers.Job) (router.Result, error) {
+	return r.session.run(ctx, job)
+}
+
+// Close leaves the session open.
+func (r keptRunner) Close() error {
+	r.ended()
+	return nil
+}
+
+// clearAnswer takes back an answer of an earlier question that code has marked as ready.
+func (s *Session) clearAnswer(ctx context.Context) error {
+	if !s.cfg.Keep || len(s.histories) == 0 {
+		return nil
+	}
+	_, err := s.run(ctx, tiers.Job{Language: tiers.Python, Source: untakenAnswer})
+	return err
+}
+
+const untakenAnswer = `if type(answer) is dict and answer.get("ready") is True:
+    answer.update(content="", ready=False)`
+
+// addHistory keeps the messages of a question for the next ones.
+func (s *Session) addHistory(ctx context.Context, messages []llm.Message) error {
+	if len(messages) == 0 {
+		return nil
+	}
+	all := append(slices.Clip(s.histories), messages)
+	if err := s.runner.Extend(ctx, nil, listHistories(all)); err != nil {
+		return fmt.Errorf("cannot keep the history: %w", err)
+	}
+	s.histories = all
+	return nil
+}
+
+// leftOut stands for a history that is too old.
+const leftOut = `[{"role": "system", "content": "(left out: only the last histories are kept)"}]`
+
+// listHistories returns the variables history_0, history_1 and so on, and history.
+func listHistories(histories [][]llm.Message) []tiers.Function {
+	variables := make([]tiers.Function, len(histories))
+	size := 0
+	for i := len(histories) - 1; i >= 0; i-- {
+		value := tiers.Value(leftOut)
+		if size <= maxHistory {
+			value = encodeHistory(histories[i])
+			if size += len(value); size > maxHistory {
+				value = tiers.Value(leftOut)
+			}
+		}
+		variables[i] = tiers.Function{Name: fmt.Sprintf("history_%d", i), Value: value}
+	}
+
+	if len(variables) > 0 {
+		variables = append(variables, tiers.Function{Name: "history", Value: variables[0].Value})
+	}
+	return variables
+}
+
+// encodeHistory returns messages as JSON, each shortened.
+func encodeHistory(messages []llm.Message) tiers.Value {
+	short := make([]llm.Message, len(messages))
+	for i, m := range messages {
+		short[i] = llm.Message{Role: m.Role, Content: texts.Truncate(m.Content, maxMessage)}
+	}
+	data, err := json.Marshal(short)
+	if err != nil {
+		panic(err) // strings only
+	}
+	return data
+}
+
+// describe says what the session has from earlier, as a question shows it.
+func (s *Session) describe() string {
+	known := s.listVariables()
+	if len(s.histories) == 0 {
+		return known
+	}
+
+	var b strings.Builder
+	if known != "" {
+		b.WriteString(known + "\n\n")
+	}
+	last := len(s.histories) - 1
+	fmt.Fprintf(&b, "The question goes on from earlier ones. The variables `history_0` to "+
+		"`history_%d` have their messages, as lists of dicts with role and content. "+
+		"The latest, quoted:", last)
+	for i := max(0, last-shownEarlier+1); i <= last; i++ {
+		messages := s.histories[i]
+		if len(messages) == 0 {
+			continue
+		}
+		fmt.Fprintf(&b, "\n- `history_%d`: %q was answered with %q", i,
+			texts.Truncate(messages[0].Content, shownQuestion),
+			texts.Truncate(messages[len(messages)-1].Content, shownAnswer))
+	}
+	return b.String()
+}
