@@ -86,7 +86,7 @@ func configure(e *env, task *rlm.AnswerTask, models ledger.Models) (err error) {
 	cfg.NoPreview = !c.Preview
 	cfg.CallsAtOnce, cfg.LoopsAtOnce = int(c.CallsAtOnce), int(c.LoopsAtOnce)
 	cfg.ErrorTexts = c.ErrorTexts
-	cfg.Retries, cfg.CompactAt = zeroToNone(c.Retries), c.CompactAt
+	cfg.Retries, cfg.MaxErrors, cfg.CompactAt = zeroToNone(c.Retries), zeroToNone(c.MaxErrors), c.CompactAt
 	cfg.Bypass, cfg.NoSynthesis = zeroToNone(c.Bypass), !c.Synthesis
 	cfg.Trace, err = traceFolder(c.Trace)
 	return err

@@ -38,6 +38,7 @@ func TestTheDefaultsOfSettingsAreThoseOfTheLibrary(t *testing.T) {
 		{"calls_at_once", got.CallsAtOnce, want.CallsAtOnce},
 		{"loops_at_once", got.LoopsAtOnce, want.LoopsAtOnce},
 		{"retries", got.Retries, want.Retries},
+		{"max_errors", got.MaxErrors, want.MaxErrors},
 		{"max_reply", got.MaxReply, want.MaxReply},
 		{"compact_at", got.CompactAt, want.CompactAt},
 		{"bypass", got.Bypass, want.Bypass},

@@ -83,8 +83,8 @@ var functions = []Function{
 		Name:      "run_parallel_sub_calls",
 		Signature: `run_parallel_sub_calls([{"prompt": ..., "context": ..., "schema": ...}, ...])`,
 		Arguments: Many,
-		Doc: "many sub-agents at once, each with its own context and schema; a failed slot is a " +
-			"falsy error object.",
+		Doc: "many sub-agents at once, each with its own context and schema; a slot that failed begins " +
+			"with `Error: `.",
 	},
 	alias("recursive_llm", "rlm_query", "(sub_query, sub_context)", One),
 	{Name: "ask_llm", Signature: `ask_llm(question, context="", mode="analysis")`, Arguments: One},

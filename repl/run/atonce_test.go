@@ -48,7 +48,7 @@ func TestCallsThatShouldRunAtOnceDo(t *testing.T) {
 				case <-time.After(time.Minute):
 					return llm.Response{}, errors.New("the others did not come")
 				}
-				return llm.Response{Text: "FINAL(x)"}, nil
+				return llm.Response{Text: "FINAL('x')"}, nil
 			}
 			answered(t, config(m), "3")
 		})

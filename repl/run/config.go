@@ -90,6 +90,9 @@ type Config struct {
 	// ErrorTexts makes llm_query, rlm_query and the other calls for one text return the text
 	// "Error: " with the reason if they fail, instead of raising an exception.
 	ErrorTexts bool
+	// MaxErrors ends a loop after so many turns in a row with the same failure, by default
+	// 3; -1 means never.
+	MaxErrors int
 	// CompactAt is the share of the model's window at which a loop's messages are
 	// replaced by a summary, by default 0.7.
 	CompactAt float64
@@ -122,6 +125,7 @@ const (
 	defaultCallsAtOnce = 16
 	defaultLoopsAtOnce = 4
 	defaultCompactAt   = 0.7
+	defaultErrors      = 3
 	defaultBypass      = 4096 // more costs more than the few turns that it may save
 )
 
@@ -139,13 +143,14 @@ func (c Config) WithDefaults() Config {
 		{&c.Retries, calls.DefaultRetries},
 		{&c.MaxReply, calls.DefaultReply},
 		{&c.Bypass, defaultBypass},
+		{&c.MaxErrors, defaultErrors},
 	} {
 		if *f.value == 0 {
 			*f.value = f.standard
 		}
 	}
 
-	c.MaxDepth, c.Retries = max(0, c.MaxDepth), max(0, c.Retries)
+	c.MaxDepth, c.Retries, c.MaxErrors = max(0, c.MaxDepth), max(0, c.Retries), max(0, c.MaxErrors)
 	if c.CompactAt == 0 {
 		c.CompactAt = defaultCompactAt
 	}

@@ -21,7 +21,6 @@ import (
 	"github.com/rlmhq/rlm/repl/internal/calls"
 	"github.com/rlmhq/rlm/repl/internal/conversation"
 	"github.com/rlmhq/rlm/repl/internal/inputs"
-	"github.com/rlmhq/rlm/repl/internal/prompts"
 	"github.com/rlmhq/rlm/repl/internal/record"
 	"github.com/rlmhq/rlm/repl/internal/turns"
 	"github.com/rlmhq/rlm/repl/ledger"
@@ -51,6 +50,7 @@ type loop struct {
 	turn        atomic.Int64
 	children    atomic.Int64
 	compactions int
+	failures    failures
 	last        string // the last output, for an ending without an answer
 	history     []llm.Message
 	notes       string // further words to the model, after its question
@@ -86,6 +86,9 @@ func (l *loop) solve(ctx context.Context) (outcome Outcome, err error) {
 		}
 		if answer != nil {
 			return Outcome{Status: ledger.StatusAnswered, Answer: answer}, nil
+		}
+		if l.failures.isStuck(l.cfg.MaxErrors) {
+			return Outcome{Status: ledger.StatusNoAnswer, Reason: l.failures.describe()}, nil
 		}
 	}
 
@@ -233,6 +236,9 @@ func (l *loop) take(ctx context.Context, turn int) (json.RawMessage, error) {
 	if done.IsSilent {
 		l.takeJSON(&done, response)
 	}
+	if err := l.checkFailed(ctx, &done); err != nil {
+		return nil, err
+	}
 	answer := l.judge(&done)
 	l.record(turn, sent, response.Text, &done, answer, begun)
 	if answer != nil {
@@ -245,6 +251,8 @@ func (l *loop) take(ctx context.Context, turn int) (json.RawMessage, error) {
 	} else if done.IsSilent && len(done.Notes) == 0 {
 		done.Notes = append(done.Notes, turns.NothingDone)
 	}
+
+	l.failures.add(&done, l.cfg.MaxErrors)
 
 	told, err := done.Feedback(
 		ctx, l.session,
@@ -327,80 +335,6 @@ func readReply(response llm.Response) turns.Reply {
 		reply.DropUnfinished()
 	}
 	return reply
-}
-
-// takeJSON takes the object or list in a reply without code, if the contract asks for one.
-func (l *loop) takeJSON(done *turns.Turn, response llm.Response) {
-	if l.contract == nil || response.Finish == llm.FinishLength || turns.IsPutOff(response.Text) {
-		return
-	}
-	var wanted struct {
-		Type any `json:"type"`
-	}
-	isShape := json.Unmarshal(l.contract.JSONSchema(), &wanted) == nil &&
-		(wanted.Type == "object" || wanted.Type == "array")
-	if !isShape {
-		return // a number or a word in prose may be any
-	}
-
-	value, violations, err := l.contract.CheckReply(response.Text)
-	if err == nil && len(violations) == 0 {
-		done.Final, done.IsSilent = &tiers.Final{Value: value}, false
-	}
-}
-
-// judge checks an answer against the contract. For an answer that breaks it, the model
-// gets the violations, and its session stays as it is.
-func (l *loop) judge(done *turns.Turn) json.RawMessage {
-	if done.Final == nil {
-		return nil
-	}
-	if l.contract == nil && string(done.Final.Value) == "null" {
-		done.Notes = append(done.Notes, noValue)
-		return nil
-	}
-	value, violations := l.check(done.Final.Value)
-	if violations == nil {
-		return value
-	}
-
-	l.tell(ledger.Event{Kind: ledger.EventRetry, Purpose: "answer", Error: violations[0].String()})
-	done.Notes = append(
-		done.Notes,
-		"FINAL was not accepted. "+prompts.Correction(l.contract, violations)+
-			" Your variables are as you left them; call FINAL again.",
-	)
-
-	return nil
-}
-
-// noValue is for a model whose code handed over None, often because it printed what it found.
-const noValue = "FINAL got None, so it was not accepted. Pass the value itself; " +
-	`if there is none, say so in words: FINAL("none").`
-
-// check returns the answer in the form of the contract. A text that holds the value
-// counts as the value. An answer that takes too much work to check is a violation too,
-// which the model can fix.
-func (l *loop) check(value json.RawMessage) (json.RawMessage, []schema.Violation) {
-	if l.contract == nil {
-		return value, nil
-	}
-	checked, violations, err := l.contract.Check(value)
-	if err != nil {
-		violations = []schema.Violation{{Path: "$", Message: err.Error()}}
-	}
-	if len(violations) == 0 {
-		return checked, nil
-	}
-
-	var text string
-	if json.Unmarshal(value, &text) == nil {
-		if found, wrong, err := l.contract.CheckReply(text); err == nil && len(wrong) == 0 {
-			return found, nil
-		}
-	}
-
-	return nil, violations
 }
 
 // recoverPartial returns the state of a loop without an answer: the value of

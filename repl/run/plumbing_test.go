@@ -264,7 +264,7 @@ try:
     llm_query("sum it up", context)
 except Exception as e:
     error = str(e)
-FINAL([whole, part, both, "too many" in error])`)},
+print("too many" in error)`), code("FINAL([whole, part, both])")},
 		byPurpose: func(r llm.Request) (llm.Response, bool) {
 			return llm.Response{
 				Text: code("FINAL(f'{type(context).__name__} {len(context)}')"),
@@ -272,6 +272,10 @@ FINAL([whole, part, both, "too many" in error])`)},
 		},
 	}
 	answered(
-		t, config(m, text(input)), `["str 15000000", "str 10000000", "list 2", true]`,
+		t, config(m, text(input)), `["str 15000000", "str 10000000", "list 2"]`,
 	)
+	told := last(m.requests[1])
+	if !strings.Contains(told, "True") || !strings.Contains(told, "1 of 4 sub-calls failed") {
+		t.Errorf("the model was told %q", told)
+	}
 }

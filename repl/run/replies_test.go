@@ -2,9 +2,11 @@ package run_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/rlmhq/rlm/repl/internal/calls"
@@ -146,6 +148,9 @@ func TestReplies(t *testing.T) {
 			t.Run(r.kind+"/"+r.name, func(t *testing.T) { r.checkLeaf(t, strings.TrimSpace(schema)) })
 			continue
 		}
+		if r.kind == "calls" {
+			r.text = code(r.text)
+		}
 		t.Run("root/"+r.name, func(t *testing.T) {
 			t.Parallel()
 			m, told := r.play(0)
@@ -167,8 +172,11 @@ func TestReplies(t *testing.T) {
 // what it is told in the third.
 func (r *reply) play(depth int) (m *models, told func() string) {
 	said := ""
-	m = &models{byPurpose: func(q llm.Request) (llm.Response, bool) {
-		if q.Metadata.Depth != depth {
+	m = &models{sub: answerByName(), byPurpose: func(q llm.Request) (llm.Response, bool) {
+		switch {
+		case q.Metadata.Depth > depth:
+			return llm.Response{Text: "I cannot."}, true
+		case q.Metadata.Depth < depth:
 			return llm.Response{}, false
 		}
 		switch q.Metadata.Turn {
@@ -181,6 +189,25 @@ func (r *reply) play(depth int) (m *models, told func() string) {
 		return llm.Response{Text: code("FINAL('" + askedAgain + "')")}, true
 	}}
 	return m, func() string { return said }
+}
+
+// answerByName answers sub-calls as their prompts say.
+func answerByName() func(llm.Request) (llm.Response, error) {
+	var tries atomic.Int64
+	return func(q llm.Request) (llm.Response, error) {
+		said := last(q)
+		switch {
+		case strings.HasPrefix(said, "fail"), said == "flaky" && tries.Add(1) == 1:
+			return llm.Response{}, errors.New("cannot reach the server of the sub-model")
+		case said == "flaky":
+			return llm.Response{Text: "red"}, nil
+		case said == "cut":
+			return llm.Response{Text: "yes", Finish: llm.FinishLength}, nil
+		case said == "empty":
+			return llm.Response{}, nil
+		}
+		return llm.Response{Text: said}, nil
+	}
 }
 
 // checkLeaf plays a row as the reply to a sub-call.

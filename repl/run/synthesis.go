@@ -36,6 +36,7 @@ func (l *loop) synthesize(ctx context.Context) (Outcome, error) {
 		}, nil
 	}
 
+	failed := l.answers.TakeFailed()
 	value := json.RawMessage(nil)
 	if done.Final != nil {
 		value = done.Final.Value
@@ -45,8 +46,17 @@ func (l *loop) synthesize(ctx context.Context) (Outcome, error) {
 		}
 	}
 
-	if value == nil || string(value) == `""` {
+	switch {
+	case failed.Count > 0:
+		return Outcome{
+			Status: ledger.StatusNoAnswer, Reason: reason + ", and for the last answer " + failed.String(),
+		}, nil
+	case value == nil || string(value) == `""`:
 		return Outcome{Status: ledger.StatusNoAnswer, Reason: reason}, nil
+	case l.answers.FindFailure(value) != "":
+		return Outcome{
+			Status: ledger.StatusNoAnswer, Reason: reason + ", and the last answer has a sub-call that failed in it",
+		}, nil
 	}
 	answer, violations := l.check(value)
 	if violations != nil {

@@ -10,6 +10,7 @@ import io
 import itertools
 import types
 
+import queries
 import wire
 
 MOST_ITEMS = 1_000_000  # of an iterator, which may have no end
@@ -18,9 +19,25 @@ MOST_ITEMS = 1_000_000  # of an iterator, which may have no end
 def encode(answer, given):
     """Returns an answer's JSON; given is the value in it. Raises a TypeError if that is no
     answer, and what an iterator raises."""
-    if hasattr(type(given), "__rlm_failed__"):
+    if isinstance(given, queries.SubCallError):
         raise TypeError(f"the answer is a sub-call that failed: {str.__str__(given)[:500]}")
+    _refuse_failed(given)
     return Encoding().encode(answer)
+
+
+def _refuse_failed(value):
+    """Raises if a value has a sub-call that failed in it."""
+    seen, left = set(), [value] if queries.failed else []
+    while left:
+        value = left.pop()
+        if isinstance(value, queries.SubCallError):
+            raise TypeError("the answer has a sub-call that failed in it; repeat the call, or leave it out: "
+                            + str.__str__(value)[:500])
+        if isinstance(value, (list, tuple, set, frozenset, dict)) and id(value) not in seen:
+            seen.add(id(value))
+            left.extend(value)
+            if isinstance(value, dict):
+                left.extend(value.values())
 
 
 class Encoding:
@@ -45,6 +62,7 @@ class Encoding:
             return kept[1]
         try:
             converted = _convert(value)
+            _refuse_failed(converted)
         except MemoryError:
             raise
         except Exception as error:

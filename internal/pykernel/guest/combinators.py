@@ -46,7 +46,7 @@ def _swapped(prompt, items):
 
 def map_llm(prompt, items, schema=None, model=None):
     """map_llm(prompt, items, schema=None, model=None): one model call for each item, at
-    once; the answers in order. A failed slot is a falsy SubCallError."""
+    once; the answers in order. A failed slot is a SubCallError."""
     prompt, items = _swapped(prompt, items)
     if not items:
         return []

@@ -13,19 +13,21 @@ import protocol
 
 _SCHEMAS = ("schema", "output_type", "output_schema", "response_format", "response_model")
 _LISTS = ("prompts", "calls", "queries", "items")
-_ERROR = "__rlm_error__"
+_FAILED, _FAILED_TYPED = "__rlm_failed__", "__rlm_error__"
+
+failed = False  # whether the session has met a SubCallError
 
 
 class SubCallError(str):
-    """A sub-call that failed: a text that begins with "Error: ", and is false, so
-    that no filter takes a failure for a yes."""
+    """A sub-call that failed: a text that begins with "Error: ". It is no answer, see answers."""
 
     __slots__ = ()
     __module__ = "__main__"
-    __rlm_failed__ = True  # no answer, see answers
 
-    def __bool__(self):
-        return False
+    def __new__(cls, text=""):
+        global failed
+        failed = True
+        return str.__new__(cls, text)
 
     def __repr__(self):
         return f"SubCallError({str(self)!r})"
@@ -33,6 +35,23 @@ class SubCallError(str):
     @property
     def error(self):
         return self.removeprefix("Error: ")
+
+
+class TypedSubCallError(SubCallError):
+    """A sub-call with a type that failed. It is no value of that type: no filter takes it for
+    a no, and no calculation for a number."""
+
+    __slots__ = ()
+    __module__ = "__main__"
+
+    def __refuse(self, *_):
+        raise TypeError(f"this sub-call failed and has no value: {self}. "
+                        "Test for it with isinstance(x, SubCallError), and repeat it or leave it out")
+
+    __bool__ = __iter__ = __mul__ = __rmul__ = __mod__ = __rmod__ = __refuse
+
+
+TypedSubCallError.__name__ = TypedSubCallError.__qualname__ = "SubCallError"
 
 
 class Prediction(dict):
@@ -72,7 +91,8 @@ def _typed(args, kwargs, kind):
 
 def single(args, kwargs):
     """Wraps functions with one answer."""
-    return take_type(args, kwargs)
+    args, kwargs, rebuild = take_type(args, kwargs)
+    return args, kwargs, lambda value: slot(value, rebuild)
 
 
 def _listed(value):
@@ -108,16 +128,17 @@ def batch(args, kwargs):
 
 def slots(values, rebuild, own=None):
     """Returns a list of answers as Python values; own are the rebuilders of single slots."""
-    out = []
-    for i, value in enumerate(values):
-        if isinstance(value, dict) and len(value) == 1 and _ERROR in value:
-            out.append(SubCallError(value[_ERROR]))
-        elif isinstance(value, str) and value.startswith("Error: "):
-            out.append(value)
-        else:
-            make = (own or {}).get(i) or rebuild
-            out.append(value if make is None else make(value))
-    return out
+    return [slot(value, (own or {}).get(i) or rebuild) for i, value in enumerate(values)]
+
+
+def slot(value, rebuild):
+    """Returns an answer as a Python value, or the error object of a call that failed."""
+    if isinstance(value, dict) and len(value) == 1:
+        if _FAILED in value:
+            return SubCallError(value[_FAILED])
+        if _FAILED_TYPED in value:
+            return TypedSubCallError(value[_FAILED_TYPED])
+    return value if rebuild is None else rebuild(value)
 
 
 def prediction(args, kwargs):

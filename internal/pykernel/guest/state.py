@@ -136,8 +136,8 @@ def _reserved(name):
     return reserved[name]
 
 
-def _sub_call_error(text):
-    return queries.SubCallError(text)
+def _sub_call_error(text, typed):
+    return (queries.TypedSubCallError if typed else queries.SubCallError)(text)
 
 
 def _prediction(fields):
@@ -194,8 +194,8 @@ class _Pickler(pickle.Pickler):
             return _session_loop, ()
         if kind is hostcall.HostFunction:
             return _host_function, (obj.__name__,)
-        if kind is queries.SubCallError:
-            return _sub_call_error, (str.__str__(obj),)
+        if kind in (queries.SubCallError, queries.TypedSubCallError):
+            return _sub_call_error, (str.__str__(obj), kind is queries.TypedSubCallError)
         if kind is queries.Prediction:
             return _prediction, (dict(obj),)
         if kind in contexts.LONG:
@@ -430,7 +430,8 @@ class _Hollow(LeftBehind):
 
 
 _NAMED = {f.__name__: f for f in (
-    _left_behind, _module, _original, _builtin, _host_function, _reserved, _session_loop, _text, _attempt, _attempt_state)}
+    _left_behind, _module, _original, _builtin, _host_function, _reserved, _sub_call_error, _prediction, _session_loop,
+    _text, _attempt, _attempt_state)}
 _NAMED.update((f.__name__, f) for f in definitions.NAMED + instances.NAMED + caches.NAMED)
 
 

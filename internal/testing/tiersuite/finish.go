@@ -320,6 +320,10 @@ var refusedFinals = func() []scenario {
 		{"an ellipsis", "", "...", "pass the value itself"},
 		{"an exception", "", "ValueError('lost')", "the exception ValueError is no answer: lost"},
 		{"a failed sub-call", "", "SubCallError('Error: lost')", "a sub-call that failed: Error: lost"},
+		{
+			"a failed sub-call in a dict", "", "{'a': ['red', SubCallError('Error: lost')]}",
+			"has a sub-call that failed in it; repeat the call, or leave it out: Error: lost",
+		},
 		{"a file", "import io", "io.StringIO('a')", "a file is no answer"},
 		{"an endless iterator", "", "itertools.count()", "more than 1,000,000 items"},
 	} {

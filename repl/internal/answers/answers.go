@@ -57,10 +57,11 @@ type Answers struct {
 	// Refused makes the answer to a query for a text that does not fit the budget. If it is
 	// nil, the first such query gets a notice and later ones raise.
 	Refused func(*ledger.BudgetError) string
-	// ErrorTexts makes a single query for a text that fails return the error as its text.
+	// ErrorTexts makes a single query for a text that fails return what a failed slot has.
 	ErrorTexts bool
 
-	warned atomic.Bool
+	warned   atomic.Bool
+	failures failures
 }
 
 var _ Answerer = (*Answers)(nil)
@@ -128,12 +129,21 @@ func (a *Answers) makeAsk(ctx context.Context, q Query) (calls.Ask, error) {
 
 // Leaf asks a model once.
 func (a *Answers) Leaf(ctx context.Context, q Query) (json.RawMessage, error) {
-	ask, err := a.makeAsk(ctx, q)
+	value, err := a.askOnce(ctx, &q, func(*calls.Ask) {})
+	return a.noticeBudget(value, err, q.Schema != nil)
+}
+
+// askOnce asks a model once. Change completes the question.
+func (a *Answers) askOnce(
+	ctx context.Context, q *Query, change func(*calls.Ask),
+) (value json.RawMessage, err error) {
+	defer func() { a.failures.note(ctx, q, err) }()
+	ask, err := a.makeAsk(ctx, *q)
 	if err != nil {
 		return nil, err
 	}
-	value, err := a.complete(ctx, ask)
-	return a.noticeBudget(value, err, ask.Schema != nil)
+	change(&ask)
+	return a.complete(ctx, ask)
 }
 
 // complete asks one question. The answer is a text, or a value that meets the contract.
@@ -161,7 +171,9 @@ func (a *Answers) noticeBudget(value json.RawMessage, err error, typed bool) (js
 	if again := a.warned.Swap(true); again || typed {
 		return a.showError(nil, err, typed)
 	}
-	return texts.Quote(formatNotice(budget))
+	notice := formatNotice(budget)
+	a.failures.addSign(notice)
+	return texts.Quote(notice)
 }
 
 // showError returns the text of an error as the answer, if snippets want it so.
@@ -169,7 +181,7 @@ func (a *Answers) showError(value json.RawMessage, err error, typed bool) (json.
 	if err == nil || typed || !a.ErrorTexts {
 		return value, err
 	}
-	return texts.Quote("Error: " + err.Error())
+	return encodeFailure(false, err)
 }
 
 func formatNotice(err *ledger.BudgetError) string {
@@ -183,18 +195,14 @@ func (a *Answers) Sub(ctx context.Context, q Query) (json.RawMessage, error) {
 	return a.noticeBudget(value, err, q.Schema != nil)
 }
 
-func (a *Answers) runSub(ctx context.Context, q Query) (json.RawMessage, error) {
+func (a *Answers) runSub(ctx context.Context, q Query) (value json.RawMessage, err error) {
 	if a.Loop == nil {
-		ask, err := a.makeAsk(ctx, q)
-		if err != nil {
-			return nil, err
-		}
-		return a.complete(ctx, ask)
+		return a.askOnce(ctx, &q, func(*calls.Ask) {})
 	}
 
+	defer func() { a.failures.note(ctx, &q, err) }()
 	var contract *schema.Contract
 	if q.Schema != nil {
-		var err error
 		if contract, err = schema.Parse(q.Schema); err != nil {
 			return nil, err
 		}
@@ -226,17 +234,13 @@ func (a *Answers) Ask(ctx context.Context, q Query, mode string) (json.RawMessag
 
 // askWithSystem asks a model with a system prompt.
 func (a *Answers) askWithSystem(ctx context.Context, q Query, system string) (json.RawMessage, error) {
-	ask, err := a.makeAsk(ctx, q)
-	if err != nil {
-		return nil, err
-	}
-	if system != "" {
-		first := llm.Message{Role: llm.RoleSystem, Content: system}
-		ask.Messages = slices.Insert(ask.Messages, 0, first)
-	}
-
-	value, err := a.complete(ctx, ask)
-	return a.noticeBudget(value, err, ask.Schema != nil)
+	value, err := a.askOnce(ctx, &q, func(ask *calls.Ask) {
+		if system != "" {
+			first := llm.Message{Role: llm.RoleSystem, Content: system}
+			ask.Messages = slices.Insert(ask.Messages, 0, first)
+		}
+	})
+	return a.noticeBudget(value, err, q.Schema != nil)
 }
 
 // Agent asks a registered agent.
@@ -308,13 +312,7 @@ func (a *Answers) Predict(ctx context.Context, p Prediction) (json.RawMessage, e
 	if err != nil {
 		return nil, err
 	}
-	ask, err := a.makeAsk(ctx, Query{Prompt: prompt})
-	if err != nil {
-		return nil, err
-	}
-
-	ask.Schema = output
-	value, err := a.complete(ctx, ask)
+	value, err := a.askOnce(ctx, &Query{Prompt: prompt}, func(ask *calls.Ask) { ask.Schema = output })
 	return a.noticeBudget(value, err, true)
 }
 
@@ -331,11 +329,7 @@ func (a *Answers) Many(
 		if sub {
 			return a.runSub(ctx, queries[i])
 		}
-		ask, err := a.makeAsk(ctx, queries[i])
-		if err != nil {
-			return nil, err
-		}
-		return a.complete(ctx, ask)
+		return a.askOnce(ctx, &queries[i], func(*calls.Ask) {})
 	}
 
 	slots := fanout.Run(ctx, len(queries), limit, answer)

@@ -116,9 +116,11 @@ func TestFailedSlots(t *testing.T) {
 		t.Fatal(err)
 	}
 	for want, c := range map[string]tiers.Call{
-		`[1,"Error: broke"]`:                   callOf("llm_query_batched", `["a","fail"]`),
-		`[1,{"__rlm_error__":"Error: broke"}]`: callOf("llm_query_batched", `["a","fail"]`, `null`, `"int"`),
-		`[{"__rlm_error__":"Error: broke"}]`:   callOf("run_parallel_sub_calls", `[{"prompt":"fail"}]`),
+		`[1,{"__rlm_failed__":"Error: broke"}]`: callOf("llm_query_batched", `["a","fail"]`),
+		`[1,{"__rlm_error__":"Error: broke"}]`:  callOf("llm_query_batched", `["a","fail"]`, `null`, `"int"`),
+		`[{"__rlm_failed__":"Error: broke"}]`:   callOf("run_parallel_sub_calls", `[{"prompt":"fail"}]`),
+		`[{"__rlm_error__":"Error: broke"}]`: callOf("run_parallel_sub_calls",
+			`[{"prompt":"fail","schema":"int"}]`),
 	} {
 		if got, err := tools.Call(t.Context(), c); err != nil || string(got) != want {
 			t.Errorf("%s: %s %v, want %s", c.Function, got, err, want)

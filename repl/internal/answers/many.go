@@ -16,7 +16,7 @@ func (p dialects) llmBatch(ctx context.Context, call tiers.Call) (tiers.Value, e
 	if err != nil {
 		return nil, err
 	}
-	return p.texts(ctx, queries, false)
+	return p.many(ctx, queries, false)
 }
 
 func (p dialects) rlmBatch(ctx context.Context, call tiers.Call) (tiers.Value, error) {
@@ -24,7 +24,7 @@ func (p dialects) rlmBatch(ctx context.Context, call tiers.Call) (tiers.Value, e
 	if err != nil {
 		return nil, err
 	}
-	return p.texts(ctx, queries, true)
+	return p.many(ctx, queries, true)
 }
 
 // batch makes the queries of a call with a list of prompts. Each is a prompt or a dict
@@ -139,45 +139,31 @@ func (p dialects) parallel(ctx context.Context, call tiers.Call) (tiers.Value, e
 		return nil, err
 	}
 
-	slots, err := p.Many(ctx, queries, true)
-	if err != nil {
-		return nil, err
-	}
-	return encode(slots, true)
+	return p.many(ctx, queries, true)
 }
 
-// texts answers queries in the form of llm_query_batched: a failed slot of a
-// typed query is an error object, because a text would be a value to count.
-func (p dialects) texts(ctx context.Context, queries []Query, sub bool) (tiers.Value, error) {
+// many answers queries with a list.
+func (p dialects) many(ctx context.Context, queries []Query, sub bool) (tiers.Value, error) {
 	slots, err := p.Many(ctx, queries, sub)
 	if err != nil {
 		return nil, err
 	}
-	typed := len(queries) > 0 && queries[0].Schema != nil
-	return encode(slots, typed)
+	return encode(slots, queries)
 }
 
-// errorKey is the one member of the JSON object that stands for a failed slot. The guest
-// turns it into an error object, which is false and reads "Error: …".
-const errorKey = "__rlm_error__"
-
-// encode writes slots as a JSON list.
-func encode(slots []fanout.Slot[json.RawMessage], objects bool) (tiers.Value, error) {
+// encode writes the slots of queries as a JSON list.
+func encode(slots []fanout.Slot[json.RawMessage], queries []Query) (tiers.Value, error) {
 	values := make([]json.RawMessage, len(slots))
 	for i, s := range slots {
 		values[i] = s.Value
 		if s.Err == nil {
 			continue
 		}
-		var failure any = "Error: " + s.Err.Error()
-		if objects {
-			failure = map[string]any{errorKey: failure}
-		}
-		data, err := json.Marshal(failure)
+		failed, err := encodeFailure(queries[i].Schema != nil, s.Err)
 		if err != nil {
 			return nil, err
 		}
-		values[i] = data
+		values[i] = failed
 	}
 
 	return json.Marshal(values)
@@ -234,7 +220,7 @@ func (p dialects) mapLLM(ctx context.Context, call tiers.Call) (tiers.Value, err
 		return nil, err
 	}
 
-	return encode(slots, true)
+	return encode(slots, queries)
 }
 
 // filterLLM answers with a list of booleans; the guest picks its own objects. A
@@ -263,7 +249,7 @@ func (p dialects) all(ctx context.Context, name string, queries []Query) (tiers.
 		}
 	}
 
-	return encode(slots, false)
+	return encode(slots, queries)
 }
 
 // tally answers with a label for each item, which the guest counts. Without a

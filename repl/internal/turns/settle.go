@@ -152,7 +152,7 @@ func (t *Turn) takeText(s *repl.Session, f *textFinal, value json.RawMessage) {
 
 // reject tells the model why its answer in text does not count.
 func (t *Turn) reject(f *textFinal, reason string) {
-	t.Notes = append(t.Notes, f.refuse(reason))
+	t.Refuse(f.refuse(reason))
 }
 
 // refuse says why an answer in text does not count.

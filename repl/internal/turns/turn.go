@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/rlmhq/rlm/internal/protocol"
 	"github.com/rlmhq/rlm/internal/texts"
@@ -33,6 +34,29 @@ type Turn struct {
 	Broke bool
 	// IsSilent says that the reply had neither code nor an answer.
 	IsSilent bool
+	// Refused says that an answer did not count; the notes say why.
+	Refused bool
+}
+
+// Refuse drops the answer. The note tells the model why.
+func (t *Turn) Refuse(note string) {
+	t.Final, t.Refused = nil, true
+	t.Notes = append(t.Notes, note)
+}
+
+// volatile are parts of an error that differ although the failure is the same.
+var volatile = regexp.MustCompile(`<snippet \d+>|\bline \d+|0x[0-9a-f]+`)
+
+// Failure says what kept the turn from getting on, empty if it got on. Turns that fail in the
+// same way have the same text.
+func (t *Turn) Failure() string {
+	text := ""
+	if failed := t.Failed(); failed != nil {
+		text = cmp.Or(record.FormatFailure(failed), "the code ended as "+string(failed.Status)+" "+string(failed.Limit))
+	} else if len(t.Ran) == 0 || t.Refused {
+		text = strings.Join(t.Notes, " ")
+	}
+	return strings.TrimSpace(volatile.ReplaceAllString(text, "…"))
 }
 
 // Failed returns the code that did not run to its end, nil if all did.
@@ -42,6 +66,18 @@ func (t *Turn) Failed() *ledger.Snippet {
 		return nil
 	}
 	return &t.Ran[i]
+}
+
+// Shows reports whether the output and the errors of the turn show all of some texts to the
+// model.
+func (t *Turn) Shows(list []string) bool {
+	var shown strings.Builder
+	for i := range t.Ran {
+		shown.WriteString(t.Ran[i].Stdout + record.FormatTraceback(&t.Ran[i]))
+	}
+	return !slices.ContainsFunc(list, func(text string) bool {
+		return !strings.Contains(shown.String(), strings.TrimPrefix(text, "Error: "))
+	})
 }
 
 // execute runs a reply's code, block after block until one fails or answers, and
@@ -55,12 +91,10 @@ func execute(ctx context.Context, s *repl.Session, r Reply) (Turn, error) {
 	switch {
 	case t.Final == nil:
 	case untouched.Match(t.Final.Value) || isEmptyAnswer(t.Final):
-		t.Final = nil
-		t.Notes = append(t.Notes, "The variable answer is as you found it, so FINAL was not accepted: "+
+		t.Refuse("The variable answer is as you found it, so FINAL was not accepted: " +
 			`put your answer into answer["content"], or give it to FINAL.`)
 	case r.TakenBack:
-		t.Final = nil
-		t.Notes = append(t.Notes, "Your answer was not taken, because your text takes it back. "+
+		t.Refuse("Your answer was not taken, because your text takes it back. " +
 			"Check it, then give it again with nothing behind it.")
 	}
 	return t, err
@@ -160,8 +194,7 @@ func runReply(ctx context.Context, s *repl.Session, r Reply) (Turn, error) {
 		return t, nil
 	}
 	if failed != nil {
-		t.Notes = append(t.Notes, r.Final.Call+
-			" in your text was not taken, because your code failed. Mend it, then answer.")
+		t.Refuse(r.Final.Call + " in your text was not taken, because your code failed. Mend it, then answer.")
 		return t, nil
 	}
 	if len(r.Notes) > 0 {

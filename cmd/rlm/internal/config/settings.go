@@ -30,7 +30,7 @@ type Config struct {
 	MaxCalls, MaxTokens, MaxInputTokens, MaxOutputTokens int64
 	MaxUSD                                               float64
 	MaxTime                                              time.Duration
-	CallsAtOnce, LoopsAtOnce, Retries                    int64
+	CallsAtOnce, LoopsAtOnce, Retries, MaxErrors         int64
 	Feedback                                             int64
 	Bypass                                               int64
 	CompactAt                                            float64
@@ -229,6 +229,8 @@ func runSettings(c *Config) []Setting {
 			"maximum retries after an answer that breaks its contract, or that is cut or empty"),
 		row(Run, "error_texts", toggle{&c.ErrorTexts}, "false",
 			"let a single model call of a snippet that fails return the text Error: ... instead of raising"),
+		row(Run, "max_errors", whole{&c.MaxErrors, 0, 100}, "3",
+			"end a loop after this many turns in a row with the same failure; 0 for never"),
 		row(Run, "feedback", whole{&c.Feedback, 200, 10_000_000}, "20000",
 			"characters of a turn's output to show to the model"),
 		row(Run, "preview", toggle{&c.Preview}, "true",

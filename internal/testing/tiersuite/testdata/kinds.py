@@ -657,3 +657,13 @@ out = sys.stdout
 report = {"to": sys.stderr}
 # --- the next snippet ---
 print(out is sys.stdout, report["to"] is sys.stderr, file=out)
+# === sub-calls that failed, which stay no answers
+failed = SubCallError("Error: lost")
+typed = type(failed).__subclasses__()[0]("Error: lost, too")
+# --- the next snippet ---
+for use in (lambda: FINAL([failed]), lambda: FINAL({"a": typed}), lambda: bool(typed)):
+    try:
+        print(use())
+    except TypeError as e:
+        print(e)
+print(bool(failed), failed.error, type(typed).__name__, isinstance(typed, SubCallError))

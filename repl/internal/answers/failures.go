@@ -1,0 +1,150 @@
+package answers
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/rlmhq/rlm/internal/texts"
+)
+
+// failures are the sub-calls of a loop that failed. A snippet may go on with their slots or
+// catch their exceptions, so that an answer would hide them.
+type failures struct {
+	mu     sync.Mutex
+	calls  int              // of this turn
+	failed map[query]string // the reasons of those that failed in this turn, and were not repeated with success
+	signs  []string         // how the texts begin that stood for failed calls, in all turns, in lower case
+}
+
+// query identifies a query in any dialect.
+type query [sha256.Size]byte
+
+func (q *Query) identity() query {
+	return sha256.Sum256(bytes.Join([][]byte{q.Prompt, q.Context, q.Schema}, []byte{0}))
+}
+
+// Limits of what is kept about failures.
+const (
+	maxSigns = 100 // texts
+	maxSign  = 40  // of a text, in characters
+	minSign  = 24  // of an error's message alone, in characters
+)
+
+// note keeps the outcome of a query. A call that the end of its snippet broke off is none.
+func (f *failures) note(ctx context.Context, q *Query, err error) {
+	if ctx.Err() != nil {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.calls++
+	if err == nil {
+		delete(f.failed, q.identity())
+		return
+	}
+
+	if f.failed == nil {
+		f.failed = map[query]string{}
+	}
+	f.failed[q.identity()] = formatFailure(err)
+	if text := err.Error(); len(text) >= minSign {
+		f.addSign(text)
+	} else {
+		f.addSign(formatFailure(err))
+	}
+}
+
+// addSign keeps how a text begins that stands for a failed call.
+func (f *failures) addSign(text string) {
+	runes := []rune(text)
+	sign := strings.ToLower(string(runes[:min(len(runes), maxSign)]))
+	if len(f.signs) < maxSigns && !slices.Contains(f.signs, sign) {
+		f.signs = append(f.signs, sign)
+	}
+}
+
+// formatFailure returns the text of a failed slot.
+func formatFailure(err error) string { return "Error: " + err.Error() }
+
+// The one member of the JSON object that stands for a failed call, of a query for a text and
+// of a query with a type. The guest turns the object into a SubCallError, a text that begins
+// with "Error: ". One with a type refuses to be used as a value.
+const (
+	failedKey      = "__rlm_failed__"
+	failedTypedKey = "__rlm_error__"
+)
+
+// encodeFailure returns what a snippet gets in the place of an answer.
+func encodeFailure(typed bool, err error) (json.RawMessage, error) {
+	key := failedKey
+	if typed {
+		key = failedTypedKey
+	}
+	return json.Marshal(map[string]string{key: formatFailure(err)})
+}
+
+// Failed are sub-calls that failed.
+type Failed struct {
+	Count, Of int // of all sub-calls of the turn
+	// Reasons are the texts of the failures, each once, at most a few.
+	Reasons []string
+}
+
+// maxReasons bounds the reasons that a model is told.
+const maxReasons = 3
+
+// String describes the failures to the model.
+func (f Failed) String() string {
+	return fmt.Sprintf("%d of %d sub-calls failed: %s", f.Count, f.Of, strings.Join(f.Reasons, "; "))
+}
+
+// TakeFailed returns the sub-calls that failed since it was last called.
+func (a *Answers) TakeFailed() Failed {
+	f := &a.failures
+	f.mu.Lock()
+	defer f.mu.Unlock()
+
+	out := Failed{Count: len(f.failed), Of: f.calls}
+	for _, reason := range f.failed {
+		reason = texts.Truncate(reason, 300)
+		if !slices.Contains(out.Reasons, reason) {
+			out.Reasons = append(out.Reasons, reason)
+		}
+	}
+	slices.Sort(out.Reasons)
+	out.Reasons = out.Reasons[:min(len(out.Reasons), maxReasons)]
+	f.failed, f.calls = nil, 0
+	return out
+}
+
+// FindFailure returns the text of a failed sub-call that an answer has in it, empty if it has
+// none.
+func (a *Answers) FindFailure(answer json.RawMessage) string {
+	f := &a.failures
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.signs) == 0 {
+		return ""
+	}
+
+	decoder := json.NewDecoder(bytes.NewReader(answer))
+	for {
+		token, err := decoder.Token()
+		if err != nil {
+			return "" // the end
+		}
+		text, _ := token.(string)
+		text = strings.ToLower(text)
+		for _, sign := range f.signs {
+			if strings.Contains(text, sign) {
+				return sign
+			}
+		}
+	}
+}

@@ -1,0 +1,152 @@
+package run
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/rlmhq/rlm/internal/texts"
+	"github.com/rlmhq/rlm/repl/internal/prompts"
+	"github.com/rlmhq/rlm/repl/internal/turns"
+	"github.com/rlmhq/rlm/repl/ledger"
+	"github.com/rlmhq/rlm/repl/llm"
+	"github.com/rlmhq/rlm/schema"
+	"github.com/rlmhq/rlm/tiers"
+)
+
+// takeJSON takes the object or list in a reply without code, if the contract asks for one.
+func (l *loop) takeJSON(done *turns.Turn, response llm.Response) {
+	if l.contract == nil || response.Finish == llm.FinishLength || turns.IsPutOff(response.Text) {
+		return
+	}
+	var wanted struct {
+		Type any `json:"type"`
+	}
+	isShape := json.Unmarshal(l.contract.JSONSchema(), &wanted) == nil &&
+		(wanted.Type == "object" || wanted.Type == "array")
+	if !isShape {
+		return // a number or a word in prose may be any
+	}
+
+	value, violations, err := l.contract.CheckReply(response.Text)
+	if err == nil && len(violations) == 0 {
+		done.Final, done.IsSilent = &tiers.Final{Value: value}, false
+	}
+}
+
+// checkFailed tells the model about sub-calls that failed in a turn. An answer of that turn
+// does not count: the model gave it before it knew. It can give the answer again, but never
+// the text of a failure.
+func (l *loop) checkFailed(ctx context.Context, done *turns.Turn) error {
+	failed := l.answers.TakeFailed()
+	if done.Final != nil {
+		if text := l.answers.FindFailure(done.Final.Value); text != "" {
+			done.Refuse(fmt.Sprintf("FINAL was not accepted: the answer has the text of a "+
+				"sub-call that failed in it, %q. Repeat the call, or say in your own words what is missing.", text))
+		}
+	}
+	if failed.Count == 0 {
+		return nil
+	}
+	if done.Final == nil {
+		if !done.Shows(failed.Reasons) {
+			done.Notes = append(done.Notes, failed.String())
+		}
+		return nil
+	}
+
+	note := "FINAL was not accepted yet: " + failed.String() + "\nRepeat them, or answer without them."
+	if failed.Count < failed.Of {
+		if err := l.session.Assign(ctx, keptAnswer, done.Final.Value); err != nil {
+			return err
+		}
+		note = "FINAL was not accepted yet: " + failed.String() + "\nRepeat them. If your answer holds without them, " +
+			"confirm it: FINAL(" + keptAnswer + ")"
+	}
+	done.Refuse(note)
+	return nil
+}
+
+// keptAnswer is the variable with an answer that the model may confirm.
+const keptAnswer = "_answer"
+
+// judge checks an answer against the contract. For an answer that breaks it, the model
+// gets the violations, and its session stays as it is.
+func (l *loop) judge(done *turns.Turn) json.RawMessage {
+	if done.Final == nil {
+		return nil
+	}
+	if l.contract == nil && string(done.Final.Value) == "null" {
+		done.Refuse(noValue)
+		return nil
+	}
+	value, violations := l.check(done.Final.Value)
+	if violations == nil {
+		return value
+	}
+
+	l.tell(ledger.Event{Kind: ledger.EventRetry, Purpose: "answer", Error: violations[0].String()})
+	done.Refuse("FINAL was not accepted. " + prompts.Correction(l.contract, violations) +
+		" Your variables are as you left them; call FINAL again.")
+
+	return nil
+}
+
+// noValue is for a model whose code handed over None, often because it printed what it found.
+const noValue = "FINAL got None, so it was not accepted. Pass the value itself; " +
+	`if there is none, say so in words: FINAL("none").`
+
+// check returns the answer in the form of the contract. A text that holds the value
+// counts as the value. An answer that takes too much work to check is a violation too,
+// which the model can fix.
+func (l *loop) check(value json.RawMessage) (json.RawMessage, []schema.Violation) {
+	if l.contract == nil {
+		return value, nil
+	}
+	checked, violations, err := l.contract.Check(value)
+	if err != nil {
+		violations = []schema.Violation{{Path: "$", Message: err.Error()}}
+	}
+	if len(violations) == 0 {
+		return checked, nil
+	}
+
+	var text string
+	if json.Unmarshal(value, &text) == nil {
+		if found, wrong, err := l.contract.CheckReply(text); err == nil && len(wrong) == 0 {
+			return found, nil
+		}
+	}
+
+	return nil, violations
+}
+
+// failures counts turns of a loop that fail in the same way, one after the other.
+type failures struct {
+	last string
+	n    int
+}
+
+// add counts a turn without an answer. Before the last attempt it tells the model.
+func (f *failures) add(done *turns.Turn, most int) {
+	text := done.Failure()
+	if text != f.last {
+		f.last, f.n = text, 0
+	}
+	if text == "" {
+		return
+	}
+	if f.n++; f.n > 1 && f.n == most-1 {
+		done.Notes = append(done.Notes, fmt.Sprintf("This is the same failure %d times in a row. "+
+			"Do something else: after the next one the run ends.", f.n))
+	}
+}
+
+// isStuck reports whether as many turns failed in the same way as a run allows; 0 allows any
+// number.
+func (f *failures) isStuck(most int) bool { return most > 0 && f.n >= most }
+
+// describe says why the run ended.
+func (f *failures) describe() string {
+	return fmt.Sprintf("the same failure came %d times in a row: %s", f.n, texts.Truncate(f.last, 500))
+}
