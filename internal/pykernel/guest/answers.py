@@ -10,7 +10,7 @@ import io
 import itertools
 import types
 
-import queries
+import failures
 import wire
 
 MOST_ITEMS = 1_000_000  # of an iterator, which may have no end
@@ -19,7 +19,7 @@ MOST_ITEMS = 1_000_000  # of an iterator, which may have no end
 def encode(answer, given):
     """Returns an answer's JSON; given is the value in it. Raises a TypeError if that is no
     answer, and what an iterator raises."""
-    if isinstance(given, queries.SubCallError):
+    if isinstance(given, failures.SubCallError):
         raise TypeError(f"the answer is a sub-call that failed: {str.__str__(given)[:500]}")
     _refuse_failed(given)
     return Encoding().encode(answer)
@@ -27,10 +27,10 @@ def encode(answer, given):
 
 def _refuse_failed(value):
     """Raises if a value has a sub-call that failed in it."""
-    seen, left = set(), [value] if queries.failed else []
+    seen, left = set(), [value] if failures.failed else []
     while left:
         value = left.pop()
-        if isinstance(value, queries.SubCallError):
+        if isinstance(value, failures.SubCallError):
             raise TypeError("the answer has a sub-call that failed in it; repeat the call, or leave it out: "
                             + str.__str__(value)[:500])
         if isinstance(value, (list, tuple, set, frozenset, dict)) and id(value) not in seen:

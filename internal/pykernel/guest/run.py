@@ -29,6 +29,7 @@ import contexts
 import definitions
 import environment
 import events
+import failures
 import finish
 import hostcall
 import lazy
@@ -37,7 +38,6 @@ import missing
 import output
 import protocol
 import pydantics
-import queries
 import replies
 import sessionloop
 import state
@@ -99,7 +99,7 @@ def prepare():
         "json": json, "re": re, "math": math, "collections": collections, "itertools": itertools,
         "statistics": statistics, "datetime": datetime, "timedelta": datetime.timedelta,
         "date": datetime.date, "time": time, "timezone": datetime.timezone, "asyncio": asyncio,
-        "SubCallError": queries.SubCallError, **combinators.NAMES, "parallel_map": events.parallel_map,
+        "SubCallError": failures.SubCallError, **combinators.NAMES, "parallel_map": events.parallel_map,
     }
     _globals.update(initial, __builtins__=builtins, __doc__=None)
     finish.initial = dict(initial)

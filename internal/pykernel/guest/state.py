@@ -24,6 +24,7 @@ import caches
 import contexts
 import definitions
 import environment
+import failures
 import hostcall
 import instances
 import patches
@@ -137,7 +138,7 @@ def _reserved(name):
 
 
 def _sub_call_error(text, typed):
-    return (queries.TypedSubCallError if typed else queries.SubCallError)(text)
+    return (failures.TypedSubCallError if typed else failures.SubCallError)(text)
 
 
 def _prediction(fields):
@@ -194,8 +195,8 @@ class _Pickler(pickle.Pickler):
             return _session_loop, ()
         if kind is hostcall.HostFunction:
             return _host_function, (obj.__name__,)
-        if kind in (queries.SubCallError, queries.TypedSubCallError):
-            return _sub_call_error, (str.__str__(obj), kind is queries.TypedSubCallError)
+        if kind in (failures.SubCallError, failures.TypedSubCallError):
+            return _sub_call_error, (str.__str__(obj), kind is failures.TypedSubCallError)
         if kind is queries.Prediction:
             return _prediction, (dict(obj),)
         if kind in contexts.LONG:
