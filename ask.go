@@ -45,6 +45,9 @@ func (s *Session) Ask(ctx context.Context, question string) (AnswerOutcome, erro
 	}
 	defer leave()
 
+	if err := s.clearAnswer(ctx); err != nil {
+		return refused(err)
+	}
 	cfg.Question, cfg.Notes = question, s.describe()
 	cfg.Inputs = s.allInputs()
 	cfg.Limits, cfg.Deterministic = s.cfg.Limits, s.cfg.Deterministic
@@ -54,9 +57,6 @@ func (s *Session) Ask(ctx context.Context, question string) (AnswerOutcome, erro
 	cfg.Tools = s.host.own
 	cfg.Bypass = -1 // only the loop reaches the variables
 
-	if err := s.clearAnswer(ctx); err != nil {
-		return refused(err)
-	}
 	asked := &askedHost{}
 	cfg.Open = s.openAsked(asked)
 	outcome, err := answer(context.WithValue(ctx, hostKey{}, tiers.Host(asked)), cfg, s.cfg.Labels)

@@ -41,7 +41,8 @@ func (r keptRunner) Close() error {
 	return nil
 }
 
-// clearAnswer takes back an answer of an earlier question that code has marked as ready.
+// clearAnswer takes back an answer of an earlier question that code has marked as ready. After
+// Restore, its snippet also tells which variables there are.
 func (s *Session) clearAnswer(ctx context.Context) error {
 	if !s.cfg.Keep || len(s.histories) == 0 {
 		return nil
@@ -71,7 +72,10 @@ const leftOut = `[{"role": "system", "content": "(left out: only the last histor
 
 // listHistories returns the variables history_0, history_1 and so on, and history.
 func listHistories(histories [][]llm.Message) []tiers.Function {
-	variables := make([]tiers.Function, len(histories))
+	if len(histories) == 0 {
+		return nil
+	}
+	variables := make([]tiers.Function, len(histories)+1)
 	size := 0
 	for i := len(histories) - 1; i >= 0; i-- {
 		value := tiers.Value(leftOut)
@@ -84,9 +88,7 @@ func listHistories(histories [][]llm.Message) []tiers.Function {
 		variables[i] = tiers.Function{Name: fmt.Sprintf("history_%d", i), Value: value}
 	}
 
-	if len(variables) > 0 {
-		variables = append(variables, tiers.Function{Name: "history", Value: variables[0].Value})
-	}
+	variables[len(histories)] = tiers.Function{Name: "history", Value: variables[0].Value}
 	return variables
 }
 

@@ -26,7 +26,7 @@ const (
 // execFlags are the flags of `rlm exec`.
 type execFlags struct {
 	code     []string
-	contexts []string
+	contexts contextFlags
 	json     bool
 	quiet    bool
 	explain  bool
@@ -86,7 +86,7 @@ func newExec(e *env) *cobra.Command {
 	f.addCode(flags)
 	config.AddFlags(flags, config.In(config.Limits))
 	f.files.add(flags)
-	flags.StringArrayVar(&f.contexts, "context", nil,
+	f.contexts.add(flags,
 		"`file` or directory to work on, - for stdin; repeatable")
 	f.tools.add(flags)
 	e.addRaw(flags)
@@ -258,7 +258,7 @@ func (f *execFlags) readSource(stdin io.Reader, name string) (string, error) {
 		}
 		defer file.Close()
 		r = file
-	} else if f.readsContextFromStdin() {
+	} else if f.contexts.useStdin() {
 		return "", errors.New("stdin cannot be both the code and a context: " +
 			"give the code with -c or in a file")
 	}
@@ -273,15 +273,6 @@ func (f *execFlags) readSource(stdin io.Reader, name string) (string, error) {
 	}
 
 	return string(data), nil
-}
-
-func (f *execFlags) readsContextFromStdin() bool {
-	for _, c := range f.contexts {
-		if c == "-" {
-			return true
-		}
-	}
-	return false
 }
 
 // sessionConfig makes a session's configuration from the flags and settings.
@@ -305,32 +296,12 @@ func (f *execFlags) sessionConfig(e *env) (rlm.SessionConfig, error) {
 	}
 
 	cfg.Out = f.files.out != ""
-	cfg.Contexts, err = makeContexts(f.contexts, e.stdin)
+	cfg.Contexts, err = f.contexts.open(e.stdin)
 	return cfg, err
 }
 
 // defaultOutput is the default limit of a snippet's printed output, in bytes.
 const defaultOutput = 20_000
-
-// makeContexts makes the contexts of the flag --context.
-func makeContexts(paths []string, stdin io.Reader) ([]rlm.Context, error) {
-	var all []rlm.Context
-	seen := false
-	for _, path := range paths {
-		if path != "-" {
-			all = append(all, rlm.File(path))
-			continue
-		}
-		if seen {
-			return nil, errors.New("--context - can be given only once: stdin can be read only once")
-		}
-
-		seen = true
-		all = append(all, rlm.Reader("stdin", stdin, maxStdin))
-	}
-
-	return all, nil
-}
 
 // runAll runs the snippets up to the first that fails or calls FINAL.
 func runAll(

@@ -41,6 +41,7 @@ type shell struct {
 	e       *env
 	in      editor
 	session *rlm.Session
+	asks    func(ctx context.Context, question string) (rlm.AnswerOutcome, error)
 	view    *view
 	flags   *runFlags
 	failed  bool // the last snippet or question failed
@@ -68,7 +69,7 @@ func newRepl(e *env) *cobra.Command {
 	}
 
 	flags := cmd.Flags()
-	flags.StringArrayVar(&f.contexts, "context", nil,
+	f.contexts.add(flags,
 		"`file` or directory to work on; repeatable")
 	f.tools.add(flags)
 	e.addRaw(flags)
@@ -82,22 +83,9 @@ func newRepl(e *env) *cobra.Command {
 
 // repl opens the session, and reads lines until the input ends.
 func (f *runFlags) repl(ctx context.Context, e *env, history string) (err error) {
-	for _, c := range f.contexts {
-		if c == "-" {
-			return &exitError{
-				exitUsage,
-				errors.New("--context -: stdin already provides the lines: pass contexts as files"),
-			}
-		}
+	if err := f.checkLines(e); err != nil {
+		return err
 	}
-
-	if c := e.settings; c.Trace != "none" && c.From("trace").Kind == config.FromFlag {
-		return &exitError{
-			exitUsage,
-			errors.New("--trace: a session writes no record: omit the flag, or use rlm run"),
-		}
-	}
-
 	task, err := f.task(e, "(asked later)")
 	if err != nil {
 		return &exitError{exitUsage, err}
@@ -146,11 +134,28 @@ func (f *runFlags) repl(ctx context.Context, e *env, history string) (err error)
 		return errors.Join(err, session.Close())
 	}
 	view.close() // a live tree would disturb the lines that the user types
-	s := &shell{e: e, session: session, view: view, flags: f}
-	s.in = newEditor(e, history, s.complete)
+	s := &shell{e: e, session: session, asks: session.Ask, view: view, flags: f}
+	s.in = newEditor(e, historyFile(history, "history"), s.complete)
 	defer func() { err = errors.Join(err, s.in.Close(), session.Close()) }()
 
 	return s.loop(ctx)
+}
+
+// checkLines refuses flags that a command cannot have that reads lines from stdin.
+func (f *runFlags) checkLines(e *env) error {
+	if f.contexts.useStdin() {
+		return &exitError{
+			exitUsage,
+			errors.New("--context -: stdin already provides the lines: pass contexts as files"),
+		}
+	}
+	if c := e.settings; c.Trace != "none" && c.From("trace").Kind == config.FromFlag {
+		return &exitError{
+			exitUsage,
+			errors.New("--trace: a session writes no record: omit the flag, or use rlm run"),
+		}
+	}
+	return nil
 }
 
 // loop reads and runs lines until the input ends. From a pipe, the exit code is 1 if the
@@ -371,7 +376,7 @@ func (s *shell) ask(ctx context.Context, question string) error {
 
 	var outcome rlm.AnswerOutcome
 	err := s.runInterruptibly(ctx, func(ctx context.Context) (err error) {
-		outcome, err = s.session.Ask(ctx, question)
+		outcome, err = s.asks(ctx, question)
 		return err
 	})
 	switch {
@@ -379,6 +384,9 @@ func (s *shell) ask(ctx context.Context, question string) error {
 		return err
 	case err != nil:
 		_, _ = fmt.Fprintln(s.e.stderr, "rlm:", escape(err.Error()))
+		if outcome.Answer != nil {
+			return s.e.answer(outcome.Text())
+		}
 	case outcome.Answer != nil:
 		s.failed = false
 		return s.e.answer(outcome.Text())

@@ -30,7 +30,7 @@ func newEditor(e *env, history string, complete func(string) []string) editor {
 	}
 	t := &lineEditor{
 		state:      liner.NewLiner(),
-		history:    historyFile(history),
+		history:    history,
 		out:        e.stdout,
 		interrupts: e.interrupts,
 	}
@@ -52,8 +52,9 @@ func newEditor(e *env, history string, complete func(string) []string) editor {
 	return t
 }
 
-// historyFile returns the file of the history, empty for none.
-func historyFile(flag string) string {
+// historyFile returns the file of the history, by default one of a name in the cache directory.
+// It is empty for none.
+func historyFile(flag, name string) string {
 	if flag == "none" {
 		return ""
 	}
@@ -65,7 +66,7 @@ func historyFile(flag string) string {
 	if err != nil {
 		return ""
 	}
-	return filepath.Join(dir, "rlm", "history")
+	return filepath.Join(dir, "rlm", name)
 }
 
 // pipeEditor reads lines from a pipe or a file.

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/cmd/rlm/internal/config"
@@ -24,7 +25,9 @@ const (
 
 // runFlags are the flags of `rlm run` that are not settings.
 type runFlags struct {
-	contexts []string
+	contexts contextFlags
+	session  string // the name of a session to go on with
+	talks    bool   // of rlm chat
 	schema   string
 	kind     string
 	estimate bool
@@ -75,8 +78,9 @@ func newRun(e *env) *cobra.Command {
 	}
 
 	flags := cmd.Flags()
-	flags.StringArrayVar(&f.contexts, "context", nil,
+	f.contexts.add(flags,
 		"`file` or directory to work on, - for stdin; repeatable")
+	f.addSession(flags)
 	f.tools.add(flags)
 	flags.StringVar(&f.schema, "output-schema", "",
 		"`file` with the JSON Schema that the answer must meet")
@@ -90,6 +94,11 @@ func newRun(e *env) *cobra.Command {
 	flags.BoolVar(&f.stream, "stream", true, "on a terminal, show the root's replies as they arrive")
 	config.AddFlags(flags, config.In(config.Routing, config.Limits, config.Models, config.Run))
 	return cmd
+}
+
+func (f *runFlags) addSession(flags *pflag.FlagSet) {
+	flags.StringVar(&f.session, "session", "",
+		"`name` of a session that keeps contexts, variables and history for the next question")
 }
 
 // run answers the question.
@@ -108,6 +117,9 @@ func (f *runFlags) run(ctx context.Context, e *env, question string) error {
 	}
 	if err := requireModel(&task); err != nil {
 		return &exitError{exitUsage, err}
+	}
+	if f.estimate && f.session != "" {
+		return &exitError{exitUsage, errors.New("--estimate cannot look into a session: omit --session")}
 	}
 	if f.estimate {
 		task.Config.Trace = ""
@@ -137,20 +149,36 @@ func (f *runFlags) run(ctx context.Context, e *env, question string) error {
 		return &exitError{exitUsage, err}
 	}
 	task.Config.Progress, task.Config.Stream = progress, f.stream && view.isLive()
-	outcome, err := engine.Answer(ctx, task)
+	outcome, err := f.answer(ctx, e, engine, task, view.note)
 	view.close()
 	sent()
+	if outcome.Status == "" { // the session could not be opened
+		return err
+	}
 
 	return f.finish(e, outcome, err)
+}
+
+// answer answers the question of a task, in its session if it has one.
+func (f *runFlags) answer(
+	ctx context.Context, e *env, engine *rlm.Engine, task rlm.AnswerTask, note func(string, ...any),
+) (outcome rlm.AnswerOutcome, err error) {
+	if f.session == "" {
+		return engine.Answer(ctx, task)
+	}
+	talk, err := f.openTalk(ctx, e, engine, &task, note)
+	if err != nil {
+		return outcome, err
+	}
+	defer func() { err = errors.Join(err, talk.session.Close()) }()
+	return talk.ask(ctx, task.Config.Question)
 }
 
 // task makes a task from the flags.
 func (f *runFlags) task(e *env, question string) (task rlm.AnswerTask, err error) {
 	if question == "-" {
-		for _, c := range f.contexts {
-			if c == "-" {
-				return task, errors.New("stdin cannot be both the question and a context")
-			}
+		if f.contexts.useStdin() {
+			return task, errors.New("stdin cannot be both the question and a context")
 		}
 		if question, err = readAll(e.stdin, maxQuestion, "the question"); err != nil {
 			return task, err
@@ -170,7 +198,9 @@ func (f *runFlags) newTask(e *env, question string) (task rlm.AnswerTask, err er
 		return task, err
 	}
 
-	task.Contexts, err = makeContexts(f.contexts, e.stdin)
+	if f.session == "" && !f.talks { // else the session opens them
+		task.Contexts, err = f.contexts.open(e.stdin)
+	}
 	return task, err
 }
 

@@ -1,0 +1,139 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rlmhq/rlm/cmd/rlm/internal/config"
+)
+
+const chatLong = `Ask a model one question after the other, over inputs of any size.
+
+Each line is a question, from the terminal or a pipe. All of them are answered in one
+session: the model's code finds the variables, the contexts and the messages of the
+earlier questions. With --session NAME, the session goes on in the next chat or run.
+
+Ctrl-C interrupts the question, not the session. Ctrl-D ends the chat.`
+
+func newChat(e *env) *cobra.Command {
+	f := runFlags{talks: true}
+	var history string
+	cmd := &cobra.Command{
+		Use:   "chat",
+		Short: "Ask a model one question after the other, in one session",
+		Long:  chatLong,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return fmt.Errorf("unexpected argument %q: chat reads questions from stdin, one a line; "+
+					"rlm run asks one question", args[0])
+			}
+			return nil
+		},
+		Example: `  rlm chat --context server.log --model openai/gpt-5
+  rlm chat --context notes/ --session notes --model openai/gpt-5 < questions.txt`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return f.chat(cmd.Context(), e, history)
+		},
+	}
+
+	flags := cmd.Flags()
+	f.contexts.add(flags, "`file` or directory to work on; repeatable")
+	f.addSession(flags)
+	f.tools.add(flags)
+	flags.BoolVar(&f.quiet, "quiet", false, "print only errors on stderr")
+	flags.StringVar(&history, "history", "",
+		"`file` that keeps the questions for the editor of the next chat, or none "+
+			"(default: a file in the cache directory)")
+	config.AddFlags(flags, config.In(config.Routing, config.Limits, config.Models, config.Run))
+	return cmd
+}
+
+// chat opens the session, and reads questions until the input ends.
+func (f *runFlags) chat(ctx context.Context, e *env, history string) (err error) {
+	if err := f.checkLines(e); err != nil {
+		return err
+	}
+	task, err := f.newTask(e, "(asked later)")
+	if err != nil {
+		return &exitError{exitUsage, err}
+	}
+	models, err := registry(e, false)
+	if err != nil {
+		return &exitError{exitUsage, err}
+	}
+	defer models.Close()
+	if err = f.complete(e, &task, models); err != nil {
+		return &exitError{exitUsage, err}
+	}
+	if err := requireModel(&task); err != nil {
+		return &exitError{exitUsage, err}
+	}
+
+	view := newView(e, f.quiet)
+	defer view.close()
+	progress, sent, err := observe(ctx, e, "run", view.event)
+	if err != nil {
+		return &exitError{exitUsage, err}
+	}
+	defer sent()
+	task.Config.Progress, task.Config.Trace = progress, ""
+
+	engine, err := e.engine(ctx, view.note)
+	if err != nil {
+		return err
+	}
+	defer engine.Close()
+	tools, err := f.tools.open(ctx, e)
+	if err != nil {
+		return err
+	}
+	defer tools.Close()
+	if err := tools.addTo(&task); err != nil {
+		return err
+	}
+	talk, err := f.openTalk(ctx, e, engine, &task, view.note)
+	if err != nil {
+		return err
+	}
+
+	view.close() // a live tree would disturb the lines that the user types
+	s := &shell{e: e, session: talk.session, asks: talk.ask, view: view, flags: f}
+	s.in = newEditor(e, historyFile(history, "chat-history"), func(string) []string { return nil })
+	defer func() { err = errors.Join(err, s.in.Close(), talk.session.Close()) }()
+	return s.chat(ctx)
+}
+
+// chat reads questions until the input ends. From a pipe, the exit code tells whether the last
+// question has an answer; on a terminal, the user has seen it.
+func (s *shell) chat(ctx context.Context) error {
+	if s.e.terminal && !s.flags.quiet {
+		_, _ = fmt.Fprintln(s.e.stderr, "rlm "+version()+": one question a line, Ctrl-D ends the chat.")
+	}
+
+	for {
+		question, err := s.in.Line("? ")
+		switch {
+		case errors.Is(err, errAborted):
+			continue
+		case errors.Is(err, io.EOF):
+			if s.failed && !s.e.terminal {
+				return &exitError{code: exitNoAnswer}
+			}
+			return nil
+		case err != nil:
+			return &exitError{exitBroken, fmt.Errorf("cannot read a line: %w", err)}
+		}
+
+		if strings.TrimSpace(question) == "" {
+			continue
+		}
+		if err := s.ask(ctx, question); err != nil {
+			return err
+		}
+	}
+}
