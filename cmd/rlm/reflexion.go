@@ -51,7 +51,8 @@ did not pass; 130 interrupted.`
 // reflexionSettings picks the settings of a run without snippets.
 var reflexionSettings = config.Named(
 	"model", "sub_model", "default_provider", "prices", "record", "replay", "request_timeout",
-	"request_attempts", "outage", "allow_http", "max_reply", "max_calls", "max_tokens", "max_input_tokens",
+	"request_attempts", "outage", "allow_http", "max_reply",
+	"temperature", "top_p", "seed", "reasoning_effort", "extra_body", "max_calls", "max_tokens", "max_input_tokens",
 	"max_output_tokens", "max_usd", "max_time", "calls_at_once", "retries", "trace", "otel",
 )
 

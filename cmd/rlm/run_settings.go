@@ -25,6 +25,10 @@ func registry(e *env, neverAsked bool) (*providers.Registry, error) {
 	if outage == 0 {
 		outage = -1
 	}
+	samplings, err := c.Samplings()
+	if err != nil {
+		return nil, err
+	}
 	windows, rates, err := facts(c)
 	if err != nil {
 		return nil, err
@@ -37,6 +41,7 @@ func registry(e *env, neverAsked bool) (*providers.Registry, error) {
 		Prices:   c.Prices,
 		Windows:  windows,
 		Rates:    rates,
+		Sampling: samplings,
 		Record:   c.Record,
 		Replay:   c.Replay,
 		Unasked:  neverAsked,

@@ -89,7 +89,8 @@ func newWorkflowRun(e *env) *cobra.Command {
 // workflowSettings are the settings about models and runs that apply to a workflow.
 var workflowSettings = []string{
 	"model", "allowed_models", "default_provider", "prices", "record", "replay",
-	"request_timeout", "request_attempts", "outage", "allow_http", "max_reply", "max_calls", "max_tokens",
+	"request_timeout", "request_attempts", "outage", "allow_http", "max_reply",
+	"temperature", "top_p", "seed", "reasoning_effort", "extra_body", "max_calls", "max_tokens",
 	"max_input_tokens", "max_output_tokens", "max_usd", "max_time", "calls_at_once", "retries",
 	"trace", "otel",
 }

@@ -68,3 +68,6 @@ func (n *checkNotes) NoteWait(w callnotes.Wait) {
 		Error: w.Reason, Elapsed: w.Waited, Limit: w.Limit,
 	})
 }
+
+// NoteDropped implements [callnotes.Receiver]. A check has no sampling.
+func (n *checkNotes) NoteDropped(string) {}

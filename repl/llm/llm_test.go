@@ -43,11 +43,11 @@ func TestASecretNeverPrints(t *testing.T) {
 		t.Errorf("printed: %s", text)
 	}
 
-	if s.Reveal() != value || s.Remove("a "+value+" b") != "a [hidden] b" {
+	if s.Reveal() != value {
 		t.Errorf("the secret is %q", s.Reveal())
 	}
 
-	if none := llm.NewSecret(" "); none.Reveal() != "" || none.Remove("x") != "x" ||
+	if none := llm.NewSecret(" "); none.Reveal() != "" ||
 		fmt.Sprint(none) != "" {
 		t.Error("an empty secret has a value")
 	}

@@ -37,12 +37,24 @@ type Request struct {
 	// SchemaName has letters, digits, - and _; it is "reply" if empty.
 	SchemaName string `json:"schema_name,omitempty"`
 
-	MaxTokens   int      `json:"max_tokens,omitempty"`  // of the reply; 0 is the provider's default
-	Temperature *float64 `json:"temperature,omitempty"` // left out if the model rejects it
-	Stop        []string `json:"stop,omitempty"`
+	MaxTokens int `json:"max_tokens,omitempty"` // of the reply; 0 is the provider's default
+	Sampling
+	Stop []string `json:"stop,omitempty"`
 
 	// Metadata is for scripts, records and logs. It is never sent.
 	Metadata Metadata `json:"-"`
+}
+
+// Sampling is how a model chooses the words of a reply. A part that a model rejects is left
+// out. Anthropic's format has no seed.
+type Sampling struct {
+	Temperature *float64 `json:"temperature,omitempty"`
+	TopP        *float64 `json:"top_p,omitempty"`
+	Seed        *int64   `json:"seed,omitempty"`
+	// ReasoningEffort is a word that the model knows, such as "low".
+	ReasoningEffort string `json:"reasoning_effort,omitempty"`
+	// ExtraBody is a JSON object, whose members become members of the request's body.
+	ExtraBody json.RawMessage `json:"extra_body,omitempty"`
 }
 
 // Metadata says which part of a run makes a request.

@@ -29,14 +29,6 @@ func (s Secret) Reveal() string {
 	return s.reveal()
 }
 
-// Remove returns the text with the secret's value replaced by a placeholder.
-func (s Secret) Remove(text string) string {
-	if s.reveal == nil {
-		return text
-	}
-	return strings.ReplaceAll(text, s.reveal(), hidden)
-}
-
 // String returns a placeholder, or nothing if the secret is not set.
 func (s Secret) String() string {
 	if s.reveal == nil {

@@ -153,7 +153,9 @@ func (o *Observer) report(err error) {
 // clean returns a text as valid UTF-8 without secrets.
 func (o *Observer) clean(text string) string {
 	for _, secret := range o.hidden {
-		text = secret.Remove(text)
+		if value := secret.Reveal(); value != "" {
+			text = strings.ReplaceAll(text, value, secret.String())
+		}
 	}
 	return strings.ToValidUTF8(text, "\uFFFD")
 }

@@ -66,6 +66,10 @@ func (openAI) decode(body []byte, model string) (llm.Request, bool, error) {
 		MaxTokens           int            `json:"max_tokens"`
 		MaxCompletionTokens int            `json:"max_completion_tokens"`
 		Temperature         *float64       `json:"temperature"`
+		TopP                *float64       `json:"top_p"`
+		Seed                *int64         `json:"seed"`
+		ReasoningEffort     string         `json:"reasoning_effort"`
+		ExtraKwargs         map[string]any `json:"chat_template_kwargs"` // as an example of an extra member
 		Stop                []string       `json:"stop"`
 		Stream              bool           `json:"stream"`
 		StreamOptions       map[string]any `json:"stream_options"`
@@ -87,7 +91,9 @@ func (openAI) decode(body []byte, model string) (llm.Request, bool, error) {
 	}
 	r := llm.Request{
 		Model: in.Model, Messages: in.Messages, MaxTokens: in.MaxTokens + in.MaxCompletionTokens,
-		Temperature: in.Temperature, Stop: in.Stop,
+		Stop: in.Stop, Sampling: llm.Sampling{
+			Temperature: in.Temperature, TopP: in.TopP, Seed: in.Seed, ReasoningEffort: in.ReasoningEffort,
+		},
 	}
 	if f := in.ResponseFormat; f != nil {
 		if f.Type != "json_schema" || f.JSONSchema.Name == "" {
@@ -178,6 +184,8 @@ func (anthropic) decode(body []byte, _ string) (llm.Request, bool, error) {
 		System       string            `json:"system"`
 		Messages     []llm.Message     `json:"messages"`
 		Temperature  *float64          `json:"temperature"`
+		TopP         *float64          `json:"top_p"`
+		ExtraKwargs  map[string]any    `json:"chat_template_kwargs"`
 		Stop         []string          `json:"stop_sequences"`
 		Stream       bool              `json:"stream"`
 		CacheControl map[string]string `json:"cache_control"`
@@ -186,6 +194,7 @@ func (anthropic) decode(body []byte, _ string) (llm.Request, bool, error) {
 				Type   string          `json:"type"`
 				Schema json.RawMessage `json:"schema"`
 			} `json:"format"`
+			Effort string `json:"effort"`
 		} `json:"output_config"`
 	}
 	if err := decodeStrictly(body, &in); err != nil {
@@ -205,7 +214,9 @@ func (anthropic) decode(body []byte, _ string) (llm.Request, bool, error) {
 
 	r := llm.Request{
 		Model: in.Model, Messages: in.Messages, MaxTokens: in.MaxTokens,
-		Temperature: in.Temperature, Stop: in.Stop, Schema: in.OutputConfig.Format.Schema,
+		Stop: in.Stop, Schema: in.OutputConfig.Format.Schema, Sampling: llm.Sampling{
+			Temperature: in.Temperature, TopP: in.TopP, ReasoningEffort: in.OutputConfig.Effort,
+		},
 	}
 	if in.System != "" {
 		r.Messages = append([]llm.Message{{Role: llm.RoleSystem, Content: in.System}},

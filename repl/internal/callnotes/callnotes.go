@@ -20,6 +20,9 @@ type Wait struct {
 // Receiver takes notes, from several goroutines at once.
 type Receiver interface {
 	NoteWait(w Wait)
+	// NoteDropped says that the model rejects a part of the request's sampling, such as
+	// "temperature", and is asked without it.
+	NoteDropped(part string)
 }
 
 type key struct{}
@@ -33,5 +36,13 @@ func With(ctx context.Context, r Receiver) context.Context {
 func SendWait(ctx context.Context, w Wait) {
 	if r, ok := ctx.Value(key{}).(Receiver); ok {
 		r.NoteWait(w)
+	}
+}
+
+// SendDropped passes on the name of a part that a model rejects. Without a receiver it does
+// nothing.
+func SendDropped(ctx context.Context, part string) {
+	if r, ok := ctx.Value(key{}).(Receiver); ok {
+		r.NoteDropped(part)
 	}
 }

@@ -145,7 +145,8 @@ func spend(m *llm.Model, u llm.Usage) ledger.Spending {
 // makeRequest makes the request for the provider.
 func (c *Caller) makeRequest(a *Ask, m *llm.Model) llm.Request {
 	r := llm.Request{
-		Model: m.ID, Messages: a.Messages, MaxTokens: a.MaxTokens, Temperature: a.Temperature,
+		Model: m.ID, Messages: a.Messages, MaxTokens: a.MaxTokens,
+		Sampling: llm.Sampling{Temperature: a.Temperature},
 		Metadata: llm.Metadata{Purpose: a.Purpose, Depth: a.Depth, Turn: a.Turn, Slot: a.Slot},
 	}
 	if a.Schema != nil {

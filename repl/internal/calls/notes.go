@@ -1,6 +1,7 @@
 package calls
 
 import (
+	"fmt"
 	"sync"
 	"time"
 
@@ -49,4 +50,12 @@ func (n callNotes) NoteWait(w callnotes.Wait) {
 			Kind: ledger.EventWaiting, Error: w.Reason, Elapsed: w.Waited, Limit: w.Limit,
 		})
 	}
+}
+
+// NoteDropped implements [callnotes.Receiver]. It is called once for each model and part.
+func (n callNotes) NoteDropped(part string) {
+	n.caller.emit(n.ask, ledger.Event{
+		Kind:  ledger.EventWarning,
+		Error: fmt.Sprintf("%s rejects the setting %s; it is asked without it", n.ask.Model, part),
+	})
 }

@@ -36,7 +36,11 @@ type Options struct {
 	// in and out has to be set.
 	Windows map[string]int64
 	Rates   map[string]llm.Price
-	Record  string // a file to which every call is appended
+	// Sampling applies to requests that do not say otherwise themselves, by their depth: at 0
+	// the root's own turns, and at each further one the calls of its snippets and sub-loops.
+	// The last entry is also for all deeper ones.
+	Sampling []llm.Sampling
+	Record   string // a file to which every call is appended
 	// Replay is a record that answers in place of all models, without servers and keys.
 	Replay string
 	// Unasked says that models are only looked up and never asked. Then an address or a
@@ -72,13 +76,16 @@ func New(o Options) (*Registry, error) {
 	if o.Env == nil {
 		o.Env = func(string) string { return "" }
 	}
+	if err := checkSampling(o.Sampling); err != nil {
+		return nil, err
+	}
 	own, err := o.table()
 	if err != nil {
 		return nil, err
 	}
 
 	b := &builder{Options: o, registry: &Registry{
-		fallback: cmp.Or(o.Default, "openai"), own: own, openers: map[string]opener{},
+		fallback: cmp.Or(o.Default, "openai"), own: own, sampling: o.Sampling, openers: map[string]opener{},
 	}}
 	if err := b.openFiles(); err != nil {
 		return nil, err

@@ -258,7 +258,10 @@ func TestRejectedPartsAreLeftOutAndRemembered(t *testing.T) {
 	each(t, quick, answer, func(s *llmtest.Server, c caller) {
 		t := c.T
 		zero := 0.0
-		request := llm.Request{Schema: json.RawMessage(`{"type":"boolean"}`), Temperature: &zero}
+		request := llm.Request{
+			Schema:   json.RawMessage(`{"type":"boolean"}`),
+			Sampling: llm.Sampling{Temperature: &zero},
+		}
 		for turn, requests := range []int{3, 4} {
 			response, _, err := c.ask(t.Context(), request)
 			if err != nil || response.Text != "true" || response.Structured ||

@@ -22,6 +22,7 @@ import (
 type Registry struct {
 	fallback string            // the provider of names without a slash
 	own      *prices.Table     // of the caller
+	sampling []llm.Sampling    // of the caller, by depth
 	openers  map[string]opener // does not change after New
 
 	mu   sync.Mutex
@@ -65,7 +66,11 @@ func (r *Registry) Resolve(name string) (llm.Model, error) {
 	}
 
 	full := provider + "/" + id
-	return llm.Model{Name: full, ID: id, Provider: p, Facts: r.facts(full, told.By(p, id))}, nil
+	facts := r.facts(full, told.By(p, id))
+	if len(r.sampling) > 0 {
+		p = sampled{p, r.sampling}
+	}
+	return llm.Model{Name: full, ID: id, Provider: p, Facts: facts}, nil
 }
 
 // facts returns what is known about a model: from the caller, from its server, from the

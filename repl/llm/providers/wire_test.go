@@ -107,7 +107,8 @@ func TestARequestArrivesWholeAndTheReplyToo(t *testing.T) {
 	answer := func(r llm.Request) (llm.Response, error) { last.Store(&r); return reply(long)(r) }
 	each(t, quick, answer, func(s *llmtest.Server, c caller) {
 		t := c.T
-		half := 0.5
+		half, seed := 0.5, int64(7)
+		const extra = `"chat_template_kwargs":{"enable_thinking":false}`
 		sent := llm.Request{
 			Messages: []llm.Message{
 				{Role: llm.RoleSystem, Content: "Be brief. </script> \u2028"},
@@ -115,7 +116,11 @@ func TestARequestArrivesWholeAndTheReplyToo(t *testing.T) {
 				{Role: llm.RoleAssistant, Content: ""},
 				{Role: llm.RoleUser, Content: "second\x00"},
 			},
-			MaxTokens: 77, Temperature: &half, Stop: []string{"END"},
+			MaxTokens: 77, Stop: []string{"END"},
+			Sampling: llm.Sampling{
+				Temperature: &half, TopP: &half, Seed: &seed, ReasoningEffort: "low",
+				ExtraBody: json.RawMessage(" { " + extra + " } "),
+			},
 			Metadata: llm.Metadata{Purpose: "secret-purpose"},
 		}
 		response, streamed, err := c.ask(t.Context(), sent)
@@ -140,6 +145,11 @@ func TestARequestArrivesWholeAndTheReplyToo(t *testing.T) {
 		if fmt.Sprint(got.Messages) != fmt.Sprint(sent.Messages) || got.MaxTokens != 77 ||
 			*got.Temperature != 0.5 || got.Stop[0] != "END" {
 			t.Errorf("the server got %+v", got)
+		}
+
+		if *got.TopP != 0.5 || got.ReasoningEffort != "low" || !strings.Contains(s.Seen()[0].Body, extra) ||
+			c.format != "anthropic" && *got.Seed != 7 {
+			t.Errorf("the server got %s", s.Seen()[0].Body)
 		}
 
 		if strings.Contains(s.Seen()[0].Body, "secret-purpose") {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"regexp"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -18,9 +19,12 @@ import (
 const (
 	maxFile     = 64 << 10
 	maxDepth    = 4
-	agentsDepth = 16 // below agents: their contracts are nested
+	agentsDepth = 16 // of deepTypes: the contracts of agents are nested
 	maxMistakes = 20 // that are reported
 )
+
+// deepTypes are the types of settings that are nested.
+var deepTypes = []string{"agents", "objects"}
 
 // readBounded reads a file of bounded size that not everybody may write to: it decides
 // where keys go and which walls are good enough.
@@ -170,7 +174,7 @@ func (d *decoder) checkPlain(n *yaml.Node, depth, deepest int) error {
 		}
 
 		deepest := deepest
-		if depth == 0 && i%2 == 1 && d.typeOf(n.Content[i-1].Value) == "agents" {
+		if depth == 0 && i%2 == 1 && slices.Contains(deepTypes, d.typeOf(n.Content[i-1].Value)) {
 			deepest = agentsDepth
 		}
 		if err := d.checkPlain(child, depth+1, deepest); err != nil {
@@ -236,8 +240,11 @@ func (d *decoder) takeSetting(key, value *yaml.Node) error {
 
 // valueOf is a value as a setting takes it: a string, []string or map[string]string.
 func (d *decoder) valueOf(name string, n *yaml.Node) (any, error) {
-	if d.typeOf(name) == "agents" {
+	switch d.typeOf(name) {
+	case "agents":
 		return agentsText(n)
+	case "objects":
+		return objectsText(n)
 	}
 	switch n.Kind {
 	case yaml.SequenceNode:
@@ -317,7 +324,7 @@ func scalarText(n *yaml.Node, wanted string) (string, error) {
 		fits = kind == isInt || kind == isFloat
 	case "size":
 		fits = kind == isInt || kind == isText
-	case "facts":
+	case "facts", "depths":
 		fits = kind == isInt || kind == isFloat || kind == isText
 	default:
 		fits = kind == isText
@@ -375,7 +382,8 @@ func describeType(kind string) string {
 		"bool": "true or false", "number": "a whole number", "amount": "a number",
 		"size": "a size such as 512MiB", "time": "a time such as 30s",
 		"text": "text (put quotes around it)", "word": "a word", "list": "a list of texts",
-		"pairs": "a mapping of names to texts",
-		"facts": "a value for all models, or a mapping of models to values",
+		"pairs":  "a mapping of names to texts",
+		"depths": "a value, or a list with one for each depth",
+		"facts":  "a value for all models, or a mapping of models to values",
 	}[kind]
 }

@@ -104,6 +104,14 @@ func TestEverySettingCanBeGivenInEachWay(t *testing.T) {
 		switch s.Key {
 		case "window":
 			sample, yaml = "vllm/x=8192,300", "{vllm/x: 8192, '*': 300}"
+		case "temperature", "top_p":
+			sample, yaml = "1,default,0.5", "[1, default, 0.5]"
+		case "seed":
+			sample, yaml = "-7", "-7"
+		case "reasoning_effort":
+			sample, yaml = "low,high", "[low, high]"
+		case "extra_body":
+			sample, yaml = `[{"a":{"b":[1]}},null]`, "[{a: {b: [1]}}, null]"
 		case "price":
 			sample, yaml = "vllm/x=0.5:2,0:0", "{vllm/x: 0.5:2, '*': 0:0}"
 		}
@@ -460,5 +468,41 @@ func TestAFlagOfTheCommandsOwnIsNoSetting(t *testing.T) {
 	c, err := Load(Sources{File: NoFile, Flags: flags})
 	if err != nil || c.Feedback != 20_000 || *own != "well done" {
 		t.Errorf("the setting is %+v, the flag %q, %v", c, *own, err)
+	}
+}
+
+func TestSamplingHasAValueForEachDepth(t *testing.T) {
+	c, err := load(t, "extra_body: {chat_template_kwargs: {enable_thinking: false}}\nseed: 7\n", nil,
+		"--temperature=0.5,default,0", "--reasoning-effort=high,low")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := c.Samplings()
+	got, _ := json.Marshal(all)
+	const extra = `"extra_body":{"chat_template_kwargs":{"enable_thinking":false}}`
+	const want = `[{"temperature":0.5,"seed":7,"reasoning_effort":"high",` + extra +
+		`},{"seed":7,"reasoning_effort":"low",` + extra +
+		`},{"temperature":0,"seed":7,"reasoning_effort":"low",` + extra + `}]`
+	if err != nil || string(got) != want {
+		t.Errorf("got %s, %v, want %s", got, err, want)
+	}
+	if none, err := (&Config{}).Samplings(); err != nil || len(none) != 0 {
+		t.Errorf("without settings there is %v, %v", none, err)
+	}
+
+	for file, want := range map[string]string{
+		"temperature: warm":       `temperature: "warm": give a number from 0 to 2, or default`,
+		"temperature: [0, 2.5]":   `temperature: "2.5": give a number from 0 to 2, or default`,
+		"temperature: nan":        `temperature: "nan": give a number`,
+		"top_p: 0":                `top_p: "0": give a number above 0, at most 1, or default`,
+		"seed: 1.5":               `seed: "1.5": give a whole number, or default`,
+		"reasoning_effort: 'a b'": `reasoning_effort: "a b": give a word`,
+		"temperature: {a: 1}":     "temperature: give one depths, not a mapping",
+		"extra_body: 7":           "extra_body: give a JSON object, or a list of them",
+		"extra_body: {a: {1: 2}}": "extra_body: a key in it is not a text",
+	} {
+		if _, err := load(t, file+"\n", nil); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %s", file, err, want)
+		}
 	}
 }

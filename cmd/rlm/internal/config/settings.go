@@ -23,6 +23,9 @@ type Config struct {
 	Windows, Rates             map[string]string
 	RequestTimeout, Outage     time.Duration
 	RequestAttempts, MaxReply  int64
+	Temperature, TopP, Seed    []string
+	ReasoningEffort            []string
+	ExtraBody                  string
 	AllowHTTP                  bool
 
 	MaxDepth, MaxTurns                                   int64
@@ -184,6 +187,16 @@ func modelSettings(c *Config) []Setting {
 			"tokens of the models' windows, as TOKENS for all or MODEL=TOKENS; overrides prices and servers"),
 		row(Models, "price", byModel{&c.Rates, checkRate}, "",
 			"US dollars per million tokens, as IN:OUT for all or MODEL=IN:OUT; overrides prices and servers"),
+		row(Models, "temperature", byDepth{&c.Temperature, checkTemperature}, "",
+			"temperature, 0 to 2; with commas, one for each depth: the root's, that of its calls, and so on"),
+		row(Models, "top_p", byDepth{&c.TopP, checkTopP}, "",
+			"share of the likeliest tokens to choose from, up to 1; with commas, one for each depth"),
+		row(Models, "seed", byDepth{&c.Seed, checkInteger}, "",
+			"seed of the choice of tokens; with commas, one for each depth"),
+		row(Models, "reasoning_effort", byDepth{&c.ReasoningEffort, checkWord}, "",
+			"how hard the models think, as low or another word that they know; with commas, one for each depth"),
+		row(Models, "extra_body", objects{&c.ExtraBody}, "",
+			"JSON object of further members of each request; a list has one for each depth, null for none"),
 		row(Models, "record", text{&c.Record}, "", "file to write every model call to"),
 		row(Models, "replay", text{&c.Replay}, "",
 			"file of recorded calls that answers in place of all models"),

@@ -69,15 +69,17 @@ type request struct {
 	System       string        `json:"system,omitempty"`
 	Messages     []llm.Message `json:"messages"`
 	Temperature  *float64      `json:"temperature,omitempty"`
+	TopP         *float64      `json:"top_p,omitempty"`
 	Stop         []string      `json:"stop_sequences,omitempty"`
 	Stream       bool          `json:"stream,omitempty"`
 	OutputConfig *outputConfig `json:"output_config,omitempty"`
 	CacheControl *cacheControl `json:"cache_control,omitempty"`
 }
 
-// outputConfig asks the server to enforce a schema.
+// outputConfig asks the server to enforce a schema, and says how hard the model thinks.
 type outputConfig struct {
-	Format outputFormat `json:"format"`
+	Format *outputFormat `json:"format,omitempty"`
+	Effort string        `json:"effort,omitempty"`
 }
 
 // outputFormat is a schema.
@@ -101,7 +103,7 @@ const noText = "(no text)"
 func (format) Encode(r chat.Request, stream bool) any {
 	out := request{
 		Model: r.Model, MaxTokens: r.MaxTokens,
-		Temperature: r.Temperature, Stop: r.Stop, Stream: stream,
+		Temperature: r.Temperature, TopP: r.TopP, Stop: r.Stop, Stream: stream,
 	}
 	if out.MaxTokens == 0 {
 		out.MaxTokens = defaultMaxTokens
@@ -123,9 +125,11 @@ func (format) Encode(r chat.Request, stream bool) any {
 	}
 	out.System = strings.Join(system, "\n\n")
 
+	if r.Shape != nil || r.ReasoningEffort != "" {
+		out.OutputConfig = &outputConfig{Effort: r.ReasoningEffort}
+	}
 	if r.Shape != nil {
-		format := outputFormat{Type: "json_schema", Schema: r.Shape.Schema}
-		out.OutputConfig = &outputConfig{Format: format}
+		out.OutputConfig.Format = &outputFormat{Type: "json_schema", Schema: r.Shape.Schema}
 	}
 	return out
 }

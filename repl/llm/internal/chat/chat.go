@@ -12,6 +12,7 @@ import (
 	"io"
 	"net/http"
 
+	"github.com/rlmhq/rlm/repl/internal/callnotes"
 	"github.com/rlmhq/rlm/repl/internal/usage"
 	"github.com/rlmhq/rlm/repl/llm"
 	"github.com/rlmhq/rlm/repl/llm/internal/httpclient"
@@ -88,8 +89,12 @@ func (p *Provider) Complete(
 				}
 				return response, nil
 			}
-			if !p.quirks.learn(adapted, give != nil, err) {
+			again, without := p.quirks.learn(adapted, give != nil, err)
+			if !again {
 				return llm.Response{}, err
+			}
+			if without != "" {
+				callnotes.SendDropped(ctx, without)
 			}
 		}
 	})
@@ -113,6 +118,9 @@ func restoreReply(response llm.Response, r Request) llm.Response {
 // send sends a request, with retries.
 func (p *Provider) send(ctx context.Context, r Request, stream func(string)) (llm.Response, error) {
 	body, err := json.Marshal(p.Format.Encode(r, stream != nil))
+	if err == nil {
+		body, err = addExtra(body, r.ExtraBody)
+	}
 	if err != nil {
 		return llm.Response{}, &llm.Error{
 			Kind: kind.ErrBadRequest, Provider: p.Name, Model: r.Model, Err: err,

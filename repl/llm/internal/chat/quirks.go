@@ -15,7 +15,7 @@ import (
 // value is ready to use; it is safe for concurrent use.
 type quirks struct {
 	mu       sync.Mutex
-	rejected map[string]bool // by temperatureKey, schemaKey and streamKey
+	rejected map[string]bool // by partKey, schemaKey and streamKey
 }
 
 // maxQuirks bounds what is remembered. Beyond it, everything is learned again.
@@ -25,8 +25,10 @@ const maxQuirks = 1024
 // server cannot enforce becomes part of the prompt.
 func (q *quirks) adapt(r llm.Request) Request {
 	adapted := Request{Request: r}
-	if q.isRejected(temperatureKey(r)) {
-		adapted.Temperature = nil
+	for _, p := range parts {
+		if q.isRejected(partKey(r, p)) {
+			p.drop(&adapted.Sampling)
+		}
 	}
 	if r.Schema == nil {
 		return adapted
@@ -40,34 +42,64 @@ func (q *quirks) adapt(r llm.Request) Request {
 	return adapted
 }
 
+// part is a part of the sampling that a model may reject.
+type part struct {
+	name  string // as servers call it
+	isSet func(s *llm.Sampling) bool
+	drop  func(s *llm.Sampling)
+}
+
+// parts are all parts that a request can do without. The extra body is none: nobody knows
+// what it means.
+var parts = []part{
+	{
+		"temperature",
+		func(s *llm.Sampling) bool { return s.Temperature != nil },
+		func(s *llm.Sampling) { s.Temperature = nil },
+	},
+	{"top_p", func(s *llm.Sampling) bool { return s.TopP != nil }, func(s *llm.Sampling) { s.TopP = nil }},
+	{"seed", func(s *llm.Sampling) bool { return s.Seed != nil }, func(s *llm.Sampling) { s.Seed = nil }},
+	{
+		"effort",
+		func(s *llm.Sampling) bool { return s.ReasoningEffort != "" },
+		func(s *llm.Sampling) { s.ReasoningEffort = "" },
+	},
+}
+
 // schemaWords are words by which servers complain about a schema.
 var schemaWords = []string{"response_format", "output_config", "schema", "structured output"}
 
 // learn remembers what a server rejected, and reports whether to ask again without it. A
-// rejected request costs no tokens.
-func (q *quirks) learn(r Request, streamed bool, err error) bool {
+// rejected request costs no tokens. Without names the part of the sampling that was
+// rejected.
+func (q *quirks) learn(r Request, streamed bool, err error) (again bool, without string) {
 	var failure *llm.Error
 	if !errors.As(err, &failure) || !errors.Is(failure, kind.ErrBadRequest) || failure.Status == 0 {
-		return false
+		return false, ""
 	}
 
 	message := strings.ToLower(failure.Message)
 	complains := func(word string) bool { return strings.Contains(message, word) }
+	for _, p := range parts {
+		if p.isSet(&r.Sampling) && complains(p.name) {
+			q.remember(partKey(r.Request, p))
+			return true, p.name
+		}
+	}
+
 	switch {
-	case r.Temperature != nil && complains("temperature"):
-		q.remember(temperatureKey(r.Request))
 	case r.Shape != nil && slices.ContainsFunc(schemaWords, complains):
 		q.remember(schemaKey(r.Request))
 	case streamed && complains("stream"):
 		q.remember(streamKey(r.Request))
 	default:
-		return false
+		return false, ""
 	}
-	return true
+	return true, ""
 }
 
-// temperatureKey identifies a model that may reject temperatures.
-func temperatureKey(r llm.Request) string { return r.Model + "\x00temperature" }
+// partKey identifies a model that may reject a part of the sampling.
+func partKey(r llm.Request, p part) string { return r.Model + "\x00" + p.name }
 
 // streamKey identifies a model that may not be streamed: OpenAI streams some models only to
 // verified accounts, and some servers do not stream at all.

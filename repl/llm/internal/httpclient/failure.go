@@ -25,7 +25,10 @@ const (
 // clean makes a server's words fit to be shown: no key, no control characters, not too
 // long. The characters go first: one in the middle of a key would hide it.
 func (c *Client) clean(text string) string {
-	text = c.options.Key.Remove(strings.Map(printable, text))
+	text = strings.Map(printable, text)
+	if key := c.options.Key.Reveal(); key != "" {
+		text = strings.ReplaceAll(text, key, c.options.Key.String())
+	}
 	if runes := []rune(text); len(runes) > maxMessage {
 		return string(runes[:maxMessage]) + "…"
 	}

@@ -67,6 +67,8 @@ func (w *waits) NoteWait(wait callnotes.Wait) {
 	w.all = append(w.all, wait)
 }
 
+func (w *waits) NoteDropped(string) {}
+
 // call makes a call that costs ten tokens once its reply has begun.
 func call(ctx context.Context, c *Client) (Outcome, error) {
 	var out any

@@ -81,6 +81,9 @@ type request struct {
 	MaxCompletionTokens int             `json:"max_completion_tokens,omitempty"`
 	MaxTokens           int             `json:"max_tokens,omitempty"`
 	Temperature         *float64        `json:"temperature,omitempty"`
+	TopP                *float64        `json:"top_p,omitempty"`
+	Seed                *int64          `json:"seed,omitempty"`
+	ReasoningEffort     string          `json:"reasoning_effort,omitempty"`
 	Stop                []string        `json:"stop,omitempty"`
 	ResponseFormat      *responseFormat `json:"response_format,omitempty"`
 	Stream              bool            `json:"stream,omitempty"`
@@ -109,7 +112,8 @@ type jsonSchema struct {
 func (f format) Encode(r chat.Request, stream bool) any {
 	out := request{
 		Model: r.Model, Messages: r.Messages,
-		Temperature: r.Temperature, Stop: r.Stop, Stream: stream,
+		Temperature: r.Temperature, TopP: r.TopP, Seed: r.Seed,
+		ReasoningEffort: r.ReasoningEffort, Stop: r.Stop, Stream: stream,
 	}
 	if f.options.OldTokenLimit {
 		out.MaxTokens = r.MaxTokens
