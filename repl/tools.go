@@ -49,7 +49,7 @@ type Tools struct {
 // reserved are the names of the protocol, which no tool may take. Package pykernel refuses
 // the names that the guest itself provides.
 var reserved = func() map[string]bool {
-	names := map[string]bool{protocol.Stash: true}
+	names := map[string]bool{protocol.Stash: true, protocol.Lack: true}
 	for _, name := range functionNames() {
 		names[name] = true
 	}

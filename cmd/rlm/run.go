@@ -291,14 +291,17 @@ func (f *runFlags) finish(e *env, outcome rlm.AnswerOutcome, err error) error {
 }
 
 // exitForStatus returns an error with the exit code for the status of a run, nil for an answer.
+// What the reader should know about an answer goes to stderr.
 func exitForStatus(e *env, status ledger.Status, reason string, quiet bool) error {
 	switch status {
 	case ledger.StatusAnswered:
+		if reason != "" && !quiet {
+			_, _ = fmt.Fprintf(e.stderr, "rlm: %s\n", escape(reason))
+		}
 		return nil
 	case ledger.StatusSynthesised:
 		if !quiet {
-			_, _ = fmt.Fprintln(e.stderr,
-				"rlm: the turns ran out; this is the model's best answer so far")
+			_, _ = fmt.Fprintf(e.stderr, "rlm: this is the model's best answer so far: %s\n", escape(reason))
 		}
 		return nil
 	case ledger.StatusPartial:

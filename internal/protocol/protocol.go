@@ -103,11 +103,14 @@ var functions = []Function{
 	},
 	{
 		Name:      "map_llm",
-		Signature: "map_llm(prompt, items, schema=None, model=None)",
+		Signature: "map_llm(prompt, items, schema=None, model=None, cover=False)",
 		Arguments: Combined,
 		IsCommon:  true,
 		Doc: "one model call for each item, at once; returns the answers in order. " +
-			"Its number of calls and cost are checked before it starts.",
+			"Its number of calls and cost are checked before it starts. " +
+			"To label or count many records exactly, pass all of them with cover=True and a schema: it asks " +
+			"for several records in one call and repeats what fails; `.counts` counts the values, " +
+			"`.missing` lists the records without one.",
 	},
 	{
 		Name: "filter_llm", Signature: "filter_llm(prompt, items, model=None)",
@@ -224,8 +227,8 @@ var ErrNoModel = errors.New(
 )
 
 // Python returns the source of the guest's module protocol: the table as a
-// dictionary, name to docstring and kind of arguments, the list of common names, and
-// [FindCode].
+// dictionary, name to docstring and kind of arguments, the list of common names, [FindCode]
+// and [Lack].
 func Python() string {
 	type entry [2]string
 	table := make(map[string]entry, len(functions))
@@ -246,7 +249,7 @@ func Python() string {
 	}
 
 	return "FUNCTIONS = " + toPython(table) + "\nCOMMON = " + toPython(common) +
-		"\nFIND_CODE = " + toPython(FindCode) + "\n"
+		"\nFIND_CODE = " + toPython(FindCode) + "\nLACK = " + toPython(Lack) + "\n"
 }
 
 // toPython returns JSON, which is also Python for strings and lists of them.
@@ -265,3 +268,8 @@ const FindCode = "_rlm_find_code"
 // Stash is the host function by which a session's own snippets fetch a value
 // that the host keeps for them. No tool may take its name.
 const Stash = "_rlm_kept"
+
+// Lack is the host function by which the guest reports that a snippet goes on without some
+// records of map_llm(cover=True): how many have no value, and how many there are. No tool may
+// take its name.
+const Lack = "_rlm_lack"

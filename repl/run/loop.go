@@ -102,7 +102,7 @@ func (l *loop) begin(ctx context.Context) error {
 		Caller: l.caller, Inputs: l.inputs, Node: l.node, Depth: l.depth, Turn: &l.turn,
 		Model: l.cfg.SubModel, Models: l.allowed, Agents: l.cfg.Agents, Retries: l.cfg.Retries,
 		ErrorTexts:  l.cfg.ErrorTexts,
-		CallsAtOnce: l.cfg.CallsAtOnce, Loops: calls.NewGate(l.cfg.LoopsAtOnce),
+		CallsAtOnce: l.cfg.CallsAtOnce, Loops: calls.NewGate(l.cfg.LoopsAtOnce), Lacks: &l.lacks,
 	}
 	if l.depth < l.cfg.MaxDepth {
 		l.answers.Loop = l.answerSub

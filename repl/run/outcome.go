@@ -18,7 +18,8 @@ type Outcome struct {
 	// Partial is the unchecked state of a run that ended without an answer: the value of
 	// answer["content"], else the last output.
 	Partial string `json:"partial,omitempty"`
-	// Reason says in one sentence why the status is not answered.
+	// Reason says in one sentence why the status is not answered, or what the answer lacks:
+	// records for which no model gave a value.
 	Reason string `json:"reason,omitempty"`
 	// Bypassed reports that the input was small and one call answered, without a loop.
 	Bypassed bool `json:"bypassed,omitempty"`

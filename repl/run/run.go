@@ -4,8 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"sync/atomic"
 
+	"github.com/rlmhq/rlm/repl/internal/answers"
 	"github.com/rlmhq/rlm/repl/internal/calls"
 	"github.com/rlmhq/rlm/repl/internal/harness"
 	"github.com/rlmhq/rlm/repl/internal/record"
@@ -21,6 +23,7 @@ type tree struct {
 	ledger  *calls.Ledger
 	allowed []string
 	loops   atomic.Int64
+	lacks   answers.Lacks
 
 	toolFiles []toolFile
 }
@@ -85,6 +88,9 @@ func (r *rootRun) Conclude(e *harness.Ending) ledger.Event {
 	}
 	o.Spent, o.Budget, o.Elapsed, o.Trace = e.Spent, e.Budget, e.Elapsed, e.Folder
 	o.Loops = int(r.loops.Load())
+	if lacks := r.lacks.String(); lacks != "" {
+		o.Reason = strings.TrimPrefix(o.Reason+"; "+lacks, "; ")
+	}
 	return ledger.Event{Status: string(o.Status), Text: o.Text(), Error: o.Reason}
 }
 

@@ -5,6 +5,7 @@ and within the budget, and counting is done by code. The names may be taken by a
 snippet for its own use: they are common words.
 """
 
+import coverage
 import hostcall
 import protocol
 import queries
@@ -41,13 +42,26 @@ def _swapped(prompt, items):
     """Returns the arguments in our order; models also write map(items, prompt)."""
     if isinstance(items, str) and not isinstance(prompt, str):
         prompt, items = items, prompt
+    if isinstance(items, (str, bytes)) or hasattr(type(items), "__rlm_ref__"):
+        raise TypeError("the items are one text: pass a list of its parts, such as text.splitlines() or chunk(text)")
     return prompt, list(items)
 
 
-def map_llm(prompt, items, schema=None, model=None):
+def map_llm(prompt, items, schema=None, model=None, cover=False):
     """map_llm(prompt, items, schema=None, model=None): one model call for each item, at
-    once; the answers in order. A failed slot is a SubCallError."""
+    once; the answers in order. A failed slot is a SubCallError.
+
+    With cover=True the items are records, asked for several to a call, and again in
+    smaller groups where a reply was wrong. The result is a list with a value for each
+    record, in order, and has
+      .counts     the Counter of the values; a label of the schema that does not occur counts 0
+      .missing    the records that still have no value: index, record, reason
+      .retry()    asks again for them
+      .partial()  the values with None for each of them; the run reports the gap
+    While a record is missing, reading or counting the values raises."""
     prompt, items = _swapped(prompt, items)
+    if cover:
+        return coverage.cover(prompt, items, schema, model)
     if not items:
         return []
     _, named, rebuild = queries.take_type((), {"schema": schema, "model": model})

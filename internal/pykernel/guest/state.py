@@ -22,6 +22,7 @@ from time import monotonic
 
 import caches
 import contexts
+import coverage
 import definitions
 import environment
 import failures
@@ -149,6 +150,10 @@ def _session_loop():
     return sessionloop.session_loop()
 
 
+def _coverage(*fields):
+    return coverage.Coverage(*fields)
+
+
 def _text(number, start, end):
     return contexts.again(number, start, end)
 
@@ -199,6 +204,8 @@ class _Pickler(pickle.Pickler):
             return _sub_call_error, (str.__str__(obj), kind is failures.TypedSubCallError)
         if kind is queries.Prediction:
             return _prediction, (dict(obj),)
+        if kind is coverage.Coverage:
+            return _coverage, obj.fields()
         if kind in contexts.LONG:
             return _text, (obj._id, obj._a, obj._b)
         if kind is contexts.Directory:
@@ -431,8 +438,8 @@ class _Hollow(LeftBehind):
 
 
 _NAMED = {f.__name__: f for f in (
-    _left_behind, _module, _original, _builtin, _host_function, _reserved, _sub_call_error, _prediction, _session_loop,
-    _text, _attempt, _attempt_state)}
+    _left_behind, _module, _original, _builtin, _host_function, _reserved, _sub_call_error, _prediction, _coverage,
+    _session_loop, _text, _attempt, _attempt_state)}
 _NAMED.update((f.__name__, f) for f in definitions.NAMED + instances.NAMED + caches.NAMED)
 
 

@@ -31,6 +31,7 @@ func (s *suite) testMove(t *testing.T) {
 	}
 
 	t.Run("kinds", s.testKinds)
+	t.Run("coverage", s.testCoverageMoves)
 	t.Run("losses are named", s.testLossesAreNamed)
 	t.Run("left behind", s.testLeftBehind)
 	t.Run("fails there", s.testFailsThere)

@@ -59,6 +59,8 @@ type Answers struct {
 	Refused func(*ledger.BudgetError) string
 	// ErrorTexts makes a single query for a text that fails return what a failed slot has.
 	ErrorTexts bool
+	// Lacks sums up what code goes on without; nil if nobody asks.
+	Lacks *Lacks
 
 	warned   atomic.Bool
 	failures failures

@@ -30,6 +30,9 @@ type Query struct {
 	Slot int
 	// Mode is the mode of ask_llm, for the record of the call.
 	Mode string
+	// Covered says that the answer is one of several attempts for the same records, whose
+	// result says itself what failed.
+	Covered bool
 	// Agent is the agent whose loop answers, nil for none.
 	Agent *repl.Agent
 }
@@ -57,6 +60,8 @@ type Answerer interface {
 	Foresee(ctx context.Context, queries []Query) error
 	// Knows reports whether a model of that name may be asked.
 	Knows(model string) bool
+	// Lack reports that code goes on without some of the records that it asked about.
+	Lack(missing, records int64)
 }
 
 // Prediction is a call of predict.
@@ -110,7 +115,7 @@ func Functions(a Answerer, hidden ...string) []repl.Tool {
 		})
 	}
 
-	return tools
+	return append(tools, repl.Tool{Name: protocol.Lack, Raw: p.lack})
 }
 
 // Withhold is a function of the protocol that a loop does not have: it raises, with

@@ -57,6 +57,8 @@ func (n *noting) Many(
 
 func (n *noting) Foresee(context.Context, []Query) error { return nil }
 
+func (n *noting) Lack(int64, int64) {}
+
 func (n *noting) Knows(model string) bool { return model == "gpt" }
 
 func callOf(name string, args ...string) tiers.Call {

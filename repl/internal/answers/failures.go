@@ -43,21 +43,31 @@ func (f *failures) note(ctx context.Context, q *Query, err error) {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.calls++
-	if err == nil {
-		delete(f.failed, q.identity())
-		return
+	if !q.Covered {
+		f.count(q, err)
 	}
 
-	if f.failed == nil {
-		f.failed = map[query]string{}
+	if err == nil {
+		return
 	}
-	f.failed[q.identity()] = formatFailure(err)
 	if text := err.Error(); len(text) >= minSign {
 		f.addSign(text)
 	} else {
 		f.addSign(formatFailure(err))
 	}
+}
+
+// count keeps what became of a query in this turn.
+func (f *failures) count(q *Query, err error) {
+	f.calls++
+	if err == nil {
+		delete(f.failed, q.identity())
+		return
+	}
+	if f.failed == nil {
+		f.failed = map[query]string{}
+	}
+	f.failed[q.identity()] = formatFailure(err)
 }
 
 // addSign keeps how a text begins that stands for a failed call.

@@ -211,11 +211,18 @@ func (p dialects) answerIfAffordable(
 }
 
 func (p dialects) mapLLM(ctx context.Context, call tiers.Call) (tiers.Value, error) {
-	queries, _, err := p.items(call, "prompt", "items", "schema", "model")
+	queries, a, err := p.items(call, "prompt", "items", "schema", "model", "cover")
 	if err != nil {
 		return nil, err
 	}
-	slots, err := p.answerIfAffordable(ctx, queries)
+
+	answer := p.answerIfAffordable
+	if string(a.values["cover"]) == "true" {
+		answer = func(ctx context.Context, queries []Query) ([]fanout.Slot[json.RawMessage], error) {
+			return p.cover(ctx, queries, a)
+		}
+	}
+	slots, err := answer(ctx, queries)
 	if err != nil {
 		return nil, err
 	}

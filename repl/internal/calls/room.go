@@ -116,17 +116,26 @@ func findLack(r llm.Response) string {
 // predictTokens returns the usual length of a reply: a word for a yes or a number, some
 // sentences for everything else.
 func predictTokens(contract *schema.Contract) int {
-	if contract == nil {
-		return 400
-	}
-	var s struct {
-		Type any   `json:"type"`
-		Enum []any `json:"enum"`
-	}
-
-	if json.Unmarshal(contract.JSONSchema(), &s) == nil &&
-		(s.Enum != nil || s.Type == "boolean" || s.Type == "integer" || s.Type == "number") {
+	if contract != nil && IsShort(contract) {
 		return 16
 	}
 	return 400
+}
+
+// IsShort reports whether a value that meets a contract is a word or a number.
+func IsShort(contract *schema.Contract) bool {
+	type shape struct {
+		Type any              `json:"type"`
+		Enum []any            `json:"enum"`
+		Ref  string           `json:"$ref"`
+		Defs map[string]shape `json:"$defs"`
+	}
+	var s shape
+	if json.Unmarshal(contract.JSONSchema(), &s) != nil {
+		return false
+	}
+	if name, ok := strings.CutPrefix(s.Ref, "#/$defs/"); ok { // a class
+		s = s.Defs[name]
+	}
+	return s.Enum != nil || s.Type == "boolean" || s.Type == "integer" || s.Type == "number"
 }

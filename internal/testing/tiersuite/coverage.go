@@ -1,0 +1,57 @@
+package tiersuite
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+
+	"github.com/rlmhq/rlm/internal/protocol"
+	"github.com/rlmhq/rlm/tiers"
+)
+
+// oneFails is a host whose map_llm says yes to all items, and fails for the last of a list.
+type oneFails struct{}
+
+func (oneFails) Call(_ context.Context, call tiers.Call) (tiers.Value, error) {
+	if call.Function == protocol.Lack {
+		return tiers.Value("null"), nil
+	}
+	var items []any
+	if err := json.Unmarshal(call.Args[1], &items); err != nil {
+		return nil, err
+	}
+	answers := make([]any, len(items))
+	for i := range answers {
+		answers[i] = "yes"
+	}
+	if len(answers) > 1 {
+		answers[len(answers)-1] = map[string]any{"__rlm_error__": "Error: lost"}
+	}
+	return json.Marshal(answers)
+}
+
+// testCoverageMoves moves the values of map_llm(cover=True), which stay as unreadable as they
+// were while one is missing.
+func (s *suite) testCoverageMoves(t *testing.T) {
+	cfg := tiers.Config{
+		Host: oneFails{}, Functions: []tiers.Function{{Name: "map_llm"}, {Name: protocol.Lack}},
+	}
+	from, to := s.open(t, cfg), s.open(t, cfg)
+	from.mustRun(t, `import enum
+class Answer(enum.Enum):
+    YES, NO = "yes", "no"
+seen = map_llm("Is it?", ["a", "b", "c"], schema=Answer, cover=True)
+same = [seen]
+seen.partial()`)
+	if report := moveTo(t, from, to); len(report.Left) > 0 {
+		t.Errorf("left behind: %+v", report.Left)
+	}
+	to.mustRun(t, `try:
+    print(seen.counts)
+    raise SystemExit("one was missing")
+except RuntimeError as error:
+    assert "1 of 3 records have no value, the first at index 2: lost" in str(error), error
+assert [(m.index, m.record) for m in seen.missing] == [(2, "c")] and seen[0] is Answer.YES
+assert seen.partial() == [Answer.YES, Answer.YES, None]
+assert seen.retry() is seen is same[0] and seen.counts == {Answer.YES: 3, Answer.NO: 0}, seen`)
+}
