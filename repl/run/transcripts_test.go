@@ -85,7 +85,6 @@ func play(t *testing.T, archive *txtar.Archive) {
 				t.Fatal(err)
 			}
 			s.told[n] = strings.Split(strings.TrimSpace(data), "\n")
-		case "table": // of compat_test.go
 		case "outcome":
 			s.outcome = pairs(t, data, ": ")
 		default:
@@ -120,6 +119,8 @@ func set(t *testing.T, cfg *run.Config, m *models, key, value string) {
 		cfg.Question = value
 	case "turns":
 		cfg.MaxTurns = n
+	case "allowed":
+		cfg.Allowed = []string{value}
 	case "depth":
 		cfg.MaxDepth = n
 	case "calls":
