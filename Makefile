@@ -29,6 +29,10 @@ ATONCE ?= 4
 UNRACED := ./tiers/... ./schema/... ./repl/run/... ./internal/jail/... ./internal/session/... ./internal/testing/... ./scripts/wasm/...
 XDG_CACHE_HOME ?= $(HOME)/.cache
 PYTHON_PREFIX ?= $(XDG_CACHE_HOME)/rlm/python
+# make eval MODEL=openai/gpt-5-mini EVALFLAGS='-records 50,200,800'
+MODEL ?=
+ROOT ?=
+EVALFLAGS ?=
 SMOLLM ?= $(XDG_CACHE_HOME)/rlm/smollm
 
 VERSION = $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
@@ -38,7 +42,7 @@ export CGO_ENABLED := 0
 GOFLAGS ?=
 export GOFLAGS := -trimpath $(GOFLAGS)
 
-.PHONY: help build images images-relock demo test race unraced smollm check escape huge kinds parallel lint govulncheck sbom bench-once bench soak fuzz wasm wasm-verify wasm-check zones prices python clean
+.PHONY: help build images images-relock demo test race unraced smollm eval check escape huge kinds parallel lint govulncheck sbom bench-once bench soak fuzz wasm wasm-verify wasm-check zones prices python clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -77,6 +81,9 @@ smollm: ## Ask a small real model, SmolLM2, whose server stops for a while; need
 		-r scripts/smollm/requirements.txt; \
 	cp scripts/smollm/requirements.txt '$(SMOLLM)'; }
 	RLM_SMOLLM='$(SMOLLM)/bin/python' go test -count=1 -timeout $(TESTTIMEOUT) -v -run '^TestSmolLM' ./cmd/rlm
+
+eval: ## Compare MODEL alone, as RLM and with cover on tasks like OOLONG's; ROOT may lead the loops
+	go run ./examples/oolong -model '$(MODEL)' -root '$(ROOT)' $(EVALFLAGS)
 
 check: lint build images demo race unraced smollm bench-once wasm-check ## Check everything, as CI does
 
