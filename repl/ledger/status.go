@@ -7,7 +7,7 @@ type Status string
 const (
 	// StatusAnswered: the model gave an answer that meets its contract.
 	StatusAnswered Status = "answered"
-	// StatusSynthesised: the turns ran out, and the model then gave its best answer.
+	// StatusSynthesised: the turns or the time ran out, and the model then gave its best answer.
 	StatusSynthesised Status = "synthesised"
 	// StatusPartial: the budget was used up first.
 	StatusPartial Status = "partial"

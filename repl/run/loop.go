@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -80,6 +81,9 @@ func (l *loop) solve(ctx context.Context) (outcome Outcome, err error) {
 	}
 	for turn := 1; turn <= l.cfg.MaxTurns; turn++ {
 		l.turn.Store(int64(turn))
+		if l.mustConclude() {
+			return l.concludeInTime(ctx)
+		}
 		answer, err := l.take(ctx, turn)
 		if err != nil {
 			return outcome, err
@@ -92,7 +96,7 @@ func (l *loop) solve(ctx context.Context) (outcome Outcome, err error) {
 		}
 	}
 
-	return l.synthesize(ctx)
+	return l.synthesize(ctx, "turns", fmt.Sprintf("the %d turns were used up", l.cfg.MaxTurns))
 }
 
 // begin opens the session and writes the first messages.
@@ -224,7 +228,14 @@ func (l *loop) take(ctx context.Context, turn int) (json.RawMessage, error) {
 		return nil, err
 	}
 
-	done, err := l.execute(ctx, readReply(response))
+	within, cancel := l.leaveTime(ctx)
+	defer cancel()
+	done, err := l.execute(within, readReply(response))
+	if err != nil && within.Err() != nil && ctx.Err() == nil {
+		l.record(turn, sent, response.Text, &done, nil, begun)
+		l.noteStopped(response.Text, &done)
+		return nil, nil //nolint:nilnil // documented: no answer yet
+	}
 	if declined := calls.CheckRefusal(l.model, response); done.IsSilent && declined != nil {
 		return nil, errors.Join(err, declined)
 	}

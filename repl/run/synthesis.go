@@ -3,21 +3,55 @@ package run
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"strings"
+	"time"
 
 	"github.com/rlmhq/rlm/internal/texts"
 	"github.com/rlmhq/rlm/repl/internal/calls"
+	"github.com/rlmhq/rlm/repl/internal/conversation"
+	"github.com/rlmhq/rlm/repl/internal/turns"
 	"github.com/rlmhq/rlm/repl/ledger"
 )
 
-// synthesize asks for the best answer so far, once, when the turns are used up.
-func (l *loop) synthesize(ctx context.Context) (Outcome, error) {
-	reason := fmt.Sprintf("the %d turns were used up", l.cfg.MaxTurns)
+// mustConclude reports whether the time is so short that the root's next reply is its last.
+func (l *loop) mustConclude() bool {
+	return l.depth == 0 && !l.cfg.NoSynthesis && time.Now().After(l.ledger.LastWord())
+}
+
+// concludeInTime asks for the best answer so far, because the time is nearly used up.
+func (l *loop) concludeInTime(ctx context.Context) (Outcome, error) {
+	outcome, err := l.synthesize(ctx, "time", "the time was nearly used up")
+	if err == nil && outcome.Answer == nil {
+		l.tell(ledger.Event{Kind: ledger.EventWarning, Purpose: "synthesis", Error: outcome.Reason})
+		spent := l.ledger.Elapsed().Seconds()
+		err = &ledger.BudgetError{What: "seconds", Limit: l.ledger.Budget().Wall.Seconds(), Spent: spent}
+	}
+	return outcome, err
+}
+
+// leaveTime returns a context for the root's snippets, which leaves the root half of the time
+// that is reserved for it. The first half is for snippets whose sub-calls have just ended.
+func (l *loop) leaveTime(ctx context.Context) (context.Context, context.CancelFunc) {
+	if l.depth > 0 || l.cfg.NoSynthesis {
+		return ctx, func() {}
+	}
+	return l.ledger.WithTimeForRoot(ctx, 0.5)
+}
+
+// noteStopped adds a reply to the messages whose code the end of the time has stopped.
+func (l *loop) noteStopped(reply string, done *turns.Turn) {
+	l.answers.TakeFailed()
+	l.messages = conversation.AppendReply(l.messages, reply,
+		"Your code was stopped, because the time of the run is nearly used up. What it wrote:\n"+
+			texts.Truncate(turns.JoinOutput(done.Ran), l.cfg.FeedbackChars))
+}
+
+// synthesize asks for the best answer so far, once, when something is used up.
+func (l *loop) synthesize(ctx context.Context, usedUp, reason string) (Outcome, error) {
 	if l.cfg.NoSynthesis {
 		return Outcome{Status: ledger.StatusNoAnswer, Reason: reason}, nil
 	}
-	order, err := prompt("synthesis", nil)
+	order, err := prompt("synthesis", map[string]any{"UsedUp": usedUp})
 	if err != nil {
 		return Outcome{}, err
 	}

@@ -47,6 +47,16 @@ func (l *Ledger) Spent() ledger.Spending {
 // Deadline returns the end of the budget of time.
 func (l *Ledger) Deadline() time.Time { return l.start.Add(l.budget.Wall) }
 
+// timeForRoot is the part of the time that sub-calls leave to the root, so that it can
+// finish: a twentieth, or half a minute if that is at most a quarter.
+func (l *Ledger) timeForRoot() time.Duration {
+	wall := l.budget.Wall
+	return max(wall/20, min(30*time.Second, wall/4))
+}
+
+// LastWord returns when sub-calls end, so that the root has the rest of the time.
+func (l *Ledger) LastWord() time.Time { return l.Deadline().Add(-l.timeForRoot()) }
+
 // Elapsed returns the time since the ledger began.
 func (l *Ledger) Elapsed() time.Duration { return time.Since(l.start) }
 
@@ -110,6 +120,9 @@ func (l *Ledger) try(need Need) (*Reservation, chan struct{}, error) {
 	spent := l.spent
 	if need.Sub {
 		spent = Add(spent, l.reserveForRoot())
+		if time.Now().After(l.LastWord()) {
+			return nil, nil, l.timeError()
+		}
 	}
 	if need.Least > 0 {
 		need = need.withOutput(max(need.Least, l.leftForOutput(need, spent, max(1, l.atOnce))))
@@ -164,13 +177,8 @@ func (l *Ledger) leftForOutput(need Need, spent ledger.Spending, calls int64) in
 // findLack returns an error for the first part of the budget that the need exceeds.
 func (l *Ledger) findLack(used, need ledger.Spending) error {
 	b := l.budget
-	if elapsed := time.Since(l.start); elapsed >= b.Wall {
-		return &ledger.BudgetError{
-			What:   "seconds",
-			Limit:  b.Wall.Seconds(),
-			Spent:  elapsed.Seconds(),
-			Needed: 0,
-		}
+	if l.Elapsed() >= b.Wall {
+		return l.timeError()
 	}
 
 	for _, f := range []struct {
@@ -245,6 +253,14 @@ func (r *Reservation) Settle(used ledger.Spending) {
 // Release gives the reservation back, for a call that was never made.
 func (r *Reservation) Release() { r.Settle(ledger.Spending{}) }
 
+// timeError reports that the time is used up, or all but the part of the root.
+func (l *Ledger) timeError() *ledger.BudgetError {
+	return &ledger.BudgetError{
+		What: "seconds", Limit: l.budget.Wall.Seconds(), Spent: l.Elapsed().Seconds(),
+		Needed: l.timeForRoot().Seconds(),
+	}
+}
+
 // WithDeadline returns a context that ends with the ledger's budget of time. Its cause is
 // a [*ledger.BudgetError].
 func (l *Ledger) WithDeadline(ctx context.Context) (context.Context, context.CancelFunc) {
@@ -252,4 +268,14 @@ func (l *Ledger) WithDeadline(ctx context.Context) (context.Context, context.Can
 	return context.WithDeadlineCause(
 		ctx, l.Deadline(), &ledger.BudgetError{What: "seconds", Limit: limit, Spent: limit},
 	)
+}
+
+// WithTimeForRoot returns a context that leaves a share of the root's time to the root. Its
+// cause is a [*ledger.BudgetError].
+func (l *Ledger) WithTimeForRoot(ctx context.Context, share float64) (context.Context, context.CancelFunc) {
+	left := time.Duration(share * float64(l.timeForRoot()))
+	end := l.Deadline().Add(-left)
+	return context.WithDeadlineCause(ctx, end, &ledger.BudgetError{
+		What: "seconds", Limit: l.budget.Wall.Seconds(), Spent: end.Sub(l.start).Seconds(), Needed: left.Seconds(),
+	})
 }

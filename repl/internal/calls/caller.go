@@ -197,6 +197,11 @@ func (c *Caller) ask(
 		)}
 	}
 
+	if need.Sub {
+		var cancel context.CancelFunc
+		ctx, cancel = c.Ledger.WithTimeForRoot(ctx, 1)
+		defer cancel()
+	}
 	if err := c.Gate.Enter(ctx); err != nil {
 		return response, granted, err
 	}
