@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rlmhq/rlm/internal/bigtext"
 	"github.com/rlmhq/rlm/internal/testing/testcache"
 	"github.com/rlmhq/rlm/internal/testing/tiersuite"
 	"github.com/rlmhq/rlm/tiers"
@@ -119,6 +120,43 @@ func TestAllKindsOfStateMoveBetweenTiers(t *testing.T) {
 	})
 }
 
+// TestALongContextIsAStrInEachTier moves a session whose variables are parts of its context.
+func TestALongContextIsAStrInEachTier(t *testing.T) {
+	webassembly := wasm.New(wasm.Options{CacheDir: testcache.Dir()})
+	native := local.New(local.Options{Python: "/usr/bin/python3", Warm: -1})
+	t.Cleanup(func() { _, _ = webassembly.Close(), native.Close() })
+	tiertest.Require(t, wasm.Name, webassembly.Probe(t.Context()))
+	tiertest.Require(t, local.Name, native.Probe(t.Context()))
+
+	text, err := bigtext.Open(file(t, "long.txt", strings.Repeat("é", longText)+strings.Repeat("x", longText)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = text.Close() })
+	in := tiers.Input{Name: "long.txt", Text: text}
+
+	const look = `import json
+print(isinstance(context, str), isinstance(part, str), len(part), part == context[5:-5], kept == context)
+print(json.dumps(part)[-3:], {part: 7}[context[5:-5]], "".join(reversed(narrow))[:3], part.path)
+print(narrow == context[-99:])`
+	const looked = "True True 16777208 True True\nxx\" 7 xxx None\nTrue\n"
+	from := openIn(t, webassembly, in)
+	runIn(t, from, "part, narrow, kept = context[5:-5], context[-99:], context")
+	if got := runIn(t, from, look); got != looked {
+		t.Errorf("in wasm:\n%s", got)
+	}
+	for _, to := range []tiers.Tier{native, webassembly, native} {
+		next := openIn(t, to, in)
+		if left := moveBetween(t, from, next); len(left) > 0 {
+			t.Errorf("left behind on the way to %s: %+v", to.Info().Name, left)
+		}
+		if got := runIn(t, next, look); got != looked {
+			t.Errorf("in %s:\n%s", to.Info().Name, got)
+		}
+		from = next
+	}
+}
+
 // TestWhatCannotMoveToAnOlderPythonIsReported moves syntax that came with 3.12.
 func TestWhatCannotMoveToAnOlderPythonIsReported(t *testing.T) {
 	webassembly := wasm.New(wasm.Options{CacheDir: testcache.Dir()})
@@ -159,9 +197,9 @@ func older(version string) bool {
 	return err == nil && minor < 12
 }
 
-func openIn(t *testing.T, tier tiers.Tier) tiers.Sandbox {
+func openIn(t *testing.T, tier tiers.Tier, inputs ...tiers.Input) tiers.Sandbox {
 	t.Helper()
-	box, err := tier.Open(t.Context(), tiers.Config{})
+	box, err := tier.Open(t.Context(), tiers.Config{Inputs: inputs})
 	if err != nil {
 		t.Fatal(err)
 	}

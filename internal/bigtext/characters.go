@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"sync/atomic"
 	"unicode/utf8"
@@ -14,8 +15,9 @@ import (
 // Characters is a text in the form that CPython gives the characters of a str: each takes
 // Width bytes.
 type Characters struct {
-	// File holds the characters, little-endian, from its beginning. It is a copy without a name,
-	// so nobody else can write to it or shorten it. It closes when nothing refers to it.
+	// File holds the characters, little-endian, from its beginning, and then a NUL character. It is
+	// a copy without a name, so nobody else can write to it or shorten it: see LinkCharacters. It
+	// closes when nothing refers to it.
 	File *os.File
 	// Length is the number of characters.
 	Length int64
@@ -25,7 +27,7 @@ type Characters struct {
 	ASCII bool
 }
 
-// Size returns the number of bytes.
+// Size returns the number of bytes, without the NUL character.
 func (c *Characters) Size() int64 { return c.Length * c.Width }
 
 // Characters returns the text in CPython's form. The first call writes the copy, and later ones
@@ -52,6 +54,46 @@ func (t *Text) Characters(ctx context.Context, limit int64) (c *Characters, err 
 	return c, nil
 }
 
+// LinkCharacters is Characters for a guest that finds the file by a name. The file has this name
+// until the caller removes it, and anybody who reaches the folder may read it. Folders of the
+// same file system as os.TempDir will do.
+func (t *Text) LinkCharacters(
+	ctx context.Context, limit int64, name string,
+) (*Characters, error) {
+	c, err := t.Characters(ctx, limit)
+	if err != nil {
+		return nil, err
+	}
+
+	err = c.link(name)
+	if errors.Is(err, fs.ErrNotExist) { // the kernel gives no name to what has lost its last one
+		if err := t.forgetCharacters(ctx, c); err != nil {
+			return nil, err
+		}
+		if c, err = t.Characters(ctx, limit); err != nil {
+			return nil, err
+		}
+		err = c.link(name)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cannot show the characters of %q to a sandbox: %w", t.name, err)
+	}
+	return c, nil
+}
+
+// forgetCharacters makes the next call of Characters write another copy. Guests that have mapped
+// this one keep it.
+func (t *Text) forgetCharacters(ctx context.Context, c *Characters) error {
+	if err := t.lock(ctx); err != nil {
+		return err
+	}
+	defer t.unlock()
+	if t.characters == c {
+		t.characters = nil
+	}
+	return nil
+}
+
 func (c *Characters) check(limit int64) error {
 	if size := c.Size(); size > limit {
 		return fmt.Errorf("cannot keep %d characters of %d bytes: %w: they have more than %d bytes",
@@ -72,7 +114,7 @@ func (t *Text) makeCharacters(ctx context.Context, x *index, limit int64) (*Char
 		return nil, err
 	}
 
-	f, remove, err := tempFile()
+	f, remove, err := charactersFile()
 	if err != nil {
 		return nil, fmt.Errorf("cannot keep a text in a temporary file: %w", err)
 	}
@@ -147,10 +189,11 @@ func decodeEscaped(b []byte) (r rune, width int) {
 
 // writeCharacters writes the file of c.
 func (t *Text) writeCharacters(ctx context.Context, x *index, c *Characters) error {
-	if err := checkSpace(c.File, c.Size()); err != nil {
+	size := c.Size() + c.Width
+	if err := checkSpace(c.File, size); err != nil {
 		return err
 	}
-	if err := reserve(c.File, c.Size()); err != nil {
+	if err := reserve(c.File, size); err != nil {
 		return err
 	}
 	return t.each(ctx, 0, t.Size(), func(_, lo, hi int64) error {

@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 )
@@ -48,8 +49,8 @@ func TestCharacters(t *testing.T) {
 				t.Fatal(err)
 			}
 			want := decodeSlowly(whole, c.width)
-			if got.Width != c.width || got.ASCII != c.ascii || string(data) != want ||
-				got.Size() != int64(len(want)) {
+			if got.Width != c.width || got.ASCII != c.ascii || got.Size() != int64(len(want)) ||
+				string(data) != want+strings.Repeat("\x00", int(c.width)) {
 				t.Errorf("%s, %d times: width %d, ASCII %v, %d bytes, want %d",
 					name, times, got.Width, got.ASCII, len(data), len(want))
 			}
@@ -92,5 +93,65 @@ func TestCharactersOfAFileThatChanges(t *testing.T) {
 	}
 	if _, err := text.Characters(t.Context(), 1<<30); !errors.Is(err, ErrChanged) {
 		t.Errorf("a truncated file: %v, want %v", err, ErrChanged)
+	}
+}
+
+// TestLinkCharacters: sessions after each other and at the same time find the same characters, and
+// nobody can write to them.
+func TestLinkCharacters(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux has links to files without a name")
+	}
+	t.Setenv("TMPDIR", t.TempDir())
+	whole := strings.Repeat("αβγ ", 50_000)
+	path := filepath.Join(t.TempDir(), "text")
+	if err := os.WriteFile(path, []byte(whole), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	text, err := Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer text.Close()
+
+	link := func(name string) *Characters {
+		t.Helper()
+		name = filepath.Join(os.TempDir(), name)
+		c, err := text.LinkCharacters(t.Context(), 1<<30, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		data, err := os.ReadFile(name)
+		if err != nil || string(data) != decodeSlowly(whole, 2)+"\x00\x00" {
+			t.Fatalf("%s has %d bytes (%v)", name, len(data), err)
+		}
+		if info, err := os.Stat(name); err != nil || info.Mode() != 0o444 {
+			t.Errorf("%s has the mode %v (%v)", name, info.Mode(), err)
+		}
+		return c
+	}
+	unlink := func(name string) {
+		t.Helper()
+		if err := os.Remove(filepath.Join(os.TempDir(), name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	first := link("one")
+	if link("two") != first {
+		t.Error("a second session at the same time gets another copy")
+	}
+	unlink("one")
+	if link("three") != first {
+		t.Error("a session after the first one gets another copy")
+	}
+	unlink("two")
+	unlink("three")
+	if again := link("four"); again.Length != first.Length {
+		t.Errorf("after all sessions %+v, want %+v", again, first)
+	}
+
+	if _, err := text.LinkCharacters(t.Context(), 1<<30, "/no/such/folder/name"); err == nil {
+		t.Error("a folder that does not exist is no error")
 	}
 }

@@ -8,15 +8,11 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// showAbove is the size above which a text is worth being shown as a file: the
-// guest gets smaller ones as a str.
-const showAbove = 8 << 20
-
 // FileOf is the path of a long text's file, empty if the guest may not read it; the
 // guest is another user than this process, if other is set.
 func FileOf(in tiers.Input, other bool) string {
 	text, ok := in.Text.(*bigtext.Text)
-	if !ok || text.File() == nil || text.Size() <= showAbove {
+	if !ok || text.File() == nil || text.Size() <= LongText {
 		return ""
 	}
 	path, err := filepath.Abs(text.File().Name())

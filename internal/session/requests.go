@@ -43,7 +43,7 @@ import (
 //	tl<text>,<a>,<b>,<kind>,<i>,<j>,<sep>  where the parts i to j-1 lie
 //	tx<text>,<a>,<b>,<from>,<n>,<re2>    up to n matches -> [next, [[start, end, ...], ...]]
 //	ti<text>                             a text's description
-//	tm<text>                             map its characters into the guest's memory -> {"address", "width"}
+//	tm<text>                             let the guest read its characters -> {"place", "chars", "width", "ascii"}
 //	tg<text>,<a>,<b>,<from>,<n>,<re2>    up to n runs of lines with matches -> [next, [[start, end], ...]]
 //	r<what>                              the tier lacks what the snippet needs -> 1: stop
 //	p<state>, g, l<json>                 give and take a state: see state.go
@@ -143,7 +143,10 @@ func isASCII(b []byte) bool {
 	return true
 }
 
-var errRequest = errors.New("cannot parse the request to the host")
+var (
+	errRequest   = errors.New("cannot parse the request to the host")
+	errNoMapping = errors.New("this sandbox has no place for the characters of a text")
+)
 
 var comma = []byte{','}
 

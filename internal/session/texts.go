@@ -1,7 +1,6 @@
 package session
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -184,36 +183,6 @@ func (a *Accounts) describeText(body []byte) Reply {
 		return fail(err)
 	}
 	return okJSON(info)
-}
-
-// TextMapper maps the characters of the text with a number into the guest's memory, and
-// returns them with the address of the first one. The character after the last one is NUL. It
-// returns the same answer for the same number, also after the file has changed.
-type TextMapper func(
-	ctx context.Context, number int, t *bigtext.Text,
-) (address uint32, characters *bigtext.Characters, err error)
-
-// OfferMapping lets the guest have texts in its memory. Without it, the guest asks the host
-// for each part of a long text.
-func (a *Accounts) OfferMapping(mapper TextMapper) { a.mapper = mapper }
-
-func (a *Accounts) mapText(body []byte) Reply {
-	number, err := strconv.Atoi(string(body))
-	if err != nil || a.mapper == nil {
-		return fail(errRequest)
-	}
-	t, _, err := a.openText(number)
-	if err != nil {
-		return fail(err)
-	}
-
-	address, c, err := a.mapper(a.calls.ctx, number, t)
-	if err != nil {
-		return fail(err)
-	}
-	return okJSON(map[string]any{
-		"address": address, "width": c.Width, "chars": c.Length, "ascii": c.ASCII,
-	})
 }
 
 func (a *Accounts) value(body []byte) Reply {

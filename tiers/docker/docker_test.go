@@ -87,14 +87,14 @@ func usual(tb testing.TB, options docker.Options) *docker.Tier {
 	return tier
 }
 
-// TestSuite leaves the long comparison of contexts to tier local, whose guest is the
-// same: it takes hundreds of thousands of requests, each a fifth of a millisecond here.
 func TestSuite(t *testing.T) {
 	tiersuite.Run(t, usual(t, docker.Options{}), tiersuite.Options{
-		Parallel: true, ShareSandboxes: true, Comparisons: tiersuite.CompareNothing,
+		Parallel: true, ShareSandboxes: true, KnownGuest: true,
 		StopAfter: time.Second, Sandboxes: 24,
 	})
 }
+
+func TestLongTexts(t *testing.T) { tiersuite.LongTexts(t, usual(t, docker.Options{Warm: -1})) }
 
 func TestEgress(t *testing.T) { tiersuite.Egress(t, usual(t, docker.Options{Warm: -1})) }
 

@@ -53,3 +53,18 @@ else:
 		}
 	}
 }
+
+// TestADaemonWithOtherFiles shows the daemon a path that leads somewhere else than here, as in a
+// container that is given the daemon's socket.
+func TestADaemonWithOtherFiles(t *testing.T) {
+	tier := usual(t, docker.Options{Warm: -1})
+	t.Chdir(t.TempDir())
+	t.Setenv("TMPDIR", "/proc/self/cwd")
+	text := bigtext.FromBytes("long.txt", []byte(strings.Repeat("a line of text\n", 1_000_000)))
+
+	b := box(t, tier, tiers.Config{Inputs: []tiers.Input{{Text: text}}})
+	r := run(t, b, "print(context[-5:], context.count('line'), isinstance(context, str))")
+	if r.Stdout != "text\n 1000000 False\n" || !strings.Contains(r.Stderr, "context is not a real str") {
+		t.Errorf("%q %q %+v", r.Stdout, r.Stderr, r.Exception)
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/rlmhq/rlm/internal/egress"
 	"github.com/rlmhq/rlm/internal/labels"
@@ -57,12 +58,26 @@ func open(ctx context.Context, t *Tier, cfg tiers.Config) (tiers.Sandbox, error)
 
 func newSandbox(t *Tier, accounts *session.Accounts, files *shown, proxy *egress.Proxy) *sandbox {
 	limits, out := accounts.Limits(), accounts.Config().Out
+	n := needs{limits, files, out, proxy, accounts.Config().Labels}
+	texts := accounts.ShowTexts(t.options.Log)
+	if texts != nil {
+		n.files = files.with(texts.Path(), session.TextsAt)
+	}
+
 	s := &sandbox{}
 	s.python = &pykernel.Guest{
 		Tier: Name, Accounts: accounts, MustOutlive: out,
 		Start: func(ctx context.Context) (pykernel.Process, error) {
 			s.started++
-			return t.claim(ctx, needs{limits, files, out, proxy, accounts.Config().Labels})
+			p, err := t.claim(ctx, n)
+			if err != nil && texts != nil && strings.Contains(err.Error(), texts.Path()) {
+				// The daemon has other files than this process.
+				t.options.Log.Warn("long contexts are no str in this sandbox", "error", err)
+				n.files = files
+				accounts.OfferMapping(nil)
+				p, err = t.claim(ctx, n)
+			}
+			return p, err
 		},
 	}
 
@@ -81,6 +96,9 @@ func newSandbox(t *Tier, accounts *session.Accounts, files *shown, proxy *egress
 
 	if proxy != nil {
 		s.Denials, s.Closers = proxy.Denials, []io.Closer{proxy}
+	}
+	if texts != nil {
+		s.Closers = append(s.Closers, texts)
 	}
 	return s
 }

@@ -25,7 +25,7 @@ func (t *Tier) Bare(
 	if err != nil {
 		return nil, err
 	}
-	return jail.Start(ctx, t.jailFor(python, limits, nil, program))
+	return jail.Start(ctx, t.jailFor(python, needs{limits: limits}, program))
 }
 
 // BuildIn bounds compilations by another time.

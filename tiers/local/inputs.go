@@ -9,13 +9,32 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
+// showTexts adds the files of the session's long texts to what a jail needs, and the folder of
+// their characters. It returns that folder, nil if there is none.
+func (t *Tier) showTexts(n *needs, accounts *session.Accounts) *session.TextFolder {
+	if t.options.AllowNested || t.off != 0 {
+		return nil // without a separate file tree, files have no place
+	}
+
+	binds, paths := showFiles(accounts.Config().Inputs)
+	accounts.ShowFiles(paths)
+	n.binds = append(n.binds, binds...)
+
+	folder := accounts.ShowTexts(t.options.Log)
+	if folder != nil {
+		n.binds = append(n.binds, jail.Bind{Source: folder.Path(), Target: session.TextsAt})
+		n.texts = widest * accounts.SumLongTexts()
+	}
+	return folder
+}
+
+// widest is the number of bytes that CPython needs for a character, at most.
+const widest = 4
+
 // showFiles returns the binds of the files of long texts, and the path of each input's file
 // in the guest, empty for inputs without one.
-func (t *Tier) showFiles(inputs []tiers.Input) ([]jail.Bind, []string) {
+func showFiles(inputs []tiers.Input) ([]jail.Bind, []string) {
 	paths := make([]string, len(inputs))
-	if t.options.AllowNested || t.off != 0 {
-		return nil, paths // without a separate file tree, files have no place
-	}
 	var binds []jail.Bind
 	for i, in := range inputs {
 		if source := session.FileOf(in, os.Geteuid() == 0); source != "" {

@@ -8,6 +8,8 @@ import (
 
 	"github.com/rlmhq/rlm/internal/bigtext"
 	"github.com/rlmhq/rlm/tiers"
+	"github.com/rlmhq/rlm/tiers/local"
+	"github.com/rlmhq/rlm/tiers/tiertest"
 )
 
 func TestALongTextHasAFileInTheJail(t *testing.T) {
@@ -49,6 +51,32 @@ else:
 		}
 		if r.Stdout != row.want {
 			t.Errorf("mode %o: %q %+v", row.mode, r.Stdout, r.Exception)
+		}
+	}
+}
+
+// TestWhereATextIsNoStrASnippetIsTold once, and only if it does more than ask the host.
+func TestWhereATextIsNoStrASnippetIsTold(t *testing.T) {
+	tier := newTier(t, local.Options{Python: os.Getenv("RLM_PYTHON"), Warm: -1, AllowNested: true})
+	tiertest.Require(t, local.Name, tier.Probe(t.Context()))
+	path := filepath.Join(t.TempDir(), "long.txt")
+	if err := os.WriteFile(path, []byte(strings.Repeat("a line of text\n", 1_000_000)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	text, err := bigtext.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = text.Close() })
+
+	b := box(t, tier, tiers.Config{Inputs: []tiers.Input{{Text: text}}})
+	for i, source := range []string{
+		"print(context.count('line'))", "print(context[:6], isinstance(context, str))", "print(context[2:6])",
+	} {
+		r := run(t, b, source)
+		notes := strings.Count(r.Stderr, "note: context is not a real str in this sandbox (this sandbox has no place")
+		if i == 1 != (notes == 1) || i != 1 && r.Stderr != "" || r.Exception != nil {
+			t.Errorf("%s: %q %+v", source, r.Stderr, r.Exception)
 		}
 	}
 }

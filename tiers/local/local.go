@@ -195,7 +195,7 @@ func (t *Tier) Warm(ctx context.Context) error {
 		return nil
 	}
 	for len(t.ready) < cap(t.ready) {
-		p, err := t.start(ctx, tiers.DefaultLimits(), nil, nil)
+		p, err := t.start(ctx, needs{limits: tiers.DefaultLimits()})
 		if err != nil {
 			return err
 		}
@@ -236,10 +236,8 @@ func (t *Tier) keep(p *process) bool {
 }
 
 // claim returns a process for a session, from the pool or newly started.
-func (t *Tier) claim(
-	ctx context.Context, limits tiers.Limits, binds []jail.Bind, proxy *egress.Proxy,
-) (*process, error) {
-	if limits.Memory == tiers.DefaultLimits().Memory && len(binds) == 0 && proxy == nil {
+func (t *Tier) claim(ctx context.Context, n needs) (*process, error) {
+	if n.limits.Memory == tiers.DefaultLimits().Memory && len(n.binds) == 0 && n.proxy == nil {
 		for {
 			select {
 			case p := <-t.ready:
@@ -256,7 +254,7 @@ func (t *Tier) claim(
 		}
 	}
 
-	return t.start(ctx, limits, binds, proxy)
+	return t.start(ctx, n)
 }
 
 // refillDelay keeps the start of the next process out of the way of the first
@@ -287,7 +285,7 @@ func (t *Tier) refill() {
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 		defer cancel()
-		p, err := t.start(ctx, tiers.DefaultLimits(), nil, nil)
+		p, err := t.start(ctx, needs{limits: tiers.DefaultLimits()})
 		if err != nil {
 			t.options.Log.Warn("cannot start a sandbox ahead", "error", err)
 			return

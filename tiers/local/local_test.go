@@ -60,8 +60,13 @@ func TestSuite(t *testing.T) {
 		t.Skipf("the golden files are of CPython 3.13, this is %s: name one by RLM_PYTHON", version)
 	}
 	tiersuite.Run(t, tier, tiersuite.Options{
-		Parallel: true, ShareSandboxes: true, Comparisons: tiersuite.CompareEveryThird,
+		Parallel: true, ShareSandboxes: true, KnownGuest: true,
 	})
+}
+
+func TestLongTexts(t *testing.T) {
+	skip.Short(t, "it reads long texts")
+	tiersuite.LongTexts(t, usual(t))
 }
 
 // TestOlderPythons runs what does not depend on the version of Python on all
@@ -86,6 +91,7 @@ func TestOlderPythons(t *testing.T) {
 				t.Fatalf("cannot understand %s: %v", version, err)
 			}
 			tiersuite.Run(t, tier, tiersuite.Options{PythonMinor: minor, Parallel: true})
+			t.Run("LongTexts", func(t *testing.T) { tiersuite.LongTexts(t, tier) })
 		})
 	}
 }

@@ -56,10 +56,16 @@ var pythonEnv = []string{
 	"OMP_NUM_THREADS=1", "MALLOC_ARENA_MAX=4", "MALLOC_MMAP_THRESHOLD_=131072",
 }
 
+// needs are the properties in which the jails of sessions differ.
+type needs struct {
+	limits tiers.Limits
+	binds  []jail.Bind
+	texts  int64         // address space for long texts, in bytes
+	proxy  *egress.Proxy // nil without allowed hosts
+}
+
 // start starts a jail and loads the runtime.
-func (t *Tier) start(
-	ctx context.Context, limits tiers.Limits, binds []jail.Bind, proxy *egress.Proxy,
-) (*process, error) {
+func (t *Tier) start(ctx context.Context, n needs) (*process, error) {
 	python, err := t.interpreter(ctx)
 	if err != nil {
 		return nil, err
@@ -67,9 +73,9 @@ func (t *Tier) start(
 	t.noteShown(python.shown)
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	config := t.jailFor(python, limits, binds, pykernel.NativeLoader(""))
+	config := t.jailFor(python, n, pykernel.NativeLoader(""))
 
-	if proxy != nil {
+	if n.proxy != nil {
 		config.Proxy, config.MinClass = true, jail.Full
 		config.Env = append(config.Env, egress.Environment(jail.ProxyPort)...)
 		if file := egress.HostCertificates(); file != "" {
@@ -85,8 +91,8 @@ func (t *Tier) start(
 		return nil, fmt.Errorf("cannot start a jail: %w", err)
 	}
 	p := &process{jail: j}
-	if proxy != nil {
-		proxy.Serve(j.Proxy())
+	if n.proxy != nil {
+		n.proxy.Serve(j.Proxy())
 	}
 
 	if p.connection, _, err = pykernel.Load(ctx, j.Conn(), p, python.runtime(ctx)); err != nil {
@@ -97,14 +103,12 @@ func (t *Tier) start(
 }
 
 // jailFor configures the jail of an interpreter that runs a program.
-func (t *Tier) jailFor(
-	python *python, limits tiers.Limits, binds []jail.Bind, program string,
-) jail.Config {
+func (t *Tier) jailFor(python *python, n needs, program string) jail.Config {
 	return jail.Config{
 		Path:     python.path,
 		Args:     []string{python.path, "-I", "-X", "utf8", "-c", program},
-		Env:      append([]string{fmt.Sprint("RLM_MEMORY=", limits.Memory)}, pythonEnv...),
-		Binds:    slices.Concat(python.shown.binds, binds),
+		Env:      append([]string{fmt.Sprint("RLM_MEMORY=", n.limits.Memory)}, pythonEnv...),
+		Binds:    slices.Concat(python.shown.binds, n.binds),
 		Profile:  jail.Programs,
 		MinClass: t.options.minClass(),
 		Off:      t.off,
@@ -113,7 +117,8 @@ func (t *Tier) jailFor(
 
 		// The interpreter bounds its memory before the first snippet, see native.py.
 		Limits: jail.Limits{
-			Memory: treeMemory(limits.Memory), AddressSpace: limits.Memory + spareSpace,
+			Memory:       treeMemory(n.limits.Memory),
+			AddressSpace: n.limits.Memory + spareSpace + n.texts,
 		},
 	}
 }

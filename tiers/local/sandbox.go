@@ -19,9 +19,6 @@ func open(ctx context.Context, t *Tier, cfg tiers.Config) (tiers.Sandbox, error)
 	if err != nil {
 		return nil, err
 	}
-	binds, paths := t.showFiles(cfg.Inputs)
-	accounts.ShowFiles(paths)
-
 	reach := t.reach
 	reach.Log = labels.AddTo(t.options.Log, cfg.Labels)
 	proxy, err := egress.New(cfg.Hosts, reach)
@@ -29,10 +26,12 @@ func open(ctx context.Context, t *Tier, cfg tiers.Config) (tiers.Sandbox, error)
 		return nil, err
 	}
 
+	n := needs{limits: accounts.Limits(), proxy: proxy}
+	texts := t.showTexts(&n, accounts)
 	python := &pykernel.Guest{
 		Tier: Name, Accounts: accounts,
 		Start: func(ctx context.Context) (pykernel.Process, error) {
-			return t.claim(ctx, accounts.Limits(), binds, proxy)
+			return t.claim(ctx, n)
 		},
 	}
 
@@ -49,6 +48,9 @@ func open(ctx context.Context, t *Tier, cfg tiers.Config) (tiers.Sandbox, error)
 
 	if proxy != nil {
 		machine.Denials, machine.Closers = proxy.Denials, []io.Closer{proxy}
+	}
+	if texts != nil {
+		machine.Closers = append(machine.Closers, texts)
 	}
 
 	if err := python.Renew(ctx); err != nil {

@@ -16,9 +16,6 @@ type mappedText struct {
 	characters *bigtext.Characters
 }
 
-// longText is the size above which the guest wants a text to be mapped, in bytes.
-const longText = 8 << 20
-
 // addressSpace is the size of the largest WebAssembly memory.
 const addressSpace = 4 << 30
 
@@ -26,7 +23,7 @@ const addressSpace = 4 << 30
 // memory. Only sessions with long texts or folders reserve it.
 func roomForTexts(accounts *session.Accounts, limit uint64) uint64 {
 	for _, in := range accounts.Config().Inputs {
-		if in.Dir != nil || in.Text != nil && in.Text.Size() > longText {
+		if in.Dir != nil || in.Text != nil && in.Text.Size() > session.LongText {
 			return addressSpace - limit
 		}
 	}
@@ -36,12 +33,12 @@ func roomForTexts(accounts *session.Accounts, limit uint64) uint64 {
 // mapText lets the guest have a text as a str. Otherwise it asks the host for each part.
 func (g *guest) mapText(
 	ctx context.Context, number int, t *bigtext.Text,
-) (address uint32, c *bigtext.Characters, err error) {
-	address, c, err = g.in.mapText(ctx, number, t)
+) (place any, c *bigtext.Characters, err error) {
+	place, c, err = g.in.mapText(ctx, number, t)
 	if err != nil {
 		g.engine.options.Log.Warn("a long context is no str in this sandbox", "error", err)
 	}
-	return address, c, err
+	return place, c, err
 }
 
 // mapText maps the characters of a text behind the memory in use, and returns them with their
@@ -57,7 +54,7 @@ func (in *instance) mapText(
 
 	memory := in.module.Memory()
 	start := uint64(memory.Size())
-	if start+longText > addressSpace || in.room == 0 {
+	if start+session.LongText > addressSpace || in.room == 0 {
 		return 0, nil, errNoRoomForText
 	}
 	c, err = t.Characters(ctx, int64(addressSpace-start-wasmPage)) //nolint:gosec // below 4 GiB

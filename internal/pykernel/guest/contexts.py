@@ -17,6 +17,7 @@ _BLOCK = 1 << 20
 _STREAM = 1 << 18  # characters read ahead by an iteration
 _WHOLE = 64 << 20  # no more is ever turned into a str by itself
 
+is_alone = getattr(_rlm, "forked", lambda: False)  # in a process that a snippet forked: there is no host
 room = 64 << 20  # bytes that the parts of a text may take, set from the limit of memory
 _ITEM = 64  # bytes of a short str in a list
 
@@ -49,11 +50,11 @@ def again(number, start, end):
 
 
 # Anything but what the host answers without writing the characters into a file first. Who lists
-# the variables meets the contexts without their names.
+# the variables meets the contexts without their names. A forked process cannot ask the host.
 _USE = re.compile(
     r"(?<!\w)(?:context(?:_\d+)?(?!\w)(?!\.(?:count|find|rfind|index|rindex|startswith|endswith|size|nbytes|name|path|"
     r"type|ascii|invalid_bytes|chunks|lines|search|findall|finditer|bytes)\b)"
-    r"|(?:globals|locals|vars|eval|exec|__main__|f_globals)(?!\w))"
+    r"|(?:globals|locals|vars|eval|exec|__main__|f_globals|fork|multiprocessing|ProcessPoolExecutor)(?!\w))"
 )
 
 
@@ -63,10 +64,23 @@ def wants_str(source):
 
 
 def _install():
-    global _installed
+    global _installed, realtexts, _why
     if not _installed:
         _installed = True
         adapters.install()
+        if realtexts is None:
+            try:
+                realtexts = lazy.load("realtexts")
+            except Exception as error:  # no ctypes, or an unknown CPython
+                _why = str(error)
+
+
+def why_lazy(text):
+    """Says why a text that a snippet wanted as a str is none."""
+    return _why or realtexts.refused.get(text._id, "")
+
+
+realtexts, _why = None, ""  # the module, and why it cannot be loaded
 
 
 class Directory(collections.abc.Mapping):
@@ -769,10 +783,6 @@ LONG = {LazyText}  # the types of long texts
 
 if hasattr(_rlm, "Text"):  # at the end: these need LazyText
     import realtexts
-
-    LONG.add(realtexts.Text)
-    wire.texts.add(realtexts.Text)
-else:
-    realtexts = None
 import adapters
+import lazy
 import regexes

@@ -5,14 +5,21 @@ text, and those that the host answers faster because it searches on all processo
 The host writes the characters into a file at the first use, which takes seconds for a
 gigabyte. So a context is a LazyText until a snippet does more than ask the host."""
 
+import os
 import sys
 
+import _rlm
 import contexts
 import wire
-from _rlm import Text as _Mapped, text as _map
 
-LazyText, Parts = contexts.LazyText, contexts.Parts
-_NEAR = 1 << 18  # characters that are searched here before the host is asked
+if getattr(_rlm, "native", False):
+    from nativetexts import Text as _Mapped, check, forget_threads, text as _map
+    _NEAR = 1 << 22  # characters that are searched here before the host is asked
+else:
+    from _rlm import Text as _Mapped, text as _map
+    _NEAR = 1 << 18
+
+LazyText, Parts, is_alone = contexts.LazyText, contexts.Parts, contexts.is_alone
 
 _find, _rfind, _count = str.find, str.rfind, str.count
 
@@ -64,7 +71,7 @@ class Text(_Mapped):
 
     def find(self, sub, start=None, end=None, /):
         a, b, _ = slice(start, end).indices(len(self))
-        if b - a <= _NEAR or not isinstance(sub, str):
+        if b - a <= _NEAR or not isinstance(sub, str) or is_alone():
             return _find(self, sub, start, end)
         near = a + _NEAR + len(sub)
         found = _find(self, sub, a, min(near, b))
@@ -74,7 +81,7 @@ class Text(_Mapped):
 
     def rfind(self, sub, start=None, end=None, /):
         a, b, _ = slice(start, end).indices(len(self))
-        if b - a <= _NEAR or not isinstance(sub, str):
+        if b - a <= _NEAR or not isinstance(sub, str) or is_alone():
             return _rfind(self, sub, start, end)
         near = b - _NEAR - len(sub)
         found = _rfind(self, sub, max(near, a), b)
@@ -84,7 +91,7 @@ class Text(_Mapped):
 
     def count(self, sub, start=None, end=None, /):
         a, b, _ = slice(start, end).indices(len(self))
-        if b - a <= _NEAR or not isinstance(sub, str):
+        if b - a <= _NEAR or not isinstance(sub, str) or is_alone():
             return _count(self, sub, start, end)
         return LazyText.count(self, sub, a, b)
 
@@ -98,21 +105,26 @@ class Text(_Mapped):
     def split(self, sep=None, maxsplit=-1):
         if not _is_separator(sep):
             return str.split(self, sep, maxsplit)  # which raises
-        if maxsplit < 0 and contexts.fits(self, Parts(self, *_kind(sep))):
-            return str.split(self, sep)
+        if is_alone() or maxsplit < 0 and _fits(self, *_kind(sep)):
+            return str.split(self, sep, maxsplit)
         return LazyText.split(self, sep, maxsplit)
 
     def rsplit(self, sep=None, maxsplit=-1):
-        if not _is_separator(sep) or contexts.fits_whole(self) and (
-            maxsplit >= 0 or contexts.fits(self, Parts(self, *_kind(sep)))
+        if not _is_separator(sep) or is_alone() or (
+            contexts.fits_whole(self) and (maxsplit >= 0 or _fits(self, *_kind(sep)))
         ):
             return str.rsplit(self, sep, maxsplit)
         return LazyText.rsplit(self, sep, maxsplit)
 
     def splitlines(self, keepends=False):
-        if contexts.fits(self, Parts(self, "lines", "")):
+        if _fits(self, "lines", ""):
             return str.splitlines(self, keepends)
         return LazyText.splitlines(self, keepends)
+
+    def lines(self, start=None, end=None, keepends=False):
+        if is_alone():
+            return contexts.cut_lines(self, keepends)[start:end]
+        return LazyText.lines(self, start, end, keepends)
 
 
 for _name, _method in vars(Text).copy().items():
@@ -120,7 +132,7 @@ for _name, _method in vars(Text).copy().items():
         _method.__qualname__ = f"str.{_name}"  # error messages say it
 Text.__name__ = "str"
 for _name in ("nbytes", "name", "path", "type", "ascii", "invalid_bytes", "index", "rindex", "chunks", "bytes",
-              "open", "lines", "search", "findall", "finditer", "partition", "rpartition", "strip", "lstrip",
+              "open", "search", "findall", "finditer", "partition", "rpartition", "strip", "lstrip",
               "rstrip", "removeprefix", "removesuffix", "_strip", "_find", "_span", "_split_fields", "_rsplit_fields",
               "__copy__", "__deepcopy__", "__rlm_ref__"):
     setattr(Text, _name, LazyText.__dict__[_name])
@@ -134,18 +146,43 @@ def _kind(sep):
     return ("fields", "") if sep is None else ("sep", sep)
 
 
-_refused = set()  # the texts that the host cannot map
+def _fits(text, kind, sep):
+    return is_alone() or contexts.fits(text, Parts(text, kind, sep))
+
+
+refused = {}  # the texts that the host cannot map: number -> why
 
 
 def open(info):
-    """The Text of one input, or None where the host cannot map it."""
-    if info["chars"] > sys.maxsize or info["id"] in _refused:
+    """The Text of one input, or None where there is none."""
+    if info["id"] in refused:
+        return None
+    if info["chars"] > sys.maxsize:
+        refused[info["id"]] = "it is too long"
         return None
     try:
         at = wire.decode(wire.text(f"tm{info['id']}"))
-    except wire.HostError:
-        _refused.add(info["id"])
+    except wire.HostError as error:
+        refused[info["id"]] = str(error)
         return None
     if at["chars"] != info["chars"]:
         raise wire.HostError(f"context file {info['name']!r} was written to while in use")
-    return _map(Text, info, at["address"], at["chars"], at["width"], at["ascii"])
+    try:
+        return _map(Text, info, at["place"], at["chars"], at["width"], at["ascii"])
+    except OSError as error:  # the guest has no room for the mapping, or no such file
+        refused[info["id"]] = str(error)
+        return None
+
+
+def _leave_host():
+    """Runs in a process that a snippet has forked: it has the characters, and no host to ask."""
+    if is_alone():
+        forget_threads()
+        contexts.LONG.discard(Text)
+
+
+if getattr(_rlm, "native", False):
+    check(Text)
+    os.register_at_fork(after_in_child=_leave_host)
+contexts.LONG.add(Text)
+wire.texts.add(Text)

@@ -148,8 +148,8 @@ def _expand(template, match):
 def finditer(pattern, text, flags=0, pos=0, endpos=None):
     pattern = matching.compiled(pattern, flags)
     start, end = matching.bounds(text, pos, endpos)
-    if _is_dense(pattern, text):
-        return pattern.finditer(text.real(), start, end)
+    if (dense := _dense(pattern, text)) is not None:
+        return pattern.finditer(dense, start, end)
     window = _Window(text)
     return (Match(pattern, text, spans, start, end, window) for spans in matching.spans(pattern, text, start, end))
 
@@ -157,13 +157,16 @@ def finditer(pattern, text, flags=0, pos=0, endpos=None):
 _SAMPLE = 1 << 14  # characters
 
 
-def _is_dense(pattern, text):
-    """Reports whether a pattern matches so often that a search here, in a real str, takes less
-    time than the host's answers."""
-    if contexts.realtexts is None:
-        return False
-    found = pattern.finditer(text[:_SAMPLE])
-    return len(list(itertools.islice(found, 64))) == 64
+def _dense(pattern, text):
+    """Returns the text as a real str if a pattern matches so often that a search here takes less
+    time than the host's answers, or if there is no host. Otherwise, and where the text cannot be a
+    str, it returns None."""
+    if contexts.is_alone() and isinstance(text, str):
+        return text
+    if contexts.realtexts is None or len(list(itertools.islice(pattern.finditer(text[:_SAMPLE]), 64))) < 64:
+        return None
+    real = text.real()
+    return real if isinstance(real, str) else None
 
 
 def search(pattern, text, flags=0, pos=0, endpos=None):
@@ -172,8 +175,8 @@ def search(pattern, text, flags=0, pos=0, endpos=None):
 
 def findall(pattern, text, flags=0, pos=0, endpos=None):
     pattern = matching.compiled(pattern, flags)
-    if _is_dense(pattern, text):
-        return pattern.findall(text.real(), *matching.bounds(text, pos, endpos))
+    if (dense := _dense(pattern, text)) is not None:
+        return pattern.findall(dense, *matching.bounds(text, pos, endpos))
     found, cut = [], _Window(text).cut
     for spans in matching.spans(pattern, text, pos, endpos):
         if pattern.groups == 0:
@@ -200,8 +203,8 @@ def fullmatch(pattern, text, flags=0, pos=0, endpos=None):
 
 def split(pattern, text, maxsplit=0, flags=0):
     pattern = matching.compiled(pattern, flags)
-    if _is_dense(pattern, text):
-        return pattern.split(text.real(), maxsplit)
+    if (dense := _dense(pattern, text)) is not None:
+        return pattern.split(dense, maxsplit)
     parts, position = [], 0
     for match in finditer(pattern, text) if maxsplit >= 0 else ():
         parts.append(text._part(position, match.start()))

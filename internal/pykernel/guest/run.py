@@ -213,10 +213,25 @@ def _configure():
 def _settle_inputs(source):
     """Makes the long contexts real before a snippet that may need it."""
     lazy = [name for name, value in _reserved.items() if type(value) is contexts.LazyText]
-    if lazy and contexts.realtexts and contexts.wants_str(source):
+    if lazy and contexts.wants_str(source):
         texts = {_reserved[name]._id: _reserved[name].real() for name in lazy}
         _reserved.update((name, texts[_reserved[name]._id]) for name in lazy)
         _globals.update(_reserved)
+        _note_lazy(sorted(lazy))
+
+
+_noted = set()  # the numbers of the contexts that are known to be no str
+
+
+def _note_lazy(names):
+    """Tells the session of the contexts that are no str here, once."""
+    for name in names:
+        text = _reserved[name]
+        if type(text) is contexts.LazyText and text._id not in _noted:
+            _noted.add(text._id)
+            output.stderr.write(
+                f"note: {name} is not a real str in this sandbox ({contexts.why_lazy(text)}), but a lazy text, which "
+                f"behaves like one; a part of at most {contexts.LAZY:,} characters is a str\n")
 
 
 _stock_run = asyncio.run

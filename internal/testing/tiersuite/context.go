@@ -302,12 +302,12 @@ var lines = map[string]string{
 		"\x80lone continuation, caf\xe9 latin-1, ok 日本 \xf5\xf6\n\x00nul line\n",
 }
 
-// makeHugeText repeats lines until they are lazy bytes and more, numbered so that
-// no two are alike, with a needle near the end.
-func makeHugeText(seed string) []byte {
+// makeText repeats lines until they are size bytes and more, numbered so that no two are alike,
+// with a needle near the end.
+func makeText(seed string, size int) []byte {
 	var b strings.Builder
 	parts := strings.SplitAfter(seed, "\n")
-	for i := 0; b.Len() < lazy; i++ {
+	for i := 0; b.Len() < size; i++ {
 		b.WriteString(parts[i%len(parts)])
 		if i%100 == 0 {
 			b.WriteString("row ")

@@ -24,10 +24,7 @@ type Reaching interface {
 // Egress tests a tier with FeatureSockets: listed hosts are reached, and nothing
 // else is.
 func Egress(t *testing.T, tier Reaching) {
-	s := &suite{
-		tier: tier, info: tier.Info(), opt: Options{}.withDefaults(),
-		share: share{tests: map[string]struct{}{}},
-	}
+	s := newSuite(tier, Options{})
 	s.requireUsable(t)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = fmt.Fprintf(w, "%s says hello to %s", r.Host, r.URL.Path)

@@ -187,7 +187,7 @@ var regexBounds = []string{
 var regexReach = []string{
 	`re.match('(?s).*line', t).end()`, `re.match('(?s).*?NEEDLE', t).end()`, `re.search('(?s).*?NEEDLE', t).end()`,
 	`re.match('(?s)(?=.*NEEDLE).', t)`, `re.search('(?s)(?=.*NEEDLE).', t)`, `re.match('(?s)(?!.*NEEDLE).', t)`,
-	`re.match(r'(?:[^,]+,){9999}', t).end()`, `re.search(r'(?:[^,]+,){9999}', t).end()`,
+	`re.match(r'(?:[^,]+,){999}', t).end()`, `re.search(r'(?:[^,]+,){999}', t).end()`,
 	`re.match('(?s)(?:.{1000}){3000}', t).end()`, `re.search('(?s)(?:.{1000}){3000}', t).end()`,
 	`re.match(r'(?s).*row\b', t).end()`, `re.match(r'(?s)(?:.*)(e)\1?', t).span(1)`,
 	`re.fullmatch('(?s).*', t).end()`, `re.fullmatch(r'(?s).*(\w).*\1?', t).span(1)`,

@@ -23,9 +23,12 @@ const lazy = 8<<20 + 64<<10
 
 // testHugeContext tests the string-like handle over a text that is not in the guest.
 func (s *suite) testHugeContext(t *testing.T) {
-	if s.opt.Comparisons != CompareNothing {
+	t.Run("RealStr", s.testRealStr)
+	if !s.opt.KnownGuest {
 		t.Run("Differential", s.testDifferential)
-		t.Run("RealStr", s.testRealStr)
+		t.Run("Lazy", s.testLazy)
+		t.Run("BeyondTwoGiB", s.testBeyond)
+		t.Run("WideBeyondTwoGiB", s.testWideBeyond)
 	}
 	t.Run("Handle", s.testHandle)
 	t.Run("LongParts", s.testLongParts)
@@ -34,17 +37,28 @@ func (s *suite) testHugeContext(t *testing.T) {
 	t.Run("ToHost", s.testRefs)
 	t.Run("Truncated", s.testTruncated)
 	t.Run("Changed", s.testChanged)
-	t.Run("BeyondTwoGiB", s.testBeyond)
-	t.Run("WideBeyondTwoGiB", s.testWideBeyond)
 }
 
-// compareScript evaluates expressions on the handle t and on an equal str, and
-// prints those whose outcomes differ. Exceptions are compared by class.
+// compareScript evaluates expressions on the context and on an equal str, and prints those whose
+// outcomes differ. Exceptions are compared by class.
 const compareScript = `import itertools, hashlib, sys
 plain = "".join(context[i:i + (1 << 20)] for i in range(0, context.size, 1 << 20))
 assert type(plain) is str
 assert hashlib.sha256(plain.encode("utf-8", "surrogateescape")).hexdigest() == %q, "the slices do not make up the text"
+` + comparison
 
+// compareLazyScript does the same for a lazy text, whose thresholds are low: so a short text takes
+// each path, in little time.
+const compareLazyScript = `import asyncio, hashlib, sys
+inside = asyncio.run.__globals__["contexts"]
+inside._install()
+inside.LAZY, inside._BLOCK, inside._STREAM = 1 << 16, 1 << 13, 1 << 12
+plain, context = context, inside.LazyText(inside.wire.decode(inside.wire.text("ti0")), 0, len(context))
+assert type(plain) is str and not isinstance(context[:1 << 17], str)
+assert hashlib.sha256(plain.encode("utf-8", "surrogateescape")).hexdigest() == %q
+` + comparison
+
+const comparison = `
 def norm(v):
     if hasattr(v, "groupdict"):
         return ("match", v.span(), v.group(), v.groups(), v.groupdict(), v.start(), v.end(), v.lastindex)
@@ -74,19 +88,22 @@ for expr in json.loads(%q):
         print(f"{expr}\n    got  {ascii(got)[:300]}\n    want {ascii(want)[:300]}")
 print("different:", bad)`
 
-// testDifferential compares the handle with a str for every expression.
-func (s *suite) testDifferential(t *testing.T) {
+// testDifferential compares a long context with a str for every expression.
+func (s *suite) testDifferential(t *testing.T) { s.compare(t, compareScript, lazy) }
+
+// testLazy compares a lazy text with a str, which a long context is where it cannot be a str.
+func (s *suite) testLazy(t *testing.T) { s.compare(t, compareLazyScript, lazy>>5) }
+
+// compare runs a script over texts of each kind, with each group of expressions.
+func (s *suite) compare(t *testing.T, script string, size int) {
 	skip.Short(t, "it compares thousands of expressions")
 	skip.UnderRace(t)
 	for kind, name := range slices.Sorted(maps.Keys(lines)) {
 		t.Run(name, func(t *testing.T) {
 			s.runParallel(t)
-			data := makeHugeText(lines[name])
+			data := makeText(lines[name], size)
 			sum := sha256.Sum256(data)
-			for i, g := range expressions(kind, len(lines)) {
-				if s.opt.Comparisons == CompareEveryThird && i%len(lines) != kind {
-					continue
-				}
+			for _, g := range expressions(kind, len(lines)) {
 				t.Run(g.name, func(t *testing.T) {
 					in, _ := makeFileInput(t, data)
 					box := s.open(t, tiers.Config{Inputs: []tiers.Input{in}, Limits: tiers.Limits{
@@ -97,9 +114,9 @@ func (s *suite) testDifferential(t *testing.T) {
 						t.Fatal(err)
 					}
 
-					r := box.run(t, fmt.Sprintf(compareScript, hex.EncodeToString(sum[:]), string(list)))
+					r := box.run(t, fmt.Sprintf(script, hex.EncodeToString(sum[:]), string(list)))
 					if r.Status != tiers.StatusOK || !strings.HasSuffix(r.Stdout, "different: 0\n") {
-						t.Errorf("the handle is not like the str\n%s\n%s", r.Stdout, describe(r))
+						t.Errorf("the text is not like the str\n%s\n%s", r.Stdout, describe(r))
 					}
 				})
 			}
@@ -109,7 +126,7 @@ func (s *suite) testDifferential(t *testing.T) {
 
 // testHandle tests what a str does not have, or has in another way.
 func (s *suite) testHandle(t *testing.T) {
-	data := makeHugeText(lines["languages"])
+	data := makeText(lines["languages"], lazy)
 	in, _ := makeFileInput(t, data)
 	cfg := func() tiers.Config {
 		return tiers.Config{
@@ -286,7 +303,7 @@ print(n)`},
 	}
 
 	t.Run("io.StringIO", func(t *testing.T) {
-		in, _ := makeFileInput(t, makeHugeText(lines["ASCII"]))
+		in, _ := makeFileInput(t, makeText(lines["ASCII"], lazy))
 		box := s.open(t, tiers.Config{Inputs: []tiers.Input{in}, Limits: tiers.Limits{Memory: 1 << 30}})
 		box.mustPrint(t, `import io
 f = io.StringIO(context)
@@ -296,7 +313,7 @@ print(f.readline()[:9], f.read(6), sum(1 for l in f) > 1000)`, "The quick row 0,
 
 // testRefs looks at what a host gets when it is handed a handle.
 func (s *suite) testRefs(t *testing.T) {
-	in, _ := makeFileInput(t, makeHugeText(lines["ASCII"]))
+	in, _ := makeFileInput(t, makeText(lines["ASCII"], lazy))
 	cfg := newHost().config()
 	cfg.Inputs = []tiers.Input{makeTextInput(t, "small", "x"), in}
 	box := s.open(t, cfg)
@@ -336,7 +353,7 @@ func (s *suite) testChanged(t *testing.T) {
 // testDisturbance wants a clear error, by exception or from Run, or an answer where
 // nothing that was asked for has changed. The process lives in any case.
 func (s *suite) testDisturbance(t *testing.T, disturb func(path string) error) {
-	in, path := makeFileInput(t, makeHugeText(lines["ASCII"]))
+	in, path := makeFileInput(t, makeText(lines["ASCII"], lazy))
 	box := s.open(t, tiers.Config{Inputs: []tiers.Input{in}})
 	box.mustPrint(t, "print(context[4:9], context.count('NEEDLE'))", "quick 1\n")
 	if err := disturb(path); err != nil {
@@ -357,94 +374,5 @@ func (s *suite) testDisturbance(t *testing.T, disturb func(path string) error) {
 		case err == nil && r.Status != tiers.StatusRaised && r.Status != tiers.StatusOK:
 			t.Errorf("%s\n%s", source, describe(r))
 		}
-	}
-}
-
-// testBeyond uses a sparse file of more than 2 GiB.
-func (s *suite) testBeyond(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it reads 3 GiB")
-	}
-	path := filepath.Join(t.TempDir(), "sparse")
-	const size = 3 << 30
-	makeSparse(t, path, size, "the tail é")
-	box := s.open(t, tiers.Config{
-		Inputs: []tiers.Input{openInput(t, path)},
-		Limits: tiers.Limits{Memory: 256 << 20, Wall: s.opt.Patience},
-	})
-
-	r := box.mustRun(t, `print(context.size, context[-6:], repr(context[2 ** 31 + 5]),
-      context.find('tail') == context.size - 6)
-try:
-    print(len(context) == context.size)
-except OverflowError as e:
-    print('size' in str(e))
-print(context[context.size - 10:context.size - 7],
-      context.search('t[a-z]il').start() == context.size - 6, context.count('tail', 2 ** 31))`)
-
-	if want := formatDecimal(size+10) + " tail é '\\x00' True\nTrue\nthe True 1\n"; r.Stdout != want {
-		t.Errorf("got %q, want %q", r.Stdout, want)
-	}
-	if r.Usage.PeakMemory > 64<<20 {
-		t.Errorf("the guest used %d MiB for a search", r.Usage.PeakMemory>>20)
-	}
-}
-
-// wideScript compares what CPython finds in a str with what is known of it. Each pattern has
-// something that the host's search does not know.
-const wideScript = `import io, re
-n, text = len(context), context
-def raised(f):
-    try: return f()
-    except (MemoryError, OverflowError) as e: return type(e).__name__
-ballast = [1] * 1_000_000
-print(isinstance(text, str), n, text.isascii(), text in {1, text}, hash(text) == hash(text))
-print([str.find(text, s) - n for s in ("t", "tail")])
-print([str.rfind(text, s) - n for s in ("\U0001F600", "tail", "\0", "\0\0")])
-print(str.count(text, "t"), str.index(text, "tail", n - 5) - n, "tail" in text, text < "a", text == text[:n])
-print([m.span()[0] - n for m in re.compile("(?<=\U0001F600)(t)ai|l(?<!x)").finditer(text, n - 2000)])
-print(re.compile(r"\0{3}(?<!x)").match(text, 5).span())
-print(raised(text.encode), raised(text.upper), raised(lambda: io.StringIO().write(text)), text.__sizeof__() > 4 * n)
-print(len(text[1 << 20:]), text[n // 2:].find("tail") - (n - n // 2), text[::-(n - 1)] == "l\0")`
-
-// testWideBeyond has a text whose characters take more bytes than an address of 32 bits with
-// a sign can count.
-func (s *suite) testWideBeyond(t *testing.T) {
-	skip.Short(t, "it reads 2 GiB")
-	path := filepath.Join(t.TempDir(), "wide")
-	const size = 540 << 20
-	makeSparse(t, path, size, "\U0001F600tail")
-	box := s.open(t, tiers.Config{
-		Inputs: []tiers.Input{openInput(t, path)},
-		Limits: tiers.Limits{Memory: 256 << 20, Wall: s.opt.Patience},
-	})
-
-	if r := box.run(t, "print(isinstance(context, str))"); r.Stdout != "True\n" {
-		t.Skip("the context is no str in this tier")
-	}
-	r := box.mustRun(t, wideScript)
-
-	want := fmt.Sprintf("True %d False True True\n", size+5) + `[-4, -4]
-[-5, -4, -6, -7]
-1 -4 True True True
-[-4, -1]
-(5, 8)
-MemoryError OverflowError MemoryError True
-` + fmt.Sprintf("%d -4 True\n", size+5-1<<20)
-	if r.Stdout != want {
-		t.Errorf("got %q, want %q", r.Stdout, want)
-	}
-}
-
-// makeSparse makes a file of zeros with a tail, size+len bytes.
-func makeSparse(t *testing.T, path string, size int64, tail string) {
-	t.Helper()
-	f, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = f.WriteAt([]byte(tail), size)
-	if err := errors.Join(err, f.Close()); err != nil {
-		t.Skipf("no sparse files here: %v", err)
 	}
 }

@@ -58,23 +58,11 @@ type Options struct {
 	// for a tier whose sandboxes start slowly. A case that fails there runs again in
 	// its own sandbox, and that decides.
 	ShareSandboxes bool
-	// Comparisons says how many expressions the suite compares between a lazy context
-	// and a str.
-	Comparisons Comparisons
+	// KnownGuest leaves out contexts of some GiB, and some thousand expressions over long ones,
+	// with hundreds of thousands of requests: another tier compares them, whose guest has the
+	// same source.
+	KnownGuest bool
 }
-
-// Comparisons is the share of some thousand expressions, with hundreds of thousands of
-// requests, that are evaluated on a lazy context and on a str.
-type Comparisons int
-
-// CompareAll is the default. A tier whose guest has the source of another tier's guest
-// may compare every third expression; one whose guest is identical may compare nothing.
-// The other tests of lazy contexts always run.
-const (
-	CompareAll Comparisons = iota
-	CompareEveryThird
-	CompareNothing
-)
 
 func (o Options) withDefaults() Options {
 	if o.Patience == 0 {
@@ -103,12 +91,19 @@ type suite struct {
 	apart sync.Map // names of the tests that run beside others
 }
 
+func newSuite(tier tiers.Tier, opt Options) *suite {
+	return &suite{
+		tier: tier, info: tier.Info(), opt: opt.withDefaults(),
+		share: share{tests: map[string]struct{}{}},
+	}
+}
+
 // anyPython are the groups that run on each CPython 3 alike.
 var anyPython = []string{"Contract", "Persistence", "HostCalls", "Async", "Move"}
 
 // Run runs the whole suite against a tier.
 func Run(t *testing.T, tier tiers.Tier, opt Options) {
-	s := &suite{tier: tier, info: tier.Info(), opt: opt.withDefaults(), share: share{tests: map[string]struct{}{}}}
+	s := newSuite(tier, opt)
 	s.requireUsable(t)
 	for _, group := range []struct {
 		name  string

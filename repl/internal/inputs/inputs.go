@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"unicode/utf8"
 
@@ -282,9 +283,9 @@ func describeInput(
 		}
 		fmt.Fprintf(
 			b,
-			"- `%s`: a str of %s characters, type %s\n%s"+
+			"- `%s`: %s, type %s\n%s"+
 				"  access: slice it (`%s[:1000]`), `%s.find(...)`, `%s.split(...)`, `re`%s\n",
-			name, humanize.Comma(n), text.Kind(), begins(string(prefix)), name, name, name,
+			name, describeLength(name, n), text.Kind(), begins(string(prefix)), name, name, name,
 			suggestParser(text.Kind(), name, n),
 		)
 	case input.Dir != nil:
@@ -302,6 +303,17 @@ func describeInput(
 	}
 
 	return nil
+}
+
+// longestStr is the number of characters above which a context may be no real str.
+const longestStr = math.MaxInt32
+
+func describeLength(name string, n int64) string {
+	if n > longestStr {
+		return fmt.Sprintf("a text of %s characters, too long for a real str in some sandboxes: it then "+
+			"behaves like one (`%s.size` instead of `len`, parts for what wants a str)", humanize.Comma(n), name)
+	}
+	return fmt.Sprintf("a str of %s characters", humanize.Comma(n))
 }
 
 // suggestParser returns a hint how to parse a text of a kind, empty if none helps.

@@ -118,6 +118,32 @@ func TestDescriptionsAreShortAndOnTheirOwnLines(t *testing.T) {
 	}
 }
 
+// TestATextThatMayBeNoStrIsNotCalledOne describes a sparse file.
+func TestATextThatMayBeNoStrIsNotCalledOne(t *testing.T) {
+	for size, want := range map[int64]string{
+		longestStr:     "`context`: a str of 2,147,483,647 characters",
+		longestStr + 1: "`context`: a text of 2,147,483,648 characters, too long for a real str",
+	} {
+		path := filepath.Join(t.TempDir(), "sparse")
+		if err := os.WriteFile(path, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Truncate(path, size); err != nil {
+			t.Skipf("no sparse files here: %v", err)
+		}
+		text, err := bigtext.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = text.Close() })
+
+		got, err := (List{{Name: "sparse", Text: text}}).Describe(t.Context(), true)
+		if err != nil || !strings.Contains(got, want) {
+			t.Errorf("%q lacks %q (%v)", got, want, err)
+		}
+	}
+}
+
 // FuzzInputs feeds the decoder of references what a hostile guest may send.
 func FuzzInputs(f *testing.F) {
 	f.Add(`{"__rlm_text__":[0,1,2]}`)

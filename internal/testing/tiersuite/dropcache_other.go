@@ -1,0 +1,11 @@
+//go:build !linux
+
+package tiersuite
+
+import (
+	"errors"
+	"os"
+)
+
+// dropCache is for Linux only.
+func dropCache(*os.File) error { return errors.ErrUnsupported }
