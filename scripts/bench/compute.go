@@ -74,10 +74,14 @@ func seconds(a, b string) (x, y float64, err error) {
 	return x, y, err
 }
 
-// guest runs a program in a fresh sandbox.
+// guest runs a program in a fresh sandbox of tier wasm.
 func (b *bench) guest(cfg tiers.Config, source string) (tiers.Result, error) {
+	return b.runIn(b.tier, cfg, source)
+}
+
+func (b *bench) runIn(tier tiers.Tier, cfg tiers.Config, source string) (tiers.Result, error) {
 	cfg.Limits.Wall = 10 * time.Minute
-	s, err := b.tier.Open(b.ctx, cfg)
+	s, err := tier.Open(b.ctx, cfg)
 	if err != nil {
 		return tiers.Result{}, err
 	}

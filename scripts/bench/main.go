@@ -92,7 +92,7 @@ func (b *bench) run(only string) error {
 		return b.runAll(b.measureTexts)
 	}
 	return b.runAll(b.start, b.throughput, b.density, b.snippet, b.hostCalls, b.compute, b.scan,
-		b.command, b.analysis, b.warmTiers, b.routing, b.containers, b.loops)
+		b.command, b.measureTexts, b.analysis, b.warmTiers, b.routing, b.containers, b.loops)
 }
 
 // runAll measures and prints the table.
@@ -131,7 +131,7 @@ func (b *bench) addPlain(what, measured, reach string, met bool) {
 func (b *bench) skip(what string, why error) {
 	reason, _, _ := strings.Cut(why.Error(), "\n")
 	b.rows = append(b.rows, row{
-		what: what, measured: "skipped: " + strings.ReplaceAll(reason, "|", "/"),
+		what: what, measured: "skipped: " + reason,
 		against: "-", ratio: "-", reach: "-",
 	})
 	fmt.Fprintf(os.Stderr, "%s: skipped: %s\n", what, reason)
@@ -149,7 +149,10 @@ func (b *bench) print() {
 			met = "-"
 		}
 
-		fmt.Printf("| %s | %s | %s | %s | %s | %s |\n",
-			r.what, r.measured, r.against, r.ratio, r.reach, met)
+		fmt.Print("|")
+		for _, cell := range []string{r.what, r.measured, r.against, r.ratio, r.reach, met} {
+			fmt.Printf(" %s |", strings.ReplaceAll(cell, "|", `\|`)) // also within code
+		}
+		fmt.Println()
 	}
 }
