@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"bytes"
 	"encoding/json"
 	"regexp"
 	"slices"
@@ -20,7 +21,8 @@ const (
 // Otherwise it is the first of these that meets the contract: the whole reply as JSON;
 // the last fenced block, then the one before; the last JSON object or array in the prose;
 // for a bool, a number or an enumeration also the reply or its last line as plain words
-// ("Answer: yes."). An object with one member called value, answer or result stands for
+// ("Answer: yes."). Prose with several different values that meet the contract has none, and
+// neither has code that goes on with them. An object with one member called value, answer or result stands for
 // that member if the contract does not want an object.
 //
 // If no candidate meets the contract, the violations are those of the first. If there is
@@ -57,12 +59,12 @@ func (c *Contract) checkReply(
 
 	text = strings.TrimSpace(texts.DropThoughts(strings.ToValidUTF8(text, "\uFFFD")))
 	candidates := c.findCandidates(text)
-	if limit > 1 && len(candidates) == maxCandidates {
+	if limit > 1 && len(candidates.found) == maxCandidates {
 		return nil, wholeViolation(
 			"the reply has too many JSON values in it: answer with one alone"), nil
 	}
 
-	for i, candidate := range candidates {
+	for i, candidate := range candidates.found {
 		checked, wrong, err := c.check(candidate)
 		if err != nil {
 			return nil, nil, err
@@ -74,6 +76,9 @@ func (c *Contract) checkReply(
 			continue
 		}
 		if values = append(values, checked.appendJSON(nil)); len(values) == limit {
+			if limit == 1 && c.isOneOfSeveral(values[0], candidates, i) {
+				return nil, wholeViolation("the reply has several values in its text: answer with one alone"), nil
+			}
 			break
 		}
 	}
@@ -88,6 +93,24 @@ func (c *Contract) checkReply(
 	return nil, violations, nil
 }
 
+// isOneOfSeveral reports whether a value from the prose of a reply, the candidate at a place,
+// has another beside it that meets the contract.
+func (c *Contract) isOneOfSeveral(value json.RawMessage, k candidates, at int) bool {
+	if k.places[at] == 0 {
+		return false
+	}
+	for i := at + 1; i < len(k.found); i++ {
+		if k.places[i] == 0 || k.places[i] == k.places[i-1] || k.places[i] == k.places[at] {
+			continue
+		}
+		other, wrong, err := c.check(k.found[i])
+		if err == nil && len(wrong) == 0 && !bytes.Equal(other.appendJSON(nil), value) {
+			return true
+		}
+	}
+	return false
+}
+
 // wholeViolation returns a violation of a whole reply.
 func wholeViolation(message string) []Violation {
 	return []Violation{{Path: formatPath(nil), Message: message}}
@@ -97,10 +120,13 @@ func wholeViolation(message string) []Violation {
 type candidates struct {
 	wants typeSet
 	found []*node
+	// places tell the candidates in the prose apart, from 1. It is 0 for all others.
+	places []int
+	place  int
 }
 
 // findCandidates returns the values that a reply may mean.
-func (c *Contract) findCandidates(text string) []*node {
+func (c *Contract) findCandidates(text string) candidates {
 	k := candidates{wants: c.facts[c.root].admitted}
 	k.addJSON(text)
 	if k.wants == wantsString && len(k.found) == 0 {
@@ -111,9 +137,11 @@ func (c *Contract) findCandidates(text string) []*node {
 		k.addJSON(block)
 	}
 	if k.wants.has(wantsObject|wantsArray) || strings.ContainsRune(text, '{') {
-		for _, n := range findEmbedded(text) {
+		for i, n := range findEmbedded(codeFence.ReplaceAllString(text, "\n")) {
+			k.place = i + 1
 			k.add(n)
 		}
+		k.place = 0
 	}
 
 	if k.wants.has(everyType &^ (wantsObject | wantsArray)) {
@@ -124,8 +152,14 @@ func (c *Contract) findCandidates(text string) []*node {
 			k.add(newText(text))
 		}
 	}
-	return k.found
+	return k
 }
+
+// codeFence is a fenced block of code in a language. The values in it are none of the reply's.
+var codeFence = regexp.MustCompile("(?is)(?:^|\n)[ \t]*(?:```+|~~~+)[ \t]*" +
+	"(?:repl|python3?|py|ipython|tool_code|go|golang|javascript|js|typescript|ts|" +
+	"bash|sh|shell|sql|r|ruby|java|c|cpp|rust)\\b[^\n]*\n.*?" +
+	"(?:\n[ \t]*(?:```+|~~~+)[ \t]*(?:\n|$)|$)")
 
 // addJSON adds a text as a JSON value, if it is one.
 func (k *candidates) addJSON(text string) {
@@ -142,10 +176,10 @@ func (k *candidates) add(n *node) {
 	}
 	inner := unwrapValue(n)
 	if inner == n || k.wants.has(wantsObject) {
-		k.found = append(k.found, n)
+		k.found, k.places = append(k.found, n), append(k.places, k.place)
 	}
 	if inner != n {
-		k.found = append(k.found, inner)
+		k.found, k.places = append(k.found, inner), append(k.places, k.place)
 	}
 }
 
@@ -196,7 +230,7 @@ func appendLast[T any](items []T, item T) []T {
 // findEmbedded returns the objects and arrays in a text, the last first. It tries each
 // bracket that is not inside a value found before, until it has read maxScan bytes.
 func findEmbedded(text string) []*node {
-	var found []*node
+	var found []embedded
 	scanned := 0
 	for at := 0; at < len(text) && scanned < maxScan; at++ {
 		step := strings.IndexAny(text[at:], "{[")
@@ -213,12 +247,36 @@ func findEmbedded(text string) []*node {
 			continue
 		}
 		if n, err := decode(raw, valueBounds); err == nil {
-			found = appendLast(found, n)
+			found = appendLast(found, embedded{n, at, at + len(raw)})
 		}
 		at += len(raw) - 1
 	}
-	slices.Reverse(found)
-	return found
+
+	var values []*node
+	for _, e := range slices.Backward(found) {
+		if !e.isUsed(text) {
+			values = append(values, e.node)
+		}
+	}
+	return values
+}
+
+// embedded is a value and its place in a text.
+type embedded struct {
+	*node
+	begin, end int
+}
+
+// assigned stands before a value that code gives a name.
+var assigned = regexp.MustCompile(`([A-Za-z_]\w*)[ \t]*=[ \t]*$`)
+
+// maxName bounds the name of a value in code, in bytes.
+const maxName = 100
+
+// isUsed reports whether a text is code that gives the value a name and goes on with it.
+func (e embedded) isUsed(text string) bool {
+	name := assigned.FindStringSubmatch(text[max(0, e.begin-maxName):e.begin])
+	return name != nil && regexp.MustCompile(`\b`+name[1]+`\b`).MatchString(text[e.end:])
 }
 
 // label is what models write before an answer.

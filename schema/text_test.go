@@ -93,6 +93,7 @@ func TestHostileReplies(t *testing.T) {
 		"too long":    strings.Repeat("x", 5<<20),
 		"not UTF-8":   strings.Repeat("\xff", 1<<20),
 		"many values": strings.Repeat(`{"a":"x"} `, 400_000),
+		"names":       "a = {} " + strings.Repeat("b = {} c ", 400_000),
 		"think":       "<think>" + strings.Repeat("</think>", 400_000),
 	} {
 		start := time.Now()

@@ -158,16 +158,14 @@ func readDirect(
 	response llm.Response, contract *schema.Contract,
 ) (answer json.RawMessage, reason string) {
 	text := strings.TrimSpace(response.Text)
-	reply := turns.Extract(response.Text)
-	switch {
-	case response.Finish == llm.FinishLength:
+	if response.Finish == llm.FinishLength {
 		return nil, "the reply was cut off"
-	case text == "":
-		return nil, "the reply is empty"
-	case strings.Contains(text, needsCode):
+	}
+	if strings.Contains(text, needsCode) {
 		return nil, "the model asks for code"
-	case contract == nil && (reply.Final != nil || strings.Contains(text, "```repl")):
-		return nil, "the reply is code"
+	}
+	if reason := turns.RefuseWords(text); reason != "" {
+		return nil, reason
 	}
 
 	var violations []schema.Violation

@@ -16,7 +16,8 @@ import (
 
 // takeJSON takes the object or list in a reply without code, if the contract asks for one.
 func (l *loop) takeJSON(done *turns.Turn, response llm.Response) {
-	if l.contract == nil || response.Finish == llm.FinishLength || turns.IsPutOff(response.Text) {
+	if l.contract == nil || response.Finish == llm.FinishLength || len(done.Notes) > 0 ||
+		turns.IsPutOff(response.Text) || turns.RefuseWords(response.Text) != "" {
 		return
 	}
 	var wanted struct {

@@ -21,7 +21,7 @@ type reply struct {
 	answer     string
 	told       string // it is no answer, and the model is told this
 	wrap       string // what the code stands in, empty for a whole reply
-	kind       string // "reply", or "leaf" and the type that a sub-call asks for
+	kind       string // "reply", "calls", or "leaf", "direct" or "last" and the type that is asked for
 	finish     string // how the reply ended, empty for its own end
 	again      string // the reply of a sub-call that is asked again, the same if empty
 	atRoot     bool   // it is played at the root alone
@@ -144,8 +144,9 @@ func TestReplies(t *testing.T) {
 		t.Errorf("the table has %d rows", len(rows))
 	}
 	for _, r := range rows {
-		if schema, ok := strings.CutPrefix(r.kind, "leaf"); ok {
-			t.Run(r.kind+"/"+r.name, func(t *testing.T) { r.checkLeaf(t, strings.TrimSpace(schema)) })
+		place, schema, _ := strings.Cut(r.kind, " ")
+		if check := checks[place]; check != nil {
+			t.Run(r.kind+"/"+r.name, func(t *testing.T) { check(&r, t, schema) })
 			continue
 		}
 		if r.kind == "calls" {
@@ -156,6 +157,10 @@ func TestReplies(t *testing.T) {
 			m, told := r.play(0)
 			r.check(t, solve(t, config(m, text("banana"))), told)
 		})
+		if r.wrap == "" && r.kind == "reply" {
+			t.Run("direct/"+r.name, func(t *testing.T) { r.checkDirect(t, "") })
+			t.Run("last/"+r.name, func(t *testing.T) { r.checkLast(t, "") })
+		}
 		if r.atRoot {
 			continue
 		}
@@ -228,6 +233,94 @@ func (r *reply) checkLeaf(t *testing.T, schema string) {
 		},
 	}
 	r.check(t, solve(t, config(m)), func() string { return last(m.requests[1]) })
+}
+
+// checks play the rows of a kind.
+var checks = map[string]func(r *reply, t *testing.T, schema string){
+	"leaf": (*reply).checkLeaf, "direct": (*reply).checkDirect, "last": (*reply).checkLast,
+}
+
+// checkDirect plays a row as the reply to a question without a loop. A row of another kind
+// may be taken as it stands, if it is words; else the loop answers.
+func (r *reply) checkDirect(t *testing.T, schema string) {
+	t.Helper()
+	t.Parallel()
+	reason := ""
+	cfg := config(&models{byPurpose: func(q llm.Request) (llm.Response, bool) {
+		if q.Metadata.Purpose == "bypass" {
+			return llm.Response{Text: r.text, Finish: r.finish}, true
+		}
+		return llm.Response{Text: code("FINAL(" + againAs(schema) + ")")}, true
+	}}, text("banana"))
+	cfg.Bypass, cfg.Schema = 0, typeOf(schema)
+	cfg.Progress = func(e ledger.Event) {
+		if e.Kind == ledger.EventWarning && e.Purpose == "bypass" {
+			reason = e.Error
+		}
+	}
+
+	outcome := solve(t, cfg)
+	isOwn := strings.HasPrefix(r.kind, "direct")
+	switch {
+	case isOwn && r.told == "":
+		if outcome.Text() != r.answer || !outcome.Bypassed {
+			t.Errorf("the answer is %q, want %q for %q", outcome.Text(), r.answer, r.text)
+		}
+	case isOwn && !strings.Contains(reason, r.told):
+		t.Errorf("the loop answered because of %q, want %q", reason, r.told)
+	case outcome.Bypassed && (isOwn || outcome.Text() != strings.TrimSpace(r.text)):
+		t.Errorf("the answer is %q for %q", outcome.Text(), r.text)
+	}
+}
+
+// checkLast plays a row as the last word of a loop without turns. A row of another kind that
+// is no answer may be taken as it stands, if it is words.
+func (r *reply) checkLast(t *testing.T, schema string) {
+	t.Helper()
+	t.Parallel()
+	cfg := config(&models{sub: answerByName(), byPurpose: func(q llm.Request) (llm.Response, bool) {
+		if q.Metadata.Purpose == "synthesis" {
+			return llm.Response{Text: r.text, Finish: r.finish}, true
+		}
+		return llm.Response{Text: code(prepared)}, q.Metadata.Purpose == "root"
+	}}, text("banana"))
+	cfg.MaxTurns, cfg.Schema = 1, typeOf(schema)
+
+	outcome := solve(t, cfg)
+	isWords := r.kind == "reply" && outcome.Text() == strings.TrimSpace(r.text)
+	switch {
+	case r.told == "":
+		if outcome.Status != ledger.StatusSynthesised || outcome.Text() != r.answer {
+			t.Errorf("the run ended as %s with %q, want %q for %q (%s)",
+				outcome.Status, outcome.Text(), r.answer, r.text, outcome.Reason)
+		}
+	case outcome.Answer != nil && !isWords:
+		t.Errorf("the answer is %q for %q", outcome.Text(), r.text)
+	case r.kind != "reply" && !strings.Contains(outcome.Reason, r.told):
+		t.Errorf("the reason is %q, want %q", outcome.Reason, r.told)
+	}
+}
+
+// typeOf returns the contract of a type, nil for none.
+func typeOf(schema string) json.RawMessage {
+	if schema == "" {
+		return nil
+	}
+	quoted, _ := json.Marshal(schema) //nolint:errchkjson // a string always encodes
+	return quoted
+}
+
+// againAs is an answer of a type that no row has, as code.
+func againAs(schema string) string {
+	switch schema {
+	case "int":
+		return "-1"
+	case "bool":
+		return "False"
+	case "list[int]", "list[str]":
+		return "[]"
+	}
+	return "'" + askedAgain + "'"
 }
 
 // check compares a run's outcome with the table.

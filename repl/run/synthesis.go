@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"github.com/rlmhq/rlm/repl/internal/conversation"
 	"github.com/rlmhq/rlm/repl/internal/turns"
 	"github.com/rlmhq/rlm/repl/ledger"
+	"github.com/rlmhq/rlm/repl/llm"
 )
 
 // mustConclude reports whether the time is so short that the root's next reply is its last.
@@ -40,10 +42,45 @@ func (l *loop) leaveTime(ctx context.Context) (context.Context, context.CancelFu
 
 // noteStopped adds a reply to the messages whose code the end of the time has stopped.
 func (l *loop) noteStopped(reply string, done *turns.Turn) {
-	l.answers.TakeFailed()
-	l.messages = conversation.AppendReply(l.messages, reply,
-		"Your code was stopped, because the time of the run is nearly used up. What it wrote:\n"+
-			texts.Truncate(turns.JoinOutput(done.Ran), l.cfg.FeedbackChars))
+	told := "Your code was stopped, because the time of the run is nearly used up. What it wrote:\n" +
+		texts.Truncate(turns.JoinOutput(done.Ran), l.cfg.FeedbackChars)
+	if failed := l.answers.TakeFailed(); failed.Count > 0 {
+		told += "\n" + failed.String()
+	}
+	l.messages = conversation.AppendReply(l.messages, reply, told)
+}
+
+// readLastWord returns the answer of the last reply, or what is wrong with it. Nobody can be
+// asked again, so what a loop would ask about is no answer.
+func (l *loop) readLastWord(
+	response llm.Response, done *turns.Turn,
+) (value json.RawMessage, lack string, err error) {
+	failed := l.answers.TakeFailed()
+	switch {
+	case failed.Count > 0:
+		return nil, failed.String(), nil
+	case done.Final != nil:
+		value = done.Final.Value
+	case response.Finish == llm.FinishLength:
+		return nil, "the limit of tokens cut the reply", nil
+	case done.IsSilent && len(done.Notes) == 0:
+		if lack = turns.RefuseWords(response.Text); lack != "" {
+			return nil, lack, nil
+		}
+		if value, err = texts.Quote(strings.TrimSpace(response.Text)); err != nil {
+			return nil, "", err
+		}
+	default:
+		return nil, cmp.Or(strings.Join(done.Notes, " "), done.Failure(), "the code gave none"), nil
+	}
+
+	switch {
+	case string(value) == `""` || string(value) == "null" && l.contract == nil:
+		return nil, "the reply has nothing in it", nil
+	case l.answers.FindFailure(value) != "":
+		return nil, "the reply has a sub-call that failed in it", nil
+	}
+	return value, "", nil
 }
 
 // synthesize asks for the best answer so far, once, when something is used up.
@@ -70,27 +107,12 @@ func (l *loop) synthesize(ctx context.Context, usedUp, reason string) (Outcome, 
 		}, nil
 	}
 
-	failed := l.answers.TakeFailed()
-	value := json.RawMessage(nil)
-	if done.Final != nil {
-		value = done.Final.Value
-	} else if done.IsSilent {
-		if value, err = json.Marshal(strings.TrimSpace(response.Text)); err != nil {
-			return Outcome{}, err
-		}
+	value, lack, err := l.readLastWord(response, &done)
+	if err != nil {
+		return Outcome{}, err
 	}
-
-	switch {
-	case failed.Count > 0:
-		return Outcome{
-			Status: ledger.StatusNoAnswer, Reason: reason + ", and for the last answer " + failed.String(),
-		}, nil
-	case value == nil || string(value) == `""`:
-		return Outcome{Status: ledger.StatusNoAnswer, Reason: reason}, nil
-	case l.answers.FindFailure(value) != "":
-		return Outcome{
-			Status: ledger.StatusNoAnswer, Reason: reason + ", and the last answer has a sub-call that failed in it",
-		}, nil
+	if lack != "" {
+		return Outcome{Status: ledger.StatusNoAnswer, Reason: reason + ", and for the last answer " + lack}, nil
 	}
 	answer, violations := l.check(value)
 	if violations != nil {

@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/rlmhq/rlm/repl/internal/pysyntax"
 )
@@ -20,7 +22,7 @@ type textFinal struct {
 
 	begin, end int  // its place in the text
 	isInline   bool // words stand before it on its line
-	isVague    bool // nothing says that it is the answer
+	isVague    bool // nothing says that it is the answer, or it is quoted
 }
 
 // String returns the call as the model wrote it, shortened.
@@ -47,11 +49,15 @@ var (
 	// assertion are the words before an answer inside a sentence that gives it.
 	assertion = regexp.MustCompile(
 		`(?i)\b(is|are|answer|result|total|therefore|thus|hence|so|gives?|yields?|equals?)\b|[:=→]\s*$`)
+	// report are words before an answer that somebody else gives.
+	report = regexp.MustCompile(
+		`(?i)\b(?:says?|said|saying|prints?|printed|wrote|writes?|written|reads|shows|showed|shown|` +
+			`contains?|contained|quotes?|quoted|logs|logged)\b[^\pL\pN.!?]*$`)
 	// doubt are the words of a model that takes back what it has just said.
 	doubt = regexp.MustCompile(
 		`(?i)(?:^|[.!?:;,)…—–-]|\n)[\s*_>]*(?:wait|hold on|hmm+|oops|actually|scratch that|no,|on second thought)\b` +
 			`|\b(?:this|that|it|which|answer|result)(?: is|'s| was| seems| looks) (?:probably |clearly |likely )?` +
-			`(?:wrong|incorrect|mistaken|not (?:right|correct))\b` +
+			`(?:wrong|incorrect|mistaken|not (?:right|correct|(?:the|my) (?:final )?answer))\b` +
 			`|\bi (?:was wrong|made an? (?:error|mistake))\b` +
 			`|\b(?:let me|i(?:'ll| will)?(?: need to| should| must| have to)?) ` +
 			`(?:re-?(?:count|check|do|compute|calculate|think|consider|examine|run|verify)|` +
@@ -125,7 +131,8 @@ func findFinals(text string) (finals []*textFinal, notes []string) {
 			continue // it is a part of the one before
 		}
 		line := lineBefore(text, at[0])
-		f := &textFinal{Call: text[at[2]:at[3]], begin: at[0], isInline: !beforeFinal.MatchString(line)}
+		f := &textFinal{Call: text[at[2]:at[3]], begin: at[0]}
+		f.isInline = !beforeFinal.MatchString(line) && strings.ContainsFunc(line, isWordRune)
 		if f.isInline && intent.MatchString(line) {
 			continue
 		}
@@ -147,11 +154,38 @@ func findFinals(text string) (finals []*textFinal, notes []string) {
 		case problem != "", f.isInline && placeholder.MatchString(f.Argument):
 		case intent.MatchString(rest) && !doubt.MatchString(rest):
 		default:
-			f.isVague = f.isInline && !f.isLiteral() && (!assertion.MatchString(line) || !f.isExpression())
+			isClear := assertion.MatchString(line) && (f.isLiteral() || f.isExpression())
+			f.isVague = f.isInline && !isClear || isQuote(text, f)
 			finals = append(finals, f)
 		}
 	}
 	return finals, notes[:min(len(notes), 1)]
+}
+
+// isWordRune reports whether a character before an answer is a part of words, or of a quotation.
+func isWordRune(r rune) bool {
+	return unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune(openQuotes, r)
+}
+
+const openQuotes = "\"'“‘„«"
+
+// isQuote reports whether a text quotes an answer: in quotation marks, behind words that say so,
+// or in a Markdown quotation beside other words.
+func isQuote(text string, f *textFinal) bool {
+	line := lineBefore(text, f.begin)
+	bare := strings.TrimRight(line, "*_` ")
+	last, _ := utf8.DecodeLastRuneInString(bare)
+	if bare != "" && strings.ContainsRune(openQuotes, last) || report.MatchString(line) {
+		return true
+	}
+
+	before := strings.TrimRight(strings.TrimSuffix(text[:f.begin], line), " \t\n")
+	if lead := lineBefore(before, len(before)); strings.HasSuffix(lead, ":") && report.MatchString(lead) {
+		return true
+	}
+	return quoteMark.MatchString(line) && slices.ContainsFunc(strings.Split(text, "\n"), func(line string) bool {
+		return strings.TrimSpace(line) != "" && !quoteMark.MatchString(line)
+	})
 }
 
 // pickFinal returns the one answer among those in a text, or a note on why there is none.
@@ -167,7 +201,7 @@ func pickFinal(finals []*textFinal) (picked *textFinal, note string) {
 		}
 	}
 	if picked != nil && picked.isVague {
-		return nil, fmt.Sprintf("%s in the middle of a line was not taken. "+
+		return nil, fmt.Sprintf("%s in the middle of a line or in a quotation was not taken. "+
 			"Write your answer at the beginning of a line: FINAL(...)", picked)
 	}
 	return picked, ""

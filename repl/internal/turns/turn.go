@@ -179,6 +179,7 @@ func runReply(ctx context.Context, s *repl.Session, r Reply) (Turn, error) {
 		}
 		if record.HasFailed(&ran) || ran.Final != nil {
 			t.Skipped = len(r.Blocks) - i - 1
+			t.compareBlocks(r.Blocks[i], r.Blocks[i+1:])
 			break
 		}
 	}
@@ -190,8 +191,11 @@ func runReply(ctx context.Context, s *repl.Session, r Reply) (Turn, error) {
 		}
 	}
 
-	if r.Final == nil || t.Final != nil {
+	if r.Final == nil || t.Refused {
 		return t, nil
+	}
+	if t.Final != nil {
+		return t, t.compareText(ctx, s, r.Final)
 	}
 	if failed != nil {
 		t.Refuse(r.Final.Call + " in your text was not taken, because your code failed. Mend it, then answer.")

@@ -1,0 +1,82 @@
+package turns
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/rlmhq/rlm/internal/texts"
+	"github.com/rlmhq/rlm/repl"
+	"github.com/rlmhq/rlm/repl/internal/pysyntax"
+)
+
+// RefuseWords returns why the text of a reply is no answer in words, empty if it may be one.
+// It is for replies to which no loop follows, which would run code and ask back.
+func RefuseWords(reply string) string {
+	r := Extract(reply)
+	text := strings.TrimSpace(reply)
+	switch {
+	case text == "":
+		return "the reply is empty"
+	case texts.IsToolCall(text):
+		return "the reply is a call of a tool that does not exist"
+	case len(r.Blocks) > 0 || r.Unread != "" || r.Final != nil:
+		return "the reply is code"
+	case len(r.Notes) > 0:
+		return r.Notes[0]
+	case anyFinal.MatchString(text):
+		return "the reply talks about an answer without giving one"
+	case r.TakenBack || doubt.MatchString(text[max(0, len(text)-maxDoubt):]):
+		return "the reply takes back what it says"
+	}
+	return ""
+}
+
+// maxDoubt bounds the end of a reply in words in which doubts count, in bytes.
+const maxDoubt = 200
+
+// compareBlocks refuses the answer of a block if a block behind it, which did not run, has
+// another.
+func (t *Turn) compareBlocks(answered repl.Block, behind []repl.Block) {
+	if t.Final == nil {
+		return
+	}
+	given := listFinals(answered.Source)
+	for _, block := range behind {
+		for _, other := range listFinals(block.Source) {
+			if !slices.Contains(given, other) {
+				t.Refuse(fmt.Sprintf("Your reply has two answers: a block gave one, and a block behind it has %s. "+
+					"None was taken. Give one.", texts.Truncate(onOneLine(other), 80)))
+				return
+			}
+		}
+	}
+}
+
+// listFinals returns the calls that give an answer in code, without those in comments.
+func listFinals(source string) (calls []string) {
+	for _, at := range anyFinal.FindAllStringIndex(source, maxTries) {
+		if strings.HasPrefix(strings.TrimSpace(lineBefore(source, at[0])), "#") {
+			continue
+		}
+		end := at[1] + max(0, pysyntax.Balanced(source[at[1]:]))
+		calls = append(calls, strings.TrimSpace(source[at[0]:end])+")")
+	}
+	return calls
+}
+
+// compareText refuses the answer of code if the text beside it gives another. A text that
+// gives none does not count.
+func (t *Turn) compareText(ctx context.Context, s *repl.Session, f *textFinal) error {
+	var other Turn
+	if err := other.settleText(ctx, s, f); err != nil || other.Final == nil {
+		return err
+	}
+	byCode, byText := texts.Show(t.Final.Value), texts.Show(other.Final.Value)
+	if byCode != byText {
+		t.Refuse(fmt.Sprintf("Your reply has two answers: your code gave %s, and %s in your text gives %s. "+
+			"None was taken. Give one.", texts.Truncate(byCode, 80), f, texts.Truncate(byText, 80)))
+	}
+	return nil
+}
