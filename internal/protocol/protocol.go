@@ -270,6 +270,6 @@ const FindCode = "_rlm_find_code"
 const Stash = "_rlm_kept"
 
 // Lack is the host function by which the guest reports that a snippet goes on without some
-// records of map_llm(cover=True): how many have no value, and how many there are. No tool may
-// take its name.
+// records of map_llm(cover=True): a key of the result, how many have no value, and how many
+// there are. No tool may take its name.
 const Lack = "_rlm_lack"

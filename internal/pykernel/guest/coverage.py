@@ -1,6 +1,7 @@
 """What map_llm(cover=True) returns: a value for each record, or the reason why there is none."""
 
 import collections
+import os
 
 import hostcall
 import protocol
@@ -14,7 +15,7 @@ def cover(prompt, records, schema, model):
     """Asks for a value for each record."""
     if any(isinstance(record, queries.SubCallError) for record in records):
         raise TypeError("map_llm: a record is a sub-call that failed: repeat that call first, or leave the record out")
-    covered = Coverage([None] * len(records), records, (prompt, schema, model))
+    covered = Coverage([None] * len(records), records, (prompt, schema, model), os.urandom(8).hex())
     covered._ask(range(len(records)), model)
     return covered
 
@@ -25,14 +26,14 @@ class Coverage(list):
 
     __module__ = "__main__"
 
-    def __init__(self, values, records, asked, reported=False):
+    def __init__(self, values, records, asked, key):
         list.__init__(self, values)
-        self.records, self._asked, self._reported = records, asked, reported
+        self.records, self._asked, self._key = records, asked, key
         self._count_gaps()
 
     def fields(self):
         """What makes the same object again."""
-        return list(list.__iter__(self)), self.records, self._asked, self._reported
+        return list(list.__iter__(self)), self.records, self._asked, self._key
 
     def _count_gaps(self):
         self._gaps = len(self._open())
@@ -73,9 +74,8 @@ class Coverage(list):
 
     def partial(self):
         """Returns the values, None for each record without one. The run reports the gap."""
-        if self._gaps and not self._reported:
-            _lack(self._gaps, len(self))
-            self._reported = True
+        if self._gaps:
+            _lack(self._key, self._gaps, len(self))
         return [None if _is_gap(value) else value for value in list.__iter__(self)]
 
     def _refuse(self):

@@ -8,11 +8,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"sync/atomic"
 
-	"github.com/dustin/go-humanize"
-
-	"github.com/rlmhq/rlm/internal/protocol"
 	"github.com/rlmhq/rlm/internal/texts"
 	"github.com/rlmhq/rlm/repl/internal/calls"
 	"github.com/rlmhq/rlm/repl/internal/fanout"
@@ -292,56 +288,4 @@ func mayBePart(value any) bool {
 		}
 	}
 	return true
-}
-
-// Lacks sums up the records that the code of a tree of loops goes on without. The zero value
-// is ready to use; it is safe for concurrent use.
-type Lacks struct{ missing, records atomic.Int64 }
-
-// String says what an answer may lack, empty for nothing.
-func (l *Lacks) String() string {
-	missing := l.missing.Load()
-	if missing == 0 {
-		return ""
-	}
-	return describeLack(missing, l.records.Load())
-}
-
-func describeLack(missing, records int64) string {
-	return fmt.Sprintf("the code went on without %s of %s records, for which no model gave a value",
-		humanize.Comma(missing), humanize.Comma(records))
-}
-
-// Lack keeps a report, and emits it as a warning.
-func (a *Answers) Lack(missing, records int64) {
-	if a.Lacks != nil {
-		a.Lacks.missing.Add(missing)
-		a.Lacks.records.Add(records)
-	}
-	e := ledger.Event{
-		Kind: ledger.EventWarning, Node: a.Node, Depth: a.Depth, Purpose: "coverage",
-		Error: describeLack(missing, records),
-	}
-	if a.Turn != nil {
-		e.Turn = int(a.Turn.Load())
-	}
-	a.Caller.Tell(e)
-}
-
-// lack answers the guest's report: how many records have no value, and of how many.
-func (p dialects) lack(_ context.Context, call tiers.Call) (tiers.Value, error) {
-	a, err := accept(call, "missing", "records")
-	if err != nil {
-		return nil, err
-	}
-	var counts [2]int64
-	for i, name := range []string{"missing", "records"} {
-		value := a.values[name]
-		if json.Unmarshal(value, &counts[i]) != nil || counts[i] < 1 || counts[i] > maxList {
-			return nil, fmt.Errorf("%s: %s is not a number of records: %s", protocol.Lack, name, clip(value))
-		}
-	}
-
-	p.Lack(counts[0], counts[1])
-	return tiers.Value("null"), nil
 }

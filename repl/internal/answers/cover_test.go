@@ -194,17 +194,39 @@ func TestAContractOfManyMeansTheSameForEach(t *testing.T) {
 	}
 }
 
-func TestReportsOfLacksAreBounded(t *testing.T) {
+func TestReportsOfLacksAreChecked(t *testing.T) {
 	tools, err := (*repl.Tools)(nil).With(Functions(&noting{})...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for args, isFine := range map[[2]string]bool{
-		{"1", "2"}: true, {"0", "2"}: false, {"-1", "2"}: false, {"1", "null"}: false,
-		{`"1"`, "2"}: false, {"1", "1000000"}: false, {"1.5", "2"}: false,
+	for args, isFine := range map[[3]string]bool{
+		{`"a"`, "1", "2"}: true, {`"a"`, "0", "2"}: false, {`"a"`, "-1", "2"}: false,
+		{`"a"`, "1", "null"}: false, {`"a"`, `"1"`, "2"}: false, {`"a"`, "1", "1000000"}: false,
+		{`"a"`, "1.5", "2"}: false, {`""`, "1", "2"}: false, {"1", "1", "2"}: false,
+		{`"` + strings.Repeat("a", maxLackKey+1) + `"`, "1", "2"}: false,
 	} {
-		if _, err := tools.Call(t.Context(), callOf("_rlm_lack", args[0], args[1])); (err == nil) != isFine {
+		if _, err := tools.Call(t.Context(), callOf("_rlm_lack", args[:]...)); (err == nil) != isFine {
 			t.Errorf("%v: %v", args, err)
 		}
+	}
+}
+
+func TestLacksAreSummedUpOncePerResult(t *testing.T) {
+	var l Lacks
+	if text := l.String(); text != "" {
+		t.Errorf("without a report: %s", text)
+	}
+	for _, missing := range []int64{3, 5, 1} { // the same result, before and after a retry
+		l.put("a", lack{missing, 100})
+	}
+	l.put("b", lack{2, 20})
+	if text := l.String(); !strings.Contains(text, "without 7 of 120 records") {
+		t.Error(text)
+	}
+	for i := range 2 * maxLacks {
+		l.put(strconv.Itoa(i), lack{1, 1})
+	}
+	if text := l.String(); !strings.Contains(text, "without 2,007 of 2,120 records") || len(l.list) > maxLacks+1 {
+		t.Errorf("%s in %d entries", text, len(l.list))
 	}
 }

@@ -60,8 +60,9 @@ type Answerer interface {
 	Foresee(ctx context.Context, queries []Query) error
 	// Knows reports whether a model of that name may be asked.
 	Knows(model string) bool
-	// Lack reports that code goes on without some of the records that it asked about.
-	Lack(missing, records int64)
+	// Lack reports that code goes on without some of the records that it asked about. The
+	// same code may report it again under the same key.
+	Lack(key string, missing, records int64)
 }
 
 // Prediction is a call of predict.

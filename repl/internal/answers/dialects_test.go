@@ -57,7 +57,7 @@ func (n *noting) Many(
 
 func (n *noting) Foresee(context.Context, []Query) error { return nil }
 
-func (n *noting) Lack(int64, int64) {}
+func (n *noting) Lack(string, int64, int64) {}
 
 func (n *noting) Knows(model string) bool { return model == "gpt" }
 
