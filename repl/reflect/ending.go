@@ -3,7 +3,6 @@ package reflect
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"time"
 
@@ -12,13 +11,19 @@ import (
 	"github.com/rlmhq/rlm/repl/ledger"
 )
 
-// synthesize asks once for the best assessment when the iterations are used up. A failure
-// here ends the reflection without an analysis, and the reason names it.
-func (l *loop) synthesize(ctx context.Context, it iteration) (Outcome, error) {
-	outcome := Outcome{
-		Status: ledger.StatusNoAnswer,
-		Reason: fmt.Sprintf("the %d iterations were used up", l.cfg.MaxIterations),
+// concludeInTime asks once for the best assessment when the time is nearly used up.
+func (l *loop) concludeInTime(ctx context.Context, it iteration) (Outcome, error) {
+	outcome, err := l.synthesize(ctx, it, "the time was nearly used up")
+	if err == nil && outcome.Status == ledger.StatusNoAnswer {
+		err = l.caller.Ledger.TimeError()
 	}
+	return outcome, err
+}
+
+// synthesize asks once for the best assessment when something is used up. A failure here
+// ends the reflection without an analysis, and the reason names it.
+func (l *loop) synthesize(ctx context.Context, it iteration, reason string) (Outcome, error) {
+	outcome := Outcome{Status: ledger.StatusNoAnswer, Reason: reason}
 	if l.cfg.NoSynthesis {
 		return outcome, nil
 	}

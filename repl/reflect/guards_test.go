@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rlmhq/rlm/internal/testing/looptest"
 
@@ -402,6 +403,41 @@ func TestARefusedConversationIsTrimmedAndSentOnceMore(t *testing.T) {
 		_, err := reflect.Run(t.Context(), config(m), subject())
 		if !slices.Equal(requests, c.requests) || errors.Is(err, llm.ErrContextLength) != c.fails {
 			t.Errorf("requests of %d messages, want %d: %v", requests, c.requests, err)
+		}
+	}
+}
+
+// endless is models whose sub-calls end with their context.
+type endless struct{ *models }
+
+func (e endless) Resolve(name string) (llm.Model, error) {
+	model, err := e.models.Resolve(name)
+	model.Provider = e
+	return model, err
+}
+
+func (e endless) Complete(ctx context.Context, r llm.Request, _ func(string)) (llm.Response, error) {
+	if r.Metadata.Purpose == "leaf" {
+		<-ctx.Done()
+		return llm.Response{}, context.Cause(ctx)
+	}
+	return llm.Func(e.reply).Complete(ctx, r, nil)
+}
+
+func TestTheTimeReservesTheLastAssessment(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		last string
+		want ledger.Status
+	}{{code(good), ledger.StatusSynthesised}, {"no idea", ledger.StatusPartial}} {
+		m := &models{script: []string{code("print(llm_query('endless'))"), c.last}}
+		cfg := config(m)
+		cfg.Models, cfg.Budget.Wall = endless{m}, 3*time.Second
+		outcome := reflected(t, cfg)
+		purpose := m.requests[len(m.requests)-1].Metadata.Purpose
+		if outcome.Status != c.want || purpose != "synthesis" || len(m.requests) != 2 {
+			t.Errorf("%s after %d requests, the last for %s: %s",
+				outcome.Status, len(m.requests), purpose, outcome.Reason)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package reflect
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync/atomic"
 	"time"
 
@@ -140,6 +141,9 @@ func (l *loop) solve(ctx context.Context) (outcome Outcome, err error) {
 	it := iteration{messages: []llm.Message{{Role: llm.RoleUser, Content: l.prompt}}}
 	for it.index < l.cfg.MaxIterations {
 		l.turn.Store(int64(it.index + 1))
+		if !l.cfg.NoSynthesis && time.Now().After(l.caller.Ledger.LastWord()) {
+			return l.concludeInTime(ctx, it)
+		}
 		l.tell(ledger.Event{Kind: ledger.EventTurnStarted, Model: l.cfg.Model})
 		begun := time.Now()
 		it, err = l.iterate(ctx, it)
@@ -157,7 +161,7 @@ func (l *loop) solve(ctx context.Context) (outcome Outcome, err error) {
 		it = it.next()
 	}
 
-	return l.synthesize(ctx, it)
+	return l.synthesize(ctx, it, fmt.Sprintf("the %d iterations were used up", l.cfg.MaxIterations))
 }
 
 // ask asks the reflector's model.

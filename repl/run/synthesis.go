@@ -25,8 +25,7 @@ func (l *loop) concludeInTime(ctx context.Context) (Outcome, error) {
 	outcome, err := l.synthesize(ctx, "time", "the time was nearly used up")
 	if err == nil && outcome.Answer == nil {
 		l.tell(ledger.Event{Kind: ledger.EventWarning, Purpose: "synthesis", Error: outcome.Reason})
-		spent := l.ledger.Elapsed().Seconds()
-		err = &ledger.BudgetError{What: "seconds", Limit: l.ledger.Budget().Wall.Seconds(), Spent: spent}
+		err = l.ledger.TimeError()
 	}
 	return outcome, err
 }

@@ -121,7 +121,7 @@ func (l *Ledger) try(need Need) (*Reservation, chan struct{}, error) {
 	if need.Sub {
 		spent = Add(spent, l.reserveForRoot())
 		if time.Now().After(l.LastWord()) {
-			return nil, nil, l.timeError()
+			return nil, nil, l.TimeError()
 		}
 	}
 	if need.Least > 0 {
@@ -178,7 +178,7 @@ func (l *Ledger) leftForOutput(need Need, spent ledger.Spending, calls int64) in
 func (l *Ledger) findLack(used, need ledger.Spending) error {
 	b := l.budget
 	if l.Elapsed() >= b.Wall {
-		return l.timeError()
+		return l.TimeError()
 	}
 
 	for _, f := range []struct {
@@ -253,8 +253,8 @@ func (r *Reservation) Settle(used ledger.Spending) {
 // Release gives the reservation back, for a call that was never made.
 func (r *Reservation) Release() { r.Settle(ledger.Spending{}) }
 
-// timeError reports that the time is used up, or all but the part of the root.
-func (l *Ledger) timeError() *ledger.BudgetError {
+// TimeError reports that the time is used up, or all but the part of the root.
+func (l *Ledger) TimeError() *ledger.BudgetError {
 	return &ledger.BudgetError{
 		What: "seconds", Limit: l.budget.Wall.Seconds(), Spent: l.Elapsed().Seconds(),
 		Needed: l.timeForRoot().Seconds(),
