@@ -108,6 +108,13 @@ def _install_json():
 
     loads.__doc__ = stock_loads.__doc__
     json.loads = loads
+    stock_default = json.JSONEncoder.default
+
+    def default(self, o):
+        return o.__rlm_list__() if hasattr(type(o), "__rlm_list__") else stock_default(self, o)
+
+    default.__doc__ = stock_default.__doc__
+    json.JSONEncoder.default = default
 
 
 def install():

@@ -28,6 +28,7 @@ import environment
 import failures
 import hostcall
 import instances
+import parts
 import patches
 import queries
 import sessionloop
@@ -158,6 +159,13 @@ def _text(number, start, end):
     return contexts.again(number, start, end)
 
 
+def _lazy(number, *args):
+    return _LAZY[number](*args)
+
+
+_LAZY = parts.Parts, parts.Chunks
+
+
 _KINDS = {
     types.GeneratorType: "a generator runs where it was started",
     types.CoroutineType: "a coroutine runs where it was started",
@@ -208,6 +216,8 @@ class _Pickler(pickle.Pickler):
             return _coverage, obj.fields()
         if kind in contexts.LONG:
             return _text, (obj._id, obj._a, obj._b)
+        if kind in _LAZY:
+            return _lazy, (_LAZY.index(kind), *obj.again())
         if kind is contexts.Directory:
             return _reserved, (f"context_{obj._id}",)
         if kind in _KINDS:
@@ -439,7 +449,7 @@ class _Hollow(LeftBehind):
 
 _NAMED = {f.__name__: f for f in (
     _left_behind, _module, _original, _builtin, _host_function, _reserved, _sub_call_error, _prediction, _coverage,
-    _session_loop, _text, _attempt, _attempt_state)}
+    _session_loop, _text, _lazy, _attempt, _attempt_state)}
 _NAMED.update((f.__name__, f) for f in definitions.NAMED + instances.NAMED + caches.NAMED)
 
 

@@ -32,7 +32,7 @@ func (s *suite) testHugeContext(t *testing.T) {
 	}
 	t.Run("Handle", s.testHandle)
 	t.Run("LongParts", s.testLongParts)
-	t.Run("ManyParts", s.testManyParts)
+	t.Run("LongLists", s.testLongLists)
 	t.Run("Library", s.testLibrary)
 	t.Run("ToHost", s.testRefs)
 	t.Run("Truncated", s.testTruncated)
@@ -231,33 +231,6 @@ for parts, want in (
 ):
     print(all(a == b for a, b in zip(parts, want, strict=True)), end=" ")
 `, "True\nTrue True True True True True True ")
-}
-
-// testManyParts: a list that would not fit into the memory is a sequence. It never leaves the
-// sandbox as anything else than the list.
-func (s *suite) testManyParts(t *testing.T) {
-	in, _ := makeFileInput(t, []byte(strings.Repeat("x\n", 5_000_000)))
-	cfg := newHost().config()
-	cfg.Inputs = []tiers.Input{in}
-	s.playScenarios(t, func() tiers.Config { return cfg }, []scenario{
-		{name: "it answers as the list", steps: []step{
-			{source: "lines = context.splitlines()"},
-			{
-				source: "print(len(lines), lines[-1], lines[1:3], sum(1 for line in lines))",
-				out:    "5000000 x ['x', 'x'] 5000000\n",
-			},
-			{source: `for use in (FINAL, seen, str, repr, '{}'.format, lambda p: seen({'a': [p]}),
-            lambda p: p.sort()):
-    try:
-        use(lines)
-        print('passed')
-    except MemoryError as error:
-        print('5,000,000 lines' in str(error), end=' ')`, out: strings.Repeat("True ", 7)},
-		}},
-		single("a short part is a list", step{
-			source: "FINAL(context.splitlines()[:2])", final: `["x","x"]`,
-		}),
-	})
 }
 
 // testLibrary hands the handle to what takes a str or a file elsewhere. It works, or
