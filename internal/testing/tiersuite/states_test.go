@@ -315,7 +315,7 @@ func describeJourney(t *testing.T, journey []tiers.Tier) string {
 	var stops []string
 	for _, tier := range journey {
 		version := mustRun(t, openBox(t, tier), "the version", "import platform; print(platform.python_version())")
-		stops = append(stops, fmt.Sprintf("`%s` (CPython %s)", tier.Info().Name, strings.TrimSpace(version)))
+		stops = append(stops, fmt.Sprintf("%#q (CPython %s)", tier.Info().Name, strings.TrimSpace(version)))
 	}
 	return "\nMade by a move through\n" + strings.Join(stops, ",\n") + ".\n"
 }
