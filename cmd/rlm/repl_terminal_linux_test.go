@@ -86,6 +86,41 @@ func TestASessionInATerminalOutlivesCtrlCAndEndsItsLine(t *testing.T) {
 	}
 }
 
+// TestAChatInATerminalOutlivesCtrlC interrupts a question and asks another one.
+func TestAChatInATerminalOutlivesCtrlC(t *testing.T) {
+	dir := t.TempDir()
+	script := filepath.Join(dir, "script.yaml")
+	rules := "version: 1\nrules:\n" +
+		"  - when: {last: \"^Question: slow\"}\n    reply: FINAL(1)\n    delay: 50s\n" +
+		"  - when: {last: \"variables already: x \"}\n    reply: FINAL(x)\n" +
+		"  - reply: |\n      ```repl\n      x = 'kept'\n      FINAL('first')\n      ```\n"
+	if err := os.WriteFile(script, []byte(rules), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := command(t, dir, "chat", "--history", "none", "--model", "scripted/"+script)
+	person := terminal(t, cmd, 80)
+	screen := bufio.NewReader(person)
+	for _, said := range []struct{ typed, shown string }{
+		{"", "? "},
+		{"one\r", "first\r\n"},
+		{"", "? "},
+		{"slow\r", ": slow\r\n"},
+		{"\x03", "rlm: interrupted; the session continues\r\n"},
+		{"", "? "},
+		{"two\r", "kept\r\n"},
+		{"", "? "},
+		{"\x04", "\r\n"},
+	} {
+		if _, err := person.WriteString(said.typed); err != nil {
+			t.Fatal(err)
+		}
+		readUntil(t, screen, said.shown)
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestAnAnswerDoesNothingToATerminal: a model may write control sequences.
 func TestAnAnswerDoesNothingToATerminal(t *testing.T) {
 	dir := t.TempDir()
