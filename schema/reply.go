@@ -276,7 +276,7 @@ const maxName = 100
 // isUsed reports whether a text is code that gives the value a name and goes on with it.
 func (e embedded) isUsed(text string) bool {
 	name := assigned.FindStringSubmatch(text[max(0, e.begin-maxName):e.begin])
-	return name != nil && regexp.MustCompile(`\b`+name[1]+`\b`).MatchString(text[e.end:])
+	return len(name) == 2 && regexp.MustCompile(`\b`+name[1]+`\b`).MatchString(text[e.end:])
 }
 
 // label is what models write before an answer.

@@ -306,7 +306,7 @@ func typeOf(schema string) json.RawMessage {
 	if schema == "" {
 		return nil
 	}
-	quoted, _ := json.Marshal(schema) //nolint:errchkjson // a string always encodes
+	quoted, _ := json.Marshal(schema)
 	return quoted
 }
 

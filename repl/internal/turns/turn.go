@@ -195,7 +195,8 @@ func runReply(ctx context.Context, s *repl.Session, r Reply) (Turn, error) {
 		return t, nil
 	}
 	if t.Final != nil {
-		return t, t.compareText(ctx, s, r.Final)
+		err := t.compareText(ctx, s, r.Final)
+		return t, err
 	}
 	if failed != nil {
 		t.Refuse(r.Final.Call + " in your text was not taken, because your code failed. Mend it, then answer.")
