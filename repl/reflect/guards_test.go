@@ -425,19 +425,21 @@ func (e endless) Complete(ctx context.Context, r llm.Request, _ func(string)) (l
 }
 
 func TestTheTimeReservesTheLastAssessment(t *testing.T) {
-	t.Parallel()
 	for _, c := range []struct {
 		last string
 		want ledger.Status
-	}{{code(good), ledger.StatusSynthesised}, {"no idea", ledger.StatusPartial}} {
-		m := &models{script: []string{code("print(llm_query('endless'))"), c.last}}
-		cfg := config(m)
-		cfg.Models, cfg.Budget.Wall = endless{m}, 3*time.Second
-		outcome := reflected(t, cfg)
-		purpose := m.requests[len(m.requests)-1].Metadata.Purpose
-		if outcome.Status != c.want || purpose != "synthesis" || len(m.requests) != 2 {
-			t.Errorf("%s after %d requests, the last for %s: %s",
-				outcome.Status, len(m.requests), purpose, outcome.Reason)
-		}
+	}{{good[len("FINAL(") : len(good)-1], ledger.StatusSynthesised}, {"no idea", ledger.StatusPartial}} {
+		t.Run(string(c.want), func(t *testing.T) {
+			t.Parallel()
+			m := &models{script: []string{code("print(llm_query('endless'))"), c.last}}
+			cfg := config(m)
+			cfg.Models, cfg.Budget.Wall = endless{m}, 6*time.Second
+			outcome := reflected(t, cfg)
+			purpose := m.requests[len(m.requests)-1].Metadata.Purpose
+			if outcome.Status != c.want || purpose != "synthesis" || len(m.requests) != 2 {
+				t.Errorf("%s after %d requests, the last for %s: %s",
+					outcome.Status, len(m.requests), purpose, outcome.Reason)
+			}
+		})
 	}
 }
