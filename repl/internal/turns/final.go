@@ -53,6 +53,9 @@ var (
 	report = regexp.MustCompile(
 		`(?i)\b(?:says?|said|saying|prints?|printed|wrote|writes?|written|reads|shows|showed|shown|` +
 			`contains?|contained|quotes?|quoted|logs|logged)\b[^\pL\pN.!?]*$`)
+	// condition are words on the line before an answer that is not given yet.
+	condition = regexp.MustCompile(
+		`(?i)\b(?:once|until|if|unless|later|formats?|examples?|templates?|such as|would|should)\b`)
 	// doubt are the words of a model that takes back what it has just said.
 	doubt = regexp.MustCompile(
 		`(?i)(?:^|[.!?:;,)…—–-]|\n)[\s*_>]*(?:wait|hold on|hmm+|oops|actually|scratch that|no,|on second thought)\b` +
@@ -155,16 +158,19 @@ func findFinals(text string) (finals []*textFinal, notes []string) {
 		case intent.MatchString(rest) && !doubt.MatchString(rest):
 		default:
 			isClear := assertion.MatchString(line) && (f.isLiteral() || f.isExpression())
-			f.isVague = f.isInline && !isClear || isQuote(text, f)
+			isQuestion := strings.HasPrefix(strings.TrimLeft(text[f.end:], "*_` "), "?")
+			f.isVague = f.isInline && !isClear || isQuestion || isQuote(text, f)
 			finals = append(finals, f)
 		}
 	}
 	return finals, notes[:min(len(notes), 1)]
 }
 
-// isWordRune reports whether a character before an answer is a part of words, or of a quotation.
+// isWordRune reports whether a character before an answer is more than a sign such as a tick:
+// a part of words, of a comment, of a table or of a quotation.
 func isWordRune(r rune) bool {
-	return unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune(openQuotes, r)
+	return r > ' ' && r < utf8.RuneSelf || unicode.IsLetter(r) || unicode.IsDigit(r) ||
+		strings.ContainsRune(openQuotes, r)
 }
 
 const openQuotes = "\"'“‘„«"
@@ -180,7 +186,8 @@ func isQuote(text string, f *textFinal) bool {
 	}
 
 	before := strings.TrimRight(strings.TrimSuffix(text[:f.begin], line), " \t\n")
-	if lead := lineBefore(before, len(before)); strings.HasSuffix(lead, ":") && report.MatchString(lead) {
+	lead := lineBefore(before, len(before))
+	if strings.HasSuffix(lead, ":") && (report.MatchString(lead) || condition.MatchString(lead)) {
 		return true
 	}
 	return quoteMark.MatchString(line) && slices.ContainsFunc(strings.Split(text, "\n"), func(line string) bool {
@@ -201,7 +208,7 @@ func pickFinal(finals []*textFinal) (picked *textFinal, note string) {
 		}
 	}
 	if picked != nil && picked.isVague {
-		return nil, fmt.Sprintf("%s in the middle of a line or in a quotation was not taken. "+
+		return nil, fmt.Sprintf("%s in the middle of a line, in a quotation or in a question was not taken. "+
 			"Write your answer at the beginning of a line: FINAL(...)", picked)
 	}
 	return picked, ""

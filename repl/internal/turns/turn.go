@@ -93,6 +93,8 @@ func execute(ctx context.Context, s *repl.Session, r Reply) (Turn, error) {
 	case untouched.Match(t.Final.Value) || isEmptyAnswer(t.Final):
 		t.Refuse("The variable answer is as you found it, so FINAL was not accepted: " +
 			`put your answer into answer["content"], or give it to FINAL.`)
+	case isPlaceholder(t.Final.Value):
+		t.Refuse("FINAL was not accepted: it has no answer in it. Pass the value itself.")
 	case r.TakenBack:
 		t.Refuse("Your answer was not taken, because your text takes it back. " +
 			"Check it, then give it again with nothing behind it.")
@@ -143,6 +145,12 @@ func (r *Reply) settleUnread() {
 // untouched is what the variable answer holds before a snippet has put anything into
 // it. Some models hand it over although they mean another variable.
 var untouched = regexp.MustCompile(`^\{"content": ?"", ?"ready": ?false\}$`)
+
+// isPlaceholder reports whether an answer is a text that stands for an answer in prompts.
+func isPlaceholder(answer json.RawMessage) bool {
+	var text string
+	return json.Unmarshal(answer, &text) == nil && text != "" && placeholder.MatchString(text)
+}
 
 // isEmptyAnswer reports whether a snippet set answer["ready"] and no content.
 func isEmptyAnswer(f *tiers.Final) bool {
