@@ -422,8 +422,6 @@ def set_class(cls, state):
     if typing.Protocol in cls.__mro__:
         _finish_protocol(cls)
     if isinstance(cls, abc.ABCMeta):
-        if hasattr(abc, "update_abstractmethods"):
-            abc.update_abstractmethods(cls)
         for kind in registered:
             abc.ABCMeta.register(cls, kind)
 

@@ -486,6 +486,10 @@ def make_forward(text, is_argument):
     return typing.ForwardRef(text, is_argument)
 
 
+def _reduce_super(bound):
+    return super, (bound.__thisclass__, bound.__self__) if bound.__self__ is not None else (bound.__thisclass__,)
+
+
 def _reduce_version(value):
     raise TypeError("it describes the interpreter that it comes from; read it again")
 
@@ -715,6 +719,7 @@ definitions.SPECIAL.update({
     types.TracebackType: reduce_traceback,
     **dict.fromkeys((queue.Queue, queue.LifoQueue, queue.PriorityQueue), _reduce_queue),
     typing.ForwardRef: _reduce_forward,
+    super: _reduce_super,
     **dict.fromkeys((type(sys.version_info), type(sys.flags)), _reduce_version),
     type(functools.cmp_to_key(len)): _reduce_key_wrapper,
     re.Match: _reduce_match,

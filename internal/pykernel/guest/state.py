@@ -379,8 +379,7 @@ class _Finding:
             return _NAMED[name]
         if module == "__main__":
             return definitions.attribute(main, name)
-        if module == "enum" and name == "EnumType":
-            name = "EnumMeta"  # as CPython before 3.11 calls it
+        name = _OLDER.get((module, name), name)
         try:
             return super().find_class(module, name)
         except (ImportError, AttributeError) as error:
@@ -388,6 +387,10 @@ class _Finding:
             if outer and inner[:1] == "_":  # some versions of Python keep a package's parts there
                 return self.find_class(outer, name)
             return _absent(f"{module}.{name}", str(error))
+
+
+# New names of classes -> those that all versions of CPython know.
+_OLDER = {("enum", "EnumType"): "EnumMeta", ("re", "PatternError"): "error"}
 
 
 class _Unpickler(_Finding, pickle.Unpickler):

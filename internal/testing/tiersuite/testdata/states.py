@@ -331,6 +331,9 @@ FEATURES = [
     ("exceptions in a group", "vQQ = ExceptionGroup('g', [ValueError(1), ExceptionGroup('h', [KeyError('k')])])\nvQQ.add_note('n')", "show(repr(vQQ), vQQ.__notes__, vQQ.subgroup(KeyError).exceptions[0].message)"),
     ("a chained exception", "class CQQ(Exception):\n    def __init__(self, a, *, b): super().__init__(a); self.b = b\ntry:\n    try: {}['k']\n    except KeyError as e: raise CQQ('m', b=[2]) from e\nexcept CQQ as e: vQQ = e",
      "import traceback; show(vQQ.b, repr(vQQ.__cause__), ''.join(traceback.format_exception(type(vQQ), vQQ, vQQ.__traceback__)).count('line'))"),
+    ("its abstract methods set anew", "import abc\nclass CQQ(abc.ABC):\n    @abc.abstractmethod\n    def m(self): pass\nCQQ.__abstractmethods__ = frozenset()", "show(type(CQQ()) is CQQ, CQQ.__abstractmethods__)"),
+    ("its super object", "class AQQ:\n    def m(self): return 1\nclass BQQ(AQQ):\n    def m(self): return 2\nvQQ = super(BQQ, BQQ())\nunboundQQ = super(BQQ)", "show(vQQ.m(), vQQ.__thisclass__ is BQQ, unboundQQ.__self__)"),
+    ("an error of a pattern", "import re\ntry: re.compile('(')\nexcept re.error as e: vQQ = e.with_traceback(None)", "import re; show(isinstance(vQQ, re.error), vQQ.pos, vQQ.pattern, vQQ.msg)"),
     ("the order of its positional patterns", "class CQQ:\n    __match_args__ = ('b', 'a')\n    def __init__(self): self.a, self.b = 1, 2\nvQQ = CQQ()", "show(CQQ.__match_args__, vQQ.a)"),
 ]
 
