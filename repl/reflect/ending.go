@@ -62,8 +62,10 @@ func (l *loop) requestAssessment(ctx context.Context, it iteration) (output Anal
 	if it, err = l.extract(ctx, it); err != nil {
 		return output, err
 	}
-	if err := l.renewSession(ctx); err != nil {
-		return output, err
+	if it.code != nil {
+		if err := l.renewSession(ctx); err != nil {
+			return output, err
+		}
 	}
 	if it, err = l.execute(ctx, it); err != nil {
 		return output, err
