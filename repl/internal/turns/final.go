@@ -37,6 +37,8 @@ func (f *textFinal) String() string {
 var (
 	// anyFinal finds a call anywhere in a reply.
 	anyFinal = regexp.MustCompile("\\b(FINAL_VAR|FINAL|SUBMIT)[*_`]{0,3}\\(")
+	// partOfFinal finds a call also inside a word: a text with one is program text, not an answer.
+	partOfFinal = regexp.MustCompile("(?:FINAL_VAR|FINAL|SUBMIT)[*_`]{0,3}\\(")
 	// beforeFinal may stand before an answer on its line: a mark of a list or a quotation, a
 	// short label ("Answer:"), and marks of emphasis. What is indented like code is code.
 	beforeFinal = regexp.MustCompile("^ {0,3}(?:(?:[-*+>]|\\d{1,3}[.)])[ \t]+)?" +
@@ -244,7 +246,7 @@ func (f *textFinal) read(text string) (length int, problem string) {
 	switch {
 	case end < 0:
 		return 0, f.Call + "( in your text was not taken: its closing parenthesis is missing."
-	case !isClear || anyFinal.MatchString(text[:end]) || strings.Contains(text[:end], "```"):
+	case !isClear || partOfFinal.MatchString(text[:end]) || strings.Contains(text[:end], "```"):
 		return 0, f.Call + "( in your text was not taken: it is not clear where its text ends. " +
 			`Write it in quotes: FINAL("...")`
 	}
