@@ -12,11 +12,11 @@ import (
 	"github.com/rlmhq/rlm/cmd/rlm/internal/config"
 )
 
-const chatLong = `Ask a model one question after the other, over inputs of any size.
+const chatLong = `Ask a model one question after another, over inputs of any size.
 
-Each line is a question, from the terminal or a pipe. All of them are answered in one
-session: the model's code finds the variables, the contexts and the messages of the
-earlier questions. With --session NAME, the session goes on in the next chat or run.
+Each line is a question, from the terminal or a pipe. All questions share one session:
+the model's code finds the variables, the contexts and the messages of the earlier
+questions. With --session NAME, the next chat or run continues the session.
 
 Ctrl-C interrupts the question, not the session. Ctrl-D ends the chat.`
 
@@ -25,7 +25,7 @@ func newChat(e *env) *cobra.Command {
 	var history string
 	cmd := &cobra.Command{
 		Use:   "chat",
-		Short: "Ask a model one question after the other, in one session",
+		Short: "Ask a model one question after another, in one session",
 		Long:  chatLong,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {

@@ -85,7 +85,7 @@ func (t *talk) explain(err error, name string) error {
 		return err
 	}
 	path, pathErr := sessions.Path(name)
-	return errors.Join(fmt.Errorf("cannot go on with session %s: %w; its contexts must stay as they were: "+
+	return errors.Join(fmt.Errorf("cannot continue session %s: %w; its contexts must not change: "+
 		"use another name, or delete %s", name, err, path), pathErr)
 }
 

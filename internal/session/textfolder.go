@@ -41,7 +41,7 @@ func (a *Accounts) ShowTexts(log *slog.Logger) *TextFolder {
 
 	f, err := newTextFolder()
 	if err != nil {
-		log.Warn("long contexts are no str in this sandbox", "error", err)
+		log.Warn("long contexts cannot be a str in this sandbox", "error", err)
 		return nil
 	}
 	f.log = log
@@ -83,7 +83,7 @@ func (f *TextFolder) show(
 	if c == nil {
 		c, err = t.LinkCharacters(ctx, math.MaxInt64, filepath.Join(f.inner, name))
 		if err != nil {
-			f.log.Warn("a long context is no str in this sandbox", "error", err)
+			f.log.Warn("a long context cannot be a str in this sandbox", "error", err)
 			return nil, nil, err
 		}
 		f.shown[number] = c

@@ -40,9 +40,10 @@ var libraries = [][2]string{
 
 const compatHead = `# Compatibility
 
-What other libraries of recursive language models have, and how it is here: the same,
-different, or missing. A test proves each row that is the same. The test generates this page
-from ` + "`repl/run/testdata/compat.txt`" + `: ` + "`go test ./repl/run -run Compat -update`" + `.
+This page compares five other libraries of recursive language models with ` + "`rlm`" + `. Each
+feature is the same here, different, or missing. A test proves each row that is the same.
+` + "`go test ./repl/run -run Compat -update`" + ` generates this page from
+` + "`repl/run/testdata/compat.txt`" + `.
 `
 
 // TestTheCompatibilityPage generates docs/compat.md and checks that the tests that it names

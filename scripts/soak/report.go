@@ -115,7 +115,7 @@ func (t *tally) findWrong() error {
 // findLeak returns an error if the memory grew by more than a factor.
 func (t *tally) findLeak(most float64) error {
 	if g := t.growth(); g > most {
-		return fmt.Errorf("the memory grew to %.2f x, %.2f x is allowed", g, most)
+		return fmt.Errorf("the memory grew to %.2f x; at most %.2f x is allowed", g, most)
 	}
 	return nil
 }

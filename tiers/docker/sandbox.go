@@ -72,7 +72,7 @@ func newSandbox(t *Tier, accounts *session.Accounts, files *shown, proxy *egress
 			p, err := t.claim(ctx, n)
 			if err != nil && texts != nil && strings.Contains(err.Error(), texts.Path()) {
 				// The daemon has other files than this process.
-				t.options.Log.Warn("long contexts are no str in this sandbox", "error", err)
+				t.options.Log.Warn("long contexts cannot be a str in this sandbox", "error", err)
 				n.files = files
 				accounts.OfferMapping(nil)
 				p, err = t.claim(ctx, n)

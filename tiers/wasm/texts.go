@@ -36,7 +36,7 @@ func (g *guest) mapText(
 ) (place any, c *bigtext.Characters, err error) {
 	place, c, err = g.in.mapText(ctx, number, t)
 	if err != nil {
-		g.engine.options.Log.Warn("a long context is no str in this sandbox", "error", err)
+		g.engine.options.Log.Warn("a long context cannot be a str in this sandbox", "error", err)
 	}
 	return place, c, err
 }

@@ -28,10 +28,10 @@ func checkSampling(byDepth []llm.Sampling) error {
 // findMistake returns the first mistake in a sampling.
 func findMistake(s llm.Sampling) error {
 	if t := s.Temperature; t != nil && !(*t >= 0 && *t <= 2) {
-		return fmt.Errorf("the temperature %g: give a number from 0 to 2", *t)
+		return fmt.Errorf("cannot use temperature %g: give a number from 0 to 2", *t)
 	}
 	if p := s.TopP; p != nil && !(*p > 0 && *p <= 1) {
-		return fmt.Errorf("the top_p %g: give a number above 0, at most 1", *p)
+		return fmt.Errorf("cannot use top_p %g: give a number above 0 and at most 1", *p)
 	}
 	if s.ExtraBody != nil {
 		return chat.CheckExtra(s.ExtraBody)

@@ -131,8 +131,8 @@ func TestSamplingGoesByDepth(t *testing.T) {
 func TestSamplingThatNoServerTakesIsRefused(t *testing.T) {
 	number := func(n float64) *float64 { return &n }
 	for want, s := range map[string]llm.Sampling{
-		"the temperature 2.5":             {Temperature: number(2.5)},
-		"the top_p 0:":                    {TopP: number(0)},
+		"cannot use temperature 2.5":      {Temperature: number(2.5)},
+		"cannot use top_p 0:":             {TopP: number(0)},
 		"not a JSON object":               {ExtraBody: json.RawMessage(`[1]`)},
 		"is not a JSON object":            {ExtraBody: json.RawMessage(`{"a":`)},
 		`has the member "max_tokens"`:     {ExtraBody: json.RawMessage(`{"max_tokens": 1}`)},

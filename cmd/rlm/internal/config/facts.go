@@ -35,7 +35,7 @@ func (b byModel) Set(s string) error {
 func (b byModel) setAll(all map[string]string) error {
 	for _, model := range slices.Sorted(maps.Keys(all)) {
 		if model == "" || (text{new(string)}).Set(model) != nil {
-			return fmt.Errorf("%q is no name of a model", model)
+			return fmt.Errorf("%q is not the name of a model", model)
 		}
 		if err := b.check(all[model]); err != nil {
 			return err

@@ -98,7 +98,7 @@ func Open(name string) (f *File, err error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return f, nil
 	case err == nil && !info.Mode().IsRegular():
-		err = errors.New("it is no file")
+		err = errors.New("it is not a file")
 	}
 
 	if err == nil {
@@ -110,7 +110,7 @@ func Open(name string) (f *File, err error) {
 		}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("cannot go on with session %s: %w; if you do not need it, delete %s",
+		return nil, fmt.Errorf("cannot continue session %s: %w; if you do not need it, delete %s",
 			name, err, path)
 	}
 	return f, nil

@@ -155,7 +155,7 @@ func TestAFileThatIsNoSessionIsRefused(t *testing.T) {
 	if err := errors.Join(os.Remove(path), os.Mkdir(path, 0o700)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := sessions.Open("x"); err == nil || !strings.Contains(err.Error(), "it is no file") {
+	if _, err := sessions.Open("x"); err == nil || !strings.Contains(err.Error(), "it is not a file") {
 		t.Errorf("a folder: %v", err)
 	}
 }

@@ -103,7 +103,7 @@ func Start(ctx context.Context, command string) (*Program, error) {
 	case <-ctx.Done():
 		err = context.Cause(ctx)
 	case <-late.C:
-		err = fmt.Errorf("it has not named its tools after %v: write the line "+
+		err = fmt.Errorf("it did not name its tools within %v: write the line "+
 			`{"tools": [...]} first, and flush it`, beginTime)
 	}
 	if err != nil {
