@@ -47,7 +47,7 @@ func newChat(e *env) *cobra.Command {
 	f.tools.add(flags)
 	flags.BoolVar(&f.quiet, "quiet", false, "print only errors on stderr")
 	flags.StringVar(&history, "history", "",
-		"`file` that keeps the questions for the editor of the next chat, or none "+
+		"`file` that keeps the typed questions for the next chat, or none "+
 			"(default: a file in the cache directory)")
 	config.AddFlags(flags, config.In(config.Routing, config.Limits, config.Models, config.Run))
 	return cmd

@@ -199,7 +199,7 @@ func (c *Conversation) check() error {
 	for _, messages := range c.Histories {
 		for _, m := range messages {
 			if m.Role != llm.RoleUser && m.Role != llm.RoleAssistant {
-				return fmt.Errorf("it has a message of %q", texts.Truncate(string(m.Role), 80))
+				return fmt.Errorf("it has a message with the role %q", texts.Truncate(string(m.Role), 80))
 			}
 		}
 	}
@@ -263,7 +263,7 @@ func (f *File) checkUnchanged() error {
 	case !isNew && f.state != nil && os.SameFile(now, f.state) && now.ModTime().Equal(f.state.ModTime()):
 		return nil
 	}
-	return errors.New("another run has changed it meanwhile; ask again")
+	return errors.New("another run changed it in the meantime: ask again")
 }
 
 // encode returns the part before the snapshot.

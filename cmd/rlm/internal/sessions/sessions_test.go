@@ -132,14 +132,14 @@ func TestAFileThatIsNoSessionIsRefused(t *testing.T) {
 	}
 	good := encode(t, `{"version":1,"contexts":[],"histories":[]}`)
 	for want, data := range map[string][]byte{
-		"holds no session":              []byte("hello"),
-		"is damaged":                    bytes.Replace(good, []byte("contexts"), []byte("Contexts"), 1),
-		"has version 2":                 encode(t, `{"version":2,"more":1}`),
-		"unknown field":                 encode(t, `{"version":1,"more":1}`),
-		"neither a path nor a text":     encode(t, `{"version":1,"contexts":[{"path":"a"}],"histories":[]}`),
-		`a message of "system"`:         encode(t, `{"version":1,"histories":[[{"role":"system","content":""}]]}`),
-		"more than 268435456":           append([]byte("rlm-session\n"), 0xff, 0xff, 0xff, 0xff),
-		"if you do not need it, delete": good[:len(good)-1],
+		"holds no session":                 []byte("hello"),
+		"is damaged":                       bytes.Replace(good, []byte("contexts"), []byte("Contexts"), 1),
+		"has version 2":                    encode(t, `{"version":2,"more":1}`),
+		"unknown field":                    encode(t, `{"version":1,"more":1}`),
+		"neither a path nor a text":        encode(t, `{"version":1,"contexts":[{"path":"a"}],"histories":[]}`),
+		`a message with the role "system"`: encode(t, `{"version":1,"histories":[[{"role":"system","content":""}]]}`),
+		"more than 268435456":              append([]byte("rlm-session\n"), 0xff, 0xff, 0xff, 0xff),
+		"if you do not need it, delete":    good[:len(good)-1],
 	} {
 		if err := os.WriteFile(path, data, 0o600); err != nil && !os.IsNotExist(err) {
 			t.Fatal(err)
