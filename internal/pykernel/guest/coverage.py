@@ -95,6 +95,9 @@ class Coverage(list):
         list.__setitem__(self, key, value)
         self._count_gaps()
 
+    def __radd__(self, other):  # without it, list + this would copy the gaps
+        return other + list(self) if isinstance(other, list) else NotImplemented
+
     def __repr__(self):
         if self._gaps:
             return f"<{len(self):,} records, {self._gaps:,} of them without a value: see .missing>"

@@ -51,7 +51,14 @@ seen.partial()`)
     raise SystemExit("one was missing")
 except RuntimeError as error:
     assert "1 of 3 records have no value, the first at index 2: lost" in str(error), error
+for join in (lambda: [] + seen, lambda: seen + []):
+    try:
+        print(join())
+        raise SystemExit("one was missing")
+    except RuntimeError:
+        pass
 assert [(m.index, m.record) for m in seen.missing] == [(2, "c")] and seen[0] is Answer.YES
 assert seen.partial() == [Answer.YES, Answer.YES, None]
-assert seen.retry() is seen is same[0] and seen.counts == {Answer.YES: 3, Answer.NO: 0}, seen`)
+assert seen.retry() is seen is same[0] and [0] + seen == [0, *seen]
+assert seen.counts == {Answer.YES: 3, Answer.NO: 0}, seen`)
 }
