@@ -3,6 +3,7 @@ package texts
 import (
 	"regexp"
 	"strings"
+	"unicode"
 )
 
 // thoughtTags begin and end what models think aloud. The groups before the name hold the
@@ -71,10 +72,13 @@ func isQuoted(text string, begin, end int) bool {
 
 // standsAlone reports whether a part of a text has its line for itself.
 func standsAlone(text string, begin, end int) bool {
-	before := text[strings.LastIndexByte(text[:begin], '\n')+1 : begin]
-	after, _, _ := strings.Cut(text[end:], "\n")
-	return strings.TrimSpace(before) == "" && strings.TrimSpace(after) == ""
+	before := strings.TrimRightFunc(text[:begin], isBlank)
+	after := strings.TrimLeftFunc(text[end:], isBlank)
+	return (before == "" || strings.HasSuffix(before, "\n")) && (after == "" || after[0] == '\n')
 }
+
+// isBlank reports whether a character is a space within a line.
+func isBlank(r rune) bool { return r != '\n' && unicode.IsSpace(r) }
 
 // fenceReader finds the closed fenced blocks of a text, from its beginning on.
 type fenceReader struct {
@@ -82,7 +86,12 @@ type fenceReader struct {
 	next       int   // where the search goes on
 	opening    []int // the next line that may open a block, from next on
 	begin, end int   // of the last block found
+	unclosed   int   // lines that opened a block without an end
 }
+
+// maxUnclosed bounds how often the end of a block is looked for in vain, in all the rest of a
+// text. After that no place lies in a block.
+const maxUnclosed = 10
 
 // fenceLine is a line that opens or closes a fenced block.
 var fenceLine = regexp.MustCompile("(?m)^ {0,3}(`{3,}[^`\n]*|~{3,}.*)$")
@@ -90,6 +99,9 @@ var fenceLine = regexp.MustCompile("(?m)^ {0,3}(`{3,}[^`\n]*|~{3,}.*)$")
 // covers reports whether a place lies in a closed fenced block. Places come in order.
 func (r *fenceReader) covers(place int) bool {
 	for r.next <= place {
+		if r.unclosed == maxUnclosed {
+			return false
+		}
 		if len(r.opening) == 0 || r.opening[0] < r.next {
 			r.opening = findFenceLine(r.text, r.next)
 		}
@@ -100,6 +112,7 @@ func (r *fenceReader) covers(place int) bool {
 		r.begin = r.opening[0]
 		r.end = findFenceEnd(r.text, r.opening[1], r.text[r.opening[2]:r.opening[3]])
 		if r.end < 0 {
+			r.unclosed++
 			r.next = len(r.text) + 1 // nothing closes it
 			return false
 		}

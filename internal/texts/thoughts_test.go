@@ -58,10 +58,15 @@ func TestDropThoughts(t *testing.T) {
 }
 
 // TestAFloodOfTagsIsReadOnce fails by its time limit if the work grows with the square.
-func TestAFloodOfTagsIsReadOnce(*testing.T) {
+func TestAFloodOfTagsIsReadOnce(t *testing.T) {
 	for _, part := range []string{
 		"<think>", "</think>", "```\n<think>\n", "```\n<think>\n```\n", "~~~~\n<think>\n```\n", "<|channel|>",
+		"```\n</think>",
 	} {
 		texts.DropThoughts(strings.Repeat(part, 400_000/len(part)))
+	}
+	inCode := "```\n" + strings.Repeat("</think>", 200_000) + "\n```\nb"
+	if got := texts.DropThoughts(inCode); got != inCode {
+		t.Errorf("of code with %d bytes, %d are left", len(inCode), len(got))
 	}
 }

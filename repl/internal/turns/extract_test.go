@@ -156,6 +156,9 @@ func TestAFloodOfFencesIsReadOnce(t *testing.T) {
 	if r := Extract(strings.Repeat("x", maxLooked) + "\nFINAL(1)"); r.Final != nil {
 		t.Errorf("found %+v beyond what is looked at", r.Final)
 	}
+	if r := Extract("FINAL(" + strings.Repeat("a ", 1<<19) + ")\n" + strings.Repeat("q=1 ", 1<<18)); r.Final == nil {
+		t.Error("the words around an answer set none of its names")
+	}
 	r := Extract(strings.Repeat("```a\n```a\n```\n", 10) + "```py\nprint(1)\n```\nFINAL(1)")
 	if len(r.Blocks) != 1 || r.Final == nil {
 		t.Errorf("found %+v", r)

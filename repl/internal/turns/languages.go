@@ -223,9 +223,12 @@ var (
 // findClaim returns the first name of an answer that the words around it set, empty if they
 // set none: words change no variable.
 func findClaim(words string, f *textFinal) string {
-	names := anyName.FindAllString(f.Argument, -1)
+	names := map[string]bool{}
+	for _, name := range anyName.FindAllString(f.Argument, -1) {
+		names[name] = true
+	}
 	for _, found := range assignment.FindAllStringSubmatch(words, -1) {
-		if name := found[1] + found[2]; slices.Contains(names, name) {
+		if name := found[1] + found[2]; names[name] {
 			return name
 		}
 	}
