@@ -230,3 +230,15 @@ func TestHonestWork(t *testing.T) {
 		}
 	}
 }
+
+// TestAReplyThatIsNotReadToItsEndHasNoValue: the last value counts, and nobody knows it.
+func TestAReplyThatIsNotReadToItsEndHasNoValue(t *testing.T) {
+	c, err := Parse(json.RawMessage(`{"type":"object","required":["n"]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	reply := `It was {"n":1}. ` + strings.Repeat("[", 9_000) + ` It is {"n":2}.`
+	if value, violations, err := c.CheckReply(reply); err != nil || len(violations) == 0 {
+		t.Errorf("%s, %v, %v", value, violations, err)
+	}
+}

@@ -228,16 +228,19 @@ func appendLast[T any](items []T, item T) []T {
 }
 
 // findEmbedded returns the objects and arrays in a text, the last first. It tries each
-// bracket that is not inside a value found before, until it has read maxScan bytes.
+// bracket that is not inside a value found before. After maxScan bytes it gives up and returns
+// none, because the last value is not known then.
 func findEmbedded(text string) []*node {
 	var found []embedded
 	scanned := 0
-	for at := 0; at < len(text) && scanned < maxScan; at++ {
+	for at := 0; at < len(text); at++ {
 		step := strings.IndexAny(text[at:], "{[")
 		if step < 0 {
 			break
 		}
-		at += step
+		if at += step; scanned >= maxScan {
+			return nil
+		}
 
 		rest := strings.NewReader(text[at:])
 		var raw json.RawMessage
