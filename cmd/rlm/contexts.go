@@ -104,7 +104,10 @@ func (c *contextFlags) keep(stdin io.Reader) ([]sessions.Context, error) {
 		var err error
 		switch {
 		case f.isJSON:
-			kept.JSON, err = f.readJSON(stdin)
+			// The form in which the file keeps it: the next run compares it with that.
+			if kept.JSON, err = f.readJSON(stdin); err == nil {
+				kept.JSON, err = json.Marshal(kept.JSON)
+			}
 		case f.name == "-":
 			var text string
 			text, err = readAll(stdin, sessions.MaxText, "the context from stdin, which the session keeps,")

@@ -23,7 +23,7 @@ func FuzzOpen(f *testing.F) {
 	for _, header := range []string{
 		`{"version":1,"contexts":[{"path":"/a"},{"name":"n","text":"aGk="},{"json":[1]}],` +
 			`"histories":[[{"role":"user","content":"q"},{"role":"assistant","content":"a"}]]}`,
-		`{"version":1}`, `{"version":1,"contexts":null}{}`, `null`, `[]`, ``,
+		`{"version":1,"contexts":[{"text":""}]}`, `{"version":1}`, `{"version":1,"contexts":null}{}`, `null`, `[]`, ``,
 	} {
 		f.Add(header)
 	}

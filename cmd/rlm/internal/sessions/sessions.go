@@ -41,8 +41,8 @@ const (
 type Context struct {
 	Path string          `json:"path,omitempty"` // absolute
 	Name string          `json:"name,omitempty"` // of a copy
-	Text []byte          `json:"text,omitempty"`
-	JSON json.RawMessage `json:"json,omitempty"`
+	Text []byte          `json:"text,omitzero"`
+	JSON json.RawMessage `json:"json,omitzero"`
 }
 
 // Equals reports whether two contexts are the same.

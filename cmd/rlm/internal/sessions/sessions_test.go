@@ -53,7 +53,9 @@ func TestAConversationIsKept(t *testing.T) {
 		Contexts: []sessions.Context{
 			{Path: filepath.Join(dir, "a")},
 			{Name: "stdin", Text: []byte("\xff\x00")},
+			{Name: "empty", Text: []byte{}},
 			{Name: "b", JSON: json.RawMessage(`[1e400,"é"]`)},
+			{Name: "null", JSON: json.RawMessage(`null`)},
 		},
 		Histories: [][]llm.Message{said("q", "a"), said("q2", "x", "y", "a2")},
 	}
