@@ -67,9 +67,13 @@ func TestPausesGrowWithinBounds(t *testing.T) {
 		}
 	}
 
-	asked := &llm.Error{RetryAfter: 10 * time.Second}
-	if pause := c.choosePause(asked, time.Hour); pause < 10*time.Second || pause > 11*time.Second {
-		t.Errorf("got %s", pause)
+	for asked, least := range map[time.Duration]time.Duration{
+		10 * time.Second: 10 * time.Second, time.Millisecond: leastPause,
+	} {
+		pause := c.choosePause(&llm.Error{RetryAfter: asked}, time.Hour)
+		if pause < least || pause > least*11/10 {
+			t.Errorf("asked for %s, got %s", asked, pause)
+		}
 	}
 }
 

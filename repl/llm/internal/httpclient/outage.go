@@ -128,15 +128,20 @@ func addReason(cause error, reason string) error {
 	return cleanError{text: reason, err: cause}
 }
 
+// leastPause is the shortest pause that a server gets by asking: it might ask for a millisecond
+// through a whole outage.
+const leastPause = 100 * time.Millisecond
+
 // choosePause returns how long to wait before the next attempt: as long as the server
 // asks, else twice as long as before, within the time that is left. Half of the pause is
 // random, so that calls which failed together do not return together.
 func (c *Client) choosePause(failure *llm.Error, left time.Duration) time.Duration {
+	policy := c.options.Policy
 	if asked := failure.RetryAfter; asked > 0 {
+		asked = max(asked, min(leastPause, policy.FirstWait))
 		return asked + rand.N(min(asked/10, time.Second)+1)
 	}
 
-	policy := c.options.Policy
 	mean := policy.FirstWait
 	for range failure.Attempts - 1 {
 		mean = min(2*mean, policy.MaxWait)
